@@ -1,0 +1,10 @@
+// base.h - what every module may use, in one include. The folder depends on nothing but libc.
+#pragma once
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/port.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "base/text.h"

@@ -1,0 +1,59 @@
+// port.c - see port.h.
+#define _GNU_SOURCE
+#include "base/port.h"
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static double seconds(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double gr_seconds(void) { return seconds(CLOCK_MONOTONIC); }
+double gr_wall_seconds(void) { return seconds(CLOCK_REALTIME); }
+
+int gr_processors(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set)) return 1;
+  int n = CPU_COUNT(&set);
+  return n > 0 ? n : 1;
+}
+
+size_t gr_resident_bytes(void) {
+  struct rusage use;
+  return getrusage(RUSAGE_SELF, &use) ? 0 : (size_t)use.ru_maxrss * 1024;
+}
+
+bool gr_is_dir(const char *path) {
+  struct stat s;
+  return !stat(path, &s) && S_ISDIR(s.st_mode);
+}
+
+bool gr_is_file(const char *path) {
+  struct stat s;
+  return !stat(path, &s) && S_ISREG(s.st_mode);
+}
+
+gr_status gr_make_dirs(const char *path) {
+  char part[PATH_MAX];
+  size_t len = strlen(path);
+  if (!len || len >= sizeof part)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' cannot be a directory's name", path);
+  for (size_t i = 1; i <= len; i++) {
+    if (path[i] != '/' && path[i]) continue;
+    memcpy(part, path, i);
+    part[i] = 0;
+    if (mkdir(part, 0777) && errno != EEXIST)
+      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make directory '%s': %s", part,
+                     strerror(errno));
+  }
+  if (!gr_is_dir(path))
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is there but is not a directory", path);
+  return GR_OK;
+}

@@ -1,0 +1,11 @@
+// port.h - the platform: clocks, processors, directories. The only place for #ifdefs on it.
+#pragma once
+#include "base/status.h"
+
+double gr_seconds(void);         // monotonic
+double gr_wall_seconds(void);    // since 1970, for file names and event files only
+int gr_processors(void);         // that this process may use
+size_t gr_resident_bytes(void);  // peak resident memory of this process
+GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p
+bool gr_is_dir(const char *path);
+bool gr_is_file(const char *path);

@@ -1,0 +1,54 @@
+// rng.c - see rng.h.
+#include "base/rng.h"
+#include <math.h>
+#include "base/hash.h"
+
+gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step) {
+  return (gr_rng){.seed = seed, .stream = gr_hash_text(stream), .step = step};
+}
+
+// The key holds seed and stream; the counter holds block and step. Distinct streams differ in
+// the key with the odds of a 64-bit hash.
+void gr_rng_block(const gr_rng *r, uint64_t block, uint32_t out[4]) {
+  uint64_t key = gr_hash_bytes(r->stream ^ GR_HASH_START, &r->seed, sizeof r->seed);
+  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+  uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32);
+  uint32_t c2 = (uint32_t)r->step, c3 = (uint32_t)(r->step >> 32);
+  for (int round = 0; round < 10; round++) {
+    uint64_t p0 = UINT64_C(0xD2511F53) * c0, p1 = UINT64_C(0xCD9E8D57) * c2;
+    c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, c1 = (uint32_t)p1;
+    c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1, c3 = (uint32_t)p0;
+    k0 += 0x9E3779B9, k1 += 0xBB67AE85;
+  }
+  out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+uint32_t gr_rng_u32(const gr_rng *r, uint64_t index) {
+  uint32_t w[4];
+  gr_rng_block(r, index / 4, w);
+  return w[index % 4];
+}
+
+double gr_rng_uniform(const gr_rng *r, uint64_t index) {
+  return gr_rng_u32(r, index) * (1.0 / 4294967296.0);
+}
+
+double gr_rng_normal(const gr_rng *r, uint64_t index) {
+  uint32_t w[4];
+  gr_rng_block(r, index / 2, w);
+  double u = (w[0] + 0.5) / 4294967296.0, v = w[1] / 4294967296.0;
+  double angle = 6.283185307179586477 * v, radius = sqrt(-2.0 * log(u));
+  return radius * (index % 2 ? sin(angle) : cos(angle));
+}
+
+uint64_t gr_rng_below(const gr_rng *r, uint64_t index, uint64_t n) {
+  return ((uint64_t)gr_rng_u32(r, index) * n) >> 32;
+}
+
+void gr_rng_shuffle(const gr_rng *r, uint32_t *items, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) items[i] = i;
+  for (uint32_t i = n; i > 1; i--) {
+    uint32_t j = (uint32_t)gr_rng_below(r, i, i), swap = items[i - 1];
+    items[i - 1] = items[j], items[j] = swap;
+  }
+}

@@ -1,0 +1,142 @@
+// text.c - see text.h.
+#include "base/text.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+gr_text gr_text_make(gr_arena *a) {
+  gr_text t = {.arena = a, .cap = 64};
+  t.at = gr_arena_alloc(a, t.cap);
+  return t;
+}
+
+void gr_text_putn(gr_text *t, const char *s, size_t len) {
+  if (t->len + len + 1 > t->cap) {
+    while (t->len + len + 1 > t->cap) t->cap *= 2;
+    t->at = memcpy(gr_arena_alloc(t->arena, t->cap), t->at, t->len);
+  }
+  memcpy(t->at + t->len, s, len);
+  t->at[t->len += len] = 0;
+}
+
+void gr_text_put(gr_text *t, const char *s) { gr_text_putn(t, s, strlen(s)); }
+
+void gr_text_printf(gr_text *t, const char *fmt, ...) {
+  char buf[512];
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(buf, sizeof buf, fmt, ap);
+  va_end(ap);
+  if (n >= (int)sizeof buf) {
+    char *big = gr_arena_alloc(t->arena, (size_t)n + 1);
+    vsnprintf(big, (size_t)n + 1, fmt, again);
+    gr_text_putn(t, big, (size_t)n);
+  } else if (n > 0) {
+    gr_text_putn(t, buf, (size_t)n);
+  }
+  va_end(again);
+}
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+int gr_text_distance(const char *a, const char *b, int most) {
+  enum { MAX = 64 };
+  int n = (int)strlen(a), m = (int)strlen(b);
+  if (n > MAX || m > MAX || abs(n - m) > most) return most + 1;
+  int row[3][MAX + 1];
+  for (int j = 0; j <= m; j++) row[0][j] = j;
+  for (int i = 1; i <= n; i++) {
+    int *now = row[i % 3], *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
+    now[0] = i;
+    for (int j = 1; j <= m; j++) {
+      now[j] = least(least(now[j - 1], up[j]) + 1, up[j - 1] + (a[i - 1] != b[j - 1]));
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = least(now[j], up2[j - 2] + 1);
+    }
+  }
+  return least(row[n % 3][m], most + 1);
+}
+
+const char *gr_text_nearest(const char *word, const char *const *names, int n) {
+  int most = (int)strlen(word) / 3 + 1, best = most + 1;
+  const char *found = NULL;
+  for (int i = 0; i < n; i++) {
+    int d = gr_text_distance(word, names[i], most);
+    if (d < best) best = d, found = names[i];
+  }
+  return found;
+}
+
+// The length of the valid UTF-8 sequence at s (RFC 3629), or 0.
+static int utf8(const unsigned char *s) {
+  if (s[0] < 0x80) return 1;
+  int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+          : s[0] >= 0xf0 && s[0] < 0xf5                                ? 4
+                                                                       : 0;
+  for (int i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+      (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+    return 0;
+  return n;
+}
+
+void gr_text_json(gr_text *t, const char *s) {
+  static const char *const named[32] = {['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n",
+                                        ['\r'] = "\\r", ['\t'] = "\\t"};
+  gr_text_put(t, "\"");
+  for (const unsigned char *p = (const unsigned char *)s; *p;) {
+    int n = utf8(p);
+    if (!n)
+      gr_text_put(t, "\xef\xbf\xbd"), n = 1;
+    else if (*p < 32 && named[*p])
+      gr_text_put(t, named[*p]);
+    else if (*p < 32)
+      gr_text_printf(t, "\\u%04x", *p);
+    else if (*p == '"' || *p == '\\')
+      gr_text_printf(t, "\\%c", *p);
+    else
+      gr_text_putn(t, (const char *)p, (size_t)n);
+    p += n;
+  }
+  gr_text_put(t, "\"");
+}
+
+// Python's repr: the shortest digits that read back; an exponent below 1e-4 or from 1e16 on.
+void gr_text_json_float(gr_text *t, double x) {
+  if (isnan(x) || isinf(x)) {
+    gr_text_put(t, isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
+    return;
+  }
+  char digits[40];
+  int precision = 1;
+  do snprintf(digits, sizeof digits, "%.*e", precision - 1, x);
+  while (strtod(digits, NULL) != x && ++precision <= 17);
+  int exponent = atoi(strchr(digits, 'e') + 1);
+  if (x != 0 && (exponent < -4 || exponent >= 16)) {
+    gr_text_put(t, digits);
+    return;
+  }
+  int decimals = precision - 1 - exponent;
+  gr_text_printf(t, "%.*f", decimals < 1 ? 1 : decimals, x);
+}
+
+gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, size_t *out_len) {
+  FILE *f = fopen(path, "rb");
+  if (!f)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  gr_text t = gr_text_make(a);
+  char buf[1 << 14];
+  size_t n;
+  while ((n = fread(buf, 1, sizeof buf, f)) > 0 && t.len <= most) gr_text_putn(&t, buf, n);
+  bool bad = ferror(f);
+  fclose(f);
+  if (bad) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", path, strerror(errno));
+  if (t.len > most)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is larger than %zu bytes", path, most);
+  *out = t.at;
+  if (out_len) *out_len = t.len;
+  return GR_OK;
+}

@@ -1,0 +1,30 @@
+// text.h - growing text, and the edit distance behind "did you mean".
+#pragma once
+#include "base/arena.h"
+
+// Text that grows in an arena. `at` is always a C string.
+typedef struct gr_text {
+  gr_arena *arena;
+  char *at;
+  size_t len, cap;
+} gr_text;
+gr_text gr_text_make(gr_arena *);
+void gr_text_put(gr_text *, const char *);
+void gr_text_putn(gr_text *, const char *, size_t len);
+void gr_text_printf(gr_text *, const char *fmt, ...) GR_PRINTF(2, 3);
+
+// Edits (insert, delete, replace, swap of neighbours) that turn a into b; `most` + 1 where it
+// would take more (optimal string alignment distance).
+int gr_text_distance(const char *a, const char *b, int most);
+// The nearest of n names, or NULL when none is near enough to be meant.
+const char *gr_text_nearest(const char *word, const char *const *names, int n);
+
+// Writes s as a JSON string, quotes included (RFC 8259); invalid UTF-8 becomes U+FFFD.
+void gr_text_json(gr_text *, const char *s);
+// Writes a double the shortest way that reads back the same, always recognisable as a float
+// ("1.0", "1e-05", "NaN", "Infinity"), as Python's json does.
+void gr_text_json_float(gr_text *, double);
+
+// The whole of a file, NUL-terminated, in the arena. Fails with GR_ERR_IO; `most` bytes.
+GR_MUST_USE gr_status gr_file_read(gr_arena *, const char *path, size_t most, char **out,
+                                   size_t *out_len);

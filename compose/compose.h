@@ -1,0 +1,24 @@
+// compose.h - one configuration from many files and arguments, as Hydra 1.3 composes it
+// (version_base=None): defaults lists, groups, packages, overrides.
+#pragma once
+#include "compose/conf.h"
+
+typedef struct gr_compose_request {
+  const char *path;            // primary config, "configs/multi_gpu.yaml"; its folder is searched
+  const char *const *config_dirs;  // --config-dir, in order
+  int n_config_dirs;
+  const char *const *overrides;  // "training.lr=1e-3", "+a=b", "~c", "group=option"
+  int n_overrides;
+} gr_compose_request;
+
+typedef struct gr_composed {
+  gr_conf *job;    // the composed tree without `hydra`, interpolations unresolved
+  gr_conf *hydra;  // the hydra node, or NULL
+} gr_composed;
+
+// Composes. Errors: up to 20 at once, each with place, caret, include chain and suggestion.
+GR_MUST_USE gr_status gr_compose(gr_arena *, const gr_compose_request *, gr_composed *out);
+
+// Replaces every interpolation by its value, in place of the tree given. Cycles, missing keys
+// and unknown resolvers are errors that name the key that holds them.
+GR_MUST_USE gr_status gr_conf_resolve(gr_arena *, gr_conf *root);

@@ -1,0 +1,72 @@
+// conf.h - a tree of configuration: what YAML text becomes, every node with its place.
+//
+// Composition makes one such tree from many files and arguments; graphs/*.yaml are read into
+// the same tree without composition. All of it lives in an arena. Maps keep the order of
+// insertion. Values are typed by OmegaConf's rules (1e-3 is a float, "on" is a text: hydra.md
+// 2.3). Interpolations stay text until gr_conf_resolve.
+#pragma once
+#include "base/base.h"
+
+typedef enum gr_conf_kind {
+  GR_CONF_NULL,
+  GR_CONF_BOOL,
+  GR_CONF_INT,
+  GR_CONF_FLOAT,
+  GR_CONF_TEXT,
+  GR_CONF_MISSING,  // ???
+  GR_CONF_INTERP,   // a text that holds ${...}
+  GR_CONF_MAP,
+  GR_CONF_LIST,
+} gr_conf_kind;
+
+typedef struct gr_conf gr_conf;
+struct gr_conf {
+  gr_conf_kind kind;
+  gr_loc loc;      // of the value
+  gr_loc key_loc;  // of the key, for members of maps
+  union {
+    bool truth;         // GR_CONF_BOOL
+    int64_t integer;    // GR_CONF_INT
+    double number;      // GR_CONF_FLOAT
+    const char *text;   // GR_CONF_TEXT, GR_CONF_INTERP
+  };
+  const char **keys;  // of a map: n of them, as text; NULL for a list
+  gr_conf **items;    // of a map or list
+  int n, cap;
+  gr_conf *up;        // the map or list this is in; NULL at the root
+  bool read;          // a reader asked for it (see gr_conf_unread)
+};
+
+// Reads one YAML file (or text, under a file name for messages) as it stands: no
+// composition, no interpolation. Errors name line and column; nesting is capped at 64.
+GR_MUST_USE gr_status gr_conf_read(gr_arena *, const char *path, gr_conf **out);
+GR_MUST_USE gr_status gr_conf_parse(gr_arena *, const char *file, const char *text, gr_conf **out);
+
+// ---- Looking --------------------------------------------------------------------
+// A path is "a.b[2].c" or "a.b.2.c". Looking marks what it finds, and all on the way, as read.
+gr_conf *gr_conf_find(gr_conf *, const char *path);          // NULL: not there
+gr_conf *gr_conf_member(gr_conf *map, const char *key);      // one key, dots not special
+const char *gr_conf_kind_name(gr_conf_kind);                 // "float", "mapping", ...
+const char *gr_conf_path(gr_arena *, const gr_conf *);       // "training.lr", from the root
+
+// Typed access. A missing path gives the default; a value of another kind, or a null, is an
+// error that names the value's place, the expected kind and what was found. An int is
+// accepted where a float is asked for.
+GR_MUST_USE gr_status gr_conf_int(gr_conf *, const char *path, int64_t preset, int64_t *out);
+GR_MUST_USE gr_status gr_conf_float(gr_conf *, const char *path, double preset, double *out);
+GR_MUST_USE gr_status gr_conf_bool(gr_conf *, const char *path, bool preset, bool *out);
+GR_MUST_USE gr_status gr_conf_text(gr_conf *, const char *path, const char *preset,
+                                   const char **out);  // null and missing give preset
+
+// An error for every leaf that nothing has read, with its place; GR_OK when there is none.
+GR_MUST_USE gr_status gr_conf_unread(gr_arena *, const gr_conf *root);
+
+// ---- Making ---------------------------------------------------------------------
+gr_conf *gr_conf_make(gr_arena *, gr_conf_kind, gr_loc);
+void gr_conf_put(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // replaces
+void gr_conf_append(gr_arena *, gr_conf *list, gr_conf *value);
+gr_conf *gr_conf_copy(gr_arena *, const gr_conf *);  // deep; places kept
+
+// ---- Writing --------------------------------------------------------------------
+void gr_conf_yaml(gr_text *, const gr_conf *);  // as OmegaConf.to_yaml prints it
+void gr_conf_json(gr_text *, const gr_conf *, int indent);  // keys in order, floats stay floats

@@ -1,0 +1,75 @@
+// check.h - the whole test harness. A test program is a list of functions; it prints one line
+// for each failure, counts, and exits non-zero if there was one.
+//
+//   static void adds(void) { CHECK(1 + 1 == 2, "1 + 1 is %d", 1 + 1); }
+//   int main(int argc, char **argv) { return RUN(argc, argv, {"adds", adds}); }
+//
+// An argument picks the tests whose names contain it. SKIP says why and counts as skipped.
+#pragma once
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/status.h"
+
+typedef struct check_test {
+  const char *name;
+  void (*run)(void);
+} check_test;
+
+static int check_failed, check_checks, check_skipped;
+static jmp_buf check_out;
+
+#define CHECK(cond, ...)                                                     \
+  do {                                                                       \
+    check_checks++;                                                          \
+    if (!(cond)) {                                                           \
+      check_failed++;                                                        \
+      fprintf(stderr, "%s:%d: CHECK(%s) failed: ", __FILE__, __LINE__, #cond); \
+      fprintf(stderr, __VA_ARGS__);                                          \
+      fputc('\n', stderr);                                                   \
+    }                                                                        \
+  } while (0)
+
+// Fails the test, and leaves it, when a status is not GR_OK.
+#define MUST(expr)                                                      \
+  do {                                                                  \
+    gr_status must_ = (expr);                                           \
+    check_checks++;                                                     \
+    if (must_) {                                                        \
+      check_failed++;                                                   \
+      fprintf(stderr, "%s:%d: %s failed: ", __FILE__, __LINE__, #expr); \
+      gr_status_print(stderr, must_);                                   \
+      gr_status_drop(must_);                                            \
+      longjmp(check_out, 1);                                            \
+    }                                                                   \
+  } while (0)
+
+#define SKIP(...)                         \
+  do {                                    \
+    check_skipped++;                      \
+    fprintf(stderr, "  SKIPPED: ");       \
+    fprintf(stderr, __VA_ARGS__);         \
+    fputc('\n', stderr);                  \
+    longjmp(check_out, 1);                \
+  } while (0)
+
+static inline int check_run(int argc, char **argv, const check_test *tests, int n) {
+  int ran = 0, failed_tests = 0;
+  for (int i = 0; i < n; i++) {
+    if (argc > 1 && !strstr(tests[i].name, argv[1])) continue;
+    int before = check_failed, skipped = check_skipped;
+    ran++;
+    if (!setjmp(check_out)) tests[i].run();
+    bool bad = check_failed > before;
+    failed_tests += bad;
+    printf("%s %s\n", bad ? "FAIL" : check_skipped > skipped ? "skip" : "ok  ", tests[i].name);
+  }
+  printf("%d passed, %d failed, %d skipped\n", ran - failed_tests - check_skipped, failed_tests,
+         check_skipped);
+  return failed_tests || !ran;
+}
+#define RUN(argc, argv, ...)                                            \
+  check_run(argc, argv, (const check_test[]){__VA_ARGS__},              \
+            (int)(sizeof((const check_test[]){__VA_ARGS__}) / sizeof(check_test)))

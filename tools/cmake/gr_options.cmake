@@ -1,0 +1,20 @@
+# Warnings, sanitisers, and what may be switched off.
+add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+                    -Wno-missing-field-initializers -fno-common)
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" OR CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options(-O3 -fno-math-errno -fno-trapping-math)
+endif()
+option(GR_NATIVE "tune for this machine's processor" ON)
+if(GR_NATIVE)
+  add_compile_options(-march=native)
+endif()
+# No contraction differences between kernels and their tests on other compilers are promised,
+# but one build gives the same bytes at any number of threads.
+set(GR_SANITIZE "" CACHE STRING "address,undefined or thread")
+if(GR_SANITIZE)
+  add_compile_options(-fsanitize=${GR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${GR_SANITIZE})
+endif()
+foreach(part MPI ONEDNN BLAS XSMM CUDA SNDFILE SOXR)
+  option(GR_${part} "use ${part} where it is found" ON)
+endforeach()
