@@ -1,0 +1,30 @@
+// compile.h - from a model's YAML to a plan: every program, for every bucket.
+#pragma once
+#include "compiler/model.h"
+#include "compiler/plan.h"
+
+typedef struct gr_bucket {
+  const char *name;    // "t300"
+  const gr_dim *dims;  // "t", "u", ... of this bucket
+  int n_dims;
+} gr_bucket;
+
+typedef struct gr_plan_request {
+  gr_model_request model;  // dims: those that all buckets share ("n", "c"); purpose is ignored
+  gr_options options;
+  const gr_bucket *buckets;  // at least one; its name may be ""
+  int n_buckets;
+  bool train, eval;  // which programs, besides "init"
+} gr_plan_request;
+
+// Compiles, verifies and proves. States lie the same in all programs.
+GR_MUST_USE gr_status gr_plan_build(gr_arena *, const gr_plan_request *, gr_plan **out);
+
+// What the prove pass shows of a plan, again, from the plan alone: collective sequences are
+// the same on all ranks, none is in a loop or under a condition that ranks may see
+// differently, no two live values overlap, states lie alike in all programs.
+GR_MUST_USE gr_status gr_plan_prove(const gr_plan *);
+
+// For people: parameters, passes, memory by kind with the peak's node, collectives and why.
+void gr_plan_explain(FILE *, const gr_plan *);
+void gr_plan_dot(FILE *, const gr_program *);  // Graphviz

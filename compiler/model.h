@@ -1,0 +1,28 @@
+// model.h - the graph language (graphs/*.yaml; docs/graph-language.md) to IR.
+#pragma once
+#include "compiler/pass.h"
+#include "compose/conf.h"
+
+typedef struct gr_dim {
+  const char *name;  // a letter of the inputs' shapes: "n", "t", "u", "c"
+  int64_t size;
+} gr_dim;
+
+typedef struct gr_model_request {
+  gr_conf *graph;      // the file, as read
+  gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
+  const gr_dim *dims;  // sizes of the inputs' letters, "n" being the global batch
+  int n_dims;
+  gr_purpose purpose;  // GR_EVAL: dropout and the like are left out; GR_INIT: initial values only
+  uint64_t seed;
+  gr_mesh mesh;
+  const char *batch_axis;  // mesh axis over which "n" is split, or NULL
+} gr_model_request;
+
+// The forward graph: inputs, weights, `loss` and `norm` summed over the batch with the
+// implicit input `weight` [n] (1 for a sample, 0 for padding), and as results
+//   "metric.NAME.sum", "metric.NAME.weight"  scalars, for each of `metrics` (and "loss"),
+//   "predict.NAME"                           for each of `predict` (GR_EVAL).
+// For GR_INIT: a graph whose states are the weights and buffers, each with `next`, its initial
+// value.
+GR_MUST_USE gr_status gr_model_build(gr_arena *, const gr_model_request *, gr_graph **out);

@@ -1,0 +1,68 @@
+// pass.h - how passes look, and the order they run in (pipeline.c).
+//
+// A pass never changes its input. It walks the old graph front to back and emits
+// the new one; map[] takes old values to new. What nothing needs any more is left
+// behind by the copy, so a pass that replaces a node need not delete the old one.
+#pragma once
+#include "ops/ops.h"
+
+// A pinned layout: states whose name matches (shell pattern) lie so on one mesh axis.
+typedef struct gr_rule {
+  const char *pattern, *axis;
+  gr_lay lay;
+} gr_rule;
+
+typedef struct gr_options {
+  const char *optimizer;  // an op of ops.def: "sgd", "adam", "adamw"
+  double weight_decay, beta1, beta2, eps, momentum;
+  double clip;            // largest global norm of the gradient; 0: no clipping
+  bool amp;               // compute in bf16 where ops allow it
+  const char *zero_axis;  // mesh axis the optimizer's states are split over, or NULL
+  const gr_rule *rules;   // of weights: FSDP and tensor parallel are rules
+  int n_rules;
+  const char *const *freeze;  // patterns of weights that are not trained
+  int n_freeze;
+  const char *dump, *stop_after;  // a pass's name, or NULL; "all" dumps each
+  const char *const *without;     // passes to leave out, for tests
+  int n_without;
+  FILE *dump_to;
+} gr_options;
+
+typedef struct gr_rewrite {
+  const gr_graph *old;
+  gr_builder b;
+  gr_val *map;  // by old value id
+  const gr_options *opt;
+} gr_rewrite;
+
+typedef gr_status (*gr_pass_fn)(gr_rewrite *);
+
+// What is true of a graph. A pass needs some facts and makes others true or false;
+// the pipeline checks the order, gr_graph_verify checks the facts.
+enum {
+  GR_FACT_GRADS = 1 << 0,    // weights have grad
+  GR_FACT_UPDATES = 1 << 1,  // weights have next
+  GR_FACT_LOCAL = 1 << 2,    // types are per rank, layouts are set, no P reaches a state
+};
+
+typedef struct gr_pass {
+  const char *name, *doc;
+  unsigned needs, forbids, gives;
+  bool train_only;  // eval and init programs do without it
+  gr_pass_fn run;
+} gr_pass;
+extern const gr_pass gr_pipeline[];  // ends with an empty pass
+
+typedef enum gr_purpose { GR_TRAIN, GR_EVAL, GR_INIT } gr_purpose;
+GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, const gr_options *,
+                                 gr_graph **out);
+GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
+
+// ---- For passes ---------------------------------------------------------------
+void gr_copy_leaves(gr_rewrite *);  // inputs and states, types and layouts unchanged
+gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // the node, on mapped inputs; maps its outputs
+void gr_copy_links(gr_rewrite *);  // loss, norm, results, grads and nexts, through map
+
+// ---- For the shard pass and its tests -------------------------------------------
+gr_type gr_type_local(const gr_type *, const gr_layout *, const gr_mesh *);  // what one rank holds
+gr_val gr_relayout(gr_builder *, gr_val, gr_layout to);                      // by collectives

@@ -1,0 +1,55 @@
+// plan.h - what a rank runs: programs over shared states, and where every value lies. The last
+// thing the compiler makes and the only thing the runtime reads.
+//
+// Two blocks of memory: `states`, which live from step to step and lie the same in every
+// program, and `arena`, which every program uses anew. Nothing else is ever allocated.
+#pragma once
+#include "ir/op.h"
+
+typedef struct gr_plan_state {
+  const char *name;
+  gr_kind kind;
+  gr_type type;    // what one rank holds
+  gr_type global;  // the whole
+  gr_layout layout;
+  size_t offset, bytes;  // in the states block
+} gr_plan_state;
+
+// Where a graph's values lie. A scan's body has a frame of its own, into a piece of the
+// arena that all steps use again. Of a body's values only those made and used within a step
+// are in there: leaves are where the operands are, carries where the last carries will be,
+// and what is yielded is made where it is stacked.
+typedef struct gr_plan_frame gr_plan_frame;
+struct gr_plan_frame {
+  const gr_graph *g;
+  size_t *offset;        // by value: into the block below (bodies: into their piece)
+  bool *in_states;       // by value: the block is `states`, not `arena`
+  size_t *scratch;       // by node: where op->scratch bytes begin, in the same block as temps
+  size_t *body_at;       // by node: where the body's piece begins
+  gr_plan_frame **body;  // by node; NULL: it has none
+  int *stacked;          // of a body, by value: 1 + the yield it is made in place of, or 0
+  uint32_t *state_of;    // by value: 1 + index into plan.states, or 0
+  size_t bytes;          // of the arena (or the body's piece)
+  size_t lower_bound;    // the most that is alive at any node: no plan can be smaller
+  uint32_t peak_node;    // where that is
+};
+
+typedef struct gr_program {
+  const char *name;    // "init", "train.t300", "eval.t300"
+  const char *kind;    // "init", "train", "eval"
+  const char *bucket;  // "t300", or ""
+  gr_plan_frame frame;
+} gr_program;
+
+typedef struct gr_plan {
+  gr_mesh mesh;
+  gr_plan_state *states;
+  uint32_t n_states;
+  gr_program *programs;
+  uint32_t n_programs;
+  size_t state_bytes, arena_bytes;  // of one rank; the arena is the largest program's
+  uint64_t hash;                    // of everything above: ranks compare it before step 0
+} gr_plan;
+
+const gr_program *gr_plan_find(const gr_plan *, const char *kind, const char *bucket);
+int64_t gr_plan_parameters(const gr_plan *);  // trained numbers, whole model

@@ -1,0 +1,169 @@
+// op.h - what an op is. The ops themselves are in ops/: each is one file, NAME.c,
+// holding one constant gr_op (and that of its gradient) and the functions it names, and one
+// line of ops.def.
+#pragma once
+#include "ir/graph.h"
+
+// A use of an op, before it is a node: enough for inference and for tests.
+typedef struct gr_site {
+  const gr_op *op;
+  const void *attr;
+  int n_in, n_out;
+  gr_type in[GR_MAX_ARGS], out[GR_MAX_ARGS];
+  gr_loc loc;
+} gr_site;
+gr_site gr_site_of(const gr_graph *, const gr_node *);  // types of operands and results filled
+
+// What a gradient rule is given: the forward node in the new graph, and dy[i] for
+// each output (GR_NONE if nothing flows there). It sets dx[i] for each wanted input.
+typedef struct gr_grad {
+  gr_builder *b;
+  const void *attr;
+  const gr_val *x, *y, *dy;
+  const bool *want;
+  gr_val *dx;
+} gr_grad;
+
+// What a kernel is given. It must not allocate, block, or touch anything else.
+typedef struct gr_comm gr_comm;
+typedef struct gr_launch {
+  const void *attr;
+  const gr_type *in_type, *out_type;
+  const gr_layout *out_layout;  // with mesh and coord: which part of the value this rank makes
+  const gr_mesh *mesh;
+  const int *coord;  // this rank's, by mesh axis
+  const void *const *in;
+  void *const *out;
+  void *scratch;   // op->scratch bytes, 64-byte aligned
+  void *device;    // gr_cpu * or gr_cuda *: thread pool, or stream and library handles
+  gr_comm **comm;  // by mesh axis; only collectives look
+} gr_launch;
+typedef gr_status (*gr_kernel)(const gr_launch *);
+
+// One field of an op's attributes: how YAML, IR text, docs and hashing see it.
+typedef enum gr_attr_kind {
+  GR_ATTR_INT,     // int64_t
+  GR_ATTR_FLOAT,   // double
+  GR_ATTR_BOOL,    // int64_t, 0 or 1
+  GR_ATTR_DTYPE,   // int64_t, a gr_dtype
+  GR_ATTR_INTS,    // gr_ints: up to 6 numbers, [0, 2, 1]
+  GR_ATTR_CHOICE,  // int64_t, index into `choices`
+  GR_ATTR_STREAM,  // uint64_t: a random stream, the hash of the node's scope and name
+  GR_ATTR_GRAPH,   // const gr_graph *: printed, hashed and compared by what it says
+} gr_attr_kind;
+typedef struct gr_ints {
+  int64_t n, at[GR_MAX_RANK];
+} gr_ints;
+typedef struct gr_attr {
+  const char *name;
+  gr_attr_kind kind;
+  size_t offset;
+  const char *preset;  // as text; NULL: must be given
+  const char *doc;
+  const char *choices;  // "sum|mean|none"
+} gr_attr;
+#define GR_ATTR(type, field, kind, preset, doc) \
+  { #field, kind, offsetof(type, field), preset, doc }
+// Attribute structs have no padding (8-byte fields only): they are compared as bytes.
+
+static inline const gr_graph *gr_attr_graph(const void *attr, const gr_attr *a) {
+  return *(const gr_graph *const *)((const char *)attr + a->offset);
+}
+
+// An example of the op. `graphrun ops NAME` shows it; the tests run it: kernel
+// against kernel, gradient against finite differences, sharded against whole.
+typedef struct gr_case {
+  const char *in[8];  // types, "f32[4,6]"
+  const void *attr;
+  const char *fails;  // the error it must give, if it must fail
+  const char *fill;   // how operands are filled: one letter each. n normal (default), p positive,
+                      // i small non-negative integers, s in (0,1), 1 ones, z zeros, l lengths
+                      // (1..size of the axis they measure), m 0/1 mask
+} gr_case;
+
+typedef enum gr_amp {
+  GR_AMP_FOLLOW,
+  GR_AMP_LOW,
+  GR_AMP_F32
+} gr_amp;  // precision it wants under AMP
+
+typedef struct gr_sig gr_sig;
+struct gr_op {
+  const char *name, *doc;
+  int n_in, n_out;  // GR_ANY: infer says
+  size_t attr_size;
+  const gr_attr *attrs;  // ends with an empty one
+
+  // Index notation, as in einsum: "mk,kn->mn"; "..." is any leading axes. It gives
+  // shape inference, the legal shardings and the flop count at once. A lower-case
+  // axis may be split over ranks, and one that is missing from the output is summed
+  // over; an upper-case axis must be whole. axes_of: when it depends on attributes.
+  const char *axes;
+  void (*axes_of)(const gr_site *, char buf[128]);
+  gr_status (*infer)(gr_site *);  // what the notation cannot say: dtypes, convolution sizes
+  gr_status (*sigs)(const gr_site *, gr_sig *, int *out_n);  // shardings it cannot say
+
+  void (*grad)(const gr_grad *);  // NULL: no gradient flows through
+  // Emits the op with more results, after its own, for grad to use. NULL: it needs none.
+  gr_val (*keep)(gr_builder *, const gr_node *, const gr_val *in, const bool *want);
+  gr_amp amp;
+  bool collective;      // ranks meet here: not in a scan, whose steps nobody schedules
+  bool linear;          // f(a)+f(b) = f(a+b): partial sums may pass through
+  bool random;          // draws from its stream: never merged across streams, kept apart by stream
+  const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
+  int inplace;          // 1 + the operand whose memory output 0 may take, or 0
+  const char *inplace_more;  // further outputs: "123": output i may take operand (digit - 1)
+
+  // cpu: the reference, plain loops in the order of the mathematics, any dtype, accumulating
+  // in double. fast: a quicker kernel for this site, or NULL when it has none for it.
+  gr_kernel cpu, cuda;  // cuda: GR_CUDA(symbol), NULL in a CPU build
+  gr_kernel (*fast)(const gr_site *);
+  size_t (*scratch)(const gr_site *);  // bytes of working memory either kernel needs
+  const gr_op *fuses[2];  // what it does at one go: then the fuse pass may put it in their place
+  const gr_case *cases;   // ends with an empty case
+};
+
+GR_MUST_USE gr_status gr_op_infer(gr_site *);
+// Multiply-adds x 2 by the notation: the product of all its axes' sizes, x 2 when it contracts.
+int64_t gr_op_flops(const gr_site *);
+
+// ---- Attributes as text (attr.c): what YAML, IR text and docs share -------------------
+// Sets every field that has a preset; those that must be given stay zero.
+void gr_attr_presets(const gr_op *, void *attr);
+// Parses one field's text ("3", "1e-5", "[0,2,1]", "mean"); loc is for the error.
+GR_MUST_USE gr_status gr_attr_parse(const gr_op *, const gr_attr *, const char *text, gr_loc,
+                                    void *attr);
+void gr_attr_text(gr_text *, const gr_attr *, const void *attr);  // not for graphs
+
+// ---- Reverse mode (reverse.c): of whole graphs, and of a scan's body -----------------
+void gr_reach(const gr_graph *, bool *want);  // adds what depends on wanted values
+// gr_emit_again, by way of op->keep where a gradient will flow.
+gr_val gr_emit_kept(gr_builder *, const gr_node *, gr_val *map, const bool *want);
+void gr_flow(gr_builder *, const gr_op *add, gr_val *sum, gr_val dx);
+// Applies the rules of g's nodes, last to first. g's value v is here[v] in the builder's
+// graph; grads[v], likewise there, holds what flows into v from outside, and then all.
+GR_MUST_USE gr_status gr_backward(gr_builder *, const gr_op *add, const gr_graph *g,
+                                  const gr_val *here, const bool *want, gr_val *grads);
+
+// One way to split an op over one mesh axis: a layout for each input and output.
+struct gr_sig {
+  gr_lay in[GR_MAX_ARGS], out[GR_MAX_ARGS];
+};
+enum { GR_MAX_SIGS = 16, GR_ANY = -1 };
+GR_MUST_USE gr_status gr_op_sigs(const gr_site *, gr_sig sigs[GR_MAX_SIGS],
+                                 int *out_n);  // sigs[0] is all-R
+
+// What "..." says of an op: an operand that has it takes any leading axes. If just the
+// operands that differ from step to step have it, then all steps can run as one:
+typedef enum gr_lead {
+  GR_LEAD_NO,    // no: another step's operands would have to be leading axes elsewhere
+  GR_LEAD_LIFT,  // the output has it too: "...mk,kn->...mn" gives all steps' outputs, stacked
+  GR_LEAD_SUM,   // the output lacks it: "...km,...kn->mn" gives the sum of all steps' outputs
+} gr_lead;
+gr_lead gr_op_lead(const gr_site *, const bool differs[]);
+bool gr_op_contracts(const gr_site *);  // an axis goes: the work is more than the traffic
+static inline bool gr_op_has_body(const gr_op *op) {
+  for (const gr_attr *a = op->attrs; a && a->name; a++)
+    if (a->kind == GR_ATTR_GRAPH) return true;
+  return false;
+}

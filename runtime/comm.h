@@ -1,0 +1,18 @@
+// comm.h - making communicators. What they do is in ops/comm.h.
+#pragma once
+#include "ops/comm.h"
+
+// ---- Loopback: ranks are threads of this process -------------------------------------
+typedef struct gr_loopback gr_loopback;
+GR_MUST_USE gr_status gr_loopback_create(int ranks, double timeout_s, gr_loopback **out);
+gr_comm *gr_loopback_comm(gr_loopback *, int rank);  // owned by the loopback
+void gr_loopback_destroy(gr_loopback *);
+
+// ---- MPI: ranks are processes; those of one machine reduce in a shared window ------------
+// Without MPI in the build these fail with GR_ERR_LAUNCH.
+GR_MUST_USE gr_status gr_mpi_open(double timeout_s, gr_comm **out_world);  // calls MPI_Init
+void gr_mpi_close(gr_comm *world);                                         // and MPI_Finalize
+
+// One communicator for each mesh axis, for this rank of `world`, by split.
+GR_MUST_USE gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *, gr_comm *out[GR_MAX_MESH]);
+void gr_comm_mesh_close(gr_comm *axes[GR_MAX_MESH], const gr_mesh *);
