@@ -1,0 +1,21 @@
+// audio.h - recordings to samples: any file libsndfile knows, or WAV with 16-bit samples
+// without it; mono, floats in [-1, 1], at the rate asked for (soxr where the rates differ).
+#pragma once
+#include "base/arena.h"
+
+typedef struct gr_audio_info {
+  int rate, channels;
+  uint64_t samples;  // per channel, at the file's rate
+} gr_audio_info;
+
+// Reads the head of a recording alone. Fails with GR_ERR_DATA naming the path: missing, not
+// audio, no samples, cut short.
+GR_MUST_USE gr_status gr_audio_probe(const char *path, gr_audio_info *out);
+
+// Reads a whole recording. *out is malloc'd: the caller frees it. Channels are averaged.
+// `rate` 0 keeps the file's. Fails as above, and where there are more than `most` samples.
+GR_MUST_USE gr_status gr_audio_read(const char *path, int rate, uint64_t most, float **out,
+                                    uint64_t *out_samples);
+
+// How many samples a recording has after resampling.
+uint64_t gr_audio_samples_at(const gr_audio_info *, int rate);

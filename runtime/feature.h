@@ -1,0 +1,48 @@
+// feature.h - samples to log-mel frames, and SpecAugment.
+//
+// Frames are those of torch.stft(center=True, pad_mode="reflect") with a periodic Hann window,
+// power 2; mel filters on the HTK scale without area norm (the defaults of torchaudio's
+// MelSpectrogram); 10 log10(max(x, 1e-10)); then (x - mean) / (deviation + 1e-5) over the
+// frames of each bin, the deviation unbiased.
+#pragma once
+#include "base/arena.h"
+
+typedef struct gr_feature_spec {
+  int rate;             // samples per second
+  int window, hop;      // in samples
+  int fft;              // points, >= window; any size
+  int mels;             // bins of a frame
+  double f_min, f_max;  // of the filters, Hz; f_max 0: rate / 2
+  bool normalise;       // mean and deviation of each bin over the utterance
+} gr_feature_spec;
+
+// Tables for one spec; read-only once made, so that threads may share them.
+typedef struct gr_features {
+  gr_feature_spec spec;
+  int bins;                // of the power spectrum: fft / 2 + 1
+  const double *window;    // [fft]
+  const double *twiddles;  // [fft][2]: cos and -sin of 2 pi k / fft
+  const float *filters;    // [mels][bins]
+  const int *from, *to;    // [mels]: the bins where a filter is not 0
+  int empty;               // filters that see no bin at all: too many mels for this fft
+} gr_features;
+GR_MUST_USE gr_status gr_features_make(gr_arena *, const gr_feature_spec *, gr_features *out);
+
+// Frames of a recording of that many samples: samples / hop + 1.
+int64_t gr_feature_frames(const gr_feature_spec *, uint64_t samples);
+// Writes out[frames][mels]. `samples` > 0. Fails only without memory.
+GR_MUST_USE gr_status gr_features_compute(const gr_features *, const float *samples, uint64_t n,
+                                          float *out);
+
+// SpecAugment (Park et al. 2019): masks of bins and of frames set to 0. A width is uniform in
+// [0, most], then a place uniform where it fits.
+typedef struct gr_augment {
+  int freq_masks, freq_width;  // masks, and the most bins of each
+  int time_masks, time_width;  // masks, and the most frames of each
+  double time_share;           // a time mask covers at most this share of the utterance
+} gr_augment;
+enum { GR_AUGMENT_MASKS = 16 };  // at most, of each kind
+
+// Changes frames[t][mels] in place; drawn from (seed, "specaugment", epoch, utterance) alone.
+void gr_augment_apply(const gr_augment *, uint64_t seed, uint64_t epoch, uint64_t utterance,
+                      float *frames, int64_t t, int mels);

@@ -1,0 +1,42 @@
+// manifest.h - lists of recordings with their transcripts: JSON lines, and importers that
+// write them. Training reads manifests only.
+//
+//   {"audio_path": "wavs/a.wav", "text": "hello there", "duration": 1.25}
+//
+// audio_path is relative to the manifest. duration (seconds) may be left out: the recording's
+// head is read then. name (the split hashes it) is audio_path where left out. Other keys are
+// let be, but for "offset": parts of recordings are refused, not read whole.
+#pragma once
+#include "base/arena.h"
+
+typedef struct gr_utterance {
+  const char *name;
+  const char *audio;  // a path that can be opened from here
+  const char *text;   // as written there
+  double seconds;     // 0: not said
+  int line, col;      // in the manifest; of the text
+} gr_utterance;
+
+typedef struct gr_manifest {
+  const char *path;  // borrowed: must live as long as errors may
+  gr_utterance *items;
+  uint32_t n;
+} gr_manifest;
+
+// Strict JSON (RFC 8259), one object a line. Fails with GR_ERR_DATA and file:line:col.
+GR_MUST_USE gr_status gr_manifest_read(gr_arena *, const char *path, gr_manifest *out);
+// Writes through a temporary file, so that `path` is whole or untouched.
+GR_MUST_USE gr_status gr_manifest_write(const char *path, const gr_utterance *, uint32_t n);
+
+// `graphrun data import asterisk`: Debian's asterisk-core-sounds-en(-wav).
+typedef struct gr_import_asterisk {
+  const char *sounds;       // NULL: /usr/share/asterisk/sounds/en
+  const char *transcripts;  // NULL: /usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz
+  bool no_digits;  // leave out transcripts with digits or signs that are spoken (# * $ ...)
+} gr_import_asterisk;
+typedef struct gr_import_counts {
+  uint32_t written, sounds, digits, missing;  // missing: a transcript without its recording
+  double seconds;
+} gr_import_counts;
+GR_MUST_USE gr_status gr_import_asterisk_run(const gr_import_asterisk *, const char *out_path,
+                                             gr_import_counts *);
