@@ -4,7 +4,7 @@
 #include "compose/conf.h"
 
 typedef struct gr_compose_request {
-  const char *path;            // primary config, "configs/multi_gpu.yaml"; its folder is searched
+  const char *path;  // primary config, "configs/multi_gpu.yaml"; its folder is searched
   const char *const *config_dirs;  // --config-dir, in order
   int n_config_dirs;
   const char *const *overrides;  // "training.lr=1e-3", "+a=b", "~c", "group=option"

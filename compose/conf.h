@@ -22,19 +22,25 @@ typedef enum gr_conf_kind {
 typedef struct gr_conf gr_conf;
 struct gr_conf {
   gr_conf_kind kind;
-  gr_loc loc;      // of the value
-  gr_loc key_loc;  // of the key, for members of maps
+  gr_loc loc;             // of the value
+  gr_loc key_loc;         // of the key, for members of maps
+  gr_conf_kind key_kind;  // of the key when it is not a text: BOOL, INT or FLOAT; else NULL
   union {
-    bool truth;         // GR_CONF_BOOL
-    int64_t integer;    // GR_CONF_INT
-    double number;      // GR_CONF_FLOAT
-    const char *text;   // GR_CONF_TEXT, GR_CONF_INTERP
+    bool truth;        // GR_CONF_BOOL
+    int64_t integer;   // GR_CONF_INT
+    double number;     // GR_CONF_FLOAT
+    const char *text;  // GR_CONF_TEXT, GR_CONF_INTERP
   };
   const char **keys;  // of a map: n of them, as text; NULL for a list
   gr_conf **items;    // of a map or list
   int n, cap;
-  gr_conf *up;        // the map or list this is in; NULL at the root
-  bool read;          // a reader asked for it (see gr_conf_unread)
+  gr_conf *up;      // the map or list this is in; NULL at the root
+  bool read;        // a reader asked for it (see gr_conf_unread)
+  bool preset;      // from the schema's default, not from a file or an argument
+  bool fixed;       // a map that takes no new keys (Hydra's struct flag)
+  uint32_t *index;  // of a large map: hash slots, 1 + item
+  uint32_t n_index;
+  gr_conf *was;  // what this value replaced: the history of a key, newest first
 };
 
 // Reads one YAML file (or text, under a file name for messages) as it stands: no
@@ -44,10 +50,10 @@ GR_MUST_USE gr_status gr_conf_parse(gr_arena *, const char *file, const char *te
 
 // ---- Looking --------------------------------------------------------------------
 // A path is "a.b[2].c" or "a.b.2.c". Looking marks what it finds, and all on the way, as read.
-gr_conf *gr_conf_find(gr_conf *, const char *path);          // NULL: not there
-gr_conf *gr_conf_member(gr_conf *map, const char *key);      // one key, dots not special
-const char *gr_conf_kind_name(gr_conf_kind);                 // "float", "mapping", ...
-const char *gr_conf_path(gr_arena *, const gr_conf *);       // "training.lr", from the root
+gr_conf *gr_conf_find(gr_conf *, const char *path);      // NULL: not there
+gr_conf *gr_conf_member(gr_conf *map, const char *key);  // one key, dots not special
+const char *gr_conf_kind_name(gr_conf_kind);             // "float", "mapping", ...
+const char *gr_conf_path(gr_arena *, const gr_conf *);   // "training.lr", from the root
 
 // Typed access. A missing path gives the default; a value of another kind, or a null, is an
 // error that names the value's place, the expected kind and what was found. An int is
@@ -61,12 +67,20 @@ GR_MUST_USE gr_status gr_conf_text(gr_conf *, const char *path, const char *pres
 // An error for every leaf that nothing has read, with its place; GR_OK when there is none.
 GR_MUST_USE gr_status gr_conf_unread(gr_arena *, const gr_conf *root);
 
+// Marks a value and all below it as read: for readers of free-form maps.
+void gr_conf_mark(gr_conf *);
+
 // ---- Making ---------------------------------------------------------------------
 gr_conf *gr_conf_make(gr_arena *, gr_conf_kind, gr_loc);
 void gr_conf_put(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // replaces
 void gr_conf_append(gr_arena *, gr_conf *list, gr_conf *value);
-gr_conf *gr_conf_copy(gr_arena *, const gr_conf *);  // deep; places kept
+void gr_conf_add(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // key is not there
+void gr_conf_take(gr_conf *to, gr_conf *from);  // moves the members; both maps or both lists
+int gr_conf_index(const gr_conf *map, const char *key);  // of a member; -1: none; marks nothing
+void gr_conf_remove(gr_conf *, int item);                // of a map or list
+void gr_conf_set_text(gr_conf *, const char *);          // TEXT, INTERP or MISSING, as it reads
+gr_conf *gr_conf_copy(gr_arena *, const gr_conf *);      // deep; places kept
 
 // ---- Writing --------------------------------------------------------------------
-void gr_conf_yaml(gr_text *, const gr_conf *);  // as OmegaConf.to_yaml prints it
+void gr_conf_yaml(gr_text *, const gr_conf *);              // as OmegaConf.to_yaml prints it
 void gr_conf_json(gr_text *, const gr_conf *, int indent);  // keys in order, floats stay floats
