@@ -69,8 +69,8 @@ const char *gr_text_nearest(const char *word, const char *const *names, int n) {
   return found;
 }
 
-// The length of the valid UTF-8 sequence at s (RFC 3629), or 0.
-static int utf8(const unsigned char *s) {
+int gr_utf8_len(const char *text) {
+  const unsigned char *s = (const unsigned char *)text;
   if (s[0] < 0x80) return 1;
   int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
           : s[0] >= 0xf0 && s[0] < 0xf5                                ? 4
@@ -83,12 +83,28 @@ static int utf8(const unsigned char *s) {
   return n;
 }
 
+uint32_t gr_utf8_code(const char *s, int len) {
+  static const unsigned char lead[] = {0xff, 0x7f, 0x1f, 0x0f, 0x07};
+  uint32_t code = (unsigned char)s[0] & lead[len];
+  for (int i = 1; i < len; i++) code = code << 6 | ((unsigned char)s[i] & 0x3f);
+  return code;
+}
+
+void gr_text_put_code(gr_text *t, uint32_t c) {
+  static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  char s[4];
+  for (int i = n; i-- > 1; c >>= 6) s[i] = (char)(0x80 | (c & 0x3f));
+  s[0] = (char)(lead[n] | c);
+  gr_text_putn(t, s, (size_t)n);
+}
+
 void gr_text_json(gr_text *t, const char *s) {
   static const char *const named[32] = {['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n",
                                         ['\r'] = "\\r", ['\t'] = "\\t"};
   gr_text_put(t, "\"");
   for (const unsigned char *p = (const unsigned char *)s; *p;) {
-    int n = utf8(p);
+    int n = gr_utf8_len((const char *)p);
     if (!n)
       gr_text_put(t, "\xef\xbf\xbd"), n = 1;
     else if (*p < 32 && named[*p])

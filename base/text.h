@@ -19,6 +19,12 @@ int gr_text_distance(const char *a, const char *b, int most);
 // The nearest of n names, or NULL when none is near enough to be meant.
 const char *gr_text_nearest(const char *word, const char *const *names, int n);
 
+// UTF-8 (RFC 3629): the bytes of the valid sequence at s, 0 where there is none; its code point;
+// and a code point appended.
+int gr_utf8_len(const char *s);
+uint32_t gr_utf8_code(const char *s, int len);
+void gr_text_put_code(gr_text *, uint32_t code);
+
 // Writes s as a JSON string, quotes included (RFC 8259); invalid UTF-8 becomes U+FFFD.
 void gr_text_json(gr_text *, const char *s);
 // Writes a double the shortest way that reads back the same, always recognisable as a float
