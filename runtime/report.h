@@ -1,0 +1,82 @@
+// report.h - what a run says while it goes, and the files it leaves in its output directory.
+//
+//   metrics.jsonl          one object a step
+//   evals.jsonl            one object an evaluation
+//   epochs.jsonl           one object an epoch
+//   events.out.tfevents.*  the same scalars for TensorBoard
+//   training_results.json  the whole run, at its end
+//   run.log                every line of base/log.h, all ranks
+//
+// Two runs of one command leave the same bytes but for these fields, which are times: wall,
+// seconds, samples_per_s (all files), total_seconds, total_minutes, started, finished
+// (training_results.json), wall_time (event files); and run.log and the progress line.
+//
+// Steps are counted from 0, and a row is of the step that has run. Lines are flushed as they are
+// written: a kill loses at most the last. A run resumed at step k keeps the rows of steps below
+// k and appends; a torn last line goes.
+//
+// The files but run.log are rank 0's: on other ranks all calls are allowed and do nothing else.
+#pragma once
+#include "base/arena.h"
+#include "runtime/hooks.h"
+
+typedef struct gr_report_spec {
+  const char *dir;
+  int rank, ranks;
+  int64_t resume_step;   // steps done when the run starts; 0: a new run, old files go
+  int64_t resume_epoch;  // epochs done then
+  int64_t total_steps;   // for the time left; 0: not known
+  double every_seconds;  // between progress lines; 0: 10 (0.1 on a terminal)
+  int64_t every_steps;   // and between steps with one, where not 0; not on a terminal
+  bool quiet;            // no progress lines
+  bool log;              // write run.log: at most one gr_report of a process
+} gr_report_spec;
+
+typedef struct gr_report gr_report;
+GR_MUST_USE gr_status gr_report_open(const gr_report_spec *, gr_report **out);
+// Ends the progress line and closes files; flushing errors are reported by finish. NULL is fine.
+void gr_report_close(gr_report *);
+
+typedef struct gr_report_row {
+  int64_t step, epoch;
+  double loss, lr, grad_norm;
+  int64_t samples;       // of the global batch
+  double seconds;        // this step took
+  const gr_named *more;  // further fields: metrics, values that hooks log
+  int n_more;
+} gr_report_row;
+GR_MUST_USE gr_status gr_report_step(gr_report *, const gr_report_row *);
+// The rate of samples, smoothed over about the last 20 steps; what the progress line says.
+double gr_report_rate(const gr_report *);
+
+GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t step, int64_t epoch,
+                                     const gr_named *values, int n);
+
+typedef struct gr_report_epoch_row {
+  int64_t epoch, steps;  // steps done at its end
+  double train_loss, lr, seconds;
+  int64_t samples;
+  const gr_named *metrics;  // train and validation
+  int n_metrics;
+} gr_report_epoch_row;
+GR_MUST_USE gr_status gr_report_epoch(gr_report *, const gr_report_epoch_row *);
+
+typedef struct gr_results {
+  const char *model, *backend, *device;  // device: "cpu", "NVIDIA H200", ...
+  const char *ended;                     // "done", "stopped: REASON", "preempted", ...
+  const char *config_hash;
+  int gpus, ranks;
+  int64_t parameters, trainable, epochs, steps;
+  double final_loss;
+  const char *best_metric;  // NULL: none
+  double best_value;
+  int64_t best_epoch, best_step;
+  const char *best_checkpoint;  // or NULL
+  const gr_named *metrics;      // at the end
+  int n_metrics;
+  double total_seconds;  // with the sessions before a resume
+  double started;        // since 1970
+  const char *config;    // the composed configuration as JSON, or NULL
+} gr_results;
+// training_results.json, through a temporary file; with the epochs of epochs.jsonl.
+GR_MUST_USE gr_status gr_report_finish(gr_report *, const gr_results *);
