@@ -28,6 +28,7 @@ typedef struct gr_grad {
 typedef struct gr_comm gr_comm;
 typedef struct gr_launch {
   const void *attr;
+  int n_in, n_out;
   const gr_type *in_type, *out_type;
   const gr_layout *out_layout;  // with mesh and coord: which part of the value this rank makes
   const gr_mesh *mesh;
@@ -64,6 +65,8 @@ typedef struct gr_attr {
 } gr_attr;
 #define GR_ATTR(type, field, kind, preset, doc) \
   { #field, kind, offsetof(type, field), preset, doc }
+#define GR_CHOICE(type, field, choices, preset, doc) \
+  { #field, GR_ATTR_CHOICE, offsetof(type, field), preset, doc, choices }
 // Attribute structs have no padding (8-byte fields only): they are compared as bytes.
 
 static inline const gr_graph *gr_attr_graph(const void *attr, const gr_attr *a) {
@@ -97,7 +100,8 @@ struct gr_op {
   // Index notation, as in einsum: "mk,kn->mn"; "..." is any leading axes. It gives
   // shape inference, the legal shardings and the flop count at once. A lower-case
   // axis may be split over ranks, and one that is missing from the output is summed
-  // over; an upper-case axis must be whole. axes_of: when it depends on attributes.
+  // over; an upper-case axis must be whole; '_' is whole and has a size of its own, which
+  // infer gives (concatenations). axes_of: when it depends on attributes.
   const char *axes;
   void (*axes_of)(const gr_site *, char buf[128]);
   gr_status (*infer)(gr_site *);  // what the notation cannot say: dtypes, convolution sizes
@@ -134,6 +138,7 @@ void gr_attr_presets(const gr_op *, void *attr);
 GR_MUST_USE gr_status gr_attr_parse(const gr_op *, const gr_attr *, const char *text, gr_loc,
                                     void *attr);
 void gr_attr_text(gr_text *, const gr_attr *, const void *attr);  // not for graphs
+bool gr_attr_same(const gr_op *, const void *attr, const void *other);  // bodies by content
 
 // ---- Reverse mode (reverse.c): of whole graphs, and of a scan's body -----------------
 void gr_reach(const gr_graph *, bool *want);  // adds what depends on wanted values

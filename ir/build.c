@@ -1,0 +1,160 @@
+// build.c - the growing of graphs. The same op on the same inputs is the same value: nodes are
+// found again by a hash of what they say (open addressing; a bucket holds 1 + a node's index).
+#include <string.h>
+#include "ir/op.h"
+
+gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
+  gr_graph *g = GR_NEW(a, gr_graph, 1);
+  g->arena = a;
+  if (mesh) g->mesh = *mesh;
+  g->cap_values = g->cap_nodes = 64;
+  g->n_buckets = 256;
+  g->values = GR_NEW(a, gr_value, g->cap_values);
+  g->nodes = GR_NEW(a, gr_node, g->cap_nodes);
+  g->buckets = GR_NEW(a, uint32_t, g->n_buckets);
+  g->n_values = 1;
+  return g;
+}
+
+static gr_val new_value(gr_graph *g, gr_value v) {
+  if (g->n_values == g->cap_values) {
+    gr_value *more = GR_NEW(g->arena, gr_value, g->cap_values *= 2);
+    g->values = memcpy(more, g->values, sizeof(gr_value) * g->n_values);
+  }
+  g->values[g->n_values] = v;
+  return (gr_val){g->n_values++};
+}
+
+gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_type type,
+               gr_layout layout) {
+  if (b->err) return GR_NONE;
+  return new_value(
+      b->g,
+      (gr_value){
+          .type = type, .layout = layout, .role = role, .kind = kind, .name = name, .loc = b->loc});
+}
+
+// ---- Finding a node again -------------------------------------------------------------
+
+// Bodies count by their sizes only: equal ones are told from others by gr_attr_same.
+static uint64_t hash_attr(uint64_t h, const gr_op *op, const void *attr) {
+  const char *p = attr;
+  size_t from = 0;
+  for (const gr_attr *f = op->attrs; f && f->name; f++) {
+    if (f->kind != GR_ATTR_GRAPH) continue;
+    const gr_graph *body = gr_attr_graph(attr, f);
+    uint32_t sizes[] = {body->n_nodes, body->n_values, body->n_results};
+    h = gr_hash_bytes(h, sizes, sizeof sizes);
+    h = gr_hash_bytes(h, p + from, f->offset - from);
+    from = f->offset + sizeof(gr_graph *);
+  }
+  return op->attr_size > from ? gr_hash_bytes(h, p + from, op->attr_size - from) : h;
+}
+
+static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, int n_in,
+                        const gr_val *in) {
+  uint64_t h = gr_hash_bytes(GR_HASH_START, op->name, strlen(op->name));
+  h = gr_hash_bytes(h, in, sizeof(gr_val) * (size_t)n_in);
+  h = hash_attr(h, op, attr);
+  for (uint64_t i = h ^ (h >> 32);; i++) {
+    uint32_t *at = &g->buckets[i & (g->n_buckets - 1)];
+    if (!*at) return at;
+    const gr_node *n = &g->nodes[*at - 1];
+    if (n->op == op && n->n_in == n_in &&
+        (!n_in || !memcmp(n->in, in, sizeof(gr_val) * (size_t)n_in)) &&
+        gr_attr_same(op, n->attr, attr))
+      return at;
+  }
+}
+
+static void grow_buckets(gr_graph *g) {
+  g->n_buckets *= 4;
+  g->buckets = GR_NEW(g->arena, uint32_t, g->n_buckets);
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    *bucket(g, n->op, n->attr, n->n_in, n->in) = i + 1;
+  }
+}
+
+// ---- Emitting ---------------------------------------------------------------------------
+
+static gr_status look(const gr_builder *b, int n_in, const gr_val *in, gr_site *s) {
+  if (n_in > GR_MAX_ARGS)
+    return gr_fail(GR_ERR_UNSUPPORTED, b->loc, "%d operands are more than %d", n_in, GR_MAX_ARGS);
+  for (int i = 0; i < n_in; i++) {
+    if (!gr_is(in[i]) || in[i].id >= b->g->n_values)
+      return gr_fail(GR_ERR_BUG, b->loc, "operand %d is missing", i);
+    s->in[i] = gr_at(b->g, in[i])->type;
+  }
+  return gr_op_infer(s);
+}
+
+static gr_val append(gr_builder *b, const gr_site *s, const gr_val *in) {
+  gr_graph *g = b->g;
+  if (g->n_nodes == g->cap_nodes) {
+    gr_node *more = GR_NEW(g->arena, gr_node, g->cap_nodes *= 2);
+    g->nodes = memcpy(more, g->nodes, sizeof(gr_node) * g->n_nodes);
+  }
+  gr_node *n = &g->nodes[g->n_nodes];
+  *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out};
+  n->loc = b->loc, n->scope = b->scope, n->by = b->by;
+  if (s->op->attr_size)
+    n->attr = memcpy(gr_arena_alloc(g->arena, s->op->attr_size), s->attr, s->op->attr_size);
+  gr_val *args = GR_NEW(g->arena, gr_val, s->n_in + 1);
+  for (int i = 0; i < s->n_in; i++) args[i] = in[i];
+  n->in = args;
+  for (int i = 0; i < s->n_out; i++) {
+    gr_value v = {.type = s->out[i], .layout = gr_layout_whole, .node = g->n_nodes};
+    gr_val out = new_value(g, v);
+    if (!i) n->out = out;
+  }
+  g->n_nodes++;
+  return n->out;
+}
+
+gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
+  if (b->err) return GR_NONE;
+  gr_site site = {.op = op, .attr = attr, .n_in = n_in, .loc = b->loc};
+  b->err = gr_note(look(b, n_in, in, &site), b->loc, "in op '%s' made by %s", op->name, b->by);
+  if (b->err) return GR_NONE;
+  uint32_t *at = bucket(b->g, op, attr, n_in, in);
+  if (*at) return b->g->nodes[*at - 1].out;
+  *at = b->g->n_nodes + 1;
+  gr_val out = append(b, &site, in);
+  if (b->g->n_nodes > b->g->n_buckets / 2) grow_buckets(b->g);
+  return out;
+}
+
+gr_val gr_emit_again(gr_builder *b, const gr_node *n, gr_val *map) {
+  gr_val in[GR_MAX_ARGS];
+  for (int i = 0; i < n->n_in; i++) in[i] = map[n->in[i].id];
+  gr_builder was = *b;
+  b->loc = n->loc, b->scope = n->scope, b->by = n->by;
+  gr_val out = gr_emit(b, n->op, n->attr, n->n_in, in);
+  b->loc = was.loc, b->scope = was.scope, b->by = was.by;
+  for (int i = 0; gr_is(out) && i < n->n_out; i++)
+    map[gr_out(n, i).id] = (gr_val){out.id + (uint32_t)i};
+  return out;
+}
+
+// Room doubles whenever the count is a power of two.
+void gr_result(gr_builder *b, const char *name, gr_val v) {
+  gr_graph *g = b->g;
+  if (b->err) return;
+  if (!gr_is(v)) {
+    b->err = gr_fail(GR_ERR_BUG, b->loc, "result '%s' is missing", name ? name : "");
+    return;
+  }
+  uint32_t n = g->n_results;
+  if (!(n & (n - 1))) {
+    gr_val *more = GR_NEW(g->arena, gr_val, 2 * n + 1);
+    const char **names = GR_NEW(g->arena, const char *, 2 * n + 1);
+    if (n) memcpy(more, g->results, sizeof *more * n);
+    if (n && g->result_names) memcpy(names, g->result_names, sizeof *names * n);
+    g->results = more;
+    if (name || g->result_names) g->result_names = names;
+  }
+  g->results[n] = v;
+  if (g->result_names) g->result_names[n] = name;
+  g->n_results++;
+}

@@ -1,0 +1,44 @@
+// pointwise.c - what all pointwise ops share. See pointwise.h.
+#include "ops/pointwise.h"
+
+gr_status gr_pointwise_infer(gr_site *s) {
+  for (int k = 1; k < s->n_in; k++)
+    if (s->in[k].dtype != s->in[0].dtype)
+      return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
+                     gr_dtypes[s->in[k].dtype].name, gr_dtypes[s->in[0].dtype].name);
+  return GR_OK;
+}
+
+gr_status gr_pointwise_infer_float(gr_site *s) {
+  if (!gr_dtypes[s->in[0].dtype].is_float)
+    return gr_hint(
+        gr_fail(GR_ERR_TYPE, s->loc, "takes floats, got %s", gr_dtypes[s->in[0].dtype].name),
+        "cast the operand to f32 first");
+  return gr_pointwise_infer(s);
+}
+
+bool gr_pointwise_f32(const gr_site *s) {
+  for (int k = 0; k < s->n_in; k++)
+    if (s->in[k].dtype != GR_F32) return false;
+  return s->out[0].dtype == GR_F32;
+}
+
+typedef struct work {
+  const gr_launch *l;
+  gr_tile tile;
+  int n_x;
+} work;
+
+static void part(void *arg, int64_t from, int64_t to) {
+  const work *w = arg;
+  const float *x[3] = {0};
+  for (int k = 0; k < w->n_x; k++) x[k] = (const float *)w->l->in[k] + from;
+  w->tile(x, (float *)w->l->out[0] + from, to - from, w->l->attr);
+}
+
+gr_status gr_pointwise_run(const gr_launch *l, gr_tile tile, int n_x) {
+  gr_parallel(l, gr_type_count(l->out_type), 4096, part, &(work){l, tile, n_x});
+  return GR_OK;
+}
+
+void gr_flow_nothing(const gr_grad *g) { (void)g; }
