@@ -1,0 +1,75 @@
+// gemm.c - which kernel does which shape, and how a product is divided among threads.
+#include "ops/gemm.h"
+#include "ops/nn.h"
+
+gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
+  return (gr_gemm){
+      .m = m, .n = n, .k = k, .ta = ta, .tb = tb, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n};
+}
+
+static gr_gemm_kernel choose(const gr_gemm *g) {
+  if (gr_gemm_onednn && g->m >= 64) return gr_gemm_onednn;
+  if (gr_gemm_blas && g->m > 32) return gr_gemm_blas;
+  return gr_gemm_plain;
+}
+
+void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
+  choose(g)(g, a, b, c);
+}
+
+// ---- Threads --------------------------------------------------------------------------------
+// A product is cut into blocks of rows, or of columns where those are more; where the cuts lie
+// follows from the shape alone. Below WORTH multiplications it is not cut: waking a thread costs
+// more.
+
+enum { WORTH = 1 << 20, LEAST = 64, BLOCKS = 16 };
+
+typedef struct cut {
+  const gr_gemm *g;
+  gr_gemm_steps step;
+  const float *a;
+  const float *b;
+  float *c;
+  int64_t block, blocks;  // rows or columns in each, and how many for one product
+  bool rows;
+} cut;
+
+static cut cut_up(const gr_gemm *g) {
+  cut x = {.g = g, .rows = g->m >= g->n, .blocks = 1};
+  int64_t size = x.rows ? g->m : g->n;
+  x.block = size;
+  if (g->m * g->n * g->k < WORTH) return x;
+  int64_t block = (size / BLOCKS + LEAST - 1) / LEAST * LEAST;
+  x.block = gr_max(LEAST, gr_min(block, 512));
+  x.blocks = (size + x.block - 1) / x.block;
+  return x;
+}
+
+static void part(void *arg, int64_t from, int64_t to) {
+  const cut *x = arg;
+  for (int64_t i = from; i < to; i++) {
+    gr_gemm g = *x->g;
+    int64_t which = i / x->blocks, at = i % x->blocks * x->block;
+    const float *a = x->a + which * x->step.a, *b = x->b + which * x->step.b;
+    float *c = x->c + which * x->step.c;
+    if (x->rows) {
+      g.m = gr_min(x->block, g.m - at);
+      gr_gemm_one(&g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
+    } else {
+      g.n = gr_min(x->block, g.n - at);
+      gr_gemm_one(&g, a, b + at * (g.tb ? g.ldb : 1), c + at);
+    }
+  }
+}
+
+void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
+                   const float *a, const float *b, float *c) {
+  cut x = cut_up(g);
+  x.step = step, x.a = a, x.b = b, x.c = c;
+  int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_max(1, WORTH / 2 / gr_max(1, work));
+  gr_parallel(l, count * x.blocks, grain, part, &x);
+}
+
+void gr_gemm_run(const gr_launch *l, const gr_gemm *g, const float *a, const float *b, float *c) {
+  gr_gemm_batch(l, g, 1, (gr_gemm_steps){0}, a, b, c);
+}

@@ -1,0 +1,172 @@
+// gemm_plain.c - our own sgemm, on the calling thread: tiles of c in registers, written with
+// vectors of the compiler's, no packing. Each element of c is summed over k in an order that
+// depends on k alone, so a row's result does not depend on how many rows there are.
+#include <string.h>
+#include "ops/gemm.h"
+
+// The tile: ROWS x COLS vectors of sums, and a row of b, fill the registers.
+#if defined(__AVX512F__)
+enum { LANES = 16, ROWS = 8, COLS = 3 };
+#elif defined(__AVX2__)
+enum { LANES = 8, ROWS = 4, COLS = 2 };
+#else
+enum { LANES = 4, ROWS = 4, COLS = 2 };
+#endif
+enum { DEPTH = 512 };  // of k at a time: ROWS x DEPTH of a stay in the first-level cache
+
+typedef float vec __attribute__((vector_size(LANES * 4)));
+typedef float vec_at __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+static inline vec load(const float *p) { return *(const vec_at *)p; }
+static inline void store(float *p, vec v) { *(vec_at *)p = v; }
+
+// How an operand is walked: element [i,p] of op(a) is a[i * row + p * col].
+typedef struct walk {
+  int64_t row, col;
+} walk;
+
+// ---- b as it lies: c[i,:] += a[i,p] b[p,:] -----------------------------------------------
+
+// One tile of rows x (cols vectors) over `depth` of k. The first `skip` columns are not stored:
+// the last tile of a row reaches back over its neighbour rather than over the edge.
+INLINE void tile(int rows, int cols, const float *a, walk w, const float *b, int64_t ldb, float *c,
+                 int64_t ldc, int64_t depth, bool add, int skip) {
+  vec sum[ROWS][COLS];
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (vec){0};
+  for (int64_t p = 0; p < depth; p++, a += w.col, b += ldb) {
+    vec row[COLS];
+    UNROLL for (int j = 0; j < cols; j++) row[j] = load(b + j * LANES);
+    UNROLL for (int i = 0; i < rows; i++) {
+      float f = a[i * w.row];
+      UNROLL for (int j = 0; j < cols; j++) sum[i][j] += f * row[j];
+    }
+  }
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) {
+    float *at = c + i * ldc + j * LANES;
+    if (!skip) {
+      store(at, add ? load(at) + sum[i][j] : sum[i][j]);
+      continue;
+    }
+    for (int e = skip; e < LANES; e++) at[e] = (add ? at[e] : 0) + sum[i][j][e];
+  }
+}
+
+typedef void (*tile_kernel)(const float *, walk, const float *, int64_t, float *, int64_t, int64_t,
+                            bool, int);
+#define TILE(r, n)                                                                          \
+  static void tile_##r##_##n(const float *a, walk w, const float *b, int64_t ldb, float *c, \
+                             int64_t ldc, int64_t depth, bool add, int skip) {              \
+    tile(r, n, a, w, b, ldb, c, ldc, depth, add, skip);                                     \
+  }
+TILE(1, 1)
+TILE(2, 1)
+TILE(4, 1)
+TILE(1, 2)
+TILE(2, 2)
+TILE(4, 2)
+#if defined(__AVX512F__)
+TILE(8, 1)
+TILE(8, 2)
+TILE(1, 3)
+TILE(2, 3)
+TILE(4, 3)
+TILE(8, 3)
+static const tile_kernel tiles[COLS][4] = {{tile_1_1, tile_2_1, tile_4_1, tile_8_1},
+                                           {tile_1_2, tile_2_2, tile_4_2, tile_8_2},
+                                           {tile_1_3, tile_2_3, tile_4_3, tile_8_3}};
+#else
+static const tile_kernel tiles[COLS][3] = {{tile_1_1, tile_2_1, tile_4_1},
+                                           {tile_1_2, tile_2_2, tile_4_2}};
+#endif
+
+// All rows of `cols` vectors of columns.
+static void column(int cols, const gr_gemm *g, const float *a, walk w, const float *b, float *c,
+                   int64_t depth, bool add, int skip) {
+  int64_t i = 0;
+  for (int size = ROWS, log = ROWS == 8 ? 3 : 2; size; size /= 2, log--)
+    for (; i + size <= g->m; i += size)
+      tiles[cols - 1][log](a + i * w.row, w, b, g->ldb, c + i * g->ldc, g->ldc, depth, add, skip);
+}
+
+// Fewer columns than a vector has lanes.
+static void narrow(const gr_gemm *g, const float *a, walk w, const float *b, float *c,
+                   int64_t depth, bool add) {
+  for (int64_t i = 0; i < g->m; i++) {
+    float sum[LANES] = {0};
+    for (int64_t p = 0; p < depth; p++)
+      for (int64_t j = 0; j < g->n; j++) sum[j] += a[i * w.row + p * w.col] * b[p * g->ldb + j];
+    for (int64_t j = 0; j < g->n; j++) c[i * g->ldc + j] = (add ? c[i * g->ldc + j] : 0) + sum[j];
+  }
+}
+
+static void outer(const gr_gemm *g, const float *a, const float *b, float *c) {
+  walk w = g->ta ? (walk){1, g->lda} : (walk){g->lda, 1};
+  for (int64_t p = 0; p < g->k; p += DEPTH, a += DEPTH * w.col, b += DEPTH * g->ldb) {
+    int64_t depth = g->k - p < DEPTH ? g->k - p : DEPTH, j = 0;
+    bool add = g->add || p;
+    if (g->n < LANES) narrow(g, a, w, b, c, depth, add);
+    if (g->n < LANES) continue;
+    for (int cols = COLS; cols; cols--)
+      for (; j + cols * LANES <= g->n; j += cols * LANES)
+        column(cols, g, a, w, b + j, c + j, depth, add, 0);
+    if (j < g->n)
+      column(1, g, a, w, b + g->n - LANES, c + g->n - LANES, depth, add, (int)(j - g->n + LANES));
+  }
+}
+
+// ---- b transposed: c[i,j] = a[i,:] . b[j,:] ------------------------------------------------
+
+INLINE float across(vec v) {  // the sum of the lanes, by halves
+  float f[LANES];
+  memcpy(f, &v, sizeof f);
+  for (int half = LANES / 2; half; half /= 2)
+    UNROLL for (int e = 0; e < half; e++) f[e] += f[e + half];
+  return f[0];
+}
+
+INLINE void dots(int rows, int cols, const gr_gemm *g, const float *a, const float *b, float *c) {
+  vec sum[ROWS][COLS];
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (vec){0};
+  int64_t whole = g->k / LANES * LANES;
+  for (int64_t p = 0; p < whole; p += LANES) {
+    vec row[COLS];
+    UNROLL for (int j = 0; j < cols; j++) row[j] = load(b + j * g->ldb + p);
+    UNROLL for (int i = 0; i < rows; i++) {
+      vec f = load(a + i * g->lda + p);
+      UNROLL for (int j = 0; j < cols; j++) sum[i][j] += f * row[j];
+    }
+  }
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) {
+    float s = across(sum[i][j]);
+    for (int64_t p = whole; p < g->k; p++) s += a[i * g->lda + p] * b[j * g->ldb + p];
+    c[i * g->ldc + j] = (g->add ? c[i * g->ldc + j] : 0) + s;
+  }
+}
+
+static void inner(const gr_gemm *g, const float *a, const float *b, float *c) {
+  int64_t wide = g->n / COLS * COLS, tall = g->m / ROWS * ROWS;
+  for (int64_t j = 0; j < wide; j += COLS) {
+    const float *bj = b + j * g->ldb;
+    for (int64_t i = 0; i < tall; i += ROWS)
+      dots(ROWS, COLS, g, a + i * g->lda, bj, c + i * g->ldc + j);
+    for (int64_t i = tall; i < g->m; i++) dots(1, COLS, g, a + i * g->lda, bj, c + i * g->ldc + j);
+  }
+  for (int64_t j = wide; j < g->n; j++)
+    for (int64_t i = 0; i < g->m; i++)
+      dots(1, 1, g, a + i * g->lda, b + j * g->ldb, c + i * g->ldc + j);
+}
+
+static void both(const gr_gemm *g, const float *a, const float *b, float *c) {  // nobody's hot path
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t j = 0; j < g->n; j++) {
+      float s = 0;
+      for (int64_t p = 0; p < g->k; p++) s += a[p * g->lda + i] * b[j * g->ldb + p];
+      c[i * g->ldc + j] = (g->add ? c[i * g->ldc + j] : 0) + s;
+    }
+}
+
+void gr_gemm_plain(const gr_gemm *g, const float *a, const float *b, float *c) {
+  (g->tb ? g->ta ? both : inner : outer)(g, a, b, c);
+}
