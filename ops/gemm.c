@@ -40,7 +40,7 @@ static cut cut_up(const gr_gemm *g) {
   x.block = size;
   if (g->m * g->n * g->k < WORTH) return x;
   int64_t block = (size / BLOCKS + LEAST - 1) / LEAST * LEAST;
-  x.block = gr_max(LEAST, gr_min(block, 512));
+  x.block = gr_most(LEAST, gr_least(block, 512));
   x.blocks = (size + x.block - 1) / x.block;
   return x;
 }
@@ -53,10 +53,10 @@ static void part(void *arg, int64_t from, int64_t to) {
     const float *a = x->a + which * x->step.a, *b = x->b + which * x->step.b;
     float *c = x->c + which * x->step.c;
     if (x->rows) {
-      g.m = gr_min(x->block, g.m - at);
+      g.m = gr_least(x->block, g.m - at);
       gr_gemm_one(&g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
     } else {
-      g.n = gr_min(x->block, g.n - at);
+      g.n = gr_least(x->block, g.n - at);
       gr_gemm_one(&g, a, b + at * (g.tb ? g.ldb : 1), c + at);
     }
   }
@@ -66,7 +66,7 @@ void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_
                    const float *a, const float *b, float *c) {
   cut x = cut_up(g);
   x.step = step, x.a = a, x.b = b, x.c = c;
-  int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_max(1, WORTH / 2 / gr_max(1, work));
+  int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_most(1, WORTH / 2 / gr_most(1, work));
   gr_parallel(l, count * x.blocks, grain, part, &x);
 }
 

@@ -14,11 +14,11 @@ GR_MUST_USE gr_status gr_need_operands(const gr_site *, int least, int most);
 void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank);
 
 static inline bool gr_is_f32(const gr_site *s) { return s->in[0].dtype == GR_F32; }
-static inline int64_t gr_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t gr_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t gr_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t gr_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // A length as data gives it, kept within what there is.
 static inline int64_t gr_length(const gr_launch *l, int k, int64_t i, int64_t most) {
   int64_t n = ((const int32_t *)l->in[k])[i];
-  return gr_max(0, gr_min(n, most));
+  return gr_most(0, gr_least(n, most));
 }
