@@ -19,6 +19,7 @@ gr_site gr_site_of(const gr_graph *, const gr_node *);  // types of operands and
 typedef struct gr_grad {
   gr_builder *b;
   const void *attr;
+  int n_in, n_out;
   const gr_val *x, *y, *dy;
   const bool *want;
   gr_val *dx;
