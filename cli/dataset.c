@@ -1,0 +1,258 @@
+// dataset.c - the data sets a configuration can name; so far of one kind, `speech`. See dataset.h.
+#include "cli/dataset.h"
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/data.h"
+
+struct gr_dataset {
+  gr_arena *arena;
+  gr_data *data;
+  gr_vocab vocab;
+  int mels, workers, prefetch;
+};
+
+struct gr_feeder {
+  gr_loader *loader;
+};
+
+// ---- From configuration -------------------------------------------------------------------
+
+static int choice(const char *value, const char *const names[], int n) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(value, names[i])) return i;
+  return 0;  // the schema lets no other through
+}
+
+static gr_status read_text_rules(gr_conf *data, gr_text_rules *out) {
+  static const char *const cases[] = {"keep", "upper", "lower"};
+  static const char *const unknown[] = {"fail", "skip", "drop"};
+  const char *letters, *how;
+  GR_TRY(gr_conf_text(data, "text.case", "upper", &letters));
+  GR_TRY(gr_conf_text(data, "text.spaces", "-/_", &out->spaces));
+  GR_TRY(gr_conf_text(data, "text.drops", ".,!?:;\"()", &out->drops));
+  GR_TRY(gr_conf_text(data, "text.unknown", "skip", &how));
+  out->letters = (enum gr_case)choice(letters, cases, 3);
+  out->unknown = (gr_unknown)choice(how, unknown, 3);
+  return GR_OK;
+}
+
+static gr_status read_int(gr_conf *c, const char *path, int preset, int *out) {
+  int64_t v;
+  GR_TRY(gr_conf_int(c, path, preset, &v));
+  *out = (int)v;
+  return GR_OK;
+}
+
+static gr_status read_features(gr_conf *data, gr_feature_spec *f) {
+  GR_TRY(read_int(data, "sample_rate", 16000, &f->rate));
+  GR_TRY(read_int(data, "features.n_fft", 512, &f->fft));
+  GR_TRY(read_int(data, "features.window", 400, &f->window));
+  GR_TRY(read_int(data, "features.hop", 160, &f->hop));
+  GR_TRY(read_int(data, "features.mels", 80, &f->mels));
+  GR_TRY(gr_conf_float(data, "features.fmin", 0, &f->f_min));
+  GR_TRY(gr_conf_float(data, "features.fmax", 0, &f->f_max));
+  return gr_conf_bool(data, "features.normalize", true, &f->normalise);
+}
+
+static gr_status read_augment(gr_conf *data, gr_augment *a) {
+  GR_TRY(read_int(data, "augment.freq_masks", 0, &a->freq_masks));
+  GR_TRY(read_int(data, "augment.freq_width", 0, &a->freq_width));
+  GR_TRY(read_int(data, "augment.time_masks", 0, &a->time_masks));
+  GR_TRY(read_int(data, "augment.time_width", 0, &a->time_width));
+  return gr_conf_float(data, "augment.time_share", 0.2, &a->time_share);
+}
+
+// `buckets: 6` is a count; `buckets: [200, 400]` are the bounds themselves, in frames.
+static gr_status read_buckets(gr_arena *arena, gr_conf *data, gr_data_spec *s) {
+  gr_conf *b = gr_conf_find(data, "buckets");
+  if (!b || b->kind == GR_CONF_INT) return read_int(data, "buckets", 4, &s->n_buckets);
+  int32_t *bounds = GR_NEW(arena, int32_t, b->n);
+  for (int i = 0; i < b->n; i++) {
+    gr_conf *item = b->items[i];
+    item->read = true;
+    if (item->kind != GR_CONF_INT || item->integer < 1 || (i && item->integer <= bounds[i - 1]))
+      return gr_fail(GR_ERR_CONFIG, item->loc, "bounds of buckets are rising numbers of frames");
+    bounds[i] = (int32_t)item->integer;
+  }
+  s->bounds = bounds, s->n_buckets = b->n;
+  return GR_OK;
+}
+
+static gr_status read_vocab(gr_arena *arena, gr_conf *data, gr_vocab *out) {
+  const char *symbols;
+  int blank;
+  GR_TRY(gr_conf_text(data, "vocab", "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", &symbols));
+  GR_TRY(read_int(data, "blank", -1, &blank));
+  gr_conf *at = gr_conf_find(data, "vocab");
+  gr_status s = gr_is_file(symbols) ? gr_vocab_read(arena, symbols, blank, out)
+                                    : gr_vocab_make(arena, symbols, blank, out);
+  return gr_note(s, at ? at->loc : GR_NOWHERE, "in data.vocab: a file, or the symbols themselves");
+}
+
+static gr_status read_spec(gr_arena *arena, gr_conf *data, gr_dataset *d, gr_data_spec *s) {
+  double seconds;
+  int64_t cache;
+  GR_TRY(gr_conf_text(data, "manifest", NULL, &s->train));
+  GR_TRY(gr_conf_text(data, "eval_manifest", NULL, &s->validation));
+  GR_TRY(gr_conf_float(data, "validation_fraction", 0.1, &s->validation_fraction));
+  GR_TRY(gr_conf_bool(data, "skip_unreadable", false, &s->skip_unreadable));
+  GR_TRY(gr_conf_float(data, "max_seconds", 0, &seconds));
+  GR_TRY(read_int(data, "frame_multiple", 8, &s->frame_multiple));
+  GR_TRY(gr_conf_int(data, "cache_mb", 1024, &cache));
+  GR_TRY(read_int(data, "workers", 1, &d->workers));
+  GR_TRY(read_int(data, "prefetch", 3, &d->prefetch));
+  GR_TRY(read_int(data, "subsampling", 0, &s->subsampling));
+  GR_TRY(read_vocab(arena, data, &d->vocab));
+  GR_TRY(read_text_rules(data, &s->text));
+  GR_TRY(read_features(data, &s->features));
+  GR_TRY(read_augment(data, &s->augment));
+  GR_TRY(read_buckets(arena, data, s));
+  if (!s->train)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, data->loc, "data.manifest is not given"),
+                   "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
+                   "makes one from Debian's recordings");
+  s->vocab = &d->vocab, s->cache_bytes = (size_t)cache << 20;
+  s->max_frames = seconds > 0 ? (int32_t)(seconds * s->features.rate / s->features.hop) + 1 : 0;
+  d->mels = s->features.mels;
+  return GR_OK;
+}
+
+gr_status gr_dataset_open(gr_arena *arena, gr_conf *data, gr_dataset **out) {
+  const char *kind;
+  GR_TRY(gr_conf_text(data, "kind", "speech", &kind));
+  if (strcmp(kind, "speech"))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(data, "kind")->loc,
+                           "there is no data of kind '%s'", kind),
+                   "use 'speech'");
+  gr_dataset *d = GR_NEW(arena, gr_dataset, 1);
+  gr_data_spec spec = {0};
+  d->arena = arena;
+  GR_TRY(read_spec(arena, data, d, &spec));
+  gr_status s = gr_data_open(&spec, &d->data);
+  if (s && !gr_is_file(spec.train))
+    s = gr_hint(s, "`graphrun data import asterisk %s` makes one from Debian's recordings",
+                spec.train);
+  *out = d;
+  return s;
+}
+
+void gr_dataset_close(gr_dataset *d) {
+  if (d) gr_data_close(d->data);
+}
+
+// ---- Shapes -------------------------------------------------------------------------------
+
+int gr_dataset_buckets(const gr_dataset *d) {
+  int n;
+  gr_data_buckets(d->data, &n);
+  return n;
+}
+
+const char *gr_dataset_bucket_name(gr_arena *arena, const gr_dataset *d, int bucket) {
+  int n;
+  return gr_arena_printf(arena, "t%d", gr_data_buckets(d->data, &n)[bucket].frames);
+}
+
+static void fields_of(const gr_field *f, gr_feed *out) {
+  out->n_fields = GR_FIELDS;
+  for (int i = 0; i < GR_FIELDS; i++) {
+    gr_feed_field *o = &out->field[i];
+    *o = (gr_feed_field){.name = f[i].name, .at = f[i].at};
+    o->type.dtype = f[i].type == GR_FIELD_F32 ? GR_F32 : GR_I32;
+    o->type.rank = f[i].rank;
+    for (int k = 0; k < f[i].rank; k++) o->type.dim[k] = f[i].dims[k];
+  }
+}
+
+void gr_dataset_shapes(const gr_dataset *d, int bucket, int rows, gr_feed *out) {
+  gr_field fields[GR_FIELDS];
+  gr_data_fields(d->data, bucket, rows, fields);
+  *out = (gr_feed){.bucket = bucket, .rows = rows};
+  fields_of(fields, out);
+}
+
+int gr_dataset_facts(const gr_dataset *d, gr_fact out[GR_MAX_FIELDS]) {
+  out[0] = (gr_fact){"vocab", d->vocab.n};
+  out[1] = (gr_fact){"mels", d->mels};
+  out[2] = (gr_fact){"blank", d->vocab.blank};
+  uint32_t space;
+  out[3] = (gr_fact){"space", gr_map_find(&d->vocab.index, " ", &space) ? (int64_t)space : -1};
+  return 4;
+}
+
+static gr_part part_of(gr_split s) { return s == GR_SPLIT_TRAIN ? GR_TRAIN : GR_VALIDATION; }
+
+uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
+  int n;
+  uint32_t sum = 0;
+  const struct gr_bucket *b = gr_data_buckets(d->data, &n);
+  for (int i = 0; i < n; i++) sum += b[i].count[part_of(split)];
+  return sum;
+}
+
+uint32_t gr_dataset_batches(const gr_dataset *d, gr_split split, int batch) {
+  return gr_data_batches(d->data, part_of(split), batch);
+}
+
+bool gr_dataset_skipped(gr_dataset *d, gr_text *t) { return gr_data_skipped_line(d->data, t); }
+void gr_dataset_inspect(gr_dataset *d, int batch, gr_text *t) {
+  gr_data_inspect(d->data, batch, t);
+}
+
+const char *gr_dataset_reference(const gr_dataset *d, uint32_t item) {
+  return gr_data_item(d->data, item)->text;
+}
+
+const char *gr_dataset_item_name(const gr_dataset *d, uint32_t item) {
+  return gr_data_item(d->data, item)->from->name;
+}
+
+void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_text *t) {
+  gr_vocab_decode(&d->vocab, ids, (size_t)n, t);
+}
+
+// ---- Batches ------------------------------------------------------------------------------
+
+gr_status gr_feeder_open(gr_dataset *d, const gr_feeder_spec *s, gr_feeder **out) {
+  gr_loader_spec spec = {.part = part_of(s->split),
+                         .batch = s->batch,
+                         .rank = s->rank,
+                         .ranks = s->ranks,
+                         .seed = s->seed,
+                         .shuffle = s->training,
+                         .augment = s->training,
+                         .epoch = s->epoch,
+                         .first = s->first,
+                         .epochs = s->epochs,
+                         .workers = d->workers,
+                         .prefetch = d->prefetch};
+  gr_feeder *f = *out = calloc(1, sizeof *f);
+  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a loader");
+  gr_status st = gr_loader_open(d->data, &spec, &f->loader);
+  if (st) gr_feeder_close(f), *out = NULL;
+  return st;
+}
+
+gr_status gr_feeder_next(gr_feeder *f, gr_feed *out, bool *out_end) {
+  const gr_batch *b = NULL;
+  GR_TRY(gr_loader_next(f->loader, &b));
+  *out_end = !b;
+  if (!b) return GR_OK;
+  *out = (gr_feed){.bucket = b->bucket,
+                   .epoch = b->epoch,
+                   .index = b->index,
+                   .of = b->of,
+                   .samples = b->samples,
+                   .item = b->utterances,
+                   .rows = b->rows};
+  gr_field fields[GR_FIELDS];
+  gr_batch_fields(b, fields);
+  fields_of(fields, out);
+  return GR_OK;
+}
+
+void gr_feeder_close(gr_feeder *f) {
+  if (!f) return;
+  gr_loader_close(f->loader);
+  free(f);
+}

@@ -1,0 +1,68 @@
+// dataset.h - what a run is trained on, whatever its kind: shapes by bucket, batches by rank.
+//
+// A kind of data (speech, ...) is one gr_dataset_kind: it opens from the configuration's `data`
+// section and gives batches as named fields, which the training loop copies into the graph's
+// inputs of the same names. Nothing else in the program knows what the data are.
+#pragma once
+#include "compose/conf.h"
+#include "ir/graph.h"
+
+enum { GR_MAX_FIELDS = 8, GR_MAX_BUCKETS = 32 };
+
+typedef struct gr_feed_field {
+  const char *name;
+  gr_type type;    // rows of one rank
+  const void *at;  // NULL where only shapes are asked for
+} gr_feed_field;
+
+typedef struct gr_feed {  // one rank's part of one global batch
+  int bucket, n_fields;
+  gr_feed_field field[GR_MAX_FIELDS];
+  uint32_t epoch, index, of;  // batch `index` of the epoch's `of`
+  uint32_t samples;           // of weight 1, in the global batch
+  const uint32_t *item;       // by row: which sample it is; UINT32_MAX: padding
+  int rows;
+} gr_feed;
+
+typedef struct gr_fact {  // what the data say of the model: "vocab" 29, "mels" 80
+  const char *name;
+  int64_t value;
+} gr_fact;
+
+typedef enum gr_split { GR_SPLIT_TRAIN, GR_SPLIT_VALIDATION } gr_split;
+
+typedef struct gr_feeder_spec {
+  gr_split split;
+  int batch;  // rows of the global batch
+  int rank, ranks;
+  uint64_t seed;
+  bool training;          // shuffled and augmented
+  uint32_t epoch, first;  // starts at this batch of this epoch
+  uint32_t epochs;        // how many; 0: no end
+} gr_feeder_spec;
+
+typedef struct gr_dataset gr_dataset;
+typedef struct gr_feeder gr_feeder;
+
+GR_MUST_USE gr_status gr_dataset_open(gr_arena *, gr_conf *data, gr_dataset **out);
+void gr_dataset_close(gr_dataset *);
+
+int gr_dataset_buckets(const gr_dataset *);
+const char *gr_dataset_bucket_name(gr_arena *, const gr_dataset *, int bucket);  // "t300"
+// The fields of `rows` rows of a bucket, shapes only.
+void gr_dataset_shapes(const gr_dataset *, int bucket, int rows, gr_feed *out);
+int gr_dataset_facts(const gr_dataset *, gr_fact out[GR_MAX_FIELDS]);
+uint32_t gr_dataset_count(const gr_dataset *, gr_split);
+uint32_t gr_dataset_batches(const gr_dataset *, gr_split, int batch);  // of an epoch
+// One line about what was left out; false: nothing was.
+bool gr_dataset_skipped(gr_dataset *, gr_text *);
+void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
+
+// For people: what a sample's answer is, and what a row of predicted symbols says.
+const char *gr_dataset_reference(const gr_dataset *, uint32_t item);
+const char *gr_dataset_item_name(const gr_dataset *, uint32_t item);
+void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_text *);
+
+GR_MUST_USE gr_status gr_feeder_open(gr_dataset *, const gr_feeder_spec *, gr_feeder **out);
+GR_MUST_USE gr_status gr_feeder_next(gr_feeder *, gr_feed *out, bool *out_end);
+void gr_feeder_close(gr_feeder *);

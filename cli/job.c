@@ -1,0 +1,159 @@
+// job.c - see job.h.
+#include "cli/job.h"
+#include <string.h>
+#include "compose/schema.h"
+
+// ---- Composing ----------------------------------------------------------------------------
+
+gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
+  *j = (gr_job){.arena = arena, .args = *args};
+  if (!args->config)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
+                   "graphrun configs/multi_gpu.yaml");
+  gr_compose_request r = {.path = args->config,
+                          .config_dirs = args->config_dirs,
+                          .n_config_dirs = args->n_config_dirs,
+                          .overrides = args->overrides,
+                          .n_overrides = args->n_overrides};
+  GR_TRY(gr_compose(arena, &r, &j->composed));
+  j->conf = gr_conf_copy(arena, j->composed.job);
+  GR_TRY(gr_conf_resolve(arena, j->conf));
+  GR_TRY(gr_schema_check(arena, j->conf));
+  GR_TRY(gr_settings_read(arena, j->conf, 0, &j->set));
+  if (!j->set.graph)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, j->conf->loc, "model.graph is not given"),
+                   "the model's file, such as graphs/lmu_asr.yaml");
+  gr_conf *at = gr_conf_find(j->conf, "model.graph");
+  return gr_note(gr_conf_read(arena, j->set.graph, &j->graph), at->loc, "asked for by model.graph");
+}
+
+// ---- Options --------------------------------------------------------------------------------
+
+// Every strategy is a choice of layouts; none has code of its own.
+static gr_status read_strategy(gr_job *j, int ranks) {
+  static const gr_rule whole_model[] = {{.pattern = "*", .axis = "dp", .lay = 0}};
+  const char *strategy = j->set.strategy;
+  j->mesh = (gr_mesh){.n_axes = 1, .axis = {{"dp", ranks}}};
+  if (!strcmp(strategy, "ddp") || !strcmp(strategy, "dp") || !strcmp(strategy, "none"))
+    return GR_OK;
+  if (!strcmp(strategy, "zero1") || !strcmp(strategy, "zero2")) {
+    j->options.zero_axis = "dp";
+    return GR_OK;
+  }
+  if (!strcmp(strategy, "fsdp")) {
+    j->options.zero_axis = "dp";
+    j->options.rules = whole_model, j->options.n_rules = 1;
+    return GR_OK;
+  }
+  return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, gr_conf_find(j->conf, "distributed.strategy")->loc,
+                         "the strategy '%s' cannot be chosen here yet", strategy),
+                 "ddp, dp, zero1, zero2 and fsdp can");
+}
+
+static gr_status read_options(gr_job *j, int ranks) {
+  const gr_settings *s = &j->set;
+  j->options = (gr_options){.optimizer = s->optimizer,
+                            .weight_decay = s->weight_decay,
+                            .beta1 = s->beta1,
+                            .beta2 = s->beta2,
+                            .eps = s->eps,
+                            .momentum = s->momentum,
+                            .clip = s->clip,
+                            .freeze = s->freeze,
+                            .n_freeze = s->n_freeze,
+                            .dump = j->args.dump,
+                            .stop_after = j->args.stop_after,
+                            .without = j->args.without,
+                            .n_without = j->args.n_without,
+                            .dump_to = stdout};
+  return read_strategy(j, ranks);
+}
+
+// ---- Shapes and parameters from the data ----------------------------------------------------
+
+// The file's letters for one input, bound by the field of that name.
+static int bind_input(gr_conf *input, const gr_feed_field *f, gr_dim *dims, int n) {
+  gr_conf *shape = gr_conf_member(input, "shape");
+  for (int d = 0; shape && d < shape->n && d < f->type.rank; d++) {
+    const gr_conf *letter = shape->items[d];
+    bool known = letter->kind != GR_CONF_TEXT;
+    for (int i = 0; !known && i < n; i++) known = !strcmp(dims[i].name, letter->text);
+    if (!known) dims[n++] = (gr_dim){letter->text, f->type.dim[d]};
+  }
+  return n;
+}
+
+static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
+  gr_feed feed;
+  gr_dataset_shapes(j->data, bucket, rows, &feed);
+  gr_conf *inputs = gr_conf_member(j->graph, "inputs");
+  gr_dim *dims = GR_NEW(j->arena, gr_dim, GR_MAX_FIELDS * GR_MAX_RANK);
+  int n = 0;
+  for (int i = 0; inputs && inputs->kind == GR_CONF_MAP && i < feed.n_fields; i++) {
+    gr_conf *input = gr_conf_member(inputs, feed.field[i].name);
+    if (input && input->kind == GR_CONF_MAP) n = bind_input(input, &feed.field[i], dims, n);
+  }
+  *out = (gr_bucket){gr_dataset_bucket_name(j->arena, j->data, bucket), dims, n};
+}
+
+// What the data say (symbols, mels) becomes a parameter of the model where the model has one
+// of that name; a configuration that says otherwise is wrong.
+static gr_status bind_facts(gr_job *j, gr_conf **out) {
+  gr_conf *given = gr_conf_find(j->conf, "model.params"), *declared;
+  gr_conf *params = given && given->kind == GR_CONF_MAP
+                        ? gr_conf_copy(j->arena, given)
+                        : gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
+  gr_fact facts[GR_MAX_FIELDS];
+  int n = gr_dataset_facts(j->data, facts);
+  declared = gr_conf_member(j->graph, "params");
+  for (int i = 0; i < n && declared && declared->kind == GR_CONF_MAP; i++) {
+    if (!gr_conf_member(declared, facts[i].name)) continue;
+    gr_conf *said = gr_conf_member(params, facts[i].name);
+    if (said && (said->kind != GR_CONF_INT || said->integer != facts[i].value))
+      return gr_hint(gr_fail(GR_ERR_CONFIG, said->loc,
+                             "model.params.%s is not %lld, which is what the data have",
+                             facts[i].name, (long long)facts[i].value),
+                     "leave it out: it is taken from the data");
+    if (said) continue;
+    gr_conf *value = gr_conf_make(j->arena, GR_CONF_INT, declared->loc);
+    value->integer = facts[i].value;
+    gr_conf_put(j->arena, params, facts[i].name, value);
+  }
+  *out = params;
+  return GR_OK;
+}
+
+static void mark_read(gr_conf *c) {
+  c->read = true;
+  for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
+}
+
+gr_status gr_job_plan(gr_job *j, int ranks) {
+  GR_TRY(gr_settings_read(j->arena, j->conf, ranks, &j->set));
+  GR_TRY(read_options(j, ranks));
+  gr_conf *data = gr_conf_find(j->conf, "data"), *params;
+  if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
+  GR_TRY(gr_dataset_open(j->arena, data, &j->data));
+  GR_TRY(bind_facts(j, &params));
+  int n = gr_dataset_buckets(j->data), rows = (j->set.batch + ranks - 1) / ranks * ranks;
+  gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
+  for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
+  gr_conf *given = gr_conf_find(j->conf, "model.params");
+  if (given) mark_read(given);  // the model's builder checks these names itself
+  gr_plan_request r = {.model = {.graph = j->graph,
+                                 .params = params,
+                                 .seed = (uint64_t)j->set.seed,
+                                 .mesh = j->mesh,
+                                 .batch_axis = "dp"},
+                       .options = j->options,
+                       .buckets = buckets,
+                       .n_buckets = n,
+                       .train = true,
+                       .eval = true};
+  return gr_plan_build(j->arena, &r, &j->plan);
+}
+
+void gr_job_close(gr_job *j) {
+  gr_dataset_close(j->data);
+  j->data = NULL;
+}

@@ -1,0 +1,70 @@
+// main.c - the table of commands, and the one place that prints an error and exits.
+#include <string.h>
+#include "base/base.h"
+#include "cli/commands.h"
+
+static const struct command {
+  const char *name, *usage, *doc;
+  gr_status (*run)(int argc, char **argv);
+} commands[] = {
+    {"train", "CONFIG.yaml [key=value ...]", "train (the command's name may be left out)",
+     gr_cmd_train},
+    {"plan", "CONFIG.yaml [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--dump=PASS]",
+     "compile only: parameters, passes, memory, collectives, proof", gr_cmd_plan},
+    {"config", "CONFIG.yaml [key=value ...]", "the composed configuration", gr_cmd_config},
+    {"ops", "[NAME]", "the ops of the graph language, from their descriptors", gr_cmd_ops},
+    {"ckpt", "list DIR | show DIR | verify DIR", "checkpoints", gr_cmd_ckpt},
+    {"data", "import asterisk OUT.jsonl | inspect CONFIG.yaml [key=value ...]", "data sets",
+     gr_cmd_data},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void usage(FILE *f) {
+  fputs(
+      "graphrun trains neural networks from configuration alone.\n\n"
+      "    graphrun CONFIG.yaml [key=value ...]\n\n",
+      f);
+  for (int i = 0; i < N_COMMANDS; i++)
+    fprintf(f, "    graphrun %-7s %s\n%21s%s\n", commands[i].name, commands[i].usage, "",
+            commands[i].doc);
+  fputs(
+      "\nExit codes: 0 done, 2 usage, 65 configuration or model, 66 data, 69 launch, 70 hook,\n"
+      "71 a rank died, 72 hang, 74 files, 75 stopped and saved, 76 non-finite loss,\n"
+      "78 checkpoint refused.\n",
+      f);
+}
+
+static bool is_config(const char *arg) {
+  size_t n = strlen(arg);
+  return (n > 5 && !strcmp(arg + n - 5, ".yaml")) || (n > 4 && !strcmp(arg + n - 4, ".yml")) ||
+         gr_is_file(arg);
+}
+
+static gr_status no_command(const char *word) {
+  const char *names[N_COMMANDS];
+  for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
+  const char *near = gr_text_nearest(word, names, N_COMMANDS);
+  gr_status s =
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
+  return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
+              : gr_hint(s, "`graphrun --help` lists the commands");
+}
+
+static gr_status run(int argc, char **argv) {
+  for (int i = 0; i < N_COMMANDS; i++)
+    if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc, argv);
+  if (is_config(argv[1])) return gr_cmd_train(argc, argv);
+  return no_command(argv[1]);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+    usage(argc < 2 ? stderr : stdout);
+    return argc < 2 ? 2 : 0;
+  }
+  gr_status s = run(argc, argv);
+  int code = gr_status_exit(s);
+  if (s) gr_status_print(stderr, s);
+  gr_status_drop(s);
+  return code;
+}

@@ -1,0 +1,64 @@
+// plan.c - `graphrun plan CONFIG.yaml`: everything that can be known before anything runs.
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cli/commands.h"
+#include "cli/job.h"
+
+static gr_status write_dot(const gr_plan *p, const char *path) {
+  FILE *f = fopen(path, "w");
+  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
+  for (uint32_t i = 0; i < p->n_programs; i++)
+    if (!strcmp(p->programs[i].kind, "train")) {
+      gr_plan_dot(f, &p->programs[i]);
+      break;
+    }
+  if (fclose(f)) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
+  return GR_OK;
+}
+
+// Graphviz draws; without it the DOT file is there to be drawn elsewhere.
+static gr_status write_svg(const gr_plan *p, const char *path) {
+  char dot[1024], out[1040];
+  snprintf(dot, sizeof dot, "%s.dot", path);
+  snprintf(out, sizeof out, "-o%s", path);
+  GR_TRY(write_dot(p, dot));
+  pid_t child = fork();
+  if (child == 0) {
+    execlp("dot", "dot", "-Tsvg", out, dot, (char *)NULL);
+    _exit(127);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "Graphviz's `dot` did not draw '%s'", path),
+                   "install graphviz; the graph itself is in '%s'", dot);
+  unlink(dot);
+  return GR_OK;
+}
+
+static gr_status plan(gr_job *j) {
+  int64_t ranks = j->args.ranks ? j->args.ranks : j->set.ranks;
+  if (!ranks) ranks = gr_processors() > 1 ? 2 : 1;
+  GR_TRY(gr_job_plan(j, (int)ranks));
+  GR_TRY(gr_plan_prove(j->plan));
+  printf("plan of %s for %lld rank%s, global batch %d\n", j->args.config, (long long)ranks,
+         ranks > 1 ? "s" : "", j->set.batch);
+  gr_plan_explain(stdout, j->plan);
+  if (j->args.dot) GR_TRY(write_dot(j->plan, j->args.dot));
+  if (j->args.svg) GR_TRY(write_svg(j->plan, j->args.svg));
+  return GR_OK;
+}
+
+gr_status gr_cmd_plan(int argc, char **argv) {
+  gr_arena *arena = gr_arena_create();
+  gr_args args;
+  gr_job job = {0};
+  gr_status s = gr_args_parse(arena, argc, argv, 2, &args);
+  s = s ? s : gr_job_compose(arena, &args, &job);
+  s = s ? s : plan(&job);
+  gr_job_close(&job);
+  if (s) return s;  // its places point into the arena, which dies with the process
+  gr_arena_destroy(arena);
+  return GR_OK;
+}

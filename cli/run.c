@@ -1,0 +1,391 @@
+// run.c - the training loop. See run.h.
+#include "cli/run.h"
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
+
+// ---- Opening --------------------------------------------------------------------------------
+
+// outputs/DATE/TIME, or output.dir. Rank 0 makes it; a name that is taken gets a number.
+static gr_status make_dir(gr_run *r, char *dir, size_t size) {
+  const char *given = r->job->set.dir;
+  if (given) {
+    snprintf(dir, size, "%s", given);
+    return gr_make_dirs(dir);
+  }
+  char stamp[64];
+  time_t now = (time_t)gr_wall_seconds();
+  struct tm local;
+  strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d/%H-%M-%S", localtime_r(&now, &local));
+  snprintf(dir, size, "%s", stamp);
+  for (int i = 2; gr_is_dir(dir); i++) snprintf(dir, size, "%s-%d", stamp, i);
+  return gr_make_dirs(dir);
+}
+
+static gr_status open_dir(gr_run *r) {
+  char dir[1024] = "";
+  bool all_ok;
+  gr_status s = r->rank == 0 ? make_dir(r, dir, sizeof dir) : GR_OK;
+  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  if (s || t) return gr_also(s, t);
+  if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
+  GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
+  r->dir = gr_arena_strdup(r->arena, dir);
+  return GR_OK;
+}
+
+// The folder a resumed run shares with the one it goes on from keeps that one's files.
+static gr_status open_report(gr_run *r) {
+  int64_t every = r->job->set.log_every;
+  gr_report_spec spec = {.dir = r->dir,
+                         .rank = r->rank,
+                         .ranks = r->ranks,
+                         .resume_step = r->step,
+                         .resume_epoch = r->epoch,
+                         .total_steps = r->total_steps,
+                         .every_steps = every > 1 ? every : 0,
+                         .quiet = !r->job->set.progress,
+                         .log = r->rank == 0};
+  return gr_report_open(&spec, &r->report);
+}
+
+static gr_status write_file(const char *dir, const char *name, const char *text) {
+  char path[1200];
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  FILE *f = fopen(path, "w");
+  bool ok = f && fputs(text, f) >= 0;
+  if (f) ok &= !fclose(f);
+  return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
+}
+
+static gr_status save_config(gr_run *r) {
+  if (r->rank) return GR_OK;
+  gr_text config = gr_text_make(r->arena), overrides = gr_text_make(r->arena);
+  gr_conf_yaml(&config, r->job->composed.job);
+  for (int i = 0; i < r->job->args.n_overrides; i++)
+    gr_text_printf(&overrides, "- %s\n", r->job->args.overrides[i]);
+  if (!r->job->args.n_overrides) gr_text_put(&overrides, "[]\n");
+  char hidden[1200];
+  snprintf(hidden, sizeof hidden, "%s/.hydra", r->dir);
+  GR_TRY(gr_make_dirs(hidden));
+  GR_TRY(write_file(hidden, "config.yaml", config.at));
+  return write_file(hidden, "overrides.yaml", overrides.at);
+}
+
+static void say_start(gr_run *r) {
+  const gr_plan *p = r->job->plan;
+  gr_text skipped = gr_text_make(r->arena);
+  gr_log(GR_INFO, "%lld trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
+         (long long)gr_plan_parameters(p), p->n_programs,
+         (double)(p->state_bytes + p->arena_bytes) / 1e6, (unsigned long long)p->hash);
+  gr_log(GR_INFO,
+         "%u training and %u validation samples; global batch %d = %d ranks x %d, "
+         "lr %g, %lld steps an epoch",
+         gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
+         gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION), r->job->set.batch, r->ranks,
+         (r->job->set.batch + r->ranks - 1) / r->ranks, r->job->set.lr,
+         (long long)r->steps_per_epoch);
+  if (gr_dataset_skipped(r->job->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
+  gr_log(GR_INFO, "output: %s", r->dir);
+}
+
+static void count_steps(gr_run *r) {
+  const gr_settings *s = &r->job->set;
+  r->steps_per_epoch = gr_dataset_batches(r->job->data, GR_SPLIT_TRAIN, s->batch);
+  r->total_steps = s->max_epochs * r->steps_per_epoch;
+  if (s->max_steps && (s->max_steps < r->total_steps || !s->max_epochs))
+    r->total_steps = s->max_steps;
+}
+
+static gr_status find_programs(gr_run *r) {
+  int n = gr_dataset_buckets(r->job->data);
+  if (n > GR_MAX_BUCKETS)
+    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%d buckets are more than %d", n, GR_MAX_BUCKETS);
+  for (int i = 0; i < n; i++) {
+    const char *name = gr_dataset_bucket_name(r->arena, r->job->data, i);
+    r->train[i] = gr_plan_find(r->job->plan, "train", name);
+    r->eval[i] = gr_plan_find(r->job->plan, "eval", name);
+  }
+  return GR_OK;
+}
+
+static gr_status open_run(gr_run *r) {
+  const gr_job *j = r->job;
+  r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = -1;
+  r->started = gr_wall_seconds();
+  GR_TRY(gr_run_same(r, j->plan->hash, "the plan"));
+  GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
+  gr_exec_options o = {.threads = j->set.threads,
+                       .plain = j->args.plain,
+                       .comm = r->axes,
+                       .rank = r->rank,
+                       .profile = j->args.profile};
+  GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
+  GR_TRY(find_programs(r));
+  count_steps(r);
+  GR_TRY(open_dir(r));
+  GR_TRY(gr_run_open_hooks(r));
+  GR_TRY(gr_run_open_state(r));
+  GR_TRY(open_report(r));
+  GR_TRY(save_config(r));
+  if (r->rank == 0) say_start(r);
+  return gr_run_hook(r, GR_HOOK_START, NULL, NULL);
+}
+
+// ---- A step -----------------------------------------------------------------------------------
+
+static gr_status run_step(gr_run *r, const gr_feed *f) {
+  double began = gr_seconds();
+  const gr_program *p = r->train[f->bucket];
+  gr_type t;
+  GR_TRY(gr_run_feed(r, p, f));
+  void *lr = gr_exec_input(r->exec, p, "lr", &t);
+  if (lr) gr_put(lr, t.dtype, 0, r->lr);
+  GR_TRY(gr_exec_run(r->exec, p));
+  gr_metrics now = {0};
+  gr_run_read_metrics(r, p, &now);
+  gr_run_read_metrics(r, p, &r->epoch_train);
+  r->loss = gr_metric_value(&now, "loss");
+  const void *norm = gr_exec_result(r->exec, p, "grad_norm", &t);
+  r->grad_norm = norm ? gr_get(norm, t.dtype, 0) : (double)NAN;
+  const void *ok = gr_exec_result(r->exec, p, "ok", &t);
+  r->skipped = ok && gr_get(ok, t.dtype, 0) == 0 ? r->skipped + 1 : 0;
+  gr_named more[GR_HOOK_LOGS];
+  for (int i = 0; i < r->asked.n_logs; i++)
+    more[i] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};
+  gr_report_row row = {.step = r->step,
+                       .epoch = r->epoch,
+                       .loss = r->loss,
+                       .lr = r->lr,
+                       .grad_norm = r->grad_norm,
+                       .samples = f->samples,
+                       .seconds = gr_seconds() - began,
+                       .more = more,
+                       .n_more = r->asked.n_logs};
+  GR_TRY(gr_report_step(r->report, &row));
+  r->asked.n_logs = 0;
+  GR_TRY(gr_run_hook(r, GR_HOOK_STEP_END, &now, NULL));
+  r->step++, r->batch++;
+  if (r->skipped > MOST_SKIPPED)
+    return gr_hint(
+        gr_fail(GR_ERR_NONFINITE, GR_NOWHERE, "no finite gradient in %d steps up to step %lld",
+                MOST_SKIPPED, (long long)r->step),
+        "a smaller training.lr or training.grad_clip; the weights are as they were "
+        "before");
+  return GR_OK;
+}
+
+// ---- An epoch's end -----------------------------------------------------------------------------
+
+static bool better(const gr_run *r, double value, const char *mode) {
+  if (isnan(value)) return false;
+  if (isnan(r->best)) return true;
+  return strcmp(mode, "max") ? value < r->best : value > r->best;
+}
+
+static gr_status validate(gr_run *r) {
+  gr_named named[GR_MAX_METRICS];
+  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, 0, &r->validation));
+  int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
+  GR_TRY(gr_report_eval(r->report, r->step, r->epoch, named, n));
+  double value = gr_metric_value(&r->validation, r->job->set.metric);
+  if (better(r, value, r->job->set.mode))
+    r->best = value, r->best_step = r->step, r->best_epoch = r->epoch + 1;
+  return gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
+}
+
+static gr_status end_epoch(gr_run *r, double began) {
+  const gr_settings *s = &r->job->set;
+  gr_named named[2 * GR_MAX_METRICS];
+  r->validation.n = 0;
+  if (s->eval_every && ((r->epoch + 1) % s->eval_every == 0 || r->step == r->total_steps))
+    GR_TRY(validate(r));
+  int n = gr_metrics_named(r->arena, &r->epoch_train, "train.", named);
+  n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
+  gr_report_epoch_row row = {.epoch = r->epoch,
+                             .steps = r->step,
+                             .lr = r->lr,
+                             .train_loss = gr_metric_value(&r->epoch_train, "loss"),
+                             .seconds = gr_seconds() - began,
+                             .samples = gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
+                             .metrics = named,
+                             .n_metrics = n};
+  GR_TRY(gr_report_epoch(r->report, &row));
+  GR_TRY(gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL));
+  r->epoch++, r->batch = 0, r->epoch_train.n = 0;
+  return s->every_epochs && r->epoch % s->every_epochs == 0 ? gr_run_save(r) : GR_OK;
+}
+
+// ---- The loop ---------------------------------------------------------------------------------
+
+// What everybody does next. An error of this rank is in *failure, and makes all stop.
+static gr_status agree(gr_run *r, gr_status failure, gr_knobs *k) {
+  gr_status hook = failure ? GR_OK : gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
+  *k = (gr_knobs){.lr = r->lr,
+                  .stop = r->asked.stop,
+                  .save = r->asked.save,
+                  .finish = r->saving && !gr_saver_busy(r->saver),
+                  .signal = gr_run_signalled(),
+                  .failed = failure || hook};
+  failure = gr_also(failure, hook);
+  gr_status s = gr_run_agree(r, k);
+  r->lr = k->lr;
+  r->asked.save = false;
+  return gr_also(failure, s);
+}
+
+// Leaves the loop with the state saved, whatever the reason.
+static gr_status leave(gr_run *r, const gr_knobs *k, gr_status failure) {
+  const char *why = k->failed ? "a rank failed" : k->signal ? "asked to stop" : r->asked.reason;
+  if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
+  gr_status s = r->step ? gr_run_save(r) : GR_OK;
+  s = s ? s : gr_run_save_finish(r);
+  if (failure || s) return gr_also(failure, s);
+  if (k->failed)
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed; the state is saved in %s",
+                   gr_saver_last(r->saver) ? gr_saver_last(r->saver) : "no checkpoint");
+  if (k->signal)
+    return gr_hint(
+        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; the state is saved",
+                (long long)r->step),
+        "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
+  r->ended = "stopped by a hook";
+  return GR_OK;
+}
+
+static gr_status save_if_due(gr_run *r, bool asked) {
+  int64_t every = r->job->set.every_steps;
+  bool due = asked || (every && r->step && r->step % every == 0);
+  return due && r->step != r->saved_step ? gr_run_save(r) : GR_OK;
+}
+
+static gr_status loop(gr_run *r, gr_feeder *feeder) {
+  double epoch_began = gr_seconds();
+  while (r->step < r->total_steps) {
+    gr_feed f;
+    gr_knobs k;
+    bool end = false;
+    gr_status failure = agree(r, gr_feeder_next(feeder, &f, &end), &k);
+    if (failure || k.failed || k.signal || k.stop) return leave(r, &k, failure);
+    if (k.finish) GR_TRY(gr_run_save_finish(r));
+    GR_TRY(save_if_due(r, k.save));
+    GR_TRY(run_step(r, &f));
+    if (r->batch == r->steps_per_epoch) {
+      GR_TRY(end_epoch(r, epoch_began));
+      epoch_began = gr_seconds();
+    }
+  }
+  r->ended = "done";
+  return GR_OK;
+}
+
+static gr_status train(gr_run *r) {
+  const gr_settings *s = &r->job->set;
+  gr_feeder_spec spec = {.split = GR_SPLIT_TRAIN,
+                         .batch = s->batch,
+                         .rank = r->rank,
+                         .ranks = r->ranks,
+                         .seed = (uint64_t)s->seed,
+                         .training = true,
+                         .epoch = (uint32_t)r->epoch,
+                         .first = (uint32_t)r->batch};
+  gr_feeder *feeder;
+  if (!r->steps_per_epoch)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
+                   "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
+  GR_TRY(gr_feeder_open(r->job->data, &spec, &feeder));
+  gr_status st = loop(r, feeder);
+  gr_feeder_close(feeder);
+  return st;
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+static void show_metrics(const char *what, const gr_metrics *m) {
+  if (!m->n) return;
+  printf("%s:", what);
+  for (int i = 0; i < m->n; i++) printf(" %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
+  printf("\n");
+}
+
+static gr_status final_eval(gr_run *r) {
+  const gr_settings *s = &r->job->set;
+  if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, 0, &r->train_at_end));
+  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, (int)s->show_samples, &r->validation));
+  if (r->rank) return GR_OK;
+  show_metrics("training set", &r->train_at_end);
+  show_metrics("validation set", &r->validation);
+  return GR_OK;
+}
+
+static gr_status write_results(gr_run *r) {
+  gr_text config = gr_text_make(r->arena);
+  gr_conf_json(&config, r->job->conf, 2);
+  gr_named named[2 * GR_MAX_METRICS];
+  int n = gr_metrics_named(r->arena, &r->train_at_end, "train.", named);
+  n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
+  int64_t parameters = gr_plan_parameters(r->job->plan);
+  gr_results out = {.model = r->job->set.graph,
+                    .backend = r->ranks > 1 ? "mpi" : "none",
+                    .device = "cpu",
+                    .ended = r->ended ? r->ended : "failed",
+                    .ranks = r->ranks,
+                    .parameters = parameters,
+                    .trainable = parameters,
+                    .epochs = r->epoch,
+                    .steps = r->step,
+                    .final_loss = r->loss,
+                    .best_metric = isnan(r->best) ? NULL : r->job->set.metric,
+                    .best_value = r->best,
+                    .best_epoch = r->best_epoch,
+                    .best_step = r->best_step,
+                    .metrics = named,
+                    .n_metrics = n,
+                    .total_seconds = gr_wall_seconds() - r->started,
+                    .started = r->started,
+                    .config = config.at};
+  return gr_report_finish(r->report, &out);
+}
+
+static gr_status end_run(gr_run *r) {
+  GR_TRY(gr_run_save_finish(r));
+  if (r->step != r->saved_step) GR_TRY(gr_run_save(r));
+  GR_TRY(gr_run_save_finish(r));
+  GR_TRY(gr_run_weights_equal(r));
+  GR_TRY(final_eval(r));
+  GR_TRY(gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended));
+  if (r->rank == 0)
+    gr_log(GR_INFO, "peak resident memory %.0f MB, planned %.0f MB",
+           (double)gr_resident_bytes() / 1e6,
+           (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver)) / 1e6);
+  if (r->job->args.profile && r->rank == 0) gr_exec_profile(stderr, r->exec);
+  return write_results(r);
+}
+
+static void close_run(gr_run *r) {
+  gr_report_close(r->report);
+  gr_saver_close(r->saver);
+  gr_hooks_close(r->hooks);
+  gr_exec_close(r->exec);
+  gr_comm_mesh_close(r->axes, &r->job->plan->mesh);
+  gr_arena_destroy(r->arena);
+}
+
+gr_status gr_run_rank(gr_job *job, gr_comm *world) {
+  gr_run r = {.job = job,
+              .world = world,
+              .rank = world->rank,
+              .ranks = world->ranks,
+              .arena = gr_arena_create()};
+  gr_status s = open_run(&r);
+  s = s ? s : train(&r);
+  s = s ? s : end_run(&r);
+  // An error that the others have not agreed on would leave them waiting.
+  if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
+    world->does->abort(world, gr_status_text(s));
+  close_run(&r);
+  return s;
+}

@@ -1,0 +1,84 @@
+// run.h - one rank's part of a training run.
+//
+// All ranks walk through the same steps; whatever is decided from what one rank alone knows
+// (hooks, signals, clocks, errors) goes through gr_run_agree first, so that no rank ever
+// enters a collective that another does not.
+#pragma once
+#include "cli/job.h"
+#include "runtime/checkpoint.h"
+#include "runtime/comm.h"
+#include "runtime/exec.h"
+#include "runtime/hooks.h"
+#include "runtime/report.h"
+
+enum { GR_MAX_METRICS = 16 };
+
+// What all ranks do next, after they have agreed.
+typedef struct gr_knobs {
+  double lr;
+  bool stop;    // a hook asked, or the run is at its end
+  bool save;    // a hook asked
+  bool finish;  // rank 0's part of the pending checkpoint is written
+  bool signal;  // some rank was told to stop
+  bool failed;  // some rank cannot go on
+} gr_knobs;
+
+typedef struct gr_metric {
+  const char *name;  // "loss", "cer"
+  double sum, weight;
+} gr_metric;
+typedef struct gr_metrics {
+  gr_metric at[GR_MAX_METRICS];
+  int n;
+} gr_metrics;
+
+typedef struct gr_run {
+  gr_job *job;
+  gr_comm *world, *axes[GR_MAX_MESH];
+  int rank, ranks;
+  gr_exec *exec;
+  const gr_program *train[GR_MAX_BUCKETS], *eval[GR_MAX_BUCKETS];  // by bucket
+  gr_saver *saver;
+  gr_hooks *hooks;  // rank 0
+  gr_report *report;
+  const char *dir;   // outputs/DATE/TIME
+  gr_arena *arena;   // this rank's own
+  gr_piece *pieces;  // all states of this rank, for reading
+  int n_pieces;
+  const char *names[GR_MAX_METRICS];  // of metrics
+  int n_names;
+  int64_t step, epoch, batch;  // done; `batch` of the epoch at hand
+  int64_t steps_per_epoch, total_steps;
+  gr_metrics epoch_train, validation, train_at_end;
+  double lr, loss, grad_norm, started, best;
+  int64_t best_step, best_epoch, skipped, saved_step;
+  gr_hook_result asked;  // by hooks since the last agreement
+  bool saving;
+  const char *ended;
+} gr_run;
+
+// ---- run.c
+GR_MUST_USE gr_status gr_run_rank(gr_job *, gr_comm *world);
+// ---- run_agree.c
+void gr_run_signals(void);  // from now on SIGINT and SIGTERM ask for a stop
+bool gr_run_signalled(void);
+GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_knobs *mine_then_all);
+GR_MUST_USE gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok);  // for gr_saver
+GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
+GR_MUST_USE gr_status gr_run_same(gr_run *, uint64_t hash, const char *of_what);
+// ---- run_state.c
+GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
+GR_MUST_USE gr_status gr_run_save(gr_run *);        // begins
+GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
+GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // replicated states are the same bits
+// ---- run_hooks.c
+GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
+// Calls an event on rank 0; what it asks for waits in run->asked.
+GR_MUST_USE gr_status gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
+// ---- run_eval.c
+// Runs the eval program over a split; shows `show` decoded samples on rank 0.
+GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, int show, gr_metrics *out);
+GR_MUST_USE gr_status gr_run_feed(gr_run *, const gr_program *, const gr_feed *);
+void gr_run_read_metrics(gr_run *, const gr_program *, gr_metrics *sums);  // adds
+double gr_metric_value(const gr_metrics *, const char *name);              // NaN: there is none
+int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);

@@ -1,0 +1,69 @@
+// run_agree.c - what ranks tell each other outside the graph. See run.h.
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include "cli/run.h"
+
+static volatile sig_atomic_t told_to_stop;
+
+static void on_signal(int number) {
+  (void)number;
+  told_to_stop = 1;
+}
+
+void gr_run_signals(void) {
+  struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  sigemptyset(&a.sa_mask);
+  sigaction(SIGINT, &a, NULL);
+  sigaction(SIGTERM, &a, NULL);
+}
+
+bool gr_run_signalled(void) { return told_to_stop != 0; }
+
+// One small all_reduce a step: rank 0 contributes the learning rate and the hooks' wishes,
+// every rank its own signals and failures.
+gr_status gr_run_agree(gr_run *r, gr_knobs *k) {
+  bool first = r->rank == 0;
+  double mine[6] = {first ? k->lr : 0,  first && k->stop, first && k->save,
+                    first && k->finish, k->signal,        k->failed};
+  double all[6];
+  GR_TRY(r->world->does->run(r->world, GR_ALL_REDUCE, GR_F64, 6, mine, all));
+  *k = (gr_knobs){.lr = all[0],
+                  .stop = all[1] > 0,
+                  .save = all[2] > 0,
+                  .finish = all[3] > 0,
+                  .signal = all[4] > 0,
+                  .failed = all[5] > 0};
+  return GR_OK;
+}
+
+gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok) {
+  gr_run *r = run;
+  int32_t bad = !ok, sum = 0;
+  GR_TRY(r->world->does->run(r->world, GR_ALL_REDUCE, GR_I32, 1, &bad, &sum));
+  *all_ok = sum == 0;
+  return GR_OK;
+}
+
+gr_status gr_run_broadcast_text(gr_run *r, char *text, size_t size) {
+  int32_t words[1024] = {0}, got[1024];
+  if (size > sizeof words) size = sizeof words;
+  if (r->rank == 0) memcpy(words, text, strnlen(text, size - 1));
+  GR_TRY(r->world->does->run(r->world, GR_BROADCAST, GR_I32, (int64_t)(size / 4), words, got));
+  memcpy(text, got, size / 4 * 4);
+  text[size - 1] = 0;
+  return GR_OK;
+}
+
+gr_status gr_run_same(gr_run *r, uint64_t hash, const char *what) {
+  enum { MOST = 1024 };
+  int32_t mine[2] = {(int32_t)(uint32_t)hash, (int32_t)(uint32_t)(hash >> 32)}, all[2 * MOST];
+  if (r->ranks > MOST) return GR_OK;
+  GR_TRY(r->world->does->run(r->world, GR_ALL_GATHER, GR_I32, 2, mine, all));
+  for (int i = 1; i < r->ranks; i++)
+    if (all[2 * i] != all[0] || all[2 * i + 1] != all[1])
+      return gr_hint(
+          gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s of rank %d is not that of rank 0", what, i),
+          "every rank must see the same configuration, files and data");
+  return GR_OK;
+}

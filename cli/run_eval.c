@@ -1,0 +1,123 @@
+// run_eval.c - batches into a program, metrics out of it, and what the model says. See run.h.
+#include <math.h>
+#include <string.h>
+#include "cli/run.h"
+
+// ---- Batches and metrics --------------------------------------------------------------------
+
+gr_status gr_run_feed(gr_run *r, const gr_program *p, const gr_feed *f) {
+  for (int i = 0; i < f->n_fields; i++) {
+    gr_type t;
+    void *to = gr_exec_input(r->exec, p, f->field[i].name, &t);
+    if (!to) continue;  // the model does not ask for this field
+    if (!gr_type_same(&t, &f->field[i].type)) {
+      char want[96], got[96];
+      return gr_fail(GR_ERR_TYPE, GR_NOWHERE, "the model's input '%s' is %s, the data give %s",
+                     f->field[i].name, gr_type_text(&t, want),
+                     gr_type_text(&f->field[i].type, got));
+    }
+    memcpy(to, f->field[i].at, gr_type_bytes(&t));
+  }
+  return GR_OK;
+}
+
+static double scalar(gr_run *r, const gr_program *p, const char *name) {
+  gr_type t;
+  const void *at = gr_exec_result(r->exec, p, name, &t);
+  return at ? gr_get(at, t.dtype, 0) : (double)NAN;
+}
+
+static gr_metric *metric_of(gr_metrics *m, const char *name) {
+  for (int i = 0; i < m->n; i++)
+    if (!strcmp(m->at[i].name, name)) return &m->at[i];
+  if (m->n == GR_MAX_METRICS) return NULL;
+  m->at[m->n] = (gr_metric){.name = name};
+  return &m->at[m->n++];
+}
+
+// A name that lives as long as the run does.
+static const char *intern(gr_run *r, const char *name) {
+  for (int i = 0; i < r->n_names; i++)
+    if (!strcmp(r->names[i], name)) return r->names[i];
+  if (r->n_names == GR_MAX_METRICS) return gr_arena_strdup(r->arena, name);
+  return r->names[r->n_names++] = gr_arena_strdup(r->arena, name);
+}
+
+// "metric.cer.sum" and "metric.cer.weight": both already sums over the global batch.
+void gr_run_read_metrics(gr_run *r, const gr_program *p, gr_metrics *sums) {
+  const gr_graph *g = p->frame.g;
+  for (uint32_t i = 0; i < g->n_results; i++) {
+    const char *name = g->result_names[i], *end = strrchr(name, '.');
+    if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
+    char weight[256], plain[256];
+    snprintf(plain, sizeof plain, "%.*s", (int)(end - name - 7), name + 7);
+    snprintf(weight, sizeof weight, "metric.%s.weight", plain);
+    gr_metric *m = metric_of(sums, intern(r, plain));
+    if (m) m->sum += scalar(r, p, name), m->weight += scalar(r, p, weight);
+  }
+}
+
+double gr_metric_value(const gr_metrics *m, const char *name) {
+  for (int i = 0; i < m->n; i++)
+    if (!strcmp(m->at[i].name, name)) return m->at[i].sum / m->at[i].weight;
+  return (double)NAN;
+}
+
+int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, gr_named *out) {
+  for (int i = 0; i < m->n; i++)
+    out[i] = (gr_named){gr_arena_printf(arena, "%s%s", prefix, m->at[i].name),
+                        m->at[i].sum / m->at[i].weight};
+  return m->n;
+}
+
+// ---- Evaluation -----------------------------------------------------------------------------
+
+// Prints what the model says beside what was said. Predictions are of this rank's rows.
+static int show_rows(gr_run *r, const gr_program *p, const gr_feed *f, int most) {
+  gr_type tokens_type, lengths_type;
+  const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &tokens_type);
+  const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &lengths_type);
+  int shown = 0;
+  if (!tokens || !lengths || tokens_type.rank != 2) return 0;
+  gr_arena *scratch = gr_arena_create();
+  for (int row = 0; row < f->rows && shown < most; row++) {
+    if (f->item[row] == UINT32_MAX) continue;
+    gr_text said = gr_text_make(scratch);
+    gr_dataset_decode(r->job->data, tokens + row * tokens_type.dim[1], lengths[row], &said);
+    printf("  %-24.24s  %s\n  %24s  %s\n", gr_dataset_item_name(r->job->data, f->item[row]),
+           gr_dataset_reference(r->job->data, f->item[row]), "decoded", said.at);
+    shown++;
+  }
+  fflush(stdout);
+  gr_arena_destroy(scratch);
+  return shown;
+}
+
+static gr_status eval_batches(gr_run *r, gr_feeder *feeder, int show, gr_metrics *out) {
+  gr_feed f;
+  for (bool end = false;;) {
+    GR_TRY(gr_feeder_next(feeder, &f, &end));
+    if (end) return GR_OK;
+    const gr_program *p = r->eval[f.bucket];
+    GR_TRY(gr_run_feed(r, p, &f));
+    GR_TRY(gr_exec_run(r->exec, p));
+    gr_run_read_metrics(r, p, out);
+    if (r->rank == 0 && show > 0) show -= show_rows(r, p, &f, show < 2 ? show : 2);
+  }
+}
+
+gr_status gr_run_eval(gr_run *r, gr_split split, int show, gr_metrics *out) {
+  gr_feeder_spec spec = {.split = split,
+                         .batch = r->job->set.batch,
+                         .rank = r->rank,
+                         .ranks = r->ranks,
+                         .seed = (uint64_t)r->job->set.seed,
+                         .epochs = 1};
+  gr_feeder *feeder;
+  *out = (gr_metrics){0};
+  if (!gr_dataset_count(r->job->data, split)) return GR_OK;
+  GR_TRY(gr_feeder_open(r->job->data, &spec, &feeder));
+  gr_status s = eval_batches(r, feeder, show, out);
+  gr_feeder_close(feeder);
+  return s;
+}

@@ -1,0 +1,198 @@
+// run_state.c - a run's states as checkpoints. See run.h.
+#include <stdlib.h>
+#include <string.h>
+#include "cli/run.h"
+
+// The slice of a state that this rank holds.
+static gr_piece piece_of(gr_run *r, const gr_plan_state *s) {
+  const gr_mesh *mesh = &r->job->plan->mesh;
+  gr_piece p = {.name = s->name,
+                .dtype = gr_dtypes[s->type.dtype].name,
+                .rank = s->type.rank,
+                .at = gr_exec_state(r->exec, s)};
+  for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d], p.size[d] = s->type.dim[d];
+  for (int a = 0; a < mesh->n_axes; a++)
+    if (s->layout.at[a] >= 0)
+      p.offset[s->layout.at[a]] += s->type.dim[s->layout.at[a]] * gr_mesh_coord(mesh, r->rank, a);
+  return p;
+}
+
+// Of the ranks that hold the same slice, the one with coordinate 0 writes it.
+static bool writes(gr_run *r, const gr_plan_state *s) {
+  const gr_mesh *mesh = &r->job->plan->mesh;
+  for (int a = 0; a < mesh->n_axes; a++)
+    if (s->layout.at[a] < 0 && gr_mesh_coord(mesh, r->rank, a)) return false;
+  return true;
+}
+
+static gr_status open_saver(gr_run *r, const char *dir) {
+  const gr_settings *set = &r->job->set;
+  const gr_plan *p = r->job->plan;
+  gr_piece *mine = GR_NEW(r->arena, gr_piece, p->n_states + 1);
+  int n = 0;
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (writes(r, &p->states[i])) mine[n++] = piece_of(r, &p->states[i]);
+  gr_saver_spec spec = {.dir = dir,
+                        .rank = r->rank,
+                        .ranks = r->ranks,
+                        .pieces = mine,
+                        .n_pieces = n,
+                        .keep_last = (int)set->keep_last,
+                        .keep_best = (int)set->keep_best,
+                        .metric = set->metric,
+                        .metric_max = !strcmp(set->mode, "max"),
+                        .agree = gr_run_all_ok,
+                        .ctx = r};
+  return gr_saver_open(&spec, &r->saver);
+}
+
+// ---- Saving -------------------------------------------------------------------------------
+
+static int scalars_of(gr_run *r, char *hooks, gr_scalar *out) {
+  int n = 0;
+  out[n++] = (gr_scalar){.name = "epoch", .kind = GR_SCALAR_INT, .i = r->epoch};
+  out[n++] = (gr_scalar){.name = "batch", .kind = GR_SCALAR_INT, .i = r->batch};
+  out[n++] = (gr_scalar){.name = "seed", .kind = GR_SCALAR_INT, .i = r->job->set.seed};
+  out[n++] = (gr_scalar){.name = "global_batch", .kind = GR_SCALAR_INT, .i = r->job->set.batch};
+  out[n++] = (gr_scalar){.name = "best", .kind = GR_SCALAR_FLOAT, .f = r->best};
+  out[n++] = (gr_scalar){.name = "best_step", .kind = GR_SCALAR_INT, .i = r->best_step};
+  out[n++] = (gr_scalar){.name = "best_epoch", .kind = GR_SCALAR_INT, .i = r->best_epoch};
+  for (int i = 0; i < r->validation.n; i++)
+    out[n++] = (gr_scalar){.name = r->validation.at[i].name,
+                           .kind = GR_SCALAR_FLOAT,
+                           .f = gr_metric_value(&r->validation, r->validation.at[i].name)};
+  for (int i = 0; i < r->epoch_train.n; i++) {
+    const gr_metric *m = &r->epoch_train.at[i];
+    const char *sum = gr_arena_printf(r->arena, "epoch.%s.sum", m->name);
+    const char *weight = gr_arena_printf(r->arena, "epoch.%s.weight", m->name);
+    out[n++] = (gr_scalar){.name = sum, .kind = GR_SCALAR_FLOAT, .f = m->sum};
+    out[n++] = (gr_scalar){.name = weight, .kind = GR_SCALAR_FLOAT, .f = m->weight};
+  }
+  if (hooks) out[n++] = (gr_scalar){.name = "hooks", .kind = GR_SCALAR_TEXT, .text = hooks};
+  return n;
+}
+
+gr_status gr_run_save(gr_run *r) {
+  GR_TRY(gr_run_save_finish(r));
+  gr_scalar scalars[16 + 3 * GR_MAX_METRICS];
+  gr_arena *scratch = gr_arena_create();
+  char *hooks = NULL;
+  gr_status s = r->hooks ? gr_hooks_save(r->hooks, scratch, &hooks) : GR_OK;
+  int n = scalars_of(r, hooks, scalars);
+  s = s ? s : gr_saver_begin(r->saver, r->step, scalars, n);
+  r->saving = true;
+  gr_arena_destroy(scratch);
+  if (!s) return GR_OK;
+  gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
+  gr_status_drop(s);
+  return GR_OK;
+}
+
+// A checkpoint that cannot be written does not end a run: older ones are intact, and it says so.
+gr_status gr_run_save_finish(gr_run *r) {
+  if (!r->saving) return GR_OK;
+  r->saving = false;
+  gr_status s = gr_saver_finish(r->saver);
+  if (gr_status_code(s) == GR_ERR_IO) {
+    if (r->rank == 0) gr_status_print(stderr, s);
+    gr_log(GR_WARN, "the run goes on without this checkpoint; older ones are as they were");
+    gr_status_drop(s);
+    return GR_OK;
+  }
+  if (s) return s;
+  r->saved_step = r->step;
+  return gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
+}
+
+// ---- Starting -----------------------------------------------------------------------------
+
+static int64_t int_of(const gr_checkpoint *c, const char *name, int64_t preset) {
+  const gr_scalar *s = gr_checkpoint_scalar(c, name);
+  return s && s->kind == GR_SCALAR_INT ? s->i : preset;
+}
+
+static double float_of(const gr_checkpoint *c, const char *name, double preset) {
+  const gr_scalar *s = gr_checkpoint_scalar(c, name);
+  return s && s->kind == GR_SCALAR_FLOAT ? s->f : preset;
+}
+
+static void restore_epoch(gr_run *r, const gr_checkpoint *c) {
+  int n;
+  const gr_scalar *all = gr_checkpoint_scalars(c, &n);
+  for (int i = 0; i + 1 < n && r->epoch_train.n < GR_MAX_METRICS; i++) {
+    const char *dot = strrchr(all[i].name, '.');
+    if (strncmp(all[i].name, "epoch.", 6) || !dot || strcmp(dot, ".sum")) continue;
+    r->epoch_train.at[r->epoch_train.n++] =
+        (gr_metric){gr_arena_strndup(r->arena, all[i].name + 6, (size_t)(dot - all[i].name - 6)),
+                    all[i].f, all[i + 1].f};
+  }
+}
+
+static gr_status restore(gr_run *r, const char *path) {
+  gr_checkpoint *c;
+  GR_TRY(gr_checkpoint_open(path, &c));
+  gr_status s = gr_checkpoint_read_all(c, r->pieces, r->n_pieces, true);
+  r->step = gr_checkpoint_step(c);
+  r->epoch = int_of(c, "epoch", 0), r->batch = int_of(c, "batch", 0);
+  r->best = float_of(c, "best", r->best);
+  r->best_step = int_of(c, "best_step", 0), r->best_epoch = int_of(c, "best_epoch", 0);
+  if (!s && int_of(c, "global_batch", r->job->set.batch) != r->job->set.batch)
+    s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                        "'%s' was made with batches of %lld, this run has %d", path,
+                        (long long)int_of(c, "global_batch", 0), r->job->set.batch),
+                "resume with the same training.batch_size");
+  restore_epoch(r, c);
+  const gr_scalar *hooks = gr_checkpoint_scalar(c, "hooks");
+  if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
+    s = gr_hooks_restore(r->hooks, hooks->text);
+  if (!s) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
+  gr_checkpoint_close(c);
+  return s;
+}
+
+// Which checkpoint to go on from: rank 0 looks and tells. Empty: none.
+static gr_status choose(gr_run *r, const char *dir, char *path, size_t size) {
+  const char *resume = r->job->set.resume;
+  gr_status s = GR_OK;
+  *path = 0;
+  if (r->rank == 0 && !strcmp(resume, "auto")) {
+    gr_checkpoint *c = NULL;
+    s = gr_checkpoint_newest(dir, &c);
+    if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
+    gr_checkpoint_close(c);
+  } else if (r->rank == 0 && strcmp(resume, "none")) {
+    snprintf(path, size, "%s", resume);
+  }
+  bool all_ok;
+  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  if (s || t) return gr_also(s, t);
+  if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not look for a checkpoint");
+  return gr_run_broadcast_text(r, path, size);
+}
+
+gr_status gr_run_open_state(gr_run *r) {
+  const gr_plan *p = r->job->plan;
+  const char *dir = r->job->set.ckpt_dir;
+  char path[2048];
+  if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
+  r->pieces = GR_NEW(r->arena, gr_piece, p->n_states + 1);
+  r->n_pieces = (int)p->n_states;
+  for (uint32_t i = 0; i < p->n_states; i++) r->pieces[i] = piece_of(r, &p->states[i]);
+  GR_TRY(open_saver(r, dir));
+  GR_TRY(choose(r, dir, path, sizeof path));
+  return *path ? restore(r, path) : gr_exec_run(r->exec, gr_plan_find(p, "init", ""));
+}
+
+gr_status gr_run_weights_equal(gr_run *r) {
+  uint64_t hash = GR_HASH_START;
+  for (uint32_t i = 0; i < r->job->plan->n_states; i++) {
+    const gr_plan_state *s = &r->job->plan->states[i];
+    bool whole = true;
+    for (int a = 0; a < r->job->plan->mesh.n_axes; a++) whole &= s->layout.at[a] < 0;
+    if (whole) hash = gr_hash_bytes(hash, gr_exec_state(r->exec, s), gr_type_bytes(&s->type));
+  }
+  GR_TRY(gr_run_same(r, hash, "the state after training"));
+  gr_log(GR_INFO, "weights are bit-equal on all %d ranks (hash %016llx)", r->ranks,
+         (unsigned long long)hash);
+  return GR_OK;
+}

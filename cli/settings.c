@@ -1,0 +1,149 @@
+// settings.c - see settings.h.
+#include "cli/settings.h"
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef enum kind { INT, FLOAT, BOOL, TEXT } kind;
+
+static const struct row {
+  const char *path;
+  kind kind;
+  size_t offset;
+} rows[] = {
+    {"model.graph", TEXT, offsetof(gr_settings, graph)},
+    {"training.batch_size", INT, offsetof(gr_settings, batch_size)},
+    {"training.batch_is", TEXT, offsetof(gr_settings, batch_is)},
+    {"training.lr", FLOAT, offsetof(gr_settings, base)},
+    {"training.lr_scale", TEXT, offsetof(gr_settings, lr_scale)},
+    {"training.warmup_steps", INT, offsetof(gr_settings, warmup)},
+    {"training.max_epochs", INT, offsetof(gr_settings, max_epochs)},
+    {"training.max_steps", INT, offsetof(gr_settings, max_steps)},
+    {"training.log_every", INT, offsetof(gr_settings, log_every)},
+    {"training.eval_every", INT, offsetof(gr_settings, eval_every)},
+    {"training.final_train_eval", BOOL, offsetof(gr_settings, final_train_eval)},
+    {"training.seed", INT, offsetof(gr_settings, seed)},
+    {"training.precision", TEXT, offsetof(gr_settings, precision)},
+    {"training.optimizer", TEXT, offsetof(gr_settings, optimizer)},
+    {"training.weight_decay", FLOAT, offsetof(gr_settings, weight_decay)},
+    {"training.eps", FLOAT, offsetof(gr_settings, eps)},
+    {"training.momentum", FLOAT, offsetof(gr_settings, momentum)},
+    {"training.grad_clip", FLOAT, offsetof(gr_settings, clip)},
+    {"training.betas[0]", FLOAT, offsetof(gr_settings, beta1)},
+    {"training.betas[1]", FLOAT, offsetof(gr_settings, beta2)},
+    {"distributed.enabled", BOOL, offsetof(gr_settings, enabled)},
+    {"distributed.strategy", TEXT, offsetof(gr_settings, strategy)},
+    {"distributed.backend", TEXT, offsetof(gr_settings, backend)},
+    {"distributed.timeout", FLOAT, offsetof(gr_settings, timeout)},
+    {"output.dir", TEXT, offsetof(gr_settings, dir)},
+    {"logging.progress", BOOL, offsetof(gr_settings, progress)},
+    {"logging.show_samples", INT, offsetof(gr_settings, show_samples)},
+    {"checkpoint.dir", TEXT, offsetof(gr_settings, ckpt_dir)},
+    {"checkpoint.resume", TEXT, offsetof(gr_settings, resume)},
+    {"checkpoint.metric", TEXT, offsetof(gr_settings, metric)},
+    {"checkpoint.mode", TEXT, offsetof(gr_settings, mode)},
+    {"checkpoint.every_steps", INT, offsetof(gr_settings, every_steps)},
+    {"checkpoint.every_epochs", INT, offsetof(gr_settings, every_epochs)},
+    {"checkpoint.keep_last", INT, offsetof(gr_settings, keep_last)},
+    {"checkpoint.keep_best", INT, offsetof(gr_settings, keep_best)},
+};
+
+static gr_status read_row(gr_conf *c, const struct row *r, char *base) {
+  void *at = base + r->offset;
+  if (!gr_conf_find(c, r->path))
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the schema has no key %s", r->path);
+  switch (r->kind) {
+    case INT:
+      return gr_conf_int(c, r->path, 0, at);
+    case FLOAT:
+      return gr_conf_float(c, r->path, 0, at);
+    case BOOL:
+      return gr_conf_bool(c, r->path, false, at);
+    case TEXT:
+      return gr_conf_text(c, r->path, NULL, at);
+  }
+  return GR_OK;
+}
+
+// A list of texts, such as files or patterns.
+static gr_status read_texts(gr_arena *a, gr_conf *c, const char *path, const char *what,
+                            const char ***out, gr_loc **locs, int *n) {
+  gr_conf *list = gr_conf_find(c, path);
+  *n = 0;
+  if (!list || list->kind != GR_CONF_LIST) return GR_OK;
+  *out = GR_NEW(a, const char *, list->n + 1);
+  *locs = GR_NEW(a, gr_loc, list->n + 1);
+  for (int i = 0; i < list->n; i++) {
+    gr_conf *item = list->items[i];
+    item->read = true;
+    if (item->kind != GR_CONF_TEXT)
+      return gr_fail(GR_ERR_CONFIG, item->loc, "%s: %s is text, not a %s", path, what,
+                     gr_conf_kind_name(item->kind));
+    (*locs)[*n] = item->loc;
+    (*out)[(*n)++] = item->text;
+  }
+  return GR_OK;
+}
+
+// Scalars of hooks_params become ctx.params; anything deeper is an error that says so.
+static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
+  gr_conf *map = gr_conf_find(c, "hooks_params");
+  *n = 0;
+  if (!map || map->kind != GR_CONF_MAP) return GR_OK;
+  *out = GR_NEW(a, gr_param, map->n + 1);
+  for (int i = 0; i < map->n; i++) {
+    gr_conf *v = map->items[i];
+    gr_param *p = &(*out)[(*n)++];
+    v->read = true;
+    *p = (gr_param){.key = map->keys[i]};
+    if (v->kind == GR_CONF_INT)
+      p->kind = GR_PARAM_INT, p->i = v->integer;
+    else if (v->kind == GR_CONF_FLOAT)
+      p->kind = GR_PARAM_FLOAT, p->f = v->number;
+    else if (v->kind == GR_CONF_BOOL)
+      p->kind = GR_PARAM_BOOL, p->i = v->truth;
+    else if (v->kind == GR_CONF_TEXT)
+      p->kind = GR_PARAM_TEXT, p->text = v->text;
+    else
+      return gr_fail(GR_ERR_CONFIG, v->loc,
+                     "hooks_params.%s: scripts take numbers, texts and truths, not a %s",
+                     map->keys[i], gr_conf_kind_name(v->kind));
+  }
+  return GR_OK;
+}
+
+static gr_status read_hooks(gr_arena *a, gr_conf *c, gr_settings *s) {
+  const char **paths;
+  gr_loc *locs;
+  gr_param *params = NULL;
+  int n_params;
+  GR_TRY(read_params(a, c, &params, &n_params));
+  GR_TRY(read_texts(a, c, "hooks", "the path of a Lua file", &paths, &locs, &s->n_hooks));
+  s->hooks = GR_NEW(a, gr_hook_script, s->n_hooks + 1);
+  for (int i = 0; i < s->n_hooks; i++)
+    s->hooks[i] = (gr_hook_script){paths[i], locs[i], params, n_params};
+  return GR_OK;
+}
+
+static int64_t int_or_auto(gr_conf *c, const char *path) {
+  gr_conf *v = gr_conf_find(c, path);
+  return v && v->kind == GR_CONF_INT ? v->integer : 0;
+}
+
+gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
+  *s = (gr_settings){0};
+  gr_loc *locs;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) GR_TRY(read_row(c, &rows[i], (char *)s));
+  GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &locs,
+                    &s->n_freeze));
+  GR_TRY(read_hooks(a, c, s));
+  s->ranks = s->enabled ? int_or_auto(c, "distributed.ranks") : 1;
+  int n = ranks ? ranks : 1, share = gr_processors() / n;
+  int64_t threads = int_or_auto(c, "distributed.threads");
+  s->threads = threads ? (int)threads : share > 1 ? share : 1;
+  s->batch = (int)s->batch_size * (strcmp(s->batch_is, "per_rank") ? 1 : n);
+  s->lr = s->base * (!strcmp(s->lr_scale, "linear") ? n
+                     : !strcmp(s->lr_scale, "sqrt") ? sqrt(n)
+                                                    : 1);
+  return GR_OK;
+}

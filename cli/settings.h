@@ -1,0 +1,28 @@
+// settings.h - what a run reads of its configuration, read once, before any rank starts.
+//
+// Defaults are the schema's (compose/schema.c): by now every key is there.
+#pragma once
+#include "compose/conf.h"
+#include "runtime/hooks.h"
+
+typedef struct gr_settings {
+  int batch;        // rows of the global batch
+  double lr, base;  // after and before lr_scale
+  int64_t batch_size, warmup, max_epochs, max_steps, log_every, eval_every, seed, ranks;
+  int threads;
+  bool final_train_eval, progress, enabled;
+  int64_t show_samples;
+  const char *batch_is, *lr_scale, *precision, *strategy, *backend, *optimizer;
+  double weight_decay, eps, momentum, clip, beta1, beta2, timeout;
+  const char *dir;                                // output.dir, or NULL
+  const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir
+  int64_t every_steps, every_epochs, keep_last, keep_best;
+  const char **freeze;
+  int n_freeze;
+  gr_hook_script *hooks;
+  int n_hooks;
+  const char *graph;  // the model's file
+} gr_settings;
+
+// `ranks` settles batch, lr and threads; 0 when it is not known yet.
+GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, gr_settings *);

@@ -1,0 +1,95 @@
+// tools.c - the small commands: ops, ckpt, data. Each is a call into the module it shows.
+#include <string.h>
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "ops/ops.h"
+#include "runtime/checkpoint.h"
+#include "runtime/manifest.h"
+
+// ---- ops --------------------------------------------------------------------------------------
+
+gr_status gr_cmd_ops(int argc, char **argv) {
+  if (argc < 3) {
+    for (int i = 0; gr_ops[i]; i++) printf("%-20s %s\n", gr_ops[i]->name, gr_ops[i]->doc);
+    return GR_OK;
+  }
+  const gr_op *op = gr_op_find(argv[2]);
+  if (op) {
+    gr_op_explain(stdout, op);
+    return GR_OK;
+  }
+  const char *names[512];
+  int n = 0;
+  for (; gr_ops[n] && n < 512; n++) names[n] = gr_ops[n]->name;
+  const char *near = gr_text_nearest(argv[2], names, n);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no op '%s'", argv[2]);
+  return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "`graphrun ops` lists them");
+}
+
+// ---- ckpt -------------------------------------------------------------------------------------
+
+gr_status gr_cmd_ckpt(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    gr_status (*print)(FILE *, const char *path);
+  } verbs[] = {{"list", gr_checkpoint_print_list},
+               {"show", gr_checkpoint_print_show},
+               {"verify", gr_checkpoint_print_verify}};
+  for (int i = 0; argc == 4 && i < 3; i++)
+    if (!strcmp(argv[2], verbs[i].name)) return verbs[i].print(stdout, argv[3]);
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY");
+}
+
+// ---- data -------------------------------------------------------------------------------------
+
+static gr_status make_parent(gr_arena *arena, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash || slash == path) return GR_OK;
+  return gr_make_dirs(gr_arena_strndup(arena, path, (size_t)(slash - path)));
+}
+
+static gr_status import(int argc, char **argv) {
+  if (argc < 5 || strcmp(argv[3], "asterisk"))
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data import asterisk OUT.jsonl"),
+                   "--with-digits keeps prompts whose transcripts hold digits");
+  gr_arena *arena = gr_arena_create();
+  gr_import_asterisk spec = {.no_digits = argc < 6 || strcmp(argv[5], "--with-digits")};
+  gr_import_counts n = {0};
+  gr_status s = make_parent(arena, argv[4]);
+  s = s ? s : gr_import_asterisk_run(&spec, argv[4], &n);
+  gr_arena_destroy(arena);
+  if (s) return s;
+  printf(
+      "%s: %u recordings, %.1f minutes; left out: %u sounds, %u with digits, %u without a "
+      "recording\n",
+      argv[4], n.written, n.seconds / 60, n.sounds, n.digits, n.missing);
+  return GR_OK;
+}
+
+static gr_status inspect_job(gr_job *j) {
+  gr_text t = gr_text_make(j->arena);
+  GR_TRY(gr_dataset_open(j->arena, gr_conf_find(j->conf, "data"), &j->data));
+  gr_dataset_inspect(j->data, (int)j->set.batch_size, &t);
+  fputs(t.at, stdout);
+  return GR_OK;
+}
+
+static gr_status inspect(int argc, char **argv) {
+  gr_arena *arena = gr_arena_create();
+  gr_args args;
+  gr_job job = {0};
+  gr_status s = gr_args_parse(arena, argc, argv, 3, &args);
+  s = s ? s : gr_job_compose(arena, &args, &job);
+  s = s ? s : inspect_job(&job);
+  gr_job_close(&job);
+  if (s) return s;  // its places point into the arena, which dies with the process
+  gr_arena_destroy(arena);
+  return GR_OK;
+}
+
+gr_status gr_cmd_data(int argc, char **argv) {
+  if (argc > 2 && !strcmp(argv[2], "import")) return import(argc, argv);
+  if (argc > 3 && !strcmp(argv[2], "inspect")) return inspect(argc, argv);
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                 "graphrun data import asterisk OUT.jsonl | graphrun data inspect CONFIG.yaml");
+}

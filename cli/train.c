@@ -1,0 +1,117 @@
+// train.c - `graphrun CONFIG.yaml`: finds out how many ranks there are to be, and brings them up:
+// as processes of mpirun, or, without MPI, as threads.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/commands.h"
+#include "cli/run.h"
+#include "runtime/launch.h"
+
+enum { NO_GPUS = 0 };
+
+// What is asked for and what there is, in one line each time they differ.
+static void say_differences(const gr_settings *s) {
+  if (!strcmp(s->backend, "nccl") && s->enabled)
+    gr_log(GR_INFO, "distributed.backend is nccl, but there is no GPU here: using MPI on CPUs");
+  if (strcmp(s->precision, "fp32"))
+    gr_log(GR_INFO, "training.precision is %s: CPU ranks compute in fp32", s->precision);
+}
+
+// ---- Ranks as threads -----------------------------------------------------------------------
+
+typedef struct member {
+  gr_job *job;
+  gr_comm *comm;
+  gr_status status;
+  pthread_t thread;
+} member;
+
+static void *run_member(void *arg) {
+  member *m = arg;
+  m->status = gr_run_rank(m->job, m->comm);
+  return NULL;
+}
+
+// The error to show: the first that is not the echo of another rank's.
+static gr_status first_cause(member *m, int n) {
+  int best = -1;
+  for (int i = 0; i < n; i++)
+    if (m[i].status && (best < 0 || (gr_status_code(m[best].status) == GR_ERR_RANK &&
+                                     gr_status_code(m[i].status) != GR_ERR_RANK)))
+      best = i;
+  for (int i = 0; i < n; i++)
+    if (i != best) gr_status_drop(m[i].status);
+  return best < 0 ? GR_OK : m[best].status;
+}
+
+static gr_status run_threads(gr_job *job, int ranks) {
+  gr_loopback *world;
+  GR_TRY(gr_loopback_create(ranks, job->set.timeout, &world));
+  member *m = GR_NEW(job->arena, member, ranks);
+  int started = 0;
+  for (; started < ranks; started++) {
+    m[started] = (member){.job = job, .comm = gr_loopback_comm(world, started)};
+    if (pthread_create(&m[started].thread, NULL, run_member, &m[started])) break;
+  }
+  if (started < ranks) m[0].comm->does->abort(m[0].comm, "a thread could not be started");
+  for (int i = 0; i < started; i++) pthread_join(m[i].thread, NULL);
+  gr_loopback_destroy(world);
+  if (started < ranks && !m[0].status)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no thread for rank %d", started);
+  return first_cause(m, started);
+}
+
+static gr_status run_here(gr_job *job, int ranks) {
+  GR_TRY(gr_job_plan(job, ranks));
+  gr_run_signals();
+  return run_threads(job, ranks);
+}
+
+// ---- Ranks as processes ---------------------------------------------------------------------
+
+static gr_status run_process(gr_job *job) {
+  gr_comm *world;
+  GR_TRY(gr_mpi_open(job->set.timeout, &world));
+  gr_log_open(GR_INFO, world->rank, world->ranks);
+  gr_launch_enter(world->rank);
+  if (world->rank == 0) say_differences(&job->set);
+  gr_status s = gr_job_plan(job, world->ranks);
+  gr_run_signals();
+  if (s)
+    world->does->abort(world, gr_status_text(s));
+  else
+    s = gr_run_rank(job, world);
+  int rank = world->rank;
+  gr_mpi_close(world);
+  gr_job_close(job);
+  exit(gr_launch_leave(rank, s));
+}
+
+static gr_status train(gr_job *job) {
+  gr_launch_plan launch;
+  GR_TRY(gr_launch_find((int)job->set.ranks, NO_GPUS, &launch));
+  if (launch.kind == GR_LAUNCH_RANK) return run_process(job);
+  if (launch.kind == GR_LAUNCH_START && strcmp(job->set.backend, "loopback")) {
+    int code = 0;
+    gr_log(GR_INFO, "%s", launch.why);
+    GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
+    exit(code);
+  }
+  say_differences(&job->set);
+  if (launch.ranks > 1) gr_log(GR_INFO, "%d ranks as threads of this process", launch.ranks);
+  return run_here(job, launch.ranks);
+}
+
+gr_status gr_cmd_train(int argc, char **argv) {
+  gr_arena *arena = gr_arena_create();
+  gr_args args;
+  gr_job job = {0};
+  int first = !strcmp(argv[1], "train") ? 2 : 1;
+  gr_status s = gr_args_parse(arena, argc, argv, first, &args);
+  s = s ? s : gr_job_compose(arena, &args, &job);
+  s = s ? s : train(&job);
+  gr_job_close(&job);
+  if (s) return s;  // its places point into the arena, which dies with the process
+  gr_arena_destroy(arena);
+  return GR_OK;
+}
