@@ -14,6 +14,8 @@ typedef struct gr_rng {
 
 gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step);
 void gr_rng_block(const gr_rng *, uint64_t block, uint32_t out[4]);  // words 4*block ...
+// Blocks from, from + 1, ...: many at a time, for kernels.
+void gr_rng_blocks(const gr_rng *, uint64_t from, int64_t blocks, uint32_t *out);
 uint32_t gr_rng_u32(const gr_rng *, uint64_t index);
 double gr_rng_uniform(const gr_rng *, uint64_t index);  // [0, 1), 32 bits
 double gr_rng_normal(const gr_rng *, uint64_t index);   // mean 0, deviation 1 (Box-Muller)

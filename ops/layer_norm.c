@@ -117,7 +117,7 @@ enum { CHUNKS = 64, CHUNK = 16 };  // at most so many chunks, of at least so man
 static int64_t chunk_rows(int64_t rows) { return gr_most(CHUNK, (rows + CHUNKS - 1) / CHUNKS); }
 
 static void grad_row(const float *x, const float *gamma, const float *dy, int64_t c, double eps,
-                     float *restrict dx, float *restrict dgamma, float *restrict dbeta) {
+                     float *dx, float *restrict dgamma, float *restrict dbeta) {
   float mean, scale = deviation(x, c, eps, &mean), u[GR_LANES] = {0}, uz[GR_LANES] = {0};
   int64_t i = 0;
   for (; i + GR_LANES <= c; i += GR_LANES)
