@@ -13,11 +13,10 @@ static uint64_t key_of(const gr_rng *r) {
   return gr_hash_bytes(r->stream ^ GR_HASH_START, &r->seed, sizeof r->seed);
 }
 
-void gr_rng_block(const gr_rng *r, uint64_t block, uint32_t out[4]) {
-  uint64_t key = key_of(r);
+void gr_philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-  uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32);
-  uint32_t c2 = (uint32_t)r->step, c3 = (uint32_t)(r->step >> 32);
+  uint32_t c0 = (uint32_t)low, c1 = (uint32_t)(low >> 32);
+  uint32_t c2 = (uint32_t)high, c3 = (uint32_t)(high >> 32);
   for (int round = 0; round < 10; round++) {
     uint64_t p0 = UINT64_C(0xD2511F53) * c0, p1 = UINT64_C(0xCD9E8D57) * c2;
     c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, c1 = (uint32_t)p1;
@@ -25,6 +24,10 @@ void gr_rng_block(const gr_rng *r, uint64_t block, uint32_t out[4]) {
     k0 += 0x9E3779B9, k1 += 0xBB67AE85;
   }
   out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+void gr_rng_block(const gr_rng *r, uint64_t block, uint32_t out[4]) {
+  gr_philox(key_of(r), block, r->step, out);
 }
 
 // As gr_rng_block, LANES blocks abreast: inner loops without dependencies, which compilers turn

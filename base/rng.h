@@ -12,6 +12,9 @@ typedef struct gr_rng {
   uint64_t step;
 } gr_rng;
 
+// The bare generator: ten rounds over a 128-bit counter under a 64-bit key.
+void gr_philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]);
+
 gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step);
 void gr_rng_block(const gr_rng *, uint64_t block, uint32_t out[4]);  // words 4*block ...
 // Blocks from, from + 1, ...: many at a time, for kernels.

@@ -1,0 +1,10 @@
+add_executable(test_base base/test_base.c)
+target_link_libraries(test_base gr_base)
+add_test(NAME base COMMAND test_base)
+
+# What tools/ checks of the tree itself; without Python they cannot run, and say so.
+find_program(GR_PYTHON python3)
+foreach(check layers style)
+  add_test(NAME tools.${check}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/base/python_or_skip.sh ${CMAKE_SOURCE_DIR}/tools/${check}.py)
+endforeach()

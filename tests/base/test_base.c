@@ -1,0 +1,174 @@
+// test_base.c - statuses, text, maps, JSON numbers, counter RNG.
+#include <math.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "tests/check.h"
+
+static void prints_source_line(void) {
+  gr_source_add("<test>", "one\n  two: 2\nthree\n");
+  gr_status s = gr_fail(GR_ERR_CONFIG, ((gr_loc){"<test>", 2, 3}), "no %s here", "two");
+  s = gr_hint(gr_note(s, GR_NOWHERE, "while testing"), "use three");
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  gr_status_print(f, s);
+  fclose(f);
+  const char *want =
+      "<test>:2:3: config error: no two here\n    2 |   two: 2\n      |   ^\n"
+      "  while testing\n  hint: use three\n";
+  CHECK(!strcmp(text, want), "printed:\n%s", text);
+  CHECK(gr_status_exit(s) == 65, "exit %d", gr_status_exit(s));
+  gr_status_drop(s);
+  free(text);
+}
+
+static void joins_at_most_twenty(void) {
+  gr_status s = GR_OK;
+  for (int i = 0; i < 30; i++) s = gr_also(s, gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "error %d", i));
+  CHECK(gr_status_count(s) == 20, "%d errors", gr_status_count(s));
+  CHECK(!strcmp(gr_status_text(s), "error 0"), "first is %s", gr_status_text(s));
+  gr_status_drop(s);
+}
+
+static void long_messages_are_cut(void) {
+  char big[5000];
+  memset(big, 'x', sizeof big);
+  big[sizeof big - 1] = 0;
+  gr_status s = gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", big);
+  s = gr_hint(gr_note(s, GR_NOWHERE, "%s", big), "%s", big);
+  CHECK(strlen(gr_status_text(s)) < 2000, "%zu", strlen(gr_status_text(s)));
+  gr_status_drop(s);
+}
+
+static void guesses_what_was_meant(void) {
+  static const char *const names[] = {"batch_size", "max_epochs", "seed"};
+  CHECK(!strcmp(gr_text_nearest("batchsize", names, 3), "batch_size"), "batchsize");
+  CHECK(!strcmp(gr_text_nearest("sede", names, 3), "seed"), "swap of neighbours");
+  CHECK(!gr_text_nearest("optimizer", names, 3), "nothing is near optimizer");
+  CHECK(gr_text_distance("kitten", "sitting", 9) == 3, "kitten");
+  CHECK(gr_text_distance("ab", "ba", 9) == 1, "transposition");
+}
+
+static void map_keeps_order(void) {
+  gr_arena *a = gr_arena_create();
+  gr_map m = gr_map_make(a);
+  for (uint32_t i = 0; i < 1000; i++) gr_map_put(&m, gr_arena_printf(a, "key%u", i), i);
+  gr_map_put(&m, "key7", 70);
+  uint32_t v = 0;
+  CHECK(m.n == 1000, "%u keys", m.n);
+  CHECK(gr_map_find(&m, "key7", &v) && v == 70, "key7 is %u", v);
+  CHECK(gr_map_find(&m, "key999", &v) && v == 999, "key999 is %u", v);
+  CHECK(!gr_map_find(&m, "key1000", NULL), "key1000 is not there");
+  for (uint32_t i = 0; i < 1000; i++) CHECK(atoi(m.keys[i] + 3) == (int)i, "order at %u", i);
+  gr_arena_destroy(a);
+}
+
+static void json_text(void) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  gr_text_json(&t, "a\"b\\c\n\x01 \xc3\xa9 \xff");
+  CHECK(!strcmp(t.at, "\"a\\\"b\\\\c\\n\\u0001 \xc3\xa9 \xef\xbf\xbd\""), "%s", t.at);
+  gr_arena_destroy(a);
+}
+
+// Against Python's repr.
+static void json_floats(void) {
+  static const struct {
+    double x;
+    const char *text;
+  } cases[] = {{1, "1.0"},
+               {0.1, "0.1"},
+               {1e-5, "1e-05"},
+               {1e-4, "0.0001"},
+               {1e16, "1e+16"},
+               {123456789012345680, "1.2345678901234568e+17"},
+               {1e15, "1000000000000000.0"},
+               {-0.0, "-0.0"},
+               {3.141592653589793, "3.141592653589793"},
+               {INFINITY, "Infinity"},
+               {5e-324, "5e-324"},
+               {2e-3, "0.002"},
+               {100, "100.0"}};
+  gr_arena *a = gr_arena_create();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_text t = gr_text_make(a);
+    gr_text_json_float(&t, cases[i].x);
+    CHECK(!strcmp(t.at, cases[i].text), "%s, not %s", t.at, cases[i].text);
+  }
+  gr_arena_destroy(a);
+}
+
+// The known answers that come with Random123 (kat_vectors, philox4x32, 10 rounds).
+static void philox_known_answers(void) {
+  uint32_t w[4];
+  gr_philox(0, 0, 0, w);
+  CHECK(w[0] == 0x6627e8d5 && w[1] == 0xe169c58d && w[2] == 0xbc57ac4c && w[3] == 0x9b00dbd8,
+        "zeros: %08x %08x %08x %08x", w[0], w[1], w[2], w[3]);
+  gr_philox(UINT64_MAX, UINT64_MAX, UINT64_MAX, w);
+  CHECK(w[0] == 0x408f276d && w[1] == 0x41c83b0e && w[2] == 0xa20bc7c6 && w[3] == 0x6d5451fd,
+        "ones: %08x %08x %08x %08x", w[0], w[1], w[2], w[3]);
+}
+
+static void rng_blocks_are_blocks(void) {
+  gr_rng r = gr_rng_make(7, "test", 3);
+  uint32_t many[37 * 4], one[4];
+  gr_rng_blocks(&r, 1000, 37, many);
+  for (uint64_t b = 0; b < 37; b++) {
+    gr_rng_block(&r, 1000 + b, one);
+    CHECK(!memcmp(one, many + 4 * b, sizeof one), "block %d", (int)b);
+  }
+}
+
+static void rng_moments(void) {
+  gr_rng r = gr_rng_make(1, "moments", 0), other = gr_rng_make(1, "others", 0);
+  double sum = 0, squares = 0, uniform = 0, product = 0;
+  enum { N = 100000 };
+  for (uint64_t i = 0; i < N; i++) {
+    double x = gr_rng_normal(&r, i);
+    sum += x, squares += x * x, uniform += gr_rng_uniform(&r, i);
+    product += x * gr_rng_normal(&other, i);
+  }
+  CHECK(fabs(sum / N) < 0.015, "mean %g", sum / N);
+  CHECK(fabs(squares / N - 1) < 0.02, "variance %g", squares / N);
+  CHECK(fabs(uniform / N - 0.5) < 0.005, "uniform mean %g", uniform / N);
+  CHECK(fabs(product / N) < 0.015, "streams are correlated: %g", product / N);
+}
+
+static void shuffle_is_a_permutation(void) {
+  gr_rng r = gr_rng_make(1, "order", 5);
+  uint32_t at[1000];
+  bool seen[1000] = {false};
+  int fixed = 0;
+  gr_rng_shuffle(&r, at, 1000);
+  for (uint32_t i = 0; i < 1000; i++) {
+    CHECK(at[i] < 1000 && !seen[at[i]], "item %u twice", at[i]);
+    seen[at[i] % 1000] = true;
+    fixed += at[i] == i;
+  }
+  CHECK(fixed < 10, "%d stayed where they were", fixed);
+}
+
+static void directories(void) {
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/graphrun-base-%d/a/b", (int)getpid());
+  MUST(gr_make_dirs(path));
+  CHECK(gr_is_dir(path), "%s", path);
+  gr_status s = gr_make_dirs("/dev/null/x");
+  CHECK(gr_status_code(s) == GR_ERR_IO, "a file is no directory");
+  gr_status_drop(s);
+  for (int i = 0; i < 3; i++) {
+    CHECK(!rmdir(path), "rmdir %s", path);
+    *strrchr(path, '/') = 0;
+  }
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"prints_source_line", prints_source_line},
+             {"joins_at_most_twenty", joins_at_most_twenty},
+             {"long_messages_are_cut", long_messages_are_cut},
+             {"guesses_what_was_meant", guesses_what_was_meant},
+             {"map_keeps_order", map_keeps_order}, {"json_text", json_text},
+             {"json_floats", json_floats}, {"philox_known_answers", philox_known_answers},
+             {"rng_blocks_are_blocks", rng_blocks_are_blocks}, {"rng_moments", rng_moments},
+             {"shuffle_is_a_permutation", shuffle_is_a_permutation}, {"directories", directories});
+}

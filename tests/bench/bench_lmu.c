@@ -1,0 +1,84 @@
+// bench_lmu.c - step time of the full-size LMU-ASR on made-up input: batch 8, 300 frames.
+//
+//   bench_lmu [threads [steps [profile]]]    prints one line: seconds a step, the median
+#include <stdlib.h>
+#include <string.h>
+#include "base/base.h"
+#include "compiler/compile.h"
+#include "runtime/exec.h"
+
+enum { BATCH = 8, FRAMES = 300, SYMBOLS = 40, MELS = 80, VOCAB = 32 };
+
+static void must(gr_status s) {
+  if (!s) return;
+  gr_status_print(stderr, s);
+  exit(gr_status_exit(s));
+}
+
+static gr_plan *plan(gr_arena *a) {
+  gr_conf *graph;
+  must(gr_conf_read(a, "graphs/lmu_asr.yaml", &graph));
+  static const gr_dim dims[] = {{"n", BATCH}, {"t", FRAMES}, {"u", SYMBOLS}, {"mels", MELS}};
+  static const gr_bucket bucket = {.name = ""};
+  gr_plan_request r = {
+      .model = {.graph = graph,
+                .dims = dims,
+                .n_dims = 4,
+                .seed = 1,
+                .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
+                .batch_axis = "dp"},
+      .options = {.optimizer = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 0.5},
+      .buckets = &bucket,
+      .n_buckets = 1,
+      .train = true};
+  gr_plan *p;
+  must(gr_plan_build(a, &r, &p));
+  return p;
+}
+
+static void fill(gr_exec *e, const gr_program *p) {
+  gr_type t;
+  gr_rng r = gr_rng_make(1, "bench", 0);
+  float *x = gr_exec_input(e, p, "features", &t);
+  for (int64_t i = 0; i < gr_type_count(&t); i++) x[i] = (float)gr_rng_normal(&r, (uint64_t)i);
+  int32_t *y = gr_exec_input(e, p, "targets", &t);
+  for (int64_t i = 0; i < gr_type_count(&t); i++)
+    y[i] = (int32_t)gr_rng_below(&r, (uint64_t)i, VOCAB - 1);
+  int32_t *frames = gr_exec_input(e, p, "lengths", &t);
+  int32_t *symbols = gr_exec_input(e, p, "target_lengths", &t);
+  float *weight = gr_exec_input(e, p, "weight", &t);
+  for (int i = 0; i < BATCH; i++) frames[i] = FRAMES, symbols[i] = SYMBOLS, weight[i] = 1;
+  *(float *)gr_exec_input(e, p, "lr", &t) = 1e-4F;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv) {
+  int threads = argc > 1 ? atoi(argv[1]) : 1, steps = argc > 2 ? atoi(argv[2]) : 5;
+  double began = gr_seconds(), *took = calloc((size_t)steps + 1, sizeof *took);
+  gr_arena *a = gr_arena_create();
+  gr_plan *p = plan(a);
+  gr_exec *e;
+  gr_exec_options o = {.threads = threads, .profile = argc > 3};
+  must(gr_exec_open(p, &o, &e));
+  must(gr_exec_run(e, gr_plan_find(p, "init", "")));
+  const gr_program *train = gr_plan_find(p, "train", "");
+  fill(e, train);
+  double ready = gr_seconds() - began;
+  for (int i = 0; i <= steps; i++) {
+    double from = gr_seconds();
+    must(gr_exec_run(e, train));
+    took[i] = gr_seconds() - from;
+  }
+  qsort(took + 1, (size_t)steps, sizeof *took, by_value);
+  printf("%.4f s a step (median of %d, %d threads); %.3f s to the first step; %lld parameters\n",
+         took[1 + steps / 2], steps, threads, ready, (long long)gr_plan_parameters(p));
+  if (argc > 3) gr_exec_profile(stdout, e);
+  gr_exec_close(e);
+  gr_arena_destroy(a);
+  free(took);
+  return 0;
+}
