@@ -78,7 +78,7 @@ static inline const gr_graph *gr_attr_graph(const void *attr, const gr_attr *a) 
 // against kernel, gradient against finite differences, sharded against whole.
 typedef struct gr_case {
   const char *in[8];  // types, "f32[4,6]"
-  const void *attr;
+  const void *attr;   // a case without operands has some: one without both is the end
   const char *fails;  // the error it must give, if it must fail
   const char *fill;   // how operands are filled: one letter each. n normal (default), p positive,
                       // i small non-negative integers, s in (0,1), 1 ones, z zeros, l lengths

@@ -37,6 +37,10 @@ static inline void gr_put(void *p, gr_dtype d, int64_t i, double f) {
 // The index, in the whole value, of element i of this rank's part of output k.
 int64_t gr_global_index(const gr_launch *, int k, int64_t i);
 
+// Copies `rows` rows of `bytes` each; rows begin `to_step` and `from_step` bytes apart.
+void gr_copy_rows(const gr_launch *, void *to, int64_t to_step, const void *from, int64_t from_step,
+                  int64_t bytes, int64_t rows);
+
 // A rank's processor: implemented by the runtime (runtime/cpu.c). Without one (NULL device)
 // kernels run on the calling thread.
 typedef struct gr_cpu gr_cpu;
@@ -48,4 +52,5 @@ struct gr_cpu {
   // whose pieces do not share outputs gives the same bytes on any number of threads.
   void (*parallel)(gr_cpu *, int64_t n, int64_t grain, gr_part part, void *arg);
 };
+// Without threads in the pool it is one call, part(arg, 0, n).
 void gr_parallel(const gr_launch *, int64_t n, int64_t grain, gr_part part, void *arg);

@@ -1,0 +1,119 @@
+// reshape.c - the same numbers in the same order, under another shape.
+#include "ops/cpu.h"
+#include "ops/ops.h"
+
+// At most one size is -1, "the rest": the axis that may be split over ranks, since then the
+// attribute does not hold its size.
+struct reshape {
+  gr_ints shape;
+};
+
+gr_val gr_reshape(gr_builder *b, gr_val x, gr_ints shape) {
+  return GR_EMIT(b, &gr_op_reshape, &(struct reshape){shape}, x);
+}
+
+static int rest_axis(const gr_ints *shape) {
+  for (int d = 0; d < (int)shape->n; d++)
+    if (shape->at[d] == -1) return d;
+  return -1;
+}
+
+static gr_status infer(gr_site *s) {
+  const struct reshape *a = s->attr;
+  int64_t total = gr_type_count(&s->in[0]), known = 1;
+  int rest = rest_axis(&a->shape);
+  s->out[0] = (gr_type){.dtype = s->in[0].dtype, .rank = (int)a->shape.n};
+  for (int d = 0; d < s->out[0].rank; d++) {
+    int64_t size = a->shape.at[d];
+    if (d != rest && (size < 1 || size > total))
+      return gr_fail(GR_ERR_TYPE, s->loc, "axis %d of the shape is %lld, of %lld numbers", d,
+                     (long long)size, (long long)total);
+    if (d != rest) known *= size;
+    s->out[0].dim[d] = size;
+    if (known > total) break;
+  }
+  if (rest < 0 ? known != total : total % known != 0)
+    return gr_fail(GR_ERR_TYPE, s->loc, "%lld numbers do not fill a shape of %s%lld",
+                   (long long)total, rest < 0 ? "" : "a multiple of ", (long long)known);
+  if (rest >= 0) s->out[0].dim[rest] = total / known;
+  return GR_OK;
+}
+
+// The axis of x whose split is a split of `axis` of y: what is before both is equally much.
+static int same_axis(const gr_type *x, const gr_type *y, int axis) {
+  int64_t before = 1, to = 1;
+  int found = -1;
+  for (int d = 0; d < axis; d++) to *= y->dim[d];
+  for (int d = 0; d < x->rank; before *= x->dim[d++])
+    if (before == to) found = d;
+  return found;
+}
+
+static gr_status sigs(const gr_site *s, gr_sig *sig, int *out_n) {
+  const struct reshape *a = s->attr;
+  int n = 0, to = rest_axis(&a->shape);
+  memset(&sig[n++], GR_R, sizeof *sig);
+  int from = to < 0 ? -1 : same_axis(&s->in[0], &s->out[0], to);
+  if (from >= 0) {
+    memset(&sig[n], GR_R, sizeof *sig);
+    sig[n].in[0] = (gr_lay)from, sig[n++].out[0] = (gr_lay)to;
+  }
+  if (gr_dtypes[s->in[0].dtype].is_float) memset(&sig[n++], GR_P, sizeof *sig);
+  *out_n = n;
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  gr_type x = gr_at(g->b->g, g->x[0])->type, y = gr_at(g->b->g, g->y[0])->type;
+  int rest = rest_axis(&((const struct reshape *)g->attr)->shape);
+  gr_ints back = {.n = x.rank};
+  memcpy(back.at, x.dim, sizeof *x.dim * (size_t)x.rank);
+  if (rest >= 0) rest = same_axis(&x, &y, rest);
+  if (rest >= 0) back.at[rest] = -1;
+  g->dx[0] = gr_reshape(g->b, g->dy[0], back);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t bytes = (int64_t)gr_type_bytes(l->out_type);
+  if (l->out[0] != l->in[0]) gr_copy_rows(l, l->out[0], bytes, l->in[0], bytes, bytes, 1);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
+            "the new shape; one size may be -1, the rest: along it x may be split"),
+    {0}};
+#define SHAPE(...)                                                        \
+  &(struct reshape) {                                                     \
+    {                                                                     \
+      sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), { __VA_ARGS__ } \
+    }                                                                     \
+  }
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = SHAPE(-1, 3, 2)},
+    {{"f32[12,3,2]"}, .attr = SHAPE(-1, 6)},
+    {{"f32[6,12,3]"}, .attr = SHAPE(-1, 3)},
+    {{"f32[5,12,4]"}, .attr = SHAPE(5, -1, 2, 2)},
+    {{"f32[4,6]"}, .attr = SHAPE(24)},
+    {{"i32[4,6]"}, .attr = SHAPE(6, 4), .fill = "i"},
+    {{"f32[4,6]"}, .attr = SHAPE(-1, 5), .fails = "do not fill a shape of a multiple of 5"},
+    {{"f32[4,6]"}, .attr = SHAPE(4, 5), .fails = "24 numbers do not fill a shape of 20"},
+    {{"f32[4,6]"}, .attr = SHAPE(-1, -1), .fails = "axis 1 of the shape is -1"},
+    {{0}},
+};
+
+const gr_op gr_op_reshape = {
+    .name = "reshape",
+    .doc = "The same numbers in the same order, under another shape.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct reshape),
+    .attrs = attrs,
+    .linear = true,
+    .inplace = 1,
+    .infer = infer,
+    .sigs = sigs,
+    .grad = grad,
+    .cpu = cpu,
+    .cases = cases,
+};
