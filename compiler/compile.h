@@ -20,6 +20,15 @@ typedef struct gr_plan_request {
 // Compiles, verifies and proves. States lie the same in all programs.
 GR_MUST_USE gr_status gr_plan_build(gr_arena *, const gr_plan_request *, gr_plan **out);
 
+// A program's graph, compiled, before it has a place in memory.
+typedef struct gr_compiled {
+  const char *kind, *bucket;
+  const gr_graph *g;  // local
+  gr_notes notes;
+} gr_compiled;
+// The plan of n programs: states, memory, hash, proof. What gr_plan_build ends with.
+GR_MUST_USE gr_status gr_plan_link(gr_arena *, const gr_compiled *, uint32_t n, gr_plan **out);
+
 // What the prove pass shows of a plan, again, from the plan alone: collective sequences are
 // the same on all ranks, none is in a loop or under a condition that ranks may see
 // differently, no two live values overlap, states lie alike in all programs.

@@ -4,6 +4,7 @@
 // the new one; map[] takes old values to new. What nothing needs any more is left
 // behind by the copy, so a pass that replaces a node need not delete the old one.
 #pragma once
+#include "compiler/plan.h"
 #include "ops/ops.h"
 
 // A pinned layout: states whose name matches (shell pattern) lie so on one mesh axis.
@@ -16,7 +17,6 @@ typedef struct gr_options {
   const char *optimizer;  // an op of ops.def: "sgd", "adam", "adamw"
   double weight_decay, beta1, beta2, eps, momentum;
   double clip;            // largest global norm of the gradient; 0: no clipping
-  bool amp;               // compute in bf16 where ops allow it
   const char *zero_axis;  // mesh axis the optimizer's states are split over, or NULL
   const gr_rule *rules;   // of weights: FSDP and tensor parallel are rules
   int n_rules;
@@ -26,6 +26,7 @@ typedef struct gr_options {
   const char *const *without;     // passes to leave out, for tests
   int n_without;
   FILE *dump_to;
+  gr_notes *notes;  // filled by gr_compile; or NULL
 } gr_options;
 
 typedef struct gr_rewrite {
@@ -41,8 +42,9 @@ typedef gr_status (*gr_pass_fn)(gr_rewrite *);
 // the pipeline checks the order, gr_graph_verify checks the facts.
 enum {
   GR_FACT_GRADS = 1 << 0,    // weights have grad
-  GR_FACT_UPDATES = 1 << 1,  // weights have next
-  GR_FACT_LOCAL = 1 << 2,    // types are per rank, layouts are set, no P reaches a state
+  GR_FACT_GUARD = 1 << 1,    // there is a guard: what gradients are multiplied by, or zero
+  GR_FACT_UPDATES = 1 << 2,  // weights have next
+  GR_FACT_LOCAL = 1 << 3,    // types are per rank, layouts are set, no P reaches a state
 };
 
 typedef struct gr_pass {
@@ -59,9 +61,20 @@ GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, 
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
 
 // ---- For passes ---------------------------------------------------------------
+void gr_copy_nodes(gr_rewrite *);   // all of them, as they are
 void gr_copy_leaves(gr_rewrite *);  // inputs and states, types and layouts unchanged
+gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);
 gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // the node, on mapped inputs; maps its outputs
 void gr_copy_links(gr_rewrite *);  // loss, norm, results, grads and nexts, through map
+
+// By value: what the loss, the results and the states' next values need.
+bool *gr_graph_live(const gr_graph *);
+// How the gradient and the optimizer's states of weight w lie: as w does, and split over
+// options.zero_axis along the first of its axes that can be.
+gr_layout gr_update_layout(const gr_mesh *, const gr_value *w, const gr_options *);
+gr_val gr_constant(gr_builder *, gr_type, double value);  // the same number everywhere
+// Does a weight's name match one of the patterns?
+bool gr_name_matches(const char *name, const char *const *patterns, int n);
 
 // ---- For the shard pass and its tests -------------------------------------------
 gr_type gr_type_local(const gr_type *, const gr_layout *, const gr_mesh *);  // what one rank holds

@@ -13,6 +13,7 @@ typedef struct gr_plan_state {
   gr_type global;  // the whole
   gr_layout layout;
   size_t offset, bytes;  // in the states block
+  bool trained;          // a weight that some program changes
 } gr_plan_state;
 
 // Where a graph's values lie. A scan's body has a frame of its own, into a piece of the
@@ -34,11 +35,26 @@ struct gr_plan_frame {
   uint32_t peak_node;    // where that is
 };
 
+// What compiling a program found out, for people.
+typedef struct gr_pass_note {
+  const char *pass;
+  uint32_t nodes, in_loops, collectives;  // of the graph it left; in_loops: of bodies
+} gr_pass_note;
+typedef struct gr_notes {
+  gr_pass_note passes[16];
+  int n_passes;
+  const char **unused;  // weights that the loss does not depend on
+  uint32_t n_unused;
+  const gr_node **dead;  // nodes that nothing asked for depends on
+  uint32_t n_dead;
+} gr_notes;
+
 typedef struct gr_program {
   const char *name;    // "init", "train.t300", "eval.t300"
   const char *kind;    // "init", "train", "eval"
   const char *bucket;  // "t300", or ""
   gr_plan_frame frame;
+  gr_notes notes;
 } gr_program;
 
 typedef struct gr_plan {

@@ -43,8 +43,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_guard = {
     .name = "guard",
-    .doc = "From the gradients' sum of squares, the loss's sum and the sum of weights: what "
-           "gradients are multiplied by, whether all is finite (1 or 0), and the gradient's length.",
+    .doc =
+        "From the gradients' sum of squares, the loss's sum and the sum of weights: what "
+        "gradients are multiplied by, whether all is finite (1 or 0), and the gradient's length.",
     .n_in = 3,
     .n_out = 3,
     .attr_size = sizeof(struct guard),

@@ -1,0 +1,181 @@
+// compile.c - a plan: every program, compiled, laid out over the same states, and proved.
+#include "compiler/compile.h"
+#include <string.h>
+#include "compiler/memory.h"
+#include "ir/text.h"
+
+enum { ALIGN = 64 };
+
+static const char *const kinds[] = {[GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init"};
+
+// ---- States -----------------------------------------------------------------------------
+
+static gr_type global_type(const gr_value *v, const gr_mesh *m) {
+  gr_type t = v->type;
+  for (int a = 0; a < m->n_axes; a++)
+    if (v->layout.at[a] >= 0) t.dim[v->layout.at[a]] *= m->axis[a].size;
+  return t;
+}
+
+static bool changes(const gr_value *v) { return v->kind == GR_KIND_WEIGHT && gr_is(v->next); }
+
+static void add_state(gr_plan *p, const gr_value *v, bool trains) {
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (!strcmp(p->states[i].name, v->name)) {
+      p->states[i].trained |= trains && changes(v);
+      return;  // that it is alike is for the proof
+    }
+  p->states[p->n_states++] = (gr_plan_state){.name = v->name,
+                                             .kind = v->kind,
+                                             .type = v->type,
+                                             .global = global_type(v, &p->mesh),
+                                             .layout = v->layout,
+                                             .offset = p->state_bytes,
+                                             .bytes = gr_type_bytes(&v->type),
+                                             .trained = trains && changes(v)};
+  p->state_bytes += (gr_type_bytes(&v->type) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void add_states(gr_plan *p, const gr_compiled *c) {
+  for (uint32_t i = 1; i < c->g->n_values; i++)
+    if (c->g->values[i].role == GR_STATE)
+      add_state(p, &c->g->values[i], !strcmp(c->kind, kinds[GR_TRAIN]));
+}
+
+static uint32_t count_states(const gr_compiled *c, uint32_t n) {
+  uint32_t states = 0;
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 1; i < c[k].g->n_values; i++) states += c[k].g->values[i].role == GR_STATE;
+  return states;
+}
+
+// ---- The hash ---------------------------------------------------------------------------
+
+static uint64_t hash_number(uint64_t h, uint64_t n) { return gr_hash_bytes(h, &n, sizeof n); }
+
+static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
+  h = hash_number(h, gr_graph_hash(f->g));
+  h = hash_number(h, f->bytes);
+  for (uint32_t i = 1; i < f->g->n_values; i++)
+    h = hash_number(hash_number(h, f->offset[i]), f->in_states[i]);
+  for (uint32_t i = 0; i < f->g->n_nodes; i++) {
+    h = hash_number(hash_number(h, f->scratch[i]), f->body_at[i]);
+    if (f->body[i]) h = hash_frame(h, f->body[i]);
+  }
+  return h;
+}
+
+static uint64_t hash_plan(const gr_plan *p) {
+  uint64_t h = hash_number(GR_HASH_START, p->arena_bytes);
+  for (int a = 0; a < p->mesh.n_axes; a++) {
+    h = gr_hash_bytes(h, p->mesh.axis[a].name, strlen(p->mesh.axis[a].name));
+    h = hash_number(h, (uint64_t)p->mesh.axis[a].size);
+  }
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    char text[96];
+    gr_type_text(&s->type, text);
+    h = gr_hash_bytes(h, s->name, strlen(s->name));
+    h = gr_hash_bytes(h, text, strlen(text));
+    h = hash_number(gr_hash_bytes(h, &s->layout, sizeof s->layout), s->offset);
+  }
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    h = gr_hash_bytes(h, p->programs[i].name, strlen(p->programs[i].name));
+    h = hash_frame(h, &p->programs[i].frame);
+  }
+  return h;
+}
+
+// ---- Linking ----------------------------------------------------------------------------
+
+static void lay_out(gr_arena *arena, gr_plan *p, const gr_compiled *c, gr_program *program) {
+  *program = (gr_program){.kind = c->kind, .bucket = c->bucket, .notes = c->notes};
+  program->name = *c->bucket ? gr_arena_printf(arena, "%s.%s", c->kind, c->bucket) : c->kind;
+  gr_memory_plan(arena, p->states, p->n_states, c->g, &program->frame);
+  if (program->frame.bytes > p->arena_bytes) p->arena_bytes = program->frame.bytes;
+}
+
+gr_status gr_plan_link(gr_arena *arena, const gr_compiled *c, uint32_t n, gr_plan **out) {
+  gr_plan *p = *out = GR_NEW(arena, gr_plan, 1);
+  p->mesh = c->g->mesh;
+  p->states = GR_NEW(arena, gr_plan_state, count_states(c, n) + 1);
+  p->programs = GR_NEW(arena, gr_program, n);
+  p->n_programs = n;
+  for (uint32_t i = 0; i < n; i++) add_states(p, &c[i]);
+  for (uint32_t i = 0; i < n; i++) lay_out(arena, p, &c[i], &p->programs[i]);
+  p->hash = hash_plan(p);
+  return gr_plan_prove(p);
+}
+
+// ---- Building ---------------------------------------------------------------------------
+
+static gr_status model_of(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
+                          const gr_bucket *bucket, gr_graph **out) {
+  gr_model_request m = r->model;
+  gr_dim *dims = GR_NEW(arena, gr_dim, m.n_dims + bucket->n_dims + 1);
+  if (m.n_dims) memcpy(dims, m.dims, sizeof *dims * (size_t)m.n_dims);
+  if (bucket->n_dims) memcpy(dims + m.n_dims, bucket->dims, sizeof *dims * (size_t)bucket->n_dims);
+  m.dims = dims;
+  m.n_dims += bucket->n_dims;
+  m.purpose = purpose;
+  return gr_model_build(arena, &m, out);
+}
+
+static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
+                         const gr_bucket *bucket, const gr_graph *model, gr_compiled *c) {
+  *c = (gr_compiled){.kind = kinds[purpose], .bucket = purpose == GR_INIT ? "" : bucket->name};
+  gr_options o = r->options;
+  o.notes = &c->notes;
+  gr_graph *g;
+  if (o.stop_after && !o.dump) o.dump = o.stop_after;
+  gr_status s = gr_compile(arena, model, purpose, &o, &g);
+  c->g = g;
+  return gr_note(s, GR_NOWHERE, "while compiling the %s program%s%s", c->kind,
+                 *c->bucket ? " of bucket " : "", c->bucket);
+}
+
+// States that only training has (the optimizer's, counters) start at zero.
+static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
+  gr_builder b = {.g = init, .by = "init"};
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 1; i < c[k].g->n_values && !b.err; i++) {
+      const gr_value *v = &c[k].g->values[i];
+      if (v->role != GR_STATE || gr_is(gr_graph_leaf(init, GR_STATE, v->name))) continue;
+      gr_type t = global_type(v, &init->mesh);
+      b.loc = v->loc;
+      gr_val zero = gr_constant(&b, t, 0),
+             s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, v->layout);
+      if (!b.err) gr_at(init, s)->next = zero;
+    }
+  return b.err;
+}
+
+// Both passes and buckets in the order in which `graphrun plan` lists them.
+static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
+                             uint32_t *n) {
+  const gr_purpose purposes[] = {GR_TRAIN, GR_EVAL};
+  for (int k = 0; k < 2; k++) {
+    if (!(purposes[k] == GR_TRAIN ? r->train : r->eval)) continue;
+    for (int i = 0; i < r->n_buckets; i++) {
+      gr_graph *model;
+      GR_TRY(model_of(arena, r, purposes[k], &r->buckets[i], &model));
+      GR_TRY(compile(arena, r, purposes[k], &r->buckets[i], model, &c[(*n)++]));
+      if (r->options.stop_after)
+        return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped after pass '%s', as asked",
+                       r->options.stop_after);
+    }
+  }
+  return GR_OK;
+}
+
+gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *r, gr_plan **out) {
+  gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 1);
+  uint32_t n = 0;
+  gr_graph *init;
+  if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
+  GR_TRY(compile_all(arena, r, c, &n));
+  GR_TRY(model_of(arena, r, GR_INIT, &r->buckets[0], &init));
+  GR_TRY(add_zeros(init, c, n));
+  GR_TRY(compile(arena, r, GR_INIT, &r->buckets[0], init, &c[n++]));
+  return gr_plan_link(arena, c, n, out);
+}

@@ -1,0 +1,98 @@
+// rewrite.c - what passes share: copying what stays, and what they ask of a graph.
+#include <fnmatch.h>
+#include <string.h>
+#include "compiler/pass.h"
+
+gr_val gr_copy_leaf(gr_rewrite *rw, uint32_t id, const gr_type *type, gr_layout layout) {
+  const gr_value *v = &rw->old->values[id];
+  rw->b.loc = v->loc;
+  return rw->map[id] = gr_leaf(&rw->b, v->role, v->kind, v->name, *type, layout);
+}
+
+void gr_copy_leaves(gr_rewrite *rw) {
+  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+    const gr_value *v = &rw->old->values[i];
+    if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, v->layout);
+  }
+}
+
+gr_val gr_copy_node(gr_rewrite *rw, const gr_node *n) {
+  gr_val out = gr_emit_again(&rw->b, n, rw->map);
+  for (int i = 0; gr_is(out) && i < n->n_out; i++)
+    gr_at(rw->b.g, rw->map[gr_out(n, i).id])->layout = gr_at(rw->old, gr_out(n, i))->layout;
+  return out;
+}
+
+void gr_copy_nodes(gr_rewrite *rw) {
+  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
+    gr_copy_node(rw, &rw->old->nodes[i]);
+}
+
+void gr_copy_links(gr_rewrite *rw) {
+  const gr_graph *old = rw->old;
+  rw->b.g->loss = rw->map[old->loss.id];
+  rw->b.g->norm = rw->map[old->norm.id];
+  for (uint32_t i = 0; i < old->n_results; i++)
+    gr_result(&rw->b, old->result_names ? old->result_names[i] : NULL, rw->map[old->results[i].id]);
+  for (uint32_t i = 1; i < old->n_values; i++) {
+    const gr_value *v = &old->values[i];
+    if (!gr_is(rw->map[i]) || v->role != GR_STATE) continue;
+    gr_value *w = gr_at(rw->b.g, rw->map[i]);
+    w->grad = rw->map[v->grad.id];
+    w->next = rw->map[v->next.id];
+  }
+}
+
+bool *gr_graph_live(const gr_graph *g) {
+  bool *live = GR_NEW(g->arena, bool, g->n_values);
+  live[g->loss.id] = live[g->norm.id] = true;
+  for (uint32_t i = 0; i < g->n_results; i++) live[g->results[i].id] = true;
+  for (uint32_t i = 1; i < g->n_values; i++) live[g->values[i].next.id] = true;
+  for (uint32_t i = g->n_nodes; i--;) {
+    const gr_node *n = &g->nodes[i];
+    bool any = false;
+    for (int k = 0; k < n->n_out; k++) any |= live[gr_out(n, k).id];
+    for (int k = 0; any && k < n->n_in; k++) live[n->in[k].id] = true;
+  }
+  live[0] = false;
+  return live;
+}
+
+static bool taken(const gr_layout *l, int axes, int dim) {
+  for (int a = 0; a < axes; a++)
+    if (l->at[a] == dim) return true;
+  return false;
+}
+
+gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options *o) {
+  gr_layout l = w->layout;
+  for (int a = 0; a < m->n_axes; a++) {
+    if (!o->zero_axis || strcmp(m->axis[a].name, o->zero_axis) || l.at[a] != GR_R) continue;
+    for (int d = 0; d < w->type.rank && l.at[a] == GR_R; d++)
+      if (!taken(&l, m->n_axes, d) && w->type.dim[d] % m->axis[a].size == 0) l.at[a] = (gr_lay)d;
+  }
+  return l;
+}
+
+bool gr_name_matches(const char *name, const char *const *patterns, int n) {
+  for (int i = 0; i < n; i++)
+    if (!fnmatch(patterns[i], name, 0)) return true;
+  return false;
+}
+
+gr_val gr_constant(gr_builder *b, gr_type t, double value) {
+  const gr_op *fill = gr_op_find("fill");
+  char *attr = gr_arena_alloc(b->g->arena, fill->attr_size);
+  gr_text shape = gr_text_make(b->g->arena);
+  for (int d = 0; d < t.rank; d++)
+    gr_text_printf(&shape, "%s%lld", d ? "," : "[", (long long)t.dim[d]);
+  gr_text_put(&shape, t.rank ? "]" : "[]");
+  gr_attr_presets(fill, attr);
+  for (const gr_attr *a = fill->attrs; a->name && !b->err; a++) {
+    const char *text = !strcmp(a->name, "shape")   ? shape.at
+                       : !strcmp(a->name, "dtype") ? gr_dtypes[t.dtype].name
+                                                   : gr_arena_printf(b->g->arena, "%.17g", value);
+    b->err = gr_attr_parse(fill, a, text, b->loc, attr);
+  }
+  return gr_emit(b, fill, attr, 0, NULL);
+}

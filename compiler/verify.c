@@ -1,0 +1,81 @@
+// verify.c - what must be true of a graph, checked after every pass.
+#include <string.h>
+#include "compiler/pass.h"
+
+// Ranks could not agree on an order of collectives that nobody schedules, and a loop of
+// thousands of small ones is never what was meant.
+static gr_status verify_body(const gr_node *n, const gr_graph *body) {
+  GR_TRY(gr_note(gr_graph_verify(body, 0), n->loc, "in the body of '%s'", n->op->name));
+  for (uint32_t i = 0; i < body->n_nodes; i++)
+    if (body->nodes[i].op->collective)
+      return gr_fail(GR_ERR_BUG, n->loc, "the body of '%s' holds a collective, '%s'", n->op->name,
+                     body->nodes[i].op->name);
+  return GR_OK;
+}
+
+static gr_status verify_types(const gr_graph *g, const gr_node *n) {
+  gr_site s = gr_site_of(g, n);
+  GR_TRY(gr_op_infer(&s));
+  for (int k = 0; k < n->n_out; k++) {
+    char want[96], got[96];
+    const gr_type *is = &gr_at(g, gr_out(n, k))->type;
+    if (!gr_type_same(&s.out[k], is))
+      return gr_fail(GR_ERR_BUG, n->loc, "result %d of '%s' is %s, its op makes %s", k, n->op->name,
+                     gr_type_text(is, got), gr_type_text(&s.out[k], want));
+  }
+  return GR_OK;
+}
+
+static gr_status verify_node(const gr_graph *g, uint32_t i) {
+  const gr_node *n = &g->nodes[i];
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_value *v = gr_at(g, n->in[k]);
+    if (!gr_is(n->in[k]) || n->in[k].id >= g->n_values || (v->role == GR_TEMP && v->node >= i))
+      return gr_fail(GR_ERR_BUG, n->loc, "'%s' uses %%%u before it is made", n->op->name,
+                     n->in[k].id);
+  }
+  for (const gr_attr *a = n->op->attrs; a && a->name; a++)
+    if (a->kind == GR_ATTR_GRAPH) GR_TRY(verify_body(n, gr_attr_graph(n->attr, a)));
+  return verify_types(g, n);
+}
+
+static gr_status verify_state(const gr_graph *g, const gr_value *v, unsigned facts) {
+  if (gr_is(v->grad) && !gr_type_same(&v->type, &gr_at(g, v->grad)->type) &&
+      !(facts & GR_FACT_LOCAL))
+    return gr_fail(GR_ERR_BUG, v->loc, "the gradient of %s has another type", v->name);
+  if (!gr_is(v->next)) return GR_OK;
+  const gr_value *next = gr_at(g, v->next);
+  if (!gr_type_same(&v->type, &next->type))
+    return gr_fail(GR_ERR_TYPE, v->loc, "the next value of %s has another type", v->name);
+  if ((facts & GR_FACT_LOCAL) && memcmp(&v->layout, &next->layout, sizeof v->layout))
+    return gr_fail(GR_ERR_BUG, v->loc, "the next value of %s has another layout", v->name);
+  // States are stored one by one, so one must not become another that has just been stored.
+  if ((facts & GR_FACT_LOCAL) && next != v && next->role == GR_STATE)
+    return gr_fail(GR_ERR_UNSUPPORTED, v->loc, "the next value of %s is another state", v->name);
+  return GR_OK;
+}
+
+static gr_status verify_names(const gr_graph *g) {
+  gr_map names = gr_map_make(g->arena);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (v->role == GR_TEMP || !v->name) continue;
+    if (gr_map_find(&names, v->name, NULL))
+      return gr_fail(GR_ERR_CONFIG, v->loc, "two inputs or states are named '%s'", v->name);
+    gr_map_put(&names, v->name, i);
+  }
+  names = gr_map_make(g->arena);
+  for (uint32_t i = 0; g->result_names && i < g->n_results; i++) {
+    if (gr_map_find(&names, g->result_names[i], NULL))
+      return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "two results are named '%s'", g->result_names[i]);
+    gr_map_put(&names, g->result_names[i], i);
+  }
+  return GR_OK;
+}
+
+gr_status gr_graph_verify(const gr_graph *g, unsigned facts) {
+  for (uint32_t i = 0; i < g->n_nodes; i++) GR_TRY(verify_node(g, i));
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (g->values[i].role == GR_STATE) GR_TRY(verify_state(g, &g->values[i], facts));
+  return facts ? verify_names(g) : GR_OK;
+}
