@@ -3,7 +3,7 @@
 // attribute.
 //
 //   sgd       w, g, lr, scale, ok              -> w'
-//   momentum  w, g, m, lr, scale, ok           -> w', m'
+//             w, g, lr, scale, ok, m           -> w', m'
 //   adam      w, g, m, v, lr, step, scale, ok  -> w', m', v'    (adamw alike)
 //
 // g is multiplied by scale first; where ok is 0 all states keep their values. step is the number
@@ -11,7 +11,7 @@
 #pragma once
 
 typedef struct gr_optim_sgd {
-  double momentum;      // of op momentum; sgd looks at weight_decay only
+  double momentum;      // used where there is an m
   double weight_decay;  // L2: added to the gradient
 } gr_optim_sgd;
 
