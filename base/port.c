@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,6 +25,29 @@ int gr_processors(void) {
   if (sched_getaffinity(0, sizeof set, &set)) return 1;
   int n = CPU_COUNT(&set);
   return n > 0 ? n : 1;
+}
+
+void gr_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// /proc/PID/stat reads "PID (name) STATE ..."; the name may hold anything, brackets too.
+char gr_process_state(int pid) {
+  if (kill(pid, 0) && errno == ESRCH) return 0;
+  char path[32], text[512];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  FILE *f = fopen(path, "r");
+  if (!f) return kill(pid, 0) && errno == ESRCH ? 0 : '?';
+  size_t len = fread(text, 1, sizeof text - 1, f);
+  fclose(f);
+  text[len] = 0;
+  const char *end = strrchr(text, ')');
+  char state = end && end[1] ? end[2] : '?';
+  return state == 'Z' || state == 'X' ? 0 : state;
 }
 
 size_t gr_resident_bytes(void) {

@@ -2,10 +2,14 @@
 #pragma once
 #include "base/status.h"
 
-double gr_seconds(void);         // monotonic
-double gr_wall_seconds(void);    // since 1970, for file names and event files only
-int gr_processors(void);         // that this process may use
-size_t gr_resident_bytes(void);  // peak resident memory of this process
+double gr_seconds(void);       // monotonic
+double gr_wall_seconds(void);  // since 1970, for file names and event files only
+int gr_processors(void);       // that this process may use
+void gr_pause(void);           // tells the processor that this is a waiting loop
+// What the system says of a process: 'R' running, 'S' sleeping, 'T' stopped, ...; 0 when it is
+// gone or only waits to be reaped.
+char gr_process_state(int pid);
+size_t gr_resident_bytes(void);                        // peak resident memory of this process
 GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p
 bool gr_is_dir(const char *path);
 bool gr_is_file(const char *path);

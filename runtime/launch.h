@@ -1,0 +1,45 @@
+// launch.h - how this process came to be, and how more of it are started.
+//
+// graphrun starts its own ranks: the process the user called becomes the launcher, runs
+// `mpirun -n N` on its own command line, passes signals on, and ends as the ranks ended. What a
+// rank has to say at the end it leaves with the launcher, so that one message, the cause, is
+// the last thing on the screen.
+#pragma once
+#include "base/status.h"
+
+typedef enum gr_launch_kind {
+  GR_LAUNCH_ALONE,   // one rank: this process
+  GR_LAUNCH_RANK,    // this process is a rank already: call gr_mpi_open
+  GR_LAUNCH_START,   // more ranks are wanted, and mpirun is there: call gr_launch_run
+  GR_LAUNCH_NO_MPI,  // more ranks are wanted, but without MPI they can only be threads
+} gr_launch_kind;
+
+typedef struct gr_launch_plan {
+  gr_launch_kind kind;
+  int ranks;         // in all
+  int rank;          // of this process, as the launcher's environment says; -1: not known
+  const char *by;    // "mpirun", "srun", "torchrun": who started the ranks; NULL: nobody
+  char why[256];     // how `ranks` came about, and what is missing: one line for the user
+  char mpirun[512];  // its path; "" when there is none
+} gr_launch_plan;
+
+// ranks: wanted, or 0 for auto: one for each of `gpus`; without any, 2 on more than one processor.
+// Fails with GR_ERR_LAUNCH where ranks were started in a way that cannot work (by torchrun: it
+// starts processes that MPI knows nothing of), or as many as were not asked for.
+GR_MUST_USE gr_status gr_launch_find(int ranks, int gpus, gr_launch_plan *out);
+
+// Starts the ranks as a child, with the same arguments, and waits for them. out_exit: the exit
+// code of this process; all that had to be said has been printed.
+GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], int *out_exit);
+
+// ---- In a rank --------------------------------------------------------------------
+// How many ranks the environment says were started together with this one; 0: it says nothing.
+// out_by (may be NULL): who did.
+int gr_launch_started(int *out_rank, const char **out_by);
+// Tells the launcher, if there is one, that this rank runs: that is how it finds out who died.
+void gr_launch_enter(int rank);
+// Leaves a rank's end with the launcher, which prints it if it is the cause. Takes the status over.
+// Without a launcher it prints it itself, unless it is but the echo of another rank's failure
+// and this is not rank 0. Returns the exit code.
+int gr_launch_leave(int rank, gr_status);
+bool gr_launch_terminal(void);  // whether the user sees this rank's standard error on a terminal

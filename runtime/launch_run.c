@@ -1,0 +1,235 @@
+// launch_run.c - the launcher: starts mpirun, waits for the ranks, and says how it ended.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "runtime/launch.h"
+#include "runtime/launch_box.h"
+
+// Seconds that ranks have to end by themselves: once one of them has died; once one has failed
+// (others may be saving); once the user has asked twice.
+static const double after_death = 3.5, after_failure = 60, after_insisting = 2;
+
+typedef struct launcher {
+  gr_box *box;
+  char path[256];
+  sigset_t signals;  // that are waited for, and passed on
+  pid_t mpirun;
+  int asked;        // how often the user has asked to stop
+  double deadline;  // when all are killed; 0: never
+} launcher;
+
+// ---- Starting ---------------------------------------------------------------------------
+
+static gr_status make_box(launcher *l, int ranks) {
+  const char *tmp = getenv("TMPDIR");
+  size_t bytes = gr_box_bytes(ranks);
+  snprintf(l->path, sizeof l->path, "%s/graphrun-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+  int fd = mkstemp(l->path);
+  if (fd < 0)
+    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot make the file '%s': %s", l->path,
+                           strerror(errno)),
+                   "TMPDIR names the directory for such files");
+  int error = posix_fallocate(fd, 0, (off_t)bytes);
+  void *at = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (!error && at == MAP_FAILED) error = errno;
+  close(fd);
+  if (error) {
+    unlink(l->path);
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot use the file '%s': %s", l->path,
+                   strerror(error));
+  }
+  l->box = at;
+  l->box->magic = GR_BOX_MAGIC, l->box->ranks = ranks, l->box->terminal = isatty(STDERR_FILENO);
+  return GR_OK;
+}
+
+// What Open MPI is told by its environment; other kinds do not look there. The user's own
+// settings win. 4.1 reads OMPI_MCA_*, 5.0 PRTE_MCA_* too.
+static void set_environment(const launcher *l) {
+  static const char *const presets[][2] = {
+      {"OMPI_ALLOW_RUN_AS_ROOT", "1"},  // containers
+      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+      {"OMPI_MCA_rmaps_base_oversubscribe", "1"},  // as many ranks as asked for, on any machine
+      {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+      {"OMPI_MCA_hwloc_base_binding_policy", "none"},  // loaders need processors too
+      {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+      {"OMPI_MCA_orte_execute_quiet", "1"},  // the last word is ours
+      {"OMPI_MCA_orte_abort_on_non_zero_status", "0"},
+      {"OMPI_MCA_odls_base_sigkill_timeout", "60"},          // a checkpoint takes longer than 1 s
+      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},  // not allowed in many containers
+  };
+  for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+    setenv(presets[i][0], presets[i][1], 0);
+  setenv(GR_BOX_ENV, l->path, 1);
+}
+
+static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const argv[]) {
+  char ranks[16], self[512];
+  int n = 0, more = 0;
+  while (argv[more]) more++;
+  const char *args[more + 8];
+  ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (len < 0) _exit(127);
+  self[len] = 0;
+  snprintf(ranks, sizeof ranks, "%d", p->ranks);
+  args[n++] = p->mpirun, args[n++] = "-n", args[n++] = ranks, args[n++] = self;
+  for (int i = 1; i < more; i++) args[n++] = argv[i];
+  args[n] = NULL;
+  set_environment(l);
+  setpgid(0, 0);                     // Ctrl-C comes to the launcher alone, which passes it on
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // and if that is killed, nothing is left running
+  sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
+  int null = open("/dev/null", O_RDONLY);  // mpirun would read what is not for it
+  if (null >= 0) dup2(null, STDIN_FILENO);
+  execv(p->mpirun, (char *const *)args);
+  _exit(127);
+}
+
+// ---- Waiting ----------------------------------------------------------------------------
+
+// The process of a rank that runs; 0: it does not.
+static int alive(const launcher *l, int r) {
+  gr_box_rank *b = &l->box->rank[r];
+  return atomic_load(&b->state) == GR_BOX_RUNS ? atomic_load(&b->pid) : 0;
+}
+
+static bool is_dead(const launcher *l, int r) {
+  int pid = alive(l, r);
+  return pid && !gr_process_state(pid) && alive(l, r) == pid;
+}
+
+static int tell_ranks(const launcher *l, int signal) {
+  int told = 0;
+  for (int r = 0; r < l->box->ranks; r++) {
+    int pid = alive(l, r);
+    if (pid && !is_dead(l, r)) told += !kill(pid, signal);
+  }
+  return told;
+}
+
+static void allow(launcher *l, double seconds) {
+  double at = gr_seconds() + seconds;
+  if (l->deadline == 0 || at < l->deadline) l->deadline = at;
+}
+
+static void look(launcher *l, bool *seen_death, bool *seen_failure) {
+  for (int r = 0; r < l->box->ranks; r++) {
+    const gr_box_rank *b = &l->box->rank[r];
+    bool failed = atomic_load(&b->state) == GR_BOX_FAILED && b->code != GR_ERR_STOPPED;
+    if (!*seen_death && is_dead(l, r)) allow(l, after_death), *seen_death = true;
+    if (!*seen_failure && failed) allow(l, after_failure), *seen_failure = true;
+  }
+  if (l->deadline == 0 || gr_seconds() < l->deadline) return;
+  tell_ranks(l, SIGKILL);
+  kill(l->mpirun, SIGTERM);
+  l->deadline = gr_seconds() + 1;
+  if (l->asked > 2 || *seen_death) kill(l->mpirun, SIGKILL);
+}
+
+// Ranks stop all at the same step once one of them has the signal; mpirun itself would kill them.
+static void pass_on(launcher *l, int signal) {
+  bool stop = signal == SIGINT || signal == SIGTERM;
+  if (stop && ++l->asked > 1) allow(l, after_insisting);
+  if (!tell_ranks(l, signal) && stop) kill(l->mpirun, SIGTERM);
+}
+
+// Returns mpirun's wait status.
+static int wait_for(launcher *l) {
+  bool death = false, failure = false;
+  struct timespec tick = {.tv_nsec = 100000000};
+  int status = 0;
+  while (true) {
+    int signal = sigtimedwait(&l->signals, NULL, &tick);
+    pid_t gone = waitpid(l->mpirun, &status, WNOHANG);
+    if (gone == l->mpirun || (gone < 0 && errno == ECHILD)) return status;
+    if (signal > 0 && signal != SIGCHLD) pass_on(l, signal);
+    look(l, &death, &failure);
+  }
+}
+
+// ---- How it ended ---------------------------------------------------------------------------
+
+static int worth(int code) {
+  return code == GR_ERR_RANK ? 1 : code == GR_ERR_HANG ? 2 : code == GR_ERR_STOPPED ? 3 : 4;
+}
+
+// The rank whose error is the cause, and not an echo of another's; -1: none has failed.
+static int find_cause(const launcher *l) {
+  int best = -1, most = 0;
+  for (int r = 0; r < l->box->ranks; r++) {
+    const gr_box_rank *b = &l->box->rank[r];
+    if (atomic_load(&b->state) == GR_BOX_FAILED && worth(b->code) > most)
+      best = r, most = worth(b->code);
+  }
+  return best;
+}
+
+static gr_status tell_death(const launcher *l, int rank, int status) {
+  int pid = atomic_load(&l->box->rank[rank].pid);
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (code > 128 && code < 128 + 65)
+    return gr_hint(
+        gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d got signal %d (%s)", rank,
+                pid, code - 128, strsignal(code - 128)),
+        code - 128 == SIGKILL ? "the system kills so when memory runs out (see dmesg); "
+                                "start again to go on from the last checkpoint"
+                              : "start again to go on from the last checkpoint");
+  return gr_hint(
+      gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d is gone", rank, pid),
+      "start again to go on from the last checkpoint");
+}
+
+// Prints what is left to say; returns the exit code.
+static int conclude(const launcher *l, int status, gr_status *out) {
+  int cause = find_cause(l), dead = -1, entered = 0, done = 0;
+  for (int r = l->box->ranks - 1; r >= 0; r--) {
+    int state = atomic_load(&l->box->rank[r].state);
+    entered += state != GR_BOX_ABSENT, done += state == GR_BOX_DONE;
+    if (state == GR_BOX_RUNS) dead = r;
+  }
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (cause >= 0 && (dead < 0 || worth(l->box->rank[cause].code) > 1)) {
+    fputs(l->box->rank[cause].text, stderr);
+    return l->box->rank[cause].exit;
+  }
+  if (done == l->box->ranks) return code;
+  *out = dead >= 0 ? tell_death(l, dead, status) : GR_OK;
+  if (*out) return gr_status_exit(*out);
+  if (entered || !code || code == 1 || code >= 126)
+    *out = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                           "mpirun ended with exit code %d before all ranks had begun", code),
+                   "try `mpirun -n %d hostname`", l->box->ranks);
+  return *out ? gr_status_exit(*out) : code;  // else a rank has printed why
+}
+
+gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_exit) {
+  launcher l = {0};
+  sigset_t before;
+  *out_exit = 0;
+  GR_TRY(make_box(&l, p->ranks));
+  sigemptyset(&l.signals);
+  static const int passed[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+  for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) sigaddset(&l.signals, passed[i]);
+  sigprocmask(SIG_BLOCK, &l.signals, &before);
+  fflush(NULL);
+  l.mpirun = fork();
+  if (l.mpirun == 0) exec_mpirun(&l, p, argv);
+  gr_status s = GR_OK;
+  if (l.mpirun < 0)
+    s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start mpirun: %s", strerror(errno));
+  else
+    *out_exit = conclude(&l, wait_for(&l), &s);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  munmap(l.box, gr_box_bytes(p->ranks));
+  unlink(l.path);
+  return s;
+}
