@@ -6,8 +6,8 @@
 // of the step.
 //
 // The global order of an epoch is a function of (seed, epoch, batch size) and of nothing else.
-// A global batch is `batch` rows of one bucket; what does not fill a batch goes up to the next
-// bucket, so that at most one batch of an epoch is short. Rows without a sample weigh 0:
+// A global batch is `batch` rows of one bucket; what does not fill one takes the empty rows of
+// the next bucket's last batch where they suffice. Rows without a sample weigh 0:
 // features 0, length t, target length 0. Rank r has rows [r R, (r + 1) R) of every global
 // batch, R = ceil(batch / ranks); rows past `batch` weigh 0.
 #pragma once

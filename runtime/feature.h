@@ -6,6 +6,7 @@
 // frames of each bin, the deviation unbiased.
 #pragma once
 #include "base/arena.h"
+#include "runtime/feature_fft.h"
 
 typedef struct gr_feature_spec {
   int rate;             // samples per second
@@ -19,12 +20,12 @@ typedef struct gr_feature_spec {
 // Tables for one spec; read-only once made, so that threads may share them.
 typedef struct gr_features {
   gr_feature_spec spec;
-  int bins;                // of the power spectrum: fft / 2 + 1
-  const double *window;    // [fft]
-  const double *twiddles;  // [fft][2]: cos and -sin of 2 pi k / fft
-  const float *filters;    // [mels][bins]
-  const int *from, *to;    // [mels]: the bins where a filter is not 0
-  int empty;               // filters that see no bin at all: too many mels for this fft
+  gr_fft fft;
+  int bins;              // of the power spectrum: fft / 2 + 1
+  const double *window;  // [fft], the window in the middle
+  const float *filters;  // [mels][bins]
+  const int *from, *to;  // [mels]: the bins where a filter is not 0
+  int empty;             // filters that see no bin at all: too many mels for this fft
 } gr_features;
 GR_MUST_USE gr_status gr_features_make(gr_arena *, const gr_feature_spec *, gr_features *out);
 

@@ -30,7 +30,7 @@ GR_MUST_USE gr_status gr_manifest_write(const char *path, const gr_utterance *, 
 
 // `graphrun data import asterisk`: Debian's asterisk-core-sounds-en(-wav).
 typedef struct gr_import_asterisk {
-  const char *sounds;       // NULL: /usr/share/asterisk/sounds/en
+  const char *sounds;       // NULL: /usr/share/asterisk/sounds/en_US_f_Allison
   const char *transcripts;  // NULL: /usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz
   bool no_digits;  // leave out transcripts with digits or signs that are spoken (# * $ ...)
 } gr_import_asterisk;
