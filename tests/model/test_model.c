@@ -59,7 +59,16 @@ static void mlp(void) {
   (void)build;
 }
 
+static void lmu_asr(void) {
+  gr_graph *g = build_file("lmu_asr.yaml", NULL, GR_TRAIN);
+  CHECK(parameters(g) == 7157792, "%lld", (long long)parameters(g));
+  g = build_file("lmu_asr.yaml", "{subsample: 4, hidden: 64, memory: 32, layers: 2, lmu_residual: true}",
+                 GR_EVAL);
+  gr_val tokens = gr_graph_result(g, "predict.tokens");
+  CHECK(gr_is(tokens) && gr_at(g, tokens)->type.dim[1] == 5, "20 frames become 5");
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
-  return RUN(argc, argv, {"mlp", mlp});
+  return RUN(argc, argv, {"mlp", mlp}, {"lmu_asr", lmu_asr});
 }
