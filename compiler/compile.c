@@ -143,7 +143,7 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
       if (v->role != GR_STATE || gr_is(gr_graph_leaf(init, GR_STATE, v->name))) continue;
       gr_type t = global_type(v, &init->mesh);
       b.loc = v->loc;
-      gr_val zero = gr_constant(&b, t, 0),
+      gr_val zero = gr_fill(&b, &t, 0),
              s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, v->layout);
       if (!b.err) gr_at(init, s)->next = zero;
     }

@@ -46,7 +46,7 @@ gr_status gr_pass_guard(gr_rewrite *rw) {
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the loss depends on no weight to train"),
                    "see `freeze`, and the loss that `train` names");
   gr_val norm = rw->b.g->norm;
-  if (!gr_is(norm)) norm = gr_constant(&rw->b, (gr_type){.dtype = GR_F32}, 1);
+  if (!gr_is(norm)) norm = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
   gr_val made =
       GR_EMIT(&rw->b, &gr_op_guard, &(struct guard){rw->opt->clip}, total, rw->b.g->loss, norm);
   gr_result(&rw->b, "ok", (gr_val){made.id + 1});

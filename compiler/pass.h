@@ -72,7 +72,6 @@ bool *gr_graph_live(const gr_graph *);
 // How the gradient and the optimizer's states of weight w lie: as w does, and split over
 // options.zero_axis along the first of its axes that can be.
 gr_layout gr_update_layout(const gr_mesh *, const gr_value *w, const gr_options *);
-gr_val gr_constant(gr_builder *, gr_type, double value);  // the same number everywhere
 // Does a weight's name match one of the patterns?
 bool gr_name_matches(const char *name, const char *const *patterns, int n);
 

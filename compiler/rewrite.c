@@ -79,20 +79,3 @@ bool gr_name_matches(const char *name, const char *const *patterns, int n) {
     if (!fnmatch(patterns[i], name, 0)) return true;
   return false;
 }
-
-gr_val gr_constant(gr_builder *b, gr_type t, double value) {
-  const gr_op *fill = gr_op_find("fill");
-  char *attr = gr_arena_alloc(b->g->arena, fill->attr_size);
-  gr_text shape = gr_text_make(b->g->arena);
-  for (int d = 0; d < t.rank; d++)
-    gr_text_printf(&shape, "%s%lld", d ? "," : "[", (long long)t.dim[d]);
-  gr_text_put(&shape, t.rank ? "]" : "[]");
-  gr_attr_presets(fill, attr);
-  for (const gr_attr *a = fill->attrs; a->name && !b->err; a++) {
-    const char *text = !strcmp(a->name, "shape")   ? shape.at
-                       : !strcmp(a->name, "dtype") ? gr_dtypes[t.dtype].name
-                                                   : gr_arena_printf(b->g->arena, "%.17g", value);
-    b->err = gr_attr_parse(fill, a, text, b->loc, attr);
-  }
-  return gr_emit(b, fill, attr, 0, NULL);
-}
