@@ -1,7 +1,6 @@
 // guard.c - may this step be taken, and how far? One number, the sum of the squares of all
 // gradients, answers both: it is finite exactly when all of them are, and its root is what
 // is clipped. Every rank computes the guard from whole values, so all ranks decide alike.
-#include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes.h"
 
@@ -11,19 +10,21 @@ struct guard {
 
 static bool has_gradient(const gr_value *v) { return v->role == GR_STATE && gr_is(v->grad); }
 
-static gr_layout layout_of(const gr_rewrite *rw, uint32_t i) {
-  return gr_update_layout(&rw->old->mesh, &rw->old->values[i], rw->opt);
+// Over which axes of the mesh the gradient of weight i will be split: one bit each.
+static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
+  gr_layout l = gr_update_layout(&rw->old->mesh, &rw->old->values[i], rw->opt);
+  unsigned axes = 0;
+  for (int a = 0; a < rw->old->mesh.n_axes; a++) axes |= (unsigned)(l.at[a] >= 0) << a;
+  return axes;
 }
 
-static bool alike(gr_layout a, gr_layout b) { return !memcmp(&a, &b, sizeof a); }
-
-// The sum over all gradients that lie as that of weight `like` does: partial sums of one
-// layout add up on each rank, and need a single all_reduce of one number.
+// The sum over all gradients that are split as that of weight `like`: their parts add up on each
+// rank, and need a single all_reduce of one number for each axis.
 static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
   gr_val sum = GR_NONE;
   for (uint32_t i = like; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (!has_gradient(v) || done[i] || !alike(layout_of(rw, i), layout_of(rw, like))) continue;
+    if (!has_gradient(v) || done[i] || split_axes(rw, i) != split_axes(rw, like)) continue;
     done[i] = true;
     gr_flow(&rw->b, &gr_op_add, &sum,
             GR_EMIT(&rw->b, &gr_op_sum_squares, NULL, rw->map[v->grad.id]));

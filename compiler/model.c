@@ -29,8 +29,8 @@ static gr_status param(gr_author *a, const char *name, const gr_conf *preset, gr
                            "the parameter '%s' must be given", name),
                    "model.params.%s=...", name);
   if (given && !same_kind(preset, given))
-    return gr_note(gr_fail(GR_ERR_CONFIG, given->loc, "model.params.%s is a %s, found a %s", name,
-                           gr_conf_kind_name(preset->kind), gr_conf_kind_name(given->kind)),
+    return gr_note(gr_fail(GR_ERR_CONFIG, given->loc, "model.params.%s is %s, found %s", name,
+                           gr_model_kind(preset->kind), gr_model_kind(given->kind)),
                    preset->key_loc, "its default");
   if (given && given->kind == GR_CONF_TEXT)
     x = (gr_arg){.kind = GR_ARG_TEXT, .text = given->text};

@@ -3,6 +3,7 @@
 // The file's blocks hide the built-in ones (graphs/blocks.yaml), and both hide ops. Built-in
 // blocks see no blocks of the file. In a block its own name means what it hides, so a block
 // can wrap the op it is called after.
+#include <math.h>
 #include <string.h>
 #include "compiler/model_parts.h"
 
@@ -51,6 +52,11 @@ static bool is_visible(const gr_author *a, const gr_block *b) {
   const gr_block *in = current(a);
   return !in || (b->builtin >= in->builtin && strcmp(b->name, in->name)) ||
          (b->builtin > in->builtin);
+}
+
+bool gr_model_is_builtin(const gr_author *a) {
+  const gr_block *b = current(a);
+  return b && b->builtin;
 }
 
 const gr_block *gr_model_find_block(const gr_author *a, const char *name) {
@@ -148,39 +154,47 @@ static gr_status bind_inputs(gr_author *a, const gr_block *b, const gr_bound *gi
 
 // ---- Parameters -----------------------------------------------------------------
 
-static gr_status check_kind(const gr_conf *preset, const gr_conf *given, const char *name,
+// A parameter has the kind of its default; one that has none is a number.
+static gr_status check_kind(const gr_arg *preset, const gr_conf *given, const char *name,
                             gr_arg *got) {
   bool number = got->kind == GR_ARG_INT || got->kind == GR_ARG_FLOAT;
-  bool fits = preset->kind == GR_CONF_BOOL    ? got->kind == GR_ARG_BOOL || got->kind == GR_ARG_INT
-              : preset->kind == GR_CONF_FLOAT ? number
-              : preset->kind == GR_CONF_INT   ? number
-                                              : true;
+  bool is_whole = number && gr_arg_number(got) == floor(gr_arg_number(got));
+  bool fits = preset->kind == GR_ARG_BOOL    ? got->kind == GR_ARG_BOOL || got->kind == GR_ARG_INT
+              : preset->kind == GR_ARG_FLOAT ? number
+              : preset->kind == GR_ARG_INT   ? is_whole
+                                             : got->kind == GR_ARG_TEXT;
+  char text[48];
+  snprintf(text, sizeof text, "%.9g", gr_arg_number(got));
   if (fits) return GR_OK;
-  return gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is a %s, found %s", name,
-                 gr_conf_kind_name(preset->kind), gr_arg_kind(got));
+  return gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is %s, found %s, %s", name, gr_arg_kind(preset),
+                 gr_arg_kind(got), got->kind == GR_ARG_TEXT ? got->text : text);
 }
 
-// Parameters given at the use are worth what they are there; the others, what they are here.
+// What is given at the use is worth what it is there; a default, what it is here.
+static gr_status bind_param(gr_author *a, const gr_block *b, gr_conf *use, const char *name,
+                            gr_conf *preset) {
+  gr_frame *here = a->frame;
+  gr_conf *given = gr_conf_member(use, name);
+  bool missing = preset->kind == GR_CONF_MISSING;
+  gr_arg x;
+  if (missing && !given)
+    return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "block '%s' needs '%s:'", b->name, name);
+  if (!missing) GR_TRY(gr_model_arg(a, preset, true, &x));
+  if (given) {
+    gr_arg kind = missing ? (gr_arg){.kind = GR_ARG_FLOAT} : x;
+    a->frame = here->caller;
+    GR_TRY(gr_model_arg(a, given, kind.kind == GR_ARG_TEXT, &x));
+    a->frame = here;
+    GR_TRY(check_kind(&kind, given, name, &x));
+  }
+  gr_model_set(a, name, x);
+  return GR_OK;
+}
+
 static gr_status bind_params(gr_author *a, const gr_block *b, gr_conf *use) {
   gr_conf *params = gr_conf_member(b->conf, "params");
-  gr_frame *here = a->frame;
-  for (int i = 0; params && i < params->n; i++) {
-    const char *name = params->keys[i];
-    gr_conf *preset = params->items[i], *given = gr_conf_member(use, name);
-    gr_arg x;
-    if (!given && preset->kind == GR_CONF_MISSING)
-      return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "block '%s' needs '%s:'", b->name,
-                     name);
-    if (given) {
-      a->frame = here->caller;
-      GR_TRY(gr_model_arg(a, given, preset->kind == GR_CONF_TEXT, &x));
-      a->frame = here;
-      GR_TRY(check_kind(preset, given, name, &x));
-    } else {
-      GR_TRY(gr_model_arg(a, preset, true, &x));
-    }
-    gr_model_set(a, name, x);
-  }
+  for (int i = 0; params && i < params->n; i++)
+    GR_TRY(bind_param(a, b, use, params->keys[i], params->items[i]));
   return GR_OK;
 }
 
@@ -252,5 +266,7 @@ gr_status gr_model_block(gr_author *a, const gr_block *b, gr_conf *use, gr_bound
   gr_status s = inside(a, b, use, given, n, out);
   a->nest--;
   a->frame = caller;
-  return gr_note(s, loc, "in block '%s', used here", b->name);
+  gr_loc at = gr_status_loc(s);
+  bool shown = s && at.file && loc.file && !strcmp(at.file, loc.file) && at.line == loc.line;
+  return shown ? s : gr_note(s, loc, "in block '%s', used here", b->name);
 }

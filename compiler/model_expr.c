@@ -307,9 +307,8 @@ gr_status gr_model_arg(gr_author *a, const gr_conf *c, bool words, gr_arg *out) 
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "graphs have no ${...}: '%s'", c->text),
                      "name a parameter under params: and give it as model.params.NAME");
     default:
-      return gr_fail(GR_ERR_CONFIG, c->loc,
-                     "expected a number, a text or an expression, found a %s",
-                     gr_conf_kind_name(c->kind));
+      return gr_fail(GR_ERR_CONFIG, c->loc, "expected a number, a text or an expression, found %s",
+                     gr_model_kind(c->kind));
   }
   if (words && gr_model_is_word(c->text) && *c->text != '$' && !gr_model_get(a, c->text)) {
     *out = (gr_arg){.kind = GR_ARG_TEXT, .text = c->text};

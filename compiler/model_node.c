@@ -58,7 +58,7 @@ static gr_status run(gr_author *a, gr_conf *use, gr_bound *out) {
   gr_loc loc = b->loc;
   const char *scope = b->scope;
   GR_TRY(enter(a, use));
-  b->loc = use->items[0]->key_loc;
+  if (!gr_model_is_builtin(a)) b->loc = use->items[0]->key_loc;  // else: where the block is used
   b->scope = *a->path ? a->path : NULL;
   GR_TRY(dispatch(a, use, out));
   b->loc = loc, b->scope = scope;
@@ -139,8 +139,8 @@ static gr_status shape_of_node(const gr_conf *item) {
   const gr_conf *use = item->items[0];
   if (use->kind == GR_CONF_TEXT) return GR_OK;
   if (use->kind != GR_CONF_MAP || !use->n)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, use->loc, "expected what '%s' is, found a %s",
-                           item->keys[0], gr_conf_kind_name(use->kind)),
+    return gr_hint(gr_fail(GR_ERR_CONFIG, use->loc, "expected what '%s' is, found %s",
+                           item->keys[0], gr_model_kind(use->kind)),
                    "a node is '- name: {op: operands, attribute: value}'");
   return GR_OK;
 }

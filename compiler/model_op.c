@@ -196,8 +196,10 @@ gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out
   GR_TRY(gr_model_fit(a, op, given, n, &v));
   for (int i = 0; i < n; i++) in[i] = given[i].v;
   if (!gr_is(v)) v = gr_emit(gr_model_builder(a), op, attr, n, in);
-  GR_TRY(gr_model_settle(a));
-  return take_results(a, op, v, out);
+  gr_status s = gr_model_settle(a);
+  if (s && gr_model_is_builtin(a))
+    s = gr_note(s, use->items[0]->key_loc, "in a block of graphrun's");
+  return s ? s : take_results(a, op, v, out);
 }
 
 gr_status gr_model_operands(gr_author *a, gr_conf *c, gr_bound *out, int most, int *n) {
@@ -208,8 +210,8 @@ gr_status gr_model_operands(gr_author *a, gr_conf *c, gr_bound *out, int most, i
   for (int i = 0; i < *n; i++) {
     const gr_bound *b;
     if (items[i]->kind != GR_CONF_TEXT)
-      return gr_fail(GR_ERR_CONFIG, items[i]->loc, "an operand is a name, found a %s",
-                     gr_conf_kind_name(items[i]->kind));
+      return gr_fail(GR_ERR_CONFIG, items[i]->loc, "an operand is a name, found %s",
+                     gr_model_kind(items[i]->kind));
     GR_TRY(gr_model_named(a, items[i]->text, items[i]->loc, &b));
     out[i] = *b;
   }

@@ -85,7 +85,7 @@ static gr_status add(gr_author *a, gr_model_param *p, gr_bound *out) {
 }
 
 gr_status gr_model_make_param(gr_author *a, gr_conf *use, gr_bound *out) {
-  gr_model_param p = {.loc = use->items[0]->key_loc};
+  gr_model_param p = {.loc = gr_model_builder(a)->loc};
   gr_conf rest = *use, *train = gr_conf_member(use, "train");
   rest.keys++, rest.items++, rest.n--;
   GR_TRY(gr_model_keys(&rest, "param", keys, sizeof keys / sizeof *keys));

@@ -127,6 +127,7 @@ GR_MUST_USE gr_status gr_model_names(gr_author *, const char *key, gr_loc,
                                      const char *out[GR_MODEL_RESULTS], int *out_n);
 // Adds "did you mean" to an error.
 gr_status gr_model_guess(gr_status, const char *word, const char *const *known, int n);
+const char *gr_model_kind(gr_conf_kind);  // "a list", "an integer"
 GR_MUST_USE gr_status gr_model_expect(const gr_conf *, gr_conf_kind, const char *what);
 GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known,
                                     int n);
@@ -147,6 +148,7 @@ GR_MUST_USE gr_status gr_model_make_param(gr_author *, gr_conf *use, gr_bound *o
 // ---- model_block.c --------------------------------------------------------------
 GR_MUST_USE gr_status gr_model_open_blocks(gr_author *, gr_conf *file);
 const gr_block *gr_model_find_block(const gr_author *, const char *name);
+bool gr_model_is_builtin(const gr_author *);  // the nodes being written are graphrun's own
 GR_MUST_USE gr_status gr_model_unknown_use(gr_author *, const char *name, gr_loc);
 
 // ---- model_fit.c: numpy's broadcasting, written out -----------------------------

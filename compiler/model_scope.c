@@ -74,7 +74,9 @@ const gr_arg *gr_model_get(const gr_author *a, const char *name) {
 // ---- Names that are not there ---------------------------------------------------
 
 gr_status gr_model_guess(gr_status s, const char *word, const char *const *known, int n) {
-  const char *near = gr_text_nearest(word, known, n);
+  if (strchr(word, ')'))
+    return gr_hint(s, "in { } and [ ] YAML takes a comma as the end: put the expression in quotes");
+  const char *near = strlen(word) > 1 ? gr_text_nearest(word, known, n) : NULL;
   return near ? gr_hint(s, "did you mean '%s'?", near) : s;
 }
 
@@ -157,8 +159,7 @@ gr_status gr_model_put_in(gr_author *a, const gr_conf *c, const char **out) {
     return GR_OK;
   }
   if (c->kind != GR_CONF_TEXT || !*c->text)
-    return gr_fail(GR_ERR_CONFIG, c->loc, "expected a name, found a %s",
-                   gr_conf_kind_name(c->kind));
+    return gr_fail(GR_ERR_CONFIG, c->loc, "expected a name, found %s", gr_model_kind(c->kind));
   gr_text t = gr_text_make(a->arena);
   for (const char *p = c->text; *p;) {
     size_t n = *p == '$';
@@ -205,10 +206,18 @@ gr_status gr_model_names(gr_author *a, const char *key, gr_loc loc,
 
 // ---- The shape of the YAML ------------------------------------------------------
 
+const char *gr_model_kind(gr_conf_kind kind) {
+  static const char *const names[] = {
+      [GR_CONF_NULL] = "nothing",  [GR_CONF_BOOL] = "a truth value", [GR_CONF_INT] = "an integer",
+      [GR_CONF_FLOAT] = "a float", [GR_CONF_TEXT] = "a text",        [GR_CONF_MISSING] = "???",
+      [GR_CONF_INTERP] = "${...}", [GR_CONF_MAP] = "a mapping",      [GR_CONF_LIST] = "a list"};
+  return names[kind];
+}
+
 gr_status gr_model_expect(const gr_conf *c, gr_conf_kind kind, const char *what) {
   if (c->kind == kind) return GR_OK;
-  return gr_fail(GR_ERR_CONFIG, c->loc, "%s is a %s, found a %s", what, gr_conf_kind_name(kind),
-                 gr_conf_kind_name(c->kind));
+  return gr_fail(GR_ERR_CONFIG, c->loc, "%s is %s, found %s", what, gr_model_kind(kind),
+                 gr_model_kind(c->kind));
 }
 
 gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known, int n) {
