@@ -1,0 +1,184 @@
+// bench.c - see bench.h.
+#include "tests/ops/bench.h"
+#include <math.h>
+#include <stdlib.h>
+
+// ---- Values ---------------------------------------------------------------------------------
+
+value value_make(gr_type t) {
+  size_t bytes = (gr_type_bytes(&t) + 127) / 64 * 64;
+  value v = {.type = t, .data = aligned_alloc(64, bytes)};
+  if (!v.data) abort();
+  memset(v.data, 0xa5, bytes);  // what a kernel forgets to write shows
+  return v;
+}
+
+value value_copy(const value *v) {
+  value w = value_make(v->type);
+  memcpy(w.data, v->data, gr_type_bytes(&v->type));
+  return w;
+}
+
+value value_as(const value *v, gr_dtype dtype) {
+  gr_type t = v->type;
+  t.dtype = dtype;
+  value w = value_make(t);
+  for (int64_t i = 0; i < value_count(v); i++) value_put(&w, i, value_get(v, i));
+  return w;
+}
+
+void value_free(value *v) {
+  free(v->data);
+  *v = (value){0};
+}
+
+int64_t value_count(const value *v) { return gr_type_count(&v->type); }
+double value_get(const value *v, int64_t i) { return gr_get(v->data, v->type.dtype, i); }
+void value_put(value *v, int64_t i, double x) { gr_put(v->data, v->type.dtype, i, x); }
+
+// Copies between a whole value and slice `part` of `parts` along dim.
+static void move(const value *whole, const value *slice, int dim, int part, bool to_slice) {
+  int64_t inner = gr_dtypes[whole->type.dtype].size, outer = 1;
+  for (int d = dim + 1; d < whole->type.rank; d++) inner *= whole->type.dim[d];
+  for (int d = 0; d < dim; d++) outer *= whole->type.dim[d];
+  int64_t row = inner * slice->type.dim[dim], step = inner * whole->type.dim[dim];
+  for (int64_t o = 0; o < outer; o++) {
+    char *w = (char *)whole->data + o * step + part * row, *s = (char *)slice->data + o * row;
+    memcpy(to_slice ? s : w, to_slice ? w : s, (size_t)row);
+  }
+}
+
+value value_slice(const value *v, int dim, int part, int parts) {
+  gr_type t = v->type;
+  t.dim[dim] /= parts;
+  value s = value_make(t);
+  move(v, &s, dim, part, true);
+  return s;
+}
+
+void value_paste(value *whole, const value *slice, int dim, int part, int parts) {
+  (void)parts;
+  move(whole, slice, dim, part, false);
+}
+
+double worst(const value *a, const value *b, int64_t *at) {
+  double most = 0;
+  *at = 0;
+  for (int64_t i = 0; i < value_count(b); i++) {
+    double x = value_get(a, i), y = value_get(b, i);
+    double d = x == y || (isnan(x) && isnan(y)) ? 0 : fabs(x - y) / (1 + fabs(y));
+    if (isnan(d)) d = INFINITY;
+    if (d > most) most = d, *at = i;
+  }
+  return most;
+}
+
+// ---- Uses -----------------------------------------------------------------------------------
+
+// Lengths measure an axis of the j-th operand that is a batch of something.
+static int64_t measured(const gr_site *s, const char *letters, int j) {
+  for (int k = 0; k < s->n_in; k++) {
+    const gr_type *t = &s->in[k];
+    if (letters[k] == 'l' || t->rank < 2 || j--) continue;
+    int64_t least = t->dim[1];
+    for (int d = 2; d < t->rank; d++) least = t->dim[d] < least ? t->dim[d] : least;
+    return least;
+  }
+  return 4;
+}
+
+static double draw(char letter, const gr_rng *r, uint64_t i, int64_t most) {
+  switch (letter) {
+    case 'p':
+      return 0.3 + gr_rng_uniform(r, i);
+    case 'i':
+      return (double)gr_rng_below(r, i, 4);
+    case 's':
+      return 0.05 + 0.9 * gr_rng_uniform(r, i);
+    case '1':
+      return 1;
+    case 'z':
+      return 0;
+    case 'l':
+      return 1 + (double)gr_rng_below(r, i, (uint64_t)most);
+    case 'm':
+      return (double)gr_rng_below(r, i, 2);
+    default:
+      return gr_rng_normal(r, i);
+  }
+}
+
+void use_fill(use *u, const char *fill, uint64_t seed) {
+  char letters[GR_MAX_ARGS + 1] = {0};
+  int lengths = 0;
+  for (int k = 0; k < u->site.n_in; k++)
+    letters[k] = fill && strlen(fill) > (size_t)k          ? fill[k]
+                 : gr_dtypes[u->site.in[k].dtype].is_float ? 'n'
+                                                           : 'i';
+  for (int k = 0; k < u->site.n_in; k++) {
+    gr_rng r = gr_rng_make(seed, "ops", (uint64_t)k);
+    int64_t most = letters[k] == 'l' ? measured(&u->site, letters, lengths++) : 0;
+    u->in[k] = value_make(u->site.in[k]);
+    for (int64_t i = 0; i < value_count(&u->in[k]); i++)
+      value_put(&u->in[k], i, draw(letters[k], &r, (uint64_t)i, most));
+  }
+}
+
+gr_status use_of_case(use *u, const gr_op *op, const gr_case *c, uint64_t seed) {
+  memset(u, 0, sizeof *u);
+  u->site.op = op, u->site.attr = c->attr;
+  for (int k = 0; k < GR_MAX_ARGS; k++) u->layout[k] = gr_layout_whole;
+  for (; u->site.n_in < 8 && c->in[u->site.n_in]; u->site.n_in++)
+    GR_TRY(gr_type_parse(c->in[u->site.n_in], &u->site.in[u->site.n_in]));
+  GR_TRY(gr_op_infer(&u->site));
+  use_fill(u, c->fill, seed);
+  return GR_OK;
+}
+
+gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
+  const void *in[GR_MAX_ARGS] = {0};
+  void *out[GR_MAX_ARGS] = {0};
+  for (int k = 0; k < u->site.n_in; k++) in[k] = u->in[k].data;
+  for (int k = 0; k < u->site.n_out; k++) {
+    value_free(&u->out[k]);
+    u->out[k] = value_make(u->site.out[k]);
+    out[k] = u->out[k].data;
+  }
+  size_t bytes = u->site.op->scratch ? u->site.op->scratch(&u->site) : 0;
+  void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
+  gr_launch l = {.attr = u->site.attr, .n_in = u->site.n_in, .n_out = u->site.n_out};
+  l.in_type = u->site.in, l.out_type = u->site.out, l.out_layout = u->layout;
+  l.mesh = &u->mesh, l.coord = &u->coord;
+  l.in = in, l.out = out, l.scratch = scratch, l.device = cpu;
+  gr_status s = kernel(&l);
+  free(scratch);
+  return s;
+}
+
+void use_free(use *u) {
+  values_free(u->in, GR_MAX_ARGS);
+  values_free(u->out, GR_MAX_ARGS);
+}
+
+// ---- Graphs ---------------------------------------------------------------------------------
+
+void values_free(value *v, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) value_free(&v[i]);
+}
+
+static gr_status run_node(const gr_graph *g, const gr_node *n, value *v) {
+  use u = {.site = gr_site_of(g, n)};
+  for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_whole;
+  for (int k = 0; k < n->n_in; k++) u.in[k] = v[n->in[k].id];
+  gr_status s = use_run(&u, n->op->cpu, NULL);
+  for (int k = 0; k < n->n_out; k++) {
+    value_free(&v[gr_out(n, k).id]);
+    v[gr_out(n, k).id] = u.out[k];
+  }
+  return s;
+}
+
+gr_status graph_run(const gr_graph *g, value *v) {
+  for (uint32_t i = 0; i < g->n_nodes; i++) GR_TRY(run_node(g, &g->nodes[i], v));
+  return GR_OK;
+}

@@ -1,0 +1,40 @@
+// bench.h - values, kernels run on them, and graphs run node by node with reference kernels:
+// what the tests of ops stand on.
+#pragma once
+#include "ops/cpu.h"
+#include "ops/ops.h"
+
+typedef struct value {
+  gr_type type;
+  void *data;  // 64-byte aligned, from malloc
+} value;
+value value_make(gr_type);
+value value_copy(const value *);
+value value_as(const value *, gr_dtype);
+void value_free(value *);
+double value_get(const value *, int64_t i);
+void value_put(value *, int64_t i, double);
+int64_t value_count(const value *);
+value value_slice(const value *, int dim, int part, int parts);
+void value_paste(value *whole, const value *slice, int dim, int part, int parts);
+
+// A use of an op on values: a site, its operands, and where the rank that runs it sits.
+typedef struct use {
+  gr_site site;
+  value in[GR_MAX_ARGS], out[GR_MAX_ARGS];
+  gr_mesh mesh;  // one axis, or none
+  int coord;
+  gr_layout layout[GR_MAX_ARGS];  // of the results
+} use;
+// Types of the operands from the case, filled as it says; false if inference fails.
+gr_status use_of_case(use *, const gr_op *, const gr_case *, uint64_t seed);
+void use_fill(use *, const char *letters, uint64_t seed);
+gr_status use_run(use *, gr_kernel, gr_cpu *);  // allocates the results
+void use_free(use *);
+
+// A graph's values by id; leaves are given, nodes are run.
+gr_status graph_run(const gr_graph *, value *by_id);
+void values_free(value *, uint32_t n);
+
+// The largest |a - b| / (1 + |b|), and where; infinite if only one is not a number.
+double worst(const value *a, const value *b, int64_t *at);

@@ -1,0 +1,208 @@
+// test_gradients.c - every op's gradient rule against central differences, in double: a graph
+// loss = sum of weighted results, its backward graph, and the loss at points around. All of it
+// runs on reference kernels.   test_gradients [TEST [OP]]
+#include <math.h>
+#include "tests/check.h"
+#include "tests/ops/bench.h"
+
+static const char *only;
+
+// By how much slopes may differ, relative to 1 + |slope|, and the step of the difference.
+static const struct tolerance {
+  const char *op;
+  double most, step;
+} tolerances[] = {
+    {NULL, 1e-6, 1e-5},  // all that are not below
+};
+
+static struct tolerance tolerance_of(const gr_site *s) {
+  for (int k = 0; k < s->n_out; k++)  // results in f32 whatever the operands: coarser steps
+    if (s->out[k].dtype == GR_F32) return (struct tolerance){NULL, 1e-2, 1e-2};
+  for (size_t i = 1; i < sizeof tolerances / sizeof *tolerances; i++)
+    if (!strcmp(tolerances[i].op, s->op->name)) return tolerances[i];
+  return tolerances[0];
+}
+
+// The forward graph of a case, and with its gradients.
+typedef struct tape {
+  gr_arena *arena;
+  gr_graph *forward, *both;
+  gr_val grad[GR_MAX_ARGS];  // in `both`, by operand
+  int n_in;
+} tape;
+
+static gr_val weigh(gr_builder *b, gr_val y, int k, gr_val loss) {
+  gr_type t = gr_at(b->g, y)->type;
+  gr_val w = gr_leaf(b, GR_INPUT, 0, k ? "w1" : "w0", t, gr_layout_whole);
+  gr_val s = gr_mul(b, y, w);
+  for (int d = t.rank; d-- && !b->err;) s = gr_sum(b, s, 0);
+  s = gr_cast(b, s, GR_F64);
+  return gr_is(loss) ? gr_add(b, loss, s) : s;
+}
+
+static void write_forward(gr_builder *b, const use *u) {
+  gr_val x[GR_MAX_ARGS];
+  for (int k = 0; k < u->site.n_in; k++)
+    x[k] = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", u->in[k].type, gr_layout_whole);
+  gr_val y = gr_emit(b, u->site.op, u->site.attr, u->site.n_in, x);
+  for (int k = 0; !b->err && k < u->site.n_out; k++) {
+    gr_val v = {y.id + (uint32_t)k};
+    if (gr_dtypes[gr_at(b->g, v)->type.dtype].is_float) b->g->loss = weigh(b, v, k, b->g->loss);
+  }
+}
+
+// As the autodiff pass does it: the forward part again, what is kept with it, then the rules.
+static gr_status write_both(tape *t, const bool *wanted) {
+  const gr_graph *g = t->forward;
+  gr_builder b = {.g = t->both, .by = "test"};
+  bool *want = GR_NEW(t->arena, bool, g->n_values);
+  gr_val *here = GR_NEW(t->arena, gr_val, g->n_values);
+  gr_val *grads = GR_NEW(t->arena, gr_val, g->n_values);
+  for (int k = 0; k < t->n_in; k++) want[k + 1] = wanted[k];
+  gr_reach(g, want);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (v->role != GR_TEMP) here[i] = gr_leaf(&b, v->role, 0, v->name, v->type, v->layout);
+    if (v->role == GR_TEMP && g->nodes[v->node].out.id == i)
+      gr_emit_kept(&b, &g->nodes[v->node], here, want);
+  }
+  gr_type one = {.dtype = GR_F64};
+  if (!b.err) grads[g->loss.id] = gr_fill(&b, &one, 1);
+  gr_status s = b.err ? b.err : gr_backward(&b, &gr_op_add, g, here, want, grads);
+  for (int k = 0; !s && k < t->n_in; k++) t->grad[k] = wanted[k] ? grads[k + 1] : GR_NONE;
+  return s;
+}
+
+static gr_status tape_open(tape *t, const use *u, const bool *wanted) {
+  *t = (tape){.arena = gr_arena_create(), .n_in = u->site.n_in};
+  t->forward = gr_graph_create(t->arena, NULL);
+  t->both = gr_graph_create(t->arena, NULL);
+  gr_builder b = {.g = t->forward, .by = "test"};
+  write_forward(&b, u);
+  if (b.err) return b.err;
+  if (!gr_is(t->forward->loss)) return GR_OK;
+  return write_both(t, wanted);
+}
+
+// Operands and weights into a graph's leaves, in order.
+static value *leaves(const gr_graph *g, const use *u) {
+  value *v = calloc(g->n_values, sizeof *v);
+  int k = 0;
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *leaf = &g->values[i];
+    if (leaf->role == GR_STATE) v[i] = value_copy(&u->in[k++]);
+    if (leaf->role != GR_INPUT) continue;
+    gr_rng r = gr_rng_make(3, leaf->name, 0);
+    v[i] = value_make(leaf->type);
+    for (int64_t j = 0; j < value_count(&v[i]); j++)
+      value_put(&v[i], j, 0.5 + gr_rng_uniform(&r, (uint64_t)j));
+  }
+  return v;
+}
+
+static double loss_at(const gr_graph *g, const use *u) {
+  value *v = leaves(g, u);
+  MUST(graph_run(g, v));
+  double loss = value_get(&v[g->loss.id], 0);
+  values_free(v, g->n_values);
+  free(v);
+  return loss;
+}
+
+// The slope of the loss along number i of operand k.
+static double slope(const tape *t, use *u, int k, int64_t i, double step) {
+  double was = value_get(&u->in[k], i);
+  value_put(&u->in[k], i, was + step);
+  double more = loss_at(t->forward, u);
+  value_put(&u->in[k], i, was - step);
+  double less = loss_at(t->forward, u);
+  value_put(&u->in[k], i, was);
+  return (more - less) / (2 * step);
+}
+
+static void check_operand(const tape *t, use *u, const value *grads, int k, int at_case) {
+  struct tolerance tol = tolerance_of(&u->site);
+  double far = 0, got = 0, want = 0;
+  int64_t n = value_count(&u->in[k]), stride = n / 24 + 1, at = 0;
+  for (int64_t i = 0; i < n; i += stride) {
+    double is = gr_is(t->grad[k]) ? value_get(&grads[t->grad[k].id], i) : 0;
+    double should = slope(t, u, k, i, tol.step), d = fabs(is - should) / (1 + fabs(should));
+    if (isnan(d) || d > far) far = isnan(d) ? INFINITY : d, at = i, got = is, want = should;
+  }
+  CHECK(far <= tol.most, "%s case %d: gradient of operand %d, number %lld is %.9g, not %.9g",
+        u->site.op->name, at_case, k, (long long)at, got, want);
+}
+
+static void check_grads(use *u, const bool *wanted, int at_case) {
+  tape t;
+  gr_status s = tape_open(&t, u, wanted);
+  CHECK(!s, "%s case %d: %s", u->site.op->name, at_case, s ? gr_status_text(s) : "");
+  if (s) {
+    gr_status_drop(s);
+  } else if (gr_is(t.forward->loss)) {
+    value *v = leaves(t.both, u);
+    MUST(graph_run(t.both, v));
+    for (int k = 0; k < u->site.n_in; k++)
+      if (wanted[k]) check_operand(&t, u, v, k, at_case);
+    values_free(v, t.both->n_values);
+    free(v);
+  }
+  gr_arena_destroy(t.arena);
+}
+
+// All gradients at once, and each alone: rules look at what is wanted.
+static void check_case(const gr_op *op, const gr_case *c, int at_case) {
+  use u;
+  bool wanted[GR_MAX_ARGS] = {0};
+  int floats = 0;
+  MUST(use_of_case(&u, op, c, (uint64_t)at_case));
+  for (int k = 0; k < u.site.n_in; k++) {
+    wanted[k] = gr_dtypes[u.in[k].type.dtype].is_float;
+    floats += wanted[k];
+    if (!wanted[k]) continue;
+    value as = value_as(&u.in[k], GR_F64);
+    value_free(&u.in[k]);
+    u.in[k] = as, u.site.in[k] = as.type;
+  }
+  MUST(gr_op_infer(&u.site));
+  if (floats) check_grads(&u, wanted, at_case);
+  for (int k = 0; floats > 1 && k < u.site.n_in; k++) {
+    bool one[GR_MAX_ARGS] = {0};
+    one[k] = wanted[k];
+    if (one[k]) check_grads(&u, one, at_case);
+  }
+  use_free(&u);
+}
+
+// Rounded results have no slope that differences could see.
+static bool rounds(const gr_op *op, const gr_case *c) {
+  use u;
+  if (use_of_case(&u, op, c, 0)) return true;
+  bool low = false;
+  for (int k = 0; k < u.site.n_out; k++)
+    low |= u.site.out[k].dtype == GR_BF16 && u.site.in[0].dtype != GR_BF16;
+  use_free(&u);
+  return low;
+}
+
+static void gradients(void) {
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    if ((only && strcmp(only, (*o)->name)) || !(*o)->grad) continue;
+    if ((*o)->collective || gr_op_has_body(*o)) continue;
+    int i = 0;
+    for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++, i++)
+      if (!c->fails && !rounds(*o, c)) check_case(*o, c, i);
+  }
+}
+
+static void listed(void) {
+  printf("     no gradient:");
+  for (const gr_op *const *o = gr_ops; *o; o++)
+    if (!(*o)->grad) printf(" %s", (*o)->name);
+  printf("\n");
+}
+
+int main(int argc, char **argv) {
+  only = argc > 2 ? argv[2] : NULL;
+  return RUN(argc, argv, {"gradients", gradients}, {"listed", listed});
+}

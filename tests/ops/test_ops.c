@@ -1,0 +1,324 @@
+// test_ops.c - every op, from its own cases: inference and error texts, the fast kernel against
+// the reference, any number of threads, in place, each legal sharding against the whole,
+// gradients against finite differences. There is no test to write for a new op; there are
+// cases to give.   test_ops [TEST [OP]]
+#include <math.h>
+#include "tests/check.h"
+#include "tests/ops/bench.h"
+
+static const char *only;  // one op, or NULL
+
+// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole.
+static const struct tolerance {
+  const char *op;
+  double near;
+} tolerances[] = {
+    {NULL, 1e-5},      // all that are not below
+    {"matmul", 1e-4},  // sums of thousands of products, in f32
+};
+
+static struct tolerance tolerance_of(const gr_op *op) {
+  for (size_t i = 1; i < sizeof tolerances / sizeof *tolerances; i++)
+    if (!strcmp(tolerances[i].op, op->name)) return tolerances[i];
+  return tolerances[0];
+}
+
+static double near_of(const use *u) {
+  for (int k = 0; k < u->site.n_out; k++)
+    if (u->site.out[k].dtype == GR_BF16) return 2e-2;
+  for (int k = 0; k < u->site.n_in; k++)
+    if (u->site.in[k].dtype == GR_BF16) return 2e-2;
+  return tolerance_of(u->site.op).near;
+}
+
+// One line for a failing (op, case, check).
+static void verdict(const use *u, int at_case, const char *what, double far, double most,
+                    const char *detail) {
+  check_checks++;
+  if (far <= most) return;
+  check_failed++;
+  fprintf(stderr, "FAIL %s case %d: %s: off by %.3g (may be %.3g) %s\n", u->site.op->name, at_case,
+          what, far, most, detail);
+}
+
+static bool judge(gr_status s, const gr_op *op, int at_case, const char *what) {
+  check_checks++;
+  if (!s) return true;
+  check_failed++;
+  fprintf(stderr, "FAIL %s case %d: %s: %s\n", op->name, at_case, what, gr_status_text(s));
+  gr_status_drop(s);
+  return false;
+}
+
+static bool compare_one(const use *got, const use *want, int k, int at_case, const char *what,
+                        double most) {
+  int64_t at;
+  char detail[64];
+  double far = worst(&got->out[k], &want->out[k], &at);
+  snprintf(detail, sizeof detail, "in result %d, number %lld", k, (long long)at);
+  verdict(want, at_case, what, far, most, detail);
+  return far <= most;
+}
+
+static bool compare(const use *got, const use *want, int at_case, const char *what, double most) {
+  bool good = true;
+  for (int k = 0; good && k < want->site.n_out; k++)
+    good = compare_one(got, want, k, at_case, what, most);
+  return good;
+}
+
+// Calls f for every good case that can run by itself: bodies and collectives have other tests.
+static void each_case(void (*f)(use *, const gr_case *, int)) {
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    if ((only && strcmp(only, (*o)->name)) || (*o)->collective || gr_op_has_body(*o)) continue;
+    int i = 0;
+    for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++, i++) {
+      use u;
+      if (c->fails) continue;
+      if (judge(use_of_case(&u, *o, c, (uint64_t)i), *o, i, "inference")) f(&u, c, i);
+      use_free(&u);
+    }
+  }
+}
+
+// ---- Cases and errors -----------------------------------------------------------------------
+
+static void cases(void) {
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    int good = 0, i = 0;
+    for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++, i++) {
+      use u;
+      gr_status s = use_of_case(&u, *o, c, 1);
+      const char *text = s ? gr_status_text(s) : "nothing";
+      CHECK(!s == !c->fails, "%s case %d says '%s'", (*o)->name, i, text);
+      if (s && c->fails)
+        CHECK(strstr(text, c->fails), "%s case %d: '%s' in '%s'", (*o)->name, i, c->fails, text);
+      if (s) gr_status_drop(s);
+      use_free(&u);
+      good += !c->fails;
+    }
+    // Loops and moves between ranks have tests of their own.
+    bool elsewhere = (*o)->collective || gr_op_has_body(*o) || !strcmp((*o)->name, "slice");
+    CHECK(good || elsewhere, "%s has no case", (*o)->name);
+    CHECK((*o)->doc && (*o)->doc[0], "%s has no doc", (*o)->name);
+    CHECK((*o)->cpu || gr_op_has_body(*o), "%s has no reference kernel", (*o)->name);
+    CHECK(gr_op_find((*o)->name) == *o, "%s is twice in the table", (*o)->name);
+  }
+}
+
+// Ops that work element by element have a formula, which names each operand; but for changes of
+// dtype, random bits, and the move that picks a rank's part.
+static void formulas(void) {
+  static const char *const without[] = {"cast", "dropout", "slice"};
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    bool pointwise = (*o)->axes && !(*o)->collective && (*o)->n_out == 1 &&
+                     !strcmp(strstr((*o)->axes, "->"), "->...");
+    for (const char *p = (*o)->axes; pointwise && *p != '-'; p++) pointwise = strchr(".,", *p);
+    for (size_t k = 0; k < sizeof without / sizeof *without; k++)
+      pointwise &= strcmp(without[k], (*o)->name) != 0;
+    if (pointwise) CHECK((*o)->formula, "%s has no formula", (*o)->name);
+    for (int k = 0; (*o)->formula && k < (*o)->n_in; k++) {
+      char x[] = {'x', (char)('0' + k), 0};
+      CHECK(strstr((*o)->formula, x), "the formula of %s has no %s", (*o)->name, x);
+    }
+  }
+}
+
+// ---- Kernels --------------------------------------------------------------------------------
+
+// Sizes of axes that may be split are free: takes other ones.
+static bool other_sizes(use *u, const gr_case *c, int round) {
+  gr_sig sigs[GR_MAX_SIGS];
+  int n = 0;
+  gr_rng r = gr_rng_make(5, u->site.op->name, (uint64_t)round);
+  gr_status s = gr_op_sigs(&u->site, sigs, &n);
+  for (int i = 1; i < n && !s; i++) {
+    int64_t size = 1 + (int64_t)gr_rng_below(&r, (uint64_t)i, round == 1 ? 90 : 12);
+    for (int k = 0; k < u->site.n_in; k++)
+      if (sigs[i].in[k] >= 0) u->site.in[k].dim[sigs[i].in[k]] = size;
+  }
+  if (!s) s = gr_op_infer(&u->site);
+  if (!judge(s, u->site.op, round, "inference with other sizes")) return false;
+  values_free(u->in, GR_MAX_ARGS);
+  use_fill(u, c->fill, (uint64_t)round);
+  return true;
+}
+
+static use shadow(const use *u) {  // the same operands, results of its own
+  use v = *u;
+  memset(v.out, 0, sizeof v.out);
+  return v;
+}
+
+static void fast_case(use *u, const gr_case *c, int i) {
+  for (int round = 0; round < 4; round++) {
+    if (round && !other_sizes(u, c, round)) return;
+    gr_kernel fast = u->site.op->fast ? u->site.op->fast(&u->site) : NULL;
+    use v = shadow(u);
+    if (judge(use_run(u, u->site.op->cpu, NULL), u->site.op, i, "reference") && fast &&
+        judge(use_run(&v, fast, NULL), u->site.op, i, "fast kernel"))
+      compare(&v, u, i, round ? "fast kernel, other sizes" : "fast kernel", near_of(u));
+    values_free(v.out, GR_MAX_ARGS);
+  }
+}
+static void fast_kernels(void) { each_case(fast_case); }
+
+// A pool that runs pieces last to first, and so finds those that are not independent.
+static void backwards(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *arg) {
+  int64_t step = grain * cpu->threads;
+  for (int64_t from = (n - 1) / step * step; from >= 0; from -= step)
+    part(arg, from, from + step < n ? from + step : n);
+}
+
+static void threads_case(use *u, const gr_case *c, int i) {
+  for (int round = 0; round < 2; round++) {
+    if (round && !other_sizes(u, c, round)) return;
+    gr_kernel fast = u->site.op->fast ? u->site.op->fast(&u->site) : NULL;
+    use v = shadow(u);
+    if (!fast) fast = u->site.op->cpu;
+    if (!judge(use_run(u, fast, NULL), u->site.op, i, "one thread")) return;
+    for (int threads = 2; threads < 4; threads++) {
+      gr_cpu cpu = {threads, backwards};
+      if (judge(use_run(&v, fast, &cpu), u->site.op, i, "some threads"))
+        compare(&v, u, i, "some threads, same bytes", 0);
+    }
+    values_free(v.out, GR_MAX_ARGS);
+  }
+}
+static void threads(void) { each_case(threads_case); }
+
+static int place_of(const gr_op *op, int out) {  // 1 + the operand whose place it may take
+  if (!out) return op->inplace;
+  const char *more = op->inplace_more;
+  return more && strlen(more) >= (size_t)out ? more[out - 1] - '0' : 0;
+}
+
+// Runs a kernel with results where op->inplace says they may be.
+static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
+  const void *in[GR_MAX_ARGS] = {0};
+  void *out[GR_MAX_ARGS] = {0};
+  use v = shadow(u);
+  for (int k = 0; k < u->site.n_in; k++) v.in[k] = value_copy(&u->in[k]), in[k] = v.in[k].data;
+  for (int k = 0; k < u->site.n_out; k++) {
+    int place = place_of(u->site.op, k) - 1;
+    bool fits = place >= 0 && place < u->site.n_in &&
+                gr_type_bytes(&u->site.in[place]) == gr_type_bytes(&u->site.out[k]);
+    v.out[k] = fits ? v.in[place] : value_make(u->site.out[k]);
+    v.out[k].type = u->site.out[k];
+    out[k] = v.out[k].data;
+    if (fits) v.in[place].data = NULL;  // freed as a result
+  }
+  size_t bytes = u->site.op->scratch ? u->site.op->scratch(&u->site) : 0;
+  void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
+  gr_launch l = {.attr = u->site.attr, .n_in = u->site.n_in, .n_out = u->site.n_out};
+  l.in_type = u->site.in, l.out_type = u->site.out, l.out_layout = u->layout;
+  l.mesh = &u->mesh, l.coord = &u->coord, l.in = in, l.out = out, l.scratch = scratch;
+  if (judge(kernel(&l), u->site.op, i, what)) compare(&v, u, i, what, near_of(u));
+  free(scratch);
+  use_free(&v);
+}
+
+static void place_case(use *u, const gr_case *c, int i) {
+  (void)c;
+  gr_kernel fast = u->site.op->fast ? u->site.op->fast(&u->site) : NULL;
+  if (!u->site.op->inplace && !u->site.op->inplace_more) return;
+  if (!judge(use_run(u, u->site.op->cpu, NULL), u->site.op, i, "reference")) return;
+  in_place(u, u->site.op->cpu, i, "reference in place");
+  if (fast) in_place(u, fast, i, "fast kernel in place");
+}
+static void places(void) { each_case(place_case); }
+
+// ---- Shardings ------------------------------------------------------------------------------
+
+// Rank `part`'s share of operand k under lay; terms of a sum are drawn, but for the last.
+static value share(const value *whole, gr_lay lay, int part, int parts, uint64_t seed) {
+  if (lay >= 0) return value_slice(whole, lay, part, parts);
+  value v = value_copy(whole);
+  for (int64_t i = 0; lay == GR_P && i < value_count(whole); i++) {
+    double rest = value_get(whole, i), term = 0;
+    for (int p = 0; p <= part; p++) {
+      gr_rng r = gr_rng_make(seed, "terms", (uint64_t)p);
+      term = p == parts - 1 ? rest : gr_rng_normal(&r, (uint64_t)i);
+      rest -= term;
+    }
+    value_put(&v, i, term);
+  }
+  return v;
+}
+
+static void gather(value *whole, const value *made, gr_lay lay, int part, int parts) {
+  if (lay >= 0) value_paste(whole, made, lay, part, parts);
+  for (int64_t i = 0; lay == GR_P && i < value_count(whole); i++)
+    value_put(whole, i, (part ? value_get(whole, i) : 0) + value_get(made, i));
+  for (int64_t i = 0; lay == GR_R && i < value_count(whole); i++)
+    value_put(whole, i, value_get(made, i));
+}
+
+static bool divides(const use *u, const gr_sig *sig, int parts) {
+  bool good = true;
+  for (int k = 0; k < u->site.n_in; k++)
+    if (sig->in[k] >= 0) good &= u->site.in[k].dim[sig->in[k]] % parts == 0;
+  for (int k = 0; k < u->site.n_out; k++)
+    if (sig->out[k] >= 0) good &= u->site.out[k].dim[sig->out[k]] % parts == 0;
+  return good;
+}
+
+// What one rank makes, and whether its shape is its share's.
+static bool run_part(const use *u, use *r, const gr_sig *sig, int part, int parts, int i) {
+  *r = (use){.site = u->site, .mesh = {1, {{"part", parts}}}, .coord = part};
+  for (int k = 0; k < u->site.n_in; k++) {
+    r->in[k] = share(&u->in[k], sig->in[k], part, parts, (uint64_t)(i + k));
+    r->site.in[k] = r->in[k].type;
+  }
+  for (int k = 0; k < GR_MAX_ARGS; k++) r->layout[k] = gr_layout_whole;
+  if (!judge(gr_op_infer(&r->site), u->site.op, i, "inference of one rank's part")) return false;
+  for (int k = 0; k < u->site.n_out; k++) {
+    gr_type t = u->site.out[k];
+    if (sig->out[k] >= 0) t.dim[sig->out[k]] /= parts;
+    r->layout[k].at[0] = sig->out[k];
+    verdict(u, i, "shape of one rank's part", !gr_type_same(&t, &r->site.out[k]), 0, "");
+    if (!gr_type_same(&t, &r->site.out[k])) return false;
+  }
+  gr_kernel fast = u->site.op->fast ? u->site.op->fast(&r->site) : NULL;
+  return judge(use_run(r, fast ? fast : u->site.op->cpu, NULL), u->site.op, i, "one rank's part");
+}
+
+static void shard(const use *u, const gr_sig *sig, int line, int parts, int i) {
+  use all = shadow(u);
+  char what[64];
+  snprintf(what, sizeof what, "sharding line %d on %d ranks", line, parts);
+  for (int k = 0; k < u->site.n_out; k++) all.out[k] = value_make(u->site.out[k]);
+  bool good = true;
+  for (int part = 0; part < parts && good; part++) {
+    use r;
+    good = run_part(u, &r, sig, part, parts, i);
+    for (int k = 0; good && k < u->site.n_out; k++) {
+      gather(&all.out[k], &r.out[k], sig->out[k], part, parts);
+      if (sig->out[k] == GR_R) good = compare_one(&r, u, k, i, what, near_of(u));
+    }
+    use_free(&r);
+  }
+  if (good) compare(&all, u, i, what, near_of(u));
+  values_free(all.out, GR_MAX_ARGS);
+}
+
+static void shard_case(use *u, const gr_case *c, int i) {
+  (void)c;
+  gr_sig sigs[GR_MAX_SIGS];
+  int n = 0;
+  if (!judge(gr_op_sigs(&u->site, sigs, &n), u->site.op, i, "shardings")) return;
+  if (!judge(use_run(u, u->site.op->cpu, NULL), u->site.op, i, "reference")) return;
+  for (int line = 0; line < n; line++) {
+    int ran = 0;
+    for (int parts = 2; parts < 8; parts++)
+      if (divides(u, &sigs[line], parts) && (parts < 4 || !ran))
+        shard(u, &sigs[line], line, parts, i), ran++;
+  }
+}
+static void shardings(void) { each_case(shard_case); }
+
+int main(int argc, char **argv) {
+  only = argc > 2 ? argv[2] : NULL;
+  return RUN(argc, argv, {"cases", cases}, {"formulas", formulas}, {"fast", fast_kernels},
+             {"threads", threads}, {"in_place", places}, {"shardings", shardings});
+}
