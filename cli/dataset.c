@@ -157,7 +157,8 @@ static void fields_of(const gr_field *f, gr_feed *out) {
   out->n_fields = GR_FIELDS;
   for (int i = 0; i < GR_FIELDS; i++) {
     gr_feed_field *o = &out->field[i];
-    *o = (gr_feed_field){.name = f[i].name, .at = f[i].at};
+    bool input = !strcmp(f[i].name, "features");  // models call what they read x
+    *o = (gr_feed_field){.name = input ? "x" : f[i].name, .at = f[i].at};
     o->type.dtype = f[i].type == GR_FIELD_F32 ? GR_F32 : GR_I32;
     o->type.rank = f[i].rank;
     for (int k = 0; k < f[i].rank; k++) o->type.dim[k] = f[i].dims[k];

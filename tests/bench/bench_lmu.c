@@ -39,7 +39,7 @@ static gr_plan *plan(gr_arena *a) {
 static void fill(gr_exec *e, const gr_program *p) {
   gr_type t;
   gr_rng r = gr_rng_make(1, "bench", 0);
-  float *x = gr_exec_input(e, p, "features", &t);
+  float *x = gr_exec_input(e, p, "x", &t);
   for (int64_t i = 0; i < gr_type_count(&t); i++) x[i] = (float)gr_rng_normal(&r, (uint64_t)i);
   int32_t *y = gr_exec_input(e, p, "targets", &t);
   for (int64_t i = 0; i < gr_type_count(&t); i++)
