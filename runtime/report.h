@@ -34,7 +34,7 @@ typedef struct gr_report_spec {
 
 typedef struct gr_report gr_report;
 GR_MUST_USE gr_status gr_report_open(const gr_report_spec *, gr_report **out);
-// Ends the progress line and closes files; flushing errors are reported by finish. NULL is fine.
+// Ends the progress line and closes the files. NULL is fine.
 void gr_report_close(gr_report *);
 
 typedef struct gr_report_row {
@@ -49,6 +49,8 @@ GR_MUST_USE gr_status gr_report_step(gr_report *, const gr_report_row *);
 // The rate of samples, smoothed over about the last 20 steps; what the progress line says.
 double gr_report_rate(const gr_report *);
 
+// `step` is the step that has run last. Evaluate before the checkpoint of that moment is made:
+// a resumed run keeps the row and does not evaluate again.
 GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t step, int64_t epoch,
                                      const gr_named *values, int n);
 

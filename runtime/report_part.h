@@ -1,0 +1,33 @@
+// report_part.h - the files of a report: lines of JSON, and TensorBoard's events.
+#pragma once
+#include "base/text.h"
+#include "runtime/report.h"
+
+// A file of JSON lines, each written by one call and beginning with {"KEY": number.
+typedef struct gr_lines {
+  int fd;  // -1: not open
+  const char *path;
+} gr_lines;
+// Keeps the whole lines whose number is below `below`, up to the first that is not.
+GR_MUST_USE gr_status gr_lines_open(const char *path, const char *key, int64_t below,
+                                    gr_lines *out);
+GR_MUST_USE gr_status gr_lines_put(gr_lines *, const char *text, size_t len);
+void gr_lines_close(gr_lines *);
+
+// An event file: TFRecord frames (length, masked CRC32C, data, masked CRC32C) of protocol
+// buffers tensorflow.Event. Keeps the records of steps below `below`.
+typedef struct gr_events {
+  gr_lines file;
+  gr_text record;
+} gr_events;
+GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *path, int64_t below, gr_events *out);
+// One event with all values; tags are prefix + name.
+GR_MUST_USE gr_status gr_events_put(gr_events *, int64_t step, double wall, const char *prefix,
+                                    const gr_named *values, int n);
+void gr_events_close(gr_events *);
+
+uint32_t gr_crc32c(const void *, size_t bytes);  // RFC 3720, appendix B.4
+
+// report_results.c
+GR_MUST_USE gr_status gr_results_write(const char *dir, const char *epochs_path,
+                                       const gr_results *);

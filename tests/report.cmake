@@ -1,0 +1,5 @@
+add_executable(test_report report/test_report.c)
+target_link_libraries(test_report gr_report gr_json)
+target_compile_definitions(test_report PRIVATE
+  READ_EVENTS="${CMAKE_CURRENT_SOURCE_DIR}/report/read_events.py")
+add_test(NAME report.files COMMAND test_report)

@@ -1,0 +1,306 @@
+// test_report.c - the files of a run: their fields, resuming, two runs alike but for times.
+#include <math.h>
+#include "base/arena.h"
+#include "base/log.h"
+#include "runtime/json.h"
+#include "runtime/report_part.h"
+#include "tests/checkpoint/scratch.h"
+
+static char *read_file(const char *dir, const char *name, size_t *len) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  return scratch_read(path, len);
+}
+
+static gr_report *start(const char *dir, int64_t step, int64_t epoch) {
+  gr_report_spec spec = {.dir = dir,
+                         .ranks = 2,
+                         .resume_step = step,
+                         .resume_epoch = epoch,
+                         .total_steps = 6,
+                         .quiet = true};
+  gr_report *r;
+  MUST(gr_report_open(&spec, &r));
+  return r;
+}
+
+// Steps [from, to), three an epoch, with an evaluation and an epoch's row at each end.
+static void steps(gr_report *r, int64_t from, int64_t to) {
+  for (int64_t s = from; s < to; s++) {
+    gr_named more = {"gap", 0.1 * (double)s};
+    gr_report_row row = {.step = s,
+                         .epoch = s / 3,
+                         .loss = 1.0 / (double)(s + 3),
+                         .lr = 2e-3,
+                         .grad_norm = 0.5,
+                         .samples = 32,
+                         .seconds = 0.25,
+                         .more = &more,
+                         .n_more = 1};
+    MUST(gr_report_step(r, &row));
+    if (s % 3 != 2) continue;
+    gr_named cer = {"cer", 0.75};
+    MUST(gr_report_eval(r, s, s / 3, &cer, 1));
+    MUST(gr_report_epoch(r, &(gr_report_epoch_row){.epoch = s / 3,
+                                                   .steps = s + 1,
+                                                   .lr = 2e-3,
+                                                   .train_loss = 0.1,
+                                                   .seconds = 1,
+                                                   .samples = 96,
+                                                   .metrics = &cer,
+                                                   .n_metrics = 1}));
+  }
+}
+
+static void whole_run(const char *dir) {
+  gr_report *r = start(dir, 0, 0);
+  steps(r, 0, 6);
+  gr_named m[] = {{"cer", 0.75}, {"wer", (double)NAN}};
+  gr_results x = {.model = "lmu \"asr\"",
+                  .ended = "done",
+                  .backend = "mpi",
+                  .device = "cpu",
+                  .ranks = 2,
+                  .parameters = 7157792,
+                  .trainable = 7157792,
+                  .epochs = 2,
+                  .steps = 6,
+                  .final_loss = 0.125,
+                  .best_metric = "cer",
+                  .best_value = 0.75,
+                  .metrics = m,
+                  .n_metrics = 2,
+                  .total_seconds = 90,
+                  .config = "{\"a\": 1}"};
+  MUST(gr_report_finish(r, &x));
+  gr_report_close(r);
+}
+
+// Every line, with the fields that are times removed; NULL: a line is not an object.
+static char *without_times(gr_arena *a, char *text) {
+  static const char *const times[] = {"wall", "seconds", "samples_per_s"};
+  gr_text out = gr_text_make(a);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    const gr_json *row;
+    gr_json_error why;
+    if (!gr_json_read(a, line, strlen(line), &row, &why) || row->kind != GR_JSON_OBJECT)
+      return NULL;
+    for (const gr_json *m = row->first; m; m = m->next) {
+      bool time = false;
+      for (int i = 0; i < 3; i++) time |= !strcmp(m->name, times[i]);
+      gr_text_put(&out, m->name);
+      gr_text_put(&out, "=");
+      if (!time) gr_text_json_float(&out, m->f);
+      gr_text_put(&out, " ");
+    }
+    gr_text_put(&out, "\n");
+  }
+  return out.at;
+}
+
+static void rows(void) {
+  const char *dir = scratch_dir("rows");
+  gr_arena *a = gr_arena_create();
+  size_t len;
+  whole_run(dir);
+  char *text = read_file(dir, "metrics.jsonl", &len);
+  char *got = without_times(a, text);
+  const char *want =
+      "step=0.0 epoch=0.0 loss=0.3333333333333333 lr=0.002 grad_norm=0.5 gap=0.0 "
+      "samples_per_s= wall= \nstep=1.0 ";
+  CHECK(got && !strncmp(got, want, strlen(want)), "%s", got);
+  free(text);
+  text = read_file(dir, "epochs.jsonl", &len);
+  got = without_times(a, text);
+  CHECK(got && !strcmp(got,
+                       "epoch=0.0 steps=3.0 train_loss=0.1 lr=0.002 cer=0.75 seconds= "
+                       "samples_per_s= wall= \nepoch=1.0 steps=6.0 train_loss=0.1 lr=0.002 "
+                       "cer=0.75 seconds= samples_per_s= wall= \n"),
+        "%s", got);
+  free(text);
+  scratch_remove(dir);
+  gr_arena_destroy(a);
+}
+
+static void results(void) {
+  const char *dir = scratch_dir("results");
+  gr_arena *a = gr_arena_create();
+  const gr_json *root;
+  gr_json_error why;
+  size_t len;
+  whole_run(dir);
+  char *text = read_file(dir, "training_results.json", &len);
+  bool ok = gr_json_read(a, text, len, &root, &why);
+  CHECK(ok, "line %d column %d: %s", why.line, why.col, why.why);
+  const gr_json *model = gr_json_get(root, "model", GR_JSON_TEXT);
+  const gr_json *history = gr_json_get(root, "history", GR_JSON_ARRAY);
+  const gr_json *metrics = gr_json_get(root, "metrics", GR_JSON_OBJECT);
+  const gr_json *minutes = gr_json_get(root, "total_minutes", GR_JSON_FLOAT);
+  CHECK(model && !strcmp(model->text, "lmu \"asr\""), "model");
+  CHECK(history && history->n == 2 && gr_json_get(history->first, "seconds", GR_JSON_FLOAT),
+        "history");
+  CHECK(metrics && isnan(gr_json_get(metrics, "wer", GR_JSON_FLOAT)->f), "metrics");
+  CHECK(minutes && minutes->f == 1.5, "minutes");
+  CHECK(gr_json_get(gr_json_get(root, "config", GR_JSON_OBJECT), "a", GR_JSON_INT), "config");
+  free(text);
+  scratch_remove(dir);
+  gr_arena_destroy(a);
+}
+
+// The same rows as a run that was never stopped, wherever it was killed.
+static void resuming(void) {
+  static const char *const files[] = {"metrics.jsonl", "evals.jsonl", "epochs.jsonl"};
+  gr_arena *a = gr_arena_create();
+  char *want[3];
+  size_t len;
+  const char *dir = scratch_dir("resume");
+  whole_run(dir);
+  for (int i = 0; i < 3; i++) {
+    char *text = read_file(dir, files[i], &len);
+    want[i] = without_times(a, text);
+    free(text);
+  }
+  for (int64_t k = 0; k <= 5; k++)
+    for (int64_t killed = k; killed <= 6; killed++) {
+      scratch_dir("resume");
+      gr_report *r = start(dir, 0, 0);
+      steps(r, 0, killed);
+      gr_report_close(r);
+      char torn[512];
+      snprintf(torn, sizeof torn, "%s/metrics.jsonl", dir);
+      FILE *f = fopen(torn, "a");
+      fprintf(f, "{\"step\": %lld, \"epo", (long long)killed);
+      fclose(f);
+      r = start(dir, k, k / 3);
+      steps(r, k, 6);
+      gr_report_close(r);
+      for (int i = 0; i < 3; i++) {
+        char *text = read_file(dir, files[i], &len), *got = without_times(a, text);
+        CHECK(got && !strcmp(got, want[i]), "%s after a kill at %d and a resume at %d: %s",
+              files[i], (int)killed, (int)k, got);
+        free(text);
+      }
+    }
+  scratch_remove(dir);
+  gr_arena_destroy(a);
+}
+
+static void crc(void) {
+  unsigned char zeros[32] = {0};
+  CHECK(gr_crc32c("123456789", 9) == 0xe3069283, "%08x", gr_crc32c("123456789", 9));
+  CHECK(gr_crc32c(zeros, 32) == 0x8a9136aa, "%08x", gr_crc32c(zeros, 32));  // RFC 3720, B.4
+}
+
+// Records that stay are byte-equal; times are the 8 bytes after each tag of wall_time.
+static void blank_times(unsigned char *p, size_t len) {
+  for (size_t at = 0; at + 12 < len;) {
+    uint64_t n = p[at] | (uint64_t)p[at + 1] << 8;
+    memset(p + at + 13, 0, 8);      // wall_time
+    memset(p + at + 12 + n, 0, 4);  // its checksum
+    at += n + 16;
+  }
+}
+
+static void events_resume(void) {
+  const char *name = "events.out.tfevents.0000000000.graphrun", *dir = scratch_dir("events");
+  size_t len, again;
+  gr_report *r = start(dir, 0, 0);
+  steps(r, 0, 6);
+  gr_report_close(r);
+  unsigned char *want = (unsigned char *)read_file(dir, name, &len);
+  r = start(dir, 2, 0);
+  steps(r, 2, 6);
+  gr_report_close(r);
+  unsigned char *got = (unsigned char *)read_file(dir, name, &again);
+  blank_times(want, len), blank_times(got, again);
+  CHECK(len == again && !memcmp(want, got, len), "%zu bytes and %zu", len, again);
+  CHECK(len > 400, "only %zu bytes", len);
+  free(want), free(got);
+  scratch_remove(dir);
+}
+
+static void tensorboard(void) {
+  const char *python = getenv("GR_TENSORBOARD_PYTHON"), *dir = scratch_dir("tensorboard");
+  char command[2048], line[256];
+  whole_run(dir);
+  snprintf(command, sizeof command, "%s %s %s/events.out.tfevents.* 2>/dev/null",
+           python ? python : "python3", READ_EVENTS, dir);
+  FILE *p = popen(command, "r");
+  int n = 0;
+  bool loss = false, cer = false, version = false;
+  for (; fgets(line, sizeof line, p); n++) {
+    loss |= !strcmp(line, "5 train/loss 0.125\n");
+    cer |= !strcmp(line, "2 eval/cer 0.75\n");
+    version |= !strcmp(line, "version brain.Event:2\n");
+  }
+  int code = pclose(p);
+  scratch_remove(dir);
+  if (code)
+    SKIP("no TensorBoard in %s (GR_TENSORBOARD_PYTHON names another)", python ? python : "python3");
+  CHECK(n == 1 + 6 * 5 + 2 + 2 * 3 && loss && cer && version, "%d lines, %d %d %d", n, loss, cer,
+        version);
+}
+
+static void log_file(void) {
+  const char *dir = scratch_dir("log");
+  gr_report *r;
+  gr_report_spec spec = {.dir = dir, .rank = 1, .ranks = 2, .log = true};
+  size_t len;
+  gr_log_open(GR_INFO, 1, 2);
+  MUST(gr_report_open(&spec, &r));
+  gr_log(GR_WARN, "a straggler");
+  MUST(gr_report_step(r, &(gr_report_row){.step = 0}));
+  gr_report_close(r);
+  gr_log_open(GR_INFO, 0, 1);
+  char *text = read_file(dir, "run.log", &len);
+  CHECK(text && !strcmp(text, "[rank 1] warning: a straggler\n"), "%s", text);
+  free(text);
+  text = read_file(dir, "metrics.jsonl", &len);
+  CHECK(!text, "rank 1 writes metrics");
+  scratch_remove(dir);
+}
+
+static void progress(void) {
+  const char *dir = scratch_dir("progress");
+  gr_report *r;
+  gr_report_spec spec = {.dir = dir,
+                         .ranks = 1,
+                         .total_steps = 100,
+                         .every_seconds = 1e9,
+                         .every_steps = 40,
+                         .log = true};
+  size_t len;
+  MUST(gr_report_open(&spec, &r));
+  for (int64_t s = 0; s < 100; s++)
+    MUST(gr_report_step(
+        r, &(gr_report_row){.step = s, .loss = 0.5, .lr = 1e-3, .samples = 8, .seconds = 0.5}));
+  CHECK(fabs(gr_report_rate(r) - 16) < 1e-9, "%g", gr_report_rate(r));
+  gr_report_close(r);
+  char *text = read_file(dir, "run.log", &len);
+  const char *want = "epoch 0  step 0/100  loss 0.5000  lr 0.001  16 samples/s  eta 0:50\n";
+  CHECK(text && !strncmp(text, want, strlen(want)), "%s", text);
+  int lines = 0;
+  for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
+  CHECK(lines == 4, "%d lines, not those of steps 0, 39, 79, 99", lines);
+  free(text);
+  scratch_remove(dir);
+}
+
+static void full_disk(void) {
+  gr_lines f;
+  if (access("/dev/full", W_OK)) SKIP("no /dev/full");
+  f = (gr_lines){.fd = 2, .path = "/dev/full"};
+  FILE *full = fopen("/dev/full", "w");
+  f.fd = fileno(full);
+  gr_status e = gr_lines_put(&f, "x", 1);
+  CHECK(gr_status_code(e) == GR_ERR_IO && strstr(gr_status_text(e), "No space left"), "%s",
+        gr_status_text(e));
+  gr_status_drop(e);
+  fclose(full);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"rows", rows}, {"results", results}, {"resuming", resuming}, {"crc", crc},
+             {"events_resume", events_resume}, {"tensorboard", tensorboard}, {"log_file", log_file},
+             {"progress", progress}, {"full_disk", full_disk});
+}
