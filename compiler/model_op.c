@@ -185,13 +185,13 @@ gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out
   void *attr = gr_arena_alloc(a->arena, op->attr_size + 8);
   GR_TRY(operands(a, use->items[0], given, &n));
   GR_TRY(attributes(a, op, use, attr));
-  if (op->random && n) {
-    if (op->n_in == n + 1) given[n++] = (gr_operand){.v = step_number(a)};
-    GR_TRY(check_arity(op, use, n));
+  bool needs_step = op->random && n && op->n_in == n + 1;
+  GR_TRY(check_arity(op, use, n + needs_step));
+  if (op->random && n && !given[0].number && is_left_out(a, op, attr)) {
     *out = (gr_bound){.depth = a->depth, .n = 1, .v = {given[0].v}};
-    if (is_left_out(a, op, attr) && !given[0].number) return GR_OK;
+    return GR_OK;
   }
-  GR_TRY(check_arity(op, use, n));
+  if (needs_step) given[n++] = (gr_operand){.v = step_number(a)};
   gr_val v;
   GR_TRY(gr_model_fit(a, op, given, n, &v));
   for (int i = 0; i < n; i++) in[i] = given[i].v;
