@@ -82,7 +82,7 @@ typedef struct gr_case {
   const char *fails;  // the error it must give, if it must fail
   const char *fill;   // how operands are filled: one letter each. n normal (default), p positive,
                       // i small non-negative integers, s in (0,1), 1 ones, z zeros, l lengths
-                      // (1..size of the axis they measure), m 0/1 mask
+                      // (1..size of the axis they measure), m 0/1 mask, c as p, never trained
 } gr_case;
 
 typedef enum gr_amp {

@@ -25,6 +25,9 @@ static gr_status infer(gr_site *s) {
 }
 
 static void grad(const gr_grad *g) {
+  if (g->n_in == 3 && g->want[2] && !g->b->err)
+    g->b->err = gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->b->loc, "class weights cannot be trained"),
+                        "make them a constant");
   if (!g->want[0] || !gr_is(g->dy[0])) return;
   g->dx[0] =
       g->n_in == 3
@@ -103,7 +106,7 @@ static const struct cross_entropy usual = {0, -100}, smooth = {0.1, 1};
 static const gr_case cases[] = {
     {{"f32[6,20]", "i32[6]"}, .attr = &usual, .fill = "ni"},
     {{"f32[6,3,20]", "i32[6,3]"}, .attr = &smooth, .fill = "ni"},
-    {{"f32[6,3,20]", "i32[6,3]", "f32[20]"}, .attr = &smooth, .fill = "nip"},
+    {{"f32[6,3,20]", "i32[6,3]", "f32[20]"}, .attr = &smooth, .fill = "nic"},
     {{"f32[6,20]", "f32[6]"}, .attr = &usual, .fails = "labels of 'cross_entropy' are i32"},
     {{"f32[6,20]", "i32[5]"}, .attr = &usual, .fails = "axis 'n' is 6"},
     {{0}},

@@ -34,15 +34,12 @@ static gr_val keep(gr_builder *b, const gr_node *n, const gr_val *in, const bool
   return gr_emit(b, want[LOGITS] ? &gr_op_ctc_loss_kept : n->op, n->attr, n->n_in, in);
 }
 
-// Without `keep` the gradient is made here, from scratch.
+// The builder knows the node that `keep` made, and gives it again.
 static void grad(const gr_grad *g) {
   if (!g->want[LOGITS] || !gr_is(g->dy[0])) return;
-  gr_val kept = g->n_out == 3 ? g->y[2] : GR_NONE;
-  if (!gr_is(kept)) {
-    gr_val y = gr_emit(g->b, &gr_op_ctc_loss_kept, g->attr, g->n_in, g->x);
-    kept = (gr_val){y.id + 2};
-  }
-  if (!g->b->err) g->dx[LOGITS] = GR_EMIT(g->b, &gr_op_ctc_loss_grad, NULL, kept, g->dy[0]);
+  gr_val y = gr_emit(g->b, &gr_op_ctc_loss_kept, g->attr, g->n_in, g->x);
+  if (g->b->err) return;
+  g->dx[LOGITS] = GR_EMIT(g->b, &gr_op_ctc_loss_grad, NULL, (gr_val){y.id + 2}, g->dy[0]);
 }
 
 // ---- The reference ----------------------------------------------------------------------------
@@ -257,7 +254,6 @@ const gr_op gr_op_ctc_loss_kept = {
     .axes = "nTV,nU,n,n->n,n,nTV",
     .infer = infer,
     .amp = GR_AMP_F32,
-    .grad = grad,
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,

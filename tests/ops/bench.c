@@ -90,6 +90,7 @@ static int64_t measured(const gr_site *s, const char *letters, int j) {
 static double draw(char letter, const gr_rng *r, uint64_t i, int64_t most) {
   switch (letter) {
     case 'p':
+    case 'c':
       return 0.3 + gr_rng_uniform(r, i);
     case 'i':
       return (double)gr_rng_below(r, i, 4);

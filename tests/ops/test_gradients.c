@@ -157,9 +157,10 @@ static void check_case(const gr_op *op, const gr_case *c, int at_case) {
   int floats = 0;
   MUST(use_of_case(&u, op, c, (uint64_t)at_case));
   for (int k = 0; k < u.site.n_in; k++) {
-    wanted[k] = gr_dtypes[u.in[k].type.dtype].is_float;
+    bool is_float = gr_dtypes[u.in[k].type.dtype].is_float;
+    wanted[k] = is_float && !(c->fill && strlen(c->fill) > (size_t)k && c->fill[k] == 'c');
     floats += wanted[k];
-    if (!wanted[k]) continue;
+    if (!is_float) continue;
     value as = value_as(&u.in[k], GR_F64);
     value_free(&u.in[k]);
     u.in[k] = as, u.site.in[k] = as.type;
