@@ -1,6 +1,6 @@
-add_library(test_world STATIC world.c)
+add_library(test_world STATIC world.c compiler/recurrent.c)
 target_link_libraries(test_world PUBLIC gr_compiler gr_exec)
-foreach(test train)
+foreach(test train scan scan_random)
   add_executable(test_compiler_${test} compiler/test_${test}.c)
   target_link_libraries(test_compiler_${test} test_world)
   add_test(NAME compiler.${test} COMMAND test_compiler_${test})
