@@ -13,7 +13,7 @@ typedef struct walk {
   const gr_plan_frame *f;
   const gr_graph *g;
   size_t limit, state_limit;
-  uint32_t *last;   // by value: the last node that reads it
+  uint32_t *last;   // by value: 1 + the last node that reads it; 0: none does
   uint32_t *alive;  // values
   uint32_t n_alive;
 } walk;
@@ -35,13 +35,13 @@ static bool placed(const walk *w, uint32_t v) {
 static void find_last(walk *w) {
   const gr_graph *g = w->g;
   for (uint32_t i = 1; i < g->n_values; i++)
-    w->last[i] = g->values[i].role == GR_TEMP ? g->values[i].node : 0;
+    w->last[i] = g->values[i].role == GR_TEMP ? g->values[i].node + 1 : 0;
   for (uint32_t i = g->n_nodes; i--;)
     for (int k = 0; k < g->nodes[i].n_in; k++)
-      if (w->last[g->nodes[i].in[k].id] < i) w->last[g->nodes[i].in[k].id] = i;
-  for (uint32_t i = 0; i < g->n_results; i++) w->last[g->results[i].id] = g->n_nodes;
+      if (w->last[g->nodes[i].in[k].id] <= i) w->last[g->nodes[i].in[k].id] = i + 1;
+  for (uint32_t i = 0; i < g->n_results; i++) w->last[g->results[i].id] = g->n_nodes + 1;
   for (uint32_t i = 1; i < g->n_values; i++)
-    if (gr_is(g->values[i].next)) w->last[g->values[i].next.id] = g->n_nodes;
+    if (gr_is(g->values[i].next)) w->last[g->values[i].next.id] = g->n_nodes + 1;
 }
 
 static gr_status clash(const walk *w, const gr_node *n, uint32_t v, const char *what) {
@@ -51,7 +51,7 @@ static gr_status clash(const walk *w, const gr_node *n, uint32_t v, const char *
 
 static bool may_lie_on(const walk *w, uint32_t i, int k, uint32_t v) {
   const gr_node *n = &w->g->nodes[i];
-  if (w->last[v] != i || w->f->offset[gr_out(n, k).id] != w->f->offset[v]) return false;
+  if (w->last[v] != i + 1 || w->f->offset[gr_out(n, k).id] != w->f->offset[v]) return false;
   for (int j = 0; j < n->n_in; j++)
     if (n->in[j].id == v && gr_memory_may_take(w->g, n, k, j)) return true;
   return false;
@@ -118,7 +118,7 @@ static gr_status check_scratch(const walk *w, uint32_t i) {
 static void drop_read(walk *w, uint32_t i) {
   uint32_t n = 0;
   for (uint32_t a = 0; a < w->n_alive; a++)
-    if (w->last[w->alive[a]] >= i) w->alive[n++] = w->alive[a];
+    if (w->last[w->alive[a]] > i) w->alive[n++] = w->alive[a];
   w->n_alive = n;
 }
 

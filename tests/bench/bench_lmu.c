@@ -7,7 +7,7 @@
 #include "compiler/compile.h"
 #include "runtime/exec.h"
 
-enum { BATCH = 8, FRAMES = 300, SYMBOLS = 40, MELS = 80, VOCAB = 32 };
+enum { BATCH = 8, FRAMES = 300, SYMBOLS = 40, VOCAB = 32 };
 
 static void must(gr_status s) {
   if (!s) return;
@@ -18,12 +18,12 @@ static void must(gr_status s) {
 static gr_plan *plan(gr_arena *a) {
   gr_conf *graph;
   must(gr_conf_read(a, "graphs/lmu_asr.yaml", &graph));
-  static const gr_dim dims[] = {{"n", BATCH}, {"t", FRAMES}, {"u", SYMBOLS}, {"mels", MELS}};
+  static const gr_dim dims[] = {{"n", BATCH}, {"t", FRAMES}, {"u", SYMBOLS}, };
   static const gr_bucket bucket = {.name = ""};
   gr_plan_request r = {
       .model = {.graph = graph,
                 .dims = dims,
-                .n_dims = 4,
+                .n_dims = 3,
                 .seed = 1,
                 .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                 .batch_axis = "dp"},
