@@ -35,12 +35,15 @@ struct gr_conf {
   gr_conf **items;    // of a map or list
   int n, cap;
   gr_conf *up;      // the map or list this is in; NULL at the root
+  char quote;       // of a text from the command line: ' or " when it was quoted
   bool read;        // a reader asked for it (see gr_conf_unread)
   bool preset;      // from the schema's default, not from a file or an argument
   bool fixed;       // a map that takes no new keys (Hydra's struct flag)
   uint32_t *index;  // of a large map: hash slots, 1 + item
   uint32_t n_index;
-  gr_conf *was;  // what this value replaced: the history of a key, newest first
+  gr_conf *aside;  // of a composed root: the hydra node, which ${hydra:...} reads
+  bool busy;       // being resolved: to find cycles
+  gr_conf *was;    // what this value replaced: the history of a key, newest first
 };
 
 // Reads one YAML file (or text, under a file name for messages) as it stands: no
@@ -76,6 +79,12 @@ void gr_conf_put(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  //
 void gr_conf_append(gr_arena *, gr_conf *list, gr_conf *value);
 void gr_conf_add(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // key is not there
 void gr_conf_take(gr_conf *to, gr_conf *from);  // moves the members; both maps or both lists
+// Keys that may be numbers or bools: a scalar node stands for the key. Equal keys (1 and 1.0
+// and true) are one; the first keeps its place and spelling.
+void gr_conf_put_key(gr_arena *, gr_conf *map, const gr_conf *key, gr_conf *value);
+int gr_conf_key_index(gr_arena *, const gr_conf *map, const gr_conf *key);  // -1: none
+const char *gr_conf_key_text(gr_arena *, const gr_conf *key);
+gr_conf gr_conf_key(const gr_conf *map, int item);       // the key of a member, as a node
 int gr_conf_index(const gr_conf *map, const char *key);  // of a member; -1: none; marks nothing
 void gr_conf_remove(gr_conf *, int item);                // of a map or list
 void gr_conf_set_text(gr_conf *, const char *);          // TEXT, INTERP or MISSING, as it reads

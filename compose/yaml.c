@@ -170,21 +170,9 @@ static gr_status read_scalar(reader *r, gr_conf **out) {
 // ---- Mappings ---------------------------------------------------------------------
 
 typedef struct key {
-  gr_conf value;     // as read
-  const char *text;  // the name it goes by
-  bool merge;        // <<
+  gr_conf value;
+  bool merge;  // <<
 } key;
-
-static const char *key_text(gr_arena *a, const gr_conf *k) {
-  gr_text t = gr_text_make(a);
-  if (k->kind == GR_CONF_BOOL) return k->truth ? "true" : "false";
-  if (k->kind == GR_CONF_INT) return gr_arena_printf(a, "%lld", (long long)k->integer);
-  if (k->kind == GR_CONF_FLOAT) {
-    gr_text_json_float(&t, k->number);
-    return t.at;
-  }
-  return k->text;
-}
 
 static gr_status read_plain_key(reader *r, key *k) {
   gr_scalar type = GR_SCALAR_TEXT;
@@ -212,58 +200,13 @@ static gr_status read_key(reader *r, key *k) {
   if (!k->merge && k->value.kind == GR_CONF_NULL)
     return gr_hint(gr_fail(GR_ERR_CONFIG, k->value.loc, "a key cannot be null"),
                    "quote it: \"null\"");
-  k->text = k->merge ? "<<" : key_text(r->arena, &k->value);
   return GR_OK;
-}
-
-static bool is_text(gr_conf_kind kind) {
-  return kind == GR_CONF_TEXT || kind == GR_CONF_INTERP || kind == GR_CONF_MISSING;
-}
-
-// Where a member with an equal key is, or -1. Numbers and bools are equal by value, as in
-// Python; a text is equal to a text only.
-static int same_key(const gr_conf *m, const key *k) {
-  bool text = is_text(k->value.kind);
-  int at = gr_conf_index(m, k->text);
-  if (at >= 0 && text == !m->items[at]->key_kind) return at;
-  if (text && at < 0) return -1;
-  double number = k->value.kind == GR_CONF_FLOAT ? k->value.number
-                  : k->value.kind == GR_CONF_INT ? (double)k->value.integer
-                                                 : k->value.truth;
-  for (int i = 0; i < m->n; i++) {
-    gr_conf_kind kind = m->items[i]->key_kind;
-    double other;
-    if (text                   ? !kind && !strcmp(m->keys[i], k->text)
-        : kind == GR_CONF_BOOL ? number == (m->keys[i][0] == 't')
-                               : kind && gr_scalar_py_float(m->keys[i], &other) && other == number)
-      return i;
-  }
-  return -1;
-}
-
-// Adds or replaces a member; a replaced one keeps its place and its key.
-static void put_member(reader *r, gr_conf *m, const key *k, gr_conf *value) {
-  int at = same_key(m, k);
-  value->up = m;
-  if (at >= 0) {
-    value->key_kind = m->items[at]->key_kind, value->key_loc = m->items[at]->key_loc;
-    m->items[at] = value;
-    return;
-  }
-  value->key_loc = k->value.loc;
-  value->key_kind = is_text(k->value.kind) ? GR_CONF_NULL : k->value.kind;
-  gr_conf_add(r->arena, m, k->text, value);
 }
 
 static void put_all(reader *r, gr_conf *to, const gr_conf *from) {
   for (int i = 0; i < from->n; i++) {
-    gr_conf *value = gr_conf_copy(r->arena, from->items[i]);
-    gr_conf_kind kind = value->key_kind ? value->key_kind : GR_CONF_TEXT;
-    key k = {.value = {.kind = kind, .loc = value->key_loc}, .text = from->keys[i]};
-    if (kind == GR_CONF_BOOL) k.value.truth = from->keys[i][0] == 't';
-    if (kind == GR_CONF_INT) (void)gr_scalar_py_int(from->keys[i], &k.value.integer);
-    if (kind == GR_CONF_FLOAT) (void)gr_scalar_py_float(from->keys[i], &k.value.number);
-    put_member(r, to, &k, value);
+    gr_conf k = gr_conf_key(from, i);
+    gr_conf_put_key(r->arena, to, &k, gr_conf_copy(r->arena, from->items[i]));
   }
 }
 
@@ -285,10 +228,12 @@ static gr_status merge_in(reader *r, gr_conf *to, const gr_conf *from) {
                  gr_conf_kind_name(from->kind));
 }
 
-static gr_status check_twice(const gr_conf *own, const key *k) {
-  int at = is_text(k->value.kind) ? same_key(own, k) : -1;
+static gr_status check_twice(const reader *r, const gr_conf *own, const key *k) {
+  bool number = k->value.kind == GR_CONF_BOOL || k->value.kind == GR_CONF_INT ||
+                k->value.kind == GR_CONF_FLOAT;
+  int at = number || k->merge ? -1 : gr_conf_key_index(r->arena, own, &k->value);
   if (at < 0) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_CONFIG, k->value.loc, "the key '%s' is here twice", k->text);
+  gr_status s = gr_fail(GR_ERR_CONFIG, k->value.loc, "the key '%s' is here twice", own->keys[at]);
   return gr_hint(gr_note(s, own->items[at]->key_loc, "it was first given here"),
                  "keep one of the two");
 }
@@ -298,12 +243,12 @@ static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged
   key k;
   gr_conf *value = NULL;
   GR_TRY(read_key(r, &k));
-  GR_TRY(check_twice(own, &k));
+  GR_TRY(check_twice(r, own, &k));
   GR_TRY(next(r));
   GR_TRY(read_node(r, &value));
   *merged |= k.merge;
   if (k.merge) return merge_in(r, map, value);
-  put_member(r, own, &k, value);
+  gr_conf_put_key(r->arena, own, &k.value, value);
   return GR_OK;
 }
 

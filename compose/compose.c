@@ -1,0 +1,219 @@
+// compose.c - the pipeline: arguments, search path, defaults list, merging, overrides. See
+// compose.h and hydra.md 1.1.
+#include "compose/compose.h"
+#include <string.h>
+#include <unistd.h>
+#include "compose/composer.h"
+
+static bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), m = strlen(end);
+  return n >= m && !strcmp(s + n - m, end);
+}
+
+// "configs/run.yaml" is config "run" in folder "configs".
+static gr_status split_path(gr_composer *c, const char *path) {
+  const char *slash = strrchr(path, '/');
+  const char *dir = !slash          ? "."
+                    : slash == path ? "/"
+                                    : gr_arena_strndup(c->arena, path, (size_t)(slash - path));
+  const char *name = slash ? slash + 1 : path;
+  if (!*name)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path);
+  c->primary = gr_arena_strndup(c->arena, name, strlen(name) - (ends_with(name, ".yaml") ? 5 : 0));
+  if (!*c->primary) c->primary = name;
+  gr_sources_add(&c->sources, dir);
+  if (gr_is_dir(dir)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no folder '%s'", dir),
+                 "the configuration is given by its path, as in configs/run.yaml");
+}
+
+static gr_status parse_overrides(gr_composer *c, const gr_compose_request *q) {
+  gr_status all = GR_OK;
+  c->overrides = GR_NEW(c->arena, gr_override, q->n_overrides + 1);
+  for (int i = 0; i < q->n_overrides; i++)
+    all = gr_also(all, gr_override_parse(c->arena, q->overrides[i], i + 1, &c->overrides[i]));
+  c->n_overrides = q->n_overrides;
+  return all;
+}
+
+static gr_status check_sweeps(const gr_composer *c) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < c->n_overrides; i++) {
+    const gr_override *o = &c->overrides[i];
+    if (!o->value.many) continue;
+    gr_status s =
+        gr_fail(GR_ERR_USAGE, o->value_loc, "'%s' is a sweep, but this is one run", o->key);
+    if (o->value.many->kind == GR_SWEEP_SIMPLE)
+      s = gr_hint(s, "for a list write %s=[a,b]; for a text with commas quote it: \"%s='a,b'\"",
+                  o->key, o->key);
+    all = gr_also(all, gr_hint(s, "to run each value add -m"));
+  }
+  return all;
+}
+
+// ---- Search path -----------------------------------------------------------------
+
+static gr_status add_search_dir(gr_composer *c, const gr_conf *item, gr_loc at) {
+  if (item->kind != GR_CONF_TEXT)
+    return gr_fail(GR_ERR_CONFIG, at, "hydra.searchpath must be a list of strings, but has %s",
+                   gr_conf_kind_name(item->kind));
+  const char *dir = item->text;
+  if (!strncmp(dir, "file://", 7)) dir += 7;
+  if (strstr(dir, "://") || !gr_is_dir(dir))
+    gr_log(GR_WARN, "hydra.searchpath: '%s' is not an available folder", item->text);
+  else
+    gr_sources_add(&c->sources, dir);
+  return GR_OK;
+}
+
+static gr_status add_search_path(gr_composer *c) {
+  gr_config *primary = NULL;
+  GR_TRY(gr_sources_load(&c->sources, c->primary, &primary));
+  if (primary && primary->body->kind != GR_CONF_MAP)
+    return gr_fail(GR_ERR_CONFIG, primary->body->loc,
+                   "primary config '%s' must be a mapping, but is %s", c->primary,
+                   gr_conf_kind_name(primary->body->kind));
+  gr_conf *path = primary ? gr_conf_find(primary->body, "hydra.searchpath") : NULL;
+  for (int i = c->n_overrides - 1; i >= 0; i--)
+    if (!strcmp(c->overrides[i].element, "hydra.searchpath")) path = c->overrides[i].value.one;
+  if (!path || path->kind == GR_CONF_NULL) return GR_OK;
+  if (path->kind != GR_CONF_LIST)
+    return gr_fail(GR_ERR_CONFIG, path->loc,
+                   "hydra.searchpath must be a list of strings, but is %s",
+                   gr_conf_kind_name(path->kind));
+  for (int i = 0; i < path->n; i++) GR_TRY(add_search_dir(c, path->items[i], path->items[i]->loc));
+  return GR_OK;
+}
+
+// ---- Merging ---------------------------------------------------------------------
+
+static gr_status check_texts(gr_composer *c, const gr_conf *v) {
+  gr_expr *e = NULL;
+  if (v->kind == GR_CONF_INTERP) return gr_expr_parse(c->arena, v->text, v->loc, &e);
+  gr_status all = GR_OK;
+  for (int i = 0; i < v->n && v->items; i++) all = gr_also(all, check_texts(c, v->items[i]));
+  return all;
+}
+
+static gr_status merge_part(gr_composer *c, const gr_part *p) {
+  gr_conf *body = gr_conf_copy(c->arena, p->config->body);
+  GR_TRY(check_texts(c, body));
+  gr_conf *wrapped = gr_merge_wrap(c->arena, p->package, body);
+  if (!p->primary && strcmp(p->config->path, "hydra/config") && wrapped->kind == GR_CONF_MAP) {
+    const gr_conf *path = gr_conf_find(wrapped, "hydra.searchpath");
+    if (path && path->kind != GR_CONF_NULL)
+      return gr_fail(
+          GR_ERR_CONFIG, path->key_loc,
+          "in '%s': overriding hydra.searchpath is only supported from the primary config",
+          p->config->path);
+  }
+  gr_status s = gr_merge(&c->resolver, c->root, wrapped);
+  return s && !p->primary ? gr_note(s, p->item->loc, "included from here as '%s'", p->config->path)
+                          : s;
+}
+
+static void unread(gr_conf *c) {
+  c->read = false;
+  for (int i = 0; i < c->n && c->items; i++) unread(c->items[i]);
+}
+
+static gr_status merge_parts(gr_composer *c) {
+  gr_status all = GR_OK;
+  c->root = gr_conf_make(c->arena, GR_CONF_MAP, (gr_loc){c->path, 1, 1});
+  c->resolver = (gr_resolver){.arena = c->arena, .root = c->root};
+  for (int i = 0; i < c->defaults.n_parts; i++)
+    all = gr_also(all, merge_part(c, &c->defaults.parts[i]));
+  return all;
+}
+
+// ---- What Hydra fills in ---------------------------------------------------------
+
+static gr_conf *text(gr_composer *c, const char *value) {
+  gr_conf *t = gr_conf_make(c->arena, GR_CONF_TEXT, GR_NOWHERE);
+  t->text = value;
+  return t;
+}
+
+static void fill_overrides(gr_composer *c, gr_conf *hydra) {
+  gr_conf *lists = gr_conf_find(hydra, "overrides");
+  if (!lists || lists->kind != GR_CONF_MAP) return;
+  gr_conf *task = gr_conf_member(lists, "task"), *own = gr_conf_member(lists, "hydra");
+  for (int i = 0; i < c->n_overrides; i++) {
+    const gr_override *o = &c->overrides[i];
+    bool of_hydra = !strncmp(o->key, "hydra.", 6) || !strncmp(o->key, "hydra/", 6);
+    gr_conf *list = of_hydra ? own : task;
+    if (list && list->kind == GR_CONF_LIST) gr_conf_append(c->arena, list, text(c, o->line));
+  }
+}
+
+static void fill_runtime(gr_composer *c, gr_conf *hydra) {
+  gr_conf *runtime = gr_conf_find(hydra, "runtime"), *job = gr_conf_find(hydra, "job");
+  char cwd[4096];
+  if (runtime && runtime->kind == GR_CONF_MAP) {
+    gr_conf *choices = gr_conf_make(c->arena, GR_CONF_MAP, GR_NOWHERE);
+    for (int i = 0; i < c->defaults.known.n; i++)
+      gr_conf_put(c->arena, choices, c->defaults.known.at[i].key,
+                  gr_conf_copy(c->arena, c->defaults.known.at[i].value));
+    gr_conf_put(c->arena, runtime, "choices", choices);
+    if (getcwd(cwd, sizeof cwd))
+      gr_conf_put(c->arena, runtime, "cwd", text(c, gr_arena_strdup(c->arena, cwd)));
+  }
+  if (!job || job->kind != GR_CONF_MAP) return;
+  const gr_conf *name = gr_conf_member(job, "name");
+  if (!name || name->kind == GR_CONF_MISSING)
+    gr_conf_put(c->arena, job, "name", text(c, "graphrun"));
+  gr_conf_put(c->arena, job, "config_name", text(c, c->primary));
+}
+
+static void split_hydra(gr_composer *c, gr_composed *out) {
+  int at = gr_conf_index(c->root, "hydra");
+  unread(c->root);
+  *out = (gr_composed){.job = c->root};
+  if (at < 0) return;
+  out->hydra = c->root->items[at];
+  gr_conf_remove(c->root, at);
+  c->root->aside = out->hydra;
+  if (out->hydra->kind != GR_CONF_MAP) return;
+  fill_overrides(c, out->hydra);
+  fill_runtime(c, out->hydra);
+  unread(out->hydra);
+}
+
+gr_status gr_composer_open(gr_composer *c, gr_arena *a, const gr_compose_request *q) {
+  *c = (gr_composer){.arena = a, .sources = gr_sources_make(a)};
+  c->path = gr_arena_strdup(a, q->path);
+  GR_TRY(split_path(c, c->path));
+  gr_status s = parse_overrides(c, q);
+  for (int i = 0; i < q->n_config_dirs; i++) {
+    if (!gr_is_dir(q->config_dirs[i]))
+      s = gr_also(s, gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--config-dir: there is no folder '%s'",
+                             q->config_dirs[i]));
+    gr_sources_add(&c->sources, q->config_dirs[i]);
+  }
+  return s;
+}
+
+gr_status gr_composer_list(gr_composer *c, bool with_hydra) {
+  GR_TRY(add_search_path(c));
+  return gr_defaults_make(&c->defaults, &c->sources, c->primary, c->overrides, c->n_overrides,
+                          with_hydra);
+}
+
+gr_status gr_composer_merge(gr_composer *c, gr_composed *out) {
+  GR_TRY(merge_parts(c));
+  gr_status all = GR_OK;
+  c->root->fixed = true;
+  for (int i = 0; i < c->defaults.n_values; i++)
+    all = gr_also(all, gr_merge_override(&c->resolver, c->root, c->defaults.values[i]));
+  if (all) return all;
+  split_hydra(c, out);
+  return GR_OK;
+}
+
+gr_status gr_compose(gr_arena *a, const gr_compose_request *q, gr_composed *out) {
+  gr_composer c;
+  GR_TRY(gr_composer_open(&c, a, q));
+  GR_TRY(check_sweeps(&c));
+  GR_TRY(gr_composer_list(&c, true));
+  return gr_composer_merge(&c, out);
+}

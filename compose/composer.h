@@ -1,0 +1,22 @@
+// composer.h - composition step by step, for commands that show what happens on the way. Who
+// only wants the result calls gr_compose.
+#pragma once
+#include "compose/compose.h"
+#include "compose/defaults.h"
+#include "compose/merge.h"
+
+typedef struct gr_composer {
+  gr_arena *arena;
+  const char *path;     // as given
+  const char *primary;  // its name in its folder
+  gr_sources sources;
+  gr_override *overrides;
+  int n_overrides;
+  gr_defaults defaults;
+  gr_resolver resolver;
+  gr_conf *root;
+} gr_composer;
+
+GR_MUST_USE gr_status gr_composer_open(gr_composer *, gr_arena *, const gr_compose_request *);
+GR_MUST_USE gr_status gr_composer_list(gr_composer *, bool with_hydra);  // the defaults list
+GR_MUST_USE gr_status gr_composer_merge(gr_composer *, gr_composed *out);

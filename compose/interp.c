@@ -1,0 +1,292 @@
+// interp.c - what interpolations stand for: lookup, evaluation, and resolving a whole tree.
+#include "compose/interp.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "compose/compose.h"
+
+enum { MAX_DEPTH = 64, MAX_BYTES = 1 << 20, MAX_COPIED = 100000, MAX_KEYS = 512 };
+
+static bool collection(const gr_conf *c) {
+  return c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST;
+}
+
+static gr_conf *root_of(gr_conf *c) {
+  while (c->up) c = c->up;
+  return c;
+}
+
+// ---- Lookup ----------------------------------------------------------------------
+
+// The next part of "a.b[c]"; moves on behind it.
+static const char *next_part(gr_arena *a, const char **path) {
+  const char *s = *path;
+  bool bracket = *s == '[';
+  if (bracket) s++;
+  size_t n = bracket ? strcspn(s, "]") : strcspn(s, ".[");
+  const char *part = gr_arena_strndup(a, s, n);
+  s += n + (bracket && s[n] == ']');
+  *path = *s == '.' ? s + 1 : s;
+  return part;
+}
+
+static gr_status in_list(const gr_conf *list, const char *part, const gr_conf *holder,
+                         gr_conf **out) {
+  char *end;
+  char digits[32];
+  size_t n = 0;
+  for (const char *s = part; *s && n + 1 < sizeof digits; s++)
+    if (*s != '_') digits[n++] = *s;
+  digits[n] = 0;
+  long i = strtol(digits, &end, 10);
+  *out = NULL;
+  if (!isdigit((unsigned char)*digits) || *end)
+    return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' is not an element of the list at %s:%d", part,
+                   list->loc.file ? list->loc.file : "?", list->loc.line);
+  if (i < list->n) *out = list->items[i];
+  return GR_OK;
+}
+
+static gr_status step(gr_resolver *r, gr_conf *from, const char *part, const gr_conf *holder,
+                      gr_conf **out) {
+  *out = NULL;
+  if (from->kind == GR_CONF_LIST) return in_list(from, part, holder, out);
+  int i = gr_conf_index(from, part);
+  if (i >= 0 && from->items[i]->key_kind) {
+    gr_conf key = {.kind = GR_CONF_TEXT, .text = part};
+    i = gr_conf_key_index(r->arena, from, &key);
+  }
+  if (i >= 0) *out = from->items[i];
+  return GR_OK;
+}
+
+// Follows an interpolation that stands on the way.
+static gr_status follow(gr_resolver *r, gr_conf **c) {
+  if (!*c || (*c)->kind != GR_CONF_INTERP) return GR_OK;
+  return gr_interp_value(r, *c, c);
+}
+
+static gr_conf *up_by_dots(gr_conf *from, const char **path) {
+  if (**path != '.') return root_of(from);
+  ++*path;
+  for (; **path == '.' && from; ++*path) from = from->up;
+  return from;
+}
+
+gr_status gr_interp_select(gr_resolver *r, gr_conf *from, const char *path, const gr_conf *holder,
+                           gr_conf **out) {
+  gr_conf *c = up_by_dots(from, &path);
+  *out = NULL;
+  if (!c) return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' goes up beyond the root", path);
+  do {
+    const char *part = next_part(r->arena, &path);
+    if (!collection(c)) return GR_OK;
+    GR_TRY(step(r, c, part, holder, &c));
+    GR_TRY(follow(r, &c));
+  } while (c && *path);
+  *out = c;
+  return GR_OK;
+}
+
+// ---- Errors ----------------------------------------------------------------------
+
+static void collect_keys(const gr_conf *c, const char *prefix, gr_arena *a, const char **names,
+                         int *n) {
+  if (c->kind != GR_CONF_MAP) return;
+  for (int i = 0; i < c->n && *n < MAX_KEYS; i++) {
+    const char *path = *prefix ? gr_arena_printf(a, "%s.%s", prefix, c->keys[i]) : c->keys[i];
+    names[(*n)++] = path;
+    collect_keys(c->items[i], path, a, names, n);
+  }
+}
+
+static gr_status not_found(gr_resolver *r, const char *path, gr_conf *holder) {
+  const char *names[MAX_KEYS];
+  int n = 0;
+  const char *own = gr_conf_path(r->arena, holder);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which is not there", own, path);
+  collect_keys(root_of(holder), "", r->arena, names, &n);
+  const char *like = *path == '.' ? NULL : gr_text_nearest(path, names, n);
+  return like
+             ? gr_hint(s, "did you mean '${%s}'?", like)
+             : gr_hint(s, "paths start at the root; '${.x}' is a neighbour, '${..x}' one level up");
+}
+
+static bool is_ancestor(const gr_conf *up, const gr_conf *of) {
+  for (const gr_conf *c = of->up; c; c = c->up)
+    if (c == up) return true;
+  return false;
+}
+
+// ---- Evaluation ------------------------------------------------------------------
+
+static gr_status grown(gr_resolver *r, size_t bytes, const gr_conf *holder) {
+  r->bytes += bytes;
+  if (r->bytes <= MAX_BYTES) return GR_OK;
+  return gr_fail(GR_ERR_CONFIG, holder->loc, "interpolations make more than %d bytes of text",
+                 MAX_BYTES);
+}
+
+static gr_status eval_join(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
+  if (e->n == 1) return gr_interp_eval(r, e->kids[0], holder, out);
+  gr_text t = gr_text_make(r->arena);
+  for (int i = 0; i < e->n; i++) {
+    gr_conf *part = NULL;
+    GR_TRY(gr_interp_eval(r, e->kids[i], holder, &part));
+    gr_conf_py_str(&t, part);
+    GR_TRY(grown(r, t.len, holder));
+  }
+  *out = gr_conf_make(r->arena, GR_CONF_TEXT, holder->loc);
+  (*out)->text = t.at;
+  return GR_OK;
+}
+
+// Pieces of a path or name: each must be a text.
+static gr_status eval_name(gr_resolver *r, const gr_expr *join, gr_conf *holder, const char **out) {
+  gr_text t = gr_text_make(r->arena);
+  for (int i = 0; i < join->n; i++) {
+    gr_conf *part = NULL;
+    GR_TRY(gr_interp_eval(r, join->kids[i], holder, &part));
+    if (part->kind != GR_CONF_TEXT)
+      return gr_fail(GR_ERR_CONFIG, holder->loc,
+                     "in '%s': an interpolation inside a path must be a text, but is %s",
+                     holder->text, gr_conf_kind_name(part->kind));
+    gr_text_put(&t, part->text);
+  }
+  *out = t.at;
+  return GR_OK;
+}
+
+static gr_status eval_node(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
+  const char *path = NULL;
+  GR_TRY(eval_name(r, e->name, holder, &path));
+  gr_conf *from = holder->up ? holder->up : holder;
+  GR_TRY(gr_interp_select(r, from, path, holder, out));
+  if (!*out) return not_found(r, path, holder);
+  if ((*out)->kind == GR_CONF_MISSING)
+    return gr_note(gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc,
+                                   "'%s' refers to '%s', which is '??\?': it must be set first",
+                                   gr_conf_path(r->arena, holder), path),
+                           "set it with %s=VALUE", path),
+                   (*out)->loc, "it is here");
+  if (is_ancestor(*out, holder))
+    return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which it is inside of",
+                   gr_conf_path(r->arena, holder), path);
+  return GR_OK;
+}
+
+static gr_status eval_call(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
+  const char *name = NULL;
+  gr_conf **args = GR_NEW(r->arena, gr_conf *, e->n + 1);
+  GR_TRY(eval_name(r, e->name, holder, &name));
+  for (int i = 0; i < e->n; i++) GR_TRY(gr_interp_eval(r, e->kids[i], holder, &args[i]));
+  GR_TRY(gr_interp_call(r, name, args, e->n, holder, out));
+  if (!(*out)->up) (*out)->up = holder->up;
+  return GR_OK;
+}
+
+static gr_status eval_collection(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
+  bool map = e->kind == GR_EXPR_MAP;
+  *out = gr_conf_make(r->arena, map ? GR_CONF_MAP : GR_CONF_LIST, holder->loc);
+  for (int i = 0; i < e->n; i++) {
+    gr_conf *item = NULL;
+    GR_TRY(gr_interp_eval(r, e->kids[i], holder, &item));
+    item = gr_conf_copy(r->arena, item);
+    if (map)
+      gr_conf_put_key(r->arena, *out, e->keys[i], item);
+    else
+      gr_conf_append(r->arena, *out, item);
+  }
+  return GR_OK;
+}
+
+gr_status gr_interp_eval(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
+  switch (e->kind) {
+    case GR_EXPR_VALUE:
+      *out = e->value;
+      return GR_OK;
+    case GR_EXPR_JOIN:
+      return eval_join(r, e, holder, out);
+    case GR_EXPR_NODE:
+      return eval_node(r, e, holder, out);
+    case GR_EXPR_CALL:
+      return eval_call(r, e, holder, out);
+    default:
+      return eval_collection(r, e, holder, out);
+  }
+}
+
+static gr_status cycle(gr_resolver *r, gr_conf *holder) {
+  return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to itself, in the end",
+                 gr_conf_path(r->arena, holder));
+}
+
+gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
+  gr_expr *e = NULL;
+  if (holder->busy) return cycle(r, holder);
+  if (r->depth >= MAX_DEPTH)
+    return gr_fail(GR_ERR_CONFIG, holder->loc, "more than %d interpolations need each other",
+                   MAX_DEPTH);
+  GR_TRY(gr_expr_parse(r->arena, holder->text, holder->loc, &e));
+  holder->busy = true;
+  r->depth++;
+  gr_status s = gr_interp_eval(r, e, holder, out);
+  r->depth--;
+  holder->busy = false;
+
+  return r->depth ? gr_note(s, holder->loc, "needed by '%s'", gr_conf_path(r->arena, holder)) : s;
+}
+
+// ---- A whole tree ----------------------------------------------------------------
+
+static gr_status resolve(gr_resolver *r, gr_conf *c);
+
+static int size_of(const gr_conf *c) {
+  int n = 1;
+  for (int i = 0; i < c->n && c->items; i++) n += size_of(c->items[i]);
+  return n;
+}
+
+// A collection is resolved where it is, then copied to where it is wanted.
+static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
+  if (value->busy) return cycle(r, c);
+  GR_TRY(resolve(r, value));
+  r->copied += size_of(value);
+  if (r->copied > MAX_COPIED)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "interpolations copy more than %d values", MAX_COPIED);
+  const gr_conf *copy = gr_conf_copy(r->arena, value);
+  gr_conf kept = *c;
+  *c = *copy;
+  c->loc = kept.loc, c->key_loc = kept.key_loc, c->key_kind = kept.key_kind;
+  c->up = kept.up, c->was = kept.was, c->aside = NULL, c->busy = false;
+  for (int i = 0; i < c->n && c->items; i++) c->items[i]->up = c;
+  return GR_OK;
+}
+
+static gr_status resolve_items(gr_resolver *r, gr_conf *c) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < c->n && gr_status_count(all) < 20; i++)
+    all = gr_also(all, resolve(r, c->items[i]));
+  return all;
+}
+
+static gr_status resolve(gr_resolver *r, gr_conf *c) {
+  if (collection(c)) {
+    if (c->busy) return GR_OK;
+    if (!c->n) return GR_OK;
+    c->busy = true;
+    gr_status s = resolve_items(r, c);
+    c->busy = false;
+    return s;
+  }
+  if (c->kind != GR_CONF_INTERP) return GR_OK;
+  gr_conf *value = NULL;
+  GR_TRY(gr_interp_value(r, c, &value));
+  return take(r, c, value);
+}
+
+gr_status gr_conf_resolve(gr_arena *a, gr_conf *root) {
+  gr_resolver r = {.arena = a, .root = root, .hydra = root->aside};
+  return resolve(&r, root);
+}

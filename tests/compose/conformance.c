@@ -1,0 +1,352 @@
+// conformance.c - composition against results recorded from Hydra 1.3.5 itself.
+//
+// The recordings are files of JSON lines (input, and the answer or that it is an error), beside
+// the configurations they are about. Values, types and the order of keys must be equal, and
+// what is an error there must be one here, but for the few differences in `intended`.
+#include <unistd.h>
+#include "compose/composer.h"
+#include "json_read.h"
+#include "tests/check.h"
+
+static const char *folder;    // of the recordings
+static const char *unpacked;  // where generated.tar.gz was unpacked
+static int shown;
+
+// Cases where this composer answers otherwise on purpose.
+static const struct {
+  const char *file, *text, *reason;
+} intended[] = {
+    {"parse.jsonl", "abs(-10)", "functions of the recording's own program"},
+    {"parse.jsonl", "empty()", "functions of the recording's own program"},
+    {"parse.jsonl", "sum()", "functions of the recording's own program"},
+    {"parse.jsonl", "sum(1,2,3)", "functions of the recording's own program"},
+    {"parse.jsonl", "range(10,20,step=5)", "functions of the recording's own program"},
+    {"parse.jsonl", "range(start=10,stop=20,step=5)", "functions of the recording's own program"},
+    {"parse.jsonl", "range(10,step=5,stop=20)", "functions of the recording's own program"},
+    {"parse.jsonl", "sort(10,1,5,reverse=true)", "functions of the recording's own program"},
+    {"defaults.jsonl", "include_nested_group_name_", "_name_ went with Hydra 1.1's mode"},
+    {"defaults.jsonl", "include_nested_config_item_name_", "_name_ went with Hydra 1.1's mode"},
+    {"defaults.jsonl", "config_with_same_name_as_group", "_name_ inside a name, in 1.1's mode"},
+    {"defaults.jsonl", "test_extend_from_group_with_same_name_as_config", "the same"},
+    {"defaults.jsonl", "interpolation_legacy_with_self", "${defaults.1.x} went with 1.1's mode"},
+    {"compose.jsonl", "config.yml", ".yml went with Hydra 1.1's mode"},
+    {"compose.jsonl", "config +db=validated_mysql", "a class registered in Python"},
+    {"compose.jsonl", "config +db=mysql", "a class registered in Python"},
+};
+
+static bool is_intended(const char *file, const char *text) {
+  for (size_t i = 0; i < sizeof intended / sizeof *intended; i++)
+    if (!strcmp(intended[i].file, file) && !strcmp(intended[i].text, text)) return true;
+  return false;
+}
+
+// ---- Comparing -------------------------------------------------------------------
+
+static const char *as_json(gr_arena *a, const gr_conf *c) {
+  gr_text t = gr_text_make(a);
+  gr_conf_json(&t, c, 0);
+  return t.at;
+}
+
+static void put_text(gr_arena *a, gr_conf *map, const char *key, const char *value) {
+  gr_conf *t = gr_conf_make(a, value ? GR_CONF_TEXT : GR_CONF_NULL, GR_NOWHERE);
+  t->text = value;
+  gr_conf_put(a, map, key, t);
+}
+
+static void put_bool(gr_arena *a, gr_conf *map, const char *key, bool value) {
+  gr_conf *t = gr_conf_make(a, GR_CONF_BOOL, GR_NOWHERE);
+  t->truth = value;
+  gr_conf_put(a, map, key, t);
+}
+
+static void judge(gr_arena *a, const char *file, const gr_conf *kase, const char *name, gr_status s,
+                  const gr_conf *got) {
+  const gr_conf *ok =
+      gr_conf_index(kase, "ok") >= 0 ? kase->items[gr_conf_index(kase, "ok")] : NULL;
+  const char *wanted = ok ? as_json(a, ok) : "an error";
+  const char *found = s ? gr_status_text(s) : as_json(a, got);
+  bool good = ok ? !s && !strcmp(wanted, found) : s != NULL;
+  check_checks++;
+  if (good) return;
+  check_failed++;
+  if (shown++ < 40)
+    fprintf(stderr, "%s: %s\n  wanted: %s\n  found:  %s\n", file, name, wanted, found);
+}
+
+typedef void runner(gr_arena *, const char *file, gr_conf *kase);
+
+static void each_line(const char *file, runner *run) {
+  gr_arena *a = gr_arena_create();
+  char *text;
+  if (gr_file_read(a, gr_arena_printf(a, "%s/%s", folder, file), 1 << 26, &text, NULL))
+    SKIP("%s/%s is not there", folder, file);
+  int n = 0;
+  for (const char *s = text; *s; n++) {
+    gr_arena *one = gr_arena_create();
+    gr_conf *kase = json_read(one, &s);
+    CHECK(kase != NULL, "%s: line %d is not JSON", file, n + 1);
+    if (kase) run(one, file, kase);
+    s += strcspn(s, "\n");
+    s += *s == '\n';
+    gr_arena_destroy(one);
+  }
+  printf("  %s: %d cases\n", file, n);
+  gr_arena_destroy(a);
+}
+
+static const char *text_of(gr_conf *map, const char *key) {
+  const char *text = NULL;
+  gr_conf *v = gr_conf_member(map, key);
+  if (v && v->kind >= GR_CONF_TEXT && v->kind <= GR_CONF_INTERP) text = v->text;
+  return text;
+}
+
+// ---- The override grammar ----------------------------------------------------------
+
+static gr_conf *show(gr_arena *a, const gr_conf *c);
+
+static gr_conf *wrap(gr_arena *a, const char *key, gr_conf *value) {
+  gr_conf *m = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+  gr_conf_put(a, m, key, value);
+  return m;
+}
+
+static gr_conf *show_list(gr_arena *a, const gr_conf *c) {
+  gr_conf *l = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  for (int i = 0; i < c->n; i++) {
+    if (c->kind == GR_CONF_LIST) {
+      gr_conf_append(a, l, show(a, c->items[i]));
+      continue;
+    }
+    gr_conf key = gr_conf_key(c, i), *pair = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+    gr_conf_append(a, pair, show(a, &key));
+    gr_conf_append(a, pair, show(a, c->items[i]));
+    gr_conf_append(a, l, pair);
+  }
+  return l;
+}
+
+static gr_conf *show(gr_arena *a, const gr_conf *c) {
+  gr_conf *t = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
+  if (c->kind == GR_CONF_MAP) return wrap(a, "$map", show_list(a, c));
+  if (c->kind == GR_CONF_LIST) return show_list(a, c);
+  if (c->kind == GR_CONF_FLOAT) {
+    gr_text s = gr_text_make(a);
+    gr_value_write(&s, c);
+    t->text = s.at;
+    return wrap(a, "$float", t);
+  }
+  if (!c->quote) return gr_conf_copy(a, c);
+  t->text = c->text;
+  gr_conf *m = wrap(a, "$quoted", t);
+  put_text(a, m, "q", c->quote == '"' ? "double" : "single");
+  return m;
+}
+
+static gr_conf *show_tags(gr_arena *a, const gr_sweep *s) {
+  gr_conf *l = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  for (int i = 0; i < s->n_tags; i++) {
+    gr_conf *t = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
+    t->text = s->tags[i];
+    gr_conf_append(a, l, t);
+  }
+  return l;
+}
+
+static gr_conf *show_sweep(gr_arena *a, const gr_sweep *s) {
+  static const char *const names[] = {"$choice", "$choice", "$range", "$interval", "$glob"};
+  gr_conf *l = s->list ? show_list(a, s->list) : gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  if (s->start) gr_conf_append(a, l, show(a, s->start)), gr_conf_append(a, l, show(a, s->stop));
+  if (s->step) gr_conf_append(a, l, show(a, s->step));
+  gr_conf *m = wrap(a, names[s->kind], l);
+  if (s->kind == GR_SWEEP_GLOB) {
+    gr_conf_put(a, m, "exclude", show_list(a, s->exclude));
+    return m;
+  }
+  if (s->kind <= GR_SWEEP_CHOICE) put_bool(a, m, "simple", s->kind == GR_SWEEP_SIMPLE);
+  if (s->kind != GR_SWEEP_INTERVAL) put_bool(a, m, "shuffle", s->shuffle);
+  gr_conf_put(a, m, "tags", show_tags(a, s));
+  return m;
+}
+
+static gr_conf *show_value(gr_arena *a, gr_value v) {
+  return v.many ? show_sweep(a, v.many) : show(a, v.one);
+}
+
+static gr_conf *show_override(gr_arena *a, const gr_override *o) {
+  static const char *const kinds[] = {"CHANGE", "ADD", "FORCE_ADD", "DEL"};
+  static const char *const types[] = {"SIMPLE_CHOICE_SWEEP", "CHOICE_SWEEP", "RANGE_SWEEP",
+                                      "INTERVAL_SWEEP", "GLOB_CHOICE_SWEEP"};
+  gr_conf *m = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+  put_text(a, m, "$override", kinds[o->kind]);
+  put_text(a, m, "key", o->key);
+  put_text(a, m, "package", o->package);
+  put_text(a, m, "vtype",
+           !o->has_value   ? NULL
+           : o->value.many ? types[o->value.many->kind]
+                           : "ELEMENT");
+  if (o->has_value)
+    gr_conf_put(a, m, "value", show_value(a, o->value));
+  else
+    put_text(a, m, "value", NULL);
+  return m;
+}
+
+// Rules other than a whole override are parsed as one side of it.
+static gr_status parse_rule(gr_arena *a, const char *rule, const char *text, gr_conf **out) {
+  gr_override o;
+  gr_value v = {0};
+  if (!strcmp(rule, "override")) {
+    GR_TRY(gr_override_parse(a, text, 1, &o));
+    *out = show_override(a, &o);
+  } else if (!strcmp(rule, "key") || !strncmp(rule, "package", 7)) {
+    GR_TRY(gr_override_parse(a, gr_arena_printf(a, "%s=1", text), 1, &o));
+    *out = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+    put_text(a, *out, "$key", o.key);
+    put_text(a, *out, "package", o.package);
+    if (strcmp(rule, "key")) *out = (*out)->items[0];
+  } else {
+    GR_TRY(gr_value_parse(a, text, (gr_loc){"argument 1", 1, 1}, &v));
+    *out = show_value(a, v);
+  }
+  return GR_OK;
+}
+
+static void run_parse(gr_arena *a, const char *file, gr_conf *kase) {
+  const char *text = gr_conf_member(kase, "text")->text;
+  gr_conf *got = NULL;
+  if (is_intended(file, text)) return;
+  gr_status s = parse_rule(a, text_of(kase, "rule"), text, &got);
+  judge(a, file, kase, text, s, got);
+  gr_status_drop(s);
+}
+
+// ---- Composition -------------------------------------------------------------------
+
+static gr_compose_request request(gr_arena *a, const char *base, gr_conf *kase) {
+  gr_conf *list = gr_conf_member(kase, "overrides");
+  const char **lines = GR_NEW(a, const char *, list->n + 1);
+  for (int i = 0; i < list->n; i++) lines[i] = list->items[i]->text;
+  return (gr_compose_request){
+      .overrides = lines,
+      .n_overrides = list->n,
+      .path = gr_arena_printf(a, "%s/%s/%s", base, text_of(kase, "dir"), text_of(kase, "config"))};
+}
+
+// A config in a sub-folder is a primary by its whole name: the folder stays the search path.
+static gr_status open_case(gr_composer *c, gr_arena *a, const char *base, gr_conf *kase) {
+  gr_compose_request q = request(a, base, kase);
+  const char *config = text_of(kase, "config"), *slash = strrchr(config, '/');
+  GR_TRY(gr_composer_open(c, a, &q));
+  if (!slash) return GR_OK;
+  c->primary = config;
+  c->sources = gr_sources_make(a);
+  gr_sources_add(&c->sources, gr_arena_printf(a, "%s/%s", base, text_of(kase, "dir")));
+  return GR_OK;
+}
+
+static const char *case_name(gr_arena *a, gr_conf *kase) {
+  const char *id = text_of(kase, "id");
+  return gr_arena_printf(a, "%s %s/%s %s", id ? id : "", text_of(kase, "dir"),
+                         text_of(kase, "config"), as_json(a, gr_conf_member(kase, "overrides")));
+}
+
+static gr_status compose(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+  gr_composer c;
+  gr_composed composed;
+  GR_TRY(open_case(&c, a, base, kase));
+  GR_TRY(gr_composer_list(&c, true));
+  GR_TRY(gr_composer_merge(&c, &composed));
+  *out = composed.job;
+  return GR_OK;
+}
+
+static gr_conf *show_part(gr_arena *a, const gr_part *p, bool generated) {
+  gr_conf *m = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE),
+          *l = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  put_text(a, m, "path", p->config->path);
+  put_text(a, m, "package", p->package);
+  if (generated) put_bool(a, m, "self", p->is_self);
+  put_text(a, m, "parent", p->parent);
+  if (!generated) put_bool(a, m, "self", p->is_self);
+  if (!generated) put_bool(a, m, "primary", p->primary);
+  for (int i = 0; i < m->n; i++) gr_conf_append(a, l, m->items[i]);
+  return l;
+}
+
+static gr_status list_defaults(gr_arena *a, const char *base, gr_conf *kase, bool generated,
+                               gr_conf **out) {
+  gr_composer c;
+  GR_TRY(open_case(&c, a, base, kase));
+  GR_TRY(gr_composer_list(&c, generated));
+  *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  for (int i = 0; i < c.defaults.n_parts; i++)
+    if (strncmp(c.defaults.parts[i].config->path, "hydra/", 6))
+      gr_conf_append(a, *out, show_part(a, &c.defaults.parts[i], generated));
+  return GR_OK;
+}
+
+// "config override override"
+static const char *short_name(gr_arena *a, gr_conf *kase) {
+  gr_text t = gr_text_make(a);
+  const gr_conf *list = gr_conf_member(kase, "overrides");
+  gr_text_put(&t, text_of(kase, "config"));
+  for (int i = 0; i < list->n; i++) gr_text_printf(&t, " %s", list->items[i]->text);
+  return t.at;
+}
+
+static void run_defaults(gr_arena *a, const char *file, gr_conf *kase) {
+  gr_conf *got = NULL;
+  if (is_intended(file, short_name(a, kase))) return;
+  gr_status s = list_defaults(a, folder, kase, false, &got);
+  judge(a, file, kase, case_name(a, kase), s, got);
+  gr_status_drop(s);
+}
+
+static void run_compose(gr_arena *a, const char *file, gr_conf *kase) {
+  gr_conf *got = NULL;
+  if (is_intended(file, short_name(a, kase))) return;
+  gr_status s = compose(a, folder, kase, &got);
+  judge(a, file, kase, case_name(a, kase), s, got);
+  gr_status_drop(s);
+}
+
+static void run_generated(gr_arena *a, const char *file, gr_conf *kase) {
+  const char *op = text_of(kase, "op");
+  gr_conf *got = NULL;
+  gr_status s = !strcmp(op, "defaults") ? list_defaults(a, unpacked, kase, true, &got)
+                                        : compose(a, unpacked, kase, &got);
+  if (!s && !strcmp(op, "resolve")) s = gr_conf_resolve(a, got);
+  judge(a, file, kase, case_name(a, kase), s, got);
+  gr_status_drop(s);
+}
+
+static void parse(void) { each_line("parse.jsonl", run_parse); }
+static void defaults(void) { each_line("defaults.jsonl", run_defaults); }
+static void composed(void) { each_line("compose.jsonl", run_compose); }
+static void generated(void) { each_line("generated.jsonl", run_generated); }
+
+static bool unpack(const char *to) {
+  char line[2048];
+  if (access(folder, R_OK)) return false;
+  snprintf(line, sizeof line, "mkdir -p '%s' && tar -xzf '%s/generated.tar.gz' -C '%s'", to, folder,
+           to);
+  return !system(line);
+}
+
+int main(int argc, char **argv) {
+  gr_arena *a = gr_arena_create();
+  gr_log_open(GR_ERROR, 0, 1);
+  folder = argc > 1 ? argv[1] : "recorded";
+  const char *to = argc > 2 ? argv[2] : "/tmp";
+  unpacked = gr_arena_printf(a, "%s/generated", to);
+  if (!unpack(to)) {
+    printf("SKIPPED: the recordings (%s) are not there\n", folder);
+    return 0;
+  }
+  int status = RUN(1, argv, {"parse", parse}, {"defaults", defaults}, {"compose", composed},
+                   {"generated", generated});
+  gr_arena_destroy(a);
+  return status;
+}
