@@ -117,6 +117,25 @@ static void truncated(void) {
   }
 }
 
+// Nor whatever a byte of it becomes.
+static void mutated(void) {
+  static const char bytes[] = "{}[]:,-?$ xn0.'\"#\n\t|>&*!%~";
+  gr_rng rng = gr_rng_make(1, "mutated", 0);
+  uint64_t draw = 0;
+  for (int i = 0; i < n_cases; i++)
+    for (int k = 0; k < 60; k++) {
+      gr_arena *a = gr_arena_create();
+      char *yaml = gr_arena_strdup(arena, cases[i].yaml);
+      for (int m = 0; m <= k % 3; m++, draw += 2)
+        yaml[gr_rng_below(&rng, draw, strlen(yaml))] =
+            bytes[gr_rng_below(&rng, draw + 1, sizeof bytes - 1)];
+      gr_status s = build(a, &(piece){.yaml = yaml});
+      CHECK(!s || gr_status_code(s) != GR_ERR_BUG, "%s\n%s", gr_status_text(s), yaml);
+      gr_status_drop(s);
+      gr_arena_destroy(a);
+    }
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   char *text;
@@ -130,5 +149,5 @@ int main(int argc, char **argv) {
     write_cases(arena, cases, n_cases);
     return 0;
   }
-  return RUN(argc, argv, {"messages", messages}, {"truncated", truncated});
+  return RUN(argc, argv, {"messages", messages}, {"truncated", truncated}, {"mutated", mutated});
 }
