@@ -1,0 +1,9 @@
+// explain.h - the parts of what is told of a plan.
+#pragma once
+#include "compiler/plan.h"
+
+const char *gr_bytes_text(double bytes, char buf[32]);  // "12.3 MB"
+// What holds the memory where a program needs most.
+void gr_explain_peak(FILE *, gr_arena *, const gr_program *);
+// Every collective of a program, its bytes, and why it is there.
+void gr_explain_moves(FILE *, gr_arena *, const gr_program *);

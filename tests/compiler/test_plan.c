@@ -1,0 +1,175 @@
+// test_plan.c - plans of the graphs that come with graphrun, for several numbers of ranks and
+// ways to split: built, proved, explained; and the proof refuses plans that were tampered with.
+#include <string.h>
+#include "ops/collective.h"
+#include "ops/scan.h"
+#include "tests/check.h"
+#include "tests/world.h"
+
+static gr_arena *arena;
+
+typedef struct model {
+  const char *file, *params;
+  gr_dim dims[8];
+  int n_dims;
+} model;
+static const model mlp = {"mlp.yaml", "{dim: 8, layers: 2}", {{"n", 12}, {"c", 4}}, 2};
+static const model speech = {"lmu_asr.yaml",
+                             "{mels: 8, vocab: 6, hidden: 16, memory: 8, theta: 8.0, layers: 2, "
+                             "heads: 2, subsample: 2, lmu_residual: true}",
+                             {{"n", 12}},
+                             1};
+
+static const gr_options adam = {
+    .optimizer = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1};
+static const gr_rule fsdp[] = {{"*", "dp", 0}};
+
+static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan **out) {
+  static const gr_dim small[] = {{"t", 10}, {"u", 3}}, large[] = {{"t", 18}, {"u", 4}};
+  static const gr_bucket buckets[] = {{"t10", small, 2}, {"t18", large, 2}},
+                         only[] = {{"", NULL, 0}};
+  bool several = m == &speech;
+  char path[512];
+  gr_conf *file, *params;
+  snprintf(path, sizeof path, "%s/graphs/%s", GR_SOURCE_DIR, m->file);
+  GR_TRY(gr_conf_read(arena, path, &file));
+  GR_TRY(gr_conf_parse(arena, "params.yaml", m->params, &params));
+  gr_plan_request r = {.model = {.graph = file,
+                                 .params = params,
+                                 .dims = m->dims,
+                                 .n_dims = m->n_dims,
+                                 .seed = 1,
+                                 .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
+                                 .batch_axis = "dp"},
+                       .options = *o,
+                       .buckets = several ? buckets : only,
+                       .n_buckets = several ? 2 : 1,
+                       .train = true,
+                       .eval = true};
+  return gr_plan_build(arena, &r, out);
+}
+
+static gr_options with(const gr_rule *rules, int n, const char *zero) {
+  gr_options o = adam;
+  o.rules = rules, o.n_rules = n, o.zero_axis = zero;
+  return o;
+}
+
+static void check_model(const model *m) {
+  arena = gr_arena_create();
+  int64_t parameters = 0;
+  for (int ranks = 1; ranks <= 3; ranks++) {
+    gr_options ways[] = {adam, with(NULL, 0, "dp"), with(fsdp, 1, NULL)};
+    size_t states = 0;
+    for (int w = 0; w < 3; w++) {
+      gr_plan *p, *again;
+      MUST(plan_of(m, ranks, &ways[w], &p));
+      MUST(plan_of(m, ranks, &ways[w], &again));
+      CHECK(p->hash == again->hash, "two plans of the same");
+      if (!parameters) parameters = gr_plan_parameters(p);
+      CHECK(gr_plan_parameters(p) == parameters, "parameters");
+      CHECK(ranks == 1 || w == 0 || p->state_bytes < states, "states are split");
+      states = p->state_bytes;
+      CHECK(gr_plan_find(p, "init", "") && !gr_plan_find(p, "train", "t99"), "programs");
+    }
+  }
+  gr_arena_destroy(arena);
+}
+
+static void mlps(void) { check_model(&mlp); }
+static void speeches(void) { check_model(&speech); }
+
+// Every state has an initial value; steps make all next values in place.
+static void states(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  MUST(plan_of(&speech, 2, &adam, &p));
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    const gr_plan_frame *f = &p->programs[i].frame;
+    uint32_t next = 0, copied = 0;
+    for (uint32_t v = 1; v < f->g->n_values; v++) {
+      gr_val n = f->g->values[v].next;
+      next += gr_is(n);
+      copied += gr_is(n) && n.id != v && !f->in_states[n.id];
+    }
+    CHECK(copied == 0 || !strcmp(p->programs[i].kind, "init"), "%s copies %u states",
+          p->programs[i].name, copied);
+    if (!strcmp(p->programs[i].kind, "init"))
+      CHECK(next == p->n_states, "%u of %u states have an initial value", next, p->n_states);
+  }
+  gr_arena_destroy(arena);
+}
+
+static char *explained(const gr_plan *p) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *f = open_memstream(&text, &size);
+  gr_plan_explain(f, p);
+  fclose(f);
+  return text;
+}
+
+static void explain(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  gr_options zero = with(NULL, 0, "dp");
+  MUST(plan_of(&speech, 2, &zero, &p));
+  char *text = explained(p);
+  static const char *const wanted[] = {
+      "trained numbers",
+      "find_unused_parameters: 0",
+      "gradient of layers.0.lmu.W_h",
+      "layers.0.lmu.W_h, updated in parts",
+      "the length of the gradient",
+      "the loss is over the whole batch",
+      "9 steps",
+      "most memory at",
+      "lmu_asr.yaml:",
+  };
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    CHECK(strstr(text, wanted[i]), "not told: %s", wanted[i]);
+  if (getenv("SHOW")) puts(text);
+  free(text);
+  gr_arena_destroy(arena);
+}
+
+// ---- The proof must notice ---------------------------------------------------------------
+
+static void refuse(const gr_plan *p, const char *what) {
+  gr_status s = gr_plan_prove(p);
+  CHECK(s && strstr(gr_status_text(s), what), "'%s' is not refused: %s", what,
+        s ? gr_status_text(s) : "proved");
+  if (s) gr_status_drop(s);
+}
+
+static void tampered(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  MUST(plan_of(&mlp, 2, &adam, &p));
+  gr_plan_frame *f = &p->programs[0].frame;
+  const gr_graph *g = f->g;
+  const gr_node *last = NULL;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op == &gr_op_matmul) last = &g->nodes[i];
+  size_t was = f->offset[last->out.id];
+  f->offset[last->out.id] = f->offset[last->in[0].id];
+  refuse(p, "which is still read");
+  f->offset[last->out.id] = f->bytes;
+  refuse(p, "outside its block");
+  f->offset[last->out.id] = was;
+  MUST(gr_plan_prove(p));
+
+  p->states[1].offset -= 64;
+  refuse(p, "share memory");
+  p->states[1].offset += 64;
+  p->programs[1].frame.state_of[1] = 0;
+  for (uint32_t i = 1; i < p->programs[1].frame.g->n_values; i++)
+    p->programs[1].frame.state_of[i] = 0;
+  refuse(p, "is not in the plan");
+  gr_arena_destroy(arena);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
+             {"explain", explain}, {"tampered", tampered});
+}
