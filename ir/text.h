@@ -3,11 +3,12 @@
 //   mesh dp=2
 //   %1 = input x : f32[4,8] dp:S0
 //   %2 = weight w : f32[8,3] next=%9 grad=%7
-//   %3 = matmul %1 %2 {tb=0} : f32[4,3]  # model graphs/mlp.yaml:12:9
+//   %3 = matmul %1 %2 {ta=false, tb=false} : f32[4,3] dp:S0  # model head graphs/mlp.yaml:12:9
 //   loss %5 / %6
 //   result logits %3
 //
 // A scan's body is written in braces, indented, after its node. Everything after # is a note.
+// Layouts say where a value is not whole: "axis:S0" split along dimension 0, "axis:P" a term.
 #pragma once
 #include "ir/op.h"
 
@@ -17,3 +18,6 @@ void gr_graph_print(FILE *, const gr_graph *);
 GR_MUST_USE gr_status gr_graph_parse(gr_arena *, gr_op_finder, const char *file, const char *text,
                                      gr_graph **out);
 uint64_t gr_graph_hash(const gr_graph *);  // of the text without notes
+
+const char *gr_leaf_word(const gr_value *);  // "input", "weight", "buffer", "moment", "counter"
+bool gr_leaf_of_word(const char *word, gr_role *, gr_kind *);

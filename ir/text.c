@@ -1,0 +1,172 @@
+// text.c - graphs, written. See text.h; parse.c reads them back.
+#include "ir/text.h"
+#include <ctype.h>
+#include <string.h>
+
+static const char *const kinds[GR_KIND_COUNT] = {"weight", "buffer", "moment", "counter"};
+
+const char *gr_leaf_word(const gr_value *v) {
+  return v->role == GR_INPUT ? "input" : kinds[v->kind];
+}
+
+bool gr_leaf_of_word(const char *word, gr_role *role, gr_kind *kind) {
+  *role = strcmp(word, "input") ? GR_STATE : GR_INPUT;
+  *kind = GR_KIND_WEIGHT;
+  for (int k = 0; *role == GR_STATE; k++) {
+    if (k == GR_KIND_COUNT) return false;
+    if (!strcmp(word, kinds[k])) return *kind = (gr_kind)k, true;
+  }
+  return true;
+}
+
+typedef struct writer {
+  gr_text *t;
+  const gr_graph *g;
+  bool notes;
+  int indent;
+} writer;
+
+static void put_indent(const writer *w) {
+  for (int i = 0; i < w->indent; i++) gr_text_put(w->t, " ");
+}
+
+// A name as it is where it is plain, else as a JSON string.
+static void put_name(const writer *w, const char *name) {
+  bool plain = *name && *name != '"';
+  for (const char *p = name; *p; p++)
+    plain &= isalnum((unsigned char)*p) || strchr("_.-/$", *p) != NULL;
+  if (plain)
+    gr_text_put(w->t, name);
+  else
+    gr_text_json(w->t, name);
+}
+
+static void put_type(const writer *w, const gr_value *v) {
+  char buf[96];
+  gr_text_put(w->t, gr_type_text(&v->type, buf));
+  for (int a = 0; a < w->g->mesh.n_axes; a++) {
+    gr_lay lay = v->layout.at[a];
+    if (lay == GR_P) gr_text_printf(w->t, " %s:P", w->g->mesh.axis[a].name);
+    if (lay >= 0) gr_text_printf(w->t, " %s:S%d", w->g->mesh.axis[a].name, lay);
+  }
+}
+
+static void put_place(const writer *w, const gr_loc *loc) {
+  if (loc->file) gr_text_printf(w->t, " %s:%d:%d", loc->file, loc->line, loc->col);
+}
+
+static void put_leaf(const writer *w, uint32_t id) {
+  const gr_value *v = &w->g->values[id];
+  gr_text_printf(w->t, "%%%u = %s", id, gr_leaf_word(v));
+  if (v->name) gr_text_put(w->t, " "), put_name(w, v->name);
+  gr_text_put(w->t, " : ");
+  put_type(w, v);
+  if (gr_is(v->next)) gr_text_printf(w->t, " next=%%%u", v->next.id);
+  if (gr_is(v->grad)) gr_text_printf(w->t, " grad=%%%u", v->grad.id);
+  if (w->notes && v->loc.file) gr_text_put(w->t, "  #"), put_place(w, &v->loc);
+  gr_text_put(w->t, "\n");
+}
+
+static void put_attrs(const writer *w, const gr_node *n) {
+  const char *before = " {";
+  for (const gr_attr *a = n->op->attrs; a && a->name; a++) {
+    if (a->kind == GR_ATTR_GRAPH) continue;
+    gr_text_printf(w->t, "%s%s=", before, a->name);
+    gr_attr_text(w->t, a, n->attr);
+    before = ", ";
+  }
+  if (*before == ',') gr_text_put(w->t, "}");
+}
+
+static void put_graph(const writer *w);
+
+static void put_bodies(const writer *w, const gr_node *n) {
+  for (const gr_attr *a = n->op->attrs; a && a->name; a++) {
+    if (a->kind != GR_ATTR_GRAPH) continue;
+    writer in = {w->t, gr_attr_graph(n->attr, a), w->notes, w->indent + 2};
+    put_indent(w);
+    gr_text_printf(w->t, "%s {\n", a->name);
+    put_graph(&in);
+    put_indent(w);
+    gr_text_put(w->t, "}\n");
+  }
+}
+
+static void put_node(const writer *w, const gr_node *n) {
+  gr_text *t = w->t;
+  for (int k = 0; k < n->n_out; k++) gr_text_printf(t, "%s%%%u", k ? " " : "", gr_out(n, k).id);
+  gr_text_printf(t, " = %s", n->op->name);
+  for (int k = 0; k < n->n_in; k++) gr_text_printf(t, " %%%u", n->in[k].id);
+  put_attrs(w, n);
+  for (int k = 0; k < n->n_out; k++)
+    gr_text_put(t, k ? ", " : " : "), put_type(w, gr_at(w->g, gr_out(n, k)));
+  if (w->notes) {
+    gr_text_printf(t, "  # %s", n->by ? n->by : "");
+    if (n->scope) gr_text_printf(t, " %s", n->scope);
+    put_place(w, &n->loc);
+  }
+  gr_text_put(t, "\n");
+  put_bodies(w, n);
+}
+
+static void put_mesh(const writer *w) {
+  if (!w->g->mesh.n_axes) return;
+  put_indent(w);
+  gr_text_put(w->t, "mesh");
+  for (int a = 0; a < w->g->mesh.n_axes; a++)
+    gr_text_printf(w->t, " %s=%d", w->g->mesh.axis[a].name, w->g->mesh.axis[a].size);
+  gr_text_put(w->t, "\n");
+}
+
+static void put_ends(const writer *w) {
+  const gr_graph *g = w->g;
+  if (gr_is(g->loss)) {
+    put_indent(w);
+    gr_text_printf(w->t, "loss %%%u", g->loss.id);
+    if (gr_is(g->norm)) gr_text_printf(w->t, " / %%%u", g->norm.id);
+    gr_text_put(w->t, "\n");
+  }
+  for (uint32_t i = 0; i < g->n_results; i++) {
+    put_indent(w);
+    gr_text_put(w->t, "result ");
+    if (g->result_names && g->result_names[i])
+      put_name(w, g->result_names[i]), gr_text_put(w->t, " ");
+    gr_text_printf(w->t, "%%%u\n", g->results[i].id);
+  }
+}
+
+static void put_graph(const writer *w) {
+  const gr_graph *g = w->g;
+  put_mesh(w);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    bool first = v->role != GR_TEMP || g->nodes[v->node].out.id == i;
+    if (first) put_indent(w);
+    if (v->role != GR_TEMP)
+      put_leaf(w, i);
+    else if (first)
+      put_node(w, &g->nodes[v->node]);
+  }
+  put_ends(w);
+}
+
+void gr_graph_text(gr_text *t, const gr_graph *g, bool notes) {
+  put_graph(&(writer){t, g, notes, 0});
+}
+
+void gr_graph_print(FILE *f, const gr_graph *g) {
+  gr_arena *arena = gr_arena_create();
+  gr_text t = gr_text_make(arena);
+  gr_graph_text(&t, g, true);
+  fwrite(t.at, 1, t.len, f);
+  gr_arena_destroy(arena);
+}
+
+uint64_t gr_graph_hash(const gr_graph *g) {
+  gr_arena *arena = gr_arena_create();
+  gr_text t = gr_text_make(arena);
+  gr_graph_text(&t, g, false);
+  uint64_t h = gr_hash_text(t.at);
+  gr_arena_destroy(arena);
+  return h;
+}

@@ -1,0 +1,5 @@
+foreach(test graph text)
+  add_executable(test_ir_${test} ir/test_${test}.c)
+  target_link_libraries(test_ir_${test} gr_ops)
+  add_test(NAME ir.${test} COMMAND test_ir_${test})
+endforeach()
