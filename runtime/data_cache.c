@@ -82,7 +82,7 @@ static void leave_out(gr_data *d, uint32_t utterance, gr_status s) {
   c->frames[utterance] = -1;
   c->unreadable += first;
   pthread_mutex_unlock(&c->lock);
-  if (first) gr_log(GR_WARN, "%s; it weighs 0", gr_status_text(s));
+  if (first) gr_log(GR_WARN, "left out, weighs 0: %s", gr_status_text(s));
   gr_status_drop(s);
 }
 

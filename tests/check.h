@@ -56,8 +56,8 @@ static jmp_buf check_out;
   } while (0)
 
 static inline int check_run(int argc, char **argv, const check_test *tests, int n) {
-  int ran = 0, failed_tests = 0;
-  for (int i = 0; i < n; i++) {
+  volatile int ran = 0, failed_tests = 0;  // volatile: they live across setjmp
+  for (volatile int i = 0; i < n; i++) {
     if (argc > 1 && !strstr(tests[i].name, argv[1])) continue;
     int before = check_failed, skipped = check_skipped;
     ran++;

@@ -1,0 +1,134 @@
+// test_features.c - frames against PyTorch (tests/golden/make_features.py), and SpecAugment.
+#include <math.h>
+#include "runtime/feature.h"
+#include "tests/data/fixture.h"
+
+static int number(FILE *f) {
+  int v = 0;
+  CHECK(fscanf(f, "%d", &v) == 1, "a number in the golden file");
+  return v;
+}
+
+// The largest difference from a golden file, in dB or deviations.
+static double compare(FILE *f) {
+  int v[8];
+  for (int i = 0; i < 8; i++) v[i] = number(f);
+  gr_feature_spec spec = {v[0], v[1], v[2], v[3], v[4], 0, 0, v[5]};
+  gr_arena *a = gr_arena_create();
+  gr_features features;
+  MUST(gr_features_make(a, &spec, &features));
+  float *x = GR_NEW(a, float, v[6]), *y = GR_NEW(a, float, v[4] * (v[7] + 2));
+  for (int i = 0; i < v[6]; i++) x[i] = (float)number(f) / 32768;
+  CHECK(gr_feature_frames(&spec, (uint64_t)v[6]) == v[7], "%d frames", v[7]);
+  MUST(gr_features_compute(&features, x, (uint64_t)v[6], y));
+  double worst = 0, want = 0;
+  for (int i = 0; i < v[4] * v[7]; i++) {
+    CHECK(fscanf(f, "%lf", &want) == 1, "value %d of the golden file", i);
+    double apart = fabs(y[i] - want) / (1 + fabs(want));
+    worst = apart > worst ? apart : worst;
+  }
+  gr_arena_destroy(a);
+  return worst;
+}
+
+static void as_pytorch(void) {
+  static const char *const names[] = {"8k", "16k", "odd", "prime"};
+  for (int i = 0; i < 4; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/features_%s.txt", GR_GOLDEN, names[i]);
+    FILE *f = fopen(path, "r");
+    CHECK(f, "no %s", path);
+    if (!f) continue;
+    double worst = compare(f);
+    fclose(f);
+    CHECK(worst < 1e-5, "%s: off by %g", names[i], worst);
+  }
+}
+
+// Shorter than the padding, down to one sample: mirrored as often as it takes.
+static void takes_any_length(void) {
+  gr_feature_spec spec = {8000, 200, 80, 256, 20, 0, 0, true};
+  gr_arena *a = gr_arena_create();
+  gr_features f;
+  MUST(gr_features_make(a, &spec, &f));
+  float x[300], y[20 * 5];
+  for (int i = 0; i < 300; i++) x[i] = (float)sin(i * 0.3);
+  for (uint64_t n = 1; n <= 300; n += 13) {
+    MUST(gr_features_compute(&f, x, n, y));
+    for (int64_t i = 0; i < 20 * gr_feature_frames(&spec, n); i++)
+      CHECK(isfinite(y[i]), "%d samples: value %d", (int)n, (int)i);
+  }
+  memset(x, 0, sizeof x);
+  MUST(gr_features_compute(&f, x, 300, y));
+  CHECK(y[0] == 0, "silence is the mean of silence, not %g", y[0]);
+  gr_arena_destroy(a);
+}
+
+static void refuses_bad_settings(void) {
+  gr_arena *a = gr_arena_create();
+  gr_features f;
+  gr_feature_spec good = {8000, 200, 80, 256, 20, 0, 0, true}, s = good;
+  s.hop = 0;
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "at least 1");
+  s = good, s.fft = 128;
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "cannot hold a window");
+  s = good, s.f_max = 4001;
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "do not fit below half");
+  s = good, s.mels = 100;
+  MUST(gr_features_make(a, &s, &f));
+  CHECK(f.empty > 0, "100 filters over 129 bins leave some empty");
+  gr_arena_destroy(a);
+}
+
+enum { T = 60, MELS = 12 };
+static void augment(const gr_augment *s, uint64_t seed, uint64_t epoch, uint64_t u, float *x) {
+  for (int i = 0; i < T * MELS; i++) x[i] = 1;
+  gr_augment_apply(s, seed, epoch, u, x, T, MELS);
+}
+
+static void masks_whole_bins_and_frames(void) {
+  gr_augment both = {1, 5, 1, 40, 0.25};
+  int widest_f = 0, widest_t = 0;
+  for (uint64_t u = 0; u < 400; u++) {
+    float x[T * MELS];
+    augment(&both, 7, 1, u, x);
+    int bins = 0, rows = 0, zeros = 0;
+    for (int m = 0; m < MELS; m++) {
+      int n = 0;
+      for (int t = 0; t < T; t++) n += x[t * MELS + m] == 0;
+      bins += n == T, zeros += n;
+    }
+    for (int t = 0; t < T; t++) {
+      int n = 0;
+      for (int m = 0; m < MELS; m++) n += x[t * MELS + m] == 0;
+      rows += n == MELS;
+    }
+    CHECK(zeros == bins * T + rows * MELS - bins * rows, "only whole bins and frames are masked");
+    widest_f = bins > widest_f ? bins : widest_f, widest_t = rows > widest_t ? rows : widest_t;
+  }
+  CHECK(widest_f == 5, "the widest mask of bins is %d of 5", widest_f);
+  CHECK(widest_t == 15, "the widest mask of frames is %d of a quarter of %d", widest_t, T);
+}
+
+static void masks_depend_on_what_they_should(void) {
+  gr_augment s = {2, 4, 2, 20, 1};
+  float a[T * MELS], b[T * MELS];
+  augment(&s, 7, 3, 11, a);
+  augment(&s, 7, 3, 11, b);
+  CHECK(!memcmp(a, b, sizeof a), "the same");
+  static const uint64_t other[3][3] = {{8, 3, 11}, {7, 4, 11}, {7, 3, 12}};
+  for (int i = 0; i < 3; i++) {
+    augment(&s, other[i][0], other[i][1], other[i][2], b);
+    CHECK(memcmp(a, b, sizeof a) != 0, "seed, epoch and utterance count (%d)", i);
+  }
+  gr_augment none = {0};
+  augment(&none, 7, 3, 11, b);
+  for (int i = 0; i < T * MELS; i++) CHECK(b[i] == 1, "nothing masked");
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"as_pytorch", as_pytorch}, {"takes_any_length", takes_any_length},
+             {"refuses_bad_settings", refuses_bad_settings},
+             {"masks_whole_bins_and_frames", masks_whole_bins_and_frames},
+             {"masks_depend_on_what_they_should", masks_depend_on_what_they_should});
+}

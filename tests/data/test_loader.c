@@ -1,0 +1,369 @@
+// test_loader.c - batches: the same on any number of ranks and threads, from any place on.
+#include <math.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "base/hash.h"
+#include "runtime/data.h"
+#include "tests/data/fixture.h"
+
+enum { CORPUS = 47, BATCH = 5, EPOCHS = 2, MOST_ROWS = 4096 };
+
+// What a row of a global batch was: its place, and a hash of all its arrays.
+typedef struct row {
+  uint32_t epoch, index, utterance;
+  int bucket;
+  float weight;
+  uint64_t hash;
+} row;
+typedef struct tally {
+  row rows[MOST_ROWS];
+  int n;
+} tally;
+
+static uint64_t hash_row(const gr_batch *b, int i) {
+  size_t size = (size_t)b->t * (size_t)b->mels, u = (size_t)b->u;
+  uint64_t h = gr_hash_bytes(GR_HASH_START, b->features + (size_t)i * size, size * sizeof(float));
+  h = gr_hash_bytes(h, b->targets + (size_t)i * u, u * sizeof(int32_t));
+  h = gr_hash_bytes(h, b->lengths + i, sizeof(int32_t));
+  return gr_hash_bytes(h, b->target_lengths + i, sizeof(int32_t));
+}
+
+static void note(tally *l, const gr_batch *b) {
+  for (int i = 0; i < b->rows && l->n < MOST_ROWS; i++)
+    l->rows[l->n++] =
+        (row){b->epoch, b->index, b->utterances[i], b->bucket, b->weight[i], hash_row(b, i)};
+}
+
+static gr_loader_spec plain(void) {
+  return (gr_loader_spec){.batch = BATCH,
+                          .ranks = 1,
+                          .seed = 5,
+                          .shuffle = true,
+                          .augment = true,
+                          .epochs = EPOCHS,
+                          .prefetch = 3};
+}
+
+// All ranks' rows, in the order of the global batch.
+static void read_all(gr_data *d, gr_loader_spec spec, int ranks, tally *out) {
+  gr_loader *l[4];
+  const gr_batch *b = NULL;
+  spec.ranks = ranks;
+  for (int r = 0; r < ranks; r++) {
+    spec.rank = r;
+    MUST(gr_loader_open(d, &spec, l + r));
+  }
+  do
+    for (int r = 0; r < ranks; r++) {
+      MUST(gr_loader_next(l[r], &b));
+      if (b) note(out, b);
+    }
+  while (b);
+  for (int r = 0; r < ranks; r++) gr_loader_close(l[r]);
+}
+
+static gr_data *open_corpus(size_t cache) {
+  static const char *manifest;
+  if (!manifest) manifest = fixture_corpus("loader", CORPUS);
+  gr_data_spec spec = fixture_spec(manifest);
+  spec.validation_fraction = 0.2, spec.cache_bytes = cache;
+  gr_data *d;
+  MUST(gr_data_open(&spec, &d));
+  return d;
+}
+
+static bool same_row(const row *x, const row *y) {
+  return x->epoch == y->epoch && x->index == y->index && x->utterance == y->utterance &&
+         x->bucket == y->bucket && x->weight == y->weight && x->hash == y->hash;
+}
+
+// The rows that are of the batch of BATCH; what is beyond weighs 0.
+static bool same_rows(const tally *a, int per_a, const tally *b, int per_b) {
+  if (a->n / per_a != b->n / per_b) return false;
+  for (int k = 0; k < a->n / per_a; k++)
+    for (int i = 0; i < BATCH; i++)
+      if (!same_row(a->rows + k * per_a + i, b->rows + k * per_b + i)) return false;
+  return true;
+}
+
+static void same_on_any_ranks_and_threads(void) {
+  static tally one, other;
+  gr_data *d = open_corpus(1 << 24);
+  one.n = 0;
+  read_all(d, plain(), 1, &one);
+  CHECK(one.n == (int)gr_data_batches(d, GR_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows", one.n);
+  for (int ranks = 1; ranks <= 3; ranks++)
+    for (int workers = 0; workers <= 3; workers++) {
+      gr_loader_spec spec = plain();
+      spec.workers = workers, spec.prefetch = 1 + workers, other.n = 0;
+      read_all(d, spec, ranks, &other);
+      int rows = (BATCH + ranks - 1) / ranks * ranks;
+      CHECK(same_rows(&one, BATCH, &other, rows), "%d ranks, %d workers", ranks, workers);
+      for (int i = 0; i < other.n; i++)
+        CHECK(i % rows < BATCH ||
+                  (other.rows[i].weight == 0 && other.rows[i].utterance == GR_NO_UTTERANCE),
+              "row %d is padding", i);
+    }
+  gr_data_close(d);
+}
+
+static void same_with_any_cache(void) {
+  static tally one, other;
+  gr_data *d = open_corpus(1 << 24);
+  one.n = 0;
+  read_all(d, plain(), 1, &one);
+  gr_data_close(d);
+  for (size_t bytes = 0; bytes <= 40000; bytes += 40000) {
+    d = open_corpus(bytes);
+    gr_loader_spec spec = plain();
+    spec.workers = 2, other.n = 0;
+    read_all(d, spec, 1, &other);
+    CHECK(same_rows(&one, BATCH, &other, BATCH), "with %zu bytes", bytes);
+    gr_data_close(d);
+  }
+}
+
+static void every_one_once_an_epoch(void) {
+  static tally all;
+  gr_data *d = open_corpus(1 << 24);
+  all.n = 0;
+  read_all(d, plain(), 2, &all);
+  int seen[EPOCHS][CORPUS] = {0}, moved = 0, last = -1;
+  uint32_t first[EPOCHS] = {0};
+  for (int i = 0; i < all.n; i++) {
+    const row *r = all.rows + i;
+    CHECK((r->weight == 1) == (r->utterance != GR_NO_UTTERANCE), "weight of row %d", i);
+    if (r->utterance == GR_NO_UTTERANCE) continue;
+    if (!seen[r->epoch][r->utterance]++ && r->epoch != (uint32_t)last)
+      first[last = (int)r->epoch] = r->utterance;
+    CHECK(gr_data_item(d, r->utterance)->bucket <= r->bucket, "row %d fits", i);
+    moved += gr_data_item(d, r->utterance)->bucket < r->bucket;
+  }
+  for (uint32_t u = 0; u < gr_data_count(d); u++)
+    for (int e = 0; e < EPOCHS; e++)
+      CHECK(seen[e][u] == (gr_data_item(d, u)->part == GR_TRAIN), "utterance %u, epoch %d: %d", u,
+            e, seen[e][u]);
+  CHECK(first[0] != first[1], "epochs differ in order");
+  CHECK(moved > 0, "some fill the empty rows of a larger bucket");
+  gr_data_close(d);
+}
+
+static void goes_on_from_any_batch(void) {
+  static tally all, rest;
+  gr_data *d = open_corpus(1 << 24);
+  uint32_t n = gr_data_batches(d, GR_TRAIN, BATCH);
+  all.n = 0;
+  read_all(d, plain(), 1, &all);
+  for (uint32_t first = 0; first <= n; first++) {
+    gr_loader_spec spec = plain();
+    spec.first = first, spec.workers = 2, rest.n = 0;
+    read_all(d, spec, 1, &rest);
+    int from = (int)first * BATCH;
+    CHECK(rest.n == all.n - from, "from batch %u: %d rows", first, rest.n);
+    for (int i = 0; i < rest.n && i < all.n - from; i++)
+      CHECK(same_row(rest.rows + i, all.rows + from + i), "row %d from batch %u", i, first);
+  }
+  gr_loader_spec spec = plain();
+  gr_loader *l;
+  spec.first = n + 1;
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_DATA, 0, "cannot go on at batch");
+  gr_data_close(d);
+}
+
+static void validation_is_whole_and_in_order(void) {
+  static tally all;
+  gr_data *d = open_corpus(1 << 24);
+  gr_loader_spec spec = plain();
+  spec.part = GR_VALIDATION, spec.shuffle = spec.augment = false, spec.epochs = 1;
+  all.n = 0;
+  read_all(d, spec, 3, &all);
+  int n = 0;
+  int64_t before = -1;
+  for (int i = 0; i < all.n; i++) {
+    uint32_t u = all.rows[i].utterance;
+    if (u == GR_NO_UTTERANCE) continue;
+    int64_t place = (int64_t)gr_data_item(d, u)->bucket * CORPUS + u;
+    CHECK(gr_data_item(d, u)->part == GR_VALIDATION && place > before, "row %d", i);
+    before = place, n++;
+  }
+  int want = 0;
+  for (uint32_t u = 0; u < gr_data_count(d); u++) want += gr_data_item(d, u)->part == GR_VALIDATION;
+  CHECK(n == want && n > 0, "%d of %d", n, want);
+  gr_data_close(d);
+}
+
+static void no_validation_is_no_batch(void) {
+  gr_data_spec data = fixture_spec(fixture_corpus("small", 3));
+  gr_data *d;
+  gr_loader *l;
+  const gr_batch *b;
+  MUST(gr_data_open(&data, &d));
+  gr_loader_spec spec = plain();
+  spec.part = GR_VALIDATION, spec.epochs = 0, spec.workers = 1;
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  CHECK(!b, "the end at once");
+  gr_loader_close(l);
+  gr_data_close(d);
+}
+
+static void padding_is_zero(void) {
+  gr_data *d = open_corpus(1 << 24);
+  gr_loader_spec spec = plain();
+  gr_loader *l;
+  const gr_batch *b;
+  spec.augment = false, spec.epochs = 1;
+  MUST(gr_loader_open(d, &spec, &l));
+  for (;;) {
+    MUST(gr_loader_next(l, &b));
+    if (!b) break;
+    uint32_t samples = 0;
+    for (int i = 0; i < b->rows; i++) {
+      const float *x = b->features + (size_t)(i * b->t * b->mels);
+      int used = b->weight[i] > 0 ? b->lengths[i] : 0, odd = 0;
+      for (int k = used * b->mels; k < b->t * b->mels; k++) odd += x[k] != 0;
+      for (int k = b->target_lengths[i]; k < b->u; k++) odd += b->targets[i * b->u + k] != 0;
+      CHECK(!odd, "row %d: %d values are not 0", i, odd);
+      CHECK(b->weight[i] > 0 || b->lengths[i] == b->t, "an empty row's length is the bucket's");
+      samples += b->weight[i] > 0;
+    }
+    CHECK(samples == b->samples, "%u samples, it says %u", samples, b->samples);
+  }
+  gr_loader_close(l);
+  gr_data_close(d);
+}
+
+// A corpus of four, the third of which is not what it should be.
+static gr_data *open_broken(const char *how, bool skip) {
+  const char *manifest = fixture_corpus("broken", 4);
+  if (!strcmp(how, "missing")) remove(fixture_path("broken-u002.wav"));
+  if (!strcmp(how, "text")) fixture_text(fixture_path("broken-u002.wav"), "no recording at all");
+  if (!strcmp(how, "long")) fixture_wav(fixture_path("broken-u002.wav"), 8000, 1, 20000, 1);
+  gr_data_spec spec = fixture_spec(manifest);
+  spec.n_buckets = 1, spec.skip_unreadable = skip;
+  gr_data *d;
+  MUST(gr_data_open(&spec, &d));
+  return d;
+}
+
+static void errors_come_with_their_batch(void) {
+  static const struct {
+    const char *how, *message;
+  } cases[] = {{"missing", "cannot open recording"},
+               {"text", "broken-u002.wav' is not a"},
+               {"long", "lasts 2.50 seconds, the manifest says"}};
+  for (int i = 0; i < 3; i++)
+    for (int workers = 0; workers < 3; workers++) {
+      gr_data *d = open_broken(cases[i].how, false);
+      gr_loader_spec spec = plain();
+      gr_loader *l;
+      const gr_batch *b;
+      spec.shuffle = false, spec.batch = 1, spec.workers = workers;
+      MUST(gr_loader_open(d, &spec, &l));
+      for (int k = 0; k < 2; k++) {
+        MUST(gr_loader_next(l, &b));
+        CHECK(b && b->utterances[0] == (uint32_t)k, "batch %d", k);
+      }
+      fixture_fails(gr_loader_next(l, &b), GR_ERR_DATA, 0, cases[i].message);
+      CHECK(!b, "no batch");
+      gr_loader_close(l);
+      gr_data_close(d);
+    }
+}
+
+static void unreadable_ones_can_weigh_0(void) {
+  gr_data *d = open_broken("text", true);
+  static tally all;
+  gr_loader_spec spec = plain();
+  spec.batch = 4, spec.workers = 2, all.n = 0;
+  read_all(d, spec, 1, &all);
+  CHECK(all.n == 8, "%d rows", all.n);
+  for (int i = 0; i < all.n; i++)
+    CHECK(all.rows[i].weight == (all.rows[i].utterance == 2 ? 0 : 1), "row %d", i);
+  CHECK(gr_data_skipped(d, GR_SKIP_UNREADABLE) == 1, "counted once");
+  gr_data_close(d);
+}
+
+static void closes_at_any_time(void) {
+  gr_data *d = open_corpus(0);
+  for (int i = 0; i < 40; i++) {
+    gr_loader_spec spec = plain();
+    gr_loader *l;
+    const gr_batch *b;
+    spec.workers = 1 + i % 3, spec.epochs = 0;
+    MUST(gr_loader_open(d, &spec, &l));
+    for (int k = 0; k < i % 4; k++) MUST(gr_loader_next(l, &b));
+    gr_loader_close(l);
+  }
+  gr_loader_close(NULL);
+  gr_data_close(d);
+}
+
+// Ranks as threads on one data set: they share its cache.
+typedef struct rank_job {
+  gr_data *data;
+  int rank;
+  tally *log;
+} rank_job;
+static void *run_rank(void *arg) {
+  rank_job *job = arg;
+  gr_loader_spec spec = plain();
+  gr_loader *l = NULL;
+  const gr_batch *b = NULL;
+  spec.ranks = 2, spec.rank = job->rank, spec.workers = 2;
+  gr_status s = gr_loader_open(job->data, &spec, &l);
+  while (!s && !(s = gr_loader_next(l, &b)) && b) note(job->log, b);
+  gr_loader_close(l);
+  return s;
+}
+static void ranks_may_be_threads(void) {
+  static tally one, both[2];
+  gr_data *d = open_corpus(1 << 24);
+  pthread_t threads[2];
+  rank_job jobs[2];
+  both[0].n = both[1].n = one.n = 0;
+  for (int r = 0; r < 2; r++) {
+    jobs[r] = (rank_job){d, r, both + r};
+    CHECK(!pthread_create(threads + r, NULL, run_rank, jobs + r), "a thread");
+  }
+  for (int r = 0; r < 2; r++) {
+    void *s;
+    pthread_join(threads[r], &s);
+    MUST((gr_status)s);
+  }
+  read_all(d, plain(), 1, &one);
+  for (int i = 0; i < one.n; i++) {
+    int k = i / BATCH, at = i % BATCH;
+    const row *r = both[at / 3].rows + k * 3 + at % 3;
+    CHECK(r->utterance == one.rows[i].utterance && r->hash == one.rows[i].hash, "row %d", i);
+  }
+  gr_data_close(d);
+}
+
+static void refuses_bad_settings(void) {
+  gr_data *d = open_corpus(0);
+  gr_loader *l;
+  gr_loader_spec spec = plain();
+  spec.batch = 0;
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "a batch of 0");
+  spec = plain(), spec.rank = 1;
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "rank 1 of 1");
+  spec = plain(), spec.prefetch = 0;
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "prefetched batches");
+  gr_data_close(d);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"same_on_any_ranks_and_threads", same_on_any_ranks_and_threads},
+             {"same_with_any_cache", same_with_any_cache},
+             {"every_one_once_an_epoch", every_one_once_an_epoch},
+             {"goes_on_from_any_batch", goes_on_from_any_batch},
+             {"validation_is_whole_and_in_order", validation_is_whole_and_in_order},
+             {"no_validation_is_no_batch", no_validation_is_no_batch},
+             {"padding_is_zero", padding_is_zero},
+             {"errors_come_with_their_batch", errors_come_with_their_batch},
+             {"unreadable_ones_can_weigh_0", unreadable_ones_can_weigh_0},
+             {"closes_at_any_time", closes_at_any_time},
+             {"ranks_may_be_threads", ranks_may_be_threads},
+             {"refuses_bad_settings", refuses_bad_settings});
+}
