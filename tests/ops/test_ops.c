@@ -317,8 +317,46 @@ static void shard_case(use *u, const gr_case *c, int i) {
 }
 static void shardings(void) { each_case(shard_case); }
 
+// ---- Docs -----------------------------------------------------------------------------------
+
+static char *explain(const gr_op *op, char *buf, size_t bytes) {
+  FILE *f = fmemopen(buf, bytes, "w");
+  if (op)
+    gr_op_explain(f, op);
+  else
+    gr_op_list(f);
+  fclose(f);
+  return buf;
+}
+
+static void docs(void) {
+  static char buf[1 << 16];
+  static const char clamp[] =
+      "clamp: x, but at least low and at most high. The gradient passes where low <= x <= high.\n"
+      "  operands   1\n"
+      "  notation   ...->...\n"
+      "  attributes low (number, else -inf): the least\n"
+      "             high (number, else inf): the most\n"
+      "  formula    (x0 < low) ? low : (x0 > high) ? high : x0\n"
+      "  gradient   yes\n"
+      "  splits     R -> R   (R: whole, S0: along axis 0, P: a term of a sum)\n"
+      "             S0 -> S0\n"
+      "             S1 -> S1\n"
+      "  examples   f32[4,6] {low=-0.5, high=0.7} -> f32[4,6]\n"
+      "             f32[5] {low=-inf, high=0.0} -> f32[5]\n";
+  explain(gr_op_find("clamp"), buf, sizeof buf);
+  CHECK(!strcmp(buf, clamp), "clamp is explained as\n%s", buf);
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    explain(*o, buf, sizeof buf);
+    for (const gr_attr *a = (*o)->attrs; a && a->name; a++)
+      CHECK(strstr(buf, a->name) && strstr(buf, a->doc), "%s does not tell of %s", (*o)->name,
+            a->name);
+  }
+  CHECK(strstr(explain(NULL, buf, sizeof buf), "\nsub                  x - y."), "the list");
+}
+
 int main(int argc, char **argv) {
   only = argc > 2 ? argv[2] : NULL;
   return RUN(argc, argv, {"cases", cases}, {"formulas", formulas}, {"fast", fast_kernels},
-             {"threads", threads}, {"in_place", places}, {"shardings", shardings});
+             {"threads", threads}, {"in_place", places}, {"shardings", shardings}, {"docs", docs});
 }

@@ -1,0 +1,112 @@
+// explain.c - ops, for people: everything is read from the descriptor.
+#include "ops/ops.h"
+
+static const char *kind_text(const gr_attr *a) {
+  switch (a->kind) {
+    case GR_ATTR_INT:
+      return "integer";
+    case GR_ATTR_FLOAT:
+      return "number";
+    case GR_ATTR_BOOL:
+      return "true or false";
+    case GR_ATTR_DTYPE:
+      return "dtype";
+    case GR_ATTR_INTS:
+      return "integers";
+    case GR_ATTR_CHOICE:
+      return a->choices;
+    case GR_ATTR_STREAM:
+      return "name of a random stream";
+    case GR_ATTR_GRAPH:
+      return "graph";
+  }
+  return "";
+}
+
+static void put_attrs(FILE *f, const gr_op *op) {
+  for (const gr_attr *a = op->attrs; a && a->name; a++) {
+    fprintf(f, "  %s %s (%s", a == op->attrs ? "attributes" : "          ", a->name, kind_text(a));
+    fprintf(f, "%s%s): %s\n", a->preset ? ", else " : ", must be given", a->preset ? a->preset : "",
+            a->doc);
+  }
+}
+
+static gr_status site_of(const gr_op *op, const gr_case *c, gr_site *s) {
+  *s = (gr_site){.op = op, .attr = c->attr};
+  for (; s->n_in < 8 && c->in[s->n_in]; s->n_in++)
+    GR_TRY(gr_type_parse(c->in[s->n_in], &s->in[s->n_in]));
+  return gr_op_infer(s);
+}
+
+static void put_case(FILE *f, gr_arena *arena, const gr_op *op, const gr_case *c) {
+  gr_site s;
+  gr_text t = gr_text_make(arena);
+  gr_status failed = site_of(op, c, &s);
+  for (int k = 0; k < s.n_in; k++) gr_text_printf(&t, " %s", c->in[k]);
+  for (const gr_attr *a = op->attrs; c->attr && a && a->name; a++) {
+    gr_text_printf(&t, "%s%s=", a == op->attrs ? " {" : ", ", a->name);
+    gr_attr_text(&t, a, c->attr);
+    if (!a[1].name) gr_text_put(&t, "}");
+  }
+  for (int k = 0; !failed && k < s.n_out; k++) {
+    char buf[96];
+    gr_text_printf(&t, "%s %s", k ? "," : " ->", gr_type_text(&s.out[k], buf));
+  }
+  if (failed) gr_text_printf(&t, ": error: %s", gr_status_text(failed));
+  if (failed) gr_status_drop(failed);
+  fprintf(f, "%s\n", t.at);
+}
+
+static void put_cases(FILE *f, const gr_op *op) {
+  gr_arena *arena = gr_arena_create();
+  for (const gr_case *c = op->cases; c && (c->in[0] || c->attr); c++) {
+    fprintf(f, "  %s", c == op->cases ? "examples  " : "          ");
+    put_case(f, arena, op, c);
+  }
+  gr_arena_destroy(arena);
+}
+
+static void put_lay(FILE *f, const char *before, gr_lay lay) {
+  if (lay >= 0)
+    fprintf(f, "%s S%d", before, lay);
+  else
+    fprintf(f, "%s %c", before, lay == GR_R ? 'R' : 'P');
+}
+
+// How the first good example may be split over ranks.
+static void put_sigs(FILE *f, const gr_op *op) {
+  gr_site s;
+  gr_sig sigs[GR_MAX_SIGS];
+  int n = 0;
+  const gr_case *c = op->cases;
+  while (c && (c->in[0] || c->attr) && c->fails) c++;
+  if (!c || (!c->in[0] && !c->attr)) return;
+  gr_status failed = site_of(op, c, &s);
+  if (!failed) failed = gr_op_sigs(&s, sigs, &n);
+  if (failed) gr_status_drop(failed);
+  for (int i = 0; i < n; i++) {
+    fprintf(f, "  %s", i ? "          " : "splits    ");
+    for (int k = 0; k < s.n_in; k++) put_lay(f, k ? "," : "", sigs[i].in[k]);
+    for (int k = 0; k < s.n_out; k++) put_lay(f, k ? "," : " ->", sigs[i].out[k]);
+    fputs(i ? "\n" : "   (R: whole, S0: along axis 0, P: a term of a sum)\n", f);
+  }
+}
+
+void gr_op_explain(FILE *f, const gr_op *op) {
+  fprintf(f, "%s: %s\n", op->name, op->doc);
+  if (op->n_in == GR_ANY)
+    fprintf(f, "  operands   as many as are given\n");
+  else
+    fprintf(f, "  operands   %d\n", op->n_in);
+  if (op->axes) fprintf(f, "  notation   %s\n", op->axes);
+  if (op->axes_of) fprintf(f, "  notation   depends on the attributes\n");
+  put_attrs(f, op);
+  if (op->formula) fprintf(f, "  formula    %s\n", op->formula);
+  fprintf(f, "  gradient   %s\n", op->grad ? "yes" : "no");
+  put_sigs(f, op);
+  put_cases(f, op);
+}
+
+void gr_op_list(FILE *f) {
+  for (const gr_op *const *o = gr_ops; *o; o++) fprintf(f, "%-20s %s\n", (*o)->name, (*o)->doc);
+}
