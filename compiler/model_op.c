@@ -178,6 +178,17 @@ static gr_status take_results(gr_author *a, const gr_op *op, gr_val v, gr_bound 
   return GR_OK;
 }
 
+// A reshape that names every size would hold that of the batch, and no rank could do its part
+// of it. The first axis is "the rest" then.
+static void free_first_axis(const gr_op *op, const gr_graph *g, const gr_operand *x, void *attr) {
+  const gr_attr *f = op == &gr_op_reshape && gr_is(x->v) ? find_attr(op, "shape") : NULL;
+  if (!f) return;
+  gr_ints *shape = (gr_ints *)((char *)attr + f->offset);
+  int64_t count = 1;
+  for (int64_t d = 0; d < shape->n; d++) count *= shape->at[d];  // a -1 makes it another
+  if (shape->n && count == gr_type_count(&gr_at(g, x->v)->type)) shape->at[0] = -1;
+}
+
 gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out) {
   gr_operand given[MOST_OPERANDS + 1];
   gr_val in[MOST_OPERANDS + 1];
@@ -192,6 +203,7 @@ gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out
     return GR_OK;
   }
   if (needs_step) given[n++] = (gr_operand){.v = step_number(a)};
+  free_first_axis(op, gr_model_builder(a)->g, &given[0], attr);
   gr_val v;
   GR_TRY(gr_model_fit(a, op, given, n, &v));
   for (int i = 0; i < n; i++) in[i] = given[i].v;

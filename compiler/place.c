@@ -6,13 +6,11 @@
 #include "compiler/pass.h"
 #include "compiler/passes.h"
 
-static gr_status axis_of(const gr_mesh *m, const gr_rule *r, int *out) {
-  for (*out = 0; *out < m->n_axes; ++*out)
-    if (!strcmp(m->axis[*out].name, r->axis)) return GR_OK;
-  return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                 "the layout rule for '%s' names mesh axis '%s', "
-                 "which there is not",
-                 r->pattern, r->axis);
+// On a mesh without the axis (one rank, say) there is nothing to split over it.
+static int axis_of(const gr_mesh *m, const gr_rule *r) {
+  for (int a = 0; a < m->n_axes; a++)
+    if (!strcmp(m->axis[a].name, r->axis)) return a;
+  return -1;
 }
 
 static bool splits(const gr_value *v, const gr_layout *l, const gr_mesh *m, int axis, gr_lay d) {
@@ -21,27 +19,23 @@ static bool splits(const gr_value *v, const gr_layout *l, const gr_mesh *m, int 
   return d < v->type.rank && v->type.dim[d] % m->axis[axis].size == 0;
 }
 
-static gr_status layout_of(const gr_rewrite *rw, const gr_value *v, gr_layout *l) {
+static gr_layout layout_of(const gr_rewrite *rw, const gr_value *v) {
   const gr_mesh *m = &rw->old->mesh;
-  *l = v->layout;
-  if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) return GR_OK;
+  gr_layout l = v->layout;
+  if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) return l;
   for (int i = 0; i < rw->opt->n_rules; i++) {
     const gr_rule *r = &rw->opt->rules[i];
-    int axis;
-    GR_TRY(axis_of(m, r, &axis));
-    if (fnmatch(r->pattern, v->name, 0)) continue;
-    if (r->lay == GR_R || (r->lay >= 0 && splits(v, l, m, axis, r->lay))) l->at[axis] = r->lay;
+    int axis = axis_of(m, r);
+    if (axis < 0 || fnmatch(r->pattern, v->name, 0)) continue;
+    if (r->lay == GR_R || (r->lay >= 0 && splits(v, &l, m, axis, r->lay))) l.at[axis] = r->lay;
   }
-  return GR_OK;
+  return l;
 }
 
 gr_status gr_pass_place(gr_rewrite *rw) {
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
-    gr_layout l;
-    if (v->role == GR_TEMP) continue;
-    GR_TRY(layout_of(rw, v, &l));
-    gr_copy_leaf(rw, i, &v->type, l);
+    if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, layout_of(rw, v));
   }
   gr_copy_nodes(rw);
   gr_copy_links(rw);

@@ -254,6 +254,7 @@ const gr_op gr_op_ctc_loss_kept = {
     .axes = "nTV,nU,n,n->n,n,nTV",
     .infer = infer,
     .amp = GR_AMP_F32,
+    .grad = grad,
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,

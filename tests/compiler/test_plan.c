@@ -68,7 +68,7 @@ static void check_model(const model *m) {
       CHECK(p->hash == again->hash, "two plans of the same");
       if (!parameters) parameters = gr_plan_parameters(p);
       CHECK(gr_plan_parameters(p) == parameters, "parameters");
-      CHECK(ranks == 1 || w == 0 || p->state_bytes < states, "states are split");
+      CHECK(ranks != 2 || w == 0 || p->state_bytes < states, "states are split");
       states = p->state_bytes;
       CHECK(gr_plan_find(p, "init", "") && !gr_plan_find(p, "train", "t99"), "programs");
     }
@@ -97,6 +97,20 @@ static void states(void) {
     if (!strcmp(p->programs[i].kind, "init"))
       CHECK(next == p->n_states, "%u of %u states have an initial value", next, p->n_states);
   }
+  gr_arena_destroy(arena);
+}
+
+// Data parallel: one all_reduce for each gradient, for loss and norm, and for each metric's sums.
+static void collectives(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  MUST(plan_of(&speech, 2, &adam, &p));
+  const gr_graph *g = p->programs[0].frame.g;
+  int weights = 0;
+  for (uint32_t i = 0; i < p->n_states; i++) weights += p->states[i].trained;
+  CHECK(count_ops(g, "all_reduce") == weights + 2 + 4, "%d all_reduce of %d weights",
+        count_ops(g, "all_reduce"), weights);
+  CHECK(count_ops(g, "all_gather") + count_ops(g, "reduce_scatter") == 0, "others");
   gr_arena_destroy(arena);
 }
 
@@ -171,5 +185,5 @@ static void tampered(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
-             {"explain", explain}, {"tampered", tampered});
+             {"collectives", collectives}, {"explain", explain}, {"tampered", tampered});
 }
