@@ -168,7 +168,17 @@ static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compi
   return GR_OK;
 }
 
-gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *r, gr_plan **out) {
+// An axis of one rank is no axis: nothing can be split along it, and nobody to talk to.
+static gr_mesh real_axes(const gr_mesh *m) {
+  gr_mesh out = {0};
+  for (int a = 0; a < m->n_axes; a++)
+    if (m->axis[a].size > 1) out.axis[out.n_axes++] = m->axis[a];
+  return out;
+}
+
+gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
+  gr_plan_request asked = *request, *r = &asked;
+  asked.model.mesh = real_axes(&request->model.mesh);
   gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 1);
   uint32_t n = 0;
   gr_graph *init;

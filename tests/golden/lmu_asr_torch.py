@@ -64,13 +64,12 @@ class SelfAttention(nn.Module):
         return self.o((p @ split(self.v(x))).transpose(1, 2).reshape(n, t, c))
 
 
-class Halve(nn.Module):
+class Halve(nn.Conv1d):
     def __init__(self, width, out):
-        super().__init__()
-        self.conv1d = nn.Conv1d(width, out, 3, stride=2, padding=1)
+        super().__init__(width, out, 3, stride=2, padding=1)
 
     def forward(self, x, lengths):
-        x = F.relu(self.conv1d(x.transpose(1, 2))).transpose(1, 2)
+        x = F.relu(super().forward(x.transpose(1, 2))).transpose(1, 2)
         lengths = (lengths + 1) // 2
         keep = torch.arange(x.shape[1])[None, :] < lengths[:, None]
         return x * keep[:, :, None], lengths
