@@ -16,7 +16,7 @@
 
 // Seconds that ranks have to end by themselves: once one of them has died; once one has failed
 // (others may be saving); once the user has asked twice.
-static const double after_death = 3.5, after_failure = 60, after_insisting = 2;
+static const double after_death = 2.5, after_failure = 60, after_insisting = 2, after_all = 0.3;
 
 typedef struct launcher {
   gr_box *box;
@@ -25,6 +25,8 @@ typedef struct launcher {
   pid_t mpirun;
   int asked;        // how often the user has asked to stop
   double deadline;  // when all are killed; 0: never
+  bool seen_death, seen_failure, seen_end, killing;
+  int first_dead;  // 1 + the rank that was found dead first
 } launcher;
 
 // ---- Starting ---------------------------------------------------------------------------
@@ -121,18 +123,29 @@ static void allow(launcher *l, double seconds) {
   if (l->deadline == 0 || at < l->deadline) l->deadline = at;
 }
 
-static void look(launcher *l, bool *seen_death, bool *seen_failure) {
+static void end_now(launcher *l) {
+  tell_ranks(l, SIGKILL);
+  kill(l->mpirun, l->killing ? SIGKILL : SIGTERM);
+  l->killing = true;
+  l->deadline = gr_seconds() + after_all;
+}
+
+static void look(launcher *l) {
+  bool death = false, failure = false, gone = true;
   for (int r = 0; r < l->box->ranks; r++) {
     const gr_box_rank *b = &l->box->rank[r];
-    bool failed = atomic_load(&b->state) == GR_BOX_FAILED && b->code != GR_ERR_STOPPED;
-    if (!*seen_death && is_dead(l, r)) allow(l, after_death), *seen_death = true;
-    if (!*seen_failure && failed) allow(l, after_failure), *seen_failure = true;
+    int state = atomic_load(&b->state);
+    bool dead = is_dead(l, r);
+    if (dead && !l->first_dead) l->first_dead = r + 1;
+    failure |= state == GR_BOX_FAILED && b->code != GR_ERR_STOPPED;
+    death |= dead || (state == GR_BOX_FAILED && b->code == GR_ERR_HANG);
+    gone &= dead || state >= GR_BOX_DONE;
   }
-  if (l->deadline == 0 || gr_seconds() < l->deadline) return;
-  tell_ranks(l, SIGKILL);
-  kill(l->mpirun, SIGTERM);
-  l->deadline = gr_seconds() + 1;
-  if (l->asked > 2 || *seen_death) kill(l->mpirun, SIGKILL);
+  if (death && !l->seen_death) allow(l, after_death);
+  if (death && gone && !l->seen_end) allow(l, after_all);
+  if (failure && !l->seen_failure) allow(l, after_failure);
+  l->seen_death = death, l->seen_failure = failure, l->seen_end = death && gone;
+  if (l->deadline != 0 && gr_seconds() >= l->deadline) end_now(l);
 }
 
 // Ranks stop all at the same step once one of them has the signal; mpirun itself would kill them.
@@ -144,7 +157,6 @@ static void pass_on(launcher *l, int signal) {
 
 // Returns mpirun's wait status.
 static int wait_for(launcher *l) {
-  bool death = false, failure = false;
   struct timespec tick = {.tv_nsec = 100000000};
   int status = 0;
   while (true) {
@@ -152,7 +164,7 @@ static int wait_for(launcher *l) {
     pid_t gone = waitpid(l->mpirun, &status, WNOHANG);
     if (gone == l->mpirun || (gone < 0 && errno == ECHILD)) return status;
     if (signal > 0 && signal != SIGCHLD) pass_on(l, signal);
-    look(l, &death, &failure);
+    look(l);
   }
 }
 
@@ -174,18 +186,14 @@ static int find_cause(const launcher *l) {
 }
 
 static gr_status tell_death(const launcher *l, int rank, int status) {
-  int pid = atomic_load(&l->box->rank[rank].pid);
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  char how[64] = "is gone";
   if (code > 128 && code < 128 + 65)
-    return gr_hint(
-        gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d got signal %d (%s)", rank,
-                pid, code - 128, strsignal(code - 128)),
-        code - 128 == SIGKILL ? "the system kills so when memory runs out (see dmesg); "
-                                "start again to go on from the last checkpoint"
-                              : "start again to go on from the last checkpoint");
-  return gr_hint(
-      gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d is gone", rank, pid),
-      "start again to go on from the last checkpoint");
+    snprintf(how, sizeof how, "got signal %d (%s)", code - 128, strsignal(code - 128));
+  return gr_hint(gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d %s", rank,
+                         atomic_load(&l->box->rank[rank].pid), how),
+                 "the system kills processes when memory runs out (dmesg tells); start again to "
+                 "go on from the last checkpoint");
 }
 
 // Prints what is left to say; returns the exit code.
@@ -196,6 +204,7 @@ static int conclude(const launcher *l, int status, gr_status *out) {
     entered += state != GR_BOX_ABSENT, done += state == GR_BOX_DONE;
     if (state == GR_BOX_RUNS) dead = r;
   }
+  if (dead >= 0 && l->first_dead) dead = l->first_dead - 1;  // others were killed for it
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   if (cause >= 0 && (dead < 0 || worth(l->box->rank[cause].code) > 1)) {
     fputs(l->box->rank[cause].text, stderr);

@@ -1,0 +1,9 @@
+add_library(test_exec_collectives exec/collectives.c)
+target_link_libraries(test_exec_collectives PUBLIC gr_exec)
+foreach(test pool loopback mpi)
+  add_executable(test_${test} exec/test_${test}.c)
+  target_link_libraries(test_${test} test_exec_collectives)
+  add_test(NAME exec.${test} COMMAND test_${test})
+endforeach()
+# They wait for processes to die, with nothing else to do.
+set_tests_properties(exec.mpi PROPERTIES TIMEOUT 180)

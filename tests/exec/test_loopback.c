@@ -1,0 +1,145 @@
+// test_loopback.c - ranks that are threads: sums to the bit, time-outs, failing together.
+#include <pthread.h>
+#include <stdlib.h>
+#include "base/port.h"
+#include "runtime/comm.h"
+#include "tests/check.h"
+#include "tests/exec/collectives.h"
+
+enum { MAX_RANKS = 6 };
+typedef gr_status (*body)(gr_comm *);
+typedef struct member {
+  pthread_t thread;
+  gr_comm *comm;
+  body run;
+  gr_status status;
+  double seconds;
+} member;
+
+static void *run_member(void *arg) {
+  member *m = arg;
+  double begun = gr_seconds();
+  m->status = m->run(m->comm);
+  m->seconds = gr_seconds() - begun;
+  return NULL;
+}
+
+// Runs `run` on every rank; the statuses are the caller's.
+static void on_ranks(int ranks, double timeout_s, body run, member m[MAX_RANKS]) {
+  gr_loopback *world;
+  MUST(gr_loopback_create(ranks, timeout_s, &world));
+  for (int r = 0; r < ranks; r++) {
+    m[r] = (member){.comm = gr_loopback_comm(world, r), .run = run};
+    if (pthread_create(&m[r].thread, NULL, run_member, &m[r])) abort();
+  }
+  for (int r = 0; r < ranks; r++) pthread_join(m[r].thread, NULL);
+  gr_loopback_destroy(world);
+}
+
+static void all_well(int ranks, body run) {
+  member m[MAX_RANKS];
+  on_ranks(ranks, 30, run, m);
+  for (int r = 0; r < ranks; r++) {
+    CHECK(!m[r].status, "rank %d of %d: %s", r, ranks, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
+static gr_status many(gr_comm *c) { return check_collectives(c, 0, 80); }
+static gr_status mesh_2x2(gr_comm *c) { return check_mesh(c, 2, 2); }
+static gr_status mesh_3x2(gr_comm *c) { return check_mesh(c, 3, 2); }
+
+static void collectives(void) {
+  for (int ranks = 1; ranks <= 4; ranks++) all_well(ranks, many);
+}
+static void meshes(void) {
+  all_well(4, mesh_2x2);
+  all_well(6, mesh_3x2);
+}
+
+static gr_status reverse_split(gr_comm *c) {
+  gr_comm *half;
+  int32_t own = c->rank, all[MAX_RANKS];
+  GR_TRY(c->does->split(c, c->rank % 2, -c->rank, &half));
+  GR_TRY(half->does->run(half, GR_ALL_GATHER, GR_I32, 1, &own, all));
+  for (int i = 1; i < half->ranks; i++)
+    if (all[i - 1] != all[i] + 2) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "not by key");
+  return GR_OK;
+}
+static void split_is_by_key(void) { all_well(5, reverse_split); }
+
+static gr_status rank_1_stays_away(gr_comm *c) {
+  return c->rank == 1 ? GR_OK : c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+}
+static void timeout_names_the_missing(void) {
+  member m[MAX_RANKS];
+  on_ranks(3, 0.3, rank_1_stays_away, m);
+  for (int r = 0; r < 3; r += 2) {
+    CHECK(gr_status_code(m[r].status) == GR_ERR_HANG, "rank %d: %s", r,
+          gr_status_text(m[r].status));
+    CHECK(strstr(gr_status_text(m[r].status), "rank 1 did not come"), "rank %d: %s", r,
+          gr_status_text(m[r].status));
+    CHECK(m[r].seconds > 0.29 && m[r].seconds < 2, "rank %d waited %.2f s", r, m[r].seconds);
+    gr_status_drop(m[r].status);
+  }
+}
+
+static gr_status rank_2_fails(gr_comm *c) {
+  if (c->rank == 2) c->does->abort(c, "the data set is gone");
+  return c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+}
+static gr_status rank_2_fails_in_a_part(gr_comm *c) {
+  gr_comm *part;
+  GR_TRY(c->does->split(c, c->rank / 2, c->rank, &part));
+  if (c->rank == 2) part->does->abort(part, "the data set is gone");
+  GR_TRY(part->does->run(part, GR_BARRIER, GR_I32, 0, NULL, NULL));
+  return c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+}
+static void abort_reaches(body run) {
+  member m[MAX_RANKS];
+  on_ranks(4, 30, run, m);
+  for (int r = 0; r < 4; r++) {
+    const char *text = gr_status_text(m[r].status);
+    CHECK(gr_status_code(m[r].status) == GR_ERR_RANK, "rank %d: %s", r, text);
+    CHECK(strstr(text, "rank 2") && strstr(text, "the data set is gone"), "rank %d: %s", r, text);
+    CHECK(m[r].seconds < 2, "rank %d waited %.2f s", r, m[r].seconds);
+    gr_status_drop(m[r].status);
+  }
+}
+static void abort_reaches_all(void) {
+  abort_reaches(rank_2_fails);
+  abort_reaches(rank_2_fails_in_a_part);
+}
+
+static gr_status rank_0_leaves(gr_comm *c) {
+  if (c->rank == 0) c->does->close(c);
+  return c->rank == 0 ? GR_OK : c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+}
+static void leaving_is_noticed(void) {
+  member m[MAX_RANKS];
+  on_ranks(2, 30, rank_0_leaves, m);
+  CHECK(gr_status_code(m[1].status) == GR_ERR_RANK && m[1].seconds < 2, "%s, after %.2f s",
+        gr_status_text(m[1].status), m[1].seconds);
+  gr_status_drop(m[1].status);
+}
+
+static gr_status ranks_disagree(gr_comm *c) {
+  float x[2] = {0};
+  return c->does->run(c, GR_ALL_REDUCE, GR_F32, 1 + (c->rank == 1), x, x);
+}
+static void disagreement_is_noticed(void) {
+  member m[MAX_RANKS];
+  on_ranks(3, 30, ranks_disagree, m);
+  for (int r = 0; r < 3; r++) {
+    CHECK(gr_status_code(m[r].status) == GR_ERR_BUG, "rank %d: %s", r, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"collectives", collectives}, {"meshes", meshes},
+             {"split_is_by_key", split_is_by_key},
+             {"timeout_names_the_missing", timeout_names_the_missing},
+             {"abort_reaches_all", abort_reaches_all}, {"leaving_is_noticed", leaving_is_noticed},
+             {"disagreement_is_noticed", disagreement_is_noticed});
+}

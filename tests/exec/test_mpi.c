@@ -1,0 +1,243 @@
+// test_mpi.c - ranks that are processes, and the launcher: this program plays graphrun. Called as
+// `test_mpi --play ROLE RANKS` it starts that many ranks of itself, as graphrun does; the tests
+// call it so, and look at what the user would: exit code, last words, and how long it took.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/port.h"
+#include "runtime/comm.h"
+#include "runtime/launch.h"
+#include "tests/check.h"
+#include "tests/exec/collectives.h"
+
+// ---- What ranks play ------------------------------------------------------------------------
+
+static volatile sig_atomic_t asked_to_stop;
+static void on_signal(int signal) { (void)signal, asked_to_stop = 1; }
+
+static gr_status barrier(gr_comm *c) { return c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL); }
+
+static gr_status play_machines(gr_comm *c) { return check_collectives(c, 1, 80); }
+static gr_status play_pairs(gr_comm *c) { return check_collectives(c, 2, 80); }
+static gr_status play_well(gr_comm *c) {
+  GR_TRY(check_collectives(c, 0, 80));
+  return c->ranks % 2 ? GR_OK : check_mesh(c, c->ranks / 2, 2);
+}
+
+static gr_status play_victim(gr_comm *c, int signal) {
+  GR_TRY(barrier(c));
+  if (c->rank == 1) kill(getpid(), signal);
+  for (int i = 0; i < 100000; i++) GR_TRY(barrier(c));
+  return GR_OK;
+}
+static gr_status play_killed(gr_comm *c) { return play_victim(c, SIGKILL); }
+static gr_status play_stopped(gr_comm *c) { return play_victim(c, SIGSTOP); }
+
+static gr_status play_exit(gr_comm *c) {
+  GR_TRY(barrier(c));
+  if (c->rank == 1) _exit(3);
+  return barrier(c);
+}
+
+static gr_status play_failure(gr_comm *c) {
+  if (c->rank == 1) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "seven recordings are missing");
+  return barrier(c);
+}
+
+// Stops with everyone at the same step, once any rank has the signal.
+static gr_status play_stop(gr_comm *c) {
+  for (int32_t sum = 0; !sum;) {
+    int32_t own = asked_to_stop;
+    GR_TRY(c->does->run(c, GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "asked to stop; all is saved");
+}
+
+static const struct role {
+  const char *name;
+  gr_status (*play)(gr_comm *);
+  double timeout_s;
+  int ranks_per_machine;
+} roles[] = {
+    {"well", play_well, 60, 0},          {"machines", play_machines, 60, 1},
+    {"pairs", play_pairs, 60, 2},        {"killed", play_killed, 60, 0},
+    {"killed-far", play_killed, 60, 1},  {"stopped", play_stopped, 1, 0},
+    {"stopped-far", play_stopped, 1, 1}, {"exit", play_exit, 60, 0},
+    {"failure", play_failure, 60, 0},    {"failure-far", play_failure, 60, 1},
+    {"stop", play_stop, 60, 0},
+};
+
+static int be_rank(const struct role *role) {
+  gr_comm *world = NULL;
+  gr_status s = gr_mpi_open_machines(role->timeout_s, role->ranks_per_machine, &world);
+  if (s) {
+    gr_status_print(stderr, s);
+    return gr_status_exit(s);
+  }
+  int rank = world->rank;
+  signal(SIGTERM, on_signal);
+  gr_launch_enter(rank);
+  s = role->play(world);
+  if (s) world->does->abort(world, gr_status_text(s));
+  gr_mpi_close(world);
+  return gr_launch_leave(rank, s);
+}
+
+static int play(char **argv) {
+  gr_launch_plan plan;
+  int code = 0;
+  gr_status s = gr_launch_find(atoi(argv[3]), 0, &plan);
+  if (!s && plan.kind == GR_LAUNCH_RANK)
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+      if (!strcmp(roles[i].name, argv[2])) return be_rank(&roles[i]);
+  if (!s && plan.kind == GR_LAUNCH_START) s = gr_launch_run(&plan, argv, &code);
+  if (!s) return code;
+  gr_status_print(stderr, s);
+  code = gr_status_exit(s);
+  gr_status_drop(s);
+  return code;
+}
+
+// ---- What the user sees ---------------------------------------------------------------------
+
+typedef struct seen {
+  int exit;
+  double seconds;
+  char text[16384];
+} seen;
+
+static void read_all(int fd, seen *s) {
+  size_t used = 0;
+  ssize_t n;
+  while (used < sizeof s->text - 1 &&
+         (n = read(fd, s->text + used, sizeof s->text - 1 - used)) != 0)
+    if (n > 0)
+      used += (size_t)n;
+    else if (errno != EINTR)
+      break;
+}
+
+// signal: sent to the launcher after a while; 0: none.
+static void look_at(const char *role, const char *ranks, int signal, seen *s) {
+  gr_launch_plan plan;
+  MUST(gr_launch_find(2, 0, &plan));
+  if (plan.kind != GR_LAUNCH_START) SKIP("%s", plan.why);
+  int out[2], status = 0;
+  *s = (seen){0};
+  if (pipe(out)) abort();
+  double begun = gr_seconds();
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(out[1], STDOUT_FILENO), dup2(out[1], STDERR_FILENO);
+    close(out[0]), close(out[1]);
+    execl("/proc/self/exe", "test_mpi", "--play", role, ranks, (char *)NULL);
+    _exit(127);
+  }
+  close(out[1]);
+  if (signal) {
+    nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    kill(pid, signal);
+  }
+  read_all(out[0], s);
+  close(out[0]);
+  waitpid(pid, &status, 0);
+  s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  s->seconds = gr_seconds() - begun;
+}
+
+static void must_be(const seen *s, const char *role, int code, const char *says) {
+  CHECK(s->exit == code, "%s: exit code %d, expected %d, having said:\n%s", role, s->exit, code,
+        s->text);
+  CHECK(strstr(s->text, says), "%s: expected '%s', got:\n%s", role, says, s->text);
+  const char *first = strstr(s->text, "error:");
+  CHECK(!first == !*says && (!first || !strstr(first + 1, "error:")), "%s: not one message:\n%s",
+        role, s->text);
+}
+
+static void is_quiet(const char *role, const char *ranks) {
+  seen s;
+  look_at(role, ranks, 0, &s);
+  must_be(&s, role, 0, "");
+  CHECK(!*s.text, "%s on %s ranks said:\n%s", role, ranks, s.text);
+}
+
+static void collectives(void) {
+  is_quiet("well", "2");
+  is_quiet("well", "3");
+  is_quiet("well", "4");
+}
+static void over_machines(void) {
+  is_quiet("machines", "2");
+  is_quiet("pairs", "3");
+}
+
+static void ends(const char *role, int code, const char *says, double within_s) {
+  seen s;
+  look_at(role, "3", 0, &s);
+  must_be(&s, role, code, says);
+  CHECK(s.seconds < within_s, "%s: took %.1f s", role, s.seconds);
+}
+static void a_dead_rank_is_named(void) {
+  ends("killed", 71, "rank 1 died", 7);  // 5 s, and starting
+  ends("killed-far", 71, "rank 1 died", 8);
+  ends("exit", 71, "rank 1 died", 7);
+}
+static void a_stopped_rank_is_named(void) {
+  ends("stopped", 72, "rank 1 did not come", 8);
+  ends("stopped-far", 72, "did not end within 1 s", 8);
+}
+static void the_cause_is_the_last_word(void) {
+  ends("failure", 66, "seven recordings are missing", 7);
+  ends("failure-far", 66, "seven recordings are missing", 8);
+}
+
+static void signals_come_through(void) {
+  seen s;
+  look_at("stop", "2", SIGTERM, &s);
+  must_be(&s, "stop", 75, "all is saved");
+  look_at("stop", "2", SIGINT, &s);  // which these ranks do not catch
+  CHECK(s.exit && s.seconds < 10, "exit code %d after %.1f s", s.exit, s.seconds);
+}
+
+static void refused(const char *size, const char *rank, int wanted, const char *says) {
+  gr_launch_plan plan;
+  setenv(size, "4", 1), setenv(rank, "0", 1);
+  gr_status s = gr_launch_find(wanted, 0, &plan);
+  CHECK(gr_status_code(s) == GR_ERR_LAUNCH && strstr(gr_status_text(s), says), "%s: %s", size,
+        gr_status_text(s));
+  gr_status_drop(s);
+  unsetenv(size), unsetenv(rank);
+}
+static void foreign_launchers_are_refused(void) {
+  refused("WORLD_SIZE", "RANK", 0, "torchrun started 4 processes");
+  gr_launch_plan plan;
+  MUST(gr_launch_find(2, 0, &plan));
+  if (plan.kind == GR_LAUNCH_START)
+    refused("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", 2, "started 4");
+}
+
+static void numbers_of_ranks(void) {
+  gr_launch_plan plan;
+  MUST(gr_launch_find(0, 0, &plan));
+  CHECK(plan.ranks == (gr_processors() > 1 ? 2 : 1), "%d ranks: %s", plan.ranks, plan.why);
+  MUST(gr_launch_find(0, 8, &plan));
+  CHECK(plan.ranks == 8 && strstr(plan.why, "GPU"), "%d ranks: %s", plan.ranks, plan.why);
+  MUST(gr_launch_find(1, 8, &plan));
+  CHECK(plan.ranks == 1 && plan.kind == GR_LAUNCH_ALONE, "%d ranks: %s", plan.ranks, plan.why);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 4 && !strcmp(argv[1], "--play")) return play(argv);
+  return RUN(argc, argv, {"collectives", collectives}, {"over_machines", over_machines},
+             {"a_dead_rank_is_named", a_dead_rank_is_named},
+             {"a_stopped_rank_is_named", a_stopped_rank_is_named},
+             {"the_cause_is_the_last_word", the_cause_is_the_last_word},
+             {"signals_come_through", signals_come_through},
+             {"foreign_launchers_are_refused", foreign_launchers_are_refused},
+             {"numbers_of_ranks", numbers_of_ranks});
+}
