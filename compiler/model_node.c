@@ -92,7 +92,7 @@ static gr_status repeat(gr_author *a, gr_conf *use, gr_bound *out) {
   if (given) GR_TRY(gr_model_put_in(a, given, &as));
   const char *count = gr_arena_printf(a->arena, "$%s", as);
   const gr_arg *outer = gr_model_get(a, count);
-  gr_arg before = outer ? *outer : (gr_arg){0};
+  gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_GONE};
   GR_TRY(repeat_range(a, use, &n, &from));
   for (int64_t i = from; i < from + n; i++) {
     gr_model_set(a, count, (gr_arg){.kind = GR_ARG_INT, .i = i});
@@ -100,7 +100,7 @@ static gr_status repeat(gr_author *a, gr_conf *use, gr_bound *out) {
     GR_TRY(gr_model_nodes(a, gr_conf_member(use, "nodes"), out));
     a->path = path, a->share = share;
   }
-  if (outer) gr_model_set(a, count, before);
+  gr_model_set(a, count, before);
   return GR_OK;
 }
 

@@ -11,7 +11,7 @@ enum { GR_MODEL_RESULTS = 8, GR_MODEL_LOOPS = 8, GR_MODEL_NEST = 64 };
 
 // ---- What expressions are worth -------------------------------------------------
 typedef struct gr_arg {
-  enum { GR_ARG_INT, GR_ARG_FLOAT, GR_ARG_BOOL, GR_ARG_TEXT } kind;
+  enum { GR_ARG_INT, GR_ARG_FLOAT, GR_ARG_BOOL, GR_ARG_TEXT, GR_ARG_GONE } kind;
   int64_t i;  // of ints and bools
   double f;
   const char *text;

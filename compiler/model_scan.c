@@ -118,7 +118,11 @@ static gr_status zeros_shape(gr_author *a, gr_conf *c, gr_type *out, bool *is) {
   *is = n > 1 && *p == '[' && p[n - 1] == ']';
   if (!*is) return GR_OK;
   gr_conf *list;
-  GR_TRY(gr_conf_parse(a->arena, c->loc.file, p, &list));
+  gr_status s = gr_conf_parse(a->arena, c->loc.file, p, &list);
+  if (s) {  // its places are in this piece of the line
+    gr_status_drop(s);
+    return gr_fail(GR_ERR_CONFIG, c->loc, "expected zeros[n, dim], found '%s'", c->text);
+  }
   for (int i = 0; i < list->n; i++) list->items[i]->loc = c->loc;
   list->loc = c->loc;
   return gr_model_shape(a, list, out);
