@@ -34,6 +34,7 @@ void use_free(use *);
 
 // A graph's values by id; leaves are given, nodes are run.
 gr_status graph_run(const gr_graph *, value *by_id);
+gr_status graph_run_fast(const gr_graph *, value *by_id);  // fast kernels where there are any
 void values_free(value *, uint32_t n);
 
 // The largest |a - b| / (1 + |b|), and where; infinite if only one is not a number.

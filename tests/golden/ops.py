@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Writes ops.txt: every op that PyTorch has a counterpart of, for tests/ops/test_golden.c.
+
+A case is   case OP key=value ...
+            x TYPE numbers        an operand
+            y TYPE numbers        a result
+            w TYPE numbers        what the result is weighted with: loss = sum of y * w
+            dx TYPE numbers       the gradient of the loss by an operand; "dx none": zero;
+                                  "dx -": it is not asked for
+            end
+with TYPE as the IR writes it, f32[4,6]. Operands are exact in f32, all else is worked out in f64."""
+import math, pathlib
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(1)
+rng = np.random.default_rng(1)
+lines = []
+
+
+def normal(*shape):
+    return torch.tensor(rng.standard_normal(shape).astype(np.float32).astype(np.float64))
+
+
+def positive(*shape):
+    return torch.tensor((0.2 + rng.random(shape)).astype(np.float32).astype(np.float64))
+
+
+def ints(values):
+    return torch.tensor(values, dtype=torch.int32)
+
+
+def below(n, *shape):
+    return ints(rng.integers(0, n, shape))
+
+
+def const(value):  # an operand without a gradient
+    t = torch.as_tensor(value, dtype=torch.float64)
+    t.constant = True
+    return t
+
+
+def text(letter, t):
+    t = t.detach()
+    kind = "i32" if t.dtype in (torch.int32, torch.int64) else "f32"
+    numbers = " ".join("%d" % v if kind == "i32" else "%.9g" % v for v in t.reshape(-1).tolist())
+    lines.append("%s %s[%s] %s" % (letter, kind, ",".join(map(str, t.shape)), numbers))
+
+
+def case(op, attrs, operands, f, grads=True):
+    lines.append(" ".join(["case", op] + attrs.split()))
+    fixed = [t.dtype == torch.int32 or hasattr(t, "constant") for t in operands]
+    operands = [t if t.dtype == torch.int32 else t.float().double() for t in operands]
+    x = [t if held else t.clone().requires_grad_() for t, held in zip(operands, fixed)]
+    y = f(*x)
+    y = list(y) if isinstance(y, (tuple, list)) else [y]
+    for t in operands:
+        text("x", t)
+    loss = 0
+    for t in y:
+        text("y", t)
+        if t.dtype == torch.float64 and grads:
+            w = normal(*t.shape)
+            text("w", w)
+            loss = loss + (t * w).sum()
+    wanted = [t for t in x if t.requires_grad]
+    if grads and wanted:
+        if torch.is_tensor(loss) and loss.requires_grad:
+            d = list(torch.autograd.grad(loss, wanted, allow_unused=True))
+        else:
+            d = [None] * len(wanted)
+        for t in x:
+            g = d.pop(0) if t.requires_grad else None
+            if g is None:
+                lines.append("dx none" if t.requires_grad else "dx -")
+            else:
+                text("dx", g)
+    lines.append("end")
+
+
+# ---- Pointwise -------------------------------------------------------------------------------
+
+a, b = normal(3, 7), normal(3, 7)
+for op, f in {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "max": torch.maximum,
+              "min": torch.minimum}.items():
+    case(op, "", [a, b], f)
+case("div", "", [a, positive(3, 7)], torch.div)
+case("less", "", [a, b], lambda x, y: (x < y).double())
+case("where", "", [const(below(2, 3, 7)), a, b], lambda c, x, y: torch.where(c > 0, x, y))
+for op, f in {"neg": torch.neg, "exp": torch.exp, "square": torch.square, "abs": torch.abs,
+              "tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": F.relu, "gelu": F.gelu,
+              "silu": F.silu}.items():
+    case(op, "", [3 * normal(2, 3, 19)], f)
+case("log", "", [positive(2, 19)], torch.log)
+case("sqrt", "", [positive(2, 19)], torch.sqrt)
+case("clamp", "low=-0.5 high=0.75", [a], lambda x: x.clamp(-0.5, 0.75))
+case("scale", "by=-1.5", [a], lambda x: x * -1.5)
+case("shift", "by=0.25", [a], lambda x: x + 0.25)
+case("ceil_div", "by=2", [ints([[0, 1, 2], [3, 4, 1001]])],
+     lambda x: torch.div(x + 1, 2, rounding_mode="floor").int())
+case("cast", "to=i32", [const(torch.tensor([1.0, -2.0, 3.0]))], lambda x: x.int())
+case("cast", "to=f32", [ints([1, -2, 3])], lambda x: x.double())
+
+# ---- Shapes, sums, look-ups ------------------------------------------------------------------
+
+m = normal(4, 3, 6)
+case("bias", "", [m, normal(6)], torch.add)
+for op, f in {"sum": torch.sum, "mean": torch.mean, "max_over": torch.amax}.items():
+    case(op, "axes=[1]", [m], lambda x: f(x, dim=1))
+    case(op, "axes=[0,2]", [m], lambda x: f(x, dim=(0, 2)))
+case("sum_squares", "", [m], lambda x: (x * x).sum(), grads=False)
+case("spread", "axis=1 size=3", [a], lambda x: x.unsqueeze(1).expand(3, 3, 7))
+case("reshape", "shape=[2,2,18]", [m], lambda x: x.reshape(2, 2, 18))
+case("transpose", "perm=[2,0,1]", [m], lambda x: x.permute(2, 0, 1))
+case("concat", "axis=1", [m, normal(4, 2, 6)], lambda x, y: torch.cat([x, y], 1))
+case("slice_axis", "axis=1 from=1 size=2", [m], lambda x: x[:, 1:3])
+case("pad_axis", "axis=1 from=1 size=6", [m], lambda x: F.pad(x, (0, 0, 1, 2)))
+case("pick", "at=2", [m], lambda x: x[2])
+case("embedding", "", [normal(9, 5), below(9, 4, 3)], lambda t, i: F.embedding(i.long(), t))
+lengths = ints([3, 1, 0, 2])
+reach = torch.arange(3)[None, :] < lengths[:, None]
+case("mask", "", [m, lengths], lambda x, n: x * reach[:, :, None])
+case("length_mask", "size=3", [lengths], lambda n: reach.double())
+case("fill", "shape=[2,3] value=0.125 dtype=f32", [], lambda: torch.full((2, 3), 0.125).double())
+
+# ---- Products --------------------------------------------------------------------------------
+
+for ta in (0, 1):
+    for tb in (0, 1):
+        attrs = "ta=%s tb=%s" % (str(ta > 0).lower(), str(tb > 0).lower())
+        t = lambda x, yes: x.transpose(-1, -2) if yes else x
+        for lead, lead_w in (((), ()), ((2,), ()), ((2, 3), (2, 3)), ((), (2,))):
+            x, w = normal(*lead, 5, 4), normal(*lead_w, 4, 7)
+            case("matmul", attrs, [t(x, ta).contiguous(), t(w, tb).contiguous()],
+                 lambda x, w: t(x, ta) @ t(w, tb))
+        case("matmul", attrs + " sum=true",
+             [t(normal(3, 5, 4), ta).contiguous(), t(normal(3, 4, 7), tb).contiguous()],
+             lambda x, w: (t(x, ta) @ t(w, tb)).sum(0))
+case("matmul", "", [normal(9, 70), normal(70, 65)], torch.matmul)
+case("matmul", "tb=true", [normal(17, 35), normal(21, 35)], lambda x, w: x @ w.T)
+for stride, pad, dilation in ((1, 0, 1), (2, 1, 1), (2, 3, 2)):
+    attrs = "stride=%d pad=%d dilation=%d" % (stride, pad, dilation)
+    conv = lambda x, w, v=None: F.conv1d(x.transpose(1, 2), w, v, stride, pad, dilation).transpose(1, 2)
+    case("conv1d", attrs, [normal(2, 9, 4), normal(5, 4, 3)], conv)
+    case("conv1d", attrs, [normal(2, 9, 4), normal(5, 4, 3), normal(5)], conv)
+
+# ---- Rows ------------------------------------------------------------------------------------
+
+case("softmax", "", [5 * a], lambda x: x.softmax(-1))
+case("log_softmax", "", [5 * a], lambda x: x.log_softmax(-1))
+
+
+def masked(causal):
+    def f(x, n=None):  # as systems with padding do it: -1e9, so a row of nothing is uniform
+        hide = torch.zeros_like(x, dtype=torch.bool)
+        if causal:
+            hide |= torch.ones(x.shape[-2:], dtype=torch.bool).triu(1)
+        if n is not None:
+            hide |= torch.arange(x.shape[-1]) >= n.reshape(-1, *[1] * (x.dim() - 1))
+            hide |= (n == 0).reshape(-1, *[1] * (x.dim() - 1))
+        return x.masked_fill(hide, -1e9).softmax(-1)
+    return f
+
+
+case("softmax", "", [normal(4, 2, 3, 5), ints([5, 1, 0, 3])], masked(False))
+case("softmax", "causal=true", [normal(4, 5, 5)], masked(True))
+case("softmax", "causal=true", [normal(4, 2, 5, 5), ints([5, 1, 0, 3])], masked(True))
+case("layer_norm", "", [normal(3, 4, 37), normal(37), normal(37)],
+     lambda x, g, c: F.layer_norm(x, (37,), g, c))
+case("layer_norm", "eps=0.01", [normal(5, 8) + 3, normal(8), normal(8)],
+     lambda x, g, c: F.layer_norm(x, (8,), g, c, 0.01))
+
+# ---- Losses and metrics: per sample, a sum and a weight ----------------------------------------
+
+
+def cross_entropy(smoothing, ignore):
+    def f(x, y, w=None):
+        flat, label = x.reshape(-1, x.shape[-1]), y.reshape(-1).long()
+        loss = F.cross_entropy(flat, label, w, reduction="none", ignore_index=ignore,
+                               label_smoothing=smoothing).reshape(x.shape[0], -1).sum(1)
+        of = torch.ones(x.shape[-1]).double() if w is None else w
+        weight = of[label.clamp(min=0)] * (label != ignore)
+        return loss, weight.reshape(x.shape[0], -1).sum(1)
+    return f
+
+
+labels = ints([[0, 4, 2], [3, -100, 1], [-100, -100, -100], [4, 4, 0]])
+case("cross_entropy", "", [normal(4, 5), below(5, 4)], cross_entropy(0.0, -100))
+case("cross_entropy", "", [normal(4, 3, 5), labels], cross_entropy(0.0, -100))
+case("cross_entropy", "smoothing=0.1", [normal(4, 3, 5), labels], cross_entropy(0.1, -100))
+case("cross_entropy", "smoothing=0.1 ignore_index=4", [normal(4, 3, 5), below(5, 4, 3)],
+     cross_entropy(0.1, 4))
+weights = const(positive(5))
+case("cross_entropy", "", [normal(4, 3, 5), labels, weights], cross_entropy(0.0, -100))
+case("cross_entropy", "smoothing=0.2", [normal(4, 3, 5), labels, weights],
+     cross_entropy(0.2, -100))
+case("mse", "", [normal(4, 3), normal(4, 3)],
+     lambda p, t: (((p - t) ** 2).sum(1), const(torch.full((4,), 3.0))))
+case("accuracy", "", [const(normal(4, 3, 5)), labels],
+     lambda x, y: (((x.argmax(-1) == y) & (y >= 0)).sum(1).double(), (y >= 0).sum(1).double()),
+     grads=False)
+
+
+def ctc(blank, normalize, zero_infinity=True):
+    def f(x, y, n, u):
+        loss = F.ctc_loss(x.log_softmax(-1).transpose(0, 1), y.long(), n.long(), u.long(),
+                          blank if blank >= 0 else x.shape[-1] + blank, "none", zero_infinity)
+        loss = loss / u.clamp(min=1) if normalize == "target_length" else loss
+        return loss, const(torch.ones(len(n)))
+    return f
+
+
+# Fits well; repeats that need a blank; just fits; too long for its frames; empty; short input.
+targets = ints([[0, 1, 2, 0], [1, 1, 1, 2], [2, 0, 2, 1], [3, 3, 3, 3], [0, 0, 0, 0], [1, 0, 0, 0]])
+frames, symbols = ints([9, 9, 4, 6, 7, 1]), ints([4, 3, 4, 4, 0, 1])
+for blank, normalize in ((-1, "target_length"), (4, "none")):
+    case("ctc_loss", "blank=%d normalize=%s" % (blank, normalize),
+         [2 * normal(6, 9, 5), targets, frames, symbols], ctc(blank, normalize))
+case("ctc_loss", "blank=0 normalize=none", [normal(6, 9, 5), ints((targets + 1).tolist()), frames,
+                                            symbols], ctc(0, "none"))
+case("ctc_loss", "blank=2 normalize=none zero_infinity=false",
+     [normal(1, 4, 3), ints([[0, 0, 0]]), ints([4]), ints([3])], ctc(2, "none", False), grads=False)
+long_targets = ints([[(7 * i * i + i) % 11 for i in range(40)], [i % 3 for i in range(40)]])
+case("ctc_loss", "", [4 * normal(2, 90, 12), long_targets, ints([90, 83]),
+                      ints([40, 31])], ctc(-1, "target_length"))
+
+
+def greedy(blank):
+    def f(x, n):
+        out, count = torch.zeros(x.shape[:2], dtype=torch.int32), []
+        for i, length in enumerate(n.tolist()):
+            best = x[i].argmax(-1).tolist()[:length]
+            kept = [k for k, before in zip(best, [None] + best) if k != before and k != blank]
+            out[i, :len(kept)] = ints(kept)
+            count.append(len(kept))
+        return out, ints(count)
+    return f
+
+
+case("ctc_greedy", "blank=-1", [const(normal(5, 12, 4)), ints([12, 0, 1, 7, 12])], greedy(3),
+     grads=False)
+case("ctc_greedy", "blank=0", [const(normal(5, 12, 3)), ints([12, 0, 1, 7, 12])], greedy(0),
+     grads=False)
+
+
+def edits(x, y):
+    row = list(range(len(y) + 1))
+    for i, p in enumerate(x):
+        new = [i + 1]
+        for j, q in enumerate(y):
+            new.append(min(row[j] + (p != q), row[j + 1] + 1, new[j] + 1))
+        row = new
+    return row[-1]
+
+
+def units(symbols, word, space):
+    if not word:
+        return symbols
+    words, now = [], []
+    for k in symbols + [space]:
+        if k != space:
+            now.append(k)
+        elif now:
+            words.append(tuple(now))
+            now = []
+    return words
+
+
+def distance(word, space):
+    def f(x, n, y, u):
+        pairs = [(units(p[:i], word, space), units(q[:j], word, space)) for p, i, q, j in
+                 zip(x.tolist(), n.tolist(), y.tolist(), u.tolist())]
+        return [torch.tensor([float(v) for v in z]).double() for z in
+                ([edits(p, q) for p, q in pairs], [len(q) for _, q in pairs])]
+    return f
+
+
+hyp, ref = below(3, 6, 14), below(3, 6, 11)
+hyp[0, :11] = ref[0]
+operands = [hyp, ints([11, 14, 0, 9, 5, 14]), ref, ints([11, 11, 7, 0, 3, 10])]
+case("edit_distance", "unit=symbol", operands, distance(False, 0), grads=False)
+case("edit_distance", "unit=word space=2", operands, distance(True, 2), grads=False)
+
+# ---- Optimizers: one step from states that PyTorch's own steps left ------------------------------
+
+
+def optimizer(op, make, names, attrs, steps, ok=1.0, **knobs):
+    w = normal(3, 7).requires_grad_()
+    z = make([w], **knobs)
+    lr, scale = np.float32(knobs["lr"]), 0.5
+    for group in z.param_groups:
+        group["lr"] = float(lr)
+    for step in range(steps + 1):
+        g = normal(3, 7)
+        w.grad = g * scale
+        before = [w.detach().clone()]
+        before += [torch.as_tensor(z.state[w].get(k, torch.zeros_like(w))).clone().detach()
+                   for k in names]
+        for k, t in enumerate(before):  # what the op is given is exact in f32
+            t.copy_(t.float().double())
+        with torch.no_grad():
+            w.copy_(before[0])
+            for k, name in enumerate(names):
+                if name in z.state[w]:
+                    z.state[w][name].copy_(before[1 + k])
+        if ok or step < steps:
+            z.step()
+    after = [w.detach().clone()] + [z.state[w][k].clone().detach() for k in names]
+    scalar = lambda v: const(float(v))
+    before, g = [const(t) for t in before], const(g)
+    if op == "sgd":
+        order = [before[0], g, scalar(lr), scalar(scale), scalar(ok)] + before[1:]
+    else:
+        order = [before[0], g] + before[1:] + [scalar(lr), ints(steps), scalar(scale), scalar(ok)]
+    case(op, attrs, order, lambda *_: after, grads=False)
+
+
+for steps in (0, 3):
+    optimizer("sgd", torch.optim.SGD, [], "weight_decay=0.01", steps, lr=0.1, weight_decay=0.01)
+    optimizer("sgd", torch.optim.SGD, ["momentum_buffer"], "momentum=0.9 weight_decay=0.01", steps,
+              lr=0.1, momentum=0.9, weight_decay=0.01)
+    for op, make in {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}.items():
+        optimizer(op, make, ["exp_avg", "exp_avg_sq"], "weight_decay=0.01", steps, lr=1e-3,
+                  weight_decay=0.01)
+        optimizer(op, make, ["exp_avg", "exp_avg_sq"], "beta1=0.8 beta2=0.95 eps=1e-3", steps,
+                  lr=1e-2, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.0)
+optimizer("adam", torch.optim.Adam, ["exp_avg", "exp_avg_sq"], "weight_decay=0.01", 2, ok=0.0,
+          lr=1e-3, weight_decay=0.01)
+
+# ---- Legendre memory units ---------------------------------------------------------------------
+
+for order, theta in ((1, 5.0), (7, 40.0), (48, 1000.0)):
+    n = torch.arange(order).double()
+    r = (2 * n + 1) / theta
+    i, j = n[:, None], n[None, :]
+    full = torch.zeros(order + 1, order + 1).double()
+    full[:order, :order] = r[:, None] * torch.where(i < j, -torch.ones(1).double(),
+                                                    (-1.0) ** (i - j + 1))
+    full[:order, order] = r * (-1.0) ** n
+    held = torch.matrix_exp(full)
+    attrs = "order=%d theta=%g" % (order, theta)
+    case("lmu_a", attrs, [], lambda: held[:order, :order], grads=False)
+    case("lmu_b", attrs, [], lambda: held[:order, order], grads=False)
+
+pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

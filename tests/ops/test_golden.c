@@ -1,0 +1,233 @@
+// test_golden.c - ops against PyTorch: the cases of tests/golden/ops.txt, results and gradients,
+// by reference kernels and by fast ones.   test_golden FILE [OP]
+#include <math.h>
+#include "tests/check.h"
+#include "tests/ops/bench.h"
+
+// How far numbers may be from PyTorch's, |a - b| / (1 + |b|), in f32.
+static const struct tolerance {
+  const char *op;
+  double result, gradient;
+} tolerances[] = {
+    {NULL, 2e-6, 4e-6},  // all that are not below
+    {"matmul", 1e-5, 1e-5},   {"conv1d", 1e-5, 1e-5},      {"layer_norm", 4e-6, 1e-5},
+    {"ctc_loss", 4e-6, 1e-5}, {"sum_squares", 1e-5, 1e-5}, {"lmu_a", 2e-7, 0},
+    {"lmu_b", 2e-7, 0},
+};
+
+// What PyTorch has no counterpart of, and where it is tested instead.
+static const char *const elsewhere[][2] = {
+    {"dropout", "own random numbers: test_ops"},
+    {"init_uniform", "own random numbers: test_ops"},
+    {"init_normal", "own random numbers: test_ops"},
+    {"init_trunc_normal", "own random numbers: test_ops"},
+    {"scan", "test_scan, test_scan_random"},
+    {"guard", "test_train"},
+    {"step_next", "test_train"},
+    {"pick_grad", "by the gradient of pick, where a pass makes it"},
+    {"slice", "collectives: test_ops, test_loopback"},
+    {"all_reduce", "collectives: test_loopback"},
+    {"all_gather", "collectives: test_loopback"},
+    {"reduce_scatter", "collectives: test_loopback"},
+};
+
+enum { MANY = 8, OPS = 512 };
+static const char *file, *only;
+static bool seen[OPS];  // by place in gr_ops
+
+typedef struct golden {
+  const gr_op *op;
+  int line, n_x, n_y, n_w, n_dx;
+  double attr[32];  // room, and aligned
+  value x[MANY], y[MANY], w[MANY], dx[MANY];
+  bool wanted[MANY];
+} golden;
+
+// ---- Reading
+// -------------------------------------------------------------------------------------
+
+static char *word(char **p) {
+  char *at = strtok_r(*p ? *p : NULL, " \n", p);
+  return at ? at : *p;
+}
+
+static value read_value(char *text, int line) {
+  char *rest = text, *type = word(&rest);
+  gr_type t;
+  MUST(gr_type_parse(type, &t));
+  value v = value_make(t);
+  for (int64_t i = 0; i < value_count(&v); i++) {
+    char *end;
+    value_put(&v, i, strtod(rest, &end));
+    CHECK(end != rest, "%s:%d: %lld numbers are too few", file, line, (long long)i);
+    rest = end;
+  }
+  return v;
+}
+
+static void read_head(golden *g, char *text) {
+  char *rest = text, *name = word(&rest);
+  g->op = gr_op_find(name);
+  CHECK(g->op, "%s:%d: there is no op '%s'", file, g->line, name);
+  if (!g->op) longjmp(check_out, 1);
+  CHECK(g->op->attr_size <= sizeof g->attr, "%s: too many attributes", name);
+  gr_attr_presets(g->op, g->attr);
+  for (char *pair; (pair = strtok_r(NULL, " \n", &rest));) {
+    char *equals = strchr(pair, '=');
+    const gr_attr *a = g->op->attrs;
+    for (*equals = 0; a && a->name && strcmp(a->name, pair);) a++;
+    CHECK(a && a->name, "%s:%d: '%s' has no '%s'", file, g->line, name, pair);
+    MUST(gr_attr_parse(g->op, a, equals + 1, GR_NOWHERE, g->attr));
+  }
+}
+
+static void read_line(golden *g, char *text, int line) {
+  if (!strncmp(text, "x ", 2)) g->x[g->n_x++] = read_value(text + 2, line);
+  if (!strncmp(text, "y ", 2)) g->y[g->n_y++] = read_value(text + 2, line);
+  if (!strncmp(text, "w ", 2)) g->w[g->n_y - 1] = read_value(text + 2, line), g->n_w++;
+  if (strncmp(text, "dx ", 3)) return;
+  g->wanted[g->n_dx] = text[3] != '-';
+  if (text[3] != '-' && strncmp(text + 3, "none", 4)) g->dx[g->n_dx] = read_value(text + 3, line);
+  g->n_dx++;
+}
+
+static void free_golden(golden *g) {
+  values_free(g->x, MANY), values_free(g->y, MANY);
+  values_free(g->w, MANY), values_free(g->dx, MANY);
+}
+
+// ---- Replaying
+// ------------------------------------------------------------------------------------
+
+static struct tolerance tolerance_of(const gr_op *op) {
+  for (size_t i = 1; i < sizeof tolerances / sizeof *tolerances; i++)
+    if (!strcmp(tolerances[i].op, op->name)) return tolerances[i];
+  return tolerances[0];
+}
+
+static void compare(const golden *g, const value *got, const value *want, double most,
+                    const char *what, int k, bool fast) {
+  int64_t at;
+  double far = worst(got, want, &at);
+  CHECK(far <= most, "%s:%d: %s (%s): %s %d, number %lld is %.9g, not %.9g", file, g->line,
+        g->op->name, fast ? "fast" : "plain", what, k, (long long)at, value_get(got, at),
+        value_get(want, at));
+}
+
+static void run(const gr_graph *g, value *v, bool fast) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (int k = 0; gr_ops[k] && k < OPS; k++) seen[k] |= gr_ops[k] == g->nodes[i].op;
+  MUST((fast ? graph_run_fast : graph_run)(g, v));
+}
+
+static gr_val leaf(gr_builder *b, const value *v, value *into) {
+  gr_val at = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_whole);
+  if (!b->err) into[at.id] = value_copy(v);
+  return at;
+}
+
+static gr_val emit(gr_builder *b, const golden *g, value *into) {
+  gr_val x[MANY];
+  for (int k = 0; k < g->n_x; k++) x[k] = leaf(b, &g->x[k], into);
+  return gr_emit(b, g->op, g->attr, g->n_x, x);
+}
+
+// The graph of results and gradients, as the autodiff pass makes it. Sets grads by operand.
+static void write_backward(const golden *g, gr_arena *arena, gr_builder *b, value *into, gr_val *y,
+                           gr_val *grads) {
+  value unused[1 + MANY] = {0};
+  gr_builder f = {.g = gr_graph_create(arena, NULL), .by = "test"};
+  gr_val first = emit(&f, g, unused), flow[1 + 2 * MANY] = {0}, here[1 + 2 * MANY] = {0};
+  MUST(f.err);
+  values_free(unused, 1 + MANY);
+  bool want[1 + 2 * MANY] = {0};
+  for (int k = 0; k < g->n_x; k++) {
+    here[k + 1] = leaf(b, &g->x[k], into);
+    want[k + 1] = g->wanted[k];
+  }
+  for (int k = 0; k < g->n_y; k++)
+    if (g->w[k].data) flow[first.id + (uint32_t)k] = leaf(b, &g->w[k], into);
+  gr_reach(f.g, want);
+  gr_emit_kept(b, &f.g->nodes[0], here, want);
+  MUST(b->err);
+  MUST(gr_backward(b, &gr_op_add, f.g, here, want, flow));
+  for (int k = 0; k < g->n_y; k++) y[k] = here[first.id + (uint32_t)k];
+  memcpy(grads, flow + 1, sizeof *grads * (size_t)g->n_x);
+}
+
+static void check_gradient(const golden *g, const value *v, gr_val at, int k, bool fast) {
+  value zero = value_make(g->x[k].type);
+  memset(zero.data, 0, gr_type_bytes(&zero.type));
+  compare(g, gr_is(at) ? &v[at.id] : &zero, g->dx[k].data ? &g->dx[k] : &zero,
+          tolerance_of(g->op).gradient, "gradient of operand", k, fast);
+  value_free(&zero);
+}
+
+static void replay(const golden *g, bool fast) {
+  enum { VALUES = 256 };
+  value v[VALUES] = {0};
+  gr_arena *arena = gr_arena_create();
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "test"};
+  gr_val y[MANY], grads[MANY] = {0};
+  if (g->n_dx) {
+    write_backward(g, arena, &b, v, y, grads);
+  } else {
+    gr_val first = emit(&b, g, v);
+    for (int k = 0; k < g->n_y; k++) y[k] = (gr_val){first.id + (uint32_t)k};
+  }
+  MUST(b.err);
+  CHECK(b.g->n_values <= VALUES, "%u values", b.g->n_values);
+  run(b.g, v, fast);
+  for (int k = 0; k < g->n_y; k++) {
+    CHECK(gr_type_same(&v[y[k].id].type, &g->y[k].type), "%s:%d: %s: the type of result %d", file,
+          g->line, g->op->name, k);
+    compare(g, &v[y[k].id], &g->y[k], tolerance_of(g->op).result, "result", k, fast);
+  }
+  for (int k = 0; k < g->n_dx; k++)
+    if (g->wanted[k]) check_gradient(g, v, grads[k], k, fast);
+  values_free(v, VALUES);
+  gr_arena_destroy(arena);
+}
+
+// ---- Tests
+// -----------------------------------------------------------------------------------------
+
+static void torch_agrees(void) {
+  FILE *f = fopen(file, "r");
+  CHECK(f, "cannot open %s", file);
+  if (!f) return;
+  char *text = NULL;
+  size_t room = 0;
+  golden g = {0};
+  int cases = 0;
+  for (int line = 1; getline(&text, &room, f) > 0; line++) {
+    if (!strncmp(text, "case ", 5)) {
+      g = (golden){.line = line};
+      read_head(&g, text + 5);
+    }
+    read_line(&g, text, line);
+    if (strncmp(text, "end", 3)) continue;
+    for (int fast = 0; fast < 2 && (!only || !strcmp(only, g.op->name)); fast++)
+      replay(&g, fast), cases++;
+    free_golden(&g);
+  }
+  CHECK(cases, "%s has no cases", file);
+  free(text);
+  fclose(f);
+}
+
+static void covers_every_op(void) {
+  if (only) SKIP("one op alone");
+  for (int k = 0; gr_ops[k]; k++) {
+    bool known = seen[k];
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+      known |= !strcmp(elsewhere[i][0], gr_ops[k]->name);
+    CHECK(known, "op '%s' has no case in %s", gr_ops[k]->name, file);
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return fprintf(stderr, "usage: test_golden FILE [OP]\n"), 2;
+  file = argv[1], only = argc > 2 ? argv[2] : NULL;
+  return RUN(1, argv, {"torch_agrees", torch_agrees}, {"covers_every_op", covers_every_op});
+}
