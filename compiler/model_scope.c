@@ -110,6 +110,9 @@ static bool is_made_later(gr_author *a, const char *name) {
 
 gr_status gr_model_unknown_arg(gr_author *a, const char *name, gr_loc loc) {
   const char *names[MOST_NAMES];
+  if (*name == '$')
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' counts nothing here", name),
+                   "$i is the count of the repeat: around a node");
   if (gr_model_find(a, name))
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is a tensor, not a number", name),
                    "expressions are made of parameters and dimensions, known before anything runs");
@@ -166,9 +169,7 @@ gr_status gr_model_put_in(gr_author *a, const gr_conf *c, const char **out) {
     while (n && (isalnum((unsigned char)p[n]) || p[n] == '_')) n++;
     const char *name = gr_arena_strndup(a->arena, p, n);
     const gr_arg *i = n > 1 ? gr_model_get(a, name) : NULL;
-    if (n && !i)
-      return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' counts nothing here", n > 1 ? name : "$"),
-                     "$i is the count of the repeat: around a node");
+    if (n && !i) return gr_model_unknown_arg(a, n > 1 ? name : "$", c->loc);
     if (n)
       gr_text_put(&t, gr_arg_text(a->arena, i));
     else

@@ -3,6 +3,10 @@
 #include "compiler/model.h"
 #include "tests/check.h"
 
+#ifndef GR_SOURCE_DIR  // the repository's root; said by CMake
+#define GR_SOURCE_DIR "."
+#endif
+
 static gr_arena *arena;
 static const gr_dim dims[] = {{"n", 4}, {"t", 20}, {"u", 5}, {"c", 3}};
 
