@@ -9,8 +9,11 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_gelu_grad, NULL, g->x[0], g->dy[0]);
 }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+static const gr_case cases[] = {{{"f32[4,6]"}},
+                                {{"f32[2,3,5]"}},
+                                {{"bf16[4,6]"}},
+                                {{"i32[4]"}, .fails = "takes floats, got i32"},
+                                {{0}}};
 
 const gr_op gr_op_gelu = {
     GR_POINTWISE_FIELDS(gelu),

@@ -18,7 +18,8 @@ typedef void (*gr_tile)(const float *const *x, float *y, int64_t n, const void *
 
 gr_status gr_pointwise_infer(gr_site *);        // operands of one dtype
 gr_status gr_pointwise_infer_float(gr_site *);  // which must be a float
-bool gr_pointwise_f32(const gr_site *);         // all operands and the result
+bool gr_pointwise_f32(const gr_site *);         // all operands and the result are
+bool gr_pointwise_fast(const gr_site *);        // or all are bf16, which run as f32 in tiles
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
 void gr_flow_nothing(const gr_grad *);  // the rule of ops that are flat where they have a slope
 
@@ -59,7 +60,7 @@ void gr_flow_nothing(const gr_grad *);  // the rule of ops that are flat where t
     return gr_pointwise_run(l, name##_tile, N);                                           \
   }                                                                                       \
   static gr_kernel name##_fast(const gr_site *s) {                                        \
-    return gr_pointwise_f32(s) ? name##_quick : NULL;                                     \
+    return gr_pointwise_fast(s) ? name##_quick : NULL;                                    \
   }
 #define GR_FROM_ANY(k) IN(k, i)
 #define GR_FROM_F32(k) x[k][i]

@@ -25,9 +25,9 @@ static struct tolerance tolerance_of(const gr_op *op) {
 
 static double near_of(const use *u) {
   for (int k = 0; k < u->site.n_out; k++)
-    if (u->site.out[k].dtype == GR_BF16) return 2e-2;
+    if (u->site.out[k].dtype == GR_BF16) return 4e-2;
   for (int k = 0; k < u->site.n_in; k++)
-    if (u->site.in[k].dtype == GR_BF16) return 2e-2;
+    if (u->site.in[k].dtype == GR_BF16) return 4e-2;
   return tolerance_of(u->site.op).near;
 }
 
