@@ -96,13 +96,3 @@ gr_data_spec fixture_spec(const char *manifest) {
                         .frame_multiple = 4,
                         .cache_bytes = 1 << 24};
 }
-
-void fixture_fails(gr_status s, gr_code code, int line, const char *part) {
-  CHECK(s, "it must fail with '%s'", part);
-  CHECK(gr_status_code(s) == code, "code %d, not %d: %s", gr_status_code(s), code,
-        gr_status_text(s));
-  CHECK(strstr(gr_status_text(s), part), "'%s' is not in '%s'", part, gr_status_text(s));
-  CHECK(!line || gr_status_loc(s).line == line, "line %d, not %d: %s", gr_status_loc(s).line, line,
-        gr_status_text(s));
-  gr_status_drop(s);
-}

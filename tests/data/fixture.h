@@ -16,5 +16,14 @@ const char *fixture_corpus(const char *name, int n);
 // Small features and a vocabulary for it, into an arena of the fixture's.
 gr_data_spec fixture_spec(const char *manifest);
 
-// Expects an error of that code whose text holds `part`, at `line` of its file (0: any).
-void fixture_fails(gr_status, gr_code, int line, const char *part);
+// Expects an error of that code whose text holds `part`, at `line` of its file (0: any). Here,
+// not in fixture.c: check.h counts failures in each source file by itself.
+static inline void fixture_fails(gr_status s, gr_code code, int line, const char *part) {
+  CHECK(s, "it must fail with '%s'", part);
+  CHECK(gr_status_code(s) == code, "code %d, not %d: %s", gr_status_code(s), code,
+        gr_status_text(s));
+  CHECK(strstr(gr_status_text(s), part), "'%s' is not in '%s'", part, gr_status_text(s));
+  CHECK(!line || gr_status_loc(s).line == line, "line %d, not %d: %s", gr_status_loc(s).line, line,
+        gr_status_text(s));
+  gr_status_drop(s);
+}

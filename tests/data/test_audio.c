@@ -119,11 +119,13 @@ static void tells_cut_short_from_short(void) {
   size_t n;
   float *x;
   uint64_t samples;
+  gr_audio_info info;
   fixture_wav(path, 8000, 1, 100, 1);
   char *all = slurp(path, &n);
   for (size_t keep = 12; keep < n; keep++) {
     fixture_bytes(path, all, keep);
     fixture_fails(gr_audio_read(path, 0, 1000, &x, &samples), GR_ERR_DATA, 0, "cut short");
+    fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0, "cut short");
   }
 }
 

@@ -162,6 +162,24 @@ static void chooses_the_best_bounds(void) {
   gr_data_close(d);
 }
 
+// An utterance may ride in a larger bucket, so that has to hold its targets.
+static void larger_buckets_hold_more_text(void) {
+  static const int32_t bounds[] = {8, 20};
+  gr_data_spec spec = fixture_spec(fixture_path("text.jsonl"));
+  fixture_wav(fixture_path("short.wav"), 8000, 1, 7 * 80, 1);
+  fixture_wav(fixture_path("long.wav"), 8000, 1, 15 * 80, 1);
+  fixture_text(fixture_path("text.jsonl"),
+               "{\"audio_path\": \"short.wav\", \"text\": \"abcab\"}\n"
+               "{\"audio_path\": \"long.wav\", \"text\": \"a\"}\n");
+  spec.bounds = bounds, spec.n_buckets = 2;
+  gr_data *d;
+  int n;
+  MUST(gr_data_open(&spec, &d));
+  const gr_bucket *b = gr_data_buckets(d, &n);
+  CHECK(n == 2 && b[0].targets == 5 && b[1].targets == 5, "%d, %d", b[0].targets, b[1].targets);
+  gr_data_close(d);
+}
+
 static void leaves_out_dense_ones(void) {
   gr_data_spec spec = fixture_spec(fixture_path("dense.jsonl"));
   fixture_wav(fixture_path("dense.wav"), 8000, 1, 7 * 80, 1);  // 8 frames
@@ -207,5 +225,6 @@ int main(int argc, char **argv) {
              {"takes_a_second_manifest", takes_a_second_manifest},
              {"keeps_to_given_bounds", keeps_to_given_bounds},
              {"chooses_the_best_bounds", chooses_the_best_bounds},
+             {"larger_buckets_hold_more_text", larger_buckets_hold_more_text},
              {"leaves_out_dense_ones", leaves_out_dense_ones}, {"tells_shapes", tells_shapes});
 }

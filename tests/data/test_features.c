@@ -121,7 +121,8 @@ static void masks_depend_on_what_they_should(void) {
     augment(&s, other[i][0], other[i][1], other[i][2], b);
     CHECK(memcmp(a, b, sizeof a) != 0, "seed, epoch and utterance count (%d)", i);
   }
-  gr_augment none = {0};
+  gr_augment wide = {3, 500, 3, 500, 1}, none = {0};
+  for (uint64_t u = 0; u < 50; u++) augment(&wide, 7, 3, u, b);  // clipped to what there is
   augment(&none, 7, 3, 11, b);
   for (int i = 0; i < T * MELS; i++) CHECK(b[i] == 1, "nothing masked");
 }

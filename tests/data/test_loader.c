@@ -148,6 +148,27 @@ static void every_one_once_an_epoch(void) {
   gr_data_close(d);
 }
 
+// Who shares a batch with whom changes from epoch to epoch, not only the batches' order.
+static void mixes_batches_anew(void) {
+  static tally all;
+  gr_data *d = open_corpus(1 << 24);
+  uint32_t of[EPOCHS][CORPUS] = {{0}};
+  int together[EPOCHS] = {0};
+  all.n = 0;
+  read_all(d, plain(), 1, &all);
+  for (int i = 0; i < all.n; i++)
+    if (all.rows[i].weight > 0)
+      of[all.rows[i].epoch][all.rows[i].utterance] = all.rows[i].index + 1;
+  for (int i = 0; i < CORPUS; i++)
+    for (int j = 0; j < i; j++) {
+      bool before = of[0][i] && of[0][i] == of[0][j];
+      together[0] += before, together[1] += before && of[1][i] == of[1][j];
+    }
+  CHECK(together[1] < together[0] * 3 / 4, "%d of %d pairs stay together", together[1],
+        together[0]);
+  gr_data_close(d);
+}
+
 static void goes_on_from_any_batch(void) {
   static tally all, rest;
   gr_data *d = open_corpus(1 << 24);
@@ -271,6 +292,25 @@ static void errors_come_with_their_batch(void) {
     }
 }
 
+// Of two in one batch the first row's, whichever thread comes first.
+static void the_first_error_is_told(void) {
+  for (int i = 0; i < 30; i++) {
+    gr_data *d = open_broken(i % 2 ? "text" : "missing", false);  // slow and quick to fail
+    if (i % 2)
+      remove(fixture_path("broken-u003.wav"));
+    else
+      fixture_text(fixture_path("broken-u003.wav"), "nor this");
+    gr_loader_spec spec = plain();
+    gr_loader *l;
+    const gr_batch *b;
+    spec.shuffle = false, spec.batch = 4, spec.workers = 1 + i % 3;
+    MUST(gr_loader_open(d, &spec, &l));
+    fixture_fails(gr_loader_next(l, &b), GR_ERR_DATA, 0, "broken-u002.wav");
+    gr_loader_close(l);
+    gr_data_close(d);
+  }
+}
+
 static void unreadable_ones_can_weigh_0(void) {
   gr_data *d = open_broken("text", true);
   static tally all;
@@ -357,11 +397,13 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"same_on_any_ranks_and_threads", same_on_any_ranks_and_threads},
              {"same_with_any_cache", same_with_any_cache},
              {"every_one_once_an_epoch", every_one_once_an_epoch},
+             {"mixes_batches_anew", mixes_batches_anew},
              {"goes_on_from_any_batch", goes_on_from_any_batch},
              {"validation_is_whole_and_in_order", validation_is_whole_and_in_order},
              {"no_validation_is_no_batch", no_validation_is_no_batch},
              {"padding_is_zero", padding_is_zero},
              {"errors_come_with_their_batch", errors_come_with_their_batch},
+             {"the_first_error_is_told", the_first_error_is_told},
              {"unreadable_ones_can_weigh_0", unreadable_ones_can_weigh_0},
              {"closes_at_any_time", closes_at_any_time},
              {"ranks_may_be_threads", ranks_may_be_threads},
