@@ -1,6 +1,7 @@
 // vocab.c - see vocab.h.
 #include "runtime/vocab.h"
 #include <locale.h>
+#include <pthread.h>
 #include <string.h>
 #include <wctype.h>
 #include "base/port.h"
@@ -155,14 +156,22 @@ void gr_vocab_encode(gr_arena *a, const gr_vocab *v, const char *text, bool drop
   }
 }
 
-// Letters follow Unicode whatever the user's locale is; without C.UTF-8, ASCII.
-static uint32_t change_case(locale_t locale, gr_case letters, uint32_t c) {
+// Letters follow Unicode whatever the user's locale is; where there is no C.UTF-8, ASCII alone
+// changes. Loaded once: loading reads files.
+static locale_t unicode;
+static pthread_once_t unicode_once = PTHREAD_ONCE_INIT;
+static void load_unicode(void) { unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL); }
+
+static uint32_t change_case(gr_case letters, uint32_t c) {
   if (letters == GR_CASE_KEEP) return c;
-  if (locale)
-    return (uint32_t)(letters == GR_CASE_UPPER ? towupper_l((wint_t)c, locale)
-                                               : towlower_l((wint_t)c, locale));
-  if (letters == GR_CASE_UPPER) return c >= 'a' && c <= 'z' ? c - 32 : c;
-  return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  if (c < 128) {
+    if (letters == GR_CASE_UPPER) return c >= 'a' && c <= 'z' ? c - 32 : c;
+    return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  }
+  pthread_once(&unicode_once, load_unicode);
+  if (!unicode) return c;
+  return (uint32_t)(letters == GR_CASE_UPPER ? towupper_l((wint_t)c, unicode)
+                                             : towlower_l((wint_t)c, unicode));
 }
 
 static bool holds(const char *set, const char *symbol, int len) {
@@ -180,8 +189,6 @@ static bool is_blank(const char *p, int len) {
 }
 
 char *gr_text_normalise(gr_arena *a, const gr_text_rules *rules, const char *text) {
-  locale_t locale =
-      rules->letters == GR_CASE_KEEP ? (locale_t)0 : newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
   gr_text out = gr_text_make(a);
   bool space = false;
   for (const char *p = text; *p;) {
@@ -192,12 +199,11 @@ char *gr_text_normalise(gr_arena *a, const gr_text_rules *rules, const char *tex
       if (space && out.len) gr_text_put(&out, " ");
       space = false;
       if (n)
-        gr_text_put_code(&out, change_case(locale, rules->letters, gr_utf8_code(p, n)));
+        gr_text_put_code(&out, change_case(rules->letters, gr_utf8_code(p, n)));
       else
         gr_text_putn(&out, p, 1);
     }
     p += len;
   }
-  if (locale) freelocale(locale);
   return out.at;
 }
