@@ -58,6 +58,9 @@ extern const gr_pass gr_pipeline[];  // ends with an empty pass
 typedef enum gr_purpose { GR_TRAIN, GR_EVAL, GR_INIT } gr_purpose;
 GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, const gr_options *,
                                  gr_graph **out);
+// One pass alone, by name, for tests: `old` must be as its needs say.
+GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *old,
+                                  const gr_options *, gr_graph **out);
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
 
 // ---- For passes ---------------------------------------------------------------

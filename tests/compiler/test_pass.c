@@ -1,0 +1,119 @@
+// test_pass.c - one pass on one graph: tests/pass/*.gr hold a graph, the pass and its options,
+// and the graph it must make. `test_pass NAME --update` writes what it does make; read the diff.
+//
+//   ! shard optimizer=adam zero=dp rule=w*:dp:0
+//   mesh dp=2
+//   ...
+//   ----
+//   ...
+#include <dirent.h>
+#include <string.h>
+#include "compiler/pass.h"
+#include "ir/text.h"
+#include "tests/check.h"
+
+enum { MOST = 64, ROOM = 1 << 20 };
+static bool update;
+static const char *only;
+
+typedef struct request {
+  char pass[32];
+  gr_options o;
+  gr_rule rules[8];
+  const char *freeze[8];
+} request;
+
+static const char *take(gr_arena *a, const char *p, size_t n) { return gr_arena_strndup(a, p, n); }
+
+static void add_rule(gr_arena *a, request *r, const char *text) {  // w*:dp:0
+  size_t pattern = strcspn(text, ":"), axis = strcspn(text + pattern + 1, ":");
+  r->rules[r->o.n_rules++] = (gr_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
+                                       (gr_lay)atoi(text + pattern + axis + 2)};
+  r->o.rules = r->rules;
+}
+
+static void option(gr_arena *a, request *r, const char *word) {
+  const char *value = strchr(word, '=');
+  if (!value) return;
+  value++;
+  if (!strncmp(word, "optimizer=", 10)) r->o.optimizer = value;
+  if (!strncmp(word, "momentum=", 9)) r->o.momentum = atof(value);
+  if (!strncmp(word, "clip=", 5)) r->o.clip = atof(value);
+  if (!strncmp(word, "zero=", 5)) r->o.zero_axis = value;
+  if (!strncmp(word, "rule=", 5)) add_rule(a, r, value);
+  if (!strncmp(word, "freeze=", 7)) r->freeze[r->o.n_freeze++] = value, r->o.freeze = r->freeze;
+}
+
+// The line "! PASS key=value ...".
+static void read_request(gr_arena *a, const char *line, request *r) {
+  *r = (request){.o = {.optimizer = "sgd", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}};
+  size_t n = strcspn(line, "\n");
+  char *text = gr_arena_strndup(a, line, n), *save = NULL;
+  for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
+    if (!*r->pass)
+      snprintf(r->pass, sizeof r->pass, "%s", w);
+    else
+      option(a, r, w);
+}
+
+static void rewrite(const char *path, const char *head, size_t n, const char *text) {
+  FILE *f = fopen(path, "w");
+  CHECK(f != NULL, "%s cannot be written", path);
+  if (!f) return;
+  fprintf(f, "%.*s----\n%s", (int)n, head, text);
+  fclose(f);
+}
+
+static void run_file(const char *path) {
+  gr_arena *a = gr_arena_create();
+  char *text;
+  request r;
+  gr_graph *in, *out, *back;
+  MUST(gr_file_read(a, path, ROOM, &text, NULL));
+  char *ask = strstr(text, "! "), *cut = strstr(text, "----\n");
+  CHECK(ask && (cut || update), "%s is not a pass test", path);
+  if (!ask) return;
+  size_t head = cut ? (size_t)(cut - text) : strlen(text);
+  const char *graph = strchr(ask, '\n') + 1;
+  read_request(a, ask + 2, &r);
+  MUST(gr_graph_parse(a, gr_op_find, path, take(a, graph, head - (size_t)(graph - text)), &in));
+  MUST(gr_pass_run(a, r.pass, in, &r.o, &out));
+  gr_text got = gr_text_make(a);
+  gr_graph_text(&got, out, false);
+  if (update) rewrite(path, text, head, got.at);
+  CHECK(update || !strcmp(got.at, cut + 5), "%s: the pass makes\n%s", path, got.at);
+  MUST(gr_graph_parse(a, gr_op_find, path, got.at, &back));
+  CHECK(gr_graph_same(out, back), "%s: what it makes does not read back", path);
+  gr_arena_destroy(a);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(a, b); }
+
+static void files(void) {
+  static char names[MOST][256];
+  size_t n = 0;
+  DIR *d = opendir(GR_SOURCE_DIR "/tests/pass");
+  CHECK(d != NULL, "no tests/pass");
+  if (!d) return;
+  for (struct dirent *e; (e = readdir(d)) && n < MOST;)
+    if (strstr(e->d_name, ".gr") && (!only || strstr(e->d_name, only)))
+      snprintf(names[n++], sizeof names[0], "%s", e->d_name);
+  closedir(d);
+  qsort(names, n, sizeof names[0], by_name);
+  for (size_t i = 0; i < n; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/pass/%s", GR_SOURCE_DIR, names[i]);
+    run_file(path);
+  }
+  CHECK(n > 0, "no pass tests");
+  printf("  %zu graphs\n", n);
+}
+
+int main(int argc, char **argv) {
+  for (int i = 1; i < argc; i++)
+    if (!strcmp(argv[i], "--update"))
+      update = true;
+    else
+      only = argv[i];
+  return RUN(1, argv, {"files", files});
+}
