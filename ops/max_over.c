@@ -1,6 +1,7 @@
 // max_over.c - largest value over some axes.
 #include <math.h>
 #include "ops/ops.h"
+#include "ops/pointwise.h"
 #include "ops/reduce.h"
 
 static void axes_of(const gr_site *s, char buf[128]) { gr_axes_notation(s, true, buf); }
@@ -16,7 +17,21 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Rows of `inner` values are compared with the largest so far, all at once.
+static inline float larger(float most, float x) { return most > x || most != most ? most : x; }
+
+// The largest of n numbers: 16 running ones, all at once.
+static float row(const float *x, int64_t n) {
+  float lane[16], most = x[0];
+  int64_t i = 0;
+  for (int k = 0; k < 16; k++) lane[k] = x[0];
+  for (; i + 16 <= n; i += 16)
+    for (int k = 0; k < 16; k++) lane[k] = larger(lane[k], x[i + k]);
+  for (int k = 0; k < 16; k++) most = larger(most, lane[k]);
+  for (; i < n; i++) most = larger(most, x[i]);
+  return most;
+}
+
+// Rows of `inner` numbers are compared with the largest so far.
 static void rows(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   gr_block b;
@@ -24,12 +39,11 @@ static void rows(void *arg, int64_t from, int64_t to) {
   for (int64_t o = from; o < to; o++) {
     const float *x = (const float *)l->in[0] + o * b.n * b.inner;
     float *y = (float *)l->out[0] + o * b.inner;
+    if (b.inner == 1) y[0] = row(x, b.n);
+    if (b.inner == 1) continue;
     memcpy(y, x, sizeof *y * (size_t)b.inner);
     for (int64_t i = 1; i < b.n; i++)
-      for (int64_t c = 0; c < b.inner; c++) {
-        float new = x[i * b.inner + c], most = y[c];
-        y[c] = most > new || most != most ? most : new;
-      }
+      GR_VECTOR for (int64_t c = 0; c < b.inner; c++) y[c] = larger(y[c], x[i * b.inner + c]);
   }
 }
 
@@ -48,6 +62,7 @@ static gr_kernel fast(const gr_site *s) {
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_axes){{1, {0}}, 0}},
+    {{"f32[4,50]"}, .attr = &(gr_axes){{1, {1}}, 0}},
     {{"f32[2,4,6]"}, .attr = &(gr_axes){{1, {1}}, 0}},
     {{"f32[2,4,6]"}, .attr = &(gr_axes){{2, {0, 2}}, 1}},
     {{"i32[4,6]"}, .attr = &(gr_axes){{1, {1}}, 0}, .fill = "i"},
@@ -92,6 +107,32 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+// Counts equal ones in one pass, and shares dy in another, by [outer, n, inner].
+static void share(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  gr_block b;
+  gr_axes_block(l->attr, l->in_type, &b);
+  for (int64_t p = from; p < to; p++) {
+    int64_t at = p / b.inner * b.n * b.inner + p % b.inner, equal = 0;
+    const float *x = (const float *)l->in[0] + at;
+    float *dx = (float *)l->out[0] + at, most = ((const float *)l->in[1])[p];
+    for (int64_t k = 0; k < b.n; k++) equal += x[k * b.inner] == most;
+    float part = ((const float *)l->in[2])[p] / (float)equal;
+    for (int64_t k = 0; k < b.n; k++) dx[k * b.inner] = x[k * b.inner] == most ? part : 0;
+  }
+}
+
+static gr_status grad_quick(const gr_launch *l) {
+  int64_t outs = gr_type_count(&l->in_type[1]);
+  gr_parallel(l, outs, 1 + 8192 * outs / gr_type_count(l->in_type), share, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) {
+  gr_block b;
+  return s->in[0].dtype == GR_F32 && gr_axes_block(s->attr, &s->in[0], &b) ? grad_quick : NULL;
+}
+
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "f32[4]", "f32[4]"}, .attr = &(gr_axes){{1, {1}}, 0}, .fill = "mmn"},
     {{"f32[2,4,6]", "f32[2,1,6]", "f32[2,1,6]"}, .attr = &(gr_axes){{1, {1}}, 1}, .fill = "m1n"},
@@ -107,5 +148,6 @@ const gr_op gr_op_max_over_grad = {
     .attrs = attrs,
     .axes_of = grad_axes_of,
     .cpu = grad_cpu,
+    .fast = grad_fast,
     .cases = grad_cases,
 };

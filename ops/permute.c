@@ -41,10 +41,10 @@ static moves merge(const gr_type *x, const gr_ints *perm) {
   return m;
 }
 
-// Where piece p of the axes other than `row` and the last begins.
-static void begin(const moves *m, int64_t p, const float **x, float **y) {
+// Where combination p of the axes before `axes`, but for `row`, begins.
+static void begin(const moves *m, int axes, int64_t p, const float **x, float **y) {
   *x = m->x, *y = m->y;
-  for (int o = m->rank - 1; o--;) {
+  for (int o = axes; o--;) {
     if (o == m->row) continue;
     *x += p % m->size[o] * m->from[o];
     *y += p % m->size[o] * m->to[o];
@@ -52,52 +52,78 @@ static void begin(const moves *m, int64_t p, const float **x, float **y) {
   }
 }
 
+// The last axis is last in x too: a piece is all of the last two axes, row by row.
 static void copy_rows(void *arg, int64_t from, int64_t to) {
   const moves *m = arg;
+  int rows = m->rank - 2;
+  int64_t run = m->size[rows + 1];
   for (int64_t p = from; p < to; p++) {
     const float *x;
     float *y;
-    begin(m, p, &x, &y);
-    memcpy(y, x, sizeof *y * (size_t)m->size[m->rank - 1]);
+    begin(m, rows, p, &x, &y);
+    for (int64_t i = 0; i < m->size[rows]; i++, x += m->from[rows], y += run)
+      if (run < 16)
+        for (int64_t k = 0; k < run; k++) y[k] = x[k];
+      else
+        memcpy(y, x, sizeof *y * (size_t)run);
   }
 }
 
 // ---- Tiles ----------------------------------------------------------------------------------
-// A matrix has its rows along x's last axis and its columns along y's: y[a][b] = x[b][a].
-
-enum { TILE = 8, STRIP = 32 };
+// A matrix has its rows along x's last axis and its columns along y's: y[a][b] = x[b][a]. A tile
+// is as wide as a vector register; with 16 numbers, it is whole cache lines on both sides.
 
 static void small(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, int64_t b) {
   for (int64_t i = 0; i < a; i++)
     for (int64_t j = 0; j < b; j++) y[i * ys + j] = x[j * xs + i];
 }
 
+#ifdef __AVX512F__
+enum { TILE = 16 };
+#else
+enum { TILE = 8 };
+#endif
+enum { STRIP = 4 * TILE };
+
 #if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
-typedef float vec __attribute__((vector_size(32)));
+typedef float vec __attribute__((vector_size(4 * TILE)));
 
-static inline vec load(const float *x) {
-  vec v;
-  memcpy(&v, x, sizeof v);
-  return v;
-}
-
-#define LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define LOW2(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define HIGH2(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define LOW4(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define HIGH4(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+// Swaps the off-diagonal blocks of size s in rows i and i + s: done for s = 1, 2, 4, 8, a
+// transpose.
+#ifdef __AVX512F__
+#define PICK(f, a, b)                                                                              \
+  __builtin_shufflevector(a, b, f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), \
+                          f(11), f(12), f(13), f(14), f(15))
+#else
+#define PICK(f, a, b) __builtin_shufflevector(a, b, f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7))
+#endif
+#define UPPER(s, j) ((j) & (s) ? TILE + (j) - (s) : (j))
+#define LOWER(s, j) ((j) & (s) ? TILE + (j) : (j) + (s))
+#define U1(j) UPPER(1, j)
+#define U2(j) UPPER(2, j)
+#define U4(j) UPPER(4, j)
+#define U8(j) UPPER(8, j)
+#define L1(j) LOWER(1, j)
+#define L2(j) LOWER(2, j)
+#define L4(j) LOWER(4, j)
+#define L8(j) LOWER(8, j)
+#define SWAP(s)                                           \
+  for (int i = 0; i < TILE; i++) {                        \
+    if (i & s) continue;                                  \
+    vec a = r[i], b = r[i + s];                           \
+    r[i] = PICK(U##s, a, b), r[i + s] = PICK(L##s, a, b); \
+  }
 
 static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
-  vec r[TILE], s[TILE];
-  for (int i = 0; i < TILE; i++) r[i] = load(x + i * xs);
-  for (int i = 0; i < TILE; i += 2) s[i] = LOW(r[i], r[i + 1]), s[i + 1] = HIGH(r[i], r[i + 1]);
-  for (int i = 0; i < TILE; i += 4) {
-    r[i] = LOW2(s[i], s[i + 2]), r[i + 1] = HIGH2(s[i], s[i + 2]);
-    r[i + 2] = LOW2(s[i + 1], s[i + 3]), r[i + 3] = HIGH2(s[i + 1], s[i + 3]);
-  }
-  for (int i = 0; i < 4; i++) s[i] = LOW4(r[i], r[i + 4]), s[i + 4] = HIGH4(r[i], r[i + 4]);
-  for (int i = 0; i < TILE; i++) memcpy(y + i * ys, &s[i], sizeof s[i]);
+  vec r[TILE];
+  for (int i = 0; i < TILE; i++) memcpy(&r[i], x + i * xs, sizeof r[i]);
+#ifdef __AVX512F__
+  SWAP(8)
+#endif
+  SWAP(4)
+  SWAP(2)
+  SWAP(1)
+  for (int i = 0; i < TILE; i++) memcpy(y + i * ys, &r[i], sizeof r[i]);
 }
 #else
 static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
@@ -105,16 +131,13 @@ static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
 }
 #endif
 
-// A strip of y: `a` rows of `b`. 16 columns of y at a time: whole cache lines on both sides.
+// A strip of y: `a` rows of `b`.
 static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, int64_t b) {
-  int64_t a8 = a / TILE * TILE, b8 = b / TILE * TILE;
-  for (int64_t j = 0; j < b8; j += 2 * TILE)
-    for (int64_t i = 0; i < a8; i += TILE) {
-      tile(x + j * xs + i, xs, y + i * ys + j, ys);
-      if (j + TILE < b8) tile(x + (j + TILE) * xs + i, xs, y + i * ys + j + TILE, ys);
-    }
-  small(x + b8 * xs, xs, y + b8, ys, a8, b - b8);
-  small(x + a8, xs, y + a8 * ys, ys, a - a8, b);
+  int64_t whole_a = a / TILE * TILE, whole_b = b / TILE * TILE;
+  for (int64_t j = 0; j < whole_b; j += TILE)
+    for (int64_t i = 0; i < whole_a; i += TILE) tile(x + j * xs + i, xs, y + i * ys + j, ys);
+  small(x + whole_b * xs, xs, y + whole_b, ys, whole_a, b - whole_b);
+  small(x + whole_a, xs, y + whole_a * ys, ys, a - whole_a, b);
 }
 
 static void turn(void *arg, int64_t from, int64_t to) {
@@ -123,7 +146,7 @@ static void turn(void *arg, int64_t from, int64_t to) {
   for (int64_t p = from; p < to; p++) {
     const float *x;
     float *y;
-    begin(m, p / m->blocks, &x, &y);
+    begin(m, last, p / m->blocks, &x, &y);
     int64_t i = p % m->blocks * STRIP, rows = m->size[m->row] - i;
     strip(x + i, m->from[last], y + i * m->to[m->row], m->to[m->row], rows < STRIP ? rows : STRIP,
           m->size[last]);
@@ -138,7 +161,8 @@ void gr_permute(const gr_launch *l, const gr_type *x_type, const gr_ints *perm, 
   if (m.rank == 1) {
     gr_copy_rows(l, y, 4 * n, x, 4 * n, 4 * n, 1);
   } else if (m.row == m.rank - 1) {
-    gr_parallel(l, n / run, 1 + 8192 / run, copy_rows, &m);
+    int64_t piece = run * m.size[m.rank - 2];
+    gr_parallel(l, n / piece, 1 + 8192 / piece, copy_rows, &m);
   } else {
     m.blocks = (m.size[m.row] + STRIP - 1) / STRIP;
     gr_parallel(l, n / run / m.size[m.row] * m.blocks, 1 + 8192 / (run * STRIP), turn, &m);

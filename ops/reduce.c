@@ -75,7 +75,7 @@ void gr_reduce(const gr_launch *l, double start, double (*fold)(double, double),
 // x is cut into pieces: [outer, chunks of n] where inner is 1, and [outer, chunks of n, tiles of
 // inner] else. Each piece's sums go to scratch, and are added up in order at the end.
 
-enum { ROW = 1 << 15, TILE = 512, LANES = 64, RUN = 64 };
+enum { ROW = 1 << 15, TILE = 1024, LANES = 64, RUN = 64 };
 
 typedef struct job {
   gr_block b;
