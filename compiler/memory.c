@@ -17,6 +17,8 @@ typedef struct planner {
   const gr_graph *g;
   gr_plan_frame *f;
   const uint32_t *last;  // by value
+  bool *turns;           // by value of a body: what a carry becomes. It and the carry's memory take
+                         // turns from step to step, so nothing else may ever lie there
   uint32_t *root;        // by value: whose memory it takes over, at first its own
   gr_life *lives;        // what is to be packed, and where to write the result
   size_t **told;
@@ -87,6 +89,7 @@ static void take_over(planner *p, uint32_t i) {
   const gr_node *n = &p->g->nodes[i];
   for (int k = 0; k < n->n_out; k++)
     for (int j = 0; j < n->n_in && has_own_place(p, gr_out(n, k).id); j++) {
+      if (p->turns[gr_out(n, k).id]) continue;
       uint32_t from = n->in[j].id;
       if (has_own_place(p, from) && p->last[from] == i && gr_memory_may_take(p->g, n, k, j))
         p->root[gr_out(n, k).id] = p->root[from];
@@ -111,8 +114,8 @@ static void values_live(planner *p) {
     if (!input && !has_own_place(p, i)) continue;
     uint32_t root = p->root[i];
     if (!of[root])
-      of[root] =
-          live(p, input ? 0 : v->node, p->last[i], gr_type_bytes(&v->type), &p->f->offset[root]);
+      of[root] = live(p, input || p->turns[i] ? 0 : v->node, p->last[i], gr_type_bytes(&v->type),
+                      &p->f->offset[root]);
     if (p->last[i] > of[root]->to) of[root]->to = p->last[i];
   }
 }
@@ -173,7 +176,11 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
   make_frame(arena, g, f);
   planner p = {.arena = arena, .g = g, .f = f, .last = gr_memory_last(arena, g)};
   p.root = GR_NEW(arena, uint32_t, g->n_values);
-  for (uint32_t i = 1; i < g->n_values; i++) p.root[i] = i;
+  p.turns = GR_NEW(arena, bool, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    p.root[i] = i;
+    p.turns[g->values[i].next.id] = is_body(&p);
+  }
   plan_bodies(&p);
   if (!is_body(&p)) put_nexts_in_states(&p);
   for (uint32_t i = 0; i < g->n_nodes; i++) take_over(&p, i);
