@@ -13,7 +13,7 @@
 #include "runtime/hooks_part.h"
 
 enum { COUNT = 1000, MOST_REP = 1 << 26, MOST_LENGTH = 1 << 24 };
-#define MOST_MATCH 2e9  // steps of a pattern match at worst, about a few seconds
+#define MOST_MATCH 5e8  // steps of a pattern match at worst: a second or two
 
 gr_hooks *gr_hooks_of(lua_State *L) { return *(gr_hooks **)lua_getextraspace(L); }
 
@@ -109,7 +109,6 @@ gr_status gr_hooks_run(gr_hooks *h, const gr_script *s, lua_CFunction f, void *a
 static int print(lua_State *L) {
   luaL_Buffer b;
   int n = lua_gettop(L);
-  lua_getfield(L, lua_upvalueindex(1), "tostring");
   luaL_buffinit(L, &b);
   for (int i = 1; i <= n; i++) {
     if (i > 1) luaL_addchar(&b, '\t');
@@ -209,7 +208,7 @@ static int safe_match(lua_State *L) {
   size_t len, plen;
   luaL_checklstring(L, 1, &len);
   const char *p = luaL_checklstring(L, 2, &plen);
-  double cost = (double)(len + 1) * (double)(plen / 8 + 1);
+  double cost = (double)(len + 1) * (double)(plen + 1);
   for (size_t i = 0; i < plen; i++) {
     bool deep = p[i] == '%' && (p[i + 1] == 'b' || (p[i + 1] >= '1' && p[i + 1] <= '9'));
     if (deep || memchr("*+-?", p[i], 4)) cost *= (double)(len + 1);
@@ -314,12 +313,10 @@ static int build(lua_State *L) {
   lua_newtable(L);
   copy(L, base, base_names, NULL);
   copy_one(L, base, "setmetatable", safe_setmetatable);
-  copy_one(L, base, "print", print);
+  add(L, "print", print);
   add(L, "pairs", sorted_pairs);
   lua_newtable(L);
-  copy_one(L, base, "print", print);
-  lua_getfield(L, -1, "print");
-  lua_setfield(L, -2, "log");
+  add(L, "log", print);
   add(L, "append", gr_hooks_append);
   lua_setfield(L, -2, "graphrun");
   lua_setfield(L, LUA_REGISTRYINDEX, "safe.base");

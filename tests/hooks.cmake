@@ -1,0 +1,6 @@
+foreach(test hooks sandbox shipped)
+  add_executable(test_hooks_${test} hooks/test_${test}.c)
+  target_link_libraries(test_hooks_${test} gr_hooks)
+  target_compile_definitions(test_hooks_${test} PRIVATE HOOKS_DIR="${CMAKE_SOURCE_DIR}/hooks")
+  add_test(NAME hooks.${test} COMMAND test_hooks_${test})
+endforeach()
