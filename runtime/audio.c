@@ -7,6 +7,7 @@
 #include <string.h>
 #include "runtime/audio_wav.h"
 #ifdef GR_HAVE_SNDFILE
+#include <pthread.h>
 #include <sndfile.h>
 #endif
 #ifdef GR_HAVE_SOXR
@@ -55,12 +56,24 @@ static gr_status read_open(SNDFILE *f, const SF_INFO *head, const char *path, ui
   return GR_OK;
 }
 
+// libsndfile keeps the reason why an opening failed in one place for all threads.
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static gr_status open_other(const char *path, SNDFILE **f, SF_INFO *head) {
+  gr_status s = GR_OK;
+  pthread_mutex_lock(&opening);
+  *f = sf_open(path, SFM_READ, head);
+  if (!*f)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not a recording that can be read: %s", path,
+                sf_strerror(NULL));
+  pthread_mutex_unlock(&opening);
+  return s;
+}
+
 static gr_status read_other(const char *path, gr_audio_info *info, uint64_t most, float **out) {
   SF_INFO head = {0};
-  SNDFILE *f = sf_open(path, SFM_READ, &head);
-  if (!f)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not a recording that can be read: %s", path,
-                   sf_strerror(NULL));
+  SNDFILE *f;
+  GR_TRY(open_other(path, &f, &head));
   gr_status s = read_open(f, &head, path, most, out);
   *info = (gr_audio_info){head.samplerate, head.channels, (uint64_t)head.frames};
   if (sf_close(f) && !s) s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot close recording '%s'", path);
