@@ -66,7 +66,7 @@ static void grow(gr_arena *a, gr_conf *c) {
   }
   c->cap = cap;
   if (c->kind != GR_CONF_MAP || cap <= INDEX_FROM) return;
-  c->n_index = (uint32_t)cap * 2;
+  for (c->n_index = 16; c->n_index < (uint32_t)cap * 2;) c->n_index *= 2;  // a power of two
   c->index = GR_NEW(a, uint32_t, c->n_index);
   reindex(c);
 }
