@@ -1,9 +1,10 @@
 // hooks_part.h - what the parts of the hook machine share: the state of all scripts, and the
 // world that a script sees.
 #pragma once
-#include <lua.h>
 #include "base/rng.h"
 #include "runtime/hooks.h"
+
+typedef struct lua_State lua_State;  // lua.h is included where it is used
 
 typedef struct gr_hook_file {  // one that a script appends to
   const char *name;
@@ -43,7 +44,7 @@ bool gr_hooks_world(gr_hooks *);
 void gr_hooks_env(lua_State *);  // pushes the globals of a new script
 // Runs f(L) with `arg` as light user data on the stack, within limits. The error is where in
 // `running` it arose, with a traceback.
-GR_MUST_USE gr_status gr_hooks_run(gr_hooks *, const gr_script *, lua_CFunction f, void *arg);
+GR_MUST_USE gr_status gr_hooks_run(gr_hooks *, const gr_script *, int (*f)(lua_State *), void *arg);
 // Pushes an array of the keys of the table at index, numbers first, each kind sorted.
 void gr_hooks_sorted_keys(lua_State *, int index);
 

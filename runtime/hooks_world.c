@@ -85,7 +85,7 @@ static gr_status failed(gr_hooks *h) {
   return e;
 }
 
-gr_status gr_hooks_run(gr_hooks *h, const gr_script *s, lua_CFunction f, void *arg) {
+gr_status gr_hooks_run(gr_hooks *h, const gr_script *s, int (*f)(lua_State *), void *arg) {
   h->running = s, h->line = 0, *h->message = *h->trace = 0;
   h->deadline = processor_seconds() + h->spec.seconds;
   lua_settop(h->L, 0);

@@ -6,11 +6,20 @@
 #include "tests/checkpoint/scratch.h"
 
 static const char *script_dir;  // of the test that runs
+static gr_arena *script_arena;  // of paths, which errors point to
 
-// Writes the text to NAME in the test's directory; the path lives for ever.
+static inline void script_begin(const char *name) {
+  script_dir = scratch_dir(name);
+  script_arena = gr_arena_create();
+}
+static inline void script_end(void) {
+  scratch_remove(script_dir);
+  gr_arena_destroy(script_arena);
+}
+
+// Writes the text to NAME in the test's directory.
 static inline const char *script_put(const char *name, const char *text) {
-  char *path = malloc(strlen(script_dir) + strlen(name) + 2);
-  sprintf(path, "%s/%s", script_dir, name);
+  const char *path = gr_arena_printf(script_arena, "%s/%s", script_dir, name);
   scratch_write(path, text, strlen(text));
   return path;
 }

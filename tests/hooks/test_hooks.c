@@ -266,11 +266,11 @@ static void same_random(void) {
 }
 
 int main(int argc, char **argv) {
-  script_dir = scratch_dir("hooks");
+  script_begin("hooks");
   int bad = RUN(argc, argv, {"context", context}, {"several", several}, {"places", places},
                 {"traceback", traceback}, {"missing", missing}, {"state", state},
                 {"state_refused", state_refused}, {"state_damaged", state_damaged},
                 {"same_random", same_random});
-  scratch_remove(script_dir);
+  script_end();
   return bad;
 }

@@ -166,10 +166,10 @@ static void allowed(void) {
 }
 
 int main(int argc, char **argv) {
-  script_dir = scratch_dir("sandbox");
+  script_begin("sandbox");
   int bad = RUN(argc, argv, {"endless", endless}, {"endless_in_c", endless_in_c},
                 {"memory", memory}, {"goes_on", goes_on}, {"names", names}, {"bytecode", bytecode},
                 {"files", files}, {"allowed", allowed});
-  scratch_remove(script_dir);
+  script_end();
   return bad;
 }

@@ -4,11 +4,8 @@
 static gr_hooks *ship(const char *const *names, int n, const gr_param *p, int n_p) {
   gr_hooks *h;
   const char *paths[8];
-  for (int i = 0; i < n; i++) {
-    char *path = malloc(512);
-    snprintf(path, 512, "%s/%s.lua", HOOKS_DIR, names[i]);
-    paths[i] = path;
-  }
+  for (int i = 0; i < n; i++)
+    paths[i] = gr_arena_printf(script_arena, "%s/%s.lua", HOOKS_DIR, names[i]);
   MUST(script_open_all(paths, n, p, n_p, &h));
   return h;
 }
@@ -188,10 +185,10 @@ static void log_csv(void) {
 }
 
 int main(int argc, char **argv) {
-  script_dir = scratch_dir("shipped");
+  script_begin("shipped");
   int bad = RUN(argc, argv, {"warmup", warmup}, {"step_decay", step_decay}, {"scale", scale},
                 {"cosine", cosine}, {"composed", composed}, {"early_stop", early_stop},
                 {"log_csv", log_csv});
-  scratch_remove(script_dir);
+  script_end();
   return bad;
 }
