@@ -1,66 +1,8 @@
 // test_loader.c - batches: the same on any number of ranks and threads, from any place on.
-#include <math.h>
 #include <pthread.h>
-#include <unistd.h>
-#include "base/hash.h"
-#include "runtime/data.h"
-#include "tests/data/fixture.h"
+#include "tests/data/tally.h"
 
-enum { CORPUS = 47, BATCH = 5, EPOCHS = 2, MOST_ROWS = 4096 };
-
-// What a row of a global batch was: its place, and a hash of all its arrays.
-typedef struct row {
-  uint32_t epoch, index, utterance;
-  int bucket;
-  float weight;
-  uint64_t hash;
-} row;
-typedef struct tally {
-  row rows[MOST_ROWS];
-  int n;
-} tally;
-
-static uint64_t hash_row(const gr_batch *b, int i) {
-  size_t size = (size_t)b->t * (size_t)b->mels, u = (size_t)b->u;
-  uint64_t h = gr_hash_bytes(GR_HASH_START, b->features + (size_t)i * size, size * sizeof(float));
-  h = gr_hash_bytes(h, b->targets + (size_t)i * u, u * sizeof(int32_t));
-  h = gr_hash_bytes(h, b->lengths + i, sizeof(int32_t));
-  return gr_hash_bytes(h, b->target_lengths + i, sizeof(int32_t));
-}
-
-static void note(tally *l, const gr_batch *b) {
-  for (int i = 0; i < b->rows && l->n < MOST_ROWS; i++)
-    l->rows[l->n++] =
-        (row){b->epoch, b->index, b->utterances[i], b->bucket, b->weight[i], hash_row(b, i)};
-}
-
-static gr_loader_spec plain(void) {
-  return (gr_loader_spec){.batch = BATCH,
-                          .ranks = 1,
-                          .seed = 5,
-                          .shuffle = true,
-                          .augment = true,
-                          .epochs = EPOCHS,
-                          .prefetch = 3};
-}
-
-// All ranks' rows, in the order of the global batch.
-static void read_all(gr_data *d, gr_loader_spec spec, int ranks, tally *out) {
-  gr_loader *l[4];
-  const gr_batch *b = NULL;
-  spec.ranks = ranks;
-  for (int r = 0; r < ranks; r++) {
-    spec.rank = r;
-    MUST(gr_loader_open(d, &spec, l + r));
-  }
-  do
-    for (int r = 0; r < ranks; r++) {
-      MUST(gr_loader_next(l[r], &b));
-      if (b) note(out, b);
-    }
-  while (b);
-  for (int r = 0; r < ranks; r++) gr_loader_close(l[r]);
-}
+enum { CORPUS = 47 };
 
 static gr_data *open_corpus(size_t cache) {
   static const char *manifest;
@@ -274,76 +216,6 @@ static void padding_is_zero(void) {
   gr_data_close(d);
 }
 
-// A corpus of four, the third of which is not what it should be.
-static gr_data *open_broken(const char *how, bool skip) {
-  const char *manifest = fixture_corpus("broken", 4);
-  if (!strcmp(how, "missing")) remove(fixture_path("broken-u002.wav"));
-  if (!strcmp(how, "text")) fixture_text(fixture_path("broken-u002.wav"), "no recording at all");
-  if (!strcmp(how, "long")) fixture_wav(fixture_path("broken-u002.wav"), 8000, 1, 20000, 1);
-  gr_data_spec spec = fixture_spec(manifest);
-  spec.n_buckets = 1, spec.skip_unreadable = skip;
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
-  return d;
-}
-
-static void errors_come_with_their_batch(void) {
-  static const struct {
-    const char *how, *message;
-  } cases[] = {{"missing", "cannot open recording"},
-               {"text", "broken-u002.wav' is not a"},
-               {"long", "lasts 2.50 seconds, the manifest says"}};
-  for (int i = 0; i < 3; i++)
-    for (int workers = 0; workers < 3; workers++) {
-      gr_data *d = open_broken(cases[i].how, false);
-      gr_loader_spec spec = plain();
-      gr_loader *l;
-      const gr_batch *b;
-      spec.shuffle = false, spec.batch = 1, spec.workers = workers;
-      MUST(gr_loader_open(d, &spec, &l));
-      for (int k = 0; k < 2; k++) {
-        MUST(gr_loader_next(l, &b));
-        CHECK(b && b->utterances[0] == (uint32_t)k, "batch %d", k);
-      }
-      fixture_fails(gr_loader_next(l, &b), GR_ERR_DATA, 0, cases[i].message);
-      CHECK(!b, "no batch");
-      gr_loader_close(l);
-      gr_data_close(d);
-    }
-}
-
-// Of two in one batch the first row's, whichever thread comes first.
-static void the_first_error_is_told(void) {
-  for (int i = 0; i < 30; i++) {
-    gr_data *d = open_broken(i % 2 ? "text" : "missing", false);  // slow and quick to fail
-    if (i % 2)
-      remove(fixture_path("broken-u003.wav"));
-    else
-      fixture_text(fixture_path("broken-u003.wav"), "nor this");
-    gr_loader_spec spec = plain();
-    gr_loader *l;
-    const gr_batch *b;
-    spec.shuffle = false, spec.batch = 4, spec.workers = 1 + i % 3;
-    MUST(gr_loader_open(d, &spec, &l));
-    fixture_fails(gr_loader_next(l, &b), GR_ERR_DATA, 0, "broken-u002.wav");
-    gr_loader_close(l);
-    gr_data_close(d);
-  }
-}
-
-static void unreadable_ones_can_weigh_0(void) {
-  gr_data *d = open_broken("text", true);
-  static tally all;
-  gr_loader_spec spec = plain();
-  spec.batch = 4, spec.workers = 2, all.n = 0;
-  read_all(d, spec, 1, &all);
-  CHECK(all.n == 8, "%d rows", all.n);
-  for (int i = 0; i < all.n; i++)
-    CHECK(all.rows[i].weight == (all.rows[i].utterance == 2 ? 0 : 1), "row %d", i);
-  CHECK(gr_data_skipped(d, GR_SKIP_UNREADABLE) == 1, "counted once");
-  gr_data_close(d);
-}
-
 static void closes_at_any_time(void) {
   gr_data *d = open_corpus(0);
   for (int i = 0; i < 40; i++) {
@@ -400,32 +272,15 @@ static void ranks_may_be_threads(void) {
   gr_data_close(d);
 }
 
-static void refuses_bad_settings(void) {
-  gr_data *d = open_corpus(0);
-  gr_loader *l;
-  gr_loader_spec spec = plain();
-  spec.batch = 0;
-  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "a batch of 0");
-  spec = plain(), spec.rank = 1;
-  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "rank 1 of 1");
-  spec = plain(), spec.prefetch = 0;
-  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "prefetched batches");
-  gr_data_close(d);
-}
-
 int main(int argc, char **argv) {
-  return RUN(
-      argc, argv, {"same_on_any_ranks_and_threads", same_on_any_ranks_and_threads},
-      {"same_with_any_cache", same_with_any_cache}, {"same_when_resampled", same_when_resampled},
-      {"every_one_once_an_epoch", every_one_once_an_epoch},
-      {"mixes_batches_anew", mixes_batches_anew},
-      {"goes_on_from_any_batch", goes_on_from_any_batch},
-      {"validation_is_whole_and_in_order", validation_is_whole_and_in_order},
-      {"no_validation_is_no_batch", no_validation_is_no_batch},
-      {"padding_is_zero", padding_is_zero},
-      {"errors_come_with_their_batch", errors_come_with_their_batch},
-      {"the_first_error_is_told", the_first_error_is_told},
-      {"unreadable_ones_can_weigh_0", unreadable_ones_can_weigh_0},
-      {"closes_at_any_time", closes_at_any_time}, {"ranks_may_be_threads", ranks_may_be_threads},
-      {"refuses_bad_settings", refuses_bad_settings});
+  return RUN(argc, argv, {"same_on_any_ranks_and_threads", same_on_any_ranks_and_threads},
+             {"same_with_any_cache", same_with_any_cache},
+             {"same_when_resampled", same_when_resampled},
+             {"every_one_once_an_epoch", every_one_once_an_epoch},
+             {"mixes_batches_anew", mixes_batches_anew},
+             {"goes_on_from_any_batch", goes_on_from_any_batch},
+             {"validation_is_whole_and_in_order", validation_is_whole_and_in_order},
+             {"no_validation_is_no_batch", no_validation_is_no_batch},
+             {"padding_is_zero", padding_is_zero}, {"closes_at_any_time", closes_at_any_time},
+             {"ranks_may_be_threads", ranks_may_be_threads});
 }
