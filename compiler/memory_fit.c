@@ -1,9 +1,12 @@
 // memory_fit.c - each life, in some order, in the lowest gap that is free for all of it. Which
 // order is best depends on the graph (it is a bin packing problem, NP-hard), so several are
-// tried: long lives packed first leave few holes, big ones first leave few large ones.
+// tried: long lives packed first leave few holes, big ones first leave few large ones. Then what
+// sticks out of the best is tried first, a few times.
 #include "compiler/memory_fit.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { ROUNDS = 40 };
 
 typedef struct item {
   const gr_life *life;
@@ -76,9 +79,37 @@ static size_t most_at_once(gr_arena *arena, const gr_life *lives, uint32_t n, ui
   return most;
 }
 
+static void keep_places(gr_life *lives, const item *items, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) lives[items[i].index].at = items[i].at;
+}
+
+// The item that sticks out furthest goes first in the next round.
+static void promote(item *items, uint32_t n) {
+  uint32_t worst = 0;
+  for (uint32_t i = 1; i < n; i++)
+    if (items[i].at + items[i].life->bytes > items[worst].at + items[worst].life->bytes) worst = i;
+  item first = items[worst];
+  memmove(items + 1, items, sizeof *items * worst);
+  items[0] = first;
+}
+
+// From the best order so far: most of what is left to gain is in a few misplaced items.
+static size_t improve(gr_life *lives, item *items, uint32_t n, item **placed, size_t best,
+                      size_t enough) {
+  for (int round = 0; round < ROUNDS && best > enough; round++) {
+    promote(items, n);
+    size_t top = place(items, n, placed);
+    if (top >= best) continue;
+    best = top;
+    keep_places(lives, items, n);
+  }
+  return best;
+}
+
 size_t gr_life_fit(gr_arena *arena, gr_life *lives, uint32_t n, uint32_t n_nodes,
                    size_t *lower_bound, uint32_t *peak) {
   item *items = GR_NEW(arena, item, n + 1), **placed = GR_NEW(arena, item *, n + 1);
+  item *good = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;
   *lower_bound = most_at_once(arena, lives, n, n_nodes, peak);
   for (size_t o = 0; o < sizeof orders / sizeof *orders && best > *lower_bound; o++) {
@@ -87,7 +118,9 @@ size_t gr_life_fit(gr_arena *arena, gr_life *lives, uint32_t n, uint32_t n_nodes
     size_t top = place(items, n, placed);
     if (top >= best) continue;
     best = top;
-    for (uint32_t i = 0; i < n; i++) lives[items[i].index].at = items[i].at;
+    keep_places(lives, items, n);
+    memcpy(good, items, sizeof *items * n);
   }
+  if (n) best = improve(lives, good, n, placed, best, *lower_bound + *lower_bound / 500);
   return n ? best : 0;
 }
