@@ -7,3 +7,12 @@ foreach(test pool loopback mpi)
 endforeach()
 # They wait for processes to die, with nothing else to do.
 set_tests_properties(exec.mpi PROPERTIES TIMEOUT 180)
+
+add_executable(test_exec exec/test_exec.c)
+target_link_libraries(test_exec gr_exec gr_compiler)
+target_link_options(test_exec PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+                    -Wl,--wrap=aligned_alloc)
+add_test(NAME exec.exec COMMAND test_exec)
+
+add_executable(bench_exec EXCLUDE_FROM_ALL exec/bench_exec.c)
+target_link_libraries(bench_exec gr_exec gr_compiler)
