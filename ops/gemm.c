@@ -7,10 +7,11 @@ gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
       .m = m, .n = n, .k = k, .ta = ta, .tb = tb, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n};
 }
 
+// Measured (docs/decisions.md): what is worth packing once is oneDNN's, the rest is ours.
 static gr_gemm_kernel choose(const gr_gemm *g) {
-  if (gr_gemm_onednn && g->m >= 64) return gr_gemm_onednn;
-  if (gr_gemm_blas && g->m > 32) return gr_gemm_blas;
-  return gr_gemm_plain;
+  bool few_rows = g->tb ? g->m < 128 : g->m <= 32 && g->k <= 2048;
+  bool tiny = g->m * g->n * g->k < 32 * 32 * 32;
+  return few_rows || tiny || !gr_gemm_onednn ? gr_gemm_plain : gr_gemm_onednn;
 }
 
 void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
@@ -20,9 +21,9 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 // ---- Threads --------------------------------------------------------------------------------
 // A product is cut into blocks of rows, or of columns where those are more; where the cuts lie
 // follows from the shape alone. Below WORTH multiplications it is not cut: waking a thread costs
-// more.
+// more. Nor are products cut of which there are many. Blocks are whole tiles of the kernels.
 
-enum { WORTH = 1 << 20, LEAST = 64, BLOCKS = 16 };
+enum { WORTH = 1 << 20, ROWS = 128, COLUMNS = 192, BLOCKS = 16, MANY = 16 };
 
 typedef struct cut {
   const gr_gemm *g;
@@ -34,13 +35,12 @@ typedef struct cut {
   bool rows;
 } cut;
 
-static cut cut_up(const gr_gemm *g) {
+static cut cut_up(const gr_gemm *g, int64_t count) {
   cut x = {.g = g, .rows = g->m >= g->n, .blocks = 1};
-  int64_t size = x.rows ? g->m : g->n;
+  int64_t size = x.rows ? g->m : g->n, unit = x.rows ? ROWS : COLUMNS;
   x.block = size;
-  if (g->m * g->n * g->k < WORTH) return x;
-  int64_t block = (size / BLOCKS + LEAST - 1) / LEAST * LEAST;
-  x.block = gr_most(LEAST, gr_least(block, 512));
+  if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
+  x.block = gr_most(1, gr_least(4, size / BLOCKS / unit)) * unit;
   x.blocks = (size + x.block - 1) / x.block;
   return x;
 }
@@ -64,7 +64,7 @@ static void part(void *arg, int64_t from, int64_t to) {
 
 void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
                    const float *a, const float *b, float *c) {
-  cut x = cut_up(g);
+  cut x = cut_up(g, count);
   x.step = step, x.a = a, x.b = b, x.c = c;
   int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_most(1, WORTH / 2 / gr_most(1, work));
   gr_parallel(l, count * x.blocks, grain, part, &x);

@@ -27,8 +27,7 @@ void gr_gemm_batch(const gr_launch *, const gr_gemm *, int64_t count, gr_gemm_st
 // On the calling thread.
 void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 
-// ---- The candidates (tests and benchmarks name them; programs call the above) ------------
+// ---- The candidates (tests and timings name them; programs call the above) ---------------
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);
 void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_plain.c
-// NULL where the library was not found at build time.
-extern const gr_gemm_kernel gr_gemm_blas, gr_gemm_onednn, gr_gemm_xsmm;
+extern const gr_gemm_kernel gr_gemm_onednn;  // NULL where it was not found at build time

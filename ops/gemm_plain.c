@@ -13,13 +13,24 @@ enum { LANES = 8, ROWS = 4, COLS = 2 };
 enum { LANES = 4, ROWS = 4, COLS = 2 };
 #endif
 enum { DEPTH = 512 };  // of k at a time: ROWS x DEPTH of a stay in the first-level cache
+enum { AHEAD = 8 };    // rows of b asked for before they are needed
 
 typedef float vec __attribute__((vector_size(LANES * 4)));
 typedef float vec_at __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef int32_t mask __attribute__((vector_size(LANES * 4)));
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
 static inline vec load(const float *p) { return *(const vec_at *)p; }
+// A load that is done once: gcc would fold it into each of its uses, and loads are what dots of
+// few rows wait for.
+static inline vec load_once(const float *p) {
+  vec v = load(p);
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(v));
+#endif
+  return v;
+}
 static inline void store(float *p, vec v) { *(vec_at *)p = v; }
 
 // How an operand is walked: element [i,p] of op(a) is a[i * row + p * col].
@@ -37,7 +48,10 @@ INLINE void tile(int rows, int cols, const float *a, walk w, const float *b, int
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (vec){0};
   for (int64_t p = 0; p < depth; p++, a += w.col, b += ldb) {
     vec row[COLS];
-    UNROLL for (int j = 0; j < cols; j++) row[j] = load(b + j * LANES);
+    UNROLL for (int j = 0; j < cols; j++) {
+      row[j] = load(b + j * LANES);
+      __builtin_prefetch(b + AHEAD * ldb + j * LANES);
+    }
     UNROLL for (int i = 0; i < rows; i++) {
       float f = a[i * w.row];
       UNROLL for (int j = 0; j < cols; j++) sum[i][j] += f * row[j];
@@ -117,41 +131,79 @@ static void outer(const gr_gemm *g, const float *a, const float *b, float *c) {
 }
 
 // ---- b transposed: c[i,j] = a[i,:] . b[j,:] ------------------------------------------------
+// A tile of as many sums as a vector has lanes: each is a vector along k, and at the end all are
+// added across their lanes together.
 
-INLINE float across(vec v) {  // the sum of the lanes, by halves
-  float f[LANES];
-  memcpy(f, &v, sizeof f);
-  for (int half = LANES / 2; half; half /= 2)
-    UNROLL for (int e = 0; e < half; e++) f[e] += f[e + half];
-  return f[0];
+#if defined(__AVX512F__)
+enum { TALL = 4, WIDE = 4 };
+#define HALVES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+// Lane e of the result is the sum of v[e]'s lanes: halves are folded, quarters, eighths, pairs.
+INLINE vec across(vec v[LANES]) {
+  UNROLL for (int i = 0; i < 8; i++) v[i] =
+      HALVES(v[i], v[i + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+      HALVES(v[i], v[i + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  UNROLL for (int i = 0; i < 4; i++) v[i] =
+      HALVES(v[i], v[i + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27) +
+      HALVES(v[i], v[i + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+  UNROLL for (int i = 0; i < 2; i++) v[i] =
+      HALVES(v[i], v[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
+      HALVES(v[i], v[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+  return HALVES(v[0], v[1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
+         HALVES(v[0], v[1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+}
+#else
+enum { TALL = 2, WIDE = LANES / TALL };
+INLINE vec across(vec v[LANES]) {
+  vec sums;
+  for (int i = 0; i < LANES; i++) {
+    sums[i] = 0;
+    for (int e = 0; e < LANES; e++) sums[i] += v[i][e];
+  }
+  return sums;
+}
+#endif
+
+// Adds vectors p of rows of a, and of b, which are masked.
+INLINE void dots_step(int rows, int cols, const gr_gemm *g, const float *a, const float *b,
+                      const mask *keep, vec sum[LANES]) {
+  vec row[WIDE];
+  UNROLL for (int j = 0; j < cols; j++) {
+    row[j] = load_once(b + j * g->ldb);
+    if (keep) row[j] = (vec)((mask)row[j] & *keep);
+  }
+  UNROLL for (int i = 0; i < rows; i++) {
+    vec f = load_once(a + i * g->lda);
+    UNROLL for (int j = 0; j < cols; j++) sum[i * WIDE + j] += f * row[j];
+  }
 }
 
 INLINE void dots(int rows, int cols, const gr_gemm *g, const float *a, const float *b, float *c) {
-  vec sum[ROWS][COLS];
-  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (vec){0};
-  int64_t whole = g->k / LANES * LANES;
-  for (int64_t p = 0; p < whole; p += LANES) {
-    vec row[COLS];
-    UNROLL for (int j = 0; j < cols; j++) row[j] = load(b + j * g->ldb + p);
-    UNROLL for (int i = 0; i < rows; i++) {
-      vec f = load(a + i * g->lda + p);
-      UNROLL for (int j = 0; j < cols; j++) sum[i][j] += f * row[j];
-    }
+  vec sum[LANES];
+  UNROLL for (int e = 0; e < LANES; e++) sum[e] = (vec){0};
+  int64_t p = 0;
+  for (; p + LANES <= g->k; p += LANES) dots_step(rows, cols, g, a + p, b + p, NULL, sum);
+  int rest = (int)(g->k - p);
+  if (rest && p) {  // the last vector reaches back: what was added already is masked
+    mask keep;
+    for (int e = 0; e < LANES; e++) keep[e] = e >= LANES - rest ? -1 : 0;
+    dots_step(rows, cols, g, a + g->k - LANES, b + g->k - LANES, &keep, sum);
+    p = g->k;
   }
+  vec all = across(sum);
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) {
-    float s = across(sum[i][j]);
-    for (int64_t p = whole; p < g->k; p++) s += a[i * g->lda + p] * b[j * g->ldb + p];
+    float s = all[i * WIDE + j];
+    for (int64_t q = p; q < g->k; q++) s += a[i * g->lda + q] * b[j * g->ldb + q];
     c[i * g->ldc + j] = (g->add ? c[i * g->ldc + j] : 0) + s;
   }
 }
 
 static void inner(const gr_gemm *g, const float *a, const float *b, float *c) {
-  int64_t wide = g->n / COLS * COLS, tall = g->m / ROWS * ROWS;
-  for (int64_t j = 0; j < wide; j += COLS) {
+  int64_t wide = g->n / WIDE * WIDE, tall = g->m / TALL * TALL;
+  for (int64_t j = 0; j < wide; j += WIDE) {
     const float *bj = b + j * g->ldb;
-    for (int64_t i = 0; i < tall; i += ROWS)
-      dots(ROWS, COLS, g, a + i * g->lda, bj, c + i * g->ldc + j);
-    for (int64_t i = tall; i < g->m; i++) dots(1, COLS, g, a + i * g->lda, bj, c + i * g->ldc + j);
+    for (int64_t i = 0; i < tall; i += TALL)
+      dots(TALL, WIDE, g, a + i * g->lda, bj, c + i * g->ldc + j);
+    for (int64_t i = tall; i < g->m; i++) dots(1, WIDE, g, a + i * g->lda, bj, c + i * g->ldc + j);
   }
   for (int64_t j = wide; j < g->n; j++)
     for (int64_t i = 0; i < g->m; i++)

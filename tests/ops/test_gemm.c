@@ -1,0 +1,103 @@
+// test_gemm.c - products of matrices: every kernel against sums in double, on shapes that meet
+// every edge of the tiles; blocks and threads.
+#include <math.h>
+#include "ops/gemm.h"
+#include "runtime/cpu.h"
+#include "tests/check.h"
+#include "tests/ops/bench.h"
+
+static value filled(int64_t rows, int64_t cols, uint64_t seed) {
+  value v = value_make((gr_type){.dtype = GR_F32, .rank = 2, .dim = {rows, cols}});
+  gr_rng r = gr_rng_make(seed, "gemm", 0);
+  for (int64_t i = 0; i < rows * cols; i++) value_put(&v, i, gr_rng_normal(&r, (uint64_t)i));
+  return v;
+}
+
+static double at(const value *v, bool t, int64_t i, int64_t j) {
+  return value_get(v, t ? j * v->type.dim[1] + i : i * v->type.dim[1] + j);
+}
+
+// c holds `before` first; columns beyond g->n are another's and must stay.
+static void check_product(const gr_gemm *g, const value *a, const value *b, const value *before,
+                          const value *c, const char *who) {
+  double far = 0;
+  bool stays = true;
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t j = 0; j < g->ldc; j++) {
+      double was = at(before, false, i, j), is = at(c, false, i, j), sum = g->add ? was : 0;
+      for (int64_t p = 0; j < g->n && p < g->k; p++) sum += at(a, g->ta, i, p) * at(b, g->tb, p, j);
+      if (j < g->n) far = fmax(far, fabs(is - sum) / (1 + sqrt((double)g->k)));
+      stays &= j < g->n || was == is;
+    }
+  CHECK(far < 6e-6 && stays, "%s: %d%d %lld x %lld x %lld%s: off by %g%s", who, g->ta, g->tb,
+        (long long)g->m, (long long)g->n, (long long)g->k, g->add ? " added" : "", far,
+        stays ? "" : ", and wrote beyond its columns");
+}
+
+static void try_shape(gr_gemm_kernel kernel, const char *who, int64_t m, int64_t n, int64_t k) {
+  for (int how = 0; how < 8; how++) {
+    bool ta = how & 1, tb = how & 2;
+    value a = filled(ta ? k : m, (ta ? m : k) + 3, 1), b = filled(tb ? n : k, (tb ? k : n) + 5, 2);
+    value before = filled(m, n + 2, 3), c = value_copy(&before);
+    gr_gemm g = gr_gemm_dense(ta, tb, m, n, k);
+    g.lda = a.type.dim[1], g.ldb = b.type.dim[1], g.ldc = n + 2, g.add = how & 4;
+    kernel(&g, a.data, b.data, c.data);
+    check_product(&g, &a, &b, &before, &c, who);
+    value_free(&a), value_free(&b), value_free(&before), value_free(&c);
+  }
+}
+
+static void edges(gr_gemm_kernel kernel, const char *who) {
+  static const int64_t sizes[] = {1, 2, 5, 8, 15, 16, 17, 33, 50};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++)
+      for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        try_shape(kernel, who, sizes[i], sizes[j], sizes[k]);
+  try_shape(kernel, who, 9, 49, 1030);
+}
+
+static void plain(void) { edges(gr_gemm_plain, "plain"); }
+
+static void onednn(void) {
+  if (!gr_gemm_onednn) SKIP("built without oneDNN");
+  edges(gr_gemm_onednn, "oneDNN");
+}
+
+static void chosen(void) {
+  edges(gr_gemm_one, "chosen");
+  try_shape(gr_gemm_one, "chosen", 130, 70, 65);
+}
+
+// Cut into blocks, by rows and by columns: the same bytes on one thread and on three.
+static void threads(void) {
+  static const int64_t shapes[][3] = {{8, 512, 512}, {300, 200, 70}, {200, 500, 70}, {50, 9, 20}};
+  gr_cpu *cpu;
+  MUST(gr_cpu_create(3, true, &cpu));
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (int how = 0; how < 8; how++) {
+      int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2], count = how & 4 ? 3 : 1;
+      gr_gemm g = gr_gemm_dense(how & 1, how & 2, m, n, k);
+      gr_gemm_steps step = {m * k, 0, m * n};
+      value a = filled(count * m, k, 1), b = filled(k, n, 2);
+      value c = filled(count * m, n, 3), d = filled(count * m, n, 4);
+      gr_gemm_batch(&(gr_launch){0}, &g, count, step, a.data, b.data, c.data);
+      gr_gemm_batch(&(gr_launch){.device = cpu}, &g, count, step, a.data, b.data, d.data);
+      CHECK(!memcmp(c.data, d.data, gr_type_bytes(&c.type)), "%d: %lld x %lld x %lld", how,
+            (long long)m, (long long)n, (long long)k);
+      value last = {.type = {.dtype = GR_F32, .rank = 2, .dim = {how & 1 ? k : m, how & 1 ? m : k}},
+                    .data = (float *)a.data + (count - 1) * m * k};
+      value lasts = {
+          .type = {.dtype = GR_F32, .rank = 2, .dim = {how & 2 ? n : k, how & 2 ? k : n}},
+          .data = b.data};
+      value got = {.type = {.dtype = GR_F32, .rank = 2, .dim = {m, n}},
+                   .data = (float *)c.data + (count - 1) * m * n};
+      check_product(&g, &last, &lasts, &got, &got, "cut");
+      value_free(&a), value_free(&b), value_free(&c), value_free(&d);
+    }
+  gr_cpu_destroy(cpu);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"plain", plain}, {"onednn", onednn}, {"chosen", chosen},
+             {"threads", threads});
+}
