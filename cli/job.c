@@ -71,12 +71,15 @@ static gr_status read_options(gr_job *j, int ranks) {
 
 // ---- Shapes and parameters from the data ----------------------------------------------------
 
-// The file's letters for one input, bound by the field of that name.
-static int bind_input(gr_conf *input, const gr_feed_field *f, gr_dim *dims, int n) {
+// The file's letters for one input, bound by the field of that name. Parameters that stand in
+// a shape are no letters.
+static int bind_input(gr_conf *params, gr_conf *input, const gr_feed_field *f, gr_dim *dims,
+                      int n) {
   gr_conf *shape = gr_conf_member(input, "shape");
   for (int d = 0; shape && d < shape->n && d < f->type.rank; d++) {
     const gr_conf *letter = shape->items[d];
-    bool known = letter->kind != GR_CONF_TEXT;
+    bool known = letter->kind != GR_CONF_TEXT ||
+                 (params && params->kind == GR_CONF_MAP && gr_conf_member(params, letter->text));
     for (int i = 0; !known && i < n; i++) known = !strcmp(dims[i].name, letter->text);
     if (!known) dims[n++] = (gr_dim){letter->text, f->type.dim[d]};
   }
@@ -87,11 +90,12 @@ static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
   gr_feed feed;
   gr_dataset_shapes(j->data, bucket, rows, &feed);
   gr_conf *inputs = gr_conf_member(j->graph, "inputs");
+  gr_conf *params = gr_conf_member(j->graph, "params");
   gr_dim *dims = GR_NEW(j->arena, gr_dim, GR_MAX_FIELDS * GR_MAX_RANK);
   int n = 0;
   for (int i = 0; inputs && inputs->kind == GR_CONF_MAP && i < feed.n_fields; i++) {
     gr_conf *input = gr_conf_member(inputs, feed.field[i].name);
-    if (input && input->kind == GR_CONF_MAP) n = bind_input(input, &feed.field[i], dims, n);
+    if (input && input->kind == GR_CONF_MAP) n = bind_input(params, input, &feed.field[i], dims, n);
   }
   *out = (gr_bucket){gr_dataset_bucket_name(j->arena, j->data, bucket), dims, n};
 }
