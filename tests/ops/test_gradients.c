@@ -40,12 +40,22 @@ static gr_val weigh(gr_builder *b, gr_val y, int k, gr_val loss) {
   return gr_is(loss) ? gr_add(b, loss, s) : s;
 }
 
+// How many results count: of "x_kept", which x becomes for its gradient's sake, those of x.
+static int results_of(const gr_site *s) {
+  char name[64];
+  size_t n = strlen(s->op->name);
+  if (n < 6 || n >= sizeof name || strcmp(s->op->name + n - 5, "_kept")) return s->n_out;
+  snprintf(name, sizeof name, "%.*s", (int)n - 5, s->op->name);
+  const gr_op *of = gr_op_find(name);
+  return of && of->n_out > 0 ? of->n_out : s->n_out;
+}
+
 static void write_forward(gr_builder *b, const use *u) {
   gr_val x[GR_MAX_ARGS];
   for (int k = 0; k < u->site.n_in; k++)
     x[k] = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", u->in[k].type, gr_layout_whole);
   gr_val y = gr_emit(b, u->site.op, u->site.attr, u->site.n_in, x);
-  for (int k = 0; !b->err && k < u->site.n_out; k++) {
+  for (int k = 0; !b->err && k < results_of(&u->site); k++) {
     gr_val v = {y.id + (uint32_t)k};
     if (gr_dtypes[gr_at(b->g, v)->type.dtype].is_float) b->g->loss = weigh(b, v, k, b->g->loss);
   }

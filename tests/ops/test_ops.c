@@ -3,6 +3,7 @@
 // gradients against finite differences. There is no test to write for a new op; there are
 // cases to give.   test_ops [TEST [OP]]
 #include <math.h>
+#include <pthread.h>
 #include "tests/check.h"
 #include "tests/ops/bench.h"
 
@@ -170,6 +171,30 @@ static void backwards(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void 
     part(arg, from, from + step < n ? from + step : n);
 }
 
+// Real threads, each with every so many pieces: for the thread sanitizer.
+typedef struct hand {
+  pthread_t thread;
+  int64_t from, step, grain, n;
+  gr_part part;
+  void *arg;
+} hand;
+
+static void *work(void *arg) {
+  const hand *h = arg;
+  for (int64_t at = h->from; at < h->n; at += h->step)
+    h->part(h->arg, at, at + h->grain < h->n ? at + h->grain : h->n);
+  return NULL;
+}
+
+static void at_once(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *arg) {
+  hand hands[4];
+  for (int k = 0; k < cpu->threads; k++) {
+    hands[k] = (hand){0, k * grain, cpu->threads * grain, grain, n, part, arg};
+    if (pthread_create(&hands[k].thread, NULL, work, &hands[k])) abort();
+  }
+  for (int k = 0; k < cpu->threads; k++) pthread_join(hands[k].thread, NULL);
+}
+
 static void threads_case(use *u, const gr_case *c, int i) {
   for (int round = 0; round < 2; round++) {
     if (round && !other_sizes(u, c, round)) return;
@@ -178,7 +203,7 @@ static void threads_case(use *u, const gr_case *c, int i) {
     if (!fast) fast = u->site.op->cpu;
     if (!judge(use_run(u, fast, NULL), u->site.op, i, "one thread")) return;
     for (int threads = 2; threads < 4; threads++) {
-      gr_cpu cpu = {threads, backwards};
+      gr_cpu cpu = {threads, threads == 2 ? backwards : at_once};
       if (judge(use_run(&v, fast, &cpu), u->site.op, i, "some threads"))
         compare(&v, u, i, "some threads, same bytes", 0);
     }
