@@ -14,7 +14,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                           .config_dirs = args->config_dirs,
                           .n_config_dirs = args->n_config_dirs,
                           .overrides = args->overrides,
-                          .n_overrides = args->n_overrides};
+                          .n_overrides = args->n_overrides,
+                          .known = gr_schema_takes};
   GR_TRY(gr_compose(arena, &r, &j->composed));
   j->conf = gr_conf_copy(arena, j->composed.job);
   GR_TRY(gr_conf_resolve(arena, j->conf));

@@ -120,7 +120,7 @@ static void unread(gr_conf *c) {
 static gr_status merge_parts(gr_composer *c) {
   gr_status all = GR_OK;
   c->root = gr_conf_make(c->arena, GR_CONF_MAP, (gr_loc){c->path, 1, 1});
-  c->resolver = (gr_resolver){.arena = c->arena, .root = c->root};
+  c->resolver = (gr_resolver){.arena = c->arena, .root = c->root, .known = c->known};
   for (int i = 0; i < c->defaults.n_parts; i++)
     all = gr_also(all, merge_part(c, &c->defaults.parts[i]));
   return all;
@@ -182,6 +182,7 @@ static void split_hydra(gr_composer *c, gr_composed *out) {
 gr_status gr_composer_open(gr_composer *c, gr_arena *a, const gr_compose_request *q) {
   *c = (gr_composer){.arena = a, .sources = gr_sources_make(a)};
   c->path = gr_arena_strdup(a, q->path);
+  c->known = q->known;
   GR_TRY(split_path(c, c->path));
   gr_status s = parse_overrides(c, q);
   for (int i = 0; i < q->n_config_dirs; i++) {

@@ -9,6 +9,8 @@ typedef struct gr_compose_request {
   int n_config_dirs;
   const char *const *overrides;  // "training.lr=1e-3", "+a=b", "~c", "group=option"
   int n_overrides;
+  // Keys that may be set without "+" though no file has them (a schema's); NULL: none.
+  bool (*known)(const char *key);
 } gr_compose_request;
 
 typedef struct gr_composed {

@@ -14,6 +14,7 @@ typedef struct gr_composer {
   int n_overrides;
   gr_defaults defaults;
   gr_resolver resolver;
+  bool (*known)(const char *key);
   gr_conf *root;
 } gr_composer;
 

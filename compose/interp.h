@@ -32,6 +32,7 @@ typedef struct gr_resolver {
   gr_arena *arena;
   gr_conf *root;
   gr_conf *hydra;  // for ${hydra:...}; or NULL
+  bool (*known)(const char *key);  // see gr_compose_request; or NULL
   int depth;       // of interpolations that need each other
   int copied;      // nodes that interpolations have copied
   size_t bytes;    // of text that interpolations have made

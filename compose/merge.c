@@ -299,6 +299,6 @@ gr_status gr_merge_override(gr_resolver *r, gr_conf *root, const gr_override *o)
     case GR_OVERRIDE_DELETE:
       return delete (r, root, o);
     default:
-      return set(r, root, o, o->kind == GR_OVERRIDE_FORCE);
+      return set(r, root, o, o->kind == GR_OVERRIDE_FORCE || (r->known && r->known(o->key)));
   }
 }
