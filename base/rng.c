@@ -30,31 +30,22 @@ void gr_rng_block(const gr_rng *r, uint64_t block, uint32_t out[4]) {
   gr_philox(key_of(r), block, r->step, out);
 }
 
-// As gr_rng_block, LANES blocks abreast: inner loops without dependencies, which compilers turn
-// into vector instructions.
-enum { LANES = 16 };
-
-static void rounds(uint64_t key, uint64_t from, uint64_t step, uint32_t c[4][LANES]) {
-  for (uint32_t e = 0; e < LANES; e++) {
-    c[0][e] = (uint32_t)(from + e), c[1][e] = (uint32_t)((from + e) >> 32);
-    c[2][e] = (uint32_t)step, c[3][e] = (uint32_t)(step >> 32);
-  }
-  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9, k1 += 0xBB67AE85)
-    for (int e = 0; e < LANES; e++) {
-      uint64_t p0 = UINT64_C(0xD2511F53) * c[0][e], p1 = UINT64_C(0xCD9E8D57) * c[2][e];
-      c[0][e] = (uint32_t)(p1 >> 32) ^ c[1][e] ^ k0, c[1][e] = (uint32_t)p1;
-      c[2][e] = (uint32_t)(p0 >> 32) ^ c[3][e] ^ k1, c[3][e] = (uint32_t)p0;
-    }
-}
-
+// As gr_rng_block, written so that compilers work on many blocks at once: the rounds are unrolled,
+// and every word lies in the lower half of a 64-bit lane, where the products come from and go to.
 void gr_rng_blocks(const gr_rng *r, uint64_t from, int64_t blocks, uint32_t *out) {
-  uint64_t key = key_of(r);
-  uint32_t c[4][LANES];
-  for (int64_t b = 0; b < blocks; b += LANES) {
-    rounds(key, from + (uint64_t)b, r->step, c);
-    for (int e = 0; e < LANES && b + e < blocks; e++)
-      for (int w = 0; w < 4; w++) out[(b + e) * 4 + w] = c[w][e];
+  const uint64_t low = UINT32_MAX, key = key_of(r), step = r->step;
+  for (int64_t b = 0; b < blocks; b++) {
+    uint64_t block = from + (uint64_t)b, k0 = key & low, k1 = key >> 32;
+    uint64_t c0 = block, c1 = block >> 32, c2 = step, c3 = step >> 32;
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; round++) {
+      uint64_t p0 = UINT64_C(0xD2511F53) * (c0 & low), p1 = UINT64_C(0xCD9E8D57) * (c2 & low);
+      c0 = (p1 >> 32) ^ c1 ^ k0, c1 = p1;
+      c2 = (p0 >> 32) ^ c3 ^ k1, c3 = p0;
+      k0 = (k0 + 0x9E3779B9) & low, k1 = (k1 + 0xBB67AE85) & low;
+    }
+    out[4 * b] = (uint32_t)c0, out[4 * b + 1] = (uint32_t)c1;
+    out[4 * b + 2] = (uint32_t)c2, out[4 * b + 3] = (uint32_t)c3;
   }
 }
 
