@@ -6,13 +6,18 @@
 #include <unistd.h>
 #include "tests/check.h"
 
+static inline char *scratch_join(const char *dir, const char *name) {
+  char *path = malloc(strlen(dir) + strlen(name) + 2);
+  sprintf(path, "%s/%s", dir, name);
+  return path;
+}
+
 // Removes a directory tree; it may be gone.
 static inline void scratch_remove(const char *dir) {
   DIR *d = opendir(dir);
   for (struct dirent *e; d && (e = readdir(d));) {
     if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-    char *path = malloc(strlen(dir) + strlen(e->d_name) + 2);
-    sprintf(path, "%s/%s", dir, e->d_name);
+    char *path = scratch_join(dir, e->d_name);
     if (unlink(path)) scratch_remove(path);
     free(path);
   }
@@ -54,18 +59,17 @@ static inline void scratch_copy(const char *from, const char *to) {
   DIR *d = opendir(from);
   mkdir(to, 0777);
   for (struct dirent *e; d && (e = readdir(d));) {
-    char a[1024], b[1024];
     size_t len;
     if (*e->d_name == '.') continue;
-    snprintf(a, sizeof a, "%s/%.200s", from, e->d_name);
-    snprintf(b, sizeof b, "%s/%.200s", to, e->d_name);
+    char *a = scratch_join(from, e->d_name), *b = scratch_join(to, e->d_name);
     if (e->d_type == DT_DIR) {
       scratch_copy(a, b);
-      continue;
+    } else {
+      char *text = scratch_read(a, &len);
+      scratch_write(b, text, len);
+      free(text);
     }
-    char *text = scratch_read(a, &len);
-    scratch_write(b, text, len);
-    free(text);
+    free(a), free(b);
   }
   if (d) closedir(d);
 }

@@ -228,6 +228,7 @@ static void full_disk(void) {
 }
 
 int main(int argc, char **argv) {
+  if (chdir("/dev/shm")) fputs("  on the disk, so it takes longer\n", stderr);
   gr_log_open(GR_ERROR, 0, 1);  // warnings of what is skipped and what stays are right here
   return RUN(argc, argv, {"kills", kills}, {"careless_is_caught", careless_is_caught},
              {"kill_in_recovery", kill_in_recovery}, {"failures", failures},
