@@ -29,7 +29,7 @@ static gr_status failed(const char *what, const char *path, int64_t need) {
   gr_status s = gr_fail(
       GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s (it needs up to %lld bytes, %llu are free)", what,
       path, strerror(e), (long long)need, (unsigned long long)fs.f_bavail * fs.f_frsize);
-  return gr_hint(s, "free space, or keep fewer checkpoints (checkpoint.keep_last)");
+  return gr_hint(s, "free space, or keep fewer checkpoints");
 }
 
 gr_status gr_disk_create(const char *path, int64_t need, gr_disk_file *out) {

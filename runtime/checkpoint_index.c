@@ -42,13 +42,21 @@ int64_t gr_piece_bytes(const gr_piece *p) {
   return product(each, p->rank, p->size);
 }
 
+bool gr_utf8_valid(const char *s) {
+  for (int n; *s; s += n)
+    if (!(n = gr_utf8_len(s))) return false;
+  return true;
+}
+
 static gr_status sane(const gr_piece *p) {
   size_t len = strlen(p->name);
   if (!len || len > 512)
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "a tensor's name has 1 to 512 bytes, not %zu",
                    len);
-  if (strchr(p->name, '@'))
-    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "tensor '%s': '@' names slices", p->name);
+  if (strchr(p->name, '@') || !gr_utf8_valid(p->name))
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                   "a tensor cannot be called '%s': names are UTF-8, and '@' marks slices",
+                   p->name);
   if (gr_piece_bytes(p) < 0 || product(8, p->rank, p->dims) < 0)
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                    "tensor '%s' has a dtype ('%s') or a shape that cannot be", p->name, p->dtype);

@@ -69,7 +69,7 @@ static gr_status get_memory(gr_saver *s) {
   if (ok) return GR_OK;
   gr_status e =
       gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a snapshot of %zu bytes", s->staging_bytes);
-  return gr_hint(e, "checkpoint.background=false writes without one");
+  return gr_hint(e, "a save in place needs none, and training waits for it");
 }
 
 // True on all ranks or false on all.
@@ -206,19 +206,25 @@ static void *write_thread(void *arg) {
 
 // -- Saving ------------------------------------------------------------------------------
 
+static gr_status check_scalar(const gr_scalar *all, int i) {
+  const char *text = all[i].kind == GR_SCALAR_TEXT ? all[i].text : "";
+  bool ok = gr_utf8_valid(all[i].name) && text && gr_utf8_valid(text);
+  for (int j = 0; j < i && ok; j++) ok = strcmp(all[i].name, all[j].name) != 0;
+  return ok ? GR_OK
+            : gr_fail(GR_ERR_BUG, GR_NOWHERE, "scalar '%s' is there twice or is not UTF-8",
+                      all[i].name);
+}
+
 // The scalars wait in s->plan, which the next save overwrites.
 static gr_status copy_scalars(gr_saver *s, const gr_scalar *from, int n) {
   gr_scalar *to = s->plan.scalars = GR_NEW(s->save, gr_scalar, n);
-  s->plan.n_scalars = 0;
+  s->plan.n_scalars = n;
   for (int i = 0; i < n; i++) {
+    GR_TRY(check_scalar(from, i));
     to[i] = from[i];
     to[i].name = gr_arena_strdup(s->save, from[i].name);
     to[i].text = from[i].kind == GR_SCALAR_TEXT ? gr_arena_strdup(s->save, from[i].text) : NULL;
-    for (const char *p = to[i].text; p && *p; p += gr_utf8_len(p))
-      if (!gr_utf8_len(p))
-        return gr_fail(GR_ERR_BUG, GR_NOWHERE, "scalar '%s' is not UTF-8", from[i].name);
   }
-  s->plan.n_scalars = n;
   return GR_OK;
 }
 

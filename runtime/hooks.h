@@ -65,7 +65,7 @@ typedef struct gr_hook_script {
   int n_params;
 } gr_hook_script;
 
-typedef struct gr_hooks_spec {
+typedef struct gr_hooks_spec {    // what it points to stays the caller's, until close
   const gr_hook_script *scripts;  // called in this order
   int n_scripts;
   uint64_t seed;
