@@ -3,6 +3,7 @@
 #include <math.h>
 #include "ops/ctc.h"
 #include "ops/ops.h"
+#include "ops/rows.h"
 
 enum { TARGET_LENGTH, NONE };  // normalize
 
@@ -272,6 +273,23 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static void grad_samples(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t size = gr_type_count(l->in_type) / l->in_type[0].dim[0];
+  for (int64_t i = from; i < to; i++) {
+    const float *x = (const float *)l->in[0] + i * size;
+    float *dx = (float *)l->out[0] + i * size, dy = ((const float *)l->in[1])[i];
+    GR_VECTOR for (int64_t k = 0; k < size; k++) dx[k] = dy == 0 ? 0 : x[k] * dy;
+  }
+}
+
+static gr_status grad_run_f32(const gr_launch *l) {
+  gr_parallel(l, l->in_type[0].dim[0], 1, grad_samples, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+
 static const gr_case grad_cases[] = {{{"f32[6,3,20]", "f32[6]"}}, {{0}}};
 
 const gr_op gr_op_ctc_loss_grad = {
@@ -282,6 +300,7 @@ const gr_op gr_op_ctc_loss_grad = {
     .axes = "ntv,n->ntv",
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
+    .fast = grad_fast,
     .inplace = 1,
     .cases = grad_cases,
 };

@@ -33,6 +33,24 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static void samples_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t per = gr_type_count(l->in_type) / l->in_type[0].dim[0];
+  const float *x = l->in[0], *y = l->in[1];
+  for (int64_t s = from; s < to; s++) {
+    ((float *)l->out[0])[s] = gr_apart_f32(x + s * per, y + s * per, per);
+    ((float *)l->out[1])[s] = (float)per;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  int64_t n = l->in_type[0].dim[0];
+  gr_parallel(l, n, gr_row_grain(gr_type_count(l->in_type) / n), samples_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
 static const gr_case cases[] = {{{"f32[6]", "f32[6]"}}, {{"f32[6,3,4]", "f32[6,3,4]"}}, {{0}}};
 
 const gr_op gr_op_mse = {
@@ -45,6 +63,7 @@ const gr_op gr_op_mse = {
     .amp = GR_AMP_F32,
     .grad = grad,
     .cpu = cpu,
+    .fast = fast,
     .cases = cases,
 };
 
@@ -62,6 +81,24 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static void grad_samples_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t per = gr_type_count(l->in_type) / l->in_type[0].dim[0];
+  for (int64_t s = from; s < to; s++) {
+    const float *x = (const float *)l->in[0] + s * per, *y = (const float *)l->in[1] + s * per;
+    float *dx = (float *)l->out[0] + s * per, dy = 2 * ((const float *)l->in[2])[s];
+    GR_VECTOR for (int64_t i = 0; i < per; i++) dx[i] = (x[i] - y[i]) * dy;
+  }
+}
+
+static gr_status grad_run_f32(const gr_launch *l) {
+  int64_t n = l->in_type[0].dim[0];
+  gr_parallel(l, n, gr_row_grain(gr_type_count(l->in_type) / n), grad_samples_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+
 static const gr_case grad_cases[] = {{{"f32[6,3,4]", "f32[6,3,4]", "f32[6]"}}, {{0}}};
 
 const gr_op gr_op_mse_grad = {
@@ -72,6 +109,7 @@ const gr_op gr_op_mse_grad = {
     .axes_of = grad_axes_of,
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
+    .fast = grad_fast,
     .inplace = 1,
     .cases = grad_cases,
 };

@@ -49,6 +49,16 @@ static inline float gr_spread_f32(const float *x, float mean, int64_t n) {
   return gr_lanes_sum(s);
 }
 
+// sum((x - y)^2)
+static inline float gr_apart_f32(const float *x, const float *y, int64_t n) {
+  float s[GR_LANES] = {0};
+  int64_t i = 0;
+  for (; i + GR_LANES <= n; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) s[e] += (x[i + e] - y[i + e]) * (x[i + e] - y[i + e]);
+  for (int e = 0; i < n; i++, e++) s[e] += (x[i] - y[i]) * (x[i] - y[i]);
+  return gr_lanes_sum(s);
+}
+
 static inline float gr_top_f32(const float *x, int64_t n) {
   float s[GR_LANES];
   for (int e = 0; e < GR_LANES; e++) s[e] = -INFINITY;
