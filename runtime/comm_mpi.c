@@ -259,15 +259,28 @@ static gr_status open_all(mpi *m, double timeout_s, int ranks_per_machine) {
   return gr_hint(open_window(m, timeout_s), "ranks of one machine share memory in /dev/shm");
 }
 
-static mpi *create(MPI_Comm all, mpi *world) {
+static void discard(mpi *m) {
+  free(m->spare);
+  free(m->gathered);
+  free(m);
+}
+
+// world: NULL when this is to be it.
+static gr_status create(MPI_Comm all, mpi *world, double timeout_s, int ranks_per_machine,
+                        mpi **out) {
   mpi *m = calloc(1, sizeof *m);
-  if (!m) return NULL;
+  if (!m) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a communicator");
   m->all = all;
   m->local = m->leaders = m->wire = MPI_COMM_NULL;
   m->window = MPI_WIN_NULL;
   m->world = world ? world : m;
   m->world_rank = world ? world->world_rank : 0;
-  return m;
+  gr_status s = open_all(m, timeout_s, ranks_per_machine);
+  if (s)
+    discard(m);
+  else
+    *out = m;
+  return s;
 }
 
 // Only once all members have come here: freeing is collective, and would wait for the dead.
@@ -286,9 +299,7 @@ static void release(gr_comm *c) {
     if (m->finalize) MPI_Finalize();
   }
   gr_status_drop(dead);
-  free(m->spare);
-  free(m->gathered);
-  free(m);
+  discard(m);
 }
 
 static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
@@ -297,9 +308,8 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
   *out = NULL;
   GR_TRY(run(c, GR_BARRIER, GR_I32, 0, NULL, NULL));  // finds the dead; MPI would wait for them
   MPI_TRY(MPI_Comm_split(parent->all, colour, key, &part));
-  mpi *m = create(part, parent->world);
-  if (!m) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a communicator");
-  GR_TRY(open_all(m, parent->node.timeout_s, 0));
+  mpi *m;
+  GR_TRY(create(part, parent->world, parent->node.timeout_s, 0, &m));
   *out = &m->base;
   return GR_OK;
 }
@@ -315,9 +325,10 @@ static gr_status start(bool *out_here) {
 }
 
 // A launcher that MPI knows nothing of leaves every rank alone in a world of its own.
-static gr_status count(int ranks) {
+static gr_status check_size(void) {
   const char *by;
-  int started = gr_launch_started(NULL, &by);
+  int ranks, started = gr_launch_started(NULL, &by);
+  MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
   if (started == ranks || !started) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
@@ -329,16 +340,16 @@ static gr_status count(int ranks) {
 gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm **out) {
   bool here;
   MPI_Comm all;
+  mpi *m;
   *out = NULL;
   GR_TRY(start(&here));
+  GR_TRY(check_size());
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &all));
-  mpi *m = create(all, NULL);
-  if (!m) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a communicator");
+  GR_TRY(create(all, NULL, timeout_s, ranks_per_machine, &m));
   m->finalize = here;
-  GR_TRY(open_all(m, timeout_s, ranks_per_machine));
   *out = &m->base;
-  return count(m->base.ranks);
+  return GR_OK;
 }
 
 #else  // without MPI

@@ -219,12 +219,11 @@ static gr_status reduce_scatter(gr_shared *s, const job *j) {
 }
 
 static gr_status broadcast(gr_shared *s, const job *j) {
-  bool root = s->base.rank == 0;
-  const char *from = j->in + (size_t)j->at * j->size;
-  if (root) memcpy(mine(s), from, (size_t)j->n * j->size);
+  bool root = s->base.rank == 0;  // the others' `in` is not looked at
+  size_t at = (size_t)j->at * j->size, bytes = (size_t)j->n * j->size;
+  if (root) memcpy(mine(s), j->in + at, bytes);
   GR_TRY(meet(s));
-  char *out = j->out + (size_t)j->at * j->size;
-  if (!root || out != from) memcpy(out, buffer(s, 0, false), (size_t)j->n * j->size);
+  if (!root || j->in != j->out) memcpy(j->out + at, buffer(s, 0, false), bytes);
   return GR_OK;
 }
 
