@@ -183,7 +183,60 @@ static void tampered(void) {
   gr_arena_destroy(arena);
 }
 
+static gr_node *first(const gr_graph *g, const gr_op *op) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op == op) return &g->nodes[i];
+  return NULL;
+}
+
+// Ranks that would wait for ever, and a decision that ranks would take apart.
+static void tampered_ranks(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  MUST(plan_of(&mlp, 2, &adam, &p));
+  const gr_graph *g = p->programs[0].frame.g;
+  gr_node *sum = first(g, &gr_op_all_reduce), *guard = first(g, &gr_op_guard);
+  struct gr_coll was = *(const struct gr_coll *)sum->attr, other = {1, 2, -1};
+  sum->attr = &other;
+  refuse(p, "no axis of the mesh");
+  sum->attr = &was;
+  gr_at(g, guard->in[0])->layout.at[0] = GR_P;
+  refuse(p, "the guard reads what ranks may see differently");
+  gr_at(g, guard->in[0])->layout.at[0] = GR_R;
+  MUST(gr_plan_prove(p));
+  gr_arena_destroy(arena);
+}
+
+// Passes by name: dumped, stopped after, left out; a wrong name says which there are.
+static void passes(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  char *text = NULL;
+  size_t size = 0;
+  gr_options o = adam;
+  o.stop_after = "hoist", o.dump_to = open_memstream(&text, &size);
+  gr_status s = plan_of(&mlp, 2, &o, &p);
+  fclose(o.dump_to);
+  CHECK(s && gr_status_code(s) == GR_ERR_STOPPED, "it stops");
+  CHECK(strstr(text, "# after hoist") && !strstr(text, "# after optimize"), "what it shows");
+  if (s) gr_status_drop(s);
+  free(text);
+
+  o = adam, o.dump = "hoits";
+  s = plan_of(&mlp, 1, &o, &p);
+  CHECK(s && strstr(gr_status_hint(s), "did you mean 'hoist'"), "a wrong name");
+  if (s) gr_status_drop(s);
+
+  const char *without[] = {"autodiff"};
+  o = adam, o.without = without, o.n_without = 1;
+  s = plan_of(&mlp, 1, &o, &p);
+  CHECK(s && strstr(gr_status_text(s), "out of order"), "a pass that others need");
+  if (s) gr_status_drop(s);
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
-             {"collectives", collectives}, {"explain", explain}, {"tampered", tampered});
+             {"collectives", collectives}, {"explain", explain}, {"tampered", tampered},
+             {"tampered_ranks", tampered_ranks}, {"passes", passes});
 }
