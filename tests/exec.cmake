@@ -8,11 +8,14 @@ endforeach()
 # Processes die here, and MPI itself leaves memory behind.
 set_tests_properties(exec.mpi PROPERTIES TIMEOUT 180 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 
-add_executable(test_exec exec/test_exec.c)
-target_link_libraries(test_exec gr_exec gr_compiler)
-target_link_options(test_exec PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+foreach(test exec loops)
+  add_executable(test_${test} exec/test_${test}.c)
+  target_link_libraries(test_${test} gr_exec gr_compiler)
+  add_test(NAME exec.${test} COMMAND test_${test})
+endforeach()
+# Allocations are counted.
+target_link_options(test_loops PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
                     -Wl,--wrap=aligned_alloc)
-add_test(NAME exec.exec COMMAND test_exec)
 
 add_executable(bench_exec EXCLUDE_FROM_ALL exec/bench_exec.c)
 target_link_libraries(bench_exec gr_exec gr_compiler)
