@@ -31,7 +31,7 @@ static gr_status read_text_rules(gr_conf *data, gr_text_rules *out) {
   GR_TRY(gr_conf_text(data, "text.spaces", "-/_", &out->spaces));
   GR_TRY(gr_conf_text(data, "text.drops", ".,!?:;\"()", &out->drops));
   GR_TRY(gr_conf_text(data, "text.unknown", "skip", &how));
-  out->letters = (enum gr_case)choice(letters, cases, 3);
+  out->letters = (gr_letters)choice(letters, cases, 3);
   out->unknown = (gr_unknown)choice(how, unknown, 3);
   return GR_OK;
 }
@@ -181,12 +181,14 @@ int gr_dataset_facts(const gr_dataset *d, gr_fact out[GR_MAX_FIELDS]) {
   return 4;
 }
 
-static gr_part part_of(gr_split s) { return s == GR_SPLIT_TRAIN ? GR_TRAIN : GR_VALIDATION; }
+static gr_data_part part_of(gr_split s) {
+  return s == GR_SPLIT_TRAIN ? GR_PART_TRAIN : GR_PART_VALIDATION;
+}
 
 uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
   int n;
   uint32_t sum = 0;
-  const struct gr_bucket *b = gr_data_buckets(d->data, &n);
+  const gr_data_bucket *b = gr_data_buckets(d->data, &n);
   for (int i = 0; i < n; i++) sum += b[i].count[part_of(split)];
   return sum;
 }

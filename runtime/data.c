@@ -33,10 +33,10 @@ static gr_status check(const gr_data_spec *s) {
 }
 
 // The same on any machine and in any order: a hash of the name, against the share.
-static gr_part part_of(const gr_data *d, const char *name) {
+static gr_data_part part_of(const gr_data *d, const char *name) {
   double place = (double)(gr_hash_text(name) >> 11) * 0x1p-53;
   bool split = !d->spec.validation && place < d->spec.validation_fraction;
-  return split ? GR_VALIDATION : GR_TRAIN;
+  return split ? GR_PART_VALIDATION : GR_PART_TRAIN;
 }
 
 // Frames by the duration that is said, or by the recording's head; 0: left out.
@@ -105,7 +105,7 @@ static gr_status add_item(gr_data *d, const gr_manifest *m, const gr_utterance *
                           bool validation) {
   bool keep;
   gr_item item = {.from = u, .manifest = m->path};
-  item.part = validation ? GR_VALIDATION : part_of(d, u->name);
+  item.part = validation ? GR_PART_VALIDATION : part_of(d, u->name);
   GR_TRY(make_targets(d, m, &item, &keep));
   if (!keep) return GR_OK;
   GR_TRY(find_frames(d, m, u, &item.frames));
@@ -158,7 +158,7 @@ void gr_data_close(gr_data *d) {
   gr_arena_destroy(d->arena);
 }
 
-const gr_bucket *gr_data_buckets(const gr_data *d, int *n) {
+const gr_data_bucket *gr_data_buckets(const gr_data *d, int *n) {
   *n = d->n_buckets;
   return d->buckets;
 }

@@ -17,7 +17,7 @@
 
 // -- What is trained on ------------------------------------------------------------------
 
-typedef enum gr_part { GR_TRAIN, GR_VALIDATION } gr_part;
+typedef enum gr_data_part { GR_PART_TRAIN, GR_PART_VALIDATION } gr_data_part;
 
 typedef struct gr_data_spec {
   const char *train;           // a manifest
@@ -37,11 +37,11 @@ typedef struct gr_data_spec {
   size_t cache_bytes;      // of features kept in memory
 } gr_data_spec;
 
-typedef struct gr_bucket {
+typedef struct gr_data_bucket {
   int32_t frames;     // t: every utterance here has at most as many
   int32_t targets;    // u: likewise, at least 1
-  uint32_t count[2];  // utterances of each gr_part
-} gr_bucket;
+  uint32_t count[2];  // utterances of each gr_data_part
+} gr_data_bucket;
 
 // An utterance that is kept. Its number is its place in manifest order, train's first.
 typedef struct gr_item {
@@ -50,7 +50,7 @@ typedef struct gr_item {
   const char *text;        // after the rules
   const int32_t *targets;  // [n_targets]
   int32_t n_targets, frames, bucket;
-  gr_part part;
+  gr_data_part part;
 } gr_item;
 
 typedef enum gr_skip {
@@ -69,14 +69,14 @@ typedef struct gr_data gr_data;
 GR_MUST_USE gr_status gr_data_open(const gr_data_spec *, gr_data **out);
 void gr_data_close(gr_data *);  // after its loaders
 
-const gr_bucket *gr_data_buckets(const gr_data *, int *n);  // none is empty; frames rise
-uint32_t gr_data_count(const gr_data *);                    // utterances of both parts
+const gr_data_bucket *gr_data_buckets(const gr_data *, int *n);  // none is empty; frames rise
+uint32_t gr_data_count(const gr_data *);                         // utterances of both parts
 const gr_item *gr_data_item(const gr_data *, uint32_t utterance);
 uint64_t gr_data_skipped(gr_data *, gr_skip);
 // One line: "31 of 568 utterances left out: 27 longer than 1000 frames, 4 ...". False: none.
 bool gr_data_skipped_line(gr_data *, gr_text *);
 // Batches of an epoch, the same in each.
-uint32_t gr_data_batches(const gr_data *, gr_part, int batch);
+uint32_t gr_data_batches(const gr_data *, gr_data_part, int batch);
 // What `graphrun data inspect` prints: counts, hours, symbols, lengths, how full buckets are.
 void gr_data_inspect(gr_data *, int batch, gr_text *);
 
@@ -115,7 +115,7 @@ void gr_batch_fields(const gr_batch *, gr_field out[GR_FIELDS]);
 void gr_data_fields(const gr_data *, int bucket, int rows, gr_field out[GR_FIELDS]);
 
 typedef struct gr_loader_spec {
-  gr_part part;
+  gr_data_part part;
   int batch;  // rows of the global batch
   int rank, ranks;
   uint64_t seed;

@@ -27,7 +27,7 @@ static void describe(const gr_batch *b, gr_field out[GR_FIELDS]) {
 void gr_batch_fields(const gr_batch *b, gr_field out[GR_FIELDS]) { describe(b, out); }
 
 void gr_data_fields(const gr_data *d, int bucket, int rows, gr_field out[GR_FIELDS]) {
-  const gr_bucket *b = d->buckets + bucket;
+  const gr_data_bucket *b = d->buckets + bucket;
   gr_batch shape = {.rows = rows, .t = b->frames, .mels = d->spec.features.mels, .u = b->targets};
   describe(&shape, out);
 }

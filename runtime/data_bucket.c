@@ -40,7 +40,7 @@ static lengths list_lengths(gr_arena *a, const gr_data *d) {
   l.count = GR_NEW(a, int64_t, l.n);
   for (uint32_t i = 0; i < d->count; i++) {
     int32_t *at = bsearch(up + i, l.frames, (size_t)l.n, sizeof *up, by_value);
-    l.count[at - l.frames] += d->items[i].part == GR_TRAIN;
+    l.count[at - l.frames] += d->items[i].part == GR_PART_TRAIN;
   }
   for (int k = 1; k < l.n; k++) l.count[k] += l.count[k - 1];
   return l;
@@ -85,7 +85,7 @@ static void keep_short(gr_data *d, int32_t most) {
 
 static gr_status check_some(const gr_data *d) {
   uint32_t train = 0;
-  for (uint32_t i = 0; i < d->count; i++) train += d->items[i].part == GR_TRAIN;
+  for (uint32_t i = 0; i < d->count; i++) train += d->items[i].part == GR_PART_TRAIN;
   if (train) return GR_OK;
   return gr_fail(GR_ERR_DATA, (gr_loc){d->spec.train, 1, 1},
                  "nothing is left to train on: of %u utterances %llu are too long, %llu have too "
@@ -107,7 +107,7 @@ static void assign(gr_data *d, const int32_t *bounds, int n) {
     while (item->frames > bounds[item->bucket]) item->bucket++;
     used[item->bucket]++;
   }
-  d->buckets = GR_NEW(d->arena, gr_bucket, n);
+  d->buckets = GR_NEW(d->arena, gr_data_bucket, n);
   for (int b = 0; b < n; b++) {
     place[b] = d->n_buckets;
     if (used[b]) d->buckets[d->n_buckets++].frames = bounds[b];
@@ -115,7 +115,7 @@ static void assign(gr_data *d, const int32_t *bounds, int n) {
   for (uint32_t i = 0; i < d->count; i++) {
     gr_item *item = d->items + i;
     item->bucket = place[item->bucket];
-    gr_bucket *b = d->buckets + item->bucket;
+    gr_data_bucket *b = d->buckets + item->bucket;
     b->count[item->part]++;
     if (item->n_targets > b->targets) b->targets = item->n_targets;
   }

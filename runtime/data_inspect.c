@@ -97,8 +97,8 @@ static void put_lengths(const gr_data *d, gr_text *out) {
 // Full: the share of the frames of all batches of an epoch that are of a recording.
 static void put_buckets(const gr_data *d, int batch, gr_text *out) {
   int64_t *frames = GR_NEW(out->arena, int64_t, d->n_buckets), used = 0, held = 0;
-  gr_loader_spec spec = {.part = GR_TRAIN, .batch = batch};
-  gr_order o = gr_order_make(out->arena, d, GR_TRAIN, batch);
+  gr_loader_spec spec = {.part = GR_PART_TRAIN, .batch = batch};
+  gr_order o = gr_order_make(out->arena, d, GR_PART_TRAIN, batch);
   gr_order_fill(&o, d, &spec, 0);
   uint32_t *made = GR_NEW(out->arena, uint32_t, d->n_buckets);
   for (uint32_t i = 0; i < o.n; i++) {
@@ -112,8 +112,8 @@ static void put_buckets(const gr_data *d, int batch, gr_text *out) {
     int64_t room = (int64_t)made[b] * batch * d->buckets[b].frames;
     used += frames[b], held += room;
     gr_text_printf(out, "  %6d frames %5d targets  train %6u  validation %6u  batches %5u  ",
-                   d->buckets[b].frames, d->buckets[b].targets, d->buckets[b].count[GR_TRAIN],
-                   d->buckets[b].count[GR_VALIDATION], made[b]);
+                   d->buckets[b].frames, d->buckets[b].targets, d->buckets[b].count[GR_PART_TRAIN],
+                   d->buckets[b].count[GR_PART_VALIDATION], made[b]);
     gr_text_printf(out, "full %5.1f %%\n", room ? 100.0 * (double)frames[b] / (double)room : 0.0);
   }
   gr_text_printf(out, "  all: %u batches an epoch, full %.1f %%\n", o.n,

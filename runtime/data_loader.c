@@ -50,7 +50,7 @@ static void begin(gr_loader *l) {
   l->order_made = true;
   slot *s = l->slots + l->started % (uint64_t)l->depth;
   const gr_order_batch *g = l->order.batches + l->index;
-  const gr_bucket *b = l->data->buckets + g->bucket;
+  const gr_data_bucket *b = l->data->buckets + g->bucket;
   for (int i = 0; i < l->rows; i++) {
     uint32_t row = (uint32_t)(l->spec.rank * l->rows + i);
     s->utterances[i] = row < g->count ? l->order.utterances[g->first + row] : GR_NO_UTTERANCE;

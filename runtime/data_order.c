@@ -5,7 +5,7 @@
 
 typedef struct walk {
   const gr_data *data;
-  gr_part part;
+  gr_data_part part;
   uint32_t batch;
 } walk;
 
@@ -28,7 +28,7 @@ static uint32_t going_up(const walk *w, int b, uint32_t n) {
   return batches(w, there + rest) == batches(w, there) ? rest : 0;
 }
 
-uint32_t gr_data_batches(const gr_data *d, gr_part part, int batch) {
+uint32_t gr_data_batches(const gr_data *d, gr_data_part part, int batch) {
   walk w = {d, part, batch > 0 ? (uint32_t)batch : 1};
   uint32_t total = 0, carried = 0;
   for (int b = 0; b < d->n_buckets; b++) {
@@ -40,7 +40,7 @@ uint32_t gr_data_batches(const gr_data *d, gr_part part, int batch) {
   return total;
 }
 
-gr_order gr_order_make(gr_arena *a, const gr_data *d, gr_part part, int batch) {
+gr_order gr_order_make(gr_arena *a, const gr_data *d, gr_data_part part, int batch) {
   uint32_t n = gr_data_batches(d, part, batch), most = d->count > n ? d->count : n;
   return (gr_order){GR_NEW(a, uint32_t, most), GR_NEW(a, gr_order_batch, n), n,
                     GR_NEW(a, uint32_t, 2 * (size_t)most)};

@@ -21,7 +21,7 @@ struct gr_data {
   uint32_t listed;      // in the manifests
   int32_t most_frames;  // longer ones are left out; 0: no limit
   uint64_t skipped[GR_SKIP_COUNT];
-  gr_bucket *buckets;
+  gr_data_bucket *buckets;
   int n_buckets;
   uint32_t **members[2];  // [part][bucket] -> utterances in manifest order
   gr_cache cache;
@@ -41,7 +41,7 @@ typedef struct gr_order {
   uint32_t n;
   uint32_t *scratch;  // as long as both
 } gr_order;
-gr_order gr_order_make(gr_arena *, const gr_data *, gr_part, int batch);  // the room
+gr_order gr_order_make(gr_arena *, const gr_data *, gr_data_part, int batch);  // the room
 void gr_order_fill(gr_order *, const gr_data *, const gr_loader_spec *, uint32_t epoch);
 
 void gr_cache_open(gr_data *);

@@ -162,15 +162,15 @@ static locale_t unicode;
 static pthread_once_t unicode_once = PTHREAD_ONCE_INIT;
 static void load_unicode(void) { unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL); }
 
-static uint32_t change_case(gr_case letters, uint32_t c) {
-  if (letters == GR_CASE_KEEP) return c;
+static uint32_t change_case(gr_letters letters, uint32_t c) {
+  if (letters == GR_LETTERS_KEEP) return c;
   if (c < 128) {
-    if (letters == GR_CASE_UPPER) return c >= 'a' && c <= 'z' ? c - 32 : c;
+    if (letters == GR_LETTERS_UPPER) return c >= 'a' && c <= 'z' ? c - 32 : c;
     return c >= 'A' && c <= 'Z' ? c + 32 : c;
   }
   pthread_once(&unicode_once, load_unicode);
   if (!unicode) return c;
-  return (uint32_t)(letters == GR_CASE_UPPER ? towupper_l((wint_t)c, unicode)
+  return (uint32_t)(letters == GR_LETTERS_UPPER ? towupper_l((wint_t)c, unicode)
                                              : towlower_l((wint_t)c, unicode));
 }
 

@@ -23,7 +23,7 @@ GR_MUST_USE gr_status gr_vocab_make(gr_arena *, const char *symbols, int32_t bla
 // Appends the text of n ids; blanks are left out, ids out of range show as U+FFFD.
 void gr_vocab_decode(const gr_vocab *, const int32_t *ids, size_t n, gr_text *out);
 
-typedef enum gr_case { GR_CASE_KEEP, GR_CASE_UPPER, GR_CASE_LOWER } gr_case;
+typedef enum gr_letters { GR_LETTERS_KEEP, GR_LETTERS_UPPER, GR_LETTERS_LOWER } gr_letters;
 // What happens at a symbol that is not in the vocabulary, or to an empty transcript.
 typedef enum gr_unknown {
   GR_UNKNOWN_FAIL,  // stop, naming file, line, column and symbol
@@ -33,7 +33,7 @@ typedef enum gr_unknown {
 // How a transcript becomes the text that is learnt. Runs of blanks become one space, blanks at
 // the ends go.
 typedef struct gr_text_rules {
-  gr_case letters;     // of all of Unicode, one to one
+  gr_letters letters;     // of all of Unicode, one to one
   const char *spaces;  // characters that become a space ("-/"); NULL: none
   const char *drops;   // characters that go (".,!?"); NULL: none
   gr_unknown unknown;

@@ -69,7 +69,7 @@ static void the_package(void) {
   CHECK(c.written > 450 && c.seconds > 900 && c.seconds < 1600, "%u, %g s", c.written, c.seconds);
   gr_data_spec data = fixture_spec(out);
   MUST(gr_vocab_make(arena, "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", -1, (gr_vocab *)data.vocab));
-  data.text = (gr_text_rules){GR_CASE_UPPER, "-/", ".,!?;:\"\\", GR_UNKNOWN_FAIL};
+  data.text = (gr_text_rules){GR_LETTERS_UPPER, "-/", ".,!?;:\"\\", GR_UNKNOWN_FAIL};
   data.validation_fraction = 0.1, data.n_buckets = 4, data.max_frames = 1000;
   data.subsampling = 4, data.cache_bytes = 1 << 26;
   gr_data *d;
@@ -97,8 +97,8 @@ static void the_package(void) {
       for (int i = 0; i < 8; i++) rows += b[r]->weight[i] > 0;
   }
   uint32_t train = 0;
-  for (uint32_t u = 0; u < gr_data_count(d); u++) train += gr_data_item(d, u)->part == GR_TRAIN;
-  CHECK(rows == train && batches == gr_data_batches(d, GR_TRAIN, 16), "%u rows of %u", rows, train);
+  for (uint32_t u = 0; u < gr_data_count(d); u++) train += gr_data_item(d, u)->part == GR_PART_TRAIN;
+  CHECK(rows == train && batches == gr_data_batches(d, GR_PART_TRAIN, 16), "%u rows of %u", rows, train);
   for (int r = 0; r < 2; r++) gr_loader_close(l[r]);
   gr_data_close(d);
 }

@@ -30,7 +30,7 @@ static gr_status open_one(const char *text, gr_unknown unknown, gr_data **d) {
            text);
   fixture_text(path, lines);
   gr_data_spec spec = fixture_spec(path);
-  spec.text = (gr_text_rules){GR_CASE_LOWER, "-", "!", unknown};
+  spec.text = (gr_text_rules){GR_LETTERS_LOWER, "-", "!", unknown};
   return gr_data_open(&spec, d);
 }
 
@@ -77,7 +77,7 @@ static void splits_by_name(void) {
     gr_data *d;
     MUST(gr_data_open(&spec, &d));
     for (uint32_t i = 0; i < 100; i++) {
-      bool v = gr_data_item(d, i)->part == GR_VALIDATION;
+      bool v = gr_data_item(d, i)->part == GR_PART_VALIDATION;
       int name = atoi(gr_data_item(d, i)->from->name + 1);
       if (pass)
         CHECK(validation[name] == v, "n%d moved", name);
@@ -96,7 +96,7 @@ static void takes_a_second_manifest(void) {
   gr_data *d;
   MUST(gr_data_open(&spec, &d));
   for (uint32_t i = 0; i < 13; i++)
-    CHECK(gr_data_item(d, i)->part == (i < 9 ? GR_TRAIN : GR_VALIDATION), "utterance %u", i);
+    CHECK(gr_data_item(d, i)->part == (i < 9 ? GR_PART_TRAIN : GR_PART_VALIDATION), "utterance %u", i);
   gr_data_close(d);
 }
 
@@ -107,7 +107,7 @@ static void keeps_to_given_bounds(void) {
   gr_data *d;
   int n;
   MUST(gr_data_open(&spec, &d));
-  const gr_bucket *b = gr_data_buckets(d, &n);
+  const gr_data_bucket *b = gr_data_buckets(d, &n);
   uint32_t held = 0;
   for (int i = 0; i < n; i++) held += b[i].count[0] + b[i].count[1];
   CHECK(held == gr_data_count(d), "all are in a bucket");
@@ -144,7 +144,7 @@ static void chooses_the_best_bounds(void) {
   gr_data *d;
   int n;
   MUST(gr_data_open(&spec, &d));
-  const gr_bucket *b = gr_data_buckets(d, &n);
+  const gr_data_bucket *b = gr_data_buckets(d, &n);
   CHECK(n == 3, "%d buckets", n);
   int32_t mine[3] = {0};
   for (int i = 0; i < n && i < 3; i++) {
@@ -175,7 +175,7 @@ static void larger_buckets_hold_more_text(void) {
   gr_data *d;
   int n;
   MUST(gr_data_open(&spec, &d));
-  const gr_bucket *b = gr_data_buckets(d, &n);
+  const gr_data_bucket *b = gr_data_buckets(d, &n);
   CHECK(n == 2 && b[0].targets == 5 && b[1].targets == 5, "%d, %d", b[0].targets, b[1].targets);
   gr_data_close(d);
 }
@@ -200,7 +200,7 @@ static void tells_shapes(void) {
   gr_data *d;
   MUST(gr_data_open(&spec, &d));
   int n;
-  const gr_bucket *b = gr_data_buckets(d, &n);
+  const gr_data_bucket *b = gr_data_buckets(d, &n);
   gr_field f[GR_FIELDS];
   gr_data_fields(d, 1, 5, f);
   CHECK(!strcmp(f[0].name, "features") && f[0].rank == 3 && f[0].dims[0] == 5 &&

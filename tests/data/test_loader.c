@@ -33,7 +33,7 @@ static void same_on_any_ranks_and_threads(void) {
   gr_data *d = open_corpus(1 << 24);
   one.n = 0;
   read_all(d, plain(), 1, &one);
-  CHECK(one.n == (int)gr_data_batches(d, GR_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows", one.n);
+  CHECK(one.n == (int)gr_data_batches(d, GR_PART_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows", one.n);
   for (int ranks = 1; ranks <= 3; ranks++)
     for (int workers = 0; workers <= 3; workers++) {
       gr_loader_spec spec = plain();
@@ -103,7 +103,7 @@ static void every_one_once_an_epoch(void) {
   }
   for (uint32_t u = 0; u < gr_data_count(d); u++)
     for (int e = 0; e < EPOCHS; e++)
-      CHECK(seen[e][u] == (gr_data_item(d, u)->part == GR_TRAIN), "utterance %u, epoch %d: %d", u,
+      CHECK(seen[e][u] == (gr_data_item(d, u)->part == GR_PART_TRAIN), "utterance %u, epoch %d: %d", u,
             e, seen[e][u]);
   CHECK(first[0] != first[1], "epochs differ in order");
   CHECK(moved > 0, "some fill the empty rows of a larger bucket");
@@ -134,7 +134,7 @@ static void mixes_batches_anew(void) {
 static void goes_on_from_any_batch(void) {
   static tally all, rest;
   gr_data *d = open_corpus(1 << 24);
-  uint32_t n = gr_data_batches(d, GR_TRAIN, BATCH);
+  uint32_t n = gr_data_batches(d, GR_PART_TRAIN, BATCH);
   all.n = 0;
   read_all(d, plain(), 1, &all);
   for (uint32_t first = 0; first <= n; first++) {
@@ -157,7 +157,7 @@ static void validation_is_whole_and_in_order(void) {
   static tally all;
   gr_data *d = open_corpus(1 << 24);
   gr_loader_spec spec = plain();
-  spec.part = GR_VALIDATION, spec.shuffle = spec.augment = false, spec.epochs = 1;
+  spec.part = GR_PART_VALIDATION, spec.shuffle = spec.augment = false, spec.epochs = 1;
   all.n = 0;
   read_all(d, spec, 3, &all);
   int n = 0;
@@ -166,11 +166,11 @@ static void validation_is_whole_and_in_order(void) {
     uint32_t u = all.rows[i].utterance;
     if (u == GR_NO_UTTERANCE) continue;
     int64_t place = (int64_t)gr_data_item(d, u)->bucket * CORPUS + u;
-    CHECK(gr_data_item(d, u)->part == GR_VALIDATION && place > before, "row %d", i);
+    CHECK(gr_data_item(d, u)->part == GR_PART_VALIDATION && place > before, "row %d", i);
     before = place, n++;
   }
   int want = 0;
-  for (uint32_t u = 0; u < gr_data_count(d); u++) want += gr_data_item(d, u)->part == GR_VALIDATION;
+  for (uint32_t u = 0; u < gr_data_count(d); u++) want += gr_data_item(d, u)->part == GR_PART_VALIDATION;
   CHECK(n == want && n > 0, "%d of %d", n, want);
   gr_data_close(d);
 }
@@ -182,7 +182,7 @@ static void no_validation_is_no_batch(void) {
   const gr_batch *b;
   MUST(gr_data_open(&data, &d));
   gr_loader_spec spec = plain();
-  spec.part = GR_VALIDATION, spec.epochs = 0, spec.workers = 1;
+  spec.part = GR_PART_VALIDATION, spec.epochs = 0, spec.workers = 1;
   MUST(gr_loader_open(d, &spec, &l));
   MUST(gr_loader_next(l, &b));
   CHECK(!b, "the end at once");

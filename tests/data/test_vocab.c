@@ -74,18 +74,18 @@ static void text_rules(void) {
     gr_text_rules rules;
     const char *from, *to;
   } cases[] = {
-      {{GR_CASE_UPPER, "-/", ".,!?", GR_UNKNOWN_FAIL},
+      {{GR_LETTERS_UPPER, "-/", ".,!?", GR_UNKNOWN_FAIL},
        "  Hello,\tworld-wide  web! ",
        "HELLO WORLD WIDE WEB"},
-      {{GR_CASE_LOWER, NULL, NULL, GR_UNKNOWN_FAIL}, "\xc3\x84 \xce\xa9", "\xc3\xa4 \xcf\x89"},
-      {{GR_CASE_UPPER, NULL, NULL, GR_UNKNOWN_FAIL},
+      {{GR_LETTERS_LOWER, NULL, NULL, GR_UNKNOWN_FAIL}, "\xc3\x84 \xce\xa9", "\xc3\xa4 \xcf\x89"},
+      {{GR_LETTERS_UPPER, NULL, NULL, GR_UNKNOWN_FAIL},
        "stra\xc3\x9f"
        "e \xc5\x9f",
        "STRA\xc3\x9f"
        "E \xc5\x9e"},
-      {{GR_CASE_KEEP, NULL, "\xe2\x80\x9c", GR_UNKNOWN_FAIL}, "\xe2\x80\x9cx\xc2\xa0y", "x y"},
-      {{GR_CASE_UPPER, NULL, "...", GR_UNKNOWN_FAIL}, "... ", ""},
-      {{GR_CASE_UPPER, NULL, NULL, GR_UNKNOWN_FAIL},
+      {{GR_LETTERS_KEEP, NULL, "\xe2\x80\x9c", GR_UNKNOWN_FAIL}, "\xe2\x80\x9cx\xc2\xa0y", "x y"},
+      {{GR_LETTERS_UPPER, NULL, "...", GR_UNKNOWN_FAIL}, "... ", ""},
+      {{GR_LETTERS_UPPER, NULL, NULL, GR_UNKNOWN_FAIL},
        "a\xff"
        "b",
        "A\xff"
