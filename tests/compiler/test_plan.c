@@ -1,6 +1,7 @@
 // test_plan.c - plans of the graphs that come with graphrun, for several numbers of ranks and
 // ways to split: built, proved, explained; and the proof refuses plans that were tampered with.
 #include <string.h>
+#include "ir/text.h"
 #include "ops/collective.h"
 #include "ops/scan.h"
 #include "tests/check.h"
@@ -111,6 +112,21 @@ static void collectives(void) {
   CHECK(count_ops(g, "all_reduce") == weights + 2 + 4, "%d all_reduce of %d weights",
         count_ops(g, "all_reduce"), weights);
   CHECK(count_ops(g, "all_gather") + count_ops(g, "reduce_scatter") == 0, "others");
+  gr_arena_destroy(arena);
+}
+
+// A next value is not made where the state is while the state is still read.
+static void read_later(void) {
+  static const char text[] =
+      "%1 = buffer s : f32[4] next=%2\n%2 = relu %1 : f32[4]\n%3 = tanh %1 : f32[4]\n"
+      "%4 = buffer u : f32[4] next=%5\n%5 = relu %4 : f32[4]\nresult y %3\n";
+  arena = gr_arena_create();
+  gr_graph *g;
+  gr_plan *p;
+  MUST(gr_graph_parse(arena, gr_op_find, "read_later", text, &g));
+  MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &p));
+  CHECK(!p->programs[0].frame.in_states[gr_at(g, gr_graph_leaf(g, GR_STATE, "s"))->next.id], "s");
+  CHECK(p->programs[0].frame.in_states[gr_at(g, gr_graph_leaf(g, GR_STATE, "u"))->next.id], "u");
   gr_arena_destroy(arena);
 }
 
@@ -237,6 +253,6 @@ static void passes(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
-             {"collectives", collectives}, {"explain", explain}, {"tampered", tampered},
-             {"tampered_ranks", tampered_ranks}, {"passes", passes});
+             {"collectives", collectives}, {"read_later", read_later}, {"explain", explain},
+             {"tampered", tampered}, {"tampered_ranks", tampered_ranks}, {"passes", passes});
 }
