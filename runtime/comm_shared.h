@@ -9,7 +9,9 @@
 #include <stdatomic.h>
 #include "ops/comm.h"
 
-enum { GR_SHARED_CHUNK = 256 * 1024 };  // bytes of a buffer: two members' fit a core's L2 cache
+// Bytes of a buffer: two members' stay in the caches, and a large sum still takes few rounds, each
+// of which may have to wait for a processor.
+enum { GR_SHARED_CHUNK = 1024 * 1024 };
 
 // Why the world ended, if it did. One for all communicators of a world on a machine.
 typedef struct gr_fate {
