@@ -21,9 +21,10 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 // ---- Threads --------------------------------------------------------------------------------
 // A product is cut into blocks of rows, or of columns where those are more; where the cuts lie
 // follows from the shape alone. Below WORTH multiplications it is not cut: waking a thread costs
-// more. Nor are products cut of which there are many. Blocks are whole tiles of the kernels.
+// more. Nor are products cut of which there are many. A block of columns is a tile of our kernel;
+// one of rows is what oneDNN still does well: it packs b anew for each.
 
-enum { WORTH = 1 << 20, ROWS = 128, COLUMNS = 192, BLOCKS = 16, MANY = 16 };
+enum { WORTH = 1 << 20, COLUMNS = 48, ROWS = 64, BLOCKS = 16, MANY = 16, LARGEST = 512 };
 
 typedef struct cut {
   const gr_gemm *g;
@@ -37,10 +38,10 @@ typedef struct cut {
 
 static cut cut_up(const gr_gemm *g, int64_t count) {
   cut x = {.g = g, .rows = g->m >= g->n, .blocks = 1};
-  int64_t size = x.rows ? g->m : g->n, unit = x.rows ? ROWS : COLUMNS;
+  int64_t size = x.rows ? g->m : g->n, unit = !x.rows ? COLUMNS : g->tb ? 2 * ROWS : ROWS;
   x.block = size;
   if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
-  x.block = gr_most(1, gr_least(4, size / BLOCKS / unit)) * unit;
+  x.block = gr_most(unit, gr_least(LARGEST, size / BLOCKS) / unit * unit);
   x.blocks = (size + x.block - 1) / x.block;
   return x;
 }
