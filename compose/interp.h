@@ -31,11 +31,11 @@ GR_MUST_USE gr_status gr_expr_parse_element(gr_arena *, const char *text, gr_loc
 typedef struct gr_resolver {
   gr_arena *arena;
   gr_conf *root;
-  gr_conf *hydra;  // for ${hydra:...}; or NULL
+  gr_conf *hydra;                  // for ${hydra:...}; or NULL
   bool (*known)(const char *key);  // see gr_compose_request; or NULL
-  int depth;       // of interpolations that need each other
-  int copied;      // nodes that interpolations have copied
-  size_t bytes;    // of text that interpolations have made
+  int depth;                       // of interpolations that need each other
+  int copied;                      // nodes that interpolations have copied
+  size_t bytes;                    // of text that interpolations have made
 } gr_resolver;
 
 // The value of an interpolation: a node of the tree (not a copy) or a new one. The holder is the

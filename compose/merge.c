@@ -1,6 +1,7 @@
 // merge.c - see merge.h.
 #include "compose/merge.h"
 #include <string.h>
+#include "compose/schema.h"
 
 static bool collection(const gr_conf *c) {
   return c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST;
@@ -104,8 +105,27 @@ static gr_loc key_place(const gr_override *o) {
   return at;
 }
 
+// Whether the schema has the key, something above it that takes any value, or keys below it.
+static bool in_schema(gr_arena *a, const char *key) {
+  if (gr_schema_section(key)) return true;
+  for (const char *end = key + strlen(key); end > key; end--) {
+    if (*end && *end != '.') continue;
+    const gr_schema_key *k = gr_schema_find(gr_arena_strndup(a, key, (size_t)(end - key)));
+    if (k) return !*end || !strcmp(k->type, "any");
+  }
+  return false;
+}
+
+static const char *like_schema(const char *key) {
+  enum { MOST = 512 };
+  const char *names[MOST];
+  int n = 0;
+  for (int i = 0; i < gr_schema_count && n < MOST; i++) names[n++] = gr_schema_keys[i].path;
+  return gr_text_nearest(key, names, n);
+}
+
 static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_override *o,
-                             const char *part) {
+                             const char *part, bool plain) {
   const char *where = gr_conf_path(r->arena, in);
   gr_status s =
       *where ? gr_fail(GR_ERR_CONFIG, key_place(o),
@@ -113,8 +133,11 @@ static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_overrid
              : gr_fail(GR_ERR_CONFIG, key_place(o), "could not override '%s': there is no key '%s'",
                        o->key, part);
   const char *like = in->kind == GR_CONF_MAP ? gr_text_nearest(part, in->keys, in->n) : NULL;
-  if (like) s = gr_hint(s, "did you mean '%s%s%s'?", where, *where ? "." : "", like);
-  return gr_hint(s, "to add a new key, write +%s", o->line);
+  if (like) like = gr_arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", like);
+  if (!like && !plain) like = like_schema(o->key);
+  if (like) s = gr_hint(s, "did you mean '%s'?", like);
+  if (plain) return gr_hint(s, "to add a new key, write +%s", o->line);
+  return like ? s : gr_hint(s, "`graphrun config --help` lists the keys");
 }
 
 static int find_text_key(gr_resolver *r, const gr_conf *map, const char *part) {
@@ -153,7 +176,8 @@ static void set_part(gr_resolver *r, const target *t, const gr_override *o, gr_c
 }
 
 // Walks to the last part of the key; what stands in the way is replaced by an empty map.
-static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool add, target *t) {
+static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool add, bool plain,
+                      target *t) {
   const char *s = o->key;
   *t = (target){.in = root};
   for (;;) {
@@ -161,7 +185,7 @@ static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool 
     t->part = gr_arena_strndup(r->arena, s, n);
     t->at = find_part(r, t->in, t->part);
     if (t->at < 0 && t->in->kind == GR_CONF_LIST) return not_in_list(r, t->in, o, t->part);
-    if (t->at < 0 && !add) return unknown_key(r, t->in, o, t->part);
+    if (t->at < 0 && !add) return unknown_key(r, t->in, o, t->part, plain);
     if (!s[n]) return GR_OK;
     s += n + 1;
     if (t->at < 0 || !collection(t->in->items[t->at])) {
@@ -190,12 +214,12 @@ static gr_status check_texts(gr_resolver *r, const gr_conf *c) {
   return GR_OK;
 }
 
-static gr_status set(gr_resolver *r, gr_conf *root, const gr_override *o, bool add) {
+static gr_status set(gr_resolver *r, gr_conf *root, const gr_override *o, bool add, bool plain) {
   gr_conf *value = gr_conf_copy(r->arena, o->value.one);
   target t;
   GR_TRY(check_keys(value));
   GR_TRY(check_texts(r, value));
-  GR_TRY(walk(r, root, o, add, &t));
+  GR_TRY(walk(r, root, o, add, plain, &t));
   gr_conf *now = t.at >= 0 ? t.in->items[t.at] : NULL;
   if (!now || !collection(now) || !collection(value)) {
     set_part(r, &t, o, value);
@@ -225,7 +249,7 @@ static gr_status present(gr_resolver *r, gr_conf *root, const gr_override *o, gr
 static gr_status add(gr_resolver *r, gr_conf *root, const gr_override *o) {
   gr_conf *now = NULL;
   GR_TRY(present(r, root, o, &now));
-  if (!now || collection(o->value.one)) return set(r, root, o, true);
+  if (!now || collection(o->value.one)) return set(r, root, o, true, true);
   gr_status s =
       gr_fail(GR_ERR_CONFIG, key_place(o), "could not add '%s': it is there already", o->key);
   return gr_hint(gr_note(s, now->loc, "it is set here"),
@@ -287,7 +311,7 @@ static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
   return GR_OK;
 }
 
-gr_status gr_merge_override(gr_resolver *r, gr_conf *root, const gr_override *o) {
+gr_status gr_merge_override(gr_resolver *r, gr_conf *root, const gr_override *o, bool plain) {
   if (o->package)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, key_place(o), "'%s@%s' names a group, but there is no group '%s'",

@@ -1,0 +1,8 @@
+// complete.h - completion of graphrun's command lines in bash, zsh and fish.
+#pragma once
+#include "base/base.h"
+
+// A script that the shell reads once: eval "$(graphrun config --completion bash)".
+GR_MUST_USE gr_status gr_cli_completion_script(const char *shell, gr_text *out);
+// The words that may stand at the end of the line, one on a line.
+void gr_cli_complete(gr_arena *, const char *line, gr_text *out);

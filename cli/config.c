@@ -1,0 +1,233 @@
+// config.c - see config.h. Options may stand anywhere among the arguments.
+#include "cli/config.h"
+#include <string.h>
+#include "cli/commands.h"
+#include "cli/complete.h"
+#include "compose/multirun.h"
+#include "compose/schema.h"
+#include "compose/show.h"
+
+typedef struct options {
+  bool json, resolve, raw, hydra, defaults, tree, schema, help, markdown, multirun, dry_run;
+  const char *package, *explain, *diff, *completion, *complete;
+  gr_compose_request request;
+  const char **dirs, **overrides;
+  const char *other;  // the second file of --diff
+} options;
+
+typedef struct flag {
+  const char *name, *value, *doc;  // value NULL: takes none
+  size_t offset;
+} flag;
+
+static const flag flags[] = {
+    {"--json", NULL, "as JSON: keys in order, floats stay floats", offsetof(options, json)},
+    {"--resolve", NULL, "with interpolations replaced by their values", offsetof(options, resolve)},
+    {"--raw", NULL, "composition alone: no schema, no defaults", offsetof(options, raw)},
+    {"--hydra", NULL, "the hydra node instead", offsetof(options, hydra)},
+    {"--package", "KEY", "only what is below KEY", offsetof(options, package)},
+    {"--explain", "KEY", "every place that set KEY, the last first", offsetof(options, explain)},
+    {"--defaults", NULL, "the files that take part, in order of merging",
+     offsetof(options, defaults)},
+    {"--tree", NULL, "the files that take part, as a tree", offsetof(options, tree)},
+    {"--diff", "FILE", "what differs from another configuration", offsetof(options, diff)},
+    {"--schema", NULL, "the JSON Schema of configurations, for editors", offsetof(options, schema)},
+    {"--config-dir", "DIR", "searches another folder for configurations", 0},
+    {"--multirun", NULL, "arguments may be sweeps (key=1,2); with --dry-run lists the runs",
+     offsetof(options, multirun)},
+    {"--dry-run", NULL, "lists the runs of a sweep and composes each", offsetof(options, dry_run)},
+    {"--completion", "SHELL", "a script for bash, zsh or fish", offsetof(options, completion)},
+    {"--complete", "LINE", "what may come next on a command line", offsetof(options, complete)},
+    {"--help", NULL, "this; with a key or section, the keys that start so",
+     offsetof(options, help)},
+    {"--markdown", NULL, "with --help: all keys as docs/config.md", offsetof(options, markdown)},
+};
+enum { N_FLAGS = sizeof flags / sizeof *flags };
+
+// ---- Arguments -------------------------------------------------------------------
+
+static gr_status unknown_flag(const char *arg) {
+  const char *names[N_FLAGS];
+  for (int i = 0; i < N_FLAGS; i++) names[i] = flags[i].name;
+  const char *like = gr_text_nearest(arg, names, N_FLAGS);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no option %s", arg);
+  return like ? gr_hint(s, "did you mean %s?", like)
+              : gr_hint(s, "`graphrun config --help` lists them");
+}
+
+static const flag *find_flag(const char *arg, const char **value) {
+  static const flag short_multirun = {"-m", NULL, "", offsetof(options, multirun)};
+  static const flag short_help = {"-h", NULL, "", offsetof(options, help)};
+  if (!strcmp(arg, "-m")) return &short_multirun;
+  if (!strcmp(arg, "-h")) return &short_help;
+  const char *equals = strchr(arg, '=');
+  size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+  *value = equals ? equals + 1 : NULL;
+  for (int i = 0; i < N_FLAGS; i++)
+    if (strlen(flags[i].name) == n && !strncmp(flags[i].name, arg, n)) return &flags[i];
+  return NULL;
+}
+
+static gr_status take_flag(options *o, int argc, char **argv, int *i) {
+  const char *value = NULL;
+  const flag *f = find_flag(argv[*i], &value);
+  if (!f) return unknown_flag(argv[*i]);
+  if (!f->value) {
+    *(bool *)((char *)o + f->offset) = true;
+    return GR_OK;
+  }
+  if (!value && ++*i < argc) value = argv[*i];
+  if (!value) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s needs a value: %s", f->name, f->value);
+  if (!strcmp(f->name, "--config-dir"))
+    o->dirs[o->request.n_config_dirs++] = value;
+  else
+    *(const char **)((char *)o + f->offset) = value;
+  return GR_OK;
+}
+
+static gr_status read_options(gr_arena *a, int argc, char **argv, options *o) {
+  o->dirs = GR_NEW(a, const char *, argc + 1);
+  o->overrides = GR_NEW(a, const char *, argc + 1);
+  for (int i = 0; i < argc; i++) {
+    if (argv[i][0] == '-')
+      GR_TRY(take_flag(o, argc, argv, &i));
+    else if (!o->request.path && !strchr(argv[i], '=') && argv[i][0] != '~')
+      o->request.path = argv[i];
+    else
+      o->overrides[o->request.n_overrides++] = argv[i];
+  }
+  o->request.config_dirs = o->dirs, o->request.overrides = o->overrides;
+  return GR_OK;
+}
+
+// ---- Showing ---------------------------------------------------------------------
+
+static gr_status show_help(const options *o, gr_text *t) {
+  if (o->markdown) {
+    gr_schema_markdown(t);
+    return GR_OK;
+  }
+  if (o->request.path) {
+    gr_schema_help(t, o->request.path);
+    if (!t->len)
+      return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no key starts with '%s'", o->request.path),
+                     "`graphrun config --help` lists them all");
+    return GR_OK;
+  }
+  gr_text_put(t, "graphrun config FILE [key=value ...] [options]\n\n");
+  for (int i = 0; i < N_FLAGS; i++)
+    gr_text_printf(t, "  %-12s %-6s %s\n", flags[i].name, flags[i].value ? flags[i].value : "",
+                   flags[i].doc);
+  gr_text_put(t, "\nKeys:\n\n");
+  gr_schema_help(t, "");
+  return GR_OK;
+}
+
+// Checks a resolved copy; what is printed keeps its interpolations unless asked otherwise.
+static gr_status check(gr_arena *a, const options *o, gr_conf **job) {
+  gr_conf *copy = gr_conf_copy(a, *job);
+  gr_status s = o->raw && !o->resolve ? GR_OK : gr_conf_resolve(a, copy);
+  if (!s && !o->raw) s = gr_schema_check(a, copy);
+  if (o->resolve) *job = copy;
+  return s;
+}
+
+static gr_status compose(gr_arena *a, const options *o, const char *path, gr_composed *out) {
+  gr_compose_request q = o->request;
+  q.path = path, q.plain = o->raw;
+  GR_TRY(gr_compose(a, &q, out));
+  return check(a, o, &out->job);
+}
+
+static gr_status show_diff(gr_arena *a, const options *o, gr_text *t) {
+  gr_composed x, y;
+  GR_TRY(compose(a, o, o->diff, &x));
+  GR_TRY(compose(a, o, o->request.path, &y));
+  gr_show_diff(t, x.job, y.job);
+  return GR_OK;
+}
+
+static gr_status show_list(gr_arena *a, const options *o, gr_text *t) {
+  gr_composer c;
+  GR_TRY(gr_composer_open(&c, a, &o->request));
+  GR_TRY(gr_composer_list(&c, true));
+  if (o->tree)
+    gr_show_tree(t, &c);
+  else
+    gr_show_defaults(t, &c);
+  return GR_OK;
+}
+
+static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
+  gr_job_list jobs;
+  GR_TRY(gr_multirun_list(a, &o->request, &jobs));
+  gr_status all = GR_OK;
+  for (int j = 0; j < jobs.n; j++) {
+    gr_composed composed;
+    options one = *o;
+    one.request.overrides = jobs.overrides[j], one.request.n_overrides = jobs.n_each;
+    gr_status s = compose(a, &one, o->request.path, &composed);
+    all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
+    gr_text_printf(t, "#%d:", j);
+    for (int i = 0; i < jobs.n_each; i++) gr_text_printf(t, " %s", jobs.overrides[j][i]);
+    gr_text_put(t, "\n");
+  }
+  return all;
+}
+
+static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
+  gr_composed composed;
+  GR_TRY(compose(a, o, o->request.path, &composed));
+  gr_conf *c = o->hydra ? composed.hydra : composed.job;
+  if (o->explain) {
+    if (!o->raw && !o->resolve) GR_TRY(gr_schema_check(a, c));
+    return gr_show_origin(t, c, o->explain);
+  }
+  if (o->package) c = gr_conf_find(c, o->package);
+  if (!c)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "package '%s' not found in the configuration",
+                           o->package),
+                   "`graphrun config %s` shows what there is", o->request.path);
+  if (o->package && !o->json && c->kind >= GR_CONF_MAP)
+    gr_text_printf(t, "# @package %s\n", o->package);
+  if (o->json)
+    gr_conf_json(t, c, 2);
+  else if (c->kind == GR_CONF_MAP && !c->n)
+    gr_text_put(t, "{}\n");
+  else
+    gr_conf_yaml(t, c);
+  return GR_OK;
+}
+
+static gr_status run(gr_arena *a, const options *o, gr_text *t) {
+  if (o->completion) return gr_cli_completion_script(o->completion, t);
+  if (o->complete) {
+    gr_cli_complete(a, o->complete, t);
+    return GR_OK;
+  }
+  if (o->schema) {
+    gr_schema_json(t);
+    return GR_OK;
+  }
+  if (o->help) return show_help(o, t);
+  if (!o->request.path)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
+                   "graphrun config configs/multi_gpu.yaml");
+  if (o->multirun || o->dry_run) return show_jobs(a, o, t);
+  if (o->defaults || o->tree) return show_list(a, o, t);
+  return o->diff ? show_diff(a, o, t) : show_tree_of(a, o, t);
+}
+
+// The arena is not destroyed: errors keep pointers to places in it until they are printed.
+gr_status gr_cli_config(int argc, char **argv) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  options o = {0};
+  gr_status s = read_options(a, argc, argv, &o);
+  if (!s) s = run(a, &o, &t);
+  fputs(t.at, stdout);
+  if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
+  return s;
+}
+
+gr_status gr_cmd_config(int argc, char **argv) { return gr_cli_config(argc - 2, argv + 2); }

@@ -1,0 +1,6 @@
+// config.h - `graphrun config`: what a configuration composes to, and how it came about.
+#pragma once
+#include "base/status.h"
+
+// The arguments after "config". Prints to standard output; the error is the caller's to print.
+GR_MUST_USE gr_status gr_cli_config(int argc, char **argv);

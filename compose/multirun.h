@@ -1,0 +1,12 @@
+// multirun.h - the runs of a sweep: every combination of the values that arguments give.
+#pragma once
+#include "compose/compose.h"
+
+typedef struct gr_job_list {
+  const char ***overrides;  // n lists of n_each arguments
+  int n, n_each;
+} gr_job_list;
+
+// The arguments of each run, in Hydra's order: the last sweep varies fastest; sweeps of
+// hydra.sweeper.params come first. Fails on intervals, and beyond 10,000 runs.
+GR_MUST_USE gr_status gr_multirun_list(gr_arena *, const gr_compose_request *, gr_job_list *out);

@@ -1,0 +1,212 @@
+// schema.c - checking a configuration against the table of keys. See schema.h.
+#include "compose/schema.h"
+#include <string.h>
+#include "compose/scalar.h"
+
+const gr_schema_key gr_schema_keys[] = {
+#define GR_KEY(path, type, preset, unit, doc) {path, type, preset, unit, doc},
+#include "compose/schema.def"
+#undef GR_KEY
+};
+enum { N_KEYS = sizeof gr_schema_keys / sizeof *gr_schema_keys, MAX_ERRORS = 20 };
+const int gr_schema_count = N_KEYS;
+
+const gr_schema_key *gr_schema_find(const char *path) {
+  for (int i = 0; i < N_KEYS; i++)
+    if (!strcmp(gr_schema_keys[i].path, path)) return &gr_schema_keys[i];
+  return NULL;
+}
+
+static bool below(const char *key, const char *section) {
+  size_t n = strlen(section);
+  return !n || (!strncmp(key, section, n) && key[n] == '.');
+}
+
+bool gr_schema_takes(const char *path) {
+  for (int i = 0; i < N_KEYS; i++)
+    if (!strcmp(gr_schema_keys[i].path, path) ||
+        (!strcmp(gr_schema_keys[i].type, "any") && below(path, gr_schema_keys[i].path)))
+      return true;
+  return false;
+}
+
+bool gr_schema_section(const char *path) {
+  for (int i = 0; i < N_KEYS; i++)
+    if (below(gr_schema_keys[i].path, path)) return true;
+  return false;
+}
+
+// ---- Errors ----------------------------------------------------------------------
+
+// The names right below a section, each once, in the table's order.
+static int names_in(gr_arena *a, const char *section, const char **out) {
+  int n = 0;
+  size_t skip = strlen(section) + (*section != 0);
+  for (int i = 0; i < N_KEYS; i++) {
+    if (!below(gr_schema_keys[i].path, section)) continue;
+    const char *rest = gr_schema_keys[i].path + skip;
+    const char *name = gr_arena_strndup(a, rest, strcspn(rest, "."));
+    if (!n || strcmp(out[n - 1], name)) out[n++] = name;
+  }
+  return n;
+}
+
+// A key of another section that ends in this name.
+static const char *elsewhere(const char *name) {
+  for (int i = 0; i < N_KEYS; i++) {
+    const char *last = strrchr(gr_schema_keys[i].path, '.');
+    if (last && !strcmp(last + 1, name)) return gr_schema_keys[i].path;
+  }
+  return NULL;
+}
+
+static gr_status with_source(gr_status s, const gr_conf *c) {
+  bool copied = c->key_loc.file && c->loc.file &&
+                (strcmp(c->key_loc.file, c->loc.file) || c->key_loc.line != c->loc.line);
+  return copied ? gr_note(s, c->loc, "the value comes from here") : s;
+}
+
+static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section, const char *name) {
+  const char *names[N_KEYS], *where = *section ? section : "the configuration";
+  int n = names_in(a, section, names);
+  gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
+                        "unknown key '%s' in %s", name, where);
+  const char *like = gr_text_nearest(name, names, n), *other = elsewhere(name);
+  if (other && !below(other, section)) like = NULL;
+  if (like) return gr_hint(s, "did you mean '%s%s%s'?", section, *section ? "." : "", like);
+  if (other) return gr_hint(s, "did you mean '%s'?", other);
+  return gr_hint(s, "`graphrun config --help` lists the keys; values of your own go under 'vars'");
+}
+
+static const char *nearest_word(const gr_schema_type *t, const char *text) {
+  const char *words[32];
+  int n = 0;
+  for (; t && n < 32; t = t->next)
+    if (t->kind == GR_SCHEMA_WORD) words[n++] = t->word;
+  return gr_text_nearest(text, words, n);
+}
+
+static void write_found(gr_text *t, const gr_conf *c) {
+  if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST) {
+    gr_text_printf(t, "a %s of %d", gr_conf_kind_name(c->kind), c->n);
+    return;
+  }
+  gr_conf_json(t, c, 0);
+  if (c->kind == GR_CONF_TEXT || c->kind == GR_CONF_BOOL)
+    gr_text_printf(t, ", %s %s", "a", c->kind == GR_CONF_TEXT ? "text" : "truth");
+}
+
+static gr_status wrong_value(gr_arena *a, const gr_schema_key *k, const gr_schema_type *type,
+                             const gr_conf *c) {
+  gr_text wanted = gr_text_make(a), found = gr_text_make(a);
+  gr_schema_type_write(&wanted, type);
+  write_found(&found, c);
+  gr_loc at = c->loc.file ? c->loc : c->key_loc;
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, at, "'%s' must be %s, but is %s", k->path, wanted.at, found.at);
+  const char *like = c->kind == GR_CONF_TEXT ? nearest_word(type, c->text) : NULL;
+  if (like) return gr_hint(s, "did you mean '%s'?", like);
+  if (c->kind == GR_CONF_TEXT && gr_scalar_resolve(c->text, true) > GR_SCALAR_BOOL)
+    return gr_hint(s, "take the quotes away");
+  return gr_hint(s, "%s: %s", k->path, k->doc);
+}
+
+// ??? left anywhere below.
+static gr_status check_set(gr_arena *a, const gr_conf *c) {
+  gr_status all = GR_OK;
+  if (c->kind == GR_CONF_MISSING) {
+    const char *path = gr_conf_path(a, c);
+    const gr_schema_key *k = gr_schema_find(path);
+    gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be set: it is '??\?'", path);
+    return gr_hint(s, "set it here or with %s=VALUE%s%s", path, k ? "; " : "", k ? k->doc : "");
+  }
+  for (int i = 0; i < c->n && c->items; i++) all = gr_also(all, check_set(a, c->items[i]));
+  return all;
+}
+
+// ---- Checking --------------------------------------------------------------------
+
+static gr_status check_value(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
+  if (c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING) return GR_OK;
+  const gr_schema_type *type = gr_schema_type_read(a, k->type);
+  return gr_schema_type_fits(type, c) ? GR_OK : with_source(wrong_value(a, k, type, c), c);
+}
+
+static gr_status check_map(gr_arena *a, gr_conf *map, const char *section);
+
+static gr_status check_member(gr_arena *a, gr_conf *map, int i, const char *section) {
+  gr_conf *c = map->items[i];
+  const char *path = gr_arena_printf(a, "%s%s%s", section, *section ? "." : "", map->keys[i]);
+  const gr_schema_key *k = gr_schema_find(path);
+  if (k) return check_value(a, k, c);
+  if (!gr_schema_section(path)) return unknown_key(a, c, section, map->keys[i]);
+  if (c->kind == GR_CONF_MAP) return check_map(a, c, path);
+  if (c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a mapping, but is %s", path,
+                         gr_conf_kind_name(c->kind)),
+                 "its keys are listed by `graphrun config --help %s`", path);
+}
+
+static gr_status check_map(gr_arena *a, gr_conf *map, const char *section) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < map->n && gr_status_count(all) < MAX_ERRORS; i++)
+    all = gr_also(all, check_member(a, map, i, section));
+  return all;
+}
+
+static gr_status preset_value(gr_arena *a, const gr_schema_key *k, gr_conf **out) {
+  static const char file[] = "the default";
+  *out = gr_conf_make(a, GR_CONF_NULL, (gr_loc){file, 0, 0});
+  if (strchr("[{\"'", *k->preset))
+    GR_TRY(gr_conf_parse(a, file, k->preset, out));
+  else
+    GR_TRY(gr_scalar_set(a, *out, gr_scalar_resolve(k->preset, true), k->preset));
+  (*out)->loc = (gr_loc){0};
+  return GR_OK;
+}
+
+static void mark_preset(gr_conf *c) {
+  c->preset = true, c->loc = c->key_loc = GR_NOWHERE;
+  for (int i = 0; i < c->n && c->items; i++) mark_preset(c->items[i]);
+}
+
+static gr_status not_given(const gr_conf *job, const gr_schema_key *k) {
+  return gr_hint(gr_fail(GR_ERR_CONFIG, job->loc, "'%s' is not given", k->path),
+                 "%s; set it in the file or with %s=VALUE", k->doc, k->path);
+}
+
+// Adds a key that is not there, and the maps on its way.
+static gr_status fill(gr_arena *a, gr_conf *job, const gr_schema_key *k) {
+  gr_conf *map = job;
+  const char *s = k->path;
+  for (size_t n = strcspn(s, "."); s[n]; s += n + 1, n = strcspn(s, ".")) {
+    const char *name = gr_arena_strndup(a, s, n);
+    int at = gr_conf_index(map, name);
+    if (at < 0) {
+      if (!*k->preset) return GR_OK;
+      gr_conf *inner = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+      inner->preset = true;
+      gr_conf_add(a, map, name, inner);
+      at = map->n - 1;
+    }
+    map = map->items[at];
+    if (map->kind != GR_CONF_MAP) return GR_OK;
+  }
+  if (gr_conf_index(map, s) >= 0 || !*k->preset) return GR_OK;
+  if (!strcmp(k->preset, "???")) return not_given(job, k);
+  gr_conf *value = NULL;
+  GR_TRY(preset_value(a, k, &value));
+  mark_preset(value);
+  gr_conf_add(a, map, s, value);
+  return GR_OK;
+}
+
+gr_status gr_schema_check(gr_arena *a, gr_conf *job) {
+  if (job->kind != GR_CONF_MAP)
+    return gr_fail(GR_ERR_CONFIG, job->loc, "a configuration is a mapping, but this is %s",
+                   gr_conf_kind_name(job->kind));
+  gr_status all = check_map(a, job, "");
+  all = gr_also(all, check_set(a, job));
+  for (int i = 0; i < N_KEYS; i++) all = gr_also(all, fill(a, job, &gr_schema_keys[i]));
+  return all;
+}

@@ -1,0 +1,165 @@
+// show.c - see show.h.
+#include "compose/show.h"
+#include <string.h>
+
+static bool own(const gr_part *p) { return strncmp(p->config->path, "hydra/", 6) != 0; }
+
+void gr_show_defaults(gr_text *t, const gr_composer *c) {
+  int wide = 6, pack = 7;
+  for (int i = 0; i < c->defaults.n_parts; i++) {
+    const gr_part *p = &c->defaults.parts[i];
+    if (!own(p)) continue;
+    int n = (int)strlen(p->config->path), m = (int)strlen(p->package);
+    wide = n > wide ? n : wide, pack = m > pack ? m : pack;
+  }
+  gr_text_printf(t, "%-*s  %-*s  %-6s %s\n", wide, "config", pack, "package", "_self_", "parent");
+  for (int i = 0; i < c->defaults.n_parts; i++) {
+    const gr_part *p = &c->defaults.parts[i];
+    if (!own(p)) continue;
+    const char *parent = p->parent && strcmp(p->parent, "<root>") ? p->parent : "-";
+    gr_text_printf(t, "%-*s  %-*s  %-6s %s\n", wide, p->config->path, pack, p->package,
+                   p->is_self ? "yes" : "", parent);
+  }
+}
+
+static void tree(gr_text *t, const gr_default_node *n, int depth) {
+  gr_arena *a = t->arena;
+  const gr_default *e = n->item;
+  gr_text_printf(t, "%*s", depth * 2, "");
+  if (e->is_self)
+    gr_text_put(t, "_self_");
+  else if (e->is_group)
+    gr_text_printf(t, "%s: %s", gr_entry_key(a, e), e->value ? e->value : "null");
+  else
+    gr_text_put(t, gr_entry_path(a, e));
+  if (e->deleted) gr_text_put(t, e->optional ? "  (optional, not there)" : "  (deleted)");
+  gr_text_put(t, "\n");
+  for (int i = 0; i < n->n; i++) tree(t, n->kids[i], depth + 1);
+}
+
+void gr_show_tree(gr_text *t, const gr_composer *c) {
+  const gr_default_node *root = c->defaults.root;
+  if (root) tree(t, root->item ? root : root->kids[root->n - 1], 0);
+}
+
+// ---- Origins ---------------------------------------------------------------------
+
+static void put_value(gr_text *t, const gr_conf *c) {
+  gr_text v = gr_text_make(t->arena);
+  gr_conf_json(&v, c, 0);
+  if (v.len > 72)
+    gr_text_printf(t, "%.69s...", v.at);
+  else
+    gr_text_put(t, v.at);
+}
+
+static void put_place(gr_text *t, const gr_conf *c) {
+  gr_loc at = c->loc.file ? c->loc : c->key_loc;
+  if (at.file)
+    gr_text_printf(t, "%s:%d:%d", at.file, at.line, at.col);
+  else
+    gr_text_put(t, c->preset ? "default" : "graphrun itself");
+}
+
+static void put_history(gr_text *t, const gr_conf *c) {
+  for (int i = 0; c && i < 1000; c = c->was, i++) {
+    gr_text_put(t, "  ");
+    put_value(t, c);
+    gr_text_put(t, "  ");
+    put_place(t, c);
+    gr_text_put(t, i ? "  (replaced)\n" : "\n");
+  }
+}
+
+static void put_leaves(gr_text *t, const gr_conf *c) {
+  for (int i = 0; i < c->n && c->items; i++) {
+    const gr_conf *item = c->items[i];
+    if (item->n && item->items) {
+      put_leaves(t, item);
+      continue;
+    }
+    gr_text_printf(t, "  %s: ", gr_conf_path(t->arena, item));
+    put_value(t, item);
+    gr_text_put(t, "  ");
+    put_place(t, item);
+    gr_text_put(t, "\n");
+  }
+}
+
+static void all_paths(gr_arena *a, const gr_conf *c, const char **names, int *n, int most) {
+  for (int i = 0; i < c->n && c->items && *n < most; i++) {
+    names[(*n)++] = gr_conf_path(a, c->items[i]);
+    all_paths(a, c->items[i], names, n, most);
+  }
+}
+
+gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {
+  enum { MOST = 1024 };
+  gr_conf *c = gr_conf_find(job, key);
+  if (!c) {
+    const char **names = GR_NEW(t->arena, const char *, MOST);
+    int n = 0;
+    all_paths(t->arena, job, names, &n, MOST);
+    const char *like = gr_text_nearest(key, names, n);
+    gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no key '%s'", key);
+    return like ? gr_hint(s, "did you mean '%s'?", like) : s;
+  }
+  gr_text_printf(t, "%s\n", key);
+  if (c->kind == GR_CONF_MAP)
+    put_leaves(t, c);
+  else
+    put_history(t, c);
+  return GR_OK;
+}
+
+// ---- Differences -----------------------------------------------------------------
+
+static const char *line_of(gr_arena *a, const gr_conf *c) {
+  gr_text t = gr_text_make(a);
+  put_value(&t, c);
+  return t.at;
+}
+
+static void put_difference(gr_text *t, char mark, const gr_conf *c) {
+  gr_text_printf(t, "%c %s: %s  (", mark, gr_conf_path(t->arena, c), line_of(t->arena, c));
+  put_place(t, c);
+  gr_text_put(t, ")\n");
+}
+
+static bool same(gr_arena *a, const gr_conf *x, const gr_conf *y) {
+  gr_text s = gr_text_make(a), u = gr_text_make(a);
+  gr_conf_json(&s, x, 0);
+  gr_conf_json(&u, y, 0);
+  return !strcmp(s.at, u.at);
+}
+
+bool gr_show_diff(gr_text *t, const gr_conf *a, const gr_conf *b) {
+  size_t before = t->len;
+  for (int i = 0; i < a->n; i++) {
+    int at = gr_conf_index(b, a->keys[i]);
+    const gr_conf *x = a->items[i], *y = at < 0 ? NULL : b->items[at];
+    if (y && x->kind == GR_CONF_MAP && y->kind == GR_CONF_MAP) {
+      gr_show_diff(t, x, y);
+    } else if (!y || !same(t->arena, x, y)) {
+      put_difference(t, '-', x);
+      if (y) put_difference(t, '+', y);
+    }
+  }
+  for (int i = 0; i < b->n; i++)
+    if (gr_conf_index(a, b->keys[i]) < 0) put_difference(t, '+', b->items[i]);
+  return t->len > before;
+}
+
+// ---- Saved files -----------------------------------------------------------------
+
+gr_saved gr_show_saved(gr_arena *a, const gr_composed *c) {
+  gr_text config = gr_text_make(a), hydra = gr_text_make(a), lines = gr_text_make(a);
+  gr_conf_yaml(&config, c->job);
+  gr_conf *root = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+  gr_conf *list = c->hydra ? gr_conf_find(c->hydra, "overrides.task") : NULL;
+  if (c->hydra) gr_conf_put(a, root, "hydra", gr_conf_copy(a, c->hydra));
+  gr_conf_yaml(&hydra, root);
+  if (!list) list = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  gr_conf_yaml(&lines, list);
+  return (gr_saved){config.at, hydra.at, lines.at};
+}
