@@ -74,9 +74,10 @@ GR_MUST_USE gr_status gr_saver_begin(gr_saver *, int64_t step, const gr_scalar *
 // unless all ranks hear the same answer.
 bool gr_saver_busy(const gr_saver *);
 // Collective (two agrees). Waits for the thread; when all ranks wrote all, rank 0 commits
-// (manifest, fsync, rename, fsync) and prunes. On a failure every rank gets an error, older
-// checkpoints are as they were, the unfinished one is gone, and the saver is good for another
-// begin. Without a begin before it, does nothing and makes no agree.
+// (manifest, fsync, rename, fsync) and prunes. On a failure every rank gets GR_ERR_IO, so that all
+// may decide alike, or what agree() failed with; older checkpoints are as they were, the unfinished
+// one is gone, and the saver is good for another begin. Without a begin before it, does nothing and
+// makes no agree.
 GR_MUST_USE gr_status gr_saver_finish(gr_saver *);
 // The directory of the last checkpoint that was committed, or NULL; the saver's.
 const char *gr_saver_last(const gr_saver *);

@@ -298,21 +298,30 @@ static void tidy(gr_saver *s) {
   gr_status_drop(e);
 }
 
+// What a rank says when its save failed: with one code on all of them, so that what they do about
+// it is the same.
+static gr_status not_saved(gr_saver *s, gr_status e) {
+  if (!e)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE,
+                   "another rank could not write the checkpoint of step %lld", (long long)s->step);
+  if (gr_status_code(e) == GR_ERR_IO) return e;
+  gr_status same = gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", gr_status_text(e));
+  gr_status_drop(e);
+  return same;
+}
+
 static gr_status finish_all(gr_saver *s) {
-  bool all = false, done = false;
-  bool first = s->spec.rank == 0;
+  bool all = false, done = false, first = s->spec.rank == 0;
   gr_status e = s->failed, gone;
   s->failed = GR_OK;
   if ((gone = agree(s, !e, &all))) return gr_also(e, gone);
   if (first && all) e = commit(s);
   if (first && (!all || e)) gr_status_drop(gr_disk_remove(s->tmp));
   if ((gone = agree(s, !e, &done))) return gr_also(e, gone);
-  if (!e && !done)
-    e = gr_fail(GR_ERR_IO, GR_NOWHERE, "another rank could not write the checkpoint of step %lld",
-                (long long)s->step);
-  if (!e && !first) s->last = gr_checkpoint_name(s->arena, s->spec.dir, "", s->step);
-  if (!e && first) tidy(s);
-  return e;
+  if (e || !done) return not_saved(s, e);
+  if (!first) s->last = gr_checkpoint_name(s->arena, s->spec.dir, "", s->step);
+  if (first) tidy(s);
+  return GR_OK;
 }
 
 gr_status gr_saver_finish(gr_saver *s) {

@@ -38,7 +38,7 @@ static gr_status open_files(gr_report *r) {
   if (r->spec.log) GR_TRY(open_log(r));
   if (r->spec.rank) return GR_OK;
   GR_TRY(gr_lines_open(path_of(r, "metrics.jsonl"), "step", step, &r->metrics));
-  GR_TRY(gr_lines_open(path_of(r, "evals.jsonl"), "step", step, &r->evals));
+  GR_TRY(gr_lines_open(path_of(r, "evals.jsonl"), "steps", step ? step + 1 : 0, &r->evals));
   GR_TRY(gr_lines_open(path_of(r, "epochs.jsonl"), "epoch", r->spec.resume_epoch, &r->epochs));
   // TensorBoard looks for the middle of the name; a clock in it would differ between runs.
   return gr_events_open(r->arena, path_of(r, "events.out.tfevents.0000000000.graphrun"), step,
@@ -168,15 +168,21 @@ gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
   return GR_OK;
 }
 
-gr_status gr_report_eval(gr_report *r, int64_t step, int64_t epoch, const gr_named *v, int n) {
+// In event files a row stands at the step that has run last.
+static gr_status put_event(gr_report *r, int64_t steps, double wall, const char *prefix,
+                           const gr_named *v, int n) {
+  return n ? gr_events_put(&r->events, steps > 0 ? steps - 1 : 0, wall, prefix, v, n) : GR_OK;
+}
+
+gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_named *v, int n) {
   if (r->spec.rank) return GR_OK;
   double wall = gr_wall_seconds();
-  begin(r, "step", step);
+  begin(r, "steps", steps);
   put_int(r, "epoch", epoch);
   put_all(r, v, n);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->evals));
-  return gr_events_put(&r->events, step, wall, "eval/", v, n);
+  return put_event(r, steps, wall, "eval/", v, n);
 }
 
 gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
@@ -191,8 +197,8 @@ gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   put(r, "samples_per_s", rate);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->epochs));
-  GR_TRY(gr_events_put(&r->events, x->steps - 1, wall, "epoch/", values, 2));
-  return gr_events_put(&r->events, x->steps - 1, wall, "epoch/", x->metrics, x->n_metrics);
+  GR_TRY(put_event(r, x->steps, wall, "epoch/", values, 2));
+  return put_event(r, x->steps, wall, "epoch/", x->metrics, x->n_metrics);
 }
 
 gr_status gr_report_finish(gr_report *r, const gr_results *results) {

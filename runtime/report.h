@@ -11,9 +11,9 @@
 // seconds, samples_per_s (all files), total_seconds, total_minutes, started, finished
 // (training_results.json), wall_time (event files); and run.log and the progress line.
 //
-// Steps are counted from 0, and a row is of the step that has run. Lines are flushed as they are
-// written: a kill loses at most the last. A run resumed at step k keeps the rows of steps below
-// k and appends; a torn last line goes.
+// A row's "step" is counted from 0; "steps" is how many are done. Lines are flushed as they are
+// written: a kill loses at most the last. A run resumed after k steps keeps the rows of its first
+// k steps and appends; a torn last line goes.
 //
 // The files but run.log are rank 0's: on other ranks all calls are allowed and do nothing else.
 #pragma once
@@ -49,9 +49,9 @@ GR_MUST_USE gr_status gr_report_step(gr_report *, const gr_report_row *);
 // The rate of samples, smoothed over about the last 20 steps; what the progress line says.
 double gr_report_rate(const gr_report *);
 
-// `step` is the step that has run last. Evaluate before the checkpoint of that moment is made:
-// a resumed run keeps the row and does not evaluate again.
-GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t step, int64_t epoch,
+// After so many steps. Evaluate before the checkpoint of that moment is made: a resumed run keeps
+// the row and does not evaluate again.
+GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t steps, int64_t epoch,
                                      const gr_named *values, int n);
 
 typedef struct gr_report_epoch_row {

@@ -40,7 +40,7 @@ static void steps(gr_report *r, int64_t from, int64_t to) {
     MUST(gr_report_step(r, &row));
     if (s % 3 != 2) continue;
     gr_named cer = {"cer", 0.75};
-    MUST(gr_report_eval(r, s, s / 3, &cer, 1));
+    MUST(gr_report_eval(r, s + 1, s / 3, &cer, 1));
     MUST(gr_report_epoch(r, &(gr_report_epoch_row){.epoch = s / 3,
                                                    .steps = s + 1,
                                                    .lr = 2e-3,
