@@ -134,7 +134,7 @@ static gr_status check(gr_arena *a, const options *o, gr_conf **job) {
 
 static gr_status compose(gr_arena *a, const options *o, const char *path, gr_composed *out) {
   gr_compose_request q = o->request;
-  q.path = path, q.plain = o->raw;
+  q.path = path, q.known = o->raw ? NULL : gr_schema_takes;
   GR_TRY(gr_compose(a, &q, out));
   return check(a, o, &out->job);
 }

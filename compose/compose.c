@@ -180,7 +180,7 @@ static void split_hydra(gr_composer *c, gr_composed *out) {
 }
 
 gr_status gr_composer_open(gr_composer *c, gr_arena *a, const gr_compose_request *q) {
-  *c = (gr_composer){.arena = a, .sources = gr_sources_make(a), .plain = q->plain};
+  *c = (gr_composer){.arena = a, .sources = gr_sources_make(a)};
   c->path = gr_arena_strdup(a, q->path);
   c->known = q->known;
   GR_TRY(split_path(c, c->path));
@@ -205,7 +205,7 @@ gr_status gr_composer_merge(gr_composer *c, gr_composed *out) {
   gr_status all = GR_OK;
   c->root->fixed = true;
   for (int i = 0; i < c->defaults.n_values; i++)
-    all = gr_also(all, gr_merge_override(&c->resolver, c->root, c->defaults.values[i], c->plain));
+    all = gr_also(all, gr_merge_override(&c->resolver, c->root, c->defaults.values[i]));
   if (all) return all;
   split_hydra(c, out);
   return GR_OK;

@@ -11,7 +11,6 @@ typedef struct gr_compose_request {
   int n_overrides;
   // Keys that may be set without "+" though no file has them (a schema's); NULL: none.
   bool (*known)(const char *key);
-  bool plain;  // Hydra alone: key=value only for keys that files have, not for all of the schema
 } gr_compose_request;
 
 typedef struct gr_composed {

@@ -16,7 +16,6 @@ typedef struct gr_composer {
   gr_resolver resolver;
   bool (*known)(const char *key);
   gr_conf *root;
-  bool plain;
 } gr_composer;
 
 GR_MUST_USE gr_status gr_composer_open(gr_composer *, gr_arena *, const gr_compose_request *);

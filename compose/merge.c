@@ -105,17 +105,6 @@ static gr_loc key_place(const gr_override *o) {
   return at;
 }
 
-// Whether the schema has the key, something above it that takes any value, or keys below it.
-static bool in_schema(gr_arena *a, const char *key) {
-  if (gr_schema_section(key)) return true;
-  for (const char *end = key + strlen(key); end > key; end--) {
-    if (*end && *end != '.') continue;
-    const gr_schema_key *k = gr_schema_find(gr_arena_strndup(a, key, (size_t)(end - key)));
-    if (k) return !*end || !strcmp(k->type, "any");
-  }
-  return false;
-}
-
 static const char *like_schema(const char *key) {
   enum { MOST = 512 };
   const char *names[MOST];
@@ -125,7 +114,7 @@ static const char *like_schema(const char *key) {
 }
 
 static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_override *o,
-                             const char *part, bool plain) {
+                             const char *part) {
   const char *where = gr_conf_path(r->arena, in);
   gr_status s =
       *where ? gr_fail(GR_ERR_CONFIG, key_place(o),
@@ -134,9 +123,9 @@ static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_overrid
                        o->key, part);
   const char *like = in->kind == GR_CONF_MAP ? gr_text_nearest(part, in->keys, in->n) : NULL;
   if (like) like = gr_arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", like);
-  if (!like && !plain) like = like_schema(o->key);
+  if (!like && r->known) like = like_schema(o->key);
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
-  if (plain) return gr_hint(s, "to add a new key, write +%s", o->line);
+  if (!r->known) return gr_hint(s, "to add a new key, write +%s", o->line);
   return like ? s : gr_hint(s, "`graphrun config --help` lists the keys");
 }
 
@@ -176,8 +165,7 @@ static void set_part(gr_resolver *r, const target *t, const gr_override *o, gr_c
 }
 
 // Walks to the last part of the key; what stands in the way is replaced by an empty map.
-static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool add, bool plain,
-                      target *t) {
+static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool add, target *t) {
   const char *s = o->key;
   *t = (target){.in = root};
   for (;;) {
@@ -185,7 +173,7 @@ static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool 
     t->part = gr_arena_strndup(r->arena, s, n);
     t->at = find_part(r, t->in, t->part);
     if (t->at < 0 && t->in->kind == GR_CONF_LIST) return not_in_list(r, t->in, o, t->part);
-    if (t->at < 0 && !add) return unknown_key(r, t->in, o, t->part, plain);
+    if (t->at < 0 && !add) return unknown_key(r, t->in, o, t->part);
     if (!s[n]) return GR_OK;
     s += n + 1;
     if (t->at < 0 || !collection(t->in->items[t->at])) {
@@ -214,12 +202,12 @@ static gr_status check_texts(gr_resolver *r, const gr_conf *c) {
   return GR_OK;
 }
 
-static gr_status set(gr_resolver *r, gr_conf *root, const gr_override *o, bool add, bool plain) {
+static gr_status set(gr_resolver *r, gr_conf *root, const gr_override *o, bool add) {
   gr_conf *value = gr_conf_copy(r->arena, o->value.one);
   target t;
   GR_TRY(check_keys(value));
   GR_TRY(check_texts(r, value));
-  GR_TRY(walk(r, root, o, add, plain, &t));
+  GR_TRY(walk(r, root, o, add, &t));
   gr_conf *now = t.at >= 0 ? t.in->items[t.at] : NULL;
   if (!now || !collection(now) || !collection(value)) {
     set_part(r, &t, o, value);
@@ -249,7 +237,7 @@ static gr_status present(gr_resolver *r, gr_conf *root, const gr_override *o, gr
 static gr_status add(gr_resolver *r, gr_conf *root, const gr_override *o) {
   gr_conf *now = NULL;
   GR_TRY(present(r, root, o, &now));
-  if (!now || collection(o->value.one)) return set(r, root, o, true, true);
+  if (!now || collection(o->value.one)) return set(r, root, o, true);
   gr_status s =
       gr_fail(GR_ERR_CONFIG, key_place(o), "could not add '%s': it is there already", o->key);
   return gr_hint(gr_note(s, now->loc, "it is set here"),
@@ -311,7 +299,7 @@ static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
   return GR_OK;
 }
 
-gr_status gr_merge_override(gr_resolver *r, gr_conf *root, const gr_override *o, bool plain) {
+gr_status gr_merge_override(gr_resolver *r, gr_conf *root, const gr_override *o) {
   if (o->package)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, key_place(o), "'%s@%s' names a group, but there is no group '%s'",

@@ -11,7 +11,6 @@ GR_MUST_USE gr_status gr_merge(gr_resolver *, gr_conf *to, gr_conf *from);
 // Puts a value at a package, "a.b": maps are made on the way. An empty package gives the value.
 gr_conf *gr_merge_wrap(gr_arena *, const char *package, gr_conf *value);
 
-// Applies key=value, +key=value, ++key=value or ~key to a composed tree. Unless plain, keys that
-// the schema knows need no '+'.
-GR_MUST_USE gr_status gr_merge_override(gr_resolver *, gr_conf *root, const gr_override *,
-                                        bool plain);
+// Applies key=value, +key=value, ++key=value or ~key to a composed tree. Keys that the resolver's
+// `known` takes need no '+'.
+GR_MUST_USE gr_status gr_merge_override(gr_resolver *, gr_conf *root, const gr_override *);

@@ -24,7 +24,7 @@ static bool below(const char *key, const char *section) {
 
 bool gr_schema_takes(const char *path) {
   for (int i = 0; i < N_KEYS; i++)
-    if (!strcmp(gr_schema_keys[i].path, path) ||
+    if (!strcmp(gr_schema_keys[i].path, path) || below(gr_schema_keys[i].path, path) ||
         (!strcmp(gr_schema_keys[i].type, "any") && below(path, gr_schema_keys[i].path)))
       return true;
   return false;

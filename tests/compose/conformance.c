@@ -231,7 +231,6 @@ static gr_compose_request request(gr_arena *a, const char *base, gr_conf *kase) 
   return (gr_compose_request){
       .overrides = lines,
       .n_overrides = list->n,
-      .plain = true,
       .path = gr_arena_printf(a, "%s/%s/%s", base, text_of(kase, "dir"), text_of(kase, "config"))};
 }
 
