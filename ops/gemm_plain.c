@@ -104,15 +104,29 @@ static void column(int cols, const gr_gemm *g, const float *a, walk w, const flo
       tiles[cols - 1][log](a + i * w.row, w, b, g->ldb, c + i * g->ldc, g->ldc, depth, add, skip);
 }
 
-// Fewer columns than a vector has lanes.
+// Fewer columns than a vector has lanes. Rows of b are read as whole vectors all the same, whose
+// further lanes nobody looks at, but for the last rows, which would reach beyond b.
+INLINE void narrow_tile(int rows, const gr_gemm *g, const float *a, walk w, const float *b,
+                        float *c, int64_t depth, bool add) {
+  vec sum[ROWS];
+  UNROLL for (int i = 0; i < rows; i++) sum[i] = (vec){0};
+  int64_t within = depth - (LANES - g->n + g->ldb - 1) / g->ldb;
+  for (int64_t p = 0; p < depth; p++, b += g->ldb) {
+    vec row = {0};
+    if (p < within) row = load(b);
+    for (int64_t j = 0; p >= within && j < g->n; j++) row[j] = b[j];
+    UNROLL for (int i = 0; i < rows; i++) sum[i] += a[i * w.row + p * w.col] * row;
+  }
+  UNROLL for (int i = 0; i < rows; i++) for (int64_t j = 0; j < g->n; j++) c[i * g->ldc + j] =
+      (add ? c[i * g->ldc + j] : 0) + sum[i][j];
+}
+
 static void narrow(const gr_gemm *g, const float *a, walk w, const float *b, float *c,
                    int64_t depth, bool add) {
-  for (int64_t i = 0; i < g->m; i++) {
-    float sum[LANES] = {0};
-    for (int64_t p = 0; p < depth; p++)
-      for (int64_t j = 0; j < g->n; j++) sum[j] += a[i * w.row + p * w.col] * b[p * g->ldb + j];
-    for (int64_t j = 0; j < g->n; j++) c[i * g->ldc + j] = (add ? c[i * g->ldc + j] : 0) + sum[j];
-  }
+  int64_t i = 0;
+  for (; i + ROWS <= g->m; i += ROWS)
+    narrow_tile(ROWS, g, a + i * w.row, w, b, c + i * g->ldc, depth, add);
+  for (; i < g->m; i++) narrow_tile(1, g, a + i * w.row, w, b, c + i * g->ldc, depth, add);
 }
 
 static void outer(const gr_gemm *g, const float *a, const float *b, float *c) {
@@ -219,6 +233,16 @@ static void both(const gr_gemm *g, const float *a, const float *b, float *c) {  
     }
 }
 
-void gr_gemm_plain(const gr_gemm *g, const float *a, const float *b, float *c) {
+// A dense column or row is its own transpose, and dot products are quicker than tiles of one.
+static gr_gemm simplest(const gr_gemm *g) {
+  gr_gemm s = *g;
+  if (!s.tb && s.n == 1 && s.ldb == 1) s.tb = true, s.ldb = s.k;
+  if (s.ta && s.m == 1 && s.lda == 1) s.ta = false, s.lda = s.k;
+  if (s.ta && s.tb && s.n == 1) s.tb = false, s.ldb = 1;
+  return s;
+}
+
+void gr_gemm_plain(const gr_gemm *given, const float *a, const float *b, float *c) {
+  gr_gemm s = simplest(given), *g = &s;
   (g->tb ? g->ta ? both : inner : outer)(g, a, b, c);
 }

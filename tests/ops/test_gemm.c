@@ -70,7 +70,8 @@ static void chosen(void) {
 
 // Cut into blocks, by rows and by columns: the same bytes on one thread and on three.
 static void threads(void) {
-  static const int64_t shapes[][3] = {{8, 512, 512}, {300, 200, 70}, {200, 500, 70}, {50, 9, 20}};
+  static const int64_t shapes[][3] = {{8, 512, 512}, {300, 200, 70}, {200, 500, 70},
+                                      {50, 9, 20},   {40, 1, 300},   {1, 60, 300}};
   gr_cpu *cpu;
   MUST(gr_cpu_create(3, true, &cpu));
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
