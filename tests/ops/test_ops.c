@@ -232,6 +232,7 @@ static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
     v.out[k].type = u->site.out[k];
     out[k] = v.out[k].data;
     if (fits) v.in[place].data = NULL;  // freed as a result
+    if (place >= 0) verdict(u, i, "the place that a result may take fits", !fits, 0, "");
   }
   size_t bytes = u->site.op->scratch ? u->site.op->scratch(&u->site) : 0;
   void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
