@@ -163,6 +163,34 @@ static void explain(void) {
   gr_arena_destroy(arena);
 }
 
+// Every node of the graph is drawn once, in the cluster of its scope, and every use is an arrow.
+static void draw(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  MUST(plan_of(&mlp, 2, &adam, &p));
+  const gr_graph *g = p->programs[0].frame.g;
+  char *text = NULL, name[32];
+  size_t size = 0, uses = 0, arrows = 0, depth = 0;
+  FILE *f = open_memstream(&text, &size);
+  gr_plan_dot(f, &p->programs[0]);
+  fclose(f);
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    snprintf(name, sizeof name, " n%u [", i);
+    const char *at = strstr(text, name);
+    CHECK(at && !strstr(at + 1, name), "node %u is not there once", i);
+    uses += (size_t)g->nodes[i].n_in;
+  }
+  for (uint32_t i = 1; i < g->n_values; i++) uses += gr_is(g->values[i].next);
+  for (const char *c = text; *c; c++) {
+    arrows += c[0] == '-' && c[1] == '>';
+    depth += (*c == '{') - (size_t)(*c == '}');
+  }
+  CHECK(arrows == uses + g->n_results, "%zu arrows for %zu uses", arrows, uses);
+  CHECK(depth == 0 && strstr(text, "label=\"body.1\""), "clusters");
+  free(text);
+  gr_arena_destroy(arena);
+}
+
 // ---- The proof must notice ---------------------------------------------------------------
 
 static void refuse(const gr_plan *p, const char *what) {
@@ -254,5 +282,6 @@ static void passes(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
              {"collectives", collectives}, {"read_later", read_later}, {"explain", explain},
-             {"tampered", tampered}, {"tampered_ranks", tampered_ranks}, {"passes", passes});
+             {"draw", draw}, {"tampered", tampered}, {"tampered_ranks", tampered_ranks},
+             {"passes", passes});
 }
