@@ -25,4 +25,6 @@ typedef struct gr_job {
 
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
 GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
+// Errors for what the configuration says and nothing reads (accepted.c); after gr_job_plan.
+GR_MUST_USE gr_status gr_job_accept(gr_arena *, gr_conf *root);
 void gr_job_close(gr_job *);  // not the arena

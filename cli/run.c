@@ -132,7 +132,8 @@ static gr_status open_run(gr_run *r) {
   GR_TRY(open_report(r));
   GR_TRY(save_config(r));
   if (r->rank == 0) say_start(r);
-  return gr_run_hook(r, GR_HOOK_START, NULL, NULL);
+  gr_run_hook(r, GR_HOOK_START, NULL, NULL);
+  return gr_run_check(r);
 }
 
 // ---- A step -----------------------------------------------------------------------------------
@@ -165,9 +166,9 @@ static gr_status run_step(gr_run *r, const gr_feed *f) {
                        .seconds = gr_seconds() - began,
                        .more = more,
                        .n_more = r->asked.n_logs};
-  GR_TRY(gr_report_step(r->report, &row));
+  gr_run_keep(r, gr_report_step(r->report, &row));
   r->asked.n_logs = 0;
-  GR_TRY(gr_run_hook(r, GR_HOOK_STEP_END, &now, NULL));
+  gr_run_hook(r, GR_HOOK_STEP_END, &now, NULL);
   r->step++, r->batch++;
   if (r->skipped > MOST_SKIPPED)
     return gr_hint(
@@ -190,11 +191,12 @@ static gr_status validate(gr_run *r) {
   gr_named named[GR_MAX_METRICS];
   GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, 0, &r->validation));
   int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
-  GR_TRY(gr_report_eval(r->report, r->step, r->epoch, named, n));
+  gr_run_keep(r, gr_report_eval(r->report, r->step, r->epoch, named, n));
   double value = gr_metric_value(&r->validation, r->job->set.metric);
   if (better(r, value, r->job->set.mode))
     r->best = value, r->best_step = r->step, r->best_epoch = r->epoch + 1;
-  return gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
+  gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
+  return GR_OK;
 }
 
 static gr_status end_epoch(gr_run *r, double began) {
@@ -213,32 +215,33 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .samples = gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
                              .metrics = named,
                              .n_metrics = n};
-  GR_TRY(gr_report_epoch(r->report, &row));
-  GR_TRY(gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL));
+  gr_run_keep(r, gr_report_epoch(r->report, &row));
+  gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
   r->epoch++, r->batch = 0, r->epoch_train.n = 0;
   return s->every_epochs && r->epoch % s->every_epochs == 0 ? gr_run_save(r) : GR_OK;
 }
 
 // ---- The loop ---------------------------------------------------------------------------------
 
-// What everybody does next. An error of this rank is in *failure, and makes all stop.
-static gr_status agree(gr_run *r, gr_status failure, gr_knobs *k) {
-  gr_status hook = failure ? GR_OK : gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
+// What everybody does next. A failure of this rank is in r->failure, and makes all stop.
+static gr_status agree(gr_run *r, gr_knobs *k) {
+  if (!r->failure) gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
   *k = (gr_knobs){.lr = r->lr,
                   .stop = r->asked.stop,
                   .save = r->asked.save,
                   .finish = r->saving && !gr_saver_busy(r->saver),
                   .signal = gr_run_signalled(),
-                  .failed = failure || hook};
-  failure = gr_also(failure, hook);
-  gr_status s = gr_run_agree(r, k);
+                  .failed = r->failure != GR_OK};
+  GR_TRY(gr_run_agree(r, k));
   r->lr = k->lr;
   r->asked.save = false;
-  return gr_also(failure, s);
+  return GR_OK;
 }
 
 // Leaves the loop with the state saved, whatever the reason.
-static gr_status leave(gr_run *r, const gr_knobs *k, gr_status failure) {
+static gr_status leave(gr_run *r, const gr_knobs *k) {
+  gr_status failure = r->failure;
+  r->failure = GR_OK;
   const char *why = k->failed ? "a rank failed" : k->signal ? "asked to stop" : r->asked.reason;
   if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
   gr_status s = r->step ? gr_run_save(r) : GR_OK;
@@ -268,8 +271,9 @@ static gr_status loop(gr_run *r, gr_feeder *feeder) {
     gr_feed f;
     gr_knobs k;
     bool end = false;
-    gr_status failure = agree(r, gr_feeder_next(feeder, &f, &end), &k);
-    if (failure || k.failed || k.signal || k.stop) return leave(r, &k, failure);
+    if (!r->failure) gr_run_keep(r, gr_feeder_next(feeder, &f, &end));
+    GR_TRY(agree(r, &k));
+    if (k.failed || k.signal || k.stop) return leave(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(save_if_due(r, k.save));
     GR_TRY(run_step(r, &f));
@@ -356,7 +360,8 @@ static gr_status end_run(gr_run *r) {
   GR_TRY(gr_run_save_finish(r));
   GR_TRY(gr_run_weights_equal(r));
   GR_TRY(final_eval(r));
-  GR_TRY(gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended));
+  gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
+  GR_TRY(gr_run_check(r));
   if (r->rank == 0)
     gr_log(GR_INFO, "peak resident memory %.0f MB, planned %.0f MB",
            (double)gr_resident_bytes() / 1e6,
@@ -383,6 +388,7 @@ gr_status gr_run_rank(gr_job *job, gr_comm *world) {
   gr_status s = open_run(&r);
   s = s ? s : train(&r);
   s = s ? s : end_run(&r);
+  s = gr_also(s, r.failure);
   // An error that the others have not agreed on would leave them waiting.
   if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     world->does->abort(world, gr_status_text(s));

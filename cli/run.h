@@ -54,6 +54,7 @@ typedef struct gr_run {
   int64_t best_step, best_epoch, skipped, saved_step;
   gr_hook_result asked;  // by hooks since the last agreement
   bool saving;
+  gr_status failure;  // of this rank alone; the others hear of it at the next agreement
   const char *ended;
 } gr_run;
 
@@ -63,6 +64,10 @@ GR_MUST_USE gr_status gr_run_rank(gr_job *, gr_comm *world);
 void gr_run_signals(void);  // from now on SIGINT and SIGTERM ask for a stop
 bool gr_run_signalled(void);
 GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_knobs *mine_then_all);
+// Keeps an error of this rank for the next agreement; GR_OK is fine.
+void gr_run_keep(gr_run *, gr_status);
+// An agreement on nothing else than whether all can go on: this rank's failure, or GR_ERR_RANK.
+GR_MUST_USE gr_status gr_run_check(gr_run *);
 GR_MUST_USE gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok);  // for gr_saver
 GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_same(gr_run *, uint64_t hash, const char *of_what);
@@ -73,8 +78,8 @@ GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // replicated states are the same bits
 // ---- run_hooks.c
 GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
-// Calls an event on rank 0; what it asks for waits in run->asked.
-GR_MUST_USE gr_status gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
+// Calls an event on rank 0; what it asks for waits in run->asked, its error in run->failure.
+void gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
 // ---- run_eval.c
 // Runs the eval program over a split; shows `show` decoded samples on rank 0.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, int show, gr_metrics *out);

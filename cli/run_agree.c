@@ -37,6 +37,16 @@ gr_status gr_run_agree(gr_run *r, gr_knobs *k) {
   return GR_OK;
 }
 
+void gr_run_keep(gr_run *r, gr_status s) { r->failure = gr_also(r->failure, s); }
+
+gr_status gr_run_check(gr_run *r) {
+  bool all_ok;
+  gr_status mine = r->failure, s = gr_run_all_ok(r, !mine, &all_ok);
+  r->failure = GR_OK;
+  if (mine || s) return gr_also(mine, s);
+  return all_ok ? GR_OK : gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
+}
+
 gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok) {
   gr_run *r = run;
   int32_t bad = !ok, sum = 0;

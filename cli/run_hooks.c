@@ -25,11 +25,10 @@ static void join(gr_hook_result *all, const gr_hook_result *now) {
     all->logs[all->n_logs++] = now->logs[i];
 }
 
-gr_status gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics,
-                      const char *reason) {
+void gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
   const gr_settings *s = &r->job->set;
   if (event == GR_HOOK_LR) r->lr = base_lr(r);
-  if (!r->hooks || !gr_hooks_has(r->hooks, event)) return GR_OK;
+  if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->failure) return;
   gr_named named[GR_MAX_METRICS];
   gr_arena *scratch = gr_arena_create();
   gr_hook_context ctx = {.step = r->step,
@@ -47,8 +46,8 @@ gr_status gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics,
   gr_hook_result result = {0};
   gr_status st = gr_hooks_call(r->hooks, event, &ctx, &result);
   gr_arena_destroy(scratch);
-  if (st) return st;
+  gr_run_keep(r, st);
+  if (st) return;
   if (event == GR_HOOK_LR) r->lr = result.lr;
   join(&r->asked, &result);
-  return GR_OK;
 }

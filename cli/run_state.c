@@ -1,4 +1,5 @@
 // run_state.c - a run's states as checkpoints. See run.h.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/run.h"
@@ -37,7 +38,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .ranks = r->ranks,
                         .pieces = mine,
                         .n_pieces = n,
-                        .keep_last = (int)set->keep_last,
+                        .keep_last = set->keep_last ? (int)set->keep_last : INT_MAX,
                         .keep_best = (int)set->keep_best,
                         .metric = set->metric,
                         .metric_max = !strcmp(set->mode, "max"),
@@ -50,13 +51,13 @@ static gr_status open_saver(gr_run *r, const char *dir) {
 
 static int scalars_of(gr_run *r, char *hooks, gr_scalar *out) {
   int n = 0;
-  out[n++] = (gr_scalar){.name = "epoch", .kind = GR_SCALAR_INT, .i = r->epoch};
-  out[n++] = (gr_scalar){.name = "batch", .kind = GR_SCALAR_INT, .i = r->batch};
-  out[n++] = (gr_scalar){.name = "seed", .kind = GR_SCALAR_INT, .i = r->job->set.seed};
-  out[n++] = (gr_scalar){.name = "global_batch", .kind = GR_SCALAR_INT, .i = r->job->set.batch};
-  out[n++] = (gr_scalar){.name = "best", .kind = GR_SCALAR_FLOAT, .f = r->best};
-  out[n++] = (gr_scalar){.name = "best_step", .kind = GR_SCALAR_INT, .i = r->best_step};
-  out[n++] = (gr_scalar){.name = "best_epoch", .kind = GR_SCALAR_INT, .i = r->best_epoch};
+  out[n++] = (gr_scalar){.name = "run.epoch", .kind = GR_SCALAR_INT, .i = r->epoch};
+  out[n++] = (gr_scalar){.name = "run.batch", .kind = GR_SCALAR_INT, .i = r->batch};
+  out[n++] = (gr_scalar){.name = "run.seed", .kind = GR_SCALAR_INT, .i = r->job->set.seed};
+  out[n++] = (gr_scalar){.name = "run.global_batch", .kind = GR_SCALAR_INT, .i = r->job->set.batch};
+  out[n++] = (gr_scalar){.name = "run.best", .kind = GR_SCALAR_FLOAT, .f = r->best};
+  out[n++] = (gr_scalar){.name = "run.best_step", .kind = GR_SCALAR_INT, .i = r->best_step};
+  out[n++] = (gr_scalar){.name = "run.best_epoch", .kind = GR_SCALAR_INT, .i = r->best_epoch};
   for (int i = 0; i < r->validation.n; i++)
     out[n++] = (gr_scalar){.name = r->validation.at[i].name,
                            .kind = GR_SCALAR_FLOAT,
@@ -68,7 +69,7 @@ static int scalars_of(gr_run *r, char *hooks, gr_scalar *out) {
     out[n++] = (gr_scalar){.name = sum, .kind = GR_SCALAR_FLOAT, .f = m->sum};
     out[n++] = (gr_scalar){.name = weight, .kind = GR_SCALAR_FLOAT, .f = m->weight};
   }
-  if (hooks) out[n++] = (gr_scalar){.name = "hooks", .kind = GR_SCALAR_TEXT, .text = hooks};
+  if (hooks) out[n++] = (gr_scalar){.name = "run.hooks", .kind = GR_SCALAR_TEXT, .text = hooks};
   return n;
 }
 
@@ -77,15 +78,17 @@ gr_status gr_run_save(gr_run *r) {
   gr_scalar scalars[16 + 3 * GR_MAX_METRICS];
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
-  gr_status s = r->hooks ? gr_hooks_save(r->hooks, scratch, &hooks) : GR_OK;
-  int n = scalars_of(r, hooks, scalars);
-  s = s ? s : gr_saver_begin(r->saver, r->step, scalars, n);
-  r->saving = true;
+  if (r->hooks) gr_run_keep(r, gr_hooks_save(r->hooks, scratch, &hooks));
+  gr_status s = gr_run_check(r);
+  if (!s) {
+    s = gr_saver_begin(r->saver, r->step, scalars, scalars_of(r, hooks, scalars));
+    r->saving = true, r->saved_step = r->step;
+    if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
+    gr_status_drop(s);  // finish says the same to all ranks
+    s = GR_OK;
+  }
   gr_arena_destroy(scratch);
-  if (!s) return GR_OK;
-  gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
-  gr_status_drop(s);
-  return GR_OK;
+  return s;
 }
 
 // A checkpoint that cannot be written does not end a run: older ones are intact, and it says so.
@@ -100,8 +103,8 @@ gr_status gr_run_save_finish(gr_run *r) {
     return GR_OK;
   }
   if (s) return s;
-  r->saved_step = r->step;
-  return gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
+  gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
+  return GR_OK;
 }
 
 // ---- Starting -----------------------------------------------------------------------------
@@ -133,16 +136,16 @@ static gr_status restore(gr_run *r, const char *path) {
   GR_TRY(gr_checkpoint_open(path, &c));
   gr_status s = gr_checkpoint_read_all(c, r->pieces, r->n_pieces, true);
   r->step = gr_checkpoint_step(c);
-  r->epoch = int_of(c, "epoch", 0), r->batch = int_of(c, "batch", 0);
-  r->best = float_of(c, "best", r->best);
-  r->best_step = int_of(c, "best_step", 0), r->best_epoch = int_of(c, "best_epoch", 0);
-  if (!s && int_of(c, "global_batch", r->job->set.batch) != r->job->set.batch)
+  r->epoch = int_of(c, "run.epoch", 0), r->batch = int_of(c, "run.batch", 0);
+  r->best = float_of(c, "run.best", r->best);
+  r->best_step = int_of(c, "run.best_step", 0), r->best_epoch = int_of(c, "run.best_epoch", 0);
+  if (!s && int_of(c, "run.global_batch", r->job->set.batch) != r->job->set.batch)
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                         "'%s' was made with batches of %lld, this run has %d", path,
-                        (long long)int_of(c, "global_batch", 0), r->job->set.batch),
+                        (long long)int_of(c, "run.global_batch", 0), r->job->set.batch),
                 "resume with the same training.batch_size");
   restore_epoch(r, c);
-  const gr_scalar *hooks = gr_checkpoint_scalar(c, "hooks");
+  const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
   if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
     s = gr_hooks_restore(r->hooks, hooks->text);
   if (!s) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
