@@ -1,5 +1,5 @@
 // builtin.h - the `hydra` node: the keys and groups that Hydra's own package brings, so that
-// configurations written for it compose here (the keys are Hydra 1.3's; hydra.md 4).
+// configurations written for it compose here (the keys are Hydra 1.3's).
 #pragma once
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 // compose.c - the pipeline: arguments, search path, defaults list, merging, overrides. See
-// compose.h and hydra.md 1.1.
+// compose.h
 #include "compose/compose.h"
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ static gr_status parse_overrides(gr_composer *c, const gr_compose_request *q) {
   return all;
 }
 
-static gr_status check_sweeps(const gr_composer *c) {
+gr_status gr_composer_single(const gr_composer *c) {
   gr_status all = GR_OK;
   for (int i = 0; i < c->n_overrides; i++) {
     const gr_override *o = &c->overrides[i];
@@ -214,7 +214,7 @@ gr_status gr_composer_merge(gr_composer *c, gr_composed *out) {
 gr_status gr_compose(gr_arena *a, const gr_compose_request *q, gr_composed *out) {
   gr_composer c;
   GR_TRY(gr_composer_open(&c, a, q));
-  GR_TRY(check_sweeps(&c));
+  GR_TRY(gr_composer_single(&c));
   GR_TRY(gr_composer_list(&c, true));
   return gr_composer_merge(&c, out);
 }

@@ -19,5 +19,6 @@ typedef struct gr_composer {
 } gr_composer;
 
 GR_MUST_USE gr_status gr_composer_open(gr_composer *, gr_arena *, const gr_compose_request *);
+GR_MUST_USE gr_status gr_composer_single(const gr_composer *);  // an error where there are sweeps
 GR_MUST_USE gr_status gr_composer_list(gr_composer *, bool with_hydra);  // the defaults list
 GR_MUST_USE gr_status gr_composer_merge(gr_composer *, gr_composed *out);

@@ -1,5 +1,5 @@
 // defaults.h - defaults lists: which files make a configuration, in which order, and at which
-// package each goes (hydra.md 1.4 to 1.8).
+// package each goes.
 #pragma once
 #include "compose/override.h"
 #include "compose/sources.h"

@@ -1,5 +1,5 @@
 // interp.h - interpolations: ${a.b}, ${.sibling}, ${oc.env:HOME,x}, in OmegaConf's grammar
-// (hydra.md 2.1), parsed here into expressions.
+//, parsed here into expressions.
 #pragma once
 #include "compose/conf.h"
 

@@ -1,5 +1,5 @@
 // merge.h - how one configuration goes over another, and what an override does to it
-// (hydra.md 1.9).
+//.
 #pragma once
 #include "compose/interp.h"
 #include "compose/override.h"

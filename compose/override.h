@@ -1,5 +1,5 @@
 // override.h - one command-line argument that changes a configuration, in Hydra's override
-// grammar: key=value, +key=value, ++key=value, ~key, group=option, key=1,2,3 (hydra.md 3).
+// grammar: key=value, +key=value, ++key=value, ~key, group=option, key=1,2,3.
 #pragma once
 #include "compose/conf.h"
 

@@ -1,5 +1,5 @@
 // scalar.h - which type a plain YAML scalar has: YAML 1.1 as PyYAML reads it, with OmegaConf's
-// floats and without timestamps (hydra.md 2.3).
+// floats and without timestamps.
 #pragma once
 #include "compose/conf.h"
 

@@ -1,6 +1,6 @@
 // value.c - what stands right of '=' in an override: words, lists, mappings, functions, sweeps.
 //
-// The text is cut into tokens, always the longest that fits (hydra.md 3.1), then parsed by
+// The text is cut into tokens, always the longest that fits, then parsed by
 // recursive descent. Every token knows its place, for carets.
 #include <string.h>
 #include "compose/lexis.h"

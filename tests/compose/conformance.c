@@ -256,6 +256,7 @@ static gr_status compose(gr_arena *a, const char *base, gr_conf *kase, gr_conf *
   gr_composer c;
   gr_composed composed;
   GR_TRY(open_case(&c, a, base, kase));
+  GR_TRY(gr_composer_single(&c));
   GR_TRY(gr_composer_list(&c, true));
   GR_TRY(gr_composer_merge(&c, &composed));
   *out = composed.job;

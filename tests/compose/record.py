@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Records what Hydra itself answers on random configurations, for test_conformance.
+
+    python3 -m venv /tmp/hydra && /tmp/hydra/bin/pip install hydra-core
+    /tmp/hydra/bin/python tests/compose/record.py /tmp/cases 5000 1
+    build/tests/test_conformance /tmp/cases /tmp/cases/unpacked
+
+Arguments: a new folder, how many trees, a seed. Writes generated.jsonl with
+generated.tar.gz (composition, resolved composition, defaults lists) and parse.jsonl (values
+and whole overrides).
+"""
+import json
+import logging
+import os
+import random
+import sys
+import tarfile
+import warnings
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import (
+    ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, Quote, RangeSweep)
+from hydra.core.plugins import Plugins
+from hydra.types import RunMode
+from hydra import version
+from omegaconf import OmegaConf
+
+KEYS = ["a", "b", "lr", "x_y", "d-e", "n", "1", "on", "true", "k.z", "g"]
+SCALARS = ["1", "1.0", "true", "null", "???", "hello", "'1'", "1e-3", ".5e3", "010", "2024-01-01",
+           "off", "'a b'", "''", "[1, a, 2.5]", "{p: 1, q: {r: 2}}", "[{a: 1}, [2]]", "{}", "[]",
+           "1_000", "12:30", "0x1F", ".inf", "\"${a}\"", "\"${.b}\"", "\"${..lr}\"", "\"x${a}y\"",
+           "\"${g.a}\"", "\"${oc.env:NOPE,3}\"", "\"\\\\${a}\"", "\"${oc.select:zz,5}\"",
+           "\"${oc.decode:'[1,2]'}\"", "\"${oc.create:{u: 1, v: [a, b]}}\"", "\"${n}\"",
+           "\"${oc.dict.keys:g}\"", "\"${oc.dict.values:g}\"", "\"${x_y}\"", "\"${${lr}}\"",
+           "\"${a[0]}\"", "\"${a.b.c}\"", "\"a: ${b}, ${n}\""]
+GROUPS = ["g", "h", "m", "g/s"]
+OPTIONS = ["p", "q", "r"]
+PACKAGES = ["_global_", "foo", "foo.bar", "_here_", "_group_", "g", "_global_.z", "a"]
+
+
+def mapping(rng, depth, indent):
+    lines = []
+    for key in rng.sample(KEYS, rng.randint(0, 3)):
+        pad = "  " * indent
+        if depth and rng.random() < 0.3:
+            inner = mapping(rng, depth - 1, indent + 1)
+            lines.append(f"{pad}{key}:" + ("\n" + inner if inner.strip() else " {}\n"))
+        else:
+            lines.append(f"{pad}{key}: {rng.choice(SCALARS)}\n")
+    return "".join(lines)
+
+
+def entry(rng, here, files):
+    kind = rng.random()
+    if kind < 0.12:
+        return "- _self_"
+    if kind < 0.25 and files:
+        path = rng.choice(files)
+        path = ("/" + path) if rng.random() < 0.7 else path.split("/")[-1]
+        return f"- {path}" + (f"@{rng.choice(PACKAGES)}" if rng.random() < 0.3 else "")
+    group = rng.choice(GROUPS)
+    if rng.random() < 0.5 or here:
+        group = "/" + group if rng.random() < 0.8 else group
+    words = ""
+    if rng.random() < 0.12:
+        words += "optional "
+    if rng.random() < 0.15:
+        words += "override "
+    if rng.random() < 0.3:
+        group += "@" + rng.choice(PACKAGES)
+    option = rng.choice(OPTIONS)
+    chance = rng.random()
+    if chance < 0.06:
+        option = "null"
+    elif chance < 0.09:
+        option = "'???'"
+    elif chance < 0.16:
+        option = "[" + ", ".join(rng.sample(OPTIONS, rng.randint(0, 2))) + "]"
+    elif chance < 0.24:
+        option = "'${" + rng.choice(GROUPS) + "}'"
+    elif chance < 0.26:
+        option = "nope"
+    return f"- {words}{group}: {option}"
+
+
+def write_tree(rng, root):
+    files = []
+    for group in GROUPS:
+        for option in OPTIONS:
+            if rng.random() < 0.75:
+                files.append(f"{group}/{option}")
+    for path in files + ["config"]:
+        text = ""
+        if path != "config" and rng.random() < 0.25:
+            text += f"# @package {rng.choice(PACKAGES)}\n"
+        many = 3 if path == "config" else 1
+        if rng.random() < (0.95 if path == "config" else 0.3):
+            lines = [entry(rng, path != "config", files) for _ in range(rng.randint(0, many))]
+            lines.sort(key=lambda l: "override" in l)
+            if lines:
+                text += "defaults:\n" + "".join(l + "\n" for l in lines)
+        text += mapping(rng, 2, 0)
+        name = os.path.join(root, path + ".yaml")
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, "w") as f:
+            f.write(text)
+
+
+VALUES = ["1", "foo", "null", "{p: 7}", "[1,2]", "1.0", "true", "'q t'", "${a}", "-1e-3", "{}", "[]",
+          "{q: {r: 3}, w: x}", "", "a:b", "\\,", "inf", "010", "1,2", "range(1,3)"]
+
+
+def overrides(rng):
+    out = []
+    for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
+        if rng.random() < 0.4:
+            key = rng.choice(GROUPS) + (f"@{rng.choice(PACKAGES)}" if rng.random() < 0.2 else "")
+            value = rng.choice(OPTIONS + ["null", "[p,q]", "nope", "1"])
+        else:
+            key = ".".join(rng.sample([k for k in KEYS if k[0] not in "1"] + ["0", "p", "foo"],
+                                      rng.randint(1, 3)))
+            value = rng.choice(VALUES)
+        prefix = rng.choice(["", "", "+", "+", "++", "~"])
+        out.append(prefix + key + ("" if prefix == "~" and rng.random() < 0.7 else "=" + value))
+    return out
+
+
+def loader(root):
+    return ConfigLoaderImpl(config_search_path=create_config_search_path(search_path_dir=root))
+
+
+def job(root, lines, resolve):
+    cfg = loader(root).load_configuration("config", lines, RunMode.RUN)
+    OmegaConf.set_struct(cfg, False)
+    del cfg["hydra"]
+    return OmegaConf.to_container(cfg, resolve=resolve)
+
+
+def defaults(root, lines):
+    found = loader(root).compute_defaults_list("config", lines, RunMode.RUN).defaults
+    return [[d.config_path, d.package, d.is_self, d.parent] for d in found
+            if not d.config_path.startswith("hydra/")]
+
+
+def answer(function):
+    try:
+        return {"ok": function()}
+    except RecursionError:
+        return {"err": "recursion"}
+    except Exception as e:  # every kind of error counts as one
+        return {"err": type(e).__name__, "msg": str(e)[:300]}
+
+
+def plain(value, nested=False):
+    """A parsed value in the form of parse.jsonl (see the harness's `show`)."""
+    if isinstance(value, QuotedString):
+        return {"$quoted": value.text, "q": "double" if value.quote == Quote.double else "single"}
+    if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return {"$float": repr(value)}
+    if isinstance(value, list):
+        return [plain(v, True) for v in value]
+    if isinstance(value, dict):
+        return {"$map": [[plain(k, True), plain(v, True)] for k, v in value.items()]}
+    if nested:
+        raise ValueError("a sweep inside a value: accepted there, and of no use")
+    tags = sorted(getattr(value, "tags", []))
+    if isinstance(value, ChoiceSweep):
+        return {"$choice": [plain(v, True) for v in value.list], "simple": value.simple_form,
+                "shuffle": value.shuffle, "tags": tags}
+    if isinstance(value, RangeSweep):
+        return {"$range": [plain(value.start), plain(value.stop), plain(value.step)],
+                "shuffle": value.shuffle, "tags": tags}
+    if isinstance(value, IntervalSweep):
+        return {"$interval": [plain(value.start), plain(value.end)], "tags": tags}
+    assert isinstance(value, Glob)
+    return {"$glob": value.include, "exclude": value.exclude}
+
+
+def parsed(text):
+    o: Override = OverridesParser.create().parse_override(text)
+    return {"$override": o.type.name, "key": o.key_or_group, "package": o.package,
+            "vtype": o.value_type.name if o.value_type else None, "value": plain(o._value)}
+
+
+PIECES = ["a", "b1", "1", "2.5", "-", "+", "1e3", ".5", "inf", "nan", "true", "null", " ", "\t", ",",
+          ":", "=", "[", "]", "{", "}", "(", ")", "'", "\"", "\\", "\\\\", "\\,", "\\'", "${a}", "${",
+          "}", "$", "%", "*", "@", "?", "|", "/", ".", "_", "1_0", "int(", "str(", "choice(", "range(",
+          "sort(", "reverse=true", "tag(", "float(", "bool(", "interval(", "glob(", "abc", "x-y", "0",
+          "007", "1__0", "é", "#", "~", "shuffle(", "list="]
+
+
+def random_text(rng):
+    body = "".join(rng.choice(PIECES) for _ in range(rng.randint(0, 7)))
+    if rng.random() < 0.3:
+        call = rng.choice(["int", "str", "bool", "float", "choice", "range", "sort", "tag", "interval"])
+        arguments = ",".join(rng.choice(["1", "2.5", "a", "'b'", "true", "[3,1]", "choice(2,1)",
+                                         "range(3)", "null", "'1'", "-1", "reverse=true", "start=1"])
+                             for _ in range(rng.randint(0, 3)))
+        body = f"{call}({arguments})"
+    key = rng.choice(["k", "k", "a.b", "a/b", "k@p", "$k", "a.0", "", "a-b", "k@", "a b", "1a", "k@a.b"])
+    return rng.choice(["", "", "+", "++", "~"]) + key + rng.choice(["=", "=", "=", ""]) + body
+
+
+def main():
+    out, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    version.setbase("1.3")
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    Plugins.instance()
+    os.makedirs(out)
+    os.environ.pop("NOPE", None)
+    rng = random.Random(seed)
+    with open(os.path.join(out, "generated.jsonl"), "w") as f:
+        for i in range(count):
+            name = f"{seed}_{i}"
+            root = os.path.abspath(os.path.join(out, "trees", name))
+            write_tree(rng, root)
+            lines = overrides(rng)
+            for op, run in (("compose", lambda: job(root, lines, False)),
+                            ("resolve", lambda: job(root, lines, True)),
+                            ("defaults", lambda: defaults(root, lines))):
+                case = {"id": f"{name}_{op}", "op": op, "dir": name, "config": "config",
+                        "overrides": lines}
+                f.write(json.dumps({**case, **answer(run)}) + "\n")
+    with open(os.path.join(out, "parse.jsonl"), "w") as f:
+        for _ in range(count * 4):
+            text = random_text(rng)
+            f.write(json.dumps({"rule": "override", "text": text, **answer(lambda: parsed(text))}) + "\n")
+    with tarfile.open(os.path.join(out, "generated.tar.gz"), "w:gz") as tar:
+        tar.add(os.path.join(out, "trees"), "generated")
+
+
+main()
