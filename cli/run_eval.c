@@ -72,24 +72,29 @@ int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, g
 
 // ---- Evaluation -----------------------------------------------------------------------------
 
-// Prints what the model says beside what was said. Predictions are of this rank's rows.
-static int show_rows(gr_run *r, const gr_program *p, const gr_feed *f, int most) {
-  gr_type tokens_type, lengths_type;
-  const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &tokens_type);
-  const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &lengths_type);
-  int shown = 0;
-  if (!tokens || !lengths || tokens_type.rank != 2) return 0;
+// One row: what was said, and what the model makes of it.
+static void show_row(gr_run *r, uint32_t item, const int32_t *tokens, int64_t n) {
   gr_arena *scratch = gr_arena_create();
-  for (int row = 0; row < f->rows && shown < most; row++) {
+  gr_text said = gr_text_make(scratch);
+  gr_dataset_decode(r->job->data, tokens, n, &said);
+  printf("  %-24.24s  %s\n  %24s  %s\n", gr_dataset_item_name(r->job->data, item),
+         gr_dataset_reference(r->job->data, item), "decoded", said.at);
+  gr_arena_destroy(scratch);
+}
+
+// At most `most` of this rank's rows, from all over the batch; how many it showed.
+static int show_rows(gr_run *r, const gr_program *p, const gr_feed *f, int most) {
+  gr_type type, of_lengths;
+  const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &type);
+  const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &of_lengths);
+  int shown = 0, apart = most && f->rows > most ? f->rows / most : 1;
+  if (!tokens || !lengths || type.rank != 2) return 0;
+  for (int row = 0; row < f->rows && shown < most; row += apart) {
     if (f->item[row] == UINT32_MAX) continue;
-    gr_text said = gr_text_make(scratch);
-    gr_dataset_decode(r->job->data, tokens + row * tokens_type.dim[1], lengths[row], &said);
-    printf("  %-24.24s  %s\n  %24s  %s\n", gr_dataset_item_name(r->job->data, f->item[row]),
-           gr_dataset_reference(r->job->data, f->item[row]), "decoded", said.at);
+    show_row(r, f->item[row], tokens + row * type.dim[1], lengths[row]);
     shown++;
   }
   fflush(stdout);
-  gr_arena_destroy(scratch);
   return shown;
 }
 
@@ -102,7 +107,8 @@ static gr_status eval_batches(gr_run *r, gr_feeder *feeder, int show, gr_metrics
     GR_TRY(gr_run_feed(r, p, &f));
     GR_TRY(gr_exec_run(r->exec, p));
     gr_run_read_metrics(r, p, out);
-    if (r->rank == 0 && show > 0) show -= show_rows(r, p, &f, show < 2 ? show : 2);
+    int left = (int)(f.of - f.index);  // batches, this one too: each shows its share
+    if (r->rank == 0 && show > 0) show -= show_rows(r, p, &f, (show + left - 1) / left);
   }
 }
 
