@@ -5,7 +5,7 @@
 // or it is a carry's. What the next step reads of a carry is, where possible, not copied there:
 //
 //   CHASE   next is made in a stack: the next step reads it there
-//   INPLACE next is made by an op that may take the carry's memory, and nothing reads it after
+//   INPLACE nothing reads the carry once next is made, which then is made where the carry is
 //   SWAP    next has a place in the block to itself: the two places take turns
 //   COPY    else
 #include <string.h>
@@ -122,14 +122,14 @@ static int taken(const gr_op *op, int k) {
   return more && (int)strlen(more) >= k ? more[k - 1] - '1' : -1;
 }
 
-// Whether next may be made where carry c is: its maker may do so, and c is not read any more.
+// Whether next may be made where carry c is: c is not read any more, except by an op that may make
+// its result there.
 static bool may_replace(const gr_graph *g, gr_val c, gr_val next) {
   uint32_t maker = g->values[next.id].node;
   const gr_node *n = &g->nodes[maker];
   int k = taken(n->op, (int)(next.id - n->out.id));
-  if (k < 0 || k >= n->n_in || n->in[k].id != c.id) return false;
   for (int o = 0; o < n->n_in; o++)
-    if (o != k && n->in[o].id == c.id) return false;
+    if (n->in[o].id == c.id && o != k) return false;
   for (uint32_t i = maker + 1; i < g->n_nodes; i++)
     for (int o = 0; o < g->nodes[i].n_in; o++)
       if (g->nodes[i].in[o].id == c.id) return false;
