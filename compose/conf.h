@@ -2,8 +2,8 @@
 //
 // Composition makes one such tree from many files and arguments; graphs/*.yaml are read into
 // the same tree without composition. All of it lives in an arena. Maps keep the order of
-// insertion. Values are typed by OmegaConf's rules (1e-3 is a float, "on" is a text: hydra.md
-// 2.3). Interpolations stay text until gr_conf_resolve.
+// insertion. Values are typed by OmegaConf's rules (1e-3 is a float, yes is a truth).
+// Interpolations stay text until gr_conf_resolve.
 #pragma once
 #include "base/base.h"
 

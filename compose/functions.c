@@ -56,7 +56,8 @@ static gr_status bind_one(const function *f, gr_call *c, const gr_argument *arg,
   if (to < 0) return GR_OK;
   if (to >= GR_MAX_PARAMETERS || !f->parameters[to])
     return gr_fail(GR_ERR_USAGE, c->at, "%s(...) has too many arguments", f->name);
-  if (c->by[to])
+  bool by_position = !f->variadic && to < position;
+  if (c->by[to] && (by_position || !arg->name))
     return gr_fail(GR_ERR_USAGE, c->at, "%s(...) has '%s' twice", f->name, f->parameters[to]);
   c->by[to] = &arg->value;
   return GR_OK;

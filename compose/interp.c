@@ -222,12 +222,15 @@ static gr_status cycle(gr_resolver *r, gr_conf *holder) {
                  gr_conf_path(r->arena, holder));
 }
 
+static gr_status too_deep(const gr_conf *holder) {
+  return gr_fail(GR_ERR_CONFIG, holder->loc, "more than %d interpolations need each other",
+                 MAX_DEPTH);
+}
+
 gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
   gr_expr *e = NULL;
   if (holder->busy) return cycle(r, holder);
-  if (r->depth >= MAX_DEPTH)
-    return gr_fail(GR_ERR_CONFIG, holder->loc, "more than %d interpolations need each other",
-                   MAX_DEPTH);
+  if (r->depth >= MAX_DEPTH) return too_deep(holder);
   GR_TRY(gr_expr_parse(r->arena, holder->text, holder->loc, &e));
   holder->busy = true;
   r->depth++;
@@ -251,7 +254,11 @@ static int size_of(const gr_conf *c) {
 // A collection is resolved where it is, then copied to where it is wanted.
 static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
   if (value->busy) return cycle(r, c);
-  GR_TRY(resolve(r, value));
+  if (r->depth >= MAX_DEPTH) return too_deep(c);
+  r->depth++;
+  gr_status s = resolve(r, value);
+  r->depth--;
+  GR_TRY(s);
   r->copied += size_of(value);
   if (r->copied > MAX_COPIED)
     return gr_fail(GR_ERR_CONFIG, c->loc, "interpolations copy more than %d values", MAX_COPIED);

@@ -1,4 +1,4 @@
-// yaml.c - YAML text to a tree, on libyaml's events (YAML 1.1; types: hydra.md 2.3).
+// yaml.c - YAML text to a tree, on libyaml's events (YAML 1.1).
 //
 // A file is not trusted: nesting, size, aliases and the nodes that aliases make are limited,
 // because libyaml 0.2.5 is quadratic in flow nesting and aliases can grow without bound.

@@ -79,8 +79,13 @@ typedef void runner(gr_arena *, const char *file, gr_conf *kase);
 static void each_line(const char *file, runner *run) {
   gr_arena *a = gr_arena_create();
   char *text;
-  if (gr_file_read(a, gr_arena_printf(a, "%s/%s", folder, file), 1 << 26, &text, NULL))
+  gr_status missing =
+      gr_file_read(a, gr_arena_printf(a, "%s/%s", folder, file), 1 << 26, &text, NULL);
+  gr_status_drop(missing);
+  if (missing) {
+    gr_arena_destroy(a);
     SKIP("%s/%s is not there", folder, file);
+  }
   int n = 0;
   for (const char *s = text; *s; n++) {
     gr_arena *one = gr_arena_create();

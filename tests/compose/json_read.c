@@ -89,7 +89,7 @@ static gr_conf *items(gr_arena *a, const char **s, bool map) {
     gr_conf *v = json_read(a, s);
     if (!v) return NULL;
     if (map)
-      gr_conf_put(a, c, key, v);
+      gr_conf_add(a, c, key, v);  // Python writes true and "true" as one name
     else
       gr_conf_append(a, c, v);
   }
