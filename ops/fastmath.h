@@ -1,5 +1,5 @@
-// fastmath.h - exp, tanh, sigmoid and erf of floats, in plain arithmetic that compilers turn into
-// vector instructions. Within 1e-6 relative of the true value (tests/ops/test_fastmath.c); NaN
+// fastmath.h - exp, log, tanh, sigmoid and erf of floats, in plain arithmetic that compilers turn
+// into vector instructions. Within 1e-6 relative of the true value (tests/ops/test_fastmath.c); NaN
 // stays NaN, and what overflows is infinite.
 #pragma once
 #include <math.h>
@@ -46,6 +46,25 @@ static inline float gr_exp_f32(float x) {
   uint32_t half = (uint32_t)((int32_t)n >> 1);  // 2^n in two steps: it may be a denormal
   float a = gr_float_of((half + 127) << 23), b = gr_float_of((n - half + 127) << 23);
   return (1 + gr_exp_series(r)) * a * b;
+}
+
+// x = 2^n m with m from sqrt(1/2) to sqrt(2): log m is 2 atanh(s), s = (m - 1) / (m + 1), by its
+// series to s^9.
+static inline float gr_log_f32(float x) {
+  const uint32_t least = 0x3f3504f3;             // sqrt(1/2)
+  float up = x < 1.17549435e-38f ? 8388608 : 1;  // 2^23: denormals become normal
+  uint32_t bits = gr_bits_of(x * up) - least;
+  float n = (float)(((int32_t)bits >> 23) - (int32_t)(gr_bits_of(up) >> 23) + 127),
+        m = gr_float_of((bits & 0x7fffff) + least);
+  float s = (m - 1) / (m + 1), z = s * s;
+  float p = 2.0f / 9;
+  p = p * z + 2.0f / 7;
+  p = p * z + 2.0f / 5;
+  p = p * z + 2.0f / 3;
+  float y = n * 0.693359375f + (2 * s + (p * z * s - n * 2.12194440e-4f));
+  y = x > 3.40282347e38f ? x : y;
+  uint32_t quiet = x == 0 ? 0 : 0x400000;  // else -infinity, by this bit NaN
+  return x > 0 ? y : gr_float_of(0xff800000 | quiet);
 }
 
 // By exp(2|x|) - 1, which keeps what is small: tanh = e / (e + 2).

@@ -27,7 +27,7 @@ void gr_flow_nothing(const gr_grad *);  // the rule of ops that are flat where t
 #define exp(x) GR_OF(exp, x)
 #define tanh(x) GR_OF(tanh, x)
 #define erf(x) GR_OF(erf, x)
-#define log(x) _Generic((x), float : logf, default : log)(x)
+#define log(x) GR_OF(log, x)
 #define sqrt(x) _Generic((x), float : sqrtf, default : sqrt)(x)
 #define fabs(x) _Generic((x), float : fabsf, default : fabs)(x)
 #define ceil(x) _Generic((x), float : ceilf, default : ceil)(x)
