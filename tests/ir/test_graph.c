@@ -110,6 +110,31 @@ static void again(void) {
   CHECK(gr_graph_same(b.g, c.g), "the copy is the same");
 }
 
+// What backward makes says which forward node it is for, and nothing flows where nothing is
+// wanted.
+static void backward(void) {
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "model"};
+  gr_val x = input(&b, "x", "f32[]"), y = input(&b, "y", "f32[]"), one = input(&b, "one", "f32[]");
+  b.loc = (gr_loc){"m.yaml", 5, 9}, b.scope = "head";
+  gr_val z = gr_mul(&b, x, y), sum = gr_add(&b, z, z);
+  const gr_graph forward = *b.g;
+  gr_val here[8], grads[8] = {{0}};
+  bool want[8] = {0};
+  for (uint32_t i = 0; i < 8; i++) here[i] = (gr_val){i};
+  want[x.id] = want[z.id] = want[sum.id] = true;
+  grads[sum.id] = one;
+  b = (gr_builder){.g = b.g, .by = "autodiff", .scope = "loss"};
+  MUST(gr_backward(&b, &gr_op_add, &forward, here, want, grads));
+  CHECK(gr_is(grads[x.id]) && !gr_is(grads[y.id]) && !gr_is(grads[one.id]), "x alone is wanted");
+  const gr_node *n = &b.g->nodes[gr_at(b.g, grads[x.id])->node];
+  CHECK(n->op == &gr_op_mul && n->in[1].id == y.id, "d(xy) / dx is y");
+  CHECK(n->loc.line == 5 && !strcmp(n->scope, "head") && !strcmp(n->by, "autodiff"),
+        "line %d, %s, by %s", n->loc.line, n->scope, n->by);
+  const gr_node *twice = &b.g->nodes[gr_at(b.g, n->in[0])->node];
+  CHECK(twice->op == &gr_op_add, "z is used twice: its gradients are added, not '%s'",
+        twice->op->name);
+}
+
 // ---- Index notation -------------------------------------------------------------------------
 
 static gr_op made_up = {.name = "made_up", .n_in = 2, .n_out = 1};
@@ -244,8 +269,8 @@ int main(int argc, char **argv) {
   arena = gr_arena_create();
   int bad = RUN(argc, argv, {"types", types}, {"meshes", meshes}, {"consing", consing},
                 {"first_error_stays", first_error_stays}, {"results", results}, {"again", again},
-                {"shapes", shapes}, {"shardings", shardings}, {"leads", leads},
-                {"presets", presets}, {"attribute_texts", attribute_texts});
+                {"backward", backward}, {"shapes", shapes}, {"shardings", shardings},
+                {"leads", leads}, {"presets", presets}, {"attribute_texts", attribute_texts});
   gr_arena_destroy(arena);
   return bad;
 }

@@ -82,6 +82,44 @@ static void keeps_bodies(void) {
   CHECK(h && gr_graph_same(g, h), "bodies are compared by content");
 }
 
+// Text with one thing replaced.
+static gr_graph *changed(const char *text, const char *from, const char *to) {
+  const char *at = strstr(text, from);
+  gr_graph *g = NULL;
+  CHECK(at, "'%s' is not there", from);
+  if (!at) return NULL;
+  char *other = gr_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+  MUST(gr_graph_parse(arena, gr_op_find, "changed.ir", other, &g));
+  return g;
+}
+
+// Graphs are the same when all of what they compute is: bodies are compared so.
+static void one_difference(void) {
+  static const struct {
+    const char *text, *from, *to;
+    bool same;
+  } rows[] = {
+      {loops, "  %3 = add %1 %2 : f32[4]", "  %3 = mul %1 %2 : f32[4]", false},
+      {loops, "    %4 = add %1 %2", "    %4 = add %2 %1", false},
+      {loops, "%2 = weight h : f32[4] next=%3", "%2 = weight h : f32[4] next=%2", false},
+      {loops, "reverse=true", "reverse=false", false},
+      {loops, "  result %4\n}", "  result %4\n}", true},
+      {loops, "input x : f32[5,4]", "input other : f32[5,4]", true},
+      {sharded, "dp:S0 tp:P", "dp:S0", false},
+      {sharded, "by=-1e-30", "by=1e-30", false},
+      {sharded, "step : i32[] next=%3", "step : i32[]", false},
+      {sharded, "a b\" %8", "a b\" %7", false},
+      {sharded, "result metric.loss.sum", "result metric.loss.weight", true},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    gr_graph *g = changed(rows[i].text, rows[i].from, rows[i].from);
+    gr_graph *h = changed(rows[i].text, rows[i].from, rows[i].to);
+    if (g && h)
+      CHECK(gr_graph_same(g, h) == rows[i].same, "'%s' and '%s' are taken for %s", rows[i].from,
+            rows[i].to, rows[i].same ? "different" : "the same");
+  }
+}
+
 // Every op in the table, in each of its cases.
 static void keeps_every_op(void) {
   for (const gr_op *const *o = gr_ops; *o; o++)
@@ -181,8 +219,8 @@ static void damaged(void) {
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   int bad = RUN(argc, argv, {"keeps_everything", keeps_everything}, {"keeps_bodies", keeps_bodies},
-                {"keeps_every_op", keeps_every_op}, {"notes_are_notes", notes_are_notes},
-                {"errors", errors}, {"damaged", damaged});
+                {"one_difference", one_difference}, {"keeps_every_op", keeps_every_op},
+                {"notes_are_notes", notes_are_notes}, {"errors", errors}, {"damaged", damaged});
   gr_arena_destroy(arena);
   return bad;
 }
