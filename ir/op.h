@@ -138,7 +138,7 @@ void gr_attr_presets(const gr_op *, void *attr);
 // Parses one field's text ("3", "1e-5", "[0,2,1]", "mean"); loc is for the error.
 GR_MUST_USE gr_status gr_attr_parse(const gr_op *, const gr_attr *, const char *text, gr_loc,
                                     void *attr);
-void gr_attr_text(gr_text *, const gr_attr *, const void *attr);  // not for graphs
+void gr_attr_text(gr_text *, const gr_attr *, const void *attr);        // not for graphs
 bool gr_attr_same(const gr_op *, const void *attr, const void *other);  // bodies by content
 
 // ---- Reverse mode (reverse.c): of whole graphs, and of a scan's body -----------------
