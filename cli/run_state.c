@@ -119,15 +119,19 @@ static double float_of(const gr_checkpoint *c, const char *name, double preset) 
   return s && s->kind == GR_SCALAR_FLOAT ? s->f : preset;
 }
 
-static void restore_epoch(gr_run *r, const gr_checkpoint *c) {
+// The sums of the epoch at hand, and what the last evaluation gave.
+static void restore_metrics(gr_run *r, const gr_checkpoint *c) {
   int n;
   const gr_scalar *all = gr_checkpoint_scalars(c, &n);
-  for (int i = 0; i + 1 < n && r->epoch_train.n < GR_MAX_METRICS; i++) {
-    const char *dot = strrchr(all[i].name, '.');
-    if (strncmp(all[i].name, "epoch.", 6) || !dot || strcmp(dot, ".sum")) continue;
-    r->epoch_train.at[r->epoch_train.n++] =
-        (gr_metric){gr_arena_strndup(r->arena, all[i].name + 6, (size_t)(dot - all[i].name - 6)),
-                    all[i].f, all[i + 1].f};
+  for (int i = 0; i < n; i++) {
+    const char *name = all[i].name, *dot = strrchr(name, '.');
+    if (!dot && all[i].kind == GR_SCALAR_FLOAT && r->validation.n < GR_MAX_METRICS)
+      r->validation.at[r->validation.n++] =
+          (gr_metric){gr_arena_strdup(r->arena, name), all[i].f, 1};
+    if (strncmp(name, "epoch.", 6) || !dot || strcmp(dot, ".sum") || i + 1 == n) continue;
+    if (r->epoch_train.n < GR_MAX_METRICS)
+      r->epoch_train.at[r->epoch_train.n++] = (gr_metric){
+          gr_arena_strndup(r->arena, name + 6, (size_t)(dot - name - 6)), all[i].f, all[i + 1].f};
   }
 }
 
@@ -144,7 +148,8 @@ static gr_status restore(gr_run *r, const char *path) {
                         "'%s' was made with batches of %lld, this run has %d", path,
                         (long long)int_of(c, "run.global_batch", 0), r->job->set.batch),
                 "resume with the same training.batch_size");
-  restore_epoch(r, c);
+  restore_metrics(r, c);
+  if (!strcmp(r->job->set.resume, "auto")) r->saved_step = r->step;  // it is there already
   const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
   if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
     s = gr_hooks_restore(r->hooks, hooks->text);

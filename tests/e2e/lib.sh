@@ -1,0 +1,157 @@
+# lib.sh - what the end-to-end tests share. Each is run as
+#
+#   sh TEST.sh GRAPHRUN SOURCE MAKE_TONES
+#
+# in a scratch folder of its own, prints one line a test and closes with the counts.
+graphrun=$1 source=$2 make_tones=$3
+passed=0 failed=0 skipped=0
+limit=60  # seconds for one run: far more than any needs
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/graphrun-e2e-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$scratch" || exit 1
+log=$scratch/log
+
+# ok NAME | fail NAME WHY | skip NAME WHY
+ok() {
+  passed=$((passed + 1))
+  echo "ok $1"
+}
+fail() {
+  failed=$((failed + 1))
+  echo "FAIL $1: $2"
+  if [ -s "$log" ]; then sed 's/^/    | /;30q' "$log"; fi
+}
+skip() {
+  skipped=$((skipped + 1))
+  echo "SKIPPED: $1: $2"
+}
+
+# check NAME COMMAND...: the command's success is the test's.
+check() {
+  check_name=$1
+  shift
+  if "$@"; then ok "$check_name"; else fail "$check_name" "not so: $*"; fi
+}
+
+# limited COMMAND...: its output in $log, its exit code in $code.
+limited() {
+  timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null
+  code=$?
+}
+
+# expect NAME CODE PATTERN... -- COMMAND...: ends with CODE, and prints every pattern.
+expect() {
+  expect_name=$1 expect_code=$2
+  shift 2
+  : >"$scratch/patterns"
+  while [ "$1" != -- ]; do
+    printf '%s\n' "$1" >>"$scratch/patterns"
+    shift
+  done
+  shift
+  limited "$@"
+  verdict "$expect_name" "$expect_code"
+}
+
+# verdict NAME CODE: judges $code and $log by the lines of the file `patterns`.
+verdict() {
+  why=
+  [ "$code" = "$2" ] || why="exit code $code instead of $2"
+  while read -r pattern; do
+    grep -Eq -e "$pattern" "$log" || why="${why:+$why; }it does not say /$pattern/"
+  done <"$scratch/patterns"
+  if [ -z "$why" ]; then ok "$1"; else fail "$1" "$why"; fi
+}
+
+# The data, and a run of the small configuration: tones OUT [key=value ...] in $code and $log.
+make_data() {
+  "$make_tones" "$scratch/data" || exit 1
+}
+tones() {
+  tones_out=$1
+  shift
+  limited "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$tones_out" "$@"
+}
+# ran NAME OUT [key=value ...]: a run that must end well.
+ran() {
+  ran_name=$1
+  shift
+  tones "$@"
+  if [ "$code" = 0 ]; then ok "$ran_name"; else fail "$ran_name" "exit code $code"; fi
+}
+
+# begin OUT [key=value ...]: the same in the background; $pid is its process.
+begin() {
+  begin_out=$1
+  shift
+  mkdir -p "$begin_out"
+  timeout -k 5 "$limit" "$graphrun" "$source/tests/e2e/tones.yaml" \
+    "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
+    "output.dir=$scratch/$begin_out" "$@" >"$log" 2>&1 </dev/null &
+  watcher=$!
+  pid=
+  while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done
+}
+# ended: waits for what begin has begun; its exit code in $code.
+ended() {
+  wait "$watcher" 2>/dev/null
+  code=$?
+}
+
+# The processes whose parent is this one, without ps, which may not be there.
+children() {
+  for stat in /proc/[0-9]*/stat; do
+    { read -r line <"$stat"; } 2>/dev/null || continue
+    of=${line%% *} line=${line##*) }
+    line=${line#* }
+    [ "${line%% *}" = "$1" ] && echo "$of"
+  done
+}
+
+# Waits until a run has done so many steps, or has ended.
+wait_steps() {
+  while kill -0 "$watcher" 2>/dev/null; do
+    [ "$(steps_of "$1")" -ge "$2" ] && return 0
+    sleep 0.02
+  done
+  return 1
+}
+steps_of() {
+  if [ -f "$1/metrics.jsonl" ]; then wc -l <"$1/metrics.jsonl"; else echo 0; fi
+}
+
+# What two runs of one command share: metrics without the clock.
+timeless() {
+  sed -E 's/, "(samples_per_s|wall)": [^,}]*//g' "$1/metrics.jsonl"
+}
+same_metrics() {
+  timeless "$1" >"$scratch/left" && timeless "$2" >"$scratch/right" &&
+    [ -s "$scratch/left" ] && cmp -s "$scratch/left" "$scratch/right"
+}
+same_files() {
+  [ -n "$(ls -A "$1")" ] && diff -r "$1" "$2" >"$scratch/diff" 2>&1
+}
+
+# loss OUT STEP: of that row.
+loss() {
+  sed -n "$(($2 + 1))s/.*\"loss\": \([^,]*\),.*/\1/p" "$1/metrics.jsonl"
+}
+# near A B RELATIVE
+near() {
+  awk -v a="$1" -v b="$2" -v r="$3" 'BEGIN {
+    d = a > b ? a - b : b - a; m = a > 0 ? a : -a
+    exit !(a != "" && b != "" && d <= r * m) }'
+}
+
+has_mpi() {
+  command -v mpirun >/dev/null 2>&1 && ldd "$graphrun" 2>/dev/null | grep -q libmpi
+}
+
+# Closes a test program.
+counts() {
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" = 0 ]
+}
