@@ -218,9 +218,12 @@ static gr_status run(gr_arena *a, const options *o, gr_text *t) {
   return o->diff ? show_diff(a, o, t) : show_tree_of(a, o, t);
 }
 
-// The arena is not destroyed: errors keep pointers to places in it until they are printed.
+// The arena lives until the next call: errors keep pointers to places in it until they are
+// printed.
 gr_status gr_cli_config(int argc, char **argv) {
-  gr_arena *a = gr_arena_create();
+  static gr_arena *kept;
+  gr_arena_destroy(kept);
+  gr_arena *a = kept = gr_arena_create();
   gr_text t = gr_text_make(a);
   options o = {0};
   gr_status s = read_options(a, argc, argv, &o);

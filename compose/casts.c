@@ -49,8 +49,9 @@ static const char *const cast_names[] = {"int", "float", "str", "bool"};
 static gr_status cannot(const gr_call *c, const gr_conf *v, gr_cast to) {
   gr_text t = gr_text_make(c->arena);
   gr_value_write(&t, v);
-  return gr_fail(GR_ERR_USAGE, v->loc.file ? v->loc : c->at, "'%s' cannot become %s", t.at,
-                 cast_names[to]);
+  return gr_hint(gr_fail(GR_ERR_USAGE, v->loc.file ? v->loc : c->at, "'%s' cannot become %s", t.at,
+                         cast_names[to]),
+                 "give another value, or leave %s(...) away", cast_names[to]);
 }
 
 static gr_status to_int(const gr_call *c, const gr_conf *v, gr_conf *out) {

@@ -71,8 +71,12 @@ static gr_status take_group(gr_defaults *d, const gr_override *o) {
   if (o->kind == GR_OVERRIDE_ADD) {
     gr_default *e = &d->appends[d->n_appends++];
     const char *package = o->package && !strcmp(o->package, "_here_") ? "" : o->package;
-    *e = (gr_default){
-        .is_group = true, .append = true, .path = o->key, .package = package, .loc = o->loc};
+    *e = (gr_default){.is_group = true,
+                      .append = true,
+                      .path = o->key,
+                      .package = package,
+                      .value_loc = o->value_loc,
+                      .loc = o->loc};
     GR_TRY(set_options(d->arena, o, e));
     e->is_self = e->value && !strcmp(e->value, "_self_");
     return GR_OK;
@@ -122,6 +126,7 @@ void gr_choices_apply(gr_defaults *d, gr_default *e) {
   gr_choice *c = find(&d->overrides, gr_entry_key(d->arena, e));
   if (!c) return;
   c->used = true;
+  e->value_loc = c->line ? c->line->value_loc : c->loc;
   e->value = is_text(c->value) ? c->value->text : NULL;
   e->options = NULL, e->n_options = 0;
   if (c->value->kind != GR_CONF_LIST) return;
@@ -257,9 +262,15 @@ gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
   if (e->primary) return no_primary(d, e);
   const char *group = slash ? gr_arena_strndup(d->arena, path, (size_t)(slash - path)) : "";
   int n = gr_sources_options(d->sources, group, false, &options);
-  gr_status s = gr_fail(GR_ERR_CONFIG, e->loc, "there is no configuration '%s'", path);
+  gr_status s = gr_fail(GR_ERR_CONFIG, e->value_loc, "there is no configuration '%s'", path);
   const char *like = gr_text_nearest(slash ? slash + 1 : path, options, n);
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
+  if (!n && *group) {
+    const char **groups;
+    int n_groups = gr_sources_groups(d->sources, &groups);
+    like = gr_text_nearest(group, groups, n_groups);
+    if (like) s = gr_hint(s, "did you mean the group '%s'?", like);
+  }
   s = chain(d, s, node);
   return *group ? list_options(s, group, options, n) : s;
 }
@@ -269,6 +280,17 @@ static const char *like_key(const gr_defaults *d, const char *key) {
   int n = 0;
   for (int i = 0; i < d->known.n && n < MAX_NAMES; i++) names[n++] = d->known.at[i].key;
   return gr_text_nearest(key, names, n);
+}
+
+// The group of the same name that is not below the file's own folder.
+static const char *from_root(const gr_defaults *d, const char *key) {
+  for (int i = 0; i < d->known.n; i++) {
+    size_t n = strlen(d->known.at[i].group);
+    for (const char *s = strchr(key, '/'); s; s = strchr(s + 1, '/'))
+      if (!strncmp(s + 1, d->known.at[i].group, n) && (!s[1 + n] || s[1 + n] == '@'))
+        return d->known.at[i].key;
+  }
+  return NULL;
 }
 
 static gr_status unused_override(const gr_defaults *d, const gr_choice *c) {
@@ -286,6 +308,11 @@ static gr_status unused_override(const gr_defaults *d, const gr_choice *c) {
     else
       s = gr_hint(s, "'%s' is chosen after the list with this override: move one of them", like);
   }
+  if (!like && c->from && (like = from_root(d, c->key)))
+    return gr_hint(s,
+                   "did you mean 'override /%s: ...'? Without '/' a group is looked for beside the "
+                   "file",
+                   like);
   if (!like && (like = like_key(d, c->key))) s = gr_hint(s, "did you mean '%s'?", like);
   if (!like) s = gr_hint(s, "no defaults list has that group");
   if (c->from)

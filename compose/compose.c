@@ -56,7 +56,7 @@ gr_status gr_composer_single(const gr_composer *c) {
 static gr_status add_search_dir(gr_composer *c, const gr_conf *item, gr_loc at) {
   if (item->kind != GR_CONF_TEXT)
     return gr_fail(GR_ERR_CONFIG, at, "hydra.searchpath must be a list of strings, but has %s",
-                   gr_conf_kind_name(item->kind));
+                   gr_conf_a_kind(item->kind));
   const char *dir = item->text;
   if (!strncmp(dir, "file://", 7)) dir += 7;
   if (strstr(dir, "://") || !gr_is_dir(dir))
@@ -72,7 +72,7 @@ static gr_status add_search_path(gr_composer *c) {
   if (primary && primary->body->kind != GR_CONF_MAP)
     return gr_fail(GR_ERR_CONFIG, primary->body->loc,
                    "primary config '%s' must be a mapping, but is %s", c->primary,
-                   gr_conf_kind_name(primary->body->kind));
+                   gr_conf_a_kind(primary->body->kind));
   gr_conf *path = primary ? gr_conf_find(primary->body, "hydra.searchpath") : NULL;
   for (int i = c->n_overrides - 1; i >= 0; i--)
     if (!strcmp(c->overrides[i].element, "hydra.searchpath")) path = c->overrides[i].value.one;
@@ -80,7 +80,7 @@ static gr_status add_search_path(gr_composer *c) {
   if (path->kind != GR_CONF_LIST)
     return gr_fail(GR_ERR_CONFIG, path->loc,
                    "hydra.searchpath must be a list of strings, but is %s",
-                   gr_conf_kind_name(path->kind));
+                   gr_conf_a_kind(path->kind));
   for (int i = 0; i < path->n; i++) GR_TRY(add_search_dir(c, path->items[i], path->items[i]->loc));
   return GR_OK;
 }

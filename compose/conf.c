@@ -25,6 +25,21 @@ const char *gr_conf_kind_name(gr_conf_kind kind) {
   return names[kind];
 }
 
+const char *gr_conf_a_kind(gr_conf_kind kind) {
+  static const char *const names[] = {
+      [GR_CONF_NULL] = "null",
+      [GR_CONF_BOOL] = "a truth",
+      [GR_CONF_INT] = "an integer",
+      [GR_CONF_FLOAT] = "a float",
+      [GR_CONF_TEXT] = "a text",
+      [GR_CONF_MISSING] = "'??\?' (to be set)",
+      [GR_CONF_INTERP] = "an interpolation",
+      [GR_CONF_MAP] = "a mapping",
+      [GR_CONF_LIST] = "a list",
+  };
+  return names[kind];
+}
+
 void gr_conf_set_text(gr_conf *c, const char *text) {
   c->kind = !strcmp(text, "???") ? GR_CONF_MISSING
             : strstr(text, "${") ? GR_CONF_INTERP

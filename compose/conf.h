@@ -55,6 +55,7 @@ GR_MUST_USE gr_status gr_conf_parse(gr_arena *, const char *file, const char *te
 // A path is "a.b[2].c" or "a.b.2.c". Looking marks what it finds, and all on the way, as read.
 gr_conf *gr_conf_find(gr_conf *, const char *path);      // NULL: not there
 gr_conf *gr_conf_member(gr_conf *map, const char *key);  // one key, dots not special
+const char *gr_conf_a_kind(gr_conf_kind);                // with its article: "an integer"
 const char *gr_conf_kind_name(gr_conf_kind);             // "float", "mapping", ...
 const char *gr_conf_path(gr_arena *, const gr_conf *);   // "training.lr", from the root
 

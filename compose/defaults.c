@@ -112,6 +112,7 @@ static gr_status visit_options(gr_defaults *d, gr_default_node *node, const gr_d
     *one = (gr_default){.path = gr_arena_printf(d->arena, "%s/%s", e->path, e->options[i]),
                         .package = e->package,
                         .optional = e->optional,
+                        .value_loc = e->value_loc,
                         .loc = e->loc};
     gr_entry_place(d->arena, one, e->base, e->parent_package);
     gr_default_node *kid = new_node(d, one, node);

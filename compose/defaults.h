@@ -15,7 +15,7 @@ typedef struct gr_default {
   const char *header;                 // the file's own package; NULL: none
   const char *base, *parent_package;  // of the list it stands in
   bool deleted;
-  gr_loc loc;
+  gr_loc loc, value_loc;  // of the entry and of its option
 } gr_default;
 
 // The tree of what includes what. Entries without a list of their own are leaves.

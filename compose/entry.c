@@ -45,7 +45,7 @@ static gr_status read_options(gr_arena *a, const gr_conf *list, gr_default *d) {
     if (!is_text(list->items[i]))
       return gr_hint(gr_fail(GR_ERR_CONFIG, list->items[i]->loc,
                              "the options of a group must be texts, but this is %s",
-                             gr_conf_kind_name(list->items[i]->kind)),
+                             gr_conf_a_kind(list->items[i]->kind)),
                      "quote it if it is a name");
     d->options[d->n_options++] = list->items[i]->text;
   }
@@ -59,6 +59,7 @@ static gr_status read_group(gr_arena *a, const gr_config *c, const gr_conf *item
                                    : "an entry of a defaults list has no group name"),
                    "write each group as its own '- group: option'");
   const gr_conf *value = item->items[0];
+  d->value_loc = value->loc;
   d->is_group = true, d->loc = value->key_loc;
   if (value->key_kind)
     return gr_fail(GR_ERR_CONFIG, value->key_loc, "the name of a group must be a text");
@@ -69,7 +70,7 @@ static gr_status read_group(gr_arena *a, const gr_config *c, const gr_conf *item
   if (!is_text(value))
     return gr_hint(gr_fail(GR_ERR_CONFIG, value->loc,
                            "the option of a group must be a text or a list, but this is %s",
-                           gr_conf_kind_name(value->kind)),
+                           gr_conf_a_kind(value->kind)),
                    "quote it if it is a name: '%s: \"...\"'", d->path);
   d->value = value->text;
   d->is_self = !strcmp(d->value, "_self_");
@@ -77,13 +78,13 @@ static gr_status read_group(gr_arena *a, const gr_config *c, const gr_conf *item
 }
 
 gr_status gr_entry_read(gr_arena *a, const gr_config *c, const gr_conf *item, gr_default *d) {
-  *d = (gr_default){.loc = item->loc};
+  *d = (gr_default){.loc = item->loc, .value_loc = item->loc};
   if (item->kind == GR_CONF_MAP) return read_group(a, c, item, d);
   if (!is_text(item))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, item->loc,
                 "an entry of a defaults list is 'name' or 'group: option', but this is %s",
-                gr_conf_kind_name(item->kind)),
+                gr_conf_a_kind(item->kind)),
         "quote it if it is a name");
   d->path = split_package(a, item->text, &d->package);
   d->is_self = !strcmp(d->path, "_self_");

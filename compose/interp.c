@@ -151,7 +151,7 @@ static gr_status eval_name(gr_resolver *r, const gr_expr *join, gr_conf *holder,
     if (part->kind != GR_CONF_TEXT)
       return gr_fail(GR_ERR_CONFIG, holder->loc,
                      "in '%s': an interpolation inside a path must be a text, but is %s",
-                     holder->text, gr_conf_kind_name(part->kind));
+                     holder->text, gr_conf_a_kind(part->kind));
     gr_text_put(&t, part->text);
   }
   *out = t.at;
@@ -171,8 +171,9 @@ static gr_status eval_node(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
                            "set it with %s=VALUE", path),
                    (*out)->loc, "it is here");
   if (is_ancestor(*out, holder))
-    return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which it is inside of",
-                   gr_conf_path(r->arena, holder), path);
+    return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which it is inside of",
+                           gr_conf_path(r->arena, holder), path),
+                   "refer to a value beside it, as in ${%s.KEY}", path);
   return GR_OK;
 }
 
@@ -218,8 +219,9 @@ gr_status gr_interp_eval(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_c
 }
 
 static gr_status cycle(gr_resolver *r, gr_conf *holder) {
-  return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to itself, in the end",
-                 gr_conf_path(r->arena, holder));
+  return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to itself, in the end",
+                         gr_conf_path(r->arena, holder)),
+                 "give one of them a value");
 }
 
 static gr_status too_deep(const gr_conf *holder) {

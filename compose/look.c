@@ -55,7 +55,7 @@ static gr_status wrong(const gr_conf *c, const char *path, const char *expected)
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be set: it is '??\?'", path),
                    "set it in a file, or with %s=VALUE on the command line", path);
   return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be %s, but is %s", path, expected,
-                 gr_conf_kind_name(c->kind));
+                 gr_conf_a_kind(c->kind));
 }
 
 gr_status gr_conf_int(gr_conf *c, const char *path, int64_t preset, int64_t *out) {

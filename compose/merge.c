@@ -116,11 +116,10 @@ static const char *like_schema(const char *key) {
 static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_override *o,
                              const char *part) {
   const char *where = gr_conf_path(r->arena, in);
-  gr_status s =
-      *where ? gr_fail(GR_ERR_CONFIG, key_place(o),
-                       "could not override '%s': there is no key '%s' in '%s'", o->key, part, where)
-             : gr_fail(GR_ERR_CONFIG, key_place(o), "could not override '%s': there is no key '%s'",
-                       o->key, part);
+  bool inner = *where && !r->known;
+  gr_status s = gr_fail(
+      GR_ERR_CONFIG, key_place(o), "could not override '%s': there is no key '%s'%s%s%s", o->key,
+      r->known ? o->key : part, inner ? " in '" : "", inner ? where : "", inner ? "'" : "");
   const char *like = in->kind == GR_CONF_MAP ? gr_text_nearest(part, in->keys, in->n) : NULL;
   if (like) like = gr_arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", like);
   if (!like && r->known) like = like_schema(o->key);
@@ -150,8 +149,11 @@ static int find_part(gr_resolver *r, const gr_conf *c, const char *part) {
 
 static gr_status not_in_list(gr_resolver *r, const gr_conf *list, const gr_override *o,
                              const char *part) {
-  return gr_fail(GR_ERR_CONFIG, key_place(o), "'%s' has %d elements: there is no '%s'",
-                 gr_conf_path(r->arena, list), list->n, part);
+  const char *path = gr_conf_path(r->arena, list);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, key_place(o), "'%s' has %d element%s: there is no '%s'",
+                         path, list->n, list->n == 1 ? "" : "s", part),
+                 "they are counted from 0; to change the list give the whole of it: '%s=[...]'",
+                 path);
 }
 
 // Sets a member or element; a new member is a new key.
@@ -286,7 +288,7 @@ static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
     gr_status s =
         gr_fail(GR_ERR_CONFIG, key_place(o), "could not delete '%s': it is not there", o->key);
     const char *like = dot ? NULL : gr_text_nearest(part, root->keys, root->n);
-    return like ? gr_hint(s, "did you mean '%s'?", like) : s;
+    return like ? gr_hint(s, "did you mean '%s'?", like) : gr_hint(s, "take this argument away");
   }
   if (o->has_value && !equal(r->arena, o->value.one, now)) return other_value(r, o, now);
   gr_override parent = *o;

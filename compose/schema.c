@@ -60,6 +60,36 @@ static const char *elsewhere(const char *name) {
   return NULL;
 }
 
+// What other trainers call it.
+static const char *other_name(const char *name) {
+  static const char *const names[][2] = {
+      {"learning_rate", "training.lr"},
+      {"epochs", "training.max_epochs"},
+      {"num_epochs", "training.max_epochs"},
+      {"num_train_epochs", "training.max_epochs"},
+      {"max_grad_norm", "training.grad_clip"},
+      {"gradient_clip_val", "training.grad_clip"},
+      {"clip_grad_norm", "training.grad_clip"},
+      {"gradient_accumulation_steps", "training.accumulate"},
+      {"accumulate_grad_batches", "training.accumulate"},
+      {"amp", "training.mixed_precision"},
+      {"fp16", "training.precision"},
+      {"bf16", "training.precision"},
+      {"world_size", "distributed.ranks"},
+      {"nproc_per_node", "distributed.ranks"},
+      {"devices", "distributed.ranks"},
+      {"gpus", "distributed.ranks"},
+      {"num_gpus", "distributed.ranks"},
+      {"log_dir", "output.dir"},
+      {"output_dir", "output.dir"},
+      {"save_dir", "checkpoint.dir"},
+      {"resume_from_checkpoint", "checkpoint.resume"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i][0], name)) return names[i][1];
+  return NULL;
+}
+
 static gr_status with_source(gr_status s, const gr_conf *c) {
   bool copied = c->key_loc.file && c->loc.file &&
                 (strcmp(c->key_loc.file, c->loc.file) || c->key_loc.line != c->loc.line);
@@ -72,6 +102,7 @@ static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section,
   gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
                         "unknown key '%s' in %s", name, where);
   const char *like = gr_text_nearest(name, names, n), *other = elsewhere(name);
+  if (!other) other = other_name(name);
   if (other && !below(other, section)) like = NULL;
   if (like) return gr_hint(s, "did you mean '%s%s%s'?", section, *section ? "." : "", like);
   if (other) return gr_hint(s, "did you mean '%s'?", other);
@@ -88,12 +119,12 @@ static const char *nearest_word(const gr_schema_type *t, const char *text) {
 
 static void write_found(gr_text *t, const gr_conf *c) {
   if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST) {
-    gr_text_printf(t, "a %s of %d", gr_conf_kind_name(c->kind), c->n);
+    gr_text_printf(t, "%s of %d", gr_conf_a_kind(c->kind), c->n);
     return;
   }
   gr_conf_json(t, c, 0);
-  if (c->kind == GR_CONF_TEXT || c->kind == GR_CONF_BOOL)
-    gr_text_printf(t, ", %s %s", "a", c->kind == GR_CONF_TEXT ? "text" : "truth");
+  bool plain = c->kind == GR_CONF_TEXT || c->kind == GR_CONF_BOOL;
+  if (plain) gr_text_printf(t, ", %s", gr_conf_a_kind(c->kind));
 }
 
 static gr_status wrong_value(gr_arena *a, const gr_schema_key *k, const gr_schema_type *type,
@@ -143,7 +174,7 @@ static gr_status check_member(gr_arena *a, gr_conf *map, int i, const char *sect
   if (c->kind == GR_CONF_MAP) return check_map(a, c, path);
   if (c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a mapping, but is %s", path,
-                         gr_conf_kind_name(c->kind)),
+                         gr_conf_a_kind(c->kind)),
                  "its keys are listed by `graphrun config --help %s`", path);
 }
 
@@ -204,7 +235,7 @@ static gr_status fill(gr_arena *a, gr_conf *job, const gr_schema_key *k) {
 gr_status gr_schema_check(gr_arena *a, gr_conf *job) {
   if (job->kind != GR_CONF_MAP)
     return gr_fail(GR_ERR_CONFIG, job->loc, "a configuration is a mapping, but this is %s",
-                   gr_conf_kind_name(job->kind));
+                   gr_conf_a_kind(job->kind));
   gr_status all = check_map(a, job, "");
   all = gr_also(all, check_set(a, job));
   for (int i = 0; i < N_KEYS; i++) all = gr_also(all, fill(a, job, &gr_schema_keys[i]));

@@ -100,8 +100,9 @@ static gr_status shape(gr_sources *s, gr_config *c) {
     gr_conf_add(s->arena, map, body->text, none);
     c->body = map;
   } else if (body->kind != GR_CONF_MAP && body->kind != GR_CONF_LIST) {
-    return gr_fail(GR_ERR_CONFIG, body->loc, "a configuration is a mapping, but this is %s",
-                   gr_conf_kind_name(body->kind));
+    return gr_hint(gr_fail(GR_ERR_CONFIG, body->loc, "a configuration is a mapping, but this is %s",
+                           gr_conf_a_kind(body->kind)),
+                   "write 'key: value', one on a line");
   }
   int at = gr_conf_index(c->body, "defaults");
   if (at < 0) return GR_OK;
@@ -110,7 +111,7 @@ static gr_status shape(gr_sources *s, gr_config *c) {
   if (c->defaults->kind == GR_CONF_LIST) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, c->defaults->loc,
                          "invalid defaults list in '%s': it must be a list, but is %s", c->path,
-                         gr_conf_kind_name(c->defaults->kind)),
+                         gr_conf_a_kind(c->defaults->kind)),
                  "write one '- group: option' on a line");
 }
 

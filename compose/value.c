@@ -128,7 +128,9 @@ static gr_status bad_character(const parser *p) {
 static gr_status unexpected(const parser *p, const char *wanted) {
   if (p->now.kind == T_BAD) return bad_character(p);
   if (p->now.kind == T_END)
-    return gr_fail(GR_ERR_USAGE, here(p), "the value ends here, but %s was expected", wanted);
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, here(p), "the value ends here, but %s was expected", wanted),
+        "if the shell ate some of it, put the argument in quotes: '%s'", "KEY=[a,b]");
   gr_status s = gr_fail(GR_ERR_USAGE, here(p), "'%.*s' cannot stand here: %s was expected",
                         (int)p->now.len, p->now.at, wanted);
   if (p->now.kind == T_EQUAL) return gr_hint(s, "quote a value that holds '=', or write it '\\='");

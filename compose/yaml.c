@@ -18,7 +18,7 @@ typedef struct anchor {
 
 typedef struct reader {
   gr_arena *arena;
-  const char *file;
+  const char *file, *text;
   yaml_parser_t parser;
   yaml_event_t event;
   anchor *anchors;  // newest first: a name can be given again
@@ -32,15 +32,36 @@ static gr_loc place(const reader *r, yaml_mark_t at) {
 static gr_loc here(const reader *r) { return place(r, r->event.start_mark); }
 
 // The commonest reasons, by what libyaml says.
+static const char *line_at(const reader *r, size_t number) {
+  const char *s = r->text;
+  for (size_t i = 0; i < number && strchr(s, '\n'); i++) s = strchr(s, '\n') + 1;
+  return gr_arena_strndup(r->arena, s, strcspn(s, "\r\n"));
+}
+
+// Something in [...] or {...}: what is on the line says what to quote.
+static gr_status advise_flow(gr_status s, const reader *r) {
+  const char *line = line_at(r, r->parser.problem_mark.line);
+  const char *first = line_at(r, r->parser.context_mark.line);
+  if (strstr(line, "${") || strstr(first, "${"))
+    return gr_hint(s, "inside [...] and {...} an interpolation must be quoted: \"${...}\"");
+  if (strstr(line, "???") || strstr(first, "???"))
+    return gr_hint(s, "inside [...] and {...} it must be quoted: \"??\?\"");
+  return gr_hint(
+      s,
+      "close the list or mapping that starts there; a text with ':', ',' or brackets in it "
+      "must be quoted");
+}
+
 static gr_status advise(gr_status s, const reader *r) {
   const char *problem = r->parser.problem ? r->parser.problem : "";
   const char *context = r->parser.context ? r->parser.context : "";
-  if (strstr(context, "flow"))
-    return gr_hint(s,
-                   "a text with ':', '?', '{', '}', '[', ']' or ',' inside [...] or {...} must be "
-                   "quoted, also \"${...}\" and \"??\?\"");
-  if (strstr(problem, "cannot start any token"))
-    return gr_hint(s, "indent with spaces, not tabs; quote texts that start with '@', '`' or '%%'");
+  if (strstr(context, "flow")) return advise_flow(s, r);
+  if (strstr(problem, "cannot start any token")) {
+    const char *line = line_at(r, r->parser.problem_mark.line);
+    bool tab = line[strspn(line, " ")] == '	';
+    return gr_hint(s, tab ? "indent with spaces: this line starts with a tab"
+                          : "quote a text that starts with '@', '`' or '%%'");
+  }
   if (strstr(problem, "mapping values are not allowed"))
     return gr_hint(s, "quote a text that contains ': ', and check the indentation");
   if (strstr(problem, "could not find expected ':'") ||
@@ -225,7 +246,7 @@ static gr_status merge_in(reader *r, gr_conf *to, const gr_conf *from) {
   if (good) return GR_OK;
   return gr_fail(GR_ERR_CONFIG, from->loc,
                  "'<<' takes a mapping or a list of mappings, but this is %s",
-                 gr_conf_kind_name(from->kind));
+                 gr_conf_a_kind(from->kind));
 }
 
 static gr_status check_twice(const reader *r, const gr_conf *own, const key *k) {
@@ -330,7 +351,7 @@ static gr_status read_stream(reader *r, gr_conf **out) {
 }
 
 static gr_status parse(gr_arena *a, const char *file, const char *text, size_t len, gr_conf **out) {
-  reader r = {.arena = a, .file = file};
+  reader r = {.arena = a, .file = file, .text = text};
   if (!yaml_parser_initialize(&r.parser))
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "out of memory while reading '%s'", file);
   yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
