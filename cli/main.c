@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/base.h"
 #include "cli/commands.h"
+#include "cli/multirun.h"
 
 static const struct command {
   const char *name, *usage, *doc;
@@ -50,7 +51,15 @@ static gr_status no_command(const char *word) {
               : gr_hint(s, "`graphrun --help` lists the commands");
 }
 
+static bool is_multirun(int argc, char **argv) {
+  bool config = argc > 1 && !strcmp(argv[1], "config");
+  for (int i = 1; i < argc && !config; i++)
+    if (!strcmp(argv[i], "-m") || !strcmp(argv[i], "--multirun")) return true;
+  return false;
+}
+
 static gr_status run(int argc, char **argv) {
+  if (is_multirun(argc, argv)) return gr_cli_multirun(argc - 1, argv + 1);
   for (int i = 0; i < N_COMMANDS; i++)
     if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc, argv);
   if (is_config(argv[1])) return gr_cmd_train(argc, argv);

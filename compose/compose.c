@@ -165,18 +165,33 @@ static void fill_runtime(gr_composer *c, gr_conf *hydra) {
   gr_conf_put(c->arena, job, "config_name", text(c, c->primary));
 }
 
+// The hydra node leaves the job's tree, but what it refers to stays in sight: its own root holds
+// it and the job's members.
+static void give_own_root(gr_composer *c, gr_conf *hydra) {
+  gr_conf *root = gr_conf_make(c->arena, GR_CONF_MAP, c->root->loc);
+  for (int i = 0; i < c->root->n; i++) {
+    gr_conf *member = c->root->items[i];
+    gr_conf_add(c->arena, root, c->root->keys[i], member);
+    member->up = c->root;
+  }
+  gr_conf_add(c->arena, root, "hydra", hydra);
+}
+
 static void split_hydra(gr_composer *c, gr_composed *out) {
   int at = gr_conf_index(c->root, "hydra");
-  unread(c->root);
   *out = (gr_composed){.job = c->root};
-  if (at < 0) return;
-  out->hydra = c->root->items[at];
-  gr_conf_remove(c->root, at);
-  c->root->aside = out->hydra;
-  if (out->hydra->kind != GR_CONF_MAP) return;
-  fill_overrides(c, out->hydra);
-  fill_runtime(c, out->hydra);
-  unread(out->hydra);
+  if (at >= 0) {
+    out->hydra = c->root->items[at];
+    gr_conf_remove(c->root, at);
+    give_own_root(c, out->hydra);
+    c->root->aside = out->hydra;
+  }
+  if (at >= 0 && out->hydra->kind == GR_CONF_MAP) {
+    fill_overrides(c, out->hydra);
+    fill_runtime(c, out->hydra);
+    unread(out->hydra);
+  }
+  unread(c->root);
 }
 
 gr_status gr_composer_open(gr_composer *c, gr_arena *a, const gr_compose_request *q) {
