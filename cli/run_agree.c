@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include "cli/run.h"
+#include "runtime/launch.h"
 
 static volatile sig_atomic_t told_to_stop;
 
@@ -18,7 +19,7 @@ void gr_run_signals(void) {
   sigaction(SIGTERM, &a, NULL);
 }
 
-bool gr_run_signalled(void) { return told_to_stop != 0; }
+bool gr_run_signalled(void) { return told_to_stop != 0 || gr_launch_orphaned(); }
 
 // One small all_reduce a step: rank 0 contributes the learning rate and the hooks' wishes,
 // every rank its own signals and failures.

@@ -1,7 +1,9 @@
 // launch.c - finding out how this process came to be, and what a rank tells its launcher.
 #define _GNU_SOURCE
 #include "runtime/launch.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -157,6 +159,11 @@ void gr_launch_enter(int rank) {
   atomic_store(&me->state, GR_BOX_RUNS);
 }
 
+bool gr_launch_orphaned(void) {
+  const gr_box *b = box();
+  return b && kill(b->launcher, 0) && errno == ESRCH;
+}
+
 // Leaves the text of an error in the box; false: it could not be written there.
 static bool hand_over(gr_box_rank *me, gr_status s) {
   FILE *f = fmemopen(me->text, sizeof me->text, "w");
@@ -172,7 +179,9 @@ int gr_launch_leave(int rank, gr_status s) {
   gr_box_rank *me = own(rank);
   bool echo = gr_status_code(s) == GR_ERR_RANK;
   if (me) me->code = (int)gr_status_code(s), me->exit = code;
-  bool taken = me && s && hand_over(me, s);
+  bool orphaned = gr_launch_orphaned();
+  if (orphaned && rank == 0) unlink(getenv(GR_BOX_ENV));
+  bool taken = me && s && !orphaned && hand_over(me, s);
   if (s && !taken && (!echo || rank == 0)) gr_status_print(stderr, s);
   if (me) atomic_store(&me->state, s ? GR_BOX_FAILED : GR_BOX_DONE);
   gr_status_drop(s);

@@ -38,6 +38,9 @@ GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], 
 int gr_launch_started(int *out_rank, const char **out_by);
 // Tells the launcher, if there is one, that this rank runs: that is how it finds out who died.
 void gr_launch_enter(int rank);
+// Whether the launcher was there and is gone (kill -9): nobody passes signals on any more, and
+// ranks should save and end. A few hundred nanoseconds.
+bool gr_launch_orphaned(void);
 // Leaves a rank's end with the launcher, which prints it if it is the cause. Takes the status over.
 // Without a launcher it prints it itself, unless it is but the echo of another rank's failure
 // and this is not rank 0. Returns the exit code.

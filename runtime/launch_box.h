@@ -17,6 +17,7 @@ typedef struct gr_box_rank {
 
 typedef struct gr_box {
   int magic, ranks, terminal;  // terminal: the user sees standard error on one
+  int launcher;                // its process
   gr_box_rank rank[];
 } gr_box;
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,6 +50,7 @@ static gr_status make_box(launcher *l, int ranks) {
   }
   l->box = at;
   l->box->magic = GR_BOX_MAGIC, l->box->ranks = ranks, l->box->terminal = isatty(STDERR_FILENO);
+  l->box->launcher = (int)getpid();
   return GR_OK;
 }
 
@@ -87,8 +87,7 @@ static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const 
   for (int i = 1; i < more; i++) args[n++] = argv[i];
   args[n] = NULL;
   set_environment(l);
-  setpgid(0, 0);                     // Ctrl-C comes to the launcher alone, which passes it on
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // and if that is killed, nothing is left running
+  setpgid(0, 0);  // Ctrl-C comes to the launcher alone, which passes it on
   sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
   int null = open("/dev/null", O_RDONLY);  // mpirun would read what is not for it
   if (null >= 0) dup2(null, STDIN_FILENO);

@@ -32,7 +32,7 @@ skip() {
 check() {
   check_name=$1
   shift
-  if "$@"; then ok "$check_name"; else fail "$check_name" "not so: $*"; fi
+  if "$@" >"$scratch/said" 2>&1; then ok "$check_name"; else fail "$check_name" "not so: $*"; fi
 }
 
 # limited COMMAND...: its output in $log, its exit code in $code.

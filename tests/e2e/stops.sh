@@ -1,0 +1,92 @@
+# stops.sh - signals, ranks that die, a launcher that dies: how a run ends when it does not end itself.
+. "${0%/*}/lib.sh"
+make_data
+long="training.max_steps=400 training.eval_every=0 checkpoint.every_steps=20
+  hooks=[$source/tests/e2e/slow.lua]"
+
+# The process of a rank, by what mpirun has left in its environment.
+process_of_rank() {
+  for at in /proc/[0-9]*; do
+    { tr '\0' '\n' <"$at/cmdline"; } 2>/dev/null | grep -qx "output.dir=$scratch/$1" || continue
+    { tr '\0' '\n' <"$at/environ"; } 2>/dev/null |
+      grep -qE "^(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2\$" && echo "${at##*/}"
+  done
+}
+# Nothing of the run is left.
+none_left() {
+  for at in /proc/[0-9]*; do
+    { tr '\0' '\n' <"$at/cmdline"; } 2>/dev/null | grep -qx "output.dir=$scratch/$1" || continue
+    case $(cat "$at/stat" 2>/dev/null) in *') Z '*) ;; ?*) return 1 ;; esac
+  done
+}
+# stopped NAME OUT SIGNAL PROCESS [key=value ...]: a signal to a process ends all with 75 and a
+# checkpoint from which the run goes on.
+stopped() {
+  name=$1 out=$2 signal=$3 whom=$4
+  shift 4
+  # shellcheck disable=SC2086
+  begin "$out" $long "$@"
+  wait_steps "$out" 30
+  case $whom in
+    launcher) kill "-$signal" "$pid" ;;
+    *) kill "-$signal" $(process_of_rank "$out" "$whom") ;;
+  esac
+  ended
+  printf '%s\n' 'stopped by a signal at step' 'checkpoint.resume=auto output.dir=' >patterns
+  verdict "$name" 75
+  check "... nothing is left running" none_left "$out"
+  check "... its checkpoint verifies" "$graphrun" ckpt verify "$out/checkpoints"
+  steps=$(steps_of "$out")
+  # shellcheck disable=SC2086
+  tones "$out" $long "$@" training.max_steps=$((steps + 3)) checkpoint.resume=auto
+  check "... the run goes on" test "$code" = 0
+  check "... with the very next step" grep -q "resumed from .* step $steps\$" "$log"
+}
+
+stopped "SIGTERM to one process" term TERM launcher
+stopped "SIGINT to one process" int INT launcher
+stopped "SIGTERM to ranks as threads" threads TERM launcher distributed.ranks=2 \
+  distributed.backend=loopback
+if ! has_mpi; then
+  skip "ranks as processes" "no MPI"
+  counts
+  exit
+fi
+stopped "SIGTERM to the launcher of 2 ranks" term2 TERM launcher distributed.ranks=2
+stopped "SIGINT to the launcher of 2 ranks" int2 INT launcher distributed.ranks=2
+stopped "SIGTERM to rank 1 alone" rank1 TERM 1 distributed.ranks=2
+stopped "SIGINT to rank 0 alone" rank0 INT 0 distributed.ranks=2
+
+# killed NAME OUT RANK
+killed() {
+  # shellcheck disable=SC2086
+  begin "$2" $long distributed.ranks=3
+  wait_steps "$2" 30
+  began=$(date +%s)
+  kill -9 $(process_of_rank "$2" "$3")
+  ended
+  took=$(($(date +%s) - began))
+  printf '%s\n' "rank $3 died" "hint: " >patterns
+  verdict "$1" 71
+  check "... all end within 5 s ($took s, on a clock of whole ones)" test "$took" -le 6
+  check "... nothing is left running" none_left "$2"
+  check "... the last checkpoint is intact" "$graphrun" ckpt verify "$2/checkpoints"
+  # shellcheck disable=SC2086
+  tones "$2" $long distributed.ranks=2 training.max_steps=60 checkpoint.resume=auto
+  check "... the run goes on, on two ranks" test "$code" = 0
+}
+killed "kill -9 of rank 2" dead2 2
+killed "kill -9 of rank 0" dead0 0
+
+# The launcher itself: ranks are told, and save.
+# shellcheck disable=SC2086
+begin orphans $long distributed.ranks=2
+wait_steps orphans 30
+kill -9 "$pid"
+ended
+i=0
+while ! none_left orphans && [ $i -lt 200 ]; do sleep 0.1 && i=$((i + 1)); done
+check "kill -9 of the launcher: nothing is left running" none_left orphans
+check "... the ranks saved and stopped" test "$(steps_of orphans)" -lt 400
+check "... the last checkpoint is intact" "$graphrun" ckpt verify orphans/checkpoints
+counts
