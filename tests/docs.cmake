@@ -1,0 +1,35 @@
+# The examples of add-an-op.md and add-a-pass.md, added as those pages say, in a copy of the
+# tables alone: the folder with the copies comes first on the include path.
+set(copy ${CMAKE_BINARY_DIR}/docs)
+function(gr_docs_copy file find replace)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
+  file(READ ${CMAKE_SOURCE_DIR}/${file} text)
+  string(REPLACE "${find}" "${replace}" changed "${text}")
+  if(changed STREQUAL text)
+    message(FATAL_ERROR "tests/docs.cmake: there is no '${find}' in ${file}")
+  endif()
+  file(CONFIGURE OUTPUT ${copy}/${file} CONTENT "${changed}" @ONLY)
+endfunction()
+
+gr_docs_copy(ops/ops.def "GR_OP(square)" "GR_OP(square)\nGR_OP(cube)")
+foreach(test ops gradients)
+  add_executable(test_docs_op_${test} ops/test_${test}.c ops/bench.c ../ops/table.c docs/cube.c)
+  target_include_directories(test_docs_op_${test} BEFORE PRIVATE ${copy})
+  target_link_libraries(test_docs_op_${test} gr_ops)
+  add_test(NAME docs.op_${test} COMMAND test_docs_op_${test} "" cube)
+endforeach()
+
+gr_docs_copy(compiler/pipeline.c "    {\"sweep\","
+             "    {\"cancel\", \"minus minus x is x\", .run = gr_pass_cancel},\n    {\"sweep\",")
+gr_docs_copy(compiler/passes.h "gr_status gr_pass_sweep("
+             "gr_status gr_pass_cancel(gr_rewrite *);\ngr_status gr_pass_sweep(")
+configure_file(docs/cancel.gr ${copy}/tests/pass/cancel.gr COPYONLY)
+add_executable(test_docs_pass compiler/test_pass.c ${copy}/compiler/pipeline.c docs/cancel.c)
+target_include_directories(test_docs_pass BEFORE PRIVATE ${copy})
+target_link_libraries(test_docs_pass gr_compiler)
+target_compile_definitions(test_docs_pass PRIVATE GR_SOURCE_DIR="${copy}")
+add_test(NAME docs.pass COMMAND test_docs_pass)
+
+# What the pages quote of the program, and a run of the tour's model.
+add_test(NAME docs.quotes COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/quotes.sh $<TARGET_FILE:graphrun>)
+add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
