@@ -244,8 +244,7 @@ static gr_status leave(gr_run *r, const gr_knobs *k) {
   r->failure = GR_OK;
   const char *why = k->failed ? "a rank failed" : k->signal ? "asked to stop" : r->asked.reason;
   if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
-  gr_status s = r->step ? gr_run_save(r) : GR_OK;
-  s = s ? s : gr_run_save_finish(r);
+  gr_status s = r->step ? gr_run_save_last(r) : GR_OK;
   if (failure || s) return gr_also(failure, s);
   if (k->failed)
     return gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed; the state is saved in %s",
@@ -306,69 +305,7 @@ static gr_status train(gr_run *r) {
   return st;
 }
 
-// ---- The end ------------------------------------------------------------------------------------
-
-static void show_metrics(const char *what, const gr_metrics *m) {
-  if (!m->n) return;
-  printf("%s:", what);
-  for (int i = 0; i < m->n; i++) printf(" %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
-  printf("\n");
-}
-
-static gr_status final_eval(gr_run *r) {
-  const gr_settings *s = &r->job->set;
-  if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, 0, &r->train_at_end));
-  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, (int)s->show_samples, &r->validation));
-  if (r->rank) return GR_OK;
-  show_metrics("training set", &r->train_at_end);
-  show_metrics("validation set", &r->validation);
-  return GR_OK;
-}
-
-static gr_status write_results(gr_run *r) {
-  gr_text config = gr_text_make(r->arena);
-  gr_conf_json(&config, r->job->conf, 2);
-  gr_named named[2 * GR_MAX_METRICS];
-  int n = gr_metrics_named(r->arena, &r->train_at_end, "train.", named);
-  n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
-  int64_t parameters = gr_plan_parameters(r->job->plan);
-  gr_results out = {.model = r->job->set.graph,
-                    .backend = r->ranks > 1 ? "mpi" : "none",
-                    .device = "cpu",
-                    .ended = r->ended ? r->ended : "failed",
-                    .ranks = r->ranks,
-                    .parameters = parameters,
-                    .trainable = parameters,
-                    .epochs = r->epoch,
-                    .steps = r->step,
-                    .final_loss = r->loss,
-                    .best_metric = isnan(r->best) ? NULL : r->job->set.metric,
-                    .best_value = r->best,
-                    .best_epoch = r->best_epoch,
-                    .best_step = r->best_step,
-                    .metrics = named,
-                    .n_metrics = n,
-                    .total_seconds = gr_wall_seconds() - r->started,
-                    .started = r->started,
-                    .config = config.at};
-  return gr_report_finish(r->report, &out);
-}
-
-static gr_status end_run(gr_run *r) {
-  GR_TRY(gr_run_save_finish(r));
-  if (r->step != r->saved_step) GR_TRY(gr_run_save(r));
-  GR_TRY(gr_run_save_finish(r));
-  GR_TRY(gr_run_weights_equal(r));
-  GR_TRY(final_eval(r));
-  gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
-  GR_TRY(gr_run_check(r));
-  if (r->rank == 0)
-    gr_log(GR_INFO, "peak resident memory %.0f MB, planned %.0f MB",
-           (double)gr_resident_bytes() / 1e6,
-           (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver)) / 1e6);
-  if (r->job->args.profile && r->rank == 0) gr_exec_profile(stderr, r->exec);
-  return write_results(r);
-}
+// ---- All of it ----------------------------------------------------------------------------------
 
 static void close_run(gr_run *r) {
   gr_report_close(r->report);
@@ -387,7 +324,7 @@ gr_status gr_run_rank(gr_job *job, gr_comm *world) {
               .arena = gr_arena_create()};
   gr_status s = open_run(&r);
   s = s ? s : train(&r);
-  s = s ? s : end_run(&r);
+  s = s ? s : gr_run_end(&r);
   s = gr_also(s, r.failure);
   // An error that the others have not agreed on would leave them waiting.
   if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)

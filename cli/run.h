@@ -75,11 +75,15 @@ GR_MUST_USE gr_status gr_run_same(gr_run *, uint64_t hash, const char *of_what);
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
 GR_MUST_USE gr_status gr_run_save(gr_run *);        // begins
 GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
+// Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
+GR_MUST_USE gr_status gr_run_save_last(gr_run *);
 GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // replicated states are the same bits
 // ---- run_hooks.c
 GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
 // Calls an event on rank 0; what it asks for waits in run->asked, its error in run->failure.
 void gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
+// ---- run_end.c
+GR_MUST_USE gr_status gr_run_end(gr_run *);
 // ---- run_eval.c
 // Runs the eval program over a split; shows `show` decoded samples on rank 0.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, int show, gr_metrics *out);

@@ -100,11 +100,24 @@ gr_status gr_run_save_finish(gr_run *r) {
     if (r->rank == 0) gr_status_print(stderr, s);
     gr_log(GR_WARN, "the run goes on without this checkpoint; older ones are as they were");
     gr_status_drop(s);
+    r->saved_step = -1;
     return GR_OK;
   }
   if (s) return s;
   gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
   return GR_OK;
+}
+
+gr_status gr_run_save_last(gr_run *r) {
+  GR_TRY(gr_run_save_finish(r));
+  if (r->step != r->saved_step) GR_TRY(gr_run_save(r));
+  GR_TRY(gr_run_save_finish(r));
+  if (r->step == r->saved_step) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",
+                         (long long)r->step),
+                 "free space, and go on from the newest checkpoint: checkpoint.resume=auto "
+                 "output.dir=%s",
+                 r->dir);
 }
 
 // ---- Starting -----------------------------------------------------------------------------
@@ -137,7 +150,11 @@ static void restore_metrics(gr_run *r, const gr_checkpoint *c) {
 
 static gr_status restore(gr_run *r, const char *path) {
   gr_checkpoint *c;
-  GR_TRY(gr_checkpoint_open(path, &c));
+  gr_status opened = gr_checkpoint_open(path, &c);
+  if (opened)
+    return gr_hint(opened,
+                   "checkpoint.resume is auto, none, or the folder of one step, such as "
+                   "outputs/DATE/TIME/checkpoints/step-00001000");
   gr_status s = gr_checkpoint_read_all(c, r->pieces, r->n_pieces, true);
   r->step = gr_checkpoint_step(c);
   r->epoch = int_of(c, "run.epoch", 0), r->batch = int_of(c, "run.batch", 0);
