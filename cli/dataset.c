@@ -128,12 +128,8 @@ gr_status gr_dataset_open(gr_arena *arena, gr_conf *data, gr_dataset **out) {
   gr_data_spec spec = {0};
   d->arena = arena;
   GR_TRY(read_spec(arena, data, d, &spec));
-  gr_status s = gr_data_open(&spec, &d->data);
-  if (s && !gr_is_file(spec.train))
-    s = gr_hint(s, "`graphrun data import asterisk %s` makes one from Debian's recordings",
-                spec.train);
   *out = d;
-  return s;
+  return gr_data_open(&spec, &d->data);
 }
 
 void gr_dataset_close(gr_dataset *d) {

@@ -1,15 +1,30 @@
 // job.c - see job.h.
 #include "cli/job.h"
 #include <string.h>
+#include "cli/paths.h"
 #include "compose/schema.h"
 
 // ---- Composing ----------------------------------------------------------------------------
+
+// More ranks than samples in a batch are a slip of the hand, and each would cost a process.
+static gr_status check_ranks(const gr_job *j, int64_t ranks) {
+  if (!strcmp(j->set.batch_is, "per_rank") || ranks <= j->set.batch_size) return GR_OK;
+  gr_conf *at = gr_conf_find(j->conf, "distributed.ranks");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, at && ranks == j->set.ranks ? at->loc : GR_NOWHERE,
+                         "%lld ranks cannot share batches of %lld: some would have no sample",
+                         (long long)ranks, (long long)j->set.batch_size),
+                 "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
+}
 
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){.arena = arena, .args = *args};
   if (!args->config)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                    "graphrun configs/multi_gpu.yaml");
+  if (!gr_is_file(args->config) && !args->n_config_dirs)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", args->config),
+        "the path of a .yaml file, such as configs/multi_gpu.yaml");
   gr_compose_request r = {.path = args->config,
                           .config_dirs = args->config_dirs,
                           .n_config_dirs = args->n_config_dirs,
@@ -20,7 +35,9 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   j->conf = gr_conf_copy(arena, j->composed.job);
   GR_TRY(gr_conf_resolve(arena, j->conf));
   GR_TRY(gr_schema_check(arena, j->conf));
+  GR_TRY(gr_paths_find(arena, j->conf));
   GR_TRY(gr_settings_read(arena, j->conf, 0, &j->set));
+  GR_TRY(check_ranks(j, j->set.ranks));
   if (!j->set.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
@@ -135,6 +152,7 @@ static void mark_read(gr_conf *c) {
 
 gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_settings_read(j->arena, j->conf, ranks, &j->set));
+  GR_TRY(check_ranks(j, ranks));
   GR_TRY(read_options(j, ranks));
   gr_conf *data = gr_conf_find(j->conf, "data"), *params;
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);

@@ -47,6 +47,7 @@ static gr_status no_command(const char *word) {
   const char *near = gr_text_nearest(word, names, N_COMMANDS);
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
+  if (gr_is_dir(word)) return gr_hint(s, "it is a folder: name one of its .yaml files");
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
 }
@@ -66,12 +67,21 @@ static gr_status run(int argc, char **argv) {
   return no_command(argv[1]);
 }
 
+// Of any command but `config`, which has more to say itself.
+static bool wants_help(int argc, char **argv) {
+  bool config = argc > 1 && !strcmp(argv[1], "config");
+  for (int i = 1; i < argc && !config; i++)
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return true;
+  return false;
+}
+
 int main(int argc, char **argv) {
-  if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+  if (argc < 2 || wants_help(argc, argv)) {
     usage(argc < 2 ? stderr : stdout);
     return argc < 2 ? 2 : 0;
   }
   gr_status s = run(argc, argv);
+  if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
   int code = gr_status_exit(s);
   if (s) gr_status_print(stderr, s);
   gr_status_drop(s);

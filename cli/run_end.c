@@ -8,6 +8,7 @@ static void show_metrics(const char *what, const gr_metrics *m) {
   printf("%s:", what);
   for (int i = 0; i < m->n; i++) printf(" %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
   printf("\n");
+  fflush(stdout);
 }
 
 static gr_status final_eval(gr_run *r) {

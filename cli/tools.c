@@ -35,9 +35,14 @@ gr_status gr_cmd_ckpt(int argc, char **argv) {
   } verbs[] = {{"list", gr_checkpoint_print_list},
                {"show", gr_checkpoint_print_show},
                {"verify", gr_checkpoint_print_verify}};
+  char inner[4096];
   for (int i = 0; argc == 4 && i < 3; i++)
-    if (!strcmp(argv[2], verbs[i].name)) return verbs[i].print(stdout, argv[3]);
-  return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY");
+    if (!strcmp(argv[2], verbs[i].name)) {
+      snprintf(inner, sizeof inner, "%s/checkpoints", argv[3]);  // of a run's folder
+      return verbs[i].print(stdout, gr_is_dir(inner) ? inner : argv[3]);
+    }
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY"),
+                 "a run's folder, its checkpoints, or one of them");
 }
 
 // ---- data -------------------------------------------------------------------------------------
