@@ -50,24 +50,26 @@ static const char hydra_config[] =
     "  choices: {}\n"
     "verbose: false\n";
 
+static const char nothing[] = "# @package _global_\n";
+
 static const struct {
   const char *path, *text;
 } files[] = {
     {"hydra/config", hydra_config},
-    {"hydra/env/default", ""},
-    {"hydra/help/default", ""},
-    {"hydra/hydra_help/default", ""},
-    {"hydra/hydra_logging/default", ""},
-    {"hydra/hydra_logging/disabled", ""},
-    {"hydra/hydra_logging/hydra_debug", ""},
-    {"hydra/hydra_logging/none", ""},
-    {"hydra/job_logging/default", ""},
-    {"hydra/job_logging/disabled", ""},
-    {"hydra/job_logging/none", ""},
-    {"hydra/job_logging/stdout", ""},
-    {"hydra/launcher/basic", ""},
-    {"hydra/output/default", ""},
-    {"hydra/sweeper/basic", ""},
+    {"hydra/env/default", nothing},
+    {"hydra/help/default", nothing},
+    {"hydra/hydra_help/default", nothing},
+    {"hydra/hydra_logging/default", nothing},
+    {"hydra/hydra_logging/disabled", nothing},
+    {"hydra/hydra_logging/hydra_debug", nothing},
+    {"hydra/hydra_logging/none", nothing},
+    {"hydra/job_logging/default", nothing},
+    {"hydra/job_logging/disabled", nothing},
+    {"hydra/job_logging/none", nothing},
+    {"hydra/job_logging/stdout", nothing},
+    {"hydra/launcher/basic", nothing},
+    {"hydra/output/default", nothing},
+    {"hydra/sweeper/basic", nothing},
 };
 enum { N_FILES = sizeof files / sizeof *files };
 

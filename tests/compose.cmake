@@ -11,3 +11,22 @@ add_executable(test_config_bad config/bad.c ${CMAKE_SOURCE_DIR}/cli/config.c
                                ${CMAKE_SOURCE_DIR}/cli/complete.c)
 target_link_libraries(test_config_bad PRIVATE gr_compose)
 add_test(NAME compose.broken COMMAND test_config_bad ${CMAKE_CURRENT_SOURCE_DIR}/config)
+
+add_executable(test_compose compose/unit.c)
+target_link_libraries(test_compose PRIVATE gr_compose)
+add_test(NAME compose.unit COMMAND test_compose ${CMAKE_SOURCE_DIR}/docs/config.md)
+
+# Fuzz targets: with -DGR_FUZZ=ON and clang they search, otherwise they replay their corpora.
+option(GR_FUZZ "build the fuzz targets with libFuzzer (clang)" OFF)
+foreach(target yaml override interp)
+  if(GR_FUZZ)
+    add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
+    target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+    target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(fuzz_${target} fuzz/fuzz_${target}.c fuzz/replay.c)
+    add_test(NAME compose.fuzz_${target}
+             COMMAND fuzz_${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${target})
+  endif()
+  target_link_libraries(fuzz_${target} PRIVATE gr_compose)
+endforeach()
