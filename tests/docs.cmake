@@ -30,6 +30,7 @@ target_link_libraries(test_docs_pass gr_compiler)
 target_compile_definitions(test_docs_pass PRIVATE GR_SOURCE_DIR="${copy}")
 add_test(NAME docs.pass COMMAND test_docs_pass)
 
-# What the pages quote of the program, and a run of the tour's model.
+# What the pages quote of the program, the configurations they name, and a run of the tour's model.
 add_test(NAME docs.quotes COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/quotes.sh $<TARGET_FILE:graphrun>)
+add_test(NAME docs.configs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/configs.sh $<TARGET_FILE:graphrun>)
 add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
