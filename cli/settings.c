@@ -137,8 +137,8 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &locs,
                     &s->n_freeze));
   GR_TRY(read_hooks(a, c, s));
-  int64_t ranks = int_or_auto(c, "distributed.ranks");
-  s->ranks = s->enabled ? ranks : 1;
+  int64_t wanted = int_or_auto(c, "distributed.ranks");
+  s->ranks = s->enabled ? wanted : 1;
   int n = ranks ? ranks : 1, share = gr_processors() / n;
   int64_t threads = int_or_auto(c, "distributed.threads");
   s->threads = threads ? (int)threads : share > 1 ? share : 1;
