@@ -170,7 +170,7 @@ static gr_status restore(gr_run *r, const char *path) {
   const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
   if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
     s = gr_hooks_restore(r->hooks, hooks->text);
-  if (!s) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
+  if (!s && r->rank == 0) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
   gr_checkpoint_close(c);
   return s;
 }
@@ -217,6 +217,7 @@ gr_status gr_run_weights_equal(gr_run *r) {
     if (whole) hash = gr_hash_bytes(hash, gr_exec_state(r->exec, s), gr_type_bytes(&s->type));
   }
   GR_TRY(gr_run_same(r, hash, "the state after training"));
+  if (r->rank) return GR_OK;
   gr_log(GR_INFO, "weights are bit-equal on all %d ranks (hash %016llx)", r->ranks,
          (unsigned long long)hash);
   return GR_OK;

@@ -98,7 +98,10 @@ gr_status gr_cache_get(gr_data *d, uint32_t utterance, float **out, int32_t *fra
     leave_out(d, utterance, s);
     return GR_OK;
   }
-  GR_TRY(gr_note(s, (gr_loc){item->manifest, item->from->line, 1}, "listed here"));
+  s = gr_note(s, (gr_loc){item->manifest, item->from->line, 1}, "listed here");
+  GR_TRY(gr_hint(s,
+                 "mend it, take its line out, or leave out all such recordings with "
+                 "data.skip_unreadable=true"));
   keep(d, utterance, out, frames, kept);
   return GR_OK;
 }

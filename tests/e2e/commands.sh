@@ -1,0 +1,123 @@
+# commands.sh - the commands as a newcomer calls them, from the repository and from elsewhere.
+. "${0%/*}/lib.sh"
+make_data
+data="data.manifest=$scratch/data/tones.jsonl"
+tones="$source/tests/e2e/tones.yaml model.graph=$source/graphs/lmu_asr.yaml $data"
+
+# ---- Help and slips of the hand
+expect "--help" 0 "graphrun CONFIG.yaml" "plan .*CONFIG" "Exit codes" -- "$graphrun" --help
+expect "no arguments" 2 "graphrun CONFIG.yaml" -- "$graphrun"
+for command in train plan ops ckpt data; do
+  expect "$command --help" 0 "graphrun $command" -- "$graphrun" $command --help
+done
+expect "config --help" 0 "training.lr" -- "$graphrun" config --help
+expect "config --help KEY" 0 "training.batch_size" "samples" -- "$graphrun" config --help training.batch
+expect "a command misspelt" 2 "'trian'" "did you mean 'graphrun train'" -- "$graphrun" trian
+expect "a flag misspelt" 2 "no flag --rnks" "did you mean --ranks" -- "$graphrun" plan x.yaml --rnks=2
+expect "a flag without its value" 2 "--ranks needs a value" -- "$graphrun" plan x.yaml --ranks
+expect "a flag with a bad value" 2 "above 0, not 'x'" -- "$graphrun" plan x.yaml --ranks=x
+expect "an op misspelt" 2 "did you mean 'ctc_loss'" -- "$graphrun" ops ctc_los
+expect "a command without what it needs" 2 "no configuration" "hint: graphrun" -- "$graphrun" plan
+expect "a folder for a configuration" 2 "hint: it is a folder" -- "$graphrun" "$source/configs"
+
+# ---- ops, config
+expect "ops" 0 "^ctc_loss " "^relu " "^scan " -- "$graphrun" ops
+expect "ops NAME" 0 "ctc_loss" "blank" -- "$graphrun" ops ctc_loss
+for config in "$source"/configs/*.yaml; do
+  name=configs/${config##*/}
+  [ "$name" = configs/distributed.yaml ] && continue  # a part of others
+  expect "config $name" 0 "^model:" "^training:" -- "$graphrun" config "$config"
+  # The sizes do not depend on which recordings there are.
+  expect "plan $name proves" 0 "trained numbers" "find_unused_parameters" "collectives" -- \
+    "$graphrun" plan "$config" "$data" data.text.unknown=skip
+done
+expect "config --json" 0 '"lr": 0.125' -- "$graphrun" config "$source/configs/multi_gpu.yaml" \
+  training.lr=0.125 --json
+expect "config --explain" 0 "base_config.yaml:[0-9]+" "multi_gpu.yaml:[0-9]+" -- \
+  "$graphrun" config "$source/configs/multi_gpu.yaml" --explain training.batch_size
+
+# ---- plan
+expect "the full model" 0 "7,157,792 trained numbers" -- \
+  "$graphrun" plan "$source/configs/lmu_asr_full.yaml" "$data"
+# shellcheck disable=SC2086
+expect "plan for 3 ranks" 0 "for 3 ranks" "all_reduce|reduce_scatter" "program train" "program eval" -- \
+  "$graphrun" plan $tones --ranks=3
+# shellcheck disable=SC2086
+expect "plan --dump=shard" 0 "^ *%?[0-9a-z_.]+ *= *[a-z_]+" -- "$graphrun" plan $tones --ranks=2 --dump=shard
+# shellcheck disable=SC2086
+expect "plan --dump of no pass" 2 "'shrd'" "did you mean 'shard'" -- "$graphrun" plan $tones --dump=shrd
+# shellcheck disable=SC2086
+expect "plan --dot" 0 "trained numbers" -- "$graphrun" plan $tones --dot=plan.dot
+check "... writes a graph" grep -q '^digraph' plan.dot
+# shellcheck disable=SC2086
+if command -v dot >/dev/null 2>&1; then
+  expect "plan --svg" 0 -- "$graphrun" plan $tones --svg=plan.svg
+  check "... writes a picture" grep -q '<svg' plan.svg
+else
+  skip "plan --svg draws" "no graphviz"
+  expect "plan --svg without graphviz" 74 "dot" "hint: install graphviz.*plan.svg.dot" -- \
+    "$graphrun" plan $tones --svg=plan.svg
+fi
+# shellcheck disable=SC2086
+"$graphrun" plan $tones --ranks=2 >plan1 && "$graphrun" plan $tones --ranks=2 >plan2
+check "two plans are the same text" cmp plan1 plan2
+
+# ---- data
+# shellcheck disable=SC2086
+expect "data inspect" 0 "40" -- "$graphrun" data inspect $tones
+expect "data import of what is not known" 2 "graphrun data import asterisk" -- "$graphrun" data import x y.jsonl
+if [ -f /usr/share/asterisk/sounds/en_US_f_Allison/hello.wav ] ||
+  ls /usr/share/asterisk/sounds/*/*.wav >/dev/null 2>&1; then
+  expect "data import asterisk" 0 "made/speech.jsonl: [0-9]+ recordings" -- \
+    "$graphrun" data import asterisk made/speech.jsonl
+  expect "... what it made can be trained on" 0 "trained numbers" -- \
+    "$graphrun" plan "$source/configs/multi_gpu.yaml" data.manifest=made/speech.jsonl
+else
+  skip "data import asterisk" "the recordings are not installed"
+fi
+
+# ---- A run and what it leaves, started in an empty folder, without absolute paths in the files
+mkdir -p project/configs project/graphs project/hooks project/data empty
+cp "$source"/graphs/*.yaml project/graphs && cp "$source"/hooks/*.lua project/hooks
+cp -r data/. project/data
+sed 's|???.*|data/tones.jsonl|' "$source/tests/e2e/tones.yaml" >project/configs/tones.yaml
+echo 'hooks: [hooks/warmup_linear.lua]' >>project/configs/tones.yaml
+cd empty || exit 1
+expect "a run from an empty folder" 0 "output: outputs/" "decoded" "validation set: .*cer" -- \
+  "$graphrun" "$scratch/project/configs/tones.yaml" distributed.ranks=2 distributed.backend=loopback
+expect "... by a relative path" 0 -- "$graphrun" ../project/configs/tones.yaml
+cd ../project/configs || exit 1
+expect "... from the configuration's folder" 0 -- "$graphrun" tones.yaml output.dir="$scratch/inside"
+expect "a file that is nowhere" 65 "tones.yaml:[0-9]+:[0-9]+: .*hooks/none.lua" "hint: it is looked for" -- \
+  sh -c "sed 's/warmup_linear/none/' tones.yaml >../none_tones.yaml && mv ../none_tones.yaml . &&
+    '$graphrun' none_tones.yaml"
+cd "$scratch/empty" || exit 1
+set -- outputs/*/*
+check "two runs have two folders" test $# = 2
+for file in metrics.jsonl training_results.json run.log .hydra/config.yaml .hydra/overrides.yaml; do
+  check "a run leaves $file" test -s "$1/$file"
+done
+check "... and an event file" ls "$1"/events.out.tfevents.*
+check "every line of metrics.jsonl has its fields" test 10 = "$(grep -cE \
+  '^\{"step": [0-9]+, "epoch": [0-9]+, "loss": [^,]+, "lr": [^,]+, "grad_norm": [^,]+, "samples_per_s": [^,]+, "wall": ' \
+  "$1/metrics.jsonl")"
+check "the overrides are kept" grep -q 'distributed.ranks=2' "$1/.hydra/overrides.yaml"
+expect "the kept configuration runs again" 0 -- "$graphrun" "$1/.hydra/config.yaml" \
+  output.dir="$scratch/again" model.graph="$source/graphs/lmu_asr.yaml" "$data" \
+  "hooks=[$source/hooks/warmup_linear.lua]"
+check "... to the same weights" same_files "$1/checkpoints" "$scratch/again/checkpoints"
+
+# ---- ckpt
+expect "ckpt list of a run" 0 "^ +10 +ok" -- "$graphrun" ckpt list "$1"
+expect "ckpt show" 0 "step 10, written by 2 ranks" "ctc_projection.weight" -- "$graphrun" ckpt show "$1/checkpoints"
+expect "ckpt verify of one" 0 "ok .*step-00000010" -- "$graphrun" ckpt verify "$1/checkpoints/step-00000010"
+expect "ckpt of nothing" 74 "there is no directory 'nowhere'" -- "$graphrun" ckpt list nowhere
+expect "ckpt misspelt" 2 "list.show.verify" "hint: " -- "$graphrun" ckpt lst "$1"
+if command -v zstd >/dev/null 2>&1; then
+  expect "zstd -d opens a checkpoint's file" 0 -- zstd -dqf -o "$scratch/plain" \
+    "$1/checkpoints/step-00000010/rank-00000.safetensors.zst"
+  check "... in which safetensors begin" grep -aq '"ctc_projection.weight"' "$scratch/plain"
+else
+  skip "zstd -d" "no zstd program"
+fi
+counts
