@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include "compose/composer.h"
 
+enum { MAX_VALUES = 200000 };  // of all files together
+
 static bool ends_with(const char *s, const char *end) {
   size_t n = strlen(s), m = strlen(end);
   return n >= m && !strcmp(s + n - m, end);
@@ -95,7 +97,16 @@ static gr_status check_texts(gr_composer *c, const gr_conf *v) {
   return all;
 }
 
+static int size_of(const gr_conf *v) {
+  int n = 1;
+  for (int i = 0; i < v->n && v->items; i++) n += size_of(v->items[i]);
+  return n;
+}
+
 static gr_status merge_part(gr_composer *c, const gr_part *p) {
+  c->values += size_of(p->config->body);
+  if (c->values > MAX_VALUES)
+    return gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES);
   gr_conf *body = gr_conf_copy(c->arena, p->config->body);
   GR_TRY(check_texts(c, body));
   gr_conf *wrapped = gr_merge_wrap(c->arena, p->package, body);
@@ -121,7 +132,7 @@ static gr_status merge_parts(gr_composer *c) {
   gr_status all = GR_OK;
   c->root = gr_conf_make(c->arena, GR_CONF_MAP, (gr_loc){c->path, 1, 1});
   c->resolver = (gr_resolver){.arena = c->arena, .root = c->root, .known = c->known};
-  for (int i = 0; i < c->defaults.n_parts; i++)
+  for (int i = 0; i < c->defaults.n_parts && c->values <= MAX_VALUES; i++)
     all = gr_also(all, merge_part(c, &c->defaults.parts[i]));
   return all;
 }

@@ -16,6 +16,7 @@ typedef struct gr_composer {
   gr_resolver resolver;
   bool (*known)(const char *key);
   gr_conf *root;
+  int values;  // of all files
 } gr_composer;
 
 GR_MUST_USE gr_status gr_composer_open(gr_composer *, gr_arena *, const gr_compose_request *);

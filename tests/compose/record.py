@@ -40,6 +40,13 @@ OPTIONS = ["p", "q", "r"]
 PACKAGES = ["_global_", "foo", "foo.bar", "_here_", "_group_", "g", "_global_.z", "a"]
 
 
+HEADERS = ["# @package {}\n"] * 6 + ["#@package {}\n", "\n  # @package {}\n", "# a\n# @package {}\n",
+                                      "# @package: {}\n", "# @package {} b\n", "# @foo {}\n"]
+BODIES = ["", "- 1\n- a\n", "hello", "42", "true", "a: 1\na: 2\n", "defaults: {g: p}\n", "'${a}'",
+          "defaults:\n- g: 1\n", "defaults: []\na: 1\n", "defaults:\n- {g: p, h: q}\n", "a: [\n",
+          "x:\n  defaults: [a, b]\n", "# only a comment\n", "defaults:\n- 5\n", "a: ${\n", "---\n---\n"]
+
+
 def mapping(rng, depth, indent):
     lines = []
     for key in rng.sample(KEYS, rng.randint(0, 3)):
@@ -82,6 +89,8 @@ def entry(rng, here, files):
         option = "'${" + rng.choice(GROUPS) + "}'"
     elif chance < 0.26:
         option = "nope"
+    elif chance < 0.29:
+        option = rng.choice(["p.yaml", "_self_", "s/q", "'${h}_x'", "on", "1", "'${g@foo}'"])
     return f"- {words}{group}: {option}"
 
 
@@ -93,8 +102,8 @@ def write_tree(rng, root):
                 files.append(f"{group}/{option}")
     for path in files + ["config"]:
         text = ""
-        if path != "config" and rng.random() < 0.25:
-            text += f"# @package {rng.choice(PACKAGES)}\n"
+        if path != "config" and rng.random() < 0.3:
+            text += rng.choice(HEADERS).format(rng.choice(PACKAGES))
         many = 3 if path == "config" else 1
         if rng.random() < (0.95 if path == "config" else 0.3):
             lines = [entry(rng, path != "config", files) for _ in range(rng.randint(0, many))]
@@ -102,13 +111,15 @@ def write_tree(rng, root):
             if lines:
                 text += "defaults:\n" + "".join(l + "\n" for l in lines)
         text += mapping(rng, 2, 0)
+        if path != "config" and rng.random() < 0.08:
+            text = rng.choice(BODIES)
         name = os.path.join(root, path + ".yaml")
         os.makedirs(os.path.dirname(name), exist_ok=True)
         with open(name, "w") as f:
             f.write(text)
 
 
-VALUES = ["1", "foo", "null", "{p: 7}", "[1,2]", "1.0", "true", "'q t'", "${a}", "-1e-3", "{}", "[]",
+VALUES = ["???", "'${..b}'", "${oc.env:X,y}", "1e400", "1_0", "[a,{b: ${a}}]", "{1: a, true: b}", "1", "foo", "null", "{p: 7}", "[1,2]", "1.0", "true", "'q t'", "${a}", "-1e-3", "{}", "[]",
           "{q: {r: 3}, w: x}", "", "a:b", "\\,", "inf", "010", "1,2", "range(1,3)"]
 
 
