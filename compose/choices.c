@@ -78,7 +78,6 @@ static gr_status take_group(gr_defaults *d, const gr_override *o) {
                       .value_loc = o->value_loc,
                       .loc = o->loc};
     GR_TRY(set_options(d->arena, o, e));
-    e->is_self = e->value && !strcmp(e->value, "_self_");
     return GR_OK;
   }
   gr_choice *c = add(d->arena, &d->overrides, o->element);

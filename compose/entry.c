@@ -73,8 +73,9 @@ static gr_status read_group(gr_arena *a, const gr_config *c, const gr_conf *item
                            gr_conf_a_kind(value->kind)),
                    "quote it if it is a name: '%s: \"...\"'", d->path);
   d->value = value->text;
-  d->is_self = !strcmp(d->value, "_self_");
-  return GR_OK;
+  if (strcmp(d->value, "_self_")) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, value->loc, "_self_ is not an option of '%s'", d->path),
+                 "write '- _self_' as an entry of its own: where this file's values go");
 }
 
 gr_status gr_entry_read(gr_arena *a, const gr_config *c, const gr_conf *item, gr_default *d) {
