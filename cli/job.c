@@ -163,6 +163,8 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
   gr_conf *given = gr_conf_find(j->conf, "model.params");
   if (given) mark_read(given);  // the model's builder checks these names itself
+  gr_conf *vars = gr_conf_find(j->conf, "vars");
+  if (vars) mark_read(vars);  // for interpolations, which are resolved by now
   GR_TRY(gr_job_accept(j->arena, j->conf));
   gr_plan_request r = {.model = {.graph = j->graph,
                                  .params = params,
