@@ -1,8 +1,8 @@
 // dataset.h - what a run is trained on, whatever its kind: shapes by bucket, batches by rank.
 //
-// A kind of data (speech, ...) is one gr_dataset_kind: it opens from the configuration's `data`
-// section and gives batches as named fields, which the training loop copies into the graph's
-// inputs of the same names. Nothing else in the program knows what the data are.
+// There is one kind so far, speech. A data set opens from the configuration's `data` section and
+// gives batches as named fields, which the training loop copies into the graph's inputs of the
+// same names. Nothing else in the program knows what the data are.
 #pragma once
 #include "compose/conf.h"
 #include "ir/graph.h"

@@ -1,6 +1,6 @@
 // settings.h - what a run reads of its configuration, read once, before any rank starts.
 //
-// Defaults are the schema's (compose/schema.c): by now every key is there.
+// Defaults are the schema's (compose/schema.def): by now every key is there.
 #pragma once
 #include "compose/conf.h"
 #include "runtime/hooks.h"

@@ -6,8 +6,8 @@
 void gr_memory_plan(gr_arena *, const gr_plan_state *states, uint32_t n_states, const gr_graph *,
                     gr_plan_frame *out);
 
-// How many operands and results of nodes are read last, by value: the index of the last node
-// that reads it, its maker's where none does, n_nodes where it is a result or a state becomes it.
+// By value: the index of the last node that reads it, its maker's where none does, n_nodes where
+// it is a result or a state becomes it.
 uint32_t *gr_memory_last(gr_arena *, const gr_graph *);
 
 // May result k of n take the memory of operand j, as far as its op is concerned?

@@ -37,7 +37,7 @@ typedef struct gr_launch {
   const void *const *in;
   void *const *out;
   void *scratch;   // op->scratch bytes, 64-byte aligned
-  void *device;    // gr_cpu * or gr_cuda *: thread pool, or stream and library handles
+  void *device;    // gr_cpu *: the thread pool, or NULL
   gr_comm **comm;  // by mesh axis; only collectives look
 } gr_launch;
 typedef gr_status (*gr_kernel)(const gr_launch *);
@@ -89,7 +89,7 @@ typedef enum gr_amp {
   GR_AMP_FOLLOW,
   GR_AMP_LOW,
   GR_AMP_F32
-} gr_amp;  // precision it wants under AMP
+} gr_amp;  // precision it wants where precisions are mixed; no pass mixes them so far
 
 typedef struct gr_sig gr_sig;
 struct gr_op {
@@ -121,10 +121,10 @@ struct gr_op {
 
   // cpu: the reference, plain loops in the order of the mathematics, any dtype, accumulating
   // in double. fast: a quicker kernel for this site, or NULL when it has none for it.
-  gr_kernel cpu, cuda;  // cuda: GR_CUDA(symbol), NULL in a CPU build
+  gr_kernel cpu, cuda;  // cuda: no op has one so far
   gr_kernel (*fast)(const gr_site *);
   size_t (*scratch)(const gr_site *);  // bytes of working memory either kernel needs
-  const gr_op *fuses[2];  // what it does at one go: then the fuse pass may put it in their place
+  const gr_op *fuses[2];  // what it does at one go; no pass fuses so far
   const gr_case *cases;   // ends with an empty case
 };
 

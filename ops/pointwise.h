@@ -1,5 +1,5 @@
 // pointwise.h - ops that are one scalar formula: from its text come the reference kernel, the
-// vectorised f32 kernel, and what other backends compile.
+// vectorised f32 kernel, and what `graphrun ops` shows.
 //
 //   GR_POINTWISE2(mul, x0 * x1)      and in the descriptor:  GR_POINTWISE_FIELDS(mul)
 //

@@ -80,7 +80,7 @@ typedef struct gr_named {  // a metric
 } gr_named;
 
 typedef struct gr_hook_context {
-  int64_t step;  // counted from 0: about to run (lr, start), just run (the others)
+  int64_t step;  // from 0: about to run (lr, start), just run (step_end); else how many are done
   int64_t epoch;
   int64_t steps_per_epoch, max_steps, max_epochs;  // 0: not known, no limit
   int world_size;

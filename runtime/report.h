@@ -5,7 +5,7 @@
 //   epochs.jsonl           one object an epoch
 //   events.out.tfevents.*  the same scalars for TensorBoard
 //   training_results.json  the whole run, at its end
-//   run.log                every line of base/log.h, all ranks
+//   run.log                every line of base/log.h, of ranks whose spec says `log`
 //
 // Two runs of one command leave the same bytes but for these fields, which are times: wall,
 // seconds, samples_per_s (all files), total_seconds, total_minutes, started, finished
