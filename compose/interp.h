@@ -1,5 +1,5 @@
-// interp.h - interpolations: ${a.b}, ${.sibling}, ${oc.env:HOME,x}, in OmegaConf's grammar
-//, parsed here into expressions.
+// interp.h - interpolations: ${a.b}, ${.sibling}, ${oc.env:HOME,x}, in OmegaConf's grammar,
+// parsed here into expressions.
 #pragma once
 #include "compose/conf.h"
 

@@ -1,5 +1,4 @@
-// merge.h - how one configuration goes over another, and what an override does to it
-//.
+// merge.h - how one configuration goes over another, and what an override does to it.
 #pragma once
 #include "compose/interp.h"
 #include "compose/override.h"

@@ -124,8 +124,8 @@ struct gr_op {
   gr_kernel cpu, cuda;  // cuda: no op has one so far
   gr_kernel (*fast)(const gr_site *);
   size_t (*scratch)(const gr_site *);  // bytes of working memory either kernel needs
-  const gr_op *fuses[2];  // what it does at one go; no pass fuses so far
-  const gr_case *cases;   // ends with an empty case
+  const gr_op *fuses[2];               // what it does at one go; no pass fuses so far
+  const gr_case *cases;                // ends with an empty case
 };
 
 GR_MUST_USE gr_status gr_op_infer(gr_site *);
