@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include "compose/show.h"
 
 enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
 
@@ -61,18 +62,16 @@ static gr_status write_file(const char *dir, const char *name, const char *text)
   return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
 }
 
+// As Hydra keeps them, so that its tools open them.
 static gr_status save_config(gr_run *r) {
   if (r->rank) return GR_OK;
-  gr_text config = gr_text_make(r->arena), overrides = gr_text_make(r->arena);
-  gr_conf_yaml(&config, r->job->composed.job);
-  for (int i = 0; i < r->job->args.n_overrides; i++)
-    gr_text_printf(&overrides, "- %s\n", r->job->args.overrides[i]);
-  if (!r->job->args.n_overrides) gr_text_put(&overrides, "[]\n");
+  gr_saved saved = gr_show_saved(r->arena, &r->job->composed);
   char hidden[1200];
   snprintf(hidden, sizeof hidden, "%s/.hydra", r->dir);
   GR_TRY(gr_make_dirs(hidden));
-  GR_TRY(write_file(hidden, "config.yaml", config.at));
-  return write_file(hidden, "overrides.yaml", overrides.at);
+  GR_TRY(write_file(hidden, "config.yaml", saved.config));
+  GR_TRY(write_file(hidden, "hydra.yaml", saved.hydra));
+  return write_file(hidden, "overrides.yaml", saved.overrides);
 }
 
 static void say_start(gr_run *r) {
@@ -251,8 +250,8 @@ static gr_status leave(gr_run *r, const gr_knobs *k) {
                    gr_saver_last(r->saver) ? gr_saver_last(r->saver) : "no checkpoint");
   if (k->signal)
     return gr_hint(
-        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; the state is saved",
-                (long long)r->step),
+        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
+                (long long)r->step, r->step ? "the state is saved" : "there was nothing to save"),
         "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
   r->ended = "stopped by a hook";
   return GR_OK;

@@ -27,13 +27,13 @@ gr_status gr_call_wrong(const gr_call *c, const char *what) {
   return gr_fail(GR_ERR_USAGE, c->at, "%s(...): %s", c->name, what);
 }
 
-gr_value gr_call_simple(const gr_call *c) {
+gr_override_value gr_call_simple(const gr_call *c) {
   gr_sweep *s = GR_NEW(c->arena, gr_sweep, 1);
   s->kind = GR_SWEEP_SIMPLE;
   s->list = gr_conf_make(c->arena, GR_CONF_LIST, c->at);
   for (int i = 0; i < c->n_rest; i++)
     if (c->rest[i].one) gr_conf_append(c->arena, s->list, gr_conf_copy(c->arena, c->rest[i].one));
-  return (gr_value){.many = s};
+  return (gr_override_value){.many = s};
 }
 
 bool gr_call_any_sweep(const gr_call *c) {
@@ -121,7 +121,8 @@ gr_status gr_call_cast(const gr_call *c, const gr_conf *v, gr_cast to, gr_conf *
   return run[to](c, v, *out);
 }
 
-static gr_status cast_sweep(const gr_call *c, const gr_sweep *from, gr_cast to, gr_value *out) {
+static gr_status cast_sweep(const gr_call *c, const gr_sweep *from, gr_cast to,
+                            gr_override_value *out) {
   gr_sweep *s = out->many = GR_NEW(c->arena, gr_sweep, 1);
   s->kind = from->kind;
   bool interval = from->kind == GR_SWEEP_INTERVAL;
@@ -134,21 +135,25 @@ static gr_status cast_sweep(const gr_call *c, const gr_sweep *from, gr_cast to, 
   return interval ? GR_OK : gr_call_cast(c, from->step, to, &s->step);
 }
 
-static gr_status run_cast(const gr_call *c, gr_cast to, gr_value *out) {
+static gr_status run_cast(const gr_call *c, gr_cast to, gr_override_value *out) {
   if (c->n_rest && c->by[0])
     return gr_call_wrong(c, "give the value by position or by name, not both");
   if (!c->n_rest && !c->by[0]) return gr_call_wrong(c, "a value is needed");
   if (c->n_rest > 1 && gr_call_any_sweep(c))
     return gr_call_wrong(c, "a sweep must be the only argument");
-  gr_value v = c->by[0] ? *c->by[0] : c->n_rest == 1 ? c->rest[0] : gr_call_simple(c);
+  gr_override_value v = c->by[0] ? *c->by[0] : c->n_rest == 1 ? c->rest[0] : gr_call_simple(c);
   return v.many ? cast_sweep(c, v.many, to, out) : gr_call_cast(c, v.one, to, &out->one);
 }
 
-gr_status gr_function_int(const gr_call *c, gr_value *out) { return run_cast(c, GR_CAST_INT, out); }
-gr_status gr_function_float(const gr_call *c, gr_value *out) {
+gr_status gr_function_int(const gr_call *c, gr_override_value *out) {
+  return run_cast(c, GR_CAST_INT, out);
+}
+gr_status gr_function_float(const gr_call *c, gr_override_value *out) {
   return run_cast(c, GR_CAST_FLOAT, out);
 }
-gr_status gr_function_str(const gr_call *c, gr_value *out) { return run_cast(c, GR_CAST_STR, out); }
-gr_status gr_function_bool(const gr_call *c, gr_value *out) {
+gr_status gr_function_str(const gr_call *c, gr_override_value *out) {
+  return run_cast(c, GR_CAST_STR, out);
+}
+gr_status gr_function_bool(const gr_call *c, gr_override_value *out) {
   return run_cast(c, GR_CAST_BOOL, out);
 }

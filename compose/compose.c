@@ -103,7 +103,7 @@ static int size_of(const gr_conf *v) {
   return n;
 }
 
-static gr_status merge_part(gr_composer *c, const gr_part *p) {
+static gr_status merge_part(gr_composer *c, const gr_default_part *p) {
   c->values += size_of(p->config->body);
   if (c->values > MAX_VALUES)
     return gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES);

@@ -225,15 +225,15 @@ static gr_status add_part(gr_defaults *d, const gr_default_node *leaf) {
   if (e->deleted || missing || none) return GR_OK;
   if (d->n_parts == d->cap_parts) {
     d->cap_parts = d->cap_parts ? d->cap_parts * 2 : 16;
-    gr_part *more = GR_NEW(d->arena, gr_part, d->cap_parts);
+    gr_default_part *more = GR_NEW(d->arena, gr_default_part, d->cap_parts);
     if (d->n_parts) memcpy(more, d->parts, sizeof *more * (size_t)d->n_parts);
     d->parts = more;
   }
-  gr_part *p = &d->parts[d->n_parts++];
-  *p = (gr_part){.package = gr_entry_package(d->arena, own, true),
-                 .is_self = e->is_self,
-                 .primary = own->primary,
-                 .item = own};
+  gr_default_part *p = &d->parts[d->n_parts++];
+  *p = (gr_default_part){.package = gr_entry_package(d->arena, own, true),
+                         .is_self = e->is_self,
+                         .primary = own->primary,
+                         .item = own};
   p->parent = !up ? NULL : up->item ? gr_entry_path(d->arena, up->item) : "<root>";
   if (!e->is_self && e->is_group) p->override_key = gr_entry_key(d->arena, e);
   return gr_sources_load(d->sources, gr_entry_path(d->arena, own), &p->config);

@@ -43,12 +43,12 @@ typedef struct gr_choices {
 } gr_choices;
 
 // A file that takes part, in order of merging.
-typedef struct gr_part {
+typedef struct gr_default_part {
   gr_config *config;
   const char *package, *parent, *override_key;  // parent: NULL for the primary's own
   bool is_self, primary;
   const gr_default *item;
-} gr_part;
+} gr_default_part;
 
 typedef struct gr_defaults {
   gr_arena *arena;
@@ -60,7 +60,7 @@ typedef struct gr_defaults {
   const gr_override **values;              // overrides that are not about groups
   int n_values;
   gr_default_node *root;
-  gr_part *parts;
+  gr_default_part *parts;
   int n_parts, cap_parts;
   int depth;
 } gr_defaults;

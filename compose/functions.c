@@ -3,7 +3,7 @@
 #include "compose/functions.h"
 #include <string.h>
 
-typedef gr_status handler(const gr_call *, gr_value *out);
+typedef gr_status handler(const gr_call *, gr_override_value *out);
 
 typedef struct function {
   const char *name;
@@ -64,11 +64,11 @@ static gr_status bind_one(const function *f, gr_call *c, const gr_argument *arg,
 }
 
 gr_status gr_function_call(gr_arena *a, const char *name, const gr_argument *args, int n, gr_loc at,
-                           gr_value *out) {
+                           gr_override_value *out) {
   const function *f = find(name);
   if (!f) return unknown(name, at);
   gr_call c = {.arena = a, .name = name, .at = at};
-  gr_value *rest = GR_NEW(a, gr_value, n + 1);
+  gr_override_value *rest = GR_NEW(a, gr_override_value, n + 1);
   for (int i = 0; i < n; i++) {
     if (args[i].value.one) args[i].value.one->quote = 0;
     GR_TRY(bind_one(f, &c, &args[i], i));
@@ -77,6 +77,6 @@ gr_status gr_function_call(gr_arena *a, const char *name, const gr_argument *arg
   c.rest = rest;
   for (int i = 0; i < f->needed; i++)
     if (!c.by[i]) return gr_fail(GR_ERR_USAGE, at, "%s(...) needs '%s'", name, f->parameters[i]);
-  *out = (gr_value){0};
+  *out = (gr_override_value){0};
   return f->run(&c, out);
 }

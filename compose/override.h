@@ -24,10 +24,10 @@ typedef struct gr_sweep {
 
 // One of the two. Maps may have null keys here (key_kind GR_CONF_MISSING), which
 // configurations do not.
-typedef struct gr_value {
+typedef struct gr_override_value {
   gr_conf *one;
   gr_sweep *many;
-} gr_value;
+} gr_override_value;
 
 typedef enum gr_override_kind {
   GR_OVERRIDE_CHANGE,  // key=value
@@ -42,7 +42,7 @@ typedef struct gr_override {
   const char *package;  // after '@'; NULL: none was given
   const char *element;  // prefix, key and package as written: "+db@backup"
   bool has_value;       // false only for ~key
-  gr_value value;
+  gr_override_value value;
   const char *line;  // the whole argument
   gr_loc loc, value_loc;
 } gr_override;
@@ -50,7 +50,8 @@ typedef struct gr_override {
 // Parses argument `number` (from 1). The line is borrowed.
 GR_MUST_USE gr_status gr_override_parse(gr_arena *, const char *line, int number, gr_override *out);
 // Parses what stands right of '='. `at` is the place of the text's first character.
-GR_MUST_USE gr_status gr_value_parse(gr_arena *, const char *text, gr_loc at, gr_value *out);
+GR_MUST_USE gr_status gr_value_parse(gr_arena *, const char *text, gr_loc at,
+                                     gr_override_value *out);
 
 // Writes a value so that it parses to the same again.
 void gr_value_write(gr_text *, const gr_conf *);
@@ -63,7 +64,7 @@ GR_MUST_USE gr_status gr_sweep_list(gr_arena *, const gr_sweep *, gr_loc,
 // ---- For the parser: functions of the grammar (functions.c) --------------------------
 typedef struct gr_argument {
   const char *name;  // NULL: by position
-  gr_value value;
+  gr_override_value value;
 } gr_argument;
 GR_MUST_USE gr_status gr_function_call(gr_arena *, const char *name, const gr_argument *, int n,
-                                       gr_loc, gr_value *out);
+                                       gr_loc, gr_override_value *out);

@@ -123,7 +123,7 @@ static bool is_time(const char *s) {
   return !*s || (*s++ == ':' && count_digits(&s) == 2 && !*s);
 }
 
-gr_scalar gr_scalar_resolve(const char *s, bool omega) {
+gr_scalar_kind gr_scalar_resolve(const char *s, bool omega) {
   static const char *const bools[] = {"yes",  "Yes",  "YES",   "no",    "No",    "NO", "true",
                                       "True", "TRUE", "false", "False", "FALSE", "on", "On",
                                       "ON",   "off",  "Off",   "OFF",   NULL};
@@ -210,7 +210,7 @@ static bool to_int(gr_arena *a, const char *text, int64_t *out) {
   return good && signed_of(u, minus, out);
 }
 
-gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar type, const char *text) {
+gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar_kind type, const char *text) {
   switch (type) {
     case GR_SCALAR_NULL:
       c->kind = GR_CONF_NULL;

@@ -3,7 +3,7 @@
 #pragma once
 #include "compose/conf.h"
 
-typedef enum gr_scalar {
+typedef enum gr_scalar_kind {
   GR_SCALAR_TEXT,
   GR_SCALAR_NULL,
   GR_SCALAR_BOOL,
@@ -12,14 +12,14 @@ typedef enum gr_scalar {
   GR_SCALAR_MERGE,  // <<
   GR_SCALAR_VALUE,  // =
   GR_SCALAR_TIME,   // only with omega = false
-} gr_scalar;
+} gr_scalar_kind;
 
 // omega: OmegaConf's loader; otherwise PyYAML's own rules, which decide what a writer quotes.
-gr_scalar gr_scalar_resolve(const char *text, bool omega);
+gr_scalar_kind gr_scalar_resolve(const char *text, bool omega);
 
 // Sets kind and value of the node. Fails where the text is not of the type or does not fit:
 // integers are 64 bits.
-GR_MUST_USE gr_status gr_scalar_set(gr_arena *, gr_conf *node, gr_scalar, const char *text);
+GR_MUST_USE gr_status gr_scalar_set(gr_arena *, gr_conf *node, gr_scalar_kind, const char *text);
 
 // Python's float(text) and int(text), underscores and spaces around included; false: not one.
 bool gr_scalar_py_float(const char *text, double *out);

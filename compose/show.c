@@ -2,19 +2,19 @@
 #include "compose/show.h"
 #include <string.h>
 
-static bool own(const gr_part *p) { return strncmp(p->config->path, "hydra/", 6) != 0; }
+static bool own(const gr_default_part *p) { return strncmp(p->config->path, "hydra/", 6) != 0; }
 
 void gr_show_defaults(gr_text *t, const gr_composer *c) {
   int wide = 6, pack = 7;
   for (int i = 0; i < c->defaults.n_parts; i++) {
-    const gr_part *p = &c->defaults.parts[i];
+    const gr_default_part *p = &c->defaults.parts[i];
     if (!own(p)) continue;
     int n = (int)strlen(p->config->path), m = (int)strlen(p->package);
     wide = n > wide ? n : wide, pack = m > pack ? m : pack;
   }
   gr_text_printf(t, "%-*s  %-*s  %-6s %s\n", wide, "config", pack, "package", "_self_", "parent");
   for (int i = 0; i < c->defaults.n_parts; i++) {
-    const gr_part *p = &c->defaults.parts[i];
+    const gr_default_part *p = &c->defaults.parts[i];
     if (!own(p)) continue;
     const char *parent = p->parent && strcmp(p->parent, "<root>") ? p->parent : "-";
     gr_text_printf(t, "%-*s  %-*s  %-6s %s\n", wide, p->config->path, pack, p->package,

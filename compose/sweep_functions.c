@@ -5,13 +5,13 @@
 
 // ---- Sweeps ----------------------------------------------------------------------
 
-static gr_sweep *new_sweep(const gr_call *c, gr_sweep_kind kind, gr_value *out) {
+static gr_sweep *new_sweep(const gr_call *c, gr_sweep_kind kind, gr_override_value *out) {
   out->many = GR_NEW(c->arena, gr_sweep, 1);
   out->many->kind = kind;
   return out->many;
 }
 
-gr_status gr_function_choice(const gr_call *c, gr_value *out) {
+gr_status gr_function_choice(const gr_call *c, gr_override_value *out) {
   if (!c->n_rest) return gr_call_wrong(c, "an empty choice makes no run");
   if (c->n_rest == 1 && c->rest[0].many) {
     if (c->rest[0].many->kind != GR_SWEEP_SIMPLE)
@@ -29,7 +29,7 @@ gr_status gr_function_choice(const gr_call *c, gr_value *out) {
 }
 
 static gr_status need_number(const gr_call *c, int parameter, const char *name, gr_conf **out) {
-  const gr_value *v = c->by[parameter];
+  const gr_override_value *v = c->by[parameter];
   if (v->many || !gr_call_is_number(v->one))
     return gr_fail(GR_ERR_USAGE, v->one ? v->one->loc : c->at, "%s(...): '%s' must be a number",
                    c->name, name);
@@ -43,7 +43,7 @@ static gr_conf *make_int(const gr_call *c, int64_t value) {
   return i;
 }
 
-gr_status gr_function_range(const gr_call *c, gr_value *out) {
+gr_status gr_function_range(const gr_call *c, gr_override_value *out) {
   gr_sweep *s = new_sweep(c, GR_SWEEP_RANGE, out);
   bool stop = c->by[1] && !(c->by[1]->one && c->by[1]->one->kind == GR_CONF_NULL);
   s->step = make_int(c, 1);
@@ -54,7 +54,7 @@ gr_status gr_function_range(const gr_call *c, gr_value *out) {
   return GR_OK;
 }
 
-gr_status gr_function_interval(const gr_call *c, gr_value *out) {
+gr_status gr_function_interval(const gr_call *c, gr_override_value *out) {
   gr_sweep *s = new_sweep(c, GR_SWEEP_INTERVAL, out);
   GR_TRY(need_number(c, 0, "start", &s->start));
   GR_TRY(need_number(c, 1, "end", &s->stop));
@@ -62,7 +62,7 @@ gr_status gr_function_interval(const gr_call *c, gr_value *out) {
   return gr_call_cast(c, s->stop, GR_CAST_FLOAT, &s->stop);
 }
 
-static gr_status need_patterns(const gr_call *c, const gr_value *v, gr_conf **out) {
+static gr_status need_patterns(const gr_call *c, const gr_override_value *v, gr_conf **out) {
   *out = gr_conf_make(c->arena, GR_CONF_LIST, c->at);
   if (!v || (v->one && v->one->kind == GR_CONF_NULL)) return GR_OK;
   bool text = v->one && gr_call_is_text(v->one);
@@ -77,7 +77,7 @@ static gr_status need_patterns(const gr_call *c, const gr_value *v, gr_conf **ou
   return GR_OK;
 }
 
-gr_status gr_function_glob(const gr_call *c, gr_value *out) {
+gr_status gr_function_glob(const gr_call *c, gr_override_value *out) {
   gr_sweep *s = new_sweep(c, GR_SWEEP_GLOB, out);
   GR_TRY(need_patterns(c, c->by[0], &s->list));
   return need_patterns(c, c->by[1], &s->exclude);
@@ -92,9 +92,9 @@ static void add_tag(gr_sweep *s, const char *tag) {
   s->n_tags++;
 }
 
-gr_status gr_function_tag(const gr_call *c, gr_value *out) {
+gr_status gr_function_tag(const gr_call *c, gr_override_value *out) {
   int n = c->by[0] ? c->n_rest : c->n_rest - 1;
-  const gr_value *last = c->by[0] ? c->by[0] : n >= 0 ? &c->rest[n] : NULL;
+  const gr_override_value *last = c->by[0] ? c->by[0] : n >= 0 ? &c->rest[n] : NULL;
   if (!last || !last->many || last->many->kind == GR_SWEEP_GLOB)
     return gr_call_wrong(c, "the last argument must be a choice, a range or an interval");
   gr_sweep *s = GR_NEW(c->arena, gr_sweep, 1);
@@ -175,7 +175,8 @@ static void turn_range(const gr_call *c, gr_sweep *s, bool reverse) {
   s->step = arithmetic(c, make_int(c, 0), -1, s->step);
 }
 
-static gr_status sort_sweep(const gr_call *c, const gr_sweep *from, bool reverse, gr_value *out) {
+static gr_status sort_sweep(const gr_call *c, const gr_sweep *from, bool reverse,
+                            gr_override_value *out) {
   gr_sweep *s = out->many = GR_NEW(c->arena, gr_sweep, 1);
   *s = *from;
   if (from->kind == GR_SWEEP_SIMPLE || from->kind == GR_SWEEP_CHOICE)
@@ -187,15 +188,15 @@ static gr_status sort_sweep(const gr_call *c, const gr_sweep *from, bool reverse
 
 enum { BY_SWEEP, BY_LIST, BY_REVERSE };
 
-gr_status gr_function_sort(const gr_call *c, gr_value *out) {
-  const gr_value *r = c->by[BY_REVERSE];
+gr_status gr_function_sort(const gr_call *c, gr_override_value *out) {
+  const gr_override_value *r = c->by[BY_REVERSE];
   if (r && (!r->one || r->one->kind != GR_CONF_BOOL))
     return gr_call_wrong(c, "'reverse' is true or false");
   bool reverse = r && r->one->truth;
-  const gr_value *one = c->by[BY_LIST]    ? c->by[BY_LIST]
-                        : c->by[BY_SWEEP] ? c->by[BY_SWEEP]
-                        : c->n_rest == 1  ? &c->rest[0]
-                                          : NULL;
+  const gr_override_value *one = c->by[BY_LIST]    ? c->by[BY_LIST]
+                                 : c->by[BY_SWEEP] ? c->by[BY_SWEEP]
+                                 : c->n_rest == 1  ? &c->rest[0]
+                                                   : NULL;
   if (!one && !c->n_rest) return gr_call_wrong(c, "there is nothing to sort");
   if (!one && gr_call_any_sweep(c)) return gr_call_wrong(c, "a sweep must be the only argument");
   if (!one) return sort_sweep(c, gr_call_simple(c).many, reverse, out);
@@ -214,11 +215,11 @@ static void shuffle_list(const gr_call *c, gr_conf *list) {
   if (list->n) memcpy(list->items, items, sizeof *items * (size_t)list->n);
 }
 
-gr_status gr_function_shuffle(const gr_call *c, gr_value *out) {
-  const gr_value *one = c->by[BY_LIST]    ? c->by[BY_LIST]
-                        : c->by[BY_SWEEP] ? c->by[BY_SWEEP]
-                        : c->n_rest == 1  ? &c->rest[0]
-                                          : NULL;
+gr_status gr_function_shuffle(const gr_call *c, gr_override_value *out) {
+  const gr_override_value *one = c->by[BY_LIST]    ? c->by[BY_LIST]
+                                 : c->by[BY_SWEEP] ? c->by[BY_SWEEP]
+                                 : c->n_rest == 1  ? &c->rest[0]
+                                                   : NULL;
   if (!one && gr_call_any_sweep(c)) return gr_call_wrong(c, "a sweep must be the only argument");
   *out = one ? *one : gr_call_simple(c);
   if (out->many) {

@@ -190,11 +190,11 @@ static gr_status read_word(parser *p, bool key, gr_conf *out) {
 
 // ---- Values ----------------------------------------------------------------------
 
-static gr_status read_element(parser *p, gr_value *out);
+static gr_status read_element(parser *p, gr_override_value *out);
 
 static gr_status read_single(parser *p, gr_conf **out) {
   gr_loc at = here(p);
-  gr_value v = {0};
+  gr_override_value v = {0};
   GR_TRY(read_element(p, &v));
   if (v.many) return gr_fail(GR_ERR_USAGE, at, "a sweep cannot be inside a list or a mapping");
   *out = v.one;
@@ -256,7 +256,7 @@ static gr_status read_argument(parser *p, bool named, gr_argument *out) {
   return read_element(p, &out->value);
 }
 
-static gr_status read_function(parser *p, gr_value *out) {
+static gr_status read_function(parser *p, gr_override_value *out) {
   enum { MAX_ARGUMENTS = 4096 };
   gr_loc at = here(p);
   const char *name = gr_arena_strndup(p->arena, p->now.at, p->now.len);
@@ -283,13 +283,13 @@ static gr_status read_function(parser *p, gr_value *out) {
   return gr_function_call(p->arena, name, args, n, at, out);
 }
 
-static gr_status read_collection(parser *p, gr_value *out) {
+static gr_status read_collection(parser *p, gr_override_value *out) {
   bool map = p->now.kind == T_MAP;
   out->one = gr_conf_make(p->arena, map ? GR_CONF_MAP : GR_CONF_LIST, here(p));
   return map ? read_map(p, out->one) : read_list(p, out->one);
 }
 
-static gr_status read_quoted(parser *p, gr_value *out) {
+static gr_status read_quoted(parser *p, gr_override_value *out) {
   out->one = gr_conf_make(p->arena, GR_CONF_TEXT, here(p));
   gr_conf_set_text(out->one, unquote(p->arena, p->now.at, p->now.len));
   out->one->quote = *p->now.at;
@@ -297,12 +297,12 @@ static gr_status read_quoted(parser *p, gr_value *out) {
   return GR_OK;
 }
 
-static gr_status read_word_value(parser *p, gr_value *out) {
+static gr_status read_word_value(parser *p, gr_override_value *out) {
   out->one = gr_conf_make(p->arena, GR_CONF_TEXT, here(p));
   return read_word(p, false, out->one);
 }
 
-static gr_status read_element(parser *p, gr_value *out) {
+static gr_status read_element(parser *p, gr_override_value *out) {
   token_kind kind = p->now.kind;
   bool call = kind == T_WORD && p->next.kind == T_OPEN && gr_lexis_name(p->now.at) == p->now.len;
   if (++p->depth > MAX_NESTING)
@@ -315,7 +315,7 @@ static gr_status read_element(parser *p, gr_value *out) {
   return GR_OK;
 }
 
-static gr_status read_choice(parser *p, gr_value *v) {
+static gr_status read_choice(parser *p, gr_override_value *v) {
   gr_sweep *sweep = GR_NEW(p->arena, gr_sweep, 1);
   sweep->kind = GR_SWEEP_SIMPLE;
   sweep->list = gr_conf_make(p->arena, GR_CONF_LIST, p->start);
@@ -327,13 +327,13 @@ static gr_status read_choice(parser *p, gr_value *v) {
     GR_TRY(read_single(p, &item));
     gr_conf_append(p->arena, sweep->list, item);
   }
-  *v = (gr_value){.many = sweep};
+  *v = (gr_override_value){.many = sweep};
   return GR_OK;
 }
 
-gr_status gr_value_parse(gr_arena *a, const char *text, gr_loc at, gr_value *out) {
+gr_status gr_value_parse(gr_arena *a, const char *text, gr_loc at, gr_override_value *out) {
   parser p = {.arena = a, .text = text, .start = at, .next = scan(text)};
-  *out = (gr_value){0};
+  *out = (gr_override_value){0};
   advance(&p);
   GR_TRY(read_element(&p, out));
   if (p.now.kind == T_COMMA) GR_TRY(read_choice(&p, out));

@@ -143,7 +143,7 @@ static gr_status bad_tag(const gr_conf *c, const char *tag) {
 }
 
 static gr_status tagged_number(reader *r, gr_conf *c, const char *kind, const char *text) {
-  gr_scalar found = gr_scalar_resolve(text, true);
+  gr_scalar_kind found = gr_scalar_resolve(text, true);
   if (!strcmp(kind, "int") && found == GR_SCALAR_INT)
     return gr_scalar_set(r->arena, c, found, text);
   if (!strcmp(kind, "float") && (found == GR_SCALAR_INT || found == GR_SCALAR_FLOAT)) {
@@ -168,7 +168,7 @@ static gr_status tagged_scalar(reader *r, gr_conf *c, const char *tag, const cha
 }
 
 // A scalar's type: by its tag, by its text when it is plain, or a text.
-static gr_status type_scalar(reader *r, gr_conf *c, gr_scalar *type) {
+static gr_status type_scalar(reader *r, gr_conf *c, gr_scalar_kind *type) {
   const char *text = gr_arena_strndup(r->arena, (const char *)r->event.data.scalar.value,
                                       r->event.data.scalar.length);
   const char *tag = (const char *)r->event.data.scalar.tag;
@@ -183,7 +183,7 @@ static gr_status type_scalar(reader *r, gr_conf *c, gr_scalar *type) {
 static gr_status read_node(reader *r, gr_conf **out);
 
 static gr_status read_scalar(reader *r, gr_conf **out) {
-  gr_scalar type;
+  gr_scalar_kind type;
   *out = gr_conf_make(r->arena, GR_CONF_NULL, here(r));
   return type_scalar(r, *out, &type);
 }
@@ -196,7 +196,7 @@ typedef struct key {
 } key;
 
 static gr_status read_plain_key(reader *r, key *k) {
-  gr_scalar type = GR_SCALAR_TEXT;
+  gr_scalar_kind type = GR_SCALAR_TEXT;
   const char *raw = (const char *)r->event.data.scalar.value;
   bool plain = r->event.data.scalar.plain_implicit && !r->event.data.scalar.tag;
   k->merge = plain && !strcmp(raw, "<<");

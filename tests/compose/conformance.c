@@ -175,7 +175,7 @@ static gr_conf *show_sweep(gr_arena *a, const gr_sweep *s) {
   return m;
 }
 
-static gr_conf *show_value(gr_arena *a, gr_value v) {
+static gr_conf *show_value(gr_arena *a, gr_override_value v) {
   return v.many ? show_sweep(a, v.many) : show(a, v.one);
 }
 
@@ -201,7 +201,7 @@ static gr_conf *show_override(gr_arena *a, const gr_override *o) {
 // Rules other than a whole override are parsed as one side of it.
 static gr_status parse_rule(gr_arena *a, const char *rule, const char *text, gr_conf **out) {
   gr_override o;
-  gr_value v = {0};
+  gr_override_value v = {0};
   if (!strcmp(rule, "override")) {
     GR_TRY(gr_override_parse(a, text, 1, &o));
     *out = show_override(a, &o);
@@ -268,7 +268,7 @@ static gr_status compose(gr_arena *a, const char *base, gr_conf *kase, gr_conf *
   return GR_OK;
 }
 
-static gr_conf *show_part(gr_arena *a, const gr_part *p, bool generated) {
+static gr_conf *show_part(gr_arena *a, const gr_default_part *p, bool generated) {
   gr_conf *m = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE),
           *l = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
   put_text(a, m, "path", p->config->path);
