@@ -1,5 +1,6 @@
 // sweep_functions.c - the functions of the override grammar that make or order sweeps
 //.
+#include <math.h>
 #include <string.h>
 #include "compose/functions.h"
 
@@ -158,21 +159,16 @@ static gr_conf *arithmetic(const gr_call *c, const gr_conf *a, double sign, cons
   return v;
 }
 
-static gr_conf *magnitude(const gr_call *c, const gr_conf *v) {
-  gr_conf *zero = make_int(c, 0);
-  return arithmetic(c, zero, gr_call_number(v) < 0 ? -1 : 1, v);
-}
-
-// A range walked from its other end.
+// A range walked from its last value to its first.
 static void turn_range(const gr_call *c, gr_sweep *s, bool reverse) {
-  bool falls = gr_call_number(s->start) > gr_call_number(s->stop),
-       rises = gr_call_number(s->start) < gr_call_number(s->stop);
-  if (reverse ? !rises : !falls) return;
-  const gr_conf *step = magnitude(c, s->step), *start = s->start;
-  double sign = reverse ? -1 : 1;
-  s->start = arithmetic(c, s->stop, sign, step);
-  s->stop = arithmetic(c, start, sign, step);
-  s->step = arithmetic(c, make_int(c, 0), -1, s->step);
+  double start = gr_call_number(s->start), stop = gr_call_number(s->stop);
+  double step = gr_call_number(s->step), steps = (stop - start) / step;
+  if ((reverse ? start >= stop : start <= stop) || !(steps > 0 && steps < 1e9)) return;
+  double last = ceil(steps - 1e-9) - 1;
+  const gr_conf *first = s->start, *by = s->step;
+  s->start = arithmetic(c, first, last, by);
+  s->stop = arithmetic(c, first, -1, by);
+  s->step = arithmetic(c, make_int(c, 0), -1, by);
 }
 
 static gr_status sort_sweep(const gr_call *c, const gr_sweep *from, bool reverse,

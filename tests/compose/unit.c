@@ -294,6 +294,12 @@ static void sweeps(void) {
   SAME(jobs.overrides[0][2], "+x=a\\ b");
   SAME(jobs.overrides[7][1], "top=0.9");
   SAME(jobs.overrides[15][0], "db=postgres");
+  const char *const turned[] = {"top=sort(range(0,5,2),reverse=true)"};
+  q = request(a, turned, 1);
+  MUST(gr_multirun_list(a, &q, &jobs));
+  CHECK(jobs.n == 3, "%d jobs", jobs.n);
+  SAME(jobs.overrides[0][0], "top=4");
+  SAME(jobs.overrides[2][0], "top=0");
   const char *const interval[] = {"top=interval(0,1)"};
   q = request(a, interval, 1);
   expect(gr_multirun_list(a, &q, &jobs), "no list of values");
