@@ -71,12 +71,12 @@ static gr_status run_here(gr_job *job, int ranks) {
 
 static gr_status run_process(gr_job *job) {
   gr_comm *world;
+  gr_run_signals();  // the launcher passes them on from gr_launch_enter on
   GR_TRY(gr_mpi_open(job->set.timeout, &world));
   gr_log_open(GR_INFO, world->rank, world->ranks);
   gr_launch_enter(world->rank);
   if (world->rank == 0) say_differences(&job->set);
   gr_status s = gr_job_plan(job, world->ranks);
-  gr_run_signals();
   if (s)
     world->does->abort(world, gr_status_text(s));
   else

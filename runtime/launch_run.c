@@ -23,6 +23,7 @@ typedef struct launcher {
   sigset_t signals;  // that are waited for, and passed on
   pid_t mpirun;
   int asked;        // how often the user has asked to stop
+  int told;         // how many ranks have heard of it: one of them tells the others
   double deadline;  // when all are killed; 0: never
   bool seen_death, seen_failure, seen_end, killing;
   int first_dead;  // 1 + the rank that was found dead first
@@ -131,6 +132,7 @@ static void end_now(launcher *l) {
 
 static void look(launcher *l) {
   bool death = false, failure = false, gone = true;
+  if (l->asked && !l->told) l->told = tell_ranks(l, SIGTERM);  // they had not begun then
   for (int r = 0; r < l->box->ranks; r++) {
     const gr_box_rank *b = &l->box->rank[r];
     int state = atomic_load(&b->state);
@@ -151,7 +153,8 @@ static void look(launcher *l) {
 static void pass_on(launcher *l, int signal) {
   bool stop = signal == SIGINT || signal == SIGTERM;
   if (stop && ++l->asked > 1) allow(l, after_insisting);
-  if (!tell_ranks(l, signal) && stop) kill(l->mpirun, SIGTERM);
+  int told = tell_ranks(l, signal);
+  if (stop) l->told += told;
 }
 
 // Returns mpirun's wait status.
@@ -210,7 +213,11 @@ static int conclude(const launcher *l, int status, gr_status *out) {
     return l->box->rank[cause].exit;
   }
   if (done == l->box->ranks) return code;
-  *out = dead >= 0 ? tell_death(l, dead, status) : GR_OK;
+  *out = l->asked    ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
+                                       "stopped by signals before the ranks could save"),
+                               "older checkpoints are as they were")
+         : dead >= 0 ? tell_death(l, dead, status)
+                     : GR_OK;
   if (*out) return gr_status_exit(*out);
   if (entered || !code || code == 1 || code >= 126)
     *out = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,

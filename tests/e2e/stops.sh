@@ -57,6 +57,29 @@ stopped "SIGINT to the launcher of 2 ranks" int2 INT launcher distributed.ranks=
 stopped "SIGTERM to rank 1 alone" rank1 TERM 1 distributed.ranks=2
 stopped "SIGINT to rank 0 alone" rank0 INT 0 distributed.ranks=2
 
+# Before there are ranks, and before they train.
+for after in 0 0.1 0.3; do
+  # shellcheck disable=SC2086
+  begin early$after $long distributed.ranks=2
+  sleep $after
+  kill -TERM "$pid"
+  ended
+  printf '%s\n' 'stopped by a signal at step' 'hint: ' >patterns
+  verdict "SIGTERM $after s after the start" 75
+  check "... nothing is left running" none_left early$after
+done
+
+# A rank that neither dies nor goes on.
+# shellcheck disable=SC2086
+begin hang $long distributed.ranks=2 distributed.timeout=2
+wait_steps hang 30
+kill -STOP $(process_of_rank hang 1)
+ended
+printf '%s\n' 'rank 1 did not come' 'within 2 s' >patterns
+verdict "a rank that stands still" 72
+check "... nothing is left running" none_left hang
+check "... the last checkpoint is intact" "$graphrun" ckpt verify hang
+
 # killed NAME OUT RANK
 killed() {
   # shellcheck disable=SC2086
