@@ -120,9 +120,11 @@ static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_overrid
   gr_status s = gr_fail(
       GR_ERR_CONFIG, key_place(o), "could not override '%s': there is no key '%s'%s%s%s", o->key,
       r->known ? o->key : part, inner ? " in '" : "", inner ? where : "", inner ? "'" : "");
-  const char *like = in->kind == GR_CONF_MAP ? gr_text_nearest(part, in->keys, in->n) : NULL;
-  if (like) like = gr_arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", like);
-  if (!like && r->known) like = like_schema(o->key);
+  const char *like = r->known ? like_schema(o->key) : NULL;
+  if (!like && in->kind == GR_CONF_MAP) {
+    like = gr_text_nearest(part, in->keys, in->n);
+    if (like) like = gr_arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", like);
+  }
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
   if (!r->known) return gr_hint(s, "to add a new key, write +%s", o->line);
   return like ? s : gr_hint(s, "`graphrun config --help` lists the keys");
