@@ -17,6 +17,9 @@ void gr_run_signals(void) {
   sigemptyset(&a.sa_mask);
   sigaction(SIGINT, &a, NULL);
   sigaction(SIGTERM, &a, NULL);
+  struct sigaction before;  // nohup: the terminal may go
+  if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+    sigaction(SIGHUP, &a, NULL);
 }
 
 bool gr_run_signalled(void) { return told_to_stop != 0 || gr_launch_orphaned(); }

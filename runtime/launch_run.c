@@ -151,6 +151,7 @@ static void look(launcher *l) {
 
 // Ranks stop all at the same step once one of them has the signal; mpirun itself would kill them.
 static void pass_on(launcher *l, int signal) {
+  if (signal == SIGHUP) signal = SIGTERM;  // the terminal is gone
   bool stop = signal == SIGINT || signal == SIGTERM;
   if (stop && ++l->asked > 1) allow(l, after_insisting);
   int told = tell_ranks(l, signal);
@@ -232,8 +233,11 @@ gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_ex
   *out_exit = 0;
   GR_TRY(make_box(&l, p->ranks));
   sigemptyset(&l.signals);
-  static const int passed[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+  static const int passed[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) sigaddset(&l.signals, passed[i]);
+  struct sigaction hangup;  // under nohup nobody is to hear of it
+  if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+    sigaddset(&l.signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &l.signals, &before);
   fflush(NULL);
   l.mpirun = fork();

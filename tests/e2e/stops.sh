@@ -45,6 +45,7 @@ stopped() {
 
 stopped "SIGTERM to one process" term TERM launcher
 stopped "SIGINT to one process" int INT launcher
+stopped "SIGHUP to one process" hup HUP launcher
 stopped "SIGTERM to ranks as threads" threads TERM launcher distributed.ranks=2 \
   distributed.backend=loopback
 if ! has_mpi; then
@@ -54,8 +55,21 @@ if ! has_mpi; then
 fi
 stopped "SIGTERM to the launcher of 2 ranks" term2 TERM launcher distributed.ranks=2
 stopped "SIGINT to the launcher of 2 ranks" int2 INT launcher distributed.ranks=2
+stopped "SIGHUP to the launcher of 2 ranks" hup2 HUP launcher distributed.ranks=2
 stopped "SIGTERM to rank 1 alone" rank1 TERM 1 distributed.ranks=2
 stopped "SIGINT to rank 0 alone" rank0 INT 0 distributed.ranks=2
+
+# nohup: the terminal may go. (`timeout` takes the signal back, so it is ignored inside of it.)
+printf '#!/bin/sh\ntrap "" HUP\nexec "%s" "$@"\n' "$graphrun" >nohup.sh
+chmod +x nohup.sh
+itself=$graphrun graphrun=$scratch/nohup.sh
+# shellcheck disable=SC2086
+begin nohup $long distributed.ranks=2 training.max_steps=60
+graphrun=$itself
+wait_steps nohup 20
+kill -HUP "$pid"
+ended
+check "SIGHUP under nohup: the run goes on" test "$code" = 0
 
 # Before there are ranks, and before they train.
 for after in 0 0.1 0.3; do
