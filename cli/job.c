@@ -145,6 +145,31 @@ static gr_status bind_facts(gr_job *j, gr_conf **out) {
   return GR_OK;
 }
 
+// A metric that no program gives would silently keep no best checkpoint.
+static gr_status check_metric(const gr_job *j) {
+  const gr_conf *at = gr_conf_find(j->conf, "checkpoint.metric");
+  const char *names[64], *metric = j->set.metric;
+  gr_text list = gr_text_make(j->arena);
+  int n = 0;
+  for (uint32_t i = 0; i < j->plan->n_programs; i++) {
+    const gr_graph *g = j->plan->programs[i].frame.g;
+    if (n || strcmp(j->plan->programs[i].kind, "eval")) continue;
+    for (uint32_t k = 0; k < g->n_results && n < 64; k++) {
+      const char *name = g->result_names[k], *end = strrchr(name, '.');
+      if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
+      names[n] = gr_arena_strndup(j->arena, name + 7, (size_t)(end - name - 7));
+      if (!strcmp(names[n], metric)) return GR_OK;
+      gr_text_printf(&list, "%s%s", n ? ", " : "", names[n]);
+      n++;
+    }
+  }
+  if (!n || !at || at->preset) return GR_OK;
+  gr_status s = gr_fail(GR_ERR_CONFIG, at->loc, "the model has no metric '%s'", metric);
+  const char *near = gr_text_nearest(metric, names, n);
+  return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.at)
+              : gr_hint(s, "it has: %s", list.at);
+}
+
 static void mark_read(gr_conf *c) {
   c->read = true;
   for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
@@ -176,7 +201,8 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                        .n_buckets = n,
                        .train = true,
                        .eval = true};
-  return gr_plan_build(j->arena, &r, &j->plan);
+  GR_TRY(gr_plan_build(j->arena, &r, &j->plan));
+  return check_metric(j);
 }
 
 void gr_job_close(gr_job *j) {

@@ -27,7 +27,7 @@ changed c1.yaml base.yaml 's/max_steps: 10/max_stps: 10/'
 expect "an unknown key in a file" 65 "c1.yaml:18:[0-9]+: .*max_stps" "did you mean 'training.max_steps'" -- \
   "$graphrun" c1.yaml
 run "an unknown key on the command line" 65 "argument [0-9]+:1:1: .*max_stps" "max_steps" -- training.max_stps=3
-run "an unknown section" 65 "argument [0-9]+:1:1: " "did you mean 'training'" -- trainng.lr=1
+run "an unknown section" 65 "argument [0-9]+:1:1: " "did you mean 'training" -- trainng.lr=1
 printf 'model: {graph: graphs/lmu_asr.yaml}\ntraining:\n  lr: fast\n  batch_size: -3\n  optimizer: adm\n' >c2.yaml
 expect "all mistakes at once" 65 "c2.yaml:3:7: " "c2.yaml:4:15: " "c2.yaml:5:14: " "did you mean 'adam'" -- \
   "$graphrun" c2.yaml
@@ -55,6 +55,7 @@ run "no such model" 65 "argument [0-9]+:1:13: .*none.yaml" "hint: it is looked f
 run "no such parameter of the model" 65 "argument [0-9]+:1:1: .*'hiden'" "did you mean 'hidden'" -- model.params.hiden=3
 run "a parameter that the data know better" 65 "argument [0-9]+:1:21: .*vocab" "hint: leave it out" -- +model.params.vocab=99
 run "a check of the model" 65 "lmu_asr.yaml:[0-9]+:[0-9]+: .*subsample is 1, 2 or 4" -- model.params.subsample=3
+run "no such metric" 65 "argument [0-9]+:1:19: .*'cre'" "did you mean 'cer'" -- checkpoint.metric=cre
 changed graphs/shape.yaml graphs/lmu_asr.yaml 's/{linear: x, out: vocab, .*}/{add: [x, logits0]}/;s/^nodes:/nodes:\n  - logits0: {linear: x, out: 7}/'
 run "a shape error" 65 "shape.yaml:[0-9]+:[0-9]+: .*" "axis|shape|size" -- model.graph=graphs/shape.yaml
 changed graphs/op.yaml graphs/lmu_asr.yaml 's/linear: x, out: vocab/liner: x, out: vocab/'
