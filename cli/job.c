@@ -179,7 +179,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_settings_read(j->arena, j->conf, ranks, &j->set));
   GR_TRY(check_ranks(j, ranks));
   GR_TRY(read_options(j, ranks));
-  gr_conf *data = gr_conf_find(j->conf, "data"), *params;
+  gr_conf *data = gr_conf_find(j->conf, "data"), *params = NULL;
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
   GR_TRY(gr_dataset_open(j->arena, data, &j->data));
   GR_TRY(bind_facts(j, &params));

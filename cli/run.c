@@ -53,9 +53,8 @@ static gr_status open_report(gr_run *r) {
   return gr_report_open(&spec, &r->report);
 }
 
-static gr_status write_file(const char *dir, const char *name, const char *text) {
-  char path[1200];
-  snprintf(path, sizeof path, "%s/%s", dir, name);
+static gr_status write_file(gr_run *r, const char *name, const char *text) {
+  const char *path = gr_arena_printf(r->arena, "%s/.hydra/%s", r->dir, name);
   FILE *f = fopen(path, "w");
   bool ok = f && fputs(text, f) >= 0;
   if (f) ok &= !fclose(f);
@@ -66,12 +65,10 @@ static gr_status write_file(const char *dir, const char *name, const char *text)
 static gr_status save_config(gr_run *r) {
   if (r->rank) return GR_OK;
   gr_saved saved = gr_show_saved(r->arena, &r->job->composed);
-  char hidden[1200];
-  snprintf(hidden, sizeof hidden, "%s/.hydra", r->dir);
-  GR_TRY(gr_make_dirs(hidden));
-  GR_TRY(write_file(hidden, "config.yaml", saved.config));
-  GR_TRY(write_file(hidden, "hydra.yaml", saved.hydra));
-  return write_file(hidden, "overrides.yaml", saved.overrides);
+  GR_TRY(gr_make_dirs(gr_arena_printf(r->arena, "%s/.hydra", r->dir)));
+  GR_TRY(write_file(r, "config.yaml", saved.config));
+  GR_TRY(write_file(r, "hydra.yaml", saved.hydra));
+  return write_file(r, "overrides.yaml", saved.overrides);
 }
 
 static void say_start(gr_run *r) {

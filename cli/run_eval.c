@@ -49,7 +49,7 @@ void gr_run_read_metrics(gr_run *r, const gr_program *p, gr_metrics *sums) {
   for (uint32_t i = 0; i < g->n_results; i++) {
     const char *name = g->result_names[i], *end = strrchr(name, '.');
     if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
-    char weight[256], plain[256];
+    char weight[300], plain[256];
     snprintf(plain, sizeof plain, "%.*s", (int)(end - name - 7), name + 7);
     snprintf(weight, sizeof weight, "metric.%s.weight", plain);
     gr_metric *m = metric_of(sums, intern(r, plain));

@@ -29,7 +29,7 @@ static const gr_graph *local_body(gr_rewrite *rw, const gr_scan *s, const bool *
   gr_scan_layouts(s, lay);
   for (uint32_t i = 1; i < g->n_values && !b.err; i++) {
     gr_layout l = g->values[i].layout;
-    for (int a = 0; a < rw->old->mesh.n_axes; a++)
+    for (int a = 0; a < rw->old->mesh.n_axes && a < GR_MAX_MESH; a++)
       if (split[a]) l.at[a] = lay[i];
     place(&b, s, i, l, map);
   }

@@ -101,7 +101,7 @@ static void files(void) {
   closedir(d);
   qsort(names, n, sizeof names[0], by_name);
   for (size_t i = 0; i < n; i++) {
-    char path[512];
+    char path[32768];
     snprintf(path, sizeof path, "%s/tests/pass/%s", GR_SOURCE_DIR, names[i]);
     run_file(path);
   }
