@@ -1,15 +1,17 @@
 // run_agree.c - what ranks tell each other outside the graph. See run.h.
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include "cli/run.h"
 #include "runtime/launch.h"
 
-static volatile sig_atomic_t told_to_stop;
+// Set by a handler, which may run on any thread, and read by every rank's.
+static atomic_int told_to_stop;
 
 static void on_signal(int number) {
   (void)number;
-  told_to_stop = 1;
+  atomic_store(&told_to_stop, 1);
 }
 
 void gr_run_signals(void) {
@@ -22,7 +24,7 @@ void gr_run_signals(void) {
     sigaction(SIGHUP, &a, NULL);
 }
 
-bool gr_run_signalled(void) { return told_to_stop != 0 || gr_launch_orphaned(); }
+bool gr_run_signalled(void) { return atomic_load(&told_to_stop) != 0 || gr_launch_orphaned(); }
 
 // One small all_reduce a step: rank 0 contributes the learning rate and the hooks' wishes,
 // every rank its own signals and failures.

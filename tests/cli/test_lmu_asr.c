@@ -84,27 +84,37 @@ static void open_model(model *m, const char *name, int ranks, int64_t rows, bool
   MUST(gr_plan_build(m->arena, &r, &m->plan));
 }
 
-static void set_weights(const model *m, gr_exec *e) {
-  MUST(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
+// As need, for threads: CHECK counts, and leaves, on the main thread alone.
+static gr_status find(const model *m, const char *kind, const char *name, const golden **out) {
+  *out = golden_find(m->all, m->n, kind, name);
+  return *out ? GR_OK
+              : gr_fail(GR_ERR_DATA, GR_NOWHERE, "the golden file has no %s %s", kind, name);
+}
+
+static gr_status set_weights(const model *m, gr_exec *e) {
+  GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
   for (uint32_t i = 0; i < m->plan->n_states; i++) {
     const gr_plan_state *s = &m->plan->states[i];
+    const golden *g;
     if (s->kind != GR_KIND_WEIGHT) continue;
-    const golden *g = need(m, "weight", s->name);
-    CHECK(g->count == gr_type_count(&s->type), "%s has %lld numbers, not %lld", s->name,
-          (long long)gr_type_count(&s->type), (long long)g->count);
+    GR_TRY(find(m, "weight", s->name, &g));
+    if (g->count != gr_type_count(&s->type))
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "%s has %lld numbers, not %lld", s->name,
+                     (long long)gr_type_count(&s->type), (long long)g->count);
     float *w = gr_exec_state(e, s);
     for (int64_t k = 0; k < g->count; k++) w[k] = (float)g->values[k];
   }
+  return GR_OK;
 }
 
 // This rank's rows of the batch; rows past the golden ones repeat row 0 and weigh 0.
-static void set_inputs(const model *m, gr_exec *e, int rank, int ranks) {
+static gr_status set_inputs(const model *m, gr_exec *e, int rank) {
   static const char *const names[] = {"x", "lengths", "targets", "target_lengths", "weight"};
   const gr_program *p = gr_plan_find(m->plan, "train", "");
-  (void)ranks;
   for (int i = 0; i < 5; i++) {
     gr_type t;
-    const golden *g = need(m, "input", names[i]);
+    const golden *g;
+    GR_TRY(find(m, "input", names[i], &g));
     void *at = gr_exec_input(e, p, names[i], &t);
     int64_t rows = t.dim[0], inner = gr_type_count(&t) / rows;
     for (int64_t row = 0; row < rows; row++) {
@@ -115,6 +125,7 @@ static void set_inputs(const model *m, gr_exec *e, int rank, int ranks) {
                padding && i == 4 ? 0 : g->values[(padding ? 0 : from) * inner + k]);
     }
   }
+  return GR_OK;
 }
 
 static double loss_of(const model *m, gr_exec *e) {
@@ -151,8 +162,8 @@ static void check_gradients(const char *name, bool plain) {
   gr_exec *e;
   gr_exec_options o = {.threads = 1, .plain = plain};
   MUST(gr_exec_open(m.plan, &o, &e));
-  set_weights(&m, e);
-  set_inputs(&m, e, 0, 1);
+  MUST(set_weights(&m, e));
+  MUST(set_inputs(&m, e, 0));
   step(&m, e, 1);
   double loss = loss_of(&m, e);
   near("loss", "loss", need(&m, "losses", "adam")->values, &loss, 1);
@@ -180,10 +191,10 @@ static void check_ten_steps(const char *name) {
   gr_exec *e;
   gr_exec_options o = {.threads = 2};
   MUST(gr_exec_open(m.plan, &o, &e));
-  set_weights(&m, e);
+  MUST(set_weights(&m, e));
   double losses[10];
   for (int i = 0; i < 10; i++) {
-    set_inputs(&m, e, 0, 1);
+    MUST(set_inputs(&m, e, 0));
     step(&m, e, 1e-2F);
     losses[i] = loss_of(&m, e);
   }
@@ -222,14 +233,13 @@ static gr_status ten_steps_of(member *r) {
   GR_TRY(gr_comm_mesh(r->world, &r->m->plan->mesh, axes));
   gr_exec_options o = {.threads = 1, .comm = axes, .rank = r->world->rank};
   GR_TRY(gr_exec_open(r->m->plan, &o, &e));
-  set_weights(r->m, e);
-  gr_status s = GR_OK;
+  gr_status s = set_weights(r->m, e);
   for (int i = 0; i < 10 && !s; i++) {
     gr_type t;
     const gr_program *p = gr_plan_find(r->m->plan, "train", "");
-    set_inputs(r->m, e, r->world->rank, r->world->ranks);
     *(float *)gr_exec_input(e, p, "lr", &t) = 1e-2F;
-    s = gr_exec_run(e, p);
+    s = set_inputs(r->m, e, r->world->rank);
+    s = s ? s : gr_exec_run(e, p);
     r->losses[i] = loss_of(r->m, e);
   }
   r->weights = GR_HASH_START;
