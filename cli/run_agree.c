@@ -1,5 +1,4 @@
 // run_agree.c - what ranks tell each other outside the graph. See run.h.
-#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>

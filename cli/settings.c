@@ -23,6 +23,7 @@ static const struct row {
     {"training.eval_every", INT, offsetof(gr_settings, eval_every)},
     {"training.final_train_eval", BOOL, offsetof(gr_settings, final_train_eval)},
     {"training.seed", INT, offsetof(gr_settings, seed)},
+    {"training.mixed_precision", BOOL, offsetof(gr_settings, mixed_precision)},
     {"training.precision", TEXT, offsetof(gr_settings, precision)},
     {"training.optimizer", TEXT, offsetof(gr_settings, optimizer)},
     {"training.weight_decay", FLOAT, offsetof(gr_settings, weight_decay)},

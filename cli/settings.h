@@ -10,7 +10,7 @@ typedef struct gr_settings {
   double lr, base;  // after and before lr_scale
   int64_t batch_size, warmup, max_epochs, max_steps, log_every, eval_every, seed, ranks;
   int threads;
-  bool final_train_eval, progress, enabled;
+  bool final_train_eval, progress, enabled, mixed_precision;
   int64_t show_samples;
   const char *batch_is, *lr_scale, *precision, *strategy, *backend, *optimizer;
   double weight_decay, eps, momentum, clip, beta1, beta2, timeout;

@@ -13,8 +13,9 @@ enum { NO_GPUS = 0 };
 static void say_differences(const gr_settings *s) {
   if (!strcmp(s->backend, "nccl") && s->enabled)
     gr_log(GR_INFO, "distributed.backend is nccl, but there is no GPU here: using MPI on CPUs");
-  if (strcmp(s->precision, "fp32"))
-    gr_log(GR_INFO, "training.precision is %s: CPU ranks compute in fp32", s->precision);
+  if (s->mixed_precision || strcmp(s->precision, "fp32"))
+    gr_log(GR_INFO, "%s is asked for, but CPU ranks compute in fp32",
+           s->mixed_precision ? "training.mixed_precision" : s->precision);
 }
 
 // ---- Ranks as threads -----------------------------------------------------------------------
