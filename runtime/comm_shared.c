@@ -13,9 +13,19 @@ static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter"
 
 // ---- Fate -------------------------------------------------------------------------
 
+// Waits for another's words. False: whoever began them has died over it.
+static bool settled(const gr_fate *f) {
+  for (int i = 0; i < 100000; i++) {
+    if (atomic_load_explicit(&f->state, memory_order_acquire) == 2) return true;
+    sched_yield();
+  }
+  return false;
+}
+
+// When it returns the fate is known, so that no caller goes on as if nothing were.
 void gr_fate_doom(gr_fate *f, gr_code code, int rank, const char *fmt, ...) {
   int well = 0;
-  if (!atomic_compare_exchange_strong(&f->state, &well, 1)) return;
+  if (!atomic_compare_exchange_strong(&f->state, &well, 1) && settled(f)) return;
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(f->why, sizeof f->why, fmt, ap);

@@ -33,9 +33,9 @@ killed() {
   # shellcheck disable=SC2086
   tones "$killed_out" $long checkpoint.resume=auto "$@"
 }
-# A checkpoint is being written now (or the run has ended).
+# A checkpoint is being written now, or none was seen being written for 15 steps.
 wait_unfinished() {
-  while kill -0 "$watcher" 2>/dev/null; do
+  while kill -0 "$watcher" 2>/dev/null && [ "$(wc -l <"$1/metrics.jsonl")" -lt 53 ]; do
     for tmp in "$1"/checkpoints/.tmp-*; do [ -e "$tmp" ] && return; done
   done
 }
