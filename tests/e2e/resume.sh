@@ -16,7 +16,7 @@ kill_all() {
 
 # killed OUT RANKS-KEYS: is killed once after each number of steps in $moments, resumed each
 # time, and in the end let through.
-moments="3 17 38 61 95"
+moments="3 17 38 61 80"
 killed() {
   killed_out=$1
   shift

@@ -2,7 +2,7 @@
 return {
   lr = function(ctx)
     local sum = 0
-    for i = 1, ctx.params.spin or 500000 do sum = sum + i end
+    for i = 1, ctx.params.spin or 1500000 do sum = sum + i end
     return ctx.lr
   end,
 }
