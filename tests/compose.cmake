@@ -17,7 +17,6 @@ target_link_libraries(test_compose PRIVATE gr_compose)
 add_test(NAME compose.unit COMMAND test_compose ${CMAKE_SOURCE_DIR}/docs/config.md)
 
 # Fuzz targets: with -DGR_FUZZ=ON and clang they search, otherwise they replay their corpora.
-option(GR_FUZZ "build the fuzz targets with libFuzzer (clang)" OFF)
 foreach(target yaml override interp)
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
