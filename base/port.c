@@ -19,6 +19,7 @@ static double seconds(clockid_t clock) {
 
 double gr_seconds(void) { return seconds(CLOCK_MONOTONIC); }
 double gr_wall_seconds(void) { return seconds(CLOCK_REALTIME); }
+double gr_thread_seconds(void) { return seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 int gr_processors(void) {
   cpu_set_t set;

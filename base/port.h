@@ -2,10 +2,11 @@
 #pragma once
 #include "base/status.h"
 
-double gr_seconds(void);       // monotonic
-double gr_wall_seconds(void);  // since 1970, for file names and event files only
-int gr_processors(void);       // that this process may use
-void gr_pause(void);           // tells the processor that this is a waiting loop
+double gr_seconds(void);         // monotonic
+double gr_wall_seconds(void);    // since 1970, for file names and event files only
+double gr_thread_seconds(void);  // of a processor, that the calling thread has used
+int gr_processors(void);         // that this process may use
+void gr_pause(void);             // tells the processor that this is a waiting loop
 // What the system says of a process: 'R' running, 'S' sleeping, 'T' stopped, ...; 0 when it is
 // gone or only waits to be reaped.
 char gr_process_state(int pid);

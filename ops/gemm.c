@@ -7,11 +7,21 @@ gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
       .m = m, .n = n, .k = k, .ta = ta, .tb = tb, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n};
 }
 
-// Measured (docs/decisions.md): what is worth packing once is oneDNN's, the rest is ours.
+// Measured (docs/decisions.md). Few rows are not worth packing. oneDNN 2.6 packs what it multiplies
+// with AVX-512; with AVX2 only where b is transposed or narrow.
+#if defined(__AVX512F__)
+enum { DOTS = 128 };
+static bool onednn_packs(const gr_gemm *g) { return g != NULL; }
+#else
+enum { DOTS = 32 };
+static bool onednn_packs(const gr_gemm *g) { return g->tb || g->n <= 128; }
+#endif
+
 static gr_gemm_kernel choose(const gr_gemm *g) {
-  bool few_rows = g->tb ? g->m < 128 : g->m <= 32 && g->k <= 2048;
+  bool few_rows = g->tb ? g->m < DOTS : g->m <= 32 && g->k <= 2048;
   bool tiny = g->m * g->n * g->k < 32 * 32 * 32;
-  return few_rows || tiny || !gr_gemm_onednn ? gr_gemm_plain : gr_gemm_onednn;
+  if (few_rows || tiny) return gr_gemm_plain;
+  return gr_gemm_onednn && onednn_packs(g) ? gr_gemm_onednn : gr_gemm_packed;
 }
 
 void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {

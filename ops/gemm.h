@@ -30,4 +30,5 @@ void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 // ---- The candidates (tests and timings name them; programs call the above) ---------------
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);
 void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_plain.c
+void gr_gemm_packed(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_packed.c
 extern const gr_gemm_kernel gr_gemm_onednn;  // NULL where it was not found at build time

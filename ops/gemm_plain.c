@@ -1,72 +1,13 @@
 // gemm_plain.c - our own sgemm, on the calling thread: tiles of c in registers, written with
 // vectors of the compiler's, no packing. Each element of c is summed over k in an order that
 // depends on k alone, so a row's result does not depend on how many rows there are.
-#include <string.h>
-#include "ops/gemm.h"
+#include "ops/gemm_tile.h"
 
-// The tile: ROWS x COLS vectors of sums, and a row of b, fill the registers.
-#if defined(__AVX512F__)
-enum { LANES = 16, ROWS = 8, COLS = 3 };
-#elif defined(__AVX2__)
-enum { LANES = 8, ROWS = 4, COLS = 2 };
-#else
-enum { LANES = 4, ROWS = 4, COLS = 2 };
-#endif
-enum { DEPTH = 512 };  // of k at a time: ROWS x DEPTH of a stay in the first-level cache
-enum { AHEAD = 8 };    // rows of b asked for before they are needed
-
-typedef float vec __attribute__((vector_size(LANES * 4)));
-typedef float vec_at __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * 4)));
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-static inline vec load(const float *p) { return *(const vec_at *)p; }
-// A load that is done once: gcc would fold it into each of its uses, and loads are what dots of
-// few rows wait for.
-static inline vec load_once(const float *p) {
-  vec v = load(p);
-#if defined(__AVX512F__)
-  __asm__("" : "+v"(v));
-#endif
-  return v;
-}
-static inline void store(float *p, vec v) { *(vec_at *)p = v; }
-
-// How an operand is walked: element [i,p] of op(a) is a[i * row + p * col].
-typedef struct walk {
-  int64_t row, col;
-} walk;
 
 // ---- b as it lies: c[i,:] += a[i,p] b[p,:] -----------------------------------------------
 
-// One tile of rows x (cols vectors) over `depth` of k. The first `skip` columns are not stored:
-// the last tile of a row reaches back over its neighbour rather than over the edge.
-INLINE void tile(int rows, int cols, const float *a, walk w, const float *b, int64_t ldb, float *c,
-                 int64_t ldc, int64_t depth, bool add, int skip) {
-  vec sum[ROWS][COLS];
-  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (vec){0};
-  for (int64_t p = 0; p < depth; p++, a += w.col, b += ldb) {
-    vec row[COLS];
-    UNROLL for (int j = 0; j < cols; j++) {
-      row[j] = load(b + j * LANES);
-      __builtin_prefetch(b + AHEAD * ldb + j * LANES);
-    }
-    UNROLL for (int i = 0; i < rows; i++) {
-      float f = a[i * w.row];
-      UNROLL for (int j = 0; j < cols; j++) sum[i][j] += f * row[j];
-    }
-  }
-  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) {
-    float *at = c + i * ldc + j * LANES;
-    if (!skip) {
-      store(at, add ? load(at) + sum[i][j] : sum[i][j]);
-      continue;
-    }
-    for (int e = skip; e < LANES; e++) at[e] = (add ? at[e] : 0) + sum[i][j][e];
-  }
-}
-
+enum { ROWS = LANES > 8 ? 8 : 4, COLS = 3 };
 typedef void (*tile_kernel)(const float *, walk, const float *, int64_t, float *, int64_t, int64_t,
                             bool, int);
 #define TILE(r, n)                                                                          \
@@ -80,19 +21,19 @@ TILE(4, 1)
 TILE(1, 2)
 TILE(2, 2)
 TILE(4, 2)
-#if defined(__AVX512F__)
-TILE(8, 1)
-TILE(8, 2)
 TILE(1, 3)
 TILE(2, 3)
 TILE(4, 3)
+#if defined(__AVX512F__)
+TILE(8, 1)
+TILE(8, 2)
 TILE(8, 3)
 static const tile_kernel tiles[COLS][4] = {{tile_1_1, tile_2_1, tile_4_1, tile_8_1},
                                            {tile_1_2, tile_2_2, tile_4_2, tile_8_2},
                                            {tile_1_3, tile_2_3, tile_4_3, tile_8_3}};
 #else
-static const tile_kernel tiles[COLS][3] = {{tile_1_1, tile_2_1, tile_4_1},
-                                           {tile_1_2, tile_2_2, tile_4_2}};
+static const tile_kernel tiles[COLS][3] = {
+    {tile_1_1, tile_2_1, tile_4_1}, {tile_1_2, tile_2_2, tile_4_2}, {tile_1_3, tile_2_3, tile_4_3}};
 #endif
 
 // All rows of `cols` vectors of columns.
@@ -148,34 +89,33 @@ static void outer(const gr_gemm *g, const float *a, const float *b, float *c) {
 // A tile of as many sums as a vector has lanes: each is a vector along k, and at the end all are
 // added across their lanes together.
 
+enum { TALL = LANES > 4 ? 4 : 2, WIDE = LANES / TALL };
+#define LIST(...) __VA_ARGS__
+#define FOLD(half, low, high)                                \
+  UNROLL for (int i = 0; i < half; i++) v[i] =               \
+      __builtin_shufflevector(v[i], v[i + half], LIST low) + \
+      __builtin_shufflevector(v[i], v[i + half], LIST high)
+// Lane e of the result is the sum of v[e]'s lanes: halves are folded, quarters, and so on to pairs.
+INLINE vec across(vec v[LANES]) {
 #if defined(__AVX512F__)
-enum { TALL = 4, WIDE = 4 };
-#define HALVES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-// Lane e of the result is the sum of v[e]'s lanes: halves are folded, quarters, eighths, pairs.
-INLINE vec across(vec v[LANES]) {
-  UNROLL for (int i = 0; i < 8; i++) v[i] =
-      HALVES(v[i], v[i + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-      HALVES(v[i], v[i + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-  UNROLL for (int i = 0; i < 4; i++) v[i] =
-      HALVES(v[i], v[i + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27) +
-      HALVES(v[i], v[i + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-  UNROLL for (int i = 0; i < 2; i++) v[i] =
-      HALVES(v[i], v[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
-      HALVES(v[i], v[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-  return HALVES(v[0], v[1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
-         HALVES(v[0], v[1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-}
+  FOLD(8, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+       (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
+  FOLD(4, (0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),
+       (4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31));
+  FOLD(2, (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
+       (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31));
+  FOLD(1, (0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),
+       (1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31));
+#elif defined(__AVX2__)
+  FOLD(4, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15));
+  FOLD(2, (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15));
+  FOLD(1, (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15));
 #else
-enum { TALL = 2, WIDE = LANES / TALL };
-INLINE vec across(vec v[LANES]) {
-  vec sums;
-  for (int i = 0; i < LANES; i++) {
-    sums[i] = 0;
-    for (int e = 0; e < LANES; e++) sums[i] += v[i][e];
-  }
-  return sums;
-}
+  FOLD(2, (0, 1, 4, 5), (2, 3, 6, 7));
+  FOLD(1, (0, 4, 2, 6), (1, 5, 3, 7));
 #endif
+  return v[0];
+}
 
 // Adds vectors p of rows of a, and of b, which are masked.
 INLINE void dots_step(int rows, int cols, const gr_gemm *g, const float *a, const float *b,

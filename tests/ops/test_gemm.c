@@ -58,6 +58,12 @@ static void edges(gr_gemm_kernel kernel, const char *who) {
 
 static void plain(void) { edges(gr_gemm_plain, "plain"); }
 
+static void packed(void) {
+  edges(gr_gemm_packed, "packed");
+  try_shape(gr_gemm_packed, "packed", 200, 70, 600);
+  try_shape(gr_gemm_packed, "packed", 20, 1100, 33);
+}
+
 static void onednn(void) {
   if (!gr_gemm_onednn) SKIP("built without oneDNN");
   edges(gr_gemm_onednn, "oneDNN");
@@ -99,6 +105,6 @@ static void threads(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"plain", plain}, {"onednn", onednn}, {"chosen", chosen},
-             {"threads", threads});
+  return RUN(argc, argv, {"plain", plain}, {"packed", packed}, {"onednn", onednn},
+             {"chosen", chosen}, {"threads", threads});
 }
