@@ -29,15 +29,17 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 }
 
 // ---- Threads --------------------------------------------------------------------------------
-// A product is cut into blocks of rows, or of columns where those are more; where the cuts lie
-// follows from the shape alone. Below WORTH multiplications it is not cut: waking a thread costs
-// more. Nor are products cut of which there are many. A block of columns is a tile of our kernel;
-// one of rows is what oneDNN still does well: it packs b anew for each.
+// A product is cut into blocks of rows, or of columns where those are more. Below WORTH
+// multiplications it is not cut: waking a thread costs more. Nor are products cut of which there
+// are many. Our own kernels sum each element in the same order wherever the cuts are, so there is a
+// block for each thread; oneDNN's cuts follow from the shape alone, and are large, since each packs
+// the other operand anew.
 
-enum { WORTH = 1 << 20, COLUMNS = 48, ROWS = 64, BLOCKS = 16, MANY = 16, LARGEST = 512 };
+enum { WORTH = 1 << 20, UNIT = 16, LEAST = 128, LARGEST = 512, BLOCKS = 16, MANY = 16 };
 
 typedef struct cut {
   const gr_gemm *g;
+  gr_gemm_kernel kernel;
   gr_gemm_steps step;
   const float *a;
   const float *b;
@@ -46,12 +48,18 @@ typedef struct cut {
   bool rows;
 } cut;
 
-static cut cut_up(const gr_gemm *g, int64_t count) {
-  cut x = {.g = g, .rows = g->m >= g->n, .blocks = 1};
-  int64_t size = x.rows ? g->m : g->n, unit = !x.rows ? COLUMNS : g->tb ? 2 * ROWS : ROWS;
+static int64_t parts_of(int64_t size, int64_t parts, int64_t unit) {  // of whole units
+  int64_t part = (size + parts - 1) / parts;
+  return (part + unit - 1) / unit * unit;
+}
+
+static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
+  cut x = {.g = g, .kernel = choose(g), .rows = g->m >= g->n, .blocks = 1};
+  int64_t size = x.rows ? g->m : g->n;
   x.block = size;
   if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
-  x.block = gr_most(unit, gr_least(LARGEST, size / BLOCKS) / unit * unit);
+  x.block = x.kernel == gr_gemm_onednn ? gr_least(LARGEST, parts_of(size, BLOCKS, LEAST))
+                                       : parts_of(size, threads, UNIT);
   x.blocks = (size + x.block - 1) / x.block;
   return x;
 }
@@ -65,17 +73,18 @@ static void part(void *arg, int64_t from, int64_t to) {
     float *c = x->c + which * x->step.c;
     if (x->rows) {
       g.m = gr_least(x->block, g.m - at);
-      gr_gemm_one(&g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
+      x->kernel(&g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
     } else {
       g.n = gr_least(x->block, g.n - at);
-      gr_gemm_one(&g, a, b + at * (g.tb ? g.ldb : 1), c + at);
+      x->kernel(&g, a, b + at * (g.tb ? g.ldb : 1), c + at);
     }
   }
 }
 
 void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
                    const float *a, const float *b, float *c) {
-  cut x = cut_up(g, count);
+  const gr_cpu *cpu = l->device;
+  cut x = cut_up(g, count, cpu ? cpu->threads : 1);
   x.step = step, x.a = a, x.b = b, x.c = c;
   int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_most(1, WORTH / 2 / gr_most(1, work));
   gr_parallel(l, count * x.blocks, grain, part, &x);

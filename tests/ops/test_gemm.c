@@ -76,7 +76,7 @@ static void chosen(void) {
 
 // Cut into blocks, by rows and by columns: the same bytes on one thread and on three.
 static void threads(void) {
-  static const int64_t shapes[][3] = {{8, 512, 512}, {300, 200, 70}, {200, 500, 70},
+  static const int64_t shapes[][3] = {{8, 512, 512}, {300, 200, 70}, {200, 500, 700},
                                       {50, 9, 20},   {40, 1, 300},   {1, 60, 300}};
   gr_cpu *cpu;
   MUST(gr_cpu_create(3, true, &cpu));
