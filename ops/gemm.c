@@ -90,6 +90,45 @@ void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_
   gr_parallel(l, count * x.blocks, grain, part, &x);
 }
 
+// ---- By what is packed ----------------------------------------------------------------------
+// A panel is as wide as the tile of gemm_plain.c, so that walking down it is walking on in memory.
+#if defined(__AVX512F__)
+enum { PANEL = 32 };
+#elif defined(__AVX2__)
+enum { PANEL = 24 };
+#else
+enum { PANEL = 12 };
+#endif
+
+static int64_t width(const gr_gemm *g, int64_t from) { return gr_least(PANEL, g->n - from); }
+
+int64_t gr_gemm_packed_at(const gr_gemm *g, int64_t j, int64_t p) {
+  int64_t from = j / PANEL * PANEL;
+  return from * g->k + p * width(g, from) + j - from;
+}
+
+void gr_gemm_pack(const gr_gemm *g, const float *b, float *packed) {
+  for (int64_t from = 0; from < g->n; from += PANEL)
+    for (int64_t p = 0; p < g->k; p++)
+      for (int64_t j = from, end = from + width(g, from); j < end; j++)
+        *packed++ = b[g->tb ? j * g->ldb + p : p * g->ldb + j];
+}
+
+static void panels(void *arg, int64_t from, int64_t to) {
+  const cut *x = arg;
+  for (int64_t j = from * PANEL; j < gr_least(x->g->n, to * PANEL); j += PANEL) {
+    gr_gemm g = *x->g;
+    g.n = g.ldb = width(x->g, j), g.tb = false;
+    gr_gemm_plain(&g, x->a, x->b + j * g.k, x->c + j);
+  }
+}
+
+void gr_gemm_by_packed(const gr_launch *l, const gr_gemm *g, const float *a, const float *packed,
+                       float *c) {
+  int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < WORTH ? count : 1;
+  gr_parallel(l, count, grain, panels, &(cut){.g = g, .a = a, .b = packed, .c = c});
+}
+
 void gr_gemm_run(const gr_launch *l, const gr_gemm *g, const float *a, const float *b, float *c) {
   gr_gemm_batch(l, g, 1, (gr_gemm_steps){0}, a, b, c);
 }

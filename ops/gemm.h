@@ -24,11 +24,18 @@ typedef struct gr_gemm_steps {
 void gr_gemm_batch(const gr_launch *, const gr_gemm *, int64_t count, gr_gemm_steps, const float *a,
                    const float *b, float *c);
 
+// b copied into panels of columns, g->k x g->n elements in all: what few rows of a are multiplied
+// by fastest. gr_gemm_packed_at: where its element [p,j] is.
+void gr_gemm_pack(const gr_gemm *, const float *b, float *packed);
+int64_t gr_gemm_packed_at(const gr_gemm *, int64_t j, int64_t p);
+void gr_gemm_by_packed(const gr_launch *, const gr_gemm *, const float *a, const float *packed,
+                       float *c);
+
 // On the calling thread.
 void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 
 // ---- The candidates (tests and timings name them; programs call the above) ---------------
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);
-void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_plain.c
+void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);   // gemm_plain.c
 void gr_gemm_packed(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_packed.c
 extern const gr_gemm_kernel gr_gemm_onednn;  // NULL where it was not found at build time

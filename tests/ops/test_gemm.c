@@ -74,6 +74,21 @@ static void chosen(void) {
   try_shape(gr_gemm_one, "chosen", 130, 70, 65);
 }
 
+// The right operand packed first, as it lies and turned.
+static void by_packed(void) {
+  static const int64_t sizes[][3] = {{8, 512, 256}, {3, 40, 31}, {1, 1, 5}, {40, 100, 600}};
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+    for (int tb = 0; tb < 2; tb++) {
+      gr_gemm g = gr_gemm_dense(false, tb, sizes[s][0], sizes[s][1], sizes[s][2]);
+      value a = filled(g.m, g.k, 1), b = filled(tb ? g.n : g.k, tb ? g.k : g.n, 2);
+      value c = filled(g.m, g.n, 3), packed = filled(g.n, g.k, 4);
+      gr_gemm_pack(&g, b.data, packed.data);
+      gr_gemm_by_packed(&(gr_launch){0}, &g, a.data, packed.data, c.data);
+      check_product(&g, &a, &b, &c, &c, "packed before");
+      value_free(&a), value_free(&b), value_free(&c), value_free(&packed);
+    }
+}
+
 // Cut into blocks, by rows and by columns: the same bytes on one thread and on three.
 static void threads(void) {
   static const int64_t shapes[][3] = {{8, 512, 512}, {300, 200, 70}, {200, 500, 700},
@@ -106,5 +121,5 @@ static void threads(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"plain", plain}, {"packed", packed}, {"onednn", onednn},
-             {"chosen", chosen}, {"threads", threads});
+             {"chosen", chosen}, {"by_packed", by_packed}, {"threads", threads});
 }

@@ -25,6 +25,8 @@ static const char *const elsewhere[][2] = {
     {"guard", "test_train"},
     {"step_next", "test_train"},
     {"pick_grad", "by the gradient of pick, where a pass makes it"},
+    {"pack", "its order is the processor's own: test_gemm, by_packed"},
+    {"matmul_packed", "by_packed likewise, and every model with a loop"},
     {"slice", "collectives: test_ops, test_loopback"},
     {"all_reduce", "collectives: test_loopback"},
     {"all_gather", "collectives: test_loopback"},
