@@ -70,14 +70,15 @@ static gr_status run_here(gr_job *job, int ranks) {
 
 // ---- Ranks as processes ---------------------------------------------------------------------
 
-static gr_status run_process(gr_job *job) {
+static gr_status run_process(gr_job *job, int launched) {
   gr_comm *world;
   gr_run_signals();  // the launcher passes them on from gr_launch_enter on
-  GR_TRY(gr_mpi_open(job->set.timeout, &world));
+  gr_status s = gr_mpi_open(job->set.timeout, &world);
+  if (s) exit(gr_launch_leave(launched, s));
   gr_log_open(GR_INFO, world->rank, world->ranks);
   gr_launch_enter(world->rank);
   if (world->rank == 0) say_differences(&job->set);
-  gr_status s = gr_job_plan(job, world->ranks);
+  s = gr_job_plan(job, world->ranks);
   if (s)
     world->does->abort(world, gr_status_text(s));
   else
@@ -91,7 +92,7 @@ static gr_status run_process(gr_job *job) {
 static gr_status train(gr_job *job) {
   gr_launch_plan launch;
   GR_TRY(gr_launch_find((int)job->set.ranks, NO_GPUS, &launch));
-  if (launch.kind == GR_LAUNCH_RANK) return run_process(job);
+  if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank);
   if (launch.kind == GR_LAUNCH_START && strcmp(job->set.backend, "loopback")) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);

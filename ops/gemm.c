@@ -1,10 +1,27 @@
 // gemm.c - which kernel does which shape, and how a product is divided among threads.
 #include "ops/gemm.h"
+#include <stdatomic.h>
+#include "base/module.h"
 #include "ops/nn.h"
 
 gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
   return (gr_gemm){
       .m = m, .n = n, .k = k, .ta = ta, .tb = tb, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n};
+}
+
+// ---- oneDNN ---------------------------------------------------------------------------------
+
+static _Atomic(gr_gemm_kernel) onednn;  // every rank that is a thread opens it
+
+gr_gemm_kernel gr_gemm_onednn(void) { return atomic_load_explicit(&onednn, memory_order_relaxed); }
+
+gr_status gr_gemm_open(void) {
+#if GR_HAVE_ONEDNN
+  const gr_gemm_module *m;
+  GR_TRY(gr_module_open("onednn", &m));
+  atomic_store_explicit(&onednn, m->run, memory_order_relaxed);
+#endif
+  return GR_OK;
 }
 
 // Measured (docs/decisions.md). Few rows are not worth packing. oneDNN 2.6 packs what it multiplies
@@ -21,7 +38,8 @@ static gr_gemm_kernel choose(const gr_gemm *g) {
   bool few_rows = g->tb ? g->m < DOTS : g->m <= 32 && g->k <= 2048;
   bool tiny = g->m * g->n * g->k < 32 * 32 * 32;
   if (few_rows || tiny) return gr_gemm_plain;
-  return gr_gemm_onednn && onednn_packs(g) ? gr_gemm_onednn : gr_gemm_packed;
+  gr_gemm_kernel library = onednn_packs(g) ? gr_gemm_onednn() : NULL;
+  return library ? library : gr_gemm_packed;
 }
 
 void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
@@ -58,7 +76,7 @@ static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
   int64_t size = x.rows ? g->m : g->n;
   x.block = size;
   if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
-  x.block = x.kernel == gr_gemm_onednn ? gr_least(LARGEST, parts_of(size, BLOCKS, LEAST))
+  x.block = x.kernel == gr_gemm_onednn() ? gr_least(LARGEST, parts_of(size, BLOCKS, LEAST))
                                        : parts_of(size, threads, UNIT);
   x.blocks = (size + x.block - 1) / x.block;
   return x;

@@ -11,6 +11,10 @@ typedef struct gr_gemm {  // c = op(a) op(b), or c += op(a) op(b)
   int64_t lda, ldb, ldc;  // from one row as stored to the next, in elements
 } gr_gemm;
 
+// Loads oneDNN, where the build found it. To be called before the first product: until then all of
+// them are ours, and have other bytes.
+GR_MUST_USE gr_status gr_gemm_open(void);
+
 // Dense operands: leading dimensions from the sizes.
 gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k);
 
@@ -38,4 +42,9 @@ void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);
 void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);   // gemm_plain.c
 void gr_gemm_packed(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_packed.c
-extern const gr_gemm_kernel gr_gemm_onednn;  // NULL where it was not found at build time
+gr_gemm_kernel gr_gemm_onednn(void);  // NULL: the build did not find it, or it is not open
+
+// The table of module "onednn" (base/module.h): gemm_onednn.c.
+typedef struct gr_gemm_module {
+  gr_gemm_kernel run;
+} gr_gemm_module;

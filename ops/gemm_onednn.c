@@ -1,9 +1,8 @@
-// gemm_onednn.c - oneDNN's sgemm, on the calling thread, or none.
-#include "ops/gemm.h"
-
-#if GR_HAVE_ONEDNN
+// gemm_onednn.c - oneDNN's sgemm, on the calling thread. Module "onednn".
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <dnnl.h>
+#include "ops/gemm.h"
 
 // oneDNN is built on OpenMP in most distributions, and would start a team of its own from each of
 // our threads. How many it takes is a setting of the calling thread; a oneDNN without OpenMP has
@@ -26,7 +25,4 @@ static void run(const gr_gemm *g, const float *a, const float *b, float *c) {
   if (s != dnnl_success) gr_gemm_plain(g, a, b, c);  // it refuses what it does not like, untouched
 }
 
-const gr_gemm_kernel gr_gemm_onednn = run;
-#else
-const gr_gemm_kernel gr_gemm_onednn = NULL;
-#endif
+const gr_gemm_module gr_module = {run};

@@ -1,18 +1,12 @@
 // audio.c - see audio.h.
 #include "runtime/audio.h"
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/module.h"
+#include "runtime/audio_module.h"
 #include "runtime/audio_wav.h"
-#ifdef GR_HAVE_SNDFILE
-#include <pthread.h>
-#include <sndfile.h>
-#endif
-#ifdef GR_HAVE_SOXR
-#include <soxr.h>
-#endif
 
 static gr_status check_there(const char *path) {
   FILE *f = fopen(path, "rb");
@@ -32,52 +26,10 @@ static gr_status check_there(const char *path) {
 }
 
 #ifdef GR_HAVE_SNDFILE
-static gr_status read_open(SNDFILE *f, const SF_INFO *head, const char *path, uint64_t most,
-                           float **out) {
-  if (head->frames <= 0 || head->frames > LLONG_MAX / 8192 || head->samplerate <= 0)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has no samples", path);
-  if (!out) return GR_OK;
-  if ((uint64_t)head->frames > most)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has %lld samples, more than %llu", path,
-                   (long long)head->frames, (unsigned long long)most);
-  size_t bytes = (size_t)head->frames * (size_t)head->channels * sizeof(float);
-  float *x = malloc(bytes);
-  if (!x)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for recording '%s' (%zu bytes)", path,
-                   bytes);
-  sf_count_t got = sf_readf_float(f, x, head->frames);
-  if (got != head->frames) {
-    free(x);
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                   "recording '%s' is cut short: it says %lld samples and has %lld (%s)", path,
-                   (long long)head->frames, (long long)got, sf_strerror(f));
-  }
-  *out = x;
-  return GR_OK;
-}
-
-// libsndfile keeps the reason why an opening failed in one place for all threads.
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-
-static gr_status open_other(const char *path, SNDFILE **f, SF_INFO *head) {
-  gr_status s = GR_OK;
-  pthread_mutex_lock(&opening);
-  *f = sf_open(path, SFM_READ, head);
-  if (!*f)
-    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not a recording that can be read: %s", path,
-                sf_strerror(NULL));
-  pthread_mutex_unlock(&opening);
-  return s;
-}
-
 static gr_status read_other(const char *path, gr_audio_info *info, uint64_t most, float **out) {
-  SF_INFO head = {0};
-  SNDFILE *f;
-  GR_TRY(open_other(path, &f, &head));
-  gr_status s = read_open(f, &head, path, most, out);
-  *info = (gr_audio_info){head.samplerate, head.channels, (uint64_t)head.frames};
-  if (sf_close(f) && !s) s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot close recording '%s'", path);
-  return s;
+  const gr_audio_file_module *sndfile;
+  GR_TRY(gr_module_open("sndfile", &sndfile));
+  return sndfile->read(path, info, most, out);
 }
 #else
 static gr_status read_other(const char *path, gr_audio_info *info, uint64_t most, float **out) {
@@ -110,20 +62,21 @@ static void downmix(float *x, uint64_t samples, int channels) {
 #ifdef GR_HAVE_SOXR
 static gr_status resample(const char *path, const gr_audio_info *info, int rate, float **x,
                           uint64_t *n) {
+  const gr_audio_rate_module *soxr;
   uint64_t want = gr_audio_samples_at(info, rate);
-  float *y = calloc(want ? want : 1, sizeof *y);
-  size_t done = 0;
-  soxr_error_t error = y ? NULL : "no memory";
-  if (y)
-    error = soxr_oneshot(info->rate, rate, 1, *x, (size_t)info->samples, NULL, y, (size_t)want,
-                         &done, NULL, NULL, NULL);
-  free(*x);
-  *x = y, *n = want;
-  if (!error && want) return GR_OK;
-  free(y);
-  *x = NULL;
-  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot resample '%s' from %d to %d samples a second: %s",
-                 path, info->rate, rate, error ? error : "it is too short");
+  float *from = *x, *to = calloc(want + 1, sizeof *to);
+  gr_status s = gr_module_open("soxr", &soxr);
+  const char *error = s       ? NULL
+                      : !to   ? "no memory"
+                      : !want ? "it is too short"
+                              : soxr->convert(info->rate, rate, from, info->samples, to, want);
+  if (error)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot resample '%s' from %d to %d samples a second: %s",
+                path, info->rate, rate, error);
+  free(from);
+  if (s) free(to);
+  *x = s ? NULL : to, *n = want;
+  return s;
 }
 #else
 static gr_status resample(const char *path, const gr_audio_info *info, int rate, float **x,

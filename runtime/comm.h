@@ -12,6 +12,9 @@ gr_comm *gr_loopback_comm(gr_loopback *, int rank);  // owned by the loopback
 void gr_loopback_destroy(gr_loopback *);
 
 // ---- MPI: ranks are processes; those of one machine reduce in a shared window ------------
+typedef struct gr_mpi_module {  // the table of module "mpi" (base/module.h): comm_mpi.c
+  gr_status (*open)(double timeout_s, int ranks_per_machine, gr_comm **out_world);
+} gr_mpi_module;
 // Without MPI in the build these fail with GR_ERR_LAUNCH. So does a launcher that started several
 // processes without MPI knowing: each would be a world of its own.
 GR_MUST_USE gr_status gr_mpi_open(double timeout_s, gr_comm **out_world);  // calls MPI_Init

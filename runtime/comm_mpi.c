@@ -1,20 +1,17 @@
-// comm_mpi.c - ranks that are processes, by MPI (MPI-3.0). See comm.h.
+// comm_mpi.c - ranks that are processes, by MPI (MPI-3.0). See comm.h. Module "mpi".
 //
 // The ranks of a machine share a window and do not use MPI between them (comm_shared.h). Across
 // machines, sums go machine by machine: each machine's sum, then those in machine order, so
 // that every rank has the same bits; other collectives are MPI's own, started without blocking,
 // so that a dead or silent peer is an error and not a hang.
 #define _GNU_SOURCE
-#include "runtime/comm.h"
-#include "runtime/launch.h"
-
-#if GR_HAVE_MPI
 #include <limits.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "runtime/comm.h"
 #include "runtime/comm_shared.h"
 #include "runtime/comm_sum.h"
 
@@ -324,26 +321,12 @@ static gr_status start(bool *out_here) {
   return GR_OK;
 }
 
-// A launcher that MPI knows nothing of leaves every rank alone in a world of its own.
-static gr_status check_size(void) {
-  const char *by;
-  int ranks, started = gr_launch_started(NULL, &by);
-  MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-  if (started == ranks || !started) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-              "%s started %d ranks, but MPI sees %d: independent trainings would start", by,
-              started, ranks),
-      "start graphrun alone, which starts its ranks itself; or with mpirun, or srun --mpi=pmix");
-}
-
-gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm **out) {
+static gr_status open_world(double timeout_s, int ranks_per_machine, gr_comm **out) {
   bool here;
   MPI_Comm all;
   mpi *m;
   *out = NULL;
   GR_TRY(start(&here));
-  GR_TRY(check_size());
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &all));
   GR_TRY(create(all, NULL, timeout_s, ranks_per_machine, &m));
@@ -352,21 +335,4 @@ gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm 
   return GR_OK;
 }
 
-#else  // without MPI
-
-gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm **out) {
-  (void)timeout_s, (void)ranks_per_machine;
-  *out = NULL;
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "this graphrun was built without MPI"),
-                 "install it (Debian: libopenmpi-dev openmpi-bin) and build again");
-}
-
-#endif
-
-gr_status gr_mpi_open(double timeout_s, gr_comm **out) {
-  return gr_mpi_open_machines(timeout_s, 0, out);
-}
-
-void gr_mpi_close(gr_comm *world) {
-  if (world) world->does->close(world);
-}
+const gr_mpi_module gr_module = {open_world};

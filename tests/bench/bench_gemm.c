@@ -42,6 +42,8 @@ static double rate(gr_gemm_kernel kernel, const gr_gemm *g, const float *a, cons
 }
 
 int main(void) {
+  gr_status s = gr_gemm_open();
+  if (s) gr_status_print(stderr, s);
   printf("%-24s %8s %8s %8s %8s\n", "GFLOP/s", "plain", "packed", "oneDNN", "chosen");
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     const struct shape *s = &shapes[i];
@@ -50,7 +52,7 @@ int main(void) {
     printf("%s %5lld x %4lld x %4lld    %8.1f", s->how, (long long)g.m, (long long)g.n,
            (long long)g.k, rate(gr_gemm_plain, &g, a, b, c));
     printf(" %8.1f", rate(gr_gemm_packed, &g, a, b, c));
-    printf(" %8.1f", gr_gemm_onednn ? rate(gr_gemm_onednn, &g, a, b, c) : 0.0);
+    printf(" %8.1f", gr_gemm_onednn() ? rate(gr_gemm_onednn(), &g, a, b, c) : 0.0);
     printf(" %8.1f\n", rate(gr_gemm_one, &g, a, b, c));
     free(a), free(b), free(c);
   }

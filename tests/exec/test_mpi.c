@@ -75,11 +75,10 @@ static const struct role {
 static int be_rank(const struct role *role) {
   gr_comm *world = NULL;
   gr_status s = gr_mpi_open_machines(role->timeout_s, role->ranks_per_machine, &world);
-  if (s) {
-    gr_status_print(stderr, s);
-    return gr_status_exit(s);
-  }
-  int rank = world->rank;
+  int rank = -1;
+  if (s) gr_launch_started(&rank, NULL);
+  if (s) return gr_launch_leave(rank, s);
+  rank = world->rank;
   signal(SIGTERM, on_signal);
   gr_launch_enter(rank);
   s = role->play(world);

@@ -2,6 +2,7 @@
 #include "tests/ops/bench.h"
 #include <math.h>
 #include <stdlib.h>
+#include "ops/gemm.h"
 
 // ---- Values ---------------------------------------------------------------------------------
 
@@ -186,6 +187,7 @@ gr_status graph_run(const gr_graph *g, value *v) {
 }
 
 gr_status graph_run_fast(const gr_graph *g, value *v) {
+  GR_TRY(gr_gemm_open());
   for (uint32_t i = 0; i < g->n_nodes; i++) GR_TRY(run_node(g, &g->nodes[i], v, true));
   return GR_OK;
 }

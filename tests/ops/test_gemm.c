@@ -65,11 +65,13 @@ static void packed(void) {
 }
 
 static void onednn(void) {
-  if (!gr_gemm_onednn) SKIP("built without oneDNN");
-  edges(gr_gemm_onednn, "oneDNN");
+  MUST(gr_gemm_open());
+  if (!gr_gemm_onednn()) SKIP("built without oneDNN");
+  edges(gr_gemm_onednn(), "oneDNN");
 }
 
 static void chosen(void) {
+  MUST(gr_gemm_open());
   edges(gr_gemm_one, "chosen");
   try_shape(gr_gemm_one, "chosen", 130, 70, 65);
 }
@@ -94,6 +96,7 @@ static void threads(void) {
   static const int64_t shapes[][3] = {{8, 512, 512}, {300, 200, 70}, {200, 500, 700},
                                       {50, 9, 20},   {40, 1, 300},   {1, 60, 300}};
   gr_cpu *cpu;
+  MUST(gr_gemm_open());
   MUST(gr_cpu_create(3, true, &cpu));
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
     for (int how = 0; how < 8; how++) {

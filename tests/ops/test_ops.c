@@ -4,6 +4,7 @@
 // cases to give.   test_ops [TEST [OP]]
 #include <math.h>
 #include <pthread.h>
+#include "ops/gemm.h"
 #include "tests/check.h"
 #include "tests/ops/bench.h"
 
@@ -162,7 +163,10 @@ static void fast_case(use *u, const gr_case *c, int i) {
     values_free(v.out, GR_MAX_ARGS);
   }
 }
-static void fast_kernels(void) { each_case(fast_case); }
+static void fast_kernels(void) {
+  MUST(gr_gemm_open());
+  each_case(fast_case);
+}
 
 // A pool that runs pieces last to first, and so finds those that are not independent.
 static void backwards(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *arg) {
@@ -210,7 +214,10 @@ static void threads_case(use *u, const gr_case *c, int i) {
     values_free(v.out, GR_MAX_ARGS);
   }
 }
-static void threads(void) { each_case(threads_case); }
+static void threads(void) {
+  MUST(gr_gemm_open());
+  each_case(threads_case);
+}
 
 static int place_of(const gr_op *op, int out) {  // 1 + the operand whose place it may take
   if (!out) return op->inplace;

@@ -1,0 +1,45 @@
+// module.c - see module.h.
+#define _GNU_SOURCE
+#include "base/module.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/port.h"
+
+// Beside the program, or one folder above, where the tests of a build have it. Links are followed:
+// what is called may be a link to the program.
+static gr_status find(const char *name, char out[PATH_MAX + 64]) {
+  char self[PATH_MAX], *end;
+  ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (len < 0)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot find out where the program lies: %s",
+                   strerror(errno));
+  self[len] = 0;
+  for (int up = 0; up < 2 && (end = strrchr(self, '/')); up++) {
+    *end = 0;
+    snprintf(out, PATH_MAX + 64, "%s/graphrun_%s.so", self, name);
+    if (gr_is_file(out)) return GR_OK;
+  }
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "a part of graphrun is missing: there is no graphrun_%s.so beside it", name),
+      "the build makes graphrun and graphrun_*.so in one folder: keep them together");
+}
+
+gr_status gr_module_open(const char *name, void *out_table) {
+  char path[PATH_MAX + 64];
+  GR_TRY(find(name, path));
+  void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!module)
+    return gr_hint(
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot load a part of graphrun: %s", dlerror()),
+        "either a library is missing, and tools/setup installs it, or the file is of "
+        "another build than graphrun");
+  void *table = dlsym(module, "gr_module");
+  memcpy(out_table, &table, sizeof table);
+  if (table) return GR_OK;
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "'%s' is no part of this graphrun: %s", path,
+                 dlerror());
+}
