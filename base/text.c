@@ -72,9 +72,10 @@ const char *gr_text_nearest(const char *word, const char *const *names, int n) {
 int gr_utf8_len(const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   if (s[0] < 0x80) return 1;
-  int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-          : s[0] >= 0xf0 && s[0] < 0xf5                                ? 4
-                                                                       : 0;
+  int n = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+          : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+          : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                        : 0;
   for (int i = 1; i < n; i++)
     if ((s[i] & 0xc0) != 0x80) return 0;
   if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
@@ -100,8 +101,8 @@ void gr_text_put_code(gr_text *t, uint32_t c) {
 }
 
 void gr_text_json(gr_text *t, const char *s) {
-  static const char *const named[32] = {['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n",
-                                        ['\r'] = "\\r", ['\t'] = "\\t"};
+  static const char *const named[32] = {
+      ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
   gr_text_put(t, "\"");
   for (const unsigned char *p = (const unsigned char *)s; *p;) {
     int n = gr_utf8_len((const char *)p);
@@ -120,6 +121,19 @@ void gr_text_json(gr_text *t, const char *s) {
   gr_text_put(t, "\"");
 }
 
+// The fewest digits that read back, as "-d.ddde-dd"; returns how many they are. Fifteen digits
+// hold all shorter ones, with zeros behind, but for the smallest of numbers.
+static int shortest(double x, char out[40]) {
+  int n = isnormal(x) ? 15 : 1;
+  do snprintf(out, 40, "%.*e", n - 1, x);
+  while (strtod(out, NULL) != x && ++n <= 17);
+  char *exponent = strchr(out, 'e'), *last = exponent;
+  while (n > 1 && last[-1] == '0') last--, n--;
+  if (last[-1] == '.') last--;
+  memmove(last, exponent, strlen(exponent) + 1);
+  return n;
+}
+
 // Python's repr: the shortest digits that read back; an exponent below 1e-4 or from 1e16 on.
 void gr_text_json_float(gr_text *t, double x) {
   if (isnan(x) || isinf(x)) {
@@ -127,26 +141,21 @@ void gr_text_json_float(gr_text *t, double x) {
     return;
   }
   char digits[40];
-  int precision = 1;
-  do snprintf(digits, sizeof digits, "%.*e", precision - 1, x);
-  while (strtod(digits, NULL) != x && ++precision <= 17);
-  int exponent = atoi(strchr(digits, 'e') + 1);
-  if (x != 0 && (exponent < -4 || exponent >= 16)) {
+  int n = shortest(x, digits), exponent = atoi(strchr(digits, 'e') + 1);
+  if (x != 0 && (exponent < -4 || exponent >= 16))
     gr_text_put(t, digits);
-    return;
-  }
-  int decimals = precision - 1 - exponent;
-  gr_text_printf(t, "%.*f", decimals < 1 ? 1 : decimals, x);
+  else
+    gr_text_printf(t, "%.*f", n - exponent < 2 ? 1 : n - 1 - exponent, x);
 }
 
 gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, size_t *out_len) {
   FILE *f = fopen(path, "rb");
-  if (!f)
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
   gr_text t = gr_text_make(a);
   char buf[1 << 14];
   size_t n;
-  while ((n = fread(buf, 1, sizeof buf, f)) > 0 && t.len <= most) gr_text_putn(&t, buf, n);
+  do gr_text_putn(&t, buf, n = fread(buf, 1, sizeof buf, f));
+  while (n == sizeof buf && t.len <= most);
   bool bad = ferror(f);
   fclose(f);
   if (bad) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", path, strerror(errno));

@@ -125,8 +125,9 @@ static gr_status show_help(const options *o, gr_text *t) {
 
 // Checks a resolved copy; what is printed keeps its interpolations unless asked otherwise.
 static gr_status check(gr_arena *a, const options *o, gr_conf **job) {
+  if (o->raw && !o->resolve) return GR_OK;
   gr_conf *copy = gr_conf_copy(a, *job);
-  gr_status s = o->raw && !o->resolve ? GR_OK : gr_conf_resolve(a, copy);
+  gr_status s = gr_conf_resolve(a, copy);
   if (!s && !o->raw) s = gr_schema_check(a, copy);
   if (o->resolve) *job = copy;
   return s;

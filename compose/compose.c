@@ -107,7 +107,8 @@ static gr_status merge_part(gr_composer *c, const gr_default_part *p) {
   c->values += size_of(p->config->body);
   if (c->values > MAX_VALUES)
     return gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES);
-  gr_conf *body = gr_conf_copy(c->arena, p->config->body);
+  gr_conf *body = p->config->body;
+  if (--p->config->uses) body = gr_conf_copy(c->arena, body);
   GR_TRY(check_texts(c, body));
   gr_conf *wrapped = gr_merge_wrap(c->arena, p->package, body);
   if (!p->primary && strcmp(p->config->path, "hydra/config") && wrapped->kind == GR_CONF_MAP) {
@@ -132,6 +133,7 @@ static gr_status merge_parts(gr_composer *c) {
   gr_status all = GR_OK;
   c->root = gr_conf_make(c->arena, GR_CONF_MAP, (gr_loc){c->path, 1, 1});
   c->resolver = (gr_resolver){.arena = c->arena, .root = c->root, .known = c->known};
+  for (int i = 0; i < c->defaults.n_parts; i++) c->defaults.parts[i].config->uses++;
   for (int i = 0; i < c->defaults.n_parts && c->values <= MAX_VALUES; i++)
     all = gr_also(all, merge_part(c, &c->defaults.parts[i]));
   return all;

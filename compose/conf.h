@@ -22,9 +22,9 @@ typedef enum gr_conf_kind {
 typedef struct gr_conf gr_conf;
 struct gr_conf {
   gr_conf_kind kind;
+  gr_conf_kind key_kind;  // of the key when it is not a text: BOOL, INT or FLOAT; else NULL
   gr_loc loc;             // of the value
   gr_loc key_loc;         // of the key, for members of maps
-  gr_conf_kind key_kind;  // of the key when it is not a text: BOOL, INT or FLOAT; else NULL
   union {
     bool truth;        // GR_CONF_BOOL
     int64_t integer;   // GR_CONF_INT
@@ -35,14 +35,14 @@ struct gr_conf {
   gr_conf **items;    // of a map or list
   int n, cap;
   gr_conf *up;      // the map or list this is in; NULL at the root
-  char quote;       // of a text from the command line: ' or " when it was quoted
-  bool read;        // a reader asked for it (see gr_conf_unread)
-  bool preset;      // from the schema's default, not from a file or an argument
-  bool fixed;       // a map that takes no new keys (Hydra's struct flag)
   uint32_t *index;  // of a large map: hash slots, 1 + item
   uint32_t n_index;
-  gr_conf *aside;  // of a composed root: the hydra node, which ${hydra:...} reads
+  char quote;      // of a text from the command line: ' or " when it was quoted
+  bool read;       // a reader asked for it (see gr_conf_unread)
+  bool preset;     // from the schema's default, not from a file or an argument
+  bool fixed;      // a map that takes no new keys (Hydra's struct flag)
   bool busy;       // being resolved: to find cycles
+  gr_conf *aside;  // of a composed root: the hydra node, which ${hydra:...} reads
   gr_conf *was;    // what this value replaced: the history of a key, newest first
 };
 

@@ -9,11 +9,11 @@ enum { WIDTH = 80, INDENT = 2, SIMPLE_KEY_MAX = 128 };
 
 typedef struct writer {
   gr_text *out;
-  int column, indent;    // indent is -1 before the first collection
-  bool blank;            // whitespace was just written
-  bool indention;        // only indentation and indicators are on this line so far
-  const uint32_t *text;  // the scalar being written, as code points
-  int len;
+  int column, indent;  // indent is -1 before the first collection
+  bool blank;          // whitespace was just written
+  bool indention;      // only indentation and indicators are on this line so far
+  uint32_t *text;      // the scalar being written, as code points
+  int len, cap;
 } writer;
 
 static void put(writer *w, const char *s, int columns) {
@@ -22,18 +22,8 @@ static void put(writer *w, const char *s, int columns) {
 }
 
 static void put_point(writer *w, uint32_t c) {
-  char s[5] = {0};
-  if (c < 0x80)
-    s[0] = (char)c;
-  else if (c < 0x800)
-    s[0] = (char)(0xc0 | c >> 6), s[1] = (char)(0x80 | (c & 63));
-  else if (c < 0x10000)
-    s[0] = (char)(0xe0 | c >> 12), s[1] = (char)(0x80 | (c >> 6 & 63)),
-    s[2] = (char)(0x80 | (c & 63));
-  else
-    s[0] = (char)(0xf0 | c >> 18), s[1] = (char)(0x80 | (c >> 12 & 63)),
-    s[2] = (char)(0x80 | (c >> 6 & 63)), s[3] = (char)(0x80 | (c & 63));
-  put(w, s, 1);
+  gr_text_put_code(w->out, c);
+  w->column++;
 }
 
 static void put_points(writer *w, int from, int to) {
@@ -206,33 +196,30 @@ static void write_double(writer *w, bool split) {
   indicator(w, "\"", false, false, false);
 }
 
-static const uint32_t *decode(gr_arena *a, const char *s, int *len) {
-  uint32_t *out = GR_NEW(a, uint32_t, strlen(s) + 1);
-  int n = 0;
+static void decode(writer *w, const char *s) {
+  int most = (int)strlen(s);
+  if (most > w->cap) w->text = GR_NEW(w->out->arena, uint32_t, w->cap = 2 * most);
+  w->len = 0;
   for (const unsigned char *p = (const unsigned char *)s; *p;) {
     int more = *p < 0x80 ? 0 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
     uint32_t c = more == 0 ? *p : more == 1 ? *p & 31u : more == 2 ? *p & 15u : *p & 7u;
     for (p++; more > 0 && (*p & 0xc0) == 0x80; more--) c = c << 6 | (*p++ & 63u);
-    out[n++] = c;
+    w->text[w->len++] = c;
   }
-  *len = n;
-  return out;
 }
 
 // Bool words (also y and n), and what Python's int() or float() would accept, are quoted, and
 // whatever a YAML 1.1 reader would not take for a text.
 static bool reads_as_other(const char *s) {
-  static const char *const bools[] = {"y", "Y", "n", "N"};
   double number;
   int64_t integer;
-  for (int i = 0; i < 4; i++)
-    if (!strcmp(s, bools[i])) return true;
+  if (*s && !s[1] && strchr("yYnN", *s)) return true;
   if (gr_scalar_py_float(s, &number) || gr_scalar_py_int(s, &integer)) return true;
   return gr_scalar_resolve(s, false) != GR_SCALAR_TEXT;
 }
 
 static void write_text(writer *w, const char *s, bool key, bool is_text) {
-  w->text = decode(w->out->arena, s, &w->len);
+  decode(w, s);
   allowed can = analyse(w);
   int indent = w->indent;
   w->indent = indent < 0 ? INDENT : indent + INDENT;

@@ -49,7 +49,7 @@ static const char *sixties(const char *s) {
 
 static bool one_of(const char *s, const char *const *words) {
   for (; *words; words++)
-    if (!strcmp(s, *words)) return true;
+    if (*s == **words && !strcmp(s, *words)) return true;
   return false;
 }
 
@@ -128,11 +128,12 @@ gr_scalar_kind gr_scalar_resolve(const char *s, bool omega) {
                                       "True", "TRUE", "false", "False", "FALSE", "on", "On",
                                       "ON",   "off",  "Off",   "OFF",   NULL};
   static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
-  if (one_of(s, bools)) return GR_SCALAR_BOOL;
-  if (one_of(s, nulls)) return GR_SCALAR_NULL;
-  if (!strcmp(s, "<<")) return GR_SCALAR_MERGE;
-  if (!strcmp(s, "=")) return GR_SCALAR_VALUE;
-  if (!digit(*s) && *s != '-' && *s != '+' && *s != '.') return GR_SCALAR_TEXT;
+  if (!digit(*s) && *s != '-' && *s != '+' && *s != '.')
+    return one_of(s, bools)   ? GR_SCALAR_BOOL
+           : one_of(s, nulls) ? GR_SCALAR_NULL
+           : !strcmp(s, "<<") ? GR_SCALAR_MERGE
+           : !strcmp(s, "=")  ? GR_SCALAR_VALUE
+                              : GR_SCALAR_TEXT;
   if (is_yaml_float(s)) return GR_SCALAR_FLOAT;
   if (is_yaml_int(s)) return GR_SCALAR_INT;
   if (omega) return is_omega_float(s) ? GR_SCALAR_FLOAT : GR_SCALAR_TEXT;
@@ -140,6 +141,7 @@ gr_scalar_kind gr_scalar_resolve(const char *s, bool omega) {
 }
 
 static const char *without_underscores(gr_arena *a, const char *text) {
+  if (!strchr(text, '_')) return text;
   char *out = gr_arena_strdup(a, text), *to = out;
   for (const char *s = text; *s; s++)
     if (*s != '_') *to++ = *s;
@@ -242,6 +244,7 @@ gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar_kind type, const char
 static const char *py_clean(const char *text, char *buf, size_t size) {
   static const char *const space = " \t\n\r\f\v";
   text += strspn(text, space);
+  if (!strchr("0123456789+-.iInN", *text)) return NULL;
   size_t len = strlen(text), used = 0;
   while (len && strchr(space, text[len - 1])) len--;
   if (!len || len >= size) return NULL;

@@ -10,6 +10,7 @@ typedef struct gr_config {
   gr_conf *body;        // a map or list
   gr_conf *defaults;    // the list, or NULL
   const char *package;  // from "# @package X"; NULL: none
+  int uses;             // how many more times the defaults list has it: the last takes the body
 } gr_config;
 
 typedef struct gr_sources {
