@@ -6,7 +6,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -49,6 +51,14 @@ char gr_process_state(int pid) {
   const char *end = strrchr(text, ')');
   char state = end && end[1] ? end[2] : '?';
   return state == 'Z' || state == 'X' ? 0 : state;
+}
+
+void *gr_large_alloc(size_t bytes) {
+  enum { HUGE_PAGE = 2 << 20 };
+  size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : 64, whole = (bytes + align) / align * align;
+  void *p = aligned_alloc(align, whole);
+  if (p && align == HUGE_PAGE) madvise(p, whole, MADV_HUGEPAGE);  // only a wish
+  return p;
 }
 
 size_t gr_resident_bytes(void) {

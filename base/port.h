@@ -10,6 +10,9 @@ void gr_pause(void);             // tells the processor that this is a waiting l
 // What the system says of a process: 'R' running, 'S' sleeping, 'T' stopped, ...; 0 when it is
 // gone or only waits to be reaped.
 char gr_process_state(int pid);
+// Memory for something large, not cleared, at a multiple of 64; in huge pages where the system has
+// them, since most of what new memory costs is by page. NULL: there is none. The caller frees it.
+void *gr_large_alloc(size_t bytes);
 size_t gr_resident_bytes(void);                        // peak resident memory of this process
 GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p
 bool gr_is_dir(const char *path);

@@ -1,6 +1,7 @@
 // rng.c - see rng.h.
 #include "base/rng.h"
 #include <math.h>
+#include <string.h>
 #include "base/hash.h"
 
 gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step) {
@@ -59,12 +60,44 @@ double gr_rng_uniform(const gr_rng *r, uint64_t index) {
   return gr_rng_u32(r, index) * (1.0 / 4294967296.0);
 }
 
-double gr_rng_normal(const gr_rng *r, uint64_t index) {
-  uint32_t w[4];
-  gr_rng_block(r, index / 2, w);
+// A block gives two.
+static void two_normals(const uint32_t w[4], double out[2]) {
   double u = (w[0] + 0.5) / 4294967296.0, v = w[1] / 4294967296.0;
   double angle = 6.283185307179586477 * v, radius = sqrt(-2.0 * log(u));
-  return radius * (index % 2 ? sin(angle) : cos(angle));
+  out[0] = radius * cos(angle), out[1] = radius * sin(angle);
+}
+
+double gr_rng_normal(const gr_rng *r, uint64_t index) {
+  uint32_t w[4];
+  double two[2];
+  gr_rng_block(r, index / 2, w);
+  two_normals(w, two);
+  return two[index % 2];
+}
+
+enum { BLOCKS = 64 };  // at once
+
+void gr_rng_uniforms(const gr_rng *r, uint64_t from, int64_t n, double *out) {
+  uint32_t w[4 * BLOCKS];
+  int64_t skip = (int64_t)(from % 4), got;
+  for (uint64_t block = from / 4; n > 0; block += BLOCKS, skip = 0, out += got, n -= got) {
+    got = n < 4 * BLOCKS - skip ? n : 4 * BLOCKS - skip;
+    gr_rng_blocks(r, block, (skip + got + 3) / 4, w);
+    for (int64_t i = 0; i < got; i++) out[i] = w[skip + i] * (1.0 / 4294967296.0);
+  }
+}
+
+void gr_rng_normals(const gr_rng *r, uint64_t from, int64_t n, double *out) {
+  uint32_t w[4 * BLOCKS];
+  double x[2 * BLOCKS];
+  int64_t skip = (int64_t)(from % 2), got;
+  for (uint64_t block = from / 2; n > 0; block += BLOCKS, skip = 0, out += got, n -= got) {
+    got = n < 2 * BLOCKS - skip ? n : 2 * BLOCKS - skip;
+    int64_t blocks = (skip + got + 1) / 2;
+    gr_rng_blocks(r, block, blocks, w);
+    for (int64_t b = 0; b < blocks; b++) two_normals(w + 4 * b, x + 2 * b);
+    memcpy(out, x + skip, sizeof *out * (size_t)got);
+  }
 }
 
 uint64_t gr_rng_below(const gr_rng *r, uint64_t index, uint64_t n) {

@@ -22,6 +22,9 @@ void gr_rng_blocks(const gr_rng *, uint64_t from, int64_t blocks, uint32_t *out)
 uint32_t gr_rng_u32(const gr_rng *, uint64_t index);
 double gr_rng_uniform(const gr_rng *, uint64_t index);  // [0, 1), 32 bits
 double gr_rng_normal(const gr_rng *, uint64_t index);   // mean 0, deviation 1 (Box-Muller)
+// Of n indices from one on: the same numbers, several times as fast.
+void gr_rng_uniforms(const gr_rng *, uint64_t from, int64_t n, double *out);
+void gr_rng_normals(const gr_rng *, uint64_t from, int64_t n, double *out);
 uint64_t gr_rng_below(const gr_rng *, uint64_t index, uint64_t n);  // 0 .. n-1, n < 2^32
 
 // A permutation of 0 .. n-1 (Fisher and Yates), drawn from the stream.

@@ -19,6 +19,7 @@ struct gr_init_rule {
   unsigned takes, needs;  // BITs
   int fan;
   double spread;  // with a fan: limit or deviation is gain x sqrt(spread / fan)
+  int out;        // which result of the op it is
 };
 static const gr_init_rule rules[] = {
     {"zeros", "fill", 0, 0},
@@ -33,8 +34,8 @@ static const gr_init_rule rules[] = {
     {"xavier_normal", "init_normal", BIT(GAIN), 0, FAN_BOTH, 2},
     {"lecun_uniform", "init_uniform", BIT(GAIN), 0, FAN_IN, 3},
     {"lecun_normal", "init_normal", BIT(GAIN), 0, FAN_IN, 1},
-    {"lmu_a", "lmu_a", BIT(THETA), BIT(THETA)},
-    {"lmu_b", "lmu_b", BIT(THETA), BIT(THETA)},
+    {"lmu_a", "lmu_memory", BIT(THETA), BIT(THETA)},
+    {"lmu_b", "lmu_memory", BIT(THETA), BIT(THETA), .out = 1},
 };
 enum { N_RULES = sizeof rules / sizeof *rules };
 
@@ -156,7 +157,7 @@ void gr_model_init(gr_author *a, gr_builder *b, const gr_model_param *p) {
                                      {"value", number_text(a->arena, p->arg[GR_INIT_VALUE])},
                                      {"dtype", gr_dtypes[p->type.dtype].name},
                                      {0}});
-  else if (!strncmp(p->init->op, "lmu", 3))
+  else if (!strcmp(p->init->op, "lmu_memory"))
     v = gr_model_make(
         b, p->init->op, 0, NULL,
         (gr_setting[]){{"order", gr_arena_printf(a->arena, "%lld", (long long)p->type.dim[0])},
@@ -165,5 +166,5 @@ void gr_model_init(gr_author *a, gr_builder *b, const gr_model_param *p) {
   else
     v = draw(a, b, p);
   gr_val leaf = gr_leaf(b, GR_STATE, p->kind, p->path, p->type, p->layout);
-  if (!b->err) gr_at(b->g, leaf)->next = v;
+  if (!b->err) gr_at(b->g, leaf)->next = (gr_val){v.id + (uint32_t)p->init->out};
 }

@@ -14,15 +14,16 @@ static gr_status infer(gr_site *s) {
   return gr_source_shape(s, &((const struct init_normal *)s->attr)->shape, GR_F32);
 }
 
-static double at(const gr_rng *rng, const void *attr, uint64_t i) {
+static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
   const struct init_normal *a = attr;
-  return a->mean + a->std * gr_rng_normal(rng, i);
+  gr_rng_normals(rng, from, n, out);
+  for (int64_t i = 0; i < n; i++) out[i] = a->mean + a->std * out[i];
 }
 
 static gr_status cpu(const gr_launch *l) {
   const struct init_normal *a = l->attr;
   gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
-  gr_source_draw(l, &rng, at);
+  gr_source_draw(l, &rng, draw);
   return GR_OK;
 }
 

@@ -17,17 +17,20 @@ static gr_status infer(gr_site *s) {
 }
 
 // Drawn again, from indices far away, until within the bounds: one in 22 is not.
-static double at(const gr_rng *rng, const void *attr, uint64_t i) {
+static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
   const struct init_trunc_normal *a = attr;
-  double z = 3;
-  for (uint64_t k = 0; fabs(z) > 2; k++) z = gr_rng_normal(rng, i + (k << 44));
-  return a->mean + a->std * z;
+  gr_rng_normals(rng, from, n, out);
+  for (int64_t i = 0; i < n; i++) {
+    for (uint64_t k = 1; fabs(out[i]) > 2; k++)
+      out[i] = gr_rng_normal(rng, from + (uint64_t)i + (k << 44));
+    out[i] = a->mean + a->std * out[i];
+  }
 }
 
 static gr_status cpu(const gr_launch *l) {
   const struct init_trunc_normal *a = l->attr;
   gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
-  gr_source_draw(l, &rng, at);
+  gr_source_draw(l, &rng, draw);
   return GR_OK;
 }
 

@@ -4,6 +4,7 @@
 
 gr_status gr_source_shape(gr_site *, const gr_ints *shape, gr_dtype);
 
-// Calls at(rng, attr, index) for each element, on all threads; each is drawn by its own index.
-typedef double (*gr_draw)(const gr_rng *, const void *attr, uint64_t index);
+// Fills this rank's part of the result, on all threads. draw makes the numbers of n indices from
+// one on; each is a function of its index, so that the cuts do not show.
+typedef void (*gr_draw)(const gr_rng *, const void *attr, uint64_t from, int64_t n, double *out);
 void gr_source_draw(const gr_launch *, const gr_rng *, gr_draw);

@@ -62,7 +62,7 @@ static gr_status get_memory(gr_saver *s) {
   ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, LEVEL));
   ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1));
   if (ok && !s->spec.in_place && s->staging_bytes) {
-    s->staging = malloc(s->staging_bytes);
+    s->staging = gr_large_alloc(s->staging_bytes);
     ok = s->staging != NULL;
     // What does not fit shows now, not at a save. Volatile, or it becomes a calloc.
     for (size_t i = 0; ok && i < s->staging_bytes; i += 4096) ((volatile char *)s->staging)[i] = 0;

@@ -119,6 +119,21 @@ static void rng_blocks_are_blocks(void) {
   }
 }
 
+// Many at once are those that single calls give, wherever they begin and end.
+static void rng_many_at_once(void) {
+  gr_rng r = gr_rng_make(7, "test", 3);
+  double many[700];
+  for (uint64_t from = 0; from < 9; from++)
+    for (int64_t n = 0; n < 700; n = 2 * n + 1) {
+      int wrong = 0;
+      gr_rng_uniforms(&r, from, n, many);
+      for (int64_t i = 0; i < n; i++) wrong += many[i] != gr_rng_uniform(&r, from + (uint64_t)i);
+      gr_rng_normals(&r, from, n, many);
+      for (int64_t i = 0; i < n; i++) wrong += many[i] != gr_rng_normal(&r, from + (uint64_t)i);
+      CHECK(!wrong, "%d of %d numbers from %d on", wrong, (int)n, (int)from);
+    }
+}
+
 static void rng_moments(void) {
   gr_rng r = gr_rng_make(1, "moments", 0), other = gr_rng_make(1, "others", 0);
   double sum = 0, squares = 0, uniform = 0, product = 0;
@@ -169,6 +184,7 @@ int main(int argc, char **argv) {
              {"guesses_what_was_meant", guesses_what_was_meant},
              {"map_keeps_order", map_keeps_order}, {"json_text", json_text},
              {"json_floats", json_floats}, {"philox_known_answers", philox_known_answers},
-             {"rng_blocks_are_blocks", rng_blocks_are_blocks}, {"rng_moments", rng_moments},
+             {"rng_blocks_are_blocks", rng_blocks_are_blocks},
+             {"rng_many_at_once", rng_many_at_once}, {"rng_moments", rng_moments},
              {"shuffle_is_a_permutation", shuffle_is_a_permutation}, {"directories", directories});
 }

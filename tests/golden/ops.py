@@ -343,7 +343,6 @@ for order, theta in ((1, 5.0), (7, 40.0), (48, 1000.0)):
     full[:order, order] = r * (-1.0) ** n
     held = torch.matrix_exp(full)
     attrs = "order=%d theta=%g" % (order, theta)
-    case("lmu_a", attrs, [], lambda: held[:order, :order], grads=False)
-    case("lmu_b", attrs, [], lambda: held[:order, order], grads=False)
+    case("lmu_memory", attrs, [], lambda: (held[:order, :order], held[:order, order]), grads=False)
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

@@ -5,21 +5,25 @@
 
 enum { MANY = 100000 };
 
-// Runs a source op with attributes given as text, "low=-1 high=3 ...".
-static value run(const char *name, const char *const *attrs) {
+// Runs a source op with attributes given as text, "low=-1 high=3 ...": on a rank that has one of
+// three parts along a dimension (-1: all of it).
+static value run(const char *name, int dim, int coord, const char *const *attrs) {
   static double attr[32];
   const gr_op *op = gr_op_find(name);
   gr_attr_presets(op, attr);
   for (; *attrs; attrs += 2)
     for (const gr_attr *a = op->attrs; a->name; a++)
       if (!strcmp(a->name, attrs[0])) MUST(gr_attr_parse(op, a, attrs[1], GR_NOWHERE, attr));
-  use u = {.site = {.op = op, .attr = attr}};
+  use u = {.site = {.op = op, .attr = attr}, .mesh = {1, {{"dp", 3}}}, .coord = coord};
   for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_whole;
   MUST(gr_op_infer(&u.site));
+  if (dim >= 0) u.layout[0].at[0] = (gr_lay)dim, u.site.out[0].dim[dim] /= 3;
   MUST(use_run(&u, op->cpu, NULL));
   return u.out[0];
 }
-#define RUN_OP(name, ...) run(name, (const char *const[]){__VA_ARGS__, NULL})
+#define RUN_OP(name, ...) run(name, -1, 0, (const char *const[]){__VA_ARGS__, NULL})
+#define RUN_PART(name, dim, coord, ...) \
+  run(name, dim, coord, (const char *const[]){__VA_ARGS__, NULL})
 
 static void moments(const value *v, double *mean, double *std, double *least, double *most) {
   double sum = 0, squares = 0;
@@ -79,6 +83,20 @@ static void fills(void) {
   value_free(&v);
 }
 
+// A rank draws its part of the whole, along whichever dimension that is cut.
+static void ranks(void) {
+  static const char *const names[] = {"init_uniform", "init_normal", "init_trunc_normal"};
+  for (int i = 0; i < 9; i++) {
+    const char *name = names[i / 3], *shape = "[6,1026,3]";
+    value whole = RUN_OP(name, "shape", shape, "stream", "a");
+    for (int p = 0; p < 3; p++)
+      CHECK(same(RUN_PART(name, i % 3, p, "shape", shape, "stream", "a"),
+                 value_slice(&whole, i % 3, p, 3)),
+            "%s: part %d along dimension %d", name, p, i % 3);
+    value_free(&whole);
+  }
+}
+
 // The place of a rank's numbers in the whole: two mesh axes on two dimensions, and on one.
 static void global_index(void) {
   gr_mesh mesh = {2, {{"dp", 2}, {"tp", 3}}};
@@ -95,5 +113,5 @@ static void global_index(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"distributions", distributions}, {"streams", streams}, {"fills", fills},
-             {"global_index", global_index});
+             {"ranks", ranks}, {"global_index", global_index});
 }

@@ -1,15 +1,27 @@
-// lmu.c - see lmu.h. The exponential is by scaling and squaring with the Pade approximant of
-// degree 13 (Higham, "The scaling and squaring method for the matrix exponential revisited",
-// SIAM J. Matrix Anal. Appl. 26, 2005).
-#include "ops/lmu.h"
+// lmu_memory.c - the state space of a Legendre memory unit (Voelker, Kajic, Eliasmith, "Legendre
+// memory units: continuous-time representation in recurrent neural networks", 2019), held for one
+// step of time 1: m[t] = A m[t-1] + B u[t].
+//
+//   d m / dt = a m + b u,   a[i,j] = r[i] * (i < j ? -1 : (-1)^(i-j+1)),   b[i] = r[i] (-1)^i,
+//   r[i] = (2i + 1) / theta;      exp([[a, b], [0, 0]]) = [[A, B], [0, 1]]
+//
+// The exponential is by scaling and squaring with the Pade approximant of degree 13 (Higham, "The
+// scaling and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl.
+// 26, 2005).
 #include <math.h>
-#include <string.h>
+#include "ops/nn.h"
+#include "ops/ops.h"
+
+struct lmu_memory {
+  int64_t order;
+  double theta;
+};
+
+// ---- The exponential ------------------------------------------------------------------------
 
 enum { SQUARES = 8 };  // matrices of working memory
 
 static size_t size_of(int64_t n) { return (size_t)(n * n); }
-
-size_t gr_lmu_scratch(int64_t order) { return SQUARES * size_of(order + 1); }
 
 static void product(int64_t n, const double *restrict x, const double *restrict y,
                     double *restrict z) {
@@ -37,12 +49,11 @@ static void solve(int64_t n, double *p, double *q) {
       for (int64_t j = 0; j < n; j++) q[i * n + j] -= f * q[c * n + j];
     }
   }
-  for (int64_t c = n; c--;)
-    for (int64_t j = 0; j < n; j++) {
-      double s = q[c * n + j];
-      for (int64_t k = c + 1; k < n; k++) s -= p[c * n + k] * q[k * n + j];
-      q[c * n + j] = s / p[c * n + c];
-    }
+  for (int64_t c = n; c--;) {
+    for (int64_t k = c + 1; k < n; k++)
+      for (int64_t j = 0; j < n; j++) q[c * n + j] -= p[c * n + k] * q[k * n + j];
+    for (int64_t j = 0; j < n; j++) q[c * n + j] /= p[c * n + c];
+  }
 }
 
 // The largest sum of a column's magnitudes.
@@ -110,14 +121,67 @@ static void exponential(int64_t n, double *memory) {
   }
 }
 
-const double *gr_lmu_held(int64_t order, double theta, double *scratch) {
-  int64_t n = order + 1;
-  memset(scratch, 0, sizeof *scratch * size_of(n));
-  for (int64_t i = 0; i < order; i++) {
-    double r = (double)(2 * i + 1) / theta;
-    for (int64_t j = 0; j < order; j++) scratch[i * n + j] = i < j || (i - j) % 2 == 0 ? -r : r;
-    scratch[i * n + order] = i % 2 ? -r : r;
-  }
-  exponential(n, scratch);
-  return scratch;
+// ---- The op ---------------------------------------------------------------------------------
+
+static gr_status infer(gr_site *s) {
+  const struct lmu_memory *a = s->attr;
+  if (a->order < 1 || a->order > 4096)
+    return gr_fail(GR_ERR_TYPE, s->loc, "an LMU's order is 1 to 4096, not %lld",
+                   (long long)a->order);
+  if (!(a->theta > 0))
+    return gr_fail(GR_ERR_TYPE, s->loc, "an LMU's theta, its window in steps, is positive, not %g",
+                   a->theta);
+  s->out[0] = (gr_type){.dtype = GR_F32, .rank = 2, .dim = {a->order, a->order}};
+  s->out[1] = (gr_type){.dtype = GR_F32, .rank = 1, .dim = {a->order}};
+  return GR_OK;
 }
+
+static size_t scratch(const gr_site *s) {
+  return sizeof(double) * SQUARES * size_of(((const struct lmu_memory *)s->attr)->order + 1);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct lmu_memory *a = l->attr;
+  int64_t order = a->order, n = order + 1;
+  double *m = l->scratch;
+  memset(m, 0, sizeof *m * size_of(n));
+  for (int64_t i = 0; i < order; i++) {
+    double r = (double)(2 * i + 1) / a->theta;
+    for (int64_t j = 0; j < order; j++) m[i * n + j] = i < j || (i - j) % 2 == 0 ? -r : r;
+    m[i * n + order] = i % 2 ? -r : r;
+  }
+  exponential(n, m);
+  for (int64_t i = 0; i < order; i++) {
+    for (int64_t j = 0; j < order; j++) OUT(0, i * order + j, m[i * n + j]);
+    OUT(1, i, m[i * n + order]);
+  }
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct lmu_memory, order, GR_ATTR_INT, NULL, "polynomials: the size of the memory"),
+    GR_ATTR(struct lmu_memory, theta, GR_ATTR_FLOAT, NULL, "the window remembered, in steps"),
+    {0}};
+static const gr_case cases[] = {
+    {{0}, .attr = &(struct lmu_memory){6, 10}},
+    {{0}, .attr = &(struct lmu_memory){0, 10}, .fails = "order is 1 to 4096"},
+    {{0}, .attr = &(struct lmu_memory){4, 0}, .fails = "theta"},
+    {{0}},
+};
+
+const gr_op gr_op_lmu_memory = {
+    .name = "lmu_memory",
+    .doc =
+        "The matrix A [order, order] and the vector B [order] of a Legendre memory unit, held over "
+        "one step.",
+    .n_in = 0,
+    .n_out = 2,
+    .attr_size = sizeof(struct lmu_memory),
+    .attrs = attrs,
+    .axes = "->__,_",
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .cpu = cpu,
+    .scratch = scratch,
+    .cases = cases,
+};
