@@ -215,6 +215,7 @@ void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_te
 gr_status gr_feeder_open(gr_dataset *d, const gr_feeder_spec *s, gr_feeder **out) {
   gr_loader_spec spec = {.part = part_of(s->split),
                          .batch = s->batch,
+                         .rows = s->rows,
                          .rank = s->rank,
                          .ranks = s->ranks,
                          .seed = s->seed,
@@ -248,6 +249,18 @@ gr_status gr_feeder_next(gr_feeder *f, gr_feed *out, bool *out_end) {
   gr_batch_fields(b, fields);
   fields_of(fields, out);
   return GR_OK;
+}
+
+gr_feed gr_feed_part(const gr_feed *f, int part, int parts) {
+  gr_feed out = *f;
+  out.rows = f->rows / parts;
+  out.item = f->item + part * out.rows;
+  for (int i = 0; i < f->n_fields; i++) {
+    out.field[i].type.dim[0] /= parts;
+    size_t bytes = gr_type_bytes(&out.field[i].type);
+    out.field[i].at = (const char *)f->field[i].at + (size_t)part * bytes;
+  }
+  return out;
 }
 
 void gr_feeder_close(gr_feeder *f) {

@@ -34,6 +34,7 @@ typedef enum gr_split { GR_SPLIT_TRAIN, GR_SPLIT_VALIDATION } gr_split;
 typedef struct gr_feeder_spec {
   gr_split split;
   int batch;  // rows of the global batch
+  int rows;   // of each rank, where more than its share; the rest is padding
   int rank, ranks;
   uint64_t seed;
   bool training;          // shuffled and augmented
@@ -66,3 +67,5 @@ void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_tex
 GR_MUST_USE gr_status gr_feeder_open(gr_dataset *, const gr_feeder_spec *, gr_feeder **out);
 GR_MUST_USE gr_status gr_feeder_next(gr_feeder *, gr_feed *out, bool *out_end);
 void gr_feeder_close(gr_feeder *);
+// Part `part` of `parts` of a rank's rows, which they divide.
+gr_feed gr_feed_part(const gr_feed *, int part, int parts);

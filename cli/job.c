@@ -6,9 +6,18 @@
 
 // ---- Composing ----------------------------------------------------------------------------
 
-// More ranks than samples in a batch are a slip of the hand, and each would cost a process.
+// More ranks than samples in a batch are a slip of the hand, and each would cost a process. So are
+// more micro-steps than a rank has samples.
 static gr_status check_ranks(const gr_job *j, int64_t ranks) {
-  if (!strcmp(j->set.batch_is, "per_rank") || ranks <= j->set.batch_size) return GR_OK;
+  const gr_settings *s = &j->set;
+  bool per_rank = !strcmp(s->batch_is, "per_rank");
+  int64_t n = per_rank || !ranks ? 1 : ranks;
+  if (n <= s->batch_size && s->accumulate > (s->batch_size + n - 1) / n)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->conf, "training.accumulate")->loc,
+                           "a rank has %lld samples of a batch, which are no %lld micro-steps",
+                           (long long)((s->batch_size + n - 1) / n), (long long)s->accumulate),
+                   "training.batch_size is what a whole step takes, micro-steps share it");
+  if (n <= s->batch_size) return GR_OK;
   gr_conf *at = gr_conf_find(j->conf, "distributed.ranks");
   return gr_hint(gr_fail(GR_ERR_CONFIG, at && ranks == j->set.ranks ? at->loc : GR_NOWHERE,
                          "%lld ranks cannot share batches of %lld: some would have no sample",
@@ -47,20 +56,25 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
 
 // ---- Options --------------------------------------------------------------------------------
 
-// Every strategy is a choice of layouts; none has code of its own.
+// Every strategy is a choice of layouts; none has code of its own. What is split over the ranks:
+static const struct strategy {
+  const char *name;
+  bool moments, totals, weights;  // totals: gradients, from micro-step to micro-step
+} strategies[] = {
+    {"ddp", false, false, false},  {"dp", false, false, false},  {"none", false, false, false},
+    {"zero1", true, false, false}, {"zero2", true, true, false}, {"fsdp", true, true, true},
+};
+
 static gr_status read_strategy(gr_job *j, int ranks) {
   static const gr_rule whole_model[] = {{.pattern = "*", .axis = "dp", .lay = 0}};
   const char *strategy = j->set.strategy;
   j->mesh = (gr_mesh){.n_axes = 1, .axis = {{"dp", ranks}}};
-  if (!strcmp(strategy, "ddp") || !strcmp(strategy, "dp") || !strcmp(strategy, "none"))
-    return GR_OK;
-  if (!strcmp(strategy, "zero1") || !strcmp(strategy, "zero2")) {
-    j->options.zero_axis = "dp";
-    return GR_OK;
-  }
-  if (!strcmp(strategy, "fsdp")) {
-    j->options.zero_axis = "dp";
-    j->options.rules = whole_model, j->options.n_rules = 1;
+  for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+    const struct strategy *s = &strategies[i];
+    if (strcmp(strategy, s->name)) continue;
+    j->options.zero_axis = s->moments ? "dp" : NULL;
+    j->options.scatter = s->totals;
+    j->options.rules = whole_model, j->options.n_rules = s->weights;
     return GR_OK;
   }
   return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, gr_conf_find(j->conf, "distributed.strategy")->loc,
@@ -77,6 +91,7 @@ static gr_status read_options(gr_job *j, int ranks) {
                             .eps = s->eps,
                             .momentum = s->momentum,
                             .clip = s->clip,
+                            .parts = s->parts,
                             .freeze = s->freeze,
                             .n_freeze = s->n_freeze,
                             .dump = j->args.dump,
@@ -183,7 +198,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
   GR_TRY(gr_dataset_open(j->arena, data, &j->data));
   GR_TRY(bind_facts(j, &params));
-  int n = gr_dataset_buckets(j->data), rows = (j->set.batch + ranks - 1) / ranks * ranks;
+  int n = gr_dataset_buckets(j->data), rows = j->set.rows * ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
   gr_conf *given = gr_conf_find(j->conf, "model.params");

@@ -10,7 +10,7 @@ static gr_status write_dot(const gr_plan *p, const char *path) {
   FILE *f = fopen(path, "w");
   if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
   for (uint32_t i = 0; i < p->n_programs; i++)
-    if (!strcmp(p->programs[i].kind, "train")) {
+    if (strcmp(p->programs[i].kind, "eval")) {  // those of training come first
       gr_plan_dot(f, &p->programs[i]);
       break;
     }
@@ -42,8 +42,9 @@ static gr_status plan(gr_job *j) {
   if (!ranks) ranks = gr_processors() > 1 ? 2 : 1;
   GR_TRY(gr_job_plan(j, (int)ranks));
   GR_TRY(gr_plan_prove(j->plan));
-  printf("plan of %s for %lld rank%s, global batch %d\n", j->args.config, (long long)ranks,
+  printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
          ranks > 1 ? "s" : "", j->set.batch);
+  printf(j->set.parts > 1 ? " in %d micro-steps\n" : "\n", j->set.parts);
   gr_plan_explain(stdout, j->plan);
   if (j->args.dot) GR_TRY(write_dot(j->plan, j->args.dot));
   if (j->args.svg) GR_TRY(write_svg(j->plan, j->args.svg));

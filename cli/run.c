@@ -73,17 +73,19 @@ static gr_status save_config(gr_run *r) {
 
 static void say_start(gr_run *r) {
   const gr_plan *p = r->job->plan;
+  const gr_settings *set = &r->job->set;
   gr_text skipped = gr_text_make(r->arena);
+  char micro[40] = "";
+  if (set->parts > 1) snprintf(micro, sizeof micro, "%d micro-steps x ", set->parts);
   gr_log(GR_INFO, "%lld trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
          (long long)gr_plan_parameters(p), p->n_programs,
          (double)(p->state_bytes + p->arena_bytes) / 1e6, (unsigned long long)p->hash);
   gr_log(GR_INFO,
-         "%u training and %u validation samples; global batch %d = %d ranks x %d, "
+         "%u training and %u validation samples; global batch %d = %d ranks x %s%d, "
          "lr %g, %lld steps an epoch",
          gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION), r->job->set.batch, r->ranks,
-         (r->job->set.batch + r->ranks - 1) / r->ranks, r->job->set.lr,
-         (long long)r->steps_per_epoch);
+         gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION), set->batch, r->ranks, micro,
+         set->rows, set->lr, (long long)r->steps_per_epoch);
   if (gr_dataset_skipped(r->job->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
   gr_log(GR_INFO, "output: %s", r->dir);
 }
@@ -100,9 +102,10 @@ static gr_status find_programs(gr_run *r) {
   int n = gr_dataset_buckets(r->job->data);
   if (n > GR_MAX_BUCKETS)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%d buckets are more than %d", n, GR_MAX_BUCKETS);
+  r->update = gr_plan_find(r->job->plan, "update", "");
   for (int i = 0; i < n; i++) {
     const char *name = gr_dataset_bucket_name(r->arena, r->job->data, i);
-    r->train[i] = gr_plan_find(r->job->plan, "train", name);
+    r->train[i] = gr_plan_find(r->job->plan, r->update ? "micro" : "train", name);
     r->eval[i] = gr_plan_find(r->job->plan, "eval", name);
   }
   return GR_OK;
@@ -134,14 +137,33 @@ static gr_status open_run(gr_run *r) {
 
 // ---- A step -----------------------------------------------------------------------------------
 
+static void set_number(gr_run *r, const gr_program *p, const char *input, double value) {
+  gr_type t;
+  void *at = gr_exec_input(r->exec, p, input, &t);
+  if (at) gr_put(at, t.dtype, 0, value);
+}
+
+// Runs a step's program, or its micro-steps and what ends them; *last has its results.
+static gr_status compute(gr_run *r, const gr_feed *f, const gr_program **last) {
+  const gr_program *p = r->train[f->bucket];
+  for (int i = 0; i < r->job->set.parts; i++) {
+    gr_feed part = gr_feed_part(f, i, r->job->set.parts);
+    GR_TRY(gr_run_feed(r, p, &part));
+    set_number(r, p, "micro", i);
+    set_number(r, p, "lr", r->lr);
+    GR_TRY(gr_exec_run(r->exec, p));
+  }
+  *last = r->update ? r->update : p;
+  if (!r->update) return GR_OK;
+  set_number(r, r->update, "lr", r->lr);
+  return gr_exec_run(r->exec, r->update);
+}
+
 static gr_status run_step(gr_run *r, const gr_feed *f) {
   double began = gr_seconds();
-  const gr_program *p = r->train[f->bucket];
+  const gr_program *p;
   gr_type t;
-  GR_TRY(gr_run_feed(r, p, f));
-  void *lr = gr_exec_input(r->exec, p, "lr", &t);
-  if (lr) gr_put(lr, t.dtype, 0, r->lr);
-  GR_TRY(gr_exec_run(r->exec, p));
+  GR_TRY(compute(r, f, &p));
   gr_metrics now = {0};
   gr_run_read_metrics(r, p, &now);
   gr_run_read_metrics(r, p, &r->epoch_train);
@@ -285,6 +307,7 @@ static gr_status train(gr_run *r) {
   const gr_settings *s = &r->job->set;
   gr_feeder_spec spec = {.split = GR_SPLIT_TRAIN,
                          .batch = s->batch,
+                         .rows = s->rows * s->parts,
                          .rank = r->rank,
                          .ranks = r->ranks,
                          .seed = (uint64_t)s->seed,

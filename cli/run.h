@@ -38,6 +38,7 @@ typedef struct gr_run {
   int rank, ranks;
   gr_exec *exec;
   const gr_program *train[GR_MAX_BUCKETS], *eval[GR_MAX_BUCKETS];  // by bucket
+  const gr_program *update;  // of a step in micro-steps, which train[] are then; or NULL
   gr_saver *saver;
   gr_hooks *hooks;  // rank 0
   gr_report *report;

@@ -113,17 +113,18 @@ static gr_status eval_batches(gr_run *r, gr_feeder *feeder, int show, gr_metrics
 }
 
 gr_status gr_run_eval(gr_run *r, gr_split split, int show, gr_metrics *out) {
+  const gr_settings *s = &r->job->set;
   gr_feeder_spec spec = {.split = split,
-                         .batch = r->job->set.batch,
+                         .batch = (s->batch + s->parts - 1) / s->parts,
                          .rank = r->rank,
                          .ranks = r->ranks,
-                         .seed = (uint64_t)r->job->set.seed,
+                         .seed = (uint64_t)s->seed,
                          .epochs = 1};
   gr_feeder *feeder;
   *out = (gr_metrics){0};
   if (!gr_dataset_count(r->job->data, split)) return GR_OK;
   GR_TRY(gr_feeder_open(r->job->data, &spec, &feeder));
-  gr_status s = eval_batches(r, feeder, show, out);
+  gr_status st = eval_batches(r, feeder, show, out);
   gr_feeder_close(feeder);
-  return s;
+  return st;
 }

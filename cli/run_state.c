@@ -4,6 +4,9 @@
 #include <string.h>
 #include "cli/run.h"
 
+// Totals are anew in every step: a checkpoint has none.
+static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_TOTAL; }
+
 // The slice of a state that this rank holds.
 static gr_piece piece_of(gr_run *r, const gr_plan_state *s) {
   const gr_mesh *mesh = &r->job->plan->mesh;
@@ -32,7 +35,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
   gr_piece *mine = GR_NEW(r->arena, gr_piece, p->n_states + 1);
   int n = 0;
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (writes(r, &p->states[i])) mine[n++] = piece_of(r, &p->states[i]);
+    if (lasts(&p->states[i]) && writes(r, &p->states[i])) mine[n++] = piece_of(r, &p->states[i]);
   gr_saver_spec spec = {.dir = dir,
                         .rank = r->rank,
                         .ranks = r->ranks,
@@ -201,8 +204,8 @@ gr_status gr_run_open_state(gr_run *r) {
   char path[2048];
   if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
   r->pieces = GR_NEW(r->arena, gr_piece, p->n_states + 1);
-  r->n_pieces = (int)p->n_states;
-  for (uint32_t i = 0; i < p->n_states; i++) r->pieces[i] = piece_of(r, &p->states[i]);
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (lasts(&p->states[i])) r->pieces[r->n_pieces++] = piece_of(r, &p->states[i]);
   GR_TRY(open_saver(r, dir));
   GR_TRY(choose(r, dir, path, sizeof path));
   return *path ? restore(r, path) : gr_exec_run(r->exec, gr_plan_find(p, "init", ""));
@@ -212,7 +215,7 @@ gr_status gr_run_weights_equal(gr_run *r) {
   uint64_t hash = GR_HASH_START;
   for (uint32_t i = 0; i < r->job->plan->n_states; i++) {
     const gr_plan_state *s = &r->job->plan->states[i];
-    bool whole = true;
+    bool whole = lasts(s);
     for (int a = 0; a < r->job->plan->mesh.n_axes; a++) whole &= s->layout.at[a] < 0;
     if (whole) hash = gr_hash_bytes(hash, gr_exec_state(r->exec, s), gr_type_bytes(&s->type));
   }

@@ -14,6 +14,7 @@ static const struct row {
     {"model.graph", TEXT, offsetof(gr_settings, graph)},
     {"training.batch_size", INT, offsetof(gr_settings, batch_size)},
     {"training.batch_is", TEXT, offsetof(gr_settings, batch_is)},
+    {"training.accumulate", INT, offsetof(gr_settings, accumulate)},
     {"training.lr", FLOAT, offsetof(gr_settings, base)},
     {"training.lr_scale", TEXT, offsetof(gr_settings, lr_scale)},
     {"training.warmup_steps", INT, offsetof(gr_settings, warmup)},
@@ -131,6 +132,14 @@ static int64_t int_or_auto(gr_conf *c, const char *path) {
   return v && v->kind == GR_CONF_INT ? v->integer : 0;
 }
 
+// A rank's rows of a batch, in micro-steps of as few as can be; the last may not be full.
+static void share_batch(gr_settings *s, int ranks) {
+  int of_rank = (s->batch + ranks - 1) / ranks;
+  int64_t parts = s->accumulate < of_rank ? s->accumulate : of_rank;
+  s->rows = (int)((of_rank + parts - 1) / parts);
+  s->parts = (of_rank + s->rows - 1) / s->rows;
+}
+
 gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   *s = (gr_settings){0};
   gr_loc *locs;
@@ -144,6 +153,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   int64_t threads = int_or_auto(c, "distributed.threads");
   s->threads = threads ? (int)threads : share > 1 ? share : 1;
   s->batch = (int)s->batch_size * (strcmp(s->batch_is, "per_rank") ? 1 : n);
+  share_batch(s, n);
   s->lr = s->base * (!strcmp(s->lr_scale, "linear") ? n
                      : !strcmp(s->lr_scale, "sqrt") ? sqrt(n)
                                                     : 1);

@@ -7,6 +7,8 @@
 enum { ALIGN = 64 };
 
 static const char *const kinds[] = {[GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init"};
+static const char *const halves[] = {
+    [GR_WHOLE_STEP] = "train", [GR_HALF_MICRO] = "micro", [GR_HALF_UPDATE] = "update"};
 
 // ---- States -----------------------------------------------------------------------------
 
@@ -39,7 +41,7 @@ static void add_state(gr_plan *p, const gr_value *v, bool trains) {
 static void add_states(gr_plan *p, const gr_compiled *c) {
   for (uint32_t i = 1; i < c->g->n_values; i++)
     if (c->g->values[i].role == GR_STATE)
-      add_state(p, &c->g->values[i], !strcmp(c->kind, kinds[GR_TRAIN]));
+      add_state(p, &c->g->values[i], strcmp(c->kind, kinds[GR_INIT]) != 0);
 }
 
 static uint32_t count_states(const gr_compiled *c, uint32_t n) {
@@ -122,10 +124,10 @@ static gr_status model_of(gr_arena *arena, const gr_plan_request *r, gr_purpose 
 }
 
 static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
-                         const gr_bucket *bucket, const gr_graph *model, gr_compiled *c) {
-  *c = (gr_compiled){.kind = kinds[purpose], .bucket = purpose == GR_INIT ? "" : bucket->name};
+                         gr_half half, const char *bucket, const gr_graph *model, gr_compiled *c) {
+  *c = (gr_compiled){.kind = purpose == GR_TRAIN ? halves[half] : kinds[purpose], .bucket = bucket};
   gr_options o = r->options;
-  o.notes = &c->notes;
+  o.notes = &c->notes, o.half = half;
   gr_graph *g;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
   gr_status s = gr_compile(arena, model, purpose, &o, &g);
@@ -134,13 +136,16 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
                  *c->bucket ? " of bucket " : "", c->bucket);
 }
 
-// States that only training has (the optimizer's, counters) start at zero.
+// States that only training has (the optimizer's, counters) start at zero. Totals start anew in
+// every step.
 static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
   gr_builder b = {.g = init, .by = "init"};
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t i = 1; i < c[k].g->n_values && !b.err; i++) {
       const gr_value *v = &c[k].g->values[i];
-      if (v->role != GR_STATE || gr_is(gr_graph_leaf(init, GR_STATE, v->name))) continue;
+      if (v->role != GR_STATE || v->kind == GR_KIND_TOTAL ||
+          gr_is(gr_graph_leaf(init, GR_STATE, v->name)))
+        continue;
       gr_type t = global_type(v, &init->mesh);
       b.loc = v->loc;
       gr_val zero = gr_fill(&b, &t, 0),
@@ -150,21 +155,28 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
   return b.err;
 }
 
-// Both passes and buckets in the order in which `graphrun plan` lists them.
+static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
+                                gr_half half, const gr_bucket *bucket, gr_compiled *c) {
+  gr_graph *model;
+  GR_TRY(model_of(arena, r, purpose, bucket, &model));
+  const char *name = half == GR_HALF_UPDATE ? "" : bucket->name;
+  GR_TRY(compile(arena, r, purpose, half, name, model, c));
+  if (!r->options.stop_after) return GR_OK;
+  return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped after pass '%s', as asked",
+                 r->options.stop_after);
+}
+
+// In the order in which `graphrun plan` lists them. What ends a step in micro-steps is the same for
+// all buckets: their totals lie alike.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
-  const gr_purpose purposes[] = {GR_TRAIN, GR_EVAL};
-  for (int k = 0; k < 2; k++) {
-    if (!(purposes[k] == GR_TRAIN ? r->train : r->eval)) continue;
-    for (int i = 0; i < r->n_buckets; i++) {
-      gr_graph *model;
-      GR_TRY(model_of(arena, r, purposes[k], &r->buckets[i], &model));
-      GR_TRY(compile(arena, r, purposes[k], &r->buckets[i], model, &c[(*n)++]));
-      if (r->options.stop_after)
-        return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped after pass '%s', as asked",
-                       r->options.stop_after);
-    }
-  }
+  gr_half half = r->options.parts > 1 ? GR_HALF_MICRO : GR_WHOLE_STEP;
+  for (int i = 0; r->train && i < r->n_buckets; i++)
+    GR_TRY(compile_bucket(arena, r, GR_TRAIN, half, &r->buckets[i], &c[(*n)++]));
+  if (r->train && half == GR_HALF_MICRO)
+    GR_TRY(compile_bucket(arena, r, GR_TRAIN, GR_HALF_UPDATE, &r->buckets[0], &c[(*n)++]));
+  for (int i = 0; r->eval && i < r->n_buckets; i++)
+    GR_TRY(compile_bucket(arena, r, GR_EVAL, GR_WHOLE_STEP, &r->buckets[i], &c[(*n)++]));
   return GR_OK;
 }
 
@@ -179,13 +191,13 @@ static gr_mesh real_axes(const gr_mesh *m) {
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
   gr_plan_request asked = *request, *r = &asked;
   asked.model.mesh = real_axes(&request->model.mesh);
-  gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 1);
+  gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 2);
   uint32_t n = 0;
   gr_graph *init;
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
   GR_TRY(compile_all(arena, r, c, &n));
   GR_TRY(model_of(arena, r, GR_INIT, &r->buckets[0], &init));
   GR_TRY(add_zeros(init, c, n));
-  GR_TRY(compile(arena, r, GR_INIT, &r->buckets[0], init, &c[n++]));
+  GR_TRY(compile(arena, r, GR_INIT, GR_WHOLE_STEP, "", init, &c[n++]));
   return gr_plan_link(arena, c, n, out);
 }

@@ -6,10 +6,8 @@
 #include "ops/scan.h"
 
 static const char *const kind_names[GR_KIND_COUNT] = {
-    [GR_KIND_WEIGHT] = "weights",
-    [GR_KIND_BUFFER] = "buffers",
-    [GR_KIND_MOMENT] = "optimizer",
-    [GR_KIND_COUNTER] = "counters",
+    [GR_KIND_WEIGHT] = "weights",   [GR_KIND_BUFFER] = "buffers", [GR_KIND_MOMENT] = "optimizer",
+    [GR_KIND_COUNTER] = "counters", [GR_KIND_TOTAL] = "totals",
 };
 
 const char *gr_bytes_text(double bytes, char buf[32]) {
@@ -134,7 +132,7 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
   if (!p) return;
   fprintf(f, "program %s\n", p->name);
   explain_passes(f, &p->notes);
-  if (!strcmp(p->kind, "train")) explain_unused(f, &p->notes);
+  if (!strcmp(p->kind, "train") || !strcmp(p->kind, "micro")) explain_unused(f, &p->notes);
   explain_loops(f, &p->frame);
   gr_explain_peak(f, arena, p);
   gr_explain_moves(f, arena, p);
@@ -146,7 +144,8 @@ void gr_plan_explain(FILE *f, const gr_plan *p) {
   explain_split(f, p);
   explain_memory(f, p);
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
-  explain_program(f, arena, largest(p, "train"));
-  explain_program(f, arena, largest(p, "eval"));
+  static const char *const kinds[] = {"train", "micro", "update", "eval"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    explain_program(f, arena, largest(p, kinds[i]));
   gr_arena_destroy(arena);
 }

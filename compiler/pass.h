@@ -13,11 +13,17 @@ typedef struct gr_rule {
   gr_lay lay;
 } gr_rule;
 
+// Which part of a training step a program is. A step in several micro-steps is two programs.
+typedef enum gr_half { GR_WHOLE_STEP, GR_HALF_MICRO, GR_HALF_UPDATE } gr_half;
+
 typedef struct gr_options {
   const char *optimizer;  // an op of ops.def: "sgd", "adam", "adamw"
   double weight_decay, beta1, beta2, eps, momentum;
   double clip;            // largest global norm of the gradient; 0: no clipping
   const char *zero_axis;  // mesh axis the optimizer's states are split over, or NULL
+  int parts;              // micro-steps of a step; up to 1: the step is one program
+  gr_half half;           // if there are several
+  bool scatter;           // then gradients lie as moments do between micro-steps
   const gr_rule *rules;   // of weights: FSDP and tensor parallel are rules
   int n_rules;
   const char *const *freeze;  // patterns of weights that are not trained
@@ -44,13 +50,14 @@ enum {
   GR_FACT_GRADS = 1 << 0,    // weights have grad
   GR_FACT_GUARD = 1 << 1,    // there is a guard: what gradients are multiplied by, or zero
   GR_FACT_UPDATES = 1 << 2,  // weights have next
-  GR_FACT_LOCAL = 1 << 3,    // types are per rank, layouts are set, no P reaches a state
+  GR_FACT_LOCAL = 1 << 3,    // types are per rank, layouts are set, no P reaches a state that lasts
 };
 
 typedef struct gr_pass {
   const char *name, *doc;
   unsigned needs, forbids, gives;
   bool train_only;  // eval and init programs do without it
+  bool halves_only;  // and so does a training step that is one program
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass

@@ -116,7 +116,8 @@ static gr_status prove_decisions(const gr_graph *g) {
   }
   for (uint32_t i = 1; i < g->n_values; i++)
     for (int a = 0; a < g->mesh.n_axes; a++)
-      if (g->values[i].role == GR_STATE && g->values[i].layout.at[a] == GR_P)
+      if (g->values[i].role == GR_STATE && g->values[i].kind != GR_KIND_TOTAL &&
+          g->values[i].layout.at[a] == GR_P)
         return gr_fail(GR_ERR_BUG, g->values[i].loc, "state %s is a sum not yet summed",
                        g->values[i].name);
   return GR_OK;

@@ -63,7 +63,7 @@ static inline bool gr_is(gr_val v) { return v.id != 0; }
 typedef enum gr_role {
   GR_TEMP,   // made and used within a step
   GR_INPUT,  // filled by the loader (or by the loop: "lr") before each step
-  GR_STATE,  // lives from step to step and is checkpointed
+  GR_STATE,  // lives from step to step and, but for totals, is checkpointed
 } gr_role;
 
 typedef enum gr_kind {  // of a state; memory is reported by kind
@@ -71,6 +71,7 @@ typedef enum gr_kind {  // of a state; memory is reported by kind
   GR_KIND_BUFFER,       // fixed, or changed by the forward pass (an LMU's A, running statistics)
   GR_KIND_MOMENT,       // the optimizer's
   GR_KIND_COUNTER,      // step numbers, loss scales
+  GR_KIND_TOTAL,        // of the micro-steps of a step: begun anew by the first of each
   GR_KIND_COUNT,
 } gr_kind;
 

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const kinds[GR_KIND_COUNT] = {"weight", "buffer", "moment", "counter"};
+static const char *const kinds[GR_KIND_COUNT] = {"weight", "buffer", "moment", "counter", "total"};
 
 const char *gr_leaf_word(const gr_value *v) {
   return v->role == GR_INPUT ? "input" : kinds[v->kind];

@@ -19,5 +19,5 @@ GR_MUST_USE gr_status gr_graph_parse(gr_arena *, gr_op_finder, const char *file,
                                      gr_graph **out);
 uint64_t gr_graph_hash(const gr_graph *);  // of the text without notes
 
-const char *gr_leaf_word(const gr_value *);  // "input", "weight", "buffer", "moment", "counter"
+const char *gr_leaf_word(const gr_value *);  // "input", "weight", "moment", ...
 bool gr_leaf_of_word(const char *word, gr_role *, gr_kind *);

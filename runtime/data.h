@@ -9,7 +9,7 @@
 // A global batch is `batch` rows of one bucket; what does not fill one takes the empty rows of
 // the next bucket's last batch where they suffice. Rows without a sample weigh 0:
 // features 0, length t, target length 0. Rank r has rows [r R, (r + 1) R) of every global
-// batch, R = ceil(batch / ranks); rows past `batch` weigh 0.
+// batch, R = ceil(batch / ranks) or more if the loader is told; rows past `batch` weigh 0.
 #pragma once
 #include "runtime/feature.h"
 #include "runtime/manifest.h"
@@ -117,6 +117,7 @@ void gr_data_fields(const gr_data *, int bucket, int rows, gr_field out[GR_FIELD
 typedef struct gr_loader_spec {
   gr_data_part part;
   int batch;  // rows of the global batch
+  int rows;   // of each rank, if more than ceil(batch / ranks)
   int rank, ranks;
   uint64_t seed;
   bool shuffle;  // else bucket by bucket in manifest order, in every epoch
@@ -128,7 +129,7 @@ typedef struct gr_loader_spec {
 } gr_loader_spec;
 
 typedef struct gr_loader gr_loader;
-int gr_loader_rows(const gr_loader_spec *);  // of each rank: ceil(batch / ranks)
+int gr_loader_rows(const gr_loader_spec *);  // of each rank
 GR_MUST_USE gr_status gr_loader_open(gr_data *, const gr_loader_spec *, gr_loader **out);
 // The next batch, NULL after the last. It is the loader's, until the next call. An error of a
 // worker comes here, at the batch it belongs to; the loader is then only good to be closed.

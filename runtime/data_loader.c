@@ -42,7 +42,10 @@ struct gr_loader {
   double waited;
 };
 
-int gr_loader_rows(const gr_loader_spec *s) { return (s->batch + s->ranks - 1) / s->ranks; }
+int gr_loader_rows(const gr_loader_spec *s) {
+  int least = (s->batch + s->ranks - 1) / s->ranks;
+  return s->rows > least ? s->rows : least;
+}
 
 // The rows of the next batch that are this rank's, from the global order. Under the lock.
 static void begin(gr_loader *l) {

@@ -40,6 +40,10 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strncmp(word, "momentum=", 9)) r->o.momentum = atof(value);
   if (!strncmp(word, "clip=", 5)) r->o.clip = atof(value);
   if (!strncmp(word, "zero=", 5)) r->o.zero_axis = value;
+  if (!strncmp(word, "parts=", 6)) r->o.parts = atoi(value);
+  if (!strcmp(word, "half=micro")) r->o.half = GR_HALF_MICRO;
+  if (!strcmp(word, "half=update")) r->o.half = GR_HALF_UPDATE;
+  if (!strcmp(word, "scatter=true")) r->o.scatter = true;
   if (!strncmp(word, "rule=", 5)) add_rule(a, r, value);
   if (!strncmp(word, "freeze=", 7)) r->freeze[r->o.n_freeze++] = value, r->o.freeze = r->freeze;
 }

@@ -23,6 +23,7 @@ static const char *const elsewhere[][2] = {
     {"scan", "test_scan, test_scan_random"},
     {"guard", "test_train"},
     {"step_next", "test_train"},
+    {"accumulate", "test_accumulate"},
     {"pick_grad", "by the gradient of pick, where a pass makes it"},
     {"pack", "its order is the processor's own: test_gemm, by_packed"},
     {"matmul_packed", "by_packed likewise, and every model with a loop"},

@@ -109,9 +109,9 @@ static void cases(void) {
 }
 
 // Ops that work element by element have a formula, which names each operand; but for changes of
-// dtype, random bits, and the move that picks a rank's part.
+// dtype, random bits, the move that picks a rank's part, and where one number decides for all.
 static void formulas(void) {
-  static const char *const without[] = {"cast", "dropout", "slice"};
+  static const char *const without[] = {"cast", "dropout", "slice", "accumulate"};
   for (const gr_op *const *o = gr_ops; *o; o++) {
     bool pointwise = (*o)->axes && !(*o)->collective && (*o)->n_out == 1 &&
                      !strcmp(strstr((*o)->axes, "->"), "->...");

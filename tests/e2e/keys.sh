@@ -1,0 +1,57 @@
+# keys.sh - keys of the configuration do what docs/running.md says of them.
+. "${0%/*}/lib.sh"
+make_data
+quick="training.max_steps=3 model.params.dropout=0"
+
+# field OUT STEP NAME: a number of metrics.jsonl.
+field() {
+  sed -n "$(($2 + 1))s/.*\"$3\": \([^,]*\),.*/\1/p" "$1/metrics.jsonl"
+}
+
+# ---- training.accumulate: the batch of 8 in micro-steps, of CTC's sums and weights
+# shellcheck disable=SC2086
+ran "one step a batch" whole $quick
+for of in 1/2/ddp 1/3/ddp 2/2/ddp 2/3/zero1 2/4/zero2 2/2/fsdp 3/2/ddp 3/3/fsdp; do
+  ranks=${of%%/*} parts=${of#*/} strategy=${of##*/}
+  parts=${parts%/*} run=micro$ranks-$parts-$strategy
+  # shellcheck disable=SC2086
+  ran "$strategy, $ranks ranks, $parts micro-steps" $run $quick distributed.ranks=$ranks \
+    distributed.backend=loopback distributed.strategy=$strategy training.accumulate=$parts
+  check "... the loss of the batch" near "$(field whole 0 loss)" "$(field $run 0 loss)" 1e-6
+  check "... its gradient" near "$(field whole 0 grad_norm)" "$(field $run 0 grad_norm)" 1e-6
+  check "... and the step that follows" near "$(field whole 2 loss)" "$(field $run 2 loss)" 1e-4
+  check "... evaluations are the same" near "$(sed -n 's/^validation set: loss \([^ ]*\).*/\1/p' "$log")" \
+    "$(sed -n 's/.*"validation.loss": \([0-9.]*\).*/\1/p' whole/training_results.json)" 1e-3
+done
+memory() { # of a rank, as planned, in bytes
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" training.batch_size=32 "$@" |
+    awk '$1 == "memory" {print $2 * ($3 == "MB" ? 1e6 : $3 == "kB" ? 1e3 : 1)}'
+}
+for strategy in ddp fsdp; do
+  all=$(memory distributed.ranks=2 distributed.strategy=$strategy)
+  half=$(memory distributed.ranks=2 distributed.strategy=$strategy training.accumulate=2)
+  eighth=$(memory distributed.ranks=2 distributed.strategy=$strategy training.accumulate=8)
+  check "$strategy: memory falls, from $all to $half to $eighth" \
+    awk -v a="$all" -v b="$half" -v c="$eighth" 'BEGIN {exit !(b < 0.7 * a && c < 0.4 * a)}'
+done
+# shellcheck disable=SC2086
+tones micro1-2-ddp $quick checkpoint.resume=auto training.max_steps=6
+check "a run in micro-steps is resumed without" test "$code/$(steps_of micro1-2-ddp)" = 0/6
+# shellcheck disable=SC2086
+tones whole $quick checkpoint.resume=auto training.max_steps=6 training.accumulate=4
+check "... and the other way round" test "$code/$(steps_of whole)" = 0/6
+check "... to the same losses" near "$(field whole 5 loss)" "$(field micro1-2-ddp 5 loss)" 1e-4
+# With dropout and augmentation: each micro-step draws its own, the same in every run.
+for run in again1 again2; do
+  ran "$run" $run training.max_steps=5 training.accumulate=3 distributed.ranks=2 \
+    distributed.backend=loopback data.workers=2
+done
+check "two runs in micro-steps leave the same bytes" same_files again1/checkpoints again2/checkpoints
+tones none training.accumulate=5 distributed.ranks=2
+verdict_of() { # NAME CODE PATTERN
+  printf '%s\n' "$3" >"$scratch/patterns"
+  verdict "$1" "$2"
+}
+verdict_of "more micro-steps than samples" 65 'argument [0-9]+:1:21: .*4 samples.*no 5 micro-steps'
+counts
