@@ -13,7 +13,6 @@ static const struct accepted {
     {"distributed.sync_batchnorm", NULL, "statistics are over the global batch by construction"},
     {"distributed.sampler", NULL, "a batch is the same rows whoever computes them"},
     {"training.deterministic", NULL, "the same command always gives the same bytes"},
-    {"training.loss_norm", "\"global\"", "losses are over the global batch"},
 };
 
 static gr_status accept(gr_arena *a, gr_conf *root, const struct accepted *k) {

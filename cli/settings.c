@@ -17,6 +17,7 @@ static const struct row {
     {"training.accumulate", INT, offsetof(gr_settings, accumulate)},
     {"training.lr", FLOAT, offsetof(gr_settings, base)},
     {"training.lr_scale", TEXT, offsetof(gr_settings, lr_scale)},
+    {"training.loss_norm", TEXT, offsetof(gr_settings, loss_norm)},
     {"training.warmup_steps", INT, offsetof(gr_settings, warmup)},
     {"training.max_epochs", INT, offsetof(gr_settings, max_epochs)},
     {"training.max_steps", INT, offsetof(gr_settings, max_steps)},

@@ -17,6 +17,7 @@ typedef struct gr_model_request {
   uint64_t seed;
   gr_mesh mesh;
   const char *batch_axis;  // mesh axis over which "n" is split, or NULL
+  bool by_rank;            // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
 
 // The forward graph: inputs, weights, `loss` and `norm` summed over the batch with the

@@ -10,9 +10,32 @@ static gr_val as_f32(gr_builder *b, gr_val v) {
   return b->err || gr_at(b->g, v)->type.dtype == GR_F32 ? v : gr_cast(b, v, GR_F32);
 }
 
+// What each sample adds: to the sum of a score, or to its weight, which is 1 if not given.
 static gr_val weighted(gr_author *a, gr_val v) {
+  return gr_is(v) ? gr_mul(&a->root, as_f32(&a->root, v), a->weight) : a->weight;
+}
+
+// A score's two sums over the batch.
+static void sum_batch(gr_author *a, const gr_val score[2], gr_val out[2]) {
+  for (int i = 0; i < 2; i++) out[i] = gr_sum(&a->root, weighted(a, score[i]), 0);
+}
+
+// The mean of each rank's rows, and 1 for each that has a sample: their sums over the ranks.
+static void sum_ranks(gr_author *a, const gr_val score[2], gr_val out[2]) {
   gr_builder *b = &a->root;
-  return gr_sum(b, gr_mul(b, as_f32(b, v), a->weight), 0);
+  const gr_mesh *mesh = &a->ask->mesh;
+  int64_t ranks = 1, n = gr_model_type(a, a->weight)->dim[0];
+  for (int i = 0; i < mesh->n_axes; i++)
+    if (a->ask->batch_axis && !strcmp(mesh->axis[i].name, a->ask->batch_axis))
+      ranks = mesh->axis[i].size;
+  gr_val sum[2];
+  for (int i = 0; i < 2; i++)
+    sum[i] = gr_sum(b, gr_reshape(b, weighted(a, score[i]), (gr_ints){2, {-1, n / ranks}}), 1);
+  gr_type by_rank = {GR_F32, 1, {ranks}};
+  gr_val has = gr_less(b, gr_fill(b, &by_rank, 0), sum[1]);
+  gr_val weight = gr_where(b, has, sum[1], gr_fill(b, &by_rank, 1));
+  out[0] = gr_sum(b, gr_div(b, sum[0], weight), 0);
+  out[1] = gr_sum(b, has, 0);
 }
 
 static gr_val one(gr_builder *b) {
@@ -33,8 +56,10 @@ static bool is_per_sample(gr_author *a, gr_val v) {
   return t->rank == 1 && t->dim[0] == w->dim[0];
 }
 
-// The two scalars of a score.
-static gr_status sums(gr_author *a, const gr_bound *s, const char *name, gr_loc loc,
+// The two scalars of a score, by one of the two functions above.
+typedef void (*summing)(gr_author *, const gr_val score[2], gr_val out[2]);
+
+static gr_status sums(gr_author *a, const gr_bound *s, const char *name, gr_loc loc, summing how,
                       gr_val out[2]) {
   gr_builder *b = &a->root;
   b->loc = loc, b->scope = name;
@@ -42,15 +67,14 @@ static gr_status sums(gr_author *a, const gr_bound *s, const char *name, gr_loc 
   if (s->n > 2 || (s->n == 2 && (!vector || !is_per_sample(a, s->v[1]))) ||
       (!vector && gr_model_type(a, s->v[0])->rank))
     return misfit(a, s, name, loc);
-  if (!vector)
-    out[0] = as_f32(b, s->v[0]), out[1] = one(b);
+  if (vector)
+    how(a, (gr_val[]){s->v[0], s->n == 2 ? s->v[1] : GR_NONE}, out);
   else
-    out[0] = weighted(a, s->v[0]),
-    out[1] = s->n == 2 ? weighted(a, s->v[1]) : gr_sum(b, a->weight, 0);
+    out[0] = as_f32(b, s->v[0]), out[1] = one(b);
   return gr_model_settle(a);
 }
 
-static gr_status score(gr_author *a, gr_conf *c, gr_val out[2]) {
+static gr_status score(gr_author *a, gr_conf *c, summing how, gr_val out[2]) {
   gr_bound got[2] = {0};
   int n;
   GR_TRY(gr_model_operands(a, c, got, 2, &n));
@@ -61,7 +85,7 @@ static gr_status score(gr_author *a, gr_conf *c, gr_val out[2]) {
     got[0].n = 2, got[0].v[1] = got[1].v[0];
   }
   const char *name = c->kind == GR_CONF_TEXT ? c->text : c->items[0]->text;
-  return sums(a, &got[0], name, c->loc, out);
+  return sums(a, &got[0], name, c->loc, how, out);
 }
 
 static void put_metric(gr_author *a, const char *name, const gr_val v[2]) {
@@ -76,7 +100,8 @@ static gr_status train(gr_author *a, gr_conf *file) {
     return gr_hint(gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'train:'"),
                    "train: NAME says what is minimised");
   if (!c) return GR_OK;
-  GR_TRY(score(a, c, v));
+  bool by_rank = a->ask->by_rank && a->ask->purpose == GR_TRAIN;
+  GR_TRY(score(a, c, by_rank ? sum_ranks : sum_batch, v));
   if (!gr_dtypes[gr_model_type(a, v[0])->dtype].is_float)
     return gr_fail(GR_ERR_TYPE, c->loc, "what is minimised must be a float");
   a->root.g->loss = v[0], a->root.g->norm = v[1];
@@ -93,7 +118,7 @@ static gr_status metrics(gr_author *a, gr_conf *file) {
     if (!strcmp(map->keys[i], "loss"))
       return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc,
                      "the metric 'loss' is what train: names");
-    GR_TRY(score(a, map->items[i], v));
+    GR_TRY(score(a, map->items[i], sum_batch, v));
     put_metric(a, map->keys[i], v);
   }
   return GR_OK;

@@ -1,4 +1,4 @@
-add_library(test_world STATIC world.c compiler/recurrent.c)
+add_library(test_world STATIC world.c compiler/recurrent.c compiler/steps.c)
 target_link_libraries(test_world PUBLIC gr_compiler gr_exec)
 foreach(test pass plan train accumulate scan scan_random)
   add_executable(test_compiler_${test} compiler/test_${test}.c)

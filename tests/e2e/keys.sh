@@ -54,4 +54,16 @@ verdict_of() { # NAME CODE PATTERN
   verdict "$1" "$2"
 }
 verdict_of "more micro-steps than samples" 65 'argument [0-9]+:1:21: .*4 samples.*no 5 micro-steps'
+
+# ---- training.loss_norm: 8 samples on 3 ranks are 3, 3 and 2
+for norm in global local; do
+  # shellcheck disable=SC2086
+  ran "loss_norm $norm on one rank" norm1-$norm $quick training.loss_norm=$norm
+  # shellcheck disable=SC2086
+  ran "loss_norm $norm on three" norm3-$norm $quick training.loss_norm=$norm distributed.ranks=3 \
+    distributed.backend=loopback
+done
+check "local is global on one rank" near "$(field norm1-global 0 grad_norm)" \
+  "$(field norm1-local 0 grad_norm)" 1e-6
+check "... but not on three" test "$(field norm3-global 0 loss)" != "$(field norm3-local 0 loss)"
 counts

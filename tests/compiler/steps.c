@@ -1,0 +1,202 @@
+// steps.c - see steps.h.
+#include "tests/compiler/steps.h"
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include "runtime/comm.h"
+#include "runtime/exec.h"
+
+enum { C = 5 };
+
+// Labels weigh by their class, so what the loss is divided by differs from sample to sample.
+static const char model[] =
+    "inputs: {x: {shape: [n, 5]}, y: {shape: [n], dtype: i32}}\n"
+    "params: {p: 0.0}\n"
+    "nodes:\n"
+    "  - h: {linear: x, out: 6, name: body}\n"
+    "  - h: {tanh: h}\n"
+    "  - h: {dropout: h, p: p}\n"
+    "  - logits: {linear: h, out: 4, name: head}\n"
+    "  - classes: {param: [4], init: uniform, low: 0.5, high: 2.0, train: false}\n"
+    "  - loss: {cross_entropy: [logits, y, classes]}\n"
+    "  - acc: {accuracy: [logits, y]}\n"
+    "train: loss\n"
+    "metrics: {accuracy: acc}\n";
+
+const way steps_ways[STEPS_WAYS] = {{"ddp", NULL, false, false},
+                                    {"zero1", "dp", false, false},
+                                    {"zero2", "dp", false, true},
+                                    {"fsdp", "dp", true, true}};
+static const gr_rule all_split[] = {{"*", "dp", 0}};
+
+int steps_rows(const setup *s) {
+  int of_rank = (s->batch + s->ranks - 1) / s->ranks;
+  return (of_rank + s->parts - 1) / s->parts;
+}
+
+gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_bucket *buckets,
+                        int n_buckets, gr_plan **out) {
+  gr_conf *graph, *params;
+  GR_TRY(gr_conf_parse(a, "model.yaml", text, &graph));
+  GR_TRY(gr_conf_parse(a, "params.yaml", s->params ? s->params : "{}", &params));
+  gr_dim dims[] = {{"n", steps_rows(s) * s->ranks}};
+  gr_plan_request r = {.model = {.graph = graph,
+                                 .params = params,
+                                 .dims = dims,
+                                 .n_dims = 1,
+                                 .seed = 3,
+                                 .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
+                                 .batch_axis = "dp",
+                                 .by_rank = s->by_rank},
+                       .options = {.optimizer = "sgd",
+                                   .momentum = s->momentum,
+                                   .parts = s->parts,
+                                   .zero_axis = s->way->zero,
+                                   .scatter = s->way->scatter,
+                                   .rules = all_split,
+                                   .n_rules = s->way->weights},
+                       .buckets = buckets,
+                       .n_buckets = n_buckets,
+                       .train = true,
+                       .eval = true};
+  return gr_plan_build(a, &r, out);
+}
+
+gr_status steps_plan(gr_arena *a, const setup *s, gr_plan **out) {
+  return steps_plan_of(a, s, model, &(gr_bucket){.name = ""}, 1, out);
+}
+
+// ---- A rank -------------------------------------------------------------------------------
+
+typedef struct member {
+  const setup *s;
+  const gr_plan *plan;
+  gr_comm *world;
+  gr_status status;
+  float state[64][STEPS_NUMBERS];
+  double loss, accuracy, norm, ok;
+} member;
+
+static double x_at(int step, int sample, int c) {
+  return sin(1.0 + 7 * step + C * sample + c) + (c == sample % C);
+}
+
+static void put(gr_exec *e, const gr_program *p, const char *name, int64_t i, double value) {
+  gr_type t;
+  void *at = gr_exec_input(e, p, name, &t);
+  if (at) gr_put(at, t.dtype, i, value);
+}
+
+// The rows of a micro-step: those past the batch weigh 0, and hold what must not matter.
+static void fill(const member *m, gr_exec *e, const gr_program *p, int step, int part) {
+  int rows = steps_rows(m->s);
+  for (int i = 0; i < rows; i++) {
+    int sample = (m->world->rank * m->s->parts + part) * rows + i;
+    int like = m->s->alike ? 0 : m->s->first + sample;
+    for (int c = 0; c < C; c++) put(e, p, "x", i * C + c, x_at(step, like, c));
+    if (m->s->bad != 0 && step == 1 && sample == 0) put(e, p, "x", i * C, (double)m->s->bad);
+    put(e, p, "y", i, like * 7 % 4);
+    put(e, p, "weight", i, sample < m->s->batch);
+  }
+  put(e, p, "micro", 0, part);
+  put(e, p, "lr", 0, (double)m->s->rate);
+}
+
+static double scalar(gr_exec *e, const gr_program *p, const char *name) {
+  gr_type t;
+  const void *at = gr_exec_result(e, p, name, &t);
+  return at ? gr_get(at, t.dtype, 0) : (double)NAN;
+}
+
+static double mean(gr_exec *e, const gr_program *p, const char *name) {
+  char sum[64], weight[64];
+  snprintf(sum, sizeof sum, "metric.%s.sum", name);
+  snprintf(weight, sizeof weight, "metric.%s.weight", name);
+  return scalar(e, p, sum) / scalar(e, p, weight);
+}
+
+static gr_status run_steps(member *m, gr_exec *e) {
+  const gr_program *p = gr_plan_find(m->plan, m->s->parts > 1 ? "micro" : "train", "");
+  const gr_program *update = gr_plan_find(m->plan, "update", ""), *last = update ? update : p;
+  GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
+  for (int step = 0; step < m->s->steps; step++) {
+    for (int part = 0; part < m->s->parts; part++) {
+      fill(m, e, p, step, part);
+      GR_TRY(gr_exec_run(e, p));
+    }
+    if (update) {
+      put(e, update, "lr", 0, (double)m->s->rate);
+      GR_TRY(gr_exec_run(e, update));
+    }
+    if (m->s->bad == 0 || step == 1) m->ok = scalar(e, last, "ok");
+  }
+  m->loss = mean(e, last, "loss"), m->accuracy = mean(e, last, "accuracy");
+  m->norm = scalar(e, last, "grad_norm");
+  return GR_OK;
+}
+
+static gr_status run_rank(member *m) {
+  gr_comm *axes[GR_MAX_MESH] = {0};
+  gr_exec *e;
+  GR_TRY(gr_comm_mesh(m->world, &m->plan->mesh, axes));
+  gr_exec_options o = {.threads = 1, .comm = axes, .rank = m->world->rank};
+  GR_TRY(gr_exec_open(m->plan, &o, &e));
+  gr_status s = run_steps(m, e);
+  for (uint32_t i = 0; i < m->plan->n_states; i++)
+    memcpy(m->state[i], gr_exec_state(e, &m->plan->states[i]), m->plan->states[i].bytes);
+  gr_exec_close(e);
+  gr_comm_mesh_close(axes, &m->plan->mesh);
+  return s;
+}
+
+static void *run_thread(void *arg) {
+  member *m = arg;
+  m->status = run_rank(m);
+  return NULL;
+}
+
+// ---- All of them --------------------------------------------------------------------------
+
+// Appends a state, whole, from the ranks' parts.
+static void gather(const setup *s, const member *m, uint32_t state, ran *out) {
+  const gr_plan_state *p = &m->plan->states[state];
+  int d = m->plan->mesh.n_axes ? p->layout.at[0] : GR_R;
+  int64_t row = 1, n = gr_type_count(&p->type);
+  for (int k = d < 0 ? 0 : d; k < p->type.rank; k++) row *= p->type.dim[k];
+  int parts = d < 0 ? 1 : s->ranks;
+  for (int64_t i = 0; i < n; i++)
+    for (int r = 0; r < parts; r++)
+      out->weights[out->n + (i / row * parts + r) * row + i % row] = m[r].state[state][i];
+  out->n += (int)(n * parts);
+}
+
+static gr_status run_ranks(member *m, gr_loopback *all, const setup *s, gr_plan *plan) {
+  pthread_t thread[STEPS_RANKS];
+  for (int i = 0; i < s->ranks; i++) {
+    m[i] = (member){.s = s, .plan = plan, .world = gr_loopback_comm(all, i)};
+    pthread_create(&thread[i], NULL, run_thread, &m[i]);
+  }
+  for (int i = 0; i < s->ranks; i++) pthread_join(thread[i], NULL);
+  gr_status first = GR_OK;
+  for (int i = 0; i < s->ranks; i++) first = gr_also(first, m[i].status);
+  return first;
+}
+
+gr_status steps_run(const setup *s, ran *out) {
+  static const char *const names[] = {"body.weight", "body.bias", "head.weight", "head.bias"};
+  static member m[STEPS_RANKS];
+  gr_arena *a = gr_arena_create();
+  gr_plan *plan;
+  gr_loopback *all;
+  *out = (ran){0};
+  GR_TRY(steps_plan(a, s, &plan));
+  GR_TRY(gr_loopback_create(s->ranks, 60, &all));
+  gr_status st = run_ranks(m, all, s, plan);
+  for (int k = 0; k < 4; k++)
+    for (uint32_t i = 0; i < plan->n_states; i++)
+      if (!strcmp(plan->states[i].name, names[k])) gather(s, m, i, out);
+  out->loss = m[0].loss, out->accuracy = m[0].accuracy, out->norm = m[0].norm, out->ok = m[0].ok;
+  gr_loopback_destroy(all);
+  gr_arena_destroy(a);
+  return st;
+}

@@ -1,0 +1,39 @@
+// steps.h - a small classifier trained for a few steps: on ranks, which are threads of this
+// process, by any strategy, in any number of micro-steps.
+#pragma once
+#include "compiler/compile.h"
+
+enum { STEPS_NUMBERS = 256, STEPS_RANKS = 3 };
+
+typedef struct way {
+  const char *name;
+  const char *zero;
+  bool weights, scatter;
+} way;
+enum { STEPS_WAYS = 4 };
+extern const way steps_ways[STEPS_WAYS];  // ddp, zero1, zero2, fsdp
+
+typedef struct setup {
+  const way *way;
+  int batch, ranks, parts;
+  const char *params;  // of the model, or NULL
+  float rate, momentum;
+  int steps;
+  bool alike;    // all samples are the same
+  bool by_rank;  // the loss is the mean of ranks' means
+  int first;     // sample 0 of the batch is this one
+  float bad;     // what sample 0 holds in step 1, if not 0
+} setup;
+
+typedef struct ran {
+  float weights[STEPS_NUMBERS];  // after all steps
+  int n;
+  double loss, accuracy, norm, ok;  // of the last step; ok: of step 1 if something is bad
+} ran;
+
+gr_status steps_plan(gr_arena *, const setup *, gr_plan **out);
+// Of another model, in buckets.
+gr_status steps_plan_of(gr_arena *, const setup *, const char *model, const gr_bucket *, int n,
+                        gr_plan **out);
+gr_status steps_run(const setup *, ran *out);
+int steps_rows(const setup *);  // of a rank in a micro-step
