@@ -32,7 +32,7 @@ void gr_log_progress(const char *line) {
 int gr_log_rank(void) { return state.rank; }
 
 static void write_line(FILE *f, gr_level level, const char *text) {
-  static const char *const mark[] = {"debug: ", "", "warning: ", "error: "};
+  static const char *const mark[] = {"", "warning: ", "error: "};
   if (state.ranks > 1)
     fprintf(f, "[rank %d] %s%s\n", state.rank, mark[level], text);
   else

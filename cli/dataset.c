@@ -91,9 +91,11 @@ static gr_status read_vocab(gr_arena *arena, gr_conf *data, gr_vocab *out) {
 
 static gr_status read_spec(gr_arena *arena, gr_conf *data, gr_dataset *d, gr_data_spec *s) {
   double seconds;
-  int64_t cache;
+  int64_t cache, limit;
   GR_TRY(gr_conf_text(data, "manifest", NULL, &s->train));
   GR_TRY(gr_conf_text(data, "eval_manifest", NULL, &s->validation));
+  GR_TRY(gr_conf_text(data, "root", NULL, &s->root));
+  GR_TRY(gr_conf_int(data, "limit", 0, &limit));
   GR_TRY(gr_conf_float(data, "validation_fraction", 0.1, &s->validation_fraction));
   GR_TRY(gr_conf_bool(data, "skip_unreadable", false, &s->skip_unreadable));
   GR_TRY(gr_conf_float(data, "max_seconds", 0, &seconds));
@@ -111,6 +113,7 @@ static gr_status read_spec(gr_arena *arena, gr_conf *data, gr_dataset *d, gr_dat
     return gr_hint(gr_fail(GR_ERR_CONFIG, data->loc, "data.manifest is not given"),
                    "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
                    "makes one from Debian's recordings");
+  s->limit = limit < UINT32_MAX ? (uint32_t)limit : 0;
   s->vocab = &d->vocab, s->cache_bytes = (size_t)cache << 20;
   s->max_frames = seconds > 0 ? (int32_t)(seconds * s->features.rate / s->features.hop) + 1 : 0;
   d->mels = s->features.mels;

@@ -45,6 +45,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   GR_TRY(gr_conf_resolve(arena, j->conf));
   GR_TRY(gr_schema_check(arena, j->conf));
   GR_TRY(gr_paths_find(arena, j->conf));
+  gr_settings_rename(j->conf);
   GR_TRY(gr_settings_read(arena, j->conf, 0, &j->set));
   GR_TRY(check_ranks(j, j->set.ranks));
   if (!j->set.graph)

@@ -10,13 +10,16 @@ static const struct named {
   const char *key;
   gr_code missing;
   const char *what, *hint;
+  bool (*is)(const char *path);
 } named[] = {
-    {"model.graph", GR_ERR_CONFIG, "model", searched},
-    {"hooks", GR_ERR_CONFIG, "hook", searched},
+    {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file},
+    {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file},
     {"data.manifest", GR_ERR_DATA, "manifest",
      "one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} a line; `graphrun data import "
-     "asterisk data/speech.jsonl` makes one from Debian's recordings"},
-    {"data.eval_manifest", GR_ERR_DATA, "manifest", searched},
+     "asterisk data/speech.jsonl` makes one from Debian's recordings",
+     gr_is_file},
+    {"data.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file},
+    {"data.root", GR_ERR_DATA, "folder", searched, gr_is_dir},
 };
 enum { N_NAMED = sizeof named / sizeof *named };
 
@@ -27,15 +30,15 @@ static const char *folder_of(gr_arena *a, const char *path) {
 }
 
 // NULL: it is nowhere. A place that is no file is the command line.
-static const char *look(gr_arena *a, const gr_conf *c) {
-  if (gr_is_file(c->text)) return c->text;
+static const char *look(gr_arena *a, const gr_conf *c, bool (*is)(const char *)) {
+  if (is(c->text)) return c->text;
   if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return NULL;
   const char *dir = folder_of(a, c->loc.file);
   const char *beside = gr_arena_printf(a, "%s/%s", dir, c->text);
-  if (gr_is_file(beside)) return beside;
+  if (is(beside)) return beside;
   const char *above = strchr(dir, '/') ? gr_arena_printf(a, "%s/%s", folder_of(a, dir), c->text)
                                        : gr_arena_printf(a, "%s/../%s", dir, c->text);
-  return gr_is_file(above) ? above : NULL;
+  return is(above) ? above : NULL;
 }
 
 static gr_status find(gr_arena *a, const struct named *n, gr_conf *c) {
@@ -45,12 +48,15 @@ static gr_status find(gr_arena *a, const struct named *n, gr_conf *c) {
     return GR_OK;
   }
   if (c->kind != GR_CONF_TEXT) return GR_OK;
-  const char *path = look(a, c);
+  const char *path = look(a, c, n->is);
   if (path) {
     c->text = path;
     return GR_OK;
   }
-  const char *why = gr_is_dir(c->text) ? "it is a folder" : "there is no such file";
+  const char *why = gr_is_dir(c->text)    ? "it is a folder"
+                    : gr_is_file(c->text) ? "it is a file"
+                    : n->is == gr_is_dir  ? "there is no such folder"
+                                          : "there is no such file";
   return gr_hint(gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why),
                  "%s", n->hint);
 }
@@ -58,7 +64,7 @@ static gr_status find(gr_arena *a, const struct named *n, gr_conf *c) {
 gr_status gr_paths_find(gr_arena *a, gr_conf *conf) {
   for (int i = 0; i < N_NAMED; i++) GR_TRY(find(a, &named[i], gr_conf_find(conf, named[i].key)));
   gr_conf *vocab = gr_conf_find(conf, "data.vocab");  // a file, or the symbols themselves
-  const char *path = vocab && vocab->kind == GR_CONF_TEXT ? look(a, vocab) : NULL;
+  const char *path = vocab && vocab->kind == GR_CONF_TEXT ? look(a, vocab, gr_is_file) : NULL;
   if (path) vocab->text = path;
   return GR_OK;
 }

@@ -49,7 +49,9 @@ static gr_status open_report(gr_run *r) {
                          .total_steps = r->total_steps,
                          .every_steps = every > 1 ? every : 0,
                          .quiet = !r->job->set.progress,
-                         .log = r->rank == 0};
+                         .log = r->rank == 0,
+                         .no_lines = !r->job->set.lines,
+                         .no_events = !r->job->set.events};
   return gr_report_open(&spec, &r->report);
 }
 

@@ -44,6 +44,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .keep_last = set->keep_last ? (int)set->keep_last : INT_MAX,
                         .keep_best = (int)set->keep_best,
                         .metric = set->metric,
+                        .level = (int)set->zstd_level,
                         .metric_max = !strcmp(set->mode, "max"),
                         .agree = gr_run_all_ok,
                         .ctx = r};

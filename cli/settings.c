@@ -40,6 +40,9 @@ static const struct row {
     {"distributed.timeout", FLOAT, offsetof(gr_settings, timeout)},
     {"output.dir", TEXT, offsetof(gr_settings, dir)},
     {"logging.progress", BOOL, offsetof(gr_settings, progress)},
+    {"logging.tensorboard", BOOL, offsetof(gr_settings, events)},
+    {"logging.jsonl", BOOL, offsetof(gr_settings, lines)},
+    {"logging.level", TEXT, offsetof(gr_settings, log_level)},
     {"logging.show_samples", INT, offsetof(gr_settings, show_samples)},
     {"checkpoint.dir", TEXT, offsetof(gr_settings, ckpt_dir)},
     {"checkpoint.resume", TEXT, offsetof(gr_settings, resume)},
@@ -49,6 +52,7 @@ static const struct row {
     {"checkpoint.every_epochs", INT, offsetof(gr_settings, every_epochs)},
     {"checkpoint.keep_last", INT, offsetof(gr_settings, keep_last)},
     {"checkpoint.keep_best", INT, offsetof(gr_settings, keep_best)},
+    {"checkpoint.level", INT, offsetof(gr_settings, zstd_level)},
 };
 
 static gr_status read_row(gr_conf *c, const struct row *r, char *base) {
@@ -131,6 +135,12 @@ static gr_status read_hooks(gr_arena *a, gr_conf *c, gr_settings *s) {
 static int64_t int_or_auto(gr_conf *c, const char *path) {
   gr_conf *v = gr_conf_find(c, path);
   return v && v->kind == GR_CONF_INT ? v->integer : 0;
+}
+
+void gr_settings_rename(gr_conf *c) {
+  gr_conf *from = gr_conf_find(c, "training.num_workers"), *to = gr_conf_find(c, "data.workers");
+  if (!from || !to || from->kind != GR_CONF_INT) return;
+  to->integer = from->integer, to->loc = from->loc, to->preset = from->preset;
 }
 
 // A rank's rows of a batch, in micro-steps of as few as can be; the last may not be full.

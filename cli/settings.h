@@ -11,19 +11,22 @@ typedef struct gr_settings {
   double lr, base;  // after and before lr_scale
   int64_t batch_size, accumulate, warmup, max_epochs, max_steps, log_every, eval_every, seed, ranks;
   int threads;
-  bool final_train_eval, progress, enabled, mixed_precision;
+  bool final_train_eval, progress, events, lines, enabled, mixed_precision;
   int64_t show_samples;
   const char *batch_is, *lr_scale, *loss_norm, *precision, *strategy, *backend, *optimizer;
   double weight_decay, eps, momentum, clip, beta1, beta2, timeout;
   const char *dir;                                // output.dir, or NULL
   const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir
-  int64_t every_steps, every_epochs, keep_last, keep_best;
+  int64_t every_steps, every_epochs, keep_last, keep_best, zstd_level;
   const char **freeze;
   int n_freeze;
   gr_hook_script *hooks;
   int n_hooks;
   const char *graph;  // the model's file
+  const char *log_level;
 } gr_settings;
 
+// Values under another name: those of training.num_workers are data.workers's. Before any reading.
+void gr_settings_rename(gr_conf *);
 // `ranks` settles batch, lr and threads; 0 when it is not known yet.
 GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, gr_settings *);

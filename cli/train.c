@@ -9,6 +9,13 @@
 
 enum { NO_GPUS = 0 };
 
+static gr_level level_of(const gr_settings *s) {
+  static const char *const names[] = {"info", "warn", "error"};
+  for (int i = 0; i < 3; i++)
+    if (!strcmp(s->log_level, names[i])) return (gr_level)i;
+  return GR_INFO;  // the schema lets no other through
+}
+
 // What is asked for and what there is, in one line each time they differ.
 static void say_differences(const gr_settings *s) {
   if (!strcmp(s->backend, "nccl") && s->enabled)
@@ -75,7 +82,7 @@ static gr_status run_process(gr_job *job, int launched) {
   gr_run_signals();  // the launcher passes them on from gr_launch_enter on
   gr_status s = gr_mpi_open(job->set.timeout, &world);
   if (s) exit(gr_launch_leave(launched, s));
-  gr_log_open(GR_INFO, world->rank, world->ranks);
+  gr_log_open(level_of(&job->set), world->rank, world->ranks);
   gr_launch_enter(world->rank);
   if (world->rank == 0) say_differences(&job->set);
   s = gr_job_plan(job, world->ranks);
@@ -91,6 +98,7 @@ static gr_status run_process(gr_job *job, int launched) {
 
 static gr_status train(gr_job *job) {
   gr_launch_plan launch;
+  gr_log_open(level_of(&job->set), 0, 1);
   GR_TRY(gr_launch_find((int)job->set.ranks, NO_GPUS, &launch));
   if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank);
   if (launch.kind == GR_LAUNCH_START && strcmp(job->set.backend, "loopback")) {

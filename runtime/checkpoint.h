@@ -57,6 +57,7 @@ typedef struct gr_saver_spec {
   // (a rank died) so does what called it.
   gr_status (*agree)(void *ctx, bool ok, bool *all_ok);
   void *ctx;
+  int level;      // of zstd: -7, the fastest, to 22; 0: zstd's own choice, 3
   bool in_place;  // write in begin, from the tensors: no second copy in memory, no thread
 } gr_saver_spec;
 

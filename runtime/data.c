@@ -122,7 +122,8 @@ static gr_status fill(gr_data *d) {
   const char *paths[2] = {d->spec.train, d->spec.validation};
   gr_manifest *m = GR_NEW(d->arena, gr_manifest, 2);
   for (int i = 0; i < 2; i++) {
-    if (paths[i]) GR_TRY(gr_manifest_read(d->arena, paths[i], m + i));
+    if (paths[i]) GR_TRY(gr_manifest_read(d->arena, paths[i], d->spec.root, m + i));
+    if (d->spec.limit && m[i].n > d->spec.limit) m[i].n = d->spec.limit;
     d->listed += m[i].n;
   }
   d->items = GR_NEW(d->arena, gr_item, d->listed);

@@ -22,6 +22,8 @@ typedef enum gr_data_part { GR_PART_TRAIN, GR_PART_VALIDATION } gr_data_part;
 typedef struct gr_data_spec {
   const char *train;           // a manifest
   const char *validation;      // a manifest, or NULL: a share of train, by a hash of the name
+  const char *root;            // of relative paths in them, or NULL: the manifest's own folder
+  uint32_t limit;              // takes only the first so many of each manifest; 0: all
   double validation_fraction;  // of train, [0, 1); the split is the same on any machine
   const gr_vocab *vocab;
   gr_text_rules text;
@@ -64,7 +66,7 @@ typedef enum gr_skip {
 
 typedef struct gr_data gr_data;
 // Reads manifests and makes targets and buckets; reads no audio (but the heads of recordings
-// whose duration is not said). Copies what it needs of the spec but the manifests' paths and
+// whose duration is not said). Copies what it needs of the spec but the paths and
 // the vocabulary, which must outlive it. Fails with GR_ERR_DATA and file:line:col.
 GR_MUST_USE gr_status gr_data_open(const gr_data_spec *, gr_data **out);
 void gr_data_close(gr_data *);  // after its loaders

@@ -13,8 +13,9 @@ enum { AUDIO, TEXT, DURATION, NAME, OFFSET, WANTED };
 enum { MOST_SECONDS = 1000000 };
 static const size_t MOST_BYTES = (size_t)1 << 32;
 
-static const char *beside(gr_arena *a, const char *manifest, const char *audio) {
+static const char *place(gr_arena *a, const char *manifest, const char *root, const char *audio) {
   const char *slash = strrchr(manifest, '/');
+  if (*audio != '/' && root) return gr_arena_printf(a, "%s/%s", root, audio);
   if (*audio == '/' || !slash) return audio;
   return gr_arena_printf(a, "%.*s/%s", (int)(slash - manifest), manifest, audio);
 }
@@ -37,8 +38,8 @@ static gr_status check(const gr_json_want *w, gr_loc loc) {
   return GR_OK;
 }
 
-static gr_status read_line(gr_arena *a, gr_loc loc, const char *line, size_t len, gr_map *seen,
-                           gr_utterance *out) {
+static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char *line, size_t len,
+                           gr_map *seen, gr_utterance *out) {
   gr_json_want w[WANTED] = {[AUDIO] = {"audio_path", GR_JSON_STRING},
                             [TEXT] = {"text", GR_JSON_STRING},
                             [DURATION] = {"duration", GR_JSON_NUMBER},
@@ -54,7 +55,7 @@ static gr_status read_line(gr_arena *a, gr_loc loc, const char *line, size_t len
         gr_fail(GR_ERR_DATA, loc, "the utterance '%s' is already on line %u", name, before),
         "give each its own \"name\"");
   gr_map_put(seen, name, (uint32_t)loc.line);
-  *out = (gr_utterance){name,         beside(a, loc.file, w[AUDIO].text),
+  *out = (gr_utterance){name,         place(a, loc.file, root, w[AUDIO].text),
                         w[TEXT].text, w[DURATION].number,
                         loc.line,     w[TEXT].col};
   return GR_OK;
@@ -72,7 +73,7 @@ static uint32_t count_lines(const char *p, const char *end) {
   return n;
 }
 
-gr_status gr_manifest_read(gr_arena *a, const char *path, gr_manifest *out) {
+gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_manifest *out) {
   char *text;
   size_t len;
   if (!gr_is_file(path))
@@ -88,7 +89,7 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, gr_manifest *out) {
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     if (!stop) stop = end;
     size_t n = (size_t)(stop - p);
-    if (!only_blanks(p, n)) GR_TRY(read_line(a, loc, p, n, &seen, &out->items[out->n++]));
+    if (!only_blanks(p, n)) GR_TRY(read_line(a, loc, root, p, n, &seen, &out->items[out->n++]));
     p = stop + 1;
   }
   if (!out->n)

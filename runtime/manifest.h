@@ -3,9 +3,9 @@
 //
 //   {"audio_path": "wavs/a.wav", "text": "hello there", "duration": 1.25}
 //
-// audio_path is relative to the manifest. duration (seconds) may be left out: the recording's
-// head is read then. name (the split hashes it) is audio_path where left out. Other keys are
-// let be, but for "offset": parts of recordings are refused, not read whole.
+// audio_path is relative to the manifest, or to `root`. duration (seconds) may be left out: the
+// recording's head is read then. name (the split hashes it) is audio_path where left out. Other
+// keys are let be, but for "offset": parts of recordings are refused, not read whole.
 #pragma once
 #include "base/arena.h"
 
@@ -24,7 +24,8 @@ typedef struct gr_manifest {
 } gr_manifest;
 
 // Strict JSON (RFC 8259), one object a line. Fails with GR_ERR_DATA and file:line:col.
-GR_MUST_USE gr_status gr_manifest_read(gr_arena *, const char *path, gr_manifest *out);
+GR_MUST_USE gr_status gr_manifest_read(gr_arena *, const char *path, const char *root,
+                                       gr_manifest *out);  // root: NULL: the manifest's folder
 // Writes through a temporary file, so that `path` is whole or untouched.
 GR_MUST_USE gr_status gr_manifest_write(const char *path, const gr_utterance *, uint32_t n);
 

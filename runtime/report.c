@@ -32,17 +32,33 @@ static gr_status open_log(gr_report *r) {
   return GR_OK;
 }
 
+// A file that is not to be written stays closed; what an earlier run left of it goes.
+static gr_status open_lines(gr_report *r, bool off, const char *name, const char *key,
+                            int64_t below, gr_lines *out) {
+  const char *path = path_of(r, name);
+  if (!off) return gr_lines_open(path, key, below, out);
+  if (!r->spec.resume_step) remove(path);
+  return GR_OK;
+}
+
+static gr_status open_events(gr_report *r) {
+  // TensorBoard looks for the middle of the name; a clock in it would differ between runs.
+  const char *path = path_of(r, "events.out.tfevents.0000000000.graphrun");
+  if (!r->spec.no_events) return gr_events_open(r->arena, path, r->spec.resume_step, &r->events);
+  if (!r->spec.resume_step) remove(path);
+  return GR_OK;
+}
+
 static gr_status open_files(gr_report *r) {
   int64_t step = r->spec.resume_step;
+  bool off = r->spec.no_lines;
   GR_TRY(gr_make_dirs(r->spec.dir));
   if (r->spec.log) GR_TRY(open_log(r));
   if (r->spec.rank) return GR_OK;
-  GR_TRY(gr_lines_open(path_of(r, "metrics.jsonl"), "step", step, &r->metrics));
-  GR_TRY(gr_lines_open(path_of(r, "evals.jsonl"), "steps", step ? step + 1 : 0, &r->evals));
-  GR_TRY(gr_lines_open(path_of(r, "epochs.jsonl"), "epoch", r->spec.resume_epoch, &r->epochs));
-  // TensorBoard looks for the middle of the name; a clock in it would differ between runs.
-  return gr_events_open(r->arena, path_of(r, "events.out.tfevents.0000000000.graphrun"), step,
-                        &r->events);
+  GR_TRY(open_lines(r, off, "metrics.jsonl", "step", step, &r->metrics));
+  GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? step + 1 : 0, &r->evals));
+  GR_TRY(open_lines(r, false, "epochs.jsonl", "epoch", r->spec.resume_epoch, &r->epochs));
+  return open_events(r);
 }
 
 gr_status gr_report_open(const gr_report_spec *spec, gr_report **out) {

@@ -30,6 +30,8 @@ typedef struct gr_report_spec {
   int64_t every_steps;   // and between steps with one, where not 0; not on a terminal
   bool quiet;            // no progress lines
   bool log;              // write run.log: at most one gr_report of a process
+  bool no_lines;         // no metrics.jsonl and evals.jsonl
+  bool no_events;        // no event files
 } gr_report_spec;
 
 typedef struct gr_report gr_report;

@@ -11,7 +11,7 @@ typedef struct gr_lines {
 // Keeps the whole lines whose number is below `below`, up to the first that is not.
 GR_MUST_USE gr_status gr_lines_open(const char *path, const char *key, int64_t below,
                                     gr_lines *out);
-GR_MUST_USE gr_status gr_lines_put(gr_lines *, const char *text, size_t len);
+GR_MUST_USE gr_status gr_lines_put(gr_lines *, const char *text, size_t len);  // if it is open
 void gr_lines_close(gr_lines *);
 
 // An event file: TFRecord frames (length, masked CRC32C, data, masked CRC32C) of protocol
@@ -21,7 +21,7 @@ typedef struct gr_events {
   gr_text record;
 } gr_events;
 GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *path, int64_t below, gr_events *out);
-// One event with all values; tags are prefix + name.
+// One event with all values; tags are prefix + name. Nothing where the file is not open.
 GR_MUST_USE gr_status gr_events_put(gr_events *, int64_t step, double wall, const char *prefix,
                                     const gr_named *values, int n);
 void gr_events_close(gr_events *);

@@ -21,7 +21,7 @@ static void imports_lines(void) {
   CHECK(c.written == 4 && c.sounds == 1 && c.digits == 1 && c.missing == 1, "%u %u %u %u",
         c.written, c.sounds, c.digits, c.missing);
   CHECK(c.seconds > 0.199 && c.seconds < 0.201, "%g seconds", c.seconds);
-  MUST(gr_manifest_read(arena, out, &m));
+  MUST(gr_manifest_read(arena, out, NULL, &m));
   static const char *const want[] = {"Hello  world.", "one", "dollar", "IAX"};
   for (uint32_t i = 0; i < m.n && i < 4; i++) {
     CHECK(!strcmp(m.items[i].text, want[i]), "'%s'", m.items[i].text);

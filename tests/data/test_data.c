@@ -1,4 +1,5 @@
 // test_data.c - from a manifest to parts, targets and buckets.
+#include "base/port.h"
 #include "runtime/data.h"
 #include "tests/data/fixture.h"
 
@@ -219,6 +220,44 @@ static void tells_shapes(void) {
   gr_data_close(d);
 }
 
+// The first so many of each manifest; a limit beyond their number is none.
+static void limits(void) {
+  const char *path = fixture_corpus("limits", 12), *other = fixture_corpus("others", 5);
+  gr_data_spec spec = fixture_spec(path);
+  spec.validation = other;
+  static const uint32_t most[] = {0, 3, 7, 100}, want[] = {17, 6, 12, 17};
+  for (int i = 0; i < 4; i++) {
+    gr_data *d;
+    spec.limit = most[i];
+    MUST(gr_data_open(&spec, &d));
+    CHECK(gr_data_count(d) == want[i], "limit %u: %u", most[i], gr_data_count(d));
+    CHECK(!strcmp(gr_data_item(d, 2)->from->name, "u002"), "%s", gr_data_item(d, 2)->from->name);
+    gr_data_close(d);
+  }
+}
+
+// Relative paths are looked for in the root, absolute ones where they say.
+static void roots(void) {
+  const char *wav = fixture_path("one.wav"), *path = fixture_path("elsewhere/one.jsonl");
+  char folder[4096], lines[9000];
+  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(wav, '/') - wav), wav);
+  MUST(gr_make_dirs(fixture_path("elsewhere")));
+  fixture_wav(wav, 8000, 1, 900, 1);
+  snprintf(lines, sizeof lines,
+           "{\"audio_path\": \"one.wav\", \"text\": \"abc\"}\n"
+           "{\"audio_path\": \"%s\", \"text\": \"abc\"}\n",
+           wav);
+  fixture_text(path, lines);
+  gr_data_spec spec = fixture_spec(path);
+  gr_data *d;
+  fixture_fails(gr_data_open(&spec, &d), GR_ERR_DATA, 0, "elsewhere/one.wav");
+  spec.root = folder;
+  MUST(gr_data_open(&spec, &d));
+  CHECK(!strcmp(gr_data_item(d, 0)->from->audio, wav), "%s", gr_data_item(d, 0)->from->audio);
+  CHECK(!strcmp(gr_data_item(d, 1)->from->audio, wav), "%s", gr_data_item(d, 1)->from->audio);
+  gr_data_close(d);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"makes_targets", makes_targets}, {"unknown_symbols", unknown_symbols},
              {"splits_by_name", splits_by_name},
@@ -226,5 +265,6 @@ int main(int argc, char **argv) {
              {"keeps_to_given_bounds", keeps_to_given_bounds},
              {"chooses_the_best_bounds", chooses_the_best_bounds},
              {"larger_buckets_hold_more_text", larger_buckets_hold_more_text},
-             {"leaves_out_dense_ones", leaves_out_dense_ones}, {"tells_shapes", tells_shapes});
+             {"leaves_out_dense_ones", leaves_out_dense_ones}, {"tells_shapes", tells_shapes},
+             {"limits", limits}, {"roots", roots});
 }

@@ -14,7 +14,7 @@ static void reads_lines(void) {
       "  { \"text\" : \"b\", \"speaker\": {\"id\": [1, -2.5e3, true, null, \"]\"]}, "
       "\"audio_path\": \"/x/b.wav\", \"name\": \"bee\", \"duration\": null, \"offset\": 0 }\r\n");
   gr_manifest m;
-  MUST(gr_manifest_read(arena, path, &m));
+  MUST(gr_manifest_read(arena, path, NULL, &m));
   CHECK(m.n == 2, "%u lines", m.n);
   if (m.n != 2) return;
   CHECK(!strcmp(m.items[0].audio, fixture_path("a.wav")), "beside it: %s", m.items[0].audio);
@@ -59,13 +59,13 @@ static void refuses_with_the_place(void) {
     const char *path = fixture_path("bad.jsonl");
     gr_manifest m;
     fixture_text(path, bad[i].text);
-    gr_status s = gr_manifest_read(arena, path, &m);
+    gr_status s = gr_manifest_read(arena, path, NULL, &m);
     CHECK(gr_status_loc(s).col == bad[i].col, "%s: column %d, not %d", bad[i].text,
           gr_status_loc(s).col, bad[i].col);
     fixture_fails(s, GR_ERR_DATA, bad[i].line, bad[i].message);
   }
   gr_manifest m;
-  fixture_fails(gr_manifest_read(arena, fixture_path("none.jsonl"), &m), GR_ERR_DATA, 0,
+  fixture_fails(gr_manifest_read(arena, fixture_path("none.jsonl"), NULL, &m), GR_ERR_DATA, 0,
                 "there is no manifest");
 }
 
@@ -75,7 +75,7 @@ static void limits_nesting(void) {
   memset(text + 6, '[', 1900);
   gr_manifest m;
   fixture_text(path, text);
-  fixture_fails(gr_manifest_read(arena, path, &m), GR_ERR_DATA, 1, "at most 32 nested");
+  fixture_fails(gr_manifest_read(arena, path, NULL, &m), GR_ERR_DATA, 1, "at most 32 nested");
 }
 
 static void writes_what_it_reads(void) {
@@ -84,7 +84,7 @@ static void writes_what_it_reads(void) {
   const char *path = fixture_path("new/folder/out.jsonl");
   gr_manifest m;
   MUST(gr_manifest_write(path, items, 2));
-  MUST(gr_manifest_read(arena, path, &m));
+  MUST(gr_manifest_read(arena, path, NULL, &m));
   CHECK(m.n == 2, "%u", m.n);
   for (uint32_t i = 0; i < 2 && m.n == 2; i++) {
     CHECK(!strcmp(m.items[i].name, items[i].name), "name %s", m.items[i].name);
@@ -107,7 +107,7 @@ static void survives_damage(void) {
     *at = (char)(*at ^ change[i % 3]);
     fixture_bytes(path, text, sizeof text - 1);
     gr_manifest m;
-    gr_status s = gr_manifest_read(arena, path, &m);
+    gr_status s = gr_manifest_read(arena, path, NULL, &m);
     CHECK(!s || (gr_status_code(s) == GR_ERR_DATA && gr_status_loc(s).line), "byte %d: %s",
           (int)i / 3, gr_status_text(s));
     refused += s != GR_OK;

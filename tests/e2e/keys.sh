@@ -66,4 +66,42 @@ done
 check "local is global on one rank" near "$(field norm1-global 0 grad_norm)" \
   "$(field norm1-local 0 grad_norm)" 1e-6
 check "... but not on three" test "$(field norm3-global 0 loss)" != "$(field norm3-local 0 loss)"
+
+# ---- data.limit, data.root, training.num_workers
+inspect() {
+  limited "$graphrun" data inspect "$source/tests/e2e/tones.yaml" \
+    "model.graph=$source/graphs/lmu_asr.yaml" "$@"
+}
+inspect "data.manifest=$scratch/data/tones.jsonl" data.limit=12 data.validation_fraction=0.0
+check "data.limit takes the first so many" grep -q "train  *12 utterances" "$log"
+mkdir lists && cp data/tones.jsonl lists
+inspect data.manifest=lists/tones.jsonl data.root=data
+check "data.root is where recordings are" test "$code" = 0
+for root in data/tones.jsonl nowhere; do
+  inspect data.manifest=lists/tones.jsonl data.root=$root
+  verdict_of "data.root=$root" 66 "argument [0-9]+:1:11: .*folder '$root'.*(it is a file|no such folder)"
+done
+ran "data.root in a run" rooted training.max_steps=2 data.root=data data.manifest=lists/tones.jsonl
+ran "training.num_workers" workers training.max_steps=2 training.num_workers=2
+check "... neither changes the numbers" near "$(field rooted 1 loss)" "$(field workers 1 loss)" 0
+tones workers training.num_workers=300 checkpoint.resume=none
+verdict_of "... is another name of data.workers" 65 'data workers are 0 to 256.*not 300'
+
+# ---- checkpoint.level, logging
+size() {
+  wc -c <"$1"/checkpoints/step-00000002/rank-00000.safetensors.zst
+}
+ran "checkpoint.level=19" small training.max_steps=2 checkpoint.level=19
+ran "checkpoint.level=-7" large training.max_steps=2 checkpoint.level=-7
+check "a higher level leaves smaller checkpoints" test "$(size small)" -lt "$(size large)"
+check "... of the same weights" near "$(field small 1 loss)" "$(field large 1 loss)" 0
+tones large training.max_steps=4 checkpoint.resume=auto checkpoint.level=3
+check "... and a run is resumed with another" test "$code/$(steps_of large)" = 0/4
+ran "without files for machines" quiet training.max_steps=4 logging.tensorboard=false \
+  logging.jsonl=false logging.level=warn distributed.backend=loopback distributed.ranks=2
+check "... logging.jsonl=false: no metrics" test ! -e quiet/metrics.jsonl
+check "... logging.tensorboard=false: no events" sh -c '! ls quiet/events.*'
+check "... logging.level=warn: no word on the way" sh -c "! grep -E 'output:|ranks as threads' '$log'"
+check "... nor in run.log" test ! -s quiet/run.log
+check "... but results" grep -q '"ended": "done"' quiet/training_results.json
 counts

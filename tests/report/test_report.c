@@ -260,6 +260,35 @@ static void log_file(void) {
   scratch_remove(dir);
 }
 
+static bool has(const char *dir, const char *name) {
+  size_t len;
+  char *text = read_file(dir, name, &len);
+  free(text);
+  return text != NULL;
+}
+
+// What is not asked for is not written, what was left of it goes, and results are as ever.
+static void fewer_files(void) {
+  static const char events[] = "events.out.tfevents.0000000000.graphrun";
+  for (int i = 0; i < 4; i++) {
+    const char *dir = scratch_dir("fewer");
+    gr_report_spec spec = {.dir = dir, .ranks = 1, .quiet = true};
+    gr_report *r = start(dir, 0, 0);
+    steps(r, 0, 6);
+    gr_report_close(r);
+    spec.no_lines = i & 1, spec.no_events = i & 2;
+    MUST(gr_report_open(&spec, &r));
+    steps(r, 0, 6);
+    MUST(gr_report_finish(r, &(gr_results){.ended = "done"}));
+    gr_report_close(r);
+    CHECK(has(dir, "metrics.jsonl") == !spec.no_lines, "metrics of %d", i);
+    CHECK(has(dir, "evals.jsonl") == !spec.no_lines, "evals of %d", i);
+    CHECK(has(dir, events) == !spec.no_events, "events of %d", i);
+    CHECK(has(dir, "epochs.jsonl") && has(dir, "training_results.json"), "results of %d", i);
+    scratch_remove(dir);
+  }
+}
+
 static void progress(void) {
   const char *dir = scratch_dir("progress");
   gr_report *r;
@@ -302,5 +331,5 @@ static void full_disk(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"rows", rows}, {"results", results}, {"resuming", resuming}, {"crc", crc},
              {"events_resume", events_resume}, {"tensorboard", tensorboard}, {"log_file", log_file},
-             {"progress", progress}, {"full_disk", full_disk});
+             {"progress", progress}, {"fewer_files", fewer_files}, {"full_disk", full_disk});
 }
