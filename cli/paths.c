@@ -6,6 +6,8 @@ static const char searched[] =
     "it is looked for in the current folder, in that of the configuration that names it, and in "
     "the one above";
 
+static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
+
 static const struct named {
   const char *key;
   gr_code missing;
@@ -13,6 +15,7 @@ static const struct named {
   bool (*is)(const char *path);
 } named[] = {
     {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file},
+    {"model.init_from", GR_ERR_CHECKPOINT, "weights", searched, is_there},
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file},
     {"data.manifest", GR_ERR_DATA, "manifest",
      "one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} a line; `graphrun data import "

@@ -79,6 +79,9 @@ GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
 GR_MUST_USE gr_status gr_run_save_last(gr_run *);
 GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // replicated states are the same bits
+gr_piece gr_run_piece(gr_run *, const gr_plan_state *);  // the slice that this rank holds
+// ---- run_init.c
+GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.init_from
 // ---- run_hooks.c
 GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
 // Calls an event on rank 0; what it asks for waits in run->asked, its error in run->failure.

@@ -7,8 +7,7 @@
 // Totals are anew in every step: a checkpoint has none.
 static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_TOTAL; }
 
-// The slice of a state that this rank holds.
-static gr_piece piece_of(gr_run *r, const gr_plan_state *s) {
+gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s) {
   const gr_mesh *mesh = &r->job->plan->mesh;
   gr_piece p = {.name = s->name,
                 .dtype = gr_dtypes[s->type.dtype].name,
@@ -35,7 +34,8 @@ static gr_status open_saver(gr_run *r, const char *dir) {
   gr_piece *mine = GR_NEW(r->arena, gr_piece, p->n_states + 1);
   int n = 0;
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (lasts(&p->states[i]) && writes(r, &p->states[i])) mine[n++] = piece_of(r, &p->states[i]);
+    if (lasts(&p->states[i]) && writes(r, &p->states[i]))
+      mine[n++] = gr_run_piece(r, &p->states[i]);
   gr_saver_spec spec = {.dir = dir,
                         .rank = r->rank,
                         .ranks = r->ranks,
@@ -179,24 +179,35 @@ static gr_status restore(gr_run *r, const char *path) {
   return s;
 }
 
-// Which checkpoint to go on from: rank 0 looks and tells. Empty: none.
-static gr_status choose(gr_run *r, const char *dir, char *path, size_t size) {
-  const char *resume = r->job->set.resume;
+// The checkpoint that `what` means: rank 0 looks and tells. "auto" is the newest in dir, if there
+// is one. Empty: none.
+static gr_status choose(gr_run *r, const char *what, const char *dir, char *path, size_t size) {
   gr_status s = GR_OK;
   *path = 0;
-  if (r->rank == 0 && !strcmp(resume, "auto")) {
+  if (r->rank == 0 && !strcmp(what, "auto")) {
     gr_checkpoint *c = NULL;
     s = gr_checkpoint_newest(dir, &c);
     if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
     gr_checkpoint_close(c);
-  } else if (r->rank == 0 && strcmp(resume, "none")) {
-    snprintf(path, size, "%s", resume);
+  } else if (r->rank == 0 && strcmp(what, "none")) {
+    snprintf(path, size, "%s", what);
   }
   bool all_ok;
   gr_status t = gr_run_all_ok(r, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not look for a checkpoint");
   return gr_run_broadcast_text(r, path, size);
+}
+
+// A folder of checkpoints stands for its newest.
+static gr_status init_from(gr_run *r, char *path, size_t size) {
+  const char *from = r->job->set.init_from;
+  bool many = gr_is_dir(from) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", from));
+  GR_TRY(choose(r, many ? "auto" : from, from, path, size));
+  if (*path) return gr_run_init_from(r, path);
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, r->job->set.init_loc,
+                         "there is no checkpoint in the folder '%s'", from),
+                 "model.init_from is a checkpoint, a folder of them, or a file of safetensors");
 }
 
 gr_status gr_run_open_state(gr_run *r) {
@@ -206,10 +217,12 @@ gr_status gr_run_open_state(gr_run *r) {
   if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
   r->pieces = GR_NEW(r->arena, gr_piece, p->n_states + 1);
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (lasts(&p->states[i])) r->pieces[r->n_pieces++] = piece_of(r, &p->states[i]);
+    if (lasts(&p->states[i])) r->pieces[r->n_pieces++] = gr_run_piece(r, &p->states[i]);
   GR_TRY(open_saver(r, dir));
-  GR_TRY(choose(r, dir, path, sizeof path));
-  return *path ? restore(r, path) : gr_exec_run(r->exec, gr_plan_find(p, "init", ""));
+  GR_TRY(choose(r, r->job->set.resume, dir, path, sizeof path));
+  if (*path) return restore(r, path);
+  GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
+  return r->job->set.init_from ? init_from(r, path, sizeof path) : GR_OK;
 }
 
 gr_status gr_run_weights_equal(gr_run *r) {

@@ -12,6 +12,7 @@ static const struct row {
   size_t offset;
 } rows[] = {
     {"model.graph", TEXT, offsetof(gr_settings, graph)},
+    {"model.init_from", TEXT, offsetof(gr_settings, init_from)},
     {"training.batch_size", INT, offsetof(gr_settings, batch_size)},
     {"training.batch_is", TEXT, offsetof(gr_settings, batch_is)},
     {"training.accumulate", INT, offsetof(gr_settings, accumulate)},
@@ -158,6 +159,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &locs,
                     &s->n_freeze));
   GR_TRY(read_hooks(a, c, s));
+  s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   int64_t wanted = int_or_auto(c, "distributed.ranks");
   s->ranks = s->enabled ? wanted : 1;
   int n = ranks ? ranks : 1, share = gr_processors() / n;

@@ -22,7 +22,8 @@ typedef struct gr_settings {
   int n_freeze;
   gr_hook_script *hooks;
   int n_hooks;
-  const char *graph;  // the model's file
+  const char *graph, *init_from;  // the model's file; weights, or NULL
+  gr_loc init_loc;
   const char *log_level;
 } gr_settings;
 

@@ -87,6 +87,47 @@ check "... neither changes the numbers" near "$(field rooted 1 loss)" "$(field w
 tones workers training.num_workers=300 checkpoint.resume=none
 verdict_of "... is another name of data.workers" 65 'data workers are 0 to 256.*not 300'
 
+# ---- model.init_from: the next step of a run, but with the optimizer and the data begun anew
+ran "weights to begin with" first training.max_steps=30 checkpoint.every_steps=20
+from="model.init_from=$scratch/first/checkpoints/step-00000020"
+# shellcheck disable=SC2086
+ran "init_from a checkpoint" begun $quick $from
+check "... its weights, not new ones" test "$(field begun 0 loss)" != "$(field whole 0 loss)"
+for of in 2/ddp 3/zero1 2/fsdp 3/fsdp; do
+  # shellcheck disable=SC2086
+  ran "... on ${of%/*} ranks, ${of#*/}" begun-${of%/*}-${of#*/} $quick $from \
+    distributed.ranks=${of%/*} distributed.backend=loopback distributed.strategy=${of#*/}
+  check "... the same" near "$(field begun 0 loss)" "$(field begun-${of%/*}-${of#*/} 0 loss)" 1e-6
+done
+# shellcheck disable=SC2086
+ran "init_from a folder of checkpoints" newest $quick "model.init_from=$scratch/first/checkpoints"
+check "... takes the newest" grep -q "30 tensors are those of .*/step-00000030" "$log"
+if command -v zstd >/dev/null 2>&1; then
+  zstd -dqf -o weights.safetensors first/checkpoints/step-00000020/rank-00000.safetensors.zst
+  # shellcheck disable=SC2086
+  ran "init_from a file of safetensors" file $quick model.init_from=weights.safetensors \
+    distributed.ranks=2 distributed.backend=loopback distributed.strategy=fsdp
+  check "... the same" near "$(field begun 0 loss)" "$(field file 0 loss)" 1e-6
+  head -c 5000 weights.safetensors >cut.safetensors
+  tones none model.init_from=cut.safetensors
+  verdict_of "... that is cut off" 78 "cut.safetensors' is no file of safetensors, or damaged"
+else
+  skip "init_from a file of safetensors" "no zstd program"
+fi
+# shellcheck disable=SC2086
+tones begun $quick $from training.max_steps=5 checkpoint.resume=auto
+check "a run that is resumed goes on with its own" grep -q "resumed from .*begun/checkpoints/step-00000003" "$log"
+tones none "$from" model.params.layers=2 model.params.memory=8
+verdict_of "weights that do not fit" 78 "argument [0-9]+:1:17: .*[0-9]+ of the model's [0-9]+ weights do not fit"
+for line in 'layers.1.lmu.e_h f32\[1,32\] is not there; there is .layers.0.lmu.e_h' \
+  'layers.0.lmu.e_m is f32\[1,16\] there, and f32\[1,8\] in the model'; do
+  check "... each is named: $line" grep -Eq "$line" "$log"
+done
+tones none "model.init_from=$scratch/data"
+verdict_of "a folder without checkpoints" 78 "argument [0-9]+:1:17: .*no checkpoint in the folder"
+tones none model.init_from=nowhere
+verdict_of "weights that are nowhere" 78 "argument [0-9]+:1:17: .*cannot open the weights 'nowhere'"
+
 # ---- checkpoint.level, logging
 size() {
   wc -c <"$1"/checkpoints/step-00000002/rank-00000.safetensors.zst
