@@ -12,6 +12,9 @@ static const struct accepted {
     {"distributed.find_unused_parameters", NULL, "answered when the model is compiled"},
     {"distributed.sync_batchnorm", NULL, "statistics are over the global batch by construction"},
     {"distributed.sampler", NULL, "a batch is the same rows whoever computes them"},
+    {"distributed.fsdp.wrap", "null", "each weight is gathered where it is used"},
+    {"distributed.fsdp.backward_prefetch", "\"none\"", "a weight is gathered where it is used"},
+    {"distributed.fsdp.offload_params", "false", "weights stay in the memory of their rank"},
     {"training.deterministic", NULL, "the same command always gives the same bytes"},
 };
 

@@ -59,28 +59,37 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
 
 // Every strategy is a choice of layouts; none has code of its own. What is split over the ranks:
 static const struct strategy {
-  const char *name;
+  const char *name, *as_fsdp;     // what distributed.fsdp.sharding_strategy calls it
   bool moments, totals, weights;  // totals: gradients, from micro-step to micro-step
 } strategies[] = {
-    {"ddp", false, false, false},  {"dp", false, false, false},  {"none", false, false, false},
-    {"zero1", true, false, false}, {"zero2", true, true, false}, {"fsdp", true, true, true},
+    {"ddp", "no_shard", false, false, false},      {"dp", NULL, false, false, false},
+    {"none", NULL, false, false, false},           {"zero1", NULL, true, false, false},
+    {"zero2", "shard_grad_op", true, true, false}, {"fsdp", "full_shard", true, true, true},
 };
+
+static bool is_asked(const gr_settings *set, const struct strategy *s) {
+  if (strcmp(set->strategy, "fsdp")) return !strcmp(set->strategy, s->name);
+  return s->as_fsdp && !strcmp(set->sharding, s->as_fsdp);
+}
 
 static gr_status read_strategy(gr_job *j, int ranks) {
   static const gr_rule whole_model[] = {{.pattern = "*", .axis = "dp", .lay = 0}};
-  const char *strategy = j->set.strategy;
+  const gr_settings *set = &j->set;
   j->mesh = (gr_mesh){.n_axes = 1, .axis = {{"dp", ranks}}};
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
     const struct strategy *s = &strategies[i];
-    if (strcmp(strategy, s->name)) continue;
+    if (!is_asked(set, s)) continue;
     j->options.zero_axis = s->moments ? "dp" : NULL;
     j->options.scatter = s->totals;
     j->options.rules = whole_model, j->options.n_rules = s->weights;
     return GR_OK;
   }
-  return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, gr_conf_find(j->conf, "distributed.strategy")->loc,
-                         "the strategy '%s' cannot be chosen here yet", strategy),
-                 "ddp, dp, zero1, zero2 and fsdp can");
+  bool fsdp = !strcmp(set->strategy, "fsdp");
+  const char *key = fsdp ? "distributed.fsdp.sharding_strategy" : "distributed.strategy";
+  return gr_hint(
+      gr_fail(GR_ERR_UNSUPPORTED, gr_conf_find(j->conf, key)->loc,
+              "the strategy '%s' cannot be chosen here yet", fsdp ? set->sharding : set->strategy),
+      fsdp ? "full_shard, shard_grad_op and no_shard can" : "ddp, dp, zero1, zero2 and fsdp can");
 }
 
 static gr_status read_options(gr_job *j, int ranks) {

@@ -1,6 +1,7 @@
 // run.c - the training loop. See run.h.
 #include "cli/run.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -332,6 +333,7 @@ static void close_run(gr_run *r) {
   gr_report_close(r->report);
   gr_saver_close(r->saver);
   gr_hooks_close(r->hooks);
+  free(r->full);
   gr_exec_close(r->exec);
   gr_comm_mesh_close(r->axes, &r->job->plan->mesh);
   gr_arena_destroy(r->arena);

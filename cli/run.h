@@ -46,6 +46,8 @@ typedef struct gr_run {
   gr_arena *arena;   // this rank's own
   gr_piece *pieces;  // all states of this rank, for reading
   int n_pieces;
+  char *full;  // run_full.c's memory
+  size_t full_bytes;
   const char *names[GR_MAX_METRICS];  // of metrics
   int n_names;
   int64_t step, epoch, batch;  // done; `batch` of the epoch at hand
@@ -79,7 +81,13 @@ GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
 GR_MUST_USE gr_status gr_run_save_last(gr_run *);
 GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // replicated states are the same bits
-gr_piece gr_run_piece(gr_run *, const gr_plan_state *);  // the slice that this rank holds
+// The slice of a state that a rank holds; `at` is where this rank has its own.
+gr_piece gr_run_piece(gr_run *, const gr_plan_state *, int rank);
+// ---- run_full.c
+bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);  // for checkpoints, by rank 0
+GR_MUST_USE gr_status gr_run_open_full(gr_run *);                // room for it
+gr_piece gr_run_full_piece(gr_run *, const gr_plan_state *);     // of such a state, on rank 0
+GR_MUST_USE gr_status gr_run_gather_full(gr_run *);              // brings them together; collective
 // ---- run_init.c
 GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.init_from
 // ---- run_hooks.c

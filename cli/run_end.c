@@ -67,7 +67,7 @@ static gr_status finish(gr_run *r) {
   if (r->rank == 0)
     gr_log(GR_INFO, "peak resident memory %.0f MB, planned %.0f MB",
            (double)gr_resident_bytes() / 1e6,
-           (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver)) / 1e6);
+           (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver) + r->full_bytes) / 1e6);
   if (r->job->args.profile && r->rank == 0) gr_exec_profile(stderr, r->exec);
   GR_TRY(write_results(r));
   return check_finite(r);

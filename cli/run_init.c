@@ -51,7 +51,7 @@ static bool same_shape(const gr_piece *a, const gr_piece *b) {
 // Why a state cannot be had from there; NULL: it can. Fixed values may be missing: other programs
 // do not write them.
 static const char *misfit(gr_run *r, const source *s, const gr_plan_state *state) {
-  gr_piece want = gr_run_piece(r, state);
+  gr_piece want = gr_run_piece(r, state, r->rank);
   uint32_t i;
   if (gr_map_find(&s->by_name, state->name, &i)) {
     const gr_piece *has = &s->tensors[i];
@@ -94,7 +94,7 @@ static gr_status check_fit(gr_run *r, const source *s, const char *path) {
 static gr_status load(gr_run *r, const source *s, int *n) {
   const gr_plan *p = r->job->plan;
   for (uint32_t k = 0; k < p->n_states; k++) {
-    gr_piece want = gr_run_piece(r, &p->states[k]);
+    gr_piece want = gr_run_piece(r, &p->states[k], r->rank);
     uint32_t i;
     if (!is_wanted(&p->states[k]) || !gr_map_find(&s->by_name, want.name, &i)) continue;
     GR_TRY(s->file ? gr_safetensors_read(s->file, (int)i, &want)

@@ -7,7 +7,7 @@
 // Totals are anew in every step: a checkpoint has none.
 static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_TOTAL; }
 
-gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s) {
+gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s, int rank) {
   const gr_mesh *mesh = &r->job->plan->mesh;
   gr_piece p = {.name = s->name,
                 .dtype = gr_dtypes[s->type.dtype].name,
@@ -16,7 +16,7 @@ gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s) {
   for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d], p.size[d] = s->type.dim[d];
   for (int a = 0; a < mesh->n_axes; a++)
     if (s->layout.at[a] >= 0)
-      p.offset[s->layout.at[a]] += s->type.dim[s->layout.at[a]] * gr_mesh_coord(mesh, r->rank, a);
+      p.offset[s->layout.at[a]] += s->type.dim[s->layout.at[a]] * gr_mesh_coord(mesh, rank, a);
   return p;
 }
 
@@ -33,9 +33,12 @@ static gr_status open_saver(gr_run *r, const char *dir) {
   const gr_plan *p = r->job->plan;
   gr_piece *mine = GR_NEW(r->arena, gr_piece, p->n_states + 1);
   int n = 0;
-  for (uint32_t i = 0; i < p->n_states; i++)
-    if (lasts(&p->states[i]) && writes(r, &p->states[i]))
-      mine[n++] = gr_run_piece(r, &p->states[i]);
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    if (gr_run_is_gathered(r, s) && !r->rank) mine[n++] = gr_run_full_piece(r, s);
+    if (gr_run_is_gathered(r, s) || !lasts(s) || !writes(r, s)) continue;
+    mine[n++] = gr_run_piece(r, s, r->rank);
+  }
   gr_saver_spec spec = {.dir = dir,
                         .rank = r->rank,
                         .ranks = r->ranks,
@@ -84,6 +87,7 @@ gr_status gr_run_save(gr_run *r) {
   char *hooks = NULL;
   if (r->hooks) gr_run_keep(r, gr_hooks_save(r->hooks, scratch, &hooks));
   gr_status s = gr_run_check(r);
+  s = s ? s : gr_run_gather_full(r);
   if (!s) {
     s = gr_saver_begin(r->saver, r->step, scalars, scalars_of(r, hooks, scalars));
     r->saving = true, r->saved_step = r->step;
@@ -217,7 +221,8 @@ gr_status gr_run_open_state(gr_run *r) {
   if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
   r->pieces = GR_NEW(r->arena, gr_piece, p->n_states + 1);
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (lasts(&p->states[i])) r->pieces[r->n_pieces++] = gr_run_piece(r, &p->states[i]);
+    if (lasts(&p->states[i])) r->pieces[r->n_pieces++] = gr_run_piece(r, &p->states[i], r->rank);
+  GR_TRY(gr_run_open_full(r));
   GR_TRY(open_saver(r, dir));
   GR_TRY(choose(r, r->job->set.resume, dir, path, sizeof path));
   if (*path) return restore(r, path);

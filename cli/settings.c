@@ -37,6 +37,8 @@ static const struct row {
     {"training.betas[1]", FLOAT, offsetof(gr_settings, beta2)},
     {"distributed.enabled", BOOL, offsetof(gr_settings, enabled)},
     {"distributed.strategy", TEXT, offsetof(gr_settings, strategy)},
+    {"distributed.fsdp.sharding_strategy", TEXT, offsetof(gr_settings, sharding)},
+    {"distributed.fsdp.state_dict_type", TEXT, offsetof(gr_settings, state_dict)},
     {"distributed.backend", TEXT, offsetof(gr_settings, backend)},
     {"distributed.timeout", FLOAT, offsetof(gr_settings, timeout)},
     {"output.dir", TEXT, offsetof(gr_settings, dir)},

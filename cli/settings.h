@@ -13,7 +13,8 @@ typedef struct gr_settings {
   int threads;
   bool final_train_eval, progress, events, lines, enabled, mixed_precision;
   int64_t show_samples;
-  const char *batch_is, *lr_scale, *loss_norm, *precision, *strategy, *backend, *optimizer;
+  const char *batch_is, *lr_scale, *loss_norm, *precision, *strategy, *sharding, *state_dict,
+      *backend, *optimizer;
   double weight_decay, eps, momentum, clip, beta1, beta2, timeout;
   const char *dir;                                // output.dir, or NULL
   const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir

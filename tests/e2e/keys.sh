@@ -128,6 +128,41 @@ verdict_of "a folder without checkpoints" 78 "argument [0-9]+:1:17: .*no checkpo
 tones none model.init_from=nowhere
 verdict_of "weights that are nowhere" 78 "argument [0-9]+:1:17: .*cannot open the weights 'nowhere'"
 
+# ---- distributed.fsdp: other names of strategies, and who writes what is split
+plan_of() {
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" distributed.ranks=2 "$@" | sed -n 's/^plan  *//p'
+}
+for same in full_shard/fsdp shard_grad_op/zero2 no_shard/ddp; do
+  check "fsdp.sharding_strategy=${same%/*} is ${same#*/}" test \
+    "$(plan_of distributed.strategy=fsdp distributed.fsdp.sharding_strategy=${same%/*})" = \
+    "$(plan_of distributed.strategy=${same#*/})"
+done
+check "... and they differ" test "$(plan_of distributed.strategy=fsdp)" != "$(plan_of distributed.strategy=zero2)"
+tones none distributed.strategy=fsdp distributed.fsdp.sharding_strategy=hybrid_shard
+verdict_of "... hybrid_shard is refused" 65 "argument [0-9]+:1:36: .*hybrid_shard"
+for key in offload_params=true backward_prefetch=backward_pre wrap=layer; do
+  tones none distributed.strategy=fsdp distributed.fsdp.$key
+  verdict_of "fsdp.$key is refused" 65 "distributed.fsdp.${key%=*} can only be .* so far, not"
+done
+ran "fsdp as it is" asis training.max_steps=1 distributed.strategy=fsdp distributed.fsdp.offload_params=false \
+  distributed.fsdp.backward_prefetch=none distributed.fsdp.wrap=null
+fsdp="distributed.ranks=2 distributed.backend=loopback distributed.strategy=fsdp training.max_steps=3"
+for type in sharded local full; do
+  # shellcheck disable=SC2086
+  ran "fsdp.state_dict_type=$type" state-$type $fsdp distributed.fsdp.state_dict_type=$type
+  check "... verifies" "$graphrun" ckpt verify state-$type/checkpoints
+done
+files() { find "$1" -name '*.zst' | wc -l; }
+check "sharded: each rank writes its part" test "$(files state-sharded)$(files state-local)" = 22
+check "full: rank 0 writes all of each" test "$(files state-full)" = 1
+for type in sharded full; do
+  # shellcheck disable=SC2086
+  tones state-$type $fsdp distributed.ranks=3 training.max_steps=5 checkpoint.resume=auto
+  check "$type: goes on with three ranks" test "$code/$(steps_of state-$type)" = 0/5
+done
+check "... to the same numbers" near "$(field state-sharded 4 loss)" "$(field state-full 4 loss)" 0
+
 # ---- checkpoint.level, logging
 size() {
   wc -c <"$1"/checkpoints/step-00000002/rank-00000.safetensors.zst
