@@ -163,6 +163,17 @@ for type in sharded full; do
 done
 check "... to the same numbers" near "$(field state-sharded 4 loss)" "$(field state-full 4 loss)" 0
 
+# ---- training.precision, training.deterministic: accepted, and what is so is said
+ran "fp32" fp32 training.max_steps=2
+check "... is not worth a word" sh -c "! grep -q 'compute in fp32' '$log'"
+for asked in precision=bf16 precision=fp16 precision=tf32 mixed_precision=true; do
+  ran "training.$asked" other training.max_steps=2 training.$asked
+  check "... is said to be fp32" grep -Eq "(${asked#precision=}|${asked%=*}) is asked for, but CPU ranks compute in fp32" "$log"
+  check "... and is" same_files fp32/checkpoints other/checkpoints
+done
+ran "training.deterministic" other training.max_steps=2 training.deterministic=true
+check "... is so without" same_files fp32/checkpoints other/checkpoints
+
 # ---- checkpoint.level, logging
 size() {
   wc -c <"$1"/checkpoints/step-00000002/rank-00000.safetensors.zst
