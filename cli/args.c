@@ -6,24 +6,38 @@
 
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 
+enum { TRAIN = 1, PLAN = 2, INSPECT = 4 };  // the commands that a flag is for
+
 static const struct flag {
-  const char *name;
+  const char *name, *value;  // what it takes; NULL: nothing
   flag_kind kind;
   size_t offset;
+  unsigned of;
 } flags[] = {
-    {"--config-dir", DIRS, 0},
-    {"--dump", TEXT, offsetof(gr_args, dump)},
-    {"--stop-after", TEXT, offsetof(gr_args, stop_after)},
-    {"--without", WITHOUT, 0},
-    {"--dot", TEXT, offsetof(gr_args, dot)},
-    {"--svg", TEXT, offsetof(gr_args, svg)},
-    {"--ranks", NUMBER, offsetof(gr_args, ranks)},
-    {"--json", SET, offsetof(gr_args, json)},
-    {"--plain", SET, offsetof(gr_args, plain)},
-    {"--profile", SET, offsetof(gr_args, profile)},
-    {"--help", SET, offsetof(gr_args, help)},
+    {"--config-dir", "DIR", DIRS, 0, TRAIN | PLAN | INSPECT},
+    {"--dump", "PASS", TEXT, offsetof(gr_args, dump), TRAIN | PLAN},
+    {"--stop-after", "PASS", TEXT, offsetof(gr_args, stop_after), TRAIN | PLAN},
+    {"--without", "PASS", WITHOUT, 0, TRAIN | PLAN},
+    {"--dot", "FILE", TEXT, offsetof(gr_args, dot), PLAN},
+    {"--svg", "FILE", TEXT, offsetof(gr_args, svg), PLAN},
+    {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN},
+    {"--plain", NULL, SET, offsetof(gr_args, plain), TRAIN},
+    {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };
+
+static const struct {
+  const char *name;
+  unsigned bit;
+} commands[] = {{"train", TRAIN}, {"plan", PLAN}, {"data", INSPECT}};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+// What is no command's name is a configuration, to train with.
+static unsigned command_of(const char *word) {
+  for (int i = 0; i < N_COMMANDS; i++)
+    if (!strcmp(commands[i].name, word)) return commands[i].bit;
+  return TRAIN;
+}
 
 static const struct flag *flag_of(const char *arg, size_t len) {
   for (int i = 0; i < N_FLAGS; i++)
@@ -31,12 +45,34 @@ static const struct flag *flag_of(const char *arg, size_t len) {
   return NULL;
 }
 
-static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len) {
+static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len, unsigned command) {
   const char *names[N_FLAGS], *word = gr_arena_strndup(a, arg, len);
-  for (int i = 0; i < N_FLAGS; i++) names[i] = flags[i].name;
-  const char *near = gr_text_nearest(word, names, N_FLAGS);
+  int n = 0;
+  for (int i = 0; i < N_FLAGS; i++)
+    if (flags[i].of & command) names[n++] = flags[i].name;
+  const char *near = gr_text_nearest(word, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no flag %s", word);
-  return near ? gr_hint(s, "did you mean %s?", near) : s;
+  if (near) return gr_hint(s, "did you mean %s?", near);
+  gr_text list = gr_text_make(a);
+  for (int i = 0; i < n; i++) gr_text_printf(&list, "%s%s", i ? " " : "", names[i]);
+  return gr_hint(s, "there are: %s", list.at);
+}
+
+static gr_status other_command(const struct flag *f) {
+  const char *name = "train";
+  for (int i = 0; i < N_COMMANDS; i++)
+    if (f->of & commands[i].bit) name = commands[i].name;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s does nothing here", f->name),
+                 "it is a flag of `graphrun %s`", name);
+}
+
+bool gr_args_flag(const char *command, int i, gr_flag *out) {
+  for (int k = 0; k < N_FLAGS; k++) {
+    if (!(flags[k].of & command_of(command)) || i--) continue;
+    *out = (gr_flag){flags[k].name, flags[k].value};
+    return true;
+  }
+  return false;
 }
 
 static gr_status number(const char *name, const char *value, int64_t *out) {
@@ -69,24 +105,32 @@ static gr_status apply(gr_args *a, const struct flag *f, const char *value) {
 static gr_status one_flag(gr_arena *arena, gr_args *a, int argc, char **argv, int *i) {
   const char *arg = argv[*i], *value = strchr(arg, '=');
   size_t len = value ? (size_t)(value - arg) : strlen(arg);
+  unsigned command = command_of(argv[1]);
   const struct flag *f = flag_of(arg, len);
-  if (!f) return unknown_flag(arena, arg, len);
+  if (!f) return unknown_flag(arena, arg, len, command);
+  if (!(f->of & command)) return other_command(f);
+  a->flags[a->n_flags++] = argv[*i];
   if (value) value++;
   if (!value && f->kind != SET) {
     if (*i + 1 >= argc) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s needs a value", f->name);
-    value = argv[++*i];
+    value = a->flags[a->n_flags++] = argv[++*i];
   }
   return apply(a, f, value);
+}
+
+bool gr_args_is_config(const char *arg) {
+  return *arg && !strchr("~+", *arg) && (!strchr(arg, '=') || gr_is_file(arg));
 }
 
 gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_args *out) {
   *out = (gr_args){.program = argv[0], .argc = argc, .argv = argv};
   out->overrides = GR_NEW(arena, const char *, argc + 1);
   out->config_dirs = GR_NEW(arena, const char *, argc + 1);
+  out->flags = GR_NEW(arena, char *, argc + 1);
   for (int i = first; i < argc; i++) {
-    if (!strncmp(argv[i], "--", 2))
+    if (argv[i][0] == '-')
       GR_TRY(one_flag(arena, out, argc, argv, &i));
-    else if (!out->config && !strchr(argv[i], '=') && !strchr("~+", argv[i][0]))
+    else if (!out->config && gr_args_is_config(argv[i]))
       out->config = argv[i];
     else
       out->overrides[out->n_overrides++] = argv[i];

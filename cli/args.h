@@ -5,6 +5,11 @@
 
 enum { GR_MAX_WITHOUT = 16 };
 
+// A flag's name, and what it takes: "FILE", "PASS"; NULL: nothing.
+typedef struct gr_flag {
+  const char *name, *value;
+} gr_flag;
+
 typedef struct gr_args {
   const char *program;     // how we were called, to call ourselves again
   const char *config;      // the first argument that is no flag and has no '='
@@ -17,10 +22,20 @@ typedef struct gr_args {
   int n_without;
   const char *dot, *svg;  // --dot=FILE, --svg=FILE
   int64_t ranks;          // --ranks=N: plan for so many; 0: as configured
-  bool json, plain, profile, help;
+  bool plain, profile;
+  char **flags;  // all flags and their values, as they came
+  int n_flags;
   int argc;  // as it came
   char **argv;
 } gr_args;
 
-// Fails with GR_ERR_USAGE on a flag that is not known or lacks its value. argv[0] is the program.
+// The flags of a command ("train", "plan", "data"), counted from 0; false beyond the last.
+bool gr_args_flag(const char *command, int i, gr_flag *out);
+
+// Whether an argument is a configuration's path and not a change to one: "runs/lr=1/config.yaml" is
+// if there is such a file.
+bool gr_args_is_config(const char *arg);
+
+// Fails with GR_ERR_USAGE on a flag that is not known or not for this command, or lacks its
+// value. argv[0] is the program, argv[1] the command or, for train, whatever it is.
 GR_MUST_USE gr_status gr_args_parse(gr_arena *, int argc, char **argv, int first, gr_args *out);

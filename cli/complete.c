@@ -1,108 +1,243 @@
-// complete.c - see complete.h.
+// complete.c - see complete.h. What may come next depends on the command, and on what stands
+// before it: a flag that takes a value, a configuration or none yet.
 #include "cli/complete.h"
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
+#include "cli/args.h"
+#include "cli/config.h"
+#include "cli/multirun.h"
+#include "compiler/pass.h"
+#include "compose/schema.h"
 #include "compose/show.h"
+#include "ops/ops.h"
 
-enum { MAX_WORDS = 256 };
+enum { MAX_WORDS = 1024 };
 
-// bash breaks words at '=': what it shows must lose what it has typed up to there.
-static const char bash[] =
-    "_graphrun() {\n"
-    "  local line=\"${COMP_LINE:0:$COMP_POINT}\" word\n"
-    "  word=\"${line##* }\"\n"
-    "  local strip=\"\"\n"
-    "  if [[ \"$word\" == *=* && \"$COMP_WORDBREAKS\" == *=* ]]; then strip=\"${word%%=*}=\"; fi\n"
-    "  COMPREPLY=()\n"
-    "  local c\n"
-    "  while IFS= read -r c; do COMPREPLY+=(\"${c#\"$strip\"}\"); done < <(\n"
-    "    \"${COMP_WORDS[0]}\" config --complete \"$line\" 2>/dev/null)\n"
-    "  [[ ${#COMPREPLY[@]} -eq 1 && \"${COMPREPLY[0]}\" != *[=./] ]] || compopt -o nospace\n"
-    "}\n"
-    "complete -F _graphrun graphrun\n";
-static const char zsh[] =
-    "#compdef graphrun\n"
-    "_graphrun() {\n"
-    "  local -a found\n"
-    "  found=(\"${(@f)$(\"$words[1]\" config --complete \"$LBUFFER\" 2>/dev/null)}\")\n"
-    "  compadd -S '' -a found\n"
-    "}\n"
-    "compdef _graphrun graphrun\n";
-static const char fish[] =
-    "complete -c graphrun -f -a '(graphrun config --complete (commandline -cp) 2>/dev/null)'\n";
+typedef struct line {
+  gr_arena *arena;
+  gr_text *out;
+  const char *words[MAX_WORDS + 1];  // what follows the program, without the one being typed
+  int n;
+  const char *word;  // the one being typed
+} line;
 
-gr_status gr_cli_completion_script(const char *shell, gr_text *out) {
-  static const struct {
-    const char *name, *text;
-  } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-  for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
-    if (!strcmp(shell, shells[i].name)) {
-      gr_text_put(out, shells[i].text);
-      return GR_OK;
-    }
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no completion for '%s'", shell),
-                 "there is for bash, zsh and fish");
-}
+// ---- Words -----------------------------------------------------------------------
 
-static int split(gr_arena *a, const char *line, const char **words) {
-  int n = 0;
-  while (n < MAX_WORDS) {
-    line += strspn(line, " \t");
-    size_t len = strcspn(line, " \t");
-    if (!len) break;
-    words[n++] = gr_arena_strndup(a, line, len);
-    line += len;
+// One word of the shell's, its quotes and backslashes removed.
+static const char *read_word(gr_arena *a, const char **s) {
+  gr_text t = gr_text_make(a);
+  char quote = 0;
+  for (; **s && (quote || (**s != ' ' && **s != '\t')); ++*s) {
+    if (**s == '\\' && quote != '\'' && (*s)[1] && (!quote || strchr("\"\\$`", (*s)[1])))
+      gr_text_putn(&t, ++*s, 1);
+    else if (quote ? **s == quote : **s == '\'' || **s == '"')
+      quote = quote ? 0 : **s;
+    else
+      gr_text_putn(&t, *s, 1);
   }
-  return n;
+  return t.at;
 }
 
-static void offer(gr_text *out, const char *word, const char *text, const char *end) {
-  if (!strncmp(text, word, strlen(word))) gr_text_printf(out, "%s%s\n", text, end);
-}
-
-static void offer_files(gr_arena *a, const char *word, gr_text *out) {
+static bool is_program(const char *word) {
   const char *slash = strrchr(word, '/');
-  const char *dir = slash ? gr_arena_strndup(a, word, (size_t)(slash - word) + 1) : "";
-  DIR *d = opendir(*dir ? dir : ".");
-  if (!d) return;
-  for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-    const char *path = gr_arena_printf(a, "%s%s", dir, e->d_name);
-    size_t n = strlen(e->d_name);
-    if (e->d_name[0] == '.') continue;
-    if (gr_is_dir(path))
-      offer(out, word, path, "/");
-    else if (n > 5 && !strcmp(e->d_name + n - 5, ".yaml"))
-      offer(out, word, path, "");
-  }
-  closedir(d);
+  return !strcmp(slash ? slash + 1 : word, "graphrun");
 }
 
-static void offer_first(gr_arena *a, const char *word, bool commands, gr_text *out) {
-  static const char *const names[] = {"train",  "plan", "config", "check", "eval", "predict",
-                                      "export", "ckpt", "data",   "ops",   "runs", "compare"};
-  for (size_t i = 0; commands && i < sizeof names / sizeof *names; i++)
-    offer(out, word, names[i], "");
-  offer_files(a, word, out);
+// What stands before the program (sudo, time, A=1) is not ours.
+static void read_line(line *l, const char *s) {
+  bool open = true;
+  for (s += strspn(s, " \t"); *s && l->n < MAX_WORDS; s += strspn(s, " \t")) {
+    l->words[l->n++] = read_word(l->arena, &s);
+    open = !*s;
+  }
+  l->word = open && l->n > 1 ? l->words[--l->n] : "";
+  int program = 0;
+  while (program < l->n && !is_program(l->words[program])) program++;
+  if (program >= l->n) program = 0;
+  l->n = l->n > program ? l->n - program - 1 : 0;
+  memmove(l->words, l->words + program + 1, sizeof *l->words * (size_t)l->n);
 }
 
-void gr_cli_complete(gr_arena *a, const char *line, gr_text *out) {
-  const char *words[MAX_WORDS + 1], *overrides[MAX_WORDS];
-  int n = split(a, line, words), first = -1, n_overrides = 0;
-  size_t len = strlen(line);
-  if (!len || line[len - 1] == ' ' || n < 2) words[n++] = "";
-  const char *word = words[n - 1];
-  for (int i = 1; i + 1 < n; i++) {
-    size_t w = strlen(words[i]);
-    bool file = w > 5 && !strcmp(words[i] + w - 5, ".yaml");
-    if (first < 0 && file)
-      first = i;
-    else if (first >= 0 && words[i][0] != '-')
-      overrides[n_overrides++] = words[i];
+// ---- Offering --------------------------------------------------------------------
+
+static void offer(line *l, const char *before, const char *text, const char *end) {
+  size_t n = strlen(before);
+  if (!strncmp(before, l->word, n) && !strncmp(text, l->word + n, strlen(l->word + n)))
+    gr_text_printf(l->out, "%s%s%s\n", before, text, end);
+}
+
+typedef enum file_kind { CONFIGS, FILES, FOLDERS } file_kind;
+
+static bool wanted(const char *name, bool folder, file_kind kind) {
+  size_t n = strlen(name);
+  return folder || kind == FILES ||
+         (kind == CONFIGS && n > 5 && !strcmp(name + n - strlen(".yaml"), ".yaml"));
+}
+
+// Files whose path begins with what follows `before` in the word.
+static void offer_files(line *l, const char *before, file_kind kind) {
+  const char *typed = l->word + strlen(before), *slash = strrchr(typed, '/');
+  const char *dir = slash ? gr_arena_strndup(l->arena, typed, (size_t)(slash - typed) + 1) : "";
+  bool hidden = (slash ? slash[1] : *typed) == '.';
+  struct dirent **found;
+  int n = scandir(*dir ? dir : ".", &found, NULL, alphasort);
+  for (int i = 0; i < n; i++) {
+    const char *name = found[i]->d_name, *path = gr_arena_printf(l->arena, "%s%s", dir, name);
+    bool self = !strcmp(name, ".") || !strcmp(name, ".."), folder = gr_is_dir(path);
+    if (!self && (hidden || *name != '.') && wanted(name, folder, kind))
+      offer(l, before, path, folder ? "/" : "");
+    free(found[i]);
   }
-  if (first < 0) {
-    offer_first(a, word, n == 2, out);
-    return;
+  if (n >= 0) free(found);
+}
+
+// ---- Flags -----------------------------------------------------------------------
+
+static const char *command_of(const line *l) {
+  static const char *const names[] = {
+#define GR_COMMAND(name, usage, doc, run) name,
+#include "cli/commands.def"
+#undef GR_COMMAND
+  };
+  for (size_t i = 0; l->n && i < sizeof names / sizeof *names; i++)
+    if (!strcmp(l->words[0], names[i])) return names[i];
+  return "train";
+}
+
+static bool flag_at(const char *command, int i, gr_flag *out) {
+  if (!strcmp(command, "config")) return gr_config_flag(i, out);
+  int n = 0;
+  while (gr_args_flag(command, n, out)) n++;
+  if (i < n) return gr_args_flag(command, i, out);
+  return !strcmp(command, "train") && gr_multirun_flag(i - n, out);
+}
+
+static const char *flag_value(const char *command, const char *name, size_t len) {
+  gr_flag f;
+  for (int i = 0; flag_at(command, i, &f); i++)
+    if (strlen(f.name) == len && !strncmp(f.name, name, len)) return f.value;
+  return NULL;
+}
+
+static void offer_flags(line *l, const char *command) {
+  gr_flag f;
+  for (int i = 0; flag_at(command, i, &f); i++) offer(l, "", f.name, "");
+}
+
+// ---- Arguments of a configuration ------------------------------------------------
+
+// Sorts the words into configuration, --config-dir and overrides, as the commands do. The last word
+// may be a flag that waits for its value: *open is what it takes.
+static gr_compose_request read_request(line *l, const char *command, int first, const char **open) {
+  const char **overrides = GR_NEW(l->arena, const char *, l->n + 1);
+  const char **dirs = GR_NEW(l->arena, const char *, l->n + 1);
+  gr_compose_request q = {.overrides = overrides, .config_dirs = dirs, .known = gr_schema_takes};
+  *open = NULL;
+  for (int i = first; i < l->n; i++) {
+    const char *w = l->words[i], *equals = strchr(w, '=');
+    if (*w == '-') {
+      const char *takes = flag_value(command, w, equals ? (size_t)(equals - w) : strlen(w));
+      const char *value = equals ? equals + 1 : i + 1 < l->n ? l->words[i + 1] : NULL;
+      if (takes && !value) *open = takes;
+      if (takes && value && !strncmp(w, "--config-dir", 12)) dirs[q.n_config_dirs++] = value;
+      i += takes && !equals;
+    } else if (!q.path && gr_args_is_config(w)) {
+      q.path = w;
+    } else {
+      overrides[q.n_overrides++] = w;
+    }
   }
-  gr_compose_request q = {.path = words[first], .overrides = overrides, .n_overrides = n_overrides};
-  gr_show_completion(out, a, &q, word);
+  return q;
+}
+
+static void offer_passes(line *l, const char *before) {
+  for (const gr_pass *p = gr_pipeline; p->run; p++) offer(l, before, p->name, "");
+  offer(l, before, "all", "");
+}
+
+// The value of a flag, after `before` ("--dump=", or nothing when it is a word of its own).
+static void offer_flag_value(line *l, const gr_compose_request *q, const char *takes,
+                             const char *before) {
+  if (!strcmp(takes, "DIR")) offer_files(l, before, FOLDERS);
+  if (!strcmp(takes, "PASS")) offer_passes(l, before);
+  for (int i = 0; !strcmp(takes, "SHELL") && gr_cli_shell(i); i++)
+    offer(l, before, gr_cli_shell(i), "");
+  if (!strcmp(takes, "FILE")) offer_files(l, before, FILES);
+  if (!strcmp(takes, "CONFIG")) offer_files(l, before, CONFIGS);
+  if (!strcmp(takes, "KEY")) gr_show_keys(l->out, l->arena, q, before, l->word);
+}
+
+// "model.graph=gr", "hooks=[a.lua,ho": a key whose value is a path.
+static void offer_paths(line *l) {
+  const char *equals = strchr(l->word, '='), *key = l->word + strspn(l->word, "+");
+  if (!equals) return;
+  const gr_schema_key *k =
+      gr_schema_find(gr_arena_strndup(l->arena, key, (size_t)(equals - key)));
+  if (!k || !gr_schema_holds(l->arena, k, GR_SCHEMA_PATH)) return;
+  const char *from = equals + 1;
+  for (const char *s = from; *s; s++)
+    if (*s == ',' || *s == '[') from = s + 1;
+  offer_files(l, gr_arena_strndup(l->arena, l->word, (size_t)(from - l->word)), FILES);
+}
+
+static void complete_config(line *l, const char *command, int first) {
+  const char *open, *equals = strchr(l->word, '=');
+  gr_compose_request q = read_request(l, command, first, &open);
+  size_t len = equals ? (size_t)(equals - l->word) : 0;
+  const char *takes = *l->word == '-' && equals ? flag_value(command, l->word, len) : NULL;
+  if (open)
+    offer_flag_value(l, &q, open, "");
+  else if (takes)
+    offer_flag_value(l, &q, takes, gr_arena_strndup(l->arena, l->word, len + 1));
+  else if (*l->word == '-')
+    offer_flags(l, command);
+  else if (l->n && !strcmp(l->words[l->n - 1], "--help"))
+    gr_show_keys(l->out, l->arena, &q, "", l->word);
+  else if (!q.path)
+    offer_files(l, "", CONFIGS);
+  else
+    gr_show_completion(l->out, l->arena, &q, l->word), offer_paths(l);
+}
+
+// ---- Commands --------------------------------------------------------------------
+
+static void complete_data(line *l) {
+  bool import = l->n > 1 && !strcmp(l->words[1], "import");
+  if (l->n == 1) offer(l, "", "import", ""), offer(l, "", "inspect", "");
+  if (l->n == 2 && import) offer(l, "", "asterisk", "");
+  if (l->n == 3 && import) offer_files(l, "", FILES);
+  if (l->n == 4 && import) offer(l, "", "--with-digits", "");
+  if (l->n > 1 && !strcmp(l->words[1], "inspect")) complete_config(l, "data", 2);
+}
+
+static void complete_ckpt(line *l) {
+  static const char *const verbs[] = {"list", "show", "verify"};
+  for (int i = 0; l->n == 1 && i < 3; i++) offer(l, "", verbs[i], "");
+  if (l->n == 2) offer_files(l, "", FOLDERS);
+}
+
+static void complete_first(line *l) {
+#define GR_COMMAND(name, usage, doc, run) offer(l, "", name, "");
+#include "cli/commands.def"
+#undef GR_COMMAND
+  offer_files(l, "", CONFIGS);
+}
+
+void gr_cli_complete(gr_arena *a, const char *text, gr_text *out) {
+  line *l = GR_NEW(a, line, 1);
+  l->arena = a, l->out = out;
+  read_line(l, text);
+  const char *command = command_of(l);
+  bool named = l->n && !strcmp(command, l->words[0]);
+  if (!l->n && *l->word != '-')
+    complete_first(l);
+  else if (!strcmp(command, "ckpt"))
+    complete_ckpt(l);
+  else if (!strcmp(command, "data"))
+    complete_data(l);
+  else if (strcmp(command, "ops"))
+    complete_config(l, command, named);
+  for (int i = 0; !strcmp(command, "ops") && l->n == 1 && gr_ops[i]; i++)
+    offer(l, "", gr_ops[i]->name, "");
 }

@@ -30,7 +30,7 @@ static const flag flags[] = {
     {"--defaults", NULL, "the files that take part, in order of merging",
      offsetof(options, defaults)},
     {"--tree", NULL, "the files that take part, as a tree", offsetof(options, tree)},
-    {"--diff", "FILE", "what differs from another configuration", offsetof(options, diff)},
+    {"--diff", "CONFIG", "what differs from another configuration", offsetof(options, diff)},
     {"--schema", NULL, "the JSON Schema of configurations, for editors", offsetof(options, schema)},
     {"--config-dir", "DIR", "searches another folder for configurations", 0},
     {"--multirun", NULL, "arguments may be sweeps (key=1,2); with --dry-run lists the runs",
@@ -43,6 +43,11 @@ static const flag flags[] = {
     {"--markdown", NULL, "with --help: all keys as docs/config.md", offsetof(options, markdown)},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };
+
+bool gr_config_flag(int i, gr_flag *out) {
+  if (i < N_FLAGS) *out = (gr_flag){flags[i].name, flags[i].value};
+  return i < N_FLAGS;
+}
 
 // ---- Arguments -------------------------------------------------------------------
 
@@ -91,7 +96,7 @@ static gr_status read_options(gr_arena *a, int argc, char **argv, options *o) {
   for (int i = 0; i < argc; i++) {
     if (argv[i][0] == '-')
       GR_TRY(take_flag(o, argc, argv, &i));
-    else if (!o->request.path && !strchr(argv[i], '=') && argv[i][0] != '~')
+    else if (!o->request.path && gr_args_is_config(argv[i]))
       o->request.path = argv[i];
     else
       o->overrides[o->request.n_overrides++] = argv[i];
@@ -116,7 +121,7 @@ static gr_status show_help(const options *o, gr_text *t) {
   }
   gr_text_put(t, "graphrun config FILE [key=value ...] [options]\n\n");
   for (int i = 0; i < N_FLAGS; i++)
-    gr_text_printf(t, "  %-12s %-6s %s\n", flags[i].name, flags[i].value ? flags[i].value : "",
+    gr_text_printf(t, "  %-12s %-6s  %s\n", flags[i].name, flags[i].value ? flags[i].value : "",
                    flags[i].doc);
   gr_text_put(t, "\nKeys:\n\n");
   gr_schema_help(t, "");

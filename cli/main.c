@@ -8,15 +8,9 @@ static const struct command {
   const char *name, *usage, *doc;
   gr_status (*run)(int argc, char **argv);
 } commands[] = {
-    {"train", "CONFIG.yaml [key=value ...]", "train (the command's name may be left out)",
-     gr_cmd_train},
-    {"plan", "CONFIG.yaml [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--dump=PASS]",
-     "compile only: parameters, passes, memory, collectives, proof", gr_cmd_plan},
-    {"config", "CONFIG.yaml [key=value ...]", "the composed configuration", gr_cmd_config},
-    {"ops", "[NAME]", "the ops of the graph language, from their descriptors", gr_cmd_ops},
-    {"ckpt", "list DIR | show DIR | verify DIR", "checkpoints", gr_cmd_ckpt},
-    {"data", "import asterisk OUT.jsonl | inspect CONFIG.yaml [key=value ...]", "data sets",
-     gr_cmd_data},
+#define GR_COMMAND(name, usage, doc, run) {name, usage, doc, run},
+#include "cli/commands.def"
+#undef GR_COMMAND
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -52,18 +46,32 @@ static gr_status no_command(const char *word) {
               : gr_hint(s, "`graphrun --help` lists the commands");
 }
 
-static bool is_multirun(int argc, char **argv) {
-  bool config = argc > 1 && !strcmp(argv[1], "config");
-  for (int i = 1; i < argc && !config; i++)
-    if (!strcmp(argv[i], "-m") || !strcmp(argv[i], "--multirun")) return true;
+static const struct command *find_command(const char *word) {
+  for (int i = 0; i < N_COMMANDS; i++)
+    if (!strcmp(word, commands[i].name)) return &commands[i];
+  return NULL;
+}
+
+static bool has_word(int argc, char **argv, const char *word) {
+  size_t n = strlen(word);
+  for (int i = 1; i < argc; i++)
+    if (!strncmp(argv[i], word, n) && (!argv[i][n] || argv[i][n] == '=')) return true;
   return false;
 }
 
+static gr_status train(int argc, char **argv) {
+  if (has_word(argc, argv, "-m") || has_word(argc, argv, "--multirun"))
+    return gr_cli_multirun(argc, argv);
+  if (has_word(argc, argv, "--jobs") || has_word(argc, argv, "--dry-run"))
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--jobs and --dry-run are for sweeps"),
+                   "add -m: graphrun -m CONFIG.yaml training.lr=1e-3,2e-3 --dry-run");
+  return gr_cmd_train(argc, argv);
+}
+
 static gr_status run(int argc, char **argv) {
-  if (is_multirun(argc, argv)) return gr_cli_multirun(argc - 1, argv + 1);
-  for (int i = 0; i < N_COMMANDS; i++)
-    if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc, argv);
-  if (is_config(argv[1])) return gr_cmd_train(argc, argv);
+  const struct command *c = find_command(argv[1]);
+  if (c && c->run != gr_cmd_train) return c->run(argc, argv);
+  if (c || argv[1][0] == '-' || is_config(argv[1])) return train(argc, argv);
   return no_command(argv[1]);
 }
 

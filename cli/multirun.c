@@ -11,10 +11,8 @@
 
 typedef struct sweep {
   gr_arena *arena;
+  gr_args args;
   gr_compose_request request;
-  const char **overrides, **dirs;
-  char **flags;  // passed on to every run
-  int n_flags;
   long at_once;
   bool dry_run;
   gr_job_list jobs;
@@ -26,6 +24,15 @@ typedef struct sweep {
 
 // ---- Arguments -------------------------------------------------------------------
 
+static const gr_flag flags[] = {
+    {"-m", NULL}, {"--multirun", NULL}, {"--dry-run", NULL}, {"--jobs", "N"}};
+enum { N_FLAGS = sizeof flags / sizeof *flags };
+
+bool gr_multirun_flag(int i, gr_flag *out) {
+  if (i < N_FLAGS) *out = flags[i];
+  return i < N_FLAGS;
+}
+
 static gr_status read_count(const char *text, long *out) {
   char *end;
   *out = text ? strtol(text, &end, 10) : 0;
@@ -35,36 +42,29 @@ static gr_status read_count(const char *text, long *out) {
   return GR_OK;
 }
 
-static gr_status read_flag(sweep *w, int argc, char **argv, int *i) {
-  char *arg = argv[*i];
-  if (!strcmp(arg, "-m") || !strcmp(arg, "--multirun")) return GR_OK;
-  if (!strcmp(arg, "--dry-run")) {
-    w->dry_run = true;
-    return GR_OK;
-  }
-  if (!strncmp(arg, "--jobs=", 7)) return read_count(arg + 7, &w->at_once);
-  if (!strcmp(arg, "--jobs")) return read_count(++*i < argc ? argv[*i] : NULL, &w->at_once);
-  if (!strncmp(arg, "--config-dir=", 13)) w->dirs[w->request.n_config_dirs++] = arg + 13;
-  w->flags[w->n_flags++] = arg;
-  return GR_OK;
-}
-
+// Takes what is a sweep's own out of the arguments; the rest is as for one run.
 static gr_status read_arguments(sweep *w, int argc, char **argv) {
-  w->overrides = GR_NEW(w->arena, const char *, argc + 1);
-  w->dirs = GR_NEW(w->arena, const char *, argc + 1);
-  w->flags = GR_NEW(w->arena, char *, argc + 1);
+  char **rest = GR_NEW(w->arena, char *, argc + 1);
+  int n = 0;
   w->at_once = 1;
   for (int i = 0; i < argc; i++) {
-    bool word = !strchr(argv[i], '=') && argv[i][0] != '~';
-    if (argv[i][0] == '-')
-      GR_TRY(read_flag(w, argc, argv, &i));
-    else if (!w->request.path && word && strcmp(argv[i], "train"))
-      w->request.path = argv[i];
-    else if (strcmp(argv[i], "train"))
-      w->overrides[w->request.n_overrides++] = argv[i];
+    if (!strcmp(argv[i], "--dry-run"))
+      w->dry_run = true;
+    else if (!strncmp(argv[i], "--jobs=", 7))
+      GR_TRY(read_count(argv[i] + 7, &w->at_once));
+    else if (!strcmp(argv[i], "--jobs"))
+      GR_TRY(read_count(++i < argc ? argv[i] : NULL, &w->at_once));
+    else if (strcmp(argv[i], "-m") && strcmp(argv[i], "--multirun"))
+      rest[n++] = argv[i];
   }
-  w->request.overrides = w->overrides, w->request.config_dirs = w->dirs;
-  w->request.known = gr_schema_takes;
+  int first = n > 1 && !strcmp(rest[1], "train") ? 2 : 1;
+  if (n > 1) GR_TRY(gr_args_parse(w->arena, n, rest, first, &w->args));
+  w->request = (gr_compose_request){.path = w->args.config,
+                                    .config_dirs = w->args.config_dirs,
+                                    .n_config_dirs = w->args.n_config_dirs,
+                                    .overrides = w->args.overrides,
+                                    .n_overrides = w->args.n_overrides,
+                                    .known = gr_schema_takes};
   if (w->request.path) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                  "graphrun -m configs/multi_gpu.yaml training.lr=1e-3,2e-3");
@@ -121,13 +121,13 @@ static void list_job(const sweep *w, int j) {
 
 static void run_job(const sweep *w, int j) {
   int n = 0;
-  char **argv = GR_NEW(w->arena, char *, w->jobs.n_each + w->n_flags + 4);
+  char **argv = GR_NEW(w->arena, char *, w->jobs.n_each + w->args.n_flags + 4);
   argv[n++] = "graphrun";
   argv[n++] = gr_arena_strdup(w->arena, w->request.path);
   for (int i = 0; i < w->jobs.n_each; i++)
     argv[n++] = gr_arena_strdup(w->arena, w->jobs.overrides[j][i]);
   argv[n++] = gr_arena_printf(w->arena, "++output.dir=\"%s\"", w->output[j]);
-  for (int i = 0; i < w->n_flags; i++) argv[n++] = w->flags[i];
+  for (int i = 0; i < w->args.n_flags; i++) argv[n++] = w->args.flags[i];
   execv("/proc/self/exe", argv);
   fprintf(stderr, "cannot start graphrun again: %s\n", strerror(errno));
   _exit(69);

@@ -1,13 +1,15 @@
 // complete.c - what may come next on a command line. See gr_show_completion.
 #include <string.h>
+#include "compose/lexis.h"
 #include "compose/schema.h"
 #include "compose/show.h"
 
 typedef struct completion {
   gr_arena *arena;
   gr_text *out;
-  const char *prefix;  // '+', '++', '~' or ""
-  const char *word;    // what follows it
+  const char *prefix;  // stands before every word: "+", "++", "~", "--explain=" or ""
+  const char *word;    // what is typed after it
+  bool delete;         // after ~ a key is a whole word
   gr_map seen;
 } completion;
 
@@ -19,32 +21,60 @@ static void offer(completion *c, const char *text) {
   gr_text_printf(c->out, "%s\n", line);
 }
 
-static void offer_groups(completion *c, const gr_sources *s) {
-  const char **groups;
-  int n = gr_sources_groups(s, &groups);
-  for (int i = 0; i < n; i++) {
-    bool own = strncmp(groups[i], "hydra", 5) || !strncmp(c->word, "hydra", 5);
-    if (own) offer(c, gr_arena_printf(c->arena, "%s=", groups[i]));
-  }
+static void offer_key(completion *c, const char *key) {
+  offer(c, c->delete ? key : gr_arena_printf(c->arena, "%s=", key));
 }
 
-static void offer_options(completion *c, const gr_sources *s, const char *group) {
-  const char **options;
-  int n = gr_sources_options(s, group, false, &options);
-  for (int i = 0; i < n; i++) offer(c, gr_arena_printf(c->arena, "%s=%s", group, options[i]));
+// ---- Composing what there is -----------------------------------------------------
+
+static gr_composed try_compose(gr_composer *k, gr_arena *a, const gr_compose_request *q) {
+  gr_composed composed = {0};
+  gr_status s = gr_composer_open(k, a, q);
+  if (!s) s = gr_composer_list(k, true);
+  if (!s) s = gr_composer_merge(k, &composed);
+  if (s) composed = (gr_composed){0};
+  gr_status_drop(s);
+  return composed;
 }
+
+// Arguments that are wrong, or not finished, are left out together.
+static gr_composed compose(gr_composer *k, gr_arena *a, const gr_compose_request *q) {
+  gr_composed composed = try_compose(k, a, q);
+  if (composed.job || !q->n_overrides) return composed;
+  gr_compose_request bare = *q;
+  bare.n_overrides = 0;
+  return try_compose(k, a, &bare);
+}
+
+// ---- Groups ----------------------------------------------------------------------
+
+static bool shown(const completion *c, const char *group) {
+  return strncmp(group, "hydra", 5) || !strncmp(c->word, "hydra", 5);
+}
+
+// All groups, and those of the defaults list that stand at another package: "db@backup".
+static void offer_groups(completion *c, const gr_composer *k) {
+  const char **groups;
+  int n = gr_sources_groups(&k->sources, &groups);
+  for (int i = 0; i < n; i++)
+    if (shown(c, groups[i])) offer_key(c, groups[i]);
+  for (int i = 0; i < k->defaults.known.n; i++)
+    if (shown(c, k->defaults.known.at[i].key)) offer_key(c, k->defaults.known.at[i].key);
+}
+
+// ---- Keys ------------------------------------------------------------------------
 
 // Keys one level beyond what is typed: "training." leads to "training.lr=".
 static void offer_keys(completion *c, const gr_conf *map, const char *before) {
-  for (int i = 0; map->kind == GR_CONF_MAP && i < map->n; i++) {
+  for (int i = 0; map && map->kind == GR_CONF_MAP && i < map->n; i++) {
     const char *path = gr_arena_printf(c->arena, "%s%s", before, map->keys[i]);
-    bool inner = map->items[i]->kind == GR_CONF_MAP && map->items[i]->n;
-    const char *end = inner ? "." : !strcmp(c->prefix, "~") ? "" : "=";
-    size_t n = strlen(path);
-    if (inner && !strncmp(c->word, path, n) && c->word[n] == '.')
-      offer_keys(c, map->items[i], gr_arena_printf(c->arena, "%s.", path));
-    else
-      offer(c, gr_arena_printf(c->arena, "%s%s", path, end));
+    const char *inner = gr_arena_printf(c->arena, "%s.", path);
+    bool section = map->items[i]->kind == GR_CONF_MAP && map->items[i]->n;
+    if (section && !strncmp(c->word, inner, strlen(inner)))
+      offer_keys(c, map->items[i], inner);
+    else if (section)
+      offer(c, inner);
+    if (!section || c->delete) offer_key(c, path);
   }
 }
 
@@ -57,50 +87,98 @@ static void offer_schema(completion *c) {
     if (dot)
       offer(c, gr_arena_printf(c->arena, "%.*s", (int)(dot - path) + 1, path));
     else
-      offer(c, gr_arena_printf(c->arena, "%s=", path));
+      offer_key(c, path);
   }
 }
 
-static void offer_values(completion *c, const char *key, gr_conf *job) {
+// ---- Values ----------------------------------------------------------------------
+
+static void offer_options(completion *c, const gr_sources *s, const char *group,
+                          const char *before) {
+  const char **options;
+  int n = gr_sources_options(s, group, false, &options);
+  for (int i = 0; i < n; i++) offer(c, gr_arena_printf(c->arena, "%s%s", before, options[i]));
+}
+
+static void offer_words(completion *c, const char *key, const char *before) {
   enum { MOST = 32 };
   const char *words[MOST];
   const gr_schema_key *k = gr_schema_find(key);
   int n = k ? gr_schema_choices(c->arena, k, words, MOST) : 0;
-  for (int i = 0; i < n; i++) offer(c, gr_arena_printf(c->arena, "%s=%s", key, words[i]));
-  const gr_conf *now = job ? gr_conf_find(job, key) : NULL;
-  gr_text t = gr_text_make(c->arena);
-  if (!now || now->kind == GR_CONF_MAP) return;
-  gr_value_write(&t, now);
-  offer(c, gr_arena_printf(c->arena, "%s=%s", key, t.at));
+  for (int i = 0; i < n; i++) offer(c, gr_arena_printf(c->arena, "%s%s", before, words[i]));
 }
 
-static gr_conf *try_compose(gr_composer *k, gr_arena *a, const gr_compose_request *q) {
-  gr_composed composed = {0};
-  gr_status s = gr_composer_open(k, a, q);
-  if (!s) s = gr_composer_list(k, true);
-  if (!s) s = gr_composer_merge(k, &composed);
+// "1" and "true" without quotes are no texts.
+static bool reads_otherwise(gr_arena *a, const char *text) {
+  gr_conf word = {0};
+  gr_status s = gr_lexis_type(a, &word, text);
   gr_status_drop(s);
-  return s ? NULL : composed.job;
+  return s || word.kind != GR_CONF_TEXT;
+}
+
+// What the key is now, or would be if it stays out.
+static void offer_now(completion *c, gr_conf *root, const char *key, const char *before) {
+  gr_conf *now = root ? gr_conf_find(root, key) : NULL;
+  const gr_schema_key *k = gr_schema_find(key);
+  gr_text t = gr_text_make(c->arena);
+  gr_status s = !now && k ? gr_schema_preset(c->arena, k, &now) : GR_OK;
+  gr_status_drop(s);
+  if (s || !now || now->kind == GR_CONF_MAP || now->kind == GR_CONF_MISSING) return;
+  gr_conf word = *now;
+  if (now->kind == GR_CONF_TEXT && reads_otherwise(c->arena, now->text)) word.quote = '\'';
+  gr_value_write(&t, &word);
+  offer(c, gr_arena_printf(c->arena, "%s%s", before, t.at));
+}
+
+// "db@backup=my", "training.optimizer=sgd,ad": the last of several values is completed.
+static void offer_values(completion *c, const gr_composer *k, const gr_composed *made,
+                         const char *equals) {
+  const char *key = gr_arena_strndup(c->arena, c->word, (size_t)(equals - c->word));
+  const char *group = gr_arena_strndup(c->arena, key, strcspn(key, "@")), *last = equals + 1;
+  bool of_hydra = !strncmp(key, "hydra.", 6);
+  for (const char *s = last; *s; s++)
+    if (*s == ',' || *s == '[' || *s == '(') last = s + 1;
+  const char *before = gr_arena_strndup(c->arena, c->word, (size_t)(last - c->word));
+  if (*group && gr_sources_group(&k->sources, group)) {
+    offer_options(c, &k->sources, group, before);
+    return;
+  }
+  offer_words(c, key, before);
+  if (last == equals + 1)
+    offer_now(c, of_hydra ? made->hydra : made->job, key + (of_hydra ? 6 : 0), before);
+}
+
+// ---- Words -----------------------------------------------------------------------
+
+static completion start(gr_text *out, gr_arena *a, const char *prefix, const char *word) {
+  return (completion){
+      .arena = a, .out = out, .prefix = prefix, .word = word, .seen = gr_map_make(a)};
 }
 
 void gr_show_completion(gr_text *out, gr_arena *a, const gr_compose_request *q, const char *word) {
   gr_composer k;
-  gr_conf *job = try_compose(&k, a, q);
+  gr_composed made = compose(&k, a, q);
   size_t n = strspn(word, "+~");
-  completion c = {.arena = a,
-                  .out = out,
-                  .prefix = gr_arena_strndup(a, word, n),
-                  .word = word + n,
-                  .seen = gr_map_make(a)};
+  completion c = start(out, a, gr_arena_strndup(a, word, n), word + n);
+  c.delete = !strcmp(c.prefix, "~");
   const char *equals = strchr(c.word, '=');
-  const char *key = equals ? gr_arena_strndup(a, c.word, (size_t)(equals - c.word)) : NULL;
-  if (key && gr_sources_group(&k.sources, key)) {
-    offer_options(&c, &k.sources, key);
-  } else if (key) {
-    offer_values(&c, key, job);
-  } else {
-    offer_groups(&c, &k.sources);
-    if (job) offer_keys(&c, job, "");
-    offer_schema(&c);
+  if (equals) {
+    offer_values(&c, &k, &made, equals);
+    return;
   }
+  offer_groups(&c, &k);
+  offer_keys(&c, made.job, "");
+  if (!strncmp(c.word, "hydra.", 6)) offer_keys(&c, made.hydra, "hydra.");
+  if (!c.delete) offer_schema(&c);
+}
+
+void gr_show_keys(gr_text *out, gr_arena *a, const gr_compose_request *q, const char *before,
+                  const char *word) {
+  gr_composer k;
+  gr_composed made = {0};
+  completion c = start(out, a, before, word + strlen(before));
+  c.delete = true;
+  if (q->path) made = compose(&k, a, q);
+  offer_keys(&c, made.job, "");
+  offer_schema(&c);
 }

@@ -156,6 +156,12 @@ static void write_items(gr_text *t, const gr_conf *c) {
   gr_text_put(t, map ? "}" : "]");
 }
 
+// Whether a text can stand without quotes: "a b" can, as a\ b; "a'b" cannot.
+static bool is_bare(const char *s) {
+  while (*s && (gr_lexis_name(s) || strchr("0123456789/-\\+.$%*@?|()[]{}:=, \t", *s))) s++;
+  return !*s;
+}
+
 void gr_value_write(gr_text *t, const gr_conf *c) {
   if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST)
     write_items(t, c);
@@ -169,6 +175,8 @@ void gr_value_write(gr_text *t, const gr_conf *c) {
     write_float(t, c->number);
   else if (c->quote)
     write_quoted(t, c->text, c->quote);
+  else if (!is_bare(c->text))
+    write_quoted(t, c->text, strchr(c->text, '\'') ? '"' : '\'');
   else
     write_escaped(t, c->text);
 }

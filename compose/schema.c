@@ -185,8 +185,10 @@ static gr_status check_map(gr_arena *a, gr_conf *map, const char *section) {
   return all;
 }
 
-static gr_status preset_value(gr_arena *a, const gr_schema_key *k, gr_conf **out) {
+gr_status gr_schema_preset(gr_arena *a, const gr_schema_key *k, gr_conf **out) {
   static const char file[] = "the default";
+  *out = NULL;
+  if (!*k->preset || !strcmp(k->preset, "???")) return GR_OK;
   *out = gr_conf_make(a, GR_CONF_NULL, (gr_loc){file, 0, 0});
   if (strchr("[{\"'", *k->preset))
     GR_TRY(gr_conf_parse(a, file, k->preset, out));
@@ -226,7 +228,7 @@ static gr_status fill(gr_arena *a, gr_conf *job, const gr_schema_key *k) {
   if (gr_conf_index(map, s) >= 0 || !*k->preset) return GR_OK;
   if (!strcmp(k->preset, "???")) return not_given(job, k);
   gr_conf *value = NULL;
-  GR_TRY(preset_value(a, k, &value));
+  GR_TRY(gr_schema_preset(a, k, &value));
   mark_preset(value);
   gr_conf_add(a, map, s, value);
   return GR_OK;

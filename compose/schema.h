@@ -28,6 +28,9 @@ bool gr_schema_section(const char *path);               // it has keys below it
 // The literal words of a key's type ("sgd", "adam", "true"); out has room for `most`.
 int gr_schema_choices(gr_arena *, const gr_schema_key *, const char **out, int most);
 
+// The value of a key that is not given; *out is NULL where there is none.
+GR_MUST_USE gr_status gr_schema_preset(gr_arena *, const gr_schema_key *, gr_conf **out);
+
 void gr_schema_help(gr_text *, const char *prefix);  // keys that start so, for a terminal
 void gr_schema_markdown(gr_text *);                  // docs/config.md
 void gr_schema_json(gr_text *);                      // JSON Schema (2020-12), for editors
@@ -60,5 +63,7 @@ gr_schema_type *gr_schema_type_read(gr_arena *, const char *text);
 // Whether the value is of the type. A word is matched in any case, and then spelt as the type
 // spells it.
 bool gr_schema_type_fits(const gr_schema_type *, gr_conf *);
+// Whether a key's type has an alternative, or lists of one, of that kind.
+bool gr_schema_holds(gr_arena *, const gr_schema_key *, gr_schema_kind);
 // "an integer of at least 1, or 'auto'"
 void gr_schema_type_write(gr_text *, const gr_schema_type *);

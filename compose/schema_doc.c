@@ -1,7 +1,6 @@
 // schema_doc.c - the table of keys for readers: terminal, markdown, JSON Schema, completion.
 #include <math.h>
 #include <string.h>
-#include "compose/scalar.h"
 #include "compose/schema.h"
 
 int gr_schema_choices(gr_arena *a, const gr_schema_key *k, const char **out, int most) {
@@ -114,16 +113,13 @@ static void put_key(gr_text *t, const gr_schema_key *k, int depth) {
   gr_text_printf(t, "%*s\"%s\": {\"description\": ", depth * 2, "",
                  strrchr(k->path, '.') ? strrchr(k->path, '.') + 1 : k->path);
   gr_text_json(t, k->doc);
-  if (*k->preset && strcmp(k->preset, "???")) {
-    gr_conf *value = gr_conf_make(t->arena, GR_CONF_NULL, GR_NOWHERE);
-    gr_status s =
-        strchr("[{\"'", *k->preset)
-            ? gr_conf_parse(t->arena, "default", k->preset, &value)
-            : gr_scalar_set(t->arena, value, gr_scalar_resolve(k->preset, true), k->preset);
+  gr_conf *preset = NULL;
+  gr_status s = gr_schema_preset(t->arena, k, &preset);
+  if (!s && preset) {
     gr_text_put(t, ", \"default\": ");
-    if (!s) gr_conf_json(t, value, 0);
-    gr_status_drop(s);
+    gr_conf_json(t, preset, 0);
   }
+  gr_status_drop(s);
   put_type(&type, gr_schema_type_read(t->arena, k->type));
   gr_text_put(t, ", ");
   gr_text_put(t, type.at + 1);

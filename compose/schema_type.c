@@ -117,6 +117,13 @@ bool gr_schema_type_fits(const gr_schema_type *t, gr_conf *c) {
   return false;
 }
 
+bool gr_schema_holds(gr_arena *a, const gr_schema_key *k, gr_schema_kind kind) {
+  for (const gr_schema_type *t = gr_schema_type_read(a, k->type); t; t = t->next)
+    for (const gr_schema_type *item = t; item; item = item->item)
+      if (item->kind == kind) return true;
+  return false;
+}
+
 // ---- Writing ---------------------------------------------------------------------
 
 static void write_bounds(gr_text *out, const gr_schema_type *t) {

@@ -7,10 +7,16 @@ add_test(NAME compose.conformance COMMAND test_conformance ${GR_RECORDED} ${CMAK
 add_test(NAME compose.recorded COMMAND test_conformance ${CMAKE_CURRENT_SOURCE_DIR}/compose/recorded
                                        ${CMAKE_CURRENT_BINARY_DIR}/recorded)
 
-add_executable(test_config_bad config/bad.c ${CMAKE_SOURCE_DIR}/cli/config.c
-                               ${CMAKE_SOURCE_DIR}/cli/complete.c)
-target_link_libraries(test_config_bad PRIVATE gr_compose)
+foreach(part args config complete shells multirun)
+  list(APPEND GR_CONFIG_COMMAND ${CMAKE_SOURCE_DIR}/cli/${part}.c)
+endforeach()
+add_executable(test_config_bad config/bad.c ${GR_CONFIG_COMMAND})
+target_link_libraries(test_config_bad PRIVATE gr_compiler gr_compose)
 add_test(NAME compose.broken COMMAND test_config_bad ${CMAKE_CURRENT_SOURCE_DIR}/config)
+
+add_test(NAME compose.completion
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/base/python_or_skip.sh
+                 ${CMAKE_CURRENT_SOURCE_DIR}/compose/completion.py $<TARGET_FILE:graphrun>)
 
 add_executable(test_compose compose/unit.c)
 target_link_libraries(test_compose PRIVATE gr_compose)
