@@ -172,8 +172,7 @@ static void offer_flag_value(line *l, const gr_compose_request *q, const char *t
 static void offer_paths(line *l) {
   const char *equals = strchr(l->word, '='), *key = l->word + strspn(l->word, "+");
   if (!equals) return;
-  const gr_schema_key *k =
-      gr_schema_find(gr_arena_strndup(l->arena, key, (size_t)(equals - key)));
+  const gr_schema_key *k = gr_schema_find(gr_arena_strndup(l->arena, key, (size_t)(equals - key)));
   if (!k || !gr_schema_holds(l->arena, k, GR_SCHEMA_PATH)) return;
   const char *from = equals + 1;
   for (const char *s = from; *s; s++)

@@ -1,11 +1,11 @@
 // shells.c - what each shell is taught, once, about completing graphrun's command lines. All of
-// them hand the line up to the cursor to `graphrun config --complete`, and show what it prints; only
-// below ~ they look for files themselves, because only they know how ~ is to be quoted.
+// them hand the line up to the cursor to `graphrun config --complete`, and show what it prints;
+// only below ~ they look for files themselves, because only they know how ~ is to be quoted.
 #include <string.h>
 #include "cli/complete.h"
 
-// bash breaks words at '=', ':' and '@', and removes quotes: $2 is what it will put the completion in
-// the place of, so that what stands before $2 must go from each word shown. Words that end in
+// bash breaks words at '=', ':' and '@', and removes quotes: $2 is what it will put the completion
+// in the place of, so that what stands before $2 must go from each word shown. Words that end in
 // '=', '.', '/', ',' or '[' go on, without a blank.
 static const char bash[] =
     "_graphrun() {\n"
@@ -17,10 +17,12 @@ static const char bash[] =
     "  before=\"${before//[\\\"\\']/}\"\n"
     "  while IFS= read -r c; do\n"
     "    c=\"${c#\"$before\"}\"\n"
-    "    if [[ $word != *[\\\"\\']* && $c == *[!][A-Za-z0-9_./:=,+~@%^-]* ]]; then printf -v c %q \"$c\"; fi\n"
+    "    if [[ $word != *[\\\"\\']* && $c == *[!][A-Za-z0-9_./:=,+~@%^-]* ]]; then printf -v c %q "
+    "\"$c\"; fi\n"
     "    COMPREPLY+=(\"$c\")\n"
     "  done < <(\"${COMP_WORDS[0]/#\\~\\//$HOME/}\" config --complete \"$line\" 2>/dev/null)\n"
-    "  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=./,[] ]]; then compopt -o nospace; fi\n"
+    "  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=./,[] ]]; then compopt -o nospace; "
+    "fi\n"
     "}\n"
     "complete -F _graphrun graphrun\n";
 

@@ -20,7 +20,7 @@ gr_saved gr_show_saved(gr_arena *, const gr_composed *);
 // What may stand where the word being typed is, one on a line: groups and their options, keys
 // and their values. Never fails: what cannot be composed is left out.
 void gr_show_completion(gr_text *, gr_arena *, const gr_compose_request *, const char *word);
-// The same where a key alone is wanted, after `before`: "--explain=training.l". Without a path in the
-// request only the schema's.
+// The same where a key alone is wanted, after `before`: "--explain=training.l". Without a path in
+// the request only the schema's.
 void gr_show_keys(gr_text *, gr_arena *, const gr_compose_request *, const char *before,
                   const char *word);
