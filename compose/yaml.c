@@ -157,7 +157,7 @@ static gr_status tagged_number(reader *r, gr_conf *c, const char *kind, const ch
 
 static gr_status tagged_scalar(reader *r, gr_conf *c, const char *tag, const char *text) {
   static const char prefix[] = "tag:yaml.org,2002:";
-  if (!strcmp(tag, "!")) return gr_scalar_set(r->arena, c, GR_SCALAR_TEXT, text);
+  if (!strcmp(tag, "!")) return gr_scalar_set(r->arena, c, gr_scalar_resolve(text, true), text);
   const char *kind = tag + strlen(prefix);
   if (strncmp(tag, prefix, strlen(prefix))) return bad_tag(c, tag);
   if (!strcmp(kind, "str")) return gr_scalar_set(r->arena, c, GR_SCALAR_TEXT, text);

@@ -5,6 +5,7 @@
 // what is an error there must be one here, but for the few differences in `intended`.
 #include <unistd.h>
 #include "compose/composer.h"
+#include "compose/multirun.h"
 #include "json_read.h"
 #include "tests/check.h"
 
@@ -257,14 +258,59 @@ static const char *case_name(gr_arena *a, gr_conf *kase) {
                          text_of(kase, "config"), as_json(a, gr_conf_member(kase, "overrides")));
 }
 
-static gr_status compose(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+static gr_status compose_all(gr_arena *a, const char *base, gr_conf *kase, gr_composed *out) {
   gr_composer c;
-  gr_composed composed;
   GR_TRY(open_case(&c, a, base, kase));
   GR_TRY(gr_composer_single(&c));
   GR_TRY(gr_composer_list(&c, true));
-  GR_TRY(gr_composer_merge(&c, &composed));
+  return gr_composer_merge(&c, out);
+}
+
+static gr_status compose(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+  gr_composed composed = {0};
+  gr_status s = compose_all(a, base, kase, &composed);
   *out = composed.job;
+  return s;
+}
+
+static gr_status resolve(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+  GR_TRY(compose(a, base, kase, out));
+  return gr_conf_resolve(a, *out);
+}
+
+static gr_status print(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+  gr_text t = gr_text_make(a);
+  gr_conf *job;
+  GR_TRY(compose(a, base, kase, &job));
+  gr_conf_yaml(&t, job);
+  *out = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
+  (*out)->text = t.at;
+  return GR_OK;
+}
+
+// hydra.runtime.choices, without Hydra's own groups.
+static gr_status choices(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+  gr_composed composed;
+  GR_TRY(compose_all(a, base, kase, &composed));
+  const gr_conf *all = gr_conf_find(composed.hydra, "runtime.choices");
+  *out = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+  for (int i = 0; i < all->n; i++)
+    if (strncmp(all->keys[i], "hydra/", 6)) gr_conf_put(a, *out, all->keys[i], all->items[i]);
+  return GR_OK;
+}
+
+// The tree of each run of a sweep.
+static gr_status sweep(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+  gr_job_list jobs;
+  gr_compose_request q = request(a, base, kase);
+  GR_TRY(gr_multirun_list(a, &q, &jobs));
+  *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  for (int j = 0; j < jobs.n; j++) {
+    gr_composed composed;
+    q.overrides = jobs.overrides[j], q.n_overrides = jobs.n_each;
+    GR_TRY(gr_compose(a, &q, &composed));
+    gr_conf_append(a, *out, composed.job);
+  }
   return GR_OK;
 }
 
@@ -318,14 +364,26 @@ static void run_compose(gr_arena *a, const char *file, gr_conf *kase) {
   gr_status_drop(s);
 }
 
+static gr_status defaults_generated(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
+  return list_defaults(a, base, kase, true, out);
+}
+
 static void run_generated(gr_arena *a, const char *file, gr_conf *kase) {
+  static const struct {
+    const char *op;
+    gr_status (*run)(gr_arena *, const char *base, gr_conf *kase, gr_conf **out);
+  } ops[] = {{"compose", compose}, {"resolve", resolve}, {"defaults", defaults_generated},
+             {"yaml", print},      {"choices", choices}, {"sweep", sweep}};
   const char *op = text_of(kase, "op");
-  gr_conf *got = NULL;
-  gr_status s = !strcmp(op, "defaults") ? list_defaults(a, unpacked, kase, true, &got)
-                                        : compose(a, unpacked, kase, &got);
-  if (!s && !strcmp(op, "resolve")) s = gr_conf_resolve(a, got);
-  judge(a, file, kase, case_name(a, kase), s, got);
-  gr_status_drop(s);
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    if (strcmp(ops[i].op, op)) continue;
+    gr_conf *got = NULL;
+    gr_status s = ops[i].run(a, unpacked, kase, &got);
+    judge(a, file, kase, case_name(a, kase), s, got);
+    gr_status_drop(s);
+    return;
+  }
+  CHECK(false, "%s: there is no op '%s'", file, op);
 }
 
 static void parse(void) { each_line("parse.jsonl", run_parse); }

@@ -5,10 +5,11 @@
     /tmp/hydra/bin/python tests/compose/record.py /tmp/cases 5000 1
     build/tests/test_conformance /tmp/cases /tmp/cases/unpacked
 
-Arguments: a new folder, how many trees, a seed. Writes generated.jsonl with
-generated.tar.gz (composition, resolved composition, defaults lists) and parse.jsonl (values
-and whole overrides).
+Arguments: a new folder, how many trees, a seed, and `odd` for the trees of odd_trees.py. Writes
+generated.jsonl with generated.tar.gz (composition, resolved composition, as YAML, defaults lists,
+choices, the runs of a sweep) and parse.jsonl (values and whole overrides).
 """
+import functools
 import json
 import logging
 import os
@@ -17,8 +18,11 @@ import sys
 import tarfile
 import warnings
 
+import odd_trees
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.utils import create_config_search_path
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import (
     ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, Quote, RangeSweep)
@@ -142,11 +146,28 @@ def loader(root):
     return ConfigLoaderImpl(config_search_path=create_config_search_path(search_path_dir=root))
 
 
-def job(root, lines, resolve):
+def composed(root, lines):
     cfg = loader(root).load_configuration("config", lines, RunMode.RUN)
+    HydraConfig.instance().set_config(cfg)
     OmegaConf.set_struct(cfg, False)
+    choices = {k: v for k, v in cfg.hydra.runtime.choices.items() if not k.startswith("hydra/")}
     del cfg["hydra"]
-    return OmegaConf.to_container(cfg, resolve=resolve)
+    return cfg, choices
+
+
+def plain_choices(choices):
+    return {k: OmegaConf.to_container(v) if OmegaConf.is_list(v) else v for k, v in choices.items()}
+
+
+def sweep(root, lines):
+    """The configuration of each run, as BasicSweeper makes them."""
+    config = loader(root)
+    master = config.load_configuration("config", lines, RunMode.MULTIRUN)
+    params = [f"{k}={v}" for k, v in (master.hydra.sweeper.params or {}).items()]
+    parsed = OverridesParser.create(config_loader=config).parse_overrides(params + lines)
+    runs = BasicSweeper.split_arguments(parsed, None)[0]
+    assert len(runs) < 50
+    return [OmegaConf.to_container(composed(root, run)[0]) for run in runs]
 
 
 def defaults(root, lines):
@@ -216,27 +237,40 @@ def random_text(rng):
     return rng.choice(["", "", "+", "++", "~"]) + key + rng.choice(["=", "=", "=", ""]) + body
 
 
+def record(f, name, root, lines, ops):
+    for op, run in ops.items():
+        case = {"id": f"{name}_{op}", "op": op, "dir": name, "config": "config", "overrides": lines}
+        f.write(json.dumps({**case, **answer(run)}) + "\n")
+
+
 def main():
     out, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    odd = sys.argv[4:] == ["odd"]
     version.setbase("1.3")
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     Plugins.instance()
     os.makedirs(out)
     os.environ.pop("NOPE", None)
+    os.environ["A"] = "set"
     rng = random.Random(seed)
     with open(os.path.join(out, "generated.jsonl"), "w") as f:
         for i in range(count):
-            name = f"{seed}_{i}"
+            name = f"{'odd' if odd else ''}{seed}_{i}"
             root = os.path.abspath(os.path.join(out, "trees", name))
-            write_tree(rng, root)
-            lines = overrides(rng)
-            for op, run in (("compose", lambda: job(root, lines, False)),
-                            ("resolve", lambda: job(root, lines, True)),
-                            ("defaults", lambda: defaults(root, lines))):
-                case = {"id": f"{name}_{op}", "op": op, "dir": name, "config": "config",
-                        "overrides": lines}
-                f.write(json.dumps({**case, **answer(run)}) + "\n")
+            (odd_trees.write_tree if odd else write_tree)(rng, root)
+            lines = (odd_trees.arguments if odd else overrides)(rng)
+            made = functools.cache(lambda: composed(root, lines))
+            ops = {"compose": lambda: OmegaConf.to_container(made()[0]),
+                   "resolve": lambda: OmegaConf.to_container(made()[0], resolve=True),
+                   "defaults": lambda: defaults(root, lines)}
+            if odd:
+                ops["yaml"] = lambda: OmegaConf.to_yaml(made()[0])
+                ops["choices"] = lambda: plain_choices(made()[1])
+            record(f, name, root, lines, ops)
+            if odd:
+                swept = odd_trees.sweep_arguments(rng)
+                record(f, name, root, swept, {"sweep": lambda: sweep(root, swept)})
     with open(os.path.join(out, "parse.jsonl"), "w") as f:
         for _ in range(count * 4):
             text = random_text(rng)
