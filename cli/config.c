@@ -128,21 +128,19 @@ static gr_status show_help(const options *o, gr_text *t) {
   return GR_OK;
 }
 
-// Checks a resolved copy; what is printed keeps its interpolations unless asked otherwise.
-static gr_status check(gr_arena *a, const options *o, gr_conf **job) {
-  if (o->raw && !o->resolve) return GR_OK;
-  gr_conf *copy = gr_conf_copy(a, *job);
-  gr_status s = gr_conf_resolve(a, copy);
-  if (!s && !o->raw) s = gr_schema_check(a, copy);
-  if (o->resolve) *job = copy;
-  return s;
-}
-
+// What is printed keeps its interpolations, and leaves out what is not given, unless asked
+// otherwise.
 static gr_status compose(gr_arena *a, const options *o, const char *path, gr_composed *out) {
   gr_compose_request q = o->request;
+  gr_conf *checked = NULL;
   q.path = path, q.known = o->raw ? NULL : gr_schema_takes;
+  if (!o->raw) {
+    GR_TRY(gr_compose_checked(a, &q, out, &checked));
+    if (o->resolve) out->job = checked;
+    return GR_OK;
+  }
   GR_TRY(gr_compose(a, &q, out));
-  return check(a, o, &out->job);
+  return o->resolve ? gr_conf_resolve(a, out->job, true) : GR_OK;
 }
 
 static gr_status show_diff(gr_arena *a, const options *o, gr_text *t) {
@@ -186,7 +184,7 @@ static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
   GR_TRY(compose(a, o, o->request.path, &composed));
   gr_conf *c = o->hydra ? composed.hydra : composed.job;
   if (o->explain) {
-    if (!o->raw && !o->resolve) GR_TRY(gr_schema_check(a, c));
+    if (!o->raw && !o->resolve) GR_TRY(gr_schema_check(a, c, true));
     return gr_show_origin(t, c, o->explain);
   }
   if (o->package) c = gr_conf_find(c, o->package);

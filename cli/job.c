@@ -40,10 +40,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                           .overrides = args->overrides,
                           .n_overrides = args->n_overrides,
                           .known = gr_schema_takes};
-  GR_TRY(gr_compose(arena, &r, &j->composed));
-  j->conf = gr_conf_copy(arena, j->composed.job);
-  GR_TRY(gr_conf_resolve(arena, j->conf));
-  GR_TRY(gr_schema_check(arena, j->conf));
+  GR_TRY(gr_compose_checked(arena, &r, &j->composed, &j->conf));
   GR_TRY(gr_paths_find(arena, j->conf));
   gr_settings_rename(j->conf);
   GR_TRY(gr_settings_read(arena, j->conf, 0, &j->set));

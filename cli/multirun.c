@@ -81,7 +81,7 @@ static gr_status find_output(sweep *w, gr_composed *c, int job) {
   if (of && of->kind == GR_CONF_MAP) gr_conf_put(w->arena, of, "num", number);
   gr_conf *sweep_node = c->hydra ? gr_conf_find(c->hydra, "sweep") : NULL;
   if (sweep_node) {
-    GR_TRY(gr_conf_resolve(w->arena, sweep_node));
+    GR_TRY(gr_conf_resolve(w->arena, sweep_node, true));
     GR_TRY(gr_conf_text(sweep_node, "dir", NULL, &dir));
     const gr_conf *sub = gr_conf_find(sweep_node, "subdir");
     if (sub && sub->kind == GR_CONF_TEXT) subdir = sub->text;
@@ -99,12 +99,11 @@ static gr_status prepare(sweep *w) {
   w->running = GR_NEW(w->arena, pid_t, w->jobs.n + 1);
   for (int j = 0; j < w->jobs.n; j++) {
     gr_composed c;
+    gr_conf *conf;
     gr_compose_request q = w->request;
     q.overrides = w->jobs.overrides[j], q.n_overrides = w->jobs.n_each;
-    gr_status s = gr_compose(w->arena, &q, &c);
+    gr_status s = gr_compose_checked(w->arena, &q, &c, &conf);
     if (!s) s = find_output(w, &c, j);
-    if (!s) s = gr_conf_resolve(w->arena, c.job);
-    if (!s) s = gr_schema_check(w->arena, c.job);
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
   }
   return all;

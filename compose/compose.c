@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "compose/composer.h"
+#include "compose/schema.h"
 
 enum { MAX_VALUES = 200000 };  // of all files together
 
@@ -25,16 +26,21 @@ static gr_status split_path(gr_composer *c, const char *path) {
   if (!*c->primary) c->primary = name;
   gr_sources_add(&c->sources, dir);
   if (gr_is_dir(dir)) return GR_OK;
+  c->primary = NULL;
   return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no folder '%s'", dir),
                  "the configuration is given by its path, as in configs/run.yaml");
 }
 
+// Those that are wrong are left out.
 static gr_status parse_overrides(gr_composer *c, const gr_compose_request *q) {
   gr_status all = GR_OK;
   c->overrides = GR_NEW(c->arena, gr_override, q->n_overrides + 1);
-  for (int i = 0; i < q->n_overrides; i++)
-    all = gr_also(all, gr_override_parse(c->arena, q->overrides[i], i + 1, &c->overrides[i]));
-  c->n_overrides = q->n_overrides;
+  for (int i = 0; i < q->n_overrides; i++) {
+    gr_override *o = &c->overrides[c->n_overrides];
+    gr_status s = gr_override_parse(c->arena, q->overrides[i], i + 1, o);
+    if (!s) c->n_overrides++;
+    all = gr_also(all, s);
+  }
   return all;
 }
 
@@ -68,13 +74,20 @@ static gr_status add_search_dir(gr_composer *c, const gr_conf *item, gr_loc at) 
   return GR_OK;
 }
 
+static gr_status load_primary(gr_composer *c, gr_config **out) {
+  gr_status all = gr_sources_load(&c->sources, c->primary, out);
+  if (!*out || (*out)->body->kind == GR_CONF_MAP) return all;
+  gr_conf *body = (*out)->body;
+  (*out)->body = gr_conf_make(c->arena, GR_CONF_MAP, body->loc);
+  return gr_also(all, gr_hint(gr_fail(GR_ERR_CONFIG, body->loc,
+                                      "primary config '%s' must be a mapping, but is %s",
+                                      c->primary, gr_conf_a_kind(body->kind)),
+                              "write 'key: value', one on a line"));
+}
+
 static gr_status add_search_path(gr_composer *c) {
   gr_config *primary = NULL;
-  GR_TRY(gr_sources_load(&c->sources, c->primary, &primary));
-  if (primary && primary->body->kind != GR_CONF_MAP)
-    return gr_fail(GR_ERR_CONFIG, primary->body->loc,
-                   "primary config '%s' must be a mapping, but is %s", c->primary,
-                   gr_conf_a_kind(primary->body->kind));
+  GR_TRY(load_primary(c, &primary));
   gr_conf *path = primary ? gr_conf_find(primary->body, "hydra.searchpath") : NULL;
   for (int i = c->n_overrides - 1; i >= 0; i--)
     if (!strcmp(c->overrides[i].element, "hydra.searchpath")) path = c->overrides[i].value.one;
@@ -83,8 +96,10 @@ static gr_status add_search_path(gr_composer *c) {
     return gr_fail(GR_ERR_CONFIG, path->loc,
                    "hydra.searchpath must be a list of strings, but is %s",
                    gr_conf_a_kind(path->kind));
-  for (int i = 0; i < path->n; i++) GR_TRY(add_search_dir(c, path->items[i], path->items[i]->loc));
-  return GR_OK;
+  gr_status all = GR_OK;
+  for (int i = 0; i < path->n; i++)
+    all = gr_also(all, add_search_dir(c, path->items[i], path->items[i]->loc));
+  return all;
 }
 
 // ---- Merging ---------------------------------------------------------------------
@@ -97,31 +112,25 @@ static gr_status check_texts(gr_composer *c, const gr_conf *v) {
   return all;
 }
 
-static int size_of(const gr_conf *v) {
-  int n = 1;
-  for (int i = 0; i < v->n && v->items; i++) n += size_of(v->items[i]);
-  return n;
-}
-
 static gr_status merge_part(gr_composer *c, const gr_default_part *p) {
-  c->values += size_of(p->config->body);
+  c->values += gr_conf_size(p->config->body);
   if (c->values > MAX_VALUES)
     return gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES);
   gr_conf *body = p->config->body;
   if (--p->config->uses) body = gr_conf_copy(c->arena, body);
-  GR_TRY(check_texts(c, body));
+  gr_status all = check_texts(c, body);
   gr_conf *wrapped = gr_merge_wrap(c->arena, p->package, body);
   if (!p->primary && strcmp(p->config->path, "hydra/config") && wrapped->kind == GR_CONF_MAP) {
     const gr_conf *path = gr_conf_find(wrapped, "hydra.searchpath");
     if (path && path->kind != GR_CONF_NULL)
-      return gr_fail(
-          GR_ERR_CONFIG, path->key_loc,
-          "in '%s': overriding hydra.searchpath is only supported from the primary config",
-          p->config->path);
+      all = gr_also(all, gr_fail(GR_ERR_CONFIG, path->key_loc,
+                                 "in '%s': overriding hydra.searchpath is only supported from the "
+                                 "primary config",
+                                 p->config->path));
   }
-  gr_status s = gr_merge(&c->resolver, c->root, wrapped);
-  return s && !p->primary ? gr_note(s, p->item->loc, "included from here as '%s'", p->config->path)
-                          : s;
+  all = gr_also(all, gr_merge(&c->resolver, c->root, wrapped));
+  return p->primary ? all
+                    : gr_note(all, p->item->loc, "included from here as '%s'", p->config->path);
 }
 
 static void unread(gr_conf *c) {
@@ -208,41 +217,66 @@ static void split_hydra(gr_composer *c, gr_composed *out) {
 }
 
 gr_status gr_composer_open(gr_composer *c, gr_arena *a, const gr_compose_request *q) {
-  *c = (gr_composer){.arena = a, .sources = gr_sources_make(a)};
+  *c = (gr_composer){.arena = a, .sources = gr_sources_make(a), .whole = true};
   c->path = gr_arena_strdup(a, q->path);
   c->known = q->known;
-  GR_TRY(split_path(c, c->path));
-  gr_status s = parse_overrides(c, q);
+  gr_status s = split_path(c, c->path);
+  s = gr_also(s, parse_overrides(c, q));
   for (int i = 0; i < q->n_config_dirs; i++) {
     if (!gr_is_dir(q->config_dirs[i]))
       s = gr_also(s, gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--config-dir: there is no folder '%s'",
                              q->config_dirs[i]));
     gr_sources_add(&c->sources, q->config_dirs[i]);
   }
+  c->whole = !s;
   return s;
 }
 
 gr_status gr_composer_list(gr_composer *c, bool with_hydra) {
-  GR_TRY(add_search_path(c));
-  return gr_defaults_make(&c->defaults, &c->sources, c->primary, c->overrides, c->n_overrides,
-                          with_hydra);
+  gr_status all = add_search_path(c);
+  all = gr_also(all, gr_defaults_make(&c->defaults, &c->sources, c->primary, c->overrides,
+                                      c->n_overrides, with_hydra));
+  c->whole &= !all;
+  return all;
+}
+
+// In a tree that is not whole, only keys that no schema has are surely wrong.
+static gr_status apply(gr_composer *c, const gr_override *o) {
+  gr_status s = gr_merge_override(&c->resolver, c->root, o);
+  if (!s || c->whole || (c->known && !c->known(o->key))) return s;
+  gr_status_drop(s);
+  return GR_OK;
 }
 
 gr_status gr_composer_merge(gr_composer *c, gr_composed *out) {
-  GR_TRY(merge_parts(c));
-  gr_status all = GR_OK;
+  gr_status all = merge_parts(c);
+  c->whole &= !all;
   c->root->fixed = true;
   for (int i = 0; i < c->defaults.n_values; i++)
-    all = gr_also(all, gr_merge_override(&c->resolver, c->root, c->defaults.values[i]));
-  if (all) return all;
+    all = gr_also(all, apply(c, c->defaults.values[i]));
+  c->whole &= !all;
   split_hydra(c, out);
-  return GR_OK;
+  return all;
 }
 
 gr_status gr_compose(gr_arena *a, const gr_compose_request *q, gr_composed *out) {
   gr_composer c;
-  GR_TRY(gr_composer_open(&c, a, q));
-  GR_TRY(gr_composer_single(&c));
-  GR_TRY(gr_composer_list(&c, true));
-  return gr_composer_merge(&c, out);
+  *out = (gr_composed){0};
+  gr_status all = gr_composer_open(&c, a, q);
+  if (!c.primary) return all;
+  all = gr_also(all, gr_composer_single(&c));
+  c.whole = !all;
+  all = gr_also(all, gr_composer_list(&c, true));
+  return gr_also(all, gr_composer_merge(&c, out));
+}
+
+gr_status gr_compose_checked(gr_arena *a, const gr_compose_request *q, gr_composed *out,
+                             gr_conf **conf) {
+  gr_status all = gr_compose(a, q, out);
+  *conf = NULL;
+  if (!out->job) return all;
+  *conf = gr_conf_copy(a, out->job);
+  bool whole = !all;
+  all = gr_also(all, gr_conf_resolve(a, *conf, whole));
+  return gr_also(all, gr_schema_check(a, *conf, whole));
 }

@@ -18,9 +18,16 @@ typedef struct gr_composed {
   gr_conf *hydra;  // the hydra node, or NULL
 } gr_composed;
 
-// Composes. Errors: up to 20 at once, each with place, caret, include chain and suggestion.
+// Composes. Errors: all that can be known, up to 20, each with place, caret, include chain and
+// suggestion; *out is then what could be composed, job NULL when that is nothing.
 GR_MUST_USE gr_status gr_compose(gr_arena *, const gr_compose_request *, gr_composed *out);
 
+// Composes, resolves and checks against the schema; the errors of all three together. *conf is a
+// copy of the job's tree, resolved and filled in.
+GR_MUST_USE gr_status gr_compose_checked(gr_arena *, const gr_compose_request *, gr_composed *out,
+                                         gr_conf **conf);
+
 // Replaces every interpolation by its value, in place of the tree given. Cycles, missing keys
-// and unknown resolvers are errors that name the key that holds them.
-GR_MUST_USE gr_status gr_conf_resolve(gr_arena *, gr_conf *root);
+// and unknown resolvers are errors that name the key that holds them; in a tree that is not whole
+// what refers to something missing stays as it is instead.
+GR_MUST_USE gr_status gr_conf_resolve(gr_arena *, gr_conf *root, bool whole);

@@ -17,7 +17,10 @@ typedef struct gr_composer {
   bool (*known)(const char *key);
   gr_conf *root;
   int values;  // of all files
+  bool whole;  // nothing was left out because of an error
 } gr_composer;
+
+// Each step gives all its errors, and leaves what there is for the next.
 
 GR_MUST_USE gr_status gr_composer_open(gr_composer *, gr_arena *, const gr_compose_request *);
 GR_MUST_USE gr_status gr_composer_single(const gr_composer *);  // an error where there are sweeps

@@ -126,6 +126,25 @@ void gr_conf_remove(gr_conf *c, int item) {
   if (c->index) reindex(c);
 }
 
+gr_status gr_conf_load(gr_arena *a, const char *path, size_t most, char **text, size_t *len) {
+  gr_status s = gr_file_read(a, path, most, text, len);
+  if (!s && strlen(*text) == *len) return GR_OK;
+  if (!s)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' has the character NUL, at byte %zu",
+                           path, strlen(*text)),
+                   "write the file in UTF-8");
+  gr_status config = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s", gr_status_text(s));
+  if (gr_status_hint(s)) config = gr_hint(config, "%s", gr_status_hint(s));
+  gr_status_drop(s);
+  return config;
+}
+
+int gr_conf_size(const gr_conf *c) {
+  int n = 1;
+  for (int i = 0; i < c->n && c->items; i++) n += gr_conf_size(c->items[i]);
+  return n;
+}
+
 gr_conf *gr_conf_copy(gr_arena *a, const gr_conf *from) {
   gr_conf *c = GR_NEW(a, gr_conf, 1);
   *c = *from;

@@ -47,14 +47,20 @@ struct gr_conf {
 };
 
 // Reads one YAML file (or text, under a file name for messages) as it stands: no
-// composition, no interpolation. Errors name line and column; nesting is capped at 64.
+// composition, no interpolation. All errors are found, each with line and column; *out is then what
+// could be read (??? for a value that could not). Nesting is capped at 64.
 GR_MUST_USE gr_status gr_conf_read(gr_arena *, const char *path, gr_conf **out);
 GR_MUST_USE gr_status gr_conf_parse(gr_arena *, const char *file, const char *text, gr_conf **out);
+
+// The text of a file of configuration; an error of configuration when it cannot be read.
+GR_MUST_USE gr_status gr_conf_load(gr_arena *, const char *path, size_t most, char **text,
+                                   size_t *len);
 
 // ---- Looking --------------------------------------------------------------------
 // A path is "a.b[2].c" or "a.b.2.c". Looking marks what it finds, and all on the way, as read.
 gr_conf *gr_conf_find(gr_conf *, const char *path);      // NULL: not there
 gr_conf *gr_conf_member(gr_conf *map, const char *key);  // one key, dots not special
+int gr_conf_size(const gr_conf *);                       // how many values, with itself
 const char *gr_conf_a_kind(gr_conf_kind);                // with its article: "an integer"
 const char *gr_conf_kind_name(gr_conf_kind);             // "float", "mapping", ...
 const char *gr_conf_path(gr_arena *, const gr_conf *);   // "training.lr", from the root
@@ -83,6 +89,7 @@ void gr_conf_take(gr_conf *to, gr_conf *from);  // moves the members; both maps 
 // Keys that may be numbers or bools: a scalar node stands for the key. Equal keys (1 and 1.0
 // and true) are one; the first keeps its place and spelling.
 void gr_conf_put_key(gr_arena *, gr_conf *map, const gr_conf *key, gr_conf *value);
+void gr_conf_put_all(gr_arena *, gr_conf *map, const gr_conf *from);        // copies of all members
 int gr_conf_key_index(gr_arena *, const gr_conf *map, const gr_conf *key);  // -1: none
 const char *gr_conf_key_text(gr_arena *, const gr_conf *key);
 gr_conf gr_conf_key(const gr_conf *map, int item);       // the key of a member, as a node

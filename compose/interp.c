@@ -104,6 +104,7 @@ static gr_status not_found(gr_resolver *r, const char *path, gr_conf *holder) {
   const char *names[MAX_KEYS];
   int n = 0;
   const char *own = gr_conf_path(r->arena, holder);
+  r->absent = true;
   gr_status s =
       gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which is not there", own, path);
   collect_keys(root_of(holder), "", r->arena, names, &n);
@@ -164,7 +165,9 @@ static gr_status eval_node(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
   gr_conf *from = holder->up ? holder->up : holder;
   GR_TRY(gr_interp_select(r, from, path, holder, out));
   if (!*out) return not_found(r, path, holder);
-  if ((*out)->kind == GR_CONF_MISSING)
+  r->absent = (*out)->kind == GR_CONF_MISSING;
+  (*out)->read |= r->absent;
+  if (r->absent)
     return gr_note(gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc,
                                    "'%s' refers to '%s', which is '??\?': it must be set first",
                                    gr_conf_path(r->arena, holder), path),
@@ -233,7 +236,9 @@ gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
   gr_expr *e = NULL;
   if (holder->busy) return cycle(r, holder);
   if (r->depth >= MAX_DEPTH) return too_deep(holder);
-  GR_TRY(gr_expr_parse(r->arena, holder->text, holder->loc, &e));
+  gr_status bad = gr_expr_parse(r->arena, holder->text, holder->loc, &e);
+  r->absent = bad != NULL;  // who left something out has said why
+  if (bad) return bad;
   holder->busy = true;
   r->depth++;
   gr_status s = gr_interp_eval(r, e, holder, out);
@@ -247,12 +252,6 @@ gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
 
 static gr_status resolve(gr_resolver *r, gr_conf *c);
 
-static int size_of(const gr_conf *c) {
-  int n = 1;
-  for (int i = 0; i < c->n && c->items; i++) n += size_of(c->items[i]);
-  return n;
-}
-
 // A collection is resolved where it is, then copied to where it is wanted.
 static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
   if (value->busy) return cycle(r, c);
@@ -261,7 +260,7 @@ static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
   gr_status s = resolve(r, value);
   r->depth--;
   GR_TRY(s);
-  r->copied += size_of(value);
+  r->copied += gr_conf_size(value);
   if (r->copied > MAX_COPIED)
     return gr_fail(GR_ERR_CONFIG, c->loc, "interpolations copy more than %d values", MAX_COPIED);
   const gr_conf *copy = gr_conf_copy(r->arena, value);
@@ -291,11 +290,15 @@ static gr_status resolve(gr_resolver *r, gr_conf *c) {
   }
   if (c->kind != GR_CONF_INTERP) return GR_OK;
   gr_conf *value = NULL;
-  GR_TRY(gr_interp_value(r, c, &value));
-  return take(r, c, value);
+  r->absent = false;
+  gr_status s = gr_interp_value(r, c, &value);
+  if (!s) return take(r, c, value);
+  if (!r->partial || !r->absent) return s;
+  gr_status_drop(s);
+  return GR_OK;
 }
 
-gr_status gr_conf_resolve(gr_arena *a, gr_conf *root) {
-  gr_resolver r = {.arena = a, .root = root, .hydra = root->aside};
+gr_status gr_conf_resolve(gr_arena *a, gr_conf *root, bool whole) {
+  gr_resolver r = {.arena = a, .root = root, .hydra = root->aside, .partial = !whole};
   return resolve(&r, root);
 }

@@ -33,6 +33,8 @@ typedef struct gr_resolver {
   gr_conf *root;
   gr_conf *hydra;                  // for ${hydra:...}; or NULL
   bool (*known)(const char *key);  // see gr_compose_request; or NULL
+  bool partial;                    // what is not there may be in what was left out
+  bool absent;                     // something was not there
   int depth;                       // of interpolations that need each other
   int copied;                      // nodes that interpolations have copied
   size_t bytes;                    // of text that interpolations have made

@@ -64,6 +64,13 @@ void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) 
   gr_conf_add(a, m, gr_conf_key_text(a, k), value);
 }
 
+void gr_conf_put_all(gr_arena *a, gr_conf *to, const gr_conf *from) {
+  for (int i = 0; i < from->n; i++) {
+    gr_conf k = gr_conf_key(from, i);
+    gr_conf_put_key(a, to, &k, gr_conf_copy(a, from->items[i]));
+  }
+}
+
 gr_conf gr_conf_key(const gr_conf *m, int i) {
   gr_conf k = {.kind = m->items[i]->key_kind, .loc = m->items[i]->key_loc};
   if (k.kind == GR_CONF_MISSING)

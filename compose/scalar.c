@@ -240,6 +240,40 @@ gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar_kind type, const char
   }
 }
 
+// ---- Tags ------------------------------------------------------------------------
+
+gr_status gr_scalar_bad_tag(const gr_conf *c, const char *tag) {
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, c->loc, "the tag '%s' means nothing here", tag),
+      "known are !!str !!int !!float !!bool !!null !!map !!seq; quote a text that starts "
+      "with '!'");
+}
+
+static gr_status tagged_number(gr_arena *a, gr_conf *c, const char *kind, const char *text) {
+  gr_scalar_kind found = gr_scalar_resolve(text, true);
+  if (!strcmp(kind, "int") && found == GR_SCALAR_INT) return gr_scalar_set(a, c, found, text);
+  if (!strcmp(kind, "float") && (found == GR_SCALAR_INT || found == GR_SCALAR_FLOAT)) {
+    GR_TRY(gr_scalar_set(a, c, GR_SCALAR_FLOAT, text));
+    return GR_OK;
+  }
+  if (!strcmp(kind, "bool") && found == GR_SCALAR_BOOL) return gr_scalar_set(a, c, found, text);
+  return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is tagged !!%s but is not one", text, kind);
+}
+
+gr_status gr_scalar_tagged(gr_arena *a, gr_conf *c, const char *tag, const char *text) {
+  static const char prefix[] = "tag:yaml.org,2002:";
+  if (!strcmp(tag, "!")) return gr_scalar_set(a, c, gr_scalar_resolve(text, true), text);
+  const char *kind = tag + strlen(prefix);
+  if (strncmp(tag, prefix, strlen(prefix))) return gr_scalar_bad_tag(c, tag);
+  if (!strcmp(kind, "str")) return gr_scalar_set(a, c, GR_SCALAR_TEXT, text);
+  if (!strcmp(kind, "null")) return gr_scalar_set(a, c, GR_SCALAR_NULL, text);
+  if (!strcmp(kind, "int") || !strcmp(kind, "float") || !strcmp(kind, "bool"))
+    return tagged_number(a, c, kind, text);
+  return gr_scalar_bad_tag(c, tag);
+}
+
+// ---- Python's numbers ------------------------------------------------------------
+
 // The text without spaces around, underscores only between digits; NULL: not a number's.
 static const char *py_clean(const char *text, char *buf, size_t size) {
   static const char *const space = " \t\n\r\f\v";

@@ -21,6 +21,11 @@ gr_scalar_kind gr_scalar_resolve(const char *text, bool omega);
 // integers are 64 bits.
 GR_MUST_USE gr_status gr_scalar_set(gr_arena *, gr_conf *node, gr_scalar_kind, const char *text);
 
+// The same by a tag: "tag:yaml.org,2002:int", or "!".
+GR_MUST_USE gr_status gr_scalar_tagged(gr_arena *, gr_conf *node, const char *tag,
+                                       const char *text);
+GR_MUST_USE gr_status gr_scalar_bad_tag(const gr_conf *node, const char *tag);
+
 // Python's float(text) and int(text), underscores and spaces around included; false: not one.
 bool gr_scalar_py_float(const char *text, double *out);
 bool gr_scalar_py_int(const char *text, int64_t *out);

@@ -96,12 +96,24 @@ static gr_status with_source(gr_status s, const gr_conf *c) {
   return copied ? gr_note(s, c->loc, "the value comes from here") : s;
 }
 
+// A key that no file has written: the name of a group, where its file's values go.
+static bool is_package(const gr_conf *c) {
+  return c->kind == GR_CONF_MAP && c->loc.file && c->key_loc.file == c->loc.file &&
+         c->key_loc.line == c->loc.line && c->key_loc.col == c->loc.col;
+}
+
 static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section, const char *name) {
   const char *names[N_KEYS], *where = *section ? section : "the configuration";
   int n = names_in(a, section, names);
   gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
                         "unknown key '%s' in %s", name, where);
   const char *like = gr_text_nearest(name, names, n), *other = elsewhere(name);
+  if (is_package(c))
+    return gr_hint(
+        s,
+        "this file's values go to '%s%s%s', the name of its group: '# @package KEY' as its "
+        "first line puts them elsewhere, '_global_' at the root",
+        section, *section ? "." : "", name);
   if (!other) other = other_name(name);
   if (other && !below(other, section)) like = NULL;
   if (like) return gr_hint(s, "did you mean '%s%s%s'?", section, *section ? "." : "", like);
@@ -142,9 +154,10 @@ static gr_status wrong_value(gr_arena *a, const gr_schema_key *k, const gr_schem
   return gr_hint(s, "%s: %s", k->path, k->doc);
 }
 
-// ??? left anywhere below.
+// ??? left anywhere below; where an interpolation has asked for it, it was said already.
 static gr_status check_set(gr_arena *a, const gr_conf *c) {
   gr_status all = GR_OK;
+  if (c->kind == GR_CONF_MISSING && c->read) return GR_OK;
   if (c->kind == GR_CONF_MISSING) {
     const char *path = gr_conf_path(a, c);
     const gr_schema_key *k = gr_schema_find(path);
@@ -234,11 +247,12 @@ static gr_status fill(gr_arena *a, gr_conf *job, const gr_schema_key *k) {
   return GR_OK;
 }
 
-gr_status gr_schema_check(gr_arena *a, gr_conf *job) {
+gr_status gr_schema_check(gr_arena *a, gr_conf *job, bool whole) {
   if (job->kind != GR_CONF_MAP)
     return gr_fail(GR_ERR_CONFIG, job->loc, "a configuration is a mapping, but this is %s",
                    gr_conf_a_kind(job->kind));
   gr_status all = check_map(a, job, "");
+  if (!whole) return all;
   all = gr_also(all, check_set(a, job));
   for (int i = 0; i < N_KEYS; i++) all = gr_also(all, fill(a, job, &gr_schema_keys[i]));
   return all;

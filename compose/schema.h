@@ -19,8 +19,9 @@ extern const gr_schema_key gr_schema_keys[];
 extern const int gr_schema_count;
 
 // Checks a composed and resolved configuration and fills in what is not given (marked as
-// preset). Errors: unknown keys, wrong types, values out of range, ??? left; up to 20 at once.
-GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job);
+// preset). Errors: unknown keys, wrong types, values out of range, and, in one that is whole, ???
+// left and keys that must be given; up to 20 at once.
+GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job, bool whole);
 
 const gr_schema_key *gr_schema_find(const char *path);  // NULL: no such key
 bool gr_schema_takes(const char *path);                 // a key, or below one of any kind

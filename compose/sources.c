@@ -100,6 +100,7 @@ static gr_status shape(gr_sources *s, gr_config *c) {
     gr_conf_add(s->arena, map, body->text, none);
     c->body = map;
   } else if (body->kind != GR_CONF_MAP && body->kind != GR_CONF_LIST) {
+    c->body = gr_conf_make(s->arena, GR_CONF_MAP, body->loc);
     return gr_hint(gr_fail(GR_ERR_CONFIG, body->loc, "a configuration is a mapping, but this is %s",
                            gr_conf_a_kind(body->kind)),
                    "write 'key: value', one on a line");
@@ -108,20 +109,26 @@ static gr_status shape(gr_sources *s, gr_config *c) {
   if (at < 0) return GR_OK;
   c->defaults = c->body->items[at];
   gr_conf_remove(c->body, at);
-  if (c->defaults->kind == GR_CONF_LIST) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->defaults->loc,
+  const gr_conf *list = c->defaults;
+  if (list->kind == GR_CONF_LIST) return GR_OK;
+  c->defaults = NULL;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc,
                          "invalid defaults list in '%s': it must be a list, but is %s", c->path,
-                         gr_conf_a_kind(c->defaults->kind)),
+                         gr_conf_a_kind(list->kind)),
                  "write one '- group: option' on a line");
 }
 
+// All errors of a file; what could be read of it is there all the same.
 static gr_status parse_config(gr_sources *s, const char *path, const char *file, const char *text,
                               gr_config **out) {
   gr_config *c = *out = GR_NEW(s->arena, gr_config, 1);
   c->path = path, c->file = file;
-  GR_TRY(read_header(s, c, text));
-  GR_TRY(gr_conf_parse(s->arena, file, text, &c->body));
-  return shape(s, c);
+  gr_status all = read_header(s, c, text);
+  bool lost = all != NULL;  // where its values go is not known
+  all = gr_also(all, gr_conf_parse(s->arena, file, text, &c->body));
+  all = gr_also(all, shape(s, c));
+  if (lost) c->body = gr_conf_make(s->arena, GR_CONF_MAP, c->body->loc);
+  return all;
 }
 
 static gr_status load_new(gr_sources *s, const char *path, gr_config **out) {
@@ -135,14 +142,10 @@ static gr_status load_new(gr_sources *s, const char *path, gr_config **out) {
     }
     const char *file = file_of(s, s->dirs[i], path);
     char *text = NULL;
+    size_t len;
     if (!gr_is_file(file)) continue;
-    gr_status fail = gr_file_read(s->arena, file, MAX_BYTES, &text, NULL);
-    if (fail) {
-      gr_status config = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s", gr_status_text(fail));
-      gr_status_drop(fail);
-      return config;
-    }
-    return parse_config(s, path, file, text, out);
+    gr_status unread = gr_conf_load(s->arena, file, MAX_BYTES, &text, &len);
+    return gr_also(unread, parse_config(s, path, file, unread ? "" : text, out));
   }
   return GR_OK;
 }
@@ -154,7 +157,7 @@ gr_status gr_sources_load(gr_sources *s, const char *path, gr_config **out) {
     return GR_OK;
   }
   path = gr_arena_strdup(s->arena, path);
-  GR_TRY(load_new(s, path, out));
+  gr_status errors = load_new(s, path, out);
   if (s->n_configs == s->cap) {
     s->cap = s->cap ? s->cap * 2 : 16;
     gr_config **more = GR_NEW(s->arena, gr_config *, s->cap);
@@ -163,7 +166,7 @@ gr_status gr_sources_load(gr_sources *s, const char *path, gr_config **out) {
   }
   gr_map_put(&s->known, path, (uint32_t)s->n_configs);
   s->configs[s->n_configs++] = *out;
-  return GR_OK;
+  return errors;
 }
 
 // ---- Listing ---------------------------------------------------------------------

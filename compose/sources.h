@@ -25,7 +25,8 @@ typedef struct gr_sources {
 gr_sources gr_sources_make(gr_arena *);
 void gr_sources_add(gr_sources *, const char *dir);
 
-// Loads a configuration by path; *out is NULL where there is none. Each is read once.
+// Loads a configuration by path; *out is NULL where there is none. Each is read once: its errors
+// are given the first time, and *out is then what could be read.
 GR_MUST_USE gr_status gr_sources_load(gr_sources *, const char *path, gr_config **out);
 bool gr_sources_group(const gr_sources *, const char *group);
 // The options of a group, or the groups in it, sorted.

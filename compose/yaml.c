@@ -2,12 +2,16 @@
 //
 // A file is not trusted: nesting, size, aliases and the nodes that aliases make are limited,
 // because libyaml 0.2.5 is quadratic in flow nesting and aliases can grow without bound.
+//
+// All errors are found at once: a value that cannot be is left out, and after an error of syntax
+// reading goes on at the next key that stands at the beginning of a line.
 #include <string.h>
 #include <yaml.h>
 #include "compose/conf.h"
 #include "compose/scalar.h"
+#include "compose/yaml_advice.h"
 
-enum { MAX_BYTES = 1 << 20, MAX_DEPTH = 64, MAX_NODES = 100000, MAX_ALIASES = 256 };
+enum { MAX_BYTES = 1 << 20, MAX_DEPTH = 64, MAX_NODES = 100000, MAX_ALIASES = 256, MAX_PARTS = 20 };
 
 typedef struct anchor {
   const char *name;
@@ -19,67 +23,46 @@ typedef struct anchor {
 typedef struct reader {
   gr_arena *arena;
   const char *file, *text;
+  size_t line;  // where this part of the file begins, from 0
   yaml_parser_t parser;
   yaml_event_t event;
   anchor *anchors;  // newest first: a name can be given again
   int depth, nodes, aliases;
+  gr_status errors;  // those after which reading goes on
 } reader;
 
 static gr_loc place(const reader *r, yaml_mark_t at) {
-  return (gr_loc){r->file, (int)at.line + 1, (int)at.column + 1};
+  return (gr_loc){r->file, (int)(r->line + at.line) + 1, (int)at.column + 1};
 }
 
 static gr_loc here(const reader *r) { return place(r, r->event.start_mark); }
 
-// The commonest reasons, by what libyaml says.
-static const char *line_at(const reader *r, size_t number) {
-  const char *s = r->text;
-  for (size_t i = 0; i < number && strchr(s, '\n'); i++) s = strchr(s, '\n') + 1;
+// Keeps an error for later, and leaves the value out.
+static void keep(reader *r, gr_conf *c, gr_status s) {
+  r->errors = gr_also(r->errors, s);
+  if (s) gr_conf_set_text(c, "??\?");
+}
+
+// ---- Syntax errors ---------------------------------------------------------------
+
+static const char *line_at(const reader *r, yaml_mark_t at) {
+  const char *s = gr_yaml_skip(r->text, r->line + at.line);
   return gr_arena_strndup(r->arena, s, strcspn(s, "\r\n"));
-}
-
-// Something in [...] or {...}: what is on the line says what to quote.
-static gr_status advise_flow(gr_status s, const reader *r) {
-  const char *line = line_at(r, r->parser.problem_mark.line);
-  const char *first = line_at(r, r->parser.context_mark.line);
-  if (strstr(line, "${") || strstr(first, "${"))
-    return gr_hint(s, "inside [...] and {...} an interpolation must be quoted: \"${...}\"");
-  if (strstr(line, "???") || strstr(first, "???"))
-    return gr_hint(s, "inside [...] and {...} it must be quoted: \"??\?\"");
-  return gr_hint(
-      s,
-      "close the list or mapping that starts there; a text with ':', ',' or brackets in it "
-      "must be quoted");
-}
-
-static gr_status advise(gr_status s, const reader *r) {
-  const char *problem = r->parser.problem ? r->parser.problem : "";
-  const char *context = r->parser.context ? r->parser.context : "";
-  if (strstr(context, "flow")) return advise_flow(s, r);
-  if (strstr(problem, "cannot start any token")) {
-    const char *line = line_at(r, r->parser.problem_mark.line);
-    bool tab = line[strspn(line, " ")] == '	';
-    return gr_hint(s, tab ? "indent with spaces: this line starts with a tab"
-                          : "quote a text that starts with '@', '`' or '%%'");
-  }
-  if (strstr(problem, "mapping values are not allowed"))
-    return gr_hint(s, "quote a text that contains ': ', and check the indentation");
-  if (strstr(problem, "could not find expected ':'") ||
-      strstr(problem, "did not find expected key"))
-    return gr_hint(s, "check the indentation, and that every key is followed by ': '");
-  return s;
 }
 
 static gr_status syntax_error(const reader *r) {
   const yaml_parser_t *p = &r->parser;
+  const char *problem = p->problem ? p->problem : "this is not YAML";
+  const char *context = p->context ? p->context : "";
   if (p->error == YAML_READER_ERROR)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, (gr_loc){r->file, 1, 1}, "%s at byte %zu", p->problem,
+    return gr_hint(gr_fail(GR_ERR_CONFIG, (gr_loc){r->file, 1, 1}, "%s at byte %zu", problem,
                            p->problem_offset),
                    "write the file in UTF-8, without control characters");
-  gr_status s = gr_fail(GR_ERR_CONFIG, place(r, p->problem_mark), "%s",
-                        p->problem ? p->problem : "this is not YAML");
-  if (p->context) s = gr_note(s, place(r, p->context_mark), "%s", p->context);
-  return advise(s, r);
+  gr_status s = gr_fail(GR_ERR_CONFIG, place(r, p->problem_mark), "%s", problem);
+  if (*context) s = gr_note(s, place(r, p->context_mark), "%s", context);
+  const char *advice =
+      gr_yaml_advice(problem, context, line_at(r, p->problem_mark), line_at(r, p->context_mark));
+  return advice ? gr_hint(s, "%s", advice) : s;
 }
 
 static gr_status next(reader *r) {
@@ -104,12 +87,6 @@ static gr_status count_nodes(reader *r, int more, gr_loc at) {
                  MAX_NODES);
 }
 
-static int size_of(const gr_conf *c) {
-  int n = 1;
-  for (int i = 0; i < c->n && c->items; i++) n += size_of(c->items[i]);
-  return n;
-}
-
 static anchor *add_anchor(reader *r, const yaml_char_t *name) {
   if (!name) return NULL;
   anchor *n = GR_NEW(r->arena, anchor, 1);
@@ -117,54 +94,37 @@ static anchor *add_anchor(reader *r, const yaml_char_t *name) {
   return r->anchors = n;
 }
 
+static const anchor *find_anchor(const reader *r, const char *name) {
+  const anchor *n = r->anchors;
+  while (n && strcmp(n->name, name)) n = n->next;
+  return n;
+}
+
+// After an error of syntax the anchor may have been in what was left out.
+static gr_status bad_alias(const reader *r, const char *name, bool open, gr_loc at) {
+  if (open)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, at,
+                           "the alias '*%s' is inside its own anchor: it would never end", name),
+                   "put the anchor '&%s' on a value that does not hold this one", name);
+  if (r->line) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "there is no anchor '&%s' before this", name),
+                 "quote a text that starts with '*'");
+}
+
 static gr_status read_alias(reader *r, gr_conf **out) {
   const char *name = (const char *)r->event.data.alias.anchor;
   gr_loc at = here(r);
-  const anchor *n = r->anchors;
-  while (n && strcmp(n->name, name)) n = n->next;
-  if (!n)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "there is no anchor '&%s' before this", name),
-                   "quote a text that starts with '*'");
-  if (n->open)
-    return gr_fail(GR_ERR_CONFIG, at,
-                   "the alias '*%s' is inside its own anchor: it would never end", name);
-  if (n->value->items && ++r->aliases > MAX_ALIASES)
-    return gr_fail(GR_ERR_CONFIG, at, "more than %d aliases of mappings and lists", MAX_ALIASES);
-  GR_TRY(count_nodes(r, size_of(n->value), at));
-  *out = gr_conf_copy(r->arena, n->value);
-  return GR_OK;
-}
-
-static gr_status bad_tag(const gr_conf *c, const char *tag) {
-  return gr_hint(
-      gr_fail(GR_ERR_CONFIG, c->loc, "the tag '%s' means nothing here", tag),
-      "known are !!str !!int !!float !!bool !!null !!map !!seq; quote a text that starts "
-      "with '!'");
-}
-
-static gr_status tagged_number(reader *r, gr_conf *c, const char *kind, const char *text) {
-  gr_scalar_kind found = gr_scalar_resolve(text, true);
-  if (!strcmp(kind, "int") && found == GR_SCALAR_INT)
-    return gr_scalar_set(r->arena, c, found, text);
-  if (!strcmp(kind, "float") && (found == GR_SCALAR_INT || found == GR_SCALAR_FLOAT)) {
-    GR_TRY(gr_scalar_set(r->arena, c, GR_SCALAR_FLOAT, text));
+  const anchor *n = find_anchor(r, name);
+  if (!n || n->open) {
+    *out = gr_conf_make(r->arena, GR_CONF_NULL, at);
+    keep(r, *out, bad_alias(r, name, n != NULL, at));
     return GR_OK;
   }
-  if (!strcmp(kind, "bool") && found == GR_SCALAR_BOOL)
-    return gr_scalar_set(r->arena, c, found, text);
-  return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is tagged !!%s but is not one", text, kind);
-}
-
-static gr_status tagged_scalar(reader *r, gr_conf *c, const char *tag, const char *text) {
-  static const char prefix[] = "tag:yaml.org,2002:";
-  if (!strcmp(tag, "!")) return gr_scalar_set(r->arena, c, gr_scalar_resolve(text, true), text);
-  const char *kind = tag + strlen(prefix);
-  if (strncmp(tag, prefix, strlen(prefix))) return bad_tag(c, tag);
-  if (!strcmp(kind, "str")) return gr_scalar_set(r->arena, c, GR_SCALAR_TEXT, text);
-  if (!strcmp(kind, "null")) return gr_scalar_set(r->arena, c, GR_SCALAR_NULL, text);
-  if (!strcmp(kind, "int") || !strcmp(kind, "float") || !strcmp(kind, "bool"))
-    return tagged_number(r, c, kind, text);
-  return bad_tag(c, tag);
+  if (n->value->items && ++r->aliases > MAX_ALIASES)
+    return gr_fail(GR_ERR_CONFIG, at, "more than %d aliases of mappings and lists", MAX_ALIASES);
+  GR_TRY(count_nodes(r, gr_conf_size(n->value), at));
+  *out = gr_conf_copy(r->arena, n->value);
+  return GR_OK;
 }
 
 // A scalar's type: by its tag, by its text when it is plain, or a text.
@@ -175,7 +135,7 @@ static gr_status type_scalar(reader *r, gr_conf *c, gr_scalar_kind *type) {
   *type = GR_SCALAR_TEXT;
   if (strlen(text) != r->event.data.scalar.length)
     return gr_fail(GR_ERR_CONFIG, c->loc, "a text cannot hold the character NUL");
-  if (tag) return tagged_scalar(r, c, tag, text);
+  if (tag) return gr_scalar_tagged(r->arena, c, tag, text);
   if (r->event.data.scalar.plain_implicit) *type = gr_scalar_resolve(text, true);
   return gr_scalar_set(r->arena, c, *type, text);
 }
@@ -185,7 +145,8 @@ static gr_status read_node(reader *r, gr_conf **out);
 static gr_status read_scalar(reader *r, gr_conf **out) {
   gr_scalar_kind type;
   *out = gr_conf_make(r->arena, GR_CONF_NULL, here(r));
-  return type_scalar(r, *out, &type);
+  keep(r, *out, type_scalar(r, *out, &type));
+  return GR_OK;
 }
 
 // ---- Mappings ---------------------------------------------------------------------
@@ -193,6 +154,7 @@ static gr_status read_scalar(reader *r, gr_conf **out) {
 typedef struct key {
   gr_conf value;
   bool merge;  // <<
+  bool bad;    // an error was kept; its value is read, and left out
 } key;
 
 static gr_status read_plain_key(reader *r, key *k) {
@@ -208,42 +170,50 @@ static gr_status read_plain_key(reader *r, key *k) {
   return type_scalar(r, &k->value, &type);
 }
 
-static gr_status read_key(reader *r, key *k) {
-  *k = (key){.value = {.loc = here(r)}};
-  gr_conf *other = NULL;
-  if (r->event.type == YAML_SCALAR_EVENT)
-    GR_TRY(read_plain_key(r, k));
-  else if (r->event.type == YAML_ALIAS_EVENT)
-    GR_TRY(read_alias(r, &other));
-  if (other) k->value = *other, k->value.loc = here(r);
-  if (r->event.type != YAML_SCALAR_EVENT && (!other || other->items))
-    return gr_fail(GR_ERR_CONFIG, k->value.loc, "a key must be one word or number");
+static gr_status judge_key(const key *k, bool word) {
+  if (!word)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, k->value.loc, "a key must be one word or number"),
+                   "lists and mappings stand after 'key:'; quote a text with brackets");
   if (!k->merge && k->value.kind == GR_CONF_NULL)
     return gr_hint(gr_fail(GR_ERR_CONFIG, k->value.loc, "a key cannot be null"),
                    "quote it: \"null\"");
   return GR_OK;
 }
 
-static void put_all(reader *r, gr_conf *to, const gr_conf *from) {
-  for (int i = 0; i < from->n; i++) {
-    gr_conf k = gr_conf_key(from, i);
-    gr_conf_put_key(r->arena, to, &k, gr_conf_copy(r->arena, from->items[i]));
+static gr_status read_key(reader *r, key *k) {
+  *k = (key){.value = {.loc = here(r)}};
+  gr_loc at = here(r);
+  gr_status s = GR_OK;
+  bool word = r->event.type == YAML_SCALAR_EVENT;
+  if (word) {
+    s = read_plain_key(r, k);
+  } else {
+    gr_conf *other = NULL;
+    bool alias = r->event.type == YAML_ALIAS_EVENT;
+    GR_TRY(read_node(r, &other));
+    word = alias && !other->items;
+    k->value = *other, k->value.loc = at;
   }
+  if (!s) s = judge_key(k, word);
+  k->bad = s != NULL;
+  r->errors = gr_also(r->errors, s);
+  return GR_OK;
 }
 
 // << : a mapping, or a list of mappings of which the first wins.
 static gr_status merge_in(reader *r, gr_conf *to, const gr_conf *from) {
-  GR_TRY(count_nodes(r, size_of(from), from->loc));
+  GR_TRY(count_nodes(r, gr_conf_size(from), from->loc));
   if (from->kind == GR_CONF_MAP) {
-    put_all(r, to, from);
+    gr_conf_put_all(r->arena, to, from);
     return GR_OK;
   }
   bool good = from->kind == GR_CONF_LIST;
   for (int i = from->n - 1; i >= 0 && good; i--) {
     good = from->items[i]->kind == GR_CONF_MAP;
-    if (good) put_all(r, to, from->items[i]);
+    if (good) gr_conf_put_all(r->arena, to, from->items[i]);
   }
-  if (good) return GR_OK;
+  bool left_out = from->kind == GR_CONF_MISSING && r->errors;
+  if (good || left_out) return GR_OK;
   return gr_fail(GR_ERR_CONFIG, from->loc,
                  "'<<' takes a mapping or a list of mappings, but this is %s",
                  gr_conf_a_kind(from->kind));
@@ -264,28 +234,40 @@ static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged
   key k;
   gr_conf *value = NULL;
   GR_TRY(read_key(r, &k));
-  GR_TRY(check_twice(r, own, &k));
+  gr_status twice = k.bad ? GR_OK : check_twice(r, own, &k);
+  k.bad |= twice != NULL;
+  r->errors = gr_also(r->errors, twice);
   GR_TRY(next(r));
   GR_TRY(read_node(r, &value));
+  if (k.bad) return GR_OK;
   *merged |= k.merge;
-  if (k.merge) return merge_in(r, map, value);
-  gr_conf_put_key(r->arena, own, &k.value, value);
+  if (!k.merge)
+    gr_conf_put_key(r->arena, own, &k.value, value);
+  else
+    r->errors = gr_also(r->errors, merge_in(r, map, value));
   return GR_OK;
 }
 
-static gr_status read_map(reader *r, gr_conf *map) {
-  gr_conf *own = gr_conf_make(r->arena, GR_CONF_MAP, map->loc);
-  bool merged = false, more;
+static gr_status read_members(reader *r, gr_conf *own, gr_conf *map, bool *merged) {
+  bool more;
   GR_TRY(next_until(r, YAML_MAPPING_END_EVENT, &more));
   while (more) {
-    GR_TRY(read_member(r, own, map, &merged));
+    GR_TRY(read_member(r, own, map, merged));
     GR_TRY(next_until(r, YAML_MAPPING_END_EVENT, &more));
   }
+  return GR_OK;
+}
+
+// What was read before an error stays.
+static gr_status read_map(reader *r, gr_conf *map) {
+  gr_conf *own = gr_conf_make(r->arena, GR_CONF_MAP, map->loc);
+  bool merged = false;
+  gr_status s = read_members(r, own, map, &merged);
   if (merged)
-    put_all(r, map, own);
+    gr_conf_put_all(r->arena, map, own);
   else
     gr_conf_take(map, own);
-  return GR_OK;
+  return s;
 }
 
 static gr_status read_list(reader *r, gr_conf *list) {
@@ -305,7 +287,7 @@ static gr_status check_collection_tag(const reader *r, const gr_conf *c) {
   const char *tag =
       (const char *)(map ? r->event.data.mapping_start.tag : r->event.data.sequence_start.tag);
   if (!tag || !strcmp(tag, "!") || !strcmp(tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG)) return GR_OK;
-  return bad_tag(c, tag);
+  return gr_scalar_bad_tag(c, tag);
 }
 
 static gr_status read_collection(reader *r, gr_conf_kind kind, gr_conf **out) {
@@ -313,7 +295,7 @@ static gr_status read_collection(reader *r, gr_conf_kind kind, gr_conf **out) {
   if (++r->depth > MAX_DEPTH)
     return gr_fail(GR_ERR_CONFIG, c->loc, "mappings and lists are nested deeper than %d",
                    MAX_DEPTH);
-  GR_TRY(check_collection_tag(r, c));
+  r->errors = gr_also(r->errors, check_collection_tag(r, c));
   GR_TRY(kind == GR_CONF_MAP ? read_map(r, c) : read_list(r, c));
   r->depth--;
   return GR_OK;
@@ -337,7 +319,7 @@ static gr_status read_node(reader *r, gr_conf **out) {
 }
 
 static gr_status read_stream(reader *r, gr_conf **out) {
-  *out = gr_conf_make(r->arena, GR_CONF_NULL, (gr_loc){r->file, 1, 1});
+  *out = gr_conf_make(r->arena, GR_CONF_NULL, (gr_loc){r->file, (int)r->line + 1, 1});
   GR_TRY(next(r));  // the stream's start
   GR_TRY(next(r));
   if (r->event.type == YAML_STREAM_END_EVENT) return GR_OK;
@@ -350,19 +332,59 @@ static gr_status read_stream(reader *r, gr_conf **out) {
                  "keep one document in a file, without '---' between");
 }
 
+// Reads from a line on. `stopped` is the line that an error of syntax leads to; -1: none.
+static gr_status read_part(reader *r, const char *text, size_t len, gr_conf **out, long *stopped) {
+  *stopped = -1;
+  *out = gr_conf_make(r->arena, GR_CONF_NULL, (gr_loc){r->file, 1, 1});
+  if (!yaml_parser_initialize(&r->parser))
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "out of memory while reading '%s'", r->file);
+  yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, len);
+  gr_status s = read_stream(r, out);
+  const yaml_parser_t *p = &r->parser;
+  bool at_end = s && !*gr_yaml_skip(text, p->problem_mark.line);
+  if (s && p->error != YAML_NO_ERROR && p->error != YAML_READER_ERROR)
+    *stopped = (long)(r->line + (at_end ? p->context_mark.line + 1 : p->problem_mark.line));
+  yaml_event_delete(&r->event);
+  yaml_parser_delete(&r->parser);
+  r->depth = 0;
+  return s;
+}
+
+// After an error of syntax: reads on at keys that begin a line, for their errors and values.
+static void read_rest(reader *r, gr_conf *root, long line, gr_loc error) {
+  for (int i = 0; i < MAX_PARTS && line >= 0; i++) {
+    gr_conf *part;
+    const char *s = gr_yaml_skip(r->text, (size_t)line);
+    for (; *s && !gr_yaml_starts_key(s); line++) s = gr_yaml_skip(s, 1);
+    if (!*s) return;
+    long from = line;
+    r->line = (size_t)line;
+    gr_status more = read_part(r, s, strlen(s), &part, &line);
+    gr_loc at = gr_status_loc(more);
+    bool again = more && at.line == error.line && at.col == error.col;
+    if (!again) r->errors = gr_also(r->errors, more);
+    if (again) gr_status_drop(more);
+    if (line == from) line++;
+    error = at;
+    for (int k = 0; part->kind == GR_CONF_MAP && k < part->n; k++)
+      if (gr_conf_index(root, part->keys[k]) < 0)
+        gr_conf_put(r->arena, root, part->keys[k], part->items[k]);
+  }
+}
+
 static gr_status parse(gr_arena *a, const char *file, const char *text, size_t len, gr_conf **out) {
   reader r = {.arena = a, .file = file, .text = text};
-  if (!yaml_parser_initialize(&r.parser))
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "out of memory while reading '%s'", file);
-  yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
-  gr_status s = read_stream(&r, out);
-  yaml_event_delete(&r.event);
-  yaml_parser_delete(&r.parser);
-  return s;
+  long stopped;
+  gr_status s = read_part(&r, text, len, out, &stopped);
+  gr_loc at = gr_status_loc(s);
+  r.errors = gr_also(r.errors, s);
+  if (stopped >= 0 && (*out)->kind == GR_CONF_MAP) read_rest(&r, *out, stopped, at);
+  return r.errors;
 }
 
 gr_status gr_conf_parse(gr_arena *a, const char *file, const char *text, gr_conf **out) {
   size_t len = strlen(text);
+  *out = gr_conf_make(a, GR_CONF_MAP, (gr_loc){file, 1, 1});
   if (len > MAX_BYTES)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' is larger than %d bytes", file, MAX_BYTES);
   return parse(a, file, text, len, out);
@@ -371,11 +393,6 @@ gr_status gr_conf_parse(gr_arena *a, const char *file, const char *text, gr_conf
 gr_status gr_conf_read(gr_arena *a, const char *path, gr_conf **out) {
   char *text;
   size_t len;
-  gr_status s = gr_file_read(a, path, MAX_BYTES, &text, &len);
-  if (s) {
-    gr_status config = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s", gr_status_text(s));
-    gr_status_drop(s);
-    return config;
-  }
+  GR_TRY(gr_conf_load(a, path, MAX_BYTES, &text, &len));
   return parse(a, gr_arena_strdup(a, path), text, len, out);
 }

@@ -7,6 +7,7 @@
 #include "compose/composer.h"
 #include "compose/multirun.h"
 #include "json_read.h"
+#include "parsed.h"
 #include "tests/check.h"
 
 static const char *folder;    // of the recordings
@@ -47,18 +48,6 @@ static const char *as_json(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);
   return t.at;
-}
-
-static void put_text(gr_arena *a, gr_conf *map, const char *key, const char *value) {
-  gr_conf *t = gr_conf_make(a, value ? GR_CONF_TEXT : GR_CONF_NULL, GR_NOWHERE);
-  t->text = value;
-  gr_conf_put(a, map, key, t);
-}
-
-static void put_bool(gr_arena *a, gr_conf *map, const char *key, bool value) {
-  gr_conf *t = gr_conf_make(a, GR_CONF_BOOL, GR_NOWHERE);
-  t->truth = value;
-  gr_conf_put(a, map, key, t);
 }
 
 static void judge(gr_arena *a, const char *file, const gr_conf *kase, const char *name, gr_status s,
@@ -110,120 +99,11 @@ static const char *text_of(gr_conf *map, const char *key) {
 
 // ---- The override grammar ----------------------------------------------------------
 
-static gr_conf *show(gr_arena *a, const gr_conf *c);
-
-static gr_conf *wrap(gr_arena *a, const char *key, gr_conf *value) {
-  gr_conf *m = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
-  gr_conf_put(a, m, key, value);
-  return m;
-}
-
-static gr_conf *show_list(gr_arena *a, const gr_conf *c) {
-  gr_conf *l = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
-  for (int i = 0; i < c->n; i++) {
-    if (c->kind == GR_CONF_LIST) {
-      gr_conf_append(a, l, show(a, c->items[i]));
-      continue;
-    }
-    gr_conf key = gr_conf_key(c, i), *pair = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
-    gr_conf_append(a, pair, show(a, &key));
-    gr_conf_append(a, pair, show(a, c->items[i]));
-    gr_conf_append(a, l, pair);
-  }
-  return l;
-}
-
-static gr_conf *show(gr_arena *a, const gr_conf *c) {
-  gr_conf *t = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
-  if (c->kind == GR_CONF_MAP) return wrap(a, "$map", show_list(a, c));
-  if (c->kind == GR_CONF_LIST) return show_list(a, c);
-  if (c->kind == GR_CONF_FLOAT) {
-    gr_text s = gr_text_make(a);
-    gr_value_write(&s, c);
-    t->text = s.at;
-    return wrap(a, "$float", t);
-  }
-  if (!c->quote) return gr_conf_copy(a, c);
-  t->text = c->text;
-  gr_conf *m = wrap(a, "$quoted", t);
-  put_text(a, m, "q", c->quote == '"' ? "double" : "single");
-  return m;
-}
-
-static gr_conf *show_tags(gr_arena *a, const gr_sweep *s) {
-  gr_conf *l = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
-  for (int i = 0; i < s->n_tags; i++) {
-    gr_conf *t = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
-    t->text = s->tags[i];
-    gr_conf_append(a, l, t);
-  }
-  return l;
-}
-
-static gr_conf *show_sweep(gr_arena *a, const gr_sweep *s) {
-  static const char *const names[] = {"$choice", "$choice", "$range", "$interval", "$glob"};
-  gr_conf *l = s->list ? show_list(a, s->list) : gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
-  if (s->start) gr_conf_append(a, l, show(a, s->start)), gr_conf_append(a, l, show(a, s->stop));
-  if (s->step) gr_conf_append(a, l, show(a, s->step));
-  gr_conf *m = wrap(a, names[s->kind], l);
-  if (s->kind == GR_SWEEP_GLOB) {
-    gr_conf_put(a, m, "exclude", show_list(a, s->exclude));
-    return m;
-  }
-  if (s->kind <= GR_SWEEP_CHOICE) put_bool(a, m, "simple", s->kind == GR_SWEEP_SIMPLE);
-  if (s->kind != GR_SWEEP_INTERVAL) put_bool(a, m, "shuffle", s->shuffle);
-  gr_conf_put(a, m, "tags", show_tags(a, s));
-  return m;
-}
-
-static gr_conf *show_value(gr_arena *a, gr_override_value v) {
-  return v.many ? show_sweep(a, v.many) : show(a, v.one);
-}
-
-static gr_conf *show_override(gr_arena *a, const gr_override *o) {
-  static const char *const kinds[] = {"CHANGE", "ADD", "FORCE_ADD", "DEL"};
-  static const char *const types[] = {"SIMPLE_CHOICE_SWEEP", "CHOICE_SWEEP", "RANGE_SWEEP",
-                                      "INTERVAL_SWEEP", "GLOB_CHOICE_SWEEP"};
-  gr_conf *m = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
-  put_text(a, m, "$override", kinds[o->kind]);
-  put_text(a, m, "key", o->key);
-  put_text(a, m, "package", o->package);
-  put_text(a, m, "vtype",
-           !o->has_value   ? NULL
-           : o->value.many ? types[o->value.many->kind]
-                           : "ELEMENT");
-  if (o->has_value)
-    gr_conf_put(a, m, "value", show_value(a, o->value));
-  else
-    put_text(a, m, "value", NULL);
-  return m;
-}
-
-// Rules other than a whole override are parsed as one side of it.
-static gr_status parse_rule(gr_arena *a, const char *rule, const char *text, gr_conf **out) {
-  gr_override o;
-  gr_override_value v = {0};
-  if (!strcmp(rule, "override")) {
-    GR_TRY(gr_override_parse(a, text, 1, &o));
-    *out = show_override(a, &o);
-  } else if (!strcmp(rule, "key") || !strncmp(rule, "package", 7)) {
-    GR_TRY(gr_override_parse(a, gr_arena_printf(a, "%s=1", text), 1, &o));
-    *out = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
-    put_text(a, *out, "$key", o.key);
-    put_text(a, *out, "package", o.package);
-    if (strcmp(rule, "key")) *out = (*out)->items[0];
-  } else {
-    GR_TRY(gr_value_parse(a, text, (gr_loc){"argument 1", 1, 1}, &v));
-    *out = show_value(a, v);
-  }
-  return GR_OK;
-}
-
 static void run_parse(gr_arena *a, const char *file, gr_conf *kase) {
   const char *text = gr_conf_member(kase, "text")->text;
   gr_conf *got = NULL;
   if (is_intended(file, text)) return;
-  gr_status s = parse_rule(a, text_of(kase, "rule"), text, &got);
+  gr_status s = parsed_rule(a, text_of(kase, "rule"), text, &got);
   judge(a, file, kase, text, s, got);
   gr_status_drop(s);
 }
@@ -275,7 +155,7 @@ static gr_status compose(gr_arena *a, const char *base, gr_conf *kase, gr_conf *
 
 static gr_status resolve(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
   GR_TRY(compose(a, base, kase, out));
-  return gr_conf_resolve(a, *out);
+  return gr_conf_resolve(a, *out, true);
 }
 
 static gr_status print(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {

@@ -114,14 +114,14 @@ static void resolved(void) {
             "g: '\\${a} \\\\${a}'\nh: ${c}\nk: a\ni: '${${k}}'\n"
             "j: \"${oc.decode:'[1, {x: 2.5}]'}\"\nl: ${oc.select:nope,${a}}\n"
             "v: '${oc.dict.values:c}'\nw: '${oc.dict.keys:c}'\n");
-  MUST(gr_conf_resolve(a, c));
+  MUST(gr_conf_resolve(a, c, true));
   SAME(json(a, c),
        "{\"a\": 1, \"b\": 1, \"c\": {\"d\": 1, \"e\": [1, 1]}, \"f\": \"x1yNone\", \"n\": null, "
        "\"g\": \"${a} \\\\1\", \"h\": {\"d\": 1, \"e\": [1, 1]}, \"k\": \"a\", \"i\": 1, "
        "\"j\": [1, {\"x\": 2.5}], \"l\": 1, \"v\": [1, [1, 1]], \"w\": [\"d\", \"e\"]}");
-  expect(gr_conf_resolve(a, parse(a, "a: ${b}\nb: ${c}\nc: ${a}\n")), "refers to itself");
-  expect(gr_conf_resolve(a, parse(a, "a: {b: '${a}'}\n")), "inside of");
-  expect(gr_conf_resolve(a, parse(a, "a: ${oc.exec:ls}\n")), "there is no resolver");
+  expect(gr_conf_resolve(a, parse(a, "a: ${b}\nb: ${c}\nc: ${a}\n"), true), "refers to itself");
+  expect(gr_conf_resolve(a, parse(a, "a: {b: '${a}'}\n"), true), "inside of");
+  expect(gr_conf_resolve(a, parse(a, "a: ${oc.exec:ls}\n"), true), "there is no resolver");
   gr_arena_destroy(a);
 }
 
@@ -145,11 +145,11 @@ static void hostile(void) {
   for (int i = 1; i < 9; i++)
     gr_text_printf(&t, "a%d: ['${a%d}', '${a%d}', '${a%d}', '${a%d}', '${a%d}', '${a%d}']\n", i,
                    i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-  expect(gr_conf_resolve(a, parse(a, t.at)), "more than");
+  expect(gr_conf_resolve(a, parse(a, t.at), true), "more than");
   t = gr_text_make(a);
   gr_text_put(&t, "a0: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
   for (int i = 1; i < 30; i++) gr_text_printf(&t, "a%d: ${a%d}${a%d}\n", i, i - 1, i - 1);
-  expect(gr_conf_resolve(a, parse(a, t.at)), "more than");
+  expect(gr_conf_resolve(a, parse(a, t.at), true), "more than");
   t = gr_text_make(a);
   for (int i = 0; i < 1100000; i++) gr_text_put(&t, " ");
   expect(gr_conf_parse(a, "large", t.at, &c), "larger than");
@@ -164,14 +164,14 @@ static void schema(void) {
       a, "model: {graph: g.yaml, params: {any: [1, {x: y}]}}\ntraining: {optimizer: ADAMW}\n");
   double lr;
   const char *text;
-  MUST(gr_schema_check(a, c));
+  MUST(gr_schema_check(a, c, true));
   MUST(gr_conf_float(c, "training.lr", 0, &lr));
   CHECK(lr == 1e-3, "%g", lr);
   CHECK(gr_conf_find(c, "training.lr")->preset, "a default is marked");
   MUST(gr_conf_text(c, "training.optimizer", NULL, &text));
   SAME(text, "adamw");
   MUST(gr_conf_unread(a, parse(a, "{}")));
-  expect(gr_schema_check(a, parse(a, "model: {graph: x}\nvars: {a: \"???\"}\n")),
+  expect(gr_schema_check(a, parse(a, "model: {graph: x}\nvars: {a: \"???\"}\n"), true),
          "'vars.a' must be set");
   gr_arena_destroy(a);
 }
@@ -242,9 +242,9 @@ static void composed(void) {
   SAME(saved.overrides, "- db=postgres\n- +db.user=\"a b\"\n");
   CHECK(strstr(saved.hydra, "hydra:\n  mode: null\n") == saved.hydra, "%.60s", saved.hydra);
   gr_conf *run = gr_conf_find(c.hydra, "run");
-  MUST(gr_conf_resolve(a, run));
+  MUST(gr_conf_resolve(a, run, true));
   SAME(gr_conf_find(run, "dir")->text, "out/postgres");
-  MUST(gr_conf_resolve(a, c.job));
+  MUST(gr_conf_resolve(a, c.job, true));
   CHECK(gr_conf_find(c.job, "top")->integer == 2, "%s", json(a, c.job));
   gr_arena_destroy(a);
 }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   HOLDS(!s);
   gr_conf_set_text(input, fuzz_text(a, data, size));
   gr_conf_put(a, root, "input", input);
-  s = gr_conf_resolve(a, root);
+  s = gr_conf_resolve(a, root, true);
   gr_status_drop(s);
   gr_arena_destroy(a);
   return 0;
