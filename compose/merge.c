@@ -7,15 +7,17 @@ static bool collection(const gr_conf *c) {
   return c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST;
 }
 
-gr_conf *gr_merge_wrap(gr_arena *a, const char *package, gr_conf *value) {
-  if (!*package) return value;
+static gr_conf *wrap(gr_arena *a, const char *package, gr_conf *value) {
   gr_conf *map = gr_conf_make(a, GR_CONF_MAP, value->loc);
   size_t n = strcspn(package, ".");
-  const char *rest = package[n] ? package + n + 1 : package + n;
-  gr_conf *inner = gr_merge_wrap(a, rest, value);
+  gr_conf *inner = package[n] ? wrap(a, package + n + 1, value) : value;
   inner->key_loc = value->loc;
   gr_conf_add(a, map, gr_arena_strndup(a, package, n), inner);
   return map;
+}
+
+gr_conf *gr_merge_wrap(gr_arena *a, const char *package, gr_conf *value) {
+  return *package ? wrap(a, package, value) : value;
 }
 
 static gr_status clash(gr_resolver *r, const gr_conf *to, const gr_conf *from) {

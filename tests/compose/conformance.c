@@ -34,6 +34,8 @@ static const struct {
     {"compose.jsonl", "config.yml", ".yml went with Hydra 1.1's mode"},
     {"compose.jsonl", "config +db=validated_mysql", "a class registered in Python"},
     {"compose.jsonl", "config +db=mysql", "a class registered in Python"},
+    {"compose.jsonl", "configs", "a file listed twice is merged anew the second time"},
+    {"defaults.jsonl", "run =1", "without a key: an error when values are set"},
 };
 
 static bool is_intended(const char *file, const char *text) {
@@ -236,34 +238,35 @@ static void run_defaults(gr_arena *a, const char *file, gr_conf *kase) {
   gr_status_drop(s);
 }
 
-static void run_compose(gr_arena *a, const char *file, gr_conf *kase) {
-  gr_conf *got = NULL;
-  if (is_intended(file, short_name(a, kase))) return;
-  gr_status s = compose(a, folder, kase, &got);
-  judge(a, file, kase, case_name(a, kase), s, got);
-  gr_status_drop(s);
-}
-
 static gr_status defaults_generated(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
   return list_defaults(a, base, kase, true, out);
 }
 
-static void run_generated(gr_arena *a, const char *file, gr_conf *kase) {
+// Without an "op" a case is about the composed tree.
+static void run_op(gr_arena *a, const char *file, const char *base, gr_conf *kase) {
   static const struct {
     const char *op;
     gr_status (*run)(gr_arena *, const char *base, gr_conf *kase, gr_conf **out);
   } ops[] = {{"compose", compose}, {"resolve", resolve}, {"defaults", defaults_generated},
              {"yaml", print},      {"choices", choices}, {"sweep", sweep}};
-  const char *op = text_of(kase, "op");
+  const char *op = text_of(kase, "op") ? text_of(kase, "op") : "compose";
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     if (strcmp(ops[i].op, op)) continue;
     gr_conf *got = NULL;
-    gr_status s = ops[i].run(a, unpacked, kase, &got);
-    judge(a, file, kase, case_name(a, kase), s, got);
+    gr_status s = ops[i].run(a, base, kase, &got);
+    judge(a, file, kase, gr_arena_printf(a, "%s: %s", op, case_name(a, kase)), s, got);
     gr_status_drop(s);
     return;
   }
   CHECK(false, "%s: there is no op '%s'", file, op);
+}
+
+static void run_compose(gr_arena *a, const char *file, gr_conf *kase) {
+  if (!is_intended(file, short_name(a, kase))) run_op(a, file, folder, kase);
+}
+
+static void run_generated(gr_arena *a, const char *file, gr_conf *kase) {
+  run_op(a, file, unpacked, kase);
 }
 
 static void parse(void) { each_line("parse.jsonl", run_parse); }
@@ -281,6 +284,8 @@ static bool unpack(const char *to) {
 
 int main(int argc, char **argv) {
   gr_arena *a = gr_arena_create();
+  setenv("A", "set", 1);
+  unsetenv("NOPE");
   gr_log_open(GR_ERROR, 0, 1);
   folder = argc > 1 ? argv[1] : "recorded";
   const char *to = argc > 2 ? argv[2] : "/tmp";

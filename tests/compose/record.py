@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Records what Hydra itself answers on random configurations, for test_conformance.
+"""Records what Hydra itself answers on random configurations and on ours, for test_conformance.
 
     python3 -m venv /tmp/hydra && /tmp/hydra/bin/pip install hydra-core
     /tmp/hydra/bin/python tests/compose/record.py /tmp/cases 5000 1
     build/tests/test_conformance /tmp/cases /tmp/cases/unpacked
 
-Arguments: a new folder, how many trees, a seed, and `odd` for the trees of odd_trees.py. Writes
+    /tmp/hydra/bin/python tests/compose/record.py own
+
+The first kind's arguments: a new folder, how many trees, a seed, and `odd` for the trees of odd_trees.py. Writes
 generated.jsonl with generated.tar.gz (composition, resolved composition, as YAML, defaults lists,
-choices, the runs of a sweep) and parse.jsonl (values and whole overrides).
+choices, the runs of a sweep) and parse.jsonl (values and whole overrides). `own` asks about the
+cases of recorded/cases.txt, on the trees in recorded/configs, and writes defaults.jsonl and
+compose.jsonl beside them.
 """
 import functools
 import json
@@ -19,8 +23,10 @@ import tarfile
 import warnings
 
 import odd_trees
+from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.defaults_list import create_defaults_list
 from hydra._internal.utils import create_config_search_path
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -146,8 +152,8 @@ def loader(root):
     return ConfigLoaderImpl(config_search_path=create_config_search_path(search_path_dir=root))
 
 
-def composed(root, lines):
-    cfg = loader(root).load_configuration("config", lines, RunMode.RUN)
+def composed(root, lines, primary="config"):
+    cfg = loader(root).load_configuration(primary, lines, RunMode.RUN)
     HydraConfig.instance().set_config(cfg)
     OmegaConf.set_struct(cfg, False)
     choices = {k: v for k, v in cfg.hydra.runtime.choices.items() if not k.startswith("hydra/")}
@@ -243,16 +249,54 @@ def record(f, name, root, lines, ops):
         f.write(json.dumps({**case, **answer(run)}) + "\n")
 
 
+def own_defaults(root, primary, lines):
+    repository = CachingConfigRepository(ConfigRepository(config_search_path=create_config_search_path(root)))
+    parsed_lines = OverridesParser.create().parse_overrides(lines)
+    found = create_defaults_list(repo=repository, config_name=primary, overrides_list=parsed_lines,
+                                 prepend_hydra=False, skip_missing=False).defaults
+    return [[d.config_path, d.package, d.parent, bool(d.is_self), bool(d.primary)] for d in found]
+
+
+def record_own():
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
+    with open(os.path.join(folder, "cases.txt")) as f:
+        cases = [line.rstrip("\n").split("\t") for line in f if line.strip() and line[0] != "#"]
+    with open(os.path.join(folder, "defaults.jsonl"), "w") as of_lists, \
+            open(os.path.join(folder, "compose.jsonl"), "w") as of_trees:
+        for where, primary, *lines in cases:
+            root = os.path.join(folder, "configs", where)
+            case = {"dir": "configs/" + where, "config": primary, "overrides": lines}
+            made = functools.cache(lambda: composed(root, lines, primary)[0])
+            tree = answer(lambda: OmegaConf.to_container(made()))
+            resolved = answer(lambda: OmegaConf.to_container(made(), resolve=True))
+            listed = answer(lambda: own_defaults(root, primary, lines))
+            if "ok" in tree or "err" in listed and listed["err"] != "GrammarParseError":
+                write(of_lists, case, listed)  # what is wrong with values is no matter of lists
+            write(of_trees, case, tree)
+            if "ok" in tree and resolved != tree:
+                write(of_trees, {**case, "op": "resolve"}, resolved)
+            if "ok" in tree:
+                write(of_trees, {**case, "op": "yaml"}, answer(lambda: OmegaConf.to_yaml(made())))
+
+
+def write(f, case, found):
+    found.pop("msg", None)  # it may name folders of this machine
+    f.write(json.dumps({**case, **found}) + "\n")
+
+
 def main():
-    out, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    odd = sys.argv[4:] == ["odd"]
     version.setbase("1.3")
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     Plugins.instance()
-    os.makedirs(out)
     os.environ.pop("NOPE", None)
     os.environ["A"] = "set"
+    if sys.argv[1:] == ["own"]:
+        record_own()
+        return
+    out, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    odd = sys.argv[4:] == ["odd"]
+    os.makedirs(out)
     rng = random.Random(seed)
     with open(os.path.join(out, "generated.jsonl"), "w") as f:
         for i in range(count):
