@@ -153,8 +153,11 @@ static gr_status show_diff(gr_arena *a, const options *o, gr_text *t) {
 
 static gr_status show_list(gr_arena *a, const options *o, gr_text *t) {
   gr_composer c;
-  GR_TRY(gr_composer_open(&c, a, &o->request));
-  GR_TRY(gr_composer_list(&c, true));
+  gr_status all = gr_composer_open(&c, a, &o->request);
+  if (!c.primary) return all;
+  all = gr_also(all, gr_composer_single(&c));
+  all = gr_also(all, gr_composer_list(&c, true));
+  if (all) return all;
   if (o->tree)
     gr_show_tree(t, &c);
   else

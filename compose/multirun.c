@@ -91,10 +91,12 @@ static gr_status multiply(gr_arena *a, const axis *all, int n, gr_job_list *out)
 gr_status gr_multirun_list(gr_arena *a, const gr_compose_request *q, gr_job_list *out) {
   gr_composer c;
   gr_composed composed;
-  GR_TRY(gr_composer_open(&c, a, q));
+  gr_status errors = gr_composer_open(&c, a, q);
+  if (!c.primary) return errors;
   c.defaults.skip_missing = true;
-  GR_TRY(gr_composer_list(&c, true));
-  GR_TRY(gr_composer_merge(&c, &composed));
+  errors = gr_also(errors, gr_composer_list(&c, true));
+  errors = gr_also(errors, gr_composer_merge(&c, &composed));
+  if (errors) return errors;
   const gr_conf *params = composed.hydra ? gr_conf_find(composed.hydra, "sweeper.params") : NULL;
   int n = 0;
   axis *all = GR_NEW(a, axis, q->n_overrides + (params ? params->n : 0) + 1);

@@ -213,6 +213,7 @@ static gr_status list_defaults(gr_arena *a, const char *base, gr_conf *kase, boo
                                gr_conf **out) {
   gr_composer c;
   GR_TRY(open_case(&c, a, base, kase));
+  GR_TRY(gr_composer_single(&c));
   GR_TRY(gr_composer_list(&c, generated));
   *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
   for (int i = 0; i < c.defaults.n_parts; i++)

@@ -20,13 +20,15 @@ TEXTS = ["hello world", "' lead'", "\"trail \"", "a, b, c", "naïve 日本 😀"
          "|-\n    keep\n    this\n", "|+\n    keep\n\n\n", ">\n    folded\n    text\n\n    para\n      more\n    end\n", ">-\n    a\n    b\n",
          "|2\n      indented\n", "|\n    tab\there\n", "!!str 1", "!!int '3'", "!!int 0x1F", "!!float 1", "!!float '.5'", "!!bool yes",
          "!!null ''", "!!str", "!!map {a: 1}", "!!seq [a]", "! 12", "'${a}'", "\"${b}\"", "${lr}", "x${a}y${b}",
-         "'${.a}'", "'${..lr}'", "'${opts.a}'", "'${list[0]}'", "'${list.1}'", "'\\${a}'", "'\\\\${a}'", "'$${a}'", "'${a} ${nope}'",
+         "'\\${a}'", "'\\\\${a}'", "'$${a}'", 
          "'${oc.env:NOPE,${a}}'", "'${oc.select:zz,[1, {a: b}]}'", "'${oc.decode:\"{a: [1, 2.5, x]}\"}'", "'${oc.create:[a, ${b}]}'",
-         "'${oc.dict.keys:opts}'", "'${oc.dict.values:opts}'", "'${oc.deprecated:a}'", "'${${name}}'", "'${opts.${name}}'",
-         "'${oc.select:\".a\"}'", "'a: ${opts}'", "'${list} and ${a}'", "'${oc.decode:${a}}'", "'${oc.env:NOPE,null}'",
-         "'${oc.decode:\"1, 2\"}'", "'${oc.decode:\"\"}'", "'${oc.select:a,}'", "'${oc.env:A,\"q, \\' z\"}'", "'${oc.env:NOPE,\\ x}'", "'???'", "&Z",
+         
+         "'${oc.select:\".a\"}'", "'${list} and ${a}'", "'${oc.env:NOPE,null}'",
+         "'${oc.decode:\"1, 2\"}'", "'${oc.decode:\"\"}'", "'${oc.select:a,}'", "'${oc.env:A,\"q, z\"}'", "\"${oc.env:NOPE,'q, z'}\"", "'${oc.env:NOPE,\\ x}'", "'???'", "&Z",
           "[a, [b, {c: d}], 'e']", "{1: a, 1: b}", "{a, b: }", "{? a : b}", "{'a':1}", "[x,]",
          "{a: {b: {c: {d: 1}}}}", "[[], {}, '', ~]", "{a: [1, 2.0, true, null]}", "['${a}', \"${b}\"]", "{k: '${a}'}", "[{a: 1}, {a: '${.a}'}]"]
+# References that are there in some trees.
+LOOSE_TEXTS = ["'${.a}'", "'${..lr}'", "'${opts.a}'", "'${list[0]}'", "'${list.1}'", "'${a} ${nope}'", "'${${name}}'", "'${opts.${name}}'", "'${oc.dict.keys:opts}'", "'${oc.dict.values:opts}'", "'${oc.decode:${a}}'", "'a: ${opts}'", "'${oc.deprecated:a}'"]
 BAD_TEXTS = ["-", "'", "{a: 1, a: 2}", "[1,,2]", "[1, 2", "{a: 1", "<<", "=", "*nope", "@x", "`x", "%x", "!!int abc", "!!str [a]", "'${}'", "'${a'", "${", "[${a}]", "[a: 1, b]", "???", "- not a list", "'${oc.nope:1}'", "'${oc.env:NOPE}'", "'${a.b.c}'"]
 WHOLE = ["", "\n\n", "# nothing\n", "---\n", "---\na: 1\n", "a: 1\n...\n", "%YAML 1.1\n---\na: 017\n", "%YAML 1.2\n---\na: 017\n", "a: 1\n---\nb: 2\n",
          "\ufeffa: 1\n", "a: 1\r\nb: 2\r\n", "a: 1\rb: 2\r", "a:\t1\n", "a:\n\tb: 1\n", "a: 1 \nb: 'x' \n", "- 1\n- {a: 2}\n", "just text\n", "12\n", "1.5\n", "null\n", "[]\n", "{}\n",
@@ -34,7 +36,7 @@ WHOLE = ["", "\n\n", "# nothing\n", "---\n", "---\na: 1\n", "a: 1\n...\n", "%YAM
          "a: &A {x: 1}\nb: &B {x: 2, y: 3}\nc: {<<: [*A, *B], z: 4}\nd: {<<: *B, <<: *A}\n", "a: &A [1, 2]\nb: [*A, *A]\nc: {<<: *A}\n", "a: &A 1\nb: *A\n*A : c\n", "a: &A {x: &X 5, y: *X}\nb: *X\n",
          "a: &A {b: *A}\n", "base: &B\n  k: 1\nderived:\n  <<: *B\n  k: 2\n  m: ${.k}\n", "<<: {a: 1}\nb: 2\n", "<<: [{a: 1}, {a: 2, b: 3}]\nb: 2\n", "'<<': 1\n", "a: 1\n a: 2\n", "a: b: c\n", "a: 'x\n",
          "a: {b: 1,\n  c: 2}\n", "a:\n- 1\n- 2\nb:\n  - 3\n", "a:\n  - b: 1\n    c: 2\n  -\n    - x\n    - y\n", "a: |\n  # not a comment\n  ${b}\n", "defaults: null\na: 1\n", "defaults:\n- 1\n",
-         "defaults:\n- base\n- base\n", "defaults: [_self_]\na: 1\n", "a: !foo 1\n", "a: !!python/none\n", "on: 1\noff: 2\n", "1: a\n1.0: b\ntrue: c\n", "a: 1 # c\n#c\nb: # c\n  c: 1\n", "a: \"\\ud83d\"\n", "a: ~\n~: b\n",
+         "defaults:\n- base\n- base\n", "defaults: [_self_]\na: 1\n", "a: !foo 1\n", "a: !!python/none\n", "on: 1\noff: 2\n", "1: a\n1.0: b\ntrue: c\n", "a: 1 # c\n#c\nb: # c\n  c: 1\n", "a: ~\n~: b\n",
          "a: 1\nA: 2\n'a ': 3\n", "key with spaces: v\n\"key: colon\": w\n", "a: -\n", "a: [-1, - 1]\n", "a: 1:2\n", "a: {b:1}\n", "a: [b:1]\n", "a: *\n", "a: &\n", "x" * 200 + ": 1\n"]
 
 
@@ -48,6 +50,8 @@ def value(rng, depth, pad):
     if depth and chance < 0.33:
         return "\n" + "".join(f"{pad}- {rng.choice(PLAIN)}\n" for _ in range(rng.randint(1, 3)))
     text = rng.choice(PLAIN) if chance < 0.65 else rng.choice(TEXTS)
+    if rng.random() < 0.03:
+        text = rng.choice(LOOSE_TEXTS)
     if rng.random() < rng.rough:
         text = rng.choice(BAD_TEXTS)
     text = text.replace("\n    ", "\n" + pad + "    ").replace("\n      ", "\n" + pad + "      ")
@@ -110,7 +114,7 @@ def inner_defaults(rng, group):
     """Mostly of groups further down, so that there is no cycle; experiments override what there is."""
     if group == "exp":
         lines = with_self(rng, [], 0.5)
-        lines += [entry(rng, group, rng.choice(rng.chosen), True) for _ in range(rng.randint(0, 2))]
+        lines += [entry(rng, group, rng.choice([g for g in rng.chosen if g != "exp"] or ["db"]), True) for _ in range(rng.randint(0, 2))]
     else:
         below = [g for g in GROUPS if g.startswith(group + "/")] or (GROUPS if rng.random() < rng.rough * 3 else [])
         lines = with_self(rng, [entry(rng, group, rng.choice(below), False) for _ in range(rng.randint(0, 2)) if below], 0.5)
@@ -134,7 +138,7 @@ def primary(rng):
 
 
 def write_tree(rng, root):
-    rng.rough = rng.choice([0, 0, 0, 0.04])
+    rng.rough = rng.choice([0, 0, 0, 0, 0.03])
     rng.chosen = [g for g in GROUPS if rng.random() < 0.5] or ["db"]
     rng.shuffle(rng.chosen)
     rng.chosen.sort(key=lambda g: g == "exp")
@@ -153,7 +157,11 @@ def write_tree(rng, root):
             write(root, f"{group}/{name}.yaml", head + listed + body)
     write(root, "base.yaml", mapping(rng, 1))
     head = f"# @package {rng.choice(PACKAGES)}\n" if rng.random() < 0.03 else ""
-    write(root, "config.yaml", head + primary(rng) + mapping(rng, 2))
+    own = mapping(rng, 2)
+    for key in ["a", "b", "lr", "opts", "name", "list"]:
+        if f"\n{key}:" not in "\n" + own and rng.random() < 0.9:
+            own += f"{key}: " + (rng.choice(["[1, x, {y: 2}]", "{a: 1, b: [x], lr: 2}"]) if key in ("opts", "list") else rng.choice(PLAIN)) + "\n"
+    write(root, "config.yaml", head + primary(rng) + own)
 
 
 def write(root, path, text):
@@ -217,7 +225,7 @@ def sweep(rng, depth=2):
         return rng.choice(["int", "float", "str", "bool"]) + "(" + rng.choice([sweep(rng, depth - 1), "1,2", "'3',4", "1.5,2"]) + ")"
     if kind < 0.85:
         return "tag(" + rng.choice(["t,", "t,u,", ""]) + sweep(rng, depth - 1) + ")"
-    return rng.choice(["glob(*)", "glob([b*,s*])", "glob(*,exclude=b*)", "glob([*],exclude=[v*,x*])", "1,2", "a,'b c',[1]", "interval(0,1)", "choice()", "sort(1)", "1,choice(2,3)", "[choice(1,2)]"])
+    return rng.choice(["1,2", "a,'b c',[1]", "interval(0,1)", "choice()", "sort(1)", "1,choice(2,3)", "[choice(1,2)]"])
 
 
 def sweep_arguments(rng):
@@ -226,7 +234,7 @@ def sweep_arguments(rng):
         if rng.random() < 0.4:
             group = rng.choice(rng.chosen)
             out.append(group + rng.packages.get(group, "") + "=" + rng.choice(
-                ["base,small", "glob(*)", "glob([b*,s*])", "choice(base,v1.2)", "small", "[base],[small]", "sort(small,base)"]))
+                ["base,small", "glob(*)", "glob([b*,s*])", "glob(*,exclude=b*)", "glob([*],exclude=[v*,x*])", "choice(base,v1.2)", "small", "[base],[small]", "sort(small,base)"]))
         else:
             key = rng.choice(["a", "b", "lr", "new", "opts.a", "x.y"])
             out.append(f"++{key}={sweep(rng) if rng.random() < 0.8 else rng.choice([v for v in VALUES if not v.startswith('str(')])}")
