@@ -155,7 +155,6 @@ static gr_status show_list(gr_arena *a, const options *o, gr_text *t) {
   gr_composer c;
   gr_status all = gr_composer_open(&c, a, &o->request);
   if (!c.primary) return all;
-  all = gr_also(all, gr_composer_single(&c));
   all = gr_also(all, gr_composer_list(&c, true));
   if (all) return all;
   if (o->tree)

@@ -104,21 +104,13 @@ static gr_status add_search_path(gr_composer *c) {
 
 // ---- Merging ---------------------------------------------------------------------
 
-static gr_status check_texts(gr_composer *c, const gr_conf *v) {
-  gr_expr *e = NULL;
-  if (v->kind == GR_CONF_INTERP) return gr_expr_parse(c->arena, v->text, v->loc, &e);
-  gr_status all = GR_OK;
-  for (int i = 0; i < v->n && v->items; i++) all = gr_also(all, check_texts(c, v->items[i]));
-  return all;
-}
-
 static gr_status merge_part(gr_composer *c, const gr_default_part *p) {
   c->values += gr_conf_size(p->config->body);
   if (c->values > MAX_VALUES)
     return gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES);
   gr_conf *body = p->config->body;
   if (--p->config->uses) body = gr_conf_copy(c->arena, body);
-  gr_status all = check_texts(c, body);
+  gr_status all = gr_expr_check(c->arena, body);
   gr_conf *wrapped = gr_merge_wrap(c->arena, p->package, body);
   if (!p->primary && strcmp(p->config->path, "hydra/config") && wrapped->kind == GR_CONF_MAP) {
     const gr_conf *path = gr_conf_find(wrapped, "hydra.searchpath");

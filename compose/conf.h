@@ -37,13 +37,14 @@ struct gr_conf {
   gr_conf *up;      // the map or list this is in; NULL at the root
   uint32_t *index;  // of a large map: hash slots, 1 + item
   uint32_t n_index;
-  char quote;      // of a text from the command line: ' or " when it was quoted
-  bool read;       // a reader asked for it (see gr_conf_unread)
-  bool preset;     // from the schema's default, not from a file or an argument
-  bool fixed;      // a map that takes no new keys (Hydra's struct flag)
-  bool busy;       // being resolved: to find cycles
-  gr_conf *aside;  // of a composed root: the hydra node, which ${hydra:...} reads
-  gr_conf *was;    // what this value replaced: the history of a key, newest first
+  char quote;       // of a text from the command line: ' or " when it was quoted
+  bool read;        // a reader asked for it (see gr_conf_unread)
+  bool preset;      // from the schema's default, not from a file or an argument
+  bool fixed;       // a map that takes no new keys (Hydra's struct flag)
+  bool busy;        // being resolved: to find cycles
+  gr_conf *aside;   // of a composed root: the hydra node, which ${hydra:...} reads
+  gr_conf *was;     // what this value replaced: the history of a key, newest first
+  const char *raw;  // of what gr_conf_resolve has replaced: the interpolation
 };
 
 // Reads one YAML file (or text, under a file name for messages) as it stands: no
@@ -55,6 +56,12 @@ GR_MUST_USE gr_status gr_conf_parse(gr_arena *, const char *file, const char *te
 // The text of a file of configuration; an error of configuration when it cannot be read.
 GR_MUST_USE gr_status gr_conf_load(gr_arena *, const char *path, size_t most, char **text,
                                    size_t *len);
+
+// What OmegaConf makes of a text: it is read as YAML; nothing is an empty mapping, a word a mapping
+// of it to null. Other values are an error.
+GR_MUST_USE gr_status gr_conf_from_text(gr_arena *, const char *file, const char *text, gr_loc,
+                                        gr_conf **out);
+GR_MUST_USE gr_status gr_conf_check_keys(const gr_conf *);  // a key cannot be null
 
 // ---- Looking --------------------------------------------------------------------
 // A path is "a.b[2].c" or "a.b.2.c". Looking marks what it finds, and all on the way, as read.

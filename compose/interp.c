@@ -18,14 +18,16 @@ static gr_conf *root_of(gr_conf *c) {
 
 // ---- Lookup ----------------------------------------------------------------------
 
-// The next part of "a.b[c]"; moves on behind it.
-static const char *next_part(gr_arena *a, const char **path) {
+// The next part of "a.b[c]"; moves on behind it, and says whether there is another ("a." has an
+// empty one).
+static const char *next_part(gr_arena *a, const char **path, bool *more) {
   const char *s = *path;
   bool bracket = *s == '[';
   if (bracket) s++;
   size_t n = bracket ? strcspn(s, "]") : strcspn(s, ".[");
   const char *part = gr_arena_strndup(a, s, n);
   s += n + (bracket && s[n] == ']');
+  *more = *s == '.' || *s == '[';
   *path = *s == '.' ? s + 1 : s;
   return part;
 }
@@ -78,12 +80,12 @@ gr_status gr_interp_select(gr_resolver *r, gr_conf *from, const char *path, cons
   gr_conf *c = up_by_dots(from, &path);
   *out = NULL;
   if (!c) return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' goes up beyond the root", path);
-  do {
-    const char *part = next_part(r->arena, &path);
+  for (bool more = *path; more && c;) {
+    const char *part = next_part(r->arena, &path, &more);
     if (!collection(c)) return GR_OK;
     GR_TRY(step(r, c, part, holder, &c));
     GR_TRY(follow(r, &c));
-  } while (c && *path);
+  }
   *out = c;
   return GR_OK;
 }
@@ -130,7 +132,8 @@ static gr_status grown(gr_resolver *r, size_t bytes, const gr_conf *holder) {
 }
 
 static gr_status eval_join(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
-  if (e->n == 1) return gr_interp_eval(r, e->kids[0], holder, out);
+  if (e->n == 1 && (!e->quoted || e->kids[0]->kind == GR_EXPR_VALUE))
+    return gr_interp_eval(r, e->kids[0], holder, out);
   gr_text t = gr_text_make(r->arena);
   for (int i = 0; i < e->n; i++) {
     gr_conf *part = NULL;
@@ -139,7 +142,10 @@ static gr_status eval_join(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
     GR_TRY(grown(r, t.len, holder));
   }
   *out = gr_conf_make(r->arena, GR_CONF_TEXT, holder->loc);
-  (*out)->text = t.at;
+  if (e->quoted)
+    gr_conf_set_text(*out, t.at);  // an argument: a text like any other
+  else
+    (*out)->text = t.at;
   return GR_OK;
 }
 
@@ -159,6 +165,12 @@ static gr_status eval_name(gr_resolver *r, const gr_expr *join, gr_conf *holder,
   return GR_OK;
 }
 
+static gr_status inside_of(gr_resolver *r, const char *path, const gr_conf *holder) {
+  return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which it is inside of",
+                         gr_conf_path(r->arena, holder), path),
+                 "refer to a value beside it, as in ${%s.KEY}", path);
+}
+
 static gr_status eval_node(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
   const char *path = NULL;
   GR_TRY(eval_name(r, e->name, holder, &path));
@@ -173,11 +185,7 @@ static gr_status eval_node(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
                                    gr_conf_path(r->arena, holder), path),
                            "set it with %s=VALUE", path),
                    (*out)->loc, "it is here");
-  if (is_ancestor(*out, holder))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which it is inside of",
-                           gr_conf_path(r->arena, holder), path),
-                   "refer to a value beside it, as in ${%s.KEY}", path);
-  return GR_OK;
+  return is_ancestor(*out, holder) ? inside_of(r, path, holder) : GR_OK;
 }
 
 static gr_status eval_call(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
@@ -186,6 +194,7 @@ static gr_status eval_call(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
   GR_TRY(eval_name(r, e->name, holder, &name));
   for (int i = 0; i < e->n; i++) GR_TRY(gr_interp_eval(r, e->kids[i], holder, &args[i]));
   GR_TRY(gr_interp_call(r, name, args, e->n, holder, out));
+  if (is_ancestor(*out, holder)) return inside_of(r, gr_conf_path(r->arena, *out), holder);
   if (!(*out)->up) (*out)->up = holder->up;
   return GR_OK;
 }
@@ -263,9 +272,11 @@ static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
   r->copied += gr_conf_size(value);
   if (r->copied > MAX_COPIED)
     return gr_fail(GR_ERR_CONFIG, c->loc, "interpolations copy more than %d values", MAX_COPIED);
+  GR_TRY(gr_conf_check_keys(value));
   const gr_conf *copy = gr_conf_copy(r->arena, value);
   gr_conf kept = *c;
   *c = *copy;
+  c->raw = kept.text;
   c->loc = kept.loc, c->key_loc = kept.key_loc, c->key_kind = kept.key_kind;
   c->up = kept.up, c->was = kept.was, c->aside = NULL, c->busy = false;
   for (int i = 0; i < c->n && c->items; i++) c->items[i]->up = c;

@@ -5,7 +5,7 @@
 
 typedef enum gr_expr_kind {
   GR_EXPR_VALUE,  // a typed word or a piece of text: `value`
-  GR_EXPR_JOIN,   // pieces; more than one make a text
+  GR_EXPR_JOIN,   // pieces; more than one make a text, and one that was quoted
   GR_EXPR_NODE,   // ${..a.b[c]}: `dots` up, then pieces that make the path
   GR_EXPR_CALL,   // ${name:args}: `name` is a JOIN, kids are the arguments
   GR_EXPR_LIST,
@@ -15,6 +15,7 @@ typedef enum gr_expr_kind {
 typedef struct gr_expr gr_expr;
 struct gr_expr {
   gr_expr_kind kind;
+  bool quoted;
   gr_conf *value;
   gr_expr *name;
   gr_expr **kids;
@@ -24,6 +25,8 @@ struct gr_expr {
 
 // Parses a text that holds ${. The place is for errors.
 GR_MUST_USE gr_status gr_expr_parse(gr_arena *, const char *text, gr_loc, gr_expr **out);
+// Parses all interpolations of a tree, for their errors.
+GR_MUST_USE gr_status gr_expr_check(gr_arena *, const gr_conf *);
 // Parses one argument, as oc.decode does: "[1, 2]", "a", "3.5".
 GR_MUST_USE gr_status gr_expr_parse_element(gr_arena *, const char *text, gr_loc, gr_expr **out);
 

@@ -102,6 +102,7 @@ static void settle(parser *p, gr_expr *join) {
 static gr_status read_quoted(parser *p, gr_expr **out) {
   char quote = *p->s++;
   *out = make(p, GR_EXPR_JOIN);
+  (*out)->quoted = true;
   GR_TRY(read_text(p, quote, *out));
   if (!*p->s) return wrong(p, quote == '"' ? "a closing \"" : "a closing '");
   p->s++;
@@ -309,6 +310,15 @@ gr_status gr_expr_parse(gr_arena *a, const char *text, gr_loc loc, gr_expr **out
 
 gr_status gr_expr_parse_element(gr_arena *a, const char *text, gr_loc loc, gr_expr **out) {
   parser p = {.arena = a, .text = text, .s = text, .loc = loc};
+  if (*text && !text[gr_lexis_space(text)]) return wrong(&p, "more than blanks");
   GR_TRY(read_element(&p, out));
   return *p.s ? wrong(&p, "the end") : GR_OK;
+}
+
+gr_status gr_expr_check(gr_arena *a, const gr_conf *c) {
+  gr_expr *e = NULL;
+  if (c->kind == GR_CONF_INTERP) return gr_expr_parse(a, c->text, c->loc, &e);
+  gr_status all = GR_OK;
+  for (int i = 0; i < c->n && c->items; i++) all = gr_also(all, gr_expr_check(a, c->items[i]));
+  return all;
 }

@@ -192,27 +192,11 @@ static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool 
   }
 }
 
-static gr_status check_keys(const gr_conf *c) {
-  for (int i = 0; i < c->n && c->items; i++) {
-    if (c->items[i]->key_kind == GR_CONF_MISSING)
-      return gr_fail(GR_ERR_CONFIG, c->items[i]->key_loc, "a key cannot be null");
-    GR_TRY(check_keys(c->items[i]));
-  }
-  return GR_OK;
-}
-
-static gr_status check_texts(gr_resolver *r, const gr_conf *c) {
-  gr_expr *e = NULL;
-  if (c->kind == GR_CONF_INTERP) return gr_expr_parse(r->arena, c->text, c->loc, &e);
-  for (int i = 0; i < c->n && c->items; i++) GR_TRY(check_texts(r, c->items[i]));
-  return GR_OK;
-}
-
 static gr_status set(gr_resolver *r, gr_conf *root, const gr_override *o, bool add) {
   gr_conf *value = gr_conf_copy(r->arena, o->value.one);
   target t;
-  GR_TRY(check_keys(value));
-  GR_TRY(check_texts(r, value));
+  GR_TRY(gr_conf_check_keys(value));
+  GR_TRY(gr_expr_check(r->arena, value));
   GR_TRY(walk(r, root, o, add, &t));
   gr_conf *now = t.at >= 0 ? t.in->items[t.at] : NULL;
   if (!now || !collection(now) || !collection(value)) {

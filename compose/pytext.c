@@ -50,7 +50,12 @@ static void put_items(gr_text *t, const gr_conf *c) {
   gr_text_put(t, map ? "}" : "]");
 }
 
+// Inside a mapping or list, interpolations are shown as they stand there.
 static void put(gr_text *t, const gr_conf *c, bool inner) {
+  if (inner && c->raw) {
+    put_repr(t, c->raw);
+    return;
+  }
   switch (c->kind) {
     case GR_CONF_NULL:
       gr_text_put(t, "None");

@@ -71,10 +71,18 @@ static gr_status run_select(const call *c, gr_conf **out) {
 }
 
 static gr_status run_create(const call *c, gr_conf **out) {
-  gr_conf_kind kind = c->args[0]->kind;
-  if (kind != GR_CONF_MAP && kind != GR_CONF_LIST) return wrong(c, "takes a mapping or a list");
-  *out = gr_conf_copy(c->r->arena, c->args[0]);
-  return GR_OK;
+  static const char wanted[] = "takes a mapping, a list, or the YAML of one";
+  gr_conf *from = c->args[0];
+  gr_status s = GR_OK;
+  *out = from;
+  if (from->kind == GR_CONF_NULL) return GR_OK;
+  if (is_text(from))
+    s = gr_conf_from_text(c->r->arena, c->name, from->text, c->holder->loc, out);
+  else if (from->kind >= GR_CONF_MAP)
+    *out = gr_conf_copy(c->r->arena, from);
+  gr_status_drop(s);
+  if (s || (*out)->kind < GR_CONF_MAP) return wrong(c, wanted);
+  return gr_conf_check_keys(*out);
 }
 
 static gr_status select_map(const call *c, gr_conf **out) {

@@ -249,15 +249,23 @@ gr_status gr_scalar_bad_tag(const gr_conf *c, const char *tag) {
       "with '!'");
 }
 
+// Beyond what a plain word may be, Python's own int() and float() take blanks around, "inf", ...
 static gr_status tagged_number(gr_arena *a, gr_conf *c, const char *kind, const char *text) {
   gr_scalar_kind found = gr_scalar_resolve(text, true);
-  if (!strcmp(kind, "int") && found == GR_SCALAR_INT) return gr_scalar_set(a, c, found, text);
-  if (!strcmp(kind, "float") && (found == GR_SCALAR_INT || found == GR_SCALAR_FLOAT)) {
-    GR_TRY(gr_scalar_set(a, c, GR_SCALAR_FLOAT, text));
-    return GR_OK;
+  bool number = found == GR_SCALAR_INT || found == GR_SCALAR_FLOAT;
+  if (!strcmp(kind, "int")) {
+    c->kind = GR_CONF_INT;
+    if (found == GR_SCALAR_INT) return gr_scalar_set(a, c, found, text);
+    if (gr_scalar_py_int(text, &c->integer)) return GR_OK;
+  } else if (!strcmp(kind, "float")) {
+    c->kind = GR_CONF_FLOAT;
+    if (number) return gr_scalar_set(a, c, GR_SCALAR_FLOAT, text);
+    if (gr_scalar_py_float(text, &c->number)) return GR_OK;
+  } else if (found == GR_SCALAR_BOOL) {
+    return gr_scalar_set(a, c, found, text);
   }
-  if (!strcmp(kind, "bool") && found == GR_SCALAR_BOOL) return gr_scalar_set(a, c, found, text);
-  return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is tagged !!%s but is not one", text, kind);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is tagged !!%s but is not one", text, kind),
+                 "take the tag away, or give another value");
 }
 
 gr_status gr_scalar_tagged(gr_arena *a, gr_conf *c, const char *tag, const char *text) {

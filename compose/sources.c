@@ -91,20 +91,18 @@ static gr_status read_header(gr_sources *s, gr_config *c, const char *text) {
 // ---- Loading ---------------------------------------------------------------------
 
 static gr_status shape(gr_sources *s, gr_config *c) {
-  gr_conf *body = c->body;
-  if (body->kind == GR_CONF_NULL) body->kind = GR_CONF_MAP;
-  if (body->kind == GR_CONF_TEXT || body->kind == GR_CONF_INTERP || body->kind == GR_CONF_MISSING) {
-    gr_conf *map = gr_conf_make(s->arena, GR_CONF_MAP, body->loc);
-    gr_conf *none = gr_conf_make(s->arena, GR_CONF_NULL, body->loc);
-    none->key_loc = body->loc;
-    gr_conf_add(s->arena, map, body->text, none);
-    c->body = map;
-  } else if (body->kind != GR_CONF_MAP && body->kind != GR_CONF_LIST) {
-    c->body = gr_conf_make(s->arena, GR_CONF_MAP, body->loc);
-    return gr_hint(gr_fail(GR_ERR_CONFIG, body->loc, "a configuration is a mapping, but this is %s",
-                           gr_conf_a_kind(body->kind)),
+  gr_conf_kind kind = c->body->kind;
+  gr_status word = GR_OK;
+  if (kind == GR_CONF_NULL) c->body->kind = GR_CONF_MAP;
+  if (kind == GR_CONF_TEXT || kind == GR_CONF_INTERP || kind == GR_CONF_MISSING) {
+    word = gr_conf_from_text(s->arena, c->file, c->body->text, c->body->loc, &c->body);
+  } else if (kind != GR_CONF_NULL && kind < GR_CONF_MAP) {
+    word = gr_hint(gr_fail(GR_ERR_CONFIG, c->body->loc,
+                           "a configuration is a mapping, but this is %s", gr_conf_a_kind(kind)),
                    "write 'key: value', one on a line");
+    c->body = gr_conf_make(s->arena, GR_CONF_MAP, c->body->loc);
   }
+  if (word) return word;
   int at = gr_conf_index(c->body, "defaults");
   if (at < 0) return GR_OK;
   c->defaults = c->body->items[at];

@@ -26,7 +26,7 @@ typedef struct reader {
   size_t line;  // where this part of the file begins, from 0
   yaml_parser_t parser;
   yaml_event_t event;
-  anchor *anchors;  // newest first: a name can be given again
+  anchor *anchors;  // newest first
   int depth, nodes, aliases;
   gr_status errors;  // those after which reading goes on
 } reader;
@@ -71,13 +71,6 @@ static gr_status next(reader *r) {
   return GR_OK;
 }
 
-// The next event; false at the one that ends a collection.
-static gr_status next_until(reader *r, yaml_event_type_t end, bool *more) {
-  GR_TRY(next(r));
-  *more = r->event.type != end;
-  return GR_OK;
-}
-
 static gr_status count_nodes(reader *r, int more, gr_loc at) {
   r->nodes += more;
   if (r->nodes <= MAX_NODES) return GR_OK;
@@ -87,17 +80,23 @@ static gr_status count_nodes(reader *r, int more, gr_loc at) {
                  MAX_NODES);
 }
 
-static anchor *add_anchor(reader *r, const yaml_char_t *name) {
-  if (!name) return NULL;
-  anchor *n = GR_NEW(r->arena, anchor, 1);
-  *n = (anchor){gr_arena_strdup(r->arena, (const char *)name), NULL, true, r->anchors};
-  return r->anchors = n;
-}
-
 static const anchor *find_anchor(const reader *r, const char *name) {
   const anchor *n = r->anchors;
   while (n && strcmp(n->name, name)) n = n->next;
   return n;
+}
+
+// YAML would let a later anchor of the same name hide the first.
+static anchor *add_anchor(reader *r, const yaml_char_t *name) {
+  if (!name) return NULL;
+  anchor *n = GR_NEW(r->arena, anchor, 1);
+  *n = (anchor){gr_arena_strdup(r->arena, (const char *)name), NULL, true, r->anchors};
+  if (find_anchor(r, n->name))
+    r->errors =
+        gr_also(r->errors,
+                gr_hint(gr_fail(GR_ERR_CONFIG, here(r), "the anchor '&%s' is here twice", n->name),
+                        "give one of the two another name"));
+  return r->anchors = n;
 }
 
 // After an error of syntax the anchor may have been in what was left out.
@@ -249,13 +248,11 @@ static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged
 }
 
 static gr_status read_members(reader *r, gr_conf *own, gr_conf *map, bool *merged) {
-  bool more;
-  GR_TRY(next_until(r, YAML_MAPPING_END_EVENT, &more));
-  while (more) {
+  for (;;) {
+    GR_TRY(next(r));
+    if (r->event.type == YAML_MAPPING_END_EVENT) return GR_OK;
     GR_TRY(read_member(r, own, map, merged));
-    GR_TRY(next_until(r, YAML_MAPPING_END_EVENT, &more));
   }
-  return GR_OK;
 }
 
 // What was read before an error stays.
@@ -271,15 +268,13 @@ static gr_status read_map(reader *r, gr_conf *map) {
 }
 
 static gr_status read_list(reader *r, gr_conf *list) {
-  bool more;
-  GR_TRY(next_until(r, YAML_SEQUENCE_END_EVENT, &more));
-  while (more) {
+  for (;;) {
     gr_conf *value = NULL;
+    GR_TRY(next(r));
+    if (r->event.type == YAML_SEQUENCE_END_EVENT) return GR_OK;
     GR_TRY(read_node(r, &value));
     gr_conf_append(r->arena, list, value);
-    GR_TRY(next_until(r, YAML_SEQUENCE_END_EVENT, &more));
   }
-  return GR_OK;
 }
 
 static gr_status check_collection_tag(const reader *r, const gr_conf *c) {

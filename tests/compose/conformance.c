@@ -213,7 +213,6 @@ static gr_status list_defaults(gr_arena *a, const char *base, gr_conf *kase, boo
                                gr_conf **out) {
   gr_composer c;
   GR_TRY(open_case(&c, a, base, kase));
-  GR_TRY(gr_composer_single(&c));
   GR_TRY(gr_composer_list(&c, generated));
   *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
   for (int i = 0; i < c.defaults.n_parts; i++)
@@ -271,6 +270,8 @@ static void run_generated(gr_arena *a, const char *file, gr_conf *kase) {
 }
 
 static void parse(void) { each_line("parse.jsonl", run_parse); }
+static void refer(void) { each_line("refer.jsonl", run_parse); }
+static void yaml(void) { each_line("yaml.jsonl", run_parse); }
 static void defaults(void) { each_line("defaults.jsonl", run_defaults); }
 static void composed(void) { each_line("compose.jsonl", run_compose); }
 static void generated(void) { each_line("generated.jsonl", run_generated); }
@@ -295,8 +296,8 @@ int main(int argc, char **argv) {
     printf("SKIPPED: the recordings (%s) are not there\n", folder);
     return 0;
   }
-  int status = RUN(1, argv, {"parse", parse}, {"defaults", defaults}, {"compose", composed},
-                   {"generated", generated});
+  int status = RUN(1, argv, {"parse", parse}, {"refer", refer}, {"yaml", yaml},
+                   {"defaults", defaults}, {"compose", composed}, {"generated", generated});
   gr_arena_destroy(a);
   return status;
 }

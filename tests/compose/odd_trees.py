@@ -31,7 +31,7 @@ TEXTS = ["hello world", "' lead'", "\"trail \"", "a, b, c", "naïve 日本 😀"
 LOOSE_TEXTS = ["'${.a}'", "'${..lr}'", "'${opts.a}'", "'${list[0]}'", "'${list.1}'", "'${a} ${nope}'", "'${${name}}'", "'${opts.${name}}'", "'${oc.dict.keys:opts}'", "'${oc.dict.values:opts}'", "'${oc.decode:${a}}'", "'a: ${opts}'", "'${oc.deprecated:a}'"]
 BAD_TEXTS = ["-", "'", "{a: 1, a: 2}", "[1,,2]", "[1, 2", "{a: 1", "<<", "=", "*nope", "@x", "`x", "%x", "!!int abc", "!!str [a]", "'${}'", "'${a'", "${", "[${a}]", "[a: 1, b]", "???", "- not a list", "'${oc.nope:1}'", "'${oc.env:NOPE}'", "'${a.b.c}'"]
 WHOLE = ["", "\n\n", "# nothing\n", "---\n", "---\na: 1\n", "a: 1\n...\n", "%YAML 1.1\n---\na: 017\n", "%YAML 1.2\n---\na: 017\n", "a: 1\n---\nb: 2\n",
-         "\ufeffa: 1\n", "a: 1\r\nb: 2\r\n", "a: 1\rb: 2\r", "a:\t1\n", "a:\n\tb: 1\n", "a: 1 \nb: 'x' \n", "- 1\n- {a: 2}\n", "just text\n", "12\n", "1.5\n", "null\n", "[]\n", "{}\n",
+         "\ufeffa: 1\n", "a: 1\r\nb: 2\r\n", "a: 1\rb: 2\r", "a:\n\tb: 1\n", "a: 1 \nb: 'x' \n", "- 1\n- {a: 2}\n", "just text\n", "12\n", "1.5\n", "null\n", "[]\n", "{}\n",
          "'quoted'\n", "${a}\n", "? a\n: b\n? c\n", "a: &A {x: 1}\nb: *A\nc: {<<: *A, y: 2}\n", "a: &A\n  x: 1\n  y: {z: 2}\nb:\n  <<: *A\n  x: 3\nc:\n  q: 0\n  <<: *A\n",
          "a: &A {x: 1}\nb: &B {x: 2, y: 3}\nc: {<<: [*A, *B], z: 4}\nd: {<<: *B, <<: *A}\n", "a: &A [1, 2]\nb: [*A, *A]\nc: {<<: *A}\n", "a: &A 1\nb: *A\n*A : c\n", "a: &A {x: &X 5, y: *X}\nb: *X\n",
          "a: &A {b: *A}\n", "base: &B\n  k: 1\nderived:\n  <<: *B\n  k: 2\n  m: ${.k}\n", "<<: {a: 1}\nb: 2\n", "<<: [{a: 1}, {a: 2, b: 3}]\nb: 2\n", "'<<': 1\n", "a: 1\n a: 2\n", "a: b: c\n", "a: 'x\n",

@@ -1,6 +1,8 @@
 // parsed.c - see parsed.h.
 #include "parsed.h"
 #include <string.h>
+#include "compose/compose.h"
+#include "compose/interp.h"
 #include "compose/override.h"
 
 void put_text(gr_arena *a, gr_conf *map, const char *key, const char *value) {
@@ -104,10 +106,47 @@ static gr_conf *show_override(gr_arena *a, const gr_override *o) {
   return m;
 }
 
+// ---- Interpolations and YAML -------------------------------------------------------
+
+static gr_status refer(gr_arena *a, const char *text, gr_conf **out) {
+  static const char tree[] =
+      "{a: 1, f: 1.5, t: text, n: null, b: true, l: [1, two, {k: 3}], m: {k: v, x: {up: "
+      "'${..k}'}}, "
+      "ref: '${a}', unset: '??\?', a-b: 2, which: a}";
+  gr_conf *root = NULL, *v = gr_conf_make(a, GR_CONF_TEXT, (gr_loc){"text", 1, 1});
+  GR_TRY(gr_conf_parse(a, "tree", tree, &root));
+  gr_conf_set_text(v, text);
+  gr_conf_put(a, root, "v", v);
+  GR_TRY(gr_conf_resolve(a, root, true));
+  *out = root->items[root->n - 1];
+  if ((*out)->kind == GR_CONF_MISSING) return gr_fail(GR_ERR_CONFIG, v->loc, "it is missing");
+  return GR_OK;
+}
+
+static gr_status document(gr_arena *a, const char *text, gr_conf **out) {
+  gr_conf *c = NULL;
+  GR_TRY(gr_conf_parse(a, "text", text, &c));
+  if (c->kind == GR_CONF_BOOL || c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "a number is no configuration");
+  if (c->kind < GR_CONF_MAP)
+    GR_TRY(gr_conf_from_text(a, "text", c->kind ? c->text : "", c->loc, &c));
+  GR_TRY(gr_expr_check(a, c));
+  gr_text again = gr_text_make(a);
+  gr_conf_yaml(&again, c);
+  gr_conf *written = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
+  written->text = again.at;
+  *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  gr_conf_append(a, *out, c);
+  gr_conf_append(a, *out, written);
+  return GR_OK;
+}
+
 // Rules other than a whole override are parsed as one side of it.
 gr_status parsed_rule(gr_arena *a, const char *rule, const char *text, gr_conf **out) {
   gr_override o;
   gr_override_value v = {0};
+  if (!strcmp(rule, "refer")) return refer(a, text, out);
+  if (!strcmp(rule, "yaml")) return document(a, text, out);
   if (!strcmp(rule, "override")) {
     GR_TRY(gr_override_parse(a, text, 1, &o));
     *out = show_override(a, &o);

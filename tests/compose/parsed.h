@@ -3,7 +3,8 @@
 #pragma once
 #include "compose/conf.h"
 
-// rule: "override", "key", "package...", or any that is a value's.
+// rule: "override", "key", "package...", or any that is a value's; "refer": an interpolation in the
+// tree of record.py, resolved; "yaml": a document, as [its tree, it written as YAML again].
 GR_MUST_USE gr_status parsed_rule(gr_arena *, const char *rule, const char *text, gr_conf **out);
 
 void put_text(gr_arena *, gr_conf *map, const char *key, const char *value);  // NULL: null

@@ -7,20 +7,25 @@
 
     /tmp/hydra/bin/python tests/compose/record.py own
 
-The first kind's arguments: a new folder, how many trees, a seed, and `odd` for the trees of odd_trees.py. Writes
-generated.jsonl with generated.tar.gz (composition, resolved composition, as YAML, defaults lists,
-choices, the runs of a sweep) and parse.jsonl (values and whole overrides). `own` asks about the
-cases of recorded/cases.txt, on the trees in recorded/configs, and writes defaults.jsonl and
-compose.jsonl beside them.
+Arguments: a new folder, how many trees, a seed; then `odd` for the trees of odd_trees.py, or `plain`,
+and how many texts of each kind. Writes generated.jsonl with generated.tar.gz (composition, resolved
+composition, as YAML, defaults lists, choices, the runs of a sweep) and, of texts, parse.jsonl (whole
+overrides), refer.jsonl (interpolations) and yaml.jsonl. `own` asks about the cases of
+recorded/cases.txt, on the trees in recorded/configs, and writes defaults.jsonl and compose.jsonl
+beside them.
 """
 import functools
+import io
 import json
 import logging
 import os
 import random
+import re
 import sys
 import tarfile
 import warnings
+
+import yaml
 
 import odd_trees
 from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
@@ -243,6 +248,72 @@ def random_text(rng):
     return rng.choice(["", "", "+", "++", "~"]) + key + rng.choice(["=", "=", "=", ""]) + body
 
 
+TREE = {"a": 1, "f": 1.5, "t": "text", "n": None, "b": True, "l": [1, "two", {"k": 3}],
+        "m": {"k": "v", "x": {"up": "${..k}"}}, "ref": "${a}", "unset": "???", "a-b": 2, "which": "a"}
+NODES = ["a", "f", "t", "n", "b", "l", "m", "l[0]", "l.1", "l[2].k", "m.k", "m[k]", "m.x.up", "ref", ".a", "..a", "a-b", "${which}",
+         "m.${t}", "nope", "l[9]", "l.k", "m.k.z", "unset", " a ", "a.", ".", "m[x][up]", "m.x", "A", "1", "l[1_0]", "l[-1]", "é", "a b"]
+CALLS = ["oc.env:NOPE", "oc.env:A", "oc.select:", "oc.decode:", "oc.create:", "oc.dict.keys:", "oc.dict.values:", "oc.deprecated:",
+         "oc.env:", "no.such:", "oc.select", "${which}:"]
+WORDS = ["1", "-1", "+1", "1_0", "01", "1.5", ".5", "-.5", "1e3", "inf", "-nan", "null", "NULL", "true", "False", "x", "x y", " x ", "a.b", "'q'", '"q"', "'a\\'b'",
+         '"a\\"b"', "'${a}'", '"${t}!"', "[]", "{}", "[1, x]", "{k: 1}", "{k: [1, {z: 2}]}", "x\\,y", "\\ ", "a:b", "a/b", "%d", "@", "?", "|", "*", "$", "", "''", "???",
+         "\\}", "'}'", "é", "'é'", "=", "(", "\\(", "007", "0x1", "1__0", "1.", "1.e2", "-", "--", "a-b", "a_b", "a\\=b", "[1,]", "{k}", "{1: 2, null: 3, true: 4}", "{'q': 1}"]
+
+
+def random_interpolation(rng, depth=2):
+    kind = rng.random()
+    if kind < 0.45:
+        return "${" + rng.choice(NODES) + "}"
+    words = [random_interpolation(rng, depth - 1) if depth and rng.random() < 0.2 else rng.choice(WORDS)
+             for _ in range(rng.choice([0, 1, 1, 2, 3]))]
+    call = rng.choice(CALLS)
+    if call in ("oc.select:", "oc.deprecated:") and words and words[0] in ("", "''"):
+        words[0] = "a"  # not the whole tree, which the value is in
+    if call in ("oc.env:NOPE", "oc.env:A") and words:
+        call += ","
+    return "${" + call + rng.choice([",", ", ", " ,"]).join(words) + "}"
+
+
+def random_reference(rng):
+    text = "".join(rng.choice(["", "x", " ", "\\", "\\\\", "$", "é", "}", "{"]) if rng.random() < 0.3 else
+                   random_interpolation(rng) for _ in range(rng.choice([1, 1, 2, 3])))
+    if rng.random() < 0.2 and text:
+        at = rng.randrange(len(text))
+        text = text[:at] + rng.choice(["", "", "$", "{", "}", "'", '"', "\\", ":", ",", ".", "[", "]", " ", "é", "\t"]) + text[at + 1:]
+    return text
+
+
+def referred(text):
+    tree = OmegaConf.create({**TREE, "v": text})
+    value = tree.v
+    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+
+
+def random_yaml(rng):
+    rng.rough = rng.choice([0, 0.1])
+    text = rng.choice(odd_trees.WHOLE) if rng.random() < 0.1 else odd_trees.mapping(rng, 2)
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        at = rng.randrange(len(text) + 1)
+        text = text[:at] + rng.choice([" ", ":", "-", "[", "]", "{", "}", ",", "'", '"', "#", "&", "*", "|", ">", "%", "@", "\n", "?", "<", "=",
+                                       "~", "0", "x", "é", ": ", "- ", "\n  ", "", "", "", ""]) + text[at + rng.choice([0, 1]):]
+    return text
+
+
+def same_events(text):
+    """Whether PyYAML's own scanner reads a document as libyaml does, which Hydra 1.4 uses, and we."""
+    def events(loader):
+        try:
+            return [(type(e).__name__, getattr(e, "value", None), getattr(e, "anchor", None), getattr(e, "tag", None))
+                    for e in yaml.parse(text, Loader=loader)]
+        except yaml.YAMLError:
+            return "error"
+    return events(yaml.Loader) == events(yaml.CLoader)
+
+
+def loaded(text):
+    tree = OmegaConf.load(io.StringIO(text))
+    return [OmegaConf.to_container(tree), OmegaConf.to_yaml(tree)]
+
+
 def record(f, name, root, lines, ops):
     for op, run in ops.items():
         case = {"id": f"{name}_{op}", "op": op, "dir": name, "config": "config", "overrides": lines}
@@ -295,8 +366,9 @@ def main():
         record_own()
         return
     out, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    odd = sys.argv[4:] == ["odd"]
-    os.makedirs(out)
+    odd = sys.argv[4:5] == ["odd"]
+    texts = int(sys.argv[5]) if len(sys.argv) > 5 else count * 4
+    os.makedirs(out + "/trees")
     rng = random.Random(seed)
     with open(os.path.join(out, "generated.jsonl"), "w") as f:
         for i in range(count):
@@ -315,10 +387,15 @@ def main():
             if odd:
                 swept = odd_trees.sweep_arguments(rng)
                 record(f, name, root, swept, {"sweep": lambda: sweep(root, swept)})
-    with open(os.path.join(out, "parse.jsonl"), "w") as f:
-        for _ in range(count * 4):
-            text = random_text(rng)
-            f.write(json.dumps({"rule": "override", "text": text, **answer(lambda: parsed(text))}) + "\n")
+    for name, make, run in (("parse", random_text, parsed), ("refer", random_reference, referred),
+                            ("yaml", random_yaml, loaded)):
+        with open(f"{out}/{name}.jsonl", "w") as f:
+            for _ in range(texts):
+                text = make(rng)
+                if name == "yaml" and (not same_events(text) or re.search(r"\$\{\s*:|\\0", text)):
+                    continue
+                case = {"rule": "override" if name == "parse" else name, "text": text}
+                f.write(json.dumps({**case, **answer(lambda: run(text))}) + "\n")
     with tarfile.open(os.path.join(out, "generated.tar.gz"), "w:gz") as tar:
         tar.add(os.path.join(out, "trees"), "generated")
 
