@@ -166,7 +166,9 @@ static gr_status show_list(gr_arena *a, const options *o, gr_text *t) {
 
 static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
   gr_job_list jobs;
-  GR_TRY(gr_multirun_list(a, &o->request, &jobs));
+  gr_compose_request q = o->request;
+  q.known = o->raw ? NULL : gr_schema_takes;
+  GR_TRY(gr_multirun_list(a, &q, &jobs));
   gr_status all = GR_OK;
   for (int j = 0; j < jobs.n; j++) {
     gr_composed composed;
@@ -189,11 +191,7 @@ static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
     if (!o->raw && !o->resolve) GR_TRY(gr_schema_check(a, c, true));
     return gr_show_origin(t, c, o->explain);
   }
-  if (o->package) c = gr_conf_find(c, o->package);
-  if (!c)
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "package '%s' not found in the configuration",
-                           o->package),
-                   "`graphrun config %s` shows what there is", o->request.path);
+  if (o->package) GR_TRY(gr_show_find(a, c, o->package, &c));
   if (o->package && !o->json && c->kind >= GR_CONF_MAP)
     gr_text_printf(t, "# @package %s\n", o->package);
   if (o->json)
@@ -202,6 +200,22 @@ static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
     gr_text_put(t, "{}\n");
   else
     gr_conf_yaml(t, c);
+  return GR_OK;
+}
+
+// Each of these shows something else, and there is one output.
+static gr_status check_one(const options *o) {
+  const char *asked[] = {o->defaults ? "--defaults" : NULL, o->tree ? "--tree" : NULL,
+                         o->explain ? "--explain" : NULL,   o->diff ? "--diff" : NULL,
+                         o->package ? "--package" : NULL,   o->multirun ? "-m" : NULL};
+  const char *first = NULL;
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    if (asked[i] && first)
+      return gr_hint(
+          gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s and %s show different things", first, asked[i]),
+          "give one of them");
+    if (asked[i]) first = asked[i];
+  }
   return GR_OK;
 }
 
@@ -219,6 +233,7 @@ static gr_status run(gr_arena *a, const options *o, gr_text *t) {
   if (!o->request.path)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                    "graphrun config configs/multi_gpu.yaml");
+  GR_TRY(check_one(o));
   if (o->multirun || o->dry_run) return show_jobs(a, o, t);
   if (o->defaults || o->tree) return show_list(a, o, t);
   return o->diff ? show_diff(a, o, t) : show_tree_of(a, o, t);

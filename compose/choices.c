@@ -148,15 +148,18 @@ gr_status gr_choices_record(gr_defaults *d, const gr_default *e) {
   if (!old) {
     gr_choice *c = add(d->arena, &d->known, key);
     c->group = gr_entry_group(d->arena, e), c->value = value_of(d->arena, e), c->loc = e->loc;
+    c->append = e->append;
     return GR_OK;
   }
   const char *now = e->value ? e->value : "null";
   const char *before = is_text(old->value) ? old->value->text : "null";
   if (!strcmp(now, before)) return GR_OK;
-  return gr_hint(gr_note(gr_fail(GR_ERR_CONFIG, e->loc, "multiple values for %s: '%s' and '%s'",
-                                 key, now, before),
-                         old->loc, "it is '%s' here", before),
-                 "to override a value use 'override %s: %s'", key, before);
+  gr_status s = gr_note(
+      gr_fail(GR_ERR_CONFIG, e->loc, "multiple values for %s: '%s' and '%s'", key, now, before),
+      old->loc, "it is '%s' here", before);
+  if (old->append)
+    return gr_hint(s, "the defaults list has it already: write %s=%s, without '+'", key, before);
+  return gr_hint(s, "to override a value use 'override %s: %s'", key, before);
 }
 
 // ---- Interpolations --------------------------------------------------------------
@@ -223,14 +226,17 @@ static gr_status chain(gr_defaults *d, gr_status s, const gr_default_node *node)
   return s;
 }
 
-static gr_status list_options(gr_status s, const char *group, const char *const *options, int n) {
-  char text[384] = "";
-  for (int i = 0; i < n && strlen(text) < 300; i++) {
-    size_t used = strlen(text);
-    snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", options[i]);
-  }
+// "a, b, c", as much as fits a line or three.
+static const char *names_of(gr_arena *a, const char *const *names, int n) {
+  gr_text t = gr_text_make(a);
+  for (int i = 0; i < n && t.len < 300; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", names[i]);
+  return t.at;
+}
+
+static gr_status list_options(gr_arena *a, gr_status s, const char *group,
+                              const char *const *options, int n) {
   if (!n) return gr_hint(s, "the group '%s' has no options", group);
-  return gr_hint(s, "the options of '%s' are: %s", group, text);
+  return gr_hint(s, "the options of '%s' are: %s", group, names_of(a, options, n));
 }
 
 gr_status gr_choices_missing(gr_defaults *d, const gr_default_node *node) {
@@ -242,7 +248,7 @@ gr_status gr_choices_missing(gr_defaults *d, const gr_default_node *node) {
   int n = gr_sources_options(d->sources, group, false, &options);
   gr_status s = gr_fail(GR_ERR_CONFIG, e->loc, "you must specify '%s', e.g. %s=%s", key, key,
                         n ? options[0] : "OPTION");
-  return list_options(chain(d, s, node), group, options, n);
+  return list_options(d->arena, chain(d, s, node), group, options, n);
 }
 
 static gr_status no_primary(gr_defaults *d, const gr_default *e) {
@@ -252,7 +258,8 @@ static gr_status no_primary(gr_defaults *d, const gr_default *e) {
   int n = gr_sources_options(d->sources, "", false, &options);
   const char *like = gr_text_nearest(e->path, options, n);
   if (like) return gr_hint(s, "did you mean '%s'?", like);
-  return gr_hint(s, "configurations end in .yaml");
+  return n ? gr_hint(s, "there are: %s", names_of(d->arena, options, n))
+           : gr_hint(s, "there is no .yaml file at all");
 }
 
 gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
@@ -271,7 +278,7 @@ gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
     if (like) s = gr_hint(s, "did you mean the group '%s'?", like);
   }
   s = chain(d, s, node);
-  return *group ? list_options(s, group, options, n) : s;
+  return *group ? list_options(d->arena, s, group, options, n) : s;
 }
 
 static const char *like_key(const gr_defaults *d, const char *key) {

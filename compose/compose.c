@@ -214,13 +214,14 @@ gr_status gr_composer_open(gr_composer *c, gr_arena *a, const gr_compose_request
   c->known = q->known;
   gr_status s = split_path(c, c->path);
   s = gr_also(s, parse_overrides(c, q));
-  for (int i = 0; i < q->n_config_dirs; i++) {
-    if (!gr_is_dir(q->config_dirs[i]))
-      s = gr_also(s, gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--config-dir: there is no folder '%s'",
-                             q->config_dirs[i]));
-    gr_sources_add(&c->sources, q->config_dirs[i]);
-  }
   c->whole = !s;
+  for (int i = 0; i < q->n_config_dirs; i++) {
+    gr_sources_add(&c->sources, q->config_dirs[i]);
+    if (gr_is_dir(q->config_dirs[i])) continue;
+    s = gr_also(s, gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--config-dir: there is no folder '%s'",
+                           q->config_dirs[i]));
+    c->primary = NULL;
+  }
   return s;
 }
 

@@ -7,8 +7,9 @@
 
 typedef struct gr_composer {
   gr_arena *arena;
-  const char *path;     // as given
-  const char *primary;  // its name in its folder
+  const char *path;  // as given
+  const char
+      *primary;  // its name in its folder; NULL: a folder is not there, nothing can be composed
   gr_sources sources;
   gr_override *overrides;
   int n_overrides;

@@ -34,7 +34,7 @@ typedef struct gr_choice {
   const char *from;  // the config that overrides; NULL: the command line
   gr_loc loc;
   const gr_override *line;
-  bool used;
+  bool used, append;  // append: by +group=option
 } gr_choice;
 
 typedef struct gr_choices {

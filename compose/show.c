@@ -1,6 +1,7 @@
 // show.c - see show.h.
 #include "compose/show.h"
 #include <string.h>
+#include "compose/schema.h"
 
 static bool own(const gr_default_part *p) { return strncmp(p->config->path, "hydra/", 6) != 0; }
 
@@ -93,17 +94,26 @@ static void all_paths(gr_arena *a, const gr_conf *c, const char **names, int *n,
   }
 }
 
-gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {
+gr_status gr_show_find(gr_arena *a, gr_conf *job, const char *key, gr_conf **out) {
   enum { MOST = 1024 };
-  gr_conf *c = gr_conf_find(job, key);
-  if (!c) {
-    const char **names = GR_NEW(t->arena, const char *, MOST);
-    int n = 0;
-    all_paths(t->arena, job, names, &n, MOST);
-    const char *like = gr_text_nearest(key, names, n);
-    gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no key '%s'", key);
-    return like ? gr_hint(s, "did you mean '%s'?", like) : s;
-  }
+  *out = gr_conf_find(job, key);
+  if (*out) return GR_OK;
+  const char **names = GR_NEW(a, const char *, MOST);
+  int n = 0;
+  all_paths(a, job, names, &n, MOST);
+  const char *like = gr_text_nearest(key, names, n);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no key '%s' in the configuration", key);
+  if (gr_schema_find(key)) return gr_hint(s, "it is not given: --resolve shows what it is then");
+  if (like) return gr_hint(s, "did you mean '%s'?", like);
+  gr_text top = gr_text_make(a);
+  for (int i = 0; i < job->n && i < 12; i++)
+    gr_text_printf(&top, "%s%s", i ? ", " : "", job->keys[i]);
+  return gr_hint(s, "it has: %s", top.at);
+}
+
+gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {
+  gr_conf *c = NULL;
+  GR_TRY(gr_show_find(t->arena, job, key, &c));
   gr_text_printf(t, "%s\n", key);
   if (c->kind == GR_CONF_MAP)
     put_leaves(t, c);

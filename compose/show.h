@@ -6,6 +6,9 @@
 void gr_show_defaults(gr_text *, const gr_composer *);  // a table: config, package, parent
 void gr_show_tree(gr_text *, const gr_composer *);      // what includes what
 
+// A key of the tree, or an error with the nearest one there is.
+GR_MUST_USE gr_status gr_show_find(gr_arena *, gr_conf *job, const char *key, gr_conf **out);
+
 // Every place that set a key, last first; of a mapping, the last place of each value below.
 GR_MUST_USE gr_status gr_show_origin(gr_text *, gr_conf *job, const char *key);
 // Lines "- key: value  (place)" and "+ key: value  (place)"; true when there are any.
