@@ -173,7 +173,7 @@ static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
   for (int j = 0; j < jobs.n; j++) {
     gr_composed composed;
     options one = *o;
-    one.request.overrides = jobs.overrides[j], one.request.n_overrides = jobs.n_each;
+    one.request.overrides = jobs.overrides[j], one.request.n_overrides = jobs.n_all;
     gr_status s = compose(a, &one, o->request.path, &composed);
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
     gr_text_printf(t, "#%d:", j);

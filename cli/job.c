@@ -2,6 +2,7 @@
 #include "cli/job.h"
 #include <string.h>
 #include "cli/paths.h"
+#include "compose/hydra.h"
 #include "compose/schema.h"
 
 // ---- Composing ----------------------------------------------------------------------------
@@ -25,6 +26,13 @@ static gr_status check_ranks(const gr_job *j, int64_t ranks) {
                  "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
 }
 
+static gr_status read_hydra(gr_job *j) {
+  const gr_conf *dir = gr_conf_find(j->composed.hydra, "run.dir");
+  gr_hydra_warn(j->arena, j->composed.hydra);
+  if (!dir || gr_hydra_builtin(dir)) return GR_OK;
+  return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->run_dir);
+}
+
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){.arena = arena, .args = *args};
   if (!args->config)
@@ -41,6 +49,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                           .n_overrides = args->n_overrides,
                           .known = gr_schema_takes};
   GR_TRY(gr_compose_checked(arena, &r, &j->composed, &j->conf));
+  if (j->composed.hydra) GR_TRY(read_hydra(j));
   GR_TRY(gr_paths_find(arena, j->conf));
   gr_settings_rename(j->conf);
   GR_TRY(gr_settings_read(arena, j->conf, 0, &j->set));

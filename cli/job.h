@@ -16,6 +16,7 @@ typedef struct gr_job {
   gr_composed composed;  // unresolved, for the run's folder
   gr_conf *conf;         // resolved and checked
   gr_conf *graph;        // the model's file
+  const char *run_dir;   // hydra.run.dir, where someone has set it
   gr_dataset *data;
   gr_settings set;
   gr_options options;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "compose/hydra.h"
 #include "compose/multirun.h"
 #include "compose/schema.h"
 
@@ -72,25 +73,6 @@ static gr_status read_arguments(sweep *w, int argc, char **argv) {
 
 // ---- Jobs ------------------------------------------------------------------------
 
-// hydra.sweep.dir/subdir with this job's number.
-static gr_status find_output(sweep *w, gr_composed *c, int job) {
-  gr_conf *number = gr_conf_make(w->arena, GR_CONF_INT, GR_NOWHERE);
-  gr_conf *of = c->hydra ? gr_conf_find(c->hydra, "job") : NULL;
-  const char *dir = NULL, *subdir = NULL;
-  number->integer = job;
-  if (of && of->kind == GR_CONF_MAP) gr_conf_put(w->arena, of, "num", number);
-  gr_conf *sweep_node = c->hydra ? gr_conf_find(c->hydra, "sweep") : NULL;
-  if (sweep_node) {
-    GR_TRY(gr_conf_resolve(w->arena, sweep_node, true));
-    GR_TRY(gr_conf_text(sweep_node, "dir", NULL, &dir));
-    const gr_conf *sub = gr_conf_find(sweep_node, "subdir");
-    if (sub && sub->kind == GR_CONF_TEXT) subdir = sub->text;
-  }
-  if (!subdir) subdir = gr_arena_printf(w->arena, "%d", job);
-  w->output[job] = gr_arena_printf(w->arena, "%s/%s", dir ? dir : "multirun", subdir);
-  return GR_OK;
-}
-
 // Composes and checks every job before the first one runs.
 static gr_status prepare(sweep *w) {
   gr_status all = GR_OK;
@@ -101,9 +83,10 @@ static gr_status prepare(sweep *w) {
     gr_composed c;
     gr_conf *conf;
     gr_compose_request q = w->request;
-    q.overrides = w->jobs.overrides[j], q.n_overrides = w->jobs.n_each;
+    q.overrides = w->jobs.overrides[j], q.n_overrides = w->jobs.n_all;
     gr_status s = gr_compose_checked(w->arena, &q, &c, &conf);
-    if (!s) s = find_output(w, &c, j);
+    if (!s && c.hydra) s = gr_hydra_run_dir(w->arena, c.hydra, &w->output[j]);
+    if (!w->output[j]) w->output[j] = gr_arena_printf(w->arena, "multirun/%d", j);
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
   }
   return all;
@@ -120,10 +103,10 @@ static void list_job(const sweep *w, int j) {
 
 static void run_job(const sweep *w, int j) {
   int n = 0;
-  char **argv = GR_NEW(w->arena, char *, w->jobs.n_each + w->args.n_flags + 4);
+  char **argv = GR_NEW(w->arena, char *, w->jobs.n_all + w->args.n_flags + 4);
   argv[n++] = "graphrun";
   argv[n++] = gr_arena_strdup(w->arena, w->request.path);
-  for (int i = 0; i < w->jobs.n_each; i++)
+  for (int i = 0; i < w->jobs.n_all; i++)
     argv[n++] = gr_arena_strdup(w->arena, w->jobs.overrides[j][i]);
   argv[n++] = gr_arena_printf(w->arena, "++output.dir=\"%s\"", w->output[j]);
   for (int i = 0; i < w->args.n_flags; i++) argv[n++] = w->args.flags[i];

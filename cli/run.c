@@ -11,9 +11,10 @@ enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
 
 // ---- Opening --------------------------------------------------------------------------------
 
-// outputs/DATE/TIME, or output.dir. Rank 0 makes it; a name that is taken gets a number.
+// output.dir, hydra.run.dir or outputs/DATE/TIME. Rank 0 makes it; a time that is taken gets a
+// number.
 static gr_status make_dir(gr_run *r, char *dir, size_t size) {
-  const char *given = r->job->set.dir;
+  const char *given = r->job->set.dir ? r->job->set.dir : r->job->run_dir;
   if (given) {
     snprintf(dir, size, "%s", given);
     return gr_make_dirs(dir);
@@ -56,22 +57,26 @@ static gr_status open_report(gr_run *r) {
   return gr_report_open(&spec, &r->report);
 }
 
-static gr_status write_file(gr_run *r, const char *name, const char *text) {
-  const char *path = gr_arena_printf(r->arena, "%s/.hydra/%s", r->dir, name);
+static gr_status write_file(gr_run *r, const char *dir, const char *name, const char *text) {
+  const char *path = gr_arena_printf(r->arena, "%s/%s", dir, name);
   FILE *f = fopen(path, "w");
   bool ok = f && fputs(text, f) >= 0;
   if (f) ok &= !fclose(f);
   return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
 }
 
-// As Hydra keeps them, so that its tools open them.
+// As Hydra keeps them, so that its tools open them: in .hydra, or where hydra.output_subdir says.
 static gr_status save_config(gr_run *r) {
-  if (r->rank) return GR_OK;
+  gr_conf *hydra = r->job->composed.hydra;
+  const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
+  if (r->rank || (subdir && subdir->kind == GR_CONF_NULL)) return GR_OK;
   gr_saved saved = gr_show_saved(r->arena, &r->job->composed);
-  GR_TRY(gr_make_dirs(gr_arena_printf(r->arena, "%s/.hydra", r->dir)));
-  GR_TRY(write_file(r, "config.yaml", saved.config));
-  GR_TRY(write_file(r, "hydra.yaml", saved.hydra));
-  return write_file(r, "overrides.yaml", saved.overrides);
+  const char *name = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
+  const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, name);
+  GR_TRY(gr_make_dirs(dir));
+  GR_TRY(write_file(r, dir, "config.yaml", saved.config));
+  GR_TRY(write_file(r, dir, "hydra.yaml", saved.hydra));
+  return write_file(r, dir, "overrides.yaml", saved.overrides);
 }
 
 static void say_start(gr_run *r) {

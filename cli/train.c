@@ -118,7 +118,9 @@ gr_status gr_cmd_train(int argc, char **argv) {
   gr_job job = {0};
   int first = !strcmp(argv[1], "train") ? 2 : 1;
   gr_status s = gr_args_parse(arena, argc, argv, first, &args);
+  if (gr_launch_echo()) gr_log_open(GR_ERROR, 0, 1);
   s = s ? s : gr_job_compose(arena, &args, &job);
+  gr_log_open(GR_INFO, 0, 1);
   s = s ? s : train(&job);
   gr_job_close(&job);
   if (s) return s;  // its places point into the arena, which dies with the process

@@ -2,8 +2,8 @@
 // compose.h
 #include "compose/compose.h"
 #include <string.h>
-#include <unistd.h>
 #include "compose/composer.h"
+#include "compose/hydra.h"
 #include "compose/schema.h"
 
 enum { MAX_VALUES = 200000 };  // of all files together
@@ -140,56 +140,7 @@ static gr_status merge_parts(gr_composer *c) {
   return all;
 }
 
-// ---- What Hydra fills in ---------------------------------------------------------
-
-static gr_conf *text(gr_composer *c, const char *value) {
-  gr_conf *t = gr_conf_make(c->arena, GR_CONF_TEXT, GR_NOWHERE);
-  t->text = value;
-  return t;
-}
-
-static void fill_overrides(gr_composer *c, gr_conf *hydra) {
-  gr_conf *lists = gr_conf_find(hydra, "overrides");
-  if (!lists || lists->kind != GR_CONF_MAP) return;
-  gr_conf *task = gr_conf_member(lists, "task"), *own = gr_conf_member(lists, "hydra");
-  for (int i = 0; i < c->n_overrides; i++) {
-    const gr_override *o = &c->overrides[i];
-    bool of_hydra = !strncmp(o->key, "hydra.", 6) || !strncmp(o->key, "hydra/", 6);
-    gr_conf *list = of_hydra ? own : task;
-    if (list && list->kind == GR_CONF_LIST) gr_conf_append(c->arena, list, text(c, o->line));
-  }
-}
-
-static void fill_runtime(gr_composer *c, gr_conf *hydra) {
-  gr_conf *runtime = gr_conf_find(hydra, "runtime"), *job = gr_conf_find(hydra, "job");
-  char cwd[4096];
-  if (runtime && runtime->kind == GR_CONF_MAP) {
-    gr_conf *choices = gr_conf_make(c->arena, GR_CONF_MAP, GR_NOWHERE);
-    for (int i = 0; i < c->defaults.known.n; i++)
-      gr_conf_put(c->arena, choices, c->defaults.known.at[i].key,
-                  gr_conf_copy(c->arena, c->defaults.known.at[i].value));
-    gr_conf_put(c->arena, runtime, "choices", choices);
-    if (getcwd(cwd, sizeof cwd))
-      gr_conf_put(c->arena, runtime, "cwd", text(c, gr_arena_strdup(c->arena, cwd)));
-  }
-  if (!job || job->kind != GR_CONF_MAP) return;
-  const gr_conf *name = gr_conf_member(job, "name");
-  if (!name || name->kind == GR_CONF_MISSING)
-    gr_conf_put(c->arena, job, "name", text(c, "graphrun"));
-  gr_conf_put(c->arena, job, "config_name", text(c, c->primary));
-}
-
-// The hydra node leaves the job's tree, but what it refers to stays in sight: its own root holds
-// it and the job's members.
-static void give_own_root(gr_composer *c, gr_conf *hydra) {
-  gr_conf *root = gr_conf_make(c->arena, GR_CONF_MAP, c->root->loc);
-  for (int i = 0; i < c->root->n; i++) {
-    gr_conf *member = c->root->items[i];
-    gr_conf_add(c->arena, root, c->root->keys[i], member);
-    member->up = c->root;
-  }
-  gr_conf_add(c->arena, root, "hydra", hydra);
-}
+// ---- The hydra node --------------------------------------------------------------
 
 static void split_hydra(gr_composer *c, gr_composed *out) {
   int at = gr_conf_index(c->root, "hydra");
@@ -197,12 +148,8 @@ static void split_hydra(gr_composer *c, gr_composed *out) {
   if (at >= 0) {
     out->hydra = c->root->items[at];
     gr_conf_remove(c->root, at);
-    give_own_root(c, out->hydra);
     c->root->aside = out->hydra;
-  }
-  if (at >= 0 && out->hydra->kind == GR_CONF_MAP) {
-    fill_overrides(c, out->hydra);
-    fill_runtime(c, out->hydra);
+    gr_hydra_fill(c, out->hydra);
     unread(out->hydra);
   }
   unread(c->root);

@@ -75,15 +75,17 @@ static gr_status multiply(gr_arena *a, const axis *all, int n, gr_job_list *out)
   for (int i = 0; i < n && jobs <= MAX_JOBS; i++) jobs *= all[i].n;
   if (jobs > MAX_JOBS)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the sweep makes more than %d runs", MAX_JOBS);
-  *out =
-      (gr_job_list){.n = (int)jobs, .n_each = n, .overrides = GR_NEW(a, const char **, jobs + 1)};
+  *out = (gr_job_list){.n = (int)jobs, .n_each = n, .n_all = n + 2};
+  out->overrides = GR_NEW(a, const char **, jobs + 1);
   for (int j = 0; j < out->n; j++) {
     int rest = j;
-    out->overrides[j] = GR_NEW(a, const char *, n + 1);
+    out->overrides[j] = GR_NEW(a, const char *, n + 2);
     for (int i = n - 1; i >= 0; i--) {
       out->overrides[j][i] = all[i].lines[rest % all[i].n];
       rest /= all[i].n;
     }
+    out->overrides[j][n] = "hydra.mode=MULTIRUN";
+    out->overrides[j][n + 1] = gr_arena_printf(a, "hydra.job.num=%d", j);
   }
   return GR_OK;
 }

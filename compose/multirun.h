@@ -3,8 +3,8 @@
 #include "compose/compose.h"
 
 typedef struct gr_job_list {
-  const char ***overrides;  // n lists of n_each arguments
-  int n, n_each;
+  const char ***overrides;  // n lists of n_all arguments, of which n_each are the user's
+  int n, n_each, n_all;     // the others say which run of the sweep it is
 } gr_job_list;
 
 // The arguments of each run, in Hydra's order: the last sweep varies fastest; sweeps of

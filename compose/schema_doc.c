@@ -98,14 +98,15 @@ static void put_one(gr_text *t, const gr_schema_type *type) {
   }
 }
 
-// Interpolations may stand for any value.
+// Interpolations may stand for any value, and ??? for one that is given elsewhere.
+#define INTERPOLATION "\"pattern\": \"\\\\$\\\\{|^\\\\?\\\\?\\\\?$\""
 static void put_type(gr_text *t, const gr_schema_type *type) {
   gr_text_put(t, "{\"anyOf\": [");
   for (; type; type = type->next) {
     put_one(t, type);
     gr_text_put(t, ", ");
   }
-  gr_text_put(t, "{\"type\": \"string\", \"pattern\": \"\\\\$\\\\{|^\\\\?\\\\?\\\\?$\"}]}");
+  gr_text_put(t, "{\"type\": \"string\", " INTERPOLATION "}]}");
 }
 
 static void put_key(gr_text *t, const gr_schema_key *k, int depth) {
@@ -129,7 +130,8 @@ static void put_key(gr_text *t, const gr_schema_key *k, int depth) {
 static int put_section(gr_text *t, int i, const char *section, int depth) {
   size_t n = strlen(section);
   bool first = true;
-  gr_text_put(t, "{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {\n");
+  gr_text_put(t, "{\"type\": [\"object\", \"string\"], " INTERPOLATION
+                 ", \"additionalProperties\": false, \"properties\": {\n");
   while (i < gr_schema_count && !strncmp(gr_schema_keys[i].path, section, n)) {
     const char *rest = gr_schema_keys[i].path + n, *dot = strchr(rest, '.');
     if (!first) gr_text_put(t, ",\n");
@@ -147,13 +149,26 @@ static int put_section(gr_text *t, int i, const char *section, int depth) {
   return i;
 }
 
+// What every file may hold besides: the composer's own keys.
+static const char composition[] =
+    "\n  \"defaults\": {\"description\": \"the files this one builds on: 'name', '/group/name', "
+    "'group: option', 'override group: option', '_self_'\", \"type\": \"array\", \"items\": "
+    "{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"minProperties\": 1, "
+    "\"maxProperties\": 1, \"additionalProperties\": {\"anyOf\": [{\"type\": \"string\"}, "
+    "{\"type\": "
+    "\"null\"}, {\"type\": \"array\", \"items\": {\"type\": \"string\"}}]}}]}},\n"
+    "  \"hydra\": {\"description\": \"Hydra's own node: run.dir, sweep.dir, sweep.subdir, "
+    "sweeper.params, searchpath, output_subdir\", \"type\": \"object\"},";
+
 void gr_schema_json(gr_text *t) {
+  static const char head[] =
+      "{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+      "\"title\": \"graphrun configuration\",\n"
+      "\"$comment\": \"written by graphrun config --schema\", ";
+  static const char opening[] =
+      "\"type\": \"object\", \"additionalProperties\": false, \"properties\": {";
   gr_text body = gr_text_make(t->arena);
   put_section(&body, 0, "", 0);
-  gr_text_put(t,
-              "{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-              "\"title\": \"graphrun configuration\",\n"
-              "\"$comment\": \"written by graphrun config --schema\", ");
-  gr_text_put(t, body.at + 1);
-  gr_text_put(t, "\n");
+  gr_text_printf(t, "%s%s%s%s\n", head, opening, composition,
+                 strstr(body.at, "\"properties\": {") + strlen("\"properties\": {"));
 }

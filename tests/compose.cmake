@@ -14,9 +14,14 @@ add_executable(test_config_bad config/bad.c ${GR_CONFIG_COMMAND})
 target_link_libraries(test_config_bad PRIVATE gr_compiler gr_compose)
 add_test(NAME compose.broken COMMAND test_config_bad ${CMAKE_CURRENT_SOURCE_DIR}/config)
 
-add_test(NAME compose.completion
-         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/base/python_or_skip.sh
-                 ${CMAKE_CURRENT_SOURCE_DIR}/compose/completion.py $<TARGET_FILE:graphrun>)
+foreach(test completion json_schema)
+  add_test(NAME compose.${test}
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/base/python_or_skip.sh
+                   ${CMAKE_CURRENT_SOURCE_DIR}/compose/${test}.py $<TARGET_FILE:graphrun>)
+endforeach()
+
+add_test(NAME compose.sweep COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/compose/sweep.sh
+  $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
 
 add_executable(test_compose compose/unit.c)
 target_link_libraries(test_compose PRIVATE gr_compose)

@@ -189,7 +189,7 @@ static gr_status sweep(gr_arena *a, const char *base, gr_conf *kase, gr_conf **o
   *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
   for (int j = 0; j < jobs.n; j++) {
     gr_composed composed;
-    q.overrides = jobs.overrides[j], q.n_overrides = jobs.n_each;
+    q.overrides = jobs.overrides[j], q.n_overrides = jobs.n_all;
     GR_TRY(gr_compose(a, &q, &composed));
     gr_conf_append(a, *out, composed.job);
   }
