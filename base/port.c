@@ -3,6 +3,7 @@
 #include "base/port.h"
 #include <errno.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +12,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static double seconds(clockid_t clock) {
   struct timespec t;
@@ -36,6 +39,16 @@ void gr_pause(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+void gr_sleep_on(_Atomic uint32_t *word, uint32_t value, double seconds) {
+  struct timespec most = {.tv_sec = (time_t)seconds};
+  most.tv_nsec = (long)(1e9 * (seconds - (double)most.tv_sec));
+  syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, value, &most, NULL, 0);
+}
+
+void gr_wake(_Atomic uint32_t *word) {
+  syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 // /proc/PID/stat reads "PID (name) STATE ..."; the name may hold anything, brackets too.

@@ -1,5 +1,6 @@
 // port.h - the platform: clocks, processors, directories. The only place for #ifdefs on it.
 #pragma once
+#include <stdatomic.h>
 #include "base/status.h"
 
 double gr_seconds(void);         // monotonic
@@ -7,6 +8,9 @@ double gr_wall_seconds(void);    // since 1970, for file names and event files o
 double gr_thread_seconds(void);  // of a processor, that the calling thread has used
 int gr_processors(void);         // that this process may use
 void gr_pause(void);             // tells the processor that this is a waiting loop
+// Sleeps while the word is `value`, at most so long; it may lie in memory that processes share.
+void gr_sleep_on(_Atomic uint32_t *, uint32_t value, double seconds);
+void gr_wake(_Atomic uint32_t *);  // all who sleep on it
 // What the system says of a process: 'R' running, 'S' sleeping, 'T' stopped, ...; 0 when it is
 // gone or only waits to be reaped.
 char gr_process_state(int pid);

@@ -32,7 +32,7 @@ gr_status gr_run_agree(gr_run *r, gr_knobs *k) {
   double mine[6] = {first ? k->lr : 0,  first && k->stop, first && k->save,
                     first && k->finish, k->signal,        k->failed};
   double all[6];
-  GR_TRY(r->world->does->run(r->world, GR_ALL_REDUCE, GR_F64, 6, mine, all));
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 6, mine, all));
   *k = (gr_knobs){.lr = all[0],
                   .stop = all[1] > 0,
                   .save = all[2] > 0,
@@ -55,7 +55,7 @@ gr_status gr_run_check(gr_run *r) {
 gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok) {
   gr_run *r = run;
   int32_t bad = !ok, sum = 0;
-  GR_TRY(r->world->does->run(r->world, GR_ALL_REDUCE, GR_I32, 1, &bad, &sum));
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_I32, 1, &bad, &sum));
   *all_ok = sum == 0;
   return GR_OK;
 }
@@ -64,7 +64,7 @@ gr_status gr_run_broadcast_text(gr_run *r, char *text, size_t size) {
   int32_t words[1024] = {0}, got[1024];
   if (size > sizeof words) size = sizeof words;
   if (r->rank == 0) memcpy(words, text, strnlen(text, size - 1));
-  GR_TRY(r->world->does->run(r->world, GR_BROADCAST, GR_I32, (int64_t)(size / 4), words, got));
+  GR_TRY(gr_comm_run(r->world, GR_BROADCAST, GR_I32, (int64_t)(size / 4), words, got));
   memcpy(text, got, size / 4 * 4);
   text[size - 1] = 0;
   return GR_OK;
@@ -74,7 +74,7 @@ gr_status gr_run_same(gr_run *r, uint64_t hash, const char *what) {
   enum { MOST = 1024 };
   int32_t mine[2] = {(int32_t)(uint32_t)hash, (int32_t)(uint32_t)(hash >> 32)}, all[2 * MOST];
   if (r->ranks > MOST) return GR_OK;
-  GR_TRY(r->world->does->run(r->world, GR_ALL_GATHER, GR_I32, 2, mine, all));
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 2, mine, all));
   for (int i = 1; i < r->ranks; i++)
     if (all[2 * i] != all[0] || all[2 * i + 1] != all[1])
       return gr_hint(

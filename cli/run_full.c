@@ -63,8 +63,8 @@ gr_status gr_run_gather_full(gr_run *r) {
   char *parts = whole_of(r, NULL);
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (!gr_run_is_gathered(r, s)) continue;
-    GR_TRY(r->world->does->run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type),
-                               gr_exec_state(r->exec, s), parts));
+    GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type),
+                       gr_exec_state(r->exec, s), parts));
     gr_piece whole = gr_run_full_piece(r, s);
     for (int rank = 0; rank < r->ranks && !r->rank; rank++) {
       gr_piece part = gr_run_piece(r, s, rank);

@@ -11,7 +11,7 @@ GR_MUST_USE gr_status gr_loopback_create(int ranks, double timeout_s, gr_loopbac
 gr_comm *gr_loopback_comm(gr_loopback *, int rank);  // owned by the loopback
 void gr_loopback_destroy(gr_loopback *);
 
-// ---- MPI: ranks are processes; those of one machine reduce in a shared window ------------
+// ---- MPI: ranks are processes; those of one machine share memory --------------
 typedef struct gr_mpi_module {  // the table of module "mpi" (base/module.h): comm_mpi.c
   gr_status (*open)(double timeout_s, int ranks_per_machine, gr_comm **out_world);
 } gr_mpi_module;

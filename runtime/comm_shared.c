@@ -1,152 +1,163 @@
-// comm_shared.c - see comm_shared.h.
+// comm_shared.c - the collectives themselves. See comm_shared.h.
 #include "runtime/comm_shared.h"
-#include <sched.h>
 #include <string.h>
-#include <time.h>
+#include "base/hash.h"
 #include "runtime/comm_sum.h"
 
-enum { SPINS = 20000, YIELDS = 64, TWO_PHASE_BYTES = 16 * 1024 };
-static const double patient_s = 0.01, look_s = 0.1;
+enum {
+  TWO_PHASE_BYTES = 16 * 1024,  // by buffers: from here on each rank adds up one slice for all
+  DIRECT_BYTES = 4 * 1024,      // from here on two meetings cost less than copies (bench_comm)
+  LINE = 64,                    // elements: ranks that write side by side share no cache line
+};
 
-static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                                    "barrier"};
+// Elements [at, at + n) of all pieces, one after another.
+typedef struct job {
+  gr_dtype dtype;
+  size_t size;  // of an element
+  int n_pieces;
+  const gr_comm_piece *piece;
+  int64_t count, at, n;
+} job;
 
-// ---- Fate -------------------------------------------------------------------------
+// Goes through the pieces of a job: it has elements [from, from + n) of `piece`, which are its
+// own from `at` on.
+typedef struct walk {
+  const job *j;
+  int next;
+  int64_t before;  // elements of the pieces before the next
+  const gr_comm_piece *piece;
+  int64_t from, at, n;
+} walk;
 
-// Waits for another's words. False: whoever began them has died over it.
-static bool settled(const gr_fate *f) {
-  for (int i = 0; i < 100000; i++) {
-    if (atomic_load_explicit(&f->state, memory_order_acquire) == 2) return true;
-    sched_yield();
+static bool step(walk *w) {
+  const job *j = w->j;
+  while (w->next < j->n_pieces && w->before < j->at + j->n) {
+    const gr_comm_piece *p = &j->piece[w->next++];
+    int64_t begin = w->before, end = begin + p->count;
+    int64_t lo = begin > j->at ? begin : j->at, hi = end < j->at + j->n ? end : j->at + j->n;
+    *w = (walk){j, w->next, end, p, lo - begin, lo - j->at, hi - lo};
+    if (w->n > 0) return true;
   }
   return false;
 }
 
-// When it returns the fate is known, so that no caller goes on as if nothing were.
-void gr_fate_doom(gr_fate *f, gr_code code, int rank, const char *fmt, ...) {
-  int well = 0;
-  if (!atomic_compare_exchange_strong(&f->state, &well, 1) && settled(f)) return;
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(f->why, sizeof f->why, fmt, ap);
-  va_end(ap);
-  f->code = code, f->rank = rank;
-  atomic_store_explicit(&f->state, 2, memory_order_release);
+// Elements [lo, hi) of a job's own.
+static job part_of(const job *j, int64_t lo, int64_t hi) {
+  job p = *j;
+  p.at += lo, p.n = hi - lo;
+  return p;
 }
 
-gr_status gr_fate_status(gr_fate *f, int world_rank) {
-  if (atomic_load_explicit(&f->state, memory_order_acquire) != 2) return GR_OK;
-  if (f->rank == world_rank && f->code == GR_ERR_RANK)
-    return gr_fail(f->code, GR_NOWHERE, "rank %d has stopped before: %s", f->rank, f->why);
-  return gr_fail(f->code, GR_NOWHERE, "%s", f->why);
+static job slice_of(const job *j, int r, int ranks) {
+  int64_t lines = (j->n + LINE - 1) / LINE, hi = lines * (r + 1) / ranks * LINE;
+  return part_of(j, lines * r / ranks * LINE, hi < j->n ? hi : j->n);
 }
 
-// ---- Joining ----------------------------------------------------------------------
+static const char *in_at(const job *j, const walk *w) {
+  return (const char *)w->piece->in + (size_t)w->from * j->size;
+}
+static char *out_at(const job *j, const walk *w) {
+  return (char *)w->piece->out + (size_t)w->from * j->size;
+}
+static size_t bytes(const job *j, int64_t n) { return (size_t)n * j->size; }
 
-static size_t rounded(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+// ---- Directly -----------------------------------------------------------------------
 
-static size_t head_bytes(int ranks) {
-  return rounded(rounded(sizeof(gr_fate)) + sizeof(gr_seat) * (size_t)ranks);
+void gr_shared_know(gr_shared *world, gr_region *r) {
+  r->older = world->regions;
+  world->regions = r;
 }
 
-size_t gr_shared_bytes(int ranks) {
-  return head_bytes(ranks) + (size_t)ranks * 2 * GR_SHARED_CHUNK;
+static const gr_region *region_of(const gr_shared *s, const void *p) {
+  const gr_region *g = s->world->regions;
+  while (g && ((const char *)p < g->own || (const char *)p >= g->own + g->bytes)) g = g->older;
+  return g;
 }
 
-void gr_shared_join(gr_shared *s, void *block, int rank, int ranks, int world_rank, int pid,
-                    gr_fate *fate, double timeout_s, bool crowded) {
-  s->base.rank = rank, s->base.ranks = ranks;
-  s->fate = fate ? fate : block;
-  s->seat = (gr_seat *)((char *)block + rounded(sizeof(gr_fate)));
-  s->buffers = (char *)block + head_bytes(ranks);
-  s->timeout_s = timeout_s;
-  s->spins = crowded ? 0 : SPINS;
-  s->seat[rank].rank = world_rank;
-  atomic_store(&s->seat[rank].pid, pid);
+// Where member r has what this one has at p.
+static char *theirs(const gr_shared *s, int r, const void *p) {
+  const gr_region *g = region_of(s, p);
+  return g->at[s->block->seat[r].rank] + ((const char *)p - g->own);
 }
 
-void gr_shared_leave(gr_shared *s) { atomic_store(&s->seat[s->base.rank].pid, GR_SEAT_LEFT); }
-
-// ---- Meeting ----------------------------------------------------------------------
-
-// What a member is doing, as one number: kind, dtype, count.
-static uint64_t call_of(gr_collective kind, gr_dtype d, int64_t count) {
-  return (uint64_t)kind << 60 | (uint64_t)d << 56 | (uint64_t)count;
+static uint64_t add_place(const gr_shared *s, uint64_t h, const void *p) {
+  const gr_region *g = region_of(s, p);
+  if (!h || !g) return 0;
+  uint64_t where[2] = {(uint64_t)((const char *)p - g->own), 0};
+  for (const gr_region *o = g; o; o = o->older) where[1]++;
+  return gr_hash_bytes(h, where, sizeof where);
 }
 
-static const char *call_text(uint64_t call, char buf[64]) {
-  if (call >> 60 == GR_BARRIER)
-    snprintf(buf, 64, "barrier");
-  else
-    snprintf(buf, 64, "%s of %llu x %s", names[call >> 60 & 7],
-             (unsigned long long)(call & (((uint64_t)1 << 56) - 1)),
-             gr_dtypes[call >> 56 & 15].name);
-  return buf;
-}
-
-static bool here(const gr_shared *s, int r, uint64_t epoch) {
-  return atomic_load_explicit(&s->seat[r].epoch, memory_order_acquire) >= epoch;
-}
-
-// Whether a member's process is gone, without having closed.
-static bool is_dead(const gr_shared *s, int r) {
-  int pid = atomic_load(&s->seat[r].pid);
-  return pid > 0 && !gr_process_state(pid) && atomic_load(&s->seat[r].pid) == pid;
-}
-
-// Members that have gone without a word. epoch: the round they are waited for in.
-static void look(gr_shared *s, uint64_t epoch) {
-  for (int r = 0; r < s->base.ranks; r++) {
-    int rank = s->seat[r].rank;
-    if (r == s->base.rank || here(s, r, epoch)) continue;
-    if (is_dead(s, r) && !here(s, r, epoch))
-      gr_fate_doom(s->fate, GR_ERR_RANK, rank, "rank %d died: its process %d is gone", rank,
-                   atomic_load(&s->seat[r].pid));
-    else if (epoch <= s->epoch && atomic_load(&s->seat[r].pid) == GR_SEAT_LEFT &&
-             !here(s, r, epoch))
-      gr_fate_doom(s->fate, GR_ERR_RANK, rank, "rank %d has ended while others go on", rank);
+// The same number on ranks that have all pieces at the same place in memory that others reach;
+// 0 where others do not reach them, or not all of what is read or written.
+static uint64_t place_of(const gr_shared *s, gr_collective kind, const job *j) {
+  uint64_t h = GR_HASH_START;
+  for (int i = 0; i < j->n_pieces; i++) {
+    h = add_place(s, h, j->piece[i].in);
+    if (kind == GR_ALL_REDUCE) h = add_place(s, h, j->piece[i].out);
   }
-  if (s->look) s->look(s);
+  return h;
 }
 
-static gr_status hang(gr_shared *s) {
-  char who[128] = "", call[64];
-  int first = -1, missing = 0, stopped = 0;
-  for (int r = 0; r < s->base.ranks; r++) {
-    if (here(s, r, s->epoch)) continue;
-    size_t used = strlen(who);
-    snprintf(who + used, sizeof who - used, "%s%d", missing++ ? ", " : "", s->seat[r].rank);
-    if (first < 0) first = s->seat[r].rank;
-    int pid = atomic_load(&s->seat[r].pid);
-    if (!stopped && pid > 0 && gr_process_state(pid) == 'T') stopped = pid;
-  }
-  char more[64] = "";
-  if (stopped) snprintf(more, sizeof more, "; process %d is stopped by a signal", stopped);
-  gr_fate_doom(s->fate, GR_ERR_HANG, first,
-               "rank%s %s did not come to collective %llu, %s, within %g s%s",
-               missing > 1 ? "s" : "", who, (unsigned long long)s->calls, call_text(s->call, call),
-               s->timeout_s, more);
-  return gr_fate_status(s->fate, s->seat[s->base.rank].rank);
+static bool all_reach(const gr_shared *s) {
+  for (int r = 0; r < s->base.ranks; r++)
+    if (!s->place || atomic_load_explicit(&s->block->seat[r].place[s->epoch & 1],
+                                          memory_order_relaxed) != s->place)
+      return false;
+  return true;
 }
 
-static gr_status await(gr_shared *s, int r) {
-  for (int i = 0; i < s->spins; i++) {
-    if (here(s, r, s->epoch)) return GR_OK;
-    gr_pause();
-  }
-  double begun = gr_seconds(), looked = begun;
-  while (true) {
-    for (int i = 0; i < YIELDS; i++) {
-      if (here(s, r, s->epoch)) return GR_OK;
-      sched_yield();
-    }
-    GR_TRY(gr_fate_status(s->fate, s->seat[s->base.rank].rank));
-    double now = gr_seconds();
-    if (now - begun > patient_s) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
-    if (now - looked > look_s) look(s, s->epoch), looked = now;
-    if (now - begun > s->timeout_s) GR_TRY(hang(s));
+// Each rank adds up its slice, and writes it to all.
+static void reduce_slice(const gr_shared *s, const job *whole) {
+  int ranks = s->base.ranks;
+  job j = slice_of(whole, s->base.rank, ranks);
+  const void *term[ranks];
+  void *out[ranks];
+  for (walk w = {&j}; step(&w);) {
+    for (int r = 0; r < ranks; r++)
+      term[r] = theirs(s, r, in_at(&j, &w)), out[r] = theirs(s, r, out_at(&j, &w));
+    gr_comm_sum(j.dtype, w.n, ranks, term, ranks, out);
   }
 }
+
+static void scatter_directly(const gr_shared *s, const job *j) {
+  const void *term[s->base.ranks];
+  for (walk w = {j}; step(&w);) {
+    void *out = w.piece->out;
+    for (int r = 0; r < s->base.ranks; r++)
+      term[r] = theirs(s, r, w.piece->in) + bytes(j, s->base.rank * w.n);
+    gr_comm_sum(j->dtype, w.n, s->base.ranks, term, 1, &out);
+  }
+}
+
+// The own part first, then the next rank's: so that not all read the same one's.
+static void gather_directly(const gr_shared *s, const job *j) {
+  for (int k = 0; k < s->base.ranks; k++) {
+    int r = (s->base.rank + k) % s->base.ranks;
+    for (walk w = {j}; step(&w);)
+      memcpy((char *)w.piece->out + bytes(j, r * w.n), theirs(s, r, w.piece->in), bytes(j, w.n));
+  }
+}
+
+// *done: all could. Nobody goes on while another still reads or writes what is its own.
+static gr_status run_directly(gr_shared *s, gr_collective kind, const job *j, bool *done) {
+  *done = false;
+  s->place = place_of(s, kind, j);
+  gr_status met = gr_shared_meet(s);
+  if (met || !all_reach(s)) {
+    s->place = 0;
+    return met;
+  }
+  if (kind == GR_ALL_REDUCE) reduce_slice(s, j);
+  if (kind == GR_REDUCE_SCATTER) scatter_directly(s, j);
+  if (kind == GR_ALL_GATHER) gather_directly(s, j);
+  s->place = 0;
+  *done = true;
+  return gr_shared_meet(s);
+}
+
+// ---- By buffers ---------------------------------------------------------------------
+// A round of each: what the job says, which fits a buffer.
 
 // Shows a member's buffer of this round; next: of the round to come.
 static char *buffer(const gr_shared *s, int r, bool next) {
@@ -154,122 +165,101 @@ static char *buffer(const gr_shared *s, int r, bool next) {
 }
 static char *mine(const gr_shared *s) { return buffer(s, s->base.rank, true); }
 
-static gr_status meet(gr_shared *s) {
-  gr_seat *me = &s->seat[s->base.rank];
-  uint64_t e = ++s->epoch;
-  atomic_store_explicit(&me->call[e & 1], s->call, memory_order_relaxed);
-  atomic_store_explicit(&me->epoch, e, memory_order_release);
-  for (int r = 0; r < s->base.ranks; r++) {
-    if (!here(s, r, e)) GR_TRY(await(s, r));
-    uint64_t other = atomic_load_explicit(&s->seat[r].call[e & 1], memory_order_relaxed);
-    char a[64], b[64];
-    if (other == s->call) continue;
-    gr_fate_doom(s->fate, GR_ERR_BUG, me->rank, "rank %d does %s while rank %d does %s",
-                 s->seat[r].rank, call_text(other, a), me->rank, call_text(s->call, b));
-    return gr_fate_status(s->fate, me->rank);
-  }
-  return GR_OK;
+static void put(const gr_shared *s, const job *j) {
+  for (walk w = {j}; step(&w);) memcpy(mine(s) + bytes(j, w.at), in_at(j, &w), bytes(j, w.n));
 }
 
-// ---- Collectives ------------------------------------------------------------------
-// All take n elements from `at` on, as many as fit a round.
+// Takes elements [lo, hi) of the round out of a member's buffer.
+static void get(const gr_shared *s, const job *round, int r, int64_t lo, int64_t hi) {
+  job j = part_of(round, lo, hi);
+  for (walk w = {&j}; step(&w);)
+    memcpy(out_at(&j, &w), buffer(s, r, false) + bytes(&j, lo + w.at), bytes(&j, w.n));
+}
 
-typedef struct job {
-  size_t size;  // of an element
-  gr_dtype dtype;
-  int64_t count, at, n;
-  const char *in;
-  char *out;
-} job;
-
-// Adds up elements [from, from + n) of everyone's buffers.
+// Adds up n elements of everyone's buffers, from `from` on.
 static void sum(const gr_shared *s, const job *j, int64_t from, int64_t n, void *out) {
   const void *term[s->base.ranks];
-  for (int r = 0; r < s->base.ranks; r++) term[r] = buffer(s, r, false) + (size_t)from * j->size;
-  gr_comm_sum(j->dtype, n, s->base.ranks, term, out);
+  for (int r = 0; r < s->base.ranks; r++) term[r] = buffer(s, r, false) + bytes(j, from);
+  gr_comm_sum(j->dtype, n, s->base.ranks, term, 1, &out);
 }
 
 // Small or few: every rank adds up everything. Else each rank adds up one slice for all.
 static gr_status all_reduce(gr_shared *s, const job *j) {
-  char *out = j->out + (size_t)j->at * j->size;
-  memcpy(mine(s), j->in + (size_t)j->at * j->size, (size_t)j->n * j->size);
-  GR_TRY(meet(s));
   int ranks = s->base.ranks, me = s->base.rank;
-  if (ranks <= 2 || (size_t)j->n * j->size <= TWO_PHASE_BYTES) {
-    sum(s, j, 0, j->n, out);
+  put(s, j);
+  GR_TRY(gr_shared_meet(s));
+  if (ranks <= 2 || bytes(j, j->n) <= TWO_PHASE_BYTES) {
+    for (walk w = {j}; step(&w);) sum(s, j, w.at, w.n, out_at(j, &w));
     return GR_OK;
   }
   int64_t from = j->n * me / ranks;
-  sum(s, j, from, j->n * (me + 1) / ranks - from, mine(s) + (size_t)from * j->size);
-  GR_TRY(meet(s));
-  for (int r = 0; r < ranks; r++) {
-    size_t lo = (size_t)(j->n * r / ranks) * j->size;
-    size_t hi = (size_t)(j->n * (r + 1) / ranks) * j->size;
-    memcpy(out + lo, buffer(s, r, false) + lo, hi - lo);
-  }
+  sum(s, j, from, j->n * (me + 1) / ranks - from, mine(s) + bytes(j, from));
+  GR_TRY(gr_shared_meet(s));
+  for (int r = 0; r < ranks; r++) get(s, j, r, j->n * r / ranks, j->n * (r + 1) / ranks);
   return GR_OK;
 }
 
 static gr_status all_gather(gr_shared *s, const job *j) {
-  memcpy(mine(s), j->in + (size_t)j->at * j->size, (size_t)j->n * j->size);
-  GR_TRY(meet(s));
+  put(s, j);
+  GR_TRY(gr_shared_meet(s));
   for (int r = 0; r < s->base.ranks; r++)
-    memcpy(j->out + (size_t)(r * j->count + j->at) * j->size, buffer(s, r, false),
-           (size_t)j->n * j->size);
+    for (walk w = {j}; step(&w);)
+      memcpy(out_at(j, &w) + bytes(j, r * w.piece->count), buffer(s, r, false) + bytes(j, w.at),
+             bytes(j, w.n));
   return GR_OK;
 }
 
 static gr_status reduce_scatter(gr_shared *s, const job *j) {
   for (int r = 0; r < s->base.ranks; r++)
-    memcpy(mine(s) + (size_t)(r * j->n) * j->size, j->in + (size_t)(r * j->count + j->at) * j->size,
-           (size_t)j->n * j->size);
-  GR_TRY(meet(s));
-  sum(s, j, s->base.rank * j->n, j->n, j->out + (size_t)j->at * j->size);
+    for (walk w = {j}; step(&w);)
+      memcpy(mine(s) + bytes(j, r * j->n + w.at), in_at(j, &w) + bytes(j, r * w.piece->count),
+             bytes(j, w.n));
+  GR_TRY(gr_shared_meet(s));
+  for (walk w = {j}; step(&w);) sum(s, j, s->base.rank * j->n + w.at, w.n, out_at(j, &w));
   return GR_OK;
 }
 
 static gr_status broadcast(gr_shared *s, const job *j) {
-  bool root = s->base.rank == 0;  // the others' `in` is not looked at
-  size_t at = (size_t)j->at * j->size, bytes = (size_t)j->n * j->size;
-  if (root) memcpy(mine(s), j->in + at, bytes);
-  GR_TRY(meet(s));
-  if (!root || j->in != j->out) memcpy(j->out + at, buffer(s, 0, false), bytes);
+  if (s->base.rank == 0) put(s, j);  // the others' `in` is not looked at
+  GR_TRY(gr_shared_meet(s));
+  get(s, j, 0, 0, j->n);
   return GR_OK;
 }
 
 static gr_status barrier(gr_shared *s, const job *j) {
   (void)j;
-  return meet(s);
+  return gr_shared_meet(s);
 }
 
-gr_status gr_shared_run(gr_comm *c, gr_collective kind, gr_dtype d, int64_t count, const void *in,
-                        void *out) {
+// ---- Either way ---------------------------------------------------------------------
+
+static gr_status run_rounds(gr_shared *s, gr_collective kind, job *j) {
   static gr_status (*const does[])(gr_shared *, const job *) = {all_reduce, all_gather,
                                                                 reduce_scatter, broadcast, barrier};
-  gr_shared *s = (gr_shared *)c;
-  GR_TRY(gr_fate_status(s->fate, s->seat[c->rank].rank));
-  job j = {.size = gr_dtypes[d].size, .dtype = d, .count = count, .in = in, .out = out};
-  if (kind == GR_BARRIER) j.count = 0;
-  int64_t most = GR_SHARED_CHUNK / (int64_t)j.size;
-  if (kind == GR_REDUCE_SCATTER) most /= c->ranks;
-  s->calls++;
-  s->call = call_of(kind, d, j.count);
+  int64_t most = GR_SHARED_CHUNK / (int64_t)j->size;
+  if (kind == GR_REDUCE_SCATTER) most /= s->base.ranks;
   do {
-    j.n = j.count - j.at < most ? j.count - j.at : most;
-    GR_TRY(does[kind](s, &j));
-    j.at += j.n;
-  } while (j.at < j.count);
+    j->n = j->count - j->at < most ? j->count - j->at : most;
+    GR_TRY(does[kind](s, j));
+    j->at += j->n;
+  } while (j->at < j->count);
   return GR_OK;
 }
 
-gr_status gr_shared_check(gr_comm *c) {
+gr_status gr_shared_run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
+                        const gr_comm_piece *piece) {
   gr_shared *s = (gr_shared *)c;
-  look(s, s->epoch + 1);
-  return gr_fate_status(s->fate, s->seat[c->rank].rank);
-}
-
-void gr_shared_abort(gr_comm *c, const char *why) {
-  gr_shared *s = (gr_shared *)c;
-  int rank = s->seat[c->rank].rank;
-  gr_fate_doom(s->fate, GR_ERR_RANK, rank, "rank %d has failed: %s", rank, why);
+  GR_TRY(gr_shared_fate(s));
+  job j = {.dtype = d, .size = gr_dtypes[d].size, .n_pieces = n, .piece = piece};
+  for (int i = 0; i < n && kind != GR_BARRIER; i++) j.count += piece[i].count;
+  s->calls++;
+  s->call = gr_shared_call(kind, d, n, j.count);
+  size_t whole = bytes(&j, j.count) * (kind == GR_ALL_REDUCE ? 1 : (size_t)c->ranks);
+  if (kind <= GR_REDUCE_SCATTER && c->ranks > 1 && whole >= DIRECT_BYTES) {
+    bool done;
+    j.n = j.count;
+    gr_status status = run_directly(s, kind, &j, &done);
+    if (status || done) return status;
+  }
+  return run_rounds(s, kind, &j);
 }

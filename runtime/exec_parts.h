@@ -39,6 +39,7 @@ struct gr_exec {
   gr_arena *arena;
   gr_cpu *cpu;
   char *states, *work;  // the two blocks
+  void *own[2];         // those of them that are not the world's
   int coord[GR_MAX_MESH];
   gr_comm *comm[GR_MAX_MESH];
   gr_exec_program *programs;

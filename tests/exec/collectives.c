@@ -7,10 +7,19 @@
 
 enum { MOST = 300000 };  // elements: some collectives take several rounds
 
-static double element(int round, int rank, int64_t i) {
+static uint32_t mix(int round, int rank, int64_t i) {
   uint32_t x = (uint32_t)(round * 7919 + rank * 104729) + (uint32_t)i * 2654435761u;
-  x ^= x >> 15, x *= 2246822519u, x ^= x >> 13;
-  return (double)(x >> 8) / (double)(1 << 20) - 8.0;
+  x ^= x >> 15, x *= 2246822519u, x ^= x >> 13, x *= 3266489917u;
+  return x ^ x >> 16;
+}
+
+static double element(int round, int rank, int64_t i) {
+  return (double)(mix(round, rank, i) >> 8) / (double)(1 << 20) - 8.0;
+}
+
+// One of n, the same on all ranks.
+static int draw(int round, int what, int n) {
+  return (int)(mix(round, -1 - what, 0) % (uint32_t)n);
 }
 
 static void fill(void *to, gr_dtype d, int64_t n, int round, int rank) {
@@ -65,33 +74,99 @@ static void expect(gr_collective kind, gr_comm *c, int per, gr_dtype d, int64_t 
     fill(to + size * (size_t)(r * n), d, n, round, r);
 }
 
-static gr_status check_one(gr_comm *c, int per, gr_collective kind, gr_dtype d, int64_t n,
-                           int round, bool in_place, char *in, char *out, char *want) {
-  size_t size = gr_dtypes[d].size;
-  int64_t n_in = kind == GR_REDUCE_SCATTER ? n * c->ranks : n;
-  int64_t n_out = kind == GR_ALL_GATHER ? n * c->ranks : n;
-  fill(in, d, n_in, round, c->rank);
-  expect(kind, c, per, d, n, round, want);
-  if (in_place && (kind == GR_ALL_REDUCE || kind == GR_BROADCAST)) out = in;
-  const char *given = kind == GR_BROADCAST && c->rank ? NULL : in;  // only rank 0's is looked at
-  GR_TRY(c->does->run(c, kind, d, n, given, out));
-  if (kind == GR_BARRIER || !memcmp(out, want, size * (size_t)n_out)) return GR_OK;
-  return gr_fail(GR_ERR_BUG, GR_NOWHERE, "rank %d of %d: collective %d of %lld x %s is wrong",
-                 c->rank, c->ranks, (int)kind, (long long)n, gr_dtypes[d].name);
+// ---- One call -------------------------------------------------------------------------------
+
+enum { PIECES = 7 };
+typedef struct call {
+  gr_comm *c;
+  int per_machine;
+  gr_collective kind;
+  gr_dtype dtype;
+  int round, n;
+  bool in_place;
+  gr_comm_piece piece[PIECES];
+} call;
+
+static int64_t count_in(const call *k, int i) {
+  return k->piece[i].count * (k->kind == GR_REDUCE_SCATTER ? k->c->ranks : 1);
+}
+static int64_t count_out(const call *k, int i) {
+  return k->piece[i].count * (k->kind == GR_ALL_GATHER ? k->c->ranks : 1);
+}
+static int seed(const call *k, int i) { return k->round * PIECES + i; }
+
+// Cuts n elements into pieces, some of them empty, of operands and results that lie in a row.
+static void cut(call *k, int64_t n, char *in, char *out) {
+  size_t size = gr_dtypes[k->dtype].size, from = 0, to = 0;
+  for (int i = 0; i < k->n; i++) {
+    int64_t left = n, some = i + 1 < k->n ? n * ((k->round + i) % 4) / 4 : n;
+    k->piece[i] = (gr_comm_piece){some, in + from, out + to};
+    from += (size_t)count_in(k, i) * size, to += (size_t)count_out(k, i) * size;
+    if (k->in_place) k->piece[i].out = in + from - (size_t)count_in(k, i) * size;
+    fill(in + from - (size_t)count_in(k, i) * size, k->dtype, count_in(k, i), seed(k, i),
+         k->c->rank);
+    n = left - some;
+  }
+}
+
+static gr_status wrong(const call *k, int i, const char *what) {
+  return gr_fail(GR_ERR_BUG, GR_NOWHERE,
+                 "rank %d of %d, round %d: collective %d, piece %d of %d: %lld x %s: %s",
+                 k->c->rank, k->c->ranks, k->round, (int)k->kind, i, k->n,
+                 (long long)k->piece[i].count, gr_dtypes[k->dtype].name, what);
+}
+
+static gr_status run_call(call *k, char *want) {
+  size_t size = gr_dtypes[k->dtype].size;
+  gr_comm_piece given[PIECES];
+  memcpy(given, k->piece, sizeof given);
+  for (int i = 0; i < k->n && k->kind == GR_BROADCAST && k->c->rank; i++)
+    given[i].in = NULL;  // only rank 0's is looked at
+  GR_TRY(k->c->does->run(k->c, k->kind, k->dtype, k->n, given));
+  for (int i = 0; i < k->n && k->kind != GR_BARRIER; i++) {
+    int64_t n = k->piece[i].count;
+    expect(k->kind, k->c, k->per_machine, k->dtype, n, seed(k, i), want);
+    if (memcmp(k->piece[i].out, want, size * (size_t)count_out(k, i)))
+      return wrong(k, i, "wrong result");
+    if (k->in_place) continue;
+    fill(want, k->dtype, count_in(k, i), seed(k, i), k->c->rank);
+    if (memcmp(k->piece[i].in, want, size * (size_t)count_in(k, i)))
+      return wrong(k, i, "the operand has changed");
+  }
+  return GR_OK;
+}
+
+// ---- All of them ----------------------------------------------------------------------------
+
+// Memory of two kinds: that other ranks reach, and this rank's own. In some calls rank 0 has
+// operands, or only results, in another kind than the others.
+typedef struct room {
+  char *reached, *own, *want;
+  size_t bytes;
+} room;
+
+static gr_status check_round(gr_comm *c, int per_machine, int round, const room *m) {
+  static const int64_t sizes[] = {0, 1, 3, 31, 1000, 4097, 65536, 65537, 131073, MOST};
+  static const int pieces[] = {1, 2, PIECES};
+  call k = {.c = c, .per_machine = per_machine, .round = round};
+  k.kind = (gr_collective)draw(round, 0, 5), k.dtype = (gr_dtype)draw(round, 1, GR_DTYPE_COUNT);
+  k.n = k.kind == GR_BARRIER ? 1 : pieces[draw(round, 2, 3)];
+  int64_t n = draw(round, 3, 2) ? sizes[draw(round, 4, 10)] : draw(round, 4, MOST);
+  k.in_place = (k.kind == GR_ALL_REDUCE || k.kind == GR_BROADCAST) && draw(round, 5, 2);
+  int where = draw(round, 6, 6);
+  bool odd = where == 0 || (where <= 2 && !c->rank);
+  cut(&k, n, odd && where < 2 ? m->own : m->reached, (odd ? m->own : m->reached) + m->bytes);
+  return run_call(&k, m->want);
 }
 
 gr_status check_collectives(gr_comm *c, int per_machine, int rounds) {
-  size_t bytes = 8 * (size_t)MOST * (size_t)c->ranks;
-  char *in = malloc(bytes), *out = malloc(bytes), *want = malloc(bytes);
-  gr_status s = in && out && want ? GR_OK : gr_fail(GR_ERR_BUG, GR_NOWHERE, "no memory");
-  static const int64_t sizes[] = {0, 1, 3, 31, 1000, 4097, 65536, 65537, 131073, MOST};
-  for (int round = 0; !s && round < rounds; round++) {
-    int64_t n = sizes[(round * 7) % 10];
-    if (round >= 40) n = (int64_t)((element(round, -1, 0) + 8.0) / 4096.0 * 4096 * 100);
-    s = check_one(c, per_machine, (gr_collective)(round % 5),
-                  (gr_dtype)(round / 5 % GR_DTYPE_COUNT), n, round, round % 3 == 0, in, out, want);
-  }
-  free(in), free(out), free(want);
+  room m = {.bytes = 8 * (size_t)MOST * (size_t)c->ranks};
+  void *reached;
+  GR_TRY(c->does->take(c, 2 * m.bytes, &reached));
+  m.reached = reached, m.own = malloc(2 * m.bytes), m.want = malloc(m.bytes);
+  gr_status s = m.own && m.want ? GR_OK : gr_fail(GR_ERR_BUG, GR_NOWHERE, "no memory");
+  for (int round = 0; !s && round < rounds; round++) s = check_round(c, per_machine, round, &m);
+  free(m.own), free(m.want);
   return s;
 }
 
@@ -102,7 +177,7 @@ gr_status check_mesh(gr_comm *world, int rows, int columns) {
   GR_TRY(gr_comm_mesh(world, &m, axis));
   for (int a = 0; a < 2; a++) {
     int32_t own = 1 << world->rank, sum = 0, want = 0;
-    GR_TRY(axis[a]->does->run(axis[a], GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
+    GR_TRY(gr_comm_run(axis[a], GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
     for (int r = 0; r < rows * columns; r++)
       if (gr_mesh_coord(&m, r, !a) == gr_mesh_coord(&m, world->rank, !a)) want += 1 << r;
     if (sum != want || axis[a]->rank != gr_mesh_coord(&m, world->rank, a))

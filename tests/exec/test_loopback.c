@@ -1,6 +1,7 @@
 // test_loopback.c - ranks that are threads: sums to the bit, time-outs, failing together.
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include "base/port.h"
 #include "runtime/comm.h"
 #include "tests/check.h"
@@ -45,7 +46,7 @@ static void all_well(int ranks, body run) {
   }
 }
 
-static gr_status many(gr_comm *c) { return check_collectives(c, 0, 80); }
+static gr_status many(gr_comm *c) { return check_collectives(c, 0, 200); }
 static gr_status mesh_2x2(gr_comm *c) { return check_mesh(c, 2, 2); }
 static gr_status mesh_3x2(gr_comm *c) { return check_mesh(c, 3, 2); }
 
@@ -61,15 +62,32 @@ static gr_status reverse_split(gr_comm *c) {
   gr_comm *half;
   int32_t own = c->rank, all[MAX_RANKS];
   GR_TRY(c->does->split(c, c->rank % 2, -c->rank, &half));
-  GR_TRY(half->does->run(half, GR_ALL_GATHER, GR_I32, 1, &own, all));
+  GR_TRY(gr_comm_run(half, GR_ALL_GATHER, GR_I32, 1, &own, all));
   for (int i = 1; i < half->ranks; i++)
     if (all[i - 1] != all[i] + 2) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "not by key");
   return GR_OK;
 }
 static void split_is_by_key(void) { all_well(5, reverse_split); }
 
+// Nobody who waits for long takes a processor from who does not.
+static gr_status rank_1_is_late(gr_comm *c) {
+  if (c->rank == 1) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+  return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+}
+static double processor_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static void waiting_is_asleep(void) {
+  double begun = processor_seconds();
+  all_well(4, rank_1_is_late);
+  double took = processor_seconds() - begun;
+  CHECK(took < 0.1, "three ranks that waited a second took %.2f s of processor time", took);
+}
+
 static gr_status rank_1_stays_away(gr_comm *c) {
-  return c->rank == 1 ? GR_OK : c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+  return c->rank == 1 ? GR_OK : gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
 static void timeout_names_the_missing(void) {
   member m[MAX_RANKS];
@@ -86,14 +104,14 @@ static void timeout_names_the_missing(void) {
 
 static gr_status rank_2_fails(gr_comm *c) {
   if (c->rank == 2) c->does->abort(c, "the data set is gone");
-  return c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+  return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
 static gr_status rank_2_fails_in_a_part(gr_comm *c) {
   gr_comm *part;
   GR_TRY(c->does->split(c, c->rank / 2, c->rank, &part));
   if (c->rank == 2) part->does->abort(part, "the data set is gone");
-  GR_TRY(part->does->run(part, GR_BARRIER, GR_I32, 0, NULL, NULL));
-  return c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+  GR_TRY(gr_comm_run(part, GR_BARRIER, GR_I32, 0, NULL, NULL));
+  return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
 static void abort_reaches(body run) {
   member m[MAX_RANKS];
@@ -113,7 +131,7 @@ static void abort_reaches_all(void) {
 
 static gr_status rank_0_leaves(gr_comm *c) {
   if (c->rank == 0) c->does->close(c);
-  return c->rank == 0 ? GR_OK : c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+  return c->rank == 0 ? GR_OK : gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
 static void leaving_is_noticed(void) {
   member m[MAX_RANKS];
@@ -125,7 +143,7 @@ static void leaving_is_noticed(void) {
 
 static gr_status ranks_disagree(gr_comm *c) {
   float x[2] = {0};
-  return c->does->run(c, GR_ALL_REDUCE, GR_F32, 1 + (c->rank == 1), x, x);
+  return gr_comm_run(c, GR_ALL_REDUCE, GR_F32, 1 + (c->rank == 1), x, x);
 }
 static void disagreement_is_noticed(void) {
   member m[MAX_RANKS];
@@ -138,7 +156,7 @@ static void disagreement_is_noticed(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"collectives", collectives}, {"meshes", meshes},
-             {"split_is_by_key", split_is_by_key},
+             {"split_is_by_key", split_is_by_key}, {"waiting_is_asleep", waiting_is_asleep},
              {"timeout_names_the_missing", timeout_names_the_missing},
              {"abort_reaches_all", abort_reaches_all}, {"leaving_is_noticed", leaving_is_noticed},
              {"disagreement_is_noticed", disagreement_is_noticed});

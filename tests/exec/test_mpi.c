@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@
 static volatile sig_atomic_t asked_to_stop;
 static void on_signal(int signal) { (void)signal, asked_to_stop = 1; }
 
-static gr_status barrier(gr_comm *c) { return c->does->run(c, GR_BARRIER, GR_I32, 0, NULL, NULL); }
+static gr_status barrier(gr_comm *c) { return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL); }
 
 static gr_status play_machines(gr_comm *c) { return check_collectives(c, 1, 80); }
 static gr_status play_pairs(gr_comm *c) { return check_collectives(c, 2, 80); }
@@ -52,7 +53,7 @@ static gr_status play_failure(gr_comm *c) {
 static gr_status play_stop(gr_comm *c) {
   for (int32_t sum = 0; !sum;) {
     int32_t own = asked_to_stop;
-    GR_TRY(c->does->run(c, GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
+    GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
   return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "asked to stop; all is saved");
@@ -63,17 +64,27 @@ static const struct role {
   gr_status (*play)(gr_comm *);
   double timeout_s;
   int ranks_per_machine;
+  rlim_t most_file;  // ulimit -f, in bytes: larger memory cannot be shared
 } roles[] = {
-    {"well", play_well, 60, 0},          {"machines", play_machines, 60, 1},
-    {"pairs", play_pairs, 60, 2},        {"killed", play_killed, 60, 0},
-    {"killed-far", play_killed, 60, 1},  {"stopped", play_stopped, 1, 0},
-    {"stopped-far", play_stopped, 1, 1}, {"exit", play_exit, 60, 0},
-    {"failure", play_failure, 60, 0},    {"failure-far", play_failure, 60, 1},
+    {"well", play_well, 60, 0},
+    {"machines", play_machines, 60, 1},
+    {"pairs", play_pairs, 60, 2},
+    {"killed", play_killed, 60, 0},
+    {"killed-far", play_killed, 60, 1},
+    {"stopped", play_stopped, 1, 0},
+    {"stopped-far", play_stopped, 1, 1},
+    {"exit", play_exit, 60, 0},
+    {"failure", play_failure, 60, 0},
+    {"failure-far", play_failure, 60, 1},
     {"stop", play_stop, 60, 0},
+    {"alone", play_machines, 60, 0, 5 << 20},  // Open MPI's own files are of 4 MiB
+    {"by-buffers", play_well, 60, 0, 10 << 20},
 };
 
 static int be_rank(const struct role *role) {
   gr_comm *world = NULL;
+  struct rlimit most = {role->most_file, role->most_file};
+  if (role->most_file && setrlimit(RLIMIT_FSIZE, &most)) abort();
   gr_status s = gr_mpi_open_machines(role->timeout_s, role->ranks_per_machine, &world);
   int rank = -1;
   if (s) gr_launch_started(&rank, NULL);
@@ -175,6 +186,11 @@ static void over_machines(void) {
   is_quiet("pairs", "3");
 }
 
+static void memory_that_cannot_be_shared(void) {
+  is_quiet("alone", "3");
+  is_quiet("by-buffers", "4");
+}
+
 static void ends(const char *role, int code, const char *says, double within_s) {
   seen s;
   look_at(role, "3", 0, &s);
@@ -233,6 +249,7 @@ static void numbers_of_ranks(void) {
 int main(int argc, char **argv) {
   if (argc == 4 && !strcmp(argv[1], "--play")) return play(argv);
   return RUN(argc, argv, {"collectives", collectives}, {"over_machines", over_machines},
+             {"memory_that_cannot_be_shared", memory_that_cannot_be_shared},
              {"a_dead_rank_is_named", a_dead_rank_is_named},
              {"a_stopped_rank_is_named", a_stopped_rank_is_named},
              {"the_cause_is_the_last_word", the_cause_is_the_last_word},

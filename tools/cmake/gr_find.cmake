@@ -46,15 +46,15 @@ if(GR_MPI)
 endif()
 string(APPEND GR_TABLE "    MPI: ${state}\n")
 
-# gr_module(target NAME name source [function ...]) - where library NAME was found, source becomes a
+# gr_module(target NAME name sources [function ...]) - where library NAME was found, sources become a
 # module of its own (base/module.h), graphrun_name.so beside the program, and it alone is linked with
 # the library. target, which opens it, sees GR_HAVE_NAME. Functions: one of each file of target that
 # only the module may need, so that every program has them.
 set(CMAKE_ENABLE_EXPORTS ON)  # modules call functions of the program
-function(gr_module target dep name source)
+function(gr_module target dep name sources)
   get_target_property(there gr_dep_${dep} INTERFACE_COMPILE_DEFINITIONS)
   if(there)
-    add_library(graphrun_${name} MODULE ${source})
+    add_library(graphrun_${name} MODULE ${sources})
     set_target_properties(graphrun_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     target_link_libraries(graphrun_${name} PRIVATE gr_dep_${dep})
     target_compile_definitions(${target} PUBLIC GR_HAVE_${dep}=1)
