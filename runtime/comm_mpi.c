@@ -177,6 +177,8 @@ static void release(gr_comm *c) {
   gr_status dead = gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
   gr_shared_leave(&m->node);
   if (!dead) {
+    if (m->finalize) gr_mpi_show_names();
+    if (m->finalize) MPI_Barrier(m->all);
     if (m->leaders != MPI_COMM_NULL) MPI_Comm_free(&m->leaders);
     if (m->wire != MPI_COMM_NULL) MPI_Comm_free(&m->wire);
     MPI_Comm_free(&m->local);
@@ -245,6 +247,7 @@ static gr_status open_world(double timeout_s, int ranks_per_machine, gr_comm **o
   GR_TRY(start(&here));
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &all));
+  if (here) GR_TRY(gr_mpi_hide_names());
   GR_TRY(create(all, NULL, timeout_s, ranks_per_machine, &m));
   m->finalize = here;
   *out = &m->base;

@@ -29,6 +29,23 @@ static gr_status play_well(gr_comm *c) {
   return c->ranks % 2 ? GR_OK : check_mesh(c, c->ranks / 2, 2);
 }
 
+// All that is shared has no name, or none any more: ranks may be killed at any time from here on.
+static gr_status play_nameless(gr_comm *c) {
+  char line[4096];
+  void *at;
+  GR_TRY(c->does->take(c, 100000, &at));
+  FILE *maps = fopen("/proc/self/maps", "r");
+  bool shared = false, named = false;
+  while (maps && fgets(line, sizeof line, maps)) {
+    shared |= strstr(line, "memfd:") != NULL;
+    named |= strstr(line, "/dev/shm/") && !strstr(line, "(deleted)");
+  }
+  if (maps) fclose(maps);
+  if (named || !shared)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%s", named ? "a file has a name" : "nothing is shared");
+  return barrier(c);
+}
+
 static gr_status play_victim(gr_comm *c, int signal) {
   GR_TRY(barrier(c));
   if (c->rank == 1) kill(getpid(), signal);
@@ -77,6 +94,7 @@ static const struct role {
     {"failure", play_failure, 60, 0},
     {"failure-far", play_failure, 60, 1},
     {"stop", play_stop, 60, 0},
+    {"nameless", play_nameless, 60, 0},
     {"alone", play_machines, 60, 0, 5 << 20},  // Open MPI's own files are of 4 MiB
     {"by-buffers", play_well, 60, 0, 10 << 20},
 };
@@ -186,6 +204,7 @@ static void over_machines(void) {
   is_quiet("pairs", "3");
 }
 
+static void nothing_has_a_name(void) { is_quiet("nameless", "2"); }
 static void memory_that_cannot_be_shared(void) {
   is_quiet("alone", "3");
   is_quiet("by-buffers", "4");
@@ -249,6 +268,7 @@ static void numbers_of_ranks(void) {
 int main(int argc, char **argv) {
   if (argc == 4 && !strcmp(argv[1], "--play")) return play(argv);
   return RUN(argc, argv, {"collectives", collectives}, {"over_machines", over_machines},
+             {"nothing_has_a_name", nothing_has_a_name},
              {"memory_that_cannot_be_shared", memory_that_cannot_be_shared},
              {"a_dead_rank_is_named", a_dead_rank_is_named},
              {"a_stopped_rank_is_named", a_stopped_rank_is_named},
