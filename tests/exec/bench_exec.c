@@ -1,18 +1,11 @@
-// bench_exec.c - what waiting, meeting and dispatching cost here. Not a test: figures for people.
-//
-//   bench_exec              fork and join, an op in a loop, all_reduce over 2 threads
-//   mpirun -n 2 bench_exec  all_reduce over processes, and by MPI itself
+// bench_exec.c - what fork and join of threads, and an op in a loop, cost. Figures for people.
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include "compiler/compile.h"
 #include "ops/ops.h"
 #include "ops/scan.h"
-#include "runtime/comm.h"
 #include "runtime/cpu.h"
 #include "runtime/exec.h"
-#include "runtime/launch.h"
 
 static void must(gr_status s) {
   if (!s) return;
@@ -21,55 +14,6 @@ static void must(gr_status s) {
 }
 
 static double least(double a, double b) { return a < b ? a : b; }
-
-// ---- all_reduce -----------------------------------------------------------------------------
-
-static void reduce(gr_comm *c, const char *who) {
-  static const int64_t sizes[] = {1 << 8, 1 << 12, 1 << 14, 1 << 18, 1 << 20, 7150000};
-  for (int i = 0; i < 6; i++) {
-    int64_t n = sizes[i];
-    float *x = aligned_alloc(64, (size_t)n * 4 + 64), *y = aligned_alloc(64, (size_t)n * 4 + 64);
-    double best = INFINITY, begun = gr_seconds();
-    for (int64_t k = 0; k < n; k++) x[k] = (float)k;
-    for (float more = 1; more != 0;) {  // until rank 0 has seen enough
-      must(c->does->run(c, GR_BARRIER, GR_F32, 0, NULL, NULL));
-      double t = gr_seconds();
-      must(c->does->run(c, GR_ALL_REDUCE, GR_F32, n, x, y));
-      best = least(best, gr_seconds() - t);
-      float own = gr_seconds() - begun < 0.5;
-      must(c->does->run(c, GR_BROADCAST, GR_F32, 1, &own, &more));
-    }
-    if (c->rank == 0)
-      printf("%-10s %d ranks, all_reduce %10.1f kB: %9.2f us\n", who, c->ranks, (double)n * 4 / 1e3,
-             1e6 * best);
-    free(x), free(y);
-  }
-}
-
-static void *reduce_thread(void *c) {
-  reduce(c, "threads");
-  return NULL;
-}
-
-static void bench_threads(void) {
-  gr_loopback *l;
-  pthread_t t;
-  must(gr_loopback_create(1, 60, &l));
-  reduce(gr_loopback_comm(l, 0), "alone");
-  gr_loopback_destroy(l);
-  must(gr_loopback_create(2, 60, &l));
-  pthread_create(&t, NULL, reduce_thread, gr_loopback_comm(l, 1));
-  reduce(gr_loopback_comm(l, 0), "threads");
-  pthread_join(t, NULL);
-  gr_loopback_destroy(l);
-}
-
-static void bench_processes(void) {
-  gr_comm *world;
-  must(gr_mpi_open(60, &world));
-  reduce(world, "processes");
-  gr_mpi_close(world);
-}
 
 // ---- Fork and join ----------------------------------------------------------------------------
 
@@ -141,12 +85,7 @@ static void bench_loop(void) {
 }
 
 int main(void) {
-  if (gr_launch_started(NULL, NULL)) {
-    bench_processes();
-    return 0;
-  }
   bench_pool();
   bench_loop();
-  bench_threads();
   return 0;
 }
