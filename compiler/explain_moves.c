@@ -22,11 +22,13 @@ static const gr_node *reader(const gr_graph *g, gr_val v) {
 // What was moved, back to before any move; and what became of it, after all of them.
 static gr_val before(const gr_graph *g, gr_val v) {
   const gr_node *n = maker(g, v);
-  return n && moves(n) ? before(g, n->in[0]) : v;
+  return n && moves(n) ? before(g, n->in[v.id - n->out.id]) : v;
 }
 static gr_val after(const gr_graph *g, gr_val v) {
   const gr_node *n = reader(g, v);
-  return n && moves(n) ? after(g, n->out) : v;
+  for (int k = 0; n && moves(n) && k < n->n_in; k++)
+    if (n->in[k].id == v.id) return after(g, gr_out(n, k));
+  return v;
 }
 
 static const char *state_reason(gr_arena *a, const gr_graph *g, gr_val v) {
@@ -48,8 +50,9 @@ static const char *result_reason(gr_arena *a, const gr_graph *g, gr_val v) {
   return NULL;
 }
 
-static const char *reason(gr_arena *a, const gr_graph *g, const gr_node *n) {
-  gr_val v = after(g, n->out), from = before(g, n->in[0]);
+// Why value k of a collective is moved.
+static const char *reason(gr_arena *a, const gr_graph *g, const gr_node *n, int k) {
+  gr_val v = after(g, gr_out(n, k)), from = before(g, n->in[k]);
   const char *why = state_reason(a, g, v);
   if (!why) why = result_reason(a, g, v);
   if (why) return why;
@@ -62,24 +65,39 @@ static const char *reason(gr_arena *a, const gr_graph *g, const gr_node *n) {
   return gr_arena_printf(a, "'%s' in %s needs all of it", op, scope);
 }
 
+static double bytes_of(const gr_graph *g, const gr_node *n) {
+  double sum = 0;
+  for (int k = 0; k < n->n_in; k++) sum += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
+  return sum;
+}
+
+// One line, or, of values that were joined, one for all and one for each.
+static void explain_move(FILE *f, gr_arena *arena, const gr_graph *g, const gr_node *n) {
+  char type[96], b[32];
+  const char *axis = g->mesh.axis[((const struct gr_coll *)n->attr)->mesh_axis].name;
+  if (n->n_in > 1)
+    fprintf(f, "    %-14s %-4s %10s  %d values, joined\n", n->op->name, axis,
+            gr_bytes_text(bytes_of(g, n), b), n->n_in);
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_type *t = &gr_at(g, n->in[k])->type;
+    fprintf(f, "    %-14s %-4s %10s  %-18s %s\n", n->n_in > 1 ? "" : n->op->name,
+            n->n_in > 1 ? "" : axis, gr_bytes_text((double)gr_type_bytes(t), b),
+            gr_type_text(t, type), reason(arena, g, n, k));
+  }
+}
+
 void gr_explain_moves(FILE *f, gr_arena *arena, const gr_program *p) {
   const gr_graph *g = p->frame.g;
-  uint32_t n = 0;
+  uint32_t n = 0, values = 0;
   double sum = 0;
-  char type[96], b[32];
+  char b[32], joined[32] = "";
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     if (!g->nodes[i].op->collective) continue;
-    n++;
-    sum += (double)gr_type_bytes(&gr_at(g, g->nodes[i].in[0])->type);
+    n++, values += (uint32_t)g->nodes[i].n_in;
+    sum += bytes_of(g, &g->nodes[i]);
   }
-  fprintf(f, "  collectives: %u, of %s on each rank\n", n, gr_bytes_text(sum, b));
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *node = &g->nodes[i];
-    if (!node->op->collective) continue;
-    const gr_type *t = &gr_at(g, node->in[0])->type;
-    const struct gr_coll *c = node->attr;
-    fprintf(f, "    %-14s %-4s %10s  %-18s %s\n", node->op->name, g->mesh.axis[c->mesh_axis].name,
-            gr_bytes_text((double)gr_type_bytes(t), b), gr_type_text(t, type),
-            reason(arena, g, node));
-  }
+  if (values > n) snprintf(joined, sizeof joined, " of %u values", values);
+  fprintf(f, "  collectives: %u%s, of %s on each rank\n", n, joined, gr_bytes_text(sum, b));
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op->collective) explain_move(f, arena, g, &g->nodes[i]);
 }

@@ -46,6 +46,7 @@ bool gr_memory_may_take(const gr_graph *g, const gr_node *n, int k, int j) {
   int allowed = 0, uses = 0;
   if (k == 0) allowed = n->op->inplace;
   if (k > 0 && more && (size_t)k <= strlen(more)) allowed = more[k - 1] - '0';
+  if (n->op->inplace_each) allowed = k + 1;
   for (int i = 0; i < n->n_in; i++) uses += n->in[i].id == n->in[j].id;
   return allowed == j + 1 && uses == 1 &&
          gr_type_bytes(&gr_at(g, gr_out(n, k))->type) == gr_type_bytes(&gr_at(g, n->in[j])->type);

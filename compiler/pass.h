@@ -28,6 +28,7 @@ typedef struct gr_options {
   int n_rules;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
+  size_t joined;                  // bytes up to which collectives are joined; 0: as is usual
   const char *dump, *stop_after;  // a pass's name, or NULL; "all" dumps each
   const char *const *without;     // passes to leave out, for tests
   int n_without;

@@ -12,4 +12,5 @@ gr_status gr_pass_sweep(gr_rewrite *);
 gr_status gr_pass_shard(gr_rewrite *);
 gr_status gr_pass_accumulate(gr_rewrite *);
 gr_status gr_pass_pack(gr_rewrite *);
+gr_status gr_pass_bucket(gr_rewrite *);
 gr_status gr_pass_order(gr_rewrite *);

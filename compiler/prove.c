@@ -27,11 +27,12 @@ static uint32_t list_events(const gr_graph *g, event *events) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *node = &g->nodes[i];
     if (!node->op->collective) continue;
-    const gr_type *t = &gr_at(g, node->op == &gr_op_reduce_scatter ? node->out : node->in[0])->type;
-    events[n++] = (event){.node = node,
-                          .count = gr_type_count(t),
-                          .dtype = t->dtype,
-                          .axis = (int)((const struct gr_coll *)node->attr)->mesh_axis};
+    event e = {.node = node, .axis = (int)((const struct gr_coll *)node->attr)->mesh_axis};
+    for (int k = 0; k < node->n_in; k++) {
+      gr_val v = node->op == &gr_op_reduce_scatter ? gr_out(node, k) : node->in[k];
+      e.count += gr_type_count(&gr_at(g, v)->type), e.dtype = gr_at(g, v)->type.dtype;
+    }
+    events[n++] = e;
   }
   return n;
 }

@@ -118,6 +118,7 @@ struct gr_op {
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
   int inplace;          // 1 + the operand whose memory output 0 may take, or 0
   const char *inplace_more;  // further outputs: "123": output i may take operand (digit - 1)
+  bool inplace_each;         // output i may take operand i, of as many as there are
 
   // cpu: the reference, plain loops in the order of the mathematics, any dtype, accumulating
   // in double. fast: a quicker kernel for this site, or NULL when it has none for it.

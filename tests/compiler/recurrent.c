@@ -219,8 +219,8 @@ void recurrent_train(const setup *s, result *r) {
   r->loop_matmuls = count_in_loops(g, "matmul");
   r->matmuls = count_ops(g, "matmul");
   r->unread = count_unread(g);
-  r->all_reduces = count_ops(g, "all_reduce");
-  r->all_gathers = count_ops(g, "all_gather");
+  r->all_reduces = count_results(g, "all_reduce");
+  r->all_gathers = count_results(g, "all_gather");
   r->peak = w.plan->arena_bytes;
   r->body = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++) {

@@ -91,7 +91,7 @@ static void buckets_alike(void) {
 }
 
 static int collectives(const gr_plan *p, const char *kind, const char *op) {
-  return count_ops(gr_plan_find(p, kind, "")->frame.g, op);
+  return count_results(gr_plan_find(p, kind, "")->frame.g, op);
 }
 
 // Terms are moved once a step; where the totals are split, once a micro-step.

@@ -39,6 +39,7 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strncmp(word, "optimizer=", 10)) r->o.optimizer = value;
   if (!strncmp(word, "momentum=", 9)) r->o.momentum = atof(value);
   if (!strncmp(word, "clip=", 5)) r->o.clip = atof(value);
+  if (!strncmp(word, "joined=", 7)) r->o.joined = (size_t)atol(value);
   if (!strncmp(word, "zero=", 5)) r->o.zero_axis = value;
   if (!strncmp(word, "parts=", 6)) r->o.parts = atoi(value);
   if (!strcmp(word, "half=micro")) r->o.half = GR_HALF_MICRO;

@@ -101,7 +101,7 @@ static void states(void) {
   gr_arena_destroy(arena);
 }
 
-// Data parallel: one all_reduce for each gradient, for loss and norm, and for each metric's sums.
+// Data parallel: all gradients, loss and norm, and each metric's sums are summed, in one go.
 static void collectives(void) {
   arena = gr_arena_create();
   gr_plan *p;
@@ -109,8 +109,9 @@ static void collectives(void) {
   const gr_graph *g = p->programs[0].frame.g;
   int weights = 0;
   for (uint32_t i = 0; i < p->n_states; i++) weights += p->states[i].trained;
-  CHECK(count_ops(g, "all_reduce") == weights + 2 + 4, "%d all_reduce of %d weights",
-        count_ops(g, "all_reduce"), weights);
+  CHECK(count_results(g, "all_reduce") == weights + 2 + 4, "%d values are summed, of %d weights",
+        count_results(g, "all_reduce"), weights);
+  CHECK(count_ops(g, "all_reduce") == 1, "%d all_reduce", count_ops(g, "all_reduce"));
   CHECK(count_ops(g, "all_gather") + count_ops(g, "reduce_scatter") == 0, "others");
   gr_arena_destroy(arena);
 }
