@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,6 +56,21 @@ static gr_status play_victim(gr_comm *c, int signal) {
 static gr_status play_killed(gr_comm *c) { return play_victim(c, SIGKILL); }
 static gr_status play_stopped(gr_comm *c) { return play_victim(c, SIGSTOP); }
 
+// Somewhere in a sum that ranks make in each other's memory.
+static void die(int signal) {
+  (void)signal;
+  kill(getpid(), SIGKILL);
+}
+static gr_status play_killed_at_work(gr_comm *c) {
+  enum { BYTES = 8 << 20 };
+  void *at;
+  GR_TRY(c->does->take(c, BYTES, &at));
+  signal(SIGALRM, die);
+  struct itimerval soon = {.it_value.tv_usec = 50000 + getpid() % 1000};
+  if (c->rank == 1 && setitimer(ITIMER_REAL, &soon, NULL)) abort();
+  while (true) GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_F32, BYTES / 4, at, at));
+}
+
 static gr_status play_exit(gr_comm *c) {
   GR_TRY(barrier(c));
   if (c->rank == 1) _exit(3);
@@ -88,6 +104,7 @@ static const struct role {
     {"pairs", play_pairs, 60, 2},
     {"killed", play_killed, 60, 0},
     {"killed-far", play_killed, 60, 1},
+    {"killed-at-work", play_killed_at_work, 60, 0},
     {"stopped", play_stopped, 1, 0},
     {"stopped-far", play_stopped, 1, 1},
     {"exit", play_exit, 60, 0},
@@ -219,6 +236,7 @@ static void ends(const char *role, int code, const char *says, double within_s) 
 static void a_dead_rank_is_named(void) {
   ends("killed", 71, "rank 1 died", 7);  // 5 s, and starting
   ends("killed-far", 71, "rank 1 died", 8);
+  ends("killed-at-work", 71, "rank 1 died", 7);
   ends("exit", 71, "rank 1 died", 7);
 }
 static void a_stopped_rank_is_named(void) {
