@@ -84,6 +84,12 @@ int gr_utf8_len(const char *text) {
   return n;
 }
 
+bool gr_utf8_valid(const char *s) {
+  for (int n; *s; s += n)
+    if (!(n = gr_utf8_len(s))) return false;
+  return true;
+}
+
 uint32_t gr_utf8_code(const char *s, int len) {
   static const unsigned char lead[] = {0xff, 0x7f, 0x1f, 0x0f, 0x07};
   uint32_t code = (unsigned char)s[0] & lead[len];

@@ -23,6 +23,7 @@ const char *gr_text_nearest(const char *word, const char *const *names, int n);
 // and a code point appended.
 int gr_utf8_len(const char *s);
 uint32_t gr_utf8_code(const char *s, int len);
+bool gr_utf8_valid(const char *s);  // all of it
 void gr_text_put_code(gr_text *, uint32_t code);
 
 // Writes s as a JSON string, quotes included (RFC 8259); invalid UTF-8 becomes U+FFFD.

@@ -48,6 +48,7 @@ static gr_status open_report(gr_run *r) {
                          .ranks = r->ranks,
                          .resume_step = r->step,
                          .resume_epoch = r->epoch,
+                         .epoch_open = gr_run_epoch_open(r),
                          .total_steps = r->total_steps,
                          .every_steps = every > 1 ? every : 0,
                          .quiet = !r->job->set.progress,
@@ -244,7 +245,7 @@ static gr_status end_epoch(gr_run *r, double began) {
   gr_run_keep(r, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
   r->epoch++, r->batch = 0, r->epoch_train.n = 0;
-  return s->every_epochs && r->epoch % s->every_epochs == 0 ? gr_run_save(r) : GR_OK;
+  return s->every_epochs && r->epoch % s->every_epochs == 0 ? gr_run_save(r, false) : GR_OK;
 }
 
 // ---- The loop ---------------------------------------------------------------------------------
@@ -264,48 +265,28 @@ static gr_status agree(gr_run *r, gr_knobs *k) {
   return GR_OK;
 }
 
-// Leaves the loop with the state saved, whatever the reason.
-static gr_status leave(gr_run *r, const gr_knobs *k) {
-  gr_status failure = r->failure;
-  r->failure = GR_OK;
-  const char *why = k->failed ? "a rank failed" : k->signal ? "asked to stop" : r->asked.reason;
-  if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
-  gr_status s = r->step ? gr_run_save_last(r) : GR_OK;
-  if (failure || s) return gr_also(failure, s);
-  if (k->failed)
-    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed; the state is saved in %s",
-                   gr_saver_last(r->saver) ? gr_saver_last(r->saver) : "no checkpoint");
-  if (k->signal)
-    return gr_hint(
-        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
-                (long long)r->step, r->step ? "the state is saved" : "there was nothing to save"),
-        "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
-  r->ended = "stopped by a hook";
-  return GR_OK;
-}
-
 static gr_status save_if_due(gr_run *r, bool asked) {
-  int64_t every = r->job->set.every_steps;
-  bool due = asked || (every && r->step && r->step % every == 0);
-  return due && r->step != r->saved_step ? gr_run_save(r) : GR_OK;
+  bool due = gr_run_save_due(r, asked) && r->step != r->saved_step;
+  return due ? gr_run_save(r, false) : GR_OK;
 }
 
+// A run that was stopped while an epoch ended goes on with that.
 static gr_status loop(gr_run *r, gr_feeder *feeder) {
-  double epoch_began = gr_seconds();
-  while (r->step < r->total_steps) {
+  for (double epoch_began = gr_seconds();;) {
+    if (gr_run_epoch_open(r)) {
+      GR_TRY(end_epoch(r, epoch_began));
+      epoch_began = gr_seconds();
+    }
+    if (r->step >= r->total_steps) break;
     gr_feed f;
     gr_knobs k;
     bool end = false;
     if (!r->failure) gr_run_keep(r, gr_feeder_next(feeder, &f, &end));
     GR_TRY(agree(r, &k));
-    if (k.failed || k.signal || k.stop) return leave(r, &k);
+    if (k.failed || k.signal || k.stop) return gr_run_leave(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(save_if_due(r, k.save));
     GR_TRY(run_step(r, &f));
-    if (r->batch == r->steps_per_epoch) {
-      GR_TRY(end_epoch(r, epoch_began));
-      epoch_began = gr_seconds();
-    }
   }
   r->ended = "done";
   return GR_OK;

@@ -61,6 +61,11 @@ typedef struct gr_run {
   const char *ended;
 } gr_run;
 
+// All steps of an epoch are done, and what its end brings (evaluation, hooks, rows) is not.
+static inline bool gr_run_epoch_open(const gr_run *r) {
+  return r->batch && r->batch == r->steps_per_epoch;
+}
+
 // ---- run.c
 GR_MUST_USE gr_status gr_run_rank(gr_job *, gr_comm *world);
 // ---- run_agree.c
@@ -76,10 +81,14 @@ GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- run_state.c
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
-GR_MUST_USE gr_status gr_run_save(gr_run *);        // begins
+// Begins a checkpoint. passing: only because the run is stopped here. A run that goes on from it
+// leaves what one that was never stopped does, so hooks do not hear of it, and the next takes
+// its place.
+GR_MUST_USE gr_status gr_run_save(gr_run *, bool passing);
 GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
-GR_MUST_USE gr_status gr_run_save_last(gr_run *);
+GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool passing);
+bool gr_run_save_due(const gr_run *, bool asked);  // at this step, by the configuration or a hook
 GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // replicated states are the same bits
 // The slice of a state that a rank holds; `at` is where this rank has its own.
 gr_piece gr_run_piece(gr_run *, const gr_plan_state *, int rank);
@@ -91,13 +100,17 @@ GR_MUST_USE gr_status gr_run_gather_full(gr_run *);              // brings them 
 // ---- run_init.c
 GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.init_from
 // ---- run_hooks.c
+double gr_run_base_lr(const gr_run *);  // what the configuration alone makes of the next step's
 GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
 // Calls an event on rank 0; what it asks for waits in run->asked, its error in run->failure.
 void gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
 // ---- run_end.c
+// Leaves training or an evaluation early, with the state saved: what all agreed to stop for.
+GR_MUST_USE gr_status gr_run_leave(gr_run *, const gr_knobs *);
 GR_MUST_USE gr_status gr_run_end(gr_run *);
 // ---- run_eval.c
-// Runs the eval program over a split; shows `show` decoded samples on rank 0.
+// Runs the eval program over a split; shows `show` decoded samples on rank 0. Fails, with the state
+// saved, where the run is told to stop before its end; *out is then as it was.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, int show, gr_metrics *out);
 GR_MUST_USE gr_status gr_run_feed(gr_run *, const gr_program *, const gr_feed *);
 void gr_run_read_metrics(gr_run *, const gr_program *, gr_metrics *sums);  // adds

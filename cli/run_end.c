@@ -1,7 +1,36 @@
-// run_end.c - the end of a run: the last checkpoint, evaluation, results. See run.h.
+// run_end.c - the end of a run: an early one; the last checkpoint, evaluation, results. See run.h.
 #include <math.h>
 #include <string.h>
 #include "cli/run.h"
+
+// ---- Leaving early ------------------------------------------------------------------------
+
+// The state at an epoch's end is not that of any checkpoint of an undisturbed run.
+static gr_status save_leaving(gr_run *r, const gr_knobs *k) {
+  bool last = !k->failed && !k->signal;
+  return gr_run_save_last(r, !last && (gr_run_epoch_open(r) || !gr_run_save_due(r, k->save)));
+}
+
+gr_status gr_run_leave(gr_run *r, const gr_knobs *k) {
+  gr_status failure = r->failure;
+  r->failure = GR_OK;
+  const char *why = k->failed ? "a rank failed" : k->signal ? "asked to stop" : r->asked.reason;
+  if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
+  gr_status s = r->step ? save_leaving(r, k) : GR_OK;
+  if (failure || s) return gr_also(failure, s);
+  if (k->failed)
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed; the state is saved in %s",
+                   gr_saver_last(r->saver) ? gr_saver_last(r->saver) : "no checkpoint");
+  if (k->signal)
+    return gr_hint(
+        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
+                (long long)r->step, r->step ? "the state is saved" : "there was nothing to save"),
+        "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
+  r->ended = "stopped by a hook";
+  return GR_OK;
+}
+
+// ---- The end ----------------------------------------------------------------------------------
 
 static void show_metrics(const char *what, const gr_metrics *m) {
   if (!m->n) return;
@@ -75,7 +104,7 @@ static gr_status finish(gr_run *r) {
 
 // A disk that is full costs the last checkpoint, not the figures; the run's end says so.
 gr_status gr_run_end(gr_run *r) {
-  gr_status saved = gr_run_save_last(r);
+  gr_status saved = gr_run_save_last(r, false);
   if (saved && gr_status_code(saved) != GR_ERR_IO) return saved;
   return gr_also(saved, finish(r));
 }

@@ -98,10 +98,14 @@ static int show_rows(gr_run *r, const gr_program *p, const gr_feed *f, int most)
   return shown;
 }
 
+// Before each batch all ranks agree that they go on; `end` is the same on all.
 static gr_status eval_batches(gr_run *r, gr_feeder *feeder, int show, gr_metrics *out) {
   gr_feed f;
   for (bool end = false;;) {
-    GR_TRY(gr_feeder_next(feeder, &f, &end));
+    if (!r->failure) gr_run_keep(r, gr_feeder_next(feeder, &f, &end));
+    gr_knobs k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
+    GR_TRY(gr_run_agree(r, &k));
+    if (k.failed || k.signal) return gr_run_leave(r, &k);
     if (end) return GR_OK;
     const gr_program *p = r->eval[f.bucket];
     GR_TRY(gr_run_feed(r, p, &f));
@@ -121,10 +125,13 @@ gr_status gr_run_eval(gr_run *r, gr_split split, int show, gr_metrics *out) {
                          .seed = (uint64_t)s->seed,
                          .epochs = 1};
   gr_feeder *feeder;
-  *out = (gr_metrics){0};
-  if (!gr_dataset_count(r->job->data, split)) return GR_OK;
-  GR_TRY(gr_feeder_open(r->job->data, &spec, &feeder));
-  gr_status st = eval_batches(r, feeder, show, out);
-  gr_feeder_close(feeder);
-  return st;
+  gr_metrics sums = {0};
+  if (gr_dataset_count(r->job->data, split)) {
+    GR_TRY(gr_feeder_open(r->job->data, &spec, &feeder));
+    gr_status st = eval_batches(r, feeder, show, &sums);
+    gr_feeder_close(feeder);
+    if (st) return st;
+  }
+  *out = sums;
+  return GR_OK;
 }

@@ -11,9 +11,8 @@ gr_status gr_run_open_hooks(gr_run *r) {
   return gr_hooks_open(&spec, &r->hooks);
 }
 
-// What the configuration alone makes of the learning rate: a linear warm-up whose first step
-// is 1/warmup of it, not 0.
-static double base_lr(const gr_run *r) {
+// A linear warm-up whose first step is 1/warmup of the rate, not 0.
+double gr_run_base_lr(const gr_run *r) {
   const gr_settings *s = &r->job->set;
   return s->lr * (r->step < s->warmup ? (double)(r->step + 1) / (double)s->warmup : 1);
 }
@@ -21,13 +20,19 @@ static double base_lr(const gr_run *r) {
 static void join(gr_hook_result *all, const gr_hook_result *now) {
   if (now->stop && !all->stop) memcpy(all->reason, now->reason, sizeof all->reason);
   all->stop |= now->stop, all->save |= now->save;
-  for (int i = 0; i < now->n_logs && all->n_logs < GR_HOOK_LOGS; i++)
-    all->logs[all->n_logs++] = now->logs[i];
+  for (int i = 0; i < now->n_logs; i++) {
+    int at = 0;
+    while (at < all->n_logs && strcmp(all->logs[at].name, now->logs[i].name)) at++;
+    if (at == GR_HOOK_LOGS) continue;
+    all->logs[at] = now->logs[i];
+    if (at == all->n_logs) all->n_logs++;
+  }
 }
 
 void gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
   const gr_settings *s = &r->job->set;
-  if (event == GR_HOOK_LR) r->lr = base_lr(r);
+  double base = gr_run_base_lr(r);
+  if (event == GR_HOOK_LR) r->lr = base;
   if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->failure) return;
   gr_named named[GR_MAX_METRICS];
   gr_arena *scratch = gr_arena_create();
@@ -37,8 +42,8 @@ void gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
                          .max_steps = s->max_steps,
                          .max_epochs = s->max_epochs,
                          .world_size = r->ranks,
-                         .base_lr = base_lr(r),
-                         .lr = r->lr,
+                         .base_lr = base,
+                         .lr = event == GR_HOOK_START ? base : r->lr,
                          .loss = r->step ? r->loss : (double)NAN,
                          .metrics = named,
                          .n_metrics = metrics ? gr_metrics_named(scratch, metrics, "", named) : 0,

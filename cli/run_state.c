@@ -7,6 +7,8 @@
 // Totals are anew in every step: a checkpoint has none.
 static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_TOTAL; }
 
+static const char PASSING[] = "run.passing";  // made only because the run was stopped
+
 gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s, int rank) {
   const gr_mesh *mesh = &r->job->plan->mesh;
   gr_piece p = {.name = s->name,
@@ -49,6 +51,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .metric = set->metric,
                         .level = (int)set->zstd_level,
                         .metric_max = !strcmp(set->mode, "max"),
+                        .passing = PASSING,
                         .agree = gr_run_all_ok,
                         .ctx = r};
   return gr_saver_open(&spec, &r->saver);
@@ -56,47 +59,80 @@ static gr_status open_saver(gr_run *r, const char *dir) {
 
 // ---- Saving -------------------------------------------------------------------------------
 
-static int scalars_of(gr_run *r, char *hooks, gr_scalar *out) {
-  int n = 0;
-  out[n++] = (gr_scalar){.name = "run.epoch", .kind = GR_SCALAR_INT, .i = r->epoch};
-  out[n++] = (gr_scalar){.name = "run.batch", .kind = GR_SCALAR_INT, .i = r->batch};
-  out[n++] = (gr_scalar){.name = "run.seed", .kind = GR_SCALAR_INT, .i = r->job->set.seed};
-  out[n++] = (gr_scalar){.name = "run.global_batch", .kind = GR_SCALAR_INT, .i = r->job->set.batch};
-  out[n++] = (gr_scalar){.name = "run.best", .kind = GR_SCALAR_FLOAT, .f = r->best};
-  out[n++] = (gr_scalar){.name = "run.best_step", .kind = GR_SCALAR_INT, .i = r->best_step};
-  out[n++] = (gr_scalar){.name = "run.best_epoch", .kind = GR_SCALAR_INT, .i = r->best_epoch};
-  for (int i = 0; i < r->validation.n; i++)
-    out[n++] = (gr_scalar){.name = r->validation.at[i].name,
-                           .kind = GR_SCALAR_FLOAT,
-                           .f = gr_metric_value(&r->validation, r->validation.at[i].name)};
-  for (int i = 0; i < r->epoch_train.n; i++) {
-    const gr_metric *m = &r->epoch_train.at[i];
-    const char *sum = gr_arena_printf(r->arena, "epoch.%s.sum", m->name);
-    const char *weight = gr_arena_printf(r->arena, "epoch.%s.weight", m->name);
-    out[n++] = (gr_scalar){.name = sum, .kind = GR_SCALAR_FLOAT, .f = m->sum};
-    out[n++] = (gr_scalar){.name = weight, .kind = GR_SCALAR_FLOAT, .f = m->weight};
-  }
-  if (hooks) out[n++] = (gr_scalar){.name = "run.hooks", .kind = GR_SCALAR_TEXT, .text = hooks};
-  return n;
+typedef struct scalars {
+  gr_scalar at[32 + 3 * GR_MAX_METRICS];
+  int n;
+} scalars;
+
+static void put_int(scalars *s, const char *name, int64_t i) {
+  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_INT, .i = i};
+}
+static void put_float(scalars *s, const char *name, double f) {
+  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_FLOAT, .f = f};
+}
+static void put_text(scalars *s, const char *name, const char *text) {
+  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_TEXT, .text = text};
 }
 
-gr_status gr_run_save(gr_run *r) {
+// What hooks have asked for, and nobody has acted on yet.
+static void put_asked(const gr_run *r, gr_arena *a, scalars *s) {
+  if (r->asked.stop) put_text(s, "run.stop", r->asked.reason);
+  for (int i = 0; i < r->asked.n_logs; i++)
+    put_float(s, gr_arena_printf(a, "log.%s", r->asked.logs[i].name), r->asked.logs[i].value);
+}
+
+// All that the run needs to go on as if nothing had been. A metric's name has no dot before it.
+static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
+  put_int(s, "run.epoch", r->epoch);
+  put_int(s, "run.batch", r->batch);
+  put_int(s, "run.seed", r->job->set.seed);
+  put_int(s, "run.global_batch", r->job->set.batch);
+  put_float(s, "run.best", r->best);
+  put_int(s, "run.best_step", r->best_step);
+  put_int(s, "run.best_epoch", r->best_epoch);
+  put_float(s, "run.loss", r->loss);
+  put_float(s, "run.lr", r->lr);
+  put_int(s, "run.skipped", r->skipped);
+  for (int i = 0; i < r->validation.n; i++)
+    put_float(s, r->validation.at[i].name,
+              gr_metric_value(&r->validation, r->validation.at[i].name));
+  for (int i = 0; i < r->epoch_train.n; i++) {
+    const gr_metric *m = &r->epoch_train.at[i];
+    put_float(s, gr_arena_printf(a, "epoch.%s.sum", m->name), m->sum);
+    put_float(s, gr_arena_printf(a, "epoch.%s.weight", m->name), m->weight);
+  }
+  put_asked(r, a, s);
+  if (hooks) put_text(s, "run.hooks", hooks);
+}
+
+static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool passing) {
+  scalars all = {.n = 0};
+  put_all(r, scratch, hooks, &all);
+  if (passing) put_int(&all, PASSING, 1);
+  gr_status s = gr_saver_begin(r->saver, r->step, all.at, all.n);
+  r->saving = true, r->saved_step = r->step;
+  if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
+  gr_status_drop(s);  // finish says the same to all ranks
+}
+
+// Hooks hear of a checkpoint before it is made: at the same step in every run, and what they do
+// is in it. Their error stops the run at the next agreement, with this checkpoint.
+gr_status gr_run_save(gr_run *r, bool passing) {
   GR_TRY(gr_run_save_finish(r));
-  gr_scalar scalars[16 + 3 * GR_MAX_METRICS];
+  if (!passing) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
   if (r->hooks) gr_run_keep(r, gr_hooks_save(r->hooks, scratch, &hooks));
   gr_status s = gr_run_check(r);
   s = s ? s : gr_run_gather_full(r);
-  if (!s) {
-    s = gr_saver_begin(r->saver, r->step, scalars, scalars_of(r, hooks, scalars));
-    r->saving = true, r->saved_step = r->step;
-    if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
-    gr_status_drop(s);  // finish says the same to all ranks
-    s = GR_OK;
-  }
+  if (!s) begin_save(r, scratch, hooks, passing);
   gr_arena_destroy(scratch);
   return s;
+}
+
+bool gr_run_save_due(const gr_run *r, bool asked) {
+  int64_t every = r->job->set.every_steps;
+  return asked || (every && r->step && r->step % every == 0);
 }
 
 // A checkpoint that cannot be written does not end a run: older ones are intact, and it says so.
@@ -111,14 +147,13 @@ gr_status gr_run_save_finish(gr_run *r) {
     r->saved_step = -1;
     return GR_OK;
   }
-  if (s) return s;
-  gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
-  return GR_OK;
+  return s;
 }
 
-gr_status gr_run_save_last(gr_run *r) {
+gr_status gr_run_save_last(gr_run *r, bool passing) {
   GR_TRY(gr_run_save_finish(r));
-  if (r->step != r->saved_step) GR_TRY(gr_run_save(r));
+  if (r->step == r->saved_step) gr_saver_prune(r->saver, r->step);
+  if (r->step != r->saved_step) GR_TRY(gr_run_save(r, passing));
   GR_TRY(gr_run_save_finish(r));
   if (r->step == r->saved_step) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",
@@ -138,6 +173,33 @@ static int64_t int_of(const gr_checkpoint *c, const char *name, int64_t preset) 
 static double float_of(const gr_checkpoint *c, const char *name, double preset) {
   const gr_scalar *s = gr_checkpoint_scalar(c, name);
   return s && s->kind == GR_SCALAR_FLOAT ? s->f : preset;
+}
+
+// What hooks had asked for. A run that one has stopped is over, unless it begins anew from a
+// checkpoint named by its path, or without hooks.
+static void restore_asked(gr_run *r, const gr_checkpoint *c, bool same_run) {
+  int n;
+  const gr_scalar *all = gr_checkpoint_scalars(c, &n);
+  for (int i = 0; i < n; i++) {
+    gr_hook_result *a = &r->asked;
+    if (all[i].kind != GR_SCALAR_FLOAT || strncmp(all[i].name, "log.", 4)) continue;
+    if (a->n_logs == GR_HOOK_LOGS) return;
+    snprintf(a->logs[a->n_logs].name, GR_HOOK_NAME, "%s", all[i].name + 4);
+    a->logs[a->n_logs++].value = all[i].f;
+  }
+  const gr_scalar *stop = gr_checkpoint_scalar(c, "run.stop");
+  if (!same_run || !r->job->set.n_hooks || !stop || stop->kind != GR_SCALAR_TEXT) return;
+  r->asked.stop = true;
+  snprintf(r->asked.reason, sizeof r->asked.reason, "%s", stop->text);
+}
+
+static void restore_counts(gr_run *r, const gr_checkpoint *c) {
+  r->step = gr_checkpoint_step(c);
+  r->epoch = int_of(c, "run.epoch", 0), r->batch = int_of(c, "run.batch", 0);
+  r->best = float_of(c, "run.best", r->best);
+  r->best_step = int_of(c, "run.best_step", 0), r->best_epoch = int_of(c, "run.best_epoch", 0);
+  r->loss = float_of(c, "run.loss", r->loss), r->lr = float_of(c, "run.lr", r->lr);
+  r->skipped = int_of(c, "run.skipped", 0);
 }
 
 // The sums of the epoch at hand, and what the last evaluation gave.
@@ -164,17 +226,17 @@ static gr_status restore(gr_run *r, const char *path) {
                    "checkpoint.resume is auto, none, or the folder of one step, such as "
                    "outputs/DATE/TIME/checkpoints/step-00001000");
   gr_status s = gr_checkpoint_read_all(c, r->pieces, r->n_pieces, true);
-  r->step = gr_checkpoint_step(c);
-  r->epoch = int_of(c, "run.epoch", 0), r->batch = int_of(c, "run.batch", 0);
-  r->best = float_of(c, "run.best", r->best);
-  r->best_step = int_of(c, "run.best_step", 0), r->best_epoch = int_of(c, "run.best_epoch", 0);
+  restore_counts(r, c);
   if (!s && int_of(c, "run.global_batch", r->job->set.batch) != r->job->set.batch)
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                         "'%s' was made with batches of %lld, this run has %d", path,
                         (long long)int_of(c, "run.global_batch", 0), r->job->set.batch),
                 "resume with the same training.batch_size");
   restore_metrics(r, c);
-  if (!strcmp(r->job->set.resume, "auto")) r->saved_step = r->step;  // it is there already
+  bool same_run = !strcmp(r->job->set.resume, "auto");
+  restore_asked(r, c, same_run);
+  // It is there already; a passing one makes room for that of an undisturbed run.
+  if (same_run && !int_of(c, PASSING, 0)) r->saved_step = r->step;
   const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
   if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
     s = gr_hooks_restore(r->hooks, hooks->text);

@@ -53,6 +53,7 @@ typedef struct gr_saver_spec {
   int keep_best;       // and so many of the best by `metric`; 0: none
   const char *metric;  // a scalar's name; a checkpoint without it is not among the best
   bool metric_max;     // larger is better
+  const char *passing;  // a scalar's name: a checkpoint that has it stays until there is a newer
   // A logical AND over all ranks, from the thread that calls; NULL on one rank. When it fails
   // (a rank died) so does what called it.
   gr_status (*agree)(void *ctx, bool ok, bool *all_ok);
@@ -80,6 +81,9 @@ bool gr_saver_busy(const gr_saver *);
 // one is gone, and the saver is good for another begin. Without a begin before it, does nothing and
 // makes no agree.
 GR_MUST_USE gr_status gr_saver_finish(gr_saver *);
+// Removes what the rules do not keep, as finish does, on rank 0; not collective. For a run that has
+// nothing to save, but was killed before it had pruned. The checkpoint of `step` stays.
+void gr_saver_prune(gr_saver *, int64_t step);
 // The directory of the last checkpoint that was committed, or NULL; the saver's.
 const char *gr_saver_last(const gr_saver *);
 // Not collective. An unfinished save is waited for and abandoned. NULL is fine.

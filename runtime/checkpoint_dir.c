@@ -152,31 +152,48 @@ gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out) {
 
 // -- Pruning -----------------------------------------------------------------------------
 
-// NaN: it has none.
-static double metric_of(const char *path, const char *metric) {
-  gr_checkpoint *c;
-  gr_status e = gr_checkpoint_open(path, &c);
-  const gr_scalar *s = e ? NULL : gr_checkpoint_scalar(c, metric);
-  double m = !s || s->kind == GR_SCALAR_TEXT ? (double)NAN
-             : s->kind == GR_SCALAR_INT      ? (double)s->i
-                                             : s->f;
+// What pruning looks at in a checkpoint.
+typedef struct trait {
+  double metric;  // NaN: it has none, or cannot be among the best
+  bool ok, passing, keep;
+} trait;
+
+static double number_of(const gr_scalar *s) {
+  if (!s || s->kind == GR_SCALAR_TEXT) return (double)NAN;
+  return s->kind == GR_SCALAR_INT ? (double)s->i : s->f;
+}
+
+static trait trait_of(const gr_checkpoint_entry *x, const gr_saver_spec *spec) {
+  trait t = {.metric = (double)NAN, .ok = x->state == GR_CHECKPOINT_OK};
+  gr_checkpoint *c = NULL;
+  gr_status e = t.ok ? gr_checkpoint_open(x->path, &c) : GR_OK;
+  if (c) {
+    t.passing = spec->passing && gr_checkpoint_scalar(c, spec->passing);
+    if (spec->metric && !t.passing) t.metric = number_of(gr_checkpoint_scalar(c, spec->metric));
+  }
   gr_checkpoint_close(c);
   gr_status_drop(e);
-  return m;
+  return t;
 }
 
 // Of equal ones the earlier is better: what came later did not improve on it.
-static void mark_best(gr_arena *a, const gr_checkpoint_entry *all, int n, bool *keep, int best,
-                      const char *metric, bool max) {
-  double *m = GR_NEW(a, double, n);
-  for (int i = 0; i < n; i++)
-    m[i] = all[i].state == GR_CHECKPOINT_OK ? metric_of(all[i].path, metric) : (double)NAN;
+static void mark_best(trait *t, int n, int best, bool max) {
   for (; best > 0; best--) {
     int at = -1;
     for (int i = 0; i < n; i++)
-      if (!isnan(m[i]) && (at < 0 || (max ? m[i] > m[at] : m[i] < m[at]))) at = i;
+      if (!t[i].keep && !isnan(t[i].metric) &&
+          (at < 0 || (max ? t[i].metric > t[at].metric : t[i].metric < t[at].metric)))
+        at = i;
     if (at < 0) return;
-    keep[at] = true, m[at] = (double)NAN;
+    t[at].keep = true;
+  }
+}
+
+static void mark_last(trait *t, int n, int last) {
+  for (int i = n, newer = 0; i-- > 0;) {
+    bool counts = t[i].ok && (!t[i].passing || !newer);
+    t[i].keep |= !t[i].ok || (counts && newer < last);
+    newer += counts;
   }
 }
 
@@ -186,21 +203,17 @@ static gr_status drop(gr_arena *a, const char *dir, const gr_checkpoint_entry *x
   return gr_disk_remove(trash);
 }
 
-gr_status gr_checkpoint_prune(const char *dir, const char *last, int keep_last, int keep_best,
-                              const char *metric, bool metric_max) {
+gr_status gr_checkpoint_prune(const gr_saver_spec *spec, const char *last) {
   gr_arena *a = gr_arena_create();
   gr_checkpoint_entry *all = NULL;
   int n = 0;
-  gr_status e = gr_checkpoint_list(a, dir, &all, &n);
-  bool *keep = GR_NEW(a, bool, n + 1);
-  if (metric && keep_best) mark_best(a, all, n, keep, keep_best, metric, metric_max);
-  for (int i = n, newer = 0; i-- > 0;) {
-    bool ok = all[i].state == GR_CHECKPOINT_OK;
-    keep[i] |= !ok || newer < keep_last || !strcmp(all[i].path, last);
-    newer += ok;
-  }
+  gr_status e = gr_checkpoint_list(a, spec->dir, &all, &n);
+  trait *t = GR_NEW(a, trait, n + 1);
+  for (int i = 0; i < n; i++) t[i] = trait_of(&all[i], spec);
+  mark_best(t, n, spec->keep_best, spec->metric_max);
+  mark_last(t, n, spec->keep_last);
   for (int i = 0; i < n && !e; i++)
-    if (!keep[i]) e = drop(a, dir, &all[i]);
+    if (!t[i].keep && strcmp(all[i].path, last)) e = drop(a, spec->dir, &all[i]);
   gr_arena_destroy(a);
   return e;
 }

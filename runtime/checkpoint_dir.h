@@ -11,7 +11,6 @@ char *gr_checkpoint_name(gr_arena *, const char *dir, const char *prefix, int64_
 // Finishes what a killed run began: a complete one is renamed to its place where that is empty,
 // the rest is removed.
 GR_MUST_USE gr_status gr_checkpoint_recover(const char *dir);
-// Removes all that neither rule keeps. `last` (a path) always stays; what does not open is let
-// be, and does not count.
-GR_MUST_USE gr_status gr_checkpoint_prune(const char *dir, const char *last, int keep_last,
-                                          int keep_best, const char *metric, bool metric_max);
+// Removes all that no rule keeps. `last` (a path) always stays; what does not open is let be, and
+// does not count.
+GR_MUST_USE gr_status gr_checkpoint_prune(const gr_saver_spec *, const char *last);

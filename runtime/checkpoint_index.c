@@ -42,12 +42,6 @@ int64_t gr_piece_bytes(const gr_piece *p) {
   return product(each, p->rank, p->size);
 }
 
-bool gr_utf8_valid(const char *s) {
-  for (int n; *s; s += n)
-    if (!(n = gr_utf8_len(s))) return false;
-  return true;
-}
-
 static gr_status sane(const gr_piece *p) {
   size_t len = strlen(p->name);
   if (!len || len > 512)

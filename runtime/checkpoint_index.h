@@ -49,7 +49,6 @@ typedef struct gr_index {
 
 // "f32" -> 4, with its name in safetensors; 0: no such type.
 int gr_dtype_bytes(const char *dtype, const char **safetensors);
-bool gr_utf8_valid(const char *);
 int gr_frames(int64_t bytes);  // that so much data takes
 
 // Sets tensors, by_name, pieces and first. An empty slice makes its tensor known, no more.

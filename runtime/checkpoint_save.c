@@ -285,15 +285,24 @@ static gr_status commit(gr_saver *s) {
   return GR_OK;
 }
 
+static void warn_of_old(gr_status e) {
+  if (e) gr_log(GR_WARN, "old checkpoints stay: %s", gr_status_text(e));
+  gr_status_drop(e);
+}
+
 // What comes after the commit cannot undo it, so it only warns.
 static void tidy(gr_saver *s) {
   gr_status e = gr_disk_remove(s->tmp);  // the one of this step that was replaced
   if (!e) e = gr_disk_remove(gr_checkpoint_name(s->save, s->spec.dir, ".trash-", s->step));
-  if (!e)
-    e = gr_checkpoint_prune(s->spec.dir, s->last, s->spec.keep_last, s->spec.keep_best,
-                            s->spec.metric, s->spec.metric_max);
-  if (e) gr_log(GR_WARN, "old checkpoints stay: %s", gr_status_text(e));
-  gr_status_drop(e);
+  if (!e) e = gr_checkpoint_prune(&s->spec, s->last);
+  warn_of_old(e);
+}
+
+void gr_saver_prune(gr_saver *s, int64_t step) {
+  if (s->spec.rank) return;
+  gr_arena *a = gr_arena_create();
+  warn_of_old(gr_checkpoint_prune(&s->spec, gr_checkpoint_name(a, s->spec.dir, "", step)));
+  gr_arena_destroy(a);
 }
 
 // What a rank says when its save failed: with one code on all of them, so that what they do about

@@ -175,10 +175,14 @@ static void push_context(lua_State *L, const gr_script *s, const gr_hook_context
 
 // -- What scripts return -----------------------------------------------------------------
 
+static void cut_to_utf8(char *text) {
+  for (size_t n = strlen(text); n && !gr_utf8_valid(text);) text[--n] = 0;
+}
+
 static void take_stop(lua_State *L, const gr_script *s, gr_hook_result *r) {
   char reason[GR_HOOK_REASON];
   if (lua_type(L, -1) == LUA_TSTRING)
-    snprintf(reason, sizeof reason, "%s", lua_tostring(L, -1));
+    snprintf(reason, sizeof reason, "%s", lua_tostring(L, -1)), cut_to_utf8(reason);
   else if (lua_isboolean(L, -1))
     snprintf(reason, sizeof reason, "%s says so", s->name);
   else
@@ -207,8 +211,10 @@ static void take_log(lua_State *L, const gr_script *s, gr_hook_result *r) {
     lua_pushvalue(L, -1);
     lua_rawget(L, table);
     const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    if (!*name || strlen(name) >= GR_HOOK_NAME || lua_type(L, -1) != LUA_TNUMBER)
-      luaL_error(L, "'log' must be { name = number }, names at most %d long", GR_HOOK_NAME - 1);
+    if (!*name || strlen(name) >= GR_HOOK_NAME || !gr_utf8_valid(name) ||
+        lua_type(L, -1) != LUA_TNUMBER)
+      luaL_error(L, "'log' must be { name = number }, names UTF-8 and at most %d long",
+                 GR_HOOK_NAME - 1);
     for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
       if (!strcmp(taken[k], name))
         luaL_error(L, "'log' cannot set '%s': a field of every row", name);

@@ -8,7 +8,7 @@
 //     on_step_end = function(ctx) end,    -- ctx.step is the step that has just run
 //     on_epoch_end = function(ctx) end,
 //     on_eval_end = function(ctx) return { stop = "good enough", log = { gap = 0.1 } } end,
-//     on_checkpoint = function(ctx) end,  -- one has been written
+//     on_checkpoint = function(ctx) end,  -- one is about to be made, with what this does
 //     on_stop = function(ctx) end,        -- once, at the end
 //   }
 //

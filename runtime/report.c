@@ -44,19 +44,20 @@ static gr_status open_lines(gr_report *r, bool off, const char *name, const char
 static gr_status open_events(gr_report *r) {
   // TensorBoard looks for the middle of the name; a clock in it would differ between runs.
   const char *path = path_of(r, "events.out.tfevents.0000000000.graphrun");
-  if (!r->spec.no_events) return gr_events_open(r->arena, path, r->spec.resume_step, &r->events);
+  if (!r->spec.no_events)
+    return gr_events_open(r->arena, path, r->spec.resume_step, r->spec.epoch_open, &r->events);
   if (!r->spec.resume_step) remove(path);
   return GR_OK;
 }
 
 static gr_status open_files(gr_report *r) {
-  int64_t step = r->spec.resume_step;
+  int64_t step = r->spec.resume_step, evals = r->spec.epoch_open ? step : step + 1;
   bool off = r->spec.no_lines;
   GR_TRY(gr_make_dirs(r->spec.dir));
   if (r->spec.log) GR_TRY(open_log(r));
   if (r->spec.rank) return GR_OK;
   GR_TRY(open_lines(r, off, "metrics.jsonl", "step", step, &r->metrics));
-  GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? step + 1 : 0, &r->evals));
+  GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? evals : 0, &r->evals));
   GR_TRY(open_lines(r, false, "epochs.jsonl", "epoch", r->spec.resume_epoch, &r->epochs));
   return open_events(r);
 }
@@ -178,8 +179,8 @@ gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
   put(r, "samples_per_s", rate);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->metrics));
-  GR_TRY(gr_events_put(&r->events, x->step, wall, "train/", values, 4));
-  if (x->n_more) GR_TRY(gr_events_put(&r->events, x->step, wall, "train/", x->more, x->n_more));
+  GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, values, 4));
+  if (x->n_more) GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, x->more, x->n_more));
   progress(r, x);
   return GR_OK;
 }

@@ -25,6 +25,7 @@ typedef struct gr_report_spec {
   int rank, ranks;
   int64_t resume_step;   // steps done when the run starts; 0: a new run, old files go
   int64_t resume_epoch;  // epochs done then
+  bool epoch_open;       // the rows of that moment (evaluation, epoch) are yet to come
   int64_t total_steps;   // for the time left; 0: not known
   double every_seconds;  // between progress lines; 0: 10 (0.1 on a terminal)
   int64_t every_steps;   // and between steps with one, where not 0; not on a terminal
@@ -51,8 +52,7 @@ GR_MUST_USE gr_status gr_report_step(gr_report *, const gr_report_row *);
 // The rate of samples, smoothed over about the last 20 steps; what the progress line says.
 double gr_report_rate(const gr_report *);
 
-// After so many steps. Evaluate before the checkpoint of that moment is made: a resumed run keeps
-// the row and does not evaluate again.
+// After so many steps. A run resumed then keeps the row, unless it says `epoch_open`.
 GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t steps, int64_t epoch,
                                      const gr_named *values, int n);
 
@@ -78,7 +78,7 @@ typedef struct gr_results {
   const char *best_checkpoint;  // or NULL
   const gr_named *metrics;      // at the end
   int n_metrics;
-  double total_seconds;  // with the sessions before a resume
+  double total_seconds;  // since the start, or the last resume
   double started;        // since 1970
   const char *config;    // the composed configuration as JSON, or NULL
 } gr_results;

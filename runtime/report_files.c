@@ -157,32 +157,50 @@ gr_status gr_events_put(gr_events *e, int64_t step, double wall, const char *pre
   return put_record(e);
 }
 
-// The step of an event; -1 where it has none.
-static int64_t step_of(const unsigned char *p, size_t n) {
-  uint64_t v = 0;
-  if (n < 11 || p[0] != 0x09 || p[9] != 0x10) return -1;
-  for (size_t i = 10, shift = 0; i < n && shift < 64; i++, shift += 7) {
-    v |= (uint64_t)(p[i] & 127) << shift;
-    if (p[i] < 128) return (int64_t)v;
+// Reads a varint and goes behind it; false: there is none.
+static bool get_varint(const unsigned char **p, const unsigned char *end, uint64_t *out) {
+  *out = 0;
+  for (int shift = 0; *p < end && shift < 64; shift += 7) {
+    unsigned char c = *(*p)++;
+    *out |= (uint64_t)(c & 127) << shift;
+    if (c < 128) return true;
   }
-  return -1;
+  return false;
+}
+
+// The step of an event, -1 where it has none, and whether its first tag is of training.
+static int64_t step_of(const unsigned char *p, size_t n, bool *training) {
+  const unsigned char *end = p + n;
+  uint64_t step, skipped;
+  *training = false;
+  if (n < 11 || p[0] != 0x09 || p[9] != 0x10 || (p += 10, !get_varint(&p, end, &step))) return -1;
+  static const unsigned char way[] = {0x2a, 0x0a, 0x0a};  // summary, value, tag
+  for (size_t i = 0; i < sizeof way; i++)
+    if (p == end || *p++ != way[i] || !get_varint(&p, end, &skipped)) return (int64_t)step;
+  size_t len = strlen(GR_EVENTS_TRAIN);
+  *training = (size_t)(end - p) >= len && !memcmp(p, GR_EVENTS_TRAIN, len);
+  return (int64_t)step;
 }
 
 // Bytes of the record at the file's position when it is whole and stays, else 0.
-static int64_t whole_record(FILE *in, unsigned char *buf, int64_t below) {
+static int64_t whole_record(FILE *in, unsigned char *buf, int64_t below, bool epoch_open) {
   unsigned char head[12], tail[4];
+  bool training;
   if (fread(head, 1, 12, in) != 12 || masked(head, 8) != from_little(head + 8, 4)) return 0;
   uint64_t n = from_little(head, 8);
   if (n > MOST_RECORD || fread(buf, 1, n, in) != n || fread(tail, 1, 4, in) != 4) return 0;
-  if (masked(buf, n) != from_little(tail, 4) || step_of(buf, n) >= below) return 0;
+  if (masked(buf, n) != from_little(tail, 4)) return 0;
+  int64_t step = step_of(buf, n, &training);
+  if (step >= below || (epoch_open && step == below - 1 && !training)) return 0;
   return (int64_t)n + 16;
 }
 
-gr_status gr_events_open(gr_arena *a, const char *path, int64_t below, gr_events *out) {
+gr_status gr_events_open(gr_arena *a, const char *path, int64_t below, bool epoch_open,
+                         gr_events *out) {
   int64_t keep = 0;
   FILE *in = below > 0 ? fopen(path, "rb") : NULL;
   unsigned char *buf = in ? malloc(MOST_RECORD) : NULL;
-  for (int64_t n; buf && (n = whole_record(in, buf, below)) > 0;) keep += n;
+  for (int64_t n; buf && (n = whole_record(in, buf, below, epoch_open)) > 0;) keep += n;
   free(buf);
   if (in) fclose(in);
   out->record = gr_text_make(a);

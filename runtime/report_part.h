@@ -15,12 +15,15 @@ GR_MUST_USE gr_status gr_lines_put(gr_lines *, const char *text, size_t len);  /
 void gr_lines_close(gr_lines *);
 
 // An event file: TFRecord frames (length, masked CRC32C, data, masked CRC32C) of protocol
-// buffers tensorflow.Event. Keeps the records of steps below `below`.
+// buffers tensorflow.Event. Keeps the records of steps below `below`, of the last of them, if
+// the epoch is open, only those of training.
 typedef struct gr_events {
   gr_lines file;
   gr_text record;
 } gr_events;
-GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *path, int64_t below, gr_events *out);
+GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *path, int64_t below, bool epoch_open,
+                                     gr_events *out);
+#define GR_EVENTS_TRAIN "train/"
 // One event with all values; tags are prefix + name. Nothing where the file is not open.
 GR_MUST_USE gr_status gr_events_put(gr_events *, int64_t step, double wall, const char *prefix,
                                     const gr_named *values, int n);

@@ -250,6 +250,43 @@ static void pruning(void) {
   scratch_remove(dir);
 }
 
+// A run that was killed before it had pruned; and one that was stopped, whose checkpoint goes as
+// soon as there is a newer, and is never among the best.
+static void pruning_later(void) {
+  const char *dir = scratch_dir("later");
+  static float w[4];
+  int64_t dims[1] = {4};
+  gr_piece p = gr_piece_whole("w", "f32", 1, dims, w);
+  gr_saver_spec spec = {.dir = dir,
+                        .ranks = 1,
+                        .pieces = &p,
+                        .n_pieces = 1,
+                        .keep_last = 9,
+                        .keep_best = 1,
+                        .metric = "cer",
+                        .passing = "passing"};
+  static const double cer[] = {0.9, 0.2, 0.1, 0.5, 0.4, 0.3};
+  gr_saver *s;
+  MUST(gr_saver_open(&spec, &s));
+  for (int i = 0; i < 6; i++) {
+    gr_scalar m[] = {{"cer", GR_SCALAR_FLOAT, .f = cer[i]}, {"passing", GR_SCALAR_INT, .i = 1}};
+    MUST(gr_saver_begin(s, i, m, i == 2 || i == 5 ? 2 : 1));
+    MUST(gr_saver_finish(s));
+    CHECK(has_step(dir, i), "step %d is gone", i);
+  }
+  CHECK(!has_step(dir, 2), "what was made in passing is still there");
+  gr_saver_close(s);
+  spec.keep_last = 2;
+  MUST(gr_saver_open(&spec, &s));
+  gr_saver_prune(s, 0);
+  gr_saver_close(s);
+  for (int i = 0; i < 6; i++) {
+    bool keep = i == 0 || i == 1 || i >= 4;
+    CHECK(has_step(dir, i) == keep, "step %d is %s", i, keep ? "gone" : "still there");
+  }
+  scratch_remove(dir);
+}
+
 static void not_fitting(void) {
   const char *dir = scratch_dir("fit");
   gr_checkpoint *c;
@@ -284,5 +321,6 @@ static void not_fitting(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"layouts", layouts}, {"scalars", scalars}, {"same_bytes", same_bytes},
-             {"pruning", pruning}, {"not_fitting", not_fitting});
+             {"pruning", pruning}, {"pruning_later", pruning_later},
+             {"not_fitting", not_fitting});
 }

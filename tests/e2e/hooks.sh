@@ -83,7 +83,8 @@ hook "a script that is not there" 65 'none.lua' 'argument [0-9]+:1:' 'hint: ' --
 # shellcheck disable=SC2086
 hook "early_stop" 0 'has not improved' -- early $two training.max_steps=200 training.eval_every=1 \
   "hooks=[$source/hooks/early_stop.lua]" "hooks_params={metric: loss, patience: 2, min_delta: 100}"
-check "... stops early" test "$(steps_of early)" -lt 40
+stopped_at=$(steps_of early)
+check "... stops early" test "$stopped_at" -lt 40
 check "... with a checkpoint" "$graphrun" ckpt verify early/checkpoints
 check "... and says how it ended" grep -q 'stopped by a hook' early/training_results.json
 # shellcheck disable=SC2086
@@ -112,4 +113,35 @@ hook "a hook that logs and saves" 0 'at 3' -- knobs $two training.max_steps=6 \
   "hooks=[$scratch/knobs.lua]"
 check "... the checkpoint is there" test -d knobs/checkpoints/step-00000004
 check "... the value is in the metrics" grep -q '"twice": 6' knobs/metrics.jsonl
+broken notes <<'L'
+local function note(ctx, event)
+  graphrun.append("notes.txt", event .. ctx.step .. " " .. ctx.lr .. " ")
+end
+return {
+  on_start = function(ctx) note(ctx, "start ") end,
+  on_checkpoint = function(ctx) note(ctx, "checkpoint ") end,
+}
+L
+# A checkpoint of tensors so large that it is not written within a step.
+# shellcheck disable=SC2086
+hook "on_checkpoint" 0 -- notes $two training.max_steps=10 training.warmup_steps=0 training.lr=0.25 \
+  training.lr_scale=linear checkpoint.every_steps=4 model.params.hidden=700 "hooks=[$scratch/notes.lua]"
+check "... is called at the checkpoint's step, and on_start with the first step's rate" \
+  test "$(cat notes/notes.txt)" = "start 0 0.5 checkpoint 4 0.5 checkpoint 8 0.5 checkpoint 10 0.5 "
+broken twice <<'L'
+return {
+  on_checkpoint = function(ctx) return { log = { a = ctx.step, ["\xff"] = 1 } } end,
+}
+L
+hook "a name that is not UTF-8" 70 'twice.lua:2' 'UTF-8' -- utf8 training.max_steps=6 checkpoint.every_steps=4 \
+  "hooks=[$scratch/twice.lua]"
+check "... its checkpoint is there all the same" "$graphrun" ckpt verify utf8/checkpoints/step-00000004
+# A run that a hook has stopped is over.
+# shellcheck disable=SC2086
+tones early $two training.max_steps=200 training.eval_every=1 checkpoint.resume=auto \
+  "hooks=[$source/hooks/early_stop.lua]" "hooks_params={metric: loss, patience: 2, min_delta: 100}"
+check "resuming a run that early_stop has stopped: it stops at once" grep -q 'has not improved' "$log"
+check "... with no step more" test "$(steps_of early)/$code" = "$stopped_at/0"
+tones early training.max_steps=$((stopped_at + 2)) checkpoint.resume=auto
+check "... and goes on without the hook" test "$(steps_of early)/$code" = "$((stopped_at + 2))/0"
 counts

@@ -48,6 +48,29 @@ check "... the last run began where a checkpoint was" grep -q "resumed from .*st
 check "... the same weights, byte for byte" same_files straight/$end kill1/$end
 check "... the same metrics, times aside" same_metrics straight kill1
 check "... a hook's file without gap or repeat" cmp -s straight/log.csv kill1/log.csv
+check "... and the same checkpoints are kept" same_files straight/checkpoints kill1/checkpoints
+
+# asked OUT RANKS-KEYS: the same with signals that ask it to stop.
+asked() {
+  asked_out=$1
+  shift
+  stops=0
+  for at in 3 61 113; do
+    # shellcheck disable=SC2086
+    begin "$asked_out" $long checkpoint.resume=auto "$@"
+    wait_steps "$asked_out" "$at"
+    kill -TERM "$pid"
+    ended
+    [ "$code" = 75 ] && stops=$((stops + 1))
+  done
+  # shellcheck disable=SC2086
+  tones "$asked_out" $long checkpoint.resume=auto "$@"
+}
+asked asked1
+check "stopped three times, resumed three times: ends well" test "$code/$stops" = 0/3
+check "... the same metrics, times aside" same_metrics straight asked1
+check "... a hook's file without gap or repeat" cmp -s straight/log.csv asked1/log.csv
+check "... and the same checkpoints are kept" same_files straight/checkpoints asked1/checkpoints
 
 if has_mpi; then
   # shellcheck disable=SC2086
@@ -84,6 +107,14 @@ cp -r whole finished
 tones finished $short checkpoint.resume=auto
 check "resuming what is done: ends well" test "$code" = 0
 check "... and changes nothing" same_files whole/checkpoints finished/checkpoints
+# As if it had been killed after the last checkpoint was there, before older ones went.
+# shellcheck disable=SC2086
+tones finished $short training.max_steps=66 checkpoint.every_steps=2 checkpoint.keep_last=0 checkpoint.resume=auto
+check "four checkpoints" test "$code/$(ls finished/checkpoints | wc -l)" = 0/4
+# shellcheck disable=SC2086
+tones finished $short training.max_steps=66 checkpoint.keep_last=2 checkpoint.keep_best=0 checkpoint.resume=auto
+check "... of which the last two stay, once a run has ended" \
+  test "$code/$(ls finished/checkpoints | tr '\n' ' ')" = "0/step-00000064 step-00000066 "
 
 # By its path, in another folder.
 tones other $short checkpoint.resume="$scratch/whole/checkpoints/step-00000060" training.max_steps=65
