@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include "compose/show.h"
+#include "runtime/launch.h"
 
 enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
 
@@ -37,6 +38,11 @@ static gr_status open_dir(gr_run *r) {
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
   GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
   r->dir = gr_arena_strdup(r->arena, dir);
+  if (r->rank == 0)
+    gr_launch_go_on(gr_arena_printf(r->arena,
+                                    "go on from the last checkpoint with: checkpoint.resume=auto "
+                                    "output.dir=%s",
+                                    dir));
   return GR_OK;
 }
 
@@ -335,6 +341,8 @@ gr_status gr_run_rank(gr_job *job, gr_comm *world) {
   s = s ? s : train(&r);
   s = s ? s : gr_run_end(&r);
   s = gr_also(s, r.failure);
+  if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
+    s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
   // An error that the others have not agreed on would leave them waiting.
   if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     world->does->abort(world, gr_status_text(s));

@@ -69,7 +69,7 @@ static inline bool gr_run_epoch_open(const gr_run *r) {
 // ---- run.c
 GR_MUST_USE gr_status gr_run_rank(gr_job *, gr_comm *world);
 // ---- run_agree.c
-void gr_run_signals(void);  // from now on SIGINT, SIGTERM, SIGHUP ask for a stop
+void gr_run_signals(void);  // from now on SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 ask for a stop
 bool gr_run_signalled(void);
 GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_knobs *mine_then_all);
 // Keeps an error of this rank for the next agreement; GR_OK is fine.

@@ -6,18 +6,21 @@
 #include "runtime/launch.h"
 
 // Set by a handler, which may run on any thread, and read by every rank's.
-static atomic_int told_to_stop;
+static atomic_int told_to_stop, interrupts;
 
+// Who presses Ctrl-C again does not want to wait for a checkpoint.
 static void on_signal(int number) {
-  (void)number;
   atomic_store(&told_to_stop, 1);
+  if (number != SIGINT || !atomic_fetch_add(&interrupts, 1)) return;
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 void gr_run_signals(void) {
+  static const int asking[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};  // batch systems' are USR1, USR2
   struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   sigemptyset(&a.sa_mask);
-  sigaction(SIGINT, &a, NULL);
-  sigaction(SIGTERM, &a, NULL);
+  for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) sigaction(asking[i], &a, NULL);
   struct sigaction before;  // nohup: the terminal may go
   if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
     sigaction(SIGHUP, &a, NULL);

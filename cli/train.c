@@ -77,20 +77,21 @@ static gr_status run_here(gr_job *job, int ranks) {
 
 // ---- Ranks as processes ---------------------------------------------------------------------
 
-static gr_status run_process(gr_job *job, int launched) {
-  gr_comm *world;
-  gr_run_signals();  // the launcher passes them on from gr_launch_enter on
-  gr_status s = gr_mpi_open(job->set.timeout, &world);
-  if (s) exit(gr_launch_leave(launched, s));
+static gr_status run_in(gr_job *job, gr_comm *world) {
   gr_log_open(level_of(&job->set), world->rank, world->ranks);
-  gr_launch_enter(world->rank);
   if (world->rank == 0) say_differences(&job->set);
-  s = gr_job_plan(job, world->ranks);
-  if (s)
-    world->does->abort(world, gr_status_text(s));
-  else
-    s = gr_run_rank(job, world);
-  int rank = world->rank;
+  gr_status s = gr_job_plan(job, world->ranks);
+  if (!s) return gr_run_rank(job, world);
+  world->does->abort(world, gr_status_text(s));
+  return s;
+}
+
+static gr_status run_process(gr_job *job, int rank) {
+  gr_comm *world = NULL;
+  gr_run_signals();  // the launcher passes them on from gr_launch_enter on
+  gr_launch_enter(rank);
+  gr_status s = gr_mpi_open(job->set.timeout, &world);
+  if (!s) s = run_in(job, world);
   gr_mpi_close(world);
   gr_job_close(job);
   exit(gr_launch_leave(rank, s));

@@ -49,10 +49,10 @@ typedef struct gr_saver_spec {
   // is written by exactly one rank: a replicated tensor is on the list of one rank only.
   const gr_piece *pieces;
   int n_pieces;
-  int keep_last;       // at least 1: so many of the highest steps stay
-  int keep_best;       // and so many of the best by `metric`; 0: none
-  const char *metric;  // a scalar's name; a checkpoint without it is not among the best
-  bool metric_max;     // larger is better
+  int keep_last;        // at least 1: so many of the highest steps stay
+  int keep_best;        // and so many of the best by `metric`; 0: none
+  const char *metric;   // a scalar's name; a checkpoint without it is not among the best
+  bool metric_max;      // larger is better
   const char *passing;  // a scalar's name: a checkpoint that has it stays until there is a newer
   // A logical AND over all ranks, from the thread that calls; NULL on one rank. When it fails
   // (a rank died) so does what called it.

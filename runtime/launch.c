@@ -160,8 +160,14 @@ bool gr_launch_echo(void) {
 void gr_launch_enter(int rank) {
   gr_box_rank *me = own(rank);
   if (!me) return;
+  gr_box_watch(me);
   atomic_store(&me->pid, (int)getpid());
   atomic_store(&me->state, GR_BOX_RUNS);
+}
+
+void gr_launch_go_on(const char *how) {
+  gr_box *b = box();
+  if (b) snprintf(b->go_on, sizeof b->go_on, "%s", how);
 }
 
 bool gr_launch_orphaned(void) {

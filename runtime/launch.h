@@ -39,8 +39,10 @@ int gr_launch_started(int *out_rank, const char **out_by);
 // Whether another process says what every rank would, before ranks know each other: the launcher, or
 // the first rank.
 bool gr_launch_echo(void);
-// Tells the launcher, if there is one, that this rank runs: that is how it finds out who died.
+// Tells the launcher, if there is one, that this rank runs, and from then on what signal ends it:
+// that is how it finds out who died, and why.
 void gr_launch_enter(int rank);
+void gr_launch_go_on(const char *how);  // what the launcher is to advise when a rank has died
 // Whether the launcher was there and is gone (kill -9): nobody passes signals on any more, and
 // ranks should save and end. A few hundred nanoseconds.
 bool gr_launch_orphaned(void);

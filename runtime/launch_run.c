@@ -14,8 +14,10 @@
 #include "runtime/launch_box.h"
 
 // Seconds that ranks have to end by themselves: once one of them has died; once one has failed
-// (others may be saving); once the user has asked twice.
-static const double after_death = 2.5, after_failure = 60, after_insisting = 2, after_all = 0.3;
+// (others may be saving); once the user has pressed Ctrl-C again. And mpirun, once all have left or
+// died: one that is told to stop itself would sit out the minute that it gives the ranks.
+static const double after_death = 2.5, after_failure = 60, after_insisting = 2, after_leaving = 3,
+                    after_all = 0.3;
 
 typedef struct launcher {
   gr_box *box;
@@ -143,19 +145,18 @@ static void look(launcher *l) {
     gone &= dead || state >= GR_BOX_DONE;
   }
   if (death && !l->seen_death) allow(l, after_death);
-  if (death && gone && !l->seen_end) allow(l, after_all);
+  if (gone && !l->seen_end) allow(l, death ? after_all : after_leaving);
   if (failure && !l->seen_failure) allow(l, after_failure);
-  l->seen_death = death, l->seen_failure = failure, l->seen_end = death && gone;
+  l->seen_death = death, l->seen_failure = failure, l->seen_end = gone;
   if (l->deadline != 0 && gr_seconds() >= l->deadline) end_now(l);
 }
 
 // Ranks stop all at the same step once one of them has the signal; mpirun itself would kill them.
+// They get another signal than the user's Ctrl-C, which they may have had themselves: a second
+// would end them at once.
 static void pass_on(launcher *l, int signal) {
-  if (signal == SIGHUP) signal = SIGTERM;  // the terminal is gone
-  bool stop = signal == SIGINT || signal == SIGTERM;
-  if (stop && ++l->asked > 1) allow(l, after_insisting);
-  int told = tell_ranks(l, signal);
-  if (stop) l->told += told;
+  if (l->asked++ && signal == SIGINT) allow(l, after_insisting);
+  l->told += tell_ranks(l, SIGTERM);
 }
 
 // Returns mpirun's wait status.
@@ -188,15 +189,25 @@ static int find_cause(const launcher *l) {
   return best;
 }
 
-static gr_status tell_death(const launcher *l, int rank, int status) {
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  char how[64] = "is gone";
-  if (code > 128 && code < 128 + 65)
-    snprintf(how, sizeof how, "got signal %d (%s)", code - 128, strsignal(code - 128));
-  return gr_hint(gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d %s", rank,
-                         atomic_load(&l->box->rank[rank].pid), how),
-                 "the system kills processes when memory runs out (dmesg tells); start again to "
-                 "go on from the last checkpoint");
+static gr_status tell_death(const launcher *l, int rank) {
+  const gr_box_rank *b = &l->box->rank[rank];
+  int signal = atomic_load(&b->signal), pid = atomic_load(&b->pid);
+  if (signal == GR_BOX_EXIT)
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE,
+                   "rank %d ended itself (process %d): a library called exit, see above", rank,
+                   pid);
+  gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d was killed by %s (process %d)", rank,
+                        gr_box_signal_name(signal ? signal : SIGKILL), pid);
+  if (!signal)
+    s = gr_hint(s, "the system does so when memory runs out: `dmesg | grep -i kill` tells");
+  return *l->box->go_on ? gr_hint(s, "%s", l->box->go_on) : s;
+}
+
+// Ranks do not outlive it.
+static gr_status tell_lost(const launcher *l, int signal) {
+  gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "mpirun was killed by %s, and all ranks with it",
+                        gr_box_signal_name(signal));
+  return *l->box->go_on ? gr_hint(s, "%s", l->box->go_on) : s;
 }
 
 // Prints what is left to say; returns the exit code.
@@ -209,16 +220,18 @@ static int conclude(const launcher *l, int status, gr_status *out) {
   }
   if (dead >= 0 && l->first_dead) dead = l->first_dead - 1;  // others were killed for it
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  bool lost_mpirun = WIFSIGNALED(status) && !l->killing;
   if (cause >= 0 && (dead < 0 || worth(l->box->rank[cause].code) > 1)) {
     fputs(l->box->rank[cause].text, stderr);
     return l->box->rank[cause].exit;
   }
   if (done == l->box->ranks) return code;
-  *out = l->asked    ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
-                                       "stopped by signals before the ranks could save"),
-                               "older checkpoints are as they were")
-         : dead >= 0 ? tell_death(l, dead, status)
-                     : GR_OK;
+  *out = l->asked      ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
+                                         "stopped by signals before the ranks could save"),
+                                 "older checkpoints are as they were")
+         : lost_mpirun ? tell_lost(l, WTERMSIG(status))
+         : dead >= 0   ? tell_death(l, dead)
+                       : GR_OK;
   if (*out) return gr_status_exit(*out);
   if (entered || !code || code == 1 || code >= 126)
     *out = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,

@@ -180,7 +180,8 @@ gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
   put(r, "wall", wall);
   GR_TRY(end(r, &r->metrics));
   GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, values, 4));
-  if (x->n_more) GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, x->more, x->n_more));
+  if (x->n_more)
+    GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, x->more, x->n_more));
   progress(r, x);
   return GR_OK;
 }

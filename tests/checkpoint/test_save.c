@@ -321,6 +321,5 @@ static void not_fitting(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"layouts", layouts}, {"scalars", scalars}, {"same_bytes", same_bytes},
-             {"pruning", pruning}, {"pruning_later", pruning_later},
-             {"not_fitting", not_fitting});
+             {"pruning", pruning}, {"pruning_later", pruning_later}, {"not_fitting", not_fitting});
 }
