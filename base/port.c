@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/port.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -77,6 +79,23 @@ void *gr_large_alloc(size_t bytes) {
 size_t gr_resident_bytes(void) {
   struct rusage use;
   return getrusage(RUSAGE_SELF, &use) ? 0 : (size_t)use.ru_maxrss * 1024;
+}
+
+gr_status gr_lock_dir(const char *path, double seconds, int *out) {
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  double until = gr_seconds() + seconds;
+  while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+    bool taken = errno == EWOULDBLOCK;
+    if (taken && gr_seconds() < until) {
+      nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+      continue;
+    }
+    close(fd);
+    fd = -1;
+    if (taken) return gr_fail(GR_ERR_IO, GR_NOWHERE, "another run writes to '%s'", path);
+  }
+  *out = fd;
+  return GR_OK;
 }
 
 bool gr_is_dir(const char *path) {

@@ -19,5 +19,8 @@ char gr_process_state(int pid);
 void *gr_large_alloc(size_t bytes);
 size_t gr_resident_bytes(void);                        // peak resident memory of this process
 GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p
+// Keeps a directory for this process until the file is closed: waits at most so long for another
+// to let go, then fails. *out_file is -1 where the file system has no locks.
+GR_MUST_USE gr_status gr_lock_dir(const char *path, double seconds, int *out_file);
 bool gr_is_dir(const char *path);
 bool gr_is_file(const char *path);

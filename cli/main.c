@@ -1,8 +1,12 @@
 // main.c - the table of commands, and the one place that prints an error and exits.
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/multirun.h"
+#include "runtime/launch.h"
 
 static const struct command {
   const char *name, *usage, *doc;
@@ -83,15 +87,36 @@ static bool wants_help(int argc, char **argv) {
   return false;
 }
 
+// A file of the run that took the number of a closed one would get what is printed.
+static void open_standard_files(void) {
+  for (int fd = 0; fd < 3; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) _exit(74);
+}
+
+// Whether what was printed is lost. A reader that has gone wanted no more of it.
+static gr_status check_output(void) {
+  struct pollfd out = {.fd = STDOUT_FILENO};
+  bool lost = fflush(stdout) || ferror(stdout);
+  if (!lost || (poll(&out, 1, 0) > 0 && (out.revents & POLLERR))) return GR_OK;
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
+}
+
+// Ranks that mpirun has started make the same mistake at the same time. The first says so, and is
+// why mpirun ends the others.
+static void let_first_speak(void) {
+  int rank;
+  if (gr_launch_started(&rank, NULL) > 1 && rank > 0) sleep(3);
+}
+
 int main(int argc, char **argv) {
-  if (argc < 2 || wants_help(argc, argv)) {
-    usage(argc < 2 ? stderr : stdout);
-    return argc < 2 ? 2 : 0;
-  }
-  gr_status s = run(argc, argv);
-  if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
+  open_standard_files();
+  bool help = wants_help(argc, argv);
+  if (argc < 2 || help) usage(help ? stdout : stderr);
+  if (argc < 2) return 2;
+  gr_status s = help ? GR_OK : run(argc, argv);
+  if (!s) s = check_output();
   int code = gr_status_exit(s);
-  if (s) gr_status_print(stderr, s);
+  if (s) let_first_speak(), gr_status_print(stderr, s);
   gr_status_drop(s);
   return code;
 }

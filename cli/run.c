@@ -3,48 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include "compose/show.h"
-#include "runtime/launch.h"
+#include <unistd.h>
 
 enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
 
 // ---- Opening --------------------------------------------------------------------------------
-
-// output.dir, hydra.run.dir or outputs/DATE/TIME. Rank 0 makes it; a time that is taken gets a
-// number.
-static gr_status make_dir(gr_run *r, char *dir, size_t size) {
-  const char *given = r->job->set.dir ? r->job->set.dir : r->job->run_dir;
-  if (given) {
-    snprintf(dir, size, "%s", given);
-    return gr_make_dirs(dir);
-  }
-  char stamp[64];
-  time_t now = (time_t)gr_wall_seconds();
-  struct tm local;
-  strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d/%H-%M-%S", localtime_r(&now, &local));
-  snprintf(dir, size, "%s", stamp);
-  for (int i = 2; gr_is_dir(dir); i++) snprintf(dir, size, "%s-%d", stamp, i);
-  return gr_make_dirs(dir);
-}
-
-static gr_status open_dir(gr_run *r) {
-  char dir[1024] = "";
-  bool all_ok;
-  gr_status s = r->rank == 0 ? make_dir(r, dir, sizeof dir) : GR_OK;
-  gr_status t = gr_run_all_ok(r, !s, &all_ok);
-  if (s || t) return gr_also(s, t);
-  if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
-  GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
-  r->dir = gr_arena_strdup(r->arena, dir);
-  if (r->rank == 0)
-    gr_launch_go_on(gr_arena_printf(r->arena,
-                                    "go on from the last checkpoint with: checkpoint.resume=auto "
-                                    "output.dir=%s",
-                                    dir));
-  return GR_OK;
-}
 
 // The folder a resumed run shares with the one it goes on from keeps that one's files.
 static gr_status open_report(gr_run *r) {
@@ -62,28 +25,6 @@ static gr_status open_report(gr_run *r) {
                          .no_lines = !r->job->set.lines,
                          .no_events = !r->job->set.events};
   return gr_report_open(&spec, &r->report);
-}
-
-static gr_status write_file(gr_run *r, const char *dir, const char *name, const char *text) {
-  const char *path = gr_arena_printf(r->arena, "%s/%s", dir, name);
-  FILE *f = fopen(path, "w");
-  bool ok = f && fputs(text, f) >= 0;
-  if (f) ok &= !fclose(f);
-  return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
-}
-
-// As Hydra keeps them, so that its tools open them: in .hydra, or where hydra.output_subdir says.
-static gr_status save_config(gr_run *r) {
-  gr_conf *hydra = r->job->composed.hydra;
-  const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
-  if (r->rank || (subdir && subdir->kind == GR_CONF_NULL)) return GR_OK;
-  gr_saved saved = gr_show_saved(r->arena, &r->job->composed);
-  const char *name = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
-  const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, name);
-  GR_TRY(gr_make_dirs(dir));
-  GR_TRY(write_file(r, dir, "config.yaml", saved.config));
-  GR_TRY(write_file(r, dir, "hydra.yaml", saved.hydra));
-  return write_file(r, dir, "overrides.yaml", saved.overrides);
 }
 
 static void say_start(gr_run *r) {
@@ -129,7 +70,7 @@ static gr_status find_programs(gr_run *r) {
 static gr_status open_run(gr_run *r) {
   const gr_job *j = r->job;
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = -1;
-  r->started = gr_wall_seconds();
+  r->started = gr_wall_seconds(), r->began = gr_seconds();
   GR_TRY(gr_run_same(r, j->plan->hash, "the plan"));
   GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
   gr_exec_options o = {.threads = j->set.threads,
@@ -140,11 +81,11 @@ static gr_status open_run(gr_run *r) {
   GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
   GR_TRY(find_programs(r));
   count_steps(r);
-  GR_TRY(open_dir(r));
+  GR_TRY(gr_run_open_dir(r));
   GR_TRY(gr_run_open_hooks(r));
   GR_TRY(gr_run_open_state(r));
   GR_TRY(open_report(r));
-  GR_TRY(save_config(r));
+  GR_TRY(gr_run_save_config(r));
   if (r->rank == 0) say_start(r);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   return gr_run_check(r);
@@ -326,6 +267,7 @@ static void close_run(gr_run *r) {
   gr_saver_close(r->saver);
   gr_hooks_close(r->hooks);
   free(r->full);
+  if (r->lock >= 0) close(r->lock);
   gr_exec_close(r->exec);
   gr_comm_mesh_close(r->axes, &r->job->plan->mesh);
   gr_arena_destroy(r->arena);
@@ -336,7 +278,8 @@ gr_status gr_run_rank(gr_job *job, gr_comm *world) {
               .world = world,
               .rank = world->rank,
               .ranks = world->ranks,
-              .arena = gr_arena_create()};
+              .arena = gr_arena_create(),
+              .lock = -1};
   gr_status s = open_run(&r);
   s = s ? s : train(&r);
   s = s ? s : gr_run_end(&r);

@@ -43,6 +43,7 @@ typedef struct gr_run {
   gr_hooks *hooks;  // rank 0
   gr_report *report;
   const char *dir;   // outputs/DATE/TIME
+  int lock;          // on it, of rank 0; -1: none
   gr_arena *arena;   // this rank's own
   gr_piece *pieces;  // all states of this rank, for reading
   int n_pieces;
@@ -53,7 +54,8 @@ typedef struct gr_run {
   int64_t step, epoch, batch;  // done; `batch` of the epoch at hand
   int64_t steps_per_epoch, total_steps;
   gr_metrics epoch_train, validation, train_at_end;
-  double lr, loss, grad_norm, started, best;
+  double lr, loss, grad_norm, best;
+  double started, began;  // since 1970; by a clock that never jumps
   int64_t best_step, best_epoch, skipped, saved_step;
   gr_hook_result asked;  // by hooks since the last agreement
   bool saving;
@@ -68,6 +70,11 @@ static inline bool gr_run_epoch_open(const gr_run *r) {
 
 // ---- run.c
 GR_MUST_USE gr_status gr_run_rank(gr_job *, gr_comm *world);
+// ---- run_files.c
+GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
+// What the configuration says otherwise than that of the run which wrote the checkpoint.
+void gr_run_say_changes(gr_run *, const char *checkpoint);
+GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // as Hydra keeps it
 // ---- run_agree.c
 void gr_run_signals(void);  // from now on SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 ask for a stop
 bool gr_run_signalled(void);

@@ -73,7 +73,7 @@ static gr_status write_results(gr_run *r) {
                     .best_step = r->best_step,
                     .metrics = named,
                     .n_metrics = n,
-                    .total_seconds = gr_wall_seconds() - r->started,
+                    .total_seconds = gr_seconds() - r->began,
                     .started = r->started,
                     .config = config.at};
   return gr_report_finish(r->report, &out);

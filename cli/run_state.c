@@ -87,6 +87,7 @@ static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
   put_int(s, "run.batch", r->batch);
   put_int(s, "run.seed", r->job->set.seed);
   put_int(s, "run.global_batch", r->job->set.batch);
+  put_int(s, "run.samples", gr_dataset_count(r->job->data, GR_SPLIT_TRAIN));
   put_float(s, "run.best", r->best);
   put_int(s, "run.best_step", r->best_step);
   put_int(s, "run.best_epoch", r->best_epoch);
@@ -142,7 +143,9 @@ gr_status gr_run_save_finish(gr_run *r) {
   gr_status s = gr_saver_finish(r->saver);
   if (gr_status_code(s) == GR_ERR_IO) {
     if (r->rank == 0) gr_status_print(stderr, s);
-    gr_log(GR_WARN, "the run goes on without this checkpoint; older ones are as they were");
+    if (r->rank == 0)
+      gr_log(GR_WARN, "there is no checkpoint of step %lld; older ones are as they were",
+             (long long)r->saved_step);
     gr_status_drop(s);
     r->saved_step = -1;
     return GR_OK;
@@ -202,6 +205,14 @@ static void restore_counts(gr_run *r, const gr_checkpoint *c) {
   r->skipped = int_of(c, "run.skipped", 0);
 }
 
+static void check_samples(const gr_run *r, const gr_checkpoint *c) {
+  int64_t now = gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
+          then = int_of(c, "run.samples", now);
+  if (r->rank || then == now) return;
+  gr_log(GR_WARN, "there are %lld training samples, and were %lld: they come in another order",
+         (long long)now, (long long)then);
+}
+
 // The sums of the epoch at hand, and what the last evaluation gave.
 static void restore_metrics(gr_run *r, const gr_checkpoint *c) {
   int n;
@@ -227,6 +238,7 @@ static gr_status restore(gr_run *r, const char *path) {
                    "outputs/DATE/TIME/checkpoints/step-00001000");
   gr_status s = gr_checkpoint_read_all(c, r->pieces, r->n_pieces, true);
   restore_counts(r, c);
+  check_samples(r, c);
   if (!s && int_of(c, "run.global_batch", r->job->set.batch) != r->job->set.batch)
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                         "'%s' was made with batches of %lld, this run has %d", path,
@@ -287,6 +299,7 @@ gr_status gr_run_open_state(gr_run *r) {
   GR_TRY(gr_run_open_full(r));
   GR_TRY(open_saver(r, dir));
   GR_TRY(choose(r, r->job->set.resume, dir, path, sizeof path));
+  if (*path && r->rank == 0) gr_run_say_changes(r, path);
   if (*path) return restore(r, path);
   GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
   return r->job->set.init_from ? init_from(r, path, sizeof path) : GR_OK;

@@ -1,6 +1,7 @@
 // train.c - `graphrun CONFIG.yaml`: finds out how many ranks there are to be, and brings them up:
 // as processes of mpirun, or, without MPI, as threads.
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/commands.h"
@@ -114,6 +115,7 @@ static gr_status train(gr_job *job) {
 }
 
 gr_status gr_cmd_train(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN);  // who reads what is printed may go, and the run goes on
   gr_arena *arena = gr_arena_create();
   gr_args args;
   gr_job job = {0};

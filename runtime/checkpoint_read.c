@@ -209,8 +209,8 @@ static gr_status missing(gr_checkpoint *c, const char *name) {
   const char *near = gr_text_nearest(name, c->index.by_name.keys, (int)c->index.by_name.n);
   gr_status e =
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "checkpoint '%s' has no tensor '%s'", c->path, name);
-  return near ? gr_hint(e, "it has '%s'; is this the model that wrote it?", near)
-              : gr_hint(e, "is this the model that wrote it?");
+  return near ? gr_hint(e, "it has '%s'; are the model and the optimizer those that wrote it?", near)
+              : gr_hint(e, "are the model and the optimizer those that wrote it?");
 }
 
 // The tensor's number, when `want` is a slice of it.
@@ -329,7 +329,7 @@ gr_status gr_checkpoint_read_all(gr_checkpoint *c, const gr_piece *want, int n, 
       return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                              "checkpoint '%s' has a tensor '%s' that the model has not", c->path,
                              c->index.tensors[i].name),
-                     "is this the model that wrote it?");
+                     "are the model and the optimizer those that wrote it?");
   for (int i = 0; i < n; i++) GR_TRY(gr_checkpoint_read(c, &want[i]));
   return GR_OK;
 }

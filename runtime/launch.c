@@ -66,11 +66,13 @@ static gr_status check_started(const struct starter *s, int wanted, int ranks) {
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                 "%s started %d processes that %s: independent trainings would start", s->by, ranks,
                 HAVE_MPI ? "MPI knows nothing of" : "this build, without MPI, cannot join"),
-        "start graphrun alone: it starts its own ranks");
+        "start graphrun alone, without %s: it starts its own ranks", s->by);
   if (wanted > 0 && wanted != ranks)
-    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d ranks are asked for, but %s started %d",
-                           wanted, s->by, ranks),
-                   "leave the number of ranks to %s, or start graphrun alone", s->by);
+    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                           "the configuration asks for %d rank%s, but %s started %d", wanted,
+                           wanted > 1 ? "s" : "", s->by, ranks),
+                   "distributed.ranks=%d or auto, or start graphrun alone, without %s", ranks,
+                   s->by);
   return GR_OK;
 }
 

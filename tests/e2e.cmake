@@ -1,7 +1,8 @@
 # The program from outside: whole runs, stops, resumes and bad input, on data made by make_tones.
 add_executable(make_tones e2e/make_tones.c)
 target_link_libraries(make_tones m)
-foreach(test ranks resume stops evaluation hooks bad_input commands modules keys)
+add_library(jump MODULE e2e/jump.c)
+foreach(test ranks resume stops evaluation surroundings hooks bad_input commands modules keys)
   add_test(NAME e2e.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${test}.sh
-    $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
+    $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> $<TARGET_FILE:jump>)
 endforeach()

@@ -1,0 +1,127 @@
+// run_files.c - the folder of a run, and the configuration in it. See run.h.
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include "cli/run.h"
+#include "compose/show.h"
+#include "runtime/launch.h"
+
+// Seconds for a run that was killed, or orphaned and is saving, to let go of its folder.
+static const double patience = 10;
+
+// ---- The folder -------------------------------------------------------------------------------
+
+// outputs/DATE/TIME, where neither output.dir nor hydra.run.dir says. A name that is taken gets a number, so that no two runs ever have the same.
+static gr_status make_new(char *dir, size_t size) {
+  char stamp[64];
+  time_t now = (time_t)gr_wall_seconds();
+  struct tm local;
+  strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d", localtime_r(&now, &local));
+  GR_TRY(gr_make_dirs(stamp));
+  strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d/%H-%M-%S", &local);
+  snprintf(dir, size, "%s", stamp);
+  for (int i = 2; mkdir(dir, 0777); i++) {
+    if (errno != EEXIST)
+      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make directory '%s': %s", dir, strerror(errno));
+    snprintf(dir, size, "%s-%d", stamp, i);
+  }
+  return GR_OK;
+}
+
+static gr_status make_dir(gr_run *r, char *dir, size_t size) {
+  const char *given = r->job->set.dir ? r->job->set.dir : r->job->run_dir;
+  double most = r->job->set.timeout / 2;
+  if (given) snprintf(dir, size, "%s", given);
+  GR_TRY(gr_hint(given ? gr_make_dirs(dir) : make_new(dir, size),
+                 "output.dir=FOLDER is where a run puts its files"));
+  return gr_hint(gr_lock_dir(dir, most < patience ? most : patience, &r->lock),
+                 "wait for its end, or give this run another output.dir");
+}
+
+gr_status gr_run_open_dir(gr_run *r) {
+  char dir[1024] = "";
+  bool all_ok;
+  gr_status s = r->rank == 0 ? make_dir(r, dir, sizeof dir) : GR_OK;
+  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  if (s || t) return gr_also(s, t);
+  if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
+  GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
+  r->dir = gr_arena_strdup(r->arena, dir);
+  if (r->rank == 0)
+    gr_launch_go_on(gr_arena_printf(r->arena,
+                                    "go on from the last checkpoint with: checkpoint.resume=auto "
+                                    "output.dir=%s",
+                                    dir));
+  return GR_OK;
+}
+
+// ---- The configuration ------------------------------------------------------------------------
+
+static gr_status write_file(gr_run *r, const char *dir, const char *name, const char *text) {
+  const char *path = gr_arena_printf(r->arena, "%s/%s", dir, name);
+  FILE *f = fopen(path, "w");
+  bool ok = f && fputs(text, f) >= 0;
+  if (f) ok &= !fclose(f);
+  return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
+}
+
+// These say no more than that a run goes on, and where.
+static bool about_going_on(const char *key) {
+  return !strcmp(key, "output.dir") || !strcmp(key, "checkpoint.resume");
+}
+
+static const char *value_text(gr_arena *a, const gr_conf *c) {
+  gr_text t = gr_text_make(a);
+  if (c) gr_conf_json(&t, c, 0);
+  return c ? t.at : "not given";
+}
+
+static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
+  const char *key = gr_conf_path(out->arena, was ? was : is);
+  const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
+  if (!about_going_on(key) && strcmp(before, now))
+    gr_text_printf(out, "\n  %s: %s, was %s", key, now, before);
+}
+
+static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
+  for (int i = 0; i < was->n; i++) {
+    int at = gr_conf_index(is, was->keys[i]);
+    const gr_conf *x = was->items[i], *y = at < 0 ? NULL : is->items[at];
+    if (y && x->kind == GR_CONF_MAP && y->kind == GR_CONF_MAP)
+      put_changes(out, x, y);
+    else
+      put_change(out, x, y);
+  }
+  for (int i = 0; i < is->n; i++)
+    if (gr_conf_index(was, is->keys[i]) < 0) put_change(out, NULL, is->items[i]);
+}
+
+// The run before has left its configuration two folders above its checkpoint, or in this one.
+void gr_run_say_changes(gr_run *r, const char *checkpoint) {
+  gr_arena *a = gr_arena_create();
+  gr_conf *before = NULL;
+  const char *path = gr_arena_printf(a, "%s/../../.hydra/config.yaml", checkpoint);
+  if (!gr_is_file(path)) path = gr_arena_printf(a, "%s/.hydra/config.yaml", r->dir);
+  gr_status s = gr_is_file(path) ? gr_conf_read(a, path, &before) : GR_OK;
+  gr_text lines = gr_text_make(a);
+  if (!s && before && before->kind == GR_CONF_MAP)
+    put_changes(&lines, before, r->job->composed.job);
+  if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:%s", lines.at);
+  gr_status_drop(s);
+  gr_arena_destroy(a);
+}
+
+// As Hydra keeps them, so that its tools open them: in .hydra, or where hydra.output_subdir says.
+gr_status gr_run_save_config(gr_run *r) {
+  gr_conf *hydra = r->job->composed.hydra;
+  const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
+  if (r->rank || (subdir && subdir->kind == GR_CONF_NULL)) return GR_OK;
+  gr_saved saved = gr_show_saved(r->arena, &r->job->composed);
+  const char *name = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
+  const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, name);
+  GR_TRY(gr_make_dirs(dir));
+  GR_TRY(write_file(r, dir, "config.yaml", saved.config));
+  GR_TRY(write_file(r, dir, "hydra.yaml", saved.hydra));
+  return write_file(r, dir, "overrides.yaml", saved.overrides);
+}
