@@ -1,10 +1,13 @@
 // multirun.c - see multirun.h. Every job is a process of its own, so that one that fails or is
 // killed leaves the others alone.
+#define _GNU_SOURCE
 #include "cli/multirun.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "compose/hydra.h"
 #include "compose/multirun.h"
@@ -19,6 +22,8 @@ typedef struct sweep {
   gr_job_list jobs;
   const char **output;  // of each job
   pid_t *running;       // of each job; 0: not yet, or ended
+  sigset_t signals;     // that ask for a stop, or tell of a job's end; waited for
+  bool stopped;
   int failed;
   int first_code;
 } sweep;
@@ -118,6 +123,7 @@ static void run_job(const sweep *w, int j) {
 static gr_status start_job(sweep *w, int j) {
   list_job(w, j);
   pid_t child = fork();
+  if (!child) sigprocmask(SIG_UNBLOCK, &w->signals, NULL);
   if (child < 0)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start run %d: %s", j, strerror(errno));
   if (!child) run_job(w, j);
@@ -125,10 +131,20 @@ static gr_status start_job(sweep *w, int j) {
   return GR_OK;
 }
 
+// No more jobs begin, and those that run save and end.
+static void stop(sweep *w) {
+  w->stopped = true;
+  for (int j = 0; j < w->jobs.n; j++)
+    if (w->running[j] > 0) kill(w->running[j], SIGTERM);
+}
+
 static gr_status wait_for_one(sweep *w) {
   int state;
-  pid_t child = wait(&state);
-  if (child < 0 && errno == EINTR) return GR_OK;
+  pid_t child;
+  while (!(child = waitpid(-1, &state, WNOHANG))) {
+    int number = sigtimedwait(&w->signals, NULL, &(struct timespec){.tv_sec = 1});
+    if (number > 0 && number != SIGCHLD) stop(w);
+  }
   if (child < 0)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot wait for a run: %s", strerror(errno));
   for (int j = 0; j < w->jobs.n; j++) {
@@ -142,14 +158,32 @@ static gr_status wait_for_one(sweep *w) {
   return GR_OK;
 }
 
+static void wait_for_signals(sweep *w) {
+  static const int some[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+  struct sigaction hangup;
+  sigemptyset(&w->signals);
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) sigaddset(&w->signals, some[i]);
+  if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+    sigaddset(&w->signals, SIGHUP);
+  sigprocmask(SIG_BLOCK, &w->signals, NULL);
+  signal(SIGPIPE, SIG_IGN);  // as in a single run
+}
+
 static gr_status run_all(sweep *w) {
   int next = 0, ended = 0;
-  while (ended < w->jobs.n) {
-    while (next < w->jobs.n && next - ended < w->at_once) GR_TRY(start_job(w, next++));
+  wait_for_signals(w);
+  while (ended < (w->stopped ? next : w->jobs.n)) {
+    while (!w->stopped && next < w->jobs.n && next - ended < w->at_once)
+      GR_TRY(start_job(w, next++));
     GR_TRY(wait_for_one(w));
     ended = 0;
     for (int j = 0; j < next; j++) ended += !w->running[j];
   }
+  if (w->stopped)
+    return gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
+                           "stopped by a signal; %d of %d runs have not begun", w->jobs.n - next,
+                           w->jobs.n),
+                   "those that had say above how to go on");
   if (!w->failed) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d of %d runs failed, the first with code %d",
                          w->failed, w->jobs.n, w->first_code),

@@ -70,6 +70,24 @@ stopped "SIGHUP to one process" hup HUP launcher
 stopped "SIGUSR1 to one process" usr1 USR1 launcher
 stopped "SIGTERM to ranks as threads" threads TERM launcher distributed.ranks=2 \
   distributed.backend=loopback
+# A sweep: the run under way saves, and no other begins.
+mkdir sweep && cd sweep || exit 1
+timeout -k 5 "$limit" "$graphrun" -m "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+  "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3 training.max_steps=400 hydra.sweep.dir=swept \
+  "hooks=[$source/tests/e2e/slow.lua]" >"$log" 2>&1 </dev/null &
+watcher=$!
+pid=
+while [ -z "$pid" ] && kill -0 "$watcher"; do pid=$(children "$watcher"); done
+wait_steps swept/0 5
+kill -TERM "$pid"
+ended
+printf '%s\n' "stopped by a signal at step" "stopped by a signal; 2 of 3 runs have not begun" >patterns
+cp patterns "$scratch/patterns"
+verdict "SIGTERM to a sweep" 75
+check "... the run under way has saved" "$graphrun" ckpt verify swept/0
+check "... the next has not begun" test ! -e swept/1
+cd "$scratch" || exit 1
+
 if ! has_mpi; then
   skip "ranks as processes" "no MPI"
   counts
