@@ -69,7 +69,7 @@ static gr_status find_programs(gr_run *r) {
 
 static gr_status open_run(gr_run *r) {
   const gr_job *j = r->job;
-  r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = -1;
+  r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
   GR_TRY(gr_run_same(r, j->plan->hash, "the plan"));
   GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
@@ -199,7 +199,9 @@ static gr_status end_epoch(gr_run *r, double began) {
 
 // What everybody does next. A failure of this rank is in r->failure, and makes all stop.
 static gr_status agree(gr_run *r, gr_knobs *k) {
-  if (!r->failure) gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
+  bool has = r->hooks && gr_hooks_has(r->hooks, GR_HOOK_LR);
+  if (!r->failure && !(has && r->lr_step == r->step)) gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
+  r->lr_step = has && !r->failure ? r->step : -1;
   *k = (gr_knobs){.lr = r->lr,
                   .stop = r->asked.stop,
                   .save = r->asked.save,

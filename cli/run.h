@@ -55,6 +55,7 @@ typedef struct gr_run {
   int64_t steps_per_epoch, total_steps;
   gr_metrics epoch_train, validation, train_at_end;
   double lr, loss, grad_norm, best;
+  int64_t lr_step;  // for which hooks have set lr: they are asked once for each; -1: none
   double started, began;  // since 1970; by a clock that never jumps
   int64_t best_step, best_epoch, skipped, saved_step;
   gr_hook_result asked;  // by hooks since the last agreement

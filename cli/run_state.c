@@ -93,6 +93,7 @@ static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
   put_int(s, "run.best_epoch", r->best_epoch);
   put_float(s, "run.loss", r->loss);
   put_float(s, "run.lr", r->lr);
+  put_int(s, "run.lr_step", r->lr_step);
   put_int(s, "run.skipped", r->skipped);
   for (int i = 0; i < r->validation.n; i++)
     put_float(s, r->validation.at[i].name,
@@ -202,7 +203,7 @@ static void restore_counts(gr_run *r, const gr_checkpoint *c) {
   r->best = float_of(c, "run.best", r->best);
   r->best_step = int_of(c, "run.best_step", 0), r->best_epoch = int_of(c, "run.best_epoch", 0);
   r->loss = float_of(c, "run.loss", r->loss), r->lr = float_of(c, "run.lr", r->lr);
-  r->skipped = int_of(c, "run.skipped", 0);
+  r->skipped = int_of(c, "run.skipped", 0), r->lr_step = int_of(c, "run.lr_step", -1);
 }
 
 static void check_samples(const gr_run *r, const gr_checkpoint *c) {

@@ -5,25 +5,10 @@ make_data
 for i in $(seq 100); do
   awk -v i="$i" '{ sub(/}$/, ", \"name\": \"" i "." NR "\"}"); print }' data/tones.jsonl
 done >data/many.jsonl
-# Logs and writes wherever it may, so that what a stop loses or repeats shows.
-cat >busy.lua <<'L'
-local function note(event)
-  return function(ctx)
-    ctx.state[event] = (ctx.state[event] or 0) + 1
-    graphrun.append("busy.csv", event .. "," .. ctx.step .. "," .. tostring(ctx.loss) .. "," .. ctx.lr .. "\n")
-    return { log = { ["n_" .. event] = ctx.state[event], last = ctx.lr } }
-  end
-end
-return {
-  on_step_end = note("step"), on_epoch_end = note("epoch"), on_eval_end = note("eval"),
-  on_checkpoint = note("checkpoint"), on_stop = note("stop"),
-  lr = function(ctx) return ctx.lr / (1 + (ctx.loss or 0)) end,
-}
-L
 # 5 steps an epoch; evaluations after steps 5 and 10 and at the end, each of 500 batches.
 many="data.eval_manifest=$scratch/data/many.jsonl training.max_steps=10 training.eval_every=1
   training.final_train_eval=false checkpoint.every_steps=4 checkpoint.keep_last=2 checkpoint.metric=loss
-  checkpoint.resume=auto hooks=[$scratch/busy.lua] logging.show_samples=100000"
+  checkpoint.resume=auto hooks=[$source/tests/e2e/busy.lua] logging.show_samples=100000"
 
 # What a run leaves, without times and its folder's name.
 left_by() {
