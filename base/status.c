@@ -35,9 +35,7 @@ static const struct {
     [GR_ERR_BUG] = {"internal", 1},
 };
 
-static struct {
-  const char *file, *text;
-} sources[MAX_SOURCES];
+static struct { const char *file, *text; } sources[MAX_SOURCES];
 static int n_sources;
 
 void gr_source_add(const char *file, const char *text) {
@@ -122,11 +120,23 @@ gr_code gr_status_code(gr_status s) { return s ? s->code : (gr_code)0; }
 gr_loc gr_status_loc(gr_status s) { return s ? s->loc : GR_NOWHERE; }
 int gr_status_exit(gr_status s) { return s ? codes[s->code].exit : 0; }
 
+static bool starts_char(char c) { return (c & 0xc0) != 0x80; }  // of UTF-8
+
+// Columns count characters. Of a long line the part around the column is shown.
 static void show_line(FILE *f, const char *line, size_t len, gr_loc at) {
+  enum { MOST = 160, BEFORE = 60 };
   if (len && line[len - 1] == '\r') len--;
-  if (len > 200) return;
-  fprintf(f, "%5d | %.*s\n      | ", at.line, (int)len, line);
-  for (int c = 1; c < at.col && (size_t)c <= len; c++) fputc(line[c - 1] == '\t' ? '\t' : ' ', f);
+  size_t caret = 0, from = 0, to = len;
+  for (int col = 1; caret < len; caret++)
+    if (starts_char(line[caret]) && col++ >= at.col) break;
+  if (len > MOST && caret > BEFORE) from = caret - BEFORE;
+  while (from && !starts_char(line[from])) from--;
+  if (to - from > MOST) to = from + MOST;
+  while (to < len && !starts_char(line[to])) to--;
+  fprintf(f, "%5d | %s%.*s%s\n      | %s", at.line, from ? "..." : "", (int)(to - from),
+          line + from, to < len ? "..." : "", from ? "   " : "");
+  for (size_t i = from; i < caret; i++)
+    if (starts_char(line[i])) fputc(line[i] == '\t' ? '\t' : ' ', f);
   fputs("^\n", f);
 }
 

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "compose/schema.h"
 
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 
@@ -52,18 +53,22 @@ static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len, unsigned
     if (flags[i].of & command) names[n++] = flags[i].name;
   const char *near = gr_text_nearest(word, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no flag %s", word);
+  const char *key = gr_schema_meant(a, word + strspn(word, "-"));
+  if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
   for (int i = 0; i < n; i++) gr_text_printf(&list, "%s%s", i ? " " : "", names[i]);
   return gr_hint(s, "there are: %s", list.at);
 }
 
-static gr_status other_command(const struct flag *f) {
+static gr_status other_command(gr_arena *a, const struct flag *f) {
   const char *name = "train";
   for (int i = 0; i < N_COMMANDS; i++)
     if (f->of & commands[i].bit) name = commands[i].name;
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s does nothing here", f->name),
-                 "it is a flag of `graphrun %s`", name);
+  gr_status s = gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s does nothing here", f->name),
+                        "it is a flag of `graphrun %s`", name);
+  const char *key = gr_schema_meant(a, f->name + 2);
+  return key ? gr_hint(s, "the key is %s=VALUE", key) : s;
 }
 
 bool gr_args_flag(const char *command, int i, gr_flag *out) {
@@ -108,7 +113,7 @@ static gr_status one_flag(gr_arena *arena, gr_args *a, int argc, char **argv, in
   unsigned command = command_of(argv[1]);
   const struct flag *f = flag_of(arg, len);
   if (!f) return unknown_flag(arena, arg, len, command);
-  if (!(f->of & command)) return other_command(f);
+  if (!(f->of & command)) return other_command(arena, f);
   a->flags[a->n_flags++] = argv[*i];
   if (value) value++;
   if (!value && f->kind != SET) {

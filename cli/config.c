@@ -51,11 +51,13 @@ bool gr_config_flag(int i, gr_flag *out) {
 
 // ---- Arguments -------------------------------------------------------------------
 
-static gr_status unknown_flag(const char *arg) {
-  const char *names[N_FLAGS];
+static gr_status unknown_flag(gr_arena *a, const char *arg) {
+  const char *names[N_FLAGS], *word = gr_arena_strndup(a, arg, strcspn(arg, "="));
   for (int i = 0; i < N_FLAGS; i++) names[i] = flags[i].name;
-  const char *like = gr_text_nearest(arg, names, N_FLAGS);
-  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no option %s", arg);
+  const char *like = gr_text_nearest(word, names, N_FLAGS);
+  const char *key = gr_schema_meant(a, word + strspn(word, "-"));
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no option %s", word);
+  if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
   return like ? gr_hint(s, "did you mean %s?", like)
               : gr_hint(s, "`graphrun config --help` lists them");
 }
@@ -73,10 +75,10 @@ static const flag *find_flag(const char *arg, const char **value) {
   return NULL;
 }
 
-static gr_status take_flag(options *o, int argc, char **argv, int *i) {
+static gr_status take_flag(gr_arena *a, options *o, int argc, char **argv, int *i) {
   const char *value = NULL;
   const flag *f = find_flag(argv[*i], &value);
-  if (!f) return unknown_flag(argv[*i]);
+  if (!f) return unknown_flag(a, argv[*i]);
   if (!f->value) {
     *(bool *)((char *)o + f->offset) = true;
     return GR_OK;
@@ -95,7 +97,7 @@ static gr_status read_options(gr_arena *a, int argc, char **argv, options *o) {
   o->overrides = GR_NEW(a, const char *, argc + 1);
   for (int i = 0; i < argc; i++) {
     if (argv[i][0] == '-')
-      GR_TRY(take_flag(o, argc, argv, &i));
+      GR_TRY(take_flag(a, o, argc, argv, &i));
     else if (!o->request.path && gr_args_is_config(argv[i]))
       o->request.path = argv[i];
     else

@@ -21,7 +21,8 @@ static gr_status split_path(gr_composer *c, const char *path) {
                                     : gr_arena_strndup(c->arena, path, (size_t)(slash - path));
   const char *name = slash ? slash + 1 : path;
   if (!*name)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path);
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path),
+                   "name one of its .yaml files");
   c->primary = gr_arena_strndup(c->arena, name, strlen(name) - (ends_with(name, ".yaml") ? 5 : 0));
   if (!*c->primary) c->primary = name;
   gr_sources_add(&c->sources, dir);
@@ -52,8 +53,8 @@ gr_status gr_composer_single(const gr_composer *c) {
     gr_status s =
         gr_fail(GR_ERR_USAGE, o->value_loc, "'%s' is a sweep, but this is one run", o->key);
     if (o->value.many->kind == GR_SWEEP_SIMPLE)
-      s = gr_hint(s, "for a list write %s=[a,b]; for a text with commas quote it: \"%s='a,b'\"",
-                  o->key, o->key);
+      s = gr_hint(s, "for a list write %s=[%s]; for a text with commas quote it: \"%s='%s'\"",
+                  o->key, strchr(o->line, '=') + 1, o->key, strchr(o->line, '=') + 1);
     all = gr_also(all, gr_hint(s, "to run each value add -m"));
   }
   return all;
@@ -107,7 +108,9 @@ static gr_status add_search_path(gr_composer *c) {
 static gr_status merge_part(gr_composer *c, const gr_default_part *p) {
   c->values += gr_conf_size(p->config->body);
   if (c->values > MAX_VALUES)
-    return gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES);
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES),
+        "what is that large is data: keep it in a file of its own, and name that here");
   gr_conf *body = p->config->body;
   if (--p->config->uses) body = gr_conf_copy(c->arena, body);
   gr_status all = gr_expr_check(c->arena, body);

@@ -111,6 +111,8 @@ static gr_status not_found(gr_resolver *r, const char *path, gr_conf *holder) {
       gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which is not there", own, path);
   collect_keys(root_of(holder), "", r->arena, names, &n);
   const char *like = *path == '.' ? NULL : gr_text_nearest(path, names, n);
+  if (!like && getenv(path))
+    return gr_hint(s, "the environment variable of that name is ${oc.env:%s}", path);
   return like
              ? gr_hint(s, "did you mean '${%s}'?", like)
              : gr_hint(s, "paths start at the root; '${.x}' is a neighbour, '${..x}' one level up");
@@ -233,7 +235,7 @@ gr_status gr_interp_eval(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_c
 static gr_status cycle(gr_resolver *r, gr_conf *holder) {
   return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to itself, in the end",
                          gr_conf_path(r->arena, holder)),
-                 "give one of them a value");
+                 "give one of them a value that does not refer to the others");
 }
 
 static gr_status too_deep(const gr_conf *holder) {

@@ -107,14 +107,6 @@ static gr_loc key_place(const gr_override *o) {
   return at;
 }
 
-static const char *like_schema(const char *key) {
-  enum { MOST = 512 };
-  const char *names[MOST];
-  int n = 0;
-  for (int i = 0; i < gr_schema_count && n < MOST; i++) names[n++] = gr_schema_keys[i].path;
-  return gr_text_nearest(key, names, n);
-}
-
 static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_override *o,
                              const char *part) {
   const char *where = gr_conf_path(r->arena, in);
@@ -122,19 +114,30 @@ static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_overrid
   gr_status s = gr_fail(
       GR_ERR_CONFIG, key_place(o), "could not override '%s': there is no key '%s'%s%s%s", o->key,
       r->known ? o->key : part, inner ? " in '" : "", inner ? where : "", inner ? "'" : "");
-  const char *like = r->known ? like_schema(o->key) : NULL;
+  const char *like = r->known ? gr_schema_meant(r->arena, o->key) : NULL;
   if (!like && in->kind == GR_CONF_MAP) {
     like = gr_text_nearest(part, in->keys, in->n);
     if (like) like = gr_arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", like);
   }
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
   if (!r->known) return gr_hint(s, "to add a new key, write +%s", o->line);
-  return like ? s : gr_hint(s, "`graphrun config --help` lists the keys");
+  if (like) return s;
+  return gr_hint(
+      s, "`graphrun config --help` lists the keys; values of your own go under 'vars': vars.%s",
+      o->key);
 }
 
 static int find_text_key(gr_resolver *r, const gr_conf *map, const char *part) {
   gr_conf key = {.kind = GR_CONF_TEXT, .text = part};
   return gr_conf_key_index(r->arena, map, &key);
+}
+
+// 1 and true are no texts, and arguments name texts.
+static gr_status no_text_key(const gr_override *o, const gr_conf *map, const char *part) {
+  gr_status s = gr_fail(GR_ERR_CONFIG, key_place(o),
+                        "the key '%s' is not a text, and cannot be reached from here", part);
+  int at = gr_conf_index(map, part);
+  return gr_hint(gr_note(s, map->items[at]->key_loc, "it is here"), "quote it there: \"%s\"", part);
 }
 
 static int find_element(const gr_conf *list, const char *part) {
@@ -179,6 +182,8 @@ static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool 
     t->part = gr_arena_strndup(r->arena, s, n);
     t->at = find_part(r, t->in, t->part);
     if (t->at < 0 && t->in->kind == GR_CONF_LIST) return not_in_list(r, t->in, o, t->part);
+    bool other = t->at < 0 && t->in->kind == GR_CONF_MAP && gr_conf_index(t->in, t->part) >= 0;
+    if (other && o->kind == GR_OVERRIDE_CHANGE) return no_text_key(o, t->in, t->part);
     if (t->at < 0 && !add) return unknown_key(r, t->in, o, t->part);
     if (!s[n]) return GR_OK;
     s += n + 1;
@@ -294,7 +299,7 @@ gr_status gr_merge_override(gr_resolver *r, gr_conf *root, const gr_override *o)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, key_place(o), "'%s@%s' names a group, but there is no group '%s'",
                 o->key, o->package, o->key),
-        "a group is a folder beside the configuration");
+        "a group is a folder beside the configuration; of a key leave '@%s' away", o->package);
   switch (o->kind) {
     case GR_OVERRIDE_ADD:
       return add(r, root, o);

@@ -60,12 +60,16 @@ static size_t package_or_group(const char *s) {
 static gr_status bad_key(const gr_override *o, const char *at) {
   gr_loc place = o->loc;
   place.col += (int)(at - o->line);
-  if (!*at && o->kind == GR_OVERRIDE_CHANGE)
-    return gr_hint(gr_fail(GR_ERR_USAGE, place, "'%s' has no '='", o->line),
-                   "write KEY=VALUE, +KEY=VALUE to add a key, or ~KEY to take one out");
-  if (!*at) return gr_fail(GR_ERR_USAGE, place, "'%s' has no '='", o->line);
-  gr_status s = gr_fail(GR_ERR_USAGE, place, "'%c' cannot be in a key", *at);
+  if (!*at || !strchr(o->line, '='))
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, place, "'%s' has no '='", o->line),
+        "write KEY=VALUE, +KEY=VALUE to add a key, or ~KEY to take one out; no blanks are "
+        "allowed around '='");
+  gr_status s = gr_fail(GR_ERR_USAGE, place,
+                        *at == '\'' ? "\"%c\" cannot be in a key" : "'%c' cannot be in a key", *at);
   if (*at == ' ' || *at == '\t') return gr_hint(s, "no blanks are allowed left of '='");
+  if (*at == '\'' || *at == '"')
+    return gr_hint(s, "a key is not quoted, its value may be: KEY=\"...\"");
   if (*at == '[') return gr_hint(s, "elements of lists are written with dots: list.0=VALUE");
   if (*at >= '0' && *at <= '9') return gr_hint(s, "keys start with a letter, '_' or '$'");
   return gr_hint(s, "keys are names joined by '.', groups are names joined by '/'");

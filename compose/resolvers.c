@@ -200,6 +200,8 @@ gr_status gr_interp_call(gr_resolver *r, const char *name, gr_conf **args, int n
   gr_status s =
       gr_fail(GR_ERR_CONFIG, holder->loc, "in '%s': there is no resolver '%s'", holder->text, name);
   const char *like = gr_text_nearest(name, names, N_RESOLVERS);
+  for (int i = 0; i < N_RESOLVERS; i++)  // "env" was a name of OmegaConf's, once
+    if (!strncmp(names[i], "oc.", 3) && !strcmp(names[i] + 3, name)) like = names[i];
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
   return gr_hint(
       s,

@@ -1,6 +1,7 @@
 // schema.c - checking a configuration against the table of keys. See schema.h.
 #include "compose/schema.h"
 #include <string.h>
+#include "compose/override.h"
 #include "compose/scalar.h"
 
 const gr_schema_key gr_schema_keys[] = {
@@ -90,6 +91,16 @@ static const char *other_name(const char *name) {
   return NULL;
 }
 
+const char *gr_schema_meant(gr_arena *a, const char *path) {
+  const char *names[2 * N_KEYS], *last = strrchr(path, '.');
+  last = last ? last + 1 : path;
+  int n = names_in(a, "", names);
+  for (int i = 0; i < N_KEYS; i++) names[n++] = gr_schema_keys[i].path;
+  const char *like = gr_text_nearest(path, names, n);
+  if (!like) like = elsewhere(last);
+  return like ? like : other_name(last);
+}
+
 static gr_status with_source(gr_status s, const gr_conf *c) {
   bool copied = c->key_loc.file && c->loc.file &&
                 (strcmp(c->key_loc.file, c->loc.file) || c->key_loc.line != c->loc.line);
@@ -114,6 +125,10 @@ static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section,
         "this file's values go to '%s%s%s', the name of its group: '# @package KEY' as its "
         "first line puts them elsewhere, '_global_' at the root",
         section, *section ? "." : "", name);
+  if (c->key_kind == GR_CONF_INT)
+    return gr_hint(s,
+                   "inside {...} a ',' ends a value: numbers are written without it, texts with it "
+                   "quoted");
   if (!other) other = other_name(name);
   if (other && !below(other, section)) like = NULL;
   if (like) return gr_hint(s, "did you mean '%s%s%s'?", section, *section ? "." : "", like);
@@ -139,19 +154,49 @@ static void write_found(gr_text *t, const gr_conf *c) {
   if (plain) gr_text_printf(t, ", %s", gr_conf_a_kind(c->kind));
 }
 
+static bool has_blank(const gr_conf *list) {
+  for (int i = 0; i < list->n; i++)
+    if (list->items[i]->kind == GR_CONF_TEXT && strchr(list->items[i]->text, ' ')) return true;
+  return false;
+}
+
+// What to write instead.
+static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
+                              const gr_schema_type *type, gr_conf *c) {
+  const char *text = c->kind == GR_CONF_TEXT ? c->text : NULL;
+  const char *like = text ? nearest_word(type, text) : NULL;
+  gr_conf list = {.kind = GR_CONF_LIST, .n = 1, .items = (gr_conf *[]){c}};
+  gr_conf whole = {.kind = GR_CONF_INT};
+  if (c->raw) return gr_hint(s, "it is the value of '%s': change what that refers to", c->raw);
+  if (like) return gr_hint(s, "did you mean '%s'?", like);
+  if (text && gr_scalar_resolve(text, true) > GR_SCALAR_BOOL)
+    return gr_hint(s, "take the quotes away");
+  if (text && text[0] == '$')
+    return gr_hint(s, "an environment variable is ${oc.env:NAME}, another key is ${key}");
+  if (c->kind == GR_CONF_FLOAT && c->number >= -1e15 && c->number <= 1e15)
+    whole.integer = (int64_t)c->number;
+  if (c->kind == GR_CONF_FLOAT && (double)whole.integer == c->number &&
+      gr_schema_type_fits(type, &whole))
+    return gr_hint(s, "write %lld", (long long)whole.integer);
+  if (c->kind == GR_CONF_LIST && has_blank(c))
+    return gr_hint(s, "put ',' between the elements: [a, b]");
+  if (c->kind != GR_CONF_LIST && gr_schema_type_fits(type, &list)) {
+    gr_text one = gr_text_make(a);
+    gr_value_write(&one, c);
+    return gr_hint(s, "put it in brackets: [%s]", one.at);
+  }
+  return gr_hint(s, "%s: %s", k->path, k->doc);
+}
+
 static gr_status wrong_value(gr_arena *a, const gr_schema_key *k, const gr_schema_type *type,
-                             const gr_conf *c) {
+                             gr_conf *c) {
   gr_text wanted = gr_text_make(a), found = gr_text_make(a);
   gr_schema_type_write(&wanted, type);
   write_found(&found, c);
   gr_loc at = c->loc.file ? c->loc : c->key_loc;
   gr_status s =
       gr_fail(GR_ERR_CONFIG, at, "'%s' must be %s, but is %s", k->path, wanted.at, found.at);
-  const char *like = c->kind == GR_CONF_TEXT ? nearest_word(type, c->text) : NULL;
-  if (like) return gr_hint(s, "did you mean '%s'?", like);
-  if (c->kind == GR_CONF_TEXT && gr_scalar_resolve(c->text, true) > GR_SCALAR_BOOL)
-    return gr_hint(s, "take the quotes away");
-  return gr_hint(s, "%s: %s", k->path, k->doc);
+  return advise_value(a, s, k, type, c);
 }
 
 // ??? left anywhere below; where an interpolation has asked for it, it was said already.
@@ -178,6 +223,16 @@ static gr_status check_value(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
 
 static gr_status check_map(gr_arena *a, gr_conf *map, const char *section);
 
+static gr_status no_section(const gr_conf *c, const char *path) {
+  gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a mapping, but is %s", path,
+                        gr_conf_a_kind(c->kind));
+  const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
+  if (c->kind == GR_CONF_NULL) return gr_hint(s, "indent its keys, on the lines below it");
+  if (strchr(text, ':')) return gr_hint(s, "write 'key: value', with a blank after ':'");
+  if (strchr(text, '=')) return gr_hint(s, "write 'key: value', with ':' and not '='");
+  return gr_hint(s, "its keys are listed by `graphrun config --help %s`", path);
+}
+
 static gr_status check_member(gr_arena *a, gr_conf *map, int i, const char *section) {
   gr_conf *c = map->items[i];
   const char *path = gr_arena_printf(a, "%s%s%s", section, *section ? "." : "", map->keys[i]);
@@ -185,10 +240,7 @@ static gr_status check_member(gr_arena *a, gr_conf *map, int i, const char *sect
   if (k) return check_value(a, k, c);
   if (!gr_schema_section(path)) return unknown_key(a, c, section, map->keys[i]);
   if (c->kind == GR_CONF_MAP) return check_map(a, c, path);
-  if (c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a mapping, but is %s", path,
-                         gr_conf_a_kind(c->kind)),
-                 "its keys are listed by `graphrun config --help %s`", path);
+  return c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING ? GR_OK : no_section(c, path);
 }
 
 static gr_status check_map(gr_arena *a, gr_conf *map, const char *section) {

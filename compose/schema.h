@@ -23,9 +23,10 @@ extern const int gr_schema_count;
 // left and keys that must be given; up to 20 at once.
 GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job, bool whole);
 
-const gr_schema_key *gr_schema_find(const char *path);  // NULL: no such key
-bool gr_schema_takes(const char *path);                 // a key, or below one of any kind
-bool gr_schema_section(const char *path);               // it has keys below it
+const gr_schema_key *gr_schema_find(const char *path);      // NULL: no such key
+const char *gr_schema_meant(gr_arena *, const char *path);  // by a wrong one; NULL: no idea
+bool gr_schema_takes(const char *path);                     // a key, or below one of any kind
+bool gr_schema_section(const char *path);                   // it has keys below it
 // The literal words of a key's type ("sgd", "adam", "true"); out has room for `most`.
 int gr_schema_choices(gr_arena *, const gr_schema_key *, const char **out, int most);
 

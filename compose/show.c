@@ -105,6 +105,8 @@ gr_status gr_show_find(gr_arena *a, gr_conf *job, const char *key, gr_conf **out
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no key '%s' in the configuration", key);
   if (gr_schema_find(key)) return gr_hint(s, "it is not given: --resolve shows what it is then");
   if (like) return gr_hint(s, "did you mean '%s'?", like);
+  like = gr_schema_meant(a, key);
+  if (like) return gr_hint(s, "did you mean '%s'? It is not given: --resolve shows it", like);
   gr_text top = gr_text_make(a);
   for (int i = 0; i < job->n && i < 12; i++)
     gr_text_printf(&top, "%s%s", i ? ", " : "", job->keys[i]);

@@ -13,7 +13,8 @@ static gr_sweep *new_sweep(const gr_call *c, gr_sweep_kind kind, gr_override_val
 }
 
 gr_status gr_function_choice(const gr_call *c, gr_override_value *out) {
-  if (!c->n_rest) return gr_call_wrong(c, "an empty choice makes no run");
+  if (!c->n_rest)
+    return gr_hint(gr_call_wrong(c, "an empty choice makes no run"), "write choice(a,b,...)");
   if (c->n_rest == 1 && c->rest[0].many) {
     if (c->rest[0].many->kind != GR_SWEEP_SIMPLE)
       return gr_call_wrong(c, "choices cannot be nested");

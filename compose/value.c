@@ -105,7 +105,7 @@ static void advance(parser *p) {
 
 static gr_loc place(const parser *p, const char *at) {
   gr_loc loc = p->start;
-  loc.col += (int)(at - p->text);
+  for (const char *s = p->text; s < at; s++) loc.col += (*s & 0xc0) != 0x80;  // characters
   return loc;
 }
 
@@ -116,13 +116,15 @@ static gr_loc here(const parser *p) {
 static gr_status bad_character(const parser *p) {
   const char *at = p->now.at;
   if (*at == '\'' || *at == '"')
-    return gr_hint(gr_fail(GR_ERR_USAGE, place(p, at), "this quote (%c) is never closed", *at),
-                   "close it; the shell may have eaten the other one");
-  if (*at & 0x80)
-    return gr_hint(gr_fail(GR_ERR_USAGE, place(p, at), "characters beyond ASCII must be quoted"),
-                   "write 'key=\"...\"', with quotes for the shell and for graphrun");
-  return gr_hint(gr_fail(GR_ERR_USAGE, place(p, at), "'%c' must be quoted", *at),
-                 "write 'key=\"...\"', with quotes for the shell and for graphrun");
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, place(p, at), "this quote (%c) is never closed", *at),
+        "close it, or put the whole value in quotes of the other kind; the shell takes one "
+        "pair away");
+  gr_status s = *at & 0x80
+                    ? gr_fail(GR_ERR_USAGE, place(p, at), "characters beyond ASCII must be quoted")
+                    : gr_fail(GR_ERR_USAGE, place(p, at), "'%c' must be quoted", *at);
+  if (*at == '~') s = gr_hint(s, "a home folder is written $HOME, for the shell to put in");
+  return gr_hint(s, "quote the value, and all of it for the shell: 'KEY=\"%s\"'", p->text);
 }
 
 static gr_status unexpected(const parser *p, const char *wanted) {
@@ -134,6 +136,8 @@ static gr_status unexpected(const parser *p, const char *wanted) {
   gr_status s = gr_fail(GR_ERR_USAGE, here(p), "'%.*s' cannot stand here: %s was expected",
                         (int)p->now.len, p->now.at, wanted);
   if (p->now.kind == T_EQUAL) return gr_hint(s, "quote a value that holds '=', or write it '\\='");
+  if (p->now.kind == T_OPEN && p->now.at == p->text)
+    return gr_hint(s, "a list is written [a,b]; quote a text that holds '('");
   if (p->now.kind == T_OPEN)
     return gr_hint(s, "quote a value that holds '(' and ')', or write them '\\(' and '\\)'");
   if (p->now.kind == T_MAP && p->now.at > p->text && p->now.at[-1] == '}')

@@ -55,11 +55,15 @@ static gr_status syntax_error(const reader *r) {
   const char *problem = p->problem ? p->problem : "this is not YAML";
   const char *context = p->context ? p->context : "";
   if (p->error == YAML_READER_ERROR)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, (gr_loc){r->file, 1, 1}, "%s at byte %zu", problem,
-                           p->problem_offset),
-                   "write the file in UTF-8, without control characters");
-  gr_status s = gr_fail(GR_ERR_CONFIG, place(r, p->problem_mark), "%s", problem);
-  if (*context) s = gr_note(s, place(r, p->context_mark), "%s", context);
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, gr_yaml_place(r->file, r->text, r->line, p->problem_offset), "%s",
+                problem),
+        "write the file in UTF-8, without control characters");
+  bool at_end = !*gr_yaml_skip(r->text, r->line + p->problem_mark.line);
+  const char *begun = gr_yaml_unfinished(problem, context, at_end);
+  gr_status s = begun ? gr_fail(GR_ERR_CONFIG, place(r, p->context_mark), "%s", begun)
+                      : gr_fail(GR_ERR_CONFIG, place(r, p->problem_mark), "%s", problem);
+  if (*context && !begun) s = gr_note(s, place(r, p->context_mark), "%s", context);
   const char *advice =
       gr_yaml_advice(problem, context, line_at(r, p->problem_mark), line_at(r, p->context_mark));
   return advice ? gr_hint(s, "%s", advice) : s;
@@ -74,10 +78,10 @@ static gr_status next(reader *r) {
 static gr_status count_nodes(reader *r, int more, gr_loc at) {
   r->nodes += more;
   if (r->nodes <= MAX_NODES) return GR_OK;
-  return gr_fail(GR_ERR_CONFIG, at,
-                 "the file has more than %d values (aliases counted where "
-                 "they are used)",
-                 MAX_NODES);
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, at,
+              "the file has more than %d values (aliases counted where they are used)", MAX_NODES),
+      "what is that large is data: keep it in a file of its own, and name that here");
 }
 
 static const anchor *find_anchor(const reader *r, const char *name) {
@@ -107,7 +111,8 @@ static gr_status bad_alias(const reader *r, const char *name, bool open, gr_loc 
                    "put the anchor '&%s' on a value that does not hold this one", name);
   if (r->line) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, at, "there is no anchor '&%s' before this", name),
-                 "quote a text that starts with '*'");
+                 "write '&%s' before the value it names, or quote a text that starts with '*'",
+                 name);
 }
 
 static gr_status read_alias(reader *r, gr_conf **out) {
@@ -127,26 +132,20 @@ static gr_status read_alias(reader *r, gr_conf **out) {
 }
 
 // A scalar's type: by its tag, by its text when it is plain, or a text.
-static gr_status type_scalar(reader *r, gr_conf *c, gr_scalar_kind *type) {
+static gr_status type_scalar(const reader *r, gr_conf *c) {
   const char *text = gr_arena_strndup(r->arena, (const char *)r->event.data.scalar.value,
                                       r->event.data.scalar.length);
   const char *tag = (const char *)r->event.data.scalar.tag;
-  *type = GR_SCALAR_TEXT;
   if (strlen(text) != r->event.data.scalar.length)
-    return gr_fail(GR_ERR_CONFIG, c->loc, "a text cannot hold the character NUL");
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a text cannot hold the character NUL"),
+                   "take the \\0 away");
   if (tag) return gr_scalar_tagged(r->arena, c, tag, text);
-  if (r->event.data.scalar.plain_implicit) *type = gr_scalar_resolve(text, true);
-  return gr_scalar_set(r->arena, c, *type, text);
+  bool plain = r->event.data.scalar.plain_implicit;
+  gr_scalar_kind type = plain ? gr_scalar_resolve(text, true) : GR_SCALAR_TEXT;
+  return gr_scalar_set(r->arena, c, type, text);
 }
 
 static gr_status read_node(reader *r, gr_conf **out);
-
-static gr_status read_scalar(reader *r, gr_conf **out) {
-  gr_scalar_kind type;
-  *out = gr_conf_make(r->arena, GR_CONF_NULL, here(r));
-  keep(r, *out, type_scalar(r, *out, &type));
-  return GR_OK;
-}
 
 // ---- Mappings ---------------------------------------------------------------------
 
@@ -157,7 +156,6 @@ typedef struct key {
 } key;
 
 static gr_status read_plain_key(reader *r, key *k) {
-  gr_scalar_kind type = GR_SCALAR_TEXT;
   const char *raw = (const char *)r->event.data.scalar.value;
   bool plain = r->event.data.scalar.plain_implicit && !r->event.data.scalar.tag;
   k->merge = plain && !strcmp(raw, "<<");
@@ -166,7 +164,7 @@ static gr_status read_plain_key(reader *r, key *k) {
     k->value.kind = GR_CONF_TEXT, k->value.text = "=";
     return GR_OK;
   }
-  return type_scalar(r, &k->value, &type);
+  return type_scalar(r, &k->value);
 }
 
 static gr_status judge_key(const key *k, bool word) {
@@ -213,9 +211,10 @@ static gr_status merge_in(reader *r, gr_conf *to, const gr_conf *from) {
   }
   bool left_out = from->kind == GR_CONF_MISSING && r->errors;
   if (good || left_out) return GR_OK;
-  return gr_fail(GR_ERR_CONFIG, from->loc,
-                 "'<<' takes a mapping or a list of mappings, but this is %s",
-                 gr_conf_a_kind(from->kind));
+  return gr_hint(gr_fail(GR_ERR_CONFIG, from->loc,
+                         "'<<' takes a mapping or a list of mappings, but this is %s",
+                         gr_conf_a_kind(from->kind)),
+                 "write '<<: *NAME', and '&NAME' before the mapping to take in");
 }
 
 static gr_status check_twice(const reader *r, const gr_conf *own, const key *k) {
@@ -249,7 +248,9 @@ static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged
 
 static gr_status read_members(reader *r, gr_conf *own, gr_conf *map, bool *merged) {
   for (;;) {
-    GR_TRY(next(r));
+    gr_status s = next(r);
+    if (s && own->n) gr_conf_remove(own, own->n - 1);  // what stands before an error is part of it
+    if (s) return s;
     if (r->event.type == YAML_MAPPING_END_EVENT) return GR_OK;
     GR_TRY(read_member(r, own, map, merged));
   }
@@ -277,21 +278,23 @@ static gr_status read_list(reader *r, gr_conf *list) {
   }
 }
 
-static gr_status check_collection_tag(const reader *r, const gr_conf *c) {
-  bool map = c->kind == GR_CONF_MAP;
-  const char *tag =
-      (const char *)(map ? r->event.data.mapping_start.tag : r->event.data.sequence_start.tag);
-  if (!tag || !strcmp(tag, "!") || !strcmp(tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG)) return GR_OK;
-  return gr_scalar_bad_tag(c, tag);
+static gr_status check_collection_tag(const gr_conf *c, const yaml_char_t *tag, const char *own) {
+  const char *text = (const char *)tag;
+  bool good = !text || !strcmp(text, "!") || !strcmp(text, own);
+  return good ? GR_OK : gr_scalar_bad_tag(c, text);
 }
 
 static gr_status read_collection(reader *r, gr_conf_kind kind, gr_conf **out) {
   gr_conf *c = *out = gr_conf_make(r->arena, kind, here(r));
   if (++r->depth > MAX_DEPTH)
-    return gr_fail(GR_ERR_CONFIG, c->loc, "mappings and lists are nested deeper than %d",
-                   MAX_DEPTH);
-  r->errors = gr_also(r->errors, check_collection_tag(r, c));
-  GR_TRY(kind == GR_CONF_MAP ? read_map(r, c) : read_list(r, c));
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, c->loc, "mappings and lists are nested deeper than %d", MAX_DEPTH),
+        "no configuration needs that: give inner parts keys of their own");
+  bool map = kind == GR_CONF_MAP;
+  const yaml_char_t *tag = map ? r->event.data.mapping_start.tag : r->event.data.sequence_start.tag;
+  gr_status bad = check_collection_tag(c, tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG);
+  r->errors = gr_also(r->errors, bad);
+  GR_TRY(map ? read_map(r, c) : read_list(r, c));
   r->depth--;
   return GR_OK;
 }
@@ -305,10 +308,12 @@ static gr_status read_node(reader *r, gr_conf **out) {
   anchor *n = add_anchor(r, scalar ? r->event.data.scalar.anchor
                             : map  ? r->event.data.mapping_start.anchor
                                    : r->event.data.sequence_start.anchor);
-  if (scalar)
-    GR_TRY(read_scalar(r, out));
-  else
+  if (scalar) {
+    *out = gr_conf_make(r->arena, GR_CONF_NULL, here(r));
+    keep(r, *out, type_scalar(r, *out));
+  } else {
     GR_TRY(read_collection(r, map ? GR_CONF_MAP : GR_CONF_LIST, out));
+  }
   if (n) n->value = *out, n->open = false;
   return GR_OK;
 }

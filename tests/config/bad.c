@@ -67,5 +67,6 @@ static void broken(void) {
 int main(int argc, char **argv) {
   if (argc > 1 && chdir(argv[1])) return 1;
   unsetenv("GRAPHRUN_NO_SUCH_VARIABLE");
+  setenv("GRAPHRUN_VARIABLE", "3", 1);
   return RUN(1, argv, {"broken", broken});
 }
