@@ -287,7 +287,7 @@ static void fewer_files(void) {
   for (int i = 0; i < 4; i++) {
     const char *dir = scratch_dir("fewer");
     gr_report_spec spec = {.dir = dir, .ranks = 1, .quiet = true};
-    gr_report *r = start(dir, 0, 0);
+    gr_report *r = start(dir, 0, 0, false);
     steps(r, 0, 6);
     gr_report_close(r);
     spec.no_lines = i & 1, spec.no_events = i & 2;
