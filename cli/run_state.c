@@ -124,12 +124,14 @@ gr_status gr_run_save(gr_run *r, bool passing) {
   if (!passing) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
-  if (r->hooks) gr_run_keep(r, gr_hooks_save(r->hooks, scratch, &hooks));
-  gr_status s = gr_run_check(r);
-  s = s ? s : gr_run_gather_full(r);
-  if (!s) begin_save(r, scratch, hooks, passing);
+  bool all_ok = false;
+  gr_status mine = r->hooks ? gr_hooks_save(r->hooks, scratch, &hooks) : GR_OK;
+  gr_status s = gr_run_all_ok(r, !mine, &all_ok);
+  if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
+  if (!mine && !s) s = gr_run_gather_full(r);
+  if (!mine && !s) begin_save(r, scratch, hooks, passing);
   gr_arena_destroy(scratch);
-  return s;
+  return gr_also(mine, s);
 }
 
 bool gr_run_save_due(const gr_run *r, bool asked) {

@@ -82,7 +82,9 @@ check "without any environment" test "$code" = 0
 # ---- Folders
 mkdir bare
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-  chmod 755 "$scratch" && cp "$make_tones" "$graphrun" . && chmod 755 graphrun
+  chmod 755 "$scratch" && cp "$make_tones" "$graphrun" .
+  cp "${graphrun%/*}"/graphrun_*.so . 2>/dev/null # what was built of them
+  chmod 755 graphrun*
   cd bare || exit 1
   expect "a folder that cannot be written, as another user" 74 "cannot make directory 'outputs': Permission" \
     "hint: output.dir=FOLDER" -- setpriv --reuid=65534 --regid=65534 --clear-groups ../graphrun \
