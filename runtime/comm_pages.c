@@ -10,10 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U  // since Linux 6.3, where it may be asked for
-#endif
-
+enum { NOEXEC_SEAL = 8 };  // of memfd_create, since Linux 6.3: some systems insist on it
 enum { PID, FD, INODE_LOW, INODE_HIGH };
 
 static bool is_it(const struct stat *s, const int32_t *offer, size_t bytes) {
@@ -27,7 +24,7 @@ static bool is_it(const struct stat *s, const int32_t *offer, size_t bytes) {
 static int open_file(size_t bytes) {
   struct rlimit most;
   if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur < bytes) return -1;
-  int fd = memfd_create("graphrun", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+  int fd = memfd_create("graphrun", MFD_CLOEXEC | NOEXEC_SEAL);
   if (fd < 0 && errno == EINVAL) fd = memfd_create("graphrun", MFD_CLOEXEC);
   if (fd < 0) return -1;
   if (!ftruncate(fd, (off_t)bytes)) return fd;
@@ -38,7 +35,9 @@ static int open_file(size_t bytes) {
 static void *map(int fd, size_t bytes) {
   int how = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, how, fd, 0);
-  return at == MAP_FAILED ? NULL : at;
+  if (at == MAP_FAILED) return NULL;
+  madvise(at, bytes, MADV_HUGEPAGE);  // only a wish, which most systems do not grant to files
+  return at;
 }
 
 gr_status gr_pages_make(size_t bytes, void **out, int32_t offer[GR_PAGES_OFFER]) {
