@@ -41,11 +41,14 @@ static bool is_config(const char *arg) {
 
 static gr_status no_command(const char *word) {
   const char *names[N_COMMANDS];
+  char file[4096];
+  snprintf(file, sizeof file, "%s.yaml", word);
   for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
   const char *near = gr_text_nearest(word, names, N_COMMANDS);
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
   if (gr_is_dir(word)) return gr_hint(s, "it is a folder: name one of its .yaml files");
+  if (gr_is_file(file)) return gr_hint(s, "did you mean 'graphrun %s'?", file);
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
 }

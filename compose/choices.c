@@ -251,10 +251,22 @@ gr_status gr_choices_missing(gr_defaults *d, const gr_default_node *node) {
   return list_options(d->arena, chain(d, s, node), group, options, n);
 }
 
+// A file that is there under another ending.
+static const char *other_ending(const gr_defaults *d, const char *path) {
+  static const char *const ends[] = {"", ".yml", ".json"};
+  for (int i = 0; i < d->sources->n_dirs; i++)
+    for (size_t k = 0; *d->sources->dirs[i] && k < sizeof ends / sizeof *ends; k++) {
+      const char *file = gr_arena_printf(d->arena, "%s/%s%s", d->sources->dirs[i], path, ends[k]);
+      if (gr_is_file(file)) return file;
+    }
+  return NULL;
+}
+
 static gr_status no_primary(gr_defaults *d, const gr_default *e) {
-  const char **options;
+  const char **options, *other = other_ending(d, e->path);
   gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "cannot find primary config '%s' in '%s'",
                         e->path, d->sources->n_dirs > 1 ? d->sources->dirs[1] : ".");
+  if (other) return gr_hint(s, "rename '%s': only files that end in .yaml are read", other);
   int n = gr_sources_options(d->sources, "", false, &options);
   const char *like = gr_text_nearest(e->path, options, n);
   if (like) return gr_hint(s, "did you mean '%s'?", like);
@@ -267,11 +279,13 @@ gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
   const char **options, *path = gr_entry_path(d->arena, e), *slash = strrchr(path, '/');
   if (e->primary) return no_primary(d, e);
   const char *group = slash ? gr_arena_strndup(d->arena, path, (size_t)(slash - path)) : "";
+  const char *other = other_ending(d, path);
   int n = gr_sources_options(d->sources, group, false, &options);
   gr_status s = gr_fail(GR_ERR_CONFIG, e->value_loc, "there is no configuration '%s'", path);
   const char *like = gr_text_nearest(slash ? slash + 1 : path, options, n);
+  if (other) s = gr_hint(s, "rename '%s': only files that end in .yaml are read", other);
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
-  if (!n && *group) {
+  if (!n && *group && !gr_sources_group(d->sources, group)) {
     const char **groups;
     int n_groups = gr_sources_groups(d->sources, &groups);
     like = gr_text_nearest(group, groups, n_groups);

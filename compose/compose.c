@@ -20,7 +20,7 @@ static gr_status split_path(gr_composer *c, const char *path) {
                     : slash == path ? "/"
                                     : gr_arena_strndup(c->arena, path, (size_t)(slash - path));
   const char *name = slash ? slash + 1 : path;
-  if (!*name)
+  if (!*name || gr_is_dir(path))
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path),
                    "name one of its .yaml files");
   c->primary = gr_arena_strndup(c->arena, name, strlen(name) - (ends_with(name, ".yaml") ? 5 : 0));

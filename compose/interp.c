@@ -5,7 +5,7 @@
 #include <string.h>
 #include "compose/compose.h"
 
-enum { MAX_DEPTH = 64, MAX_BYTES = 1 << 20, MAX_COPIED = 100000, MAX_KEYS = 512 };
+enum { MAX_DEPTH = 64, MAX_BYTES = 1 << 20, MAX_COPIED = 100000, MAX_KEYS = 512, NOTES = 3 };
 
 static bool collection(const gr_conf *c) {
   return c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST;
@@ -129,8 +129,9 @@ static bool is_ancestor(const gr_conf *up, const gr_conf *of) {
 static gr_status grown(gr_resolver *r, size_t bytes, const gr_conf *holder) {
   r->bytes += bytes;
   if (r->bytes <= MAX_BYTES) return GR_OK;
-  return gr_fail(GR_ERR_CONFIG, holder->loc, "interpolations make more than %d bytes of text",
-                 MAX_BYTES);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc,
+                         "interpolations make more than %d bytes of text", MAX_BYTES),
+                 "refer to less: what refers to a value repeats the whole of it");
 }
 
 static gr_status eval_join(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
@@ -239,8 +240,9 @@ static gr_status cycle(gr_resolver *r, gr_conf *holder) {
 }
 
 static gr_status too_deep(const gr_conf *holder) {
-  return gr_fail(GR_ERR_CONFIG, holder->loc, "more than %d interpolations need each other",
-                 MAX_DEPTH);
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, holder->loc, "more than %d interpolations need each other", MAX_DEPTH),
+      "refer to the value itself, not to what refers to it");
 }
 
 gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
@@ -256,7 +258,9 @@ gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
   r->depth--;
   holder->busy = false;
 
-  return r->depth ? gr_note(s, holder->loc, "needed by '%s'", gr_conf_path(r->arena, holder)) : s;
+  bool near_end = r->depth < NOTES || r->depth > MAX_DEPTH - NOTES;  // of a long way
+  if (!r->depth || !near_end) return s;
+  return gr_note(s, holder->loc, "needed by '%s'", gr_conf_path(r->arena, holder));
 }
 
 // ---- A whole tree ----------------------------------------------------------------
@@ -273,7 +277,9 @@ static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
   GR_TRY(s);
   r->copied += gr_conf_size(value);
   if (r->copied > MAX_COPIED)
-    return gr_fail(GR_ERR_CONFIG, c->loc, "interpolations copy more than %d values", MAX_COPIED);
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, c->loc, "interpolations copy more than %d values", MAX_COPIED),
+        "refer to less: what refers to a value repeats the whole of it");
   GR_TRY(gr_conf_check_keys(value));
   const gr_conf *copy = gr_conf_copy(r->arena, value);
   gr_conf kept = *c;
@@ -287,8 +293,10 @@ static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
 
 static gr_status resolve_items(gr_resolver *r, gr_conf *c) {
   gr_status all = GR_OK;
-  for (int i = 0; i < c->n && gr_status_count(all) < 20; i++)
+  for (int i = 0; i < c->n && gr_status_count(all) < 20; i++) {
+    if (r->bytes > MAX_BYTES || r->copied > MAX_COPIED) return all;  // said once
     all = gr_also(all, resolve(r, c->items[i]));
+  }
   return all;
 }
 

@@ -28,7 +28,7 @@ target_link_libraries(test_compose PRIVATE gr_compose)
 add_test(NAME compose.unit COMMAND test_compose ${CMAKE_SOURCE_DIR}/docs/config.md)
 
 # Fuzz targets: with -DGR_FUZZ=ON and clang they search, otherwise they replay their corpora.
-foreach(target yaml override interp)
+foreach(target yaml override interp compose)
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
     target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)

@@ -13,6 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   HOLDS(!s);
   gr_conf_set_text(input, fuzz_text(a, data, size));
   gr_conf_put(a, root, "input", input);
+  gr_conf *part = gr_conf_copy(a, root);
+  s = gr_conf_resolve(a, part, false);
+  gr_status_drop(s);
   s = gr_conf_resolve(a, root, true);
   gr_status_drop(s);
   gr_arena_destroy(a);
