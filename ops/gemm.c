@@ -77,7 +77,7 @@ static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
   x.block = size;
   if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
   x.block = x.kernel == gr_gemm_onednn() ? gr_least(LARGEST, parts_of(size, BLOCKS, LEAST))
-                                       : parts_of(size, threads, UNIT);
+                                         : parts_of(size, threads, UNIT);
   x.blocks = (size + x.block - 1) / x.block;
   return x;
 }
