@@ -1,9 +1,9 @@
 // interp.c - what interpolations stand for: lookup, evaluation, and resolving a whole tree.
 #include "compose/interp.h"
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compose/compose.h"
+#include "compose/scalar.h"
 
 enum { MAX_DEPTH = 64, MAX_BYTES = 1 << 20, MAX_COPIED = 100000, MAX_KEYS = 512, NOTES = 3 };
 
@@ -32,19 +32,16 @@ static const char *next_part(gr_arena *a, const char **path, bool *more) {
   return part;
 }
 
+// Elements are counted from 0, in what Python takes for an integer.
 static gr_status in_list(const gr_conf *list, const char *part, const gr_conf *holder,
                          gr_conf **out) {
-  char *end;
-  char digits[32];
-  size_t n = 0;
-  for (const char *s = part; *s && n + 1 < sizeof digits; s++)
-    if (*s != '_') digits[n++] = *s;
-  digits[n] = 0;
-  long i = strtol(digits, &end, 10);
+  int64_t i;
   *out = NULL;
-  if (!isdigit((unsigned char)*digits) || *end)
-    return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' is not an element of the list at %s:%d", part,
-                   list->loc.file ? list->loc.file : "?", list->loc.line);
+  if (!gr_scalar_py_int(part, &i) || i < 0)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' is not an element of the list at %s:%d", part,
+                list->loc.file ? list->loc.file : "?", list->loc.line),
+        "elements are counted from 0: ${list[0]}");
   if (i < list->n) *out = list->items[i];
   return GR_OK;
 }

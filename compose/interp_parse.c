@@ -308,9 +308,26 @@ gr_status gr_expr_parse(gr_arena *a, const char *text, gr_loc loc, gr_expr **out
   return read_text(&p, 0, *out);
 }
 
+// A word with blanks around it is the text as it stands, whatever the word alone would be.
+static gr_status read_padded(parser *p, size_t end, gr_expr **out) {
+  size_t lead = gr_lexis_space(p->s);
+  bool typed;
+  *out = make(p, GR_EXPR_JOIN);
+  if (lead) add(p, *out, text_piece(p, p->s, lead), NULL);
+  p->s += lead;
+  if (strchr("[{'\"", *p->s)) return wrong(p, "a word between the blanks");
+  while (p->s < p->text + end) GR_TRY(read_piece(p, false, *out, &typed));
+  if (*p->s) add(p, *out, text_piece(p, p->s, strlen(p->s)), NULL);
+  settle(p, *out);
+  return GR_OK;
+}
+
 gr_status gr_expr_parse_element(gr_arena *a, const char *text, gr_loc loc, gr_expr **out) {
   parser p = {.arena = a, .text = text, .s = text, .loc = loc};
-  if (*text && !text[gr_lexis_space(text)]) return wrong(&p, "more than blanks");
+  size_t end = strlen(text);
+  while (end && strchr(" \t", text[end - 1])) end--;
+  if (*text && !end) return wrong(&p, "more than blanks");
+  if (gr_lexis_space(text) || text[end]) return read_padded(&p, end, out);
   GR_TRY(read_element(&p, out));
   return *p.s ? wrong(&p, "the end") : GR_OK;
 }

@@ -255,19 +255,24 @@ def random_text(rng):
 
 TREE = {"a": 1, "f": 1.5, "t": "text", "n": None, "b": True, "l": [1, "two", {"k": 3}],
         "m": {"k": "v", "x": {"up": "${..k}"}}, "ref": "${a}", "unset": "???", "a-b": 2, "which": "a"}
+PADDED = ["' x '", "'x '", "' 1'", "'1 '", "' [1] '", "'[ 1 , 2 ]'", "\" 'q' \"", "'x y'", "' a, b '", "'a,b'", "' a:b '", "'\t1\t'", "' ${a} '", "' true'",
+          "'{ k : v }'", "' {k: v}'", "''", "' '", "'a\\ '", "' a\\,b '", "\"'x\"", "'1 2'", "' 1.5 2 '", "\"[a, [b, {c: ' d '}]]\"", "'x]'", "'null '", "'${t} '", "'a\\'b '",
+          "\" \\${a} \"", "'  [a'", "' - '", "'$ '", "' %1'", "' \\[a\\] '", "'( '", "' = '"]
 NODES = ["a", "f", "t", "n", "b", "l", "m", "l[0]", "l.1", "l[2].k", "m.k", "m[k]", "m.x.up", "ref", ".a", "..a", "a-b", "${which}",
          "m.${t}", "nope", "l[9]", "l.k", "m.k.z", "unset", " a ", "a.", ".", "m[x][up]", "m.x", "A", "1", "l[1_0]", "l[-1]", "é", "a b"]
 CALLS = ["oc.env:NOPE", "oc.env:A", "oc.select:", "oc.decode:", "oc.create:", "oc.dict.keys:", "oc.dict.values:", "oc.deprecated:",
          "oc.env:", "no.such:", "oc.select", "${which}:"]
 WORDS = ["1", "-1", "+1", "1_0", "01", "1.5", ".5", "-.5", "1e3", "inf", "-nan", "null", "NULL", "true", "False", "x", "x y", " x ", "a.b", "'q'", '"q"', "'a\\'b'",
          '"a\\"b"', "'${a}'", '"${t}!"', "[]", "{}", "[1, x]", "{k: 1}", "{k: [1, {z: 2}]}", "x\\,y", "\\ ", "a:b", "a/b", "%d", "@", "?", "|", "*", "$", "", "''", "???",
-         "\\}", "'}'", "é", "'é'", "=", "(", "\\(", "007", "0x1", "1__0", "1.", "1.e2", "-", "--", "a-b", "a_b", "a\\=b", "[1,]", "{k}", "{1: 2, null: 3, true: 4}", "{'q': 1}"]
+         "\\}", "'}'", "é", "'é'", "=", "(", "\\(", "007", "0x1", "1__0", "1.", "1.e2", "-", "--", "a-b", "a_b", "a\\=b", "[1,]", "{k}", "{1: 2, true: 4}", "{'q': 1}"]
 
 
 def random_interpolation(rng, depth=2):
     kind = rng.random()
     if kind < 0.45:
         return "${" + rng.choice(NODES) + "}"
+    if kind < 0.5:
+        return "${oc.decode:" + rng.choice(PADDED) + "}"
     words = [random_interpolation(rng, depth - 1) if depth and rng.random() < 0.2 else rng.choice(WORDS)
              for _ in range(rng.choice([0, 1, 1, 2, 3]))]
     call = rng.choice(CALLS)

@@ -1,7 +1,7 @@
 // fuzz_compose.c - any files and arguments are composed and checked, or errors, however much of
 // them is wrong; and completion answers. The input has parts, each after a line "=== NAME": files,
 // and the arguments, one on a line, after "=== arguments".
-#include <unistd.h>
+#include <stdlib.h>
 #include "compose/compose.h"
 #include "compose/schema.h"
 #include "compose/show.h"
@@ -9,16 +9,26 @@
 
 enum { MAX_ARGUMENTS = 16 };
 
-static const char *folder(void) {
-  static char dir[] = "/tmp/graphrun-fuzz-XXXXXX";
+static char folder[] = "/tmp/graphrun-fuzz-XXXXXX";
+
+static void remove_folder(void) {
+  static const char *const names[] = {"/config.yaml", "/g/a.yaml", "/g/b.yaml", "/g", ""};
+  char path[sizeof folder + 16];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "%s%s", folder, names[i]);
+    remove(path);
+  }
+}
+
+static void make_folder(void) {
   static bool made;
-  if (!made) made = mkdtemp(dir) != NULL;
-  HOLDS(made);
-  return dir;
+  if (made) return;
+  made = mkdtemp(folder) != NULL;
+  HOLDS(made && !atexit(remove_folder));
 }
 
 static void write_file(gr_arena *a, const char *name, const char *text, size_t len) {
-  FILE *f = fopen(gr_arena_printf(a, "%s/%s.yaml", folder(), name), "w");
+  FILE *f = fopen(gr_arena_printf(a, "%s/%s.yaml", folder, name), "w");
   HOLDS(f && fwrite(text, 1, len, f) == len);
   HOLDS(!fclose(f));
 }
@@ -36,7 +46,7 @@ static int read_arguments(gr_arena *a, const char *text, const char **out) {
 static int write_files(gr_arena *a, const char *text, const char **arguments) {
   static const char *const names[] = {"config", "g/a", "g/b", "arguments"};
   int n = 0;
-  HOLDS(!gr_make_dirs(gr_arena_printf(a, "%s/g", folder())));
+  HOLDS(!gr_make_dirs(gr_arena_printf(a, "%s/g", folder)));
   for (int i = 0; i < 4; i++) {
     const char *mark = gr_arena_printf(a, "=== %s\n", names[i]), *part = strstr(text, mark);
     part = part ? part + strlen(mark) : "";
@@ -54,8 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gr_arena *a = gr_arena_create();
   const char *arguments[MAX_ARGUMENTS];
   gr_log_open(GR_ERROR, 0, 1);
+  make_folder();
   int n = write_files(a, fuzz_text(a, data, size), arguments);
-  gr_compose_request q = {.path = gr_arena_printf(a, "%s/config.yaml", folder()),
+  gr_compose_request q = {.path = gr_arena_printf(a, "%s/config.yaml", folder),
                           .overrides = arguments,
                           .n_overrides = n,
                           .known = gr_schema_takes};
