@@ -160,13 +160,16 @@ static gr_status run_now(const call *c, gr_conf **out) {
   return GR_OK;
 }
 
+// What is not there, or ???, is null, as it is in Hydra.
 static gr_status run_hydra(const call *c, gr_conf **out) {
   if (!is_text(c->args[0])) return wrong(c, "takes a path");
   *out = NULL;
   gr_conf *hydra = c->r->hydra;
   const char *path = gr_arena_printf(c->r->arena, ".%s", c->args[0]->text);
   if (hydra) GR_TRY(gr_interp_select(c->r, hydra, path, c->holder, out));
-  return *out ? GR_OK : wrong(c, "names a key that is not in the hydra node");
+  if (!*out || (*out)->kind == GR_CONF_MISSING)
+    *out = gr_conf_make(c->r->arena, GR_CONF_NULL, c->holder->loc);
+  return GR_OK;
 }
 
 static const struct {

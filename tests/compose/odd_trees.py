@@ -28,7 +28,7 @@ TEXTS = ["hello world", "' lead'", "\"trail \"", "a, b, c", "naïve 日本 😀"
           "[a, [b, {c: d}], 'e']", "{1: a, 1: b}", "{a, b: }", "{? a : b}", "{'a':1}", "[x,]",
          "{a: {b: {c: {d: 1}}}}", "[[], {}, '', ~]", "{a: [1, 2.0, true, null]}", "['${a}', \"${b}\"]", "{k: '${a}'}", "[{a: 1}, {a: '${.a}'}]"]
 # References that are there in some trees.
-LOOSE_TEXTS = ["'${.a}'", "'${..lr}'", "'${opts.a}'", "'${list[0]}'", "'${list.1}'", "'${a} ${nope}'", "'${${name}}'", "'${opts.${name}}'", "'${oc.dict.keys:opts}'", "'${oc.dict.values:opts}'", "'${oc.decode:${a}}'", "'a: ${opts}'", "'${oc.deprecated:a}'"]
+LOOSE_TEXTS = ["${hydra:runtime.choices}", "${hydra:job.config_name}", "'${hydra:overrides.task}'", "x${hydra:job.override_dirname}", "'${hydra:runtime.choices.db}'", "'${hydra:sweep.nope}'", "${hydra:job.config.override_dirname.kv_sep}", "'${.a}'", "'${..lr}'", "'${opts.a}'", "'${list[0]}'", "'${list.1}'", "'${a} ${nope}'", "'${${name}}'", "'${opts.${name}}'", "'${oc.dict.keys:opts}'", "'${oc.dict.values:opts}'", "'${oc.decode:${a}}'", "'a: ${opts}'", "'${oc.deprecated:a}'"]
 BAD_TEXTS = ["-", "'", "{a: 1, a: 2}", "[1,,2]", "[1, 2", "{a: 1", "<<", "=", "*nope", "@x", "`x", "%x", "!!int abc", "!!str [a]", "'${}'", "'${a'", "${", "[${a}]", "[a: 1, b]", "???", "- not a list", "'${oc.nope:1}'", "'${oc.env:NOPE}'", "'${a.b.c}'"]
 WHOLE = ["", "\n\n", "# nothing\n", "---\n", "---\na: 1\n", "a: 1\n...\n", "%YAML 1.1\n---\na: 017\n", "%YAML 1.2\n---\na: 017\n", "a: 1\n---\nb: 2\n",
          "\ufeffa: 1\n", "a: 1\r\nb: 2\r\n", "a: 1\rb: 2\r", "a:\n\tb: 1\n", "a: 1 \nb: 'x' \n", "- 1\n- {a: 2}\n", "just text\n", "12\n", "1.5\n", "null\n", "[]\n", "{}\n",
@@ -137,6 +137,17 @@ def primary(rng):
     return "defaults:\n" + "".join(lines) if lines else ""
 
 
+def hydra_node(rng):
+    if rng.random() < 0.8:
+        return ""
+    params = {rng.choice(["a", "+new", "++lr", rng.choice(rng.chosen), "opts.a", "list", "~b"]):
+              rng.choice(["1,2", "'base,small'", "range(2)", "1", "true", "choice(a,b)", "'x y'", "[1, 2]", "\"'q',r\"", "glob(*)", "1.5"])
+              for _ in range(rng.randint(1, 3))}
+    inner = "".join(f"      {k}: {v}\n" for k, v in params.items())
+    job = rng.choice(["", "  job: {config: {override_dirname: {exclude_keys: [++a, a], item_sep: '/', kv_sep: '-'}}}\n"])
+    return f"hydra:\n  sweeper:\n    params:\n{inner}{job}"
+
+
 def write_tree(rng, root):
     rng.rough = rng.choice([0, 0, 0, 0, 0.03])
     rng.chosen = [g for g in GROUPS if rng.random() < 0.5] or ["db"]
@@ -161,7 +172,7 @@ def write_tree(rng, root):
     for key in ["a", "b", "lr", "opts", "name", "list"]:
         if f"\n{key}:" not in "\n" + own and rng.random() < 0.9:
             own += f"{key}: " + (rng.choice(["[1, x, {y: 2}]", "{a: 1, b: [x], lr: 2}"]) if key in ("opts", "list") else rng.choice(PLAIN)) + "\n"
-    write(root, "config.yaml", head + primary(rng) + own)
+    write(root, "config.yaml", head + primary(rng) + own + hydra_node(rng))
 
 
 def write(root, path, text):

@@ -38,6 +38,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import (
     ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, Quote, RangeSweep)
 from hydra.core.plugins import Plugins
+from hydra.core.utils import setup_globals
 from hydra.types import RunMode
 from hydra import version
 from omegaconf import OmegaConf
@@ -373,6 +374,7 @@ def main():
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     Plugins.instance()
+    setup_globals()
     os.environ.pop("NOPE", None)
     os.environ["A"] = "set"
     if sys.argv[1:] == ["own"]:
