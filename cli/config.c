@@ -185,15 +185,24 @@ static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
   return all;
 }
 
+// "hydra.run.dir" is looked for in the hydra node, which stands beside the job's tree.
+static const char *within(const options *o, const gr_composed *composed, const char *key,
+                          gr_conf **root) {
+  bool of_hydra = key && composed->hydra && !o->hydra && !strncmp(key, "hydra.", 6);
+  *root = o->hydra || of_hydra ? composed->hydra : composed->job;
+  return of_hydra ? key + 6 : key;
+}
+
 static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
   gr_composed composed;
+  gr_conf *c;
   GR_TRY(compose(a, o, o->request.path, &composed));
-  gr_conf *c = o->hydra ? composed.hydra : composed.job;
-  if (o->explain) {
-    if (!o->raw && !o->resolve) GR_TRY(gr_schema_check(a, c, true));
-    return gr_show_origin(t, c, o->explain);
-  }
-  if (o->package) GR_TRY(gr_show_find(a, c, o->package, &c));
+  const char *key = within(o, &composed, o->explain ? o->explain : o->package, &c);
+  bool given_only = c == composed.job && !o->raw && !o->resolve;
+  if (o->explain && given_only) GR_TRY(gr_schema_check(a, c, true));
+  if (c == composed.hydra && o->resolve) GR_TRY(gr_conf_resolve(a, c, false));
+  if (o->explain) return gr_show_origin(t, c, key);
+  if (o->package) GR_TRY(gr_show_find(a, c, key, &c));
   if (o->package && !o->json && c->kind >= GR_CONF_MAP)
     gr_text_printf(t, "# @package %s\n", o->package);
   if (o->json)

@@ -72,6 +72,19 @@ static void put_history(gr_text *t, const gr_conf *c) {
   }
 }
 
+// Elements of a list that were set by themselves, after the list was.
+static void put_elements(gr_text *t, const gr_conf *c) {
+  for (int i = 0; i < c->n && c->items; i++) {
+    const gr_conf *item = c->items[i];
+    if (!item->was) continue;
+    gr_text_printf(t, "  %s: ", gr_conf_path(t->arena, item));
+    put_value(t, item);
+    gr_text_put(t, "  ");
+    put_place(t, item);
+    gr_text_put(t, "\n");
+  }
+}
+
 static void put_leaves(gr_text *t, const gr_conf *c) {
   for (int i = 0; i < c->n && c->items; i++) {
     const gr_conf *item = c->items[i];
@@ -98,6 +111,7 @@ gr_status gr_show_find(gr_arena *a, gr_conf *job, const char *key, gr_conf **out
   enum { MOST = 1024 };
   *out = gr_conf_find(job, key);
   if (*out) return GR_OK;
+  if (job->up) key = gr_arena_printf(a, "%s.%s", gr_conf_path(a, job), key);
   const char **names = GR_NEW(a, const char *, MOST);
   int n = 0;
   all_paths(a, job, names, &n, MOST);
@@ -117,10 +131,12 @@ gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {
   gr_conf *c = NULL;
   GR_TRY(gr_show_find(t->arena, job, key, &c));
   gr_text_printf(t, "%s\n", key);
-  if (c->kind == GR_CONF_MAP)
+  if (c->kind == GR_CONF_MAP) {
     put_leaves(t, c);
-  else
-    put_history(t, c);
+    return GR_OK;
+  }
+  put_elements(t, c);
+  put_history(t, c);
   return GR_OK;
 }
 
