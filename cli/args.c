@@ -132,13 +132,14 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
   out->overrides = GR_NEW(arena, const char *, argc + 1);
   out->config_dirs = GR_NEW(arena, const char *, argc + 1);
   out->flags = GR_NEW(arena, char *, argc + 1);
+  gr_status all = GR_OK;
   for (int i = first; i < argc; i++) {
     if (argv[i][0] == '-')
-      GR_TRY(one_flag(arena, out, argc, argv, &i));
+      all = gr_also(all, one_flag(arena, out, argc, argv, &i));
     else if (!out->config && gr_args_is_config(argv[i]))
       out->config = argv[i];
     else
       out->overrides[out->n_overrides++] = argv[i];
   }
-  return GR_OK;
+  return all;
 }

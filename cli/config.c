@@ -95,16 +95,17 @@ static gr_status take_flag(gr_arena *a, options *o, int argc, char **argv, int *
 static gr_status read_options(gr_arena *a, int argc, char **argv, options *o) {
   o->dirs = GR_NEW(a, const char *, argc + 1);
   o->overrides = GR_NEW(a, const char *, argc + 1);
+  gr_status all = GR_OK;
   for (int i = 0; i < argc; i++) {
     if (argv[i][0] == '-')
-      GR_TRY(take_flag(a, o, argc, argv, &i));
+      all = gr_also(all, take_flag(a, o, argc, argv, &i));
     else if (!o->request.path && gr_args_is_config(argv[i]))
       o->request.path = argv[i];
     else
       o->overrides[o->request.n_overrides++] = argv[i];
   }
   o->request.config_dirs = o->dirs, o->request.overrides = o->overrides;
-  return GR_OK;
+  return all;
 }
 
 // ---- Showing ---------------------------------------------------------------------
