@@ -1,6 +1,7 @@
 // main.c - the table of commands, and the one place that prints an error and exits.
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/base.h"
@@ -108,7 +109,9 @@ static gr_status check_output(void) {
 // why mpirun ends the others.
 static void let_first_speak(void) {
   int rank;
-  if (gr_launch_started(&rank, NULL) > 1 && rank > 0) sleep(3);
+  if (gr_launch_started(&rank, NULL) < 2 || rank == 0) return;
+  signal(SIGTERM, SIG_DFL);
+  sleep(3);
 }
 
 int main(int argc, char **argv) {

@@ -89,9 +89,9 @@ static gr_status run_in(gr_job *job, gr_comm *world) {
 
 static gr_status run_process(gr_job *job, int rank) {
   gr_comm *world = NULL;
-  gr_run_signals();  // the launcher passes them on from gr_launch_enter on
-  gr_launch_enter(rank);
+  gr_launch_begin(rank, job->set.timeout, gr_run_signalled);
   gr_status s = gr_mpi_open(job->set.timeout, &world);
+  gr_launch_begun();
   if (!s) s = run_in(job, world);
   gr_mpi_close(world);
   gr_job_close(job);
@@ -114,8 +114,16 @@ static gr_status train(gr_job *job) {
   return run_here(job, launch.ranks);
 }
 
+// The launcher passes signals on from here on. False: there is none.
+static bool enter(int rank) {
+  gr_run_signals();
+  return gr_launch_enter(rank);
+}
+
 gr_status gr_cmd_train(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);  // who reads what is printed may go, and the run goes on
+  int rank;
+  bool told = gr_launch_started(&rank, NULL) > 0 && enter(rank);
   gr_arena *arena = gr_arena_create();
   gr_args args;
   gr_job job = {0};
@@ -126,6 +134,7 @@ gr_status gr_cmd_train(int argc, char **argv) {
   gr_log_open(GR_INFO, 0, 1);
   s = s ? s : train(&job);
   gr_job_close(&job);
+  if (told) exit(gr_launch_leave(rank, s));
   if (s) return s;  // its places point into the arena, which dies with the process
   gr_arena_destroy(arena);
   return GR_OK;

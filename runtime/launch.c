@@ -159,12 +159,13 @@ bool gr_launch_echo(void) {
   return getenv(GR_BOX_ENV) || (gr_launch_started(&rank, NULL) && rank > 0);
 }
 
-void gr_launch_enter(int rank) {
+bool gr_launch_enter(int rank) {
   gr_box_rank *me = own(rank);
-  if (!me) return;
+  if (!me) return false;
   gr_box_watch(me);
   atomic_store(&me->pid, (int)getpid());
   atomic_store(&me->state, GR_BOX_RUNS);
+  return true;
 }
 
 void gr_launch_go_on(const char *how) {

@@ -40,8 +40,12 @@ int gr_launch_started(int *out_rank, const char **out_by);
 // the first rank.
 bool gr_launch_echo(void);
 // Tells the launcher, if there is one, that this rank runs, and from then on what signal ends it:
-// that is how it finds out who died, and why.
-void gr_launch_enter(int rank);
+// that is how it finds out who died, and why. False: there is none.
+bool gr_launch_enter(int rank);
+// Around gr_mpi_open, which waits for all ranks: ends this one, with a word why, when that takes so
+// many seconds, or two after `stop` says so.
+void gr_launch_begin(int rank, double seconds, bool (*stop)(void));
+void gr_launch_begun(void);
 void gr_launch_go_on(const char *how);  // what the launcher is to advise when a rank has died
 // Whether the launcher was there and is gone (kill -9): nobody passes signals on any more, and
 // ranks should save and end. A few hundred nanoseconds.

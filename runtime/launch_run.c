@@ -133,7 +133,7 @@ static void end_now(launcher *l) {
 }
 
 static void look(launcher *l) {
-  bool death = false, failure = false, gone = true;
+  bool death = false, failure = false, begun = false, here = false;
   if (l->asked && !l->told) l->told = tell_ranks(l, SIGTERM);  // they had not begun then
   for (int r = 0; r < l->box->ranks; r++) {
     const gr_box_rank *b = &l->box->rank[r];
@@ -142,8 +142,9 @@ static void look(launcher *l) {
     if (dead && !l->first_dead) l->first_dead = r + 1;
     failure |= state == GR_BOX_FAILED && b->code != GR_ERR_STOPPED;
     death |= dead || (state == GR_BOX_FAILED && b->code == GR_ERR_HANG);
-    gone &= dead || state >= GR_BOX_DONE;
+    begun |= state != GR_BOX_ABSENT, here |= state == GR_BOX_RUNS && !dead;
   }
+  bool gone = begun && !here;  // who has not begun waits for ever for those
   if (death && !l->seen_death) allow(l, after_death);
   if (gone && !l->seen_end) allow(l, death ? after_all : after_leaving);
   if (failure && !l->seen_failure) allow(l, after_failure);

@@ -302,6 +302,7 @@ int main(int argc, char **argv) {
   unpacked = gr_arena_printf(a, "%s/generated", to);
   if (!unpack(to)) {
     printf("SKIPPED: the recordings (%s) are not there\n", folder);
+    gr_arena_destroy(a);
     return 0;
   }
   int status = RUN(1, argv, {"parse", parse}, {"refer", refer}, {"yaml", yaml},

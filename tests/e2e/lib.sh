@@ -5,7 +5,9 @@
 # in a scratch folder of its own, prints one line a test and closes with the counts.
 graphrun=$1 source=$2 make_tones=$3
 passed=0 failed=0 skipped=0
-limit=60  # seconds for one run: far more than any needs
+limit=60 # seconds for one run: far more than any needs
+sanitised() { ldd "$graphrun" 2>/dev/null | grep -qE 'libasan|libtsan'; }
+if sanitised; then limit=400; fi
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/graphrun-e2e-XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -99,6 +101,14 @@ begin() {
 ended() {
   wait "$watcher" 2>/dev/null
   code=$?
+}
+
+# processes OUT: of a run, by their arguments; the watcher too. Quick: a run does not wait.
+processes() {
+  for at in $(grep -lzxF "output.dir=$scratch/$1" /proc/[0-9]*/cmdline 2>/dev/null); do
+    at=${at%/cmdline}
+    echo "${at##*/}"
+  done
 }
 
 # The processes whose parent is this one, without ps, which may not be there.

@@ -7,12 +7,7 @@ long="training.max_steps=120 training.eval_every=4 checkpoint.every_steps=10 che
 end=checkpoints/step-00000120
 
 # Kills every process of the run at once: `begin`s, and under mpirun the ranks'.
-kill_all() {
-  for stat in /proc/[0-9]*; do
-    { tr '\0' '\n' <"$stat/cmdline"; } 2>/dev/null | grep -qx "output.dir=$scratch/$1" &&
-      kill -9 "${stat##*/}" 2>/dev/null
-  done
-}
+kill_all() { kill -9 $(processes "$1") 2>/dev/null; }
 
 same_csv() { cmp -s "$1/log.csv" "$2/log.csv" && cmp -s "$1/busy.csv" "$2/busy.csv"; }
 # killed OUT RANKS-KEYS: is killed once after each number of steps in $moments, resumed each

@@ -6,26 +6,18 @@ long="training.max_steps=400 training.eval_every=0 checkpoint.every_steps=20
 
 # The process of a rank, by what mpirun has left in its environment.
 process_of_rank() {
-  for at in /proc/[0-9]*; do
-    { tr '\0' '\n' <"$at/cmdline"; } 2>/dev/null | grep -qx "output.dir=$scratch/$1" || continue
-    { tr '\0' '\n' <"$at/environ"; } 2>/dev/null |
-      grep -qE "^(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2\$" && echo "${at##*/}"
+  for at in $(processes "$1"); do
+    grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2" "/proc/$at/environ" 2>/dev/null && echo "$at"
   done
 }
 # Nothing of the run is left.
 none_left() {
-  for at in /proc/[0-9]*; do
-    { tr '\0' '\n' <"$at/cmdline"; } 2>/dev/null | grep -qx "output.dir=$scratch/$1" || continue
-    case $(cat "$at/stat" 2>/dev/null) in *') Z '*) ;; ?*) return 1 ;; esac
+  for at in $(processes "$1"); do
+    case $(cat "/proc/$at/stat" 2>/dev/null) in *') Z '*) ;; ?*) return 1 ;; esac
   done
 }
-# The processes of a run, but for the watcher.
-processes() {
-  for at in /proc/[0-9]*; do
-    { tr '\0' '\n' <"$at/cmdline"; } 2>/dev/null | grep -qx "output.dir=$scratch/$1" || continue
-    [ "${at##*/}" = "$watcher" ] || echo "${at##*/}"
-  done
-}
+# All of a run but the watcher, which would end, too.
+all_of() { processes "$1" | grep -vx "$watcher"; }
 # stopped NAME OUT SIGNAL PROCESS [key=value ...]: a signal to a process (launcher, a rank's number,
 # all) ends all with 75 and a checkpoint from which the run goes on.
 stopped() {
@@ -36,7 +28,7 @@ stopped() {
   wait_steps "$out" 30
   case $whom in
     launcher) kill "-$signal" "$pid" ;;
-    all) kill "-$signal" $(processes "$out") ;;
+    all) kill "-$signal" $(all_of "$out") ;;
     *) kill "-$signal" $(process_of_rank "$out" "$whom") ;;
   esac
   ended
@@ -128,6 +120,32 @@ for after in 0 0.1 0.3; do
   check "... nothing is left running" none_left early$after
 done
 
+# A rank that dies before it can say anything: MPI makes the others wait for it for ever.
+if [ -n "$(mpirun --version 2>/dev/null | grep 'Open MPI')" ]; then
+  mkdir bin
+  cat >bin/mpirun <<S
+#!/bin/sh
+shift 2
+exec "$(command -v mpirun)" -n 2 sh -c '[ \$OMPI_COMM_WORLD_RANK = 0 ] || kill -9 \$\$; exec "\$@"' sh "\$@"
+S
+  chmod +x bin/mpirun
+  usual=$PATH PATH=$scratch/bin:$PATH
+  # shellcheck disable=SC2086
+  tones unborn $long distributed.ranks=2 distributed.timeout=4
+  printf '%s\n' 'MPI did not bring up all ranks within 4 s' >patterns
+  verdict "kill -9 of rank 1 before it has begun" 72
+  check "... nothing is left running" none_left unborn
+  # shellcheck disable=SC2086
+  begin unborn2 $long distributed.ranks=2
+  sleep 2
+  kill -TERM "$pid"
+  ended
+  printf '%s\n' 'stopped by a signal before all ranks had begun' >patterns
+  verdict "SIGTERM while others wait for it" 75
+  check "... nothing is left running" none_left unborn2
+  PATH=$usual
+fi
+
 # A rank that neither dies nor goes on.
 # shellcheck disable=SC2086
 begin hang $long distributed.ranks=2 distributed.timeout=2
@@ -150,7 +168,7 @@ killed() {
   took=$(($(date +%s) - began))
   printf '%s\n' "^rank died error: rank $3 was killed by SIG$4 " "hint: .*resume=auto output.dir=" >patterns
   verdict "$1" 71
-  check "... all end within 5 s ($took s, on a clock of whole ones)" test "$took" -le 6
+  sanitised || check "... all end within 5 s ($took s, on a clock of whole ones)" test "$took" -le 6
   check "... nothing is left running" none_left "$2"
   check "... the last checkpoint is intact" "$graphrun" ckpt verify "$2/checkpoints"
   # shellcheck disable=SC2086
@@ -165,8 +183,8 @@ killed "a fault of rank 1" dead1 1 SEGV
 # shellcheck disable=SC2086
 begin lost $long distributed.ranks=2
 wait_steps lost 30
-for at in $(processes lost); do
-  if grep -q '^[^ ]*mpirun' "/proc/$at/cmdline"; then kill -9 "$at"; fi
+for at in $(all_of lost); do
+  case $(readlink "/proc/$at/exe") in */orterun | *mpirun* | *mpiexec* | */prte*) kill -9 "$at" ;; esac
 done
 ended
 printf '%s\n' 'mpirun was killed by SIGKILL' "hint: .*resume=auto output.dir=" >patterns

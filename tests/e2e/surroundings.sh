@@ -109,7 +109,7 @@ kill -9 "$pid"
 ended
 
 # ---- Clocks
-if ldd "$graphrun" 2>/dev/null | grep -qE 'libasan|libtsan'; then
+if sanitised; then
   skip "a wall clock that jumps" "a sanitiser has to come first"
 else
   LD_PRELOAD=$jump run jumps >"$log" 2>&1
