@@ -2,6 +2,9 @@
 // so that a tile walks through memory in one line (K. Goto, R. van de Geijn, Anatomy of
 // High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008). Each element of c is summed over k
 // in an order that depends on k alone.
+#include <pthread.h>
+#include <stdlib.h>
+#include "base/port.h"
 #include "ops/gemm_tile.h"
 #include "ops/nn.h"
 
@@ -10,8 +13,26 @@ enum { HIGH = 16 * ROWS };   // rows of a packed at a time: they stay in the sec
 enum { BROAD = 32 * WIDE };  // columns of b
 enum { QUAD = 4 };
 
-static _Thread_local float packed_a[HIGH * DEPTH] __attribute__((aligned(64)));
-static _Thread_local float packed_b[BROAD * DEPTH] __attribute__((aligned(64)));
+// A thread's, from its first large product until it ends. As _Thread_local it would be cleared, a
+// megabyte, whenever a thread or a program starts; as a local it can be more than a thread's stack.
+typedef struct packed {
+  float a[HIGH * DEPTH], b[BROAD * DEPTH];
+} packed;
+
+static pthread_key_t key;
+static bool has_key;
+static void make_key(void) { has_key = !pthread_key_create(&key, free); }
+
+static packed *own(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_key);
+  packed *x = has_key ? pthread_getspecific(key) : NULL;
+  if (x || !has_key) return x;
+  x = gr_large_alloc(sizeof *x);
+  if (!pthread_setspecific(key, x)) return x;
+  free(x);
+  return NULL;
+}
 
 // ---- Packing: element [i,p] of x goes to out[p * side + i], zero where i is not below `rows` ---
 
@@ -72,10 +93,11 @@ static void edge(const float *a, const float *b, float *c, int64_t ldc, int64_t 
       c[i * ldc + j] = (add ? c[i * ldc + j] : 0) + beside[i * WIDE + j];
 }
 
-static void tiles(float *c, int64_t ldc, int64_t rows, int64_t cols, int64_t depth, bool add) {
+static void tiles(const packed *x, float *c, int64_t ldc, int64_t rows, int64_t cols, int64_t depth,
+                  bool add) {
   for (int64_t j = 0; j < cols; j += WIDE)
     for (int64_t i = 0; i < rows; i += ROWS) {
-      const float *a = packed_a + i * depth, *b = packed_b + j * depth;
+      const float *a = x->a + i * depth, *b = x->b + j * depth;
       float *at = c + i * ldc + j;
       if (i + ROWS <= rows && j + WIDE <= cols)
         tile(ROWS, COLS, a, (walk){1, ROWS}, b, WIDE, at, ldc, depth, add, 0);
@@ -85,16 +107,21 @@ static void tiles(float *c, int64_t ldc, int64_t rows, int64_t cols, int64_t dep
 }
 
 void gr_gemm_packed(const gr_gemm *g, const float *a, const float *b, float *c) {
+  packed *x = own();
+  if (!x) {  // no memory
+    gr_gemm_plain(g, a, b, c);
+    return;
+  }
   walk wa = g->ta ? (walk){1, g->lda} : (walk){g->lda, 1};
   walk wb = g->tb ? (walk){g->ldb, 1} : (walk){1, g->ldb};
   for (int64_t j = 0; j < g->n; j += BROAD)
     for (int64_t p = 0; p < g->k; p += DEPTH) {
       int64_t cols = gr_least(BROAD, g->n - j), depth = gr_least(DEPTH, g->k - p);
-      pack(b + j * wb.row + p * wb.col, wb, cols, depth, packed_b, WIDE);
+      pack(b + j * wb.row + p * wb.col, wb, cols, depth, x->b, WIDE);
       for (int64_t i = 0; i < g->m; i += HIGH) {
         int64_t rows = gr_least(HIGH, g->m - i);
-        pack(a + i * wa.row + p * wa.col, wa, rows, depth, packed_a, ROWS);
-        tiles(c + i * g->ldc + j, g->ldc, rows, cols, depth, g->add || p);
+        pack(a + i * wa.row + p * wa.col, wa, rows, depth, x->a, ROWS);
+        tiles(x, c + i * g->ldc + j, g->ldc, rows, cols, depth, g->add || p);
       }
     }
 }
