@@ -13,14 +13,16 @@ static bool ends_with(const char *s, const char *end) {
   return n >= m && !strcmp(s + n - m, end);
 }
 
-// "configs/run.yaml" is config "run" in folder "configs".
+// "configs/run.yaml" is config "run" in folder "configs"; so is "configs/run", also beside a folder
+// of that name.
 static gr_status split_path(gr_composer *c, const char *path) {
   const char *slash = strrchr(path, '/');
   const char *dir = !slash          ? "."
                     : slash == path ? "/"
                                     : gr_arena_strndup(c->arena, path, (size_t)(slash - path));
   const char *name = slash ? slash + 1 : path;
-  if (!*name || gr_is_dir(path))
+  bool is_dir = gr_is_dir(path) && !gr_is_file(gr_arena_printf(c->arena, "%s.yaml", path));
+  if (!*name || is_dir)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path),
                    "name one of its .yaml files");
   c->primary = gr_arena_strndup(c->arena, name, strlen(name) - (ends_with(name, ".yaml") ? 5 : 0));
