@@ -102,6 +102,11 @@ static void part(void *arg, int64_t from, int64_t to) {
 void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
                    const float *a, const float *b, float *c) {
   const gr_cpu *cpu = l->device;
+  if (count < MANY && g->m * g->n * g->k >= WORTH && choose(g) == gr_gemm_packed) {
+    for (int64_t i = 0; i < count; i++)
+      gr_gemm_packed_by(l, g, a + i * step.a, b + i * step.b, c + i * step.c);
+    return;
+  }
   cut x = cut_up(g, count, cpu ? cpu->threads : 1);
   x.step = step, x.a = a, x.b = b, x.c = c;
   int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_most(1, WORTH / 2 / gr_most(1, work));

@@ -42,6 +42,8 @@ void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);
 void gr_gemm_plain(const gr_gemm *, const float *a, const float *b, float *c);   // gemm_plain.c
 void gr_gemm_packed(const gr_gemm *, const float *a, const float *b, float *c);  // gemm_packed.c
+void gr_gemm_packed_by(const gr_launch *, const gr_gemm *, const float *a, const float *b,
+                       float *c);     // the same, on all threads
 gr_gemm_kernel gr_gemm_onednn(void);  // NULL: the build did not find it, or it is not open
 
 // The table of module "onednn" (base/module.h): gemm_onednn.c.

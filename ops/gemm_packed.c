@@ -1,7 +1,7 @@
-// gemm_packed.c - our own sgemm for many rows, on the calling thread: blocks of a and b are copied
-// so that a tile walks through memory in one line (K. Goto, R. van de Geijn, Anatomy of
-// High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008). Each element of c is summed over k
-// in an order that depends on k alone.
+// gemm_packed.c - our own sgemm for many rows: a and b are copied, a piece of k at a time, so that
+// a tile walks through memory in one line (K. Goto, R. van de Geijn, Anatomy of High-Performance
+// Matrix Multiplication, ACM TOMS 34(3), 2008). All threads copy, then all multiply. Each element
+// of c is summed over k in an order that depends on k alone.
 #include <pthread.h>
 #include <stdlib.h>
 #include "base/port.h"
@@ -9,14 +9,18 @@
 #include "ops/nn.h"
 
 enum { COLS = 2, ROWS = SUMS / COLS, WIDE = COLS * LANES };
-enum { HIGH = 16 * ROWS };   // rows of a packed at a time: they stay in the second-level cache
-enum { BROAD = 32 * WIDE };  // columns of b
+enum {
+  HIGH = 16 * ROWS,
+  BROAD = 12 * WIDE
+};  // what is multiplied at a time: BROAD stays in the
+    // second-level cache, while HIGHs pass
+enum { TALLEST = 2048 / HIGH * HIGH, BROADEST = 1536 / BROAD * BROAD };  // what is packed at a time
 enum { QUAD = 4 };
 
 // A thread's, from its first large product until it ends. As _Thread_local it would be cleared, a
 // megabyte, whenever a thread or a program starts; as a local it can be more than a thread's stack.
 typedef struct packed {
-  float a[HIGH * DEPTH], b[BROAD * DEPTH];
+  float a[TALLEST * DEPTH], b[BROADEST * DEPTH];
 } packed;
 
 static pthread_key_t key;
@@ -75,12 +79,6 @@ INLINE void pack_panel(const float *x, walk w, int64_t rows, int64_t depth, floa
   pack_any(x, w, 0, rows, whole, depth, out, side);
 }
 
-// Panels of `side` rows, one after another.
-INLINE void pack(const float *x, walk w, int64_t rows, int64_t depth, float *out, int64_t side) {
-  for (int64_t i = 0; i < rows; i += side)
-    pack_panel(x + i * w.row, w, rows - i, depth, out + i * depth, side);
-}
-
 // ---- Multiplying ------------------------------------------------------------------------------
 
 // A tile that reaches over the edge of c is made beside it.
@@ -93,35 +91,70 @@ static void edge(const float *a, const float *b, float *c, int64_t ldc, int64_t 
       c[i * ldc + j] = (add ? c[i * ldc + j] : 0) + beside[i * WIDE + j];
 }
 
-static void tiles(const packed *x, float *c, int64_t ldc, int64_t rows, int64_t cols, int64_t depth,
-                  bool add) {
-  for (int64_t j = 0; j < cols; j += WIDE)
-    for (int64_t i = 0; i < rows; i += ROWS) {
-      const float *a = x->a + i * depth, *b = x->b + j * depth;
-      float *at = c + i * ldc + j;
-      if (i + ROWS <= rows && j + WIDE <= cols)
-        tile(ROWS, COLS, a, (walk){1, ROWS}, b, WIDE, at, ldc, depth, add, 0);
+// What is multiplied at a time, by all threads: m rows of a, n columns of b, and a piece of k.
+typedef struct job {
+  const float *a, *b;
+  float *c;
+  walk wa, wb;
+  int64_t m, n, depth, ldc;
+  bool add;
+  packed *packed;
+} job;
+
+static void pack_panels(void *arg, int64_t from, int64_t to) {  // those of b, then those of a
+  const job *x = arg;
+  int64_t of_b = (x->n + WIDE - 1) / WIDE, split = gr_most(from, gr_least(to, of_b));
+  for (int64_t i = from; i < split; i++)
+    pack_panel(x->b + i * WIDE * x->wb.row, x->wb, x->n - i * WIDE, x->depth,
+               x->packed->b + i * WIDE * x->depth, WIDE);
+  for (int64_t i = split - of_b; i < to - of_b; i++)
+    pack_panel(x->a + i * ROWS * x->wa.row, x->wa, x->m - i * ROWS, x->depth,
+               x->packed->a + i * ROWS * x->depth, ROWS);
+}
+
+static void block(const job *x, int64_t row, int64_t col) {
+  for (int64_t j = col; j < gr_least(x->n, col + BROAD); j += WIDE)
+    for (int64_t i = row; i < gr_least(x->m, row + HIGH); i += ROWS) {
+      const float *a = x->packed->a + i * x->depth, *b = x->packed->b + j * x->depth;
+      float *at = x->c + i * x->ldc + j;
+      if (i + ROWS <= x->m && j + WIDE <= x->n)
+        tile(ROWS, COLS, a, (walk){1, ROWS}, b, WIDE, at, x->ldc, x->depth, x->add, 0);
       else
-        edge(a, b, at, ldc, rows - i, cols - j, depth, add);
+        edge(a, b, at, x->ldc, x->m - i, x->n - j, x->depth, x->add);
     }
 }
 
-void gr_gemm_packed(const gr_gemm *g, const float *a, const float *b, float *c) {
-  packed *x = own();
-  if (!x) {  // no memory
+static void blocks(void *arg, int64_t from, int64_t to) {
+  const job *x = arg;
+  int64_t down = (x->m + HIGH - 1) / HIGH;
+  for (int64_t i = from; i < to; i++) block(x, i % down * HIGH, i / down * BROAD);
+}
+
+static void run(const gr_launch *l, job *x) {
+  gr_parallel(l, (x->m + ROWS - 1) / ROWS + (x->n + WIDE - 1) / WIDE, 1, pack_panels, x);
+  gr_parallel(l, ((x->m + HIGH - 1) / HIGH) * ((x->n + BROAD - 1) / BROAD), 1, blocks, x);
+}
+
+void gr_gemm_packed_by(const gr_launch *l, const gr_gemm *g, const float *a, const float *b,
+                       float *c) {
+  job x = {.ldc = g->ldc, .packed = own()};
+  if (!x.packed) {  // no memory
     gr_gemm_plain(g, a, b, c);
     return;
   }
-  walk wa = g->ta ? (walk){1, g->lda} : (walk){g->lda, 1};
-  walk wb = g->tb ? (walk){g->ldb, 1} : (walk){1, g->ldb};
-  for (int64_t j = 0; j < g->n; j += BROAD)
-    for (int64_t p = 0; p < g->k; p += DEPTH) {
-      int64_t cols = gr_least(BROAD, g->n - j), depth = gr_least(DEPTH, g->k - p);
-      pack(b + j * wb.row + p * wb.col, wb, cols, depth, x->b, WIDE);
-      for (int64_t i = 0; i < g->m; i += HIGH) {
-        int64_t rows = gr_least(HIGH, g->m - i);
-        pack(a + i * wa.row + p * wa.col, wa, rows, depth, x->a, ROWS);
-        tiles(x, c + i * g->ldc + j, g->ldc, rows, cols, depth, g->add || p);
+  x.wa = g->ta ? (walk){1, g->lda} : (walk){g->lda, 1};
+  x.wb = g->tb ? (walk){g->ldb, 1} : (walk){1, g->ldb};
+  for (int64_t j = 0; j < g->n; j += BROADEST)
+    for (int64_t i = 0; i < g->m; i += TALLEST)
+      for (int64_t p = 0; p < g->k; p += DEPTH) {
+        x.n = gr_least(BROADEST, g->n - j), x.m = gr_least(TALLEST, g->m - i);
+        x.depth = gr_least(DEPTH, g->k - p), x.add = g->add || p;
+        x.a = a + i * x.wa.row + p * x.wa.col, x.b = b + j * x.wb.row + p * x.wb.col;
+        x.c = c + i * g->ldc + j;
+        run(l, &x);
       }
-    }
+}
+
+void gr_gemm_packed(const gr_gemm *g, const float *a, const float *b, float *c) {
+  gr_gemm_packed_by(&(gr_launch){0}, g, a, b, c);
 }
