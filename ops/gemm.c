@@ -47,11 +47,12 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 }
 
 // ---- Threads --------------------------------------------------------------------------------
-// A product is cut into blocks of rows, or of columns where those are more. Below WORTH
-// multiplications it is not cut: waking a thread costs more. Nor are products cut of which there
-// are many. Our own kernels sum each element in the same order wherever the cuts are, so there is a
-// block for each thread; oneDNN's cuts follow from the shape alone, and are large, since each packs
-// the other operand anew.
+// What we pack ourselves all threads pack and multiply together (gemm_packed.c). Any other product
+// is cut into blocks of rows, or of columns where those are more; below WORTH multiplications it is
+// not cut: waking a thread costs more. Nor are products cut of which there are many. Our plain
+// kernel sums each element in the same order wherever the cuts are, so there is a block for each
+// thread; oneDNN's cuts follow from the shape alone, and are large, since each packs the other
+// operand anew.
 
 enum { WORTH = 1 << 20, UNIT = 16, LEAST = 128, LARGEST = 512, BLOCKS = 16, MANY = 16 };
 
