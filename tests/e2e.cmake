@@ -8,6 +8,6 @@ foreach(test ranks resume stops evaluation surroundings hooks bad_input commands
 endforeach()
 # A command that fails leaves its memory to the system, for the places that its error names; and
 # MPI leaves some when it is not shut down.
-foreach(test resume stops evaluation surroundings hooks bad_input commands)
+foreach(test resume stops evaluation surroundings hooks bad_input commands keys)
   set_tests_properties(e2e.${test} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 endforeach()
