@@ -114,9 +114,10 @@ void gr_run_say_changes(gr_run *r, const char *checkpoint) {
 
 // As Hydra keeps them, so that its tools open them: in .hydra, or where hydra.output_subdir says.
 gr_status gr_run_save_config(gr_run *r) {
+  if (r->rank) return GR_OK;  // nor may ranks that are threads look at once: it marks what is read
   gr_conf *hydra = r->job->composed.hydra;
   const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
-  if (r->rank || (subdir && subdir->kind == GR_CONF_NULL)) return GR_OK;
+  if (subdir && subdir->kind == GR_CONF_NULL) return GR_OK;
   gr_saved saved = gr_show_saved(r->arena, &r->job->composed);
   const char *name = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
   const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, name);
