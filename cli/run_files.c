@@ -12,7 +12,8 @@ static const double patience = 10;
 
 // ---- The folder -------------------------------------------------------------------------------
 
-// outputs/DATE/TIME, where neither output.dir nor hydra.run.dir says. A name that is taken gets a number, so that no two runs ever have the same.
+// outputs/DATE/TIME, where neither output.dir nor hydra.run.dir says. A name that is taken gets a
+// number, so that no two runs ever have the same.
 static gr_status make_new(char *dir, size_t size) {
   char stamp[64];
   time_t now = (time_t)gr_wall_seconds();
