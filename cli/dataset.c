@@ -59,6 +59,7 @@ static gr_status read_augment(gr_conf *data, gr_augment *a) {
   GR_TRY(read_int(data, "augment.freq_width", 0, &a->freq_width));
   GR_TRY(read_int(data, "augment.time_masks", 0, &a->time_masks));
   GR_TRY(read_int(data, "augment.time_width", 0, &a->time_width));
+  GR_TRY(read_int(data, "augment.time_warp", 0, &a->time_warp));
   return gr_conf_float(data, "augment.time_share", 0.2, &a->time_share);
 }
 

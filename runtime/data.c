@@ -24,7 +24,7 @@ static gr_status check(const gr_data_spec *s) {
   const gr_augment *a = &s->augment;
   if (a->freq_masks < 0 || a->freq_masks > GR_AUGMENT_MASKS || a->time_masks < 0 ||
       a->time_masks > GR_AUGMENT_MASKS || a->freq_width < 0 || a->time_width < 0 ||
-      !(a->time_share >= 0 && a->time_share <= 1))
+      a->time_warp < 0 || !(a->time_share >= 0 && a->time_share <= 1))
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                    "SpecAugment takes 0 to %d masks of each kind, widths of at least 0 and a share "
                    "of 0 to 1",

@@ -35,15 +35,17 @@ int64_t gr_feature_frames(const gr_feature_spec *, uint64_t samples);
 GR_MUST_USE gr_status gr_features_compute(const gr_features *, const float *samples, uint64_t n,
                                           float *out);
 
-// SpecAugment (Park et al. 2019): masks of bins and of frames set to 0. A width is uniform in
-// [0, most], then a place uniform where it fits.
+// SpecAugment (Park et al. 2019): a frame moved in time, and all between it and the ends with it;
+// then masks of bins and of frames set to 0. A width is uniform in [0, most], then a place uniform
+// where it fits.
 typedef struct gr_augment {
   int freq_masks, freq_width;  // masks, and the most bins of each
   int time_masks, time_width;  // masks, and the most frames of each
   double time_share;           // a time mask covers at most this share of the utterance
+  int time_warp;               // the most frames that the frame moves, either way
 } gr_augment;
 enum { GR_AUGMENT_MASKS = 16 };  // at most, of each kind
 
-// Changes frames[t][mels] in place; drawn from (seed, "specaugment", epoch, utterance) alone.
+// Changes frames[t][mels] in place; drawn from (seed, epoch, utterance) alone.
 void gr_augment_apply(const gr_augment *, uint64_t seed, uint64_t epoch, uint64_t utterance,
                       float *frames, int64_t t, int mels);

@@ -127,9 +127,36 @@ static void masks_depend_on_what_they_should(void) {
   for (int i = 0; i < T * MELS; i++) CHECK(b[i] == 1, "nothing masked");
 }
 
+// Of frames that are their own times: the ends stay, and the rest lies on two lines that meet where
+// a frame has moved to.
+static void warps_between_the_ends(void) {
+  gr_augment s = {.time_warp = 10};
+  float furthest = 0;
+  for (uint64_t u = 0; u < 400; u++) {
+    float x[T * MELS];
+    for (int i = 0; i < T * MELS; i++) x[i] = (float)(i / MELS);
+    gr_augment_apply(&s, 7, 3, u, x, T, MELS);
+    int bends = 0;
+    for (int t = 1; t < T - 1; t++) {
+      float before = x[t * MELS] - x[(t - 1) * MELS], after = x[(t + 1) * MELS] - x[t * MELS];
+      bends += fabsf(after - before) > 1e-3F;
+      CHECK(before > 0, "frame %d is not after frame %d", t, t - 1);
+      float moved = fabsf(x[t * MELS] - (float)t);
+      furthest = moved > furthest ? moved : furthest;
+    }
+    CHECK(x[0] == 0 && x[T * MELS - 1] == T - 1, "the ends have moved");
+    CHECK(bends <= 2, "%d bends", bends);  // two, where the lines meet between frames
+  }
+  CHECK(furthest > 9 && furthest <= 10.01F, "moved by %g of 10", (double)furthest);
+  float few[3 * MELS] = {1, 2, 3}, same[3 * MELS] = {1, 2, 3};
+  gr_augment_apply(&s, 7, 3, 1, few, 3, MELS);
+  CHECK(!memcmp(few, same, sizeof few), "three frames have nowhere to move");
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"as_pytorch", as_pytorch}, {"takes_any_length", takes_any_length},
              {"refuses_bad_settings", refuses_bad_settings},
              {"masks_whole_bins_and_frames", masks_whole_bins_and_frames},
-             {"masks_depend_on_what_they_should", masks_depend_on_what_they_should});
+             {"masks_depend_on_what_they_should", masks_depend_on_what_they_should},
+             {"warps_between_the_ends", warps_between_the_ends});
 }
