@@ -9,16 +9,15 @@
 #include "ops/nn.h"
 
 enum { COLS = 2, ROWS = SUMS / COLS, WIDE = COLS * LANES };
-enum {
-  HIGH = 16 * ROWS,
-  BROAD = 12 * WIDE
-};  // what is multiplied at a time: BROAD stays in the
-    // second-level cache, while HIGHs pass
-enum { TALLEST = 2048 / HIGH * HIGH, BROADEST = 1536 / BROAD * BROAD };  // what is packed at a time
+// Rows and columns of a block: BROAD of b stay in the second-level cache while HIGHs of a pass.
+enum { HIGH = 16 * ROWS, BROAD = 12 * WIDE };
+// And of what is packed at a time.
+enum { TALLEST = 2048 / HIGH * HIGH, BROADEST = 1536 / BROAD * BROAD };
 enum { QUAD = 4 };
 
-// A thread's, from its first large product until it ends. As _Thread_local it would be cleared, a
-// megabyte, whenever a thread or a program starts; as a local it can be more than a thread's stack.
+// A thread's, from its first large product until it ends. As _Thread_local it would be cleared,
+// megabytes, whenever a thread or a program starts; as a local it can be more than a thread's
+// stack.
 typedef struct packed {
   float a[TALLEST * DEPTH], b[BROADEST * DEPTH];
 } packed;
