@@ -232,21 +232,14 @@ static void write_text(writer *w, const char *s, bool key, bool is_text) {
   w->indent = indent;
 }
 
-static void write_float(writer *w, double x) {
-  gr_text t = gr_text_make(w->out->arena);
-  if (isnan(x))
-    gr_text_put(&t, ".nan");
-  else if (isinf(x))
-    gr_text_put(&t, x > 0 ? ".inf" : "-.inf");
-  else
-    gr_text_json_float(&t, x);
+// As YAML 1.1 takes for a float: with a dot.
+static const char *float_text(gr_arena *a, double x) {
+  if (isnan(x)) return ".nan";
+  if (isinf(x)) return x > 0 ? ".inf" : "-.inf";
+  gr_text t = gr_text_make(a);
+  gr_text_json_float(&t, x);
   const char *e = strchr(t.at, 'e');
-  if (e && !strchr(t.at, '.')) {
-    const char *dotted = gr_arena_printf(t.arena, "%.*s.0%s", (int)(e - t.at), t.at, e);
-    write_text(w, dotted, false, false);
-  } else {
-    write_text(w, t.at, false, false);
-  }
+  return e && !strchr(t.at, '.') ? gr_arena_printf(a, "%.*s.0%s", (int)(e - t.at), t.at, e) : t.at;
 }
 
 static void write_leaf(writer *w, const gr_conf *c) {
@@ -263,7 +256,7 @@ static void write_leaf(writer *w, const gr_conf *c) {
       write_text(w, number, false, false);
       return;
     case GR_CONF_FLOAT:
-      write_float(w, c->number);
+      write_text(w, float_text(w->out->arena, c->number), false, false);
       return;
     default:
       write_text(w, c->text, false, true);
@@ -278,16 +271,22 @@ static bool simple_key(const char *key) {
   return *key && !strpbrk(key, "\n") && strlen(key) < SIMPLE_KEY_MAX;
 }
 
+static const char *key_text(writer *w, const gr_conf *m, int i) {
+  bool is_float = m->items[i]->key_kind == GR_CONF_FLOAT;
+  return is_float ? float_text(w->out->arena, gr_conf_key(m, i).number) : m->keys[i];
+}
+
 static void write_map(writer *w, const gr_conf *m) {
   for (int i = 0; i < m->n; i++) {
     bool is_text = !m->items[i]->key_kind;
+    const char *key = key_text(w, m, i);
     write_indent(w);
-    if (simple_key(m->keys[i])) {
-      write_text(w, m->keys[i], true, is_text);
+    if (simple_key(key)) {
+      write_text(w, key, true, is_text);
       indicator(w, ":", false, false, false);
     } else {
       indicator(w, "?", true, false, true);
-      write_text(w, m->keys[i], false, is_text);
+      write_text(w, key, false, is_text);
       write_indent(w);
       indicator(w, ":", true, false, true);
     }
