@@ -273,24 +273,25 @@ static gr_status other_value(gr_resolver *r, const gr_override *o, const gr_conf
                  o->key);
 }
 
+static gr_status not_there(const gr_conf *root, const gr_override *o) {
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, key_place(o), "could not delete '%s': it is not there", o->key);
+  const char *like = strchr(o->key, '.') ? NULL : gr_text_nearest(o->key, root->keys, root->n);
+  return like ? gr_hint(s, "did you mean '%s'?", like) : gr_hint(s, "take this argument away");
+}
+
 static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
-  gr_conf *now = NULL, *in = NULL;
-  const char *dot = strrchr(o->key, '.'), *part = dot ? dot + 1 : o->key;
+  gr_conf *now = NULL, *in = root;
+  const char *dot = strrchr(o->key, '.');
   GR_TRY(present(r, root, o, &now));
-  if (!now) {
-    gr_status s =
-        gr_fail(GR_ERR_CONFIG, key_place(o), "could not delete '%s': it is not there", o->key);
-    const char *like = dot ? NULL : gr_text_nearest(part, root->keys, root->n);
-    return like ? gr_hint(s, "did you mean '%s'?", like) : gr_hint(s, "take this argument away");
-  }
-  if (o->has_value && !equal(r->arena, o->value.one, now)) return other_value(r, o, now);
+  if (!now) return not_there(root, o);
   gr_override parent = *o;
   parent.key = dot ? gr_arena_strndup(r->arena, o->key, (size_t)(dot - o->key)) : "";
-  if (dot)
-    GR_TRY(present(r, root, &parent, &in));
-  else
-    in = root;
-  gr_conf_remove(in, find_part(r, in, part));
+  if (dot) GR_TRY(present(r, root, &parent, &in));
+  int at = find_part(r, in, dot ? dot + 1 : o->key);
+  if (at < 0) return not_there(root, o);  // as the whole, which is found by ''
+  if (o->has_value && !equal(r->arena, o->value.one, now)) return other_value(r, o, now);
+  gr_conf_remove(in, at);
   return GR_OK;
 }
 

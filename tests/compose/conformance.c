@@ -36,6 +36,9 @@ static const struct {
     {"compose.jsonl", "config +db=mysql", "a class registered in Python"},
     {"compose.jsonl", "configs", "a file listed twice is merged anew the second time"},
     {"defaults.jsonl", "run =1", "without a key: an error when values are set"},
+    {"defaults.jsonl", "only_self ~", "the same"},
+    {"defaults.jsonl", "first ~", "the same"},
+    {"defaults.jsonl", "first ~=1", "the same"},
 };
 
 static bool is_intended(const char *file, const char *text) {
