@@ -17,15 +17,19 @@ static uint64_t key_of(const gr_rng *r) {
   return gr_hash_bytes(r->stream ^ GR_HASH_START, &r->seed, sizeof r->seed);
 }
 
+// What words are multiplied by in a round, and what is added to the halves of the key after it.
+enum { ROUNDS = 10 };
+static const uint32_t times[2] = {0xD2511F53, 0xCD9E8D57}, more[2] = {0x9E3779B9, 0xBB67AE85};
+
 void gr_philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
   uint32_t c0 = (uint32_t)low, c1 = (uint32_t)(low >> 32);
   uint32_t c2 = (uint32_t)high, c3 = (uint32_t)(high >> 32);
-  for (int round = 0; round < 10; round++) {
-    uint64_t p0 = UINT64_C(0xD2511F53) * c0, p1 = UINT64_C(0xCD9E8D57) * c2;
+  for (int round = 0; round < ROUNDS; round++) {
+    uint64_t p0 = (uint64_t)times[0] * c0, p1 = (uint64_t)times[1] * c2;
     c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, c1 = (uint32_t)p1;
     c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1, c3 = (uint32_t)p0;
-    k0 += 0x9E3779B9, k1 += 0xBB67AE85;
+    k0 += more[0], k1 += more[1];
   }
   out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
@@ -51,10 +55,10 @@ static inline lanes product(lanes a, lanes b) {
 }
 
 // LANES blocks. Upper halves hold what the shifts leave, and are not read.
-static inline void philox_lanes(const lanes key[10][2], lanes c[4]) {
-  const lanes m0 = all(0xD2511F53), m1 = all(0xCD9E8D57);
+static inline void philox_lanes(const lanes key[ROUNDS][2], lanes c[4]) {
+  const lanes m0 = all(times[0]), m1 = all(times[1]);
 #pragma GCC unroll 10
-  for (int round = 0; round < 10; round++) {
+  for (int round = 0; round < ROUNDS; round++) {
     lanes p0 = product(c[0], m0), p1 = product(c[2], m1);
     c[0] = (p1 >> 32) ^ c[1] ^ key[round][0], c[1] = p1;
     c[2] = (p0 >> 32) ^ c[3] ^ key[round][1], c[3] = p0;
@@ -63,10 +67,10 @@ static inline void philox_lanes(const lanes key[10][2], lanes c[4]) {
 
 void gr_rng_blocks(const gr_rng *r, uint64_t from, int64_t blocks, uint32_t *out) {
   uint64_t key = key_of(r);
-  lanes keys[10][2];
-  for (uint32_t round = 0; round < 10; round++) {
-    keys[round][0] = all((uint32_t)key + round * 0x9E3779B9U);
-    keys[round][1] = all((uint32_t)(key >> 32) + round * 0xBB67AE85U);
+  lanes keys[ROUNDS][2];
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    keys[round][0] = all((uint32_t)key + round * more[0]);
+    keys[round][1] = all((uint32_t)(key >> 32) + round * more[1]);
   }
   int64_t b = 0;
   for (; b + LANES <= blocks; b += LANES) {
