@@ -219,18 +219,23 @@ static bool has_step(const char *dir, int step) {
   return !access(path, R_OK);
 }
 
+// Of one weight, on one rank.
+static gr_saver_spec of_one(const char *dir, int keep_last, int keep_best) {
+  static float w[4];
+  static gr_piece p;
+  p = gr_piece_whole("w", "f32", 1, (int64_t[]){4}, w);
+  return (gr_saver_spec){.dir = dir,
+                         .ranks = 1,
+                         .pieces = &p,
+                         .n_pieces = 1,
+                         .keep_last = keep_last,
+                         .keep_best = keep_best,
+                         .metric = "cer"};
+}
+
 static void pruning(void) {
   const char *dir = scratch_dir("pruning");
-  static float w[4];
-  int64_t dims[1] = {4};
-  gr_piece p = gr_piece_whole("w", "f32", 1, dims, w);
-  gr_saver_spec spec = {.dir = dir,
-                        .ranks = 1,
-                        .pieces = &p,
-                        .n_pieces = 1,
-                        .keep_last = 2,
-                        .keep_best = 2,
-                        .metric = "cer"};
+  gr_saver_spec spec = of_one(dir, 2, 2);
   static const double cer[] = {0.9, 0.2, 0.5, 0.2, (double)NAN, 0.7, 0.8, 0.9};
   gr_saver *s;
   MUST(gr_saver_open(&spec, &s));
@@ -254,17 +259,8 @@ static void pruning(void) {
 // soon as there is a newer, and is never among the best.
 static void pruning_later(void) {
   const char *dir = scratch_dir("later");
-  static float w[4];
-  int64_t dims[1] = {4};
-  gr_piece p = gr_piece_whole("w", "f32", 1, dims, w);
-  gr_saver_spec spec = {.dir = dir,
-                        .ranks = 1,
-                        .pieces = &p,
-                        .n_pieces = 1,
-                        .keep_last = 9,
-                        .keep_best = 1,
-                        .metric = "cer",
-                        .passing = "passing"};
+  gr_saver_spec spec = of_one(dir, 9, 1);
+  spec.passing = "passing";
   static const double cer[] = {0.9, 0.2, 0.1, 0.5, 0.4, 0.3};
   gr_saver *s;
   MUST(gr_saver_open(&spec, &s));

@@ -60,6 +60,30 @@ static void hot_and_cold(void) {
   gr_cpu_destroy(cpu);
 }
 
+// The first element waits for all the others: the rest of its share is done by others.
+// They are so few that each is taken alone.
+enum { OTHERS = 15 };
+static void wait_for_others(void *arg, int64_t from, int64_t to) {
+  _Atomic int *done = arg;
+  for (int64_t i = from; i < to; i++) {
+    double until = gr_seconds() + 20;
+    while (!i && *done < OTHERS && gr_seconds() < until) gr_pause();
+    if (!i && *done < OTHERS) return;
+    ++*done;
+  }
+}
+
+static void helps_who_is_late(void) {
+  for (int threads = 2; threads <= 4; threads++) {
+    gr_cpu *cpu;
+    _Atomic int done = 0;
+    MUST(gr_cpu_create(threads, false, &cpu));
+    cpu->parallel(cpu, OTHERS + 1, 1, wait_for_others, &done);
+    CHECK(done == OTHERS + 1, "%d threads: only %d of %d were done", threads, done, OTHERS + 1);
+    gr_cpu_destroy(cpu);
+  }
+}
+
 // Workers with nothing to do must not use a processor.
 static void idle_is_asleep(void) {
   gr_cpu *cpu;
@@ -83,5 +107,6 @@ static void refuses_nonsense(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"every_element_once", every_element_once}, {"hot_and_cold", hot_and_cold},
-             {"idle_is_asleep", idle_is_asleep}, {"refuses_nonsense", refuses_nonsense});
+             {"helps_who_is_late", helps_who_is_late}, {"idle_is_asleep", idle_is_asleep},
+             {"refuses_nonsense", refuses_nonsense});
 }
