@@ -120,33 +120,31 @@ static gr_status read_options(gr_job *j, int ranks) {
 
 // ---- Shapes and parameters from the data ----------------------------------------------------
 
-// The file's letters for one input, bound by the field of that name. Parameters that stand in
-// a shape are no letters.
-static int bind_input(gr_conf *params, gr_conf *input, const gr_feed_field *f, gr_dim *dims,
-                      int n) {
-  gr_conf *shape = gr_conf_member(input, "shape");
-  for (int d = 0; shape && d < shape->n && d < f->type.rank; d++) {
-    const gr_conf *letter = shape->items[d];
-    bool known = letter->kind != GR_CONF_TEXT ||
-                 (params && params->kind == GR_CONF_MAP && gr_conf_member(params, letter->text));
-    for (int i = 0; !known && i < n; i++) known = !strcmp(dims[i].name, letter->text);
-    if (!known) dims[n++] = (gr_dim){letter->text, f->type.dim[d]};
-  }
-  return n;
-}
-
+// What the data gives of a bucket, in batches of `rows` over all ranks.
 static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
   gr_feed feed;
   gr_dataset_shapes(j->data, bucket, rows, &feed);
-  gr_conf *inputs = gr_conf_member(j->graph, "inputs");
-  gr_conf *params = gr_conf_member(j->graph, "params");
-  gr_dim *dims = GR_NEW(j->arena, gr_dim, GR_MAX_FIELDS * GR_MAX_RANK);
-  int n = 0;
-  for (int i = 0; inputs && inputs->kind == GR_CONF_MAP && i < feed.n_fields; i++) {
-    gr_conf *input = gr_conf_member(inputs, feed.field[i].name);
-    if (input && input->kind == GR_CONF_MAP) n = bind_input(params, input, &feed.field[i], dims, n);
+  gr_batch_tensor *batch = GR_NEW(j->arena, gr_batch_tensor, feed.n_fields);
+  for (int i = 0; i < feed.n_fields; i++)
+    batch[i] = (gr_batch_tensor){feed.field[i].name, feed.field[i].type};
+  *out = (gr_bucket){.name = gr_dataset_bucket_name(j->arena, j->data, bucket),
+                     .batch = batch,
+                     .n_batch = feed.n_fields};
+}
+
+// Every input of every program, to what fills it.
+static gr_status bind_inputs(gr_job *j) {
+  int n = gr_dataset_buckets(j->data);
+  j->inputs = GR_NEW(j->arena, gr_program_inputs, j->plan->n_programs);
+  for (uint32_t i = 0; i < j->plan->n_programs; i++) {
+    const gr_program *p = &j->plan->programs[i];
+    gr_feed feed;
+    int b = 0;
+    while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->data, b), p->bucket)) b++;
+    if (b < n) gr_dataset_shapes(j->data, b, j->set.rows, &feed);
+    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &feed : NULL, &j->inputs[i]));
   }
-  *out = (gr_bucket){gr_dataset_bucket_name(j->arena, j->data, bucket), dims, n};
+  return GR_OK;
 }
 
 // What the data say (symbols, mels) becomes a parameter of the model where the model has one
@@ -234,6 +232,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                        .train = true,
                        .eval = true};
   GR_TRY(gr_plan_build(j->arena, &r, &j->plan));
+  GR_TRY(bind_inputs(j));
   return check_metric(j);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include "cli/args.h"
 #include "cli/dataset.h"
+#include "cli/inputs.h"
 #include "cli/settings.h"
 #include "compiler/compile.h"
 #include "compose/compose.h"
@@ -22,6 +23,7 @@ typedef struct gr_job {
   gr_options options;
   gr_mesh mesh;
   gr_plan *plan;
+  gr_program_inputs *inputs;  // of the plan's programs, in their order
 } gr_job;
 
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);

@@ -93,25 +93,17 @@ static gr_status open_run(gr_run *r) {
 
 // ---- A step -----------------------------------------------------------------------------------
 
-static void set_number(gr_run *r, const gr_program *p, const char *input, double value) {
-  gr_type t;
-  void *at = gr_exec_input(r->exec, p, input, &t);
-  if (at) gr_put(at, t.dtype, 0, value);
-}
-
 // Runs a step's program, or its micro-steps and what ends them; *last has its results.
 static gr_status compute(gr_run *r, const gr_feed *f, const gr_program **last) {
   const gr_program *p = r->train[f->bucket];
   for (int i = 0; i < r->job->set.parts; i++) {
     gr_feed part = gr_feed_part(f, i, r->job->set.parts);
-    GR_TRY(gr_run_feed(r, p, &part));
-    set_number(r, p, "micro", i);
-    set_number(r, p, "lr", r->lr);
+    GR_TRY(gr_run_fill(r, p, &part, i));
     GR_TRY(gr_exec_run(r->exec, p));
   }
   *last = r->update ? r->update : p;
   if (!r->update) return GR_OK;
-  set_number(r, r->update, "lr", r->lr);
+  GR_TRY(gr_run_fill(r, r->update, NULL, 0));
   return gr_exec_run(r->exec, r->update);
 }
 

@@ -120,7 +120,8 @@ GR_MUST_USE gr_status gr_run_end(gr_run *);
 // Runs the eval program over a split; shows `show` decoded samples on rank 0. Fails, with the state
 // saved, where the run is told to stop before its end; *out is then as it was.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, int show, gr_metrics *out);
-GR_MUST_USE gr_status gr_run_feed(gr_run *, const gr_program *, const gr_feed *);
+// Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-step's number.
+GR_MUST_USE gr_status gr_run_fill(gr_run *, const gr_program *, const gr_feed *, int micro);
 void gr_run_read_metrics(gr_run *, const gr_program *, gr_metrics *sums);  // adds
 double gr_metric_value(const gr_metrics *, const char *name);              // NaN: there is none
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);

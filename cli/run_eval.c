@@ -5,18 +5,19 @@
 
 // ---- Batches and metrics --------------------------------------------------------------------
 
-gr_status gr_run_feed(gr_run *r, const gr_program *p, const gr_feed *f) {
-  for (int i = 0; i < f->n_fields; i++) {
-    gr_type t;
-    void *to = gr_exec_input(r->exec, p, f->field[i].name, &t);
-    if (!to) continue;  // the model does not ask for this field
-    if (!gr_type_same(&t, &f->field[i].type)) {
-      char want[96], got[96];
-      return gr_fail(GR_ERR_TYPE, GR_NOWHERE, "the model's input '%s' is %s, the data give %s",
-                     f->field[i].name, gr_type_text(&t, want),
-                     gr_type_text(&f->field[i].type, got));
+gr_status gr_run_fill(gr_run *r, const gr_program *p, const gr_feed *f, int micro) {
+  const gr_program_inputs *inputs = &r->job->inputs[p - r->job->plan->programs];
+  for (int i = 0; i < inputs->n; i++) {
+    const gr_program_input *in = &inputs->at[i];
+    void *to = gr_exec_input(r->exec, p, in->name, NULL);
+    if (in->field < 0) {
+      gr_put(to, in->type.dtype, 0, in->field == GR_INPUT_LR ? r->lr : micro);
+      continue;
     }
-    memcpy(to, f->field[i].at, gr_type_bytes(&t));
+    const gr_feed_field *field = &f->field[in->field];
+    if (!gr_type_same(&in->type, &field->type))
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
+    memcpy(to, field->at, gr_type_bytes(&in->type));
   }
   return GR_OK;
 }
@@ -108,7 +109,7 @@ static gr_status eval_batches(gr_run *r, gr_feeder *feeder, int show, gr_metrics
     if (k.failed || k.signal) return gr_run_leave(r, &k);
     if (end) return GR_OK;
     const gr_program *p = r->eval[f.bucket];
-    GR_TRY(gr_run_feed(r, p, &f));
+    GR_TRY(gr_run_fill(r, p, &f, 0));
     GR_TRY(gr_exec_run(r->exec, p));
     gr_run_read_metrics(r, p, out);
     int left = (int)(f.of - f.index);  // batches, this one too: each shows its share

@@ -119,6 +119,7 @@ static gr_status model_of(gr_arena *arena, const gr_plan_request *r, gr_purpose 
   if (bucket->n_dims) memcpy(dims + m.n_dims, bucket->dims, sizeof *dims * (size_t)bucket->n_dims);
   m.dims = dims;
   m.n_dims += bucket->n_dims;
+  if (bucket->batch) m.batch = bucket->batch, m.n_batch = bucket->n_batch;
   m.purpose = purpose;
   return gr_model_build(arena, &m, out);
 }
@@ -148,8 +149,7 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
         continue;
       gr_type t = global_type(v, &init->mesh);
       b.loc = v->loc;
-      gr_val zero = gr_fill(&b, &t, 0),
-             s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, v->layout);
+      gr_val zero = gr_fill(&b, &t, 0), s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, v->layout);
       if (!b.err) gr_at(init, s)->next = zero;
     }
   return b.err;
@@ -180,6 +180,42 @@ static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compi
   return GR_OK;
 }
 
+// The first program's that has it, by name.
+typedef struct states {
+  gr_map index;
+  const gr_value **v;
+  const gr_compiled **in;
+} states;
+
+// States are shared by all programs, so their shapes must not depend on the bucket.
+static gr_status check_state(states *known, const gr_compiled *in, const gr_value *v) {
+  char here[96], there[96];
+  uint32_t i = known->index.n;
+  if (!gr_map_find(&known->index, v->name, &i)) {
+    gr_map_put(&known->index, v->name, i);
+    known->v[i] = v, known->in[i] = in;
+    return GR_OK;
+  }
+  gr_type is = global_type(v, &in->g->mesh), was = global_type(known->v[i], &in->g->mesh);
+  if (gr_type_same(&is, &was)) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_TYPE, v->loc, "'%s' is %s in bucket %s and %s in bucket %s", v->name,
+              gr_type_text(&was, there), known->in[i]->bucket, gr_type_text(&is, here), in->bucket),
+      "the same weights serve batches of all lengths: none of their axes can be one "
+      "that differs between buckets; sizes of your own go under params:");
+}
+
+static gr_status check_states(gr_arena *arena, const gr_compiled *c, uint32_t n) {
+  uint32_t most = count_states(c, n) + 1;
+  states known = {gr_map_make(arena), GR_NEW(arena, const gr_value *, most),
+                  GR_NEW(arena, const gr_compiled *, most)};
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 1; i < c[k].g->n_values; i++)
+      if (c[k].g->values[i].role == GR_STATE)
+        GR_TRY(check_state(&known, &c[k], &c[k].g->values[i]));
+  return GR_OK;
+}
+
 // An axis of one rank is no axis: nothing can be split along it, and nobody to talk to.
 static gr_mesh real_axes(const gr_mesh *m) {
   gr_mesh out = {0};
@@ -196,6 +232,7 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   gr_graph *init;
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
   GR_TRY(compile_all(arena, r, c, &n));
+  GR_TRY(check_states(arena, c, n));
   GR_TRY(model_of(arena, r, GR_INIT, &r->buckets[0], &init));
   GR_TRY(add_zeros(init, c, n));
   GR_TRY(compile(arena, r, GR_INIT, GR_WHOLE_STEP, "", init, &c[n++]));

@@ -7,6 +7,8 @@ typedef struct gr_bucket {
   const char *name;    // "t300"
   const gr_dim *dims;  // "t", "u", ... of this bucket
   int n_dims;
+  const gr_batch_tensor *batch;  // of this bucket; NULL: see gr_model_request
+  int n_batch;
 } gr_bucket;
 
 typedef struct gr_plan_request {

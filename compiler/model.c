@@ -44,85 +44,13 @@ static gr_status param(gr_author *a, const char *name, const gr_conf *preset, gr
 static gr_status open_params(gr_author *a, gr_conf *file) {
   gr_conf *own = gr_conf_member(file, "params"), *given = a->ask->params;
   if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "params:"));
-  for (int i = 0; i < a->ask->n_dims; i++)
-    gr_model_set(a, a->ask->dims[i].name, (gr_arg){.kind = GR_ARG_INT, .i = a->ask->dims[i].size});
+  gr_model_letters(a, file);
   gr_status s = unknown_params(own, given);
   for (int i = 0; own && i < own->n; i++)
     s = gr_also(
         s, param(a, own->keys[i], own->items[i],
                  given && given->kind == GR_CONF_MAP ? gr_conf_member(given, own->keys[i]) : NULL));
   return s;
-}
-
-// ---- Inputs ---------------------------------------------------------------------
-
-static const char *const input_keys[] = {"shape", "dtype", "doc"};
-
-static gr_layout batch_layout(const gr_author *a) {
-  gr_layout l = gr_layout_whole;
-  for (int k = 0; a->ask->batch_axis && k < a->ask->mesh.n_axes; k++)
-    if (!strcmp(a->ask->mesh.axis[k].name, a->ask->batch_axis)) l.at[k] = 0;
-  return l;
-}
-
-static gr_status input_shape(gr_author *a, const gr_conf *shape, gr_type *t) {
-  for (int i = 0; i < shape->n; i++) {
-    const gr_conf *c = shape->items[i];
-    bool letter = c->kind == GR_CONF_TEXT && gr_model_is_word(c->text) && *c->text != '$';
-    if (!letter || gr_model_get(a, c->text)) continue;
-    const char *known[64];
-    int n = 0;
-    for (; n < a->ask->n_dims && n < 64; n++) known[n] = a->ask->dims[n].name;
-    gr_text list = gr_text_make(a->arena);
-    for (int k = 0; k < n; k++) gr_text_printf(&list, "%s%s", k ? ", " : "", known[k]);
-    return gr_hint(
-        gr_fail(GR_ERR_CONFIG, c->loc, "nothing says how large the axis '%s' is", c->text),
-        "the data binds %s; other sizes are params:", list.at);
-  }
-  return gr_model_shape(a, shape, t);
-}
-
-static gr_status input(gr_author *a, const char *name, gr_conf *c) {
-  gr_type t = {.dtype = GR_F32};
-  GR_TRY(gr_model_expect(c, GR_CONF_MAP, "an input"));
-  GR_TRY(gr_model_keys(c, "an input", input_keys, 3));
-  gr_conf *shape = gr_conf_member(c, "shape"), *dtype = gr_conf_member(c, "dtype");
-  if (!shape)
-    return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
-  GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));
-  GR_TRY(input_shape(a, shape, &t));
-  bool found = !dtype;
-  for (int d = 0; dtype && d < GR_DTYPE_COUNT; d++)
-    if (dtype->kind == GR_CONF_TEXT && !strcmp(dtype->text, gr_dtypes[d].name))
-      t.dtype = (gr_dtype)d, found = true;
-  if (!found)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, dtype->loc, "this is not a dtype"), "f32 or i32");
-  if (!strcmp(name, "weight") || !strcmp(name, "lr"))
-    return gr_fail(GR_ERR_CONFIG, c->key_loc,
-                   "the input '%s' is graphrun's own: choose another name", name);
-  bool batch =
-      shape->n && shape->items[0]->kind == GR_CONF_TEXT && !strcmp(shape->items[0]->text, "n");
-  a->root.loc = c->key_loc;
-  gr_bound b = {.n = 1};
-  b.v[0] = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, name, t,
-                   batch ? batch_layout(a) : gr_layout_whole);
-  gr_model_bind(a, name, c->key_loc, &b);
-  return gr_model_settle(a);
-}
-
-static gr_status open_inputs(gr_author *a, gr_conf *file) {
-  gr_conf *map = gr_conf_member(file, "inputs");
-  const gr_arg *n = gr_model_get(a, "n");
-  gr_status s = GR_OK;
-  if (!map) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'inputs:'");
-  if (!n) return gr_fail(GR_ERR_BUG, file->loc, "the batch size 'n' is not bound");
-  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "inputs:"));
-  for (int i = 0; i < map->n; i++) s = gr_also(s, input(a, map->keys[i], map->items[i]));
-  if (s) return s;
-  a->root.loc = map->key_loc;
-  gr_type t = {.dtype = GR_F32, .rank = 1, .dim = {n->i}};
-  a->weight = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, "weight", t, batch_layout(a));
-  return gr_model_settle(a);
 }
 
 // ---- Nodes ----------------------------------------------------------------------
@@ -177,7 +105,7 @@ static gr_status forward(gr_author *a) {
   GR_TRY(open_params(a, file));
   GR_TRY(gr_model_open_blocks(a, file));
   GR_TRY(gr_model_checks(a, gr_conf_member(file, "checks")));
-  GR_TRY(open_inputs(a, file));
+  GR_TRY(gr_model_inputs(a, file));
   GR_TRY(run_nodes(a, file));
   return gr_model_outputs(a, file);
 }

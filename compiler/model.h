@@ -8,11 +8,21 @@ typedef struct gr_dim {
   int64_t size;
 } gr_dim;
 
+// A tensor of the data's batches. An input of the model is bound to the one of its name.
+typedef struct gr_batch_tensor {
+  const char *name;
+  gr_type type;  // of the global batch: axis 0 is the samples, "n"
+} gr_batch_tensor;
+
 typedef struct gr_model_request {
   gr_conf *graph;      // the file, as read
   gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
   const gr_dim *dims;  // sizes of the inputs' letters, "n" being the global batch
   int n_dims;
+  // What the data gives: every input must be one of these, and letters take their sizes. NULL:
+  // nothing is known of the data, inputs are what the file says with the sizes in dims.
+  const gr_batch_tensor *batch;
+  int n_batch;
   gr_purpose purpose;  // GR_EVAL: dropout and the like are left out; GR_INIT: initial values only
   uint64_t seed;
   gr_mesh mesh;

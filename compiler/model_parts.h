@@ -133,6 +133,10 @@ GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const 
                                     int n);
 GR_MUST_USE gr_status gr_model_unknown_arg(gr_author *, const char *name, gr_loc);
 
+// ---- model_input.c: what the data gives -------------------------------------------
+void gr_model_letters(gr_author *, gr_conf *file);  // sizes of the letters in shapes of inputs
+GR_MUST_USE gr_status gr_model_inputs(gr_author *, gr_conf *file);
+
 // ---- The nodes ------------------------------------------------------------------
 GR_MUST_USE gr_status gr_model_node(gr_author *, gr_conf *item, gr_bound *out);  // model_node.c
 GR_MUST_USE gr_status gr_model_nodes(gr_author *, gr_conf *list,

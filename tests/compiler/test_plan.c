@@ -280,9 +280,37 @@ static void passes(void) {
   gr_arena_destroy(arena);
 }
 
+// Weights are shared by all buckets, so none may have a bucket's length in its shape.
+static void shapes_by_bucket(void) {
+  static const char text[] =
+      "inputs: {x: {shape: [n, t, c]}}\nnodes:\n  - w: {param: [t, c]}\n  - y: {mul: [x, w]}\n"
+      "  - loss: {mean: y, axes: [1, 2]}\ntrain: loss\n";
+  arena = gr_arena_create();
+  gr_conf *file;
+  gr_plan *p;
+  MUST(gr_conf_parse(arena, "model.yaml", text, &file));
+  gr_batch_tensor small = {"x", {GR_F32, 3, {4, 10, 3}}}, large = {"x", {GR_F32, 3, {4, 18, 3}}};
+  gr_bucket buckets[] = {{.name = "t10", .batch = &small, .n_batch = 1},
+                         {.name = "t18", .batch = &large, .n_batch = 1}};
+  gr_plan_request r = {.model = {.graph = file},
+                       .options = adam,
+                       .buckets = buckets,
+                       .n_buckets = 2,
+                       .train = true,
+                       .eval = true};
+  gr_status s = gr_plan_build(arena, &r, &p);
+  CHECK(s && gr_status_code(s) == GR_ERR_TYPE && gr_status_loc(s).line == 3, "a user's error");
+  CHECK(s && strstr(gr_status_text(s), "f32[10,3] in bucket t10 and f32[18,3] in bucket t18"), "%s",
+        gr_status_text(s));
+  gr_status_drop(s);
+  r.n_buckets = 1;
+  MUST(gr_plan_build(arena, &r, &p));
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
              {"collectives", collectives}, {"read_later", read_later}, {"explain", explain},
              {"draw", draw}, {"tampered", tampered}, {"tampered_ranks", tampered_ranks},
-             {"passes", passes});
+             {"passes", passes}, {"shapes_by_bucket", shapes_by_bucket});
 }

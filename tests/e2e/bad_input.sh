@@ -70,6 +70,25 @@ run "an unknown attribute" 65 "attr.yaml:[0-9]+:57: .*'units'" "hint: " -- model
 changed graphs/aim.yaml graphs/lmu_asr.yaml 's/^train: loss/train: lost/'
 run "nothing to train" 65 "aim.yaml:[0-9]+:8: .*'lost'" "did you mean 'loss'" -- model.graph=graphs/aim.yaml
 
+printf 'inputs:\n  x: {shape: [n, t, c]}\n  y: {shape: [n], dtype: i32}\nnodes:\n  - m: {mean: x, axes: [1]}\n%s\ntrain: loss\n' \
+  '  - logits: {linear: m, out: 4, name: head}
+  - loss: {cross_entropy: [logits, y]}' >graphs/zeros.yaml
+sed '/params:/d;s/metric: cer/metric: loss/' base.yaml >noparams.yaml
+for command in plan train; do
+  expect "an input that the data do not give: $command" 65 "zeros.yaml:3:3: .*gives no 'y'" \
+    "hint: it gives x f32.8,[0-9]+,16., lengths i32.8." -- \
+    "$graphrun" $command noparams.yaml model.graph=graphs/zeros.yaml output.dir=out
+  expect "inputs of another shape than the data's: $command" 65 "mlp.yaml:4:14: .*'x' has 2 axes" \
+    "f32.8,[0-9]+,16." "mlp.yaml:5:3: .*no 'y'" -- \
+    "$graphrun" $command noparams.yaml model.graph=graphs/mlp.yaml output.dir=out
+done
+changed graphs/mels.yaml graphs/lmu_asr.yaml 's/x: {shape: \[n, t, mels\]/x: {shape: [n, t, 2 * mels]/'
+run "an axis that is not the data's" 65 "mels.yaml:[0-9]+:21: .*axis 2 of the input 'x' is 32" -- \
+  model.graph=graphs/mels.yaml
+changed graphs/wpe.yaml graphs/lmu_asr.yaml 's/^nodes:/nodes:\n  - wpe: {param: [t, mels]}\n  - x: {add: [x, wpe]}/'
+run "a weight as long as a bucket" 65 "wpe.yaml:[0-9]+:11: .*'wpe' is f32.* in bucket t[0-9]+ and" "hint: " -- \
+  model.graph=graphs/wpe.yaml
+
 # ---- Data
 run "no such manifest" 66 "argument [0-9]+:1:15: .*none.jsonl" "hint: .*data import" -- data.manifest=none.jsonl
 line() { # FILE LINE: tones.jsonl with one line more

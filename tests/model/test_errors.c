@@ -4,6 +4,7 @@
 //   === name of the case
 //   the model's YAML
 //   --- params: {what: model.params gives}        (may be left out)
+//   --- data: {x: "f32[4,20,3]"}                  (what the data gives; else n 4, t 20, u 5, c 3)
 //   --- says
 //   the message
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 static const char cases_file[] = GR_SOURCE_DIR "/tests/model/errors.txt";
 
 typedef struct piece {
-  const char *name, *yaml, *params, *says;
+  const char *name, *yaml, *params, *data, *says;
 } piece;
 
 static const gr_dim dims[] = {{"n", 4}, {"t", 20}, {"u", 5}, {"c", 3}};
@@ -44,10 +45,24 @@ static int read_cases(gr_arena *a, const char *text, piece *out, int most) {
     out[n] = (piece){.name = line(a, &p, 4)};
     out[n].yaml = cut(a, p, (const char *[]){"---", "===", NULL}, &p);
     if (!strncmp(p, "--- params:", 11)) out[n].params = line(a, &p, 11);
+    if (!strncmp(p, "--- data:", 9)) out[n].data = line(a, &p, 9);
     line(a, &p, 0);
     out[n].says = cut(a, p, (const char *[]){"===", NULL}, &p);
   }
   return n;
+}
+
+static gr_status read_batch(gr_arena *a, const char *text, gr_model_request *r) {
+  gr_conf *map;
+  GR_TRY(gr_conf_parse(a, "data", text, &map));
+  gr_batch_tensor *batch = GR_NEW(a, gr_batch_tensor, map->n);
+  for (int i = 0; i < map->n; i++) {
+    batch[i].name = map->keys[i];
+    GR_TRY(gr_type_parse(map->items[i]->text, &batch[i].type));
+  }
+  r->batch = batch, r->n_batch = map->n;
+  r->n_dims = 0;
+  return GR_OK;
 }
 
 static gr_status build(gr_arena *a, const piece *c) {
@@ -58,6 +73,7 @@ static gr_status build(gr_arena *a, const piece *c) {
   GR_TRY(gr_conf_parse(a, "model.yaml", c->yaml, &file));
   if (c->params) GR_TRY(gr_conf_parse(a, "run.yaml", c->params, &params));
   gr_model_request r = {.graph = file, .params = params, .dims = dims, .n_dims = 4};
+  if (c->data) GR_TRY(read_batch(a, c->data, &r));
   return gr_model_build(a, &r, &g);
 }
 
@@ -81,6 +97,7 @@ static void write_cases(gr_arena *a, const piece *c, int n) {
   for (int i = 0; i < n; i++) {
     fprintf(f, "=== %s\n%s", c[i].name, c[i].yaml);
     if (c[i].params) fprintf(f, "--- params:%s\n", c[i].params);
+    if (c[i].data) fprintf(f, "--- data:%s\n", c[i].data);
     fprintf(f, "--- says\n%s", message(a, &c[i]));
   }
   fclose(f);
