@@ -1,6 +1,7 @@
 // base.h - what every module may use, in one include. The folder depends on nothing but libc.
 #pragma once
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"

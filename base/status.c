@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/file.h"
 
 enum { MAX_SOURCES = 64, MAX_ERRORS = 20 };
 
@@ -152,8 +153,12 @@ static void show_text(FILE *f, const char *text, gr_loc at) {
 }
 
 static void show_file(FILE *f, gr_loc at) {
-  FILE *in = fopen(at.file, "r");
-  if (!in) return;
+  FILE *in;
+  gr_status s = gr_file_stream(at.file, GR_ERR_IO, &in);
+  if (s) {
+    gr_status_drop(s);
+    return;
+  }
   char *line = NULL;
   size_t cap = 0;
   ssize_t len = 0;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/file.h"
 
 gr_text gr_text_make(gr_arena *a) {
   gr_text t = {.arena = a, .cap = 64};
@@ -155,16 +156,16 @@ void gr_text_json_float(gr_text *t, double x) {
 }
 
 gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, size_t *out_len) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  FILE *f;
+  GR_TRY(gr_file_stream(path, GR_ERR_IO, &f));
   gr_text t = gr_text_make(a);
   char buf[1 << 14];
   size_t n;
   do gr_text_putn(&t, buf, n = fread(buf, 1, sizeof buf, f));
   while (n == sizeof buf && t.len <= most);
-  bool bad = ferror(f);
+  int bad = ferror(f) ? errno : 0;
   fclose(f);
-  if (bad) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", path, strerror(errno));
+  if (bad) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", path, strerror(bad));
   if (t.len > most)
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is larger than %zu bytes", path, most);
   *out = t.at;

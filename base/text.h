@@ -32,6 +32,7 @@ void gr_text_json(gr_text *, const char *s);
 // ("1.0", "1e-05", "NaN", "Infinity"), as Python's json does.
 void gr_text_json_float(gr_text *, double);
 
-// The whole of a file, NUL-terminated, in the arena. Fails with GR_ERR_IO; `most` bytes.
+// The whole of a regular file (base/file.h), NUL-terminated, in the arena. Fails with GR_ERR_IO, also
+// where it has more than `most` bytes.
 GR_MUST_USE gr_status gr_file_read(gr_arena *, const char *path, size_t most, char **out,
                                    size_t *out_len);

@@ -56,12 +56,13 @@ static gr_status find(gr_arena *a, const struct named *n, gr_conf *c) {
     c->text = path;
     return GR_OK;
   }
-  const char *why = gr_is_dir(c->text)    ? "it is a folder"
+  const char *kind = gr_file_kind(c->text);
+  const char *why = kind                  ? gr_arena_printf(a, "it is %s", kind)
                     : gr_is_file(c->text) ? "it is a file"
                     : n->is == gr_is_dir  ? "there is no such folder"
                                           : "there is no such file";
   return gr_hint(gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why),
-                 "%s", n->hint);
+                 "%s", kind && n->is == gr_is_file ? "only regular files are read" : n->hint);
 }
 
 gr_status gr_paths_find(gr_arena *a, gr_conf *conf) {

@@ -4,25 +4,26 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/file.h"
 #include "base/module.h"
 #include "runtime/audio_module.h"
 #include "runtime/audio_wav.h"
 
-static gr_status check_there(const char *path) {
-  FILE *f = fopen(path, "rb");
-  if (!f)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot open recording '%s': %s", path, strerror(errno)),
-        "audio_path is relative to the manifest's folder");
-  int first = fgetc(f);
-  bool bad = ferror(f);
-  fclose(f);
+// At its first byte. Whatever reads it next, it is a regular file.
+static gr_status open_recording(const char *path, FILE **out) {
+  gr_status s = gr_file_stream(path, GR_ERR_DATA, out);
+  if (s)
+    return gr_file_kind(path) ? s : gr_hint(s, "audio_path is relative to the manifest's folder");
+  int first = fgetc(*out), bad = ferror(*out) ? errno : 0;
   if (bad)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read recording '%s': %s", path,
-                   strerror(errno));
-  if (first == EOF)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' is an empty file", path);
-  return GR_OK;
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read recording '%s': %s", path, strerror(bad));
+  else if (first == EOF)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' is an empty file", path);
+  if (s)
+    fclose(*out);
+  else
+    rewind(*out);
+  return s;
 }
 
 #ifdef GR_HAVE_SNDFILE
@@ -44,10 +45,12 @@ static gr_status read_other(const char *path, gr_audio_info *info, uint64_t most
 
 // The file as it is, channels side by side. out NULL: the head alone.
 static gr_status read_any(const char *path, gr_audio_info *info, uint64_t most, float **out) {
-  GR_TRY(check_there(path));
+  FILE *f;
   gr_status s;
-  if (gr_wav_read(path, info, most, out, &s)) return s;
-  return read_other(path, info, most, out);
+  GR_TRY(open_recording(path, &f));
+  bool ours = gr_wav_read(f, path, info, most, out, &s);
+  fclose(f);
+  return ours ? s : read_other(path, info, most, out);
 }
 
 static void downmix(float *x, uint64_t samples, int channels) {

@@ -95,11 +95,10 @@ static gr_status read_samples(const wav *w, const gr_audio_info *info, uint64_t 
   return GR_OK;
 }
 
-bool gr_wav_read(const char *path, gr_audio_info *info, uint64_t most, float **out,
+bool gr_wav_read(FILE *file, const char *path, gr_audio_info *info, uint64_t most, float **out,
                  gr_status *status) {
-  wav w = {.file = fopen(path, "rb"), .path = path};
+  wav w = {.file = file, .path = path};
   *status = GR_OK;
-  if (!w.file) return false;
   unsigned char riff[12];
   bool ours = fread(riff, 1, sizeof riff, w.file) == sizeof riff && !memcmp(riff, "RIFF", 4) &&
               !memcmp(riff + 8, "WAVE", 4);
@@ -109,6 +108,5 @@ bool gr_wav_read(const char *path, gr_audio_info *info, uint64_t most, float **o
     if (ours && !*status) *status = check(&w, info);
     if (ours && !*status && out) *status = read_samples(&w, info, most, out);
   }
-  fclose(w.file);
   return ours;
 }

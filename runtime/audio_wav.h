@@ -3,7 +3,8 @@
 #pragma once
 #include "runtime/audio.h"
 
-// True when the file was such a WAV (or a damaged one: *status says). *out is NULL to read the
-// head alone; else malloc'd, [samples][channels].
-bool gr_wav_read(const char *path, gr_audio_info *info, uint64_t most, float **out,
+// Reads a file that is open at its first byte; `path` is for messages. True when it was such a WAV
+// (or a damaged one: *status says). *out is NULL to read the head alone; else malloc'd,
+// [samples][channels].
+bool gr_wav_read(FILE *, const char *path, gr_audio_info *info, uint64_t most, float **out,
                  gr_status *status);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "base/file.h"
 #include "base/port.h"
 #include "base/text.h"
 #include "runtime/audio.h"
@@ -24,9 +26,13 @@ static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) 
   gr_text t = gr_text_make(a);
   char buf[1 << 14];
   int n = -1, code = Z_OK;
-  errno = 0;
-  gzFile f = gzopen(path, "rb");
-  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  int fd;
+  GR_TRY(gr_file_open(path, GR_ERR_IO, &fd));
+  gzFile f = gzdopen(fd, "rb");
+  if (!f) {
+    close(fd);
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to unpack '%s'", path);
+  }
   while ((n = gzread(f, buf, sizeof buf)) > 0 && t.len < MOST_BYTES)
     gr_text_putn(&t, buf, (size_t)n);
   gr_status s = GR_OK;

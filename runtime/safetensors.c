@@ -1,11 +1,11 @@
 // safetensors.c - see safetensors.h.
 #include "runtime/safetensors.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "runtime/checkpoint_index.h"
 #include "runtime/json.h"
 
@@ -104,8 +104,8 @@ static gr_status read_header(gr_safetensors *s) {
 
 static gr_status open_file(gr_safetensors *s) {
   struct stat st;
-  s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
-  if (s->fd < 0 || fstat(s->fd, &st))
+  GR_TRY(gr_file_open(s->path, GR_ERR_CHECKPOINT, &s->fd));
+  if (fstat(s->fd, &st))
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", s->path, strerror(errno));
   s->bytes = st.st_size;
   return read_header(s);

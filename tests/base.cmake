@@ -1,6 +1,9 @@
 add_executable(test_base base/test_base.c)
 target_link_libraries(test_base gr_base)
 add_test(NAME base COMMAND test_base)
+add_executable(test_base_file base/test_file.c)
+target_link_libraries(test_base_file gr_base)
+add_test(NAME base.file COMMAND test_base_file)
 
 # What tools/ checks of the tree itself; without Python they cannot run, and say so.
 find_program(GR_PYTHON python3)

@@ -17,7 +17,7 @@ static gr_data *open_broken(const char *how, bool skip) {
 static void errors_come_with_their_batch(void) {
   static const struct {
     const char *how, *message;
-  } cases[] = {{"missing", "cannot open recording"},
+  } cases[] = {{"missing", "cannot open '"},
                {"text", "broken-u002.wav' is not a"},
                {"long", "lasts 2.50 seconds, the manifest says"}};
   for (int i = 0; i < 3; i++)

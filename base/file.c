@@ -1,0 +1,60 @@
+// file.c - see file.h.
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *kind_of(mode_t mode) {
+  return S_ISREG(mode)    ? NULL
+         : S_ISDIR(mode)  ? "a folder"
+         : S_ISFIFO(mode) ? "a FIFO"
+         : S_ISSOCK(mode) ? "a socket"
+         : S_ISCHR(mode)  ? "a character device"
+         : S_ISBLK(mode)  ? "a block device"
+                          : "no regular file";
+}
+
+const char *gr_file_kind(const char *path) {
+  struct stat st;
+  return stat(path, &st) ? NULL : kind_of(st.st_mode);
+}
+
+static gr_status wrong_kind(const char *path, gr_code code, const char *kind) {
+  return gr_hint(gr_fail(code, GR_NOWHERE, "cannot read '%s': it is %s", path, kind),
+                 "only regular files are read: copy what it gives into one");
+}
+
+// Looked at before it is opened, since opening alone can have effects on a device; and after, since
+// another file can have taken its place. O_NONBLOCK changes nothing for a regular file.
+gr_status gr_file_open(const char *path, gr_code code, int *out_fd) {
+  struct stat st;
+  const char *kind = gr_file_kind(path);
+  *out_fd = -1;
+  if (kind) return wrong_kind(path, code, kind);
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &st)) {
+    gr_status s = gr_fail(code, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+    if (fd >= 0) close(fd);
+    return s;
+  }
+  kind = kind_of(st.st_mode);
+  if (!kind) {
+    *out_fd = fd;
+    return GR_OK;
+  }
+  close(fd);
+  return wrong_kind(path, code, kind);
+}
+
+gr_status gr_file_stream(const char *path, gr_code code, FILE **out) {
+  int fd;
+  *out = NULL;
+  GR_TRY(gr_file_open(path, code, &fd));
+  *out = fdopen(fd, "rb");
+  if (*out) return GR_OK;
+  gr_status s = gr_fail(code, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  close(fd);
+  return s;
+}

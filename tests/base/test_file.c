@@ -1,0 +1,113 @@
+// test_file.c - only regular files are opened, and nothing is waited for.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "tests/check.h"
+
+static char folder[200], path[256];
+
+static void begin(void) {
+  const char *tmp = getenv("TMPDIR");
+  snprintf(folder, sizeof folder, "%s/graphrun-test-XXXXXX", tmp ? tmp : "/tmp");
+  if (!mkdtemp(folder)) perror(folder), exit(1);
+  snprintf(path, sizeof path, "%s/file", folder);
+}
+static void end(void) {
+  if (remove(path) || rmdir(folder)) perror(folder), exit(1);
+}
+
+// Nothing at `path` can be opened, whichever way; a wait ends the test.
+static void refused(const char *at, const char *what) {
+  gr_arena *a = gr_arena_create();
+  char *text;
+  int fd;
+  FILE *f;
+  alarm(30);
+  gr_status all[3] = {gr_file_open(at, GR_ERR_DATA, &fd), gr_file_stream(at, GR_ERR_DATA, &f),
+                      gr_file_read(a, at, 100, &text, NULL)};
+  alarm(0);
+  CHECK(fd == -1 && !f, "nothing is open");
+  for (int i = 0; i < 3; i++) {
+    CHECK(all[i], "%s is opened (%d)", what, i);
+    CHECK(strstr(gr_status_text(all[i]), what), "'%s' without '%s'", gr_status_text(all[i]), what);
+    CHECK(strstr(gr_status_text(all[i]), at), "'%s' without its path", gr_status_text(all[i]));
+    CHECK(gr_status_code(all[i]) == (i < 2 ? GR_ERR_DATA : GR_ERR_IO), "code %d",
+          gr_status_code(all[i]));
+    gr_status_drop(all[i]);
+  }
+  gr_arena_destroy(a);
+}
+
+static void regular_files_are_read(void) {
+  gr_arena *a = gr_arena_create();
+  char *text;
+  size_t len;
+  begin();
+  FILE *f = fopen(path, "w");
+  CHECK(f && fputs("two\nlines\n", f) >= 0 && !fclose(f), "written");
+  MUST(gr_file_read(a, path, 100, &text, &len));
+  CHECK(len == 10 && !strcmp(text, "two\nlines\n"), "'%s'", text);
+  MUST(gr_file_stream(path, GR_ERR_IO, &f));
+  CHECK(fgetc(f) == 't' && fcntl(fileno(f), F_GETFD) == FD_CLOEXEC, "closed in other programs");
+  fclose(f);
+  CHECK(!gr_file_kind(path), "%s", gr_file_kind(path));
+  end();
+  refused(path, "No such file");
+  gr_arena_destroy(a);
+}
+
+static void a_fifo_is_not_waited_for(void) {
+  begin();
+  CHECK(!mkfifo(path, 0600), "a FIFO");
+  refused(path, "it is a FIFO");
+  CHECK(!strcmp(gr_file_kind(path), "a FIFO"), "%s", gr_file_kind(path));
+  // Not even one that someone writes to.
+  int writer = open(path, O_RDWR | O_CLOEXEC);
+  CHECK(writer >= 0 && write(writer, "text", 4) == 4, "a writer");
+  refused(path, "it is a FIFO");
+  close(writer);
+  end();
+}
+
+static void other_things_are_named(void) {
+  begin();
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  int s = socket(AF_UNIX, SOCK_STREAM, 0);
+  snprintf(at.sun_path, sizeof at.sun_path, "%.100s", path);
+  if (s >= 0 && !bind(s, (struct sockaddr *)&at, sizeof at)) {
+    refused(path, "it is a socket");
+    end();
+  }
+  close(s);
+  refused("/dev/zero", "it is a character device");
+  refused("/", "it is a folder");
+}
+
+// A caret under a line of a FIFO would have to be read from it.
+static void an_error_in_a_fifo_is_printed(void) {
+  char *text = NULL;
+  size_t n = 0;
+  begin();
+  CHECK(!mkfifo(path, 0600), "a FIFO");
+  gr_status s = gr_fail(GR_ERR_CONFIG, ((gr_loc){path, 3, 1}), "wrong");
+  FILE *f = open_memstream(&text, &n);
+  alarm(30);
+  gr_status_print(f, s);
+  alarm(0);
+  fclose(f);
+  CHECK(strstr(text, "/file:3:1: config error: wrong\n"), "%s", text);
+  gr_status_drop(s);
+  free(text);
+  end();
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"regular_files_are_read", regular_files_are_read},
+             {"a_fifo_is_not_waited_for", a_fifo_is_not_waited_for},
+             {"other_things_are_named", other_things_are_named},
+             {"an_error_in_a_fifo_is_printed", an_error_in_a_fifo_is_printed});
+}
