@@ -80,11 +80,14 @@ bool gr_args_flag(const char *command, int i, gr_flag *out) {
   return false;
 }
 
+enum { MOST_NUMBER = 1000000 };  // as distributed.ranks
+
 static gr_status number(const char *name, const char *value, int64_t *out) {
   char *end;
   *out = strtoll(value, &end, 10);
-  if (!*value || *end || *out < 1)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s takes a number above 0, not '%s'", name, value);
+  if (!*value || *end || *out < 1 || *out > MOST_NUMBER)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s takes a number from 1 to %d, not '%s'", name,
+                   MOST_NUMBER, value);
   return GR_OK;
 }
 

@@ -112,8 +112,8 @@ static gr_status eval_batches(gr_run *r, gr_feeder *feeder, int show, gr_metrics
     GR_TRY(gr_run_fill(r, p, &f, 0));
     GR_TRY(gr_exec_run(r->exec, p));
     gr_run_read_metrics(r, p, out);
-    int left = (int)(f.of - f.index);  // batches, this one too: each shows its share
-    if (r->rank == 0 && show > 0) show -= show_rows(r, p, &f, (show + left - 1) / left);
+    int64_t left = (int64_t)f.of - f.index;  // batches, this one too: each shows its share
+    if (r->rank == 0 && show > 0) show -= show_rows(r, p, &f, (int)((show + left - 1) / left));
   }
 }
 

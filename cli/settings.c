@@ -146,12 +146,24 @@ void gr_settings_rename(gr_conf *c) {
   to->integer = from->integer, to->loc = from->loc, to->preset = from->preset;
 }
 
+enum { MOST_ROWS = 1000000000 };  // of a batch over all ranks: an int, also rounded up to the ranks
+
 // A rank's rows of a batch, in micro-steps of as few as can be; the last may not be full.
-static void share_batch(gr_settings *s, int ranks) {
-  int of_rank = (s->batch + ranks - 1) / ranks;
+static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
+  bool per_rank = !strcmp(s->batch_is, "per_rank");
+  int64_t batch = s->batch_size * (per_rank ? ranks : 1);
+  if (batch > MOST_ROWS)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, at->loc,
+                           "%lld samples on each of %d ranks are %lld, more than the %d that a "
+                           "batch can have",
+                           (long long)s->batch_size, ranks, (long long)batch, MOST_ROWS),
+                   "training.batch_is=global divides training.batch_size over the ranks");
+  int64_t of_rank = (batch + ranks - 1) / ranks;
   int64_t parts = s->accumulate < of_rank ? s->accumulate : of_rank;
+  s->batch = (int)batch;
   s->rows = (int)((of_rank + parts - 1) / parts);
-  s->parts = (of_rank + s->rows - 1) / s->rows;
+  s->parts = (int)((of_rank + s->rows - 1) / s->rows);
+  return GR_OK;
 }
 
 gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
@@ -167,8 +179,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   int n = ranks ? ranks : 1, share = gr_processors() / n;
   int64_t threads = int_or_auto(c, "distributed.threads");
   s->threads = threads ? (int)threads : share > 1 ? share : 1;
-  s->batch = (int)s->batch_size * (strcmp(s->batch_is, "per_rank") ? 1 : n);
-  share_batch(s, n);
+  GR_TRY(share_batch(gr_conf_find(c, "training.batch_size"), s, n));
   s->lr = s->base * (!strcmp(s->lr_scale, "linear") ? n
                      : !strcmp(s->lr_scale, "sqrt") ? sqrt(n)
                                                     : 1);

@@ -330,7 +330,9 @@ gr_status gr_model_number(gr_author *a, const gr_conf *c, double *out) {
 gr_status gr_model_int(gr_author *a, const gr_conf *c, int64_t *out) {
   double x = 0;
   GR_TRY(gr_model_number(a, c, &x));
-  if (x != floor(x) || fabs(x) > 9e15) {
+  if (fabs(x) > 9e15)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "%.9g is too large for an integer here", x);
+  if (x != floor(x)) {
     gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "expected an integer, found %.9g", x);
     return c->kind == GR_CONF_TEXT && strchr(c->text, '/')
                ? gr_hint(s, "// divides and rounds down")
@@ -362,5 +364,9 @@ gr_status gr_model_shape(gr_author *a, const gr_conf *list, gr_type *out) {
                      "axis %d of a shape is %lld, and must be at least 1", i,
                      (long long)out->dim[i]);
   }
+  char buf[96];
+  if (!gr_type_possible(out))
+    return gr_fail(GR_ERR_TYPE, list->loc, "%s is too large for any memory",
+                   gr_type_text(out, buf));
   return GR_OK;
 }

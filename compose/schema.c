@@ -178,7 +178,8 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
   if (c->kind == GR_CONF_FLOAT && (double)whole.integer == c->number &&
       gr_schema_type_fits(type, &whole))
     return gr_hint(s, "write %lld", (long long)whole.integer);
-  if (c->kind == GR_CONF_LIST && has_blank(c))
+  bool of_list = c->up && c->up->kind == GR_CONF_LIST;
+  if ((of_list && text && strchr(text, ' ')) || (c->kind == GR_CONF_LIST && has_blank(c)))
     return gr_hint(s, "put ',' between the elements: [a, b]");
   if (c->kind != GR_CONF_LIST && gr_schema_type_fits(type, &list)) {
     gr_text one = gr_text_make(a);
@@ -188,14 +189,30 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
   return gr_hint(s, "%s: %s", k->path, k->doc);
 }
 
+// Of a list that is one too many, or one too few, nothing more can be said; else an item is wrong.
+static gr_conf *wrong_item(const gr_schema_type **type, gr_conf *list, int *at) {
+  const gr_schema_type *t = *type;
+  while (t && t->kind != GR_SCHEMA_LIST) t = t->next;
+  if (!t || list->kind != GR_CONF_LIST || (t->length && t->length != list->n)) return NULL;
+  for (*at = 0; *at < list->n; ++*at)
+    if (!gr_schema_type_fits(t->item, list->items[*at])) {
+      *type = t->item;
+      return list->items[*at];
+    }
+  return NULL;
+}
+
 static gr_status wrong_value(gr_arena *a, const gr_schema_key *k, const gr_schema_type *type,
                              gr_conf *c) {
+  int i;
+  gr_conf *item = wrong_item(&type, c, &i);
+  const char *path = item ? gr_arena_printf(a, "%s[%d]", k->path, i) : k->path;
+  if (item) c = item;
   gr_text wanted = gr_text_make(a), found = gr_text_make(a);
   gr_schema_type_write(&wanted, type);
   write_found(&found, c);
   gr_loc at = c->loc.file ? c->loc : c->key_loc;
-  gr_status s =
-      gr_fail(GR_ERR_CONFIG, at, "'%s' must be %s, but is %s", k->path, wanted.at, found.at);
+  gr_status s = gr_fail(GR_ERR_CONFIG, at, "'%s' must be %s, but is %s", path, wanted.at, found.at);
   return advise_value(a, s, k, type, c);
 }
 

@@ -6,7 +6,8 @@
 
 // A type is alternatives joined by '|': int, float, bool, text, path, null, any, a word that is
 // meant literally, or [type] for a list. Numbers may have bounds: "int >= 1", "float > 0 < 1";
-// lists a length: "[float; 2]".
+// lists a length: "[float; 2]". An integer without a bound has that of 32 bits, since most of them
+// end up in an int: only a row that says otherwise takes more.
 typedef struct gr_schema_key {
   const char *path;
   const char *type;
@@ -54,8 +55,9 @@ typedef struct gr_schema_type gr_schema_type;
 struct gr_schema_type {
   gr_schema_kind kind;
   const char *word;
-  double least, most;  // bounds; infinite where there are none
+  double least, most;  // bounds of a float; infinite where there are none
   bool open_least, open_most;
+  int64_t from, to;  // bounds of an integer, both within
   int length;  // of a list; 0: any
   gr_schema_type *item;
   gr_schema_type *next;  // the next alternative

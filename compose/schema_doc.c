@@ -58,8 +58,13 @@ void gr_schema_markdown(gr_text *t) {
 
 static void put_type(gr_text *t, const gr_schema_type *type);
 
+static void put_integer(gr_text *t, const gr_schema_type *type) {
+  gr_text_printf(t, "{\"type\": \"integer\", \"minimum\": %lld, \"maximum\": %lld}",
+                 (long long)type->from, (long long)type->to);
+}
+
 static void put_number(gr_text *t, const gr_schema_type *type) {
-  gr_text_printf(t, "{\"type\": \"%s\"", type->kind == GR_SCHEMA_INT ? "integer" : "number");
+  gr_text_put(t, "{\"type\": \"number\"");
   if (isfinite(type->least))
     gr_text_printf(t, ", \"%s\": %g", type->open_least ? "exclusiveMinimum" : "minimum",
                    type->least);
@@ -71,6 +76,8 @@ static void put_number(gr_text *t, const gr_schema_type *type) {
 static void put_one(gr_text *t, const gr_schema_type *type) {
   switch (type->kind) {
     case GR_SCHEMA_INT:
+      put_integer(t, type);
+      return;
     case GR_SCHEMA_FLOAT:
       put_number(t, type);
       return;

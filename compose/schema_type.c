@@ -23,19 +23,23 @@ static void read_bound(const char **s, gr_schema_type *t) {
   bool below = **s == '<', open = (*s)[1] != '=';
   char *end;
   *s += open ? 1 : 2;
+  int64_t whole = strtoll(*s, NULL, 10);
   double x = strtod(*s, &end);
   *s = end;
   if (below)
-    t->most = x, t->open_most = open;
+    t->most = x, t->open_most = open, t->to = whole - open;
   else
-    t->least = x, t->open_least = open;
+    t->least = x, t->open_least = open, t->from = whole + open;
 }
 
 static gr_schema_type *read_alternatives(gr_arena *a, const char **s);
 
 static void read_one(gr_arena *a, const char **s, gr_schema_type *t) {
-  *t = (gr_schema_type){
-      .kind = GR_SCHEMA_WORD, .least = -(double)INFINITY, .most = (double)INFINITY};
+  *t = (gr_schema_type){.kind = GR_SCHEMA_WORD,
+                        .least = -(double)INFINITY,
+                        .most = (double)INFINITY,
+                        .from = INT32_MIN,
+                        .to = INT32_MAX};
   if (**s == '[') {
     ++*s;
     t->kind = GR_SCHEMA_LIST;
@@ -88,7 +92,7 @@ static bool fits_list(const gr_schema_type *t, gr_conf *c) {
 static bool fits_one(const gr_schema_type *t, gr_conf *c) {
   switch (t->kind) {
     case GR_SCHEMA_INT:
-      return c->kind == GR_CONF_INT && in_bounds(t, (double)c->integer);
+      return c->kind == GR_CONF_INT && c->integer >= t->from && c->integer <= t->to;
     case GR_SCHEMA_FLOAT:
       return (c->kind == GR_CONF_INT && in_bounds(t, (double)c->integer)) ||
              (c->kind == GR_CONF_FLOAT && in_bounds(t, c->number) && isfinite(c->number));
@@ -126,6 +130,13 @@ bool gr_schema_holds(gr_arena *a, const gr_schema_key *k, gr_schema_kind kind) {
 
 // ---- Writing ---------------------------------------------------------------------
 
+static void write_range(gr_text *out, const gr_schema_type *t) {
+  if (t->to == INT64_MAX)
+    gr_text_printf(out, " of at least %lld", (long long)t->from);
+  else
+    gr_text_printf(out, " from %lld to %lld", (long long)t->from, (long long)t->to);
+}
+
 static void write_bounds(gr_text *out, const gr_schema_type *t) {
   bool least = isfinite(t->least), most = isfinite(t->most);
   if (least) gr_text_printf(out, t->open_least ? " above %g" : " of at least %g", t->least);
@@ -145,7 +156,10 @@ static void write_one(gr_text *out, const gr_schema_type *t) {
   } else {
     for (int i = 0; i < N_NAMES; i++)
       if (names[i].kind == t->kind) gr_text_put(out, names[i].says);
-    write_bounds(out, t);
+    if (t->kind == GR_SCHEMA_INT)
+      write_range(out, t);
+    else
+      write_bounds(out, t);
   }
 }
 

@@ -27,6 +27,9 @@ typedef struct gr_type {
 
 int64_t gr_type_count(const gr_type *);
 size_t gr_type_bytes(const gr_type *);
+// Sizes whose product fits in memory that could exist: 2^40 numbers, so that sums over all values of
+// a graph cannot overflow either. The two above are for such types only.
+bool gr_type_possible(const gr_type *);
 bool gr_type_same(const gr_type *, const gr_type *);
 GR_MUST_USE gr_status gr_type_parse(const char *text, gr_type *out);  // "f32[4,7]"
 const char *gr_type_text(const gr_type *, char buf[96]);

@@ -27,20 +27,27 @@ bool gr_type_same(const gr_type *a, const gr_type *b) {
          !memcmp(a->dim, b->dim, sizeof(int64_t) * (size_t)a->rank);
 }
 
-// "[4,7]" into dims; sizes are at least 1 and all together fit in memory that could exist.
+bool gr_type_possible(const gr_type *t) {
+  int64_t most = INT64_C(1) << 40;
+  for (int i = 0; i < t->rank; i++) {
+    if (t->dim[i] < 0 || t->dim[i] > most) return false;
+    if (t->dim[i]) most /= t->dim[i];
+  }
+  return true;
+}
+
+// "[4,7]" into dims; sizes are at least 1.
 static bool parse_dims(const char *p, gr_type *out) {
-  int64_t most = INT64_C(1) << 46;
   if (*p++ != '[') return false;
   while (*p != ']') {
     char *end;
     if (*p < '0' || *p > '9' || out->rank == GR_MAX_RANK) return false;
     int64_t n = out->dim[out->rank++] = strtoll(p, &end, 10);
-    if (n < 1 || n > most) return false;
-    most /= n;
+    if (n < 1) return false;
     if (*end != ',' && *end != ']') return false;
     p = end + (*end == ',' && end[1] != ']');
   }
-  return !p[1];
+  return !p[1] && gr_type_possible(out);
 }
 
 gr_status gr_type_parse(const char *text, gr_type *out) {

@@ -191,6 +191,32 @@ static void schema_table(void) {
   gr_arena_destroy(a);
 }
 
+// No integer is cut where it is used: what a row takes fits in 32 bits unless the row says more,
+// and such rows are few and known.
+static void schema_ranges(void) {
+  gr_arena *a = gr_arena_create();
+  for (int i = 0; i < gr_schema_count; i++) {
+    const gr_schema_key *k = &gr_schema_keys[i];
+    for (const gr_schema_type *t = gr_schema_type_read(a, k->type); t; t = t->next) {
+      const gr_schema_type *whole = t->item ? t->item : t;
+      if (whole->kind != GR_SCHEMA_INT) continue;
+      CHECK(whole->to <= INT32_MAX || !strcmp(k->path, "training.seed"), "%s", k->path);
+      gr_conf over = {.kind = GR_CONF_INT, .integer = INT64_C(4294967304)};
+      CHECK(gr_schema_type_fits(whole, &over) == (whole->to > INT32_MAX), "%s", k->path);
+      over.integer = INT64_MIN;
+      CHECK(!gr_schema_type_fits(whole, &over), "%s", k->path);
+    }
+  }
+  gr_conf seed = {.kind = GR_CONF_INT, .integer = INT64_MAX};
+  CHECK(gr_schema_type_fits(gr_schema_type_read(a, "int >= 0 <= 9223372036854775807"), &seed),
+        "the largest integer");
+  seed.integer = 3;
+  CHECK(!gr_schema_type_fits(gr_schema_type_read(a, "int > 3 < 9"), &seed), "open below");
+  seed.integer = 9;
+  CHECK(!gr_schema_type_fits(gr_schema_type_read(a, "int > 3 < 9"), &seed), "open above");
+  gr_arena_destroy(a);
+}
+
 static const char *documented;  // docs/config.md
 
 static void documentation(void) {
@@ -312,8 +338,9 @@ int main(int argc, char **argv) {
   int status = RUN(1, argv, {"types", types}, {"access", accessors}, {"unread", unread},
                    {"large maps", large_maps}, {"written", written}, {"resolved", resolved},
                    {"hostile", hostile}, {"schema", schema}, {"schema table", schema_table},
-                   {"documentation", documentation}, {"composed", composed}, {"origins", origins},
-                   {"completion", completion}, {"sweeps", sweeps});
+                   {"schema ranges", schema_ranges}, {"documentation", documentation},
+                   {"composed", composed}, {"origins", origins}, {"completion", completion},
+                   {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());
   return system(line) ? 1 : status;
