@@ -1,5 +1,6 @@
 // localize.c - see localize.h.
 #include "compiler/localize.h"
+#include <string.h>
 #include "ops/scan.h"
 
 gr_type gr_type_local(const gr_type *t, const gr_layout *l, const gr_mesh *m) {
@@ -42,7 +43,14 @@ static const gr_graph *local_body(gr_rewrite *rw, const gr_scan *s, const bool *
 
 gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const gr_layout *in,
                      const gr_layout *out) {
-  if (n->op != &gr_op_scan || rw->b.err) return gr_emit(&rw->b, n->op, n->attr, n->n_in, args);
+  if (rw->b.err) return GR_NONE;
+  if (n->op->localize) {
+    void *attr = gr_arena_alloc(rw->b.g->arena, n->op->attr_size);
+    memcpy(attr, n->attr, n->op->attr_size);
+    n->op->localize(attr, out, &rw->old->mesh);
+    return gr_emit(&rw->b, n->op, attr, n->n_in, args);
+  }
+  if (n->op != &gr_op_scan) return gr_emit(&rw->b, n->op, n->attr, n->n_in, args);
   gr_scan s = *(const gr_scan *)n->attr;
   bool split[GR_MAX_MESH] = {0};
   for (int a = 0; a < rw->old->mesh.n_axes; a++) {

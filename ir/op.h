@@ -107,6 +107,8 @@ struct gr_op {
   void (*axes_of)(const gr_site *, char buf[128]);
   gr_status (*infer)(gr_site *);  // what the notation cannot say: dtypes, convolution sizes
   gr_status (*sigs)(const gr_site *, gr_sig *, int *out_n);  // shardings it cannot say
+  // Attributes that hold sizes, as they are for one rank's part; out is the layout of result 0.
+  void (*localize)(void *attr, const gr_layout *out, const gr_mesh *);
 
   void (*grad)(const gr_grad *);  // NULL: no gradient flows through
   // Emits the op with more results, after its own, for grad to use. NULL: it needs none.

@@ -2,8 +2,8 @@
 #include "ops/cpu.h"
 #include "ops/ops.h"
 
-// At most one size is -1, "the rest": the axis that may be split over ranks, since then the
-// attribute does not hold its size.
+// At most one size is -1, "the rest": in a loop's body, which knows no batch size, the axis that
+// may be split over ranks.
 struct reshape {
   gr_ints shape;
 };
@@ -49,18 +49,39 @@ static int same_axis(const gr_type *x, const gr_type *y, int axis) {
   return found;
 }
 
+static void add_sig(gr_sig *sig, int *n, int from, int to) {
+  memset(&sig[*n], GR_R, sizeof *sig);
+  sig[*n].in[0] = (gr_lay)from, sig[(*n)++].out[0] = (gr_lay)to;
+}
+
+// A split of an axis of x is a split of an axis of y where as much is before the one as before
+// the other: a part of [n, t, heads c] is a part of [n, t, heads, c].
 static gr_status sigs(const gr_site *s, gr_sig *sig, int *out_n) {
   const struct reshape *a = s->attr;
+  const gr_type *x = &s->in[0], *y = &s->out[0];
   int n = 0, to = rest_axis(&a->shape);
-  memset(&sig[n++], GR_R, sizeof *sig);
-  int from = to < 0 ? -1 : same_axis(&s->in[0], &s->out[0], to);
-  if (from >= 0) {
-    memset(&sig[n], GR_R, sizeof *sig);
-    sig[n].in[0] = (gr_lay)from, sig[n++].out[0] = (gr_lay)to;
+  add_sig(sig, &n, GR_R, GR_R);
+  int from = to < 0 ? -1 : same_axis(x, y, to);
+  if (from >= 0) add_sig(sig, &n, from, to);
+  int64_t before_x = 1;
+  for (int i = 0; i < x->rank; before_x *= x->dim[i++]) {
+    int64_t before_y = 1;
+    for (int k = 0; k < y->rank && before_y <= before_x && n < GR_MAX_SIGS - 1;
+         before_y *= y->dim[k++])
+      if (before_x == before_y && x->dim[i] > 1 && y->dim[k] > 1 && !(i == from && k == to))
+        add_sig(sig, &n, i, k);
   }
-  if (gr_dtypes[s->in[0].dtype].is_float) memset(&sig[n++], GR_P, sizeof *sig);
+  if (gr_dtypes[x->dtype].is_float) add_sig(sig, &n, GR_P, GR_P);
   *out_n = n;
   return GR_OK;
+}
+
+static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
+  gr_ints *shape = &((struct reshape *)attr)->shape;
+  for (int a = 0; a < m->n_axes; a++) {
+    gr_lay d = out->at[a];
+    if (d >= 0 && shape->at[d] > 0) shape->at[d] /= m->axis[a].size;
+  }
 }
 
 static void grad(const gr_grad *g) {
@@ -81,7 +102,7 @@ static gr_status cpu(const gr_launch *l) {
 
 static const gr_attr attrs[] = {
     GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
-            "the new shape; one size may be -1, the rest: along it x may be split"),
+            "the new shape; one size may be -1, the rest"),
     {0}};
 #define SHAPE(...)                                                        \
   &(struct reshape) {                                                     \
@@ -113,6 +134,7 @@ const gr_op gr_op_reshape = {
     .inplace = 1,
     .infer = infer,
     .sigs = sigs,
+    .localize = localize,
     .grad = grad,
     .cpu = cpu,
     .cases = cases,
