@@ -225,7 +225,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                                  .seed = (uint64_t)j->set.seed,
                                  .mesh = j->mesh,
                                  .by_rank = !strcmp(j->set.loss_norm, "local"),
-                                 .batch_axis = "dp"},
+                                 .batch_axis = {"dp"}},
                        .options = j->options,
                        .buckets = buckets,
                        .n_buckets = n,

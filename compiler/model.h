@@ -26,7 +26,7 @@ typedef struct gr_model_request {
   gr_purpose purpose;  // GR_EVAL: dropout and the like are left out; GR_INIT: initial values only
   uint64_t seed;
   gr_mesh mesh;
-  const char *batch_axis;  // mesh axis over which "n" is split, or NULL
+  const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is split; NULL: no more
   bool by_rank;            // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
 

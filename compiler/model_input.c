@@ -97,8 +97,8 @@ static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
 
 static gr_layout batch_layout(const gr_author *a) {
   gr_layout l = gr_layout_whole;
-  for (int k = 0; a->ask->batch_axis && k < a->ask->mesh.n_axes; k++)
-    if (!strcmp(a->ask->mesh.axis[k].name, a->ask->batch_axis)) l.at[k] = 0;
+  for (int k = 0; k < a->ask->mesh.n_axes; k++)
+    if (gr_model_splits_batch(a, k)) l.at[k] = 0;
   return l;
 }
 

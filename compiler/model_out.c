@@ -6,6 +6,14 @@
 #include <string.h>
 #include "compiler/model_parts.h"
 
+bool gr_model_splits_batch(const gr_author *a, int axis) {
+  for (int i = 0; i < GR_MAX_MESH; i++) {
+    const char *name = a->ask->batch_axis[i];
+    if (name && !strcmp(a->ask->mesh.axis[axis].name, name)) return true;
+  }
+  return false;
+}
+
 static gr_val as_f32(gr_builder *b, gr_val v) {
   return b->err || gr_at(b->g, v)->type.dtype == GR_F32 ? v : gr_cast(b, v, GR_F32);
 }
@@ -26,8 +34,7 @@ static void sum_ranks(gr_author *a, const gr_val score[2], gr_val out[2]) {
   const gr_mesh *mesh = &a->ask->mesh;
   int64_t ranks = 1, n = gr_model_type(a, a->weight)->dim[0];
   for (int i = 0; i < mesh->n_axes; i++)
-    if (a->ask->batch_axis && !strcmp(mesh->axis[i].name, a->ask->batch_axis))
-      ranks = mesh->axis[i].size;
+    if (gr_model_splits_batch(a, i)) ranks *= mesh->axis[i].size;
   gr_val sum[2];
   for (int i = 0; i < 2; i++)
     sum[i] = gr_sum(b, gr_reshape(b, weighted(a, score[i]), (gr_ints){2, {-1, n / ranks}}), 1);

@@ -179,5 +179,6 @@ void gr_model_init(gr_author *, gr_builder *, const gr_model_param *);  // its f
 
 // ---- model_out.c ----------------------------------------------------------------
 GR_MUST_USE gr_status gr_model_outputs(gr_author *, gr_conf *file);
+bool gr_model_splits_batch(const gr_author *, int axis);  // an axis of the mesh
 
 extern const char gr_model_blocks_yaml[];  // graphs/blocks.yaml

@@ -72,7 +72,7 @@ static void open_model(model *m, const char *name, int ranks, int64_t rows, bool
                                  .dims = dims,
                                  .n_dims = 3,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
-                                 .batch_axis = "dp"},
+                                 .batch_axis = {"dp"}},
                        .options = {.optimizer = sgd ? "sgd" : "adam",
                                    .beta1 = 0.9,
                                    .beta2 = 0.999,

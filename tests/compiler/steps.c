@@ -46,7 +46,7 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                                  .n_dims = 1,
                                  .seed = 3,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
-                                 .batch_axis = "dp",
+                                 .batch_axis = {"dp"},
                                  .by_rank = s->by_rank},
                        .options = {.optimizer = "sgd",
                                    .momentum = s->momentum,

@@ -46,7 +46,7 @@ static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
                                  .n_dims = 2,
                                  .seed = 1,
                                  .mesh = w->mesh,
-                                 .batch_axis = "dp"},
+                                 .batch_axis = {"dp"}},
                        .options = {.optimizer = "adam",
                                    .beta1 = 0.9,
                                    .beta2 = 0.999,

@@ -41,7 +41,7 @@ static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan
                                  .n_dims = m->n_dims,
                                  .seed = 1,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
-                                 .batch_axis = "dp"},
+                                 .batch_axis = {"dp"}},
                        .options = *o,
                        .buckets = several ? buckets : only,
                        .n_buckets = several ? 2 : 1,

@@ -21,7 +21,7 @@ static inline gr_graph *build_conf(gr_conf *file, const char *params, gr_purpose
                         .purpose = purpose,
                         .seed = 7,
                         .mesh = {.n_axes = 1, .axis = {{"dp", 2}}},
-                        .batch_axis = "dp"};
+                        .batch_axis = {"dp"}};
   MUST(gr_model_build(arena, &r, &g));
   return g;
 }

@@ -40,7 +40,7 @@ static ran run(const char *nodes) {
                                    .n_dims = 3,
                                    .seed = 3,
                                    .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
-                                   .batch_axis = "dp"},
+                                   .batch_axis = {"dp"}},
                          .options = {.optimizer = "sgd"},
                          .buckets = &bucket,
                          .n_buckets = 1,
