@@ -97,7 +97,7 @@ static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
 
 static gr_layout batch_layout(const gr_author *a) {
   gr_layout l = gr_layout_whole;
-  for (int k = 0; k < a->ask->mesh.n_axes; k++)
+  for (int k = 0; k < a->ask->mesh.n_axes && k < GR_MAX_MESH; k++)
     if (gr_model_splits_batch(a, k)) l.at[k] = 0;
   return l;
 }

@@ -100,10 +100,9 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {
-    GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
-            "the new shape; one size may be -1, the rest"),
-    {0}};
+static const gr_attr attrs[] = {GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
+                                        "the new shape; one size may be -1, the rest"),
+                                {0}};
 #define SHAPE(...)                                                        \
   &(struct reshape) {                                                     \
     {                                                                     \
