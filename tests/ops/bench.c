@@ -157,6 +157,23 @@ gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
   return s;
 }
 
+void use_resize(use *u, const gr_sig *sig, int64_t size) {
+  gr_site was = u->site;
+  for (int k = 0; k < u->site.n_in; k++)
+    if (sig->in[k] >= 0) u->site.in[k].dim[sig->in[k]] = size;
+  gr_status s = u->site.op->localize ? gr_op_infer(&u->site) : GR_OK;
+  if (!s) return;
+  u->site = was;
+  gr_status_drop(s);
+}
+
+void use_localize(use *u, char attr[256]) {
+  const gr_op *op = u->site.op;
+  if (!op->localize) return;
+  u->site.attr = memcpy(attr, u->site.attr, op->attr_size);
+  op->localize(attr, &u->layout[0], &u->mesh);
+}
+
 void use_free(use *u) {
   values_free(u->in, GR_MAX_ARGS);
   values_free(u->out, GR_MAX_ARGS);

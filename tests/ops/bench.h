@@ -31,6 +31,10 @@ gr_status use_of_case(use *, const gr_op *, const gr_case *, uint64_t seed);
 void use_fill(use *, const char *letters, uint64_t seed);
 gr_status use_run(use *, gr_kernel, gr_cpu *);  // allocates the results
 void use_free(use *);
+// The axes that line `sig` splits are of that size, unless an attribute holds another.
+void use_resize(use *, const gr_sig *sig, int64_t size);
+// Attributes that hold sizes, as they are for one rank's part of results that lie as `layout` says.
+void use_localize(use *, char attr[256]);
 
 // A graph's values by id; leaves are given, nodes are run.
 gr_status graph_run(const gr_graph *, value *by_id);

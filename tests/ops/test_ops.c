@@ -128,17 +128,6 @@ static void formulas(void) {
 
 // ---- Kernels --------------------------------------------------------------------------------
 
-// The axes that line `sig` splits are of that size, unless an attribute holds another.
-static void resize(use *u, const gr_sig *sig, int64_t size) {
-  gr_site was = u->site;
-  for (int k = 0; k < u->site.n_in; k++)
-    if (sig->in[k] >= 0) u->site.in[k].dim[sig->in[k]] = size;
-  gr_status s = u->site.op->localize ? gr_op_infer(&u->site) : GR_OK;
-  if (!s) return;
-  u->site = was;
-  gr_status_drop(s);
-}
-
 // Sizes of axes that may be split are free: takes other ones.
 static bool other_sizes(use *u, const gr_case *c, int round) {
   gr_sig sigs[GR_MAX_SIGS];
@@ -147,7 +136,7 @@ static bool other_sizes(use *u, const gr_case *c, int round) {
   gr_status s = gr_op_sigs(&u->site, sigs, &n);
   for (int i = 1; i < n && !s; i++) {
     int64_t size = 1 + (int64_t)gr_rng_below(&r, (uint64_t)i, round == 1 ? 90 : 12);
-    resize(u, &sigs[i], size);
+    use_resize(u, &sigs[i], size);
   }
   if (!s) s = gr_op_infer(&u->site);
   if (!judge(s, u->site.op, round, "inference with other sizes")) return false;
@@ -316,10 +305,7 @@ static bool run_part(const use *u, use *r, const gr_sig *sig, int part, int part
   for (int k = 0; k < GR_MAX_ARGS; k++) r->layout[k] = gr_layout_whole;
   for (int k = 0; k < u->site.n_out; k++) r->layout[k].at[0] = sig->out[k];
   char attr[256];
-  if (u->site.op->localize) {
-    r->site.attr = memcpy(attr, u->site.attr, u->site.op->attr_size);
-    u->site.op->localize(attr, &r->layout[0], &r->mesh);
-  }
+  use_localize(r, attr);
   if (!judge(gr_op_infer(&r->site), u->site.op, i, "inference of one rank's part")) return false;
   for (int k = 0; k < u->site.n_out; k++) {
     gr_type t = u->site.out[k];
