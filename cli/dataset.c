@@ -214,6 +214,21 @@ void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_te
   gr_vocab_decode(&d->vocab, ids, (size_t)n, t);
 }
 
+uint32_t gr_dataset_samples(const gr_dataset *d) { return gr_data_count(d->data); }
+
+uint64_t gr_dataset_fingerprint(const gr_dataset *d, uint32_t item, bool with_file) {
+  return gr_data_fingerprint(d->data, item, with_file);
+}
+
+gr_loc gr_dataset_place(const gr_dataset *d, uint32_t item) {
+  const gr_item *i = gr_data_item(d->data, item);
+  return (gr_loc){i->manifest, i->from->line, 1};
+}
+
+void gr_dataset_describe(const gr_dataset *d, uint32_t item, gr_text *t) {
+  gr_data_describe(d->data, item, t);
+}
+
 // ---- Batches ------------------------------------------------------------------------------
 
 gr_status gr_feeder_open(gr_dataset *d, const gr_feeder_spec *s, gr_feeder **out) {

@@ -59,6 +59,13 @@ uint32_t gr_dataset_batches(const gr_dataset *, gr_split, int batch);  // of an 
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
 void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
 
+// What tells one data set from another, by sample: ranks compare these (same.c). with_file: the
+// size of its file counts, too. The place is the line that lists it.
+uint32_t gr_dataset_samples(const gr_dataset *);
+uint64_t gr_dataset_fingerprint(const gr_dataset *, uint32_t item, bool with_file);
+gr_loc gr_dataset_place(const gr_dataset *, uint32_t item);
+void gr_dataset_describe(const gr_dataset *, uint32_t item, gr_text *);
+
 // For people: what a sample's answer is, and what a row of predicted symbols says.
 const char *gr_dataset_reference(const gr_dataset *, uint32_t item);
 const char *gr_dataset_item_name(const gr_dataset *, uint32_t item);

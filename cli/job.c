@@ -52,13 +52,19 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   GR_TRY(gr_paths_find(arena, j->conf));
   gr_settings_rename(j->conf);
-  GR_TRY(gr_settings_read(arena, j->conf, 0, &j->set));
+  return gr_job_take(j, j->conf);
+}
+
+gr_status gr_job_take(gr_job *j, gr_conf *conf) {
+  j->conf = conf;
+  GR_TRY(gr_settings_read(j->arena, j->conf, 0, &j->set));
   GR_TRY(check_ranks(j, j->set.ranks));
   if (!j->set.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
   gr_conf *at = gr_conf_find(j->conf, "model.graph");
-  return gr_note(gr_conf_read(arena, j->set.graph, &j->graph), at->loc, "asked for by model.graph");
+  return gr_note(gr_conf_read(j->arena, j->set.graph, &j->graph), at->loc,
+                 "asked for by model.graph");
 }
 
 // ---- Options --------------------------------------------------------------------------------
@@ -204,13 +210,18 @@ static void mark_read(gr_conf *c) {
   for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
 }
 
-gr_status gr_job_plan(gr_job *j, int ranks) {
+gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(gr_settings_read(j->arena, j->conf, ranks, &j->set));
   GR_TRY(check_ranks(j, ranks));
   GR_TRY(read_options(j, ranks));
-  gr_conf *data = gr_conf_find(j->conf, "data"), *params = NULL;
+  gr_conf *data = gr_conf_find(j->conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
-  GR_TRY(gr_dataset_open(j->arena, data, &j->data));
+  return gr_dataset_open(j->arena, data, &j->data);
+}
+
+gr_status gr_job_plan(gr_job *j, int ranks) {
+  gr_conf *params = NULL;
+  if (!j->data) GR_TRY(gr_job_open(j, ranks));
   GR_TRY(bind_facts(j, &params));
   int n = gr_dataset_buckets(j->data), rows = j->set.rows * ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);

@@ -74,14 +74,10 @@ gr_status gr_run_broadcast_text(gr_run *r, char *text, size_t size) {
 }
 
 gr_status gr_run_same(gr_run *r, uint64_t hash, const char *what) {
-  enum { MOST = 1024 };
-  int32_t mine[2] = {(int32_t)(uint32_t)hash, (int32_t)(uint32_t)(hash >> 32)}, all[2 * MOST];
-  if (r->ranks > MOST) return GR_OK;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 2, mine, all));
-  for (int i = 1; i < r->ranks; i++)
-    if (all[2 * i] != all[0] || all[2 * i + 1] != all[1])
-      return gr_hint(
-          gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s of rank %d is not that of rank 0", what, i),
-          "every rank must see the same configuration, files and data");
-  return GR_OK;
+  int odd;
+  GR_TRY(gr_comm_compare(r->world, hash, &odd));
+  if (odd < 0) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s of rank %d is not that of rank 0", what, odd),
+      "every rank must see the same configuration, files and data");
 }

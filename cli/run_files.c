@@ -40,6 +40,14 @@ static gr_status make_dir(gr_run *r, char *dir, size_t size) {
                  "wait for its end, or give this run another output.dir");
 }
 
+// Ranks on other machines, or started in other folders, write their part of checkpoints there.
+static gr_status check_seen(const char *dir) {
+  if (gr_is_dir(dir)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE,
+                         "the folder of the run, '%s', which rank 0 has made, is not there", dir),
+                 "output.dir must name a folder that all ranks share, by the same path");
+}
+
 gr_status gr_run_open_dir(gr_run *r) {
   char dir[1024] = "";
   bool all_ok;
@@ -48,6 +56,7 @@ gr_status gr_run_open_dir(gr_run *r) {
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
   GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
+  GR_TRY(gr_comm_all_ok(r->world, check_seen(dir)));
   r->dir = gr_arena_strdup(r->arena, dir);
   if (r->rank == 0)
     gr_launch_go_on(gr_arena_printf(r->arena,

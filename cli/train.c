@@ -4,11 +4,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli/commands.h"
 #include "cli/run.h"
+#include "cli/same.h"
 #include "runtime/launch.h"
 
-enum { NO_GPUS = 0 };
+enum { NO_GPUS = 0, MOST_TO_BEGIN = 60 };  // seconds, where no configuration says
 
 static gr_level level_of(const gr_settings *s) {
   static const char *const names[] = {"info", "warn", "error"};
@@ -78,31 +80,61 @@ static gr_status run_here(gr_job *job, int ranks) {
 
 // ---- Ranks as processes ---------------------------------------------------------------------
 
-static gr_status run_in(gr_job *job, gr_comm *world) {
-  gr_log_open(level_of(&job->set), world->rank, world->ranks);
+// One configuration, the same files and samples, then the plan: each only once all ranks are as
+// far.
+static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
+  gr_launch_plan launch;
+  int ranks = world->ranks;
+  GR_TRY(gr_same_config(job, world, composed));
+  gr_log_open(level_of(&job->set), world->rank, ranks);
   if (world->rank == 0) say_differences(&job->set);
-  gr_status s = gr_job_plan(job, world->ranks);
-  if (!s) return gr_run_rank(job, world);
-  world->does->abort(world, gr_status_text(s));
-  return s;
+  GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->set.ranks, NO_GPUS, &launch)));
+  GR_TRY(gr_same_files(job, world));
+  GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
+  GR_TRY(gr_same_data(job, world));
+  return gr_comm_all_ok(world, gr_job_plan(job, ranks));
 }
 
-static gr_status run_process(gr_job *job, int rank) {
+static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
+  gr_log_open(GR_INFO, world->rank, world->ranks);
+  gr_status s = prepare(job, world, composed);
+  if (s && world->rank && gr_status_code(s) != GR_ERR_RANK)
+    s = gr_note(s, GR_NOWHERE, "on rank %d of %d", world->rank, world->ranks);
+  return s ? s : gr_run_rank(job, world);
+}
+
+// Of ranks that a foreign mpirun started it reports the first exit code: that of the cause.
+static void let_first_leave(gr_status s, int ranks) {
+  if (gr_status_code(s) != GR_ERR_RANK || ranks < 2 || gr_launch_own()) return;
+  signal(SIGTERM, SIG_DFL);
+  sleep(3);
+}
+
+static gr_status run_process(gr_job *job, int rank, gr_status composed) {
   gr_comm *world = NULL;
-  gr_launch_begin(rank, job->set.timeout, gr_run_signalled);
-  gr_status s = gr_mpi_open(job->set.timeout, &world);
+  double timeout = composed ? MOST_TO_BEGIN : job->set.timeout;
+  gr_launch_begin(rank, timeout, gr_run_signalled);
+  gr_status s = gr_mpi_open(timeout, &world);
   gr_launch_begun();
-  if (!s) s = run_in(job, world);
+  int ranks = world ? world->ranks : 0;
+  if (world)
+    s = run_in(job, world, composed);
+  else
+    s = gr_also(composed, s);
   gr_mpi_close(world);
   gr_job_close(job);
+  let_first_leave(s, ranks);
   exit(gr_launch_leave(rank, s));
 }
 
-static gr_status train(gr_job *job) {
-  gr_launch_plan launch;
-  gr_log_open(level_of(&job->set), 0, 1);
-  GR_TRY(gr_launch_find((int)job->set.ranks, NO_GPUS, &launch));
-  if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank);
+static gr_status train(gr_job *job, gr_status composed) {
+  gr_launch_plan launch = {.ranks = 0};
+  int started = gr_launch_started(NULL, NULL);
+  gr_log_open(composed ? GR_INFO : level_of(&job->set), 0, 1);
+  if (composed && !started) return composed;
+  gr_status s = gr_launch_find(started ? 0 : (int)job->set.ranks, NO_GPUS, &launch);
+  if (s) return gr_also(composed, s);
+  if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank, composed);
   if (launch.kind == GR_LAUNCH_START && strcmp(job->set.backend, "loopback")) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);
@@ -131,8 +163,8 @@ gr_status gr_cmd_train(int argc, char **argv) {
   gr_status s = gr_args_parse(arena, argc, argv, first, &args);
   if (gr_launch_echo()) gr_log_open(GR_ERROR, 0, 1);
   s = s ? s : gr_job_compose(arena, &args, &job);
-  gr_log_open(GR_INFO, 0, 1);
-  s = s ? s : train(&job);
+  job.arena = arena;
+  s = train(&job, s);
   gr_job_close(&job);
   if (told) exit(gr_launch_leave(rank, s));
   if (s) return s;  // its places point into the arena, which dies with the process

@@ -3,6 +3,7 @@
 // A communicator is used by one thread at a time. When a rank fails it says so by abort, before
 // it closes: closing is a meeting of all ranks, as any collective is.
 #pragma once
+#include "base/arena.h"
 #include "ops/comm.h"
 
 // ---- Loopback: ranks are threads of this process -------------------------------------
@@ -26,3 +27,12 @@ GR_MUST_USE gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machi
 // One communicator for each mesh axis, for this rank of `world`, by split.
 GR_MUST_USE gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *, gr_comm *out[GR_MAX_MESH]);
 void gr_comm_mesh_close(gr_comm *axes[GR_MAX_MESH], const gr_mesh *);
+
+// ---- What all ranks have in common (comm_same.c); all of them call these together -------
+// Rank 0's bytes, for all: on the others *bytes is set to a copy in the arena, and *n to its size.
+GR_MUST_USE gr_status gr_comm_share(gr_comm *, gr_arena *, char **bytes, size_t *n);
+// The first rank whose value is not that of rank 0, on every rank; -1: all are the same.
+GR_MUST_USE gr_status gr_comm_compare(gr_comm *, uint64_t value, int *out_rank);
+// GR_OK where no rank has an error. Else the first that has one returns it, and the others
+// GR_ERR_RANK, so that one message is shown. Takes the status over.
+GR_MUST_USE gr_status gr_comm_all_ok(gr_comm *, gr_status own);

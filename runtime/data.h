@@ -79,6 +79,11 @@ uint64_t gr_data_skipped(gr_data *, gr_skip);
 bool gr_data_skipped_line(gr_data *, gr_text *);
 // Batches of an epoch, the same in each.
 uint32_t gr_data_batches(const gr_data *, gr_data_part, int batch);
+// A hash of what an utterance is: its name, text, frames and part, and with_file the size of its
+// recording, which costs a look at the file. Ranks compare them.
+uint64_t gr_data_fingerprint(const gr_data *, uint32_t utterance, bool with_file);
+// The same in words: path, size, frames, text.
+void gr_data_describe(const gr_data *, uint32_t utterance, gr_text *);
 // What `graphrun data inspect` prints: counts, hours, symbols, lengths, how full buckets are.
 void gr_data_inspect(gr_data *, int batch, gr_text *);
 

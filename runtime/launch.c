@@ -154,6 +154,8 @@ static gr_box_rank *own(int rank) {
   return b && rank >= 0 && rank < b->ranks ? &b->rank[rank] : NULL;
 }
 
+bool gr_launch_own(void) { return box() != NULL; }
+
 bool gr_launch_echo(void) {
   int rank = 0;
   return getenv(GR_BOX_ENV) || (gr_launch_started(&rank, NULL) && rank > 0);

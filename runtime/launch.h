@@ -36,6 +36,7 @@ GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], 
 // How many ranks the environment says were started together with this one; 0: it says nothing.
 // out_by (may be NULL): who did.
 int gr_launch_started(int *out_rank, const char **out_by);
+bool gr_launch_own(void);  // whether graphrun's own launcher has started this rank
 // Whether another process says what every rank would, before ranks know each other: the launcher, or
 // the first rank.
 bool gr_launch_echo(void);

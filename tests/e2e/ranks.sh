@@ -1,4 +1,5 @@
-# ranks.sh - the number of ranks changes nothing but the time; the same command leaves the same bytes.
+# ranks.sh - the number of ranks changes nothing but the time; the same command leaves the same bytes;
+# ranks that see different things say so.
 . "${0%/*}/lib.sh"
 make_data
 
@@ -46,4 +47,81 @@ check "two runs of one command: the same checkpoints, byte for byte" \
   same_files again1/checkpoints again2/checkpoints
 check "two runs of one command: the same metrics, times aside" same_metrics again1 again2
 check "of 40 steps every tenth is kept" test "$(ls again1/checkpoints | wc -l)" = 4
+
+# Ranks that are started with different configurations, or see different files: rank 0's
+# configuration is what all run, and what differs is named.
+if ! has_mpi || [ -z "$(mpirun --version 2>/dev/null | grep 'Open MPI')" ]; then
+  skip "ranks that see different things" "no Open MPI"
+  counts
+  exit
+fi
+mkdir first other
+# two FIRST... -- OTHER...: rank 0 in the folder `first`, rank 1 in `other`, with arguments of their own.
+two() {
+  of_first=
+  while [ "$1" != -- ]; do
+    of_first="$of_first $1"
+    shift
+  done
+  shift
+  # shellcheck disable=SC2086
+  limited env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    OMPI_MCA_rmaps_base_oversubscribe=1 mpirun -n 1 -wdir "$scratch/first" "$graphrun" \
+    "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl "model.graph=$source/graphs/lmu_asr.yaml" \
+    "output.dir=$scratch/two" distributed.ranks=auto training.max_steps=6 $of_first : -n 1 -wdir "$scratch/other" \
+    "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl \
+    "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/two" distributed.ranks=auto \
+    training.max_steps=6 "$@"
+}
+# differs NAME PATTERN -- ARGUMENTS...: an error that names what is not the same, once.
+differs() {
+  name=$1
+  printf '%s\n' "$2" 'hint: every rank must see the same files and data' >patterns
+  shift 3
+  two "$@" -- "$@"
+  verdict "$name" 69
+  check "... once" test "$(grep -c ' error: ' "$log")" = 1
+}
+cp -r data first && cp -r data other
+two -- training.max_steps=9 checkpoint.every_steps=2
+printf '%s\n' 'rank 1. warning: .*another configuration than rank 0: training.max_steps is 9 here and 6 there' >patterns
+verdict "ranks with different arguments" 0
+check "... run what rank 0 says" test "$(steps_of two)" = 6
+check "... and save when it says" test "$(ls two/checkpoints)" = step-00000006
+two modl.graph=1 --
+printf '%s\n' "there is no key 'modl.graph'" >patterns
+verdict "a configuration that is wrong on rank 0" 65
+two -- modl.graph=1
+printf '%s\n' "rank 1. warning: this rank uses rank 0's configuration.*no key 'modl.graph'" >patterns
+verdict "a configuration that is wrong on rank 1" 0
+
+sed -i '7s/"text": "/"text": "AAA/' other/data/tones.jsonl
+differs "another transcript" 'data/tones.jsonl:.* rank 1 has other data than rank 0: here .*"AAA' --
+head -n 12 data/tones.jsonl >other/data/tones.jsonl
+differs "fewer recordings" 'rank 1 has other data than rank 0: here no more samples, there "data/wavs/' --
+cp data/tones.jsonl other/data/
+echo more >>other/data/wavs/008.wav
+differs "another recording" 'data/tones.jsonl:9:1: .*here "data/wavs/008.wav" of' --
+rm other/data/wavs/008.wav
+differs "a recording that is missing" 'data/tones.jsonl:9:1: .*008.wav", which is not there' --
+cp data/wavs/008.wav other/data/wavs/
+echo 'return { on_step_end = function(ctx) end }' | tee first/h.lua >other/h.lua
+cp "$source/graphs/lmu_asr.yaml" first/g.yaml && cp first/g.yaml other/g.yaml
+two hooks=[h.lua] model.graph=g.yaml -- hooks=[h.lua] model.graph=g.yaml
+check "the same hook and model in two folders" test "$code" = 0
+echo '-- other' >>other/h.lua
+differs "another hook" "rank 1 has another hooks 'h.lua' than rank 0: here 52 bytes" -- hooks=[h.lua]
+rm other/h.lua
+differs "a hook that only rank 0 sees" "rank 1 has another hooks 'h.lua' than rank 0: here it cannot be read" -- \
+  hooks=[h.lua]
+echo '# other' >>other/g.yaml
+differs "another model" "rank 1 has another model.graph 'g.yaml' than rank 0" -- model.graph=g.yaml
+rm other/data/tones.jsonl
+two --
+printf '%s\n' "no manifest 'data/tones.jsonl'" 'on rank 1 of 2' >patterns
+verdict "a manifest that only rank 0 sees" 66
+cp data/tones.jsonl other/data/
+two output.dir=here -- output.dir=here
+printf '%s\n' "the folder of the run, 'here', which rank 0 has made, is not there" >patterns
+verdict "a run's folder that only rank 0 sees" 74
 counts

@@ -154,10 +154,89 @@ static void disagreement_is_noticed(void) {
   }
 }
 
+// ---- What ranks have in common -----------------------------------------------------------------
+
+static gr_status share_bytes(gr_comm *c) {
+  static const size_t sizes[] = {0, 1, 3, 4, 5000001};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    gr_arena *a = gr_arena_create();
+    size_t n = c->rank ? 7 : sizes[i];
+    char *bytes = gr_arena_alloc(a, sizes[i] + 1);
+    for (size_t k = 0; k < sizes[i]; k++) bytes[k] = (char)(c->rank ? 0 : k * 31 + k / 256);
+    GR_TRY(gr_comm_share(c, a, &bytes, &n));
+    if (n != sizes[i]) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%zu bytes, not %zu", n, sizes[i]);
+    for (size_t k = 0; k < n; k++)
+      if (bytes[k] != (char)(k * 31 + k / 256))
+        return gr_fail(GR_ERR_BUG, GR_NOWHERE, "byte %zu of %zu is another", k, n);
+    gr_arena_destroy(a);
+  }
+  return GR_OK;
+}
+static gr_status compare_values(gr_comm *c) {
+  for (int other = 0; other <= c->ranks; other++) {
+    uint64_t value = UINT64_C(1) << 40 | (uint64_t)(other && c->rank >= other) << 63;
+    int rank;
+    GR_TRY(gr_comm_compare(c, value, &rank));
+    if (rank != (other && other < c->ranks ? other : -1))
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "rank %d is another, not %d", rank, other);
+  }
+  return GR_OK;
+}
+static void ranks_share_and_compare(void) {
+  all_well(1, share_bytes);
+  all_well(3, share_bytes);
+  all_well(4, compare_values);
+}
+
+static gr_status two_fail(gr_comm *c) {
+  gr_status own = c->rank == 1 || c->rank == 3
+                      ? gr_fail(GR_ERR_DATA, GR_NOWHERE, "of rank %d", c->rank)
+                      : GR_OK;
+  return gr_comm_all_ok(c, own);
+}
+static void one_failure_is_told(void) {
+  member m[MAX_RANKS];
+  on_ranks(4, 30, two_fail, m);
+  for (int r = 0; r < 4; r++) {
+    gr_code want = r == 1 ? GR_ERR_DATA : GR_ERR_RANK;
+    CHECK(gr_status_code(m[r].status) == want, "rank %d: %s", r, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
+// A world of any size in one thread: rank 0 of it, and others that have the same values but one.
+typedef struct crowd {
+  gr_comm base;
+  int odd;
+} crowd;
+static gr_status gather_crowd(gr_comm *c, gr_collective kind, gr_dtype d, int n,
+                              const gr_comm_piece *p) {
+  (void)kind, (void)d, (void)n;
+  for (int r = 0; r < c->ranks; r++) {
+    int32_t *to = (int32_t *)p->out + r * p->count;
+    memcpy(to, p->in, sizeof *to * (size_t)p->count);
+    to[0] += r == ((crowd *)c)->odd;
+  }
+  return GR_OK;
+}
+static void many_ranks_are_compared(void) {
+  static const gr_comm_vtable does = {.run = gather_crowd};
+  static const int odd[] = {-1, 1, 1023, 1024, 4999};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    crowd c = {.base = {.does = &does, .ranks = 5000}, .odd = odd[i]};
+    int rank;
+    MUST(gr_comm_compare(&c.base, 12345, &rank));
+    CHECK(rank == odd[i], "rank %d is another, not %d", rank, odd[i]);
+  }
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"collectives", collectives}, {"meshes", meshes},
              {"split_is_by_key", split_is_by_key}, {"waiting_is_asleep", waiting_is_asleep},
              {"timeout_names_the_missing", timeout_names_the_missing},
              {"abort_reaches_all", abort_reaches_all}, {"leaving_is_noticed", leaving_is_noticed},
-             {"disagreement_is_noticed", disagreement_is_noticed});
+             {"disagreement_is_noticed", disagreement_is_noticed},
+             {"ranks_share_and_compare", ranks_share_and_compare},
+             {"one_failure_is_told", one_failure_is_told},
+             {"many_ranks_are_compared", many_ranks_are_compared});
 }
