@@ -14,7 +14,7 @@ static const gr_batch_tensor *find_tensor(const gr_author *a, const char *name) 
   return NULL;
 }
 
-static bool is_own(const char *name) {
+bool gr_model_is_own(const char *name) {
   for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++)
     if (!strcmp(name, own_names[i])) return true;
   return false;
@@ -26,7 +26,7 @@ static const char *list_batch(const gr_author *a) {
   char buf[96];
   for (int i = 0; i < a->ask->n_batch; i++) {
     const gr_batch_tensor *b = &a->ask->batch[i];
-    if (!is_own(b->name))
+    if (!gr_model_is_own(b->name))
       gr_text_printf(&t, "%s%s %s", t.len ? ", " : "", b->name, gr_type_text(&b->type, buf));
   }
   return t.at;
@@ -157,7 +157,7 @@ static gr_status input(gr_author *a, const char *name, gr_conf *c) {
   gr_conf *shape = gr_conf_member(c, "shape");
   if (!shape)
     return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
-  if (is_own(name))
+  if (gr_model_is_own(name))
     return gr_fail(GR_ERR_CONFIG, c->key_loc,
                    "the input '%s' is graphrun's own: choose another name", name);
   GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));

@@ -60,6 +60,17 @@ static gr_status use_shared(gr_author *a, const gr_model_param *p, gr_bound *out
   return gr_model_settle(a);
 }
 
+// Inputs and parameters share their names: a layer without a `name:` calls its own "weight".
+static gr_status check_name(const gr_author *a, const gr_model_param *p) {
+  const gr_conf *inputs = gr_conf_member(a->ask->graph, "inputs");
+  int i = gr_conf_index(inputs, p->path);
+  if (i < 0 && !gr_model_is_own(p->path)) return GR_OK;
+  gr_status s = gr_fail(GR_ERR_CONFIG, p->loc, "a parameter cannot be called '%s': %s", p->path,
+                        i < 0 ? "graphrun has an input or state of that name" : "an input is");
+  if (i >= 0) s = gr_note(s, inputs->items[i]->key_loc, "the input");
+  return gr_hint(s, "give the layer a 'name:'; its parameters are then NAME.%s", p->path);
+}
+
 static gr_status add(gr_author *a, gr_model_param *p, gr_bound *out) {
   uint32_t i = a->by_path.n;
   if (gr_map_find(&a->by_path, p->path, &i))
@@ -67,8 +78,7 @@ static gr_status add(gr_author *a, gr_model_param *p, gr_bound *out) {
         gr_note(gr_fail(GR_ERR_CONFIG, p->loc, "two parameters are called '%s'", p->path),
                 a->params[i].loc, "the other one"),
         "give one of the layers a 'name:', or 'share:' to use the same weights twice");
-  if (!strcmp(p->path, "step"))
-    return gr_fail(GR_ERR_CONFIG, p->loc, "the name '%s' is taken by graphrun itself", p->path);
+  GR_TRY(check_name(a, p));
   if (i == a->cap_params) {
     gr_model_param *more = GR_NEW(a->arena, gr_model_param, a->cap_params = 2 * a->cap_params + 16);
     if (i) memcpy(more, a->params, sizeof *more * i);

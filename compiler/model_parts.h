@@ -136,6 +136,7 @@ GR_MUST_USE gr_status gr_model_unknown_arg(gr_author *, const char *name, gr_loc
 // ---- model_input.c: what the data gives -------------------------------------------
 void gr_model_letters(gr_author *, gr_conf *file);  // sizes of the letters in shapes of inputs
 GR_MUST_USE gr_status gr_model_inputs(gr_author *, gr_conf *file);
+bool gr_model_is_own(const char *name);  // of an input or state that graphrun adds
 
 // ---- The nodes ------------------------------------------------------------------
 GR_MUST_USE gr_status gr_model_node(gr_author *, gr_conf *item, gr_bound *out);  // model_node.c

@@ -55,13 +55,23 @@ static gr_status verify_state(const gr_graph *g, const gr_value *v, unsigned fac
   return GR_OK;
 }
 
+// Passes name states after weights, so that a parameter may have the name that one of them takes.
+static gr_status same_name(const gr_value *v, const gr_value *other) {
+  gr_status s = gr_fail(GR_ERR_CONFIG, v->loc.file ? v->loc : other->loc,
+                        "two inputs or states are called '%s'", v->name);
+  if (v->loc.file && other->loc.file) s = gr_note(s, other->loc, "the other one");
+  return gr_hint(s,
+                 "the optimizer's states are WEIGHT.m and WEIGHT.v, sums of micro-steps "
+                 "WEIGHT.total: choose another 'name:'");
+}
+
 static gr_status verify_names(const gr_graph *g) {
   gr_map names = gr_map_make(g->arena);
+  uint32_t other;
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     if (v->role == GR_TEMP || !v->name) continue;
-    if (gr_map_find(&names, v->name, NULL))
-      return gr_fail(GR_ERR_CONFIG, v->loc, "two inputs or states are named '%s'", v->name);
+    if (gr_map_find(&names, v->name, &other)) return same_name(v, &g->values[other]);
     gr_map_put(&names, v->name, i);
   }
   names = gr_map_make(g->arena);

@@ -56,7 +56,7 @@ run "no such parameter of the model" 65 "argument [0-9]+:1:1: .*'hiden'" "did yo
 run "a parameter that the data know better" 65 "argument [0-9]+:1:21: .*vocab" "hint: leave it out" -- +model.params.vocab=99
 run "a check of the model" 65 "lmu_asr.yaml:[0-9]+:[0-9]+: .*subsample is 1, 2 or 4" -- model.params.subsample=3
 run "no such metric" 65 "argument [0-9]+:1:19: .*'cre'" "did you mean 'cer'" -- checkpoint.metric=cre
-changed graphs/shape.yaml graphs/lmu_asr.yaml 's/{linear: x, out: vocab, .*}/{add: [x, logits0]}/;s/^nodes:/nodes:\n  - logits0: {linear: x, out: 7}/'
+changed graphs/shape.yaml graphs/lmu_asr.yaml 's/{linear: x, out: vocab, .*}/{add: [x, logits0]}/;s/^nodes:/nodes:\n  - logits0: {linear: x, out: 7, name: other}/'
 run "a shape error" 65 "shape.yaml:[0-9]+:[0-9]+: .*" "axis|shape|size" -- model.graph=graphs/shape.yaml
 changed graphs/op.yaml graphs/lmu_asr.yaml 's/linear: x, out: vocab/liner: x, out: vocab/'
 run "an unknown op" 65 "op.yaml:[0-9]+:14: .*'liner'" "did you mean 'linear'" -- model.graph=graphs/op.yaml

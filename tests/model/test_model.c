@@ -101,7 +101,7 @@ static void block_of_an_ops_name(void) {
       "      - x: {mul: [x, x]}\n" INPUTS
       "nodes:\n"
       "  - y: {relu: x}\n"
-      "  - z: {linear: y}\n"
+      "  - z: {linear: y, name: z}\n"
       "predict: {z: z}\n",
       NULL, GR_EVAL);
   CHECK(count(g, "relu") == 2 && count(g, "mul") == 1, "in the block, relu is the op");
