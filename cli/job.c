@@ -205,6 +205,47 @@ static gr_status check_metric(const gr_job *j) {
               : gr_hint(s, "it has: %s", list.at);
 }
 
+// Patterns of weights that were nearly matched: their names, and what stands for all of a layer.
+static const char *near_weight(gr_job *j, const char *pattern) {
+  const gr_plan *p = j->plan;
+  int n = 0, most = 1;
+  for (uint32_t i = 0; i < p->n_states; i++)
+    for (const char *c = p->states[i].name; *c; c++) most += *c == '.' ? 2 : 0;
+  const char **names = GR_NEW(j->arena, const char *, (uint32_t)most + p->n_states);
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const char *name = p->states[i].name;
+    if (p->states[i].kind != GR_KIND_WEIGHT) continue;
+    names[n++] = name;
+    for (const char *c = strchr(name, '.'); c; c = strchr(c + 1, '.')) {
+      names[n++] = gr_arena_printf(j->arena, "%.*s.*", (int)(c - name), name);
+      names[n++] = gr_arena_printf(j->arena, "*%s", c);
+    }
+  }
+  return gr_text_nearest(pattern, names, n);
+}
+
+// A pattern that matches no weight freezes nothing.
+static gr_status check_freeze(gr_job *j) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < j->set.n_freeze; i++) {
+    const char *pattern = j->set.freeze[i], *first = NULL, *near;
+    bool any = false;
+    for (uint32_t k = 0; k < j->plan->n_states && !any; k++) {
+      if (j->plan->states[k].kind != GR_KIND_WEIGHT) continue;
+      if (!first) first = j->plan->states[k].name;
+      any = gr_name_matches(j->plan->states[k].name, &pattern, 1);
+    }
+    if (any) continue;
+    gr_status s = gr_fail(GR_ERR_CONFIG, j->set.freeze_loc[i],
+                          "'%s' matches no weight of the model", pattern);
+    near = near_weight(j, pattern);
+    if (near) s = gr_hint(s, "did you mean '%s'?", near);
+    all = gr_also(all, gr_hint(s, "a weight is called like '%s'; * stands for anything",
+                               first ? first : "layer.weight"));
+  }
+  return all;
+}
+
 static void mark_read(gr_conf *c) {
   c->read = true;
   for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
@@ -244,6 +285,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                        .eval = true};
   GR_TRY(gr_plan_build(j->arena, &r, &j->plan));
   GR_TRY(bind_inputs(j));
+  GR_TRY(check_freeze(j));
   return check_metric(j);
 }
 

@@ -38,6 +38,7 @@ static gr_status write_svg(const gr_plan *p, const char *path) {
 }
 
 static gr_status plan(gr_job *j) {
+  const char *lines[GR_DIFFERENCES];
   int64_t ranks = j->args.ranks ? j->args.ranks : j->set.ranks;
   if (!ranks) ranks = gr_processors() > 1 ? 2 : 1;
   GR_TRY(gr_job_plan(j, (int)ranks));
@@ -45,6 +46,8 @@ static gr_status plan(gr_job *j) {
   printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
          ranks > 1 ? "s" : "", j->set.batch);
   printf(j->set.parts > 1 ? " in %d micro-steps\n" : "\n", j->set.parts);
+  int n = gr_settings_differences(&j->set, lines);
+  for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   gr_plan_explain(stdout, j->plan);
   if (j->args.dot) GR_TRY(write_dot(j->plan, j->args.dot));
   if (j->args.svg) GR_TRY(write_svg(j->plan, j->args.svg));

@@ -168,9 +168,8 @@ static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
 
 gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   *s = (gr_settings){0};
-  gr_loc *locs;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) GR_TRY(read_row(c, &rows[i], (char *)s));
-  GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &locs,
+  GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &s->freeze_loc,
                     &s->n_freeze));
   GR_TRY(read_hooks(a, c, s));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
@@ -184,4 +183,20 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
                      : !strcmp(s->lr_scale, "sqrt") ? sqrt(n)
                                                     : 1);
   return GR_OK;
+}
+
+int gr_settings_differences(const gr_settings *s, const char *out[GR_DIFFERENCES]) {
+  static const char *const precisions[][2] = {
+      {"tf32", "tf32 is asked for, but CPU ranks compute in fp32"},
+      {"bf16", "bf16 is asked for, but CPU ranks compute in fp32"},
+      {"fp16", "fp16 is asked for, but CPU ranks compute in fp32"},
+  };
+  int n = 0;
+  if (!strcmp(s->backend, "nccl") && s->enabled)
+    out[n++] = "distributed.backend is nccl, but there is no GPU here: using MPI on CPUs";
+  for (size_t i = 0; i < sizeof precisions / sizeof *precisions && !s->mixed_precision; i++)
+    if (!strcmp(s->precision, precisions[i][0])) out[n++] = precisions[i][1];
+  if (s->mixed_precision)
+    out[n++] = "training.mixed_precision is asked for, but CPU ranks compute in fp32";
+  return n;
 }

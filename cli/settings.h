@@ -20,6 +20,7 @@ typedef struct gr_settings {
   const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir
   int64_t every_steps, every_epochs, keep_last, keep_best, zstd_level;
   const char **freeze;
+  gr_loc *freeze_loc;
   int n_freeze;
   gr_hook_script *hooks;
   int n_hooks;
@@ -32,3 +33,6 @@ typedef struct gr_settings {
 void gr_settings_rename(gr_conf *);
 // `ranks` settles batch, lr and threads; 0 when it is not known yet.
 GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, gr_settings *);
+// What is asked for and cannot be had here, each in a line of its own; returns how many.
+enum { GR_DIFFERENCES = 2 };
+int gr_settings_differences(const gr_settings *, const char *out[GR_DIFFERENCES]);

@@ -19,13 +19,10 @@ static gr_level level_of(const gr_settings *s) {
   return GR_INFO;  // the schema lets no other through
 }
 
-// What is asked for and what there is, in one line each time they differ.
 static void say_differences(const gr_settings *s) {
-  if (!strcmp(s->backend, "nccl") && s->enabled)
-    gr_log(GR_INFO, "distributed.backend is nccl, but there is no GPU here: using MPI on CPUs");
-  if (s->mixed_precision || strcmp(s->precision, "fp32"))
-    gr_log(GR_INFO, "%s is asked for, but CPU ranks compute in fp32",
-           s->mixed_precision ? "training.mixed_precision" : s->precision);
+  const char *lines[GR_DIFFERENCES];
+  int n = gr_settings_differences(s, lines);
+  for (int i = 0; i < n; i++) gr_log(GR_INFO, "%s", lines[i]);
 }
 
 // ---- Ranks as threads -----------------------------------------------------------------------

@@ -55,6 +55,10 @@ run "no such model" 65 "argument [0-9]+:1:13: .*none.yaml" "hint: it is looked f
 run "no such parameter of the model" 65 "argument [0-9]+:1:1: .*'hiden'" "did you mean 'hidden'" -- model.params.hiden=3
 run "a parameter that the data know better" 65 "argument [0-9]+:1:21: .*vocab" "hint: leave it out" -- +model.params.vocab=99
 run "a check of the model" 65 "lmu_asr.yaml:[0-9]+:[0-9]+: .*subsample is 1, 2 or 4" -- model.params.subsample=3
+run "frozen weights that are not there" 65 "argument [0-9]+:1:15: .*'layer.0.\*' matches no weight" \
+  "did you mean 'layers.0.\*'" -- "model.freeze=[layer.0.*,'*.norm.weight']"
+run "more samples than a batch can have" 65 "argument [0-9]+:1:21: .*200000000 samples on each of 10 ranks are 2000000000" \
+  "hint: " -- training.batch_size=200000000 training.batch_is=per_rank distributed.ranks=10
 run "no such metric" 65 "argument [0-9]+:1:19: .*'cre'" "did you mean 'cer'" -- checkpoint.metric=cre
 changed graphs/shape.yaml graphs/lmu_asr.yaml 's/{linear: x, out: vocab, .*}/{add: [x, logits0]}/;s/^nodes:/nodes:\n  - logits0: {linear: x, out: 7, name: other}/'
 run "a shape error" 65 "shape.yaml:[0-9]+:[0-9]+: .*" "axis|shape|size" -- model.graph=graphs/shape.yaml

@@ -170,6 +170,9 @@ for asked in precision=bf16 precision=fp16 precision=tf32 mixed_precision=true; 
   ran "training.$asked" other training.max_steps=2 training.$asked
   check "... is said to be fp32" grep -Eq "(${asked#precision=}|${asked%=*}) is asked for, but CPU ranks compute in fp32" "$log"
   check "... and is" same_files fp32/checkpoints other/checkpoints
+  expect "... which plan says too" 0 "^note .* is asked for, but CPU ranks compute in fp32" -- "$graphrun" plan \
+    "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
+    "data.manifest=$scratch/data/tones.jsonl" training.$asked
 done
 ran "training.deterministic" other training.max_steps=2 training.deterministic=true
 check "... is so without" same_files fp32/checkpoints other/checkpoints
