@@ -21,12 +21,13 @@ static gr_type global_type(const gr_value *v, const gr_mesh *m) {
 
 static bool changes(const gr_value *v) { return v->kind == GR_KIND_WEIGHT && gr_is(v->next); }
 
-static void add_state(gr_plan *p, const gr_value *v, bool trains) {
-  for (uint32_t i = 0; i < p->n_states; i++)
-    if (!strcmp(p->states[i].name, v->name)) {
-      p->states[i].trained |= trains && changes(v);
-      return;  // that it is alike is for the proof
-    }
+static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool trains) {
+  uint32_t i;
+  if (gr_map_find(by_name, v->name, &i)) {
+    p->states[i].trained |= trains && changes(v);
+    return;  // that it is alike is for the proof
+  }
+  gr_map_put(by_name, v->name, p->n_states);
   p->states[p->n_states++] = (gr_plan_state){.name = v->name,
                                              .kind = v->kind,
                                              .type = v->type,
@@ -38,10 +39,10 @@ static void add_state(gr_plan *p, const gr_value *v, bool trains) {
   p->state_bytes += (gr_type_bytes(&v->type) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static void add_states(gr_plan *p, const gr_compiled *c) {
+static void add_states(gr_plan *p, gr_map *by_name, const gr_compiled *c) {
   for (uint32_t i = 1; i < c->g->n_values; i++)
     if (c->g->values[i].role == GR_STATE)
-      add_state(p, &c->g->values[i], strcmp(c->kind, kinds[GR_INIT]) != 0);
+      add_state(p, by_name, &c->g->values[i], strcmp(c->kind, kinds[GR_INIT]) != 0);
 }
 
 static uint32_t count_states(const gr_compiled *c, uint32_t n) {
@@ -90,10 +91,11 @@ static uint64_t hash_plan(const gr_plan *p) {
 
 // ---- Linking ----------------------------------------------------------------------------
 
-static void lay_out(gr_arena *arena, gr_plan *p, const gr_compiled *c, gr_program *program) {
+static void lay_out(gr_arena *arena, gr_plan *p, const gr_map *by_name, const gr_compiled *c,
+                    gr_program *program) {
   *program = (gr_program){.kind = c->kind, .bucket = c->bucket, .notes = c->notes};
   program->name = *c->bucket ? gr_arena_printf(arena, "%s.%s", c->kind, c->bucket) : c->kind;
-  gr_memory_plan(arena, p->states, p->n_states, c->g, &program->frame);
+  gr_memory_plan(arena, p->states, by_name, c->g, &program->frame);
   if (program->frame.bytes > p->arena_bytes) p->arena_bytes = program->frame.bytes;
 }
 
@@ -103,8 +105,9 @@ gr_status gr_plan_link(gr_arena *arena, const gr_compiled *c, uint32_t n, gr_pla
   p->states = GR_NEW(arena, gr_plan_state, count_states(c, n) + 1);
   p->programs = GR_NEW(arena, gr_program, n);
   p->n_programs = n;
-  for (uint32_t i = 0; i < n; i++) add_states(p, &c[i]);
-  for (uint32_t i = 0; i < n; i++) lay_out(arena, p, &c[i], &p->programs[i]);
+  gr_map by_name = gr_map_make(arena);  // index into states
+  for (uint32_t i = 0; i < n; i++) add_states(p, &by_name, &c[i]);
+  for (uint32_t i = 0; i < n; i++) lay_out(arena, p, &by_name, &c[i], &p->programs[i]);
   p->hash = hash_plan(p);
   return gr_plan_prove(p);
 }
@@ -141,15 +144,18 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
 // every step.
 static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
   gr_builder b = {.g = init, .by = "init"};
+  gr_map known = gr_map_make(init->arena);
+  for (uint32_t i = 1; i < init->n_values; i++)
+    if (init->values[i].role == GR_STATE) gr_map_put(&known, init->values[i].name, i);
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t i = 1; i < c[k].g->n_values && !b.err; i++) {
       const gr_value *v = &c[k].g->values[i];
-      if (v->role != GR_STATE || v->kind == GR_KIND_TOTAL ||
-          gr_is(gr_graph_leaf(init, GR_STATE, v->name)))
+      if (v->role != GR_STATE || v->kind == GR_KIND_TOTAL || gr_map_find(&known, v->name, NULL))
         continue;
       gr_type t = global_type(v, &init->mesh);
       b.loc = v->loc;
       gr_val zero = gr_fill(&b, &t, 0), s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, v->layout);
+      gr_map_put(&known, v->name, s.id);
       if (!b.err) gr_at(init, s)->next = zero;
     }
   return b.err;

@@ -188,18 +188,18 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
   pack(&p);
 }
 
-void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, uint32_t n_states,
+void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *by_name,
                     const gr_graph *g, gr_plan_frame *out) {
   *out = (gr_plan_frame){0};
   out->offset = GR_NEW(arena, size_t, g->n_values);
   out->in_states = GR_NEW(arena, bool, g->n_values);
   out->state_of = GR_NEW(arena, uint32_t, g->n_values);
-  for (uint32_t i = 1; i < g->n_values; i++)
-    for (uint32_t s = 0; s < n_states && g->values[i].role == GR_STATE; s++)
-      if (!strcmp(states[s].name, g->values[i].name)) {
-        out->offset[i] = states[s].offset;
-        out->in_states[i] = true;
-        out->state_of[i] = s + 1;
-      }
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    uint32_t s;
+    if (g->values[i].role != GR_STATE || !gr_map_find(by_name, g->values[i].name, &s)) continue;
+    out->offset[i] = states[s].offset;
+    out->in_states[i] = true;
+    out->state_of[i] = s + 1;
+  }
   plan(arena, g, out);
 }

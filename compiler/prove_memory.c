@@ -3,28 +3,26 @@
 // with all that is alive at that node.
 #include "compiler/memory.h"
 #include "compiler/prove.h"
+#include "compiler/span_set.h"
 
-typedef struct span {
-  bool in_states;
-  size_t from, to;
-} span;
-
+// Addresses of the states block come first, those of the arena (or of the body's piece) behind.
 typedef struct walk {
   const gr_plan_frame *f;
   const gr_graph *g;
   size_t limit, state_limit;
-  uint32_t *last;   // by value: 1 + the last node that reads it; 0: none does
-  uint32_t *alive;  // values
-  uint32_t n_alive;
+  uint32_t *last;     // by value: 1 + the last node that reads it; 0: none does
+  uint32_t *dying;    // values in order of `last`
+  uint32_t n_dying;   // how many of them are dead
+  bool *becomes;      // by value: the state that it becomes has the same address
+  gr_span *spans;     // by value
+  gr_span_set alive;  // of values
 } walk;
 
-static bool overlap(span a, span b) {
-  return a.in_states == b.in_states && a.from < b.to && b.from < a.to;
-}
+static bool overlap(gr_span a, gr_span b) { return a.from < b.to && b.from < a.to; }
 
-static span span_of(const walk *w, uint32_t v) {
-  size_t from = w->f->offset[v];
-  return (span){w->f->in_states[v], from, from + gr_type_bytes(&w->g->values[v].type)};
+static gr_span span_at(const walk *w, bool in_states, size_t at, size_t bytes) {
+  size_t from = in_states ? at : w->state_limit + at;
+  return (gr_span){from, from + bytes};
 }
 
 // Does this frame say where v lies? A body's leaves and stacked values lie elsewhere.
@@ -57,58 +55,76 @@ static bool may_lie_on(const walk *w, uint32_t i, int k, uint32_t v) {
   return false;
 }
 
-// In the states' block a result may only be made where the state is that it becomes.
-static gr_status check_in_states(const walk *w, const gr_node *n, uint32_t v) {
-  for (uint32_t s = 1; s < w->g->n_values; s++) {
-    const gr_value *state = &w->g->values[s];
-    if (state->role == GR_STATE && state->next.id == v && w->f->offset[s] == w->f->offset[v])
-      return GR_OK;
-  }
-  return gr_fail(GR_ERR_BUG, n->loc, "a result of '%s' lies on a state it does not become",
-                 n->op->name);
+// By value, those of `last` first: so that a walk drops each value once.
+static void sort_by_last(gr_arena *arena, walk *w) {
+  uint32_t n = w->g->n_values, *from = GR_NEW(arena, uint32_t, w->g->n_nodes + 3);
+  w->dying = GR_NEW(arena, uint32_t, n);
+  for (uint32_t i = 1; i < n; i++) from[w->last[i] + 1]++;
+  for (uint32_t i = 1; i < w->g->n_nodes + 3; i++) from[i] += from[i - 1];
+  for (uint32_t i = 1; i < n; i++) w->dying[from[w->last[i]]++] = i;
 }
 
-static gr_status check_span(const walk *w, const gr_node *n, span s) {
-  if (s.to <= (s.in_states ? w->state_limit : w->limit)) return GR_OK;
+static void find_places(gr_arena *arena, walk *w) {
+  const gr_graph *g = w->g;
+  w->spans = GR_NEW(arena, gr_span, g->n_values);
+  w->becomes = GR_NEW(arena, bool, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (placed(w, i))
+      w->spans[i] = span_at(w, w->f->in_states[i], w->f->offset[i], gr_type_bytes(&v->type));
+    if (v->role == GR_STATE && w->f->offset[i] == w->f->offset[v->next.id])
+      w->becomes[v->next.id] = true;
+  }
+  w->alive = gr_span_set_make(arena, w->spans, g->n_values);
+}
+
+static gr_status check_span(const walk *w, const gr_node *n, bool in_states, gr_span s) {
+  size_t limit = in_states ? w->state_limit : w->state_limit + w->limit;
+  if (s.from <= s.to && s.to <= limit) return GR_OK;
   return gr_fail(GR_ERR_BUG, n->loc, "'%s' (%%%u) lies outside its block", n->op->name, n->out.id);
+}
+
+static gr_status check_result(const walk *w, uint32_t i, int k) {
+  const gr_node *n = &w->g->nodes[i];
+  uint32_t v = gr_out(n, k).id, other;
+  GR_TRY(check_span(w, n, w->f->in_states[v], w->spans[v]));
+  // In the states' block a result may only be made where the state is that it becomes.
+  if (w->f->in_states[v] && !w->becomes[v])
+    return gr_fail(GR_ERR_BUG, n->loc, "a result of '%s' lies on a state it does not become",
+                   n->op->name);
+  for (uint32_t at = 0; gr_span_set_next(&w->alive, w->spans[v], &at, &other);)
+    if (!may_lie_on(w, i, k, other)) return clash(w, n, other, "a result");
+  return GR_OK;
 }
 
 static gr_status check_results(walk *w, uint32_t i) {
   const gr_node *n = &w->g->nodes[i];
-  for (int k = 0; k < n->n_out; k++) {
-    uint32_t v = gr_out(n, k).id;
-    if (!placed(w, v)) continue;
-    span s = span_of(w, v);
-    GR_TRY(check_span(w, n, s));
-    if (s.in_states) GR_TRY(check_in_states(w, n, v));
-    for (uint32_t a = 0; a < w->n_alive; a++)
-      if (overlap(s, span_of(w, w->alive[a])) && !may_lie_on(w, i, k, w->alive[a]))
-        return clash(w, n, w->alive[a], "a result");
-  }
+  for (int k = 0; k < n->n_out; k++)
+    if (placed(w, gr_out(n, k).id)) GR_TRY(check_result(w, i, k));
   for (int k = 0; k < n->n_out; k++)  // only now: results of one node against each other too
     for (int j = 0; j < k; j++)
-      if (placed(w, gr_out(n, j).id) && placed(w, gr_out(n, k).id) &&
-          overlap(span_of(w, gr_out(n, j).id), span_of(w, gr_out(n, k).id)))
+      if (overlap(w->spans[gr_out(n, j).id], w->spans[gr_out(n, k).id]))
         return clash(w, n, gr_out(n, j).id, "a result");
-  for (int k = 0; k < n->n_out; k++)
-    if (placed(w, gr_out(n, k).id)) w->alive[w->n_alive++] = gr_out(n, k).id;
+  for (int k = 0; k < n->n_out; k++) gr_span_set_add(&w->alive, gr_out(n, k).id);
   return GR_OK;
 }
 
-static gr_status check_apart(const walk *w, const gr_node *n, span s, const char *what) {
-  GR_TRY(check_span(w, n, s));
-  for (uint32_t a = 0; a < w->n_alive; a++)
-    if (overlap(s, span_of(w, w->alive[a]))) return clash(w, n, w->alive[a], what);
-  return GR_OK;
+static gr_status check_apart(const walk *w, const gr_node *n, gr_span s, const char *what) {
+  uint32_t at = 0, other;
+  GR_TRY(check_span(w, n, false, s));
+  return gr_span_set_next(&w->alive, s, &at, &other) ? clash(w, n, other, what) : GR_OK;
 }
 
 static gr_status check_scratch(const walk *w, uint32_t i) {
   const gr_node *n = &w->g->nodes[i];
-  gr_site site = gr_site_of(w->g, n);
-  size_t bytes = n->op->scratch ? n->op->scratch(&site) : 0, at = w->f->scratch[i];
+  size_t bytes = 0;
+  if (n->op->scratch) {
+    gr_site site = gr_site_of(w->g, n);
+    bytes = n->op->scratch(&site);
+  }
   const gr_plan_frame *body = w->f->body[i];
-  span scratch = {false, at, at + bytes};
-  span piece = {false, w->f->body_at[i], w->f->body_at[i] + (body ? body->bytes : 0)};
+  gr_span scratch = span_at(w, false, w->f->scratch[i], bytes);
+  gr_span piece = span_at(w, false, w->f->body_at[i], body ? body->bytes : 0);
   if (bytes) GR_TRY(check_apart(w, n, scratch, "the working memory"));
   if (body && body->bytes) GR_TRY(check_apart(w, n, piece, "the body"));
   if (bytes && body && overlap(scratch, piece)) return clash(w, n, 0, "the working memory");
@@ -116,20 +132,19 @@ static gr_status check_scratch(const walk *w, uint32_t i) {
 }
 
 static void drop_read(walk *w, uint32_t i) {
-  uint32_t n = 0;
-  for (uint32_t a = 0; a < w->n_alive; a++)
-    if (w->last[w->alive[a]] > i) w->alive[n++] = w->alive[a];
-  w->n_alive = n;
+  for (; w->n_dying + 1 < w->g->n_values && w->last[w->dying[w->n_dying]] <= i; w->n_dying++)
+    gr_span_set_remove(&w->alive, w->dying[w->n_dying]);
 }
 
 static gr_status start(walk *w) {
+  uint32_t other;
   for (uint32_t i = 1; i < w->g->n_values; i++) {
     if (w->g->values[i].role == GR_TEMP || !placed(w, i)) continue;
-    for (uint32_t a = 0; a < w->n_alive; a++)
-      if (overlap(span_of(w, i), span_of(w, w->alive[a])))
-        return gr_fail(GR_ERR_BUG, w->g->values[i].loc, "%s and %s share memory",
-                       w->g->values[i].name, w->g->values[w->alive[a]].name);
-    w->alive[w->n_alive++] = i;
+    uint32_t at = 0;
+    if (gr_span_set_next(&w->alive, w->spans[i], &at, &other))
+      return gr_fail(GR_ERR_BUG, w->g->values[i].loc, "%s and %s share memory",
+                     w->g->values[i].name, w->g->values[other].name);
+    gr_span_set_add(&w->alive, i);
   }
   return GR_OK;
 }
@@ -138,8 +153,9 @@ static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_fr
                              size_t limit) {
   walk w = {.f = f, .g = f->g, .limit = limit, .state_limit = p->state_bytes};
   w.last = GR_NEW(arena, uint32_t, f->g->n_values);
-  w.alive = GR_NEW(arena, uint32_t, f->g->n_values);
   find_last(&w);
+  sort_by_last(arena, &w);
+  find_places(arena, &w);
   GR_TRY(start(&w));
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
     drop_read(&w, i);
