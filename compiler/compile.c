@@ -161,15 +161,47 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
   return b.err;
 }
 
+// The passes' graphs go with `work`: what stays of a program is its last graph and its notes.
+static void keep(gr_arena *arena, gr_compiled *c) {
+  gr_notes *n = &c->notes;
+  const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
+  const gr_node **dead = GR_NEW(arena, const gr_node *, n->n_dead + 1);
+  gr_node *nodes = GR_NEW(arena, gr_node, n->n_dead + 1);
+  for (uint32_t i = 0; i < n->n_unused; i++) unused[i] = gr_arena_strdup(arena, n->unused[i]);
+  for (uint32_t i = 0; i < n->n_dead; i++) {
+    dead[i] = &nodes[i];
+    nodes[i] = (gr_node){.op = n->dead[i]->op, .loc = n->dead[i]->loc, .by = n->dead[i]->by};
+    if (n->dead[i]->scope) nodes[i].scope = gr_arena_strdup(arena, n->dead[i]->scope);
+  }
+  n->unused = unused, n->dead = dead;
+  c->g = gr_graph_copy(arena, c->g);
+}
+
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
                                 gr_half half, const gr_bucket *bucket, gr_compiled *c) {
   gr_graph *model;
-  GR_TRY(model_of(arena, r, purpose, bucket, &model));
+  gr_arena *work = gr_arena_create();
   const char *name = half == GR_HALF_UPDATE ? "" : bucket->name;
-  GR_TRY(compile(arena, r, purpose, half, name, model, c));
-  if (!r->options.stop_after) return GR_OK;
+  gr_status s = model_of(work, r, purpose, bucket, &model);
+  s = s ? s : compile(work, r, purpose, half, name, model, c);
+  if (!s) keep(arena, c);
+  gr_arena_destroy(work);
+  if (s || !r->options.stop_after) return s;
   return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped after pass '%s', as asked",
                  r->options.stop_after);
+}
+
+// The program of initial values: of the n compiled before, it begins all states that they have.
+static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
+                              uint32_t n) {
+  gr_graph *init;
+  gr_arena *work = gr_arena_create();
+  gr_status s = model_of(work, r, GR_INIT, &r->buckets[0], &init);
+  s = s ? s : add_zeros(init, c, n);
+  s = s ? s : compile(work, r, GR_INIT, GR_WHOLE_STEP, "", init, &c[n]);
+  if (!s) keep(arena, &c[n]);
+  gr_arena_destroy(work);
+  return s;
 }
 
 // In the order in which `graphrun plan` lists them. What ends a step in micro-steps is the same for
@@ -235,12 +267,10 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   asked.model.mesh = real_axes(&request->model.mesh);
   gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 2);
   uint32_t n = 0;
-  gr_graph *init;
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
   GR_TRY(compile_all(arena, r, c, &n));
   GR_TRY(check_states(arena, c, n));
-  GR_TRY(model_of(arena, r, GR_INIT, &r->buckets[0], &init));
-  GR_TRY(add_zeros(init, c, n));
-  GR_TRY(compile(arena, r, GR_INIT, GR_WHOLE_STEP, "", init, &c[n++]));
+  GR_TRY(compile_init(arena, r, c, n));
+  n++;
   return gr_plan_link(arena, c, n, out);
 }

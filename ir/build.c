@@ -7,8 +7,8 @@ gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
   gr_graph *g = GR_NEW(a, gr_graph, 1);
   g->arena = a;
   if (mesh) g->mesh = *mesh;
-  g->cap_values = g->cap_nodes = 64;
-  g->n_buckets = 256;
+  g->cap_values = g->cap_nodes = 16;  // bodies of loops are small, and there are many
+  g->n_buckets = 64;
   g->values = GR_NEW(a, gr_value, g->cap_values);
   g->nodes = GR_NEW(a, gr_node, g->cap_nodes);
   g->buckets = GR_NEW(a, uint32_t, g->n_buckets);
@@ -16,11 +16,18 @@ gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
   return g;
 }
 
+static void grow_values(gr_graph *g, uint32_t cap) {
+  gr_value *more = GR_NEW(g->arena, gr_value, g->cap_values = cap);
+  g->values = memcpy(more, g->values, sizeof(gr_value) * g->n_values);
+}
+
+static void grow_nodes(gr_graph *g, uint32_t cap) {
+  gr_node *more = GR_NEW(g->arena, gr_node, g->cap_nodes = cap);
+  g->nodes = memcpy(more, g->nodes, sizeof(gr_node) * g->n_nodes);
+}
+
 static gr_val new_value(gr_graph *g, gr_value v) {
-  if (g->n_values == g->cap_values) {
-    gr_value *more = GR_NEW(g->arena, gr_value, g->cap_values *= 2);
-    g->values = memcpy(more, g->values, sizeof(gr_value) * g->n_values);
-  }
+  if (g->n_values == g->cap_values) grow_values(g, 2 * g->cap_values);
   g->values[g->n_values] = v;
   return (gr_val){g->n_values++};
 }
@@ -67,13 +74,21 @@ static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, in
   }
 }
 
-static void grow_buckets(gr_graph *g) {
-  g->n_buckets *= 4;
+static void grow_buckets(gr_graph *g, uint32_t slots) {
+  g->n_buckets = slots;
   g->buckets = GR_NEW(g->arena, uint32_t, g->n_buckets);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
     *bucket(g, n->op, n->attr, n->n_in, n->in) = i + 1;
   }
+}
+
+void gr_graph_reserve(gr_graph *g, uint32_t values, uint32_t nodes) {
+  uint32_t slots = g->n_buckets;
+  if (values > g->cap_values) grow_values(g, values);
+  if (nodes > g->cap_nodes) grow_nodes(g, nodes);
+  while (slots / 2 < nodes) slots *= 2;
+  if (slots > g->n_buckets) grow_buckets(g, slots);
 }
 
 // ---- Emitting ---------------------------------------------------------------------------
@@ -91,10 +106,7 @@ static gr_status look(const gr_builder *b, int n_in, const gr_val *in, gr_site *
 
 static gr_val append(gr_builder *b, const gr_site *s, const gr_val *in) {
   gr_graph *g = b->g;
-  if (g->n_nodes == g->cap_nodes) {
-    gr_node *more = GR_NEW(g->arena, gr_node, g->cap_nodes *= 2);
-    g->nodes = memcpy(more, g->nodes, sizeof(gr_node) * g->n_nodes);
-  }
+  if (g->n_nodes == g->cap_nodes) grow_nodes(g, 2 * g->cap_nodes);
   gr_node *n = &g->nodes[g->n_nodes];
   *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out};
   n->loc = b->loc, n->scope = b->scope, n->by = b->by;
@@ -121,7 +133,7 @@ gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const
   if (*at) return b->g->nodes[*at - 1].out;
   *at = b->g->n_nodes + 1;
   gr_val out = append(b, &site, in);
-  if (b->g->n_nodes > b->g->n_buckets / 2) grow_buckets(b->g);
+  if (b->g->n_nodes > b->g->n_buckets / 2) grow_buckets(b->g, 4 * b->g->n_buckets);
   return out;
 }
 

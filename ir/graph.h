@@ -118,6 +118,10 @@ typedef struct gr_graph {
 } gr_graph;
 
 gr_graph *gr_graph_create(gr_arena *, const gr_mesh *);
+// Makes room for so many values and nodes, so that a graph of known size is not grown in steps.
+void gr_graph_reserve(gr_graph *, uint32_t values, uint32_t nodes);
+// A copy that shares nothing with the original but ops, the names of passes and files.
+gr_graph *gr_graph_copy(gr_arena *, const gr_graph *);
 static inline gr_value *gr_at(const gr_graph *g, gr_val v) { return &g->values[v.id]; }
 static inline gr_val gr_out(const gr_node *n, int i) { return (gr_val){n->out.id + (uint32_t)i}; }
 bool gr_graph_same(const gr_graph *, const gr_graph *);  // built alike, step by step; names aside
