@@ -46,7 +46,7 @@ static double plan_seconds(int depth, int ranks, const gr_rule *rules, int n_rul
                                  .dims = dims,
                                  .n_dims = 2,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
-                                 .batch_axis = "dp"},
+                                 .batch_axis = {"dp"}},
                        .options = {.optimizer = "adam",
                                    .beta1 = 0.9,
                                    .beta2 = 0.999,
