@@ -1,6 +1,9 @@
 // log.c - see log.h.
 #include "base/log.h"
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static struct {
   gr_level least;
@@ -20,11 +23,27 @@ void gr_log_copy_to(FILE *f) {
   pthread_mutex_unlock(&state.lock);
 }
 
+// Columns of the terminal; 80 where another process has it. What is cut off wraps otherwise, and a
+// line that has wrapped cannot be taken back.
+static int columns(void) {
+  struct winsize size;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
+}
+
+static void put_progress(void) {
+  if (*state.progress) fprintf(stderr, "\r%.*s\033[K", columns() - 1, state.progress);
+}
+
+// Before anything else is written to the terminal.
+static void clear_progress(void) {
+  if (*state.progress) fputs("\r\033[K", stderr), fflush(stderr);
+}
+
 void gr_log_progress(const char *line) {
   pthread_mutex_lock(&state.lock);
-  if (!line && *state.progress) fputc('\n', stderr);
+  if (!line) clear_progress();
   snprintf(state.progress, sizeof state.progress, "%s", line ? line : "");
-  if (line) fprintf(stderr, "\r%s\033[K", state.progress);
+  put_progress();
   fflush(stderr);
   pthread_mutex_unlock(&state.lock);
 }
@@ -33,24 +52,50 @@ int gr_log_rank(void) { return state.rank; }
 
 static void write_line(FILE *f, gr_level level, const char *text) {
   static const char *const mark[] = {"", "warning: ", "error: "};
-  if (state.ranks > 1)
+  if (state.ranks > 1 && level > GR_INFO)
     fprintf(f, "[rank %d] %s%s\n", state.rank, mark[level], text);
   else
     fprintf(f, "%s%s\n", mark[level], text);
   fflush(f);
 }
 
+// One line to `to`, and to the copy if it is of a level that is wanted. Without memory for a long
+// one, its beginning.
+static void say(FILE *to, gr_level level, const char *fmt, va_list ap) {
+  char few[1024], *text = few;
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(few, sizeof few, fmt, ap);
+  char *more = n < (int)sizeof few ? NULL : malloc((size_t)n + 1);
+  if (more) vsnprintf(text = more, (size_t)n + 1, fmt, again);
+  va_end(again);
+  pthread_mutex_lock(&state.lock);
+  clear_progress();
+  write_line(to, level, text);
+  put_progress();
+  fflush(stderr);
+  if (state.copy && level >= state.least) write_line(state.copy, level, text);
+  pthread_mutex_unlock(&state.lock);
+  free(more);
+}
+
 void gr_log(gr_level level, const char *fmt, ...) {
   if (level < state.least || (level < GR_WARN && state.rank)) return;
-  char text[2048];
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
+  say(stderr, level, fmt, ap);
   va_end(ap);
+}
+
+void gr_log_result(const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  say(stdout, GR_INFO, fmt, ap);
+  va_end(ap);
+}
+
+void gr_log_end(gr_status s) {
   pthread_mutex_lock(&state.lock);
-  if (*state.progress) fputs("\r\033[K", stderr);
-  write_line(stderr, level, text);
-  if (*state.progress) fputs(state.progress, stderr), fflush(stderr);
-  if (state.copy) write_line(state.copy, level, text);
+  if (s && state.copy) gr_status_print(state.copy, s), fflush(state.copy);
   pthread_mutex_unlock(&state.lock);
 }

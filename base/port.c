@@ -81,6 +81,20 @@ size_t gr_resident_bytes(void) {
   return getrusage(RUSAGE_SELF, &use) ? 0 : (size_t)use.ru_maxrss * 1024;
 }
 
+gr_memory gr_memory_now(void) {
+  gr_memory m = {0};
+  char line[256];
+  size_t kb;
+  FILE *f = fopen("/proc/self/status", "re");
+  while (f && fgets(line, sizeof line, f)) {
+    if (sscanf(line, "RssAnon: %zu", &kb) == 1) m.own = kb << 10;
+    if (sscanf(line, "RssFile: %zu", &kb) == 1) m.files = kb << 10;
+    if (sscanf(line, "RssShmem: %zu", &kb) == 1) m.shared = kb << 10;
+  }
+  if (f) fclose(f);
+  return m;
+}
+
 gr_status gr_lock_dir(const char *path, double seconds, int *out) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   double until = gr_seconds() + seconds;

@@ -17,7 +17,13 @@ char gr_process_state(int pid);
 // Memory for something large, not cleared, at a multiple of 64; in huge pages where the system has
 // them, since most of what new memory costs is by page. NULL: there is none. The caller frees it.
 void *gr_large_alloc(size_t bytes);
-size_t gr_resident_bytes(void);                        // peak resident memory of this process
+size_t gr_resident_bytes(void);  // peak resident memory of this process
+// What is resident now, in bytes: memory of this process's own, pages of files (its program and
+// libraries), and memory shared with other processes. Zeros where the system does not say.
+typedef struct gr_memory {
+  size_t own, files, shared;
+} gr_memory;
+gr_memory gr_memory_now(void);
 GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p
 // Keeps a directory for this process until the file is closed: waits at most so long for another
 // to let go, then fails. *out_file is -1 where the file system has no locks.

@@ -13,6 +13,9 @@ void gr_text_put(gr_text *, const char *);
 void gr_text_putn(gr_text *, const char *, size_t len);
 void gr_text_printf(gr_text *, const char *fmt, ...) GR_PRINTF(2, 3);
 
+// "s" behind a word of which there are n, but one.
+static inline const char *gr_text_s(int64_t n) { return n == 1 ? "" : "s"; }
+
 // Edits (insert, delete, replace, swap of neighbours) that turn a into b; `most` + 1 where it
 // would take more (optimal string alignment distance).
 int gr_text_distance(const char *a, const char *b, int most);

@@ -202,6 +202,17 @@ void gr_dataset_inspect(gr_dataset *d, int batch, gr_text *t) {
   gr_data_inspect(d->data, batch, t);
 }
 
+void gr_dataset_spread(const gr_dataset *d, gr_split split, uint32_t n, uint32_t *out) {
+  uint64_t of = gr_dataset_count(d, split), seen = 0, taken = 0;
+  uint32_t items = gr_data_count(d->data);
+  for (uint32_t i = 0; i < items && taken < n; i++) {
+    if (gr_data_item(d->data, i)->part != part_of(split)) continue;
+    if (seen++ == taken * of / n) out[taken++] = i;
+  }
+}
+
+size_t gr_dataset_cached(const gr_dataset *d) { return gr_data_cached(d->data); }
+
 const char *gr_dataset_reference(const gr_dataset *d, uint32_t item) {
   return gr_data_item(d->data, item)->text;
 }

@@ -66,6 +66,10 @@ uint64_t gr_dataset_fingerprint(const gr_dataset *, uint32_t item, bool with_fil
 gr_loc gr_dataset_place(const gr_dataset *, uint32_t item);
 void gr_dataset_describe(const gr_dataset *, uint32_t item, gr_text *);
 
+// The numbers of n samples of a split, rising and from all over it; it has at least as many.
+void gr_dataset_spread(const gr_dataset *, gr_split, uint32_t n, uint32_t *out);
+size_t gr_dataset_cached(const gr_dataset *);  // bytes of samples kept in memory, so far
+
 // For people: what a sample's answer is, and what a row of predicted symbols says.
 const char *gr_dataset_reference(const gr_dataset *, uint32_t item);
 const char *gr_dataset_item_name(const gr_dataset *, uint32_t item);

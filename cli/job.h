@@ -24,6 +24,7 @@ typedef struct gr_job {
   gr_mesh mesh;
   gr_plan *plan;
   gr_program_inputs *inputs;  // of the plan's programs, in their order
+  size_t launch_bytes, plan_bytes;  // memory that opening the world and compiling took
 } gr_job;
 
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);

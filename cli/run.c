@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "runtime/launch.h"
 
 enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
 
@@ -18,10 +19,11 @@ static gr_status open_report(gr_run *r) {
                          .resume_step = r->step,
                          .resume_epoch = r->epoch,
                          .epoch_open = gr_run_epoch_open(r),
+                         .eval_open = gr_run_epoch_open(r) || r->eval_step != r->step,
+                         .terminal = gr_launch_terminal(),
                          .total_steps = r->total_steps,
                          .every_steps = every > 1 ? every : 0,
                          .quiet = !r->job->set.progress,
-                         .log = r->rank == 0,
                          .no_lines = !r->job->set.lines,
                          .no_events = !r->job->set.events};
   return gr_report_open(&spec, &r->report);
@@ -37,11 +39,12 @@ static void say_start(gr_run *r) {
          (long long)gr_plan_parameters(p), p->n_programs,
          (double)(p->state_bytes + p->arena_bytes) / 1e6, (unsigned long long)p->hash);
   gr_log(GR_INFO,
-         "%u training and %u validation samples; global batch %d = %d ranks x %s%d, "
-         "lr %g, %lld steps an epoch",
+         "%u training and %u validation samples; global batch %d = %d rank%s x %s%d, "
+         "lr %g, %lld step%s an epoch",
          gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION), set->batch, r->ranks, micro,
-         set->rows, set->lr, (long long)r->steps_per_epoch);
+         gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION), set->batch, r->ranks,
+         gr_text_s(r->ranks), micro, set->rows, set->lr, (long long)r->steps_per_epoch,
+         gr_text_s(r->steps_per_epoch));
   if (gr_dataset_skipped(r->job->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
   gr_log(GR_INFO, "output: %s", r->dir);
 }
@@ -69,7 +72,7 @@ static gr_status find_programs(gr_run *r) {
 
 static gr_status open_run(gr_run *r) {
   const gr_job *j = r->job;
-  r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = -1;
+  r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
   GR_TRY(gr_run_same(r, j->plan->hash, "the plan"));
   GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
@@ -147,31 +150,13 @@ static gr_status run_step(gr_run *r, const gr_feed *f) {
 
 // ---- An epoch's end -----------------------------------------------------------------------------
 
-static bool better(const gr_run *r, double value, const char *mode) {
-  if (isnan(value)) return false;
-  if (isnan(r->best)) return true;
-  return strcmp(mode, "max") ? value < r->best : value > r->best;
-}
-
-static gr_status validate(gr_run *r) {
-  gr_named named[GR_MAX_METRICS];
-  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, 0, &r->validation));
-  int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
-  gr_run_keep(r, gr_report_eval(r->report, r->step, r->epoch, named, n));
-  double value = gr_metric_value(&r->validation, r->job->set.metric);
-  if (better(r, value, r->job->set.mode))
-    r->best = value, r->best_step = r->step, r->best_epoch = r->epoch + 1;
-  gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
-  return GR_OK;
-}
-
 static gr_status end_epoch(gr_run *r, double began) {
   const gr_settings *s = &r->job->set;
   gr_named named[2 * GR_MAX_METRICS];
   r->validation.n = 0;
   if (s->eval_every && ((r->epoch + 1) % s->eval_every == 0 || r->step == r->total_steps))
-    GR_TRY(validate(r));
-  int n = gr_metrics_named(r->arena, &r->epoch_train, "train.", named);
+    GR_TRY(gr_run_validate(r, NULL));
+  int n = gr_metrics_named(r->arena, &r->epoch_train, "train.", named), n_train = n;
   n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
   gr_report_epoch_row row = {.epoch = r->epoch,
                              .steps = r->step,
@@ -180,11 +165,14 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .seconds = gr_seconds() - began,
                              .samples = gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
                              .metrics = named,
-                             .n_metrics = n};
+                             .n_metrics = n,
+                             .n_train = n_train};
   gr_run_keep(r, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
   r->epoch++, r->batch = 0, r->epoch_train.n = 0;
-  return s->every_epochs && r->epoch % s->every_epochs == 0 ? gr_run_save(r, false) : GR_OK;
+  if (s->every_epochs && r->epoch % s->every_epochs == 0) GR_TRY(gr_run_save(r, false));
+  gr_run_say_validation(r);
+  return GR_OK;
 }
 
 // ---- The loop ---------------------------------------------------------------------------------
@@ -258,6 +246,7 @@ static gr_status train(gr_run *r) {
 
 static void close_run(gr_run *r) {
   gr_report_close(r->report);
+  gr_report_close_log(r->log);
   gr_saver_close(r->saver);
   gr_hooks_close(r->hooks);
   free(r->full);
@@ -277,7 +266,7 @@ gr_status gr_run_rank(gr_job *job, gr_comm *world) {
   gr_status s = open_run(&r);
   s = s ? s : train(&r);
   s = s ? s : gr_run_end(&r);
-  s = gr_also(s, r.failure);
+  s = gr_run_leave_files(&r, gr_also(s, r.failure));
   if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
   // An error that the others have not agreed on would leave them waiting.

@@ -32,6 +32,8 @@ typedef struct gr_metrics {
   int n;
 } gr_metrics;
 
+typedef struct gr_samples gr_samples;
+
 typedef struct gr_run {
   gr_job *job;
   gr_comm *world, *axes[GR_MAX_MESH];
@@ -42,6 +44,7 @@ typedef struct gr_run {
   gr_saver *saver;
   gr_hooks *hooks;  // rank 0
   gr_report *report;
+  FILE *log;         // run.log, of rank 0
   const char *dir;   // outputs/DATE/TIME
   int lock;          // on it, of rank 0; -1: none
   gr_arena *arena;   // this rank's own
@@ -55,9 +58,11 @@ typedef struct gr_run {
   int64_t steps_per_epoch, total_steps;
   gr_metrics epoch_train, validation, train_at_end;
   double lr, loss, grad_norm, best;
-  int64_t lr_step;  // for which hooks have set lr: they are asked once for each; -1: none
+  int64_t lr_step;        // for which hooks have set lr: they are asked once for each; -1: none
   double started, began;  // since 1970; by a clock that never jumps
   int64_t best_step, best_epoch, skipped, saved_step;
+  int64_t eval_step;     // steps done at the last evaluation; -1: there was none
+  bool evaluated;        // train_at_end and validation are of the end
   gr_hook_result asked;  // by hooks since the last agreement
   bool saving;
   gr_status failure;  // of this rank alone; the others hear of it at the next agreement
@@ -67,6 +72,11 @@ typedef struct gr_run {
 // All steps of an epoch are done, and what its end brings (evaluation, hooks, rows) is not.
 static inline bool gr_run_epoch_open(const gr_run *r) {
   return r->batch && r->batch == r->steps_per_epoch;
+}
+
+// The epoch, counted from 0, of the step done last.
+static inline int64_t gr_run_last_epoch(const gr_run *r) {
+  return r->batch || !r->epoch ? r->epoch : r->epoch - 1;
 }
 
 // ---- run.c
@@ -86,6 +96,8 @@ void gr_run_keep(gr_run *, gr_status);
 GR_MUST_USE gr_status gr_run_check(gr_run *);
 GR_MUST_USE gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok);  // for gr_saver
 GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
+// The message of the first rank that has failed, "rank 3: TEXT", the same on all; collective.
+GR_MUST_USE gr_status gr_run_cause(gr_run *, gr_status mine, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- run_state.c
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
@@ -97,9 +109,10 @@ GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
 GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool passing);
 bool gr_run_save_due(const gr_run *, bool asked);  // at this step, by the configuration or a hook
-GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // replicated states are the same bits
 // The slice of a state that a rank holds; `at` is where this rank has its own.
 gr_piece gr_run_piece(gr_run *, const gr_plan_state *, int rank);
+// ---- run_equal.c
+GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // copies of a state are the same bits
 // ---- run_full.c
 bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);  // for checkpoints, by rank 0
 GR_MUST_USE gr_status gr_run_open_full(gr_run *);                // room for it
@@ -116,12 +129,24 @@ void gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason
 // Leaves training or an evaluation early, with the state saved: what all agreed to stop for.
 GR_MUST_USE gr_status gr_run_leave(gr_run *, const gr_knobs *);
 GR_MUST_USE gr_status gr_run_end(gr_run *);
+// Leaves what the run says of its end, however it ended: on rank 0 the error in run.log, results.
+// Gives the status back, with what went wrong here.
+GR_MUST_USE gr_status gr_run_leave_files(gr_run *, gr_status);
 // ---- run_eval.c
-// Runs the eval program over a split; shows `show` decoded samples on rank 0. Fails, with the state
-// saved, where the run is told to stop before its end; *out is then as it was.
-GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, int show, gr_metrics *out);
+// Runs the eval program over a split; `samples` takes the chosen ones' answers, or is NULL. Fails,
+// with the state saved, where the run is told to stop before its end; *out is then as it was.
+GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
+// Evaluates, and where this state has not been evaluated before, tells files, hooks and the best.
+GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
+void gr_run_say_validation(const gr_run *);  // one line for people, if there was one at this step
 // Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-step's number.
 GR_MUST_USE gr_status gr_run_fill(gr_run *, const gr_program *, const gr_feed *, int micro);
 void gr_run_read_metrics(gr_run *, const gr_program *, gr_metrics *sums);  // adds
 double gr_metric_value(const gr_metrics *, const char *name);              // NaN: there is none
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);
+// ---- run_samples.c
+// Chooses at most so many samples of a split, which are the same on any number of ranks.
+gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
+void gr_samples_take(gr_samples *, gr_run *, const gr_program *, const gr_feed *);
+// Prints them in the data's order, on rank 0; collective.
+GR_MUST_USE gr_status gr_samples_show(gr_samples *, gr_run *);

@@ -73,51 +73,26 @@ int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, g
 
 // ---- Evaluation -----------------------------------------------------------------------------
 
-// One row: what was said, and what the model makes of it.
-static void show_row(gr_run *r, uint32_t item, const int32_t *tokens, int64_t n) {
-  gr_arena *scratch = gr_arena_create();
-  gr_text said = gr_text_make(scratch);
-  gr_dataset_decode(r->job->data, tokens, n, &said);
-  printf("  %-24.24s  %s\n  %24s  %s\n", gr_dataset_item_name(r->job->data, item),
-         gr_dataset_reference(r->job->data, item), "decoded", said.at);
-  gr_arena_destroy(scratch);
-}
-
-// At most `most` of this rank's rows, from all over the batch; how many it showed.
-static int show_rows(gr_run *r, const gr_program *p, const gr_feed *f, int most) {
-  gr_type type, of_lengths;
-  const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &type);
-  const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &of_lengths);
-  int shown = 0, apart = most && f->rows > most ? f->rows / most : 1;
-  if (!tokens || !lengths || type.rank != 2) return 0;
-  for (int row = 0; row < f->rows && shown < most; row += apart) {
-    if (f->item[row] == UINT32_MAX) continue;
-    show_row(r, f->item[row], tokens + row * type.dim[1], lengths[row]);
-    shown++;
-  }
-  fflush(stdout);
-  return shown;
-}
-
 // Before each batch all ranks agree that they go on; `end` is the same on all.
-static gr_status eval_batches(gr_run *r, gr_feeder *feeder, int show, gr_metrics *out) {
-  gr_feed f;
+static gr_status eval_batches(gr_run *r, gr_feeder *feeder, const char *what, gr_samples *samples,
+                              gr_metrics *out) {
+  gr_feed f = {0};
   for (bool end = false;;) {
     if (!r->failure) gr_run_keep(r, gr_feeder_next(feeder, &f, &end));
     gr_knobs k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
     GR_TRY(gr_run_agree(r, &k));
     if (k.failed || k.signal) return gr_run_leave(r, &k);
+    gr_report_evaluating(r->report, what, end ? f.of : f.index, f.of);
     if (end) return GR_OK;
     const gr_program *p = r->eval[f.bucket];
     GR_TRY(gr_run_fill(r, p, &f, 0));
     GR_TRY(gr_exec_run(r->exec, p));
     gr_run_read_metrics(r, p, out);
-    int64_t left = (int64_t)f.of - f.index;  // batches, this one too: each shows its share
-    if (r->rank == 0 && show > 0) show -= show_rows(r, p, &f, (int)((show + left - 1) / left));
+    if (samples) gr_samples_take(samples, r, p, &f);
   }
 }
 
-gr_status gr_run_eval(gr_run *r, gr_split split, int show, gr_metrics *out) {
+gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
   const gr_settings *s = &r->job->set;
   gr_feeder_spec spec = {.split = split,
                          .batch = (s->batch + s->parts - 1) / s->parts,
@@ -125,14 +100,56 @@ gr_status gr_run_eval(gr_run *r, gr_split split, int show, gr_metrics *out) {
                          .ranks = r->ranks,
                          .seed = (uint64_t)s->seed,
                          .epochs = 1};
+  const char *what = split == GR_SPLIT_TRAIN ? "training" : "validation";
   gr_feeder *feeder;
   gr_metrics sums = {0};
   if (gr_dataset_count(r->job->data, split)) {
     GR_TRY(gr_feeder_open(r->job->data, &spec, &feeder));
-    gr_status st = eval_batches(r, feeder, show, &sums);
+    gr_status st = eval_batches(r, feeder, what, samples, &sums);
     gr_feeder_close(feeder);
     if (st) return st;
   }
   *out = sums;
   return GR_OK;
+}
+
+// ---- An evaluation of the run -----------------------------------------------------------------
+
+static bool better(const gr_run *r, double value, const char *mode) {
+  if (isnan(value)) return false;
+  if (isnan(r->best)) return true;
+  return strcmp(mode, "max") ? value < r->best : value > r->best;
+}
+
+// Without validation samples there is nothing to tell of.
+gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
+  const gr_settings *s = &r->job->set;
+  gr_named named[GR_MAX_METRICS];
+  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, samples, &r->validation));
+  bool again = r->eval_step == r->step;
+  if (again || !gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION)) return GR_OK;
+  int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
+  r->eval_step = r->step;
+  gr_run_keep(r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n));
+  double value = gr_metric_value(&r->validation, s->metric);
+  if (better(r, value, s->mode))
+    r->best = value, r->best_step = r->step, r->best_epoch = gr_run_last_epoch(r);
+  gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
+  return GR_OK;
+}
+
+// Once it is known whether the state is saved, too.
+void gr_run_say_validation(const gr_run *r) {
+  if (r->rank || r->eval_step != r->step) return;
+  gr_text t = gr_text_make(r->arena);
+  bool saved = r->saved_step == r->step || gr_run_save_due(r, false);
+  bool best = r->best_step == r->step && !isnan(r->best);
+  gr_text_printf(&t, "epoch %lld  step %lld  validation", (long long)gr_run_last_epoch(r),
+                 (long long)r->step);
+  for (int i = 0; i < r->validation.n; i++)
+    gr_text_printf(&t, "  %s %.4f", r->validation.at[i].name,
+                   r->validation.at[i].sum / r->validation.at[i].weight);
+  if (best) gr_text_printf(&t, "  best %s", r->job->set.metric);
+  if (saved) gr_text_put(&t, best ? ", saved" : "  saved");
+  gr_log(GR_INFO, "%s", t.at);
 }

@@ -58,6 +58,7 @@ gr_status gr_run_open_dir(gr_run *r) {
   GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
   GR_TRY(gr_comm_all_ok(r->world, check_seen(dir)));
   r->dir = gr_arena_strdup(r->arena, dir);
+  if (r->rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
   if (r->rank == 0)
     gr_launch_go_on(gr_arena_printf(r->arena,
                                     "go on from the last checkpoint with: checkpoint.resume=auto "

@@ -91,6 +91,7 @@ static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
   put_float(s, "run.best", r->best);
   put_int(s, "run.best_step", r->best_step);
   put_int(s, "run.best_epoch", r->best_epoch);
+  put_int(s, "run.eval_step", r->eval_step);
   put_float(s, "run.loss", r->loss);
   put_float(s, "run.lr", r->lr);
   put_int(s, "run.lr_step", r->lr_step);
@@ -206,6 +207,7 @@ static void restore_counts(gr_run *r, const gr_checkpoint *c) {
   r->best_step = int_of(c, "run.best_step", 0), r->best_epoch = int_of(c, "run.best_epoch", 0);
   r->loss = float_of(c, "run.loss", r->loss), r->lr = float_of(c, "run.lr", r->lr);
   r->skipped = int_of(c, "run.skipped", 0), r->lr_step = int_of(c, "run.lr_step", -1);
+  r->eval_step = int_of(c, "run.eval_step", -1);
 }
 
 static void check_samples(const gr_run *r, const gr_checkpoint *c) {
@@ -306,19 +308,4 @@ gr_status gr_run_open_state(gr_run *r) {
   if (*path) return restore(r, path);
   GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
   return r->job->set.init_from ? init_from(r, path, sizeof path) : GR_OK;
-}
-
-gr_status gr_run_weights_equal(gr_run *r) {
-  uint64_t hash = GR_HASH_START;
-  for (uint32_t i = 0; i < r->job->plan->n_states; i++) {
-    const gr_plan_state *s = &r->job->plan->states[i];
-    bool whole = lasts(s);
-    for (int a = 0; a < r->job->plan->mesh.n_axes; a++) whole &= s->layout.at[a] < 0;
-    if (whole) hash = gr_hash_bytes(hash, gr_exec_state(r->exec, s), gr_type_bytes(&s->type));
-  }
-  GR_TRY(gr_run_same(r, hash, "the state after training"));
-  if (r->rank) return GR_OK;
-  gr_log(GR_INFO, "weights are bit-equal on all %d ranks (hash %016llx)", r->ranks,
-         (unsigned long long)hash);
-  return GR_OK;
 }

@@ -69,8 +69,15 @@ static gr_status run_threads(gr_job *job, int ranks) {
   return first_cause(m, started);
 }
 
+static size_t more_than(size_t before) {
+  size_t now = gr_memory_now().own;
+  return now > before ? now - before : 0;
+}
+
 static gr_status run_here(gr_job *job, int ranks) {
+  size_t before = gr_memory_now().own;
   GR_TRY(gr_job_plan(job, ranks));
+  job->plan_bytes = more_than(before);
   gr_run_signals();
   return run_threads(job, ranks);
 }
@@ -87,9 +94,12 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   if (world->rank == 0) say_differences(&job->set);
   GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->set.ranks, NO_GPUS, &launch)));
   GR_TRY(gr_same_files(job, world));
+  size_t before = gr_memory_now().own;
   GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
   GR_TRY(gr_same_data(job, world));
-  return gr_comm_all_ok(world, gr_job_plan(job, ranks));
+  gr_status s = gr_job_plan(job, ranks);
+  job->plan_bytes = more_than(before);
+  return gr_comm_all_ok(world, s);
 }
 
 static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
@@ -111,7 +121,9 @@ static gr_status run_process(gr_job *job, int rank, gr_status composed) {
   gr_comm *world = NULL;
   double timeout = composed ? MOST_TO_BEGIN : job->set.timeout;
   gr_launch_begin(rank, timeout, gr_run_signalled);
+  size_t before = gr_memory_now().own;
   gr_status s = gr_mpi_open(timeout, &world);
+  job->launch_bytes = more_than(before);
   gr_launch_begun();
   int ranks = world ? world->ranks : 0;
   if (world)

@@ -45,6 +45,7 @@ struct gr_conf {
   gr_conf *aside;   // of a composed root: the hydra node, which ${hydra:...} reads
   gr_conf *was;     // what this value replaced: the history of a key, newest first
   const char *raw;  // of what gr_conf_resolve has replaced: the interpolation
+  bool from_env;    // its value was made with a variable of the environment, which may be a secret
 };
 
 // Reads one YAML file (or text, under a file name for messages) as it stands: no
@@ -108,3 +109,5 @@ gr_conf *gr_conf_copy(gr_arena *, const gr_conf *);      // deep; places kept
 // ---- Writing --------------------------------------------------------------------
 void gr_conf_yaml(gr_text *, const gr_conf *);              // as OmegaConf.to_yaml prints it
 void gr_conf_json(gr_text *, const gr_conf *, int indent);  // keys in order, floats stay floats
+// The same for files that are kept: what was made with the environment is the interpolation again.
+void gr_conf_json_written(gr_text *, const gr_conf *, int indent);

@@ -82,6 +82,7 @@ gr_status gr_interp_select(gr_resolver *r, gr_conf *from, const char *path, cons
     if (!collection(c)) return GR_OK;
     GR_TRY(step(r, c, part, holder, &c));
     GR_TRY(follow(r, &c));
+    r->env |= c && c->from_env;
   }
   *out = c;
   return GR_OK;
@@ -308,9 +309,12 @@ static gr_status resolve(gr_resolver *r, gr_conf *c) {
   }
   if (c->kind != GR_CONF_INTERP) return GR_OK;
   gr_conf *value = NULL;
-  r->absent = false;
+  r->absent = r->env = false;
   gr_status s = gr_interp_value(r, c, &value);
-  if (!s) return take(r, c, value);
+  bool env = r->env;
+  if (!s) s = take(r, c, value);
+  c->from_env |= env;
+  if (!s) return GR_OK;
   if (!r->partial || !r->absent) return s;
   gr_status_drop(s);
   return GR_OK;

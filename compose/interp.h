@@ -38,6 +38,7 @@ typedef struct gr_resolver {
   bool (*known)(const char *key);  // see gr_compose_request; or NULL
   bool partial;                    // what is not there may be in what was left out
   bool absent;                     // something was not there
+  bool env;                        // a variable of the environment was read, or what holds one
   int depth;                       // of interpolations that need each other
   int copied;                      // nodes that interpolations have copied
   size_t bytes;                    // of text that interpolations have made

@@ -6,22 +6,31 @@ static void newline(gr_text *t, int indent, int depth) {
   gr_text_printf(t, "\n%*s", indent * depth, "");
 }
 
-static void write(gr_text *t, const gr_conf *c, int indent, int depth);
+typedef struct style {
+  int indent;
+  bool written;  // see gr_conf_json_written
+} style;
 
-static void write_items(gr_text *t, const gr_conf *c, int indent, int depth) {
+static void write(gr_text *t, const gr_conf *c, const style *, int depth);
+
+static void write_items(gr_text *t, const gr_conf *c, const style *s, int depth) {
   for (int i = 0; i < c->n; i++) {
-    if (i) gr_text_put(t, indent > 0 ? "," : ", ");
-    newline(t, indent, depth + 1);
+    if (i) gr_text_put(t, s->indent > 0 ? "," : ", ");
+    newline(t, s->indent, depth + 1);
     if (c->kind == GR_CONF_MAP) {
       gr_text_json(t, c->keys[i]);
       gr_text_put(t, ": ");
     }
-    write(t, c->items[i], indent, depth + 1);
+    write(t, c->items[i], s, depth + 1);
   }
-  if (c->n) newline(t, indent, depth);
+  if (c->n) newline(t, s->indent, depth);
 }
 
-static void write(gr_text *t, const gr_conf *c, int indent, int depth) {
+static void write(gr_text *t, const gr_conf *c, const style *s, int depth) {
+  if (s->written && c->from_env && c->raw) {
+    gr_text_json(t, c->raw);
+    return;
+  }
   switch (c->kind) {
     case GR_CONF_NULL:
       gr_text_put(t, "null");
@@ -38,7 +47,7 @@ static void write(gr_text *t, const gr_conf *c, int indent, int depth) {
     case GR_CONF_MAP:
     case GR_CONF_LIST:
       gr_text_put(t, c->kind == GR_CONF_MAP ? "{" : "[");
-      write_items(t, c, indent, depth);
+      write_items(t, c, s, depth);
       gr_text_put(t, c->kind == GR_CONF_MAP ? "}" : "]");
       return;
     default:
@@ -47,6 +56,10 @@ static void write(gr_text *t, const gr_conf *c, int indent, int depth) {
 }
 
 void gr_conf_json(gr_text *t, const gr_conf *c, int indent) {
-  write(t, c, indent, 0);
+  write(t, c, &(style){.indent = indent}, 0);
   if (indent > 0) gr_text_put(t, "\n");
+}
+
+void gr_conf_json_written(gr_text *t, const gr_conf *c, int indent) {
+  write(t, c, &(style){.indent = indent, .written = true}, 0);
 }

@@ -33,6 +33,7 @@ static gr_status run_env(const call *c, gr_conf **out) {
   if (!is_text(c->args[0])) return wrong(c, "takes the name of a variable");
   const char *value = getenv(c->args[0]->text);
   gr_text t = gr_text_make(c->r->arena);
+  c->r->env = true;
   if (value) {
     *out = make_text(c, gr_arena_strdup(c->r->arena, value));
   } else if (c->n < 2) {

@@ -24,6 +24,7 @@ typedef struct gr_comm_piece {
 
 typedef struct gr_comm gr_comm;
 typedef struct gr_comm_vtable {
+  const char *backend;  // what ranks are: "threads", "mpi"
   gr_status (*run)(gr_comm *, gr_collective, gr_dtype, int n, const gr_comm_piece *);
   // Every rank's colour and key -> the communicator of those with its colour, by key.
   gr_status (*split)(gr_comm *, int colour, int key, gr_comm **out);

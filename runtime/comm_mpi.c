@@ -49,8 +49,13 @@ static void stop(gr_comm *c, const char *why) {
 static gr_status split(gr_comm *, int colour, int key, gr_comm **out);
 static gr_status take(gr_comm *, size_t bytes, void **out);
 static void release(gr_comm *);
-static const gr_comm_vtable does = {
-    .run = run, .split = split, .take = take, .check = check, .abort = stop, .close = release};
+static const gr_comm_vtable does = {.backend = "mpi",
+                                    .run = run,
+                                    .split = split,
+                                    .take = take,
+                                    .check = check,
+                                    .abort = stop,
+                                    .close = release};
 
 // The ranks of this machine; of the world in groups of so many (0: all), of a part of it those
 // that the world has there.

@@ -75,6 +75,7 @@ const gr_data_bucket *gr_data_buckets(const gr_data *, int *n);  // none is empt
 uint32_t gr_data_count(const gr_data *);                         // utterances of both parts
 const gr_item *gr_data_item(const gr_data *, uint32_t utterance);
 uint64_t gr_data_skipped(gr_data *, gr_skip);
+size_t gr_data_cached(gr_data *);  // bytes of features kept in memory, so far
 // One line: "31 of 568 utterances left out: 27 longer than 1000 frames, 4 ...". False: none.
 bool gr_data_skipped_line(gr_data *, gr_text *);
 // Batches of an epoch, the same in each.

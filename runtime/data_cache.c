@@ -105,3 +105,10 @@ gr_status gr_cache_get(gr_data *d, uint32_t utterance, float **out, int32_t *fra
   keep(d, utterance, out, frames, kept);
   return GR_OK;
 }
+
+size_t gr_data_cached(gr_data *d) {
+  pthread_mutex_lock(&d->cache.lock);
+  size_t bytes = d->cache.bytes;
+  pthread_mutex_unlock(&d->cache.lock);
+  return bytes;
+}

@@ -27,4 +27,5 @@ void *gr_exec_input(gr_exec *, const gr_program *, const char *name, gr_type *ou
 const void *gr_exec_result(gr_exec *, const gr_program *, const char *name, gr_type *out_type);
 void *gr_exec_state(gr_exec *, const gr_plan_state *);
 size_t gr_exec_bytes(const gr_exec *);          // all memory the exec holds, as planned
+size_t gr_exec_shared_bytes(const gr_exec *);   // of it, what other ranks can reach
 void gr_exec_profile(FILE *, const gr_exec *);  // time by op, worst first

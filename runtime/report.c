@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/log.h"
 #include "base/port.h"
 #include "runtime/report_part.h"
@@ -11,11 +10,9 @@
 struct gr_report {
   gr_arena *arena;
   gr_report_spec spec;
-  FILE *log;
   gr_lines metrics, evals, epochs;
   gr_events events;
-  gr_text line;  // the one being made; its memory is used again
-  bool terminal;
+  gr_text line;                    // the one being made; its memory is used again
   double shown;                    // when the last progress line was
   double samples, seconds, steps;  // sums in which a step weighs 0.95 of the next
 };
@@ -24,12 +21,19 @@ static char *path_of(gr_report *r, const char *name) {
   return gr_arena_printf(r->arena, "%s/%s", r->spec.dir, name);
 }
 
-static gr_status open_log(gr_report *r) {
-  char *path = path_of(r, "run.log");
-  r->log = fopen(path, "ae");  // all ranks append, a line by each write
-  if (!r->log) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
-  gr_log_copy_to(r->log);
+gr_status gr_report_open_log(const char *dir, FILE **out) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/run.log", dir);
+  *out = fopen(path, "ae");
+  if (!*out) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  gr_log_copy_to(*out);
   return GR_OK;
+}
+
+void gr_report_close_log(FILE *log) {
+  if (!log) return;
+  gr_log_copy_to(NULL);
+  fclose(log);
 }
 
 // A file that is not to be written stays closed; what an earlier run left of it goes.
@@ -44,18 +48,17 @@ static gr_status open_lines(gr_report *r, bool off, const char *name, const char
 static gr_status open_events(gr_report *r) {
   // TensorBoard looks for the middle of the name; a clock in it would differ between runs.
   const char *path = path_of(r, "events.out.tfevents.0000000000.graphrun");
-  if (!r->spec.no_events)
-    return gr_events_open(r->arena, path, r->spec.resume_step, r->spec.epoch_open, &r->events);
+  if (!r->spec.no_events) return gr_events_open(r->arena, path, &r->spec, &r->events);
   if (!r->spec.resume_step) remove(path);
   return GR_OK;
 }
 
 static gr_status open_files(gr_report *r) {
-  int64_t step = r->spec.resume_step, evals = r->spec.epoch_open ? step : step + 1;
+  int64_t step = r->spec.resume_step, evals = r->spec.eval_open ? step : step + 1;
   bool off = r->spec.no_lines;
   GR_TRY(gr_make_dirs(r->spec.dir));
-  if (r->spec.log) GR_TRY(open_log(r));
   if (r->spec.rank) return GR_OK;
+  remove(path_of(r, GR_RESULTS_NAME));
   GR_TRY(open_lines(r, off, "metrics.jsonl", "step", step, &r->metrics));
   GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? evals : 0, &r->evals));
   GR_TRY(open_lines(r, false, "epochs.jsonl", "epoch", r->spec.resume_epoch, &r->epochs));
@@ -71,8 +74,7 @@ gr_status gr_report_open(const gr_report_spec *spec, gr_report **out) {
   r->spec.dir = gr_arena_strdup(r->arena, spec->dir);
   r->line = gr_text_make(r->arena);
   r->metrics.fd = r->evals.fd = r->epochs.fd = r->events.file.fd = -1;
-  r->terminal = isatty(STDERR_FILENO);
-  if (r->spec.every_seconds <= 0) r->spec.every_seconds = r->terminal ? 0.1 : 10;
+  if (r->spec.every_seconds <= 0) r->spec.every_seconds = r->spec.terminal ? 0.1 : 10;
   gr_status e = open_files(r);
   if (e)
     gr_report_close(r);
@@ -88,10 +90,6 @@ void gr_report_close(gr_report *r) {
   gr_lines_close(&r->evals);
   gr_lines_close(&r->epochs);
   gr_events_close(&r->events);
-  if (r->log) {
-    gr_log_copy_to(NULL);
-    fclose(r->log);
-  }
   gr_arena_destroy(r->arena);
   free(r);
 }
@@ -136,24 +134,38 @@ static void put_left(gr_text *t, double seconds) {
 static bool due(const gr_report *r, int64_t step, double now) {
   if (r->spec.quiet) return false;
   bool edge = step == r->spec.resume_step || step + 1 == r->spec.total_steps;
-  bool nth = !r->terminal && r->spec.every_steps && (step + 1) % r->spec.every_steps == 0;
+  bool nth = !r->spec.terminal && r->spec.every_steps && (step + 1) % r->spec.every_steps == 0;
   return edge || nth || now - r->shown >= r->spec.every_seconds;
 }
 
+// The line counts the steps that are done, so that the last says 100/100. The last one stays.
 static void progress(gr_report *r, const gr_report_row *x) {
   double now = gr_seconds();
   int64_t left = r->spec.total_steps - x->step - 1;
   gr_text *t = &r->line;
   if (!due(r, x->step, now)) return;
   r->shown = now, t->len = 0;
-  gr_text_printf(t, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->step);
+  gr_text_printf(t, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->step + 1);
   if (r->spec.total_steps > 0) gr_text_printf(t, "/%lld", (long long)r->spec.total_steps);
   gr_text_printf(t, "  loss %.4f  lr %.3g  %.4g samples/s", x->loss, x->lr, gr_report_rate(r));
-  if (left >= 0 && r->steps > 0) put_left(t, (double)left * r->seconds / r->steps);
-  if (r->terminal)
+  if (left > 0 && r->steps > 0) put_left(t, (double)left * r->seconds / r->steps);
+  if (r->spec.terminal && left) {
     gr_log_progress(t->at);
-  else
-    gr_log(GR_INFO, "%s", t->at);
+    return;
+  }
+  gr_log_progress(NULL);
+  gr_log(GR_INFO, "%s", t->at);
+}
+
+void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t batches) {
+  double now = gr_seconds();
+  if (r->spec.rank || r->spec.quiet || !r->spec.terminal) return;
+  if (batch == batches) gr_log_progress(NULL);
+  if (batch == batches || now - r->shown < r->spec.every_seconds) return;
+  r->shown = now, r->line.len = 0;
+  gr_text_printf(&r->line, "evaluating the %s set  batch %lld/%lld", what, (long long)batch,
+                 (long long)batches);
+  gr_log_progress(r->line.at);
 }
 
 double gr_report_rate(const gr_report *r) { return r->seconds > 0 ? r->samples / r->seconds : 0; }
@@ -200,13 +212,15 @@ gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_na
   put_all(r, v, n);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->evals));
-  return put_event(r, steps, wall, "eval/", v, n);
+  return put_event(r, steps, wall, GR_EVENTS_EVAL, v, n);
 }
 
 gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   if (r->spec.rank) return GR_OK;
   double wall = gr_wall_seconds(), rate = x->seconds > 0 ? (double)x->samples / x->seconds : 0;
   gr_named values[] = {{"train_loss", x->train_loss}, {"lr", x->lr}};
+  gr_named events[GR_EPOCH_EVENTS] = {{"lr", x->lr}};
+  int n = 1;
   begin(r, "epoch", x->epoch);
   put_int(r, "steps", x->steps);
   put_all(r, values, 2);
@@ -215,12 +229,11 @@ gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   put(r, "samples_per_s", rate);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->epochs));
-  GR_TRY(put_event(r, x->steps, wall, "epoch/", values, 2));
-  return put_event(r, x->steps, wall, "epoch/", x->metrics, x->n_metrics);
+  for (int i = 0; i < x->n_train && n < GR_EPOCH_EVENTS; i++) events[n++] = x->metrics[i];
+  return put_event(r, x->steps, wall, GR_EVENTS_EPOCH, events, n);
 }
 
 gr_status gr_report_finish(gr_report *r, const gr_results *results) {
   if (r->spec.rank) return GR_OK;
-  gr_log_progress(NULL);
   return gr_results_write(r->spec.dir, r->epochs.path, results);
 }

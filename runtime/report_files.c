@@ -168,39 +168,54 @@ static bool get_varint(const unsigned char **p, const unsigned char *end, uint64
   return false;
 }
 
-// The step of an event, -1 where it has none, and whether its first tag is of training.
-static int64_t step_of(const unsigned char *p, size_t n, bool *training) {
+// An event as far as resuming cares: its step, -1 where it has none, and its first tag.
+typedef struct event {
+  int64_t step;
+  const char *tag;  // not terminated
+  size_t tag_bytes;
+} event;
+
+static event event_of(const unsigned char *p, size_t n) {
   const unsigned char *end = p + n;
   uint64_t step, skipped;
-  *training = false;
-  if (n < 11 || p[0] != 0x09 || p[9] != 0x10 || (p += 10, !get_varint(&p, end, &step))) return -1;
+  event none = {.step = -1};
+  if (n < 11 || p[0] != 0x09 || p[9] != 0x10 || (p += 10, !get_varint(&p, end, &step))) return none;
+  event e = {.step = (int64_t)step};
   static const unsigned char way[] = {0x2a, 0x0a, 0x0a};  // summary, value, tag
   for (size_t i = 0; i < sizeof way; i++)
-    if (p == end || *p++ != way[i] || !get_varint(&p, end, &skipped)) return (int64_t)step;
-  size_t len = strlen(GR_EVENTS_TRAIN);
-  *training = (size_t)(end - p) >= len && !memcmp(p, GR_EVENTS_TRAIN, len);
-  return (int64_t)step;
+    if (p == end || *p++ != way[i] || !get_varint(&p, end, &skipped)) return e;
+  e.tag = (const char *)p, e.tag_bytes = (size_t)(end - p);
+  return e;
+}
+
+static bool is_of(const event *e, const char *prefix) {
+  size_t len = strlen(prefix);
+  return e->tag_bytes >= len && !memcmp(e->tag, prefix, len);
+}
+
+static bool event_stays(const event *e, const gr_report_spec *spec) {
+  if (e->step != spec->resume_step - 1) return e->step < spec->resume_step;
+  return !(spec->epoch_open && is_of(e, GR_EVENTS_EPOCH)) &&
+         !(spec->eval_open && is_of(e, GR_EVENTS_EVAL));
 }
 
 // Bytes of the record at the file's position when it is whole and stays, else 0.
-static int64_t whole_record(FILE *in, unsigned char *buf, int64_t below, bool epoch_open) {
+static int64_t whole_record(FILE *in, unsigned char *buf, const gr_report_spec *spec) {
   unsigned char head[12], tail[4];
-  bool training;
   if (fread(head, 1, 12, in) != 12 || masked(head, 8) != from_little(head + 8, 4)) return 0;
   uint64_t n = from_little(head, 8);
   if (n > MOST_RECORD || fread(buf, 1, n, in) != n || fread(tail, 1, 4, in) != 4) return 0;
   if (masked(buf, n) != from_little(tail, 4)) return 0;
-  int64_t step = step_of(buf, n, &training);
-  if (step >= below || (epoch_open && step == below - 1 && !training)) return 0;
-  return (int64_t)n + 16;
+  event e = event_of(buf, n);
+  return event_stays(&e, spec) ? (int64_t)n + 16 : 0;
 }
 
-gr_status gr_events_open(gr_arena *a, const char *path, int64_t below, bool epoch_open,
+gr_status gr_events_open(gr_arena *a, const char *path, const gr_report_spec *spec,
                          gr_events *out) {
   int64_t keep = 0;
-  FILE *in = below > 0 ? fopen(path, "rb") : NULL;
+  FILE *in = spec->resume_step > 0 ? fopen(path, "rb") : NULL;
   unsigned char *buf = in ? malloc(MOST_RECORD) : NULL;
-  for (int64_t n; buf && (n = whole_record(in, buf, below, epoch_open)) > 0;) keep += n;
+  for (int64_t n; buf && (n = whole_record(in, buf, spec)) > 0;) keep += n;
   free(buf);
   if (in) fclose(in);
   out->record = gr_text_make(a);

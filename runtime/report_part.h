@@ -15,15 +15,18 @@ GR_MUST_USE gr_status gr_lines_put(gr_lines *, const char *text, size_t len);  /
 void gr_lines_close(gr_lines *);
 
 // An event file: TFRecord frames (length, masked CRC32C, data, masked CRC32C) of protocol
-// buffers tensorflow.Event. Keeps the records of steps below `below`, of the last of them, if
-// the epoch is open, only those of training.
+// buffers tensorflow.Event. Keeps the records of the steps before spec->resume_step, of the last of
+// them without those of the epoch or the evaluation where the spec says these are yet to come.
 typedef struct gr_events {
   gr_lines file;
   gr_text record;
 } gr_events;
-GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *path, int64_t below, bool epoch_open,
+GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *path, const gr_report_spec *,
                                      gr_events *out);
 #define GR_EVENTS_TRAIN "train/"
+#define GR_EVENTS_EPOCH "epoch/"
+#define GR_EVENTS_EVAL "eval/"
+enum { GR_EPOCH_EVENTS = 64 };  // most scalars of an epoch
 // One event with all values; tags are prefix + name. Nothing where the file is not open.
 GR_MUST_USE gr_status gr_events_put(gr_events *, int64_t step, double wall, const char *prefix,
                                     const gr_named *values, int n);
@@ -32,5 +35,6 @@ void gr_events_close(gr_events *);
 uint32_t gr_crc32c(const void *, size_t bytes);  // RFC 3720, appendix B.4
 
 // report_results.c
+#define GR_RESULTS_NAME "training_results.json"
 GR_MUST_USE gr_status gr_results_write(const char *dir, const char *epochs_path,
                                        const gr_results *);

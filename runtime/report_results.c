@@ -85,6 +85,7 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   gr_text_put(&t, "{");
   put_text(&t, "model", r->model);
   put_text(&t, "ended", r->ended);
+  put_int(&t, "exit_code", r->exit_code);
   put_text(&t, "backend", r->backend);
   put_text(&t, "device", r->device);
   put_int(&t, "gpu_count", r->gpus);
@@ -105,8 +106,8 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   key(&t, "config");
   gr_text_put(&t, r->config ? r->config : "null");
   gr_text_put(&t, "\n}\n");
-  return replace(gr_arena_printf(a, "%s/.training_results.json.tmp", dir),
-                 gr_arena_printf(a, "%s/training_results.json", dir), &t);
+  return replace(gr_arena_printf(a, "%s/." GR_RESULTS_NAME ".tmp", dir),
+                 gr_arena_printf(a, "%s/" GR_RESULTS_NAME, dir), &t);
 }
 
 gr_status gr_results_write(const char *dir, const char *epochs, const gr_results *r) {

@@ -1,85 +1,9 @@
 // test_report.c - the files of a run: their fields, resuming, two runs alike but for times.
-#include <math.h>
-#include "base/arena.h"
+#include <signal.h>
+#include <sys/resource.h>
 #include "base/log.h"
 #include "runtime/json.h"
-#include "runtime/report_part.h"
-#include "tests/checkpoint/scratch.h"
-
-static char *read_file(const char *dir, const char *name, size_t *len) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/%s", dir, name);
-  return scratch_read(path, len);
-}
-
-static gr_report *start(const char *dir, int64_t step, int64_t epoch, bool epoch_open) {
-  gr_report_spec spec = {.dir = dir,
-                         .ranks = 2,
-                         .resume_step = step,
-                         .resume_epoch = epoch,
-                         .epoch_open = epoch_open,
-                         .total_steps = 6,
-                         .quiet = true};
-  gr_report *r;
-  MUST(gr_report_open(&spec, &r));
-  return r;
-}
-
-// An evaluation and an epoch's row after so many steps.
-static void end_epoch(gr_report *r, int64_t done) {
-  gr_named cer = {"cer", 0.75};
-  MUST(gr_report_eval(r, done, done / 3 - 1, &cer, 1));
-  MUST(gr_report_epoch(r, &(gr_report_epoch_row){.epoch = done / 3 - 1,
-                                                 .steps = done,
-                                                 .lr = 2e-3,
-                                                 .train_loss = 0.1,
-                                                 .seconds = 1,
-                                                 .samples = 96,
-                                                 .metrics = &cer,
-                                                 .n_metrics = 1}));
-}
-
-// Steps [from, to), three an epoch.
-static void steps(gr_report *r, int64_t from, int64_t to) {
-  for (int64_t s = from; s < to; s++) {
-    gr_named more = {"gap", 0.1 * (double)s};
-    gr_report_row row = {.step = s,
-                         .epoch = s / 3,
-                         .loss = 1.0 / (double)(s + 3),
-                         .lr = 2e-3,
-                         .grad_norm = 0.5,
-                         .samples = 32,
-                         .seconds = 0.25,
-                         .more = &more,
-                         .n_more = 1};
-    MUST(gr_report_step(r, &row));
-    if (s % 3 == 2) end_epoch(r, s + 1);
-  }
-}
-
-static void whole_run(const char *dir) {
-  gr_report *r = start(dir, 0, 0, false);
-  steps(r, 0, 6);
-  gr_named m[] = {{"cer", 0.75}, {"wer", (double)NAN}};
-  gr_results x = {.model = "lmu \"asr\"",
-                  .ended = "done",
-                  .backend = "mpi",
-                  .device = "cpu",
-                  .ranks = 2,
-                  .parameters = 7157792,
-                  .trainable = 7157792,
-                  .epochs = 2,
-                  .steps = 6,
-                  .final_loss = 0.125,
-                  .best_metric = "cer",
-                  .best_value = 0.75,
-                  .metrics = m,
-                  .n_metrics = 2,
-                  .total_seconds = 90,
-                  .config = "{\"a\": 1}"};
-  MUST(gr_report_finish(r, &x));
-  gr_report_close(r);
-}
+#include "tests/report/whole_run.h"
 
 // Every line, with the fields that are times removed; NULL: a line is not an object.
 static char *without_times(gr_arena *a, char *text) {
@@ -118,9 +42,9 @@ static void rows(void) {
   text = read_file(dir, "epochs.jsonl", &len);
   got = without_times(a, text);
   CHECK(got && !strcmp(got,
-                       "epoch=0.0 steps=3.0 train_loss=0.1 lr=0.002 cer=0.75 seconds= "
+                       "epoch=0.0 steps=3.0 train_loss=0.1 lr=0.002 cer=0.5 val=0.75 seconds= "
                        "samples_per_s= wall= \nepoch=1.0 steps=6.0 train_loss=0.1 lr=0.002 "
-                       "cer=0.75 seconds= samples_per_s= wall= \n"),
+                       "cer=0.5 val=0.75 seconds= samples_per_s= wall= \n"),
         "%s", got);
   free(text);
   scratch_remove(dir);
@@ -146,6 +70,10 @@ static void results(void) {
         "history");
   CHECK(metrics && isnan(gr_json_get(metrics, "wer", GR_JSON_FLOAT)->f), "metrics");
   CHECK(minutes && minutes->f == 1.5, "minutes");
+  CHECK(gr_json_get(root, "best_epoch", GR_JSON_INT)->i == 1, "best_epoch");
+  CHECK(gr_json_get(root, "best_checkpoint", GR_JSON_TEXT), "best_checkpoint");
+  CHECK(gr_json_get(root, "config_hash", GR_JSON_TEXT), "config_hash");
+  CHECK(gr_json_get(root, "exit_code", GR_JSON_INT)->i == 3, "exit_code");
   CHECK(gr_json_get(gr_json_get(root, "config", GR_JSON_OBJECT), "a", GR_JSON_INT), "config");
   free(text);
   scratch_remove(dir);
@@ -192,82 +120,44 @@ static void resuming(void) {
   gr_arena_destroy(a);
 }
 
-static void crc(void) {
-  unsigned char zeros[32] = {0};
-  CHECK(gr_crc32c("123456789", 9) == 0xe3069283, "%08x", gr_crc32c("123456789", 9));
-  CHECK(gr_crc32c(zeros, 32) == 0x8a9136aa, "%08x", gr_crc32c(zeros, 32));  // RFC 3720, B.4
-}
-
-// Records that stay are byte-equal; times are the 8 bytes after each tag of wall_time.
-static void blank_times(unsigned char *p, size_t len) {
-  for (size_t at = 0; at + 12 < len;) {
-    uint64_t n = p[at] | (uint64_t)p[at + 1] << 8;
-    memset(p + at + 13, 0, 8);      // wall_time
-    memset(p + at + 12 + n, 0, 4);  // its checksum
-    at += n + 16;
-  }
-}
-
-static void events_resume(void) {
-  const char *name = "events.out.tfevents.0000000000.graphrun", *dir = scratch_dir("events");
-  size_t len, again;
-  gr_report *r = start(dir, 0, 0, false);
-  steps(r, 0, 6);
-  gr_report_close(r);
-  unsigned char *want = (unsigned char *)read_file(dir, name, &len);
-  CHECK(len > 400, "only %zu bytes", len);
-  blank_times(want, len);
-  for (int64_t k = 2; k <= 4; k++) {
-    bool open = k == 3;
-    r = start(dir, k, open ? 0 : k / 3, open);
-    if (open) end_epoch(r, k);
-    steps(r, k, 6);
-    gr_report_close(r);
-    unsigned char *got = (unsigned char *)read_file(dir, name, &again);
-    blank_times(got, again);
-    CHECK(len == again && !memcmp(want, got, len), "%zu bytes and %zu after a resume at %d", len,
-          again, (int)k);
-    free(got);
-  }
-  free(want);
-  scratch_remove(dir);
-}
-
-static void tensorboard(void) {
-  const char *python = getenv("GR_TENSORBOARD_PYTHON"), *dir = scratch_dir("tensorboard");
-  char command[2048], line[256];
+// What is there of an earlier run goes when one begins: a run that is killed leaves no results.
+static void old_results(void) {
+  const char *dir = scratch_dir("old_results");
+  size_t len;
   whole_run(dir);
-  snprintf(command, sizeof command, "%s %s %s/events.out.tfevents.* 2>/dev/null",
-           python ? python : "python3", READ_EVENTS, dir);
-  FILE *p = popen(command, "r");
-  int n = 0;
-  bool loss = false, cer = false, version = false;
-  for (; fgets(line, sizeof line, p); n++) {
-    loss |= !strcmp(line, "5 train/loss 0.125\n");
-    cer |= !strcmp(line, "2 eval/cer 0.75\n");
-    version |= !strcmp(line, "version brain.Event:2\n");
-  }
-  int code = pclose(p);
+  gr_report_close(start(dir, 3, 1, false));
+  char *text = read_file(dir, "training_results.json", &len);
+  CHECK(!text, "the results of the run before are still there");
+  free(text);
   scratch_remove(dir);
-  if (code)
-    SKIP("no TensorBoard in %s (GR_TENSORBOARD_PYTHON names another)", python ? python : "python3");
-  CHECK(n == 1 + 6 * 5 + 2 + 2 * 3 && loss && cer && version, "%d lines, %d %d %d", n, loss, cer,
-        version);
 }
 
 static void log_file(void) {
   const char *dir = scratch_dir("log");
   gr_report *r;
-  gr_report_spec spec = {.dir = dir, .rank = 1, .ranks = 2, .log = true};
+  gr_report_spec spec = {.dir = dir, .rank = 1, .ranks = 2};
+  FILE *log;
   size_t len;
   gr_log_open(GR_INFO, 1, 2);
+  MUST(gr_report_open_log(dir, &log));
   MUST(gr_report_open(&spec, &r));
   gr_log(GR_WARN, "a straggler");
   MUST(gr_report_step(r, &(gr_report_row){.step = 0}));
   gr_report_close(r);
+  gr_log_open(GR_INFO, 0, 2);
+  gr_log(GR_INFO, "of the whole run");
+  gr_log_result("cer %.1f", 0.5);
+  gr_status why = gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "no disk"), "buy one");
+  gr_log_end(why);
+  gr_status_drop(why);
+  gr_report_close_log(log);
+  gr_log(GR_INFO, "behind it");
   gr_log_open(GR_INFO, 0, 1);
   char *text = read_file(dir, "run.log", &len);
-  CHECK(text && !strcmp(text, "[rank 1] warning: a straggler\n"), "%s", text);
+  CHECK(text && !strcmp(text,
+                        "[rank 1] warning: a straggler\nof the whole run\ncer 0.5\n"
+                        "i/o error: no disk\n  hint: buy one\n"),
+        "%s", text);
   free(text);
   text = read_file(dir, "metrics.jsonl", &len);
   CHECK(!text, "rank 1 writes metrics");
@@ -306,22 +196,22 @@ static void fewer_files(void) {
 static void progress(void) {
   const char *dir = scratch_dir("progress");
   gr_report *r;
-  gr_report_spec spec = {.dir = dir,
-                         .ranks = 1,
-                         .total_steps = 100,
-                         .every_seconds = 1e9,
-                         .every_steps = 40,
-                         .log = true};
+  gr_report_spec spec = {
+      .dir = dir, .ranks = 1, .total_steps = 100, .every_seconds = 1e9, .every_steps = 40};
+  FILE *log;
   size_t len;
+  MUST(gr_report_open_log(dir, &log));
   MUST(gr_report_open(&spec, &r));
   for (int64_t s = 0; s < 100; s++)
     MUST(gr_report_step(
         r, &(gr_report_row){.step = s, .loss = 0.5, .lr = 1e-3, .samples = 8, .seconds = 0.5}));
   CHECK(fabs(gr_report_rate(r) - 16) < 1e-9, "%g", gr_report_rate(r));
   gr_report_close(r);
+  gr_report_close_log(log);
   char *text = read_file(dir, "run.log", &len);
-  const char *want = "epoch 0  step 0/100  loss 0.5000  lr 0.001  16 samples/s  eta 0:50\n";
+  const char *want = "epoch 0  step 1/100  loss 0.5000  lr 0.001  16 samples/s  eta 0:50\n";
   CHECK(text && !strncmp(text, want, strlen(want)), "%s", text);
+  CHECK(strstr(text, "step 100/100  loss 0.5000  lr 0.001  16 samples/s\n"), "%s", text);
   int lines = 0;
   for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
   CHECK(lines == 4, "%d lines, not those of steps 0, 39, 79, 99", lines);
@@ -342,8 +232,32 @@ static void full_disk(void) {
   fclose(full);
 }
 
+// Results that cannot be written whole are an error with the file's name, and what was there stays.
+static void full_results(void) {
+  const char *dir = scratch_dir("full");
+  gr_results x = {.ended = "done"};
+  struct rlimit before, few = {16, 16};
+  size_t len;
+  signal(SIGXFSZ, SIG_IGN);
+  MUST(gr_results_write(dir, "", &x));
+  getrlimit(RLIMIT_FSIZE, &before);
+  few.rlim_max = before.rlim_max;
+  setrlimit(RLIMIT_FSIZE, &few);
+  x.ended = "again";
+  gr_status s = gr_results_write(dir, "", &x);
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(gr_status_code(s) == GR_ERR_IO && strstr(gr_status_text(s), "training_results.json"), "%s",
+        s ? gr_status_text(s) : "no error");
+  gr_status_drop(s);
+  char *text = read_file(dir, "training_results.json", &len);
+  CHECK(text && strstr(text, "\"done\""), "%s", text);
+  free(text);
+  scratch_remove(dir);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"rows", rows}, {"results", results}, {"resuming", resuming}, {"crc", crc},
-             {"events_resume", events_resume}, {"tensorboard", tensorboard}, {"log_file", log_file},
-             {"progress", progress}, {"fewer_files", fewer_files}, {"full_disk", full_disk});
+  return RUN(argc, argv, {"rows", rows}, {"results", results}, {"resuming", resuming},
+             {"old_results", old_results}, {"log_file", log_file}, {"progress", progress},
+             {"fewer_files", fewer_files}, {"full_disk", full_disk},
+             {"full_results", full_results});
 }
