@@ -85,7 +85,7 @@ static bool is_asked(const gr_settings *set, const struct strategy *s) {
 }
 
 static gr_status read_strategy(gr_job *j, int ranks) {
-  static const gr_rule whole_model[] = {{.pattern = "*", .axis = "dp", .lay = 0}};
+  static const gr_rule whole_model[] = {{.pattern = "*", .axis = "dp", .lay = GR_ANY_DIM}};
   const gr_settings *set = &j->set;
   j->mesh = (gr_mesh){.n_axes = 1, .axis = {{"dp", ranks}}};
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {

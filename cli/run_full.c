@@ -45,6 +45,7 @@ gr_piece gr_run_full_piece(gr_run *r, const gr_plan_state *s) {
 static void put_part(const gr_piece *whole, const gr_piece *part, const char *from) {
   int last = part->rank - 1;
   int64_t runs = 1, each = gr_piece_bytes(part);
+  if (!each) return;  // padding alone
   for (int d = 0; d < last; d++) runs *= part->size[d];
   each /= runs * part->size[last];
   for (int64_t r = 0; r < runs; r++) {

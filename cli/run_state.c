@@ -9,22 +9,23 @@ static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_TOTAL; }
 
 static const char PASSING[] = "run.passing";  // made only because the run was stopped
 
+// Without padding: a rank's memory begins with what it holds of the whole, densely.
 gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s, int rank) {
-  const gr_mesh *mesh = &r->job->plan->mesh;
   gr_piece p = {.name = s->name,
                 .dtype = gr_dtypes[s->type.dtype].name,
                 .rank = s->type.rank,
                 .at = gr_exec_state(r->exec, s)};
-  for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d], p.size[d] = s->type.dim[d];
-  for (int a = 0; a < mesh->n_axes; a++)
-    if (s->layout.at[a] >= 0)
-      p.offset[s->layout.at[a]] += s->type.dim[s->layout.at[a]] * gr_mesh_coord(mesh, rank, a);
+  for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d];
+  gr_layout_slice(&s->global, &s->layout, &r->job->plan->mesh, rank, p.offset, p.size);
   return p;
 }
 
-// Of the ranks that hold the same slice, the one with coordinate 0 writes it.
+// Of the ranks that hold the same slice, the one with coordinate 0 writes it. The last may hold
+// nothing but padding.
 static bool writes(gr_run *r, const gr_plan_state *s) {
   const gr_mesh *mesh = &r->job->plan->mesh;
+  gr_piece mine = gr_run_piece(r, s, r->rank);
+  if (!gr_piece_bytes(&mine)) return false;
   for (int a = 0; a < mesh->n_axes; a++)
     if (s->layout.at[a] < 0 && gr_mesh_coord(mesh, r->rank, a)) return false;
   return true;

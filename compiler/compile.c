@@ -12,13 +12,6 @@ static const char *const halves[] = {
 
 // ---- States -----------------------------------------------------------------------------
 
-static gr_type global_type(const gr_value *v, const gr_mesh *m) {
-  gr_type t = v->type;
-  for (int a = 0; a < m->n_axes; a++)
-    if (v->layout.at[a] >= 0) t.dim[v->layout.at[a]] *= m->axis[a].size;
-  return t;
-}
-
 static bool changes(const gr_value *v) { return v->kind == GR_KIND_WEIGHT && gr_is(v->next); }
 
 static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool trains) {
@@ -28,14 +21,15 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool train
     return;  // that it is alike is for the proof
   }
   gr_map_put(by_name, v->name, p->n_states);
-  p->states[p->n_states++] = (gr_plan_state){.name = v->name,
-                                             .kind = v->kind,
-                                             .type = v->type,
-                                             .global = global_type(v, &p->mesh),
-                                             .layout = v->layout,
-                                             .offset = p->state_bytes,
-                                             .bytes = gr_type_bytes(&v->type),
-                                             .trained = trains && changes(v)};
+  p->states[p->n_states++] =
+      (gr_plan_state){.name = v->name,
+                      .kind = v->kind,
+                      .type = v->type,
+                      .global = gr_type_whole(&v->type, &v->layout, &p->mesh),
+                      .layout = v->layout,
+                      .offset = p->state_bytes,
+                      .bytes = gr_type_bytes(&v->type),
+                      .trained = trains && changes(v)};
   p->state_bytes += (gr_type_bytes(&v->type) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
@@ -80,7 +74,9 @@ static uint64_t hash_plan(const gr_plan *p) {
     gr_type_text(&s->type, text);
     h = gr_hash_bytes(h, s->name, strlen(s->name));
     h = gr_hash_bytes(h, text, strlen(text));
-    h = hash_number(gr_hash_bytes(h, &s->layout, sizeof s->layout), s->offset);
+    for (int a = 0; a < p->mesh.n_axes; a++)
+      h = hash_number(hash_number(h, (uint64_t)s->layout.at[a]), (uint64_t)s->layout.pad[a]);
+    h = hash_number(h, s->offset);
   }
   for (uint32_t i = 0; i < p->n_programs; i++) {
     h = gr_hash_bytes(h, p->programs[i].name, strlen(p->programs[i].name));
@@ -140,6 +136,12 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
                  *c->bucket ? " of bucket " : "", c->bucket);
 }
 
+// As layouts of whole values are.
+static gr_layout without_padding(gr_layout l) {
+  memset(l.pad, 0, sizeof l.pad);
+  return l;
+}
+
 // States that only training has (the optimizer's, counters) start at zero. Totals start anew in
 // every step.
 static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
@@ -152,9 +154,10 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
       const gr_value *v = &c[k].g->values[i];
       if (v->role != GR_STATE || v->kind == GR_KIND_TOTAL || gr_map_find(&known, v->name, NULL))
         continue;
-      gr_type t = global_type(v, &init->mesh);
+      gr_type t = gr_type_whole(&v->type, &v->layout, &init->mesh);
       b.loc = v->loc;
-      gr_val zero = gr_fill(&b, &t, 0), s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, v->layout);
+      gr_layout l = without_padding(v->layout);
+      gr_val zero = gr_fill(&b, &t, 0), s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, l);
       gr_map_put(&known, v->name, s.id);
       if (!b.err) gr_at(init, s)->next = zero;
     }
@@ -234,7 +237,9 @@ static gr_status check_state(states *known, const gr_compiled *in, const gr_valu
     known->v[i] = v, known->in[i] = in;
     return GR_OK;
   }
-  gr_type is = global_type(v, &in->g->mesh), was = global_type(known->v[i], &in->g->mesh);
+  const gr_value *first = known->v[i];
+  gr_type is = gr_type_whole(&v->type, &v->layout, &in->g->mesh);
+  gr_type was = gr_type_whole(&first->type, &first->layout, &in->g->mesh);
   if (gr_type_same(&is, &was)) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_TYPE, v->loc, "'%s' is %s in bucket %s and %s in bucket %s", v->name,

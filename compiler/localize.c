@@ -3,13 +3,6 @@
 #include <string.h>
 #include "ops/scan.h"
 
-gr_type gr_type_local(const gr_type *t, const gr_layout *l, const gr_mesh *m) {
-  gr_type r = *t;
-  for (int a = 0; a < m->n_axes; a++)
-    if (l->at[a] >= 0) r.dim[l->at[a]] /= m->axis[a].size;
-  return r;
-}
-
 // A body's value, with the layout it has where the batch is split over the axes of `split`.
 static void place(gr_builder *b, const gr_scan *s, uint32_t i, gr_layout l, gr_val *map) {
   const gr_graph *g = s->body;

@@ -7,11 +7,18 @@
 #include "compiler/plan.h"
 #include "ops/ops.h"
 
-// A pinned layout: states whose name matches (shell pattern) lie so on one mesh axis.
+// A pinned layout: states whose name matches (shell pattern) lie so on one mesh axis. A dimension
+// that the ranks do not divide stays whole; GR_ANY_DIM is the one that leaves a rank the least,
+// padded if need be.
+enum { GR_ANY_DIM = -3 };
 typedef struct gr_rule {
   const char *pattern, *axis;
   gr_lay lay;
 } gr_rule;
+
+// When the weights of the next unit of the backward pass are gathered: at its first use; before
+// the gradients of the unit at hand are computed; or after that, before they are scattered.
+typedef enum gr_prefetch { GR_PREFETCH_NONE, GR_PREFETCH_PRE, GR_PREFETCH_POST } gr_prefetch;
 
 // Which part of a training step a program is. A step in several micro-steps is two programs.
 typedef enum gr_half { GR_WHOLE_STEP, GR_HALF_MICRO, GR_HALF_UPDATE } gr_half;
@@ -26,6 +33,9 @@ typedef struct gr_options {
   bool scatter;           // then gradients lie as moments do between micro-steps
   const gr_rule *rules;   // of weights: FSDP and tensor parallel are rules
   int n_rules;
+  size_t whole_below;   // bytes: smaller weights are not split, but for rules that name a dimension
+  const gr_map *units;  // paths of blocks whose weights move together; NULL: none
+  gr_prefetch prefetch;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
   size_t joined;                  // bytes up to which collectives are joined; 0: as is usual
@@ -57,7 +67,7 @@ enum {
 typedef struct gr_pass {
   const char *name, *doc;
   unsigned needs, forbids, gives;
-  bool train_only;  // eval and init programs do without it
+  bool train_only;   // eval and init programs do without it
   bool halves_only;  // and so does a training step that is one program
   gr_pass_fn run;
 } gr_pass;
@@ -80,12 +90,13 @@ void gr_copy_links(gr_rewrite *);  // loss, norm, results, grads and nexts, thro
 
 // By value: what the loss, the results and the states' next values need.
 bool *gr_graph_live(const gr_graph *);
+// How weight w lies, by the rules.
+gr_layout gr_weight_layout(const gr_mesh *, const gr_value *w, const gr_options *);
 // How the gradient and the optimizer's states of weight w lie: as w does, and split over
-// options.zero_axis along the first of its axes that can be.
+// options.zero_axis.
 gr_layout gr_update_layout(const gr_mesh *, const gr_value *w, const gr_options *);
 // Does a weight's name match one of the patterns?
 bool gr_name_matches(const char *name, const char *const *patterns, int n);
 
 // ---- For the shard pass and its tests -------------------------------------------
-gr_type gr_type_local(const gr_type *, const gr_layout *, const gr_mesh *);  // what one rank holds
-gr_val gr_relayout(gr_builder *, gr_val, gr_layout to);                      // by collectives
+gr_val gr_relayout(gr_builder *, gr_val, gr_layout to);  // by collectives

@@ -134,7 +134,7 @@ static gr_status prove_states(const gr_plan *p, const gr_program *program) {
       return gr_fail(GR_ERR_BUG, v->loc, "state %s is not in the plan", v->name);
     const gr_plan_state *s = &p->states[k - 1];
     if (strcmp(s->name, v->name) || !gr_type_same(&s->type, &v->type) || s->kind != v->kind ||
-        memcmp(&s->layout, &v->layout, sizeof s->layout) || program->frame.offset[i] != s->offset)
+        !gr_layout_same(&s->layout, &v->layout) || program->frame.offset[i] != s->offset)
       return gr_fail(GR_ERR_BUG, v->loc, "state %s is another in program %s", v->name,
                      program->name);
   }

@@ -58,22 +58,6 @@ bool *gr_graph_live(const gr_graph *g) {
   return live;
 }
 
-static bool taken(const gr_layout *l, int axes, int dim) {
-  for (int a = 0; a < axes; a++)
-    if (l->at[a] == dim) return true;
-  return false;
-}
-
-gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options *o) {
-  gr_layout l = w->layout;
-  for (int a = 0; a < m->n_axes; a++) {
-    if (!o->zero_axis || strcmp(m->axis[a].name, o->zero_axis) || l.at[a] != GR_R) continue;
-    for (int d = 0; d < w->type.rank && l.at[a] == GR_R; d++)
-      if (!taken(&l, m->n_axes, d) && w->type.dim[d] % m->axis[a].size == 0) l.at[a] = (gr_lay)d;
-  }
-  return l;
-}
-
 bool gr_name_matches(const char *name, const char *const *patterns, int n) {
   for (int i = 0; i < n; i++)
     if (!fnmatch(patterns[i], name, 0)) return true;

@@ -1,6 +1,7 @@
 // verify.c - what must be true of a graph, checked after every pass.
 #include <string.h>
 #include "compiler/pass.h"
+#include "ops/collective.h"
 
 // Ranks could not agree on an order of collectives that nobody schedules, and a loop of
 // thousands of small ones is never what was meant.
@@ -26,6 +27,72 @@ static gr_status verify_types(const gr_graph *g, const gr_node *n) {
   return GR_OK;
 }
 
+// ---- Padding --------------------------------------------------------------------------
+// Slices that are longer than what is split end in zeros. That these stay zeros, and that nothing
+// reads them as numbers, follows from what ops say of themselves (gr_padding) and from this.
+
+static gr_status disturbs(const gr_node *n, const char *what) {
+  return gr_fail(GR_ERR_BUG, n->loc, "'%s' %s", n->op->name, what);
+}
+
+// Value k of operands and then results.
+static gr_val value_of(const gr_node *n, int k) {
+  return k < n->n_in ? n->in[k] : gr_out(n, k - n->n_in);
+}
+
+// Element by element: what is not a scalar is padded alike. A collective moves each value for
+// itself.
+static gr_status verify_kept(const gr_graph *g, const gr_node *n, int i) {
+  const gr_value *v = gr_at(g, value_of(n, i));
+  for (int k = 0; k < n->n_in + n->n_out; k++) {
+    const gr_value *w = gr_at(g, value_of(n, k));
+    bool alike = !memcmp(v->layout.pad, w->layout.pad, sizeof v->layout.pad);
+    bool meets = n->op->collective ? k % n->n_in == i % n->n_in : w->type.rank > 0;
+    if (meets && !alike) return disturbs(n, "has values of different padding");
+  }
+  return GR_OK;
+}
+
+// A move changes the padding of its own axis of the mesh: of `whole`, which has none there.
+static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole, gr_val slice) {
+  const struct gr_coll *a = n->attr;
+  const gr_value *w = gr_at(g, whole), *s = gr_at(g, slice);
+  int k = (int)(n->op->padding == GR_PADDING_MADE ? slice.id - n->out.id : whole.id - n->out.id);
+  int64_t d = a->dim.at[k], pad = s->type.dim[d] * a->ranks - w->type.dim[d];
+  for (int i = 0; i < GR_MAX_MESH; i++)
+    if (w->layout.pad[i]) return disturbs(n, "moves what another axis of the mesh has padded");
+  if (a->mesh_axis < 0 || a->mesh_axis >= g->mesh.n_axes) return GR_OK;  // prove.c says so
+  if (s->layout.pad[a->mesh_axis] == pad) return GR_OK;
+  return disturbs(n, "has slices of another padding than it says");
+}
+
+static gr_status verify_padding(const gr_graph *g, const gr_node *n) {
+  gr_padding does = n->op->padding;
+  for (int k = 0; k < n->n_in + n->n_out; k++) {
+    if (!gr_layout_is_padded(&gr_at(g, value_of(n, k))->layout)) continue;
+    if (does == GR_PADDING_REFUSED) return disturbs(n, "would take padding for numbers");
+    if (does == GR_PADDING_KEPT) GR_TRY(verify_kept(g, n, k));
+  }
+  for (int k = 0; k < n->n_out; k++) {
+    if (does == GR_PADDING_MADE) GR_TRY(verify_moved(g, n, n->in[k], gr_out(n, k)));
+    if (does == GR_PADDING_CUT) GR_TRY(verify_moved(g, n, gr_out(n, k), n->in[k]));
+  }
+  return GR_OK;
+}
+
+// What comes from outside, and what is asked for, is not padded.
+static gr_status verify_ends(const gr_graph *g) {
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (g->values[i].role == GR_INPUT && gr_layout_is_padded(&g->values[i].layout))
+      return gr_fail(GR_ERR_BUG, g->values[i].loc, "input %s is padded", g->values[i].name);
+  for (uint32_t i = 0; i < g->n_results; i++)
+    if (gr_layout_is_padded(&gr_at(g, g->results[i])->layout))
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "result '%s' is padded", g->result_names[i]);
+  return GR_OK;
+}
+
+// ---- Nodes ----------------------------------------------------------------------------
+
 static gr_status verify_node(const gr_graph *g, uint32_t i) {
   const gr_node *n = &g->nodes[i];
   for (int k = 0; k < n->n_in; k++) {
@@ -47,7 +114,7 @@ static gr_status verify_state(const gr_graph *g, const gr_value *v, unsigned fac
   const gr_value *next = gr_at(g, v->next);
   if (!gr_type_same(&v->type, &next->type))
     return gr_fail(GR_ERR_TYPE, v->loc, "the next value of %s has another type", v->name);
-  if ((facts & GR_FACT_LOCAL) && memcmp(&v->layout, &next->layout, sizeof v->layout))
+  if ((facts & GR_FACT_LOCAL) && !gr_layout_same(&v->layout, &next->layout))
     return gr_fail(GR_ERR_BUG, v->loc, "the next value of %s has another layout", v->name);
   // States are stored one by one, so one must not become another that has just been stored.
   if ((facts & GR_FACT_LOCAL) && next != v && next->role == GR_STATE)
@@ -84,7 +151,11 @@ static gr_status verify_names(const gr_graph *g) {
 }
 
 gr_status gr_graph_verify(const gr_graph *g, unsigned facts) {
-  for (uint32_t i = 0; i < g->n_nodes; i++) GR_TRY(verify_node(g, i));
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    GR_TRY(verify_node(g, i));
+    if (facts & GR_FACT_LOCAL) GR_TRY(verify_padding(g, &g->nodes[i]));
+  }
+  if (facts & GR_FACT_LOCAL) GR_TRY(verify_ends(g));
   for (uint32_t i = 1; i < g->n_values; i++)
     if (g->values[i].role == GR_STATE) GR_TRY(verify_state(g, &g->values[i], facts));
   return facts ? verify_names(g) : GR_OK;

@@ -35,16 +35,17 @@ static bool parse_dtype(const char *p, int64_t *out) {
   return false;
 }
 
-// "[0, 2, 1]", "[]", or one number without brackets.
-static bool parse_ints(const char *p, gr_ints *out) {
-  *out = (gr_ints){0};
-  if (*p != '[') return out->n = 1, parse_int(p, &out->at[0]);
+// "[0, 2, 1]", "[]", or one number without brackets: to at[0] .. at[*n - 1]; the rest is cleared.
+static bool parse_ints(const char *p, int most, int64_t *n, int64_t *at) {
+  memset(at, 0, sizeof *at * (size_t)most);
+  *n = 0;
+  if (*p != '[') return *n = 1, parse_int(p, at);
   p += 1 + strspn(p + 1, " ");
   while (*p != ']') {
     char *end;
     errno = 0;
-    if (out->n == GR_MAX_RANK) return false;
-    out->at[out->n++] = strtoll(p, &end, 10);
+    if (*n == most) return false;
+    at[(*n)++] = strtoll(p, &end, 10);
     if (end == p || errno) return false;
     p = end + strspn(end, " ");
     if (*p == ',')
@@ -76,6 +77,7 @@ static const char *kinds[] = {
     [GR_ATTR_BOOL] = "true or false",
     [GR_ATTR_DTYPE] = "a dtype (f32, f64, bf16, i32)",
     [GR_ATTR_INTS] = "a list of at most 6 integers, [0, 2, 1]",
+    [GR_ATTR_LIST] = "a list of integers, one for each operand",
     [GR_ATTR_CHOICE] = "one of",
     [GR_ATTR_STREAM] = "the name of a random stream",
     [GR_ATTR_GRAPH] = "a graph",
@@ -99,7 +101,10 @@ gr_status gr_attr_parse(const gr_op *op, const gr_attr *a, const char *text, gr_
       good = parse_dtype(text, to);
       break;
     case GR_ATTR_INTS:
-      good = parse_ints(text, to);
+      good = parse_ints(text, GR_MAX_RANK, &((gr_ints *)to)->n, ((gr_ints *)to)->at);
+      break;
+    case GR_ATTR_LIST:
+      good = parse_ints(text, GR_MAX_ARGS, &((gr_list *)to)->n, ((gr_list *)to)->at);
       break;
     case GR_ATTR_CHOICE:
       good = parse_choice(text, a->choices, to);
@@ -131,10 +136,9 @@ static void put_choice(gr_text *t, const char *choices, int64_t at) {
   if (c) gr_text_putn(t, c, strcspn(c, "|"));
 }
 
-static void put_ints(gr_text *t, const gr_ints *list) {
+static void put_ints(gr_text *t, int64_t n, const int64_t *at) {
   gr_text_put(t, "[");
-  for (int64_t i = 0; i < list->n; i++)
-    gr_text_printf(t, "%s%lld", i ? "," : "", (long long)list->at[i]);
+  for (int64_t i = 0; i < n; i++) gr_text_printf(t, "%s%lld", i ? "," : "", (long long)at[i]);
   gr_text_put(t, "]");
 }
 
@@ -148,7 +152,9 @@ static void put_float(gr_text *t, double x) {
 void gr_attr_text(gr_text *t, const gr_attr *a, const void *attr) {
   const void *from = (const char *)attr + a->offset;
   int64_t i = 0;
-  if (a->kind != GR_ATTR_INTS && a->kind != GR_ATTR_GRAPH) memcpy(&i, from, sizeof i);
+  const gr_ints *ints = from;
+  const gr_list *list = from;
+  if (a->kind != GR_ATTR_GRAPH) memcpy(&i, from, sizeof i);
   switch (a->kind) {
     case GR_ATTR_INT:
       gr_text_printf(t, "%lld", (long long)i);
@@ -163,7 +169,10 @@ void gr_attr_text(gr_text *t, const gr_attr *a, const void *attr) {
       gr_text_put(t, gr_dtypes[i].name);
       break;
     case GR_ATTR_INTS:
-      put_ints(t, from);
+      put_ints(t, ints->n, ints->at);
+      break;
+    case GR_ATTR_LIST:
+      put_ints(t, list->n, list->at);
       break;
     case GR_ATTR_CHOICE:
       put_choice(t, a->choices, i);

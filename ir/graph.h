@@ -27,8 +27,8 @@ typedef struct gr_type {
 
 int64_t gr_type_count(const gr_type *);
 size_t gr_type_bytes(const gr_type *);
-// Sizes whose product fits in memory that could exist: 2^40 numbers, so that sums over all values of
-// a graph cannot overflow either. The two above are for such types only.
+// Sizes whose product fits in memory that could exist: 2^40 numbers, so that sums over all values
+// of a graph cannot overflow either. The two above are for such types only.
 bool gr_type_possible(const gr_type *);
 bool gr_type_same(const gr_type *, const gr_type *);
 GR_MUST_USE gr_status gr_type_parse(const char *text, gr_type *out);  // "f32[4,7]"
@@ -38,11 +38,17 @@ const char *gr_type_text(const gr_type *, char buf[96]);
 // How a value lies on the device mesh: one letter for each mesh axis. R: every
 // rank of the axis holds all of it. A dimension d >= 0: rank i holds slice i of d.
 // P: every rank holds a term, and the value is the sum of the terms.
+//
+// A dimension that the ranks do not divide is split into slices of ceil(size / ranks), so that
+// every rank runs the same program. The last slices are then short, and `pad` says by how much
+// all together. A short slice is stored densely from the start of its memory; zeros fill the
+// rest. Only ops that say so (gr_op.padding_safe) may read such a value.
 
 typedef int8_t gr_lay;
 enum { GR_R = -1, GR_P = -2 };
 typedef struct gr_layout {
   gr_lay at[GR_MAX_MESH];
+  int32_t pad[GR_MAX_MESH];  // of local types: ranks * size of a slice - size of the whole
 } gr_layout;
 typedef struct gr_mesh {
   int n_axes;
@@ -51,7 +57,17 @@ typedef struct gr_mesh {
     int size;
   } axis[GR_MAX_MESH];
 } gr_mesh;
-extern const gr_layout gr_layout_whole;                  // R on every axis
+extern const gr_layout gr_layout_whole;  // R on every axis
+bool gr_layout_same(const gr_layout *, const gr_layout *);
+bool gr_layout_is_padded(const gr_layout *);
+// The layout l of a value of type `whole`, with its padding.
+gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *);
+gr_type gr_type_local(const gr_type *whole, const gr_layout *, const gr_mesh *);  // one rank's
+gr_type gr_type_whole(const gr_type *local, const gr_layout *, const gr_mesh *);  // and back
+// What a rank's slice holds of the whole, by dimension: [from, from + size). Padding is not in it;
+// of the last ranks' slices there may be nothing left (size 0).
+void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, int rank,
+                     int64_t from[], int64_t size[]);
 int gr_mesh_ranks(const gr_mesh *);                      // the product of the sizes
 int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // the last axis varies fastest
 

@@ -49,6 +49,7 @@ typedef enum gr_attr_kind {
   GR_ATTR_BOOL,    // int64_t, 0 or 1
   GR_ATTR_DTYPE,   // int64_t, a gr_dtype
   GR_ATTR_INTS,    // gr_ints: up to 6 numbers, [0, 2, 1]
+  GR_ATTR_LIST,    // gr_list: as gr_ints, but a number for each operand
   GR_ATTR_CHOICE,  // int64_t, index into `choices`
   GR_ATTR_STREAM,  // uint64_t: a random stream, the hash of the node's scope and name
   GR_ATTR_GRAPH,   // const gr_graph *: printed, hashed and compared by what it says
@@ -56,6 +57,9 @@ typedef enum gr_attr_kind {
 typedef struct gr_ints {
   int64_t n, at[GR_MAX_RANK];
 } gr_ints;
+typedef struct gr_list {
+  int64_t n, at[GR_MAX_ARGS];  // what is beyond n is 0
+} gr_list;
 typedef struct gr_attr {
   const char *name;
   gr_attr_kind kind;
@@ -91,6 +95,15 @@ typedef enum gr_amp {
   GR_AMP_F32
 } gr_amp;  // precision it wants where precisions are mixed; no pass mixes them so far
 
+// What an op does where slices are longer than what is split (gr_layout.pad).
+typedef enum gr_padding {
+  GR_PADDING_REFUSED,  // it would read zeros as numbers: neither operands nor results have any
+  GR_PADDING_KEPT,     // it works element by element, or sums up all: zeros give zeros, so that the
+                       // results' padding is zero where the operands' is
+  GR_PADDING_MADE,     // it splits, and fills up with zeros
+  GR_PADDING_CUT,      // it puts slices together, and leaves out the padding of its mesh axis
+} gr_padding;
+
 typedef struct gr_sig gr_sig;
 struct gr_op {
   const char *name, *doc;
@@ -114,6 +127,7 @@ struct gr_op {
   // Emits the op with more results, after its own, for grad to use. NULL: it needs none.
   gr_val (*keep)(gr_builder *, const gr_node *, const gr_val *in, const bool *want);
   gr_amp amp;
+  gr_padding padding;
   bool collective;      // ranks meet here: not in a scan, whose steps nobody schedules
   bool linear;          // f(a)+f(b) = f(a+b): partial sums may pass through
   bool random;          // draws from its stream: never merged across streams, kept apart by stream

@@ -129,6 +129,17 @@ static gr_status take_name(reader *r, const char **out) {
   return GR_OK;
 }
 
+// "-2" after a split: how much longer all slices are than the whole.
+static gr_status take_pad(reader *r, int ranks, int32_t *out) {
+  char *end;
+  if (*r->p != '-') return GR_OK;
+  long n = strtol(r->p + 1, &end, 10);
+  if (end == r->p + 1 || n < 1 || n >= ranks) return odd(r, "padding, less than there are ranks");
+  *out = (int32_t)n;
+  r->p = end;
+  return GR_OK;
+}
+
 static gr_status take_layout(reader *r, const gr_mesh *mesh, gr_layout *out) {
   const char *name;
   GR_TRY(take_name(r, &name));
@@ -137,7 +148,7 @@ static gr_status take_layout(reader *r, const gr_mesh *mesh, gr_layout *out) {
     if (take(r, ":P")) return out->at[a] = GR_P, GR_OK;
     if (!take(r, ":S") || !isdigit((unsigned char)*r->p)) return odd(r, "a layout, :P or :S0");
     out->at[a] = (gr_lay)(*r->p++ - '0');
-    return GR_OK;
+    return take_pad(r, mesh->axis[a].size, &out->pad[a]);
   }
   return gr_fail(GR_ERR_TYPE, here(r), "the mesh has no axis '%s'", name);
 }

@@ -48,6 +48,7 @@ static void put_type(const writer *w, const gr_value *v) {
     gr_lay lay = v->layout.at[a];
     if (lay == GR_P) gr_text_printf(w->t, " %s:P", w->g->mesh.axis[a].name);
     if (lay >= 0) gr_text_printf(w->t, " %s:S%d", w->g->mesh.axis[a].name, lay);
+    if (lay >= 0 && v->layout.pad[a]) gr_text_printf(w->t, "-%d", v->layout.pad[a]);
   }
 }
 

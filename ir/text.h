@@ -8,7 +8,8 @@
 //   result logits %3
 //
 // A scan's body is written in braces, indented, after its node. Everything after # is a note.
-// Layouts say where a value is not whole: "axis:S0" split along dimension 0, "axis:P" a term.
+// Layouts say where a value is not whole: "axis:S0" split along dimension 0, "axis:P" a term;
+// "axis:S0-2" split, and all slices together are 2 longer than the whole.
 #pragma once
 #include "ir/op.h"
 

@@ -10,7 +10,7 @@ const struct gr_dtype_info gr_dtypes[GR_DTYPE_COUNT] = {
     [GR_I32] = {"i32", 4, false},
 };
 
-const gr_layout gr_layout_whole = {{GR_R, GR_R, GR_R}};
+const gr_layout gr_layout_whole = {.at = {GR_R, GR_R, GR_R}};
 
 int64_t gr_type_count(const gr_type *t) {
   int64_t n = 1;
@@ -80,4 +80,62 @@ int gr_mesh_ranks(const gr_mesh *m) {
 int gr_mesh_coord(const gr_mesh *m, int rank, int axis) {
   for (int a = m->n_axes; --a > axis;) rank /= m->axis[a].size;
   return rank % m->axis[axis].size;
+}
+
+// ---- Layouts -----------------------------------------------------------------------------
+
+bool gr_layout_same(const gr_layout *a, const gr_layout *b) {
+  for (int i = 0; i < GR_MAX_MESH; i++)
+    if (a->at[i] != b->at[i] || a->pad[i] != b->pad[i]) return false;
+  return true;
+}
+
+bool gr_layout_is_padded(const gr_layout *l) {
+  for (int i = 0; i < GR_MAX_MESH; i++)
+    if (l->pad[i]) return true;
+  return false;
+}
+
+static int64_t slice_size(int64_t size, int ranks) { return (size + ranks - 1) / ranks; }
+
+// Where several axes split one dimension, the first of them is the outermost.
+gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *m) {
+  gr_type t = *whole;
+  for (int a = 0; a < GR_MAX_MESH; a++) {
+    bool split = a < m->n_axes && l.at[a] >= 0;
+    int64_t size = split ? t.dim[l.at[a]] : 0, ranks = split ? m->axis[a].size : 1;
+    l.pad[a] = (int32_t)(ranks * slice_size(size, (int)ranks) - size);
+    if (split) t.dim[l.at[a]] = slice_size(size, (int)ranks);
+  }
+  return l;
+}
+
+gr_type gr_type_local(const gr_type *whole, const gr_layout *l, const gr_mesh *m) {
+  gr_type t = *whole;
+  for (int a = 0; a < m->n_axes; a++)
+    if (l->at[a] >= 0) t.dim[l->at[a]] = slice_size(t.dim[l->at[a]], m->axis[a].size);
+  return t;
+}
+
+gr_type gr_type_whole(const gr_type *local, const gr_layout *l, const gr_mesh *m) {
+  gr_type t = *local;
+  for (int a = m->n_axes; a--;)
+    if (l->at[a] >= 0) t.dim[l->at[a]] = t.dim[l->at[a]] * m->axis[a].size - l->pad[a];
+  return t;
+}
+
+void gr_layout_slice(const gr_type *whole, const gr_layout *l, const gr_mesh *m, int rank,
+                     int64_t from[], int64_t size[]) {
+  gr_type t = *whole;
+  for (int d = 0; d < t.rank; d++) from[d] = 0;
+  for (int a = 0; a < m->n_axes; a++) {
+    gr_lay d = l->at[a];
+    if (d < 0) continue;
+    t.dim[d] = slice_size(t.dim[d], m->axis[a].size);
+    from[d] += t.dim[d] * gr_mesh_coord(m, rank, a);
+  }
+  for (int d = 0; d < t.rank; d++) {
+    int64_t left = whole->dim[d] - from[d];
+    size[d] = left < 0 ? 0 : left < t.dim[d] ? left : t.dim[d];
+  }
 }

@@ -53,6 +53,7 @@ const gr_op gr_op_accumulate = {
     .n_in = 3,
     .n_out = 1,
     .axes = "...,...,->...",
+    .padding = GR_PADDING_KEPT,
     .infer = infer,
     .cpu = cpu,
     .fast = fast,

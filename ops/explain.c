@@ -17,6 +17,8 @@ static const char *kind_text(const gr_attr *a) {
       return a->choices;
     case GR_ATTR_STREAM:
       return "name of a random stream";
+    case GR_ATTR_LIST:
+      return "integers";
     case GR_ATTR_GRAPH:
       return "graph";
   }

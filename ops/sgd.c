@@ -111,6 +111,7 @@ const gr_op gr_op_sgd = {
     .attrs = attrs,
     .axes_of = axes_of,
     .amp = GR_AMP_F32,
+    .padding = GR_PADDING_KEPT,
     .cpu = cpu,
     .fast = fast,
     .inplace = 1,

@@ -71,6 +71,7 @@ const gr_op gr_op_sum_squares = {
     .n_out = 1,
     .axes = "...->",
     .amp = GR_AMP_F32,
+    .padding = GR_PADDING_KEPT,
     .infer = infer,
     .grad = grad,
     .cpu = cpu,

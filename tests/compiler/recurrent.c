@@ -158,18 +158,12 @@ static void fill(const gr_value *v, const gr_type *t, float *data) {
   }
 }
 
-static gr_type global(const gr_value *v, const gr_mesh *m) {
-  gr_type t = v->type;
-  if (m->n_axes && v->layout.at[0] >= 0) t.dim[v->layout.at[0]] *= m->axis[0].size;
-  return t;
-}
-
 void recurrent_put(world *w, const gr_value *moved, int64_t at, float by) {
   static float data[MANY];
   for (uint32_t i = 1; i < w->g->n_values; i++) {
     const gr_value *v = &w->g->values[i];
     if (v->role == GR_TEMP) continue;
-    gr_type t = global(v, &w->g->mesh);
+    gr_type t = gr_type_whole(&v->type, &v->layout, &w->g->mesh);
     fill(v, &t, data);
     if (v == moved) data[at] += by;
     world_put(w, v->name, &t, data);

@@ -27,7 +27,7 @@ const way steps_ways[STEPS_WAYS] = {{"ddp", NULL, false, false},
                                     {"zero1", "dp", false, false},
                                     {"zero2", "dp", false, true},
                                     {"fsdp", "dp", true, true}};
-static const gr_rule all_split[] = {{"*", "dp", 0}};
+static const gr_rule all_split[] = {{"*", "dp", GR_ANY_DIM}};
 
 int steps_rows(const setup *s) {
   int of_rank = (s->batch + s->ranks - 1) / s->ranks;
@@ -157,17 +157,39 @@ static void *run_thread(void *arg) {
 
 // ---- All of them --------------------------------------------------------------------------
 
-// Appends a state, whole, from the ranks' parts.
-static void gather(const setup *s, const member *m, uint32_t state, ran *out) {
+// Puts a rank's part of a state into the whole; what is beyond it in memory must be zero.
+static gr_status put_part(const member *m, uint32_t state, int rank, float *whole) {
   const gr_plan_state *p = &m->plan->states[state];
-  int d = m->plan->mesh.n_axes ? p->layout.at[0] : GR_R;
-  int64_t row = 1, n = gr_type_count(&p->type);
-  for (int k = d < 0 ? 0 : d; k < p->type.rank; k++) row *= p->type.dim[k];
-  int parts = d < 0 ? 1 : s->ranks;
-  for (int64_t i = 0; i < n; i++)
-    for (int r = 0; r < parts; r++)
-      out->weights[out->n + (i / row * parts + r) * row + i % row] = m[r].state[state][i];
-  out->n += (int)(n * parts);
+  int64_t from[GR_MAX_RANK], size[GR_MAX_RANK], n = 1, all = gr_type_count(&p->type);
+  gr_layout_slice(&p->global, &p->layout, &m->plan->mesh, rank, from, size);
+  for (int d = 0; d < p->type.rank; d++) n *= size[d];
+  for (int64_t i = 0; i < all; i++) {
+    int64_t rest = i, at = 0, stride = 1;
+    for (int d = p->type.rank; d-- && i < n; stride *= p->global.dim[d]) {
+      at += (rest % size[d] + from[d]) * stride;
+      rest /= size[d];
+    }
+    if (i < n) whole[at] = m->state[state][i];
+    if (i >= n && m->state[state][i] != 0)
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the padding of %s on rank %d is %g", p->name, rank,
+                     (double)m->state[state][i]);
+  }
+  return GR_OK;
+}
+
+// Appends a state, whole, from the ranks' parts.
+static gr_status gather(const setup *s, const member *m, uint32_t state, ran *out) {
+  const gr_type *t = &m->plan->states[state].global;
+  for (int r = 0; r < s->ranks; r++) GR_TRY(put_part(&m[r], state, r, out->weights + out->n));
+  out->n += (int)gr_type_count(t);
+  return GR_OK;
+}
+
+static gr_status check_padding(const setup *s, const member *m) {
+  static float whole[STEPS_NUMBERS];
+  for (uint32_t i = 0; i < m->plan->n_states; i++)
+    for (int r = 0; r < s->ranks; r++) GR_TRY(put_part(&m[r], i, r, whole));
+  return GR_OK;
 }
 
 static gr_status run_ranks(member *m, gr_loopback *all, const setup *s, gr_plan *plan) {
@@ -194,7 +216,8 @@ gr_status steps_run(const setup *s, ran *out) {
   gr_status st = run_ranks(m, all, s, plan);
   for (int k = 0; k < 4; k++)
     for (uint32_t i = 0; i < plan->n_states; i++)
-      if (!strcmp(plan->states[i].name, names[k])) gather(s, m, i, out);
+      if (!strcmp(plan->states[i].name, names[k]) && !st) st = gather(s, m, i, out);
+  if (!st) st = check_padding(s, m);
   out->loss = m[0].loss, out->accuracy = m[0].accuracy, out->norm = m[0].norm, out->ok = m[0].ok;
   gr_loopback_destroy(all);
   gr_arena_destroy(a);

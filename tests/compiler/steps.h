@@ -3,7 +3,7 @@
 #pragma once
 #include "compiler/compile.h"
 
-enum { STEPS_NUMBERS = 256, STEPS_RANKS = 3 };
+enum { STEPS_NUMBERS = 256, STEPS_RANKS = 8 };
 
 typedef struct way {
   const char *name;

@@ -21,14 +21,16 @@ typedef struct request {
   gr_options o;
   gr_rule rules[8];
   const char *freeze[8];
+  gr_map units;
 } request;
 
 static const char *take(gr_arena *a, const char *p, size_t n) { return gr_arena_strndup(a, p, n); }
 
 static void add_rule(gr_arena *a, request *r, const char *text) {  // w*:dp:0
   size_t pattern = strcspn(text, ":"), axis = strcspn(text + pattern + 1, ":");
+  const char *lay = text + pattern + axis + 2;
   r->rules[r->o.n_rules++] = (gr_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
-                                       (gr_lay)atoi(text + pattern + axis + 2)};
+                                       (gr_lay)(strcmp(lay, "any") ? atoi(lay) : GR_ANY_DIM)};
   r->o.rules = r->rules;
 }
 
@@ -41,6 +43,10 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strncmp(word, "clip=", 5)) r->o.clip = atof(value);
   if (!strncmp(word, "joined=", 7)) r->o.joined = (size_t)atol(value);
   if (!strncmp(word, "zero=", 5)) r->o.zero_axis = value;
+  if (!strncmp(word, "whole_below=", 12)) r->o.whole_below = (size_t)atol(value);
+  if (!strncmp(word, "unit=", 5)) gr_map_put(&r->units, value, 0), r->o.units = &r->units;
+  if (!strcmp(word, "prefetch=pre")) r->o.prefetch = GR_PREFETCH_PRE;
+  if (!strcmp(word, "prefetch=post")) r->o.prefetch = GR_PREFETCH_POST;
   if (!strncmp(word, "parts=", 6)) r->o.parts = atoi(value);
   if (!strcmp(word, "half=micro")) r->o.half = GR_HALF_MICRO;
   if (!strcmp(word, "half=update")) r->o.half = GR_HALF_UPDATE;
@@ -51,7 +57,8 @@ static void option(gr_arena *a, request *r, const char *word) {
 
 // The line "! PASS key=value ...".
 static void read_request(gr_arena *a, const char *line, request *r) {
-  *r = (request){.o = {.optimizer = "sgd", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}};
+  *r = (request){.o = {.optimizer = "sgd", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+                 .units = gr_map_make(a)};
   size_t n = strcspn(line, "\n");
   char *text = gr_arena_strndup(a, line, n), *save = NULL;
   for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
