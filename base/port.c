@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -95,23 +94,6 @@ gr_memory gr_memory_now(void) {
   return m;
 }
 
-gr_status gr_lock_dir(const char *path, double seconds, int *out) {
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  double until = gr_seconds() + seconds;
-  while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-    bool taken = errno == EWOULDBLOCK;
-    if (taken && gr_seconds() < until) {
-      nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-      continue;
-    }
-    close(fd);
-    fd = -1;
-    if (taken) return gr_fail(GR_ERR_IO, GR_NOWHERE, "another run writes to '%s'", path);
-  }
-  *out = fd;
-  return GR_OK;
-}
-
 bool gr_is_dir(const char *path) {
   struct stat s;
   return !stat(path, &s) && S_ISDIR(s.st_mode);
@@ -120,6 +102,29 @@ bool gr_is_dir(const char *path) {
 bool gr_is_file(const char *path) {
   struct stat s;
   return !stat(path, &s) && S_ISREG(s.st_mode);
+}
+
+// The name of a directory that was made is in the one above. Where that cannot be opened or synced,
+// nothing can be done about it.
+static gr_status sync_parent(const char *path, size_t len) {
+  char parent[PATH_MAX] = ".";
+  while (len && path[len - 1] == '/') len--;
+  while (len && path[len - 1] != '/') len--;
+  if (len) snprintf(parent, sizeof parent, "%.*s", (int)len, path);
+  int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return GR_OK;
+  bool ok = !fsync(fd) || errno == EINVAL || errno == ENOTSUP;
+  int e = errno;
+  close(fd);
+  if (ok) return GR_OK;
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make '%s' durable: %s", parent, strerror(e));
+}
+
+gr_status gr_make_dir(const char *path, bool *made) {
+  *made = !mkdir(path, 0777);
+  if (*made) return sync_parent(path, strlen(path));
+  if (errno == EEXIST) return GR_OK;
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make directory '%s': %s", path, strerror(errno));
 }
 
 gr_status gr_make_dirs(const char *path) {
@@ -131,9 +136,8 @@ gr_status gr_make_dirs(const char *path) {
     if (path[i] != '/' && path[i]) continue;
     memcpy(part, path, i);
     part[i] = 0;
-    if (mkdir(part, 0777) && errno != EEXIST)
-      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make directory '%s': %s", part,
-                     strerror(errno));
+    bool made;
+    GR_TRY(gr_make_dir(part, &made));
   }
   if (!gr_is_dir(path))
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is there but is not a directory", path);

@@ -24,9 +24,8 @@ typedef struct gr_memory {
   size_t own, files, shared;
 } gr_memory;
 gr_memory gr_memory_now(void);
-GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p
-// Keeps a directory for this process until the file is closed: waits at most so long for another
-// to let go, then fails. *out_file is -1 where the file system has no locks.
-GR_MUST_USE gr_status gr_lock_dir(const char *path, double seconds, int *out_file);
+GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p, and durable
+// One level; *made is false where something of that name is there.
+GR_MUST_USE gr_status gr_make_dir(const char *path, bool *made);
 bool gr_is_dir(const char *path);
 bool gr_is_file(const char *path);

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "runtime/launch.h"
 
 enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
@@ -250,7 +249,7 @@ static void close_run(gr_run *r) {
   gr_saver_close(r->saver);
   gr_hooks_close(r->hooks);
   free(r->full);
-  if (r->lock >= 0) close(r->lock);
+  gr_lock_release(r->lock);
   gr_exec_close(r->exec);
   gr_comm_mesh_close(r->axes, &r->job->plan->mesh);
   gr_arena_destroy(r->arena);
@@ -261,8 +260,7 @@ gr_status gr_run_rank(gr_job *job, gr_comm *world) {
               .world = world,
               .rank = world->rank,
               .ranks = world->ranks,
-              .arena = gr_arena_create(),
-              .lock = -1};
+              .arena = gr_arena_create()};
   gr_status s = open_run(&r);
   s = s ? s : train(&r);
   s = s ? s : gr_run_end(&r);

@@ -6,6 +6,7 @@
 #pragma once
 #include "cli/job.h"
 #include "runtime/checkpoint.h"
+#include "runtime/checkpoint_lock.h"
 #include "runtime/comm.h"
 #include "runtime/exec.h"
 #include "runtime/hooks.h"
@@ -46,7 +47,7 @@ typedef struct gr_run {
   gr_report *report;
   FILE *log;         // run.log, of rank 0
   const char *dir;   // outputs/DATE/TIME
-  int lock;          // on it, of rank 0; -1: none
+  gr_lock *lock;     // on it, of rank 0
   gr_arena *arena;   // this rank's own
   gr_piece *pieces;  // all states of this rank, for reading
   int n_pieces;
@@ -83,6 +84,7 @@ static inline int64_t gr_run_last_epoch(const gr_run *r) {
 GR_MUST_USE gr_status gr_run_rank(gr_job *, gr_comm *world);
 // ---- run_files.c
 GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
+double gr_run_patience(const gr_run *);  // seconds to wait for another run to let go of a folder
 // What the configuration says otherwise than that of the run which wrote the checkpoint.
 void gr_run_say_changes(gr_run *, const char *checkpoint);
 GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // as Hydra keeps it

@@ -1,14 +1,15 @@
 // run_files.c - the folder of a run, and the configuration in it. See run.h.
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include "cli/run.h"
 #include "compose/show.h"
 #include "runtime/launch.h"
 
 // Seconds for a run that was killed, or orphaned and is saving, to let go of its folder.
-static const double patience = 10;
+double gr_run_patience(const gr_run *r) {
+  double most = r->job->set.timeout / 2;
+  return most < 10 ? most : 10;
+}
 
 // ---- The folder -------------------------------------------------------------------------------
 
@@ -22,22 +23,23 @@ static gr_status make_new(char *dir, size_t size) {
   GR_TRY(gr_make_dirs(stamp));
   strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d/%H-%M-%S", &local);
   snprintf(dir, size, "%s", stamp);
-  for (int i = 2; mkdir(dir, 0777); i++) {
-    if (errno != EEXIST)
-      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make directory '%s': %s", dir, strerror(errno));
+  bool made = false;
+  GR_TRY(gr_make_dir(dir, &made));
+  for (int i = 2; !made; i++) {
     snprintf(dir, size, "%s-%d", stamp, i);
+    GR_TRY(gr_make_dir(dir, &made));
   }
   return GR_OK;
 }
 
 static gr_status make_dir(gr_run *r, char *dir, size_t size) {
   const char *given = r->job->set.dir ? r->job->set.dir : r->job->run_dir;
-  double most = r->job->set.timeout / 2;
   if (given) snprintf(dir, size, "%s", given);
   GR_TRY(gr_hint(given ? gr_make_dirs(dir) : make_new(dir, size),
                  "output.dir=FOLDER is where a run puts its files"));
-  return gr_hint(gr_lock_dir(dir, most < patience ? most : patience, &r->lock),
-                 "wait for its end, or give this run another output.dir");
+  gr_lock_spec lock = {.dir = dir, .file = ".run.lock", .seconds = gr_run_patience(r)};
+  return gr_hint(gr_lock_take(&lock, &r->lock),
+                 "wait for its end or stop it, or give this run another output.dir");
 }
 
 // Ranks on other machines, or started in other folders, write their part of checkpoints there.

@@ -47,6 +47,8 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .ranks = r->ranks,
                         .pieces = mine,
                         .n_pieces = n,
+                        .owner = gr_arena_printf(r->arena, "output.dir=%s", r->dir),
+                        .patience = gr_run_patience(r),
                         .keep_last = set->keep_last ? (int)set->keep_last : INT_MAX,
                         .keep_best = (int)set->keep_best,
                         .metric = set->metric,

@@ -40,6 +40,11 @@ typedef struct gr_scalar {
   const char *text;  // UTF-8
 } gr_scalar;
 
+// Two that this module understands, where a checkpoint has them. One that is not finite is never
+// among the best and takes no finite one's place; a metric counts on the state it was measured on.
+#define GR_CHECKPOINT_FINITE "run.finite"       // int: 0: its last step had no finite gradient
+#define GR_CHECKPOINT_MEASURED "run.eval_step"  // int: the step whose state the metrics are of
+
 // -- Writing -----------------------------------------------------------------------------
 
 typedef struct gr_saver_spec {
@@ -49,8 +54,10 @@ typedef struct gr_saver_spec {
   // is written by exactly one rank: a replicated tensor is on the list of one rank only.
   const gr_piece *pieces;
   int n_pieces;
-  int keep_last;        // at least 1: so many of the highest steps stay
-  int keep_best;        // and so many of the best by `metric`; 0: none
+  const char *owner;  // what another run that wants the folder is told, such as output.dir; or NULL
+  double patience;    // seconds to wait for a run that has the folder
+  int keep_last;      // so many of the highest finite steps stay, at least one
+  int keep_best;      // and so many of the best by `metric`; 0: none
   const char *metric;   // a scalar's name; a checkpoint without it is not among the best
   bool metric_max;      // larger is better
   const char *passing;  // a scalar's name: a checkpoint that has it stays until there is a newer
@@ -63,8 +70,10 @@ typedef struct gr_saver_spec {
 } gr_saver_spec;
 
 typedef struct gr_saver gr_saver;
-// Collective (one agree). Allocates the staging memory, removes what a killed run left
-// unfinished. Copies what it needs of the spec but dir, names and data.
+// Collective (one agree). Allocates the staging memory, locks the folder for as long as the saver
+// is open (GR_ERR_IO where another run has it), removes what a killed run left unfinished; fails
+// with GR_ERR_CHECKPOINT where the tensors are such that a checkpoint could not be read. Copies
+// what it needs of the spec but dir, names and data.
 GR_MUST_USE gr_status gr_saver_open(const gr_saver_spec *, gr_saver **out);
 size_t gr_saver_bytes(const gr_saver *);  // memory it holds, from open on
 
@@ -81,8 +90,12 @@ bool gr_saver_busy(const gr_saver *);
 // one is gone, and the saver is good for another begin. Without a begin before it, does nothing and
 // makes no agree.
 GR_MUST_USE gr_status gr_saver_finish(gr_saver *);
+// The same without pruning: for a state of which it is not known yet whether it is any good.
+GR_MUST_USE gr_status gr_saver_commit(gr_saver *);
+// Collective (one agree). Waits for the thread, and removes what was written.
+GR_MUST_USE gr_status gr_saver_abandon(gr_saver *);
 // Removes what the rules do not keep, as finish does, on rank 0; not collective. For a run that has
-// nothing to save, but was killed before it had pruned. The checkpoint of `step` stays.
+// nothing to save, or did not prune when it saved. The checkpoint of `step` stays.
 void gr_saver_prune(gr_saver *, int64_t step);
 // The directory of the last checkpoint that was committed, or NULL; the saver's.
 const char *gr_saver_last(const gr_saver *);
@@ -106,9 +119,11 @@ GR_MUST_USE gr_status gr_checkpoint_verify(gr_checkpoint *);
 // The scalars in the order in which they were given; NULL: there is none of that name.
 const gr_scalar *gr_checkpoint_scalars(const gr_checkpoint *, int *n);
 const gr_scalar *gr_checkpoint_scalar(const gr_checkpoint *, const char *name);
+bool gr_checkpoint_is_finite(const gr_checkpoint *);  // it does not say the contrary
 
 // The tensors: name, dtype, dims; offset 0, size dims, `at` NULL.
 const gr_piece *gr_checkpoint_tensors(const gr_checkpoint *, int *n);
+const gr_piece *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);  // NULL: none
 
 // Fills want->at, the slice `want` of the tensor of that name, from whichever pieces hold it.
 // Refuses another dtype or shape than the checkpoint's, naming both.
@@ -129,6 +144,8 @@ typedef struct gr_checkpoint_entry {
   const char *path;
   int64_t step;
   gr_checkpoint_state state;
+  bool unfinished;  // left by a killed run: not one that was there and is damaged
+  bool finite;      // of GR_CHECKPOINT_OK: gr_checkpoint_is_finite
   const char *why;  // not OK: one line
   int64_t bytes;    // on disk
 } gr_checkpoint_entry;
@@ -136,8 +153,10 @@ typedef struct gr_checkpoint_entry {
 // has none.
 GR_MUST_USE gr_status gr_checkpoint_list(gr_arena *, const char *dir, gr_checkpoint_entry **out,
                                          int *n);
-// What `resume: auto` means: the one of the highest step that verifies, opened; *out is NULL
-// where there is none. Warns of each that it skips. On many ranks: rank 0 asks, and tells.
+// What `resume: auto` means: of those that verify the finite one of the highest step, or where none
+// is finite the highest, opened; *out is NULL where the directory has none. Fails with
+// GR_ERR_CHECKPOINT where it has some, and none verifies. Warns of each that it skips. On many
+// ranks: rank 0 asks, and tells.
 GR_MUST_USE gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out);
 
 // `graphrun ckpt list|show|verify`. `path` is a directory of checkpoints or one of them; for

@@ -1,21 +1,23 @@
-// checkpoint_dir.c - see checkpoint_dir.h; and listing, and the newest that verifies.
+// checkpoint_dir.c - see checkpoint_dir.h.
+#define _GNU_SOURCE
 #include "runtime/checkpoint_dir.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "base/log.h"
-#include "base/port.h"
-#include "runtime/checkpoint_disk.h"
 
-char *gr_checkpoint_name(gr_arena *a, const char *dir, const char *prefix, int64_t step) {
-  return gr_arena_printf(a, "%s/%sstep-%08lld", dir, prefix, (long long)step);
+// -- Names -------------------------------------------------------------------------------
+
+void gr_checkpoint_name(const char *prefix, int64_t step, char out[GR_CHECKPOINT_NAME_SIZE]) {
+  snprintf(out, GR_CHECKPOINT_NAME_SIZE, "%sstep-%08lld", prefix, (long long)step);
 }
 
-// The step when the name is PREFIXstep-NUMBER, else -1.
-static int64_t step_of(const char *name, const char *prefix) {
+int64_t gr_checkpoint_name_step(const char *name, const char *prefix) {
   size_t n = strlen(prefix);
   if (strncmp(name, prefix, n) || strncmp(name + n, "step-", 5)) return -1;
   const char *p = name + n + 5;
@@ -23,129 +25,132 @@ static int64_t step_of(const char *name, const char *prefix) {
   return digits >= 8 && digits <= 18 && !p[digits] ? strtoll(p, NULL, 10) : -1;
 }
 
-typedef struct names {
-  const char **at;
-  int n, cap;
-} names;
-
-static gr_status read_names(gr_arena *a, const char *dir, names *out) {
-  *out = (names){0};
-  DIR *d = opendir(dir);
-  if (!d && errno == ENOENT) return GR_OK;
-  if (!d) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot list '%s': %s", dir, strerror(errno));
-  for (struct dirent *e; (e = readdir(d));) {
-    if (out->n == out->cap) {
-      const char **more = GR_NEW(a, const char *, 64 + 2 * out->cap);
-      if (out->n) memcpy(more, out->at, sizeof *more * (size_t)out->n);
-      out->at = more, out->cap = 64 + 2 * out->cap;
-    }
-    out->at[out->n++] = gr_arena_strdup(a, e->d_name);
+static void add_name(gr_arena *a, gr_names *all, const char *name) {
+  if (all->n == all->cap) {
+    const char **more = GR_NEW(a, const char *, 64 + 2 * all->cap);
+    if (all->n) memcpy(more, all->at, sizeof *more * (size_t)all->n);
+    all->at = more, all->cap = 64 + 2 * all->cap;
   }
-  closedir(d);
+  all->at[all->n++] = gr_arena_strdup(a, name);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out) {
+  *out = (gr_names){0};
+  int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *d = fd < 0 ? NULL : fdopendir(fd);
+  if (!d && fd >= 0) close(fd);
+  errno = d ? 0 : errno;
+  for (struct dirent *e; d && (e = readdir(d)); errno = 0)
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) add_name(a, out, e->d_name);
+  int failed = errno;
+  if (d) closedir(d);
+  if (failed)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot list '%s': %s", dir->path, strerror(failed));
+  if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_name);
   return GR_OK;
 }
 
-// -- Recovery ----------------------------------------------------------------------------
+// -- What is a checkpoint ----------------------------------------------------------------
 
-static gr_status recover_one(gr_arena *a, const char *dir, const char *name) {
-  char *path = gr_arena_printf(a, "%s/%s", dir, name);
-  int64_t step = step_of(name, ".tmp-");
-  char *to = gr_checkpoint_name(a, dir, "", step);
-  if (step < 0) return step_of(name, ".trash-") < 0 ? GR_OK : gr_disk_remove(path);
-  gr_checkpoint *c = NULL;
-  gr_status e = gr_checkpoint_open(path, &c);
-  bool complete = !e;
-  gr_checkpoint_close(c);
-  gr_status_drop(e);
-  return complete && !gr_is_dir(to) ? gr_disk_rename(path, to) : gr_disk_remove(path);
+// The names that checkpoint_write.c gives files.
+static bool is_written(const char *name) {
+  if (!strcmp(name, "manifest.json")) return true;
+  if (strncmp(name, "rank-", 5)) return false;
+  size_t digits = strspn(name + 5, "0123456789");
+  const char *end = name + 5 + digits;
+  return digits >= 5 && (!strcmp(end, ".json") || !strcmp(end, ".safetensors.zst"));
 }
 
-gr_status gr_checkpoint_recover(const char *dir) {
+static const char *foreign_inside(gr_arena *a, const gr_disk_dir *d) {
+  gr_names all;
+  struct stat s;
+  gr_status e = gr_checkpoint_names(a, d, &all);
+  const char *why = e ? gr_arena_strdup(a, gr_status_text(e)) : NULL;
+  gr_status_drop(e);
+  for (int i = 0; !why && i < all.n; i++) {
+    bool file = !fstatat(d->fd, all.at[i], &s, AT_SYMLINK_NOFOLLOW) && S_ISREG(s.st_mode);
+    if (!file || !is_written(all.at[i]))
+      why = gr_arena_printf(a, "it holds '%s', which is not of a checkpoint", all.at[i]);
+  }
+  return why;
+}
+
+const char *gr_checkpoint_foreign(gr_arena *a, const gr_disk_dir *dir, const char *name) {
+  struct stat s;
+  if (fstatat(dir->fd, name, &s, AT_SYMLINK_NOFOLLOW))
+    return errno == ENOENT ? NULL : gr_arena_strdup(a, strerror(errno));
+  if (S_ISLNK(s.st_mode)) return "it is a symbolic link";
+  if (!S_ISDIR(s.st_mode)) return "it is not a directory";
+  gr_disk_dir d;
+  gr_status e = gr_disk_enter(dir, name, &d);
+  const char *why = e ? gr_arena_strdup(a, gr_status_text(e)) : foreign_inside(a, &d);
+  gr_status_drop(e);
+  gr_disk_leave(&d);
+  return why;
+}
+
+static gr_status empty(gr_arena *a, const gr_disk_dir *d) {
+  gr_names all;
+  GR_TRY(gr_checkpoint_names(a, d, &all));
+  for (int i = 0; i < all.n; i++) GR_TRY(gr_disk_unlink(d, all.at[i]));
+  return GR_OK;
+}
+
+static gr_status remove_known(gr_arena *a, const gr_disk_dir *dir, const char *name) {
+  struct stat s;
+  gr_disk_dir d;
+  if (fstatat(dir->fd, name, &s, AT_SYMLINK_NOFOLLOW) && errno == ENOENT) return GR_OK;
+  const char *why = gr_checkpoint_foreign(a, dir, name);
+  if (why)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s/%s' is left as it is: %s", dir->path, name, why);
+  GR_TRY(gr_disk_enter(dir, name, &d));
+  gr_status e = empty(a, &d);
+  gr_disk_leave(&d);
+  return e ? e : gr_disk_rmdir(dir, name);
+}
+
+gr_status gr_checkpoint_remove(const gr_disk_dir *dir, const char *name) {
   gr_arena *a = gr_arena_create();
-  names all;
-  gr_status e = read_names(a, dir, &all);
-  for (int i = 0; !e && i < all.n; i++) e = recover_one(a, dir, all.at[i]);
+  gr_status e = remove_known(a, dir, name);
   gr_arena_destroy(a);
   return e;
 }
 
-// -- Listing -----------------------------------------------------------------------------
+// -- Recovery ----------------------------------------------------------------------------
 
-static int64_t bytes_in(gr_arena *a, const char *dir) {
-  names all;
-  gr_status e = read_names(a, dir, &all);
-  int64_t sum = 0;
-  struct stat s;
-  for (int i = 0; !e && i < all.n; i++)
-    if (!lstat(gr_arena_printf(a, "%s/%s", dir, all.at[i]), &s) && S_ISREG(s.st_mode))
-      sum += s.st_size;
-  gr_status_drop(e);
-  return sum;
-}
-
-static gr_checkpoint_entry look(gr_arena *a, const char *dir, const char *name) {
-  gr_checkpoint_entry x = {.path = gr_arena_printf(a, "%s/%s", dir, name)};
-  x.step = step_of(name, "");
-  bool unfinished = x.step < 0;
-  if (unfinished) x.step = step_of(name, ".tmp-");
-  if (x.step < 0) return x;
-  x.bytes = bytes_in(a, x.path);
+static bool opens(gr_arena *a, const gr_disk_dir *dir, const char *name) {
   gr_checkpoint *c = NULL;
-  gr_status e = gr_checkpoint_open(x.path, &c);
+  gr_status e = gr_checkpoint_open(gr_arena_printf(a, "%s/%s", dir->path, name), &c);
   gr_checkpoint_close(c);
-  if (unfinished || !gr_is_file(gr_arena_printf(a, "%s/manifest.json", x.path))) {
-    x.state = GR_CHECKPOINT_INCOMPLETE;
-    x.why = unfinished ? "it was being written" : "it has no manifest.json";
-  } else if (e) {
-    x.state = GR_CHECKPOINT_DAMAGED;
-    x.why = gr_arena_strdup(a, gr_status_text(e));
-  }
   gr_status_drop(e);
-  return x;
+  return !e;
 }
 
-static int by_step(const void *a, const void *b) {
-  const gr_checkpoint_entry *x = a, *y = b;
-  if (x->step != y->step) return x->step < y->step ? -1 : 1;
-  return strcmp(x->path, y->path);
-}
-
-gr_status gr_checkpoint_list(gr_arena *a, const char *dir, gr_checkpoint_entry **out, int *n) {
-  names all;
-  *n = 0;
-  GR_TRY(read_names(a, dir, &all));
-  *out = GR_NEW(a, gr_checkpoint_entry, all.n + 1);
-  for (int i = 0; i < all.n; i++) {
-    (*out)[*n] = look(a, dir, all.at[i]);
-    *n += (*out)[*n].step >= 0;
+static gr_status recover_one(gr_arena *a, const gr_disk_dir *dir, const char *name) {
+  struct stat s;
+  char to[GR_CHECKPOINT_NAME_SIZE];
+  int64_t step = gr_checkpoint_name_step(name, ".tmp-");
+  if (step < 0 && gr_checkpoint_name_step(name, ".trash-") < 0) return GR_OK;
+  const char *why = gr_checkpoint_foreign(a, dir, name);
+  if (why) {
+    gr_log(GR_WARN, "'%s/%s' is left as it is: %s", dir->path, name, why);
+    return GR_OK;
   }
-  if (*n) qsort(*out, (size_t)*n, sizeof **out, by_step);
-  return GR_OK;
+  gr_checkpoint_name("", step, to);
+  bool vacant = fstatat(dir->fd, to, &s, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+  return step >= 0 && vacant && opens(a, dir, name) ? gr_disk_rename(dir, name, to)
+                                                    : gr_checkpoint_remove(dir, name);
 }
 
-static gr_status open_verified(const char *path, gr_checkpoint **out) {
-  GR_TRY(gr_checkpoint_open(path, out));
-  gr_status e = gr_checkpoint_verify(*out);
-  if (!e) return GR_OK;
-  gr_checkpoint_close(*out);
-  *out = NULL;
-  return e;
-}
-
-gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out) {
+gr_status gr_checkpoint_recover(const gr_disk_dir *dir) {
   gr_arena *a = gr_arena_create();
-  gr_checkpoint_entry *all;
-  int n;
-  *out = NULL;
-  gr_status e = gr_checkpoint_list(a, dir, &all, &n);
-  for (int i = e ? 0 : n; i-- > 0 && !*out;) {
-    gr_status skip = GR_OK;
-    const char *why = all[i].why;
-    if (all[i].state == GR_CHECKPOINT_OK && (skip = open_verified(all[i].path, out)))
-      why = gr_status_text(skip);
-    if (!*out) gr_log(GR_WARN, "checkpoint '%s' is skipped: %s", all[i].path, why);
-    gr_status_drop(skip);
-  }
+  gr_names all;
+  gr_status e = gr_checkpoint_names(a, dir, &all);
+  for (int i = 0; !e && i < all.n; i++) e = recover_one(a, dir, all.at[i]);
   gr_arena_destroy(a);
   return e;
 }
@@ -155,7 +160,8 @@ gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out) {
 // What pruning looks at in a checkpoint.
 typedef struct trait {
   double metric;  // NaN: it has none, or cannot be among the best
-  bool ok, passing, keep;
+  bool ok;        // counts; others stay as they are
+  bool passing, finite, foreign, keep;
 } trait;
 
 static double number_of(const gr_scalar *s) {
@@ -163,13 +169,36 @@ static double number_of(const gr_scalar *s) {
   return s->kind == GR_SCALAR_INT ? (double)s->i : s->f;
 }
 
-static trait trait_of(const gr_checkpoint_entry *x, const gr_saver_spec *spec) {
-  trait t = {.metric = (double)NAN, .ok = x->state == GR_CHECKPOINT_OK};
+// It holds what this run writes: the tensors of rank 0 are all, or parts of all.
+static bool is_of_run(const gr_checkpoint *c, const gr_saver_spec *spec) {
+  for (int i = 0; i < spec->n_pieces; i++) {
+    const gr_piece *want = &spec->pieces[i], *has = gr_checkpoint_tensor(c, want->name);
+    bool same = has && !strcmp(has->dtype, want->dtype) && has->rank == want->rank;
+    for (int d = 0; same && d < want->rank; d++) same = has->dims[d] == want->dims[d];
+    if (!same) return false;
+  }
+  return true;
+}
+
+// A metric counts where it was measured on the state that the checkpoint holds.
+static double metric_of(const gr_checkpoint *c, const char *name) {
+  const gr_scalar *at = gr_checkpoint_scalar(c, GR_CHECKPOINT_MEASURED);
+  double value = name ? number_of(gr_checkpoint_scalar(c, name)) : (double)NAN;
+  bool elsewhere = at && at->kind == GR_SCALAR_INT && at->i != gr_checkpoint_step(c);
+  return elsewhere || !isfinite(value) ? (double)NAN : value;
+}
+
+static trait trait_of(gr_arena *a, const gr_disk_dir *dir, const gr_checkpoint_entry *x,
+                      const gr_saver_spec *spec) {
+  trait t = {.metric = (double)NAN, .finite = true};
   gr_checkpoint *c = NULL;
-  gr_status e = t.ok ? gr_checkpoint_open(x->path, &c) : GR_OK;
-  if (c) {
+  gr_status e = x->state == GR_CHECKPOINT_OK ? gr_checkpoint_open(x->path, &c) : GR_OK;
+  t.foreign = c && gr_checkpoint_foreign(a, dir, strrchr(x->path, '/') + 1);
+  t.ok = c && !t.foreign && gr_checkpoint_step(c) == x->step && is_of_run(c, spec);
+  if (t.ok) {
+    t.finite = gr_checkpoint_is_finite(c);
     t.passing = spec->passing && gr_checkpoint_scalar(c, spec->passing);
-    if (spec->metric && !t.passing) t.metric = number_of(gr_checkpoint_scalar(c, spec->metric));
+    if (t.finite && !t.passing) t.metric = metric_of(c, spec->metric);
   }
   gr_checkpoint_close(c);
   gr_status_drop(e);
@@ -189,31 +218,44 @@ static void mark_best(trait *t, int n, int best, bool max) {
   }
 }
 
+// One that is not finite, or was made in passing, does not take the place of an older one.
 static void mark_last(trait *t, int n, int last) {
+  if (last < 1) last = 1;  // the newest finite one stays whatever the rules
   for (int i = n, newer = 0; i-- > 0;) {
-    bool counts = t[i].ok && (!t[i].passing || !newer);
-    t[i].keep |= !t[i].ok || (counts && newer < last);
+    bool counts = t[i].ok && t[i].finite && (!t[i].passing || !newer);
+    t[i].keep |= !t[i].ok || (counts && newer < last) || (!t[i].finite && !newer);
     newer += counts;
   }
 }
 
-static gr_status drop(gr_arena *a, const char *dir, const gr_checkpoint_entry *x) {
-  char *trash = gr_checkpoint_name(a, dir, ".trash-", x->step);
-  GR_TRY(gr_disk_rename(x->path, trash));
-  return gr_disk_remove(trash);
+static gr_status drop(const gr_disk_dir *dir, const gr_checkpoint_entry *x) {
+  char trash[GR_CHECKPOINT_NAME_SIZE];
+  gr_checkpoint_name(".trash-", x->step, trash);
+  GR_TRY(gr_disk_rename(dir, strrchr(x->path, '/') + 1, trash));
+  return gr_checkpoint_remove(dir, trash);
 }
 
-gr_status gr_checkpoint_prune(const gr_saver_spec *spec, const char *last) {
-  gr_arena *a = gr_arena_create();
+static gr_status prune(gr_arena *a, const gr_disk_dir *dir, const gr_saver_spec *spec, int64_t last,
+                       int *foreign) {
   gr_checkpoint_entry *all = NULL;
   int n = 0;
-  gr_status e = gr_checkpoint_list(a, spec->dir, &all, &n);
+  GR_TRY(gr_checkpoint_list(a, spec->dir, &all, &n));
   trait *t = GR_NEW(a, trait, n + 1);
-  for (int i = 0; i < n; i++) t[i] = trait_of(&all[i], spec);
+  for (int i = 0; i < n; i++) *foreign += (t[i] = trait_of(a, dir, &all[i], spec)).foreign;
   mark_best(t, n, spec->keep_best, spec->metric_max);
   mark_last(t, n, spec->keep_last);
-  for (int i = 0; i < n && !e; i++)
-    if (!t[i].keep && strcmp(all[i].path, last)) e = drop(a, spec->dir, &all[i]);
+  for (int i = 0; i < n; i++)
+    if (!t[i].keep && all[i].step != last) GR_TRY(drop(dir, &all[i]));
+  return GR_OK;
+}
+
+gr_status gr_checkpoint_prune(const gr_saver_spec *spec, int64_t last, int *foreign) {
+  gr_arena *a = gr_arena_create();
+  gr_disk_dir dir;
+  *foreign = 0;
+  gr_status e = gr_disk_open(spec->dir, &dir);
+  if (!e) e = prune(a, &dir, spec, last, foreign);
+  gr_disk_leave(&dir);
   gr_arena_destroy(a);
   return e;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "runtime/checkpoint_limits.h"
 
 static const struct {
   const char *name, *safetensors;
@@ -44,9 +45,9 @@ int64_t gr_piece_bytes(const gr_piece *p) {
 
 static gr_status sane(const gr_piece *p) {
   size_t len = strlen(p->name);
-  if (!len || len > 512)
-    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "a tensor's name has 1 to 512 bytes, not %zu",
-                   len);
+  if (!len || len > GR_CHECKPOINT_NAME)
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "a tensor's name has 1 to %d bytes, not %zu",
+                   GR_CHECKPOINT_NAME, len);
   if (strchr(p->name, '@') || !gr_utf8_valid(p->name))
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                    "a tensor cannot be called '%s': names are UTF-8, and '@' marks slices",

@@ -66,6 +66,10 @@ char *gr_index_print(gr_arena *, const gr_index *, size_t *len);
 GR_MUST_USE gr_status gr_index_parse(gr_arena *, const char *path, const char *text, size_t len,
                                      gr_index *out);
 GR_MUST_USE gr_status gr_index_read(gr_arena *, const char *path, gr_index *out);
+// gr_index_print's text, if it has at most so many bytes and gr_index_parse takes it: what cannot
+// be read is not written.
+GR_MUST_USE gr_status gr_index_print_readable(gr_arena *, const char *path, const gr_index *,
+                                              int64_t most, char **text, size_t *len);
 
 // The head of a safetensors file with these pieces in this order: the length and the JSON.
 char *gr_safetensors_head(gr_arena *, gr_stored *const *pieces, int n, size_t *len);

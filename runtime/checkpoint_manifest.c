@@ -4,11 +4,12 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "runtime/checkpoint_index.h"
+#include "runtime/checkpoint_limits.h"
 #include "runtime/json.h"
 
 #define FORMAT "graphrun checkpoint"
 #define CHECK ",\n\"check\": \""
-enum { MOST_MANIFEST = 64 << 20, CHECK_TAIL = 16 + 4, MOST_PIECES = 4096 };
+enum { CHECK_TAIL = 16 + 4, MOST_PIECES = 4096 };
 
 // -- Printing ----------------------------------------------------------------------------
 
@@ -279,9 +280,19 @@ gr_status gr_index_parse(gr_arena *a, const char *path, const char *text, size_t
   return gr_note(gr_index_place(a, out), GR_NOWHERE, "in '%s'", path);
 }
 
+gr_status gr_index_print_readable(gr_arena *a, const char *path, const gr_index *x, int64_t most,
+                                  char **text, size_t *len) {
+  gr_index again;
+  *text = gr_index_print(a, x, len);
+  if ((int64_t)*len > most)
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' would have %zu bytes, more than %lld", path,
+                   *len, (long long)most);
+  return gr_index_parse(a, path, *text, *len, &again);
+}
+
 gr_status gr_index_read(gr_arena *a, const char *path, gr_index *out) {
   char *text;
   size_t len;
-  GR_TRY(gr_file_read(a, path, MOST_MANIFEST, &text, &len));
+  GR_TRY(gr_file_read(a, path, GR_CHECKPOINT_MANIFEST, &text, &len));
   return gr_index_parse(a, path, text, len, out);
 }

@@ -4,7 +4,8 @@
 #include "base/text.h"
 #include "runtime/checkpoint.h"
 
-static const char *const states[] = {"ok", "incomplete", "damaged"};
+// What listing has looked at: the manifest, and the files' sizes.
+static const char *const states[] = {"complete", "incomplete", "damaged"};
 
 // The entries at path: those of a directory, or the one checkpoint that it is.
 static gr_status entries(gr_arena *a, const char *path, gr_checkpoint_entry **out, int *n) {
@@ -19,7 +20,7 @@ static gr_status entries(gr_arena *a, const char *path, gr_checkpoint_entry **ou
     (*out)->state = GR_CHECKPOINT_DAMAGED;
     (*out)->why = gr_arena_strdup(a, gr_status_text(e));
   } else {
-    (*out)->step = gr_checkpoint_step(c);
+    (*out)->step = gr_checkpoint_step(c), (*out)->finite = gr_checkpoint_is_finite(c);
   }
   gr_checkpoint_close(c);
   gr_status_drop(e);
@@ -35,8 +36,11 @@ static gr_status print_list(FILE *f, gr_arena *a, const char *path) {
     fprintf(f, "%12lld  %-10s  %14lld  %s", (long long)all[i].step, states[all[i].state],
             (long long)all[i].bytes, all[i].path);
     if (all[i].why) fprintf(f, "  (%s)", all[i].why);
+    if (all[i].state == GR_CHECKPOINT_OK && !all[i].finite)
+      fputs("  (its last step had no finite gradient)", f);
     fputc('\n', f);
   }
+  if (n) fputs("manifests and sizes were looked at; `graphrun ckpt verify` reads every byte\n", f);
   return GR_OK;
 }
 

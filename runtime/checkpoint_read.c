@@ -140,6 +140,16 @@ const gr_scalar *gr_checkpoint_scalar(const gr_checkpoint *c, const char *name) 
   return NULL;
 }
 
+bool gr_checkpoint_is_finite(const gr_checkpoint *c) {
+  const gr_scalar *s = gr_checkpoint_scalar(c, GR_CHECKPOINT_FINITE);
+  return !s || s->kind != GR_SCALAR_INT || s->i;
+}
+
+const gr_piece *gr_checkpoint_tensor(const gr_checkpoint *c, const char *name) {
+  uint32_t t;
+  return gr_map_find(&c->index.by_name, name, &t) ? &c->index.tensors[t] : NULL;
+}
+
 const gr_piece *gr_checkpoint_tensors(const gr_checkpoint *c, int *n) {
   *n = c->index.n_tensors;
   return c->index.tensors;
@@ -209,8 +219,9 @@ static gr_status missing(gr_checkpoint *c, const char *name) {
   const char *near = gr_text_nearest(name, c->index.by_name.keys, (int)c->index.by_name.n);
   gr_status e =
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "checkpoint '%s' has no tensor '%s'", c->path, name);
-  return near ? gr_hint(e, "it has '%s'; are the model and the optimizer those that wrote it?", near)
-              : gr_hint(e, "are the model and the optimizer those that wrote it?");
+  return near
+             ? gr_hint(e, "it has '%s'; are the model and the optimizer those that wrote it?", near)
+             : gr_hint(e, "are the model and the optimizer those that wrote it?");
 }
 
 // The tensor's number, when `want` is a slice of it.

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include "base/log.h"
-#include "runtime/checkpoint_disk.h"
+#include "runtime/checkpoint_dir.h"
 #include "tests/checkpoint/tiny.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,11 +49,10 @@ static bool child(const char *dir, const scenario *x, int at, bool halves) {
     seen = 0, strike = at, half = halves, no_swap = x->no_swap;
     gr_disk_fault = kill_at;
     if (x->careless) {
-      char path[512];
-      snprintf(path, sizeof path, "%s/step-00000002", dir);
-      gr_status_drop(gr_disk_remove(path));
-      snprintf(path, sizeof path, "%s/step-00000001", dir);
-      gr_status_drop(gr_disk_remove(path));
+      gr_disk_dir d;
+      gr_status_drop(gr_disk_open(dir, &d));
+      gr_status_drop(gr_checkpoint_remove(&d, "step-00000002"));
+      gr_status_drop(gr_checkpoint_remove(&d, "step-00000001"));
     }
     gr_status e = tiny_save(dir, x->ranks, x->step, 9, 2);
     _exit(e != GR_OK);
@@ -99,7 +98,8 @@ static int leftovers(const char *dir) {
   int n = 0;
   DIR *d = opendir(dir);
   for (struct dirent *e; d && (e = readdir(d));)
-    n += !strncmp(e->d_name, ".tmp", 4) || !strncmp(e->d_name, ".trash", 6);
+    n += !strncmp(e->d_name, ".tmp", 4) || !strncmp(e->d_name, ".trash", 6) ||
+         !strcmp(e->d_name, ".checkpoint.lock");
   if (d) closedir(d);
   return n;
 }

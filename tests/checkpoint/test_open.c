@@ -42,8 +42,8 @@ static void commands(void) {
   MUST(tiny_save(dir, 2, 5, 1, 9));
   MUST(tiny_save(dir, 1, 70, 2, 9));
   snprintf(one, sizeof one, "%s/step-00000070", dir);
-  expect(gr_checkpoint_print_list, dir, "          70  ok ", 0);
-  expect(gr_checkpoint_print_list, one, "          70  ok ", 0);
+  expect(gr_checkpoint_print_list, dir, "          70  complete ", 0);
+  expect(gr_checkpoint_print_list, one, "          70  complete ", 0);
   expect(gr_checkpoint_print_show, dir, "step 70, written by 1 ranks", 0);
   expect(gr_checkpoint_print_show, one, "f32  [6, 5]", 0);
   expect(gr_checkpoint_print_verify, dir, "ok         ", 0);

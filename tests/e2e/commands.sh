@@ -110,7 +110,7 @@ expect "the kept configuration runs again" 0 -- "$graphrun" "$1/.hydra/config.ya
 check "... to the same weights" same_files "$1/checkpoints" "$scratch/again/checkpoints"
 
 # ---- ckpt
-expect "ckpt list of a run" 0 "^ +10 +ok" -- "$graphrun" ckpt list "$1"
+expect "ckpt list of a run" 0 "^ +10 +complete" -- "$graphrun" ckpt list "$1"
 expect "ckpt show" 0 "step 10, written by 2 ranks" "ctc_projection.weight" -- "$graphrun" ckpt show "$1/checkpoints"
 expect "ckpt verify of one" 0 "ok .*step-00000010" -- "$graphrun" ckpt verify "$1/checkpoints/step-00000010"
 expect "ckpt of nothing" 74 "there is no directory 'nowhere'" -- "$graphrun" ckpt list nowhere
