@@ -9,6 +9,7 @@ enum { MAX_SOURCES = 64, MAX_ERRORS = 20 };
 struct gr_error {
   gr_code code;
   gr_loc loc;
+  const char *about;
   const char *cfile;
   int cline;
   char text[1024], notes[2048], hint[512];
@@ -97,6 +98,24 @@ gr_status gr_hint(gr_status s, const char *fmt, ...) {
   return s;
 }
 
+gr_status gr_about(gr_status s, const char *settings) {
+  if (s && s != &no_memory) s->about = settings;
+  return s;
+}
+
+gr_status gr_place(gr_status s, gr_loc at) {
+  for (struct gr_error *e = s; e && e != &no_memory; e = e->next)
+    if (!e->loc.file) e->loc = at;
+  return s;
+}
+
+gr_status gr_range(const char *setting, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return GR_OK;
+  return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s must be from %lld to %lld, but is %lld",
+                          setting, (long long)least, (long long)most, (long long)value),
+                  setting);
+}
+
 int gr_status_count(gr_status s) {
   int n = 0;
   for (; s; s = s->next) n++;
@@ -119,6 +138,7 @@ const char *gr_status_text(gr_status s) { return s ? s->text : "ok"; }
 const char *gr_status_hint(gr_status s) { return s && *s->hint ? s->hint : NULL; }
 gr_code gr_status_code(gr_status s) { return s ? s->code : (gr_code)0; }
 gr_loc gr_status_loc(gr_status s) { return s ? s->loc : GR_NOWHERE; }
+const char *gr_status_about(gr_status s) { return s ? s->about : NULL; }
 int gr_status_exit(gr_status s) { return s ? codes[s->code].exit : 0; }
 
 static bool starts_char(char c) { return (c & 0xc0) != 0x80; }  // of UTF-8

@@ -50,6 +50,14 @@ GR_MUST_USE gr_status gr_fail_(const char *cfile, int cline, gr_code, gr_loc, co
 GR_MUST_USE gr_status gr_note(gr_status, gr_loc, const char *fmt, ...) GR_PRINTF(3, 4);
 // Says what to do ("hint: ..."); passes GR_OK through.
 GR_MUST_USE gr_status gr_hint(gr_status, const char *fmt, ...) GR_PRINTF(2, 3);
+// Which of its settings an error of a library is about, such as "features.window"; several,
+// separated by blanks, where one or another can be changed. Whoever has read the settings knows
+// their places, and gives the error one. A literal; passes GR_OK through.
+GR_MUST_USE gr_status gr_about(gr_status, const char *settings);
+// Gives errors that have no place this one; passes GR_OK through.
+GR_MUST_USE gr_status gr_place(gr_status, gr_loc);
+// GR_OK, or GR_ERR_CONFIG about the setting where the value is not within [least, most].
+GR_MUST_USE gr_status gr_range(const char *setting, int64_t value, int64_t least, int64_t most);
 // Both errors as one (config collects up to 20); either may be GR_OK. Takes both over.
 GR_MUST_USE gr_status gr_also(gr_status first, gr_status then);
 int gr_status_count(gr_status);  // how many were joined; 0 for GR_OK
@@ -67,8 +75,9 @@ const char *gr_status_text(gr_status);  // the first message alone, without plac
 const char *gr_status_hint(gr_status);  // or NULL
 gr_code gr_status_code(gr_status);      // of the first; 0 for GR_OK
 gr_loc gr_status_loc(gr_status);
-int gr_status_exit(gr_status);      // the process's exit code (see code table in status.c)
-void gr_status_drop(gr_status);     // frees; a status is dropped exactly once
+const char *gr_status_about(gr_status);  // or NULL
+int gr_status_exit(gr_status);           // the process's exit code (see code table in status.c)
+void gr_status_drop(gr_status);          // frees; a status is dropped exactly once
 
 // Makes text known under a file name that is not on disk (built-in blocks, command-line
 // arguments), so that errors can show the line. Text and name are borrowed forever. Call

@@ -24,6 +24,7 @@ static const struct flag {
     {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN},
     {"--plain", NULL, SET, offsetof(gr_args, plain), TRAIN},
     {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN},
+    {"--audio", NULL, SET, offsetof(gr_args, audio), INSPECT},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };
 

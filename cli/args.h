@@ -22,7 +22,7 @@ typedef struct gr_args {
   int n_without;
   const char *dot, *svg;  // --dot=FILE, --svg=FILE
   int64_t ranks;          // --ranks=N: plan for so many; 0: as configured
-  bool plain, profile;
+  bool plain, profile, audio;
   char **flags;  // all flags and their values, as they came
   int n_flags;
   int argc;  // as it came

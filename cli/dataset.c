@@ -1,21 +1,45 @@
 // dataset.c - the data sets a configuration can name; so far of one kind, `speech`. See dataset.h.
 #include "cli/dataset.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "compose/schema.h"
 #include "runtime/data.h"
 
 struct gr_dataset {
   gr_arena *arena;
+  gr_conf *conf;  // the section `data`, for places
   gr_data *data;
   gr_vocab vocab;
   int mels, workers, prefetch;
 };
+
+_Static_assert((int)GR_DATA_BUCKETS <= (int)GR_MAX_BUCKETS, "a plan has room for all buckets");
 
 struct gr_feeder {
   gr_loader *loader;
 };
 
 // ---- From configuration -------------------------------------------------------------------
+
+// An error of the data's own code names settings. Its place is where the configuration gives the
+// first of them that is no default, else the section; its cure, where it has none, what the key is.
+static gr_status placed(gr_conf *data, gr_status s) {
+  gr_loc at = data->loc.file || !data->up ? data->loc : data->up->loc;
+  char key[64] = "";
+  for (const char *p = gr_status_about(s); p && *p; p += strspn(p, " ")) {
+    size_t n = strcspn(p, " ");
+    snprintf(key, sizeof key, "data.%.*s", (int)n, p);
+    gr_conf *c = gr_conf_find(data, key + strlen("data."));
+    p += n;
+    if (!c || c->preset) continue;
+    at = c->loc;
+    break;
+  }
+  const gr_schema_key *k = *key && !gr_status_hint(s) ? gr_schema_find(key) : NULL;
+  if (k) s = gr_hint(s, "%s: %s", key, k->doc);
+  return gr_place(s, at);
+}
 
 static int choice(const char *value, const char *const names[], int n) {
   for (int i = 0; i < n; i++)
@@ -40,7 +64,7 @@ static gr_status read_int(gr_conf *c, const char *path, int preset, int *out) {
   int64_t v;
   GR_TRY(gr_conf_int(c, path, preset, &v));
   *out = (int)v;
-  return GR_OK;
+  return gr_range(path, v, INT_MIN, INT_MAX);
 }
 
 static gr_status read_features(gr_conf *data, gr_feature_spec *f) {
@@ -71,8 +95,12 @@ static gr_status read_buckets(gr_arena *arena, gr_conf *data, gr_data_spec *s) {
   for (int i = 0; i < b->n; i++) {
     gr_conf *item = b->items[i];
     item->read = true;
-    if (item->kind != GR_CONF_INT || item->integer < 1 || (i && item->integer <= bounds[i - 1]))
-      return gr_fail(GR_ERR_CONFIG, item->loc, "bounds of buckets are rising numbers of frames");
+    if (item->kind != GR_CONF_INT || item->integer < 1 || item->integer > GR_DATA_FRAMES ||
+        (i && item->integer <= bounds[i - 1]))
+      return gr_hint(
+          gr_fail(GR_ERR_CONFIG, item->loc,
+                  "bounds of buckets are rising numbers of frames, at most %d", GR_DATA_FRAMES),
+          "sort them, each once");
     bounds[i] = (int32_t)item->integer;
   }
   s->bounds = bounds, s->n_buckets = b->n;
@@ -84,10 +112,32 @@ static gr_status read_vocab(gr_arena *arena, gr_conf *data, gr_vocab *out) {
   int blank;
   GR_TRY(gr_conf_text(data, "vocab", "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", &symbols));
   GR_TRY(read_int(data, "blank", -1, &blank));
-  gr_conf *at = gr_conf_find(data, "vocab");
-  gr_status s = gr_is_file(symbols) ? gr_vocab_read(arena, symbols, blank, out)
-                                    : gr_vocab_make(arena, symbols, blank, out);
-  return gr_note(s, at ? at->loc : GR_NOWHERE, "in data.vocab: a file, or the symbols themselves");
+  // A folder may be called as the symbols are; what else is no file is refused by name.
+  bool file = gr_is_file(symbols) || (gr_file_kind(symbols) && !gr_is_dir(symbols));
+  return file ? gr_vocab_read(arena, symbols, blank, out)
+              : gr_vocab_make(arena, symbols, blank, out);
+}
+
+// Symbols that no transcript can have are outputs that are never learnt.
+static void warn_unreachable(gr_arena *arena, const gr_vocab *v, const gr_text_rules *rules) {
+  gr_text list = gr_text_make(arena);
+  int n = 0;
+  for (int32_t i = 0; i < v->n; i++) {
+    if (i == v->blank || gr_text_gives(rules, v->symbols[i])) continue;
+    if (n++ < 10) gr_text_printf(&list, "%s'%s'", n > 1 ? ", " : "", v->symbols[i]);
+  }
+  if (n && !gr_log_rank())
+    gr_log(GR_WARN,
+           "%d symbol%s of data.vocab cannot occur, since data.text changes or drops %s: %s%s", n,
+           n > 1 ? "s" : "", n > 1 ? "them" : "it", list.at, n > 10 ? ", ..." : "");
+}
+
+// Of data.max_seconds; where that is more than any recording may have, the most that one may.
+static gr_status find_most_frames(double seconds, gr_data_spec *s) {
+  GR_TRY(gr_range("features.hop", s->features.hop, 1, INT_MAX));
+  double frames = seconds * s->features.rate / s->features.hop + 1;
+  s->max_frames = seconds <= 0 ? 0 : frames < GR_DATA_FRAMES ? (int32_t)frames : GR_DATA_FRAMES;
+  return GR_OK;
 }
 
 static gr_status read_spec(gr_arena *arena, gr_conf *data, gr_dataset *d, gr_data_spec *s) {
@@ -111,17 +161,21 @@ static gr_status read_spec(gr_arena *arena, gr_conf *data, gr_dataset *d, gr_dat
   GR_TRY(read_augment(data, &s->augment));
   GR_TRY(read_buckets(arena, data, s));
   if (!s->train)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, data->loc, "data.manifest is not given"),
-                   "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
-                   "makes one from Debian's recordings");
-  s->limit = limit < UINT32_MAX ? (uint32_t)limit : 0;
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.manifest is not given"), "manifest"),
+        "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
+        "makes one from Debian's recordings");
+  GR_TRY(gr_range("limit", limit, 0, UINT32_MAX));
+  GR_TRY(gr_range("cache_mb", cache, 0, (int64_t)(SIZE_MAX >> 21)));
+  s->limit = (uint32_t)limit;
   s->vocab = &d->vocab, s->cache_bytes = (size_t)cache << 20;
-  s->max_frames = seconds > 0 ? (int32_t)(seconds * s->features.rate / s->features.hop) + 1 : 0;
+  GR_TRY(find_most_frames(seconds, s));
   d->mels = s->features.mels;
+  warn_unreachable(arena, &d->vocab, &s->text);
   return GR_OK;
 }
 
-gr_status gr_dataset_open(gr_arena *arena, gr_conf *data, gr_dataset **out) {
+static gr_status open_dataset(gr_arena *arena, gr_conf *data, bool all, gr_dataset **out) {
   const char *kind;
   GR_TRY(gr_conf_text(data, "kind", "speech", &kind));
   if (strcmp(kind, "speech"))
@@ -130,10 +184,24 @@ gr_status gr_dataset_open(gr_arena *arena, gr_conf *data, gr_dataset **out) {
                    "use 'speech'");
   gr_dataset *d = GR_NEW(arena, gr_dataset, 1);
   gr_data_spec spec = {0};
-  d->arena = arena;
-  GR_TRY(read_spec(arena, data, d, &spec));
+  d->arena = arena, d->conf = data;
+  GR_TRY(placed(data, read_spec(arena, data, d, &spec)));
   *out = d;
-  return gr_data_open(&spec, &d->data);
+  spec.skip_unreadable = spec.skip_unreadable || all;
+  return placed(data, gr_data_open(&spec, &d->data));
+}
+
+gr_status gr_dataset_open(gr_arena *arena, gr_conf *data, gr_dataset **out) {
+  return open_dataset(arena, data, false, out);
+}
+
+gr_status gr_dataset_open_all(gr_arena *arena, gr_conf *data, gr_text *bad, gr_dataset **out) {
+  GR_TRY(open_dataset(arena, data, true, out));
+  gr_data *d = (*out)->data;
+  GR_TRY(gr_data_read_all(d));
+  const char *line;
+  for (uint64_t i = 0; (line = gr_data_unreadable(d, i)); i++) gr_text_printf(bad, "%s\n", line);
+  return GR_OK;
 }
 
 void gr_dataset_close(gr_dataset *d) {
@@ -197,6 +265,9 @@ uint32_t gr_dataset_batches(const gr_dataset *d, gr_split split, int batch) {
   return gr_data_batches(d->data, part_of(split), batch);
 }
 
+uint64_t gr_dataset_unreadable(gr_dataset *d) {
+  return gr_data_skipped(d->data, GR_SKIP_UNREADABLE);
+}
 bool gr_dataset_skipped(gr_dataset *d, gr_text *t) { return gr_data_skipped_line(d->data, t); }
 void gr_dataset_inspect(gr_dataset *d, int batch, gr_text *t) {
   gr_data_inspect(d->data, batch, t);
@@ -258,7 +329,7 @@ gr_status gr_feeder_open(gr_dataset *d, const gr_feeder_spec *s, gr_feeder **out
                          .prefetch = d->prefetch};
   gr_feeder *f = *out = calloc(1, sizeof *f);
   if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a loader");
-  gr_status st = gr_loader_open(d->data, &spec, &f->loader);
+  gr_status st = placed(d->conf, gr_loader_open(d->data, &spec, &f->loader));
   if (st) gr_feeder_close(f), *out = NULL;
   return st;
 }

@@ -46,6 +46,10 @@ typedef struct gr_dataset gr_dataset;
 typedef struct gr_feeder gr_feeder;
 
 GR_MUST_USE gr_status gr_dataset_open(gr_arena *, gr_conf *data, gr_dataset **out);
+// Also opens and decodes every recording. What cannot be used is left out, whatever the
+// configuration says, and listed: a line each, with its place in the manifest.
+GR_MUST_USE gr_status gr_dataset_open_all(gr_arena *, gr_conf *data, gr_text *bad,
+                                          gr_dataset **out);
 void gr_dataset_close(gr_dataset *);
 
 int gr_dataset_buckets(const gr_dataset *);
@@ -57,6 +61,7 @@ uint32_t gr_dataset_count(const gr_dataset *, gr_split);
 uint32_t gr_dataset_batches(const gr_dataset *, gr_split, int batch);  // of an epoch
 // One line about what was left out; false: nothing was.
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
+uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not use so far
 void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
 
 // What tells one data set from another, by sample: ranks compare these (same.c). with_file: the

@@ -101,9 +101,18 @@ static gr_status check_finite(const gr_run *r) {
   return gr_hint(s, "a smaller training.lr, a longer training.warmup_steps or training.grad_clip");
 }
 
+// Each process of what it has read itself; threads share one data set.
+static void log_unreadable(gr_run *r) {
+  uint64_t n = gr_dataset_unreadable(r->job->data);
+  if (n && r->rank == gr_log_rank())
+    gr_log(GR_WARN, "%llu recording%s could not be used and weighed 0", (unsigned long long)n,
+           n > 1 ? "s" : "");
+}
+
 static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_weights_equal(r));
   GR_TRY(final_eval(r));
+  log_unreadable(r);
   gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
   GR_TRY(gr_run_check(r));
   GR_TRY(tell_memory(r));

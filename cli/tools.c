@@ -72,11 +72,21 @@ static gr_status import(int argc, char **argv) {
 }
 
 static gr_status inspect_job(gr_job *j) {
-  gr_text t = gr_text_make(j->arena);
-  GR_TRY(gr_dataset_open(j->arena, gr_conf_find(j->conf, "data"), &j->data));
+  gr_text t = gr_text_make(j->arena), bad = gr_text_make(j->arena);
+  gr_conf *data = gr_conf_find(j->conf, "data");
+  bool audio = j->args.audio;
+  GR_TRY(audio ? gr_dataset_open_all(j->arena, data, &bad, &j->data)
+               : gr_dataset_open(j->arena, data, &j->data));
   gr_dataset_inspect(j->data, (int)j->set.batch_size, &t);
   fputs(t.at, stdout);
-  return GR_OK;
+  if (!audio) return GR_OK;
+  uint64_t n = gr_dataset_unreadable(j->data);
+  printf("recordings that cannot be used: %llu\n%s", (unsigned long long)n, bad.at);
+  if (!n) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "%llu recording%s cannot be used",
+                         (unsigned long long)n, n > 1 ? "s" : ""),
+                 "mend them, take their lines out, or leave them out of training with "
+                 "data.skip_unreadable=true");
 }
 
 static gr_status inspect(int argc, char **argv) {
@@ -96,5 +106,6 @@ gr_status gr_cmd_data(int argc, char **argv) {
   if (argc > 2 && !strcmp(argv[2], "import")) return import(argc, argv);
   if (argc > 3 && !strcmp(argv[2], "inspect")) return inspect(argc, argv);
   return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                 "graphrun data import asterisk OUT.jsonl | graphrun data inspect CONFIG.yaml");
+                 "graphrun data import asterisk OUT.jsonl | graphrun data inspect CONFIG.yaml "
+                 "[--audio]");
 }

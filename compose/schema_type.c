@@ -139,9 +139,9 @@ static void write_range(gr_text *out, const gr_schema_type *t) {
 
 static void write_bounds(gr_text *out, const gr_schema_type *t) {
   bool least = isfinite(t->least), most = isfinite(t->most);
-  if (least) gr_text_printf(out, t->open_least ? " above %g" : " of at least %g", t->least);
+  if (least) gr_text_printf(out, t->open_least ? " above %.15g" : " of at least %.15g", t->least);
   if (most)
-    gr_text_printf(out, t->open_most ? "%s below %g" : "%s at most %g", least ? " and" : "",
+    gr_text_printf(out, t->open_most ? "%s below %.15g" : "%s at most %.15g", least ? " and" : "",
                    t->most);
 }
 

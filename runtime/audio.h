@@ -8,8 +8,11 @@ typedef struct gr_audio_info {
   uint64_t samples;  // per channel, at the file's rate
 } gr_audio_info;
 
-// Reads the head of a recording alone. Fails with GR_ERR_DATA naming the path: missing, not
-// audio, no samples, cut short.
+enum { GR_AUDIO_LEAST_RATE = 1000, GR_AUDIO_MOST_RATE = 1000000 };
+#define GR_AUDIO_MOST_VALUES (UINT64_C(1) << 31)  // of all channels
+
+// Reads the head of a recording alone. Fails with GR_ERR_DATA naming the path: missing, no regular
+// file, not audio, no samples, cut short, a rate or a size beyond those above.
 GR_MUST_USE gr_status gr_audio_probe(const char *path, gr_audio_info *out);
 
 // Reads a whole recording. *out is malloc'd: the caller frees it. Channels are averaged.

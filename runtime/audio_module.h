@@ -2,6 +2,9 @@
 #pragma once
 #include "runtime/audio.h"
 
+// Whether a head is within the limits of audio.h.
+GR_MUST_USE gr_status gr_audio_check(const char *path, const gr_audio_info *);
+
 // "sndfile" (audio_sndfile.c): recordings of any kind. As gr_audio_read, but channels side by side
 // and at the file's rate; out NULL: the head alone.
 typedef struct gr_audio_file_module {

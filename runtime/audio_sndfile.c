@@ -1,5 +1,4 @@
 // audio_sndfile.c - recordings of any kind, by libsndfile. Module "sndfile".
-#include <limits.h>
 #include <pthread.h>
 #include <sndfile.h>
 #include <stdlib.h>
@@ -7,8 +6,10 @@
 
 static gr_status read_open(SNDFILE *f, const SF_INFO *head, const char *path, uint64_t most,
                            float **out) {
-  if (head->frames <= 0 || head->frames > LLONG_MAX / 8192 || head->samplerate <= 0)
+  gr_audio_info info = {head->samplerate, head->channels, (uint64_t)head->frames};
+  if (head->frames <= 0)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has no samples", path);
+  GR_TRY(gr_audio_check(path, &info));
   if (!out) return GR_OK;
   if ((uint64_t)head->frames > most)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has %lld samples, more than %llu", path,

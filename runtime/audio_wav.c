@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "runtime/audio_module.h"
 
 enum { PCM = 1, EXTENSIBLE = 0xfffe, UNTIL_END = -1 };
 
@@ -58,8 +59,6 @@ static gr_status find_data(wav *w) {
 static gr_status check(const wav *w, gr_audio_info *info) {
   int frame = 2 * w->channels;
   int64_t bytes = w->data == UNTIL_END ? w->left : w->data;
-  if (!w->rate)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' says 0 samples per second", w->path);
   if (bytes > w->left)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                            "recording '%s' is cut short: it says %lld bytes of samples and has "
@@ -69,7 +68,7 @@ static gr_status check(const wav *w, gr_audio_info *info) {
   *info = (gr_audio_info){w->rate, w->channels, (uint64_t)(bytes / frame)};
   if (!info->samples)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has no samples", w->path);
-  return GR_OK;
+  return gr_audio_check(w->path, info);
 }
 
 static gr_status read_samples(const wav *w, const gr_audio_info *info, uint64_t most, float **out) {

@@ -19,6 +19,13 @@
 
 typedef enum gr_data_part { GR_PART_TRAIN, GR_PART_VALIDATION } gr_data_part;
 
+enum {
+  GR_DATA_BUCKETS = 32,        // at most
+  GR_DATA_FRAMES = 1 << 24,    // of a recording, at most
+  GR_DATA_SECONDS = 4 * 3600,  // likewise
+  GR_DATA_MULTIPLE = 1 << 16,  // of frame_multiple, at most
+};
+
 typedef struct gr_data_spec {
   const char *train;           // a manifest
   const char *validation;      // a manifest, or NULL: a share of train, by a hash of the name
@@ -76,6 +83,13 @@ uint32_t gr_data_count(const gr_data *);                         // utterances o
 const gr_item *gr_data_item(const gr_data *, uint32_t utterance);
 uint64_t gr_data_skipped(gr_data *, gr_skip);
 size_t gr_data_cached(gr_data *);  // bytes of features kept in memory, so far
+// "file:line:col: reason" of an unreadable one that was left out, in the order in which they were
+// found; NULL beyond the last.
+const char *gr_data_unreadable(gr_data *, uint64_t i);
+// Opens and decodes every recording that is kept, in all threads of the machine. With
+// skip_unreadable bad ones are counted and listed, in manifest order, else the first is the error.
+// Before loaders.
+GR_MUST_USE gr_status gr_data_read_all(gr_data *);
 // One line: "31 of 568 utterances left out: 27 longer than 1000 frames, 4 ...". False: none.
 bool gr_data_skipped_line(gr_data *, gr_text *);
 // Batches of an epoch, the same in each.

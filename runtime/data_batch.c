@@ -18,7 +18,7 @@ static void describe(const gr_batch *b, gr_field out[GR_FIELDS]) {
     gr_field f = {.name = table[i].name, .type = table[i].type, .at = at[i], .bytes = 4};
     for (const char *c = table[i].dims; *c; c++) {
       f.dims[f.rank] = *c == 'n' ? b->rows : *c == 't' ? b->t : *c == 'c' ? b->mels : b->u;
-      f.bytes *= (size_t)f.dims[f.rank++];
+      if (__builtin_mul_overflow(f.bytes, (size_t)f.dims[f.rank++], &f.bytes)) f.bytes = SIZE_MAX;
     }
     out[i] = f;
   }

@@ -84,18 +84,32 @@ static void keep_short(gr_data *d, int32_t most) {
 }
 
 static gr_status check_some(const gr_data *d) {
+  static const char *const cures[GR_SKIP_COUNT] = {
+      [GR_SKIP_LONG] = "a larger data.max_seconds, or larger bounds in data.buckets",
+      [GR_SKIP_DENSE] = "a smaller data.subsampling or data.features.hop",
+      [GR_SKIP_UNKNOWN] =
+          "the vocabulary (data.vocab) has to have the characters of the transcripts "
+          "as data.text leaves them",
+      [GR_SKIP_EMPTY] = "data.text leaves nothing of the transcripts: see data.text.drops",
+      [GR_SKIP_UNREADABLE] = "`graphrun data inspect CONFIG.yaml --audio` lists them",
+  };
   uint32_t train = 0;
   for (uint32_t i = 0; i < d->count; i++) train += d->items[i].part == GR_PART_TRAIN;
   if (train) return GR_OK;
-  return gr_fail(GR_ERR_DATA, (gr_loc){d->spec.train, 1, 1},
-                 "nothing is left to train on: of %u utterances %llu are too long, %llu have too "
-                 "much text for their length, %llu unknown symbols, %llu no text, %llu no readable "
-                 "audio, and %u go to validation",
-                 d->listed, (unsigned long long)d->skipped[GR_SKIP_LONG],
-                 (unsigned long long)d->skipped[GR_SKIP_DENSE],
-                 (unsigned long long)d->skipped[GR_SKIP_UNKNOWN],
-                 (unsigned long long)d->skipped[GR_SKIP_EMPTY],
-                 (unsigned long long)d->skipped[GR_SKIP_UNREADABLE], d->count);
+  gr_status none =
+      gr_fail(GR_ERR_DATA, (gr_loc){d->spec.train, 1, 1},
+              "nothing is left to train on: of %u utterances %llu are too long, %llu have too "
+              "much text for their length, %llu unknown symbols, %llu no text, %llu no readable "
+              "audio, and %u go to validation",
+              d->listed, (unsigned long long)d->skipped[GR_SKIP_LONG],
+              (unsigned long long)d->skipped[GR_SKIP_DENSE],
+              (unsigned long long)d->skipped[GR_SKIP_UNKNOWN],
+              (unsigned long long)d->skipped[GR_SKIP_EMPTY],
+              (unsigned long long)d->skipped[GR_SKIP_UNREADABLE], d->count);
+  int most = 0;
+  for (int i = 1; i < GR_SKIP_COUNT; i++)
+    if (d->skipped[i] > d->skipped[most]) most = i;
+  return gr_hint(none, "%s", d->skipped[most] ? cures[most] : "a smaller data.validation_fraction");
 }
 
 // Puts every item in the smallest bucket that holds it, and drops buckets that stay empty.
@@ -139,10 +153,7 @@ static void list_members(gr_data *d) {
 
 gr_status gr_data_make_buckets(gr_data *d) {
   int n = d->spec.n_buckets;
-  int32_t most = d->spec.max_frames;
-  if (d->spec.bounds && (!most || d->spec.bounds[n - 1] < most)) most = d->spec.bounds[n - 1];
-  d->most_frames = most;
-  if (most) keep_short(d, most);
+  if (d->most_frames) keep_short(d, d->most_frames);
   GR_TRY(check_some(d));
   int32_t *bounds = GR_NEW(d->arena, int32_t, n);
   if (d->spec.bounds) {

@@ -1,7 +1,6 @@
 // data_cache.c - features of utterances: computed once, kept while there is room.
 #include <pthread.h>
 #include <stdlib.h>
-#include "base/log.h"
 #include "runtime/audio.h"
 #include "runtime/data_parts.h"
 
@@ -19,12 +18,14 @@ void gr_cache_close(gr_data *d) {
 
 // Durations in manifests are rounded, so a hundredth and two frames are let be; what then does
 // not fit into the bucket is cut. Anything else is another recording than the one listed.
-static gr_status check_length(const gr_item *item, const gr_feature_spec *f, int64_t frames) {
-  int64_t apart = frames > item->frames ? frames - item->frames : item->frames - frames;
-  if (apart <= 2 + item->frames / 100) return GR_OK;
+gr_status gr_data_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t said,
+                               int64_t frames) {
+  int64_t apart = frames > said ? frames - said : said - frames;
+  if (apart <= 2 + said / 100) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' lasts %.2f seconds, the manifest says %.2f",
-              item->from->audio, (double)(frames - 1) * f->hop / f->rate, item->from->seconds),
+              u->audio, (double)(frames - 1) * f->hop / f->rate,
+              u->seconds > 0 ? u->seconds : (double)(said - 1) * f->hop / f->rate),
       "correct \"duration\", or leave it out");
 }
 
@@ -52,7 +53,8 @@ static gr_status compute(gr_data *d, const gr_item *item, float **out, int32_t *
   float *samples;
   uint64_t n;
   GR_TRY(gr_audio_probe(item->from->audio, &info));
-  GR_TRY(check_length(item, f, gr_feature_frames(f, gr_audio_samples_at(&info, f->rate))));
+  GR_TRY(gr_data_check_length(item->from, f, item->frames,
+                              gr_feature_frames(f, gr_audio_samples_at(&info, f->rate))));
   GR_TRY(gr_audio_read(item->from->audio, f->rate, info.samples, &samples, &n));
   gr_status s = compute_from(d, item, samples, n, out, frames);
   free(samples);
@@ -74,16 +76,21 @@ static void keep(gr_data *d, uint32_t utterance, float **x, int32_t *frames, boo
   pthread_mutex_unlock(&c->lock);
 }
 
-// Says it once; later epochs know.
-static void leave_out(gr_data *d, uint32_t utterance, gr_status s) {
-  gr_cache *c = &d->cache;
+gr_status gr_cache_try(gr_data *d, uint32_t utterance) {
+  float *x = NULL;
+  int32_t frames;
+  gr_status s = compute(d, d->items + utterance, &x, &frames);
+  free(x);
+  return s;
+}
+
+// Later epochs know, and so do other threads. False: it is known already.
+static bool mark_unreadable(gr_cache *c, uint32_t utterance) {
   pthread_mutex_lock(&c->lock);
   bool first = c->frames[utterance] >= 0;
   c->frames[utterance] = -1;
-  c->unreadable += first;
   pthread_mutex_unlock(&c->lock);
-  if (first) gr_log(GR_WARN, "left out, weighs 0: %s", gr_status_text(s));
-  gr_status_drop(s);
+  return first;
 }
 
 gr_status gr_cache_get(gr_data *d, uint32_t utterance, float **out, int32_t *frames, bool *kept) {
@@ -94,16 +101,15 @@ gr_status gr_cache_get(gr_data *d, uint32_t utterance, float **out, int32_t *fra
   if (*out || *frames < 0) return GR_OK;
   const gr_item *item = d->items + utterance;
   gr_status s = compute(d, item, out, frames);
-  if (s && d->spec.skip_unreadable) {
-    leave_out(d, utterance, s);
+  if (!s) {
+    keep(d, utterance, out, frames, kept);
     return GR_OK;
   }
-  s = gr_note(s, (gr_loc){item->manifest, item->from->line, 1}, "listed here");
-  GR_TRY(gr_hint(s,
-                 "mend it, take its line out, or leave out all such recordings with "
-                 "data.skip_unreadable=true"));
-  keep(d, utterance, out, frames, kept);
-  return GR_OK;
+  if (d->spec.skip_unreadable && !mark_unreadable(c, utterance)) {
+    gr_status_drop(s);
+    return GR_OK;
+  }
+  return gr_data_leave_out(d, item->manifest, item->from, item->from->audio_col, true, s);
 }
 
 size_t gr_data_cached(gr_data *d) {

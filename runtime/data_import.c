@@ -104,7 +104,8 @@ static gr_status add(importer *im, const char *name, char *text) {
   gr_audio_info info;
   GR_TRY(gr_audio_probe(audio, &info));
   double seconds = (double)info.samples / info.rate;
-  im->items[im->counts->written++] = (gr_utterance){name, audio, text, seconds, 0, 0};
+  im->items[im->counts->written++] =
+      (gr_utterance){.name = name, .audio = audio, .text = text, .seconds = seconds};
   im->counts->seconds += seconds;
   return GR_OK;
 }

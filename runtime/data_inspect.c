@@ -46,14 +46,15 @@ static void put_parts(const gr_data *d, gr_text *out) {
   static const char *const names[2] = {"train", "validation"};
   double per_frame = (double)d->spec.features.hop / d->spec.features.rate;
   for (int part = 0; part < 2; part++) {
-    uint32_t n = 0, symbols = 0;
+    uint32_t n = 0;
+    uint64_t symbols = 0;
     int64_t frames = 0;
     for (uint32_t i = 0; i < d->count; i++) {
       if ((int)d->items[i].part != part) continue;
-      n++, frames += d->items[i].frames, symbols += (uint32_t)d->items[i].n_targets;
+      n++, frames += d->items[i].frames, symbols += (uint64_t)d->items[i].n_targets;
     }
-    gr_text_printf(out, "%-10s  %6u utterances  %9.4f hours  %8u symbols\n", names[part], n,
-                   (double)frames * per_frame / 3600, symbols);
+    gr_text_printf(out, "%-10s  %6u utterances  %9.4f hours  %8llu symbols\n", names[part], n,
+                   (double)frames * per_frame / 3600, (unsigned long long)symbols);
   }
 }
 
@@ -123,9 +124,6 @@ static void put_buckets(const gr_data *d, int batch, gr_text *out) {
 void gr_data_inspect(gr_data *d, int batch, gr_text *out) {
   put_parts(d, out);
   if (gr_data_skipped_line(d, out)) gr_text_put(out, "\n");
-  if (d->features.empty)
-    gr_text_printf(out, "%d of %d mel filters see no bin of a transform of %d points\n",
-                   d->features.empty, d->spec.features.mels, d->spec.features.fft);
   put_symbols(d, out);
   put_lengths(d, out);
   put_buckets(d, batch > 0 ? batch : 1, out);

@@ -43,7 +43,7 @@ struct gr_loader {
 };
 
 int gr_loader_rows(const gr_loader_spec *s) {
-  int least = (s->batch + s->ranks - 1) / s->ranks;
+  int least = s->batch / s->ranks + (s->batch % s->ranks > 0);
   return s->rows > least ? s->rows : least;
 }
 
@@ -55,7 +55,7 @@ static void begin(gr_loader *l) {
   const gr_order_batch *g = l->order.batches + l->index;
   const gr_data_bucket *b = l->data->buckets + g->bucket;
   for (int i = 0; i < l->rows; i++) {
-    uint32_t row = (uint32_t)(l->spec.rank * l->rows + i);
+    int64_t row = (int64_t)l->spec.rank * l->rows + i;
     s->utterances[i] = row < g->count ? l->order.utterances[g->first + row] : GR_NO_UTTERANCE;
   }
   s->batch = (gr_batch){.bucket = g->bucket,
@@ -161,10 +161,8 @@ static gr_status check(const gr_data *d, const gr_loader_spec *s) {
   if (s->batch < 1 || s->ranks < 1 || s->rank < 0 || s->rank >= s->ranks)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "a batch of %d for rank %d of %d cannot be", s->batch,
                    s->rank, s->ranks);
-  if (s->workers < 0 || s->workers > MOST_WORKERS || s->prefetch < 1 || s->prefetch > MOST_PREFETCH)
-    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                   "data workers are 0 to %d and prefetched batches 1 to %d, not %d and %d",
-                   MOST_WORKERS, MOST_PREFETCH, s->workers, s->prefetch);
+  GR_TRY(gr_range("workers", s->workers, 0, MOST_WORKERS));
+  GR_TRY(gr_range("prefetch", s->prefetch, 1, MOST_PREFETCH));
   uint32_t n = gr_data_batches(d, s->part, s->batch);
   if (s->first > n)
     return gr_hint(
@@ -173,17 +171,25 @@ static gr_status check(const gr_data *d, const gr_loader_spec *s) {
   return GR_OK;
 }
 
+// Bytes of a batch's features and targets, in the largest bucket; false: more than there can be.
+static bool slot_bytes(const gr_loader *l, size_t *features, size_t *targets) {
+  const gr_data_bucket *last = l->data->buckets + l->data->n_buckets - 1;
+  size_t row = (size_t)last->frames * (size_t)l->data->spec.features.mels * sizeof(float);
+  return !__builtin_mul_overflow((size_t)l->rows, row, features) && *features <= PTRDIFF_MAX &&
+         !__builtin_mul_overflow((size_t)l->rows, (size_t)last->targets * sizeof(int32_t), targets);
+}
+
 static bool make_slot(const gr_loader *l, slot *s) {
-  size_t rows = (size_t)l->rows, t = 0, u = 0, mels = (size_t)l->data->spec.features.mels;
-  for (int b = 0; b < l->data->n_buckets; b++)
-    t = (size_t)l->data->buckets[b].frames, u = (size_t)l->data->buckets[b].targets;
-  s->features = malloc(rows * t * mels * sizeof(float));
-  s->targets = malloc(rows * u * sizeof(int32_t));
+  size_t rows = (size_t)l->rows, features, targets;
+  if (!slot_bytes(l, &features, &targets)) return false;
+  s->features = malloc(features);
+  s->targets = malloc(targets);
+  if (!s->features || !s->targets) return false;
   s->weight = GR_NEW(l->arena, float, rows);
   s->lengths = GR_NEW(l->arena, int32_t, rows);
   s->target_lengths = GR_NEW(l->arena, int32_t, rows);
   s->utterances = GR_NEW(l->arena, uint32_t, rows);
-  return s->features && s->targets;
+  return true;
 }
 
 // Signals are for the main thread.
@@ -210,8 +216,13 @@ static gr_status set_up(gr_loader *l) {
   l->slots = GR_NEW(l->arena, slot, l->depth);
   for (int i = 0; i < l->depth; i++)
     if (!make_slot(l, l->slots + i))
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for %d batches of %d rows", l->depth,
-                     l->rows);
+      return gr_hint(
+          gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "no memory for %d batches of %d rows of %d frames of %d mels", l->depth,
+                           l->rows, l->data->buckets[l->data->n_buckets - 1].frames,
+                           l->data->spec.features.mels),
+                   "prefetch"),
+          "fewer data.prefetch, a smaller training.batch_size, or data.max_seconds");
   return start_threads(l);
 }
 

@@ -16,7 +16,7 @@ static int above(const walk *w, int b) {
   return -1;
 }
 
-static uint32_t batches(const walk *w, uint32_t n) { return (n + w->batch - 1) / w->batch; }
+static uint32_t batches(const walk *w, uint32_t n) { return n / w->batch + (n % w->batch > 0); }
 
 // Of n utterances in bucket b, how many go up: those that do not fill a batch, where the bucket
 // above has that many rows empty anyway.
@@ -76,8 +76,10 @@ void gr_order_fill(gr_order *o, const gr_data *d, const gr_loader_spec *s, uint3
     }
     carried = going_up(&w, b, n);
     n -= carried;
-    for (uint32_t i = 0; i < n; i += w.batch)
-      o->batches[made++] = (gr_order_batch){b, first + i, n - i < w.batch ? n - i : w.batch};
+    for (uint32_t i = 0, of; i < n; i += of) {
+      of = n - i < w.batch ? n - i : w.batch;
+      o->batches[made++] = (gr_order_batch){b, first + i, of};
+    }
     first += n;
   }
   gr_rng r = gr_rng_make(s->seed, "data:batches", epoch);

@@ -9,7 +9,6 @@ typedef struct gr_cache {
   float **features;  // [count], NULL: not kept
   int32_t *frames;   // [count]: how long a kept one is; -1: unreadable
   size_t bytes, most;
-  uint64_t unreadable;
 } gr_cache;
 
 struct gr_data {
@@ -21,6 +20,9 @@ struct gr_data {
   uint32_t listed;      // in the manifests
   int32_t most_frames;  // longer ones are left out; 0: no limit
   uint64_t skipped[GR_SKIP_COUNT];
+  char **unreadable;     // of those, a line each: place and reason; NULL: no memory for it
+  size_t room;           // of them
+  pthread_mutex_t lock;  // of both and of `skipped`
   gr_data_bucket *buckets;
   int n_buckets;
   uint32_t **members[2];  // [part][bucket] -> utterances in manifest order
@@ -44,8 +46,20 @@ typedef struct gr_order {
 gr_order gr_order_make(gr_arena *, const gr_data *, gr_data_part, int batch);  // the room
 void gr_order_fill(gr_order *, const gr_data *, const gr_loader_spec *, uint32_t epoch);
 
+// What becomes of a sample that cannot be used, for the reason `s`: with skip_unreadable it is
+// counted, listed and, with `log`, warned of; else `s`, with its place in the manifest (column
+// `col`) and a hint. Passes GR_OK through.
+GR_MUST_USE gr_status gr_data_leave_out(gr_data *, const char *manifest, const gr_utterance *,
+                                        int col, bool log, gr_status s);
+void gr_unreadable_free(gr_data *);
+// Of a recording that has `frames`, and should have `said`: an error where they are far apart.
+GR_MUST_USE gr_status gr_data_check_length(const gr_utterance *, const gr_feature_spec *,
+                                           int64_t said, int64_t frames);
+
 void gr_cache_open(gr_data *);
 void gr_cache_close(gr_data *);
+// Computes an utterance's features and forgets them; the error has no place yet.
+GR_MUST_USE gr_status gr_cache_try(gr_data *, uint32_t utterance);
 // Features of an utterance, [*frames][mels], *frames <= its bucket's. *kept: they are the
 // cache's, else the caller frees them. *out is NULL for an unreadable one that may be skipped.
 GR_MUST_USE gr_status gr_cache_get(gr_data *, uint32_t utterance, float **out, int32_t *frames,

@@ -7,21 +7,36 @@
 static double mel_of(double hz) { return 2595.0 * log10(1.0 + hz / 700.0); }
 static double hz_of(double mel) { return 700.0 * (pow(10.0, mel / 2595.0) - 1.0); }
 
+static gr_status check_edges(const gr_feature_spec *s) {
+  double half = s->rate / 2.0, top = s->f_max > 0 ? s->f_max : half;
+  if (top > half)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "mel bands up to %g Hz do not fit below %g Hz, half of %d "
+                                    "samples a second",
+                                    top, half, s->rate),
+                            "features.fmax sample_rate"),
+                   "a features.fmax of at most %g, or 0 for that", half);
+  if (s->f_min >= 0 && s->f_min < top) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "mel bands from %g to %g Hz cannot be",
+                                  s->f_min, top),
+                          "features.fmin features.fmax sample_rate"),
+                 "a features.fmin from 0 to below %g", top);
+}
+
 static gr_status check(const gr_feature_spec *s) {
-  double top = s->f_max > 0 ? s->f_max : s->rate / 2.0;
-  if (s->rate < 1 || s->hop < 1 || s->window < 1 || s->mels < 1)
-    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                   "features need a rate, window, hop and mels of at least 1, not %d, %d, %d, %d",
-                   s->rate, s->window, s->hop, s->mels);
-  if (s->fft < s->window || s->fft < 2 || s->fft > 1 << 20)
-    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                   "a Fourier transform of %d points cannot hold a window of %d samples", s->fft,
-                   s->window);
-  if (s->f_min < 0 || s->f_min >= top || top > s->rate / 2.0)
-    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                   "mel filters from %g to %g Hz do not fit below half of %d samples a second",
-                   s->f_min, top, s->rate);
-  return GR_OK;
+  GR_TRY(gr_range("sample_rate", s->rate, 1, GR_MAX_RATE));
+  GR_TRY(gr_range("features.n_fft", s->fft, 2, GR_MAX_POINTS));
+  GR_TRY(gr_range("features.window", s->window, 1, GR_MAX_POINTS));
+  GR_TRY(gr_range("features.hop", s->hop, 1, GR_MAX_POINTS));
+  GR_TRY(gr_range("features.mels", s->mels, 1, GR_MAX_MELS));
+  if (s->window > s->fft)
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                         "a Fourier transform of %d points cannot hold a window of %d samples",
+                         s->fft, s->window),
+                 "features.window features.n_fft"),
+        "a features.window of at most %d, or a features.n_fft of at least %d", s->fft, s->window);
+  return check_edges(s);
 }
 
 static void make_window(gr_arena *a, gr_features *f) {
@@ -32,36 +47,89 @@ static void make_window(gr_arena *a, gr_features *f) {
   f->window = w;
 }
 
-// A triangle between the points around filter m; bins are spread over 0 .. rate / 2.
-static void make_filter(gr_features *f, int m, float *row, int *from, int *to) {
-  const gr_feature_spec *s = &f->spec;
-  double low = mel_of(s->f_min), high = mel_of(s->f_max > 0 ? s->f_max : s->rate / 2.0), point[3];
+// The lower edge, the centre and the upper edge of band m, in Hz.
+static void edges(const gr_feature_spec *s, int m, double point[3]) {
+  double low = mel_of(s->f_min), high = mel_of(s->f_max > 0 ? s->f_max : s->rate / 2.0);
   for (int i = 0; i < 3; i++) point[i] = hz_of(low + (high - low) * (m + i) / (s->mels + 1));
+}
+
+// A triangle over the band; bins are spread over 0 .. rate / 2.
+static double weight(const gr_feature_spec *s, const double point[3], int k) {
+  double hz = (double)s->rate * k / s->fft;
+  double up = (hz - point[0]) / (point[1] - point[0]);
+  double down = (point[2] - hz) / (point[2] - point[1]);
+  double v = up < down ? up : down;
+  return v > 0 ? v : 0;
+}
+
+// The bins of band m; *to is 0 where there is none.
+static void find_bins(const gr_feature_spec *s, int m, int *from, int *to) {
+  double point[3], apart = (double)s->rate / s->fft;
+  edges(s, m, point);
+  int last = (int)(point[2] / apart) + 2;  // rounding may put a bin on either side of an edge
   *from = *to = 0;
-  for (int k = 0; k < f->bins; k++) {
-    double hz = (double)s->rate * k / s->fft;
-    double up = (hz - point[0]) / (point[1] - point[0]);
-    double down = (point[2] - hz) / (point[2] - point[1]);
-    double v = up < down ? up : down;
-    row[k] = v > 0 ? (float)v : 0;
-    if (v <= 0) continue;
+  for (int k = (int)(point[0] / apart); k < last && k <= s->fft / 2; k++) {
+    if (weight(s, point, k) <= 0) continue;
     if (!*to) *from = k;
     *to = k + 1;
   }
 }
 
+// The first band from m on that has no bin; `mels` where there is none.
+static int next_empty(const gr_feature_spec *s, int m) {
+  for (int from, to; m < s->mels; m++) {
+    find_bins(s, m, &from, &to);
+    if (!to) break;
+  }
+  return m;
+}
+static bool has_empty(const gr_feature_spec *s) { return next_empty(s, 0) < s->mels; }
+
+// A band without a bin is the same constant in every frame: the model would learn from fewer bands
+// than were asked for.
+static gr_status check_bands(const gr_feature_spec *s) {
+  int first = next_empty(s, 0), empty = 0;
+  if (first == s->mels) return GR_OK;
+  for (int m = first; m < s->mels; m = next_empty(s, m + 1)) empty++;
+  double point[3];
+  edges(s, first, point);
+  gr_feature_spec fewer = *s, finer = *s;
+  while (fewer.mels > 1 && has_empty(&fewer)) fewer.mels--;
+  while (finer.fft < GR_MAX_POINTS && has_empty(&finer))
+    finer.fft = 2 * finer.fft < GR_MAX_POINTS ? 2 * finer.fft : GR_MAX_POINTS;
+  gr_status e = gr_about(
+      gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+              "%d of %d mel bands hold no bin of a Fourier transform of %d points at %d samples a "
+              "second: band %d is from %.1f to %.1f Hz, and bins are %.1f Hz apart",
+              empty, s->mels, s->fft, s->rate, first, point[0], point[2], (double)s->rate / s->fft),
+      "features.mels features.n_fft features.fmin features.fmax sample_rate");
+  return has_empty(&finer) ? gr_hint(e, "a features.mels of at most %d", fewer.mels)
+                           : gr_hint(e, "a features.mels of at most %d, or a features.n_fft of %d",
+                                     fewer.mels, finer.fft);
+}
+
+static void make_filters(gr_arena *a, gr_features *f) {
+  const gr_feature_spec *s = &f->spec;
+  const float **filters = GR_NEW(a, const float *, s->mels);
+  int *from = GR_NEW(a, int, s->mels), *to = GR_NEW(a, int, s->mels);
+  for (int m = 0; m < s->mels; m++) {
+    double point[3];
+    edges(s, m, point);
+    find_bins(s, m, from + m, to + m);
+    float *row = GR_NEW(a, float, to[m] - from[m]);
+    for (int k = from[m]; k < to[m]; k++) row[k - from[m]] = (float)weight(s, point, k);
+    filters[m] = row;
+  }
+  f->filters = filters, f->from = from, f->to = to;
+}
+
 gr_status gr_features_make(gr_arena *a, const gr_feature_spec *spec, gr_features *out) {
   GR_TRY(check(spec));
+  GR_TRY(check_bands(spec));
   *out = (gr_features){.spec = *spec, .bins = spec->fft / 2 + 1};
   out->fft = gr_fft_make(spec->fft, GR_NEW(a, gr_complex, spec->fft));
   make_window(a, out);
-  float *filters = GR_NEW(a, float, (size_t)spec->mels *(size_t)out->bins);
-  int *from = GR_NEW(a, int, spec->mels), *to = GR_NEW(a, int, spec->mels);
-  for (int m = 0; m < spec->mels; m++) {
-    make_filter(out, m, filters + (size_t)m * (size_t)out->bins, from + m, to + m);
-    out->empty += !to[m];
-  }
-  out->filters = filters, out->from = from, out->to = to;
+  make_filters(a, out);
   return GR_OK;
 }
 
@@ -105,9 +173,9 @@ static void spectra(const gr_features *f, const float *x, int64_t n, int64_t i, 
 
 static void mel_frame(const gr_features *f, const double *power, float *out) {
   for (int m = 0; m < f->spec.mels; m++) {
-    const float *w = f->filters + (size_t)m * (size_t)f->bins;
+    const float *w = f->filters[m];
     double sum = 0;
-    for (int k = f->from[m]; k < f->to[m]; k++) sum += w[k] * power[k];
+    for (int k = f->from[m]; k < f->to[m]; k++) sum += w[k - f->from[m]] * power[k];
     out[m] = (float)(10.0 * log10(sum > 1e-10 ? sum : 1e-10));
   }
 }

@@ -8,11 +8,13 @@
 #include "base/arena.h"
 #include "runtime/feature_fft.h"
 
+enum { GR_MAX_RATE = 1000000, GR_MAX_POINTS = 65536, GR_MAX_MELS = 4096 };
+
 typedef struct gr_feature_spec {
-  int rate;             // samples per second
-  int window, hop;      // in samples
-  int fft;              // points, >= window; any size
-  int mels;             // bins of a frame
+  int rate;             // samples per second, at most GR_MAX_RATE
+  int window, hop;      // in samples, at most GR_MAX_POINTS
+  int fft;              // points, >= window, at most GR_MAX_POINTS; any size
+  int mels;             // bands of a frame, each of which has a bin of the transform
   double f_min, f_max;  // of the filters, Hz; f_max 0: rate / 2
   bool normalise;       // mean and deviation of each bin over the utterance
 } gr_feature_spec;
@@ -21,12 +23,13 @@ typedef struct gr_feature_spec {
 typedef struct gr_features {
   gr_feature_spec spec;
   gr_fft fft;
-  int bins;              // of the power spectrum: fft / 2 + 1
-  const double *window;  // [fft], the window in the middle
-  const float *filters;  // [mels][bins]
-  const int *from, *to;  // [mels]: the bins where a filter is not 0
-  int empty;             // filters that see no bin at all: too many mels for this fft
+  int bins;                     // of the power spectrum: fft / 2 + 1
+  const double *window;         // [fft], the window in the middle
+  const float *const *filters;  // [mels]: weights of the bins from .. to - 1
+  const int *from, *to;         // [mels]: the bins where a filter is not 0
 } gr_features;
+// Fails with GR_ERR_CONFIG about a setting (gr_about): "sample_rate", "features.n_fft", ".window",
+// ".hop", ".mels", ".fmin", ".fmax".
 GR_MUST_USE gr_status gr_features_make(gr_arena *, const gr_feature_spec *, gr_features *out);
 
 // Frames of a recording of that many samples: samples / hop + 1.

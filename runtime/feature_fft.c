@@ -1,6 +1,7 @@
 // feature_fft.c - see feature_fft.h.
 #include "runtime/feature_fft.h"
 #include <math.h>
+#include <stdint.h>
 
 gr_fft gr_fft_make(int n, gr_complex *roots) {
   gr_fft f = {.n = n, .largest = 1, .roots = roots};
@@ -39,7 +40,7 @@ static void butterfly(const gr_fft *f, int r, const gr_complex *t, gr_complex *x
   int step = f->n / r;
   for (int q = 0; q < r; q++) {
     gr_complex sum = t[0];
-    for (int j = 1; j < r; j++) sum = plus(sum, times(t[j], f->roots[j * q % r * step]));
+    for (int j = 1; j < r; j++) sum = plus(sum, times(t[j], f->roots[(int64_t)j * q % r * step]));
     x[q * m] = sum;
   }
 }

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/map.h"
 #include "base/port.h"
 #include "base/text.h"
 #include "runtime/manifest_json.h"
 
 enum { AUDIO, TEXT, DURATION, NAME, OFFSET, WANTED };
-enum { MOST_SECONDS = 1000000 };
-static const size_t MOST_BYTES = (size_t)1 << 32;
+static const size_t MOST_BYTES = INT32_MAX;  // lines and columns are ints
 
 static const char *place(gr_arena *a, const char *manifest, const char *root, const char *audio) {
   const char *slash = strrchr(manifest, '/');
@@ -28,8 +28,10 @@ static gr_status check(const gr_json_want *w, gr_loc loc) {
   loc.col = w[TEXT].col ? w[TEXT].col : 1;
   if (!w[TEXT].text) return gr_fail(GR_ERR_DATA, loc, "the key \"text\" is missing");
   loc.col = w[DURATION].col ? w[DURATION].col : 1;
-  if (w[DURATION].number < 0 || w[DURATION].number > MOST_SECONDS)
-    return gr_fail(GR_ERR_DATA, loc, "a duration of %g seconds cannot be", w[DURATION].number);
+  if (w[DURATION].number < 0)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, loc, "a duration of %g seconds cannot be", w[DURATION].number),
+        "correct it, or leave \"duration\" out: it is then read from the recording");
   loc.col = w[OFFSET].col ? w[OFFSET].col : 1;
   if (w[OFFSET].number != 0)
     return gr_hint(gr_fail(GR_ERR_DATA, loc, "parts of recordings (\"offset\": %g) are not read",
@@ -57,7 +59,8 @@ static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char
   gr_map_put(seen, name, (uint32_t)loc.line);
   *out = (gr_utterance){name,         place(a, loc.file, root, w[AUDIO].text),
                         w[TEXT].text, w[DURATION].number,
-                        loc.line,     w[TEXT].col};
+                        loc.line,     w[TEXT].col,
+                        w[AUDIO].col, w[DURATION].col};
   return GR_OK;
 }
 
@@ -67,22 +70,29 @@ static bool only_blanks(const char *p, size_t len) {
   return true;
 }
 
-static uint32_t count_lines(const char *p, const char *end) {
-  uint32_t n = 1;
+// At most so many recordings: one a line, and none has fewer bytes than its keys.
+static size_t most_items(const char *p, const char *end) {
+  enum { LEAST = sizeof "{\"audio_path\":\"\",\"text\":\"\"}" };
+  size_t n = 1, most = (size_t)(end - p) / LEAST + 1;
   for (; p < end; p++) n += *p == '\n';
-  return n;
+  return n < most ? n : most;
 }
 
 gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_manifest *out) {
   char *text;
   size_t len;
+  const char *kind = gr_file_kind(path);
+  if (kind)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read the manifest '%s': it is %s", path, kind),
+        "only regular files are read");
   if (!gr_is_file(path))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no manifest '%s'", path),
                    "write one object a line, {\"audio_path\": ..., \"text\": ...}, or let "
                    "'graphrun data import' make it");
   GR_TRY(gr_file_read(a, path, MOST_BYTES, &text, &len));
   const char *end = text + len;
-  *out = (gr_manifest){path, GR_NEW(a, gr_utterance, count_lines(text, end)), 0};
+  *out = (gr_manifest){path, GR_NEW(a, gr_utterance, most_items(text, end)), 0};
   gr_map seen = gr_map_make(a);
   gr_loc loc = {path, 1, 1};
   for (const char *p = text; p < end; loc.line++) {

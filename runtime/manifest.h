@@ -15,6 +15,7 @@ typedef struct gr_utterance {
   const char *text;   // as written there
   double seconds;     // 0: not said
   int line, col;      // in the manifest; of the text
+  int audio_col, seconds_col;
 } gr_utterance;
 
 typedef struct gr_manifest {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <wctype.h>
+#include "base/file.h"
 #include "base/port.h"
 
 static const char BLANK[] = "<blank>";
@@ -31,13 +32,19 @@ static gr_status finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out) {
   for (uint32_t i = 0; i < l->n; i++) has = has || !strcmp(l->at[i], BLANK);
   if (!has) {
     if (blank < -1 || blank > (int32_t)l->n)
-      return gr_fail(GR_ERR_CONFIG, loc, "the blank cannot be symbol %d of %u", blank, l->n + 1);
+      return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                      "the blank cannot be symbol %d of %u: they count from 0",
+                                      blank, l->n + 1),
+                              "blank"),
+                     "from 0 to %u, or -1 for the last", l->n);
     uint32_t at = blank < 0 ? l->n : (uint32_t)blank;
     put(l, BLANK);
     memmove(l->at + at + 1, l->at + at, (l->n - 1 - at) * sizeof *l->at);
     l->at[at] = BLANK;
   }
-  if (l->n < 2) return gr_fail(GR_ERR_CONFIG, loc, "the vocabulary has no symbols");
+  if (l->n < 2)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, loc, "the vocabulary has no symbols"), "vocab"),
+                   "the characters of the transcripts, or a file with one symbol on a line");
   *out = (gr_vocab){.symbols = l->at, .n = (int32_t)l->n, .index = gr_map_make(l->arena)};
   for (uint32_t i = 0; i < l->n; i++) {
     size_t len = strlen(l->at[i]);
@@ -48,8 +55,11 @@ static gr_status finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out) {
       out->longest = len;
   }
   if (has && blank >= 0 && blank != out->blank)
-    return gr_fail(GR_ERR_CONFIG, loc, "the vocabulary has <blank> as symbol %d, not %d",
-                   out->blank, blank);
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                         "the vocabulary has <blank> as symbol %d, not %d", out->blank, blank),
+                 "blank"),
+        "%d or -1, or take the line <blank> out of the file", out->blank);
   return GR_OK;
 }
 
@@ -60,25 +70,43 @@ static gr_status add_line(list *l, gr_map *seen, gr_loc loc, const char *line, s
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "an empty line is not a symbol"),
                    "the space is a line of one space, or <space>");
   const char *symbol = gr_arena_strndup(l->arena, line, len);
-  if (strlen(symbol) != len) return gr_fail(GR_ERR_CONFIG, loc, "a symbol holds a zero byte");
+  if (strlen(symbol) != len)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "a symbol holds a zero byte"),
+                   "a vocabulary is text in UTF-8, one symbol on a line");
   if (!strcmp(symbol, "<space>")) symbol = " ";
   for (size_t i = 0, n; i < len && symbol[i]; i += n)
     if (!(n = (size_t)gr_utf8_len(symbol + i)))
-      return gr_fail(GR_ERR_CONFIG, loc, "the symbol '%s' is not UTF-8", symbol);
+      return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "the symbol '%s' is not UTF-8", symbol),
+                     "a vocabulary is text in UTF-8, one symbol on a line");
   if (gr_map_find(seen, symbol, &before))
-    return gr_fail(GR_ERR_CONFIG, loc, "the symbol '%s' is already on line %u", symbol, before);
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loc, "the symbol '%s' is already on line %u", symbol, before),
+        "take one of them out");
   gr_map_put(seen, symbol, (uint32_t)loc.line);
   put(l, symbol);
   return GR_OK;
 }
 
+static gr_status no_file(const char *path) {
+  const char *kind = gr_file_kind(path);
+  if (kind)
+    return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                                    "cannot read the vocabulary file '%s': it is %s", path, kind),
+                            "vocab"),
+                   "only regular files are read");
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no vocabulary file '%s'", path), "vocab"),
+      "the path of a file with one symbol on a line, or the symbols themselves, each once; symbols "
+      "that look like a path go into a file");
+}
+
 gr_status gr_vocab_read(gr_arena *a, const char *path, int32_t blank, gr_vocab *out) {
   char *text;
   size_t len;
-  if (!gr_is_file(path))
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no vocabulary file '%s'", path);
-  GR_TRY(gr_note(gr_file_read(a, path, MOST_BYTES, &text, &len), GR_NOWHERE,
-                 "while reading the vocabulary"));
+  if (!gr_is_file(path)) return no_file(path);
+  GR_TRY(gr_about(gr_note(gr_file_read(a, path, MOST_BYTES, &text, &len), GR_NOWHERE,
+                          "while reading the vocabulary"),
+                  "vocab"));
   list l = {.arena = a};
   gr_map seen = gr_map_make(a);
   gr_loc loc = {path, 1, 1};
@@ -91,16 +119,34 @@ gr_status gr_vocab_read(gr_arena *a, const char *path, int32_t blank, gr_vocab *
   return finish(&l, blank, (gr_loc){path, 1, 1}, out);
 }
 
+// Of a file that is not there, and not the symbols themselves: "vocab/chars.txt", "./chars".
+static bool is_path(const char *s) {
+  const char *slash = strrchr(s, '/'), *dot = strrchr(slash ? slash : s, '.');
+  size_t ending = dot ? strspn(dot + 1, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
+  bool ends = ending && ending <= 6 && !dot[1 + ending] && !strchr(s, ' ');
+  return ends || *s == '/' || !strncmp(s, "./", 2) || !strncmp(s, "../", 3);
+}
+
+static gr_status twice(const char *symbols, const char *symbol) {
+  if (strchr(symbols, '/')) return no_file(symbols);
+  return gr_hint(
+      gr_about(
+          gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the vocabulary '%s' has '%s' twice", symbols, symbol),
+          "vocab"),
+      "each symbol once, or the path of a file with one on a line: there is no file '%s'", symbols);
+}
+
 gr_status gr_vocab_make(gr_arena *a, const char *symbols, int32_t blank, gr_vocab *out) {
   list l = {.arena = a};
   gr_map seen = gr_map_make(a);
+  if (is_path(symbols)) return no_file(symbols);
   for (const char *p = symbols; *p;) {
     int n = gr_utf8_len(p);
-    if (!n) return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the vocabulary '%s' is not UTF-8", symbols);
+    if (!n)
+      return gr_about(
+          gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the vocabulary '%s' is not UTF-8", symbols), "vocab");
     const char *symbol = gr_arena_strndup(a, p, (size_t)n);
-    if (gr_map_find(&seen, symbol, NULL))
-      return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the vocabulary '%s' has '%s' twice", symbols,
-                     symbol);
+    if (gr_map_find(&seen, symbol, NULL)) return twice(symbols, symbol);
     gr_map_put(&seen, symbol, 0);
     put(&l, symbol);
     p += n;
@@ -171,7 +217,7 @@ static uint32_t change_case(gr_letters letters, uint32_t c) {
   pthread_once(&unicode_once, load_unicode);
   if (!unicode) return c;
   return (uint32_t)(letters == GR_LETTERS_UPPER ? towupper_l((wint_t)c, unicode)
-                                             : towlower_l((wint_t)c, unicode));
+                                                : towlower_l((wint_t)c, unicode));
 }
 
 static bool holds(const char *set, const char *symbol, int len) {
@@ -186,6 +232,20 @@ static bool holds(const char *set, const char *symbol, int len) {
 
 static bool is_blank(const char *p, int len) {
   return (len == 1 && strchr(" \t\n\v\f\r", *p)) || (len == 2 && !memcmp(p, "\xc2\xa0", 2));
+}
+
+bool gr_text_gives(const gr_text_rules *rules, const char *symbol) {
+  bool space = false;
+  for (const char *p = symbol; *p;) {
+    int n = gr_utf8_len(p), len = n ? n : 1;
+    bool blank = is_blank(p, len);
+    if (blank ? space || *p != ' ' : holds(rules->spaces, p, len) || holds(rules->drops, p, len))
+      return false;
+    if (n && change_case(rules->letters, gr_utf8_code(p, n)) != gr_utf8_code(p, n)) return false;
+    space = blank;
+    p += len;
+  }
+  return true;
 }
 
 char *gr_text_normalise(gr_arena *a, const gr_text_rules *rules, const char *text) {

@@ -15,9 +15,11 @@ typedef struct gr_vocab {
 
 // One symbol per line; a line of one space, or "<space>", is the space. The blank is the line
 // "<blank>" where there is one, else it is put at `blank` (-1: after the last). `path` must live
-// as long as errors may. Fails naming file:line:col: empty line, symbol twice, not UTF-8.
+// as long as errors may. Fails naming file:line:col: empty line, symbol twice, not UTF-8; else about
+// (gr_about) "vocab" or "blank".
 GR_MUST_USE gr_status gr_vocab_read(gr_arena *, const char *path, int32_t blank, gr_vocab *out);
-// Each character of `symbols` is one; the blank is put at `blank` (-1: after the last).
+// Each character of `symbols` is one; the blank is put at `blank` (-1: after the last). Fails about
+// "vocab" or "blank", and on what is the path of a file that is not there.
 GR_MUST_USE gr_status gr_vocab_make(gr_arena *, const char *symbols, int32_t blank, gr_vocab *out);
 
 // Appends the text of n ids; blanks are left out, ids out of range show as U+FFFD.
@@ -38,6 +40,8 @@ typedef struct gr_text_rules {
   const char *drops;   // characters that go (".,!?"); NULL: none
   gr_unknown unknown;
 } gr_text_rules;
+// Whether the rules leave a symbol as it is, so that it can occur in what is learnt.
+bool gr_text_gives(const gr_text_rules *, const char *symbol);
 // The text after the rules, in the arena. Bytes that are not UTF-8 are kept as they are.
 char *gr_text_normalise(gr_arena *, const gr_text_rules *, const char *text);
 

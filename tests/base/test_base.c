@@ -22,6 +22,27 @@ static void prints_source_line(void) {
   free(text);
 }
 
+// A library says which setting, its caller where that is.
+static void places_what_has_none(void) {
+  gr_status s = gr_range("width", 9, 1, 8);
+  CHECK(s && !strcmp(gr_status_about(s), "width"), "about %s", gr_status_about(s));
+  CHECK(!strcmp(gr_status_text(s), "width must be from 1 to 8, but is 9"), "%s", gr_status_text(s));
+  s = gr_also(s, gr_fail(GR_ERR_DATA, ((gr_loc){"b", 7, 8}), "elsewhere"));
+  s = gr_place(s, (gr_loc){"a", 2, 3});
+  CHECK(gr_status_loc(s).line == 2 && gr_status_loc(s).col == 3, "placed");
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  gr_status_print(f, s);
+  fclose(f);
+  CHECK(strstr(text, "b:7:8: data error: elsewhere"), "a place of its own stays: %s", text);
+  free(text);
+  gr_status_drop(s);
+  MUST(gr_range("width", 1, 1, 8));
+  MUST(gr_range("width", 8, 1, 8));
+  MUST(gr_about(gr_place(GR_OK, GR_NOWHERE), "width"));
+}
+
 static void joins_at_most_twenty(void) {
   gr_status s = GR_OK;
   for (int i = 0; i < 30; i++) s = gr_also(s, gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "error %d", i));
@@ -179,6 +200,7 @@ static void directories(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"prints_source_line", prints_source_line},
+             {"places_what_has_none", places_what_has_none},
              {"joins_at_most_twenty", joins_at_most_twenty},
              {"long_messages_are_cut", long_messages_are_cut},
              {"guesses_what_was_meant", guesses_what_was_meant},

@@ -106,6 +106,23 @@ static void refuses_what_is_no_recording(void) {
   CHECK(!x, "nothing is left allocated");
 }
 
+// A damaged head costs no memory: what it says is refused before anything is allocated.
+static void refuses_heads_that_cannot_be(void) {
+  static const int rates[] = {1, 999, 1000001, 0x7fffffff};
+  const char *path = fixture_path("head.wav");
+  float *x;
+  uint64_t n;
+  gr_audio_info info;
+  for (int i = 0; i < 4; i++) {
+    fixture_wav(path, rates[i], 1, 50, 1);
+    fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0, "samples a second, which is not from");
+    fixture_fails(gr_audio_read(path, 8000, 1 << 20, &x, &n), GR_ERR_DATA, 0, "head.wav' says");
+    CHECK(!x, "nothing is left allocated");
+  }
+  fixture_wav(path, 1000, 1, 50, 1);
+  MUST(gr_audio_probe(path, &info));
+}
+
 static char *slurp(const char *path, size_t *n) {
   static char all[1 << 12];
   FILE *f = fopen(path, "rb");
@@ -159,6 +176,7 @@ int main(int argc, char **argv) {
              {"averages_channels", averages_channels}, {"tells_the_head", tells_the_head},
              {"resamples", resamples}, {"reads_other_formats", reads_other_formats},
              {"refuses_what_is_no_recording", refuses_what_is_no_recording},
+             {"refuses_heads_that_cannot_be", refuses_heads_that_cannot_be},
              {"tells_cut_short_from_short", tells_cut_short_from_short},
              {"survives_damage", survives_damage});
 }

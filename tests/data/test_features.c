@@ -69,14 +69,65 @@ static void refuses_bad_settings(void) {
   gr_features f;
   gr_feature_spec good = {8000, 200, 80, 256, 20, 0, 0, true}, s = good;
   s.hop = 0;
-  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "at least 1");
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "features.hop must be from 1 to");
   s = good, s.fft = 128;
   fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "cannot hold a window");
   s = good, s.f_max = 4001;
-  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "do not fit below half");
-  s = good, s.mels = 100;
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "do not fit below 4000 Hz");
+  s = good, s.f_min = 4000;
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "from 4000 to 4000 Hz cannot be");
+  gr_arena_destroy(a);
+}
+
+// A band between two bins would be the same constant in all frames.
+static void refuses_empty_bands(void) {
+  gr_arena *a = gr_arena_create();
+  gr_features f;
+  gr_feature_spec s = {8000, 200, 80, 256, 100, 0, 0, true};
+  gr_status e = gr_features_make(a, &s, &f);
+  CHECK(e && strstr(gr_status_text(e), "of 100 mel bands hold no bin"), "%s", gr_status_text(e));
+  CHECK(e && !strncmp(gr_status_about(e), "features.mels ", 14), "%s", gr_status_about(e));
+  int mels = 0, fft = 0;
+  CHECK(e && sscanf(gr_status_hint(e), "a features.mels of at most %d, or a features.n_fft of %d",
+                    &mels, &fft) == 2,
+        "%s", gr_status_hint(e));
+  gr_status_drop(e);
+  // The cures are what they say, and the first is the best there is.
+  s.fft = fft;
   MUST(gr_features_make(a, &s, &f));
-  CHECK(f.empty > 0, "100 filters over 129 bins leave some empty");
+  for (int m = 0; m < s.mels; m++) CHECK(f.from[m] < f.to[m], "band %d is empty", m);
+  s.fft = 256, s.mels = mels;
+  MUST(gr_features_make(a, &s, &f));
+  s.mels = mels + 1;
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "hold no bin");
+  // No transform is fine enough for a narrow range.
+  s = (gr_feature_spec){8000, 200, 80, 256, 4096, 10, 11, true};
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "4096 of 4096 mel bands hold no bin");
+  gr_arena_destroy(a);
+}
+
+static void names_the_setting(void) {
+  static const struct {
+    gr_feature_spec spec;
+    const char *about;
+  } cases[] = {
+      {{0, 200, 80, 256, 20, 0, 0, true}, "sample_rate"},
+      {{8000, 200, 80, 65537, 20, 0, 0, true}, "features.n_fft"},
+      {{8000, 0, 80, 256, 20, 0, 0, true}, "features.window"},
+      {{8000, 257, 80, 256, 20, 0, 0, true}, "features.window features.n_fft"},
+      {{8000, 200, 65537, 256, 20, 0, 0, true}, "features.hop"},
+      {{8000, 200, 80, 256, 4097, 0, 0, true}, "features.mels"},
+      {{8000, 200, 80, 256, 20, -1, 0, true}, "features.fmin features.fmax sample_rate"},
+      {{8000, 200, 80, 256, 20, 0, 4001, true}, "features.fmax sample_rate"},
+  };
+  gr_arena *a = gr_arena_create();
+  gr_features f;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_status s = gr_features_make(a, &cases[i].spec, &f);
+    CHECK(s && gr_status_about(s) && !strcmp(gr_status_about(s), cases[i].about), "%s: %s",
+          cases[i].about, gr_status_text(s));
+    gr_status_drop(s);
+  }
   gr_arena_destroy(a);
 }
 
@@ -156,6 +207,8 @@ static void warps_between_the_ends(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"as_pytorch", as_pytorch}, {"takes_any_length", takes_any_length},
              {"refuses_bad_settings", refuses_bad_settings},
+             {"refuses_empty_bands", refuses_empty_bands},
+             {"names_the_setting", names_the_setting},
              {"masks_whole_bins_and_frames", masks_whole_bins_and_frames},
              {"masks_depend_on_what_they_should", masks_depend_on_what_they_should},
              {"warps_between_the_ends", warps_between_the_ends});

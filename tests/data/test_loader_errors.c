@@ -32,7 +32,10 @@ static void errors_come_with_their_batch(void) {
         MUST(gr_loader_next(l, &b));
         CHECK(b && b->utterances[0] == (uint32_t)k, "batch %d", k);
       }
-      fixture_fails(gr_loader_next(l, &b), GR_ERR_DATA, 0, cases[i].message);
+      gr_status s = gr_loader_next(l, &b);
+      CHECK(s && strstr(gr_status_loc(s).file, "broken.jsonl") && gr_status_loc(s).col == 32,
+            "the recording's place in the manifest, column %d", gr_status_loc(s).col);
+      fixture_fails(s, GR_ERR_DATA, 3, cases[i].message);
       CHECK(!b, "no batch");
       gr_loader_close(l);
       gr_data_close(d);
@@ -71,6 +74,84 @@ static void unreadable_ones_can_weigh_0(void) {
   gr_data_close(d);
 }
 
+// What a manifest says of one sample is refused while planning, at its place, or left out.
+static void planning_refuses_what_cannot_be(void) {
+  static const struct {
+    const char *line, *message;
+    int col;
+  } cases[] = {
+      {"\"text\": \"a\", \"duration\": 999999", "lasts 999999 seconds, and may last 14400", 52},
+      {"\"text\": \"a\", \"duration\": 61", "the manifest says 61.00", 52},
+      {"\"text\": \"a\", \"name\": \"2\"", "it is a folder", 16},
+      {"\"text\": \"abcabcabcabcabcabc\", \"duration\": 0.1",
+       "the transcript has 18 symbols, and recording", 35},
+  };
+  for (int i = 0; i < 4; i++)
+    for (int skip = 0; skip < 2; skip++) {
+      static char lines[1024];
+      fixture_wav(fixture_path("p.wav"), 8000, 1, 800, 1);
+      snprintf(lines, sizeof lines,
+               "{\"audio_path\": \"p.wav\", \"text\": \"a\", \"name\": \"1\"}\n"
+               "{\"audio_path\": \"%s\", %s}\n",
+               i == 2 ? "." : "./p.wav", cases[i].line);
+      fixture_text(fixture_path("p.jsonl"), lines);
+      gr_data_spec spec = fixture_spec(fixture_path("p.jsonl"));
+      spec.skip_unreadable = skip;
+      gr_data *d = NULL;
+      gr_status s = gr_data_open(&spec, &d);
+      if (!skip) {
+        CHECK(s && gr_status_hint(s) && strstr(gr_status_hint(s), "skip_unreadable"), "a cure");
+        CHECK(gr_status_loc(s).col == cases[i].col, "column %d, not %d", gr_status_loc(s).col,
+              cases[i].col);
+        fixture_fails(s, GR_ERR_DATA, 2, cases[i].message);
+        continue;
+      }
+      MUST(s);
+      const char *said = gr_data_unreadable(d, 0);
+      CHECK(gr_data_count(d) == 1 && gr_data_skipped(d, GR_SKIP_UNREADABLE) == 1, "counted");
+      CHECK(said && strstr(said, "p.jsonl:2:") && strstr(said, cases[i].message), "%s", said);
+      CHECK(!gr_data_unreadable(d, 1), "one");
+      gr_data_close(d);
+    }
+}
+
+// A duration that is not true sizes no bucket; one of a recording that is too long anyway is free.
+static void too_long_is_not_unreadable(void) {
+  fixture_text(fixture_path("l.jsonl"),
+               "{\"audio_path\": \"l.wav\", \"text\": \"a\"}\n"
+               "{\"audio_path\": \"none.wav\", \"text\": \"a\", \"duration\": 999999}\n");
+  fixture_wav(fixture_path("l.wav"), 8000, 1, 800, 1);
+  gr_data_spec spec = fixture_spec(fixture_path("l.jsonl"));
+  spec.max_frames = 100;
+  gr_data *d;
+  int n;
+  MUST(gr_data_open(&spec, &d));
+  CHECK(gr_data_skipped(d, GR_SKIP_LONG) == 1 && !gr_data_skipped(d, GR_SKIP_UNREADABLE), "long");
+  CHECK(gr_data_buckets(d, &n)[0].frames < 100 && n == 1, "small buckets");
+  gr_data_close(d);
+}
+
+static void reads_all_to_find_them(void) {
+  const char *manifest = fixture_corpus("all", 30);
+  for (int i = 0; i < 30; i += 3) remove(fixture_path("all-u%03d.wav", i));
+  gr_data_spec spec = fixture_spec(manifest);
+  gr_data *d;
+  MUST(gr_data_open(&spec, &d));
+  fixture_fails(gr_data_read_all(d), GR_ERR_DATA, 1, "all-u000.wav");
+  gr_data_close(d);
+  spec.skip_unreadable = true;
+  MUST(gr_data_open(&spec, &d));
+  MUST(gr_data_read_all(d));
+  CHECK(gr_data_skipped(d, GR_SKIP_UNREADABLE) == 10, "ten are missing");
+  for (int i = 0; i < 10; i++) {
+    const char *want = fixture_path("all.jsonl:%d:32: ", 3 * i + 1),
+               *said = gr_data_unreadable(d, (uint64_t)i);
+    CHECK(said && !strncmp(said, want, strlen(want)), "number %d is '%s'", i, said);
+  }
+  CHECK(!gr_data_unreadable(d, 10), "no more");
+  gr_data_close(d);
+}
+
 static void refuses_bad_settings(void) {
   gr_data *d = open_broken("no", false);
   gr_loader *l;
@@ -80,7 +161,8 @@ static void refuses_bad_settings(void) {
   spec = plain(), spec.rank = 1;
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "rank 1 of 1");
   spec = plain(), spec.prefetch = 0;
-  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "prefetched batches");
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0,
+                "prefetch must be from 1 to 64, but is 0");
   gr_data_close(d);
 }
 
@@ -88,5 +170,8 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"errors_come_with_their_batch", errors_come_with_their_batch},
              {"the_first_error_is_told", the_first_error_is_told},
              {"unreadable_ones_can_weigh_0", unreadable_ones_can_weigh_0},
+             {"planning_refuses_what_cannot_be", planning_refuses_what_cannot_be},
+             {"too_long_is_not_unreadable", too_long_is_not_unreadable},
+             {"reads_all_to_find_them", reads_all_to_find_them},
              {"refuses_bad_settings", refuses_bad_settings});
 }

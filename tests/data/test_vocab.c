@@ -97,10 +97,41 @@ static void text_rules(void) {
   }
 }
 
+// A path is no list of symbols, and what is wrong is the setting that says it.
+static void paths_are_not_symbols(void) {
+  static const char *const paths[] = {"vocab/chars.txt", "none.lst", "./abc", "../xy", "/abc", "a/ba"};
+  static const char *const symbols[] = {"abc.", "ab/c", "-.,/", "ab.C", "a .bc", "a.bcdefgh"};
+  gr_vocab v;
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    gr_status s = gr_vocab_make(arena, paths[i], -1, &v);
+    CHECK(s && !strcmp(gr_status_about(s), "vocab") && gr_status_hint(s), "%s", paths[i]);
+    fixture_fails(s, GR_ERR_DATA, 0, "there is no vocabulary file '");
+  }
+  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+    MUST(gr_vocab_make(arena, symbols[i], -1, &v));
+  gr_status s = gr_vocab_make(arena, "AB", 3, &v);
+  CHECK(s && !strcmp(gr_status_about(s), "blank"), "the blank's own setting");
+  gr_status_drop(s);
+}
+
+static void rules_give_a_symbol_or_not(void) {
+  const gr_text_rules rules = {GR_LETTERS_UPPER, "-/", ".,", GR_UNKNOWN_FAIL};
+  static const char *const gives[] = {"A", " ", "'", "AB", "A B", "\xc3\x84", "7"};
+  static const char *const never[] = {"a", "-", ".", "A-", "A  B", "\t", "\xc3\xa4", "\xc2\xa0"};
+  for (size_t i = 0; i < sizeof gives / sizeof *gives; i++)
+    CHECK(gr_text_gives(&rules, gives[i]), "'%s' can occur", gives[i]);
+  for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+    CHECK(!gr_text_gives(&rules, never[i]), "'%s' cannot occur", never[i]);
+  const gr_text_rules none = {GR_LETTERS_KEEP, NULL, NULL, GR_UNKNOWN_FAIL};
+  CHECK(gr_text_gives(&none, "a-.") && !gr_text_gives(&none, "a  b"), "blanks are always joined");
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   int bad = RUN(argc, argv, {"from_text", from_text}, {"from_a_file", from_a_file},
-                {"unknown_symbols", unknown_symbols}, {"text_rules", text_rules});
+                {"unknown_symbols", unknown_symbols}, {"text_rules", text_rules},
+                {"paths_are_not_symbols", paths_are_not_symbols},
+                {"rules_give_a_symbol_or_not", rules_give_a_symbol_or_not});
   gr_arena_destroy(arena);
   return bad;
 }
