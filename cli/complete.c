@@ -7,7 +7,7 @@
 #include "cli/args.h"
 #include "cli/config.h"
 #include "cli/multirun.h"
-#include "compiler/pass.h"
+#include "compiler/compile.h"
 #include "compose/schema.h"
 #include "compose/show.h"
 #include "ops/ops.h"
@@ -223,6 +223,15 @@ static void complete_first(line *l) {
   offer_files(l, "", CONFIGS);
 }
 
+static void complete_ops(line *l) {
+  const char *blocks[128];
+  int n = gr_block_names(l->arena, blocks, 128);
+  for (int i = 0; i < n; i++)
+    if (!gr_op_find(blocks[i])) offer(l, "", blocks[i], "");
+  for (int i = 0; gr_ops[i]; i++) offer(l, "", gr_ops[i]->name, "");
+  offer(l, "", "--all", "");
+}
+
 void gr_cli_complete(gr_arena *a, const char *text, gr_text *out) {
   line *l = GR_NEW(a, line, 1);
   l->arena = a, l->out = out;
@@ -237,6 +246,6 @@ void gr_cli_complete(gr_arena *a, const char *text, gr_text *out) {
     complete_data(l);
   else if (strcmp(command, "ops"))
     complete_config(l, command, named);
-  for (int i = 0; !strcmp(command, "ops") && l->n == 1 && gr_ops[i]; i++)
-    offer(l, "", gr_ops[i]->name, "");
+  else
+    complete_ops(l);
 }

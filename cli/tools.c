@@ -8,22 +8,45 @@
 
 // ---- ops --------------------------------------------------------------------------------------
 
-gr_status gr_cmd_ops(int argc, char **argv) {
-  if (argc < 3) {
-    for (int i = 0; gr_ops[i]; i++) printf("%-20s %s\n", gr_ops[i]->name, gr_ops[i]->doc);
-    return GR_OK;
-  }
-  const gr_op *op = gr_op_find(argv[2]);
-  if (op) {
-    gr_op_explain(stdout, op);
-    return GR_OK;
-  }
+static void list_ops(bool all) {
+  puts("# blocks: layers with weights, written as ops are");
+  gr_blocks_list(stdout);
+  puts("# ops");
+  gr_op_list(stdout, all);
+  if (!all) puts("# what passes make, such as gradients: graphrun ops --all");
+}
+
+static gr_status no_op(const char *name) {
   const char *names[512];
-  int n = 0;
-  for (; gr_ops[n] && n < 512; n++) names[n] = gr_ops[n]->name;
-  const char *near = gr_text_nearest(argv[2], names, n);
-  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no op '%s'", argv[2]);
-  return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "`graphrun ops` lists them");
+  gr_arena *arena = gr_arena_create();
+  int n = gr_block_names(arena, names, 128);
+  for (int i = 0; gr_ops[i] && n < 512; i++)
+    if (!gr_op_of_passes(gr_ops[i])) names[n++] = gr_ops[i]->name;
+  const char *near = NULL;
+  for (int i = 0; i < n && !near && strlen(name) > 1; i++)
+    if (!strncmp(names[i], name, strlen(name))) near = names[i];
+  if (!near) near = gr_text_nearest(name, names, n);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no op or block '%s'", name);
+  s = near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "`graphrun ops` lists them");
+  gr_arena_destroy(arena);
+  return s;
+}
+
+// A block hides the op that it is called after and wraps: both are told of.
+gr_status gr_cmd_ops(int argc, char **argv) {
+  bool all = false;
+  int shown = 0;
+  for (int i = 2; i < argc; i++) {
+    if (!strcmp(argv[i], "--all") && (all = true)) continue;
+    const gr_op *op = gr_op_find(argv[i]);
+    bool block = gr_block_explain(stdout, argv[i]);
+    if (block && op) puts("and the op:");
+    if (op) gr_op_explain(stdout, op);
+    if (!block && !op) return no_op(argv[i]);
+    shown++;
+  }
+  if (!shown) list_ops(all);
+  return GR_OK;
 }
 
 // ---- ckpt -------------------------------------------------------------------------------------

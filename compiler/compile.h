@@ -39,3 +39,8 @@ GR_MUST_USE gr_status gr_plan_prove(const gr_plan *);
 // For people: parameters, passes, memory by kind with the peak's node, collectives and why.
 void gr_plan_explain(FILE *, const gr_plan *);
 void gr_plan_dot(FILE *, const gr_program *);  // Graphviz
+// The built-in blocks for people: names, first lines, params; one of them (false: there is none of
+// that name); their names, in the arena.
+void gr_blocks_list(FILE *);
+bool gr_block_explain(FILE *, const char *name);
+int gr_block_names(gr_arena *, const char **out, int most);

@@ -72,7 +72,7 @@ gr_status gr_model_unknown_use(gr_author *a, const char *name, gr_loc loc) {
   for (int i = 0; i < a->n_blocks; i++)
     if (is_visible(a, &a->blocks[i])) known[n++] = a->blocks[i].name;
   for (int i = 0; i < n_ops; i++)
-    if (!gr_ops[i]->collective) known[n++] = gr_ops[i]->name;
+    if (!gr_op_of_passes(gr_ops[i])) known[n++] = gr_ops[i]->name;
   known[n++] = "param", known[n++] = "scan", known[n++] = "repeat";
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no op or block '%s'", name);
   return gr_hint(gr_model_guess(s, name, known, n),

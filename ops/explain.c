@@ -96,6 +96,7 @@ static void put_sigs(FILE *f, const gr_op *op) {
 
 void gr_op_explain(FILE *f, const gr_op *op) {
   fprintf(f, "%s: %s\n", op->name, op->doc);
+  if (gr_op_of_passes(op)) fprintf(f, "  made by    passes; models are not written with it\n");
   if (op->n_in == GR_ANY)
     fprintf(f, "  operands   as many as are given\n");
   else
@@ -109,6 +110,13 @@ void gr_op_explain(FILE *f, const gr_op *op) {
   put_cases(f, op);
 }
 
-void gr_op_list(FILE *f) {
-  for (const gr_op *const *o = gr_ops; *o; o++) fprintf(f, "%-20s %s\n", (*o)->name, (*o)->doc);
+void gr_op_list(FILE *f, bool all) {
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    if (gr_op_of_passes(*o) && !all) continue;
+    fprintf(f, "%-20s %s\n", (*o)->name, (*o)->doc);
+    for (const gr_attr *a = (*o)->attrs; a && a->name; a++)
+      fprintf(f, "%*s%s%s%s", a == (*o)->attrs ? 21 : 0, "", a == (*o)->attrs ? "" : ", ", a->name,
+              a->preset ? ": " : ""),
+          fprintf(f, "%s%s", a->preset ? a->preset : "", a[1].name ? "" : "\n");
+  }
 }

@@ -358,7 +358,7 @@ static char *explain(const gr_op *op, char *buf, size_t bytes) {
   if (op)
     gr_op_explain(f, op);
   else
-    gr_op_list(f);
+    gr_op_list(f, true);
   fclose(f);
   return buf;
 }
@@ -387,6 +387,8 @@ static void docs(void) {
             a->name);
   }
   CHECK(strstr(explain(NULL, buf, sizeof buf), "\nsub                  x - y."), "the list");
+  CHECK(strstr(buf, "\nmax_grad ") && gr_op_of_passes(&gr_op_max_grad), "a gradient is of passes");
+  CHECK(!gr_op_of_passes(&gr_op_sub), "sub is written in models");
 }
 
 int main(int argc, char **argv) {
