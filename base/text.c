@@ -1,6 +1,7 @@
 // text.c - see text.h.
 #include "base/text.h"
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +61,25 @@ int gr_text_distance(const char *a, const char *b, int most) {
   return least(row[n % 3][m], most + 1);
 }
 
+// How many edits a word of that length is known again after: short ones become others soon.
+static int most_edits(size_t len) { return len < 6 ? 1 : len < 9 ? 2 : 3; }
+
+// The length of the sections, "training.", that both have.
+static size_t common_sections(const char *a, const char *b) {
+  size_t same = 0;
+  for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+    if (a[i] == '.') same = i + 1;
+  return same;
+}
+
 const char *gr_text_nearest(const char *word, const char *const *names, int n) {
-  int most = (int)strlen(word) / 3 + 1, best = most + 1;
   const char *found = NULL;
-  for (int i = 0; i < n; i++) {
-    int d = gr_text_distance(word, names[i], most);
-    if (d < best) best = d, found = names[i];
+  for (int i = 0, best = INT_MAX; i < n; i++) {
+    size_t skip = common_sections(word, names[i]);
+    bool begins_alike = !strncmp(word + skip, names[i] + skip, 3);
+    int most = most_edits(strlen(word + skip)) + begins_alike;
+    int d = gr_text_distance(word + skip, names[i] + skip, most);
+    if (d <= most && d < best) best = d, found = names[i];
   }
   return found;
 }

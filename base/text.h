@@ -19,7 +19,8 @@ static inline const char *gr_text_s(int64_t n) { return n == 1 ? "" : "s"; }
 // Edits (insert, delete, replace, swap of neighbours) that turn a into b; `most` + 1 where it
 // would take more (optimal string alignment distance).
 int gr_text_distance(const char *a, const char *b, int most);
-// The nearest of n names, or NULL when none is near enough to be meant.
+// The nearest of n names, or NULL when none is near enough to be meant: sections ("training.") that
+// both share say nothing, and of what is left about one letter in four may be wrong.
 const char *gr_text_nearest(const char *word, const char *const *names, int n);
 
 // UTF-8 (RFC 3629): the bytes of the valid sequence at s, 0 where there is none; its code point;

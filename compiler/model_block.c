@@ -74,8 +74,12 @@ gr_status gr_model_unknown_use(gr_author *a, const char *name, gr_loc loc) {
   for (int i = 0; i < n_ops; i++)
     if (!gr_op_of_passes(gr_ops[i])) known[n++] = gr_ops[i]->name;
   known[n++] = "param", known[n++] = "scan", known[n++] = "repeat";
-  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no op or block '%s'", name);
-  return gr_hint(gr_model_guess(s, name, known, n),
+  const gr_op *op = gr_op_find(name);
+  gr_status s = op && gr_op_of_passes(op)
+                    ? gr_fail(GR_ERR_CONFIG, loc, "op '%s' is graphrun's own, not for models", name)
+                    : gr_fail(GR_ERR_CONFIG, loc, "there is no op or block '%s'", name);
+  const char *instead = gr_model_instead(name);
+  return gr_hint(instead ? gr_hint(s, "%s", instead) : gr_model_guess(s, name, known, n),
                  "the first key of a node is its op; 'graphrun ops' lists them");
 }
 

@@ -46,7 +46,7 @@ static gr_status dispatch(gr_author *a, gr_conf *use, gr_bound *out) {
   const gr_block *block = gr_model_find_block(a, what);
   if (block) return gr_model_block(a, block, use, out);
   const gr_op *op = gr_op_find(what);
-  if (op && !op->collective && !gr_op_has_body(op)) return gr_model_op(a, op, use, out);
+  if (op && !gr_op_of_passes(op) && !gr_op_has_body(op)) return gr_model_op(a, op, use, out);
   return gr_model_unknown_use(a, what, use->items[0]->key_loc);
 }
 

@@ -126,6 +126,8 @@ const char *gr_model_join(gr_author *, const char *path, const char *name);
 GR_MUST_USE gr_status gr_model_names(gr_author *, const char *key, gr_loc,
                                      const char *out[GR_MODEL_RESULTS], int *out_n);
 // Adds "did you mean" to an error.
+const char *gr_model_meant(const char *word, const char *const *known, int n);  // model_words.c
+const char *gr_model_instead(const char *word);  // of an op that there is not; NULL: no idea
 gr_status gr_model_guess(gr_status, const char *word, const char *const *known, int n);
 const char *gr_model_kind(gr_conf_kind);  // "a list", "an integer"
 GR_MUST_USE gr_status gr_model_expect(const gr_conf *, gr_conf_kind, const char *what);

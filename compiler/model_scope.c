@@ -76,7 +76,8 @@ const gr_arg *gr_model_get(const gr_author *a, const char *name) {
 gr_status gr_model_guess(gr_status s, const char *word, const char *const *known, int n) {
   if (strchr(word, ')'))
     return gr_hint(s, "in { } and [ ] YAML takes a comma as the end: put the expression in quotes");
-  const char *near = strlen(word) > 1 ? gr_text_nearest(word, known, n) : NULL;
+  const char *near = gr_model_meant(word, known, n);
+  if (!near && strlen(word) > 1) near = gr_text_nearest(word, known, n);
   return near ? gr_hint(s, "did you mean '%s'?", near) : s;
 }
 

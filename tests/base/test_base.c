@@ -66,6 +66,11 @@ static void guesses_what_was_meant(void) {
   CHECK(!strcmp(gr_text_nearest("batchsize", names, 3), "batch_size"), "batchsize");
   CHECK(!strcmp(gr_text_nearest("sede", names, 3), "seed"), "swap of neighbours");
   CHECK(!gr_text_nearest("optimizer", names, 3), "nothing is near optimizer");
+  static const char *const ops[] = {"log", "ctc_loss", "training.betas", "training.lr"};
+  CHECK(!gr_text_nearest("pow", ops, 4), "two of three letters");
+  CHECK(!gr_text_nearest("mse_loss", ops, 4), "three of eight");
+  CHECK(!gr_text_nearest("training.device", ops, 4), "the section is no likeness");
+  CHECK(gr_text_nearest("trainig.lr", ops, 4) == ops[3], "a section misspelt");
   CHECK(gr_text_distance("kitten", "sitting", 9) == 3, "kitten");
   CHECK(gr_text_distance("ab", "ba", 9) == 1, "transposition");
 }
