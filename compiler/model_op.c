@@ -39,6 +39,7 @@ static gr_status operand(gr_author *a, const gr_conf *c, gr_operand *out) {
     return GR_OK;
   }
   bool word = c->kind == GR_CONF_TEXT && gr_model_is_word(c->text);
+  out->name = b ? c->text : NULL;
   if (b || (word && !gr_model_get(a, c->text))) return gr_model_value(a, c->text, c->loc, &out->v);
   out->number = true;
   return gr_note(gr_model_number(a, c, &out->by), GR_NOWHERE, "as an operand");
@@ -189,9 +190,18 @@ static void free_first_axis(const gr_op *op, const gr_graph *g, const gr_operand
   if (shape->n && count == gr_type_count(&gr_at(g, x->v)->type)) shape->at[0] = -1;
 }
 
+static gr_val emit(gr_builder *b, const gr_op *op, const void *attr, int n, const gr_operand *x) {
+  gr_val in[MOST_OPERANDS + 1];
+  const char *names[MOST_OPERANDS + 1];
+  for (int i = 0; i < n; i++) in[i] = x[i].v, names[i] = x[i].name;
+  b->names = names;
+  gr_val v = gr_emit(b, op, attr, n, in);
+  b->names = NULL;
+  return v;
+}
+
 gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out) {
   gr_operand given[MOST_OPERANDS + 1];
-  gr_val in[MOST_OPERANDS + 1];
   int n;
   void *attr = gr_arena_alloc(a->arena, op->attr_size + 8);
   GR_TRY(operands(a, use->items[0], given, &n));
@@ -206,8 +216,7 @@ gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out
   free_first_axis(op, gr_model_builder(a)->g, &given[0], attr);
   gr_val v;
   GR_TRY(gr_model_fit(a, op, given, n, &v));
-  for (int i = 0; i < n; i++) in[i] = given[i].v;
-  if (!gr_is(v)) v = gr_emit(gr_model_builder(a), op, attr, n, in);
+  if (!gr_is(v)) v = emit(gr_model_builder(a), op, attr, n, given);
   gr_status s = gr_model_settle(a);
   if (s && gr_model_is_builtin(a))
     s = gr_note(s, use->items[0]->key_loc, "in a block of graphrun's");

@@ -164,6 +164,7 @@ typedef struct gr_operand {
   double by;
   gr_val v;
   gr_loc loc;
+  const char *name;  // as it is written
 } gr_operand;
 // Makes the operands of a pointwise op alike. *made: the result itself, where another op gives
 // it at less cost (a number added is a shift); else GR_NONE.

@@ -126,7 +126,7 @@ static gr_val append(gr_builder *b, const gr_site *s, const gr_val *in) {
 
 gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
   if (b->err) return GR_NONE;
-  gr_site site = {.op = op, .attr = attr, .n_in = n_in, .loc = b->loc};
+  gr_site site = {.op = op, .attr = attr, .n_in = n_in, .names = b->names, .loc = b->loc};
   b->err = gr_note(look(b, n_in, in, &site), b->loc, "in op '%s' made by %s", op->name, b->by);
   if (b->err) return GR_NONE;
   uint32_t *at = bucket(b->g, op, attr, n_in, in);

@@ -155,6 +155,7 @@ typedef struct gr_builder {
   gr_loc loc;
   const char *scope;
   const char *by;
+  const char *const *names;  // what the user calls the operands of the next op; NULL: nothing
 } gr_builder;
 
 gr_val gr_leaf(gr_builder *, gr_role, gr_kind, const char *name, gr_type, gr_layout);

@@ -10,6 +10,7 @@ typedef struct gr_site {
   const void *attr;
   int n_in, n_out;
   gr_type in[GR_MAX_ARGS], out[GR_MAX_ARGS];
+  const char *const *names;  // of the operands, for errors; NULL: nobody has named them
   gr_loc loc;
 } gr_site;
 gr_site gr_site_of(const gr_graph *, const gr_node *);  // types of operands and results filled

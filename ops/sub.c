@@ -13,7 +13,7 @@ static void grad(const gr_grad *g) {
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]"}},
     {{"i32[5]", "i32[5]"}, .fill = "ii"},
-    {{"f32[4]", "f32[5]"}, .fails = "axis 0 is 4 in one input and 5 in another"},
+    {{"f32[4]", "f32[5]"}, .fails = "4 against 5"},
     {{0}}};
 
 const gr_op gr_op_sub = {

@@ -76,7 +76,7 @@ static void first_error_stays(void) {
   gr_val z = gr_add(&b, gr_relu(&b, gr_add(&b, x, y)), x);
   CHECK(!gr_is(z) && b.err && b.g->n_nodes == 0, "an error makes no nodes");
   CHECK(gr_status_loc(b.err).line == 7, "the error is at line %d", gr_status_loc(b.err).line);
-  CHECK(strstr(gr_status_text(b.err), "axis 0 is 4 in one input and 5 in another"), "%s",
+  CHECK(strstr(gr_status_text(b.err), "4 against 5"), "%s",
         gr_status_text(b.err));
   gr_status_drop(b.err);
 }
@@ -152,12 +152,12 @@ static void shapes(void) {
     int64_t flops;
   } cases[] = {
       {"mk,kn->mn", "f32[2,3]", "f32[3,5]", "f32[2,5]", NULL, 60},
-      {"mk,kn->mn", "f32[2,3]", "f32[4,5]", NULL, "axis 'k' is 3 in one input and 4 in another", 0},
+      {"mk,kn->mn", "f32[2,3]", "f32[4,5]", NULL, "3 against 4", 0},
       {"...mk,kn->...mn", "f32[7,2,3]", "f32[3,5]", "f32[7,2,5]", NULL, 420},
-      {"...mk,kn->...mn", "f32[3]", "f32[3,5]", NULL, "input 0 has 1 axes, needs at least 2", 0},
+      {"...mk,kn->...mn", "f32[3]", "f32[3,5]", NULL, "has 1 axis, and needs at least 2", 0},
       {"...km,...kn->mn", "f32[7,3,2]", "f32[7,3,5]", "f32[2,5]", NULL, 420},
-      {"...km,...kn->mn", "f32[7,3,2]", "f32[8,3,5]", NULL, "axis 0 is 7 in one", 0},
-      {"...km,...kn->mn", "f32[7,3,2]", "f32[3,5]", NULL, "input 1 has 2 axes, needs 3", 0},
+      {"...km,...kn->mn", "f32[7,3,2]", "f32[8,3,5]", NULL, "7 against 8", 0},
+      {"...km,...kn->mn", "f32[7,3,2]", "f32[3,5]", NULL, "has 2 axes, and needs 3", 0},
       {"ab,->ba", "f32[2,3]", "f32[]", "f32[3,2]", NULL, 6},
       {"ab,->", "f32[2,3]", "f32[]", "f32[]", NULL, 12},
   };
