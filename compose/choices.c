@@ -274,6 +274,18 @@ static gr_status no_primary(gr_defaults *d, const gr_default *e) {
            : gr_hint(s, "there is no .yaml file at all");
 }
 
+// Where files are looked for, and how to look elsewhere.
+static gr_status name_folders(const gr_defaults *d, gr_status s) {
+  gr_text t = gr_text_make(d->arena);
+  for (int i = 0; i < d->sources->n_dirs; i++)
+    if (*d->sources->dirs[i])
+      gr_text_printf(&t, "%s'%s'", t.len ? " and " : "", d->sources->dirs[i]);
+  return gr_hint(s,
+                 "it is looked for in %s; other folders are named by 'hydra: {searchpath: "
+                 "[file://FOLDER]}' or --config-dir=FOLDER",
+                 t.len ? t.at : "no folder");
+}
+
 gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
   const gr_default *e = node->item;
   const char **options, *path = gr_entry_path(d->arena, e), *slash = strrchr(path, '/');
@@ -291,6 +303,7 @@ gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
     like = gr_text_nearest(group, groups, n_groups);
     if (like) s = gr_hint(s, "did you mean the group '%s'?", like);
   }
+  if (!like && !other) s = name_folders(d, s);
   s = chain(d, s, node);
   return *group ? list_options(d->arena, s, group, options, n) : s;
 }
