@@ -18,6 +18,14 @@ const char *gr_bytes_text(double bytes, char buf[32]) {
   return buf;
 }
 
+const char *gr_flops_text(double flops, char buf[32]) {
+  static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+  int u = 0;
+  for (; flops >= 1000 && u < 5; u++) flops /= 1000;
+  snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", flops, units[u]);
+  return buf;
+}
+
 static const char *grouped(int64_t n, char buf[32]) {  // 7,157,792
   char digits[24];
   int len = snprintf(digits, sizeof digits, "%" PRId64, n), at = 0;
@@ -65,9 +73,9 @@ static void explain_memory(FILE *f, const gr_plan *p) {
           gr_bytes_text((double)p->state_bytes, s), gr_bytes_text((double)p->arena_bytes, a));
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *m = &p->programs[i].frame;
-    fprintf(f, "  %-14s %4u nodes, arena %10s, no plan could do with less than %s\n",
-            p->programs[i].name, m->g->n_nodes, gr_bytes_text((double)m->bytes, a),
-            gr_bytes_text((double)m->lower_bound, s));
+    fprintf(f, "  %-14s %4u nodes, %11s, arena %10s, no plan could do with less than %s\n",
+            p->programs[i].name, m->g->n_nodes, gr_flops_text((double)gr_graph_flops(m->g), all),
+            gr_bytes_text((double)m->bytes, a), gr_bytes_text((double)m->lower_bound, s));
   }
 }
 

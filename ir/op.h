@@ -121,6 +121,7 @@ struct gr_op {
   void (*axes_of)(const gr_site *, char buf[128]);
   gr_status (*infer)(gr_site *);  // what the notation cannot say: dtypes, convolution sizes
   gr_status (*sigs)(const gr_site *, gr_sig *, int *out_n);  // shardings it cannot say
+  int64_t (*flops)(const gr_site *);  // where the notation says too much: gathers, windows, loops
   // Attributes that hold sizes, as they are for one rank's part; out is the layout of result 0.
   void (*localize)(void *attr, const gr_layout *out, const gr_mesh *);
 
@@ -147,8 +148,10 @@ struct gr_op {
 };
 
 GR_MUST_USE gr_status gr_op_infer(gr_site *);
-// Multiply-adds x 2 by the notation: the product of all its axes' sizes, x 2 when it contracts.
+// The op's own count, or multiply-adds x 2 by the notation: the product of all its axes' sizes, x 2
+// when it contracts, else one for each element.
 int64_t gr_op_flops(const gr_site *);
+int64_t gr_graph_flops(const gr_graph *);  // of all nodes but collectives, loops with their steps
 
 // ---- Attributes as text (attr.c): what YAML, IR text and docs share -------------------
 // Sets every field that has a preset; those that must be given stay zero.

@@ -39,6 +39,13 @@ static void axes_of(const gr_site *s, char buf[128]) {
   strcpy(buf, s->n_in == 3 ? "nTC,oCK,o->n_o" : "nTc,ocK->n_o");
 }
 
+// Of y = conv1d(x, w), and so of either gradient.
+static int64_t flops_of(const gr_type *y, const gr_type *w) {
+  return 2 * gr_type_count(y) * w->dim[1] * w->dim[2];
+}
+
+static int64_t flops(const gr_site *s) { return flops_of(s->out, &s->in[1]); }
+
 static gr_status check_attr(const gr_site *s) {
   const struct conv1d *a = s->attr;
   if (a->stride >= 1 && a->pad >= 0 && a->dilation >= 1) return GR_OK;
@@ -191,6 +198,7 @@ const gr_op gr_op_conv1d = {
     .attrs = attrs,
     .axes_of = axes_of,
     .infer = infer,
+    .flops = flops,
     .amp = GR_AMP_LOW,
     .grad = grad,
     .cpu = cpu,
@@ -316,6 +324,8 @@ static const gr_case grad_w_cases[] = {
     {{0}},
 };
 
+static int64_t grad_w_flops(const gr_site *s) { return flops_of(&s->in[1], s->out); }
+
 const gr_op gr_op_conv1d_grad_w = {
     .name = "conv1d_grad_w",
     .doc = "The gradient of conv1d by w, from x and dy.",
@@ -325,6 +335,7 @@ const gr_op gr_op_conv1d_grad_w = {
     .attrs = grad_attrs,
     .axes = "nTc,nSo->oc_",
     .infer = grad_w_infer,
+    .flops = grad_w_flops,
     .amp = GR_AMP_LOW,
     .cpu = grad_w_cpu,
     .fast = grad_w_fast,

@@ -213,6 +213,12 @@ static const gr_attr attrs[] = {
               "divide a sample's loss by its number of symbols"),
     {0}};
 static const struct ctc_loss usual = {-1, 1, TARGET_LENGTH};
+// The softmax of every frame, and two recursions of about three terms over 2 u + 1 symbols.
+static int64_t flops(const gr_site *s) {
+  int64_t frames = s->in[0].dim[0] * s->in[0].dim[1];
+  return frames * (s->in[0].dim[2] + 6 * (2 * s->in[1].dim[1] + 1));
+}
+
 #define OPERANDS \
   { "f32[6,12,20]", "i32[6,4]", "i32[6]", "i32[6]" }
 static const gr_case cases[] = {
@@ -234,6 +240,7 @@ const gr_op gr_op_ctc_loss = {
     .attrs = attrs,
     .axes = "nTV,nU,n,n->n,n",
     .infer = infer,
+    .flops = flops,
     .amp = GR_AMP_F32,
     .keep = keep,
     .grad = grad,
@@ -254,6 +261,7 @@ const gr_op gr_op_ctc_loss_kept = {
     .attrs = attrs,
     .axes = "nTV,nU,n,n->n,n,nTV",
     .infer = infer,
+    .flops = flops,
     .amp = GR_AMP_F32,
     .grad = grad,
     .cpu = cpu,

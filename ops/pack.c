@@ -62,6 +62,11 @@ static const gr_case cases[] = {
     {{0}},
 };
 
+static int64_t no_flops(const gr_site *s) {
+  (void)s;
+  return 0;
+}
+
 const gr_op gr_op_pack = {
     .name = "pack",
     .doc = "A matrix [k, columns] in the order matmul_packed reads it, columns rounded up to 96.",
@@ -71,6 +76,7 @@ const gr_op gr_op_pack = {
     .attrs = attrs,
     .axes = "AB->__",
     .infer = infer,
+    .flops = no_flops,
     .cpu = run,
     .cases = cases,
 };
@@ -124,6 +130,9 @@ static const gr_case packed_cases[] = {
     {{0}},
 };
 
+// Not of the columns that were added.
+static int64_t packed_flops(const gr_site *s) { return 2 * gr_type_count(s->out) * gr_last(s->in); }
+
 const gr_op gr_op_matmul_packed = {
     .name = "matmul_packed",
     .doc = "z = x y, of a y that was packed.",
@@ -133,6 +142,7 @@ const gr_op gr_op_matmul_packed = {
     .attrs = packed_attrs,
     .axes = "...mA,BA->...m_",
     .infer = packed_infer,
+    .flops = packed_flops,
     .cpu = packed_cpu,
     .fast = packed_fast,
     .cases = packed_cases,

@@ -111,6 +111,11 @@ static void kernels_are_chosen(void) {
     gr_exec_profile(f, t.exec);
     fclose(f);
     CHECK(strstr(text, "quick"), "the profile says:\n%s", text);
+    double seconds, percent, each, rate;
+    unsigned long long runs;
+    int n = sscanf(strchr(text, '\n'), "%lf %lf %llu %lf %lf", &seconds, &percent, &runs, &each,
+                   &rate);  // of 1001 elements, one operation each
+    CHECK(n == 5 && (seconds < 1e-3 || fabs(rate - 1001 / seconds / 1e9) < 0.006), "%s", text);
     free(text);
     end(&t);
   }

@@ -1,6 +1,8 @@
 // test_corners.c - what generic tests of ops cannot know: ties, NaN and infinities, indices out
 // of range, how many ways there are to split, and what gradients look like when split.
 #include <math.h>
+#include <string.h>
+#include "ops/scan.h"
 #include "tests/check.h"
 #include "tests/ops/bench.h"
 
@@ -146,7 +148,57 @@ static void reshape_back(void) {
   gr_arena_destroy(arena);
 }
 
+// What is done for a result, counted by hand: x2 where products are added up.
+static void flops(void) {
+  static const struct {
+    const char *op, *attrs, *in[4];
+    int64_t flops;
+  } rows[] = {
+      {"matmul", "tb=true", {"f32[5,3]", "f32[7,3]"}, 2 * 5 * 7 * 3},
+      {"matmul", "ta=true", {"f32[2,5,3]", "f32[2,5,7]"}, 2 * 2 * 3 * 7 * 5},
+      {"matmul_packed", "columns=7", {"f32[5,3]", "f32[96,3]"}, 2 * 5 * 7 * 3},
+      {"pack", "", {"f32[5,7]"}, 0},
+      {"add", "", {"f32[4,6]", "f32[4,6]"}, 24},
+      {"embedding", "", {"f32[100,8]", "i32[5]"}, 0},
+      // 10 frames, 3 taps, every second: 4 frames of 6 numbers, each of 2 x 3 products
+      {"conv1d", "stride=2", {"f32[5,10,2]", "f32[6,2,3]"}, 2 * 5 * 4 * 6 * 2 * 3},
+      {"ctc_loss", "", {"f32[2,9,20]", "i32[2,4]", "i32[2]", "i32[2]"}, 2 * 9 * (20 + 6 * 9)},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const gr_op *op = gr_op_find(rows[i].op);
+    int64_t attr[16] = {0};
+    gr_attr_presets(op, attr);
+    const char *equals = strchr(rows[i].attrs, '=');
+    for (const gr_attr *a = op->attrs; equals && a->name; a++)
+      if (!strncmp(a->name, rows[i].attrs, (size_t)(equals - rows[i].attrs)))
+        MUST(gr_attr_parse(op, a, equals + 1, GR_NOWHERE, attr));
+    gr_site s = {.op = op, .attr = attr};
+    for (; s.n_in < 4 && rows[i].in[s.n_in]; s.n_in++)
+      MUST(gr_type_parse(rows[i].in[s.n_in], &s.in[s.n_in]));
+    MUST(gr_op_infer(&s));
+    CHECK(gr_op_flops(&s) == rows[i].flops, "%s: %lld, not %lld", rows[i].op,
+          (long long)gr_op_flops(&s), (long long)rows[i].flops);
+  }
+}
+
+// A loop's are its body's, in each step.
+static void flops_of_loops(void) {
+  gr_arena *arena = gr_arena_create();
+  gr_mesh none = {0};
+  gr_type row = {GR_F32, 2, {4, 6}}, all = {GR_F32, 3, {9, 4, 6}};
+  gr_builder body = {.g = gr_graph_create(arena, &none), .by = "test"};
+  gr_val x = gr_leaf(&body, GR_INPUT, 0, "x", row, gr_layout_whole);
+  gr_result(&body, "", gr_add(&body, gr_square(&body, x), x));
+  gr_builder b = {.g = gr_graph_create(arena, &none), .by = "test"};
+  gr_val xs = gr_leaf(&b, GR_INPUT, 0, "x", all, gr_layout_whole);
+  gr_result(&b, "y",
+            GR_EMIT(&b, &gr_op_scan, (&(gr_scan){.body = body.g, .steps = 9, .n_seq = 1}), xs));
+  MUST(b.err);
+  CHECK(gr_graph_flops(b.g) == 9 * 2 * 24, "%lld", (long long)gr_graph_flops(b.g));
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"numbers", numbers}, {"ids", ids}, {"maxima", maxima}, {"lines", lines},
-             {"reshape_back", reshape_back});
+             {"reshape_back", reshape_back}, {"flops", flops}, {"flops_of_loops", flops_of_loops});
 }
