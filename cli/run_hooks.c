@@ -37,7 +37,7 @@ void gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   gr_named named[GR_MAX_METRICS];
   gr_arena *scratch = gr_arena_create();
   gr_hook_context ctx = {.step = r->step,
-                         .epoch = r->epoch,
+                         .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(r) : r->epoch,
                          .steps_per_epoch = r->steps_per_epoch,
                          .max_steps = s->max_steps,
                          .max_epochs = s->max_epochs,

@@ -103,15 +103,18 @@ check "... and leaves what one leaves that was never stopped" same_run straight 
 
 # ---- The closing evaluation, in a run that makes no other: in the middle of an epoch, behind one, of
 # what was not trained at all.
+cat >seen.lua <<'EOF'
+return { on_eval_end = function(ctx) graphrun.append("seen.csv", ctx.step .. "," .. ctx.epoch .. "\n") end }
+EOF
 closing() { # NAME OUT STEPS EPOCH [key=value ...]
   closing_name=$1 out=$2 steps=$3 epoch=$4
   shift 4
   # shellcheck disable=SC2086
-  ran "$closing_name" "$out" training.eval_every=0 "hooks=[$source/tests/e2e/busy.lua]" "$@"
+  ran "$closing_name" "$out" training.eval_every=0 "hooks=[$source/tests/e2e/busy.lua,$scratch/seen.lua]" "$@"
   check "... one row" test "$(rows_of "$out/evals.jsonl")" = 1
   check "... of the last step" grep -q "^{\"steps\": $steps, \"epoch\": $epoch, \"validation.loss\"" \
     "$out/evals.jsonl"
-  check "... on_eval_end is called" test "$(grep -c '^eval,' "$out/busy.csv")" = 1
+  check "... on_eval_end is called, with the row's numbers" test "$(cat "$out/seen.csv")" = "$steps,$epoch"
   check "... TensorBoard has it once" test "$(grep -ac 'eval/validation.loss' "$out"/events.*)" = 1
   check "... and the best" grep -q "\"best_epoch\": $epoch," "$out/training_results.json"
   check "... and its checkpoint" grep -q "\"best_checkpoint\": \"checkpoints/step-0*$steps\"" \
@@ -122,8 +125,9 @@ closing "an evaluation in the middle of an epoch" middle 6 1 training.max_steps=
 closing "one behind an epoch" behind 8 1 training.max_steps=0 training.max_epochs=2
 closing "one of what was not trained" none 0 0 training.max_steps=0 training.max_epochs=0
 # Further training: what the evaluation that closed the run left is not in that of a longer one.
-tones middle training.eval_every=0 "hooks=[$source/tests/e2e/busy.lua]" training.max_steps=10 checkpoint.resume=auto
+tones middle training.eval_every=0 "hooks=[$source/tests/e2e/busy.lua,$scratch/seen.lua]" training.max_steps=10 \
+  checkpoint.resume=auto
 check "a run that goes on has one closing evaluation" test "$(rows_of middle/evals.jsonl)" = 1
 check "... that of its last step" grep -q '^{"steps": 10, ' middle/evals.jsonl
-check "... for hooks too" test "$(grep -c '^eval,' middle/busy.csv)" = 1
+check "... for hooks too" test "$(cat middle/seen.csv)" = 10,2
 counts
