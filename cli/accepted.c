@@ -12,9 +12,7 @@ static const struct accepted {
     {"distributed.find_unused_parameters", NULL, "answered when the model is compiled"},
     {"distributed.sync_batchnorm", NULL, "statistics are over the global batch by construction"},
     {"distributed.sampler", NULL, "a batch is the same rows whoever computes them"},
-    {"distributed.fsdp.wrap", "null", "each weight is gathered where it is used"},
-    {"distributed.fsdp.backward_prefetch", "\"none\"", "a weight is gathered where it is used"},
-    {"distributed.fsdp.offload_params", "false", "weights stay in the memory of their rank"},
+    {"distributed.fsdp.offload_params", NULL, "weights of CPU ranks are in the host's memory"},
     {"training.deterministic", NULL, "the same command always gives the same bytes"},
 };
 

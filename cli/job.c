@@ -104,6 +104,11 @@ static gr_status read_strategy(gr_job *j, int ranks) {
       fsdp ? "full_shard, shard_grad_op and no_shard can" : "ddp, dp, zero1, zero2 and fsdp can");
 }
 
+static gr_prefetch prefetch_of(const char *name) {
+  if (!strcmp(name, "backward_pre")) return GR_PREFETCH_PRE;
+  return strcmp(name, "backward_post") ? GR_PREFETCH_NONE : GR_PREFETCH_POST;
+}
+
 static gr_status read_options(gr_job *j, int ranks) {
   const gr_settings *s = &j->set;
   j->options = (gr_options){.optimizer = s->optimizer,
@@ -116,6 +121,9 @@ static gr_status read_options(gr_job *j, int ranks) {
                             .parts = s->parts,
                             .freeze = s->freeze,
                             .n_freeze = s->n_freeze,
+                            .wrap = s->wrap,
+                            .n_wrap = s->n_wrap,
+                            .prefetch = prefetch_of(s->prefetch),
                             .dump = j->args.dump,
                             .stop_after = j->args.stop_after,
                             .without = j->args.without,

@@ -5,7 +5,7 @@
 #include "cli/run.h"
 
 bool gr_run_is_gathered(const gr_run *r, const gr_plan_state *s) {
-  return !strcmp(r->job->set.state_dict, "full") && s->kind != GR_KIND_TOTAL &&
+  return !strncmp(r->job->set.state_dict, "full", 4) && s->kind != GR_KIND_TOTAL &&
          !gr_type_same(&s->type, &s->global);
 }
 

@@ -39,6 +39,7 @@ static const struct row {
     {"distributed.strategy", TEXT, offsetof(gr_settings, strategy)},
     {"distributed.fsdp.sharding_strategy", TEXT, offsetof(gr_settings, sharding)},
     {"distributed.fsdp.state_dict_type", TEXT, offsetof(gr_settings, state_dict)},
+    {"distributed.fsdp.backward_prefetch", TEXT, offsetof(gr_settings, prefetch)},
     {"distributed.backend", TEXT, offsetof(gr_settings, backend)},
     {"distributed.timeout", FLOAT, offsetof(gr_settings, timeout)},
     {"output.dir", TEXT, offsetof(gr_settings, dir)},
@@ -135,15 +136,61 @@ static gr_status read_hooks(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
+// One text may hold several patterns, "A, B", as Hugging Face has it.
+static gr_status read_wrap(gr_arena *a, gr_conf *c, gr_settings *s) {
+  static const char path[] = "distributed.fsdp.wrap";
+  gr_conf *at = gr_conf_find(c, path);
+  const char **texts = NULL;
+  int n = 0;
+  if (!at || at->kind == GR_CONF_NULL) return GR_OK;
+  gr_conf one = {.kind = GR_CONF_LIST, .n = 1, .items = (gr_conf *[]){at}};
+  gr_loc *locs = NULL;
+  if (at->kind == GR_CONF_LIST)
+    GR_TRY(read_texts(a, c, path, "a pattern of blocks or weights", &texts, &locs, &n));
+  if (at->kind != GR_CONF_LIST) texts = &one.items[0]->text, locs = &at->loc, n = 1;
+  size_t most = 1;
+  for (int i = 0; i < n; i++) most += strlen(texts[i]);
+  s->wrap = GR_NEW(a, gr_wrap, most);
+  for (int i = 0; i < n; i++)
+    for (const char *p = texts[i]; *(p += strspn(p, ", "));) {
+      size_t len = strcspn(p, ", ");
+      s->wrap[s->n_wrap++] = (gr_wrap){gr_arena_strndup(a, p, len), locs[i]};
+      p += len;
+    }
+  return GR_OK;
+}
+
 static int64_t int_or_auto(gr_conf *c, const char *path) {
   gr_conf *v = gr_conf_find(c, path);
   return v && v->kind == GR_CONF_INT ? v->integer : 0;
 }
 
+// Other names, first those of Hugging Face's trainer. Where one is given it overrides.
+static const char *const other_names[][2] = {
+    {"training.num_workers", "data.workers"},
+    {"training.distributed_strategy", "distributed.strategy"},
+    {"training.ddp_backend", "distributed.backend"},
+    {"training.ddp_find_unused_parameters", "distributed.find_unused_parameters"},
+    {"training.fsdp_config.fsdp_sharding_strategy", "distributed.fsdp.sharding_strategy"},
+    {"training.fsdp_config.fsdp_transformer_layer_cls_to_wrap", "distributed.fsdp.wrap"},
+    {"training.fsdp_config.fsdp_backward_prefetch", "distributed.fsdp.backward_prefetch"},
+    {"training.fsdp_config.fsdp_state_dict_type", "distributed.fsdp.state_dict_type"},
+    {"training.fsdp_config.fsdp_offload_params", "distributed.fsdp.offload_params"},
+    {"distributed.fsdp.transformer_layer_cls_to_wrap", "distributed.fsdp.wrap"},
+};
+
+static void rename_one(gr_conf *c, const char *from_path, const char *to_path) {
+  gr_conf *from = gr_conf_find(c, from_path), *to = gr_conf_find(c, to_path);
+  if (!from || !to || from->kind == GR_CONF_NULL) return;
+  gr_conf was = *to;
+  *to = *from;
+  to->key_loc = was.key_loc, to->up = was.up;
+  for (int i = 0; i < to->n && to->items; i++) to->items[i]->up = to;
+}
+
 void gr_settings_rename(gr_conf *c) {
-  gr_conf *from = gr_conf_find(c, "training.num_workers"), *to = gr_conf_find(c, "data.workers");
-  if (!from || !to || from->kind != GR_CONF_INT) return;
-  to->integer = from->integer, to->loc = from->loc, to->preset = from->preset;
+  for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+    rename_one(c, other_names[i][0], other_names[i][1]);
 }
 
 enum { MOST_ROWS = 1000000000 };  // of a batch over all ranks: an int, also rounded up to the ranks
@@ -171,6 +218,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) GR_TRY(read_row(c, &rows[i], (char *)s));
   GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &s->freeze_loc,
                     &s->n_freeze));
+  GR_TRY(read_wrap(a, c, s));
   GR_TRY(read_hooks(a, c, s));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   int64_t wanted = int_or_auto(c, "distributed.ranks");

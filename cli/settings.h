@@ -2,6 +2,7 @@
 //
 // Defaults are the schema's (compose/schema.def): by now every key is there.
 #pragma once
+#include "compiler/pass.h"
 #include "compose/conf.h"
 #include "runtime/hooks.h"
 
@@ -14,7 +15,7 @@ typedef struct gr_settings {
   bool final_train_eval, progress, events, lines, enabled, mixed_precision;
   int64_t show_samples;
   const char *batch_is, *lr_scale, *loss_norm, *precision, *strategy, *sharding, *state_dict,
-      *backend, *optimizer;
+      *prefetch, *backend, *optimizer;
   double weight_decay, eps, momentum, clip, beta1, beta2, timeout;
   const char *dir;                                // output.dir, or NULL
   const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir
@@ -22,6 +23,8 @@ typedef struct gr_settings {
   const char **freeze;
   gr_loc *freeze_loc;
   int n_freeze;
+  gr_wrap *wrap;  // of distributed.fsdp.wrap; NULL: it is null
+  int n_wrap;
   gr_hook_script *hooks;
   int n_hooks;
   const char *graph, *init_from;  // the model's file; weights, or NULL

@@ -2,6 +2,7 @@
 #include "compiler/compile.h"
 #include <string.h>
 #include "compiler/memory.h"
+#include "compiler/units.h"
 #include "ir/text.h"
 
 enum { ALIGN = 64 };
@@ -207,6 +208,19 @@ static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_comp
   return s;
 }
 
+// What depends on all weights of the model: the same for all programs.
+static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
+  gr_graph *init;
+  gr_scopes scopes = {0};
+  gr_arena *work = gr_arena_create();
+  r->model.scopes = &scopes;
+  gr_status s = model_of(work, r, GR_INIT, &r->buckets[0], &init);
+  s = s ? s : gr_units_read(arena, &scopes, init, &r->options);
+  r->model.scopes = NULL;
+  gr_arena_destroy(work);
+  return s;
+}
+
 // In the order in which `graphrun plan` lists them. What ends a step in micro-steps is the same for
 // all buckets: their totals lie alike.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
@@ -273,6 +287,7 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 2);
   uint32_t n = 0;
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
+  GR_TRY(read_units(arena, r));
   GR_TRY(compile_all(arena, r, c, &n));
   GR_TRY(check_states(arena, c, n));
   GR_TRY(compile_init(arena, r, c, n));

@@ -5,11 +5,6 @@
 #include "compiler/compile.h"
 #include "ops/scan.h"
 
-static const char *const kind_names[GR_KIND_COUNT] = {
-    [GR_KIND_WEIGHT] = "weights",   [GR_KIND_BUFFER] = "buffers", [GR_KIND_MOMENT] = "optimizer",
-    [GR_KIND_COUNTER] = "counters", [GR_KIND_TOTAL] = "totals",
-};
-
 const char *gr_bytes_text(double bytes, char buf[32]) {
   static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
   int u = 0;
@@ -24,46 +19,6 @@ const char *gr_flops_text(double flops, char buf[32]) {
   for (; flops >= 1000 && u < 5; u++) flops /= 1000;
   snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", flops, units[u]);
   return buf;
-}
-
-static const char *grouped(int64_t n, char buf[32]) {  // 7,157,792
-  char digits[24];
-  int len = snprintf(digits, sizeof digits, "%" PRId64, n), at = 0;
-  for (int i = 0; i < len; i++) {
-    if (i && digits[i - 1] != '-' && (len - i) % 3 == 0) buf[at++] = ',';
-    buf[at++] = digits[i];
-  }
-  buf[at] = 0;
-  return buf;
-}
-
-static void explain_states(FILE *f, const gr_plan *p) {
-  char n[32], b[32];
-  fprintf(f, "parameters  %s trained numbers\n", grouped(gr_plan_parameters(p), n));
-  for (int k = 0; k < GR_KIND_COUNT; k++) {
-    int64_t count = 0, numbers = 0;
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->n_states; i++) {
-      const gr_plan_state *s = &p->states[i];
-      if ((int)s->kind != k) continue;
-      count++, numbers += gr_type_count(&s->global), bytes += (double)s->bytes;
-    }
-    if (count)
-      fprintf(f, "  %-10s %4lld states, %s numbers, %s on each rank\n", kind_names[k],
-              (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
-  }
-}
-
-static void explain_split(FILE *f, const gr_plan *p) {
-  uint32_t split = 0;
-  for (uint32_t i = 0; i < p->n_states; i++)
-    split += !gr_type_same(&p->states[i].type, &p->states[i].global);
-  fprintf(f, "ranks       %d", gr_mesh_ranks(&p->mesh));
-  for (int a = 0; a < p->mesh.n_axes; a++)
-    fprintf(f, "%s%s=%d", a ? " x " : " (", p->mesh.axis[a].name, p->mesh.axis[a].size);
-  fprintf(f, "%s", p->mesh.n_axes ? ")" : "");
-  if (split) fprintf(f, ", %u of %u states split over them", split, p->n_states);
-  fputc('\n', f);
 }
 
 static void explain_memory(FILE *f, const gr_plan *p) {
@@ -148,8 +103,7 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
 
 void gr_plan_explain(FILE *f, const gr_plan *p) {
   gr_arena *arena = gr_arena_create();
-  explain_states(f, p);
-  explain_split(f, p);
+  gr_explain_states(f, p);
   explain_memory(f, p);
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
   static const char *const kinds[] = {"train", "micro", "update", "eval"};

@@ -4,6 +4,8 @@
 
 const char *gr_bytes_text(double bytes, char buf[32]);  // "12.3 MB"
 const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
+// States and gradients by kind, and which of them ranks share.
+void gr_explain_states(FILE *, const gr_plan *);
 // What holds the memory where a program needs most.
 void gr_explain_peak(FILE *, gr_arena *, const gr_program *);
 // Every collective of a program, its bytes, and why it is there.

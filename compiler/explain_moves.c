@@ -87,14 +87,41 @@ static double bytes_of(const gr_graph *g, const gr_node *n) {
   return sum;
 }
 
+// The state whose slices, gradient or next value operand k is; or NULL.
+static const char *state_name(const uses *u, const gr_node *n, int k) {
+  gr_val v = after(u, gr_out(n, k));
+  const gr_value *from = gr_at(u->g, before(u->g, n->in[k]));
+  if (gr_is(v) && u->state[v.id]) return u->g->values[u->state[v.id]].name;
+  return from->role == GR_STATE ? from->name : NULL;
+}
+
+static size_t common(const char *a, const char *b, size_t most) {
+  size_t n = 0, dot = 0;
+  for (; n < most && a[n] && a[n] == b[n]; n++)
+    if (a[n] == '.') dot = n;
+  return dot;
+}
+
+// The part of the model that all values of a collective belong to; empty: they belong to several.
+static const char *part_of(const uses *u, const gr_node *n) {
+  const char *first = state_name(u, n, 0);
+  size_t len = first ? strlen(first) : 0;
+  for (int k = 1; k < n->n_in && len; k++) {
+    const char *name = state_name(u, n, k);
+    len = name ? common(first, name, len + 1) : 0;
+  }
+  return gr_arena_strndup(u->arena, first ? first : "", len);
+}
+
 // One line, or, of values that were joined, one for all and one for each.
 static void explain_move(FILE *f, const uses *u, const gr_node *n) {
   const gr_graph *g = u->g;
   char type[96], b[32];
   const char *axis = g->mesh.axis[((const struct gr_coll *)n->attr)->mesh_axis].name;
+  const char *part = n->n_in > 1 ? part_of(u, n) : "";
   if (n->n_in > 1)
-    fprintf(f, "    %-14s %-4s %10s  %d values, joined\n", n->op->name, axis,
-            gr_bytes_text(bytes_of(g, n), b), n->n_in);
+    fprintf(f, "    %-14s %-4s %10s  %d values%s%s, joined\n", n->op->name, axis,
+            gr_bytes_text(bytes_of(g, n), b), n->n_in, *part ? " of " : "", part);
   for (int k = 0; k < n->n_in; k++) {
     const gr_type *t = &gr_at(g, n->in[k])->type;
     fprintf(f, "    %-14s %-4s %10s  %-18s %s\n", n->n_in > 1 ? "" : n->op->name,

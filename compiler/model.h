@@ -14,6 +14,16 @@ typedef struct gr_batch_tensor {
   gr_type type;  // of the global batch: axis 0 is the samples, "n"
 } gr_batch_tensor;
 
+// A part of the model whose weights have names that begin with `path`: a use of a block, or an
+// iteration of repeat:.
+typedef struct gr_scope {
+  const char *path, *block;  // block: its name; NULL: an iteration
+} gr_scope;
+typedef struct gr_scopes {
+  gr_scope *at;
+  uint32_t n, cap;
+} gr_scopes;
+
 typedef struct gr_model_request {
   gr_conf *graph;      // the file, as read
   gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
@@ -27,7 +37,8 @@ typedef struct gr_model_request {
   uint64_t seed;
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is split; NULL: no more
-  bool by_rank;            // trains on the mean of the ranks' means, not of all samples
+  gr_scopes *scopes;  // where to add what the model consists of, outer parts first; or NULL
+  bool by_rank;       // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
 
 // The forward graph: inputs, weights, `loss` and `norm` summed over the batch with the

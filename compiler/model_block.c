@@ -261,6 +261,7 @@ gr_status gr_model_block(gr_author *a, const gr_block *b, gr_conf *use, gr_bound
   gr_bound given[GR_MAX_ARGS];
   int n;
   GR_TRY(check_nesting(a, b, loc));
+  gr_model_scope(a, b->name);
   GR_TRY(check_use(a, b, use));
   GR_TRY(gr_model_operands(a, use->items[0], given, GR_MAX_ARGS, &n));
   GR_TRY(count_inputs(b, gr_conf_member(b->conf, "in"), n, loc));

@@ -79,12 +79,14 @@ static gr_status run(gr_author *a, gr_conf *use, gr_bound *out) {
   gr_builder *b = gr_model_builder(a);
   gr_loc loc = b->loc;
   const char *scope = b->scope;
+  bool unnamed = a->unnamed;
   GR_TRY(enter(a, use));
+  if (unnamed && a->path != path) gr_model_scope(a, NULL), a->unnamed = false;
   if (!gr_model_is_builtin(a)) b->loc = use->items[0]->key_loc;  // else: where the block is used
   b->scope = *a->path ? a->path : NULL;
   GR_TRY(dispatch(a, use, out));
   b->loc = loc, b->scope = scope;
-  a->path = path, a->share = share;
+  a->path = path, a->share = share, a->unnamed = unnamed;
   return GR_OK;
 }
 
@@ -116,11 +118,14 @@ static gr_status repeat(gr_author *a, gr_conf *use, gr_bound *out) {
   const gr_arg *outer = gr_model_get(a, count);
   gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_GONE};
   GR_TRY(repeat_range(a, use, &n, &from));
+  bool unnamed = a->unnamed;
   for (int64_t i = from; i < from + n; i++) {
     gr_model_set(a, count, (gr_arg){.kind = GR_ARG_INT, .i = i});
     GR_TRY(enter(a, use));
+    a->unnamed = !strcmp(a->path, path);
+    if (!a->unnamed) gr_model_scope(a, NULL);
     GR_TRY(gr_model_nodes(a, gr_conf_member(use, "nodes"), out));
-    a->path = path, a->share = share;
+    a->path = path, a->share = share, a->unnamed = unnamed;
   }
   gr_model_set(a, count, before);
   return GR_OK;

@@ -90,7 +90,8 @@ typedef struct gr_author {
   gr_map by_path;  // to params
   gr_map streams;  // how often a random stream's name was asked for
   gr_val weight, step;
-  bool echo;  // the error just returned comes of an earlier one
+  bool unnamed;  // in an iteration without a path of its own: the nodes in it stand for it
+  bool echo;     // the error just returned comes of an earlier one
 } gr_author;
 
 gr_builder *gr_model_builder(gr_author *);          // of the graph or the innermost loop
@@ -122,6 +123,7 @@ void gr_model_set(gr_author *, const char *name, gr_arg);
 const gr_arg *gr_model_get(const gr_author *, const char *name);
 GR_MUST_USE gr_status gr_model_put_in(gr_author *, const gr_conf *, const char **out);  // "$i"
 const char *gr_model_join(gr_author *, const char *path, const char *name);
+void gr_model_scope(gr_author *, const char *block);  // adds the path at hand to the scopes
 // "a, b": how many names; an error if they are none, or too many.
 GR_MUST_USE gr_status gr_model_names(gr_author *, const char *key, gr_loc,
                                      const char *out[GR_MODEL_RESULTS], int *out_n);

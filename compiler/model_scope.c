@@ -186,6 +186,17 @@ const char *gr_model_join(gr_author *a, const char *path, const char *name) {
   return *name ? gr_arena_printf(a->arena, "%s.%s", path, name) : path;
 }
 
+void gr_model_scope(gr_author *a, const char *block) {
+  gr_scopes *s = a->ask->scopes;
+  if (!s || !*a->path) return;
+  if (s->n == s->cap) {
+    gr_scope *more = GR_NEW(a->arena, gr_scope, s->cap = 2 * s->cap + 16);
+    if (s->n) memcpy(more, s->at, sizeof *more * s->n);
+    s->at = more;
+  }
+  s->at[s->n++] = (gr_scope){a->path, block};
+}
+
 gr_status gr_model_names(gr_author *a, const char *key, gr_loc loc,
                          const char *out[GR_MODEL_RESULTS], int *out_n) {
   *out_n = 0;

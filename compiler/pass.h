@@ -16,6 +16,13 @@ typedef struct gr_rule {
   gr_lay lay;
 } gr_rule;
 
+// A pattern (shell) of what FSDP takes as a unit: a block's name, the path of a part of the model,
+// or a weight's name.
+typedef struct gr_wrap {
+  const char *pattern;
+  gr_loc loc;
+} gr_wrap;
+
 // When the weights of the next unit of the backward pass are gathered: at its first use; before
 // the gradients of the unit at hand are computed; or after that, before they are scattered.
 typedef enum gr_prefetch { GR_PREFETCH_NONE, GR_PREFETCH_PRE, GR_PREFETCH_POST } gr_prefetch;
@@ -33,6 +40,8 @@ typedef struct gr_options {
   bool scatter;           // then gradients lie as moments do between micro-steps
   const gr_rule *rules;   // of weights: FSDP and tensor parallel are rules
   int n_rules;
+  const gr_wrap *wrap;  // n_wrap patterns of what is a unit; NULL: the iterations of repeat:
+  int n_wrap;
   size_t whole_below;   // bytes: smaller weights are not split, but for rules that name a dimension
   const gr_map *units;  // paths of blocks whose weights move together; NULL: none
   gr_prefetch prefetch;

@@ -3,7 +3,12 @@
 // pass, and its gradients are scattered by one. Weights outside of all units are gathered with
 // those used next to them, up to some bytes.
 #pragma once
-#include "compiler/pass.h"
+#include "compiler/model.h"
+
+// Settles options.units and options.whole_below. `init`: a graph with all weights of the model,
+// whose parts are `scopes`. Fails where a pattern of options.wrap matches nothing.
+GR_MUST_USE gr_status gr_units_read(gr_arena *, const gr_scopes *, const gr_graph *init,
+                                    gr_options *);
 
 // What values of a unit are moved for: each is a group of collectives (ops/collective.h).
 typedef enum gr_move { GR_MOVE_GATHER, GR_MOVE_SCATTER, GR_MOVE_UPDATED, GR_MOVES } gr_move;

@@ -135,7 +135,8 @@ void gr_layout_slice(const gr_type *whole, const gr_layout *l, const gr_mesh *m,
     from[d] += t.dim[d] * gr_mesh_coord(m, rank, a);
   }
   for (int d = 0; d < t.rank; d++) {
+    if (from[d] > whole->dim[d]) from[d] = whole->dim[d];
     int64_t left = whole->dim[d] - from[d];
-    size[d] = left < 0 ? 0 : left < t.dim[d] ? left : t.dim[d];
+    size[d] = left < t.dim[d] ? left : t.dim[d];
   }
 }

@@ -48,8 +48,13 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                                  .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
                                  .batch_axis = {"dp"},
                                  .by_rank = s->by_rank},
-                       .options = {.optimizer = "sgd",
+                       .options = {.optimizer = s->optimizer ? s->optimizer : "sgd",
                                    .momentum = s->momentum,
+                                   .weight_decay = s->decay,
+                                   .clip = s->clip,
+                                   .beta1 = 0.9,
+                                   .beta2 = 0.98,
+                                   .eps = 1e-8,
                                    .parts = s->parts,
                                    .zero_axis = s->way->zero,
                                    .scatter = s->way->scatter,
@@ -185,10 +190,19 @@ static gr_status gather(const setup *s, const member *m, uint32_t state, ran *ou
   return GR_OK;
 }
 
-static gr_status check_padding(const setup *s, const member *m) {
+// Padding is zero, and what ranks hold whole is the same on all of them, to the bit.
+static gr_status check_states(const setup *s, const member *m) {
   static float whole[STEPS_NUMBERS];
-  for (uint32_t i = 0; i < m->plan->n_states; i++)
-    for (int r = 0; r < s->ranks; r++) GR_TRY(put_part(&m[r], i, r, whole));
+  for (uint32_t i = 0; i < m->plan->n_states; i++) {
+    const gr_plan_state *p = &m->plan->states[i];
+    bool same = true;
+    for (int r = 0; r < s->ranks; r++) {
+      GR_TRY(put_part(&m[r], i, r, whole));
+      same &= !memcmp(m[r].state[i], m->state[i], p->bytes);
+    }
+    if (!same && p->kind != GR_KIND_TOTAL && gr_type_same(&p->type, &p->global))
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%s differs between ranks", p->name);
+  }
   return GR_OK;
 }
 
@@ -217,7 +231,7 @@ gr_status steps_run(const setup *s, ran *out) {
   for (int k = 0; k < 4; k++)
     for (uint32_t i = 0; i < plan->n_states; i++)
       if (!strcmp(plan->states[i].name, names[k]) && !st) st = gather(s, m, i, out);
-  if (!st) st = check_padding(s, m);
+  if (!st) st = check_states(s, m);
   out->loss = m[0].loss, out->accuracy = m[0].accuracy, out->norm = m[0].norm, out->ok = m[0].ok;
   gr_loopback_destroy(all);
   gr_arena_destroy(a);

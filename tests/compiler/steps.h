@@ -16,8 +16,9 @@ extern const way steps_ways[STEPS_WAYS];  // ddp, zero1, zero2, fsdp
 typedef struct setup {
   const way *way;
   int batch, ranks, parts;
-  const char *params;  // of the model, or NULL
-  float rate, momentum;
+  const char *params;     // of the model, or NULL
+  const char *optimizer;  // NULL: sgd
+  float rate, momentum, decay, clip;
   int steps;
   bool alike;    // all samples are the same
   bool by_rank;  // the loss is the mean of ranks' means

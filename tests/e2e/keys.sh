@@ -141,11 +141,7 @@ done
 check "... and they differ" test "$(plan_of distributed.strategy=fsdp)" != "$(plan_of distributed.strategy=zero2)"
 tones none distributed.strategy=fsdp distributed.fsdp.sharding_strategy=hybrid_shard
 verdict_of "... hybrid_shard is refused" 65 "argument [0-9]+:1:36: .*hybrid_shard"
-for key in offload_params=true backward_prefetch=backward_pre wrap=layer; do
-  tones none distributed.strategy=fsdp distributed.fsdp.$key
-  verdict_of "fsdp.$key is refused" 65 "distributed.fsdp.${key%=*} can only be .* so far, not"
-done
-ran "fsdp as it is" asis training.max_steps=1 distributed.strategy=fsdp distributed.fsdp.offload_params=false \
+ran "fsdp with its presets" asis training.max_steps=1 distributed.strategy=fsdp distributed.fsdp.offload_params=true \
   distributed.fsdp.backward_prefetch=none distributed.fsdp.wrap=null
 fsdp="distributed.ranks=2 distributed.backend=loopback distributed.strategy=fsdp training.max_steps=3"
 for type in sharded local full; do

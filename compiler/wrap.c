@@ -1,0 +1,112 @@
+// wrap.c - what is a unit, and what is too small to be split. See units.h.
+#include <fnmatch.h>
+#include <string.h>
+#include "compiler/units.h"
+
+// ---- Units --------------------------------------------------------------------------------
+
+static bool matches(const char *pattern, const char *name) {
+  return name && !fnmatch(pattern, name, 0);
+}
+
+static bool is_weight(const gr_value *v) {
+  return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
+}
+
+static void add(gr_arena *arena, gr_map *units, const char *path) {
+  if (!gr_map_find(units, path, NULL)) gr_map_put(units, gr_arena_strdup(arena, path), 0);
+}
+
+static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wrap *w) {
+  gr_map names = gr_map_make(arena);
+  gr_text list = gr_text_make(arena);
+  for (uint32_t i = 0; i < scopes->n; i++) {
+    const char *block = scopes->at[i].block;
+    if (!block || gr_map_find(&names, block, NULL)) continue;
+    gr_text_printf(&list, "%s%s", names.n ? ", " : "", block);
+    gr_map_put(&names, block, 0);
+  }
+  const char *near = gr_text_nearest(w->pattern, names.keys, (int)names.n);
+  gr_status s = gr_fail(GR_ERR_CONFIG, w->loc, "'%s' matches no block, part or weight of the model",
+                        w->pattern);
+  if (near) return gr_hint(s, "did you mean '%s'? its blocks are: %s", near, list.at);
+  return gr_hint(s, "its blocks are: %s; a part is a path such as 'layers.*'",
+                 names.n ? list.at : "none");
+}
+
+static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
+                            const gr_wrap *w, gr_map *units) {
+  bool any = false;
+  for (uint32_t i = 0; i < scopes->n; i++) {
+    const gr_scope *s = &scopes->at[i];
+    bool is_unit = matches(w->pattern, s->path) || matches(w->pattern, s->block);
+    if (is_unit) add(arena, units, s->path);
+    any |= is_unit;
+  }
+  for (uint32_t i = 1; i < init->n_values; i++) {
+    const gr_value *v = &init->values[i];
+    if (!is_weight(v) || !matches(w->pattern, v->name)) continue;
+    add(arena, units, v->name);
+    any = true;
+  }
+  return any ? GR_OK : no_match(arena, scopes, w);
+}
+
+// ---- Small weights ------------------------------------------------------------------------
+// A slice of a few bytes is not worth its place in a collective, so weights below some size stay
+// whole: up to 64 kB, but no more than a rank may hold.
+
+enum { LARGEST_WHOLE = 64 * 1024, SMALLEST_WHOLE = 64 };  // bytes
+static const double most_share = 1.05;  // of a rank: as much of 1/N of all weights
+
+// Of a rank, when moments and gradients are split as options say. Where nothing is split over
+// the axis of FSDP and ZeRO, `axis` is -1.
+static double share_of(const gr_graph *g, const gr_options *o) {
+  double bytes = 0;
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    gr_value v = g->values[i];
+    if (!is_weight(&v)) continue;
+    v.layout = gr_weight_layout(&g->mesh, &v, o);
+    gr_layout l = gr_update_layout(&g->mesh, &v, o);
+    gr_type local = gr_type_local(&v.type, &l, &g->mesh);
+    bytes += (double)gr_type_bytes(&local);
+  }
+  return bytes;
+}
+
+// The axis whose ranks share what any dimension of may be split, or -1.
+static int shared_axis(const gr_mesh *m, const gr_options *o) {
+  for (int a = 0; a < m->n_axes; a++) {
+    bool shares = o->zero_axis && !strcmp(m->axis[a].name, o->zero_axis);
+    for (int i = 0; i < o->n_rules; i++)
+      shares |= o->rules[i].lay == GR_ANY_DIM && !strcmp(o->rules[i].axis, m->axis[a].name);
+    if (shares) return a;
+  }
+  return -1;
+}
+
+static size_t find_whole_below(const gr_graph *g, const gr_options *o) {
+  gr_options all = *o;
+  int axis = shared_axis(&g->mesh, o);
+  if (axis < 0) return 0;
+  all.whole_below = SIZE_MAX;  // nothing is split over that axis
+  double most = share_of(g, &all) / g->mesh.axis[axis].size * most_share;
+  for (size_t below = LARGEST_WHOLE; below >= SMALLEST_WHOLE; below /= 2) {
+    all.whole_below = below;
+    if (share_of(g, &all) <= most) return below;
+  }
+  return 0;
+}
+
+gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
+                        gr_options *o) {
+  gr_map *units = GR_NEW(arena, gr_map, 1);
+  *units = gr_map_make(arena);
+  for (uint32_t i = 0; !o->wrap && i < scopes->n; i++)
+    if (!scopes->at[i].block) add(arena, units, scopes->at[i].path);
+  for (int i = 0; o->wrap && i < o->n_wrap; i++)
+    GR_TRY(find_units(arena, scopes, init, &o->wrap[i], units));
+  o->units = units;
+  o->whole_below = find_whole_below(init, o);
+  return GR_OK;
+}
