@@ -2,8 +2,10 @@
 #include "base/log.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "base/text.h"
 
 static struct {
   gr_level least;
@@ -52,10 +54,10 @@ int gr_log_rank(void) { return state.rank; }
 
 static void write_line(FILE *f, gr_level level, const char *text) {
   static const char *const mark[] = {"", "warning: ", "error: "};
-  if (state.ranks > 1 && level > GR_INFO)
-    fprintf(f, "[rank %d] %s%s\n", state.rank, mark[level], text);
-  else
-    fprintf(f, "%s%s\n", mark[level], text);
+  if (state.ranks > 1 && level > GR_INFO) fprintf(f, "[rank %d] ", state.rank);
+  fputs(mark[level], f);
+  gr_print_line(f, text, strlen(text));
+  fputc('\n', f);
   fflush(f);
 }
 

@@ -1,5 +1,7 @@
 // log.h - lines for people, on standard error. Results go to files and standard output.
 //
+// A line is one line: what a user's file says in it cannot do anything else (gr_print_line).
+//
 // info: what is being done, once. warn: it goes on, but not as asked.
 // error: the run ends. Ranks other than 0 say only warn and error. Where there are several, a
 // warning or an error names its rank; what rank 0 says else is of the whole run.

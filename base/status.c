@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/text.h"
 
 enum { MAX_SOURCES = 64, MAX_ERRORS = 20 };
 
@@ -143,6 +144,17 @@ int gr_status_exit(gr_status s) { return s ? codes[s->code].exit : 0; }
 
 static bool starts_char(char c) { return (c & 0xc0) != 0x80; }  // of UTF-8
 
+// As many blanks as the text is wide when it is printed.
+static void put_blanks(FILE *f, const char *s, size_t len) {
+  char out[GR_VISIBLE];
+  for (size_t i = 0; i < len;) {
+    int n = gr_text_visible(s + i, out);
+    bool whole = gr_utf8_len(s + i) && !strncmp(s + i, out, (size_t)n);
+    for (size_t k = whole ? 1 : strlen(out); k > 0; k--) fputc(*out == '\t' ? '\t' : ' ', f);
+    i += (size_t)n;
+  }
+}
+
 // Columns count characters. Of a long line the part around the column is shown.
 static void show_line(FILE *f, const char *line, size_t len, gr_loc at) {
   enum { MOST = 160, BEFORE = 60 };
@@ -154,10 +166,10 @@ static void show_line(FILE *f, const char *line, size_t len, gr_loc at) {
   while (from && !starts_char(line[from])) from--;
   if (to - from > MOST) to = from + MOST;
   while (to < len && !starts_char(line[to])) to--;
-  fprintf(f, "%5d | %s%.*s%s\n      | %s", at.line, from ? "..." : "", (int)(to - from),
-          line + from, to < len ? "..." : "", from ? "   " : "");
-  for (size_t i = from; i < caret; i++)
-    if (starts_char(line[i])) fputc(line[i] == '\t' ? '\t' : ' ', f);
+  fprintf(f, "%5d | %s", at.line, from ? "..." : "");
+  gr_print_line(f, line + from, to - from);
+  fprintf(f, "%s\n      | %s", to < len ? "..." : "", from ? "   " : "");
+  put_blanks(f, line + from, caret - from);
   fputs("^\n", f);
 }
 
@@ -199,11 +211,16 @@ static void show_source(FILE *f, gr_loc at) {
 
 void gr_status_print(FILE *f, gr_status s) {
   for (; s; s = s->next) {
-    if (s->loc.file) fprintf(f, "%s:%d:%d: ", s->loc.file, s->loc.line, s->loc.col);
-    fprintf(f, "%s error: %s\n", codes[s->code].name, s->text);
+    if (s->loc.file) {
+      gr_print_line(f, s->loc.file, strlen(s->loc.file));
+      fprintf(f, ":%d:%d: ", s->loc.line, s->loc.col);
+    }
+    fprintf(f, "%s error: ", codes[s->code].name);
+    gr_print_line(f, s->text, strlen(s->text));
+    fputc('\n', f);
     if (s->loc.file && s->loc.line) show_source(f, s->loc);
-    fputs(s->notes, f);
-    if (*s->hint) fprintf(f, "  hint: %s\n", s->hint);
+    gr_print_lines(f, s->notes);
+    if (*s->hint) fputs("  hint: ", f), gr_print_line(f, s->hint, strlen(s->hint)), fputc('\n', f);
     if (s->code == GR_ERR_BUG)
       fprintf(f, "  this is a bug in graphrun (%s:%d): please report it\n",
               s->cfile ? s->cfile : "?", s->cline);

@@ -121,6 +121,52 @@ void gr_text_put_code(gr_text *t, uint32_t c) {
   gr_text_putn(t, s, (size_t)n);
 }
 
+// Embeddings, overrides and isolates of the direction of writing (Unicode 15, UAX 9).
+static bool turns_writing(uint32_t c) {
+  return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+int gr_text_visible(const char *s, char out[GR_VISIBLE]) {
+  int n = gr_utf8_len(s);
+  uint32_t c = n ? gr_utf8_code(s, n) : (unsigned char)*s;
+  if (!n || (c < 32 && c != '\t') || c == 127)
+    snprintf(out, GR_VISIBLE, "\\x%02x", c & 0xff);
+  else if ((c >= 0x80 && c < 0xa0) || turns_writing(c))
+    snprintf(out, GR_VISIBLE, "\\u%04x", c & 0xffff);
+  else
+    snprintf(out, GR_VISIBLE, "%.*s", n, s);
+  return n ? n : 1;
+}
+
+void gr_print_line(FILE *f, const char *s, size_t len) {
+  char out[GR_VISIBLE];
+  for (size_t i = 0; i < len;) {
+    i += (size_t)gr_text_visible(s + i, out);
+    fputs(out, f);
+  }
+}
+
+void gr_print_lines(FILE *f, const char *s) {
+  for (const char *end; *s; s = *end ? end + 1 : end) {
+    end = s + strcspn(s, "\n");
+    gr_print_line(f, s, (size_t)(end - s));
+    if (*end) fputc('\n', f);
+  }
+}
+
+FILE *gr_visible_begin(gr_visible_out *o) {
+  *o = (gr_visible_out){0};
+  FILE *f = open_memstream(&o->text, &o->len);
+  return o->stream = f ? f : stdout;
+}
+
+void gr_visible_end(gr_visible_out *o) {
+  if (o->stream == stdout) return;
+  fclose(o->stream);
+  if (o->text) gr_print_lines(stdout, o->text);
+  free(o->text);
+}
+
 void gr_text_json(gr_text *t, const char *s) {
   static const char *const named[32] = {
       ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};

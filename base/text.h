@@ -30,13 +30,31 @@ uint32_t gr_utf8_code(const char *s, int len);
 bool gr_utf8_valid(const char *s);  // all of it
 void gr_text_put_code(gr_text *, uint32_t code);
 
+// Text for a terminal or a log, which may be that of a user's file. Control characters could move
+// the cursor, forge lines or hide what is there, and so could the characters that turn the
+// direction of writing: they, and bytes that are not UTF-8, are written as \x1b or \u009b. A tab
+// stays. gr_text_visible writes the first character of s as a C string, and returns its bytes in s.
+enum { GR_VISIBLE = 8 };
+int gr_text_visible(const char *s, char out[GR_VISIBLE]);
+void gr_print_line(FILE *, const char *, size_t len);  // a line end inside is a control character
+void gr_print_lines(FILE *, const char *);             // line ends stay
+// The same for what is written to a stream: what `begin` gives is printed by `end`. Without memory
+// for it, standard output itself.
+typedef struct gr_visible_out {
+  FILE *stream;
+  char *text;
+  size_t len;
+} gr_visible_out;
+FILE *gr_visible_begin(gr_visible_out *);
+void gr_visible_end(gr_visible_out *);
+
 // Writes s as a JSON string, quotes included (RFC 8259); invalid UTF-8 becomes U+FFFD.
 void gr_text_json(gr_text *, const char *s);
 // Writes a double the shortest way that reads back the same, always recognisable as a float
 // ("1.0", "1e-05", "NaN", "Infinity"), as Python's json does.
 void gr_text_json_float(gr_text *, double);
 
-// The whole of a regular file (base/file.h), NUL-terminated, in the arena. Fails with GR_ERR_IO, also
-// where it has more than `most` bytes.
+// The whole of a regular file (base/file.h), NUL-terminated, in the arena. Fails with GR_ERR_IO,
+// also where it has more than `most` bytes.
 GR_MUST_USE gr_status gr_file_read(gr_arena *, const char *path, size_t most, char **out,
                                    size_t *out_len);

@@ -195,13 +195,13 @@ gr_status gr_dataset_open(gr_arena *arena, gr_conf *data, gr_dataset **out) {
   return open_dataset(arena, data, false, out);
 }
 
-gr_status gr_dataset_open_all(gr_arena *arena, gr_conf *data, gr_text *bad, gr_dataset **out) {
+gr_status gr_dataset_open_all(gr_arena *arena, gr_conf *data, gr_dataset **out) {
   GR_TRY(open_dataset(arena, data, true, out));
-  gr_data *d = (*out)->data;
-  GR_TRY(gr_data_read_all(d));
-  const char *line;
-  for (uint64_t i = 0; (line = gr_data_unreadable(d, i)); i++) gr_text_printf(bad, "%s\n", line);
-  return GR_OK;
+  return gr_data_read_all((*out)->data);
+}
+
+const char *gr_dataset_unreadable_line(gr_dataset *d, uint64_t i) {
+  return gr_data_unreadable(d->data, i);
 }
 
 void gr_dataset_close(gr_dataset *d) {

@@ -47,9 +47,8 @@ typedef struct gr_feeder gr_feeder;
 
 GR_MUST_USE gr_status gr_dataset_open(gr_arena *, gr_conf *data, gr_dataset **out);
 // Also opens and decodes every recording. What cannot be used is left out, whatever the
-// configuration says, and listed: a line each, with its place in the manifest.
-GR_MUST_USE gr_status gr_dataset_open_all(gr_arena *, gr_conf *data, gr_text *bad,
-                                          gr_dataset **out);
+// configuration says: gr_dataset_unreadable counts it.
+GR_MUST_USE gr_status gr_dataset_open_all(gr_arena *, gr_conf *data, gr_dataset **out);
 void gr_dataset_close(gr_dataset *);
 
 int gr_dataset_buckets(const gr_dataset *);
@@ -62,6 +61,8 @@ uint32_t gr_dataset_batches(const gr_dataset *, gr_split, int batch);  // of an 
 // One line about what was left out; false: nothing was.
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
 uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not use so far
+// Place and reason of one of them; after gr_dataset_open_all in the manifest's order.
+const char *gr_dataset_unreadable_line(gr_dataset *, uint64_t i);
 void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
 
 // What tells one data set from another, by sample: ranks compare these (same.c). with_file: the

@@ -48,7 +48,9 @@ static gr_status plan(gr_job *j) {
   printf(j->set.parts > 1 ? " in %d micro-steps\n" : "\n", j->set.parts);
   int n = gr_settings_differences(&j->set, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
-  gr_plan_explain(stdout, j->plan);
+  gr_visible_out out;
+  gr_plan_explain(gr_visible_begin(&out), j->plan);
+  gr_visible_end(&out);
   if (j->args.dot) GR_TRY(write_dot(j->plan, j->args.dot));
   if (j->args.svg) GR_TRY(write_svg(j->plan, j->args.svg));
   return GR_OK;

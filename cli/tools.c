@@ -62,7 +62,10 @@ gr_status gr_cmd_ckpt(int argc, char **argv) {
   for (int i = 0; argc == 4 && i < 3; i++)
     if (!strcmp(argv[2], verbs[i].name)) {
       snprintf(inner, sizeof inner, "%s/checkpoints", argv[3]);  // of a run's folder
-      return verbs[i].print(stdout, gr_is_dir(inner) ? inner : argv[3]);
+      gr_visible_out out;
+      gr_status s = verbs[i].print(gr_visible_begin(&out), gr_is_dir(inner) ? inner : argv[3]);
+      gr_visible_end(&out);
+      return s;
     }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY"),
                  "a run's folder, its checkpoints, or one of them");
@@ -95,16 +98,21 @@ static gr_status import(int argc, char **argv) {
 }
 
 static gr_status inspect_job(gr_job *j) {
-  gr_text t = gr_text_make(j->arena), bad = gr_text_make(j->arena);
+  gr_text t = gr_text_make(j->arena);
   gr_conf *data = gr_conf_find(j->conf, "data");
   bool audio = j->args.audio;
-  GR_TRY(audio ? gr_dataset_open_all(j->arena, data, &bad, &j->data)
+  GR_TRY(audio ? gr_dataset_open_all(j->arena, data, &j->data)
                : gr_dataset_open(j->arena, data, &j->data));
   gr_dataset_inspect(j->data, (int)j->set.batch_size, &t);
-  fputs(t.at, stdout);
+  gr_print_lines(stdout, t.at);
   if (!audio) return GR_OK;
   uint64_t n = gr_dataset_unreadable(j->data);
-  printf("recordings that cannot be used: %llu\n%s", (unsigned long long)n, bad.at);
+  printf("recordings that cannot be used: %llu\n", (unsigned long long)n);
+  for (uint64_t i = 0; i < n; i++) {
+    const char *line = gr_dataset_unreadable_line(j->data, i);
+    gr_print_line(stdout, line, strlen(line));
+    putchar('\n');
+  }
   if (!n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "%llu recording%s cannot be used",
                          (unsigned long long)n, n > 1 ? "s" : ""),

@@ -126,13 +126,20 @@ void gr_conf_remove(gr_conf *c, int item) {
   if (c->index) reindex(c);
 }
 
+static gr_status has_nul(const char *path, const char *text) {
+  gr_loc at = {path, 1, 1};
+  for (const char *p = text; *p; p++) {
+    at.col += (*p & 0xc0) != 0x80;  // characters of UTF-8
+    if (*p == '\n') at.line++, at.col = 1;
+  }
+  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a file of YAML cannot have the character NUL"),
+                 "write the file in UTF-8, without it");
+}
+
 gr_status gr_conf_load(gr_arena *a, const char *path, size_t most, char **text, size_t *len) {
   gr_status s = gr_file_read(a, path, most, text, len);
   if (!s && strlen(*text) == *len) return GR_OK;
-  if (!s)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' has the character NUL, at byte %zu",
-                           path, strlen(*text)),
-                   "write the file in UTF-8");
+  if (!s) return has_nul(gr_arena_strdup(a, path), *text);
   gr_status config = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s", gr_status_text(s));
   if (gr_status_hint(s)) config = gr_hint(config, "%s", gr_status_hint(s));
   gr_status_drop(s);

@@ -84,13 +84,25 @@ gr_status gr_cache_try(gr_data *d, uint32_t utterance) {
   return s;
 }
 
-// Later epochs know, and so do other threads. False: it is known already.
-static bool mark_unreadable(gr_cache *c, uint32_t utterance) {
+// Later epochs know, and so do other threads. False: it is known already. *none: it was the last.
+static bool mark_unreadable(gr_data *d, uint32_t utterance, bool *none) {
+  gr_cache *c = &d->cache;
   pthread_mutex_lock(&c->lock);
   bool first = c->frames[utterance] >= 0;
   c->frames[utterance] = -1;
+  c->unreadable += first;
+  *none = c->unreadable == d->count;
   pthread_mutex_unlock(&c->lock);
   return first;
+}
+
+// What one recording is skipped for, all are not: there would be nothing to train on.
+static gr_status none_left(const gr_data *d, const gr_item *item, gr_status s) {
+  gr_status e =
+      gr_fail(GR_ERR_DATA, (gr_loc){item->manifest, 1, 1},
+              "none of %u recordings can be read; the last: %s", d->count, gr_status_text(s));
+  gr_status_drop(s);
+  return gr_hint(e, "data.root is the folder of relative paths; without it, it is the manifest's");
 }
 
 gr_status gr_cache_get(gr_data *d, uint32_t utterance, float **out, int32_t *frames, bool *kept) {
@@ -105,10 +117,12 @@ gr_status gr_cache_get(gr_data *d, uint32_t utterance, float **out, int32_t *fra
     keep(d, utterance, out, frames, kept);
     return GR_OK;
   }
-  if (d->spec.skip_unreadable && !mark_unreadable(c, utterance)) {
+  bool none = false;
+  if (d->spec.skip_unreadable && !mark_unreadable(d, utterance, &none)) {
     gr_status_drop(s);
     return GR_OK;
   }
+  if (none) return none_left(d, item, s);
   return gr_data_leave_out(d, item->manifest, item->from, item->from->audio_col, true, s);
 }
 

@@ -9,6 +9,7 @@ typedef struct gr_cache {
   float **features;  // [count], NULL: not kept
   int32_t *frames;   // [count]: how long a kept one is; -1: unreadable
   size_t bytes, most;
+  uint32_t unreadable;  // with -1 frames
 } gr_cache;
 
 struct gr_data {

@@ -89,6 +89,67 @@ static void map_keeps_order(void) {
   gr_arena_destroy(a);
 }
 
+// A manifest must not be able to do to a terminal what a program can.
+static void control_characters_are_visible(void) {
+  static const struct {
+    const char *text, *shown;
+  } cases[] = {
+      {"plain \xc3\xa9 \xe2\x82\xac\ttab", "plain \xc3\xa9 \xe2\x82\xac\ttab"},
+      {"\x1b[31mred\x1b]0;title\a", "\\x1b[31mred\\x1b]0;title\\x07"},
+      {"a\rb\bc\x7f", "a\\x0db\\x08c\\x7f"},
+      {"\xc2\x9b" "2J\xc2\x85", "\\u009b2J\\u0085"},
+      {"\xe2\x80\xae" "evil\xe2\x81\xa9", "\\u202eevil\\u2069"},
+      {"bad \xff\xc3", "bad \\xff\\xc3"},
+      {"two\nlines", "two\\x0alines"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *got = NULL;
+    size_t n;
+    FILE *f = open_memstream(&got, &n);
+    gr_print_line(f, cases[i].text, strlen(cases[i].text));
+    fclose(f);
+    CHECK(!strcmp(got, cases[i].shown), "'%s', not '%s'", got, cases[i].shown);
+    free(got);
+  }
+  char *got = NULL;
+  size_t n;
+  FILE *f = open_memstream(&got, &n);
+  gr_print_lines(f, "\x1b[1m\n\ntwo\n");
+  fclose(f);
+  CHECK(!strcmp(got, "\\x1b[1m\n\ntwo\n"), "%s", got);
+  free(got);
+}
+
+// In the message, the source line, notes and hint; and the caret stays below its character.
+static void errors_show_control_characters(void) {
+  gr_source_add("<evil>", "ab\x1b[2J\xc3\xa9 here\n");
+  gr_status s = gr_fail(GR_ERR_DATA, ((gr_loc){"<evil>", 1, 8}), "found '\x1b[31m\n'");
+  s = gr_hint(gr_note(s, GR_NOWHERE, "in \x1b[0m"), "not \a");
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  gr_status_print(f, s);
+  fclose(f);
+  const char *want =
+      "<evil>:1:8: data error: found '\\x1b[31m\\x0a'\n    1 | ab\\x1b[2J\xc3\xa9 here\n"
+      "      |           ^\n  in \\x1b[0m\n  hint: not \\x07\n";
+  CHECK(!strcmp(text, want), "printed:\n%s", text);
+  gr_status_drop(s);
+  free(text);
+}
+
+static void log_lines_show_control_characters(void) {
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  gr_log_copy_to(f);
+  gr_log(GR_WARN, "said \x1b[31m%s", "a\nwarning: forged");
+  gr_log_copy_to(NULL);
+  fclose(f);
+  CHECK(!strcmp(text, "warning: said \\x1b[31ma\\x0awarning: forged\n"), "%s", text);
+  free(text);
+}
+
 static void json_text(void) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
@@ -205,6 +266,9 @@ static void directories(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"prints_source_line", prints_source_line},
+             {"control_characters_are_visible", control_characters_are_visible},
+             {"errors_show_control_characters", errors_show_control_characters},
+             {"log_lines_show_control_characters", log_lines_show_control_characters},
              {"places_what_has_none", places_what_has_none},
              {"joins_at_most_twenty", joins_at_most_twenty},
              {"long_messages_are_cut", long_messages_are_cut},

@@ -152,6 +152,26 @@ static void reads_all_to_find_them(void) {
   gr_data_close(d);
 }
 
+// To leave out all of them is no training.
+static void not_all_are_left_out(void) {
+  const char *manifest = fixture_corpus("none", 3);
+  gr_data_spec data = fixture_spec(manifest);
+  data.skip_unreadable = true;
+  gr_data *d;
+  gr_loader *l;
+  const gr_batch *b;
+  MUST(gr_data_open(&data, &d));
+  for (int i = 0; i < 3; i++) remove(fixture_path("none-u%03d.wav", i));
+  gr_loader_spec spec = plain();
+  spec.workers = 1;
+  MUST(gr_loader_open(d, &spec, &l));
+  gr_status s = GR_OK;
+  for (int i = 0; i < 4 && !s; i++) s = gr_loader_next(l, &b);
+  fixture_fails(s, GR_ERR_DATA, 1, "none of 3 recordings can be read");
+  gr_loader_close(l);
+  gr_data_close(d);
+}
+
 static void refuses_bad_settings(void) {
   gr_data *d = open_broken("no", false);
   gr_loader *l;
@@ -172,6 +192,7 @@ int main(int argc, char **argv) {
              {"unreadable_ones_can_weigh_0", unreadable_ones_can_weigh_0},
              {"planning_refuses_what_cannot_be", planning_refuses_what_cannot_be},
              {"too_long_is_not_unreadable", too_long_is_not_unreadable},
+             {"not_all_are_left_out", not_all_are_left_out},
              {"reads_all_to_find_them", reads_all_to_find_them},
              {"refuses_bad_settings", refuses_bad_settings});
 }

@@ -96,6 +96,38 @@ check "... of 30" test "$(grep -c 'left out: data/many' "$log")" = 20
 run "two ranks" 0 "could not be used" -- data.manifest=data/many.jsonl data.skip_unreadable=true distributed.ranks=2 \
   distributed.backend=loopback
 
+# ---- Text of a user's file cannot reach the terminal as control characters
+escape=$(printf '\033')
+for raw in $(seq 40); do sed -n "${raw}p" data/tones.jsonl; done |
+  sed 's/"text": "/"name": "n\\u001b[2J\\u009b\\u0007", &\\u001b[31m/' |
+  awk '{ sub(/n\\u001b/, "n" NR "\\u001b"); print }' >data/escapes.jsonl
+printf 'A\nB\nC\nD\nE\nF\n<space>\n%s\n[\n3\n1\nM\n' "$escape" >escapes.txt
+# clean NAME: neither what was printed nor run.log has an escape
+clean() {
+  check "$1: nothing raw is printed" sh -c "! grep -q '$escape' '$log'"
+}
+run "control characters in transcripts and names" 0 'x1b\[2J' 'x1b\[31M' -- \
+  data.manifest=data/escapes.jsonl data.vocab=escapes.txt
+clean "a run"
+check "... nor in run.log" sh -c "grep -q 'x1b' out/run.log && ! grep -q '$escape' out/run.log"
+expect "... inspected" 0 "x1b" -- "$graphrun" data inspect base.yaml data.manifest=data/escapes.jsonl data.vocab=escapes.txt
+clean "inspect"
+run "... in an error" 66 "symbol '.x1b' of" -- data.manifest=data/escapes.jsonl data.text.unknown=fail
+clean "an error"
+printf '{"audio_path": "none%s[2J.wav", "text": "AB", "duration": 0.2}\n' '\u001b' >data/path.jsonl
+run "... in a path" 66 'none.x1b\[2J.wav' -- data.manifest=data/path.jsonl
+clean "a path"
+run "... that is all there is" 66 'path.jsonl:1:1: .*none of 1 recordings can be read; .*none.x1b\[2J.wav' -- \
+  data.manifest=data/path.jsonl data.skip_unreadable=true
+clean "a warning"
+changed=graphs/evil.yaml
+sed 's/name: input_projection/name: "in\\e[31mput"/' "$source/graphs/lmu_asr.yaml" >$changed
+expect "... in a model" 0 'x1b\[31m' -- "$graphrun" plan base.yaml model.graph=$changed --ranks=2
+clean "plan"
+run "... trained" 0 -- model.graph=$changed output.dir=evil
+expect "... and saved" 0 'x1b\[31m' -- "$graphrun" ckpt show evil
+clean "ckpt show"
+
 # ---- Settings: every message has a place and a cure
 yaml() { # NAME CODE PATTERN... -- data: of base.yaml with one key of `data` changed
   sed "s/$change/" base.yaml >changed.yaml
@@ -118,6 +150,8 @@ expect "... and the most" 65 "hold no bin" -- "$graphrun" data inspect base.yaml
 expect "... and so is the transform's" 0 -- "$graphrun" data inspect base.yaml data.features.mels=400 data.features.n_fft=2048
 expect "mels=400 n_fft=256 of the shipped configurations" 65 "argument 1:1:20: .*hold no bin" -- \
   "$graphrun" data inspect "$source/configs/single_gpu.yaml" data.features.mels=400 data.manifest=data/tones.jsonl
+printf 'model: {graph: a.yaml}\n\ntraining: {lr: 1\0}\n' >nul.yaml
+expect "NUL in a configuration" 65 "nul.yaml:3:17: .*the character NUL" "hint: " -- "$graphrun" nul.yaml
 change='hop: 80}/hop: 80, fmax: 5000}' yaml "an edge above half the rate" 65 "changed.yaml:13:64: .*half of 8000 samples"
 change='hop: 80}/hop: 80, fmin: 4000}' yaml "edges the wrong way round" 65 "changed.yaml:13:64: .*from 4000 to 4000 Hz"
 change='freq_width: 2/time_width: 9223372036854775807' yaml "a width that no integer holds" 65 "changed.yaml:14:40: "
