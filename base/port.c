@@ -143,3 +143,11 @@ gr_status gr_make_dirs(const char *path) {
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is there but is not a directory", path);
   return GR_OK;
 }
+
+void gr_close_from(int fd) {
+#if defined(SYS_close_range)
+  if (!syscall(SYS_close_range, (unsigned)fd, ~0U, 0)) return;
+#endif
+  long most = sysconf(_SC_OPEN_MAX);  // an older system
+  for (long i = fd; i < (most > 0 && most < 65536 ? most : 65536); i++) close((int)i);
+}

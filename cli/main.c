@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/multirun.h"
+#include "runtime/hooks.h"
 #include "runtime/launch.h"
 
 static const struct command {
@@ -115,6 +116,7 @@ static void let_first_speak(void) {
 }
 
 int main(int argc, char **argv) {
+  gr_hooks_enter(argc, argv);
   open_standard_files();
   bool help = wants_help(argc, argv);
   if (argc < 2 || help) usage(help ? stdout : stderr);

@@ -84,7 +84,8 @@ static gr_status open_run(gr_run *r) {
   GR_TRY(find_programs(r));
   count_steps(r);
   GR_TRY(gr_run_open_dir(r));
-  GR_TRY(gr_run_open_hooks(r));
+  gr_run_keep(r, gr_run_open_hooks(r));
+  GR_TRY(gr_run_check(r));
   GR_TRY(gr_run_open_state(r));
   GR_TRY(open_report(r));
   GR_TRY(gr_run_save_config(r));
@@ -119,7 +120,7 @@ static gr_status run_step(gr_run *r, const gr_feed *f) {
   gr_run_read_metrics(r, p, &r->epoch_train);
   r->loss = gr_metric_value(&now, "loss");
   const void *norm = gr_exec_result(r->exec, p, "grad_norm", &t);
-  r->grad_norm = norm ? gr_get(norm, t.dtype, 0) : (double)NAN;
+  r->grad_norm = norm ? gr_get(norm, t.dtype, 0) : (double)NAN, r->has_grad_norm = norm != NULL;
   const void *ok = gr_exec_result(r->exec, p, "ok", &t);
   r->skipped = ok && gr_get(ok, t.dtype, 0) == 0 ? r->skipped + 1 : 0;
   gr_named more[GR_HOOK_LOGS];
@@ -179,8 +180,10 @@ static gr_status end_epoch(gr_run *r, double began) {
 // What everybody does next. A failure of this rank is in r->failure, and makes all stop.
 static gr_status agree(gr_run *r, gr_knobs *k) {
   bool has = r->hooks && gr_hooks_has(r->hooks, GR_HOOK_LR);
-  if (!r->failure && !(has && r->lr_step == r->step)) gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
-  r->lr_step = has && !r->failure ? r->step : -1;
+  bool called = true;
+  if (!r->failure && !(has && r->lr_step == r->step))
+    called = gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
+  r->lr_step = has && called && !r->failure ? r->step : -1;
   *k = (gr_knobs){.lr = r->lr,
                   .stop = r->asked.stop,
                   .save = r->asked.save,

@@ -59,6 +59,7 @@ typedef struct gr_run {
   int64_t steps_per_epoch, total_steps;
   gr_metrics epoch_train, validation, train_at_end;
   double lr, loss, grad_norm, best;
+  bool has_grad_norm;
   int64_t lr_step;        // for which hooks have set lr: they are asked once for each; -1: none
   double started, began;  // since 1970; by a clock that never jumps
   int64_t best_step, best_epoch, skipped, saved_step;
@@ -125,8 +126,9 @@ GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.in
 // ---- run_hooks.c
 double gr_run_base_lr(const gr_run *);  // what the configuration alone makes of the next step's
 GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
-// Calls an event on rank 0; what it asks for waits in run->asked, its error in run->failure.
-void gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
+// Calls an event on rank 0; what it asks for waits in run->asked, its error in run->failure. False:
+// the run is to stop, and a script that did not end was cut off: the event has not happened.
+bool gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
 // ---- run_end.c
 // Leaves training or an evaluation early, with the state saved: what all agreed to stop for.
 GR_MUST_USE gr_status gr_run_leave(gr_run *, const gr_knobs *);

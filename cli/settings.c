@@ -42,6 +42,7 @@ static const struct row {
     {"distributed.fsdp.backward_prefetch", TEXT, offsetof(gr_settings, prefetch)},
     {"distributed.backend", TEXT, offsetof(gr_settings, backend)},
     {"distributed.timeout", FLOAT, offsetof(gr_settings, timeout)},
+    {"hooks_seconds", FLOAT, offsetof(gr_settings, hook_seconds)},
     {"output.dir", TEXT, offsetof(gr_settings, dir)},
     {"logging.progress", BOOL, offsetof(gr_settings, progress)},
     {"logging.tensorboard", BOOL, offsetof(gr_settings, events)},
@@ -106,7 +107,7 @@ static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
     gr_conf *v = map->items[i];
     gr_param *p = &(*out)[(*n)++];
     v->read = true;
-    *p = (gr_param){.key = map->keys[i]};
+    *p = (gr_param){.key = map->keys[i], .from = v->loc};
     if (v->kind == GR_CONF_INT)
       p->kind = GR_PARAM_INT, p->i = v->integer;
     else if (v->kind == GR_CONF_FLOAT)
@@ -126,13 +127,11 @@ static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
 static gr_status read_hooks(gr_arena *a, gr_conf *c, gr_settings *s) {
   const char **paths;
   gr_loc *locs;
-  gr_param *params = NULL;
-  int n_params;
-  GR_TRY(read_params(a, c, &params, &n_params));
+  GR_TRY(read_params(a, c, &s->hook_params, &s->n_hook_params));
   GR_TRY(read_texts(a, c, "hooks", "the path of a Lua file", &paths, &locs, &s->n_hooks));
   s->hooks = GR_NEW(a, gr_hook_script, s->n_hooks + 1);
   for (int i = 0; i < s->n_hooks; i++)
-    s->hooks[i] = (gr_hook_script){paths[i], locs[i], params, n_params};
+    s->hooks[i] = (gr_hook_script){paths[i], locs[i], s->hook_params, s->n_hook_params};
   return GR_OK;
 }
 

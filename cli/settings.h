@@ -27,6 +27,9 @@ typedef struct gr_settings {
   int n_wrap;
   gr_hook_script *hooks;
   int n_hooks;
+  gr_param *hook_params;
+  int n_hook_params;
+  double hook_seconds;
   const char *graph, *init_from;  // the model's file; weights, or NULL
   gr_loc init_loc;
   const char *log_level;

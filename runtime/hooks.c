@@ -1,76 +1,117 @@
-// hooks.c - see hooks.h: loading scripts, making ctx, reading what they return.
+// hooks.c - see hooks.h: a run's hooks, of which each script runs in a process (hooks_process.h).
 #include "runtime/hooks.h"
-#include <lauxlib.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/port.h"
 #include "base/text.h"
-#include "runtime/hooks_part.h"
+#include "runtime/hooks_process.h"
+#include "runtime/json.h"
 
 enum { MOST_SCRIPT = 1 << 20 };
 
 const char *const gr_hook_names[GR_HOOK_EVENTS] = {
     "on_start", "lr", "on_step_end", "on_epoch_end", "on_eval_end", "on_checkpoint", "on_stop"};
 
-// -- Loading -----------------------------------------------------------------------------
+// -- States ------------------------------------------------------------------------------
 
-typedef struct loading {
-  gr_script *script;
-  const char *text;
+static gr_status keep(gr_kept *k, gr_wire *w) {
   size_t len;
-} loading;
-
-static int event_of(const char *name) {
-  for (int i = 0; i < GR_HOOK_EVENTS; i++)
-    if (!strcmp(name, gr_hook_names[i])) return i;
-  return -1;
-}
-
-static void check_table(lua_State *L, gr_script *s) {
-  if (!lua_istable(L, -1))
-    luaL_error(L, "a hook ends with 'return { lr = function(ctx) ... end }', not with a %s",
-               luaL_typename(L, -1));
-  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-    int event = event_of(key);
-    const char *near = gr_text_nearest(key, gr_hook_names, GR_HOOK_EVENTS);
-    if (event < 0)
-      luaL_error(L, "there is no event '%s'%s%s%s", key, near ? "; did you mean '" : "",
-                 near ? near : "", near ? "'?" : "");
-    if (!lua_isfunction(L, -1))
-      luaL_error(L, "'%s' is a %s and must be a function", key, luaL_typename(L, -1));
-    s->has[event] = true;
+  const char *text = gr_wire_bytes(w, &len);
+  if (!text) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the process of the hooks sent no state");
+  if (len + 1 > k->room) {
+    char *at = realloc(k->at, len + 1);
+    if (!at) return gr_fail(GR_ERR_HOOK, GR_NOWHERE, "no memory for the state of a hook");
+    k->at = at, k->room = len + 1;
   }
+  k->len = len;
+  memcpy(k->at, text, len + 1);
+  return GR_OK;
 }
 
-static int load(lua_State *L) {
-  loading *l = lua_touserdata(L, 1);
-  const char *chunk = lua_pushfstring(L, "@%s", l->script->name);
-  if (luaL_loadbufferx(L, l->text, l->len, chunk, "t")) return lua_error(L);
-  gr_hooks_env(L);
-  lua_setupvalue(L, -2, 1);
-  lua_call(L, 0, 1);
-  check_table(L, l->script);
-  l->script->table = luaL_ref(L, LUA_REGISTRYINDEX);
-  lua_newtable(L);
-  l->script->state = luaL_ref(L, LUA_REGISTRYINDEX);
-  return 0;
+// An event is over: what scripts did in it counts, or is as if it had not been.
+static void settle(gr_hooks *h, bool counts) {
+  for (int i = 0; i < h->spec.n_scripts; i++) {
+    gr_script *s = &h->scripts[i];
+    if (s->is_new && counts) {
+      gr_kept old = s->state;
+      s->state = s->after, s->after = old;
+    }
+    s->is_new = false;
+  }
+  if (!counts) gr_hooks_revert_files(h);
 }
 
-static gr_status open_script(gr_hooks *h, gr_script *s, const gr_hook_script *from) {
-  char *text;
+// -- Starting ----------------------------------------------------------------------------
+
+static gr_status set_up(gr_hooks *h) {
+  gr_wire_begin(&h->out, GR_WIRE_SETUP);
+  gr_wire_put_int(&h->out, (int64_t)h->spec.seed);
+  gr_wire_put_int(&h->out, (int64_t)h->spec.memory_bytes);
+  gr_wire_put_float(&h->out, h->spec.seconds);
+  gr_wire_put_int(&h->out, h->spec.n_scripts);
+  return gr_hooks_ask(h, &h->scripts[0], -1);
+}
+
+static gr_status load(gr_hooks *h, int i) {
+  gr_script *s = &h->scripts[i];
+  gr_wire *out = &h->out;
+  gr_wire_begin(out, GR_WIRE_LOAD);
+  gr_wire_put_int(out, i);
+  gr_wire_put_text(out, s->name);
+  gr_wire_put_bytes(out, s->text, s->len);
+  gr_wire_put_int(out, s->from.n_params);
+  for (int k = 0; k < s->from.n_params; k++) {
+    const gr_param *p = &s->from.params[k];
+    gr_wire_put_text(out, p->key);
+    gr_wire_put_int(out, p->kind);
+    gr_wire_put_int(out, p->i);
+    gr_wire_put_float(out, p->f);
+    gr_wire_put_text(out, p->text);
+  }
+  GR_TRY(gr_hooks_ask(h, s, -1));
+  for (int e = 0; e < GR_HOOK_EVENTS; e++) s->line[e] = (int)gr_wire_int(&h->in);
+  return GR_OK;
+}
+
+static gr_status start(gr_hooks *h) {
+  GR_TRY(gr_hooks_spawn(h));
+  GR_TRY(set_up(h));
+  for (int i = 0; i < h->spec.n_scripts; i++) GR_TRY(load(h, i));
+  return GR_OK;
+}
+
+static gr_status give_back(gr_hooks *h) {
+  gr_wire_begin(&h->out, GR_WIRE_BACK);
+  for (int i = 0; i < h->spec.n_scripts; i++)
+    gr_wire_put_bytes(&h->out, h->scripts[i].state.at, h->scripts[i].state.len);
+  return gr_hooks_ask(h, &h->scripts[0], -1);
+}
+
+// After a failure: scripts begin again, as after a resume, with the states of the last event.
+static gr_status restart(gr_hooks *h) {
+  if (h->pid || !h->spec.n_scripts) return GR_OK;
+  h->restarting = true;
+  gr_status e = start(h);
+  if (!e) e = give_back(h);
+  h->restarting = false;
+  return gr_note(e, GR_NOWHERE, "while hooks were started again after a failure");
+}
+
+// -- Opening -----------------------------------------------------------------------------
+
+static gr_status read_script(gr_hooks *h, gr_script *s, const gr_hook_script *from) {
   const char *slash = strrchr(from->path, '/');
   s->from = *from, s->name = slash ? slash + 1 : from->path;
   if (!gr_is_file(from->path))
     return gr_hint(gr_fail(GR_ERR_CONFIG, from->from, "there is no hook '%s'", from->path),
                    "paths are relative to the directory in which graphrun is started");
-  loading l = {.script = s};
-  GR_TRY(gr_file_read(h->arena, from->path, MOST_SCRIPT, &text, &l.len));
-  l.text = text;
-  h->rng = gr_rng_make(h->spec.seed, gr_arena_printf(h->arena, "hook:%s", s->name), 0);
-  h->drawn = 0;
-  return gr_hooks_run(h, s, load, &l);
+  return gr_file_read(h->arena, from->path, MOST_SCRIPT, &s->text, &s->len);
+}
+
+static gr_status open_all(gr_hooks *h) {
+  for (int i = 0; i < h->spec.n_scripts; i++)
+    GR_TRY(read_script(h, &h->scripts[i], &h->spec.scripts[i]));
+  return h->spec.n_scripts ? start(h) : GR_OK;
 }
 
 gr_status gr_hooks_open(const gr_hooks_spec *spec, gr_hooks **out) {
@@ -81,11 +122,8 @@ gr_status gr_hooks_open(const gr_hooks_spec *spec, gr_hooks **out) {
   h->spec = *spec;
   if (!h->spec.memory_bytes) h->spec.memory_bytes = (size_t)64 << 20;
   if (h->spec.seconds <= 0) h->spec.seconds = 1;
-  h->scripts = GR_NEW(h->arena, gr_script, spec->n_scripts);
-  gr_status e = GR_OK;
-  if (!gr_hooks_world(h)) e = gr_fail(GR_ERR_HOOK, GR_NOWHERE, "no memory for hooks");
-  for (int i = 0; i < spec->n_scripts && !e; i++)
-    e = open_script(h, &h->scripts[i], &spec->scripts[i]);
+  h->scripts = GR_NEW(h->arena, gr_script, spec->n_scripts + 1);
+  gr_status e = open_all(h);
   if (e)
     gr_hooks_close(h);
   else
@@ -95,223 +133,132 @@ gr_status gr_hooks_open(const gr_hooks_spec *spec, gr_hooks **out) {
 
 void gr_hooks_close(gr_hooks *h) {
   if (!h) return;
-  if (h->L) lua_close(h->L);
+  gr_hooks_kill(h);
+  for (int i = 0; i < h->spec.n_scripts; i++)
+    free(h->scripts[i].state.at), free(h->scripts[i].after.at);
+  gr_wire_free(&h->in);
+  gr_wire_free(&h->out);
   gr_arena_destroy(h->arena);
   free(h);
 }
 
 bool gr_hooks_has(const gr_hooks *h, gr_hook_event event) {
   for (int i = 0; i < h->spec.n_scripts; i++)
-    if (h->scripts[i].has[event]) return true;
+    if (h->scripts[i].line[event]) return true;
   return false;
-}
-
-// -- ctx ---------------------------------------------------------------------------------
-
-static void set_int(lua_State *L, const char *name, int64_t v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, name);
-}
-
-static void set_known(lua_State *L, const char *name, int64_t v) {
-  if (v > 0) set_int(L, name, v);
-}
-
-static void set_number(lua_State *L, const char *name, double v) {
-  lua_pushnumber(L, v);
-  lua_setfield(L, -2, name);
-}
-
-// The fewer of max_steps and max_epochs * steps_per_epoch; 0: not known.
-static int64_t total_steps(const gr_hook_context *c) {
-  int64_t by_epoch = 0;
-  if (c->max_epochs > 0 && c->steps_per_epoch > 0 &&
-      __builtin_mul_overflow(c->max_epochs, c->steps_per_epoch, &by_epoch))
-    by_epoch = 0;
-  if (c->max_steps <= 0) return by_epoch;
-  return by_epoch > 0 && by_epoch < c->max_steps ? by_epoch : c->max_steps;
-}
-
-static void push_params(lua_State *L, const gr_script *s) {
-  lua_newtable(L);
-  for (int i = 0; i < s->from.n_params; i++) {
-    const gr_param *p = &s->from.params[i];
-    if (p->kind == GR_PARAM_INT)
-      lua_pushinteger(L, p->i);
-    else if (p->kind == GR_PARAM_FLOAT)
-      lua_pushnumber(L, p->f);
-    else if (p->kind == GR_PARAM_BOOL)
-      lua_pushboolean(L, p->i != 0);
-    else
-      lua_pushstring(L, p->text);
-    lua_setfield(L, -2, p->key);
-  }
-}
-
-static void push_context(lua_State *L, const gr_script *s, const gr_hook_context *c, double lr) {
-  lua_newtable(L);
-  set_int(L, "step", c->step);
-  set_int(L, "epoch", c->epoch);
-  set_known(L, "steps_per_epoch", c->steps_per_epoch);
-  set_known(L, "max_steps", c->max_steps);
-  set_known(L, "max_epochs", c->max_epochs);
-  set_known(L, "total_steps", total_steps(c));
-  set_int(L, "world_size", c->world_size);
-  set_number(L, "base_lr", c->base_lr);
-  set_number(L, "lr", lr);
-  if (!isnan(c->loss)) set_number(L, "loss", c->loss);
-  lua_newtable(L);
-  for (int i = 0; i < c->n_metrics; i++) set_number(L, c->metrics[i].name, c->metrics[i].value);
-  lua_setfield(L, -2, "metrics");
-  if (c->reason) {
-    lua_pushstring(L, c->reason);
-    lua_setfield(L, -2, "reason");
-  }
-  push_params(L, s);
-  lua_setfield(L, -2, "params");
-  lua_rawgeti(L, LUA_REGISTRYINDEX, s->state);
-  lua_setfield(L, -2, "state");
-}
-
-// -- What scripts return -----------------------------------------------------------------
-
-static void cut_to_utf8(char *text) {
-  for (size_t n = strlen(text); n && !gr_utf8_valid(text);) text[--n] = 0;
-}
-
-static void take_stop(lua_State *L, const gr_script *s, gr_hook_result *r) {
-  char reason[GR_HOOK_REASON];
-  if (lua_type(L, -1) == LUA_TSTRING)
-    snprintf(reason, sizeof reason, "%s", lua_tostring(L, -1)), cut_to_utf8(reason);
-  else if (lua_isboolean(L, -1))
-    snprintf(reason, sizeof reason, "%s says so", s->name);
-  else
-    luaL_error(L, "'stop' is a %s and must be true or a reason", luaL_typename(L, -1));
-  if (r->stop || !lua_toboolean(L, -1)) return;
-  r->stop = true;
-  memcpy(r->reason, reason, sizeof reason);
-}
-
-static void take_save(lua_State *L, const gr_script *s, gr_hook_result *r) {
-  (void)s;
-  if (!lua_isboolean(L, -1))
-    luaL_error(L, "'save' is a %s and must be true or false", luaL_typename(L, -1));
-  r->save |= lua_toboolean(L, -1) != 0;
-}
-
-static void take_log(lua_State *L, const gr_script *s, gr_hook_result *r) {
-  static const char *const taken[] = {"step",      "epoch",         "loss", "lr",
-                                      "grad_norm", "samples_per_s", "wall"};
-  (void)s;
-  if (!lua_istable(L, -1))
-    luaL_error(L, "'log' is a %s and must be { name = number }", luaL_typename(L, -1));
-  int table = lua_gettop(L);
-  gr_hooks_sorted_keys(L, table);
-  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
-    lua_pushvalue(L, -1);
-    lua_rawget(L, table);
-    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    if (!*name || strlen(name) >= GR_HOOK_NAME || !gr_utf8_valid(name) ||
-        lua_type(L, -1) != LUA_TNUMBER)
-      luaL_error(L, "'log' must be { name = number }, names UTF-8 and at most %d long",
-                 GR_HOOK_NAME - 1);
-    for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
-      if (!strcmp(taken[k], name))
-        luaL_error(L, "'log' cannot set '%s': a field of every row", name);
-    if (r->n_logs == GR_HOOK_LOGS)
-      luaL_error(L, "'log' has more than %d values in one step", GR_HOOK_LOGS);
-    snprintf(r->logs[r->n_logs].name, GR_HOOK_NAME, "%s", name);
-    r->logs[r->n_logs++].value = lua_tonumber(L, -1);
-    lua_pop(L, 2);
-  }
-  lua_settop(L, table);
-}
-
-static void take_lr(lua_State *L, gr_hook_result *r) {
-  double lr = lua_tonumber(L, -1);
-  if (lua_type(L, -1) != LUA_TNUMBER)
-    luaL_error(L, "lr(ctx) returned a %s; it must return the learning rate, a number",
-               luaL_typename(L, -1));
-  if (!isfinite(lr) || lr < 0)
-    luaL_error(L, "lr(ctx) returned %f; a learning rate is finite and not negative", lr);
-  r->lr = lr;
-}
-
-static void take_knobs(lua_State *L, const gr_script *s, gr_hook_event event, gr_hook_result *r) {
-  static const struct {
-    const char *name;
-    void (*take)(lua_State *, const gr_script *, gr_hook_result *);
-  } knobs[] = {{"stop", take_stop}, {"save", take_save}, {"log", take_log}};
-  if (lua_isnil(L, -1)) return;
-  if (!lua_istable(L, -1))
-    luaL_error(L, "%s returned a %s; it may return nothing or { stop =, save =, log = }",
-               gr_hook_names[event], luaL_typename(L, -1));
-  int table = lua_gettop(L);
-  gr_hooks_sorted_keys(L, table);
-  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
-    const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?";
-    int k = 0;
-    while (k < 3 && strcmp(key, knobs[k].name)) k++;
-    if (k == 3)
-      luaL_error(L, "%s returned '%s'; it may return stop, save and log%s", gr_hook_names[event],
-                 key, strcmp(key, "lr") ? "" : ", and lr(ctx) sets the learning rate");
-    lua_getfield(L, table, key);
-    knobs[k].take(L, s, r);
-    lua_pop(L, 2);
-  }
 }
 
 // -- Calling -----------------------------------------------------------------------------
 
-typedef struct calling {
-  gr_hooks *h;
-  const gr_script *script;
-  gr_hook_event event;
-  const gr_hook_context *context;
-  gr_hook_result *result;
-} calling;
-
-// So that an error in what was returned names the function's line.
-static int line_defined(lua_State *L) {
-  lua_Debug ar;
-  lua_pushvalue(L, -1);
-  lua_getinfo(L, ">S", &ar);
-  return ar.linedefined;
-}
-
-static int call(lua_State *L) {
-  calling *c = lua_touserdata(L, 1);
-  push_context(L, c->script, c->context, c->result->lr);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, c->script->table);
-  lua_getfield(L, -1, gr_hook_names[c->event]);
-  int line = line_defined(L);
-  lua_pushvalue(L, 2);
-  lua_call(L, 1, 1);
-  c->h->line = line;
-  if (lua_getfield(L, 2, "state") != LUA_TTABLE)
-    luaL_error(L, "%s set ctx.state to a %s; it must stay a table", gr_hook_names[c->event],
-               luaL_typename(L, -1));
-  lua_rawseti(L, LUA_REGISTRYINDEX, c->script->state);
-  if (c->event == GR_HOOK_LR)
-    take_lr(L, c->result);
-  else
-    take_knobs(L, c->script, c->event, c->result);
-  return 0;
+static gr_status call_script(gr_hooks *h, int i, gr_hook_event event, const gr_hook_context *c,
+                             gr_hook_result *r) {
+  gr_script *s = &h->scripts[i];
+  gr_wire *out = &h->out;
+  gr_wire_begin(out, GR_WIRE_CALL);
+  gr_wire_put_int(out, i);
+  gr_wire_put_int(out, event);
+  gr_wire_put_bytes(out, c, sizeof *c);
+  gr_wire_put_bytes(out, r, sizeof *r);
+  gr_wire_put_text(out, c->reason);
+  for (int k = 0; k < c->n_metrics; k++) {
+    gr_wire_put_text(out, c->metrics[k].name);
+    gr_wire_put_float(out, c->metrics[k].value);
+  }
+  GR_TRY(gr_hooks_ask(h, s, (int)event));
+  size_t len;
+  const char *result = gr_wire_bytes(&h->in, &len);
+  if (len != sizeof *r) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a hook's result is cut off");
+  memcpy(r, result, sizeof *r);
+  s->is_new = gr_wire_int(&h->in) != 0;
+  return s->is_new ? keep(&s->after, &h->in) : GR_OK;
 }
 
 gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context *context,
                         gr_hook_result *out) {
-  *out = (gr_hook_result){.lr = context->lr};
+  gr_hook_result r = {.lr = context->lr};
+  gr_status e = gr_hooks_has(h, event) ? restart(h) : GR_OK;
+  gr_hooks_mark_files(h);
+  for (int i = 0; i < h->spec.n_scripts && !e; i++)
+    if (h->scripts[i].line[event]) e = call_script(h, i, event, context, &r);
+  settle(h, !e);
+  *out = e ? (gr_hook_result){.lr = context->lr} : r;
+  return gr_note(e, GR_NOWHERE, "in hook '%s' at step %lld", gr_hook_names[event],
+                 (long long)context->step);
+}
+
+// -- Saving and restoring ----------------------------------------------------------------
+
+// As JSON strings are read by hooks_state.c: a byte is a character of that number.
+static void put_name(gr_text *t, const char *s) {
+  gr_text_put(t, "\"");
+  for (; *s; s++) {
+    unsigned char c = (unsigned char)*s;
+    if (c >= 32 && c < 127 && c != '"' && c != '\\')
+      gr_text_putn(t, s, 1);
+    else
+      gr_text_printf(t, "\\u%04x", c);
+  }
+  gr_text_put(t, "\"");
+}
+
+static gr_status put_states(gr_hooks *h, gr_text *t) {
+  gr_text_put(t, "{\"scripts\":[");
   for (int i = 0; i < h->spec.n_scripts; i++) {
-    gr_script *s = &h->scripts[i];
-    char stream[256];
-    calling c = {h, s, event, context, out};
-    if (!s->has[event]) continue;
-    snprintf(stream, sizeof stream, "hook:%d:%.200s:%s", i, s->name, gr_hook_names[event]);
-    h->rng = gr_rng_make(h->spec.seed, stream, (uint64_t)context->step);
-    h->drawn = 0;
-    GR_TRY(gr_note(gr_hooks_run(h, s, call, &c), GR_NOWHERE, "in hook '%s' at step %lld",
-                   gr_hook_names[event], (long long)context->step));
+    const char *state = gr_wire_text(&h->in);
+    if (!state) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the process of the hooks sent no state");
+    gr_text_put(t, i ? ",[" : "[");
+    put_name(t, h->scripts[i].name);
+    gr_text_put(t, ",");
+    gr_text_put(t, state);
+    gr_text_put(t, "]");
+  }
+  gr_text_put(t, "],\"files\":[");
+  for (const gr_hook_file *f = h->files; f; f = f->next)
+    gr_text_printf(t, "%s[\"%s\",%lld]", f == h->files ? "" : ",", f->name, (long long)f->bytes);
+  gr_text_put(t, "]}");
+  return GR_OK;
+}
+
+gr_status gr_hooks_save(gr_hooks *h, gr_arena *a, char **out) {
+  gr_text t = gr_text_make(a);
+  GR_TRY(restart(h));
+  gr_wire_begin(&h->out, GR_WIRE_SAVE);
+  if (h->spec.n_scripts) GR_TRY(gr_hooks_ask(h, &h->scripts[0], -1));
+  GR_TRY(put_states(h, &t));
+  *out = t.at;
+  return GR_OK;
+}
+
+static gr_status restore_states(gr_hooks *h, const char *text) {
+  GR_TRY(restart(h));
+  if (!h->spec.n_scripts) return GR_OK;
+  gr_wire_begin(&h->out, GR_WIRE_RESTORE);
+  gr_wire_put_text(&h->out, text);
+  GR_TRY(gr_hooks_ask(h, &h->scripts[0], -1));
+  for (int i = 0; i < h->spec.n_scripts; i++) GR_TRY(keep(&h->scripts[i].state, &h->in));
+  return GR_OK;
+}
+
+static gr_status restore_files(gr_hooks *h, const gr_json *files) {
+  for (const gr_json *v = files->first; v; v = v->next) {
+    const gr_json *name = v->first;
+    bool pair = v->kind == GR_JSON_ARRAY && v->n == 2 && name->kind == GR_JSON_TEXT &&
+                name->next->kind == GR_JSON_INT;
+    if (pair && name->next->i >= 0) GR_TRY(gr_hooks_continue_file(h, name->text, name->next->i));
   }
   return GR_OK;
+}
+
+gr_status gr_hooks_restore(gr_hooks *h, const char *text) {
+  gr_arena *a = gr_arena_create();
+  const gr_json *root;
+  gr_json_error why;
+  bool ok = gr_json_read(a, text, strlen(text), &root, &why);
+  const gr_json *files = ok ? gr_json_get(root, "files", GR_JSON_ARRAY) : NULL;
+  gr_status e = files
+                    ? restore_states(h, text)
+                    : gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "the saved state of hooks is damaged");
+  if (!e) e = restore_files(h, files);
+  gr_arena_destroy(a);
+  return e;
 }

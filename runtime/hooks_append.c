@@ -4,12 +4,11 @@
 // one that was never stopped.
 #include <errno.h>
 #include <fcntl.h>
-#include <lauxlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/log.h"
-#include "runtime/hooks_part.h"
+#include "runtime/hooks_process.h"
 
 enum { MOST_NAME = 100, MOST_FILES = 64 };
 #define MOST_APPENDED ((int64_t)1 << 30)
@@ -32,9 +31,15 @@ static gr_hook_file *find(gr_hooks *h, const char *name) {
   return f;
 }
 
+static int count(const gr_hooks *h) {
+  int n = 0;
+  for (const gr_hook_file *f = h->files; f; f = f->next) n++;
+  return n;
+}
+
 static gr_hook_file *add(gr_hooks *h, const char *name, int64_t bytes) {
   gr_hook_file *f = GR_NEW(h->arena, gr_hook_file, 1), **last = &h->files;
-  f->name = gr_arena_strdup(h->arena, name), f->bytes = bytes;
+  f->name = gr_arena_strdup(h->arena, name), f->bytes = f->before = bytes;
   while (*last) last = &(*last)->next;
   return *last = f;
 }
@@ -61,29 +66,46 @@ static bool write_all(int fd, const char *text, size_t len) {
   return true;
 }
 
-// graphrun.append(file, text). Opened and closed each time: nothing is lost to a kill.
-int gr_hooks_append(lua_State *L) {
-  gr_hooks *h = gr_hooks_of(L);
-  size_t name_len, len;
-  const char *name = luaL_checklstring(L, 1, &name_len);
-  const char *text = luaL_checklstring(L, 2, &len);
-  if (!h->spec.out_dir) return luaL_error(L, "this run has no output directory");
+// Opened and closed each time: nothing is lost to a kill.
+const char *gr_hooks_append(gr_hooks *h, const char *name, size_t name_len, const char *text,
+                            size_t len) {
+  if (!h->spec.out_dir) return "this run has no output directory";
   if (!fine_name(name, name_len))
-    return luaL_error(L,
-                      "graphrun.append: '%s' must be a plain name that ends with .csv, .tsv, "
-                      ".txt or .log",
-                      name);
-  if ((h->appended += (int64_t)len) > MOST_APPENDED)
-    return luaL_error(L, "graphrun.append: more than 1 GiB in one run");
+    return gr_arena_printf(h->arena,
+                           "graphrun.append: '%.100s' must be a plain name that ends with .csv, "
+                           ".tsv, .txt or .log",
+                           name);
   gr_hook_file *f = find(h, name);
+  if (!f && count(h) == MOST_FILES) return "graphrun.append: more than 64 files in one run";
+  if ((h->appended += (int64_t)len) > MOST_APPENDED)
+    return "graphrun.append: more than 1 GiB in one run";
   int fd = open_file(h, name, !f || !f->bytes);
   if (!f) f = add(h, name, 0);
   bool ok = fd >= 0 && write_all(fd, text, len);
   int e = errno;
+  if (fd >= 0 && !ok && ftruncate(fd, f->bytes)) f->before = -1;  // cut when the event is reverted
   if (fd >= 0 && close(fd) && ok) ok = false, e = errno;
-  if (!ok) return luaL_error(L, "cannot append to '%s/%s': %s", h->spec.out_dir, name, strerror(e));
+  if (!ok)
+    return gr_arena_printf(h->arena, "cannot append to '%s/%s': %s", h->spec.out_dir, name,
+                           strerror(e));
   f->bytes += (int64_t)len;
-  return 0;
+  return "";
+}
+
+void gr_hooks_mark_files(gr_hooks *h) {
+  for (gr_hook_file *f = h->files; f; f = f->next) f->before = f->bytes;
+}
+
+// A file that cannot be cut keeps lines that a resumed run cuts.
+void gr_hooks_revert_files(gr_hooks *h) {
+  for (gr_hook_file *f = h->files; f; f = f->next) {
+    if (f->bytes == f->before) continue;
+    f->bytes = f->before;
+    int fd = open_file(h, f->name, false);
+    if (fd < 0 || ftruncate(fd, f->before))
+      gr_log(GR_WARN, "cannot cut '%s/%s': %s", h->spec.out_dir, f->name, strerror(errno));
+    if (fd >= 0) close(fd);
+  }
 }
 
 gr_status gr_hooks_continue_file(gr_hooks *h, const char *name, int64_t bytes) {

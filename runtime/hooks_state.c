@@ -1,191 +1,261 @@
-// hooks_state.c - the scripts' states as text and back.
+// hooks_state.c - what ctx.state may hold and take, and a copy of it for the run after each call.
 //
-// JSON, in which a table is an array of [key, value] in sorted order, and a byte of text is a
-// character of that number (0: 256), so that any Lua value that is data comes back as it was.
+// The copy is what the run goes on with when it has had to end this process, so that a call that
+// fails leaves no trace. It is made after every call that may have changed the state, and so in
+// the order of the tables and with numbers as they are.
 #include <lauxlib.h>
 #include <string.h>
-#include "base/log.h"
-#include "base/text.h"
-#include "runtime/hooks_part.h"
-#include "runtime/json.h"
+#include "runtime/hooks_lua.h"
 
-enum { MOST_DEPTH = 12, NUL = 256 };
+enum { MOST_DEPTH = 12 };  // JSON needs two levels for one, and readers have 32
 
-// -- Saving ------------------------------------------------------------------------------
+// -- Copying -----------------------------------------------------------------------------
 
-typedef struct saving {
-  const gr_script *script;
-  gr_text *text;
-} saving;
+// Where a state goes: into a message, or nowhere, to learn how much it is.
+typedef struct sink {
+  gr_wire *to;    // NULL: only measured
+  size_t bytes;   // of the text in a checkpoint, or more
+  size_t values;  // and keys
+  size_t most_bytes, most_values;
+  bool tables;  // there is one
+} sink;
 
-static void put_value(lua_State *L, gr_text *t, int depth);
+static void put_value(lua_State *L, sink *s, int depth);
 
-static void put_string(gr_text *t, const char *s, size_t len) {
-  gr_text_put(t, "\"");
+static void put(sink *s, const void *bytes, size_t len) {
+  if (s->to) gr_wire_put(s->to, bytes, len);
+}
+
+static size_t text_bytes(const char *text, size_t len) {
+  size_t n = len + 2;
   for (size_t i = 0; i < len; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c >= 32 && c < 127 && c != '"' && c != '\\')
-      gr_text_putn(t, s + i, 1);
-    else
-      gr_text_printf(t, "\\u%04x", c ? c : NUL);
+    unsigned char c = (unsigned char)text[i];
+    if (c < 32 || c >= 127 || c == '"' || c == '\\') n += 5;
   }
-  gr_text_put(t, "\"");
+  return n;
+}
+
+static void put_string(lua_State *L, sink *s) {
+  size_t len;
+  const char *text = lua_tolstring(L, -1, &len);
+  s->bytes += s->bytes + len > s->most_bytes ? len : text_bytes(text, len);
+  if (s->bytes > s->most_bytes) return;
+  put(s, "s", 1);
+  put(s, &len, sizeof len);
+  put(s, text, len);
+}
+
+static void put_number(lua_State *L, sink *s) {
+  lua_Integer i = lua_tointeger(L, -1);
+  lua_Number f = lua_tonumber(L, -1);
+  bool whole = lua_isinteger(L, -1) != 0;
+  s->bytes += !whole ? 24 : i < 0 ? 2 : 1;
+  for (lua_Integer left = i; whole && (left /= 10);) s->bytes++;
+  put(s, whole ? "i" : "f", 1);
+  if (whole)
+    put(s, &i, sizeof i);
+  else
+    put(s, &f, sizeof f);
 }
 
 // The table on top; it stays there.
-static void put_table(lua_State *L, gr_text *t, int depth) {
+static void put_table(lua_State *L, sink *s, int depth) {
   if (depth == MOST_DEPTH)
     luaL_error(L, "ctx.state is more than %d tables deep, or holds itself", MOST_DEPTH);
-  int table = lua_gettop(L);
   luaL_checkstack(L, 8, "ctx.state is too deep");
-  gr_hooks_sorted_keys(L, table);
-  gr_text_put(t, "[");
-  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
-    gr_text_put(t, i > 1 ? ",[" : "[");
-    put_value(L, t, depth + 1);
-    gr_text_put(t, ",");
-    lua_rawget(L, table);
-    put_value(L, t, depth + 1);
-    gr_text_put(t, "]");
+  lua_pushvalue(L, -1);
+  gr_world_unwrap(L, -1);
+  s->bytes += 2, s->tables |= depth > 0;
+  put(s, "{", 1);
+  for (lua_pushnil(L); s->bytes <= s->most_bytes && s->values <= s->most_values;) {
+    if (!lua_next(L, -2)) {
+      lua_pushnil(L);
+      break;
+    }
+    int t = lua_type(L, -2);
+    if (t != LUA_TNUMBER && t != LUA_TSTRING && t != LUA_TBOOLEAN)
+      luaL_error(L, "ctx.state has a %s as a key: use numbers, text or booleans",
+                 lua_typename(L, t));
+    s->bytes += 4;
+    lua_pushvalue(L, -2);
+    put_value(L, s, depth + 1);
+    lua_pop(L, 1);
+    put_value(L, s, depth + 1);
     lua_pop(L, 1);
   }
-  gr_text_put(t, "]");
-  lua_settop(L, table);
+  put(s, "}", 1);
+  lua_pop(L, 2);
 }
 
-static void put_value(lua_State *L, gr_text *t, int depth) {
-  size_t len;
+static void put_value(lua_State *L, sink *s, int depth) {
   int type = lua_type(L, -1);
+  if (++s->values > s->most_values) return;
   if (type == LUA_TBOOLEAN) {
-    gr_text_put(t, lua_toboolean(L, -1) ? "true" : "false");
-  } else if (lua_isinteger(L, -1)) {
-    gr_text_printf(t, "%lld", (long long)lua_tointeger(L, -1));
+    s->bytes += 5;
+    put(s, lua_toboolean(L, -1) ? "+" : "-", 1);
   } else if (type == LUA_TNUMBER) {
-    gr_text_json_float(t, lua_tonumber(L, -1));
+    put_number(L, s);
   } else if (type == LUA_TSTRING) {
-    const char *s = lua_tolstring(L, -1, &len);
-    put_string(t, s, len);
+    put_string(L, s);
   } else if (type == LUA_TTABLE) {
-    put_table(L, t, depth);
+    put_table(L, s, depth);
   } else {
     luaL_error(L, "ctx.state holds a %s; it may hold numbers, text, booleans and tables",
                lua_typename(L, type));
   }
 }
 
-static int save(lua_State *L) {
-  saving *s = lua_touserdata(L, 1);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, s->script->state);
-  put_value(L, s->text, 0);
-  return 0;
-}
-
-gr_status gr_hooks_save(gr_hooks *h, gr_arena *a, char **out) {
-  gr_text t = gr_text_make(a);
-  gr_text_put(&t, "{\"scripts\":[");
-  for (int i = 0; i < h->spec.n_scripts; i++) {
-    saving s = {&h->scripts[i], &t};
-    gr_text_put(&t, i ? ",[" : "[");
-    put_string(&t, s.script->name, strlen(s.script->name));
-    gr_text_put(&t, ",");
-    GR_TRY(gr_hooks_run(h, s.script, save, &s));
-    gr_text_put(&t, "]");
+// What the other scripts' states leave to this one.
+static sink make_sink(gr_world *w, const gr_lua_script *s, gr_wire *to) {
+  sink k = {.to = to, .most_bytes = GR_HOOK_STATE_BYTES, .most_values = GR_HOOK_STATE_VALUES};
+  for (int i = 0; i < w->n_scripts; i++) {
+    const gr_lua_script *other = &w->scripts[i];
+    if (other == s) continue;
+    k.most_bytes -= other->bytes < k.most_bytes ? other->bytes : k.most_bytes;
+    k.most_values -= other->values < k.most_values ? other->values : k.most_values;
   }
-  gr_text_put(&t, "],\"files\":[");
-  for (gr_hook_file *f = h->files; f; f = f->next)
-    gr_text_printf(&t, "%s[\"%s\",%lld]", f == h->files ? "" : ",", f->name, (long long)f->bytes);
-  gr_text_put(&t, "]}");
-  *out = t.at;
-  return GR_OK;
+  return k;
 }
 
-// -- Restoring ---------------------------------------------------------------------------
+static bool is_full(const sink *s) {
+  return s->bytes > s->most_bytes || s->values > s->most_values;
+}
 
-typedef struct restoring {
-  const gr_script *script;
-  const gr_json *state;
-} restoring;
+static int too_large(lua_State *L, const char *dot, const char *key) {
+  return luaL_error(L,
+                    "ctx.state%s%s is too large: the states of all scripts together may take %d "
+                    "bytes in a checkpoint, and have %d keys and values; keep less there, or write "
+                    "it away with graphrun.append",
+                    dot, key, (int)GR_HOOK_STATE_BYTES, (int)GR_HOOK_STATE_VALUES);
+}
 
-static void push_string(lua_State *L, const char *s) {
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (int n; *s && (n = gr_utf8_len(s)) > 0; s += n) {
-    uint32_t c = gr_utf8_code(s, n);
-    luaL_addchar(&b, (char)(c == NUL ? 0 : c));
+static void settle(gr_lua_script *s, const sink *k) {
+  s->bytes = k->bytes, s->values = k->values;
+  s->has_tables = k->tables;
+}
+
+// Raises an error that names what in the state on the top is largest.
+static void refuse(lua_State *L) {
+  const char *worst = "";
+  size_t most = 0;
+  int table = lua_gettop(L);
+  gr_world_sorted_keys(L, table);
+  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
+    sink k = {.most_bytes = (size_t)-1, .most_values = (size_t)-1};
+    const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    lua_rawget(L, table);
+    put_value(L, &k, 1);
+    lua_pop(L, 1);
+    if (k.bytes <= most) continue;
+    most = k.bytes, worst = key;
   }
-  luaL_pushresult(&b);
+  too_large(L, *worst ? "." : "", worst);
 }
 
-static void push_value(lua_State *L, const gr_json *v) {
+void gr_state_write(lua_State *L, gr_lua_script *s, gr_wire *to) {
+  sink k = make_sink(gr_world_of(L), s, to);
+  size_t at = gr_wire_open(to);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, s->state);
+  put_value(L, &k, 0);
+  if (is_full(&k)) refuse(L);
+  lua_pop(L, 1);
+  gr_wire_close(to, at);
+  settle(s, &k);
+  s->touched = false;
+}
+
+// -- Back --------------------------------------------------------------------------------
+
+typedef struct source {
+  const char *at;
+  gr_lua_script *script;
+} source;
+
+static const void *get(source *s, size_t len) {
+  s->at += len;
+  return s->at - len;
+}
+
+// False: the end of a table.
+static bool push_value(lua_State *L, source *s) {
+  char tag = *(const char *)get(s, 1);
+  lua_Integer i;
+  lua_Number f;
+  size_t len;
   luaL_checkstack(L, 6, "ctx.state is too deep");
-  if (v->kind == GR_JSON_BOOL) {
-    lua_pushboolean(L, v->i != 0);
-  } else if (v->kind == GR_JSON_INT) {
-    lua_pushinteger(L, v->i);
-  } else if (v->kind == GR_JSON_FLOAT) {
-    lua_pushnumber(L, v->f);
-  } else if (v->kind == GR_JSON_TEXT) {
-    push_string(L, v->text);
-  } else if (v->kind == GR_JSON_ARRAY) {
-    lua_newtable(L);
-    for (const gr_json *pair = v->first; pair; pair = pair->next) {
-      if (pair->kind != GR_JSON_ARRAY || pair->n != 2) luaL_error(L, "the saved state is damaged");
-      push_value(L, pair->first);
-      push_value(L, pair->first->next);
-      lua_settable(L, -3);
-    }
+  if (tag == '+' || tag == '-') {
+    lua_pushboolean(L, tag == '+');
+  } else if (tag == 'i') {
+    memcpy(&i, get(s, sizeof i), sizeof i);
+    lua_pushinteger(L, i);
+  } else if (tag == 'f') {
+    memcpy(&f, get(s, sizeof f), sizeof f);
+    lua_pushnumber(L, f);
+  } else if (tag == 's') {
+    memcpy(&len, get(s, sizeof len), sizeof len);
+    lua_pushlstring(L, get(s, len), len);
+  } else if (tag == '{') {
+    for (lua_newtable(L); push_value(L, s) && push_value(L, s);) lua_rawset(L, -3);
   } else {
-    luaL_error(L, "the saved state is damaged");
+    return false;
   }
+  return true;
 }
 
-static int restore(lua_State *L) {
-  restoring *r = lua_touserdata(L, 1);
-  if (r->state->kind != GR_JSON_ARRAY) luaL_error(L, "the saved state is damaged");
-  push_value(L, r->state);
-  lua_rawseti(L, LUA_REGISTRYINDEX, r->script->state);
+static int take_back(lua_State *L) {
+  source *s = lua_touserdata(L, 1);
+  if (push_value(L, s)) gr_world_set_state(L, s->script);
+  gr_state_write(L, s->script, &gr_world_of(L)->out);
   return 0;
 }
 
-static bool is_pair(const gr_json *v, gr_json_kind second) {
-  return v->kind == GR_JSON_ARRAY && v->n == 2 && v->first->kind == GR_JSON_TEXT &&
-         v->first->next->kind == second;
-}
-
-static gr_status restore_all(gr_hooks *h, gr_arena *a, const gr_json *list) {
-  bool *done = GR_NEW(a, bool, h->spec.n_scripts + 1);
-  for (const gr_json *v = list->first; v; v = v->next) {
-    if (!is_pair(v, GR_JSON_ARRAY))
-      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "the saved state of hooks is damaged");
-    int i = 0;
-    while (i < h->spec.n_scripts && (done[i] || strcmp(h->scripts[i].name, v->first->text))) i++;
-    if (i == h->spec.n_scripts) {
-      gr_log(GR_WARN, "the checkpoint has a state of hook '%s', which this run has not",
-             v->first->text);
-      continue;
-    }
-    restoring r = {&h->scripts[i], v->first->next};
-    done[i] = true;
-    GR_TRY(gr_hooks_run(h, r.script, restore, &r));
+bool gr_state_take_back(gr_world *w) {
+  gr_wire copies = w->in;  // whose states follow each other
+  gr_wire_begin(&w->out, GR_WIRE_DONE);
+  for (int i = 0; i < w->n_scripts; i++) {
+    source s = {gr_wire_text(&copies), &w->scripts[i]};
+    if (s.at && *s.at && !gr_world_run(w, s.script, take_back, &s)) return false;
   }
-  return GR_OK;
+  return true;
 }
 
-gr_status gr_hooks_restore(gr_hooks *h, const char *text) {
-  gr_arena *a = gr_arena_create();
-  const gr_json *root;
-  gr_json_error why;
-  gr_status e = GR_OK;
-  bool ok = gr_json_read(a, text, strlen(text), &root, &why);
-  const gr_json *scripts = gr_json_get(root, "scripts", GR_JSON_ARRAY);
-  const gr_json *files = gr_json_get(root, "files", GR_JSON_ARRAY);
-  if (!ok || !scripts || !files)
-    e = gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "the saved state of hooks is damaged");
-  else
-    e = restore_all(h, a, scripts);
-  for (const gr_json *v = e ? NULL : files->first; v && !e; v = v->next)
-    if (is_pair(v, GR_JSON_INT) && v->first->next->i >= 0)
-      e = gr_hooks_continue_file(h, v->first->text, v->first->next->i);
-  gr_arena_destroy(a);
-  return e;
+// -- Setting -----------------------------------------------------------------------------
+
+// What is at an index, alone.
+static sink measure(lua_State *L, int index, gr_lua_script *s) {
+  sink k = make_sink(gr_world_of(L), s, NULL);
+  lua_pushvalue(L, index);
+  put_value(L, &k, 1);
+  lua_pop(L, 1);
+  return k;
+}
+
+// ctx.state[key] = value. What is set is measured by itself and added up; only where the sum is
+// too much is the whole state looked at, since much of it may have been replaced.
+int gr_state_set(lua_State *L) {
+  gr_world *w = gr_world_of(L);
+  gr_lua_script *s = w->running;
+  lua_settop(L, 3);
+  gr_world_unwrap(L, 1);
+  int t = lua_type(L, 2);
+  if (t != LUA_TNUMBER && t != LUA_TSTRING && t != LUA_TBOOLEAN)
+    return luaL_error(L, "ctx.state has a %s as a key: use numbers, text or booleans",
+                      lua_typename(L, t));
+  s->touched = true;
+  const char *name = t == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  const char *dot = *name ? "." : "";
+  if (!lua_isnil(L, 3)) {
+    sink key = measure(L, 2, s), value = measure(L, 3, s);
+    if (is_full(&key) || is_full(&value)) return too_large(L, dot, name);
+    s->bytes += key.bytes + value.bytes + 4, s->values += key.values + value.values;
+    s->has_tables |= lua_istable(L, 3);
+  }
+  lua_settop(L, 3);
+  lua_rawset(L, 1);
+  sink all = make_sink(w, s, NULL);
+  if (s->bytes <= all.most_bytes && s->values <= all.most_values) return 0;
+  put_value(L, &all, 0);
+  if (is_full(&all)) return too_large(L, dot, name);
+  settle(s, &all);
+  return 0;
 }

@@ -144,4 +144,131 @@ check "resuming a run that early_stop has stopped: it stops at once" grep -q 'ha
 check "... with no step more" test "$(steps_of early)/$code" = "$stopped_at/0"
 tones early training.max_steps=$((stopped_at + 2)) checkpoint.resume=auto
 check "... and goes on without the hook" test "$(steps_of early)/$code" = "$((stopped_at + 2))/0"
+
+# ---- The process of the hooks
+
+broken sorts <<'L'
+return {
+  lr = function(ctx)
+    local a = ("a"):rep(1 << 23)
+    local x, y, t = a .. "x", a .. "y", {}
+    for i = 1, 1e5 do t[i] = i % 2 == 0 and x or y end
+    if ctx.step == 2 then
+      graphrun.log("now")
+      table.sort(t)
+    end
+    return ctx.lr
+  end,
+}
+L
+# shellcheck disable=SC2086
+hook "a function of C that does not end, on two ranks" 70 'sorts.lua:8' 'longer than 1 s' \
+  'hint: .*hooks_seconds' -- sorts $two training.max_steps=30 "hooks=[$scratch/sorts.lua]"
+check "... a checkpoint was written" "$graphrun" ckpt verify sorts/checkpoints
+
+# The descendants of a process, which says so of itself first.
+family() {
+  echo "$1"
+  for of in $(children "$1"); do family "$of"; done
+}
+gone() {
+  for at in $1; do
+    case $(cat "/proc/$at/stat" 2>/dev/null) in *') Z '*) ;; ?*) return 1 ;; esac
+  done
+}
+wait_for_text() {
+  while kill -0 "$watcher" 2>/dev/null; do
+    grep -q "$1" "$log" && return 0
+    sleep 0.02
+  done
+  return 1
+}
+broken spins <<'L'
+return {
+  lr = function(ctx)
+    ctx.state.n = (ctx.state.n or 0) + 1
+    graphrun.append("asked.txt", ctx.step .. " " .. ctx.state.n .. "\n")
+    if ctx.step == 3 and ctx.params.spin then
+      graphrun.log("spinning")
+      while true do end
+    end
+    return ctx.lr * ctx.state.n
+  end,
+}
+L
+# SIGTERM is served while a hook runs that may run for ever; what it was asked it is asked again.
+# shellcheck disable=SC2086
+begin spins $two training.max_steps=6 hooks_seconds=100000 "hooks=[$scratch/spins.lua]" \
+  hooks_params={spin:true}
+wait_for_text spinning
+all=$(family "$pid")
+kill -TERM "$pid"
+ended
+printf '%s\n' "spins.lua:[67]: hook 'lr' was cut off" 'stopped by a signal at step 3' >patterns
+verdict "SIGTERM while a hook does not end" 75
+check "... nothing is left running" gone "$all"
+# shellcheck disable=SC2086
+tones spins $two training.max_steps=6 checkpoint.resume=auto "hooks=[$scratch/spins.lua]" \
+  hooks_params={spin:false}
+check "... the run goes on" test "$code" = 0
+# shellcheck disable=SC2086
+tones straight $two training.max_steps=6 "hooks=[$scratch/spins.lua]" hooks_params={spin:false}
+check "... as if it had not been stopped" same_metrics straight spins
+check "... in the hook's files too" cmp straight/asked.txt spins/asked.txt
+# A run that is killed takes the process along, in whatever it is.
+# shellcheck disable=SC2086
+begin orphan training.max_steps=6 distributed.ranks=1 hooks_seconds=100000 \
+  "hooks=[$scratch/spins.lua]" hooks_params={spin:true}
+wait_for_text spinning
+all=$(family "$pid")
+check "a run and its hooks are two processes" test "$(echo "$all" | wc -l)" -ge 2
+kill -9 "$pid"
+ended
+i=0
+while ! gone "$all" && [ $i -lt 500 ]; do sleep 0.02 && i=$((i + 1)); done
+check "kill -9 of the run: no process is left" gone "$all"
+
+# ---- ctx and hooks_params
+
+broken fields <<'L'
+return {
+  on_step_end = function(ctx)
+    assert(ctx.loss and ctx.loss == ctx.metrics.loss, "no loss at step " .. ctx.step)
+    return { log = { norm = ctx.metrics.grad_norm, same = ctx.loss }, save = ctx.step == 1 }
+  end,
+  lr = function(ctx) return ctx.lr end,
+  on_eval_end = function() return { save = false } end,
+}
+L
+hook "ctx.loss and ctx.metrics.grad_norm, from the first step on" 0 -- fields training.max_steps=3 \
+  "hooks=[$scratch/fields.lua]"
+# What a hook logs is in the row after.
+same_norms() {
+  sed 's/[{},]//g' fields/metrics.jsonl | awk '{
+    for (i = 1; i < NF; i++) v[$i] = $(i + 1)
+    if (NR > 1) n += v["\"norm\":"] == norm && v["\"same\":"] == loss && norm > 0
+    norm = v["\"grad_norm\":"]; loss = v["\"loss\":"]
+  } END { exit n != 2 }'
+}
+check "... are those of metrics.jsonl" same_norms
+check "... 'save' of one event is not lost with the next" test -d fields/checkpoints/step-00000002
+broken misread <<'L'
+return {
+  lr = function(ctx)
+    return ctx.lr / (1 + ctx.los)
+  end,
+}
+L
+hook "a field that ctx has not" 70 'misread.lua:3' "did you mean 'loss'" -- misread \
+  "hooks=[$scratch/misread.lua]"
+broken hoards <<'L'
+return {
+  on_step_end = function(ctx)
+    ctx.state.s = ("\0"):rep(1 << 24)
+  end,
+}
+L
+hook "a state that no checkpoint could hold" 70 'hoards.lua:3' 'ctx.state.s is too large' -- hoards \
+  "hooks=[$scratch/hoards.lua]" training.max_steps=4
+check "... the checkpoint without it is whole" "$graphrun" ckpt verify hoards/checkpoints
 counts

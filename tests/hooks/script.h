@@ -7,6 +7,8 @@
 
 static const char *script_dir;  // of the test that runs
 static gr_arena *script_arena;  // of paths, which errors point to
+static double script_seconds = 0.2;
+static bool (*script_stop)(void);
 
 static inline void script_begin(const char *name) {
   script_dir = scratch_dir(name);
@@ -29,8 +31,12 @@ static inline gr_status script_open_all(const char *const *paths, int n, const g
   static gr_hook_script s[8];
   for (int i = 0; i < n; i++)
     s[i] = (gr_hook_script){.path = paths[i], .params = params, .n_params = n_params};
-  gr_hooks_spec spec = {
-      .scripts = s, .n_scripts = n, .seed = 7, .out_dir = script_dir, .seconds = 0.2};
+  gr_hooks_spec spec = {.scripts = s,
+                        .n_scripts = n,
+                        .seed = 7,
+                        .out_dir = script_dir,
+                        .seconds = script_seconds,
+                        .stop = script_stop};
   return gr_hooks_open(&spec, out);
 }
 
@@ -40,8 +46,7 @@ static inline gr_status script_open(const char *text, gr_hooks **out) {
 }
 
 static inline gr_hook_context script_context(int64_t step) {
-  return (gr_hook_context){
-      .step = step, .world_size = 1, .base_lr = 1, .lr = 1, .loss = (double)NAN};
+  return (gr_hook_context){.step = step, .world_size = 1, .base_lr = 1, .lr = 1};
 }
 
 // Opens and calls one event of a script; the status of whichever fails.

@@ -1,4 +1,4 @@
-// test_hooks.c - what scripts get and return, their state, and errors with their places.
+// test_hooks.c - what scripts get and return, their state, and what they draw.
 #include "base/log.h"
 #include "tests/hooks/script.h"
 
@@ -25,7 +25,6 @@ static void context(void) {
                        .world_size = 2,
                        .base_lr = 0.5,
                        .lr = 0.25,
-                       .loss = (double)NAN,
                        .metrics = &m,
                        .n_metrics = 1};
   gr_hooks *h;
@@ -42,6 +41,30 @@ static void context(void) {
   CHECK(r.n_logs == 1 && !strcmp(r.logs[0].name, "cer") && r.logs[0].value == 0.25, "log");
   CHECK(gr_hooks_has(h, GR_HOOK_STEP_END) && !gr_hooks_has(h, GR_HOOK_LR), "has");
   gr_hooks_close(h);
+}
+
+// One script's "save" is enough, whichever it is; the first one's reason is that of the run.
+static void votes(void) {
+  static const char *const says[] = {"true", "false"};
+  for (int i = 0; i < 4; i++) {
+    char text[2][120];
+    const char *paths[2];
+    gr_hooks *h;
+    gr_hook_result r;
+    gr_hook_context c = script_context(0);
+    for (int k = 0; k < 2; k++) {
+      const char *say = says[i >> k & 1];
+      snprintf(text[k], sizeof text[k],
+               "return { on_step_end = function() return { save = %s, stop = %s } end }", say, say);
+      paths[k] = script_put(k ? "two.lua" : "one.lua", text[k]);
+    }
+    MUST(script_open_all(paths, 2, NULL, 0, &h));
+    MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
+    CHECK(r.save == (i < 3) && r.stop == (i < 3), "%d: %d %d", i, r.save, r.stop);
+    const char *why = i == 0 || i == 2 ? "one.lua says so" : i == 1 ? "two.lua says so" : "";
+    CHECK(!strcmp(r.reason, why), "%d: %s", i, r.reason);
+    gr_hooks_close(h);
+  }
 }
 
 static void several(void) {
@@ -67,88 +90,23 @@ static void several(void) {
   gr_hooks_close(h);
 }
 
-// One line of each error: text, and the line of the script.
-static const struct {
-  const char *script;
-  gr_hook_event event;
-  const char *says;
-  int line;
-} errors[] = {
-    {"return {\n lr = function(ctx) return nil end }", GR_HOOK_LR, "lr(ctx) returned a nil", 2},
-    {"return {\n lr = function(ctx) return 'x' end }", GR_HOOK_LR, "returned a string", 2},
-    {"\nreturn { lr = function(ctx)\n return 0/0 end }", GR_HOOK_LR, "finite and not negative", 2},
-    {"return { lr = function(ctx) return -1e-3 end }", GR_HOOK_LR, "finite and not negative", 1},
-    {"return { lr = function(ctx) return math.huge end }", GR_HOOK_LR, "finite", 1},
-    {"return { lr = function(ctx)\n\n return ctx.nothing * 2 end }", GR_HOOK_LR,
-     "arithmetic on a nil", 3},
-    {"return { lr = function(ctx)\n error('no good') end }", GR_HOOK_LR, "no good", 2},
-    {"return { lr = function(ctx)\n error({}) end }", GR_HOOK_LR, "an error that is a table", 2},
-    {"return { lr = function(ctx)\n local function f() error('deep', 0) end f() end }", GR_HOOK_LR,
-     "deep", 2},
-    {"return { lr = function(ctx)\n return 1 +\n end }", GR_HOOK_LR, "unexpected symbol near 'end'",
-     3},
-    {"\nreturn 5", GR_HOOK_LR, "a hook ends with 'return {", 1},
-    {"local x = 1", GR_HOOK_LR, "a hook ends with 'return {", 1},
-    {"return { on_stepend = function() end }", GR_HOOK_LR, "did you mean 'on_step_end'?", 1},
-    {"return { lr = 5 }", GR_HOOK_LR, "'lr' is a number and must be a function", 1},
-    {"return { lr = function(ctx)\n best = 1 end }", GR_HOOK_LR, "'best' is not local", 2},
-    {"return { lr = function(ctx)\n return lrr end }", GR_HOOK_LR, "there is no 'lrr' here", 2},
-    {"return { on_stop = function(ctx)\n return 5 end }", GR_HOOK_STOP, "on_stop returned a number",
-     1},
-    {"return { on_stop = function() return { lr = 5 } end }", GR_HOOK_STOP,
-     "and lr(ctx) sets the learning rate", 1},
-    {"return { on_stop = function() return { stop = 5 } end }", GR_HOOK_STOP, "'stop' is a number",
-     1},
-    {"return { on_stop = function() return { save = 5 } end }", GR_HOOK_STOP, "'save' is a number",
-     1},
-    {"return { on_stop = function() return { log = 5 } end }", GR_HOOK_STOP, "'log' is a number",
-     1},
-    {"return { on_stop = function() return { log = { a = 'x' } } end }", GR_HOOK_STOP,
-     "must be { name = number }", 1},
-    {"return { on_stop = function() return { log = { loss = 1 } } end }", GR_HOOK_STOP,
-     "cannot set 'loss'", 1},
-    {"return { on_stop = function(ctx) ctx.state = nil end }", GR_HOOK_STOP, "ctx.state to a nil",
-     1},
-    {"return { on_stop = function(ctx)\n graphrun.append('../x.csv', '') end }", GR_HOOK_STOP,
-     "must be a plain name", 2},
-};
-
-static void places(void) {
-  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-    gr_hook_result r;
-    gr_status e = script_call(errors[i].script, errors[i].event, &r);
-    CHECK(gr_status_code(e) == GR_ERR_HOOK && gr_status_exit(e) == 70, "no error: %s",
-          errors[i].script);
-    CHECK(e && strstr(gr_status_text(e), errors[i].says), "%s: %s", errors[i].script,
-          gr_status_text(e));
-    gr_loc at = gr_status_loc(e);
-    CHECK(at.file && strstr(at.file, "/a.lua") && at.line == errors[i].line, "%s: line %d, not %d",
-          errors[i].script, at.line, errors[i].line);
-    CHECK(!strstr(gr_status_text(e), "a.lua:"), "the place is there twice: %s", gr_status_text(e));
-    gr_status_drop(e);
-  }
-}
-
-static void traceback(void) {
+// A loss that is not a number is known all the same, and prints without a sign.
+static void loss(void) {
+  gr_hooks *h;
   gr_hook_result r;
-  size_t len;
-  gr_status e = script_call(
-      "local function inner(x)\n  return x.y.z\nend\nreturn { lr = "
-      "function(ctx)\n  return inner(ctx) + 1\nend }",
-      GR_HOOK_LR, &r);
-  char path[300];
-  snprintf(path, sizeof path, "%s/printed", script_dir);
-  FILE *f = fopen(path, "w");
-  gr_status_print(f, e);
-  fclose(f);
-  char *text = scratch_read(path, &len);
-  CHECK(strstr(text, "a.lua:2:1: hook error: attempt to index a nil value (field 'y')"), "%s",
-        text);
-  CHECK(strstr(text, "2 |   return x.y.z"), "%s", text);
-  CHECK(strstr(text, "a.lua:5: in function"), "%s", text);
-  CHECK(strstr(text, "in hook 'lr' at step 3"), "%s", text);
-  free(text);
-  gr_status_drop(e);
+  gr_hook_context c = script_context(0);
+  MUST(script_open(
+      "return { on_step_end = function(ctx) return { stop = tostring(ctx.loss) } end }", &h));
+  c.has_loss = true, c.loss = -(double)NAN;
+  MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
+  CHECK(!strcmp(r.reason, "nan"), "%s", r.reason);
+  c.loss = 0.5;
+  MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
+  CHECK(!strcmp(r.reason, "0.5"), "%s", r.reason);
+  c.has_loss = false;
+  MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
+  CHECK(!strcmp(r.reason, "nil"), "%s", r.reason);
+  gr_hooks_close(h);
 }
 
 static void missing(void) {
@@ -200,31 +158,6 @@ static void state(void) {
   gr_arena_destroy(a);
 }
 
-static void state_refused(void) {
-  static const struct {
-    const char *set, *says;
-  } all[] = {{"s.f = function() end", "holds a function"},
-             {"s.s = s", "holds itself"},
-             {"s[{}] = 1", "a table as a key"}};
-  gr_arena *a = gr_arena_create();
-  for (int i = 0; i < 3; i++) {
-    char text[256], *out;
-    gr_hooks *h;
-    gr_hook_result r;
-    gr_hook_context c = script_context(0);
-    snprintf(text, sizeof text, "return { lr = function(c) local s = c.state %s return 1 end }",
-             all[i].set);
-    MUST(script_open(text, &h));
-    MUST(gr_hooks_call(h, GR_HOOK_LR, &c, &r));
-    gr_status e = gr_hooks_save(h, a, &out);
-    CHECK(gr_status_code(e) == GR_ERR_HOOK && strstr(gr_status_text(e), all[i].says), "%s",
-          gr_status_text(e));
-    gr_status_drop(e);
-    gr_hooks_close(h);
-  }
-  gr_arena_destroy(a);
-}
-
 static void state_damaged(void) {
   static const char *const bad[] = {"",
                                     "{}",
@@ -265,12 +198,56 @@ static void same_random(void) {
   CHECK(got[0][0] >= 710 && got[0][0] < 1351, "%g", got[0][0]);
 }
 
+// Draws depend on script, event and step alone: a resumed run's are those of one never stopped.
+static const char *drawing =
+    "local function draw(ctx) return { log = { a = math.random(), b = math.random() } } end\n"
+    "return { lr = function() return math.random() end, on_step_end = draw, on_epoch_end = draw }";
+
+static void draw(gr_hooks *h, int step, double out[2][7]) {
+  static const gr_hook_event events[] = {GR_HOOK_LR, GR_HOOK_STEP_END, GR_HOOK_EPOCH_END};
+  gr_hook_context c = script_context(step);
+  gr_hook_result r[3];
+  for (int e = 0; e < 3; e++) MUST(gr_hooks_call(h, events[e], &c, &r[e]));
+  memset(out, 0, 2 * sizeof *out);
+  for (int i = 0; i < 2; i++)
+    for (int k = 0; k < 4; k++) {
+      const gr_hook_result *of = &r[1 + k / 2];
+      if (2 * i + k % 2 < of->n_logs) out[i][k] = of->logs[2 * i + k % 2].value;
+    }
+  out[0][4] = r[0].lr;
+}
+
+static void random_after_resume(void) {
+  gr_arena *a = gr_arena_create();
+  double straight[6][2][7], resumed[2][7];
+  const char *paths[] = {script_put("one.lua", drawing), script_put("two.lua", drawing)};
+  char *state;
+  gr_hooks *h;
+  MUST(script_open_all(paths, 2, NULL, 0, &h));
+  for (int s = 0; s < 6; s++) draw(h, s, straight[s]);
+  MUST(gr_hooks_save(h, a, &state));
+  gr_hooks_close(h);
+  MUST(script_open_all(paths, 2, NULL, 0, &h));
+  MUST(gr_hooks_restore(h, state));
+  for (int s = 3; s < 6; s++) {
+    draw(h, s, resumed);
+    CHECK(!memcmp(resumed, straight[s], sizeof resumed), "step %d draws others", s);
+  }
+  gr_hooks_close(h);
+  const double *first = &straight[0][0][0];
+  for (int i = 0; i < 2 * 7 * 6; i++)
+    for (int k = 0; k < i; k++)
+      CHECK(!first[i] || first[i] != first[k], "the same number is drawn twice: %g", first[i]);
+  gr_arena_destroy(a);
+}
+
 int main(int argc, char **argv) {
+  gr_hooks_enter(argc, argv);
   script_begin("hooks");
-  int bad = RUN(argc, argv, {"context", context}, {"several", several}, {"places", places},
-                {"traceback", traceback}, {"missing", missing}, {"state", state},
-                {"state_refused", state_refused}, {"state_damaged", state_damaged},
-                {"same_random", same_random});
+  int bad =
+      RUN(argc, argv, {"context", context}, {"several", several}, {"votes", votes}, {"loss", loss},
+          {"missing", missing}, {"state", state}, {"state_damaged", state_damaged},
+          {"same_random", same_random}, {"random_after_resume", random_after_resume});
   script_end();
   return bad;
 }

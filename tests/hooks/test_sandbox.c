@@ -166,6 +166,7 @@ static void allowed(void) {
 }
 
 int main(int argc, char **argv) {
+  gr_hooks_enter(argc, argv);
   script_begin("sandbox");
   int bad = RUN(argc, argv, {"endless", endless}, {"endless_in_c", endless_in_c},
                 {"memory", memory}, {"goes_on", goes_on}, {"names", names}, {"bytecode", bytecode},

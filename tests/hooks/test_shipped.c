@@ -156,7 +156,7 @@ static void csv_steps(gr_hooks *h, int from, int to) {
   MUST(gr_hooks_call(h, GR_HOOK_START, &c, &r));
   for (int s = from; s < to; s++) {
     c = script_context(s);
-    c.loss = 0.5 * s;
+    c.loss = 0.5 * s, c.has_loss = true;
     MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
   }
 }
@@ -185,6 +185,7 @@ static void log_csv(void) {
 }
 
 int main(int argc, char **argv) {
+  gr_hooks_enter(argc, argv);
   script_begin("shipped");
   int bad = RUN(argc, argv, {"warmup", warmup}, {"step_decay", step_decay}, {"scale", scale},
                 {"cosine", cosine}, {"composed", composed}, {"early_stop", early_stop},
