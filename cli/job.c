@@ -52,7 +52,9 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   GR_TRY(gr_paths_find(arena, j->conf));
   gr_settings_rename(j->conf);
-  return gr_job_take(j, j->conf);
+  GR_TRY(gr_job_take(j, j->conf));
+  return gr_hooks_check_params(j->set.hooks, j->set.n_hooks, j->set.hook_params,
+                               j->set.n_hook_params);
 }
 
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {

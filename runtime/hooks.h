@@ -119,6 +119,11 @@ typedef struct gr_hook_result {
 // does not return there.
 void gr_hooks_enter(int argc, char **argv);
 
+// Fails with GR_ERR_CONFIG at the first of hooks_params whose name stands in no script (which
+// share them), neither as a field nor in quotes; reads the scripts, runs nothing.
+GR_MUST_USE gr_status gr_hooks_check_params(const gr_hook_script *, int n, const gr_param *,
+                                            int n_params);
+
 typedef struct gr_hooks gr_hooks;
 // Reads and runs the scripts' main parts, which return their tables.
 GR_MUST_USE gr_status gr_hooks_open(const gr_hooks_spec *, gr_hooks **out);

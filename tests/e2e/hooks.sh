@@ -261,6 +261,12 @@ return {
 L
 hook "a field that ctx has not" 70 'misread.lua:3' "did you mean 'loss'" -- misread \
   "hooks=[$scratch/misread.lua]"
+hook "a parameter that no script reads" 65 'argument [0-9]+:1:' "no hook reads hooks_params.patienc" \
+  "did you mean 'patience'" -- unread "hooks=[$source/hooks/early_stop.lua]" hooks_params={patienc:2}
+expect "... in plan too" 65 "no hook reads hooks_params.patienc" -- "$graphrun" plan \
+  "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+  "model.graph=$source/graphs/lmu_asr.yaml" "hooks=[$source/hooks/early_stop.lua]" \
+  hooks_params={patienc:2}
 broken hoards <<'L'
 return {
   on_step_end = function(ctx)
