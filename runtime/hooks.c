@@ -4,10 +4,13 @@
 #include <string.h>
 #include "base/port.h"
 #include "base/text.h"
+#include "runtime/checkpoint_limits.h"
 #include "runtime/hooks_process.h"
 #include "runtime/json.h"
 
 enum { MOST_SCRIPT = 1 << 20 };
+// All states are one text of a checkpoint, with the names of scripts and files.
+_Static_assert(GR_HOOK_STATE_BYTES <= GR_CHECKPOINT_TEXT / 2, "a state that cannot be read back");
 
 const char *const gr_hook_names[GR_HOOK_EVENTS] = {
     "on_start", "lr", "on_step_end", "on_epoch_end", "on_eval_end", "on_checkpoint", "on_stop"};
