@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Puts one bug at a time into the sources and asks the tests to find it.
+
+    tests/mutation/run.py [-j N] [--work DIR] [--only TEXT] [FILE ...]
+
+Each FILE (by default tests/mutation/*.txt) lists mutants, separated by blank lines:
+
+    what is wrong, in a sentence
+    path/to/file.c
+    - a text that stands in one place of the file
+    + what it becomes
+    ctest regular expression of the tests that may find it
+
+Works on a copy of the sources in DIR (a new temporary folder by default), which keeps its build for
+the next call. Prints a line for each mutant, the survivors and the score; exits with 1 where a
+mutant survives, does not apply or does not compile. Not a part of CI: it takes an hour."""
+import argparse, os, pathlib, shutil, subprocess, sys, tempfile, threading
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class Mutant:
+    def __init__(self, lines, origin):
+        self.what, self.path = lines[0], lines[1]
+        self.old = "\n".join(l[2:] for l in lines[2:-1] if l.startswith("- "))
+        self.new = "\n".join(l[2:] for l in lines[2:-1] if l.startswith("+ "))
+        self.tests, self.origin = lines[-1], origin
+        odd = [l for l in lines[2:-1] if not l.startswith(("- ", "+ ")) and l not in ("-", "+")]
+        if odd or not self.old:
+            sys.exit(f"{origin}: not a mutant: {odd or lines[0]}")
+
+
+def read(path):
+    block, out = [], []
+    for number, line in enumerate(path.read_text().splitlines() + [""], 1):
+        if line.startswith("#"):
+            continue
+        if line.strip():
+            block.append(line)
+        elif block:
+            out.append(Mutant(block, f"{path.name}:{number - len(block)}"))
+            block = []
+    return out
+
+
+def copy_tree(to):
+    to.mkdir(parents=True, exist_ok=True)
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in files.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            target, source = to / name, (ROOT / name).read_bytes()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists() or target.read_bytes() != source:
+                shutil.copy2(ROOT / name, target)
+
+
+def call(work, *command, limit=900):
+    try:
+        run = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=limit,
+                             errors="replace")
+        return run.returncode, run.stdout + run.stderr
+    except subprocess.TimeoutExpired:
+        return 124, "took too long"
+
+
+def build(work):
+    return call(work, "cmake", "--build", "build", "-j", "2")
+
+
+def prepare(work):
+    copy_tree(work)
+    if not (work / "build/CMakeCache.txt").exists():
+        launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        linker = ["-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold"] if shutil.which("mold") else []
+        code, text = call(work, "cmake", "-S", ".", "-B", "build", *generator, *launcher, *linker)
+        if code:
+            sys.exit(text)
+    code, text = build(work)
+    if code:
+        sys.exit("the sources do not build as they are:\n" + text[-2000:])
+
+
+def ctest(work, tests):
+    return call(work, "ctest", "--test-dir", "build", "-R", tests, "--timeout", "300",
+                "--stop-on-failure", "--no-tests=error")
+
+
+def check_unchanged(work, mutants):
+    """What fails without a mutant finds nothing."""
+    for tests in sorted({m.tests for m in mutants}):
+        code, out = ctest(work, tests)
+        if code:
+            sys.exit(f"the tests '{tests}' fail without a mutant:\n{out[-2000:]}")
+
+
+def try_one(work, m):
+    file = work / m.path
+    if not file.exists():
+        return "no such file"
+    text = file.read_text()
+    if text.count(m.old) != 1:
+        return f"stands in {text.count(m.old)} places"
+    try:
+        file.write_text(text.replace(m.old, m.new))
+        code, out = build(work)
+        if code:
+            return "does not compile: " + " ".join(out.split())[-300:]
+        code, out = ctest(work, m.tests)
+        return "found" if code else "SURVIVES"
+    finally:
+        file.write_text(text)
+
+
+def work_through(work, queue, lock, results):
+    while True:
+        with lock:
+            if not queue:
+                return
+            m = queue.pop(0)
+        result = try_one(work, m)
+        with lock:
+            results.append((m, result))
+            print(f"{result:9} {m.path}: {m.what} ({m.origin})", flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("files", nargs="*", type=pathlib.Path)
+    p.add_argument("-j", type=int, default=1, help="mutants at once, each in a copy of its own")
+    p.add_argument("--work", type=pathlib.Path)
+    p.add_argument("--only", default="", help="only mutants whose text, path or tests contain it")
+    a = p.parse_args()
+    files = a.files or sorted((ROOT / "tests/mutation").glob("*.txt"))
+    queue = [m for f in files for m in read(f) if a.only in m.what + m.path + m.tests]
+    base = a.work or pathlib.Path(tempfile.mkdtemp(prefix="graphrun-mutation-"))
+    lock, results, threads = threading.Lock(), [], []
+    for i in range(a.j):
+        prepare(base / str(i))
+        if not i:
+            check_unchanged(base / "0", queue)
+        threads.append(threading.Thread(target=work_through, args=(base / str(i), queue, lock, results)))
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    found = sum(r == "found" for _, r in results)
+    for m, r in results:
+        if r != "found":
+            print(f"{r}: {m.origin} {m.what}")
+    print(f"{found} of {len(results)} mutants found, {100 * found / max(1, len(results)):.1f} %")
+    if not a.work:
+        shutil.rmtree(base)
+    return found != len(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
