@@ -2,6 +2,9 @@
 #include "base/arena.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "base/port.h"
 
 struct block {
   struct block *next;
@@ -18,13 +21,30 @@ enum {
   HEADER = (sizeof(struct block) + ALIGN - 1) / ALIGN * ALIGN
 };
 
-static void *must(void *p) {
+static void (*at_end)(const char *message);
+void gr_arena_at_end(void (*f)(const char *)) { at_end = f; }
+
+// Without exit's handlers: they, too, may want memory.
+static void *must(void *p, size_t bytes) {
   if (p) return p;
-  fputs("graphrun: out of memory while compiling\n", stderr);
-  exit(71);
+  char text[400], limit[80] = "";
+  struct rlimit most;
+  if (!getrlimit(RLIMIT_AS, &most) && most.rlim_cur != RLIM_INFINITY)
+    snprintf(limit, sizeof limit, ", where `ulimit -v` lets it have %.0f MB",
+             (double)most.rlim_cur / 1e6);
+  snprintf(
+      text, sizeof text,
+      "launch error: no memory for %.2f MB more: this process has used %.0f MB%s\n"
+      "  hint: a smaller model, fewer data.buckets, or a machine, container or limit with more "
+      "memory\n",
+      (double)bytes / 1e6, (double)gr_resident_bytes() / 1e6, limit);
+  if (at_end) at_end(text);
+  fputs(text, stderr);
+  fflush(stdout);
+  _exit(GR_ARENA_EXIT);
 }
 
-gr_arena *gr_arena_create(void) { return must(calloc(1, sizeof(gr_arena))); }
+gr_arena *gr_arena_create(void) { return must(calloc(1, sizeof(gr_arena)), sizeof(gr_arena)); }
 
 void gr_arena_destroy(gr_arena *a) {
   if (!a) return;
@@ -37,7 +57,7 @@ static void grow(gr_arena *a, size_t bytes) {
   size_t size = a->head ? a->head->size * 2 : BLOCK_MIN;
   if (size > BLOCK_MAX) size = BLOCK_MAX;
   if (size < bytes) size = bytes;
-  struct block *b = must(calloc(1, HEADER + size));
+  struct block *b = must(calloc(1, HEADER + size), HEADER + size);
   *b = (struct block){.next = a->head, .size = size};
   a->head = b;
 }

@@ -43,3 +43,12 @@ gr_status gr_module_open(const char *name, void *out_table) {
   return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "'%s' is no part of this graphrun: %s", path,
                  dlerror());
 }
+
+bool gr_module_path(const char *name, char *out, size_t size) {
+  char path[PATH_MAX + 64];
+  gr_status s = find(name, path);
+  bool found = !s && strlen(path) < size;
+  if (found) memcpy(out, path, strlen(path) + 1);
+  gr_status_drop(s);
+  return found;
+}

@@ -12,3 +12,6 @@
 // From any thread, at any time. Fails with GR_ERR_LAUNCH where the file, or a library that it
 // needs, is missing.
 GR_MUST_USE gr_status gr_module_open(const char *name, void *out_table);
+// The path of such a file, whether it is a module or only lies beside the program; false: there is
+// none, or it is longer than `size`.
+bool gr_module_path(const char *name, char *out, size_t size);

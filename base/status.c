@@ -63,8 +63,8 @@ static void GR_PRINTF(3, 4) appendf(char *buf, size_t size, const char *fmt, ...
   va_end(ap);
 }
 
-static struct gr_error no_memory = {.code = GR_ERR_BUG,
-                                    .text = "out of memory while reporting an error"};
+static struct gr_error no_memory = {.code = GR_ERR_LAUNCH,
+                                    .text = "no memory left, not even to report an error"};
 
 gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc at, const char *fmt, ...) {
   gr_status s = calloc(1, sizeof *s);

@@ -118,6 +118,7 @@ static void let_first_speak(void) {
 int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
   open_standard_files();
+  signal(SIGXFSZ, SIG_IGN);  // a file that reaches `ulimit -f` is an error like a full disk
   bool help = wants_help(argc, argv);
   if (argc < 2 || help) usage(help ? stdout : stderr);
   if (argc < 2) return 2;

@@ -26,7 +26,8 @@ static gr_status check_size(const gr_comm *world) {
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
               "%s started %d ranks, but MPI sees %d: independent trainings would start", by,
               started, world->ranks),
-      "start graphrun alone, which starts its ranks itself; or with mpirun, or srun --mpi=pmix");
+      "start graphrun alone, which starts its ranks itself; or with mpirun, or srun --mpi=pmix; if "
+      "another job has left the variables that say so (PMI_*, OMPI_*, SLURM_*), unset them");
 }
 
 gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm **out) {

@@ -31,9 +31,10 @@ gr_status gr_mpi_failed(int code, const char *what);
 // A collective of ranks that are not all on one machine.
 GR_MUST_USE gr_status gr_mpi_run_far(gr_mpi *, gr_collective, gr_dtype, int n,
                                      const gr_comm_piece *);
-// Open MPI has a file for each rank in /dev/shm, and takes it away at the end; ranks that are
-// killed would leave theirs there for ever. Once all ranks of a machine have opened them their
-// names are of no use: hide takes them away, and show puts them back for MPI_Finalize to find.
+// Open MPI has a file for each rank in /dev/shm, or where graphrun's launcher has put it, and takes
+// it away at the end; ranks that are killed would leave theirs there for ever. Once all ranks of a
+// machine have opened them their names are of no use: hide takes them away, and show puts them back
+// for MPI_Finalize to find.
 GR_MUST_USE gr_status gr_mpi_hide_names(void);
 void gr_mpi_show_names(void);
 void gr_mpi_tell(gr_mpi *);       // other machines' ranks what has become of this one, once

@@ -7,18 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME = 128 };          // bytes of one, at most
+enum { NAME = 320 };          // bytes of one, at most
 static char (*hidden)[NAME];  // by the first rank of a machine
 static int n_hidden;
 
 // The files of Open MPI that this process maps, of its own and of the ranks around it:
-// /dev/shm/vader_segment.HOST.USER.JOB.RANK, or sm_segment.
+// FOLDER/vader_segment.HOST.USER.JOB.RANK, or sm_segment; in /dev/shm, or the launcher's folder.
 static int list_names(char (*name)[NAME], int most) {
   FILE *maps = fopen("/proc/self/maps", "r");
   char line[4096];
   int n = 0;
   while (maps && fgets(line, sizeof line, maps)) {
-    const char *path = strstr(line, "/dev/shm/");
+    const char *path = strchr(line, '/');
     size_t bytes = path ? strcspn(path, "\n") : NAME;
     if (bytes >= NAME || !strstr(path, "_segment.") || strchr(path, ' ')) continue;
     char found[NAME] = {0};

@@ -1,9 +1,7 @@
 // launch.c - finding out how this process came to be, and what a rank tells its launcher.
 #define _GNU_SOURCE
 #include "runtime/launch.h"
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -60,6 +58,28 @@ int gr_launch_started(int *out_rank, const char **out_by) {
   return ranks;
 }
 
+// srun brings tasks together only where it is told to; they then find its server by these.
+static bool has_server(void) {
+  extern char **environ;
+  static const char *const names[] = {"PMIX_SERVER_", "PMI_FD=", "PMI_PORT="};
+  for (char **e = environ; *e; e++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+      if (!strncmp(*e, names[i], strlen(names[i]))) return true;
+  return false;
+}
+
+static gr_status check_srun(const struct starter *s, int ranks) {
+  if (strcmp(s->by, "srun") || has_server()) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "srun started %d ranks that MPI cannot bring together: independent trainings would "
+              "start",
+              ranks),
+      "use `srun --mpi=pmix`, or start graphrun alone in the job, without srun: it starts its own "
+      "ranks. If no srun did, unset %s and %s",
+      s->size, s->rank);
+}
+
 static gr_status check_started(const struct starter *s, int wanted, int ranks) {
   if (!s->mpi || !HAVE_MPI)
     return gr_hint(
@@ -67,6 +87,7 @@ static gr_status check_started(const struct starter *s, int wanted, int ranks) {
                 "%s started %d processes that %s: independent trainings would start", s->by, ranks,
                 HAVE_MPI ? "MPI knows nothing of" : "this build, without MPI, cannot join"),
         "start graphrun alone, without %s: it starts its own ranks", s->by);
+  GR_TRY(check_srun(s, ranks));
   if (wanted > 0 && wanted != ranks)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                            "the configuration asks for %d rank%s, but %s started %d", wanted,
@@ -130,24 +151,27 @@ gr_status gr_launch_find(int wanted, int gpus, gr_launch_plan *out) {
 
 // ---- In a rank ----------------------------------------------------------------------------
 
-// The launcher's box, mapped at the first use and for good; NULL: there is none.
-static gr_box *box(void) {
+gr_box *gr_box_own(int *out_file) {
   static gr_box *mapped;
+  static int file = -1;
   static bool tried;
   const char *path = getenv(GR_BOX_ENV);
+  if (out_file) *out_file = file;
   if (tried || !path) return mapped;
   tried = true;
   struct stat st;
-  int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return NULL;  // another machine's
-  if (!fstat(fd, &st) && st.st_size >= (off_t)gr_box_bytes(1)) {
-    gr_box *b = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return NULL;  // another machine's
+  if (!fstat(file, &st) && st.st_size >= (off_t)gr_box_bytes(1)) {
+    gr_box *b = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (b != MAP_FAILED && b->magic == GR_BOX_MAGIC && (off_t)gr_box_bytes(b->ranks) <= st.st_size)
       mapped = b;
   }
-  close(fd);
+  if (out_file) *out_file = file;
   return mapped;
 }
+
+static gr_box *box(void) { return gr_box_own(NULL); }
 
 static gr_box_rank *own(int rank) {
   gr_box *b = box();
@@ -161,23 +185,32 @@ bool gr_launch_echo(void) {
   return getenv(GR_BOX_ENV) || (gr_launch_started(&rank, NULL) && rank > 0);
 }
 
+// Out of memory there is none to make an error of: the text goes to the box as it is.
+static gr_box_rank *exhausted;
+static void leave_exhausted(const char *text) {
+  snprintf(exhausted->text, sizeof exhausted->text, "%s", text);
+  exhausted->code = GR_ERR_LAUNCH, exhausted->exit = GR_ARENA_EXIT;
+  atomic_store(&exhausted->state, GR_BOX_FAILED);
+  _exit(GR_ARENA_EXIT);
+}
+
 bool gr_launch_enter(int rank) {
+  int file;
+  gr_box *b = gr_box_own(&file);
   gr_box_rank *me = own(rank);
   if (!me) return false;
   gr_box_watch(me);
   atomic_store(&me->pid, (int)getpid());
   atomic_store(&me->state, GR_BOX_RUNS);
+  exhausted = me;
+  gr_arena_at_end(leave_exhausted);
+  gr_box_look(b, file, rank);
   return true;
 }
 
 void gr_launch_go_on(const char *how) {
   gr_box *b = box();
   if (b) snprintf(b->go_on, sizeof b->go_on, "%s", how);
-}
-
-bool gr_launch_orphaned(void) {
-  const gr_box *b = box();
-  return b && kill(b->launcher, 0) && errno == ESRCH;
 }
 
 // Leaves the text of an error in the box; false: it could not be written there.
@@ -193,13 +226,13 @@ static bool hand_over(gr_box_rank *me, gr_status s) {
 int gr_launch_leave(int rank, gr_status s) {
   int code = gr_status_exit(s);
   gr_box_rank *me = own(rank);
-  bool echo = gr_status_code(s) == GR_ERR_RANK;
+  bool orphaned = gr_launch_orphaned(), stopped = gr_status_code(s) == GR_ERR_STOPPED;
+  bool echo = gr_status_code(s) == GR_ERR_RANK || (orphaned && stopped);
   if (me) me->code = (int)gr_status_code(s), me->exit = code;
-  bool orphaned = gr_launch_orphaned();
-  if (orphaned && rank == 0) unlink(getenv(GR_BOX_ENV));
   bool taken = me && s && !orphaned && hand_over(me, s);
   if (s && !taken && (!echo || rank == 0)) gr_status_print(stderr, s);
   if (me) atomic_store(&me->state, s ? GR_BOX_FAILED : GR_BOX_DONE);
+  if (me && orphaned && s && !stopped) gr_box_kill_others(box(), rank);  // nobody else does
   gr_status_drop(s);
   return code;
 }

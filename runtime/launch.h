@@ -37,19 +37,20 @@ GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], 
 // out_by (may be NULL): who did.
 int gr_launch_started(int *out_rank, const char **out_by);
 bool gr_launch_own(void);  // whether graphrun's own launcher has started this rank
-// Whether another process says what every rank would, before ranks know each other: the launcher, or
-// the first rank.
+// Whether another process says what every rank would, before ranks know each other: the launcher,
+// or the first rank.
 bool gr_launch_echo(void);
 // Tells the launcher, if there is one, that this rank runs, and from then on what signal ends it:
 // that is how it finds out who died, and why. False: there is none.
 bool gr_launch_enter(int rank);
 // Around gr_mpi_open, which waits for all ranks: ends this one, with a word why, when that takes so
-// many seconds, or two after `stop` says so.
+// many seconds, or two after `stop` says so, or when MPI cannot start. What is printed meanwhile is
+// shown once MPI has started.
 void gr_launch_begin(int rank, double seconds, bool (*stop)(void));
 void gr_launch_begun(void);
 void gr_launch_go_on(const char *how);  // what the launcher is to advise when a rank has died
-// Whether the launcher was there and is gone (kill -9): nobody passes signals on any more, and
-// ranks should save and end. A few hundred nanoseconds.
+// Whether the launcher was there and is gone (kill -9), as a thread of each rank finds out within a
+// tenth of a second: ranks should save and end. Those that have not after a minute are killed.
 bool gr_launch_orphaned(void);
 // Leaves a rank's end with the launcher, which prints it if it is the cause. Takes the status over.
 // Without a launcher it prints it itself, unless it is but the echo of another rank's failure

@@ -52,6 +52,7 @@ static int trace(bool print) {
 static void on_fatal(int number, siginfo_t *info, void *context) {
   (void)context;
   atomic_store(&own->signal, number);
+  gr_box_show_kept();
   bool ours = true;
   for (int i = 0; i < N_FATAL; i++) {
     if (fatal[i].number != number) continue;

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/base.h"
 #include "runtime/launch.h"
 #include "runtime/launch_box.h"
+#include "runtime/launch_dir.h"
 
 // Seconds that ranks have to end by themselves: once one of them has died; once one has failed
 // (others may be saving); once the user has pressed Ctrl-C again. And mpirun, once all have left or
@@ -21,7 +24,7 @@ static const double after_death = 2.5, after_failure = 60, after_insisting = 2, 
 
 typedef struct launcher {
   gr_box *box;
-  char path[256];
+  gr_launch_dir dir;
   sigset_t signals;  // that are waited for, and passed on
   pid_t mpirun;
   int asked;        // how often the user has asked to stop
@@ -33,48 +36,34 @@ typedef struct launcher {
 
 // ---- Starting ---------------------------------------------------------------------------
 
-static gr_status make_box(launcher *l, int ranks) {
-  const char *tmp = getenv("TMPDIR");
-  size_t bytes = gr_box_bytes(ranks);
-  snprintf(l->path, sizeof l->path, "%s/graphrun-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-  int fd = mkstemp(l->path);
-  if (fd < 0)
-    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot make the file '%s': %s", l->path,
-                           strerror(errno)),
-                   "TMPDIR names the directory for such files");
-  int error = posix_fallocate(fd, 0, (off_t)bytes);
-  void *at = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (!error && at == MAP_FAILED) error = errno;
-  close(fd);
-  if (error) {
-    unlink(l->path);
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot use the file '%s': %s", l->path,
-                   strerror(error));
-  }
-  l->box = at;
-  l->box->magic = GR_BOX_MAGIC, l->box->ranks = ranks, l->box->terminal = isatty(STDERR_FILENO);
-  l->box->launcher = (int)getpid();
-  return GR_OK;
+// Open MPI shares files of 4 MiB, and dies without a word where it cannot.
+static gr_status check_limit(void) {
+  enum { LEAST = 8 << 20 };
+  struct rlimit most;
+  if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur >= LEAST) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "files are limited to %.2f MB here, and ranks that are processes share some "
+              "of 4.2 MB",
+              (double)most.rlim_cur / 1e6),
+      "`ulimit -f unlimited`, or distributed.backend=loopback: ranks are threads then");
 }
 
-// What Open MPI is told by its environment; other kinds do not look there. The user's own
-// settings win. 4.1 reads OMPI_MCA_*, 5.0 PRTE_MCA_* too.
-static void set_environment(const launcher *l) {
-  static const char *const presets[][2] = {
-      {"OMPI_ALLOW_RUN_AS_ROOT", "1"},  // containers
-      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-      {"OMPI_MCA_rmaps_base_oversubscribe", "1"},  // as many ranks as asked for, on any machine
-      {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
-      {"OMPI_MCA_hwloc_base_binding_policy", "none"},  // loaders need processors too
-      {"PRTE_MCA_hwloc_default_binding_policy", "none"},
-      {"OMPI_MCA_orte_execute_quiet", "1"},  // the last word is ours
-      {"OMPI_MCA_orte_abort_on_non_zero_status", "0"},
-      {"OMPI_MCA_odls_base_sigkill_timeout", "60"},          // a checkpoint takes longer than 1 s
-      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},  // not allowed in many containers
-  };
-  for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-    setenv(presets[i][0], presets[i][1], 0);
-  setenv(GR_BOX_ENV, l->path, 1);
+static gr_status make_box(launcher *l, int ranks) {
+  size_t bytes = gr_box_bytes(ranks);
+  GR_TRY(check_limit());
+  gr_launch_dir_clean();
+  GR_TRY(gr_launch_dir_make(bytes, &l->dir));
+  l->box = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, l->dir.file, 0);
+  if (l->box == MAP_FAILED) {
+    gr_status s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot use the file '%s': %s", l->dir.box,
+                          strerror(errno));
+    gr_launch_dir_remove(&l->dir);
+    return s;
+  }
+  l->box->ranks = ranks, l->box->terminal = isatty(STDERR_FILENO);
+  l->box->launcher = (int)getpid();
+  return GR_OK;
 }
 
 static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const argv[]) {
@@ -89,7 +78,11 @@ static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const 
   args[n++] = p->mpirun, args[n++] = "-n", args[n++] = ranks, args[n++] = self;
   for (int i = 1; i < more; i++) args[n++] = argv[i];
   args[n] = NULL;
-  set_environment(l);
+  gr_box_set_environment(l->dir.path, l->dir.box);
+  // When the launcher dies mpirun passes this on to all ranks, on any machine, which stop as they
+  // do for a user's; those of this machine hear of it themselves (launch_watch.c).
+  prctl(PR_SET_PDEATHSIG, SIGUSR1);
+  if (getppid() != l->box->launcher) _exit(127);
   setpgid(0, 0);  // Ctrl-C comes to the launcher alone, which passes it on
   sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
   int null = open("/dev/null", O_RDONLY);  // mpirun would read what is not for it
@@ -171,6 +164,18 @@ static int wait_for(launcher *l) {
     if (signal > 0 && signal != SIGCHLD) pass_on(l, signal);
     look(l);
   }
+}
+
+// Ranks end when mpirun is gone, but for those that had not yet joined it, or are stopped.
+static void end_left(launcher *l) {
+  double until = gr_seconds() + after_death;
+  struct timespec tick = {.tv_nsec = 20000000};
+  for (int left = 1; left && gr_seconds() < until;) {
+    left = 0;
+    for (int r = 0; r < l->box->ranks; r++) left += alive(l, r) && !is_dead(l, r);
+    if (left) nanosleep(&tick, NULL);
+  }
+  gr_box_kill_ranks(l->box, -1);
 }
 
 // ---- How it ended ---------------------------------------------------------------------------
@@ -259,10 +264,14 @@ gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_ex
   gr_status s = GR_OK;
   if (l.mpirun < 0)
     s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start mpirun: %s", strerror(errno));
-  else
-    *out_exit = conclude(&l, wait_for(&l), &s);
+  else {
+    atomic_store(&l.box->mpirun, (int)l.mpirun);
+    int status = wait_for(&l);
+    end_left(&l);
+    *out_exit = conclude(&l, status, &s);
+  }
   sigprocmask(SIG_SETMASK, &before, NULL);
   munmap(l.box, gr_box_bytes(p->ranks));
-  unlink(l.path);
+  gr_launch_dir_remove(&l.dir);
   return s;
 }

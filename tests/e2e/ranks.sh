@@ -48,6 +48,13 @@ check "two runs of one command: the same checkpoints, byte for byte" \
 check "two runs of one command: the same metrics, times aside" same_metrics again1 again2
 check "of 40 steps every tenth is kept" test "$(ls again1/checkpoints | wc -l)" = 4
 
+# A run of one rank does not speak of ranks.
+echo 'return { lr = function(ctx) error("no rate") end }' >fails.lua
+tones fails distributed.ranks=1 "hooks=[fails.lua]"
+printf '%s\n' 'stopping at step 0: it cannot go on' 'hook error: .*no rate' >patterns
+verdict "a hook that fails, on one rank" 70
+check "... is not called a rank" test "$(grep -c 'a rank failed' "$log")" = 0
+
 # Ranks that are started with different configurations, or see different files: rank 0's
 # configuration is what all run, and what differs is named.
 if ! has_mpi || [ -z "$(mpirun --version 2>/dev/null | grep 'Open MPI')" ]; then

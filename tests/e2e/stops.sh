@@ -1,6 +1,9 @@
 # stops.sh - signals, ranks that die, a launcher that dies: how a run ends when it does not end itself.
 . "${0%/*}/lib.sh"
 make_data
+# What runs leave outside their folders goes here.
+mkdir tmp && export TMPDIR="$scratch/tmp"
+nothing_left() { [ -z "$(ls -A tmp)" ]; }
 long="training.max_steps=400 training.eval_every=0 checkpoint.every_steps=20
   hooks=[$source/tests/e2e/slow.lua]"
 
@@ -28,7 +31,7 @@ stopped() {
   wait_steps "$out" 30
   case $whom in
     launcher) kill "-$signal" "$pid" ;;
-    all) kill "-$signal" $(all_of "$out") ;;
+    all) kill "-$signal" $(all_of "$out") 2>/dev/null ;; # some end with the others
     *) kill "-$signal" $(process_of_rank "$out" "$whom") ;;
   esac
   ended
@@ -155,6 +158,7 @@ ended
 printf '%s\n' 'rank 1 did not come' 'within 2 s' >patterns
 verdict "a rank that stands still" 72
 check "... nothing is left running" none_left hang
+check "... nor in temporary folders" nothing_left
 check "... the last checkpoint is intact" "$graphrun" ckpt verify hang
 
 # killed NAME OUT RANK SIGNAL
@@ -170,6 +174,7 @@ killed() {
   verdict "$1" 71
   sanitised || check "... all end within 5 s ($took s, on a clock of whole ones)" test "$took" -le 6
   check "... nothing is left running" none_left "$2"
+  check "... nor in temporary folders" nothing_left
   check "... the last checkpoint is intact" "$graphrun" ckpt verify "$2/checkpoints"
   # shellcheck disable=SC2086
   tones "$2" $long distributed.ranks=2 training.max_steps=60 checkpoint.resume=auto
@@ -194,15 +199,52 @@ while ! none_left lost && [ $i -lt 50 ]; do sleep 0.1 && i=$((i + 1)); done
 check "... nothing is left running" none_left lost
 check "... the last checkpoint is intact" "$graphrun" ckpt verify lost/checkpoints
 
-# The launcher itself: ranks are told, and save.
+# The launcher itself: ranks are told, and save. gone OUT: waits until nothing of it runs.
+gone() {
+  i=0
+  while ! none_left "$1" && [ $i -lt 300 ]; do sleep 0.1 && i=$((i + 1)); done
+  none_left "$1"
+}
 # shellcheck disable=SC2086
 begin orphans $long distributed.ranks=2
 wait_steps orphans 30
 kill -9 "$pid"
 ended
-i=0
-while ! none_left orphans && [ $i -lt 200 ]; do sleep 0.1 && i=$((i + 1)); done
-check "kill -9 of the launcher: nothing is left running" none_left orphans
+check "kill -9 of the launcher: nothing is left running" gone orphans
 check "... the ranks saved and stopped" test "$(steps_of orphans)" -lt 400
 check "... the last checkpoint is intact" "$graphrun" ckpt verify orphans/checkpoints
+check "... its folder is left" test "$(ls tmp | wc -l)" = 1
+mkdir tmp/graphrun-living tmp/graphrun-AAAAAA && ln -s "$scratch/data" tmp/graphrun-BBBBBB
+# shellcheck disable=SC2086
+tones orphans $long distributed.ranks=2 training.max_steps=60 checkpoint.resume=auto
+check "... the run goes on" test "$code" = 0
+check "... and removes the folder, but nothing that is not known to be left over" \
+  test "$(ls tmp | tr '\n' ' ')" = "graphrun-AAAAAA graphrun-BBBBBB graphrun-living "
+check "... nor follows links" test -s data/tones.jsonl
+rm -r tmp/*
+
+# ... before there are ranks; while one stands still; and with mpirun. None saves what it cannot.
+# shellcheck disable=SC2086
+begin unborn3 $long distributed.ranks=2
+kill -9 "$pid"
+ended
+check "kill -9 of the launcher at once: nothing is left running" gone unborn3
+# shellcheck disable=SC2086
+begin still $long distributed.ranks=2 distributed.timeout=2
+wait_steps still 30
+kill -STOP $(process_of_rank still 1)
+kill -9 "$pid"
+ended
+check "kill -9 of the launcher while a rank stands still: nothing is left running" gone still
+check "... the last checkpoint is intact" "$graphrun" ckpt verify still/checkpoints
+# shellcheck disable=SC2086
+begin both $long distributed.ranks=2
+wait_steps both 30
+kill -9 $(all_of both) 2>/dev/null
+ended
+check "kill -9 of everything: nothing is left running" gone both
+# shellcheck disable=SC2086
+tones both $long distributed.ranks=2 training.max_steps=60 checkpoint.resume=auto
+check "... the run goes on" test "$code" = 0
+check "... and nothing is left in temporary folders" nothing_left
 counts

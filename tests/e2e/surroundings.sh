@@ -27,10 +27,25 @@ if has_mpi; then
   printf '%s\n' "asks for 1 rank, but mpirun started 2" "hint: distributed.ranks=2 or auto" >patterns
   verdict "... of more ranks than asked for" 69
   check "... says so once" test "$(grep -c 'launch error' "$log")" = 1
-  expect "in a step of srun that MPI knows nothing of" 69 "srun started 4 ranks, but MPI sees 1" "hint: " -- \
+  expect "in a step of srun that MPI knows nothing of" 69 "srun started 4 ranks that MPI cannot bring together" "hint: " -- \
     env SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=4 SLURM_PROCID=1 \
     "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl distributed.ranks=auto \
     "model.graph=$source/graphs/lmu_asr.yaml"
+  expect "... and has set all that it sets" 69 "srun started 4 ranks that MPI cannot bring together" "hint: " -- \
+    env SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_STEP_ID=0 SLURM_STEPID=0 SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=4 \
+    SLURM_PROCID=1 SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_NNODES=1 SLURM_NODELIST=host SLURM_STEP_NODELIST=host \
+    SLURM_TASKS_PER_NODE=4 SLURM_STEP_TASKS_PER_NODE=4 \
+    "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl distributed.ranks=auto \
+    "model.graph=$source/graphs/lmu_asr.yaml"
+  if [ -n "$(mpirun --version 2>/dev/null | grep 'Open MPI')" ]; then
+    expect "... and a server that is not there" 69 "error: MPI could not start in this process" "hint: " -- \
+      env SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_STEP_ID=0 SLURM_STEPID=0 SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=4 \
+      SLURM_PROCID=1 SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_NNODES=1 SLURM_NODELIST=host SLURM_STEP_NODELIST=host \
+      SLURM_TASKS_PER_NODE=4 SLURM_STEP_TASKS_PER_NODE=4 PMIX_SERVER_URI=none PMIX_RANK=1 \
+      "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl distributed.ranks=auto \
+      "model.graph=$source/graphs/lmu_asr.yaml"
+    check "... says nothing else" test "$(wc -l <"$log")" = 2
+  fi
 else
   skip "mpirun itself" "no MPI"
 fi
@@ -40,7 +55,6 @@ SLURM_NODELIST=$(uname -n) && SLURM_JOB_NODELIST=$SLURM_NODELIST && export SLURM
 ran "in a batch script of Slurm, without srun" slurm $steps distributed.ranks=2
 unset SLURM_JOB_ID SLURM_NTASKS SLURM_PROCID SLURM_NNODES SLURM_TASKS_PER_NODE SLURM_NODELIST SLURM_JOB_NODELIST
 
-# ---- What is printed, and where to
 run() { # OUT [key=value ...]
   run_out=$1
   shift
@@ -48,6 +62,68 @@ run() { # OUT [key=value ...]
   timeout -k 5 "$limit" "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl \
     "model.graph=$source/graphs/lmu_asr.yaml" output.dir="$run_out" $steps "$@"
 }
+
+# ---- Sockets
+# The addresses at which processes of a run listen, by the inodes of their sockets.
+listening() {
+  for at in $(processes "$1"); do
+    for file in /proc/"$at"/fd/*; do readlink "$file"; done 2>/dev/null
+  done | sed -n 's/^socket:.\([0-9]*\).$/\1/p' | sort -u >"$scratch/inodes"
+  awk 'NR == FNR { own[$1]; next } $4 == "0A" && $10 in own { sub(/:.*/, "", $2); print $2 }' \
+    "$scratch/inodes" /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+loopback='^(0100007F|00000000000000000000000001000000)$'
+if ! has_mpi || sanitised || [ ! -f "${graphrun%/*}/graphrun_local.so" ]; then
+  skip "who listens" "needs MPI, and no sanitiser"
+else
+  begin sockets training.max_steps=4000 distributed.ranks=2 "hooks=[$source/tests/e2e/slow.lua]"
+  wait_steps sockets 2
+  listening sockets >addresses
+  kill -9 "$pid"
+  ended
+  check "processes of a run listen" test -s addresses
+  check "... at the loopback interface alone" test "$(grep -vEc "$loopback" addresses)" = 0
+fi
+
+# ---- Limits
+limit_files() { # BLOCKS of 512 bytes, [key=value ...]
+  blocks=$1
+  shift
+  # shellcheck disable=SC2086
+  (ulimit -f "$blocks" && run "$@" >"$log" 2>&1)
+  code=$?
+}
+limit_files 8 small
+printf '%s\n' 'i/o error: ' 'hint: ' >patterns
+verdict "a limit of the size of files" 74
+if has_mpi && [ -n "$(mpirun --version 2>/dev/null | grep 'Open MPI')" ]; then
+  limit_files 800 small2 distributed.ranks=2
+  printf '%s\n' 'launch error: files are limited to 0.41 MB' 'hint: .*backend=loopback' >patterns
+  verdict "... that ranks cannot share memory by" 69
+fi
+if sanitised; then
+  skip "a limit of memory" "a sanitiser reserves more"
+else
+  limit_memory() { # kB RANKS [key=value ...]
+    most=$1 ranks=$2
+    shift 2
+    # shellcheck disable=SC2086
+    (ulimit -v "$most" && run memory model.params.layers=100 "distributed.ranks=$ranks" "$@" >"$log" 2>&1)
+    code=$?
+    printf '%s\n' 'launch error: no memory for .* MB more: .*ulimit -v' 'hint: a smaller model' >patterns
+  }
+  limit_memory 100000 1
+  verdict "memory that runs out while compiling" 69
+  limit_memory 150000 2 distributed.backend=loopback
+  verdict "... for ranks that are threads" 69
+  if has_mpi; then
+    limit_memory 350000 2
+    verdict "... for ranks that are processes" 69
+    check "... says so once" test "$(grep -c ' error: ' "$log")" = 1
+  fi
+fi
+
+# ---- What is printed, and where to
 # whole OUT: what was to be printed is in none of its files.
 whole() {
   "$graphrun" ckpt verify "$1" && ! grep -v '^{' "$1"/*.jsonl && [ -s "$1/training_results.json" ] &&

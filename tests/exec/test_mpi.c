@@ -39,7 +39,7 @@ static gr_status play_nameless(gr_comm *c) {
   bool shared = false, named = false;
   while (maps && fgets(line, sizeof line, maps)) {
     shared |= strstr(line, "memfd:") != NULL;
-    named |= strstr(line, "/dev/shm/") && !strstr(line, "(deleted)");
+    named |= strstr(line, "_segment.") && !strstr(line, "(deleted)");
   }
   if (maps) fclose(maps);
   if (named || !shared)
