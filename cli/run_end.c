@@ -14,7 +14,7 @@ static gr_status save_leaving(gr_run *r, const gr_knobs *k) {
 gr_status gr_run_leave(gr_run *r, const gr_knobs *k) {
   gr_status failure = r->failure;
   r->failure = GR_OK;
-  const char *why = k->failed ? "a rank failed" : k->signal ? "asked to stop" : r->asked.reason;
+  const char *why = k->failed ? (r->ranks > 1 ? "a rank failed" : "it cannot go on") : k->signal ? "asked to stop" : r->asked.reason;
   if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
   char cause[300] = "";
   gr_status s = k->failed ? gr_run_cause(r, failure, cause, sizeof cause) : GR_OK;
