@@ -97,17 +97,19 @@ static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
     gr_text_printf(out, "\n  %s: %s, was %s", key, now, before);
 }
 
+// A mapping that only one of the two has is told of key by key. NULL: it is not there.
 static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
-  for (int i = 0; i < was->n; i++) {
-    int at = gr_conf_index(is, was->keys[i]);
-    const gr_conf *x = was->items[i], *y = at < 0 ? NULL : is->items[at];
-    if (y && x->kind == GR_CONF_MAP && y->kind == GR_CONF_MAP)
-      put_changes(out, x, y);
-    else
-      put_change(out, x, y);
+  bool maps = (!was || was->kind == GR_CONF_MAP) && (!is || is->kind == GR_CONF_MAP);
+  if (!maps) {
+    put_change(out, was, is);
+    return;
   }
-  for (int i = 0; i < is->n; i++)
-    if (gr_conf_index(was, is->keys[i]) < 0) put_change(out, NULL, is->items[i]);
+  for (int i = 0; was && i < was->n; i++) {
+    int at = is ? gr_conf_index(is, was->keys[i]) : -1;
+    put_changes(out, was->items[i], at < 0 ? NULL : is->items[at]);
+  }
+  for (int i = 0; is && i < is->n; i++)
+    if (!was || gr_conf_index(was, is->keys[i]) < 0) put_changes(out, NULL, is->items[i]);
 }
 
 // The run before has left its configuration two folders above its checkpoint, or in this one.

@@ -119,6 +119,16 @@ has "... but as it is written" secret/training_results.json '"token": "..oc.env:
 has "... also where another key refers to it" secret/training_results.json '"longer": "bearer ..hooks_params.token."'
 has "... or to that" secret/training_results.json '"whole": "..hooks_params.longer."'
 
+# ---- A run that goes on says what is other than before, and not where it is
+mkdir before
+(cd before && "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=../data/tones.jsonl \
+  "model.graph=$source/graphs/lmu_asr.yaml" training.max_steps=2 >"$log" 2>&1)
+mv before/outputs/*/* before/run
+tones before/run training.max_steps=4 checkpoint.resume=auto hooks_params.a=1
+has "what is other is told" "$log" '^  training.max_steps: 4, was 2'
+has "... of a new mapping, too" "$log" '^  hooks_params.a: 1, was not given'
+has_not "... but not its folder" "$log" '^  output'
+
 # ---- A run that fails
 echo 'return { on_step_end = function(ctx) if ctx.step == 5 then error("no luck") end end }' >fail.lua
 failed() { # NAME OUT CODE PATTERN [key=value ...]
