@@ -123,6 +123,7 @@ static gr_status run_step(gr_run *r, const gr_feed *f) {
   r->grad_norm = norm ? gr_get(norm, t.dtype, 0) : (double)NAN, r->has_grad_norm = norm != NULL;
   const void *ok = gr_exec_result(r->exec, p, "ok", &t);
   r->skipped = ok && gr_get(ok, t.dtype, 0) == 0 ? r->skipped + 1 : 0;
+  r->confirmed |= !r->skipped;
   gr_named more[GR_HOOK_LOGS];
   for (int i = 0; i < r->asked.n_logs; i++)
     more[i] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};
@@ -139,13 +140,7 @@ static gr_status run_step(gr_run *r, const gr_feed *f) {
   r->asked.n_logs = 0;
   gr_run_hook(r, GR_HOOK_STEP_END, &now, NULL);
   r->step++, r->batch++;
-  if (r->skipped > MOST_SKIPPED)
-    return gr_hint(
-        gr_fail(GR_ERR_NONFINITE, GR_NOWHERE, "no finite gradient in %d steps up to step %lld",
-                MOST_SKIPPED, (long long)r->step),
-        "a smaller training.lr or training.grad_clip; the weights are as they were "
-        "before");
-  return GR_OK;
+  return r->skipped > MOST_SKIPPED ? gr_run_give_up(r) : GR_OK;
 }
 
 // ---- An epoch's end -----------------------------------------------------------------------------
@@ -170,7 +165,8 @@ static gr_status end_epoch(gr_run *r, double began) {
   gr_run_keep(r, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
   r->epoch++, r->batch = 0, r->epoch_train.n = 0;
-  if (s->every_epochs && r->epoch % s->every_epochs == 0) GR_TRY(gr_run_save(r, false));
+  bool best = r->among_best && r->eval_step == r->step;
+  if (best || (s->every_epochs && r->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
   gr_run_say_validation(r);
   return GR_OK;
 }
@@ -187,7 +183,7 @@ static gr_status agree(gr_run *r, gr_knobs *k) {
   *k = (gr_knobs){.lr = r->lr,
                   .stop = r->asked.stop,
                   .save = r->asked.save,
-                  .finish = r->saving && !gr_saver_busy(r->saver),
+                  .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
                   .signal = gr_run_signalled(),
                   .failed = r->failure != GR_OK};
   GR_TRY(gr_run_agree(r, k));
@@ -198,7 +194,7 @@ static gr_status agree(gr_run *r, gr_knobs *k) {
 
 static gr_status save_if_due(gr_run *r, bool asked) {
   bool due = gr_run_save_due(r, asked) && r->step != r->saved_step;
-  return due ? gr_run_save(r, false) : GR_OK;
+  return due ? gr_run_save_finite(r) : GR_OK;
 }
 
 // A run that was stopped while an epoch ended goes on with that.

@@ -66,7 +66,13 @@ typedef struct gr_run {
   int64_t eval_step;     // steps done at the last evaluation; -1: there was none
   bool evaluated;        // train_at_end and validation are of the end
   gr_hook_result asked;  // by hooks since the last agreement
-  bool saving;
+  bool saving;           // a checkpoint is begun, and not committed
+  bool confirmed;        // a step after it had a finite gradient
+  bool owed;             // one was due while steps were skipped
+  double *bests;         // the best keep_best values of the metric, best first
+  int n_bests, max_bests;
+  bool among_best;  // the last evaluation's is one of them
+  const char *ckpt_dir;
   gr_status failure;  // of this rank alone; the others hear of it at the next agreement
   const char *ended;
 } gr_run;
@@ -104,14 +110,28 @@ GR_MUST_USE gr_status gr_run_cause(gr_run *, gr_status mine, char *text, size_t 
 GR_MUST_USE gr_status gr_run_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- run_state.c
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
+// ---- run_save.c
+#define GR_RUN_PASSING "run.passing"  // a scalar of what was saved only because the run was stopped
 // Begins a checkpoint. passing: only because the run is stopped here. A run that goes on from it
 // leaves what one that was never stopped does, so hooks do not hear of it, and the next takes
 // its place.
 GR_MUST_USE gr_status gr_run_save(gr_run *, bool passing);
+// The same, unless the last step was skipped: then one is owed after the next that is not.
+GR_MUST_USE gr_status gr_run_save_finite(gr_run *);
+// Commits the one that was begun, and prunes if it is confirmed; abandons it if steps from it were
+// skipped so far.
 GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
 GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool passing);
 bool gr_run_save_due(const gr_run *, bool asked);  // at this step, by the configuration or a hook
+void gr_run_prune_last(gr_run *);  // after the closing evaluation, if that says the state is sound
+// The error of too many skipped steps in a row; and what to do after skipped steps, as a hint.
+GR_MUST_USE gr_status gr_run_give_up(gr_run *);
+GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
+// ---- run_best.c
+void gr_run_judge(gr_run *);  // after an evaluation: best, bests, among_best
+const char *gr_run_bests(const gr_run *, gr_arena *);  // as text for a checkpoint
+void gr_run_restore_bests(gr_run *, const char *);
 // The slice of a state that a rank holds; `at` is where this rank has its own.
 gr_piece gr_run_piece(gr_run *, const gr_plan_state *, int rank);
 // ---- run_equal.c

@@ -8,7 +8,8 @@
 // The state at an epoch's end is not that of any checkpoint of an undisturbed run.
 static gr_status save_leaving(gr_run *r, const gr_knobs *k) {
   bool last = !k->failed && !k->signal;
-  return gr_run_save_last(r, !last && (gr_run_epoch_open(r) || !gr_run_save_due(r, k->save)));
+  bool usual = !gr_run_epoch_open(r) && !r->skipped && gr_run_save_due(r, k->save);
+  return gr_run_save_last(r, !last && !usual);
 }
 
 gr_status gr_run_leave(gr_run *r, const gr_knobs *k) {
@@ -90,7 +91,7 @@ static gr_status tell_memory(gr_run *r) {
 }
 
 // A loss that is not finite is no result, however the run came to its last step.
-static gr_status check_finite(const gr_run *r) {
+static gr_status check_finite(gr_run *r) {
   if (!r->skipped) return GR_OK;
   gr_status s = r->skipped == 1
                     ? gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
@@ -98,7 +99,7 @@ static gr_status check_finite(const gr_run *r) {
                     : gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
                               "the last %lld steps had no finite gradient and changed nothing",
                               (long long)r->skipped);
-  return gr_hint(s, "a smaller training.lr, a longer training.warmup_steps or training.grad_clip");
+  return gr_run_hint_before(r, s);
 }
 
 // Each process of what it has read itself; threads share one data set.
@@ -112,6 +113,7 @@ static void log_unreadable(gr_run *r) {
 static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_weights_equal(r));
   GR_TRY(final_eval(r));
+  gr_run_prune_last(r);
   log_unreadable(r);
   gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
   GR_TRY(gr_run_check(r));

@@ -115,15 +115,8 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 
 // ---- An evaluation of the run -----------------------------------------------------------------
 
-static bool better(const gr_run *r, double value, const char *mode) {
-  if (isnan(value)) return false;
-  if (isnan(r->best)) return true;
-  return strcmp(mode, "max") ? value < r->best : value > r->best;
-}
-
 // Without validation samples there is nothing to tell of.
 gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
-  const gr_settings *s = &r->job->set;
   gr_named named[GR_MAX_METRICS];
   GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, samples, &r->validation));
   bool again = r->eval_step == r->step;
@@ -131,9 +124,7 @@ gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
   int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
   r->eval_step = r->step;
   gr_run_keep(r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n));
-  double value = gr_metric_value(&r->validation, s->metric);
-  if (better(r, value, s->mode))
-    r->best = value, r->best_step = r->step, r->best_epoch = gr_run_last_epoch(r);
+  gr_run_judge(r);
   gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
   return GR_OK;
 }

@@ -7,8 +7,6 @@
 // Totals are anew in every step: a checkpoint has none.
 static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_TOTAL; }
 
-static const char PASSING[] = "run.passing";  // made only because the run was stopped
-
 // Without padding: a rank's memory begins with what it holds of the whole, densely.
 gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s, int rank) {
   gr_piece p = {.name = s->name,
@@ -54,123 +52,10 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .metric = set->metric,
                         .level = (int)set->zstd_level,
                         .metric_max = !strcmp(set->mode, "max"),
-                        .passing = PASSING,
+                        .passing = GR_RUN_PASSING,
                         .agree = gr_run_all_ok,
                         .ctx = r};
   return gr_saver_open(&spec, &r->saver);
-}
-
-// ---- Saving -------------------------------------------------------------------------------
-
-typedef struct scalars {
-  gr_scalar at[32 + 3 * GR_MAX_METRICS];
-  int n;
-} scalars;
-
-static void put_int(scalars *s, const char *name, int64_t i) {
-  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_INT, .i = i};
-}
-static void put_float(scalars *s, const char *name, double f) {
-  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_FLOAT, .f = f};
-}
-static void put_text(scalars *s, const char *name, const char *text) {
-  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_TEXT, .text = text};
-}
-
-// What hooks have asked for, and nobody has acted on yet.
-static void put_asked(const gr_run *r, gr_arena *a, scalars *s) {
-  if (r->asked.stop) put_text(s, "run.stop", r->asked.reason);
-  for (int i = 0; i < r->asked.n_logs; i++)
-    put_float(s, gr_arena_printf(a, "log.%s", r->asked.logs[i].name), r->asked.logs[i].value);
-}
-
-// All that the run needs to go on as if nothing had been. A metric's name has no dot before it.
-static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
-  put_int(s, "run.epoch", r->epoch);
-  put_int(s, "run.batch", r->batch);
-  put_int(s, "run.seed", r->job->set.seed);
-  put_int(s, "run.global_batch", r->job->set.batch);
-  put_int(s, "run.samples", gr_dataset_count(r->job->data, GR_SPLIT_TRAIN));
-  put_float(s, "run.best", r->best);
-  put_int(s, "run.best_step", r->best_step);
-  put_int(s, "run.best_epoch", r->best_epoch);
-  put_int(s, "run.eval_step", r->eval_step);
-  put_float(s, "run.loss", r->loss);
-  put_float(s, "run.lr", r->lr);
-  put_int(s, "run.lr_step", r->lr_step);
-  put_int(s, "run.skipped", r->skipped);
-  for (int i = 0; i < r->validation.n; i++)
-    put_float(s, r->validation.at[i].name,
-              gr_metric_value(&r->validation, r->validation.at[i].name));
-  for (int i = 0; i < r->epoch_train.n; i++) {
-    const gr_metric *m = &r->epoch_train.at[i];
-    put_float(s, gr_arena_printf(a, "epoch.%s.sum", m->name), m->sum);
-    put_float(s, gr_arena_printf(a, "epoch.%s.weight", m->name), m->weight);
-  }
-  put_asked(r, a, s);
-  if (hooks) put_text(s, "run.hooks", hooks);
-}
-
-static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool passing) {
-  scalars all = {.n = 0};
-  put_all(r, scratch, hooks, &all);
-  if (passing) put_int(&all, PASSING, 1);
-  gr_status s = gr_saver_begin(r->saver, r->step, all.at, all.n);
-  r->saving = true, r->saved_step = r->step;
-  if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
-  gr_status_drop(s);  // finish says the same to all ranks
-}
-
-// Hooks hear of a checkpoint before it is made: at the same step in every run, and what they do
-// is in it. Their error stops the run at the next agreement, with this checkpoint.
-gr_status gr_run_save(gr_run *r, bool passing) {
-  GR_TRY(gr_run_save_finish(r));
-  if (!passing) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
-  gr_arena *scratch = gr_arena_create();
-  char *hooks = NULL;
-  bool all_ok = false;
-  gr_status mine = r->hooks ? gr_hooks_save(r->hooks, scratch, &hooks) : GR_OK;
-  gr_status s = gr_run_all_ok(r, !mine, &all_ok);
-  if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
-  if (!mine && !s) s = gr_run_gather_full(r);
-  if (!mine && !s) begin_save(r, scratch, hooks, passing);
-  gr_arena_destroy(scratch);
-  return gr_also(mine, s);
-}
-
-bool gr_run_save_due(const gr_run *r, bool asked) {
-  int64_t every = r->job->set.every_steps;
-  return asked || (every && r->step && r->step % every == 0);
-}
-
-// A checkpoint that cannot be written does not end a run: older ones are intact, and it says so.
-gr_status gr_run_save_finish(gr_run *r) {
-  if (!r->saving) return GR_OK;
-  r->saving = false;
-  gr_status s = gr_saver_finish(r->saver);
-  if (gr_status_code(s) == GR_ERR_IO) {
-    if (r->rank == 0) gr_status_print(stderr, s);
-    if (r->rank == 0)
-      gr_log(GR_WARN, "there is no checkpoint of step %lld; older ones are as they were",
-             (long long)r->saved_step);
-    gr_status_drop(s);
-    r->saved_step = -1;
-    return GR_OK;
-  }
-  return s;
-}
-
-gr_status gr_run_save_last(gr_run *r, bool passing) {
-  GR_TRY(gr_run_save_finish(r));
-  if (r->step == r->saved_step) gr_saver_prune(r->saver, r->step);
-  if (r->step != r->saved_step) GR_TRY(gr_run_save(r, passing));
-  GR_TRY(gr_run_save_finish(r));
-  if (r->step == r->saved_step) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",
-                         (long long)r->step),
-                 "free space, and go on from the newest checkpoint: checkpoint.resume=auto "
-                 "output.dir=%s",
-                 r->dir);
 }
 
 // ---- Starting -----------------------------------------------------------------------------
@@ -209,6 +94,9 @@ static void restore_counts(gr_run *r, const gr_checkpoint *c) {
   r->best = float_of(c, "run.best", r->best);
   r->best_step = int_of(c, "run.best_step", 0), r->best_epoch = int_of(c, "run.best_epoch", 0);
   r->loss = float_of(c, "run.loss", r->loss), r->lr = float_of(c, "run.lr", r->lr);
+  r->owed = int_of(c, "run.owed", 0) != 0;
+  const gr_scalar *bests = gr_checkpoint_scalar(c, "run.bests");
+  if (bests && bests->kind == GR_SCALAR_TEXT) gr_run_restore_bests(r, bests->text);
   r->skipped = int_of(c, "run.skipped", 0), r->lr_step = int_of(c, "run.lr_step", -1);
   r->eval_step = int_of(c, "run.eval_step", -1);
 }
@@ -256,7 +144,7 @@ static gr_status restore(gr_run *r, const char *path) {
   bool same_run = !strcmp(r->job->set.resume, "auto");
   restore_asked(r, c, same_run);
   // It is there already; a passing one makes room for that of an undisturbed run.
-  if (same_run && !int_of(c, PASSING, 0)) r->saved_step = r->step;
+  if (same_run && !int_of(c, GR_RUN_PASSING, 0)) r->saved_step = r->step;
   const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
   if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
     s = gr_hooks_restore(r->hooks, hooks->text);
@@ -285,15 +173,19 @@ static gr_status choose(gr_run *r, const char *what, const char *dir, char *path
   return gr_run_broadcast_text(r, path, size);
 }
 
-// A folder of checkpoints stands for its newest.
+// A folder of checkpoints stands for its newest, and a run's folder for its checkpoints.
 static gr_status init_from(gr_run *r, char *path, size_t size) {
   const char *from = r->job->set.init_from;
+  const char *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
   bool many = gr_is_dir(from) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", from));
-  GR_TRY(choose(r, many ? "auto" : from, from, path, size));
+  if (many && gr_is_dir(inner)) from = inner;
+  GR_TRY(gr_note(choose(r, many ? "auto" : from, from, path, size), r->job->set.init_loc,
+                 "asked for by model.init_from"));
   if (*path) return gr_run_init_from(r, path);
   return gr_hint(gr_fail(GR_ERR_CHECKPOINT, r->job->set.init_loc,
                          "there is no checkpoint in the folder '%s'", from),
-                 "model.init_from is a checkpoint, a folder of them, or a file of safetensors");
+                 "model.init_from is a run's folder, a folder of checkpoints, one of them, or a "
+                 "file of safetensors");
 }
 
 gr_status gr_run_open_state(gr_run *r) {
@@ -301,6 +193,7 @@ gr_status gr_run_open_state(gr_run *r) {
   const char *dir = r->job->set.ckpt_dir;
   char path[2048];
   if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
+  r->ckpt_dir = dir;
   r->pieces = GR_NEW(r->arena, gr_piece, p->n_states + 1);
   for (uint32_t i = 0; i < p->n_states; i++)
     if (lasts(&p->states[i])) r->pieces[r->n_pieces++] = gr_run_piece(r, &p->states[i], r->rank);

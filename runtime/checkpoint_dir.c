@@ -218,14 +218,17 @@ static void mark_best(trait *t, int n, int best, bool max) {
   }
 }
 
-// One that is not finite, or was made in passing, does not take the place of an older one.
+// One that is not finite, or was made in passing, does not take the place of an older one. Without
+// any that is finite, all stay.
 static void mark_last(trait *t, int n, int last) {
+  int newer = 0;
   if (last < 1) last = 1;  // the newest finite one stays whatever the rules
-  for (int i = n, newer = 0; i-- > 0;) {
+  for (int i = n; i-- > 0;) {
     bool counts = t[i].ok && t[i].finite && (!t[i].passing || !newer);
-    t[i].keep |= !t[i].ok || (counts && newer < last) || (!t[i].finite && !newer);
+    t[i].keep |= !t[i].ok || (counts && newer < last);
     newer += counts;
   }
+  for (int i = 0; i < n; i++) t[i].keep |= !newer;
 }
 
 static gr_status drop(const gr_disk_dir *dir, const gr_checkpoint_entry *x) {

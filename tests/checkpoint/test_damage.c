@@ -179,6 +179,24 @@ static void edited_manifests(void) {
   scratch_remove(dir);
 }
 
+// A tensor's own hash, where those of its frames are right.
+static void tensor_hash(void) {
+  const char *dir = scratch_dir("hash");
+  size_t len;
+  MUST(tiny_save(dir, 2, 7, 1, 5));
+  char *text = scratch_read(path_of(dir, files[0]), &len);
+  char *at = strstr(strstr(text, "\"name\": \"b\""), "\"hash\": \"") + 9;
+  *at = *at == '0' ? '1' : '0';
+  CHECK(sign(text), "nothing to sign");
+  scratch_write(path_of(dir, files[0]), text, len);
+  gr_status e = verify(dir);
+  CHECK(e && strstr(gr_status_text(e), "at tensor 'b': its data do not have the hash"), "%s",
+        gr_status_text(e));
+  gr_status_drop(e);
+  free(text);
+  scratch_remove(dir);
+}
+
 static void mutate(const gr_rng *rng, uint64_t *at, char *text, size_t len) {
   static const char *const pieces[] = {
       "[", "]", "{",     "}", ",",    "\"",  "-",  "9",
@@ -223,5 +241,6 @@ int main(int argc, char **argv) {
   gr_log_open(GR_ERROR, 0, 1);
   return RUN(argc, argv, {"flips", flips}, {"lengths", lengths},
              {"tensor_is_named", tensor_is_named}, {"files_exchanged", files_exchanged},
-             {"edited_manifests", edited_manifests}, {"mutations", mutations});
+             {"edited_manifests", edited_manifests}, {"tensor_hash", tensor_hash},
+             {"mutations", mutations});
 }

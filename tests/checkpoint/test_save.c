@@ -213,76 +213,6 @@ static void same_bytes(void) {
   scratch_remove(dir);
 }
 
-static bool has_step(const char *dir, int step) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/step-%08d/manifest.json", dir, step);
-  return !access(path, R_OK);
-}
-
-// Of one weight, on one rank.
-static gr_saver_spec of_one(const char *dir, int keep_last, int keep_best) {
-  static float w[4];
-  static gr_piece p;
-  p = gr_piece_whole("w", "f32", 1, (int64_t[]){4}, w);
-  return (gr_saver_spec){.dir = dir,
-                         .ranks = 1,
-                         .pieces = &p,
-                         .n_pieces = 1,
-                         .keep_last = keep_last,
-                         .keep_best = keep_best,
-                         .metric = "cer"};
-}
-
-static void pruning(void) {
-  const char *dir = scratch_dir("pruning");
-  gr_saver_spec spec = of_one(dir, 2, 2);
-  static const double cer[] = {0.9, 0.2, 0.5, 0.2, (double)NAN, 0.7, 0.8, 0.9};
-  gr_saver *s;
-  MUST(gr_saver_open(&spec, &s));
-  for (int i = 0; i < 8; i++) {
-    gr_scalar m = {"cer", GR_SCALAR_FLOAT, .f = cer[i]};
-    MUST(gr_saver_begin(s, i, &m, 1));
-    MUST(gr_saver_finish(s));
-  }
-  for (int i = 0; i < 8; i++) {
-    bool keep = i == 1 || i == 3 || i >= 6;
-    CHECK(has_step(dir, i) == keep, "step %d is %s", i, keep ? "gone" : "still there");
-  }
-  MUST(gr_saver_begin(s, 2, NULL, 0));  // lower than others: it stays all the same
-  MUST(gr_saver_finish(s));
-  CHECK(has_step(dir, 2), "what was written last is gone");
-  gr_saver_close(s);
-  scratch_remove(dir);
-}
-
-// A run that was killed before it had pruned; and one that was stopped, whose checkpoint goes as
-// soon as there is a newer, and is never among the best.
-static void pruning_later(void) {
-  const char *dir = scratch_dir("later");
-  gr_saver_spec spec = of_one(dir, 9, 1);
-  spec.passing = "passing";
-  static const double cer[] = {0.9, 0.2, 0.1, 0.5, 0.4, 0.3};
-  gr_saver *s;
-  MUST(gr_saver_open(&spec, &s));
-  for (int i = 0; i < 6; i++) {
-    gr_scalar m[] = {{"cer", GR_SCALAR_FLOAT, .f = cer[i]}, {"passing", GR_SCALAR_INT, .i = 1}};
-    MUST(gr_saver_begin(s, i, m, i == 2 || i == 5 ? 2 : 1));
-    MUST(gr_saver_finish(s));
-    CHECK(has_step(dir, i), "step %d is gone", i);
-  }
-  CHECK(!has_step(dir, 2), "what was made in passing is still there");
-  gr_saver_close(s);
-  spec.keep_last = 2;
-  MUST(gr_saver_open(&spec, &s));
-  gr_saver_prune(s, 0);
-  gr_saver_close(s);
-  for (int i = 0; i < 6; i++) {
-    bool keep = i == 0 || i == 1 || i >= 4;
-    CHECK(has_step(dir, i) == keep, "step %d is %s", i, keep ? "gone" : "still there");
-  }
-  scratch_remove(dir);
-}
-
 static void not_fitting(void) {
   const char *dir = scratch_dir("fit");
   gr_checkpoint *c;
@@ -317,5 +247,5 @@ static void not_fitting(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"layouts", layouts}, {"scalars", scalars}, {"same_bytes", same_bytes},
-             {"pruning", pruning}, {"pruning_later", pruning_later}, {"not_fitting", not_fitting});
+             {"not_fitting", not_fitting});
 }

@@ -81,7 +81,7 @@ else
 fi
 
 # On another number of ranks: the same run but for rounding.
-short="training.max_steps=60 training.warmup_steps=0"
+short="training.max_steps=60 training.warmup_steps=0 checkpoint.keep_best=0"
 # shellcheck disable=SC2086
 ran "60 steps on one rank" whole $short
 # shellcheck disable=SC2086

@@ -1,0 +1,161 @@
+# checkpoints.sh - which checkpoints a run makes and keeps: when training blows up, when an evaluation
+# is the best, when another run writes to the same folder; and what runs start from.
+. "${0%/*}/lib.sh"
+make_data
+steps() { # OUT: of the checkpoints that are there, on one line
+  for step in "$1"/checkpoints/step-*; do
+    name=${step##*step-}
+    [ -d "$step" ] && printf '%s ' "${name##*000000}"
+  done
+}
+scalar() { # OUT STEP NAME: of that checkpoint
+  "$graphrun" ckpt show "$1/checkpoints/step-$(printf %08d "$2")" | sed -n "s/^  $3 *//p"
+}
+result() { # OUT NAME: a number of training_results.json
+  sed -n "s/^ \"$2\": \([^,]*\),.*/\1/p" "$1/training_results.json"
+}
+
+# ---- A step that ruins the weights: its own gradient is finite, and no later one's.
+cat >blowup.lua <<'L'
+return { lr = function(ctx) if ctx.step == 40 then return 1e9 end return ctx.lr end }
+L
+blow="hooks=[$scratch/blowup.lua] training.eval_every=0 checkpoint.every_steps=10 checkpoint.keep_last=3"
+# shellcheck disable=SC2086
+tones blown $blow training.max_steps=400
+printf '%s\n' "no finite gradient in the 51 steps up to step 92: the weights after step 41 are good for nothing" \
+  "hint: .*a smaller training.lr.*checkpoint.resume=auto output.dir=" >patterns
+verdict "a step at lr 1e9" 76
+check "... ends the run after exactly 51 skipped steps" test "$(steps_of blown)" = 92
+check "... the checkpoints from before are there, and no others" test "$(steps blown)" = "20 30 40 "
+check "... whole" "$graphrun" ckpt verify blown
+cp -r blown again
+# shellcheck disable=SC2086
+tones again training.max_steps=44 training.eval_every=0 checkpoint.resume=auto
+check "... from which a run without it continues" test "$code" = 0
+check "... at the newest" grep -q "resumed from .*step-00000040" "$log"
+
+# The checkpoint of the ruined weights themselves was due: it is not kept, and older ones are not
+# pruned for it.
+# shellcheck disable=SC2086
+tones ruined $blow training.max_steps=400 checkpoint.every_steps=41 checkpoint.keep_last=1
+check "a checkpoint of what a ruinous step left" test "$code" = 76
+check "... is not kept" test -z "$(steps ruined)"
+check "... as it says" grep -q "the checkpoint of step 41 is not kept" "$log"
+check "... and names no other" grep -q "hint: .*no checkpoint from before" "$log"
+# shellcheck disable=SC2086
+tones best $blow training.max_steps=400 training.eval_every=1 checkpoint.every_steps=1 \
+  checkpoint.keep_last=1 checkpoint.keep_best=1 checkpoint.metric=loss
+check "keep_last=1, keep_best=1, a checkpoint after every step" test "$code" = 76
+check "... the last good one stays" test "$(steps best)" = "40 "
+check "... and is the best" test "$(result best best_step)" = 40
+
+# The run ends while steps are skipped: its state is kept beside the good one, and counts no more.
+# shellcheck disable=SC2086
+tones early $blow training.max_steps=60
+printf '%s\n' "the last 19 steps had no finite gradient" "hint: .*checkpoint.resume=auto" >patterns
+verdict "the end comes while steps are skipped" 76
+check "... the good ones and the last are there" test "$(steps early)" = "20 30 40 60 "
+check "... the last says what it is" test "$(scalar early 60 run.finite)/$(scalar early 40 run.finite)" = 0/1
+check "... and the list" sh -c "'$graphrun' ckpt list early | grep -q 'step-00000060  (its last step had no finite'"
+cp -r early on && cp -r early over
+# shellcheck disable=SC2086
+tones on training.max_steps=48 training.eval_every=0 checkpoint.keep_last=1 checkpoint.resume=auto
+printf '%s\n' "step-00000060' is newer, but its last step had no finite gradient: continuing from step 40" \
+  "resumed from .*step-00000040" >patterns
+verdict "auto continues from the newest finite one" 0
+check "... which then takes the place of what was not" test "$(steps on)" = "48 "
+# shellcheck disable=SC2086
+tones over training.max_steps=400 training.eval_every=0 checkpoint.resume="$scratch/over/checkpoints/step-00000060"
+check "by its path the other one is continued" grep -q "resumed from .*step-00000060" "$log"
+check "... which counts on: the limit is at the same step" test "$code/$(steps_of over)" = 76/92
+check "... and names the good one" grep -q "hint: .*checkpoint.resume=auto" "$log"
+
+# The last step is the ruinous one: nothing shows it but the closing evaluation.
+# shellcheck disable=SC2086
+tones last $blow training.max_steps=41 checkpoint.keep_last=1
+check "a run that ends with a ruinous step" test "$code" = 0
+check "... keeps the one before, too" test "$(steps last)" = "40 41 "
+tones last training.max_steps=400 training.eval_every=0 checkpoint.resume=auto
+printf '%s\n' "the weights after step 41 are good for nothing" \
+  "hint: .*checkpoint.resume=.*/step-00000040 output.dir=" >patterns
+verdict "... and the next run names that" 76
+
+# Stopped in the midst of it and resumed: the same run, to the byte. Ten of its steps are long enough
+# for a signal to come between.
+cat >long.lua <<'L'
+return { lr = function(ctx)
+  local sum = 0
+  for i = 1, (ctx.step >= 50 and ctx.step < 60) and 20000000 or 0 do sum = sum + i end
+  return ctx.step == 40 and 1e9 or ctx.lr
+end }
+L
+long="hooks=[$scratch/long.lua] training.eval_every=0 checkpoint.every_steps=10 training.max_steps=400"
+# shellcheck disable=SC2086
+begin stopped $long
+wait_steps stopped 50
+kill -TERM "$pid"
+ended
+check "stopped while steps are skipped" test "$code" = 75
+# shellcheck disable=SC2086
+tones stopped $long checkpoint.resume=auto
+check "... resumed, it ends as it would have" test "$code/$(steps_of stopped)" = 76/92
+# shellcheck disable=SC2086
+tones unstopped $long
+check "... with the same metrics" same_metrics stopped unstopped
+
+# ---- The best evaluation is saved when it is measured.
+every="training.max_steps=64 training.eval_every=3 checkpoint.keep_last=1 checkpoint.every_steps=10"
+# best_of OUT METRIC min|max: the step of the best in evals.jsonl, the earliest of equal ones
+best_of() {
+  sed -E "s/.*\"steps\": ([0-9]+).*\"validation.$2\": ([^,]+).*/\1 \2/" "$1/evals.jsonl" | awk -v mode="$3" '
+    NR == 1 || (mode == "max" ? $2 > best : $2 < best) { best = $2; at = $1 } END { print at }'
+}
+# shellcheck disable=SC2086
+for case in "min checkpoint.metric=loss" "max checkpoint.metric=loss" "min ~checkpoint.metric"; do
+  out=best-$(echo "$case" | tr -c 'a-z\n' -)
+  tones "$out" $every checkpoint.mode=${case%% *} ${case#* }
+  want=$(best_of "$out" loss "${case%% *}")
+  check "keep_best with $case" test "$code" = 0
+  check "... keeps the best evaluation ($want) and the last" test "$(steps "$out")" = "$want 64 "
+  check "... as the results say" test "$(result "$out" best_step)" = "$want"
+done
+# shellcheck disable=SC2086
+begin resumed $every checkpoint.metric=loss checkpoint.keep_best=3 "hooks=[$source/tests/e2e/slow.lua]"
+wait_steps resumed 31
+kill -9 $(processes resumed) 2>/dev/null
+ended
+# shellcheck disable=SC2086
+tones resumed $every checkpoint.metric=loss checkpoint.keep_best=3 checkpoint.resume=auto
+# shellcheck disable=SC2086
+tones whole $every checkpoint.metric=loss checkpoint.keep_best=3
+check "killed and resumed, the same checkpoints stay, byte for byte" same_files whole/checkpoints resumed/checkpoints
+
+# ---- A folder of checkpoints that another run writes to.
+begin one checkpoint.dir="$scratch/shared" training.max_steps=4000 "hooks=[$source/tests/e2e/slow.lua]"
+wait_steps one 2
+owner=$pid
+tones two checkpoint.dir="$scratch/shared" distributed.timeout=2
+printf '%s\n' "another run writes to '.*shared': process [0-9]+ on .*output.dir=.*one" \
+  "hint: .*another checkpoint.dir" >patterns
+verdict "two runs with one checkpoint.dir" 74
+kill -9 "$owner"
+ended
+tones two checkpoint.dir="$scratch/shared"
+check "... a run that was killed is no obstacle" test "$code" = 0
+
+# ---- Only damaged ones
+cp -r again broken
+for file in broken/checkpoints/step-*/manifest.json; do echo >>"$file"; done
+cp broken/metrics.jsonl rows
+tones broken checkpoint.resume=auto
+printf '%s\n' "none of the [0-9]+ checkpoints in '.*' can be read" "hint: .*ckpt verify.*checkpoint.resume=none" >patterns
+verdict "resume=auto with nothing but damaged ones" 78
+check "... changes nothing" cmp rows broken/metrics.jsonl
+
+# ---- Weights from a run's folder
+for from in again again/checkpoints again/checkpoints/step-00000044; do
+  tones from model.init_from="$scratch/$from" training.max_steps=1
+  check "model.init_from=$from" test "$code" = 0
+  check "... is its newest" grep -q "tensors are those of .*again/checkpoints/step-00000044" "$log"
+done
+counts
