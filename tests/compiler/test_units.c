@@ -20,7 +20,7 @@ static const way ddp = {"ddp", NULL, false}, zero1 = {"zero1", "dp", false},
 
 static const char full[] = "{layers: 4}";  // as configs/lmu_asr_full.yaml has it
 static const char small[] =
-    "{mels: 8, vocab: 6, hidden: 16, memory: 8, theta: 8.0, layers: 3, heads: 2, subsample: 2}";
+    "{mels: 8, vocab: 6, hidden: 48, memory: 8, theta: 8.0, layers: 3, heads: 2, subsample: 2}";
 
 static gr_status plan_of(const way *w, int ranks, const char *params, const gr_wrap *wrap, int n,
                          gr_plan **out) {
@@ -98,7 +98,8 @@ static void bytes(void) {
   gr_arena_destroy(arena);
 }
 
-// A vocabulary that nothing divides; and a model of few weights, of which none may stay whole.
+// A vocabulary that nothing divides; and a model of few weights, of which not all small ones may
+// stay whole.
 static void odd(void) {
   gr_mesh four = {1, {{"dp", 4}}};
   gr_options o = {.rules = any_dim, .n_rules = 1};
@@ -110,9 +111,9 @@ static void odd(void) {
   l = gr_weight_layout(&four, &v, &o);
   CHECK(l.at[0] == 1, "split along %d, though 4 ranks divide 384", l.at[0]);
   arena = gr_arena_create();
-  gr_plan *p = plan(&fsdp, 5, small);
-  share all = share_of(plan(&ddp, 1, small)), part = share_of(p);
-  CHECK(part.weights < 0.3 * all.weights, "%.3f of all weights", part.weights / all.weights);
+  share all = share_of(plan(&ddp, 1, small)), part = share_of(plan(&fsdp, 3, small));
+  at_most(&fsdp, 3, "weights", part.weights, all.weights);
+  CHECK(part.weights > all.weights / 3, "no weight is whole");
   gr_arena_destroy(arena);
 }
 
