@@ -19,11 +19,14 @@ static gr_status check_ranks(const gr_job *j, int64_t ranks) {
                            (long long)((s->batch_size + n - 1) / n), (long long)s->accumulate),
                    "training.batch_size is what a whole step takes, micro-steps share it");
   if (n <= s->batch_size) return GR_OK;
-  gr_conf *at = gr_conf_find(j->conf, "distributed.ranks");
-  return gr_hint(gr_fail(GR_ERR_CONFIG, at && ranks == j->set.ranks ? at->loc : GR_NOWHERE,
-                         "%lld ranks cannot share batches of %lld: some would have no sample",
-                         (long long)ranks, (long long)j->set.batch_size),
-                 "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
+  const gr_conf *at = gr_conf_find(j->conf, "distributed.ranks");
+  const gr_conf *mesh = gr_conf_find(j->conf, "distributed.mesh");
+  if (mesh->kind == GR_CONF_MAP) at = mesh;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->set.ranks ? at->loc : GR_NOWHERE,
+              "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
+              ranks == j->place.ranks ? "ranks" : "groups of ranks", (long long)j->set.batch_size),
+      "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
 }
 
 static gr_status read_hydra(gr_job *j) {
@@ -59,8 +62,10 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
 
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   j->conf = conf;
-  GR_TRY(gr_settings_read(j->arena, j->conf, 0, &j->set));
-  GR_TRY(check_ranks(j, j->set.ranks));
+  GR_TRY(gr_settings_read(j->arena, j->conf, 0, 0, &j->set));
+  GR_TRY(gr_placement_read(j->arena, j->conf, &j->set, (int)j->set.ranks, &j->place));
+  j->set.ranks = j->place.ranks;
+  GR_TRY(check_ranks(j, j->place.data_ranks));
   if (!j->set.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
@@ -71,47 +76,12 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
 
 // ---- Options --------------------------------------------------------------------------------
 
-// Every strategy is a choice of layouts; none has code of its own. What is split over the ranks:
-static const struct strategy {
-  const char *name, *as_fsdp;     // what distributed.fsdp.sharding_strategy calls it
-  bool moments, totals, weights;  // totals: gradients, from micro-step to micro-step
-} strategies[] = {
-    {"ddp", "no_shard", false, false, false},      {"dp", NULL, false, false, false},
-    {"none", NULL, false, false, false},           {"zero1", NULL, true, false, false},
-    {"zero2", "shard_grad_op", true, true, false}, {"fsdp", "full_shard", true, true, true},
-};
-
-static bool is_asked(const gr_settings *set, const struct strategy *s) {
-  if (strcmp(set->strategy, "fsdp")) return !strcmp(set->strategy, s->name);
-  return s->as_fsdp && !strcmp(set->sharding, s->as_fsdp);
-}
-
-static gr_status read_strategy(gr_job *j, int ranks) {
-  static const gr_rule whole_model[] = {{.pattern = "*", .axis = "dp", .lay = GR_ANY_DIM}};
-  const gr_settings *set = &j->set;
-  j->mesh = (gr_mesh){.n_axes = 1, .axis = {{"dp", ranks}}};
-  for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
-    const struct strategy *s = &strategies[i];
-    if (!is_asked(set, s)) continue;
-    j->options.zero_axis = s->moments ? "dp" : NULL;
-    j->options.scatter = s->totals;
-    j->options.rules = whole_model, j->options.n_rules = s->weights;
-    return GR_OK;
-  }
-  bool fsdp = !strcmp(set->strategy, "fsdp");
-  const char *key = fsdp ? "distributed.fsdp.sharding_strategy" : "distributed.strategy";
-  return gr_hint(
-      gr_fail(GR_ERR_UNSUPPORTED, gr_conf_find(j->conf, key)->loc,
-              "the strategy '%s' cannot be chosen here yet", fsdp ? set->sharding : set->strategy),
-      fsdp ? "full_shard, shard_grad_op and no_shard can" : "ddp, dp, zero1, zero2 and fsdp can");
-}
-
 static gr_prefetch prefetch_of(const char *name) {
   if (!strcmp(name, "backward_pre")) return GR_PREFETCH_PRE;
   return strcmp(name, "backward_post") ? GR_PREFETCH_NONE : GR_PREFETCH_POST;
 }
 
-static gr_status read_options(gr_job *j, int ranks) {
+static void read_options(gr_job *j) {
   const gr_settings *s = &j->set;
   j->options = (gr_options){.optimizer = s->optimizer,
                             .weight_decay = s->weight_decay,
@@ -121,6 +91,10 @@ static gr_status read_options(gr_job *j, int ranks) {
                             .momentum = s->momentum,
                             .clip = s->clip,
                             .parts = s->parts,
+                            .zero_axis = j->place.split_axis,
+                            .scatter = j->place.scatter,
+                            .rules = j->place.rules,
+                            .n_rules = j->place.n_rules,
                             .freeze = s->freeze,
                             .n_freeze = s->n_freeze,
                             .wrap = s->wrap,
@@ -131,7 +105,6 @@ static gr_status read_options(gr_job *j, int ranks) {
                             .without = j->args.without,
                             .n_without = j->args.n_without,
                             .dump_to = stdout};
-  return read_strategy(j, ranks);
 }
 
 // ---- Shapes and parameters from the data ----------------------------------------------------
@@ -262,9 +235,10 @@ static void mark_read(gr_conf *c) {
 }
 
 gr_status gr_job_open(gr_job *j, int ranks) {
-  GR_TRY(gr_settings_read(j->arena, j->conf, ranks, &j->set));
-  GR_TRY(check_ranks(j, ranks));
-  GR_TRY(read_options(j, ranks));
+  GR_TRY(gr_placement_read(j->arena, j->conf, &j->set, ranks, &j->place));
+  GR_TRY(gr_settings_read(j->arena, j->conf, ranks, j->place.data_ranks, &j->set));
+  GR_TRY(check_ranks(j, j->place.data_ranks));
+  read_options(j);
   gr_conf *data = gr_conf_find(j->conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
   return gr_dataset_open(j->arena, data, &j->data);
@@ -274,7 +248,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_conf *params = NULL;
   if (!j->data) GR_TRY(gr_job_open(j, ranks));
   GR_TRY(bind_facts(j, &params));
-  int n = gr_dataset_buckets(j->data), rows = j->set.rows * ranks;
+  int n = gr_dataset_buckets(j->data), rows = j->set.rows * j->place.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
   gr_conf *given = gr_conf_find(j->conf, "model.params");
@@ -285,15 +259,16 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_plan_request r = {.model = {.graph = j->graph,
                                  .params = params,
                                  .seed = (uint64_t)j->set.seed,
-                                 .mesh = j->mesh,
-                                 .by_rank = !strcmp(j->set.loss_norm, "local"),
-                                 .batch_axis = {"dp"}},
+                                 .mesh = j->place.mesh,
+                                 .by_rank = !strcmp(j->set.loss_norm, "local")},
                        .options = j->options,
                        .buckets = buckets,
                        .n_buckets = n,
                        .train = true,
                        .eval = true};
+  memcpy(r.model.batch_axis, j->place.batch_axis, sizeof r.model.batch_axis);
   GR_TRY(gr_plan_build(j->arena, &r, &j->plan));
+  GR_TRY(gr_placement_check(j->arena, &j->place, j->plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(check_freeze(j));
   return check_metric(j);

@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/dataset.h"
 #include "cli/inputs.h"
+#include "cli/mesh.h"
 #include "cli/settings.h"
 #include "compiler/compile.h"
 #include "compose/compose.h"
@@ -21,7 +22,7 @@ typedef struct gr_job {
   gr_dataset *data;
   gr_settings set;
   gr_options options;
-  gr_mesh mesh;
+  gr_placement place;
   gr_plan *plan;
   gr_program_inputs *inputs;  // of the plan's programs, in their order
   size_t launch_bytes, plan_bytes;  // memory that opening the world and compiling took

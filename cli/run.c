@@ -38,12 +38,12 @@ static void say_start(gr_run *r) {
          (long long)gr_plan_parameters(p), p->n_programs,
          (double)(p->state_bytes + p->arena_bytes) / 1e6, (unsigned long long)p->hash);
   gr_log(GR_INFO,
-         "%u training and %u validation samples; global batch %d = %d rank%s x %s%d, "
+         "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
          "lr %g, %lld step%s an epoch",
          gr_dataset_count(r->job->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION), set->batch, r->ranks,
-         gr_text_s(r->ranks), micro, set->rows, set->lr, (long long)r->steps_per_epoch,
-         gr_text_s(r->steps_per_epoch));
+         gr_dataset_count(r->job->data, GR_SPLIT_VALIDATION), set->batch, r->shares,
+         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
+         set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
   if (gr_dataset_skipped(r->job->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
   gr_log(GR_INFO, "output: %s", r->dir);
 }
@@ -74,6 +74,8 @@ static gr_status open_run(gr_run *r) {
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
   GR_TRY(gr_run_same(r, j->plan->hash, "the plan"));
+  r->share = gr_placement_share(&j->place, &j->plan->mesh, r->rank);
+  r->shares = j->place.data_ranks;
   GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
   gr_exec_options o = {.threads = j->set.threads,
                        .plain = j->args.plain,
@@ -224,8 +226,8 @@ static gr_status train(gr_run *r) {
   gr_feeder_spec spec = {.split = GR_SPLIT_TRAIN,
                          .batch = s->batch,
                          .rows = s->rows * s->parts,
-                         .rank = r->rank,
-                         .ranks = r->ranks,
+                         .rank = r->share,
+                         .ranks = r->shares,
                          .seed = (uint64_t)s->seed,
                          .training = true,
                          .epoch = (uint32_t)r->epoch,

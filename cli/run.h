@@ -39,6 +39,7 @@ typedef struct gr_run {
   gr_job *job;
   gr_comm *world, *axes[GR_MAX_MESH];
   int rank, ranks;
+  int share, shares;  // of each batch this rank reads that part, of so many
   gr_exec *exec;
   const gr_program *train[GR_MAX_BUCKETS], *eval[GR_MAX_BUCKETS];  // by bucket
   const gr_program *update;  // of a step in micro-steps, which train[] are then; or NULL

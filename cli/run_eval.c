@@ -96,8 +96,8 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
   const gr_settings *s = &r->job->set;
   gr_feeder_spec spec = {.split = split,
                          .batch = (s->batch + s->parts - 1) / s->parts,
-                         .rank = r->rank,
-                         .ranks = r->ranks,
+                         .rank = r->share,
+                         .ranks = r->shares,
                          .seed = (uint64_t)s->seed,
                          .epochs = 1};
   const char *what = split == GR_SPLIT_TRAIN ? "training" : "validation";

@@ -212,7 +212,7 @@ static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
   return GR_OK;
 }
 
-gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
+gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, gr_settings *s) {
   *s = (gr_settings){0};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) GR_TRY(read_row(c, &rows[i], (char *)s));
   GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &s->freeze_loc,
@@ -222,7 +222,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   int64_t wanted = int_or_auto(c, "distributed.ranks");
   s->ranks = s->enabled ? wanted : 1;
-  int n = ranks ? ranks : 1, share = gr_processors() / n;
+  int n = data_ranks ? data_ranks : 1, share = gr_processors() / (ranks ? ranks : 1);
   int64_t threads = int_or_auto(c, "distributed.threads");
   s->threads = threads ? (int)threads : share > 1 ? share : 1;
   GR_TRY(share_batch(gr_conf_find(c, "training.batch_size"), s, n));

@@ -37,8 +37,10 @@ typedef struct gr_settings {
 
 // Values under another name: those of training.num_workers are data.workers's. Before any reading.
 void gr_settings_rename(gr_conf *);
-// `ranks` settles batch, lr and threads; 0 when it is not known yet.
-GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, gr_settings *);
+// `ranks` settles threads, and `data_ranks`, those that share the batch, batch and lr; 0 when they
+// are not known yet.
+GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, int data_ranks,
+                                       gr_settings *);
 // What is asked for and cannot be had here, each in a line of its own; returns how many.
 enum { GR_DIFFERENCES = 2 };
 int gr_settings_differences(const gr_settings *, const char *out[GR_DIFFERENCES]);

@@ -29,6 +29,8 @@ typedef struct join {
   bucket *all;
   uint32_t n;
   uint32_t *waits;   // by old value: 1 + the bucket its maker waits in; 0: it is made
+  uint32_t *behind;  // by old value that waits: 1 + the collective that waits for it, or 0
+  uint32_t *ahead;   // by old value of such a collective: what it waits for, or 0
   uint32_t *later;   // by old node: 1 + the next of its group, or 0
   bool *first;       // by old node: of those of its group
   bool *done;        // by old node
@@ -59,9 +61,23 @@ static struct gr_coll joined_attr(const bucket *b) {
   return a;
 }
 
+static void visit(join *j, uint32_t i);
+
+// Collectives that read what was just made: their turn has come.
+static void visit_behind(join *j, const gr_node *const *made, int n) {
+  for (int k = 0; k < n; k++) {
+    uint32_t *next = &j->behind[made[k]->out.id], i = *next;
+    if (!i) continue;
+    *next = 0, j->ahead[j->rw->old->nodes[i - 1].out.id] = 0;
+    visit(j, i - 1);
+  }
+}
+
 // Where there is but one, it stays what it was.
 static void emit(join *j, bucket *b) {
   gr_rewrite *rw = j->rw;
+  const gr_node *made[GR_MAX_ARGS];
+  int n = b->n;
   gr_val in[GR_MAX_ARGS], out = GR_NONE;
   if (b->n == 1) gr_copy_node(rw, b->node[0]);
   rw->b.loc = b->n ? b->node[0]->loc : GR_NOWHERE, rw->b.scope = NULL;
@@ -77,7 +93,9 @@ static void emit(join *j, bucket *b) {
     rw->map[was] = (gr_val){out.id + (uint32_t)k};
     gr_at(rw->b.g, rw->map[was])->layout = rw->old->values[was].layout;
   }
+  if (n) memcpy(made, b->node, sizeof *made * (size_t)n);
   b->n = 0, b->bytes = 0;
+  visit_behind(j, made, n);
 }
 
 // The bucket for n: the one of its kind, or a new or empty one.
@@ -184,10 +202,27 @@ static void put_grouped(join *j, uint32_t i) {
 
 // ---- The pass -----------------------------------------------------------------------------
 
+// Makes a value that waits.
+static void make(join *j, uint32_t v) {
+  if (j->ahead[v]) make(j, j->ahead[v]);
+  if (j->waits[v]) emit(j, &j->all[j->waits[v] - 1]);
+}
+
+// A gradient that is scattered over one axis of the mesh and then summed up over another: if the
+// first waits for others, the second waits with it, and for those others.
+static bool wait_behind(join *j, uint32_t i) {
+  const gr_node *n = &j->rw->old->nodes[i];
+  uint32_t v = n->in[0].id;
+  if (!n->op->collective || n->n_in > 1 || j->behind[v]) return false;
+  if (!j->waits[v] && !j->ahead[v]) return false;
+  j->behind[v] = i + 1, j->ahead[n->out.id] = v;
+  return true;
+}
+
 static void visit(join *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
-  for (int k = 0; k < n->n_in; k++)
-    if (j->waits[n->in[k].id]) emit(j, &j->all[j->waits[n->in[k].id] - 1]);
+  if (n->n_in && wait_behind(j, i)) return;
+  for (int k = 0; k < n->n_in; k++) make(j, n->in[k].id);
   if (is_grouped(n))
     put_grouped(j, i);
   else if (n->op->collective && n->n_in == 1)
@@ -201,6 +236,8 @@ gr_status gr_pass_bucket(gr_rewrite *rw) {
   const gr_value *loss = gr_at(old, old->loss);
   join j = {.rw = rw, .all = GR_NEW(old->arena, bucket, old->n_nodes + 1)};
   j.waits = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.behind = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.ahead = GR_NEW(old->arena, uint32_t, old->n_values);
   j.later = GR_NEW(old->arena, uint32_t, old->n_nodes + 1);
   j.first = GR_NEW(old->arena, bool, old->n_nodes + 1);
   j.done = GR_NEW(old->arena, bool, old->n_nodes + 1);
@@ -208,7 +245,10 @@ gr_status gr_pass_bucket(gr_rewrite *rw) {
   gr_copy_leaves(rw);
   find_groups(&j);
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) visit(&j, i);
-  for (uint32_t i = 0; i < j.n; i++) emit(&j, &j.all[i]);
+  for (bool more = true; more && !rw->b.err;) {  // what waits behind these comes after them
+    more = false;
+    for (uint32_t i = 0; i < j.n; i++) more |= j.all[i].n > 0, emit(&j, &j.all[i]);
+  }
   gr_copy_links(rw);
   return GR_OK;
 }

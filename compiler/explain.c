@@ -104,6 +104,7 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
 void gr_plan_explain(FILE *f, const gr_plan *p) {
   gr_arena *arena = gr_arena_create();
   gr_explain_states(f, p);
+  gr_explain_weights(f, p);
   explain_memory(f, p);
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
   static const char *const kinds[] = {"train", "micro", "update", "eval"};

@@ -143,6 +143,7 @@ void gr_explain_moves(FILE *f, gr_arena *arena, const gr_program *p) {
   }
   if (values > n) snprintf(joined, sizeof joined, " of %u values", values);
   fprintf(f, "  collectives: %u%s, of %s on each rank\n", n, joined, gr_bytes_text(sum, b));
+  if (n) gr_explain_traffic(f, p);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (g->nodes[i].op->collective) explain_move(f, &u, &g->nodes[i]);
 }

@@ -187,16 +187,27 @@ static gr_arg least_or_most(gr_arg *args, int n, bool most) {
   return best;
 }
 
+// given(x): is the optional operand x there? ranks(tp): the size of a mesh axis, 1 without it.
+static gr_arg call_of_name(reader *r, bool given) {
+  skip(r);
+  size_t n = word_length(r->at);
+  const char *name = gr_arena_strndup(r->a->arena, r->at, n);
+  r->at += n;
+  if (!n || !take(r, ")"))
+    return bad(r, r->at, "%s() takes one name", given ? "given" : "ranks");
+  const gr_bound *b = gr_model_find(r->a, name);
+  if (given) return truth(b && !b->absent);
+  const gr_mesh *m = &r->a->ask->mesh;
+  for (int i = 0; i < m->n_axes; i++)
+    if (!strcmp(m->axis[i].name, name)) return whole(m->axis[i].size);
+  return whole(1);
+}
+
 static gr_arg call(reader *r, const char *name, const char *at) {
-  static const char *const names[] = {"min", "max", "sqrt", "abs", "floor", "ceil", "given"};
-  if (!strcmp(name, "given")) {
-    skip(r);
-    size_t n = word_length(r->at);
-    const gr_bound *b = gr_model_find(r->a, gr_arena_strndup(r->a->arena, r->at, n));
-    r->at += n;
-    if (!n || !take(r, ")")) return bad(r, r->at, "given() takes one name");
-    return truth(b && !b->absent);
-  }
+  static const char *const names[] = {"min",   "max",  "sqrt",  "abs",
+                                      "floor", "ceil", "given", "ranks"};
+  if (!strcmp(name, "given") || !strcmp(name, "ranks"))
+    return call_of_name(r, !strcmp(name, "given"));
   gr_arg args[8] = {0};
   int n = arguments(r, args, 8);
   for (int i = 0; i < n && i < 8; i++)
@@ -212,7 +223,7 @@ static gr_arg call(reader *r, const char *name, const char *at) {
   if (n == 1 && (!strcmp(name, "floor") || !strcmp(name, "ceil")) && fabs(x) < 9e18)
     return whole((int64_t)(*name == 'f' ? floor(x) : ceil(x)));
   bad(r, at, "'%s(' with %d arguments is not a function", name, n);
-  r->err = gr_model_guess(r->err, name, names, 7);
+  r->err = gr_model_guess(r->err, name, names, 8);
   return whole(0);
 }
 

@@ -14,7 +14,9 @@ static gr_status read_layout(gr_author *a, gr_conf *use, gr_model_param *p) {
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "layout:"));
   for (int i = 0; i < map->n; i++) {
     const gr_conf *c = map->items[i];
-    const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
+    gr_arg x;
+    GR_TRY(gr_model_arg(a, c, true, &x));
+    const char *text = x.kind == GR_ARG_TEXT ? x.text : "";
     bool split = text[0] == 'S' && text[1] >= '0' && text[1] <= '9' && !text[2];
     if ((strcmp(text, "R") && !split) || (split && text[1] - '0' >= p->type.rank))
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is not a layout of these %d axes", text,

@@ -7,13 +7,15 @@
 #include "compiler/plan.h"
 #include "ops/ops.h"
 
-// A pinned layout: states whose name matches (shell pattern) lie so on one mesh axis. A dimension
-// that the ranks do not divide stays whole; GR_ANY_DIM is the one that leaves a rank the least,
-// padded if need be.
+// A pinned layout: weights whose name matches (shell pattern) lie so on one mesh axis. A dimension
+// that the ranks do not divide is an error where the user gave the rule, and stays whole where a
+// strategy did; GR_ANY_DIM is the one that leaves a rank the least, padded if need be.
 enum { GR_ANY_DIM = -3 };
 typedef struct gr_rule {
   const char *pattern, *axis;
   gr_lay lay;
+  bool given;  // by the user: it must be possible, and the strategy's give way
+  gr_loc loc;  // where, if so
 } gr_rule;
 
 // A pattern (shell) of what FSDP takes as a unit: a block's name, the path of a part of the model,

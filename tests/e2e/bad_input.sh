@@ -35,7 +35,8 @@ run "a wrong type" 65 "argument [0-9]+:1:21: .*integer" "hint: " -- training.bat
 run "out of range" 65 "argument [0-9]+:1:13: .*at least 0" "hint: " -- training.lr=-1
 run "an integer too large" 65 "argument [0-9]+:1:20: " "hint: " -- training.max_steps=99999999999999999999
 run "a word not on the list" 65 "argument [0-9]+:1:20: " "did you mean 'adamw'" -- training.optimizer=adamww
-run "no such strategy here yet" 65 "argument [0-9]+:1:22: " "hint: " -- distributed.strategy=hsdp
+run "a strategy that needs a mesh" 65 "argument [0-9]+:1:22: .*hsdp needs" "hint: .*distributed.mesh" -- \
+  distributed.strategy=hsdp distributed.ranks=2
 run "more ranks than samples in a batch" 65 "argument [0-9]+:1:19: .*100000 ranks" "hint: " -- \
   distributed.ranks=100000
 run "an argument without '='" 2 "argument [0-9]+:1:12: " "hint: write KEY=VALUE" -- training.lr

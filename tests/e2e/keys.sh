@@ -139,8 +139,12 @@ for same in full_shard/fsdp shard_grad_op/zero2 no_shard/ddp; do
     "$(plan_of distributed.strategy=${same#*/})"
 done
 check "... and they differ" test "$(plan_of distributed.strategy=fsdp)" != "$(plan_of distributed.strategy=zero2)"
-tones none distributed.strategy=fsdp distributed.fsdp.sharding_strategy=hybrid_shard
-verdict_of "... hybrid_shard is refused" 65 "argument [0-9]+:1:36: .*hybrid_shard"
+hybrid='distributed.ranks=4 distributed.mesh={replicate:2,shard:2}'
+check "fsdp.sharding_strategy=hybrid_shard is hsdp" test \
+  "$(plan_of $hybrid distributed.strategy=fsdp distributed.fsdp.sharding_strategy=hybrid_shard)" = \
+  "$(plan_of $hybrid distributed.strategy=hsdp)"
+tones none distributed.ranks=2 distributed.strategy=fsdp distributed.fsdp.sharding_strategy=hybrid_shard
+verdict_of "... and needs a mesh" 65 "argument [0-9]+:1:36: .*hybrid_shard"
 ran "fsdp with its presets" asis training.max_steps=1 distributed.strategy=fsdp distributed.fsdp.offload_params=true \
   distributed.fsdp.backward_prefetch=none distributed.fsdp.wrap=null
 fsdp="distributed.ranks=2 distributed.backend=loopback distributed.strategy=fsdp training.max_steps=3"
