@@ -85,7 +85,7 @@ ran "data.root in a run" rooted training.max_steps=2 data.root=data data.manifes
 ran "training.num_workers" workers training.max_steps=2 training.num_workers=2
 check "... neither changes the numbers" near "$(field rooted 1 loss)" "$(field workers 1 loss)" 0
 tones workers training.num_workers=300 checkpoint.resume=none
-verdict_of "... is another name of data.workers" 65 'data workers are 0 to 256.*not 300'
+verdict_of "... is another name of data.workers" 65 'argument [0-9]+:1:22: .*workers must be from 0 to 256, but is 300'
 
 # ---- model.init_from: the next step of a run, but with the optimizer and the data begun anew
 ran "weights to begin with" first training.max_steps=30 checkpoint.every_steps=20
