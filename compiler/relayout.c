@@ -36,9 +36,17 @@ static gr_val move(gr_builder *b, gr_val v, int axis, gr_lay to, int64_t group) 
 
 // The order of moves over several axes. Gathers come first, and of axes that split one dimension
 // the last, which is the innermost. A short slice is stored densely, so that its other dimensions
-// can be neither split nor put together: padding is the last to come and the first to go. Sums
-// are scattered before others are made whole: then there is less left to sum.
+// can be neither split nor put together: padding is the last to come and the first to go, also
+// where it is to stay, if another axis does either. Sums are scattered before others are made
+// whole: then there is less left to sum.
 enum { GATHER_PADDED, GATHER, SCATTER, SLICE, SCATTER_PADDED, SLICE_PADDED, REDUCE, STAYS };
+
+static bool another_splits(const gr_builder *b, const gr_layout *from, const gr_layout *to,
+                           int axis) {
+  for (int a = 0; a < b->g->mesh.n_axes; a++)
+    if (a != axis && from->at[a] != to->at[a] && (from->at[a] >= 0 || to->at[a] >= 0)) return true;
+  return false;
+}
 
 static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis) {
   const gr_value *x = gr_at(b->g, v);
@@ -49,6 +57,7 @@ static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis
     goes |= from >= 0 && shares && x->layout.at[a] != to->at[a];
     waits |= goal >= 0 && to->at[a] == goal && x->layout.at[a] != goal;
   }
+  goes |= x->layout.pad[axis] && another_splits(b, &x->layout, to, axis);
   if (!goes || (from < 0 && waits)) return STAYS;
   if (from >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
   if (goal == GR_R) return REDUCE;
