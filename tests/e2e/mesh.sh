@@ -34,6 +34,9 @@ done
 on threehsdp hsdp '{replicate: 2, shard: 2, tp: 2}' training.max_steps=2
 check "three axes: the second loss is one rank's to 1e-6" near "$(loss one 1)" "$(loss threehsdp 1)" 1e-6
 
+on padded fsdp_tp '{dp: 3, tp: 2}'
+check "uneven slices: the 10th loss is one rank's to 2e-4" near "$(loss one 9)" "$(loss padded 9)" 2e-4
+
 # Batches that do not divide, in micro-steps: padded rows weigh nothing, on any mesh.
 odd='training.batch_size=7 training.accumulate=2 model.params.dropout=0.0'
 ran "7 samples in micro-steps" odd $model $odd
