@@ -32,6 +32,11 @@ static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
   return sum;
 }
 
+static gr_loc loss_loc(const gr_graph *g) {
+  const gr_value *v = gr_at(g, g->loss);
+  return v->role == GR_TEMP ? g->nodes[v->node].loc : v->loc;
+}
+
 gr_status gr_pass_guard(gr_rewrite *rw) {
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
@@ -44,8 +49,9 @@ gr_status gr_pass_guard(gr_rewrite *rw) {
       gr_flow(&rw->b, &gr_op_add, &total, sum_alike(rw, i, done));
   if (rw->b.err) return GR_OK;
   if (!gr_is(total))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the loss depends on no weight to train"),
-                   "see `freeze`, and the loss that `train` names");
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loss_loc(rw->old), "the loss depends on no weight to train"),
+        "see `freeze`, and the loss that `train` names");
   gr_val norm = rw->b.g->norm;
   if (!gr_is(norm)) norm = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
   gr_val made =

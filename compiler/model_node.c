@@ -90,6 +90,15 @@ static gr_status run(gr_author *a, gr_conf *use, gr_bound *out) {
   return GR_OK;
 }
 
+// Repeats in repeats multiply: a count that is too large should not be found by a full memory.
+enum { MOST_NODES = 1000000 };
+static gr_status count_node(gr_author *a, const gr_conf *item) {
+  if (a->nodes++ < MOST_NODES) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, item->loc, "the model has more than %d nodes here", MOST_NODES),
+      "repeats multiply with those around them");
+}
+
 // ---- repeat: N ------------------------------------------------------------------
 
 static const char *const repeat_keys[] = {"repeat", "from", "as", "nodes", "name", "share", "when"};
@@ -121,6 +130,7 @@ static gr_status repeat(gr_author *a, gr_conf *use, gr_bound *out) {
   bool unnamed = a->unnamed;
   for (int64_t i = from; i < from + n; i++) {
     gr_model_set(a, count, (gr_arg){.kind = GR_ARG_INT, .i = i});
+    GR_TRY(count_node(a, use->items[0]));
     GR_TRY(enter(a, use));
     a->unnamed = !strcmp(a->path, path);
     if (!a->unnamed) gr_model_scope(a, NULL);
@@ -174,6 +184,7 @@ static gr_status shape_of_node(const gr_conf *item) {
 
 gr_status gr_model_node(gr_author *a, gr_conf *item, gr_bound *out) {
   GR_TRY(shape_of_node(item));
+  GR_TRY(count_node(a, item));
   bool repeats = !strcmp(item->keys[0], "repeat");
   gr_conf *use = repeats ? item : item->items[0];
   gr_conf *when = use->kind == GR_CONF_MAP ? gr_conf_member(use, "when") : NULL;

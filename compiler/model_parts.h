@@ -79,6 +79,7 @@ typedef struct gr_author {
   gr_loop *loops[GR_MODEL_LOOPS];
   int depth;  // how many loops it is in
   int nest;   // how many uses of blocks
+  int nodes;  // how many were written, those of blocks too
   gr_frame *frame;
   const char *name;   // what the node being written is called
   const char *path;   // of parameters made here, "" at the top

@@ -160,6 +160,13 @@ static bool has_blank(const gr_conf *list) {
   return false;
 }
 
+// An integer where integers may stand is only of another size.
+static bool takes_kind(const gr_schema_type *t, const gr_conf *c) {
+  for (; t; t = t->next)
+    if (t->kind == GR_SCHEMA_INT && c->kind == GR_CONF_INT) return true;
+  return false;
+}
+
 // What to write instead.
 static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
                               const gr_schema_type *type, gr_conf *c) {
@@ -181,7 +188,7 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
   bool of_list = c->up && c->up->kind == GR_CONF_LIST;
   if ((of_list && text && strchr(text, ' ')) || (c->kind == GR_CONF_LIST && has_blank(c)))
     return gr_hint(s, "put ',' between the elements: [a, b]");
-  if (c->kind != GR_CONF_LIST && gr_schema_type_fits(type, &list)) {
+  if (c->kind != GR_CONF_LIST && !takes_kind(type, c) && gr_schema_type_fits(type, &list)) {
     gr_text one = gr_text_make(a);
     gr_value_write(&one, c);
     return gr_hint(s, "put it in brackets: [%s]", one.at);

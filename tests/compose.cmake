@@ -28,7 +28,7 @@ target_link_libraries(test_compose PRIVATE gr_compose)
 add_test(NAME compose.unit COMMAND test_compose ${CMAKE_SOURCE_DIR}/docs/config.md)
 
 # Fuzz targets: with -DGR_FUZZ=ON and clang they search, otherwise they replay their corpora.
-foreach(target yaml override interp compose)
+foreach(target yaml override interp compose plan)
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
     target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
@@ -40,3 +40,9 @@ foreach(target yaml override interp compose)
   endif()
   target_link_libraries(fuzz_${target} PRIVATE gr_compose)
 endforeach()
+
+# Planning is the commands' own, but for their main.
+foreach(part accepted args dataset inputs job paths settings)
+  target_sources(fuzz_plan PRIVATE ${CMAKE_SOURCE_DIR}/cli/${part}.c)
+endforeach()
+target_link_libraries(fuzz_plan PRIVATE gr_compiler gr_data gr_hooks)

@@ -58,6 +58,7 @@ run "a parameter that the data know better" 65 "argument [0-9]+:1:21: .*vocab" "
 run "a check of the model" 65 "lmu_asr.yaml:[0-9]+:[0-9]+: .*subsample is 1, 2 or 4" -- model.params.subsample=3
 run "frozen weights that are not there" 65 "argument [0-9]+:1:15: .*'layer.0.\*' matches no weight" \
   "did you mean 'layers.0.\*'" -- "model.freeze=[layer.0.*,'*.norm.weight']"
+run "nothing left to train" 65 "lmu_asr.yaml:[0-9]+:8: .*no weight to train" "hint: .*freeze" -- "model.freeze=['*']"
 run "more samples than a batch can have" 65 "argument [0-9]+:1:21: .*200000000 samples on each of 10 ranks are 2000000000" \
   "hint: " -- training.batch_size=200000000 training.batch_is=per_rank distributed.ranks=10
 run "no such metric" 65 "argument [0-9]+:1:19: .*'cre'" "did you mean 'cer'" -- checkpoint.metric=cre
