@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gr_status s = plan(a, fuzz_text(a, data, size), &job);
   char *text = said(s);
   bool ours = strstr(text, "this is a bug in graphrun") != NULL;
-  if (ours || getenv("GR_FUZZ_SAY")) fputs(text, stderr);
+  if (ours) fputs(text, stderr);
   HOLDS(!ours);
   free(text);
   gr_status_drop(s);
@@ -200,27 +200,97 @@ static size_t replace(char *s, size_t size, size_t most, size_t at, size_t cut, 
   return size - cut + len;
 }
 
+// A name that the text binds: of an input, or what stands behind "- ".
+static void put_name(gr_text *out, const char *s, const token *tokens, int n, uint64_t *state) {
+  static const char *const inputs[] = {"x", "lengths", "targets", "target_lengths"};
+  for (int i = 0; i < 60; i++) {
+    const token *t = &tokens[draw(state, (uint64_t)n)];
+    if (t->kind != WORD || t->at < 2 || memcmp(s + t->at - 2, "- ", 2)) continue;
+    gr_text_putn(out, s + t->at, t->len);
+    return;
+  }
+  gr_text_put(out, inputs[draw(state, 4)]);
+}
+
+static void put_attribute(gr_text *out, const gr_attr *f, uint64_t *state) {
+  static const char *const lists[] = {
+      "[0, 2, 1]",  "[1]",       "[2]",     "[0]",     "[1, 2]",     "[-1]",   "[n]", "[n, t, 4]",
+      "[n, t * 4]", "[t, n, 4]", "[4, -1]", "[-1, 1]", "[n, 2, -1]", "[0, 1]", "[]"};
+  static const char *const types[] = {"f32", "f64", "bf16", "i32"};
+  static const char *const sizes[] = {"0", "1", "2", "3", "t", "mels", "n", "4", "2 * t", "-1"};
+  gr_text_printf(out, ", %s: ", f->name);
+  if (f->kind == GR_ATTR_INTS) {
+    gr_text_put(out, lists[draw(state, sizeof lists / sizeof *lists)]);
+  } else if (f->kind == GR_ATTR_DTYPE) {
+    gr_text_put(out, types[draw(state, 4)]);
+  } else if (f->kind == GR_ATTR_BOOL) {
+    gr_text_put(out, draw(state, 2) ? "true" : "false");
+  } else if (f->kind == GR_ATTR_CHOICE) {
+    const char *from = f->choices;
+    for (uint64_t i = draw(state, 4); i && strchr(from, '|'); i--) from = strchr(from, '|') + 1;
+    gr_text_putn(out, from, strcspn(from, "|"));
+  } else {
+    gr_text_put(out, draw(state, 6) ? sizes[draw(state, sizeof sizes / sizeof *sizes)]
+                                    : some_number(state));
+  }
+}
+
+// One more node behind another: an op with its attributes, on names that there are.
+static size_t insert_node(char *s, size_t size, size_t most, const token *tokens, int n,
+                          uint64_t *state) {
+  const token *line = NULL;
+  size_t indent = 0;
+  for (int i = 0; i < 200 && !line; i++) {
+    const token *t = &tokens[draw(state, (uint64_t)n)];
+    for (indent = 0; t->kind == LINE && indent < t->len && s[t->at + indent] == ' ';) indent++;
+    if (t->kind == LINE && indent + 1 < t->len && !memcmp(s + t->at + indent, "- ", 2)) line = t;
+  }
+  int n_ops = 0;
+  while (gr_ops[n_ops]) n_ops++;
+  const gr_op *op = gr_ops[draw(state, (uint64_t)n_ops)];
+  if (!line || gr_op_of_passes(op)) return size;
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  gr_text_printf(&t, "%*s- ", (int)indent, "");
+  put_name(&t, s, tokens, n, state);
+  gr_text_printf(&t, ": {%s: [", op->name);
+  int n_in = op->n_in < 0 ? (int)draw(state, 4) : op->n_in - (op->random && op->n_in > 1);
+  for (int i = 0; i < n_in; i++) {
+    if (i) gr_text_put(&t, ", ");
+    put_name(&t, s, tokens, n, state);
+  }
+  gr_text_put(&t, "]");
+  for (const gr_attr *f = op->attrs; f && f->name; f++)
+    if (f->kind < GR_ATTR_STREAM && draw(state, f->preset ? 3 : 20)) put_attribute(&t, f, state);
+  gr_text_put(&t, "}\n");
+  size = replace(s, size, most, line->at + line->len, 0, t.at, t.len);
+  gr_arena_destroy(a);
+  return size;
+}
+
 static size_t mutate(char *s, size_t size, size_t most, uint64_t *state) {
   static token tokens[MOST_TOKENS];
   int n = read_tokens(s, size, tokens);
   if (!n) return replace(s, size, most, 0, 0, "=== graph\n", 10);
   const token *t = &tokens[draw(state, (uint64_t)n)], *u = &tokens[draw(state, (uint64_t)n)];
+  if (t->kind == LINE && draw(state, 3)) t = &tokens[draw(state, (uint64_t)n)];
   for (int i = 0; i < 50 && u->kind != t->kind; i++) u = &tokens[draw(state, (uint64_t)n)];
-  uint64_t how = draw(state, 10);
+  uint64_t how = draw(state, 80);
+  if (how >= 30) return insert_node(s, size, most, tokens, n, state);
   const char *with = t->kind == NUMBER ? some_number(state) : some_word(state);
-  if (t->kind == LINE && how < 3) return replace(s, size, most, t->at, t->len, "", 0);
+  if (t->kind == LINE && how < 8) return replace(s, size, most, t->at, t->len, "", 0);
   if (t->kind == LINE)
-    return replace(s, size, most, t->at, how < 6 ? t->len : 0, s + u->at, u->len);
+    return replace(s, size, most, t->at, how < 16 ? t->len : 0, s + u->at, u->len);
   if (how == 0) return replace(s, size, most, t->at, t->len, "[", 1);
   if (how == 1) return replace(s, size, most, t->at, 0, ", ", 2);
-  if (how < 6) return replace(s, size, most, t->at, t->len, s + u->at, u->len);
+  if (how < 15) return replace(s, size, most, t->at, t->len, s + u->at, u->len);
   return replace(s, size, most, t->at, t->len, with, strlen(with));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
   uint64_t state = UINT64_C(0x9e3779b97f4a7c15) ^ ((uint64_t)seed << 20 | 1);
   if (most > MOST_SIZE) most = MOST_SIZE;
-  for (uint64_t i = 0, times = 1 + draw(&state, 3); i < times; i++)
+  for (uint64_t i = 0, times = 1 + draw(&state, 2); i < times; i++)
     size = mutate((char *)data, size, most, &state);
   return size;
 }
