@@ -41,8 +41,4 @@ foreach(target yaml override interp compose plan)
   target_link_libraries(fuzz_${target} PRIVATE gr_compose)
 endforeach()
 
-# Planning is the commands' own, but for their main.
-foreach(part accepted args dataset inputs job paths settings)
-  target_sources(fuzz_plan PRIVATE ${CMAKE_SOURCE_DIR}/cli/${part}.c)
-endforeach()
-target_link_libraries(fuzz_plan PRIVATE gr_compiler gr_data gr_hooks)
+target_link_libraries(fuzz_plan PRIVATE gr_job)
