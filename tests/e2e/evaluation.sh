@@ -23,13 +23,6 @@ same_run() {
   left_by "$1" >left && left_by "$2" >right && diff left right && diff -r "$1/checkpoints" "$2/checkpoints"
 }
 rows_of() { if [ -f "$1" ]; then wc -l <"$1"; else echo 0; fi; }
-# await COMMAND...: until it succeeds, or the run has ended
-await() {
-  while ! "$@" 2>/dev/null; do
-    kill -0 "$watcher" 2>/dev/null || return
-    sleep 0.02
-  done
-}
 has_steps() { [ "$(steps_of "$1")" -ge "$2" ]; }
 has_rows() { [ "$(rows_of "$1/evals.jsonl")" -ge "$2" ]; }
 ended_as() { grep -q "^ \"ended\": \"$2" "$1/training_results.json"; }

@@ -111,6 +111,32 @@ processes() {
   done
 }
 
+# The process of a rank that mpirun has started, by what that has left in its environment.
+process_of_rank() {
+  for at in $(processes "$1"); do
+    grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2" "/proc/$at/environ" 2>/dev/null && echo "$at"
+  done
+}
+# Nothing of a run is left.
+none_left() {
+  for at in $(processes "$1"); do
+    case $(cat "/proc/$at/stat" 2>/dev/null) in *') Z '*) ;; ?*) return 1 ;; esac
+  done
+}
+# gone OUT: waits until nothing of it is left; false: not within half a minute.
+gone() {
+  tries=0
+  while ! none_left "$1" && [ $tries -lt 300 ]; do sleep 0.1 && tries=$((tries + 1)); done
+  none_left "$1"
+}
+# await COMMAND...: until it succeeds, or the run that `begin` has begun has ended.
+await() {
+  while ! "$@" 2>/dev/null; do
+    kill -0 "$watcher" 2>/dev/null || return
+    sleep 0.02
+  done
+}
+
 # The processes whose parent is this one, without ps, which may not be there.
 children() {
   for stat in /proc/[0-9]*/stat; do

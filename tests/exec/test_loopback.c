@@ -7,7 +7,7 @@
 #include "tests/check.h"
 #include "tests/exec/collectives.h"
 
-enum { MAX_RANKS = 6 };
+enum { MAX_RANKS = 6, SOON = 15 };  // s, on a busy machine; the time-out is twice that
 typedef gr_status (*body)(gr_comm *);
 typedef struct member {
   pthread_t thread;
@@ -97,7 +97,7 @@ static void timeout_names_the_missing(void) {
           gr_status_text(m[r].status));
     CHECK(strstr(gr_status_text(m[r].status), "rank 1 did not come"), "rank %d: %s", r,
           gr_status_text(m[r].status));
-    CHECK(m[r].seconds > 0.29 && m[r].seconds < 2, "rank %d waited %.2f s", r, m[r].seconds);
+    CHECK(m[r].seconds > 0.29 && m[r].seconds < SOON, "rank %d waited %.2f s", r, m[r].seconds);
     gr_status_drop(m[r].status);
   }
 }
@@ -120,7 +120,7 @@ static void abort_reaches(body run) {
     const char *text = gr_status_text(m[r].status);
     CHECK(gr_status_code(m[r].status) == GR_ERR_RANK, "rank %d: %s", r, text);
     CHECK(strstr(text, "rank 2") && strstr(text, "the data set is gone"), "rank %d: %s", r, text);
-    CHECK(m[r].seconds < 2, "rank %d waited %.2f s", r, m[r].seconds);
+    CHECK(m[r].seconds < SOON, "rank %d waited %.2f s", r, m[r].seconds);
     gr_status_drop(m[r].status);
   }
 }
@@ -136,7 +136,7 @@ static gr_status rank_0_leaves(gr_comm *c) {
 static void leaving_is_noticed(void) {
   member m[MAX_RANKS];
   on_ranks(2, 30, rank_0_leaves, m);
-  CHECK(gr_status_code(m[1].status) == GR_ERR_RANK && m[1].seconds < 2, "%s, after %.2f s",
+  CHECK(gr_status_code(m[1].status) == GR_ERR_RANK && m[1].seconds < SOON, "%s, after %.2f s",
         gr_status_text(m[1].status), m[1].seconds);
   gr_status_drop(m[1].status);
 }
