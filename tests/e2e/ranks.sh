@@ -117,7 +117,8 @@ echo 'return { on_step_end = function(ctx) end }' | tee first/h.lua >other/h.lua
 cp "$source/graphs/lmu_asr.yaml" first/g.yaml && cp first/g.yaml other/g.yaml
 two hooks=[h.lua] model.graph=g.yaml -- hooks=[h.lua] model.graph=g.yaml
 check "the same hook and model in two folders" test "$code" = 0
-echo '-- other' >>other/h.lua
+echo '-- other' >>other/h.lua && sed 's/ctx/cty/' first/h.lua >other/same_size.lua && cp first/h.lua first/same_size.lua
+differs "a hook of the same size" "rank 1 has another hooks 'same_size.lua'" -- hooks=[same_size.lua]
 differs "another hook" "rank 1 has another hooks 'h.lua' than rank 0: here 52 bytes" -- hooks=[h.lua]
 rm other/h.lua
 differs "a hook that only rank 0 sees" "rank 1 has another hooks 'h.lua' than rank 0: here it cannot be read" -- \

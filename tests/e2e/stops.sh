@@ -206,6 +206,18 @@ check "... and removes the folder, but nothing that is not known to be left over
 check "... nor follows links" test -s data/tones.jsonl
 rm -r tmp/*
 
+# A launcher that lives keeps its folder.
+# shellcheck disable=SC2086
+begin living $long distributed.ranks=2
+wait_steps living 5
+own=$(ls tmp)
+"$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl "model.graph=$source/graphs/lmu_asr.yaml" \
+  output.dir=beside distributed.ranks=2 training.max_steps=2 >beside.log 2>&1
+check "a run beside another leaves that one's folder" test "$?/$(ls tmp)" = "0/$own"
+kill -TERM "$pid"
+ended
+check "... and that one its checkpoint" test "$code" = 75
+
 # ... before there are ranks; while one stands still; and with mpirun. None saves what it cannot.
 # shellcheck disable=SC2086
 begin unborn3 $long distributed.ranks=2
