@@ -57,6 +57,38 @@ static void links(void) {
   scratch_remove(dir);
 }
 
+// The removal itself looks, too, whoever calls it.
+static void removal(void) {
+  const char *dir = scratch_dir("removal");
+  static const char *const steps[] = {"step-00000001", "step-00000002", "step-00000003"};
+  static const char *const why[] = {"it is a symbolic link", "it holds 'notes.txt'",
+                                    "it is not a directory"};
+  gr_arena *a = gr_arena_create();
+  gr_disk_dir d;
+  MUST(tiny_save(dir, 1, 2, 2, 9));
+  scratch_write(in(dir, "step-00000002/notes.txt"), "mine", 4);
+  CHECK(!symlink("step-00000002", in(dir, steps[0])), "symlink");
+  scratch_write(in(dir, steps[2]), "", 0);
+  MUST(gr_disk_open(dir, &d));
+  for (int i = 0; i < 3; i++) {
+    const char *says = gr_checkpoint_foreign(a, &d, steps[i]);
+    CHECK(says && strstr(says, why[i]), "%s: %s", steps[i], says ? says : "it may go");
+    gr_status e = gr_checkpoint_remove(&d, steps[i]);
+    CHECK(e && strstr(gr_status_text(e), "is left as it is"), "%s", gr_status_text(e));
+    gr_status_drop(e);
+    CHECK(is_there(in(dir, steps[i])), "%s is gone", steps[i]);
+  }
+  CHECK(tiny_seed_at(dir, 2) == 2, "files are gone");
+  unlink(in(dir, "step-00000002/notes.txt"));
+  CHECK(!gr_checkpoint_foreign(a, &d, steps[1]), "a checkpoint is foreign");
+  MUST(gr_checkpoint_remove(&d, steps[1]));
+  MUST(gr_checkpoint_remove(&d, steps[1]));  // it may be gone
+  CHECK(!is_there(in(dir, steps[1])), "a checkpoint is not removed");
+  gr_disk_leave(&d);
+  gr_arena_destroy(a);
+  scratch_remove(dir);
+}
+
 // What a saver did not write stays, with all that is beside it.
 static void foreign_files(void) {
   const char *dir = scratch_dir("foreign");
@@ -314,7 +346,7 @@ static void all_damaged(void) {
 
 int main(int argc, char **argv) {
   gr_log_open(GR_ERROR, 0, 1);
-  return RUN(argc, argv, {"links", links}, {"foreign_files", foreign_files},
+  return RUN(argc, argv, {"links", links}, {"removal", removal}, {"foreign_files", foreign_files},
              {"other_model", other_model}, {"two_runs", two_runs}, {"a_killed_run", a_killed_run},
              {"unlockable", unlockable}, {"large_scalars", large_scalars},
              {"large_plans", large_plans}, {"all_damaged", all_damaged});

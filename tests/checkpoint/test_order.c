@@ -104,7 +104,7 @@ static gr_saver *opened(const char *dir, int keep_last) {
 // the rename before anything older goes.
 static void a_save(void) {
   const char *dir = scratch_dir("order");
-  MUST(tiny_save(dir, 1, 1, 1, 5));
+  for (int step = 1; step < 3; step++) MUST(tiny_save(dir, 1, step, step, 5));
   gr_saver *s = opened(dir, 1);
   log_in(dir);
   MUST(gr_saver_begin(s, 3, NULL, 0));
@@ -116,7 +116,9 @@ static void a_save(void) {
                "write " TMP3 "/manifest.json", "fsync " TMP3 "/manifest.json", "fsync " TMP3,
                "rename " TMP3, "fsync .", "rename step-00000001",
                "unlink .trash-step-00000001/manifest.json", "unlink .trash-step-00000001/" FILE0,
-               "rmdir .trash-step-00000001");
+               "rmdir .trash-step-00000001", "rename step-00000002",
+               "unlink .trash-step-00000002/manifest.json", "unlink .trash-step-00000002/" FILE0,
+               "rmdir .trash-step-00000002");
   log_in(NULL);
   gr_saver_close(s);
   scratch_remove(dir);
