@@ -77,7 +77,7 @@ static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool pas
 // is in it. Their error stops the run at the next agreement, with this checkpoint.
 gr_status gr_run_save(gr_run *r, bool passing) {
   GR_TRY(gr_run_save_finish(r));
-  r->owed = false;
+  r->owed &= r->skipped > 0;
   if (!passing) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
