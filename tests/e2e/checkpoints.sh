@@ -116,6 +116,10 @@ want=$(awk 'index($0, "\"loss\": Infinity") { skipped = 1 } !index($0, "\"loss\"
   NR % 3 == 0 { owed = 1 } (owed && !skipped) || NR == 43 { printf "%d ", NR; owed = 0 }' odd/metrics.jsonl)
 check "... was left out where a checkpoint was due" test "$want" != "3 6 9 12 15 18 21 24 27 30 33 36 39 42 43 "
 check "... which then comes after the next step ($want)" test "$(steps odd | sed 's/\<0//g')" = "$want"
+# shellcheck disable=SC2086
+tones often $odd checkpoint.every_steps=0 training.max_steps=230
+check "... 51 of them that are not in a row do not end a run" test "$(steps_of often)" = 230
+check "... and there were so many" test "$(grep -c '"loss": Infinity' often/metrics.jsonl)" -gt 51
 cp -r odd twice && rm -r twice/checkpoints/step-0000003* twice/checkpoints/step-0000004*
 # shellcheck disable=SC2086
 tones twice $odd checkpoint.every_steps=3 training.max_steps=43 checkpoint.resume=auto
