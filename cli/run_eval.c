@@ -133,8 +133,8 @@ gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
 void gr_run_say_validation(const gr_run *r) {
   if (r->rank || r->eval_step != r->step) return;
   gr_text t = gr_text_make(r->arena);
-  bool saved =  // at the end it always is
-      r->saved_step == r->step || gr_run_save_due(r, false) || r->step == r->total_steps;
+  bool due = gr_run_save_due(r, false) || r->step == r->total_steps;  // at the end it always is
+  bool saved = r->saved_step == r->step || (due && !r->skipped);
   bool best = r->best_step == r->step && !isnan(r->best);
   gr_text_printf(&t, "epoch %lld  step %lld  validation", (long long)gr_run_last_epoch(r),
                  (long long)r->step);

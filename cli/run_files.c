@@ -94,7 +94,7 @@ static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
   const char *key = gr_conf_path(out->arena, was ? was : is);
   const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
   if (!about_going_on(key) && strcmp(before, now))
-    gr_text_printf(out, "\n  %s: %s, was %s", key, now, before);
+    gr_text_printf(out, "  %s: %s, was %s\n", key, now, before);
 }
 
 // A mapping that only one of the two has is told of key by key. NULL: it is not there.
@@ -122,7 +122,9 @@ void gr_run_say_changes(gr_run *r, const char *checkpoint) {
   gr_text lines = gr_text_make(a);
   if (!s && before && before->kind == GR_CONF_MAP)
     put_changes(&lines, before, r->job->composed.job);
-  if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:%s", lines.at);
+  if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:");
+  for (char *line = lines.at, *end; (end = strchr(line, '\n')); line = end + 1)
+    gr_log(GR_INFO, "%.*s", (int)(end - line), line);
   gr_status_drop(s);
   gr_arena_destroy(a);
 }

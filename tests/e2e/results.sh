@@ -42,6 +42,9 @@ fi
 ran "split states" fsdp training.max_steps=10 distributed.ranks=2 distributed.backend=loopback \
   distributed.strategy=fsdp
 has "... are said to have no second copy" "$log" 'bit-equal on all 2 ranks .*; [0-9]+ split, with no second copy'
+ran "groups of ranks with the same parts" hsdp training.max_steps=10 distributed.ranks=4 distributed.backend=loopback \
+  distributed.strategy=hsdp 'distributed.mesh={replicate:2,shard:2}'
+has "... are compared, too" "$log" 'bit-equal on all 4 ranks .*; [0-9]+ more on all ranks that hold the same part'
 
 # ---- The best evaluation, by what the evaluations' lines say
 best_of() { # OUT KEY less|more -> value epoch steps of the first line that is best
@@ -110,23 +113,23 @@ has "keep their end" "$log" '^  \.\.\..*of-the-take-[0-9]+  '
 
 # ---- Secrets of the environment
 export TOKEN=very-secret-word
-ran "a secret of the environment" secret training.max_steps=2 "+hooks_params.token='\${oc.env:TOKEN}'" \
-  "+hooks_params.longer='bearer \${hooks_params.token}'" "+hooks_params.whole='\${hooks_params.longer}'" \
+ran "a secret of the environment" secret training.max_steps=2 "+vars.token='\${oc.env:TOKEN}'" \
+  "+vars.longer='bearer \${vars.token}'" "+vars.whole='\${vars.longer}'" \
   "hooks=[$source/tests/e2e/busy.lua]"
 unset TOKEN
 check "stands nowhere in the run's folder" sh -c '! grep -raq very-secret-word secret'
 has "... but as it is written" secret/training_results.json '"token": "..oc.env:TOKEN."'
-has "... also where another key refers to it" secret/training_results.json '"longer": "bearer ..hooks_params.token."'
-has "... or to that" secret/training_results.json '"whole": "..hooks_params.longer."'
+has "... also where another key refers to it" secret/training_results.json '"longer": "bearer ..vars.token."'
+has "... or to that" secret/training_results.json '"whole": "..vars.longer."'
 
 # ---- A run that goes on says what is other than before, and not where it is
 mkdir before
 (cd before && "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=../data/tones.jsonl \
   "model.graph=$source/graphs/lmu_asr.yaml" training.max_steps=2 >"$log" 2>&1)
 mv before/outputs/*/* before/run
-tones before/run training.max_steps=4 checkpoint.resume=auto hooks_params.a=1
+tones before/run training.max_steps=4 checkpoint.resume=auto +vars.a=1
 has "what is other is told" "$log" '^  training.max_steps: 4, was 2'
-has "... of a new mapping, too" "$log" '^  hooks_params.a: 1, was not given'
+has "... of a new mapping, too" "$log" '^  vars.a: 1, was not given'
 has_not "... but not its folder" "$log" '^  output'
 
 # ---- A run that fails
