@@ -166,6 +166,13 @@ printf '{"audio_path": "a\0.wav", "text": "AB"}\n' >>data/nul.jsonl
 run "NUL in a manifest" 66 "data/nul.jsonl:1:18: .*0x00" -- data.manifest=data/nul.jsonl
 change='vocab: "ABCDEF "/vocab: "abc"' yaml "nothing left to train on" 66 \
   "warning: 3 symbols of data.vocab cannot occur.*: 'a', 'b', 'c'$" "tones.jsonl:1:1: .*40 unknown symbols" "hint: .*data.vocab"
+for config in single_gpu multi_gpu lmu_asr_full; do
+  expect "data inspect of $config" 0 "symbols .*blank" -- "$graphrun" data inspect "$source/configs/$config.yaml" \
+    data.manifest=data/tones.jsonl
+  check "... and every symbol of its vocabulary can occur" sh -c "! grep 'cannot occur' '$log'"
+done
+expect "the full model keeps its size" 0 "7,157,792 trained numbers" -- "$graphrun" plan \
+  "$source/configs/lmu_asr_full.yaml" data.manifest=data/tones.jsonl
 for n in frame_multiple=2147483647 buckets=4294967304 blank=4294967303 workers=4294967297 prefetch=4294967299 \
   features.hop=4294967376 features.mels=4294967312 features.n_fft=4294967552 features.window=4294967496 \
   sample_rate=4294975296 subsampling=4294967297 augment.freq_masks=4294967297 augment.time_warp=4294967297 \
