@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/port.h"
 #include "runtime/report_part.h"
 
 enum { MOST_RECORD = 1 << 20 };
@@ -15,8 +16,8 @@ static gr_status failed(const char *what, const char *path) {
 
 // Opens for appending after the first `keep` bytes.
 static gr_status open_at(const char *path, int64_t keep, gr_lines *out) {
-  *out =
-      (gr_lines){.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), .path = path};
+  *out = (gr_lines){.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666),
+                    .path = path};
   if (out->fd < 0) return failed("open", path);
   return ftruncate(out->fd, keep) ? failed("cut", path) : GR_OK;
 }
@@ -49,7 +50,7 @@ gr_status gr_lines_open(const char *path, const char *key, int64_t below, gr_lin
   size_t cap = 0;
   int64_t keep = 0;
   snprintf(head, sizeof head, "{\"%s\": ", key);
-  FILE *in = below > 0 ? fopen(path, "r") : NULL;
+  FILE *in = below > 0 && gr_is_file(path) ? fopen(path, "r") : NULL;
   for (ssize_t n; in && (n = getline(&line, &cap, in)) > 0 && stays(line, (size_t)n, head, below);)
     keep += n;
   free(line);
@@ -213,7 +214,7 @@ static int64_t whole_record(FILE *in, unsigned char *buf, const gr_report_spec *
 gr_status gr_events_open(gr_arena *a, const char *path, const gr_report_spec *spec,
                          gr_events *out) {
   int64_t keep = 0;
-  FILE *in = spec->resume_step > 0 ? fopen(path, "rb") : NULL;
+  FILE *in = spec->resume_step > 0 && gr_is_file(path) ? fopen(path, "rb") : NULL;
   unsigned char *buf = in ? malloc(MOST_RECORD) : NULL;
   for (int64_t n; buf && (n = whole_record(in, buf, spec)) > 0;) keep += n;
   free(buf);

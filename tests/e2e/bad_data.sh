@@ -38,6 +38,14 @@ run "... that is left out" 0 "left out.*fifo.wav': it is a FIFO" -- data.manifes
 line fifo2.jsonl '{"audio_path": "fifo.wav", "text": "AB"}'
 run "... without a duration" 66 "fifo.wav': it is a FIFO" "fifo2.jsonl:41:16: " -- data.manifest=data/fifo2.jsonl
 expect "... as the configuration" 65 "'fifo'" -- "$graphrun" config fifo
+run "a run to damage" 0 -- output.dir=saved training.max_steps=2
+rm saved/metrics.jsonl saved/checkpoints/step-00000002/rank-00000.safetensors.zst
+mkfifo saved/metrics.jsonl saved/checkpoints/step-00000002/rank-00000.safetensors.zst
+expect "a FIFO in a checkpoint" 78 "step-00000002" -- "$graphrun" ckpt verify saved
+expect "... among the weights to begin with" 78 "'fifo.*': it is a FIFO|is a FIFO" -- \
+  sh -c "mkfifo fifo.safetensors && exec '$graphrun' base.yaml output.dir=out model.init_from=fifo.safetensors"
+rm -r saved/checkpoints
+run "... in place of a file of the run" 74 "saved/metrics.jsonl" -- output.dir=saved checkpoint.dir=other
 
 # ---- One bad recording has a name, and can be left out: found while planning or in an epoch
 # rate FILE BYTES: of a copy of a good recording
