@@ -131,6 +131,99 @@ static void mixes_batches_anew(void) {
   gr_data_close(d);
 }
 
+// An epoch in text: in which order buckets come; or who shares a batch with whom, whatever the
+// order: of each utterance the first one of its batch.
+static const char *order_of(gr_data *d, uint64_t seed, uint32_t epoch, bool buckets) {
+  static char text[8][512];
+  static int next;
+  char *out = text[next++ % 8];
+  static tally all;
+  gr_loader_spec spec = plain();
+  size_t n = 0;
+  spec.seed = seed, spec.epoch = epoch, spec.epochs = 1, all.n = 0;
+  read_all(d, spec, 1, &all);
+  if (buckets)
+    for (int i = 0; i < all.n && n < 480; i += BATCH)
+      n += (size_t)snprintf(out + n, 512 - n, "%d ", all.rows[i].bucket);
+  uint32_t of[CORPUS] = {0}, first[CORPUS + 1];
+  for (int i = 0; i < all.n; i++)
+    if (all.rows[i].utterance < CORPUS) of[all.rows[i].utterance] = all.rows[i].index + 1;
+  for (int i = 0; i <= CORPUS; i++) first[i] = UINT32_MAX;
+  for (uint32_t u = 0; u < CORPUS && !buckets && n < 480; u++) {
+    if (of[u] && first[of[u]] == UINT32_MAX) first[of[u]] = u;
+    n += (size_t)snprintf(out + n, 512 - n, "%u ", of[u] ? first[of[u]] : 99);
+  }
+  return out;
+}
+
+// Both draws depend on both: the members of batches, and in which order buckets come.
+static void depends_on_seed_and_epoch(void) {
+  gr_data *d = open_corpus(1 << 24);
+  for (int buckets = 0; buckets < 2; buckets++) {
+    const char *first = order_of(d, 5, 0, buckets);
+    CHECK(!strcmp(first, order_of(d, 5, 0, buckets)), "the same again");
+    bool by_seed = false, by_epoch = false;
+    for (uint32_t i = 1; i < 4; i++) {
+      by_seed = by_seed || strcmp(first, order_of(d, 5 + i, 0, buckets)) != 0;
+      by_epoch = by_epoch || strcmp(first, order_of(d, 5, i, buckets)) != 0;
+    }
+    CHECK(by_seed && by_epoch, "buckets %d: by seed %d, by epoch %d", buckets, by_seed, by_epoch);
+  }
+  gr_data_close(d);
+}
+
+// One recording under eight names, with two seeds: sixteen different masks.
+static void masks_differ_by_name_and_seed(void) {
+  static tally all;
+  const char *path = fixture_path("same.jsonl");
+  char lines[1024] = "";
+  fixture_wav(fixture_path("same.wav"), 8000, 1, 4000, 1);
+  for (int i = 0; i < 8; i++)
+    snprintf(lines + strlen(lines), 128,
+             "{\"name\": \"%d\", \"audio_path\": \"same.wav\", \"text\": \"a\"}\n", i);
+  fixture_text(path, lines);
+  gr_data_spec data = fixture_spec(path);
+  data.augment = (gr_augment){1, 8, 1, 30, 0.9, 10};
+  gr_data *d;
+  MUST(gr_data_open(&data, &d));
+  gr_loader_spec spec = plain();
+  spec.epochs = 1, all.n = 0;
+  read_all(d, spec, 1, &all);
+  spec.seed++;
+  read_all(d, spec, 1, &all);
+  int same = 0, pairs = 0;
+  for (int i = 0; i < all.n; i++)
+    for (int j = 0; j < i; j++) {
+      if (all.rows[i].weight < 1 || all.rows[j].weight < 1) continue;
+      same += all.rows[i].hash == all.rows[j].hash, pairs++;
+    }
+  CHECK(pairs == 16 * 15 / 2 && !same, "%d of %d pairs are the same", same, pairs);
+  gr_data_close(d);
+}
+
+// The same recording in the same bucket: other masks in each epoch, or none.
+static void masks_anew_in_each_epoch(void) {
+  static tally all;
+  for (int augment = 0; augment < 2; augment++) {
+    gr_data *d = open_corpus(1 << 24);
+    gr_loader_spec spec = plain();
+    const row *before[CORPUS] = {NULL};
+    int same = 0, other = 0;
+    spec.augment = augment, all.n = 0;
+    read_all(d, spec, 1, &all);
+    for (int i = 0; i < all.n; i++) {
+      const row *r = all.rows + i;
+      if (r->utterance == GR_NO_UTTERANCE) continue;
+      const row *b = before[r->utterance];
+      if (b && b->bucket == r->bucket) *(b->hash == r->hash ? &same : &other) += 1;
+      before[r->utterance] = r;
+    }
+    CHECK(same + other > CORPUS / 2, "%d compared", same + other);
+    CHECK(augment ? other > 4 * same : !other, "augment %d: %d are the same, %d not", augment, same, other);
+    gr_data_close(d);
+  }
+}
+
 static void goes_on_from_any_batch(void) {
   static tally all, rest;
   gr_data *d = open_corpus(1 << 24);
@@ -278,6 +371,9 @@ int main(int argc, char **argv) {
              {"same_when_resampled", same_when_resampled},
              {"every_one_once_an_epoch", every_one_once_an_epoch},
              {"mixes_batches_anew", mixes_batches_anew},
+             {"depends_on_seed_and_epoch", depends_on_seed_and_epoch},
+             {"masks_differ_by_name_and_seed", masks_differ_by_name_and_seed},
+             {"masks_anew_in_each_epoch", masks_anew_in_each_epoch},
              {"goes_on_from_any_batch", goes_on_from_any_batch},
              {"validation_is_whole_and_in_order", validation_is_whole_and_in_order},
              {"no_validation_is_no_batch", no_validation_is_no_batch},
