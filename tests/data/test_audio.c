@@ -1,6 +1,7 @@
 // test_audio.c - recordings: reading, downmixing, resampling, and what is no recording.
 #include <math.h>
 #include "runtime/audio.h"
+#include "runtime/audio_module.h"
 #include "tests/data/fixture.h"
 
 static void reads_16_bit_wav(void) {
@@ -121,6 +122,20 @@ static void refuses_heads_that_cannot_be(void) {
   }
   fixture_wav(path, 1000, 1, 50, 1);
   MUST(gr_audio_probe(path, &info));
+  static const gr_audio_info much[] = {{8000, 1, GR_AUDIO_MOST_VALUES + 1},
+                                       {8000, 2, GR_AUDIO_MOST_VALUES / 2 + 1},
+                                       {8000, 1024, UINT64_MAX},
+                                       {8000, 0, 5}};
+  for (int i = 0; i < 4; i++)
+    fixture_fails(gr_audio_check("x", &much[i]), GR_ERR_DATA, 0, "values are the most");
+  MUST(gr_audio_check("x", &(gr_audio_info){8000, 2, GR_AUDIO_MOST_VALUES / 2}));
+#ifdef GR_HAVE_SNDFILE
+  // FLAC with 2^36 - 1 samples, of which none is there.
+  unsigned char flac[106] = "fLaC\x80\0\0\x22\x10\0\x10\0";
+  memcpy(flac + 18, "\x03\xe8\x00\xff\xff\xff\xff\xff", 8);
+  fixture_bytes(path, flac, sizeof flac);
+  fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0, "says 68719476735 samples");
+#endif
 }
 
 static char *slurp(const char *path, size_t *n) {

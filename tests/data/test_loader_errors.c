@@ -131,6 +131,16 @@ static void too_long_is_not_unreadable(void) {
   gr_data_close(d);
 }
 
+// Short in seconds, and yet more frames than any bucket may have.
+static void frames_are_limited(void) {
+  fixture_text(fixture_path("f.jsonl"),
+               "{\"audio_path\": \"f.wav\", \"text\": \"a\", \"duration\": 20}\n");
+  gr_data_spec spec = fixture_spec(fixture_path("f.jsonl"));
+  gr_data *d;
+  spec.features.rate = 1000000, spec.features.hop = 1, spec.features.mels = 1;
+  fixture_fails(gr_data_open(&spec, &d), GR_ERR_DATA, 1, "has 20000001 frames, and may have 16777216");
+}
+
 static void reads_all_to_find_them(void) {
   const char *manifest = fixture_corpus("all", 30);
   for (int i = 0; i < 30; i += 3) remove(fixture_path("all-u%03d.wav", i));
@@ -193,6 +203,7 @@ int main(int argc, char **argv) {
              {"planning_refuses_what_cannot_be", planning_refuses_what_cannot_be},
              {"too_long_is_not_unreadable", too_long_is_not_unreadable},
              {"not_all_are_left_out", not_all_are_left_out},
+             {"frames_are_limited", frames_are_limited},
              {"reads_all_to_find_them", reads_all_to_find_them},
              {"refuses_bad_settings", refuses_bad_settings});
 }
