@@ -50,6 +50,11 @@ ran "loss by rank" local $model training.loss_norm=local distributed.ranks=2
 on localtp tp '{dp: 2, tp: 2}' training.loss_norm=local
 check "loss by rank: that of as many groups" near "$(loss local 9)" "$(loss localtp 9)" 2e-4
 
+# A group of tensor parallelism counts as one rank.
+on scaled tp '{dp: 2, tp: 2}' training.max_steps=1 training.lr_scale=linear training.batch_is=per_rank
+check "groups, not ranks, scale the rate and the batch" \
+  grep -q 'global batch 16 = 2 rank groups x 8, lr 0.01,' "$log"
+
 if has_mpi; then
   on mpi tp '{dp: 2, tp: 2}' distributed.backend=mpi
   check "threads and processes leave the same bytes" same_files dp2tp2/checkpoints mpi/checkpoints
