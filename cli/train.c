@@ -56,17 +56,20 @@ static gr_status run_threads(gr_job *job, int ranks) {
   gr_loopback *world;
   GR_TRY(gr_loopback_create(ranks, job->set.timeout, &world));
   member *m = GR_NEW(job->arena, member, ranks);
-  int started = 0;
-  for (; started < ranks; started++) {
+  int started = 0, error = 0;
+  for (; started < ranks && !error; started += !error) {
     m[started] = (member){.job = job, .comm = gr_loopback_comm(world, started)};
-    if (pthread_create(&m[started].thread, NULL, run_member, &m[started])) break;
+    error = pthread_create(&m[started].thread, NULL, run_member, &m[started]);
   }
   if (started < ranks) m[0].comm->does->abort(m[0].comm, "a thread could not be started");
   for (int i = 0; i < started; i++) pthread_join(m[i].thread, NULL);
   gr_loopback_destroy(world);
-  if (started < ranks && !m[0].status)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no thread for rank %d", started);
-  return first_cause(m, started);
+  gr_status s = first_cause(m, started);
+  if (!error) return s;
+  gr_status_drop(s);
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no thread for rank %d of %d: %s", started,
+                         ranks, strerror(error)),
+                 "fewer distributed.ranks, or more memory or threads (`ulimit -v`, `ulimit -u`)");
 }
 
 static size_t more_than(size_t before) {

@@ -114,7 +114,7 @@ else
   }
   limit_memory 100000 1
   verdict "memory that runs out while compiling" 69
-  limit_memory 150000 2 distributed.backend=loopback
+  limit_memory 100000 2 distributed.backend=loopback
   verdict "... for ranks that are threads" 69
   if has_mpi; then
     limit_memory 350000 2
