@@ -115,6 +115,7 @@ closing() { # NAME OUT STEPS EPOCH [key=value ...]
   check "... a line on the console" grep -q "^epoch $epoch  step $steps  validation  .*best cer, saved$" "$log"
 }
 closing "an evaluation in the middle of an epoch" middle 6 1 training.max_steps=6
+closing "one without samples shown" unshown 6 1 training.max_steps=6 logging.show_samples=0
 closing "one behind an epoch" behind 8 1 training.max_steps=0 training.max_epochs=2
 closing "one of what was not trained" none 0 0 training.max_steps=0 training.max_epochs=0
 # Further training: what the evaluation that closed the run left is not in that of a longer one.

@@ -104,6 +104,7 @@ ran "five samples on one" five1 training.max_steps=5 logging.show_samples=5
 samples "$log" | grep -v decoded | awk '{print $1}' >five1.names
 check "... the same five" cmp five.names five1.names
 has "the first is the set's first" five.names "^$(head -n 1 names1)$"
+check "... and the others are from all of it" test "$(tail -n 1 five.names)" = "$(sed -n 11p names1)"
 ran "no samples" no training.max_steps=5 logging.show_samples=0
 has_not "none are shown" "$log" decoded
 awk '{ sub(/}$/, ", \"name\": \"a-folder-with-a-long-name/that-says-nothing/of-the-take-" NR "\"}"); print }' \
@@ -149,13 +150,17 @@ failed "... on two ranks" hook2 70 "no luck" "hooks=[$scratch/fail.lua]" distrib
   distributed.backend=loopback
 failed "no finite gradient" nan 76 "no finite gradient" training.lr=1e9 training.max_steps=200
 check "... evaluations before it are kept" test "$(rows_of nan/evals.jsonl)" -ge 1
-# What another rank cannot do is known to rank 0, which writes the results.
-mkdir half && cp -R data/. half
-for i in 004 011 016 023 030 037; do rm -f "half/wavs/$i.wav"; done
-limited "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest="$scratch/half/tones.jsonl" \
-  "model.graph=$source/graphs/lmu_asr.yaml" output.dir=half_run distributed.ranks=3 distributed.backend=loopback
-check "recordings that are gone end a run" test "$code" = 66
-has "... its results name one" half_run/training_results.json '^ "ended": "failed: .*wavs/[0-9]+.wav'
+# What another rank cannot do is known to rank 0, which writes the results. Which rank reads what is
+# the same everywhere; of these recordings some rank but 0 needs one first.
+for gone in 001 005 009 012 014 018 021; do
+  rm -rf half half_run && cp -R data half && rm "half/wavs/$gone.wav"
+  limited "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest="$scratch/half/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" output.dir=half_run distributed.ranks=3 distributed.backend=loopback
+  grep -q 'on rank [12] of 3' "$log" && break
+done
+check "a recording that is gone ends a run" test "$code" = 66
+has "... of which another rank has read it" "$log" 'on rank [12] of 3'
+has "... its results name rank and recording" half_run/training_results.json "^ \"ended\": \"failed: rank [12]: .*wavs/$gone.wav"
 begin stopped training.max_steps=100000 "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps stopped 3
 kill -TERM "$pid"
