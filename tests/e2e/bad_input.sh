@@ -188,6 +188,6 @@ check "... and the good one is as it was" "$graphrun" ckpt verify good
 
 # ---- Numbers
 run "a rate that explodes" 76 "no finite gradient" "hint: a smaller" -- output.dir=lr training.lr=1e30
-run "... for many steps" 76 "no finite gradient in [0-9]+ steps" "hint: a smaller" -- output.dir=lr2 \
+run "... for many steps" 76 "no finite gradient in the [0-9]+ steps" "hint: a smaller" -- output.dir=lr2 \
   training.lr=1e30 training.max_steps=200
 counts
