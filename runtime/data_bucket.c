@@ -87,9 +87,7 @@ static gr_status check_some(const gr_data *d) {
   static const char *const cures[GR_SKIP_COUNT] = {
       [GR_SKIP_LONG] = "a larger data.max_seconds, or larger bounds in data.buckets",
       [GR_SKIP_DENSE] = "a smaller data.subsampling or data.features.hop",
-      [GR_SKIP_UNKNOWN] =
-          "the vocabulary (data.vocab) has to have the characters of the transcripts "
-          "as data.text leaves them",
+      [GR_SKIP_UNKNOWN] = "give data.vocab the characters that data.text leaves of the transcripts",
       [GR_SKIP_EMPTY] = "data.text leaves nothing of the transcripts: see data.text.drops",
       [GR_SKIP_UNREADABLE] = "`graphrun data inspect CONFIG.yaml --audio` lists them",
   };

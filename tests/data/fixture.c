@@ -54,7 +54,7 @@ void fixture_wav(const char *path, int rate, int channels, int samples, unsigned
   memcpy(p, "RIFF", 4), p = le(p + 4, 36 + data, 4);
   memcpy(p, "WAVEfmt ", 8), p = le(p + 8, 16, 4);
   p = le(le(p, 1, 2), (unsigned)channels, 2);
-  p = le(le(p, (unsigned)rate, 4), (unsigned)(rate * channels * 2), 4);
+  p = le(le(p, (unsigned)rate, 4), (unsigned)rate * (unsigned)channels * 2, 4);
   p = le(le(p, (unsigned)(channels * 2), 2), 16, 2);
   memcpy(p, "data", 4), p = le(p + 4, data, 4);
   for (int i = 0; i < samples; i++)
