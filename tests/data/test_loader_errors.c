@@ -196,6 +196,27 @@ static void refuses_bad_settings(void) {
   gr_data_close(d);
 }
 
+// Rows times frames times bands can be more bytes than a size_t counts.
+static void products_do_not_wrap(void) {
+  static const int32_t bounds[] = {GR_DATA_FRAMES};
+  gr_data_spec data = fixture_spec(fixture_corpus("large", 2));
+  data.bounds = bounds, data.n_buckets = 1;
+  data.features.fft = GR_MAX_POINTS, data.features.mels = GR_MAX_MELS;
+  gr_data *d;
+  gr_loader *l;
+  gr_field fields[GR_FIELDS];
+  MUST(gr_data_open(&data, &d));
+  gr_loader_spec spec = plain();
+  spec.batch = 1 << 26;  // times 2^38 bytes: 2^64
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_DATA, 0, "rows of 16777216 frames of 4096 mels");
+  gr_data_fields(d, 0, 1 << 26, fields);
+  CHECK(fields[0].bytes == SIZE_MAX, "%zu bytes", fields[0].bytes);
+  CHECK(gr_data_batches(d, GR_PART_TRAIN, INT32_MAX) == 1, "one batch");
+  spec.batch = 2, spec.ranks = 2, spec.workers = 257;
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "workers must be from 0 to 256");
+  gr_data_close(d);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"errors_come_with_their_batch", errors_come_with_their_batch},
              {"the_first_error_is_told", the_first_error_is_told},
@@ -205,5 +226,6 @@ int main(int argc, char **argv) {
              {"not_all_are_left_out", not_all_are_left_out},
              {"frames_are_limited", frames_are_limited},
              {"reads_all_to_find_them", reads_all_to_find_them},
+             {"products_do_not_wrap", products_do_not_wrap},
              {"refuses_bad_settings", refuses_bad_settings});
 }
