@@ -150,6 +150,16 @@ for case in "min checkpoint.metric=loss" "max checkpoint.metric=loss" "min ~chec
   check "... keeps the best evaluation ($want) and the last" test "$(steps "$out")" = "$want 64 "
   check "... as the results say" test "$(result "$out" best_step)" = "$want"
 done
+tones each training.max_steps=62 training.eval_every=1 checkpoint.keep_last=0 checkpoint.keep_best=1
+want=$(sed -E 's/.*"steps": ([0-9]+).*"validation.cer": ([^,]+).*/\1 \2/' each/evals.jsonl | awk '
+  $1 < 62 && (NR == 1 || $2 < best) { best = $2; printf "%d ", $1 }')
+check "each evaluation that is better than all before is saved, no equal one ($want)" \
+  test "$(steps each | sed 's/\<0//g')" = "${want}62 "
+# shellcheck disable=SC2086
+tones nan $blow training.max_steps=60 training.eval_every=11 checkpoint.metric=cer
+check "an evaluation with a loss of NaN is no best, whatever its metric" \
+  grep -q '"best_metric": null' nan/training_results.json
+check "... which it has" grep -q '"steps": 44.*"validation.loss": NaN, "validation.cer": [0-9]' nan/evals.jsonl
 # shellcheck disable=SC2086
 begin resumed $every checkpoint.metric=loss checkpoint.keep_best=3 "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps resumed 31
