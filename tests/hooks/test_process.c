@@ -35,6 +35,7 @@ static const struct {
 };
 
 static void ends_slow(void) {
+  script_seconds = 0.2;
   for (size_t i = 0; i < sizeof slow / sizeof *slow; i++) {
     gr_hook_result r;
     double began = gr_thread_seconds();
@@ -48,6 +49,7 @@ static void ends_slow(void) {
     CHECK(gr_thread_seconds() - began < 1, "the run waits by turning");
     gr_status_drop(e);
   }
+  script_seconds = 20;
 }
 
 // A metamethod that is refused cannot be slipped in while it is looked for.
@@ -72,7 +74,7 @@ static void lets_long_end(void) {
   script_seconds = 100;
   MUST(script_call(IN("local s = 0 for i = 1, 2e7 do s = s + i end ctx.state.s = s"), GR_HOOK_LR,
                    &r));
-  script_seconds = 0.2;
+  script_seconds = 20;
 }
 
 // -- Stopping ----------------------------------------------------------------------------
@@ -104,7 +106,7 @@ static void stop_cuts_off(void) {
                   "end }",
                   GR_HOOK_LR, &r));
   CHECK(r.lr == 1e5, "%g", r.lr);
-  stop_at = 0, script_stop = NULL, script_seconds = 0.2;
+  stop_at = 0, script_stop = NULL, script_seconds = 20;
 }
 
 // -- The process -------------------------------------------------------------------------
@@ -214,7 +216,6 @@ static void memory(void) {
           "end) t[i] = ok or nil end\nlocal s = ('x'):rep(1 << 20)"),
        true},
   };
-  script_seconds = 20;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     gr_hook_result r;
     gr_status e = script_call(all[i].script, GR_HOOK_LR, &r);
@@ -229,7 +230,6 @@ static void memory(void) {
   gr_status e = script_open_all(paths, 2, NULL, 0, &h);
   CHECK(e && strstr(gr_status_loc(e).file, "two.lua"), "each has its own: %s", gr_status_text(e));
   gr_status_drop(e);
-  script_seconds = 0.2;
 }
 
 int main(int argc, char **argv) {
