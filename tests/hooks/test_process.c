@@ -171,7 +171,7 @@ static void signals(void) {
 static void files(void) {
   gr_hooks *h;
   char path[64];
-  int open_here = open("/dev/null", O_RDONLY), count = 0;  // inherited by whom it is not closed for
+  int open_here = fcntl(STDERR_FILENO, F_DUPFD, 40), count = 0;  // every child inherits it
   MUST(script_open("return { lr = function(ctx) return 1 end }", &h));
   snprintf(path, sizeof path, "/proc/%d/fd", child());
   DIR *d = opendir(path);
@@ -211,6 +211,9 @@ static void memory(void) {
       {IN("for i = 1, 50 do local t = {} for k = 1, 1000 do t[k] = { k } end end"), true},
       {IN("local t = {} for i = 1, 40 do t[i] = ('x'):rep((1 << 20) - 100) .. i end"), true},
       {IN("local t = {} for i = 1, 64 do t[i] = ('x'):rep((1 << 20) - 100) .. i end"), false},
+      {IN("for i = 1, 2e6 do local f = function() return i end end\n"
+          "local t = {} for i = 1, 70 do t[i] = ('x'):rep((1 << 20) - 100) .. i end"),
+       false},
       {IN("local t = {} for i = 1, 64 do\nlocal ok = pcall(function() t[i] = ('x'):rep(1 << 20) .. "
           "i "
           "end) t[i] = ok or nil end\nlocal s = ('x'):rep(1 << 20)"),

@@ -144,9 +144,9 @@ static void one_name(void) {
   const char *paths[2] = {path[0], path[1]};
   static const char *texts[] = {
       STEP("ctx.state.n = (ctx.state.n or 0) + 1 return { log = { one = "
-           "ctx.state.n } }"),
+           "ctx.state.n, one_drew = math.random() } }"),
       STEP("ctx.state.n = (ctx.state.n or 100) + 1 return { log = { two = "
-           "ctx.state.n } }")};
+           "ctx.state.n, two_drew = math.random() } }")};
   for (int i = 0; i < 2; i++) {
     snprintf(path[i], sizeof path[i], "%s/%d", script_dir, i);
     mkdir(path[i], 0777);
@@ -159,8 +159,9 @@ static void one_name(void) {
   MUST(script_open_all(paths, 2, NULL, 0, &h));
   for (int resumed = 0; resumed < 2; resumed++) {
     MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
-    CHECK(r.n_logs == 2 && r.logs[0].value == 1 + resumed && r.logs[1].value == 101 + resumed,
-          "%g %g", r.logs[0].value, r.logs[1].value);
+    CHECK(r.n_logs == 4 && r.logs[0].value == 1 + resumed && r.logs[2].value == 101 + resumed,
+          "%g %g", r.logs[0].value, r.logs[2].value);
+    CHECK(r.logs[1].value != r.logs[3].value, "both draw %g", r.logs[1].value);
     MUST(gr_hooks_save(h, a, &state));
     gr_hooks_close(h);
     MUST(script_open_all(paths, 2, NULL, 0, &h));
