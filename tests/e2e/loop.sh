@@ -43,7 +43,7 @@ check "an epoch that max_steps cuts short has no line" test "$(column last6.3 ep
 
 # ---- Evaluations: at the ends of every so many epochs, and at the last step, once
 evals() { # NAME EVERY STEPS WANTED EPOCHS
-  ran "$1" "every$2.$3" training.eval_every="$2" training.max_steps="$3"
+  ran "$1" "every$2.$3" training.eval_every="$2" training.max_steps="$3" logging.show_samples=0
   check "... evaluates after steps $4" test "$(evaluated "every$2.$3")" = "$4 "
   check "... of epochs $5" test "$(of_epochs "every$2.$3")" = "$5 "
 }
