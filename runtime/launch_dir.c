@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/port.h"
 #include "runtime/launch_box.h"
 
 static const char prefix[] = "graphrun-";
@@ -48,12 +49,17 @@ static int open_own(int dir, const char *name, int how) {
 }
 
 // Whether a box is of this machine, as far as the file system is shared, and nobody's any more.
+// Ranks take their lock only once they have found out that the launcher is gone: until then mpirun
+// lives.
 static bool is_left(int fd) {
   gr_box head = {0};
   char host[sizeof head.host] = "";
   gethostname(host, sizeof host - 1);
-  return pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic == GR_BOX_MAGIC &&
-         head.locked && !strncmp(head.host, host, sizeof host) && !flock(fd, LOCK_EX | LOCK_NB);
+  if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != GR_BOX_MAGIC ||
+      !head.locked || strncmp(head.host, host, sizeof host))
+    return false;
+  int mpirun = atomic_load(&head.mpirun);
+  return (mpirun < 1 || !gr_process_state(mpirun)) && !flock(fd, LOCK_EX | LOCK_NB);
 }
 
 // A launcher that was killed between making its folder and its box leaves an empty one.

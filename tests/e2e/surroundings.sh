@@ -46,6 +46,12 @@ if has_mpi; then
       "model.graph=$source/graphs/lmu_asr.yaml"
     check "... says nothing else" test "$(wc -l <"$log")" = 2
   fi
+  for left in "PMI_SIZE=4 PMI_RANK=1" "PMI_SIZE=4 PMI_RANK=1 PMI_FD=99" "OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=1"; do
+    # shellcheck disable=SC2086
+    expect "with what another job has left: $left" 69 "mpirun started 4 ranks, but MPI sees 1" "hint: .*unset" -- \
+      env $left "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl distributed.ranks=auto \
+      "model.graph=$source/graphs/lmu_asr.yaml"
+  done
 else
   skip "mpirun itself" "no MPI"
 fi
