@@ -8,6 +8,6 @@ foreach(test ranks loop mesh sharding resume checkpoints stops evaluation result
 endforeach()
 # A command that fails leaves its memory to the system, for the places that its error names; and
 # MPI leaves some when it is not shut down.
-foreach(test ranks mesh sharding resume checkpoints stops evaluation results surroundings hooks bad_input bad_data order commands keys)
+foreach(test ranks mesh sharding resume checkpoints stops evaluation results surroundings hooks bad_input bad_data order commands modules keys)
   set_tests_properties(e2e.${test} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 endforeach()
