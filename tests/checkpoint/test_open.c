@@ -137,6 +137,39 @@ static void rank_dies(void) {
   scratch_remove(dir);
 }
 
+static gr_status other_fails(void *ctx, bool ok, bool *all) {
+  *all = ++*(int *)ctx < 2 && ok;  // the first is that all ranks can save
+  return GR_OK;
+}
+
+// Another rank cannot write: rank 0 removes what it has written itself.
+static void rank_fails(void) {
+  const char *dir = scratch_dir("fails");
+  int agrees = 0, left = 0;
+  tiny t;
+  gr_piece pieces[3];
+  gr_saver *s;
+  tiny_fill(&t, 2);
+  gr_saver_spec spec = {.dir = dir,
+                        .ranks = 1,
+                        .pieces = pieces,
+                        .keep_last = 1,
+                        .agree = other_fails,
+                        .ctx = &agrees,
+                        .n_pieces = tiny_pieces(&t, 0, 1, pieces)};
+  MUST(gr_saver_open(&spec, &s));
+  MUST(gr_saver_begin(s, 2, NULL, 0));
+  gr_status e = gr_saver_finish(s);
+  CHECK(gr_status_code(e) == GR_ERR_IO, "%s", gr_status_text(e));
+  gr_status_drop(e);
+  DIR *d = opendir(dir);
+  for (struct dirent *f; d && (f = readdir(d));) left += strstr(f->d_name, "step-") != NULL;
+  if (d) closedir(d);
+  CHECK(d && !left, "%d folders are left", left);
+  gr_saver_close(s);
+  scratch_remove(dir);
+}
+
 static void misuse(void) {
   const char *dir = scratch_dir("misuse");
   gr_saver *s;
@@ -169,5 +202,5 @@ static void misuse(void) {
 int main(int argc, char **argv) {
   gr_log_open(GR_ERROR, 0, 1);
   return RUN(argc, argv, {"commands", commands}, {"safetensors", safetensors},
-             {"rank_dies", rank_dies}, {"misuse", misuse});
+             {"rank_dies", rank_dies}, {"rank_fails", rank_fails}, {"misuse", misuse});
 }

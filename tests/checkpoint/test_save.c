@@ -208,6 +208,8 @@ static void same_bytes(void) {
   for (int i = 0; i < 3; i++) {
     CHECK(len[0][i] && len[0][i] == len[1][i] && !memcmp(text[0][i], text[1][i], len[0][i]),
           "%s differs", names[i]);
+    // RFC 8878, 3.1.1.1.1: bit 2 of the byte behind the magic number is Content_Checksum_flag.
+    CHECK(!i || (len[0][i] > 4 && text[0][i][4] & 4), "%s has no checksums", names[i]);
     free(text[0][i]), free(text[1][i]);
   }
   scratch_remove(dir);
