@@ -10,7 +10,7 @@ value value_make(gr_type t) {
   size_t bytes = (gr_type_bytes(&t) + 127) / 64 * 64;
   value v = {.type = t, .data = aligned_alloc(64, bytes)};
   if (!v.data) abort();
-  memset(v.data, 0xa5, bytes);  // what a kernel forgets to write shows
+  memset(v.data, 0xff, bytes);  // NaN: what a kernel forgets to write shows
   return v;
 }
 
@@ -148,6 +148,7 @@ gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
   }
   size_t bytes = u->site.op->scratch ? u->site.op->scratch(&u->site) : 0;
   void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
+  memset(scratch, 0xff, bytes);
   gr_launch l = {.attr = u->site.attr, .n_in = u->site.n_in, .n_out = u->site.n_out};
   l.in_type = u->site.in, l.out_type = u->site.out, l.out_layout = u->layout;
   l.mesh = &u->mesh, l.coord = &u->coord;

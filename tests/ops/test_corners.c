@@ -79,6 +79,69 @@ static void ids(void) {
     }
 }
 
+// Symbols beyond the model's classes, and its blank, are refused.
+static void symbols(void) {
+  static const double bad[] = {20, 19, -1};  // of 20 classes the blank is 19
+  for (int i = 0; i < 3; i++)
+    for (int fast = 0; fast < 2; fast++) {
+      const gr_op *op = gr_op_find("ctc_loss");
+      use u;
+      MUST(use_of_case(&u, op, op->cases, 1));
+      for (int64_t k = 0; k < 6; k++) value_put(&u.in[3], k, 4);
+      value_put(&u.in[1], 2, bad[i]);
+      gr_status s = use_run(&u, fast ? op->fast(&u.site) : op->cpu, NULL);
+      CHECK(s && strstr(gr_status_text(s), "not one of the model's 20 classes"), "%g: %s", bad[i],
+            s ? gr_status_text(s) : "no error");
+      gr_status_drop(s);
+      use_free(&u);
+    }
+}
+
+// A sample that weighs nothing hands on nothing, also where its own gradient is not a number.
+static void weighs_nothing(void) {
+  const gr_op *op = gr_op_find("ctc_loss_grad");
+  for (int fast = 0; fast < 2; fast++) {
+    use u;
+    gr_case c = {{"f32[2,3,4]", "f32[2]"}};
+    MUST(use_of_case(&u, op, &c, 1));
+    for (int64_t i = 0; i < 12; i++) value_put(&u.in[0], i, i % 2 ? INFINITY : NAN);
+    value_put(&u.in[1], 0, 0);
+    MUST(use_run(&u, fast ? op->fast(&u.site) : op->cpu, NULL));
+    for (int64_t i = 0; i < 12; i++)
+      CHECK(value_get(&u.out[0], i) == 0, "element %d is %g", (int)i, value_get(&u.out[0], i));
+    use_free(&u);
+  }
+}
+
+// The guard shortens what is longer than `clip` alone, and takes no step that is not finite.
+static void guards(void) {
+  static const double clip = 0.5;
+  static const struct {
+    double in[3], want[3];                  // sum of squares, loss, weights; scale, ok, length
+  } rows[] = {{{16, 1, 2}, {0.125, 1, 2}},  // 0.5 / 2 of 1 / 2
+              {{0.04, 1, 2}, {0.5, 1, 0.1}},
+              {{0, 1, 2}, {0.5, 1, 0}},
+              {{16, INFINITY, 2}, {0, 0, 16}},
+              {{16, NAN, 2}, {0, 0, 16}},
+              {{INFINITY, 1, 2}, {0, 0, INFINITY}},
+              {{16, 1, 0}, {0, 0, 16}},
+              {{16, 1, NAN}, {0, 0, 16}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const gr_op *op = gr_op_find("guard");
+    use u;
+    gr_case c = {{"f32[]", "f32[]", "f32[]"}, .attr = &clip};
+    MUST(use_of_case(&u, op, &c, 1));
+    for (int k = 0; k < 3; k++) value_put(&u.in[k], 0, rows[i].in[k]);
+    MUST(use_run(&u, op->cpu, NULL));
+    for (int k = 0; k < 3; k++) {
+      double got = value_get(&u.out[k], 0), want = rows[i].want[k];
+      CHECK(got == want || fabs(got - want) < 1e-5, "row %zu, result %d: %g for %g", i, k, got,
+            want);
+    }
+    use_free(&u);
+  }
+}
+
 // Maxima see NaN wherever it is.
 static void maxima(void) {
   struct {
@@ -199,6 +262,8 @@ static void flops_of_loops(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"numbers", numbers}, {"ids", ids}, {"maxima", maxima}, {"lines", lines},
-             {"reshape_back", reshape_back}, {"flops", flops}, {"flops_of_loops", flops_of_loops});
+  return RUN(argc, argv, {"numbers", numbers}, {"ids", ids}, {"symbols", symbols},
+             {"weighs_nothing", weighs_nothing}, {"guards", guards}, {"maxima", maxima},
+             {"lines", lines}, {"reshape_back", reshape_back}, {"flops", flops},
+             {"flops_of_loops", flops_of_loops});
 }
