@@ -131,6 +131,22 @@ static void read_later(void) {
   gr_arena_destroy(arena);
 }
 
+// An op's own kernel is only known to work in place where the operand it takes over is read once.
+static void read_twice(void) {
+  static const char text[] =
+      "%1 = input x : f32[4]\n%2 = relu %1 : f32[4]\n%3 = mul %2 %2 : f32[4]\n"
+      "%4 = relu %3 : f32[4]\nresult y %4\n";
+  arena = gr_arena_create();
+  gr_graph *g;
+  gr_plan *p;
+  MUST(gr_graph_parse(arena, gr_op_find, "read_twice", text, &g));
+  MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &p));
+  const size_t *at = p->programs[0].frame.offset;
+  CHECK(at[2] != at[3], "the product is made where its operand is");
+  CHECK(at[3] == at[4], "relu works in place");
+  gr_arena_destroy(arena);
+}
+
 static char *explained(const gr_plan *p) {
   char *text = NULL;
   size_t size = 0;
@@ -310,7 +326,8 @@ static void shapes_by_bucket(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
-             {"collectives", collectives}, {"read_later", read_later}, {"explain", explain},
-             {"draw", draw}, {"tampered", tampered}, {"tampered_ranks", tampered_ranks},
-             {"passes", passes}, {"shapes_by_bucket", shapes_by_bucket});
+             {"collectives", collectives}, {"read_later", read_later}, {"read_twice", read_twice},
+             {"explain", explain}, {"draw", draw}, {"tampered", tampered},
+             {"tampered_ranks", tampered_ranks}, {"passes", passes},
+             {"shapes_by_bucket", shapes_by_bucket});
 }
