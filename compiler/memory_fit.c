@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { ROUNDS = 40 };
-static const double MAX_STEPS = 2e8;  // of placing in arbitrary orders: under half a second
+static const double MAX_STEPS = 2e8;  // of placing in arbitrary orders, for one graph
 
 typedef struct item {
   const gr_life *life;

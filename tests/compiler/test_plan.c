@@ -116,18 +116,24 @@ static void collectives(void) {
   gr_arena_destroy(arena);
 }
 
+// The plan of one program, whose graph is written out; its only frame.
+static const gr_plan_frame *frame_of(const char *text) {
+  gr_graph *g;
+  gr_plan *p;
+  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &p));
+  return &p->programs[0].frame;
+}
+
 // A next value is not made where the state is while the state is still read.
 static void read_later(void) {
   static const char text[] =
       "%1 = buffer s : f32[4] next=%2\n%2 = relu %1 : f32[4]\n%3 = tanh %1 : f32[4]\n"
       "%4 = buffer u : f32[4] next=%5\n%5 = relu %4 : f32[4]\nresult y %3\n";
   arena = gr_arena_create();
-  gr_graph *g;
-  gr_plan *p;
-  MUST(gr_graph_parse(arena, gr_op_find, "read_later", text, &g));
-  MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &p));
-  CHECK(!p->programs[0].frame.in_states[gr_at(g, gr_graph_leaf(g, GR_STATE, "s"))->next.id], "s");
-  CHECK(p->programs[0].frame.in_states[gr_at(g, gr_graph_leaf(g, GR_STATE, "u"))->next.id], "u");
+  const gr_plan_frame *f = frame_of(text);
+  CHECK(!f->in_states[gr_at(f->g, gr_graph_leaf(f->g, GR_STATE, "s"))->next.id], "s");
+  CHECK(f->in_states[gr_at(f->g, gr_graph_leaf(f->g, GR_STATE, "u"))->next.id], "u");
   gr_arena_destroy(arena);
 }
 
@@ -137,11 +143,8 @@ static void read_twice(void) {
       "%1 = input x : f32[4]\n%2 = relu %1 : f32[4]\n%3 = mul %2 %2 : f32[4]\n"
       "%4 = relu %3 : f32[4]\nresult y %4\n";
   arena = gr_arena_create();
-  gr_graph *g;
-  gr_plan *p;
-  MUST(gr_graph_parse(arena, gr_op_find, "read_twice", text, &g));
-  MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &p));
-  const size_t *at = p->programs[0].frame.offset;
+  const gr_plan_frame *f = frame_of(text);
+  const size_t *at = f->offset;
   CHECK(at[2] != at[3], "the product is made where its operand is");
   CHECK(at[3] == at[4], "relu works in place");
   gr_arena_destroy(arena);
