@@ -108,7 +108,8 @@ static void refuses_empty_bands(void) {
   }
   // No transform is fine enough for a narrow range.
   s = (gr_feature_spec){8000, 200, 80, 256, 4096, 10, 11, true};
-  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0, "4096 of 4096 mel bands hold no bin");
+  fixture_fails(gr_features_make(a, &s, &f), GR_ERR_CONFIG, 0,
+                "4096 of 4096 mel bands hold no bin");
   gr_arena_destroy(a);
 }
 
@@ -143,28 +144,65 @@ static void augment(const gr_augment *s, uint64_t seed, uint64_t epoch, uint64_t
   gr_augment_apply(s, seed, epoch, u, x, T, MELS);
 }
 
+// How many bins and how many frames of all-ones are hidden, and that nothing else is.
+static void count_hidden(const float *x, int t, int *bins, int *rows) {
+  int zeros = 0;
+  *bins = *rows = 0;
+  for (int m = 0; m < MELS; m++) {
+    int n = 0;
+    for (int k = 0; k < t; k++) n += x[k * MELS + m] == 0;
+    *bins += n == t, zeros += n;
+  }
+  for (int k = 0; k < t; k++) {
+    int n = 0;
+    for (int m = 0; m < MELS; m++) n += x[k * MELS + m] == 0;
+    *rows += n == MELS;
+  }
+  CHECK(zeros == *bins * t + *rows * MELS - *bins * *rows, "only whole bins and frames are masked");
+}
+
 static void masks_whole_bins_and_frames(void) {
   gr_augment both = {1, 5, 1, 40, 0.25};
   int widest_f = 0, widest_t = 0;
   for (uint64_t u = 0; u < 400; u++) {
     float x[T * MELS];
+    int bins, rows;
     augment(&both, 7, 1, u, x);
-    int bins = 0, rows = 0, zeros = 0;
-    for (int m = 0; m < MELS; m++) {
-      int n = 0;
-      for (int t = 0; t < T; t++) n += x[t * MELS + m] == 0;
-      bins += n == T, zeros += n;
-    }
-    for (int t = 0; t < T; t++) {
-      int n = 0;
-      for (int m = 0; m < MELS; m++) n += x[t * MELS + m] == 0;
-      rows += n == MELS;
-    }
-    CHECK(zeros == bins * T + rows * MELS - bins * rows, "only whole bins and frames are masked");
+    count_hidden(x, T, &bins, &rows);
     widest_f = bins > widest_f ? bins : widest_f, widest_t = rows > widest_t ? rows : widest_t;
   }
   CHECK(widest_f == 5, "the widest mask of bins is %d of 5", widest_f);
   CHECK(widest_t == 15, "the widest mask of frames is %d of a quarter of %d", widest_t, T);
+}
+
+// Two masks can hide twice what one can, of bins as of frames: each has draws of its own.
+static void masks_are_drawn_apart(void) {
+  gr_augment two = {2, 3, 2, 5, 1};
+  int widest_f = 0, widest_t = 0;
+  for (uint64_t u = 0; u < 400; u++) {
+    float x[T * MELS];
+    int bins, rows;
+    augment(&two, 7, 1, u, x);
+    count_hidden(x, T, &bins, &rows);
+    widest_f = bins > widest_f ? bins : widest_f, widest_t = rows > widest_t ? rows : widest_t;
+  }
+  CHECK(widest_f == 6, "two masks of 3 bins hide %d at most", widest_f);
+  CHECK(widest_t == 10, "two masks of 5 frames hide %d at most", widest_t);
+}
+
+// Of as many frames as bins, masks of both with the same draws would be equally wide.
+static void masks_of_bins_are_not_those_of_frames(void) {
+  gr_augment both = {1, 3, 1, 3, 1};
+  int alike = 0;
+  for (uint64_t u = 0; u < 400; u++) {
+    float x[MELS * MELS];
+    int bins, rows;
+    for (int i = 0; i < MELS * MELS; i++) x[i] = 1;
+    gr_augment_apply(&both, 7, 1, u, x, MELS, MELS);
+    count_hidden(x, MELS, &bins, &rows);
+    alike += bins == rows;
+  }
+  CHECK(alike > 60 && alike < 140, "%d of 400 are alike, a quarter would be by chance", alike);
 }
 
 static void masks_depend_on_what_they_should(void) {
@@ -190,8 +228,9 @@ static void warps_between_the_ends(void) {
   gr_augment s = {.time_warp = 10};
   float furthest = 0;
   for (uint64_t u = 0; u < 400; u++) {
-    float x[T * MELS];
+    float x[(T + 1) * MELS];  // one frame more, which is nobody's: not a number
     for (int i = 0; i < T * MELS; i++) x[i] = (float)(i / MELS);
+    for (int m = 0; m < MELS; m++) x[T * MELS + m] = NAN;
     gr_augment_apply(&s, 7, 3, u, x, T, MELS);
     int bends = 0;
     for (int t = 1; t < T - 1; t++) {
@@ -201,7 +240,8 @@ static void warps_between_the_ends(void) {
       float moved = fabsf(x[t * MELS] - (float)t);
       furthest = moved > furthest ? moved : furthest;
     }
-    CHECK(x[0] == 0 && x[T * MELS - 1] == T - 1, "the ends have moved");
+    for (int m = 0; m < MELS; m++)
+      CHECK(x[m] == 0 && x[(T - 1) * MELS + m] == T - 1, "the ends have moved");
     CHECK(bends <= 2, "%d bends", bends);  // two, where the lines meet between frames
   }
   CHECK(furthest > 9 && furthest <= 10.01F, "moved by %g of 10", (double)furthest);
@@ -213,9 +253,10 @@ static void warps_between_the_ends(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"as_pytorch", as_pytorch}, {"takes_any_length", takes_any_length},
              {"refuses_bad_settings", refuses_bad_settings},
-             {"refuses_empty_bands", refuses_empty_bands},
-             {"names_the_setting", names_the_setting},
+             {"refuses_empty_bands", refuses_empty_bands}, {"names_the_setting", names_the_setting},
              {"masks_whole_bins_and_frames", masks_whole_bins_and_frames},
+             {"masks_are_drawn_apart", masks_are_drawn_apart},
+             {"masks_of_bins_are_not_those_of_frames", masks_of_bins_are_not_those_of_frames},
              {"masks_depend_on_what_they_should", masks_depend_on_what_they_should},
              {"warps_between_the_ends", warps_between_the_ends});
 }
