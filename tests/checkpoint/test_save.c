@@ -218,18 +218,25 @@ static void same_bytes(void) {
 static void not_fitting(void) {
   const char *dir = scratch_dir("fit");
   gr_checkpoint *c;
-  float out[64];
+  static float out[38 * 20];  // room for what must not be read, too
   save(dir, 2, 0, 1, 5);
   MUST(gr_checkpoint_newest(dir, &c));
   static const struct {
     const char *name, *dtype;
-    int64_t dims[2];
+    int rank;
+    int64_t dims[3];
     const char *says;
-  } wrong[] = {{"enc.weight", "f32", {37, 20}, "f32[37, 20] here and f32[37, 19]"},
-               {"enc.weight", "bf16", {37, 19}, "bf16[37, 19] here and f32[37, 19]"},
-               {"enc.wieght", "f32", {37, 19}, "no tensor 'enc.wieght'"}};
+  } wrong[] = {{"enc.weight", "f32", 2, {37, 20}, "f32[37, 20] here and f32[37, 19]"},
+               {"enc.weight", "f32", 2, {37, 18}, "f32[37, 18] here and f32[37, 19]"},
+               {"enc.weight", "f32", 2, {38, 19}, "f32[38, 19] here and f32[37, 19]"},
+               {"enc.weight", "f32", 2, {36, 19}, "f32[36, 19] here and f32[37, 19]"},
+               {"enc.weight", "f32", 1, {37}, "f32[37] here and f32[37, 19]"},
+               {"enc.weight", "f32", 3, {37, 19, 1}, "f32[37, 19, 1] here and f32[37, 19]"},
+               {"enc.weight", "bf16", 2, {37, 19}, "bf16[37, 19] here and f32[37, 19]"},
+               {"enc.wieght", "f32", 2, {37, 19}, "no tensor 'enc.wieght'"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    gr_piece want = gr_piece_whole(wrong[i].name, wrong[i].dtype, 2, wrong[i].dims, out);
+    gr_piece want =
+        gr_piece_whole(wrong[i].name, wrong[i].dtype, wrong[i].rank, wrong[i].dims, out);
     gr_status e = gr_checkpoint_read(c, &want);
     CHECK(gr_status_code(e) == GR_ERR_CHECKPOINT && strstr(gr_status_text(e), wrong[i].says), "%s",
           gr_status_text(e));
@@ -247,7 +254,29 @@ static void not_fitting(void) {
   scratch_remove(dir);
 }
 
+// Nine rows or columns, from each place: where they begin before the tensor or end behind it, they
+// are refused.
+static void slices_outside(void) {
+  const char *dir = scratch_dir("outside");
+  gr_checkpoint *c;
+  static float out[37 * 19];
+  save(dir, 2, 0, 1, 5);
+  MUST(gr_checkpoint_newest(dir, &c));
+  for (int d = 0; d < 2; d++)
+    for (int64_t from = -1; from < 40; from++) {
+      gr_piece want = gr_piece_whole("enc.weight", "f32", 2, (int64_t[]){37, 19}, out);
+      want.offset[d] = from, want.size[d] = 9;
+      gr_status e = gr_checkpoint_read(c, &want);
+      bool inside = from >= 0 && from + 9 <= want.dims[d];
+      CHECK(inside ? !e : e && gr_status_code(e) == GR_ERR_BUG, "9 from %lld of dimension %d: %s",
+            (long long)from, d, e ? gr_status_text(e) : "read");
+      gr_status_drop(e);
+    }
+  gr_checkpoint_close(c);
+  scratch_remove(dir);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"layouts", layouts}, {"scalars", scalars}, {"same_bytes", same_bytes},
-             {"not_fitting", not_fitting});
+             {"not_fitting", not_fitting}, {"slices_outside", slices_outside});
 }
