@@ -41,6 +41,22 @@ void gr_text_printf(gr_text *t, const char *fmt, ...) {
   va_end(again);
 }
 
+char *gr_put_int(char out[GR_DIGITS], int64_t n) {
+  uint64_t rest = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+  if (n < 0) *out++ = '-';
+  for (uint64_t r = rest; r >= 10; r /= 10) out++;
+  char *end = out + 1, *p = end;
+  *p = 0;
+  do *--p = (char)('0' + rest % 10);
+  while (rest /= 10);
+  return end;
+}
+
+void gr_text_put_int(gr_text *t, int64_t n) {
+  char digits[GR_DIGITS];
+  gr_text_putn(t, digits, (size_t)(gr_put_int(digits, n) - digits));
+}
+
 static int least(int a, int b) { return a < b ? a : b; }
 
 int gr_text_distance(const char *a, const char *b, int most) {
@@ -201,10 +217,48 @@ static int shortest(double x, char out[40]) {
   return n;
 }
 
+// Where x is n / 10^k for a small k, the least such k, else -1. Both n and 10^k are doubles without
+// rounding, so their quotient is what the decimal reads as; and of at most 15 digits no others read
+// as x.
+static int decimals_of(double x, int64_t *n) {
+  double scale = 1;
+  for (int k = 0; k <= 15; k++, scale *= 10) {
+    double whole = rint(x * scale);
+    if (whole >= 1e15) break;
+    if (whole / scale == x) return *n = (int64_t)whole, k;
+  }
+  return -1;
+}
+
+// x = n / 10^k, from 1e-4 to below 1e15, as "d.d"; smaller as "de-dd" or "d.de-dd".
+static void put_decimal(gr_text *t, int64_t n, int k) {
+  char digits[GR_DIGITS], exponent[GR_DIGITS];
+  int len = (int)(gr_put_int(digits, n) - digits);
+  if (len - 1 - k < -4) {
+    gr_text_putn(t, digits, 1);
+    if (len > 1) gr_text_put(t, "."), gr_text_put(t, digits + 1);
+    gr_put_int(exponent, k + 1 - len);
+    gr_text_put(t, k + 1 - len < 10 ? "e-0" : "e-"), gr_text_put(t, exponent);
+    return;
+  }
+  int whole = len > k ? len - k : 0;
+  gr_text_putn(t, whole ? digits : "0", whole ? (size_t)whole : 1);
+  gr_text_put(t, ".");
+  for (int i = len; i < k; i++) gr_text_put(t, "0");
+  gr_text_put(t, k ? digits + whole : "0");
+}
+
 // Python's repr: the shortest digits that read back; an exponent below 1e-4 or from 1e16 on.
 void gr_text_json_float(gr_text *t, double x) {
   if (isnan(x) || isinf(x)) {
     gr_text_put(t, isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
+    return;
+  }
+  int64_t whole;
+  int k = decimals_of(fabs(x), &whole);
+  if (k >= 0) {
+    if (signbit(x)) gr_text_put(t, "-");
+    put_decimal(t, whole, k);
     return;
   }
   char digits[40];

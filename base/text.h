@@ -12,6 +12,11 @@ gr_text gr_text_make(gr_arena *);
 void gr_text_put(gr_text *, const char *);
 void gr_text_putn(gr_text *, const char *, size_t len);
 void gr_text_printf(gr_text *, const char *fmt, ...) GR_PRINTF(2, 3);
+// A number in decimal, many times quicker than printf: into a buffer, of which it returns the end
+// (a NUL), and appended.
+enum { GR_DIGITS = 21 };
+char *gr_put_int(char out[GR_DIGITS], int64_t);
+void gr_text_put_int(gr_text *, int64_t);
 
 // "s" behind a word of which there are n, but one.
 static inline const char *gr_text_s(int64_t n) { return n == 1 ? "" : "s"; }

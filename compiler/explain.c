@@ -69,7 +69,8 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
     int products = 0;
     char b[32];
     for (uint32_t k = 0; k < s->body->n_nodes; k++) {
-      gr_site site = gr_site_of(s->body, &s->body->nodes[k]);
+      gr_site site;
+      gr_site_of(s->body, &s->body->nodes[k], &site);
       products += gr_op_contracts(&site);
     }
     if (!any) fprintf(f, "  loops\n");

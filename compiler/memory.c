@@ -127,7 +127,8 @@ static void scratch_lives(planner *p) {
     if (p->f->body[i] && p->f->body[i]->bytes)
       live(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
     if (!n->op->scratch) continue;
-    gr_site site = gr_site_of(p->g, n);
+    gr_site site;
+    gr_site_of(p->g, n, &site);
     size_t bytes = n->op->scratch(&site);
     if (bytes) live(p, i, i, bytes, &p->f->scratch[i]);
   }

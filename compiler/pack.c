@@ -8,7 +8,8 @@
 
 // Node n of the body multiplies by a constant of the loop, and may do so packed.
 static bool packs(const gr_scan *s, const gr_node *n) {
-  gr_site site = gr_site_of(s->body, n);
+  gr_site site;
+  gr_site_of(s->body, n, &site);
   if (!gr_matmul_packs(&site)) return false;
   uint32_t y = n->in[1].id;
   return y <= gr_graph_leaves(s->body) && !gr_scan_is_seq(s, y) && !gr_scan_is_carry(s, y);
@@ -22,7 +23,8 @@ static bool any_packs(const gr_scan *s) {
 
 static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_val *operands,
                        gr_val *map) {
-  gr_site site = gr_site_of(s->body, n);
+  gr_site site;
+  gr_site_of(s->body, n, &site);
   gr_val y = gr_pack(l->outside, &site, operands[gr_scan_operand(s, n->in[1].id)]);
   gr_val x = map[n->in[0].id], columns = gr_loop_const(l, y);
   gr_builder was = l->b;

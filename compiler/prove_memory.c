@@ -119,7 +119,8 @@ static gr_status check_scratch(const walk *w, uint32_t i) {
   const gr_node *n = &w->g->nodes[i];
   size_t bytes = 0;
   if (n->op->scratch) {
-    gr_site site = gr_site_of(w->g, n);
+    gr_site site;
+    gr_site_of(w->g, n, &site);
     bytes = n->op->scratch(&site);
   }
   const gr_plan_frame *body = w->f->body[i];

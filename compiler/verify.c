@@ -15,7 +15,8 @@ static gr_status verify_body(const gr_node *n, const gr_graph *body) {
 }
 
 static gr_status verify_types(const gr_graph *g, const gr_node *n) {
-  gr_site s = gr_site_of(g, n);
+  gr_site s;
+  gr_site_of(g, n, &s);
   GR_TRY(gr_op_infer(&s));
   for (int k = 0; k < n->n_out; k++) {
     char want[96], got[96];

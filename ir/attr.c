@@ -138,7 +138,7 @@ static void put_choice(gr_text *t, const char *choices, int64_t at) {
 
 static void put_ints(gr_text *t, int64_t n, const int64_t *at) {
   gr_text_put(t, "[");
-  for (int64_t i = 0; i < n; i++) gr_text_printf(t, "%s%lld", i ? "," : "", (long long)at[i]);
+  for (int64_t i = 0; i < n; i++) gr_text_put(t, i ? "," : ""), gr_text_put_int(t, at[i]);
   gr_text_put(t, "]");
 }
 
@@ -157,7 +157,7 @@ void gr_attr_text(gr_text *t, const gr_attr *a, const void *attr) {
   if (a->kind != GR_ATTR_GRAPH) memcpy(&i, from, sizeof i);
   switch (a->kind) {
     case GR_ATTR_INT:
-      gr_text_printf(t, "%lld", (long long)i);
+      gr_text_put_int(t, i);
       break;
     case GR_ATTR_FLOAT:
       put_float(t, *(const double *)from);

@@ -93,7 +93,11 @@ void gr_graph_reserve(gr_graph *g, uint32_t values, uint32_t nodes) {
 
 // ---- Emitting ---------------------------------------------------------------------------
 
-static gr_status look(const gr_builder *b, int n_in, const gr_val *in, gr_site *s) {
+// The use of the op, its results inferred. What is beyond n_in and n_out is not written: the
+// structure is large.
+static gr_status look(const gr_builder *b, const gr_op *op, const void *attr, int n_in,
+                      const gr_val *in, gr_site *s) {
+  s->op = op, s->attr = attr, s->n_in = n_in, s->names = b->names, s->loc = b->loc;
   if (n_in > GR_MAX_ARGS)
     return gr_fail(GR_ERR_UNSUPPORTED, b->loc, "%d operands are more than %d", n_in, GR_MAX_ARGS);
   for (int i = 0; i < n_in; i++) {
@@ -126,8 +130,9 @@ static gr_val append(gr_builder *b, const gr_site *s, const gr_val *in) {
 
 gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
   if (b->err) return GR_NONE;
-  gr_site site = {.op = op, .attr = attr, .n_in = n_in, .names = b->names, .loc = b->loc};
-  b->err = gr_note(look(b, n_in, in, &site), b->loc, "in op '%s' made by %s", op->name, b->by);
+  gr_site site;
+  b->err = look(b, op, attr, n_in, in, &site);
+  b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->by);
   if (b->err) return GR_NONE;
   uint32_t *at = bucket(b->g, op, attr, n_in, in);
   if (*at) return b->g->nodes[*at - 1].out;

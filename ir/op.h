@@ -13,7 +13,9 @@ typedef struct gr_site {
   const char *const *names;  // of the operands, for errors; NULL: nobody has named them
   gr_loc loc;
 } gr_site;
-gr_site gr_site_of(const gr_graph *, const gr_node *);  // types of operands and results filled
+// The use of an op that a node is, with the types of its operands and results. What is beyond n_in
+// and n_out is not written: the structure is large.
+void gr_site_of(const gr_graph *, const gr_node *, gr_site *out);
 
 // What a gradient rule is given: the forward node in the new graph, and dy[i] for
 // each output (GR_NONE if nothing flows there). It sets dx[i] for each wanted input.

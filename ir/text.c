@@ -26,6 +26,13 @@ typedef struct writer {
   int indent;
 } writer;
 
+// The text is what plans are hashed by, so it is written without printf.
+static void put_ref(const writer *w, const char *before, gr_val v) {
+  gr_text_put(w->t, before);
+  gr_text_put(w->t, "%");
+  gr_text_put_int(w->t, v.id);
+}
+
 static void put_indent(const writer *w) {
   for (int i = 0; i < w->indent; i++) gr_text_put(w->t, " ");
 }
@@ -46,9 +53,12 @@ static void put_type(const writer *w, const gr_value *v) {
   gr_text_put(w->t, gr_type_text(&v->type, buf));
   for (int a = 0; a < w->g->mesh.n_axes; a++) {
     gr_lay lay = v->layout.at[a];
-    if (lay == GR_P) gr_text_printf(w->t, " %s:P", w->g->mesh.axis[a].name);
-    if (lay >= 0) gr_text_printf(w->t, " %s:S%d", w->g->mesh.axis[a].name, lay);
-    if (lay >= 0 && v->layout.pad[a]) gr_text_printf(w->t, "-%d", v->layout.pad[a]);
+    if (lay == GR_R) continue;
+    gr_text_put(w->t, " "), gr_text_put(w->t, w->g->mesh.axis[a].name);
+    gr_text_put(w->t, lay == GR_P ? ":P" : ":S");
+    if (lay >= 0) gr_text_put_int(w->t, lay);
+    if (lay >= 0 && v->layout.pad[a])
+      gr_text_put(w->t, "-"), gr_text_put_int(w->t, v->layout.pad[a]);
   }
 }
 
@@ -58,12 +68,13 @@ static void put_place(const writer *w, const gr_loc *loc) {
 
 static void put_leaf(const writer *w, uint32_t id) {
   const gr_value *v = &w->g->values[id];
-  gr_text_printf(w->t, "%%%u = %s", id, gr_leaf_word(v));
+  put_ref(w, "", (gr_val){id});
+  gr_text_put(w->t, " = "), gr_text_put(w->t, gr_leaf_word(v));
   if (v->name) gr_text_put(w->t, " "), put_name(w, v->name);
   gr_text_put(w->t, " : ");
   put_type(w, v);
-  if (gr_is(v->next)) gr_text_printf(w->t, " next=%%%u", v->next.id);
-  if (gr_is(v->grad)) gr_text_printf(w->t, " grad=%%%u", v->grad.id);
+  if (gr_is(v->next)) put_ref(w, " next=", v->next);
+  if (gr_is(v->grad)) put_ref(w, " grad=", v->grad);
   if (w->notes && v->loc.file) gr_text_put(w->t, "  #"), put_place(w, &v->loc);
   gr_text_put(w->t, "\n");
 }
@@ -72,7 +83,7 @@ static void put_attrs(const writer *w, const gr_node *n) {
   const char *before = " {";
   for (const gr_attr *a = n->op->attrs; a && a->name; a++) {
     if (a->kind == GR_ATTR_GRAPH) continue;
-    gr_text_printf(w->t, "%s%s=", before, a->name);
+    gr_text_put(w->t, before), gr_text_put(w->t, a->name), gr_text_put(w->t, "=");
     gr_attr_text(w->t, a, n->attr);
     before = ", ";
   }
@@ -86,7 +97,7 @@ static void put_bodies(const writer *w, const gr_node *n) {
     if (a->kind != GR_ATTR_GRAPH) continue;
     writer in = {w->t, gr_attr_graph(n->attr, a), w->notes, w->indent + 2};
     put_indent(w);
-    gr_text_printf(w->t, "%s {\n", a->name);
+    gr_text_put(w->t, a->name), gr_text_put(w->t, " {\n");
     put_graph(&in);
     put_indent(w);
     gr_text_put(w->t, "}\n");
@@ -95,9 +106,9 @@ static void put_bodies(const writer *w, const gr_node *n) {
 
 static void put_node(const writer *w, const gr_node *n) {
   gr_text *t = w->t;
-  for (int k = 0; k < n->n_out; k++) gr_text_printf(t, "%s%%%u", k ? " " : "", gr_out(n, k).id);
-  gr_text_printf(t, " = %s", n->op->name);
-  for (int k = 0; k < n->n_in; k++) gr_text_printf(t, " %%%u", n->in[k].id);
+  for (int k = 0; k < n->n_out; k++) put_ref(w, k ? " " : "", gr_out(n, k));
+  gr_text_put(t, " = "), gr_text_put(t, n->op->name);
+  for (int k = 0; k < n->n_in; k++) put_ref(w, " ", n->in[k]);
   put_attrs(w, n);
   for (int k = 0; k < n->n_out; k++)
     gr_text_put(t, k ? ", " : " : "), put_type(w, gr_at(w->g, gr_out(n, k)));
@@ -123,8 +134,8 @@ static void put_ends(const writer *w) {
   const gr_graph *g = w->g;
   if (gr_is(g->loss)) {
     put_indent(w);
-    gr_text_printf(w->t, "loss %%%u", g->loss.id);
-    if (gr_is(g->norm)) gr_text_printf(w->t, " / %%%u", g->norm.id);
+    put_ref(w, "loss ", g->loss);
+    if (gr_is(g->norm)) put_ref(w, " / ", g->norm);
     gr_text_put(w->t, "\n");
   }
   for (uint32_t i = 0; i < g->n_results; i++) {
@@ -132,7 +143,8 @@ static void put_ends(const writer *w) {
     gr_text_put(w->t, "result ");
     if (g->result_names && g->result_names[i])
       put_name(w, g->result_names[i]), gr_text_put(w->t, " ");
-    gr_text_printf(w->t, "%%%u\n", g->results[i].id);
+    put_ref(w, "", g->results[i]);
+    gr_text_put(w->t, "\n");
   }
 }
 

@@ -28,10 +28,11 @@ bool gr_type_same(const gr_type *a, const gr_type *b) {
 }
 
 bool gr_type_possible(const gr_type *t) {
-  int64_t most = INT64_C(1) << 40;
+  const int64_t most = INT64_C(1) << 40;
+  int64_t n = 1;
   for (int i = 0; i < t->rank; i++) {
     if (t->dim[i] < 0 || t->dim[i] > most) return false;
-    if (t->dim[i]) most /= t->dim[i];
+    if (t->dim[i] && (__builtin_mul_overflow(n, t->dim[i], &n) || n > most)) return false;
   }
   return true;
 }
@@ -64,10 +65,12 @@ gr_status gr_type_parse(const char *text, gr_type *out) {
 }
 
 const char *gr_type_text(const gr_type *t, char buf[96]) {
-  int n = snprintf(buf, 96, "%s[", gr_dtypes[t->dtype].name);
-  for (int i = 0; i < t->rank && n < 90; i++)
-    n += snprintf(buf + n, (size_t)(96 - n), "%s%lld", i ? "," : "", (long long)t->dim[i]);
-  if (n < 95) snprintf(buf + n, (size_t)(96 - n), "]");
+  char *p = stpcpy(stpcpy(buf, gr_dtypes[t->dtype].name), "["), *most = buf + 96 - GR_DIGITS - 2;
+  for (int i = 0; i < t->rank && p <= most; i++) {
+    if (i) *p++ = ',';
+    p = gr_put_int(p, t->dim[i]);
+  }
+  stpcpy(p, "]");
   return buf;
 }
 

@@ -1,4 +1,5 @@
 // test_base.c - statuses, text, maps, JSON numbers, counter RNG.
+#include <ctype.h>
 #include <math.h>
 #include <unistd.h>
 #include "base/base.h"
@@ -189,6 +190,46 @@ static void json_floats(void) {
   gr_arena_destroy(a);
 }
 
+// Short decimals are written without printf: the shortest of printf's that reads back has the same
+// digits, whatever the exponent. Numbers of 16 and 17 digits are beside them.
+static void short_decimals(void) {
+  gr_arena *a = gr_arena_create();
+  uint64_t seed = 7;
+  for (int i = 0; i < 20000; i++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    char want[40], got[40];
+    int digits = (int)(seed >> 33) % 17 + 1, n = 1;
+    snprintf(want, sizeof want, "%.*e", digits - 1,
+             (double)(seed >> 11) * pow(10, (int)(seed >> 50) % 40 - 35));
+    double x = strtod(want, NULL) * (seed & 1024 ? 1 : -1);
+    do snprintf(want, sizeof want, "%.*e", n - 1, x);
+    while (strtod(want, NULL) != x && ++n <= 17);
+    gr_text t = gr_text_make(a);
+    gr_text_json_float(&t, x);
+    snprintf(got, sizeof got, "%.*e", n - 1, strtod(t.at, NULL));
+    int written = 0;  // digits, without zeros in front and behind
+    for (const char *p = t.at; *p && *p != 'e'; p++)
+      if (isdigit((unsigned char)*p) && (written || *p != '0')) written++;
+    for (const char *p = strcspn(t.at, "e") + t.at; p > t.at && strchr("0.", p[-1]); p--)
+      written -= p[-1] == '0';
+    CHECK(strtod(t.at, NULL) == x && !strcmp(want, got), "%s, not %s", t.at, want);
+    CHECK(written <= n && strpbrk(t.at, ".e"), "%s has %d digits, not %d", t.at, written, n);
+  }
+  gr_arena_destroy(a);
+}
+
+static void whole_numbers(void) {
+  static const int64_t more[] = {INT64_MIN, INT64_MAX, 0, -1, -10};
+  int64_t n = 1;
+  for (int i = 0; i < 70; i++) {
+    int64_t x = i < 5 ? more[i] : n - i % 3;
+    char want[32], got[GR_DIGITS];
+    int len = snprintf(want, sizeof want, "%lld", (long long)x);
+    CHECK(gr_put_int(got, x) == got + len && !strcmp(got, want), "%s, not %s", got, want);
+    if (i % 3 == 2 && n < INT64_MAX / 10) n *= 10;
+  }
+}
+
 // The known answers that come with Random123 (kat_vectors, philox4x32, 10 rounds).
 static void philox_known_answers(void) {
   uint32_t w[4];
@@ -281,18 +322,18 @@ static void directories(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"prints_source_line", prints_source_line},
-             {"control_characters_are_visible", control_characters_are_visible},
-             {"errors_show_control_characters", errors_show_control_characters},
-             {"log_lines_show_control_characters", log_lines_show_control_characters},
-             {"places_what_has_none", places_what_has_none},
-             {"joins_at_most_twenty", joins_at_most_twenty},
-             {"long_messages_are_cut", long_messages_are_cut},
-             {"guesses_what_was_meant", guesses_what_was_meant},
-             {"map_keeps_order", map_keeps_order}, {"json_text", json_text},
-             {"json_floats", json_floats}, {"philox_known_answers", philox_known_answers},
-             {"rng_blocks_are_blocks", rng_blocks_are_blocks},
-             {"rng_many_at_once", rng_many_at_once}, {"rng_moments", rng_moments},
-             {"shuffle_is_a_permutation", shuffle_is_a_permutation},
-             {"shuffles_are_uniform", shuffles_are_uniform}, {"directories", directories});
+  return RUN(
+      argc, argv, {"prints_source_line", prints_source_line},
+      {"control_characters_are_visible", control_characters_are_visible},
+      {"errors_show_control_characters", errors_show_control_characters},
+      {"log_lines_show_control_characters", log_lines_show_control_characters},
+      {"places_what_has_none", places_what_has_none},
+      {"joins_at_most_twenty", joins_at_most_twenty},
+      {"long_messages_are_cut", long_messages_are_cut},
+      {"guesses_what_was_meant", guesses_what_was_meant}, {"map_keeps_order", map_keeps_order},
+      {"json_text", json_text}, {"json_floats", json_floats}, {"short_decimals", short_decimals},
+      {"whole_numbers", whole_numbers}, {"philox_known_answers", philox_known_answers},
+      {"rng_blocks_are_blocks", rng_blocks_are_blocks}, {"rng_many_at_once", rng_many_at_once},
+      {"rng_moments", rng_moments}, {"shuffle_is_a_permutation", shuffle_is_a_permutation},
+      {"shuffles_are_uniform", shuffles_are_uniform}, {"directories", directories});
 }

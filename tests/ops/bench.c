@@ -187,7 +187,8 @@ void values_free(value *v, uint32_t n) {
 }
 
 static gr_status run_node(const gr_graph *g, const gr_node *n, value *v, bool fast) {
-  use u = {.site = gr_site_of(g, n)};
+  use u = {0};
+  gr_site_of(g, n, &u.site);
   for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_whole;
   for (int k = 0; k < n->n_in; k++) u.in[k] = v[n->in[k].id];
   gr_kernel quick = fast && n->op->fast ? n->op->fast(&u.site) : NULL;

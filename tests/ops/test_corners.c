@@ -202,7 +202,8 @@ static void reshape_back(void) {
                                 .dy = &y,
                                 .want = &want,
                                 .dx = &dx});
-  gr_site s = gr_site_of(b.g, &b.g->nodes[gr_at(b.g, dx)->node]);
+  gr_site s;
+  gr_site_of(b.g, &b.g->nodes[gr_at(b.g, dx)->node], &s);
   gr_sig sigs[GR_MAX_SIGS];
   int n;
   MUST(gr_op_sigs(&s, sigs, &n));
