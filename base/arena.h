@@ -2,8 +2,8 @@
 //
 // Everything the composer and the compiler make lives in an arena and dies with it: no frees,
 // so no cleanup paths. Compile-time memory is tens of megabytes; when even that is not there
-// the process stops with a message and GR_ARENA_EXIT, the code of GR_ERR_LAUNCH. Training memory is gigabytes, comes from the plan, and
-// running out of it is an ordinary gr_status.
+// the process stops with a message and GR_ARENA_EXIT, the code of GR_ERR_LAUNCH. Training memory is
+// gigabytes, comes from the plan, and running out of it is an ordinary gr_status.
 #pragma once
 #include "base/status.h"
 

@@ -17,7 +17,7 @@ char gr_process_state(int pid);
 // Memory for something large, not cleared, at a multiple of 64; in huge pages where the system has
 // them, since most of what new memory costs is by page. NULL: there is none. The caller frees it.
 void *gr_large_alloc(size_t bytes);
-void gr_close_from(int fd);  // every open file from this number on
+void gr_close_from(int fd);      // every open file from this number on
 size_t gr_resident_bytes(void);  // peak resident memory of this process
 // What is resident now, in bytes: memory of this process's own, pages of files (its program and
 // libraries), and memory shared with other processes. Zeros where the system does not say.

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/args.h"
-#include "cli/config.h"
+#include "cli/config_flags.h"
 #include "cli/multirun.h"
-#include "compiler/compile.h"
-#include "compose/schema.h"
+#include "compiler/model/blocks.h"
+#include "compiler/pass.h"
+#include "compose/schema/schema.h"
 #include "compose/show.h"
 #include "ops/ops.h"
 
@@ -106,7 +107,7 @@ static const char *command_of(const line *l) {
 }
 
 static bool flag_at(const char *command, int i, gr_flag *out) {
-  if (!strcmp(command, "config")) return gr_config_flag(i, out);
+  if (!strcmp(command, "config")) return gr_config_flag_at(i, out);
   int n = 0;
   while (gr_args_flag(command, n, out)) n++;
   if (i < n) return gr_args_flag(command, i, out);

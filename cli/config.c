@@ -3,58 +3,18 @@
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/complete.h"
-#include "compose/multirun.h"
-#include "compose/schema.h"
+#include "cli/config_flags.h"
+#include "compose/hydra/multirun.h"
+#include "compose/interp/interp.h"
+#include "compose/schema/schema.h"
 #include "compose/show.h"
-
-typedef struct options {
-  bool json, resolve, raw, hydra, defaults, tree, schema, help, markdown, multirun, dry_run;
-  const char *package, *explain, *diff, *completion, *complete;
-  gr_compose_request request;
-  const char **dirs, **overrides;
-  const char *other;  // the second file of --diff
-} options;
-
-typedef struct flag {
-  const char *name, *value, *doc;  // value NULL: takes none
-  size_t offset;
-} flag;
-
-static const flag flags[] = {
-    {"--json", NULL, "as JSON: keys in order, floats stay floats", offsetof(options, json)},
-    {"--resolve", NULL, "with interpolations replaced by their values", offsetof(options, resolve)},
-    {"--raw", NULL, "composition alone: no schema, no defaults", offsetof(options, raw)},
-    {"--hydra", NULL, "the hydra node instead", offsetof(options, hydra)},
-    {"--package", "KEY", "only what is below KEY", offsetof(options, package)},
-    {"--explain", "KEY", "every place that set KEY, the last first", offsetof(options, explain)},
-    {"--defaults", NULL, "the files that take part, in order of merging",
-     offsetof(options, defaults)},
-    {"--tree", NULL, "the files that take part, as a tree", offsetof(options, tree)},
-    {"--diff", "CONFIG", "what differs from another configuration", offsetof(options, diff)},
-    {"--schema", NULL, "the JSON Schema of configurations, for editors", offsetof(options, schema)},
-    {"--config-dir", "DIR", "searches another folder for configurations", 0},
-    {"--multirun", NULL, "arguments may be sweeps (key=1,2); with --dry-run lists the runs",
-     offsetof(options, multirun)},
-    {"--dry-run", NULL, "lists the runs of a sweep and composes each", offsetof(options, dry_run)},
-    {"--completion", "SHELL", "a script for bash, zsh or fish", offsetof(options, completion)},
-    {"--complete", "LINE", "what may come next on a command line", offsetof(options, complete)},
-    {"--help", NULL, "this; with a key or section, the keys that start so",
-     offsetof(options, help)},
-    {"--markdown", NULL, "with --help: all keys as docs/config.md", offsetof(options, markdown)},
-};
-enum { N_FLAGS = sizeof flags / sizeof *flags };
-
-bool gr_config_flag(int i, gr_flag *out) {
-  if (i < N_FLAGS) *out = (gr_flag){flags[i].name, flags[i].value};
-  return i < N_FLAGS;
-}
 
 // ---- Arguments -------------------------------------------------------------------
 
 static gr_status unknown_flag(gr_arena *a, const char *arg) {
-  const char *names[N_FLAGS], *word = gr_arena_strndup(a, arg, strcspn(arg, "="));
-  for (int i = 0; i < N_FLAGS; i++) names[i] = flags[i].name;
-  const char *like = gr_text_nearest(word, names, N_FLAGS);
+  const char *names[GR_CONFIG_FLAGS], *word = gr_arena_strndup(a, arg, strcspn(arg, "="));
+  for (int i = 0; i < GR_CONFIG_FLAGS; i++) names[i] = gr_config_flags[i].name;
+  const char *like = gr_text_nearest(word, names, GR_CONFIG_FLAGS);
   const char *key = gr_schema_meant(a, word + strspn(word, "-"));
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no option %s", word);
   if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
@@ -62,22 +22,24 @@ static gr_status unknown_flag(gr_arena *a, const char *arg) {
               : gr_hint(s, "`graphrun config --help` lists them");
 }
 
-static const flag *find_flag(const char *arg, const char **value) {
-  static const flag short_multirun = {"-m", NULL, "", offsetof(options, multirun)};
-  static const flag short_help = {"-h", NULL, "", offsetof(options, help)};
+static const gr_config_flag *find_flag(const char *arg, const char **value) {
+  static const gr_config_flag short_multirun = {"-m", NULL, "",
+                                                offsetof(gr_config_options, multirun)};
+  static const gr_config_flag short_help = {"-h", NULL, "", offsetof(gr_config_options, help)};
   if (!strcmp(arg, "-m")) return &short_multirun;
   if (!strcmp(arg, "-h")) return &short_help;
   const char *equals = strchr(arg, '=');
   size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
   *value = equals ? equals + 1 : NULL;
-  for (int i = 0; i < N_FLAGS; i++)
-    if (strlen(flags[i].name) == n && !strncmp(flags[i].name, arg, n)) return &flags[i];
+  for (int i = 0; i < GR_CONFIG_FLAGS; i++)
+    if (strlen(gr_config_flags[i].name) == n && !strncmp(gr_config_flags[i].name, arg, n))
+      return &gr_config_flags[i];
   return NULL;
 }
 
-static gr_status take_flag(gr_arena *a, options *o, int argc, char **argv, int *i) {
+static gr_status take_flag(gr_arena *a, gr_config_options *o, int argc, char **argv, int *i) {
   const char *value = NULL;
-  const flag *f = find_flag(argv[*i], &value);
+  const gr_config_flag *f = find_flag(argv[*i], &value);
   if (!f) return unknown_flag(a, argv[*i]);
   if (!f->value) {
     *(bool *)((char *)o + f->offset) = true;
@@ -92,7 +54,7 @@ static gr_status take_flag(gr_arena *a, options *o, int argc, char **argv, int *
   return GR_OK;
 }
 
-static gr_status read_options(gr_arena *a, int argc, char **argv, options *o) {
+static gr_status read_options(gr_arena *a, int argc, char **argv, gr_config_options *o) {
   o->dirs = GR_NEW(a, const char *, argc + 1);
   o->overrides = GR_NEW(a, const char *, argc + 1);
   gr_status all = GR_OK;
@@ -110,7 +72,7 @@ static gr_status read_options(gr_arena *a, int argc, char **argv, options *o) {
 
 // ---- Showing ---------------------------------------------------------------------
 
-static gr_status show_help(const options *o, gr_text *t) {
+static gr_status show_help(const gr_config_options *o, gr_text *t) {
   if (o->markdown) {
     gr_schema_markdown(t);
     return GR_OK;
@@ -123,9 +85,10 @@ static gr_status show_help(const options *o, gr_text *t) {
     return GR_OK;
   }
   gr_text_put(t, "graphrun config FILE [key=value ...] [options]\n\n");
-  for (int i = 0; i < N_FLAGS; i++)
-    gr_text_printf(t, "  %-12s %-6s  %s\n", flags[i].name, flags[i].value ? flags[i].value : "",
-                   flags[i].doc);
+  for (int i = 0; i < GR_CONFIG_FLAGS; i++)
+    gr_text_printf(t, "  %-12s %-6s  %s\n", gr_config_flags[i].name,
+                   gr_config_flags[i].value ? gr_config_flags[i].value : "",
+                   gr_config_flags[i].doc);
   gr_text_put(t, "\nKeys:\n\n");
   gr_schema_help(t, "");
   return GR_OK;
@@ -133,7 +96,8 @@ static gr_status show_help(const options *o, gr_text *t) {
 
 // What is printed keeps its interpolations, and leaves out what is not given, unless asked
 // otherwise.
-static gr_status compose(gr_arena *a, const options *o, const char *path, gr_composed *out) {
+static gr_status compose(gr_arena *a, const gr_config_options *o, const char *path,
+                         gr_composed *out) {
   gr_compose_request q = o->request;
   gr_conf *checked = NULL;
   q.path = path, q.known = o->raw ? NULL : gr_schema_takes;
@@ -146,7 +110,7 @@ static gr_status compose(gr_arena *a, const options *o, const char *path, gr_com
   return o->resolve ? gr_conf_resolve(a, out->job, true) : GR_OK;
 }
 
-static gr_status show_diff(gr_arena *a, const options *o, gr_text *t) {
+static gr_status show_diff(gr_arena *a, const gr_config_options *o, gr_text *t) {
   gr_composed x, y;
   GR_TRY(compose(a, o, o->diff, &x));
   GR_TRY(compose(a, o, o->request.path, &y));
@@ -154,7 +118,7 @@ static gr_status show_diff(gr_arena *a, const options *o, gr_text *t) {
   return GR_OK;
 }
 
-static gr_status show_list(gr_arena *a, const options *o, gr_text *t) {
+static gr_status show_list(gr_arena *a, const gr_config_options *o, gr_text *t) {
   gr_composer c;
   gr_status all = gr_composer_open(&c, a, &o->request);
   if (!c.primary) return all;
@@ -167,7 +131,7 @@ static gr_status show_list(gr_arena *a, const options *o, gr_text *t) {
   return GR_OK;
 }
 
-static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
+static gr_status show_jobs(gr_arena *a, const gr_config_options *o, gr_text *t) {
   gr_job_list jobs;
   gr_compose_request q = o->request;
   q.known = o->raw ? NULL : gr_schema_takes;
@@ -175,7 +139,7 @@ static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
   gr_status all = GR_OK;
   for (int j = 0; j < jobs.n; j++) {
     gr_composed composed;
-    options one = *o;
+    gr_config_options one = *o;
     one.request.overrides = jobs.overrides[j], one.request.n_overrides = jobs.n_all;
     gr_status s = compose(a, &one, o->request.path, &composed);
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
@@ -187,14 +151,14 @@ static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
 }
 
 // "hydra.run.dir" is looked for in the hydra node, which stands beside the job's tree.
-static const char *within(const options *o, const gr_composed *composed, const char *key,
+static const char *within(const gr_config_options *o, const gr_composed *composed, const char *key,
                           gr_conf **root) {
   bool of_hydra = key && composed->hydra && !o->hydra && !strncmp(key, "hydra.", 6);
   *root = o->hydra || of_hydra ? composed->hydra : composed->job;
   return of_hydra ? key + 6 : key;
 }
 
-static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
+static gr_status show_tree_of(gr_arena *a, const gr_config_options *o, gr_text *t) {
   gr_composed composed;
   gr_conf *c;
   GR_TRY(compose(a, o, o->request.path, &composed));
@@ -216,7 +180,7 @@ static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
 }
 
 // Each of these shows something else, and there is one output.
-static gr_status check_one(const options *o) {
+static gr_status check_one(const gr_config_options *o) {
   const char *asked[] = {o->defaults ? "--defaults" : NULL, o->tree ? "--tree" : NULL,
                          o->explain ? "--explain" : NULL,   o->diff ? "--diff" : NULL,
                          o->package ? "--package" : NULL,   o->multirun ? "-m" : NULL};
@@ -231,7 +195,7 @@ static gr_status check_one(const options *o) {
   return GR_OK;
 }
 
-static gr_status run(gr_arena *a, const options *o, gr_text *t) {
+static gr_status run(gr_arena *a, const gr_config_options *o, gr_text *t) {
   if (o->completion) return gr_cli_completion_script(o->completion, t);
   if (o->complete) {
     gr_cli_complete(a, o->complete, t);
@@ -258,7 +222,7 @@ gr_status gr_cli_config(int argc, char **argv) {
   gr_arena_destroy(kept);
   gr_arena *a = kept = gr_arena_create();
   gr_text t = gr_text_make(a);
-  options o = {0};
+  gr_config_options o = {0};
   gr_status s = read_options(a, argc, argv, &o);
   if (!s) s = run(a, &o, &t);
   fputs(t.at, stdout);

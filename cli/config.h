@@ -4,6 +4,3 @@
 
 // The arguments after "config". Prints to standard output; the error is the caller's to print.
 GR_MUST_USE gr_status gr_cli_config(int argc, char **argv);
-
-// The flags of `graphrun config`, counted from 0; false beyond the last.
-bool gr_config_flag(int i, gr_flag *out);

@@ -2,30 +2,32 @@
 #include "cli/job.h"
 #include <string.h>
 #include "cli/paths.h"
-#include "compose/hydra.h"
-#include "compose/schema.h"
+#include "compose/hydra/hydra.h"
+#include "compose/schema/schema.h"
+#include "compose/show.h"
 
 // ---- Composing ----------------------------------------------------------------------------
 
 // More ranks than samples in a batch are a slip of the hand, and each would cost a process. So are
 // more micro-steps than a rank has samples.
 static gr_status check_ranks(const gr_job *j, int64_t ranks) {
-  const gr_settings *s = &j->set;
+  const gr_settings *s = &j->spec.set;
   bool per_rank = !strcmp(s->batch_is, "per_rank");
   int64_t n = per_rank || !ranks ? 1 : ranks;
   if (n <= s->batch_size && s->accumulate > (s->batch_size + n - 1) / n)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->conf, "training.accumulate")->loc,
+    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->spec.conf, "training.accumulate")->loc,
                            "a rank has %lld samples of a batch, which are no %lld micro-steps",
                            (long long)((s->batch_size + n - 1) / n), (long long)s->accumulate),
                    "training.batch_size is what a whole step takes, micro-steps share it");
   if (n <= s->batch_size) return GR_OK;
-  const gr_conf *at = gr_conf_find(j->conf, "distributed.ranks");
-  const gr_conf *mesh = gr_conf_find(j->conf, "distributed.mesh");
+  const gr_conf *at = gr_conf_find(j->spec.conf, "distributed.ranks");
+  const gr_conf *mesh = gr_conf_find(j->spec.conf, "distributed.mesh");
   if (mesh->kind == GR_CONF_MAP) at = mesh;
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->set.ranks ? at->loc : GR_NOWHERE,
+      gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->spec.set.ranks ? at->loc : GR_NOWHERE,
               "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
-              ranks == j->place.ranks ? "ranks" : "groups of ranks", (long long)j->set.batch_size),
+              ranks == j->place.ranks ? "ranks" : "groups of ranks",
+              (long long)j->spec.set.batch_size),
       "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
 }
 
@@ -33,11 +35,12 @@ static gr_status read_hydra(gr_job *j) {
   const gr_conf *dir = gr_conf_find(j->composed.hydra, "run.dir");
   gr_hydra_warn(j->arena, j->composed.hydra);
   if (!dir || gr_hydra_builtin(dir)) return GR_OK;
-  return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->run_dir);
+  return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->spec.run_dir);
 }
 
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
-  *j = (gr_job){.arena = arena, .args = *args};
+  *j = (gr_job){
+      .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
   if (!args->config)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                    "graphrun configs/multi_gpu.yaml");
@@ -51,26 +54,28 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                           .overrides = args->overrides,
                           .n_overrides = args->n_overrides,
                           .known = gr_schema_takes};
-  GR_TRY(gr_compose_checked(arena, &r, &j->composed, &j->conf));
+  GR_TRY(gr_compose_checked(arena, &r, &j->composed, &j->spec.conf));
+  j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
-  GR_TRY(gr_paths_find(arena, j->conf));
-  gr_settings_rename(j->conf);
-  GR_TRY(gr_job_take(j, j->conf));
-  return gr_hooks_check_params(j->set.hooks, j->set.n_hooks, j->set.hook_params,
-                               j->set.n_hook_params);
+  GR_TRY(gr_paths_find(arena, j->spec.conf));
+  gr_settings_rename(j->spec.conf);
+  GR_TRY(gr_job_take(j, j->spec.conf));
+  return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
+                               j->spec.set.n_hook_params);
 }
 
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {
-  j->conf = conf;
-  GR_TRY(gr_settings_read(j->arena, j->conf, 0, 0, &j->set));
-  GR_TRY(gr_placement_read(j->arena, j->conf, &j->set, (int)j->set.ranks, &j->place));
-  j->set.ranks = j->place.ranks;
+  j->spec.conf = conf;
+  GR_TRY(gr_settings_read(j->arena, j->spec.conf, 0, 0, &j->spec.set));
+  GR_TRY(
+      gr_placement_read(j->arena, j->spec.conf, &j->spec.set, (int)j->spec.set.ranks, &j->place));
+  j->spec.set.ranks = j->place.ranks;
   GR_TRY(check_ranks(j, j->place.data_ranks));
-  if (!j->set.graph)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, j->conf->loc, "model.graph is not given"),
+  if (!j->spec.set.graph)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
-  gr_conf *at = gr_conf_find(j->conf, "model.graph");
-  return gr_note(gr_conf_read(j->arena, j->set.graph, &j->graph), at->loc,
+  gr_conf *at = gr_conf_find(j->spec.conf, "model.graph");
+  return gr_note(gr_conf_read(j->arena, j->spec.set.graph, &j->graph), at->loc,
                  "asked for by model.graph");
 }
 
@@ -82,7 +87,7 @@ static gr_prefetch prefetch_of(const char *name) {
 }
 
 static void read_options(gr_job *j) {
-  const gr_settings *s = &j->set;
+  const gr_settings *s = &j->spec.set;
   j->options = (gr_options){.optimizer = s->optimizer,
                             .weight_decay = s->weight_decay,
                             .beta1 = s->beta1,
@@ -112,26 +117,26 @@ static void read_options(gr_job *j) {
 // What the data gives of a bucket, in batches of `rows` over all ranks.
 static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
   gr_feed feed;
-  gr_dataset_shapes(j->data, bucket, rows, &feed);
+  gr_dataset_shapes(j->spec.data, bucket, rows, &feed);
   gr_batch_tensor *batch = GR_NEW(j->arena, gr_batch_tensor, feed.n_fields);
   for (int i = 0; i < feed.n_fields; i++)
     batch[i] = (gr_batch_tensor){feed.field[i].name, feed.field[i].type};
-  *out = (gr_bucket){.name = gr_dataset_bucket_name(j->arena, j->data, bucket),
+  *out = (gr_bucket){.name = gr_dataset_bucket_name(j->arena, j->spec.data, bucket),
                      .batch = batch,
                      .n_batch = feed.n_fields};
 }
 
 // Every input of every program, to what fills it.
 static gr_status bind_inputs(gr_job *j) {
-  int n = gr_dataset_buckets(j->data);
-  j->inputs = GR_NEW(j->arena, gr_program_inputs, j->plan->n_programs);
-  for (uint32_t i = 0; i < j->plan->n_programs; i++) {
-    const gr_program *p = &j->plan->programs[i];
+  int n = gr_dataset_buckets(j->spec.data);
+  j->spec.inputs = GR_NEW(j->arena, gr_program_inputs, j->spec.plan->n_programs);
+  for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
+    const gr_program *p = &j->spec.plan->programs[i];
     gr_feed feed;
     int b = 0;
-    while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->data, b), p->bucket)) b++;
-    if (b < n) gr_dataset_shapes(j->data, b, j->set.rows, &feed);
-    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &feed : NULL, &j->inputs[i]));
+    while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->spec.data, b), p->bucket)) b++;
+    if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.rows, &feed);
+    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &feed : NULL, &j->spec.inputs[i]));
   }
   return GR_OK;
 }
@@ -139,12 +144,12 @@ static gr_status bind_inputs(gr_job *j) {
 // What the data say (symbols, mels) becomes a parameter of the model where the model has one
 // of that name; a configuration that says otherwise is wrong.
 static gr_status bind_facts(gr_job *j, gr_conf **out) {
-  gr_conf *given = gr_conf_find(j->conf, "model.params"), *declared;
+  gr_conf *given = gr_conf_find(j->spec.conf, "model.params"), *declared;
   gr_conf *params = given && given->kind == GR_CONF_MAP
                         ? gr_conf_copy(j->arena, given)
-                        : gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
+                        : gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
   gr_fact facts[GR_MAX_FIELDS];
-  int n = gr_dataset_facts(j->data, facts);
+  int n = gr_dataset_facts(j->spec.data, facts);
   declared = gr_conf_member(j->graph, "params");
   for (int i = 0; i < n && declared && declared->kind == GR_CONF_MAP; i++) {
     if (!gr_conf_member(declared, facts[i].name)) continue;
@@ -165,13 +170,13 @@ static gr_status bind_facts(gr_job *j, gr_conf **out) {
 
 // A metric that no program gives would silently keep no best checkpoint.
 static gr_status check_metric(const gr_job *j) {
-  const gr_conf *at = gr_conf_find(j->conf, "checkpoint.metric");
-  const char *names[64], *metric = j->set.metric;
+  const gr_conf *at = gr_conf_find(j->spec.conf, "checkpoint.metric");
+  const char *names[64], *metric = j->spec.set.metric;
   gr_text list = gr_text_make(j->arena);
   int n = 0;
-  for (uint32_t i = 0; i < j->plan->n_programs; i++) {
-    const gr_graph *g = j->plan->programs[i].frame.g;
-    if (n || strcmp(j->plan->programs[i].kind, "eval")) continue;
+  for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
+    const gr_graph *g = j->spec.plan->programs[i].frame.g;
+    if (n || strcmp(j->spec.plan->programs[i].kind, "eval")) continue;
     for (uint32_t k = 0; k < g->n_results && n < 64; k++) {
       const char *name = g->result_names[k], *end = strrchr(name, '.');
       if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
@@ -190,7 +195,7 @@ static gr_status check_metric(const gr_job *j) {
 
 // Patterns of weights that were nearly matched: their names, and what stands for all of a layer.
 static const char *near_weight(gr_job *j, const char *pattern) {
-  const gr_plan *p = j->plan;
+  const gr_plan *p = j->spec.plan;
   int n = 0, most = 1;
   for (uint32_t i = 0; i < p->n_states; i++)
     for (const char *c = p->states[i].name; *c; c++) most += *c == '.' ? 2 : 0;
@@ -210,16 +215,16 @@ static const char *near_weight(gr_job *j, const char *pattern) {
 // A pattern that matches no weight freezes nothing.
 static gr_status check_freeze(gr_job *j) {
   gr_status all = GR_OK;
-  for (int i = 0; i < j->set.n_freeze; i++) {
-    const char *pattern = j->set.freeze[i], *first = NULL, *near;
+  for (int i = 0; i < j->spec.set.n_freeze; i++) {
+    const char *pattern = j->spec.set.freeze[i], *first = NULL, *near;
     bool any = false;
-    for (uint32_t k = 0; k < j->plan->n_states && !any; k++) {
-      if (j->plan->states[k].kind != GR_KIND_WEIGHT) continue;
-      if (!first) first = j->plan->states[k].name;
-      any = gr_name_matches(j->plan->states[k].name, &pattern, 1);
+    for (uint32_t k = 0; k < j->spec.plan->n_states && !any; k++) {
+      if (j->spec.plan->states[k].kind != GR_KIND_WEIGHT) continue;
+      if (!first) first = j->spec.plan->states[k].name;
+      any = gr_name_matches(j->spec.plan->states[k].name, &pattern, 1);
     }
     if (any) continue;
-    gr_status s = gr_fail(GR_ERR_CONFIG, j->set.freeze_loc[i],
+    gr_status s = gr_fail(GR_ERR_CONFIG, j->spec.set.freeze_loc[i],
                           "'%s' matches no weight of the model", pattern);
     near = near_weight(j, pattern);
     if (near) s = gr_hint(s, "did you mean '%s'?", near);
@@ -235,46 +240,60 @@ static void mark_read(gr_conf *c) {
 }
 
 gr_status gr_job_open(gr_job *j, int ranks) {
-  GR_TRY(gr_placement_read(j->arena, j->conf, &j->set, ranks, &j->place));
-  GR_TRY(gr_settings_read(j->arena, j->conf, ranks, j->place.data_ranks, &j->set));
+  GR_TRY(gr_placement_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->place));
+  GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->place.data_ranks, &j->spec.set));
   GR_TRY(check_ranks(j, j->place.data_ranks));
   read_options(j);
-  gr_conf *data = gr_conf_find(j->conf, "data");
-  if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->conf->loc);
-  return gr_dataset_open(j->arena, data, &j->data);
+  gr_conf *data = gr_conf_find(j->spec.conf, "data");
+  if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
+  return gr_dataset_open(j->arena, data, gr_schema_doc, &j->spec.data);
 }
 
 gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_conf *params = NULL;
-  if (!j->data) GR_TRY(gr_job_open(j, ranks));
+  if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
   GR_TRY(bind_facts(j, &params));
-  int n = gr_dataset_buckets(j->data), rows = j->set.rows * j->place.data_ranks;
+  int n = gr_dataset_buckets(j->spec.data), rows = j->spec.set.rows * j->place.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
-  gr_conf *given = gr_conf_find(j->conf, "model.params");
+  gr_conf *given = gr_conf_find(j->spec.conf, "model.params");
   if (given) mark_read(given);  // the model's builder checks these names itself
-  gr_conf *vars = gr_conf_find(j->conf, "vars");
+  gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
   if (vars) mark_read(vars);  // for interpolations, which are resolved by now
-  GR_TRY(gr_job_accept(j->arena, j->conf));
+  GR_TRY(gr_job_accept(j->arena, j->spec.conf));
   gr_plan_request r = {.model = {.graph = j->graph,
                                  .params = params,
-                                 .seed = (uint64_t)j->set.seed,
+                                 .seed = (uint64_t)j->spec.set.seed,
                                  .mesh = j->place.mesh,
-                                 .by_rank = !strcmp(j->set.loss_norm, "local")},
+                                 .by_rank = !strcmp(j->spec.set.loss_norm, "local")},
                        .options = j->options,
                        .buckets = buckets,
                        .n_buckets = n,
                        .train = true,
                        .eval = true};
   memcpy(r.model.batch_axis, j->place.batch_axis, sizeof r.model.batch_axis);
-  GR_TRY(gr_plan_build(j->arena, &r, &j->plan));
-  GR_TRY(gr_placement_check(j->arena, &j->place, j->plan));
+  memcpy(j->spec.batch_axis, j->place.batch_axis, sizeof j->spec.batch_axis);
+  j->spec.shares = j->place.data_ranks;
+  GR_TRY(gr_plan_build(j->arena, &r, &j->spec.plan));
+  GR_TRY(gr_placement_check(j->arena, &j->place, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(check_freeze(j));
   return check_metric(j);
 }
 
+// In .hydra, or where hydra.output_subdir says; null is nowhere.
+void gr_job_keep_config(gr_job *j) {
+  gr_conf *hydra = j->composed.hydra;
+  const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
+  if (subdir && subdir->kind == GR_CONF_NULL) return;
+  gr_saved saved = gr_show_saved(j->arena, &j->composed);
+  j->spec.config_dir = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
+  j->spec.config_yaml = saved.config;
+  j->spec.hydra_yaml = saved.hydra;
+  j->spec.overrides_yaml = saved.overrides;
+}
+
 void gr_job_close(gr_job *j) {
-  gr_dataset_close(j->data);
-  j->data = NULL;
+  gr_dataset_close(j->spec.data);
+  j->spec.data = NULL;
 }

@@ -5,27 +5,20 @@
 // configuration is then rank 0's (same.h), data are compared, and so is the plan's hash.
 #pragma once
 #include "cli/args.h"
-#include "cli/dataset.h"
-#include "cli/inputs.h"
 #include "cli/mesh.h"
 #include "cli/settings.h"
 #include "compiler/compile.h"
 #include "compose/compose.h"
+#include "runtime/train/spec.h"
 
 typedef struct gr_job {
   gr_arena *arena;
   gr_args args;
   gr_composed composed;  // unresolved, for the run's folder
-  gr_conf *conf;         // resolved and checked
   gr_conf *graph;        // the model's file
-  const char *run_dir;   // hydra.run.dir, where someone has set it
-  gr_dataset *data;
-  gr_settings set;
   gr_options options;
   gr_placement place;
-  gr_plan *plan;
-  gr_program_inputs *inputs;  // of the plan's programs, in their order
-  size_t launch_bytes, plan_bytes;  // memory that opening the world and compiling took
+  gr_run_spec spec;  // what the ranks run by
 } gr_job;
 
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
@@ -36,4 +29,7 @@ GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);  // settings for so many
 GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);  // opens, unless that is done
 // Errors for what the configuration says and nothing reads (accepted.c); after gr_job_plan.
 GR_MUST_USE gr_status gr_job_accept(gr_arena *, gr_conf *root);
+// The texts of .hydra/config.yaml and its neighbours, in spec; nothing else may read the trees
+// then.
+void gr_job_keep_config(gr_job *);
 void gr_job_close(gr_job *);  // not the arena

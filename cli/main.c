@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/multirun.h"
-#include "runtime/hooks.h"
-#include "runtime/launch.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/launch/launch.h"
 
 static const struct command {
   const char *name, *usage, *doc;

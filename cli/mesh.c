@@ -276,12 +276,3 @@ gr_status gr_placement_check(gr_arena *arena, const gr_placement *p, const gr_pl
   }
   return all;
 }
-
-int gr_placement_share(const gr_placement *p, const gr_mesh *m, int rank) {
-  int share = 0;
-  for (int a = 0; a < m->n_axes; a++)
-    for (int i = 0; i < GR_MAX_MESH; i++)
-      if (p->batch_axis[i] && !strcmp(m->axis[a].name, p->batch_axis[i]))
-        share = share * m->axis[a].size + gr_mesh_coord(m, rank, a);
-  return share;
-}

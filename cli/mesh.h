@@ -21,5 +21,3 @@ GR_MUST_USE gr_status gr_placement_read(gr_arena *, gr_conf *, const gr_settings
                                         gr_placement *out);
 // An error for a rule of distributed.layout that is of no weight.
 GR_MUST_USE gr_status gr_placement_check(gr_arena *, const gr_placement *, const gr_plan *);
-// Which share of the batch a rank reads.
-int gr_placement_share(const gr_placement *, const gr_mesh *, int rank);

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "compose/hydra.h"
-#include "compose/multirun.h"
-#include "compose/schema.h"
+#include "compose/hydra/hydra.h"
+#include "compose/hydra/multirun.h"
+#include "compose/schema/schema.h"
 
 typedef struct sweep {
   gr_arena *arena;
@@ -180,10 +180,10 @@ static gr_status run_all(sweep *w) {
     for (int j = 0; j < next; j++) ended += !w->running[j];
   }
   if (w->stopped)
-    return gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
-                           "stopped by a signal; %d of %d runs have not begun", w->jobs.n - next,
-                           w->jobs.n),
-                   "those that had say above how to go on");
+    return gr_hint(
+        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal; %d of %d runs have not begun",
+                w->jobs.n - next, w->jobs.n),
+        "those that had say above how to go on");
   if (!w->failed) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d of %d runs failed, the first with code %d",
                          w->failed, w->jobs.n, w->first_code),

@@ -4,7 +4,7 @@
 // file that names it, then in the one above: configs/a.yaml may name graphs/b.yaml, and works
 // from anywhere. What is written (output.dir, checkpoint.dir) is relative to the current folder.
 #pragma once
-#include "compose/conf.h"
+#include "compose/tree/conf.h"
 
 // Puts the path that was found into each key that names a file to read. Fails with the code of
 // the key's area, at the key's place, where there is none.

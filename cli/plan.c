@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "compiler/plan/prove.h"
+#include "compiler/report/explain.h"
 
 static gr_status write_dot(const gr_plan *p, const char *path) {
   FILE *f = fopen(path, "w");
@@ -39,20 +41,20 @@ static gr_status write_svg(const gr_plan *p, const char *path) {
 
 static gr_status plan(gr_job *j) {
   const char *lines[GR_DIFFERENCES];
-  int64_t ranks = j->args.ranks ? j->args.ranks : j->set.ranks;
+  int64_t ranks = j->args.ranks ? j->args.ranks : j->spec.set.ranks;
   if (!ranks) ranks = gr_processors() > 1 ? 2 : 1;
   GR_TRY(gr_job_plan(j, (int)ranks));
-  GR_TRY(gr_plan_prove(j->plan));
+  GR_TRY(gr_plan_prove(j->spec.plan));
   printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
-         ranks > 1 ? "s" : "", j->set.batch);
-  printf(j->set.parts > 1 ? " in %d micro-steps\n" : "\n", j->set.parts);
-  int n = gr_settings_differences(&j->set, lines);
+         ranks > 1 ? "s" : "", j->spec.set.batch);
+  printf(j->spec.set.parts > 1 ? " in %d micro-steps\n" : "\n", j->spec.set.parts);
+  int n = gr_settings_differences(&j->spec.set, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   gr_visible_out out;
-  gr_plan_explain(gr_visible_begin(&out), j->plan);
+  gr_plan_explain(gr_visible_begin(&out), j->spec.plan);
   gr_visible_end(&out);
-  if (j->args.dot) GR_TRY(write_dot(j->plan, j->args.dot));
-  if (j->args.svg) GR_TRY(write_svg(j->plan, j->args.svg));
+  if (j->args.dot) GR_TRY(write_dot(j->spec.plan, j->args.dot));
+  if (j->args.svg) GR_TRY(write_svg(j->spec.plan, j->args.svg));
   return GR_OK;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "compose/pack.h"
+#include "compose/tree/pack.h"
 
 enum { HEAD = 1 << 20, SIZED = 100000 };  // bytes of a file that count; recordings looked at
 
@@ -34,7 +34,7 @@ static void pack(gr_text *t, const gr_job *j) {
   gr_text_putn(t, count, strlen(count) + 1);
   for (int i = 0; i < j->args.argc; i++)
     gr_text_putn(t, j->args.argv[i], strlen(j->args.argv[i]) + 1);
-  gr_conf_pack(t, j->conf);
+  gr_conf_pack(t, j->spec.conf);
 }
 
 static gr_status unpack(gr_job *j, char *bytes, size_t n, gr_conf **conf) {
@@ -69,7 +69,7 @@ static void say_difference(gr_arena *a, const gr_conf *mine, const gr_conf *firs
 // Of the ranks that were started with another configuration the first says so.
 static gr_status compare_config(gr_job *j, gr_comm *world, const gr_conf *conf, gr_status own) {
   const gr_conf *mine = NULL, *first = NULL;
-  bool differs = !own && gr_conf_differs(j->conf, conf, &mine, &first);
+  bool differs = !own && gr_conf_differs(j->spec.conf, conf, &mine, &first);
   int odd;
   gr_status s = gr_comm_compare(world, differs || own, &odd);
   if (!s && odd == world->rank && differs) say_difference(j->arena, mine, first);
@@ -92,7 +92,7 @@ gr_status gr_same_config(gr_job *j, gr_comm *world, gr_status composed) {
   gr_text t = gr_text_make(j->arena);
   if (world->rank == 0 && !composed) pack(&t, j);
   size_t n = t.len;
-  gr_conf *conf = j->conf;
+  gr_conf *conf = j->spec.conf;
   gr_status s = gr_comm_share(world, j->arena, &t.at, &n);
   if (s || !n) return without_config(world, composed, s);
   s = gr_comm_all_ok(world, world->rank ? unpack(j, t.at, n, &conf) : GR_OK);
@@ -135,16 +135,16 @@ static gr_status compare_file(gr_job *j, gr_comm *world, const char *key, const 
                    (unsigned long long)hash);
   const char *first, *what = gr_arena_printf(j->arena, "another %s '%s'", key, path);
   GR_TRY(share_text(j->arena, world, here, &first));
-  const gr_conf *at = gr_conf_find(j->conf, key);
+  const gr_conf *at = gr_conf_find(j->spec.conf, key);
   return another(world, odd, at ? at->loc : GR_NOWHERE, what, here.at, first);
 }
 
 gr_status gr_same_files(gr_job *j, gr_comm *world) {
-  const gr_settings *s = &j->set;
+  const gr_settings *s = &j->spec.set;
   GR_TRY(compare_file(j, world, "model.graph", s->graph));
   for (int i = 0; i < s->n_hooks; i++) GR_TRY(compare_file(j, world, "hooks", s->hooks[i].path));
   if (s->init_from) GR_TRY(compare_file(j, world, "model.init_from", s->init_from));
-  const gr_conf *vocab = gr_conf_find(j->conf, "data.vocab");
+  const gr_conf *vocab = gr_conf_find(j->spec.conf, "data.vocab");
   bool text = vocab && vocab->kind == GR_CONF_TEXT;  // symbols are a file that no rank has
   return text ? compare_file(j, world, "data.vocab", vocab->text) : GR_OK;
 }
@@ -159,18 +159,19 @@ typedef struct prints {
 
 // Of a large data set some recordings, evenly spread, are looked at, for their sizes.
 static prints take_prints(gr_job *j) {
-  prints p = {.n = gr_dataset_samples(j->data)};
+  prints p = {.n = gr_dataset_samples(j->spec.data)};
   uint32_t apart = p.n / SIZED + 1;
   p.at = GR_NEW(j->arena, uint64_t, p.n + 1);
-  for (uint32_t i = 0; i < p.n; i++) p.at[i] = gr_dataset_fingerprint(j->data, i, i % apart == 0);
+  for (uint32_t i = 0; i < p.n; i++)
+    p.at[i] = gr_dataset_fingerprint(j->spec.data, i, i % apart == 0);
   p.all = gr_hash_bytes(GR_HASH_START, p.at, sizeof *p.at * p.n);
   return p;
 }
 
 static const char *describe(gr_job *j, uint32_t i) {
   gr_text t = gr_text_make(j->arena);
-  if (i >= gr_dataset_samples(j->data)) return "no more samples";
-  gr_dataset_describe(j->data, i, &t);
+  if (i >= gr_dataset_samples(j->spec.data)) return "no more samples";
+  gr_dataset_describe(j->spec.data, i, &t);
   return t.at;
 }
 
@@ -189,7 +190,7 @@ static gr_status name_sample(gr_job *j, gr_comm *world, const prints *own, int o
   gr_text_put(&t, here);
   GR_TRY(share_text(j->arena, world, t, &there));
   gr_loc at = GR_NOWHERE;
-  if ((uint32_t)common < own->n) at = gr_dataset_place(j->data, (uint32_t)common);
+  if ((uint32_t)common < own->n) at = gr_dataset_place(j->spec.data, (uint32_t)common);
   return another(world, odd, at, "other data", here, there);
 }
 

@@ -6,7 +6,7 @@
 // fails, all do, one of them with the reason and the others with GR_ERR_RANK.
 #pragma once
 #include "cli/job.h"
-#include "runtime/comm.h"
+#include "runtime/comm/comm.h"
 
 // Makes rank 0's command line and configuration those of all ranks. composed: how gr_job_compose
 // ended on this rank; only rank 0's error is one. Takes the status over.

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include "compiler/pass.h"
 
 typedef enum kind { INT, FLOAT, BOOL, TEXT } kind;
 

@@ -1,39 +1,7 @@
-// settings.h - what a run reads of its configuration, read once, before any rank starts.
-//
-// Defaults are the schema's (compose/schema.def): by now every key is there.
+// settings.h - reading a configuration into gr_settings (runtime/train/settings.h).
 #pragma once
-#include "compiler/pass.h"
-#include "compose/conf.h"
-#include "runtime/hooks.h"
-
-typedef struct gr_settings {
-  int batch;        // rows of the global batch
-  int rows, parts;  // of a rank in a micro-step, and micro-steps of a step
-  double lr, base;  // after and before lr_scale
-  int64_t batch_size, accumulate, warmup, max_epochs, max_steps, log_every, eval_every, seed, ranks;
-  int threads;
-  bool final_train_eval, progress, events, lines, enabled, mixed_precision;
-  int64_t show_samples;
-  const char *batch_is, *lr_scale, *loss_norm, *precision, *strategy, *sharding, *state_dict,
-      *prefetch, *backend, *optimizer;
-  double weight_decay, eps, momentum, clip, beta1, beta2, timeout;
-  const char *dir;                                // output.dir, or NULL
-  const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir
-  int64_t every_steps, every_epochs, keep_last, keep_best, zstd_level;
-  const char **freeze;
-  gr_loc *freeze_loc;
-  int n_freeze;
-  gr_wrap *wrap;  // of distributed.fsdp.wrap; NULL: it is null
-  int n_wrap;
-  gr_hook_script *hooks;
-  int n_hooks;
-  gr_param *hook_params;
-  int n_hook_params;
-  double hook_seconds;
-  const char *graph, *init_from;  // the model's file; weights, or NULL
-  gr_loc init_loc;
-  const char *log_level;
-} gr_settings;
+#include "compose/tree/conf.h"
+#include "runtime/train/settings.h"
 
 // Values under another name: those of training.num_workers are data.workers's. Before any reading.
 void gr_settings_rename(gr_conf *);

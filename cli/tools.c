@@ -2,9 +2,11 @@
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "compiler/model/blocks.h"
+#include "compose/schema/schema.h"
 #include "ops/ops.h"
-#include "runtime/checkpoint.h"
-#include "runtime/manifest.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/data/speech/manifest.h"
 
 // ---- ops --------------------------------------------------------------------------------------
 
@@ -99,17 +101,17 @@ static gr_status import(int argc, char **argv) {
 
 static gr_status inspect_job(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
-  gr_conf *data = gr_conf_find(j->conf, "data");
+  gr_conf *data = gr_conf_find(j->spec.conf, "data");
   bool audio = j->args.audio;
-  GR_TRY(audio ? gr_dataset_open_all(j->arena, data, &j->data)
-               : gr_dataset_open(j->arena, data, &j->data));
-  gr_dataset_inspect(j->data, (int)j->set.batch_size, &t);
+  GR_TRY(audio ? gr_dataset_open_all(j->arena, data, gr_schema_doc, &j->spec.data)
+               : gr_dataset_open(j->arena, data, gr_schema_doc, &j->spec.data));
+  gr_dataset_inspect(j->spec.data, (int)j->spec.set.batch_size, &t);
   gr_print_lines(stdout, t.at);
   if (!audio) return GR_OK;
-  uint64_t n = gr_dataset_unreadable(j->data);
+  uint64_t n = gr_dataset_unreadable(j->spec.data);
   printf("recordings that cannot be used: %llu\n", (unsigned long long)n);
   for (uint64_t i = 0; i < n; i++) {
-    const char *line = gr_dataset_unreadable_line(j->data, i);
+    const char *line = gr_dataset_unreadable_line(j->spec.data, i);
     gr_print_line(stdout, line, strlen(line));
     putchar('\n');
   }

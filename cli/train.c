@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/commands.h"
-#include "cli/run.h"
 #include "cli/same.h"
-#include "runtime/launch.h"
+#include "runtime/launch/launch.h"
+#include "runtime/train/run.h"
 
 enum { NO_GPUS = 0, MOST_TO_BEGIN = 60 };  // seconds, where no configuration says
 
@@ -36,7 +36,7 @@ typedef struct member {
 
 static void *run_member(void *arg) {
   member *m = arg;
-  m->status = gr_run_rank(m->job, m->comm);
+  m->status = gr_run_rank(&m->job->spec, m->comm);
   return NULL;
 }
 
@@ -54,7 +54,7 @@ static gr_status first_cause(member *m, int n) {
 
 static gr_status run_threads(gr_job *job, int ranks) {
   gr_loopback *world;
-  GR_TRY(gr_loopback_create(ranks, job->set.timeout, &world));
+  GR_TRY(gr_loopback_create(ranks, job->spec.set.timeout, &world));
   member *m = GR_NEW(job->arena, member, ranks);
   int started = 0, error = 0;
   for (; started < ranks && !error; started += !error) {
@@ -80,7 +80,8 @@ static size_t more_than(size_t before) {
 static gr_status run_here(gr_job *job, int ranks) {
   size_t before = gr_memory_now().own;
   GR_TRY(gr_job_plan(job, ranks));
-  job->plan_bytes = more_than(before);
+  job->spec.plan_bytes = more_than(before);
+  gr_job_keep_config(job);
   gr_run_signals();
   return run_threads(job, ranks);
 }
@@ -93,15 +94,16 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   gr_launch_plan launch;
   int ranks = world->ranks;
   GR_TRY(gr_same_config(job, world, composed));
-  gr_log_open(level_of(&job->set), world->rank, ranks);
-  if (world->rank == 0) say_differences(&job->set);
-  GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->set.ranks, NO_GPUS, &launch)));
+  gr_log_open(level_of(&job->spec.set), world->rank, ranks);
+  if (world->rank == 0) gr_job_keep_config(job);
+  if (world->rank == 0) say_differences(&job->spec.set);
+  GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, NO_GPUS, &launch)));
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().own;
   GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
   GR_TRY(gr_same_data(job, world));
   gr_status s = gr_job_plan(job, ranks);
-  job->plan_bytes = more_than(before);
+  job->spec.plan_bytes = more_than(before);
   return gr_comm_all_ok(world, s);
 }
 
@@ -110,7 +112,7 @@ static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
   gr_status s = prepare(job, world, composed);
   if (s && world->rank && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", world->rank, world->ranks);
-  return s ? s : gr_run_rank(job, world);
+  return s ? s : gr_run_rank(&job->spec, world);
 }
 
 // Of ranks that a foreign mpirun started it reports the first exit code: that of the cause.
@@ -122,11 +124,11 @@ static void let_first_leave(gr_status s, int ranks) {
 
 static gr_status run_process(gr_job *job, int rank, gr_status composed) {
   gr_comm *world = NULL;
-  double timeout = composed ? MOST_TO_BEGIN : job->set.timeout;
+  double timeout = composed ? MOST_TO_BEGIN : job->spec.set.timeout;
   gr_launch_begin(rank, timeout, gr_run_signalled);
   size_t before = gr_memory_now().own;
   gr_status s = gr_mpi_open(timeout, &world);
-  job->launch_bytes = more_than(before);
+  job->spec.launch_bytes = more_than(before);
   gr_launch_begun();
   int ranks = world ? world->ranks : 0;
   if (world)
@@ -142,18 +144,18 @@ static gr_status run_process(gr_job *job, int rank, gr_status composed) {
 static gr_status train(gr_job *job, gr_status composed) {
   gr_launch_plan launch = {.ranks = 0};
   int started = gr_launch_started(NULL, NULL);
-  gr_log_open(composed ? GR_INFO : level_of(&job->set), 0, 1);
+  gr_log_open(composed ? GR_INFO : level_of(&job->spec.set), 0, 1);
   if (composed && !started) return composed;
-  gr_status s = gr_launch_find(started ? 0 : (int)job->set.ranks, NO_GPUS, &launch);
+  gr_status s = gr_launch_find(started ? 0 : (int)job->spec.set.ranks, NO_GPUS, &launch);
   if (s) return gr_also(composed, s);
   if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank, composed);
-  if (launch.kind == GR_LAUNCH_START && strcmp(job->set.backend, "loopback")) {
+  if (launch.kind == GR_LAUNCH_START && strcmp(job->spec.set.backend, "loopback")) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);
     GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
     exit(code);
   }
-  say_differences(&job->set);
+  say_differences(&job->spec.set);
   if (launch.ranks > 1) gr_log(GR_INFO, "%d ranks as threads of this process", launch.ranks);
   return run_here(job, launch.ranks);
 }

@@ -1,8 +1,9 @@
 // compile.c - a plan: every program, compiled, laid out over the same states, and proved.
 #include "compiler/compile.h"
 #include <string.h>
-#include "compiler/memory.h"
-#include "compiler/units.h"
+#include "compiler/plan/memory.h"
+#include "compiler/plan/prove.h"
+#include "compiler/wrap.h"
 #include "ir/text.h"
 
 enum { ALIGN = 64 };

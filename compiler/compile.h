@@ -1,7 +1,7 @@
 // compile.h - from a model's YAML to a plan: every program, for every bucket.
 #pragma once
-#include "compiler/model.h"
-#include "compiler/plan.h"
+#include "compiler/model/model.h"
+#include "compiler/plan/plan.h"
 
 typedef struct gr_bucket {
   const char *name;    // "t300"
@@ -30,17 +30,3 @@ typedef struct gr_compiled {
 } gr_compiled;
 // The plan of n programs: states, memory, hash, proof. What gr_plan_build ends with.
 GR_MUST_USE gr_status gr_plan_link(gr_arena *, const gr_compiled *, uint32_t n, gr_plan **out);
-
-// What the prove pass shows of a plan, again, from the plan alone: collective sequences are
-// the same on all ranks, none is in a loop or under a condition that ranks may see
-// differently, no two live values overlap, states lie alike in all programs.
-GR_MUST_USE gr_status gr_plan_prove(const gr_plan *);
-
-// For people: parameters, passes, memory by kind with the peak's node, collectives and why.
-void gr_plan_explain(FILE *, const gr_plan *);
-void gr_plan_dot(FILE *, const gr_program *);  // Graphviz
-// The built-in blocks for people: names, first lines, params; one of them (false: there is none of
-// that name); their names, in the arena.
-void gr_blocks_list(FILE *);
-bool gr_block_explain(FILE *, const char *name);
-int gr_block_names(gr_arena *, const char **out, int most);

@@ -4,7 +4,7 @@
 // the new one; map[] takes old values to new. What nothing needs any more is left
 // behind by the copy, so a pass that replaces a node need not delete the old one.
 #pragma once
-#include "compiler/plan.h"
+#include "compiler/plan/plan.h"
 #include "ops/ops.h"
 
 // A pinned layout: weights whose name matches (shell pattern) lie so on one mesh axis. A dimension

@@ -1,7 +1,7 @@
 // verify.c - what must be true of a graph, checked after every pass.
 #include <string.h>
 #include "compiler/pass.h"
-#include "ops/collective.h"
+#include "ops/comm/collective.h"
 
 // Ranks could not agree on an order of collectives that nobody schedules, and a loop of
 // thousands of small ones is never what was meant.

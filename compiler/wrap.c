@@ -1,7 +1,7 @@
-// wrap.c - what is a unit, and what is too small to be split. See units.h.
+// wrap.c - what is a unit, and what is too small to be split. See wrap.h.
+#include "compiler/wrap.h"
 #include <fnmatch.h>
 #include <string.h>
-#include "compiler/units.h"
 
 // ---- Units --------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 // complete.c - what may come next on a command line. See gr_show_completion.
 #include <string.h>
-#include "compose/lexis.h"
-#include "compose/schema.h"
+#include "compose/schema/schema.h"
 #include "compose/show.h"
+#include "compose/tree/lexis.h"
 
 typedef struct completion {
   gr_arena *arena;

@@ -1,7 +1,7 @@
 // compose.h - one configuration from many files and arguments, as Hydra 1.3 composes it
 // (version_base=None): defaults lists, groups, packages, overrides.
 #pragma once
-#include "compose/conf.h"
+#include "compose/tree/conf.h"
 
 typedef struct gr_compose_request {
   const char *path;  // primary config, "configs/multi_gpu.yaml"; its folder is searched
@@ -26,8 +26,3 @@ GR_MUST_USE gr_status gr_compose(gr_arena *, const gr_compose_request *, gr_comp
 // copy of the job's tree, resolved and filled in.
 GR_MUST_USE gr_status gr_compose_checked(gr_arena *, const gr_compose_request *, gr_composed *out,
                                          gr_conf **conf);
-
-// Replaces every interpolation by its value, in place of the tree given. Cycles, missing keys
-// and unknown resolvers are errors that name the key that holds them; in a tree that is not whole
-// what refers to something missing stays as it is instead.
-GR_MUST_USE gr_status gr_conf_resolve(gr_arena *, gr_conf *root, bool whole);

@@ -2,8 +2,8 @@
 // only wants the result calls gr_compose.
 #pragma once
 #include "compose/compose.h"
-#include "compose/defaults.h"
-#include "compose/merge.h"
+#include "compose/hydra/defaults.h"
+#include "compose/hydra/merge.h"
 
 typedef struct gr_composer {
   gr_arena *arena;

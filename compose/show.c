@@ -1,7 +1,7 @@
 // show.c - see show.h.
 #include "compose/show.h"
 #include <string.h>
-#include "compose/schema.h"
+#include "compose/schema/schema.h"
 
 static bool own(const gr_default_part *p) { return strncmp(p->config->path, "hydra/", 6) != 0; }
 

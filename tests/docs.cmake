@@ -21,9 +21,9 @@ endforeach()
 
 gr_docs_copy(compiler/pipeline.c "    {\"sweep\","
              "    {\"cancel\", \"minus minus x is x\", .run = gr_pass_cancel},\n    {\"sweep\",")
-gr_docs_copy(compiler/passes.h "gr_status gr_pass_sweep("
+gr_docs_copy(compiler/passes/passes.h "gr_status gr_pass_sweep("
              "gr_status gr_pass_cancel(gr_rewrite *);\ngr_status gr_pass_sweep(")
-configure_file(docs/cancel.gr ${copy}/tests/pass/cancel.gr COPYONLY)
+configure_file(docs/cancel.gr ${copy}/tests/compiler/passes/cancel.gr COPYONLY)
 add_executable(test_docs_pass compiler/test_pass.c ${copy}/compiler/pipeline.c docs/cancel.c)
 target_include_directories(test_docs_pass BEFORE PRIVATE ${copy})
 target_link_libraries(test_docs_pass gr_compiler)

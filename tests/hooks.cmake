@@ -1,5 +1,5 @@
 foreach(test hooks errors sandbox shipped state process params)
-  add_executable(test_hooks_${test} hooks/test_${test}.c)
+  add_executable(test_hooks_${test} runtime/hooks/test_${test}.c)
   target_link_libraries(test_hooks_${test} gr_hooks)
   target_compile_definitions(test_hooks_${test} PRIVATE HOOKS_DIR="${CMAKE_SOURCE_DIR}/hooks")
   add_test(NAME hooks.${test} COMMAND test_hooks_${test})

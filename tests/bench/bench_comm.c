@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/base.h"
-#include "runtime/comm.h"
-#include "runtime/launch.h"
+#include "runtime/comm/comm.h"
+#include "runtime/launch/launch.h"
 #if GR_HAVE_MPI
 #include <mpi.h>
 #endif

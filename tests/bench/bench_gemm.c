@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/port.h"
-#include "ops/gemm.h"
+#include "ops/kernels/gemm.h"
 
 enum { ROUNDS = 60 };
 

@@ -3,7 +3,7 @@
 //   bench_hooks [CALLS]
 #include <stdlib.h>
 #include "base/base.h"
-#include "runtime/hooks.h"
+#include "runtime/hooks/hooks.h"
 
 static const struct script {
   const char *what, *text;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/base.h"
 #include "compiler/compile.h"
-#include "runtime/exec.h"
+#include "runtime/exec/exec.h"
 
 enum { BATCH = 8, FRAMES = 300, SYMBOLS = 40, VOCAB = 32 };
 

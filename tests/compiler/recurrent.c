@@ -2,7 +2,7 @@
 #include "tests/compiler/recurrent.h"
 #include <stdlib.h>
 #include <string.h>
-#include "ops/scan.h"
+#include "ops/loop/scan.h"
 
 const char *const kind_name[] = {"elman", "lmu", "two elmans"};
 

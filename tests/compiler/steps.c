@@ -3,8 +3,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
-#include "runtime/comm.h"
-#include "runtime/exec.h"
+#include "runtime/comm/comm.h"
+#include "runtime/exec/exec.h"
 
 enum { C = 5 };
 

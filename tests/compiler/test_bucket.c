@@ -2,9 +2,9 @@
 // rank is the same, to the bit, however much is joined and whatever is split.
 #include <pthread.h>
 #include "compiler/compile.h"
-#include "ops/collective.h"
-#include "runtime/comm.h"
-#include "runtime/exec.h"
+#include "ops/comm/collective.h"
+#include "runtime/comm/comm.h"
+#include "runtime/exec/exec.h"
 #include "tests/check.h"
 #include "tests/world.h"
 

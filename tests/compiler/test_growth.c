@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 #include "compiler/compile.h"
-#include "compiler/memory_fit.h"
-#include "compiler/span_set.h"
+#include "compiler/plan/memory_fit.h"
+#include "compiler/plan/span_set.h"
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "tests/check.h"

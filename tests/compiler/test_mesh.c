@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <string.h>
 #include "compiler/compile.h"
-#include "compiler/traffic.h"
-#include "runtime/comm.h"
-#include "runtime/exec.h"
+#include "compiler/plan/traffic.h"
+#include "runtime/comm/comm.h"
+#include "runtime/exec/exec.h"
 #include "tests/check.h"
 
 enum { N = 24, T = 6, C = 32, BLOCKS = 2, STEPS = 10, RANKS = 8, VOCAB = 16, CLASSES = 4 };

@@ -1,4 +1,4 @@
-// test_pass.c - one pass on one graph: tests/pass/*.gr hold a graph, the pass and its options,
+// test_pass.c - one pass on one graph: tests/compiler/passes/*.gr hold a graph, the pass and its options,
 // and the graph it must make. `test_pass NAME --update` writes what it does make; read the diff.
 //
 //   ! shard optimizer=adam zero=dp rule=w*:dp:0
@@ -104,8 +104,8 @@ static int by_name(const void *a, const void *b) { return strcmp(a, b); }
 static void files(void) {
   static char names[MOST][256];
   size_t n = 0;
-  DIR *d = opendir(GR_SOURCE_DIR "/tests/pass");
-  CHECK(d != NULL, "no tests/pass");
+  DIR *d = opendir(GR_SOURCE_DIR "/tests/compiler/passes");
+  CHECK(d != NULL, "no tests/compiler/passes");
   if (!d) return;
   for (struct dirent *e; (e = readdir(d)) && n < MOST;)
     if (strstr(e->d_name, ".gr") && (!only || strstr(e->d_name, only)))
@@ -114,7 +114,7 @@ static void files(void) {
   qsort(names, n, sizeof names[0], by_name);
   for (size_t i = 0; i < n; i++) {
     char path[32768];
-    snprintf(path, sizeof path, "%s/tests/pass/%s", GR_SOURCE_DIR, names[i]);
+    snprintf(path, sizeof path, "%s/tests/compiler/passes/%s", GR_SOURCE_DIR, names[i]);
     run_file(path);
   }
   CHECK(n > 0, "no pass tests");

@@ -1,9 +1,11 @@
 // test_plan.c - plans of the graphs that come with graphrun, for several numbers of ranks and
 // ways to split: built, proved, explained; and the proof refuses plans that were tampered with.
 #include <string.h>
+#include "compiler/plan/prove.h"
+#include "compiler/report/explain.h"
 #include "ir/text.h"
-#include "ops/collective.h"
-#include "ops/scan.h"
+#include "ops/comm/collective.h"
+#include "ops/loop/scan.h"
 #include "tests/check.h"
 #include "tests/world.h"
 

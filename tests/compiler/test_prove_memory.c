@@ -2,6 +2,7 @@
 // would be written over. Graphs are written out, planned, and their plans tampered with.
 #include <string.h>
 #include "compiler/compile.h"
+#include "compiler/plan/prove.h"
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "tests/check.h"

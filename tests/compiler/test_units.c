@@ -2,9 +2,9 @@
 // more than 1.05 / N of weights, gradients and optimizer states, and few collectives, one for the
 // gathers and one for the gradients of each block. And what makes a unit.
 #include <string.h>
-#include "compiler/memory.h"
+#include "compiler/plan/memory.h"
 #include "ir/text.h"
-#include "ops/collective.h"
+#include "ops/comm/collective.h"
 #include "tests/check.h"
 #include "tests/world.h"
 

@@ -5,7 +5,8 @@
 // what is an error there must be one here, but for the few differences in `intended`.
 #include <unistd.h>
 #include "compose/composer.h"
-#include "compose/multirun.h"
+#include "compose/hydra/multirun.h"
+#include "compose/interp/interp.h"
 #include "json_read.h"
 #include "parsed.h"
 #include "tests/check.h"

@@ -1,7 +1,7 @@
 // json_read.h - JSON (RFC 8259, with Python's NaN and Infinity) into a tree, for the tests that
 // compare with recorded results.
 #pragma once
-#include "compose/conf.h"
+#include "compose/tree/conf.h"
 
 // Reads one value and moves *s behind it; NULL where the text is not JSON.
 gr_conf *json_read(gr_arena *, const char **s);

@@ -58,7 +58,7 @@ def main():
         if path != "configs/distributed.yaml":  # a part of others
             made = output(path, "--resolve", "--json", "data.manifest=x.jsonl")
             check(f"{path}, composed", not errors(made), errors(made))
-    for path in sorted(glob.glob("tests/config/bad/schema_*/config.yaml")):
+    for path in sorted(glob.glob("tests/compose/bad/schema_*/config.yaml")):
         name = path.split("/")[-2]
         check(name, bool(errors(load(path))) != (name in COMPOSED), "it must be refused")
     for path, inner in defaults_of(schema):

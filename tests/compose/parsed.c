@@ -2,8 +2,8 @@
 #include "parsed.h"
 #include <string.h>
 #include "compose/compose.h"
-#include "compose/interp.h"
-#include "compose/override.h"
+#include "compose/interp/interp.h"
+#include "compose/override/override.h"
 
 void put_text(gr_arena *a, gr_conf *map, const char *key, const char *value) {
   gr_conf *t = gr_conf_make(a, value ? GR_CONF_TEXT : GR_CONF_NULL, GR_NOWHERE);

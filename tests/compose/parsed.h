@@ -1,7 +1,7 @@
 // parsed.h - what the override grammar makes of a text, in the form of parse.jsonl: floats as
 // {"$float"}, quoted texts {"$quoted"}, mappings {"$map"}, sweeps {"$choice"}, ...
 #pragma once
-#include "compose/conf.h"
+#include "compose/tree/conf.h"
 
 // rule: "override", "key", "package...", or any that is a value's; "refer": an interpolation in the
 // tree of record.py, resolved; "yaml": a document, as [its tree, it written as YAML again].

@@ -1,9 +1,10 @@
 // unit.c - trees, access, interpolation, schema, limits: what the rest of graphrun relies on.
 #include <unistd.h>
-#include "compose/multirun.h"
-#include "compose/pack.h"
-#include "compose/schema.h"
+#include "compose/hydra/multirun.h"
+#include "compose/interp/interp.h"
+#include "compose/schema/schema.h"
 #include "compose/show.h"
+#include "compose/tree/pack.h"
 #include "tests/check.h"
 
 static gr_conf *parse(gr_arena *a, const char *text) {
@@ -31,9 +32,10 @@ static void expect(gr_status s, const char *words) {
 // Every value, key and place comes back; a part of the bytes, or more, is an error.
 static void packed(void) {
   gr_arena *a = gr_arena_create();
-  gr_conf *c = parse(a,
-                     "{a: [1, -2.5, .nan, true, ~, \"???\", \"\"], b: {1: x, true: \"${a}\", c: {}},\n"
-                     " d: [[], {e: \"long, with \\\" and \\n\"}]}"),
+  gr_conf *c = parse(
+              a,
+              "{a: [1, -2.5, .nan, true, ~, \"???\", \"\"], b: {1: x, true: \"${a}\", c: {}},\n"
+              " d: [[], {e: \"long, with \\\" and \\n\"}]}"),
           *back;
   gr_conf_find(c, "d")->preset = true;
   gr_text t = gr_text_make(a), again = gr_text_make(a);
@@ -378,13 +380,13 @@ static void sweeps(void) {
 int main(int argc, char **argv) {
   documented = argc > 1 ? argv[1] : NULL;
   gr_log_open(GR_ERROR, 0, 1);
-  int status = RUN(1, argv, {"types", types}, {"packed", packed},
-                   {"first difference", first_difference}, {"access", accessors}, {"unread", unread},
-                   {"large maps", large_maps}, {"written", written}, {"resolved", resolved},
-                   {"hostile", hostile}, {"schema", schema}, {"schema table", schema_table},
-                   {"schema ranges", schema_ranges}, {"documentation", documentation},
-                   {"composed", composed}, {"origins", origins}, {"completion", completion},
-                   {"sweeps", sweeps});
+  int status =
+      RUN(1, argv, {"types", types}, {"packed", packed}, {"first difference", first_difference},
+          {"access", accessors}, {"unread", unread}, {"large maps", large_maps},
+          {"written", written}, {"resolved", resolved}, {"hostile", hostile}, {"schema", schema},
+          {"schema table", schema_table}, {"schema ranges", schema_ranges},
+          {"documentation", documentation}, {"composed", composed}, {"origins", origins},
+          {"completion", completion}, {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());
   return system(line) ? 1 : status;

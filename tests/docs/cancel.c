@@ -1,5 +1,5 @@
 // cancel.c - minus minus x is x.
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 // What n negates a second time, or none.
 static gr_val negated_twice(const gr_graph *g, const gr_node *n) {

@@ -1,5 +1,5 @@
 // cube.c - x x x.
-#include "ops/pointwise.h"
+#include "ops/kernels/pointwise.h"
 
 GR_POINTWISE1(cube, (x0 * x0 * x0))
 

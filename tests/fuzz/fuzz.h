@@ -4,7 +4,7 @@
 #pragma once
 #include <stdlib.h>
 #include <string.h>
-#include "compose/interp.h"
+#include "compose/interp/interp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

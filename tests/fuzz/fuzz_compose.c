@@ -3,7 +3,7 @@
 // and the arguments, one on a line, after "=== arguments".
 #include <stdlib.h>
 #include "compose/compose.h"
-#include "compose/schema.h"
+#include "compose/schema/schema.h"
 #include "compose/show.h"
 #include "fuzz.h"
 

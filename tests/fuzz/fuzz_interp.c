@@ -1,5 +1,6 @@
 // fuzz_interp.c - any text is an interpolation or an error, and resolving it ends.
 #include "compose/compose.h"
+#include "compose/interp/interp.h"
 #include "fuzz.h"
 
 static const char tree[] =

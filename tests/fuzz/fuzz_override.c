@@ -1,6 +1,6 @@
 // fuzz_override.c - any text is an override or an error; a value is written so that it parses
 // to the same.
-#include "compose/override.h"
+#include "compose/override/override.h"
 #include "fuzz.h"
 
 static void check_value(gr_arena *a, const gr_conf *value) {

@@ -4,6 +4,7 @@
 // manifest of a few recordings, of which planning reads no audio.
 #include <ctype.h>
 #include "cli/job.h"
+#include "compiler/plan/prove.h"
 #include "fuzz.h"
 
 enum { MAX_ARGUMENTS = 16, MOST_RANKS = 64, MOST_TOKENS = 4096, MOST_SIZE = 1 << 16 };
@@ -76,9 +77,9 @@ static gr_status plan(gr_arena *a, const char *text, gr_job *j) {
                   .overrides = given,
                   .n_overrides = n};
   GR_TRY(gr_job_compose(a, &args, j));
-  if (j->set.ranks > MOST_RANKS) return GR_OK;
-  GR_TRY(gr_job_plan(j, j->set.ranks ? (int)j->set.ranks : 2));
-  return gr_plan_prove(j->plan);
+  if (j->spec.set.ranks > MOST_RANKS) return GR_OK;
+  GR_TRY(gr_job_plan(j, j->spec.set.ranks ? (int)j->spec.set.ranks : 2));
+  return gr_plan_prove(j->spec.plan);
 }
 
 // What is said of it, all errors that were joined too.

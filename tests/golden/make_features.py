@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes features_*.txt: log-mel frames by PyTorch's stft, for tests/data/test_features.c.
+"""Writes features_*.txt: log-mel frames by PyTorch's stft, for tests/runtime/data/test_features.c.
 
 Each file: "rate window hop fft mels normalise samples frames", the samples as 16-bit numbers,
 then the frames row by row. The mel filters are those of torchaudio.functional.melscale_fbanks

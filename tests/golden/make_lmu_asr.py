@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes lmu_asr_*.txt for tests/cli/test_lmu_asr.c: a small LMU-ASR's weights and input, its loss
+"""Writes lmu_asr_*.txt for tests/compiler/test_lmu_asr.c: a small LMU-ASR's weights and input, its loss
 and every gradient, and the losses and weights of ten steps of Adam with clipping. In double.
 
 Lines: `params NAME=VALUE ...`, then `KIND NAME DIMS... : VALUES...`."""

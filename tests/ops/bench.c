@@ -2,7 +2,7 @@
 #include "tests/ops/bench.h"
 #include <math.h>
 #include <stdlib.h>
-#include "ops/gemm.h"
+#include "ops/kernels/gemm.h"
 
 // ---- Values ---------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // bench.h - values, kernels run on them, and graphs run node by node with reference kernels:
 // what the tests of ops stand on.
 #pragma once
-#include "ops/cpu.h"
+#include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
 typedef struct value {

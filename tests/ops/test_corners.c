@@ -2,7 +2,7 @@
 // of range, how many ways there are to split, and what gradients look like when split.
 #include <math.h>
 #include <string.h>
-#include "ops/scan.h"
+#include "ops/loop/scan.h"
 #include "tests/check.h"
 #include "tests/ops/bench.h"
 

@@ -1,5 +1,5 @@
-// test_fastmath.c - the vectorised functions of ops/fastmath.h against the C library in double.
-#include "ops/fastmath.h"
+// test_fastmath.c - the vectorised functions of ops/kernels/fastmath.h against the C library in double.
+#include "ops/kernels/fastmath.h"
 #include "tests/check.h"
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }

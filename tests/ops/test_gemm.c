@@ -1,8 +1,8 @@
 // test_gemm.c - products of matrices: every kernel against sums in double, on shapes that meet
 // every edge of the tiles; blocks and threads.
 #include <math.h>
-#include "ops/gemm.h"
-#include "runtime/cpu.h"
+#include "ops/kernels/gemm.h"
+#include "runtime/device/threads.h"
 #include "tests/check.h"
 #include "tests/ops/bench.h"
 

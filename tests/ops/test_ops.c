@@ -4,7 +4,7 @@
 // cases to give.   test_ops [TEST [OP]]
 #include <math.h>
 #include <pthread.h>
-#include "ops/gemm.h"
+#include "ops/kernels/gemm.h"
 #include "tests/check.h"
 #include "tests/ops/bench.h"
 

@@ -1,0 +1,138 @@
+// errors.c - making errors. See status.h; status_print.c prints them.
+#include "base/status.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/status_parts.h"
+
+enum { MAX_ERRORS = 20 };
+
+const gr_code_row gr_codes[GR_CODE_COUNT] = {
+    [0] = {"ok", 0},
+    [GR_ERR_USAGE] = {"usage", 2},
+    [GR_ERR_CONFIG] = {"config", 65},
+    [GR_ERR_TYPE] = {"type", 65},
+    [GR_ERR_UNSUPPORTED] = {"unsupported", 65},
+    [GR_ERR_DATA] = {"data", 66},
+    [GR_ERR_LAUNCH] = {"launch", 69},
+    [GR_ERR_HOOK] = {"hook", 70},
+    [GR_ERR_RANK] = {"rank died", 71},
+    [GR_ERR_HANG] = {"hang", 72},
+    [GR_ERR_IO] = {"i/o", 74},
+    [GR_ERR_STOPPED] = {"stopped", 75},
+    [GR_ERR_NONFINITE] = {"non-finite", 76},
+    [GR_ERR_CHECKPOINT] = {"checkpoint", 78},
+    [GR_ERR_BUG] = {"internal", 1},
+};
+
+gr_source gr_sources_known[GR_MAX_SOURCES];
+int gr_n_sources_known;
+
+void gr_source_add(const char *file, const char *text) {
+  for (int i = 0; i < gr_n_sources_known; i++)
+    if (!strcmp(gr_sources_known[i].file, file)) {
+      gr_sources_known[i].text = text;
+      return;
+    }
+  if (gr_n_sources_known < GR_MAX_SOURCES)
+    gr_sources_known[gr_n_sources_known].file = file,
+    gr_sources_known[gr_n_sources_known++].text = text;
+}
+
+// Appends to a fixed buffer; what does not fit is cut.
+static void append(char *buf, size_t size, const char *fmt, va_list ap) {
+  size_t used = strlen(buf);
+  vsnprintf(buf + used, size - used, fmt, ap);
+}
+
+static void GR_PRINTF(3, 4) appendf(char *buf, size_t size, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  append(buf, size, fmt, ap);
+  va_end(ap);
+}
+
+static struct gr_error no_memory = {.code = GR_ERR_LAUNCH,
+                                    .text = "no memory left, not even to report an error"};
+
+gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc at, const char *fmt, ...) {
+  gr_status s = calloc(1, sizeof *s);
+  if (!s) return &no_memory;
+  s->code = code, s->loc = at, s->cfile = cfile, s->cline = cline;
+  va_list ap;
+  va_start(ap, fmt);
+  append(s->text, sizeof s->text, fmt, ap);
+  va_end(ap);
+  return s;
+}
+
+gr_status gr_note(gr_status s, gr_loc at, const char *fmt, ...) {
+  if (!s || s == &no_memory) return s;
+  appendf(s->notes, sizeof s->notes, "  ");
+  if (at.file) appendf(s->notes, sizeof s->notes, "%s:%d:%d: ", at.file, at.line, at.col);
+  va_list ap;
+  va_start(ap, fmt);
+  append(s->notes, sizeof s->notes, fmt, ap);
+  va_end(ap);
+  appendf(s->notes, sizeof s->notes, "\n");
+  return s;
+}
+
+gr_status gr_hint(gr_status s, const char *fmt, ...) {
+  if (!s || s == &no_memory) return s;
+  va_list ap;
+  va_start(ap, fmt);
+  if (*s->hint) appendf(s->hint, sizeof s->hint, "; ");
+  append(s->hint, sizeof s->hint, fmt, ap);
+  va_end(ap);
+  return s;
+}
+
+gr_status gr_about(gr_status s, const char *settings) {
+  if (s && s != &no_memory) s->about = settings;
+  return s;
+}
+
+gr_status gr_place(gr_status s, gr_loc at) {
+  for (struct gr_error *e = s; e && e != &no_memory; e = e->next)
+    if (!e->loc.file) e->loc = at;
+  return s;
+}
+
+gr_status gr_range(const char *setting, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return GR_OK;
+  return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s must be from %lld to %lld, but is %lld",
+                          setting, (long long)least, (long long)most, (long long)value),
+                  setting);
+}
+
+int gr_status_count(gr_status s) {
+  int n = 0;
+  for (; s; s = s->next) n++;
+  return n;
+}
+
+gr_status gr_also(gr_status first, gr_status then) {
+  if (!first) return then;
+  gr_status last = first;
+  int n = 1;
+  for (; last->next; last = last->next) n++;
+  if (n + gr_status_count(then) > MAX_ERRORS)
+    gr_status_drop(then);
+  else
+    last->next = then;
+  return first;
+}
+
+const char *gr_status_text(gr_status s) { return s ? s->text : "ok"; }
+const char *gr_status_hint(gr_status s) { return s && *s->hint ? s->hint : NULL; }
+gr_code gr_status_code(gr_status s) { return s ? s->code : (gr_code)0; }
+gr_loc gr_status_loc(gr_status s) { return s ? s->loc : GR_NOWHERE; }
+const char *gr_status_about(gr_status s) { return s ? s->about : NULL; }
+int gr_status_exit(gr_status s) { return s ? gr_codes[s->code].exit : 0; }
+
+void gr_status_drop(gr_status s) {
+  for (gr_status next; s; s = next) {
+    next = s->next;
+    if (s != &no_memory) free(s);
+  }
+}

@@ -1,0 +1,235 @@
+// json.c - see json.h. Recursive descent; the depth is limited, so is the stack.
+#include "base/json.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/text.h"
+
+enum { MOST_DEPTH = 32, MOST_MEMBERS = 4096, MOST_VALUES = 4000000 };
+
+typedef struct reader {
+  gr_arena *arena;
+  const char *start, *at, *end;
+  const char *why;
+  int depth, values;
+} reader;
+
+static bool value(reader *r, gr_json *out);
+
+static bool fail(reader *r, const char *why) {
+  if (!r->why) r->why = why;
+  return false;
+}
+
+static void spaces(reader *r) {
+  while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
+    r->at++;
+}
+
+static bool word(reader *r, const char *w) {
+  size_t n = strlen(w);
+  if ((size_t)(r->end - r->at) < n || memcmp(r->at, w, n)) return false;
+  r->at += n;
+  return true;
+}
+
+static bool hex4(reader *r, uint32_t *out) {
+  if (r->end - r->at < 4) return fail(r, "an escape is cut off");
+  *out = 0;
+  for (int i = 0; i < 4; i++) {
+    unsigned char c = (unsigned char)*r->at++;
+    if (!isxdigit(c)) return fail(r, "an escape is not four hexadecimal digits");
+    *out = *out * 16 + (uint32_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
+  }
+  return true;
+}
+
+static bool unicode(reader *r, gr_text *t) {
+  uint32_t c, low;
+  if (!hex4(r, &c)) return false;
+  if (c >= 0xd800 && c < 0xdc00) {
+    if (!word(r, "\\u")) return fail(r, "half of a surrogate pair");
+    if (!hex4(r, &low)) return false;
+    if (low < 0xdc00 || low > 0xdfff) return fail(r, "half of a surrogate pair");
+    c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+  } else if (c >= 0xdc00 && c < 0xe000) {
+    return fail(r, "half of a surrogate pair");
+  }
+  if (!c) return fail(r, "a NUL in text");
+  gr_text_put_code(t, c);
+  return true;
+}
+
+static bool escape(reader *r, gr_text *t) {
+  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+  char c = r->at < r->end ? *r->at++ : 0;
+  if (c == 'u') return unicode(r, t);
+  const char *p = c ? strchr(from, c) : NULL;
+  if (!p) return fail(r, "an escape that JSON does not have");
+  gr_text_putn(t, to + (p - from), 1);
+  return true;
+}
+
+static bool text(reader *r, const char **out) {
+  gr_text t = gr_text_make(r->arena);
+  r->at++;  // the quote
+  while (r->at < r->end && *r->at != '"') {
+    unsigned char c = (unsigned char)*r->at;
+    int n = gr_utf8_len(r->at);
+    if (c < 32) return fail(r, "a control character in text");
+    if (!n || n > r->end - r->at) return fail(r, "text that is not UTF-8");
+    if (c != '\\') {
+      gr_text_putn(&t, r->at, (size_t)n);
+      r->at += n;
+    } else {
+      r->at++;
+      if (!escape(r, &t)) return false;
+    }
+  }
+  if (r->at >= r->end) return fail(r, "text without its closing quote");
+  r->at++;
+  *out = t.at;
+  return true;
+}
+
+static const char *digits(const char *p) {
+  while (isdigit((unsigned char)*p)) p++;
+  return p;
+}
+
+// The end of the number at p, NULL when it is none. The final NUL stops every loop.
+static const char *number_end(const char *p, bool *whole) {
+  p += *p == '-';
+  const char *from = p;
+  p = digits(p);
+  if (p == from || (*from == '0' && p - from > 1)) return NULL;
+  *whole = true;
+  if (*p == '.') {
+    *whole = false;
+    from = ++p;
+    if ((p = digits(p)) == from) return NULL;
+  }
+  if (*p == 'e' || *p == 'E') {
+    *whole = false;
+    p++;
+    p += *p == '-' || *p == '+';
+    from = p;
+    if ((p = digits(p)) == from) return NULL;
+  }
+  return p;
+}
+
+static bool number(reader *r, gr_json *out) {
+  bool whole = false;
+  const char *end = number_end(r->at, &whole);
+  if (!end || end > r->end || end - r->at > 400) return fail(r, "not a value");
+  errno = 0;
+  out->i = whole ? strtoll(r->at, NULL, 10) : 0;
+  out->kind = whole && !errno ? GR_JSON_INT : GR_JSON_FLOAT;
+  out->f = strtod(r->at, NULL);
+  r->at = end;
+  return true;
+}
+
+// One more child of `of`, at the end of its list.
+static gr_json *child(reader *r, gr_json *of, gr_json **last) {
+  if (++r->values > MOST_VALUES) return NULL;
+  gr_json *v = GR_NEW(r->arena, gr_json, 1);
+  if (*last)
+    (*last)->next = v;
+  else
+    of->first = v;
+  of->n++;
+  return *last = v;
+}
+
+static bool name(reader *r, const gr_json *of, gr_json *member) {
+  if (r->at >= r->end || *r->at != '"') return fail(r, "a member's name should stand here");
+  if (!text(r, &member->name)) return false;
+  if (of->n > MOST_MEMBERS) return fail(r, "too many members");
+  for (const gr_json *m = of->first; m != member; m = m->next)
+    if (!strcmp(m->name, member->name)) return fail(r, "two members of one name");
+  spaces(r);
+  if (!word(r, ":")) return fail(r, "':' should stand here");
+  spaces(r);
+  return true;
+}
+
+static bool children(reader *r, gr_json *out, const char *close) {
+  gr_json *last = NULL;
+  if (++r->depth > MOST_DEPTH) return fail(r, "nested too deep");
+  r->at++;
+  spaces(r);
+  while (!(out->n == 0 && word(r, close))) {
+    gr_json *v = child(r, out, &last);
+    if (!v) return fail(r, "too many values");
+    if (out->kind == GR_JSON_OBJECT && !name(r, out, v)) return false;
+    if (!value(r, v)) return false;
+    spaces(r);
+    if (word(r, close)) break;
+    if (!word(r, ",")) return fail(r, "',' or the end of a list should stand here");
+    spaces(r);
+  }
+  r->depth--;
+  return true;
+}
+
+static bool constant(reader *r, gr_json *out) {
+  static const struct {
+    const char *word;
+    gr_json value;
+  } all[] = {{"true", {.kind = GR_JSON_BOOL, .i = 1}},
+             {"false", {.kind = GR_JSON_BOOL}},
+             {"null", {.kind = GR_JSON_NULL}},
+             {"NaN", {.kind = GR_JSON_FLOAT, .f = __builtin_nan("")}},
+             {"Infinity", {.kind = GR_JSON_FLOAT, .f = __builtin_inf()}},
+             {"-Infinity", {.kind = GR_JSON_FLOAT, .f = -__builtin_inf()}}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (word(r, all[i].word)) {
+      out->kind = all[i].value.kind, out->i = all[i].value.i, out->f = all[i].value.f;
+      return true;
+    }
+  return false;
+}
+
+static bool value(reader *r, gr_json *out) {
+  char c = r->at < r->end ? *r->at : 0;
+  if (c == '{' || c == '[') {
+    out->kind = c == '{' ? GR_JSON_OBJECT : GR_JSON_ARRAY;
+    return children(r, out, c == '{' ? "}" : "]");
+  }
+  if (c == '"') {
+    out->kind = GR_JSON_TEXT;
+    return text(r, &out->text);
+  }
+  return constant(r, out) || number(r, out);
+}
+
+static void place(const reader *r, gr_json_error *why) {
+  *why = (gr_json_error){.line = 1, .col = 1, .why = r->why};
+  for (const char *p = r->start; p < r->at && p < r->end; p++) {
+    why->col = *p == '\n' ? 1 : why->col + 1;
+    why->line += *p == '\n';
+  }
+}
+
+bool gr_json_read(gr_arena *a, const char *s, size_t len, const gr_json **out, gr_json_error *why) {
+  reader r = {.arena = a, .start = s, .at = s, .end = s + len};
+  gr_json *v = GR_NEW(a, gr_json, 1);
+  spaces(&r);
+  bool ok = value(&r, v);
+  if (ok) spaces(&r);
+  if (ok && r.at != r.end) ok = fail(&r, "something follows the end");
+  if (!ok) place(&r, why);
+  *out = ok ? v : NULL;
+  return ok;
+}
+
+const gr_json *gr_json_get(const gr_json *o, const char *key, gr_json_kind kind) {
+  if (!o || o->kind != GR_JSON_OBJECT) return NULL;
+  for (const gr_json *m = o->first; m; m = m->next)
+    if (!strcmp(m->name, key))
+      return m->kind == kind || (kind == GR_JSON_FLOAT && m->kind == GR_JSON_INT) ? m : NULL;
+  return NULL;
+}

@@ -1,0 +1,28 @@
+// status_parts.h - what making errors (errors.c) and printing them (status_print.c) share.
+#pragma once
+#include "base/status.h"
+
+enum { GR_MAX_SOURCES = 64 };
+
+struct gr_error {
+  gr_code code;
+  gr_loc loc;
+  const char *about;
+  const char *cfile;
+  int cline;
+  char text[1024], notes[2048], hint[512];
+  struct gr_error *next;
+};
+
+typedef struct gr_code_row {
+  const char *name;
+  int exit;  // sysexits where it has one; 69 to 78 are listed in README
+} gr_code_row;
+extern const gr_code_row gr_codes[];  // by gr_code
+
+// Texts of gr_source_add: errors quote these instead of a file.
+typedef struct gr_source {
+  const char *file, *text;
+} gr_source;
+extern gr_source gr_sources_known[GR_MAX_SOURCES];
+extern int gr_n_sources_known;

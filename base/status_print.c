@@ -1,0 +1,92 @@
+// status_print.c - errors for people: the message, the line it is about with a caret, notes, the
+// hint.
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/status_parts.h"
+#include "base/text.h"
+
+static bool starts_char(char c) { return (c & 0xc0) != 0x80; }  // of UTF-8
+
+// As many blanks as the text is wide when it is printed.
+static void put_blanks(FILE *f, const char *s, size_t len) {
+  char out[GR_VISIBLE];
+  for (size_t i = 0; i < len;) {
+    int n = gr_text_visible(s + i, out);
+    bool whole = gr_utf8_len(s + i) && !strncmp(s + i, out, (size_t)n);
+    for (size_t k = whole ? 1 : strlen(out); k > 0; k--) fputc(*out == '\t' ? '\t' : ' ', f);
+    i += (size_t)n;
+  }
+}
+
+// Columns count characters. Of a long line the part around the column is shown.
+static void show_line(FILE *f, const char *line, size_t len, gr_loc at) {
+  enum { MOST = 160, BEFORE = 60 };
+  if (len && line[len - 1] == '\r') len--;
+  size_t caret = 0, from = 0, to = len;
+  for (int col = 1; caret < len; caret++)
+    if (starts_char(line[caret]) && col++ >= at.col) break;
+  if (len > MOST && caret > BEFORE) from = caret - BEFORE;
+  while (from && !starts_char(line[from])) from--;
+  if (to - from > MOST) to = from + MOST;
+  while (to < len && !starts_char(line[to])) to--;
+  fprintf(f, "%5d | %s", at.line, from ? "..." : "");
+  gr_print_line(f, line + from, to - from);
+  fprintf(f, "%s\n      | %s", to < len ? "..." : "", from ? "   " : "");
+  put_blanks(f, line + from, caret - from);
+  fputs("^\n", f);
+}
+
+static void show_text(FILE *f, const char *text, gr_loc at) {
+  for (int l = 1; *text; l++) {
+    size_t len = strcspn(text, "\n");
+    if (l == at.line) {
+      show_line(f, text, len, at);
+      return;
+    }
+    text += len + (text[len] == '\n');
+  }
+}
+
+static void show_file(FILE *f, gr_loc at) {
+  FILE *in;
+  gr_status s = gr_file_stream(at.file, GR_ERR_IO, &in);
+  if (s) {
+    gr_status_drop(s);
+    return;
+  }
+  char *line = NULL;
+  size_t cap = 0;
+  ssize_t len = 0;
+  for (int l = 1; (len = getline(&line, &cap, in)) >= 0 && l < at.line;) l++;
+  if (len > 0) show_line(f, line, (size_t)len - (line[len - 1] == '\n'), at);
+  free(line);
+  fclose(in);
+}
+
+static void show_source(FILE *f, gr_loc at) {
+  for (int i = 0; i < gr_n_sources_known; i++)
+    if (!strcmp(gr_sources_known[i].file, at.file)) {
+      show_text(f, gr_sources_known[i].text, at);
+      return;
+    }
+  show_file(f, at);
+}
+
+void gr_status_print(FILE *f, gr_status s) {
+  for (; s; s = s->next) {
+    if (s->loc.file) {
+      gr_print_line(f, s->loc.file, strlen(s->loc.file));
+      fprintf(f, ":%d:%d: ", s->loc.line, s->loc.col);
+    }
+    fprintf(f, "%s error: ", gr_codes[s->code].name);
+    gr_print_line(f, s->text, strlen(s->text));
+    fputc('\n', f);
+    if (s->loc.file && s->loc.line) show_source(f, s->loc);
+    gr_print_lines(f, s->notes);
+    if (*s->hint) fputs("  hint: ", f), gr_print_line(f, s->hint, strlen(s->hint)), fputc('\n', f);
+    if (s->code == GR_ERR_BUG)
+      fprintf(f, "  this is a bug in graphrun (%s:%d): please report it\n",
+              s->cfile ? s->cfile : "?", s->cline);
+  }
+}

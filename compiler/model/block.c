@@ -1,0 +1,277 @@
+// block.c - blocks: nodes under a name, with operands and parameters of their own.
+//
+// The file's blocks hide the built-in ones (graphs/blocks.yaml), and both hide ops. Built-in
+// blocks see no blocks of the file. In a block its own name means what it hides, so a block
+// can wrap the op it is called after.
+#include <math.h>
+#include <string.h>
+#include "compiler/model/parts.h"
+
+static const char builtin_file[] = "graphs/blocks.yaml";
+
+// ---- Which there are ------------------------------------------------------------
+
+static const char *const block_keys[] = {"doc", "in", "params", "checks", "nodes", "out"};
+
+static gr_status check_block(gr_conf *c) {
+  GR_TRY(gr_model_expect(c, GR_CONF_MAP, "a block"));
+  GR_TRY(gr_model_keys(c, "a block", block_keys, 6));
+  gr_conf *nodes = gr_conf_member(c, "nodes");
+  if (!nodes) return gr_fail(GR_ERR_CONFIG, c->key_loc, "a block needs 'nodes:'");
+  GR_TRY(gr_model_expect(nodes, GR_CONF_LIST, "nodes:"));
+  return nodes->n ? GR_OK : gr_fail(GR_ERR_CONFIG, nodes->loc, "a block needs a node");
+}
+
+static gr_status add_blocks(gr_block *list, int *n, gr_conf *map, bool builtin) {
+  for (int i = 0; map && i < map->n; i++) {
+    GR_TRY(check_block(map->items[i]));
+    list[(*n)++] = (gr_block){.name = map->keys[i], .conf = map->items[i], .builtin = builtin};
+  }
+  return GR_OK;
+}
+
+gr_status gr_model_open_blocks(gr_author *a, gr_conf *file) {
+  gr_conf *own = gr_conf_member(file, "blocks"), *builtin;
+  if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "blocks:"));
+  gr_source_add(builtin_file, gr_model_blocks_yaml);
+  GR_TRY(gr_conf_parse(a->arena, builtin_file, gr_model_blocks_yaml, &builtin));
+  gr_block *list = GR_NEW(a->arena, gr_block, builtin->n + (own ? own->n : 0));
+  a->blocks = list;
+  GR_TRY(add_blocks(list, &a->n_blocks, own, false));
+  return add_blocks(list, &a->n_blocks, builtin, true);
+}
+
+// The block whose nodes are being written: bodies of scans are part of theirs.
+static const gr_block *current(const gr_author *a) {
+  const gr_frame *f = a->frame;
+  while (!f->block && f->up) f = f->up;
+  return f->block;
+}
+
+static bool is_visible(const gr_author *a, const gr_block *b) {
+  const gr_block *in = current(a);
+  return !in || (b->builtin >= in->builtin && strcmp(b->name, in->name)) ||
+         (b->builtin > in->builtin);
+}
+
+bool gr_model_is_builtin(const gr_author *a) {
+  const gr_block *b = current(a);
+  return b && b->builtin;
+}
+
+const gr_block *gr_model_find_block(const gr_author *a, const char *name) {
+  for (int i = 0; i < a->n_blocks; i++)
+    if (!strcmp(a->blocks[i].name, name) && is_visible(a, &a->blocks[i])) return &a->blocks[i];
+  return NULL;
+}
+
+gr_status gr_model_unknown_use(gr_author *a, const char *name, gr_loc loc) {
+  int n = 0, n_ops = 0;
+  while (gr_ops[n_ops]) n_ops++;
+  const char **known = GR_NEW(a->arena, const char *, a->n_blocks + n_ops + 3);
+  for (int i = 0; i < a->n_blocks; i++)
+    if (is_visible(a, &a->blocks[i])) known[n++] = a->blocks[i].name;
+  for (int i = 0; i < n_ops; i++)
+    if (!gr_op_of_passes(gr_ops[i])) known[n++] = gr_ops[i]->name;
+  known[n++] = "param", known[n++] = "scan", known[n++] = "repeat";
+  const gr_op *op = gr_op_find(name);
+  gr_status s = op && gr_op_of_passes(op)
+                    ? gr_fail(GR_ERR_CONFIG, loc, "op '%s' is graphrun's own, not for models", name)
+                    : gr_fail(GR_ERR_CONFIG, loc, "there is no op or block '%s'", name);
+  const char *instead = gr_model_instead(name);
+  return gr_hint(instead ? gr_hint(s, "%s", instead) : gr_model_guess(s, name, known, n),
+                 "the first key of a node is its op; 'graphrun ops' lists them");
+}
+
+// ---- Operands -------------------------------------------------------------------
+
+// `in: x`, `in: [x, lengths?]` or `in: {x: [n, t, c], lengths?: [n]}`: name i, and its shape.
+static const char *input_name(gr_author *a, const gr_conf *in, int i, bool *optional) {
+  const char *text = in->kind == GR_CONF_TEXT             ? in->text
+                     : in->kind == GR_CONF_MAP            ? in->keys[i]
+                     : in->items[i]->kind == GR_CONF_TEXT ? in->items[i]->text
+                                                          : "";
+  size_t n = strlen(text);
+  *optional = n && text[n - 1] == '?';
+  return gr_arena_strndup(a->arena, text, n - *optional);
+}
+
+// Binds the letters of a shape ("[..., c]") to what the operand has.
+static gr_status bind_shape(gr_author *a, const gr_conf *shape, const char *name, gr_val v) {
+  GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "the shape of an operand"));
+  gr_type t = *gr_model_type(a, v);
+  char buf[96];
+  bool lead =
+      shape->n && shape->items[0]->kind == GR_CONF_TEXT && !strcmp(shape->items[0]->text, "...");
+  int letters = shape->n - lead;
+  if (lead ? t.rank < letters : t.rank != letters)
+    return gr_fail(GR_ERR_TYPE, gr_model_builder(a)->loc, "'%s' has %s%d axes here, found %s", name,
+                   lead ? "at least " : "", letters, gr_type_text(&t, buf));
+  for (int i = 0; i < letters; i++) {
+    const gr_conf *c = shape->items[lead + i];
+    int64_t size = t.dim[t.rank - letters + i];
+    const gr_arg *known = c->kind == GR_CONF_TEXT ? gr_model_get(a, c->text) : NULL;
+    if (c->kind == GR_CONF_INT ? c->integer != size : known && gr_arg_number(known) != (double)size)
+      return gr_fail(GR_ERR_TYPE, gr_model_builder(a)->loc,
+                     "axis '%s' of '%s' is %lld, and %.9g in an operand before it",
+                     c->kind == GR_CONF_TEXT ? c->text : "", name, (long long)size,
+                     known ? gr_arg_number(known) : (double)c->integer);
+    if (c->kind == GR_CONF_TEXT && !known)
+      gr_model_set(a, c->text, (gr_arg){.kind = GR_ARG_INT, .i = size});
+  }
+  return GR_OK;
+}
+
+static gr_status count_inputs(const gr_block *b, gr_conf *in, int given, gr_loc loc) {
+  int most = !in ? 0 : in->kind == GR_CONF_TEXT ? 1 : in->n, least = 0;
+  for (int i = 0; i < most; i++) {
+    const char *text = in->kind == GR_CONF_TEXT             ? in->text
+                       : in->kind == GR_CONF_MAP            ? in->keys[i]
+                       : in->items[i]->kind == GR_CONF_TEXT ? in->items[i]->text
+                                                            : "";
+    least += text[0] && text[strlen(text) - 1] != '?';
+  }
+  if (given >= least && given <= most) return GR_OK;
+  return gr_note(gr_fail(GR_ERR_CONFIG, loc, "block '%s' takes %s%d operand%s, found %d", b->name,
+                         least < most ? "at least " : "", least, least == 1 ? "" : "s", given),
+                 b->conf->key_loc, "the block");
+}
+
+static gr_status bind_inputs(gr_author *a, const gr_block *b, const gr_bound *given, int n) {
+  gr_conf *in = gr_conf_member(b->conf, "in");
+  int most = !in ? 0 : in->kind == GR_CONF_TEXT ? 1 : in->n;
+  for (int i = 0; i < most; i++) {
+    bool optional, there = i < n && !given[i].absent;
+    const char *name = input_name(a, in, i, &optional);
+    gr_bound got = there ? given[i] : (gr_bound){.absent = true};
+    if (!there && !optional)
+      return gr_fail(GR_ERR_CONFIG, gr_model_builder(a)->loc, "'%s' of block '%s' must be given",
+                     name, b->name);
+    gr_model_bind(a, name, in->loc, &got);
+    gr_val v;
+    if (!there || in->kind != GR_CONF_MAP) continue;
+    GR_TRY(gr_model_value(a, name, gr_model_builder(a)->loc, &v));
+    GR_TRY(bind_shape(a, in->items[i], name, v));
+  }
+  return GR_OK;
+}
+
+// ---- Parameters -----------------------------------------------------------------
+
+// A parameter has the kind of its default; one that has none is a number.
+static gr_status check_kind(const gr_arg *preset, const gr_conf *given, const char *name,
+                            gr_arg *got) {
+  bool number = got->kind == GR_ARG_INT || got->kind == GR_ARG_FLOAT;
+  bool is_whole = number && gr_arg_number(got) == floor(gr_arg_number(got));
+  bool fits = preset->kind == GR_ARG_BOOL    ? got->kind == GR_ARG_BOOL || got->kind == GR_ARG_INT
+              : preset->kind == GR_ARG_FLOAT ? number
+              : preset->kind == GR_ARG_INT   ? is_whole
+                                             : got->kind == GR_ARG_TEXT;
+  char text[48];
+  snprintf(text, sizeof text, "%.9g", gr_arg_number(got));
+  if (fits) return GR_OK;
+  return gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is %s, found %s, %s", name, gr_arg_kind(preset),
+                 gr_arg_kind(got), got->kind == GR_ARG_TEXT ? got->text : text);
+}
+
+// What is given at the use is worth what it is there; a default, what it is here.
+static gr_status bind_param(gr_author *a, const gr_block *b, gr_conf *use, const char *name,
+                            gr_conf *preset) {
+  gr_frame *here = a->frame;
+  gr_conf *given = gr_conf_member(use, name);
+  bool missing = preset->kind == GR_CONF_MISSING;
+  gr_arg x;
+  if (missing && !given)
+    return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "block '%s' needs '%s:'", b->name, name);
+  if (!missing) GR_TRY(gr_model_arg(a, preset, true, &x));
+  if (given) {
+    gr_arg kind = missing ? (gr_arg){.kind = GR_ARG_FLOAT} : x;
+    a->frame = here->caller;
+    GR_TRY(gr_model_arg(a, given, kind.kind == GR_ARG_TEXT, &x));
+    a->frame = here;
+    GR_TRY(check_kind(&kind, given, name, &x));
+  }
+  gr_model_set(a, name, x);
+  return GR_OK;
+}
+
+static gr_status bind_params(gr_author *a, const gr_block *b, gr_conf *use) {
+  gr_conf *params = gr_conf_member(b->conf, "params");
+  for (int i = 0; params && i < params->n; i++)
+    GR_TRY(bind_param(a, b, use, params->keys[i], params->items[i]));
+  return GR_OK;
+}
+
+static gr_status check_use(gr_author *a, const gr_block *b, const gr_conf *use) {
+  gr_conf *params = gr_conf_member(b->conf, "params");
+  int n = 0, n_params = params ? params->n : 0;
+  const char **known = GR_NEW(a->arena, const char *, n_params + 3);
+  for (int i = 0; i < n_params; i++) known[n++] = params->keys[i];
+  known[n++] = "name", known[n++] = "share", known[n++] = "when";
+  gr_conf rest = *use;
+  rest.keys++, rest.items++, rest.n--;
+  char *what = gr_arena_printf(a->arena, "block '%s'", b->name);
+  return gr_model_keys(&rest, what, known, n);
+}
+
+// ---- Use ------------------------------------------------------------------------
+
+static gr_status results(gr_author *a, const gr_block *b, const gr_bound *last, gr_bound *out) {
+  gr_conf *names = gr_conf_member(b->conf, "out");
+  *out = *last;
+  if (names && names->kind == GR_CONF_TEXT) {
+    const gr_bound *one;
+    GR_TRY(gr_model_named(a, names->text, names->loc, &one));
+    *out = *one;
+  } else if (names) {
+    GR_TRY(gr_model_expect(names, GR_CONF_LIST, "out:"));
+    if (names->n > GR_MODEL_RESULTS)
+      return gr_fail(GR_ERR_CONFIG, names->loc, "at most %d results", GR_MODEL_RESULTS);
+    for (out->n = 0; out->n < names->n; out->n++) {
+      gr_conf *c = names->items[out->n];
+      GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "a result"));
+      GR_TRY(gr_model_value(a, c->text, c->loc, &out->v[out->n]));
+    }
+    out->depth = a->depth;
+  }
+  return GR_OK;
+}
+
+static gr_status inside(gr_author *a, const gr_block *b, gr_conf *use, const gr_bound *given, int n,
+                        gr_bound *out) {
+  gr_bound last = {0};
+  GR_TRY(bind_inputs(a, b, given, n));
+  GR_TRY(bind_params(a, b, use));
+  GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
+  GR_TRY(gr_model_nodes(a, gr_conf_member(b->conf, "nodes"), &last));
+  return results(a, b, &last, out);
+}
+
+static gr_status check_nesting(const gr_author *a, const gr_block *b, gr_loc loc) {
+  for (const gr_frame *f = a->frame; f; f = f->caller ? f->caller : f->up)
+    if (f->block == b)
+      return gr_fail(GR_ERR_CONFIG, loc,
+                     "block '%s' uses itself; what repeats is 'repeat:' or 'scan:'", b->name);
+  return a->nest < GR_MODEL_NEST ? GR_OK
+                                 : gr_fail(GR_ERR_CONFIG, loc, "blocks are nested too deep");
+}
+
+gr_status gr_model_block(gr_author *a, const gr_block *b, gr_conf *use, gr_bound *out) {
+  gr_loc loc = use->items[0]->key_loc;
+  gr_bound given[GR_MAX_ARGS];
+  int n;
+  GR_TRY(check_nesting(a, b, loc));
+  gr_model_scope(a, b->name);
+  GR_TRY(check_use(a, b, use));
+  GR_TRY(gr_model_operands(a, use->items[0], given, GR_MAX_ARGS, &n));
+  GR_TRY(count_inputs(b, gr_conf_member(b->conf, "in"), n, loc));
+  gr_frame *caller = a->frame;
+  a->frame = gr_model_frame(a, NULL, caller, b);
+  a->nest++;
+  gr_status s = inside(a, b, use, given, n, out);
+  a->nest--;
+  a->frame = caller;
+  gr_loc at = gr_status_loc(s);
+  bool shown = s && at.file && loc.file && !strcmp(at.file, loc.file) && at.line == loc.line;
+  return shown ? s : gr_note(s, loc, "in block '%s', used here", b->name);
+}

@@ -1,0 +1,111 @@
+// blocks.c - the built-in blocks (graphs/blocks.yaml) for people, as ops/explain.c has ops.
+#include "compiler/model/blocks.h"
+#include <string.h>
+#include "compiler/model/parts.h"
+
+static gr_conf *read_blocks(gr_arena *a) {
+  gr_conf *blocks = NULL;
+  gr_status s = gr_conf_parse(a, "graphs/blocks.yaml", gr_model_blocks_yaml, &blocks);
+  if (s) gr_status_drop(s);  // the tests build models with it
+  return !s && blocks && blocks->kind == GR_CONF_MAP ? blocks : NULL;
+}
+
+static const char *text_of(gr_arena *a, gr_conf *block, const char *key) {
+  const gr_conf *c = gr_conf_member(block, key);
+  if (!c) return NULL;
+  if (c->kind == GR_CONF_TEXT) return c->text;
+  gr_text t = gr_text_make(a);
+  gr_conf_json(&t, c, 0);
+  return t.at;
+}
+
+// "[n, t, c]", as it is written.
+static void put_shape(gr_text *t, const gr_conf *shape) {
+  for (int i = 0; i < shape->n; i++) {
+    gr_text_put(t, i ? ", " : " [");
+    if (shape->items[i]->kind == GR_CONF_TEXT)
+      gr_text_put(t, shape->items[i]->text);
+    else
+      gr_conf_json(t, shape->items[i], 0);
+  }
+  if (shape->n) gr_text_put(t, "]");
+}
+
+// `in: x`, `in: [x, lengths?]` or `in: {x: [n, t, c], lengths?: [n]}`.
+static void put_operands(gr_text *t, const gr_conf *in) {
+  if (!in) return;
+  if (in->kind == GR_CONF_TEXT) gr_text_put(t, in->text);
+  for (int i = 0; i < in->n; i++) {
+    bool map = in->kind == GR_CONF_MAP;
+    gr_text_printf(t, "%s%s", i ? ", " : "", map ? in->keys[i] : in->items[i]->text);
+    if (map) put_shape(t, in->items[i]);
+  }
+}
+
+static bool must_be_given(const gr_conf *c) {
+  return c->kind == GR_CONF_MISSING || (c->kind == GR_CONF_TEXT && !strcmp(c->text,
+                                                                           "?"
+                                                                           "??"));
+}
+
+static int params_of(gr_conf *block, gr_conf **out) {
+  gr_conf *params = gr_conf_member(block, "params");
+  *out = params;
+  return params && params->kind == GR_CONF_MAP ? params->n : 0;
+}
+
+void gr_blocks_list(FILE *f) {
+  gr_arena *a = gr_arena_create();
+  gr_conf *blocks = read_blocks(a), *params;
+  for (int i = 0; blocks && i < blocks->n; i++) {
+    const char *doc = text_of(a, blocks->items[i], "doc");
+    fprintf(f, "%-20s %s\n", blocks->keys[i], doc ? doc : "");
+    int n = params_of(blocks->items[i], &params);
+    for (int k = 0; k < n; k++) {
+      fprintf(f, "%*s%s%s", k ? 0 : 21, "", k ? ", " : "", params->keys[k]);
+      if (!must_be_given(params->items[k])) fprintf(f, ": %s", text_of(a, params, params->keys[k]));
+      if (k + 1 == n) fputc('\n', f);
+    }
+  }
+  gr_arena_destroy(a);
+}
+
+static void explain(FILE *f, gr_arena *a, gr_conf *block) {
+  gr_text operands = gr_text_make(a);
+  gr_conf *params;
+  put_operands(&operands, gr_conf_member(block, "in"));
+  fprintf(f, "  operands   %s\n", operands.at);
+  int n = params_of(block, &params);
+  for (int k = 0; k < n; k++) {
+    const char *value =
+        must_be_given(params->items[k]) ? NULL : text_of(a, params, params->keys[k]);
+    fprintf(f, "  %s %s (%s%s)\n", k ? "          " : "params    ", params->keys[k],
+            value ? "else " : "must be given", value ? value : "");
+  }
+  const gr_conf *checks = gr_conf_member(block, "checks");
+  for (int k = 0; checks && checks->kind == GR_CONF_MAP && k < checks->n; k++)
+    fprintf(f, "  %s %s\n", k ? "          " : "checks    ", checks->keys[k]);
+}
+
+bool gr_block_explain(FILE *f, const char *name) {
+  gr_arena *a = gr_arena_create();
+  gr_conf *blocks = read_blocks(a);
+  int at = blocks ? gr_conf_index(blocks, name) : -1;
+  if (at >= 0) {
+    const char *doc = text_of(a, blocks->items[at], "doc");
+    fprintf(f, "%s: %s\n", name, doc ? doc : "");
+    fprintf(f,
+            "  a block    of graphs/blocks.yaml, line %d: made of ops, with weights of its own\n",
+            blocks->items[at]->key_loc.line);
+    explain(f, a, blocks->items[at]);
+  }
+  gr_arena_destroy(a);
+  return at >= 0;
+}
+
+int gr_block_names(gr_arena *a, const char **out, int most) {
+  const gr_conf *blocks = read_blocks(a);
+  int n = 0;
+  for (; blocks && n < blocks->n && n < most; n++) out[n] = blocks->keys[n];
+  return n;
+}

@@ -1,0 +1,170 @@
+// init.c - how parameters begin. Limits and deviations are those of torch.nn.init
+// (Glorot and Bengio 2010; He et al. 2015; LeCun et al. 1998), of a shape [out, in, ...]:
+// fan_in = in x the rest, fan_out = out x the rest. Every number is drawn from the stream
+// "init:PATH", so that no parameter depends on which others there are.
+#include <math.h>
+#include <string.h>
+#include "base/hash.h"
+#include "compiler/model/parts.h"
+
+static const char *const arg_names[GR_INIT_ARGS] = {
+    [GR_INIT_GAIN] = "gain", [GR_INIT_A] = "a",         [GR_INIT_STD] = "std",
+    [GR_INIT_MEAN] = "mean", [GR_INIT_VALUE] = "value", [GR_INIT_LOW] = "low",
+    [GR_INIT_HIGH] = "high", [GR_INIT_THETA] = "theta"};
+
+enum { FAN_NONE, FAN_IN, FAN_BOTH };
+#define BIT(arg) (1u << GR_INIT_##arg)
+struct gr_init_rule {
+  const char *name, *op;
+  unsigned takes, needs;  // BITs
+  int fan;
+  double spread;  // with a fan: limit or deviation is gain x sqrt(spread / fan)
+  int out;        // which result of the op it is
+};
+static const gr_init_rule rules[] = {
+    {"zeros", "fill", 0, 0},
+    {"ones", "fill", 0, 0},
+    {"constant", "fill", BIT(VALUE), BIT(VALUE)},
+    {"uniform", "init_uniform", BIT(LOW) | BIT(HIGH), 0},
+    {"normal", "init_normal", BIT(MEAN) | BIT(STD), 0},
+    {"trunc_normal", "init_trunc_normal", BIT(MEAN) | BIT(STD), 0},
+    {"kaiming_uniform", "init_uniform", BIT(GAIN) | BIT(A), 0, FAN_IN, 3},
+    {"kaiming_normal", "init_normal", BIT(GAIN) | BIT(A), 0, FAN_IN, 1},
+    {"xavier_uniform", "init_uniform", BIT(GAIN), 0, FAN_BOTH, 6},
+    {"xavier_normal", "init_normal", BIT(GAIN), 0, FAN_BOTH, 2},
+    {"lecun_uniform", "init_uniform", BIT(GAIN), 0, FAN_IN, 3},
+    {"lecun_normal", "init_normal", BIT(GAIN), 0, FAN_IN, 1},
+    {"lmu_a", "lmu_memory", BIT(THETA), BIT(THETA)},
+    {"lmu_b", "lmu_memory", BIT(THETA), BIT(THETA), .out = 1},
+};
+enum { N_RULES = sizeof rules / sizeof *rules };
+
+static gr_status find_rule(const char *name, gr_loc loc, const gr_init_rule **out) {
+  const char *names[N_RULES];
+  for (int i = 0; i < N_RULES; i++) {
+    names[i] = rules[i].name;
+    if (!strcmp(name, rules[i].name)) *out = &rules[i];
+  }
+  if (*out) return GR_OK;
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no init '%s'", name);
+  return gr_hint(gr_model_guess(s, name, names, N_RULES),
+                 "kaiming, xavier and lecun end in _uniform or _normal; or uniform, normal, "
+                 "trunc_normal, zeros, ones, constant");
+}
+
+bool gr_model_init_key(const char *key) {
+  for (int i = 0; i < GR_INIT_ARGS; i++)
+    if (!strcmp(key, arg_names[i])) return true;
+  return false;
+}
+
+static gr_status read_args(gr_author *a, gr_conf *use, const gr_init_rule *r, gr_model_param *p) {
+  for (int i = 0; i < GR_INIT_ARGS; i++) {
+    gr_conf *c = gr_conf_member(use, arg_names[i]);
+    if (!c && r->needs >> i & 1)
+      return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "init '%s' needs '%s:'", r->name,
+                     arg_names[i]);
+    if (!c) continue;
+    if (!(r->takes >> i & 1))
+      return gr_fail(GR_ERR_CONFIG, c->key_loc, "init '%s' has no '%s'", r->name, arg_names[i]);
+    GR_TRY(gr_model_number(a, c, &p->arg[i]));
+  }
+  return GR_OK;
+}
+
+static gr_status check_shape(const gr_conf *use, const gr_model_param *p) {
+  const gr_type *t = &p->type;
+  gr_loc loc = use->items[0]->loc;
+  if (p->init->fan != FAN_NONE && t->rank < 2)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loc, "init '%s' needs a shape [out, in, ...]", p->init->name),
+        "vectors start from zeros, ones, constant, uniform or normal");
+  if (!strcmp(p->init->name, "lmu_a") && (t->rank != 2 || t->dim[0] != t->dim[1]))
+    return gr_fail(GR_ERR_CONFIG, loc, "init 'lmu_a' makes a matrix [order, order]");
+  if (!strcmp(p->init->name, "lmu_b") && t->rank != 1)
+    return gr_fail(GR_ERR_CONFIG, loc, "init 'lmu_b' makes a vector [order]");
+  return GR_OK;
+}
+
+gr_status gr_model_init_rule(gr_author *a, gr_conf *use, gr_model_param *p) {
+  gr_conf *c = gr_conf_member(use, "init");
+  gr_arg x = {.kind = GR_ARG_TEXT, .text = "zeros"};
+  p->arg[GR_INIT_GAIN] = 1, p->arg[GR_INIT_STD] = 1, p->arg[GR_INIT_HIGH] = 1;
+  if (c) GR_TRY(gr_model_arg(a, c, true, &x));
+  if (x.kind != GR_ARG_TEXT) {  // a number is a constant
+    p->arg[GR_INIT_VALUE] = gr_arg_number(&x);
+    return find_rule("constant", c->loc, &p->init);
+  }
+  GR_TRY(find_rule(x.text, c ? c->loc : use->loc, &p->init));
+  bool leaky = p->init->takes & BIT(A);
+  if (leaky) p->arg[GR_INIT_GAIN] = 0;  // not given: from a
+  GR_TRY(read_args(a, use, p->init, p));
+  if (leaky && p->arg[GR_INIT_GAIN] == 0)
+    p->arg[GR_INIT_GAIN] = sqrt(2 / (1 + p->arg[GR_INIT_A] * p->arg[GR_INIT_A]));
+  if (!strcmp(x.text, "ones")) p->arg[GR_INIT_VALUE] = 1;
+  return check_shape(use, p);
+}
+
+// ---- The first value ------------------------------------------------------------
+
+static const char *shape_text(gr_arena *arena, const gr_type *t) {
+  gr_text s = gr_text_make(arena);
+  gr_text_put(&s, "[");
+  for (int i = 0; i < t->rank; i++)
+    gr_text_printf(&s, "%s%lld", i ? "," : "", (long long)t->dim[i]);
+  gr_text_put(&s, "]");
+  return s.at;
+}
+
+static const char *number_text(gr_arena *arena, double x) {
+  gr_text s = gr_text_make(arena);
+  gr_text_json_float(&s, x);
+  return s.at;
+}
+
+static double deviation(const gr_model_param *p) {  // or limit
+  double rest = 1;
+  for (int i = 2; i < p->type.rank; i++) rest *= (double)p->type.dim[i];
+  double in = (double)p->type.dim[1] * rest, out = (double)p->type.dim[0] * rest;
+  return p->arg[GR_INIT_GAIN] * sqrt(p->init->spread / (p->init->fan == FAN_IN ? in : in + out));
+}
+
+static gr_val draw(gr_author *a, gr_builder *b, const gr_model_param *p) {
+  const gr_init_rule *r = p->init;
+  gr_arena *arena = a->arena;
+  bool uniform = !strcmp(r->op, "init_uniform"), fan = r->fan != FAN_NONE;
+  double x = uniform ? p->arg[GR_INIT_LOW] : p->arg[GR_INIT_MEAN];
+  double y = uniform ? p->arg[GR_INIT_HIGH] : p->arg[GR_INIT_STD];
+  if (fan) y = deviation(p), x = uniform ? -y : 0;
+  const char *stream = gr_arena_printf(arena, "init:%s", p->path);
+  return gr_model_make(
+      b, r->op, 0, NULL,
+      (gr_setting[]){
+          {"shape", shape_text(arena, &p->type)},
+          {uniform ? "low" : "mean", number_text(arena, x)},
+          {uniform ? "high" : "std", number_text(arena, y)},
+          {"seed", gr_arena_printf(arena, "%lld", (long long)a->ask->seed)},
+          {"stream", gr_arena_printf(arena, "%llu", (unsigned long long)gr_hash_text(stream))},
+          {0}});
+}
+
+void gr_model_init(gr_author *a, gr_builder *b, const gr_model_param *p) {
+  gr_val v;
+  b->loc = p->loc, b->scope = p->path;
+  if (!strcmp(p->init->op, "fill"))
+    v = gr_model_make(b, "fill", 0, NULL,
+                      (gr_setting[]){{"shape", shape_text(a->arena, &p->type)},
+                                     {"value", number_text(a->arena, p->arg[GR_INIT_VALUE])},
+                                     {"dtype", gr_dtypes[p->type.dtype].name},
+                                     {0}});
+  else if (!strcmp(p->init->op, "lmu_memory"))
+    v = gr_model_make(
+        b, p->init->op, 0, NULL,
+        (gr_setting[]){{"order", gr_arena_printf(a->arena, "%lld", (long long)p->type.dim[0])},
+                       {"theta", number_text(a->arena, p->arg[GR_INIT_THETA])},
+                       {0}});
+  else
+    v = draw(a, b, p);
+  gr_val leaf = gr_leaf(b, GR_STATE, p->kind, p->path, p->type, p->layout);
+  if (!b->err) gr_at(b->g, leaf)->next = (gr_val){v.id + (uint32_t)p->init->out};
+}

@@ -1,0 +1,191 @@
+// input.c - a model's inputs, and what the data gives: each input is bound to the tensor of
+// its name in the batch, of the same dtype and shape. Letters in shapes take the sizes found there.
+#include <string.h>
+#include "compiler/model/parts.h"
+
+static const char *const input_keys[] = {"shape", "dtype", "doc"};
+static const char *const own_names[] = {"weight", "lr", "micro", "step"};  // added by graphrun
+
+// ---- What the data gives ----------------------------------------------------------
+
+static const gr_batch_tensor *find_tensor(const gr_author *a, const char *name) {
+  for (int i = 0; i < a->ask->n_batch; i++)
+    if (!strcmp(a->ask->batch[i].name, name)) return &a->ask->batch[i];
+  return NULL;
+}
+
+bool gr_model_is_own(const char *name) {
+  for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++)
+    if (!strcmp(name, own_names[i])) return true;
+  return false;
+}
+
+// "x f32[16,56,8], lengths i32[16]"; the samples' weights are bound by graphrun itself.
+static const char *list_batch(const gr_author *a) {
+  gr_text t = gr_text_make(a->arena);
+  char buf[96];
+  for (int i = 0; i < a->ask->n_batch; i++) {
+    const gr_batch_tensor *b = &a->ask->batch[i];
+    if (!gr_model_is_own(b->name))
+      gr_text_printf(&t, "%s%s %s", t.len ? ", " : "", b->name, gr_type_text(&b->type, buf));
+  }
+  return t.at;
+}
+
+// ---- Letters ----------------------------------------------------------------------
+
+static bool is_letter(const gr_conf *c) {
+  return c->kind == GR_CONF_TEXT && gr_model_is_word(c->text) && *c->text != '$';
+}
+
+// A letter has the size of the first axis that it stands for. Parameters of that name are none.
+static void bind_letters(gr_author *a, const gr_conf *params, const gr_conf *shape,
+                         const gr_type *t) {
+  for (int d = 0; d < shape->n && d < t->rank; d++) {
+    const gr_conf *c = shape->items[d];
+    bool known = !is_letter(c) || gr_model_get(a, c->text) ||
+                 (params && params->kind == GR_CONF_MAP && gr_conf_index(params, c->text) >= 0);
+    if (!known) gr_model_set(a, c->text, (gr_arg){.kind = GR_ARG_INT, .i = t->dim[d]});
+  }
+}
+
+void gr_model_letters(gr_author *a, gr_conf *file) {
+  const gr_conf *inputs = gr_conf_member(file, "inputs"), *params = gr_conf_member(file, "params");
+  for (int i = 0; i < a->ask->n_dims; i++)
+    gr_model_set(a, a->ask->dims[i].name, (gr_arg){.kind = GR_ARG_INT, .i = a->ask->dims[i].size});
+  if (a->ask->n_batch)
+    gr_model_set(a, "n", (gr_arg){.kind = GR_ARG_INT, .i = a->ask->batch[0].type.dim[0]});
+  for (int i = 0; inputs && inputs->kind == GR_CONF_MAP && i < inputs->n; i++) {
+    gr_conf *input = inputs->items[i];
+    const gr_batch_tensor *b = find_tensor(a, inputs->keys[i]);
+    const gr_conf *shape = input->kind == GR_CONF_MAP && b ? gr_conf_member(input, "shape") : NULL;
+    if (shape && shape->kind == GR_CONF_LIST) bind_letters(a, params, shape, &b->type);
+  }
+}
+
+// ---- An input ---------------------------------------------------------------------
+
+static gr_status unknown_letter(gr_author *a, const gr_conf *c) {
+  gr_text list = gr_text_make(a->arena);
+  const gr_map *known = &a->frame->args;
+  for (uint32_t i = 0; i < known->n; i++)
+    gr_text_printf(&list, "%s%s", i ? ", " : "", known->keys[i]);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "nothing says how large the axis '%s' is", c->text),
+                 "known here are %s; other sizes are params:", *list.at ? list.at : "no sizes");
+}
+
+static gr_status read_shape(gr_author *a, const gr_conf *shape, gr_type *t) {
+  for (int i = 0; i < shape->n; i++) {
+    const gr_conf *c = shape->items[i];
+    if (is_letter(c) && !gr_model_get(a, c->text)) return unknown_letter(a, c);
+    if (c->kind == GR_CONF_TEXT && !strpbrk(c->text, "+-*/%()") && strchr(c->text, ' '))
+      return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is not one axis", c->text),
+                     "put ',' between axes: [n, c]");
+  }
+  return gr_model_shape(a, shape, t);
+}
+
+static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
+  if (!dtype) return GR_OK;
+  for (int d = 0; d < GR_DTYPE_COUNT; d++)
+    if (dtype->kind == GR_CONF_TEXT && !strcmp(dtype->text, gr_dtypes[d].name)) {
+      t->dtype = (gr_dtype)d;
+      return GR_OK;
+    }
+  return gr_hint(gr_fail(GR_ERR_CONFIG, dtype->loc, "this is not a dtype"), "f32 or i32");
+}
+
+static gr_layout batch_layout(const gr_author *a) {
+  gr_layout l = gr_layout_whole;
+  for (int k = 0; k < a->ask->mesh.n_axes && k < GR_MAX_MESH; k++)
+    if (gr_model_splits_batch(a, k)) l.at[k] = 0;
+  return l;
+}
+
+static bool is_batch(const gr_conf *shape) {
+  return shape->n && shape->items[0]->kind == GR_CONF_TEXT && !strcmp(shape->items[0]->text, "n");
+}
+
+// ---- Binding ----------------------------------------------------------------------
+
+static gr_status not_given(gr_author *a, const char *name, const gr_conf *c) {
+  const char **names = GR_NEW(a->arena, const char *, a->ask->n_batch + 1);
+  for (int i = 0; i < a->ask->n_batch; i++) names[i] = a->ask->batch[i].name;
+  gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc, "the data gives no '%s' for this input", name);
+  return gr_hint(gr_model_guess(s, name, names, a->ask->n_batch), "it gives %s", list_batch(a));
+}
+
+// Before sizes are known: whether it can be that tensor at all.
+static gr_status check_axes(const char *name, const gr_conf *shape, const gr_batch_tensor *b) {
+  char have[96];
+  if (shape->n != b->type.rank)
+    return gr_hint(
+        gr_fail(GR_ERR_TYPE, shape->loc, "the input '%s' has %d %s, the data gives %s", name,
+                shape->n, shape->n == 1 ? "axis" : "axes", gr_type_text(&b->type, have)),
+        "name as many axes, [n, ...]; a letter of your own takes the size that it finds");
+  if (!is_batch(shape))
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, shape->n ? shape->items[0]->loc : shape->loc,
+                "the first axis of the input '%s' is the samples of the batch, 'n'", name),
+        "write [n, ...]: that axis is divided over the ranks");
+  return GR_OK;
+}
+
+static gr_status check_type(const char *name, gr_conf *c, const gr_type *t,
+                            const gr_batch_tensor *b) {
+  const gr_conf *shape = gr_conf_member(c, "shape"), *dtype = gr_conf_member(c, "dtype");
+  char have[96];
+  gr_type_text(&b->type, have);
+  if (t->dtype != b->type.dtype)
+    return gr_hint(gr_fail(GR_ERR_TYPE, dtype ? dtype->loc : c->key_loc,
+                           "the input '%s' is %s%s, the data gives %s", name,
+                           gr_dtypes[t->dtype].name, dtype ? "" : " (the default)", have),
+                   "dtype: %s; the op 'cast' makes another of it", gr_dtypes[b->type.dtype].name);
+  for (int d = 0; d < t->rank; d++)
+    if (t->dim[d] != b->type.dim[d])
+      return gr_hint(gr_fail(GR_ERR_TYPE, shape->items[d]->loc,
+                             "axis %d of the input '%s' is %lld, the data gives %s", d, name,
+                             (long long)t->dim[d], have),
+                     "a letter that stands for no other size takes that of the data");
+  return GR_OK;
+}
+
+static gr_status input(gr_author *a, const char *name, gr_conf *c) {
+  gr_type t = {.dtype = GR_F32};
+  GR_TRY(gr_model_expect(c, GR_CONF_MAP, "an input"));
+  GR_TRY(gr_model_keys(c, "an input", input_keys, 3));
+  gr_conf *shape = gr_conf_member(c, "shape");
+  if (!shape)
+    return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
+  if (gr_model_is_own(name))
+    return gr_fail(GR_ERR_CONFIG, c->key_loc,
+                   "the input '%s' is graphrun's own: choose another name", name);
+  GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));
+  const gr_batch_tensor *b = find_tensor(a, name);
+  if (a->ask->batch && !b) return not_given(a, name, c);
+  if (b) GR_TRY(check_axes(name, shape, b));
+  GR_TRY(read_shape(a, shape, &t));
+  GR_TRY(read_dtype(gr_conf_member(c, "dtype"), &t));
+  if (b) GR_TRY(check_type(name, c, &t, b));
+  a->root.loc = c->key_loc;
+  gr_bound bound = {.n = 1};
+  bound.v[0] = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, name, t,
+                       is_batch(shape) ? batch_layout(a) : gr_layout_whole);
+  gr_model_bind(a, name, c->key_loc, &bound);
+  return gr_model_settle(a);
+}
+
+gr_status gr_model_inputs(gr_author *a, gr_conf *file) {
+  gr_conf *map = gr_conf_member(file, "inputs");
+  const gr_arg *n = gr_model_get(a, "n");
+  gr_status s = GR_OK;
+  if (!map) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'inputs:'");
+  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "inputs:"));
+  if (!n) return gr_fail(GR_ERR_CONFIG, map->key_loc, "nothing says how large the batch is, 'n'");
+  for (int i = 0; i < map->n; i++) s = gr_also(s, input(a, map->keys[i], map->items[i]));
+  if (s) return s;
+  a->root.loc = map->key_loc;
+  gr_type t = {.dtype = GR_F32, .rank = 1, .dim = {n->i}};
+  a->weight = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, "weight", t, batch_layout(a));
+  return gr_model_settle(a);
+}

@@ -1,0 +1,50 @@
+// model.h - the graph language (graphs/*.yaml; docs/graph-language.md) to IR.
+#pragma once
+#include "compiler/pass.h"
+#include "compose/tree/conf.h"
+
+typedef struct gr_dim {
+  const char *name;  // a letter of the inputs' shapes: "n", "t", "u", "c"
+  int64_t size;
+} gr_dim;
+
+// A tensor of the data's batches. An input of the model is bound to the one of its name.
+typedef struct gr_batch_tensor {
+  const char *name;
+  gr_type type;  // of the global batch: axis 0 is the samples, "n"
+} gr_batch_tensor;
+
+// A part of the model whose weights have names that begin with `path`: a use of a block, or an
+// iteration of repeat:.
+typedef struct gr_scope {
+  const char *path, *block;  // block: its name; NULL: an iteration
+} gr_scope;
+typedef struct gr_scopes {
+  gr_scope *at;
+  uint32_t n, cap;
+} gr_scopes;
+
+typedef struct gr_model_request {
+  gr_conf *graph;      // the file, as read
+  gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
+  const gr_dim *dims;  // sizes of the inputs' letters, "n" being the global batch
+  int n_dims;
+  // What the data gives: every input must be one of these, and letters take their sizes. NULL:
+  // nothing is known of the data, inputs are what the file says with the sizes in dims.
+  const gr_batch_tensor *batch;
+  int n_batch;
+  gr_purpose purpose;  // GR_EVAL: dropout and the like are left out; GR_INIT: initial values only
+  uint64_t seed;
+  gr_mesh mesh;
+  const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is split; NULL: no more
+  gr_scopes *scopes;  // where to add what the model consists of, outer parts first; or NULL
+  bool by_rank;       // trains on the mean of the ranks' means, not of all samples
+} gr_model_request;
+
+// The forward graph: inputs, weights, `loss` and `norm` summed over the batch with the
+// implicit input `weight` [n] (1 for a sample, 0 for padding), and as results
+//   "metric.NAME.sum", "metric.NAME.weight"  scalars, for each of `metrics` (and "loss"),
+//   "predict.NAME"                           for each of `predict` (GR_EVAL).
+// For GR_INIT: a graph whose states are the weights and buffers, each with `next`, its initial
+// value.
+GR_MUST_USE gr_status gr_model_build(gr_arena *, const gr_model_request *, gr_graph **out);

@@ -1,0 +1,211 @@
+// node.c - one node: its names, its place, and who writes it.
+#include <ctype.h>
+#include <string.h>
+#include "compiler/model/parts.h"
+
+static const char *const reserved[] = {"name", "share", "when"};
+
+bool gr_model_reserved(const char *key) {
+  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+    if (!strcmp(key, reserved[i])) return true;
+  return false;
+}
+
+// "heads is 3, c is 40": what the names in an expression are.
+static const char *values_in(gr_author *a, const char *text) {
+  gr_text t = gr_text_make(a->arena);
+  gr_map seen = gr_map_make(a->arena);
+  for (const char *p = text; *p;) {
+    size_t n = 0;
+    while (isalnum((unsigned char)p[n]) || p[n] == '_' || p[n] == '$') n++;
+    const char *word = gr_arena_strndup(a->arena, p, n);
+    const gr_arg *x = n ? gr_model_get(a, word) : NULL;
+    if (x && !gr_map_find(&seen, word, NULL)) {
+      gr_text_printf(&t, "%s%s is %s", t.len ? ", " : "", word, gr_arg_text(a->arena, x));
+      gr_map_put(&seen, word, 0);
+    }
+    p += n ? n : 1;
+  }
+  return t.at;
+}
+
+// Expressions that must be true, each with what to say when it is not. Those of graphrun's own
+// blocks are broken by who uses the block.
+gr_status gr_model_checks(gr_author *a, const gr_conf *map) {
+  if (!map) return GR_OK;
+  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "checks:"));
+  for (int i = 0; i < map->n; i++) {
+    const gr_conf *c = map->items[i];
+    gr_arg x;
+    GR_TRY(gr_model_expr(a, map->keys[i], c->key_loc, &x));
+    if (x.kind != GR_ARG_TEXT && gr_arg_number(&x) != 0) continue;
+    const char *values = values_in(a, map->keys[i]);
+    return gr_fail(GR_ERR_CONFIG, gr_model_is_builtin(a) ? gr_model_builder(a)->loc : c->key_loc,
+                   "%s (%s is not true%s%s)", c->kind == GR_CONF_TEXT ? c->text : "a check failed",
+                   map->keys[i], *values ? ": " : "", values);
+  }
+  return GR_OK;
+}
+
+// Where the node stands among parameters: `name:` goes down, `share:` looks elsewhere.
+static gr_status enter(gr_author *a, gr_conf *use) {
+  gr_conf *name = gr_conf_member(use, "name"), *share = gr_conf_member(use, "share");
+  const char *text = "", *from;
+  if (name) GR_TRY(gr_model_put_in(a, name, &text));
+  const char *outside = a->path;
+  a->path = gr_model_join(a, outside, text);
+  if (a->share) a->share = gr_model_join(a, a->share, text);
+  if (!share) return GR_OK;
+  GR_TRY(gr_model_put_in(a, share, &from));
+  a->share = gr_model_join(a, outside, from);
+  return GR_OK;
+}
+
+static gr_status dispatch(gr_author *a, gr_conf *use, gr_bound *out) {
+  const char *what = use->keys[0];
+  if (!strcmp(what, "scan")) return gr_model_scan(a, use, out);
+  if (!strcmp(what, "param")) return gr_model_make_param(a, use, out);
+  const gr_block *block = gr_model_find_block(a, what);
+  if (block) return gr_model_block(a, block, use, out);
+  const gr_op *op = gr_op_find(what);
+  if (op && !gr_op_of_passes(op) && !gr_op_has_body(op)) return gr_model_op(a, op, use, out);
+  return gr_model_unknown_use(a, what, use->items[0]->key_loc);
+}
+
+// Runs {op: operands, attributes...} in its place. (After an error nothing is put back: the
+// whole list is given up, and the file's own list starts afresh.)
+static gr_status run(gr_author *a, gr_conf *use, gr_bound *out) {
+  const char *path = a->path, *share = a->share;
+  gr_builder *b = gr_model_builder(a);
+  gr_loc loc = b->loc;
+  const char *scope = b->scope;
+  bool unnamed = a->unnamed;
+  GR_TRY(enter(a, use));
+  if (unnamed && a->path != path) gr_model_scope(a, NULL), a->unnamed = false;
+  if (!gr_model_is_builtin(a)) b->loc = use->items[0]->key_loc;  // else: where the block is used
+  b->scope = *a->path ? a->path : NULL;
+  GR_TRY(dispatch(a, use, out));
+  b->loc = loc, b->scope = scope;
+  a->path = path, a->share = share, a->unnamed = unnamed;
+  return GR_OK;
+}
+
+// Repeats in repeats multiply: a count that is too large should not be found by a full memory.
+enum { MOST_NODES = 1000000 };
+static gr_status count_node(gr_author *a, const gr_conf *item) {
+  if (a->nodes++ < MOST_NODES) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, item->loc, "the model has more than %d nodes here", MOST_NODES),
+      "repeats multiply with those around them");
+}
+
+// ---- repeat: N ------------------------------------------------------------------
+
+static const char *const repeat_keys[] = {"repeat", "from", "as", "nodes", "name", "share", "when"};
+enum { MOST_REPEATS = 10000 };
+
+static gr_status repeat_range(gr_author *a, gr_conf *use, int64_t *n, int64_t *from) {
+  gr_conf *start = gr_conf_member(use, "from");
+  GR_TRY(gr_model_keys(use, "repeat:", repeat_keys, 7));
+  GR_TRY(gr_model_int(a, use->items[0], n));
+  *from = 0;
+  if (start) GR_TRY(gr_model_int(a, start, from));
+  if (*n < 0 || *n > MOST_REPEATS)
+    return gr_fail(GR_ERR_CONFIG, use->items[0]->loc, "repeat: takes 0 to %d, found %lld",
+                   MOST_REPEATS, (long long)*n);
+  if (!gr_conf_member(use, "nodes"))
+    return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "repeat: needs 'nodes:'");
+  return GR_OK;
+}
+
+static gr_status repeat(gr_author *a, gr_conf *use, gr_bound *out) {
+  int64_t n, from;
+  const char *path = a->path, *share = a->share, *as = "i";
+  gr_conf *given = gr_conf_member(use, "as");
+  if (given) GR_TRY(gr_model_put_in(a, given, &as));
+  const char *count = gr_arena_printf(a->arena, "$%s", as);
+  const gr_arg *outer = gr_model_get(a, count);
+  gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_GONE};
+  GR_TRY(repeat_range(a, use, &n, &from));
+  bool unnamed = a->unnamed;
+  for (int64_t i = from; i < from + n; i++) {
+    gr_model_set(a, count, (gr_arg){.kind = GR_ARG_INT, .i = i});
+    GR_TRY(count_node(a, use->items[0]));
+    GR_TRY(enter(a, use));
+    a->unnamed = !strcmp(a->path, path);
+    if (!a->unnamed) gr_model_scope(a, NULL);
+    GR_TRY(gr_model_nodes(a, gr_conf_member(use, "nodes"), out));
+    a->path = path, a->share = share, a->unnamed = unnamed;
+  }
+  gr_model_set(a, count, before);
+  return GR_OK;
+}
+
+// ---- A node ---------------------------------------------------------------------
+
+static gr_status bind(gr_author *a, const char *key, gr_loc loc, const gr_bound *got) {
+  const char *names[GR_MODEL_RESULTS];
+  int n;
+  GR_TRY(gr_model_names(a, key, loc, names, &n));
+  if (n == 1) gr_model_bind(a, names[0], loc, got);
+  if (n == 1) return GR_OK;
+  if (n != got->n)
+    return gr_fail(GR_ERR_CONFIG, loc, "%d names for %d result%s", n, got->n,
+                   got->n == 1 ? "" : "s");
+  for (int i = 0; i < n; i++)
+    gr_model_bind(a, names[i], loc, &(gr_bound){.depth = got->depth, .n = 1, .v = {got->v[i]}});
+  return GR_OK;
+}
+
+static gr_status alias(gr_author *a, gr_conf *c, gr_bound *out) {
+  const gr_bound *b;
+  GR_TRY(gr_model_named(a, c->text, c->loc, &b));
+  *out = *b;
+  return GR_OK;
+}
+
+static gr_status shape_of_node(const gr_conf *item) {
+  GR_TRY(gr_model_expect(item, GR_CONF_MAP, "a node"));
+  if (!item->n) return gr_fail(GR_ERR_CONFIG, item->loc, "this node is empty");
+  if (!strcmp(item->keys[0], "repeat")) return GR_OK;
+  if (item->n > 1)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, item->items[1]->key_loc,
+                           "a node has one name, and '%s' is a second one", item->keys[1]),
+                   "attributes go into the braces: '- %s: {op: operands, %s: ...}'", item->keys[0],
+                   item->keys[1]);
+  const gr_conf *use = item->items[0];
+  if (use->kind == GR_CONF_TEXT) return GR_OK;
+  if (use->kind != GR_CONF_MAP || !use->n)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, use->loc, "expected what '%s' is, found %s",
+                           item->keys[0], gr_model_kind(use->kind)),
+                   "a node is '- name: {op: operands, attribute: value}'");
+  return GR_OK;
+}
+
+gr_status gr_model_node(gr_author *a, gr_conf *item, gr_bound *out) {
+  GR_TRY(shape_of_node(item));
+  GR_TRY(count_node(a, item));
+  bool repeats = !strcmp(item->keys[0], "repeat");
+  gr_conf *use = repeats ? item : item->items[0];
+  gr_conf *when = use->kind == GR_CONF_MAP ? gr_conf_member(use, "when") : NULL;
+  bool on = true;
+  if (when) GR_TRY(gr_model_truth(a, when, &on));
+  if (!on) return GR_OK;
+  gr_bound got = {.depth = a->depth};
+  if (repeats) return repeat(a, use, out);
+  const char *name = a->name;
+  a->name = item->keys[0];
+  GR_TRY(use->kind == GR_CONF_TEXT ? alias(a, use, &got) : run(a, use, &got));
+  a->name = name;
+  *out = got;
+  return bind(a, item->keys[0], item->items[0]->key_loc, &got);
+}
+
+gr_status gr_model_nodes(gr_author *a, gr_conf *list, gr_bound *last) {
+  GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
+  const gr_conf *outside = a->frame->nodes;
+  a->frame->nodes = list;
+  for (int i = 0; i < list->n; i++) GR_TRY(gr_model_node(a, list->items[i], last));
+  a->frame->nodes = outside;
+  return GR_OK;
+}

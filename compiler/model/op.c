@@ -1,0 +1,240 @@
+// op.c - a node that is one op of ops.def: operands, attributes, arity.
+#include <string.h>
+#include "base/hash.h"
+#include "compiler/model/parts.h"
+
+// ---- Ops by name, for the builder itself ----------------------------------------
+
+static const gr_attr *find_attr(const gr_op *op, const char *name) {
+  for (const gr_attr *f = op->attrs; f && f->name; f++)
+    if (!strcmp(f->name, name)) return f;
+  return NULL;
+}
+
+gr_val gr_model_make(gr_builder *b, const char *name, int n_in, const gr_val *in,
+                     const gr_setting *settings) {
+  const gr_op *op = gr_op_find(name);
+  if (b->err) return GR_NONE;
+  if (!op) {
+    b->err = gr_fail(GR_ERR_BUG, b->loc, "op '%s' is not in ops.def", name);
+    return GR_NONE;
+  }
+  void *attr = gr_arena_alloc(b->g->arena, op->attr_size + 8);
+  gr_attr_presets(op, attr);
+  for (const gr_setting *s = settings; s && s->name && !b->err; s++) {
+    const gr_attr *f = find_attr(op, s->name);
+    b->err = f ? gr_attr_parse(op, f, s->text, b->loc, attr)
+               : gr_fail(GR_ERR_BUG, b->loc, "op '%s' has no '%s'", name, s->name);
+  }
+  return gr_emit(b, op, attr, n_in, in);
+}
+
+// ---- Operands -------------------------------------------------------------------
+
+static gr_status operand(gr_author *a, const gr_conf *c, gr_operand *out) {
+  *out = (gr_operand){.loc = c->loc};
+  const gr_bound *b = c->kind == GR_CONF_TEXT ? gr_model_find(a, c->text) : NULL;
+  if (b && b->absent) {
+    out->absent = true;
+    return GR_OK;
+  }
+  bool word = c->kind == GR_CONF_TEXT && gr_model_is_word(c->text);
+  out->name = b ? c->text : NULL;
+  if (b || (word && !gr_model_get(a, c->text))) return gr_model_value(a, c->text, c->loc, &out->v);
+  out->number = true;
+  return gr_note(gr_model_number(a, c, &out->by), GR_NOWHERE, "as an operand");
+}
+
+enum { MOST_OPERANDS = 16 };
+static gr_status operands(gr_author *a, gr_conf *c, gr_operand *out, int *n) {
+  *n = 0;
+  if (c->kind == GR_CONF_NULL) return GR_OK;
+  if (c->kind != GR_CONF_LIST) {
+    GR_TRY(operand(a, c, out));
+    *n = !out->absent;
+    return GR_OK;
+  }
+  if (c->n > MOST_OPERANDS)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "%d operands; there can be %d", c->n, MOST_OPERANDS);
+  for (int i = 0; i < c->n; i++) {
+    GR_TRY(operand(a, c->items[i], &out[*n]));
+    *n += !out[*n].absent;
+  }
+  return GR_OK;
+}
+
+// ---- Attributes -----------------------------------------------------------------
+
+// An attribute as the text gr_attr_parse reads.
+static gr_status attr_text(gr_author *a, const gr_attr *f, const gr_conf *c, const char **out) {
+  gr_text t = gr_text_make(a->arena);
+  int64_t i;
+  double x;
+  gr_arg any;
+  switch (f->kind) {
+    case GR_ATTR_INTS:
+      for (int k = 0; k < (c->kind == GR_CONF_LIST ? c->n : 1); k++) {
+        GR_TRY(gr_model_int(a, c->kind == GR_CONF_LIST ? c->items[k] : c, &i));
+        gr_text_printf(&t, "%s%lld", k ? "," : "[", (long long)i);
+      }
+      gr_text_put(&t, t.len ? "]" : "[]");
+      break;
+    case GR_ATTR_INT:
+      GR_TRY(gr_model_int(a, c, &i));
+      gr_text_printf(&t, "%lld", (long long)i);
+      break;
+    case GR_ATTR_FLOAT:
+      GR_TRY(gr_model_number(a, c, &x));
+      gr_text_json_float(&t, x);
+      break;
+    default:
+      GR_TRY(gr_model_arg(a, c, true, &any));
+      gr_text_put(&t, gr_arg_text(a->arena, &any));
+  }
+  *out = t.at;
+  return GR_OK;
+}
+
+static bool is_ours(const gr_attr *f) {  // not for the user to set
+  return f->kind == GR_ATTR_STREAM || f->kind == GR_ATTR_GRAPH;
+}
+
+static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
+  const char *known[32];
+  int n = 0;
+  for (const gr_attr *f = op->attrs; f && f->name && n < 29; f++)
+    if (!is_ours(f)) known[n++] = f->name;
+  known[n++] = "name", known[n++] = "share", known[n++] = "when";
+  gr_status s = gr_fail(GR_ERR_CONFIG, use->items[i]->key_loc, "op '%s' has no attribute '%s'",
+                        op->name, use->keys[i]);
+  s = gr_model_guess(s, use->keys[i], known, n);
+  return gr_hint(s, "'graphrun ops %s' shows what it has", op->name);
+}
+
+// The random stream: its op and place, and a count where there is more than one.
+static uint64_t stream(gr_author *a, const gr_op *op) {
+  char *name = gr_arena_printf(a->arena, "%s:%s", op->name, a->path);
+  uint32_t uses = 0;
+  gr_map_find(&a->streams, name, &uses);
+  gr_map_put(&a->streams, name, uses + 1);
+  return gr_hash_text(uses ? gr_arena_printf(a->arena, "%s#%u", name, uses) : name);
+}
+
+static gr_status attributes(gr_author *a, const gr_op *op, gr_conf *use, void *attr) {
+  gr_attr_presets(op, attr);
+  for (int i = 1; i < use->n; i++) {
+    if (gr_model_reserved(use->keys[i])) continue;
+    const gr_attr *f = find_attr(op, use->keys[i]);
+    const char *text;
+    if (!f || is_ours(f)) return unknown_attr(op, use, i);
+    GR_TRY(attr_text(a, f, use->items[i], &text));
+    GR_TRY(gr_attr_parse(op, f, text, use->items[i]->loc, attr));
+  }
+  for (const gr_attr *f = op->attrs; f && f->name; f++) {
+    bool given = gr_conf_member(use, f->name) != NULL;
+    if (f->kind == GR_ATTR_STREAM)
+      *(uint64_t *)((char *)attr + f->offset) = stream(a, op);
+    else if (!strcmp(f->name, "seed") && !given)
+      *(int64_t *)((char *)attr + f->offset) = (int64_t)a->ask->seed;
+    else if (!f->preset && !given)
+      return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "op '%s' needs '%s': %s", op->name,
+                     f->name, f->doc ? f->doc : "it has no default");
+  }
+  return GR_OK;
+}
+
+// ---- The node -------------------------------------------------------------------
+
+// A random op leaves its first operand as it is in evaluation, and where p is 0.
+static bool is_left_out(gr_author *a, const gr_op *op, const void *attr) {
+  const gr_attr *p = find_attr(op, "p");
+  if (p && p->kind == GR_ATTR_FLOAT && *(const double *)((const char *)attr + p->offset) == 0)
+    return true;
+  return a->ask->purpose == GR_EVAL;
+}
+
+static gr_val step_number(gr_author *a) {
+  gr_type scalar = {.dtype = GR_I32};
+  if (!gr_is(a->step))
+    a->step = gr_leaf(&a->root, GR_STATE, GR_KIND_COUNTER, "step", scalar, gr_layout_whole);
+  return gr_model_bring(a, a->step, 0);
+}
+
+static gr_status check_arity(const gr_op *op, const gr_conf *use, int n) {
+  if (op->n_in == GR_ANY || op->n_in == n) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "op '%s' takes %d operand%s, found %d",
+              op->name, op->n_in, op->n_in == 1 ? "" : "s", n),
+      "%s", op->doc);
+}
+
+static gr_status take_results(gr_author *a, const gr_op *op, gr_val v, gr_bound *out) {
+  const gr_graph *g = gr_model_builder(a)->g;
+  int n = g->nodes[gr_at(g, v)->node].n_out;
+  if (n > GR_MODEL_RESULTS)
+    return gr_fail(GR_ERR_UNSUPPORTED, gr_model_builder(a)->loc, "op '%s' gives %d results",
+                   op->name, n);
+  *out = (gr_bound){.depth = a->depth, .n = n};
+  for (int i = 0; i < n; i++) out->v[i] = (gr_val){v.id + (uint32_t)i};
+  return GR_OK;
+}
+
+// A reshape that names every size would hold that of the batch, and no rank could do its part
+// of it. The first axis is "the rest" then.
+static void free_first_axis(const gr_op *op, const gr_graph *g, const gr_operand *x, void *attr) {
+  const gr_attr *f = op == &gr_op_reshape && gr_is(x->v) ? find_attr(op, "shape") : NULL;
+  if (!f) return;
+  gr_ints *shape = (gr_ints *)((char *)attr + f->offset);
+  int64_t count = 1;
+  for (int64_t d = 0; d < shape->n; d++) count *= shape->at[d];  // a -1 makes it another
+  if (shape->n && count == gr_type_count(&gr_at(g, x->v)->type)) shape->at[0] = -1;
+}
+
+static gr_val emit(gr_builder *b, const gr_op *op, const void *attr, int n, const gr_operand *x) {
+  gr_val in[MOST_OPERANDS + 1];
+  const char *names[MOST_OPERANDS + 1];
+  for (int i = 0; i < n; i++) in[i] = x[i].v, names[i] = x[i].name;
+  b->names = names;
+  gr_val v = gr_emit(b, op, attr, n, in);
+  b->names = NULL;
+  return v;
+}
+
+gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out) {
+  gr_operand given[MOST_OPERANDS + 1];
+  int n;
+  void *attr = gr_arena_alloc(a->arena, op->attr_size + 8);
+  GR_TRY(operands(a, use->items[0], given, &n));
+  GR_TRY(attributes(a, op, use, attr));
+  bool needs_step = op->random && n && op->n_in == n + 1;
+  GR_TRY(check_arity(op, use, n + needs_step));
+  if (op->random && n && !given[0].number && is_left_out(a, op, attr)) {
+    *out = (gr_bound){.depth = a->depth, .n = 1, .v = {given[0].v}};
+    return GR_OK;
+  }
+  if (needs_step) given[n++] = (gr_operand){.v = step_number(a)};
+  free_first_axis(op, gr_model_builder(a)->g, &given[0], attr);
+  gr_val v;
+  GR_TRY(gr_model_fit(a, op, given, n, &v));
+  if (!gr_is(v)) v = emit(gr_model_builder(a), op, attr, n, given);
+  gr_status s = gr_model_settle(a);
+  if (s && gr_model_is_builtin(a))
+    s = gr_note(s, use->items[0]->key_loc, "in a block of graphrun's");
+  return s ? s : take_results(a, op, v, out);
+}
+
+gr_status gr_model_operands(gr_author *a, gr_conf *c, gr_bound *out, int most, int *n) {
+  gr_conf *one[] = {c};
+  gr_conf **items = c->kind == GR_CONF_LIST ? c->items : one;
+  *n = c->kind == GR_CONF_NULL ? 0 : c->kind == GR_CONF_LIST ? c->n : 1;
+  if (*n > most) return gr_fail(GR_ERR_CONFIG, c->loc, "at most %d operands, found %d", most, *n);
+  for (int i = 0; i < *n; i++) {
+    const gr_bound *b;
+    if (items[i]->kind != GR_CONF_TEXT)
+      return gr_fail(GR_ERR_CONFIG, items[i]->loc, "an operand is a name, found %s",
+                     gr_model_kind(items[i]->kind));
+    GR_TRY(gr_model_named(a, items[i]->text, items[i]->loc, &b));
+    out[i] = *b;
+  }
+  return GR_OK;
+}

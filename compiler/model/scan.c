@@ -1,0 +1,280 @@
+// scan.c - scan: a body that runs along an axis, with carried tensors.
+//
+//   - h:
+//       scan:
+//         over: {x: t}                  # in the body, x is one step's slice
+//         carry: {h: zeros[n, dim]}     # or the name of a tensor to start from
+//         nodes: [...]                  # binding h again gives the next step's h
+//         yields: h                     # stacked along the same axis
+//         next: {h: other}              # if it is called otherwise
+//         last: {h_end: h}              # the carry after the last step, as h_end
+//         reverse: true                 # from the last step to the first
+//
+// In the IR time comes first (ops/loop/scan.h), so sequences are transposed on the way in and out.
+#include <ctype.h>
+#include <string.h>
+#include "compiler/model/parts.h"
+
+static const char *const keys[] = {"over", "carry", "nodes", "yields", "next", "last", "reverse"};
+
+typedef struct carry {
+  const char *name;
+  gr_loc loc;
+  gr_val leaf;
+} carry;
+
+typedef struct writing {
+  gr_author *a;
+  gr_conf *conf;
+  gr_loop loop;
+  gr_frame *outside;
+  int axis;  // of time, in sequences and yields
+  carry *carries;
+  int n_carries, n_yields;
+  gr_val yields[GR_MODEL_RESULTS];
+} writing;
+
+// Moves one axis to another place.
+static gr_val move_axis(gr_builder *b, gr_val v, int from, int to) {
+  if (from == to || b->err) return v;
+  int rank = gr_at(b->g, v)->type.rank, n = 0;
+  gr_text t = gr_text_make(b->g->arena);
+  for (int i = 0, next = 0; i < rank; i++) {
+    if (next == from) next++;
+    gr_text_printf(&t, "%s%d", n++ ? "," : "[", i == to ? from : next++);
+  }
+  gr_text_put(&t, "]");
+  return gr_model_make(b, "transpose", 1, &v, (gr_setting[]){{"perm", t.at}, {0}});
+}
+
+// ---- Sequences ------------------------------------------------------------------
+
+static gr_status axis_of(gr_author *a, const gr_conf *c, int *out) {
+  int64_t axis = 1;
+  bool letter = c->kind == GR_CONF_TEXT && !strcmp(c->text, "t");
+  if (!letter) GR_TRY(gr_model_int(a, c, &axis));
+  if (axis < 0 || axis > 1)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a scan runs along axis 0 or 1"),
+                   "t means axis 1, of [n, t, c]");
+  *out = (int)axis;
+  return GR_OK;
+}
+
+static gr_status sequence(writing *w, const char *name, gr_loc loc, int axis, gr_val *out) {
+  gr_author *a = w->a;
+  gr_val v;
+  GR_TRY(gr_model_value(a, name, loc, &v));
+  const gr_type *t = gr_model_type(a, v);
+  char buf[96];
+  if (t->rank <= axis)
+    return gr_fail(GR_ERR_TYPE, loc, "'%s' is %s and has no axis %d to run along", name,
+                   gr_type_text(t, buf), axis);
+  if (!w->loop.outside) {
+    gr_loop_open(&w->loop, gr_model_builder(a), (int)t->dim[axis], false);
+    w->axis = axis;
+  }
+  if (t->dim[axis] != w->loop.scan.steps || axis != w->axis)
+    return gr_fail(
+        GR_ERR_TYPE, loc,
+        "'%s' has %lld steps along axis %d, and the sequence before it %lld along axis %d", name,
+        (long long)t->dim[axis], axis, (long long)w->loop.scan.steps, w->axis);
+  *out = move_axis(gr_model_builder(a), v, axis, 0);
+  return gr_model_settle(a);
+}
+
+static gr_status open_sequences(writing *w) {
+  gr_conf *over = gr_conf_member(w->conf, "over");
+  gr_author *a = w->a;
+  if (!over) return gr_fail(GR_ERR_CONFIG, w->conf->loc, "a scan needs 'over: {x: t}'");
+  GR_TRY(gr_model_expect(over, GR_CONF_MAP, "over:"));
+  if (!over->n) return gr_fail(GR_ERR_CONFIG, over->loc, "a scan needs a sequence to run over");
+  gr_val *in = GR_NEW(a->arena, gr_val, over->n);
+  for (int i = 0; i < over->n; i++) {
+    int axis = 0;
+    GR_TRY(axis_of(a, over->items[i], &axis));
+    GR_TRY(sequence(w, over->keys[i], over->items[i]->key_loc, axis, &in[i]));
+  }
+  gr_conf *reverse = gr_conf_member(w->conf, "reverse");
+  bool back = false;
+  if (reverse) GR_TRY(gr_model_truth(a, reverse, &back));
+  w->loop.scan.reverse = back;
+  a->frame = gr_model_frame(a, w->outside, NULL, NULL);
+  for (int i = 0; i < over->n; i++) {
+    gr_bound b = {.depth = a->depth + 1, .n = 1, .v = {gr_loop_seq(&w->loop, in[i])}};
+    gr_model_bind(a, over->keys[i], over->items[i]->key_loc, &b);
+  }
+  return GR_OK;
+}
+
+// ---- Carries --------------------------------------------------------------------
+
+// "zeros[n, dim]", or [n, dim]: the shape; false when it is something else.
+static gr_status zeros_shape(gr_author *a, gr_conf *c, gr_type *out, bool *is) {
+  *is = true;
+  if (c->kind == GR_CONF_LIST) return gr_model_shape(a, c, out);
+  const char *p = c->kind == GR_CONF_TEXT && !strncmp(c->text, "zeros", 5) ? c->text + 5 : "";
+  while (isspace((unsigned char)*p)) p++;
+  size_t n = strlen(p);
+  *is = n > 1 && *p == '[' && p[n - 1] == ']';
+  if (!*is) return GR_OK;
+  gr_conf *list;
+  gr_status s = gr_conf_parse(a->arena, c->loc.file, p, &list);
+  if (s) {  // its places are in this piece of the line
+    gr_status_drop(s);
+    return gr_fail(GR_ERR_CONFIG, c->loc, "expected zeros[n, dim], found '%s'", c->text);
+  }
+  for (int i = 0; i < list->n; i++) list->items[i]->loc = c->loc;
+  list->loc = c->loc;
+  return gr_model_shape(a, list, out);
+}
+
+static gr_status open_carry(writing *w, const char *name, gr_conf *c, carry *out) {
+  gr_author *a = w->a;
+  gr_type t = {.dtype = GR_F32};
+  bool zeros;
+  gr_val init = GR_NONE;
+  GR_TRY(zeros_shape(a, c, &t, &zeros));
+  if (!zeros) {
+    gr_frame *body = a->frame;
+    a->frame = w->outside;
+    GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "what a carry starts from (a name, or zeros[n, c])"));
+    GR_TRY(gr_model_value(a, c->text, c->loc, &init));
+    a->frame = body;
+  }
+  *out = (carry){.name = name, .loc = c->key_loc};
+  out->leaf = zeros ? gr_loop_zero(&w->loop, t, name) : gr_loop_carry(&w->loop, init, name);
+  gr_bound b = {.depth = a->depth + 1, .n = 1, .v = {out->leaf}};
+  gr_model_bind(a, name, c->key_loc, &b);
+  return GR_OK;
+}
+
+static gr_status open_carries(writing *w) {
+  gr_conf *map = gr_conf_member(w->conf, "carry");
+  if (!map) return GR_OK;
+  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "carry:"));
+  w->carries = GR_NEW(w->a->arena, carry, map->n);
+  for (int i = 0; i < map->n; i++)
+    GR_TRY(open_carry(w, map->keys[i], map->items[i], &w->carries[w->n_carries++]));
+  return GR_OK;
+}
+
+static const carry *find_carry(const writing *w, const char *name) {
+  for (int i = 0; i < w->n_carries; i++)
+    if (!strcmp(w->carries[i].name, name)) return &w->carries[i];
+  return NULL;
+}
+
+static gr_status unknown_carry(const writing *w, const char *name, gr_loc loc) {
+  const char *known[64];
+  int n = 0;
+  for (; n < w->n_carries && n < 64; n++) known[n] = w->carries[n].name;
+  return gr_model_guess(gr_fail(GR_ERR_CONFIG, loc, "the scan carries no '%s'", name), name, known,
+                        n);
+}
+
+static gr_status next_of(writing *w, const carry *c, gr_conf *next) {
+  gr_author *a = w->a;
+  gr_conf *given = next ? gr_conf_member(next, c->name) : NULL;
+  gr_val v;
+  char have[96], want[96];
+  if (given) GR_TRY(gr_model_expect(given, GR_CONF_TEXT, "the next value of a carry"));
+  GR_TRY(gr_model_value(a, given ? given->text : c->name, given ? given->loc : c->loc, &v));
+  if (v.id == c->leaf.id)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, c->loc, "the carry '%s' never changes", c->name),
+        "bind '%s' again in nodes:, or say 'next: {%s: NAME}'; what stays the same needs no carry",
+        c->name, c->name);
+  if (!gr_type_same(gr_model_type(a, v), gr_model_type(a, c->leaf)))
+    return gr_fail(GR_ERR_TYPE, given ? given->loc : c->loc,
+                   "the carry '%s' starts as %s and goes on as %s", c->name,
+                   gr_type_text(gr_model_type(a, c->leaf), want),
+                   gr_type_text(gr_model_type(a, v), have));
+  gr_loop_next(&w->loop, c->leaf, v);
+  return GR_OK;
+}
+
+static gr_status close_carries(writing *w) {
+  gr_conf *next = gr_conf_member(w->conf, "next");
+  if (next) GR_TRY(gr_model_expect(next, GR_CONF_MAP, "next:"));
+  for (int i = 0; next && i < next->n; i++)
+    if (!find_carry(w, next->keys[i]))
+      return unknown_carry(w, next->keys[i], next->items[i]->key_loc);
+  for (int i = 0; i < w->n_carries; i++) GR_TRY(next_of(w, &w->carries[i], next));
+  return GR_OK;
+}
+
+// ---- Results --------------------------------------------------------------------
+
+static gr_status yield_one(writing *w, const gr_conf *c) {
+  gr_author *a = w->a;
+  gr_val v;
+  GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "what a scan yields"));
+  GR_TRY(gr_model_value(a, c->text, c->loc, &v));
+  if (w->n_yields == GR_MODEL_RESULTS)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "at most %d yields", GR_MODEL_RESULTS);
+  if (gr_at(w->loop.b.g, v)->role != GR_TEMP)
+    v = gr_scale(&w->loop.b, v, 1);  // made, not passed on
+  gr_loop_yield(&w->loop, v);
+  w->n_yields++;
+  return gr_model_settle(a);
+}
+
+static gr_status yield_all(writing *w) {
+  gr_conf *c = gr_conf_member(w->conf, "yields");
+  if (!c) return GR_OK;
+  if (c->kind != GR_CONF_LIST) return yield_one(w, c);
+  for (int i = 0; i < c->n; i++) GR_TRY(yield_one(w, c->items[i]));
+  return GR_OK;
+}
+
+static gr_status bind_last(writing *w) {
+  gr_conf *map = gr_conf_member(w->conf, "last");
+  if (!map) return GR_OK;
+  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "last:"));
+  for (int i = 0; i < map->n; i++) {
+    gr_conf *c = map->items[i];
+    GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "the name of a carry"));
+    const carry *k = find_carry(w, c->text);
+    if (!k) return unknown_carry(w, c->text, c->loc);
+    gr_bound b = {.depth = w->a->depth, .n = 1, .v = {gr_loop_last(&w->loop, k->leaf)}};
+    gr_model_bind(w->a, map->keys[i], c->key_loc, &b);
+  }
+  return GR_OK;
+}
+
+static gr_status body(writing *w) {
+  gr_author *a = w->a;
+  gr_conf *nodes = gr_conf_member(w->conf, "nodes");
+  gr_bound ignored;
+  if (!nodes) return gr_fail(GR_ERR_CONFIG, w->conf->loc, "a scan needs 'nodes:'");
+  if (a->depth == GR_MODEL_LOOPS)
+    return gr_fail(GR_ERR_CONFIG, w->conf->loc, "scans are nested too deep");
+  w->loop.b.scope = w->loop.outside->scope;
+  a->loops[a->depth++] = &w->loop;
+  GR_TRY(gr_model_nodes(a, nodes, &ignored));
+  GR_TRY(close_carries(w));
+  GR_TRY(yield_all(w));
+  a->depth--;
+  a->frame = w->outside;
+  return GR_OK;
+}
+
+gr_status gr_model_scan(gr_author *a, gr_conf *use, gr_bound *out) {
+  gr_conf *conf = use->items[0], rest = *use;
+  rest.keys++, rest.items++, rest.n--;
+  GR_TRY(gr_model_keys(&rest, "a scan node", (const char *const[]){"name", "share", "when"}, 3));
+  GR_TRY(gr_model_expect(conf, GR_CONF_MAP, "scan:"));
+  GR_TRY(gr_model_keys(conf, "scan", keys, 7));
+  writing *w = GR_NEW(a->arena, writing, 1);
+  *w = (writing){.a = a, .conf = conf, .outside = a->frame};
+  GR_TRY(open_sequences(w));
+  GR_TRY(open_carries(w));
+  GR_TRY(body(w));
+  gr_loop_close(&w->loop);
+  GR_TRY(gr_model_settle(a));
+  *out = (gr_bound){.depth = a->depth, .n = w->n_yields};
+  for (int i = 0; i < w->n_yields; i++)
+    out->v[i] = move_axis(gr_model_builder(a), gr_loop_stack(&w->loop, i), 0, w->axis);
+  GR_TRY(bind_last(w));
+  return gr_model_settle(a);
+}

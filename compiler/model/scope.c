@@ -1,0 +1,249 @@
+// scope.c - frames, names in them, and what is said when a name is not there.
+#include <ctype.h>
+#include <string.h>
+#include "compiler/model/parts.h"
+
+gr_builder *gr_model_builder(gr_author *a) {
+  return a->depth ? &a->loops[a->depth - 1]->b : &a->root;
+}
+
+gr_status gr_model_settle(gr_author *a) {
+  gr_builder *b = gr_model_builder(a);
+  gr_status s = b->err;
+  b->err = GR_OK;
+  return s;
+}
+
+const gr_type *gr_model_type(gr_author *a, gr_val v) {
+  return &gr_at(gr_model_builder(a)->g, v)->type;
+}
+
+gr_frame *gr_model_frame(gr_author *a, gr_frame *up, gr_frame *caller, const gr_block *block) {
+  gr_frame *f = GR_NEW(a->arena, gr_frame, 1);
+  *f = (gr_frame){.up = up,
+                  .caller = caller,
+                  .block = block,
+                  .names = gr_map_make(a->arena),
+                  .args = gr_map_make(a->arena)};
+  return f;
+}
+
+void gr_model_bind(gr_author *a, const char *name, gr_loc loc, const gr_bound *what) {
+  gr_frame *f = a->frame;
+  uint32_t i = f->names.n;
+  if (!gr_map_find(&f->names, name, &i)) {
+    if (i == f->cap_bound) {
+      gr_bound *more = GR_NEW(a->arena, gr_bound, f->cap_bound = 2 * f->cap_bound + 8);
+      if (i) memcpy(more, f->bound, sizeof *more * i);
+      f->bound = more;
+    }
+    gr_map_put(&f->names, name, i);
+  }
+  f->bound[i] = *what;
+  f->bound[i].name = name, f->bound[i].loc = loc;
+}
+
+const gr_bound *gr_model_find(const gr_author *a, const char *name) {
+  uint32_t i;
+  for (const gr_frame *f = a->frame; f; f = f->up)
+    if (gr_map_find(&f->names, name, &i)) return &f->bound[i];
+  return NULL;
+}
+
+void gr_model_set(gr_author *a, const char *name, gr_arg arg) {
+  gr_frame *f = a->frame;
+  uint32_t i = f->args.n;
+  if (!gr_map_find(&f->args, name, &i)) {
+    if (i == f->cap_arg) {
+      gr_arg *more = GR_NEW(a->arena, gr_arg, f->cap_arg = 2 * f->cap_arg + 8);
+      if (i) memcpy(more, f->arg, sizeof *more * i);
+      f->arg = more;
+    }
+    gr_map_put(&f->args, name, i);
+  }
+  f->arg[i] = arg;
+}
+
+const gr_arg *gr_model_get(const gr_author *a, const char *name) {
+  uint32_t i;
+  for (const gr_frame *f = a->frame; f; f = f->up)
+    if (gr_map_find(&f->args, name, &i)) return f->arg[i].kind == GR_ARG_GONE ? NULL : &f->arg[i];
+  return NULL;
+}
+
+// ---- Names that are not there ---------------------------------------------------
+
+gr_status gr_model_guess(gr_status s, const char *word, const char *const *known, int n) {
+  if (strchr(word, ')'))
+    return gr_hint(s, "in { } and [ ] YAML takes a comma as the end: put the expression in quotes");
+  const char *near = gr_model_meant(word, known, n);
+  if (!near && strlen(word) > 1) near = gr_text_nearest(word, known, n);
+  return near ? gr_hint(s, "did you mean '%s'?", near) : s;
+}
+
+enum { MOST_NAMES = 256 };
+static int list_names(const gr_author *a, bool args, const char **names) {
+  int n = 0;
+  for (const gr_frame *f = a->frame; f; f = f->up) {
+    const gr_map *m = args ? &f->args : &f->names;
+    for (uint32_t i = 0; i < m->n && n < MOST_NAMES; i++) names[n++] = m->keys[i];
+  }
+  return n;
+}
+
+static bool binds(gr_author *a, const gr_conf *item, const char *name) {
+  const char *names[GR_MODEL_RESULTS];
+  int n = 0;
+  if (item->kind != GR_CONF_MAP || !item->n) return false;
+  gr_status s = gr_model_names(a, item->keys[0], item->loc, names, &n);
+  if (s) gr_status_drop(s);
+  for (int i = 0; i < n; i++)
+    if (!strcmp(names[i], name)) return true;
+  return false;
+}
+
+static bool is_made_later(gr_author *a, const char *name) {
+  for (const gr_frame *f = a->frame; f; f = f->up)
+    for (int i = 0; f->nodes && i < f->nodes->n; i++)
+      if (binds(a, f->nodes->items[i], name)) return true;
+  return false;
+}
+
+gr_status gr_model_unknown_arg(gr_author *a, const char *name, gr_loc loc) {
+  const char *names[MOST_NAMES];
+  if (*name == '$')
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' counts nothing here", name),
+                   "$i is the count of the repeat: around a node");
+  if (gr_model_find(a, name))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is a tensor, not a number", name),
+                   "expressions are made of parameters and dimensions, known before anything runs");
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no parameter or dimension '%s' here", name);
+  return gr_model_guess(s, name, names, list_names(a, true, names));
+}
+
+gr_status gr_model_named(gr_author *a, const char *name, gr_loc loc, const gr_bound **out) {
+  const gr_bound *b = *out = gr_model_find(a, name);
+  if (b && b->broken) a->echo = true;
+  if (b && !b->broken) return GR_OK;
+  if (is_made_later(a, name) || b)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loc, "'%s' is used before it is made", name),
+        "nodes run in order: move the node that makes it up; what goes round a loop is a "
+        "carry of a scan");
+  const char *names[MOST_NAMES];
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no '%s' here", name);
+  return gr_model_guess(s, name, names, list_names(a, false, names));
+}
+
+gr_status gr_model_value(gr_author *a, const char *name, gr_loc loc, gr_val *out) {
+  const gr_bound *b;
+  GR_TRY(gr_model_named(a, name, loc, &b));
+  if (b->absent)
+    return gr_fail(GR_ERR_CONFIG, loc, "'%s' is optional and was not given here", name);
+  if (b->n != 1)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is %d tensors, and one is needed", name, b->n),
+                   "name each where they are made: '- a, b: {...}'");
+  *out = gr_model_bring(a, b->v[0], b->depth);
+  return gr_model_settle(a);
+}
+
+gr_val gr_model_bring(gr_author *a, gr_val v, int depth) {
+  for (int d = depth; d < a->depth; d++) v = gr_loop_const(a->loops[d], v);
+  return v;
+}
+
+// ---- Texts ----------------------------------------------------------------------
+
+// A text with "$i" replaced by what i is now.
+gr_status gr_model_put_in(gr_author *a, const gr_conf *c, const char **out) {
+  gr_arg whole;
+  if (c->kind == GR_CONF_INT) {
+    GR_TRY(gr_model_arg(a, c, false, &whole));
+    *out = gr_arg_text(a->arena, &whole);
+    return GR_OK;
+  }
+  if (c->kind != GR_CONF_TEXT || !*c->text)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "expected a name, found %s", gr_model_kind(c->kind));
+  gr_text t = gr_text_make(a->arena);
+  for (const char *p = c->text; *p;) {
+    size_t n = *p == '$';
+    while (n && (isalnum((unsigned char)p[n]) || p[n] == '_')) n++;
+    const char *name = gr_arena_strndup(a->arena, p, n);
+    const gr_arg *i = n > 1 ? gr_model_get(a, name) : NULL;
+    if (n && !i) return gr_model_unknown_arg(a, n > 1 ? name : "$", c->loc);
+    if (n)
+      gr_text_put(&t, gr_arg_text(a->arena, i));
+    else
+      gr_text_putn(&t, p, n = strcspn(p, "$"));
+    p += n;
+  }
+  *out = t.at;
+  return GR_OK;
+}
+
+const char *gr_model_join(gr_author *a, const char *path, const char *name) {
+  if (!*path) return name;
+  return *name ? gr_arena_printf(a->arena, "%s.%s", path, name) : path;
+}
+
+void gr_model_scope(gr_author *a, const char *block) {
+  gr_scopes *s = a->ask->scopes;
+  if (!s || !*a->path) return;
+  if (s->n == s->cap) {
+    gr_scope *more = GR_NEW(a->arena, gr_scope, s->cap = 2 * s->cap + 16);
+    if (s->n) memcpy(more, s->at, sizeof *more * s->n);
+    s->at = more;
+  }
+  s->at[s->n++] = (gr_scope){a->path, block};
+}
+
+gr_status gr_model_names(gr_author *a, const char *key, gr_loc loc,
+                         const char *out[GR_MODEL_RESULTS], int *out_n) {
+  *out_n = 0;
+  for (const char *p = key; *p;) {
+    p += strspn(p, " ,[]");
+    size_t n = strcspn(p, " ,[]");
+    if (!n) break;
+    const char *name = gr_arena_strndup(a->arena, p, n);
+    if (!gr_model_is_word(name) || *name == '$')
+      return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is not a name", name),
+                     "names are letters, digits and _, and do not start with a digit");
+    if (*out_n == GR_MODEL_RESULTS)
+      return gr_fail(GR_ERR_CONFIG, loc, "more than %d names", GR_MODEL_RESULTS);
+    out[(*out_n)++] = name;
+    p += n;
+  }
+  if (!*out_n) return gr_fail(GR_ERR_CONFIG, loc, "a node needs a name for its result");
+  return GR_OK;
+}
+
+// ---- The shape of the YAML ------------------------------------------------------
+
+const char *gr_model_kind(gr_conf_kind kind) {
+  static const char *const names[] = {
+      [GR_CONF_NULL] = "nothing",  [GR_CONF_BOOL] = "a truth value", [GR_CONF_INT] = "an integer",
+      [GR_CONF_FLOAT] = "a float", [GR_CONF_TEXT] = "a text",        [GR_CONF_MISSING] = "???",
+      [GR_CONF_INTERP] = "${...}", [GR_CONF_MAP] = "a mapping",      [GR_CONF_LIST] = "a list"};
+  return names[kind];
+}
+
+gr_status gr_model_expect(const gr_conf *c, gr_conf_kind kind, const char *what) {
+  if (c->kind == kind) return GR_OK;
+  return gr_fail(GR_ERR_CONFIG, c->loc, "%s is %s, found %s", what, gr_model_kind(kind),
+                 gr_model_kind(c->kind));
+}
+
+gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known, int n) {
+  for (int i = 0; i < map->n; i++) {
+    bool found = false;
+    for (int k = 0; k < n; k++) found |= !strcmp(map->keys[i], known[k]);
+    if (found) continue;
+    gr_status s =
+        gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "%s has no '%s'", what, map->keys[i]);
+    char list[256] = "";
+    for (int k = 0; k < n; k++)
+      snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
+    return gr_hint(gr_model_guess(s, map->keys[i], known, n), "it may have: %s", list);
+  }
+  return GR_OK;
+}

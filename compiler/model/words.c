@@ -1,0 +1,168 @@
+// words.c - what other libraries call what is here, PyTorch's names above all, for "did you
+// mean": a name that looks alike is a worse guess than one that means the same.
+#include <ctype.h>
+#include <string.h>
+#include "compiler/model/parts.h"
+
+// Ops, blocks and attributes. One word may mean several things: the first that is known is meant.
+static const struct {
+  const char *word, *meant;
+} synonyms[] = {
+    {"absolute", "abs"},
+    {"affine", "linear"},
+    {"amax", "max_over"},
+    {"astype", "cast"},
+    {"attention", "self_attention"},
+    {"avg", "mean"},
+    {"axes", "axis"},
+    {"axis", "axes"},
+    {"bce_loss", "cross_entropy"},
+    {"bmm", "matmul"},
+    {"broadcast", "spread"},
+    {"broadcast_to", "spread"},
+    {"cat", "concat"},
+    {"ce", "cross_entropy"},
+    {"ce_loss", "cross_entropy"},
+    {"cer", "edit_distance"},
+    {"clip", "clamp"},
+    {"concatenate", "concat"},
+    {"conv", "conv1d"},
+    {"convolution", "conv1d"},
+    {"cross_entropy_loss", "cross_entropy"},
+    {"ctc", "ctc_loss"},
+    {"ctc_decode", "ctc_greedy"},
+    {"dense", "linear"},
+    {"dim", "axis"},
+    {"dim", "axes"},
+    {"dims", "axes"},
+    {"dims", "perm"},
+    {"divide", "div"},
+    {"dot", "matmul"},
+    {"drop", "dropout"},
+    {"dropout_p", "dropout"},
+    {"embed", "embedding"},
+    {"embedding_dim", "dim"},
+    {"epsilon", "eps"},
+    {"expand", "spread"},
+    {"fc", "linear"},
+    {"flatten", "reshape"},
+    {"full", "fill"},
+    {"fully_connected", "linear"},
+    {"greedy_decode", "ctc_greedy"},
+    {"hidden_size", "hidden"},
+    {"is_causal", "causal"},
+    {"keepdim", "keep"},
+    {"keepdims", "keep"},
+    {"kernel_size", "kernel"},
+    {"label_smoothing", "smoothing"},
+    {"levenshtein", "edit_distance"},
+    {"ln", "layer_norm"},
+    {"lookup", "embedding"},
+    {"masked_fill", "where"},
+    {"maximum", "max"},
+    {"mha", "self_attention"},
+    {"minimum", "min"},
+    {"mm", "matmul"},
+    {"mse_loss", "mse"},
+    {"multi_head_attention", "self_attention"},
+    {"multihead_attention", "self_attention"},
+    {"multiply", "mul"},
+    {"narrow", "slice_axis"},
+    {"negative", "neg"},
+    {"nll_loss", "cross_entropy"},
+    {"num_embeddings", "vocab"},
+    {"num_heads", "heads"},
+    {"ones", "fill"},
+    {"out_channels", "out"},
+    {"out_features", "out"},
+    {"pad", "pad_axis"},
+    {"padding", "pad"},
+    {"parameter", "param"},
+    {"permute", "transpose"},
+    {"plus", "add"},
+    {"probability", "p"},
+    {"rate", "p"},
+    {"reduce_max", "max_over"},
+    {"reduce_mean", "mean"},
+    {"reduce_sum", "sum"},
+    {"residual", "add"},
+    {"scaled_dot_product_attention", "self_attention"},
+    {"select", "pick"},
+    {"slice", "slice_axis"},
+    {"squeeze", "reshape"},
+    {"start", "from"},
+    {"subtract", "sub"},
+    {"swapaxes", "transpose"},
+    {"swish", "silu"},
+    {"tile", "spread"},
+    {"type", "dtype"},
+    {"unflatten", "reshape"},
+    {"units", "out"},
+    {"unsqueeze", "reshape"},
+    {"view", "reshape"},
+    {"wer", "edit_distance"},
+    {"zeros", "fill"},
+};
+
+// What there is not, and what does its work.
+static const struct {
+  const char *word, *instead;
+} absent[] = {
+    {"argmax", "accuracy and ctc_greedy look for the largest of a row"},
+    {"batch_norm", "layer_norm is the one normalisation there is"},
+    {"chunk", "slice_axis takes one part"},
+    {"conv2d", "conv1d is the one convolution there is"},
+    {"conv3d", "conv1d is the one convolution there is"},
+    {"cos", "of the functions of one number there are exp, log, sqrt, square, abs, tanh, sigmoid"},
+    {"einsum", "transpose, reshape and matmul make it"},
+    {"elu", "relu, gelu and silu are there"},
+    {"flip", "a scan with 'reverse: true' runs backwards"},
+    {"for", "'repeat: N' repeats nodes; a scan runs along an axis"},
+    {"group_norm", "layer_norm is the one normalisation there is"},
+    {"gru", "lstm and lmu are there; a scan writes any other recurrence"},
+    {"identity", "'- b: a' is a second name for a"},
+    {"if", "'when: expression' is a key that every node has"},
+    {"l1_loss", "sub, abs and mean make it"},
+    {"leaky_relu", "relu, gelu and silu are there"},
+    {"max_pool1d", "reshape and max_over make it; conv1d has a stride"},
+    {"pow", "square, sqrt and mul make powers"},
+    {"power", "square, sqrt and mul make powers"},
+    {"rms_norm", "layer_norm is the one normalisation there is"},
+    {"rnn", "lstm and lmu are there; a scan writes any other recurrence"},
+    {"sequential", "nodes run in order as they are"},
+    {"sin", "of the functions of one number there are exp, log, sqrt, square, abs, tanh, sigmoid"},
+    {"softplus", "exp, shift and log make it"},
+    {"split", "slice_axis takes one part"},
+    {"stack", "reshape gives each a new axis, concat joins them"},
+    {"while", "'repeat: N' repeats nodes; a scan runs along an axis"},
+};
+
+// A name as people may write it: "nn.LayerNorm" is "layernorm", as "layer_norm" is.
+static void plain(const char *word, char out[64]) {
+  const char *dot = strrchr(word, '.');
+  size_t n = 0;
+  for (const char *p = dot ? dot + 1 : word; *p && n < 63; p++)
+    if (*p != '_') out[n++] = (char)tolower((unsigned char)*p);
+  out[n] = 0;
+}
+
+static bool alike(const char *a, const char *b) {
+  char x[64], y[64];
+  plain(a, x), plain(b, y);
+  return *x && !strcmp(x, y);
+}
+
+const char *gr_model_meant(const char *word, const char *const *known, int n) {
+  for (int k = 0; k < n; k++)
+    if (alike(word, known[k])) return known[k];
+  for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+    for (int k = 0; k < n && alike(word, synonyms[i].word); k++)
+      if (!strcmp(synonyms[i].meant, known[k])) return known[k];
+  return NULL;
+}
+
+const char *gr_model_instead(const char *word) {
+  for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+    if (alike(word, absent[i].word)) return absent[i].instead;
+  return NULL;
+}

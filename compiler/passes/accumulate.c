@@ -1,0 +1,202 @@
+// accumulate.c - a step in micro-steps: the graph of a micro-batch's step, cut in two.
+//
+// Losses, metrics and gradients are sums over a batch, so those of a batch are the sums of its
+// micro-batches'. The first half makes them for one micro-batch, and adds them to states, the
+// totals; it runs once for each. The second runs at the end of the step and begins with the
+// totals: norm, clipping, optimizer, and whatever moves between ranks. A total lies as its terms
+// do before they are moved, so what is a sum over ranks is summed over them once a step. Only where
+// options.scatter says so do terms take the layout of the optimizer's states first: a
+// collective each micro-step, and a part of the memory.
+#include <string.h>
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+
+typedef struct cut {
+  gr_rewrite *rw;
+  const char **total;  // by old value: the name of its total, or NULL
+  bool *late;          // by old value: a total, or made of totals
+  bool *early, *end;   // by old value: what each half needs
+  gr_val micro;        // the micro-step's number
+} cut;
+
+// ---- Where to cut -----------------------------------------------------------------------
+
+static bool waits(const cut *c, const gr_value *v) {
+  if (v->role != GR_TEMP) return false;
+  const gr_op *op = c->rw->old->nodes[v->node].op;
+  return op == &gr_op_all_reduce || (op == &gr_op_reduce_scatter && !c->rw->opt->scatter);
+}
+
+static void add_total(cut *c, gr_val v, const char *name) {
+  const gr_graph *g = c->rw->old;
+  if (!gr_is(v)) return;
+  while (waits(c, gr_at(g, v))) v = g->nodes[gr_at(g, v)->node].in[0];
+  if (!c->total[v.id]) c->total[v.id] = gr_arena_printf(g->arena, "%s.total", name);
+}
+
+static void find_totals(cut *c) {
+  const gr_graph *g = c->rw->old;
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (g->values[i].role == GR_STATE) add_total(c, g->values[i].grad, g->values[i].name);
+  for (uint32_t i = 0; i < g->n_results; i++) {
+    const char *name = g->result_names[i];
+    if (name && !strncmp(name, "metric.", 7)) add_total(c, g->results[i], name);
+  }
+  add_total(c, g->loss, "loss");
+  add_total(c, g->norm, "norm");
+}
+
+static void find_late(cut *c) {
+  const gr_graph *g = c->rw->old;
+  for (uint32_t i = 1; i < g->n_values; i++) c->late[i] = c->total[i] != NULL;
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    bool late = false;
+    for (int k = 0; k < n->n_in; k++) late |= c->late[n->in[k].id];
+    for (int k = 0; late && k < n->n_out; k++) c->late[gr_out(n, k).id] = true;
+  }
+}
+
+// Adds what makes the needed values. Those that are totals the end of the step finds made.
+static void find_makers(const cut *c, bool *need, bool end) {
+  const gr_graph *g = c->rw->old;
+  need[0] = false;
+  for (uint32_t i = g->n_nodes; i--;) {
+    const gr_node *n = &g->nodes[i];
+    bool any = false;
+    for (int k = 0; k < n->n_out; k++) {
+      uint32_t v = gr_out(n, k).id;
+      any |= need[v] && !(end && c->total[v]);
+    }
+    for (int k = 0; any && k < n->n_in; k++) need[n->in[k].id] = true;
+  }
+}
+
+static bool *find_needs(const cut *c, bool end) {
+  const gr_graph *g = c->rw->old;
+  bool *need = GR_NEW(g->arena, bool, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    gr_val next = g->values[i].next;
+    if (!end && c->total[i]) need[i] = true;
+    if (gr_is(next) && c->late[next.id] == end) need[i] = need[next.id] = true;
+  }
+  for (uint32_t i = 0; i < g->n_results; i++)
+    if (c->late[g->results[i].id] == end) need[g->results[i].id] = true;
+  if (end) need[g->loss.id] = need[g->norm.id] = true;
+  find_makers(c, need, end);
+  return need;
+}
+
+static gr_status find_cut(cut *c) {
+  const gr_graph *g = c->rw->old;
+  c->total = GR_NEW(g->arena, const char *, g->n_values);
+  c->late = GR_NEW(g->arena, bool, g->n_values);
+  find_totals(c);
+  find_late(c);
+  c->early = find_needs(c, false), c->end = find_needs(c, true);
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (g->values[i].role == GR_INPUT && c->early[i] && c->end[i])
+      return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->values[i].loc,
+                             "the end of a step needs all of input '%s', of which each micro-step "
+                             "has a part",
+                             g->values[i].name),
+                     "training.accumulate=1");
+  return GR_OK;
+}
+
+// ---- The halves -------------------------------------------------------------------------
+
+static gr_val total_of(cut *c, uint32_t i) {
+  const gr_value *v = &c->rw->old->values[i];
+  gr_builder *b = &c->rw->b;
+  b->loc = v->role == GR_TEMP ? c->rw->old->nodes[v->node].loc : v->loc;
+  return gr_leaf(b, GR_STATE, GR_KIND_TOTAL, c->total[i], v->type, v->layout);
+}
+
+// Adds value i to its total, as soon as it is made.
+static void add_term(cut *c, uint32_t i, gr_val total) {
+  gr_builder *b = &c->rw->b;
+  gr_val next = GR_EMIT(b, &gr_op_accumulate, NULL, total, c->rw->map[i], c->micro);
+  if (b->err) return;
+  gr_at(b->g, next)->layout = gr_at(b->g, total)->layout;
+  gr_at(b->g, total)->next = next;
+}
+
+// Random numbers are drawn by the step's number: each micro-step has one of its own.
+static void count_draws(cut *c) {
+  gr_builder *b = &c->rw->b;
+  gr_type scalar = {.dtype = GR_I32};
+  b->loc = GR_NOWHERE, b->scope = "micro-steps";
+  c->micro = gr_leaf(b, GR_INPUT, GR_KIND_COUNTER, "micro", scalar, gr_layout_whole);
+  gr_val step = gr_graph_leaf(c->rw->old, GR_STATE, "step");
+  if (!gr_is(step) || !gr_is(c->rw->map[step.id])) return;
+  gr_val parts = gr_fill(b, &scalar, c->rw->opt->parts);
+  c->rw->map[step.id] = gr_add(b, gr_mul(b, c->rw->map[step.id], parts), c->micro);
+}
+
+static void copy_leaves(cut *c, const bool *need) {
+  for (uint32_t i = 1; i < c->rw->old->n_values; i++) {
+    const gr_value *v = &c->rw->old->values[i];
+    if (v->role != GR_TEMP && need[i]) gr_copy_leaf(c->rw, i, &v->type, v->layout);
+  }
+}
+
+// A node of which something is needed that is not there.
+static bool is_missing(const cut *c, const gr_node *n, const bool *need) {
+  for (int k = 0; k < n->n_out; k++)
+    if (need[gr_out(n, k).id] && !gr_is(c->rw->map[gr_out(n, k).id])) return true;
+  return false;
+}
+
+static void emit_micro(cut *c) {
+  gr_rewrite *rw = c->rw;
+  gr_val *total = GR_NEW(rw->old->arena, gr_val, rw->old->n_values);
+  copy_leaves(c, c->early);
+  for (uint32_t i = 1; i < rw->old->n_values; i++)
+    if (c->total[i]) total[i] = total_of(c, i);
+  count_draws(c);
+  for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
+    const gr_value *v = &rw->old->values[i];
+    const gr_node *n = v->role == GR_TEMP ? &rw->old->nodes[v->node] : NULL;
+    if (n && n->out.id == i && is_missing(c, n, c->early)) gr_copy_node(rw, n);
+    rw->b.scope = n ? n->scope : NULL, rw->b.loc = n ? n->loc : v->loc;
+    if (c->total[i]) add_term(c, i, total[i]);
+  }
+}
+
+static void emit_update(cut *c) {
+  gr_rewrite *rw = c->rw;
+  copy_leaves(c, c->end);
+  for (uint32_t i = 1; i < rw->old->n_values; i++)
+    if (c->total[i] && c->end[i]) rw->map[i] = total_of(c, i);
+  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
+    if (is_missing(c, &rw->old->nodes[i], c->end)) gr_copy_node(rw, &rw->old->nodes[i]);
+}
+
+static void link_half(cut *c, bool end) {
+  const gr_graph *old = c->rw->old;
+  gr_builder *b = &c->rw->b;
+  if (end) b->g->loss = c->rw->map[old->loss.id], b->g->norm = c->rw->map[old->norm.id];
+  for (uint32_t i = 0; i < old->n_results; i++)
+    if (c->late[old->results[i].id] == end)
+      gr_result(b, old->result_names[i], c->rw->map[old->results[i].id]);
+  for (uint32_t i = 1; i < old->n_values && !b->err; i++) {
+    const gr_value *v = &old->values[i];
+    if (v->role != GR_STATE || !gr_is(c->rw->map[i])) continue;
+    gr_value *now = gr_at(b->g, c->rw->map[i]);
+    if (gr_is(v->grad)) now->grad = c->rw->map[v->grad.id];
+    if (gr_is(v->next) && c->late[v->next.id] == end) now->next = c->rw->map[v->next.id];
+  }
+}
+
+gr_status gr_pass_accumulate(gr_rewrite *rw) {
+  cut c = {.rw = rw};
+  bool end = rw->opt->half == GR_HALF_UPDATE;
+  GR_TRY(find_cut(&c));
+  if (end)
+    emit_update(&c);
+  else
+    emit_micro(&c);
+  link_half(&c, end);
+  return GR_OK;
+}

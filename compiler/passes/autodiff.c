@@ -1,0 +1,42 @@
+// autodiff.c - reverse mode: the forward graph, then its rules in reverse.
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+
+// The wanted values: those on a path from a weight that is trained.
+static bool *wanted(const gr_graph *g, const gr_options *o) {
+  bool *want = GR_NEW(g->arena, bool, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    want[i] = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT &&
+              gr_dtypes[v->type.dtype].is_float &&
+              !gr_name_matches(v->name, o->freeze, o->n_freeze);
+  }
+  gr_reach(g, want);
+  return want;
+}
+
+// The forward graph; ops that must keep something for their gradient do.
+static void copy_forward(gr_rewrite *rw) {
+  const bool *want = wanted(rw->old, rw->opt);
+  gr_copy_leaves(rw);
+  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
+    gr_emit_kept(&rw->b, &rw->old->nodes[i], rw->map, want);
+  gr_copy_links(rw);
+}
+
+gr_status gr_pass_autodiff(gr_rewrite *rw) {
+  copy_forward(rw);
+  if (rw->b.err) return GR_OK;
+  const gr_graph forward = *rw->b.g;  // as it is now: the backward part goes behind it
+  gr_val *here = GR_NEW(forward.arena, gr_val, forward.n_values);
+  gr_val *grads = GR_NEW(forward.arena, gr_val, forward.n_values);
+  const bool *want = wanted(&forward, rw->opt);
+  for (uint32_t i = 1; i < forward.n_values; i++) here[i] = (gr_val){i};
+
+  rw->b.loc = GR_NOWHERE, rw->b.scope = "loss";
+  grads[forward.loss.id] = gr_fill(&rw->b, &forward.values[forward.loss.id].type, 1);
+  GR_TRY(gr_backward(&rw->b, &gr_op_add, &forward, here, want, grads));
+  for (uint32_t i = 1; i < forward.n_values; i++)
+    if (forward.values[i].role == GR_STATE && want[i]) rw->b.g->values[i].grad = grads[i];
+  return GR_OK;
+}

@@ -1,0 +1,81 @@
+// relayout.c - from one layout to another. The moves are a table of three by three, for each axis
+// of the mesh:
+//
+//     from \ to   R             S(e)              P
+//     R           -             slice             (never)
+//     S(d)        all_gather    d = e: -          (never)
+//     P           all_reduce    reduce_scatter    -
+#include "compiler/passes/relayout.h"
+#include "ops/comm/collective.h"
+
+static const gr_op *mover(gr_lay from, gr_lay to) {
+  if (from >= 0) return &gr_op_all_gather;
+  if (from == GR_R) return &gr_op_slice;
+  return to == GR_R ? &gr_op_all_reduce : &gr_op_reduce_scatter;
+}
+
+// One entry of the table; a value split otherwise is put together first.
+static gr_val move(gr_builder *b, gr_val v, int axis, gr_lay to, int64_t group) {
+  gr_layout layout = gr_at(b->g, v)->layout;
+  gr_type t = gr_at(b->g, v)->type;
+  gr_lay from = layout.at[axis], dim = from >= 0 ? from : to;
+  const gr_op *op = mover(from, to);
+  struct gr_coll attr = {.mesh_axis = axis, .ranks = b->g->mesh.axis[axis].size};
+  if (dim >= 0) attr.dim = (gr_list){1, {dim}};
+  if (dim >= 0 && op->collective) attr.group = group;
+  if (from >= 0) attr.size = (gr_list){1, {t.dim[dim] * attr.ranks - layout.pad[axis]}};
+  gr_val w = GR_EMIT(b, op, &attr, v);
+  if (b->err) return GR_NONE;
+  bool split = from < 0 && to >= 0;
+  int64_t made = split ? gr_at(b->g, w)->type.dim[dim] * attr.ranks : 0;
+  layout.at[axis] = from >= 0 ? GR_R : to;
+  layout.pad[axis] = split ? (int32_t)(made - t.dim[dim]) : 0;
+  gr_at(b->g, w)->layout = layout;
+  return w;
+}
+
+// The order of moves over several axes. Gathers come first, and of axes that split one dimension
+// the last, which is the innermost. A short slice is stored densely, so that its other dimensions
+// can be neither split nor put together: padding is the last to come and the first to go, also
+// where it is to stay, if another axis does either. Sums are scattered before others are made
+// whole: then there is less left to sum.
+enum { GATHER_PADDED, GATHER, SCATTER, SLICE, SCATTER_PADDED, SLICE_PADDED, REDUCE, STAYS };
+
+static bool another_splits(const gr_builder *b, const gr_layout *from, const gr_layout *to,
+                           int axis) {
+  for (int a = 0; a < b->g->mesh.n_axes; a++)
+    if (a != axis && from->at[a] != to->at[a] && (from->at[a] >= 0 || to->at[a] >= 0)) return true;
+  return false;
+}
+
+static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis) {
+  const gr_value *x = gr_at(b->g, v);
+  gr_lay from = x->layout.at[axis], goal = to->at[axis];
+  bool goes = from != goal, waits = false;
+  for (int a = 0; a < axis; a++) {
+    bool shares = x->layout.at[a] == from || to->at[a] == from;
+    goes |= from >= 0 && shares && x->layout.at[a] != to->at[a];
+    waits |= goal >= 0 && to->at[a] == goal && x->layout.at[a] != goal;
+  }
+  goes |= x->layout.pad[axis] && another_splits(b, &x->layout, to, axis);
+  if (!goes || (from < 0 && waits)) return STAYS;
+  if (from >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
+  if (goal == GR_R) return REDUCE;
+  bool padded = x->type.dim[goal] % b->g->mesh.axis[axis].size != 0;
+  return (from == GR_P ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
+}
+
+gr_val gr_relayout_as(gr_builder *b, gr_val v, gr_layout to, int64_t group) {
+  for (int stage = 0; stage != STAYS && !b->err;) {
+    int axis = 0;
+    stage = STAYS;
+    for (int a = 0; a < b->g->mesh.n_axes; a++) {
+      int s = stage_of(b, v, &to, a);
+      if (s < stage || (s == stage && s == GATHER)) stage = s, axis = a;
+    }
+    if (stage != STAYS) v = move(b, v, axis, to.at[axis], group);
+  }
+  return b->err ? GR_NONE : v;
+}
+
+gr_val gr_relayout(gr_builder *b, gr_val v, gr_layout to) { return gr_relayout_as(b, v, to, 0); }

@@ -1,0 +1,343 @@
+// shard.c - from the global graph to what one rank runs.
+//
+// Each node, for each mesh axis, takes the cheapest of the ways its index notation
+// allows (axes.c), given how its inputs lie; where an input lies otherwise, a
+// collective moves it (relayout.c).
+//
+// Along an axis that the batch is split over, activations stay where they are if they can, and
+// weights come to them; along any other axis the fewest bytes win. A dimension that ranks do not
+// divide is split only for ops that padding does not disturb: optimizers, for example.
+#include <string.h>
+#include "compiler/pass.h"
+#include "compiler/passes/localize.h"
+#include "compiler/passes/passes.h"
+#include "compiler/passes/relayout.h"
+#include "compiler/passes/units.h"
+#include "ops/comm/collective.h"
+
+#define NEVER (INT64_MAX / 256)
+#define SHUN (NEVER / 1024)  // of a cost: only where there is nothing else
+enum { DEAR = 16 };          // how much rather a weight is moved than an activation
+
+typedef struct shard {
+  gr_rewrite *rw;
+  const gr_layout **dest;  // by old value: where it must go once made, or NULL
+  bool data[GR_MAX_MESH];  // by mesh axis: the batch is split over it
+  bool *later;             // by old value: a term that need not get there in this program
+  uint8_t *whole;    // by old value: axes of the mesh over which it was gathered, one bit each
+  gr_val *term;      // by old value: what is yet to be summed over ranks and added, or none
+  uint32_t *uses;    // by old value: how many nodes and links read it
+  uint32_t *reader;  // by old value: the last node that does
+  uint32_t *owner;   // by old value: the state whose gradient or next value it is, or 0
+  gr_units *units;
+  uint32_t loss_at;  // the node that makes the loss: what comes after it is the backward pass
+} shard;
+
+static int64_t cost(gr_lay from, gr_lay to, int64_t bytes) {
+  if (from == to) return 0;
+  if (to == GR_P) return NEVER;
+  if (from == GR_R) return 1;                      // a local copy; still, not for nothing
+  if (from == GR_P) return 2 * bytes + (to >= 0);  // scattered is half, but a gather is to come
+  if (to == GR_R) return bytes;
+  return 2 * bytes;  // S(d) to S(e), by way of R
+}
+
+// ---- Choosing -----------------------------------------------------------------------
+
+// One axis of the mesh for each dimension; but the batch may be split over several.
+static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_lay lay,
+                   const gr_layout *so_far, int axis) {
+  const gr_mesh *m = &s->rw->old->mesh;
+  int64_t parts = m->axis[axis].size;
+  bool alone = true;
+  if (lay < 0) return true;
+  for (int a = 0; a < axis; a++) {
+    if (so_far->at[a] != lay) continue;
+    if (!s->data[a] || !s->data[axis]) return false;
+    parts *= m->axis[a].size, alone = false;
+  }
+  return t->dim[lay] % parts == 0 || (alone && op->padding == GR_PADDING_KEPT);
+}
+
+// What it costs to bring operand k of n to where a line of its notation wants it.
+static int64_t bring(const shard *s, const gr_node *n, int k, int axis, gr_lay to) {
+  const gr_rewrite *rw = s->rw;
+  gr_lay from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.at[axis];
+  const gr_value *was = gr_at(rw->old, n->in[k]);
+  if (from >= 0 && to == GR_R && s->whole[n->in[k].id] >> axis & 1) return 0;  // it is there
+  int64_t c = cost(from, to, (int64_t)gr_type_bytes(&was->type));
+  return from >= 0 && c < NEVER && s->data[axis] && was->role != GR_STATE ? c * DEAR : c;
+}
+
+// Over micro-steps terms are added up as they are, unless options say that they are scattered. Then
+// they are terms in the programs of all buckets, whatever costs less there: the totals are shared.
+static bool may_stay(const shard *s, gr_lay dest) { return !s->rw->opt->scatter || dest == GR_R; }
+
+// What a line of the notation costs, or NEVER.
+static int64_t price(const shard *s, const gr_node *n, const gr_sig *sig, int axis,
+                     const gr_layout in[], const gr_layout out[]) {
+  const gr_graph *old = s->rw->old;
+  int64_t total = 0;
+  bool fits = true;
+  for (int k = 0; k < n->n_in; k++) {
+    total += bring(s, n, k, axis, sig->in[k]);
+    fits &= splits(s, n->op, &gr_at(old, n->in[k])->type, sig->in[k], &in[k], axis);
+  }
+  for (int k = 0; k < n->n_out; k++) {
+    const gr_value *v = gr_at(old, gr_out(n, k));
+    const gr_layout *dest = s->dest[gr_out(n, k).id];
+    bool waits = dest && s->later[gr_out(n, k).id] && may_stay(s, dest->at[axis]);
+    if (waits && s->data[axis])
+      total += sig->out[k] == GR_P ? 0 : SHUN;
+    else if (dest && v->type.rank && !(waits && sig->out[k] == GR_P))
+      total += cost(sig->out[k], dest->at[axis], (int64_t)gr_type_bytes(&v->type));
+    fits &= splits(s, n->op, &v->type, sig->out[k], &out[k], axis);
+  }
+  return fits ? total : NEVER;
+}
+
+// Picks a way to split old node n over one mesh axis; sets in[i].at[axis], out[i].at[axis].
+static gr_status choose(const shard *s, const gr_site *site, const gr_node *n, int axis,
+                        gr_layout in[], gr_layout out[]) {
+  gr_sig sigs[GR_MAX_SIGS];
+  int count, best = -1;
+  int64_t least = NEVER - 1;
+  GR_TRY(gr_op_sigs(site, sigs, &count));
+  for (int i = 0; i < count; i++) {
+    int64_t c = price(s, n, &sigs[i], axis, in, out);
+    if (c <= least) least = c, best = i;  // a tie: rather split than do it everywhere
+  }
+  if (best < 0)
+    return gr_fail(GR_ERR_UNSUPPORTED, n->loc, "no way to split '%s' over mesh axis '%s'",
+                   n->op->name, s->rw->old->mesh.axis[axis].name);
+  for (int k = 0; k < n->n_in; k++) in[k].at[axis] = sigs[best].in[k];
+  for (int k = 0; k < n->n_out; k++) out[k].at[axis] = sigs[best].out[k];
+  return GR_OK;
+}
+
+// ---- Destinations --------------------------------------------------------------------
+
+static const gr_layout *keep(const shard *s, gr_layout l) {
+  gr_layout *k = GR_NEW(s->rw->b.g->arena, gr_layout, 1);
+  *k = l;
+  return k;
+}
+
+// Gradients go where the update reads them; next values where the state lies; scalars that are
+// asked for are whole.
+static void choose_dest(shard *s) {
+  const gr_graph *old = s->rw->old;
+  for (uint32_t i = 0; i < old->n_results; i++)
+    if (!gr_at(old, old->results[i])->type.rank) s->dest[old->results[i].id] = &gr_layout_whole;
+  s->dest[old->loss.id] = s->dest[old->norm.id] = &gr_layout_whole;
+  for (uint32_t i = 1; i < old->n_values; i++) {
+    const gr_value *v = &old->values[i];
+    if (gr_is(v->grad)) {
+      s->dest[v->grad.id] = keep(s, gr_update_layout(&old->mesh, v, s->rw->opt));
+      s->later[v->grad.id] = s->rw->opt->half != GR_WHOLE_STEP;
+    }
+    if (gr_is(v->next)) s->dest[v->next.id] = &v->layout;
+    s->owner[v->grad.id] = s->owner[v->next.id] = i;
+  }
+  s->dest[0] = NULL, s->owner[0] = 0;
+}
+
+// ---- Sums ----------------------------------------------------------------------------
+// A value that several layers read has a gradient that is a sum: of a residual, which is whole,
+// and of what comes back from each layer, which tensor parallelism leaves as terms. Where such a
+// sum goes on, its terms are kept apart from the rest and added to each other, and then
+// need a single all_reduce.
+
+static void count_uses(shard *s) {
+  const gr_graph *old = s->rw->old;
+  for (uint32_t i = 0; i < old->n_nodes; i++)
+    for (int k = 0; k < old->nodes[i].n_in; k++)
+      s->uses[old->nodes[i].in[k].id]++, s->reader[old->nodes[i].in[k].id] = i;
+  for (uint32_t i = 0; i < old->n_results; i++) s->uses[old->results[i].id]++;
+  for (uint32_t i = 1; i < old->n_values; i++)
+    s->uses[old->values[i].grad.id]++, s->uses[old->values[i].next.id]++;
+  s->uses[old->loss.id]++, s->uses[old->norm.id]++;
+}
+
+static bool goes_on(const shard *s, gr_val v) {
+  return s->uses[v.id] == 1 && s->rw->old->nodes[s->reader[v.id]].op == &gr_op_add;
+}
+
+static bool same_layout(const gr_rewrite *rw, gr_val a, gr_val b) {
+  return gr_layout_same(&gr_at(rw->b.g, a)->layout, &gr_at(rw->b.g, b)->layout);
+}
+
+// b is a sum over the ranks of some axes, of values that lie as a does, which is none.
+static bool is_term_of(const gr_rewrite *rw, gr_val a, gr_val b) {
+  const gr_layout *l = &gr_at(rw->b.g, a)->layout, *m = &gr_at(rw->b.g, b)->layout;
+  for (int i = 0; i < rw->old->mesh.n_axes; i++)
+    if (l->at[i] == GR_P || (m->at[i] != GR_P && m->at[i] != l->at[i])) return false;
+  return !same_layout(rw, a, b);
+}
+
+// The sum of two values that lie alike; either may be none.
+static gr_val sum_alike(gr_builder *b, gr_val x, gr_val y) {
+  if (!gr_is(x) || !gr_is(y)) return gr_is(x) ? x : y;
+  gr_val sum = GR_EMIT(b, &gr_op_add, NULL, x, y);
+  if (!b->err) gr_at(b->g, sum)->layout = gr_at(b->g, x)->layout;
+  return sum;
+}
+
+static void settle(shard *s, uint32_t v) {
+  gr_rewrite *rw = s->rw;
+  if (!gr_is(s->term[v]) || rw->b.err) return;
+  gr_val term = gr_relayout(&rw->b, s->term[v], gr_at(rw->b.g, rw->map[v])->layout);
+  rw->map[v] = sum_alike(&rw->b, rw->map[v], term);
+  s->term[v] = GR_NONE;
+}
+
+// Node n adds x and y of which one is, or has, terms: false if they are not to be kept apart.
+static bool keep_apart(shard *s, const gr_node *n) {
+  gr_rewrite *rw = s->rw;
+  uint32_t x = n->in[0].id, y = n->in[1].id, to = n->out.id;
+  if (gr_is(s->term[y]) || is_term_of(rw, rw->map[y], rw->map[x])) x = y, y = n->in[0].id;
+  gr_val a = rw->map[x], b = rw->map[y], p = s->term[x], q = s->term[y];
+  if (gr_is(p) && gr_is(q) ? same_layout(rw, a, b) && same_layout(rw, p, q)
+                           : gr_is(p) && same_layout(rw, a, b))
+    rw->map[to] = sum_alike(&rw->b, a, b), s->term[to] = sum_alike(&rw->b, p, q);
+  else if (gr_is(p) && !gr_is(q) && same_layout(rw, p, b))
+    rw->map[to] = a, s->term[to] = sum_alike(&rw->b, p, b);
+  else if (!gr_is(p) && !gr_is(q) && goes_on(s, n->out) && is_term_of(rw, a, b))
+    rw->map[to] = a, s->term[to] = b;
+  else
+    return false;
+  if (!goes_on(s, n->out)) settle(s, to);
+  return true;
+}
+
+// ---- Emitting -------------------------------------------------------------------------
+
+static bool is_at(const shard *s, gr_val v, const gr_layout *to) {
+  for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
+    if (gr_at(s->rw->b.g, v)->layout.at[a] != to->at[a]) return false;
+  return true;
+}
+
+static bool is_split(const shard *s, gr_val v) {
+  for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
+    if (gr_at(s->rw->b.g, v)->layout.at[a] >= 0) return true;
+  return false;
+}
+
+// Operand k of node i where the node wants it. A split weight is whole only around its uses:
+// between the forward and the backward pass of its unit its memory is free.
+static gr_val bring_operand(shard *s, uint32_t i, int k, gr_layout to) {
+  uint32_t id = s->rw->old->nodes[i].in[k].id;
+  gr_val v = s->rw->map[id];
+  bool gathers = s->rw->old->values[id].role == GR_STATE && is_split(s, v) && !is_at(s, v, &to);
+  int64_t group = gathers ? gr_units_group(s->units, id, GR_MOVE_GATHER, i > s->loss_at) : 0;
+  const gr_layout *from = &gr_at(s->rw->b.g, v)->layout;
+  for (int a = 0; s->rw->old->values[id].role != GR_STATE && a < s->rw->old->mesh.n_axes; a++)
+    s->whole[id] |= (uint8_t)((from->at[a] >= 0 && to.at[a] == GR_R) << a);
+  return gr_relayout_as(&s->rw->b, v, to, group);
+}
+
+// A result where it must go: a gradient to where the update reads it, a next value to its state.
+static gr_val send_result(shard *s, uint32_t id, gr_val v) {
+  const gr_layout *dest = s->dest[id];
+  uint32_t owner = s->owner[id];
+  if (!dest || is_at(s, v, dest)) return v;
+  bool updated = s->rw->old->values[owner].next.id == id;
+  gr_move what = updated ? GR_MOVE_UPDATED : GR_MOVE_SCATTER;
+  int64_t group = owner ? gr_units_group(s->units, owner, what, true) : 0;
+  return gr_relayout_as(&s->rw->b, v, *dest, group);
+}
+
+static gr_status emit(shard *s, uint32_t i) {
+  const gr_node *n = &s->rw->old->nodes[i];
+  gr_rewrite *rw = s->rw;
+  gr_site site;
+  gr_site_of(rw->old, n, &site);
+  gr_layout in[GR_MAX_ARGS], out[GR_MAX_ARGS];
+  for (int k = 0; k < GR_MAX_ARGS; k++) in[k] = out[k] = gr_layout_whole;
+  rw->b.loc = n->loc, rw->b.scope = n->scope;
+  if (n->op == &gr_op_add && !s->dest[n->out.id] && keep_apart(s, n)) return GR_OK;
+  for (int k = 0; k < n->n_in; k++) settle(s, n->in[k].id);
+  for (int a = 0; a < rw->old->mesh.n_axes; a++) GR_TRY(choose(s, &site, n, a, in, out));
+
+  gr_val args[GR_MAX_ARGS];
+  for (int k = 0; k < n->n_in; k++) args[k] = bring_operand(s, i, k, in[k]);
+  const char *self = rw->b.by;
+  rw->b.by = n->by;
+  gr_val made = gr_emit_local(rw, n, args, in, out);
+  rw->b.by = self;
+  for (int k = 0; gr_is(made) && k < n->n_out; k++) {
+    gr_val v = {made.id + (uint32_t)k};
+    uint32_t old = gr_out(n, k).id;
+    gr_at(rw->b.g, v)->layout = gr_layout_of(&rw->old->values[old].type, out[k], &rw->b.g->mesh);
+    rw->map[old] = send_result(s, old, v);
+  }
+  return GR_OK;
+}
+
+// A result that is not a scalar may stay split along the batch; nothing else may be asked of it.
+static gr_layout result_layout(const shard *s, gr_layout l) {
+  for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
+    if (l.at[a] != 0 || !s->data[a]) l.at[a] = GR_R;
+  return l;
+}
+
+static void link_all(shard *s) {
+  gr_rewrite *rw = s->rw;
+  const gr_graph *old = rw->old;
+  gr_val *map = rw->map;
+  for (uint32_t i = 0; i < old->n_results && !rw->b.err; i++) {
+    gr_val *v = &map[old->results[i].id];
+    rw->b.scope = "result";
+    *v = gr_relayout(&rw->b, *v, result_layout(s, gr_at(rw->b.g, *v)->layout));
+  }
+  gr_copy_links(rw);
+  rw->b.scope = "next";
+  for (uint32_t i = 1; i < old->n_values && !rw->b.err; i++) {
+    const gr_value *v = &old->values[i];  // one value may become several states, each elsewhere
+    if (!gr_is(v->next)) continue;
+    gr_val next = gr_relayout(&rw->b, map[v->next.id], v->layout);
+    if (!rw->b.err) gr_at(rw->b.g, map[i])->next = next;
+  }
+}
+
+static void copy_leaves(shard *s) {
+  const gr_graph *old = s->rw->old;
+  for (uint32_t i = 1; i < old->n_values; i++) {
+    const gr_value *v = &old->values[i];
+    if (v->role == GR_TEMP) continue;
+    gr_type local = gr_type_local(&v->type, &v->layout, &old->mesh);
+    gr_copy_leaf(s->rw, i, &local, gr_layout_of(&v->type, v->layout, &old->mesh));
+    for (int a = 0; a < old->mesh.n_axes; a++)
+      s->data[a] |= v->role == GR_INPUT && v->layout.at[a] >= 0;
+  }
+}
+
+// What comes after the loss is the backward pass; without gradients there is none.
+static uint32_t find_loss(const gr_graph *g) {
+  bool any = false;
+  for (uint32_t i = 1; i < g->n_values; i++) any |= gr_is(g->values[i].grad);
+  const gr_value *loss = gr_at(g, g->loss);
+  return any && gr_is(g->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
+}
+
+gr_status gr_pass_shard(gr_rewrite *rw) {
+  const gr_graph *old = rw->old;
+  gr_arena *arena = rw->b.g->arena;
+  shard s = {.rw = rw,
+             .dest = GR_NEW(arena, const gr_layout *, old->n_values),
+             .later = GR_NEW(arena, bool, old->n_values),
+             .whole = GR_NEW(arena, uint8_t, old->n_values),
+             .term = GR_NEW(arena, gr_val, old->n_values),
+             .uses = GR_NEW(arena, uint32_t, old->n_values),
+             .reader = GR_NEW(arena, uint32_t, old->n_values),
+             .owner = GR_NEW(arena, uint32_t, old->n_values),
+             .units = gr_units_open(arena, old, rw->opt),
+             .loss_at = find_loss(old)};
+  copy_leaves(&s);
+  choose_dest(&s);
+  count_uses(&s);
+  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) GR_TRY(emit(&s, i));
+  link_all(&s);
+  return GR_OK;
+}

@@ -1,0 +1,78 @@
+// units.c - see units.h.
+#include "compiler/passes/units.h"
+#include <string.h>
+
+static const size_t most_loose = 4 << 20;  // bytes of weights outside of units, gathered together
+
+typedef struct unit {
+  int64_t group[GR_MOVES];  // 0: none yet
+  bool backward;            // the last gather was for the backward pass
+  size_t bytes;
+} unit;
+
+struct gr_units {
+  const gr_graph *g;
+  const gr_options *opt;
+  uint32_t *of;  // by value, of states: 1 + index into all; 0: not met yet
+  unit *all;
+  uint32_t n;
+  uint32_t loose;    // 1 + the unit that weights outside of units join at present
+  uint32_t current;  // 1 + the unit whose weights were used last
+  gr_map by_path;
+  int64_t n_groups;
+};
+
+gr_units *gr_units_open(gr_arena *arena, const gr_graph *g, const gr_options *o) {
+  gr_units *u = GR_NEW(arena, gr_units, 1);
+  *u = (gr_units){.g = g, .opt = o, .by_path = gr_map_make(arena)};
+  u->of = GR_NEW(arena, uint32_t, g->n_values);
+  u->all = GR_NEW(arena, unit, g->n_values);
+  return u;
+}
+
+// The shortest part of a weight's name, up to a dot or its end, that is a unit's path; or NULL.
+static const char *path_of(const gr_units *u, const char *name) {
+  if (!u->opt->units) return NULL;
+  for (const char *end = name; *end; end += *end == '.') {
+    end += strcspn(end, ".");
+    const char *path = gr_arena_strndup(u->by_path.arena, name, (size_t)(end - name));
+    if (gr_map_find(u->opt->units, path, NULL)) return path;
+  }
+  return NULL;
+}
+
+static uint32_t find(gr_units *u, uint32_t id) {
+  const gr_value *v = &u->g->values[id];
+  const char *path = path_of(u, v->name);
+  size_t bytes = gr_type_bytes(&v->type);
+  uint32_t i = u->n;
+  if (path && gr_map_find(&u->by_path, path, &i)) return i;
+  size_t most = u->opt->joined ? u->opt->joined : most_loose;
+  if (!path && u->loose && u->all[u->loose - 1].bytes + bytes <= most) return u->loose - 1;
+  if (path) gr_map_put(&u->by_path, path, i);
+  if (!path) u->loose = i + 1;
+  return u->n++;
+}
+
+static uint32_t unit_of(gr_units *u, uint32_t id) {
+  if (!u->of[id]) {
+    uint32_t i = find(u, id);
+    u->of[id] = i + 1;
+    u->all[i].bytes += gr_type_bytes(&u->g->values[id].type);
+  }
+  if (u->of[id] != u->loose) u->loose = 0;
+  return u->of[id];
+}
+
+int64_t gr_units_group(gr_units *u, uint32_t id, gr_move what, bool backward) {
+  uint32_t i = unit_of(u, id);
+  unit *x = &u->all[i - 1];
+  bool gathers = what == GR_MOVE_GATHER;
+  bool again = gathers && backward && !x->backward && u->current != i;
+  if (!x->group[what] || again) {
+    x->group[what] = ++u->n_groups;
+    if (gathers) x->backward = backward;
+  }
+  if (gathers) u->current = i;
+  return x->group[what];
+}

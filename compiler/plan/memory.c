@@ -1,0 +1,206 @@
+// memory.c - where every value of a program lies, to the byte.
+//
+// A value that an op may make in the memory of an operand that nothing reads later takes it
+// over. The next value of a state is made in the state's own memory when nothing reads the
+// state any more: then nothing is copied when the step ends. What is left are lifetimes to
+// pack (memory_fit.c).
+#include "compiler/plan/memory.h"
+#include <string.h>
+#include "compiler/plan/memory_fit.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+enum { ALIGN = 64 };
+
+typedef struct planner {
+  gr_arena *arena;
+  const gr_graph *g;
+  gr_plan_frame *f;
+  const uint32_t *last;  // by value
+  bool *turns;           // by value of a body: what a carry becomes. It and the carry's memory take
+                         // turns from step to step, so nothing else may ever lie there
+  uint32_t *root;        // by value: whose memory it takes over, at first its own
+  gr_life *lives;        // what is to be packed, and where to write the result
+  size_t **told;
+  uint32_t n_lives;
+} planner;
+
+static size_t rounded(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
+
+static bool is_body(const planner *p) { return p->f->stacked != NULL; }
+
+uint32_t *gr_memory_last(gr_arena *arena, const gr_graph *g) {
+  uint32_t *last = GR_NEW(arena, uint32_t, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++)
+    last[i] = g->values[i].role == GR_TEMP ? g->values[i].node : 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (int k = 0; k < g->nodes[i].n_in; k++) last[g->nodes[i].in[k].id] = i;
+  for (uint32_t i = 1; i < g->n_values; i++) last[g->values[i].next.id] = g->n_nodes;
+  for (uint32_t i = 0; i < g->n_results; i++) last[g->results[i].id] = g->n_nodes;
+  last[g->loss.id] = last[g->norm.id] = g->n_nodes;
+  return last;
+}
+
+bool gr_memory_may_take(const gr_graph *g, const gr_node *n, int k, int j) {
+  const char *more = n->op->inplace_more;
+  int allowed = 0, uses = 0;
+  if (k == 0) allowed = n->op->inplace;
+  if (k > 0 && more && (size_t)k <= strlen(more)) allowed = more[k - 1] - '0';
+  if (n->op->inplace_each) allowed = k + 1;
+  for (int i = 0; i < n->n_in; i++) uses += n->in[i].id == n->in[j].id;
+  return allowed == j + 1 && uses == 1 &&
+         gr_type_bytes(&gr_at(g, gr_out(n, k))->type) == gr_type_bytes(&gr_at(g, n->in[j])->type);
+}
+
+// ---- Taking over --------------------------------------------------------------------
+
+// The next value of state s, if it can be made where s is: all who read s come before, or the
+// maker itself is the last and may work in place.
+static bool can_become(const planner *p, uint32_t s, bool *claimed) {
+  const gr_graph *g = p->g;
+  gr_val next = g->values[s].next;
+  const gr_value *v = gr_at(g, next);
+  if (!gr_is(next) || v->role != GR_TEMP || claimed[next.id]) return false;
+  const gr_node *maker = &g->nodes[v->node];
+  bool reads = false;
+  for (int j = 0; j < maker->n_in; j++) {
+    if (maker->in[j].id != s) continue;
+    reads = true;
+    if (!gr_memory_may_take(g, maker, (int)(next.id - maker->out.id), j)) return false;
+  }
+  return reads ? p->last[s] == v->node : p->last[s] <= v->node;
+}
+
+static void put_nexts_in_states(planner *p) {
+  bool *claimed = GR_NEW(p->arena, bool, p->g->n_values);
+  for (uint32_t i = 1; i < p->g->n_values; i++) {
+    if (p->g->values[i].role != GR_STATE || !can_become(p, i, claimed)) continue;
+    uint32_t next = p->g->values[i].next.id;
+    claimed[next] = p->f->in_states[next] = true;
+    p->f->offset[next] = p->f->offset[i];
+  }
+}
+
+static bool has_own_place(const planner *p, uint32_t v) {
+  return p->g->values[v].role == GR_TEMP && !p->f->in_states[v] &&
+         !(is_body(p) && p->f->stacked[v]);
+}
+
+static void take_over(planner *p, uint32_t i) {
+  const gr_node *n = &p->g->nodes[i];
+  for (int k = 0; k < n->n_out; k++)
+    for (int j = 0; j < n->n_in && has_own_place(p, gr_out(n, k).id); j++) {
+      if (p->turns[gr_out(n, k).id]) continue;
+      uint32_t from = n->in[j].id;
+      if (has_own_place(p, from) && p->last[from] == i && gr_memory_may_take(p->g, n, k, j))
+        p->root[gr_out(n, k).id] = p->root[from];
+    }
+}
+
+// ---- Lives --------------------------------------------------------------------------
+
+static gr_life *live(planner *p, uint32_t from, uint32_t to, size_t bytes, size_t *told) {
+  gr_life *l = &p->lives[p->n_lives];
+  *l = (gr_life){.from = from, .to = to, .bytes = rounded(bytes)};
+  p->told[p->n_lives++] = told;
+  return l;
+}
+
+static void values_live(planner *p) {
+  const gr_graph *g = p->g;
+  gr_life **of = GR_NEW(p->arena, gr_life *, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    bool input = v->role == GR_INPUT && !is_body(p);
+    if (!input && !has_own_place(p, i)) continue;
+    uint32_t root = p->root[i];
+    if (!of[root])
+      of[root] = live(p, input || p->turns[i] ? 0 : v->node, p->last[i], gr_type_bytes(&v->type),
+                      &p->f->offset[root]);
+    if (p->last[i] > of[root]->to) of[root]->to = p->last[i];
+  }
+}
+
+static void scratch_lives(planner *p) {
+  for (uint32_t i = 0; i < p->g->n_nodes; i++) {
+    const gr_node *n = &p->g->nodes[i];
+    if (p->f->body[i] && p->f->body[i]->bytes)
+      live(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
+    if (!n->op->scratch) continue;
+    gr_site site;
+    gr_site_of(p->g, n, &site);
+    size_t bytes = n->op->scratch(&site);
+    if (bytes) live(p, i, i, bytes, &p->f->scratch[i]);
+  }
+}
+
+static void pack(planner *p) {
+  uint32_t most = p->g->n_values + 2 * p->g->n_nodes;
+  p->lives = GR_NEW(p->arena, gr_life, most);
+  p->told = GR_NEW(p->arena, size_t *, most);
+  values_live(p);
+  scratch_lives(p);
+  p->f->bytes = gr_life_fit(p->arena, p->lives, p->n_lives, p->g->n_nodes, &p->f->lower_bound,
+                            &p->f->peak_node);
+  for (uint32_t i = 0; i < p->n_lives; i++) *p->told[i] = p->lives[i].at;
+  for (uint32_t i = 1; i < p->g->n_values; i++)
+    if (p->root[i] != i) p->f->offset[i] = p->f->offset[p->root[i]];
+}
+
+// ---- Frames -------------------------------------------------------------------------
+
+static void plan(gr_arena *, const gr_graph *, gr_plan_frame *);
+
+static void plan_bodies(planner *p) {
+  for (uint32_t i = 0; i < p->g->n_nodes; i++) {
+    if (p->g->nodes[i].op != &gr_op_scan) continue;
+    const gr_graph *body = ((const gr_scan *)p->g->nodes[i].attr)->body;
+    gr_plan_frame *b = p->f->body[i] = GR_NEW(p->arena, gr_plan_frame, 1);
+    b->stacked = GR_NEW(p->arena, int, body->n_values);
+    for (uint32_t j = body->n_results; j--;)  // the first of several wins, the others are copies
+      if (gr_at(body, body->results[j])->role == GR_TEMP)
+        b->stacked[body->results[j].id] = (int)j + 1;
+    plan(p->arena, body, b);
+  }
+}
+
+static void make_frame(gr_arena *a, const gr_graph *g, gr_plan_frame *f) {
+  f->g = g;
+  if (!f->offset) f->offset = GR_NEW(a, size_t, g->n_values);
+  if (!f->in_states) f->in_states = GR_NEW(a, bool, g->n_values);
+  if (!f->state_of) f->state_of = GR_NEW(a, uint32_t, g->n_values);
+  f->scratch = GR_NEW(a, size_t, g->n_nodes + 1);
+  f->body_at = GR_NEW(a, size_t, g->n_nodes + 1);
+  f->body = GR_NEW(a, gr_plan_frame *, g->n_nodes + 1);
+}
+
+static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
+  make_frame(arena, g, f);
+  planner p = {.arena = arena, .g = g, .f = f, .last = gr_memory_last(arena, g)};
+  p.root = GR_NEW(arena, uint32_t, g->n_values);
+  p.turns = GR_NEW(arena, bool, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    p.root[i] = i;
+    p.turns[g->values[i].next.id] = is_body(&p);
+  }
+  plan_bodies(&p);
+  if (!is_body(&p)) put_nexts_in_states(&p);
+  for (uint32_t i = 0; i < g->n_nodes; i++) take_over(&p, i);
+  pack(&p);
+}
+
+void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *by_name,
+                    const gr_graph *g, gr_plan_frame *out) {
+  *out = (gr_plan_frame){0};
+  out->offset = GR_NEW(arena, size_t, g->n_values);
+  out->in_states = GR_NEW(arena, bool, g->n_values);
+  out->state_of = GR_NEW(arena, uint32_t, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    uint32_t s;
+    if (g->values[i].role != GR_STATE || !gr_map_find(by_name, g->values[i].name, &s)) continue;
+    out->offset[i] = states[s].offset;
+    out->in_states[i] = true;
+    out->state_of[i] = s + 1;
+  }
+  plan(arena, g, out);
+}

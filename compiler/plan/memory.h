@@ -1,0 +1,16 @@
+// memory.h - where values lie.
+#pragma once
+#include "base/map.h"
+#include "compiler/plan/plan.h"
+
+// Plans a program's graph on states that have been placed; by_name: their indices. Values are
+// aligned to 64 bytes.
+void gr_memory_plan(gr_arena *, const gr_plan_state *states, const gr_map *by_name,
+                    const gr_graph *, gr_plan_frame *out);
+
+// By value: the index of the last node that reads it, its maker's where none does, n_nodes where
+// it is a result or a state becomes it.
+uint32_t *gr_memory_last(gr_arena *, const gr_graph *);
+
+// May result k of n take the memory of operand j, as far as its op is concerned?
+bool gr_memory_may_take(const gr_graph *, const gr_node *n, int k, int j);

@@ -1,0 +1,209 @@
+// memory_fit.c - each life, in some order, in the lowest gap that is free for all of it. Which
+// order is best depends on the graph (it is a bin packing problem, NP-hard), so several are
+// tried: long lives packed first leave few holes, big ones first leave few large ones. Then what
+// sticks out of the best is tried first, a few times.
+//
+// Placing n lives in an arbitrary order takes O(n^2) steps, so a graph of many thousands is
+// placed in order of time only, as an allocator would: there the gaps are known at each moment.
+#include "compiler/plan/memory_fit.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 40 };
+static const double MAX_STEPS = 2e8;  // of placing in arbitrary orders, for one graph
+
+typedef struct item {
+  const gr_life *life;
+  uint32_t index;
+  size_t at;
+} item;
+
+static size_t length(const gr_life *l) { return (size_t)(l->to - l->from) + 1; }
+
+// Larger keys first; of equals the first in the list, so that the order is the same everywhere.
+static int by_key(size_t x, size_t y, const item *a, const item *b) {
+  if (x != y) return x < y ? 1 : -1;
+  return a->index < b->index ? -1 : 1;
+}
+static int by_bytes(const void *a, const void *b) {
+  const item *x = a, *y = b;
+  return by_key(x->life->bytes, y->life->bytes, x, y);
+}
+static int by_area(const void *a, const void *b) {
+  const item *x = a, *y = b;
+  return by_key(x->life->bytes * length(x->life), y->life->bytes * length(y->life), x, y);
+}
+static int by_length(const void *a, const void *b) {
+  const item *x = a, *y = b;
+  return by_key(length(x->life), length(y->life), x, y);
+}
+static int by_start(const void *a, const void *b) {
+  const item *x = a, *y = b;
+  if (x->life->from != y->life->from) return x->life->from < y->life->from ? -1 : 1;
+  return by_key(x->life->bytes, y->life->bytes, x, y);
+}
+
+static int by_end(const void *a, const void *b) {
+  const item *x = *(item *const *)a, *y = *(item *const *)b;
+  if (x->life->to != y->life->to) return x->life->to < y->life->to ? -1 : 1;
+  return x->index < y->index ? -1 : 1;
+}
+
+static bool together(const gr_life *a, const gr_life *b) {
+  return a->from <= b->to && b->from <= a->to;
+}
+
+// Puts items, in their order, each into the lowest gap; `placed` is kept in order of place.
+static size_t place(item *items, uint32_t n, item **placed) {
+  size_t top = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    size_t at = 0, bytes = items[i].life->bytes;
+    for (uint32_t j = 0; j < i && placed[j]->at < at + bytes; j++) {
+      size_t end = placed[j]->at + placed[j]->life->bytes;
+      if (end > at && together(placed[j]->life, items[i].life)) at = end;
+    }
+    items[i].at = at;
+    uint32_t k = i;
+    for (; k > 0 && placed[k - 1]->at > at; k--) placed[k] = placed[k - 1];
+    placed[k] = &items[i];
+    if (at + bytes > top) top = at + bytes;
+  }
+  return top;
+}
+
+// ---- In order of time ---------------------------------------------------------------
+
+typedef struct gap {
+  size_t from, to;
+} gap;
+typedef struct gaps {
+  gap *at;  // by address; adjacent ones are joined, so there are few
+  uint32_t n;
+} gaps;
+
+static size_t take(gaps *g, size_t bytes) {
+  uint32_t i = 0;
+  while (g->at[i].to - g->at[i].from < bytes) i++;  // the last one has no end
+  size_t from = g->at[i].from;
+  g->at[i].from += bytes;
+  if (g->at[i].from < g->at[i].to) return from;
+  memmove(g->at + i, g->at + i + 1, sizeof *g->at * (--g->n - i));
+  return from;
+}
+
+static void give_back(gaps *g, size_t from, size_t to) {
+  uint32_t i = 0, end = g->n;
+  while (i < end) {  // the first gap behind
+    uint32_t middle = i + (end - i) / 2;
+    if (g->at[middle].from < to)
+      i = middle + 1;
+    else
+      end = middle;
+  }
+  bool joins_left = i && g->at[i - 1].to == from, joins_right = g->at[i].from == to;
+  if (joins_left && joins_right) {
+    g->at[i - 1].to = g->at[i].to;
+    memmove(g->at + i, g->at + i + 1, sizeof *g->at * (--g->n - i));
+  } else if (joins_left) {
+    g->at[i - 1].to = to;
+  } else if (joins_right) {
+    g->at[i].from = from;
+  } else {
+    memmove(g->at + i + 1, g->at + i, sizeof *g->at * (g->n++ - i));
+    g->at[i] = (gap){from, to};
+  }
+}
+
+// What place() does with items in order of `from`, in O(n * gaps).
+static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, item **placed) {
+  gaps g = {.at = GR_NEW(arena, gap, n + 2), .n = 1};
+  size_t top = 0;
+  uint32_t done = 0;
+  g.at[0].to = SIZE_MAX;
+  for (uint32_t i = 0; i < n; i++) placed[i] = &items[i];
+  qsort(placed, n, sizeof *placed, by_end);
+  for (uint32_t i = 0; i < n; i++) {
+    for (; placed[done]->life->to < items[i].life->from; done++)
+      if (placed[done]->life->bytes)
+        give_back(&g, placed[done]->at, placed[done]->at + placed[done]->life->bytes);
+    items[i].at = take(&g, items[i].life->bytes);
+    size_t end = items[i].at + items[i].life->bytes;
+    if (end > top) top = end;
+  }
+  return top;
+}
+
+// ---- All orders ---------------------------------------------------------------------
+
+typedef struct order {
+  int (*by)(const void *, const void *);
+  bool in_time;
+} order;
+static const order orders[] = {
+    {by_bytes, false}, {by_area, false}, {by_length, false}, {by_start, true}};
+
+static size_t most_at_once(gr_arena *arena, const gr_life *lives, uint32_t n, uint32_t n_nodes,
+                           uint32_t *peak) {
+  size_t *more = GR_NEW(arena, size_t, n_nodes + 2), *less = GR_NEW(arena, size_t, n_nodes + 2);
+  for (uint32_t i = 0; i < n; i++) {
+    more[lives[i].from] += lives[i].bytes;
+    less[lives[i].to + 1] += lives[i].bytes;
+  }
+  size_t now = 0, most = 0;
+  *peak = 0;
+  for (uint32_t i = 0; i <= n_nodes; i++) {
+    now = now + more[i] - less[i];
+    if (now > most) most = now, *peak = i;
+  }
+  return most;
+}
+
+static void keep_places(gr_life *lives, const item *items, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) lives[items[i].index].at = items[i].at;
+}
+
+// The item that sticks out furthest goes first in the next round.
+static void promote(item *items, uint32_t n) {
+  uint32_t worst = 0;
+  for (uint32_t i = 1; i < n; i++)
+    if (items[i].at + items[i].life->bytes > items[worst].at + items[worst].life->bytes) worst = i;
+  item first = items[worst];
+  memmove(items + 1, items, sizeof *items * worst);
+  items[0] = first;
+}
+
+// From the best order so far: most of what is left to gain is in a few misplaced items.
+static size_t improve(gr_life *lives, item *items, uint32_t n, item **placed, size_t best,
+                      size_t enough, int rounds) {
+  for (int round = 0; round < rounds && best > enough; round++) {
+    promote(items, n);
+    size_t top = place(items, n, placed);
+    if (top >= best) continue;
+    best = top;
+    keep_places(lives, items, n);
+  }
+  return best;
+}
+
+size_t gr_life_fit(gr_arena *arena, gr_life *lives, uint32_t n, uint32_t n_nodes,
+                   size_t *lower_bound, uint32_t *peak) {
+  item *items = GR_NEW(arena, item, n + 1), **placed = GR_NEW(arena, item *, n + 1);
+  item *good = GR_NEW(arena, item, n + 1);
+  size_t best = SIZE_MAX;
+  int rounds = n ? (int)fmin(MAX_STEPS / n / n, ROUNDS + 3) : 0;
+  *lower_bound = most_at_once(arena, lives, n, n_nodes, peak);
+  for (size_t o = 0; o < sizeof orders / sizeof *orders && best > *lower_bound; o++) {
+    if (!orders[o].in_time && --rounds < 0) continue;
+    for (uint32_t i = 0; i < n; i++) items[i] = (item){.life = &lives[i], .index = i};
+    qsort(items, n, sizeof *items, orders[o].by);
+    size_t top =
+        orders[o].in_time ? place_in_time(arena, items, n, placed) : place(items, n, placed);
+    if (top >= best) continue;
+    best = top;
+    keep_places(lives, items, n);
+    memcpy(good, items, sizeof *items * n);
+  }
+  if (n) best = improve(lives, good, n, placed, best, *lower_bound + *lower_bound / 500, rounds);
+  return n ? best : 0;
+}

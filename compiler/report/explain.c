@@ -1,0 +1,116 @@
+// explain.c - a plan for people: what `graphrun plan` prints.
+#include "compiler/report/explain.h"
+#include <inttypes.h>
+#include <string.h>
+#include "compiler/report/parts.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+const char *gr_bytes_text(double bytes, char buf[32]) {
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+  int u = 0;
+  for (; bytes >= 1000 && u < 4; u++) bytes /= 1000;
+  snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+  return buf;
+}
+
+const char *gr_flops_text(double flops, char buf[32]) {
+  static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+  int u = 0;
+  for (; flops >= 1000 && u < 5; u++) flops /= 1000;
+  snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", flops, units[u]);
+  return buf;
+}
+
+static void explain_memory(FILE *f, const gr_plan *p) {
+  char s[32], a[32], all[32];
+  fprintf(f, "memory      %s on each rank: states %s, arena %s; nothing else is allocated\n",
+          gr_bytes_text((double)(p->state_bytes + p->arena_bytes), all),
+          gr_bytes_text((double)p->state_bytes, s), gr_bytes_text((double)p->arena_bytes, a));
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    const gr_plan_frame *m = &p->programs[i].frame;
+    fprintf(f, "  %-14s %4u nodes, %11s, arena %10s, no plan could do with less than %s\n",
+            p->programs[i].name, m->g->n_nodes, gr_flops_text((double)gr_graph_flops(m->g), all),
+            gr_bytes_text((double)m->bytes, a), gr_bytes_text((double)m->lower_bound, s));
+  }
+}
+
+static void explain_passes(FILE *f, const gr_notes *n) {
+  fprintf(f, "  passes\n");
+  for (int i = 0; i < n->n_passes; i++) {
+    const gr_pass_note *p = &n->passes[i];
+    fprintf(f, "    %-10s %5u nodes", p->pass, p->nodes);
+    if (p->in_loops) fprintf(f, ", %u more in loops", p->in_loops);
+    if (p->collectives) fprintf(f, ", %u collectives", p->collectives);
+    fputc('\n', f);
+  }
+}
+
+static void explain_unused(FILE *f, const gr_notes *n) {
+  fprintf(f, "  find_unused_parameters: %u\n", n->n_unused);
+  for (uint32_t i = 0; i < n->n_unused; i++)
+    fprintf(f, "    %s does not reach the loss, and is not trained\n", n->unused[i]);
+  if (n->n_dead)
+    fprintf(f, "  dead branches: %u nodes reach nothing that is asked for\n", n->n_dead);
+  for (uint32_t i = 0; i < n->n_dead && i < 10; i++) {
+    const gr_node *d = n->dead[i];
+    fprintf(f, "    %s", d->op->name);
+    if (d->scope) fprintf(f, " in %s", d->scope);
+    if (d->loc.file) fprintf(f, ", %s:%d:%d", d->loc.file, d->loc.line, d->loc.col);
+    fputc('\n', f);
+  }
+}
+
+static void explain_loops(FILE *f, const gr_plan_frame *frame) {
+  bool any = false;
+  for (uint32_t i = 0; i < frame->g->n_nodes; i++) {
+    const gr_node *n = &frame->g->nodes[i];
+    if (n->op != &gr_op_scan) continue;
+    const gr_scan *s = n->attr;
+    int products = 0;
+    char b[32];
+    for (uint32_t k = 0; k < s->body->n_nodes; k++) {
+      gr_site site;
+      gr_site_of(s->body, &s->body->nodes[k], &site);
+      products += gr_op_contracts(&site);
+    }
+    if (!any) fprintf(f, "  loops\n");
+    any = true;
+    fprintf(f, "    %-20s %5lld steps%s of %u nodes (%d products), %lld carried, %s of its own\n",
+            n->scope ? n->scope : "", (long long)s->steps, s->reverse ? " back" : "",
+            s->body->n_nodes, products, (long long)s->n_carry,
+            gr_bytes_text((double)frame->body[i]->bytes, b));
+  }
+}
+
+// Programs differ by bucket: the one that needs most stands for all of its kind.
+static const gr_program *largest(const gr_plan *p, const char *kind) {
+  const gr_program *most = NULL;
+  for (uint32_t i = 0; i < p->n_programs; i++)
+    if (!strcmp(p->programs[i].kind, kind) &&
+        (!most || p->programs[i].frame.bytes > most->frame.bytes))
+      most = &p->programs[i];
+  return most;
+}
+
+static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
+  if (!p) return;
+  fprintf(f, "program %s\n", p->name);
+  explain_passes(f, &p->notes);
+  if (!strcmp(p->kind, "train") || !strcmp(p->kind, "micro")) explain_unused(f, &p->notes);
+  explain_loops(f, &p->frame);
+  gr_explain_peak(f, arena, p);
+  gr_explain_moves(f, arena, p);
+}
+
+void gr_plan_explain(FILE *f, const gr_plan *p) {
+  gr_arena *arena = gr_arena_create();
+  gr_explain_states(f, p);
+  gr_explain_weights(f, p);
+  explain_memory(f, p);
+  fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
+  static const char *const kinds[] = {"train", "micro", "update", "eval"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    explain_program(f, arena, largest(p, kinds[i]));
+  gr_arena_destroy(arena);
+}

@@ -1,0 +1,149 @@
+// moves.c - every collective, and why it is there. Nobody writes the reasons down: the
+// graph says where a value comes from and who reads it.
+#include <string.h>
+#include "compiler/report/parts.h"
+#include "ops/comm/collective.h"
+#include "ops/ops.h"
+
+static bool moves(const gr_node *n) { return n->op->collective || n->op == &gr_op_slice; }
+
+static const gr_node *maker(const gr_graph *g, gr_val v) {
+  const gr_value *value = gr_at(g, v);
+  return value->role == GR_TEMP ? &g->nodes[value->node] : NULL;
+}
+
+// Who uses a value: found once, since there may be thousands of collectives.
+typedef struct uses {
+  gr_arena *arena;
+  const gr_graph *g;
+  uint32_t *reader;  // by value: 1 + the first node that reads it, or 0
+  uint32_t *state;   // by value: the first state whose gradient or next value it is, or 0
+} uses;
+
+static uses find_uses(gr_arena *arena, const gr_graph *g) {
+  uses u = {.arena = arena, .g = g};
+  u.reader = GR_NEW(arena, uint32_t, g->n_values);
+  u.state = GR_NEW(arena, uint32_t, g->n_values);
+  for (uint32_t i = g->n_nodes; i--;)
+    for (int k = 0; k < g->nodes[i].n_in; k++) u.reader[g->nodes[i].in[k].id] = i + 1;
+  for (uint32_t i = g->n_values; i-- > 1;)
+    if (g->values[i].role == GR_STATE)
+      u.state[g->values[i].grad.id] = u.state[g->values[i].next.id] = i;
+  return u;
+}
+
+static const gr_node *reader(const uses *u, gr_val v) {
+  return u->reader[v.id] ? &u->g->nodes[u->reader[v.id] - 1] : NULL;
+}
+
+// What was moved, back to before any move; and what became of it, after all of them.
+static gr_val before(const gr_graph *g, gr_val v) {
+  const gr_node *n = maker(g, v);
+  return n && moves(n) ? before(g, n->in[v.id - n->out.id]) : v;
+}
+static gr_val after(const uses *u, gr_val v) {
+  const gr_node *n = reader(u, v);
+  for (int k = 0; n && moves(n) && k < n->n_in; k++)
+    if (n->in[k].id == v.id) return after(u, gr_out(n, k));
+  return v;
+}
+
+static const char *state_reason(const uses *u, gr_val v) {
+  const gr_value *s = gr_is(v) && u->state[v.id] ? &u->g->values[u->state[v.id]] : NULL;
+  if (!s) return NULL;
+  return s->grad.id == v.id ? gr_arena_printf(u->arena, "gradient of %s", s->name)
+                            : gr_arena_printf(u->arena, "%s, updated in parts", s->name);
+}
+
+static const char *result_reason(const uses *u, gr_val v) {
+  const gr_graph *g = u->g;
+  if (v.id == g->loss.id) return "the loss is over the whole batch";
+  if (v.id == g->norm.id) return "what the loss is divided by is of the whole batch";
+  for (uint32_t i = 0; g->result_names && i < g->n_results; i++)
+    if (g->results[i].id == v.id)
+      return gr_arena_printf(u->arena, "result %s is of the whole batch", g->result_names[i]);
+  return NULL;
+}
+
+// Why value k of a collective is moved.
+static const char *reason(const uses *u, const gr_node *n, int k) {
+  gr_val v = after(u, gr_out(n, k)), from = before(u->g, n->in[k]);
+  const char *why = state_reason(u, v);
+  if (!why) why = result_reason(u, v);
+  if (why) return why;
+  const gr_node *r = reader(u, v);
+  const char *op = r ? r->op->name : "nothing", *scope = r && r->scope ? r->scope : "the graph";
+  const gr_value *leaf = gr_at(u->g, from);
+  if (leaf->role != GR_TEMP)
+    return gr_arena_printf(u->arena, "%s is split, '%s' in %s needs it whole", leaf->name, op,
+                           scope);
+  if (scope && !strcmp(scope, "guard")) return "the length of the gradient, of all parts";
+  return gr_arena_printf(u->arena, "'%s' in %s needs all of it", op, scope);
+}
+
+static double bytes_of(const gr_graph *g, const gr_node *n) {
+  double sum = 0;
+  for (int k = 0; k < n->n_in; k++) sum += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
+  return sum;
+}
+
+// The state whose slices, gradient or next value operand k is; or NULL.
+static const char *state_name(const uses *u, const gr_node *n, int k) {
+  gr_val v = after(u, gr_out(n, k));
+  const gr_value *from = gr_at(u->g, before(u->g, n->in[k]));
+  if (gr_is(v) && u->state[v.id]) return u->g->values[u->state[v.id]].name;
+  return from->role == GR_STATE ? from->name : NULL;
+}
+
+static size_t common(const char *a, const char *b, size_t most) {
+  size_t n = 0, dot = 0;
+  for (; n < most && a[n] && a[n] == b[n]; n++)
+    if (a[n] == '.') dot = n;
+  return dot;
+}
+
+// The part of the model that all values of a collective belong to; empty: they belong to several.
+static const char *part_of(const uses *u, const gr_node *n) {
+  const char *first = state_name(u, n, 0);
+  size_t len = first ? strlen(first) : 0;
+  for (int k = 1; k < n->n_in && len; k++) {
+    const char *name = state_name(u, n, k);
+    len = name ? common(first, name, len + 1) : 0;
+  }
+  return gr_arena_strndup(u->arena, first ? first : "", len);
+}
+
+// One line, or, of values that were joined, one for all and one for each.
+static void explain_move(FILE *f, const uses *u, const gr_node *n) {
+  const gr_graph *g = u->g;
+  char type[96], b[32];
+  const char *axis = g->mesh.axis[((const struct gr_coll *)n->attr)->mesh_axis].name;
+  const char *part = n->n_in > 1 ? part_of(u, n) : "";
+  if (n->n_in > 1)
+    fprintf(f, "    %-14s %-4s %10s  %d values%s%s, joined\n", n->op->name, axis,
+            gr_bytes_text(bytes_of(g, n), b), n->n_in, *part ? " of " : "", part);
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_type *t = &gr_at(g, n->in[k])->type;
+    fprintf(f, "    %-14s %-4s %10s  %-18s %s\n", n->n_in > 1 ? "" : n->op->name,
+            n->n_in > 1 ? "" : axis, gr_bytes_text((double)gr_type_bytes(t), b),
+            gr_type_text(t, type), reason(u, n, k));
+  }
+}
+
+void gr_explain_moves(FILE *f, gr_arena *arena, const gr_program *p) {
+  const gr_graph *g = p->frame.g;
+  uses u = find_uses(arena, g);
+  uint32_t n = 0, values = 0;
+  double sum = 0;
+  char b[32], joined[32] = "";
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    if (!g->nodes[i].op->collective) continue;
+    n++, values += (uint32_t)g->nodes[i].n_in;
+    sum += bytes_of(g, &g->nodes[i]);
+  }
+  if (values > n) snprintf(joined, sizeof joined, " of %u values", values);
+  fprintf(f, "  collectives: %u%s, of %s on each rank\n", n, joined, gr_bytes_text(sum, b));
+  if (n) gr_explain_traffic(f, p);
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op->collective) explain_move(f, &u, &g->nodes[i]);
+}

@@ -1,0 +1,88 @@
+// peak.c - what holds the memory where a program needs most.
+#include <stdlib.h>
+#include "compiler/plan/memory.h"
+#include "compiler/report/parts.h"
+
+enum { SHOWN = 5 };
+
+typedef struct held {
+  uint32_t value;
+  size_t bytes, offset;
+  const char *by;  // the pass that made it, or "inputs"
+} held;
+
+static int by_bytes(const void *a, const void *b) {
+  const held *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+  return x->value < y->value ? -1 : 1;
+}
+
+// Of values at one address, the one that was made last comes first.
+static int by_offset(const void *a, const void *b) {
+  const held *x = a, *y = b;
+  if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+  return x->value > y->value ? -1 : 1;
+}
+
+// The values in the arena at a node, each piece of memory once.
+static uint32_t list_held(gr_arena *arena, const gr_plan_frame *f, uint32_t node, held *out) {
+  const gr_graph *g = f->g;
+  const uint32_t *last = gr_memory_last(arena, g);
+  uint32_t n = 0, kept = 0;
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    uint32_t from = v->role == GR_TEMP ? v->node : 0;
+    if (f->in_states[i] || from > node || last[i] < node) continue;
+    const char *by = v->role == GR_TEMP ? g->nodes[v->node].by : "inputs";
+    out[n++] = (held){i, gr_type_bytes(&v->type), f->offset[i], by};
+  }
+  qsort(out, n, sizeof *out, by_offset);
+  for (uint32_t i = 0; i < n; i++)
+    if (!kept || out[kept - 1].offset != out[i].offset) out[kept++] = out[i];
+  return kept;
+}
+
+static void sum_by_maker(FILE *f, gr_arena *arena, const held *h, uint32_t n) {
+  char b[32];
+  gr_map makers = gr_map_make(arena);
+  double *sums = GR_NEW(arena, double, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = makers.n;
+    if (!gr_map_find(&makers, h[i].by, &k)) gr_map_put(&makers, h[i].by, k);
+    sums[k] += (double)h[i].bytes;
+  }
+  for (uint32_t k = 0; k < makers.n; k++)
+    fprintf(f, "    %-10s %10s\n", makers.keys[k], gr_bytes_text(sums[k], b));
+}
+
+static void show(FILE *f, const gr_graph *g, const held *h) {
+  const gr_value *v = &g->values[h->value];
+  char type[96], b[32];
+  fprintf(f, "    %10s  %s ", gr_bytes_text((double)h->bytes, b), gr_type_text(&v->type, type));
+  if (v->role != GR_TEMP) {
+    fprintf(f, "input %s\n", v->name);
+    return;
+  }
+  const gr_node *n = &g->nodes[v->node];
+  fprintf(f, "%s", n->op->name);
+  if (n->scope) fprintf(f, " in %s", n->scope);
+  if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+  fputc('\n', f);
+}
+
+void gr_explain_peak(FILE *f, gr_arena *arena, const gr_program *program) {
+  const gr_plan_frame *frame = &program->frame;
+  const gr_graph *g = frame->g;
+  if (!g->n_nodes) return;
+  uint32_t at = frame->peak_node < g->n_nodes ? frame->peak_node : g->n_nodes - 1;
+  const gr_node *n = &g->nodes[at];
+  fprintf(f, "  most memory at '%s' of pass %s", n->op->name, n->by);
+  if (n->scope) fprintf(f, " in %s", n->scope);
+  if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+  fprintf(f, ", by maker and then the largest\n");
+  held *h = GR_NEW(arena, held, g->n_values);
+  uint32_t held_there = list_held(arena, frame, at, h);
+  qsort(h, held_there, sizeof *h, by_bytes);
+  sum_by_maker(f, arena, h, held_there);
+  for (uint32_t i = 0; i < held_there && i < SHOWN; i++) show(f, g, &h[i]);
+}

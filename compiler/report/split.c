@@ -1,0 +1,47 @@
+// split.c - how weights lie on the mesh, and what that moves.
+#include <string.h>
+#include "compiler/plan/traffic.h"
+#include "compiler/report/parts.h"
+
+static const char *lay_text(gr_lay d, char buf[8]) {
+  snprintf(buf, 8, d >= 0 ? "S%d" : "R", d);
+  return buf;
+}
+
+static bool any_split(const gr_plan *p) {
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (p->states[i].kind == GR_KIND_WEIGHT &&
+        !gr_type_same(&p->states[i].type, &p->states[i].global))
+      return true;
+  return false;
+}
+
+void gr_explain_weights(FILE *f, const gr_plan *p) {
+  char type[96], lay[8], b[32];
+  int longest = 0;
+  if (!any_split(p)) return;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    int n = p->states[i].kind == GR_KIND_WEIGHT ? (int)strlen(p->states[i].name) : 0;
+    if (n > longest) longest = n;
+  }
+  fprintf(f,
+          "weights     S0: split along axis 0, R: whole on every rank of that axis of the mesh\n");
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    if (s->kind != GR_KIND_WEIGHT) continue;
+    fprintf(f, "  %-*s  %-16s", longest, s->name, gr_type_text(&s->global, type));
+    for (int a = 0; a < p->mesh.n_axes; a++)
+      fprintf(f, "  %s:%-2s", p->mesh.axis[a].name, lay_text(s->layout.at[a], lay));
+    fprintf(f, "  %10s on each rank\n", gr_bytes_text((double)s->bytes, b));
+  }
+}
+
+void gr_explain_traffic(FILE *f, const gr_program *p) {
+  gr_traffic t[GR_MAX_MESH];
+  const gr_mesh *m = &p->frame.g->mesh;
+  char b[32];
+  gr_traffic_count(p, t);
+  for (int a = 0; a < m->n_axes; a++)
+    fprintf(f, "    over %-9s %4d collectives, %10s sent by each rank\n", m->axis[a].name,
+            t[a].collectives, gr_bytes_text(t[a].sent, b));
+}

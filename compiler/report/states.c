@@ -1,0 +1,123 @@
+// states.c - what of the model and the optimizer each rank holds, and what is split.
+#include <inttypes.h>
+#include <string.h>
+#include "compiler/report/parts.h"
+
+enum { LARGE = 64000 };  // bytes: what stays whole beyond it is named
+
+static const char *const kind_names[GR_KIND_COUNT] = {
+    [GR_KIND_WEIGHT] = "weights",   [GR_KIND_BUFFER] = "buffers", [GR_KIND_MOMENT] = "optimizer",
+    [GR_KIND_COUNTER] = "counters", [GR_KIND_TOTAL] = "totals",
+};
+
+static const char *grouped(int64_t n, char buf[32]) {  // 7,157,792
+  char digits[24];
+  int len = snprintf(digits, sizeof digits, "%" PRId64, n), at = 0;
+  for (int i = 0; i < len; i++) {
+    if (i && digits[i - 1] != '-' && (len - i) % 3 == 0) buf[at++] = ',';
+    buf[at++] = digits[i];
+  }
+  buf[at] = 0;
+  return buf;
+}
+
+static void explain_kind(FILE *f, const gr_plan *p, int kind) {
+  char n[32], b[32];
+  int64_t count = 0, numbers = 0;
+  double bytes = 0;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    if ((int)s->kind != kind) continue;
+    count++, numbers += gr_type_count(&s->global), bytes += (double)s->bytes;
+  }
+  if (count)
+    fprintf(f, "  %-10s %4lld states, %s numbers, %s on each rank\n", kind_names[kind],
+            (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
+}
+
+// As the optimizer reads them, in the program that ends a step.
+static void explain_gradients(FILE *f, const gr_plan *p) {
+  const gr_program *last = gr_plan_find(p, "update", "");
+  char n[32], b[32];
+  int64_t count = 0, numbers = 0;
+  double bytes = 0;
+  for (uint32_t i = 0; !last && i < p->n_programs; i++)
+    if (!strcmp(p->programs[i].kind, "train")) last = &p->programs[i];
+  for (uint32_t i = 1; last && i < last->frame.g->n_values; i++) {
+    const gr_value *v = &last->frame.g->values[i];
+    if (v->role != GR_STATE || !gr_is(v->grad)) continue;
+    const gr_value *grad = gr_at(last->frame.g, v->grad);
+    gr_type whole = gr_type_whole(&grad->type, &grad->layout, &p->mesh);
+    count++, numbers += gr_type_count(&whole), bytes += (double)gr_type_bytes(&grad->type);
+  }
+  if (count)
+    fprintf(f, "  %-10s %4lld values, %s numbers, %s on each rank, in the arena\n", "gradients",
+            (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
+}
+
+static bool is_split(const gr_plan_state *s) { return !gr_type_same(&s->type, &s->global); }
+
+// Of a slice: what is beyond the largest share of the whole that any rank holds is padding.
+static double padding_of(const gr_plan *p, const gr_plan_state *s) {
+  double shares = 1;
+  for (int a = 0; a < p->mesh.n_axes; a++)
+    if (s->layout.at[a] >= 0) shares *= p->mesh.axis[a].size;
+  return (double)s->bytes - (double)gr_type_bytes(&s->global) / shares;
+}
+
+static void explain_split(FILE *f, const gr_plan *p) {
+  char b[32];
+  uint32_t split = 0, padded = 0;
+  double padding = 0;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    split += is_split(&p->states[i]);
+    padded += gr_layout_is_padded(&p->states[i].layout);
+    if (gr_layout_is_padded(&p->states[i].layout)) padding += padding_of(p, &p->states[i]);
+  }
+  fprintf(f, "ranks       %d", gr_mesh_ranks(&p->mesh));
+  for (int a = 0; a < p->mesh.n_axes; a++)
+    fprintf(f, "%s%s=%d", a ? " x " : " (", p->mesh.axis[a].name, p->mesh.axis[a].size);
+  fprintf(f, "%s", p->mesh.n_axes ? ")" : "");
+  if (split) fprintf(f, ", %u of %u states split over them", split, p->n_states);
+  if (padded)
+    fprintf(f, "; %u in uneven slices, with %s of padding on each rank", padded,
+            gr_bytes_text(padding, b));
+  fputc('\n', f);
+}
+
+static bool any_split(const gr_plan *p, int kind) {
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if ((kind < 0 || (int)p->states[i].kind == kind) && is_split(&p->states[i])) return true;
+  return false;
+}
+
+// Where ranks share states: what all of them hold nevertheless. Of kinds that the strategy does
+// not split, all at once.
+static void explain_whole(FILE *f, const gr_plan *p) {
+  double bytes[GR_KIND_COUNT] = {0};
+  bool said = false;
+  char b[32];
+  if (!any_split(p, -1)) return;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    if (is_split(s) || s->bytes <= LARGE) continue;
+    if (!said) fprintf(f, "  whole on every rank, of more than 64 kB:\n");
+    said = true;
+    bytes[s->kind] += (double)s->bytes;
+    if (any_split(p, (int)s->kind) || s->kind == GR_KIND_BUFFER)
+      fprintf(f, "    %10s  %s\n", gr_bytes_text((double)s->bytes, b), s->name);
+  }
+  for (int k = 0; k < GR_KIND_COUNT; k++)
+    if (bytes[k] > 0 && k != GR_KIND_BUFFER && !any_split(p, k))
+      fprintf(f, "    %10s  %s, which the strategy does not split\n", gr_bytes_text(bytes[k], b),
+              kind_names[k]);
+}
+
+void gr_explain_states(FILE *f, const gr_plan *p) {
+  char n[32];
+  fprintf(f, "parameters  %s trained numbers\n", grouped(gr_plan_parameters(p), n));
+  for (int k = 0; k < GR_KIND_COUNT; k++) explain_kind(f, p, k);
+  explain_gradients(f, p);
+  explain_split(f, p);
+  explain_whole(f, p);
+}

@@ -1,0 +1,89 @@
+// builtin.c - see builtin.h. Logging, launchers and help texts are Python's there and have no
+// content here; their groups exist so that choosing an option is not an error.
+#include "compose/hydra/builtin.h"
+#include <stddef.h>
+#include <string.h>
+
+static const char hydra_config[] =
+    "defaults:\n"
+    "- output: default\n"
+    "- launcher: basic\n"
+    "- sweeper: basic\n"
+    "- help: default\n"
+    "- hydra_help: default\n"
+    "- hydra_logging: default\n"
+    "- job_logging: default\n"
+    "- callbacks: null\n"
+    "- env: default\n"
+    "- _self_\n"
+    "mode: null\n"
+    "searchpath: []\n"
+    "run: {dir: \"outputs/${now:%Y-%m-%d}/${now:%H-%M-%S}\"}\n"
+    "sweep:\n"
+    "  dir: \"multirun/${now:%Y-%m-%d}/${now:%H-%M-%S}\"\n"
+    "  subdir: \"${hydra.job.num}\"\n"
+    "hydra_logging: {}\n"
+    "job_logging: {}\n"
+    "sweeper: {max_batch_size: null, params: null}\n"
+    "launcher: {}\n"
+    "callbacks: {}\n"
+    "help: {app_name: \"${hydra.job.name}\", header: \"\", footer: \"\", template: \"\"}\n"
+    "hydra_help: {template: \"\", hydra_help: \"???\"}\n"
+    "output_subdir: .hydra\n"
+    "overrides: {hydra: [], task: []}\n"
+    "job:\n"
+    "  name: \"???\"\n"
+    "  chdir: null\n"
+    "  override_dirname: \"???\"\n"
+    "  id: \"???\"\n"
+    "  num: \"???\"\n"
+    "  config_name: \"???\"\n"
+    "  env_set: {}\n"
+    "  env_copy: []\n"
+    "  config: {override_dirname: {kv_sep: \"=\", item_sep: \",\", exclude_keys: []}}\n"
+    "runtime:\n"
+    "  version: \"???\"\n"
+    "  version_base: \"???\"\n"
+    "  cwd: \"???\"\n"
+    "  config_sources: \"???\"\n"
+    "  output_dir: \"???\"\n"
+    "  choices: {}\n"
+    "verbose: false\n";
+
+static const char nothing[] = "# @package _global_\n";
+
+static const struct {
+  const char *path, *text;
+} files[] = {
+    {"hydra/config", hydra_config},
+    {"hydra/env/default", nothing},
+    {"hydra/help/default", nothing},
+    {"hydra/hydra_help/default", nothing},
+    {"hydra/hydra_logging/default", nothing},
+    {"hydra/hydra_logging/disabled", nothing},
+    {"hydra/hydra_logging/hydra_debug", nothing},
+    {"hydra/hydra_logging/none", nothing},
+    {"hydra/job_logging/default", nothing},
+    {"hydra/job_logging/disabled", nothing},
+    {"hydra/job_logging/none", nothing},
+    {"hydra/job_logging/stdout", nothing},
+    {"hydra/launcher/basic", nothing},
+    {"hydra/output/default", nothing},
+    {"hydra/sweeper/basic", nothing},
+};
+enum { N_FILES = sizeof files / sizeof *files };
+
+const char *gr_builtin_text(const char *path) {
+  for (int i = 0; i < N_FILES; i++)
+    if (!strcmp(files[i].path, path)) return files[i].text;
+  return NULL;
+}
+
+const char *gr_builtin_path(int i) { return i < N_FILES ? files[i].path : NULL; }
+
+bool gr_builtin_group(const char *group) {
+  size_t n = strlen(group);
+  for (int i = 0; i < N_FILES; i++)
+    if (!strncmp(files[i].path, group, n) && files[i].path[n] == '/') return true;
+  return false;
+}

@@ -1,0 +1,84 @@
+// pytext.c - values as Python's str() and repr() write them, for texts with interpolations.
+#include <math.h>
+#include <string.h>
+#include "compose/interp/interp.h"
+
+static void put_float(gr_text *t, double x) {
+  if (isnan(x))
+    gr_text_put(t, "nan");
+  else if (isinf(x))
+    gr_text_put(t, x > 0 ? "inf" : "-inf");
+  else
+    gr_text_json_float(t, x);
+}
+
+// 'text', or "text" when it holds ' but no ".
+static void put_repr(gr_text *t, const char *s) {
+  char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
+  gr_text_putn(t, &quote, 1);
+  for (; *s; s++) {
+    if (*s == '\n')
+      gr_text_put(t, "\\n");
+    else if (*s == '\t')
+      gr_text_put(t, "\\t");
+    else if (*s == '\r')
+      gr_text_put(t, "\\r");
+    else if (*s == '\\' || *s == quote)
+      gr_text_printf(t, "\\%c", *s);
+    else if ((unsigned char)*s < 32 || *s == 127)
+      gr_text_printf(t, "\\x%02x", (unsigned)*s);
+    else
+      gr_text_putn(t, s, 1);
+  }
+  gr_text_putn(t, &quote, 1);
+}
+
+static void put(gr_text *t, const gr_conf *c, bool inner);
+
+static void put_items(gr_text *t, const gr_conf *c) {
+  bool map = c->kind == GR_CONF_MAP;
+  gr_text_put(t, map ? "{" : "[");
+  for (int i = 0; i < c->n; i++) {
+    if (i) gr_text_put(t, ", ");
+    if (map) {
+      gr_conf key = gr_conf_key(c, i);
+      put(t, &key, true);
+      gr_text_put(t, ": ");
+    }
+    put(t, c->items[i], true);
+  }
+  gr_text_put(t, map ? "}" : "]");
+}
+
+// Inside a mapping or list, interpolations are shown as they stand there.
+static void put(gr_text *t, const gr_conf *c, bool inner) {
+  if (inner && c->raw) {
+    put_repr(t, c->raw);
+    return;
+  }
+  switch (c->kind) {
+    case GR_CONF_NULL:
+      gr_text_put(t, "None");
+      return;
+    case GR_CONF_BOOL:
+      gr_text_put(t, c->truth ? "True" : "False");
+      return;
+    case GR_CONF_INT:
+      gr_text_printf(t, "%lld", (long long)c->integer);
+      return;
+    case GR_CONF_FLOAT:
+      put_float(t, c->number);
+      return;
+    case GR_CONF_MAP:
+    case GR_CONF_LIST:
+      put_items(t, c);
+      return;
+    default:
+      if (inner)
+        put_repr(t, c->text);
+      else
+        gr_text_put(t, c->text);
+  }
+}
+
+void gr_conf_py_str(gr_text *t, const gr_conf *c) { put(t, c, false); }

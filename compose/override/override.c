@@ -1,0 +1,186 @@
+// override.c - the key side of an override, and writing values back. See override.h.
+#include "compose/override/override.h"
+#include <string.h>
+#include "compose/tree/lexis.h"
+
+// "argument 3", for places: such a name must outlive every error, so the common ones are static.
+static const char *argument_name(gr_arena *a, int number) {
+  enum { MOST = 64, SIZE = 16 };
+  static char names[MOST][SIZE];
+  if (number < 1 || number > MOST) return gr_arena_printf(a, "argument %d", number);
+  snprintf(names[number - 1], SIZE, "argument %d", number);
+  return names[number - 1];
+}
+
+static bool key_char(char c, bool first) {
+  bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+  return letter || (!first && ((c >= '0' && c <= '9') || c == '-'));
+}
+
+// A name, in which '$' may stand; *plain is cleared where it does.
+static size_t key_name(const char *s, bool *plain) {
+  size_t n = 0;
+  while (key_char(s[n], !n)) {
+    if (s[n] == '$') *plain = false;
+    n++;
+  }
+  return n;
+}
+
+static size_t key_part(const char *s, bool *plain) {
+  size_t number = strspn(s, "0123456789_");
+  if (*s == '0') number = 1;
+  return *s >= '0' && *s <= '9' ? number : key_name(s, plain);
+}
+
+// name.part.part ... ; *dots and *plain say of what kind it is. A lone number is no key.
+static size_t dotted(const char *s, bool *dots, bool *plain) {
+  size_t n = key_part(s, plain);
+  *dots = false;
+  while (n && s[n] == '.') {
+    size_t more = key_part(s + n + 1, plain);
+    if (!more) break;
+    n += 1 + more, *dots = true;
+  }
+  return *dots || key_char(*s, true) ? n : 0;
+}
+
+static size_t package_or_group(const char *s) {
+  bool dots, plain = true;
+  size_t n = dotted(s, &dots, &plain);
+  if (dots || !plain) return n;
+  while (n && s[n] == '/') {
+    size_t more = key_name(s + n + 1, &plain);
+    if (!more || !plain) break;
+    n += 1 + more;
+  }
+  return n;
+}
+
+static gr_status bad_key(const gr_override *o, const char *at) {
+  gr_loc place = o->loc;
+  place.col += (int)(at - o->line);
+  if (!*at || !strchr(o->line, '='))
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, place, "'%s' has no '='", o->line),
+        "write KEY=VALUE, +KEY=VALUE to add a key, or ~KEY to take one out; no blanks are "
+        "allowed around '='");
+  gr_status s = gr_fail(GR_ERR_USAGE, place,
+                        *at == '\'' ? "\"%c\" cannot be in a key" : "'%c' cannot be in a key", *at);
+  if (*at == ' ' || *at == '\t') return gr_hint(s, "no blanks are allowed left of '='");
+  if (*at == '\'' || *at == '"')
+    return gr_hint(s, "a key is not quoted, its value may be: KEY=\"...\"");
+  if (*at == '[') return gr_hint(s, "elements of lists are written with dots: list.0=VALUE");
+  if (*at >= '0' && *at <= '9') return gr_hint(s, "keys start with a letter, '_' or '$'");
+  return gr_hint(s, "keys are names joined by '.', groups are names joined by '/'");
+}
+
+static const char *read_prefix(gr_override *o) {
+  const char *s = o->line;
+  if (*s == '~') return o->kind = GR_OVERRIDE_DELETE, s + 1;
+  if (*s != '+') return o->kind = GR_OVERRIDE_CHANGE, s;
+  o->kind = s[1] == '+' ? GR_OVERRIDE_FORCE : GR_OVERRIDE_ADD;
+  return s + (s[1] == '+' ? 2 : 1);
+}
+
+static gr_status read_value(gr_arena *a, gr_override *o, const char *text) {
+  text += gr_lexis_space(text);
+  o->has_value = true;
+  o->value_loc.col = o->loc.col + (int)(text - o->line);
+  if (*text) return gr_value_parse(a, text, o->value_loc, &o->value);
+  o->value.one = gr_conf_make(a, GR_CONF_TEXT, o->value_loc);
+  o->value.one->text = "";
+  return GR_OK;
+}
+
+gr_status gr_override_parse(gr_arena *a, const char *line, int number, gr_override *o) {
+  gr_loc at = {argument_name(a, number), 1, 1};
+  *o = (gr_override){.line = line, .loc = at, .value_loc = at};
+  gr_source_add(at.file, line);
+  const char *s = read_prefix(o);
+  size_t n = package_or_group(s);
+  o->key = gr_arena_strndup(a, s, n);
+  s += n;
+  if (*s == '@') {
+    bool dots, plain = true;
+    n = dotted(++s, &dots, &plain);
+    o->package = gr_arena_strndup(a, s, n);
+    s += n;
+  }
+  o->element = gr_arena_strndup(a, line, (size_t)(s - line));
+  if (*s == '=') return read_value(a, o, s + 1);
+  if (!*s && o->kind == GR_OVERRIDE_DELETE) return GR_OK;
+  return bad_key(o, s);
+}
+
+// ---- Writing ---------------------------------------------------------------------
+
+static void write_escaped(gr_text *t, const char *s) {
+  for (; *s; s++) {
+    if (strchr("\\()[]{}:=, \t", *s)) gr_text_put(t, "\\");
+    gr_text_putn(t, s, 1);
+  }
+}
+
+// Backslashes count only before a quote, where they are doubled.
+static void write_quoted(gr_text *t, const char *s, char quote) {
+  gr_text_putn(t, &quote, 1);
+  while (*s) {
+    size_t slashes = strspn(s, "\\");
+    bool special = s[slashes] == quote || !s[slashes];
+    for (size_t i = 0; i < slashes * (special ? 2 : 1); i++) gr_text_put(t, "\\");
+    s += slashes;
+    if (*s == quote) gr_text_put(t, "\\");
+    if (*s) gr_text_putn(t, s++, 1);
+  }
+  gr_text_putn(t, &quote, 1);
+}
+
+static void write_float(gr_text *t, double x) {
+  if (x != x)
+    gr_text_put(t, "nan");
+  else if (x > 1.7976931348623157e308 || x < -1.7976931348623157e308)
+    gr_text_put(t, x > 0 ? "inf" : "-inf");
+  else
+    gr_text_json_float(t, x);
+}
+
+static void write_items(gr_text *t, const gr_conf *c) {
+  bool map = c->kind == GR_CONF_MAP;
+  gr_text_put(t, map ? "{" : "[");
+  for (int i = 0; i < c->n; i++) {
+    if (i) gr_text_put(t, ",");
+    if (map) {
+      gr_conf key = gr_conf_key(c, i);
+      gr_value_write(t, &key);
+      gr_text_put(t, ":");
+    }
+    gr_value_write(t, c->items[i]);
+  }
+  gr_text_put(t, map ? "}" : "]");
+}
+
+// Whether a text can stand without quotes: "a b" can, as a\ b; "a'b" cannot.
+static bool is_bare(const char *s) {
+  while (*s && (gr_lexis_name(s) || strchr("0123456789/-\\+.$%*@?|()[]{}:=, \t", *s))) s++;
+  return !*s;
+}
+
+void gr_value_write(gr_text *t, const gr_conf *c) {
+  if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST)
+    write_items(t, c);
+  else if (c->kind == GR_CONF_NULL)
+    gr_text_put(t, "null");
+  else if (c->kind == GR_CONF_BOOL)
+    gr_text_put(t, c->truth ? "true" : "false");
+  else if (c->kind == GR_CONF_INT)
+    gr_text_printf(t, "%lld", (long long)c->integer);
+  else if (c->kind == GR_CONF_FLOAT)
+    write_float(t, c->number);
+  else if (c->quote)
+    write_quoted(t, c->text, c->quote);
+  else if (!is_bare(c->text))
+    write_quoted(t, c->text, strchr(c->text, '\'') ? '"' : '\'');
+  else
+    write_escaped(t, c->text);
+}

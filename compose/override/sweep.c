@@ -1,0 +1,91 @@
+// sweep.c - the values of a sweep, one after another.
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "compose/override/override.h"
+
+enum { MAX_VALUES = 100000 };
+
+static gr_status too_many(gr_loc at) {
+  return gr_fail(GR_ERR_USAGE, at, "the sweep has more than %d values", MAX_VALUES);
+}
+
+static double number(const gr_conf *v) {
+  return v->kind == GR_CONF_FLOAT ? v->number
+         : v->kind == GR_CONF_INT ? (double)v->integer
+                                  : v->truth;
+}
+
+static bool matches(const char *name, const gr_conf *patterns) {
+  for (int i = 0; i < patterns->n; i++)
+    if (!fnmatch(patterns->items[i]->text, name, FNM_NOESCAPE)) return true;
+  return false;
+}
+
+static gr_status list_glob(gr_arena *a, const gr_sweep *s, gr_loc at, const char *const *options,
+                           int n, gr_conf *out) {
+  for (int i = 0; i < n; i++) {
+    if (!matches(options[i], s->list) || matches(options[i], s->exclude)) continue;
+    gr_conf *v = gr_conf_make(a, GR_CONF_TEXT, at);
+    v->text = options[i];
+    gr_conf_append(a, out, v);
+  }
+  if (out->n) return GR_OK;
+  return gr_fail(GR_ERR_USAGE, at, "no option of the group matches");
+}
+
+// Values are computed from their number, not by adding steps up, so errors do not grow; and in
+// decimal, so that range(0,1,0.1) holds 0.7.
+static double decimal(const gr_conf *v, double by, const gr_conf *step) {
+  long double exact = (long double)number(v) + (long double)by * (long double)number(step);
+  char text[48];
+  snprintf(text, sizeof text, "%.15Lg", exact);
+  double near = strtod(text, NULL);
+  return fabs(near - (double)exact) <= 4e-16 * fabs(near) ? near : (double)exact;
+}
+
+static gr_status list_range(gr_arena *a, const gr_sweep *s, gr_loc at, gr_conf *out) {
+  bool whole = s->start->kind != GR_CONF_FLOAT && s->stop->kind != GR_CONF_FLOAT &&
+               s->step->kind != GR_CONF_FLOAT;
+  double step = number(s->step), stop = number(s->stop);
+  if (!(step > 0) && !(step < 0))
+    return gr_fail(GR_ERR_USAGE, at, "the step of a range cannot be 0");
+  for (int i = 0;; i++) {
+    double x = decimal(s->start, i, s->step);
+    if (step > 0 ? !(x < stop) : !(x > stop)) return GR_OK;
+    if (i == MAX_VALUES) return too_many(at);
+    gr_conf *v = gr_conf_make(a, whole ? GR_CONF_INT : GR_CONF_FLOAT, at);
+    if (whole)
+      v->integer = (int64_t)x;
+    else
+      v->number = x;
+    gr_conf_append(a, out, v);
+  }
+}
+
+static void shuffle(gr_arena *a, gr_conf *list) {
+  gr_rng rng = gr_rng_make(0, "sweep:shuffle", 0);
+  uint32_t *order = GR_NEW(a, uint32_t, list->n + 1);
+  gr_conf **items = GR_NEW(a, gr_conf *, list->n + 1);
+  gr_rng_shuffle(&rng, order, (uint32_t)list->n);
+  for (int i = 0; i < list->n; i++) items[i] = list->items[order[i]];
+  if (list->n) memcpy(list->items, items, sizeof *items * (size_t)list->n);
+}
+
+gr_status gr_sweep_list(gr_arena *a, const gr_sweep *s, gr_loc at, const char *const *options,
+                        int n_options, gr_conf **out) {
+  *out = gr_conf_make(a, GR_CONF_LIST, at);
+  if (s->kind == GR_SWEEP_INTERVAL)
+    return gr_hint(gr_fail(GR_ERR_USAGE, at, "an interval has no list of values to run"),
+                   "use range(start,stop,step) or choice(a,b,...)");
+  if (s->kind == GR_SWEEP_GLOB)
+    GR_TRY(list_glob(a, s, at, options, n_options, *out));
+  else if (s->kind == GR_SWEEP_RANGE)
+    GR_TRY(list_range(a, s, at, *out));
+  else
+    *out = gr_conf_copy(a, s->list);
+  if ((*out)->n > MAX_VALUES) return too_many(at);
+  if (s->shuffle) shuffle(a, *out);
+  return GR_OK;
+}

@@ -1,0 +1,74 @@
+// schema.h - the keys of a training configuration: one table with type, default, unit and a
+// line of documentation for each. From it come checking, help, docs/config.md, the JSON Schema
+// and completion. A new key is one line in schema.def.
+#pragma once
+#include "compose/tree/conf.h"
+
+// A type is alternatives joined by '|': int, float, bool, text, path, null, any, a word that is
+// meant literally, or [type] for a list. Numbers may have bounds: "int >= 1", "float > 0 < 1";
+// lists a length: "[float; 2]". An integer without a bound has that of 32 bits, since most of them
+// end up in an int: only a row that says otherwise takes more.
+typedef struct gr_schema_key {
+  const char *path;
+  const char *type;
+  const char *preset;  // as YAML; "???": must be given; "": stays out when it is not given
+  const char *unit;    // or ""
+  const char *doc;
+} gr_schema_key;
+
+extern const gr_schema_key gr_schema_keys[];
+extern const int gr_schema_count;
+
+// Checks a composed and resolved configuration and fills in what is not given (marked as
+// preset). Errors: unknown keys, wrong types, values out of range, and, in one that is whole, ???
+// left and keys that must be given; up to 20 at once.
+GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job, bool whole);
+
+const gr_schema_key *gr_schema_find(const char *path);      // NULL: no such key
+const char *gr_schema_doc(const char *path);                // its line of doc; NULL: no such key
+const char *gr_schema_meant(gr_arena *, const char *path);  // by a wrong one; NULL: no idea
+bool gr_schema_takes(const char *path);                     // a key, or below one of any kind
+bool gr_schema_section(const char *path);                   // it has keys below it
+// The literal words of a key's type ("sgd", "adam", "true"); out has room for `most`.
+int gr_schema_choices(gr_arena *, const gr_schema_key *, const char **out, int most);
+
+// The value of a key that is not given; *out is NULL where there is none.
+GR_MUST_USE gr_status gr_schema_preset(gr_arena *, const gr_schema_key *, gr_conf **out);
+
+void gr_schema_help(gr_text *, const char *prefix);  // keys that start so, for a terminal
+void gr_schema_markdown(gr_text *);                  // docs/config.md
+void gr_schema_json(gr_text *);                      // JSON Schema (2020-12), for editors
+
+// ---- Types (type.c) -------------------------------------------------------------
+typedef enum gr_schema_kind {
+  GR_SCHEMA_INT,
+  GR_SCHEMA_FLOAT,
+  GR_SCHEMA_BOOL,
+  GR_SCHEMA_TEXT,
+  GR_SCHEMA_PATH,
+  GR_SCHEMA_NULL,
+  GR_SCHEMA_ANY,
+  GR_SCHEMA_WORD,
+  GR_SCHEMA_LIST,
+} gr_schema_kind;
+
+typedef struct gr_schema_type gr_schema_type;
+struct gr_schema_type {
+  gr_schema_kind kind;
+  const char *word;
+  double least, most;  // bounds of a float; infinite where there are none
+  bool open_least, open_most;
+  int64_t from, to;  // bounds of an integer, both within
+  int length;        // of a list; 0: any
+  gr_schema_type *item;
+  gr_schema_type *next;  // the next alternative
+};
+
+gr_schema_type *gr_schema_type_read(gr_arena *, const char *text);
+// Whether the value is of the type. A word is matched in any case, and then spelt as the type
+// spells it.
+bool gr_schema_type_fits(const gr_schema_type *, gr_conf *);
+// Whether a key's type has an alternative, or lists of one, of that kind.
+bool gr_schema_holds(gr_arena *, const gr_schema_key *, gr_schema_kind);
+// "an integer of at least 1, or 'auto'"
+void gr_schema_type_write(gr_text *, const gr_schema_type *);

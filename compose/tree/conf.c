@@ -1,0 +1,206 @@
+// conf.c - making and changing trees of configuration. See conf.h.
+#include "compose/tree/conf.h"
+#include <string.h>
+
+enum { INDEX_FROM = 16 };  // members from which on a map has hash slots
+
+gr_conf *gr_conf_make(gr_arena *a, gr_conf_kind kind, gr_loc at) {
+  gr_conf *c = GR_NEW(a, gr_conf, 1);
+  c->kind = kind, c->loc = at;
+  return c;
+}
+
+const char *gr_conf_kind_name(gr_conf_kind kind) {
+  static const char *const names[] = {
+      [GR_CONF_NULL] = "null",
+      [GR_CONF_BOOL] = "bool",
+      [GR_CONF_INT] = "integer",
+      [GR_CONF_FLOAT] = "float",
+      [GR_CONF_TEXT] = "text",
+      [GR_CONF_MISSING] = "'??\?' (to be set)",
+      [GR_CONF_INTERP] = "interpolation",
+      [GR_CONF_MAP] = "mapping",
+      [GR_CONF_LIST] = "list",
+  };
+  return names[kind];
+}
+
+const char *gr_conf_a_kind(gr_conf_kind kind) {
+  static const char *const names[] = {
+      [GR_CONF_NULL] = "null",
+      [GR_CONF_BOOL] = "a truth",
+      [GR_CONF_INT] = "an integer",
+      [GR_CONF_FLOAT] = "a float",
+      [GR_CONF_TEXT] = "a text",
+      [GR_CONF_MISSING] = "'??\?' (to be set)",
+      [GR_CONF_INTERP] = "an interpolation",
+      [GR_CONF_MAP] = "a mapping",
+      [GR_CONF_LIST] = "a list",
+  };
+  return names[kind];
+}
+
+void gr_conf_set_text(gr_conf *c, const char *text) {
+  c->kind = !strcmp(text, "???") ? GR_CONF_MISSING
+            : strstr(text, "${") ? GR_CONF_INTERP
+                                 : GR_CONF_TEXT;
+  c->text = text;
+}
+
+static uint32_t slot_of(const gr_conf *m, const char *key) {
+  uint32_t mask = m->n_index - 1, at = (uint32_t)gr_hash_text(key) & mask;
+  while (m->index[at] && strcmp(m->keys[m->index[at] - 1], key)) at = (at + 1) & mask;
+  return at;
+}
+
+static void reindex(gr_conf *m) {
+  memset(m->index, 0, sizeof *m->index * m->n_index);
+  for (int i = 0; i < m->n; i++) {
+    uint32_t at = slot_of(m, m->keys[i]);
+    if (!m->index[at]) m->index[at] = (uint32_t)i + 1;
+  }
+}
+
+int gr_conf_index(const gr_conf *m, const char *key) {
+  if (m->kind != GR_CONF_MAP) return -1;
+  if (m->index) return (int)m->index[slot_of(m, key)] - 1;
+  for (int i = 0; i < m->n; i++)
+    if (!strcmp(m->keys[i], key)) return i;
+  return -1;
+}
+
+static void grow(gr_arena *a, gr_conf *c) {
+  int cap = c->cap ? c->cap * 2 : 4;
+  gr_conf **items = GR_NEW(a, gr_conf *, cap);
+  if (c->n) memcpy(items, c->items, sizeof *items * (size_t)c->n);
+  c->items = items;
+  if (c->kind == GR_CONF_MAP) {
+    const char **keys = GR_NEW(a, const char *, cap);
+    if (c->n) memcpy(keys, c->keys, sizeof *keys * (size_t)c->n);
+    c->keys = keys;
+  }
+  c->cap = cap;
+  if (c->kind != GR_CONF_MAP || cap <= INDEX_FROM) return;
+  for (c->n_index = 16; c->n_index < (uint32_t)cap * 2;) c->n_index *= 2;  // a power of two
+  c->index = GR_NEW(a, uint32_t, c->n_index);
+  reindex(c);
+}
+
+void gr_conf_append(gr_arena *a, gr_conf *list, gr_conf *value) {
+  if (list->n == list->cap) grow(a, list);
+  list->items[list->n++] = value;
+  value->up = list;
+}
+
+void gr_conf_put(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
+  value->up = m;
+  int at = gr_conf_index(m, key);
+  if (at >= 0)
+    m->items[at] = value;
+  else
+    gr_conf_add(a, m, key, value);
+}
+
+void gr_conf_add(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
+  if (m->n == m->cap) grow(a, m);
+  value->up = m;
+  m->keys[m->n] = key;
+  m->items[m->n++] = value;
+  if (!m->index) return;
+  uint32_t at = slot_of(m, key);
+  if (!m->index[at]) m->index[at] = (uint32_t)m->n;
+}
+
+void gr_conf_take(gr_conf *to, gr_conf *from) {
+  to->keys = from->keys, to->items = from->items;
+  to->n = from->n, to->cap = from->cap;
+  to->index = from->index, to->n_index = from->n_index;
+  for (int i = 0; i < to->n; i++) to->items[i]->up = to;
+}
+
+void gr_conf_remove(gr_conf *c, int item) {
+  size_t after = (size_t)(c->n - item - 1);
+  memmove(c->items + item, c->items + item + 1, sizeof *c->items * after);
+  if (c->keys) memmove(c->keys + item, c->keys + item + 1, sizeof *c->keys * after);
+  c->n--;
+  if (c->index) reindex(c);
+}
+
+static gr_status has_nul(const char *path, const char *text) {
+  gr_loc at = {path, 1, 1};
+  for (const char *p = text; *p; p++) {
+    at.col += (*p & 0xc0) != 0x80;  // characters of UTF-8
+    if (*p == '\n') at.line++, at.col = 1;
+  }
+  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a file of YAML cannot have the character NUL"),
+                 "write the file in UTF-8, without it");
+}
+
+gr_status gr_conf_load(gr_arena *a, const char *path, size_t most, char **text, size_t *len) {
+  gr_status s = gr_file_read(a, path, most, text, len);
+  if (!s && strlen(*text) == *len) return GR_OK;
+  if (!s) return has_nul(gr_arena_strdup(a, path), *text);
+  gr_status config = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s", gr_status_text(s));
+  if (gr_status_hint(s)) config = gr_hint(config, "%s", gr_status_hint(s));
+  gr_status_drop(s);
+  return config;
+}
+
+static void place_at(gr_conf *c, gr_loc at) {
+  c->loc = c->key_loc = at;
+  for (int i = 0; i < c->n && c->items; i++) place_at(c->items[i], at);
+}
+
+gr_status gr_conf_from_text(gr_arena *a, const char *file, const char *text, gr_loc at,
+                            gr_conf **out) {
+  gr_conf *c = NULL, *map = gr_conf_make(a, GR_CONF_MAP, at);
+  *out = map;
+  GR_TRY(gr_conf_parse(a, file, text, &c));
+  if (c->kind == GR_CONF_BOOL || c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a configuration is a mapping, but this is %s",
+                           gr_conf_a_kind(c->kind)),
+                   "write 'key: value', one on a line");
+  if (c->kind >= GR_CONF_MAP) *out = c;
+  if (c->kind >= GR_CONF_TEXT && c->kind < GR_CONF_MAP)
+    gr_conf_put(a, map, c->text, gr_conf_make(a, GR_CONF_NULL, at));
+  place_at(*out, at);
+  return GR_OK;
+}
+
+gr_status gr_conf_check_keys(const gr_conf *c) {
+  for (int i = 0; i < c->n && c->items; i++) {
+    if (c->items[i]->key_kind == GR_CONF_MISSING)
+      return gr_hint(gr_fail(GR_ERR_CONFIG, c->items[i]->key_loc, "a key cannot be null"),
+                     "give it a name");
+    GR_TRY(gr_conf_check_keys(c->items[i]));
+  }
+  return GR_OK;
+}
+
+int gr_conf_size(const gr_conf *c) {
+  int n = 1;
+  for (int i = 0; i < c->n && c->items; i++) n += gr_conf_size(c->items[i]);
+  return n;
+}
+
+gr_conf *gr_conf_copy(gr_arena *a, const gr_conf *from) {
+  gr_conf *c = GR_NEW(a, gr_conf, 1);
+  *c = *from;
+  c->up = NULL;
+  if (from->kind != GR_CONF_MAP && from->kind != GR_CONF_LIST) return c;
+  c->items = GR_NEW(a, gr_conf *, from->n);
+  if (from->keys) {
+    c->keys = GR_NEW(a, const char *, from->n);
+    if (from->n) memcpy(c->keys, from->keys, sizeof *c->keys * (size_t)from->n);
+  }
+  if (from->index) {
+    c->index = GR_NEW(a, uint32_t, from->n_index);
+    memcpy(c->index, from->index, sizeof *c->index * from->n_index);
+  }
+  c->cap = from->n;
+  for (int i = 0; i < from->n; i++) {
+    c->items[i] = gr_conf_copy(a, from->items[i]);
+    c->items[i]->up = c;
+  }
+  return c;
+}

@@ -1,0 +1,65 @@
+// json_write.c - a tree of configuration as JSON: keys in order, floats that stay floats.
+#include "compose/tree/conf.h"
+
+static void newline(gr_text *t, int indent, int depth) {
+  if (indent <= 0) return;
+  gr_text_printf(t, "\n%*s", indent * depth, "");
+}
+
+typedef struct style {
+  int indent;
+  bool written;  // see gr_conf_json_written
+} style;
+
+static void write(gr_text *t, const gr_conf *c, const style *, int depth);
+
+static void write_items(gr_text *t, const gr_conf *c, const style *s, int depth) {
+  for (int i = 0; i < c->n; i++) {
+    if (i) gr_text_put(t, s->indent > 0 ? "," : ", ");
+    newline(t, s->indent, depth + 1);
+    if (c->kind == GR_CONF_MAP) {
+      gr_text_json(t, c->keys[i]);
+      gr_text_put(t, ": ");
+    }
+    write(t, c->items[i], s, depth + 1);
+  }
+  if (c->n) newline(t, s->indent, depth);
+}
+
+static void write(gr_text *t, const gr_conf *c, const style *s, int depth) {
+  if (s->written && c->from_env && c->raw) {
+    gr_text_json(t, c->raw);
+    return;
+  }
+  switch (c->kind) {
+    case GR_CONF_NULL:
+      gr_text_put(t, "null");
+      return;
+    case GR_CONF_BOOL:
+      gr_text_put(t, c->truth ? "true" : "false");
+      return;
+    case GR_CONF_INT:
+      gr_text_printf(t, "%lld", (long long)c->integer);
+      return;
+    case GR_CONF_FLOAT:
+      gr_text_json_float(t, c->number);
+      return;
+    case GR_CONF_MAP:
+    case GR_CONF_LIST:
+      gr_text_put(t, c->kind == GR_CONF_MAP ? "{" : "[");
+      write_items(t, c, s, depth);
+      gr_text_put(t, c->kind == GR_CONF_MAP ? "}" : "]");
+      return;
+    default:
+      gr_text_json(t, c->text);
+  }
+}
+
+void gr_conf_json(gr_text *t, const gr_conf *c, int indent) {
+  write(t, c, &(style){.indent = indent}, 0);
+  if (indent > 0) gr_text_put(t, "\n");
+}
+
+void gr_conf_json_written(gr_text *t, const gr_conf *c, int indent) {
+  write(t, c, &(style){.indent = indent, .written = true}, 0);
+}

@@ -1,0 +1,87 @@
+// keys.c - keys of maps that are not texts: true, 1 and 1.0 are one key, as in Python.
+#include <string.h>
+#include "compose/tree/conf.h"
+#include "compose/tree/scalar.h"
+
+static bool is_text(gr_conf_kind kind) {
+  return kind == GR_CONF_TEXT || kind == GR_CONF_INTERP || kind == GR_CONF_MISSING;
+}
+
+const char *gr_conf_key_text(gr_arena *a, const gr_conf *k) {
+  if (k->kind == GR_CONF_NULL) return "null";
+  if (k->kind == GR_CONF_BOOL) return k->truth ? "true" : "false";
+  if (k->kind == GR_CONF_INT) return gr_arena_printf(a, "%lld", (long long)k->integer);
+  if (k->kind != GR_CONF_FLOAT) return k->text;
+  gr_text t = gr_text_make(a);
+  gr_text_json_float(&t, k->number);
+  return t.at;
+}
+
+static double key_number(const gr_conf *k) {
+  return k->kind == GR_CONF_FLOAT ? k->number
+         : k->kind == GR_CONF_INT ? (double)k->integer
+                                  : k->truth;
+}
+
+// The number a stored key stands for.
+static bool stored_number(const gr_conf *m, int i, double *out) {
+  gr_conf_kind kind = m->items[i]->key_kind;
+  if (kind == GR_CONF_BOOL) *out = m->keys[i][0] == 't';
+  return kind == GR_CONF_BOOL ||
+         ((kind == GR_CONF_INT || kind == GR_CONF_FLOAT) && gr_scalar_py_float(m->keys[i], out));
+}
+
+static bool same(const gr_conf *m, int i, const gr_conf *k, const char *text) {
+  gr_conf_kind kind = m->items[i]->key_kind;
+  double number;
+  if (is_text(k->kind)) return !kind && !strcmp(m->keys[i], text);
+  if (k->kind == GR_CONF_NULL) return kind == GR_CONF_MISSING;
+  return stored_number(m, i, &number) && number == key_number(k);
+}
+
+int gr_conf_key_index(gr_arena *a, const gr_conf *m, const gr_conf *k) {
+  const char *text = gr_conf_key_text(a, k);
+  int at = gr_conf_index(m, text);
+  if (at >= 0 && same(m, at, k, text)) return at;
+  if (at < 0 && is_text(k->kind)) return -1;
+  for (int i = 0; i < m->n; i++)
+    if (same(m, i, k, text)) return i;
+  return -1;
+}
+
+void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) {
+  int at = gr_conf_key_index(a, m, k);
+  value->up = m;
+  if (at >= 0) {
+    value->key_kind = m->items[at]->key_kind, value->key_loc = m->items[at]->key_loc;
+    m->items[at] = value;
+    return;
+  }
+  value->key_loc = k->loc;
+  value->key_kind = is_text(k->kind)          ? GR_CONF_NULL
+                    : k->kind == GR_CONF_NULL ? GR_CONF_MISSING
+                                              : k->kind;
+  gr_conf_add(a, m, gr_conf_key_text(a, k), value);
+}
+
+void gr_conf_put_all(gr_arena *a, gr_conf *to, const gr_conf *from) {
+  for (int i = 0; i < from->n; i++) {
+    gr_conf k = gr_conf_key(from, i);
+    gr_conf_put_key(a, to, &k, gr_conf_copy(a, from->items[i]));
+  }
+}
+
+gr_conf gr_conf_key(const gr_conf *m, int i) {
+  gr_conf k = {.kind = m->items[i]->key_kind, .loc = m->items[i]->key_loc};
+  if (k.kind == GR_CONF_MISSING)
+    k.kind = GR_CONF_NULL;
+  else if (k.kind == GR_CONF_BOOL)
+    k.truth = m->keys[i][0] == 't';
+  else if (k.kind == GR_CONF_INT)
+    (void)gr_scalar_py_int(m->keys[i], &k.integer);
+  else if (k.kind == GR_CONF_FLOAT)
+    (void)gr_scalar_py_float(m->keys[i], &k.number);
+  else
+    k.kind = GR_CONF_TEXT, k.text = m->keys[i];
+  return k;
+}

@@ -1,0 +1,127 @@
+// look.c - looking things up in a tree of configuration, and what nobody looked up. See conf.h.
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "compose/tree/conf.h"
+
+enum { MAX_UNREAD = 20, MAX_SIBLINGS = 256 };
+
+gr_conf *gr_conf_member(gr_conf *m, const char *key) {
+  int i = m ? gr_conf_index(m, key) : -1;
+  if (i < 0) return NULL;
+  m->read = m->items[i]->read = true;
+  return m->items[i];
+}
+
+static gr_conf *element(gr_conf *list, const char *part) {
+  char *end;
+  long i = strtol(part, &end, 10);
+  if (!isdigit((unsigned char)*part) || *end || i >= list->n) return NULL;
+  list->read = list->items[i]->read = true;
+  return list->items[i];
+}
+
+gr_conf *gr_conf_find(gr_conf *c, const char *path) {
+  char part[512];
+  while (c && *path) {
+    size_t len = strcspn(path, ".[]");
+    if (len >= sizeof part) return NULL;
+    memcpy(part, path, len);
+    part[len] = 0;
+    path += len;
+    if (len) c = c->kind == GR_CONF_LIST ? element(c, part) : gr_conf_member(c, part);
+    if (*path) path++;
+  }
+  return c;
+}
+
+static int place_in(const gr_conf *up, const gr_conf *c) {
+  for (int i = 0; i < up->n; i++)
+    if (up->items[i] == c) return i;
+  return -1;
+}
+
+const char *gr_conf_path(gr_arena *a, const gr_conf *c) {
+  if (!c->up) return "";
+  const char *before = gr_conf_path(a, c->up);
+  int i = place_in(c->up, c);
+  if (i < 0) return before;
+  if (!c->up->keys) return gr_arena_printf(a, "%s[%d]", before, i);
+  return gr_arena_printf(a, "%s%s%s", before, *before ? "." : "", c->up->keys[i]);
+}
+
+static gr_status wrong(const gr_conf *c, const char *path, const char *expected) {
+  if (c->kind == GR_CONF_MISSING)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be set: it is '??\?'", path),
+                   "set it in a file, or with %s=VALUE on the command line", path);
+  return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be %s, but is %s", path, expected,
+                 gr_conf_a_kind(c->kind));
+}
+
+gr_status gr_conf_int(gr_conf *c, const char *path, int64_t preset, int64_t *out) {
+  const gr_conf *v = gr_conf_find(c, path);
+  if (v && v->kind != GR_CONF_INT) return wrong(v, path, "an integer");
+  *out = v ? v->integer : preset;
+  return GR_OK;
+}
+
+gr_status gr_conf_float(gr_conf *c, const char *path, double preset, double *out) {
+  const gr_conf *v = gr_conf_find(c, path);
+  if (v && v->kind != GR_CONF_INT && v->kind != GR_CONF_FLOAT) return wrong(v, path, "a float");
+  *out = !v ? preset : v->kind == GR_CONF_INT ? (double)v->integer : v->number;
+  return GR_OK;
+}
+
+gr_status gr_conf_bool(gr_conf *c, const char *path, bool preset, bool *out) {
+  const gr_conf *v = gr_conf_find(c, path);
+  if (v && v->kind != GR_CONF_BOOL) return wrong(v, path, "true or false");
+  *out = v ? v->truth : preset;
+  return GR_OK;
+}
+
+gr_status gr_conf_text(gr_conf *c, const char *path, const char *preset, const char **out) {
+  const gr_conf *v = gr_conf_find(c, path);
+  if (v && v->kind != GR_CONF_TEXT && v->kind != GR_CONF_NULL) return wrong(v, path, "a text");
+  *out = v && v->kind == GR_CONF_TEXT ? v->text : preset;
+  return GR_OK;
+}
+
+void gr_conf_mark(gr_conf *c) {
+  c->read = true;
+  for (int i = 0; i < c->n && c->items; i++) gr_conf_mark(c->items[i]);
+}
+
+// The member that was read and is spelt most like this one.
+static const char *meant(const gr_conf *c) {
+  const char *names[MAX_SIBLINGS];
+  int n = 0;
+  if (!c->up || !c->up->keys) return NULL;
+  for (int i = 0; i < c->up->n && n < MAX_SIBLINGS; i++)
+    if (c->up->items[i]->read) names[n++] = c->up->keys[i];
+  int at = place_in(c->up, c);
+  return at < 0 ? NULL : gr_text_nearest(c->up->keys[at], names, n);
+}
+
+static gr_status unread_leaf(gr_arena *a, const gr_conf *c) {
+  const char *path = gr_conf_path(a, c);
+  gr_loc at = c->key_loc.file ? c->key_loc : c->loc;
+  gr_status s = gr_fail(GR_ERR_CONFIG, at, "nothing reads '%s'", path);
+  const char *like = meant(c);
+  return like ? gr_hint(s, "did you mean '%s'?", like)
+              : gr_hint(s, "take it out, or check its spelling and its place");
+}
+
+// Who looked up a list has read its elements: lists are walked, not asked by number.
+static bool was_read(const gr_conf *c) {
+  if (c->read || c->preset || !c->up) return true;
+  return c->up->kind == GR_CONF_LIST && was_read(c->up);
+}
+
+gr_status gr_conf_unread(gr_arena *a, const gr_conf *c) {
+  bool inner = c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST;
+  if (!inner || !c->n) return was_read(c) ? GR_OK : unread_leaf(a, c);
+  gr_status all = GR_OK;
+  for (int i = 0; i < c->n && gr_status_count(all) < MAX_UNREAD; i++)
+    all = gr_also(all, gr_conf_unread(a, c->items[i]));
+  return all;
+}

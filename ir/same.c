@@ -1,0 +1,48 @@
+// same.c - whether two graphs say the same; and a node as a use of its op. See graph.h and op.h.
+#include <string.h>
+#include "ir/op.h"
+
+void gr_site_of(const gr_graph *g, const gr_node *n, gr_site *s) {
+  s->op = n->op, s->attr = n->attr, s->n_in = n->n_in, s->n_out = n->n_out;
+  s->names = NULL, s->loc = n->loc;
+  for (int k = 0; k < n->n_in; k++) s->in[k] = gr_at(g, n->in[k])->type;
+  for (int k = 0; k < n->n_out; k++) s->out[k] = gr_at(g, gr_out(n, k))->type;
+}
+
+// Attributes are bytes, but for graphs in them, which are the same if they say the same.
+bool gr_attr_same(const gr_op *op, const void *a, const void *b) {
+  const char *p = a, *q = b;
+  size_t from = 0;
+  for (const gr_attr *f = op->attrs; f && f->name; f++) {
+    if (f->kind != GR_ATTR_GRAPH) continue;
+    if (memcmp(p + from, q + from, f->offset - from)) return false;
+    if (!gr_graph_same(gr_attr_graph(a, f), gr_attr_graph(b, f))) return false;
+    from = f->offset + sizeof(gr_graph *);
+  }
+  return op->attr_size == from || !memcmp(p + from, q + from, op->attr_size - from);
+}
+
+static bool same_leaves(const gr_graph *a, const gr_graph *b) {
+  for (uint32_t i = 1; i < a->n_values; i++) {
+    const gr_value *v = &a->values[i], *w = &b->values[i];
+    if (v->role != w->role || v->next.id != w->next.id || !gr_type_same(&v->type, &w->type) ||
+        !gr_layout_same(&v->layout, &w->layout))
+      return false;
+  }
+  return true;
+}
+
+bool gr_graph_same(const gr_graph *a, const gr_graph *b) {
+  if (a == b) return true;
+  if (a->n_nodes != b->n_nodes || a->n_values != b->n_values || a->n_results != b->n_results ||
+      !same_leaves(a, b))
+    return false;
+  for (uint32_t i = 0; i < a->n_nodes; i++) {
+    const gr_node *n = &a->nodes[i], *m = &b->nodes[i];
+    if (n->op != m->op || n->n_in != m->n_in ||
+        memcmp(n->in, m->in, sizeof(gr_val) * (size_t)n->n_in) ||
+        !gr_attr_same(n->op, n->attr, m->attr))
+      return false;
+  }
+  return !a->n_results || !memcmp(a->results, b->results, sizeof(gr_val) * a->n_results);
+}

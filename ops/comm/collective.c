@@ -1,0 +1,242 @@
+// collective.c - moves between layouts. Only the shard pass makes these, and the bucket pass joins
+// them: a collective moves as many values as are given, each for itself.
+//
+// Communicators move blocks of elements of one size in rank order. Where the split axis is not
+// the first, or ranks do not divide it, a rank's slice is no such block of the whole: then the
+// slices go by way of scratch memory. Slices that are short are filled up with zeros (ir/graph.h).
+#include "ops/comm/collective.h"
+#include <string.h>
+#include "ops/comm/comm.h"
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+enum { MOST_RANKS = 1 << 20 };  // as of a mesh (ir/parse.c)
+
+static gr_status check(gr_site *s) {
+  s->n_out = s->n_in;
+  if (!s->n_in) return gr_fail(GR_ERR_TYPE, s->loc, "nothing to move");
+  for (int k = 1; k < s->n_in; k++)
+    if (s->in[k].dtype != s->in[0].dtype)
+      return gr_fail(GR_ERR_TYPE, s->loc, "values of different dtypes cannot be moved as one");
+  for (int k = 0; k < s->n_in; k++) s->out[k] = s->in[k];
+  return GR_OK;
+}
+
+static gr_status check_dims(const gr_site *s) {
+  const struct gr_coll *a = s->attr;
+  if (a->dim.n != s->n_in)
+    return gr_fail(GR_ERR_TYPE, s->loc, "%d values, and a dimension to split for %lld of them",
+                   s->n_in, (long long)a->dim.n);
+  for (int k = 0; k < s->n_in; k++)
+    if (a->dim.at[k] < 0 || a->dim.at[k] >= s->in[k].rank || a->ranks < 1 || a->ranks > MOST_RANKS)
+      return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld to split over %lld ranks",
+                     (long long)a->dim.at[k], (long long)a->ranks);
+  return GR_OK;
+}
+
+static int64_t slice_size(int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks; }
+
+static gr_status smaller(gr_site *s) {
+  const struct gr_coll *a = s->attr;
+  GR_TRY(check(s));
+  GR_TRY(check_dims(s));
+  for (int k = 0; k < s->n_in; k++) {
+    int64_t *size = &s->out[k].dim[a->dim.at[k]];
+    *size = slice_size(*size, a->ranks);
+  }
+  return GR_OK;
+}
+
+static gr_status larger(gr_site *s) {
+  const struct gr_coll *a = s->attr;
+  GR_TRY(check(s));
+  GR_TRY(check_dims(s));
+  if (a->size.n != s->n_in)
+    return gr_fail(GR_ERR_TYPE, s->loc, "%d slices to gather, and the whole's size for %lld",
+                   s->n_in, (long long)a->size.n);
+  for (int k = 0; k < s->n_in; k++) {
+    int64_t *size = &s->out[k].dim[a->dim.at[k]], whole = a->size.at[k];
+    if (whole < 1 || slice_size(whole, a->ranks) != *size)
+      return gr_fail(GR_ERR_TYPE, s->loc,
+                     "slices of %lld on %lld ranks do not make a whole of %lld", (long long)*size,
+                     (long long)a->ranks, (long long)whole);
+    *size = whole;
+  }
+  return GR_OK;
+}
+
+// How a whole value consists of slices along a dimension: `outer` times `size` rows of `row`
+// bytes, of which each slice has `most`; the last slices may have fewer, or none.
+typedef struct cut {
+  size_t outer, size, row, most, ranks;
+} cut;
+
+static cut cut_of(const gr_type *whole, const struct gr_coll *a, int k) {
+  cut c = {.outer = 1, .row = gr_dtypes[whole->dtype].size, .ranks = (size_t)a->ranks};
+  int dim = (int)a->dim.at[k];
+  for (int d = 0; d < dim; d++) c.outer *= (size_t)whole->dim[d];
+  for (int d = dim + 1; d < whole->rank; d++) c.row *= (size_t)whole->dim[d];
+  c.size = (size_t)whole->dim[dim], c.most = (c.size + c.ranks - 1) / c.ranks;
+  return c;
+}
+
+static size_t slice_bytes(cut c) { return c.outer * c.most * c.row; }
+
+// Of slice r: how many rows it has, and where they begin.
+static size_t rows_of(cut c, size_t r, size_t *from) {
+  *from = r * c.most < c.size ? r * c.most : c.size;
+  return c.size - *from < c.most ? c.size - *from : c.most;
+}
+
+// A short slice is stored densely, and zeros fill its memory.
+static void take_slice(char *slice, const char *whole, cut c, size_t r) {
+  size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
+  for (size_t o = 0; o < c.outer; o++)
+    memcpy(slice + o * bytes, whole + (o * c.size + from) * c.row, bytes);
+  memset(slice + c.outer * bytes, 0, slice_bytes(c) - c.outer * bytes);
+}
+
+static void put_slice(char *whole, const char *slice, cut c, size_t r) {
+  size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
+  for (size_t o = 0; o < c.outer; o++)
+    memcpy(whole + (o * c.size + from) * c.row, slice + o * bytes, bytes);
+}
+
+static gr_status run_slice(const gr_launch *l) {
+  const struct gr_coll *a = l->attr;
+  take_slice(l->out[0], l->in[0], cut_of(l->in_type, a, 0), (size_t)l->coord[a->mesh_axis]);
+  return GR_OK;
+}
+
+// counted: the types whose sizes are counted, of the operands or of the results.
+static gr_status run(const gr_launch *l, gr_collective what, const gr_type *counted,
+                     const void *const *in, void *const *out) {
+  gr_comm *c = l->comm[((const struct gr_coll *)l->attr)->mesh_axis];
+  gr_comm_piece piece[GR_MAX_ARGS];
+  for (int k = 0; k < l->n_in; k++)
+    piece[k] = (gr_comm_piece){gr_type_count(&counted[k]), in[k], out[k]};
+  return c->does->run(c, what, counted->dtype, l->n_in, piece);
+}
+
+static gr_status run_reduce(const gr_launch *l) {
+  return run(l, GR_ALL_REDUCE, l->in_type, l->in, l->out);
+}
+
+// Scratch memory for the values whose slices, one after another, are not the whole.
+static size_t room(const gr_type *whole, const struct gr_coll *a, int k) {
+  cut c = cut_of(whole, a, k);
+  bool blocks = c.outer == 1 && c.most * c.ranks == c.size;
+  return blocks ? 0 : (slice_bytes(c) * c.ranks + 63) / 64 * 64;
+}
+
+static gr_status run_gather(const gr_launch *l) {
+  void *to[GR_MAX_ARGS];
+  char *scratch = l->scratch;
+  for (int k = 0; k < l->n_in; k++) {
+    size_t bytes = room(&l->out_type[k], l->attr, k);
+    to[k] = bytes ? scratch : l->out[k];
+    scratch += bytes;
+  }
+  GR_TRY(run(l, GR_ALL_GATHER, l->in_type, l->in, to));
+  for (int k = 0; k < l->n_in; k++) {
+    cut c = cut_of(&l->out_type[k], l->attr, k);
+    for (size_t r = 0; to[k] != l->out[k] && r < c.ranks; r++)
+      put_slice(l->out[k], (const char *)to[k] + r * slice_bytes(c), c, r);
+  }
+  return GR_OK;
+}
+
+static gr_status run_scatter(const gr_launch *l) {
+  const void *from[GR_MAX_ARGS];
+  char *scratch = l->scratch;
+  for (int k = 0; k < l->n_in; k++) {
+    cut c = cut_of(&l->in_type[k], l->attr, k);
+    size_t bytes = room(&l->in_type[k], l->attr, k);
+    for (size_t r = 0; bytes && r < c.ranks; r++)
+      take_slice(scratch + r * slice_bytes(c), l->in[k], c, r);
+    from[k] = bytes ? scratch : l->in[k];
+    scratch += bytes;
+  }
+  return run(l, GR_REDUCE_SCATTER, l->out_type, from, l->out);
+}
+
+static size_t room_in(const gr_site *s) {
+  size_t sum = 0;
+  for (int k = 0; k < s->n_in; k++) sum += room(&s->in[k], s->attr, k);
+  return sum;
+}
+static size_t room_out(const gr_site *s) {
+  size_t sum = 0;
+  for (int k = 0; k < s->n_out; k++) sum += room(&s->out[k], s->attr, k);
+  return sum;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct gr_coll, mesh_axis, GR_ATTR_INT, NULL, "over which axis of the mesh"),
+    GR_ATTR(struct gr_coll, ranks, GR_ATTR_INT, NULL, "its size"),
+    GR_ATTR(struct gr_coll, group, GR_ATTR_INT, "0",
+            "values of one group are moved together; those of 0 with any others"),
+    GR_ATTR(struct gr_coll, dim, GR_ATTR_LIST, "[]", "of each value, the axis that is split"),
+    GR_ATTR(struct gr_coll, size, GR_ATTR_LIST, "[]",
+            "of each slice gathered, that axis's whole size"),
+    {0}};
+static const gr_case none[] = {{{0}}};
+
+const gr_op gr_op_slice = {
+    .name = "slice",
+    .doc = "This rank's part of a value that every rank holds.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct gr_coll),
+    .attrs = attrs,
+    .axes = "...->...",
+    .padding = GR_PADDING_MADE,
+    .infer = smaller,
+    .cpu = run_slice,
+    .cases = none,
+};
+
+const gr_op gr_op_all_reduce = {
+    .name = "all_reduce",
+    .doc = "The sum of every rank's term.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
+    .attr_size = sizeof(struct gr_coll),
+    .attrs = attrs,
+    .padding = GR_PADDING_KEPT,
+    .collective = true,
+    .infer = check,
+    .cpu = run_reduce,
+    .inplace_each = true,
+    .cases = none,
+};
+
+const gr_op gr_op_all_gather = {
+    .name = "all_gather",
+    .doc = "All ranks' parts, put together.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
+    .attr_size = sizeof(struct gr_coll),
+    .attrs = attrs,
+    .padding = GR_PADDING_CUT,
+    .collective = true,
+    .infer = larger,
+    .cpu = run_gather,
+    .scratch = room_out,
+    .cases = none,
+};
+
+const gr_op gr_op_reduce_scatter = {
+    .name = "reduce_scatter",
+    .doc = "This rank's part of the sum of every rank's term.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
+    .attr_size = sizeof(struct gr_coll),
+    .attrs = attrs,
+    .padding = GR_PADDING_MADE,
+    .collective = true,
+    .infer = smaller,
+    .cpu = run_scatter,
+    .scratch = room_in,
+    .cases = none,
+};

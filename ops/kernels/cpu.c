@@ -1,0 +1,53 @@
+// cpu.c - what CPU kernels share. See cpu.h.
+#include "ops/kernels/cpu.h"
+
+int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
+  const gr_type *t = &l->out_type[k];
+  int64_t index = 0, stride = 1;
+  for (int d = t->rank; d--;) {
+    int64_t at = i % t->dim[d], size = t->dim[d];
+    i /= t->dim[d];
+    for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {  // the last is inmost
+      if (l->out_layout[k].at[a] != d) continue;
+      at += l->coord[a] * size;
+      size *= l->mesh->axis[a].size;
+    }
+    index += at * stride;
+    stride *= size;
+  }
+  return index;
+}
+
+void gr_parallel(const gr_launch *l, int64_t n, int64_t grain, gr_part part, void *arg) {
+  gr_cpu *cpu = l->device;
+  if (n <= 0) return;
+  if (!cpu || cpu->threads < 2 || n <= grain)
+    part(arg, 0, n);
+  else
+    cpu->parallel(cpu, n, grain, part, arg);
+}
+
+typedef struct copy {
+  char *to;
+  const char *from;
+  int64_t to_step, from_step, bytes;
+} copy;
+
+static void copy_rows(void *arg, int64_t from, int64_t to) {
+  const copy *c = arg;
+  for (int64_t i = from; i < to; i++)
+    memcpy(c->to + i * c->to_step, c->from + i * c->from_step, (size_t)c->bytes);
+}
+
+void gr_copy_rows(const gr_launch *l, void *to, int64_t to_step, const void *from,
+                  int64_t from_step, int64_t bytes, int64_t rows) {
+  enum { PIECE = 1 << 16 };
+  if (to_step == bytes && from_step == bytes && bytes * rows > PIECE) {  // one run: cut it anew
+    int64_t whole = bytes * rows / PIECE * PIECE;
+    gr_parallel(l, whole / PIECE, 1, copy_rows, &(copy){to, from, PIECE, PIECE, PIECE});
+    memcpy((char *)to + whole, (const char *)from + whole, (size_t)(bytes * rows - whole));
+    return;
+  }
+  gr_parallel(l, rows, 1 + PIECE / (bytes + 1), copy_rows,
+              &(copy){to, from, to_step, from_step, bytes});
+}

@@ -1,0 +1,56 @@
+// cpu.h - what CPU kernels share: element access whatever the dtype, and the thread pool.
+#pragma once
+#include <string.h>
+#include "ir/op.h"
+
+static inline double gr_get(const void *p, gr_dtype d, int64_t i) {
+  if (d == GR_F32) return (double)((const float *)p)[i];
+  if (d == GR_F64) return ((const double *)p)[i];
+  if (d == GR_I32) return (double)((const int32_t *)p)[i];
+  uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
+  float f;
+  memcpy(&f, &bits, 4);
+  return (double)f;
+}
+
+static inline uint16_t gr_bf16(float f) {  // round to nearest even
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+static inline void gr_put(void *p, gr_dtype d, int64_t i, double f) {
+  if (d == GR_F32)
+    ((float *)p)[i] = (float)f;
+  else if (d == GR_F64)
+    ((double *)p)[i] = f;
+  else if (d == GR_I32)
+    ((int32_t *)p)[i] = (int32_t)f;
+  else
+    ((uint16_t *)p)[i] = gr_bf16((float)f);
+}
+
+#define IN(k, i) gr_get(l->in[k], l->in_type[k].dtype, i)
+#define OUT(k, i, f) gr_put(l->out[k], l->out_type[k].dtype, i, f)
+
+// The index, in the whole value, of element i of this rank's part of output k.
+int64_t gr_global_index(const gr_launch *, int k, int64_t i);
+
+// Copies `rows` rows of `bytes` each; rows begin `to_step` and `from_step` bytes apart.
+void gr_copy_rows(const gr_launch *, void *to, int64_t to_step, const void *from, int64_t from_step,
+                  int64_t bytes, int64_t rows);
+
+// A rank's processor: implemented by the runtime (runtime/device/threads.c). Without one (NULL
+// device) kernels run on the calling thread.
+typedef struct gr_cpu gr_cpu;
+typedef void (*gr_part)(void *arg, int64_t from, int64_t to);
+struct gr_cpu {
+  int threads;
+  // Calls part on pieces of [0, n), each of at least `grain` (the last may be less), on all
+  // threads, and returns when all are done. Pieces start at multiples of grain, so a kernel
+  // whose pieces do not share outputs gives the same bytes on any number of threads.
+  void (*parallel)(gr_cpu *, int64_t n, int64_t grain, gr_part part, void *arg);
+};
+// Without threads in the pool it is one call, part(arg, 0, n).
+void gr_parallel(const gr_launch *, int64_t n, int64_t grain, gr_part part, void *arg);

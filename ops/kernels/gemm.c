@@ -1,0 +1,158 @@
+// gemm.c - which kernel does which shape, and how a product is divided among threads.
+#include "ops/kernels/gemm.h"
+#include <stdatomic.h>
+#include "base/module.h"
+#include "ops/kernels/operands.h"
+
+gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
+  return (gr_gemm){
+      .m = m, .n = n, .k = k, .ta = ta, .tb = tb, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n};
+}
+
+// ---- oneDNN ---------------------------------------------------------------------------------
+
+static _Atomic(gr_gemm_kernel) onednn;  // every rank that is a thread opens it
+
+gr_gemm_kernel gr_gemm_onednn(void) { return atomic_load_explicit(&onednn, memory_order_relaxed); }
+
+gr_status gr_gemm_open(void) {
+#if GR_HAVE_ONEDNN
+  const gr_gemm_module *m;
+  GR_TRY(gr_module_open("onednn", &m));
+  atomic_store_explicit(&onednn, m->run, memory_order_relaxed);
+#endif
+  return GR_OK;
+}
+
+// Measured (docs/decisions.md). Few rows are not worth packing. oneDNN 2.6 packs what it multiplies
+// with AVX-512; with AVX2 only where b is transposed or narrow.
+#if defined(__AVX512F__)
+enum { DOTS = 128 };
+static bool onednn_packs(const gr_gemm *g) { return g != NULL; }
+#else
+enum { DOTS = 32 };
+static bool onednn_packs(const gr_gemm *g) { return g->tb || g->n <= 128; }
+#endif
+
+static gr_gemm_kernel choose(const gr_gemm *g) {
+  bool few_rows = g->tb ? g->m < DOTS : g->m <= 32 && g->k <= 2048;
+  bool tiny = g->m * g->n * g->k < 32 * 32 * 32;
+  if (few_rows || tiny) return gr_gemm_plain;
+  gr_gemm_kernel library = onednn_packs(g) ? gr_gemm_onednn() : NULL;
+  return library ? library : gr_gemm_packed;
+}
+
+void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
+  choose(g)(g, a, b, c);
+}
+
+// ---- Threads --------------------------------------------------------------------------------
+// What we pack ourselves all threads pack and multiply together (gemm_packed.c). Any other product
+// is cut into blocks of rows, or of columns where those are more; below WORTH multiplications it is
+// not cut: waking a thread costs more. Nor are products cut of which there are many. Our plain
+// kernel sums each element in the same order wherever the cuts are, so there is a block for each
+// thread; oneDNN's cuts follow from the shape alone, and are large, since each packs the other
+// operand anew.
+
+enum { WORTH = 1 << 20, UNIT = 16, LEAST = 128, LARGEST = 512, BLOCKS = 16, MANY = 16 };
+
+typedef struct cut {
+  const gr_gemm *g;
+  gr_gemm_kernel kernel;
+  gr_gemm_steps step;
+  const float *a;
+  const float *b;
+  float *c;
+  int64_t block, blocks;  // rows or columns in each, and how many for one product
+  bool rows;
+} cut;
+
+static int64_t parts_of(int64_t size, int64_t parts, int64_t unit) {  // of whole units
+  int64_t part = (size + parts - 1) / parts;
+  return (part + unit - 1) / unit * unit;
+}
+
+static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
+  cut x = {.g = g, .kernel = choose(g), .rows = g->m >= g->n, .blocks = 1};
+  int64_t size = x.rows ? g->m : g->n;
+  x.block = size;
+  if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
+  x.block = x.kernel == gr_gemm_onednn() ? gr_least(LARGEST, parts_of(size, BLOCKS, LEAST))
+                                         : parts_of(size, threads, UNIT);
+  x.blocks = (size + x.block - 1) / x.block;
+  return x;
+}
+
+static void part(void *arg, int64_t from, int64_t to) {
+  const cut *x = arg;
+  for (int64_t i = from; i < to; i++) {
+    gr_gemm g = *x->g;
+    int64_t which = i / x->blocks, at = i % x->blocks * x->block;
+    const float *a = x->a + which * x->step.a, *b = x->b + which * x->step.b;
+    float *c = x->c + which * x->step.c;
+    if (x->rows) {
+      g.m = gr_least(x->block, g.m - at);
+      x->kernel(&g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
+    } else {
+      g.n = gr_least(x->block, g.n - at);
+      x->kernel(&g, a, b + at * (g.tb ? g.ldb : 1), c + at);
+    }
+  }
+}
+
+void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
+                   const float *a, const float *b, float *c) {
+  const gr_cpu *cpu = l->device;
+  if (count < MANY && g->m * g->n * g->k >= WORTH && choose(g) == gr_gemm_packed) {
+    for (int64_t i = 0; i < count; i++)
+      gr_gemm_packed_by(l, g, a + i * step.a, b + i * step.b, c + i * step.c);
+    return;
+  }
+  cut x = cut_up(g, count, cpu ? cpu->threads : 1);
+  x.step = step, x.a = a, x.b = b, x.c = c;
+  int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_most(1, WORTH / 2 / gr_most(1, work));
+  gr_parallel(l, count * x.blocks, grain, part, &x);
+}
+
+// ---- By what is packed ----------------------------------------------------------------------
+// A panel is as wide as the tile of gemm_plain.c, so that walking down it is walking on in memory.
+#if defined(__AVX512F__)
+enum { PANEL = 32 };
+#elif defined(__AVX2__)
+enum { PANEL = 24 };
+#else
+enum { PANEL = 12 };
+#endif
+
+static int64_t width(const gr_gemm *g, int64_t from) { return gr_least(PANEL, g->n - from); }
+
+int64_t gr_gemm_packed_at(const gr_gemm *g, int64_t j, int64_t p) {
+  int64_t from = j / PANEL * PANEL;
+  return from * g->k + p * width(g, from) + j - from;
+}
+
+void gr_gemm_pack(const gr_gemm *g, const float *b, float *packed) {
+  for (int64_t from = 0; from < g->n; from += PANEL)
+    for (int64_t p = 0; p < g->k; p++)
+      for (int64_t j = from, end = from + width(g, from); j < end; j++)
+        *packed++ = b[g->tb ? j * g->ldb + p : p * g->ldb + j];
+}
+
+static void panels(void *arg, int64_t from, int64_t to) {
+  const cut *x = arg;
+  for (int64_t j = from * PANEL; j < gr_least(x->g->n, to * PANEL); j += PANEL) {
+    gr_gemm g = *x->g;
+    g.n = g.ldb = width(x->g, j), g.tb = false;
+    gr_gemm_plain(&g, x->a, x->b + j * g.k, x->c + j);
+  }
+}
+
+void gr_gemm_by_packed(const gr_launch *l, const gr_gemm *g, const float *a, const float *packed,
+                       float *c) {
+  int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < WORTH ? count : 1;
+  gr_parallel(l, count, grain, panels, &(cut){.g = g, .a = a, .b = packed, .c = c});
+}
+
+void gr_gemm_run(const gr_launch *l, const gr_gemm *g, const float *a, const float *b, float *c) {
+  gr_gemm_batch(l, g, 1, (gr_gemm_steps){0}, a, b, c);
+}

@@ -1,0 +1,30 @@
+// operands.c - see operands.h.
+#include "ops/kernels/operands.h"
+
+gr_status gr_need_ints(const gr_site *s, int k, const char *what) {
+  if (s->in[k].dtype == GR_I32) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' are i32, not %s", what, s->op->name,
+                 gr_dtypes[s->in[k].dtype].name);
+}
+
+gr_status gr_need_float(const gr_site *s, int k, const char *what) {
+  if (!gr_dtypes[s->in[k].dtype].is_float)
+    return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be a float type, not %s", what,
+                   s->op->name, gr_dtypes[s->in[k].dtype].name);
+  if (s->in[k].dtype == s->in[0].dtype) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be %s as operand 1 is, not %s", what,
+                 s->op->name, gr_dtypes[s->in[0].dtype].name, gr_dtypes[s->in[k].dtype].name);
+}
+
+gr_status gr_need_operands(const gr_site *s, int least, int most) {
+  if (s->n_in >= least && s->n_in <= most) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "'%s' takes %d to %d operands, got %d", s->op->name, least,
+                 most, s->n_in);
+}
+
+void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank) {
+  int n = 0;
+  for (; n < rank && n < GR_MAX_RANK && first[n]; n++) buf[n] = first[n];
+  for (char next = 'a'; n < rank && n < GR_MAX_RANK; n++) buf[n] = next++;
+  buf[n] = 0;
+}

@@ -1,0 +1,170 @@
+// permute.c - see permute.h. Axes that stay together count as one. Then either the last axis
+// stays last, and rows are copied; or it is many transposes of matrices, done in tiles.
+#include "ops/kernels/permute.h"
+
+typedef struct moves {
+  int rank;                   // of y, with merged axes
+  int64_t size[GR_MAX_RANK];  // by axis of y
+  int64_t from[GR_MAX_RANK];  // its stride in x
+  int64_t to[GR_MAX_RANK];    // its stride in y
+  int row;                    // the axis with stride 1 in x
+  int64_t blocks;             // strips of each matrix
+  const float *x;
+  float *y;
+} moves;
+
+static void append(moves *m, int64_t size, int64_t outer, int64_t inner) {
+  if (size == 1) return;
+  if (m->rank && m->from[m->rank - 1] == outer) {  // right after the one before, in x too
+    m->size[m->rank - 1] *= size;
+    m->from[m->rank - 1] = inner;
+  } else {
+    m->size[m->rank] = size;
+    m->from[m->rank++] = inner;
+  }
+}
+
+static moves merge(const gr_type *x, const gr_ints *perm) {
+  moves m = {0};
+  int64_t stride[GR_MAX_RANK + 1];
+  stride[x->rank] = 1;
+  for (int d = x->rank; d--;) stride[d] = stride[d + 1] * x->dim[d];
+  for (int64_t o = 0; o < perm->n; o++) {
+    int64_t d = perm->at[o];
+    append(&m, x->dim[d], stride[d], stride[d + 1]);
+  }
+  if (!m.rank) m.size[0] = m.from[0] = m.rank = 1;
+  for (int o = m.rank; o--;) {
+    m.to[o] = o + 1 < m.rank ? m.to[o + 1] * m.size[o + 1] : 1;
+    if (m.from[o] == 1) m.row = o;
+  }
+  return m;
+}
+
+// Where combination p of the axes before `axes`, but for `row`, begins.
+static void begin(const moves *m, int axes, int64_t p, const float **x, float **y) {
+  *x = m->x, *y = m->y;
+  for (int o = axes; o--;) {
+    if (o == m->row) continue;
+    *x += p % m->size[o] * m->from[o];
+    *y += p % m->size[o] * m->to[o];
+    p /= m->size[o];
+  }
+}
+
+// The last axis is last in x too: a piece is all of the last two axes, row by row.
+static void copy_rows(void *arg, int64_t from, int64_t to) {
+  const moves *m = arg;
+  int rows = m->rank - 2;
+  int64_t run = m->size[rows + 1];
+  for (int64_t p = from; p < to; p++) {
+    const float *x;
+    float *y;
+    begin(m, rows, p, &x, &y);
+    for (int64_t i = 0; i < m->size[rows]; i++, x += m->from[rows], y += run)
+      if (run < 16)
+        for (int64_t k = 0; k < run; k++) y[k] = x[k];
+      else
+        memcpy(y, x, sizeof *y * (size_t)run);
+  }
+}
+
+// ---- Tiles ----------------------------------------------------------------------------------
+// A matrix has its rows along x's last axis and its columns along y's: y[a][b] = x[b][a]. A tile
+// is as wide as a vector register; with 16 numbers, it is whole cache lines on both sides.
+
+static void small(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, int64_t b) {
+  for (int64_t i = 0; i < a; i++)
+    for (int64_t j = 0; j < b; j++) y[i * ys + j] = x[j * xs + i];
+}
+
+#ifdef __AVX512F__
+enum { TILE = 16 };
+#else
+enum { TILE = 8 };
+#endif
+enum { STRIP = 4 * TILE };
+
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+typedef float vec __attribute__((vector_size(4 * TILE)));
+
+// Swaps the off-diagonal blocks of size s in rows i and i + s: done for s = 1, 2, 4, 8, a
+// transpose.
+#ifdef __AVX512F__
+#define PICK(f, a, b)                                                                              \
+  __builtin_shufflevector(a, b, f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), \
+                          f(11), f(12), f(13), f(14), f(15))
+#else
+#define PICK(f, a, b) __builtin_shufflevector(a, b, f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7))
+#endif
+#define UPPER(s, j) ((j) & (s) ? TILE + (j) - (s) : (j))
+#define LOWER(s, j) ((j) & (s) ? TILE + (j) : (j) + (s))
+#define U1(j) UPPER(1, j)
+#define U2(j) UPPER(2, j)
+#define U4(j) UPPER(4, j)
+#define U8(j) UPPER(8, j)
+#define L1(j) LOWER(1, j)
+#define L2(j) LOWER(2, j)
+#define L4(j) LOWER(4, j)
+#define L8(j) LOWER(8, j)
+#define SWAP(s)                                           \
+  for (int i = 0; i < TILE; i++) {                        \
+    if (i & s) continue;                                  \
+    vec a = r[i], b = r[i + s];                           \
+    r[i] = PICK(U##s, a, b), r[i + s] = PICK(L##s, a, b); \
+  }
+
+static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
+  vec r[TILE];
+  for (int i = 0; i < TILE; i++) memcpy(&r[i], x + i * xs, sizeof r[i]);
+#ifdef __AVX512F__
+  SWAP(8)
+#endif
+  SWAP(4)
+  SWAP(2)
+  SWAP(1)
+  for (int i = 0; i < TILE; i++) memcpy(y + i * ys, &r[i], sizeof r[i]);
+}
+#else
+static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
+  small(x, xs, y, ys, TILE, TILE);
+}
+#endif
+
+// A strip of y: `a` rows of `b`.
+static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, int64_t b) {
+  int64_t whole_a = a / TILE * TILE, whole_b = b / TILE * TILE;
+  for (int64_t j = 0; j < whole_b; j += TILE)
+    for (int64_t i = 0; i < whole_a; i += TILE) tile(x + j * xs + i, xs, y + i * ys + j, ys);
+  small(x + whole_b * xs, xs, y + whole_b, ys, whole_a, b - whole_b);
+  small(x + whole_a, xs, y + whole_a * ys, ys, a - whole_a, b);
+}
+
+static void turn(void *arg, int64_t from, int64_t to) {
+  const moves *m = arg;
+  int last = m->rank - 1;
+  for (int64_t p = from; p < to; p++) {
+    const float *x;
+    float *y;
+    begin(m, last, p / m->blocks, &x, &y);
+    int64_t i = p % m->blocks * STRIP, rows = m->size[m->row] - i;
+    strip(x + i, m->from[last], y + i * m->to[m->row], m->to[m->row], rows < STRIP ? rows : STRIP,
+          m->size[last]);
+  }
+}
+
+void gr_permute(const gr_launch *l, const gr_type *x_type, const gr_ints *perm, const void *x,
+                void *y) {
+  moves m = merge(x_type, perm);
+  int64_t n = gr_type_count(x_type), run = m.size[m.rank - 1];
+  m.x = x, m.y = y;
+  if (m.rank == 1) {
+    gr_copy_rows(l, y, 4 * n, x, 4 * n, 4 * n, 1);
+  } else if (m.row == m.rank - 1) {
+    int64_t piece = run * m.size[m.rank - 2];
+    gr_parallel(l, n / piece, 1 + 8192 / piece, copy_rows, &m);
+  } else {
+    m.blocks = (m.size[m.row] + STRIP - 1) / STRIP;
+    gr_parallel(l, n / run / m.size[m.row] * m.blocks, 1 + 8192 / (run * STRIP), turn, &m);
+  }
+}

@@ -1,0 +1,65 @@
+// pointwise.c - what all pointwise ops share. See pointwise.h.
+#include "ops/kernels/pointwise.h"
+
+gr_status gr_pointwise_infer(gr_site *s) {
+  for (int k = 1; k < s->n_in; k++)
+    if (s->in[k].dtype != s->in[0].dtype)
+      return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
+                     gr_dtypes[s->in[k].dtype].name, gr_dtypes[s->in[0].dtype].name);
+  return GR_OK;
+}
+
+gr_status gr_pointwise_infer_float(gr_site *s) {
+  if (!gr_dtypes[s->in[0].dtype].is_float)
+    return gr_hint(
+        gr_fail(GR_ERR_TYPE, s->loc, "takes floats, got %s", gr_dtypes[s->in[0].dtype].name),
+        "cast the operand to f32 first");
+  return gr_pointwise_infer(s);
+}
+
+static bool all_are(const gr_site *s, gr_dtype dtype) {
+  for (int k = 0; k < s->n_in; k++)
+    if (s->in[k].dtype != dtype) return false;
+  return s->out[0].dtype == dtype;
+}
+
+bool gr_pointwise_f32(const gr_site *s) { return all_are(s, GR_F32); }
+bool gr_pointwise_fast(const gr_site *s) { return all_are(s, GR_F32) || all_are(s, GR_BF16); }
+
+typedef struct work {
+  const gr_launch *l;
+  gr_tile tile;
+  int n_x;
+} work;
+
+static void part(void *arg, int64_t from, int64_t to) {
+  const work *w = arg;
+  const float *x[3] = {0};
+  for (int k = 0; k < w->n_x; k++) x[k] = (const float *)w->l->in[k] + from;
+  w->tile(x, (float *)w->l->out[0] + from, to - from, w->l->attr);
+}
+
+static void part_bf16(void *arg, int64_t from, int64_t to) {
+  enum { TILE = 512 };
+  const work *w = arg;
+  float tile[3][TILE], y[TILE];
+  const float *x[3] = {tile[0], tile[1], tile[2]};
+  for (; from < to; from += TILE) {
+    int64_t n = to - from < TILE ? to - from : TILE;
+    for (int k = 0; k < w->n_x; k++) {
+      const uint16_t *in = (const uint16_t *)w->l->in[k] + from;
+      for (int64_t i = 0; i < n; i++) tile[k][i] = gr_float_of((uint32_t)in[i] << 16);
+    }
+    w->tile(x, y, n, w->l->attr);
+    uint16_t *out = (uint16_t *)w->l->out[0] + from;
+    for (int64_t i = 0; i < n; i++) out[i] = gr_bf16(y[i]);
+  }
+}
+
+gr_status gr_pointwise_run(const gr_launch *l, gr_tile tile, int n_x) {
+  gr_parallel(l, gr_type_count(l->out_type), 4096, l->out_type->dtype == GR_BF16 ? part_bf16 : part,
+              &(work){l, tile, n_x});
+  return GR_OK;
+}
+
+void gr_flow_nothing(const gr_grad *g) { (void)g; }

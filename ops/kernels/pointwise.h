@@ -1,0 +1,76 @@
+// pointwise.h - ops that are one scalar formula: from its text come the reference kernel, the
+// vectorised f32 kernel, and what `graphrun ops` shows.
+//
+//   GR_POINTWISE2(mul, x0 * x1)      and in the descriptor:  GR_POINTWISE_FIELDS(mul)
+//
+// A formula is an expression of x0, x1, x2 (the operands' elements) and the attributes by name,
+// valid in C and in CUDA C, for float and double alike: constants are exact or end in f. An op
+// with attributes defines GR_LOCALS(T, attr) to declare them. As <tgmath.h> does, exp, tanh, ...
+// mean the function for the operand's type; for floats, that of fastmath.h.
+#pragma once
+#include <math.h>
+#include "ops/kernels/cpu.h"
+#include "ops/kernels/fastmath.h"
+#include "ops/ops.h"
+
+// For each element of [0, n) of one piece.
+typedef void (*gr_tile)(const float *const *x, float *y, int64_t n, const void *attr);
+
+gr_status gr_pointwise_infer(gr_site *);        // operands of one dtype
+gr_status gr_pointwise_infer_float(gr_site *);  // which must be a float
+bool gr_pointwise_f32(const gr_site *);         // all operands and the result are
+bool gr_pointwise_fast(const gr_site *);        // or all are bf16, which run as f32 in tiles
+gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
+void gr_flow_nothing(const gr_grad *);  // the rule of ops that are flat where they have a slope
+
+#define GR_OF(f, x) _Generic((x), float : gr_##f##_f32, default : f)(x)
+#define exp(x) GR_OF(exp, x)
+#define tanh(x) GR_OF(tanh, x)
+#define erf(x) GR_OF(erf, x)
+#define log(x) GR_OF(log, x)
+#define sqrt(x) _Generic((x), float : sqrtf, default : sqrt)(x)
+#define fabs(x) _Generic((x), float : fabsf, default : fabs)(x)
+#define ceil(x) _Generic((x), float : ceilf, default : ceil)(x)
+
+#define GR_LOCALS(T, attr) (void)(attr);
+
+// Elements do not depend on each other, also where the result takes an operand's place.
+#ifdef __clang__
+#define GR_VECTOR _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GR_VECTOR _Pragma("GCC ivdep")
+#endif
+
+#define GR_POINTWISE_(name, N, TEXT, ...)                                                 \
+  static const char name##_formula[] = TEXT;                                              \
+  static gr_status name##_cpu(const gr_launch *l) {                                       \
+    GR_LOCALS(double, l->attr)                                                            \
+    for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {                     \
+      GR_READ##N(double, GR_FROM_ANY) OUT(0, i, (__VA_ARGS__));                           \
+    }                                                                                     \
+    return GR_OK;                                                                         \
+  }                                                                                       \
+  static void name##_tile(const float *const *x, float *y, int64_t n, const void *attr) { \
+    GR_LOCALS(float, attr)                                                                \
+    GR_VECTOR for (int64_t i = 0; i < n; i++) {                                           \
+      GR_READ##N(float, GR_FROM_F32) y[i] = (__VA_ARGS__);                                \
+    }                                                                                     \
+  }                                                                                       \
+  static gr_status name##_quick(const gr_launch *l) {                                     \
+    return gr_pointwise_run(l, name##_tile, N);                                           \
+  }                                                                                       \
+  static gr_kernel name##_fast(const gr_site *s) {                                        \
+    return gr_pointwise_fast(s) ? name##_quick : NULL;                                    \
+  }
+#define GR_FROM_ANY(k) IN(k, i)
+#define GR_FROM_F32(k) x[k][i]
+#define GR_READ1(T, from) const T x0 = from(0);
+#define GR_READ2(T, from) const T x0 = from(0), x1 = from(1);
+#define GR_READ3(T, from) const T x0 = from(0), x1 = from(1), x2 = from(2);
+#define GR_POINTWISE1(name, ...) GR_POINTWISE_(name, 1, #__VA_ARGS__, __VA_ARGS__)
+#define GR_POINTWISE2(name, ...) GR_POINTWISE_(name, 2, #__VA_ARGS__, __VA_ARGS__)
+#define GR_POINTWISE3(name, ...) GR_POINTWISE_(name, 3, #__VA_ARGS__, __VA_ARGS__)
+
+#define GR_POINTWISE_FIELDS(name_)                                                          \
+  .name = #name_, .n_out = 1, .inplace = 1, .formula = name_##_formula, .cpu = name_##_cpu, \
+  .fast = name_##_fast

@@ -1,0 +1,160 @@
+// reduce.c - see reduce.h.
+#include "ops/kernels/reduce.h"
+#include "ops/ops.h"
+
+bool gr_axes_goes(const gr_axes *a, int d) {
+  for (int64_t i = 0; i < a->axes.n; i++)
+    if (a->axes.at[i] == d) return true;
+  return false;
+}
+
+void gr_axes_notation(const gr_site *s, bool whole, char buf[128]) {
+  const gr_axes *a = s->attr;
+  char *p = buf;
+  for (int d = 0; d < s->in[0].rank; d++)
+    *p++ = (char)((whole && gr_axes_goes(a, d) ? 'A' : 'a') + d);
+  *p++ = '-', *p++ = '>';
+  for (int d = 0; d < s->in[0].rank; d++) {
+    if (!gr_axes_goes(a, d)) *p++ = (char)('a' + d);
+    if (gr_axes_goes(a, d) && a->keep) *p++ = '_';
+  }
+  *p = 0;
+}
+
+gr_status gr_axes_infer(gr_site *s) {
+  const gr_axes *a = s->attr;
+  for (int64_t i = 0; i < a->axes.n; i++)
+    if (a->axes.at[i] < 0 || a->axes.at[i] >= s->in[0].rank)
+      return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld in a value of %d axes",
+                     (long long)a->axes.at[i], s->in[0].rank);
+  for (int d = 0; d < s->in[0].rank && a->keep; d++)
+    if (gr_axes_goes(a, d)) s->out[0].dim[d] = 1;
+  return GR_OK;
+}
+
+gr_val gr_axes_spread(gr_builder *b, const gr_axes *a, gr_val y, const gr_type *x) {
+  for (int d = 0; d < x->rank; d++) {
+    if (!gr_axes_goes(a, d)) continue;
+    if (a->keep) y = gr_sum(b, y, d);
+    y = gr_spread(b, y, d, x->dim[d]);
+  }
+  return y;
+}
+
+bool gr_axes_block(const gr_axes *a, const gr_type *x, gr_block *out) {
+  *out = (gr_block){1, 1, 1};
+  for (int d = 0; d < x->rank; d++) {
+    bool goes = gr_axes_goes(a, d);
+    if (goes && out->inner > 1) return false;
+    *(goes ? &out->n : out->n > 1 ? &out->inner : &out->outer) *= x->dim[d];
+  }
+  return true;
+}
+
+int64_t gr_axes_term(const gr_axes *a, const gr_type *x, int64_t o, int64_t k) {
+  int64_t index = 0, stride = 1;
+  for (int d = x->rank; d--; stride *= x->dim[d]) {
+    int64_t *from = gr_axes_goes(a, d) ? &k : &o;
+    index += stride * (*from % x->dim[d]);
+    *from /= x->dim[d];
+  }
+  return index;
+}
+
+void gr_reduce(const gr_launch *l, double start, double (*fold)(double, double), double factor) {
+  int64_t outs = gr_type_count(l->out_type), terms = gr_type_count(l->in_type) / outs;
+  for (int64_t o = 0; o < outs; o++) {
+    double sum = start;
+    for (int64_t k = 0; k < terms; k++)
+      sum = fold(sum, IN(0, gr_axes_term(l->attr, l->in_type, o, k)));
+    OUT(0, o, factor * sum);
+  }
+}
+
+// ---- Sums at memory speed -----------------------------------------------------------------
+// x is cut into pieces: [outer, chunks of n] where inner is 1, and [outer, chunks of n, tiles of
+// inner] else. Each piece's sums go to scratch, and are added up in order at the end.
+
+enum { ROW = 1 << 15, TILE = 1024, LANES = 64, RUN = 64 };
+
+typedef struct job {
+  gr_block b;
+  int64_t chunks, chunk, tiles;
+  const float *x;
+  double *part;  // [outer, chunks, inner]
+} job;
+
+static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static job plan(gr_block b) {
+  job j = {.b = b, .tiles = ceil_of(b.inner, TILE)};
+  j.chunk = b.inner == 1 ? ROW : b.outer * j.tiles >= 32 ? b.n : ceil_of(b.n, 32);
+  if (b.inner > 1 && j.chunk < RUN) j.chunk = RUN;
+  j.chunks = ceil_of(b.n, j.chunk);
+  return j;
+}
+
+size_t gr_sum_scratch(gr_block b) {
+  return sizeof(double) * (size_t)(b.outer * plan(b).chunks * b.inner);
+}
+
+// The sum of n numbers: LANES running sums in f32 over short stretches, those in double.
+static double sum_row(const float *x, int64_t n) {
+  double total = 0;
+  int64_t i = 0;
+  while (n - i >= LANES) {
+    float lane[LANES] = {0};
+    for (int64_t end = n - i > LANES * RUN ? i + LANES * RUN : n; end - i >= LANES; i += LANES)
+      for (int k = 0; k < LANES; k++) lane[k] += x[i + k];
+    for (int k = 0; k < LANES; k++) total += (double)lane[k];
+  }
+  for (; i < n; i++) total += (double)x[i];
+  return total;
+}
+
+static void sum_rows(void *arg, int64_t from, int64_t to) {
+  const job *j = arg;
+  for (int64_t p = from; p < to; p++) {
+    int64_t o = p / j->chunks, k = p % j->chunks * j->chunk;
+    int64_t n = j->b.n - k < j->chunk ? j->b.n - k : j->chunk;
+    j->part[p] = sum_row(j->x + o * j->b.n + k, n);
+  }
+}
+
+// The sums of `width` columns over n rows that are `stride` apart.
+static void sum_columns(const float *x, int64_t n, int64_t stride, int64_t width, double *to) {
+  double total[TILE] = {0};
+  for (int64_t i = 0; i < n;) {
+    float sum[TILE] = {0};
+    for (int64_t end = n - i > RUN ? i + RUN : n; i < end; i++)
+      for (int64_t c = 0; c < width; c++) sum[c] += x[i * stride + c];
+    for (int64_t c = 0; c < width; c++) total[c] += (double)sum[c];
+  }
+  memcpy(to, total, sizeof *to * (size_t)width);
+}
+
+static void sum_tiles(void *arg, int64_t from, int64_t to) {
+  const job *j = arg;
+  for (int64_t p = from; p < to; p++) {
+    int64_t c = p % j->tiles * TILE, piece = p / j->tiles;
+    int64_t k = piece % j->chunks * j->chunk, o = piece / j->chunks;
+    int64_t n = j->b.n - k < j->chunk ? j->b.n - k : j->chunk;
+    int64_t width = j->b.inner - c < TILE ? j->b.inner - c : TILE;
+    sum_columns(j->x + (o * j->b.n + k) * j->b.inner + c, n, j->b.inner, width,
+                j->part + piece * j->b.inner + c);
+  }
+}
+
+void gr_sum_block(const gr_launch *l, gr_block b, const float *x, float *y, double factor) {
+  job j = plan(b);
+  j.x = x, j.part = l->scratch;
+  int64_t size = (b.inner == 1 ? 1 : TILE) * (b.n < j.chunk ? b.n : j.chunk);
+  gr_parallel(l, b.outer * j.chunks * (b.inner == 1 ? 1 : j.tiles), 1 + ROW / (2 * size),
+              b.inner == 1 ? sum_rows : sum_tiles, &j);
+  for (int64_t o = 0; o < b.outer; o++)
+    for (int64_t c = 0; c < b.inner; c++) {
+      double sum = 0;
+      for (int64_t k = 0; k < j.chunks; k++) sum += j.part[(o * j.chunks + k) * b.inner + c];
+      y[o * b.inner + c] = (float)(factor * sum);
+    }
+}

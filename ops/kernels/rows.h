@@ -1,0 +1,92 @@
+// rows.h - sums along rows of floats, for kernels that work row by row. Sixteen running sums, so
+// that compilers vectorise them and the order of additions is fixed, whatever the processor.
+#pragma once
+#include "ops/kernels/fastmath.h"
+
+// Loops whose iterations do not depend on each other, also where the result takes an operand's
+// place.
+#ifndef GR_VECTOR
+#ifdef __clang__
+#define GR_VECTOR _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GR_VECTOR _Pragma("GCC ivdep")
+#endif
+#endif
+
+enum { GR_LANES = 16 };
+
+static inline float gr_lanes_sum(const float s[GR_LANES]) {
+  float t[GR_LANES / 2];
+  for (int e = 0; e < 8; e++) t[e] = s[e] + s[e + 8];
+  return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+}
+
+static inline float gr_sum_f32(const float *x, int64_t n) {
+  float s[GR_LANES] = {0};
+  int64_t i = 0;
+  for (; i + GR_LANES <= n; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) s[e] += x[i + e];
+  for (int e = 0; i < n; i++, e++) s[e] += x[i];
+  return gr_lanes_sum(s);
+}
+
+static inline float gr_dot_f32(const float *x, const float *y, int64_t n) {
+  float s[GR_LANES] = {0};
+  int64_t i = 0;
+  for (; i + GR_LANES <= n; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) s[e] += x[i + e] * y[i + e];
+  for (int e = 0; i < n; i++, e++) s[e] += x[i] * y[i];
+  return gr_lanes_sum(s);
+}
+
+// sum((x - mean)^2)
+static inline float gr_spread_f32(const float *x, float mean, int64_t n) {
+  float s[GR_LANES] = {0};
+  int64_t i = 0;
+  for (; i + GR_LANES <= n; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) s[e] += (x[i + e] - mean) * (x[i + e] - mean);
+  for (int e = 0; i < n; i++, e++) s[e] += (x[i] - mean) * (x[i] - mean);
+  return gr_lanes_sum(s);
+}
+
+// sum((x - y)^2)
+static inline float gr_apart_f32(const float *x, const float *y, int64_t n) {
+  float s[GR_LANES] = {0};
+  int64_t i = 0;
+  for (; i + GR_LANES <= n; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) s[e] += (x[i + e] - y[i + e]) * (x[i + e] - y[i + e]);
+  for (int e = 0; i < n; i++, e++) s[e] += (x[i] - y[i]) * (x[i] - y[i]);
+  return gr_lanes_sum(s);
+}
+
+static inline float gr_top_f32(const float *x, int64_t n) {
+  float s[GR_LANES];
+  for (int e = 0; e < GR_LANES; e++) s[e] = -INFINITY;
+  int64_t i = 0;
+  for (; i + GR_LANES <= n; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) s[e] = x[i + e] > s[e] ? x[i + e] : s[e];
+  for (int e = 0; i < n; i++, e++) s[e] = x[i] > s[e] ? x[i] : s[e];
+  float top = s[0];
+  for (int e = 1; e < GR_LANES; e++) top = s[e] > top ? s[e] : top;
+  return top;
+}
+
+// y = exp(x - top); gives 1 / sum(y). A row of nothing but -inf gives NaN, as it must.
+static inline float gr_exp_row(const float *x, float *y, int64_t n) {
+  float top = gr_top_f32(x, n);
+  GR_VECTOR for (int64_t i = 0; i < n; i++) y[i] = gr_exp_f32(x[i] - top);
+  return 1 / gr_sum_f32(y, n);
+}
+
+// log(sum(exp(x)))
+static inline float gr_log_sum_exp_f32(const float *x, int64_t n) {
+  float top = gr_top_f32(x, n), s[GR_LANES] = {0};
+  int64_t i = 0;
+  for (; i + GR_LANES <= n; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) s[e] += gr_exp_f32(x[i + e] - top);
+  for (int e = 0; i < n; i++, e++) s[e] += gr_exp_f32(x[i] - top);
+  return top + logf(gr_lanes_sum(s));
+}
+
+// Rows to a piece of work: a few tens of microseconds.
+static inline int64_t gr_row_grain(int64_t row) { return 1 + 16384 / (row + 1); }

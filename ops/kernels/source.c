@@ -1,0 +1,47 @@
+// source.c - see source.h.
+#include "ops/kernels/source.h"
+#include "ops/kernels/operands.h"
+
+gr_status gr_source_shape(gr_site *s, const gr_ints *shape, gr_dtype dtype) {
+  s->out[0] = (gr_type){.dtype = dtype, .rank = (int)shape->n};
+  for (int d = 0; d < s->out[0].rank; d++) s->out[0].dim[d] = shape->at[d];
+  return GR_OK;
+}
+
+typedef struct work {
+  const gr_launch *l;
+  const gr_rng *rng;
+  gr_draw draw;
+  int64_t run;  // so many numbers of this rank follow each other in the whole value, too
+} work;
+
+static bool is_split(const gr_launch *l, int d) {
+  for (int a = 0; l->out_layout && l->mesh && a < l->mesh->n_axes; a++)
+    if (l->out_layout->at[a] == d) return true;
+  return false;
+}
+
+static int64_t run_of(const gr_launch *l) {
+  int64_t run = 1;
+  for (int d = l->out_type->rank; d--;) {
+    run *= l->out_type->dim[d];
+    if (is_split(l, d)) break;
+  }
+  return run;
+}
+
+static void part(void *arg, int64_t from, int64_t to) {
+  enum { MOST = 512 };
+  const work *w = arg;
+  const gr_launch *l = w->l;
+  double x[MOST];
+  for (int64_t i = from, n; i < to; i += n) {
+    n = gr_least(gr_least(MOST, to - i), w->run - i % w->run);
+    w->draw(w->rng, l->attr, (uint64_t)gr_global_index(l, 0, i), n, x);
+    for (int64_t k = 0; k < n; k++) OUT(0, i + k, x[k]);
+  }
+}
+
+void gr_source_draw(const gr_launch *l, const gr_rng *rng, gr_draw draw) {
+  gr_parallel(l, gr_type_count(l->out_type), 4096, part, &(work){l, rng, draw, run_of(l)});
+}

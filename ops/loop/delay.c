@@ -1,0 +1,62 @@
+// delay.c - a stack one step later: what each step of a scan was given, from what each gave.
+#include <string.h>
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+struct delay {
+  int64_t reverse;
+};
+
+static void axes_of(const gr_site *s, char buf[128]) {  // "Tab,ab->Tab"
+  char rest[GR_MAX_RANK + 1] = {0};
+  for (int d = 1; d < s->in[0].rank; d++) rest[d - 1] = (char)('a' + d);
+  int n = snprintf(buf, 128, "T%s", rest);
+  if (s->n_in == 2) n += snprintf(buf + n, (size_t)(128 - n), ",%s", rest);
+  snprintf(buf + n, (size_t)(128 - n), "->T%s", rest);
+}
+
+static gr_status infer(gr_site *s) {
+  if (s->n_in < 1 || s->n_in > 2)
+    return gr_fail(GR_ERR_TYPE, s->loc, "takes a stack and what comes first, got %d operands",
+                   s->n_in);
+  return GR_OK;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct delay *a = l->attr;
+  size_t all = gr_type_bytes(l->out_type), one = all / (size_t)l->out_type->dim[0];
+  char *first = (char *)l->out[0] + (a->reverse ? all - one : 0);
+  char *rest = (char *)l->out[0] + (a->reverse ? 0 : one);
+  const char *from = (const char *)l->in[0] + (a->reverse ? one : 0);
+  int64_t row = (int64_t)one;
+  gr_copy_rows(l, rest, row, from, row, row, l->out_type->dim[0] - 1);
+  if (l->n_in == 2)
+    memcpy(first, l->in[1], one);
+  else
+    memset(first, 0, one);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct delay, reverse, GR_ATTR_BOOL, "false", "the last step comes first"), {0}};
+static const gr_case cases[] = {
+    {{"f32[5,4,6]", "f32[4,6]"}, .attr = &(struct delay){0}},
+    {{"f32[5,4,6]", "f32[4,6]"}, .attr = &(struct delay){1}},
+    {{"f32[5,4]"}, .attr = &(struct delay){0}},
+    {{"f32[1,4]", "f32[4]"}, .attr = &(struct delay){0}},
+    {{"f32[5,4]", "f32[5]"}, .attr = &(struct delay){0}, .fails = "4 against 5"},
+    {{0}}};
+
+const gr_op gr_op_delay = {
+    .name = "delay",
+    .doc = "x one step later along its first axis; in front what comes first, or zeros.",
+    .n_in = GR_ANY,
+    .n_out = 1,
+    .attr_size = sizeof(struct delay),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .linear = true,
+    .infer = infer,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,164 @@
+// scan.c - what a scan is to the rest: an op with a body. See scan.h.
+#include "ops/loop/scan.h"
+#include <string.h>
+#include "ops/ops.h"
+
+gr_type gr_type_stack(const gr_type *t, int64_t steps) {
+  gr_type s = *t;
+  memmove(s.dim + 1, t->dim, sizeof *s.dim * (size_t)t->rank);
+  s.dim[0] = steps;
+  s.rank++;
+  return s;
+}
+
+int gr_scan_operand(const gr_scan *s, uint32_t leaf) {
+  int64_t i = (int64_t)leaf - 1;
+  if (i < s->n_seq + s->n_init) return (int)i;
+  return i < s->n_seq + s->n_carry ? -1 : (int)(i - (s->n_carry - s->n_init));
+}
+
+bool *gr_scan_varies(gr_arena *arena, const gr_scan *s) {
+  bool *varies = GR_NEW(arena, bool, s->body->n_values);
+  for (int64_t i = 1; i <= s->n_seq + s->n_carry; i++) varies[i] = true;
+  for (uint32_t i = 0; i < s->body->n_nodes; i++) {
+    const gr_node *n = &s->body->nodes[i];
+    for (int k = 0; k < n->n_in; k++)
+      for (int o = 0; o < n->n_out; o++) varies[gr_out(n, o).id] |= varies[n->in[k].id];
+  }
+  return varies;
+}
+
+static gr_status infer_carries(const gr_site *s, const gr_scan *a) {
+  for (int k = 0; k < a->n_carry; k++) {
+    gr_val c = gr_scan_carry(a, k), next = gr_at(a->body, c)->next;
+    if (!gr_is(next) || !gr_type_same(&gr_at(a->body, c)->type, &gr_at(a->body, next)->type))
+      return gr_fail(GR_ERR_TYPE, s->loc, "carry %d has no next value of its own type", k);
+    if (next.id != c.id && gr_scan_is_carry(a, next.id))  // carries are stored one by one
+      return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "the next value of carry %d is a carry", k);
+  }
+  return GR_OK;
+}
+
+static gr_status infer(gr_site *s) {
+  const gr_scan *a = s->attr;
+  uint32_t leaves = gr_graph_leaves(a->body);
+  if (a->steps < 1) return gr_fail(GR_ERR_TYPE, s->loc, "a scan of no steps");
+  if (leaves >= GR_MAX_ARGS)
+    return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "a body of %u leaves is too large", leaves);
+  if (s->n_in != (int)leaves - (int)(a->n_carry - a->n_init))
+    return gr_fail(GR_ERR_TYPE, s->loc, "the body takes other operands than these %d", s->n_in);
+  for (uint32_t i = 1; i <= leaves; i++) {
+    gr_type t = a->body->values[i].type;
+    int k = gr_scan_operand(a, i);
+    if (gr_scan_is_seq(a, i)) t = gr_type_stack(&t, a->steps);
+    if (k >= 0 && !gr_type_same(&t, &s->in[k]))
+      return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is not what the body takes", k);
+  }
+  GR_TRY(infer_carries(s, a));
+  s->n_out = (int)a->n_carry + (int)a->body->n_results;
+  if (s->n_out > GR_MAX_ARGS)
+    return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "%d results of a scan are too many", s->n_out);
+  for (int k = 0; k < a->n_carry; k++) s->out[k] = gr_at(a->body, gr_scan_carry(a, k))->type;
+  for (uint32_t j = 0; j < a->body->n_results; j++)
+    s->out[a->n_carry + j] = gr_type_stack(&gr_at(a->body, a->body->results[j])->type, a->steps);
+  return GR_OK;
+}
+
+// ---- Layouts --------------------------------------------------------------------
+// Nothing moves within a body, so each node must have a line of its notation that fits as
+// its inputs lie. Carries and constants lie as their uses want: a weight comes out R, a
+// carry of activations S(0), a sum of weight gradients P.
+
+enum { UNKNOWN = -3, NO_FIT = 1000 };
+
+static int strain(const gr_graph *g, gr_val v, gr_lay known, gr_lay wants) {
+  if (known != UNKNOWN) return known == wants ? 0 : NO_FIT;
+  if (wants > 0) return NO_FIT;
+  if (gr_at(g, v)->role == GR_STATE) return wants == 0 ? 0 : wants == GR_P ? 1 : 2;
+  return wants == GR_R ? 0 : wants == 0 ? 1 : NO_FIT;
+}
+
+static bool settle(const gr_graph *g, const gr_node *n, gr_lay *lay) {
+  gr_site site;
+  gr_site_of(g, n, &site);
+  gr_sig sigs[GR_MAX_SIGS];
+  int count = 0, best = -1, least = NO_FIT;
+  gr_status failed = gr_op_sigs(&site, sigs, &count);
+  if (failed) gr_status_drop(failed);
+  for (int s = 0; s < count; s++) {
+    int total = 0;
+    for (int k = 0; k < n->n_in; k++) total += strain(g, n->in[k], lay[n->in[k].id], sigs[s].in[k]);
+    if (total < least) least = total, best = s;
+  }
+  for (int k = 0; best >= 0 && k < n->n_in; k++) lay[n->in[k].id] = sigs[best].in[k];
+  for (int k = 0; best >= 0 && k < n->n_out; k++) lay[gr_out(n, k).id] = sigs[best].out[k];
+  return best >= 0;
+}
+
+bool gr_scan_layouts(const gr_scan *s, gr_lay *lay) {
+  const gr_graph *g = s->body;
+  uint32_t leaves = gr_graph_leaves(g);
+  for (uint32_t i = 1; i <= leaves; i++)
+    lay[i] = !gr_scan_is_seq(s, i) ? UNKNOWN : g->values[i].type.rank ? 0 : GR_R;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (!settle(g, &g->nodes[i], lay)) return false;
+  for (uint32_t i = 1; i <= leaves; i++)
+    if (lay[i] == UNKNOWN) lay[i] = GR_R;
+  for (int k = 0; k < s->n_carry; k++) {
+    gr_val c = gr_scan_carry(s, k);
+    if (lay[c.id] != lay[gr_at(g, c)->next.id]) return false;
+  }
+  for (uint32_t j = 0; j < g->n_results; j++)
+    if (lay[g->results[j].id] > 0) return false;
+  return true;
+}
+
+static gr_lay stacked(gr_lay l) { return l >= 0 ? (gr_lay)(l + 1) : l; }
+
+// Two lines: everything everywhere, and split along the batch.
+static gr_status sigs(const gr_site *site, gr_sig *sig, int *out_n) {
+  const gr_scan *s = site->attr;
+  gr_lay *lay = GR_NEW(s->body->arena, gr_lay, s->body->n_values);
+  memset(&sig[0], GR_R, sizeof *sig);
+  memset(&sig[1], GR_R, sizeof *sig);
+  *out_n = 1 + gr_scan_layouts(s, lay);
+  for (uint32_t i = 1; i <= gr_graph_leaves(s->body); i++) {
+    int k = gr_scan_operand(s, i);
+    if (k >= 0) sig[1].in[k] = gr_scan_is_seq(s, i) ? stacked(lay[i]) : lay[i];
+  }
+  for (int k = 0; k < s->n_carry; k++) sig[1].out[k] = lay[gr_scan_carry(s, k).id];
+  for (uint32_t j = 0; j < s->body->n_results; j++)
+    sig[1].out[s->n_carry + j] = stacked(lay[s->body->results[j].id]);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(gr_scan, steps, GR_ATTR_INT, NULL, "how often the body runs"),
+    GR_ATTR(gr_scan, reverse, GR_ATTR_BOOL, "false", "the last slice first"),
+    GR_ATTR(gr_scan, n_seq, GR_ATTR_INT, NULL, "the body's first inputs: slices of sequences"),
+    GR_ATTR(gr_scan, n_carry, GR_ATTR_INT, NULL, "the body's states: carried from step to step"),
+    GR_ATTR(gr_scan, n_init, GR_ATTR_INT, NULL, "carries that start with an operand, not at zero"),
+    GR_ATTR(gr_scan, body, GR_ATTR_GRAPH, NULL, "one step"),
+    {0}};
+static const gr_case none[] = {{{0}}};
+
+static int64_t flops(const gr_site *s) {
+  const gr_scan *a = s->attr;
+  return a->steps * gr_graph_flops(a->body);
+}
+
+const gr_op gr_op_scan = {
+    .name = "scan",
+    .doc = "Runs a body for each slice of its sequences, carrying values from step to step.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
+    .attr_size = sizeof(gr_scan),
+    .attrs = attrs,
+    .amp = GR_AMP_F32,
+    .infer = infer,
+    .sigs = sigs,
+    .flops = flops,
+    .keep = gr_scan_keep,
+    .grad = gr_scan_grad,
+    .cases = none,
+};

@@ -1,0 +1,54 @@
+// accuracy.c - how often the largest logit is the label's.
+#include "ops/loss/score.h"
+#include "ops/ops.h"
+
+struct accuracy {
+  int64_t ignore_index;
+};
+
+static void axes_of(const gr_site *s, char buf[128]) { gr_score_axes(s, buf, "->n,n"); }
+
+static gr_status infer(gr_site *s) { return gr_score_labels(s); }
+
+static gr_status cpu(const gr_launch *l) {
+  const struct accuracy *a = l->attr;
+  int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type) / n;
+  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  for (int64_t s = 0; s < n; s++) {
+    int64_t right = 0, count = 0;
+    for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
+      int64_t y = (int64_t)IN(1, r), best = 0;
+      if (y == a->ignore_index) continue;
+      for (int64_t i = 1; i < v; i++)
+        if (IN(0, r * v + i) > IN(0, r * v + best)) best = i;
+      right += best == y, count++;
+    }
+    OUT(0, s, (double)right), OUT(1, s, (double)count);
+  }
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct accuracy, ignore_index, GR_ATTR_INT, "-100", "the label that counts nothing"),
+    {0}};
+static const gr_case cases[] = {
+    {{"f32[6,20]", "i32[6]"}, .attr = &(struct accuracy){-100}, .fill = "ni"},
+    {{"f32[6,3,20]", "i32[6,3]"}, .attr = &(struct accuracy){1}, .fill = "ni"},
+    {{0}},
+};
+
+const gr_op gr_op_accuracy = {
+    .name = "accuracy",
+    .doc =
+        "Per sample, how many labels have the largest logit (of equals, the first), and how "
+        "many labels there are.",
+    .n_in = 2,
+    .n_out = 2,
+    .attr_size = sizeof(struct accuracy),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,219 @@
+// cross_entropy.c - the loss of a classifier, and its gradient, with PyTorch's definitions of class
+// weights, label smoothing and labels that are ignored.
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/loss/score.h"
+#include "ops/ops.h"
+
+struct cross_entropy {
+  double smoothing;
+  int64_t ignore_index;
+};
+
+// The operands: logits [n,...,V], labels [n,...], class weights [V] or none.
+static void axes_of(const gr_site *s, char buf[128]) {
+  gr_score_axes(s, buf, s->n_in == 3 ? ",V->n,n" : "->n,n");
+}
+
+static gr_status infer(gr_site *s) {
+  const struct cross_entropy *a = s->attr;
+  GR_TRY(gr_score_labels(s));
+  if (s->n_in == 3) GR_TRY(gr_need_float(s, 2, "class weights"));
+  if (a->smoothing < 0 || a->smoothing > 1)
+    return gr_fail(GR_ERR_TYPE, s->loc, "label smoothing is from 0 to 1, not %g", a->smoothing);
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  if (g->n_in == 3 && g->want[2] && !g->b->err)
+    g->b->err = gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->b->loc, "class weights cannot be trained"),
+                        "make them a constant");
+  if (!g->want[0] || !gr_is(g->dy[0])) return;
+  g->dx[0] =
+      g->n_in == 3
+          ? GR_EMIT(g->b, &gr_op_cross_entropy_grad, g->attr, g->x[0], g->x[1], g->dy[0], g->x[2])
+          : GR_EMIT(g->b, &gr_op_cross_entropy_grad, g->attr, g->x[0], g->x[1], g->dy[0]);
+}
+
+static double class_weight(const gr_launch *l, int k, int64_t class) {
+  return l->n_in > k ? IN(k, class) : 1;
+}
+
+static double weight_of_all(const gr_launch *l, int k, int64_t v) {
+  double s = 0;
+  for (int64_t i = 0; i < v; i++) s += class_weight(l, k, i);
+  return s;
+}
+
+// loss = (1 - e) w[y] (lse - x[y]) + e / V sum_i w[i] (lse - x[i])
+static gr_status cpu(const gr_launch *l) {
+  const struct cross_entropy *a = l->attr;
+  int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type) / n;
+  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  double e = a->smoothing, all = weight_of_all(l, 2, v);
+  for (int64_t s = 0; s < n; s++) {
+    double loss = 0, weight = 0;
+    for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
+      int64_t y = (int64_t)IN(1, r);
+      if (y == a->ignore_index) continue;
+      double lse = gr_log_sum_exp(l, r, v), w = class_weight(l, 2, y), mean = all * lse;
+      for (int64_t i = 0; e > 0 && i < v; i++) mean -= class_weight(l, 2, i) * IN(0, r * v + i);
+      loss += (1 - e) * w * (lse - IN(0, r * v + y)) + e / (double)v * mean;
+      weight += w;
+    }
+    OUT(0, s, loss), OUT(1, s, weight);
+  }
+  return GR_OK;
+}
+
+static void samples_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const struct cross_entropy *a = l->attr;
+  int64_t v = gr_last(l->in_type), rows = gr_rows(l->in_type) / l->in_type[0].dim[0];
+  const float *w = l->n_in == 3 ? l->in[2] : NULL;
+  double e = a->smoothing, all = weight_of_all(l, 2, v);
+  for (int64_t s = from; s < to; s++) {
+    double loss = 0, weight = 0;
+    for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
+      const float *x = (const float *)l->in[0] + r * v;
+      int64_t y = ((const int32_t *)l->in[1])[r];
+      if (y == a->ignore_index) continue;
+      double lse = (double)gr_log_sum_exp_f32(x, v), wy = w ? (double)w[y] : 1, mean = 0;
+      if (e > 0) mean = all * lse - (double)(w ? gr_dot_f32(w, x, v) : gr_sum_f32(x, v));
+      loss += (1 - e) * wy * (lse - (double)x[y]) + e / (double)v * mean;
+      weight += wy;
+    }
+    ((float *)l->out[0])[s] = (float)loss, ((float *)l->out[1])[s] = (float)weight;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  const struct cross_entropy *a = l->attr;
+  int64_t n = l->in_type[0].dim[0], sample = gr_type_count(l->in_type) / n;
+  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  gr_parallel(l, n, gr_row_grain(sample), samples_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct cross_entropy, smoothing, GR_ATTR_FLOAT, "0", "share given to all classes"),
+    GR_ATTR(struct cross_entropy, ignore_index, GR_ATTR_INT, "-100",
+            "the label that counts nothing"),
+    {0}};
+static const struct cross_entropy usual = {0, -100}, smooth = {0.1, 1};
+static const gr_case cases[] = {
+    {{"f32[6,20]", "i32[6]"}, .attr = &usual, .fill = "ni"},
+    {{"f32[6,3,20]", "i32[6,3]"}, .attr = &smooth, .fill = "ni"},
+    {{"f32[6,3,20]", "i32[6,3]", "f32[20]"}, .attr = &smooth, .fill = "nic"},
+    {{"f32[6,20]", "f32[6]"}, .attr = &usual, .fails = "labels of 'cross_entropy' are i32"},
+    {{"f32[6,20]", "i32[5]"}, .attr = &usual, .fails = "6 against 5"},
+    {{0}},
+};
+
+const gr_op gr_op_cross_entropy = {
+    .name = "cross_entropy",
+    .doc =
+        "Per sample, the sum of -log softmax(logits)[label], and of the labels' weights: 1, or "
+        "the class weights of the third operand.",
+    .n_in = GR_ANY,
+    .n_out = 2,
+    .attr_size = sizeof(struct cross_entropy),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .cases = cases,
+};
+
+// ---- The gradient by the logits -------------------------------------------------------------
+// dy ((1 - e) w[y] (p - onehot(y)) + e / V (p sum(w) - w))
+
+static void grad_axes_of(const gr_site *s, char buf[128]) {
+  char x[GR_MAX_RANK + 1], after[32];
+  gr_letters(x, "n", s->in[0].rank);
+  if (s->in[0].rank) x[s->in[0].rank - 1] = 'V';
+  snprintf(after, sizeof after, s->n_in == 4 ? ",n,V->%s" : ",n->%s", x);
+  gr_score_axes(s, buf, after);
+}
+
+static gr_status grad_infer(gr_site *s) {
+  GR_TRY(gr_score_labels(s));
+  return gr_need_float(s, 2, "the gradient");
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  const struct cross_entropy *a = l->attr;
+  int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type);
+  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  double e = a->smoothing, all = weight_of_all(l, 3, v);
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t y = (int64_t)IN(1, r);
+    double dy = y == a->ignore_index ? 0 : IN(2, r / (rows / n)), lse = gr_log_sum_exp(l, r, v);
+    double w = dy != 0 ? class_weight(l, 3, y) : 0;
+    for (int64_t i = 0; i < v; i++) {
+      double p = exp(IN(0, r * v + i) - lse);
+      double smoothed = e / (double)v * (p * all - class_weight(l, 3, i));
+      OUT(0, r * v + i, dy == 0 ? 0 : dy * ((1 - e) * w * (p - (i == y)) + smoothed));
+    }
+  }
+  return GR_OK;
+}
+
+static void grad_rows_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const struct cross_entropy *a = l->attr;
+  int64_t v = gr_last(l->in_type), per = gr_rows(l->in_type) / l->in_type[0].dim[0];
+  const float *w = l->n_in == 4 ? l->in[3] : NULL;
+  float e = (float)a->smoothing, all = (float)weight_of_all(l, 3, v);
+  for (int64_t r = from; r < to; r++) {
+    const float *x = (const float *)l->in[0] + r * v;
+    float *dx = (float *)l->out[0] + r * v, dy = ((const float *)l->in[2])[r / per];
+    int64_t y = ((const int32_t *)l->in[1])[r];
+    if (y == a->ignore_index) memset(dx, 0, sizeof *dx * (size_t)v);
+    if (y == a->ignore_index) continue;
+    float lse = gr_log_sum_exp_f32(x, v), hit = dy * (1 - e) * (w ? w[y] : 1);
+    float part = e / (float)v * dy, f = hit + part * all;
+    GR_VECTOR for (int64_t i = 0; i < v; i++) dx[i] = gr_exp_f32(x[i] - lse) * f;
+    for (int64_t i = 0; part != 0 && i < v; i++) dx[i] -= part * (w ? w[i] : 1);
+    dx[y] -= hit;
+  }
+}
+
+static gr_status grad_run_f32(const gr_launch *l) {
+  const struct cross_entropy *a = l->attr;
+  int64_t v = gr_last(l->in_type);
+  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(v), grad_rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+
+static const gr_case grad_cases[] = {
+    {{"f32[6,3,20]", "i32[6,3]", "f32[6]"}, .attr = &smooth, .fill = "nin"},
+    {{"f32[6,3,20]", "i32[6,3]", "f32[6]", "f32[20]"}, .attr = &smooth, .fill = "ninp"},
+    {{0}},
+};
+
+const gr_op gr_op_cross_entropy_grad = {
+    .name = "cross_entropy_grad",
+    .doc =
+        "The gradient of cross_entropy by the logits, from logits, labels, dy and the class "
+        "weights, if any.",
+    .n_in = GR_ANY,
+    .n_out = 1,
+    .attr_size = sizeof(struct cross_entropy),
+    .attrs = attrs,
+    .axes_of = grad_axes_of,
+    .infer = grad_infer,
+    .amp = GR_AMP_F32,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .inplace = 1,
+    .cases = grad_cases,
+};

@@ -1,0 +1,66 @@
+// ctc_greedy.c - the likeliest class of each frame, repeats and blanks taken out.
+#include "ops/kernels/operands.h"
+#include "ops/ops.h"
+
+struct ctc_greedy {
+  int64_t blank;
+};
+
+static gr_status infer(gr_site *s) {
+  const struct ctc_greedy *a = s->attr;
+  GR_TRY(gr_need_float(s, 0, "logits"));
+  GR_TRY(gr_need_ints(s, 1, "lengths"));
+  s->out[0].dtype = s->out[1].dtype = GR_I32;
+  int64_t v = s->in[0].dim[2];
+  if (a->blank >= -v && a->blank < v) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "blank %lld is not one of %lld classes", (long long)a->blank,
+                 (long long)v);
+}
+
+static int64_t likeliest(const gr_launch *l, int64_t row, int64_t v) {
+  int64_t best = 0;
+  for (int64_t k = 1; k < v; k++)
+    if (IN(0, row * v + k) > IN(0, row * v + best)) best = k;
+  return best;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct ctc_greedy *a = l->attr;
+  int64_t n = l->in_type[0].dim[0], t = l->in_type[0].dim[1], v = l->in_type[0].dim[2];
+  int64_t blank = a->blank < 0 ? v + a->blank : a->blank;
+  for (int64_t i = 0; i < n; i++) {
+    int32_t *token = (int32_t *)l->out[0] + i * t, count = 0;
+    int64_t before = blank, frames = gr_length(l, 1, i, t);
+    for (int64_t f = 0; f < frames; f++) {
+      int64_t best = likeliest(l, i * t + f, v);
+      if (best != before && best != blank) token[count++] = (int32_t)best;
+      before = best;
+    }
+    ((int32_t *)l->out[1])[i] = count;
+    for (int64_t f = count; f < t; f++) token[f] = 0;
+  }
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct ctc_greedy, blank, GR_ATTR_INT, "-1", "the blank's class; -1 is the last"), {0}};
+static const gr_case cases[] = {
+    {{"f32[6,9,4]", "i32[6]"}, .attr = &(struct ctc_greedy){-1}, .fill = "nl"},
+    {{"f32[6,9,4]", "i32[6]"}, .attr = &(struct ctc_greedy){0}, .fill = "nl"},
+    {{"f32[6,9,4]", "i32[6]"}, .attr = &(struct ctc_greedy){4}, .fails = "blank 4 is not one of 4"},
+    {{0}},
+};
+
+const gr_op gr_op_ctc_greedy = {
+    .name = "ctc_greedy",
+    .doc = "Logits [n,t,v] and lengths [n] as symbols [n,t], zeroes after the last, and how many.",
+    .n_in = 2,
+    .n_out = 2,
+    .attr_size = sizeof(struct ctc_greedy),
+    .attrs = attrs,
+    .axes = "nTV,n->nT,n",
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,124 @@
+// edit_distance.c - how many insertions, deletions and substitutions turn one text into another
+// (Levenshtein, 1966): over the texts' length, the error rate of characters or of words.
+#include "ops/kernels/operands.h"
+#include "ops/ops.h"
+
+enum { SYMBOL, WORD };
+
+struct edit_distance {
+  int64_t unit;
+  int64_t space;
+};
+
+enum { HYP, HYP_LENGTHS, TARGET, TARGET_LENGTHS };
+
+static gr_status infer(gr_site *s) {
+  static const char *const what[] = {"symbols", "lengths", "targets", "target lengths"};
+  for (int k = 0; k < 4; k++) GR_TRY(gr_need_ints(s, k, what[k]));
+  s->out[0].dtype = s->out[1].dtype = GR_F32;
+  return GR_OK;
+}
+
+// A text as units: unit k is at[k] .. at[k + 1] - 1, without the space that may end it.
+typedef struct text {
+  const int32_t *symbol;
+  int32_t *from, *to;
+  int64_t count;
+} text;
+
+// Words are what lies between spaces; several spaces together are one, those at the ends none.
+static text split(const int32_t *symbol, int64_t length, const struct edit_distance *a,
+                  int32_t *memory, int64_t most) {
+  text x = {.symbol = symbol, .from = memory, .to = memory + most};
+  for (int64_t i = 0; i < length; i++) {
+    bool space = a->unit == WORD && symbol[i] == a->space;
+    bool more = a->unit == WORD && x.count && x.to[x.count - 1] == i && !space;
+    if (space) continue;
+    if (!more) x.from[x.count++] = (int32_t)i;
+    x.to[x.count - 1] = (int32_t)i + 1;
+  }
+  return x;
+}
+
+static bool same(const text *x, int64_t i, const text *y, int64_t j) {
+  int64_t n = x->to[i] - x->from[i];
+  return n == y->to[j] - y->from[j] &&
+         !memcmp(x->symbol + x->from[i], y->symbol + y->from[j], sizeof(int32_t) * (size_t)n);
+}
+
+// Row i of the table: cost[j] turns the first i units of x into the first j of y.
+static int64_t distance(const text *x, const text *y, int32_t *cost) {
+  for (int32_t j = 0; j <= y->count; j++) cost[j] = j;
+  for (int64_t i = 0; i < x->count; i++) {
+    int32_t diagonal = cost[0];
+    cost[0] = (int32_t)i + 1;
+    for (int64_t j = 0; j < y->count; j++) {
+      int32_t up = cost[j + 1], change = diagonal + !same(x, i, y, j);
+      int32_t least = up < cost[j] ? up + 1 : cost[j] + 1;
+      cost[j + 1] = change < least ? change : least;
+      diagonal = up;
+    }
+  }
+  return cost[y->count];
+}
+
+static int64_t sample_work(const gr_type *in) {
+  return 2 * in[HYP].dim[1] + 3 * in[TARGET].dim[1] + 1;
+}
+
+static void samples(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t t = l->in_type[HYP].dim[1], u = l->in_type[TARGET].dim[1];
+  for (int64_t i = from; i < to; i++) {
+    int32_t *memory = (int32_t *)l->scratch + i * sample_work(l->in_type);
+    text x = split((const int32_t *)l->in[HYP] + i * t, gr_length(l, HYP_LENGTHS, i, t), l->attr,
+                   memory, t);
+    text y = split((const int32_t *)l->in[TARGET] + i * u, gr_length(l, TARGET_LENGTHS, i, u),
+                   l->attr, memory + 2 * t, u);
+    OUT(0, i, (double)distance(&x, &y, memory + 2 * t + 2 * u));
+    OUT(1, i, (double)y.count);
+  }
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_parallel(l, l->in_type[HYP].dim[0], 1, samples, (void *)l);
+  return GR_OK;
+}
+
+static size_t scratch(const gr_site *s) {
+  return sizeof(int32_t) * (size_t)(s->in[HYP].dim[0] * sample_work(s->in));
+}
+
+static const gr_attr attrs[] = {
+    GR_CHOICE(struct edit_distance, unit, "symbol|word", "symbol", "what is counted"),
+    GR_ATTR(struct edit_distance, space, GR_ATTR_INT, "0", "the symbol between words"),
+    {0}};
+static const gr_case cases[] = {
+    {{"i32[6,9]", "i32[6]", "i32[6,7]", "i32[6]"},
+     .attr = &(struct edit_distance){SYMBOL, 0},
+     .fill = "ilil"},
+    {{"i32[6,9]", "i32[6]", "i32[6,7]", "i32[6]"},
+     .attr = &(struct edit_distance){WORD, 1},
+     .fill = "ilil"},
+    {{"i32[6,9]", "i32[6]", "f32[6,7]", "i32[6]"},
+     .attr = &(struct edit_distance){SYMBOL, 0},
+     .fails = "targets of 'edit_distance' are i32"},
+    {{0}},
+};
+
+const gr_op gr_op_edit_distance = {
+    .name = "edit_distance",
+    .doc =
+        "Per sample, the edits between symbols [n,t] of lengths [n] and targets [n,u] of target "
+        "lengths [n], and the target's length in the same unit.",
+    .n_in = 4,
+    .n_out = 2,
+    .attr_size = sizeof(struct edit_distance),
+    .attrs = attrs,
+    .axes = "nT,n,nU,n->n,n",
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .cpu = cpu,
+    .scratch = scratch,
+    .cases = cases,
+};

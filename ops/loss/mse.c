@@ -1,0 +1,115 @@
+// mse.c - squared error.
+#include <stdio.h>
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+
+static void axes_of(const gr_site *s, char buf[128]) {
+  char x[GR_MAX_RANK + 1];
+  gr_letters(x, "n", s->in[0].rank);
+  snprintf(buf, 128, "%s,%s->n,n", x, x);
+}
+
+static gr_status infer(gr_site *s) {
+  if (!s->in[0].rank)
+    return gr_fail(GR_ERR_TYPE, s->loc, "'mse' needs samples: operands of at least one axis");
+  GR_TRY(gr_need_float(s, 0, "the prediction"));
+  return gr_need_float(s, 1, "the target");
+}
+
+static void grad(const gr_grad *g) {
+  if (!gr_is(g->dy[0])) return;
+  if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_mse_grad, NULL, g->x[0], g->x[1], g->dy[0]);
+  if (g->want[1]) g->dx[1] = GR_EMIT(g->b, &gr_op_mse_grad, NULL, g->x[1], g->x[0], g->dy[0]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t n = l->in_type[0].dim[0], per = gr_type_count(l->in_type) / n;
+  for (int64_t s = 0; s < n; s++) {
+    double sum = 0;
+    for (int64_t i = s * per; i < (s + 1) * per; i++) sum += pow(IN(0, i) - IN(1, i), 2);
+    OUT(0, s, sum), OUT(1, s, (double)per);
+  }
+  return GR_OK;
+}
+
+static void samples_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t per = gr_type_count(l->in_type) / l->in_type[0].dim[0];
+  const float *x = l->in[0], *y = l->in[1];
+  for (int64_t s = from; s < to; s++) {
+    ((float *)l->out[0])[s] = gr_apart_f32(x + s * per, y + s * per, per);
+    ((float *)l->out[1])[s] = (float)per;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  int64_t n = l->in_type[0].dim[0];
+  gr_parallel(l, n, gr_row_grain(gr_type_count(l->in_type) / n), samples_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static const gr_case cases[] = {{{"f32[6]", "f32[6]"}}, {{"f32[6,3,4]", "f32[6,3,4]"}}, {{0}}};
+
+const gr_op gr_op_mse = {
+    .name = "mse",
+    .doc = "Per sample, the sum of (prediction - target)^2, and how many elements it has.",
+    .n_in = 2,
+    .n_out = 2,
+    .axes_of = axes_of,
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .cases = cases,
+};
+
+// ---- The gradient: 2 (prediction - target) dy ---------------------------------------------
+
+static void grad_axes_of(const gr_site *s, char buf[128]) {
+  char x[GR_MAX_RANK + 1];
+  gr_letters(x, "n", s->in[0].rank);
+  snprintf(buf, 128, "%s,%s,n->%s", x, x, x);
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  int64_t n = l->in_type[0].dim[0], count = gr_type_count(l->in_type);
+  for (int64_t i = 0; i < count; i++) OUT(0, i, 2 * (IN(0, i) - IN(1, i)) * IN(2, i / (count / n)));
+  return GR_OK;
+}
+
+static void grad_samples_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t per = gr_type_count(l->in_type) / l->in_type[0].dim[0];
+  for (int64_t s = from; s < to; s++) {
+    const float *x = (const float *)l->in[0] + s * per, *y = (const float *)l->in[1] + s * per;
+    float *dx = (float *)l->out[0] + s * per, dy = 2 * ((const float *)l->in[2])[s];
+    GR_VECTOR for (int64_t i = 0; i < per; i++) dx[i] = (x[i] - y[i]) * dy;
+  }
+}
+
+static gr_status grad_run_f32(const gr_launch *l) {
+  int64_t n = l->in_type[0].dim[0];
+  gr_parallel(l, n, gr_row_grain(gr_type_count(l->in_type) / n), grad_samples_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+
+static const gr_case grad_cases[] = {{{"f32[6,3,4]", "f32[6,3,4]", "f32[6]"}}, {{0}}};
+
+const gr_op gr_op_mse_grad = {
+    .name = "mse_grad",
+    .doc = "The gradient of mse by its first operand, from both and dy.",
+    .n_in = 3,
+    .n_out = 1,
+    .axes_of = grad_axes_of,
+    .amp = GR_AMP_F32,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .inplace = 1,
+    .cases = grad_cases,
+};

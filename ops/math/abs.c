@@ -1,0 +1,31 @@
+// abs.c - absolute value.
+#include "ops/kernels/pointwise.h"
+
+gr_val gr_abs(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_abs, NULL, x); }
+
+GR_POINTWISE1(abs, fabs(x0))
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_abs_grad, NULL, g->x[0], g->dy[0]);
+}
+
+static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[4]"}, .fill = "i"}, {{0}}};
+
+const gr_op gr_op_abs = {
+    GR_POINTWISE_FIELDS(abs), .doc = "x without its sign.", .n_in = 1,
+    .axes = "...->...",       .infer = gr_pointwise_infer,  .grad = grad,
+    .cases = cases,
+};
+
+GR_POINTWISE2(abs_grad, x0 > 0 ? x1 : x0 < 0 ? -x1 : 0)
+
+static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
+
+const gr_op gr_op_abs_grad = {
+    GR_POINTWISE_FIELDS(abs_grad),
+    .doc = "dy with the sign of x, and 0 where x is 0.",
+    .n_in = 2,
+    .axes = "...,...->...",
+    .infer = gr_pointwise_infer,
+    .cases = grad_cases,
+};

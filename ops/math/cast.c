@@ -1,0 +1,81 @@
+// cast.c - change of dtype.
+#include "ops/kernels/cpu.h"
+#include "ops/kernels/fastmath.h"
+#include "ops/ops.h"
+
+struct cast {
+  int64_t to;  // a gr_dtype
+};
+
+gr_val gr_cast(gr_builder *b, gr_val x, gr_dtype to) {
+  if (b->err) return GR_NONE;
+  gr_dtype from = gr_at(b->g, x)->type.dtype;
+  return from == to ? x : GR_EMIT(b, &gr_op_cast, (&(struct cast){(int64_t)to}), x);
+}
+
+static gr_status infer(gr_site *s) {
+  s->out[0].dtype = (gr_dtype)((const struct cast *)s->attr)->to;
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  gr_dtype from = gr_at(g->b->g, g->x[0])->type.dtype, to = gr_at(g->b->g, g->y[0])->type.dtype;
+  if (gr_dtypes[from].is_float && gr_dtypes[to].is_float) g->dx[0] = gr_cast(g->b, g->dy[0], from);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) OUT(0, i, IN(0, i));
+  return GR_OK;
+}
+
+// The pairs that mixed precision and masks use.
+#define CAST(name, From, To, expression)                                      \
+  static void name##_part(void *arg, int64_t from, int64_t to) {              \
+    const gr_launch *l = arg;                                                 \
+    const From *x = l->in[0];                                                 \
+    To *y = l->out[0];                                                        \
+    for (int64_t i = from; i < to; i++) y[i] = expression;                    \
+  }                                                                           \
+  static gr_status name(const gr_launch *l) {                                 \
+    gr_parallel(l, gr_type_count(l->out_type), 8192, name##_part, (void *)l); \
+    return GR_OK;                                                             \
+  }
+CAST(f32_to_bf16, float, uint16_t, gr_bf16(x[i]))
+CAST(bf16_to_f32, uint16_t, float, gr_float_of((uint32_t)x[i] << 16))
+CAST(i32_to_f32, int32_t, float, (float)x[i])
+
+static gr_kernel fast(const gr_site *s) {
+  gr_dtype from = s->in[0].dtype, to = s->out[0].dtype;
+  if (from == GR_F32 && to == GR_BF16) return f32_to_bf16;
+  if (from == GR_BF16 && to == GR_F32) return bf16_to_f32;
+  return from == GR_I32 && to == GR_F32 ? i32_to_f32 : NULL;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "the new dtype"),
+                                {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct cast){GR_BF16}},
+    {{"bf16[4,6]"}, .attr = &(struct cast){GR_F32}},
+    {{"i32[4,6]"}, .attr = &(struct cast){GR_F32}, .fill = "i"},
+    {{"f64[4,6]"}, .attr = &(struct cast){GR_F32}},
+    {{"f32[4,6]"}, .attr = &(struct cast){GR_I32}},
+    {{0}},
+};
+
+const gr_op gr_op_cast = {
+    .name = "cast",
+    .doc =
+        "x in another dtype, rounded to nearest even (to i32: toward zero). The gradient is "
+        "cast back.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct cast),
+    .attrs = attrs,
+    .axes = "...->...",
+    .linear = true,
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .cases = cases,
+};

@@ -1,0 +1,32 @@
+// ceil_div.c - division by a constant, rounded up: how many frames a stride leaves of a length.
+#include "ops/kernels/pointwise.h"
+
+struct ceil_div {
+  double by;
+};
+
+gr_val gr_ceil_div(gr_builder *b, gr_val x, double by) {
+  return GR_EMIT(b, &gr_op_ceil_div, &(struct ceil_div){by}, x);
+}
+
+#undef GR_LOCALS
+#define GR_LOCALS(T, attr) const T by = (T)((const struct ceil_div *)(attr))->by;
+GR_POINTWISE1(ceil_div, ceil(x0 / by))
+
+static const gr_attr attrs[] = {GR_ATTR(struct ceil_div, by, GR_ATTR_FLOAT, NULL, "the divisor"),
+                                {0}};
+static const gr_case cases[] = {{{"i32[4,6]"}, .attr = &(struct ceil_div){2}, .fill = "i"},
+                                {{"f32[5]"}, .attr = &(struct ceil_div){0.37}},
+                                {{0}}};
+
+const gr_op gr_op_ceil_div = {
+    GR_POINTWISE_FIELDS(ceil_div),
+    .doc = "x / by, rounded up; the gradient is 0.",
+    .n_in = 1,
+    .attr_size = sizeof(struct ceil_div),
+    .attrs = attrs,
+    .axes = "...->...",
+    .infer = gr_pointwise_infer,
+    .grad = gr_flow_nothing,
+    .cases = cases,
+};

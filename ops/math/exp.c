@@ -1,0 +1,16 @@
+// exp.c - exponential.
+#include "ops/kernels/pointwise.h"
+
+gr_val gr_exp(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_exp, NULL, x); }
+
+GR_POINTWISE1(exp, exp(x0))
+
+static void grad(const gr_grad *g) { g->dx[0] = gr_mul(g->b, g->dy[0], g->y[0]); }
+
+static const gr_case cases[] = {
+    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+
+const gr_op gr_op_exp = {
+    GR_POINTWISE_FIELDS(exp),          .doc = "e to the x.", .n_in = 1,      .axes = "...->...",
+    .infer = gr_pointwise_infer_float, .grad = grad,         .cases = cases,
+};

@@ -1,0 +1,40 @@
+// scale.c - product with a constant.
+#include "ops/kernels/pointwise.h"
+
+struct scale {
+  double by;
+};
+
+gr_val gr_scale(gr_builder *b, gr_val x, double by) {
+  return GR_EMIT(b, &gr_op_scale, &(struct scale){by}, x);
+}
+
+#undef GR_LOCALS
+#define GR_LOCALS(T, attr) const T by = (T)((const struct scale *)(attr))->by;
+GR_POINTWISE1(scale, (x0 * by))
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = gr_scale(g->b, g->dy[0], ((const struct scale *)g->attr)->by);
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct scale, by, GR_ATTR_FLOAT, NULL, "the constant"),
+                                {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct scale){0.5}},
+    {{"f32[3]"}, .attr = &(struct scale){-1.3}},
+    {{"i32[4]"}, .attr = &(struct scale){2}, .fails = "takes floats, got i32"},
+    {{0}},
+};
+
+const gr_op gr_op_scale = {
+    GR_POINTWISE_FIELDS(scale),
+    .doc = "x times a constant.",
+    .n_in = 1,
+    .attr_size = sizeof(struct scale),
+    .attrs = attrs,
+    .axes = "...->...",
+    .linear = true,
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .cases = cases,
+};

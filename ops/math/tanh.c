@@ -1,0 +1,37 @@
+// tanh.c - hyperbolic tangent.
+#include "ops/kernels/pointwise.h"
+
+gr_val gr_tanh(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_tanh, NULL, x); }
+
+GR_POINTWISE1(tanh, tanh(x0))
+
+// By y: in a scan, y is often the carry and so kept anyway.
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_tanh_grad, NULL, g->y[0], g->dy[0]);
+}
+
+static const gr_case cases[] = {
+    {{"f32[4,6]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+
+const gr_op gr_op_tanh = {
+    GR_POINTWISE_FIELDS(tanh),
+    .doc = "The hyperbolic tangent of x.",
+    .n_in = 1,
+    .axes = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .cases = cases,
+};
+
+GR_POINTWISE2(tanh_grad, (1 - x0 * x0) * x1)
+
+static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
+
+const gr_op gr_op_tanh_grad = {
+    GR_POINTWISE_FIELDS(tanh_grad),
+    .doc = "(1 - y y) dy: the gradient of tanh by its output.",
+    .n_in = 2,
+    .axes = "...,...->...",
+    .infer = gr_pointwise_infer_float,
+    .cases = grad_cases,
+};

@@ -1,0 +1,344 @@
+// conv1d.c - convolution along time, as a product with the patches under the kernel.
+#include "ops/kernels/gemm.h"
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+
+struct conv1d {
+  int64_t stride, pad, dilation;
+  int64_t size;  // conv1d_grad_x: of x's time; conv1d_grad_w: of w's taps; conv1d: 0
+};
+
+// Sizes of one use. Frame s of y is under frames s * stride - pad + k * dilation of x.
+typedef struct conv {
+  const struct conv1d *a;
+  int64_t n, t, c, steps, out, taps;
+} conv;
+
+static int64_t steps_of(const struct conv1d *a, int64_t t, int64_t taps) {
+  int64_t room = t + 2 * a->pad - a->dilation * (taps - 1) - 1;
+  return room < 0 ? 0 : room / a->stride + 1;
+}
+
+static int64_t frame(const conv *v, int64_t s, int64_t k) {
+  return s * v->a->stride - v->a->pad + k * v->a->dilation;
+}
+
+static conv conv_of(const struct conv1d *a, const gr_type *x, const gr_type *w, const gr_type *y) {
+  return (conv){.a = a,
+                .n = x->dim[0],
+                .t = x->dim[1],
+                .c = x->dim[2],
+                .steps = y->dim[1],
+                .out = w->dim[0],
+                .taps = w->dim[2]};
+}
+
+static void axes_of(const gr_site *s, char buf[128]) {
+  // with a bias, parts of a sum over c would each add it
+  strcpy(buf, s->n_in == 3 ? "nTC,oCK,o->n_o" : "nTc,ocK->n_o");
+}
+
+// Of y = conv1d(x, w), and so of either gradient.
+static int64_t flops_of(const gr_type *y, const gr_type *w) {
+  return 2 * gr_type_count(y) * w->dim[1] * w->dim[2];
+}
+
+static int64_t flops(const gr_site *s) { return flops_of(s->out, &s->in[1]); }
+
+static gr_status check_attr(const gr_site *s) {
+  const struct conv1d *a = s->attr;
+  if (a->stride >= 1 && a->pad >= 0 && a->dilation >= 1) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc,
+                 "conv1d needs stride >= 1, pad >= 0 and dilation >= 1, not %lld, %lld, %lld",
+                 (long long)a->stride, (long long)a->pad, (long long)a->dilation);
+}
+
+static gr_status infer(gr_site *s) {
+  GR_TRY(check_attr(s));
+  for (int k = 1; k < s->n_in; k++) GR_TRY(gr_need_float(s, k, k == 1 ? "the kernel" : "the bias"));
+  s->out[0].dim[1] = steps_of(s->attr, s->in[0].dim[1], s->in[1].dim[2]);
+  if (s->out[0].dim[1] > 0) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "%lld frames are too few for a kernel of %lld",
+                 (long long)s->in[0].dim[1], (long long)s->in[1].dim[2]);
+}
+
+static void grad(const gr_grad *g) {
+  if (g->b->err) return;
+  struct conv1d a = *(const struct conv1d *)g->attr;
+  if (g->want[0]) {
+    a.size = gr_at(g->b->g, g->x[0])->type.dim[1];
+    g->dx[0] = GR_EMIT(g->b, &gr_op_conv1d_grad_x, &a, g->x[1], g->dy[0]);
+  }
+  if (g->want[1] && !g->b->err) {
+    a.size = gr_at(g->b->g, g->x[1])->type.dim[2];
+    g->dx[1] = GR_EMIT(g->b, &gr_op_conv1d_grad_w, &a, g->x[0], g->dy[0]);
+  }
+  if (g->n_in == 3 && g->want[2]) g->dx[2] = GR_EMIT(g->b, &gr_op_bias_grad, NULL, g->dy[0]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  conv v = conv_of(l->attr, l->in_type, l->in_type + 1, l->out_type);
+  for (int64_t r = 0; r < v.n * v.steps; r++)
+    for (int64_t o = 0; o < v.out; o++) {
+      double sum = l->n_in == 3 ? IN(2, o) : 0;
+      for (int64_t k = 0; k < v.taps; k++) {
+        int64_t f = frame(&v, r % v.steps, k), at = (r / v.steps * v.t + f) * v.c;
+        for (int64_t c = 0; f >= 0 && f < v.t && c < v.c; c++)
+          sum += IN(0, at + c) * IN(1, (o * v.c + c) * v.taps + k);
+      }
+      OUT(0, r * v.out + o, sum);
+    }
+  return GR_OK;
+}
+
+// ---- f32: rows of patches [n * steps, taps * c], and the kernel as [out, taps * c] -------------
+
+typedef struct job {
+  conv v;
+  const float *x, *y;
+  float *patches, *to;
+} job;
+
+static void gather(void *arg, int64_t from, int64_t to) {
+  const job *j = arg;
+  const conv *v = &j->v;
+  for (int64_t r = from; r < to; r++)
+    for (int64_t k = 0; k < v->taps; k++) {
+      int64_t f = frame(v, r % v->steps, k);
+      float *p = j->patches + (r * v->taps + k) * v->c;
+      if (f >= 0 && f < v->t)
+        memcpy(p, j->x + (r / v->steps * v->t + f) * v->c, sizeof *p * (size_t)v->c);
+      else
+        memset(p, 0, sizeof *p * (size_t)v->c);
+    }
+}
+
+// Adds patches back to the frames they came from, sample by sample.
+static void scatter(void *arg, int64_t from, int64_t to) {
+  const job *j = arg;
+  const conv *v = &j->v;
+  for (int64_t i = from; i < to; i++) {
+    memset(j->to + i * v->t * v->c, 0, sizeof(float) * (size_t)(v->t * v->c));
+    for (int64_t r = i * v->steps; r < (i + 1) * v->steps; r++)
+      for (int64_t k = 0; k < v->taps; k++) {
+        int64_t f = frame(v, r % v->steps, k);
+        if (f < 0 || f >= v->t) continue;
+        const float *p = j->patches + (r * v->taps + k) * v->c;
+        float *x = j->to + (i * v->t + f) * v->c;
+        GR_VECTOR for (int64_t c = 0; c < v->c; c++) x[c] += p[c];
+      }
+  }
+}
+
+static void kernel_to_rows(const conv *v, const float *w, float *rows) {  // [o,c,k] to [o,k,c]
+  for (int64_t o = 0; o < v->out; o++)
+    for (int64_t k = 0; k < v->taps; k++)
+      for (int64_t c = 0; c < v->c; c++)
+        rows[(o * v->taps + k) * v->c + c] = w[(o * v->c + c) * v->taps + k];
+}
+
+static void add_bias(void *arg, int64_t from, int64_t to) {
+  const job *j = arg;
+  for (int64_t r = from; r < to; r++) {
+    float *y = j->to + r * j->v.out;
+    GR_VECTOR for (int64_t o = 0; o < j->v.out; o++) y[o] += j->x[o];
+  }
+}
+
+static int64_t rows_of(const conv *v) { return v->n * v->steps; }
+static int64_t patch_of(const conv *v) { return v->taps * v->c; }
+
+static gr_status run_f32(const gr_launch *l) {
+  job j = {.v = conv_of(l->attr, l->in_type, l->in_type + 1, l->out_type), .x = l->in[0]};
+  const conv *v = &j.v;
+  float *w = l->scratch, *y = l->out[0];
+  j.patches = w + v->out * patch_of(v);
+  kernel_to_rows(v, l->in[1], w);
+  gr_parallel(l, rows_of(v), gr_row_grain(patch_of(v)), gather, &j);
+  gr_gemm g = gr_gemm_dense(false, true, rows_of(v), v->out, patch_of(v));
+  gr_gemm_run(l, &g, j.patches, w, y);
+  j.x = l->n_in == 3 ? l->in[2] : NULL, j.to = y;
+  if (j.x) gr_parallel(l, rows_of(v), gr_row_grain(v->out), add_bias, &j);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static size_t bytes_of(const conv *v) {
+  return sizeof(float) * (size_t)((v->out + rows_of(v)) * patch_of(v));
+}
+
+static size_t scratch(const gr_site *s) {
+  conv v = conv_of(s->attr, s->in, s->in + 1, s->out);
+  return bytes_of(&v);
+}
+
+#define COMMON                                                                                     \
+  GR_ATTR(struct conv1d, stride, GR_ATTR_INT, "1", "frames of x from one frame of y to the next"), \
+      GR_ATTR(struct conv1d, pad, GR_ATTR_INT, "0", "zeroes before and after x"),                  \
+      GR_ATTR(struct conv1d, dilation, GR_ATTR_INT, "1", "frames of x from tap to tap")
+static const gr_attr attrs[] = {COMMON, {0}};
+static const struct conv1d one = {1, 0, 1, 0}, wide = {2, 2, 2, 0};
+static const gr_case cases[] = {
+    {{"f32[6,7,4]", "f32[6,4,3]"}, .attr = &one},
+    {{"f32[6,9,4]", "f32[6,4,3]", "f32[6]"}, .attr = &wide},
+    {{"f32[6,2,4]", "f32[6,4,3]"}, .attr = &one, .fails = "2 frames are too few"},
+    {{"f32[6,7,4]", "f32[6,5,3]"}, .attr = &one, .fails = "4 against 5"},
+    {{"f32[6,7,4]", "f32[6,4,3]"}, .attr = &(struct conv1d){0, 0, 1, 0}, .fails = "stride >= 1"},
+    {{0}},
+};
+
+const gr_op gr_op_conv1d = {
+    .name = "conv1d",
+    .doc = "x [n,t,c] with kernel w [out,c,taps], and a bias [out] if given, along t.",
+    .n_in = GR_ANY,
+    .n_out = 1,
+    .attr_size = sizeof(struct conv1d),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .infer = infer,
+    .flops = flops,
+    .amp = GR_AMP_LOW,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .scratch = scratch,
+    .cases = cases,
+};
+
+// ---- The gradient by x, from w and dy -----------------------------------------------------------
+
+static gr_status grad_x_infer(gr_site *s) {
+  GR_TRY(check_attr(s));
+  GR_TRY(gr_need_float(s, 1, "the gradient"));
+  s->out[0].dim[1] = ((const struct conv1d *)s->attr)->size;
+  return GR_OK;
+}
+
+static gr_status grad_x_cpu(const gr_launch *l) {
+  conv v = conv_of(l->attr, l->out_type, l->in_type, l->in_type + 1);
+  for (int64_t i = 0; i < v.n * v.t * v.c; i++) {
+    double sum = 0;
+    int64_t c = i % v.c, t = i / v.c % v.t, n = i / v.c / v.t;
+    for (int64_t k = 0; k < v.taps; k++)
+      for (int64_t s = 0; s < v.steps; s++)
+        for (int64_t o = 0; frame(&v, s, k) == t && o < v.out; o++)
+          sum += IN(0, (o * v.c + c) * v.taps + k) * IN(1, (n * v.steps + s) * v.out + o);
+    OUT(0, i, sum);
+  }
+  return GR_OK;
+}
+
+static gr_status grad_x_f32(const gr_launch *l) {
+  job j = {.v = conv_of(l->attr, l->out_type, l->in_type, l->in_type + 1), .to = l->out[0]};
+  const conv *v = &j.v;
+  float *w = l->scratch;
+  j.patches = w + v->out * patch_of(v);
+  kernel_to_rows(v, l->in[0], w);
+  gr_gemm g = gr_gemm_dense(false, false, rows_of(v), patch_of(v), v->out);
+  gr_gemm_run(l, &g, l->in[1], w, j.patches);
+  gr_parallel(l, v->n, 1, scatter, &j);
+  return GR_OK;
+}
+
+static gr_kernel grad_x_fast(const gr_site *s) { return gr_is_f32(s) ? grad_x_f32 : NULL; }
+
+static size_t grad_x_scratch(const gr_site *s) {
+  conv v = conv_of(s->attr, s->out, s->in, s->in + 1);
+  return bytes_of(&v);
+}
+
+static const gr_attr grad_attrs[] = {
+    COMMON, GR_ATTR(struct conv1d, size, GR_ATTR_INT, NULL, "frames of x, or taps of w"), {0}};
+static const gr_case grad_x_cases[] = {
+    {{"f32[6,4,3]", "f32[6,5,6]"}, .attr = &(struct conv1d){1, 0, 1, 7}},
+    {{"f32[6,4,3]", "f32[6,5,6]"}, .attr = &(struct conv1d){2, 2, 2, 9}},
+    {{0}},
+};
+
+const gr_op gr_op_conv1d_grad_x = {
+    .name = "conv1d_grad_x",
+    .doc = "The gradient of conv1d by x, from w and dy.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct conv1d),
+    .attrs = grad_attrs,
+    .axes = "ocK,nSo->n_c",
+    .infer = grad_x_infer,
+    .amp = GR_AMP_LOW,
+    .cpu = grad_x_cpu,
+    .fast = grad_x_fast,
+    .scratch = grad_x_scratch,
+    .cases = grad_x_cases,
+};
+
+// ---- The gradient by w, from x and dy -----------------------------------------------------------
+
+static gr_status grad_w_infer(gr_site *s) {
+  GR_TRY(check_attr(s));
+  GR_TRY(gr_need_float(s, 1, "the gradient"));
+  s->out[0].dim[2] = ((const struct conv1d *)s->attr)->size;
+  return GR_OK;
+}
+
+static gr_status grad_w_cpu(const gr_launch *l) {
+  conv v = conv_of(l->attr, l->in_type, l->out_type, l->in_type + 1);
+  for (int64_t i = 0; i < v.out * v.c * v.taps; i++) {
+    double sum = 0;
+    int64_t k = i % v.taps, c = i / v.taps % v.c, o = i / v.taps / v.c;
+    for (int64_t r = 0; r < rows_of(&v); r++) {
+      int64_t f = frame(&v, r % v.steps, k);
+      if (f >= 0 && f < v.t) sum += IN(0, (r / v.steps * v.t + f) * v.c + c) * IN(1, r * v.out + o);
+    }
+    OUT(0, i, sum);
+  }
+  return GR_OK;
+}
+
+static gr_status grad_w_f32(const gr_launch *l) {
+  job j = {.v = conv_of(l->attr, l->in_type, l->out_type, l->in_type + 1), .x = l->in[0]};
+  const conv *v = &j.v;
+  float *rows = l->scratch, *dw = l->out[0];
+  j.patches = rows + v->out * patch_of(v);
+  gr_parallel(l, rows_of(v), gr_row_grain(patch_of(v)), gather, &j);
+  gr_gemm g = gr_gemm_dense(true, false, v->out, patch_of(v), rows_of(v));
+  gr_gemm_run(l, &g, l->in[1], j.patches, rows);
+  for (int64_t o = 0; o < v->out; o++)
+    for (int64_t c = 0; c < v->c; c++)
+      for (int64_t k = 0; k < v->taps; k++)
+        dw[(o * v->c + c) * v->taps + k] = rows[(o * v->taps + k) * v->c + c];
+  return GR_OK;
+}
+
+static gr_kernel grad_w_fast(const gr_site *s) { return gr_is_f32(s) ? grad_w_f32 : NULL; }
+
+static size_t grad_w_scratch(const gr_site *s) {
+  conv v = conv_of(s->attr, s->in, s->out, s->in + 1);
+  return bytes_of(&v);
+}
+
+static const gr_case grad_w_cases[] = {
+    {{"f32[6,7,4]", "f32[6,5,6]"}, .attr = &(struct conv1d){1, 0, 1, 3}},
+    {{"f32[6,9,4]", "f32[6,5,6]"}, .attr = &(struct conv1d){2, 2, 2, 3}},
+    {{0}},
+};
+
+static int64_t grad_w_flops(const gr_site *s) { return flops_of(&s->in[1], s->out); }
+
+const gr_op gr_op_conv1d_grad_w = {
+    .name = "conv1d_grad_w",
+    .doc = "The gradient of conv1d by w, from x and dy.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct conv1d),
+    .attrs = grad_attrs,
+    .axes = "nTc,nSo->oc_",
+    .infer = grad_w_infer,
+    .flops = grad_w_flops,
+    .amp = GR_AMP_LOW,
+    .cpu = grad_w_cpu,
+    .fast = grad_w_fast,
+    .scratch = grad_w_scratch,
+    .cases = grad_w_cases,
+};

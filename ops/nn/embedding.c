@@ -1,0 +1,141 @@
+// embedding.c - rows of a table.
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+gr_val gr_embedding(gr_builder *b, gr_val table, gr_val ids) {
+  return GR_EMIT(b, &gr_op_embedding, NULL, table, ids);
+}
+
+static gr_status ids_are_i32(const gr_site *s) {
+  if (s->in[1].dtype == GR_I32) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "ids are i32, not %s", gr_dtypes[s->in[1].dtype].name);
+}
+
+static gr_status infer(gr_site *s) { return ids_are_i32(s); }
+
+struct embedding_grad {
+  int64_t rows;
+};
+
+static void grad(const gr_grad *g) {
+  struct embedding_grad attr = {gr_at(g->b->g, g->x[0])->type.dim[0]};
+  if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_embedding_grad, &attr, g->dy[0], g->x[1]);
+}
+
+static gr_status check(const gr_launch *l, int64_t rows) {
+  const int32_t *id = l->in[1];
+  for (int64_t i = 0, n = gr_type_count(&l->in_type[1]); i < n; i++)
+    if (id[i] < 0 || id[i] >= rows)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "id %d (number %lld) is not in a table of %lld rows",
+                     id[i], (long long)i, (long long)rows);
+  return GR_OK;
+}
+
+static void copy(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const int32_t *id = l->in[1];
+  size_t bytes = (size_t)l->in_type[0].dim[1] * gr_dtypes[l->in_type[0].dtype].size;
+  for (int64_t i = from; i < to; i++)
+    memcpy((char *)l->out[0] + (size_t)i * bytes, (const char *)l->in[0] + (size_t)id[i] * bytes,
+           bytes);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  GR_TRY(check(l, l->in_type[0].dim[0]));
+  gr_parallel(l, gr_type_count(&l->in_type[1]), 1 + 8192 / l->in_type[0].dim[1], copy, (void *)l);
+  return GR_OK;
+}
+
+static const gr_case cases[] = {
+    {{"f32[5,6]", "i32[4]"}, .fill = "ni"},
+    {{"f32[5,6]", "i32[2,3]"}, .fill = "ni"},
+    {{"f32[5,6]", "f32[4]"}, .fails = "ids are i32, not f32"},
+    {{"f32[5]", "i32[4]"}, .fails = "has 1 axis, and needs 2"},
+    {{0}},
+};
+
+static int64_t flops(const gr_site *s) {  // rows are copied
+  (void)s;
+  return 0;
+}
+
+const gr_op gr_op_embedding = {
+    .name = "embedding",
+    .doc = "For each id, its row of the table.",
+    .n_in = 2,
+    .n_out = 1,
+    .axes = "Vc,...->...c",
+    .infer = infer,
+    .flops = flops,
+    .grad = grad,
+    .cpu = cpu,
+    .cases = cases,
+};
+
+static gr_status grad_infer(gr_site *s) {
+  GR_TRY(ids_are_i32(s));
+  s->out[0].dim[0] = ((const struct embedding_grad *)s->attr)->rows;
+  return GR_OK;
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  int64_t c = l->out_type->dim[1], n = gr_type_count(&l->in_type[1]);
+  GR_TRY(check(l, l->out_type->dim[0]));
+  const int32_t *id = l->in[1];
+  for (int64_t k = 0, all = gr_type_count(l->out_type); k < all; k++) OUT(0, k, 0);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < c; j++) {
+      double sum = gr_get(l->out[0], l->out_type->dtype, id[i] * c + j);
+      OUT(0, id[i] * c + j, sum + IN(0, i * c + j));
+    }
+  return GR_OK;
+}
+
+// Each piece owns some rows of the table and goes through all ids, in order.
+static void add(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const int32_t *id = l->in[1];
+  int64_t c = l->out_type->dim[1], n = gr_type_count(&l->in_type[1]);
+  const float *dy = l->in[0];
+  float *table = l->out[0];
+  memset(table + from * c, 0, sizeof *table * (size_t)((to - from) * c));
+  for (int64_t i = 0; i < n; i++) {
+    if (id[i] < from || id[i] >= to) continue;
+    for (int64_t j = 0; j < c; j++) table[id[i] * c + j] += dy[i * c + j];
+  }
+}
+
+static gr_status grad_quick(const gr_launch *l) {
+  int64_t rows = l->out_type->dim[0];
+  GR_TRY(check(l, rows));
+  gr_parallel(l, rows, 1 + rows / 32, add, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) {
+  return s->in[0].dtype == GR_F32 ? grad_quick : NULL;
+}
+
+static const gr_attr grad_attrs[] = {
+    GR_ATTR(struct embedding_grad, rows, GR_ATTR_INT, NULL, "of the table"), {0}};
+static const gr_case grad_cases[] = {
+    {{"f32[4,6]", "i32[4]"}, .attr = &(struct embedding_grad){5}, .fill = "ni"},
+    {{"f32[2,3,6]", "i32[2,3]"}, .attr = &(struct embedding_grad){5}, .fill = "ni"},
+    {{"f32[3,6]", "i32[4]"}, .attr = &(struct embedding_grad){5}, .fails = "3 against 4"},
+    {{0}},
+};
+
+const gr_op gr_op_embedding_grad = {
+    .name = "embedding_grad",
+    .doc = "Each row of dy, added to the row of the table that its id names.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct embedding_grad),
+    .attrs = grad_attrs,
+    .axes = "...c,...->_c",
+    .amp = GR_AMP_F32,
+    .infer = grad_infer,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .cases = grad_cases,
+};

@@ -1,0 +1,41 @@
+// gelu.c - Gaussian error linear unit (Hendrycks and Gimpel, 2016), with the exact erf.
+#include "ops/kernels/pointwise.h"
+
+gr_val gr_gelu(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_gelu, NULL, x); }
+
+GR_POINTWISE1(gelu, 0.5f * x0 * (1 + erf(x0 * 0.70710678118654752f)))
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_gelu_grad, NULL, g->x[0], g->dy[0]);
+}
+
+static const gr_case cases[] = {{{"f32[4,6]"}},
+                                {{"f32[2,3,5]"}},
+                                {{"bf16[4,6]"}},
+                                {{"i32[4]"}, .fails = "takes floats, got i32"},
+                                {{0}}};
+
+const gr_op gr_op_gelu = {
+    GR_POINTWISE_FIELDS(gelu),
+    .doc = "x times the normal distribution function of x, exactly (by erf).",
+    .n_in = 1,
+    .axes = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .cases = cases,
+};
+
+GR_POINTWISE2(gelu_grad, (0.5f * (1 + erf(x0 * 0.70710678118654752f)) +
+                          x0 * 0.39894228040143268f * exp(-0.5f * x0 * x0)) *
+                             x1)
+
+static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
+
+const gr_op gr_op_gelu_grad = {
+    GR_POINTWISE_FIELDS(gelu_grad),
+    .doc = "The gradient of gelu by x, times dy.",
+    .n_in = 2,
+    .axes = "...,...->...",
+    .infer = gr_pointwise_infer_float,
+    .cases = grad_cases,
+};

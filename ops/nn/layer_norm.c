@@ -1,0 +1,194 @@
+// layer_norm.c - rows of mean 0 and variance 1, then scaled and shifted by channel (Ba, Kiros,
+// Hinton, "Layer normalization", 2016).
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+
+struct layer_norm {
+  double eps;
+};
+
+static gr_status infer(gr_site *s) {
+  GR_TRY(gr_need_float(s, 1, "gamma"));
+  return gr_need_float(s, 2, "beta");
+}
+
+static void grad(const gr_grad *g) {
+  gr_val d = GR_EMIT(g->b, &gr_op_layer_norm_grad, g->attr, g->x[0], g->x[1], g->dy[0]);
+  for (uint32_t k = 0; k < 3 && gr_is(d); k++) g->dx[k] = (gr_val){d.id + k};
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct layer_norm *a = l->attr;
+  int64_t c = gr_last(l->in_type);
+  for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
+    double mean = 0, var = 0;
+    for (int64_t i = 0; i < c; i++) mean += IN(0, r * c + i) / (double)c;
+    for (int64_t i = 0; i < c; i++) var += pow(IN(0, r * c + i) - mean, 2) / (double)c;
+    for (int64_t i = 0; i < c; i++)
+      OUT(0, r * c + i, (IN(0, r * c + i) - mean) / sqrt(var + a->eps) * IN(1, i) + IN(2, i));
+  }
+  return GR_OK;
+}
+
+// 1 / deviation of a row, and its mean.
+static float deviation(const float *x, int64_t c, double eps, float *mean) {
+  *mean = gr_sum_f32(x, c) / (float)c;
+  return 1 / sqrtf(gr_spread_f32(x, *mean, c) / (float)c + (float)eps);
+}
+
+static void rows_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t c = gr_last(l->in_type);
+  const float *gamma = l->in[1], *beta = l->in[2];
+  for (int64_t r = from; r < to; r++) {
+    const float *x = (const float *)l->in[0] + r * c;
+    float *y = (float *)l->out[0] + r * c, mean;
+    float scale = deviation(x, c, ((const struct layer_norm *)l->attr)->eps, &mean);
+    GR_VECTOR for (int64_t i = 0; i < c; i++) y[i] = (x[i] - mean) * scale * gamma[i] + beta[i];
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct layer_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"), {0}};
+static const struct layer_norm usual = {1e-5};
+static const gr_case cases[] = {
+    {{"f32[4,6]", "f32[6]", "f32[6]"}, .attr = &usual},
+    {{"f32[2,3,37]", "f32[37]", "f32[37]"}, .attr = &usual},
+    {{"f32[4,6]", "f32[5]", "f32[6]"}, .attr = &usual, .fails = "6 against 5"},
+    {{0}},
+};
+
+const gr_op gr_op_layer_norm = {
+    .name = "layer_norm",
+    .doc = "(x - mean) / sqrt(variance + eps) * gamma + beta, over the last axis.",
+    .n_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(struct layer_norm),
+    .attrs = attrs,
+    .axes = "...C,C,C->...C",
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .inplace = 1,
+    .cases = cases,
+};
+
+// ---- The gradients by x, gamma and beta -------------------------------------------------------
+// With z the normalised row and u = dy gamma: dx = (u - mean(u) - z mean(u z)) / deviation,
+// dgamma = sum over rows of dy z, dbeta = of dy. The sums over rows are made in CHUNKS of rows
+// whose number and size follow from the shape, then added in order.
+
+static gr_status grad_cpu(const gr_launch *l) {
+  const struct layer_norm *a = l->attr;
+  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type);
+  double *dgamma = l->scratch, *dbeta = dgamma + c;
+  memset(dgamma, 0, sizeof *dgamma * 2 * (size_t)c);
+  for (int64_t r = 0; r < rows; r++) {
+    double mean = 0, var = 0, mean_u = 0, mean_uz = 0;
+    for (int64_t i = 0; i < c; i++) mean += IN(0, r * c + i) / (double)c;
+    for (int64_t i = 0; i < c; i++) var += pow(IN(0, r * c + i) - mean, 2) / (double)c;
+    double scale = 1 / sqrt(var + a->eps);
+    for (int64_t i = 0; i < c; i++) {
+      double dy = IN(2, r * c + i), u = dy * IN(1, i), z = (IN(0, r * c + i) - mean) * scale;
+      mean_u += u / (double)c, mean_uz += u * z / (double)c;
+      dgamma[i] += dy * z, dbeta[i] += dy;
+    }
+    for (int64_t i = 0; i < c; i++) {
+      double u = IN(2, r * c + i) * IN(1, i), z = (IN(0, r * c + i) - mean) * scale;
+      OUT(0, r * c + i, (u - mean_u - z * mean_uz) * scale);
+    }
+  }
+  for (int64_t i = 0; i < c; i++) OUT(1, i, dgamma[i]), OUT(2, i, dbeta[i]);
+  return GR_OK;
+}
+
+enum { CHUNKS = 64, CHUNK = 16 };  // at most so many chunks, of at least so many rows
+
+static int64_t chunk_rows(int64_t rows) { return gr_most(CHUNK, (rows + CHUNKS - 1) / CHUNKS); }
+
+static void grad_row(const float *x, const float *gamma, const float *dy, int64_t c, double eps,
+                     float *dx, float *restrict dgamma, float *restrict dbeta) {
+  float mean, scale = deviation(x, c, eps, &mean), u[GR_LANES] = {0}, uz[GR_LANES] = {0};
+  int64_t i = 0;
+  for (; i + GR_LANES <= c; i += GR_LANES)
+    for (int e = 0; e < GR_LANES; e++) {
+      float f = dy[i + e] * gamma[i + e];
+      u[e] += f, uz[e] += f * ((x[i + e] - mean) * scale);
+    }
+  for (int e = 0; i < c; i++, e++) {
+    float f = dy[i] * gamma[i];
+    u[e] += f, uz[e] += f * ((x[i] - mean) * scale);
+  }
+  float mean_u = gr_lanes_sum(u) / (float)c, mean_uz = gr_lanes_sum(uz) / (float)c;
+  GR_VECTOR for (i = 0; i < c; i++) {
+    float z = (x[i] - mean) * scale, d = dy[i];
+    dgamma[i] += d * z, dbeta[i] += d;
+    dx[i] = (d * gamma[i] - mean_u - z * mean_uz) * scale;
+  }
+}
+
+static void grad_chunks(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = chunk_rows(rows);
+  double eps = ((const struct layer_norm *)l->attr)->eps;
+  for (int64_t k = from; k < to; k++) {
+    float *sums = (float *)l->scratch + k * 2 * c;
+    memset(sums, 0, sizeof *sums * 2 * (size_t)c);
+    for (int64_t r = k * size; r < gr_least(rows, (k + 1) * size); r++)
+      grad_row((const float *)l->in[0] + r * c, l->in[1], (const float *)l->in[2] + r * c, c, eps,
+               (float *)l->out[0] + r * c, sums, sums + c);
+  }
+}
+
+static gr_status grad_run_f32(const gr_launch *l) {
+  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = chunk_rows(rows);
+  int64_t chunks = (rows + size - 1) / size;
+  gr_parallel(l, chunks, 1, grad_chunks, (void *)l);
+  float *dgamma = l->out[1], *dbeta = l->out[2], *sums = l->scratch;
+  for (int64_t k = 1; k < chunks; k++) {
+    const float *more = sums + k * 2 * c;
+    GR_VECTOR for (int64_t i = 0; i < 2 * c; i++) sums[i] += more[i];
+  }
+  memcpy(dgamma, sums, sizeof *sums * (size_t)c);
+  memcpy(dbeta, sums + c, sizeof *sums * (size_t)c);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+
+static size_t grad_scratch(const gr_site *s) {
+  int64_t rows = gr_rows(s->in), size = chunk_rows(rows), chunks = (rows + size - 1) / size;
+  return (size_t)(gr_last(s->in) * 2 * gr_most(2, chunks)) * sizeof(float);
+}
+
+static const gr_case grad_cases[] = {
+    {{"f32[4,6]", "f32[6]", "f32[4,6]"}, .attr = &usual},
+    {{"f32[2,36,37]", "f32[37]", "f32[2,36,37]"}, .attr = &usual},
+    {{0}},
+};
+
+const gr_op gr_op_layer_norm_grad = {
+    .name = "layer_norm_grad",
+    .doc = "The gradients of layer_norm by x, gamma and beta, from x, gamma and dy.",
+    .n_in = 3,
+    .n_out = 3,
+    .attr_size = sizeof(struct layer_norm),
+    .attrs = attrs,
+    .axes = "...C,C,...C->...C,C,C",
+    .amp = GR_AMP_F32,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .scratch = grad_scratch,
+    .inplace = 3,
+    .cases = grad_cases,
+};

@@ -1,0 +1,100 @@
+// log_softmax.c - log probabilities over the last axis.
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+
+static gr_status infer(gr_site *s) { return gr_need_float(s, 0, "the operand"); }
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_log_softmax_grad, NULL, g->y[0], g->dy[0]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
+    double top = -INFINITY, s = 0;
+    for (int64_t i = 0; i < k; i++) top = fmax(top, IN(0, r * k + i));
+    for (int64_t i = 0; i < k; i++) s += exp(IN(0, r * k + i) - top);
+    for (int64_t i = 0; i < k; i++) OUT(0, r * k + i, IN(0, r * k + i) - top - log(s));
+  }
+  return GR_OK;
+}
+
+static void rows_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = from; r < to; r++) {
+    const float *x = (const float *)l->in[0] + r * k;
+    float *y = (float *)l->out[0] + r * k;
+    float lse = gr_log_sum_exp_f32(x, k);
+    GR_VECTOR for (int64_t i = 0; i < k; i++) y[i] = x[i] - lse;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
+
+const gr_op gr_op_log_softmax = {
+    .name = "log_softmax",
+    .doc = "x - log(sum(exp(x))) of the last axis.",
+    .n_in = 1,
+    .n_out = 1,
+    .axes = "...K->...K",
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .inplace = 1,
+    .cases = cases,
+};
+
+// ---- The gradient: dx = dy - exp(y) sum(dy) -------------------------------------------------
+
+static gr_status grad_cpu(const gr_launch *l) {
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
+    double s = 0;
+    for (int64_t i = 0; i < k; i++) s += IN(1, r * k + i);
+    for (int64_t i = 0; i < k; i++) OUT(0, r * k + i, IN(1, r * k + i) - exp(IN(0, r * k + i)) * s);
+  }
+  return GR_OK;
+}
+
+static void grad_rows_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = from; r < to; r++) {
+    const float *y = (const float *)l->in[0] + r * k, *dy = (const float *)l->in[1] + r * k;
+    float *dx = (float *)l->out[0] + r * k, s = gr_sum_f32(dy, k);
+    GR_VECTOR for (int64_t i = 0; i < k; i++) dx[i] = dy[i] - gr_exp_f32(y[i]) * s;
+  }
+}
+
+static gr_status grad_run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), grad_rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+
+static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
+
+const gr_op gr_op_log_softmax_grad = {
+    .name = "log_softmax_grad",
+    .doc = "The gradient of log_softmax by x, from y and dy.",
+    .n_in = 2,
+    .n_out = 1,
+    .axes = "...K,...K->...K",
+    .amp = GR_AMP_F32,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .inplace = 2,
+    .cases = grad_cases,
+};

@@ -1,0 +1,108 @@
+// mask.c - zeros from each sample's length on; and the lengths as a mask.
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+gr_val gr_mask(gr_builder *b, gr_val x, gr_val lengths) {
+  return GR_EMIT(b, &gr_op_mask, NULL, x, lengths);
+}
+
+static gr_status lengths_are_i32(const gr_site *s, int k) {
+  if (s->in[k].dtype == GR_I32) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "lengths are i32, not %s", gr_dtypes[s->in[k].dtype].name);
+}
+
+static void axes_of(const gr_site *s, char buf[128]) {  // "nTab,n->nTab"
+  char rest[GR_MAX_RANK + 1] = {0};
+  for (int d = 2; d < s->in[0].rank; d++) rest[d - 2] = (char)('a' + d);
+  snprintf(buf, 128, "nT%s,n->nT%s", rest, rest);
+}
+
+static gr_status infer(gr_site *s) { return lengths_are_i32(s, 1); }
+
+static void grad(const gr_grad *g) { g->dx[0] = gr_mask(g->b, g->dy[0], g->x[1]); }
+
+static void samples(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t t = l->in_type->dim[1];
+  size_t frame = gr_type_bytes(l->in_type) / (size_t)(l->in_type->dim[0] * t);
+  for (int64_t i = from; i < to; i++) {
+    int64_t n = ((const int32_t *)l->in[1])[i];
+    size_t kept = frame * (size_t)(n < 0 ? 0 : n > t ? t : n), all = frame * (size_t)t;
+    char *y = (char *)l->out[0] + (size_t)i * all;
+    const char *x = (const char *)l->in[0] + (size_t)i * all;
+    if (x != y) memcpy(y, x, kept);
+    memset(y + kept, 0, all - kept);
+  }
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t n = l->in_type->dim[0];
+  gr_parallel(l, n, 1 + 8192 * n / gr_type_count(l->in_type), samples, (void *)l);
+  return GR_OK;
+}
+
+static const gr_case cases[] = {
+    {{"f32[6,5]", "i32[6]"}, .fill = "nl"},
+    {{"f32[6,5,4]", "i32[6]"}, .fill = "nl"},
+    {{"i32[6,5]", "i32[6]"}, .fill = "il"},
+    {{"f32[6,5]", "f32[6]"}, .fails = "lengths are i32, not f32"},
+    {{"f32[6,5]", "i32[5]"}, .fails = "6 against 5"},
+    {{0}},
+};
+
+const gr_op gr_op_mask = {
+    .name = "mask",
+    .doc = "x [n, t, ...] with zeros where t is at or beyond the length of the sample.",
+    .n_in = 2,
+    .n_out = 1,
+    .axes_of = axes_of,
+    .inplace = 1,
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .cases = cases,
+};
+
+struct length_mask {
+  int64_t size;
+};
+
+gr_val gr_length_mask(gr_builder *b, gr_val lengths, int64_t size) {
+  return GR_EMIT(b, &gr_op_length_mask, &(struct length_mask){size}, lengths);
+}
+
+static gr_status mask_infer(gr_site *s) {
+  GR_TRY(lengths_are_i32(s, 0));
+  s->out[0].dtype = GR_F32;
+  s->out[0].dim[1] = ((const struct length_mask *)s->attr)->size;
+  return GR_OK;
+}
+
+static gr_status mask_cpu(const gr_launch *l) {
+  int64_t t = l->out_type->dim[1];
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
+    OUT(0, i, (double)(i % t) < IN(0, i / t));
+  return GR_OK;
+}
+
+static const gr_attr mask_attrs[] = {
+    GR_ATTR(struct length_mask, size, GR_ATTR_INT, NULL, "of the time axis"), {0}};
+static const gr_case mask_cases[] = {
+    {{"i32[6]"}, .attr = &(struct length_mask){4}, .fill = "i"},
+    {{"f32[6]"}, .attr = &(struct length_mask){4}, .fails = "lengths are i32, not f32"},
+    {{"i32[6]"}, .attr = &(struct length_mask){0}, .fill = "i", .fails = "empty"},
+    {{0}},
+};
+
+const gr_op gr_op_length_mask = {
+    .name = "length_mask",
+    .doc = "[n, size] in f32: 1 where t is below the length of the sample, else 0.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct length_mask),
+    .attrs = mask_attrs,
+    .axes = "n->n_",
+    .infer = mask_infer,
+    .cpu = mask_cpu,
+    .cases = mask_cases,
+};

@@ -1,0 +1,189 @@
+// matmul.c - product of matrices, either of them read transposed.
+#include "ops/nn/matmul.h"
+#include <string.h>
+#include "ops/kernels/fastmath.h"
+
+static gr_val emit(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb, bool sum) {
+  return GR_EMIT(b, &gr_op_matmul, (&(struct matmul){ta, tb, sum}), x, y);
+}
+
+gr_val gr_matmul(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb) {
+  return emit(b, x, y, ta, tb, false);
+}
+
+// Leading axes are more rows where only x has them: "...mk,kn->...mn"; they number matrices where
+// both have; and with `sum` they are summed over, "...km,...kn->mn": the gradient by weights that
+// all steps or samples share is one product, and stays one when a loop's steps are stacked.
+static void axes_of(const gr_site *s, char buf[128]) {
+  const struct matmul *a = s->attr;
+  bool lead_y = a->sum || s->in[1].rank > 2, lead_x = a->sum || s->in[0].rank > 2 || !lead_y;
+  char *p = stpcpy(buf, lead_x ? "..." : "");
+  p = stpcpy(stpcpy(p, a->ta ? "km," : "mk,"), lead_y ? "..." : "");
+  stpcpy(stpcpy(p, a->tb ? "nk" : "kn"), a->sum ? "->mn" : "->...mn");
+}
+
+static gr_status infer(gr_site *s) { return gr_need_float(s, 1, "the second operand"); }
+
+// z = x y:  dx = dz y', dy = x' dz; a transposed operand has its product transposed. An operand
+// without the leading axes that dz has gets the sum over them.
+static void grad(const gr_grad *g) {
+  const struct matmul *a = g->attr;
+  if (g->b->err) return;
+  gr_val x = g->x[0], y = g->x[1], dz = g->dy[0];
+  int rank_x = gr_at(g->b->g, x)->type.rank, rank_y = gr_at(g->b->g, y)->type.rank;
+  bool sum_x = !a->sum && rank_x == 2 && rank_y > 2, sum_y = !a->sum && rank_y == 2;
+  if (g->want[0])
+    g->dx[0] =
+        a->ta ? emit(g->b, y, dz, a->tb, true, sum_x) : emit(g->b, dz, y, false, !a->tb, sum_x);
+  if (g->want[1])
+    g->dx[1] =
+        a->tb ? emit(g->b, dz, x, true, a->ta, sum_y) : emit(g->b, x, dz, !a->ta, false, sum_y);
+}
+
+// ---- Kernels ----------------------------------------------------------------------------------
+
+// A site as one product, repeated `count` times; sum: into the same result.
+typedef struct product {
+  gr_gemm g;
+  int64_t count;
+  gr_gemm_steps step;
+} product;
+
+static product product_of(const gr_type *x, const gr_type *y, const struct matmul *a) {
+  int64_t k = a->ta ? x->dim[x->rank - 2] : gr_last(x),
+          m = a->ta ? gr_last(x) : x->dim[x->rank - 2];
+  int64_t n = a->tb ? y->dim[y->rank - 2] : gr_last(y);
+  int64_t lead_x = gr_type_count(x) / (m * k), lead_y = gr_type_count(y) / (k * n);
+  product p = {.count = gr_most(lead_x, lead_y),
+               .step = {x->rank > 2 ? m * k : 0, y->rank > 2 ? k * n : 0, a->sum ? 0 : m * n}};
+  if (!a->sum && y->rank == 2 && !a->ta) m *= lead_x, p.count = 1;           // more rows
+  if (a->sum && a->ta && !a->tb) k *= gr_most(lead_x, lead_y), p.count = 1;  // more to sum
+  p.g = gr_gemm_dense(a->ta, a->tb, m, n, k);
+  return p;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct matmul *a = l->attr;
+  product p = product_of(l->in_type, l->in_type + 1, a);
+  gr_gemm g = p.g;
+  int64_t inner = a->sum ? p.count : 1, ra = a->ta ? 1 : g.lda, ca = a->ta ? g.lda : 1;
+  int64_t rb = a->tb ? 1 : g.ldb, cb = a->tb ? g.ldb : 1;
+  for (int64_t o = 0; o < p.count / inner; o++)
+    for (int64_t i = 0; i < g.m; i++)
+      for (int64_t j = 0; j < g.n; j++) {
+        double s = 0;
+        for (int64_t b = o; b < o + inner; b++)
+          for (int64_t k = 0; k < g.k; k++)
+            s += IN(0, b * p.step.a + i * ra + k * ca) * IN(1, b * p.step.b + k * rb + j * cb);
+        OUT(0, o * p.step.c + i * g.n + j, s);
+      }
+  return GR_OK;
+}
+
+static gr_status product_f32(const gr_launch *l, const float *x, const float *y, float *z) {
+  const struct matmul *a = l->attr;
+  product p = product_of(l->in_type, l->in_type + 1, a);
+  if (!a->sum) {
+    gr_gemm_batch(l, &p.g, p.count, p.step, x, y, z);
+    return GR_OK;
+  }
+  for (int64_t i = 0; i < p.count; i++, p.g.add = true)
+    gr_gemm_run(l, &p.g, x + i * p.step.a, y + i * p.step.b, z);
+  return GR_OK;
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  return product_f32(l, l->in[0], l->in[1], l->out[0]);
+}
+
+// bf16: widened to f32 in working memory, multiplied, and rounded. Sums run in f32.
+typedef struct widening {
+  const uint16_t *from;
+  float *to;
+} widening;
+
+static void widen(void *arg, int64_t from, int64_t to) {
+  const widening *w = arg;
+  for (int64_t i = from; i < to; i++) w->to[i] = gr_float_of((uint32_t)w->from[i] << 16);
+}
+
+typedef struct rounding {
+  const float *from;
+  uint16_t *to;
+} rounding;
+
+static void narrow(void *arg, int64_t from, int64_t to) {
+  const rounding *r = arg;
+  for (int64_t i = from; i < to; i++) r->to[i] = gr_bf16(r->from[i]);
+}
+
+enum { GRAIN = 65536 };
+
+static gr_status run_bf16(const gr_launch *l) {
+  int64_t n_x = gr_type_count(l->in_type), n_y = gr_type_count(l->in_type + 1);
+  int64_t n_z = gr_type_count(l->out_type);
+  float *x = l->scratch, *y = x + n_x, *z = y + n_y;
+  gr_parallel(l, n_x, GRAIN, widen, &(widening){l->in[0], x});
+  gr_parallel(l, n_y, GRAIN, widen, &(widening){l->in[1], y});
+  GR_TRY(product_f32(l, x, y, z));
+  gr_parallel(l, n_z, GRAIN, narrow, &(rounding){z, l->out[0]});
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) {
+  return gr_is_f32(s) ? run_f32 : s->in[0].dtype == GR_BF16 ? run_bf16 : NULL;
+}
+
+static size_t scratch(const gr_site *s) {
+  if (s->in[0].dtype != GR_BF16) return 0;
+  return sizeof(float) *
+         (size_t)(gr_type_count(s->in) + gr_type_count(s->in + 1) + gr_type_count(s->out));
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct matmul, ta, GR_ATTR_BOOL, "false", "read x transposed"),
+    GR_ATTR(struct matmul, tb, GR_ATTR_BOOL, "false", "read y transposed"),
+    GR_ATTR(struct matmul, sum, GR_ATTR_BOOL, "false", "sum over the leading axes"),
+    {0}};
+#define WITH(...) .attr = (&(struct matmul){__VA_ARGS__})
+static const gr_case cases[] = {
+    {{"f32[4,6]", "f32[6,8]"}, WITH(0)},
+    {{"f32[6,4]", "f32[6,8]"}, WITH(1)},
+    {{"f32[4,6]", "f32[8,6]"}, WITH(0, 1)},
+    {{"f32[6,4]", "f32[8,6]"}, WITH(1, 1)},
+    {{"f32[2,4,6]", "f32[6,8]"}, WITH(0)},
+    {{"f32[2,4,6]", "f32[8,6]"}, WITH(0, 1)},
+    {{"f32[2,6,4]", "f32[6,8]"}, WITH(1)},
+    {{"f32[2,4,6]", "f32[2,6,8]"}, WITH(0)},
+    {{"f32[2,3,4,6]", "f32[2,3,8,6]"}, WITH(0, 1)},
+    {{"f32[2,6,4]", "f32[2,6,8]"}, WITH(1)},
+    {{"f32[4,6]", "f32[2,6,8]"}, WITH(0)},
+    {{"f32[2,6,4]", "f32[2,6,8]"}, WITH(1, 0, 1)},
+    {{"f32[2,4,6]", "f32[2,8,6]"}, WITH(0, 1, 1)},
+    {{"bf16[4,6]", "bf16[6,8]"}, WITH(0)},
+    {{"bf16[2,6,4]", "bf16[2,6,8]"}, WITH(1, 0, 1)},
+    {{"f32[19,37]", "f32[37,53]"}, WITH(0)},
+    {{"f32[19,37]", "f32[53,37]"}, WITH(0, 1)},
+    {{"f32[37,19]", "f32[37,53]"}, WITH(1)},
+    {{"f32[4,6]", "f32[5,8]"}, WITH(0), .fails = "6 against 5"},
+    {{"f32[4,6]", "i32[6,8]"}, WITH(0), .fails = "must be a float type"},
+    {{0}},
+};
+
+const gr_op gr_op_matmul = {
+    .name = "matmul",
+    .doc =
+        "z = x y of the last two axes. Weights have two axes; else leading axes number matrices.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct matmul),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .infer = infer,
+    .amp = GR_AMP_LOW,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .scratch = scratch,
+    .cases = cases,
+};

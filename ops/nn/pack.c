@@ -1,0 +1,149 @@
+// pack.c - a product that is repeated with the same right operand: that operand is copied once into
+// panels of columns, and products with few rows then read memory in one line. How wide panels
+// are depends on the processor, and so does what a packed matrix holds; its type does not.
+#include "ops/nn/matmul.h"
+
+enum { ROUND = 96, FEW_ROWS = 32, LEAST = 64 * 64 };
+
+struct pack {
+  int64_t turned;  // the operand is [n,k]
+};
+struct packed {
+  int64_t columns;
+};
+
+bool gr_matmul_packs(const gr_site *s) {
+  const struct matmul *a = s->attr;
+  return s->op == &gr_op_matmul && !a->ta && !a->sum && s->in[0].rank == 2 && s->in[1].rank == 2 &&
+         gr_is_f32(s) && s->in[0].dim[0] <= FEW_ROWS && gr_type_count(s->in + 1) >= LEAST;
+}
+
+gr_val gr_pack(gr_builder *b, const gr_site *product, gr_val y) {
+  const struct matmul *a = product->attr;
+  return GR_EMIT(b, &gr_op_pack, (&(struct pack){a->tb}), y);
+}
+
+gr_val gr_matmul_packed(gr_builder *b, gr_val x, gr_val packed, int64_t columns) {
+  return GR_EMIT(b, &gr_op_matmul_packed, (&(struct packed){columns}), x, packed);
+}
+
+// ---- pack ---------------------------------------------------------------------------------------
+
+static int64_t rounded(int64_t n) { return (n + ROUND - 1) / ROUND * ROUND; }
+
+static gr_status f32_only(const gr_site *s) {
+  if (gr_is_f32(s)) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "only f32 is packed");
+}
+
+static gr_status infer(gr_site *s) {
+  int turned = ((const struct pack *)s->attr)->turned != 0;
+  s->out[0].dim[0] = rounded(s->in[0].dim[!turned]);
+  s->out[0].dim[1] = s->in[0].dim[turned];
+  return f32_only(s);
+}
+
+static gr_status run(const gr_launch *l) {
+  bool turned = ((const struct pack *)l->attr)->turned;
+  const gr_type *t = l->in_type;
+  gr_gemm g = gr_gemm_dense(false, turned, 0, t->dim[!turned], t->dim[turned]);
+  gr_gemm_pack(&g, l->in[0], l->out[0]);
+  memset((float *)l->out[0] + g.k * g.n, 0,
+         (size_t)(l->out_type->dim[0] - g.n) * (size_t)g.k * sizeof(float));
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct pack, turned, GR_ATTR_BOOL, "false", "the matrix is [columns, k]"), {0}};
+static const gr_case cases[] = {
+    {{"f32[6,8]"}, .attr = &(struct pack){0}},
+    {{"f32[107,19]"}, .attr = &(struct pack){1}},
+    {{"bf16[6,8]"}, .attr = &(struct pack){0}, .fails = "only f32"},
+    {{0}},
+};
+
+static int64_t no_flops(const gr_site *s) {
+  (void)s;
+  return 0;
+}
+
+const gr_op gr_op_pack = {
+    .name = "pack",
+    .doc = "A matrix [k, columns] in the order matmul_packed reads it, columns rounded up to 96.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct pack),
+    .attrs = attrs,
+    .axes = "AB->__",
+    .infer = infer,
+    .flops = no_flops,
+    .cpu = run,
+    .cases = cases,
+};
+
+// ---- matmul_packed ------------------------------------------------------------------------------
+
+static gr_status packed_infer(gr_site *s) {
+  int64_t columns = ((const struct packed *)s->attr)->columns, k = gr_last(s->in);
+  const gr_type *p = &s->in[1];
+  s->out[0].dim[s->out[0].rank - 1] = columns;
+  if (columns < 1 || p->dim[0] != rounded(columns) || p->dim[1] != k)
+    return gr_fail(GR_ERR_TYPE, s->loc, "%lld columns of %lld rows are not packed like this",
+                   (long long)columns, (long long)k);
+  return f32_only(s);
+}
+
+static gr_gemm product_of(const gr_launch *l) {
+  return gr_gemm_dense(false, false, gr_rows(l->in_type), gr_last(l->out_type),
+                       gr_last(l->in_type));
+}
+
+static gr_status packed_cpu(const gr_launch *l) {
+  gr_gemm g = product_of(l);
+  for (int64_t i = 0; i < g.m; i++)
+    for (int64_t j = 0; j < g.n; j++) {
+      double sum = 0;
+      for (int64_t p = 0; p < g.k; p++)
+        sum += IN(0, i * g.k + p) * IN(1, gr_gemm_packed_at(&g, j, p));
+      OUT(0, i * g.n + j, sum);
+    }
+  return GR_OK;
+}
+
+static gr_status packed_run(const gr_launch *l) {
+  gr_gemm g = product_of(l);
+  gr_gemm_by_packed(l, &g, l->in[0], l->in[1], l->out[0]);
+  return GR_OK;
+}
+
+static gr_kernel packed_fast(const gr_site *s) {
+  (void)s;
+  return packed_run;
+}
+
+static const gr_attr packed_attrs[] = {
+    GR_ATTR(struct packed, columns, GR_ATTR_INT, NULL, "of the matrix that was packed"), {0}};
+static const gr_case packed_cases[] = {
+    {{"f32[4,6]", "f32[96,6]"}, .attr = &(struct packed){8}},
+    {{"f32[9,33]", "f32[192,33]"}, .attr = &(struct packed){107}},
+    {{"f32[4,6]", "f32[96,6]"}, .attr = &(struct packed){97}, .fails = "not packed like this"},
+    {{0}},
+};
+
+// Not of the columns that were added.
+static int64_t packed_flops(const gr_site *s) { return 2 * gr_type_count(s->out) * gr_last(s->in); }
+
+const gr_op gr_op_matmul_packed = {
+    .name = "matmul_packed",
+    .doc = "z = x y, of a y that was packed.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct packed),
+    .attrs = packed_attrs,
+    .axes = "...mA,BA->...m_",
+    .infer = packed_infer,
+    .flops = packed_flops,
+    .cpu = packed_cpu,
+    .fast = packed_fast,
+    .cases = packed_cases,
+};

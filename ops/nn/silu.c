@@ -1,0 +1,39 @@
+// silu.c - x sigmoid(x), also called swish.
+#include "ops/kernels/pointwise.h"
+
+gr_val gr_silu(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_silu, NULL, x); }
+
+GR_POINTWISE1(silu, x0 / (1 + exp(-x0)))
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_silu_grad, NULL, g->x[0], g->dy[0]);
+}
+
+static const gr_case cases[] = {
+    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+
+const gr_op gr_op_silu = {
+    GR_POINTWISE_FIELDS(silu),
+    .doc = "x / (1 + exp(-x)).",
+    .n_in = 1,
+    .axes = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .cases = cases,
+};
+
+GR_POINTWISE2(silu_grad,
+              (0.5f * (1 + tanh(0.5f * x0))) * (1 + x0 * (0.5f * (1 - tanh(0.5f * x0)))) * x1)
+
+static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
+
+const gr_op gr_op_silu_grad = {
+    GR_POINTWISE_FIELDS(silu_grad),
+    .doc =
+        "The gradient of silu by x, times dy; sigmoid(x) is written by tanh, which cannot "
+        "overflow.",
+    .n_in = 2,
+    .axes = "...,...->...",
+    .infer = gr_pointwise_infer_float,
+    .cases = grad_cases,
+};

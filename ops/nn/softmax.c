@@ -1,0 +1,186 @@
+// softmax.c - probabilities over the last axis, with entries masked by lengths or by causality.
+#include <stdio.h>
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+
+struct softmax {
+  int64_t causal;
+};
+
+// x is [n,...,r,K]; lengths [n] say how many of the K entries there are. A causal row r sees
+// entries 0..r, so rows must be whole.
+static void letters(const gr_site *s, int rank, char x[GR_MAX_RANK + 1]) {
+  const struct softmax *a = s->attr;
+  gr_letters(x, "n", rank);
+  x[rank - 1] = 'K';
+  if (a->causal && rank > 1) x[rank - 2] = 'R';
+}
+
+static void axes_of(const gr_site *s, char buf[128]) {
+  const struct softmax *a = s->attr;
+  char x[GR_MAX_RANK + 1] = "K";
+  if (s->in[0].rank) letters(s, s->in[0].rank, x);
+  if (s->n_in == 2)
+    snprintf(buf, 128, "%s,n->%s", x, x);
+  else
+    snprintf(buf, 128, a->causal ? "...RK->...RK" : "...K->...K");
+}
+
+static gr_status infer(gr_site *s) {
+  GR_TRY(gr_need_operands(s, 1, 2));
+  GR_TRY(gr_need_float(s, 0, "the operand"));
+  if (s->n_in == 2) GR_TRY(gr_need_ints(s, 1, "lengths"));
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = g->n_in == 2 ? GR_EMIT(g->b, &gr_op_softmax_grad, NULL, g->y[0], g->dy[0], g->x[1])
+                          : GR_EMIT(g->b, &gr_op_softmax_grad, NULL, g->y[0], g->dy[0]);
+}
+
+// How many entries of a row count. None at all: the row is uniform.
+static int64_t seen(const gr_launch *l, int64_t row) {
+  const struct softmax *a = l->attr;
+  const gr_type *t = l->in_type;
+  int64_t k = gr_last(t), n = k;
+  if (l->n_in == 2) n = gr_length(l, 1, row / (gr_rows(t) / t->dim[0]), k);
+  return a->causal ? gr_least(n, row % t->dim[t->rank - 2] + 1) : n;
+}
+static gr_status cpu(const gr_launch *l) {
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
+    int64_t n = seen(l, r);
+    double top = -INFINITY, s = 0;
+    for (int64_t i = 0; i < n; i++) top = fmax(top, IN(0, r * k + i));
+    for (int64_t i = 0; i < n; i++) s += exp(IN(0, r * k + i) - top);
+    for (int64_t i = 0; i < k; i++)
+      OUT(0, r * k + i, !n ? 1.0 / (double)k : i < n ? exp(IN(0, r * k + i) - top) / s : 0);
+  }
+  return GR_OK;
+}
+
+static void rows_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = from; r < to; r++) {
+    const float *x = (const float *)l->in[0] + r * k;
+    float *y = (float *)l->out[0] + r * k;
+    int64_t n = seen(l, r);
+    float scale = n ? gr_exp_row(x, y, n) : 0, none = n ? 0 : 1 / (float)k;
+    for (int64_t i = 0; i < n; i++) y[i] *= scale;
+    for (int64_t i = n; i < k; i++) y[i] = none;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct softmax, causal, GR_ATTR_BOOL, "false", "row r sees entries 0..r only"), {0}};
+static const struct softmax open = {0}, causal = {1};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &open},
+    {{"f32[2,3,37]"}, .attr = &open},
+    {{"f32[4,6,6]"}, .attr = &causal},
+    {{"f32[6,5,7]", "i32[6]"}, .attr = &open, .fill = "nl"},
+    {{"f32[6,2,7,7]", "i32[6]"}, .attr = &causal, .fill = "nl"},
+    {{"f32[6,5,7]", "f32[6]"}, .attr = &open, .fails = "lengths of 'softmax' are i32"},
+    {{"f32[6]"}, .attr = &causal, .fails = "needs at least 2"},
+    {{0}},
+};
+
+const gr_op gr_op_softmax = {
+    .name = "softmax",
+    .doc =
+        "exp(x) / sum(exp(x)) of the last axis. Entries at or beyond the sample's length, the "
+        "optional second operand, get 0; a row of length 0 is uniform.",
+    .n_in = GR_ANY,
+    .n_out = 1,
+    .attr_size = sizeof(struct softmax),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .infer = infer,
+    .amp = GR_AMP_F32,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .inplace = 1,
+    .cases = cases,
+};
+
+// ---- The gradient: dx = y (dy - sum(y dy)); a row that was made uniform has none ------------
+
+static void grad_axes_of(const gr_site *s, char buf[128]) {
+  char x[GR_MAX_RANK + 1] = "K";
+  if (s->n_in == 2) {
+    snprintf(buf, 128, "...K,...K->...K");
+    return;
+  }
+  gr_letters(x, "n", s->in[0].rank);
+  if (s->in[0].rank) x[s->in[0].rank - 1] = 'K';
+  snprintf(buf, 128, "%s,%s,n->%s", x, x, x);
+}
+
+static gr_status grad_infer(gr_site *s) {
+  GR_TRY(gr_need_operands(s, 2, 3));
+  return gr_need_float(s, 1, "the gradient");
+}
+
+static bool uniform(const gr_launch *l, int64_t row) {
+  const gr_type *t = l->in_type;
+  return l->n_in == 3 && gr_length(l, 2, row / (gr_rows(t) / t->dim[0]), gr_last(t)) == 0;
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
+    double s = 0, on = !uniform(l, r);
+    for (int64_t i = 0; i < k; i++) s += IN(0, r * k + i) * IN(1, r * k + i);
+    for (int64_t i = 0; i < k; i++)
+      OUT(0, r * k + i, on * IN(0, r * k + i) * (IN(1, r * k + i) - s));
+  }
+  return GR_OK;
+}
+
+static void grad_rows_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t k = gr_last(l->in_type);
+  for (int64_t r = from; r < to; r++) {
+    const float *y = (const float *)l->in[0] + r * k, *dy = (const float *)l->in[1] + r * k;
+    float *dx = (float *)l->out[0] + r * k, on = uniform(l, r) ? 0 : 1;
+    float s = gr_dot_f32(y, dy, k);
+    GR_VECTOR for (int64_t i = 0; i < k; i++) dx[i] = on * y[i] * (dy[i] - s);
+  }
+}
+
+static gr_status grad_run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), grad_rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+
+static const gr_case grad_cases[] = {
+    {{"f32[4,6]", "f32[4,6]"}},
+    {{"f32[6,5,7]", "f32[6,5,7]", "i32[6]"}, .fill = "nnl"},
+    {{0}},
+};
+
+const gr_op gr_op_softmax_grad = {
+    .name = "softmax_grad",
+    .doc = "The gradient of softmax by x, from y, dy and the lengths.",
+    .n_in = GR_ANY,
+    .n_out = 1,
+    .axes_of = grad_axes_of,
+    .infer = grad_infer,
+    .amp = GR_AMP_F32,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .inplace = 2,
+    .cases = grad_cases,
+};

@@ -1,0 +1,62 @@
+// accumulate.c - a micro-step's term, added to the total of its step; the first begins it anew.
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+
+enum { GRAIN = 16384 };
+
+static gr_status infer(gr_site *s) {
+  if (s->in[2].dtype != GR_I32)
+    return gr_fail(GR_ERR_TYPE, s->loc, "the micro-step's number is an i32, not a %s",
+                   gr_dtypes[s->in[2].dtype].name);
+  if (s->in[0].dtype == s->in[1].dtype) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "a term of %s cannot be added to a total of %s",
+                 gr_dtypes[s->in[1].dtype].name, gr_dtypes[s->in[0].dtype].name);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  bool first = IN(2, 0) == 0;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
+    OUT(0, i, first ? IN(1, i) : IN(0, i) + IN(1, i));
+  return GR_OK;
+}
+
+static void part(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const float *total = l->in[0], *term = l->in[1];
+  float *out = l->out[0];
+  if (IN(2, 0) == 0)
+    memcpy(out + from, term + from, sizeof *out * (size_t)(to - from));
+  else
+    GR_VECTOR for (int64_t i = from; i < to; i++) out[i] = total[i] + term[i];
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_type_count(l->out_type), GRAIN, part, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static const gr_case cases[] = {
+    {{"f32[4,6]", "f32[4,6]", "i32[]"}, .fill = "nnz"},
+    {{"f32[6,3000]", "f32[6,3000]", "i32[]"}, .fill = "nn1"},
+    {{"i32[5]", "i32[5]", "i32[]"}, .fill = "ii1"},
+    {{"f32[5]", "i32[5]", "i32[]"}, .fails = "a term of i32"},
+    {{"f32[5]", "f32[5]", "f32[]"}, .fails = "is an i32"},
+    {{0}},
+};
+
+const gr_op gr_op_accumulate = {
+    .name = "accumulate",
+    .doc = "total + term, or term alone where the micro-step's number is 0.",
+    .n_in = 3,
+    .n_out = 1,
+    .axes = "...,...,->...",
+    .padding = GR_PADDING_KEPT,
+    .infer = infer,
+    .cpu = cpu,
+    .fast = fast,
+    .inplace = 1,
+    .cases = cases,
+};

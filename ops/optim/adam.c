@@ -1,0 +1,143 @@
+// adam.c - Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019), in the order of
+// operations PyTorch documents. Both are one formula: where the decay goes differs.
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+#include "ops/optim/optim.h"
+
+enum { W, G, M, V, LR, STEP, SCALE, OK, OPERANDS };  // the operands, in order
+enum { GRAIN = 16384 };
+
+// What is the same for all elements of a launch.
+typedef struct rates {
+  double step;             // lr / (1 - beta1^t)
+  double root;             // 1 / sqrt(1 - beta2^t)
+  double scale, l2, keep;  // of the gradient; added to it; of the weight, before the step
+  bool ok;
+} rates;
+
+static rates rates_of(const gr_launch *l, bool decoupled) {
+  const gr_optim_adam *a = l->attr;
+  double lr = IN(LR, 0), t = IN(STEP, 0) + 1;
+  return (rates){.step = lr / (1 - pow(a->beta1, t)),
+                 .root = 1 / sqrt(1 - pow(a->beta2, t)),
+                 .scale = IN(SCALE, 0),
+                 .l2 = decoupled ? 0 : a->weight_decay,
+                 .keep = decoupled ? 1 - lr * a->weight_decay : 1,
+                 .ok = IN(OK, 0) != 0};
+}
+
+static gr_status plain(const gr_launch *l, bool decoupled) {
+  const gr_optim_adam *a = l->attr;
+  rates r = rates_of(l, decoupled);
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
+    double w = IN(W, i), m = IN(M, i), v = IN(V, i);
+    if (r.ok) {
+      double g = IN(G, i) * r.scale + r.l2 * w;
+      m = a->beta1 * m + (1 - a->beta1) * g;
+      v = a->beta2 * v + (1 - a->beta2) * g * g;
+      w = w * r.keep - r.step * m / (sqrt(v) * r.root + a->eps);
+    }
+    OUT(0, i, w), OUT(1, i, m), OUT(2, i, v);
+  }
+  return GR_OK;
+}
+
+static void update(const gr_optim_adam *a, const rates *r, const gr_launch *l, int64_t from,
+                   int64_t to) {
+  const float *w = l->in[W], *g = l->in[G], *m = l->in[M], *v = l->in[V];
+  float *to_w = l->out[0], *to_m = l->out[1], *to_v = l->out[2];
+  float b1 = (float)a->beta1, c1 = (float)(1 - a->beta1), b2 = (float)a->beta2;
+  float c2 = (float)(1 - a->beta2), eps = (float)a->eps, step = (float)r->step;
+  float root = (float)r->root, scale = (float)r->scale, l2 = (float)r->l2, keep = (float)r->keep;
+  GR_VECTOR for (int64_t i = from; i < to; i++) {
+    float d = g[i] * scale + l2 * w[i];
+    float m1 = b1 * m[i] + c1 * d, v1 = b2 * v[i] + c2 * d * d;
+    to_w[i] = w[i] * keep - step * m1 / (sqrtf(v1) * root + eps);
+    to_m[i] = m1, to_v[i] = v1;
+  }
+}
+
+static void part_of(const gr_launch *l, bool decoupled, int64_t from, int64_t to) {
+  static const int of[3] = {W, M, V};
+  rates r = rates_of(l, decoupled);
+  if (r.ok) update(l->attr, &r, l, from, to);
+  for (int k = 0; k < 3 && !r.ok; k++)
+    memmove((float *)l->out[k] + from, (const float *)l->in[of[k]] + from,
+            sizeof(float) * (size_t)(to - from));
+}
+
+static gr_status adam_cpu(const gr_launch *l) { return plain(l, false); }
+static gr_status adamw_cpu(const gr_launch *l) { return plain(l, true); }
+
+static void adam_part(void *arg, int64_t from, int64_t to) { part_of(arg, false, from, to); }
+static void adamw_part(void *arg, int64_t from, int64_t to) { part_of(arg, true, from, to); }
+
+static gr_status adam_f32(const gr_launch *l) {
+  gr_parallel(l, gr_type_count(l->out_type), GRAIN, adam_part, (void *)l);
+  return GR_OK;
+}
+static gr_status adamw_f32(const gr_launch *l) {
+  gr_parallel(l, gr_type_count(l->out_type), GRAIN, adamw_part, (void *)l);
+  return GR_OK;
+}
+
+static bool all_f32(const gr_site *s) {
+  return gr_is_f32(s) && s->in[G].dtype == GR_F32 && s->in[M].dtype == GR_F32 &&
+         s->in[V].dtype == GR_F32;
+}
+static gr_kernel adam_fast(const gr_site *s) { return all_f32(s) ? adam_f32 : NULL; }
+static gr_kernel adamw_fast(const gr_site *s) { return all_f32(s) ? adamw_f32 : NULL; }
+
+static const gr_attr attrs[] = {
+    GR_ATTR(gr_optim_adam, beta1, GR_ATTR_FLOAT, "0.9", "decay of the mean of gradients"),
+    GR_ATTR(gr_optim_adam, beta2, GR_ATTR_FLOAT, "0.999", "decay of the mean of their squares"),
+    GR_ATTR(gr_optim_adam, eps, GR_ATTR_FLOAT, "1e-8", "added to the root of the squares"),
+    GR_ATTR(gr_optim_adam, weight_decay, GR_ATTR_FLOAT, "0",
+            "adam: L2, added to the gradient; adamw: taken from the weight, times lr"),
+    {0}};
+static const gr_optim_adam usual = {0.9, 0.999, 1e-8, 0.01};
+#define OPERANDS_OF(t) \
+  { t, t, t, t, "f32[]", "i32[]", "f32[]", "f32[]" }
+static const gr_case cases[] = {
+    {OPERANDS_OF("f32[4,6]"), .attr = &usual, .fill = "nnnpsis1"},
+    {OPERANDS_OF("f32[6,2,37]"), .attr = &usual, .fill = "nnnpsis1"},
+    {OPERANDS_OF("f32[4,6]"), .attr = &usual, .fill = "nnnpsisz"},
+    {{0}},
+};
+
+const gr_op gr_op_adam = {
+    .name = "adam",
+    .doc = "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam, with L2.",
+    .n_in = OPERANDS,
+    .n_out = 3,
+    .attr_size = sizeof(gr_optim_adam),
+    .attrs = attrs,
+    .axes = "...,...,...,...,,,,->...,...,...",
+    .amp = GR_AMP_F32,
+    .padding = GR_PADDING_KEPT,
+    .cpu = adam_cpu,
+    .fast = adam_fast,
+    .inplace = 1 + W,
+    .inplace_more = "34",
+    .cases = cases,
+};
+
+const gr_op gr_op_adamw = {
+    .name = "adamw",
+    .doc =
+        "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam, with decoupled "
+        "weight decay.",
+    .n_in = OPERANDS,
+    .n_out = 3,
+    .attr_size = sizeof(gr_optim_adam),
+    .attrs = attrs,
+    .axes = "...,...,...,...,,,,->...,...,...",
+    .amp = GR_AMP_F32,
+    .padding = GR_PADDING_KEPT,
+    .cpu = adamw_cpu,
+    .fast = adamw_fast,
+    .inplace = 1 + W,
+    .inplace_more = "34",
+    .cases = cases,
+};

@@ -1,0 +1,120 @@
+// sgd.c - stochastic gradient descent, plain and with momentum, as PyTorch defines them.
+#include <stdio.h>
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+#include "ops/optim/optim.h"
+
+// ---- Without momentum: d = g scale + decay w; w' = w - lr d ----------------------------------
+
+enum { GRAIN = 16384 };
+
+static double scalar(const gr_launch *l, int k) { return IN(k, 0); }
+
+static gr_status plain_cpu(const gr_launch *l) {
+  const gr_optim_sgd *a = l->attr;
+  double lr = scalar(l, 2), scale = scalar(l, 3);
+  bool ok = scalar(l, 4) != 0;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
+    double w = IN(0, i), d = IN(1, i) * scale + a->weight_decay * w;
+    OUT(0, i, ok ? w - lr * d : w);
+  }
+  return GR_OK;
+}
+
+static void plain_part(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  float lr = (float)scalar(l, 2), scale = (float)scalar(l, 3);
+  float decay = (float)((const gr_optim_sgd *)l->attr)->weight_decay;
+  const float *w = l->in[0], *g = l->in[1];
+  float *to_w = l->out[0];
+  bool ok = scalar(l, 4) != 0;
+  GR_VECTOR for (int64_t i = from; i < to; i++) to_w[i] =
+      ok ? w[i] - lr * (g[i] * scale + decay * w[i]) : w[i];
+}
+
+static gr_status plain_run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_type_count(l->out_type), GRAIN, plain_part, (void *)l);
+  return GR_OK;
+}
+
+// ---- With momentum: d = g scale + decay w; m' = mu m + d; w' = w - lr m' -----------------------
+
+static gr_status momentum_cpu(const gr_launch *l) {
+  const gr_optim_sgd *a = l->attr;
+  double lr = scalar(l, 2), scale = scalar(l, 3);
+  bool ok = scalar(l, 4) != 0;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
+    double w = IN(0, i), m = IN(5, i), d = IN(1, i) * scale + a->weight_decay * w;
+    double next = ok ? a->momentum * m + d : m;
+    OUT(0, i, ok ? w - lr * next : w);
+    OUT(1, i, next);
+  }
+  return GR_OK;
+}
+
+static void momentum_part(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const gr_optim_sgd *a = l->attr;
+  float lr = (float)scalar(l, 2), scale = (float)scalar(l, 3);
+  float mu = (float)a->momentum, decay = (float)a->weight_decay;
+  const float *w = l->in[0], *g = l->in[1], *m = l->in[5];
+  float *to_w = l->out[0], *to_m = l->out[1];
+  bool ok = scalar(l, 4) != 0;
+  GR_VECTOR for (int64_t i = from; i < to; i++) {
+    float next = ok ? mu * m[i] + (g[i] * scale + decay * w[i]) : m[i];
+    to_w[i] = ok ? w[i] - lr * next : w[i];
+    to_m[i] = next;
+  }
+}
+
+static gr_status momentum_run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_type_count(l->out_type), GRAIN, momentum_part, (void *)l);
+  return GR_OK;
+}
+
+// ---- The op -----------------------------------------------------------------------------------
+
+static void axes_of(const gr_site *s, char buf[128]) {
+  snprintf(buf, 128, "%s", s->n_in == 6 ? "...,...,,,,...->...,..." : "...,...,,,->...");
+}
+
+static gr_status cpu(const gr_launch *l) { return (l->n_in == 6 ? momentum_cpu : plain_cpu)(l); }
+
+static gr_kernel fast(const gr_site *s) {
+  if (!gr_is_f32(s) || s->in[1].dtype != GR_F32) return NULL;
+  return s->n_in == 6 ? momentum_run_f32 : plain_run_f32;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(gr_optim_sgd, momentum, GR_ATTR_FLOAT, "0", "share of the last step that is kept"),
+    GR_ATTR(gr_optim_sgd, weight_decay, GR_ATTR_FLOAT, "0", "L2: added to the gradient"),
+    {0}};
+static const gr_optim_sgd plain = {0, 0.01}, heavy = {0.9, 0.01};
+#define OPERANDS "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]"
+static const gr_case cases[] = {
+    {{OPERANDS}, .attr = &plain, .fill = "nnss1"},
+    {{OPERANDS}, .attr = &plain, .fill = "nnssz"},
+    {{OPERANDS, "f32[4,6]"}, .attr = &heavy, .fill = "nnss1n"},
+    {{OPERANDS, "f32[4,6]"}, .attr = &heavy, .fill = "nnsszn"},
+    {{0}},
+};
+
+const gr_op gr_op_sgd = {
+    .name = "sgd",
+    .doc =
+        "w' from w, gradient, lr, gradient scale, ok: w - lr (g scale + weight_decay w). With "
+        "m, the last operand, also m' = momentum m + that, and w' = w - lr m'.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
+    .attr_size = sizeof(gr_optim_sgd),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .amp = GR_AMP_F32,
+    .padding = GR_PADDING_KEPT,
+    .cpu = cpu,
+    .fast = fast,
+    .inplace = 1,
+    .inplace_more = "6",
+    .cases = cases,
+};

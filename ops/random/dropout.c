@@ -1,0 +1,119 @@
+// dropout.c - zeroes elements at random and scales the rest (Srivastava et al., "Dropout", 2014).
+// An element's fate is a function of (seed, stream, step, its index in the whole value): the same
+// on any number of ranks and threads, and drawn again rather than kept for the gradient.
+#include "base/rng.h"
+#include "ops/kernels/operands.h"
+#include "ops/ops.h"
+
+struct dropout {
+  double p;
+  int64_t seed;
+  uint64_t stream;
+};
+
+static gr_status infer(gr_site *s) {
+  double p = ((const struct dropout *)s->attr)->p;
+  GR_TRY(gr_need_float(s, 0, "the operand"));
+  GR_TRY(gr_need_ints(s, 1, "steps"));
+  if (p >= 0 && p < 1) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "dropout with p %g is not possible", p),
+                 "p is the share of elements dropped, from 0 to below 1");
+}
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_dropout, g->attr, g->dy[0], g->x[1]);
+}
+
+static gr_rng rng_of(const gr_launch *l) {
+  const struct dropout *a = l->attr;
+  return (gr_rng){.seed = (uint64_t)a->seed,
+                  .stream = a->stream,
+                  .step = (uint64_t)(int64_t)gr_get(l->in[1], l->in_type[1].dtype, 0)};
+}
+
+// An element is kept when its random word is not below p 2^32.
+static uint32_t limit(double p) { return (uint32_t)(p * 4294967296.0); }
+
+static gr_status cpu(const gr_launch *l) {
+  double p = ((const struct dropout *)l->attr)->p;
+  gr_rng rng = rng_of(l);
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
+    uint32_t word = gr_rng_u32(&rng, (uint64_t)gr_global_index(l, 0, i));
+    OUT(0, i, word >= limit(p) ? IN(0, i) / (1 - p) : 0);
+  }
+  return GR_OK;
+}
+
+// Elements that lie one after the other here and in the whole value.
+static int64_t run_length(const gr_launch *l) {
+  int split = 0;
+  for (int a = 0; l->out_layout && l->mesh && a < l->mesh->n_axes; a++)
+    split = l->out_layout->at[a] > split ? l->out_layout->at[a] : split;
+  int64_t n = 1;
+  for (int d = split; d < l->out_type->rank; d++) n *= l->out_type->dim[d];
+  return n;
+}
+
+enum { BLOCKS = 128 };  // random blocks at a time, of 4 words
+
+// n elements, of which the first has this index in the whole value.
+static void run(const gr_rng *rng, double p, uint64_t index, const float *x, float *y, int64_t n) {
+  uint32_t words[BLOCKS * 4], least = limit(p);
+  float scale = (float)(1 / (1 - p));
+  while (n > 0) {
+    int64_t skip = (int64_t)(index % 4), now = gr_least(n, BLOCKS * 4 - skip);
+    gr_rng_blocks(rng, index / 4, (skip + now + 3) / 4, words);
+    for (int64_t i = 0; i < now; i++) y[i] = words[skip + i] >= least ? x[i] * scale : 0;
+    x += now, y += now, n -= now, index += (uint64_t)now;
+  }
+}
+
+static void part(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  gr_rng rng = rng_of(l);
+  int64_t length = run_length(l);
+  while (from < to) {
+    int64_t now = gr_least(to, (from / length + 1) * length) - from;
+    run(&rng, ((const struct dropout *)l->attr)->p, (uint64_t)gr_global_index(l, 0, from),
+        (const float *)l->in[0] + from, (float *)l->out[0] + from, now);
+    from += now;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_type_count(l->out_type), BLOCKS * 64, part, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct dropout, p, GR_ATTR_FLOAT, NULL, "share of elements dropped"),
+    GR_ATTR(struct dropout, seed, GR_ATTR_INT, "0", "of the random numbers"),
+    GR_ATTR(struct dropout, stream, GR_ATTR_STREAM, "dropout", "of the random numbers"),
+    {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]", "i32[]"}, .attr = &(struct dropout){0.5, 1, 2}, .fill = "ni"},
+    {{"f32[6,37,6]", "i32[]"}, .attr = &(struct dropout){0.1, 1, 2}, .fill = "ni"},
+    {{"f32[4,6]", "i32[]"}, .attr = &(struct dropout){1, 1, 2}, .fails = "with p 1"},
+    {{0}},
+};
+
+const gr_op gr_op_dropout = {
+    .name = "dropout",
+    .doc =
+        "x with a share p of its elements zeroed, at random by step, and the rest divided by "
+        "1 - p.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct dropout),
+    .attrs = attrs,
+    .axes = "...,->...",
+    .infer = infer,
+    .random = true,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .inplace = 1,
+    .cases = cases,
+};

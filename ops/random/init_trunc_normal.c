@@ -1,0 +1,64 @@
+// init_trunc_normal.c - numbers drawn from a normal distribution, cut off at two standard
+// deviations.
+#include <math.h>
+#include "ops/kernels/source.h"
+#include "ops/ops.h"
+
+struct init_trunc_normal {
+  gr_ints shape;
+  double mean;
+  double std;
+  int64_t seed;
+  uint64_t stream;
+};
+
+static gr_status infer(gr_site *s) {
+  return gr_source_shape(s, &((const struct init_trunc_normal *)s->attr)->shape, GR_F32);
+}
+
+// Drawn again, from indices far away, until within the bounds: one in 22 is not.
+static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
+  const struct init_trunc_normal *a = attr;
+  gr_rng_normals(rng, from, n, out);
+  for (int64_t i = 0; i < n; i++) {
+    for (uint64_t k = 1; fabs(out[i]) > 2; k++)
+      out[i] = gr_rng_normal(rng, from + (uint64_t)i + (k << 44));
+    out[i] = a->mean + a->std * out[i];
+  }
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct init_trunc_normal *a = l->attr;
+  gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
+  gr_source_draw(l, &rng, draw);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct init_trunc_normal, shape, GR_ATTR_INTS, NULL, "the shape"),
+    GR_ATTR(struct init_trunc_normal, mean, GR_ATTR_FLOAT, "0", "the mean"),
+    GR_ATTR(struct init_trunc_normal, std, GR_ATTR_FLOAT, "1",
+            "the standard deviation before cutting"),
+    GR_ATTR(struct init_trunc_normal, seed, GR_ATTR_INT, "0", "of the run"),
+    GR_ATTR(struct init_trunc_normal, stream, GR_ATTR_STREAM, NULL,
+            "a name: which numbers these are"),
+    {0}};
+static const gr_case cases[] = {
+    {{0}, .attr = &(struct init_trunc_normal){{2, {4, 6}}, 0, 0.02, 1, 7}},
+    {{0}, .attr = &(struct init_trunc_normal){{1, {500}}, 1, 0.5, 1, 8}},
+    {{0}}};
+
+const gr_op gr_op_init_trunc_normal = {
+    .name = "init_trunc_normal",
+    .doc =
+        "Numbers drawn from a normal distribution; those beyond two standard deviations are drawn "
+        "again.",
+    .n_in = 0,
+    .n_out = 1,
+    .attr_size = sizeof(struct init_trunc_normal),
+    .attrs = attrs,
+    .random = true,
+    .infer = infer,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,53 @@
+// init_uniform.c - numbers drawn evenly from a range.
+#include "ops/kernels/source.h"
+#include "ops/ops.h"
+
+struct init_uniform {
+  gr_ints shape;
+  double low;
+  double high;
+  int64_t seed;
+  uint64_t stream;
+};
+
+static gr_status infer(gr_site *s) {
+  return gr_source_shape(s, &((const struct init_uniform *)s->attr)->shape, GR_F32);
+}
+
+static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
+  const struct init_uniform *a = attr;
+  gr_rng_uniforms(rng, from, n, out);
+  for (int64_t i = 0; i < n; i++) out[i] = a->low + (a->high - a->low) * out[i];
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct init_uniform *a = l->attr;
+  gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
+  gr_source_draw(l, &rng, draw);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct init_uniform, shape, GR_ATTR_INTS, NULL, "the shape"),
+    GR_ATTR(struct init_uniform, low, GR_ATTR_FLOAT, "0", "the least"),
+    GR_ATTR(struct init_uniform, high, GR_ATTR_FLOAT, "1", "not reached"),
+    GR_ATTR(struct init_uniform, seed, GR_ATTR_INT, "0", "of the run"),
+    GR_ATTR(struct init_uniform, stream, GR_ATTR_STREAM, NULL, "a name: which numbers these are"),
+    {0}};
+static const gr_case cases[] = {
+    {{0}, .attr = &(struct init_uniform){{2, {4, 6}}, -1, 1, 1, 7}},
+    {{0}, .attr = &(struct init_uniform){{1, {0}}, -1, 1, 1, 7}, .fails = "empty"},
+    {{0}}};
+
+const gr_op gr_op_init_uniform = {
+    .name = "init_uniform",
+    .doc = "Numbers drawn evenly from low .. high, the same on any number of ranks.",
+    .n_in = 0,
+    .n_out = 1,
+    .attr_size = sizeof(struct init_uniform),
+    .attrs = attrs,
+    .random = true,
+    .infer = infer,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,104 @@
+// concat.c - values one after another, along one axis.
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+struct concat {
+  int64_t axis;
+};
+
+gr_val gr_concat(gr_builder *b, int n, const gr_val *x, int axis) {
+  return gr_emit(b, &gr_op_concat, &(struct concat){axis}, n, x);
+}
+
+static gr_status like_first(const gr_site *s, int k, int axis) {
+  const gr_type *t = &s->in[0], *u = &s->in[k];
+  if (u->dtype != t->dtype)
+    return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
+                   gr_dtypes[u->dtype].name, gr_dtypes[t->dtype].name);
+  if (u->rank != t->rank)
+    return gr_fail(GR_ERR_TYPE, s->loc, "operand %d has %d axes, but operand 0 has %d", k, u->rank,
+                   t->rank);
+  for (int d = 0; d < t->rank; d++)
+    if (d != axis && u->dim[d] != t->dim[d])
+      return gr_fail(GR_ERR_TYPE, s->loc, "axis %d is %lld in operand %d, but %lld in operand 0", d,
+                     (long long)u->dim[d], k, (long long)t->dim[d]);
+  return GR_OK;
+}
+
+static gr_status infer(gr_site *s) {
+  int axis = (int)((const struct concat *)s->attr)->axis;
+  if (!s->n_in) return gr_fail(GR_ERR_TYPE, s->loc, "takes at least one operand");
+  if (axis < 0 || axis >= s->in[0].rank)
+    return gr_fail(GR_ERR_TYPE, s->loc, "no axis %d in a value of %d axes", axis, s->in[0].rank);
+  s->out[0] = s->in[0];
+  for (int k = 1; k < s->n_in; k++) {
+    GR_TRY(like_first(s, k, axis));
+    s->out[0].dim[axis] += s->in[k].dim[axis];
+  }
+  return GR_OK;
+}
+
+// As many operands as are given, which a notation cannot say: any other axis may be split.
+static gr_status sigs(const gr_site *s, gr_sig *sig, int *out_n) {
+  int n = 0, axis = (int)((const struct concat *)s->attr)->axis;
+  memset(&sig[n++], GR_R, sizeof *sig);
+  for (int d = 0; d < s->in[0].rank; d++)
+    if (d != axis) memset(&sig[n++], d, sizeof *sig);
+  if (gr_dtypes[s->in[0].dtype].is_float) memset(&sig[n++], GR_P, sizeof *sig);
+  *out_n = n;
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  int axis = (int)((const struct concat *)g->attr)->axis;
+  int64_t from = 0, total = gr_at(g->b->g, g->y[0])->type.dim[axis];
+  for (int k = 0; from < total && !g->b->err; k++) {
+    int64_t size = gr_at(g->b->g, g->x[k])->type.dim[axis];
+    if (g->want[k]) g->dx[k] = gr_slice_axis(g->b, g->dy[0], axis, from, size);
+    from += size;
+  }
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const gr_type *y = l->out_type;
+  int axis = (int)((const struct concat *)l->attr)->axis;
+  int64_t bytes = gr_dtypes[y->dtype].size, outer = 1;
+  for (int d = axis + 1; d < y->rank; d++) bytes *= y->dim[d];
+  for (int d = 0; d < axis; d++) outer *= y->dim[d];
+  char *to = l->out[0];
+  for (int k = 0; to < (char *)l->out[0] + bytes * y->dim[axis]; k++) {
+    int64_t row = bytes * l->in_type[k].dim[axis];
+    gr_copy_rows(l, to, bytes * y->dim[axis], l->in[k], row, row, outer);
+    to += row;
+  }
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct concat, axis, GR_ATTR_INT, NULL, "along which axis"),
+                                {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]", "f32[2,6]"}, .attr = &(struct concat){0}},
+    {{"f32[4,6]", "f32[4,1]", "f32[4,3]"}, .attr = &(struct concat){1}},
+    {{"f32[2,4,6]"}, .attr = &(struct concat){1}},
+    {{"i32[4]", "i32[3]"}, .attr = &(struct concat){0}, .fill = "ii"},
+    {{"f32[4,6]", "f32[4,5]"}, .attr = &(struct concat){0}, .fails = "axis 1 is 5 in operand 1"},
+    {{"f32[4]", "i32[4]"}, .attr = &(struct concat){0}, .fails = "operand 1 is i32"},
+    {{"f32[4]", "f32[4,1]"}, .attr = &(struct concat){0}, .fails = "operand 1 has 2 axes"},
+    {{"f32[4]"}, .attr = &(struct concat){1}, .fails = "no axis 1"},
+    {{0}},
+};
+
+const gr_op gr_op_concat = {
+    .name = "concat",
+    .doc = "Values one after another, along one axis.",
+    .n_in = GR_ANY,
+    .n_out = 1,
+    .attr_size = sizeof(struct concat),
+    .attrs = attrs,
+    .linear = true,
+    .infer = infer,
+    .sigs = sigs,
+    .grad = grad,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,49 @@
+// fill.c - one number everywhere.
+#include "ops/kernels/source.h"
+#include "ops/ops.h"
+
+struct fill {
+  gr_ints shape;
+  double value;
+  int64_t dtype;
+};
+
+gr_val gr_fill(gr_builder *b, const gr_type *t, double value) {
+  struct fill a = {.shape.n = t->rank, .value = value, .dtype = (int64_t)t->dtype};
+  for (int d = 0; d < t->rank; d++) a.shape.at[d] = t->dim[d];
+  return gr_emit(b, &gr_op_fill, &a, 0, NULL);
+}
+
+static gr_status infer(gr_site *s) {
+  const struct fill *a = s->attr;
+  return gr_source_shape(s, &a->shape, (gr_dtype)a->dtype);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct fill *a = l->attr;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) OUT(0, i, a->value);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct fill, shape, GR_ATTR_INTS, NULL, "the shape"),
+                                GR_ATTR(struct fill, value, GR_ATTR_FLOAT, "0", "the number"),
+                                GR_ATTR(struct fill, dtype, GR_ATTR_DTYPE, "f32", "the dtype"),
+                                {0}};
+static const gr_case cases[] = {
+    {{0}, .attr = &(struct fill){{2, {4, 6}}, 0.5, GR_F32}},
+    {{0}, .attr = &(struct fill){{0, {0}}, 3, GR_I32}},
+    {{0}, .attr = &(struct fill){{1, {0}}, 3, GR_I32}, .fails = "empty"},
+    {{0}},
+};
+
+const gr_op gr_op_fill = {
+    .name = "fill",
+    .doc = "One number everywhere.",
+    .n_in = 0,
+    .n_out = 1,
+    .attr_size = sizeof(struct fill),
+    .attrs = attrs,
+    .infer = infer,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,140 @@
+// reshape.c - the same numbers in the same order, under another shape.
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+// At most one size is -1, "the rest": in a loop's body, which knows no batch size, the axis that
+// may be split over ranks.
+struct reshape {
+  gr_ints shape;
+};
+
+gr_val gr_reshape(gr_builder *b, gr_val x, gr_ints shape) {
+  return GR_EMIT(b, &gr_op_reshape, &(struct reshape){shape}, x);
+}
+
+static int rest_axis(const gr_ints *shape) {
+  for (int d = 0; d < (int)shape->n; d++)
+    if (shape->at[d] == -1) return d;
+  return -1;
+}
+
+static gr_status infer(gr_site *s) {
+  const struct reshape *a = s->attr;
+  int64_t total = gr_type_count(&s->in[0]), known = 1;
+  int rest = rest_axis(&a->shape);
+  s->out[0] = (gr_type){.dtype = s->in[0].dtype, .rank = (int)a->shape.n};
+  for (int d = 0; d < s->out[0].rank; d++) {
+    int64_t size = a->shape.at[d];
+    if (d != rest && (size < 1 || size > total))
+      return gr_fail(GR_ERR_TYPE, s->loc, "axis %d of the shape is %lld, of %lld numbers", d,
+                     (long long)size, (long long)total);
+    if (d != rest) known *= size;
+    s->out[0].dim[d] = size;
+    if (known > total) break;
+  }
+  if (rest < 0 ? known != total : total % known != 0)
+    return gr_fail(GR_ERR_TYPE, s->loc, "%lld numbers do not fill a shape of %s%lld",
+                   (long long)total, rest < 0 ? "" : "a multiple of ", (long long)known);
+  if (rest >= 0) s->out[0].dim[rest] = total / known;
+  return GR_OK;
+}
+
+// The axis of x whose split is a split of `axis` of y: what is before both is equally much.
+static int same_axis(const gr_type *x, const gr_type *y, int axis) {
+  int64_t before = 1, to = 1;
+  int found = -1;
+  for (int d = 0; d < axis; d++) to *= y->dim[d];
+  for (int d = 0; d < x->rank; before *= x->dim[d++])
+    if (before == to) found = d;
+  return found;
+}
+
+static void add_sig(gr_sig *sig, int *n, int from, int to) {
+  memset(&sig[*n], GR_R, sizeof *sig);
+  sig[*n].in[0] = (gr_lay)from, sig[(*n)++].out[0] = (gr_lay)to;
+}
+
+// A split of an axis of x is a split of an axis of y where as much is before the one as before
+// the other: a part of [n, t, heads c] is a part of [n, t, heads, c].
+static gr_status sigs(const gr_site *s, gr_sig *sig, int *out_n) {
+  const struct reshape *a = s->attr;
+  const gr_type *x = &s->in[0], *y = &s->out[0];
+  int n = 0, to = rest_axis(&a->shape);
+  add_sig(sig, &n, GR_R, GR_R);
+  int from = to < 0 ? -1 : same_axis(x, y, to);
+  if (from >= 0) add_sig(sig, &n, from, to);
+  int64_t before_x = 1;
+  for (int i = 0; i < x->rank; before_x *= x->dim[i++]) {
+    int64_t before_y = 1;
+    for (int k = 0; k < y->rank && before_y <= before_x && n < GR_MAX_SIGS - 1;
+         before_y *= y->dim[k++])
+      if (before_x == before_y && x->dim[i] > 1 && y->dim[k] > 1 && !(i == from && k == to))
+        add_sig(sig, &n, i, k);
+  }
+  if (gr_dtypes[x->dtype].is_float) add_sig(sig, &n, GR_P, GR_P);
+  *out_n = n;
+  return GR_OK;
+}
+
+static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
+  gr_ints *shape = &((struct reshape *)attr)->shape;
+  for (int a = 0; a < m->n_axes; a++) {
+    gr_lay d = out->at[a];
+    if (d >= 0 && shape->at[d] > 0) shape->at[d] /= m->axis[a].size;
+  }
+}
+
+static void grad(const gr_grad *g) {
+  gr_type x = gr_at(g->b->g, g->x[0])->type, y = gr_at(g->b->g, g->y[0])->type;
+  int rest = rest_axis(&((const struct reshape *)g->attr)->shape);
+  gr_ints back = {.n = x.rank};
+  memcpy(back.at, x.dim, sizeof *x.dim * (size_t)x.rank);
+  if (rest >= 0) rest = same_axis(&x, &y, rest);
+  if (rest >= 0) back.at[rest] = -1;
+  g->dx[0] = gr_reshape(g->b, g->dy[0], back);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t bytes = (int64_t)gr_type_bytes(l->out_type);
+  if (l->out[0] != l->in[0]) gr_copy_rows(l, l->out[0], bytes, l->in[0], bytes, bytes, 1);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
+                                        "the new shape; one size may be -1, the rest"),
+                                {0}};
+#define SHAPE(...)                                                        \
+  &(struct reshape) {                                                     \
+    {                                                                     \
+      sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), { __VA_ARGS__ } \
+    }                                                                     \
+  }
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = SHAPE(-1, 3, 2)},
+    {{"f32[12,3,2]"}, .attr = SHAPE(-1, 6)},
+    {{"f32[6,12,3]"}, .attr = SHAPE(-1, 3)},
+    {{"f32[5,12,4]"}, .attr = SHAPE(5, -1, 2, 2)},
+    {{"f32[4,6]"}, .attr = SHAPE(24)},
+    {{"i32[4,6]"}, .attr = SHAPE(6, 4), .fill = "i"},
+    {{"f32[4,6]"}, .attr = SHAPE(-1, 5), .fails = "do not fill a shape of a multiple of 5"},
+    {{"f32[4,6]"}, .attr = SHAPE(4, 5), .fails = "24 numbers do not fill a shape of 20"},
+    {{"f32[4,6]"}, .attr = SHAPE(-1, -1), .fails = "axis 1 of the shape is -1"},
+    {{0}},
+};
+
+const gr_op gr_op_reshape = {
+    .name = "reshape",
+    .doc = "The same numbers in the same order, under another shape.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct reshape),
+    .attrs = attrs,
+    .linear = true,
+    .inplace = 1,
+    .infer = infer,
+    .sigs = sigs,
+    .localize = localize,
+    .grad = grad,
+    .cpu = cpu,
+    .cases = cases,
+};

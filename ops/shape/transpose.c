@@ -1,0 +1,103 @@
+// transpose.c - the axes in another order. See permute.c for the quick way.
+#include "ops/kernels/permute.h"
+#include "ops/ops.h"
+
+struct transpose {
+  gr_ints perm;
+};
+
+gr_val gr_transpose(gr_builder *b, gr_val x, gr_ints perm) {
+  return GR_EMIT(b, &gr_op_transpose, &(struct transpose){perm}, x);
+}
+
+// "abc->cab". A perm that is none is refused by infer, which comes later: here, it may say
+// anything.
+static void axes_of(const gr_site *s, char buf[128]) {
+  const gr_ints *perm = &((const struct transpose *)s->attr)->perm;
+  char *p = buf;
+  for (int d = 0; d < s->in[0].rank; d++) *p++ = (char)('a' + d);
+  *p++ = '-', *p++ = '>';
+  for (int64_t d = 0; d < perm->n; d++) *p++ = (char)('a' + (perm->at[d] & 15));
+  *p = 0;
+}
+
+static gr_status infer(gr_site *s) {
+  const gr_ints *perm = &((const struct transpose *)s->attr)->perm;
+  bool seen[GR_MAX_RANK] = {0};
+  if (perm->n != s->in[0].rank)
+    return gr_fail(GR_ERR_TYPE, s->loc, "perm names %lld axes, and there are %d",
+                   (long long)perm->n, s->in[0].rank);
+  for (int64_t d = 0; d < perm->n; d++) {
+    if (perm->at[d] < 0 || perm->at[d] >= perm->n || seen[perm->at[d]])
+      return gr_fail(GR_ERR_TYPE, s->loc, "perm is not 0 .. %lld in some order",
+                     (long long)perm->n - 1);
+    seen[perm->at[d]] = true;
+  }
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  const gr_ints *perm = &((const struct transpose *)g->attr)->perm;
+  gr_ints back = {.n = perm->n};
+  for (int64_t d = 0; d < perm->n; d++) back.at[perm->at[d]] = d;
+  g->dx[0] = gr_transpose(g->b, g->dy[0], back);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const gr_ints *perm = &((const struct transpose *)l->attr)->perm;
+  const gr_type *x = l->in_type, *y = l->out_type;
+  int64_t stride[GR_MAX_RANK], n = 1;
+  for (int d = x->rank; d--; n *= x->dim[d]) stride[d] = n;
+  for (int64_t o = 0; o < n; o++) {
+    int64_t i = 0, rest = o;
+    for (int d = y->rank; d--; rest /= y->dim[d]) i += rest % y->dim[d] * stride[perm->at[d]];
+    OUT(0, o, IN(0, i));
+  }
+  return GR_OK;
+}
+
+static gr_status quick(const gr_launch *l) {
+  gr_permute(l, l->in_type, &((const struct transpose *)l->attr)->perm, l->in[0], l->out[0]);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_site *s) {
+  return gr_dtypes[s->in[0].dtype].size == 4 ? quick : NULL;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct transpose, perm, GR_ATTR_INTS, NULL,
+                                        "for each axis of the result, which axis of x it is"),
+                                {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct transpose){{2, {1, 0}}}},
+    {{"f32[6,4,3]"}, .attr = &(struct transpose){{3, {1, 0, 2}}}},
+    {{"f32[6,4,3]"}, .attr = &(struct transpose){{3, {2, 0, 1}}}},
+    {{"f32[2,3,4,6]"}, .attr = &(struct transpose){{4, {0, 2, 1, 3}}}},
+    {{"f32[2,3,4,6]"}, .attr = &(struct transpose){{4, {3, 1, 0, 2}}}},
+    {{"f32[2,3,4,6]"}, .attr = &(struct transpose){{4, {0, 1, 2, 3}}}},
+    {{"f32[1,40,1,35]"}, .attr = &(struct transpose){{4, {3, 0, 1, 2}}}},
+    {{"f32[3,40,19]"}, .attr = &(struct transpose){{3, {0, 2, 1}}}},
+    {{"i32[20,17]"}, .attr = &(struct transpose){{2, {1, 0}}}, .fill = "i"},
+    {{"bf16[4,6]"}, .attr = &(struct transpose){{2, {1, 0}}}},
+    {{"f32[]"}, .attr = &(struct transpose){{0, {0}}}},
+    {{"f32[4,6]"}, .attr = &(struct transpose){{1, {0}}}, .fails = "perm names 1 axes"},
+    {{"f32[4,6]"}, .attr = &(struct transpose){{2, {1, 1}}}, .fails = "perm is not 0 .. 1"},
+    {{"f32[4,6]"}, .attr = &(struct transpose){{2, {0, -9}}}, .fails = "perm is not 0 .. 1"},
+    {{0}},
+};
+
+const gr_op gr_op_transpose = {
+    .name = "transpose",
+    .doc = "The axes in another order.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct transpose),
+    .attrs = attrs,
+    .axes_of = axes_of,
+    .linear = true,
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .cases = cases,
+};

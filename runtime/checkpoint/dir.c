@@ -1,0 +1,264 @@
+// dir.c - see dir.h.
+#define _GNU_SOURCE
+#include "runtime/checkpoint/dir.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/log.h"
+
+// -- Names -------------------------------------------------------------------------------
+
+void gr_checkpoint_name(const char *prefix, int64_t step, char out[GR_CHECKPOINT_NAME_SIZE]) {
+  snprintf(out, GR_CHECKPOINT_NAME_SIZE, "%sstep-%08lld", prefix, (long long)step);
+}
+
+int64_t gr_checkpoint_name_step(const char *name, const char *prefix) {
+  size_t n = strlen(prefix);
+  if (strncmp(name, prefix, n) || strncmp(name + n, "step-", 5)) return -1;
+  const char *p = name + n + 5;
+  size_t digits = strspn(p, "0123456789");
+  return digits >= 8 && digits <= 18 && !p[digits] ? strtoll(p, NULL, 10) : -1;
+}
+
+static void add_name(gr_arena *a, gr_names *all, const char *name) {
+  if (all->n == all->cap) {
+    const char **more = GR_NEW(a, const char *, 64 + 2 * all->cap);
+    if (all->n) memcpy(more, all->at, sizeof *more * (size_t)all->n);
+    all->at = more, all->cap = 64 + 2 * all->cap;
+  }
+  all->at[all->n++] = gr_arena_strdup(a, name);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out) {
+  *out = (gr_names){0};
+  int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *d = fd < 0 ? NULL : fdopendir(fd);
+  if (!d && fd >= 0) close(fd);
+  errno = d ? 0 : errno;
+  for (struct dirent *e; d && (e = readdir(d)); errno = 0)
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) add_name(a, out, e->d_name);
+  int failed = errno;
+  if (d) closedir(d);
+  if (failed)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot list '%s': %s", dir->path, strerror(failed));
+  if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_name);
+  return GR_OK;
+}
+
+// -- What is a checkpoint ----------------------------------------------------------------
+
+// The names that write.c gives files.
+static bool is_written(const char *name) {
+  if (!strcmp(name, "manifest.json")) return true;
+  if (strncmp(name, "rank-", 5)) return false;
+  size_t digits = strspn(name + 5, "0123456789");
+  const char *end = name + 5 + digits;
+  return digits >= 5 && (!strcmp(end, ".json") || !strcmp(end, ".safetensors.zst"));
+}
+
+static const char *foreign_inside(gr_arena *a, const gr_disk_dir *d) {
+  gr_names all;
+  struct stat s;
+  gr_status e = gr_checkpoint_names(a, d, &all);
+  const char *why = e ? gr_arena_strdup(a, gr_status_text(e)) : NULL;
+  gr_status_drop(e);
+  for (int i = 0; !why && i < all.n; i++) {
+    bool file = !fstatat(d->fd, all.at[i], &s, AT_SYMLINK_NOFOLLOW) && S_ISREG(s.st_mode);
+    if (!file || !is_written(all.at[i]))
+      why = gr_arena_printf(a, "it holds '%s', which is not of a checkpoint", all.at[i]);
+  }
+  return why;
+}
+
+const char *gr_checkpoint_foreign(gr_arena *a, const gr_disk_dir *dir, const char *name) {
+  struct stat s;
+  if (fstatat(dir->fd, name, &s, AT_SYMLINK_NOFOLLOW))
+    return errno == ENOENT ? NULL : gr_arena_strdup(a, strerror(errno));
+  if (S_ISLNK(s.st_mode)) return "it is a symbolic link";
+  if (!S_ISDIR(s.st_mode)) return "it is not a directory";
+  gr_disk_dir d;
+  gr_status e = gr_disk_enter(dir, name, &d);
+  const char *why = e ? gr_arena_strdup(a, gr_status_text(e)) : foreign_inside(a, &d);
+  gr_status_drop(e);
+  gr_disk_leave(&d);
+  return why;
+}
+
+static gr_status empty(gr_arena *a, const gr_disk_dir *d) {
+  gr_names all;
+  GR_TRY(gr_checkpoint_names(a, d, &all));
+  for (int i = 0; i < all.n; i++) GR_TRY(gr_disk_unlink(d, all.at[i]));
+  return GR_OK;
+}
+
+static gr_status remove_known(gr_arena *a, const gr_disk_dir *dir, const char *name) {
+  struct stat s;
+  gr_disk_dir d;
+  if (fstatat(dir->fd, name, &s, AT_SYMLINK_NOFOLLOW) && errno == ENOENT) return GR_OK;
+  const char *why = gr_checkpoint_foreign(a, dir, name);
+  if (why)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s/%s' is left as it is: %s", dir->path, name, why);
+  GR_TRY(gr_disk_enter(dir, name, &d));
+  gr_status e = empty(a, &d);
+  gr_disk_leave(&d);
+  return e ? e : gr_disk_rmdir(dir, name);
+}
+
+gr_status gr_checkpoint_remove(const gr_disk_dir *dir, const char *name) {
+  gr_arena *a = gr_arena_create();
+  gr_status e = remove_known(a, dir, name);
+  gr_arena_destroy(a);
+  return e;
+}
+
+// -- Recovery ----------------------------------------------------------------------------
+
+static bool opens(gr_arena *a, const gr_disk_dir *dir, const char *name) {
+  gr_checkpoint *c = NULL;
+  gr_status e = gr_checkpoint_open(gr_arena_printf(a, "%s/%s", dir->path, name), &c);
+  gr_checkpoint_close(c);
+  gr_status_drop(e);
+  return !e;
+}
+
+static gr_status recover_one(gr_arena *a, const gr_disk_dir *dir, const char *name) {
+  struct stat s;
+  char to[GR_CHECKPOINT_NAME_SIZE];
+  int64_t step = gr_checkpoint_name_step(name, ".tmp-");
+  if (step < 0 && gr_checkpoint_name_step(name, ".trash-") < 0) return GR_OK;
+  const char *why = gr_checkpoint_foreign(a, dir, name);
+  if (why) {
+    gr_log(GR_WARN, "'%s/%s' is left as it is: %s", dir->path, name, why);
+    return GR_OK;
+  }
+  gr_checkpoint_name("", step, to);
+  bool vacant = fstatat(dir->fd, to, &s, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+  return step >= 0 && vacant && opens(a, dir, name) ? gr_disk_rename(dir, name, to)
+                                                    : gr_checkpoint_remove(dir, name);
+}
+
+gr_status gr_checkpoint_recover(const gr_disk_dir *dir) {
+  gr_arena *a = gr_arena_create();
+  gr_names all;
+  gr_status e = gr_checkpoint_names(a, dir, &all);
+  for (int i = 0; !e && i < all.n; i++) e = recover_one(a, dir, all.at[i]);
+  gr_arena_destroy(a);
+  return e;
+}
+
+// -- Pruning -----------------------------------------------------------------------------
+
+// What pruning looks at in a checkpoint.
+typedef struct trait {
+  double metric;  // NaN: it has none, or cannot be among the best
+  bool ok;        // counts; others stay as they are
+  bool passing, finite, foreign, keep;
+} trait;
+
+static double number_of(const gr_scalar *s) {
+  if (!s || s->kind == GR_SCALAR_TEXT) return (double)NAN;
+  return s->kind == GR_SCALAR_INT ? (double)s->i : s->f;
+}
+
+// It holds what this run writes: the tensors of rank 0 are all, or parts of all.
+static bool is_of_run(const gr_checkpoint *c, const gr_saver_spec *spec) {
+  for (int i = 0; i < spec->n_pieces; i++) {
+    const gr_piece *want = &spec->pieces[i], *has = gr_checkpoint_tensor(c, want->name);
+    bool same = has && !strcmp(has->dtype, want->dtype) && has->rank == want->rank;
+    for (int d = 0; same && d < want->rank; d++) same = has->dims[d] == want->dims[d];
+    if (!same) return false;
+  }
+  return true;
+}
+
+// A metric counts where it was measured on the state that the checkpoint holds.
+static double metric_of(const gr_checkpoint *c, const char *name) {
+  const gr_scalar *at = gr_checkpoint_scalar(c, GR_CHECKPOINT_MEASURED);
+  double value = name ? number_of(gr_checkpoint_scalar(c, name)) : (double)NAN;
+  bool elsewhere = at && at->kind == GR_SCALAR_INT && at->i != gr_checkpoint_step(c);
+  return elsewhere || !isfinite(value) ? (double)NAN : value;
+}
+
+static trait trait_of(gr_arena *a, const gr_disk_dir *dir, const gr_checkpoint_entry *x,
+                      const gr_saver_spec *spec) {
+  trait t = {.metric = (double)NAN, .finite = true};
+  gr_checkpoint *c = NULL;
+  gr_status e = x->state == GR_CHECKPOINT_OK ? gr_checkpoint_open(x->path, &c) : GR_OK;
+  t.foreign = c && gr_checkpoint_foreign(a, dir, strrchr(x->path, '/') + 1);
+  t.ok = c && !t.foreign && gr_checkpoint_step(c) == x->step && is_of_run(c, spec);
+  if (t.ok) {
+    t.finite = gr_checkpoint_is_finite(c);
+    t.passing = spec->passing && gr_checkpoint_scalar(c, spec->passing);
+    if (t.finite && !t.passing) t.metric = metric_of(c, spec->metric);
+  }
+  gr_checkpoint_close(c);
+  gr_status_drop(e);
+  return t;
+}
+
+// Of equal ones the earlier is better: what came later did not improve on it.
+static void mark_best(trait *t, int n, int best, bool max) {
+  for (; best > 0; best--) {
+    int at = -1;
+    for (int i = 0; i < n; i++)
+      if (!t[i].keep && !isnan(t[i].metric) &&
+          (at < 0 || (max ? t[i].metric > t[at].metric : t[i].metric < t[at].metric)))
+        at = i;
+    if (at < 0) return;
+    t[at].keep = true;
+  }
+}
+
+// One that is not finite, or was made in passing, does not take the place of an older one. Without
+// any that is finite, all stay.
+static void mark_last(trait *t, int n, int last) {
+  int newer = 0;
+  if (last < 1) last = 1;  // the newest finite one stays whatever the rules
+  for (int i = n; i-- > 0;) {
+    bool counts = t[i].ok && t[i].finite && (!t[i].passing || !newer);
+    t[i].keep |= !t[i].ok || (counts && newer < last);
+    newer += counts;
+  }
+  for (int i = 0; i < n; i++) t[i].keep |= !newer;
+}
+
+static gr_status drop(const gr_disk_dir *dir, const gr_checkpoint_entry *x) {
+  char trash[GR_CHECKPOINT_NAME_SIZE];
+  gr_checkpoint_name(".trash-", x->step, trash);
+  GR_TRY(gr_disk_rename(dir, strrchr(x->path, '/') + 1, trash));
+  return gr_checkpoint_remove(dir, trash);
+}
+
+static gr_status prune(gr_arena *a, const gr_disk_dir *dir, const gr_saver_spec *spec, int64_t last,
+                       int *foreign) {
+  gr_checkpoint_entry *all = NULL;
+  int n = 0;
+  GR_TRY(gr_checkpoint_list(a, spec->dir, &all, &n));
+  trait *t = GR_NEW(a, trait, n + 1);
+  for (int i = 0; i < n; i++) *foreign += (t[i] = trait_of(a, dir, &all[i], spec)).foreign;
+  mark_best(t, n, spec->keep_best, spec->metric_max);
+  mark_last(t, n, spec->keep_last);
+  for (int i = 0; i < n; i++)
+    if (!t[i].keep && all[i].step != last) GR_TRY(drop(dir, &all[i]));
+  return GR_OK;
+}
+
+gr_status gr_checkpoint_prune(const gr_saver_spec *spec, int64_t last, int *foreign) {
+  gr_arena *a = gr_arena_create();
+  gr_disk_dir dir;
+  *foreign = 0;
+  gr_status e = gr_disk_open(spec->dir, &dir);
+  if (!e) e = prune(a, &dir, spec, last, foreign);
+  gr_disk_leave(&dir);
+  gr_arena_destroy(a);
+  return e;
+}

@@ -1,0 +1,156 @@
+// disk.c - see disk.h.
+#define _GNU_SOURCE
+#include "runtime/checkpoint/disk.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+int (*gr_disk_fault)(const char *op, const char *path, size_t *bytes);
+
+typedef struct place {
+  char path[PATH_MAX];
+} place;
+
+static place place_of(const gr_disk_dir *d, const char *name) {
+  place p;
+  if (snprintf(p.path, sizeof p.path, "%s%s%s", d->path, name ? "/" : "", name ? name : "") < 0)
+    *p.path = 0;
+  return p;
+}
+
+bool gr_disk_pass(const gr_disk_dir *d, const char *op, const char *name, size_t *bytes) {
+  size_t none = 0;
+  if (!gr_disk_fault) return true;
+  int e = gr_disk_fault(op, place_of(d, name).path, bytes ? bytes : &none);
+  if (e) errno = e;
+  return !e;
+}
+
+static gr_status failed(const char *what, const gr_disk_dir *d, const char *name, int64_t need) {
+  int e = errno;
+  struct statvfs fs;
+  place at = place_of(d, name);
+  bool full = e == ENOSPC || e == EDQUOT || e == EFBIG;
+  if (!full || fstatvfs(d->fd, &fs))
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, at.path, strerror(e));
+  gr_status s = gr_fail(
+      GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s (it needs up to %lld bytes, %llu are free)", what,
+      at.path, strerror(e), (long long)need, (unsigned long long)fs.f_bavail * fs.f_frsize);
+  return gr_hint(s, "free space, or keep fewer checkpoints");
+}
+
+// -- Directories -------------------------------------------------------------------------
+
+gr_status gr_disk_open(const char *path, gr_disk_dir *out) {
+  out->fd = -1;
+  if (strlen(path) >= sizeof out->path)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is too long a path", path);
+  strcpy(out->path, path);
+  out->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (out->fd >= 0) return GR_OK;
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", path, strerror(errno));
+}
+
+gr_status gr_disk_enter(const gr_disk_dir *d, const char *name, gr_disk_dir *out) {
+  struct stat s;
+  place at = place_of(d, name);
+  memcpy(out->path, at.path, sizeof out->path);
+  out->fd = openat(d->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (out->fd >= 0) return GR_OK;
+  int e = errno;
+  if (!fstatat(d->fd, name, &s, AT_SYMLINK_NOFOLLOW) && S_ISLNK(s.st_mode))
+    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is a symbolic link", at.path),
+                   "graphrun makes none there and follows none: move it away");
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", at.path, strerror(e));
+}
+
+void gr_disk_leave(gr_disk_dir *d) {
+  if (d->fd >= 0) close(d->fd);
+  d->fd = -1;
+}
+
+gr_status gr_disk_mkdir(const gr_disk_dir *d, const char *name) {
+  if (gr_disk_pass(d, "mkdir", name, NULL) && (!mkdirat(d->fd, name, 0777) || errno == EEXIST))
+    return GR_OK;
+  return failed("make directory", d, name, 0);
+}
+
+gr_status gr_disk_sync(const gr_disk_dir *d) {
+  if (gr_disk_pass(d, "fsync", NULL, NULL) && !fsync(d->fd)) return GR_OK;
+  return failed("make durable", d, NULL, 0);
+}
+
+// -- Files -------------------------------------------------------------------------------
+
+gr_status gr_disk_create(const gr_disk_dir *d, const char *name, int64_t need, gr_disk_file *out) {
+  *out = (gr_disk_file){.fd = -1, .dir = d, .name = name, .need = need};
+  if (gr_disk_pass(d, "create", name, NULL))
+    out->fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (out->fd >= 0) return GR_OK;
+  bool there = errno == EEXIST;
+  gr_status s = failed("create", d, name, need);
+  return there ? gr_hint(s, "does another run write checkpoints here?") : s;
+}
+
+gr_status gr_disk_write(gr_disk_file *f, const void *data, size_t bytes) {
+  for (const char *p = data; bytes;) {
+    size_t now = bytes;
+    if (!gr_disk_pass(f->dir, "write", f->name, &now))
+      return failed("write", f->dir, f->name, f->need);
+    ssize_t n = write(f->fd, p, now);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed("write", f->dir, f->name, f->need);
+    p += n, bytes -= (size_t)n;
+  }
+  return GR_OK;
+}
+
+gr_status gr_disk_finish(gr_disk_file *f) {
+  bool ok = gr_disk_pass(f->dir, "fsync", f->name, NULL) && !fsync(f->fd);
+  gr_status s = ok ? GR_OK : failed("write", f->dir, f->name, f->need);
+  ok = gr_disk_pass(f->dir, "close", f->name, NULL);
+  ok = !close(f->fd) && ok;
+  f->fd = -1;
+  if (!ok && !s) s = failed("close", f->dir, f->name, f->need);
+  return s;
+}
+
+void gr_disk_abandon(gr_disk_file *f) {
+  if (f->fd >= 0) close(f->fd);
+  f->fd = -1;
+}
+
+// -- Names -------------------------------------------------------------------------------
+
+gr_status gr_disk_rename(const gr_disk_dir *d, const char *from, const char *to) {
+  if (gr_disk_pass(d, "rename", from, NULL) && !renameat(d->fd, from, d->fd, to)) return GR_OK;
+  return gr_note(failed("rename", d, from, 0), GR_NOWHERE, "to '%s'", to);
+}
+
+gr_status gr_disk_replace(const gr_disk_dir *d, const char *from, const char *to,
+                          const char *aside) {
+  if (gr_disk_pass(d, "swap", from, NULL) && !renameat2(d->fd, from, d->fd, to, RENAME_EXCHANGE))
+    return GR_OK;
+  if (errno != EINVAL && errno != ENOSYS) return failed("rename", d, from, 0);
+  GR_TRY(gr_disk_rename(d, to, aside));
+  gr_status s = gr_disk_rename(d, from, to);
+  if (s && renameat(d->fd, aside, d->fd, to))
+    s = gr_note(s, GR_NOWHERE, "the old one is at '%s'", aside);
+  return s;
+}
+
+gr_status gr_disk_unlink(const gr_disk_dir *d, const char *name) {
+  if (gr_disk_pass(d, "unlink", name, NULL) && (!unlinkat(d->fd, name, 0) || errno == ENOENT))
+    return GR_OK;
+  return failed("remove", d, name, 0);
+}
+
+gr_status gr_disk_rmdir(const gr_disk_dir *d, const char *name) {
+  if (gr_disk_pass(d, "rmdir", name, NULL) &&
+      (!unlinkat(d->fd, name, AT_REMOVEDIR) || errno == ENOENT))
+    return GR_OK;
+  return failed("remove directory", d, name, 0);
+}

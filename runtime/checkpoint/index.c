@@ -1,0 +1,219 @@
+// index.c - tensors and their pieces: grouping, joining, checking.
+#include "runtime/checkpoint/index.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/text.h"
+#include "runtime/checkpoint/limits.h"
+
+static const struct {
+  const char *name, *safetensors;
+  int bytes;
+} dtypes[] = {{"f64", "F64", 8}, {"i64", "I64", 8},   {"f32", "F32", 4}, {"i32", "I32", 4},
+              {"f16", "F16", 2}, {"bf16", "BF16", 2}, {"u8", "U8", 1}};
+
+int gr_dtype_bytes(const char *dtype, const char **safetensors) {
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (!strcmp(dtypes[i].name, dtype)) {
+      if (safetensors) *safetensors = dtypes[i].safetensors;
+      return dtypes[i].bytes;
+    }
+  return 0;
+}
+
+int gr_frames(int64_t bytes) { return (int)((bytes + GR_FRAME_BYTES - 1) / GR_FRAME_BYTES); }
+
+gr_piece gr_piece_whole(const char *name, const char *dtype, int rank, const int64_t *dims,
+                        void *at) {
+  gr_piece p = {.name = name, .dtype = dtype, .rank = rank, .at = at};
+  for (int d = 0; d < rank && d < GR_CHECKPOINT_DIMS; d++) p.dims[d] = p.size[d] = dims[d];
+  return p;
+}
+
+// The product of bytes and sizes; -1 when it, or a size, is out of range.
+static int64_t product(int64_t bytes, int rank, const int64_t *size) {
+  for (int d = 0; d < rank; d++)
+    if (size[d] < 0 || __builtin_mul_overflow(bytes, size[d], &bytes) || bytes > INT64_MAX / 4)
+      return -1;
+  return bytes;
+}
+
+int64_t gr_piece_bytes(const gr_piece *p) {
+  int each = gr_dtype_bytes(p->dtype, NULL);
+  if (!each || p->rank < 0 || p->rank > GR_CHECKPOINT_DIMS) return -1;
+  return product(each, p->rank, p->size);
+}
+
+static gr_status sane(const gr_piece *p) {
+  size_t len = strlen(p->name);
+  if (!len || len > GR_CHECKPOINT_NAME)
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "a tensor's name has 1 to %d bytes, not %zu",
+                   GR_CHECKPOINT_NAME, len);
+  if (strchr(p->name, '@') || !gr_utf8_valid(p->name))
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                   "a tensor cannot be called '%s': names are UTF-8, and '@' marks slices",
+                   p->name);
+  if (gr_piece_bytes(p) < 0 || product(8, p->rank, p->dims) < 0)
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                   "tensor '%s' has a dtype ('%s') or a shape that cannot be", p->name, p->dtype);
+  for (int d = 0; d < p->rank; d++)
+    if (p->offset[d] < 0 || p->offset[d] > p->dims[d] - p->size[d])
+      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                     "a piece of tensor '%s' is outside of it in dimension %d", p->name, d);
+  return GR_OK;
+}
+
+static gr_status agree(const gr_piece *a, const gr_piece *b) {
+  bool same = !strcmp(a->dtype, b->dtype) && a->rank == b->rank;
+  for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
+  if (same) return GR_OK;
+  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                 "pieces of tensor '%s' disagree on its shape or dtype", a->name);
+}
+
+gr_status gr_index_group(gr_arena *a, gr_index *x, const gr_stored *flat, int n) {
+  x->by_name = gr_map_make(a);
+  x->tensors = GR_NEW(a, gr_piece, n);
+  x->pieces = GR_NEW(a, gr_stored, n);
+  uint32_t *of = GR_NEW(a, uint32_t, n);
+  for (int i = 0; i < n; i++) {
+    const gr_piece *p = &flat[i].piece;
+    GR_TRY(sane(p));
+    if (!gr_map_find(&x->by_name, p->name, &of[i])) {
+      of[i] = (uint32_t)x->n_tensors;
+      x->tensors[x->n_tensors++] = gr_piece_whole(p->name, p->dtype, p->rank, p->dims, NULL);
+      gr_map_put(&x->by_name, p->name, of[i]);
+    }
+    GR_TRY(agree(p, &x->tensors[of[i]]));
+  }
+  x->first = GR_NEW(a, int, x->n_tensors + 1);
+  for (int i = 0; i < n; i++) x->first[of[i] + 1] += gr_piece_bytes(&flat[i].piece) > 0;
+  for (int t = 0; t < x->n_tensors; t++) x->first[t + 1] += x->first[t];
+  x->n_pieces = x->first[x->n_tensors];
+  int *next = GR_NEW(a, int, x->n_tensors + 1);
+  memcpy(next, x->first, sizeof(int) * (size_t)(x->n_tensors + 1));
+  for (int i = 0; i < n; i++)
+    if (gr_piece_bytes(&flat[i].piece) > 0) x->pieces[next[of[i]]++] = flat[i];
+  return GR_OK;
+}
+
+static bool overlap(const gr_piece *a, const gr_piece *b) {
+  for (int d = 0; d < a->rank; d++)
+    if (a->offset[d] >= b->offset[d] + b->size[d] || b->offset[d] >= a->offset[d] + a->size[d])
+      return false;
+  return true;
+}
+
+gr_status gr_index_covers(const gr_index *x) {
+  for (int t = 0; t < x->n_tensors; t++) {
+    int64_t bytes = 0;
+    for (int i = x->first[t]; i < x->first[t + 1]; i++) {
+      bytes += gr_piece_bytes(&x->pieces[i].piece);
+      for (int j = x->first[t]; j < i; j++)
+        if (overlap(&x->pieces[i].piece, &x->pieces[j].piece))
+          return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "two pieces of tensor '%s' overlap",
+                         x->tensors[t].name);
+    }
+    if (bytes != gr_piece_bytes(&x->tensors[t]))
+      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "pieces of tensor '%s' hold %lld of %lld bytes",
+                     x->tensors[t].name, (long long)bytes,
+                     (long long)gr_piece_bytes(&x->tensors[t]));
+  }
+  return GR_OK;
+}
+
+static int by_place(const void *a, const void *b) {
+  const gr_stored *x = *(gr_stored *const *)a, *y = *(gr_stored *const *)b;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+static int64_t packed(const gr_frame *f, int n) {
+  int64_t sum = 0;
+  for (int i = 0; i < n; i++) sum += f[i].packed;
+  return sum;
+}
+
+gr_status gr_index_place(gr_arena *a, gr_index *x) {
+  int *count = GR_NEW(a, int, x->n_files);
+  for (int i = 0; i < x->n_pieces; i++) count[x->pieces[i].file]++;
+  for (int f = 0; f < x->n_files; f++) x->files[f].pieces = GR_NEW(a, gr_stored *, count[f]);
+  for (int i = 0; i < x->n_pieces; i++) {
+    gr_rank_file *f = &x->files[x->pieces[i].file];
+    f->pieces[f->n_pieces++] = &x->pieces[i];
+  }
+  for (gr_rank_file *f = x->files; f < x->files + x->n_files; f++) {
+    if (f->n_pieces) qsort(f->pieces, (size_t)f->n_pieces, sizeof *f->pieces, by_place);
+    int64_t at = packed(f->header, f->n_header);
+    for (int i = 0; i < f->n_pieces; i++) {
+      if (f->pieces[i]->at != at) break;
+      at += packed(f->pieces[i]->frames, f->pieces[i]->n_frames);
+    }
+    if (at != f->bytes)
+      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                     "the pieces in '%s' do not follow one another to its end", f->name);
+  }
+  return GR_OK;
+}
+
+gr_status gr_index_join(gr_arena *a, const gr_index *parts, int n, gr_index *out) {
+  int n_files = 0, n_pieces = 0, p = 0;
+  for (int i = 0; i < n; i++)
+    n_files += parts[i].n_files, n_pieces += parts[i].n_pieces + parts[i].n_tensors;
+  *out = (gr_index){.step = parts[0].step, .ranks = n};
+  out->files = GR_NEW(a, gr_rank_file, n_files);
+  gr_stored *flat = GR_NEW(a, gr_stored, n_pieces);
+  for (int i = 0; i < n; i++) {
+    for (int t = 0; t < parts[i].n_tensors; t++) {
+      flat[p] = (gr_stored){.piece = parts[i].tensors[t]};  // known, also if no rank has any of it
+      memset(flat[p].piece.size, 0, sizeof flat[p].piece.size);
+      p += flat[p].piece.rank > 0;
+      for (int j = parts[i].first[t]; j < parts[i].first[t + 1]; j++, p++)
+        flat[p] = parts[i].pieces[j], flat[p].file += out->n_files;
+    }
+    for (int f = 0; f < parts[i].n_files; f++) {
+      out->files[out->n_files] = parts[i].files[f];
+      out->files[out->n_files].pieces = NULL, out->files[out->n_files++].n_pieces = 0;
+    }
+  }
+  GR_TRY(gr_index_group(a, out, flat, p));
+  GR_TRY(gr_index_covers(out));
+  return gr_index_place(a, out);
+}
+
+static void head_entry(gr_text *t, const gr_piece *p, int64_t from, int64_t bytes) {
+  const char *type = "";
+  gr_dtype_bytes(p->dtype, &type);
+  gr_text_printf(t, ":{\"dtype\":\"%s\",\"shape\":[", type);
+  for (int d = 0; d < p->rank; d++)
+    gr_text_printf(t, "%s%lld", d ? "," : "", (long long)p->size[d]);
+  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)from, (long long)(from + bytes));
+}
+
+static void head_name(gr_arena *a, gr_text *t, const gr_piece *p) {
+  gr_text name = gr_text_make(a);
+  gr_text_put(&name, p->name);
+  bool whole = true;
+  for (int d = 0; d < p->rank; d++) whole &= p->size[d] == p->dims[d];
+  for (int d = 0; !whole && d < p->rank; d++)
+    gr_text_printf(&name, "%c%lld", d ? ',' : '@', (long long)p->offset[d]);
+  gr_text_json(t, name.at);
+}
+
+char *gr_safetensors_head(gr_arena *a, gr_stored *const *pieces, int n, size_t *len) {
+  gr_text t = gr_text_make(a);
+  gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // the length comes here
+  gr_text_put(&t, "{\"__metadata__\":{\"format\":\"graphrun\"");
+  gr_text_put(&t, ",\"slices\":\"NAME@OFFSETS is the piece of NAME that begins there\"}");
+  int64_t from = 0;
+  for (int i = 0; i < n; i++) {
+    gr_text_put(&t, ",");
+    head_name(a, &t, &pieces[i]->piece);
+    head_entry(&t, &pieces[i]->piece, from, gr_piece_bytes(&pieces[i]->piece));
+    from += gr_piece_bytes(&pieces[i]->piece);
+  }
+  gr_text_put(&t, "}");
+  while (t.len % 8) gr_text_put(&t, " ");
+  uint64_t size = t.len - 8;
+  for (int i = 0; i < 8; i++) t.at[i] = (char)(size >> (8 * i));
+  *len = t.len;
+  return t.at;
+}

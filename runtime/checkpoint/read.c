@@ -1,0 +1,346 @@
+// read.c - opens a checkpoint, verifies all of it, reads slices of its tensors.
+//
+// Sizes come from the manifest and from what is asked, never from a compressed frame: a frame
+// that would be larger than it should is an error, not memory.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+#include "base/hash.h"
+#include "base/text.h"
+#include "runtime/checkpoint/index.h"
+
+struct gr_checkpoint {
+  gr_arena *arena;
+  const char *path;
+  gr_index index;
+  ZSTD_DCtx *zstd;
+  char *packed, *data;  // [GR_MOST_PACKED], [GR_FRAME_BYTES]
+};
+
+// One file being read, and which frame of which piece is in c->data.
+typedef struct cursor {
+  gr_checkpoint *c;
+  const gr_rank_file *file;
+  int fd;
+  int64_t at;      // of the frame after the one that is read
+  const char *of;  // the tensor, or "its header", for messages
+} cursor;
+
+static gr_status damaged(const cursor *r, const char *what) {
+  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s/%s' is damaged at %s: %s", r->c->path,
+                 r->file->name, r->of, what);
+}
+
+static gr_status open_file(gr_checkpoint *c, const gr_rank_file *f, cursor *out) {
+  char *path = gr_arena_printf(c->arena, "%s/%s", c->path, f->name);
+  *out = (cursor){.c = c, .file = f, .of = "its header"};
+  out->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);  // a FIFO would wait
+  if (out->fd >= 0) return GR_OK;
+  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+}
+
+static gr_status read_packed(cursor *r, int64_t bytes) {
+  for (int64_t done = 0; done < bytes;) {
+    ssize_t n = pread(r->fd, r->c->packed + done, (size_t)(bytes - done), r->at + done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s/%s': %s", r->c->path, r->file->name,
+                     strerror(errno));
+    if (!n) return damaged(r, "the file ends early");
+    done += n;
+  }
+  return GR_OK;
+}
+
+// The next frame, of `bytes` of data, into c->data.
+static gr_status next_frame(cursor *r, const gr_frame *f, int64_t bytes) {
+  gr_checkpoint *c = r->c;
+  GR_TRY(read_packed(r, f->packed));
+  if (gr_hash_bytes(GR_HASH_START, c->packed, (size_t)f->packed) != f->hash)
+    return damaged(r, "its bytes do not have the hash that the manifest says");
+  size_t n =
+      ZSTD_decompressDCtx(c->zstd, c->data, (size_t)GR_FRAME_BYTES, c->packed, (size_t)f->packed);
+  if (ZSTD_isError(n)) return damaged(r, ZSTD_getErrorName(n));
+  if ((int64_t)n != bytes) return damaged(r, "a frame has another size than the manifest says");
+  r->at += f->packed;
+  return GR_OK;
+}
+
+static int64_t frame_bytes(int64_t all, int i) {
+  int64_t left = all - i * GR_FRAME_BYTES;
+  return left < GR_FRAME_BYTES ? left : GR_FRAME_BYTES;
+}
+
+// -- Opening -----------------------------------------------------------------------------
+
+static gr_status check_files(gr_checkpoint *c) {
+  for (const gr_rank_file *f = c->index.files; f < c->index.files + c->index.n_files; f++) {
+    char *path = gr_arena_printf(c->arena, "%s/%s", c->path, f->name);
+    struct stat s;
+    if (lstat(path, &s))
+      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+    if (!S_ISREG(s.st_mode) || s.st_size != f->bytes)
+      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                     "'%s' is damaged: it has %lld bytes, the manifest says %lld", path,
+                     (long long)s.st_size, (long long)f->bytes);
+  }
+  return GR_OK;
+}
+
+static gr_status open_index(gr_checkpoint *c) {
+  char *path = gr_arena_printf(c->arena, "%s/manifest.json", c->path);
+  struct stat s;
+  if (lstat(path, &s))
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is not a checkpoint: %s: %s", c->path,
+                   "manifest.json", strerror(errno));
+  GR_TRY(gr_index_read(c->arena, path, &c->index));
+  GR_TRY(gr_note(gr_index_covers(&c->index), GR_NOWHERE, "in '%s'", path));
+  return check_files(c);
+}
+
+gr_status gr_checkpoint_open(const char *path, gr_checkpoint **out) {
+  *out = NULL;
+  gr_checkpoint *c = calloc(1, sizeof *c);
+  if (!c) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to open a checkpoint");
+  c->arena = gr_arena_create();
+  c->path = gr_arena_strdup(c->arena, path);
+  gr_status e = open_index(c);
+  if (e)
+    gr_checkpoint_close(c);
+  else
+    *out = c;
+  return e;
+}
+
+void gr_checkpoint_close(gr_checkpoint *c) {
+  if (!c) return;
+  ZSTD_freeDCtx(c->zstd);
+  free(c->packed);
+  free(c->data);
+  gr_arena_destroy(c->arena);
+  free(c);
+}
+
+const char *gr_checkpoint_path(const gr_checkpoint *c) { return c->path; }
+int64_t gr_checkpoint_step(const gr_checkpoint *c) { return c->index.step; }
+int gr_checkpoint_ranks(const gr_checkpoint *c) { return c->index.ranks; }
+
+const gr_scalar *gr_checkpoint_scalars(const gr_checkpoint *c, int *n) {
+  *n = c->index.n_scalars;
+  return c->index.scalars;
+}
+
+const gr_scalar *gr_checkpoint_scalar(const gr_checkpoint *c, const char *name) {
+  for (int i = 0; i < c->index.n_scalars; i++)
+    if (!strcmp(c->index.scalars[i].name, name)) return &c->index.scalars[i];
+  return NULL;
+}
+
+bool gr_checkpoint_is_finite(const gr_checkpoint *c) {
+  const gr_scalar *s = gr_checkpoint_scalar(c, GR_CHECKPOINT_FINITE);
+  return !s || s->kind != GR_SCALAR_INT || s->i;
+}
+
+const gr_piece *gr_checkpoint_tensor(const gr_checkpoint *c, const char *name) {
+  uint32_t t;
+  return gr_map_find(&c->index.by_name, name, &t) ? &c->index.tensors[t] : NULL;
+}
+
+const gr_piece *gr_checkpoint_tensors(const gr_checkpoint *c, int *n) {
+  *n = c->index.n_tensors;
+  return c->index.tensors;
+}
+
+// The buffers come with the first read: listing a directory needs none.
+static gr_status get_buffers(gr_checkpoint *c) {
+  if (!c->zstd) c->zstd = ZSTD_createDCtx();
+  if (!c->packed) c->packed = malloc(GR_MOST_PACKED);
+  if (!c->data) c->data = malloc((size_t)GR_FRAME_BYTES);
+  if (c->zstd && c->packed && c->data) return GR_OK;
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to read '%s'", c->path);
+}
+
+// -- Verifying ---------------------------------------------------------------------------
+
+static gr_status verify_header(cursor *r) {
+  size_t len;
+  const gr_rank_file *f = r->file;
+  char *head = gr_safetensors_head(r->c->arena, f->pieces, f->n_pieces, &len);
+  if ((int64_t)len != f->header_bytes) return damaged(r, "it is not the header of these tensors");
+  for (int i = 0; i < f->n_header; i++) {
+    int64_t n = frame_bytes(f->header_bytes, i);
+    GR_TRY(next_frame(r, &f->header[i], n));
+    if (memcmp(r->c->data, head + i * GR_FRAME_BYTES, (size_t)n))
+      return damaged(r, "it is not the header of these tensors");
+  }
+  return GR_OK;
+}
+
+static gr_status verify_piece(cursor *r, const gr_stored *p) {
+  uint64_t hash = GR_HASH_START;
+  int64_t bytes = gr_piece_bytes(&p->piece);
+  r->of = gr_arena_printf(r->c->arena, "tensor '%s'", p->piece.name);
+  for (int i = 0; i < p->n_frames; i++) {
+    GR_TRY(next_frame(r, &p->frames[i], frame_bytes(bytes, i)));
+    hash = gr_hash_bytes(hash, r->c->data, (size_t)frame_bytes(bytes, i));
+  }
+  return hash == p->hash ? GR_OK : damaged(r, "its data do not have the hash the manifest says");
+}
+
+static gr_status verify_file(gr_checkpoint *c, const gr_rank_file *f) {
+  cursor r;
+  GR_TRY(open_file(c, f, &r));
+  gr_status e = verify_header(&r);
+  for (int i = 0; i < f->n_pieces && !e; i++) e = verify_piece(&r, f->pieces[i]);
+  close(r.fd);
+  return e;
+}
+
+gr_status gr_checkpoint_verify(gr_checkpoint *c) {
+  GR_TRY(get_buffers(c));
+  for (int i = 0; i < c->index.n_files; i++) GR_TRY(verify_file(c, &c->index.files[i]));
+  return GR_OK;
+}
+
+// -- Reading slices ----------------------------------------------------------------------
+
+static void put_shape(gr_text *t, const gr_piece *p) {
+  gr_text_printf(t, "%s[", p->dtype);
+  for (int d = 0; d < p->rank; d++)
+    gr_text_printf(t, "%s%lld", d ? ", " : "", (long long)p->dims[d]);
+  gr_text_put(t, "]");
+}
+
+static gr_status missing(gr_checkpoint *c, const char *name) {
+  const char *near = gr_text_nearest(name, c->index.by_name.keys, (int)c->index.by_name.n);
+  gr_status e =
+      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "checkpoint '%s' has no tensor '%s'", c->path, name);
+  return near
+             ? gr_hint(e, "it has '%s'; are the model and the optimizer those that wrote it?", near)
+             : gr_hint(e, "are the model and the optimizer those that wrote it?");
+}
+
+// The tensor's number, when `want` is a slice of it.
+static gr_status match(gr_checkpoint *c, const gr_piece *want, uint32_t *out) {
+  if (!gr_map_find(&c->index.by_name, want->name, out)) return missing(c, want->name);
+  const gr_piece *has = &c->index.tensors[*out];
+  bool same = !strcmp(has->dtype, want->dtype) && has->rank == want->rank, inside = true;
+  for (int d = 0; same && d < has->rank; d++) {
+    same = has->dims[d] == want->dims[d];
+    inside &= want->size[d] >= 0 && want->offset[d] >= 0 &&
+              want->offset[d] <= want->dims[d] - want->size[d];
+  }
+  if (same && inside) return GR_OK;
+  if (same)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a slice is asked outside of tensor '%s'", want->name);
+  gr_text t = gr_text_make(c->arena);
+  gr_text_printf(&t, "tensor '%s' is ", want->name);
+  put_shape(&t, want);
+  gr_text_put(&t, " here and ");
+  put_shape(&t, has);
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%s in checkpoint '%s'", t.at, c->path),
+                 "the model's sizes must be those of the run that wrote the checkpoint");
+}
+
+// Rows of the common box of a stored piece and a wanted slice. A row is contiguous in both.
+typedef struct box {
+  int64_t low[GR_CHECKPOINT_DIMS], size[GR_CHECKPOINT_DIMS];  // in the tensor
+  int64_t at[GR_CHECKPOINT_DIMS];                             // of the row, from low
+} box;
+
+static bool common(const gr_piece *a, const gr_piece *b, box *out) {
+  *out = (box){0};
+  for (int d = 0; d < a->rank; d++) {
+    int64_t low = a->offset[d] > b->offset[d] ? a->offset[d] : b->offset[d];
+    int64_t ea = a->offset[d] + a->size[d], eb = b->offset[d] + b->size[d];
+    out->low[d] = low, out->size[d] = (ea < eb ? ea : eb) - low;
+    if (out->size[d] <= 0) return false;
+  }
+  return true;
+}
+
+// Of the row, in elements of a slice's own memory.
+static int64_t place(const gr_piece *p, const box *b) {
+  int64_t at = 0;
+  for (int d = 0; d < p->rank; d++) at = at * p->size[d] + b->low[d] + b->at[d] - p->offset[d];
+  return at;
+}
+
+static bool next_row(const gr_piece *p, box *b) {
+  for (int d = p->rank - 2; d >= 0; d--) {
+    if (++b->at[d] < b->size[d]) return true;
+    b->at[d] = 0;
+  }
+  return false;
+}
+
+// data[from, from + n) of a piece to `to`. Rows come in rising order, so that each frame is
+// decoded once; *loaded is the one in c->data.
+static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n, char *to,
+                          int *loaded) {
+  int64_t all = gr_piece_bytes(&p->piece);
+  while (n > 0) {
+    int frame = (int)(from / GR_FRAME_BYTES);
+    for (; *loaded < frame; ++*loaded) {
+      const gr_frame *f = &p->frames[*loaded + 1];
+      if (*loaded + 1 < frame)
+        r->at += f->packed;
+      else
+        GR_TRY(next_frame(r, f, frame_bytes(all, frame)));
+    }
+    int64_t in = from % GR_FRAME_BYTES, left = frame_bytes(all, frame) - in;
+    int64_t now = n < left ? n : left;
+    memcpy(to, r->c->data + in, (size_t)now);
+    to += now, from += now, n -= now;
+  }
+  return GR_OK;
+}
+
+static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_piece *want) {
+  box b;
+  cursor r;
+  if (!common(&p->piece, want, &b)) return GR_OK;
+  GR_TRY(open_file(c, &c->index.files[p->file], &r));
+  r.of = gr_arena_printf(c->arena, "tensor '%s'", want->name);
+  r.at = p->at;
+  int64_t each = gr_dtype_bytes(want->dtype, NULL);
+  int64_t row = each * (want->rank ? b.size[want->rank - 1] : 1);
+  int loaded = -1;
+  gr_status e = GR_OK;
+  do
+    e = copy_out(&r, p, each * place(&p->piece, &b), row, (char *)want->at + each * place(want, &b),
+                 &loaded);
+  while (!e && next_row(want, &b));
+  close(r.fd);
+  return e;
+}
+
+gr_status gr_checkpoint_read(gr_checkpoint *c, const gr_piece *want) {
+  uint32_t t;
+  GR_TRY(match(c, want, &t));
+  GR_TRY(get_buffers(c));
+  for (int i = c->index.first[t]; i < c->index.first[t + 1]; i++)
+    GR_TRY(read_piece(c, &c->index.pieces[i], want));
+  return GR_OK;
+}
+
+gr_status gr_checkpoint_read_all(gr_checkpoint *c, const gr_piece *want, int n, bool exact) {
+  bool *wanted = GR_NEW(c->arena, bool, c->index.n_tensors + 1);
+  uint32_t t;
+  for (int i = 0; i < n; i++) {
+    GR_TRY(match(c, &want[i], &t));
+    wanted[t] = true;
+  }
+  for (int i = 0; exact && i < c->index.n_tensors; i++)
+    if (!wanted[i])
+      return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                             "checkpoint '%s' has a tensor '%s' that the model has not", c->path,
+                             c->index.tensors[i].name),
+                     "are the model and the optimizer those that wrote it?");
+  for (int i = 0; i < n; i++) GR_TRY(gr_checkpoint_read(c, &want[i]));
+  return GR_OK;
+}

@@ -1,0 +1,207 @@
+// safetensors.c - see safetensors.h.
+#include "runtime/checkpoint/safetensors.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "runtime/checkpoint/index.h"
+
+enum { MOST_HEADER = 100 << 20, CHUNK = 1 << 16 };
+
+struct gr_safetensors {
+  gr_arena *arena;
+  const char *path;
+  int fd;
+  int64_t bytes, data;  // of the file, and where its data begin
+  gr_piece *tensors;
+  int64_t *begin;  // of each, from `data`
+  int n;
+  char *chunk;
+};
+
+static gr_status damaged(const gr_safetensors *s, const char *what) {
+  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is no file of safetensors, or damaged: %s",
+                 s->path, what);
+}
+
+static gr_status read_at(const gr_safetensors *s, int64_t from, void *to, int64_t bytes) {
+  for (int64_t done = 0; done < bytes;) {
+    ssize_t n = pread(s->fd, (char *)to + done, (size_t)(bytes - done), from + done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", s->path, strerror(errno));
+    if (!n) return damaged(s, "it ends early");
+    done += n;
+  }
+  return GR_OK;
+}
+
+// ---- The header ---------------------------------------------------------------------------
+
+// Ours of theirs, or theirs.
+static const char *dtype_of(const char *theirs) {
+  static const char *const ours[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+    const char *name;
+    gr_dtype_bytes(ours[i], &name);
+    if (!strcmp(name, theirs)) return ours[i];
+  }
+  return theirs;
+}
+
+static bool read_ints(const gr_json *list, int64_t *out, int n) {
+  if (!list || list->n != n) return false;
+  const gr_json *v = list->first;
+  for (int i = 0; i < n; i++, v = v->next) {
+    if (v->kind != GR_JSON_INT || v->i < 0) return false;
+    out[i] = v->i;
+  }
+  return true;
+}
+
+static gr_status read_tensor(gr_safetensors *s, const gr_json *v) {
+  const gr_json *dtype = gr_json_get(v, "dtype", GR_JSON_TEXT);
+  const gr_json *shape = gr_json_get(v, "shape", GR_JSON_ARRAY);
+  int64_t dims[GR_CHECKPOINT_DIMS], range[2];
+  bool ok = dtype && shape && shape->n <= GR_CHECKPOINT_DIMS && read_ints(shape, dims, shape->n) &&
+            read_ints(gr_json_get(v, "data_offsets", GR_JSON_ARRAY), range, 2);
+  if (!ok) return gr_note(damaged(s, "its header"), GR_NOWHERE, "at tensor '%s'", v->name);
+  gr_piece p = gr_piece_whole(v->name, dtype_of(dtype->text), shape->n, dims, NULL);
+  int64_t bytes = gr_piece_bytes(&p), has = range[1] - range[0];
+  bool known = gr_dtype_bytes(p.dtype, NULL) > 0;
+  if (range[1] > s->bytes - s->data || has < 0 || (known && bytes != has))
+    return gr_note(damaged(s, "a tensor is not where its header says"), GR_NOWHERE,
+                   "at tensor '%s'", v->name);
+  s->begin[s->n] = range[0];
+  s->tensors[s->n++] = p;
+  return GR_OK;
+}
+
+static gr_status read_header(gr_safetensors *s) {
+  unsigned char head[8];
+  uint64_t len = 0;
+  if (s->bytes < 8) return damaged(s, "it has no header");
+  GR_TRY(read_at(s, 0, head, 8));
+  for (int i = 8; i--;) len = len << 8 | head[i];
+  if (len > MOST_HEADER || (int64_t)len > s->bytes - 8)
+    return damaged(s, "its header is longer than it");
+  char *text = gr_arena_alloc(s->arena, len + 1);
+  GR_TRY(read_at(s, 8, text, (int64_t)len));
+  text[len] = 0, s->data = 8 + (int64_t)len;
+  const gr_json *root;
+  gr_json_error why;
+  if (!gr_json_read(s->arena, text, len, &root, &why)) return damaged(s, why.why);
+  if (root->kind != GR_JSON_OBJECT) return damaged(s, "its header is no object");
+  s->tensors = GR_NEW(s->arena, gr_piece, root->n + 1);
+  s->begin = GR_NEW(s->arena, int64_t, root->n + 1);
+  for (const gr_json *v = root->first; v; v = v->next)
+    if (strcmp(v->name, "__metadata__")) GR_TRY(read_tensor(s, v));
+  return GR_OK;
+}
+
+static gr_status open_file(gr_safetensors *s) {
+  struct stat st;
+  GR_TRY(gr_file_open(s->path, GR_ERR_CHECKPOINT, &s->fd));
+  if (fstat(s->fd, &st))
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", s->path, strerror(errno));
+  s->bytes = st.st_size;
+  return read_header(s);
+}
+
+gr_status gr_safetensors_open(const char *path, gr_safetensors **out) {
+  gr_arena *a = gr_arena_create();
+  gr_safetensors *s = GR_NEW(a, gr_safetensors, 1);
+  *out = NULL;
+  s->arena = a, s->path = gr_arena_strdup(a, path), s->fd = -1;
+  s->chunk = gr_arena_alloc(a, CHUNK);
+  gr_status e = open_file(s);
+  if (e)
+    gr_safetensors_close(s);
+  else
+    *out = s;
+  return e;
+}
+
+void gr_safetensors_close(gr_safetensors *s) {
+  if (!s) return;
+  if (s->fd >= 0) close(s->fd);
+  gr_arena_destroy(s->arena);
+}
+
+const gr_piece *gr_safetensors_tensors(const gr_safetensors *s, int *n) {
+  *n = s->n;
+  return s->tensors;
+}
+
+bool gr_safetensors_is_float(const gr_piece *p) {
+  return strchr(p->dtype, 'f') && gr_dtype_bytes(p->dtype, NULL);
+}
+
+// ---- The data -----------------------------------------------------------------------------
+
+// IEEE 754 binary16; subnormals are whole multiples of 2^-24.
+static float from_f16(uint16_t h) {
+  int exponent = h >> 10 & 31, fraction = h & 1023;
+  float f = exponent == 31 ? (fraction ? __builtin_nanf("") : __builtin_inff())
+            : exponent     ? (float)(1024 + fraction) * 0x1p-25f
+                           : (float)fraction * 0x1p-24f;
+  if (exponent && exponent < 31) f *= (float)(1u << exponent);
+  return h >> 15 ? -f : f;
+}
+
+static float from_bf16(uint16_t h) {
+  uint32_t bits = (uint32_t)h << 16;
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+
+static void convert(const char *dtype, const char *from, float *to, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    double wide;
+    uint16_t half;
+    if (!strcmp(dtype, "f64")) {
+      memcpy(&wide, from + 8 * i, 8);
+      to[i] = (float)wide;
+    } else if (!strcmp(dtype, "f32")) {
+      memcpy(&to[i], from + 4 * i, 4);
+    } else {
+      memcpy(&half, from + 2 * i, 2);
+      to[i] = *dtype == 'b' ? from_bf16(half) : from_f16(half);
+    }
+  }
+}
+
+// n numbers that lie one after the other, from number `first` of tensor i on.
+static gr_status read_run(gr_safetensors *s, int i, int64_t first, int64_t n, float *to) {
+  const char *dtype = s->tensors[i].dtype;
+  int64_t each = gr_dtype_bytes(dtype, NULL);
+  while (n > 0) {
+    int64_t now = n < CHUNK / each ? n : CHUNK / each;
+    GR_TRY(read_at(s, s->data + s->begin[i] + first * each, s->chunk, now * each));
+    convert(dtype, s->chunk, to, now);
+    first += now, to += now, n -= now;
+  }
+  return GR_OK;
+}
+
+gr_status gr_safetensors_read(gr_safetensors *s, int i, const gr_piece *want) {
+  int whole = want->rank;  // from this axis on the slice has all of the tensor
+  int64_t run = 1, runs = 1;
+  while (whole > 0 && want->size[whole - 1] == want->dims[whole - 1]) run *= want->dims[--whole];
+  if (whole > 0) run *= want->size[--whole];
+  for (int d = 0; d < whole; d++) runs *= want->size[d];
+  for (int64_t r = 0; r < runs; r++) {
+    int64_t rest = r, first = 0, stride = 1;
+    for (int d = want->rank; d--; stride *= want->dims[d]) {
+      int64_t at = want->offset[d];
+      if (d < whole) at += rest % want->size[d], rest /= want->size[d];
+      first += at * stride;
+    }
+    GR_TRY(read_run(s, i, first, run, (float *)want->at + r * run));
+  }
+  return GR_OK;
+}

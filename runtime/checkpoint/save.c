@@ -1,0 +1,298 @@
+// save.c - the saver: snapshot, thread, agreement, commit.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zstd.h>
+#include "base/log.h"
+#include "base/port.h"
+#include "runtime/checkpoint/saver.h"
+
+// -- Opening -----------------------------------------------------------------------------
+
+// Larger elements first, as safetensors' own writer does, so that each tensor is aligned.
+static gr_status order_pieces(gr_saver *s) {
+  gr_stored *flat = GR_NEW(s->arena, gr_stored, s->spec.n_pieces);
+  for (int i = 0; i < s->spec.n_pieces; i++) flat[i].piece = s->spec.pieces[i];
+  GR_TRY(gr_index_group(s->arena, &s->plan, flat, s->spec.n_pieces));
+  s->file.pieces = GR_NEW(s->arena, gr_stored *, s->plan.n_pieces);
+  for (int bytes = 8; bytes; bytes /= 2)
+    for (int i = 0; i < s->plan.n_pieces; i++) {
+      gr_stored *p = &s->plan.pieces[i];
+      if (gr_dtype_bytes(p->piece.dtype, NULL) != bytes) continue;
+      s->file.pieces[s->file.n_pieces++] = p;
+      p->n_frames = gr_frames(gr_piece_bytes(&p->piece));
+      p->frames = GR_NEW(s->arena, gr_frame, p->n_frames);
+      s->staging_bytes += (size_t)gr_piece_bytes(&p->piece);
+    }
+  return GR_OK;
+}
+
+static gr_status get_memory(gr_saver *s) {
+  s->zstd = ZSTD_createCCtx();
+  s->packed = malloc(GR_MOST_PACKED);
+  bool ok = s->zstd && s->packed && ZSTD_compressBound(GR_FRAME_BYTES) <= GR_MOST_PACKED;
+  ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, s->spec.level));
+  ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1));
+  if (ok && !s->spec.in_place && s->staging_bytes) {
+    s->staging = gr_large_alloc(s->staging_bytes);
+    ok = s->staging != NULL;
+    // What does not fit shows now, not at a save. Volatile, or it becomes a calloc.
+    for (size_t i = 0; ok && i < s->staging_bytes; i += 4096) ((volatile char *)s->staging)[i] = 0;
+  }
+  if (ok) return GR_OK;
+  gr_status e =
+      gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a snapshot of %zu bytes", s->staging_bytes);
+  return gr_hint(e, "a save in place needs none, and training waits for it");
+}
+
+// True on all ranks or false on all.
+static gr_status agree(gr_saver *s, bool ok, bool *all) {
+  *all = ok;
+  return s->spec.agree ? s->spec.agree(s->spec.ctx, ok, all) : GR_OK;
+}
+
+// Rank 0 keeps other runs out of the folder before it changes anything in it.
+static gr_status open_dir(gr_saver *s) {
+  gr_lock_spec lock = {s->spec.dir, ".checkpoint.lock", s->spec.owner, s->spec.patience};
+  gr_disk_dir dir;
+  GR_TRY(gr_make_dirs(s->spec.dir));
+  GR_TRY(gr_hint(gr_lock_take(&lock, &s->lock),
+                 "wait for its end or stop it, or give this run another checkpoint.dir"));
+  GR_TRY(gr_disk_open(s->spec.dir, &dir));
+  gr_status e = gr_checkpoint_recover(&dir);
+  gr_disk_leave(&dir);
+  return e;
+}
+
+static gr_status open_rank(gr_saver *s) {
+  gr_piece *pieces = GR_NEW(s->arena, gr_piece, s->spec.n_pieces + 1);
+  if (s->spec.n_pieces) memcpy(pieces, s->spec.pieces, sizeof *pieces * (size_t)s->spec.n_pieces);
+  s->spec.pieces = pieces;
+  GR_TRY(order_pieces(s));
+  GR_TRY(gr_saver_check_plan(s));
+  GR_TRY(get_memory(s));
+  return s->spec.rank == 0 ? open_dir(s) : GR_OK;
+}
+
+gr_status gr_saver_open(const gr_saver_spec *spec, gr_saver **out) {
+  *out = NULL;
+  gr_saver *s = calloc(1, sizeof *s);
+  if (!s) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a saver");
+  s->spec = *spec, s->arena = gr_arena_create();
+  atomic_init(&s->busy, false);
+  bool all = true;
+  gr_status e = open_rank(s);
+  gr_status gone = agree(s, !e, &all);
+  if (!e && !gone && !all)
+    e = gr_fail(GR_ERR_IO, GR_NOWHERE, "another rank could not prepare checkpoints in '%s'",
+                spec->dir);
+  if (!e && !gone) {
+    *out = s;
+    return GR_OK;
+  }
+  gr_saver_close(s);
+  return gr_also(e, gone);
+}
+
+size_t gr_saver_bytes(const gr_saver *s) {
+  return (s->staging ? s->staging_bytes : 0) + GR_MOST_PACKED + ZSTD_sizeof_CCtx(s->zstd);
+}
+
+const char *gr_saver_last(const gr_saver *s) { return s->last; }
+
+// -- Saving ------------------------------------------------------------------------------
+
+static void *write_thread(void *arg) {
+  gr_saver *s = arg;
+  s->failed =
+      gr_note(gr_saver_write_rank(s), GR_NOWHERE, "writing the checkpoint of step %lld on rank %d",
+              (long long)s->step, s->spec.rank);
+  atomic_store(&s->busy, false);
+  return NULL;
+}
+
+static void snapshot(gr_saver *s) {
+  char *to = s->staging;
+  for (int i = 0; to && i < s->file.n_pieces; i++) {
+    size_t bytes = (size_t)gr_piece_bytes(&s->file.pieces[i]->piece);
+    memcpy(to, s->file.pieces[i]->piece.at, bytes);
+    to += bytes;
+  }
+}
+
+gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, int n) {
+  if (s->save)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a checkpoint is begun before the last is finished");
+  s->save = gr_arena_create();
+  s->step = step, s->failed = GR_OK;
+  gr_checkpoint_name(".tmp-", step, s->tmp);
+  s->failed = gr_saver_copy_scalars(s, scalars, n);
+  if (s->failed) return GR_OK;  // finish says so, on all ranks
+  snapshot(s);
+  atomic_store(&s->busy, true);
+  if (s->spec.in_place) {
+    write_thread(s);
+    return GR_OK;
+  }
+  int e = pthread_create(&s->thread, NULL, write_thread, s);
+  s->threaded = !e;
+  if (e) {
+    atomic_store(&s->busy, false);
+    s->failed = gr_fail(GR_ERR_IO, GR_NOWHERE, "no thread to write a checkpoint: %s", strerror(e));
+  }
+  return GR_OK;
+}
+
+bool gr_saver_busy(const gr_saver *s) { return atomic_load(&s->busy); }
+
+static void join(gr_saver *s) {
+  if (s->threaded) pthread_join(s->thread, NULL);
+  s->threaded = false;
+}
+
+// The manifest comes last: with it the directory is a checkpoint.
+static gr_status complete(gr_saver *s, const gr_disk_dir *tmp) {
+  gr_index *parts = GR_NEW(s->save, gr_index, s->spec.ranks), all;
+  for (int r = 0; r < s->spec.ranks; r++)
+    GR_TRY(gr_index_read(s->save,
+                         gr_arena_printf(s->save, "%s/%s", tmp->path, gr_saver_index_name(s, r)),
+                         &parts[r]));
+  GR_TRY(gr_index_join(s->save, parts, s->spec.ranks, &all));
+  all.scalars = s->plan.scalars, all.n_scalars = s->plan.n_scalars;
+  for (int r = 0; r < s->spec.ranks; r++) GR_TRY(gr_disk_unlink(tmp, gr_saver_index_name(s, r)));
+  GR_TRY(gr_disk_sync(tmp));
+  GR_TRY(gr_saver_write_index(s, tmp, &all, "manifest.json"));
+  return gr_disk_sync(tmp);
+}
+
+// Puts it in its place, also where there is an older one of the same step.
+static gr_status show(gr_saver *s, const gr_disk_dir *root) {
+  char to[GR_CHECKPOINT_NAME_SIZE], aside[GR_CHECKPOINT_NAME_SIZE];
+  struct stat there;
+  gr_checkpoint_name("", s->step, to);
+  gr_checkpoint_name(".trash-", s->step, aside);
+  if (fstatat(root->fd, to, &there, AT_SYMLINK_NOFOLLOW) && errno == ENOENT) {
+    GR_TRY(gr_disk_rename(root, s->tmp, to));
+  } else {
+    const char *why = gr_checkpoint_foreign(s->save, root, to);
+    if (why)
+      return gr_hint(
+          gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s/%s' is in the way: %s", root->path, to, why),
+          "graphrun replaces nothing but its own checkpoints: move it away");
+    GR_TRY(gr_disk_replace(root, s->tmp, to, aside));
+  }
+  GR_TRY(gr_disk_sync(root));
+  s->last = gr_arena_printf(s->arena, "%s/%s", s->spec.dir, to);
+  return GR_OK;
+}
+
+// Rank 0, when all ranks wrote all.
+static gr_status commit(gr_saver *s) {
+  gr_disk_dir root, tmp = {.fd = -1};
+  gr_status e = gr_disk_open(s->spec.dir, &root);
+  if (!e) e = gr_disk_enter(&root, s->tmp, &tmp);
+  if (!e) e = complete(s, &tmp);
+  if (!e) e = show(s, &root);
+  gr_disk_leave(&tmp);
+  gr_disk_leave(&root);
+  return e;
+}
+
+static void warn_of_old(gr_status e) {
+  if (e) gr_log(GR_WARN, "old checkpoints stay: %s", gr_status_text(e));
+  gr_status_drop(e);
+}
+
+static gr_status remove_names(gr_saver *s, bool trash) {
+  char aside[GR_CHECKPOINT_NAME_SIZE];
+  gr_disk_dir root;
+  gr_checkpoint_name(".trash-", s->step, aside);
+  gr_status e = gr_disk_open(s->spec.dir, &root);
+  if (!e) e = gr_checkpoint_remove(&root, s->tmp);
+  if (!e && trash) e = gr_checkpoint_remove(&root, aside);
+  gr_disk_leave(&root);
+  return e;
+}
+
+void gr_saver_prune(gr_saver *s, int64_t step) {
+  int foreign;
+  if (s->spec.rank) return;
+  warn_of_old(gr_checkpoint_prune(&s->spec, step, &foreign));
+  if (foreign > s->foreign)
+    gr_log(GR_WARN,
+           "%d of the folders in '%s' are no checkpoints of this run, or hold other files: "
+           "they stay, and do not count",
+           foreign, s->spec.dir);
+  s->foreign = foreign;
+}
+
+// What a rank says when its save failed: with one code on all of them, so that what they do about
+// it is the same.
+static gr_status not_saved(gr_saver *s, gr_status e) {
+  if (!e)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE,
+                   "another rank could not write the checkpoint of step %lld", (long long)s->step);
+  if (gr_status_code(e) == GR_ERR_IO) return e;
+  gr_status same = gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", gr_status_text(e));
+  gr_status_drop(e);
+  return same;
+}
+
+// What comes after the commit cannot undo it, so it only warns.
+static gr_status finish_all(gr_saver *s, bool prune) {
+  bool all = false, done = false, first = s->spec.rank == 0;
+  gr_status e = s->failed, gone;
+  s->failed = GR_OK;
+  if ((gone = agree(s, !e, &all))) return gr_also(e, gone);
+  if (first && all) e = commit(s);
+  if (first && (!all || e)) gr_status_drop(remove_names(s, false));
+  if ((gone = agree(s, !e, &done))) return gr_also(e, gone);
+  if (e || !done) return not_saved(s, e);
+  char name[GR_CHECKPOINT_NAME_SIZE];
+  gr_checkpoint_name("", s->step, name);
+  if (!first) s->last = gr_arena_printf(s->arena, "%s/%s", s->spec.dir, name);
+  if (first) warn_of_old(remove_names(s, true));  // the one of this step that was replaced
+  if (prune) gr_saver_prune(s, s->step);
+  return GR_OK;
+}
+
+// Nobody writes any more when all have agreed.
+static gr_status abandon_all(gr_saver *s) {
+  bool all;
+  gr_status_drop(s->failed);
+  s->failed = GR_OK;
+  GR_TRY(agree(s, true, &all));
+  if (!s->spec.rank) warn_of_old(remove_names(s, false));
+  return GR_OK;
+}
+
+typedef enum ending { ABANDON, COMMIT, COMMIT_AND_PRUNE } ending;
+
+static gr_status end_save(gr_saver *s, ending how) {
+  if (!s->save) return GR_OK;
+  join(s);
+  gr_status e = how == ABANDON ? abandon_all(s) : finish_all(s, how == COMMIT_AND_PRUNE);
+  gr_arena_destroy(s->save);
+  s->save = NULL;
+  return e;
+}
+
+gr_status gr_saver_finish(gr_saver *s) { return end_save(s, COMMIT_AND_PRUNE); }
+gr_status gr_saver_commit(gr_saver *s) { return end_save(s, COMMIT); }
+gr_status gr_saver_abandon(gr_saver *s) { return end_save(s, ABANDON); }
+
+void gr_saver_close(gr_saver *s) {
+  if (!s) return;
+  join(s);
+  gr_status_drop(s->failed);
+  if (s->save) gr_arena_destroy(s->save);
+  gr_lock_release(s->lock);
+  ZSTD_freeCCtx(s->zstd);
+  free(s->packed);
+  free(s->staging);
+  if (s->arena) gr_arena_destroy(s->arena);
+  free(s);
+}

@@ -1,0 +1,169 @@
+// write.c - what one rank writes: its tensors' pieces, and an index of them.
+#include <string.h>
+#include <zstd.h>
+#include "base/hash.h"
+#include "base/text.h"
+#include "runtime/checkpoint/limits.h"
+#include "runtime/checkpoint/saver.h"
+
+// -- Limits ------------------------------------------------------------------------------
+
+// Scalars may have as much of the manifest as tensors.
+enum { MOST_TENSORS = GR_CHECKPOINT_MANIFEST / 2, MOST_SCALARS = GR_CHECKPOINT_MANIFEST / 2 };
+
+// Frames as large as they can get, one after the other.
+static void largest(gr_frame *f, int n, int64_t *at) {
+  for (int i = 0; i < n; i++, *at += GR_MOST_PACKED) f[i] = (gr_frame){GR_MOST_PACKED, UINT64_MAX};
+}
+
+gr_status gr_saver_check_plan(gr_saver *s) {
+  gr_arena *a = gr_arena_create();
+  gr_rank_file file = {.name = "rank-00000.safetensors.zst"};
+  gr_index trial = s->plan;
+  size_t head = 0, len;
+  char *text;
+  trial.step = INT64_MAX / 4, trial.ranks = s->spec.ranks;
+  trial.files = &file, trial.n_files = s->file.n_pieces > 0;
+  if (trial.n_files) gr_safetensors_head(a, s->file.pieces, s->file.n_pieces, &head);
+  file.header_bytes = (int64_t)head, file.n_header = gr_frames(file.header_bytes);
+  file.header = GR_NEW(a, gr_frame, file.n_header + 1);
+  largest(file.header, file.n_header, &file.bytes);
+  for (int i = 0; i < s->file.n_pieces; i++) {
+    gr_stored *p = s->file.pieces[i];
+    p->at = file.bytes, p->hash = UINT64_MAX;
+    largest(p->frames, p->n_frames, &file.bytes);
+  }
+  gr_status e = gr_index_print_readable(a, "manifest.json", &trial, MOST_TENSORS, &text, &len);
+  gr_arena_destroy(a);
+  return gr_note(e, GR_NOWHERE, "a checkpoint of this run could not be read");
+}
+
+static gr_status check_scalar(const gr_scalar *all, int i) {
+  const char *text = all[i].kind == GR_SCALAR_TEXT ? all[i].text : "";
+  bool ok = gr_utf8_valid(all[i].name) && text && gr_utf8_valid(text);
+  for (int j = 0; j < i && ok; j++) ok = strcmp(all[i].name, all[j].name) != 0;
+  if (!ok)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "scalar '%s' is there twice or is not UTF-8",
+                   all[i].name);
+  if (strlen(all[i].name) > GR_CHECKPOINT_NAME || strlen(text) > GR_CHECKPOINT_TEXT)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE,
+                   "scalar '%.64s' has a name of %zu bytes and %zu bytes of text; a checkpoint "
+                   "takes %d and %d",
+                   all[i].name, strlen(all[i].name), strlen(text), GR_CHECKPOINT_NAME,
+                   GR_CHECKPOINT_TEXT);
+  return GR_OK;
+}
+
+// They wait in s->plan, which the next save overwrites.
+gr_status gr_saver_copy_scalars(gr_saver *s, const gr_scalar *from, int n) {
+  if (n > GR_CHECKPOINT_SCALARS)
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "%d scalars are more than a checkpoint takes, %d", n,
+                   GR_CHECKPOINT_SCALARS);
+  gr_scalar *to = s->plan.scalars = GR_NEW(s->save, gr_scalar, n);
+  s->plan.n_scalars = n;
+  for (int i = 0; i < n; i++) {
+    GR_TRY(check_scalar(from, i));
+    to[i] = from[i];
+    to[i].name = gr_arena_strdup(s->save, from[i].name);
+    to[i].text = from[i].kind == GR_SCALAR_TEXT ? gr_arena_strdup(s->save, from[i].text) : NULL;
+  }
+  gr_index trial = {.scalars = to, .n_scalars = n, .ranks = 1};
+  char *text;
+  size_t len;
+  return gr_index_print_readable(s->save, "manifest.json", &trial, MOST_SCALARS, &text, &len);
+}
+
+// -- Writing -----------------------------------------------------------------------------
+
+static gr_status put_frame(gr_saver *s, gr_disk_file *f, const char *data, size_t bytes,
+                           gr_frame *out) {
+  size_t n = ZSTD_compress2(s->zstd, s->packed, GR_MOST_PACKED, data, bytes);
+  if (ZSTD_isError(n))
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "zstd cannot compress: %s", ZSTD_getErrorName(n));
+  out->packed = (int64_t)n;
+  out->hash = gr_hash_bytes(GR_HASH_START, s->packed, n);
+  return gr_disk_write(f, s->packed, n);
+}
+
+// At *at in the file; moves it on.
+static gr_status put_frames(gr_saver *s, gr_disk_file *f, const char *data, int64_t bytes,
+                            gr_frame *frames, int64_t *at) {
+  for (int64_t done = 0; done < bytes; done += GR_FRAME_BYTES, frames++) {
+    int64_t now = bytes - done < GR_FRAME_BYTES ? bytes - done : GR_FRAME_BYTES;
+    GR_TRY(put_frame(s, f, data + done, (size_t)now, frames));
+    *at += frames->packed;
+  }
+  return GR_OK;
+}
+
+static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *at) {
+  const char *staged = s->staging;
+  for (int i = 0; i < s->file.n_pieces; i++) {
+    gr_stored *p = s->file.pieces[i];
+    int64_t bytes = gr_piece_bytes(&p->piece);
+    const char *data = staged ? staged : p->piece.at;
+    p->at = *at;
+    p->hash = gr_hash_bytes(GR_HASH_START, data, (size_t)bytes);
+    GR_TRY(gr_note(put_frames(s, f, data, bytes, p->frames, at), GR_NOWHERE, "at tensor '%s'",
+                   p->piece.name));
+    if (staged) staged += bytes;
+  }
+  return GR_OK;
+}
+
+static gr_status put_file(gr_saver *s, const gr_disk_dir *dir, gr_rank_file *file) {
+  size_t len;
+  char *head = gr_safetensors_head(s->save, s->file.pieces, s->file.n_pieces, &len);
+  gr_disk_file f;
+  GR_TRY(
+      gr_disk_create(dir, file->name, (int64_t)(len + ZSTD_compressBound(s->staging_bytes)), &f));
+  file->header_bytes = (int64_t)len;
+  file->n_header = gr_frames(file->header_bytes);
+  file->header = GR_NEW(s->save, gr_frame, file->n_header);
+  gr_status e = put_frames(s, &f, head, file->header_bytes, file->header, &file->bytes);
+  if (!e) e = put_pieces(s, &f, &file->bytes);
+  if (!e) e = gr_disk_finish(&f);
+  gr_disk_abandon(&f);
+  return e;
+}
+
+gr_status gr_saver_write_index(gr_saver *s, const gr_disk_dir *dir, const gr_index *x,
+                               const char *name) {
+  char *text;
+  size_t len;
+  gr_disk_file f;
+  GR_TRY(gr_index_print_readable(s->save, name, x, GR_CHECKPOINT_MANIFEST, &text, &len));
+  GR_TRY(gr_disk_create(dir, name, (int64_t)len, &f));
+  gr_status e = gr_disk_write(&f, text, len);
+  if (!e) e = gr_disk_finish(&f);
+  gr_disk_abandon(&f);
+  return e;
+}
+
+const char *gr_saver_index_name(gr_saver *s, int rank) {
+  return gr_arena_printf(s->save, "rank-%05d.json", rank);
+}
+
+static gr_status write_in(gr_saver *s, const gr_disk_dir *dir) {
+  gr_rank_file *file = GR_NEW(s->save, gr_rank_file, 1);
+  file->name = gr_arena_printf(s->save, "rank-%05d.safetensors.zst", s->spec.rank);
+  s->index = s->plan;
+  s->index.step = s->step, s->index.ranks = s->spec.ranks, s->index.files = file;
+  s->index.n_scalars = 0;
+  if (s->file.n_pieces) {
+    s->index.n_files = 1;
+    GR_TRY(put_file(s, dir, file));
+  }
+  return gr_saver_write_index(s, dir, &s->index, gr_saver_index_name(s, s->spec.rank));
+}
+
+gr_status gr_saver_write_rank(gr_saver *s) {
+  gr_disk_dir root, dir = {.fd = -1};
+  gr_status e = gr_disk_open(s->spec.dir, &root);
+  if (!e) e = gr_disk_mkdir(&root, s->tmp);
+  if (!e) e = gr_disk_enter(&root, s->tmp, &dir);
+  if (!e) e = write_in(s, &dir);
+  gr_disk_leave(&dir);
+  gr_disk_leave(&root);
+  return e;
+}

@@ -1,0 +1,79 @@
+// comm.c - the world of MPI, and communicators by mesh axis. See comm.h.
+#include "runtime/comm/comm.h"
+#include "base/module.h"
+#include "runtime/launch/launch.h"
+
+#if GR_HAVE_MPI
+static gr_status open_world(double timeout_s, int ranks_per_machine, gr_comm **out) {
+  const gr_mpi_module *mpi;
+  GR_TRY(gr_module_open("mpi", &mpi));
+  return mpi->open(timeout_s, ranks_per_machine, out);
+}
+#else
+static gr_status open_world(double timeout_s, int ranks_per_machine, gr_comm **out) {
+  (void)timeout_s, (void)ranks_per_machine, (void)out;
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "this graphrun was built without MPI"),
+                 "install it (Debian: libopenmpi-dev openmpi-bin) and build again");
+}
+#endif
+
+// A launcher that MPI knows nothing of leaves every rank alone in a world of its own.
+static gr_status check_size(const gr_comm *world) {
+  const char *by;
+  int started = gr_launch_started(NULL, &by);
+  if (started == world->ranks || !started) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "%s started %d ranks, but MPI sees %d: independent trainings would start", by,
+              started, world->ranks),
+      "start graphrun alone, which starts its ranks itself; or with mpirun, or srun --mpi=pmix; if "
+      "another job has left the variables that say so (PMI_*, OMPI_*, SLURM_*), unset them");
+}
+
+gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm **out) {
+  *out = NULL;
+  GR_TRY(open_world(timeout_s, ranks_per_machine, out));
+  gr_status s = check_size(*out);
+  if (!s) return GR_OK;
+  gr_mpi_close(*out);
+  *out = NULL;
+  return s;
+}
+
+gr_status gr_mpi_open(double timeout_s, gr_comm **out) {
+  return gr_mpi_open_machines(timeout_s, 0, out);
+}
+
+void gr_mpi_close(gr_comm *world) {
+  if (world) world->does->close(world);
+}
+
+// Ranks of one axis differ in no other coordinate: those are the colour.
+static int colour_of(const gr_mesh *m, int rank, int axis) {
+  int colour = 0;
+  for (int a = 0; a < m->n_axes; a++)
+    if (a != axis) colour = colour * m->axis[a].size + gr_mesh_coord(m, rank, a);
+  return colour;
+}
+
+gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *m, gr_comm *out[GR_MAX_MESH]) {
+  for (int a = 0; a < GR_MAX_MESH; a++) out[a] = NULL;
+  if (gr_mesh_ranks(m) != world->ranks)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the plan is for %d ranks, but there are %d",
+                   gr_mesh_ranks(m), world->ranks);
+  for (int a = 0; a < m->n_axes; a++) {
+    gr_status s = world->does->split(world, colour_of(m, world->rank, a),
+                                     gr_mesh_coord(m, world->rank, a), &out[a]);
+    if (!s) continue;
+    gr_comm_mesh_close(out, m);
+    return gr_note(s, GR_NOWHERE, "while opening mesh axis '%s'", m->axis[a].name);
+  }
+  return GR_OK;
+}
+
+void gr_comm_mesh_close(gr_comm *axes[GR_MAX_MESH], const gr_mesh *m) {
+  for (int a = 0; a < m->n_axes; a++) {
+    if (axes[a]) axes[a]->does->close(axes[a]);
+    axes[a] = NULL;
+  }
+}

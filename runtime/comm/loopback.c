@@ -1,0 +1,165 @@
+// loopback.c - ranks that are threads of this process. See comm.h.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/comm/comm.h"
+#include "runtime/comm/shared.h"
+
+// The members of one communicator, and the block they share. Groups are made by whoever
+// comes first to a split, and live as long as the loopback.
+typedef struct group group;
+typedef struct member {
+  gr_shared shared;
+  group *group;
+} member;
+struct group {
+  gr_loopback *owner;
+  group *older;
+  const group *parent;
+  uint64_t call;  // of the parent, in which it was split
+  int colour, ranks;
+  void *block;
+  member *members;
+};
+// What a rank has taken. It stays until all ranks are done: another may still be at work in it.
+typedef struct taken {
+  struct taken *older;
+  gr_region region;
+  void *block;
+  char *at[];
+} taken;
+struct gr_loopback {
+  pthread_mutex_t lock;
+  double timeout_s;
+  group *groups, *world;  // newest first
+  taken *taken;
+};
+
+static gr_status split(gr_comm *, int colour, int key, gr_comm **out);
+static gr_status take(gr_comm *, size_t bytes, void **out);
+static void close_member(gr_comm *c) {
+  if (c) gr_shared_leave((gr_shared *)c);
+}
+static const gr_comm_vtable does = {.backend = "threads",
+                                    .run = gr_shared_run,
+                                    .split = split,
+                                    .take = take,
+                                    .check = gr_shared_check,
+                                    .abort = gr_shared_abort,
+                                    .close = close_member};
+
+// world_rank: of each member; NULL: this is the world.
+static gr_status make(gr_loopback *l, int ranks, const int *world_rank, group **out) {
+  group *g = calloc(1, sizeof *g);
+  size_t bytes = gr_shared_bytes(ranks);
+  void *block = aligned_alloc(4096, bytes);
+  member *members = calloc((size_t)ranks, sizeof *members);
+  if (!g || !block || !members) {
+    free(g), free(block), free(members);
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for %d ranks", ranks);
+  }
+  memset(block, 0, bytes);
+  int crowd = l->world ? l->world->ranks : ranks;
+  *g = (group){.owner = l, .older = l->groups, .ranks = ranks, .block = block, .members = members};
+  for (int r = 0; r < ranks; r++) {
+    int rank = world_rank ? world_rank[r] : r;
+    members[r].group = g;
+    gr_shared_join(&members[r].shared, block, r, ranks, rank, 0,
+                   l->world ? &l->world->members[rank].shared : NULL, l->timeout_s,
+                   crowd > gr_processors());
+    members[r].shared.base.does = &does;
+  }
+  l->groups = *out = g;
+  return GR_OK;
+}
+
+static gr_status find_or_make(const member *m, int colour, int ranks, const int *world_rank,
+                              group **out) {
+  gr_loopback *l = m->group->owner;
+  gr_status s = GR_OK;
+  pthread_mutex_lock(&l->lock);
+  for (*out = l->groups; *out; *out = (*out)->older)
+    if ((*out)->parent == m->group && (*out)->call == m->shared.calls && (*out)->colour == colour)
+      break;
+  if (!*out && !(s = make(l, ranks, world_rank, out)))
+    (*out)->parent = m->group, (*out)->call = m->shared.calls, (*out)->colour = colour;
+  pthread_mutex_unlock(&l->lock);
+  return s;
+}
+
+static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
+  const member *m = (member *)c;
+  int32_t own[2] = {colour, key}, all[2 * c->ranks];
+  int order[c->ranks], ranks = 0, at = -1;
+  *out = NULL;
+  GR_TRY(gr_comm_run(c, GR_ALL_GATHER, GR_I32, 2, own, all));
+  for (int r = 0; r < c->ranks; r++) {  // by key, then by rank: an insertion sort
+    if (all[2 * r] != colour) continue;
+    int i = ranks++;
+    for (; i && all[2 * order[i - 1] + 1] > all[2 * r + 1]; i--) order[i] = order[i - 1];
+    order[i] = r;
+  }
+  for (int i = 0; i < ranks; i++) {
+    if (order[i] == c->rank) at = i;
+    order[i] = m->shared.block->seat[order[i]].rank;
+  }
+  group *g;
+  GR_TRY(find_or_make(m, colour, ranks, order, &g));
+  *out = &g->members[at].shared.base;
+  return GR_OK;
+}
+
+static gr_status take(gr_comm *c, size_t bytes, void **out) {
+  gr_shared *world = ((gr_shared *)c)->world;
+  gr_loopback *l = ((member *)c)->group->owner;
+  int ranks = world->base.ranks;
+  taken *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)ranks);
+  void *block = gr_large_alloc(bytes);
+  if (!t || !block) {
+    free(t), free(block);
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory", (double)bytes / 1e6);
+  }
+  t->block = *out = block;
+  pthread_mutex_lock(&l->lock);
+  t->older = l->taken, l->taken = t;
+  pthread_mutex_unlock(&l->lock);
+  int32_t own[sizeof block / 4];
+  memcpy(own, &block, sizeof own);
+  GR_TRY(gr_comm_run(&world->base, GR_ALL_GATHER, GR_I32, sizeof own / 4, own, t->at));
+  t->region = (gr_region){.own = block, .bytes = bytes, .at = t->at};
+  gr_shared_know(world, &t->region);
+  return GR_OK;
+}
+
+gr_status gr_loopback_create(int ranks, double timeout_s, gr_loopback **out) {
+  *out = NULL;
+  if (ranks < 1 || ranks > 1024)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d ranks: expected 1 to 1024", ranks);
+  gr_loopback *l = calloc(1, sizeof *l);
+  if (!l) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for %d ranks", ranks);
+  pthread_mutex_init(&l->lock, NULL);
+  l->timeout_s = timeout_s;
+  gr_status s = make(l, ranks, NULL, &l->world);
+  if (s) {
+    gr_loopback_destroy(l);
+    return s;
+  }
+  *out = l;
+  return GR_OK;
+}
+
+gr_comm *gr_loopback_comm(gr_loopback *l, int rank) { return &l->world->members[rank].shared.base; }
+
+void gr_loopback_destroy(gr_loopback *l) {
+  if (!l) return;
+  for (group *g = l->groups, *older; g; g = older) {
+    older = g->older;
+    free(g->block), free(g->members), free(g);
+  }
+  for (taken *t = l->taken, *older; t; t = older) {
+    older = t->older;
+    free(t->block), free(t);
+  }
+  pthread_mutex_destroy(&l->lock);
+  free(l);
+}

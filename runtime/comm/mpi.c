@@ -1,0 +1,262 @@
+// mpi.c - ranks that are processes, by MPI (MPI-3.0). See comm.h. Module "mpi".
+//
+// The ranks of a machine share memory and do not use MPI between them (shared.h); where the
+// system does not let them, each is as if on a machine of its own. Across machines, sums go
+// machine by machine: each machine's sum, then those in machine order, so that every rank has the
+// same bits; other collectives are MPI's own, started without blocking, so that a dead or silent
+// peer is an error and not a hang.
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "runtime/comm/comm.h"
+#include "runtime/comm/mpi_parts.h"
+#include "runtime/comm/pages.h"
+
+// Memory of the world's ranks.
+struct gr_mpi_taken {
+  gr_mpi_taken *older;
+  gr_region region;
+  char *at[];  // by rank
+};
+
+gr_status gr_mpi_failed(int code, const char *what) {
+  char text[MPI_MAX_ERROR_STRING] = "unknown error";
+  int len;
+  MPI_Error_string(code, text, &len);
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s failed: %s", what, text);
+}
+
+static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
+                     const gr_comm_piece *piece) {
+  gr_mpi *m = (gr_mpi *)c;
+  if (m->machines == 1) return gr_shared_run(&m->node.base, kind, d, n, piece);
+  gr_status s = gr_mpi_run_far(m, kind, d, n, piece);
+  if (s) gr_mpi_tell(m);
+  return s;
+}
+
+static gr_status check(gr_comm *c) { return gr_shared_check(&((gr_mpi *)c)->node.base); }
+
+static void stop(gr_comm *c, const char *why) {
+  gr_shared_abort(&((gr_mpi *)c)->node.base, why);
+  gr_mpi_tell((gr_mpi *)c);
+}
+
+// ---- Opening and closing --------------------------------------------------------------
+
+static gr_status split(gr_comm *, int colour, int key, gr_comm **out);
+static gr_status take(gr_comm *, size_t bytes, void **out);
+static void release(gr_comm *);
+static const gr_comm_vtable does = {.backend = "mpi",
+                                    .run = run,
+                                    .split = split,
+                                    .take = take,
+                                    .check = check,
+                                    .abort = stop,
+                                    .close = release};
+
+// The ranks of this machine; of the world in groups of so many (0: all), of a part of it those
+// that the world has there.
+static gr_status open_local(gr_mpi *m, int ranks_per_machine, int *rank, int *ranks) {
+  if (m->world == m)
+    MPI_TRY(
+        MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, m->base.rank, MPI_INFO_NULL, &m->local));
+  else
+    MPI_TRY(MPI_Comm_split(m->all, m->world->node.block->seat[0].rank, m->base.rank, &m->local));
+  MPI_TRY(MPI_Comm_rank(m->local, rank));
+  if (ranks_per_machine > 0) {
+    MPI_Comm whole = m->local;
+    MPI_TRY(MPI_Comm_split(whole, *rank / ranks_per_machine, *rank, &m->local));
+    MPI_TRY(MPI_Comm_free(&whole));
+    MPI_TRY(MPI_Comm_rank(m->local, rank));
+  }
+  MPI_TRY(MPI_Comm_set_errhandler(m->local, MPI_ERRORS_RETURN));
+  MPI_TRY(MPI_Comm_size(m->local, ranks));
+  return GR_OK;
+}
+
+// The block that the ranks of m->local share: the first makes it. *all: they all see it.
+static gr_status open_block(gr_mpi *m, int rank, int ranks, int *all) {
+  int32_t offer[GR_PAGES_OFFER];
+  m->block_bytes = gr_shared_bytes(ranks);
+  if (rank == 0) GR_TRY(gr_pages_make(m->block_bytes, &m->block, offer));
+  MPI_TRY(MPI_Bcast(offer, GR_PAGES_OFFER, MPI_INT32_T, 0, m->local));
+  if (rank) m->block = gr_pages_see(offer, m->block_bytes);
+  int own = m->block != NULL;
+  MPI_TRY(MPI_Allreduce(&own, all, 1, MPI_INT, MPI_MIN, m->local));
+  if (rank == 0) gr_pages_close_offer(offer);
+  if (*all) return GR_OK;
+  gr_pages_free(m->block, m->block_bytes);
+  m->block = NULL;
+  return GR_OK;
+}
+
+static gr_status open_leaders(gr_mpi *m, bool leader) {
+  int one = leader;
+  MPI_TRY(MPI_Allreduce(&one, &m->machines, 1, MPI_INT, MPI_SUM, m->all));
+  MPI_TRY(MPI_Comm_split(m->all, leader ? 0 : MPI_UNDEFINED, m->base.rank, &m->leaders));
+  if (m->machines == 1) return GR_OK;
+  m->spare = malloc(GR_SHARED_CHUNK);
+  if (leader) m->gathered = malloc((size_t)m->machines * GR_SHARED_CHUNK);
+  if (!m->spare || (leader && !m->gathered))
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to talk with %d machines", m->machines);
+  m->node.look = gr_mpi_listen;
+  return GR_OK;
+}
+
+// Whether a machine's ranks have fewer processors than they are, all together: some launchers
+// bind each to its own.
+static gr_status find_crowd(gr_mpi *m, int ranks) {
+  cpu_set_t own, all;
+  CPU_ZERO(&own);
+  CPU_ZERO(&all);
+  sched_getaffinity(0, sizeof own, &own);  // where it fails, there are none: waiting yields
+  MPI_TRY(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, m->local));
+  m->crowded = CPU_COUNT(&all) < ranks;
+  return GR_OK;
+}
+
+static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
+  int rank, ranks, shared;
+  m->base.does = &does;
+  MPI_TRY(MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN));
+  MPI_TRY(MPI_Comm_rank(m->all, &m->base.rank));
+  MPI_TRY(MPI_Comm_size(m->all, &m->base.ranks));
+  GR_TRY(open_local(m, ranks_per_machine, &rank, &ranks));
+  m->crowded = m->world->crowded;
+  if (m->world == m) {
+    m->world_rank = m->base.rank;
+    MPI_TRY(MPI_Comm_dup(m->all, &m->wire));
+    GR_TRY(find_crowd(m, ranks));
+  }
+  GR_TRY(open_block(m, rank, ranks, &shared));
+  if (!shared && m->world == m) {  // each alone, then
+    MPI_TRY(MPI_Comm_free(&m->local));
+    GR_TRY(open_local(m, 1, &rank, &ranks));
+    GR_TRY(open_block(m, rank, ranks, &shared));
+  }
+  if (!shared)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks that share memory cannot share more of it");
+  GR_TRY(open_leaders(m, rank == 0));
+  gr_shared_join(&m->node, m->block, rank, ranks, m->world_rank, (int)getpid(),
+                 m->world == m ? NULL : &m->world->node, timeout_s, m->crowded);
+  MPI_TRY(MPI_Barrier(m->local));
+  return GR_OK;
+}
+
+static void discard(gr_mpi *m) {
+  for (gr_mpi_taken *t = m->taken, *older; t; t = older) {
+    older = t->older;
+    for (int r = 0; r < m->base.ranks; r++) gr_pages_free(t->at[r], t->region.bytes);
+    free(t);
+  }
+  gr_pages_free(m->block, m->block_bytes);
+  free(m->spare);
+  free(m->gathered);
+  free(m);
+}
+
+// world: NULL when this is to be it.
+static gr_status create(MPI_Comm all, gr_mpi *world, double timeout_s, int ranks_per_machine,
+                        gr_mpi **out) {
+  gr_mpi *m = calloc(1, sizeof *m);
+  if (!m) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a communicator");
+  m->all = all;
+  m->local = m->leaders = m->wire = MPI_COMM_NULL;
+  m->world = world ? world : m;
+  m->world_rank = world ? world->world_rank : 0;
+  gr_status s = open_all(m, timeout_s, ranks_per_machine);
+  if (s)
+    discard(m);
+  else
+    *out = m;
+  return s;
+}
+
+// Only once all members have come here: freeing is collective, and would wait for the dead.
+static void release(gr_comm *c) {
+  gr_mpi *m = (gr_mpi *)c;
+  if (!m) return;
+  gr_status dead = gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+  gr_shared_leave(&m->node);
+  if (!dead) {
+    if (m->finalize) gr_mpi_show_names();
+    if (m->finalize) MPI_Barrier(m->all);
+    if (m->leaders != MPI_COMM_NULL) MPI_Comm_free(&m->leaders);
+    if (m->wire != MPI_COMM_NULL) MPI_Comm_free(&m->wire);
+    MPI_Comm_free(&m->local);
+    MPI_Comm_free(&m->all);
+    if (m->finalize) MPI_Finalize();
+  }
+  gr_status_drop(dead);
+  discard(m);
+}
+
+static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
+  const gr_mpi *parent = (gr_mpi *)c;
+  MPI_Comm part;
+  *out = NULL;
+  GR_TRY(gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL,
+                     NULL));  // finds the dead; MPI would wait for them
+  MPI_TRY(MPI_Comm_split(parent->all, colour, key, &part));
+  gr_mpi *m;
+  GR_TRY(create(part, parent->world, parent->node.timeout_s, 0, &m));
+  *out = &m->base;
+  return GR_OK;
+}
+
+// Those of this machine must all see each other's; else nobody uses it directly.
+static gr_status see_all(gr_mpi *w, gr_mpi_taken *t, const int32_t *offers, int32_t *blind) {
+  int32_t own = 0;
+  for (int k = 0; k < w->node.base.ranks; k++) {
+    int r = w->node.block->seat[k].rank;
+    if (r != w->base.rank) t->at[r] = gr_pages_see(offers + r * GR_PAGES_OFFER, t->region.bytes);
+    own |= !t->at[r];
+  }
+  return gr_comm_run(&w->base, GR_ALL_REDUCE, GR_I32, 1, &own, blind);
+}
+
+static gr_status take(gr_comm *c, size_t bytes, void **out) {
+  gr_mpi *w = ((gr_mpi *)c)->world;
+  int32_t offer[GR_PAGES_OFFER], offers[GR_PAGES_OFFER * w->base.ranks], blind = 0;
+  gr_mpi_taken *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)w->base.ranks);
+  if (!t) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory");
+  t->older = w->taken, w->taken = t;
+  GR_TRY(gr_pages_make(bytes, out, offer));
+  t->at[w->base.rank] = *out;
+  t->region = (gr_region){.own = *out, .bytes = bytes, .at = t->at};
+  gr_status s = gr_comm_run(&w->base, GR_ALL_GATHER, GR_I32, GR_PAGES_OFFER, offer, offers);
+  s = s ? s : see_all(w, t, offers, &blind);
+  gr_pages_close_offer(offer);
+  if (!s && !blind) gr_shared_know(&w->node, &t->region);
+  return s;
+}
+
+static gr_status start(bool *out_here) {
+  int there = 0, gone = 0, level;
+  MPI_TRY(MPI_Finalized(&gone));
+  if (gone) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "MPI has been shut down: it starts once");
+  MPI_TRY(MPI_Initialized(&there));
+  *out_here = !there;
+  if (!there) MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+  return GR_OK;
+}
+
+static gr_status open_world(double timeout_s, int ranks_per_machine, gr_comm **out) {
+  bool here;
+  MPI_Comm all;
+  gr_mpi *m;
+  *out = NULL;
+  GR_TRY(start(&here));
+  MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &all));
+  if (here) GR_TRY(gr_mpi_hide_names());
+  GR_TRY(create(all, NULL, timeout_s, ranks_per_machine, &m));
+  m->finalize = here;
+  *out = &m->base;
+  return GR_OK;
+}
+
+const gr_mpi_module gr_module = {open_world};

@@ -1,0 +1,265 @@
+// shared.c - the collectives themselves. See shared.h.
+#include "runtime/comm/shared.h"
+#include <string.h>
+#include "base/hash.h"
+#include "runtime/comm/sum.h"
+
+enum {
+  TWO_PHASE_BYTES = 16 * 1024,  // by buffers: from here on each rank adds up one slice for all
+  DIRECT_BYTES = 4 * 1024,      // from here on two meetings cost less than copies (bench_comm)
+  LINE = 64,                    // elements: ranks that write side by side share no cache line
+};
+
+// Elements [at, at + n) of all pieces, one after another.
+typedef struct job {
+  gr_dtype dtype;
+  size_t size;  // of an element
+  int n_pieces;
+  const gr_comm_piece *piece;
+  int64_t count, at, n;
+} job;
+
+// Goes through the pieces of a job: it has elements [from, from + n) of `piece`, which are its
+// own from `at` on.
+typedef struct walk {
+  const job *j;
+  int next;
+  int64_t before;  // elements of the pieces before the next
+  const gr_comm_piece *piece;
+  int64_t from, at, n;
+} walk;
+
+static bool step(walk *w) {
+  const job *j = w->j;
+  while (w->next < j->n_pieces && w->before < j->at + j->n) {
+    const gr_comm_piece *p = &j->piece[w->next++];
+    int64_t begin = w->before, end = begin + p->count;
+    int64_t lo = begin > j->at ? begin : j->at, hi = end < j->at + j->n ? end : j->at + j->n;
+    *w = (walk){j, w->next, end, p, lo - begin, lo - j->at, hi - lo};
+    if (w->n > 0) return true;
+  }
+  return false;
+}
+
+// Elements [lo, hi) of a job's own.
+static job part_of(const job *j, int64_t lo, int64_t hi) {
+  job p = *j;
+  p.at += lo, p.n = hi - lo;
+  return p;
+}
+
+static job slice_of(const job *j, int r, int ranks) {
+  int64_t lines = (j->n + LINE - 1) / LINE, hi = lines * (r + 1) / ranks * LINE;
+  return part_of(j, lines * r / ranks * LINE, hi < j->n ? hi : j->n);
+}
+
+static const char *in_at(const job *j, const walk *w) {
+  return (const char *)w->piece->in + (size_t)w->from * j->size;
+}
+static char *out_at(const job *j, const walk *w) {
+  return (char *)w->piece->out + (size_t)w->from * j->size;
+}
+static size_t bytes(const job *j, int64_t n) { return (size_t)n * j->size; }
+
+// ---- Directly -----------------------------------------------------------------------
+
+void gr_shared_know(gr_shared *world, gr_region *r) {
+  r->older = world->regions;
+  world->regions = r;
+}
+
+static const gr_region *region_of(const gr_shared *s, const void *p) {
+  const gr_region *g = s->world->regions;
+  while (g && ((const char *)p < g->own || (const char *)p >= g->own + g->bytes)) g = g->older;
+  return g;
+}
+
+// Where member r has what this one has at p.
+static char *theirs(const gr_shared *s, int r, const void *p) {
+  const gr_region *g = region_of(s, p);
+  return g->at[s->block->seat[r].rank] + ((const char *)p - g->own);
+}
+
+static uint64_t add_place(const gr_shared *s, uint64_t h, const void *p) {
+  const gr_region *g = region_of(s, p);
+  if (!h || !g) return 0;
+  uint64_t where[2] = {(uint64_t)((const char *)p - g->own), 0};
+  for (const gr_region *o = g; o; o = o->older) where[1]++;
+  return gr_hash_bytes(h, where, sizeof where);
+}
+
+// The same number on ranks that have all pieces at the same place in memory that others reach;
+// 0 where others do not reach them, or not all of what is read or written.
+static uint64_t place_of(const gr_shared *s, gr_collective kind, const job *j) {
+  uint64_t h = GR_HASH_START;
+  for (int i = 0; i < j->n_pieces; i++) {
+    h = add_place(s, h, j->piece[i].in);
+    if (kind == GR_ALL_REDUCE) h = add_place(s, h, j->piece[i].out);
+  }
+  return h;
+}
+
+static bool all_reach(const gr_shared *s) {
+  for (int r = 0; r < s->base.ranks; r++)
+    if (!s->place || atomic_load_explicit(&s->block->seat[r].place[s->epoch & 1],
+                                          memory_order_relaxed) != s->place)
+      return false;
+  return true;
+}
+
+// Each rank adds up its slice, and writes it to all.
+static void reduce_slice(const gr_shared *s, const job *whole) {
+  int ranks = s->base.ranks;
+  job j = slice_of(whole, s->base.rank, ranks);
+  const void *term[ranks];
+  void *out[ranks];
+  for (walk w = {&j}; step(&w);) {
+    for (int r = 0; r < ranks; r++)
+      term[r] = theirs(s, r, in_at(&j, &w)), out[r] = theirs(s, r, out_at(&j, &w));
+    gr_comm_sum(j.dtype, w.n, ranks, term, ranks, out);
+  }
+}
+
+static void scatter_directly(const gr_shared *s, const job *j) {
+  const void *term[s->base.ranks];
+  for (walk w = {j}; step(&w);) {
+    void *out = w.piece->out;
+    for (int r = 0; r < s->base.ranks; r++)
+      term[r] = theirs(s, r, w.piece->in) + bytes(j, s->base.rank * w.n);
+    gr_comm_sum(j->dtype, w.n, s->base.ranks, term, 1, &out);
+  }
+}
+
+// The own part first, then the next rank's: so that not all read the same one's.
+static void gather_directly(const gr_shared *s, const job *j) {
+  for (int k = 0; k < s->base.ranks; k++) {
+    int r = (s->base.rank + k) % s->base.ranks;
+    for (walk w = {j}; step(&w);)
+      memcpy((char *)w.piece->out + bytes(j, r * w.n), theirs(s, r, w.piece->in), bytes(j, w.n));
+  }
+}
+
+// *done: all could. Nobody goes on while another still reads or writes what is its own.
+static gr_status run_directly(gr_shared *s, gr_collective kind, const job *j, bool *done) {
+  *done = false;
+  s->place = place_of(s, kind, j);
+  gr_status met = gr_shared_meet(s);
+  if (met || !all_reach(s)) {
+    s->place = 0;
+    return met;
+  }
+  if (kind == GR_ALL_REDUCE) reduce_slice(s, j);
+  if (kind == GR_REDUCE_SCATTER) scatter_directly(s, j);
+  if (kind == GR_ALL_GATHER) gather_directly(s, j);
+  s->place = 0;
+  *done = true;
+  return gr_shared_meet(s);
+}
+
+// ---- By buffers ---------------------------------------------------------------------
+// A round of each: what the job says, which fits a buffer.
+
+// Shows a member's buffer of this round; next: of the round to come.
+static char *buffer(const gr_shared *s, int r, bool next) {
+  return s->buffers + ((size_t)r * 2 + ((s->epoch + next) & 1)) * GR_SHARED_CHUNK;
+}
+static char *mine(const gr_shared *s) { return buffer(s, s->base.rank, true); }
+
+static void put(const gr_shared *s, const job *j) {
+  for (walk w = {j}; step(&w);) memcpy(mine(s) + bytes(j, w.at), in_at(j, &w), bytes(j, w.n));
+}
+
+// Takes elements [lo, hi) of the round out of a member's buffer.
+static void get(const gr_shared *s, const job *round, int r, int64_t lo, int64_t hi) {
+  job j = part_of(round, lo, hi);
+  for (walk w = {&j}; step(&w);)
+    memcpy(out_at(&j, &w), buffer(s, r, false) + bytes(&j, lo + w.at), bytes(&j, w.n));
+}
+
+// Adds up n elements of everyone's buffers, from `from` on.
+static void sum(const gr_shared *s, const job *j, int64_t from, int64_t n, void *out) {
+  const void *term[s->base.ranks];
+  for (int r = 0; r < s->base.ranks; r++) term[r] = buffer(s, r, false) + bytes(j, from);
+  gr_comm_sum(j->dtype, n, s->base.ranks, term, 1, &out);
+}
+
+// Small or few: every rank adds up everything. Else each rank adds up one slice for all.
+static gr_status all_reduce(gr_shared *s, const job *j) {
+  int ranks = s->base.ranks, me = s->base.rank;
+  put(s, j);
+  GR_TRY(gr_shared_meet(s));
+  if (ranks <= 2 || bytes(j, j->n) <= TWO_PHASE_BYTES) {
+    for (walk w = {j}; step(&w);) sum(s, j, w.at, w.n, out_at(j, &w));
+    return GR_OK;
+  }
+  int64_t from = j->n * me / ranks;
+  sum(s, j, from, j->n * (me + 1) / ranks - from, mine(s) + bytes(j, from));
+  GR_TRY(gr_shared_meet(s));
+  for (int r = 0; r < ranks; r++) get(s, j, r, j->n * r / ranks, j->n * (r + 1) / ranks);
+  return GR_OK;
+}
+
+static gr_status all_gather(gr_shared *s, const job *j) {
+  put(s, j);
+  GR_TRY(gr_shared_meet(s));
+  for (int r = 0; r < s->base.ranks; r++)
+    for (walk w = {j}; step(&w);)
+      memcpy(out_at(j, &w) + bytes(j, r * w.piece->count), buffer(s, r, false) + bytes(j, w.at),
+             bytes(j, w.n));
+  return GR_OK;
+}
+
+static gr_status reduce_scatter(gr_shared *s, const job *j) {
+  for (int r = 0; r < s->base.ranks; r++)
+    for (walk w = {j}; step(&w);)
+      memcpy(mine(s) + bytes(j, r * j->n + w.at), in_at(j, &w) + bytes(j, r * w.piece->count),
+             bytes(j, w.n));
+  GR_TRY(gr_shared_meet(s));
+  for (walk w = {j}; step(&w);) sum(s, j, s->base.rank * j->n + w.at, w.n, out_at(j, &w));
+  return GR_OK;
+}
+
+static gr_status broadcast(gr_shared *s, const job *j) {
+  if (s->base.rank == 0) put(s, j);  // the others' `in` is not looked at
+  GR_TRY(gr_shared_meet(s));
+  get(s, j, 0, 0, j->n);
+  return GR_OK;
+}
+
+static gr_status barrier(gr_shared *s, const job *j) {
+  (void)j;
+  return gr_shared_meet(s);
+}
+
+// ---- Either way ---------------------------------------------------------------------
+
+static gr_status run_rounds(gr_shared *s, gr_collective kind, job *j) {
+  static gr_status (*const does[])(gr_shared *, const job *) = {all_reduce, all_gather,
+                                                                reduce_scatter, broadcast, barrier};
+  int64_t most = GR_SHARED_CHUNK / (int64_t)j->size;
+  if (kind == GR_REDUCE_SCATTER) most /= s->base.ranks;
+  do {
+    j->n = j->count - j->at < most ? j->count - j->at : most;
+    GR_TRY(does[kind](s, j));
+    j->at += j->n;
+  } while (j->at < j->count);
+  return GR_OK;
+}
+
+gr_status gr_shared_run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
+                        const gr_comm_piece *piece) {
+  gr_shared *s = (gr_shared *)c;
+  GR_TRY(gr_shared_fate(s));
+  job j = {.dtype = d, .size = gr_dtypes[d].size, .n_pieces = n, .piece = piece};
+  for (int i = 0; i < n && kind != GR_BARRIER; i++) j.count += piece[i].count;
+  s->calls++;
+  s->call = gr_shared_call(kind, d, n, j.count);
+  size_t whole = bytes(&j, j.count) * (kind == GR_ALL_REDUCE ? 1 : (size_t)c->ranks);
+  if (kind <= GR_REDUCE_SCATTER && c->ranks > 1 && whole >= DIRECT_BYTES) {
+    bool done;
+    j.n = j.count;
+    gr_status status = run_directly(s, kind, &j, &done);
+    if (status || done) return status;
+  }
+  return run_rounds(s, kind, &j);
+}

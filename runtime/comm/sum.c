@@ -1,0 +1,44 @@
+// sum.c - see sum.h.
+#include "runtime/comm/sum.h"
+#include "ops/kernels/cpu.h"
+
+// Sums are kept for a block of elements at a time, so that each term is read in one run.
+enum { BLOCK = 1024 };
+
+// Adds up [from, from + n) of the terms, n <= BLOCK.
+#define SUM(name, type)                                                                     \
+  static void name(int64_t from, int64_t n, int terms, const void *const *term, void *to) { \
+    type *sum = to;                                                                         \
+    memcpy(sum, (const type *)term[0] + from, (size_t)n * sizeof(type));                    \
+    for (int r = 1; r < terms; r++) {                                                       \
+      const type *t = (const type *)term[r] + from;                                         \
+      for (int64_t i = 0; i < n; i++) sum[i] += t[i];                                       \
+    }                                                                                       \
+  }
+SUM(sum_f32, float)
+SUM(sum_f64, double)
+SUM(sum_i32, uint32_t)  // wraps without being undefined
+
+static void sum_bf16(int64_t from, int64_t n, int terms, const void *const *term, void *to) {
+  float sum[BLOCK] = {0};
+  for (int r = 0; r < terms; r++)
+    for (int64_t i = 0; i < n; i++) {
+      float t = (float)gr_get(term[r], GR_BF16, from + i);
+      sum[i] = r ? sum[i] + t : t;
+    }
+  for (int64_t i = 0; i < n; i++) ((uint16_t *)to)[i] = gr_bf16(sum[i]);
+}
+
+void gr_comm_sum(gr_dtype d, int64_t n, int terms, const void *const *term, int outs,
+                 void *const *out) {
+  static void (*const sums[])(int64_t, int64_t, int, const void *const *, void *) = {
+      [GR_F32] = sum_f32, [GR_F64] = sum_f64, [GR_BF16] = sum_bf16, [GR_I32] = sum_i32};
+  _Alignas(64) char sum[BLOCK * sizeof(double)];
+  size_t size = gr_dtypes[d].size;
+  for (int64_t at = 0; at < n; at += BLOCK) {
+    int64_t some = n - at < BLOCK ? n - at : BLOCK;
+    sums[d](at, some, terms, term, sum);
+    for (int i = 0; i < outs; i++)
+      memcpy((char *)out[i] + (size_t)at * size, sum, (size_t)some * size);
+  }
+}

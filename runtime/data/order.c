@@ -1,0 +1,87 @@
+// order.c - the one global order of an epoch; see data.h.
+#include <string.h>
+#include "base/rng.h"
+#include "runtime/data/parts.h"
+
+typedef struct walk {
+  const gr_data *data;
+  gr_data_part part;
+  uint32_t batch;
+} walk;
+
+// The next bucket above b with utterances of the part, or -1.
+static int above(const walk *w, int b) {
+  while (++b < w->data->n_buckets)
+    if (w->data->buckets[b].count[w->part]) return b;
+  return -1;
+}
+
+static uint32_t batches(const walk *w, uint32_t n) { return n / w->batch + (n % w->batch > 0); }
+
+// Of n utterances in bucket b, how many go up: those that do not fill a batch, where the bucket
+// above has that many rows empty anyway.
+static uint32_t going_up(const walk *w, int b, uint32_t n) {
+  int next = above(w, b);
+  uint32_t rest = n % w->batch;
+  if (next < 0 || !rest) return 0;
+  uint32_t there = w->data->buckets[next].count[w->part];
+  return batches(w, there + rest) == batches(w, there) ? rest : 0;
+}
+
+uint32_t gr_data_batches(const gr_data *d, gr_data_part part, int batch) {
+  walk w = {d, part, batch > 0 ? (uint32_t)batch : 1};
+  uint32_t total = 0, carried = 0;
+  for (int b = 0; b < d->n_buckets; b++) {
+    uint32_t n = carried + d->buckets[b].count[part];
+    if (!d->buckets[b].count[part]) continue;
+    carried = going_up(&w, b, n);
+    total += batches(&w, n - carried);
+  }
+  return total;
+}
+
+gr_order gr_order_make(gr_arena *a, const gr_data *d, gr_data_part part, int batch) {
+  uint32_t n = gr_data_batches(d, part, batch), most = d->count > n ? d->count : n;
+  return (gr_order){GR_NEW(a, uint32_t, most), GR_NEW(a, gr_order_batch, n), n,
+                    GR_NEW(a, uint32_t, 2 * (size_t)most)};
+}
+
+static void shuffle(uint32_t *items, uint32_t n, uint32_t *scratch, const gr_rng *r) {
+  gr_rng_shuffle(r, scratch, n);
+  memcpy(scratch + n, items, n * sizeof *items);
+  for (uint32_t i = 0; i < n; i++) items[i] = scratch[n + scratch[i]];
+}
+
+static void shuffle_batches(gr_order *o, const gr_rng *r) {
+  for (uint32_t i = o->n; i > 1; i--) {
+    uint32_t j = (uint32_t)gr_rng_below(r, i, i);
+    gr_order_batch swap = o->batches[i - 1];
+    o->batches[i - 1] = o->batches[j], o->batches[j] = swap;
+  }
+}
+
+// Buckets from below: what was carried and the members, shuffled, cut into batches.
+void gr_order_fill(gr_order *o, const gr_data *d, const gr_loader_spec *s, uint32_t epoch) {
+  walk w = {d, s->part, (uint32_t)s->batch};
+  uint32_t first = 0, carried = 0, made = 0;
+  for (int b = 0; b < d->n_buckets; b++) {
+    uint32_t members = d->buckets[b].count[s->part], n = carried + members;
+    if (!members) continue;
+    memcpy(o->utterances + first + carried, d->members[s->part][b], members * sizeof(uint32_t));
+    if (s->shuffle) {
+      char stream[32];
+      snprintf(stream, sizeof stream, "data:bucket%d", b);
+      gr_rng r = gr_rng_make(s->seed, stream, epoch);
+      shuffle(o->utterances + first, n, o->scratch, &r);
+    }
+    carried = going_up(&w, b, n);
+    n -= carried;
+    for (uint32_t i = 0, of; i < n; i += of) {
+      of = n - i < w.batch ? n - i : w.batch;
+      o->batches[made++] = (gr_order_batch){b, first + i, of};
+    }
+    first += n;
+  }
+  gr_rng r = gr_rng_make(s->seed, "data:batches", epoch);
+  if (s->shuffle) shuffle_batches(o, &r);
+}

@@ -1,0 +1,138 @@
+// audio_read.c - see audio.h.
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/module.h"
+#include "runtime/data/speech/audio.h"
+#include "runtime/data/speech/audio_module.h"
+#include "runtime/data/speech/audio_wav.h"
+
+// At its first byte. Whatever reads it next, it is a regular file.
+static gr_status open_recording(const char *path, FILE **out) {
+  gr_status s = gr_file_stream(path, GR_ERR_DATA, out);
+  if (s)
+    return gr_file_kind(path) ? s : gr_hint(s, "audio_path is relative to the manifest's folder");
+  int first = fgetc(*out), bad = ferror(*out) ? errno : 0;
+  if (bad)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read recording '%s': %s", path, strerror(bad));
+  else if (first == EOF)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' is an empty file", path);
+  if (s)
+    fclose(*out);
+  else
+    rewind(*out);
+  return s;
+}
+
+#ifdef GR_HAVE_SNDFILE
+static gr_status read_other(const char *path, gr_audio_info *info, uint64_t most, float **out) {
+  const gr_audio_file_module *sndfile;
+  GR_TRY(gr_module_open("sndfile", &sndfile));
+  return sndfile->read(path, info, most, out);
+}
+#else
+static gr_status read_other(const char *path, gr_audio_info *info, uint64_t most, float **out) {
+  (void)info, (void)most, (void)out;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                         "'%s' is not a WAV recording with 16-bit samples, the one kind this build "
+                         "reads",
+                         path),
+                 "build with libsndfile (libsndfile1-dev) to read others");
+}
+#endif
+
+// Of a head, before anything is allocated by it.
+gr_status gr_audio_check(const char *path, const gr_audio_info *info) {
+  if (info->rate < GR_AUDIO_LEAST_RATE || info->rate > GR_AUDIO_MOST_RATE)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "recording '%s' says %d samples a second, which is not from %d to %d",
+                           path, info->rate, GR_AUDIO_LEAST_RATE, GR_AUDIO_MOST_RATE),
+                   "its head is damaged: copy or record it again");
+  if (info->channels < 1 || info->samples > GR_AUDIO_MOST_VALUES / (uint64_t)info->channels)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                "recording '%s' says %llu samples of %d channels, and %llu values are the "
+                "most",
+                path, (unsigned long long)info->samples, info->channels,
+                (unsigned long long)GR_AUDIO_MOST_VALUES),
+        "cut it into utterances, or copy it again if its head is damaged");
+  return GR_OK;
+}
+
+// The file as it is, channels side by side. out NULL: the head alone.
+static gr_status read_any(const char *path, gr_audio_info *info, uint64_t most, float **out) {
+  FILE *f;
+  gr_status s;
+  GR_TRY(open_recording(path, &f));
+  bool ours = gr_wav_read(f, path, info, most, out, &s);
+  fclose(f);
+  return ours ? s : read_other(path, info, most, out);
+}
+
+static void downmix(float *x, uint64_t samples, int channels) {
+  if (channels == 1) return;
+  for (uint64_t i = 0; i < samples; i++) {
+    float sum = 0;
+    for (int c = 0; c < channels; c++) sum += x[i * (uint64_t)channels + (uint64_t)c];
+    x[i] = sum / (float)channels;
+  }
+}
+
+#ifdef GR_HAVE_SOXR
+static gr_status resample(const char *path, const gr_audio_info *info, int rate, float **x,
+                          uint64_t *n) {
+  const gr_audio_rate_module *soxr;
+  uint64_t want = gr_audio_samples_at(info, rate);
+  float *from = *x, *to = calloc(want + 1, sizeof *to);
+  gr_status s = gr_module_open("soxr", &soxr);
+  const char *error = s       ? NULL
+                      : !to   ? "no memory"
+                      : !want ? "it is too short"
+                              : soxr->convert(info->rate, rate, from, info->samples, to, want);
+  if (error)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot resample '%s' from %d to %d samples a second: %s",
+                path, info->rate, rate, error);
+  free(from);
+  if (s) free(to);
+  *x = s ? NULL : to, *n = want;
+  return s;
+}
+#else
+static gr_status resample(const char *path, const gr_audio_info *info, int rate, float **x,
+                          uint64_t *n) {
+  free(*x);
+  *x = NULL, *n = 0;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has %d samples a second, not the %d asked for", path,
+              info->rate, rate),
+      "ask for %d, or build with soxr (libsoxr-dev)", info->rate);
+}
+#endif
+
+uint64_t gr_audio_samples_at(const gr_audio_info *info, int rate) {
+  if (!rate || rate == info->rate) return info->samples;
+  return (uint64_t)llround((double)info->samples * rate / info->rate);
+}
+
+gr_status gr_audio_probe(const char *path, gr_audio_info *out) {
+  return read_any(path, out, UINT64_MAX, NULL);
+}
+
+gr_status gr_audio_read(const char *path, int rate, uint64_t most, float **out, uint64_t *samples) {
+  gr_audio_info info = {0};
+  *out = NULL;
+  GR_TRY(read_any(path, &info, most, out));
+  downmix(*out, info.samples, info.channels);
+  *samples = info.samples;
+  for (uint64_t i = 0; i < info.samples; i++)
+    if (!isfinite((*out)[i])) {
+      free(*out);
+      *out = NULL;
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s': sample %llu is not a number", path,
+                     (unsigned long long)i);
+    }
+  if (rate && rate != info.rate) return resample(path, &info, rate, out, samples);
+  return GR_OK;
+}

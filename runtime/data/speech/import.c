@@ -1,0 +1,171 @@
+// import.c - Debian's spoken prompts of Asterisk to a manifest; see manifest.h.
+//
+// Transcripts are lines "name: text", comments begin with ';'. What stands in brackets is no
+// speech: "[beep]", "dollar [$]", "IAX (note: ...)", "<beep ascending>".
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/port.h"
+#include "base/text.h"
+#include "runtime/data/speech/audio.h"
+#include "runtime/data/speech/manifest.h"
+#ifdef GR_HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+enum { MOST_BYTES = 1 << 26 };
+static const char SOUNDS[] = "/usr/share/asterisk/sounds/en_US_f_Allison";
+static const char TRANSCRIPTS[] = "/usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz";
+
+#ifdef GR_HAVE_ZLIB
+// gzread also reads files that are not compressed.
+static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) {
+  gr_text t = gr_text_make(a);
+  char buf[1 << 14];
+  int n = -1, code = Z_OK;
+  int fd;
+  GR_TRY(gr_file_open(path, GR_ERR_IO, &fd));
+  gzFile f = gzdopen(fd, "rb");
+  if (!f) {
+    close(fd);
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to unpack '%s'", path);
+  }
+  while ((n = gzread(f, buf, sizeof buf)) > 0 && t.len < MOST_BYTES)
+    gr_text_putn(&t, buf, (size_t)n);
+  gr_status s = GR_OK;
+  if (n)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot unpack '%s': %s", path,
+                n > 0 ? "it is too large" : gzerror(f, &code));
+  code = gzclose(f);
+  if (code != Z_OK && !s) s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is cut short", path);
+  *out = t.at, *len = t.len;
+  return s;
+}
+#else
+static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) {
+  GR_TRY(gr_file_read(a, path, MOST_BYTES, out, len));
+  if (*len > 1 && !memcmp(*out, "\x1f\x8b", 2))
+    return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s' is compressed", path),
+                   "unpack it with gunzip, or build with zlib (zlib1g-dev)");
+  return GR_OK;
+}
+#endif
+
+// Copies the text without what stands in brackets; a bracket that never closes stays.
+static char *without_brackets(gr_arena *a, const char *s) {
+  static const char open[] = "[(<", shut[] = "])>";
+  gr_text t = gr_text_make(a);
+  while (*s) {
+    const char *kind = strchr(open, *s), *end = kind ? strchr(s, shut[kind - open]) : NULL;
+    if (!end) gr_text_putn(&t, s, 1);
+    s = end ? end + 1 : s + 1;
+  }
+  return t.at;
+}
+
+static char *trimmed(char *s) {
+  while (isspace((unsigned char)*s)) s++;
+  for (size_t n = strlen(s); n && isspace((unsigned char)s[n - 1]); n--) s[n - 1] = 0;
+  return s;
+}
+
+static bool has_letter_or_digit(const char *s) {
+  for (; *s; s++)
+    if (isalnum((unsigned char)*s) || (unsigned char)*s >= 128) return true;
+  return false;
+}
+
+typedef struct importer {
+  const gr_import_asterisk *spec;
+  const char *sounds;
+  gr_arena *arena;
+  gr_utterance *items;
+  gr_import_counts *counts;
+} importer;
+
+static gr_status add(importer *im, const char *name, char *text) {
+  text = trimmed(without_brackets(im->arena, text));
+  if (!has_letter_or_digit(text)) {
+    im->counts->sounds++;
+    return GR_OK;
+  }
+  if (im->spec->no_digits && strpbrk(text, "0123456789#*$@%&+=")) {
+    im->counts->digits++;
+    return GR_OK;
+  }
+  const char *audio = gr_arena_printf(im->arena, "%s/%s.wav", im->sounds, name);
+  if (!gr_is_file(audio)) {
+    im->counts->missing++;
+    return GR_OK;
+  }
+  gr_audio_info info;
+  GR_TRY(gr_audio_probe(audio, &info));
+  double seconds = (double)info.samples / info.rate;
+  im->items[im->counts->written++] =
+      (gr_utterance){.name = name, .audio = audio, .text = text, .seconds = seconds};
+  im->counts->seconds += seconds;
+  return GR_OK;
+}
+
+static gr_status add_line(importer *im, char *line) {
+  line = trimmed(line);
+  if (!*line || *line == ';') return GR_OK;
+  char *colon = strchr(line, ':');
+  if (!colon || colon == line)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "expected 'name: text', found '%.60s'", line);
+  *colon = 0;
+  return add(im, trimmed(line), colon + 1);
+}
+
+static gr_status check_there(const char *sounds, const char *transcripts) {
+  if (!gr_is_dir(sounds))
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder of recordings '%s'", sounds),
+        "apt-get install asterisk-core-sounds-en-wav");
+  if (!gr_is_file(transcripts))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no transcripts '%s'", transcripts),
+                   "apt-get install asterisk-core-sounds-en; on machines that leave out "
+                   "/usr/share/doc (see /etc/dpkg/dpkg.cfg.d) add "
+                   "-o Dpkg::Options::=--path-include='/usr/share/doc/asterisk*' --reinstall");
+  return GR_OK;
+}
+
+static gr_status import_lines(importer *im, const char *transcripts) {
+  char *text;
+  size_t len;
+  GR_TRY(unpack(im->arena, transcripts, &text, &len));
+  uint32_t lines = 1;
+  for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
+  im->items = GR_NEW(im->arena, gr_utterance, lines);
+  int number = 1;
+  for (char *p = text, *next; p; p = next, number++) {
+    next = strchr(p, '\n');
+    if (next) *next++ = 0;
+    GR_TRY(gr_note(add_line(im, p), GR_NOWHERE, "on line %d of '%s'", number, transcripts));
+  }
+  if (!im->counts->written)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no transcript of a recording in '%s'",
+                   transcripts, im->sounds);
+  return GR_OK;
+}
+
+gr_status gr_import_asterisk_run(const gr_import_asterisk *spec, const char *out_path,
+                                 gr_import_counts *counts) {
+  const char *transcripts = spec->transcripts ? spec->transcripts : TRANSCRIPTS;
+  const char *sounds = spec->sounds ? spec->sounds : SOUNDS;
+  *counts = (gr_import_counts){0};
+  GR_TRY(check_there(sounds, transcripts));
+  char *whole = realpath(sounds, NULL);  // a manifest's relative paths begin at the manifest
+  if (!whole)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot find '%s': %s", sounds, strerror(errno));
+  gr_arena *a = gr_arena_create();
+  importer im = {spec, whole, a, NULL, counts};
+  gr_status s = import_lines(&im, transcripts);
+  if (!s) s = gr_manifest_write(out_path, im.items, counts->written);
+  gr_arena_destroy(a);
+  free(whole);
+  return s;
+}

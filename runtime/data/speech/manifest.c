@@ -1,0 +1,158 @@
+// manifest.c - see manifest.h.
+#include "runtime/data/speech/manifest.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/map.h"
+#include "base/port.h"
+#include "base/text.h"
+#include "runtime/data/speech/manifest_json.h"
+
+enum { AUDIO, TEXT, DURATION, NAME, OFFSET, WANTED };
+static const size_t MOST_BYTES = INT32_MAX;  // lines and columns are ints
+
+static const char *place(gr_arena *a, const char *manifest, const char *root, const char *audio) {
+  const char *slash = strrchr(manifest, '/');
+  if (*audio != '/' && root) return gr_arena_printf(a, "%s/%s", root, audio);
+  if (*audio == '/' || !slash) return audio;
+  return gr_arena_printf(a, "%.*s/%s", (int)(slash - manifest), manifest, audio);
+}
+
+static gr_status check(const gr_json_want *w, gr_loc loc) {
+  loc.col = w[AUDIO].col ? w[AUDIO].col : 1;
+  if (!w[AUDIO].text || !*w[AUDIO].text)
+    return gr_hint(gr_fail(GR_ERR_DATA, loc, "the key \"audio_path\" is missing or empty"),
+                   "a line is {\"audio_path\": \"a.wav\", \"text\": \"hello\", \"duration\": 1.2}");
+  loc.col = w[TEXT].col ? w[TEXT].col : 1;
+  if (!w[TEXT].text) return gr_fail(GR_ERR_DATA, loc, "the key \"text\" is missing");
+  loc.col = w[DURATION].col ? w[DURATION].col : 1;
+  if (w[DURATION].number < 0)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, loc, "a duration of %g seconds cannot be", w[DURATION].number),
+        "correct it, or leave \"duration\" out: it is then read from the recording");
+  loc.col = w[OFFSET].col ? w[OFFSET].col : 1;
+  if (w[OFFSET].number != 0)
+    return gr_hint(gr_fail(GR_ERR_DATA, loc, "parts of recordings (\"offset\": %g) are not read",
+                           w[OFFSET].number),
+                   "cut the recording into one file an utterance");
+  return GR_OK;
+}
+
+static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char *line, size_t len,
+                           gr_map *seen, gr_utterance *out) {
+  gr_json_want w[WANTED] = {[AUDIO] = {"audio_path", GR_JSON_STRING},
+                            [TEXT] = {"text", GR_JSON_STRING},
+                            [DURATION] = {"duration", GR_JSON_NUMBER},
+                            [NAME] = {"name", GR_JSON_STRING},
+                            [OFFSET] = {"offset", GR_JSON_NUMBER}};
+  GR_TRY(gr_json_line(a, loc, line, len, w, WANTED));
+  GR_TRY(check(w, loc));
+  const char *name = w[NAME].text && *w[NAME].text ? w[NAME].text : w[AUDIO].text;
+  uint32_t before;
+  loc.col = w[NAME].text && *w[NAME].text ? w[NAME].col : w[AUDIO].col;
+  if (gr_map_find(seen, name, &before))
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, loc, "the utterance '%s' is already on line %u", name, before),
+        "give each its own \"name\"");
+  gr_map_put(seen, name, (uint32_t)loc.line);
+  *out = (gr_utterance){name,         place(a, loc.file, root, w[AUDIO].text),
+                        w[TEXT].text, w[DURATION].number,
+                        loc.line,     w[TEXT].col,
+                        w[AUDIO].col, w[DURATION].col};
+  return GR_OK;
+}
+
+static bool only_blanks(const char *p, size_t len) {
+  for (size_t i = 0; i < len; i++)
+    if (!strchr(" \t\r", p[i]) || !p[i]) return false;
+  return true;
+}
+
+// At most so many recordings: one a line, and none has fewer bytes than its keys.
+static size_t most_items(const char *p, const char *end) {
+  enum { LEAST = sizeof "{\"audio_path\":\"\",\"text\":\"\"}" };
+  size_t n = 1, most = (size_t)(end - p) / LEAST + 1;
+  for (; p < end; p++) n += *p == '\n';
+  return n < most ? n : most;
+}
+
+gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_manifest *out) {
+  char *text;
+  size_t len;
+  const char *kind = gr_file_kind(path);
+  if (kind)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read the manifest '%s': it is %s", path, kind),
+        "only regular files are read");
+  if (!gr_is_file(path))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no manifest '%s'", path),
+                   "write one object a line, {\"audio_path\": ..., \"text\": ...}, or let "
+                   "'graphrun data import' make it");
+  GR_TRY(gr_file_read(a, path, MOST_BYTES, &text, &len));
+  const char *end = text + len;
+  *out = (gr_manifest){path, GR_NEW(a, gr_utterance, most_items(text, end)), 0};
+  gr_map seen = gr_map_make(a);
+  gr_loc loc = {path, 1, 1};
+  for (const char *p = text; p < end; loc.line++) {
+    const char *stop = memchr(p, '\n', (size_t)(end - p));
+    if (!stop) stop = end;
+    size_t n = (size_t)(stop - p);
+    if (!only_blanks(p, n)) GR_TRY(read_line(a, loc, root, p, n, &seen, &out->items[out->n++]));
+    p = stop + 1;
+  }
+  if (!out->n)
+    return gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1}, "the manifest lists no recordings");
+  return GR_OK;
+}
+
+static bool write_items(FILE *f, const gr_utterance *items, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    gr_arena *a = gr_arena_create();
+    gr_text t = gr_text_make(a);
+    gr_text_put(&t, "{\"name\": ");
+    gr_text_json(&t, items[i].name);
+    gr_text_put(&t, ", \"audio_path\": ");
+    gr_text_json(&t, items[i].audio);
+    gr_text_put(&t, ", \"text\": ");
+    gr_text_json(&t, items[i].text);
+    if (items[i].seconds > 0) {
+      gr_text_put(&t, ", \"duration\": ");
+      gr_text_json_float(&t, items[i].seconds);
+    }
+    gr_text_put(&t, "}\n");
+    bool ok = fwrite(t.at, 1, t.len, f) == t.len;
+    gr_arena_destroy(a);
+    if (!ok) return false;
+  }
+  return fflush(f) == 0 && fsync(fileno(f)) == 0;
+}
+
+static gr_status make_folder(gr_arena *a, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash || slash == path) return GR_OK;
+  return gr_make_dirs(gr_arena_strndup(a, path, (size_t)(slash - path)));
+}
+
+static gr_status write_through(gr_arena *a, const char *path, const gr_utterance *items,
+                               uint32_t n) {
+  GR_TRY(make_folder(a, path));
+  const char *part = gr_arena_printf(a, "%s.part", path);
+  FILE *f = fopen(part, "wb");
+  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make '%s': %s", part, strerror(errno));
+  bool ok = write_items(f, items, n);
+  int why = errno;
+  if (fclose(f) && ok) ok = false, why = errno;
+  if (ok && rename(part, path)) ok = false, why = errno;
+  if (ok) return GR_OK;
+  remove(part);
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(why));
+}
+
+gr_status gr_manifest_write(const char *path, const gr_utterance *items, uint32_t n) {
+  gr_arena *a = gr_arena_create();
+  gr_status s = write_through(a, path, items, n);
+  gr_arena_destroy(a);
+  return s;
+}

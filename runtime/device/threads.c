@@ -1,0 +1,169 @@
+// threads.c - see cpu.h.
+//
+// Each thread has one cache line: its mailbox, and what is left of its share of the work. The
+// caller is thread 0. It writes READY into the mailboxes and works; a worker that sees READY takes
+// it (TAKEN), works, and writes IDLE. Who has done his own share helps with the others', from their
+// ends, so that one thread on a slow or busy processor does not keep all waiting. What is READY
+// when nothing is left is taken back.
+#define _GNU_SOURCE
+#include "runtime/device/threads.h"
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { IDLE, READY, TAKEN, QUIT };
+enum { SPINS = 4000, MAX_THREADS = 256, TURNS = 8 };
+
+typedef struct pool pool;
+typedef struct worker {
+  _Alignas(128) _Atomic uint32_t mail;
+  atomic_bool asleep;
+  _Atomic uint64_t
+      left;  // of its share: the first grain, and in the low half the one past the last
+  int index;
+  pool *pool;
+  pthread_t thread;
+} worker;
+
+struct pool {
+  gr_cpu base;
+  int spins, started;
+  // The call that is being done.
+  int shares;
+  int64_t n, grain;
+  uint32_t turn;  // grains that are done at a time
+  gr_part part;
+  void *arg;
+  worker worker[];  // base.threads of them
+};
+
+static void futex(_Atomic uint32_t *word, int what, uint32_t value) {
+  syscall(SYS_futex, (uint32_t *)word, what | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+// Waits until there is mail: first spinning, then asleep.
+static uint32_t receive(worker *w) {
+  for (int i = 0; i < w->pool->spins; i++) {
+    uint32_t mail = atomic_load_explicit(&w->mail, memory_order_acquire);
+    if (mail != IDLE) return mail;
+    gr_pause();
+  }
+  atomic_store(&w->asleep, true);
+  uint32_t mail;
+  while ((mail = atomic_load(&w->mail)) == IDLE) futex(&w->mail, FUTEX_WAIT, IDLE);
+  atomic_store(&w->asleep, false);
+  return mail;
+}
+
+// Takes a turn's grains of what is left of a share: its owner from the front, others from behind.
+static bool take(worker *w, bool own, uint32_t turn, uint32_t *from, uint32_t *to) {
+  uint64_t left = atomic_load_explicit(&w->left, memory_order_relaxed), rest;
+  do {
+    *from = (uint32_t)(left >> 32), *to = (uint32_t)left;
+    if (*from >= *to) return false;
+    uint32_t some = *to - *from < turn ? *to - *from : turn;
+    if (own)
+      *to = *from + some;
+    else
+      *from = *to - some;
+    rest = own ? (uint64_t)*to << 32 | (uint32_t)left : left - some;
+  } while (!atomic_compare_exchange_weak_explicit(&w->left, &left, rest, memory_order_relaxed,
+                                                  memory_order_relaxed));
+  return true;
+}
+
+static void do_all(pool *p, int first) {
+  uint32_t from, to;
+  for (int i = 0; i < p->shares; i++)
+    while (take(&p->worker[(first + i) % p->shares], !i, p->turn, &from, &to)) {
+      int64_t end = to * p->grain;
+      p->part(p->arg, from * p->grain, end < p->n ? end : p->n);
+    }
+}
+
+static void *work(void *arg) {
+  worker *w = arg;
+  for (uint32_t mail; (mail = receive(w)) != QUIT;) {
+    uint32_t ready = READY;
+    if (!atomic_compare_exchange_strong(&w->mail, &ready, TAKEN)) continue;
+    do_all(w->pool, w->index);
+    atomic_store_explicit(&w->mail, IDLE, memory_order_release);
+  }
+  return NULL;
+}
+
+static void post(worker *w, uint32_t mail) {
+  atomic_store(&w->mail, mail);
+  if (atomic_load(&w->asleep)) futex(&w->mail, FUTEX_WAKE, 1);
+}
+
+// Waits for a worker, unless it has not begun.
+static void settle(worker *w) {
+  uint32_t ready = READY;
+  if (atomic_compare_exchange_strong(&w->mail, &ready, IDLE)) return;
+  for (int i = 0; atomic_load_explicit(&w->mail, memory_order_acquire) != IDLE; i++)
+    if (i < w->pool->spins)
+      gr_pause();
+    else
+      sched_yield();
+}
+
+static void parallel(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *arg) {
+  pool *p = (pool *)cpu;
+  if (grain < 1) grain = 1;
+  while (n / grain >= UINT32_MAX) grain *= 2;
+  int64_t grains = (n + grain - 1) / grain;
+  int64_t shares = grains < cpu->threads ? grains : cpu->threads;
+  if (shares <= 1) {
+    if (n > 0) part(arg, 0, n);
+    return;
+  }
+  p->n = n, p->grain = grain, p->part = part, p->arg = arg, p->shares = (int)shares;
+  p->turn = (uint32_t)((grains + shares * TURNS - 1) / (shares * TURNS));
+  for (int64_t i = 0; i < shares; i++)
+    atomic_store_explicit(
+        &p->worker[i].left,
+        (uint64_t)(i * grains / shares) << 32 | (uint64_t)((i + 1) * grains / shares),
+        memory_order_relaxed);
+  for (int64_t i = 1; i < shares; i++) post(&p->worker[i], READY);
+  do_all(p, 0);
+  for (int64_t i = shares - 1; i; i--) settle(&p->worker[i]);
+}
+
+void gr_cpu_destroy(gr_cpu *cpu) {
+  pool *p = (pool *)cpu;
+  if (!p) return;
+  for (int i = 1; i < p->started; i++) post(&p->worker[i], QUIT);
+  for (int i = 1; i < p->started; i++) pthread_join(p->worker[i].thread, NULL);
+  free(p);
+}
+
+gr_status gr_cpu_create(int threads, bool crowded, gr_cpu **out) {
+  *out = NULL;
+  if (threads < 1 || threads > MAX_THREADS)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d threads: expected 1 to %d", threads, MAX_THREADS);
+  size_t bytes = sizeof(pool) + sizeof(worker) * (size_t)threads;
+  pool *p = aligned_alloc(128, (bytes + 127) / 128 * 128);
+  if (!p) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for %d threads", threads);
+  memset(p, 0, bytes);
+  p->base = (gr_cpu){.threads = threads, .parallel = parallel};
+  p->spins = crowded ? 0 : SPINS;
+  for (p->started = 1; p->started < threads; p->started++) {
+    worker *w = &p->worker[p->started];
+    w->pool = p, w->index = p->started;
+    int error = pthread_create(&w->thread, NULL, work, w);
+    if (!error) continue;
+    gr_cpu_destroy(&p->base);
+    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "thread %d of %d cannot be started: %s",
+                           p->started + 1, threads, strerror(error)),
+                   "use fewer threads, or raise the limit (ulimit -u)");
+  }
+  *out = &p->base;
+  return GR_OK;
+}

@@ -1,0 +1,101 @@
+// frame.c - from a plan's frame to steps that run as they are.
+#include "ops/ops.h"
+#include "runtime/exec/parts.h"
+
+void *gr_exec_address(const gr_exec *e, const gr_plan_frame *p, char *base, uint32_t v) {
+  if (!v) return NULL;
+  return (p->in_states && p->in_states[v] ? e->states : base) + p->offset[v];
+}
+
+static gr_status choose(const gr_exec *e, const gr_graph *g, gr_exec_step *step) {
+  const gr_node *n = step->node;
+  gr_site site;
+  gr_site_of(g, n, &site);
+  if (!e->opt.plain && n->op->fast) step->kernel = n->op->fast(&site);
+  if (!step->kernel) step->kernel = n->op->cpu;
+  if (step->kernel) return GR_OK;
+  return gr_fail(GR_ERR_UNSUPPORTED, n->loc, "op '%s' has no kernel for this device", n->op->name);
+}
+
+static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
+  const gr_node *n = step->node;
+  gr_type *in = GR_NEW(e->arena, gr_type, n->n_in), *out = GR_NEW(e->arena, gr_type, n->n_out);
+  gr_layout *layout = GR_NEW(e->arena, gr_layout, n->n_out);
+  for (int k = 0; k < n->n_in; k++) in[k] = gr_at(g, n->in[k])->type;
+  for (int k = 0; k < n->n_out; k++)
+    out[k] = gr_at(g, gr_out(n, k))->type, layout[k] = gr_at(g, gr_out(n, k))->layout;
+  step->in = GR_NEW(e->arena, void *, n->n_in);
+  step->out = GR_NEW(e->arena, void *, n->n_out);
+  step->l = (gr_launch){.attr = n->attr,
+                        .n_in = n->n_in,
+                        .n_out = n->n_out,
+                        .in_type = in,
+                        .out_type = out,
+                        .out_layout = layout,
+                        .mesh = &e->plan->mesh,
+                        .coord = e->coord,
+                        .in = (const void *const *)step->in,
+                        .out = step->out,
+                        .device = e->cpu,
+                        .comm = e->comm};
+}
+
+static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char *base, bool body,
+                           gr_exec_step *step) {
+  const gr_graph *g = p->g;
+  const gr_node *n = step->node = &g->nodes[i];
+  fill_types(e, g, step);
+  for (int k = 0; k < n->n_in; k++)
+    if (!body || gr_at(g, n->in[k])->role == GR_TEMP)
+      step->in[k] = gr_exec_address(e, p, base, n->in[k].id);
+  for (int k = 0; k < n->n_out; k++) step->out[k] = gr_exec_address(e, p, base, gr_out(n, k).id);
+  if (p->scratch) step->l.scratch = base + p->scratch[i];
+  if (p->body && p->body[i]) return gr_exec_loop_open(e, p->body[i], base + p->body_at[i], step);
+  return choose(e, g, step);
+}
+
+gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, bool body,
+                             gr_exec_frame *out) {
+  out->n_steps = p->g->n_nodes;
+  out->steps = GR_NEW(e->arena, gr_exec_step, out->n_steps);
+  for (uint32_t i = 0; i < out->n_steps; i++)
+    GR_TRY(open_step(e, p, i, base, body, &out->steps[i]));
+  return GR_OK;
+}
+
+// ---- Running ------------------------------------------------------------------------
+
+// Says where in the user's model it was.
+static gr_status locate(gr_status s, const gr_exec *e, const gr_exec_step *step) {
+  const gr_node *n = step->node;
+  char rank[24] = "";
+  if (e->plan->mesh.n_axes) snprintf(rank, sizeof rank, ", on rank %d", e->opt.rank);
+  return gr_note(s, n->loc, "in op '%s'%s%s%s", n->op->name, n->scope ? " of " : "",
+                 n->scope ? n->scope : "", rank);
+}
+
+static gr_status run_step(gr_exec *e, gr_exec_step *step) {
+  return step->kernel ? step->kernel(&step->l) : gr_exec_loop_run(e, step);
+}
+
+static gr_status run_timed(gr_exec *e, gr_exec_frame *f) {
+  double before = gr_seconds();
+  for (uint32_t i = 0; i < f->n_steps; i++) {
+    gr_exec_step *step = &f->steps[i];
+    gr_status s = run_step(e, step);
+    if (s) return locate(s, e, step);
+    double now = gr_seconds();
+    step->seconds += now - before, step->runs++;
+    before = now;
+  }
+  return GR_OK;
+}
+
+gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
+  if (e->opt.profile) return run_timed(e, f);
+  for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step++) {
+    gr_status s = run_step(e, step);
+    if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);
+  }
+  return GR_OK;
+}

@@ -1,0 +1,296 @@
+// loop.c - running a scan: its body's steps, again and again, with pointers that move.
+//
+// Every pointer in the body's launches is one of three kinds: it stays (temporaries, constants),
+// it moves by a slice each step (sequences, and yields that are made where they are stacked),
+// or it is a carry's. What the next step reads of a carry is, where possible, not copied there:
+//
+//   CHASE   next is made in a stack: the next step reads it there
+//   INPLACE nothing reads the carry once next is made, which then is made where the carry is
+//   SWAP    next has a place in the block to itself: the two places take turns
+//   COPY    else
+#include <string.h>
+#include "ops/ops.h"
+#include "runtime/exec/parts.h"
+
+typedef enum how { KEEP, CHASE, INPLACE, SWAP, COPY } how;
+
+typedef struct slot {  // a pointer, and where it is at the first step
+  void **at;
+  void *const *from;  // in the loop's own launch
+  ptrdiff_t start, stride;
+} slot;
+
+typedef struct carry {
+  how how;
+  size_t bytes;
+  void **last, **init;       // in the loop's launch; init: NULL, it starts at zero
+  void **next;               // where the body makes the next value
+  void *own;                 // SWAP: the next value's place in the block
+  void ***reads, ***writes;  // the pointers of the body to the carry, and (SWAP) to next
+  uint32_t n_reads, n_writes;
+} carry;
+
+typedef struct copy {
+  void **to, **from;
+  size_t bytes;
+} copy;
+
+struct gr_exec_loop {
+  gr_exec_frame frame;
+  const gr_scan *scan;
+  slot *slots;  // the first n_moving move
+  uint32_t n_slots, n_moving;
+  carry *carries;
+  copy *copies;  // at the end of a step: yields that are not made in place
+  uint32_t n_copies;
+};
+
+// While a loop is opened: where the body's pointers to each value are.
+typedef struct uses {
+  void ***of;       // those of value v: of[first[v]] to of[first[v + 1] - 1]
+  uint32_t *first;  // by value
+  void **at;        // by value: a pointer of our own to it
+} uses;
+
+gr_exec_frame *gr_exec_loop_frame(gr_exec_loop *l) { return &l->frame; }
+
+// ---- Opening: who points where -----------------------------------------------------------
+
+static uses find_uses(gr_arena *arena, const gr_graph *g, const gr_exec_frame *f) {
+  uses u = {.first = GR_NEW(arena, uint32_t, g->n_values + 2),
+            .at = GR_NEW(arena, void *, g->n_values + 1)};
+  uint32_t *count = u.first + 1;  // becomes first, once all before are added up
+  for (uint32_t v = 0; v < g->n_values; v++) count[v] = 1;
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    for (int k = 0; k < n->n_in; k++) count[n->in[k].id]++;
+    for (int k = 0; k < n->n_out; k++) count[gr_out(n, k).id]++;
+  }
+  for (uint32_t v = 0; v < g->n_values; v++) count[v] += u.first[v];
+  u.of = GR_NEW(arena, void **, u.first[g->n_values]);
+  uint32_t *to = GR_NEW(arena, uint32_t, g->n_values);
+  for (uint32_t v = 0; v < g->n_values; v++) to[v] = u.first[v], u.of[to[v]++] = &u.at[v];
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    for (int k = 0; k < n->n_in; k++) u.of[to[n->in[k].id]++] = &f->steps[i].in[k];
+    for (int k = 0; k < n->n_out; k++) u.of[to[gr_out(n, k).id]++] = &f->steps[i].out[k];
+  }
+  return u;
+}
+
+static uint32_t count_uses(const uses *u, uint32_t v) { return u->first[v + 1] - u->first[v]; }
+
+static void add_slots(gr_exec_loop *l, const uses *u, uint32_t v, void **from, ptrdiff_t stride) {
+  ptrdiff_t start = stride < 0 ? -stride * (l->scan->steps - 1) : 0;
+  for (uint32_t i = u->first[v]; i < u->first[v + 1]; i++)
+    l->slots[l->n_slots++] = (slot){u->of[i], from, start, stride};
+}
+
+static ptrdiff_t stride_of(const gr_scan *s, uint32_t v) {
+  ptrdiff_t bytes = (ptrdiff_t)gr_type_bytes(&s->body->values[v].type);
+  return s->reverse ? -bytes : bytes;
+}
+
+// ---- Opening: carries ----------------------------------------------------------------------
+
+static bool overlap(size_t a, size_t a_bytes, size_t b, size_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+// Whether nothing else of the body's block is ever where v is.
+static bool has_own_place(const gr_plan_frame *p, uint32_t v) {
+  const gr_graph *g = p->g;
+  size_t at = p->offset[v], bytes = gr_type_bytes(&g->values[v].type);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    bool there = i != v && g->values[i].role == GR_TEMP && !p->stacked[i];
+    if (there && overlap(at, bytes, p->offset[i], gr_type_bytes(&g->values[i].type))) return false;
+  }
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    gr_site site;
+    gr_site_of(g, n, &site);
+    size_t scratch = n->op->scratch ? n->op->scratch(&site) : 0;
+    if (scratch && overlap(at, bytes, p->scratch[i], scratch)) return false;
+    if (p->body[i] && overlap(at, bytes, p->body_at[i], p->body[i]->bytes)) return false;
+  }
+  return true;
+}
+
+// The operand whose memory output k of an op may take; -1: none.
+static int taken(const gr_op *op, int k) {
+  if (k == 0) return op->inplace - 1;
+  const char *more = op->inplace_more;
+  return more && (int)strlen(more) >= k ? more[k - 1] - '1' : -1;
+}
+
+// Whether next may be made where carry c is: c is not read any more, except by an op that may make
+// its result there.
+static bool may_replace(const gr_graph *g, gr_val c, gr_val next) {
+  uint32_t maker = g->values[next.id].node;
+  const gr_node *n = &g->nodes[maker];
+  int k = taken(n->op, (int)(next.id - n->out.id));
+  for (int o = 0; o < n->n_in; o++)
+    if (n->in[o].id == c.id && o != k) return false;
+  for (uint32_t i = maker + 1; i < g->n_nodes; i++)
+    for (int o = 0; o < g->nodes[i].n_in; o++)
+      if (g->nodes[i].in[o].id == c.id) return false;
+  for (uint32_t j = 0; j < g->n_results; j++)
+    if (g->results[j].id == c.id) return false;
+  return true;
+}
+
+static bool is_shared(const gr_scan *s, gr_val next) {
+  int carries = 0;
+  for (int k = 0; k < s->n_carry; k++)
+    carries += gr_at(s->body, gr_scan_carry(s, k))->next.id == next.id;
+  return carries > 1;
+}
+
+static how way(const gr_scan *s, const gr_plan_frame *p, gr_val c, gr_val next) {
+  if (next.id == c.id) return KEEP;
+  if (p->g->values[next.id].role != GR_TEMP) return COPY;
+  if (p->stacked[next.id]) return CHASE;
+  if (is_shared(s, next)) return COPY;
+  if (may_replace(p->g, c, next)) return INPLACE;
+  return has_own_place(p, next.id) ? SWAP : COPY;
+}
+
+static void open_carry(gr_exec_loop *l, const gr_plan_frame *p, const uses *u, char *base, int k,
+                       gr_exec_step *step) {
+  const gr_scan *s = l->scan;
+  gr_val v = gr_scan_carry(s, k), next = gr_at(p->g, v)->next;
+  int operand = gr_scan_operand(s, v.id);
+  carry *c = &l->carries[k];
+  *c = (carry){.how = way(s, p, v, next),
+               .bytes = gr_type_bytes(&gr_at(p->g, v)->type),
+               .last = &step->out[k],
+               .init = operand < 0 ? NULL : &step->in[operand],
+               .next = &u->at[next.id],
+               .reads = u->of + u->first[v.id],
+               .n_reads = count_uses(u, v.id)};
+  if (c->how != CHASE && c->how != SWAP) add_slots(l, u, v.id, c->last, 0);
+  if (c->how == INPLACE) add_slots(l, u, next.id, c->last, 0);
+  if (c->how == SWAP) {
+    c->own = base + p->offset[next.id];
+    c->writes = u->of + u->first[next.id], c->n_writes = count_uses(u, next.id);
+  }
+}
+
+// ---- Opening: the rest ---------------------------------------------------------------------
+
+static void sort_slots(gr_exec_loop *l) {  // those that move first
+  for (uint32_t i = 0; i < l->n_slots; i++) {
+    if (!l->slots[i].stride) continue;
+    slot moving = l->slots[i];
+    l->slots[i] = l->slots[l->n_moving];
+    l->slots[l->n_moving++] = moving;
+  }
+}
+
+static void open_values(gr_exec_loop *l, const gr_plan_frame *p, const uses *u, char *base,
+                        gr_exec_step *step) {
+  const gr_scan *s = l->scan;
+  for (uint32_t v = 1; v < p->g->n_values; v++) {
+    bool temp = p->g->values[v].role == GR_TEMP;
+    if (temp && p->stacked[v])
+      add_slots(l, u, v, &step->out[s->n_carry + p->stacked[v] - 1], stride_of(s, v));
+    else if (temp)
+      u->at[v] = base + p->offset[v];
+    else if (gr_scan_is_seq(s, v))
+      add_slots(l, u, v, &step->in[gr_scan_operand(s, v)], stride_of(s, v));
+    else if (!gr_scan_is_carry(s, v))
+      add_slots(l, u, v, &step->in[gr_scan_operand(s, v)], 0);
+  }
+}
+
+static void open_yields(gr_exec *e, gr_exec_loop *l, const gr_plan_frame *p, const uses *u,
+                        gr_exec_step *step) {
+  const gr_scan *s = l->scan;
+  l->copies = GR_NEW(e->arena, copy, p->g->n_results);
+  for (uint32_t j = 0; j < p->g->n_results; j++) {
+    uint32_t v = p->g->results[j].id;
+    if (p->stacked[v] == (int)j + 1) continue;
+    ptrdiff_t stride = stride_of(s, v);
+    void **to = GR_NEW(e->arena, void *, 1);
+    l->copies[l->n_copies++] = (copy){to, &u->at[v], gr_type_bytes(&p->g->values[v].type)};
+    l->slots[l->n_slots++] = (slot){to, &step->out[s->n_carry + (int)j],
+                                    stride < 0 ? -stride * (s->steps - 1) : 0, stride};
+  }
+}
+
+gr_status gr_exec_loop_open(gr_exec *e, const gr_plan_frame *p, char *base, gr_exec_step *step) {
+  gr_exec_loop *l = step->loop = GR_NEW(e->arena, gr_exec_loop, 1);
+  l->scan = step->node->attr;
+  GR_TRY(gr_exec_frame_open(e, p, base, true, &l->frame));
+  uses u = find_uses(e->arena, p->g, &l->frame);
+  l->slots = GR_NEW(e->arena, slot, u.first[p->g->n_values] + p->g->n_results);
+  l->carries = GR_NEW(e->arena, carry, l->scan->n_carry);
+  open_values(l, p, &u, base, step);
+  open_yields(e, l, p, &u, step);
+  for (int k = 0; k < l->scan->n_carry; k++) open_carry(l, p, &u, base, k, step);
+  sort_slots(l);
+  return GR_OK;
+}
+
+// ---- Running -------------------------------------------------------------------------------
+
+static void point(void ***slots, uint32_t n, void *at) {
+  for (uint32_t i = 0; i < n; i++) *slots[i] = at;
+}
+
+static void enter(gr_exec_loop *l) {
+  for (const slot *s = l->slots, *end = s + l->n_slots; s < end; s++)
+    *s->at = (char *)*s->from + s->start;
+  for (int k = 0; k < l->scan->n_carry; k++) {
+    const carry *c = &l->carries[k];
+    if (c->how == CHASE && c->init) {  // not even the first value is copied
+      point(c->reads, c->n_reads, *c->init);
+      continue;
+    }
+    if (c->init)
+      memcpy(*c->last, *c->init, c->bytes);
+    else
+      memset(*c->last, 0, c->bytes);
+    if (c->how == CHASE || c->how == SWAP) point(c->reads, c->n_reads, *c->last);
+    if (c->how == SWAP) point(c->writes, c->n_writes, c->own);
+  }
+}
+
+// From one step to the next.
+static void advance(gr_exec_loop *l) {
+  for (uint32_t i = 0; i < l->n_copies; i++)
+    memcpy(*l->copies[i].to, *l->copies[i].from, l->copies[i].bytes);
+  for (int k = 0; k < l->scan->n_carry; k++) {
+    const carry *c = &l->carries[k];
+    void *next = *c->next;
+    if (c->how == COPY) memcpy(*c->last, next, c->bytes);
+    if (c->how != CHASE && c->how != SWAP) continue;
+    if (c->how == SWAP) point(c->writes, c->n_writes, **c->reads);
+    point(c->reads, c->n_reads, next);
+  }
+  for (const slot *s = l->slots, *end = s + l->n_moving; s < end; s++)
+    *s->at = (char *)*s->at + s->stride;
+}
+
+static void leave(gr_exec_loop *l) {
+  for (int k = 0; k < l->scan->n_carry; k++) {
+    const carry *c = &l->carries[k];
+    bool elsewhere = (c->how == CHASE || c->how == SWAP) && **c->reads != *c->last;
+    if (elsewhere) memcpy(*c->last, **c->reads, c->bytes);
+  }
+}
+
+gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
+  gr_exec_loop *l = step->loop;
+  int64_t steps = l->scan->steps;
+  enter(l);
+  for (int64_t t = 0; t < steps; t++) {
+    gr_status s = gr_exec_frame_run(e, &l->frame);
+    if (s)
+      return gr_note(s, GR_NOWHERE, "in step %lld of a scan",
+                     (long long)(l->scan->reverse ? steps - 1 - t : t));
+    advance(l);
+  }
+  leave(l);
+  return GR_OK;
+}

@@ -1,0 +1,78 @@
+// profile.c - where the time goes, by op.
+#include <stdlib.h>
+#include <string.h>
+#include "ops/ops.h"
+#include "runtime/exec/parts.h"
+
+typedef struct line {
+  const gr_op *op;
+  double seconds, flops;
+  uint64_t runs;
+} line;
+typedef struct table {
+  line *lines;
+  int n;
+  double total, flops;
+} table;
+
+static line *line_of(table *t, const gr_op *op) {
+  int i = 0;
+  while (i < t->n && t->lines[i].op != op) i++;
+  if (i == t->n) t->lines[t->n++].op = op;
+  return &t->lines[i];
+}
+
+// Of one run on this rank; a loop's are its body's.
+static double flops_of(const gr_exec_step *s) {
+  gr_site site = {.op = s->node->op, .attr = s->l.attr, .n_in = s->l.n_in, .n_out = s->l.n_out};
+  if (s->loop || site.op->collective) return 0;
+  for (int k = 0; k < site.n_in; k++) site.in[k] = s->l.in_type[k];
+  for (int k = 0; k < site.n_out; k++) site.out[k] = s->l.out_type[k];
+  return (double)gr_op_flops(&site);
+}
+
+// Adds up a frame; a loop's own time is what its nodes do not take. Returns the frame's time.
+static double add_up(table *t, const gr_exec_frame *f) {
+  double total = 0;
+  for (uint32_t i = 0; i < f->n_steps; i++) {
+    const gr_exec_step *s = &f->steps[i];
+    double inside = s->loop ? add_up(t, gr_exec_loop_frame(s->loop)) : 0;
+    line *l = line_of(t, s->node->op);
+    l->seconds += s->seconds - inside;
+    l->runs += s->runs;
+    l->flops += flops_of(s) * (double)s->runs;
+    total += s->seconds;
+  }
+  return total;
+}
+
+static int worst_first(const void *a, const void *b) {
+  const line *x = a, *y = b;
+  if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
+  return strcmp(x->op->name, y->op->name);
+}
+
+static double rate(double flops, double seconds) {  // in GFLOP/s
+  return seconds > 0 ? flops / seconds / 1e9 : 0;
+}
+
+void gr_exec_profile(FILE *f, const gr_exec *e) {
+  int ops = 0;
+  while (gr_ops[ops]) ops++;
+  table t = {.lines = calloc((size_t)ops + 1, sizeof *t.lines)};
+  if (!t.lines) return;
+  for (uint32_t i = 0; i < e->plan->n_programs; i++) t.total += add_up(&t, &e->programs[i].frame);
+  qsort(t.lines, (size_t)t.n, sizeof *t.lines, worst_first);
+  fprintf(f, "%10s %6s %12s %10s %8s  op\n", "seconds", "%", "runs", "us each", "GFLOP/s");
+  for (int i = 0; i < t.n; i++) {
+    const line *l = &t.lines[i];
+    if (!l->runs) continue;
+    t.flops += l->flops;
+    fprintf(f, "%10.4f %6.1f %12llu %10.2f %8.2f  %s\n", l->seconds,
+            t.total > 0 ? 100 * l->seconds / t.total : 0, (unsigned long long)l->runs,
+            1e6 * l->seconds / (double)l->runs, rate(l->flops, l->seconds), l->op->name);
+  }
+  fprintf(f, "%10.4f %6s %12s %10s %8.2f  all of this rank\n", t.total, "100.0", "", "",
+          rate(t.flops, t.total));
+  free(t.lines);
+}

@@ -1,0 +1,126 @@
+// append.c - graphrun.append: files in the run's output directory that scripts write.
+//
+// How many bytes each has is part of the state, so that a resumed run leaves the same files as
+// one that was never stopped.
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "runtime/hooks/process.h"
+
+enum { MOST_NAME = 100, MOST_FILES = 64 };
+#define MOST_APPENDED ((int64_t)1 << 30)
+
+// Files of the run's own have these names or endings; a script's must not be mistaken for them.
+static bool fine_name(const char *s, size_t len) {
+  static const char *const endings[] = {".csv", ".tsv", ".txt", ".log"};
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  if (!len || len > MOST_NAME || strlen(s) != len || strspn(s, letters) != len || *s == '.' ||
+      !strcmp(s, "run.log"))
+    return false;
+  for (int i = 0; i < 4; i++)
+    if (len > 4 && !strcmp(s + len - 4, endings[i])) return true;
+  return false;
+}
+
+static gr_hook_file *find(gr_hooks *h, const char *name) {
+  gr_hook_file *f = h->files;
+  while (f && strcmp(f->name, name)) f = f->next;
+  return f;
+}
+
+static int count(const gr_hooks *h) {
+  int n = 0;
+  for (const gr_hook_file *f = h->files; f; f = f->next) n++;
+  return n;
+}
+
+static gr_hook_file *add(gr_hooks *h, const char *name, int64_t bytes) {
+  gr_hook_file *f = GR_NEW(h->arena, gr_hook_file, 1), **last = &h->files;
+  f->name = gr_arena_strdup(h->arena, name), f->bytes = f->before = bytes;
+  while (*last) last = &(*last)->next;
+  return *last = f;
+}
+
+static int open_file(gr_hooks *h, const char *name, bool fresh) {
+  int dir = open(h->spec.out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) return -1;
+  int fd =
+      openat(dir, name,
+             O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (fresh ? O_TRUNC : 0), 0666);
+  int e = errno;
+  close(dir);
+  errno = e;
+  return fd;
+}
+
+static bool write_all(int fd, const char *text, size_t len) {
+  while (len) {
+    ssize_t n = write(fd, text, len);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    text += n, len -= (size_t)n;
+  }
+  return true;
+}
+
+// Opened and closed each time: nothing is lost to a kill.
+const char *gr_hooks_append(gr_hooks *h, const char *name, size_t name_len, const char *text,
+                            size_t len) {
+  if (!h->spec.out_dir) return "this run has no output directory";
+  if (!fine_name(name, name_len))
+    return gr_arena_printf(h->arena,
+                           "graphrun.append: '%.100s' must be a plain name that ends with .csv, "
+                           ".tsv, .txt or .log",
+                           name);
+  gr_hook_file *f = find(h, name);
+  if (!f && count(h) == MOST_FILES) return "graphrun.append: more than 64 files in one run";
+  if ((h->appended += (int64_t)len) > MOST_APPENDED)
+    return "graphrun.append: more than 1 GiB in one run";
+  int fd = open_file(h, name, !f || !f->bytes);
+  if (!f) f = add(h, name, 0);
+  bool ok = fd >= 0 && write_all(fd, text, len);
+  int e = errno;
+  if (fd >= 0 && !ok && ftruncate(fd, f->bytes)) f->before = -1;  // cut when the event is reverted
+  if (fd >= 0 && close(fd) && ok) ok = false, e = errno;
+  if (!ok)
+    return gr_arena_printf(h->arena, "cannot append to '%s/%s': %s", h->spec.out_dir, name,
+                           strerror(e));
+  f->bytes += (int64_t)len;
+  return "";
+}
+
+void gr_hooks_mark_files(gr_hooks *h) {
+  for (gr_hook_file *f = h->files; f; f = f->next) f->before = f->bytes;
+}
+
+// A file that cannot be cut keeps lines that a resumed run cuts.
+void gr_hooks_revert_files(gr_hooks *h) {
+  for (gr_hook_file *f = h->files; f; f = f->next) {
+    if (f->bytes == f->before) continue;
+    f->bytes = f->before;
+    int fd = open_file(h, f->name, false);
+    if (fd < 0 || ftruncate(fd, f->before))
+      gr_log(GR_WARN, "cannot cut '%s/%s': %s", h->spec.out_dir, f->name, strerror(errno));
+    if (fd >= 0) close(fd);
+  }
+}
+
+gr_status gr_hooks_continue_file(gr_hooks *h, const char *name, int64_t bytes) {
+  if (!fine_name(name, strlen(name)) || !h->spec.out_dir || find(h, name)) return GR_OK;
+  add(h, name, bytes);
+  int fd = open_file(h, name, false);
+  struct stat s;
+  bool ok = fd >= 0 && !fstat(fd, &s);
+  if (ok && s.st_size < bytes)
+    gr_log(GR_WARN, "'%s/%s' has lost lines: it has %lld bytes and had %lld", h->spec.out_dir, name,
+           (long long)s.st_size, (long long)bytes);
+  ok = ok && (s.st_size <= bytes || !ftruncate(fd, bytes));
+  gr_status e = ok ? GR_OK
+                   : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot go on with '%s/%s': %s",
+                             h->spec.out_dir, name, strerror(errno));
+  if (fd >= 0) close(fd);
+  return e;
+}

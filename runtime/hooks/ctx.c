@@ -1,0 +1,226 @@
+// ctx.c - ctx, and tables that check what is written to them. See script.h.
+//
+// A proxy is an empty table whose metatable leads to the real one: Lua then calls us for every
+// assignment, also to a key that is there. pairs, rawget and the like see the real table.
+#include <lauxlib.h>
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+#include "runtime/hooks/script.h"
+
+static const char REAL;  // its address is the key of the real table in a proxy's metatable
+
+// -- Proxies -----------------------------------------------------------------------------
+
+static int length(lua_State *L) {
+  gr_world_unwrap(L, 1);
+  lua_pushinteger(L, (lua_Integer)lua_rawlen(L, 1));
+  return 1;
+}
+
+void gr_world_push_proxy(lua_State *L, int real) {
+  real = lua_absindex(L, real);
+  int set = lua_gettop(L);
+  lua_newtable(L);
+  lua_createtable(L, 0, 5);
+  lua_pushvalue(L, real);
+  lua_setfield(L, -2, "__index");
+  lua_pushvalue(L, set);
+  lua_setfield(L, -2, "__newindex");
+  lua_pushcfunction(L, length);
+  lua_setfield(L, -2, "__len");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_pushvalue(L, real);
+  lua_rawsetp(L, -2, &REAL);
+  lua_setmetatable(L, -2);
+  lua_remove(L, set);
+}
+
+bool gr_world_unwrap(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
+  bool is = lua_rawgetp(L, -1, &REAL) == LUA_TTABLE;
+  if (is) lua_copy(L, -1, index);
+  lua_pop(L, 2);
+  return is;
+}
+
+bool gr_world_unwrap_state(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  if (!lua_istable(L, index) || luaL_getmetafield(L, index, "__newindex") == LUA_TNIL) return false;
+  bool is = lua_tocfunction(L, -1) == gr_state_set;
+  lua_pop(L, 1);
+  gr_lua_script *s = gr_world_of(L)->running;
+  if (is) s->touched = s->has_tables = true;
+  return is && gr_world_unwrap(L, index);
+}
+
+// -- ctx.params and ctx.state --------------------------------------------------------------
+
+// __newindex of tables that only the run writes; the upvalue is their name.
+static int read_only(lua_State *L) {
+  return luaL_error(L, "%s.%s cannot be set: keep values of the script's own in ctx.state",
+                    lua_tostring(L, lua_upvalueindex(1)), luaL_tolstring(L, 2, NULL));
+}
+
+static void push_read_only(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, read_only, 1);
+  gr_world_push_proxy(L, -2);
+  lua_remove(L, -2);
+}
+
+static void push_params(lua_State *L, const gr_lua_script *s) {
+  lua_newtable(L);
+  for (int i = 0; i < s->n_params; i++) {
+    const gr_param *p = &s->params[i];
+    if (p->kind == GR_PARAM_INT)
+      lua_pushinteger(L, p->i);
+    else if (p->kind == GR_PARAM_FLOAT)
+      lua_pushnumber(L, p->f);
+    else if (p->kind == GR_PARAM_BOOL)
+      lua_pushboolean(L, p->i != 0);
+    else
+      lua_pushstring(L, p->text);
+    lua_setfield(L, -2, p->key);
+  }
+  push_read_only(L, "ctx.params");
+}
+
+void gr_world_set_state(lua_State *L, gr_lua_script *s) {
+  gr_world_unwrap(L, -1);
+  if (s->state) luaL_unref(L, LUA_REGISTRYINDEX, s->state);
+  if (s->state_proxy) luaL_unref(L, LUA_REGISTRYINDEX, s->state_proxy);
+  s->state = s->state_proxy = 0;
+  lua_pushvalue(L, -1);
+  s->state = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_pushcfunction(L, gr_state_set);
+  gr_world_push_proxy(L, -2);
+  s->state_proxy = luaL_ref(L, LUA_REGISTRYINDEX);
+  s->touched = s->has_tables = true;
+  lua_pop(L, 1);
+}
+
+void gr_world_open_ctx(lua_State *L, gr_lua_script *s) {
+  push_params(L, s);
+  s->params_proxy = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_newtable(L);
+  gr_world_set_state(L, s);
+  s->touched = s->has_tables = false;
+}
+
+// -- ctx ---------------------------------------------------------------------------------
+
+static const char *const fields[] = {"step",       "epoch",       "steps_per_epoch", "max_steps",
+                                     "max_epochs", "total_steps", "world_size",      "lr",
+                                     "base_lr",    "loss",        "metrics",         "params",
+                                     "state",      "reason"};
+enum { N_FIELDS = sizeof fields / sizeof *fields };
+
+static bool is_field(const char *name) {
+  for (int i = 0; i < N_FIELDS; i++)
+    if (!strcmp(fields[i], name)) return true;
+  return false;
+}
+
+// Of a name that ctx has not.
+static int no_field(lua_State *L) {
+  const char *name = luaL_tolstring(L, 2, NULL), *near = gr_text_nearest(name, fields, N_FIELDS);
+  if (near) return luaL_error(L, "ctx has no field '%s'; did you mean '%s'?", name, near);
+  lua_pushliteral(L, "");
+  for (int i = 0; i < N_FIELDS; i++) {
+    lua_pushfstring(L, "%s%s", i ? ", " : "", fields[i]);
+    lua_concat(L, 2);
+  }
+  return luaL_error(L, "ctx has no field '%s'; it has %s", name, lua_tostring(L, -1));
+}
+
+static int get_missing(lua_State *L) {
+  const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (!is_field(name)) return no_field(L);
+  lua_pushnil(L);  // not known here: a run without an end has no total_steps
+  return 1;
+}
+
+static int set_field(lua_State *L) {
+  const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  gr_lua_script *s = gr_world_of(L)->running;
+  if (!is_field(name)) return no_field(L);
+  if (!strcmp(name, "lr"))
+    return luaL_error(L, "ctx.lr cannot be set: the function lr(ctx) returns the learning rate");
+  if (strcmp(name, "state"))
+    return luaL_error(L, "ctx.%s cannot be set: keep values of the script's own in ctx.state",
+                      name);
+  if (!lua_istable(L, 3))
+    return luaL_error(L, "ctx.state cannot be a %s: it must stay a table", luaL_typename(L, 3));
+  lua_settop(L, 3);
+  gr_world_set_state(L, s);
+  gr_world_unwrap(L, 1);
+  lua_pushliteral(L, "state");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, s->state_proxy);
+  lua_rawset(L, 1);
+  return 0;
+}
+
+static void set_int(lua_State *L, const char *name, int64_t v) {
+  lua_pushinteger(L, v);
+  lua_setfield(L, -2, name);
+}
+
+static void set_known(lua_State *L, const char *name, int64_t v) {
+  if (v > 0) set_int(L, name, v);
+}
+
+// A NaN prints the same whatever its sign was.
+static void set_number(lua_State *L, const char *name, double v) {
+  lua_pushnumber(L, isnan(v) ? fabs(v) : v);
+  lua_setfield(L, -2, name);
+}
+
+static void set_ref(lua_State *L, const char *name, int ref) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
+  lua_setfield(L, -2, name);
+}
+
+// The fewer of max_steps and max_epochs * steps_per_epoch; 0: not known.
+static int64_t total_steps(const gr_hook_context *c) {
+  int64_t by_epoch = 0;
+  if (c->max_epochs > 0 && c->steps_per_epoch > 0 &&
+      __builtin_mul_overflow(c->max_epochs, c->steps_per_epoch, &by_epoch))
+    by_epoch = 0;
+  if (c->max_steps <= 0) return by_epoch;
+  return by_epoch > 0 && by_epoch < c->max_steps ? by_epoch : c->max_steps;
+}
+
+void gr_world_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *c, double lr) {
+  lua_createtable(L, 0, N_FIELDS);
+  set_int(L, "step", c->step);
+  set_int(L, "epoch", c->epoch);
+  set_known(L, "steps_per_epoch", c->steps_per_epoch);
+  set_known(L, "max_steps", c->max_steps);
+  set_known(L, "max_epochs", c->max_epochs);
+  set_known(L, "total_steps", total_steps(c));
+  set_int(L, "world_size", c->world_size);
+  set_number(L, "base_lr", c->base_lr);
+  set_number(L, "lr", lr);
+  if (c->has_loss) set_number(L, "loss", c->loss);
+  lua_createtable(L, 0, c->n_metrics);
+  for (int i = 0; i < c->n_metrics; i++) set_number(L, c->metrics[i].name, c->metrics[i].value);
+  push_read_only(L, "ctx.metrics");
+  lua_setfield(L, -2, "metrics");
+  if (c->reason) {
+    lua_pushstring(L, c->reason);
+    lua_setfield(L, -2, "reason");
+  }
+  set_ref(L, "params", s->params_proxy);
+  set_ref(L, "state", s->state_proxy);
+  if (luaL_newmetatable(L, "ctx.fields")) {
+    lua_pushcfunction(L, get_missing);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+  lua_pushcfunction(L, set_field);
+  gr_world_push_proxy(L, -2);
+  lua_remove(L, -2);
+}

@@ -1,0 +1,211 @@
+// params.c - whether scripts read what hooks_params gives them. See gr_hooks_check_params.
+//
+// Asked before a run begins, so it cannot be watched: a schedule may read a value only after a
+// thousand steps. A key counts as read if its name stands in a script where a name of a value may
+// stand: after a dot (but not in ctx.NAME), in quotes, or in a table. All keys do if a script goes
+// through them (pairs) or works names out.
+#include <ctype.h>
+#include <string.h>
+#include "base/text.h"
+#include "runtime/hooks/hooks.h"
+
+enum { MOST_SCRIPT = 1 << 20, MOST_NAMES = 64 };
+
+// -- Tokens ------------------------------------------------------------------------------
+
+typedef enum kind { NAME, STRING, MARK } kind;  // numbers are marks
+typedef struct token {
+  kind kind;
+  const char *at;  // without quotes
+  size_t len;
+} token;
+
+typedef struct script {
+  token *t;
+  int n;
+  bool all;                       // it may read any key
+  const char *alias[MOST_NAMES];  // that are ctx.params
+  int n_aliases;
+} script;
+
+// The length of "[[", "[=[", ... at s; 0: it is none.
+static size_t long_bracket(const char *s) {
+  size_t n = 1;
+  if (*s != '[') return 0;
+  while (s[n] == '=') n++;
+  return s[n] == '[' ? n + 1 : 0;
+}
+
+// The end of the text that a long bracket at s opens, after its closing one.
+static const char *long_end(const char *s, size_t open) {
+  for (const char *p = s + open; *p; p++) {
+    if (*p != ']') continue;
+    size_t n = 1;
+    while (p[n] == '=') n++;
+    if (p[n] == ']' && n + 1 == open) return p + n + 1;
+  }
+  return s + strlen(s);
+}
+
+static const char *short_end(const char *s) {
+  const char *p = s + 1;
+  while (*p && *p != *s && *p != '\n') p += *p == '\\' && p[1] ? 2 : 1;
+  return p;
+}
+
+static const char *comment_end(const char *s) {
+  size_t open = long_bracket(s + 2);
+  if (open) return long_end(s + 2, open);
+  const char *end = strchr(s, '\n');
+  return end ? end : s + strlen(s);
+}
+
+// The token at s, which is no space, and its end.
+static const char *next_token(const char *s, token *t) {
+  size_t open = long_bracket(s);
+  *t = (token){MARK, s, 1};
+  if (*s == '"' || *s == '\'') {
+    const char *end = short_end(s);
+    *t = (token){STRING, s + 1, (size_t)(end - s - 1)};
+    return *end ? end + 1 : end;
+  }
+  if (open) {
+    const char *end = long_end(s, open);
+    size_t len = (size_t)(end - s);
+    *t = (token){STRING, s + open, len >= 2 * open ? len - 2 * open : 0};
+    return end;
+  }
+  if (!isalnum((unsigned char)*s) && *s != '_') return s + 1;
+  while (isalnum((unsigned char)s[t->len]) || s[t->len] == '_') t->len++;
+  t->kind = isdigit((unsigned char)*s) ? MARK : NAME;
+  return s + t->len;
+}
+
+static void read_tokens(gr_arena *a, const char *s, script *out) {
+  out->t = GR_NEW(a, token, strlen(s) + 2);
+  while (*s) {
+    if (isspace((unsigned char)*s))
+      s++;
+    else if (s[0] == '-' && s[1] == '-')
+      s = comment_end(s);
+    else
+      s = next_token(s, &out->t[out->n++]);
+  }
+}
+
+static bool is(const script *s, int i, const char *text) {
+  size_t n = strlen(text);
+  return i >= 0 && i < s->n && s->t[i].kind != STRING && s->t[i].len == n &&
+         !memcmp(s->t[i].at, text, n);
+}
+
+// -- Reading -----------------------------------------------------------------------------
+
+// Whether the name at i is ctx.params itself, by that name or by another.
+static bool is_params(const script *s, int i) {
+  if (i < 0 || i >= s->n || s->t[i].kind != NAME) return false;
+  if (is(s, i, "params")) return is(s, i - 1, ".");
+  bool found = false;
+  for (int k = 0; k < s->n_aliases && !is(s, i - 1, "."); k++) found |= is(s, i, s->alias[k]);
+  return found;
+}
+
+// In `local p, q = ctx.params, ...` the names left of the '='; all of them, to be on the safe side.
+static void find_aliases(gr_arena *a, script *s, int params) {
+  int i = params;
+  while (i > 0 && !is(s, i, "=") && !is(s, i, "local") && !is(s, i, "(") && !is(s, i, "{")) i--;
+  if (!is(s, i, "=")) return;
+  for (i--; i >= 0 && (s->t[i].kind == NAME || is(s, i, ",")); i--) {
+    if (is(s, i, "local")) return;
+    if (s->t[i].kind == NAME && s->n_aliases < MOST_NAMES)
+      s->alias[s->n_aliases++] = gr_arena_strndup(a, s->t[i].at, s->t[i].len);
+  }
+}
+
+// What is done with ctx.params, whose name is at i.
+static void look_at_use(script *s, int i, bool pairs) {
+  int from = is(s, i - 1, ".") ? i - 2 : i;
+  bool literal = i + 3 < s->n && s->t[i + 2].kind == STRING && is(s, i + 3, "]");
+  bool argument =
+      (is(s, from - 1, "(") || is(s, from - 1, ",")) && (is(s, i + 1, ")") || is(s, i + 1, ","));
+  s->all |= is(s, i + 1, "[") && !literal;
+  s->all |= argument && pairs;
+}
+
+static void look_through(gr_arena *a, script *s) {
+  bool pairs = false;
+  for (int i = 0; i < s->n; i++) {
+    pairs |= is(s, i, "pairs");
+    if (is(s, i, "params") && is(s, i - 1, ".") && !is(s, i + 1, ".")) find_aliases(a, s, i);
+  }
+  for (int i = 0; i < s->n; i++)
+    if (is_params(s, i)) look_at_use(s, i, pairs);
+}
+
+// Whether the token at i may be the name of a value that is read.
+static bool is_key(const script *s, int i) {
+  if (s->t[i].kind == STRING) return true;
+  if (s->t[i].kind != NAME) return false;
+  if (is(s, i - 1, ".")) return !is(s, i - 2, "ctx");
+  return is(s, i + 1, "=") && (is(s, i - 1, "{") || is(s, i - 1, ",") || is(s, i - 1, ";"));
+}
+
+static bool reads(const script *s, const char *key) {
+  size_t n = strlen(key);
+  bool found = s->all;
+  for (int i = 0; i < s->n && !found; i++)
+    found = s->t[i].len == n && !memcmp(s->t[i].at, key, n) && is_key(s, i);
+  return found;
+}
+
+// -- Saying ------------------------------------------------------------------------------
+
+// The names that scripts read of ctx.params, each once.
+static int names_read(gr_arena *a, const script *s, int n, const char **out) {
+  int count = 0;
+  for (int k = 0; k < n; k++)
+    for (int i = 2; i < s[k].n && count < MOST_NAMES; i++) {
+      if (s[k].t[i].kind != NAME || !is(&s[k], i - 1, ".") || !is_params(&s[k], i - 2)) continue;
+      const char *name = gr_arena_strndup(a, s[k].t[i].at, s[k].t[i].len);
+      bool known = false;
+      for (int j = 0; j < count; j++) known |= !strcmp(out[j], name);
+      if (!known) out[count++] = name;
+    }
+  return count;
+}
+
+static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) {
+  const char *names[MOST_NAMES] = {NULL};
+  int count = names_read(a, s, n, names);
+  const char *near = gr_text_nearest(p->key, names, count);
+  gr_text list = gr_text_make(a);
+  for (int i = 0; i < count; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
+  gr_status e = gr_fail(GR_ERR_CONFIG, p->from, "no hook reads hooks_params.%s%s%s%s", p->key,
+                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  if (!n)
+    return gr_hint(e, "there are no hooks; `~hooks_params` on the command line leaves all out");
+  return gr_hint(e, "they read %s; `~hooks_params.%s` on the command line leaves it out",
+                 count ? list.at : "none", p->key);
+}
+
+gr_status gr_hooks_check_params(const gr_hook_script *from, int n, const gr_param *params,
+                                int n_params) {
+  gr_arena *a = gr_arena_create();
+  script *s = GR_NEW(a, script, n + 1);
+  gr_status e = GR_OK;
+  for (int i = 0; i < n && !e; i++) {
+    char *text;
+    size_t len;
+    e = gr_file_read(a, from[i].path, MOST_SCRIPT, &text, &len);
+    if (e) break;
+    read_tokens(a, text, &s[i]);
+    look_through(a, &s[i]);
+  }
+  for (int k = 0; k < n_params && !e; k++) {
+    bool found = false;
+    for (int i = 0; i < n; i++) found |= reads(&s[i], params[k].key);
+    if (!found) e = unread(a, s, n, &params[k]);
+  }
+  gr_arena_destroy(a);
+  return e;
+}

@@ -1,0 +1,243 @@
+// process.c - the process that runs scripts: starting, asking and watching it. See
+// process.h.
+//
+// Scripts run in a process of their own because nothing else can end a function of C that takes
+// for ever, and because a fault of Lua's must not be one of the run's. It is this same program,
+// started anew (fork alone is not safe beside MPI and threads), without files but two, and it
+// dies with the thread that started it.
+#define _GNU_SOURCE
+#include "runtime/hooks/process.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/port.h"
+
+extern char **environ;
+
+static const double TICK = 0.02;         // seconds between two looks at a call under way
+static const double GRACE = 0.5;         // processor seconds after the limit, to end by itself
+static const double STOP_SECONDS = 0.5;  // processor time of a call once the run is to stop,
+static const double STOP_PATIENCE = 5;   // or seconds of the clock
+static const double SILENCE = 60;        // seconds of the clock beyond 20 limits, on a busy machine
+
+// -- Starting and ending -----------------------------------------------------------------
+
+// Above the numbers that the process is to have them at.
+static int above(int fd) {
+  int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, GR_HOOK_PLACES + 1);
+  if (fd >= 0) close(fd);
+  return up;
+}
+
+static int spawn(gr_hooks *h, int socket, int places) {
+  char parent[24];
+  char *argv[] = {(char *)"graphrun", (char *)GR_HOOK_WORD, parent, NULL};
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  sigset_t all;
+  snprintf(parent, sizeof parent, "%d", (int)getpid());
+  sigfillset(&all);  // until it knows what to do with them
+  int e = posix_spawn_file_actions_init(&files);
+  if (e) return e;
+  e = posix_spawnattr_init(&how);
+  if (!e) e = posix_spawnattr_setsigmask(&how, &all);
+  if (!e) e = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
+  for (int fd = 0; fd < 2 && !e; fd++)  // standard error is for faults of ours
+    e = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+  if (!e) e = posix_spawn_file_actions_adddup2(&files, socket, GR_HOOK_SOCKET);
+  if (!e) e = posix_spawn_file_actions_adddup2(&files, places, GR_HOOK_PLACES);
+  if (!e) e = posix_spawn(&h->pid, "/proc/self/exe", &files, &how, argv, environ);
+  posix_spawnattr_destroy(&how);
+  posix_spawn_file_actions_destroy(&files);
+  return e;
+}
+
+gr_status gr_hooks_spawn(gr_hooks *h) {
+  int ends[2] = {-1, -1}, pipes[2] = {-1, -1};
+  h->pid = 0;
+  int e = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ||
+                  pipe2(pipes, O_CLOEXEC | O_NONBLOCK)
+              ? errno
+              : 0;
+  for (int i = 0; i < 2 && !e; i++) {
+    ends[i] = above(ends[i]), pipes[i] = above(pipes[i]);
+    if (ends[i] < 0 || pipes[i] < 0) e = errno;
+  }
+  if (!e) e = spawn(h, ends[1], pipes[1]);
+  if (ends[1] >= 0) close(ends[1]);
+  if (pipes[1] >= 0) close(pipes[1]);
+  h->socket = ends[0], h->places = pipes[0];
+  if (!e) e = clock_getcpuclockid(h->pid, &h->clock);
+  if (!e) return GR_OK;
+  if (!h->pid) close(h->socket), close(h->places);
+  gr_hooks_kill(h);
+  return gr_hint(
+      gr_fail(GR_ERR_HOOK, GR_NOWHERE, "cannot start the process that runs hooks: %s", strerror(e)),
+      "it is this program itself, by /proc/self/exe; `ulimit -u` and `ulimit -n` limit "
+      "processes and files");
+}
+
+static void read_place(gr_hooks *h) {
+  gr_hook_place p;
+  while (read(h->places, &p, sizeof p) == sizeof p)
+    if (p.line > 0) h->place = p;
+}
+
+// Its end; *out_status is that of waitpid, 0 where that is not known.
+static void reap(gr_hooks *h, int *out_status) {
+  *out_status = 0;
+  kill(h->pid, SIGKILL);
+  while (waitpid(h->pid, out_status, 0) < 0 && errno == EINTR) {
+  }
+  read_place(h);
+  close(h->socket), close(h->places);
+  h->pid = 0;
+}
+
+void gr_hooks_kill(gr_hooks *h) {
+  int status;
+  if (h->pid > 0) reap(h, &status);
+}
+
+// -- Watching ----------------------------------------------------------------------------
+
+typedef struct watch {
+  gr_hooks *h;
+  double began, used;  // the clock's and the process's time when it was asked
+  double next;         // look
+  double stopping;     // since when the run is to stop; 0: it is not
+  bool late;
+  gr_code verdict;  // GR_ERR_HANG, GR_ERR_STOPPED, GR_ERR_RANK: it does not answer
+} watch;
+
+static double process_seconds(const gr_hooks *h) {
+  struct timespec t;
+  if (clock_gettime(h->clock, &t)) return 0;
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// False: it is to be ended, for the verdict's reason.
+static bool look(watch *w) {
+  gr_hooks *h = w->h;
+  double now = gr_seconds(), used = process_seconds(h) - w->used, most = h->spec.seconds;
+  if (now < w->next) return true;
+  w->next = now + TICK;
+  w->late = used >= most;
+  if (!w->stopping && h->spec.stop && h->spec.stop()) w->stopping = now;
+  double since = w->stopping ? now - w->stopping : 0;
+  if (w->late || w->stopping) kill(h->pid, GR_HOOK_PLACE_SIGNAL), read_place(h);
+  if (since >= STOP_PATIENCE || (since >= 4 * TICK && used >= STOP_SECONDS))
+    w->verdict = GR_ERR_STOPPED;
+  else if (used >= most + GRACE)
+    w->verdict = w->stopping ? GR_ERR_STOPPED : GR_ERR_HANG;
+  else if (now - w->began >= SILENCE + 20 * most)
+    w->verdict = GR_ERR_RANK;
+  return !w->verdict;
+}
+
+static bool wait_for(void *ctx, int fd, short events) {
+  watch *w = ctx;
+  for (;;) {
+    struct pollfd p = {.fd = fd, .events = events};
+    int n = poll(&p, 1, (int)(1e3 * TICK));
+    if (n > 0) return true;
+    if ((n < 0 && errno != EINTR) || !look(w)) return false;
+  }
+}
+
+// -- Errors ------------------------------------------------------------------------------
+
+static gr_status too_long(const gr_hooks *h, gr_loc at, const char *trace) {
+  gr_status e =
+      gr_fail(GR_ERR_HOOK, at, "it ran longer than %g s of processor time", h->spec.seconds);
+  if (trace && *trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
+  return gr_hint(
+      e,
+      "hooks run between steps and should be short; hooks_seconds says how long one call "
+      "may take");
+}
+
+// Of an answer FAILED: code, line, message, traceback, hint.
+static gr_status failed(gr_hooks *h, gr_loc at, bool stopping) {
+  gr_wire *in = &h->in;
+  gr_code code = (gr_code)gr_wire_int(in);
+  int line = (int)gr_wire_int(in);
+  const char *message = gr_wire_text(in), *trace = gr_wire_text(in), *hint = gr_wire_text(in);
+  if (line > 0) at.line = line;
+  if (in->bad) return gr_fail(GR_ERR_BUG, at, "the process of the hooks sent half a message");
+  if (code == GR_ERR_HANG && stopping)
+    return gr_fail(GR_ERR_STOPPED, at, "it was cut off, since the run is to stop");
+  if (code == GR_ERR_HANG) return too_long(h, at, trace);
+  gr_status e = gr_fail(code, code == GR_ERR_CHECKPOINT ? GR_NOWHERE : at, "%s", message);
+  if (*trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
+  return *hint ? gr_hint(e, "%s", hint) : e;
+}
+
+// Of a process that has not answered, and is gone now.
+static gr_status cut_off(const gr_hooks *h, gr_loc at, const watch *w, int status) {
+  int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  bool ours = w->verdict || w->late;
+  if (w->verdict == GR_ERR_STOPPED || (ours && w->stopping))
+    return gr_fail(GR_ERR_STOPPED, at, "it was cut off, since the run is to stop");
+  if (w->verdict == GR_ERR_RANK)
+    return gr_hint(gr_fail(GR_ERR_HOOK, at, "it has not ended in %.0f s", gr_seconds() - w->began),
+                   "its process used hardly any processor time: was it stopped?");
+  if (ours) return too_long(h, at, NULL);
+  if (!number) return gr_fail(GR_ERR_HOOK, at, "the process that runs hooks ended by itself");
+  return gr_hint(gr_fail(GR_ERR_HOOK, at, "the process that runs hooks was killed by signal %d: %s",
+                         number, strsignal(number)),
+                 number == SIGKILL ? "by someone, or by the system for want of memory"
+                                   : "a fault of Lua's, or of graphrun's");
+}
+
+// -- Asking ------------------------------------------------------------------------------
+
+static bool append(gr_hooks *h, watch *w) {
+  size_t name_len, len;
+  const char *name = gr_wire_bytes(&h->in, &name_len), *text = gr_wire_bytes(&h->in, &len);
+  if (h->in.bad) return false;
+  const char *why = h->restarting ? "" : gr_hooks_append(h, name, name_len, text, len);
+  gr_wire_begin(&h->out, GR_WIRE_APPENDED);
+  gr_wire_put_text(&h->out, why);
+  return gr_wire_send(h->socket, &h->out, wait_for, w);
+}
+
+static void say(gr_hooks *h) {
+  gr_level level = (gr_level)gr_wire_int(&h->in);
+  const char *text = gr_wire_text(&h->in);
+  if (text && !h->restarting) gr_log(level, "%s", text);
+}
+
+// Serves what the script wants on its way to the answer. False: there is none.
+static bool answer(gr_hooks *h, watch *w) {
+  for (bool ok = gr_wire_send(h->socket, &h->out, wait_for, w); ok;) {
+    if (!gr_wire_receive(h->socket, &h->in, wait_for, w)) return false;
+    if (h->in.kind == GR_WIRE_DONE || h->in.kind == GR_WIRE_FAILED) return true;
+    if (h->in.kind == GR_WIRE_APPEND)
+      ok = append(h, w);
+    else
+      say(h);
+    ok = ok && look(w);  // one that never waits is looked at all the same
+  }
+  return false;
+}
+
+gr_status gr_hooks_ask(gr_hooks *h, const gr_script *s, int event) {
+  int status;
+  watch w = {.h = h, .began = gr_seconds(), .used = process_seconds(h)};
+  w.next = w.began + TICK;
+  h->place.line = 0;
+  bool answered = answer(h, &w);
+  if (answered && h->in.kind == GR_WIRE_DONE) return GR_OK;
+  reap(h, &status);
+  gr_loc at = {s->from.path, event >= 0 && s->line[event] > 0 ? s->line[event] : 1, 1};
+  if (answered) return failed(h, at, w.stopping != 0);
+  if (h->place.line) at.line = h->place.line;
+  return cut_off(h, at, &w, status);
+}

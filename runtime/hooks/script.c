@@ -1,0 +1,243 @@
+// script.c - loading a script, calling its functions, reading what they return. See
+// script.h.
+#include "runtime/hooks/script.h"
+#include <lauxlib.h>
+#include <math.h>
+#include <string.h>
+#include "base/text.h"
+
+// -- Loading -----------------------------------------------------------------------------
+
+static int event_of(const char *name) {
+  for (int i = 0; i < GR_HOOK_EVENTS; i++)
+    if (!strcmp(name, gr_hook_names[i])) return i;
+  return -1;
+}
+
+static int unknown_event(lua_State *L, const char *key) {
+  const char *near = gr_text_nearest(key, gr_hook_names, GR_HOOK_EVENTS);
+  if (near) return luaL_error(L, "there is no event '%s'; did you mean '%s'?", key, near);
+  return luaL_error(L,
+                    "there is no event '%s'; there are on_start, lr, on_step_end, on_epoch_end, "
+                    "on_eval_end, on_checkpoint and on_stop",
+                    key);
+}
+
+// The line of the function on the top, so that an error in what it returned names it.
+static int line_defined(lua_State *L) {
+  lua_Debug ar;
+  lua_pushvalue(L, -1);
+  lua_getinfo(L, ">S", &ar);
+  return ar.linedefined;
+}
+
+// The function on the top, of the name `key`.
+static void take_event(lua_State *L, gr_lua_script *s, const char *key) {
+  int event = event_of(key);
+  if (event < 0) unknown_event(L, key);
+  if (!lua_isfunction(L, -1))
+    luaL_error(L, "'%s' is a %s and must be a function", key, luaL_typename(L, -1));
+  if (lua_iscfunction(L, -1))
+    luaL_error(L, "'%s' is a function of Lua's own: write '%s = function(ctx) ... end'", key, key);
+  s->line[event] = line_defined(L);
+  lua_pushvalue(L, -1);
+  s->event[event] = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static int set_event(lua_State *L) {
+  return luaL_error(L,
+                    "'%s' cannot be set: which functions a script has is settled when its table is "
+                    "returned",
+                    luaL_tolstring(L, 2, NULL));
+}
+
+// Takes the functions out of the table that the script returned, and leaves it locked.
+static void take_table(lua_State *L, gr_lua_script *s) {
+  if (!lua_istable(L, -1) || lua_getmetatable(L, -1))
+    luaL_error(L, "a hook ends with 'return { lr = function(ctx) ... end }', not with a %s%s",
+               lua_istable(L, -1) ? "table with a metatable" : luaL_typename(L, -1), "");
+  int table = lua_gettop(L);
+  lua_newtable(L);
+  gr_world_sorted_keys(L, table);
+  for (lua_Integer i = 1; lua_rawgeti(L, table + 2, i) != LUA_TNIL; i++) {
+    const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (!key)
+      luaL_error(L, "the table has a value without a name: write '{ lr = function(ctx) ... end }'");
+    lua_pushvalue(L, -1);
+    lua_rawget(L, table);
+    take_event(L, s, key);
+    lua_rawset(L, table + 1);
+    lua_pushstring(L, key);
+    lua_pushnil(L);
+    lua_rawset(L, table);
+  }
+  lua_settop(L, table + 1);
+  lua_pushcfunction(L, set_event);
+  gr_world_push_proxy(L, table + 1);
+  lua_getmetatable(L, -1);
+  lua_setmetatable(L, table);
+}
+
+static int load(lua_State *L) {
+  gr_lua_script *s = lua_touserdata(L, 1);
+  const char *chunk = lua_pushfstring(L, "@%s", s->name);
+  if (luaL_loadbufferx(L, s->text, s->len, chunk, "t")) return lua_error(L);
+  gr_world_env(L);
+  lua_setupvalue(L, -2, 1);
+  lua_call(L, 0, 1);
+  take_table(L, s);
+  gr_world_open_ctx(L, s);
+  return 0;
+}
+
+bool gr_script_load(gr_world *w, gr_lua_script *s) {
+  w->rng = gr_rng_make(w->seed, gr_arena_printf(w->arena, "hook:%s", s->name), 0);
+  w->drawn = 0;
+  return gr_world_run(w, s, load, s);
+}
+
+// -- What scripts return -----------------------------------------------------------------
+
+static void cut_to_utf8(char *text) {
+  for (size_t n = strlen(text); n && !gr_utf8_valid(text);) text[--n] = 0;
+}
+
+static void take_stop(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
+  char reason[GR_HOOK_REASON];
+  if (lua_type(L, -1) == LUA_TSTRING)
+    snprintf(reason, sizeof reason, "%s", lua_tostring(L, -1)), cut_to_utf8(reason);
+  else if (lua_isboolean(L, -1))
+    snprintf(reason, sizeof reason, "%s says so", s->name);
+  else
+    luaL_error(L, "'stop' is a %s and must be true or a reason", luaL_typename(L, -1));
+  if (r->stop || !lua_toboolean(L, -1)) return;
+  r->stop = true;
+  memcpy(r->reason, reason, sizeof reason);
+}
+
+static void take_save(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
+  (void)s;
+  if (!lua_isboolean(L, -1))
+    luaL_error(L, "'save' is a %s and must be true or false", luaL_typename(L, -1));
+  r->save |= lua_toboolean(L, -1) != 0;
+}
+
+// The name and the value on the top.
+static void take_one_log(lua_State *L, gr_hook_result *r) {
+  static const char *const taken[] = {"step",      "epoch",         "loss", "lr",
+                                      "grad_norm", "samples_per_s", "wall"};
+  const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+  if (!*name || strlen(name) >= GR_HOOK_NAME || !gr_utf8_valid(name) ||
+      lua_type(L, -1) != LUA_TNUMBER)
+    luaL_error(L, "'log' must be { name = number }, names UTF-8 and at most %d long",
+               GR_HOOK_NAME - 1);
+  for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
+    if (!strcmp(taken[k], name)) luaL_error(L, "'log' cannot set '%s': a field of every row", name);
+  if (r->n_logs == GR_HOOK_LOGS)
+    luaL_error(L, "'log' has more than %d values in one step", GR_HOOK_LOGS);
+  snprintf(r->logs[r->n_logs].name, GR_HOOK_NAME, "%s", name);
+  r->logs[r->n_logs++].value = lua_tonumber(L, -1);
+}
+
+static void take_log(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
+  (void)s;
+  if (!lua_istable(L, -1))
+    luaL_error(L, "'log' is a %s and must be { name = number }", luaL_typename(L, -1));
+  int table = lua_gettop(L);
+  gr_world_unwrap(L, table);
+  gr_world_sorted_keys(L, table);
+  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
+    lua_pushvalue(L, -1);
+    lua_rawget(L, table);
+    take_one_log(L, r);
+    lua_pop(L, 2);
+  }
+  lua_settop(L, table);
+}
+
+static void take_lr(lua_State *L, gr_hook_result *r) {
+  double lr = lua_tonumber(L, -1);
+  if (lua_type(L, -1) != LUA_TNUMBER)
+    luaL_error(L, "lr(ctx) returned a %s; it must return the learning rate, a number",
+               luaL_typename(L, -1));
+  if (!isfinite(lr) || lr < 0)
+    luaL_error(L, "lr(ctx) returned %f; a learning rate is finite and not negative", lr);
+  r->lr = lr;
+}
+
+enum { N_KNOBS = 3 };
+static const char *const knob_names[N_KNOBS] = {"stop", "save", "log"};
+static void (*const take_knob[N_KNOBS])(lua_State *, const gr_lua_script *, gr_hook_result *) = {
+    take_stop, take_save, take_log};
+
+static int unknown_knob(lua_State *L, const char *event, const char *key) {
+  const char *near = gr_text_nearest(key, knob_names, N_KNOBS);
+  return luaL_error(L, "%s returned '%s'; it may return stop, save and log%s%s%s", event, key,
+                    strcmp(key, "lr") ? "" : ", and lr(ctx) sets the learning rate",
+                    near ? "; did you mean " : "", near ? near : "");
+}
+
+static void take_knobs(lua_State *L, const gr_lua_script *s, const char *event, gr_hook_result *r) {
+  if (lua_isnil(L, -1)) return;
+  if (!lua_istable(L, -1))
+    luaL_error(L, "%s returned a %s; it may return nothing or { stop =, save =, log = }", event,
+               luaL_typename(L, -1));
+  int table = lua_gettop(L);
+  gr_world_unwrap(L, table);
+  gr_world_sorted_keys(L, table);
+  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
+    const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?";
+    int k = 0;
+    while (k < N_KNOBS && strcmp(key, knob_names[k])) k++;
+    if (k == N_KNOBS) unknown_knob(L, event, key);
+    lua_pushstring(L, key);
+    lua_rawget(L, table);
+    take_knob[k](L, s, r);
+    lua_pop(L, 2);
+  }
+  lua_settop(L, table);
+}
+
+// -- Calling -----------------------------------------------------------------------------
+
+typedef struct calling {
+  gr_lua_script *script;
+  gr_hook_event event;
+  const gr_hook_context *context;
+  gr_hook_result *result;
+} calling;
+
+// The state goes along where it may have changed.
+static void put_answer(lua_State *L, gr_lua_script *s, const gr_hook_result *r) {
+  gr_wire *out = &gr_world_of(L)->out;
+  bool changed = s->touched || s->has_tables;
+  gr_wire_begin(out, GR_WIRE_DONE);
+  gr_wire_put_bytes(out, r, sizeof *r);
+  gr_wire_put_int(out, changed);
+  if (changed) gr_state_write(L, s, out);
+}
+
+static int call(lua_State *L) {
+  calling *c = lua_touserdata(L, 1);
+  gr_lua_script *s = c->script;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, s->event[c->event]);
+  gr_world_push_ctx(L, s, c->context, c->result->lr);
+  lua_call(L, 1, 1);
+  gr_world_of(L)->line = s->line[c->event];
+  if (c->event == GR_HOOK_LR)
+    take_lr(L, c->result);
+  else
+    take_knobs(L, s, gr_hook_names[c->event], c->result);
+  put_answer(L, s, c->result);
+  return 0;
+}
+
+bool gr_script_call(gr_world *w, gr_lua_script *s, gr_hook_event event, const gr_hook_context *c,
+                    gr_hook_result *r) {
+  char stream[256];
+  calling now = {s, event, c, r};
+  snprintf(stream, sizeof stream, "hook:%d:%.200s:%s", s->index, s->name, gr_hook_names[event]);
+  w->rng = gr_rng_make(w->seed, stream, (uint64_t)c->step);
+  w->drawn = 0;
+  return gr_world_run(w, s, call, &now);
+}

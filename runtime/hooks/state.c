@@ -1,0 +1,261 @@
+// state.c - what ctx.state may hold and take, and a copy of it for the run after each call.
+//
+// The copy is what the run goes on with when it has had to end this process, so that a call that
+// fails leaves no trace. It is made after every call that may have changed the state, and so in
+// the order of the tables and with numbers as they are.
+#include <lauxlib.h>
+#include <string.h>
+#include "runtime/hooks/script.h"
+
+enum { MOST_DEPTH = 12 };  // JSON needs two levels for one, and readers have 32
+
+// -- Copying -----------------------------------------------------------------------------
+
+// Where a state goes: into a message, or nowhere, to learn how much it is.
+typedef struct sink {
+  gr_wire *to;    // NULL: only measured
+  size_t bytes;   // of the text in a checkpoint, or more
+  size_t values;  // and keys
+  size_t most_bytes, most_values;
+  bool tables;  // there is one
+} sink;
+
+static void put_value(lua_State *L, sink *s, int depth);
+
+static void put(sink *s, const void *bytes, size_t len) {
+  if (s->to) gr_wire_put(s->to, bytes, len);
+}
+
+static size_t text_bytes(const char *text, size_t len) {
+  size_t n = len + 2;
+  for (size_t i = 0; i < len; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c < 32 || c >= 127 || c == '"' || c == '\\') n += 5;
+  }
+  return n;
+}
+
+static void put_string(lua_State *L, sink *s) {
+  size_t len;
+  const char *text = lua_tolstring(L, -1, &len);
+  s->bytes += s->bytes + len > s->most_bytes ? len : text_bytes(text, len);
+  if (s->bytes > s->most_bytes) return;
+  put(s, "s", 1);
+  put(s, &len, sizeof len);
+  put(s, text, len);
+}
+
+static void put_number(lua_State *L, sink *s) {
+  lua_Integer i = lua_tointeger(L, -1);
+  lua_Number f = lua_tonumber(L, -1);
+  bool whole = lua_isinteger(L, -1) != 0;
+  s->bytes += !whole ? 24 : i < 0 ? 2 : 1;
+  for (lua_Integer left = i; whole && (left /= 10);) s->bytes++;
+  put(s, whole ? "i" : "f", 1);
+  if (whole)
+    put(s, &i, sizeof i);
+  else
+    put(s, &f, sizeof f);
+}
+
+// The table on top; it stays there.
+static void put_table(lua_State *L, sink *s, int depth) {
+  if (depth == MOST_DEPTH)
+    luaL_error(L, "ctx.state is more than %d tables deep, or holds itself", MOST_DEPTH);
+  luaL_checkstack(L, 8, "ctx.state is too deep");
+  lua_pushvalue(L, -1);
+  gr_world_unwrap(L, -1);
+  s->bytes += 2, s->tables |= depth > 0;
+  put(s, "{", 1);
+  for (lua_pushnil(L); s->bytes <= s->most_bytes && s->values <= s->most_values;) {
+    if (!lua_next(L, -2)) {
+      lua_pushnil(L);
+      break;
+    }
+    int t = lua_type(L, -2);
+    if (t != LUA_TNUMBER && t != LUA_TSTRING && t != LUA_TBOOLEAN)
+      luaL_error(L, "ctx.state has a %s as a key: use numbers, text or booleans",
+                 lua_typename(L, t));
+    s->bytes += 4;
+    lua_pushvalue(L, -2);
+    put_value(L, s, depth + 1);
+    lua_pop(L, 1);
+    put_value(L, s, depth + 1);
+    lua_pop(L, 1);
+  }
+  put(s, "}", 1);
+  lua_pop(L, 2);
+}
+
+static void put_value(lua_State *L, sink *s, int depth) {
+  int type = lua_type(L, -1);
+  if (++s->values > s->most_values) return;
+  if (type == LUA_TBOOLEAN) {
+    s->bytes += 5;
+    put(s, lua_toboolean(L, -1) ? "+" : "-", 1);
+  } else if (type == LUA_TNUMBER) {
+    put_number(L, s);
+  } else if (type == LUA_TSTRING) {
+    put_string(L, s);
+  } else if (type == LUA_TTABLE) {
+    put_table(L, s, depth);
+  } else {
+    luaL_error(L, "ctx.state holds a %s; it may hold numbers, text, booleans and tables",
+               lua_typename(L, type));
+  }
+}
+
+// What the other scripts' states leave to this one.
+static sink make_sink(gr_world *w, const gr_lua_script *s, gr_wire *to) {
+  sink k = {.to = to, .most_bytes = GR_HOOK_STATE_BYTES, .most_values = GR_HOOK_STATE_VALUES};
+  for (int i = 0; i < w->n_scripts; i++) {
+    const gr_lua_script *other = &w->scripts[i];
+    if (other == s) continue;
+    k.most_bytes -= other->bytes < k.most_bytes ? other->bytes : k.most_bytes;
+    k.most_values -= other->values < k.most_values ? other->values : k.most_values;
+  }
+  return k;
+}
+
+static bool is_full(const sink *s) {
+  return s->bytes > s->most_bytes || s->values > s->most_values;
+}
+
+static int too_large(lua_State *L, const char *dot, const char *key) {
+  return luaL_error(L,
+                    "ctx.state%s%s is too large: the states of all scripts together may take %d "
+                    "bytes in a checkpoint, and have %d keys and values; keep less there, or write "
+                    "it away with graphrun.append",
+                    dot, key, (int)GR_HOOK_STATE_BYTES, (int)GR_HOOK_STATE_VALUES);
+}
+
+static void settle(gr_lua_script *s, const sink *k) {
+  s->bytes = k->bytes, s->values = k->values;
+  s->has_tables = k->tables;
+}
+
+// Raises an error that names what in the state on the top is largest.
+static void refuse(lua_State *L) {
+  const char *worst = "";
+  size_t most = 0;
+  int table = lua_gettop(L);
+  gr_world_sorted_keys(L, table);
+  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
+    sink k = {.most_bytes = (size_t)-1, .most_values = (size_t)-1};
+    const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    lua_rawget(L, table);
+    put_value(L, &k, 1);
+    lua_pop(L, 1);
+    if (k.bytes <= most) continue;
+    most = k.bytes, worst = key;
+  }
+  too_large(L, *worst ? "." : "", worst);
+}
+
+void gr_state_write(lua_State *L, gr_lua_script *s, gr_wire *to) {
+  sink k = make_sink(gr_world_of(L), s, to);
+  size_t at = gr_wire_open(to);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, s->state);
+  put_value(L, &k, 0);
+  if (is_full(&k)) refuse(L);
+  lua_pop(L, 1);
+  gr_wire_close(to, at);
+  settle(s, &k);
+  s->touched = false;
+}
+
+// -- Back --------------------------------------------------------------------------------
+
+typedef struct source {
+  const char *at;
+  gr_lua_script *script;
+} source;
+
+static const void *get(source *s, size_t len) {
+  s->at += len;
+  return s->at - len;
+}
+
+// False: the end of a table.
+static bool push_value(lua_State *L, source *s) {
+  char tag = *(const char *)get(s, 1);
+  lua_Integer i;
+  lua_Number f;
+  size_t len;
+  luaL_checkstack(L, 6, "ctx.state is too deep");
+  if (tag == '+' || tag == '-') {
+    lua_pushboolean(L, tag == '+');
+  } else if (tag == 'i') {
+    memcpy(&i, get(s, sizeof i), sizeof i);
+    lua_pushinteger(L, i);
+  } else if (tag == 'f') {
+    memcpy(&f, get(s, sizeof f), sizeof f);
+    lua_pushnumber(L, f);
+  } else if (tag == 's') {
+    memcpy(&len, get(s, sizeof len), sizeof len);
+    lua_pushlstring(L, get(s, len), len);
+  } else if (tag == '{') {
+    for (lua_newtable(L); push_value(L, s) && push_value(L, s);) lua_rawset(L, -3);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static int take_back(lua_State *L) {
+  source *s = lua_touserdata(L, 1);
+  if (push_value(L, s)) gr_world_set_state(L, s->script);
+  gr_state_write(L, s->script, &gr_world_of(L)->out);
+  return 0;
+}
+
+bool gr_state_take_back(gr_world *w) {
+  gr_wire copies = w->in;  // whose states follow each other
+  gr_wire_begin(&w->out, GR_WIRE_DONE);
+  for (int i = 0; i < w->n_scripts; i++) {
+    source s = {gr_wire_text(&copies), &w->scripts[i]};
+    if (s.at && *s.at && !gr_world_run(w, s.script, take_back, &s)) return false;
+  }
+  return true;
+}
+
+// -- Setting -----------------------------------------------------------------------------
+
+// What is at an index, alone.
+static sink measure(lua_State *L, int index, gr_lua_script *s) {
+  sink k = make_sink(gr_world_of(L), s, NULL);
+  lua_pushvalue(L, index);
+  put_value(L, &k, 1);
+  lua_pop(L, 1);
+  return k;
+}
+
+// ctx.state[key] = value. What is set is measured by itself and added up; only where the sum is
+// too much is the whole state looked at, since much of it may have been replaced.
+int gr_state_set(lua_State *L) {
+  gr_world *w = gr_world_of(L);
+  gr_lua_script *s = w->running;
+  lua_settop(L, 3);
+  gr_world_unwrap(L, 1);
+  int t = lua_type(L, 2);
+  if (t != LUA_TNUMBER && t != LUA_TSTRING && t != LUA_TBOOLEAN)
+    return luaL_error(L, "ctx.state has a %s as a key: use numbers, text or booleans",
+                      lua_typename(L, t));
+  s->touched = true;
+  const char *name = t == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  const char *dot = *name ? "." : "";
+  if (!lua_isnil(L, 3)) {
+    sink key = measure(L, 2, s), value = measure(L, 3, s);
+    if (is_full(&key) || is_full(&value)) return too_large(L, dot, name);
+    s->bytes += key.bytes + value.bytes + 4, s->values += key.values + value.values;
+    s->has_tables |= lua_istable(L, 3);
+  }
+  lua_settop(L, 3);
+  lua_rawset(L, 1);
+  sink all = make_sink(w, s, NULL);
+  if (s->bytes <= all.most_bytes && s->values <= all.most_values) return 0;
+  put_value(L, &all, 0);
+  if (is_full(&all)) return too_large(L, dot, name);
+  settle(s, &all);
+  return 0;
+}

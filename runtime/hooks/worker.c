@@ -1,0 +1,168 @@
+// worker.c - the process that runs scripts: answers requests until the run is gone.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <lauxlib.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "base/port.h"
+#include "runtime/hooks/process.h"
+#include "runtime/hooks/script.h"
+
+// -- What reaches the run ----------------------------------------------------------------
+
+static void send_out(gr_world *w) {
+  if (!gr_wire_send(w->socket, &w->out, NULL, NULL)) _exit(1);
+}
+
+void gr_world_log(gr_world *w, gr_level level, const char *text, size_t len) {
+  gr_wire_begin(&w->out, GR_WIRE_LOG);
+  gr_wire_put_int(&w->out, level);
+  gr_wire_put_bytes(&w->out, text, len);
+  send_out(w);
+}
+
+int gr_world_append(lua_State *L) {
+  gr_world *w = gr_world_of(L);
+  size_t name_len, len;
+  const char *name = luaL_checklstring(L, 1, &name_len), *text = luaL_checklstring(L, 2, &len);
+  gr_wire_begin(&w->out, GR_WIRE_APPEND);
+  gr_wire_put_bytes(&w->out, name, name_len);
+  gr_wire_put_bytes(&w->out, text, len);
+  send_out(w);
+  if (!gr_wire_receive(w->socket, &w->in, NULL, NULL) || w->in.kind != GR_WIRE_APPENDED) _exit(1);
+  const char *why = gr_wire_text(&w->in);
+  return why && *why ? luaL_error(L, "%s", why) : 0;
+}
+
+// -- Requests ----------------------------------------------------------------------------
+
+static const char *copy(gr_world *w, const char *text) {
+  return gr_arena_strdup(w->arena, text ? text : "");
+}
+
+static bool set_up(gr_world *w) {
+  w->seed = (uint64_t)gr_wire_int(&w->in);
+  w->memory_bytes = (size_t)gr_wire_int(&w->in);
+  w->seconds = gr_wire_float(&w->in);
+  w->n_scripts = (int)gr_wire_int(&w->in);
+  w->scripts = GR_NEW(w->arena, gr_lua_script, w->n_scripts + 1);
+  w->running = w->scripts;
+  w->running->name = "";
+  w->code = GR_ERR_HOOK;
+  snprintf(w->message, sizeof w->message, "no memory for Lua");
+  gr_wire_begin(&w->out, GR_WIRE_DONE);
+  return gr_world_open(w);
+}
+
+static void read_params(gr_world *w, gr_lua_script *s) {
+  gr_wire *in = &w->in;
+  s->n_params = (int)gr_wire_int(in);
+  s->params = GR_NEW(w->arena, gr_param, s->n_params + 1);
+  for (int i = 0; i < s->n_params && !in->bad; i++) {
+    gr_param *p = &s->params[i];
+    p->key = copy(w, gr_wire_text(in));
+    p->kind = (gr_param_kind)gr_wire_int(in);
+    p->i = gr_wire_int(in), p->f = gr_wire_float(in);
+    p->text = copy(w, gr_wire_text(in));
+  }
+}
+
+static bool load(gr_world *w) {
+  int i = (int)gr_wire_int(&w->in);
+  gr_lua_script *s = &w->scripts[i];
+  s->index = i;
+  s->name = copy(w, gr_wire_text(&w->in));
+  s->text = gr_wire_bytes(&w->in, &s->len);
+  s->text = gr_arena_strndup(w->arena, s->text, s->len);
+  read_params(w, s);
+  if (!gr_script_load(w, s)) return false;
+  gr_wire_begin(&w->out, GR_WIRE_DONE);
+  for (int e = 0; e < GR_HOOK_EVENTS; e++) gr_wire_put_int(&w->out, s->line[e]);
+  return true;
+}
+
+static bool call(gr_world *w) {
+  gr_wire *in = &w->in;
+  gr_hook_result result;
+  gr_hook_context c;
+  gr_arena *a = gr_arena_create();
+  gr_lua_script *s = &w->scripts[gr_wire_int(in)];
+  gr_hook_event event = (gr_hook_event)gr_wire_int(in);
+  const void *at = gr_wire_bytes(in, NULL);
+  memcpy(&c, at, sizeof c);
+  at = gr_wire_bytes(in, NULL);
+  memcpy(&result, at, sizeof result);
+  const char *reason = gr_wire_text(in);
+  gr_named *metrics = GR_NEW(a, gr_named, c.n_metrics + 1);
+  c.reason = reason ? gr_arena_strdup(a, reason) : NULL, c.metrics = metrics;
+  for (int i = 0; i < c.n_metrics; i++) {
+    metrics[i].name = gr_arena_strdup(a, gr_wire_text(in));
+    metrics[i].value = gr_wire_float(in);
+  }
+  bool ok = gr_script_call(w, s, event, &c, &result);
+  gr_arena_destroy(a);
+  return ok;
+}
+
+static bool restore(gr_world *w) {
+  const char *text = gr_wire_text(&w->in);
+  return gr_state_restore(w, text ? text : "");
+}
+
+static bool serve(gr_world *w) {
+  switch (w->in.kind) {
+    case GR_WIRE_SETUP:
+      return set_up(w);
+    case GR_WIRE_LOAD:
+      return load(w);
+    case GR_WIRE_CALL:
+      return call(w);
+    case GR_WIRE_SAVE:
+      return gr_state_text(w);
+    case GR_WIRE_RESTORE:
+      return restore(w);
+    case GR_WIRE_BACK:
+      return gr_state_take_back(w);
+    default:
+      _exit(1);
+  }
+}
+
+static void put_failure(gr_world *w) {
+  gr_wire_begin(&w->out, GR_WIRE_FAILED);
+  gr_wire_put_int(&w->out, w->code);
+  gr_wire_put_int(&w->out, w->line);
+  gr_wire_put_text(&w->out, w->message);
+  gr_wire_put_text(&w->out, w->trace);
+  gr_wire_put_text(&w->out, w->hint);
+}
+
+// -- The process -------------------------------------------------------------------------
+
+// What is sent to all processes of a run is for the run, which ends this one when it is done.
+static void ignore_signals(void) {
+  static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                SIGUSR1, SIGUSR2, SIGPIPE, GR_HOOK_PLACE_SIGNAL};
+  sigset_t none;
+  sigemptyset(&none);
+  for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void gr_hooks_enter(int argc, char **argv) {
+  if (argc != 3 || strcmp(argv[1], GR_HOOK_WORD)) return;
+  ignore_signals();
+  // The run may be gone already.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != (pid_t)strtol(argv[2], NULL, 10)) _exit(1);
+  gr_close_from(GR_HOOK_PLACES + 1);
+  gr_world w = {.arena = gr_arena_create(), .socket = GR_HOOK_SOCKET, .places = GR_HOOK_PLACES};
+  w.number = gr_text_make(w.arena);
+  while (gr_wire_receive(w.socket, &w.in, NULL, NULL)) {
+    if (!serve(&w)) put_failure(&w);
+    send_out(&w);
+  }
+  _exit(0);  // the run is gone
+}

@@ -1,0 +1,144 @@
+// begin.c - while MPI brings the ranks up, which waits for all of them, hears of nothing,
+// and, where it cannot, prints pages of its own and ends the process.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "runtime/launch/box.h"
+#include "runtime/launch/launch.h"
+
+enum { IDLE, WAITING, BEGUN, GIVEN_UP };
+static const double patience = 2;  // seconds for ranks that are to stop anyway
+
+static struct watch {
+  atomic_int state;
+  int rank;
+  double seconds;
+  bool (*stop)(void);
+} watch;
+
+// ---- Standard error, kept back ------------------------------------------------------------------
+
+static atomic_int kept = -1, usual = -1;  // files: what was printed; where it was to go
+
+static void keep_back(void) {
+  int file = memfd_create("graphrun-stderr", MFD_CLOEXEC);
+  int out = file < 0 ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (out >= 0 && dup2(file, STDERR_FILENO) >= 0)
+    atomic_store(&kept, file), atomic_store(&usual, out);
+  else if (file >= 0)
+    close(file);
+}
+
+// Ends it. The file with what was printed, at its beginning; -1: there is none.
+static int let_go(void) {
+  int out = atomic_exchange(&usual, -1), file = atomic_exchange(&kept, -1);
+  if (out < 0) return -1;
+  dup2(out, STDERR_FILENO);
+  close(out);
+  return lseek(file, 0, SEEK_SET) ? -1 : file;
+}
+
+void gr_box_show_kept(void) {
+  char part[4096];
+  int file = let_go();
+  if (file < 0) return;
+  for (ssize_t n; (n = read(file, part, sizeof part)) > 0;)
+    if (write(STDERR_FILENO, part, (size_t)n) != n) break;
+  close(file);
+}
+
+// ---- The end of the process ---------------------------------------------------------------------
+
+// What it says of itself: the first line that is neither a rule nor a place in its source.
+static void first_line(char *text, char *out, size_t size) {
+  *out = 0;
+  for (char *line = strtok(text, "\n"); line && !*out; line = strtok(NULL, "\n"))
+    if (line[strspn(line, "- ")] && *line != '[') snprintf(out, size, "%s", line);
+}
+
+static void could_not_start(void) {
+  char text[4096], line[200];
+  int waiting = WAITING;
+  if (!atomic_compare_exchange_strong(&watch.state, &waiting, GIVEN_UP)) return;
+  int file = let_go();
+  ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);
+  text[n > 0 ? n : 0] = 0;
+  first_line(text, line, sizeof line);
+  gr_status s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "MPI could not start in this process%s%s",
+                        *line ? ": " : "", line);
+  if (gr_launch_own())
+    s = gr_hint(s, "is there enough memory? else try `mpirun -n 2 hostname`");
+  else
+    s = gr_hint(
+        s,
+        "start graphrun alone, which starts its ranks itself, or with the mpirun of the MPI "
+        "that it was built with, or with srun --mpi=pmix. Variables that another job has "
+        "left (PMI_*, PMIX_*, SLURM_*, OMPI_*) look like a launcher's");
+  syscall(SYS_exit_group, gr_launch_leave(watch.rank, s));
+}
+
+// In the place of libc's, for MPI calls it where it cannot start, so that no handler of exit runs.
+void _exit(int code) {
+  could_not_start();
+  while (true) syscall(SYS_exit_group, code);
+}
+
+// ---- Waiting
+// --------------------------------------------------------------------------------------
+
+static void give_up(gr_status s) {
+  int waiting = WAITING;
+  if (atomic_compare_exchange_strong(&watch.state, &waiting, GIVEN_UP)) {
+    gr_box_show_kept();
+    _exit(gr_launch_leave(watch.rank, s));
+  }
+  gr_status_drop(s);
+}
+
+static void *look(void *unused) {
+  double begun = gr_seconds(), told = 0;
+  while (atomic_load(&watch.state) == WAITING) {
+    double now = gr_seconds();
+    if (told <= 0 && watch.stop()) told = now;
+    if (told > 0 && now - told > patience)
+      give_up(gr_hint(
+          gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal before all ranks had begun"),
+          "older checkpoints are as they were"));
+    if (now - begun > watch.seconds)
+      give_up(gr_hint(
+          gr_fail(GR_ERR_HANG, GR_NOWHERE, "MPI did not bring up all ranks within %g s",
+                  watch.seconds),
+          "one may have died while it started; distributed.timeout is how long others wait"));
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+  }
+  return unused;
+}
+
+void gr_launch_begin(int rank, double seconds, bool (*stop)(void)) {
+  pthread_t thread;
+  sigset_t all, before;
+  watch.rank = rank, watch.seconds = seconds, watch.stop = stop;
+  gr_box_patience(seconds);
+  keep_back();
+  atexit(could_not_start);
+  atomic_store(&watch.state, WAITING);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (!pthread_create(&thread, NULL, look, NULL)) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void gr_launch_begun(void) {
+  int waiting = WAITING;
+  if (!atomic_compare_exchange_strong(&watch.state, &waiting, BEGUN)) pause();  // it ends us
+  gr_box_show_kept();
+}

@@ -1,0 +1,83 @@
+// death.c - the last word of a rank that dies: which signal it was.
+//
+// Ranks are mpirun's children, so their launcher cannot ask the system what ended one. A rank
+// leaves it in its box instead. What leaves no word can only have been SIGKILL.
+#define _GNU_SOURCE
+#if defined(__has_include)
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#define HAVE_BACKTRACE
+#endif
+#endif
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "runtime/launch/box.h"
+
+static const struct fatal {
+  int number;
+  const char *name;
+} fatal[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+             {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"}, {SIGTRAP, "SIGTRAP"},
+             {SIGSYS, "SIGSYS"},   {SIGQUIT, "SIGQUIT"}, {SIGALRM, "SIGALRM"},
+             {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGVTALRM, "SIGVTALRM"},
+             {SIGPROF, "SIGPROF"}, {SIGIO, "SIGIO"},     {SIGPWR, "SIGPWR"}};
+enum { N_FATAL = sizeof fatal / sizeof *fatal, STACK = 64 * 1024 };
+
+static struct sigaction before[N_FATAL];
+static gr_box_rank *own;
+
+const char *gr_box_signal_name(int number) {
+  if (number == SIGKILL) return "SIGKILL";
+  for (int i = 0; i < N_FATAL; i++)
+    if (fatal[i].number == number) return fatal[i].name;
+  return "a signal";
+}
+
+// Where a fault was, for a report; the first call loads what the others need.
+static int trace(bool print) {
+#if defined(HAVE_BACKTRACE)
+  void *at[48];
+  int n = backtrace(at, 48);
+  if (print) backtrace_symbols_fd(at, n, STDERR_FILENO);
+  return n;
+#else
+  return print;
+#endif
+}
+
+// Then whoever was there before, such as a sanitizer, says what it has to say. A fault comes again
+// by itself, at the place where it was.
+static void on_fatal(int number, siginfo_t *info, void *context) {
+  (void)context;
+  atomic_store(&own->signal, number);
+  gr_box_show_kept();
+  bool ours = true;
+  for (int i = 0; i < N_FATAL; i++) {
+    if (fatal[i].number != number) continue;
+    ours = before[i].sa_handler == SIG_DFL;
+    sigaction(number, &before[i], NULL);
+  }
+  if (ours && (info->si_code > 0 || number == SIGABRT)) trace(true);
+  if (info->si_code <= 0) raise(number);
+}
+
+static void on_exit_called(void) {
+  if (atomic_load(&own->state) == GR_BOX_RUNS) atomic_store(&own->signal, GR_BOX_EXIT);
+}
+
+void gr_box_watch(gr_box_rank *me) {
+  static char stack[STACK];  // so that a stack that overflows can be told, too
+  stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+  struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  own = me;
+  trace(false);
+  sigaltstack(&alternate, NULL);
+  sigfillset(&a.sa_mask);
+  for (int i = 0; i < N_FATAL; i++) {
+    sigaction(fatal[i].number, NULL, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) sigaction(fatal[i].number, &a, NULL);
+  }
+  atexit(on_exit_called);
+}

@@ -1,0 +1,138 @@
+// dir.c - see dir.h.
+#define _GNU_SOURCE
+#include "runtime/launch/dir.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/port.h"
+#include "runtime/launch/box.h"
+
+static const char prefix[] = "graphrun-";
+enum { NAME = sizeof "graphrun-XXXXXX" - 1, DEPTH = 16, NEW = 60 };  // seconds
+
+static const char *parent(void) {
+  const char *tmp = getenv("TMPDIR");
+  return tmp && *tmp ? tmp : "/tmp";
+}
+
+// ---- Removing -------------------------------------------------------------------------------
+
+// Removes what is in an open folder, and closes it. Links are removed, not followed.
+static void empty(int dir, int depth) {
+  DIR *d = fdopendir(dir);
+  if (!d) {
+    close(dir);
+    return;
+  }
+  for (struct dirent *e; (e = readdir(d));) {
+    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+    if (!unlinkat(dir, e->d_name, 0) || depth == DEPTH) continue;
+    int below = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (below >= 0) empty(below, depth + 1);
+    unlinkat(dir, e->d_name, AT_REMOVEDIR);
+  }
+  closedir(d);
+}
+
+static int open_own(int dir, const char *name, int how) {
+  struct stat s;
+  int fd = openat(dir, name, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd >= 0 && !fstat(fd, &s) && s.st_uid == geteuid()) return fd;
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+// Whether a box is of this machine, as far as the file system is shared, and nobody's any more.
+// Ranks take their lock only once they have found out that the launcher is gone: until then mpirun
+// lives.
+static bool is_left(int fd) {
+  gr_box head = {0};
+  char host[sizeof head.host] = "";
+  gethostname(host, sizeof host - 1);
+  if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != GR_BOX_MAGIC ||
+      !head.locked || strncmp(head.host, host, sizeof host))
+    return false;
+  int mpirun = atomic_load(&head.mpirun);
+  return (mpirun < 1 || !gr_process_state(mpirun)) && !flock(fd, LOCK_EX | LOCK_NB);
+}
+
+// A launcher that was killed between making its folder and its box leaves an empty one.
+static bool is_old(int dir) {
+  struct stat s;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return !fstat(dir, &s) && s.st_mtim.tv_sec < now.tv_sec - NEW;
+}
+
+static void clean(int tmp, const char *name) {
+  int dir = open_own(tmp, name, O_RDONLY | O_DIRECTORY);
+  if (dir < 0) return;
+  int box = open_own(dir, "box", O_RDWR);
+  bool left = box >= 0 && is_left(box), bare = box < 0 && errno == ENOENT && is_old(dir);
+  if (left)
+    empty(dir, 0);
+  else
+    close(dir);
+  if (left || bare) unlinkat(tmp, name, AT_REMOVEDIR);
+  if (box >= 0) close(box);
+}
+
+void gr_launch_dir_clean(void) {
+  DIR *d = opendir(parent());
+  if (!d) return;
+  for (struct dirent *e; (e = readdir(d));)
+    if (strlen(e->d_name) == NAME && !strncmp(e->d_name, prefix, sizeof prefix - 1))
+      clean(dirfd(d), e->d_name);
+  closedir(d);
+}
+
+void gr_launch_dir_remove(gr_launch_dir *l) {
+  int dir = open(l->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (dir >= 0) empty(dir, 0);
+  rmdir(l->path);
+  if (l->file >= 0) close(l->file);
+  l->file = -1;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+// The box has its name only once it is locked, so that no other launcher takes it for left over.
+static int make_box(const gr_launch_dir *l, size_t bytes) {
+  char made[sizeof l->box + 8];
+  gr_box head = {.magic = GR_BOX_MAGIC};
+  snprintf(made, sizeof made, "%s.new", l->box);
+  gethostname(head.host, sizeof head.host - 1);
+  int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return -1;
+  head.locked = !flock(fd, LOCK_EX | LOCK_NB);
+  int error = posix_fallocate(fd, 0, (off_t)bytes);
+  if (!error && pwrite(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && !rename(made, l->box))
+    return fd;
+  if (error) errno = error;
+  close(fd);
+  return -1;
+}
+
+gr_status gr_launch_dir_make(size_t box_bytes, gr_launch_dir *l) {
+  *l = (gr_launch_dir){.file = -1};
+  int n = snprintf(l->path, sizeof l->path, "%s/%sXXXXXX", parent(), prefix);
+  bool fits = n > 0 && n < (int)sizeof l->path;
+  if (!fits) errno = ENAMETOOLONG;
+  if (fits && mkdtemp(l->path)) {
+    snprintf(l->box, sizeof l->box, "%s/box", l->path);
+    l->file = make_box(l, box_bytes);
+    if (l->file >= 0) return GR_OK;
+    int error = errno;
+    gr_launch_dir_remove(l);
+    errno = error;
+  }
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot make the launcher's folder '%s': %s",
+                         l->path, strerror(errno)),
+                 "TMPDIR names the directory for such files");
+}

@@ -1,0 +1,243 @@
+// launch.c - finding out how this process came to be, and what a rank tells its launcher.
+#define _GNU_SOURCE
+#include "runtime/launch/launch.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "runtime/launch/box.h"
+
+#if GR_HAVE_MPI
+enum { HAVE_MPI = 1 };
+#else
+enum { HAVE_MPI = 0 };
+#endif
+
+// ---- The environment ------------------------------------------------------------------
+
+// What launchers leave there. alone: whether one rank counts as started, too: in a Slurm step of
+// one task, or a container with WORLD_SIZE=1, a user starts programs of any kind.
+static const struct starter {
+  const char *size, *rank, *by;
+  bool alone, mpi;
+} starters[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun", true, true},
+    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun", true, true},
+    {"PMI_SIZE", "PMI_RANK", "mpirun", true, true},
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun", false, true},
+    {"WORLD_SIZE", "RANK", "torchrun", false, false},
+};
+
+static int number(const char *name) {
+  const char *text = getenv(name);
+  char *end;
+  if (!text || !*text) return -1;
+  long n = strtol(text, &end, 10);
+  return *end || n < 0 || n > 1 << 20 ? -1 : (int)n;
+}
+
+static const struct starter *find_starter(int *out_ranks, int *out_rank) {
+  for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+    int size = number(starters[i].size), rank = number(starters[i].rank);
+    if (size < 1 || rank < 0 || rank >= size || (size == 1 && !starters[i].alone)) continue;
+    *out_ranks = size, *out_rank = rank;
+    return &starters[i];
+  }
+  *out_ranks = 0, *out_rank = -1;
+  return NULL;
+}
+
+int gr_launch_started(int *out_rank, const char **out_by) {
+  int ranks, rank;
+  const struct starter *s = find_starter(&ranks, &rank);
+  if (out_rank) *out_rank = rank;
+  if (out_by) *out_by = s ? s->by : NULL;
+  return ranks;
+}
+
+// srun brings tasks together only where it is told to; they then find its server by these.
+static bool has_server(void) {
+  extern char **environ;
+  static const char *const names[] = {"PMIX_SERVER_", "PMI_FD=", "PMI_PORT="};
+  for (char **e = environ; *e; e++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+      if (!strncmp(*e, names[i], strlen(names[i]))) return true;
+  return false;
+}
+
+static gr_status check_srun(const struct starter *s, int ranks) {
+  if (strcmp(s->by, "srun") || has_server()) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "srun started %d ranks that MPI cannot bring together: independent trainings would "
+              "start",
+              ranks),
+      "use `srun --mpi=pmix`, or start graphrun alone in the job, without srun: it starts its own "
+      "ranks. If no srun did, unset %s and %s",
+      s->size, s->rank);
+}
+
+static gr_status check_started(const struct starter *s, int wanted, int ranks) {
+  if (!s->mpi || !HAVE_MPI)
+    return gr_hint(
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                "%s started %d processes that %s: independent trainings would start", s->by, ranks,
+                HAVE_MPI ? "MPI knows nothing of" : "this build, without MPI, cannot join"),
+        "start graphrun alone, without %s: it starts its own ranks", s->by);
+  GR_TRY(check_srun(s, ranks));
+  if (wanted > 0 && wanted != ranks)
+    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                           "the configuration asks for %d rank%s, but %s started %d", wanted,
+                           wanted > 1 ? "s" : "", s->by, ranks),
+                   "distributed.ranks=%d or auto, or start graphrun alone, without %s", ranks,
+                   s->by);
+  return GR_OK;
+}
+
+// ---- Finding out ------------------------------------------------------------------------
+
+static bool in_path(const char *name, char out[512]) {
+  for (const char *at = getenv("PATH"); at && *at;) {
+    size_t len = strcspn(at, ":");
+    int n = snprintf(out, 512, "%.*s/%s", (int)len, at, name);
+    if (len && n > 0 && n < 512 && gr_is_file(out) && !access(out, X_OK)) return true;
+    at += len + (at[len] == ':');
+  }
+  *out = 0;
+  return false;
+}
+
+static void plan_own(gr_launch_plan *p, int wanted, int gpus) {
+  int processors = gr_processors();
+  p->ranks = wanted > 0 ? wanted : gpus > 0 ? gpus : processors > 1 ? 2 : 1;
+  int n = snprintf(p->why, sizeof p->why, "%d rank%s: ", p->ranks, p->ranks > 1 ? "s" : "");
+  char *why = p->why + n;
+  size_t left = sizeof p->why - (size_t)n;
+  if (wanted > 0)
+    snprintf(why, left, "as configured");
+  else if (gpus > 0)
+    snprintf(why, left, "one for each GPU");
+  else
+    snprintf(why, left, "there is no GPU, and %d processor%s", processors,
+             processors > 1 ? "s" : "");
+  bool there = p->ranks > 1 && (in_path("mpirun", p->mpirun) || in_path("mpiexec", p->mpirun));
+  p->kind = p->ranks == 1       ? GR_LAUNCH_ALONE
+            : there && HAVE_MPI ? GR_LAUNCH_START
+                                : GR_LAUNCH_NO_MPI;
+  if (p->kind == GR_LAUNCH_NO_MPI)
+    snprintf(why + strlen(why), left - strlen(why), "; %s",
+             HAVE_MPI ? "mpirun is not in the PATH" : "this build is without MPI");
+}
+
+gr_status gr_launch_find(int wanted, int gpus, gr_launch_plan *out) {
+  *out = (gr_launch_plan){.rank = -1};
+  const struct starter *s = find_starter(&out->ranks, &out->rank);
+  if (!s && getenv(GR_BOX_ENV))  // or every rank would start ranks, without end
+    return gr_hint(
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mpirun started this rank, but did not say which it is"),
+        "is the mpirun in the PATH that of the MPI graphrun was built with?");
+  if (!s) {
+    plan_own(out, wanted, gpus);
+    return GR_OK;
+  }
+  GR_TRY(check_started(s, wanted, out->ranks));
+  out->kind = GR_LAUNCH_RANK, out->by = s->by;
+  snprintf(out->why, sizeof out->why, "%d ranks: started by %s", out->ranks, s->by);
+  return GR_OK;
+}
+
+// ---- In a rank ----------------------------------------------------------------------------
+
+gr_box *gr_box_own(int *out_file) {
+  static gr_box *mapped;
+  static int file = -1;
+  static bool tried;
+  const char *path = getenv(GR_BOX_ENV);
+  if (out_file) *out_file = file;
+  if (tried || !path) return mapped;
+  tried = true;
+  struct stat st;
+  file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return NULL;  // another machine's
+  if (!fstat(file, &st) && st.st_size >= (off_t)gr_box_bytes(1)) {
+    gr_box *b = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (b != MAP_FAILED && b->magic == GR_BOX_MAGIC && (off_t)gr_box_bytes(b->ranks) <= st.st_size)
+      mapped = b;
+  }
+  if (out_file) *out_file = file;
+  return mapped;
+}
+
+static gr_box *box(void) { return gr_box_own(NULL); }
+
+static gr_box_rank *own(int rank) {
+  gr_box *b = box();
+  return b && rank >= 0 && rank < b->ranks ? &b->rank[rank] : NULL;
+}
+
+bool gr_launch_own(void) { return box() != NULL; }
+
+bool gr_launch_echo(void) {
+  int rank = 0;
+  return getenv(GR_BOX_ENV) || (gr_launch_started(&rank, NULL) && rank > 0);
+}
+
+// Out of memory there is none to make an error of: the text goes to the box as it is.
+static gr_box_rank *exhausted;
+static void leave_exhausted(const char *text) {
+  snprintf(exhausted->text, sizeof exhausted->text, "%s", text);
+  exhausted->code = GR_ERR_LAUNCH, exhausted->exit = GR_ARENA_EXIT;
+  atomic_store(&exhausted->state, GR_BOX_FAILED);
+  _exit(GR_ARENA_EXIT);
+}
+
+bool gr_launch_enter(int rank) {
+  int file;
+  gr_box *b = gr_box_own(&file);
+  gr_box_rank *me = own(rank);
+  if (!me) return false;
+  gr_box_watch(me);
+  atomic_store(&me->pid, (int)getpid());
+  atomic_store(&me->state, GR_BOX_RUNS);
+  exhausted = me;
+  gr_arena_at_end(leave_exhausted);
+  gr_box_look(b, file, rank);
+  return true;
+}
+
+void gr_launch_go_on(const char *how) {
+  gr_box *b = box();
+  if (b) snprintf(b->go_on, sizeof b->go_on, "%s", how);
+}
+
+// Leaves the text of an error in the box; false: it could not be written there.
+static bool hand_over(gr_box_rank *me, gr_status s) {
+  FILE *f = fmemopen(me->text, sizeof me->text, "w");
+  if (!f) return false;
+  gr_status_print(f, s);
+  bool ok = !fclose(f) || *me->text;
+  me->text[sizeof me->text - 1] = 0;
+  return ok;
+}
+
+int gr_launch_leave(int rank, gr_status s) {
+  int code = gr_status_exit(s);
+  gr_box_rank *me = own(rank);
+  bool orphaned = gr_launch_orphaned(), stopped = gr_status_code(s) == GR_ERR_STOPPED;
+  bool echo = gr_status_code(s) == GR_ERR_RANK || (orphaned && stopped);
+  if (me) me->code = (int)gr_status_code(s), me->exit = code;
+  bool taken = me && s && !orphaned && hand_over(me, s);
+  if (s && !taken && (!echo || rank == 0)) gr_status_print(stderr, s);
+  if (me) atomic_store(&me->state, s ? GR_BOX_FAILED : GR_BOX_DONE);
+  if (me && orphaned && s && !stopped) gr_box_kill_others(box(), rank);  // nobody else does
+  gr_status_drop(s);
+  return code;
+}
+
+bool gr_launch_terminal(void) {
+  const gr_box *b = box();
+  return b ? b->terminal : isatty(STDERR_FILENO);
+}

@@ -1,0 +1,239 @@
+// open.c - see report.h.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/log.h"
+#include "base/port.h"
+#include "runtime/report/parts.h"
+#include "runtime/report/report.h"
+
+struct gr_report {
+  gr_arena *arena;
+  gr_report_spec spec;
+  gr_lines metrics, evals, epochs;
+  gr_events events;
+  gr_text line;                    // the one being made; its memory is used again
+  double shown;                    // when the last progress line was
+  double samples, seconds, steps;  // sums in which a step weighs 0.95 of the next
+};
+
+static char *path_of(gr_report *r, const char *name) {
+  return gr_arena_printf(r->arena, "%s/%s", r->spec.dir, name);
+}
+
+gr_status gr_report_open_log(const char *dir, FILE **out) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/run.log", dir);
+  *out = fopen(path, "ae");
+  if (!*out) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  gr_log_copy_to(*out);
+  return GR_OK;
+}
+
+void gr_report_close_log(FILE *log) {
+  if (!log) return;
+  gr_log_copy_to(NULL);
+  fclose(log);
+}
+
+// A file that is not to be written stays closed; what an earlier run left of it goes.
+static gr_status open_lines(gr_report *r, bool off, const char *name, const char *key,
+                            int64_t below, gr_lines *out) {
+  const char *path = path_of(r, name);
+  if (!off) return gr_lines_open(path, key, below, out);
+  if (!r->spec.resume_step) remove(path);
+  return GR_OK;
+}
+
+static gr_status open_events(gr_report *r) {
+  // TensorBoard looks for the middle of the name; a clock in it would differ between runs.
+  const char *path = path_of(r, "events.out.tfevents.0000000000.graphrun");
+  if (!r->spec.no_events) return gr_events_open(r->arena, path, &r->spec, &r->events);
+  if (!r->spec.resume_step) remove(path);
+  return GR_OK;
+}
+
+static gr_status open_files(gr_report *r) {
+  int64_t step = r->spec.resume_step, evals = r->spec.eval_open ? step : step + 1;
+  bool off = r->spec.no_lines;
+  GR_TRY(gr_make_dirs(r->spec.dir));
+  if (r->spec.rank) return GR_OK;
+  remove(path_of(r, GR_RESULTS_NAME));
+  GR_TRY(open_lines(r, off, "metrics.jsonl", "step", step, &r->metrics));
+  GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? evals : 0, &r->evals));
+  GR_TRY(open_lines(r, false, "epochs.jsonl", "epoch", r->spec.resume_epoch, &r->epochs));
+  return open_events(r);
+}
+
+gr_status gr_report_open(const gr_report_spec *spec, gr_report **out) {
+  *out = NULL;
+  gr_report *r = calloc(1, sizeof *r);
+  if (!r) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a report");
+  r->arena = gr_arena_create();
+  r->spec = *spec;
+  r->spec.dir = gr_arena_strdup(r->arena, spec->dir);
+  r->line = gr_text_make(r->arena);
+  r->metrics.fd = r->evals.fd = r->epochs.fd = r->events.file.fd = -1;
+  if (r->spec.every_seconds <= 0) r->spec.every_seconds = r->spec.terminal ? 0.1 : 10;
+  gr_status e = open_files(r);
+  if (e)
+    gr_report_close(r);
+  else
+    *out = r;
+  return e;
+}
+
+void gr_report_close(gr_report *r) {
+  if (!r) return;
+  gr_log_progress(NULL);
+  gr_lines_close(&r->metrics);
+  gr_lines_close(&r->evals);
+  gr_lines_close(&r->epochs);
+  gr_events_close(&r->events);
+  gr_arena_destroy(r->arena);
+  free(r);
+}
+
+// -- Lines -------------------------------------------------------------------------------
+
+static void begin(gr_report *r, const char *key, int64_t number) {
+  r->line.len = 0;
+  gr_text_printf(&r->line, "{\"%s\": %lld", key, (long long)number);
+}
+
+static void put_int(gr_report *r, const char *name, int64_t v) {
+  gr_text_printf(&r->line, ", \"%s\": %lld", name, (long long)v);
+}
+
+static void put(gr_report *r, const char *name, double v) {
+  gr_text_put(&r->line, ", ");
+  gr_text_json(&r->line, name);
+  gr_text_put(&r->line, ": ");
+  gr_text_json_float(&r->line, v);
+}
+
+static void put_all(gr_report *r, const gr_named *v, int n) {
+  for (int i = 0; i < n; i++) put(r, v[i].name, v[i].value);
+}
+
+static gr_status end(gr_report *r, gr_lines *f) {
+  gr_text_put(&r->line, "}\n");
+  return gr_lines_put(f, r->line.at, r->line.len);
+}
+
+// -- Progress ----------------------------------------------------------------------------
+
+static void put_left(gr_text *t, double seconds) {
+  long s = (long)(seconds + 0.5);
+  if (s >= 3600)
+    gr_text_printf(t, "  eta %ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+  else
+    gr_text_printf(t, "  eta %ld:%02ld", s / 60, s % 60);
+}
+
+static bool due(const gr_report *r, int64_t step, double now) {
+  if (r->spec.quiet) return false;
+  bool edge = step == r->spec.resume_step || step + 1 == r->spec.total_steps;
+  bool nth = !r->spec.terminal && r->spec.every_steps && (step + 1) % r->spec.every_steps == 0;
+  return edge || nth || now - r->shown >= r->spec.every_seconds;
+}
+
+// The line counts the steps that are done, so that the last says 100/100. The last one stays.
+static void progress(gr_report *r, const gr_report_row *x) {
+  double now = gr_seconds();
+  int64_t left = r->spec.total_steps - x->step - 1;
+  gr_text *t = &r->line;
+  if (!due(r, x->step, now)) return;
+  r->shown = now, t->len = 0;
+  gr_text_printf(t, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->step + 1);
+  if (r->spec.total_steps > 0) gr_text_printf(t, "/%lld", (long long)r->spec.total_steps);
+  gr_text_printf(t, "  loss %.4f  lr %.3g  %.4g samples/s", x->loss, x->lr, gr_report_rate(r));
+  if (left > 0 && r->steps > 0) put_left(t, (double)left * r->seconds / r->steps);
+  if (r->spec.terminal && left) {
+    gr_log_progress(t->at);
+    return;
+  }
+  gr_log_progress(NULL);
+  gr_log(GR_INFO, "%s", t->at);
+}
+
+void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t batches) {
+  double now = gr_seconds();
+  if (r->spec.rank || r->spec.quiet || !r->spec.terminal) return;
+  if (batch == batches) gr_log_progress(NULL);
+  if (batch == batches || now - r->shown < r->spec.every_seconds) return;
+  r->shown = now, r->line.len = 0;
+  gr_text_printf(&r->line, "evaluating the %s set  batch %lld/%lld", what, (long long)batch,
+                 (long long)batches);
+  gr_log_progress(r->line.at);
+}
+
+double gr_report_rate(const gr_report *r) { return r->seconds > 0 ? r->samples / r->seconds : 0; }
+
+static void smooth(gr_report *r, double samples, double seconds) {
+  r->samples = 0.95 * r->samples + samples;
+  r->seconds = 0.95 * r->seconds + seconds;
+  r->steps = 0.95 * r->steps + 1;
+}
+
+// -- Rows --------------------------------------------------------------------------------
+
+gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
+  if (r->spec.rank) return GR_OK;
+  double rate = x->seconds > 0 ? (double)x->samples / x->seconds : 0, wall = gr_wall_seconds();
+  gr_named values[] = {
+      {"loss", x->loss}, {"lr", x->lr}, {"grad_norm", x->grad_norm}, {"samples_per_s", rate}};
+  smooth(r, (double)x->samples, x->seconds);
+  begin(r, "step", x->step);
+  put_int(r, "epoch", x->epoch);
+  put_all(r, values, 3);
+  put_all(r, x->more, x->n_more);
+  put(r, "samples_per_s", rate);
+  put(r, "wall", wall);
+  GR_TRY(end(r, &r->metrics));
+  GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, values, 4));
+  if (x->n_more)
+    GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, x->more, x->n_more));
+  progress(r, x);
+  return GR_OK;
+}
+
+// In event files a row stands at the step that has run last.
+static gr_status put_event(gr_report *r, int64_t steps, double wall, const char *prefix,
+                           const gr_named *v, int n) {
+  return n ? gr_events_put(&r->events, steps > 0 ? steps - 1 : 0, wall, prefix, v, n) : GR_OK;
+}
+
+gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_named *v, int n) {
+  if (r->spec.rank) return GR_OK;
+  double wall = gr_wall_seconds();
+  begin(r, "steps", steps);
+  put_int(r, "epoch", epoch);
+  put_all(r, v, n);
+  put(r, "wall", wall);
+  GR_TRY(end(r, &r->evals));
+  return put_event(r, steps, wall, GR_EVENTS_EVAL, v, n);
+}
+
+gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
+  if (r->spec.rank) return GR_OK;
+  double wall = gr_wall_seconds(), rate = x->seconds > 0 ? (double)x->samples / x->seconds : 0;
+  gr_named values[] = {{"train_loss", x->train_loss}, {"lr", x->lr}};
+  gr_named events[GR_EPOCH_EVENTS] = {{"lr", x->lr}};
+  int n = 1;
+  begin(r, "epoch", x->epoch);
+  put_int(r, "steps", x->steps);
+  put_all(r, values, 2);
+  put_all(r, x->metrics, x->n_metrics);
+  put(r, "seconds", x->seconds);
+  put(r, "samples_per_s", rate);
+  put(r, "wall", wall);
+  GR_TRY(end(r, &r->epochs));
+  for (int i = 0; i < x->n_train && n < GR_EPOCH_EVENTS; i++) events[n++] = x->metrics[i];
+  return put_event(r, x->steps, wall, GR_EVENTS_EPOCH, events, n);
+}
+
+gr_status gr_report_finish(gr_report *r, const gr_results *results) {
+  if (r->spec.rank) return GR_OK;
+  return gr_results_write(r->spec.dir, r->epochs.path, results);
+}

@@ -1,0 +1,118 @@
+// results.c - training_results.json: the whole run, for people and for tables of runs.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/port.h"
+#include "runtime/report/parts.h"
+
+enum { MOST_EPOCHS = 256 << 20 };
+
+static void key(gr_text *t, const char *name) {
+  gr_text_put(t, t->len > 1 ? ",\n " : "\n ");
+  gr_text_json(t, name);
+  gr_text_put(t, ": ");
+}
+
+static void put_text(gr_text *t, const char *name, const char *value) {
+  key(t, name);
+  if (value)
+    gr_text_json(t, value);
+  else
+    gr_text_put(t, "null");
+}
+
+static void put_int(gr_text *t, const char *name, int64_t v) {
+  key(t, name);
+  gr_text_printf(t, "%lld", (long long)v);
+}
+
+static void put_float(gr_text *t, const char *name, double v) {
+  key(t, name);
+  gr_text_json_float(t, v);
+}
+
+static void put_metrics(gr_text *t, const gr_results *r) {
+  key(t, "metrics");
+  gr_text_put(t, "{");
+  for (int i = 0; i < r->n_metrics; i++) {
+    if (i) gr_text_put(t, ", ");
+    gr_text_json(t, r->metrics[i].name);
+    gr_text_put(t, ": ");
+    gr_text_json_float(t, r->metrics[i].value);
+  }
+  gr_text_put(t, "}");
+}
+
+static void put_best(gr_text *t, const gr_results *r) {
+  put_text(t, "best_metric", r->best_metric);
+  if (!r->best_metric) return;
+  put_float(t, "best_value", r->best_value);
+  put_int(t, "best_epoch", r->best_epoch);
+  put_int(t, "best_step", r->best_step);
+  put_text(t, "best_checkpoint", r->best_checkpoint);
+}
+
+// The lines of epochs.jsonl as one array, as they stand there.
+static gr_status put_history(gr_arena *a, gr_text *t, const char *path) {
+  char *text = "";
+  size_t len = 0;
+  if (gr_is_file(path)) GR_TRY(gr_file_read(a, path, MOST_EPOCHS, &text, &len));
+  key(t, "history");
+  gr_text_put(t, "[");
+  for (size_t n, at = 0; at < len; at += n + 1) {
+    n = strcspn(text + at, "\n");
+    gr_text_put(t, at ? ",\n  " : "\n  ");
+    gr_text_putn(t, text + at, n);
+  }
+  gr_text_put(t, "]");
+  return GR_OK;
+}
+
+static gr_status replace(const char *tmp, const char *path, const gr_text *t) {
+  FILE *f = fopen(tmp, "wb");
+  bool ok = f && fwrite(t->at, 1, t->len, f) == t->len && !fflush(f) && !fsync(fileno(f));
+  int e = errno;
+  if (f && fclose(f) && ok) ok = false, e = errno;
+  if (ok && rename(tmp, path)) ok = false, e = errno;
+  if (ok) return GR_OK;
+  unlink(tmp);
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(e));
+}
+
+static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, const gr_results *r) {
+  gr_text t = gr_text_make(a);
+  gr_text_put(&t, "{");
+  put_text(&t, "model", r->model);
+  put_text(&t, "ended", r->ended);
+  put_int(&t, "exit_code", r->exit_code);
+  put_text(&t, "backend", r->backend);
+  put_text(&t, "device", r->device);
+  put_int(&t, "gpu_count", r->gpus);
+  put_int(&t, "ranks", r->ranks);
+  put_int(&t, "parameters", r->parameters);
+  put_int(&t, "trainable_parameters", r->trainable);
+  put_int(&t, "epochs", r->epochs);
+  put_int(&t, "steps", r->steps);
+  put_float(&t, "final_loss", r->final_loss);
+  put_best(&t, r);
+  put_metrics(&t, r);
+  put_float(&t, "total_seconds", r->total_seconds);
+  put_float(&t, "total_minutes", r->total_seconds / 60);
+  put_float(&t, "started", r->started);
+  put_float(&t, "finished", gr_wall_seconds());
+  GR_TRY(put_history(a, &t, epochs));
+  put_text(&t, "config_hash", r->config_hash);
+  key(&t, "config");
+  gr_text_put(&t, r->config ? r->config : "null");
+  gr_text_put(&t, "\n}\n");
+  return replace(gr_arena_printf(a, "%s/." GR_RESULTS_NAME ".tmp", dir),
+                 gr_arena_printf(a, "%s/" GR_RESULTS_NAME, dir), &t);
+}
+
+gr_status gr_results_write(const char *dir, const char *epochs, const gr_results *r) {
+  gr_arena *a = gr_arena_create();
+  gr_status e = write_all(a, dir, epochs, r);
+  gr_arena_destroy(a);
+  return e;
+}

@@ -1,0 +1,61 @@
+// best.c - which evaluations are the best so far: what keep_best keeps is saved when it is
+// measured. See run.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/train/run.h"
+
+static bool better(const gr_run *r, double a, double b) {
+  return strcmp(r->spec->set.mode, "max") ? a < b : a > b;
+}
+
+// A number, of weights that give one: some metrics are numbers for a model that is NaN, too.
+static bool counts(const gr_run *r, double value) {
+  double loss = gr_metric_value(&r->validation, "loss");
+  bool has_loss = false;
+  for (int i = 0; i < r->validation.n; i++) has_loss |= !strcmp(r->validation.at[i].name, "loss");
+  return isfinite(value) && (isfinite(loss) || !has_loss) && !r->skipped;
+}
+
+// The best keep_best values, best first; an equal one that comes later is not as good.
+static bool take(gr_run *r, double value) {
+  int at = r->n_bests;
+  while (at && better(r, value, r->bests[at - 1])) at--;
+  if (at >= r->spec->set.keep_best) return false;
+  if (r->n_bests == r->max_bests) {
+    double *more = GR_NEW(r->arena, double, 8 + 2 * r->max_bests);
+    if (r->n_bests) memcpy(more, r->bests, sizeof *more * (size_t)r->n_bests);
+    r->bests = more, r->max_bests = 8 + 2 * r->max_bests;
+  }
+  memmove(r->bests + at + 1, r->bests + at, sizeof *r->bests * (size_t)(r->n_bests - at));
+  r->bests[at] = value;
+  if (++r->n_bests > r->spec->set.keep_best) r->n_bests--;
+  return true;
+}
+
+void gr_run_judge(gr_run *r) {
+  double value = gr_metric_value(&r->validation, r->spec->set.metric);
+  r->among_best = false;
+  if (!counts(r, value)) return;
+  if (isnan(r->best) || better(r, value, r->best))
+    r->best = value, r->best_step = r->step, r->best_epoch = gr_run_last_epoch(r);
+  r->among_best = take(r, value);
+}
+
+const char *gr_run_bests(const gr_run *r, gr_arena *a) {
+  gr_text t = gr_text_make(a);
+  for (int i = 0; i < r->n_bests; i++) {
+    gr_text_put(&t, i ? " " : "");
+    gr_text_json_float(&t, r->bests[i]);
+  }
+  return t.at ? t.at : "";
+}
+
+void gr_run_restore_bests(gr_run *r, const char *text) {
+  char *end;
+  for (; *text; text = end) {
+    double value = strtod(text, &end);
+    if (end == text) return;
+    take(r, value);
+  }
+}

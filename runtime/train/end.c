@@ -1,0 +1,132 @@
+// end.c - the end of a run: an early one; the last checkpoint and evaluation. See run.h.
+#include <math.h>
+#include <string.h>
+#include "runtime/train/run.h"
+
+// ---- Leaving early ------------------------------------------------------------------------
+
+// The state at an epoch's end is not that of any checkpoint of an undisturbed run.
+static gr_status save_leaving(gr_run *r, const gr_knobs *k) {
+  bool last = !k->failed && !k->signal;
+  bool usual = !gr_run_epoch_open(r) && !r->skipped && gr_run_save_due(r, k->save);
+  return gr_run_save_last(r, !last && !usual);
+}
+
+gr_status gr_run_leave(gr_run *r, const gr_knobs *k) {
+  gr_status failure = r->failure;
+  r->failure = GR_OK;
+  const char *why = k->failed   ? (r->ranks > 1 ? "a rank failed" : "it cannot go on")
+                    : k->signal ? "asked to stop"
+                                : r->asked.reason;
+  if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
+  char cause[300] = "";
+  gr_status s = k->failed ? gr_run_cause(r, failure, cause, sizeof cause) : GR_OK;
+  if (!s && r->step) s = save_leaving(r, k);
+  if (failure || s) return gr_also(failure, s);
+  if (k->failed)
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s; the state is saved in %s", cause,
+                   gr_saver_last(r->saver) ? gr_saver_last(r->saver) : "no checkpoint");
+  if (k->signal)
+    return gr_hint(
+        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
+                (long long)r->step, r->step ? "the state is saved" : "there was nothing to save"),
+        "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
+  r->ended = *r->asked.reason ? gr_arena_printf(r->arena, "stopped by a hook: %s", r->asked.reason)
+                              : "stopped by a hook";
+  return GR_OK;
+}
+
+// ---- The end ----------------------------------------------------------------------------------
+
+static void show_metrics(const char *what, const gr_metrics *m) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  for (int i = 0; i < m->n; i++)
+    gr_text_printf(&t, " %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
+  if (m->n) gr_log_result("%s:%s", what, t.at);
+  gr_arena_destroy(a);
+}
+
+static gr_status final_eval(gr_run *r) {
+  const gr_settings *s = &r->spec->set;
+  gr_samples *samples = gr_samples_choose(r, GR_SPLIT_VALIDATION, s->show_samples);
+  bool done = r->eval_step == r->step;
+  if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
+  if (!done || s->show_samples) GR_TRY(gr_run_validate(r, samples));
+  if (!done) gr_run_say_validation(r);
+  GR_TRY(gr_samples_show(samples, r));
+  r->evaluated = true;
+  if (r->rank) return GR_OK;
+  show_metrics("training set", &r->train_at_end);
+  show_metrics("validation set", &r->validation);
+  return GR_OK;
+}
+
+static void put_part(gr_text *t, const char *what, double bytes, double *rest) {
+  *rest -= bytes;
+  if (bytes >= 5e5) gr_text_printf(t, ", %s %.0f", what, bytes / 1e6);
+}
+
+// What is resident besides the plan's blocks is measured where it is made; the rest is what is
+// left.
+static void say_memory(gr_run *r, double planned) {
+  gr_memory now = gr_memory_now();
+  double own_shared = (double)gr_exec_shared_bytes(r->exec), shared = (double)now.shared;
+  double peak = (double)gr_resident_bytes(), rest = peak - planned;
+  gr_text t = gr_text_make(r->arena);
+  gr_text_printf(&t, "peak resident memory %.0f MB: planned %.0f", peak / 1e6, planned / 1e6);
+  put_part(&t, "program and libraries", (double)now.files, &rest);
+  put_part(&t, "mapped from other ranks", shared > own_shared ? shared - own_shared : 0, &rest);
+  put_part(&t, "MPI", (double)r->spec->launch_bytes, &rest);
+  put_part(&t, "reading and compiling", (double)r->spec->plan_bytes, &rest);
+  put_part(&t, "cached data", (double)gr_dataset_cached(r->spec->data), &rest);
+  put_part(&t, "batches and all else", rest, &rest);
+  gr_log(GR_INFO, "%s", t.at);
+}
+
+// Ranks that are threads share a process, and so its memory.
+static gr_status tell_memory(gr_run *r) {
+  double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver) + r->full_bytes), all;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
+  if (r->rank == 0) say_memory(r, strcmp(r->world->does->backend, "threads") ? mine : all);
+  return GR_OK;
+}
+
+// A loss that is not finite is no result, however the run came to its last step.
+static gr_status check_finite(gr_run *r) {
+  if (!r->skipped) return GR_OK;
+  gr_status s = r->skipped == 1
+                    ? gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
+                              "the last step had no finite gradient and changed nothing")
+                    : gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
+                              "the last %lld steps had no finite gradient and changed nothing",
+                              (long long)r->skipped);
+  return gr_run_hint_before(r, s);
+}
+
+// Each process of what it has read itself; threads share one data set.
+static void log_unreadable(gr_run *r) {
+  uint64_t n = gr_dataset_unreadable(r->spec->data);
+  if (n && r->rank == gr_log_rank())
+    gr_log(GR_WARN, "%llu recording%s could not be used and weighed 0", (unsigned long long)n,
+           n > 1 ? "s" : "");
+}
+
+static gr_status finish(gr_run *r) {
+  GR_TRY(gr_run_weights_equal(r));
+  GR_TRY(final_eval(r));
+  gr_run_prune_last(r);
+  log_unreadable(r);
+  gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
+  GR_TRY(gr_run_check(r));
+  GR_TRY(tell_memory(r));
+  if (r->spec->profile && r->rank == 0) gr_exec_profile(stderr, r->exec);
+  return check_finite(r);
+}
+
+// A disk that is full costs the last checkpoint, not the figures; the run's end says so.
+gr_status gr_run_end(gr_run *r) {
+  gr_status saved = gr_run_save_last(r, false);
+  if (saved && gr_status_code(saved) != GR_ERR_IO) return saved;
+  return gr_also(saved, finish(r));
+}

@@ -1,0 +1,139 @@
+// files.c - the folder of a run, and the configuration in it. See run.h.
+#include <string.h>
+#include <time.h>
+#include "runtime/launch/launch.h"
+#include "runtime/train/run.h"
+
+// Seconds for a run that was killed, or orphaned and is saving, to let go of its folder.
+double gr_run_patience(const gr_run *r) {
+  double most = r->spec->set.timeout / 2;
+  return most < 10 ? most : 10;
+}
+
+// ---- The folder -------------------------------------------------------------------------------
+
+// outputs/DATE/TIME, where neither output.dir nor hydra.run.dir says. A name that is taken gets a
+// number, so that no two runs ever have the same.
+static gr_status make_new(char *dir, size_t size) {
+  char stamp[64];
+  time_t now = (time_t)gr_wall_seconds();
+  struct tm local;
+  strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d", localtime_r(&now, &local));
+  GR_TRY(gr_make_dirs(stamp));
+  strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d/%H-%M-%S", &local);
+  snprintf(dir, size, "%s", stamp);
+  bool made = false;
+  GR_TRY(gr_make_dir(dir, &made));
+  for (int i = 2; !made; i++) {
+    snprintf(dir, size, "%s-%d", stamp, i);
+    GR_TRY(gr_make_dir(dir, &made));
+  }
+  return GR_OK;
+}
+
+static gr_status make_dir(gr_run *r, char *dir, size_t size) {
+  const char *given = r->spec->set.dir ? r->spec->set.dir : r->spec->run_dir;
+  if (given) snprintf(dir, size, "%s", given);
+  GR_TRY(gr_hint(given ? gr_make_dirs(dir) : make_new(dir, size),
+                 "output.dir=FOLDER is where a run puts its files"));
+  gr_lock_spec lock = {.dir = dir, .file = ".run.lock", .seconds = gr_run_patience(r)};
+  return gr_hint(gr_lock_take(&lock, &r->lock),
+                 "wait for its end or stop it, or give this run another output.dir");
+}
+
+// Ranks on other machines, or started in other folders, write their part of checkpoints there.
+static gr_status check_seen(const char *dir) {
+  if (gr_is_dir(dir)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE,
+                         "the folder of the run, '%s', which rank 0 has made, is not there", dir),
+                 "output.dir must name a folder that all ranks share, by the same path");
+}
+
+gr_status gr_run_open_dir(gr_run *r) {
+  char dir[1024] = "";
+  bool all_ok;
+  gr_status s = r->rank == 0 ? make_dir(r, dir, sizeof dir) : GR_OK;
+  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  if (s || t) return gr_also(s, t);
+  if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
+  GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
+  GR_TRY(gr_comm_all_ok(r->world, check_seen(dir)));
+  r->dir = gr_arena_strdup(r->arena, dir);
+  if (r->rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
+  if (r->rank == 0)
+    gr_launch_go_on(gr_arena_printf(r->arena,
+                                    "go on from the last checkpoint with: checkpoint.resume=auto "
+                                    "output.dir=%s",
+                                    dir));
+  return GR_OK;
+}
+
+// ---- The configuration ------------------------------------------------------------------------
+
+static gr_status write_file(gr_run *r, const char *dir, const char *name, const char *text) {
+  const char *path = gr_arena_printf(r->arena, "%s/%s", dir, name);
+  FILE *f = fopen(path, "w");
+  bool ok = f && fputs(text, f) >= 0;
+  if (f) ok &= !fclose(f);
+  return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
+}
+
+// These say no more than that a run goes on, and where.
+static bool about_going_on(const char *key) {
+  return !strcmp(key, "output.dir") || !strcmp(key, "checkpoint.resume");
+}
+
+static const char *value_text(gr_arena *a, const gr_conf *c) {
+  gr_text t = gr_text_make(a);
+  if (c) gr_conf_json(&t, c, 0);
+  return c ? t.at : "not given";
+}
+
+static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
+  const char *key = gr_conf_path(out->arena, was ? was : is);
+  const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
+  if (!about_going_on(key) && strcmp(before, now))
+    gr_text_printf(out, "  %s: %s, was %s\n", key, now, before);
+}
+
+// A mapping that only one of the two has is told of key by key. NULL: it is not there.
+static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
+  bool maps = (!was || was->kind == GR_CONF_MAP) && (!is || is->kind == GR_CONF_MAP);
+  if (!maps) {
+    put_change(out, was, is);
+    return;
+  }
+  for (int i = 0; was && i < was->n; i++) {
+    int at = is ? gr_conf_index(is, was->keys[i]) : -1;
+    put_changes(out, was->items[i], at < 0 ? NULL : is->items[at]);
+  }
+  for (int i = 0; is && i < is->n; i++)
+    if (!was || gr_conf_index(was, is->keys[i]) < 0) put_changes(out, NULL, is->items[i]);
+}
+
+// The run before has left its configuration two folders above its checkpoint, or in this one.
+void gr_run_say_changes(gr_run *r, const char *checkpoint) {
+  gr_arena *a = gr_arena_create();
+  gr_conf *before = NULL;
+  const char *path = gr_arena_printf(a, "%s/../../.hydra/config.yaml", checkpoint);
+  if (!gr_is_file(path)) path = gr_arena_printf(a, "%s/.hydra/config.yaml", r->dir);
+  gr_status s = gr_is_file(path) ? gr_conf_read(a, path, &before) : GR_OK;
+  gr_text lines = gr_text_make(a);
+  if (!s && before && before->kind == GR_CONF_MAP) put_changes(&lines, before, r->spec->written);
+  if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:");
+  for (char *line = lines.at, *end; (end = strchr(line, '\n')); line = end + 1)
+    gr_log(GR_INFO, "%.*s", (int)(end - line), line);
+  gr_status_drop(s);
+  gr_arena_destroy(a);
+}
+
+// As Hydra keeps them, so that its tools open them.
+gr_status gr_run_save_config(gr_run *r) {
+  const gr_run_spec *s = r->spec;
+  if (r->rank || !s->config_dir) return GR_OK;
+  const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, s->config_dir);
+  GR_TRY(gr_make_dirs(dir));
+  GR_TRY(write_file(r, dir, "config.yaml", s->config_yaml));
+  GR_TRY(write_file(r, dir, "hydra.yaml", s->hydra_yaml));
+  return write_file(r, dir, "overrides.yaml", s->overrides_yaml);
+}

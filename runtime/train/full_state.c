@@ -1,0 +1,76 @@
+// full_state.c - checkpoints of whole states: distributed.fsdp.state_dict_type=full. What ranks
+// have parts of is brought together before each, and rank 0 writes it. See run.h.
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/train/run.h"
+
+bool gr_run_is_gathered(const gr_run *r, const gr_plan_state *s) {
+  return !strncmp(r->spec->set.state_dict, "full", 4) && s->kind != GR_KIND_TOTAL &&
+         !gr_type_same(&s->type, &s->global);
+}
+
+gr_status gr_run_open_full(gr_run *r) {
+  const gr_plan *p = r->spec->plan;
+  size_t most = 0, all = 0;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    if (!gr_run_is_gathered(r, s)) continue;
+    all += gr_type_bytes(&s->global);
+    most = s->bytes > most ? s->bytes : most;
+  }
+  r->full_bytes = most * (size_t)r->ranks + (r->rank ? 0 : all);
+  r->full = malloc(r->full_bytes + 1);
+  if (r->full) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                         "no %.1f MB of memory to bring the weights of all ranks together",
+                         (double)r->full_bytes / 1e6),
+                 "distributed.fsdp.state_dict_type=sharded needs none");
+}
+
+// What lies behind the wholes: one state's parts, of all ranks.
+static char *whole_of(gr_run *r, const gr_plan_state *state) {
+  char *at = r->full;
+  const gr_plan *p = r->spec->plan;
+  for (const gr_plan_state *s = p->states; s < p->states + p->n_states && s != state; s++)
+    if (gr_run_is_gathered(r, s) && !r->rank) at += gr_type_bytes(&s->global);
+  return at;
+}
+
+gr_piece gr_run_full_piece(gr_run *r, const gr_plan_state *s) {
+  gr_piece part = gr_run_piece(r, s, r->rank);
+  return gr_piece_whole(part.name, part.dtype, part.rank, part.dims, whole_of(r, s));
+}
+
+// Copies a rank's part to its place in the whole, a run of its last axis at a time.
+static void put_part(const gr_piece *whole, const gr_piece *part, const char *from) {
+  int last = part->rank - 1;
+  int64_t runs = 1, each = gr_piece_bytes(part);
+  if (!each) return;  // padding alone
+  for (int d = 0; d < last; d++) runs *= part->size[d];
+  each /= runs * part->size[last];
+  for (int64_t r = 0; r < runs; r++) {
+    int64_t rest = r, at = part->offset[last], stride = whole->dims[last];
+    for (int d = last; d--; stride *= whole->dims[d]) {
+      at += (rest % part->size[d] + part->offset[d]) * stride;
+      rest /= part->size[d];
+    }
+    size_t run = (size_t)(part->size[last] * each);
+    memcpy((char *)whole->at + at * each, from + (size_t)r * run, run);
+  }
+}
+
+gr_status gr_run_gather_full(gr_run *r) {
+  const gr_plan *p = r->spec->plan;
+  char *parts = whole_of(r, NULL);
+  for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
+    if (!gr_run_is_gathered(r, s)) continue;
+    GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type),
+                       gr_exec_state(r->exec, s), parts));
+    gr_piece whole = gr_run_full_piece(r, s);
+    for (int rank = 0; rank < r->ranks && !r->rank; rank++) {
+      gr_piece part = gr_run_piece(r, s, rank);
+      put_part(&whole, &part, parts + (size_t)rank * s->bytes);
+    }
+  }
+  return GR_OK;
+}

@@ -1,0 +1,41 @@
+// inputs.c - see inputs.h.
+#include "runtime/train/inputs.h"
+#include <string.h>
+
+static gr_status bind_field(const gr_value *v, const gr_feed *shapes, int *out) {
+  char want[96], got[96];
+  for (int i = 0; shapes && i < shapes->n_fields; i++) {
+    const gr_feed_field *f = &shapes->field[i];
+    if (strcmp(f->name, v->name)) continue;
+    *out = i;
+    if (gr_type_same(&f->type, &v->type)) return GR_OK;
+    return gr_fail(GR_ERR_TYPE, v->loc, "the input '%s' of a rank is %s, the data gives %s",
+                   v->name, gr_type_text(&v->type, want), gr_type_text(&f->type, got));
+  }
+  return gr_hint(gr_fail(GR_ERR_CONFIG, v->loc, "nothing fills the input '%s'", v->name),
+                 "the data gives no tensor of that name");
+}
+
+static gr_status bind_one(const gr_value *v, const gr_feed *shapes, gr_program_input *out) {
+  *out = (gr_program_input){.name = v->name, .type = v->type};
+  if (!strcmp(v->name, "lr"))
+    out->field = GR_INPUT_LR;
+  else if (!strcmp(v->name, "micro"))
+    out->field = GR_INPUT_MICRO;
+  else
+    return bind_field(v, shapes, &out->field);
+  return v->type.rank ? gr_fail(GR_ERR_BUG, v->loc, "'%s' is no scalar", v->name) : GR_OK;
+}
+
+gr_status gr_program_inputs_bind(gr_arena *arena, const gr_program *p, const gr_feed *shapes,
+                                 gr_program_inputs *out) {
+  const gr_graph *g = p->frame.g;
+  out->n = 0;
+  for (uint32_t i = 1; i < g->n_values; i++) out->n += g->values[i].role == GR_INPUT;
+  out->at = GR_NEW(arena, gr_program_input, out->n + 1);
+  for (uint32_t i = 1, k = 0; i < g->n_values; i++)
+    if (g->values[i].role == GR_INPUT)
+      GR_TRY(gr_note(bind_one(&g->values[i], shapes, &out->at[k++]), GR_NOWHERE,
+                     "in the program %s", p->name));
+  return GR_OK;
+}

@@ -1,0 +1,287 @@
+// loop.c - the training loop. See run.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/launch/launch.h"
+#include "runtime/train/run.h"
+
+enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
+
+// ---- Opening --------------------------------------------------------------------------------
+
+// The folder a resumed run shares with the one it goes on from keeps that one's files.
+static gr_status open_report(gr_run *r) {
+  int64_t every = r->spec->set.log_every;
+  gr_report_spec spec = {.dir = r->dir,
+                         .rank = r->rank,
+                         .ranks = r->ranks,
+                         .resume_step = r->step,
+                         .resume_epoch = r->epoch,
+                         .epoch_open = gr_run_epoch_open(r),
+                         .eval_open = gr_run_epoch_open(r) || r->eval_step != r->step,
+                         .terminal = gr_launch_terminal(),
+                         .total_steps = r->total_steps,
+                         .every_steps = every > 1 ? every : 0,
+                         .quiet = !r->spec->set.progress,
+                         .no_lines = !r->spec->set.lines,
+                         .no_events = !r->spec->set.events};
+  return gr_report_open(&spec, &r->report);
+}
+
+static void say_start(gr_run *r) {
+  const gr_plan *p = r->spec->plan;
+  const gr_settings *set = &r->spec->set;
+  gr_text skipped = gr_text_make(r->arena);
+  char micro[40] = "";
+  if (set->parts > 1) snprintf(micro, sizeof micro, "%d micro-steps x ", set->parts);
+  gr_log(GR_INFO, "%lld trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
+         (long long)gr_plan_parameters(p), p->n_programs,
+         (double)(p->state_bytes + p->arena_bytes) / 1e6, (unsigned long long)p->hash);
+  gr_log(GR_INFO,
+         "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
+         "lr %g, %lld step%s an epoch",
+         gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
+         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->batch, r->shares,
+         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
+         set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
+  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
+  gr_log(GR_INFO, "output: %s", r->dir);
+}
+
+static void count_steps(gr_run *r) {
+  const gr_settings *s = &r->spec->set;
+  r->steps_per_epoch = gr_dataset_batches(r->spec->data, GR_SPLIT_TRAIN, s->batch);
+  r->total_steps = s->max_epochs * r->steps_per_epoch;
+  if (s->max_steps && (s->max_steps < r->total_steps || !s->max_epochs))
+    r->total_steps = s->max_steps;
+}
+
+static gr_status find_programs(gr_run *r) {
+  int n = gr_dataset_buckets(r->spec->data);
+  if (n > GR_MAX_BUCKETS)
+    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%d buckets are more than %d", n, GR_MAX_BUCKETS);
+  r->update = gr_plan_find(r->spec->plan, "update", "");
+  for (int i = 0; i < n; i++) {
+    const char *name = gr_dataset_bucket_name(r->arena, r->spec->data, i);
+    r->train[i] = gr_plan_find(r->spec->plan, r->update ? "micro" : "train", name);
+    r->eval[i] = gr_plan_find(r->spec->plan, "eval", name);
+  }
+  return GR_OK;
+}
+
+// Which part of a batch a rank reads: ranks that differ on other axes only read the same one.
+static int share_of(const gr_run_spec *s, int rank) {
+  const gr_mesh *m = &s->plan->mesh;
+  int share = 0;
+  for (int a = 0; a < m->n_axes; a++)
+    for (int i = 0; i < GR_MAX_MESH; i++)
+      if (s->batch_axis[i] && !strcmp(m->axis[a].name, s->batch_axis[i]))
+        share = share * m->axis[a].size + gr_mesh_coord(m, rank, a);
+  return share;
+}
+
+static gr_status open_run(gr_run *r) {
+  const gr_run_spec *j = r->spec;
+  r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
+  r->started = gr_wall_seconds(), r->began = gr_seconds();
+  GR_TRY(gr_run_same(r, j->plan->hash, "the plan"));
+  r->share = share_of(j, r->rank);
+  r->shares = j->shares;
+  GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
+  gr_exec_options o = {.threads = j->set.threads,
+                       .plain = j->plain,
+                       .comm = r->axes,
+                       .rank = r->rank,
+                       .profile = j->profile};
+  GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
+  GR_TRY(find_programs(r));
+  count_steps(r);
+  GR_TRY(gr_run_open_dir(r));
+  gr_run_keep(r, gr_run_open_hooks(r));
+  GR_TRY(gr_run_check(r));
+  GR_TRY(gr_run_open_state(r));
+  GR_TRY(open_report(r));
+  GR_TRY(gr_run_save_config(r));
+  if (r->rank == 0) say_start(r);
+  gr_run_hook(r, GR_HOOK_START, NULL, NULL);
+  return gr_run_check(r);
+}
+
+// ---- A step -----------------------------------------------------------------------------------
+
+// Runs a step's program, or its micro-steps and what ends them; *last has its results.
+static gr_status compute(gr_run *r, const gr_feed *f, const gr_program **last) {
+  const gr_program *p = r->train[f->bucket];
+  for (int i = 0; i < r->spec->set.parts; i++) {
+    gr_feed part = gr_feed_part(f, i, r->spec->set.parts);
+    GR_TRY(gr_run_fill(r, p, &part, i));
+    GR_TRY(gr_exec_run(r->exec, p));
+  }
+  *last = r->update ? r->update : p;
+  if (!r->update) return GR_OK;
+  GR_TRY(gr_run_fill(r, r->update, NULL, 0));
+  return gr_exec_run(r->exec, r->update);
+}
+
+static gr_status run_step(gr_run *r, const gr_feed *f) {
+  double began = gr_seconds();
+  const gr_program *p;
+  gr_type t;
+  GR_TRY(compute(r, f, &p));
+  gr_metrics now = {0};
+  gr_run_read_metrics(r, p, &now);
+  gr_run_read_metrics(r, p, &r->epoch_train);
+  r->loss = gr_metric_value(&now, "loss");
+  const void *norm = gr_exec_result(r->exec, p, "grad_norm", &t);
+  r->grad_norm = norm ? gr_get(norm, t.dtype, 0) : (double)NAN, r->has_grad_norm = norm != NULL;
+  const void *ok = gr_exec_result(r->exec, p, "ok", &t);
+  r->skipped = ok && gr_get(ok, t.dtype, 0) == 0 ? r->skipped + 1 : 0;
+  r->confirmed |= !r->skipped;
+  gr_named more[GR_HOOK_LOGS];
+  for (int i = 0; i < r->asked.n_logs; i++)
+    more[i] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};
+  gr_report_row row = {.step = r->step,
+                       .epoch = r->epoch,
+                       .loss = r->loss,
+                       .lr = r->lr,
+                       .grad_norm = r->grad_norm,
+                       .samples = f->samples,
+                       .seconds = gr_seconds() - began,
+                       .more = more,
+                       .n_more = r->asked.n_logs};
+  gr_run_keep(r, gr_report_step(r->report, &row));
+  r->asked.n_logs = 0;
+  gr_run_hook(r, GR_HOOK_STEP_END, &now, NULL);
+  r->step++, r->batch++;
+  return r->skipped > MOST_SKIPPED ? gr_run_give_up(r) : GR_OK;
+}
+
+// ---- An epoch's end -----------------------------------------------------------------------------
+
+static gr_status end_epoch(gr_run *r, double began) {
+  const gr_settings *s = &r->spec->set;
+  gr_named named[2 * GR_MAX_METRICS];
+  r->validation.n = 0;
+  if (s->eval_every && ((r->epoch + 1) % s->eval_every == 0 || r->step == r->total_steps))
+    GR_TRY(gr_run_validate(r, NULL));
+  int n = gr_metrics_named(r->arena, &r->epoch_train, "train.", named), n_train = n;
+  n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
+  gr_report_epoch_row row = {.epoch = r->epoch,
+                             .steps = r->step,
+                             .lr = r->lr,
+                             .train_loss = gr_metric_value(&r->epoch_train, "loss"),
+                             .seconds = gr_seconds() - began,
+                             .samples = gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
+                             .metrics = named,
+                             .n_metrics = n,
+                             .n_train = n_train};
+  gr_run_keep(r, gr_report_epoch(r->report, &row));
+  gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
+  r->epoch++, r->batch = 0, r->epoch_train.n = 0;
+  bool best = r->among_best && r->eval_step == r->step;
+  if (best || (s->every_epochs && r->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
+  gr_run_say_validation(r);
+  return GR_OK;
+}
+
+// ---- The loop ---------------------------------------------------------------------------------
+
+// What everybody does next. A failure of this rank is in r->failure, and makes all stop.
+static gr_status agree(gr_run *r, gr_knobs *k) {
+  bool has = r->hooks && gr_hooks_has(r->hooks, GR_HOOK_LR);
+  bool called = true;
+  if (!r->failure && !(has && r->lr_step == r->step))
+    called = gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
+  r->lr_step = has && called && !r->failure ? r->step : -1;
+  *k = (gr_knobs){.lr = r->lr,
+                  .stop = r->asked.stop,
+                  .save = r->asked.save,
+                  .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
+                  .signal = gr_run_signalled(),
+                  .failed = r->failure != GR_OK};
+  GR_TRY(gr_run_agree(r, k));
+  r->lr = k->lr;
+  r->asked.save = false;
+  return GR_OK;
+}
+
+static gr_status save_if_due(gr_run *r, bool asked) {
+  bool due = gr_run_save_due(r, asked) && r->step != r->saved_step;
+  return due ? gr_run_save_finite(r) : GR_OK;
+}
+
+// A run that was stopped while an epoch ended goes on with that.
+static gr_status loop(gr_run *r, gr_feeder *feeder) {
+  for (double epoch_began = gr_seconds();;) {
+    if (gr_run_epoch_open(r)) {
+      GR_TRY(end_epoch(r, epoch_began));
+      epoch_began = gr_seconds();
+    }
+    if (r->step >= r->total_steps) break;
+    gr_feed f;
+    gr_knobs k;
+    bool end = false;
+    if (!r->failure) gr_run_keep(r, gr_feeder_next(feeder, &f, &end));
+    GR_TRY(agree(r, &k));
+    if (k.failed || k.signal || k.stop) return gr_run_leave(r, &k);
+    if (k.finish) GR_TRY(gr_run_save_finish(r));
+    GR_TRY(save_if_due(r, k.save));
+    GR_TRY(run_step(r, &f));
+  }
+  r->ended = "done";
+  return GR_OK;
+}
+
+static gr_status train(gr_run *r) {
+  const gr_settings *s = &r->spec->set;
+  gr_feeder_spec spec = {.split = GR_SPLIT_TRAIN,
+                         .batch = s->batch,
+                         .rows = s->rows * s->parts,
+                         .rank = r->share,
+                         .ranks = r->shares,
+                         .seed = (uint64_t)s->seed,
+                         .training = true,
+                         .epoch = (uint32_t)r->epoch,
+                         .first = (uint32_t)r->batch};
+  gr_feeder *feeder;
+  if (!r->steps_per_epoch)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
+                   "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
+  GR_TRY(gr_feeder_open(r->spec->data, &spec, &feeder));
+  gr_status st = loop(r, feeder);
+  gr_feeder_close(feeder);
+  return st;
+}
+
+// ---- All of it ----------------------------------------------------------------------------------
+
+static void close_run(gr_run *r) {
+  gr_report_close(r->report);
+  gr_report_close_log(r->log);
+  gr_saver_close(r->saver);
+  gr_hooks_close(r->hooks);
+  free(r->full);
+  gr_lock_release(r->lock);
+  gr_exec_close(r->exec);
+  gr_comm_mesh_close(r->axes, &r->spec->plan->mesh);
+  gr_arena_destroy(r->arena);
+}
+
+gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
+  gr_run r = {.spec = spec,
+              .world = world,
+              .rank = world->rank,
+              .ranks = world->ranks,
+              .arena = gr_arena_create()};
+  gr_status s = open_run(&r);
+  s = s ? s : train(&r);
+  s = s ? s : gr_run_end(&r);
+  s = gr_run_leave_files(&r, gr_also(s, r.failure));
+  if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
+    s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
+  // An error that the others have not agreed on would leave them waiting.
+  if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
+    world->does->abort(world, gr_status_text(s));
+  close_run(&r);
+  return s;
+}

@@ -1,0 +1,84 @@
+// outcome.c - what a run leaves of its end: training_results.json, and the error in run.log.
+// See run.h.
+#include <math.h>
+#include <string.h>
+#include "base/hash.h"
+#include "runtime/train/run.h"
+
+// A value of the configuration as files have it: what comes from the environment stays as written.
+static const char *as_written(gr_run *r, const char *key, const char *value) {
+  const gr_conf *c = gr_conf_find(r->spec->conf, key);
+  return c && c->from_env && c->raw ? c->raw : value;
+}
+
+// Of all keys but those that only say where a run is, and whether it goes on.
+static const char *config_hash(gr_run *r) {
+  gr_conf *c = gr_conf_copy(r->arena, r->spec->conf);
+  static const char *const places[][2] = {{"output", "dir"}, {"checkpoint", "resume"}};
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    gr_conf *map = gr_conf_member(c, places[i][0]);
+    int at = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, places[i][1]) : -1;
+    if (at >= 0) gr_conf_remove(map, at);
+  }
+  gr_text t = gr_text_make(r->arena);
+  gr_conf_json_written(&t, c, 0);
+  return gr_arena_printf(r->arena, "%016llx", (unsigned long long)gr_hash_text(t.at));
+}
+
+// The best step's checkpoint, if it was made and is kept; below the run's folder without that.
+static const char *best_checkpoint(gr_run *r) {
+  const char *given = r->spec->set.ckpt_dir, *name;
+  name = gr_arena_printf(r->arena, "step-%08lld", (long long)r->best_step);
+  const char *dir = given ? given : gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
+  if (!gr_is_file(gr_arena_printf(r->arena, "%s/%s/manifest.json", dir, name))) return NULL;
+  const char *shown = given ? as_written(r, "checkpoint.dir", given) : "checkpoints";
+  return gr_arena_printf(r->arena, "%s/%s", shown, name);
+}
+
+static gr_status write(gr_run *r, const char *ended, int exit_code) {
+  gr_text config = gr_text_make(r->arena);
+  gr_conf_json_written(&config, r->spec->conf, 2);
+  while (config.len && config.at[config.len - 1] == '\n') config.at[--config.len] = 0;
+  gr_named named[2 * GR_MAX_METRICS];
+  int n = 0;
+  if (r->evaluated) n = gr_metrics_named(r->arena, &r->train_at_end, "train.", named);
+  if (r->evaluated) n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
+  int64_t parameters = gr_plan_parameters(r->spec->plan);
+  gr_results out = {.model = as_written(r, "model.graph", r->spec->set.graph),
+                    .backend = r->ranks > 1 ? r->world->does->backend : "none",
+                    .device = "cpu",
+                    .ended = ended,
+                    .exit_code = exit_code,
+                    .config_hash = config_hash(r),
+                    .ranks = r->ranks,
+                    .parameters = parameters,
+                    .trainable = parameters,
+                    .epochs = r->epoch,
+                    .steps = r->step,
+                    .final_loss = r->loss,
+                    .best_metric = isnan(r->best) ? NULL : r->spec->set.metric,
+                    .best_value = r->best,
+                    .best_epoch = r->best_epoch,
+                    .best_step = r->best_step,
+                    .best_checkpoint = isnan(r->best) ? NULL : best_checkpoint(r),
+                    .metrics = named,
+                    .n_metrics = n,
+                    .total_seconds = gr_seconds() - r->began,
+                    .started = r->started,
+                    .config = config.at};
+  return gr_report_finish(r->report, &out);
+}
+
+gr_status gr_run_leave_files(gr_run *r, gr_status s) {
+  if (r->rank) return s;
+  gr_log_progress(NULL);
+  gr_log_end(s);
+  if (!r->report) return s;  // it has not begun: what another run has left here stays
+  bool failed = s && gr_status_code(s) != GR_ERR_STOPPED;
+  const char *ended =
+      !s ? r->ended
+         : gr_arena_printf(r->arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
+  gr_status written = write(r, ended, gr_status_exit(s));
+  if (!written) gr_log(GR_INFO, "results: %s/training_results.json", r->dir);
+  return gr_also(s, written);
+}

@@ -1,0 +1,147 @@
+// samples.c - what a model makes of some samples of an evaluation, for people to read: chosen
+// by the data's order alone, brought together from the ranks that had them. See run.h.
+#include <string.h>
+#include "runtime/train/run.h"
+
+enum { NAME_COLUMNS = 24 };
+
+typedef struct answer {
+  const int32_t *tokens;
+  int32_t n;
+} answer;
+
+struct gr_samples {
+  uint32_t n, of, *items;  // the samples, rising; of how many
+  answer *answers;         // those this rank has: `tokens` is not NULL
+};
+
+gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
+  gr_samples *s = GR_NEW(r->arena, gr_samples, 1);
+  s->of = gr_dataset_count(r->spec->data, split);
+  s->n = most < s->of ? (uint32_t)most : s->of;
+  s->items = GR_NEW(r->arena, uint32_t, s->n + 1);
+  s->answers = GR_NEW(r->arena, answer, s->n + 1);
+  gr_dataset_spread(r->spec->data, split, s->n, s->items);
+  return s;
+}
+
+// The place of an item among the chosen; -1: it is none.
+static int64_t find(const gr_samples *s, uint32_t item) {
+  uint32_t from = 0, to = s->n;
+  while (from < to) {
+    uint32_t at = from + (to - from) / 2;
+    if (s->items[at] < item)
+      from = at + 1;
+    else
+      to = at;
+  }
+  return from < s->n && s->items[from] == item ? (int64_t)from : -1;
+}
+
+// A recording that cannot be read, and is left out, has a row of weight 0.
+static bool counts(const gr_feed *f, int row) {
+  for (int i = 0; i < f->n_fields; i++)
+    if (!strcmp(f->field[i].name, "weight"))
+      return gr_get(f->field[i].at, f->field[i].type.dtype, row) != 0;
+  return true;
+}
+
+void gr_samples_take(gr_samples *s, gr_run *r, const gr_program *p, const gr_feed *f) {
+  gr_type type, of_lengths;
+  const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &type);
+  const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &of_lengths);
+  if (!tokens || !lengths || type.rank != 2) return;
+  for (int row = 0; row < f->rows; row++) {
+    int64_t at = find(s, f->item[row]);
+    if (at < 0 || !counts(f, row)) continue;
+    int32_t n = lengths[row];
+    int32_t *own = GR_NEW(r->arena, int32_t, n + 1);
+    memcpy(own, tokens + row * type.dim[1], (size_t)n * sizeof *own);
+    s->answers[at] = (answer){own, n};
+  }
+}
+
+// ---- From all ranks ---------------------------------------------------------------------------
+
+// This rank's answers as numbers: place, length, tokens; `most` long, the rest is -1.
+static int32_t *pack(gr_run *r, const gr_samples *s, int32_t most) {
+  int32_t *words = GR_NEW(r->arena, int32_t, most + 1), *to = words;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const answer *a = &s->answers[i];
+    if (!a->tokens) continue;
+    *to++ = (int32_t)i, *to++ = a->n;
+    memcpy(to, a->tokens, (size_t)a->n * sizeof *to);
+    to += a->n;
+  }
+  while (to < words + most) *to++ = -1;
+  return words;
+}
+
+static void unpack(gr_samples *s, const int32_t *words, const int32_t *end) {
+  while (end - words >= 2 && *words >= 0) {
+    s->answers[words[0]] = (answer){words + 2, words[1]};
+    words += 2 + words[1];
+  }
+}
+
+static gr_status gather(gr_run *r, gr_samples *s) {
+  int32_t mine = 0, most = 0, *sizes = GR_NEW(r->arena, int32_t, r->ranks);
+  for (uint32_t i = 0; i < s->n; i++) mine += s->answers[i].tokens ? 2 + s->answers[i].n : 0;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &mine, sizes));
+  for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
+  if (!most) return GR_OK;
+  int32_t *all = GR_NEW(r->arena, int32_t, (size_t)most * (size_t)r->ranks);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, pack(r, s, most), all));
+  for (int i = 0; i < r->ranks; i++)
+    unpack(s, all + (size_t)i * (size_t)most, all + (size_t)(i + 1) * (size_t)most);
+  return GR_OK;
+}
+
+// ---- For people -------------------------------------------------------------------------------
+
+// The end of a name says more than its beginning: "...ve/2024-11-02/take-003.wav". Whole
+// characters.
+static const char *short_name(gr_arena *a, const char *name) {
+  int n = 0;
+  const char *from = name + strlen(name);
+  for (const char *c = name; *c; c++) n += (*c & 0xc0) != 0x80;
+  if (n <= NAME_COLUMNS) return name;
+  for (int keep = NAME_COLUMNS - 3; keep && from > name;) keep -= (*--from & 0xc0) != 0x80;
+  return gr_arena_printf(a, "...%s", from);
+}
+
+// Columns a text takes, and spaces to fill up to so many.
+static int columns(const char *text) {
+  int n = 0;
+  for (; *text; text++) n += (*text & 0xc0) != 0x80;
+  return n;
+}
+
+static void print(gr_run *r, gr_arena *a, const gr_samples *s) {
+  int width = 7;  // "decoded"
+  for (uint32_t i = 0; i < s->n; i++) {
+    int n = columns(short_name(a, gr_dataset_item_name(r->spec->data, s->items[i])));
+    width = n > width ? n : width;
+  }
+  for (uint32_t i = 0; i < s->n; i++) {
+    if (!s->answers[i].tokens) continue;
+    gr_text said = gr_text_make(a);
+    const char *name = short_name(a, gr_dataset_item_name(r->spec->data, s->items[i]));
+    gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
+    gr_log_result("  %s%*s  %s", name, width - columns(name), "",
+                  gr_dataset_reference(r->spec->data, s->items[i]));
+    gr_log_result("  %*s  %s", width, "decoded", said.len ? said.at : "(nothing)");
+  }
+}
+
+gr_status gr_samples_show(gr_samples *s, gr_run *r) {
+  uint32_t n = 0;
+  GR_TRY(gather(r, s));
+  for (uint32_t i = 0; i < s->n; i++) n += s->answers[i].tokens != NULL;
+  if (r->rank || !n) return GR_OK;
+  gr_arena *scratch = gr_arena_create();
+  gr_log_result("%u of %u validation samples, and what the model decodes:", n, s->of);
+  print(r, scratch, s);
+  gr_arena_destroy(scratch);
+  return GR_OK;
+}

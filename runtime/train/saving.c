@@ -1,0 +1,193 @@
+// saving.c - when a run's state becomes a checkpoint, and which of them are trusted. See run.h.
+//
+// A step can leave weights that are finite and good for nothing (a learning rate of 1e9): that
+// shows in the next step. So a checkpoint is committed, and older ones are pruned, only when a step
+// from it had a finite gradient; while steps are skipped none is made.
+#include <math.h>
+#include <string.h>
+#include "runtime/train/run.h"
+
+// ---- What it holds ----------------------------------------------------------------------------
+
+typedef struct scalars {
+  gr_scalar at[32 + GR_HOOK_LOGS + 3 * GR_MAX_METRICS];
+  int n;
+} scalars;
+
+static void put_int(scalars *s, const char *name, int64_t i) {
+  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_INT, .i = i};
+}
+static void put_float(scalars *s, const char *name, double f) {
+  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_FLOAT, .f = f};
+}
+static void put_text(scalars *s, const char *name, const char *text) {
+  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_TEXT, .text = text};
+}
+
+// What hooks have asked for, and nobody has acted on yet.
+static void put_asked(const gr_run *r, gr_arena *a, scalars *s) {
+  if (r->asked.stop) put_text(s, "run.stop", r->asked.reason);
+  for (int i = 0; i < r->asked.n_logs; i++)
+    put_float(s, gr_arena_printf(a, "log.%s", r->asked.logs[i].name), r->asked.logs[i].value);
+}
+
+// All that the run needs to go on as if nothing had been. A metric's name has no dot before it.
+static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
+  put_int(s, "run.epoch", r->epoch);
+  put_int(s, "run.batch", r->batch);
+  put_int(s, "run.seed", r->spec->set.seed);
+  put_int(s, "run.global_batch", r->spec->set.batch);
+  put_int(s, "run.samples", gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN));
+  put_float(s, "run.best", r->best);
+  put_int(s, "run.best_step", r->best_step);
+  put_int(s, "run.best_epoch", r->best_epoch);
+  put_int(s, GR_CHECKPOINT_MEASURED, r->eval_step);
+  put_float(s, "run.loss", r->loss);
+  put_float(s, "run.lr", r->lr);
+  put_int(s, "run.lr_step", r->lr_step);
+  put_int(s, "run.skipped", r->skipped);
+  put_int(s, GR_CHECKPOINT_FINITE, !r->skipped);
+  put_int(s, "run.owed", r->owed);
+  put_text(s, "run.bests", gr_run_bests(r, a));
+  for (int i = 0; i < r->validation.n; i++)
+    put_float(s, r->validation.at[i].name,
+              gr_metric_value(&r->validation, r->validation.at[i].name));
+  for (int i = 0; i < r->epoch_train.n; i++) {
+    const gr_metric *m = &r->epoch_train.at[i];
+    put_float(s, gr_arena_printf(a, "epoch.%s.sum", m->name), m->sum);
+    put_float(s, gr_arena_printf(a, "epoch.%s.weight", m->name), m->weight);
+  }
+  put_asked(r, a, s);
+  if (hooks) put_text(s, "run.hooks", hooks);
+}
+
+// ---- Saving -----------------------------------------------------------------------------------
+
+static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool passing) {
+  scalars all = {.n = 0};
+  put_all(r, scratch, hooks, &all);
+  if (passing) put_int(&all, GR_RUN_PASSING, 1);
+  gr_status s = gr_saver_begin(r->saver, r->step, all.at, all.n);
+  r->saving = true, r->confirmed = false, r->saved_step = r->step;
+  if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
+  gr_status_drop(s);  // finish says the same to all ranks
+}
+
+// Hooks hear of a checkpoint before it is made: at the same step in every run, and what they do
+// is in it. Their error stops the run at the next agreement, with this checkpoint.
+gr_status gr_run_save(gr_run *r, bool passing) {
+  GR_TRY(gr_run_save_finish(r));
+  r->owed &= r->skipped > 0;
+  if (!passing) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
+  gr_arena *scratch = gr_arena_create();
+  char *hooks = NULL;
+  bool all_ok = false;
+  gr_status mine = r->hooks ? gr_hooks_save(r->hooks, scratch, &hooks) : GR_OK;
+  gr_status s = gr_run_all_ok(r, !mine, &all_ok);
+  if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
+  if (!mine && !s) s = gr_run_gather_full(r);
+  if (!mine && !s) begin_save(r, scratch, hooks, passing);
+  gr_arena_destroy(scratch);
+  return gr_also(mine, s);
+}
+
+bool gr_run_save_due(const gr_run *r, bool asked) {
+  int64_t every = r->spec->set.every_steps;
+  return asked || r->owed || (every && r->step && r->step % every == 0);
+}
+
+gr_status gr_run_save_finite(gr_run *r) {
+  if (!r->skipped) return gr_run_save(r, false);
+  if (!r->rank && !r->owed)
+    gr_log(
+        GR_WARN,
+        "no checkpoint at step %lld: its last step had no finite gradient; the next step that has "
+        "one is followed by a checkpoint",
+        (long long)r->step);
+  r->owed = true;
+  return GR_OK;
+}
+
+// ---- Committing -------------------------------------------------------------------------------
+
+static gr_status abandon(gr_run *r) {
+  if (!r->rank)
+    gr_log(GR_WARN,
+           "the checkpoint of step %lld is not kept: no step from it had a finite gradient",
+           (long long)r->saved_step);
+  r->saved_step = -1;
+  return gr_saver_abandon(r->saver);
+}
+
+// A checkpoint that cannot be written does not end a run: older ones are intact, and it says so.
+gr_status gr_run_save_finish(gr_run *r) {
+  if (!r->saving) return GR_OK;
+  r->saving = false;
+  if (!r->confirmed && r->step > r->saved_step) return abandon(r);
+  gr_status s = r->confirmed ? gr_saver_finish(r->saver) : gr_saver_commit(r->saver);
+  if (gr_status_code(s) != GR_ERR_IO) return s;
+  if (r->rank == 0) gr_status_print(stderr, s);
+  if (r->rank == 0)
+    gr_log(GR_WARN, "there is no checkpoint of step %lld; older ones are as they were",
+           (long long)r->saved_step);
+  gr_status_drop(s);
+  r->saved_step = -1;
+  return GR_OK;
+}
+
+gr_status gr_run_save_last(gr_run *r, bool passing) {
+  GR_TRY(gr_run_save_finish(r));
+  if (r->step != r->saved_step) GR_TRY(gr_run_save(r, passing));
+  GR_TRY(gr_run_save_finish(r));
+  if (r->step == r->saved_step) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",
+                         (long long)r->step),
+                 "free space, and go on from the newest checkpoint: checkpoint.resume=auto "
+                 "output.dir=%s",
+                 r->dir);
+}
+
+// The closing evaluation takes the place of a step from it.
+void gr_run_prune_last(gr_run *r) {
+  double loss = gr_metric_value(&r->validation, "loss");
+  bool sound = !r->skipped && (!r->validation.n || isfinite(loss));
+  if (sound && r->step == r->saved_step) gr_saver_prune(r->saver, r->step);
+}
+
+// ---- Giving up --------------------------------------------------------------------------------
+
+// The newest finite checkpoint from before a step; NULL: there is none. *newest: resuming with auto
+// takes that one, too.
+static const char *before(const gr_run *r, int64_t step, bool *newest) {
+  gr_checkpoint_entry *all = NULL;
+  const char *found = NULL;
+  int n;
+  gr_status_drop(gr_checkpoint_list(r->arena, r->ckpt_dir, &all, &n));
+  *newest = true;
+  for (int i = n; i-- > 0 && !found;) {
+    bool good = all[i].state == GR_CHECKPOINT_OK && all[i].finite;
+    if (good && all[i].step < step) found = all[i].path;
+    if (good && all[i].step >= step) *newest = false;
+  }
+  return found;
+}
+
+gr_status gr_run_hint_before(gr_run *r, gr_status s) {
+  static const char try[] =
+      "a smaller training.lr, a longer training.warmup_steps or training.grad_clip";
+  bool newest;
+  const char *path = before(r, r->step - r->skipped, &newest);
+  if (!path) return gr_hint(s, "%s; there is no checkpoint from before to continue from", try);
+  return gr_hint(s, "%s, and continue from before: checkpoint.resume=%s output.dir=%s", try,
+                 newest ? "auto" : path, r->dir);
+}
+
+gr_status gr_run_give_up(gr_run *r) {
+  GR_TRY(gr_run_save_finish(r));
+  return gr_run_hint_before(
+      r,
+      gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
+              "no finite gradient in the %lld steps up to step %lld: the weights after step %lld "
+              "are good for nothing",
+              (long long)r->skipped, (long long)r->step, (long long)(r->step - r->skipped)));
+}

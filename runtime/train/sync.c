@@ -1,0 +1,97 @@
+// sync.c - what ranks tell each other outside the graph. See run.h.
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "runtime/launch/launch.h"
+#include "runtime/train/run.h"
+
+// Set by a handler, which may run on any thread, and read by every rank's.
+static atomic_int told_to_stop, interrupts;
+
+// Who presses Ctrl-C again does not want to wait for a checkpoint.
+static void on_signal(int number) {
+  atomic_store(&told_to_stop, 1);
+  if (number != SIGINT || !atomic_fetch_add(&interrupts, 1)) return;
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+void gr_run_signals(void) {
+  static const int asking[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};  // batch systems' are USR1, USR2
+  struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  sigemptyset(&a.sa_mask);
+  for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) sigaction(asking[i], &a, NULL);
+  struct sigaction before;  // nohup: the terminal may go
+  if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+    sigaction(SIGHUP, &a, NULL);
+}
+
+bool gr_run_signalled(void) { return atomic_load(&told_to_stop) != 0 || gr_launch_orphaned(); }
+
+// One small all_reduce a step: rank 0 contributes the learning rate and the hooks' wishes,
+// every rank its own signals and failures.
+gr_status gr_run_agree(gr_run *r, gr_knobs *k) {
+  bool first = r->rank == 0;
+  double mine[6] = {first ? k->lr : 0,  first && k->stop, first && k->save,
+                    first && k->finish, k->signal,        k->failed};
+  double all[6];
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 6, mine, all));
+  *k = (gr_knobs){.lr = all[0],
+                  .stop = all[1] > 0,
+                  .save = all[2] > 0,
+                  .finish = all[3] > 0,
+                  .signal = all[4] > 0,
+                  .failed = all[5] > 0};
+  return GR_OK;
+}
+
+void gr_run_keep(gr_run *r, gr_status s) { r->failure = gr_also(r->failure, s); }
+
+gr_status gr_run_check(gr_run *r) {
+  bool all_ok;
+  gr_status mine = r->failure, s = gr_run_all_ok(r, !mine, &all_ok);
+  r->failure = GR_OK;
+  if (mine || s) return gr_also(mine, s);
+  return all_ok ? GR_OK : gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
+}
+
+gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok) {
+  gr_run *r = run;
+  int32_t bad = !ok, sum = 0;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_I32, 1, &bad, &sum));
+  *all_ok = sum == 0;
+  return GR_OK;
+}
+
+gr_status gr_run_broadcast_text(gr_run *r, char *text, size_t size) {
+  int32_t words[1024] = {0}, got[1024];
+  if (size > sizeof words) size = sizeof words;
+  if (r->rank == 0) memcpy(words, text, strnlen(text, size - 1));
+  GR_TRY(gr_comm_run(r->world, GR_BROADCAST, GR_I32, (int64_t)(size / 4), words, got));
+  memcpy(text, got, size / 4 * 4);
+  text[size - 1] = 0;
+  return GR_OK;
+}
+
+gr_status gr_run_cause(gr_run *r, gr_status mine, char *text, size_t size) {
+  enum { WORDS = 64 };
+  int32_t words[WORDS] = {0};
+  gr_arena *scratch = gr_arena_create();
+  int32_t *all = GR_NEW(scratch, int32_t, WORDS * r->ranks);
+  if (mine) snprintf((char *)words, sizeof words, "rank %d: %s", r->rank, gr_status_text(mine));
+  gr_status s = gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, WORDS, words, all);
+  *text = 0;
+  for (int i = 0; !s && i < r->ranks && !*text; i++)
+    snprintf(text, size, "%s", (char *)(all + i * WORDS));
+  gr_arena_destroy(scratch);
+  return s;
+}
+
+gr_status gr_run_same(gr_run *r, uint64_t hash, const char *what) {
+  int odd;
+  GR_TRY(gr_comm_compare(r->world, hash, &odd));
+  if (odd < 0) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s of rank %d is not that of rank 0", what, odd),
+      "every rank must see the same configuration, files and data");
+}

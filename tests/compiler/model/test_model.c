@@ -1,0 +1,218 @@
+// test_model.c - the graph language: what the graphs in graphs/ come to, and what blocks, repeat,
+// share and scan make.
+#include "ops/ops.h"
+#include "ops/loop/scan.h"
+#include "tests/compiler/model/build.h"
+
+static const gr_graph *body_of(const gr_graph *g) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op == &gr_op_scan) return ((const gr_scan *)g->nodes[i].attr)->body;
+  return NULL;
+}
+
+// ---- The graphs of graphs/ ----------------------------------------------------
+
+static void mlp(void) {
+  gr_graph *g = build_file("mlp.yaml", "{dim: 8, layers: 2}", GR_TRAIN);
+  int64_t n = parameters(g, GR_KIND_WEIGHT);
+  CHECK(n == 3 * 8 + 8 + 8 * 8 + 8 + 8 * 6 + 6, "%lld", (long long)n);
+  CHECK(has_state(g, "body.1.weight") && has_state(g, "head.bias"), "paths");
+  CHECK(has_state(g, "step"), "dropout needs the step");
+  CHECK(gr_is(g->loss) && gr_is(g->norm), "loss and norm");
+  CHECK(!strcmp(result(g, "metric.accuracy.weight"), "f32[]"), "a metric is two scalars");
+  CHECK(!gr_is(gr_graph_result(g, "predict.logits")), "predictions are made in evaluation");
+}
+
+static void lmu_asr(void) {
+  gr_graph *g = build_file("lmu_asr.yaml", NULL, GR_TRAIN);
+  int64_t n = parameters(g, GR_KIND_WEIGHT), fixed = parameters(g, GR_KIND_BUFFER);
+  CHECK(n == 7157792, "%lld", (long long)n);
+  CHECK(fixed == 4 * (256 * 256 + 256), "%lld", (long long)fixed);
+  CHECK(has_state(g, "layers.3.attention.o.bias") && has_state(g, "layers.0.lmu.W_m"), "paths");
+  g = build_file("lmu_asr.yaml", "{vocab: 29}", GR_INIT);
+  CHECK(parameters(g, GR_KIND_WEIGHT) == 7156253, "29 symbols");
+}
+
+static void lmu_asr_small(void) {
+  const char *small = "{subsample: 4, hidden: 64, memory: 32, layers: 2, lmu_residual: true}";
+  gr_graph *g = build_file("lmu_asr.yaml", small, GR_EVAL);
+  CHECK(!strcmp(result(g, "predict.tokens"), "i32[4,5]"), "20 frames become 5: %s",
+        result(g, "predict.tokens"));
+  CHECK(!has_state(g, "step"), "nothing is random in evaluation");
+  g = build_file("lmu_asr.yaml", "{use_lmu: false, layers: 1}", GR_TRAIN);
+  CHECK(!body_of(g) && !has_state(g, "layers.0.lmu.W_x"), "without memory units");
+  g = build_file("lmu_asr.yaml", "{use_attention: false, layers: 1}", GR_TRAIN);
+  CHECK(!has_state(g, "layers.0.attention.q.weight"), "without attention");
+}
+
+// ---- Paths, blocks, repeat ----------------------------------------------------
+
+static void paths(void) {
+  gr_graph *g = build(INPUTS
+                      "blocks:\n"
+                      "  pair:\n"
+                      "    in: x\n"
+                      "    params: {out: 4}\n"
+                      "    nodes:\n"
+                      "      - x: {linear: x, out: out, name: first}\n"
+                      "      - x: {linear: x, out: out, bias: false, name: second}\n"
+                      "nodes:\n"
+                      "  - repeat: 2\n"
+                      "    from: 1\n"
+                      "    name: layers.$i\n"
+                      "    nodes:\n"
+                      "      - x: {pair: x, out: 4 + $i, name: pair}\n"
+                      "      - repeat: $i\n"
+                      "        as: j\n"
+                      "        nodes:\n"
+                      "          - x: {layer_norm: x, name: norm.$j}\n"
+                      "predict: {x: x}\n",
+                      NULL, GR_EVAL);
+  CHECK(has_state(g, "layers.1.pair.first.weight") && has_state(g, "layers.2.pair.second.weight"),
+        "layers");
+  CHECK(!has_state(g, "layers.1.pair.second.bias"), "bias: false");
+  CHECK(has_state(g, "layers.1.norm.0.bias") && has_state(g, "layers.2.norm.1.bias"), "norms");
+  CHECK(!has_state(g, "layers.1.norm.1.bias"), "as many as $i");
+  CHECK(!strcmp(result(g, "predict.x"), "f32[4,6]"), "%s", result(g, "predict.x"));
+}
+
+static void sharing(void) {
+  gr_graph *g = build(
+      "inputs: {ids: {shape: [n, t], dtype: i32}}\n"
+      "nodes:\n"
+      "  - x: {embedding: ids, vocab: 9, dim: 4, name: embed}\n"
+      "  - y: {linear: x, out: 9, bias: false, share: embed}\n"
+      "  - z: {layer_norm: x, name: a}\n"
+      "  - z: {layer_norm: z, share: a}\n"
+      "predict: {y: y, z: z}\n",
+      NULL, GR_EVAL);
+  CHECK(parameters(g, GR_KIND_WEIGHT) == 9 * 4 + 4 + 4, "%lld",
+        (long long)parameters(g, GR_KIND_WEIGHT));
+}
+
+static void block_of_an_ops_name(void) {
+  gr_graph *g = build(
+      "blocks:\n"
+      "  relu:\n"
+      "    in: x\n"
+      "    nodes:\n"
+      "      - x: {relu: x}\n"
+      "      - x: {relu: x}\n"
+      "      - x: {mul: [x, x]}\n" INPUTS
+      "nodes:\n"
+      "  - y: {relu: x}\n"
+      "  - z: {linear: y, name: z}\n"
+      "predict: {z: z}\n",
+      NULL, GR_EVAL);
+  CHECK(count(g, "relu") == 2 && count(g, "mul") == 1, "in the block, relu is the op");
+}
+
+static void results_of_blocks(void) {
+  gr_graph *g = build(
+      "blocks:\n"
+      "  two:\n"
+      "    in: {x: [..., k], \"w?\": [k]}\n"
+      "    nodes:\n"
+      "      - a: {relu: x}\n"
+      "      - b: {mul: [a, w], when: given(w)}\n"
+      "      - b: {tanh: a, when: not given(w)}\n"
+      "    out: [a, b]\n" INPUTS
+      "nodes:\n"
+      "  - w: {param: [c], train: false}\n"
+      "  - p, q: {two: s}\n"
+      "  - r, t0: {two: [x, w]}\n"
+      "predict: {q: q, t: t0}\n",
+      NULL, GR_EVAL);
+  CHECK(count(g, "tanh") == 1 && count(g, "mul") == 1, "w? was given once");
+  CHECK(!strcmp(result(g, "predict.q"), "f32[4,20,3]"), "%s", result(g, "predict.q"));
+  CHECK(parameters(g, GR_KIND_WEIGHT) == 0 && parameters(g, GR_KIND_BUFFER) == 3, "train: false");
+}
+
+// ---- Scans --------------------------------------------------------------------
+
+static gr_graph *scan(gr_purpose purpose) {
+  return build(INPUTS
+               "nodes:\n"
+               "  - h, g:\n"
+               "      scan:\n"
+               "        over: {s: t}\n"
+               "        carry: {h: x, m: [n, 2]}\n"
+               "        nodes:\n"
+               "          - w: {param: [2, c], init: xavier_normal, name: w}\n"
+               "          - v: {param: [c], init: ones}\n"
+               "          - g: {add: [s, h]}\n"
+               "          - g: {mul: [g, v]}\n"
+               "          - g: {max: [g, 0]}\n"
+               "          - d: {dropout: g, p: 0.5}\n"
+               "          - m: {matmul: [d, w], tb: true}\n"
+               "          - h2: {add: [g, v]}\n"
+               "        next: {h: h2}\n"
+               "        yields: [h, m]\n"
+               "        last: {end: h}\n"
+               "        reverse: true\n"
+               "  - loss: {sum: end, axes: [1]}\n"
+               "predict: {h: h, g: g, end: end}\n" TRAIN,
+               NULL, purpose);
+}
+
+static void scans(void) {
+  gr_graph *g = scan(GR_TRAIN);
+  const gr_graph *body = body_of(g);
+  CHECK(body && count(body, "spread") == 0, "no batch size in a body");
+  CHECK(body && count(body, "dropout") == 1 && count(g, "dropout") == 0, "dropout in the body");
+  CHECK(has_state(g, "w") && has_state(g, "v"), "parameters of bodies are the graph's");
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op == &gr_op_scan) {
+      const gr_scan *s = g->nodes[i].attr;
+      CHECK(s->steps == 20 && s->reverse && s->n_seq == 1 && s->n_carry == 2 && s->n_init == 1,
+            "%d sequences, %d carries", (int)s->n_seq, (int)s->n_carry);
+      CHECK(g->nodes[i].n_in == 1 + 1 + 3, "s, x, w, v and the step: %d", g->nodes[i].n_in);
+    }
+  g = scan(GR_EVAL);
+  CHECK(!strcmp(result(g, "predict.h"), "f32[4,20,3]"), "%s", result(g, "predict.h"));
+  CHECK(!strcmp(result(g, "predict.g"), "f32[4,20,2]"), "%s", result(g, "predict.g"));
+  CHECK(!strcmp(result(g, "predict.end"), "f32[4,3]"), "%s", result(g, "predict.end"));
+  CHECK(body_of(g) && count(body_of(g), "dropout") == 0, "no dropout in evaluation");
+}
+
+static void scan_in_scan(void) {
+  gr_graph *g = build(
+      "inputs: {x: {shape: [n, t, u, c]}}\n"
+      "nodes:\n"
+      "  - y:\n"
+      "      scan:\n"
+      "        over: {x: t}\n"
+      "        nodes:\n"
+      "          - w: {param: [c, c]}\n"
+      "          - z:\n"
+      "              scan:\n"
+      "                over: {x: 1}\n"
+      "                carry:\n"
+      "                  h: zeros[n, c]\n"
+      "                nodes:\n"
+      "                  - h: {add: [h, x]}\n"
+      "                  - h: {matmul: [h, w]}\n"
+      "                yields: h\n"
+      "        yields: z\n"
+      "  - y: {lstm: {}, when: false}\n"
+      "predict: {y: y}\n",
+      NULL, GR_EVAL);
+  CHECK(body_of(g) && body_of(body_of(g)), "a scan in a scan");
+  CHECK(!strcmp(result(g, "predict.y"), "f32[4,20,5,3]"), "%s", result(g, "predict.y"));
+}
+
+static void lstm(void) {
+  gr_graph *g = build(INPUTS "nodes:\n  - y: {lstm: s, hidden: 6, name: rnn}\npredict: {y: y}\n",
+                      NULL, GR_EVAL);
+  CHECK(parameters(g, GR_KIND_WEIGHT) == 4 * 6 * (3 + 6 + 2), "torch.nn.LSTM(3, 6)");
+  CHECK(has_state(g, "rnn.weight_hh_l0"), "torch's names");
+  CHECK(!strcmp(result(g, "predict.y"), "f32[4,20,6]"), "%s", result(g, "predict.y"));
+}
+
+int main(int argc, char **argv) {
+  arena = gr_arena_create();
+  return RUN(argc, argv, {"mlp", mlp}, {"lmu_asr", lmu_asr}, {"lmu_asr_small", lmu_asr_small},
+             {"paths", paths}, {"sharing", sharing}, {"block_of_an_ops_name", block_of_an_ops_name},
+             {"results_of_blocks", results_of_blocks}, {"scans", scans},
+             {"scan_in_scan", scan_in_scan}, {"lstm", lstm});
+}

@@ -1,0 +1,220 @@
+// test_run.c - the graph language, run: broadcasting against plain loops and, inside scans, against
+// itself outside; scans in both directions; the lstm block against its definition.
+#include <math.h>
+#include "compiler/compile.h"
+#include "runtime/exec/exec.h"
+#include "tests/check.h"
+
+enum { N = 3, T = 5, C = 4, H = 2 };
+
+typedef struct ran {
+  gr_arena *arena;
+  gr_plan *plan;
+  gr_exec *exec;
+} ran;
+
+static double x_at(int n, int c) { return sin(1.0 + n * C + c) + (c == 2); }
+static double s_at(int n, int t, int c) { return cos(2.0 + 0.7 * (n * T + t) * C + c); }
+
+static void fill_inputs(const ran *r) {
+  const gr_program *p = gr_plan_find(r->plan, "eval", "");
+  gr_type t;
+  float *x = gr_exec_input(r->exec, p, "x", &t), *s = gr_exec_input(r->exec, p, "s", &t);
+  for (int n = 0; n < N; n++)
+    for (int c = 0; c < C; c++) {
+      if (x) x[n * C + c] = (float)x_at(n, c);
+      for (int k = 0; s && k < T; k++) s[(n * T + k) * C + c] = (float)s_at(n, k, c);
+    }
+}
+
+static ran run(const char *nodes) {
+  static const gr_dim dims[] = {{"n", N}, {"t", T}, {"c", C}};
+  ran r = {.arena = gr_arena_create()};
+  gr_conf *graph;
+  const char *text = gr_arena_printf(
+      r.arena, "inputs: {x: {shape: [n, c]}, s: {shape: [n, t, c]}}\nnodes:\n%s", nodes);
+  MUST(gr_conf_parse(r.arena, "run.yaml", text, &graph));
+  gr_bucket bucket = {.name = ""};
+  gr_plan_request ask = {.model = {.graph = graph,
+                                   .dims = dims,
+                                   .n_dims = 3,
+                                   .seed = 3,
+                                   .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
+                                   .batch_axis = {"dp"}},
+                         .options = {.optimizer = "sgd"},
+                         .buckets = &bucket,
+                         .n_buckets = 1,
+                         .eval = true};
+  MUST(gr_plan_build(r.arena, &ask, &r.plan));
+  MUST(gr_exec_open(r.plan, &(gr_exec_options){.threads = 1}, &r.exec));
+  MUST(gr_exec_run(r.exec, gr_plan_find(r.plan, "init", "")));
+  fill_inputs(&r);
+  MUST(gr_exec_run(r.exec, gr_plan_find(r.plan, "eval", "")));
+  return r;
+}
+
+static void close_run(ran *r) {
+  gr_exec_close(r->exec);
+  gr_arena_destroy(r->arena);
+}
+
+static const float *result(const ran *r, const char *name) {
+  gr_type t;
+  const float *v = gr_exec_result(r->exec, gr_plan_find(r->plan, "eval", ""), name, &t);
+  CHECK(v, "no result %s", name);
+  if (!v) longjmp(check_out, 1);
+  return v;
+}
+
+static const float *state(const ran *r, const char *name) {
+  for (uint32_t i = 0; i < r->plan->n_states; i++)
+    if (!strcmp(r->plan->states[i].name, name)) return gr_exec_state(r->exec, &r->plan->states[i]);
+  CHECK(false, "no state %s", name);
+  longjmp(check_out, 1);
+}
+
+// ---- Broadcasting ---------------------------------------------------------------
+
+static double row(double s, double v) { return s + v; }
+static double times_row(double s, double v) { return s * v; }
+static double row_first(double s, double v) { return v - s; }
+static double number(double s, double v) { return s * 0.5 + 0 * v; }
+static double number_first(double s, double v) { return 2 - s + 0 * v; }
+static double per_number(double s, double v) { return s / 4 + 0 * v; }
+static double number_per(double s, double v) { return 1 / s + 0 * v; }
+static double most(double s, double v) { return fmax(s, 0.25) + 0 * v; }
+static double chosen(double s, double v) { return v < s ? 1 : v; }
+
+static void broadcasting(void) {
+  static const struct {
+    const char *node;
+    double (*means)(double s, double v);
+  } cases[] = {
+      {"add: [s, v]", row},        {"mul: [v, s]", times_row},    {"sub: [v, s]", row_first},
+      {"mul: [s, 0.5]", number},   {"sub: [2, s]", number_first}, {"div: [s, 4]", per_number},
+      {"div: [1, s]", number_per}, {"max: [0.25, s]", most},      {"where: [d, 1, v]", chosen},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "  - v: {param: [c], init: normal}\n"
+             "  - d: {less: [v, s]}\n"
+             "  - y: {%s}\n"
+             "  - z:\n"
+             "      scan:\n"
+             "        over: {s: t}\n"
+             "        nodes:\n"
+             "          - d: {less: [v, s]}\n"
+             "          - z: {%s}\n"
+             "        yields: z\n"
+             "predict: {y: y, z: z}\n",
+             cases[i].node, cases[i].node);
+    ran r = run(text);
+    const float *y = result(&r, "predict.y"), *z = result(&r, "predict.z"), *v = state(&r, "v");
+    for (int k = 0; k < N * T * C; k++) {
+      double want = cases[i].means((float)s_at(0, k / C, k % C), v[k % C]);
+      CHECK(fabs(y[k] - want) < 1e-5 * (1 + fabs(want)), "%s at %d: %g, not %g", cases[i].node, k,
+            (double)y[k], want);
+      CHECK(fabsf(z[k] - y[k]) < 1e-6f * (1 + fabsf(y[k])), "%s in a scan at %d: %g, not %g",
+            cases[i].node, k, (double)z[k], (double)y[k]);
+    }
+    close_run(&r);
+  }
+}
+
+static void ones_are_stretched(void) {
+  ran r =
+      run("  - w: {param: [c, 1], init: normal}\n"
+          "  - a: {sum: s, axes: [1], keep: true}\n"  // [n, 1, c]
+          "  - b: {mul: [w, a]}\n"                    // [c, 1] with [n, 1, c]: [n, c, c]
+          "predict: {b: b, a: a}\n");
+  const float *a = result(&r, "predict.a"), *b = result(&r, "predict.b"), *w = state(&r, "w");
+  for (int n = 0; n < N; n++)
+    for (int i = 0; i < C; i++)
+      for (int k = 0; k < C; k++)
+        CHECK(b[(n * C + i) * C + k] == w[i] * a[n * C + k], "at %d, %d, %d", n, i, k);
+  close_run(&r);
+}
+
+// ---- Scans ----------------------------------------------------------------------
+
+// Sums along t from x on, forwards or backwards.
+static void sums(bool reverse) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "  - h, old:\n"
+           "      scan:\n"
+           "        over: {s: t}\n"
+           "        carry: {h: x}\n"
+           "        nodes:\n"
+           "          - old: h\n"
+           "          - h: {add: [h, s]}\n"
+           "        yields: [h, old]\n"
+           "        last: {end: h}\n"
+           "        reverse: %s\n"
+           "predict: {h: h, old: old, end: end}\n",
+           reverse ? "true" : "false");
+  ran r = run(text);
+  const float *h = result(&r, "predict.h"), *old = result(&r, "predict.old"),
+              *end = result(&r, "predict.end");
+  for (int n = 0; n < N; n++)
+    for (int c = 0; c < C; c++) {
+      double sum = x_at(n, c);
+      for (int k = 0; k < T; k++) {
+        int t = reverse ? T - 1 - k : k, at = (n * T + t) * C + c;
+        CHECK(fabs(old[at] - sum) < 1e-5, "before step %d: %g, not %g", t, (double)old[at], sum);
+        sum += s_at(n, t, c);
+        CHECK(fabs(h[at] - sum) < 1e-5, "after step %d: %g, not %g", t, (double)h[at], sum);
+      }
+      CHECK(fabs(end[n * C + c] - sum) < 1e-5, "the end");
+    }
+  close_run(&r);
+}
+static void sums_forwards(void) { sums(false); }
+static void sums_backwards(void) { sums(true); }
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+// One step of torch.nn.LSTM for one sample: gates in the order i, f, g, o.
+static void lstm_step(const ran *r, int n, int t, double h[H], double s[H]) {
+  const float *w = state(r, "rnn.weight_ih_l0"), *u = state(r, "rnn.weight_hh_l0");
+  const float *bx = state(r, "rnn.bias_ih_l0"), *bh = state(r, "rnn.bias_hh_l0");
+  double g[4 * H];
+  for (int i = 0; i < 4 * H; i++) {
+    g[i] = (double)bx[i] + (double)bh[i];
+    for (int c = 0; c < C; c++) g[i] += w[i * C + c] * s_at(n, t, c);
+    for (int k = 0; k < H; k++) g[i] += u[i * H + k] * h[k];
+  }
+  for (int i = 0; i < H; i++) {
+    s[i] = sigmoid(g[H + i]) * s[i] + sigmoid(g[i]) * tanh(g[2 * H + i]);
+    h[i] = sigmoid(g[3 * H + i]) * tanh(s[i]);
+  }
+}
+
+static void lstm(bool reverse) {
+  char text[128];
+  snprintf(text, sizeof text,
+           "  - y: {lstm: s, hidden: %d, reverse: %s, name: rnn}\npredict: {y: y}\n", H,
+           reverse ? "true" : "false");
+  ran r = run(text);
+  const float *y = result(&r, "predict.y");
+  for (int n = 0; n < N; n++) {
+    double h[H] = {0}, s[H] = {0};
+    for (int k = 0; k < T; k++) {
+      int t = reverse ? T - 1 - k : k;
+      lstm_step(&r, n, t, h, s);
+      for (int i = 0; i < H; i++)
+        CHECK(fabs(y[(n * T + t) * H + i] - h[i]) < 1e-5, "step %d: %g, not %g", t,
+              (double)y[(n * T + t) * H + i], h[i]);
+    }
+  }
+  close_run(&r);
+}
+static void lstm_forwards(void) { lstm(false); }
+static void lstm_backwards(void) { lstm(true); }
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"broadcasting", broadcasting}, {"ones_are_stretched", ones_are_stretched},
+             {"sums_forwards", sums_forwards}, {"sums_backwards", sums_backwards},
+             {"lstm_forwards", lstm_forwards}, {"lstm_backwards", lstm_backwards});
+}

@@ -1,0 +1,288 @@
+// test_lmu_asr.c - graphs/lmu_asr.yaml against PyTorch (tests/golden/make_lmu_asr.py): loss, every
+// gradient, ten steps of Adam; and on 2 and 3 ranks against one.
+#include <math.h>
+#include <pthread.h>
+#include "base/base.h"
+#include "compiler/compile.h"
+#include "runtime/comm/comm.h"
+#include "runtime/exec/exec.h"
+#include "tests/check.h"
+#include "tests/golden/golden.h"
+
+#ifndef GR_SOURCE
+#define GR_SOURCE "."
+#endif
+
+// float32 here, double there: relative to the largest value of each tensor.
+static const struct {
+  const char *what;
+  double most;
+} tolerance[] = {{"loss", 2e-6},
+                 {"gradient", 2e-5},
+                 {"losses of ten steps", 2e-4},
+                 {"weights after ten steps", 1e-3}};
+
+typedef struct model {
+  gr_arena *arena;
+  golden *all;
+  int n;
+  gr_plan *plan;
+} model;
+
+static const golden *need(const model *m, const char *kind, const char *name) {
+  const golden *g = golden_find(m->all, m->n, kind, name);
+  CHECK(g, "the golden file has no %s %s", kind, name);
+  if (!g) longjmp(check_out, 1);
+  return g;
+}
+
+// "params mels=12 ... lmu_residual=True" as the model's parameters.
+static gr_conf *params_of(gr_arena *a, char *line) {
+  gr_text yaml = gr_text_make(a);
+  char *rest = NULL;
+  strtok_r(line, " \n", &rest);
+  for (char *p; (p = strtok_r(NULL, " \n", &rest));) {
+    char *eq = strchr(p, '=');
+    gr_text_printf(&yaml, "%.*s: %s\n", (int)(eq - p), p,
+                   !strcmp(eq + 1, "True")    ? "true"
+                   : !strcmp(eq + 1, "False") ? "false"
+                                              : eq + 1);
+  }
+  gr_text_put(&yaml, "dropout: 0.0\n");
+  gr_conf *out;
+  MUST(gr_conf_parse(a, "<params>", yaml.at, &out));
+  return out;
+}
+
+// `rows`: the golden batch padded with rows of weight 0. sgd with lr 1 leaves the gradient.
+static void open_model(model *m, const char *name, int ranks, int64_t rows, bool sgd) {
+  char path[512], *line = NULL;
+  m->arena = gr_arena_create();
+  snprintf(path, sizeof path, "%s/tests/golden/lmu_asr_%s.txt", GR_SOURCE, name);
+  m->all = golden_read(m->arena, path, &m->n, &line);
+  CHECK(m->all && line, "cannot read %s", path);
+  if (!m->all || !line) longjmp(check_out, 1);
+  gr_conf *graph;
+  MUST(gr_conf_read(m->arena, GR_SOURCE "/graphs/lmu_asr.yaml", &graph));
+  const golden *x = need(m, "input", "x"), *y = need(m, "input", "targets");
+  gr_dim dims[] = {{"n", rows}, {"t", x->dims[1]}, {"u", y->dims[1]}};
+  gr_bucket bucket = {.name = ""};
+  gr_plan_request r = {.model = {.graph = graph,
+                                 .params = params_of(m->arena, line),
+                                 .dims = dims,
+                                 .n_dims = 3,
+                                 .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
+                                 .batch_axis = {"dp"}},
+                       .options = {.optimizer = sgd ? "sgd" : "adam",
+                                   .beta1 = 0.9,
+                                   .beta2 = 0.999,
+                                   .eps = 1e-8,
+                                   .clip = sgd ? 0 : 0.5},
+                       .buckets = &bucket,
+                       .n_buckets = 1,
+                       .train = true};
+  MUST(gr_plan_build(m->arena, &r, &m->plan));
+}
+
+// As need, for threads: CHECK counts, and leaves, on the main thread alone.
+static gr_status find(const model *m, const char *kind, const char *name, const golden **out) {
+  *out = golden_find(m->all, m->n, kind, name);
+  return *out ? GR_OK
+              : gr_fail(GR_ERR_DATA, GR_NOWHERE, "the golden file has no %s %s", kind, name);
+}
+
+static gr_status set_weights(const model *m, gr_exec *e) {
+  GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
+  for (uint32_t i = 0; i < m->plan->n_states; i++) {
+    const gr_plan_state *s = &m->plan->states[i];
+    const golden *g;
+    if (s->kind != GR_KIND_WEIGHT) continue;
+    GR_TRY(find(m, "weight", s->name, &g));
+    if (g->count != gr_type_count(&s->type))
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "%s has %lld numbers, not %lld", s->name,
+                     (long long)gr_type_count(&s->type), (long long)g->count);
+    float *w = gr_exec_state(e, s);
+    for (int64_t k = 0; k < g->count; k++) w[k] = (float)g->values[k];
+  }
+  return GR_OK;
+}
+
+// This rank's rows of the batch; rows past the golden ones repeat row 0 and weigh 0.
+static gr_status set_inputs(const model *m, gr_exec *e, int rank) {
+  static const char *const names[] = {"x", "lengths", "targets", "target_lengths", "weight"};
+  const gr_program *p = gr_plan_find(m->plan, "train", "");
+  for (int i = 0; i < 5; i++) {
+    gr_type t;
+    const golden *g;
+    GR_TRY(find(m, "input", names[i], &g));
+    void *at = gr_exec_input(e, p, names[i], &t);
+    int64_t rows = t.dim[0], inner = gr_type_count(&t) / rows;
+    for (int64_t row = 0; row < rows; row++) {
+      int64_t from = rank * rows + row;
+      bool padding = from >= g->dims[0];
+      for (int64_t k = 0; k < inner; k++)
+        gr_put(at, t.dtype, row * inner + k,
+               padding && i == 4 ? 0 : g->values[(padding ? 0 : from) * inner + k]);
+    }
+  }
+  return GR_OK;
+}
+
+static double loss_of(const model *m, gr_exec *e) {
+  const gr_program *p = gr_plan_find(m->plan, "train", "");
+  gr_type t;
+  const void *sum = gr_exec_result(e, p, "metric.loss.sum", &t);
+  const void *weight = gr_exec_result(e, p, "metric.loss.weight", &t);
+  return gr_get(sum, t.dtype, 0) / gr_get(weight, t.dtype, 0);
+}
+
+static void step(const model *m, gr_exec *e, float lr) {
+  const gr_program *p = gr_plan_find(m->plan, "train", "");
+  gr_type t;
+  *(float *)gr_exec_input(e, p, "lr", &t) = lr;
+  MUST(gr_exec_run(e, p));
+}
+
+static void near(const char *what, const char *name, const double *want, const double *got,
+                 int64_t n) {
+  double most = 0, largest = 0, worst = 0;
+  for (size_t i = 0; i < sizeof tolerance / sizeof *tolerance; i++)
+    if (!strcmp(tolerance[i].what, what)) most = tolerance[i].most;
+  for (int64_t k = 0; k < n; k++) {
+    largest = fmax(largest, fabs(want[k]));
+    worst = fmax(worst, isfinite(got[k]) ? fabs(want[k] - got[k]) : INFINITY);
+  }
+  CHECK(worst <= most * fmax(largest, 1e-3), "%s %s differs by %.3g, largest %.3g", what, name,
+        worst, largest);
+}
+
+static void check_gradients(const char *name, bool plain) {
+  model m;
+  open_model(&m, name, 1, 4, true);
+  gr_exec *e;
+  gr_exec_options o = {.threads = 1, .plain = plain};
+  MUST(gr_exec_open(m.plan, &o, &e));
+  MUST(set_weights(&m, e));
+  MUST(set_inputs(&m, e, 0));
+  step(&m, e, 1);
+  double loss = loss_of(&m, e);
+  near("loss", "loss", need(&m, "losses", "adam")->values, &loss, 1);
+  for (uint32_t i = 0; i < m.plan->n_states; i++) {
+    const gr_plan_state *s = &m.plan->states[i];
+    if (s->kind != GR_KIND_WEIGHT) continue;
+    const golden *before = need(&m, "weight", s->name), *g = need(&m, "grad", s->name);
+    double *got = GR_NEW(m.arena, double, g->count);
+    const float *w = gr_exec_state(e, s);
+    for (int64_t k = 0; k < g->count; k++) got[k] = before->values[k] - (double)w[k];
+    near("gradient", s->name, g->values, got, g->count);
+  }
+  gr_exec_close(e);
+  gr_arena_destroy(m.arena);
+}
+
+static void gradients_plain(void) { check_gradients("plain", true); }
+static void gradients_fast(void) { check_gradients("plain", false); }
+static void gradients_small_plain(void) { check_gradients("small", true); }
+static void gradients_small_fast(void) { check_gradients("small", false); }
+
+static void check_ten_steps(const char *name) {
+  model m;
+  open_model(&m, name, 1, 4, false);
+  gr_exec *e;
+  gr_exec_options o = {.threads = 2};
+  MUST(gr_exec_open(m.plan, &o, &e));
+  MUST(set_weights(&m, e));
+  double losses[10];
+  for (int i = 0; i < 10; i++) {
+    MUST(set_inputs(&m, e, 0));
+    step(&m, e, 1e-2F);
+    losses[i] = loss_of(&m, e);
+  }
+  near("losses of ten steps", name, need(&m, "losses", "adam")->values, losses, 10);
+  for (uint32_t i = 0; i < m.plan->n_states; i++) {
+    const gr_plan_state *s = &m.plan->states[i];
+    if (s->kind != GR_KIND_WEIGHT) continue;
+    if (strstr(s->name, ".k.bias"))
+      continue;  // softmax does not see it: its gradient is noise,
+                 // and Adam makes steps of any noise
+    const golden *g = need(&m, "after", s->name);
+    double *got = GR_NEW(m.arena, double, g->count);
+    for (int64_t k = 0; k < g->count; k++) got[k] = (double)((float *)gr_exec_state(e, s))[k];
+    near("weights after ten steps", s->name, g->values, got, g->count);
+  }
+  gr_exec_close(e);
+  gr_arena_destroy(m.arena);
+}
+
+static void ten_steps(void) { check_ten_steps("plain"); }
+static void ten_steps_small(void) { check_ten_steps("small"); }
+
+// ---- Ranks ------------------------------------------------------------------------------
+
+typedef struct member {
+  const model *m;
+  gr_comm *world;
+  double losses[10];
+  uint64_t weights;
+  gr_status status;
+} member;
+
+static gr_status ten_steps_of(member *r) {
+  gr_comm *axes[GR_MAX_MESH] = {0};
+  gr_exec *e;
+  GR_TRY(gr_comm_mesh(r->world, &r->m->plan->mesh, axes));
+  gr_exec_options o = {.threads = 1, .comm = axes, .rank = r->world->rank};
+  GR_TRY(gr_exec_open(r->m->plan, &o, &e));
+  gr_status s = set_weights(r->m, e);
+  for (int i = 0; i < 10 && !s; i++) {
+    gr_type t;
+    const gr_program *p = gr_plan_find(r->m->plan, "train", "");
+    *(float *)gr_exec_input(e, p, "lr", &t) = 1e-2F;
+    s = set_inputs(r->m, e, r->world->rank);
+    s = s ? s : gr_exec_run(e, p);
+    r->losses[i] = loss_of(r->m, e);
+  }
+  r->weights = GR_HASH_START;
+  for (uint32_t i = 0; i < r->m->plan->n_states; i++)
+    r->weights = gr_hash_bytes(r->weights, gr_exec_state(e, &r->m->plan->states[i]),
+                               gr_type_bytes(&r->m->plan->states[i].type));
+  gr_exec_close(e);
+  gr_comm_mesh_close(axes, &r->m->plan->mesh);
+  return s;
+}
+
+static void *run_member(void *r) {
+  ((member *)r)->status = ten_steps_of(r);
+  return NULL;
+}
+
+static void check_ranks(int ranks) {
+  model m;
+  open_model(&m, "small", ranks, (4 + ranks - 1) / ranks * ranks, false);
+  gr_loopback *world;
+  MUST(gr_loopback_create(ranks, 60, &world));
+  member r[4] = {{0}};
+  pthread_t thread[4];
+  for (int i = 0; i < ranks; i++) {
+    r[i] = (member){.m = &m, .world = gr_loopback_comm(world, i)};
+    pthread_create(&thread[i], NULL, run_member, &r[i]);
+  }
+  for (int i = 0; i < ranks; i++) pthread_join(thread[i], NULL);
+  for (int i = 0; i < ranks; i++) MUST(r[i].status);
+  for (int i = 1; i < ranks; i++) CHECK(r[i].weights == r[0].weights, "rank %d differs", i);
+  near("loss", "of the first step", need(&m, "losses", "adam")->values, r[0].losses, 1);
+  near("losses of ten steps", "on ranks", need(&m, "losses", "adam")->values, r[0].losses, 10);
+  gr_loopback_destroy(world);
+  gr_arena_destroy(m.arena);
+}
+
+static void two_ranks(void) { check_ranks(2); }
+static void three_ranks(void) { check_ranks(3); }
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"gradients_plain", gradients_plain}, {"gradients_fast", gradients_fast},
+             {"gradients_small_plain", gradients_small_plain},
+             {"gradients_small_fast", gradients_small_fast}, {"ten_steps", ten_steps},
+             {"ten_steps_small", ten_steps_small}, {"two_ranks", two_ranks},
+             {"three_ranks", three_ranks});
+}

@@ -1,0 +1,138 @@
+// test_json.c - the strict reader of JSON: what it takes, what it refuses and where.
+#include <math.h>
+#include "base/text.h"
+#include "base/json.h"
+#include "tests/check.h"
+
+static const gr_json *read_text(gr_arena *a, const char *text, gr_json_error *why) {
+  const gr_json *out;
+  return gr_json_read(a, text, strlen(text), &out, why) ? out : NULL;
+}
+
+static void values(void) {
+  gr_arena *a = gr_arena_create();
+  gr_json_error why;
+  const gr_json *v = read_text(
+      a,
+      " {\"i\": -9223372036854775808, \"f\": 0.1, \"big\": 9223372036854775808, \"e\": 1e3,\n"
+      "\"t\": \"\\u00e9\\ud83d\\ude00\\n\\/\", \"n\": null, \"b\": true, \"nan\": NaN,\r\n"
+      "\"inf\": -Infinity, \"l\": [1, [], {}, \"x\"]} ",
+      &why);
+  CHECK(v && v->kind == GR_JSON_OBJECT && v->n == 10, "not read");
+  CHECK(gr_json_get(v, "i", GR_JSON_INT)->i == INT64_MIN, "the least integer");
+  CHECK(gr_json_get(v, "f", GR_JSON_FLOAT)->f == 0.1, "0.1");
+  CHECK(gr_json_get(v, "big", GR_JSON_FLOAT)->f == 9223372036854775808.0, "2^63");
+  CHECK(!gr_json_get(v, "e", GR_JSON_INT) && gr_json_get(v, "e", GR_JSON_FLOAT)->f == 1000, "1e3");
+  CHECK(!strcmp(gr_json_get(v, "t", GR_JSON_TEXT)->text, "\xc3\xa9\xf0\x9f\x98\x80\n/"), "text");
+  CHECK(gr_json_get(v, "b", GR_JSON_BOOL)->i == 1, "true");
+  CHECK(isnan(gr_json_get(v, "nan", GR_JSON_FLOAT)->f), "NaN");
+  CHECK(gr_json_get(v, "inf", GR_JSON_FLOAT)->f == -(double)INFINITY, "-Infinity");
+  const gr_json *l = gr_json_get(v, "l", GR_JSON_ARRAY);
+  CHECK(l && l->n == 4 && l->first->next->kind == GR_JSON_ARRAY, "list");
+  CHECK(gr_json_get(v, "i", GR_JSON_FLOAT)->f < -9e18, "an int is a float too");
+  CHECK(!gr_json_get(v, "i", GR_JSON_TEXT) && !gr_json_get(v, "x", GR_JSON_INT), "wrong kinds");
+  CHECK(!gr_json_get(NULL, "x", GR_JSON_INT) && !gr_json_get(l, "x", GR_JSON_INT), "no object");
+  gr_arena_destroy(a);
+}
+
+static const char *const bad[] = {"",
+                                  " ",
+                                  "{",
+                                  "[",
+                                  "[1",
+                                  "[1,",
+                                  "[1,]",
+                                  "[,1]",
+                                  "[1 2]",
+                                  "{\"a\"}",
+                                  "{\"a\":}",
+                                  "{a: 1}",
+                                  "{\"a\": 1,}",
+                                  "{\"a\": 1 \"b\": 2}",
+                                  "{\"a\": 1, \"a\": 2}",
+                                  "01",
+                                  "-",
+                                  "+1",
+                                  "1.",
+                                  ".5",
+                                  "1e",
+                                  "1e+",
+                                  "0x10",
+                                  "1_0",
+                                  "nan",
+                                  "tru",
+                                  "truee",
+                                  "nulll",
+                                  "\"",
+                                  "\"a",
+                                  "\"\\",
+                                  "\"\\x\"",
+                                  "\"\\u12\"",
+                                  "\"\\u12g4\"",
+                                  "\"\\ud800\"",
+                                  "\"\\ud800\\u0041\"",
+                                  "\"\\udc00\"",
+                                  "\"\\u0000\"",
+                                  "\"\x01\"",
+                                  "\"\xff\"",
+                                  "\"\xc3\"",
+                                  "\"\xed\xa0\x80\"",
+                                  "1 2",
+                                  "[1]]",
+                                  "{}{}",
+                                  "'a'",
+                                  "// a",
+                                  "[1] x",
+                                  "\"a\tb\"",
+                                  "NaNN",
+                                  "--Infinity",
+                                  "[\"a\": 1]",
+                                  "\xef\xbb\xbf{}"};
+
+static void refused(void) {
+  gr_arena *a = gr_arena_create();
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    gr_json_error why = {0};
+    CHECK(!read_text(a, bad[i], &why), "taken: %s", bad[i]);
+    CHECK(why.line == 1 && why.col >= 1 && why.why, "no place for: %s", bad[i]);
+  }
+  gr_arena_destroy(a);
+}
+
+static void places(void) {
+  gr_arena *a = gr_arena_create();
+  gr_json_error why;
+  CHECK(!read_text(a, "{\n \"a\": 1,\n  \"b\": ?}", &why), "taken");
+  CHECK(why.line == 3 && why.col == 8, "%d:%d", why.line, why.col);
+  gr_arena_destroy(a);
+}
+
+static void limits(void) {
+  gr_arena *a = gr_arena_create();
+  gr_json_error why;
+  char deep[100] = {0};
+  memset(deep, '[', 32), memset(deep + 32, ']', 32);
+  CHECK(read_text(a, deep, &why), "32 levels are too many");
+  memset(deep, '[', 33), memset(deep + 33, ']', 33);
+  CHECK(!read_text(a, deep, &why) && strstr(why.why, "deep"), "33 levels are taken");
+  char *wide = malloc(100000);
+  for (int n = 4096; n <= 4097; n++) {
+    size_t len = 1;
+    *wide = '{';
+    for (int i = 0; i < n; i++) len += (size_t)sprintf(wide + len, "\"%d\":1,", i);
+    wide[len - 1] = '}', wide[len] = 0;
+    CHECK(!read_text(a, wide, &why) == (n > 4096), "%d members", n);
+  }
+  size_t many = 9000001;
+  char *list = malloc(many + 1);
+  for (size_t i = 0; i < many; i++) list[i] = i % 2 ? '1' : ',';
+  list[0] = '[', list[many - 1] = ']', list[many] = 0;
+  CHECK(!read_text(a, list, &why) && strstr(why.why, "too many"), "%s", why.why);
+  free(wide), free(list);
+  gr_arena_destroy(a);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"values", values}, {"refused", refused}, {"places", places},
+             {"limits", limits});
+}

@@ -1,0 +1,282 @@
+// test_save.c - what is saved is what is read, on any number of ranks and in any slices.
+#include <math.h>
+#include "base/arena.h"
+#include "base/rng.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/disk.h"
+#include "tests/runtime/checkpoint/scratch.h"
+
+enum { TENSORS = 6, MOST_RANKS = 5 };
+static const struct {
+  const char *name, *dtype;
+  int rank;
+  int64_t dims[3];
+  int bytes;
+} tensors[TENSORS] = {{"enc.weight", "f32", 2, {37, 19}, 4},
+                      {"enc.bias", "f64", 1, {7}, 8},
+                      {"step", "i64", 0, {0}, 8},
+                      {"half", "bf16", 3, {5, 3, 11}, 2},
+                      {"big", "f32", 2, {3000, 1100}, 4},
+                      {"none", "f32", 2, {0, 4}, 4}};
+
+static int64_t count(int t) {
+  int64_t n = 1;
+  for (int d = 0; d < tensors[t].rank; d++) n *= tensors[t].dims[d];
+  return n;
+}
+
+// The bytes of a whole tensor: noise for some, so that frames do not shrink, runs for others.
+static unsigned char *make(int t, uint64_t seed) {
+  size_t n = (size_t)(count(t) * tensors[t].bytes);
+  unsigned char *p = malloc(n + 8);
+  gr_rng rng = gr_rng_make(seed, tensors[t].name, 0);
+  for (size_t i = 0; i < n; i += 4) {
+    uint32_t word = t == 4 ? (uint32_t)(i / 3000) : gr_rng_u32(&rng, i);
+    memcpy(p + i, &word, n - i < 4 ? n - i : 4);
+  }
+  return p;
+}
+
+// Rank r's share of dimension d: the first ranks have one more where it does not divide.
+static void share(int64_t n, int r, int ranks, int64_t *offset, int64_t *size) {
+  *offset = n * r / ranks;
+  *size = n * (r + 1) / ranks - *offset;
+}
+
+// Copies the slice out of (or, if back, into) the whole.
+static void slice(const gr_piece *p, int bytes, unsigned char *whole, bool back) {
+  int64_t at[3] = {0}, n = 1, s[3] = {1, 1, 1}, d3[3] = {1, 1, 1}, o[3] = {0};
+  for (int d = 0; d < p->rank; d++) {
+    int k = 3 - p->rank + d;
+    s[k] = p->size[d], d3[k] = p->dims[d], o[k] = p->offset[d], n *= p->size[d];
+  }
+  for (int64_t i = 0; i < n; i++) {
+    at[2] = i % s[2], at[1] = i / s[2] % s[1], at[0] = i / s[2] / s[1];
+    int64_t w = ((at[0] + o[0]) * d3[1] + at[1] + o[1]) * d3[2] + at[2] + o[2];
+    unsigned char *in = (unsigned char *)p->at + i * bytes, *out = whole + w * bytes;
+    memcpy(back ? out : in, back ? in : out, (size_t)bytes);
+  }
+}
+
+// The pieces that rank r of `ranks` holds: split along `dim`, replicated where there is none.
+static int layout(int r, int ranks, int dim, gr_piece *out, bool replicas) {
+  int n = 0;
+  for (int t = 0; t < TENSORS; t++) {
+    gr_piece p =
+        gr_piece_whole(tensors[t].name, tensors[t].dtype, tensors[t].rank, tensors[t].dims, NULL);
+    if (dim < p.rank)
+      share(p.dims[dim], r, ranks, &p.offset[dim], &p.size[dim]);
+    else if (r && !replicas)
+      continue;
+    p.at = calloc(1, (size_t)gr_piece_bytes(&p) + 1);
+    out[n++] = p;
+  }
+  return n;
+}
+
+static int number(const char *name) {
+  int t = 0;
+  while (strcmp(tensors[t].name, name)) t++;
+  return t;
+}
+
+typedef struct job {
+  const char *dir;
+  int rank, ranks, dim;
+  uint64_t seed;
+  int64_t step;
+  scratch_vote *vote;
+  gr_status failed;
+} job;
+
+static gr_status save_rank(job *j, gr_piece *pieces) {
+  int n = layout(j->rank, j->ranks, j->dim, pieces, false);
+  gr_saver_spec spec = {.dir = j->dir,
+                        .rank = j->rank,
+                        .ranks = j->ranks,
+                        .pieces = pieces,
+                        .n_pieces = n,
+                        .keep_last = 3,
+                        .agree = scratch_agree,
+                        .ctx = j->vote};
+  gr_saver *s;
+  for (int i = 0; i < n; i++) {
+    unsigned char *whole = make(number(pieces[i].name), j->seed);
+    slice(&pieces[i], tensors[number(pieces[i].name)].bytes, whole, false);
+    free(whole);
+  }
+  GR_TRY(gr_saver_open(&spec, &s));
+  gr_scalar scalars[] = {{"epoch", GR_SCALAR_INT, .i = -7},
+                         {"best", GR_SCALAR_FLOAT, .f = 0.1},
+                         {"nan", GR_SCALAR_FLOAT, .f = (double)NAN},
+                         {"tiny", GR_SCALAR_FLOAT, .f = 5e-324},
+                         {"hooks", GR_SCALAR_TEXT, .text = "{\"a\": \"\xc3\xa9\n\"}"}};
+  gr_status e = gr_saver_begin(s, j->step, scalars, 5);
+  for (int i = 0; i < n; i++) memset(pieces[i].at, 0xee, (size_t)gr_piece_bytes(&pieces[i]));
+  e = gr_also(e, gr_saver_finish(s));
+  gr_saver_close(s);
+  return e;
+}
+
+static void *save_thread(void *arg) {
+  job *j = arg;
+  gr_piece pieces[TENSORS] = {{0}};
+  j->failed = save_rank(j, pieces);
+  for (int i = 0; i < TENSORS; i++) free(pieces[i].at);
+  return NULL;
+}
+
+static void save(const char *dir, int ranks, int dim, uint64_t seed, int64_t step) {
+  scratch_vote vote;
+  pthread_t threads[MOST_RANKS];
+  job jobs[MOST_RANKS];
+  scratch_vote_open(&vote, (unsigned)ranks);
+  for (int r = 0; r < ranks; r++) {
+    jobs[r] = (job){dir, r, ranks, dim, seed, step, &vote, GR_OK};
+    pthread_create(&threads[r], NULL, save_thread, &jobs[r]);
+  }
+  for (int r = 0; r < ranks; r++) pthread_join(threads[r], NULL);
+  for (int r = 0; r < ranks; r++) MUST(jobs[r].failed);
+}
+
+// Reads as `ranks` ranks split along dim would, and compares.
+static void compare(gr_checkpoint *c, int ranks, int dim, uint64_t seed) {
+  for (int r = 0; r < ranks; r++) {
+    gr_piece want[TENSORS] = {{0}};
+    int n = layout(r, ranks, dim, want, true);
+    MUST(gr_checkpoint_read_all(c, want, n, true));
+    for (int i = 0; i < n; i++) {
+      int t = number(want[i].name);
+      unsigned char *whole = make(t, seed), *same = make(t, seed);
+      slice(&want[i], tensors[t].bytes, whole, true);
+      CHECK(!memcmp(whole, same, (size_t)(count(t) * tensors[t].bytes)),
+            "%s on rank %d of %d along %d", want[i].name, r, ranks, dim);
+      free(whole), free(same), free(want[i].at);
+    }
+  }
+}
+
+static void layouts(void) {
+  const char *dir = scratch_dir("layouts");
+  for (int ranks = 1; ranks <= MOST_RANKS; ranks += 2)
+    for (int dim = 0; dim < 3; dim++) {
+      gr_checkpoint *c;
+      save(dir, ranks, dim, 10 + (uint64_t)ranks, 1000 * ranks + dim);
+      MUST(gr_checkpoint_newest(dir, &c));
+      CHECK(c && gr_checkpoint_step(c) == 1000 * ranks + dim, "the newest is another");
+      CHECK(gr_checkpoint_ranks(c) == ranks, "%d ranks", gr_checkpoint_ranks(c));
+      compare(c, 1, 0, 10 + (uint64_t)ranks);
+      compare(c, 2, 0, 10 + (uint64_t)ranks);
+      compare(c, 4, 1, 10 + (uint64_t)ranks);
+      gr_checkpoint_close(c);
+    }
+  scratch_remove(dir);
+}
+
+static void scalars(void) {
+  const char *dir = scratch_dir("scalars");
+  gr_checkpoint *c;
+  int n;
+  save(dir, 2, 0, 1, 5);
+  MUST(gr_checkpoint_newest(dir, &c));
+  const gr_scalar *s = gr_checkpoint_scalars(c, &n);
+  CHECK(n == 5 && !strcmp(s[0].name, "epoch") && s[0].i == -7, "order or value");
+  CHECK(s[0].kind == GR_SCALAR_INT && s[1].kind == GR_SCALAR_FLOAT, "kinds");
+  CHECK(gr_checkpoint_scalar(c, "best")->f == 0.1, "0.1");
+  CHECK(isnan(gr_checkpoint_scalar(c, "nan")->f), "NaN");
+  CHECK(gr_checkpoint_scalar(c, "tiny")->f == 5e-324, "denormal");
+  CHECK(!strcmp(gr_checkpoint_scalar(c, "hooks")->text, "{\"a\": \"\xc3\xa9\n\"}"), "text");
+  CHECK(!gr_checkpoint_scalar(c, "absent"), "absent");
+  gr_checkpoint_close(c);
+  scratch_remove(dir);
+}
+
+static void same_bytes(void) {
+  const char *dir = scratch_dir("bytes");
+  char *text[2][3];
+  size_t len[2][3];
+  static const char *const names[] = {"manifest.json", "rank-00000.safetensors.zst",
+                                      "rank-00001.safetensors.zst"};
+  for (int run = 0; run < 2; run++) {
+    save(dir, 2, 0, 3, 40);
+    for (int i = 0; i < 3; i++) {
+      char path[512];
+      snprintf(path, sizeof path, "%s/step-00000040/%s", dir, names[i]);
+      text[run][i] = scratch_read(path, &len[run][i]);
+    }
+  }
+  for (int i = 0; i < 3; i++) {
+    CHECK(len[0][i] && len[0][i] == len[1][i] && !memcmp(text[0][i], text[1][i], len[0][i]),
+          "%s differs", names[i]);
+    // RFC 8878, 3.1.1.1.1: bit 2 of the byte behind the magic number is Content_Checksum_flag.
+    CHECK(!i || (len[0][i] > 4 && text[0][i][4] & 4), "%s has no checksums", names[i]);
+    free(text[0][i]), free(text[1][i]);
+  }
+  scratch_remove(dir);
+}
+
+static void not_fitting(void) {
+  const char *dir = scratch_dir("fit");
+  gr_checkpoint *c;
+  static float out[38 * 20];  // room for what must not be read, too
+  save(dir, 2, 0, 1, 5);
+  MUST(gr_checkpoint_newest(dir, &c));
+  static const struct {
+    const char *name, *dtype;
+    int rank;
+    int64_t dims[3];
+    const char *says;
+  } wrong[] = {{"enc.weight", "f32", 2, {37, 20}, "f32[37, 20] here and f32[37, 19]"},
+               {"enc.weight", "f32", 2, {37, 18}, "f32[37, 18] here and f32[37, 19]"},
+               {"enc.weight", "f32", 2, {38, 19}, "f32[38, 19] here and f32[37, 19]"},
+               {"enc.weight", "f32", 2, {36, 19}, "f32[36, 19] here and f32[37, 19]"},
+               {"enc.weight", "f32", 1, {37}, "f32[37] here and f32[37, 19]"},
+               {"enc.weight", "f32", 3, {37, 19, 1}, "f32[37, 19, 1] here and f32[37, 19]"},
+               {"enc.weight", "bf16", 2, {37, 19}, "bf16[37, 19] here and f32[37, 19]"},
+               {"enc.wieght", "f32", 2, {37, 19}, "no tensor 'enc.wieght'"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    gr_piece want =
+        gr_piece_whole(wrong[i].name, wrong[i].dtype, wrong[i].rank, wrong[i].dims, out);
+    gr_status e = gr_checkpoint_read(c, &want);
+    CHECK(gr_status_code(e) == GR_ERR_CHECKPOINT && strstr(gr_status_text(e), wrong[i].says), "%s",
+          gr_status_text(e));
+    CHECK(gr_status_hint(e), "no hint");
+    gr_status_drop(e);
+  }
+  int64_t one[1] = {7};
+  gr_piece bias = gr_piece_whole("enc.bias", "f64", 1, one, out);
+  gr_status e = gr_checkpoint_read_all(c, &bias, 1, true);
+  CHECK(e && strstr(gr_status_text(e), "a tensor 'enc.weight' that the model has not"), "%s",
+        gr_status_text(e));
+  gr_status_drop(e);
+  MUST(gr_checkpoint_read_all(c, &bias, 1, false));
+  gr_checkpoint_close(c);
+  scratch_remove(dir);
+}
+
+// Nine rows or columns, from each place: where they begin before the tensor or end behind it, they
+// are refused.
+static void slices_outside(void) {
+  const char *dir = scratch_dir("outside");
+  gr_checkpoint *c;
+  static float out[37 * 19];
+  save(dir, 2, 0, 1, 5);
+  MUST(gr_checkpoint_newest(dir, &c));
+  for (int d = 0; d < 2; d++)
+    for (int64_t from = -1; from < 40; from++) {
+      gr_piece want = gr_piece_whole("enc.weight", "f32", 2, (int64_t[]){37, 19}, out);
+      want.offset[d] = from, want.size[d] = 9;
+      gr_status e = gr_checkpoint_read(c, &want);
+      bool inside = from >= 0 && from + 9 <= want.dims[d];
+      CHECK(inside ? !e : e && gr_status_code(e) == GR_ERR_BUG, "9 from %lld of dimension %d: %s",
+            (long long)from, d, e ? gr_status_text(e) : "read");
+      gr_status_drop(e);
+    }
+  gr_checkpoint_close(c);
+  scratch_remove(dir);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"layouts", layouts}, {"scalars", scalars}, {"same_bytes", same_bytes},
+             {"not_fitting", not_fitting}, {"slices_outside", slices_outside});
+}

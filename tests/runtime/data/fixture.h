@@ -1,0 +1,29 @@
+// fixture.h - recordings and manifests that a test makes for itself, and takes away again.
+#pragma once
+#include "runtime/data/data.h"
+#include "tests/check.h"
+
+// A path in this test's own folder, which goes when the program ends. Valid for ever.
+const char *fixture_path(const char *fmt, ...) GR_PRINTF(1, 2);
+void fixture_bytes(const char *path, const void *, size_t bytes);
+void fixture_text(const char *path, const char *text);
+// 16-bit WAV of a few tones; each seed sounds different. Channels differ in loudness.
+void fixture_wav(const char *path, int rate, int channels, int samples, unsigned seed);
+
+// n recordings u000.wav ... of 0.1 to 1.1 seconds at 8000 Hz and a manifest; the texts are over
+// "ab c". Returns the manifest's path.
+const char *fixture_corpus(const char *name, int n);
+// Small features and a vocabulary for it, into an arena of the fixture's.
+gr_data_spec fixture_spec(const char *manifest);
+
+// Expects an error of that code whose text holds `part`, at `line` of its file (0: any). Here,
+// not in fixture.c: check.h counts failures in each source file by itself.
+static inline void fixture_fails(gr_status s, gr_code code, int line, const char *part) {
+  CHECK(s, "it must fail with '%s'", part);
+  CHECK(gr_status_code(s) == code, "code %d, not %d: %s", gr_status_code(s), code,
+        gr_status_text(s));
+  CHECK(strstr(gr_status_text(s), part), "'%s' is not in '%s'", part, gr_status_text(s));
+  CHECK(!line || gr_status_loc(s).line == line, "line %d, not %d: %s", gr_status_loc(s).line, line,
+        gr_status_text(s));
+  gr_status_drop(s);
+}

@@ -1,0 +1,71 @@
+// program.h - a graph written by hand, its plan, and what runs it.
+#pragma once
+#include <math.h>
+#include <stdlib.h>
+#include "compiler/compile.h"
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+#include "runtime/exec/exec.h"
+#include "tests/check.h"
+
+enum { E = 3, T = 5 };
+static const gr_type row = {GR_F32, 1, {E}}, rows = {GR_F32, 2, {T, E}};
+
+typedef struct bench {
+  gr_arena *arena;
+  gr_builder b;
+  gr_plan *plan;
+  gr_exec *exec;
+  gr_exec_options opt;
+} bench;
+
+static inline bench begin(void) {
+  static const gr_mesh alone;
+  gr_arena *a = gr_arena_create();
+  return (bench){
+      .arena = a, .b = {.g = gr_graph_create(a, &alone), .by = "test"}, .opt = {.threads = 1}};
+}
+
+static inline void open_bench(bench *t) {
+  MUST(t->b.err);
+  gr_compiled c = {.kind = "train", .bucket = "", .g = t->b.g};
+  MUST(gr_plan_link(t->arena, &c, 1, &t->plan));
+  MUST(gr_exec_open(t->plan, &t->opt, &t->exec));
+}
+
+static inline void end(bench *t) {
+  gr_exec_close(t->exec);
+  gr_arena_destroy(t->arena);
+}
+
+static inline gr_val input(bench *t, const char *name, gr_type type) {
+  return gr_leaf(&t->b, GR_INPUT, GR_KIND_WEIGHT, name, type, gr_layout_whole);
+}
+static inline gr_val state(bench *t, const char *name, gr_type type) {
+  return gr_leaf(&t->b, GR_STATE, GR_KIND_WEIGHT, name, type, gr_layout_whole);
+}
+static inline void next(gr_builder *b, gr_val s, gr_val v) { gr_at(b->g, s)->next = v; }
+
+static inline float *in(bench *t, const char *name) {
+  return gr_exec_input(t->exec, t->plan->programs, name, NULL);
+}
+static const float *result(bench *t, const char *name) {
+  return gr_exec_result(t->exec, t->plan->programs, name, NULL);
+}
+static inline float *held(bench *t, const char *name) {
+  for (uint32_t i = 0; i < t->plan->n_states; i++)
+    if (!strcmp(t->plan->states[i].name, name)) return gr_exec_state(t->exec, &t->plan->states[i]);
+  return NULL;
+}
+static inline void step(bench *t) { MUST(gr_exec_run(t->exec, t->plan->programs)); }
+
+static inline void is(const char *what, const float *got, int64_t n, const float *want) {
+  for (int64_t i = 0; i < n; i++)
+    CHECK(fabsf(got[i] - want[i]) < 1e-5f, "%s[%lld] is %g, not %g", what, (long long)i,
+          (double)got[i], (double)want[i]);
+}
+
+static inline float value(int i) { return (float)((i * 37 + 11) % 17) / 8 - 1; }
+static inline void fill(float *to, int64_t n, int seed) {
+  for (int64_t i = 0; i < n; i++) to[i] = value((int)i + seed);
+}

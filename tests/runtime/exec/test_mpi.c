@@ -1,0 +1,327 @@
+// test_mpi.c - ranks that are processes, and the launcher: this program plays graphrun. Called as
+// `test_mpi --play ROLE RANKS` it starts that many ranks of itself, as graphrun does; the tests
+// call it so, and look at what the user would: exit code, last words, and how long it took.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/port.h"
+#include "runtime/comm/comm.h"
+#include "runtime/launch/launch.h"
+#include "tests/check.h"
+#include "tests/runtime/exec/collectives.h"
+
+// ---- What ranks play ------------------------------------------------------------------------
+
+static volatile sig_atomic_t asked_to_stop;
+static void on_signal(int signal) { (void)signal, asked_to_stop = 1; }
+
+static gr_status barrier(gr_comm *c) { return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL); }
+
+static gr_status play_machines(gr_comm *c) { return check_collectives(c, 1, 80); }
+static gr_status play_pairs(gr_comm *c) { return check_collectives(c, 2, 80); }
+static gr_status play_well(gr_comm *c) {
+  GR_TRY(check_collectives(c, 0, 80));
+  return c->ranks % 2 ? GR_OK : check_mesh(c, c->ranks / 2, 2);
+}
+
+// All that is shared has no name, or none any more: ranks may be killed at any time from here on.
+static gr_status play_nameless(gr_comm *c) {
+  char line[4096];
+  void *at;
+  GR_TRY(c->does->take(c, 100000, &at));
+  FILE *maps = fopen("/proc/self/maps", "r");
+  bool shared = false, named = false;
+  while (maps && fgets(line, sizeof line, maps)) {
+    shared |= strstr(line, "memfd:") != NULL;
+    named |= strstr(line, "_segment.") && !strstr(line, "(deleted)");
+  }
+  if (maps) fclose(maps);
+  if (named || !shared)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%s", named ? "a file has a name" : "nothing is shared");
+  return barrier(c);
+}
+
+// From here on it is counted how long the others take to end.
+static gr_status before_it(gr_comm *c) {
+  GR_TRY(barrier(c));
+  if (c->rank != 1) return GR_OK;
+  printf("now: %.3f\n", gr_seconds());
+  fflush(stdout);
+  return GR_OK;
+}
+
+static gr_status play_victim(gr_comm *c, int signal) {
+  GR_TRY(before_it(c));
+  if (c->rank == 1) kill(getpid(), signal);
+  for (int i = 0; i < 100000; i++) GR_TRY(barrier(c));
+  return GR_OK;
+}
+static gr_status play_killed(gr_comm *c) { return play_victim(c, SIGKILL); }
+static gr_status play_stopped(gr_comm *c) { return play_victim(c, SIGSTOP); }
+
+// Somewhere in a sum that ranks make in each other's memory.
+static void die(int signal) {
+  (void)signal;
+  kill(getpid(), SIGKILL);
+}
+static gr_status play_killed_at_work(gr_comm *c) {
+  enum { BYTES = 8 << 20 };
+  void *at;
+  GR_TRY(c->does->take(c, BYTES, &at));
+  signal(SIGALRM, die);
+  struct itimerval soon = {.it_value.tv_usec = 50000 + getpid() % 1000};
+  GR_TRY(before_it(c));
+  if (c->rank == 1 && setitimer(ITIMER_REAL, &soon, NULL)) abort();
+  while (true) GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_F32, BYTES / 4, at, at));
+}
+
+static gr_status play_exit(gr_comm *c) {
+  GR_TRY(before_it(c));
+  if (c->rank == 1) exit(3);
+  return barrier(c);
+}
+static gr_status play_fault(gr_comm *c) {
+  GR_TRY(before_it(c));
+  if (c->rank == 1) *(volatile int *)(4 * (uintptr_t)c->ranks) = 1;
+  return barrier(c);
+}
+static gr_status play_abort(gr_comm *c) {
+  GR_TRY(before_it(c));
+  if (c->rank == 1) abort();
+  return barrier(c);
+}
+
+static gr_status play_failure(gr_comm *c) {
+  GR_TRY(before_it(c));
+  if (c->rank == 1) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "seven recordings are missing");
+  return barrier(c);
+}
+
+// Stops with everyone at the same step, once any rank has the signal.
+static gr_status play_stop(gr_comm *c) {
+  GR_TRY(before_it(c));
+  for (int32_t sum = 0; !sum;) {
+    int32_t own = asked_to_stop;
+    GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "asked to stop; all is saved");
+}
+
+static const struct role {
+  const char *name;
+  gr_status (*play)(gr_comm *);
+  double timeout_s;
+  int ranks_per_machine;
+  rlim_t most_file;  // ulimit -f, in bytes: larger memory cannot be shared
+} roles[] = {
+    {"well", play_well, 60, 0},
+    {"machines", play_machines, 60, 1},
+    {"pairs", play_pairs, 60, 2},
+    {"killed", play_killed, 60, 0},
+    {"killed-far", play_killed, 60, 1},
+    {"killed-at-work", play_killed_at_work, 60, 0},
+    {"stopped", play_stopped, 1, 0},
+    {"stopped-far", play_stopped, 1, 1},
+    {"exit", play_exit, 60, 0},
+    {"fault", play_fault, 60, 0},
+    {"abort", play_abort, 60, 0},
+    {"failure", play_failure, 60, 0},
+    {"failure-far", play_failure, 60, 1},
+    {"stop", play_stop, 60, 0},
+    {"nameless", play_nameless, 60, 0},
+    {"alone", play_machines, 60, 0, 5 << 20},  // Open MPI's own files are of 4 MiB
+    {"by-buffers", play_well, 60, 0, 10 << 20},
+};
+
+static int be_rank(const struct role *role) {
+  gr_comm *world = NULL;
+  struct rlimit most = {role->most_file, role->most_file};
+  if (role->most_file && setrlimit(RLIMIT_FSIZE, &most)) abort();
+  gr_status s = gr_mpi_open_machines(role->timeout_s, role->ranks_per_machine, &world);
+  int rank = -1;
+  if (s) gr_launch_started(&rank, NULL);
+  if (s) return gr_launch_leave(rank, s);
+  rank = world->rank;
+  signal(SIGTERM, on_signal);
+  gr_launch_enter(rank);
+  s = role->play(world);
+  if (s) world->does->abort(world, gr_status_text(s));
+  gr_mpi_close(world);
+  return gr_launch_leave(rank, s);
+}
+
+static int play(char **argv) {
+  gr_launch_plan plan;
+  int code = 0;
+  gr_status s = gr_launch_find(atoi(argv[3]), 0, &plan);
+  if (!s && plan.kind == GR_LAUNCH_RANK)
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+      if (!strcmp(roles[i].name, argv[2])) return be_rank(&roles[i]);
+  if (!s && plan.kind == GR_LAUNCH_START) s = gr_launch_run(&plan, argv, &code);
+  if (!s) return code;
+  gr_status_print(stderr, s);
+  code = gr_status_exit(s);
+  gr_status_drop(s);
+  return code;
+}
+
+// ---- What the user sees ---------------------------------------------------------------------
+
+typedef struct seen {
+  int exit;
+  double begun, ended;  // of clock gr_seconds
+  char text[16384];
+} seen;
+
+// Until `end` has been read, or all.
+static void read_until(int fd, const char *end, seen *s) {
+  size_t used = strlen(s->text);
+  ssize_t n;
+  while (!(end && strstr(s->text, end)) && used < sizeof s->text - 1 &&
+         (n = read(fd, s->text + used, sizeof s->text - 1 - used)) != 0)
+    if (n > 0)
+      used += (size_t)n;
+    else if (errno != EINTR)
+      break;
+}
+
+// signal: sent to the launcher once its ranks say that they have begun; 0: none.
+static void look_at(const char *role, const char *ranks, int signal, seen *s) {
+  gr_launch_plan plan;
+  MUST(gr_launch_find(2, 0, &plan));
+  if (plan.kind != GR_LAUNCH_START) SKIP("%s", plan.why);
+  int out[2], status = 0;
+  *s = (seen){0};
+  if (pipe(out)) abort();
+  s->begun = gr_seconds();
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(out[1], STDOUT_FILENO), dup2(out[1], STDERR_FILENO);
+    close(out[0]), close(out[1]);
+    execl("/proc/self/exe", "test_mpi", "--play", role, ranks, (char *)NULL);
+    _exit(127);
+  }
+  close(out[1]);
+  if (signal) {
+    read_until(out[0], "now: ", s);
+    kill(pid, signal);
+  }
+  read_until(out[0], NULL, s);
+  close(out[0]);
+  waitpid(pid, &status, 0);
+  s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  s->ended = gr_seconds();
+}
+
+static void must_be(const seen *s, const char *role, int code, const char *says) {
+  CHECK(s->exit == code, "%s: exit code %d, expected %d, having said:\n%s", role, s->exit, code,
+        s->text);
+  CHECK(strstr(s->text, says), "%s: expected '%s', got:\n%s", role, says, s->text);
+  const char *first = strstr(s->text, "error:");
+  CHECK(!first == !*says && (!first || !strstr(first + 1, "error:")), "%s: not one message:\n%s",
+        role, s->text);
+}
+
+static void is_quiet(const char *role, const char *ranks) {
+  seen s;
+  look_at(role, ranks, 0, &s);
+  must_be(&s, role, 0, "");
+  CHECK(!*s.text, "%s on %s ranks said:\n%s", role, ranks, s.text);
+}
+
+static void collectives(void) {
+  is_quiet("well", "2");
+  is_quiet("well", "3");
+  is_quiet("well", "4");
+}
+static void over_machines(void) {
+  is_quiet("machines", "2");
+  is_quiet("pairs", "3");
+}
+
+static void nothing_has_a_name(void) { is_quiet("nameless", "2"); }
+static void memory_that_cannot_be_shared(void) {
+  is_quiet("alone", "3");
+  is_quiet("by-buffers", "4");
+}
+
+// Within 5 s, on a machine that has nothing else to do; the time-out is a minute.
+static void ends(const char *role, int code, const char *says) {
+  seen s;
+  look_at(role, "3", 0, &s);
+  must_be(&s, role, code, says);
+  const char *now = strstr(s.text, "now: ");
+  double took = s.ended - (now ? strtod(now + 5, NULL) : s.begun);
+  CHECK(took < 30, "%s: took %.1f s, having said:\n%s", role, took, s.text);
+}
+static void a_dead_rank_is_named(void) {
+  ends("killed", 71, "rank 1 was killed by SIGKILL");
+  ends("killed-far", 71, "rank 1 was killed by SIGKILL");
+  ends("killed-at-work", 71, "rank 1 was killed by SIGKILL");
+  ends("fault", 71, "rank 1 was killed by SIGSEGV");
+  ends("abort", 71, "rank 1 was killed by SIGABRT");
+  ends("exit", 71, "rank 1 ended itself");
+}
+static void a_stopped_rank_is_named(void) {
+  ends("stopped", 72, "rank 1 did not come");
+  ends("stopped-far", 72, "did not end within 1 s");
+}
+static void the_cause_is_the_last_word(void) {
+  ends("failure", 66, "seven recordings are missing");
+  ends("failure-far", 66, "seven recordings are missing");
+}
+
+static void signals_come_through(void) {
+  seen s;
+  look_at("stop", "2", SIGTERM, &s);
+  must_be(&s, "stop", 75, "all is saved");
+  look_at("stop", "2", SIGINT, &s);  // which these ranks do not catch: they hear of it as SIGTERM
+  must_be(&s, "stop", 75, "all is saved");
+}
+
+static void refused(const char *size, const char *rank, int wanted, const char *says) {
+  gr_launch_plan plan;
+  setenv(size, "4", 1), setenv(rank, "0", 1);
+  gr_status s = gr_launch_find(wanted, 0, &plan);
+  CHECK(gr_status_code(s) == GR_ERR_LAUNCH && strstr(gr_status_text(s), says), "%s: %s", size,
+        gr_status_text(s));
+  gr_status_drop(s);
+  unsetenv(size), unsetenv(rank);
+}
+static void foreign_launchers_are_refused(void) {
+  refused("WORLD_SIZE", "RANK", 0, "torchrun started 4 processes");
+  gr_launch_plan plan;
+  MUST(gr_launch_find(2, 0, &plan));
+  if (plan.kind == GR_LAUNCH_START)
+    refused("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", 2, "started 4");
+}
+
+static void numbers_of_ranks(void) {
+  gr_launch_plan plan;
+  MUST(gr_launch_find(0, 0, &plan));
+  CHECK(plan.ranks == (gr_processors() > 1 ? 2 : 1), "%d ranks: %s", plan.ranks, plan.why);
+  MUST(gr_launch_find(0, 8, &plan));
+  CHECK(plan.ranks == 8 && strstr(plan.why, "GPU"), "%d ranks: %s", plan.ranks, plan.why);
+  MUST(gr_launch_find(1, 8, &plan));
+  CHECK(plan.ranks == 1 && plan.kind == GR_LAUNCH_ALONE, "%d ranks: %s", plan.ranks, plan.why);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 4 && !strcmp(argv[1], "--play")) return play(argv);
+  return RUN(argc, argv, {"collectives", collectives}, {"over_machines", over_machines},
+             {"nothing_has_a_name", nothing_has_a_name},
+             {"memory_that_cannot_be_shared", memory_that_cannot_be_shared},
+             {"a_dead_rank_is_named", a_dead_rank_is_named},
+             {"a_stopped_rank_is_named", a_stopped_rank_is_named},
+             {"the_cause_is_the_last_word", the_cause_is_the_last_word},
+             {"signals_come_through", signals_come_through},
+             {"foreign_launchers_are_refused", foreign_launchers_are_refused},
+             {"numbers_of_ranks", numbers_of_ranks});
+}

@@ -1,0 +1,123 @@
+// test_events.c - the event files of a run: frames, tags, resuming, TensorBoard's own reader.
+#define _GNU_SOURCE  // memmem
+#include <stdlib.h>
+#include "tests/runtime/report/whole_run.h"
+
+static bool holds(const char *bytes, size_t len, const char *what) {
+  return memmem(bytes, len, what, strlen(what)) != NULL;
+}
+
+static void crc(void) {
+  unsigned char zeros[32] = {0};
+  CHECK(gr_crc32c("123456789", 9) == 0xe3069283, "%08x", gr_crc32c("123456789", 9));
+  CHECK(gr_crc32c(zeros, 32) == 0x8a9136aa, "%08x", gr_crc32c(zeros, 32));  // RFC 3720, B.4
+}
+
+// Records that stay are byte-equal; times are the 8 bytes after each tag of wall_time.
+static void blank_times(unsigned char *p, size_t len) {
+  for (size_t at = 0; at + 12 < len;) {
+    uint64_t n = p[at] | (uint64_t)p[at + 1] << 8;
+    memset(p + at + 13, 0, 8);      // wall_time
+    memset(p + at + 12 + n, 0, 4);  // its checksum
+    at += n + 16;
+  }
+}
+
+static void events_resume(void) {
+  const char *name = "events.out.tfevents.0000000000.graphrun", *dir = scratch_dir("events");
+  size_t len, again;
+  gr_report *r = start(dir, 0, 0, false);
+  steps(r, 0, 6);
+  gr_report_close(r);
+  unsigned char *want = (unsigned char *)read_file(dir, name, &len);
+  CHECK(len > 400, "only %zu bytes", len);
+  blank_times(want, len);
+  for (int64_t k = 2; k <= 4; k++) {
+    bool open = k == 3;
+    r = start(dir, k, open ? 0 : k / 3, open);
+    if (open) end_epoch(r, k);
+    steps(r, k, 6);
+    gr_report_close(r);
+    unsigned char *got = (unsigned char *)read_file(dir, name, &again);
+    blank_times(got, again);
+    CHECK(len == again && !memcmp(want, got, len), "%zu bytes and %zu after a resume at %d", len,
+          again, (int)k);
+    free(got);
+  }
+  free(want);
+  scratch_remove(dir);
+}
+
+// The evaluation that closes a run comes after the epoch's row, or in the middle of an epoch. A run
+// killed behind it makes it again: its row goes, the epoch's stays.
+static void closing(void) {
+  const char *events = "events.out.tfevents.0000000000.graphrun", *dir = scratch_dir("closing");
+  gr_named cer = {"cer", 0.25};
+  size_t len;
+  for (bool open = false;; open = true) {
+    gr_report *r = start(dir, 0, 0, false);
+    steps(r, 0, 2);
+    MUST(gr_report_epoch(r, &(gr_report_epoch_row){.steps = 2, .metrics = &cer, .n_metrics = 1}));
+    MUST(gr_report_eval(r, 2, 0, &cer, 1));
+    gr_report_close(r);
+    gr_report_spec spec = {.dir = dir,
+                           .ranks = 1,
+                           .resume_step = 2,
+                           .resume_epoch = 1,
+                           .eval_open = open,
+                           .quiet = true};
+    MUST(gr_report_open(&spec, &r));
+    gr_report_close(r);
+    char *text = read_file(dir, "evals.jsonl", &len);
+    CHECK((len == 0) == open, "open %d: %s", open, text);
+    free(text);
+    text = read_file(dir, "epochs.jsonl", &len);
+    CHECK(len, "the epoch's row is gone");
+    free(text);
+    text = read_file(dir, events, &len);
+    CHECK(holds(text, len, "epoch/lr") && holds(text, len, "eval/cer") != open, "open %d", open);
+    free(text);
+    if (open) break;
+  }
+  scratch_remove(dir);
+}
+
+// A scalar stands once: the epoch's event has what is of training, the evaluation's the rest.
+static void tags(void) {
+  const char *dir = scratch_dir("tags");
+  size_t len;
+  whole_run(dir);
+  char *text = read_file(dir, "events.out.tfevents.0000000000.graphrun", &len);
+  CHECK(holds(text, len, "epoch/cer") && holds(text, len, "eval/cer"), "no tags");
+  CHECK(!holds(text, len, "epoch/val"), "validation stands in the epoch's event, too");
+  free(text);
+  scratch_remove(dir);
+}
+
+static void tensorboard(void) {
+  const char *python = getenv("GR_TENSORBOARD_PYTHON"), *dir = scratch_dir("tensorboard");
+  char command[2048], line[256];
+  whole_run(dir);
+  snprintf(command, sizeof command, "%s %s %s/events.out.tfevents.* 2>/dev/null",
+           python ? python : "python3", READ_EVENTS, dir);
+  FILE *p = popen(command, "r");
+  int n = 0;
+  bool loss = false, cer = false, version = false, epoch = false;
+  for (; fgets(line, sizeof line, p); n++) {
+    loss |= !strcmp(line, "5 train/loss 0.125\n");
+    cer |= !strcmp(line, "2 eval/cer 0.75\n");
+    epoch |= !strcmp(line, "2 epoch/cer 0.5\n");
+    version |= !strcmp(line, "version brain.Event:2\n");
+  }
+  int code = pclose(p);
+  scratch_remove(dir);
+  if (code)
+    SKIP("no TensorBoard in %s (GR_TENSORBOARD_PYTHON names another)", python ? python : "python3");
+  CHECK(n == 1 + 6 * 5 + 2 + 2 * 2 && loss && cer && epoch && version, "%d lines, %d %d %d %d", n,
+        loss, cer, epoch, version);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"crc", crc}, {"events_resume", events_resume}, {"closing", closing},
+             {"tags", tags}, {"tensorboard", tensorboard});
+}
