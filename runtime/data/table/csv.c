@@ -1,0 +1,246 @@
+// csv.c - see csv.h. The text is cut where it is: a field ends in a NUL that replaces what followed
+// it.
+#include "runtime/data/table/csv.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/map.h"
+#include "base/text.h"
+
+typedef struct reader {
+  gr_arena *arena;
+  const char *path;
+  char delimiter;
+  char *at, *line_start, *end;
+  int line;
+  char **cells;  // of all rows, one after the other
+  int *lines;    // by row
+  size_t n_cells, cap_cells, n_rows, cap_rows;
+  int width;  // fields of a row; 0: not known yet
+} reader;
+
+static gr_loc here(const reader *r, const char *at) {
+  return (gr_loc){r->path, r->line, (int)(at - r->line_start) + 1};
+}
+
+// Room for one more; what was there moves.
+static void *grow(void *list, size_t n, size_t *cap, size_t size) {
+  if (n < *cap) return list;
+  *cap = *cap ? 2 * *cap : 1024;
+  void *more = realloc(list, *cap * size);
+  if (!more) free(list);
+  return more;
+}
+
+// ---- Cutting ------------------------------------------------------------------------------------
+
+// After a field there is a delimiter, the end of its line, or the end of the file. *more: the
+// first.
+static gr_status end_field(reader *r, char *end_of_text, bool *more) {
+  char *p = r->at;
+  *more = p < r->end && *p == r->delimiter;
+  bool cr = p + 1 < r->end && p[0] == '\r' && p[1] == '\n';
+  if (p < r->end && !*more && !cr && *p != '\n')
+    return gr_hint(gr_fail(GR_ERR_DATA, here(r, p), "there is text after a field's closing quote"),
+                   "inside a quoted field a quote is written twice");
+  r->at += p < r->end ? 1 + cr : 0;
+  *end_of_text = 0;
+  if (!*more) r->line++, r->line_start = r->at;
+  return GR_OK;
+}
+
+// A quoted field; the text moves to the left over doubled quotes.
+static gr_status cut_quoted(reader *r, bool *more) {
+  gr_loc from = here(r, r->at);
+  char *to = ++r->at;
+  for (; r->at < r->end; r->at++) {
+    if (*r->at == '"' && (r->at + 1 == r->end || r->at[1] != '"')) break;
+    r->at += *r->at == '"';
+    *to++ = *r->at;
+    if (*r->at == '\n') r->line++, r->line_start = r->at + 1;
+  }
+  if (r->at == r->end)
+    return gr_hint(gr_fail(GR_ERR_DATA, from, "a quoted field does not end"),
+                   "close it with '\"'; inside it a quote is written twice");
+  r->at++;
+  return end_field(r, to, more);
+}
+
+static gr_status cut_plain(reader *r, bool *more) {
+  char *p = r->at;
+  while (p < r->end && *p != r->delimiter && *p != '\n' && *p != '"') p++;
+  if (p < r->end && *p == '"')
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, here(r, p), "a quote is inside a field that has none around it"),
+        "put the field in quotes, and write the quote inside it twice");
+  r->at = p;
+  if (p < r->end && *p == '\n' && p > r->line_start && p[-1] == '\r') r->at--;
+  return end_field(r, r->at, more);
+}
+
+static gr_status no_memory(const reader *r) {
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the fields of '%s'", r->path);
+}
+
+static gr_status cut_row(reader *r) {
+  int line = r->line, n = 0;
+  for (bool more = true; more; n++) {
+    r->cells = grow(r->cells, r->n_cells, &r->cap_cells, sizeof *r->cells);
+    if (!r->cells) return no_memory(r);
+    r->cells[r->n_cells++] = r->at + (*r->at == '"');
+    GR_TRY(*r->at == '"' ? cut_quoted(r, &more) : cut_plain(r, &more));
+  }
+  if (!r->width) r->width = n;
+  if (n > GR_CSV_COLUMNS)
+    return gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1}, "there are more than %d columns",
+                   GR_CSV_COLUMNS);
+  if (n != r->width)
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1},
+                           "this line has %d field%s, the first has %d", n, gr_text_s(n), r->width),
+                   "a field with the delimiter '%c' in it is put in quotes", r->delimiter);
+  r->lines = grow(r->lines, r->n_rows, &r->cap_rows, sizeof *r->lines);
+  if (!r->lines) return no_memory(r);
+  r->lines[r->n_rows++] = line;
+  return r->n_rows < UINT32_MAX ? GR_OK
+                                : gr_fail(GR_ERR_DATA, here(r, r->at), "there are too many lines");
+}
+
+static bool skip_empty_line(reader *r) {
+  size_t n = *r->at == '\r' && r->at[1] == '\n' ? 2 : *r->at == '\n';
+  r->at += n, r->line += n > 0;
+  if (n) r->line_start = r->at;
+  return n;
+}
+
+static gr_status cut(reader *r) {
+  char *nul = memchr(r->at, 0, (size_t)(r->end - r->at));
+  for (char *c = r->at; nul && c < nul; c++)
+    if (*c == '\n') r->line++, r->line_start = c + 1;
+  if (nul) return gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text");
+  if (r->end - r->at >= 3 && !memcmp(r->at, "\xef\xbb\xbf", 3)) r->at += 3;  // a byte order mark
+  while (r->at < r->end)
+    if (!skip_empty_line(r)) GR_TRY(cut_row(r));
+  return r->n_rows ? GR_OK : gr_fail(GR_ERR_DATA, (gr_loc){r->path, 1, 1}, "the table is empty");
+}
+
+// ---- Columns ------------------------------------------------------------------------------------
+
+static gr_status name_columns(const reader *r, bool header, gr_csv *out) {
+  gr_map seen = gr_map_make(r->arena);
+  out->n_columns = r->width;
+  out->columns = GR_NEW(r->arena, gr_column, r->width);
+  for (int c = 0; c < r->width; c++) {
+    const char *name = header ? r->cells[c] : "";
+    if (!*name) name = gr_arena_printf(r->arena, "c%d", c);
+    if (gr_map_find(&seen, name, NULL))
+      return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){r->path, r->lines[0], 1},
+                             "two columns are called '%s'", name),
+                     "give each a name of its own");
+    gr_map_put(&seen, name, (uint32_t)c);
+    out->columns[c].name = name;
+  }
+  return GR_OK;
+}
+
+static const char *after_blanks(const char *s) { return s + strspn(s, " \t"); }
+
+static bool says_missing(const char *cell) {
+  static const char *const words[] = {"", "NA", "N/A", "NaN", "null"};
+  cell = after_blanks(cell);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (!strcasecmp(cell, words[i])) return true;
+  return false;
+}
+
+static bool to_int(const char *cell, int64_t *out) {
+  char *end;
+  errno = 0;
+  cell = after_blanks(cell);
+  *out = strtoll(cell, &end, 10);
+  return end != cell && !errno && !*after_blanks(end);
+}
+
+static bool to_float(const char *cell, double *out) {
+  char *end;
+  cell = after_blanks(cell);
+  *out = strtod(cell, &end);
+  return end != cell && !*after_blanks(end) && !strpbrk(cell, "xX");
+}
+
+static const char *cell_at(const reader *r, size_t first, size_t row, int c) {
+  return r->cells[(first + row) * (size_t)r->width + (size_t)c];
+}
+
+static gr_column_type find_type(const reader *r, size_t first, size_t rows, int c) {
+  gr_column_type type = GR_COLUMN_INT;
+  int64_t i;
+  double f;
+  for (size_t row = 0; row < rows && type != GR_COLUMN_TEXT; row++) {
+    const char *cell = cell_at(r, first, row, c);
+    if (says_missing(cell)) continue;
+    if (type == GR_COLUMN_INT && !to_int(cell, &i)) type = GR_COLUMN_FLOAT;
+    if (type == GR_COLUMN_FLOAT && !to_float(cell, &f)) type = GR_COLUMN_TEXT;
+  }
+  return type;
+}
+
+static void fill_column(const reader *r, size_t first, size_t rows, int c, bool *holes,
+                        gr_column *out) {
+  int64_t *ints = NULL;
+  double *floats = NULL;
+  const char **texts = NULL;
+  out->type = find_type(r, first, rows, c);
+  if (out->type == GR_COLUMN_INT) out->ints = ints = GR_NEW(r->arena, int64_t, rows);
+  if (out->type == GR_COLUMN_FLOAT) out->floats = floats = GR_NEW(r->arena, double, rows);
+  if (out->type == GR_COLUMN_TEXT) out->texts = texts = GR_NEW(r->arena, const char *, rows);
+  for (size_t row = 0; row < rows; row++) {
+    const char *cell = cell_at(r, first, row, c);
+    bool hole = says_missing(cell);
+    if (hole && !out->missing++) out->first_missing = (uint32_t)row;
+    holes[row * (size_t)r->width + (size_t)c] = hole;
+    if (texts) texts[row] = cell;
+    if (ints && !hole) (void)to_int(cell, ints + row);
+    if (floats && !hole) (void)to_float(cell, floats + row);
+  }
+}
+
+static gr_status make_columns(const reader *r, bool header, gr_csv *out) {
+  size_t first = header, rows = r->n_rows - first;
+  GR_TRY(name_columns(r, header, out));
+  int *lines = GR_NEW(r->arena, int, rows);
+  memcpy(lines, r->lines + first, rows * sizeof *lines);
+  bool *holes = GR_NEW(r->arena, bool, rows *(size_t)r->width);
+  out->rows = (uint32_t)rows, out->lines = lines, out->holes = holes;
+  for (int c = 0; c < r->width; c++) fill_column(r, first, rows, c, holes, &out->columns[c]);
+  return GR_OK;
+}
+
+gr_status gr_csv_read(gr_arena *a, const char *path, char delimiter, bool header, gr_csv *out) {
+  reader r = {.arena = a, .path = path, .delimiter = delimiter, .line = 1};
+  char *text;
+  size_t n;
+  int fd;
+  *out = (gr_csv){.path = path};
+  GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // its error is one of the data
+  close(fd);
+  GR_TRY(gr_file_read(a, path, GR_CSV_BYTES, &text, &n));
+  r.at = r.line_start = text, r.end = text + n;
+  gr_status s = cut(&r);
+  s = s ? s : make_columns(&r, header, out);
+  free(r.cells);
+  free(r.lines);
+  return s;
+}
+
+int gr_csv_find(const gr_csv *t, const char *name) {
+  for (int i = 0; i < t->n_columns; i++)
+    if (!strcmp(t->columns[i].name, name)) return i;
+  return -1;
+}
+
+bool gr_csv_missing(const gr_csv *t, uint32_t row, int column) {
+  return t->holes[(size_t)row * (size_t)t->n_columns + (size_t)column];
+}

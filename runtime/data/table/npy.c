@@ -1,0 +1,194 @@
+// npy.c - see npy.h.
+#include "runtime/data/table/npy.h"
+#include <string.h>
+
+// The header is a dictionary as Python writes it: {'descr': '<f8', 'fortran_order': False,
+// 'shape': (3, 4), }. It is read from `at` to `end`, without ever looking beyond.
+typedef struct reader {
+  const char *file, *name;
+  const unsigned char *start, *at, *end;
+  char descr[32];
+  bool fortran, has_descr, has_order, has_shape;
+  int rank;
+  int64_t dim[GR_ARRAY_RANK];
+} reader;
+
+static gr_status broken(const reader *r, const char *what) {
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is no array of NumPy: at byte %zu, %s",
+              r->name, r->file, (size_t)(r->at - r->start), what),
+      "write it anew with numpy.save or numpy.savez");
+}
+
+static void skip_blanks(reader *r) {
+  while (r->at < r->end && strchr(" \t\n", *r->at) && *r->at) r->at++;
+}
+
+static bool take(reader *r, char c) {
+  skip_blanks(r);
+  if (r->at == r->end || *r->at != (unsigned char)c) return false;
+  r->at++;
+  return true;
+}
+
+static bool take_word(reader *r, const char *word) {
+  size_t n = strlen(word);
+  skip_blanks(r);
+  if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n)) return false;
+  r->at += n;
+  return true;
+}
+
+static bool take_text(reader *r, char *out, size_t size) {
+  size_t n = 0;
+  skip_blanks(r);
+  if (r->at == r->end || (*r->at != '\'' && *r->at != '"')) return false;
+  unsigned char quote = *r->at++;
+  while (r->at < r->end && *r->at != quote && n + 1 < size) out[n++] = (char)*r->at++;
+  out[n] = 0;
+  return take(r, (char)quote);
+}
+
+static bool take_int(reader *r, int64_t *out) {
+  const unsigned char *from;
+  skip_blanks(r);
+  from = r->at, *out = 0;
+  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
+    if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, *r->at - '0', out))
+      return false;
+  return r->at > from;
+}
+
+static gr_status read_shape(reader *r) {
+  if (!take(r, '(')) return broken(r, "a '(' should begin the shape");
+  for (r->rank = 0; !take(r, ')');) {
+    if (r->rank == GR_ARRAY_RANK)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has more than %d dimensions", r->name,
+                     r->file, GR_ARRAY_RANK);
+    if (!take_int(r, &r->dim[r->rank++])) return broken(r, "a size of the shape should follow");
+    if (take(r, ',')) continue;
+    if (!take(r, ')')) return broken(r, "a ')' should end the shape");
+    break;
+  }
+  return GR_OK;
+}
+
+static gr_status read_member(reader *r) {
+  char key[32];
+  if (!take_text(r, key, sizeof key) || !take(r, ':')) return broken(r, "a key should follow");
+  if (!strcmp(key, "descr")) {
+    r->has_descr = true;
+    if (take_text(r, r->descr, sizeof r->descr)) return GR_OK;
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is an array of records, which are not read",
+                r->name, r->file),
+        "save each of its fields as an array of its own, with numpy.savez");
+  }
+  if (!strcmp(key, "fortran_order")) {
+    r->has_order = true, r->fortran = take_word(r, "True");
+    return r->fortran || take_word(r, "False") ? GR_OK : broken(r, "True or False should follow");
+  }
+  r->has_shape = true;
+  return strcmp(key, "shape") ? broken(r, "a key that is unknown") : read_shape(r);
+}
+
+static gr_status read_members(reader *r) {
+  if (!take(r, '{')) return broken(r, "a '{' should begin the header");
+  while (!take(r, '}')) {
+    GR_TRY(read_member(r));
+    if (take(r, ',')) continue;
+    if (!take(r, '}')) return broken(r, "a '}' should end the header");
+    break;
+  }
+  skip_blanks(r);
+  if (r->at < r->end) return broken(r, "nothing should follow the header's '}'");
+  if (r->has_descr && r->has_order && r->has_shape) return GR_OK;
+  return broken(r, "the header lacks descr, fortran_order or shape");
+}
+
+// Where the header is, by the preamble: a magic text, a version, and the header's length.
+static gr_status find_header(reader *r, const unsigned char *bytes, size_t n) {
+  static const unsigned char magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+  r->start = r->at = bytes, r->end = bytes + n;
+  if (n < 10 || memcmp(bytes, magic, sizeof magic)) return broken(r, "it does not begin as one");
+  int major = bytes[6];
+  r->at = bytes + 6;
+  if (major < 1 || major > 3) return broken(r, "the version is not 1, 2 or 3");
+  size_t head = major == 1 ? 10 : 12, length = 0;
+  if (n < head) return broken(r, "the file ends in the header");
+  for (size_t i = 8; i < head; i++) length |= (size_t)bytes[i] << 8 * (i - 8);
+  r->at = bytes + 8;
+  if (length > n - head) return broken(r, "the file ends in the header");
+  r->at = bytes + head, r->end = r->at + length;
+  return GR_OK;
+}
+
+static bool read_size(const char *digits, size_t *out) {
+  *out = 0;
+  for (const char *c = digits; *c; c++) {
+    if (*c < '0' || *c > '9' || *out > 1 << 20) return false;
+    *out = *out * 10 + (size_t)(*c - '0');
+  }
+  return *digits != 0;
+}
+
+// "<f4", "|u1", "=i8", "<U12": the byte order, a letter and how many bytes (code points for U).
+static gr_status read_descr(const reader *r, gr_array *out) {
+  static const char letters[] = "buifSU";
+  const char *d = r->descr, *kind = d[0] && d[1] ? strchr(letters, d[1]) : NULL;
+  if (*d == '>' && kind)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is of type '%s', which is big-endian",
+                r->name, r->file, d),
+        "save x.astype(x.dtype.newbyteorder('<'))");
+  bool ok = kind && strchr("<|=", *d) && read_size(d + 2, &out->size);
+  out->element = kind ? (gr_element)(kind - letters) : GR_ELEMENT_BOOL;
+  size_t s = out->size;
+  if (ok && out->element == GR_ELEMENT_BOOL) ok = s == 1;
+  if (ok && out->element == GR_ELEMENT_FLOAT) ok = s == 2 || s == 4 || s == 8;
+  if (ok && gr_array_is_whole(out)) ok = s == 1 || s == 2 || s == 4 || s == 8;
+  if (ok && out->element == GR_ELEMENT_CODES) out->size = 4 * s;
+  if (ok) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is of type '%s', which is not read",
+                         r->name, r->file, d),
+                 "integers, floats of up to 8 bytes, booleans and texts are: save x.astype('f4')");
+}
+
+static gr_status check_order(const reader *r) {
+  int wide = 0;
+  for (int i = 0; i < r->rank; i++) wide += r->dim[i] > 1;
+  if (!r->fortran || wide < 2) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "'%s' in '%s' is in Fortran order: its samples are not one after the other", r->name,
+              r->file),
+      "save numpy.ascontiguousarray(x)");
+}
+
+gr_status gr_npy_parse(const char *file, const char *name, const unsigned char *bytes, size_t n,
+                       gr_array *out) {
+  reader r = {.file = file, .name = name};
+  *out = (gr_array){.file = file, .name = name, .count = 1};
+  GR_TRY(find_header(&r, bytes, n));
+  GR_TRY(read_members(&r));
+  GR_TRY(read_descr(&r, out));
+  GR_TRY(check_order(&r));
+  out->at = r.end, out->rank = r.rank;
+  bool possible = true;
+  for (int i = 0; i < r.rank; i++) {
+    out->dim[i] = r.dim[i];
+    possible = possible && !__builtin_mul_overflow(out->count, r.dim[i], &out->count);
+  }
+  size_t there = n - (size_t)(r.end - bytes), need = 0;
+  possible = possible && !__builtin_mul_overflow((size_t)out->count, out->size, &need);
+  if (possible && need == there) return GR_OK;
+  if (possible && need < there)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has %zu bytes after its last value", name,
+                   file, there - need);
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "'%s' in '%s' is cut short: its header promises more than the %zu bytes of "
+              "values that are there",
+              name, file, there),
+      "copy or write the file again");
+}

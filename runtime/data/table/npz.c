@@ -1,0 +1,237 @@
+// npz.c - see npz.h.
+#include "runtime/data/table/npz.h"
+#include <stdlib.h>
+#include <string.h>
+#ifdef GR_HAVE_ZLIB
+#include <zlib.h>
+#endif
+#include "base/text.h"
+#include "runtime/data/table/npy.h"
+
+enum { LOCAL = 30, CENTRAL = 46, END = 22, END64 = 56, LOCATOR = 20, COMMENT = 65535 };
+enum { MOST_MEMBERS = 65536, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
+static const uint32_t is_local = 0x04034b50, is_central = 0x02014b50, is_end = 0x06054b50,
+                      is_end64 = 0x06064b50, is_locator = 0x07064b50;
+
+static uint64_t number(const unsigned char *p, int bytes) {
+  uint64_t v = 0;
+  for (int i = bytes - 1; i >= 0; i--) v = v << 8 | p[i];
+  return v;
+}
+
+static gr_status broken(const gr_npz *z, uint64_t at, const char *what) {
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is no .npz file: at byte %llu, %s", z->path,
+                         (unsigned long long)at, what),
+                 "an .npz file is what numpy.savez writes; copy or write it again");
+}
+
+// The record of so many bytes that begins at `at` with the given signature; NULL: there is none.
+static const unsigned char *record(const gr_npz *z, uint64_t at, uint64_t bytes, uint32_t is) {
+  if (at > z->map.bytes || bytes > z->map.bytes - at) return NULL;
+  const unsigned char *p = z->map.at + at;
+  return number(p, 4) == is ? p : NULL;
+}
+
+// ---- The directory, which is at the end ---------------------------------------------------------
+
+typedef struct directory {
+  uint64_t at, bytes, n;
+} directory;
+
+// With ZIP64 the end record is preceded by a locator of another, of 64-bit numbers.
+static gr_status find_directory64(const gr_npz *z, uint64_t end, directory *out) {
+  const unsigned char *p = end < LOCATOR ? NULL : record(z, end - LOCATOR, LOCATOR, is_locator);
+  if (!p) return GR_OK;
+  uint64_t at = number(p + 8, 8);
+  p = record(z, at, END64, is_end64);
+  if (!p) return broken(z, end - LOCATOR, "the end record of ZIP64 is not where its locator says");
+  *out = (directory){number(p + 48, 8), number(p + 40, 8), number(p + 32, 8)};
+  return GR_OK;
+}
+
+static gr_status find_directory(const gr_npz *z, directory *out) {
+  uint64_t n = z->map.bytes, end = n < END ? 0 : n - END;
+  uint64_t least = end > COMMENT ? end - COMMENT : 0;
+  const unsigned char *p = record(z, end, END, is_end);
+  while (!p && end > least) p = record(z, --end, END, is_end);
+  if (!p) return broken(z, n, "the file ends without the end record of a ZIP file");
+  *out = (directory){number(p + 16, 4), number(p + 12, 4), number(p + 10, 2)};
+  GR_TRY(find_directory64(z, end, out));
+  if (out->at > end || out->bytes > end - out->at)
+    return broken(z, end, "the directory is said to be beyond the end of the file");
+  if (out->n > MOST_MEMBERS || out->n > out->bytes / CENTRAL)
+    return broken(z, end, "more members are counted than the directory has room for");
+  return GR_OK;
+}
+
+// Sizes that do not fit into 32 bits are in the extra field 0x0001, in this order.
+static bool read_extra(gr_npz_member *m, const unsigned char *p, const unsigned char *end) {
+  uint64_t *wide[] = {&m->size, &m->packed, &m->at};
+  int left = 0;
+  for (int i = 0; i < 3; i++) left += *wide[i] == UINT32_MAX;
+  while (left && end - p >= 4) {
+    uint64_t id = number(p, 2), n = number(p + 2, 2);
+    p += 4;
+    if (n > (uint64_t)(end - p)) return false;
+    const unsigned char *q = p, *of = p + n;
+    for (int i = 0; id == 1 && i < 3; i++) {
+      if (*wide[i] != UINT32_MAX) continue;
+      if (of - q < 8) return false;
+      *wide[i] = number(q, 8), q += 8, left--;
+    }
+    p = of;
+  }
+  return true;
+}
+
+static gr_status read_entry(gr_npz *z, gr_arena *a, uint64_t *at, uint64_t end) {
+  const unsigned char *p = record(z, *at, CENTRAL, is_central);
+  if (!p || *at + CENTRAL > end) return broken(z, *at, "a member's entry should be here");
+  uint64_t name = number(p + 28, 2), extra = number(p + 30, 2), note = number(p + 32, 2);
+  if (name + extra + note > end - *at - CENTRAL)
+    return broken(z, *at, "a member's entry is longer than the directory");
+  gr_npz_member *m = &z->members[z->n];
+  uint64_t method = number(p + 10, 2);
+  *m = (gr_npz_member){.crc = (uint32_t)number(p + 16, 4),
+                       .packed = number(p + 20, 4),
+                       .size = number(p + 24, 4),
+                       .at = number(p + 42, 4),
+                       .deflated = method == DEFLATED};
+  const char *text = (const char *)p + CENTRAL;
+  size_t stem = name > 4 && !memcmp(text + name - 4, ".npy", 4) ? name - 4 : 0;
+  if (!read_extra(m, p + CENTRAL + name, p + CENTRAL + name + extra))
+    return broken(z, *at, "the extra field with 64-bit sizes is cut short");
+  *at += CENTRAL + name + extra + note;
+  if (!stem) return GR_OK;  // what is no array is left alone
+  m->name = gr_arena_strndup(a, text, stem);
+  if ((method != STORED && method != DEFLATED) || (number(p + 8, 2) & ENCRYPTED))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "the member '%s' of '%s' is encrypted, or packed by method %d", m->name,
+                           z->path, (int)method),
+                   "numpy.savez and numpy.savez_compressed write what can be read");
+  z->n++;
+  return GR_OK;
+}
+
+static gr_status read_directory(gr_npz *z, gr_arena *a) {
+  directory d = {0};
+  GR_TRY(find_directory(z, &d));
+  z->members = GR_NEW(a, gr_npz_member, d.n + 1);
+  uint64_t at = d.at;
+  for (uint64_t i = 0; i < d.n; i++) GR_TRY(read_entry(z, a, &at, d.at + d.bytes));
+  return GR_OK;
+}
+
+gr_status gr_npz_open(gr_arena *a, const char *path, gr_npz *out) {
+  *out = (gr_npz){.path = path};
+  GR_TRY(gr_mapping_open(path, &out->map));
+  gr_status s = read_directory(out, a);
+  if (s) gr_npz_close(out);
+  return s;
+}
+
+void gr_npz_close(gr_npz *z) {
+  for (int i = 0; i < z->n; i++) free(z->members[i].bytes);
+  gr_mapping_close(&z->map);
+  z->n = 0;
+}
+
+// ---- A member -----------------------------------------------------------------------------------
+
+#ifdef GR_HAVE_ZLIB
+// Raw deflate (RFC 1951), with nothing before or after it. zlib counts in 32 bits, so in pieces.
+static bool inflate_all(const unsigned char *from, uint64_t packed, unsigned char *to,
+                        uint64_t size) {
+  enum { PIECE = 1 << 30 };
+  z_stream s = {.next_in = (Bytef *)(uintptr_t)from, .next_out = to};
+  if (inflateInit2(&s, -MAX_WBITS) != Z_OK) return false;
+  int code = Z_OK;
+  uint64_t in = packed, out = size;
+  while (code == Z_OK) {
+    uInt give = (uInt)(in < PIECE ? in : PIECE), room = (uInt)(out < PIECE ? out : PIECE);
+    s.avail_in = give, s.avail_out = room;
+    code = inflate(&s, Z_NO_FLUSH);
+    in -= give - s.avail_in, out -= room - s.avail_out;
+    if (give == s.avail_in && room == s.avail_out) break;  // it can neither read nor write more
+  }
+  inflateEnd(&s);
+  return code == Z_STREAM_END && !in && !out;
+}
+
+static bool same_crc(const unsigned char *p, uint64_t n, uint32_t want) {
+  return n > GR_NPZ_CHECKED || crc32_z(crc32_z(0, NULL, 0), p, n) == want;
+}
+
+static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *packed) {
+  if (m->bytes) return GR_OK;
+  // Deflate makes at most 1032 bytes of one (zlib's "Maximum Compression Factor").
+  if (m->size / 1040 > m->packed + 1 || !(m->bytes = malloc(m->size + 1)))
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the %llu bytes of '%s' in '%s'",
+                   (unsigned long long)m->size, m->name, z->path);
+  if (inflate_all(packed, m->packed, m->bytes, m->size)) return GR_OK;
+  free(m->bytes);
+  m->bytes = NULL;
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                 "the member '%s' of '%s' is damaged: it cannot be unpacked", m->name, z->path);
+}
+#else
+static bool same_crc(const unsigned char *p, uint64_t n, uint32_t want) {
+  return (void)p, (void)n, (void)want, true;
+}
+static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *packed) {
+  (void)packed;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "the member '%s' of '%s' is compressed, and graphrun is built without zlib", m->name,
+              z->path),
+      "write the file with numpy.savez, or build with zlib (zlib1g-dev)");
+}
+#endif
+
+// The bytes of a member as they are in the file, behind its local header.
+static gr_status packed_bytes(const gr_npz *z, const gr_npz_member *m, const unsigned char **out) {
+  const unsigned char *p = record(z, m->at, LOCAL, is_local);
+  if (!p) return broken(z, m->at, "a member's local header should be here");
+  uint64_t at = m->at + LOCAL + number(p + 26, 2) + number(p + 28, 2);
+  if (at > z->map.bytes || m->packed > z->map.bytes - at)
+    return broken(z, m->at, "a member is said to end beyond the end of the file");
+  *out = z->map.at + at;
+  return GR_OK;
+}
+
+static gr_status no_array(const gr_npz *z, const char *name) {
+  gr_arena *a = gr_arena_create();
+  gr_text list = gr_text_make(a);
+  const char **names = GR_NEW(a, const char *, z->n + 1);
+  for (int i = 0; i < z->n; i++) {
+    names[i] = z->members[i].name;
+    gr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
+  }
+  const char *near = gr_text_nearest(name, names, z->n);
+  gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no array '%s'", z->path, name);
+  s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.at)
+           : gr_hint(s, "it has: %s", z->n ? list.at : "none at all");
+  gr_arena_destroy(a);
+  return s;
+}
+
+gr_status gr_npz_read(gr_npz *z, const char *name, gr_array *out) {
+  gr_npz_member *m = z->members, *end = m + z->n;
+  while (m < end && strcmp(m->name, name)) m++;
+  if (m == end) return no_array(z, name);
+  const unsigned char *bytes = NULL;
+  GR_TRY(packed_bytes(z, m, &bytes));
+  if (m->deflated) {
+    GR_TRY(unpack(z, m, bytes));
+    bytes = m->bytes;
+  } else if (m->packed != m->size) {
+    return broken(z, m->at, "a stored member has two sizes");
+  }
+  if (!same_crc(bytes, m->size, m->crc))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "the member '%s' of '%s' is damaged: its checksum "
+                           "is another than the file says",
+                           m->name, z->path),
+                   "copy or write the file again");
+  return gr_npy_parse(z->path, m->name, bytes, m->size, out);
+}
