@@ -175,7 +175,7 @@ check "killed and resumed, the same checkpoints stay, byte for byte" same_files 
 begin one checkpoint.dir="$scratch/shared" training.max_steps=4000 "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps one 2
 owner=$pid
-tones two checkpoint.dir="$scratch/shared" distributed.timeout=2
+tones two checkpoint.dir="$scratch/shared" distributed.timeout=8
 printf '%s\n' "another run writes to '.*shared': process [0-9]+ on .*output.dir=.*one" \
   "hint: .*another checkpoint.dir" >patterns
 verdict "two runs with one checkpoint.dir" 74

@@ -141,11 +141,11 @@ fi
 
 # A rank that neither dies nor goes on.
 # shellcheck disable=SC2086
-begin hang $long distributed.ranks=2 distributed.timeout=2
+begin hang $long distributed.ranks=2 distributed.timeout=10
 wait_steps hang 30
 kill -STOP $(process_of_rank hang 1)
 ended
-printf '%s\n' 'rank 1 did not come' 'within 2 s' >patterns
+printf '%s\n' 'rank 1 did not come' 'within 10 s' >patterns
 verdict "a rank that stands still" 72
 check "... nothing is left running" none_left hang
 check "... nor in temporary folders" nothing_left
@@ -225,7 +225,7 @@ kill -9 "$pid"
 ended
 check "kill -9 of the launcher at once: nothing is left running" gone unborn3
 # shellcheck disable=SC2086
-begin still $long distributed.ranks=2 distributed.timeout=2
+begin still $long distributed.ranks=2 distributed.timeout=10
 wait_steps still 30
 kill -STOP $(process_of_rank still 1)
 kill -9 "$pid"

@@ -185,7 +185,7 @@ check "six runs at once have six folders" test "$(sed -n 's/^output: //p' said? 
 begin shared training.max_steps=4000 "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps shared 2
 cp "$log" first
-tones shared distributed.timeout=2
+tones shared distributed.timeout=8
 printf '%s\n' "another run writes to '.*shared'" "hint: .*another output.dir" >patterns
 verdict "two runs in one folder" 74
 kill -9 "$pid"
