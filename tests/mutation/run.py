@@ -86,12 +86,21 @@ def ctest(work, tests, jobs=1):
                 str(jobs), "--stop-on-failure", "--no-tests=error", limit=3600)
 
 
-def check_unchanged(work, mutants):
-    """What fails without a mutant finds nothing."""
+def tests_of(work, mutants):
+    """The names of all tests that are asked for. An expression that matches none fails as a test
+    does, so that its mutants would count as found."""
     names = set()
-    for tests in {m.tests for m in mutants}:
-        _, out = call(work, "ctest", "--test-dir", "build", "-N", "-R", tests)
-        names.update(re.findall(r"Test +#\d+: (\S+)", out))
+    for m in {m.tests: m for m in mutants}.values():
+        _, out = call(work, "ctest", "--test-dir", "build", "-N", "-R", m.tests)
+        found = re.findall(r"Test +#\d+: (\S+)", out)
+        if not found:
+            sys.exit(f"{m.origin}: no test is called {m.tests}")
+        names.update(found)
+    return names
+
+
+def check_unchanged(work, names):
+    """What fails without a mutant finds nothing."""
     code, out = ctest(work, "^(" + "|".join(sorted(names)) + ")$", jobs=2)
     if code:
         sys.exit(f"tests fail without a mutant:\n{out[-2000:]}")
@@ -141,8 +150,10 @@ def main():
     lock, results, threads = threading.Lock(), [], []
     for i in range(a.j):
         prepare(base / str(i))
-        if not i and not a.no_check:
-            check_unchanged(base / "0", queue)
+        if not i:
+            names = tests_of(base / "0", queue)
+            if not a.no_check:
+                check_unchanged(base / "0", names)
         threads.append(threading.Thread(target=work_through, args=(base / str(i), queue, lock, results)))
     for t in threads:
         t.start()
