@@ -116,14 +116,14 @@ static void read_options(gr_job *j) {
 
 // What the data gives of a bucket, in batches of `rows` over all ranks.
 static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
-  gr_feed feed;
-  gr_dataset_shapes(j->spec.data, bucket, rows, &feed);
-  gr_batch_tensor *batch = GR_NEW(j->arena, gr_batch_tensor, feed.n_fields);
-  for (int i = 0; i < feed.n_fields; i++)
-    batch[i] = (gr_batch_tensor){feed.field[i].name, feed.field[i].type};
+  gr_batch shapes;
+  gr_dataset_shapes(j->spec.data, bucket, rows, &shapes);
+  gr_batch_tensor *batch = GR_NEW(j->arena, gr_batch_tensor, shapes.n_fields);
+  for (int i = 0; i < shapes.n_fields; i++)
+    batch[i] = (gr_batch_tensor){shapes.field[i].name, shapes.field[i].type};
   *out = (gr_bucket){.name = gr_dataset_bucket_name(j->arena, j->spec.data, bucket),
                      .batch = batch,
-                     .n_batch = feed.n_fields};
+                     .n_batch = shapes.n_fields};
 }
 
 // Every input of every program, to what fills it.
@@ -132,37 +132,37 @@ static gr_status bind_inputs(gr_job *j) {
   j->spec.inputs = GR_NEW(j->arena, gr_program_inputs, j->spec.plan->n_programs);
   for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
     const gr_program *p = &j->spec.plan->programs[i];
-    gr_feed feed;
+    gr_batch shapes;
     int b = 0;
     while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->spec.data, b), p->bucket)) b++;
-    if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.rows, &feed);
-    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &feed : NULL, &j->spec.inputs[i]));
+    if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.rows, &shapes);
+    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &shapes : NULL, &j->spec.inputs[i]));
   }
   return GR_OK;
 }
 
 // What the data say (symbols, mels) becomes a parameter of the model where the model has one
 // of that name; a configuration that says otherwise is wrong.
-static gr_status bind_facts(gr_job *j, gr_conf **out) {
+static gr_status bind_metadata(gr_job *j, gr_conf **out) {
   gr_conf *given = gr_conf_find(j->spec.conf, "model.params"), *declared;
   gr_conf *params = given && given->kind == GR_CONF_MAP
                         ? gr_conf_copy(j->arena, given)
                         : gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
-  gr_fact facts[GR_MAX_FIELDS];
-  int n = gr_dataset_facts(j->spec.data, facts);
+  gr_metadata metadata[GR_MAX_METADATA];
+  int n = gr_dataset_metadata(j->spec.data, metadata);
   declared = gr_conf_member(j->graph, "params");
   for (int i = 0; i < n && declared && declared->kind == GR_CONF_MAP; i++) {
-    if (!gr_conf_member(declared, facts[i].name)) continue;
-    gr_conf *said = gr_conf_member(params, facts[i].name);
-    if (said && (said->kind != GR_CONF_INT || said->integer != facts[i].value))
+    if (!gr_conf_member(declared, metadata[i].name)) continue;
+    gr_conf *said = gr_conf_member(params, metadata[i].name);
+    if (said && (said->kind != GR_CONF_INT || said->integer != metadata[i].value))
       return gr_hint(gr_fail(GR_ERR_CONFIG, said->loc,
                              "model.params.%s is not %lld, which is what the data have",
-                             facts[i].name, (long long)facts[i].value),
+                             metadata[i].name, (long long)metadata[i].value),
                      "leave it out: it is taken from the data");
     if (said) continue;
     gr_conf *value = gr_conf_make(j->arena, GR_CONF_INT, declared->loc);
-    value->integer = facts[i].value;
-    gr_conf_put(j->arena, params, facts[i].name, value);
+    value->integer = metadata[i].value;
+    gr_conf_put(j->arena, params, metadata[i].name, value);
   }
   *out = params;
   return GR_OK;
@@ -246,13 +246,13 @@ gr_status gr_job_open(gr_job *j, int ranks) {
   read_options(j);
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
-  return gr_dataset_open(j->arena, data, gr_schema_doc, &j->spec.data);
+  return gr_dataset_open(data, gr_schema_doc, &j->spec.data);
 }
 
 gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_conf *params = NULL;
   if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
-  GR_TRY(bind_facts(j, &params));
+  GR_TRY(bind_metadata(j, &params));
   int n = gr_dataset_buckets(j->spec.data), rows = j->spec.set.rows * j->place.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);

@@ -167,6 +167,7 @@ static int64_t int_or_auto(gr_conf *c, const char *path) {
 
 // Other names, first those of Hugging Face's trainer. Where one is given it overrides.
 static const char *const other_names[][2] = {
+    {"data.kind", "data.source"},
     {"training.num_workers", "data.workers"},
     {"training.distributed_strategy", "distributed.strategy"},
     {"training.ddp_backend", "distributed.backend"},

@@ -103,8 +103,8 @@ static gr_status inspect_job(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   bool audio = j->args.audio;
-  GR_TRY(audio ? gr_dataset_open_all(j->arena, data, gr_schema_doc, &j->spec.data)
-               : gr_dataset_open(j->arena, data, gr_schema_doc, &j->spec.data));
+  GR_TRY(audio ? gr_dataset_open_all(data, gr_schema_doc, &j->spec.data)
+               : gr_dataset_open(data, gr_schema_doc, &j->spec.data));
   gr_dataset_inspect(j->spec.data, (int)j->spec.set.batch_size, &t);
   gr_print_lines(stdout, t.at);
   if (!audio) return GR_OK;

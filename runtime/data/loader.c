@@ -1,10 +1,10 @@
-// loader.c - one rank's batches, made ahead of the step by threads; see data.h.
+// loader.c - one rank's batches, made ahead of the step by threads; see loader.h.
 //
 // Batches are numbered from where the loader starts. Batch k is made in slot k % depth, row by
 // row: a worker takes the next row of the batch that is being handed out, in order, and starts
 // the following batch when its slot is free. What a row holds depends on nothing but its
 // place, so the threads' timing changes nothing. The caller holds one slot; the others are ahead.
-#include <errno.h>
+#include "runtime/data/loader.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +15,18 @@ enum { MOST_WORKERS = 256, MOST_PREFETCH = 64 };
 
 typedef struct slot {
   gr_batch batch;
-  float *features, *weight;  // the batch's arrays, as large as the largest bucket's
-  int32_t *lengths, *targets, *target_lengths;
-  uint32_t *utterances;
+  char *at[GR_MAX_FIELDS];  // the fields' memory, as large as the largest bucket's
+  uint32_t *samples;
   int done;  // rows
   gr_status error;
   int error_row;
 } slot;
 
 struct gr_loader {
-  gr_data *data;
+  gr_dataset *data;
   gr_loader_spec spec;
   gr_arena *arena;
+  gr_order_spec order_spec;
   gr_order order;
   int rows, depth;
   slot *slots;
@@ -49,30 +49,19 @@ int gr_loader_rows(const gr_loader_spec *s) {
 
 // The rows of the next batch that are this rank's, from the global order. Under the lock.
 static void begin(gr_loader *l) {
-  if (!l->order_made) gr_order_fill(&l->order, l->data, &l->spec, l->epoch);
+  if (!l->order_made) gr_order_fill(&l->order, l->data, &l->order_spec, l->epoch);
   l->order_made = true;
   slot *s = l->slots + l->started % (uint64_t)l->depth;
   const gr_order_batch *g = l->order.batches + l->index;
-  const gr_data_bucket *b = l->data->buckets + g->bucket;
   for (int i = 0; i < l->rows; i++) {
     int64_t row = (int64_t)l->spec.rank * l->rows + i;
-    s->utterances[i] = row < g->count ? l->order.utterances[g->first + row] : GR_NO_UTTERANCE;
+    s->samples[i] = row < g->count ? l->order.samples[g->first + row] : GR_NO_SAMPLE;
   }
-  s->batch = (gr_batch){.bucket = g->bucket,
-                        .rows = l->rows,
-                        .t = b->frames,
-                        .u = b->targets,
-                        .mels = l->data->spec.features.mels,
-                        .features = s->features,
-                        .lengths = s->lengths,
-                        .targets = s->targets,
-                        .target_lengths = s->target_lengths,
-                        .weight = s->weight,
-                        .utterances = s->utterances,
-                        .epoch = l->epoch,
-                        .index = l->index,
-                        .of = l->order.n,
-                        .samples = g->count};
+  gr_batch *b = &s->batch;
+  gr_dataset_shapes(l->data, g->bucket, l->rows, b);
+  for (int f = 0; f < b->n_fields; f++) b->field[f].at = s->at[f];
+  b->sample = s->samples, b->samples = g->count;
+  b->epoch = l->epoch, b->index = l->index, b->of = l->order.n;
   s->done = 0;
   l->next_row = 0;
   l->started++;
@@ -91,41 +80,44 @@ static bool take(gr_loader *l, slot **s, int *row) {
   return true;
 }
 
-static void fill_from(const gr_loader *l, slot *s, int row, const float *x, int32_t frames) {
-  const gr_batch *b = &s->batch;
-  const gr_item *item = l->data->items + s->utterances[row];
-  size_t frame = (size_t)b->mels, used = (size_t)frames * frame;
-  float *out = s->features + (size_t)row * (size_t)b->t * frame;
-  memcpy(out, x, used * sizeof *out);
-  memset(out + used, 0, ((size_t)b->t * frame - used) * sizeof *out);
-  if (l->spec.augment)
-    gr_augment_apply(&l->data->spec.augment, l->spec.seed, b->epoch, s->utterances[row], out,
-                     frames, b->mels);
-  int32_t *targets = s->targets + (size_t)row * (size_t)b->u;
-  memset(targets, 0, (size_t)b->u * sizeof *targets);
-  memcpy(targets, item->targets, (size_t)item->n_targets * sizeof *targets);
-  s->lengths[row] = frames, s->target_lengths[row] = item->n_targets, s->weight[row] = 1;
+// The bytes of a row, which is cleared.
+static void *row_of(const slot *s, int field, int row, size_t *bytes) {
+  gr_type t = s->batch.field[field].type;
+  t.dim[0] = 1;
+  *bytes = gr_type_bytes(&t);
+  return memset(s->at[field] + (size_t)row * *bytes, 0, *bytes);
 }
 
-static void fill_empty(slot *s, int row) {
-  const gr_batch *b = &s->batch;
-  size_t size = (size_t)b->t * (size_t)b->mels, u = (size_t)b->u;
-  memset(s->features + (size_t)row * size, 0, size * sizeof(float));
-  memset(s->targets + (size_t)row * u, 0, u * sizeof(int32_t));
-  s->lengths[row] = b->t, s->target_lengths[row] = 0, s->weight[row] = 0;
+static void pad(const gr_dataset *d, const slot *s, int row, int32_t length) {
+  for (int f = 0; f < d->n_fields; f++) {
+    size_t bytes, size = gr_dtypes[d->field[f].dtype].size;
+    char *at = row_of(s, f, row, &bytes);
+    float number = (float)length;
+    const void *value = d->field[f].dtype == GR_F32 ? (const void *)&number : &length;
+    for (size_t i = 0; d->field[f].pad_length && i < bytes; i += size) memcpy(at + i, value, size);
+  }
+}
+
+static void fill_from(const gr_loader *l, const slot *s, int row, const gr_loaded *x) {
+  const gr_dataset *d = l->data;
+  const gr_draw draw = {l->spec.seed, s->batch.epoch, s->samples[row], l->spec.augment};
+  gr_row r = {.length = d->buckets[s->batch.bucket].length};
+  size_t bytes;
+  for (int f = 0; f < d->n_fields; f++) r.at[f] = row_of(s, f, row, &bytes);
+  *(float *)r.at[d->n_fields - 1] = 1;  // weight
+  d->ops->fill(d->self, d->samples[s->samples[row]].index, d->ops->load ? x : NULL, &draw, &r);
 }
 
 static gr_status fill(gr_loader *l, slot *s, int row) {
-  float *x = NULL;
-  int32_t frames = 0;
-  bool kept = false;
-  if (s->utterances[row] != GR_NO_UTTERANCE)
-    GR_TRY(gr_cache_get(l->data, s->utterances[row], &x, &frames, &kept));
-  if (x)
-    fill_from(l, s, row, x, frames);
+  gr_loaded x = {0};
+  bool kept = true, there = false;
+  if (s->samples[row] != GR_NO_SAMPLE)
+    GR_TRY(gr_cache_get(l->data, s->samples[row], &x, &kept, &there));
+  if (there)
+    fill_from(l, s, row, &x);
   else
-    fill_empty(s, row);
-  if (!kept) free(x);
+    pad(l->data, s, row, l->data->buckets[s->batch.bucket].length);
+  if (!kept) free(x.at);
   return GR_OK;
 }
 
@@ -157,13 +149,13 @@ static void *work(void *arg) {
   return NULL;
 }
 
-static gr_status check(const gr_data *d, const gr_loader_spec *s) {
+static gr_status check(const gr_dataset *d, const gr_loader_spec *s) {
   if (s->batch < 1 || s->ranks < 1 || s->rank < 0 || s->rank >= s->ranks)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "a batch of %d for rank %d of %d cannot be", s->batch,
                    s->rank, s->ranks);
   GR_TRY(gr_range("workers", s->workers, 0, MOST_WORKERS));
   GR_TRY(gr_range("prefetch", s->prefetch, 1, MOST_PREFETCH));
-  uint32_t n = gr_data_batches(d, s->part, s->batch);
+  uint32_t n = gr_dataset_batches(d, s->split, s->batch);
   if (s->first > n)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot go on at batch %u of an epoch of %u", s->first, n),
@@ -171,25 +163,29 @@ static gr_status check(const gr_data *d, const gr_loader_spec *s) {
   return GR_OK;
 }
 
-// Bytes of a batch's features and targets, in the largest bucket; false: more than there can be.
-static bool slot_bytes(const gr_loader *l, size_t *features, size_t *targets) {
-  const gr_data_bucket *last = l->data->buckets + l->data->n_buckets - 1;
-  size_t row = (size_t)last->frames * (size_t)l->data->spec.features.mels * sizeof(float);
-  return !__builtin_mul_overflow((size_t)l->rows, row, features) && *features <= PTRDIFF_MAX &&
-         !__builtin_mul_overflow((size_t)l->rows, (size_t)last->targets * sizeof(int32_t), targets);
+// Memory of each field in the largest bucket; false: more than there can be.
+static bool make_slot(const gr_loader *l, slot *s) {
+  gr_batch largest;
+  gr_dataset_shapes(l->data, l->data->n_buckets - 1, l->rows, &largest);
+  for (int f = 0; f < largest.n_fields; f++) {
+    const gr_type *t = &largest.field[f].type;
+    s->at[f] = gr_type_possible(t) ? malloc(gr_type_bytes(t)) : NULL;
+    if (!s->at[f]) return false;
+  }
+  s->samples = GR_NEW(l->arena, uint32_t, l->rows);
+  return true;
 }
 
-static bool make_slot(const gr_loader *l, slot *s) {
-  size_t rows = (size_t)l->rows, features, targets;
-  if (!slot_bytes(l, &features, &targets)) return false;
-  s->features = malloc(features);
-  s->targets = malloc(targets);
-  if (!s->features || !s->targets) return false;
-  s->weight = GR_NEW(l->arena, float, rows);
-  s->lengths = GR_NEW(l->arena, int32_t, rows);
-  s->target_lengths = GR_NEW(l->arena, int32_t, rows);
-  s->utterances = GR_NEW(l->arena, uint32_t, rows);
-  return true;
+static gr_status no_memory(const gr_loader *l) {
+  gr_batch largest;
+  char type[96];
+  gr_dataset_shapes(l->data, l->data->n_buckets - 1, l->rows, &largest);
+  return gr_hint(
+      gr_about(
+          gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for %d batches of %d rows: %s %s", l->depth,
+                  l->rows, largest.field[0].name, gr_type_text(&largest.field[0].type, type)),
+          "prefetch"),
+      "fewer data.prefetch, a smaller training.batch_size, or shorter samples");
 }
 
 // Signals are for the main thread.
@@ -209,36 +205,30 @@ static gr_status start_threads(gr_loader *l) {
 }
 
 static gr_status set_up(gr_loader *l) {
-  l->order = gr_order_make(l->arena, l->data, l->spec.part, l->spec.batch);
+  l->order = gr_order_make(l->arena, l->data, &l->order_spec);
   if (l->order.n && l->index == l->order.n) l->index = 0, l->epoch++;
   uint64_t left = (uint64_t)l->spec.epochs * l->order.n - (l->spec.epochs ? l->spec.first : 0);
   l->end = l->spec.epochs || !l->order.n ? left : UINT64_MAX;
   l->slots = GR_NEW(l->arena, slot, l->depth);
   for (int i = 0; i < l->depth; i++)
-    if (!make_slot(l, l->slots + i))
-      return gr_hint(
-          gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                           "no memory for %d batches of %d rows of %d frames of %d mels", l->depth,
-                           l->rows, l->data->buckets[l->data->n_buckets - 1].frames,
-                           l->data->spec.features.mels),
-                   "prefetch"),
-          "fewer data.prefetch, a smaller training.batch_size, or data.max_seconds");
+    if (!make_slot(l, l->slots + i)) return no_memory(l);
   return start_threads(l);
 }
 
-gr_status gr_loader_open(gr_data *d, const gr_loader_spec *spec, gr_loader **out) {
+gr_status gr_loader_open(gr_dataset *d, const gr_loader_spec *spec, gr_loader **out) {
   *out = NULL;
-  GR_TRY(check(d, spec));
+  GR_TRY(gr_dataset_place_error(d, check(d, spec)));
   gr_arena *a = gr_arena_create();
   gr_loader *l = GR_NEW(a, gr_loader, 1);
   l->arena = a, l->data = d, l->spec = *spec;
+  l->order_spec = (gr_order_spec){spec->split, spec->batch, spec->seed, spec->shuffle};
   l->rows = l->next_row = gr_loader_rows(spec);
   l->depth = 1 + (spec->workers ? spec->prefetch : 0);
   l->epoch = spec->epoch, l->index = spec->first;
   pthread_mutex_init(&l->lock, NULL);
   pthread_cond_init(&l->work, NULL);
   pthread_cond_init(&l->ready, NULL);
-  gr_status s = set_up(l);
+  gr_status s = gr_dataset_place_error(d, set_up(l));
   if (s)
     gr_loader_close(l);
   else
@@ -285,12 +275,23 @@ void gr_loader_close(gr_loader *l) {
   pthread_mutex_unlock(&l->lock);
   for (int i = 0; i < l->n_threads; i++) pthread_join(l->threads[i], NULL);
   for (int i = 0; l->slots && i < l->depth; i++) {
-    free(l->slots[i].features);
-    free(l->slots[i].targets);
+    for (int f = 0; f < GR_MAX_FIELDS; f++) free(l->slots[i].at[f]);
     gr_status_drop(l->slots[i].error);
   }
   pthread_cond_destroy(&l->work);
   pthread_cond_destroy(&l->ready);
   pthread_mutex_destroy(&l->lock);
   gr_arena_destroy(l->arena);
+}
+
+gr_batch gr_batch_slice(const gr_batch *b, int i, int n) {
+  gr_batch out = *b;
+  out.rows = b->rows / n;
+  out.sample = b->sample + i * out.rows;
+  for (int f = 0; f < b->n_fields; f++) {
+    out.field[f].type.dim[0] /= n;
+    size_t bytes = gr_type_bytes(&out.field[f].type);
+    out.field[f].at = (const char *)b->field[f].at + (size_t)i * bytes;
+  }
+  return out;
 }

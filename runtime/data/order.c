@@ -1,47 +1,47 @@
-// order.c - the one global order of an epoch; see data.h.
+// order.c - the one global order of an epoch; see loader.h.
 #include <string.h>
 #include "base/rng.h"
 #include "runtime/data/parts.h"
 
 typedef struct walk {
-  const gr_data *data;
-  gr_data_part part;
+  const gr_dataset *data;
+  gr_split split;
   uint32_t batch;
 } walk;
 
-// The next bucket above b with utterances of the part, or -1.
+// The next bucket above b with samples of the split, or -1.
 static int above(const walk *w, int b) {
   while (++b < w->data->n_buckets)
-    if (w->data->buckets[b].count[w->part]) return b;
+    if (w->data->buckets[b].count[w->split]) return b;
   return -1;
 }
 
 static uint32_t batches(const walk *w, uint32_t n) { return n / w->batch + (n % w->batch > 0); }
 
-// Of n utterances in bucket b, how many go up: those that do not fill a batch, where the bucket
+// Of n samples in bucket b, how many go up: those that do not fill a batch, where the bucket
 // above has that many rows empty anyway.
 static uint32_t going_up(const walk *w, int b, uint32_t n) {
   int next = above(w, b);
   uint32_t rest = n % w->batch;
   if (next < 0 || !rest) return 0;
-  uint32_t there = w->data->buckets[next].count[w->part];
+  uint32_t there = w->data->buckets[next].count[w->split];
   return batches(w, there + rest) == batches(w, there) ? rest : 0;
 }
 
-uint32_t gr_data_batches(const gr_data *d, gr_data_part part, int batch) {
-  walk w = {d, part, batch > 0 ? (uint32_t)batch : 1};
+uint32_t gr_dataset_batches(const gr_dataset *d, gr_split split, int batch) {
+  walk w = {d, split, batch > 0 ? (uint32_t)batch : 1};
   uint32_t total = 0, carried = 0;
   for (int b = 0; b < d->n_buckets; b++) {
-    uint32_t n = carried + d->buckets[b].count[part];
-    if (!d->buckets[b].count[part]) continue;
+    uint32_t n = carried + d->buckets[b].count[split];
+    if (!d->buckets[b].count[split]) continue;
     carried = going_up(&w, b, n);
     total += batches(&w, n - carried);
   }
   return total;
 }
 
-gr_order gr_order_make(gr_arena *a, const gr_data *d, gr_data_part part, int batch) {
-  uint32_t n = gr_data_batches(d, part, batch), most = d->count > n ? d->count : n;
+gr_order gr_order_make(gr_arena *a, const gr_dataset *d, const gr_order_spec *s) {
+  uint32_t n = gr_dataset_batches(d, s->split, s->batch), most = d->count > n ? d->count : n;
   return (gr_order){GR_NEW(a, uint32_t, most), GR_NEW(a, gr_order_batch, n), n,
                     GR_NEW(a, uint32_t, 2 * (size_t)most)};
 }
@@ -61,18 +61,18 @@ static void shuffle_batches(gr_order *o, const gr_rng *r) {
 }
 
 // Buckets from below: what was carried and the members, shuffled, cut into batches.
-void gr_order_fill(gr_order *o, const gr_data *d, const gr_loader_spec *s, uint32_t epoch) {
-  walk w = {d, s->part, (uint32_t)s->batch};
+void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uint32_t epoch) {
+  walk w = {d, s->split, (uint32_t)s->batch};
   uint32_t first = 0, carried = 0, made = 0;
   for (int b = 0; b < d->n_buckets; b++) {
-    uint32_t members = d->buckets[b].count[s->part], n = carried + members;
+    uint32_t members = d->buckets[b].count[s->split], n = carried + members;
     if (!members) continue;
-    memcpy(o->utterances + first + carried, d->members[s->part][b], members * sizeof(uint32_t));
+    memcpy(o->samples + first + carried, d->members[s->split][b], members * sizeof(uint32_t));
     if (s->shuffle) {
       char stream[32];
       snprintf(stream, sizeof stream, "data:bucket%d", b);
       gr_rng r = gr_rng_make(s->seed, stream, epoch);
-      shuffle(o->utterances + first, n, o->scratch, &r);
+      shuffle(o->samples + first, n, o->scratch, &r);
     }
     carried = going_up(&w, b, n);
     n -= carried;

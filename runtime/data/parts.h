@@ -1,67 +1,74 @@
-// parts.h - what the parts of the data set and the loader share. Nobody else's business.
+// parts.h - what the files of the data set and the loader share, and nobody else includes.
 #pragma once
 #include <pthread.h>
-#include "runtime/data/data.h"
+#include "runtime/data/dataset.h"
 
-// Features of utterances, kept while there is room; shared by all loaders.
+// What was loaded of samples, kept while there is room; shared by all loaders.
 typedef struct gr_cache {
   pthread_mutex_t lock;
-  float **features;  // [count], NULL: not kept
-  int32_t *frames;   // [count]: how long a kept one is; -1: unreadable
+  gr_loaded *kept;   // by sample; at is NULL: not kept
+  bool *unreadable;  // by sample
   size_t bytes, most;
-  uint32_t unreadable;  // with -1 frames
+  uint32_t n_unreadable;
 } gr_cache;
 
-struct gr_data {
+struct gr_dataset {
   gr_arena *arena;
-  gr_data_spec spec;
-  gr_features features;
-  gr_item *items;
+  const gr_source_ops *ops;
+  void *self;     // the source's
+  gr_conf *conf;  // the section `data`, for places; NULL: it was created without one
+  gr_key_doc *doc;
+  gr_dataset_options options;
+  gr_field_spec field[GR_MAX_FIELDS];  // the last is "weight"
+  int n_fields;
+  gr_sample *samples;
   uint32_t count;
-  uint32_t listed;      // in the manifests
-  int32_t most_frames;  // longer ones are left out; 0: no limit
-  uint64_t skipped[GR_SKIP_COUNT];
-  char **unreadable;     // of those, a line each: place and reason; NULL: no memory for it
-  size_t room;           // of them
-  pthread_mutex_t lock;  // of both and of `skipped`
-  gr_data_bucket *buckets;
+  uint32_t listed;     // in the source's files, with what is left out
+  gr_loc place;        // of errors about all samples
+  int32_t max_length;  // longer ones are left out; 0: no limit
+  uint64_t too_long;   // so many are
+  gr_unreadable unreadable;
+  gr_bucket_info *buckets;
   int n_buckets;
-  uint32_t **members[2];  // [part][bucket] -> utterances in manifest order
+  uint32_t **members[2];  // [split][bucket] -> samples, rising
   gr_cache cache;
 };
 
-// Chooses the buckets, leaves out what is too long, and lists each bucket's members.
-GR_MUST_USE gr_status gr_data_make_buckets(gr_data *);
+// Errors about settings get the place of the first that the configuration gives, and a hint.
+GR_MUST_USE gr_status gr_dataset_place_error(const gr_dataset *, gr_status);
+// What all kinds of data read of the section `data`; bounds are in the arena.
+GR_MUST_USE gr_status gr_dataset_read_options(gr_arena *, gr_conf *data, bool has_length,
+                                              gr_dataset_options *out);
+GR_MUST_USE gr_status gr_dataset_check_options(const gr_dataset_options *);
 
-// One batch of an epoch: utterances[first .. first + count) of its order.
+// Chooses the buckets, leaves out what is too long, and lists each bucket's members.
+GR_MUST_USE gr_status gr_dataset_make_buckets(gr_dataset *);
+
+// One batch of an epoch: samples[first .. first + count) of its order.
 typedef struct gr_order_batch {
   int bucket;
   uint32_t first, count;
 } gr_order_batch;
 typedef struct gr_order {
-  uint32_t *utterances;
+  uint32_t *samples;
   gr_order_batch *batches;
   uint32_t n;
   uint32_t *scratch;  // as long as both
 } gr_order;
-gr_order gr_order_make(gr_arena *, const gr_data *, gr_data_part, int batch);  // the room
-void gr_order_fill(gr_order *, const gr_data *, const gr_loader_spec *, uint32_t epoch);
+typedef struct gr_order_spec {
+  gr_split split;
+  int batch;  // rows of the global batch
+  uint64_t seed;
+  bool shuffle;
+} gr_order_spec;
+gr_order gr_order_make(gr_arena *, const gr_dataset *, const gr_order_spec *);  // memory for it
+void gr_order_fill(gr_order *, const gr_dataset *, const gr_order_spec *, uint32_t epoch);
 
-// What becomes of a sample that cannot be used, for the reason `s`: with skip_unreadable it is
-// counted, listed and, with `log`, warned of; else `s`, with its place in the manifest (column
-// `col`) and a hint. Passes GR_OK through.
-GR_MUST_USE gr_status gr_data_leave_out(gr_data *, const char *manifest, const gr_utterance *,
-                                        int col, bool log, gr_status s);
-void gr_unreadable_free(gr_data *);
-// Of a recording that has `frames`, and should have `said`: an error where they are far apart.
-GR_MUST_USE gr_status gr_data_check_length(const gr_utterance *, const gr_feature_spec *,
-                                           int64_t said, int64_t frames);
-
-void gr_cache_open(gr_data *);
-void gr_cache_close(gr_data *);
-// Computes an utterance's features and forgets them; the error has no place yet.
-GR_MUST_USE gr_status gr_cache_try(gr_data *, uint32_t utterance);
-// Features of an utterance, [*frames][mels], *frames <= its bucket's. *kept: they are the
-// cache's, else the caller frees them. *out is NULL for an unreadable one that may be skipped.
-GR_MUST_USE gr_status gr_cache_get(gr_data *, uint32_t utterance, float **out, int32_t *frames,
-                                   bool *kept);
+void gr_cache_open(gr_dataset *);
+void gr_cache_close(gr_dataset *);
+// Loads a sample and forgets what was loaded; the error has no place yet.
+GR_MUST_USE gr_status gr_cache_try(gr_dataset *, uint32_t sample);
+// What is loaded of a sample. *kept: it is the cache's, else the caller frees it. *there is false
+// for one that cannot be used and may be skipped.
+GR_MUST_USE gr_status gr_cache_get(gr_dataset *, uint32_t sample, gr_loaded *out, bool *kept,
+                                   bool *there);

@@ -5,7 +5,7 @@
 
 // ---- Batches and metrics --------------------------------------------------------------------
 
-gr_status gr_run_fill(gr_run *r, const gr_program *p, const gr_feed *f, int micro) {
+gr_status gr_run_fill(gr_run *r, const gr_program *p, const gr_batch *f, int micro) {
   const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
   for (int i = 0; i < inputs->n; i++) {
     const gr_program_input *in = &inputs->at[i];
@@ -14,7 +14,7 @@ gr_status gr_run_fill(gr_run *r, const gr_program *p, const gr_feed *f, int micr
       gr_put(to, in->type.dtype, 0, in->field == GR_INPUT_LR ? r->lr : micro);
       continue;
     }
-    const gr_feed_field *field = &f->field[in->field];
+    const gr_field *field = &f->field[in->field];
     if (!gr_type_same(&in->type, &field->type))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
     memcpy(to, field->at, gr_type_bytes(&in->type));
@@ -73,40 +73,44 @@ int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, g
 
 // ---- Evaluation -----------------------------------------------------------------------------
 
-// Before each batch all ranks agree that they go on; `end` is the same on all.
-static gr_status eval_batches(gr_run *r, gr_feeder *feeder, const char *what, gr_samples *samples,
+// Before each batch all ranks agree that they go on; the end comes to all at once.
+static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what, gr_samples *samples,
                               gr_metrics *out) {
-  gr_feed f = {0};
-  for (bool end = false;;) {
-    if (!r->failure) gr_run_keep(r, gr_feeder_next(feeder, &f, &end));
+  const gr_batch *b = NULL;
+  for (uint32_t of = 0;;) {
+    if (!r->failure) gr_run_keep(r, gr_loader_next(loader, &b));
     gr_knobs k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
     GR_TRY(gr_run_agree(r, &k));
     if (k.failed || k.signal) return gr_run_leave(r, &k);
-    gr_report_evaluating(r->report, what, end ? f.of : f.index, f.of);
-    if (end) return GR_OK;
-    const gr_program *p = r->eval[f.bucket];
-    GR_TRY(gr_run_fill(r, p, &f, 0));
+    of = b ? b->of : of;
+    gr_report_evaluating(r->report, what, b ? b->index : of, of);
+    if (!b) return GR_OK;
+    const gr_program *p = r->eval[b->bucket];
+    GR_TRY(gr_run_fill(r, p, b, 0));
     GR_TRY(gr_exec_run(r->exec, p));
     gr_run_read_metrics(r, p, out);
-    if (samples) gr_samples_take(samples, r, p, &f);
+    if (samples) gr_samples_take(samples, r, p, b);
   }
 }
 
 gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
   const gr_settings *s = &r->spec->set;
-  gr_feeder_spec spec = {.split = split,
+  const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
+  gr_loader_spec spec = {.split = split,
                          .batch = (s->batch + s->parts - 1) / s->parts,
                          .rank = r->share,
                          .ranks = r->shares,
                          .seed = (uint64_t)s->seed,
-                         .epochs = 1};
+                         .epochs = 1,
+                         .workers = o->workers,
+                         .prefetch = o->prefetch};
   const char *what = split == GR_SPLIT_TRAIN ? "training" : "validation";
-  gr_feeder *feeder;
+  gr_loader *loader;
   gr_metrics sums = {0};
   if (gr_dataset_count(r->spec->data, split)) {
-    GR_TRY(gr_feeder_open(r->spec->data, &spec, &feeder));
-    gr_status st = eval_batches(r, feeder, what, samples, &sums);
-    gr_feeder_close(feeder);
+    GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
+    gr_status st = eval_batches(r, loader, what, samples, &sums);
+    gr_loader_close(loader);
     if (st) return st;
   }
   *out = sums;

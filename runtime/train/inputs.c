@@ -2,10 +2,10 @@
 #include "runtime/train/inputs.h"
 #include <string.h>
 
-static gr_status bind_field(const gr_value *v, const gr_feed *shapes, int *out) {
+static gr_status bind_field(const gr_value *v, const gr_batch *shapes, int *out) {
   char want[96], got[96];
   for (int i = 0; shapes && i < shapes->n_fields; i++) {
-    const gr_feed_field *f = &shapes->field[i];
+    const gr_field *f = &shapes->field[i];
     if (strcmp(f->name, v->name)) continue;
     *out = i;
     if (gr_type_same(&f->type, &v->type)) return GR_OK;
@@ -16,7 +16,7 @@ static gr_status bind_field(const gr_value *v, const gr_feed *shapes, int *out) 
                  "the data gives no tensor of that name");
 }
 
-static gr_status bind_one(const gr_value *v, const gr_feed *shapes, gr_program_input *out) {
+static gr_status bind_one(const gr_value *v, const gr_batch *shapes, gr_program_input *out) {
   *out = (gr_program_input){.name = v->name, .type = v->type};
   if (!strcmp(v->name, "lr"))
     out->field = GR_INPUT_LR;
@@ -27,7 +27,7 @@ static gr_status bind_one(const gr_value *v, const gr_feed *shapes, gr_program_i
   return v->type.rank ? gr_fail(GR_ERR_BUG, v->loc, "'%s' is no scalar", v->name) : GR_OK;
 }
 
-gr_status gr_program_inputs_bind(gr_arena *arena, const gr_program *p, const gr_feed *shapes,
+gr_status gr_program_inputs_bind(gr_arena *arena, const gr_program *p, const gr_batch *shapes,
                                  gr_program_inputs *out) {
   const gr_graph *g = p->frame.g;
   out->n = 0;

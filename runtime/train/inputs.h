@@ -20,5 +20,5 @@ typedef struct gr_program_inputs {
 
 // `shapes` is what a rank has of a batch of the program's bucket; NULL: the program reads none.
 // Fails, with the input's place, for one that nothing fills or that is of another type.
-GR_MUST_USE gr_status gr_program_inputs_bind(gr_arena *, const gr_program *, const gr_feed *shapes,
+GR_MUST_USE gr_status gr_program_inputs_bind(gr_arena *, const gr_program *, const gr_batch *shapes,
                                              gr_program_inputs *out);

@@ -110,10 +110,10 @@ static gr_status open_run(gr_run *r) {
 // ---- A step -----------------------------------------------------------------------------------
 
 // Runs a step's program, or its micro-steps and what ends them; *last has its results.
-static gr_status compute(gr_run *r, const gr_feed *f, const gr_program **last) {
-  const gr_program *p = r->train[f->bucket];
+static gr_status compute(gr_run *r, const gr_batch *b, const gr_program **last) {
+  const gr_program *p = r->train[b->bucket];
   for (int i = 0; i < r->spec->set.parts; i++) {
-    gr_feed part = gr_feed_part(f, i, r->spec->set.parts);
+    gr_batch part = gr_batch_slice(b, i, r->spec->set.parts);
     GR_TRY(gr_run_fill(r, p, &part, i));
     GR_TRY(gr_exec_run(r->exec, p));
   }
@@ -123,11 +123,11 @@ static gr_status compute(gr_run *r, const gr_feed *f, const gr_program **last) {
   return gr_exec_run(r->exec, r->update);
 }
 
-static gr_status run_step(gr_run *r, const gr_feed *f) {
+static gr_status run_step(gr_run *r, const gr_batch *b) {
   double began = gr_seconds();
   const gr_program *p;
   gr_type t;
-  GR_TRY(compute(r, f, &p));
+  GR_TRY(compute(r, b, &p));
   gr_metrics now = {0};
   gr_run_read_metrics(r, p, &now);
   gr_run_read_metrics(r, p, &r->epoch_train);
@@ -145,7 +145,7 @@ static gr_status run_step(gr_run *r, const gr_feed *f) {
                        .loss = r->loss,
                        .lr = r->lr,
                        .grad_norm = r->grad_norm,
-                       .samples = f->samples,
+                       .samples = b->samples,
                        .seconds = gr_seconds() - began,
                        .more = more,
                        .n_more = r->asked.n_logs};
@@ -211,22 +211,21 @@ static gr_status save_if_due(gr_run *r, bool asked) {
 }
 
 // A run that was stopped while an epoch ended goes on with that.
-static gr_status loop(gr_run *r, gr_feeder *feeder) {
+static gr_status loop(gr_run *r, gr_loader *loader) {
   for (double epoch_began = gr_seconds();;) {
     if (gr_run_epoch_open(r)) {
       GR_TRY(end_epoch(r, epoch_began));
       epoch_began = gr_seconds();
     }
     if (r->step >= r->total_steps) break;
-    gr_feed f;
+    const gr_batch *b = NULL;
     gr_knobs k;
-    bool end = false;
-    if (!r->failure) gr_run_keep(r, gr_feeder_next(feeder, &f, &end));
+    if (!r->failure) gr_run_keep(r, gr_loader_next(loader, &b));
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_leave(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(save_if_due(r, k.save));
-    GR_TRY(run_step(r, &f));
+    GR_TRY(run_step(r, b));
   }
   r->ended = "done";
   return GR_OK;
@@ -234,22 +233,26 @@ static gr_status loop(gr_run *r, gr_feeder *feeder) {
 
 static gr_status train(gr_run *r) {
   const gr_settings *s = &r->spec->set;
-  gr_feeder_spec spec = {.split = GR_SPLIT_TRAIN,
+  const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
+  gr_loader_spec spec = {.split = GR_SPLIT_TRAIN,
                          .batch = s->batch,
                          .rows = s->rows * s->parts,
                          .rank = r->share,
                          .ranks = r->shares,
                          .seed = (uint64_t)s->seed,
-                         .training = true,
+                         .shuffle = true,
+                         .augment = true,
                          .epoch = (uint32_t)r->epoch,
-                         .first = (uint32_t)r->batch};
-  gr_feeder *feeder;
+                         .first = (uint32_t)r->batch,
+                         .workers = o->workers,
+                         .prefetch = o->prefetch};
+  gr_loader *loader;
   if (!r->steps_per_epoch)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
-  GR_TRY(gr_feeder_open(r->spec->data, &spec, &feeder));
-  gr_status st = loop(r, feeder);
-  gr_feeder_close(feeder);
+  GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
+  gr_status st = loop(r, loader);
+  gr_loader_close(loader);
   return st;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/exec/exec.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/report.h"
+#include "runtime/data/loader.h"
 #include "runtime/train/spec.h"
 
 enum { GR_MAX_METRICS = 16 };
@@ -165,13 +166,13 @@ GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_me
 GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
 void gr_run_say_validation(const gr_run *);  // one line for people, if there was one at this step
 // Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-step's number.
-GR_MUST_USE gr_status gr_run_fill(gr_run *, const gr_program *, const gr_feed *, int micro);
+GR_MUST_USE gr_status gr_run_fill(gr_run *, const gr_program *, const gr_batch *, int micro);
 void gr_run_read_metrics(gr_run *, const gr_program *, gr_metrics *sums);  // adds
 double gr_metric_value(const gr_metrics *, const char *name);              // NaN: there is none
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);
 // ---- samples.c
 // Chooses at most so many samples of a split, which are the same on any number of ranks.
 gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
-void gr_samples_take(gr_samples *, gr_run *, const gr_program *, const gr_feed *);
+void gr_samples_take(gr_samples *, gr_run *, const gr_program *, const gr_batch *);
 // Prints them in the data's order, on rank 0; collective.
 GR_MUST_USE gr_status gr_samples_show(gr_samples *, gr_run *);

@@ -39,20 +39,20 @@ static int64_t find(const gr_samples *s, uint32_t item) {
 }
 
 // A recording that cannot be read, and is left out, has a row of weight 0.
-static bool counts(const gr_feed *f, int row) {
+static bool counts(const gr_batch *f, int row) {
   for (int i = 0; i < f->n_fields; i++)
     if (!strcmp(f->field[i].name, "weight"))
       return gr_get(f->field[i].at, f->field[i].type.dtype, row) != 0;
   return true;
 }
 
-void gr_samples_take(gr_samples *s, gr_run *r, const gr_program *p, const gr_feed *f) {
+void gr_samples_take(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
   gr_type type, of_lengths;
   const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &type);
   const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &of_lengths);
   if (!tokens || !lengths || type.rank != 2) return;
   for (int row = 0; row < f->rows; row++) {
-    int64_t at = find(s, f->item[row]);
+    int64_t at = find(s, f->sample[row]);
     if (at < 0 || !counts(f, row)) continue;
     int32_t n = lengths[row];
     int32_t *own = GR_NEW(r->arena, int32_t, n + 1);
@@ -120,13 +120,13 @@ static int columns(const char *text) {
 static void print(gr_run *r, gr_arena *a, const gr_samples *s) {
   int width = 7;  // "decoded"
   for (uint32_t i = 0; i < s->n; i++) {
-    int n = columns(short_name(a, gr_dataset_item_name(r->spec->data, s->items[i])));
+    int n = columns(short_name(a, gr_dataset_sample_name(a, r->spec->data, s->items[i])));
     width = n > width ? n : width;
   }
   for (uint32_t i = 0; i < s->n; i++) {
     if (!s->answers[i].tokens) continue;
     gr_text said = gr_text_make(a);
-    const char *name = short_name(a, gr_dataset_item_name(r->spec->data, s->items[i]));
+    const char *name = short_name(a, gr_dataset_sample_name(a, r->spec->data, s->items[i]));
     gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
     gr_log_result("  %s%*s  %s", name, width - columns(name), "",
                   gr_dataset_reference(r->spec->data, s->items[i]));

@@ -97,7 +97,7 @@ expect "inspect --audio names all" 66 "cannot be used: 30$" "many.jsonl:41:16: .
 grep '^data/many' "$log" | cut -d: -f2 >found
 check "... in order, each once" sh -c 'seq 41 70 | cmp - found'
 expect "... and nothing where all is well" 0 "cannot be used: 0$" -- "$graphrun" data inspect base.yaml --audio
-run "a run names 20" 0 "more recordings are left out" "30 recordings could not be used" -- \
+run "a run names 20" 0 "more utterances are left out" "30 recordings could not be used" -- \
   data.manifest=data/many.jsonl data.skip_unreadable=true
 check "... of 30" test "$(grep -c 'left out: data/many' "$log")" = 20
 # With two processes or threads, each says what it has left out itself.
@@ -125,7 +125,7 @@ clean "an error"
 printf '{"audio_path": "none%s[2J.wav", "text": "AB", "duration": 0.2}\n' '\u001b' >data/path.jsonl
 run "... in a path" 66 'none.x1b\[2J.wav' -- data.manifest=data/path.jsonl
 clean "a path"
-run "... that is all there is" 66 'path.jsonl:1:1: .*none of 1 recordings can be read; .*none.x1b\[2J.wav' -- \
+run "... that is all there is" 66 'path.jsonl:1:1: .*none of 1 utterances can be read; .*none.x1b\[2J.wav' -- \
   data.manifest=data/path.jsonl data.skip_unreadable=true
 clean "a warning"
 changed=graphs/evil.yaml
@@ -173,7 +173,7 @@ change='vocab: "ABCDEF "/vocab: nul.txt' yaml "NUL in a vocabulary" 65 "nul.txt:
 printf '{"audio_path": "a\0.wav", "text": "AB"}\n' >>data/nul.jsonl
 run "NUL in a manifest" 66 "data/nul.jsonl:1:18: .*0x00" -- data.manifest=data/nul.jsonl
 change='vocab: "ABCDEF "/vocab: "abc"' yaml "nothing left to train on" 66 \
-  "warning: 3 symbols of data.vocab cannot occur.*: 'a', 'b', 'c'$" "tones.jsonl:1:1: .*40 unknown symbols" "hint: .*data.vocab"
+  "warning: 3 symbols of data.vocab cannot occur.*: 'a', 'b', 'c'$" "tones.jsonl:1:1: .*40 with a symbol that is not in the vocabulary" "hint: .*data.vocab"
 for config in single_gpu multi_gpu lmu_asr_full; do
   expect "data inspect of $config" 0 "symbols .*blank" -- "$graphrun" data inspect "$source/configs/$config.yaml" \
     data.manifest=data/tones.jsonl

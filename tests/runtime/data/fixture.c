@@ -83,16 +83,37 @@ const char *fixture_corpus(const char *name, int n) {
   return manifest;
 }
 
-gr_data_spec fixture_spec(const char *manifest) {
+fixture_data fixture_spec(const char *manifest) {
   open_folder();
   gr_vocab *v = GR_NEW(arena, gr_vocab, 1);
   gr_status s = gr_vocab_make(arena, "abc ", -1, v);
   if (s) gr_status_print(stderr, s), exit(1);
-  return (gr_data_spec){.train = manifest,
-                        .vocab = v,
-                        .features = {8000, 200, 80, 256, 8, 0, 0, true},
-                        .augment = {1, 2, 1, 20, 0.5},
-                        .n_buckets = 3,
-                        .frame_multiple = 4,
-                        .cache_bytes = 1 << 24};
+  return (fixture_data){.speech = {.train = manifest,
+                                   .vocab = v,
+                                   .features = {8000, 200, 80, 256, 8, 0, 0, true},
+                                   .augment = {1, 2, 1, 20, 0.5}},
+                        .options = {.n_buckets = 3, .length_multiple = 4, .cache_bytes = 1 << 24}};
+}
+
+gr_status fixture_open(const fixture_data *data, gr_dataset **out) {
+  return gr_dataset_create(&gr_source_speech, &data->speech, &data->options, out);
+}
+
+const gr_speech_item *fixture_item(const gr_dataset *d, uint32_t sample) {
+  const gr_speech *speech = gr_dataset_source(d);
+  return speech->items + gr_dataset_sample(d, sample)->index;
+}
+
+uint64_t fixture_skipped(const gr_dataset *d, gr_speech_skip why) {
+  return ((const gr_speech *)gr_dataset_source(d))->skipped[why].count;
+}
+
+const void *fixture_field(const gr_batch *b, const char *name, gr_type *type) {
+  for (int i = 0; i < b->n_fields; i++) {
+    if (strcmp(b->field[i].name, name)) continue;
+    *type = b->field[i].type;
+    return b->field[i].at;
+  }
+  fprintf(stderr, "there is no field %s\n", name);
+  exit(1);
 }

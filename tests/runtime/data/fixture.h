@@ -1,6 +1,7 @@
 // fixture.h - recordings and manifests that a test makes for itself, and takes away again.
 #pragma once
-#include "runtime/data/data.h"
+#include "runtime/data/parts.h"
+#include "runtime/data/speech/speech.h"
 #include "tests/check.h"
 
 // A path in this test's own folder, which goes when the program ends. Valid for ever.
@@ -14,7 +15,16 @@ void fixture_wav(const char *path, int rate, int channels, int samples, unsigned
 // "ab c". Returns the manifest's path.
 const char *fixture_corpus(const char *name, int n);
 // Small features and a vocabulary for it, into an arena of the fixture's.
-gr_data_spec fixture_spec(const char *manifest);
+typedef struct fixture_data {
+  gr_speech_spec speech;
+  gr_dataset_options options;
+} fixture_data;
+fixture_data fixture_spec(const char *manifest);
+gr_status fixture_open(const fixture_data *, gr_dataset **);
+const gr_speech_item *fixture_item(const gr_dataset *, uint32_t sample);
+uint64_t fixture_skipped(const gr_dataset *, gr_speech_skip);
+// The values of a batch's field of that name; the test fails where there is none.
+const void *fixture_field(const gr_batch *, const char *name, gr_type *type);
 
 // Expects an error of that code whose text holds `part`, at `line` of its file (0: any). Here,
 // not in fixture.c: check.h counts failures in each source file by itself.

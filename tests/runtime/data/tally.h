@@ -1,6 +1,7 @@
 // tally.h - what loaders of any number of ranks gave, row by row.
 #pragma once
 #include "base/hash.h"
+#include "runtime/data/loader.h"
 #include "tests/runtime/data/fixture.h"
 
 enum { BATCH = 5, EPOCHS = 2, MOST_ROWS = 4096 };
@@ -17,18 +18,25 @@ typedef struct tally {
   int n;
 } tally;
 
+// A row of all fields.
 static inline uint64_t hash_row(const gr_batch *b, int i) {
-  size_t size = (size_t)b->t * (size_t)b->mels, u = (size_t)b->u;
-  uint64_t h = gr_hash_bytes(GR_HASH_START, b->features + (size_t)i * size, size * sizeof(float));
-  h = gr_hash_bytes(h, b->targets + (size_t)i * u, u * sizeof(int32_t));
-  h = gr_hash_bytes(h, b->lengths + i, sizeof(int32_t));
-  return gr_hash_bytes(h, b->target_lengths + i, sizeof(int32_t));
+  uint64_t h = GR_HASH_START;
+  for (int f = 0; f < b->n_fields; f++) {
+    size_t bytes = gr_type_bytes(&b->field[f].type) / (size_t)b->rows;
+    h = gr_hash_bytes(h, (const char *)b->field[f].at + (size_t)i * bytes, bytes);
+  }
+  return h;
+}
+
+static inline float weight_of(const gr_batch *b, int i) {
+  gr_type t;
+  return ((const float *)fixture_field(b, "weight", &t))[i];
 }
 
 static inline void note(tally *l, const gr_batch *b) {
   for (int i = 0; i < b->rows && l->n < MOST_ROWS; i++)
     l->rows[l->n++] =
-        (row){b->epoch, b->index, b->utterances[i], b->bucket, b->weight[i], hash_row(b, i)};
+        (row){b->epoch, b->index, b->sample[i], b->bucket, weight_of(b, i), hash_row(b, i)};
 }
 
 static inline gr_loader_spec plain(void) {
@@ -42,7 +50,7 @@ static inline gr_loader_spec plain(void) {
 }
 
 // All ranks' rows, in the order of the global batch.
-static inline void read_all(gr_data *d, gr_loader_spec spec, int ranks, tally *out) {
+static inline void read_all(gr_dataset *d, gr_loader_spec spec, int ranks, tally *out) {
   gr_loader *l[4];
   const gr_batch *b = NULL;
   spec.ranks = ranks;

@@ -1,6 +1,6 @@
 // test_asterisk.c - the importer, on files of its own and on Debian's package where it is.
 #include "base/port.h"
-#include "runtime/data/data.h"
+#include "runtime/data/loader.h"
 #include "tests/runtime/data/fixture.h"
 
 static gr_arena *arena;
@@ -67,13 +67,13 @@ static void the_package(void) {
 #endif
   MUST(s);
   CHECK(c.written > 450 && c.seconds > 900 && c.seconds < 1600, "%u, %g s", c.written, c.seconds);
-  gr_data_spec data = fixture_spec(out);
-  MUST(gr_vocab_make(arena, "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", -1, (gr_vocab *)data.vocab));
-  data.text = (gr_text_rules){GR_LETTERS_UPPER, "-/", ".,!?;:\"\\", GR_UNKNOWN_FAIL};
-  data.validation_fraction = 0.1, data.n_buckets = 4, data.max_frames = 1000;
-  data.subsampling = 4, data.cache_bytes = 1 << 26;
-  gr_data *d;
-  MUST(gr_data_open(&data, &d));
+  fixture_data data = fixture_spec(out);
+  MUST(gr_vocab_make(arena, "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", -1, (gr_vocab *)(uintptr_t)data.speech.vocab));
+  data.speech.text = (gr_text_rules){GR_LETTERS_UPPER, "-/", ".,!?;:\"\\", GR_UNKNOWN_FAIL};
+  data.options.validation_fraction = 0.1, data.options.n_buckets = 4, data.speech.max_frames = 1000;
+  data.speech.subsampling = 4, data.options.cache_bytes = 1 << 26;
+  gr_dataset *d;
+  MUST(fixture_open(&data, &d));
   gr_loader *l[2];
   const gr_batch *b[2] = {NULL};
   for (int r = 0; r < 2; r++) {
@@ -88,19 +88,20 @@ static void the_package(void) {
                            .prefetch = 2};
     MUST(gr_loader_open(d, &load, l + r));
   }
+  gr_type type;
   uint32_t rows = 0, batches = 0;
   for (;; batches++) {
     for (int r = 0; r < 2; r++) MUST(gr_loader_next(l[r], b + r));
     if (!b[0]) break;
     CHECK(b[0]->bucket == b[1]->bucket && b[0]->index == b[1]->index, "batch %u", batches);
     for (int r = 0; r < 2; r++)
-      for (int i = 0; i < 8; i++) rows += b[r]->weight[i] > 0;
+      for (int i = 0; i < 8; i++) rows += ((const float *)fixture_field(b[r], "weight", &type))[i] > 0;
   }
   uint32_t train = 0;
-  for (uint32_t u = 0; u < gr_data_count(d); u++) train += gr_data_item(d, u)->part == GR_PART_TRAIN;
-  CHECK(rows == train && batches == gr_data_batches(d, GR_PART_TRAIN, 16), "%u rows of %u", rows, train);
+  for (uint32_t u = 0; u < gr_dataset_samples(d); u++) train += gr_dataset_sample(d, u)->split == GR_SPLIT_TRAIN;
+  CHECK(rows == train && batches == gr_dataset_batches(d, GR_SPLIT_TRAIN, 16), "%u rows of %u", rows, train);
   for (int r = 0; r < 2; r++) gr_loader_close(l[r]);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 int main(int argc, char **argv) {

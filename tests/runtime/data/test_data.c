@@ -1,27 +1,26 @@
 // test_data.c - from a manifest to parts, targets and buckets.
 #include "base/port.h"
-#include "runtime/data/data.h"
 #include "tests/runtime/data/fixture.h"
 
 static void makes_targets(void) {
   const char *path = fixture_corpus("targets", 8);
-  gr_data_spec spec = fixture_spec(path);
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
-  CHECK(gr_data_count(d) == 8, "%u", gr_data_count(d));
-  const gr_item *item = gr_data_item(d, 3);
+  fixture_data spec = fixture_spec(path);
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
+  CHECK(gr_dataset_samples(d) == 8, "%u", gr_dataset_samples(d));
+  const gr_speech_item *item = fixture_item(d, 3);
   static const int32_t cab[] = {2, 0, 1};
   CHECK(item->n_targets == 3 && !memcmp(item->targets, cab, sizeof cab), "\"%s\"", item->text);
   CHECK(!strcmp(item->from->name, "u003"), "%s", item->from->name);
   CHECK(item->frames == (800 + 3 * 2741 % 8000) / 80 + 1, "%d frames", item->frames);
   gr_text t = gr_text_make(gr_arena_create());
-  CHECK(!gr_data_skipped_line(d, &t), "nothing is left out: %s", t.at);
+  CHECK(!gr_dataset_skipped(d, &t), "nothing is left out: %s", t.at);
   gr_arena_destroy(t.arena);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // One transcript, under each rule for what is not in the vocabulary.
-static gr_status open_one(const char *text, gr_unknown unknown, gr_data **d) {
+static gr_status open_one(const char *text, gr_unknown unknown, gr_dataset **d) {
   static char lines[512];
   const char *path = fixture_path("one.jsonl");
   fixture_wav(fixture_path("one.wav"), 8000, 1, 900, 1);
@@ -30,33 +29,33 @@ static gr_status open_one(const char *text, gr_unknown unknown, gr_data **d) {
            "{\"audio_path\": \"one.wav\", \"text\": \"%s\"}\n",
            text);
   fixture_text(path, lines);
-  gr_data_spec spec = fixture_spec(path);
-  spec.text = (gr_text_rules){GR_LETTERS_LOWER, "-", "!", unknown};
-  return gr_data_open(&spec, d);
+  fixture_data spec = fixture_spec(path);
+  spec.speech.text = (gr_text_rules){GR_LETTERS_LOWER, "-", "!", unknown};
+  return fixture_open(&spec, d);
 }
 
 static void unknown_symbols(void) {
-  gr_data *d;
+  gr_dataset *d;
   fixture_fails(open_one("a*b", GR_UNKNOWN_FAIL, &d), GR_ERR_DATA, 2, "the symbol '*' of \"a*b\"");
   fixture_fails(open_one("!", GR_UNKNOWN_FAIL, &d), GR_ERR_DATA, 2, "empty after the text rules");
   fixture_fails(open_one("", GR_UNKNOWN_FAIL, &d), GR_ERR_DATA, 2, "the transcript \"\" is empty");
   MUST(open_one("A-B!", GR_UNKNOWN_FAIL, &d));
-  CHECK(!strcmp(gr_data_item(d, 1)->text, "a b"), "%s", gr_data_item(d, 1)->text);
-  gr_data_close(d);
+  CHECK(!strcmp(fixture_item(d, 1)->text, "a b"), "%s", fixture_item(d, 1)->text);
+  gr_dataset_close(d);
   MUST(open_one("a*b", GR_UNKNOWN_SKIP, &d));
-  CHECK(gr_data_count(d) == 1 && gr_data_skipped(d, GR_SKIP_UNKNOWN) == 1, "left out");
-  gr_data_close(d);
+  CHECK(gr_dataset_samples(d) == 1 && fixture_skipped(d, GR_SPEECH_UNKNOWN) == 1, "left out");
+  gr_dataset_close(d);
   MUST(open_one("a*b", GR_UNKNOWN_DROP, &d));
-  CHECK(gr_data_count(d) == 2 && gr_data_item(d, 1)->n_targets == 2, "the symbol left out");
-  gr_data_close(d);
+  CHECK(gr_dataset_samples(d) == 2 && fixture_item(d, 1)->n_targets == 2, "the symbol left out");
+  gr_dataset_close(d);
   MUST(open_one("**", GR_UNKNOWN_DROP, &d));
-  CHECK(gr_data_count(d) == 1 && gr_data_skipped(d, GR_SKIP_EMPTY) == 1, "nothing remained");
+  CHECK(gr_dataset_samples(d) == 1 && fixture_skipped(d, GR_SPEECH_EMPTY) == 1, "nothing remained");
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
-  CHECK(gr_data_skipped_line(d, &t), "a line");
+  CHECK(gr_dataset_skipped(d, &t), "a line");
   CHECK(!strcmp(t.at, "1 of 2 utterances left out: 1 with an empty transcript"), "%s", t.at);
   gr_arena_destroy(a);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // By the name: the same in a manifest backwards, and with others added.
@@ -73,69 +72,70 @@ static void splits_by_name(void) {
       strcat(strcat(all, lines[i]), "\"a\", \"duration\": 0.1125}\n");
     }
     fixture_text(fixture_path("split.jsonl"), all);
-    gr_data_spec spec = fixture_spec(fixture_path("split.jsonl"));
-    spec.validation_fraction = 0.3;
-    gr_data *d;
-    MUST(gr_data_open(&spec, &d));
+    fixture_data spec = fixture_spec(fixture_path("split.jsonl"));
+    spec.options.validation_fraction = 0.3;
+    gr_dataset *d;
+    MUST(fixture_open(&spec, &d));
     for (uint32_t i = 0; i < 100; i++) {
-      bool v = gr_data_item(d, i)->part == GR_PART_VALIDATION;
-      int name = atoi(gr_data_item(d, i)->from->name + 1);
+      bool v = gr_dataset_sample(d, i)->split == GR_SPLIT_VALIDATION;
+      int name = atoi(fixture_item(d, i)->from->name + 1);
       if (pass)
         CHECK(validation[name] == v, "n%d moved", name);
       else
         validation[name] = v, n += v;
     }
-    gr_data_close(d);
+    gr_dataset_close(d);
   }
   CHECK(n > 15 && n < 45, "%d of 100 are 0.3", n);
   free(all);
 }
 
 static void takes_a_second_manifest(void) {
-  gr_data_spec spec = fixture_spec(fixture_corpus("first", 9));
-  spec.validation = fixture_corpus("second", 4), spec.validation_fraction = 0.5;
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
+  fixture_data spec = fixture_spec(fixture_corpus("first", 9));
+  spec.speech.validation = fixture_corpus("second", 4), spec.options.validation_fraction = 0.5;
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
   for (uint32_t i = 0; i < 13; i++)
-    CHECK(gr_data_item(d, i)->part == (i < 9 ? GR_PART_TRAIN : GR_PART_VALIDATION), "utterance %u", i);
-  gr_data_close(d);
+    CHECK(gr_dataset_sample(d, i)->split == (i < 9 ? GR_SPLIT_TRAIN : GR_SPLIT_VALIDATION), "utterance %u", i);
+  gr_dataset_close(d);
 }
 
 static void keeps_to_given_bounds(void) {
   static const int32_t bounds[] = {20, 50, 52, 80};
-  gr_data_spec spec = fixture_spec(fixture_corpus("bounds", 40));
-  spec.bounds = bounds, spec.n_buckets = 4;
-  gr_data *d;
+  fixture_data spec = fixture_spec(fixture_corpus("bounds", 40));
+  spec.options.bounds = bounds, spec.options.n_buckets = 4;
+  gr_dataset *d;
   int n;
-  MUST(gr_data_open(&spec, &d));
-  const gr_data_bucket *b = gr_data_buckets(d, &n);
+  MUST(fixture_open(&spec, &d));
+  const gr_bucket_info *b = gr_dataset_bucket(d, 0);
+  n = gr_dataset_buckets(d);
   uint32_t held = 0;
   for (int i = 0; i < n; i++) held += b[i].count[0] + b[i].count[1];
-  CHECK(held == gr_data_count(d), "all are in a bucket");
-  for (uint32_t i = 0; i < gr_data_count(d); i++) {
-    const gr_item *item = gr_data_item(d, i);
-    int k = item->bucket;
-    CHECK(item->frames <= b[k].frames && item->n_targets <= b[k].targets, "utterance %u", i);
-    CHECK(!k || item->frames > b[k - 1].frames, "utterance %u: the smallest that holds it", i);
+  CHECK(held == gr_dataset_samples(d), "all are in a bucket");
+  for (uint32_t i = 0; i < gr_dataset_samples(d); i++) {
+    const gr_speech_item *item = fixture_item(d, i);
+    int k = gr_dataset_sample(d, i)->bucket;
+    CHECK(item->frames <= b[k].length && item->n_targets <= b[k].extent[2], "utterance %u", i);
+    CHECK(!k || item->frames > b[k - 1].length, "utterance %u: the smallest that holds it", i);
   }
-  CHECK(held + gr_data_skipped(d, GR_SKIP_LONG) == 40, "the rest is too long");
-  CHECK(gr_data_skipped(d, GR_SKIP_LONG) > 0, "some are");
-  gr_data_close(d);
+  CHECK(held + d->too_long == 40, "the rest is too long");
+  CHECK(d->too_long > 0, "some are");
+  gr_dataset_close(d);
   static const int32_t falling[] = {20, 10};
-  spec.bounds = falling, spec.n_buckets = 2;
-  fixture_fails(gr_data_open(&spec, &d), GR_ERR_CONFIG, 0, "must rise");
+  spec.options.bounds = falling, spec.options.n_buckets = 2;
+  fixture_fails(fixture_open(&spec, &d), GR_ERR_CONFIG, 0, "must rise");
   static const int32_t tiny[] = {2};
-  spec.bounds = tiny, spec.n_buckets = 1;
-  fixture_fails(gr_data_open(&spec, &d), GR_ERR_DATA, 1, "nothing is left to train on");
+  spec.options.bounds = tiny, spec.options.n_buckets = 1;
+  fixture_fails(fixture_open(&spec, &d), GR_ERR_DATA, 1, "nothing is left to train on");
 }
 
 // Frames of training, padded up to the bounds.
-static int64_t padded(gr_data *d, const int32_t *bounds, int n) {
+static int64_t padded(gr_dataset *d, const int32_t *bounds, int n) {
   int64_t sum = 0;
-  for (uint32_t i = 0; i < gr_data_count(d); i++) {
+  for (uint32_t i = 0; i < gr_dataset_samples(d); i++) {
     int k = 0;
-    if (gr_data_item(d, i)->part != GR_PART_TRAIN) continue;
-    while (k < n - 1 && gr_data_item(d, i)->frames > bounds[k]) k++;
+    if (gr_dataset_sample(d, i)->split != GR_SPLIT_TRAIN) continue;
+    while (k < n - 1 && gr_dataset_sample(d, i)->length > bounds[k]) k++;
     sum += bounds[k];
   }
   return sum;
@@ -143,16 +143,17 @@ static int64_t padded(gr_data *d, const int32_t *bounds, int n) {
 
 // Against every pair of bounds that could be.
 static void check_bounds(const char *train, const char *validation) {
-  gr_data_spec spec = fixture_spec(train);
-  spec.validation = validation;
-  gr_data *d;
+  fixture_data spec = fixture_spec(train);
+  spec.speech.validation = validation;
+  gr_dataset *d;
   int n;
-  MUST(gr_data_open(&spec, &d));
-  const gr_data_bucket *b = gr_data_buckets(d, &n);
+  MUST(fixture_open(&spec, &d));
+  const gr_bucket_info *b = gr_dataset_bucket(d, 0);
+  n = gr_dataset_buckets(d);
   CHECK(n == 3, "%d buckets", n);
   int32_t mine[3] = {0};
   for (int i = 0; i < n && i < 3; i++) {
-    mine[i] = b[i].frames;
+    mine[i] = b[i].length;
     CHECK(mine[i] % 4 == 0, "a multiple of 4: %d", mine[i]);
   }
   int64_t best = INT64_MAX;
@@ -163,7 +164,7 @@ static void check_bounds(const char *train, const char *validation) {
     }
   CHECK(padded(d, mine, 3) == best, "%lld frames, the least is %lld", (long long)padded(d, mine, 3),
         (long long)best);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // What is validated has to fit, but does not count: it is read once where training is read often.
@@ -183,73 +184,71 @@ static void chooses_the_best_bounds(void) {
 // An utterance may ride in a larger bucket, so that has to hold its targets.
 static void larger_buckets_hold_more_text(void) {
   static const int32_t bounds[] = {8, 20};
-  gr_data_spec spec = fixture_spec(fixture_path("text.jsonl"));
+  fixture_data spec = fixture_spec(fixture_path("text.jsonl"));
   fixture_wav(fixture_path("short.wav"), 8000, 1, 7 * 80, 1);
   fixture_wav(fixture_path("long.wav"), 8000, 1, 15 * 80, 1);
   fixture_text(fixture_path("text.jsonl"),
                "{\"audio_path\": \"short.wav\", \"text\": \"abcab\"}\n"
                "{\"audio_path\": \"long.wav\", \"text\": \"a\"}\n");
-  spec.bounds = bounds, spec.n_buckets = 2;
-  gr_data *d;
+  spec.options.bounds = bounds, spec.options.n_buckets = 2;
+  gr_dataset *d;
   int n;
-  MUST(gr_data_open(&spec, &d));
-  const gr_data_bucket *b = gr_data_buckets(d, &n);
-  CHECK(n == 2 && b[0].targets == 5 && b[1].targets == 5, "%d, %d", b[0].targets, b[1].targets);
-  gr_data_close(d);
+  MUST(fixture_open(&spec, &d));
+  const gr_bucket_info *b = gr_dataset_bucket(d, 0);
+  n = gr_dataset_buckets(d);
+  CHECK(n == 2 && b[0].extent[2] == 5 && b[1].extent[2] == 5, "%d, %d", b[0].extent[2], b[1].extent[2]);
+  gr_dataset_close(d);
 }
 
 static void leaves_out_dense_ones(void) {
-  gr_data_spec spec = fixture_spec(fixture_path("dense.jsonl"));
+  fixture_data spec = fixture_spec(fixture_path("dense.jsonl"));
   fixture_wav(fixture_path("dense.wav"), 8000, 1, 7 * 80, 1);  // 8 frames
   fixture_text(fixture_path("dense.jsonl"),
                "{\"name\": \"1\", \"audio_path\": \"dense.wav\", \"text\": \"abca\"}\n"
                "{\"name\": \"2\", \"audio_path\": \"dense.wav\", \"text\": \"abbc\"}\n"
                "{\"name\": \"3\", \"audio_path\": \"dense.wav\", \"text\": \"abcab\"}\n");
-  spec.subsampling = 2;
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
-  CHECK(gr_data_count(d) == 1 && gr_data_skipped(d, GR_SKIP_DENSE) == 2,
+  spec.speech.subsampling = 2;
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
+  CHECK(gr_dataset_samples(d) == 1 && fixture_skipped(d, GR_SPEECH_DENSE) == 2,
         "4 steps hold 4 symbols, and not when two are equal");
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 static void tells_shapes(void) {
-  gr_data_spec spec = fixture_spec(fixture_corpus("shapes", 20));
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
-  int n;
-  const gr_data_bucket *b = gr_data_buckets(d, &n);
-  gr_field f[GR_FIELDS];
-  gr_data_fields(d, 1, 5, f);
-  CHECK(!strcmp(f[0].name, "features") && f[0].rank == 3 && f[0].dims[0] == 5 &&
-            f[0].dims[1] == b[1].frames && f[0].dims[2] == 8,
-        "features");
-  CHECK(f[0].bytes == 4 * 5 * 8 * (size_t)b[1].frames && !f[0].at, "%zu bytes", f[0].bytes);
-  CHECK(!strcmp(f[2].name, "targets") && f[2].type == GR_FIELD_I32 && f[2].rank == 2 &&
-            f[2].dims[1] == b[1].targets,
-        "targets");
+  fixture_data spec = fixture_spec(fixture_corpus("shapes", 20));
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
+  const gr_bucket_info *b = gr_dataset_bucket(d, 0);
+  gr_batch shapes;
+  gr_dataset_shapes(d, 1, 5, &shapes);
+  const gr_field *f = shapes.field;
+  const gr_type x = {GR_F32, 3, {5, b[1].length, 8}}, y = {GR_I32, 2, {5, b[1].extent[2]}};
+  CHECK(shapes.n_fields == 5 && !strcmp(f[4].name, "weight"), "%d fields", shapes.n_fields);
+  CHECK(!strcmp(f[0].name, "x") && gr_type_same(&f[0].type, &x) && !f[0].at, "x");
+  CHECK(!strcmp(f[2].name, "targets") && gr_type_same(&f[2].type, &y), "targets");
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
-  gr_data_inspect(d, 4, &t);
+  gr_dataset_inspect(d, 4, &t);
   CHECK(strstr(t.at, "train           20 utterances"), "%s", t.at);
   CHECK(strstr(t.at, "blank 4"), "%s", t.at);
   gr_arena_destroy(a);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // The first so many of each manifest; a limit beyond their number is none.
 static void limits(void) {
   const char *path = fixture_corpus("limits", 12), *other = fixture_corpus("others", 5);
-  gr_data_spec spec = fixture_spec(path);
-  spec.validation = other;
+  fixture_data spec = fixture_spec(path);
+  spec.speech.validation = other;
   static const uint32_t most[] = {0, 3, 7, 100}, want[] = {17, 6, 12, 17};
   for (int i = 0; i < 4; i++) {
-    gr_data *d;
-    spec.limit = most[i];
-    MUST(gr_data_open(&spec, &d));
-    CHECK(gr_data_count(d) == want[i], "limit %u: %u", most[i], gr_data_count(d));
-    CHECK(!strcmp(gr_data_item(d, 2)->from->name, "u002"), "%s", gr_data_item(d, 2)->from->name);
-    gr_data_close(d);
+    gr_dataset *d;
+    spec.options.limit = most[i];
+    MUST(fixture_open(&spec, &d));
+    CHECK(gr_dataset_samples(d) == want[i], "limit %u: %u", most[i], gr_dataset_samples(d));
+    CHECK(!strcmp(fixture_item(d, 2)->from->name, "u002"), "%s", fixture_item(d, 2)->from->name);
+    gr_dataset_close(d);
   }
 }
 
@@ -265,14 +264,14 @@ static void roots(void) {
            "{\"audio_path\": \"%s\", \"text\": \"abc\"}\n",
            wav);
   fixture_text(path, lines);
-  gr_data_spec spec = fixture_spec(path);
-  gr_data *d;
-  fixture_fails(gr_data_open(&spec, &d), GR_ERR_DATA, 0, "elsewhere/one.wav");
-  spec.root = folder;
-  MUST(gr_data_open(&spec, &d));
-  CHECK(!strcmp(gr_data_item(d, 0)->from->audio, wav), "%s", gr_data_item(d, 0)->from->audio);
-  CHECK(!strcmp(gr_data_item(d, 1)->from->audio, wav), "%s", gr_data_item(d, 1)->from->audio);
-  gr_data_close(d);
+  fixture_data spec = fixture_spec(path);
+  gr_dataset *d;
+  fixture_fails(fixture_open(&spec, &d), GR_ERR_DATA, 0, "elsewhere/one.wav");
+  spec.speech.root = folder;
+  MUST(fixture_open(&spec, &d));
+  CHECK(!strcmp(fixture_item(d, 0)->from->audio, wav), "%s", fixture_item(d, 0)->from->audio);
+  CHECK(!strcmp(fixture_item(d, 1)->from->audio, wav), "%s", fixture_item(d, 1)->from->audio);
+  gr_dataset_close(d);
 }
 
 int main(int argc, char **argv) {

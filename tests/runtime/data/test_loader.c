@@ -4,13 +4,13 @@
 
 enum { CORPUS = 47 };
 
-static gr_data *open_corpus(size_t cache) {
+static gr_dataset *open_corpus(size_t cache) {
   static const char *manifest;
   if (!manifest) manifest = fixture_corpus("loader", CORPUS);
-  gr_data_spec spec = fixture_spec(manifest);
-  spec.validation_fraction = 0.2, spec.cache_bytes = cache;
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
+  fixture_data spec = fixture_spec(manifest);
+  spec.options.validation_fraction = 0.2, spec.options.cache_bytes = cache;
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
   return d;
 }
 
@@ -30,10 +30,10 @@ static bool same_rows(const tally *a, int per_a, const tally *b, int per_b) {
 
 static void same_on_any_ranks_and_threads(void) {
   static tally one, other;
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   one.n = 0;
   read_all(d, plain(), 1, &one);
-  CHECK(one.n == (int)gr_data_batches(d, GR_PART_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows", one.n);
+  CHECK(one.n == (int)gr_dataset_batches(d, GR_SPLIT_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows", one.n);
   for (int ranks = 1; ranks <= 3; ranks++)
     for (int workers = 0; workers <= 3; workers++) {
       gr_loader_spec spec = plain();
@@ -43,25 +43,25 @@ static void same_on_any_ranks_and_threads(void) {
       CHECK(same_rows(&one, BATCH, &other, rows), "%d ranks, %d workers", ranks, workers);
       for (int i = 0; i < other.n; i++)
         CHECK(i % rows < BATCH ||
-                  (other.rows[i].weight == 0 && other.rows[i].utterance == GR_NO_UTTERANCE),
+                  (other.rows[i].weight == 0 && other.rows[i].utterance == GR_NO_SAMPLE),
               "row %d is padding", i);
     }
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 static void same_with_any_cache(void) {
   static tally one, other;
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   one.n = 0;
   read_all(d, plain(), 1, &one);
-  gr_data_close(d);
+  gr_dataset_close(d);
   for (size_t bytes = 0; bytes <= 40000; bytes += 40000) {
     d = open_corpus(bytes);
     gr_loader_spec spec = plain();
     spec.workers = 2, other.n = 0;
     read_all(d, spec, 1, &other);
     CHECK(same_rows(&one, BATCH, &other, BATCH), "with %zu bytes", bytes);
-    gr_data_close(d);
+    gr_dataset_close(d);
   }
 }
 
@@ -71,49 +71,49 @@ static void same_when_resampled(void) {
   SKIP("built without soxr");
 #endif
   static tally one, other;
-  gr_data_spec data = fixture_spec(fixture_corpus("resampled", 20));
-  data.features.rate = 11025;
+  fixture_data data = fixture_spec(fixture_corpus("resampled", 20));
+  data.speech.features.rate = 11025;
   for (int workers = 0; workers <= 3; workers += 3) {
-    gr_data *d;
+    gr_dataset *d;
     gr_loader_spec spec = plain();
     tally *all = workers ? &other : &one;
-    MUST(gr_data_open(&data, &d));
+    MUST(fixture_open(&data, &d));
     spec.workers = workers, spec.epochs = 1, all->n = 0;
     read_all(d, spec, 1, all);
-    gr_data_close(d);
+    gr_dataset_close(d);
   }
   CHECK(same_rows(&one, BATCH, &other, BATCH), "3 workers and none");
 }
 
 static void every_one_once_an_epoch(void) {
   static tally all;
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   all.n = 0;
   read_all(d, plain(), 2, &all);
   int seen[EPOCHS][CORPUS] = {0}, moved = 0, last = -1;
   uint32_t first[EPOCHS] = {0};
   for (int i = 0; i < all.n; i++) {
     const row *r = all.rows + i;
-    CHECK((r->weight == 1) == (r->utterance != GR_NO_UTTERANCE), "weight of row %d", i);
-    if (r->utterance == GR_NO_UTTERANCE) continue;
+    CHECK((r->weight == 1) == (r->utterance != GR_NO_SAMPLE), "weight of row %d", i);
+    if (r->utterance == GR_NO_SAMPLE) continue;
     if (!seen[r->epoch][r->utterance]++ && r->epoch != (uint32_t)last)
       first[last = (int)r->epoch] = r->utterance;
-    CHECK(gr_data_item(d, r->utterance)->bucket <= r->bucket, "row %d fits", i);
-    moved += gr_data_item(d, r->utterance)->bucket < r->bucket;
+    CHECK(gr_dataset_sample(d, r->utterance)->bucket <= r->bucket, "row %d fits", i);
+    moved += gr_dataset_sample(d, r->utterance)->bucket < r->bucket;
   }
-  for (uint32_t u = 0; u < gr_data_count(d); u++)
+  for (uint32_t u = 0; u < gr_dataset_samples(d); u++)
     for (int e = 0; e < EPOCHS; e++)
-      CHECK(seen[e][u] == (gr_data_item(d, u)->part == GR_PART_TRAIN), "utterance %u, epoch %d: %d", u,
+      CHECK(seen[e][u] == (gr_dataset_sample(d, u)->split == GR_SPLIT_TRAIN), "utterance %u, epoch %d: %d", u,
             e, seen[e][u]);
   CHECK(first[0] != first[1], "epochs differ in order");
   CHECK(moved > 0, "some fill the empty rows of a larger bucket");
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // Who shares a batch with whom changes from epoch to epoch, not only the batches' order.
 static void mixes_batches_anew(void) {
   static tally all;
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   uint32_t of[EPOCHS][CORPUS] = {{0}};
   int together[EPOCHS] = {0};
   all.n = 0;
@@ -128,12 +128,12 @@ static void mixes_batches_anew(void) {
     }
   CHECK(together[1] < together[0] * 3 / 4, "%d of %d pairs stay together", together[1],
         together[0]);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // An epoch in text: in which order buckets come; or who shares a batch with whom, whatever the
 // order: of each utterance the first one of its batch.
-static const char *order_of(gr_data *d, uint64_t seed, uint32_t epoch, bool buckets) {
+static const char *order_of(gr_dataset *d, uint64_t seed, uint32_t epoch, bool buckets) {
   static char text[8][512];
   static int next;
   char *out = text[next++ % 8];
@@ -158,7 +158,7 @@ static const char *order_of(gr_data *d, uint64_t seed, uint32_t epoch, bool buck
 
 // Both draws depend on both: the members of batches, and in which order buckets come.
 static void depends_on_seed_and_epoch(void) {
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   for (int buckets = 0; buckets < 2; buckets++) {
     const char *first = order_of(d, 5, 0, buckets);
     CHECK(!strcmp(first, order_of(d, 5, 0, buckets)), "the same again");
@@ -169,7 +169,7 @@ static void depends_on_seed_and_epoch(void) {
     }
     CHECK(by_seed && by_epoch, "buckets %d: by seed %d, by epoch %d", buckets, by_seed, by_epoch);
   }
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // One recording under eight names, with two seeds: sixteen different masks.
@@ -182,10 +182,10 @@ static void masks_differ_by_name_and_seed(void) {
     snprintf(lines + strlen(lines), 128,
              "{\"name\": \"%d\", \"audio_path\": \"same.wav\", \"text\": \"a\"}\n", i);
   fixture_text(path, lines);
-  gr_data_spec data = fixture_spec(path);
-  data.augment = (gr_augment){1, 8, 1, 30, 0.9, 10};
-  gr_data *d;
-  MUST(gr_data_open(&data, &d));
+  fixture_data data = fixture_spec(path);
+  data.speech.augment = (gr_augment){1, 8, 1, 30, 0.9, 10};
+  gr_dataset *d;
+  MUST(fixture_open(&data, &d));
   gr_loader_spec spec = plain();
   spec.epochs = 1, all.n = 0;
   read_all(d, spec, 1, &all);
@@ -198,14 +198,14 @@ static void masks_differ_by_name_and_seed(void) {
       same += all.rows[i].hash == all.rows[j].hash, pairs++;
     }
   CHECK(pairs == 16 * 15 / 2 && !same, "%d of %d pairs are the same", same, pairs);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // The same recording in the same bucket: other masks in each epoch, or none.
 static void masks_anew_in_each_epoch(void) {
   static tally all;
   for (int augment = 0; augment < 2; augment++) {
-    gr_data *d = open_corpus(1 << 24);
+    gr_dataset *d = open_corpus(1 << 24);
     gr_loader_spec spec = plain();
     const row *before[CORPUS] = {NULL};
     int same = 0, other = 0;
@@ -213,21 +213,21 @@ static void masks_anew_in_each_epoch(void) {
     read_all(d, spec, 1, &all);
     for (int i = 0; i < all.n; i++) {
       const row *r = all.rows + i;
-      if (r->utterance == GR_NO_UTTERANCE) continue;
+      if (r->utterance == GR_NO_SAMPLE) continue;
       const row *b = before[r->utterance];
       if (b && b->bucket == r->bucket) *(b->hash == r->hash ? &same : &other) += 1;
       before[r->utterance] = r;
     }
     CHECK(same + other > CORPUS / 2, "%d compared", same + other);
     CHECK(augment ? other > 4 * same : !other, "augment %d: %d are the same, %d not", augment, same, other);
-    gr_data_close(d);
+    gr_dataset_close(d);
   }
 }
 
 static void goes_on_from_any_batch(void) {
   static tally all, rest;
-  gr_data *d = open_corpus(1 << 24);
-  uint32_t n = gr_data_batches(d, GR_PART_TRAIN, BATCH);
+  gr_dataset *d = open_corpus(1 << 24);
+  uint32_t n = gr_dataset_batches(d, GR_SPLIT_TRAIN, BATCH);
   all.n = 0;
   read_all(d, plain(), 1, &all);
   for (uint32_t first = 0; first <= n; first++) {
@@ -243,48 +243,48 @@ static void goes_on_from_any_batch(void) {
   gr_loader *l;
   spec.first = n + 1;
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_DATA, 0, "cannot go on at batch");
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 static void validation_is_whole_and_in_order(void) {
   static tally all;
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   gr_loader_spec spec = plain();
-  spec.part = GR_PART_VALIDATION, spec.shuffle = spec.augment = false, spec.epochs = 1;
+  spec.split = GR_SPLIT_VALIDATION, spec.shuffle = spec.augment = false, spec.epochs = 1;
   all.n = 0;
   read_all(d, spec, 3, &all);
   int n = 0;
   int64_t before = -1;
   for (int i = 0; i < all.n; i++) {
     uint32_t u = all.rows[i].utterance;
-    if (u == GR_NO_UTTERANCE) continue;
-    int64_t place = (int64_t)gr_data_item(d, u)->bucket * CORPUS + u;
-    CHECK(gr_data_item(d, u)->part == GR_PART_VALIDATION && place > before, "row %d", i);
+    if (u == GR_NO_SAMPLE) continue;
+    int64_t place = (int64_t)gr_dataset_sample(d, u)->bucket * CORPUS + u;
+    CHECK(gr_dataset_sample(d, u)->split == GR_SPLIT_VALIDATION && place > before, "row %d", i);
     before = place, n++;
   }
   int want = 0;
-  for (uint32_t u = 0; u < gr_data_count(d); u++) want += gr_data_item(d, u)->part == GR_PART_VALIDATION;
+  for (uint32_t u = 0; u < gr_dataset_samples(d); u++) want += gr_dataset_sample(d, u)->split == GR_SPLIT_VALIDATION;
   CHECK(n == want && n > 0, "%d of %d", n, want);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 static void no_validation_is_no_batch(void) {
-  gr_data_spec data = fixture_spec(fixture_corpus("small", 3));
-  gr_data *d;
+  fixture_data data = fixture_spec(fixture_corpus("small", 3));
+  gr_dataset *d;
   gr_loader *l;
   const gr_batch *b;
-  MUST(gr_data_open(&data, &d));
+  MUST(fixture_open(&data, &d));
   gr_loader_spec spec = plain();
-  spec.part = GR_PART_VALIDATION, spec.epochs = 0, spec.workers = 1;
+  spec.split = GR_SPLIT_VALIDATION, spec.epochs = 0, spec.workers = 1;
   MUST(gr_loader_open(d, &spec, &l));
   MUST(gr_loader_next(l, &b));
   CHECK(!b, "the end at once");
   gr_loader_close(l);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 static void padding_is_zero(void) {
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   gr_loader_spec spec = plain();
   gr_loader *l;
   const gr_batch *b;
@@ -294,23 +294,29 @@ static void padding_is_zero(void) {
     MUST(gr_loader_next(l, &b));
     if (!b) break;
     uint32_t samples = 0;
+    gr_type type, of_targets;
+    const float *all = fixture_field(b, "x", &type);
+    const int32_t *targets = fixture_field(b, "targets", &of_targets);
+    int64_t t = type.dim[1], mels = type.dim[2], u = of_targets.dim[1];
+    const int32_t *lengths = fixture_field(b, "lengths", &type);
+    const int32_t *target_lengths = fixture_field(b, "target_lengths", &type);
     for (int i = 0; i < b->rows; i++) {
-      const float *x = b->features + (size_t)(i * b->t * b->mels);
-      int used = b->weight[i] > 0 ? b->lengths[i] : 0, odd = 0;
-      for (int k = used * b->mels; k < b->t * b->mels; k++) odd += x[k] != 0;
-      for (int k = b->target_lengths[i]; k < b->u; k++) odd += b->targets[i * b->u + k] != 0;
-      CHECK(!odd, "row %d: %d values are not 0", i, odd);
-      CHECK(b->weight[i] > 0 || b->lengths[i] == b->t, "an empty row's length is the bucket's");
-      samples += b->weight[i] > 0;
+      const float *x = all + i * t * mels;
+      int64_t used = weight_of(b, i) > 0 ? lengths[i] : 0, odd = 0;
+      for (int64_t k = used * mels; k < t * mels; k++) odd += x[k] != 0;
+      for (int64_t k = target_lengths[i]; k < u; k++) odd += targets[i * u + k] != 0;
+      CHECK(!odd, "row %d: %d values are not 0", i, (int)odd);
+      CHECK(weight_of(b, i) > 0 || lengths[i] == t, "an empty row's length is the bucket's");
+      samples += weight_of(b, i) > 0;
     }
     CHECK(samples == b->samples, "%u samples, it says %u", samples, b->samples);
   }
   gr_loader_close(l);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 static void closes_at_any_time(void) {
-  gr_data *d = open_corpus(0);
+  gr_dataset *d = open_corpus(0);
   for (int i = 0; i < 40; i++) {
     gr_loader_spec spec = plain();
     gr_loader *l;
@@ -321,12 +327,12 @@ static void closes_at_any_time(void) {
     gr_loader_close(l);
   }
   gr_loader_close(NULL);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // Ranks as threads on one data set: they share its cache.
 typedef struct rank_job {
-  gr_data *data;
+  gr_dataset *data;
   int rank;
   tally *log;
 } rank_job;
@@ -343,7 +349,7 @@ static void *run_rank(void *arg) {
 }
 static void ranks_may_be_threads(void) {
   static tally one, both[2];
-  gr_data *d = open_corpus(1 << 24);
+  gr_dataset *d = open_corpus(1 << 24);
   pthread_t threads[2];
   rank_job jobs[2];
   both[0].n = both[1].n = one.n = 0;
@@ -362,7 +368,7 @@ static void ranks_may_be_threads(void) {
     const row *r = both[at / 3].rows + k * 3 + at % 3;
     CHECK(r->utterance == one.rows[i].utterance && r->hash == one.rows[i].hash, "row %d", i);
   }
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 int main(int argc, char **argv) {

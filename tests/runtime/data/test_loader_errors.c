@@ -2,15 +2,15 @@
 #include "tests/runtime/data/tally.h"
 
 // A corpus of four, the third of which is not what it should be.
-static gr_data *open_broken(const char *how, bool skip) {
+static gr_dataset *open_broken(const char *how, bool skip) {
   const char *manifest = fixture_corpus("broken", 4);
   if (!strcmp(how, "missing")) remove(fixture_path("broken-u002.wav"));
   if (!strcmp(how, "text")) fixture_text(fixture_path("broken-u002.wav"), "no recording at all");
   if (!strcmp(how, "long")) fixture_wav(fixture_path("broken-u002.wav"), 8000, 1, 20000, 1);
-  gr_data_spec spec = fixture_spec(manifest);
-  spec.n_buckets = 1, spec.skip_unreadable = skip;
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
+  fixture_data spec = fixture_spec(manifest);
+  spec.options.n_buckets = 1, spec.options.skip_unreadable = skip;
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
   return d;
 }
 
@@ -22,7 +22,7 @@ static void errors_come_with_their_batch(void) {
                {"long", "lasts 2.50 seconds, the manifest says"}};
   for (int i = 0; i < 3; i++)
     for (int workers = 0; workers < 3; workers++) {
-      gr_data *d = open_broken(cases[i].how, false);
+      gr_dataset *d = open_broken(cases[i].how, false);
       gr_loader_spec spec = plain();
       gr_loader *l;
       const gr_batch *b;
@@ -30,7 +30,7 @@ static void errors_come_with_their_batch(void) {
       MUST(gr_loader_open(d, &spec, &l));
       for (int k = 0; k < 2; k++) {
         MUST(gr_loader_next(l, &b));
-        CHECK(b && b->utterances[0] == (uint32_t)k, "batch %d", k);
+        CHECK(b && b->sample[0] == (uint32_t)k, "batch %d", k);
       }
       gr_status s = gr_loader_next(l, &b);
       CHECK(s && strstr(gr_status_loc(s).file, "broken.jsonl") && gr_status_loc(s).col == 32,
@@ -38,14 +38,14 @@ static void errors_come_with_their_batch(void) {
       fixture_fails(s, GR_ERR_DATA, 3, cases[i].message);
       CHECK(!b, "no batch");
       gr_loader_close(l);
-      gr_data_close(d);
+      gr_dataset_close(d);
     }
 }
 
 // Of two in one batch the first row's, whichever thread comes first.
 static void the_first_error_is_told(void) {
   for (int i = 0; i < 30; i++) {
-    gr_data *d = open_broken(i % 2 ? "text" : "missing", false);  // slow and quick to fail
+    gr_dataset *d = open_broken(i % 2 ? "text" : "missing", false);  // slow and quick to fail
     if (i % 2)
       remove(fixture_path("broken-u003.wav"));
     else
@@ -57,12 +57,12 @@ static void the_first_error_is_told(void) {
     MUST(gr_loader_open(d, &spec, &l));
     fixture_fails(gr_loader_next(l, &b), GR_ERR_DATA, 0, "broken-u002.wav");
     gr_loader_close(l);
-    gr_data_close(d);
+    gr_dataset_close(d);
   }
 }
 
 static void unreadable_ones_can_weigh_0(void) {
-  gr_data *d = open_broken("text", true);
+  gr_dataset *d = open_broken("text", true);
   static tally all;
   gr_loader_spec spec = plain();
   spec.batch = 4, spec.workers = 2, all.n = 0;
@@ -70,8 +70,8 @@ static void unreadable_ones_can_weigh_0(void) {
   CHECK(all.n == 8, "%d rows", all.n);
   for (int i = 0; i < all.n; i++)
     CHECK(all.rows[i].weight == (all.rows[i].utterance == 2 ? 0 : 1), "row %d", i);
-  CHECK(gr_data_skipped(d, GR_SKIP_UNREADABLE) == 1, "counted once");
-  gr_data_close(d);
+  CHECK(gr_dataset_unreadable(d) == 1, "counted once");
+  gr_dataset_close(d);
 }
 
 // What a manifest says of one sample is refused while planning, at its place, or left out.
@@ -95,10 +95,10 @@ static void planning_refuses_what_cannot_be(void) {
                "{\"audio_path\": \"%s\", %s}\n",
                i == 2 ? "." : "./p.wav", cases[i].line);
       fixture_text(fixture_path("p.jsonl"), lines);
-      gr_data_spec spec = fixture_spec(fixture_path("p.jsonl"));
-      spec.skip_unreadable = skip;
-      gr_data *d = NULL;
-      gr_status s = gr_data_open(&spec, &d);
+      fixture_data spec = fixture_spec(fixture_path("p.jsonl"));
+      spec.options.skip_unreadable = skip;
+      gr_dataset *d = NULL;
+      gr_status s = fixture_open(&spec, &d);
       if (!skip) {
         CHECK(s && gr_status_hint(s) && strstr(gr_status_hint(s), "skip_unreadable"), "a cure");
         CHECK(gr_status_loc(s).col == cases[i].col, "column %d, not %d", gr_status_loc(s).col,
@@ -107,11 +107,11 @@ static void planning_refuses_what_cannot_be(void) {
         continue;
       }
       MUST(s);
-      const char *said = gr_data_unreadable(d, 0);
-      CHECK(gr_data_count(d) == 1 && gr_data_skipped(d, GR_SKIP_UNREADABLE) == 1, "counted");
+      const char *said = gr_dataset_unreadable_line(d, 0);
+      CHECK(gr_dataset_samples(d) == 1 && gr_dataset_unreadable(d) == 1, "counted");
       CHECK(said && strstr(said, "p.jsonl:2:") && strstr(said, cases[i].message), "%s", said);
-      CHECK(!gr_data_unreadable(d, 1), "one");
-      gr_data_close(d);
+      CHECK(!gr_dataset_unreadable_line(d, 1), "one");
+      gr_dataset_close(d);
     }
 }
 
@@ -121,69 +121,68 @@ static void too_long_is_not_unreadable(void) {
                "{\"audio_path\": \"l.wav\", \"text\": \"a\"}\n"
                "{\"audio_path\": \"none.wav\", \"text\": \"a\", \"duration\": 999999}\n");
   fixture_wav(fixture_path("l.wav"), 8000, 1, 800, 1);
-  gr_data_spec spec = fixture_spec(fixture_path("l.jsonl"));
-  spec.max_frames = 100;
-  gr_data *d;
-  int n;
-  MUST(gr_data_open(&spec, &d));
-  CHECK(gr_data_skipped(d, GR_SKIP_LONG) == 1 && !gr_data_skipped(d, GR_SKIP_UNREADABLE), "long");
-  CHECK(gr_data_buckets(d, &n)[0].frames < 100 && n == 1, "small buckets");
-  gr_data_close(d);
+  fixture_data spec = fixture_spec(fixture_path("l.jsonl"));
+  spec.speech.max_frames = 100;
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
+  CHECK(d->too_long == 1 && !gr_dataset_unreadable(d), "long");
+  CHECK(gr_dataset_bucket(d, 0)->length < 100 && gr_dataset_buckets(d) == 1, "small buckets");
+  gr_dataset_close(d);
 }
 
 // Short in seconds, and yet more frames than any bucket may have.
 static void frames_are_limited(void) {
   fixture_text(fixture_path("f.jsonl"),
                "{\"audio_path\": \"f.wav\", \"text\": \"a\", \"duration\": 20}\n");
-  gr_data_spec spec = fixture_spec(fixture_path("f.jsonl"));
-  gr_data *d;
-  spec.features.rate = 1000000, spec.features.hop = 1, spec.features.mels = 1;
-  fixture_fails(gr_data_open(&spec, &d), GR_ERR_DATA, 1, "has 20000001 frames, and may have 16777216");
+  fixture_data spec = fixture_spec(fixture_path("f.jsonl"));
+  gr_dataset *d;
+  spec.speech.features.rate = 1000000, spec.speech.features.hop = 1, spec.speech.features.mels = 1;
+  fixture_fails(fixture_open(&spec, &d), GR_ERR_DATA, 1, "has 20000001 frames, and may have 16777216");
 }
 
 static void reads_all_to_find_them(void) {
   const char *manifest = fixture_corpus("all", 30);
   for (int i = 0; i < 30; i += 3) remove(fixture_path("all-u%03d.wav", i));
-  gr_data_spec spec = fixture_spec(manifest);
-  gr_data *d;
-  MUST(gr_data_open(&spec, &d));
-  fixture_fails(gr_data_read_all(d), GR_ERR_DATA, 1, "all-u000.wav");
-  gr_data_close(d);
-  spec.skip_unreadable = true;
-  MUST(gr_data_open(&spec, &d));
-  MUST(gr_data_read_all(d));
-  CHECK(gr_data_skipped(d, GR_SKIP_UNREADABLE) == 10, "ten are missing");
+  fixture_data spec = fixture_spec(manifest);
+  gr_dataset *d;
+  MUST(fixture_open(&spec, &d));
+  fixture_fails(gr_dataset_load_all(d), GR_ERR_DATA, 1, "all-u000.wav");
+  gr_dataset_close(d);
+  spec.options.skip_unreadable = true;
+  MUST(fixture_open(&spec, &d));
+  MUST(gr_dataset_load_all(d));
+  CHECK(gr_dataset_unreadable(d) == 10, "ten are missing");
   for (int i = 0; i < 10; i++) {
     const char *want = fixture_path("all.jsonl:%d:32: ", 3 * i + 1),
-               *said = gr_data_unreadable(d, (uint64_t)i);
+               *said = gr_dataset_unreadable_line(d, (uint64_t)i);
     CHECK(said && !strncmp(said, want, strlen(want)), "number %d is '%s'", i, said);
   }
-  CHECK(!gr_data_unreadable(d, 10), "no more");
-  gr_data_close(d);
+  CHECK(!gr_dataset_unreadable_line(d, 10), "no more");
+  gr_dataset_close(d);
 }
 
 // To leave out all of them is no training.
 static void not_all_are_left_out(void) {
   const char *manifest = fixture_corpus("none", 3);
-  gr_data_spec data = fixture_spec(manifest);
-  data.skip_unreadable = true;
-  gr_data *d;
+  fixture_data data = fixture_spec(manifest);
+  data.options.skip_unreadable = true;
+  gr_dataset *d;
   gr_loader *l;
   const gr_batch *b;
-  MUST(gr_data_open(&data, &d));
+  MUST(fixture_open(&data, &d));
   for (int i = 0; i < 3; i++) remove(fixture_path("none-u%03d.wav", i));
   gr_loader_spec spec = plain();
   spec.workers = 1;
   MUST(gr_loader_open(d, &spec, &l));
   gr_status s = GR_OK;
   for (int i = 0; i < 4 && !s; i++) s = gr_loader_next(l, &b);
-  fixture_fails(s, GR_ERR_DATA, 1, "none of 3 recordings can be read");
+  fixture_fails(s, GR_ERR_DATA, 1, "none of 3 utterances can be read");
   gr_loader_close(l);
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 static void refuses_bad_settings(void) {
-  gr_data *d = open_broken("no", false);
+  gr_dataset *d = open_broken("no", false);
   gr_loader *l;
   gr_loader_spec spec = plain();
   spec.batch = 0;
@@ -193,28 +192,30 @@ static void refuses_bad_settings(void) {
   spec = plain(), spec.prefetch = 0;
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0,
                 "prefetch must be from 1 to 64, but is 0");
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 // Rows times frames times bands can be more bytes than a size_t counts.
 static void products_do_not_wrap(void) {
-  static const int32_t bounds[] = {GR_DATA_FRAMES};
-  gr_data_spec data = fixture_spec(fixture_corpus("large", 2));
-  data.bounds = bounds, data.n_buckets = 1;
-  data.features.fft = GR_MAX_POINTS, data.features.mels = GR_MAX_MELS;
-  gr_data *d;
+  static const int32_t bounds[] = {GR_MAX_LENGTH};
+  fixture_data data = fixture_spec(fixture_corpus("large", 2));
+  data.options.bounds = bounds, data.options.n_buckets = 1;
+  data.speech.features.fft = GR_MAX_POINTS, data.speech.features.mels = GR_MAX_MELS;
+  gr_dataset *d;
   gr_loader *l;
-  gr_field fields[GR_FIELDS];
-  MUST(gr_data_open(&data, &d));
+  gr_batch shapes;
+  char text[96];
+  MUST(fixture_open(&data, &d));
   gr_loader_spec spec = plain();
   spec.batch = 1 << 26;  // times 2^38 bytes: 2^64
-  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_DATA, 0, "rows of 16777216 frames of 4096 mels");
-  gr_data_fields(d, 0, 1 << 26, fields);
-  CHECK(fields[0].bytes == SIZE_MAX, "%zu bytes", fields[0].bytes);
-  CHECK(gr_data_batches(d, GR_PART_TRAIN, INT32_MAX) == 1, "one batch");
+  fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_DATA, 0, "x f32[67108864,16777216,4096]");
+  gr_dataset_shapes(d, 0, 1 << 26, &shapes);
+  CHECK(!gr_type_possible(&shapes.field[0].type), "%s",
+        gr_type_text(&shapes.field[0].type, text));
+  CHECK(gr_dataset_batches(d, GR_SPLIT_TRAIN, INT32_MAX) == 1, "one batch");
   spec.batch = 2, spec.ranks = 2, spec.workers = 257;
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "workers must be from 0 to 256");
-  gr_data_close(d);
+  gr_dataset_close(d);
 }
 
 int main(int argc, char **argv) {

@@ -5,8 +5,8 @@
 enum { BUCKETS = 3, BATCH = 3, MOST = 7 };
 
 typedef struct corpus {
-  gr_data data;
-  gr_data_bucket buckets[BUCKETS];
+  gr_dataset data;
+  gr_bucket_info buckets[BUCKETS];
   uint32_t lists[BUCKETS][MOST], *members[BUCKETS];
   int bucket_of[BUCKETS * MOST];
 } corpus;
@@ -15,9 +15,9 @@ typedef struct corpus {
 static void make_corpus(corpus *c, unsigned n) {
   memset(c, 0, sizeof *c);
   c->data.buckets = c->buckets, c->data.n_buckets = BUCKETS;
-  c->data.members[GR_PART_TRAIN] = c->members;
+  c->data.members[GR_SPLIT_TRAIN] = c->members;
   for (int b = 0; b < BUCKETS; b++, n /= MOST + 1) {
-    uint32_t *count = &c->buckets[b].count[GR_PART_TRAIN];
+    uint32_t *count = &c->buckets[b].count[GR_SPLIT_TRAIN];
     c->members[b] = c->lists[b];
     for (; *count < n % (MOST + 1); ++*count, c->data.count++)
       c->lists[b][*count] = c->data.count, c->bucket_of[c->data.count] = b;
@@ -27,9 +27,9 @@ static void make_corpus(corpus *c, unsigned n) {
 static void check_batch(const corpus *c, const gr_order *o, const gr_order_batch *b, int *seen) {
   CHECK(b->count > 0 && b->count <= BATCH, "a batch of %u", b->count);
   for (uint32_t i = b->first; i < b->first + b->count; i++) {
-    CHECK(!seen[o->utterances[i]]++, "utterance %u comes again", o->utterances[i]);
-    CHECK(c->bucket_of[o->utterances[i]] <= b->bucket, "utterance %u is too long for its batch",
-          o->utterances[i]);
+    CHECK(!seen[o->samples[i]]++, "utterance %u comes again", o->samples[i]);
+    CHECK(c->bucket_of[o->samples[i]] <= b->bucket, "utterance %u is too long for its batch",
+          o->samples[i]);
   }
 }
 
@@ -41,10 +41,10 @@ static void check_batches(const corpus *c, const gr_order *o) {
   for (uint32_t i = 0; i < o->n; i++)
     batches[o->batches[i].bucket]++, rows[o->batches[i].bucket] += o->batches[i].count;
   for (int b = 0, above; b < BUCKETS; b++) {
-    uint32_t own = c->buckets[b].count[GR_PART_TRAIN], rest = rows[b] % BATCH;
+    uint32_t own = c->buckets[b].count[GR_SPLIT_TRAIN], rest = rows[b] % BATCH;
     CHECK(batches[b] <= (own + BATCH - 1) / BATCH, "bucket %d has %u batches of %u of its own", b,
           batches[b], own);
-    for (above = b + 1; above < BUCKETS && !c->buckets[above].count[GR_PART_TRAIN];) above++;
+    for (above = b + 1; above < BUCKETS && !c->buckets[above].count[GR_SPLIT_TRAIN];) above++;
     if (!rest || above == BUCKETS) continue;
     uint32_t empty = batches[above] * BATCH - rows[above];
     CHECK(rest > empty, "%u of bucket %d are left where bucket %d has %u empty rows", rest, b,
@@ -59,8 +59,8 @@ static void every_small_corpus(void) {
     for (int shuffle = 0; shuffle < 2; shuffle++) {
       int seen[BUCKETS * MOST] = {0}, before = check_failed;
       make_corpus(&c, n);
-      gr_loader_spec spec = {.batch = BATCH, .seed = 5, .shuffle = shuffle};
-      gr_order o = gr_order_make(arena, &c.data, GR_PART_TRAIN, BATCH);
+      gr_order_spec spec = {.batch = BATCH, .seed = 5, .shuffle = shuffle};
+      gr_order o = gr_order_make(arena, &c.data, &spec);
       gr_order_fill(&o, &c.data, &spec, 1);
       for (uint32_t i = 0; i < o.n; i++) check_batch(&c, &o, o.batches + i, seen);
       for (uint32_t u = 0; u < c.data.count; u++) CHECK(seen[u], "utterance %u is lost", u);

@@ -1,0 +1,90 @@
+// options.c - what all kinds of data read of the section `data`, and the places of errors about it.
+#include <limits.h>
+#include <string.h>
+#include "runtime/data/parts.h"
+
+// An error of the data's own code names settings. Its place is where the configuration gives the
+// first of them that is no default, else the section; its cure, where it has none, what the key is.
+gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
+  gr_conf *data = d->conf;
+  if (!s || !data) return s;
+  gr_loc at = data->loc.file || !data->up ? data->loc : data->up->loc;
+  char key[64] = "";
+  for (const char *p = gr_status_about(s); p && *p; p += strspn(p, " ")) {
+    size_t n = strcspn(p, " ");
+    snprintf(key, sizeof key, "data.%.*s", (int)n, p);
+    gr_conf *c = gr_conf_find(data, key + strlen("data."));
+    p += n;
+    if (!c || c->preset) continue;
+    at = c->loc;
+    break;
+  }
+  const char *doc = *key && !gr_status_hint(s) && d->doc ? d->doc(key) : NULL;
+  if (doc) s = gr_hint(s, "%s: %s", key, doc);
+  return gr_place(s, at);
+}
+
+static gr_status read_int(gr_conf *c, const char *path, int preset, int *out) {
+  int64_t v;
+  GR_TRY(gr_conf_int(c, path, preset, &v));
+  *out = (int)v;
+  return gr_range(path, v, INT_MIN, INT_MAX);
+}
+
+// `buckets: 6` is a count; `buckets: [200, 400]` are the bounds themselves.
+static gr_status read_buckets(gr_arena *arena, gr_conf *data, gr_dataset_options *o) {
+  gr_conf *b = gr_conf_find(data, "buckets");
+  if (!b || b->kind == GR_CONF_INT) return read_int(data, "buckets", 4, &o->n_buckets);
+  int32_t *bounds = GR_NEW(arena, int32_t, b->n);
+  for (int i = 0; i < b->n; i++) {
+    gr_conf *item = b->items[i];
+    item->read = true;
+    if (item->kind != GR_CONF_INT || item->integer < 1 || item->integer > GR_MAX_LENGTH ||
+        (i && item->integer <= bounds[i - 1]))
+      return gr_hint(
+          gr_fail(GR_ERR_CONFIG, item->loc,
+                  "bounds of buckets are rising numbers of frames, at most %d", GR_MAX_LENGTH),
+          "sort them, each once");
+    bounds[i] = (int32_t)item->integer;
+  }
+  o->bounds = bounds, o->n_buckets = b->n;
+  return GR_OK;
+}
+
+gr_status gr_dataset_read_options(gr_arena *arena, gr_conf *data, bool has_length,
+                                  gr_dataset_options *o) {
+  int64_t cache, limit;
+  *o = (gr_dataset_options){.n_buckets = 1};
+  GR_TRY(gr_conf_int(data, "limit", 0, &limit));
+  GR_TRY(gr_conf_float(data, "validation_fraction", 0.1, &o->validation_fraction));
+  GR_TRY(gr_conf_bool(data, "skip_unreadable", false, &o->skip_unreadable));
+  GR_TRY(gr_conf_int(data, "cache_mb", 1024, &cache));
+  GR_TRY(read_int(data, "workers", 1, &o->workers));
+  GR_TRY(read_int(data, "prefetch", 3, &o->prefetch));
+  if (has_length) GR_TRY(read_int(data, "frame_multiple", 8, &o->length_multiple));
+  if (has_length) GR_TRY(read_buckets(arena, data, o));
+  GR_TRY(gr_range("limit", limit, 0, UINT32_MAX));
+  GR_TRY(gr_range("cache_mb", cache, 0, (int64_t)(SIZE_MAX >> 21)));
+  o->limit = (uint32_t)limit, o->cache_bytes = (size_t)cache << 20;
+  return GR_OK;
+}
+
+gr_status gr_dataset_check_options(const gr_dataset_options *o) {
+  if (!(o->validation_fraction >= 0 && o->validation_fraction < 1))
+    return gr_about(
+        gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                "validation_fraction must be from 0 to below 1, but is %g", o->validation_fraction),
+        "validation_fraction");
+  GR_TRY(gr_hint(gr_range("buckets", o->n_buckets, 1, GR_MAX_BUCKETS),
+                 "every bucket has a plan of its own"));
+  for (int i = 0; o->bounds && i < o->n_buckets; i++) {
+    GR_TRY(gr_range("buckets", o->bounds[i], 1, GR_MAX_LENGTH));
+    if (i && o->bounds[i] <= o->bounds[i - 1])
+      return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                      "bounds of buckets must rise, but %d is followed by %d",
+                                      o->bounds[i - 1], o->bounds[i]),
+                              "buckets"),
+                     "sort them, each once");
+  }
+  return gr_range("frame_multiple", o->length_multiple, 0, GR_MAX_LENGTH_MULTIPLE);
+}

@@ -1,0 +1,149 @@
+// query.c - what is asked of a data set: shapes, counts, and words for people. See dataset.h.
+#include <string.h>
+#include "runtime/data/dataset.h"
+#include "runtime/data/parts.h"
+
+const gr_dataset_options *gr_dataset_settings(const gr_dataset *d) { return &d->options; }
+int gr_dataset_buckets(const gr_dataset *d) { return d->n_buckets; }
+const gr_bucket_info *gr_dataset_bucket(const gr_dataset *d, int bucket) {
+  return d->buckets + bucket;
+}
+uint32_t gr_dataset_samples(const gr_dataset *d) { return d->count; }
+const gr_sample *gr_dataset_sample(const gr_dataset *d, uint32_t sample) {
+  return d->samples + sample;
+}
+const void *gr_dataset_source(const gr_dataset *d) { return d->self; }
+
+const char *gr_dataset_bucket_name(gr_arena *arena, const gr_dataset *d, int bucket) {
+  if (!d->ops->unit) return "all";
+  return gr_arena_printf(arena, "t%d", d->buckets[bucket].length);
+}
+
+static int64_t size_of(const gr_bucket_info *b, int field, int64_t dim) {
+  if (dim == GR_DIM_LENGTH) return b->length;
+  if (dim == GR_DIM_EXTENT) return b->extent[field] > 0 ? b->extent[field] : 1;
+  return dim;
+}
+
+void gr_dataset_shapes(const gr_dataset *d, int bucket, int rows, gr_batch *out) {
+  *out = (gr_batch){.bucket = bucket, .rows = rows, .n_fields = d->n_fields};
+  for (int f = 0; f < d->n_fields; f++) {
+    const gr_field_spec *s = &d->field[f];
+    gr_field *o = &out->field[f];
+    *o = (gr_field){.name = s->name,
+                    .type = {.dtype = s->dtype, .rank = s->rank + 1, .dim = {rows}}};
+    for (int k = 0; k < s->rank; k++)
+      o->type.dim[k + 1] = size_of(d->buckets + bucket, f, s->dim[k]);
+  }
+}
+
+int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
+  return d->ops->metadata ? d->ops->metadata(d->self, out) : 0;
+}
+
+uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
+  uint32_t sum = 0;
+  for (int b = 0; b < d->n_buckets; b++) sum += d->buckets[b].count[split];
+  return sum;
+}
+
+void gr_dataset_spread(const gr_dataset *d, gr_split split, uint32_t n, uint32_t *out) {
+  uint64_t of = gr_dataset_count(d, split), seen = 0, taken = 0;
+  for (uint32_t i = 0; i < d->count && taken < n; i++) {
+    if (d->samples[i].split != split) continue;
+    if (seen++ == taken * of / n) out[taken++] = i;
+  }
+}
+
+// ---- Left out -----------------------------------------------------------------------------------
+
+uint64_t gr_dataset_unreadable(gr_dataset *d) { return gr_unreadable_count(&d->unreadable); }
+const char *gr_dataset_unreadable_line(gr_dataset *d, uint64_t i) {
+  return gr_unreadable_line(&d->unreadable, i);
+}
+
+static void put_reason(gr_text *out, const char **comma, uint64_t n, const char *why) {
+  if (n) gr_text_printf(out, "%s%llu %s", *comma, (unsigned long long)n, why);
+  if (n) *comma = ", ";
+}
+
+bool gr_dataset_skipped(gr_dataset *d, gr_text *out) {
+  const gr_skipped *s = NULL;
+  int n = d->ops->skipped ? d->ops->skipped(d->self, &s) : 0;
+  uint64_t unreadable = gr_unreadable_count(&d->unreadable), all = d->too_long + unreadable;
+  for (int i = 0; i < n; i++) all += s[i].count;
+  if (!all) return false;
+  const char *comma = "", *longer = gr_arena_printf(out->arena, "longer than %d %ss", d->max_length,
+                                                    d->ops->unit ? d->ops->unit : "row");
+  gr_text_printf(out, "%llu of %u %s left out: ", (unsigned long long)all, d->listed,
+                 d->unreadable.samples);
+  put_reason(out, &comma, d->too_long, longer);
+  for (int i = 0; i < n; i++) put_reason(out, &comma, s[i].count, s[i].why);
+  put_reason(out, &comma, unreadable, "unreadable");
+  return true;
+}
+
+// ---- One data set and another -------------------------------------------------------------------
+
+static gr_sample_info info_of(const gr_dataset *d, uint32_t sample) {
+  return d->ops->info(d->self, d->samples[sample].index);
+}
+
+gr_loc gr_dataset_place(const gr_dataset *d, uint32_t sample) { return info_of(d, sample).loc; }
+
+uint64_t gr_dataset_fingerprint(const gr_dataset *d, uint32_t sample, bool with_file) {
+  const gr_sample *s = d->samples + sample;
+  uint64_t own = d->ops->fingerprint ? d->ops->fingerprint(d->self, s->index, with_file)
+                                     : info_of(d, sample).key;
+  int32_t numbers[] = {s->length, (int32_t)s->split};
+  return gr_hash_bytes(own, numbers, sizeof numbers);
+}
+
+void gr_dataset_describe(const gr_dataset *d, uint32_t sample, gr_text *out) {
+  if (d->ops->describe)
+    d->ops->describe(d->self, d->samples[sample].index, out);
+  else
+    gr_text_put(out, gr_dataset_sample_name(out->arena, d, sample));
+}
+
+bool gr_dataset_save(const gr_dataset *d, gr_text *out) {
+  if (d->ops->save) d->ops->save(d->self, out);
+  return out->len > 0;
+}
+
+gr_status gr_dataset_restore(gr_dataset *d, const char *text) {
+  return d->ops->restore ? d->ops->restore(d->self, d->arena, text) : GR_OK;
+}
+
+// ---- For people ---------------------------------------------------------------------------------
+
+const char *gr_dataset_sample_name(gr_arena *a, const gr_dataset *d, uint32_t sample) {
+  uint32_t index = d->samples[sample].index;
+  if (d->ops->name_of) return d->ops->name_of(d->self, index);
+  return gr_arena_printf(a, "%s %u", d->ops->sample, index);
+}
+
+const char *gr_dataset_reference(const gr_dataset *d, uint32_t sample) {
+  return d->ops->reference ? d->ops->reference(d->self, d->samples[sample].index) : "";
+}
+
+void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_text *out) {
+  if (d->ops->decode) {
+    d->ops->decode(d->self, ids, n, out);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) gr_text_printf(out, "%s%d", i ? " " : "", ids[i]);
+}
+
+void gr_dataset_json(const gr_dataset *d, gr_text *out) {
+  gr_metadata m[GR_MAX_METADATA];
+  int n = gr_dataset_metadata(d, m);
+  gr_text_printf(out, "{\"source\": \"%s\", \"train\": %u, \"validation\": %u, \"metadata\": {",
+                 d->ops->name, gr_dataset_count(d, GR_SPLIT_TRAIN),
+                 gr_dataset_count(d, GR_SPLIT_VALIDATION));
+  for (int i = 0; i < n; i++)
+    gr_text_printf(out, "%s\"%s\": %lld", i ? ", " : "", m[i].name, (long long)m[i].value);
+  gr_text_put(out, "}");
+  if (d->ops->record) d->ops->record(d->self, out);
+  gr_text_put(out, "}\n");
+}

@@ -1,0 +1,138 @@
+// source.h - where samples come from: the functions that a kind of data implements.
+//
+// A source lists samples, says which fields each has and how long it is, and writes one sample into
+// a row of a batch. It does not know of ranks, batches, epochs, threads or caches: what is common
+// to all kinds of data (dataset.h, loader.h) is done once, over named fields.
+// docs/add-a-data-source.md shows how to add one.
+#pragma once
+#include "compose/tree/conf.h"
+#include "ir/graph.h"
+#include "runtime/data/unreadable.h"
+
+enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8 };
+
+typedef enum gr_split {
+  GR_SPLIT_TRAIN,
+  GR_SPLIT_VALIDATION,
+  GR_SPLIT_BY_KEY,  // of a source's sample: the data set decides, by the sample's key
+} gr_split;
+
+// A tensor that every sample has. Models bind their inputs to fields by name; the field "weight",
+// 1 for a sample and 0 for padding, is added to those of the source.
+enum { GR_DIM_LENGTH = -1, GR_DIM_EXTENT = -2 };  // instead of a size
+typedef struct gr_field_spec {
+  const char *name;
+  gr_dtype dtype;  // GR_F32 or GR_I32
+  int rank;        // of one sample: 0 to GR_MAX_RANK - 1
+  // Of one sample. GR_DIM_LENGTH: the length of the bucket. GR_DIM_EXTENT: as much as the sample of
+  // the batch's bucket takes that has the most (gr_source_ops.extent).
+  int64_t dim[GR_MAX_RANK - 1];
+  bool pad_length;  // padding holds the length of the bucket; else 0
+} gr_field_spec;
+
+// What the data says of the model: becomes the model's parameter of that name, if it has one.
+typedef struct gr_metadata {
+  const char *name;
+  int64_t value;
+} gr_metadata;
+
+// What is asked of a source when it opens, and what it may use.
+typedef struct gr_source_request {
+  gr_arena *arena;  // for all that lives as long as the source does
+  gr_conf *conf;    // the section `data`; NULL: `spec` says what to open
+  const void *spec;
+  uint32_t limit;  // take only the first so many samples of each file; 0: all
+  int32_t
+      max_length;  // longer samples are left out; 0: there is no limit. The source may lower it.
+  gr_unreadable *unreadable;  // where to report samples that cannot be used
+  gr_loc place;  // set by the source: of errors about all samples, such as a manifest's first line
+} gr_source_request;
+
+// Of a sample, as the source lists it.
+typedef struct gr_sample_info {
+  uint64_t key;  // a hash of what names it (gr_hash_text): the same on every machine
+  gr_split split;
+  int32_t length;  // at least 1; 1 where no field has GR_DIM_LENGTH
+  gr_loc loc;      // the line that lists it; its file lives as long as the configuration does
+} gr_sample_info;
+
+// Samples that the source has not listed, for one reason.
+typedef struct gr_skipped {
+  const char *why;   // after a number: "with an empty transcript"
+  const char *cure;  // what to change, where none is left
+  uint64_t count;
+} gr_skipped;
+
+// What is read of a sample, and kept while there is room: load makes it, fill uses it.
+typedef struct gr_loaded {
+  void *at;  // malloc; the data set frees it
+  size_t bytes;
+  int32_t length;
+} gr_loaded;
+
+// What random numbers of a sample may depend on (base/rng.h).
+typedef struct gr_draw {
+  uint64_t seed;
+  uint32_t epoch, number;  // the sample's number in the data set
+  bool augment;
+} gr_draw;
+
+// One row of a batch: memory of each field of the source, in its order. All of it is 0.
+typedef struct gr_row {
+  void *at[GR_MAX_FIELDS];
+  int32_t length;  // of the bucket
+} gr_row;
+
+// The data set's view of a listed sample.
+typedef struct gr_sample {
+  uint32_t index;  // in the source's list
+  int32_t length;
+  int bucket;
+  gr_split split;
+} gr_sample;
+
+// `self` is what open made. Samples are numbers below count(self). What is marked optional may be
+// NULL. All but open, close, fit and restore may be called by several threads at once.
+typedef struct gr_source_ops {
+  const char *name;    // of data.source
+  const char *sample;  // one of them, for messages: "utterance"
+  const char *unit;    // of lengths: "frame"; NULL: all samples are of one size, in one bucket
+
+  // Reads its keys below `data` and lists samples; fails with the place of what is wrong.
+  gr_status (*open)(gr_source_request *, void **out_self);
+  void (*close)(void *self);                                          // optional
+  int (*fields)(const void *self, gr_field_spec out[GR_MAX_FIELDS]);  // how many: at most 7
+  uint32_t (*count)(const void *self);
+  gr_sample_info (*info)(const void *self, uint32_t sample);
+  // Of a sample, the size of the field's dimension GR_DIM_EXTENT. Optional without such a field.
+  int32_t (*extent)(const void *self, uint32_t sample, int field);
+  // Reads what is slow, or may fail. At most `most` of the sample's length is used. Optional.
+  gr_status (*load)(const void *self, uint32_t sample, int32_t most, gr_loaded *out);
+  // Writes a sample into a row that has room for it. `loaded` is load's, or NULL without one.
+  void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
+               gr_row *);
+
+  int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);  // optional
+  int (*skipped)(const void *self, const gr_skipped **out);             // optional: reasons
+  // Once the split is known: computes what depends on the training samples. Optional.
+  gr_status (*fit)(void *self, gr_arena *, const gr_sample *, uint32_t n);
+  // What fit computed, as text for a checkpoint; and back. Optional, both or none.
+  void (*save)(const void *self, gr_text *out);
+  gr_status (*restore)(void *self, gr_arena *, const char *text);
+
+  // For people. Optional: a sample's number stands for it.
+  const char *(*name_of)(const void *self, uint32_t sample);
+  const char *(*reference)(const void *self, uint32_t sample);  // what a model should say of it
+  void (*decode)(const void *self, const int32_t *ids, int64_t n, gr_text *);  // what it says
+  // More words for `data inspect`: at the end of a split's line, and a part of its own.
+  void (*totals)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
+  void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
+  void (*record)(const void *self, gr_text *json);  // members of data.json, each after a comma
+
+  // For ranks to compare what they read. with_file: the size of the sample's file counts, too.
+  // Optional: the key stands for it.
+  uint64_t (*fingerprint)(const void *self, uint32_t sample, bool with_file);
+  void (*describe)(const void *self, uint32_t sample, gr_text *);
+} gr_source_ops;
+
+extern const gr_source_ops *const gr_data_sources[];  // ends with NULL

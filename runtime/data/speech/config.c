@@ -1,0 +1,104 @@
+// config.c - what the source `speech` reads of the section `data`; see speech.h.
+#include <limits.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/log.h"
+#include "base/port.h"
+#include "runtime/data/speech/speech.h"
+
+static int choice(const char *value, const char *const names[], int n) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(value, names[i])) return i;
+  return 0;  // the schema lets no other through
+}
+
+static gr_status read_text_rules(gr_conf *data, gr_text_rules *out) {
+  static const char *const cases[] = {"keep", "upper", "lower"};
+  static const char *const unknown[] = {"fail", "skip", "drop"};
+  const char *letters, *how;
+  GR_TRY(gr_conf_text(data, "text.case", "upper", &letters));
+  GR_TRY(gr_conf_text(data, "text.spaces", "-/_", &out->spaces));
+  GR_TRY(gr_conf_text(data, "text.drops", ".,!?:;\"()", &out->drops));
+  GR_TRY(gr_conf_text(data, "text.unknown", "skip", &how));
+  out->letters = (gr_letters)choice(letters, cases, 3);
+  out->unknown = (gr_unknown)choice(how, unknown, 3);
+  return GR_OK;
+}
+
+static gr_status read_int(gr_conf *c, const char *path, int preset, int *out) {
+  int64_t v;
+  GR_TRY(gr_conf_int(c, path, preset, &v));
+  *out = (int)v;
+  return gr_range(path, v, INT_MIN, INT_MAX);
+}
+
+static gr_status read_features(gr_conf *data, gr_feature_spec *f) {
+  GR_TRY(read_int(data, "sample_rate", 16000, &f->rate));
+  GR_TRY(read_int(data, "features.n_fft", 512, &f->fft));
+  GR_TRY(read_int(data, "features.window", 400, &f->window));
+  GR_TRY(read_int(data, "features.hop", 160, &f->hop));
+  GR_TRY(read_int(data, "features.mels", 80, &f->mels));
+  GR_TRY(gr_conf_float(data, "features.fmin", 0, &f->f_min));
+  GR_TRY(gr_conf_float(data, "features.fmax", 0, &f->f_max));
+  return gr_conf_bool(data, "features.normalize", true, &f->normalise);
+}
+
+static gr_status read_augment(gr_conf *data, gr_augment *a) {
+  GR_TRY(read_int(data, "augment.freq_masks", 0, &a->freq_masks));
+  GR_TRY(read_int(data, "augment.freq_width", 0, &a->freq_width));
+  GR_TRY(read_int(data, "augment.time_masks", 0, &a->time_masks));
+  GR_TRY(read_int(data, "augment.time_width", 0, &a->time_width));
+  GR_TRY(read_int(data, "augment.time_warp", 0, &a->time_warp));
+  return gr_conf_float(data, "augment.time_share", 0.2, &a->time_share);
+}
+
+static gr_status read_vocab(gr_arena *arena, gr_conf *data, gr_vocab *out) {
+  const char *symbols;
+  int blank;
+  GR_TRY(gr_conf_text(data, "vocab", "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", &symbols));
+  GR_TRY(read_int(data, "blank", -1, &blank));
+  // A folder may be called as the symbols are; what else is no file is refused by name.
+  bool file = gr_is_file(symbols) || (gr_file_kind(symbols) && !gr_is_dir(symbols));
+  return file ? gr_vocab_read(arena, symbols, blank, out)
+              : gr_vocab_make(arena, symbols, blank, out);
+}
+
+// Symbols that no transcript can have are outputs that are never learnt.
+static void warn_unreachable(gr_arena *arena, const gr_vocab *v, const gr_text_rules *rules) {
+  gr_text list = gr_text_make(arena);
+  int n = 0;
+  for (int32_t i = 0; i < v->n; i++) {
+    if (i == v->blank || gr_text_gives(rules, v->symbols[i])) continue;
+    if (n++ < 10) gr_text_printf(&list, "%s'%s'", n > 1 ? ", " : "", v->symbols[i]);
+  }
+  if (n && !gr_log_rank())
+    gr_log(GR_WARN,
+           "%d symbol%s of data.vocab cannot occur, since data.text changes or drops %s: %s%s", n,
+           n > 1 ? "s" : "", n > 1 ? "them" : "it", list.at, n > 10 ? ", ..." : "");
+}
+
+// Of data.max_seconds; where that is more than any recording may have, the most that one may.
+static gr_status find_most_frames(double seconds, gr_speech_spec *s) {
+  GR_TRY(gr_range("features.hop", s->features.hop, 1, INT_MAX));
+  double frames = seconds * s->features.rate / s->features.hop + 1;
+  s->max_frames = seconds <= 0 ? 0 : frames < GR_SPEECH_FRAMES ? (int32_t)frames : GR_SPEECH_FRAMES;
+  return GR_OK;
+}
+
+gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *data, gr_speech_spec *s) {
+  double seconds;
+  gr_vocab *vocab = GR_NEW(arena, gr_vocab, 1);
+  *s = (gr_speech_spec){.vocab = vocab};
+  GR_TRY(gr_conf_text(data, "manifest", NULL, &s->train));
+  GR_TRY(gr_conf_text(data, "eval_manifest", NULL, &s->validation));
+  GR_TRY(gr_conf_text(data, "root", NULL, &s->root));
+  GR_TRY(gr_conf_float(data, "max_seconds", 0, &seconds));
+  GR_TRY(read_int(data, "subsampling", 0, &s->subsampling));
+  GR_TRY(read_vocab(arena, data, vocab));
+  GR_TRY(read_text_rules(data, &s->text));
+  GR_TRY(read_features(data, &s->features));
+  GR_TRY(read_augment(data, &s->augment));
+  GR_TRY(find_most_frames(seconds, s));
+  warn_unreachable(arena, vocab, &s->text);
+  return GR_OK;
+}

@@ -1,0 +1,128 @@
+// list.c - manifests to utterances with targets; see speech.h.
+#include <math.h>
+#include <string.h>
+#include "base/log.h"
+#include "runtime/data/speech/audio.h"
+#include "runtime/data/speech/speech.h"
+
+// Refused before anything is allocated for them.
+static gr_status check_size(const gr_utterance *u, double seconds, double frames) {
+  const char *cure = "cut it into utterances, or leave out long recordings with data.max_seconds";
+  if (u->seconds > 0) cure = "correct \"duration\", or leave it out";
+  if (seconds > GR_SPEECH_SECONDS)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "recording '%s' lasts %.0f seconds, and may last %d at most", u->audio,
+                           seconds, GR_SPEECH_SECONDS),
+                   "%s", cure);
+  if (frames > GR_SPEECH_FRAMES)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has %.0f frames, and may have %d at most",
+                u->audio, frames, GR_SPEECH_FRAMES),
+        "%s; a larger data.features.hop makes fewer", cure);
+  return GR_OK;
+}
+
+// Frames by the duration that is said, or by the recording's head. A duration that is so long that
+// every batch would be sized by it has to be true. What is left out as too long can be anything.
+static gr_status find_frames(gr_speech *d, const gr_utterance *u, int32_t *frames) {
+  enum { DOUBTFUL = 60 };  // seconds
+  const gr_feature_spec *f = &d->spec.features;
+  gr_audio_info info;
+  double samples = u->seconds * f->rate;
+  *frames = GR_SPEECH_FRAMES + 1;
+  if (u->seconds <= 0) {
+    GR_TRY(gr_audio_probe(u->audio, &info));
+    samples = (double)gr_audio_samples_at(&info, f->rate);
+  }
+  double n = floor(round(samples) / f->hop) + 1;
+  if (n <= GR_SPEECH_FRAMES) *frames = (int32_t)n;
+  if (d->most_frames && n > d->most_frames) return GR_OK;
+  GR_TRY(check_size(u, samples / f->rate, n));
+  if (u->seconds <= DOUBTFUL) return GR_OK;
+  GR_TRY(gr_audio_probe(u->audio, &info));
+  return gr_speech_check_length(u, f, *frames,
+                                gr_feature_frames(f, gr_audio_samples_at(&info, f->rate)));
+}
+
+static gr_status unknown_symbol(const gr_manifest *m, const gr_utterance *u, const char *text,
+                                const char *bad) {
+  int n = gr_utf8_len(bad);
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, (gr_loc){m->path, u->line, u->col},
+              "the symbol '%.*s' of \"%.200s\" is not in the vocabulary", n ? n : 1, bad, text),
+      "add it to the vocabulary, let the text rules drop it, or leave out utterances "
+      "with unknown symbols");
+}
+
+// Text and targets; *keep is false where the rules leave the utterance out.
+static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item *item,
+                              bool *keep) {
+  const gr_utterance *u = item->from;
+  const char *bad;
+  int32_t *ids;
+  gr_unknown unknown = d->spec.text.unknown;
+  item->text = gr_text_normalise(d->arena, &d->spec.text, u->text);
+  gr_vocab_encode(d->arena, d->spec.vocab, item->text, unknown == GR_UNKNOWN_DROP, &ids,
+                  &item->n_targets, &bad);
+  item->targets = ids;
+  *keep = !bad && item->n_targets;
+  if (bad && unknown == GR_UNKNOWN_FAIL) return unknown_symbol(m, u, item->text, bad);
+  if (!bad && !item->n_targets && unknown == GR_UNKNOWN_FAIL)
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){m->path, u->line, u->col},
+                           "the transcript \"%.200s\" is empty%s", u->text,
+                           *u->text ? " after the text rules" : ""),
+                   "take the line out, or leave out utterances with unknown symbols");
+  if (bad) d->skipped[GR_SPEECH_UNKNOWN].count++;
+  if (!bad && !item->n_targets) d->skipped[GR_SPEECH_EMPTY].count++;
+  return GR_OK;
+}
+
+// CTC puts a blank between equal neighbours.
+static bool fits(const gr_speech *d, const gr_speech_item *item) {
+  if (d->spec.subsampling <= 0) return true;
+  int64_t need = item->n_targets;
+  for (int32_t i = 1; i < item->n_targets; i++) need += item->targets[i] == item->targets[i - 1];
+  return need <= (item->frames + d->spec.subsampling - 1) / d->spec.subsampling;
+}
+
+// Every batch has room for the longest transcript, so one that cannot be true is refused.
+static gr_status check_text(const gr_speech_item *item) {
+  if (item->n_targets <= item->frames) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                         "the transcript has %d symbols, and recording '%s' no more than %d frames",
+                         item->n_targets, item->from->audio, item->frames),
+                 "it is not what is said there, or data.features.hop is too large");
+}
+
+static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance *u,
+                          bool validation) {
+  bool keep;
+  gr_speech_item item = {.from = u, .manifest = m->path, .validation = validation};
+  GR_TRY(make_targets(d, m, &item, &keep));
+  if (!keep) return GR_OK;
+  bool log = gr_log_rank() == 0;  // all ranks read the same manifests
+  int col = u->seconds > 0 ? u->seconds_col : u->audio_col;
+  gr_status s = find_frames(d, u, &item.frames);
+  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, col}, log, s);
+  bool dense = !fits(d, &item);
+  s = dense || (d->most_frames && item.frames > d->most_frames) ? GR_OK : check_text(&item);
+  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, u->col}, log, s);
+  if (dense)
+    d->skipped[GR_SPEECH_DENSE].count++;
+  else
+    d->items[d->count++] = item;
+  return GR_OK;
+}
+
+gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
+  const char *paths[2] = {d->spec.train, d->spec.validation};
+  gr_manifest *m = GR_NEW(d->arena, gr_manifest, 2);
+  for (int i = 0; i < 2; i++) {
+    if (paths[i]) GR_TRY(gr_manifest_read(d->arena, paths[i], d->spec.root, m + i));
+    if (limit && m[i].n > limit) m[i].n = limit;
+  }
+  d->items = GR_NEW(d->arena, gr_speech_item, (size_t)m[0].n + m[1].n);
+  for (int i = 0; i < 2; i++)
+    for (uint32_t k = 0; k < m[i].n; k++) GR_TRY(add_item(d, m + i, m[i].items + k, i == 1));
+  return GR_OK;
+}

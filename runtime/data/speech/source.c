@@ -1,0 +1,231 @@
+// source.c - the functions of the source `speech`; see speech.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "runtime/data/speech/audio.h"
+#include "runtime/data/speech/speech.h"
+
+// ---- Opening ------------------------------------------------------------------------------------
+
+static gr_status check_augment(const gr_augment *a) {
+  GR_TRY(gr_range("augment.freq_masks", a->freq_masks, 0, GR_AUGMENT_MASKS));
+  GR_TRY(gr_range("augment.time_masks", a->time_masks, 0, GR_AUGMENT_MASKS));
+  GR_TRY(gr_range("augment.freq_width", a->freq_width, 0, GR_MAX_MELS));
+  GR_TRY(gr_range("augment.time_width", a->time_width, 0, GR_SPEECH_FRAMES));
+  GR_TRY(gr_range("augment.time_warp", a->time_warp, 0, GR_SPEECH_FRAMES));
+  if (a->time_share >= 0 && a->time_share <= 1) return GR_OK;
+  return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                          "augment.time_share must be from 0 to 1, but is %g", a->time_share),
+                  "augment.time_share");
+}
+
+static gr_status check(const gr_speech_spec *s) {
+  if (!s->train)
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.manifest is not given"), "manifest"),
+        "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
+        "makes one from Debian's recordings");
+  GR_TRY(gr_range("max_seconds", s->max_frames, 0, GR_SPEECH_FRAMES));
+  GR_TRY(gr_range("subsampling", s->subsampling, 0, GR_SPEECH_FRAMES));
+  return check_augment(&s->augment);
+}
+
+static gr_status open_speech(gr_source_request *r, void **out) {
+  gr_speech *d = GR_NEW(r->arena, gr_speech, 1);
+  *d = (gr_speech){
+      .arena = r->arena,
+      .unreadable = r->unreadable,
+      .skipped = {
+          [GR_SPEECH_DENSE] = {.why = "with more text than their frames hold",
+                               .cure = "a smaller data.subsampling or data.features.hop"},
+          [GR_SPEECH_UNKNOWN] = {.why = "with a symbol that is not in the vocabulary",
+                                 .cure = "give data.vocab the characters that data.text leaves of "
+                                         "the transcripts"},
+          [GR_SPEECH_EMPTY] = {.why = "with an empty transcript",
+                               .cure = "data.text leaves nothing of the transcripts: see "
+                                       "data.text.drops"}}};
+  if (r->conf)
+    GR_TRY(gr_speech_read_spec(r->arena, r->conf, &d->spec));
+  else
+    d->spec = *(const gr_speech_spec *)r->spec;
+  GR_TRY(check(&d->spec));
+  GR_TRY(gr_features_make(r->arena, &d->spec.features, &d->features));
+  int32_t most = d->spec.max_frames;
+  if (r->max_length && (!most || r->max_length < most)) most = r->max_length;
+  d->most_frames = r->max_length = most;
+  r->place = (gr_loc){d->spec.train, 1, 1};
+  *out = d;
+  return gr_speech_list(d, r->limit);
+}
+
+// ---- What there is ------------------------------------------------------------------------------
+
+enum { X, LENGTHS, TARGETS, TARGET_LENGTHS, FIELDS };
+
+static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+  const gr_speech *d = self;
+  out[X] = (gr_field_spec){"x", GR_F32, 2, {GR_DIM_LENGTH, d->spec.features.mels}, false};
+  out[LENGTHS] = (gr_field_spec){"lengths", GR_I32, 0, {0}, true};
+  out[TARGETS] = (gr_field_spec){"targets", GR_I32, 1, {GR_DIM_EXTENT}, false};
+  out[TARGET_LENGTHS] = (gr_field_spec){"target_lengths", GR_I32, 0, {0}, false};
+  return FIELDS;
+}
+
+static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+  const gr_speech *d = self;
+  const gr_vocab *v = d->spec.vocab;
+  uint32_t space;
+  out[0] = (gr_metadata){"vocab", v->n};
+  out[1] = (gr_metadata){"mels", d->spec.features.mels};
+  out[2] = (gr_metadata){"blank", v->blank};
+  out[3] = (gr_metadata){"space", gr_map_find(&v->index, " ", &space) ? (int64_t)space : -1};
+  return 4;
+}
+
+static const gr_speech_item *item_of(const void *self, uint32_t sample) {
+  return ((const gr_speech *)self)->items + sample;
+}
+
+static uint32_t count(const void *self) { return ((const gr_speech *)self)->count; }
+
+static gr_sample_info info(const void *self, uint32_t sample) {
+  const gr_speech *d = self;
+  const gr_speech_item *item = item_of(self, sample);
+  int col = item->from->audio_col > 0 ? item->from->audio_col : 1;
+  return (gr_sample_info){.key = gr_hash_text(item->from->name),
+                          .split = item->validation     ? GR_SPLIT_VALIDATION
+                                   : d->spec.validation ? GR_SPLIT_TRAIN
+                                                        : GR_SPLIT_BY_KEY,
+                          .length = item->frames,
+                          .loc = {item->manifest, item->from->line, col}};
+}
+
+static int32_t extent(const void *self, uint32_t sample, int field) {
+  return field == TARGETS ? item_of(self, sample)->n_targets : 0;
+}
+
+static int skipped(const void *self, const gr_skipped **out) {
+  *out = ((const gr_speech *)self)->skipped;
+  return GR_SPEECH_SKIPS;
+}
+
+// ---- A sample -----------------------------------------------------------------------------------
+
+// Durations in manifests are rounded, so a hundredth and two frames are let be; what then does
+// not fit into the bucket is cut. Anything else is another recording than the one listed.
+gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t said,
+                                 int64_t frames) {
+  int64_t apart = frames > said ? frames - said : said - frames;
+  if (apart <= 2 + said / 100) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' lasts %.2f seconds, the manifest says %.2f",
+              u->audio, (double)(frames - 1) * f->hop / f->rate,
+              u->seconds > 0 ? u->seconds : (double)(said - 1) * f->hop / f->rate),
+      "correct \"duration\", or leave it out");
+}
+
+static gr_status compute(const gr_speech *d, const gr_speech_item *item, const float *samples,
+                         uint64_t n, int32_t most, gr_loaded *out) {
+  const gr_feature_spec *f = &d->spec.features;
+  int64_t t = gr_feature_frames(f, n);
+  float *x = malloc((size_t)t * (size_t)f->mels * sizeof *x);
+  if (!x)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the features of '%s'",
+                   item->from->audio);
+  gr_status s = gr_features_compute(&d->features, samples, n, x);
+  if (s) {
+    free(x);
+    return s;
+  }
+  int32_t used = (int32_t)(t < most ? t : most);
+  *out = (gr_loaded){x, (size_t)used * (size_t)f->mels * sizeof *x, used};
+  return GR_OK;
+}
+
+// The head is read first, so that a recording far longer than it should be is not read at all.
+static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
+  const gr_speech *d = self;
+  const gr_speech_item *item = item_of(self, sample);
+  const gr_feature_spec *f = &d->spec.features;
+  gr_audio_info audio;
+  float *samples;
+  uint64_t n;
+  GR_TRY(gr_audio_probe(item->from->audio, &audio));
+  GR_TRY(gr_speech_check_length(item->from, f, item->frames,
+                                gr_feature_frames(f, gr_audio_samples_at(&audio, f->rate))));
+  GR_TRY(gr_audio_read(item->from->audio, f->rate, audio.samples, &samples, &n));
+  gr_status s = compute(d, item, samples, n, most, out);
+  free(samples);
+  return s;
+}
+
+static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr_draw *draw,
+                 gr_row *row) {
+  const gr_speech *d = self;
+  const gr_speech_item *item = item_of(self, sample);
+  memcpy(row->at[X], x->at, x->bytes);
+  if (draw->augment)
+    gr_augment_apply(&d->spec.augment, draw->seed, draw->epoch, draw->number, row->at[X], x->length,
+                     d->spec.features.mels);
+  memcpy(row->at[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
+  *(int32_t *)row->at[LENGTHS] = x->length;
+  *(int32_t *)row->at[TARGET_LENGTHS] = item->n_targets;
+}
+
+// ---- For people and other ranks -----------------------------------------------------------------
+
+static const char *name_of(const void *self, uint32_t sample) {
+  return item_of(self, sample)->from->name;
+}
+static const char *reference(const void *self, uint32_t sample) {
+  return item_of(self, sample)->text;
+}
+static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+  gr_vocab_decode(((const gr_speech *)self)->spec.vocab, ids, (size_t)n, out);
+}
+
+// Bytes of the recording; -1: it is not there. No audio is read.
+static int64_t size_of(const gr_speech_item *item) {
+  struct stat s;
+  return stat(item->from->audio, &s) ? -1 : (int64_t)s.st_size;
+}
+
+static uint64_t fingerprint(const void *self, uint32_t sample, bool with_file) {
+  const gr_speech_item *item = item_of(self, sample);
+  int64_t size = with_file ? size_of(item) : 0;
+  uint64_t h = gr_hash_bytes(gr_hash_text(item->from->name), &size, sizeof size);
+  return gr_hash_bytes(h, item->text, strlen(item->text) + 1);
+}
+
+static void describe(const void *self, uint32_t sample, gr_text *out) {
+  const gr_speech_item *item = item_of(self, sample);
+  int64_t size = size_of(item);
+  gr_text_json(out, item->from->audio);
+  if (size < 0)
+    gr_text_put(out, ", which is not there");
+  else
+    gr_text_printf(out, " of %lld bytes", (long long)size);
+  gr_text_printf(out, ", %d frames, ", item->frames);
+  gr_text_json(out, item->text);
+}
+
+const gr_source_ops gr_source_speech = {.name = "speech",
+                                        .sample = "utterance",
+                                        .unit = "frame",
+                                        .open = open_speech,
+                                        .fields = fields,
+                                        .count = count,
+                                        .info = info,
+                                        .extent = extent,
+                                        .load = load,
+                                        .fill = fill,
+                                        .metadata = metadata,
+                                        .skipped = skipped,
+                                        .name_of = name_of,
+                                        .reference = reference,
+                                        .decode = decode,
+                                        .totals = gr_speech_totals,
+                                        .inspect = gr_speech_inspect,
+                                        .fingerprint = fingerprint,
+                                        .describe = describe};
