@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/text.h"
 
-enum { MOST_DEPTH = 32, MOST_MEMBERS = 4096, MOST_VALUES = 4000000 };
+enum { MAX_DEPTH = 32, MAX_MEMBERS = 4096, MAX_VALUES = 4000000 };
 
 typedef struct reader {
   gr_arena *arena;
@@ -134,7 +134,7 @@ static bool number(reader *r, gr_json *out) {
 
 // One more child of `of`, at the end of its list.
 static gr_json *child(reader *r, gr_json *of, gr_json **last) {
-  if (++r->values > MOST_VALUES) return NULL;
+  if (++r->values > MAX_VALUES) return NULL;
   gr_json *v = GR_NEW(r->arena, gr_json, 1);
   if (*last)
     (*last)->next = v;
@@ -147,7 +147,7 @@ static gr_json *child(reader *r, gr_json *of, gr_json **last) {
 static bool name(reader *r, const gr_json *of, gr_json *member) {
   if (r->at >= r->end || *r->at != '"') return fail(r, "a member's name should stand here");
   if (!text(r, &member->name)) return false;
-  if (of->n > MOST_MEMBERS) return fail(r, "too many members");
+  if (of->n > MAX_MEMBERS) return fail(r, "too many members");
   for (const gr_json *m = of->first; m != member; m = m->next)
     if (!strcmp(m->name, member->name)) return fail(r, "two members of one name");
   spaces(r);
@@ -158,7 +158,7 @@ static bool name(reader *r, const gr_json *of, gr_json *member) {
 
 static bool children(reader *r, gr_json *out, const char *close) {
   gr_json *last = NULL;
-  if (++r->depth > MOST_DEPTH) return fail(r, "nested too deep");
+  if (++r->depth > MAX_DEPTH) return fail(r, "nested too deep");
   r->at++;
   spaces(r);
   while (!(out->n == 0 && word(r, close))) {

@@ -54,7 +54,7 @@ static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len, unsigned
     if (flags[i].of & command) names[n++] = flags[i].name;
   const char *near = gr_text_nearest(word, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no flag %s", word);
-  const char *key = gr_schema_meant(a, word + strspn(word, "-"));
+  const char *key = gr_schema_nearest(a, word + strspn(word, "-"));
   if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
@@ -68,7 +68,7 @@ static gr_status other_command(gr_arena *a, const struct flag *f) {
     if (f->of & commands[i].bit) name = commands[i].name;
   gr_status s = gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s does nothing here", f->name),
                         "it is a flag of `graphrun %s`", name);
-  const char *key = gr_schema_meant(a, f->name + 2);
+  const char *key = gr_schema_nearest(a, f->name + 2);
   return key ? gr_hint(s, "the key is %s=VALUE", key) : s;
 }
 
@@ -81,14 +81,14 @@ bool gr_args_flag(const char *command, int i, gr_flag *out) {
   return false;
 }
 
-enum { MOST_NUMBER = 1000000 };  // as distributed.ranks
+enum { MAX_NUMBER = 1000000 };  // as distributed.ranks
 
 static gr_status number(const char *name, const char *value, int64_t *out) {
   char *end;
   *out = strtoll(value, &end, 10);
-  if (!*value || *end || *out < 1 || *out > MOST_NUMBER)
+  if (!*value || *end || *out < 1 || *out > MAX_NUMBER)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s takes a number from 1 to %d, not '%s'", name,
-                   MOST_NUMBER, value);
+                   MAX_NUMBER, value);
   return GR_OK;
 }
 

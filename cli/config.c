@@ -15,7 +15,7 @@ static gr_status unknown_flag(gr_arena *a, const char *arg) {
   const char *names[GR_CONFIG_FLAGS], *word = gr_arena_strndup(a, arg, strcspn(arg, "="));
   for (int i = 0; i < GR_CONFIG_FLAGS; i++) names[i] = gr_config_flags[i].name;
   const char *like = gr_text_nearest(word, names, GR_CONFIG_FLAGS);
-  const char *key = gr_schema_meant(a, word + strspn(word, "-"));
+  const char *key = gr_schema_nearest(a, word + strspn(word, "-"));
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no option %s", word);
   if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
   return like ? gr_hint(s, "did you mean %s?", like)

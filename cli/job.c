@@ -26,7 +26,7 @@ static gr_status check_ranks(const gr_job *j, int64_t ranks) {
   return gr_hint(
       gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->spec.set.ranks ? at->loc : GR_NOWHERE,
               "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
-              ranks == j->place.ranks ? "ranks" : "groups of ranks",
+              ranks == j->mesh_config.ranks ? "ranks" : "groups of ranks",
               (long long)j->spec.set.batch_size),
       "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
 }
@@ -67,10 +67,10 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   j->spec.conf = conf;
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, 0, 0, &j->spec.set));
-  GR_TRY(
-      gr_placement_read(j->arena, j->spec.conf, &j->spec.set, (int)j->spec.set.ranks, &j->place));
-  j->spec.set.ranks = j->place.ranks;
-  GR_TRY(check_ranks(j, j->place.data_ranks));
+  GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, (int)j->spec.set.ranks,
+                             &j->mesh_config));
+  j->spec.set.ranks = j->mesh_config.ranks;
+  GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   if (!j->spec.set.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
@@ -95,11 +95,11 @@ static void read_options(gr_job *j) {
                             .eps = s->eps,
                             .momentum = s->momentum,
                             .clip = s->clip,
-                            .parts = s->parts,
-                            .zero_axis = j->place.split_axis,
-                            .scatter = j->place.scatter,
-                            .rules = j->place.rules,
-                            .n_rules = j->place.n_rules,
+                            .micro_batches = s->micro_batches,
+                            .zero_axis = j->mesh_config.split_axis,
+                            .scatter = j->mesh_config.scatter,
+                            .rules = j->mesh_config.rules,
+                            .n_rules = j->mesh_config.n_rules,
                             .freeze = s->freeze,
                             .n_freeze = s->n_freeze,
                             .wrap = s->wrap,
@@ -186,7 +186,7 @@ static gr_status check_metric(const gr_job *j) {
       n++;
     }
   }
-  if (!n || !at || at->preset) return GR_OK;
+  if (!n || !at || at->is_default) return GR_OK;
   gr_status s = gr_fail(GR_ERR_CONFIG, at->loc, "the model has no metric '%s'", metric);
   const char *near = gr_text_nearest(metric, names, n);
   return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.at)
@@ -240,9 +240,9 @@ static void mark_read(gr_conf *c) {
 }
 
 gr_status gr_job_open(gr_job *j, int ranks) {
-  GR_TRY(gr_placement_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->place));
-  GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->place.data_ranks, &j->spec.set));
-  GR_TRY(check_ranks(j, j->place.data_ranks));
+  GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->mesh_config));
+  GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
+  GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   read_options(j);
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
@@ -253,7 +253,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_conf *params = NULL;
   if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
   GR_TRY(bind_metadata(j, &params));
-  int n = gr_dataset_buckets(j->spec.data), rows = j->spec.set.rows * j->place.data_ranks;
+  int n = gr_dataset_buckets(j->spec.data), rows = j->spec.set.rows * j->mesh_config.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
   gr_conf *given = gr_conf_find(j->spec.conf, "model.params");
@@ -264,18 +264,18 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_plan_request r = {.model = {.graph = j->graph,
                                  .params = params,
                                  .seed = (uint64_t)j->spec.set.seed,
-                                 .mesh = j->place.mesh,
+                                 .mesh = j->mesh_config.mesh,
                                  .by_rank = !strcmp(j->spec.set.loss_norm, "local")},
                        .options = j->options,
                        .buckets = buckets,
                        .n_buckets = n,
                        .train = true,
                        .eval = true};
-  memcpy(r.model.batch_axis, j->place.batch_axis, sizeof r.model.batch_axis);
-  memcpy(j->spec.batch_axis, j->place.batch_axis, sizeof j->spec.batch_axis);
-  j->spec.shares = j->place.data_ranks;
+  memcpy(r.model.batch_axis, j->mesh_config.batch_axis, sizeof r.model.batch_axis);
+  memcpy(j->spec.batch_axis, j->mesh_config.batch_axis, sizeof j->spec.batch_axis);
+  j->spec.shares = j->mesh_config.data_ranks;
   GR_TRY(gr_plan_build(j->arena, &r, &j->spec.plan));
-  GR_TRY(gr_placement_check(j->arena, &j->place, j->spec.plan));
+  GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(check_freeze(j));
   return check_metric(j);

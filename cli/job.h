@@ -17,7 +17,7 @@ typedef struct gr_job {
   gr_composed composed;  // unresolved, for the run's folder
   gr_conf *graph;        // the model's file
   gr_options options;
-  gr_placement place;
+  gr_mesh_config mesh_config;
   gr_run_spec spec;  // what the ranks run by
 } gr_job;
 

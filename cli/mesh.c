@@ -3,7 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-enum { MOST_RANKS = 1000000 };  // as distributed.ranks
+enum { MAX_RANKS = 1000000 };  // as distributed.ranks
 
 // The axes a mesh can have.
 static const struct axis {
@@ -41,7 +41,7 @@ typedef struct reader {
   gr_conf *root, *mesh;     // mesh: distributed.mesh; NULL: not given
   const char *key, *asked;  // that chose the strategy, and how
   const struct strategy *s;
-  gr_placement *out;
+  gr_mesh_config *out;
 } reader;
 
 static bool is_asked(const gr_settings *set, const struct strategy *s) {
@@ -95,7 +95,7 @@ static gr_status read_axis(reader *r, int i) {
   const gr_conf *c = r->mesh->items[i];
   const char *name = r->mesh->keys[i];
   if (!is_axis(name)) return unknown_axis(r->arena, name, c->key_loc);
-  if (c->kind != GR_CONF_INT || c->integer < 1 || c->integer > MOST_RANKS) {
+  if (c->kind != GR_CONF_INT || c->integer < 1 || c->integer > MAX_RANKS) {
     gr_text is = gr_text_make(r->arena);
     gr_conf_json(&is, c, 0);
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "mesh axis '%s' has the size %s", name, is.at),
@@ -108,8 +108,8 @@ static gr_status read_axis(reader *r, int i) {
                    r->s->data[1] ? r->s->data[1] : "");
   m->axis[m->n_axes].name = name;
   m->axis[m->n_axes++].size = (int)c->integer;
-  if ((int64_t)r->out->ranks * c->integer > MOST_RANKS)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a mesh of more than %d ranks", MOST_RANKS),
+  if ((int64_t)r->out->ranks * c->integer > MAX_RANKS)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a mesh of more than %d ranks", MAX_RANKS),
                    "the number of ranks is the product of the sizes");
   r->out->ranks *= (int)c->integer;
   return GR_OK;
@@ -118,7 +118,7 @@ static gr_status read_axis(reader *r, int i) {
 static gr_status lacks(const reader *r, const char *axis) {
   const struct strategy *s = r->s;
   const gr_conf *at = gr_conf_find(r->root, r->key);
-  gr_status st = gr_fail(GR_ERR_CONFIG, at->preset && r->mesh ? r->mesh->loc : at->loc,
+  gr_status st = gr_fail(GR_ERR_CONFIG, at->is_default && r->mesh ? r->mesh->loc : at->loc,
                          "%s %s needs a mesh axis '%s', and the mesh is %s", r->key, r->asked, axis,
                          r->mesh ? mesh_text(r->arena, &r->out->mesh) : "not given");
   if (!strcmp(axis, "dp") && !s->tp && find_axis(&r->out->mesh, "tp") >= 0)
@@ -139,7 +139,7 @@ static gr_status check_axes(const reader *r) {
 }
 
 static gr_status given_mesh(reader *r, int ranks) {
-  gr_placement *p = r->out;
+  gr_mesh_config *p = r->out;
   gr_conf_mark(r->mesh);
   if (r->mesh->kind != GR_CONF_MAP || !r->mesh->n)
     return gr_hint(gr_fail(GR_ERR_CONFIG, r->mesh->loc,
@@ -162,7 +162,7 @@ static gr_status given_mesh(reader *r, int ranks) {
 
 // Without a mesh all ranks are one axis, if the strategy can do with one.
 static gr_status own_mesh(reader *r, int ranks) {
-  gr_placement *p = r->out;
+  gr_mesh_config *p = r->out;
   p->ranks = ranks;
   if (ranks == 1 || r->s->alone) {
     p->mesh.n_axes = 1;
@@ -182,11 +182,12 @@ static gr_status read_rule(reader *r, const char *pattern, const char *axis, con
   if (!split && strcmp(text, "R"))
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "this is no layout on the mesh axis '%s'", axis),
                    "R: whole on every rank; S0, S1, ...: split along that axis of the weight");
-  r->out->rules[r->out->n_rules++] = (gr_rule){.pattern = pattern,
-                                               .axis = axis,
-                                               .lay = split ? (gr_lay)(text[1] - '0') : GR_R,
-                                               .given = true,
-                                               .loc = c->loc};
+  r->out->rules[r->out->n_rules++] =
+      (gr_layout_rule){.pattern = pattern,
+                       .axis = axis,
+                       .placement = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE,
+                       .given = true,
+                       .loc = c->loc};
   return GR_OK;
 }
 
@@ -213,19 +214,19 @@ static gr_status read_rules(reader *r) {
                 gr_conf_a_kind(list->kind)),
         "as in \"distributed.layout=[{match:'*.q.weight',tp:S0}]\"");
   for (int i = 0; list && i < list->n; i++) most += list->items[i]->n;
-  r->out->rules = GR_NEW(r->arena, gr_rule, most);
+  r->out->rules = GR_NEW(r->arena, gr_layout_rule, most);
   gr_status all = GR_OK;
   for (int i = 0; list && i < list->n; i++) all = gr_also(all, read_item(r, list->items[i]));
   r->out->n_given = r->out->n_rules;
   if (r->s->weights)
     r->out->rules[r->out->n_rules++] =
-        (gr_rule){.pattern = "*", .axis = split_axis(r->s), .lay = GR_ANY_DIM};
+        (gr_layout_rule){.pattern = "*", .axis = split_axis(r->s), .placement = GR_ANY_DIM};
   return all;
 }
 
 // ---- All of it ----------------------------------------------------------------------------------
 
-static void share_batch(const struct strategy *s, gr_placement *p) {
+static void share_batch(const struct strategy *s, gr_mesh_config *p) {
   int n = 0;
   p->data_ranks = p->ranks > 0;
   for (int a = 0; a < p->mesh.n_axes; a++) {
@@ -235,9 +236,9 @@ static void share_batch(const struct strategy *s, gr_placement *p) {
   }
 }
 
-gr_status gr_placement_read(gr_arena *arena, gr_conf *root, const gr_settings *set, int ranks,
-                            gr_placement *out) {
-  *out = (gr_placement){0};
+gr_status gr_mesh_config_read(gr_arena *arena, gr_conf *root, const gr_settings *set, int ranks,
+                              gr_mesh_config *out) {
+  *out = (gr_mesh_config){0};
   bool fsdp = !strcmp(set->strategy, "fsdp");
   reader r = {.arena = arena,
               .root = root,
@@ -258,7 +259,7 @@ gr_status gr_placement_read(gr_arena *arena, gr_conf *root, const gr_settings *s
   return read_rules(&r);
 }
 
-gr_status gr_placement_check(gr_arena *arena, const gr_placement *p, const gr_plan *plan) {
+gr_status gr_mesh_config_check(gr_arena *arena, const gr_mesh_config *p, const gr_plan *plan) {
   const char **names = GR_NEW(arena, const char *, plan->n_states + 1);
   int n = 0;
   for (uint32_t i = 0; i < plan->n_states; i++)

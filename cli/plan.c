@@ -47,7 +47,7 @@ static gr_status plan(gr_job *j) {
   GR_TRY(gr_plan_prove(j->spec.plan));
   printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
          ranks > 1 ? "s" : "", j->spec.set.batch);
-  printf(j->spec.set.parts > 1 ? " in %d micro-steps\n" : "\n", j->spec.set.parts);
+  printf(j->spec.set.micro_batches > 1 ? " in %d micro-steps\n" : "\n", j->spec.set.micro_batches);
   int n = gr_settings_differences(&j->spec.set, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   gr_visible_out out;

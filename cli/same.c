@@ -56,7 +56,7 @@ static const char *value_text(gr_arena *a, const gr_conf *c, bool secret) {
   return t.at;
 }
 
-static void say_difference(gr_arena *a, const gr_conf *mine, const gr_conf *first) {
+static void report_difference(gr_arena *a, const gr_conf *mine, const gr_conf *first) {
   bool secret = mine && mine->raw;
   gr_log(
       GR_WARN,
@@ -72,7 +72,7 @@ static gr_status compare_config(gr_job *j, gr_comm *world, const gr_conf *conf, 
   bool differs = !own && gr_conf_differs(j->spec.conf, conf, &mine, &first);
   int odd;
   gr_status s = gr_comm_compare(world, differs || own, &odd);
-  if (!s && odd == world->rank && differs) say_difference(j->arena, mine, first);
+  if (!s && odd == world->rank && differs) report_difference(j->arena, mine, first);
   if (!s && odd == world->rank && own)
     gr_log(GR_WARN, "this rank uses rank 0's configuration, since it cannot compose its own: %s",
            gr_status_text(own));

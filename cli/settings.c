@@ -194,23 +194,23 @@ void gr_settings_rename(gr_conf *c) {
     rename_one(c, other_names[i][0], other_names[i][1]);
 }
 
-enum { MOST_ROWS = 1000000000 };  // of a batch over all ranks: an int, also rounded up to the ranks
+enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks: an int, also rounded up to the ranks
 
 // A rank's rows of a batch, in micro-steps of as few as can be; the last may not be full.
 static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
   bool per_rank = !strcmp(s->batch_is, "per_rank");
   int64_t batch = s->batch_size * (per_rank ? ranks : 1);
-  if (batch > MOST_ROWS)
+  if (batch > MAX_ROWS)
     return gr_hint(gr_fail(GR_ERR_CONFIG, at->loc,
                            "%lld samples on each of %d ranks are %lld, more than the %d that a "
                            "batch can have",
-                           (long long)s->batch_size, ranks, (long long)batch, MOST_ROWS),
+                           (long long)s->batch_size, ranks, (long long)batch, MAX_ROWS),
                    "training.batch_is=global divides training.batch_size over the ranks");
   int64_t of_rank = (batch + ranks - 1) / ranks;
   int64_t parts = s->accumulate < of_rank ? s->accumulate : of_rank;
   s->batch = (int)batch;
   s->rows = (int)((of_rank + parts - 1) / parts);
-  s->parts = (int)((of_rank + s->rows - 1) / s->rows);
+  s->micro_batches = (int)((of_rank + s->rows - 1) / s->rows);
   return GR_OK;
 }
 

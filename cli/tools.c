@@ -23,7 +23,7 @@ static gr_status no_op(const char *name) {
   gr_arena *arena = gr_arena_create();
   int n = gr_block_names(arena, names, 128);
   for (int i = 0; gr_ops[i] && n < 512; i++)
-    if (!gr_op_of_passes(gr_ops[i])) names[n++] = gr_ops[i]->name;
+    if (!gr_op_is_internal(gr_ops[i])) names[n++] = gr_ops[i]->name;
   const char *near = NULL;
   for (int i = 0; i < n && !near && strlen(name) > 1; i++)
     if (!strncmp(names[i], name, strlen(name))) near = names[i];

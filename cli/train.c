@@ -10,7 +10,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-enum { NO_GPUS = 0, MOST_TO_BEGIN = 60 };  // seconds, where no configuration says
+enum { NO_GPUS = 0, MAX_TO_BEGIN = 60 };  // seconds, where no configuration says
 
 static gr_level level_of(const gr_settings *s) {
   static const char *const names[] = {"info", "warn", "error"};
@@ -19,7 +19,7 @@ static gr_level level_of(const gr_settings *s) {
   return GR_INFO;  // the schema lets no other through
 }
 
-static void say_differences(const gr_settings *s) {
+static void report_differences(const gr_settings *s) {
   const char *lines[GR_DIFFERENCES];
   int n = gr_settings_differences(s, lines);
   for (int i = 0; i < n; i++) gr_log(GR_INFO, "%s", lines[i]);
@@ -61,7 +61,7 @@ static gr_status run_threads(gr_job *job, int ranks) {
     m[started] = (member){.job = job, .comm = gr_loopback_comm(world, started)};
     error = pthread_create(&m[started].thread, NULL, run_member, &m[started]);
   }
-  if (started < ranks) m[0].comm->does->abort(m[0].comm, "a thread could not be started");
+  if (started < ranks) m[0].comm->ops->abort(m[0].comm, "a thread could not be started");
   for (int i = 0; i < started; i++) pthread_join(m[i].thread, NULL);
   gr_loopback_destroy(world);
   gr_status s = first_cause(m, started);
@@ -96,7 +96,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   GR_TRY(gr_same_config(job, world, composed));
   gr_log_open(level_of(&job->spec.set), world->rank, ranks);
   if (world->rank == 0) gr_job_keep_config(job);
-  if (world->rank == 0) say_differences(&job->spec.set);
+  if (world->rank == 0) report_differences(&job->spec.set);
   GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, NO_GPUS, &launch)));
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().own;
@@ -124,12 +124,12 @@ static void let_first_leave(gr_status s, int ranks) {
 
 static gr_status run_process(gr_job *job, int rank, gr_status composed) {
   gr_comm *world = NULL;
-  double timeout = composed ? MOST_TO_BEGIN : job->spec.set.timeout;
-  gr_launch_begin(rank, timeout, gr_run_signalled);
+  double timeout = composed ? MAX_TO_BEGIN : job->spec.set.timeout;
+  gr_launch_watch_startup(rank, timeout, gr_run_signalled);
   size_t before = gr_memory_now().own;
   gr_status s = gr_mpi_open(timeout, &world);
   job->spec.launch_bytes = more_than(before);
-  gr_launch_begun();
+  gr_launch_startup_done();
   int ranks = world ? world->ranks : 0;
   if (world)
     s = run_in(job, world, composed);
@@ -138,7 +138,7 @@ static gr_status run_process(gr_job *job, int rank, gr_status composed) {
   gr_mpi_close(world);
   gr_job_close(job);
   let_first_leave(s, ranks);
-  exit(gr_launch_leave(rank, s));
+  exit(gr_launch_report_exit(rank, s));
 }
 
 static gr_status train(gr_job *job, gr_status composed) {
@@ -155,7 +155,7 @@ static gr_status train(gr_job *job, gr_status composed) {
     GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
     exit(code);
   }
-  say_differences(&job->spec.set);
+  report_differences(&job->spec.set);
   if (launch.ranks > 1) gr_log(GR_INFO, "%d ranks as threads of this process", launch.ranks);
   return run_here(job, launch.ranks);
 }
@@ -163,7 +163,7 @@ static gr_status train(gr_job *job, gr_status composed) {
 // The launcher passes signals on from here on. False: there is none.
 static bool enter(int rank) {
   gr_run_signals();
-  return gr_launch_enter(rank);
+  return gr_launch_register_rank(rank);
 }
 
 gr_status gr_cmd_train(int argc, char **argv) {
@@ -180,7 +180,7 @@ gr_status gr_cmd_train(int argc, char **argv) {
   job.arena = arena;
   s = train(&job, s);
   gr_job_close(&job);
-  if (told) exit(gr_launch_leave(rank, s));
+  if (told) exit(gr_launch_report_exit(rank, s));
   if (s) return s;  // its places point into the arena, which dies with the process
   gr_arena_destroy(arena);
   return GR_OK;

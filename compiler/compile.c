@@ -9,8 +9,9 @@
 enum { ALIGN = 64 };
 
 static const char *const kinds[] = {[GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init"};
-static const char *const halves[] = {
-    [GR_WHOLE_STEP] = "train", [GR_HALF_MICRO] = "micro", [GR_HALF_UPDATE] = "update"};
+static const char *const halves[] = {[GR_PHASE_WHOLE_STEP] = "train",
+                                     [GR_PHASE_MICRO_BATCH] = "micro",
+                                     [GR_PHASE_UPDATE] = "update"};
 
 // ---- States -----------------------------------------------------------------------------
 
@@ -27,7 +28,7 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool train
       (gr_plan_state){.name = v->name,
                       .kind = v->kind,
                       .type = v->type,
-                      .global = gr_type_whole(&v->type, &v->layout, &p->mesh),
+                      .global = gr_type_global(&v->type, &v->layout, &p->mesh),
                       .layout = v->layout,
                       .offset = p->state_bytes,
                       .bytes = gr_type_bytes(&v->type),
@@ -126,10 +127,11 @@ static gr_status model_of(gr_arena *arena, const gr_plan_request *r, gr_purpose 
 }
 
 static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
-                         gr_half half, const char *bucket, const gr_graph *model, gr_compiled *c) {
+                         gr_step_phase half, const char *bucket, const gr_graph *model,
+                         gr_compiled *c) {
   *c = (gr_compiled){.kind = purpose == GR_TRAIN ? halves[half] : kinds[purpose], .bucket = bucket};
   gr_options o = r->options;
-  o.notes = &c->notes, o.half = half;
+  o.notes = &c->notes, o.step_phase = half;
   gr_graph *g;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
   gr_status s = gr_compile(arena, model, purpose, &o, &g);
@@ -147,16 +149,17 @@ static gr_layout without_padding(gr_layout l) {
 // States that only training has (the optimizer's, counters) start at zero. Totals start anew in
 // every step.
 static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
-  gr_builder b = {.g = init, .by = "init"};
+  gr_builder b = {.g = init, .created_by = "init"};
   gr_map known = gr_map_make(init->arena);
   for (uint32_t i = 1; i < init->n_values; i++)
     if (init->values[i].role == GR_STATE) gr_map_put(&known, init->values[i].name, i);
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t i = 1; i < c[k].g->n_values && !b.err; i++) {
       const gr_value *v = &c[k].g->values[i];
-      if (v->role != GR_STATE || v->kind == GR_KIND_TOTAL || gr_map_find(&known, v->name, NULL))
+      if (v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR ||
+          gr_map_find(&known, v->name, NULL))
         continue;
-      gr_type t = gr_type_whole(&v->type, &v->layout, &init->mesh);
+      gr_type t = gr_type_global(&v->type, &v->layout, &init->mesh);
       b.loc = v->loc;
       gr_layout l = without_padding(v->layout);
       gr_val zero = gr_fill(&b, &t, 0), s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, l);
@@ -175,7 +178,8 @@ static void keep(gr_arena *arena, gr_compiled *c) {
   for (uint32_t i = 0; i < n->n_unused; i++) unused[i] = gr_arena_strdup(arena, n->unused[i]);
   for (uint32_t i = 0; i < n->n_dead; i++) {
     dead[i] = &nodes[i];
-    nodes[i] = (gr_node){.op = n->dead[i]->op, .loc = n->dead[i]->loc, .by = n->dead[i]->by};
+    nodes[i] = (gr_node){
+        .op = n->dead[i]->op, .loc = n->dead[i]->loc, .created_by = n->dead[i]->created_by};
     if (n->dead[i]->scope) nodes[i].scope = gr_arena_strdup(arena, n->dead[i]->scope);
   }
   n->unused = unused, n->dead = dead;
@@ -183,10 +187,10 @@ static void keep(gr_arena *arena, gr_compiled *c) {
 }
 
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
-                                gr_half half, const gr_bucket *bucket, gr_compiled *c) {
+                                gr_step_phase half, const gr_bucket *bucket, gr_compiled *c) {
   gr_graph *model;
   gr_arena *work = gr_arena_create();
-  const char *name = half == GR_HALF_UPDATE ? "" : bucket->name;
+  const char *name = half == GR_PHASE_UPDATE ? "" : bucket->name;
   gr_status s = model_of(work, r, purpose, bucket, &model);
   s = s ? s : compile(work, r, purpose, half, name, model, c);
   if (!s) keep(arena, c);
@@ -203,7 +207,7 @@ static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_comp
   gr_arena *work = gr_arena_create();
   gr_status s = model_of(work, r, GR_INIT, &r->buckets[0], &init);
   s = s ? s : add_zeros(init, c, n);
-  s = s ? s : compile(work, r, GR_INIT, GR_WHOLE_STEP, "", init, &c[n]);
+  s = s ? s : compile(work, r, GR_INIT, GR_PHASE_WHOLE_STEP, "", init, &c[n]);
   if (!s) keep(arena, &c[n]);
   gr_arena_destroy(work);
   return s;
@@ -226,13 +230,13 @@ static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
 // all buckets: their totals lie alike.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
-  gr_half half = r->options.parts > 1 ? GR_HALF_MICRO : GR_WHOLE_STEP;
+  gr_step_phase half = r->options.micro_batches > 1 ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP;
   for (int i = 0; r->train && i < r->n_buckets; i++)
     GR_TRY(compile_bucket(arena, r, GR_TRAIN, half, &r->buckets[i], &c[(*n)++]));
-  if (r->train && half == GR_HALF_MICRO)
-    GR_TRY(compile_bucket(arena, r, GR_TRAIN, GR_HALF_UPDATE, &r->buckets[0], &c[(*n)++]));
+  if (r->train && half == GR_PHASE_MICRO_BATCH)
+    GR_TRY(compile_bucket(arena, r, GR_TRAIN, GR_PHASE_UPDATE, &r->buckets[0], &c[(*n)++]));
   for (int i = 0; r->eval && i < r->n_buckets; i++)
-    GR_TRY(compile_bucket(arena, r, GR_EVAL, GR_WHOLE_STEP, &r->buckets[i], &c[(*n)++]));
+    GR_TRY(compile_bucket(arena, r, GR_EVAL, GR_PHASE_WHOLE_STEP, &r->buckets[i], &c[(*n)++]));
   return GR_OK;
 }
 
@@ -253,8 +257,8 @@ static gr_status check_state(states *known, const gr_compiled *in, const gr_valu
     return GR_OK;
   }
   const gr_value *first = known->v[i];
-  gr_type is = gr_type_whole(&v->type, &v->layout, &in->g->mesh);
-  gr_type was = gr_type_whole(&first->type, &first->layout, &in->g->mesh);
+  gr_type is = gr_type_global(&v->type, &v->layout, &in->g->mesh);
+  gr_type was = gr_type_global(&first->type, &first->layout, &in->g->mesh);
   if (gr_type_same(&is, &was)) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_TYPE, v->loc, "'%s' is %s in bucket %s and %s in bucket %s", v->name,

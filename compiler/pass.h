@@ -11,12 +11,12 @@
 // that the ranks do not divide is an error where the user gave the rule, and stays whole where a
 // strategy did; GR_ANY_DIM is the one that leaves a rank the least, padded if need be.
 enum { GR_ANY_DIM = -3 };
-typedef struct gr_rule {
+typedef struct gr_layout_rule {
   const char *pattern, *axis;
-  gr_lay lay;
+  gr_axis_placement placement;
   bool given;  // by the user: it must be possible, and the strategy's give way
   gr_loc loc;  // where, if so
-} gr_rule;
+} gr_layout_rule;
 
 // A pattern (shell) of what FSDP takes as a unit: a block's name, the path of a part of the model,
 // or a weight's name.
@@ -30,26 +30,31 @@ typedef struct gr_wrap {
 typedef enum gr_prefetch { GR_PREFETCH_NONE, GR_PREFETCH_PRE, GR_PREFETCH_POST } gr_prefetch;
 
 // Which part of a training step a program is. A step in several micro-steps is two programs.
-typedef enum gr_half { GR_WHOLE_STEP, GR_HALF_MICRO, GR_HALF_UPDATE } gr_half;
+typedef enum gr_step_phase {
+  GR_PHASE_WHOLE_STEP,
+  GR_PHASE_MICRO_BATCH,
+  GR_PHASE_UPDATE
+} gr_step_phase;
 
 typedef struct gr_options {
   const char *optimizer;  // an op of ops.def: "sgd", "adam", "adamw"
   double weight_decay, beta1, beta2, eps, momentum;
-  double clip;            // largest global norm of the gradient; 0: no clipping
-  const char *zero_axis;  // mesh axis the optimizer's states are split over, or NULL
-  int parts;              // micro-steps of a step; up to 1: the step is one program
-  gr_half half;           // if there are several
-  bool scatter;           // then gradients lie as moments do between micro-steps
-  const gr_rule *rules;   // of weights: FSDP and tensor parallel are rules
+  double clip;                  // largest global norm of the gradient; 0: no clipping
+  const char *zero_axis;        // mesh axis the optimizer's states are split over, or NULL
+  int micro_batches;            // micro-steps of a step; up to 1: the step is one program
+  gr_step_phase step_phase;     // if there are several
+  bool scatter;                 // then gradients lie as moments do between micro-steps
+  const gr_layout_rule *rules;  // of weights: FSDP and tensor parallel are rules
   int n_rules;
   const gr_wrap *wrap;  // n_wrap patterns of what is a unit; NULL: the iterations of repeat:
   int n_wrap;
-  size_t whole_below;   // bytes: smaller weights are not split, but for rules that name a dimension
+  size_t
+      replicate_below;  // bytes: smaller weights are not split, but for rules that name a dimension
   const gr_map *units;  // paths of blocks whose weights move together; NULL: none
   gr_prefetch prefetch;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
-  size_t joined;                  // bytes up to which collectives are joined; 0: as is usual
+  size_t coalesce_bytes;          // bytes up to which collectives are joined; 0: as is usual
   const char *dump, *stop_after;  // a pass's name, or NULL; "all" dumps each
   const char *const *without;     // passes to leave out, for tests
   int n_without;
@@ -69,17 +74,17 @@ typedef gr_status (*gr_pass_fn)(gr_rewrite *);
 // What is true of a graph. A pass needs some facts and makes others true or false;
 // the pipeline checks the order, gr_graph_verify checks the facts.
 enum {
-  GR_FACT_GRADS = 1 << 0,    // weights have grad
-  GR_FACT_GUARD = 1 << 1,    // there is a guard: what gradients are multiplied by, or zero
-  GR_FACT_UPDATES = 1 << 2,  // weights have next
-  GR_FACT_LOCAL = 1 << 3,    // types are per rank, layouts are set, no P reaches a state that lasts
+  GR_FACT_GRADS = 1 << 0,         // weights have grad
+  GR_FACT_FINITE_CHECK = 1 << 1,  // there is a guard: what gradients are multiplied by, or zero
+  GR_FACT_UPDATES = 1 << 2,       // weights have next
+  GR_FACT_LOCAL = 1 << 3,  // types are per rank, layouts are set, no P reaches a state that lasts
 };
 
 typedef struct gr_pass {
   const char *name, *doc;
   unsigned needs, forbids, gives;
   bool train_only;   // eval and init programs do without it
-  bool halves_only;  // and so does a training step that is one program
+  bool phases_only;  // and so does a training step that is one program
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass

@@ -17,7 +17,7 @@ void gr_copy_leaves(gr_rewrite *rw) {
 }
 
 gr_val gr_copy_node(gr_rewrite *rw, const gr_node *n) {
-  gr_val out = gr_emit_again(&rw->b, n, rw->map);
+  gr_val out = gr_emit_copy(&rw->b, n, rw->map);
   for (int i = 0; gr_is(out) && i < n->n_out; i++)
     gr_at(rw->b.g, rw->map[gr_out(n, i).id])->layout = gr_at(rw->old, gr_out(n, i))->layout;
   return out;
@@ -31,7 +31,7 @@ void gr_copy_nodes(gr_rewrite *rw) {
 void gr_copy_links(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   rw->b.g->loss = rw->map[old->loss.id];
-  rw->b.g->norm = rw->map[old->norm.id];
+  rw->b.g->loss_denominator = rw->map[old->loss_denominator.id];
   for (uint32_t i = 0; i < old->n_results; i++)
     gr_result(&rw->b, old->result_names ? old->result_names[i] : NULL, rw->map[old->results[i].id]);
   for (uint32_t i = 1; i < old->n_values; i++) {
@@ -45,7 +45,7 @@ void gr_copy_links(gr_rewrite *rw) {
 
 bool *gr_graph_live(const gr_graph *g) {
   bool *live = GR_NEW(g->arena, bool, g->n_values);
-  live[g->loss.id] = live[g->norm.id] = true;
+  live[g->loss.id] = live[g->loss_denominator.id] = true;
   for (uint32_t i = 0; i < g->n_results; i++) live[g->results[i].id] = true;
   for (uint32_t i = 1; i < g->n_values; i++) live[g->values[i].next.id] = true;
   for (uint32_t i = g->n_nodes; i--;) {

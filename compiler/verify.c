@@ -15,8 +15,8 @@ static gr_status verify_body(const gr_node *n, const gr_graph *body) {
 }
 
 static gr_status verify_types(const gr_graph *g, const gr_node *n) {
-  gr_site s;
-  gr_site_of(g, n, &s);
+  gr_op_call s;
+  gr_op_call_of(g, n, &s);
   GR_TRY(gr_op_infer(&s));
   for (int k = 0; k < n->n_out; k++) {
     char want[96], got[96];
@@ -58,7 +58,7 @@ static gr_status verify_kept(const gr_graph *g, const gr_node *n, int i) {
 static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole, gr_val slice) {
   const struct gr_coll *a = n->attr;
   const gr_value *w = gr_at(g, whole), *s = gr_at(g, slice);
-  int k = (int)(n->op->padding == GR_PADDING_MADE ? slice.id - n->out.id : whole.id - n->out.id);
+  int k = (int)(n->op->padding == GR_PADDING_ADDED ? slice.id - n->out.id : whole.id - n->out.id);
   int64_t d = a->dim.at[k], pad = s->type.dim[d] * a->ranks - w->type.dim[d];
   for (int i = 0; i < GR_MAX_MESH; i++)
     if (w->layout.pad[i]) return disturbs(n, "moves what another axis of the mesh has padded");
@@ -72,11 +72,11 @@ static gr_status verify_padding(const gr_graph *g, const gr_node *n) {
   for (int k = 0; k < n->n_in + n->n_out; k++) {
     if (!gr_layout_is_padded(&gr_at(g, value_of(n, k))->layout)) continue;
     if (does == GR_PADDING_REFUSED) return disturbs(n, "would take padding for numbers");
-    if (does == GR_PADDING_KEPT) GR_TRY(verify_kept(g, n, k));
+    if (does == GR_PADDING_PRESERVED) GR_TRY(verify_kept(g, n, k));
   }
   for (int k = 0; k < n->n_out; k++) {
-    if (does == GR_PADDING_MADE) GR_TRY(verify_moved(g, n, n->in[k], gr_out(n, k)));
-    if (does == GR_PADDING_CUT) GR_TRY(verify_moved(g, n, gr_out(n, k), n->in[k]));
+    if (does == GR_PADDING_ADDED) GR_TRY(verify_moved(g, n, n->in[k], gr_out(n, k)));
+    if (does == GR_PADDING_REMOVED) GR_TRY(verify_moved(g, n, gr_out(n, k), n->in[k]));
   }
   return GR_OK;
 }

@@ -79,7 +79,7 @@ static int shared_axis(const gr_mesh *m, const gr_options *o) {
   for (int a = 0; a < m->n_axes; a++) {
     bool shares = o->zero_axis && !strcmp(m->axis[a].name, o->zero_axis);
     for (int i = 0; i < o->n_rules; i++)
-      shares |= o->rules[i].lay == GR_ANY_DIM && !strcmp(o->rules[i].axis, m->axis[a].name);
+      shares |= o->rules[i].placement == GR_ANY_DIM && !strcmp(o->rules[i].axis, m->axis[a].name);
     if (shares) return a;
   }
   return -1;
@@ -89,10 +89,10 @@ static size_t find_whole_below(const gr_graph *g, const gr_options *o) {
   gr_options all = *o;
   int axis = shared_axis(&g->mesh, o);
   if (axis < 0) return 0;
-  all.whole_below = SIZE_MAX;  // nothing is split over that axis
+  all.replicate_below = SIZE_MAX;  // nothing is split over that axis
   double most = share_of(g, &all) / g->mesh.axis[axis].size * most_share;
   for (size_t below = LARGEST_WHOLE; below >= SMALLEST_WHOLE; below /= 2) {
-    all.whole_below = below;
+    all.replicate_below = below;
     if (share_of(g, &all) <= most) return below;
   }
   return 0;
@@ -107,6 +107,6 @@ gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_graph
   for (int i = 0; o->wrap && i < o->n_wrap; i++)
     GR_TRY(find_units(arena, scopes, init, &o->wrap[i], units));
   o->units = units;
-  o->whole_below = find_whole_below(init, o);
+  o->replicate_below = find_whole_below(init, o);
   return GR_OK;
 }

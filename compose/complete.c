@@ -121,7 +121,7 @@ static void offer_now(completion *c, gr_conf *root, const char *key, const char 
   gr_conf *now = root ? gr_conf_find(root, key) : NULL;
   const gr_schema_key *k = gr_schema_find(key);
   gr_text t = gr_text_make(c->arena);
-  gr_status s = !now && k ? gr_schema_preset(c->arena, k, &now) : GR_OK;
+  gr_status s = !now && k ? gr_schema_default(c->arena, k, &now) : GR_OK;
   gr_status_drop(s);
   if (s || !now || now->kind == GR_CONF_MAP || now->kind == GR_CONF_MISSING) return;
   gr_conf word = *now;

@@ -59,7 +59,7 @@ static void put_place(gr_text *t, const gr_conf *c) {
   if (at.file)
     gr_text_printf(t, "%s:%d:%d", at.file, at.line, at.col);
   else
-    gr_text_put(t, c->preset ? "default" : "graphrun itself");
+    gr_text_put(t, c->is_default ? "default" : "graphrun itself");
 }
 
 static void put_history(gr_text *t, const gr_conf *c) {
@@ -119,7 +119,7 @@ gr_status gr_show_find(gr_arena *a, gr_conf *job, const char *key, gr_conf **out
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no key '%s' in the configuration", key);
   if (gr_schema_find(key)) return gr_hint(s, "it is not given: --resolve shows what it is then");
   if (like) return gr_hint(s, "did you mean '%s'?", like);
-  like = gr_schema_meant(a, key);
+  like = gr_schema_nearest(a, key);
   if (like) return gr_hint(s, "did you mean '%s'? It is not given: --resolve shows it", like);
   gr_text top = gr_text_make(a);
   for (int i = 0; i < job->n && i < 12; i++)

@@ -122,10 +122,11 @@ gr_status gr_attr_parse(const gr_op *op, const gr_attr *a, const char *text, gr_
   return gr_hint(s, "%s: %s", a->name, a->doc);
 }
 
-void gr_attr_presets(const gr_op *op, void *attr) {
+void gr_attr_defaults(const gr_op *op, void *attr) {
   if (op->attr_size) memset(attr, 0, op->attr_size);
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
-    gr_status bad = a->preset ? gr_attr_parse(op, a, a->preset, GR_NOWHERE, attr) : GR_OK;
+    gr_status bad =
+        a->default_value ? gr_attr_parse(op, a, a->default_value, GR_NOWHERE, attr) : GR_OK;
     if (bad) gr_status_print(stderr, bad), abort();  // a wrong table: every test run meets it
   }
 }

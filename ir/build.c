@@ -8,10 +8,10 @@ gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
   g->arena = a;
   if (mesh) g->mesh = *mesh;
   g->cap_values = g->cap_nodes = 16;  // bodies of loops are small, and there are many
-  g->n_buckets = 64;
+  g->n_hash_slots = 64;
   g->values = GR_NEW(a, gr_value, g->cap_values);
   g->nodes = GR_NEW(a, gr_node, g->cap_nodes);
-  g->buckets = GR_NEW(a, uint32_t, g->n_buckets);
+  g->hash_slots = GR_NEW(a, uint32_t, g->n_hash_slots);
   g->n_values = 1;
   return g;
 }
@@ -64,7 +64,7 @@ static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, in
   h = gr_hash_bytes(h, in, sizeof(gr_val) * (size_t)n_in);
   h = hash_attr(h, op, attr);
   for (uint64_t i = h ^ (h >> 32);; i++) {
-    uint32_t *at = &g->buckets[i & (g->n_buckets - 1)];
+    uint32_t *at = &g->hash_slots[i & (g->n_hash_slots - 1)];
     if (!*at) return at;
     const gr_node *n = &g->nodes[*at - 1];
     if (n->op == op && n->n_in == n_in &&
@@ -75,8 +75,8 @@ static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, in
 }
 
 static void grow_buckets(gr_graph *g, uint32_t slots) {
-  g->n_buckets = slots;
-  g->buckets = GR_NEW(g->arena, uint32_t, g->n_buckets);
+  g->n_hash_slots = slots;
+  g->hash_slots = GR_NEW(g->arena, uint32_t, g->n_hash_slots);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
     *bucket(g, n->op, n->attr, n->n_in, n->in) = i + 1;
@@ -84,11 +84,11 @@ static void grow_buckets(gr_graph *g, uint32_t slots) {
 }
 
 void gr_graph_reserve(gr_graph *g, uint32_t values, uint32_t nodes) {
-  uint32_t slots = g->n_buckets;
+  uint32_t slots = g->n_hash_slots;
   if (values > g->cap_values) grow_values(g, values);
   if (nodes > g->cap_nodes) grow_nodes(g, nodes);
   while (slots / 2 < nodes) slots *= 2;
-  if (slots > g->n_buckets) grow_buckets(g, slots);
+  if (slots > g->n_hash_slots) grow_buckets(g, slots);
 }
 
 // ---- Emitting ---------------------------------------------------------------------------
@@ -96,7 +96,7 @@ void gr_graph_reserve(gr_graph *g, uint32_t values, uint32_t nodes) {
 // The use of the op, its results inferred. What is beyond n_in and n_out is not written: the
 // structure is large.
 static gr_status look(const gr_builder *b, const gr_op *op, const void *attr, int n_in,
-                      const gr_val *in, gr_site *s) {
+                      const gr_val *in, gr_op_call *s) {
   s->op = op, s->attr = attr, s->n_in = n_in, s->names = b->names, s->loc = b->loc;
   if (n_in > GR_MAX_ARGS)
     return gr_fail(GR_ERR_UNSUPPORTED, b->loc, "%d operands are more than %d", n_in, GR_MAX_ARGS);
@@ -108,19 +108,19 @@ static gr_status look(const gr_builder *b, const gr_op *op, const void *attr, in
   return gr_op_infer(s);
 }
 
-static gr_val append(gr_builder *b, const gr_site *s, const gr_val *in) {
+static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in) {
   gr_graph *g = b->g;
   if (g->n_nodes == g->cap_nodes) grow_nodes(g, 2 * g->cap_nodes);
   gr_node *n = &g->nodes[g->n_nodes];
   *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out};
-  n->loc = b->loc, n->scope = b->scope, n->by = b->by;
+  n->loc = b->loc, n->scope = b->scope, n->created_by = b->created_by;
   if (s->op->attr_size)
     n->attr = memcpy(gr_arena_alloc(g->arena, s->op->attr_size), s->attr, s->op->attr_size);
   gr_val *args = GR_NEW(g->arena, gr_val, s->n_in + 1);
   for (int i = 0; i < s->n_in; i++) args[i] = in[i];
   n->in = args;
   for (int i = 0; i < s->n_out; i++) {
-    gr_value v = {.type = s->out[i], .layout = gr_layout_whole, .node = g->n_nodes};
+    gr_value v = {.type = s->out[i], .layout = gr_layout_replicated, .node = g->n_nodes};
     gr_val out = new_value(g, v);
     if (!i) n->out = out;
   }
@@ -130,25 +130,25 @@ static gr_val append(gr_builder *b, const gr_site *s, const gr_val *in) {
 
 gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
   if (b->err) return GR_NONE;
-  gr_site site;
-  b->err = look(b, op, attr, n_in, in, &site);
-  b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->by);
+  gr_op_call call;
+  b->err = look(b, op, attr, n_in, in, &call);
+  b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->created_by);
   if (b->err) return GR_NONE;
   uint32_t *at = bucket(b->g, op, attr, n_in, in);
   if (*at) return b->g->nodes[*at - 1].out;
   *at = b->g->n_nodes + 1;
-  gr_val out = append(b, &site, in);
-  if (b->g->n_nodes > b->g->n_buckets / 2) grow_buckets(b->g, 4 * b->g->n_buckets);
+  gr_val out = append(b, &call, in);
+  if (b->g->n_nodes > b->g->n_hash_slots / 2) grow_buckets(b->g, 4 * b->g->n_hash_slots);
   return out;
 }
 
-gr_val gr_emit_again(gr_builder *b, const gr_node *n, gr_val *map) {
+gr_val gr_emit_copy(gr_builder *b, const gr_node *n, gr_val *map) {
   gr_val in[GR_MAX_ARGS];
   for (int i = 0; i < n->n_in; i++) in[i] = map[n->in[i].id];
   gr_builder was = *b;
-  b->loc = n->loc, b->scope = n->scope, b->by = n->by;
+  b->loc = n->loc, b->scope = n->scope, b->created_by = n->created_by;
   gr_val out = gr_emit(b, n->op, n->attr, n->n_in, in);
-  b->loc = was.loc, b->scope = was.scope, b->by = was.by;
+  b->loc = was.loc, b->scope = was.scope, b->created_by = was.created_by;
   for (int i = 0; gr_is(out) && i < n->n_out; i++)
     map[gr_out(n, i).id] = (gr_val){out.id + (uint32_t)i};
   return out;

@@ -44,10 +44,10 @@ const char *gr_type_text(const gr_type *, char buf[96]);
 // all together. A short slice is stored densely from the start of its memory; zeros fill the
 // rest. Only ops that say so (gr_op.padding_safe) may read such a value.
 
-typedef int8_t gr_lay;
-enum { GR_R = -1, GR_P = -2 };
+typedef int8_t gr_axis_placement;
+enum { GR_REPLICATE = -1, GR_PARTIAL = -2 };
 typedef struct gr_layout {
-  gr_lay at[GR_MAX_MESH];
+  gr_axis_placement at[GR_MAX_MESH];
   int32_t pad[GR_MAX_MESH];  // of local types: ranks * size of a slice - size of the whole
 } gr_layout;
 typedef struct gr_mesh {
@@ -57,13 +57,13 @@ typedef struct gr_mesh {
     int size;
   } axis[GR_MAX_MESH];
 } gr_mesh;
-extern const gr_layout gr_layout_whole;  // R on every axis
+extern const gr_layout gr_layout_replicated;  // R on every axis
 bool gr_layout_same(const gr_layout *, const gr_layout *);
 bool gr_layout_is_padded(const gr_layout *);
 // The layout l of a value of type `whole`, with its padding.
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *);
-gr_type gr_type_local(const gr_type *whole, const gr_layout *, const gr_mesh *);  // one rank's
-gr_type gr_type_whole(const gr_type *local, const gr_layout *, const gr_mesh *);  // and back
+gr_type gr_type_local(const gr_type *whole, const gr_layout *, const gr_mesh *);   // one rank's
+gr_type gr_type_global(const gr_type *local, const gr_layout *, const gr_mesh *);  // and back
 // What a rank's slice holds of the whole, by dimension: [from, from + size). Padding is not in it;
 // of the last ranks' slices there may be nothing left (size 0).
 void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, int rank,
@@ -90,7 +90,7 @@ typedef enum gr_kind {  // of a state; memory is reported by kind
   GR_KIND_BUFFER,       // fixed, or changed by the forward pass (an LMU's A, running statistics)
   GR_KIND_MOMENT,       // the optimizer's
   GR_KIND_COUNTER,      // step numbers, loss scales
-  GR_KIND_TOTAL,        // of the micro-steps of a step: begun anew by the first of each
+  GR_KIND_GRAD_ACCUMULATOR,  // of the micro-steps of a step: begun anew by the first of each
   GR_KIND_COUNT,
 } gr_kind;
 
@@ -112,10 +112,10 @@ typedef struct gr_node {
   const void *attr;  // op->attr_size bytes, immutable, may be shared
   int n_in, n_out;
   const gr_val *in;
-  gr_val out;         // outputs are consecutive: out, out + 1, ...
-  gr_loc loc;         // the YAML line this came from, through every pass
-  const char *scope;  // "encoder.2.attention", or NULL: where in the model
-  const char *by;     // the pass that made it
+  gr_val out;              // outputs are consecutive: out, out + 1, ...
+  gr_loc loc;              // the YAML line this came from, through every pass
+  const char *scope;       // "encoder.2.attention", or NULL: where in the model
+  const char *created_by;  // the pass that made it
 } gr_node;
 
 typedef struct gr_graph {
@@ -125,12 +125,13 @@ typedef struct gr_graph {
   uint32_t n_nodes, cap_nodes;
   gr_value *values;
   uint32_t n_values, cap_values;  // values[0] is GR_NONE
-  gr_val loss;      // a scalar: the sum of weighted terms that autodiff differentiates
-  gr_val norm;      // a scalar: the sum of weights that loss and gradients are divided by, or none
-  gr_val *results;  // what else is asked of the graph; of a scan's body: its yields
+  gr_val loss;              // a scalar: the sum of weighted terms that autodiff differentiates
+  gr_val loss_denominator;  // a scalar: the sum of weights that loss and gradients are divided by,
+                            // or none
+  gr_val *results;          // what else is asked of the graph; of a scan's body: its yields
   const char **result_names;  // n_results of them; of a body: NULL
   uint32_t n_results;
-  uint32_t *buckets, n_buckets;  // hash-consing: chains through nodes (graph.c)
+  uint32_t *hash_slots, n_hash_slots;  // hash-consing: chains through nodes (graph.c)
 } gr_graph;
 
 gr_graph *gr_graph_create(gr_arena *, const gr_mesh *);
@@ -154,14 +155,14 @@ typedef struct gr_builder {
   gr_status err;
   gr_loc loc;
   const char *scope;
-  const char *by;
+  const char *created_by;
   const char *const *names;  // what the user calls the operands of the next op; NULL: nothing
 } gr_builder;
 
 gr_val gr_leaf(gr_builder *, gr_role, gr_kind, const char *name, gr_type, gr_layout);
 gr_val gr_emit(gr_builder *, const gr_op *, const void *attr, int n_in, const gr_val *in);
-gr_val gr_emit_again(gr_builder *, const gr_node *, gr_val *map);  // on mapped inputs; maps outputs
-void gr_result(gr_builder *, const char *name, gr_val);            // asks for a value (or a yield)
+gr_val gr_emit_copy(gr_builder *, const gr_node *, gr_val *map);  // on mapped inputs; maps outputs
+void gr_result(gr_builder *, const char *name, gr_val);           // asks for a value (or a yield)
 #define GR_EMIT(b, op, attr, ...)                                               \
   gr_emit(b, op, attr, (int)(sizeof((gr_val[]){__VA_ARGS__}) / sizeof(gr_val)), \
           (gr_val[]){__VA_ARGS__})

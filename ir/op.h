@@ -5,17 +5,17 @@
 #include "ir/graph.h"
 
 // A use of an op, before it is a node: enough for inference and for tests.
-typedef struct gr_site {
+typedef struct gr_op_call {
   const gr_op *op;
   const void *attr;
   int n_in, n_out;
   gr_type in[GR_MAX_ARGS], out[GR_MAX_ARGS];
   const char *const *names;  // of the operands, for errors; NULL: nobody has named them
   gr_loc loc;
-} gr_site;
+} gr_op_call;
 // The use of an op that a node is, with the types of its operands and results. What is beyond n_in
 // and n_out is not written: the structure is large.
-void gr_site_of(const gr_graph *, const gr_node *, gr_site *out);
+void gr_op_call_of(const gr_graph *, const gr_node *, gr_op_call *out);
 
 // What a gradient rule is given: the forward node in the new graph, and dy[i] for
 // each output (GR_NONE if nothing flows there). It sets dx[i] for each wanted input.
@@ -67,14 +67,14 @@ typedef struct gr_attr {
   const char *name;
   gr_attr_kind kind;
   size_t offset;
-  const char *preset;  // as text; NULL: must be given
+  const char *default_value;  // as text; NULL: must be given
   const char *doc;
   const char *choices;  // "sum|mean|none"
 } gr_attr;
-#define GR_ATTR(type, field, kind, preset, doc) \
-  { #field, kind, offsetof(type, field), preset, doc }
-#define GR_CHOICE(type, field, choices, preset, doc) \
-  { #field, GR_ATTR_CHOICE, offsetof(type, field), preset, doc, choices }
+#define GR_ATTR(type, field, kind, default_value, doc) \
+  { #field, kind, offsetof(type, field), default_value, doc }
+#define GR_CHOICE(type, field, choices, default_value, doc) \
+  { #field, GR_ATTR_CHOICE, offsetof(type, field), default_value, doc, choices }
 // Attribute structs have no padding (8-byte fields only): they are compared as bytes.
 
 static inline const gr_graph *gr_attr_graph(const void *attr, const gr_attr *a) {
@@ -100,14 +100,14 @@ typedef enum gr_amp {
 
 // What an op does where slices are longer than what is split (gr_layout.pad).
 typedef enum gr_padding {
-  GR_PADDING_REFUSED,  // it would read zeros as numbers: neither operands nor results have any
-  GR_PADDING_KEPT,     // it works element by element, or sums up all: zeros give zeros, so that the
-                       // results' padding is zero where the operands' is
-  GR_PADDING_MADE,     // it splits, and fills up with zeros
-  GR_PADDING_CUT,      // it puts slices together, and leaves out the padding of its mesh axis
+  GR_PADDING_REFUSED,    // it would read zeros as numbers: neither operands nor results have any
+  GR_PADDING_PRESERVED,  // it works element by element, or sums up all: zeros give zeros, so that
+                         // the results' padding is zero where the operands' is
+  GR_PADDING_ADDED,    // it splits, and fills up with zeros
+  GR_PADDING_REMOVED,  // it puts slices together, and leaves out the padding of its mesh axis
 } gr_padding;
 
-typedef struct gr_sig gr_sig;
+typedef struct gr_sharding_rule gr_sharding_rule;
 struct gr_op {
   const char *name, *doc;
   int n_in, n_out;  // GR_ANY: infer says
@@ -118,18 +118,20 @@ struct gr_op {
   // shape inference, the legal shardings and the flop count at once. A lower-case
   // axis may be split over ranks, and one that is missing from the output is summed
   // over; an upper-case axis must be whole; '_' is whole and has a size of its own, which
-  // infer gives (concatenations). axes_of: when it depends on attributes.
-  const char *axes;
-  void (*axes_of)(const gr_site *, char buf[128]);
-  gr_status (*infer)(gr_site *);  // what the notation cannot say: dtypes, convolution sizes
-  gr_status (*sigs)(const gr_site *, gr_sig *, int *out_n);  // shardings it cannot say
-  int64_t (*flops)(const gr_site *);  // where the notation says too much: gathers, windows, loops
+  // infer gives (concatenations). index_spec_of: when it depends on attributes.
+  const char *index_spec;
+  void (*index_spec_of)(const gr_op_call *, char buf[128]);
+  gr_status (*infer)(gr_op_call *);  // what the notation cannot say: dtypes, convolution sizes
+  gr_status (*sharding_rules)(const gr_op_call *, gr_sharding_rule *,
+                              int *out_n);  // shardings it cannot say
+  int64_t (*flops)(
+      const gr_op_call *);  // where the notation says too much: gathers, windows, loops
   // Attributes that hold sizes, as they are for one rank's part; out is the layout of result 0.
   void (*localize)(void *attr, const gr_layout *out, const gr_mesh *);
 
   void (*grad)(const gr_grad *);  // NULL: no gradient flows through
   // Emits the op with more results, after its own, for grad to use. NULL: it needs none.
-  gr_val (*keep)(gr_builder *, const gr_node *, const gr_val *in, const bool *want);
+  gr_val (*save_for_backward)(gr_builder *, const gr_node *, const gr_val *in, const bool *want);
   gr_amp amp;
   gr_padding padding;
   bool collective;      // ranks meet here: not in a scan, whose steps nobody schedules
@@ -143,21 +145,21 @@ struct gr_op {
   // cpu: the reference, plain loops in the order of the mathematics, any dtype, accumulating
   // in double. fast: a quicker kernel for this site, or NULL when it has none for it.
   gr_kernel cpu, cuda;  // cuda: no op has one so far
-  gr_kernel (*fast)(const gr_site *);
-  size_t (*scratch)(const gr_site *);  // bytes of working memory either kernel needs
-  const gr_op *fuses[2];               // what it does at one go; no pass fuses so far
-  const gr_case *cases;                // ends with an empty case
+  gr_kernel (*fast)(const gr_op_call *);
+  size_t (*scratch)(const gr_op_call *);  // bytes of working memory either kernel needs
+  const gr_op *fuses[2];                  // what it does at one go; no pass fuses so far
+  const gr_case *cases;                   // ends with an empty case
 };
 
-GR_MUST_USE gr_status gr_op_infer(gr_site *);
+GR_MUST_USE gr_status gr_op_infer(gr_op_call *);
 // The op's own count, or multiply-adds x 2 by the notation: the product of all its axes' sizes, x 2
 // when it contracts, else one for each element.
-int64_t gr_op_flops(const gr_site *);
+int64_t gr_op_flops(const gr_op_call *);
 int64_t gr_graph_flops(const gr_graph *);  // of all nodes but collectives, loops with their steps
 
 // ---- Attributes as text (attr.c): what YAML, IR text and docs share -------------------
 // Sets every field that has a preset; those that must be given stay zero.
-void gr_attr_presets(const gr_op *, void *attr);
+void gr_attr_defaults(const gr_op *, void *attr);
 // Parses one field's text ("3", "1e-5", "[0,2,1]", "mean"); loc is for the error.
 GR_MUST_USE gr_status gr_attr_parse(const gr_op *, const gr_attr *, const char *text, gr_loc,
                                     void *attr);
@@ -165,22 +167,23 @@ void gr_attr_text(gr_text *, const gr_attr *, const void *attr);        // not f
 bool gr_attr_same(const gr_op *, const void *attr, const void *other);  // bodies by content
 
 // ---- Reverse mode (reverse.c): of whole graphs, and of a scan's body -----------------
-void gr_reach(const gr_graph *, bool *want);  // adds what depends on wanted values
-// gr_emit_again, by way of op->keep where a gradient will flow.
-gr_val gr_emit_kept(gr_builder *, const gr_node *, gr_val *map, const bool *want);
-void gr_flow(gr_builder *, const gr_op *add, gr_val *sum, gr_val dx);
+void gr_mark_dependents(const gr_graph *, bool *want);  // adds what depends on wanted values
+// gr_emit_copy, by way of op->keep where a gradient will flow.
+gr_val gr_emit_with_residuals(gr_builder *, const gr_node *, gr_val *map, const bool *want);
+void gr_accumulate_grad(gr_builder *, const gr_op *add, gr_val *sum, gr_val dx);
 // Applies the rules of g's nodes, last to first. g's value v is here[v] in the builder's
 // graph; grads[v], likewise there, holds what flows into v from outside, and then all.
 GR_MUST_USE gr_status gr_backward(gr_builder *, const gr_op *add, const gr_graph *g,
                                   const gr_val *here, const bool *want, gr_val *grads);
 
 // One way to split an op over one mesh axis: a layout for each input and output.
-struct gr_sig {
-  gr_lay in[GR_MAX_ARGS], out[GR_MAX_ARGS];
+struct gr_sharding_rule {
+  gr_axis_placement in[GR_MAX_ARGS], out[GR_MAX_ARGS];
 };
-enum { GR_MAX_SIGS = 16, GR_ANY = -1 };
-GR_MUST_USE gr_status gr_op_sigs(const gr_site *, gr_sig sigs[GR_MAX_SIGS],
-                                 int *out_n);  // sigs[0] is all-R
+enum { GR_MAX_SHARDING_RULES = 16, GR_ANY = -1 };
+GR_MUST_USE gr_status gr_op_sharding_rules(const gr_op_call *,
+                                           gr_sharding_rule rules[GR_MAX_SHARDING_RULES],
+                                           int *out_n);  // sigs[0] is all-R
 
 // What "..." says of an op: an operand that has it takes any leading axes. If just the
 // operands that differ from step to step have it, then all steps can run as one:
@@ -189,8 +192,8 @@ typedef enum gr_lead {
   GR_LEAD_LIFT,  // the output has it too: "...mk,kn->...mn" gives all steps' outputs, stacked
   GR_LEAD_SUM,   // the output lacks it: "...km,...kn->mn" gives the sum of all steps' outputs
 } gr_lead;
-gr_lead gr_op_lead(const gr_site *, const bool differs[]);
-bool gr_op_contracts(const gr_site *);  // an axis goes: the work is more than the traffic
+gr_lead gr_op_lead(const gr_op_call *, const bool differs[]);
+bool gr_op_contracts(const gr_op_call *);  // an axis goes: the work is more than the traffic
 static inline bool gr_op_has_body(const gr_op *op) {
   for (const gr_attr *a = op->attrs; a && a->name; a++)
     if (a->kind == GR_ATTR_GRAPH) return true;

@@ -145,9 +145,9 @@ static gr_status take_layout(reader *r, const gr_mesh *mesh, gr_layout *out) {
   GR_TRY(take_name(r, &name));
   for (int a = 0; a < mesh->n_axes; a++) {
     if (strcmp(mesh->axis[a].name, name)) continue;
-    if (take(r, ":P")) return out->at[a] = GR_P, GR_OK;
+    if (take(r, ":P")) return out->at[a] = GR_PARTIAL, GR_OK;
     if (!take(r, ":S") || !isdigit((unsigned char)*r->p)) return odd(r, "a layout, :P or :S0");
-    out->at[a] = (gr_lay)(*r->p++ - '0');
+    out->at[a] = (gr_axis_placement)(*r->p++ - '0');
     return take_pad(r, mesh->axis[a].size, &out->pad[a]);
   }
   return gr_fail(GR_ERR_TYPE, here(r), "the mesh has no axis '%s'", name);
@@ -163,7 +163,7 @@ static gr_status take_type(reader *r, const gr_mesh *mesh, gr_type *type, gr_lay
   if (s) gr_status_drop(s);
   if (s) return odd(r, "a type, such as f32[4,7]");
   r->p += n;
-  *layout = gr_layout_whole;
+  *layout = gr_layout_replicated;
   for (;;) {
     r->p += strspn(r->p, " \t");
     size_t name = strcspn(r->p, " \t,:=");
@@ -235,13 +235,13 @@ static gr_status read_attr(reader *r, const gr_op *op, void *attr, uint64_t *see
 
 static gr_status read_attrs(reader *r, const gr_op *op, void *attr) {
   uint64_t seen = 0;
-  if (op->attr_size) gr_attr_presets(op, attr);
+  if (op->attr_size) gr_attr_defaults(op, attr);
   for (bool more = take(r, "{"); more && !take(r, "}");) {
     GR_TRY(read_attr(r, op, attr, &seen));
     if (!take(r, ",") && *r->p != '}') return odd(r, "',' or '}'");
   }
   for (const gr_attr *a = op->attrs; a && a->name; a++)
-    if (!a->preset && a->kind != GR_ATTR_GRAPH && !(seen >> (a - op->attrs) & 1))
+    if (!a->default_value && a->kind != GR_ATTR_GRAPH && !(seen >> (a - op->attrs) & 1))
       return gr_fail(GR_ERR_TYPE, here(r), "op '%s' needs '%s', %s", op->name, a->name, a->doc);
   return GR_OK;
 }
@@ -363,11 +363,11 @@ static gr_status read_line(reader *r, scope *s) {
   if (take(r, "result ")) return read_result(r, s);
   if (!take(r, "loss ")) return odd(r, "a value, mesh, loss or result");
   GR_TRY(take_value(r, s, &s->b.g->loss));
-  return take(r, "/") ? take_value(r, s, &s->b.g->norm) : GR_OK;
+  return take(r, "/") ? take_value(r, s, &s->b.g->loss_denominator) : GR_OK;
 }
 
 static gr_status read_graph(reader *r, const gr_mesh *mesh, gr_graph **out) {
-  scope s = {.b = {.g = gr_graph_create(r->arena, mesh), .by = "text"}};
+  scope s = {.b = {.g = gr_graph_create(r->arena, mesh), .created_by = "text"}};
   bool ended = false;
   while (!ended && next_line(r)) {
     ended = r->depth && *r->p == '}';

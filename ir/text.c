@@ -3,7 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const kinds[GR_KIND_COUNT] = {"weight", "buffer", "moment", "counter", "total"};
+static const char *const kinds[GR_KIND_COUNT] = {"weight", "buffer", "moment", "counter",
+                                                 "grad_accumulator"};
 
 const char *gr_leaf_word(const gr_value *v) {
   return v->role == GR_INPUT ? "input" : kinds[v->kind];
@@ -52,10 +53,10 @@ static void put_type(const writer *w, const gr_value *v) {
   char buf[96];
   gr_text_put(w->t, gr_type_text(&v->type, buf));
   for (int a = 0; a < w->g->mesh.n_axes; a++) {
-    gr_lay lay = v->layout.at[a];
-    if (lay == GR_R) continue;
+    gr_axis_placement lay = v->layout.at[a];
+    if (lay == GR_REPLICATE) continue;
     gr_text_put(w->t, " "), gr_text_put(w->t, w->g->mesh.axis[a].name);
-    gr_text_put(w->t, lay == GR_P ? ":P" : ":S");
+    gr_text_put(w->t, lay == GR_PARTIAL ? ":P" : ":S");
     if (lay >= 0) gr_text_put_int(w->t, lay);
     if (lay >= 0 && v->layout.pad[a])
       gr_text_put(w->t, "-"), gr_text_put_int(w->t, v->layout.pad[a]);
@@ -113,7 +114,7 @@ static void put_node(const writer *w, const gr_node *n) {
   for (int k = 0; k < n->n_out; k++)
     gr_text_put(t, k ? ", " : " : "), put_type(w, gr_at(w->g, gr_out(n, k)));
   if (w->notes) {
-    gr_text_printf(t, "  # %s", n->by ? n->by : "");
+    gr_text_printf(t, "  # %s", n->created_by ? n->created_by : "");
     if (n->scope) gr_text_printf(t, " %s", n->scope);
     put_place(w, &n->loc);
   }
@@ -135,7 +136,7 @@ static void put_ends(const writer *w) {
   if (gr_is(g->loss)) {
     put_indent(w);
     put_ref(w, "loss ", g->loss);
-    if (gr_is(g->norm)) put_ref(w, " / ", g->norm);
+    if (gr_is(g->loss_denominator)) put_ref(w, " / ", g->loss_denominator);
     gr_text_put(w->t, "\n");
   }
   for (uint32_t i = 0; i < g->n_results; i++) {

@@ -10,7 +10,7 @@ const struct gr_dtype_info gr_dtypes[GR_DTYPE_COUNT] = {
     [GR_I32] = {"i32", 4, false},
 };
 
-const gr_layout gr_layout_whole = {.at = {GR_R, GR_R, GR_R}};
+const gr_layout gr_layout_replicated = {.at = {GR_REPLICATE, GR_REPLICATE, GR_REPLICATE}};
 
 int64_t gr_type_count(const gr_type *t) {
   int64_t n = 1;
@@ -120,7 +120,7 @@ gr_type gr_type_local(const gr_type *whole, const gr_layout *l, const gr_mesh *m
   return t;
 }
 
-gr_type gr_type_whole(const gr_type *local, const gr_layout *l, const gr_mesh *m) {
+gr_type gr_type_global(const gr_type *local, const gr_layout *l, const gr_mesh *m) {
   gr_type t = *local;
   for (int a = m->n_axes; a--;)
     if (l->at[a] >= 0) t.dim[l->at[a]] = t.dim[l->at[a]] * m->axis[a].size - l->pad[a];
@@ -132,7 +132,7 @@ void gr_layout_slice(const gr_type *whole, const gr_layout *l, const gr_mesh *m,
   gr_type t = *whole;
   for (int d = 0; d < t.rank; d++) from[d] = 0;
   for (int a = 0; a < m->n_axes; a++) {
-    gr_lay d = l->at[a];
+    gr_axis_placement d = l->at[a];
     if (d < 0) continue;
     t.dim[d] = slice_size(t.dim[d], m->axis[a].size);
     from[d] += t.dim[d] * gr_mesh_coord(m, rank, a);

@@ -28,20 +28,20 @@ static const char *kind_text(const gr_attr *a) {
 static void put_attrs(FILE *f, const gr_op *op) {
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     fprintf(f, "  %s %s (%s", a == op->attrs ? "attributes" : "          ", a->name, kind_text(a));
-    fprintf(f, "%s%s): %s\n", a->preset ? ", else " : ", must be given", a->preset ? a->preset : "",
-            a->doc);
+    fprintf(f, "%s%s): %s\n", a->default_value ? ", else " : ", must be given",
+            a->default_value ? a->default_value : "", a->doc);
   }
 }
 
-static gr_status site_of(const gr_op *op, const gr_case *c, gr_site *s) {
-  *s = (gr_site){.op = op, .attr = c->attr};
+static gr_status site_of(const gr_op *op, const gr_case *c, gr_op_call *s) {
+  *s = (gr_op_call){.op = op, .attr = c->attr};
   for (; s->n_in < 8 && c->in[s->n_in]; s->n_in++)
     GR_TRY(gr_type_parse(c->in[s->n_in], &s->in[s->n_in]));
   return gr_op_infer(s);
 }
 
 static void put_case(FILE *f, gr_arena *arena, const gr_op *op, const gr_case *c) {
-  gr_site s;
+  gr_op_call s;
   gr_text t = gr_text_make(arena);
   gr_status failed = site_of(op, c, &s);
   for (int k = 0; k < s.n_in; k++) gr_text_printf(&t, " %s", c->in[k]);
@@ -68,41 +68,41 @@ static void put_cases(FILE *f, const gr_op *op) {
   gr_arena_destroy(arena);
 }
 
-static void put_lay(FILE *f, const char *before, gr_lay lay) {
+static void put_placement(FILE *f, const char *before, gr_axis_placement lay) {
   if (lay >= 0)
     fprintf(f, "%s S%d", before, lay);
   else
-    fprintf(f, "%s %c", before, lay == GR_R ? 'R' : 'P');
+    fprintf(f, "%s %c", before, lay == GR_REPLICATE ? 'R' : 'P');
 }
 
 // How the first good example may be split over ranks.
 static void put_sigs(FILE *f, const gr_op *op) {
-  gr_site s;
-  gr_sig sigs[GR_MAX_SIGS];
+  gr_op_call s;
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int n = 0;
   const gr_case *c = op->cases;
   while (c && (c->in[0] || c->attr) && c->fails) c++;
   if (!c || (!c->in[0] && !c->attr)) return;
   gr_status failed = site_of(op, c, &s);
-  if (!failed) failed = gr_op_sigs(&s, sigs, &n);
+  if (!failed) failed = gr_op_sharding_rules(&s, rules, &n);
   if (failed) gr_status_drop(failed);
   for (int i = 0; i < n; i++) {
     fprintf(f, "  %s", i ? "          " : "splits    ");
-    for (int k = 0; k < s.n_in; k++) put_lay(f, k ? "," : "", sigs[i].in[k]);
-    for (int k = 0; k < s.n_out; k++) put_lay(f, k ? "," : " ->", sigs[i].out[k]);
+    for (int k = 0; k < s.n_in; k++) put_placement(f, k ? "," : "", rules[i].in[k]);
+    for (int k = 0; k < s.n_out; k++) put_placement(f, k ? "," : " ->", rules[i].out[k]);
     fputs(i ? "\n" : "   (R: whole, S0: along axis 0, P: a term of a sum)\n", f);
   }
 }
 
 void gr_op_explain(FILE *f, const gr_op *op) {
   fprintf(f, "%s: %s\n", op->name, op->doc);
-  if (gr_op_of_passes(op)) fprintf(f, "  made by    passes; models are not written with it\n");
+  if (gr_op_is_internal(op)) fprintf(f, "  made by    passes; models are not written with it\n");
   if (op->n_in == GR_ANY)
     fprintf(f, "  operands   as many as are given\n");
   else
     fprintf(f, "  operands   %d\n", op->n_in);
-  if (op->axes) fprintf(f, "  notation   %s\n", op->axes);
-  if (op->axes_of) fprintf(f, "  notation   depends on the attributes\n");
+  if (op->index_spec) fprintf(f, "  notation   %s\n", op->index_spec);
+  if (op->index_spec_of) fprintf(f, "  notation   depends on the attributes\n");
   put_attrs(f, op);
   if (op->formula) fprintf(f, "  formula    %s\n", op->formula);
   fprintf(f, "  gradient   %s\n", op->grad ? "yes" : "no");
@@ -112,11 +112,11 @@ void gr_op_explain(FILE *f, const gr_op *op) {
 
 void gr_op_list(FILE *f, bool all) {
   for (const gr_op *const *o = gr_ops; *o; o++) {
-    if (gr_op_of_passes(*o) && !all) continue;
+    if (gr_op_is_internal(*o) && !all) continue;
     fprintf(f, "%-20s %s\n", (*o)->name, (*o)->doc);
     for (const gr_attr *a = (*o)->attrs; a && a->name; a++)
       fprintf(f, "%*s%s%s%s", a == (*o)->attrs ? 21 : 0, "", a == (*o)->attrs ? "" : ", ", a->name,
-              a->preset ? ": " : ""),
-          fprintf(f, "%s%s", a->preset ? a->preset : "", a[1].name ? "" : "\n");
+              a->default_value ? ": " : ""),
+          fprintf(f, "%s%s", a->default_value ? a->default_value : "", a[1].name ? "" : "\n");
   }
 }

@@ -19,10 +19,10 @@ foreach(test ops gradients)
   add_test(NAME docs.op_${test} COMMAND test_docs_op_${test} "" cube)
 endforeach()
 
-gr_docs_copy(compiler/pipeline.c "    {\"sweep\","
-             "    {\"cancel\", \"minus minus x is x\", .run = gr_pass_cancel},\n    {\"sweep\",")
-gr_docs_copy(compiler/passes/passes.h "gr_status gr_pass_sweep("
-             "gr_status gr_pass_cancel(gr_rewrite *);\ngr_status gr_pass_sweep(")
+gr_docs_copy(compiler/pipeline.c "    {\"dce\","
+             "    {\"cancel\", \"minus minus x is x\", .run = gr_pass_cancel},\n    {\"dce\",")
+gr_docs_copy(compiler/passes/passes.h "gr_status gr_pass_dce("
+             "gr_status gr_pass_cancel(gr_rewrite *);\ngr_status gr_pass_dce(")
 configure_file(docs/cancel.gr ${copy}/tests/compiler/passes/cancel.gr COPYONLY)
 add_executable(test_docs_pass compiler/test_pass.c ${copy}/compiler/pipeline.c docs/cancel.c)
 target_include_directories(test_docs_pass BEFORE PRIVATE ${copy})

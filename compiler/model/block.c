@@ -30,7 +30,7 @@ static gr_status add_blocks(gr_block *list, int *n, gr_conf *map, bool builtin) 
   return GR_OK;
 }
 
-gr_status gr_model_open_blocks(gr_author *a, gr_conf *file) {
+gr_status gr_model_open_blocks(gr_build_context *a, gr_conf *file) {
   gr_conf *own = gr_conf_member(file, "blocks"), *builtin;
   if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "blocks:"));
   gr_source_add(builtin_file, gr_model_blocks_yaml);
@@ -42,51 +42,51 @@ gr_status gr_model_open_blocks(gr_author *a, gr_conf *file) {
 }
 
 // The block whose nodes are being written: bodies of scans are part of theirs.
-static const gr_block *current(const gr_author *a) {
+static const gr_block *current(const gr_build_context *a) {
   const gr_frame *f = a->frame;
   while (!f->block && f->up) f = f->up;
   return f->block;
 }
 
-static bool is_visible(const gr_author *a, const gr_block *b) {
+static bool is_visible(const gr_build_context *a, const gr_block *b) {
   const gr_block *in = current(a);
   return !in || (b->builtin >= in->builtin && strcmp(b->name, in->name)) ||
          (b->builtin > in->builtin);
 }
 
-bool gr_model_is_builtin(const gr_author *a) {
+bool gr_model_is_builtin(const gr_build_context *a) {
   const gr_block *b = current(a);
   return b && b->builtin;
 }
 
-const gr_block *gr_model_find_block(const gr_author *a, const char *name) {
+const gr_block *gr_model_find_block(const gr_build_context *a, const char *name) {
   for (int i = 0; i < a->n_blocks; i++)
     if (!strcmp(a->blocks[i].name, name) && is_visible(a, &a->blocks[i])) return &a->blocks[i];
   return NULL;
 }
 
-gr_status gr_model_unknown_use(gr_author *a, const char *name, gr_loc loc) {
+gr_status gr_model_unknown_use(gr_build_context *a, const char *name, gr_loc loc) {
   int n = 0, n_ops = 0;
   while (gr_ops[n_ops]) n_ops++;
   const char **known = GR_NEW(a->arena, const char *, a->n_blocks + n_ops + 3);
   for (int i = 0; i < a->n_blocks; i++)
     if (is_visible(a, &a->blocks[i])) known[n++] = a->blocks[i].name;
   for (int i = 0; i < n_ops; i++)
-    if (!gr_op_of_passes(gr_ops[i])) known[n++] = gr_ops[i]->name;
+    if (!gr_op_is_internal(gr_ops[i])) known[n++] = gr_ops[i]->name;
   known[n++] = "param", known[n++] = "scan", known[n++] = "repeat";
   const gr_op *op = gr_op_find(name);
-  gr_status s = op && gr_op_of_passes(op)
+  gr_status s = op && gr_op_is_internal(op)
                     ? gr_fail(GR_ERR_CONFIG, loc, "op '%s' is graphrun's own, not for models", name)
                     : gr_fail(GR_ERR_CONFIG, loc, "there is no op or block '%s'", name);
-  const char *instead = gr_model_instead(name);
-  return gr_hint(instead ? gr_hint(s, "%s", instead) : gr_model_guess(s, name, known, n),
+  const char *instead = gr_model_alternative(name);
+  return gr_hint(instead ? gr_hint(s, "%s", instead) : gr_model_suggest(s, name, known, n),
                  "the first key of a node is its op; 'graphrun ops' lists them");
 }
 
 // ---- Operands -------------------------------------------------------------------
 
 // `in: x`, `in: [x, lengths?]` or `in: {x: [n, t, c], lengths?: [n]}`: name i, and its shape.
-static const char *input_name(gr_author *a, const gr_conf *in, int i, bool *optional) {
+static const char *input_name(gr_build_context *a, const gr_conf *in, int i, bool *optional) {
   const char *text = in->kind == GR_CONF_TEXT             ? in->text
                      : in->kind == GR_CONF_MAP            ? in->keys[i]
                      : in->items[i]->kind == GR_CONF_TEXT ? in->items[i]->text
@@ -97,7 +97,7 @@ static const char *input_name(gr_author *a, const gr_conf *in, int i, bool *opti
 }
 
 // Binds the letters of a shape ("[..., c]") to what the operand has.
-static gr_status bind_shape(gr_author *a, const gr_conf *shape, const char *name, gr_val v) {
+static gr_status bind_shape(gr_build_context *a, const gr_conf *shape, const char *name, gr_val v) {
   GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "the shape of an operand"));
   gr_type t = *gr_model_type(a, v);
   char buf[96];
@@ -137,13 +137,14 @@ static gr_status count_inputs(const gr_block *b, gr_conf *in, int given, gr_loc 
                  b->conf->key_loc, "the block");
 }
 
-static gr_status bind_inputs(gr_author *a, const gr_block *b, const gr_bound *given, int n) {
+static gr_status bind_inputs(gr_build_context *a, const gr_block *b, const gr_binding *given,
+                             int n) {
   gr_conf *in = gr_conf_member(b->conf, "in");
   int most = !in ? 0 : in->kind == GR_CONF_TEXT ? 1 : in->n;
   for (int i = 0; i < most; i++) {
     bool optional, there = i < n && !given[i].absent;
     const char *name = input_name(a, in, i, &optional);
-    gr_bound got = there ? given[i] : (gr_bound){.absent = true};
+    gr_binding got = there ? given[i] : (gr_binding){.absent = true};
     if (!there && !optional)
       return gr_fail(GR_ERR_CONFIG, gr_model_builder(a)->loc, "'%s' of block '%s' must be given",
                      name, b->name);
@@ -159,31 +160,33 @@ static gr_status bind_inputs(gr_author *a, const gr_block *b, const gr_bound *gi
 // ---- Parameters -----------------------------------------------------------------
 
 // A parameter has the kind of its default; one that has none is a number.
-static gr_status check_kind(const gr_arg *preset, const gr_conf *given, const char *name,
+static gr_status check_kind(const gr_arg *default_value, const gr_conf *given, const char *name,
                             gr_arg *got) {
   bool number = got->kind == GR_ARG_INT || got->kind == GR_ARG_FLOAT;
   bool is_whole = number && gr_arg_number(got) == floor(gr_arg_number(got));
-  bool fits = preset->kind == GR_ARG_BOOL    ? got->kind == GR_ARG_BOOL || got->kind == GR_ARG_INT
-              : preset->kind == GR_ARG_FLOAT ? number
-              : preset->kind == GR_ARG_INT   ? is_whole
-                                             : got->kind == GR_ARG_TEXT;
+  bool fits = default_value->kind == GR_ARG_BOOL
+                  ? got->kind == GR_ARG_BOOL || got->kind == GR_ARG_INT
+              : default_value->kind == GR_ARG_FLOAT ? number
+              : default_value->kind == GR_ARG_INT   ? is_whole
+                                                    : got->kind == GR_ARG_TEXT;
   char text[48];
   snprintf(text, sizeof text, "%.9g", gr_arg_number(got));
   if (fits) return GR_OK;
-  return gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is %s, found %s, %s", name, gr_arg_kind(preset),
-                 gr_arg_kind(got), got->kind == GR_ARG_TEXT ? got->text : text);
+  return gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is %s, found %s, %s", name,
+                 gr_arg_kind(default_value), gr_arg_kind(got),
+                 got->kind == GR_ARG_TEXT ? got->text : text);
 }
 
 // What is given at the use is worth what it is there; a default, what it is here.
-static gr_status bind_param(gr_author *a, const gr_block *b, gr_conf *use, const char *name,
-                            gr_conf *preset) {
+static gr_status bind_param(gr_build_context *a, const gr_block *b, gr_conf *use, const char *name,
+                            gr_conf *default_value) {
   gr_frame *here = a->frame;
   gr_conf *given = gr_conf_member(use, name);
-  bool missing = preset->kind == GR_CONF_MISSING;
+  bool missing = default_value->kind == GR_CONF_MISSING;
   gr_arg x;
   if (missing && !given)
     return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "block '%s' needs '%s:'", b->name, name);
-  if (!missing) GR_TRY(gr_model_arg(a, preset, true, &x));
+  if (!missing) GR_TRY(gr_model_arg(a, default_value, true, &x));
   if (given) {
     gr_arg kind = missing ? (gr_arg){.kind = GR_ARG_FLOAT} : x;
     a->frame = here->caller;
@@ -195,14 +198,14 @@ static gr_status bind_param(gr_author *a, const gr_block *b, gr_conf *use, const
   return GR_OK;
 }
 
-static gr_status bind_params(gr_author *a, const gr_block *b, gr_conf *use) {
+static gr_status bind_params(gr_build_context *a, const gr_block *b, gr_conf *use) {
   gr_conf *params = gr_conf_member(b->conf, "params");
   for (int i = 0; params && i < params->n; i++)
     GR_TRY(bind_param(a, b, use, params->keys[i], params->items[i]));
   return GR_OK;
 }
 
-static gr_status check_use(gr_author *a, const gr_block *b, const gr_conf *use) {
+static gr_status check_use(gr_build_context *a, const gr_block *b, const gr_conf *use) {
   gr_conf *params = gr_conf_member(b->conf, "params");
   int n = 0, n_params = params ? params->n : 0;
   const char **known = GR_NEW(a->arena, const char *, n_params + 3);
@@ -216,12 +219,13 @@ static gr_status check_use(gr_author *a, const gr_block *b, const gr_conf *use) 
 
 // ---- Use ------------------------------------------------------------------------
 
-static gr_status results(gr_author *a, const gr_block *b, const gr_bound *last, gr_bound *out) {
+static gr_status results(gr_build_context *a, const gr_block *b, const gr_binding *last,
+                         gr_binding *out) {
   gr_conf *names = gr_conf_member(b->conf, "out");
   *out = *last;
   if (names && names->kind == GR_CONF_TEXT) {
-    const gr_bound *one;
-    GR_TRY(gr_model_named(a, names->text, names->loc, &one));
+    const gr_binding *one;
+    GR_TRY(gr_model_resolve(a, names->text, names->loc, &one));
     *out = *one;
   } else if (names) {
     GR_TRY(gr_model_expect(names, GR_CONF_LIST, "out:"));
@@ -237,9 +241,9 @@ static gr_status results(gr_author *a, const gr_block *b, const gr_bound *last, 
   return GR_OK;
 }
 
-static gr_status inside(gr_author *a, const gr_block *b, gr_conf *use, const gr_bound *given, int n,
-                        gr_bound *out) {
-  gr_bound last = {0};
+static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
+                        const gr_binding *given, int n, gr_binding *out) {
+  gr_binding last = {0};
   GR_TRY(bind_inputs(a, b, given, n));
   GR_TRY(bind_params(a, b, use));
   GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
@@ -247,7 +251,7 @@ static gr_status inside(gr_author *a, const gr_block *b, gr_conf *use, const gr_
   return results(a, b, &last, out);
 }
 
-static gr_status check_nesting(const gr_author *a, const gr_block *b, gr_loc loc) {
+static gr_status check_nesting(const gr_build_context *a, const gr_block *b, gr_loc loc) {
   for (const gr_frame *f = a->frame; f; f = f->caller ? f->caller : f->up)
     if (f->block == b)
       return gr_fail(GR_ERR_CONFIG, loc,
@@ -256,9 +260,9 @@ static gr_status check_nesting(const gr_author *a, const gr_block *b, gr_loc loc
                                  : gr_fail(GR_ERR_CONFIG, loc, "blocks are nested too deep");
 }
 
-gr_status gr_model_block(gr_author *a, const gr_block *b, gr_conf *use, gr_bound *out) {
+gr_status gr_model_block(gr_build_context *a, const gr_block *b, gr_conf *use, gr_binding *out) {
   gr_loc loc = use->items[0]->key_loc;
-  gr_bound given[GR_MAX_ARGS];
+  gr_binding given[GR_MAX_ARGS];
   int n;
   GR_TRY(check_nesting(a, b, loc));
   gr_model_scope(a, b->name);

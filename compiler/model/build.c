@@ -13,36 +13,38 @@ static gr_status unknown_params(gr_conf *own, gr_conf *given) {
   return gr_model_keys(given, "the model", own ? own->keys : NULL, own ? own->n : 0);
 }
 
-static bool same_kind(const gr_conf *preset, const gr_conf *given) {
-  return preset->kind == given->kind || preset->kind == GR_CONF_MISSING ||
-         (preset->kind == GR_CONF_FLOAT && given->kind == GR_CONF_INT);
+static bool same_kind(const gr_conf *default_value, const gr_conf *given) {
+  return default_value->kind == given->kind || default_value->kind == GR_CONF_MISSING ||
+         (default_value->kind == GR_CONF_FLOAT && given->kind == GR_CONF_INT);
 }
 
-static gr_status param(gr_author *a, const char *name, const gr_conf *preset, gr_conf *given) {
+static gr_status param(gr_build_context *a, const char *name, const gr_conf *default_value,
+                       gr_conf *given) {
   gr_arg x;
   if (gr_model_get(a, name))
-    return gr_fail(GR_ERR_CONFIG, preset->key_loc, "the parameter '%s' has the name of a dimension",
-                   name);
-  bool missing = (given ? given : preset)->kind == GR_CONF_MISSING;
+    return gr_fail(GR_ERR_CONFIG, default_value->key_loc,
+                   "the parameter '%s' has the name of a dimension", name);
+  bool missing = (given ? given : default_value)->kind == GR_CONF_MISSING;
   if (missing)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, (given ? given : preset)->loc,
+    return gr_hint(gr_fail(GR_ERR_CONFIG, (given ? given : default_value)->loc,
                            "the parameter '%s' must be given", name),
                    "model.params.%s=...", name);
-  if (given && !same_kind(preset, given))
+  if (given && !same_kind(default_value, given))
     return gr_note(gr_fail(GR_ERR_CONFIG, given->loc, "model.params.%s is %s, found %s", name,
-                           gr_model_kind(preset->kind), gr_model_kind(given->kind)),
-                   preset->key_loc, "its default");
+                           gr_model_kind(default_value->kind), gr_model_kind(given->kind)),
+                   default_value->key_loc, "its default");
   if (given && given->kind == GR_CONF_TEXT)
     x = (gr_arg){.kind = GR_ARG_TEXT, .text = given->text};
   else
-    GR_TRY(gr_model_arg(a, given ? given : preset, true, &x));
-  if (preset->kind == GR_CONF_FLOAT) x = (gr_arg){.kind = GR_ARG_FLOAT, .f = gr_arg_number(&x)};
+    GR_TRY(gr_model_arg(a, given ? given : default_value, true, &x));
+  if (default_value->kind == GR_CONF_FLOAT)
+    x = (gr_arg){.kind = GR_ARG_FLOAT, .f = gr_arg_number(&x)};
   gr_model_set(a, name, x);
   return GR_OK;
 }
 
-static gr_status open_params(gr_author *a, gr_conf *file) {
-  gr_conf *own = gr_conf_member(file, "params"), *given = a->ask->params;
+static gr_status open_params(gr_build_context *a, gr_conf *file) {
+  gr_conf *own = gr_conf_member(file, "params"), *given = a->request->params;
   if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "params:"));
   gr_model_letters(a, file);
   gr_status s = unknown_params(own, given);
@@ -56,21 +58,21 @@ static gr_status open_params(gr_author *a, gr_conf *file) {
 // ---- Nodes ----------------------------------------------------------------------
 
 // Binds the names of a node in error, so that what uses them is not in error too.
-static void give_up(gr_author *a, gr_conf *item) {
+static void give_up(gr_build_context *a, gr_conf *item) {
   const char *names[GR_MODEL_RESULTS];
   int n = 0;
   if (item->kind != GR_CONF_MAP || !item->n || !strcmp(item->keys[0], "repeat")) return;
   gr_status s = gr_model_names(a, item->keys[0], item->loc, names, &n);
   if (s) gr_status_drop(s);
-  for (int i = 0; i < n; i++) gr_model_bind(a, names[i], item->loc, &(gr_bound){.broken = true});
+  for (int i = 0; i < n; i++) gr_model_bind(a, names[i], item->loc, &(gr_binding){.broken = true});
 }
 
 // The file's own nodes: those in error are passed over, so that all are reported at once.
-static gr_status run_nodes(gr_author *a, gr_conf *file) {
+static gr_status run_nodes(gr_build_context *a, gr_conf *file) {
   gr_conf *list = gr_conf_member(file, "nodes");
   gr_frame *top = a->frame;
   gr_status all = GR_OK;
-  gr_bound last;
+  gr_binding last;
   if (!list) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'nodes:'");
   GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
   top->nodes = list;
@@ -79,7 +81,7 @@ static gr_status run_nodes(gr_author *a, gr_conf *file) {
     if (!s) continue;
     a->depth = a->nest = 0, a->frame = top, top->nodes = list;
     a->path = "", a->share = NULL, a->root.scope = NULL;
-    gr_status stuck = gr_model_settle(a);
+    gr_status stuck = gr_model_take_error(a);
     if (stuck) gr_status_drop(stuck);
     give_up(a, list->items[i]);
     // After a list of nodes gave up halfway nothing below is certain: that is the last error.
@@ -97,8 +99,8 @@ static gr_status run_nodes(gr_author *a, gr_conf *file) {
 
 // ---- The whole ------------------------------------------------------------------
 
-static gr_status forward(gr_author *a) {
-  gr_conf *file = a->ask->graph;
+static gr_status forward(gr_build_context *a) {
+  gr_conf *file = a->request->graph;
   GR_TRY(gr_model_expect(file, GR_CONF_MAP, "a graph"));
   GR_TRY(gr_model_keys(file, "a graph", sections, sizeof sections / sizeof *sections));
   a->frame = gr_model_frame(a, NULL, NULL, NULL);
@@ -110,20 +112,20 @@ static gr_status forward(gr_author *a) {
   return gr_model_outputs(a, file);
 }
 
-static gr_status initial(gr_author *a, gr_graph **out) {
-  gr_builder b = {.g = gr_graph_create(a->arena, &a->ask->mesh), .by = "model"};
+static gr_status initial(gr_build_context *a, gr_graph **out) {
+  gr_builder b = {.g = gr_graph_create(a->arena, &a->request->mesh), .created_by = "model"};
   for (uint32_t i = 0; i < a->by_path.n; i++) gr_model_init(a, &b, &a->params[i]);
   *out = b.g;
   return b.err;
 }
 
 gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
-  gr_author a = {.arena = arena,
-                 .ask = ask,
-                 .root = {.g = gr_graph_create(arena, &ask->mesh), .by = "model"},
-                 .path = "",
-                 .by_path = gr_map_make(arena),
-                 .streams = gr_map_make(arena)};
+  gr_build_context a = {.arena = arena,
+                        .request = ask,
+                        .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
+                        .path = "",
+                        .by_path = gr_map_make(arena),
+                        .streams = gr_map_make(arena)};
   GR_TRY(forward(&a));
   *out = a.root.g;
   return ask->purpose == GR_INIT ? initial(&a, out) : GR_OK;

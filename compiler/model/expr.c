@@ -22,7 +22,7 @@ static const struct binary {
 enum { N_BINARIES = sizeof binaries / sizeof *binaries, NOT_LEVEL = 3, MINUS_LEVEL = 7 };
 
 typedef struct reader {
-  gr_author *a;
+  gr_build_context *a;
   const char *text, *at;
   gr_loc loc;
   gr_status err;  // the first; after it nothing is read
@@ -194,9 +194,9 @@ static gr_arg call_of_name(reader *r, bool given) {
   const char *name = gr_arena_strndup(r->a->arena, r->at, n);
   r->at += n;
   if (!n || !take(r, ")")) return bad(r, r->at, "%s() takes one name", given ? "given" : "ranks");
-  const gr_bound *b = gr_model_find(r->a, name);
+  const gr_binding *b = gr_model_find(r->a, name);
   if (given) return truth(b && !b->absent);
-  const gr_mesh *m = &r->a->ask->mesh;
+  const gr_mesh *m = &r->a->request->mesh;
   for (int i = 0; i < m->n_axes; i++)
     if (!strcmp(m->axis[i].name, name)) return whole(m->axis[i].size);
   return whole(1);
@@ -222,7 +222,7 @@ static gr_arg call(reader *r, const char *name, const char *at) {
   if (n == 1 && (!strcmp(name, "floor") || !strcmp(name, "ceil")) && fabs(x) < 9e18)
     return whole((int64_t)(*name == 'f' ? floor(x) : ceil(x)));
   bad(r, at, "'%s(' with %d arguments is not a function", name, n);
-  r->err = gr_model_guess(r->err, name, names, 8);
+  r->err = gr_model_suggest(r->err, name, names, 8);
   return whole(0);
 }
 
@@ -290,7 +290,7 @@ static gr_arg expression(reader *r, int level) {
   return x;
 }
 
-gr_status gr_model_expr(gr_author *a, const char *text, gr_loc loc, gr_arg *out) {
+gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_arg *out) {
   reader r = {.a = a, .text = text, .at = text, .loc = loc};
   *out = expression(&r, 1);
   skip(&r);
@@ -300,7 +300,7 @@ gr_status gr_model_expr(gr_author *a, const char *text, gr_loc loc, gr_arg *out)
 
 // ---- Values of YAML -------------------------------------------------------------
 
-gr_status gr_model_arg(gr_author *a, const gr_conf *c, bool words, gr_arg *out) {
+gr_status gr_model_arg(gr_build_context *a, const gr_conf *c, bool words, gr_arg *out) {
   switch (c->kind) {
     case GR_CONF_BOOL:
       *out = truth(c->truth);
@@ -327,7 +327,7 @@ gr_status gr_model_arg(gr_author *a, const gr_conf *c, bool words, gr_arg *out) 
   return gr_model_expr(a, c->text, c->loc, out);
 }
 
-gr_status gr_model_number(gr_author *a, const gr_conf *c, double *out) {
+gr_status gr_model_number(gr_build_context *a, const gr_conf *c, double *out) {
   gr_arg x;
   GR_TRY(gr_model_arg(a, c, false, &x));
   if (x.kind == GR_ARG_TEXT || x.kind == GR_ARG_BOOL)
@@ -337,7 +337,7 @@ gr_status gr_model_number(gr_author *a, const gr_conf *c, double *out) {
   return GR_OK;
 }
 
-gr_status gr_model_int(gr_author *a, const gr_conf *c, int64_t *out) {
+gr_status gr_model_int(gr_build_context *a, const gr_conf *c, int64_t *out) {
   double x = 0;
   GR_TRY(gr_model_number(a, c, &x));
   if (fabs(x) > 9e15)
@@ -352,7 +352,7 @@ gr_status gr_model_int(gr_author *a, const gr_conf *c, int64_t *out) {
   return GR_OK;
 }
 
-gr_status gr_model_truth(gr_author *a, const gr_conf *c, bool *out) {
+gr_status gr_model_bool(gr_build_context *a, const gr_conf *c, bool *out) {
   gr_arg x;
   GR_TRY(gr_model_arg(a, c, false, &x));
   if (x.kind == GR_ARG_TEXT)
@@ -361,7 +361,7 @@ gr_status gr_model_truth(gr_author *a, const gr_conf *c, bool *out) {
   return GR_OK;
 }
 
-gr_status gr_model_shape(gr_author *a, const gr_conf *list, gr_type *out) {
+gr_status gr_model_shape(gr_build_context *a, const gr_conf *list, gr_type *out) {
   GR_TRY(gr_model_expect(list, GR_CONF_LIST, "a shape"));
   if (list->n > GR_MAX_RANK)
     return gr_fail(GR_ERR_CONFIG, list->loc, "a shape has at most %d axes, this one %d",

@@ -11,15 +11,16 @@ static gr_val zeros_like(gr_builder *b, gr_val x) { return gr_less(b, x, x); }
 
 // x op number, number op x: as one or two ops of a single operand.
 static gr_val with_number(gr_builder *b, const char *op, gr_val x, double by, bool first) {
-  if (!strcmp(op, "add")) return gr_shift(b, x, by);
+  if (!strcmp(op, "add")) return gr_add_scalar(b, x, by);
   if (!strcmp(op, "mul")) return gr_scale(b, x, by);
-  if (!strcmp(op, "sub")) return first ? gr_shift(b, gr_scale(b, x, -1), by) : gr_shift(b, x, -by);
+  if (!strcmp(op, "sub"))
+    return first ? gr_add_scalar(b, gr_scale(b, x, -1), by) : gr_add_scalar(b, x, -by);
   if (!strcmp(op, "div") && !first) return gr_scale(b, x, 1 / by);
   return GR_NONE;
 }
 
 // The shape of all operands together, aligned at the last axis.
-static bool join_shapes(gr_author *a, const gr_operand *in, int n, gr_type *out) {
+static bool join_shapes(gr_build_context *a, const gr_operand *in, int n, gr_type *out) {
   *out = (gr_type){0};
   for (int i = 0; i < n; i++)
     if (!in[i].number && gr_model_type(a, in[i].v)->rank > out->rank)
@@ -49,32 +50,32 @@ static gr_type type_at(gr_builder *b, gr_val v) { return gr_at(b->g, v)->type; }
 
 static gr_val spread_to(gr_builder *b, gr_val v, const gr_type *to, int least_rank) {
   for (int have = b->err ? to->rank : type_at(b, v).rank; have < least_rank && !b->err; have++)
-    v = gr_spread(b, v, 0, to->dim[to->rank - have - 1]);
+    v = gr_broadcast(b, v, 0, to->dim[to->rank - have - 1]);
   for (int d = 0; !b->err && d < type_at(b, v).rank; d++) {
     gr_type t = type_at(b, v);
     int64_t size = to->dim[to->rank - t.rank + d];
-    if (t.dim[d] != size) v = gr_spread(b, gr_sum(b, v, d), d, size);
+    if (t.dim[d] != size) v = gr_broadcast(b, gr_sum(b, v, d), d, size);
   }
   return v;
 }
 
-static gr_val fit_one(gr_author *a, gr_val v, const gr_type *to, gr_val like) {
+static gr_val fit_one(gr_build_context *a, gr_val v, const gr_type *to, gr_val like) {
   gr_builder *b = gr_model_builder(a);
   const gr_type *t = gr_model_type(a, v);
   if (same_shape(t, to)) return v;
   if (!a->depth || !gr_is(like) || to->rank < 2 || t->rank > 1)
     return spread_to(b, v, to, to->rank);
   v = spread_to(b, v, to, 1);
-  return b->err ? v : gr_bias(b, zeros_like(b, like), v);
+  return b->err ? v : gr_bias_add(b, zeros_like(b, like), v);
 }
 
-static void make_numbers(gr_author *a, gr_operand *in, int n, gr_val like) {
+static void make_numbers(gr_build_context *a, gr_operand *in, int n, gr_val like) {
   gr_builder *b = gr_model_builder(a);
   for (int i = 0; i < n; i++)
-    if (in[i].number) in[i].v = gr_shift(b, zeros_like(b, like), in[i].by);
+    if (in[i].number) in[i].v = gr_add_scalar(b, zeros_like(b, like), in[i].by);
 }
 
-static gr_status misfit(gr_author *a, const gr_op *op, const gr_operand *in, int n) {
+static gr_status misfit(gr_build_context *a, const gr_op *op, const gr_operand *in, int n) {
   gr_text t = gr_text_make(a->arena);
   char buf[96];
   for (int i = 0; i < n; i++)
@@ -87,14 +88,15 @@ static gr_status misfit(gr_author *a, const gr_op *op, const gr_operand *in, int
 }
 
 // A single op in place of a pointwise one on two operands: number, or a vector added.
-static gr_val shortcut(gr_author *a, const gr_op *op, const gr_operand *in, const gr_type *to) {
+static gr_val shortcut(gr_build_context *a, const gr_op *op, const gr_operand *in,
+                       const gr_type *to) {
   gr_builder *b = gr_model_builder(a);
   for (int i = 0; i < 2; i++) {
     const gr_operand *x = &in[i], *y = &in[1 - i];
     if (y->number) return with_number(b, op->name, x->v, y->by, false);
     const gr_type *full = gr_model_type(a, x->v), *row = gr_model_type(a, y->v);
     if (!strcmp(op->name, "add") && same_shape(full, to) && is_row(row, to))
-      return gr_bias(b, x->v, y->v);
+      return gr_bias_add(b, x->v, y->v);
   }
   return GR_NONE;
 }
@@ -107,7 +109,7 @@ static gr_status no_numbers(const gr_op *op, const gr_operand *in, int n) {
   return GR_OK;
 }
 
-gr_status gr_model_fit(gr_author *a, const gr_op *op, gr_operand *in, int n, gr_val *made) {
+gr_status gr_model_fit(gr_build_context *a, const gr_op *op, gr_operand *in, int n, gr_val *made) {
   *made = GR_NONE;
   if (!op->formula || !n) return no_numbers(op, in, n);
   gr_val like = GR_NONE;
@@ -122,17 +124,17 @@ gr_status gr_model_fit(gr_author *a, const gr_op *op, gr_operand *in, int n, gr_
   if (n == 2) {
     *made = in[0].number ? with_number(gr_model_builder(a), op->name, in[1].v, in[0].by, true)
                          : shortcut(a, op, in, &to);
-    GR_TRY(gr_model_settle(a));
+    GR_TRY(gr_model_take_error(a));
     if (gr_is(*made)) return GR_OK;
   }
   make_numbers(a, in, n, like);
-  GR_TRY(gr_model_settle(a));
+  GR_TRY(gr_model_take_error(a));
   gr_val whole = GR_NONE;
   for (int i = n; i--;)
     if (same_shape(gr_model_type(a, in[i].v), &to)) whole = in[i].v;
   for (int i = 0; i < n; i++) {
     in[i].v = fit_one(a, in[i].v, &to, whole);
-    GR_TRY(gr_model_settle(a));
+    GR_TRY(gr_model_take_error(a));
   }
   return GR_OK;
 }

@@ -47,7 +47,7 @@ static gr_status find_rule(const char *name, gr_loc loc, const gr_init_rule **ou
   }
   if (*out) return GR_OK;
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no init '%s'", name);
-  return gr_hint(gr_model_guess(s, name, names, N_RULES),
+  return gr_hint(gr_model_suggest(s, name, names, N_RULES),
                  "kaiming, xavier and lecun end in _uniform or _normal; or uniform, normal, "
                  "trunc_normal, zeros, ones, constant");
 }
@@ -58,7 +58,8 @@ bool gr_model_init_key(const char *key) {
   return false;
 }
 
-static gr_status read_args(gr_author *a, gr_conf *use, const gr_init_rule *r, gr_model_param *p) {
+static gr_status read_args(gr_build_context *a, gr_conf *use, const gr_init_rule *r,
+                           gr_model_param *p) {
   for (int i = 0; i < GR_INIT_ARGS; i++) {
     gr_conf *c = gr_conf_member(use, arg_names[i]);
     if (!c && r->needs >> i & 1)
@@ -86,7 +87,7 @@ static gr_status check_shape(const gr_conf *use, const gr_model_param *p) {
   return GR_OK;
 }
 
-gr_status gr_model_init_rule(gr_author *a, gr_conf *use, gr_model_param *p) {
+gr_status gr_model_init_rule(gr_build_context *a, gr_conf *use, gr_model_param *p) {
   gr_conf *c = gr_conf_member(use, "init");
   gr_arg x = {.kind = GR_ARG_TEXT, .text = "zeros"};
   p->arg[GR_INIT_GAIN] = 1, p->arg[GR_INIT_STD] = 1, p->arg[GR_INIT_HIGH] = 1;
@@ -129,7 +130,7 @@ static double deviation(const gr_model_param *p) {  // or limit
   return p->arg[GR_INIT_GAIN] * sqrt(p->init->spread / (p->init->fan == FAN_IN ? in : in + out));
 }
 
-static gr_val draw(gr_author *a, gr_builder *b, const gr_model_param *p) {
+static gr_val draw(gr_build_context *a, gr_builder *b, const gr_model_param *p) {
   const gr_init_rule *r = p->init;
   gr_arena *arena = a->arena;
   bool uniform = !strcmp(r->op, "init_uniform"), fan = r->fan != FAN_NONE;
@@ -143,12 +144,12 @@ static gr_val draw(gr_author *a, gr_builder *b, const gr_model_param *p) {
           {"shape", shape_text(arena, &p->type)},
           {uniform ? "low" : "mean", number_text(arena, x)},
           {uniform ? "high" : "std", number_text(arena, y)},
-          {"seed", gr_arena_printf(arena, "%lld", (long long)a->ask->seed)},
+          {"seed", gr_arena_printf(arena, "%lld", (long long)a->request->seed)},
           {"stream", gr_arena_printf(arena, "%llu", (unsigned long long)gr_hash_text(stream))},
           {0}});
 }
 
-void gr_model_init(gr_author *a, gr_builder *b, const gr_model_param *p) {
+void gr_model_init(gr_build_context *a, gr_builder *b, const gr_model_param *p) {
   gr_val v;
   b->loc = p->loc, b->scope = p->path;
   if (!strcmp(p->init->op, "fill"))

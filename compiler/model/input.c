@@ -8,25 +8,25 @@ static const char *const own_names[] = {"weight", "lr", "micro", "step"};  // ad
 
 // ---- What the data gives ----------------------------------------------------------
 
-static const gr_batch_tensor *find_tensor(const gr_author *a, const char *name) {
-  for (int i = 0; i < a->ask->n_batch; i++)
-    if (!strcmp(a->ask->batch[i].name, name)) return &a->ask->batch[i];
+static const gr_batch_tensor *find_tensor(const gr_build_context *a, const char *name) {
+  for (int i = 0; i < a->request->n_batch; i++)
+    if (!strcmp(a->request->batch[i].name, name)) return &a->request->batch[i];
   return NULL;
 }
 
-bool gr_model_is_own(const char *name) {
+bool gr_model_is_reserved_input(const char *name) {
   for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++)
     if (!strcmp(name, own_names[i])) return true;
   return false;
 }
 
 // "x f32[16,56,8], lengths i32[16]"; the samples' weights are bound by graphrun itself.
-static const char *list_batch(const gr_author *a) {
+static const char *list_batch(const gr_build_context *a) {
   gr_text t = gr_text_make(a->arena);
   char buf[96];
-  for (int i = 0; i < a->ask->n_batch; i++) {
-    const gr_batch_tensor *b = &a->ask->batch[i];
-    if (!gr_model_is_own(b->name))
+  for (int i = 0; i < a->request->n_batch; i++) {
+    const gr_batch_tensor *b = &a->request->batch[i];
+    if (!gr_model_is_reserved_input(b->name))
       gr_text_printf(&t, "%s%s %s", t.len ? ", " : "", b->name, gr_type_text(&b->type, buf));
   }
   return t.at;
@@ -39,7 +39,7 @@ static bool is_letter(const gr_conf *c) {
 }
 
 // A letter has the size of the first axis that it stands for. Parameters of that name are none.
-static void bind_letters(gr_author *a, const gr_conf *params, const gr_conf *shape,
+static void bind_letters(gr_build_context *a, const gr_conf *params, const gr_conf *shape,
                          const gr_type *t) {
   for (int d = 0; d < shape->n && d < t->rank; d++) {
     const gr_conf *c = shape->items[d];
@@ -49,12 +49,13 @@ static void bind_letters(gr_author *a, const gr_conf *params, const gr_conf *sha
   }
 }
 
-void gr_model_letters(gr_author *a, gr_conf *file) {
+void gr_model_letters(gr_build_context *a, gr_conf *file) {
   const gr_conf *inputs = gr_conf_member(file, "inputs"), *params = gr_conf_member(file, "params");
-  for (int i = 0; i < a->ask->n_dims; i++)
-    gr_model_set(a, a->ask->dims[i].name, (gr_arg){.kind = GR_ARG_INT, .i = a->ask->dims[i].size});
-  if (a->ask->n_batch)
-    gr_model_set(a, "n", (gr_arg){.kind = GR_ARG_INT, .i = a->ask->batch[0].type.dim[0]});
+  for (int i = 0; i < a->request->n_dims; i++)
+    gr_model_set(a, a->request->dims[i].name,
+                 (gr_arg){.kind = GR_ARG_INT, .i = a->request->dims[i].size});
+  if (a->request->n_batch)
+    gr_model_set(a, "n", (gr_arg){.kind = GR_ARG_INT, .i = a->request->batch[0].type.dim[0]});
   for (int i = 0; inputs && inputs->kind == GR_CONF_MAP && i < inputs->n; i++) {
     gr_conf *input = inputs->items[i];
     const gr_batch_tensor *b = find_tensor(a, inputs->keys[i]);
@@ -65,7 +66,7 @@ void gr_model_letters(gr_author *a, gr_conf *file) {
 
 // ---- An input ---------------------------------------------------------------------
 
-static gr_status unknown_letter(gr_author *a, const gr_conf *c) {
+static gr_status unknown_letter(gr_build_context *a, const gr_conf *c) {
   gr_text list = gr_text_make(a->arena);
   const gr_map *known = &a->frame->args;
   for (uint32_t i = 0; i < known->n; i++)
@@ -74,7 +75,7 @@ static gr_status unknown_letter(gr_author *a, const gr_conf *c) {
                  "known here are %s; other sizes are params:", *list.at ? list.at : "no sizes");
 }
 
-static gr_status read_shape(gr_author *a, const gr_conf *shape, gr_type *t) {
+static gr_status read_shape(gr_build_context *a, const gr_conf *shape, gr_type *t) {
   for (int i = 0; i < shape->n; i++) {
     const gr_conf *c = shape->items[i];
     if (is_letter(c) && !gr_model_get(a, c->text)) return unknown_letter(a, c);
@@ -95,9 +96,9 @@ static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
   return gr_hint(gr_fail(GR_ERR_CONFIG, dtype->loc, "this is not a dtype"), "f32 or i32");
 }
 
-static gr_layout batch_layout(const gr_author *a) {
-  gr_layout l = gr_layout_whole;
-  for (int k = 0; k < a->ask->mesh.n_axes && k < GR_MAX_MESH; k++)
+static gr_layout batch_layout(const gr_build_context *a) {
+  gr_layout l = gr_layout_replicated;
+  for (int k = 0; k < a->request->mesh.n_axes && k < GR_MAX_MESH; k++)
     if (gr_model_splits_batch(a, k)) l.at[k] = 0;
   return l;
 }
@@ -108,11 +109,12 @@ static bool is_batch(const gr_conf *shape) {
 
 // ---- Binding ----------------------------------------------------------------------
 
-static gr_status not_given(gr_author *a, const char *name, const gr_conf *c) {
-  const char **names = GR_NEW(a->arena, const char *, a->ask->n_batch + 1);
-  for (int i = 0; i < a->ask->n_batch; i++) names[i] = a->ask->batch[i].name;
+static gr_status not_given(gr_build_context *a, const char *name, const gr_conf *c) {
+  const char **names = GR_NEW(a->arena, const char *, a->request->n_batch + 1);
+  for (int i = 0; i < a->request->n_batch; i++) names[i] = a->request->batch[i].name;
   gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc, "the data gives no '%s' for this input", name);
-  return gr_hint(gr_model_guess(s, name, names, a->ask->n_batch), "it gives %s", list_batch(a));
+  return gr_hint(gr_model_suggest(s, name, names, a->request->n_batch), "it gives %s",
+                 list_batch(a));
 }
 
 // Before sizes are known: whether it can be that tensor at all.
@@ -150,32 +152,32 @@ static gr_status check_type(const char *name, gr_conf *c, const gr_type *t,
   return GR_OK;
 }
 
-static gr_status input(gr_author *a, const char *name, gr_conf *c) {
+static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
   gr_type t = {.dtype = GR_F32};
   GR_TRY(gr_model_expect(c, GR_CONF_MAP, "an input"));
   GR_TRY(gr_model_keys(c, "an input", input_keys, 3));
   gr_conf *shape = gr_conf_member(c, "shape");
   if (!shape)
     return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
-  if (gr_model_is_own(name))
+  if (gr_model_is_reserved_input(name))
     return gr_fail(GR_ERR_CONFIG, c->key_loc,
                    "the input '%s' is graphrun's own: choose another name", name);
   GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));
   const gr_batch_tensor *b = find_tensor(a, name);
-  if (a->ask->batch && !b) return not_given(a, name, c);
+  if (a->request->batch && !b) return not_given(a, name, c);
   if (b) GR_TRY(check_axes(name, shape, b));
   GR_TRY(read_shape(a, shape, &t));
   GR_TRY(read_dtype(gr_conf_member(c, "dtype"), &t));
   if (b) GR_TRY(check_type(name, c, &t, b));
   a->root.loc = c->key_loc;
-  gr_bound bound = {.n = 1};
+  gr_binding bound = {.n = 1};
   bound.v[0] = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, name, t,
-                       is_batch(shape) ? batch_layout(a) : gr_layout_whole);
+                       is_batch(shape) ? batch_layout(a) : gr_layout_replicated);
   gr_model_bind(a, name, c->key_loc, &bound);
-  return gr_model_settle(a);
+  return gr_model_take_error(a);
 }
 
-gr_status gr_model_inputs(gr_author *a, gr_conf *file) {
+gr_status gr_model_inputs(gr_build_context *a, gr_conf *file) {
   gr_conf *map = gr_conf_member(file, "inputs");
   const gr_arg *n = gr_model_get(a, "n");
   gr_status s = GR_OK;
@@ -187,5 +189,5 @@ gr_status gr_model_inputs(gr_author *a, gr_conf *file) {
   a->root.loc = map->key_loc;
   gr_type t = {.dtype = GR_F32, .rank = 1, .dim = {n->i}};
   a->weight = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, "weight", t, batch_layout(a));
-  return gr_model_settle(a);
+  return gr_model_take_error(a);
 }

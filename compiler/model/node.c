@@ -12,7 +12,7 @@ bool gr_model_reserved(const char *key) {
 }
 
 // "heads is 3, c is 40": what the names in an expression are.
-static const char *values_in(gr_author *a, const char *text) {
+static const char *values_in(gr_build_context *a, const char *text) {
   gr_text t = gr_text_make(a->arena);
   gr_map seen = gr_map_make(a->arena);
   for (const char *p = text; *p;) {
@@ -31,7 +31,7 @@ static const char *values_in(gr_author *a, const char *text) {
 
 // Expressions that must be true, each with what to say when it is not. Those of graphrun's own
 // blocks are broken by who uses the block.
-gr_status gr_model_checks(gr_author *a, const gr_conf *map) {
+gr_status gr_model_checks(gr_build_context *a, const gr_conf *map) {
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "checks:"));
   for (int i = 0; i < map->n; i++) {
@@ -48,33 +48,33 @@ gr_status gr_model_checks(gr_author *a, const gr_conf *map) {
 }
 
 // Where the node stands among parameters: `name:` goes down, `share:` looks elsewhere.
-static gr_status enter(gr_author *a, gr_conf *use) {
+static gr_status enter(gr_build_context *a, gr_conf *use) {
   gr_conf *name = gr_conf_member(use, "name"), *share = gr_conf_member(use, "share");
   const char *text = "", *from;
-  if (name) GR_TRY(gr_model_put_in(a, name, &text));
+  if (name) GR_TRY(gr_model_interpolate(a, name, &text));
   const char *outside = a->path;
   a->path = gr_model_join(a, outside, text);
   if (a->share) a->share = gr_model_join(a, a->share, text);
   if (!share) return GR_OK;
-  GR_TRY(gr_model_put_in(a, share, &from));
+  GR_TRY(gr_model_interpolate(a, share, &from));
   a->share = gr_model_join(a, outside, from);
   return GR_OK;
 }
 
-static gr_status dispatch(gr_author *a, gr_conf *use, gr_bound *out) {
+static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
   const char *what = use->keys[0];
   if (!strcmp(what, "scan")) return gr_model_scan(a, use, out);
   if (!strcmp(what, "param")) return gr_model_make_param(a, use, out);
   const gr_block *block = gr_model_find_block(a, what);
   if (block) return gr_model_block(a, block, use, out);
   const gr_op *op = gr_op_find(what);
-  if (op && !gr_op_of_passes(op) && !gr_op_has_body(op)) return gr_model_op(a, op, use, out);
+  if (op && !gr_op_is_internal(op) && !gr_op_has_body(op)) return gr_model_op(a, op, use, out);
   return gr_model_unknown_use(a, what, use->items[0]->key_loc);
 }
 
 // Runs {op: operands, attributes...} in its place. (After an error nothing is put back: the
 // whole list is given up, and the file's own list starts afresh.)
-static gr_status run(gr_author *a, gr_conf *use, gr_bound *out) {
+static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
   const char *path = a->path, *share = a->share;
   gr_builder *b = gr_model_builder(a);
   gr_loc loc = b->loc;
@@ -91,38 +91,38 @@ static gr_status run(gr_author *a, gr_conf *use, gr_bound *out) {
 }
 
 // Repeats in repeats multiply: a count that is too large should not be found by a full memory.
-enum { MOST_NODES = 1000000 };
-static gr_status count_node(gr_author *a, const gr_conf *item) {
-  if (a->nodes++ < MOST_NODES) return GR_OK;
+enum { MAX_NODES = 1000000 };
+static gr_status count_node(gr_build_context *a, const gr_conf *item) {
+  if (a->nodes++ < MAX_NODES) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, item->loc, "the model has more than %d nodes here", MOST_NODES),
+      gr_fail(GR_ERR_CONFIG, item->loc, "the model has more than %d nodes here", MAX_NODES),
       "repeats multiply with those around them");
 }
 
 // ---- repeat: N ------------------------------------------------------------------
 
 static const char *const repeat_keys[] = {"repeat", "from", "as", "nodes", "name", "share", "when"};
-enum { MOST_REPEATS = 10000 };
+enum { MAX_REPEATS = 10000 };
 
-static gr_status repeat_range(gr_author *a, gr_conf *use, int64_t *n, int64_t *from) {
+static gr_status repeat_range(gr_build_context *a, gr_conf *use, int64_t *n, int64_t *from) {
   gr_conf *start = gr_conf_member(use, "from");
   GR_TRY(gr_model_keys(use, "repeat:", repeat_keys, 7));
   GR_TRY(gr_model_int(a, use->items[0], n));
   *from = 0;
   if (start) GR_TRY(gr_model_int(a, start, from));
-  if (*n < 0 || *n > MOST_REPEATS)
+  if (*n < 0 || *n > MAX_REPEATS)
     return gr_fail(GR_ERR_CONFIG, use->items[0]->loc, "repeat: takes 0 to %d, found %lld",
-                   MOST_REPEATS, (long long)*n);
+                   MAX_REPEATS, (long long)*n);
   if (!gr_conf_member(use, "nodes"))
     return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "repeat: needs 'nodes:'");
   return GR_OK;
 }
 
-static gr_status repeat(gr_author *a, gr_conf *use, gr_bound *out) {
+static gr_status repeat(gr_build_context *a, gr_conf *use, gr_binding *out) {
   int64_t n, from;
   const char *path = a->path, *share = a->share, *as = "i";
   gr_conf *given = gr_conf_member(use, "as");
-  if (given) GR_TRY(gr_model_put_in(a, given, &as));
+  if (given) GR_TRY(gr_model_interpolate(a, given, &as));
   const char *count = gr_arena_printf(a->arena, "$%s", as);
   const gr_arg *outer = gr_model_get(a, count);
   gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_GONE};
@@ -143,7 +143,7 @@ static gr_status repeat(gr_author *a, gr_conf *use, gr_bound *out) {
 
 // ---- A node ---------------------------------------------------------------------
 
-static gr_status bind(gr_author *a, const char *key, gr_loc loc, const gr_bound *got) {
+static gr_status bind(gr_build_context *a, const char *key, gr_loc loc, const gr_binding *got) {
   const char *names[GR_MODEL_RESULTS];
   int n;
   GR_TRY(gr_model_names(a, key, loc, names, &n));
@@ -153,13 +153,13 @@ static gr_status bind(gr_author *a, const char *key, gr_loc loc, const gr_bound 
     return gr_fail(GR_ERR_CONFIG, loc, "%d names for %d result%s", n, got->n,
                    got->n == 1 ? "" : "s");
   for (int i = 0; i < n; i++)
-    gr_model_bind(a, names[i], loc, &(gr_bound){.depth = got->depth, .n = 1, .v = {got->v[i]}});
+    gr_model_bind(a, names[i], loc, &(gr_binding){.depth = got->depth, .n = 1, .v = {got->v[i]}});
   return GR_OK;
 }
 
-static gr_status alias(gr_author *a, gr_conf *c, gr_bound *out) {
-  const gr_bound *b;
-  GR_TRY(gr_model_named(a, c->text, c->loc, &b));
+static gr_status alias(gr_build_context *a, gr_conf *c, gr_binding *out) {
+  const gr_binding *b;
+  GR_TRY(gr_model_resolve(a, c->text, c->loc, &b));
   *out = *b;
   return GR_OK;
 }
@@ -182,16 +182,16 @@ static gr_status shape_of_node(const gr_conf *item) {
   return GR_OK;
 }
 
-gr_status gr_model_node(gr_author *a, gr_conf *item, gr_bound *out) {
+gr_status gr_model_node(gr_build_context *a, gr_conf *item, gr_binding *out) {
   GR_TRY(shape_of_node(item));
   GR_TRY(count_node(a, item));
   bool repeats = !strcmp(item->keys[0], "repeat");
   gr_conf *use = repeats ? item : item->items[0];
   gr_conf *when = use->kind == GR_CONF_MAP ? gr_conf_member(use, "when") : NULL;
   bool on = true;
-  if (when) GR_TRY(gr_model_truth(a, when, &on));
+  if (when) GR_TRY(gr_model_bool(a, when, &on));
   if (!on) return GR_OK;
-  gr_bound got = {.depth = a->depth};
+  gr_binding got = {.depth = a->depth};
   if (repeats) return repeat(a, use, out);
   const char *name = a->name;
   a->name = item->keys[0];
@@ -201,7 +201,7 @@ gr_status gr_model_node(gr_author *a, gr_conf *item, gr_bound *out) {
   return bind(a, item->keys[0], item->items[0]->key_loc, &got);
 }
 
-gr_status gr_model_nodes(gr_author *a, gr_conf *list, gr_bound *last) {
+gr_status gr_model_nodes(gr_build_context *a, gr_conf *list, gr_binding *last) {
   GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
   const gr_conf *outside = a->frame->nodes;
   a->frame->nodes = list;

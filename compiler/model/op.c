@@ -20,7 +20,7 @@ gr_val gr_model_make(gr_builder *b, const char *name, int n_in, const gr_val *in
     return GR_NONE;
   }
   void *attr = gr_arena_alloc(b->g->arena, op->attr_size + 8);
-  gr_attr_presets(op, attr);
+  gr_attr_defaults(op, attr);
   for (const gr_setting *s = settings; s && s->name && !b->err; s++) {
     const gr_attr *f = find_attr(op, s->name);
     b->err = f ? gr_attr_parse(op, f, s->text, b->loc, attr)
@@ -31,9 +31,9 @@ gr_val gr_model_make(gr_builder *b, const char *name, int n_in, const gr_val *in
 
 // ---- Operands -------------------------------------------------------------------
 
-static gr_status operand(gr_author *a, const gr_conf *c, gr_operand *out) {
+static gr_status operand(gr_build_context *a, const gr_conf *c, gr_operand *out) {
   *out = (gr_operand){.loc = c->loc};
-  const gr_bound *b = c->kind == GR_CONF_TEXT ? gr_model_find(a, c->text) : NULL;
+  const gr_binding *b = c->kind == GR_CONF_TEXT ? gr_model_find(a, c->text) : NULL;
   if (b && b->absent) {
     out->absent = true;
     return GR_OK;
@@ -45,8 +45,8 @@ static gr_status operand(gr_author *a, const gr_conf *c, gr_operand *out) {
   return gr_note(gr_model_number(a, c, &out->by), GR_NOWHERE, "as an operand");
 }
 
-enum { MOST_OPERANDS = 16 };
-static gr_status operands(gr_author *a, gr_conf *c, gr_operand *out, int *n) {
+enum { MAX_OPERANDS = 16 };
+static gr_status operands(gr_build_context *a, gr_conf *c, gr_operand *out, int *n) {
   *n = 0;
   if (c->kind == GR_CONF_NULL) return GR_OK;
   if (c->kind != GR_CONF_LIST) {
@@ -54,8 +54,8 @@ static gr_status operands(gr_author *a, gr_conf *c, gr_operand *out, int *n) {
     *n = !out->absent;
     return GR_OK;
   }
-  if (c->n > MOST_OPERANDS)
-    return gr_fail(GR_ERR_CONFIG, c->loc, "%d operands; there can be %d", c->n, MOST_OPERANDS);
+  if (c->n > MAX_OPERANDS)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "%d operands; there can be %d", c->n, MAX_OPERANDS);
   for (int i = 0; i < c->n; i++) {
     GR_TRY(operand(a, c->items[i], &out[*n]));
     *n += !out[*n].absent;
@@ -66,7 +66,8 @@ static gr_status operands(gr_author *a, gr_conf *c, gr_operand *out, int *n) {
 // ---- Attributes -----------------------------------------------------------------
 
 // An attribute as the text gr_attr_parse reads.
-static gr_status attr_text(gr_author *a, const gr_attr *f, const gr_conf *c, const char **out) {
+static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf *c,
+                           const char **out) {
   gr_text t = gr_text_make(a->arena);
   int64_t i;
   double x;
@@ -107,12 +108,12 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   known[n++] = "name", known[n++] = "share", known[n++] = "when";
   gr_status s = gr_fail(GR_ERR_CONFIG, use->items[i]->key_loc, "op '%s' has no attribute '%s'",
                         op->name, use->keys[i]);
-  s = gr_model_guess(s, use->keys[i], known, n);
+  s = gr_model_suggest(s, use->keys[i], known, n);
   return gr_hint(s, "'graphrun ops %s' shows what it has", op->name);
 }
 
 // The random stream: its op and place, and a count where there is more than one.
-static uint64_t stream(gr_author *a, const gr_op *op) {
+static uint64_t stream(gr_build_context *a, const gr_op *op) {
   char *name = gr_arena_printf(a->arena, "%s:%s", op->name, a->path);
   uint32_t uses = 0;
   gr_map_find(&a->streams, name, &uses);
@@ -120,8 +121,8 @@ static uint64_t stream(gr_author *a, const gr_op *op) {
   return gr_hash_text(uses ? gr_arena_printf(a->arena, "%s#%u", name, uses) : name);
 }
 
-static gr_status attributes(gr_author *a, const gr_op *op, gr_conf *use, void *attr) {
-  gr_attr_presets(op, attr);
+static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, void *attr) {
+  gr_attr_defaults(op, attr);
   for (int i = 1; i < use->n; i++) {
     if (gr_model_reserved(use->keys[i])) continue;
     const gr_attr *f = find_attr(op, use->keys[i]);
@@ -135,8 +136,8 @@ static gr_status attributes(gr_author *a, const gr_op *op, gr_conf *use, void *a
     if (f->kind == GR_ATTR_STREAM)
       *(uint64_t *)((char *)attr + f->offset) = stream(a, op);
     else if (!strcmp(f->name, "seed") && !given)
-      *(int64_t *)((char *)attr + f->offset) = (int64_t)a->ask->seed;
-    else if (!f->preset && !given)
+      *(int64_t *)((char *)attr + f->offset) = (int64_t)a->request->seed;
+    else if (!f->default_value && !given)
       return gr_fail(GR_ERR_CONFIG, use->items[0]->key_loc, "op '%s' needs '%s': %s", op->name,
                      f->name, f->doc ? f->doc : "it has no default");
   }
@@ -146,18 +147,18 @@ static gr_status attributes(gr_author *a, const gr_op *op, gr_conf *use, void *a
 // ---- The node -------------------------------------------------------------------
 
 // A random op leaves its first operand as it is in evaluation, and where p is 0.
-static bool is_left_out(gr_author *a, const gr_op *op, const void *attr) {
+static bool is_left_out(gr_build_context *a, const gr_op *op, const void *attr) {
   const gr_attr *p = find_attr(op, "p");
   if (p && p->kind == GR_ATTR_FLOAT && *(const double *)((const char *)attr + p->offset) == 0)
     return true;
-  return a->ask->purpose == GR_EVAL;
+  return a->request->purpose == GR_EVAL;
 }
 
-static gr_val step_number(gr_author *a) {
+static gr_val step_number(gr_build_context *a) {
   gr_type scalar = {.dtype = GR_I32};
   if (!gr_is(a->step))
-    a->step = gr_leaf(&a->root, GR_STATE, GR_KIND_COUNTER, "step", scalar, gr_layout_whole);
-  return gr_model_bring(a, a->step, 0);
+    a->step = gr_leaf(&a->root, GR_STATE, GR_KIND_COUNTER, "step", scalar, gr_layout_replicated);
+  return gr_model_capture(a, a->step, 0);
 }
 
 static gr_status check_arity(const gr_op *op, const gr_conf *use, int n) {
@@ -168,13 +169,13 @@ static gr_status check_arity(const gr_op *op, const gr_conf *use, int n) {
       "%s", op->doc);
 }
 
-static gr_status take_results(gr_author *a, const gr_op *op, gr_val v, gr_bound *out) {
+static gr_status take_results(gr_build_context *a, const gr_op *op, gr_val v, gr_binding *out) {
   const gr_graph *g = gr_model_builder(a)->g;
   int n = g->nodes[gr_at(g, v)->node].n_out;
   if (n > GR_MODEL_RESULTS)
     return gr_fail(GR_ERR_UNSUPPORTED, gr_model_builder(a)->loc, "op '%s' gives %d results",
                    op->name, n);
-  *out = (gr_bound){.depth = a->depth, .n = n};
+  *out = (gr_binding){.depth = a->depth, .n = n};
   for (int i = 0; i < n; i++) out->v[i] = (gr_val){v.id + (uint32_t)i};
   return GR_OK;
 }
@@ -191,8 +192,8 @@ static void free_first_axis(const gr_op *op, const gr_graph *g, const gr_operand
 }
 
 static gr_val emit(gr_builder *b, const gr_op *op, const void *attr, int n, const gr_operand *x) {
-  gr_val in[MOST_OPERANDS + 1];
-  const char *names[MOST_OPERANDS + 1];
+  gr_val in[MAX_OPERANDS + 1];
+  const char *names[MAX_OPERANDS + 1];
   for (int i = 0; i < n; i++) in[i] = x[i].v, names[i] = x[i].name;
   b->names = names;
   gr_val v = gr_emit(b, op, attr, n, in);
@@ -200,8 +201,8 @@ static gr_val emit(gr_builder *b, const gr_op *op, const void *attr, int n, cons
   return v;
 }
 
-gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out) {
-  gr_operand given[MOST_OPERANDS + 1];
+gr_status gr_model_op(gr_build_context *a, const gr_op *op, gr_conf *use, gr_binding *out) {
+  gr_operand given[MAX_OPERANDS + 1];
   int n;
   void *attr = gr_arena_alloc(a->arena, op->attr_size + 8);
   GR_TRY(operands(a, use->items[0], given, &n));
@@ -209,7 +210,7 @@ gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out
   bool needs_step = op->random && n && op->n_in == n + 1;
   GR_TRY(check_arity(op, use, n + needs_step));
   if (op->random && n && !given[0].number && is_left_out(a, op, attr)) {
-    *out = (gr_bound){.depth = a->depth, .n = 1, .v = {given[0].v}};
+    *out = (gr_binding){.depth = a->depth, .n = 1, .v = {given[0].v}};
     return GR_OK;
   }
   if (needs_step) given[n++] = (gr_operand){.v = step_number(a)};
@@ -217,23 +218,23 @@ gr_status gr_model_op(gr_author *a, const gr_op *op, gr_conf *use, gr_bound *out
   gr_val v;
   GR_TRY(gr_model_fit(a, op, given, n, &v));
   if (!gr_is(v)) v = emit(gr_model_builder(a), op, attr, n, given);
-  gr_status s = gr_model_settle(a);
+  gr_status s = gr_model_take_error(a);
   if (s && gr_model_is_builtin(a))
     s = gr_note(s, use->items[0]->key_loc, "in a block of graphrun's");
   return s ? s : take_results(a, op, v, out);
 }
 
-gr_status gr_model_operands(gr_author *a, gr_conf *c, gr_bound *out, int most, int *n) {
+gr_status gr_model_operands(gr_build_context *a, gr_conf *c, gr_binding *out, int most, int *n) {
   gr_conf *one[] = {c};
   gr_conf **items = c->kind == GR_CONF_LIST ? c->items : one;
   *n = c->kind == GR_CONF_NULL ? 0 : c->kind == GR_CONF_LIST ? c->n : 1;
   if (*n > most) return gr_fail(GR_ERR_CONFIG, c->loc, "at most %d operands, found %d", most, *n);
   for (int i = 0; i < *n; i++) {
-    const gr_bound *b;
+    const gr_binding *b;
     if (items[i]->kind != GR_CONF_TEXT)
       return gr_fail(GR_ERR_CONFIG, items[i]->loc, "an operand is a name, found %s",
                      gr_model_kind(items[i]->kind));
-    GR_TRY(gr_model_named(a, items[i]->text, items[i]->loc, &b));
+    GR_TRY(gr_model_resolve(a, items[i]->text, items[i]->loc, &b));
     out[i] = *b;
   }
   return GR_OK;

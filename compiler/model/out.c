@@ -6,10 +6,10 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-bool gr_model_splits_batch(const gr_author *a, int axis) {
+bool gr_model_splits_batch(const gr_build_context *a, int axis) {
   for (int i = 0; i < GR_MAX_MESH; i++) {
-    const char *name = a->ask->batch_axis[i];
-    if (name && !strcmp(a->ask->mesh.axis[axis].name, name)) return true;
+    const char *name = a->request->batch_axis[i];
+    if (name && !strcmp(a->request->mesh.axis[axis].name, name)) return true;
   }
   return false;
 }
@@ -19,19 +19,19 @@ static gr_val as_f32(gr_builder *b, gr_val v) {
 }
 
 // What each sample adds: to the sum of a score, or to its weight, which is 1 if not given.
-static gr_val weighted(gr_author *a, gr_val v) {
+static gr_val weighted(gr_build_context *a, gr_val v) {
   return gr_is(v) ? gr_mul(&a->root, as_f32(&a->root, v), a->weight) : a->weight;
 }
 
 // A score's two sums over the batch.
-static void sum_batch(gr_author *a, const gr_val score[2], gr_val out[2]) {
+static void sum_batch(gr_build_context *a, const gr_val score[2], gr_val out[2]) {
   for (int i = 0; i < 2; i++) out[i] = gr_sum(&a->root, weighted(a, score[i]), 0);
 }
 
 // The mean of each rank's rows, and 1 for each that has a sample: their sums over the ranks.
-static void sum_ranks(gr_author *a, const gr_val score[2], gr_val out[2]) {
+static void sum_ranks(gr_build_context *a, const gr_val score[2], gr_val out[2]) {
   gr_builder *b = &a->root;
-  const gr_mesh *mesh = &a->ask->mesh;
+  const gr_mesh *mesh = &a->request->mesh;
   int64_t ranks = 1, n = gr_model_type(a, a->weight)->dim[0];
   for (int i = 0; i < mesh->n_axes; i++)
     if (gr_model_splits_batch(a, i)) ranks *= mesh->axis[i].size;
@@ -50,7 +50,7 @@ static gr_val one(gr_builder *b) {
                        (gr_setting[]){{"shape", "[]"}, {"value", "1.0"}, {"dtype", "f32"}, {0}});
 }
 
-static gr_status misfit(gr_author *a, const gr_bound *s, const char *name, gr_loc loc) {
+static gr_status misfit(gr_build_context *a, const gr_binding *s, const char *name, gr_loc loc) {
   char first[96], second[96];
   return gr_hint(gr_fail(GR_ERR_TYPE, loc, "'%s' is %s%s%s, which is no score", name,
                          gr_type_text(gr_model_type(a, s->v[0]), first), s->n > 1 ? " and " : "",
@@ -58,16 +58,16 @@ static gr_status misfit(gr_author *a, const gr_bound *s, const char *name, gr_lo
                  "a score is one number a sample, [n], or a sum and a weight, [n] and [n]");
 }
 
-static bool is_per_sample(gr_author *a, gr_val v) {
+static bool is_per_sample(gr_build_context *a, gr_val v) {
   const gr_type *t = gr_model_type(a, v), *w = gr_model_type(a, a->weight);
   return t->rank == 1 && t->dim[0] == w->dim[0];
 }
 
 // The two scalars of a score, by one of the two functions above.
-typedef void (*summing)(gr_author *, const gr_val score[2], gr_val out[2]);
+typedef void (*summing)(gr_build_context *, const gr_val score[2], gr_val out[2]);
 
-static gr_status sums(gr_author *a, const gr_bound *s, const char *name, gr_loc loc, summing how,
-                      gr_val out[2]) {
+static gr_status sums(gr_build_context *a, const gr_binding *s, const char *name, gr_loc loc,
+                      summing how, gr_val out[2]) {
   gr_builder *b = &a->root;
   b->loc = loc, b->scope = name;
   bool vector = is_per_sample(a, s->v[0]);
@@ -78,11 +78,11 @@ static gr_status sums(gr_author *a, const gr_bound *s, const char *name, gr_loc 
     how(a, (gr_val[]){s->v[0], s->n == 2 ? s->v[1] : GR_NONE}, out);
   else
     out[0] = as_f32(b, s->v[0]), out[1] = one(b);
-  return gr_model_settle(a);
+  return gr_model_take_error(a);
 }
 
-static gr_status score(gr_author *a, gr_conf *c, summing how, gr_val out[2]) {
-  gr_bound got[2] = {0};
+static gr_status score(gr_build_context *a, gr_conf *c, summing how, gr_val out[2]) {
+  gr_binding got[2] = {0};
   int n;
   GR_TRY(gr_model_operands(a, c, got, 2, &n));
   if (!n) return gr_fail(GR_ERR_CONFIG, c->loc, "expected the name of a score");
@@ -95,28 +95,28 @@ static gr_status score(gr_author *a, gr_conf *c, summing how, gr_val out[2]) {
   return sums(a, &got[0], name, c->loc, how, out);
 }
 
-static void put_metric(gr_author *a, const char *name, const gr_val v[2]) {
+static void put_metric(gr_build_context *a, const char *name, const gr_val v[2]) {
   gr_result(&a->root, gr_arena_printf(a->arena, "metric.%s.sum", name), v[0]);
   gr_result(&a->root, gr_arena_printf(a->arena, "metric.%s.weight", name), v[1]);
 }
 
-static gr_status train(gr_author *a, gr_conf *file) {
+static gr_status train(gr_build_context *a, gr_conf *file) {
   gr_conf *c = gr_conf_member(file, "train");
   gr_val v[2];
-  if (!c && a->ask->purpose == GR_TRAIN)
+  if (!c && a->request->purpose == GR_TRAIN)
     return gr_hint(gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'train:'"),
                    "train: NAME says what is minimised");
   if (!c) return GR_OK;
-  bool by_rank = a->ask->by_rank && a->ask->purpose == GR_TRAIN;
+  bool by_rank = a->request->by_rank && a->request->purpose == GR_TRAIN;
   GR_TRY(score(a, c, by_rank ? sum_ranks : sum_batch, v));
   if (!gr_dtypes[gr_model_type(a, v[0])->dtype].is_float)
     return gr_fail(GR_ERR_TYPE, c->loc, "what is minimised must be a float");
-  a->root.g->loss = v[0], a->root.g->norm = v[1];
+  a->root.g->loss = v[0], a->root.g->loss_denominator = v[1];
   put_metric(a, "loss", v);
   return GR_OK;
 }
 
-static gr_status metrics(gr_author *a, gr_conf *file) {
+static gr_status metrics(gr_build_context *a, gr_conf *file) {
   gr_conf *map = gr_conf_member(file, "metrics");
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "metrics:"));
@@ -131,7 +131,7 @@ static gr_status metrics(gr_author *a, gr_conf *file) {
   return GR_OK;
 }
 
-static gr_status predict(gr_author *a, gr_conf *file) {
+static gr_status predict(gr_build_context *a, gr_conf *file) {
   gr_conf *map = gr_conf_member(file, "predict");
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "predict:"));
@@ -139,13 +139,13 @@ static gr_status predict(gr_author *a, gr_conf *file) {
     gr_val v;
     GR_TRY(gr_model_expect(map->items[i], GR_CONF_TEXT, "what is predicted"));
     GR_TRY(gr_model_value(a, map->items[i]->text, map->items[i]->loc, &v));
-    if (a->ask->purpose == GR_EVAL)
+    if (a->request->purpose == GR_EVAL)
       gr_result(&a->root, gr_arena_printf(a->arena, "predict.%s", map->keys[i]), v);
   }
   return GR_OK;
 }
 
-gr_status gr_model_outputs(gr_author *a, gr_conf *file) {
+gr_status gr_model_outputs(gr_build_context *a, gr_conf *file) {
   GR_TRY(train(a, file));
   GR_TRY(metrics(a, file));
   return predict(a, file);

@@ -7,9 +7,9 @@ static const char *const keys[] = {"init",  "train", "layout", "dtype", "name",
                                    "share", "when",  "gain",   "a",     "std",
                                    "mean",  "value", "low",    "high",  "theta"};
 
-static gr_status read_layout(gr_author *a, gr_conf *use, gr_model_param *p) {
+static gr_status read_layout(gr_build_context *a, gr_conf *use, gr_model_param *p) {
   gr_conf *map = gr_conf_member(use, "layout");
-  p->layout = gr_layout_whole;
+  p->layout = gr_layout_replicated;
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "layout:"));
   for (int i = 0; i < map->n; i++) {
@@ -22,14 +22,15 @@ static gr_status read_layout(gr_author *a, gr_conf *use, gr_model_param *p) {
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is not a layout of these %d axes", text,
                              p->type.rank),
                      "R: whole on every rank; S0, S1: split along that axis");
-    for (int k = 0; k < a->ask->mesh.n_axes; k++)  // an axis this run does not have has one rank
-      if (!strcmp(a->ask->mesh.axis[k].name, map->keys[i]))
-        p->layout.at[k] = split ? (gr_lay)(text[1] - '0') : GR_R;
+    for (int k = 0; k < a->request->mesh.n_axes;
+         k++)  // an axis this run does not have has one rank
+      if (!strcmp(a->request->mesh.axis[k].name, map->keys[i]))
+        p->layout.at[k] = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE;
   }
   return GR_OK;
 }
 
-static gr_status read_dtype(gr_author *a, gr_conf *use, gr_model_param *p) {
+static gr_status read_dtype(gr_build_context *a, gr_conf *use, gr_model_param *p) {
   gr_conf *c = gr_conf_member(use, "dtype");
   p->type.dtype = GR_F32;
   if (!c) return GR_OK;
@@ -44,12 +45,12 @@ static gr_status read_dtype(gr_author *a, gr_conf *use, gr_model_param *p) {
                  "f32, i32, ...");
 }
 
-static gr_status use_shared(gr_author *a, const gr_model_param *p, gr_bound *out) {
+static gr_status use_shared(gr_build_context *a, const gr_model_param *p, gr_binding *out) {
   uint32_t i;
   char want[96], have[96];
   if (!gr_map_find(&a->by_path, p->path, &i)) {
     gr_status s = gr_fail(GR_ERR_CONFIG, p->loc, "share: there is no parameter '%s' yet", p->path);
-    s = gr_model_guess(s, p->path, a->by_path.keys, (int)a->by_path.n);
+    s = gr_model_suggest(s, p->path, a->by_path.keys, (int)a->by_path.n);
     return gr_hint(
         s, "the node that makes it comes first; a layer without it has a switch (bias: false)");
   }
@@ -58,22 +59,22 @@ static gr_status use_shared(gr_author *a, const gr_model_param *p, gr_bound *out
     return gr_note(gr_fail(GR_ERR_TYPE, p->loc, "'%s' is %s here, and %s where it is made", p->path,
                            gr_type_text(&p->type, want), gr_type_text(&known->type, have)),
                    known->loc, "made here");
-  *out = (gr_bound){.depth = a->depth, .n = 1, .v = {gr_model_bring(a, known->v, 0)}};
-  return gr_model_settle(a);
+  *out = (gr_binding){.depth = a->depth, .n = 1, .v = {gr_model_capture(a, known->v, 0)}};
+  return gr_model_take_error(a);
 }
 
 // Inputs and parameters share their names: a layer without a `name:` calls its own "weight".
-static gr_status check_name(const gr_author *a, const gr_model_param *p) {
-  const gr_conf *inputs = gr_conf_member(a->ask->graph, "inputs");
+static gr_status check_name(const gr_build_context *a, const gr_model_param *p) {
+  const gr_conf *inputs = gr_conf_member(a->request->graph, "inputs");
   int i = gr_conf_index(inputs, p->path);
-  if (i < 0 && !gr_model_is_own(p->path)) return GR_OK;
+  if (i < 0 && !gr_model_is_reserved_input(p->path)) return GR_OK;
   gr_status s = gr_fail(GR_ERR_CONFIG, p->loc, "a parameter cannot be called '%s': %s", p->path,
                         i < 0 ? "graphrun has an input or state of that name" : "an input is");
   if (i >= 0) s = gr_note(s, inputs->items[i]->key_loc, "the input");
   return gr_hint(s, "give the layer a 'name:'; its parameters are then NAME.%s", p->path);
 }
 
-static gr_status add(gr_author *a, gr_model_param *p, gr_bound *out) {
+static gr_status add(gr_build_context *a, gr_model_param *p, gr_binding *out) {
   uint32_t i = a->by_path.n;
   if (gr_map_find(&a->by_path, p->path, &i))
     return gr_hint(
@@ -92,11 +93,11 @@ static gr_status add(gr_author *a, gr_model_param *p, gr_bound *out) {
   a->root.loc = loc;
   a->params[i] = *p;
   gr_map_put(&a->by_path, p->path, i);
-  *out = (gr_bound){.depth = a->depth, .n = 1, .v = {gr_model_bring(a, p->v, 0)}};
-  return gr_model_settle(a);
+  *out = (gr_binding){.depth = a->depth, .n = 1, .v = {gr_model_capture(a, p->v, 0)}};
+  return gr_model_take_error(a);
 }
 
-gr_status gr_model_make_param(gr_author *a, gr_conf *use, gr_bound *out) {
+gr_status gr_model_make_param(gr_build_context *a, gr_conf *use, gr_binding *out) {
   gr_model_param p = {.loc = gr_model_builder(a)->loc};
   gr_conf rest = *use, *train = gr_conf_member(use, "train");
   rest.keys++, rest.items++, rest.n--;
@@ -106,7 +107,7 @@ gr_status gr_model_make_param(gr_author *a, gr_conf *use, gr_bound *out) {
   GR_TRY(read_layout(a, use, &p));
   GR_TRY(gr_model_init_rule(a, use, &p));
   bool trained = true, named = gr_conf_member(use, "name") || gr_conf_member(use, "share");
-  if (train) GR_TRY(gr_model_truth(a, train, &trained));
+  if (train) GR_TRY(gr_model_bool(a, train, &trained));
   p.kind = trained ? GR_KIND_WEIGHT : GR_KIND_BUFFER;
   const char *name = named ? "" : a->name;
   p.path = gr_model_join(a, a->share ? a->share : a->path, name);

@@ -19,7 +19,7 @@ typedef struct gr_arg {
 
 // ---- Names ----------------------------------------------------------------------
 // What a name stands for: one tensor, or the results of an op that has more.
-typedef struct gr_bound {
+typedef struct gr_binding {
   const char *name;
   gr_loc loc;
   bool absent;  // an optional operand that was not given
@@ -27,7 +27,7 @@ typedef struct gr_bound {
   int depth;    // of loops: in whose graph the values are
   int n;
   gr_val v[GR_MODEL_RESULTS];
-} gr_bound;
+} gr_binding;
 
 typedef struct gr_block {
   const char *name;
@@ -41,7 +41,7 @@ struct gr_frame {
   gr_frame *caller;       // of a block: where it is used
   const gr_block *block;  // whose nodes these are; NULL: the file's own
   gr_map names, args;     // to indices into:
-  gr_bound *bound;
+  gr_binding *bound;
   gr_arg *arg;
   uint32_t cap_bound, cap_arg;
   const gr_conf *nodes;  // the list being run, to tell "not yet" from "never"
@@ -72,9 +72,9 @@ typedef struct gr_model_param {
 } gr_model_param;
 
 // ---- The author -----------------------------------------------------------------
-typedef struct gr_author {
+typedef struct gr_build_context {
   gr_arena *arena;
-  const gr_model_request *ask;
+  const gr_model_request *request;
   gr_builder root;
   gr_loop *loops[GR_MODEL_LOOPS];
   int depth;  // how many loops it is in
@@ -93,73 +93,78 @@ typedef struct gr_author {
   gr_val weight, step;
   bool unnamed;  // in an iteration without a path of its own: the nodes in it stand for it
   bool echo;     // the error just returned comes of an earlier one
-} gr_author;
+} gr_build_context;
 
-gr_builder *gr_model_builder(gr_author *);          // of the graph or the innermost loop
-gr_status gr_model_settle(gr_author *);             // the builder's error, taken out of it
-const gr_type *gr_model_type(gr_author *, gr_val);  // of a value of the innermost graph
+gr_builder *gr_model_builder(gr_build_context *);          // of the graph or the innermost loop
+gr_status gr_model_take_error(gr_build_context *);         // the builder's error, taken out of it
+const gr_type *gr_model_type(gr_build_context *, gr_val);  // of a value of the innermost graph
 
 // ---- expr.c: expressions --------------------------------------------------
 // A scalar's worth. Texts are expressions over parameters and dimensions; where `words`, a
 // lone name that is none of these is a text: "mean", "xavier_uniform".
-GR_MUST_USE gr_status gr_model_arg(gr_author *, const gr_conf *, bool words, gr_arg *out);
-GR_MUST_USE gr_status gr_model_int(gr_author *, const gr_conf *, int64_t *out);
-GR_MUST_USE gr_status gr_model_number(gr_author *, const gr_conf *, double *out);
-GR_MUST_USE gr_status gr_model_truth(gr_author *, const gr_conf *, bool *out);
-GR_MUST_USE gr_status gr_model_shape(gr_author *, const gr_conf *list, gr_type *out);
-GR_MUST_USE gr_status gr_model_expr(gr_author *, const char *text, gr_loc, gr_arg *out);
+GR_MUST_USE gr_status gr_model_arg(gr_build_context *, const gr_conf *, bool words, gr_arg *out);
+GR_MUST_USE gr_status gr_model_int(gr_build_context *, const gr_conf *, int64_t *out);
+GR_MUST_USE gr_status gr_model_number(gr_build_context *, const gr_conf *, double *out);
+GR_MUST_USE gr_status gr_model_bool(gr_build_context *, const gr_conf *, bool *out);
+GR_MUST_USE gr_status gr_model_shape(gr_build_context *, const gr_conf *list, gr_type *out);
+GR_MUST_USE gr_status gr_model_expr(gr_build_context *, const char *text, gr_loc, gr_arg *out);
 bool gr_model_is_word(const char *);  // a lone name
 double gr_arg_number(const gr_arg *);
 const char *gr_arg_text(gr_arena *, const gr_arg *);  // as attributes are written
 const char *gr_arg_kind(const gr_arg *);              // "integer", "text", ...
 
 // ---- scope.c: names -------------------------------------------------------
-gr_frame *gr_model_frame(gr_author *, gr_frame *up, gr_frame *caller, const gr_block *);
-void gr_model_bind(gr_author *, const char *name, gr_loc, const gr_bound *);
-const gr_bound *gr_model_find(const gr_author *, const char *name);
-GR_MUST_USE gr_status gr_model_named(gr_author *, const char *name, gr_loc, const gr_bound **out);
-GR_MUST_USE gr_status gr_model_value(gr_author *, const char *name, gr_loc, gr_val *out);
-gr_val gr_model_bring(gr_author *, gr_val, int depth);  // into the innermost loop
-void gr_model_set(gr_author *, const char *name, gr_arg);
-const gr_arg *gr_model_get(const gr_author *, const char *name);
-GR_MUST_USE gr_status gr_model_put_in(gr_author *, const gr_conf *, const char **out);  // "$i"
-const char *gr_model_join(gr_author *, const char *path, const char *name);
-void gr_model_scope(gr_author *, const char *block);  // adds the path at hand to the scopes
+gr_frame *gr_model_frame(gr_build_context *, gr_frame *up, gr_frame *caller, const gr_block *);
+void gr_model_bind(gr_build_context *, const char *name, gr_loc, const gr_binding *);
+const gr_binding *gr_model_find(const gr_build_context *, const char *name);
+GR_MUST_USE gr_status gr_model_resolve(gr_build_context *, const char *name, gr_loc,
+                                       const gr_binding **out);
+GR_MUST_USE gr_status gr_model_value(gr_build_context *, const char *name, gr_loc, gr_val *out);
+gr_val gr_model_capture(gr_build_context *, gr_val, int depth);  // into the innermost loop
+void gr_model_set(gr_build_context *, const char *name, gr_arg);
+const gr_arg *gr_model_get(const gr_build_context *, const char *name);
+GR_MUST_USE gr_status gr_model_interpolate(gr_build_context *, const gr_conf *,
+                                           const char **out);  // "$i"
+const char *gr_model_join(gr_build_context *, const char *path, const char *name);
+void gr_model_scope(gr_build_context *, const char *block);  // adds the path at hand to the scopes
 // "a, b": how many names; an error if they are none, or too many.
-GR_MUST_USE gr_status gr_model_names(gr_author *, const char *key, gr_loc,
+GR_MUST_USE gr_status gr_model_names(gr_build_context *, const char *key, gr_loc,
                                      const char *out[GR_MODEL_RESULTS], int *out_n);
 // Adds "did you mean" to an error.
-const char *gr_model_meant(const char *word, const char *const *known, int n);  // words.c
-const char *gr_model_instead(const char *word);  // of an op that there is not; NULL: no idea
-gr_status gr_model_guess(gr_status, const char *word, const char *const *known, int n);
+const char *gr_model_nearest(const char *word, const char *const *known, int n);  // words.c
+const char *gr_model_alternative(const char *word);  // of an op that there is not; NULL: no idea
+gr_status gr_model_suggest(gr_status, const char *word, const char *const *known, int n);
 const char *gr_model_kind(gr_conf_kind);  // "a list", "an integer"
 GR_MUST_USE gr_status gr_model_expect(const gr_conf *, gr_conf_kind, const char *what);
 GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known,
                                     int n);
-GR_MUST_USE gr_status gr_model_unknown_arg(gr_author *, const char *name, gr_loc);
+GR_MUST_USE gr_status gr_model_unknown_arg(gr_build_context *, const char *name, gr_loc);
 
 // ---- input.c: what the data gives -------------------------------------------
-void gr_model_letters(gr_author *, gr_conf *file);  // sizes of the letters in shapes of inputs
-GR_MUST_USE gr_status gr_model_inputs(gr_author *, gr_conf *file);
-bool gr_model_is_own(const char *name);  // of an input or state that graphrun adds
+void gr_model_letters(gr_build_context *,
+                      gr_conf *file);  // sizes of the letters in shapes of inputs
+GR_MUST_USE gr_status gr_model_inputs(gr_build_context *, gr_conf *file);
+bool gr_model_is_reserved_input(const char *name);  // of an input or state that graphrun adds
 
 // ---- The nodes ------------------------------------------------------------------
-GR_MUST_USE gr_status gr_model_node(gr_author *, gr_conf *item, gr_bound *out);  // node.c
-GR_MUST_USE gr_status gr_model_nodes(gr_author *, gr_conf *list,
-                                     gr_bound *last);  // until one fails
-bool gr_model_reserved(const char *key);               // name, share, when
-GR_MUST_USE gr_status gr_model_checks(gr_author *, const gr_conf *map);
-GR_MUST_USE gr_status gr_model_op(gr_author *, const gr_op *, gr_conf *use, gr_bound *out);
-GR_MUST_USE gr_status gr_model_operands(gr_author *, gr_conf *, gr_bound *out, int most, int *n);
-GR_MUST_USE gr_status gr_model_block(gr_author *, const gr_block *, gr_conf *use, gr_bound *out);
-GR_MUST_USE gr_status gr_model_scan(gr_author *, gr_conf *use, gr_bound *out);
-GR_MUST_USE gr_status gr_model_make_param(gr_author *, gr_conf *use, gr_bound *out);
+GR_MUST_USE gr_status gr_model_node(gr_build_context *, gr_conf *item, gr_binding *out);  // node.c
+GR_MUST_USE gr_status gr_model_nodes(gr_build_context *, gr_conf *list,
+                                     gr_binding *last);  // until one fails
+bool gr_model_reserved(const char *key);                 // name, share, when
+GR_MUST_USE gr_status gr_model_checks(gr_build_context *, const gr_conf *map);
+GR_MUST_USE gr_status gr_model_op(gr_build_context *, const gr_op *, gr_conf *use, gr_binding *out);
+GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_binding *out, int most,
+                                        int *n);
+GR_MUST_USE gr_status gr_model_block(gr_build_context *, const gr_block *, gr_conf *use,
+                                     gr_binding *out);
+GR_MUST_USE gr_status gr_model_scan(gr_build_context *, gr_conf *use, gr_binding *out);
+GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_binding *out);
 
 // ---- block.c --------------------------------------------------------------
-GR_MUST_USE gr_status gr_model_open_blocks(gr_author *, gr_conf *file);
-const gr_block *gr_model_find_block(const gr_author *, const char *name);
-bool gr_model_is_builtin(const gr_author *);  // the nodes being written are graphrun's own
-GR_MUST_USE gr_status gr_model_unknown_use(gr_author *, const char *name, gr_loc);
+GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
+const gr_block *gr_model_find_block(const gr_build_context *, const char *name);
+bool gr_model_is_builtin(const gr_build_context *);  // the nodes being written are graphrun's own
+GR_MUST_USE gr_status gr_model_unknown_use(gr_build_context *, const char *name, gr_loc);
 
 // ---- fit.c: numpy's broadcasting, written out -----------------------------
 typedef struct gr_operand {
@@ -171,7 +176,8 @@ typedef struct gr_operand {
 } gr_operand;
 // Makes the operands of a pointwise op alike. *made: the result itself, where another op gives
 // it at less cost (a number added is a shift); else GR_NONE.
-GR_MUST_USE gr_status gr_model_fit(gr_author *, const gr_op *, gr_operand *, int n, gr_val *made);
+GR_MUST_USE gr_status gr_model_fit(gr_build_context *, const gr_op *, gr_operand *, int n,
+                                   gr_val *made);
 
 // An op by name, with attributes as text; settings end with an empty one.
 typedef struct gr_setting {
@@ -180,12 +186,12 @@ typedef struct gr_setting {
 gr_val gr_model_make(gr_builder *, const char *op, int n_in, const gr_val *in, const gr_setting *);
 
 // ---- init.c ---------------------------------------------------------------
-GR_MUST_USE gr_status gr_model_init_rule(gr_author *, gr_conf *use, gr_model_param *);
+GR_MUST_USE gr_status gr_model_init_rule(gr_build_context *, gr_conf *use, gr_model_param *);
 bool gr_model_init_key(const char *key);
-void gr_model_init(gr_author *, gr_builder *, const gr_model_param *);  // its first value
+void gr_model_init(gr_build_context *, gr_builder *, const gr_model_param *);  // its first value
 
 // ---- out.c ----------------------------------------------------------------
-GR_MUST_USE gr_status gr_model_outputs(gr_author *, gr_conf *file);
-bool gr_model_splits_batch(const gr_author *, int axis);  // an axis of the mesh
+GR_MUST_USE gr_status gr_model_outputs(gr_build_context *, gr_conf *file);
+bool gr_model_splits_batch(const gr_build_context *, int axis);  // an axis of the mesh
 
 extern const char gr_model_blocks_yaml[];  // graphs/blocks.yaml

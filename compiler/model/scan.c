@@ -24,7 +24,7 @@ typedef struct carry {
 } carry;
 
 typedef struct writing {
-  gr_author *a;
+  gr_build_context *a;
   gr_conf *conf;
   gr_loop loop;
   gr_frame *outside;
@@ -49,7 +49,7 @@ static gr_val move_axis(gr_builder *b, gr_val v, int from, int to) {
 
 // ---- Sequences ------------------------------------------------------------------
 
-static gr_status axis_of(gr_author *a, const gr_conf *c, int *out) {
+static gr_status axis_of(gr_build_context *a, const gr_conf *c, int *out) {
   int64_t axis = 1;
   bool letter = c->kind == GR_CONF_TEXT && !strcmp(c->text, "t");
   if (!letter) GR_TRY(gr_model_int(a, c, &axis));
@@ -61,7 +61,7 @@ static gr_status axis_of(gr_author *a, const gr_conf *c, int *out) {
 }
 
 static gr_status sequence(writing *w, const char *name, gr_loc loc, int axis, gr_val *out) {
-  gr_author *a = w->a;
+  gr_build_context *a = w->a;
   gr_val v;
   GR_TRY(gr_model_value(a, name, loc, &v));
   const gr_type *t = gr_model_type(a, v);
@@ -79,12 +79,12 @@ static gr_status sequence(writing *w, const char *name, gr_loc loc, int axis, gr
         "'%s' has %lld steps along axis %d, and the sequence before it %lld along axis %d", name,
         (long long)t->dim[axis], axis, (long long)w->loop.scan.steps, w->axis);
   *out = move_axis(gr_model_builder(a), v, axis, 0);
-  return gr_model_settle(a);
+  return gr_model_take_error(a);
 }
 
 static gr_status open_sequences(writing *w) {
   gr_conf *over = gr_conf_member(w->conf, "over");
-  gr_author *a = w->a;
+  gr_build_context *a = w->a;
   if (!over) return gr_fail(GR_ERR_CONFIG, w->conf->loc, "a scan needs 'over: {x: t}'");
   GR_TRY(gr_model_expect(over, GR_CONF_MAP, "over:"));
   if (!over->n) return gr_fail(GR_ERR_CONFIG, over->loc, "a scan needs a sequence to run over");
@@ -96,11 +96,11 @@ static gr_status open_sequences(writing *w) {
   }
   gr_conf *reverse = gr_conf_member(w->conf, "reverse");
   bool back = false;
-  if (reverse) GR_TRY(gr_model_truth(a, reverse, &back));
+  if (reverse) GR_TRY(gr_model_bool(a, reverse, &back));
   w->loop.scan.reverse = back;
   a->frame = gr_model_frame(a, w->outside, NULL, NULL);
   for (int i = 0; i < over->n; i++) {
-    gr_bound b = {.depth = a->depth + 1, .n = 1, .v = {gr_loop_seq(&w->loop, in[i])}};
+    gr_binding b = {.depth = a->depth + 1, .n = 1, .v = {gr_loop_seq(&w->loop, in[i])}};
     gr_model_bind(a, over->keys[i], over->items[i]->key_loc, &b);
   }
   return GR_OK;
@@ -109,7 +109,7 @@ static gr_status open_sequences(writing *w) {
 // ---- Carries --------------------------------------------------------------------
 
 // "zeros[n, dim]", or [n, dim]: the shape; false when it is something else.
-static gr_status zeros_shape(gr_author *a, gr_conf *c, gr_type *out, bool *is) {
+static gr_status zeros_shape(gr_build_context *a, gr_conf *c, gr_type *out, bool *is) {
   *is = true;
   if (c->kind == GR_CONF_LIST) return gr_model_shape(a, c, out);
   const char *p = c->kind == GR_CONF_TEXT && !strncmp(c->text, "zeros", 5) ? c->text + 5 : "";
@@ -129,7 +129,7 @@ static gr_status zeros_shape(gr_author *a, gr_conf *c, gr_type *out, bool *is) {
 }
 
 static gr_status open_carry(writing *w, const char *name, gr_conf *c, carry *out) {
-  gr_author *a = w->a;
+  gr_build_context *a = w->a;
   gr_type t = {.dtype = GR_F32};
   bool zeros;
   gr_val init = GR_NONE;
@@ -143,7 +143,7 @@ static gr_status open_carry(writing *w, const char *name, gr_conf *c, carry *out
   }
   *out = (carry){.name = name, .loc = c->key_loc};
   out->leaf = zeros ? gr_loop_zero(&w->loop, t, name) : gr_loop_carry(&w->loop, init, name);
-  gr_bound b = {.depth = a->depth + 1, .n = 1, .v = {out->leaf}};
+  gr_binding b = {.depth = a->depth + 1, .n = 1, .v = {out->leaf}};
   gr_model_bind(a, name, c->key_loc, &b);
   return GR_OK;
 }
@@ -168,12 +168,12 @@ static gr_status unknown_carry(const writing *w, const char *name, gr_loc loc) {
   const char *known[64];
   int n = 0;
   for (; n < w->n_carries && n < 64; n++) known[n] = w->carries[n].name;
-  return gr_model_guess(gr_fail(GR_ERR_CONFIG, loc, "the scan carries no '%s'", name), name, known,
-                        n);
+  return gr_model_suggest(gr_fail(GR_ERR_CONFIG, loc, "the scan carries no '%s'", name), name,
+                          known, n);
 }
 
 static gr_status next_of(writing *w, const carry *c, gr_conf *next) {
-  gr_author *a = w->a;
+  gr_build_context *a = w->a;
   gr_conf *given = next ? gr_conf_member(next, c->name) : NULL;
   gr_val v;
   char have[96], want[96];
@@ -206,7 +206,7 @@ static gr_status close_carries(writing *w) {
 // ---- Results --------------------------------------------------------------------
 
 static gr_status yield_one(writing *w, const gr_conf *c) {
-  gr_author *a = w->a;
+  gr_build_context *a = w->a;
   gr_val v;
   GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "what a scan yields"));
   GR_TRY(gr_model_value(a, c->text, c->loc, &v));
@@ -216,7 +216,7 @@ static gr_status yield_one(writing *w, const gr_conf *c) {
     v = gr_scale(&w->loop.b, v, 1);  // made, not passed on
   gr_loop_yield(&w->loop, v);
   w->n_yields++;
-  return gr_model_settle(a);
+  return gr_model_take_error(a);
 }
 
 static gr_status yield_all(writing *w) {
@@ -236,16 +236,16 @@ static gr_status bind_last(writing *w) {
     GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "the name of a carry"));
     const carry *k = find_carry(w, c->text);
     if (!k) return unknown_carry(w, c->text, c->loc);
-    gr_bound b = {.depth = w->a->depth, .n = 1, .v = {gr_loop_last(&w->loop, k->leaf)}};
+    gr_binding b = {.depth = w->a->depth, .n = 1, .v = {gr_loop_last(&w->loop, k->leaf)}};
     gr_model_bind(w->a, map->keys[i], c->key_loc, &b);
   }
   return GR_OK;
 }
 
 static gr_status body(writing *w) {
-  gr_author *a = w->a;
+  gr_build_context *a = w->a;
   gr_conf *nodes = gr_conf_member(w->conf, "nodes");
-  gr_bound ignored;
+  gr_binding ignored;
   if (!nodes) return gr_fail(GR_ERR_CONFIG, w->conf->loc, "a scan needs 'nodes:'");
   if (a->depth == GR_MODEL_LOOPS)
     return gr_fail(GR_ERR_CONFIG, w->conf->loc, "scans are nested too deep");
@@ -259,7 +259,7 @@ static gr_status body(writing *w) {
   return GR_OK;
 }
 
-gr_status gr_model_scan(gr_author *a, gr_conf *use, gr_bound *out) {
+gr_status gr_model_scan(gr_build_context *a, gr_conf *use, gr_binding *out) {
   gr_conf *conf = use->items[0], rest = *use;
   rest.keys++, rest.items++, rest.n--;
   GR_TRY(gr_model_keys(&rest, "a scan node", (const char *const[]){"name", "share", "when"}, 3));
@@ -271,10 +271,10 @@ gr_status gr_model_scan(gr_author *a, gr_conf *use, gr_bound *out) {
   GR_TRY(open_carries(w));
   GR_TRY(body(w));
   gr_loop_close(&w->loop);
-  GR_TRY(gr_model_settle(a));
-  *out = (gr_bound){.depth = a->depth, .n = w->n_yields};
+  GR_TRY(gr_model_take_error(a));
+  *out = (gr_binding){.depth = a->depth, .n = w->n_yields};
   for (int i = 0; i < w->n_yields; i++)
     out->v[i] = move_axis(gr_model_builder(a), gr_loop_stack(&w->loop, i), 0, w->axis);
   GR_TRY(bind_last(w));
-  return gr_model_settle(a);
+  return gr_model_take_error(a);
 }

@@ -3,22 +3,23 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-gr_builder *gr_model_builder(gr_author *a) {
+gr_builder *gr_model_builder(gr_build_context *a) {
   return a->depth ? &a->loops[a->depth - 1]->b : &a->root;
 }
 
-gr_status gr_model_settle(gr_author *a) {
+gr_status gr_model_take_error(gr_build_context *a) {
   gr_builder *b = gr_model_builder(a);
   gr_status s = b->err;
   b->err = GR_OK;
   return s;
 }
 
-const gr_type *gr_model_type(gr_author *a, gr_val v) {
+const gr_type *gr_model_type(gr_build_context *a, gr_val v) {
   return &gr_at(gr_model_builder(a)->g, v)->type;
 }
 
-gr_frame *gr_model_frame(gr_author *a, gr_frame *up, gr_frame *caller, const gr_block *block) {
+gr_frame *gr_model_frame(gr_build_context *a, gr_frame *up, gr_frame *caller,
+                         const gr_block *block) {
   gr_frame *f = GR_NEW(a->arena, gr_frame, 1);
   *f = (gr_frame){.up = up,
                   .caller = caller,
@@ -28,12 +29,12 @@ gr_frame *gr_model_frame(gr_author *a, gr_frame *up, gr_frame *caller, const gr_
   return f;
 }
 
-void gr_model_bind(gr_author *a, const char *name, gr_loc loc, const gr_bound *what) {
+void gr_model_bind(gr_build_context *a, const char *name, gr_loc loc, const gr_binding *what) {
   gr_frame *f = a->frame;
   uint32_t i = f->names.n;
   if (!gr_map_find(&f->names, name, &i)) {
     if (i == f->cap_bound) {
-      gr_bound *more = GR_NEW(a->arena, gr_bound, f->cap_bound = 2 * f->cap_bound + 8);
+      gr_binding *more = GR_NEW(a->arena, gr_binding, f->cap_bound = 2 * f->cap_bound + 8);
       if (i) memcpy(more, f->bound, sizeof *more * i);
       f->bound = more;
     }
@@ -43,14 +44,14 @@ void gr_model_bind(gr_author *a, const char *name, gr_loc loc, const gr_bound *w
   f->bound[i].name = name, f->bound[i].loc = loc;
 }
 
-const gr_bound *gr_model_find(const gr_author *a, const char *name) {
+const gr_binding *gr_model_find(const gr_build_context *a, const char *name) {
   uint32_t i;
   for (const gr_frame *f = a->frame; f; f = f->up)
     if (gr_map_find(&f->names, name, &i)) return &f->bound[i];
   return NULL;
 }
 
-void gr_model_set(gr_author *a, const char *name, gr_arg arg) {
+void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
   gr_frame *f = a->frame;
   uint32_t i = f->args.n;
   if (!gr_map_find(&f->args, name, &i)) {
@@ -64,7 +65,7 @@ void gr_model_set(gr_author *a, const char *name, gr_arg arg) {
   f->arg[i] = arg;
 }
 
-const gr_arg *gr_model_get(const gr_author *a, const char *name) {
+const gr_arg *gr_model_get(const gr_build_context *a, const char *name) {
   uint32_t i;
   for (const gr_frame *f = a->frame; f; f = f->up)
     if (gr_map_find(&f->args, name, &i)) return f->arg[i].kind == GR_ARG_GONE ? NULL : &f->arg[i];
@@ -73,25 +74,25 @@ const gr_arg *gr_model_get(const gr_author *a, const char *name) {
 
 // ---- Names that are not there ---------------------------------------------------
 
-gr_status gr_model_guess(gr_status s, const char *word, const char *const *known, int n) {
+gr_status gr_model_suggest(gr_status s, const char *word, const char *const *known, int n) {
   if (strchr(word, ')'))
     return gr_hint(s, "in { } and [ ] YAML takes a comma as the end: put the expression in quotes");
-  const char *near = gr_model_meant(word, known, n);
+  const char *near = gr_model_nearest(word, known, n);
   if (!near && strlen(word) > 1) near = gr_text_nearest(word, known, n);
   return near ? gr_hint(s, "did you mean '%s'?", near) : s;
 }
 
-enum { MOST_NAMES = 256 };
-static int list_names(const gr_author *a, bool args, const char **names) {
+enum { MAX_NAMES = 256 };
+static int list_names(const gr_build_context *a, bool args, const char **names) {
   int n = 0;
   for (const gr_frame *f = a->frame; f; f = f->up) {
     const gr_map *m = args ? &f->args : &f->names;
-    for (uint32_t i = 0; i < m->n && n < MOST_NAMES; i++) names[n++] = m->keys[i];
+    for (uint32_t i = 0; i < m->n && n < MAX_NAMES; i++) names[n++] = m->keys[i];
   }
   return n;
 }
 
-static bool binds(gr_author *a, const gr_conf *item, const char *name) {
+static bool binds(gr_build_context *a, const gr_conf *item, const char *name) {
   const char *names[GR_MODEL_RESULTS];
   int n = 0;
   if (item->kind != GR_CONF_MAP || !item->n) return false;
@@ -102,15 +103,15 @@ static bool binds(gr_author *a, const gr_conf *item, const char *name) {
   return false;
 }
 
-static bool is_made_later(gr_author *a, const char *name) {
+static bool is_made_later(gr_build_context *a, const char *name) {
   for (const gr_frame *f = a->frame; f; f = f->up)
     for (int i = 0; f->nodes && i < f->nodes->n; i++)
       if (binds(a, f->nodes->items[i], name)) return true;
   return false;
 }
 
-gr_status gr_model_unknown_arg(gr_author *a, const char *name, gr_loc loc) {
-  const char *names[MOST_NAMES];
+gr_status gr_model_unknown_arg(gr_build_context *a, const char *name, gr_loc loc) {
+  const char *names[MAX_NAMES];
   if (*name == '$')
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' counts nothing here", name),
                    "$i is the count of the repeat: around a node");
@@ -118,11 +119,12 @@ gr_status gr_model_unknown_arg(gr_author *a, const char *name, gr_loc loc) {
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is a tensor, not a number", name),
                    "expressions are made of parameters and dimensions, known before anything runs");
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no parameter or dimension '%s' here", name);
-  return gr_model_guess(s, name, names, list_names(a, true, names));
+  return gr_model_suggest(s, name, names, list_names(a, true, names));
 }
 
-gr_status gr_model_named(gr_author *a, const char *name, gr_loc loc, const gr_bound **out) {
-  const gr_bound *b = *out = gr_model_find(a, name);
+gr_status gr_model_resolve(gr_build_context *a, const char *name, gr_loc loc,
+                           const gr_binding **out) {
+  const gr_binding *b = *out = gr_model_find(a, name);
   if (b && b->broken) a->echo = true;
   if (b && !b->broken) return GR_OK;
   if (is_made_later(a, name) || b)
@@ -130,24 +132,24 @@ gr_status gr_model_named(gr_author *a, const char *name, gr_loc loc, const gr_bo
         gr_fail(GR_ERR_CONFIG, loc, "'%s' is used before it is made", name),
         "nodes run in order: move the node that makes it up; what goes round a loop is a "
         "carry of a scan");
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no '%s' here", name);
-  return gr_model_guess(s, name, names, list_names(a, false, names));
+  return gr_model_suggest(s, name, names, list_names(a, false, names));
 }
 
-gr_status gr_model_value(gr_author *a, const char *name, gr_loc loc, gr_val *out) {
-  const gr_bound *b;
-  GR_TRY(gr_model_named(a, name, loc, &b));
+gr_status gr_model_value(gr_build_context *a, const char *name, gr_loc loc, gr_val *out) {
+  const gr_binding *b;
+  GR_TRY(gr_model_resolve(a, name, loc, &b));
   if (b->absent)
     return gr_fail(GR_ERR_CONFIG, loc, "'%s' is optional and was not given here", name);
   if (b->n != 1)
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is %d tensors, and one is needed", name, b->n),
                    "name each where they are made: '- a, b: {...}'");
-  *out = gr_model_bring(a, b->v[0], b->depth);
-  return gr_model_settle(a);
+  *out = gr_model_capture(a, b->v[0], b->depth);
+  return gr_model_take_error(a);
 }
 
-gr_val gr_model_bring(gr_author *a, gr_val v, int depth) {
+gr_val gr_model_capture(gr_build_context *a, gr_val v, int depth) {
   for (int d = depth; d < a->depth; d++) v = gr_loop_const(a->loops[d], v);
   return v;
 }
@@ -155,7 +157,7 @@ gr_val gr_model_bring(gr_author *a, gr_val v, int depth) {
 // ---- Texts ----------------------------------------------------------------------
 
 // A text with "$i" replaced by what i is now.
-gr_status gr_model_put_in(gr_author *a, const gr_conf *c, const char **out) {
+gr_status gr_model_interpolate(gr_build_context *a, const gr_conf *c, const char **out) {
   gr_arg whole;
   if (c->kind == GR_CONF_INT) {
     GR_TRY(gr_model_arg(a, c, false, &whole));
@@ -181,13 +183,13 @@ gr_status gr_model_put_in(gr_author *a, const gr_conf *c, const char **out) {
   return GR_OK;
 }
 
-const char *gr_model_join(gr_author *a, const char *path, const char *name) {
+const char *gr_model_join(gr_build_context *a, const char *path, const char *name) {
   if (!*path) return name;
   return *name ? gr_arena_printf(a->arena, "%s.%s", path, name) : path;
 }
 
-void gr_model_scope(gr_author *a, const char *block) {
-  gr_scopes *s = a->ask->scopes;
+void gr_model_scope(gr_build_context *a, const char *block) {
+  gr_scopes *s = a->request->scopes;
   if (!s || !*a->path) return;
   if (s->n == s->cap) {
     gr_scope *more = GR_NEW(a->arena, gr_scope, s->cap = 2 * s->cap + 16);
@@ -197,7 +199,7 @@ void gr_model_scope(gr_author *a, const char *block) {
   s->at[s->n++] = (gr_scope){a->path, block};
 }
 
-gr_status gr_model_names(gr_author *a, const char *key, gr_loc loc,
+gr_status gr_model_names(gr_build_context *a, const char *key, gr_loc loc,
                          const char *out[GR_MODEL_RESULTS], int *out_n) {
   *out_n = 0;
   for (const char *p = key; *p;) {
@@ -243,7 +245,7 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
     char list[256] = "";
     for (int k = 0; k < n; k++)
       snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
-    return gr_hint(gr_model_guess(s, map->keys[i], known, n), "it may have: %s", list);
+    return gr_hint(gr_model_suggest(s, map->keys[i], known, n), "it may have: %s", list);
   }
   return GR_OK;
 }

@@ -10,7 +10,7 @@ static const struct {
 } synonyms[] = {
     {"absolute", "abs"},
     {"affine", "linear"},
-    {"amax", "max_over"},
+    {"amax", "reduce_max"},
     {"astype", "cast"},
     {"attention", "self_attention"},
     {"avg", "mean"},
@@ -18,8 +18,7 @@ static const struct {
     {"axis", "axes"},
     {"bce_loss", "cross_entropy"},
     {"bmm", "matmul"},
-    {"broadcast", "spread"},
-    {"broadcast_to", "spread"},
+    {"broadcast_to", "broadcast"},
     {"cat", "concat"},
     {"ce", "cross_entropy"},
     {"ce_loss", "cross_entropy"},
@@ -43,7 +42,7 @@ static const struct {
     {"embed", "embedding"},
     {"embedding_dim", "dim"},
     {"epsilon", "eps"},
-    {"expand", "spread"},
+    {"expand", "broadcast"},
     {"fc", "linear"},
     {"flatten", "reshape"},
     {"full", "fill"},
@@ -51,8 +50,7 @@ static const struct {
     {"greedy_decode", "ctc_greedy"},
     {"hidden_size", "hidden"},
     {"is_causal", "causal"},
-    {"keepdim", "keep"},
-    {"keepdims", "keep"},
+    {"keepdims", "keepdim"},
     {"kernel_size", "kernel"},
     {"label_smoothing", "smoothing"},
     {"levenshtein", "edit_distance"},
@@ -67,7 +65,7 @@ static const struct {
     {"multi_head_attention", "self_attention"},
     {"multihead_attention", "self_attention"},
     {"multiply", "mul"},
-    {"narrow", "slice_axis"},
+    {"narrow", "slice"},
     {"negative", "neg"},
     {"nll_loss", "cross_entropy"},
     {"num_embeddings", "vocab"},
@@ -75,26 +73,22 @@ static const struct {
     {"ones", "fill"},
     {"out_channels", "out"},
     {"out_features", "out"},
-    {"pad", "pad_axis"},
     {"padding", "pad"},
     {"parameter", "param"},
     {"permute", "transpose"},
     {"plus", "add"},
     {"probability", "p"},
     {"rate", "p"},
-    {"reduce_max", "max_over"},
     {"reduce_mean", "mean"},
     {"reduce_sum", "sum"},
     {"residual", "add"},
     {"scaled_dot_product_attention", "self_attention"},
-    {"select", "pick"},
-    {"slice", "slice_axis"},
     {"squeeze", "reshape"},
     {"start", "from"},
     {"subtract", "sub"},
     {"swapaxes", "transpose"},
     {"swish", "silu"},
-    {"tile", "spread"},
+    {"tile", "broadcast"},
     {"type", "dtype"},
     {"unflatten", "reshape"},
     {"units", "out"},
@@ -110,7 +104,7 @@ static const struct {
 } absent[] = {
     {"argmax", "accuracy and ctc_greedy look for the largest of a row"},
     {"batch_norm", "layer_norm is the one normalisation there is"},
-    {"chunk", "slice_axis takes one part"},
+    {"chunk", "slice takes one part"},
     {"conv2d", "conv1d is the one convolution there is"},
     {"conv3d", "conv1d is the one convolution there is"},
     {"cos", "of the functions of one number there are exp, log, sqrt, square, abs, tanh, sigmoid"},
@@ -124,15 +118,15 @@ static const struct {
     {"if", "'when: expression' is a key that every node has"},
     {"l1_loss", "sub, abs and mean make it"},
     {"leaky_relu", "relu, gelu and silu are there"},
-    {"max_pool1d", "reshape and max_over make it; conv1d has a stride"},
+    {"max_pool1d", "reshape and reduce_max make it; conv1d has a stride"},
     {"pow", "square, sqrt and mul make powers"},
     {"power", "square, sqrt and mul make powers"},
     {"rms_norm", "layer_norm is the one normalisation there is"},
     {"rnn", "lstm and lmu are there; a scan writes any other recurrence"},
     {"sequential", "nodes run in order as they are"},
     {"sin", "of the functions of one number there are exp, log, sqrt, square, abs, tanh, sigmoid"},
-    {"softplus", "exp, shift and log make it"},
-    {"split", "slice_axis takes one part"},
+    {"softplus", "exp, add_scalar and log make it"},
+    {"split", "slice takes one part"},
     {"stack", "reshape gives each a new axis, concat joins them"},
     {"while", "'repeat: N' repeats nodes; a scan runs along an axis"},
 };
@@ -152,7 +146,7 @@ static bool alike(const char *a, const char *b) {
   return *x && !strcmp(x, y);
 }
 
-const char *gr_model_meant(const char *word, const char *const *known, int n) {
+const char *gr_model_nearest(const char *word, const char *const *known, int n) {
   for (int k = 0; k < n; k++)
     if (alike(word, known[k])) return known[k];
   for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
@@ -161,7 +155,7 @@ const char *gr_model_meant(const char *word, const char *const *known, int n) {
   return NULL;
 }
 
-const char *gr_model_instead(const char *word) {
+const char *gr_model_alternative(const char *word) {
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
     if (alike(word, absent[i].word)) return absent[i].instead;
   return NULL;

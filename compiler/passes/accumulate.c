@@ -34,7 +34,7 @@ static void add_total(cut *c, gr_val v, const char *name) {
   if (!c->total[v.id]) c->total[v.id] = gr_arena_printf(g->arena, "%s.total", name);
 }
 
-static void find_totals(cut *c) {
+static void find_accumulators(cut *c) {
   const gr_graph *g = c->rw->old;
   for (uint32_t i = 1; i < g->n_values; i++)
     if (g->values[i].role == GR_STATE) add_total(c, g->values[i].grad, g->values[i].name);
@@ -43,7 +43,7 @@ static void find_totals(cut *c) {
     if (name && !strncmp(name, "metric.", 7)) add_total(c, g->results[i], name);
   }
   add_total(c, g->loss, "loss");
-  add_total(c, g->norm, "norm");
+  add_total(c, g->loss_denominator, "norm");
 }
 
 static void find_late(cut *c) {
@@ -82,7 +82,7 @@ static bool *find_needs(const cut *c, bool end) {
   }
   for (uint32_t i = 0; i < g->n_results; i++)
     if (c->late[g->results[i].id] == end) need[g->results[i].id] = true;
-  if (end) need[g->loss.id] = need[g->norm.id] = true;
+  if (end) need[g->loss.id] = need[g->loss_denominator.id] = true;
   find_makers(c, need, end);
   return need;
 }
@@ -91,7 +91,7 @@ static gr_status find_cut(cut *c) {
   const gr_graph *g = c->rw->old;
   c->total = GR_NEW(g->arena, const char *, g->n_values);
   c->late = GR_NEW(g->arena, bool, g->n_values);
-  find_totals(c);
+  find_accumulators(c);
   find_late(c);
   c->early = find_needs(c, false), c->end = find_needs(c, true);
   for (uint32_t i = 1; i < g->n_values; i++)
@@ -110,7 +110,7 @@ static gr_val total_of(cut *c, uint32_t i) {
   const gr_value *v = &c->rw->old->values[i];
   gr_builder *b = &c->rw->b;
   b->loc = v->role == GR_TEMP ? c->rw->old->nodes[v->node].loc : v->loc;
-  return gr_leaf(b, GR_STATE, GR_KIND_TOTAL, c->total[i], v->type, v->layout);
+  return gr_leaf(b, GR_STATE, GR_KIND_GRAD_ACCUMULATOR, c->total[i], v->type, v->layout);
 }
 
 // Adds value i to its total, as soon as it is made.
@@ -127,10 +127,10 @@ static void count_draws(cut *c) {
   gr_builder *b = &c->rw->b;
   gr_type scalar = {.dtype = GR_I32};
   b->loc = GR_NOWHERE, b->scope = "micro-steps";
-  c->micro = gr_leaf(b, GR_INPUT, GR_KIND_COUNTER, "micro", scalar, gr_layout_whole);
+  c->micro = gr_leaf(b, GR_INPUT, GR_KIND_COUNTER, "micro", scalar, gr_layout_replicated);
   gr_val step = gr_graph_leaf(c->rw->old, GR_STATE, "step");
   if (!gr_is(step) || !gr_is(c->rw->map[step.id])) return;
-  gr_val parts = gr_fill(b, &scalar, c->rw->opt->parts);
+  gr_val parts = gr_fill(b, &scalar, c->rw->opt->micro_batches);
   c->rw->map[step.id] = gr_add(b, gr_mul(b, c->rw->map[step.id], parts), c->micro);
 }
 
@@ -148,7 +148,7 @@ static bool is_missing(const cut *c, const gr_node *n, const bool *need) {
   return false;
 }
 
-static void emit_micro(cut *c) {
+static void emit_micro_batch(cut *c) {
   gr_rewrite *rw = c->rw;
   gr_val *total = GR_NEW(rw->old->arena, gr_val, rw->old->n_values);
   copy_leaves(c, c->early);
@@ -176,7 +176,9 @@ static void emit_update(cut *c) {
 static void link_half(cut *c, bool end) {
   const gr_graph *old = c->rw->old;
   gr_builder *b = &c->rw->b;
-  if (end) b->g->loss = c->rw->map[old->loss.id], b->g->norm = c->rw->map[old->norm.id];
+  if (end)
+    b->g->loss = c->rw->map[old->loss.id],
+    b->g->loss_denominator = c->rw->map[old->loss_denominator.id];
   for (uint32_t i = 0; i < old->n_results; i++)
     if (c->late[old->results[i].id] == end)
       gr_result(b, old->result_names[i], c->rw->map[old->results[i].id]);
@@ -191,12 +193,12 @@ static void link_half(cut *c, bool end) {
 
 gr_status gr_pass_accumulate(gr_rewrite *rw) {
   cut c = {.rw = rw};
-  bool end = rw->opt->half == GR_HALF_UPDATE;
+  bool end = rw->opt->step_phase == GR_PHASE_UPDATE;
   GR_TRY(find_cut(&c));
   if (end)
     emit_update(&c);
   else
-    emit_micro(&c);
+    emit_micro_batch(&c);
   link_half(&c, end);
   return GR_OK;
 }

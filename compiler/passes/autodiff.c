@@ -11,7 +11,7 @@ static bool *wanted(const gr_graph *g, const gr_options *o) {
               gr_dtypes[v->type.dtype].is_float &&
               !gr_name_matches(v->name, o->freeze, o->n_freeze);
   }
-  gr_reach(g, want);
+  gr_mark_dependents(g, want);
   return want;
 }
 
@@ -20,7 +20,7 @@ static void copy_forward(gr_rewrite *rw) {
   const bool *want = wanted(rw->old, rw->opt);
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
-    gr_emit_kept(&rw->b, &rw->old->nodes[i], rw->map, want);
+    gr_emit_with_residuals(&rw->b, &rw->old->nodes[i], rw->map, want);
   gr_copy_links(rw);
 }
 

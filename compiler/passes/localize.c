@@ -11,15 +11,16 @@ static void place(gr_builder *b, const gr_scan *s, uint32_t i, gr_layout l, gr_v
   if (v->role != GR_TEMP)
     map[i] = gr_leaf(b, v->role, v->kind, v->name, local, l);
   else if (g->nodes[v->node].out.id == i)
-    gr_emit_again(b, &g->nodes[v->node], map);
+    gr_emit_copy(b, &g->nodes[v->node], map);
   if (!b->err) gr_at(b->g, map[i])->layout = l;
 }
 
 static const gr_graph *local_body(gr_rewrite *rw, const gr_scan *s, const bool *split) {
   const gr_graph *g = s->body;
-  gr_builder b = {.g = gr_graph_create(rw->b.g->arena, &rw->old->mesh), .by = rw->b.by};
+  gr_builder b = {.g = gr_graph_create(rw->b.g->arena, &rw->old->mesh),
+                  .created_by = rw->b.created_by};
   gr_val *map = GR_NEW(b.g->arena, gr_val, g->n_values);
-  gr_lay *lay = GR_NEW(b.g->arena, gr_lay, g->n_values);
+  gr_axis_placement *lay = GR_NEW(b.g->arena, gr_axis_placement, g->n_values);
   gr_scan_layouts(s, lay);
   for (uint32_t i = 1; i < g->n_values && !b.err; i++) {
     gr_layout l = g->values[i].layout;
@@ -47,8 +48,8 @@ gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const
   gr_scan s = *(const gr_scan *)n->attr;
   bool split[GR_MAX_MESH] = {0};
   for (int a = 0; a < rw->old->mesh.n_axes; a++) {
-    for (int k = 0; k < n->n_in; k++) split[a] |= in[k].at[a] != GR_R;
-    for (int k = 0; k < n->n_out; k++) split[a] |= out[k].at[a] != GR_R;
+    for (int k = 0; k < n->n_in; k++) split[a] |= in[k].at[a] != GR_REPLICATE;
+    for (int k = 0; k < n->n_out; k++) split[a] |= out[k].at[a] != GR_REPLICATE;
   }
   s.body = local_body(rw, &s, split);
   return gr_emit(&rw->b, n->op, &s, n->n_in, args);

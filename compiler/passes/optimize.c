@@ -40,17 +40,17 @@ static gr_status set_attr(gr_rewrite *rw, optimizer *z) {
   const struct {
     const char *name;
     double value;
-  } knobs[] = {{"momentum", o->momentum},
-               {"beta1", o->beta1},
-               {"beta2", o->beta2},
-               {"eps", o->eps},
-               {"weight_decay", o->weight_decay}};
+  } hyperparameters[] = {{"momentum", o->momentum},
+                         {"beta1", o->beta1},
+                         {"beta2", o->beta2},
+                         {"eps", o->eps},
+                         {"weight_decay", o->weight_decay}};
   z->attr = gr_arena_alloc(rw->b.g->arena, z->op->attr_size);
-  gr_attr_presets(z->op, z->attr);
+  gr_attr_defaults(z->op, z->attr);
   for (const gr_attr *a = z->op->attrs; a && a->name; a++)
-    for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) {
-      if (strcmp(a->name, knobs[i].name)) continue;
-      const char *text = gr_arena_printf(rw->b.g->arena, "%.17g", knobs[i].value);
+    for (size_t i = 0; i < sizeof hyperparameters / sizeof *hyperparameters; i++) {
+      if (strcmp(a->name, hyperparameters[i].name)) continue;
+      const char *text = gr_arena_printf(rw->b.g->arena, "%.17g", hyperparameters[i].value);
       GR_TRY(gr_attr_parse(z->op, a, text, GR_NOWHERE, z->attr));
     }
   return GR_OK;
@@ -60,13 +60,14 @@ static gr_status set_attr(gr_rewrite *rw, optimizer *z) {
 static gr_val scalar(gr_rewrite *rw, gr_role role, const char *name, gr_dtype dtype) {
   gr_val known = gr_graph_leaf(rw->b.g, role, name);
   if (gr_is(known) || rw->b.err) return known;
-  return gr_leaf(&rw->b, role, GR_KIND_COUNTER, name, (gr_type){.dtype = dtype}, gr_layout_whole);
+  return gr_leaf(&rw->b, role, GR_KIND_COUNTER, name, (gr_type){.dtype = dtype},
+                 gr_layout_replicated);
 }
 
-static void find_guard(optimizer *z) {
+static void find_finite_check(optimizer *z) {
   const gr_graph *g = z->rw->b.g;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (g->nodes[i].op == &gr_op_guard)
+    if (g->nodes[i].op == &gr_op_finite_check)
       z->scale = gr_out(&g->nodes[i], 0), z->ok = gr_out(&g->nodes[i], 1);
 }
 
@@ -120,7 +121,7 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
   gr_copy_nodes(rw);
   gr_copy_links(rw);
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
-  find_guard(&z);
+  find_finite_check(&z);
   z.lr = scalar(rw, GR_INPUT, "lr", GR_F32);
   z.step = scalar(rw, GR_STATE, "step", GR_I32);
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
@@ -128,7 +129,7 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
     if (v->role == GR_STATE && gr_is(v->grad)) update(&z, i);
   }
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
-  gr_val next = GR_EMIT(&rw->b, &gr_op_step_next, NULL, z.step, z.ok);
+  gr_val next = GR_EMIT(&rw->b, &gr_op_increment, NULL, z.step, z.ok);
   if (!rw->b.err) gr_at(rw->b.g, z.step)->next = next;
   return GR_OK;
 }

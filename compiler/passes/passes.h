@@ -2,15 +2,15 @@
 #pragma once
 #include "compiler/pass.h"
 
-gr_status gr_pass_check(gr_rewrite *);
-gr_status gr_pass_place(gr_rewrite *);
+gr_status gr_pass_lint(gr_rewrite *);
+gr_status gr_pass_annotate_sharding(gr_rewrite *);
 gr_status gr_pass_autodiff(gr_rewrite *);
-gr_status gr_pass_guard(gr_rewrite *);
-gr_status gr_pass_hoist(gr_rewrite *);
+gr_status gr_pass_finite_check(gr_rewrite *);
+gr_status gr_pass_loop_hoist(gr_rewrite *);
 gr_status gr_pass_optimize(gr_rewrite *);
-gr_status gr_pass_sweep(gr_rewrite *);
+gr_status gr_pass_dce(gr_rewrite *);
 gr_status gr_pass_shard(gr_rewrite *);
 gr_status gr_pass_accumulate(gr_rewrite *);
-gr_status gr_pass_pack(gr_rewrite *);
-gr_status gr_pass_bucket(gr_rewrite *);
-gr_status gr_pass_order(gr_rewrite *);
+gr_status gr_pass_prepack_weights(gr_rewrite *);
+gr_status gr_pass_coalesce_collectives(gr_rewrite *);
+gr_status gr_pass_schedule(gr_rewrite *);

@@ -8,17 +8,17 @@
 #include "compiler/passes/relayout.h"
 #include "ops/comm/collective.h"
 
-static const gr_op *mover(gr_lay from, gr_lay to) {
+static const gr_op *mover(gr_axis_placement from, gr_axis_placement to) {
   if (from >= 0) return &gr_op_all_gather;
-  if (from == GR_R) return &gr_op_slice;
-  return to == GR_R ? &gr_op_all_reduce : &gr_op_reduce_scatter;
+  if (from == GR_REPLICATE) return &gr_op_shard_slice;
+  return to == GR_REPLICATE ? &gr_op_all_reduce : &gr_op_reduce_scatter;
 }
 
 // One entry of the table; a value split otherwise is put together first.
-static gr_val move(gr_builder *b, gr_val v, int axis, gr_lay to, int64_t group) {
+static gr_val move(gr_builder *b, gr_val v, int axis, gr_axis_placement to, int64_t group) {
   gr_layout layout = gr_at(b->g, v)->layout;
   gr_type t = gr_at(b->g, v)->type;
-  gr_lay from = layout.at[axis], dim = from >= 0 ? from : to;
+  gr_axis_placement from = layout.at[axis], dim = from >= 0 ? from : to;
   const gr_op *op = mover(from, to);
   struct gr_coll attr = {.mesh_axis = axis, .ranks = b->g->mesh.axis[axis].size};
   if (dim >= 0) attr.dim = (gr_list){1, {dim}};
@@ -28,7 +28,7 @@ static gr_val move(gr_builder *b, gr_val v, int axis, gr_lay to, int64_t group) 
   if (b->err) return GR_NONE;
   bool split = from < 0 && to >= 0;
   int64_t made = split ? gr_at(b->g, w)->type.dim[dim] * attr.ranks : 0;
-  layout.at[axis] = from >= 0 ? GR_R : to;
+  layout.at[axis] = from >= 0 ? GR_REPLICATE : to;
   layout.pad[axis] = split ? (int32_t)(made - t.dim[dim]) : 0;
   gr_at(b->g, w)->layout = layout;
   return w;
@@ -50,7 +50,7 @@ static bool another_splits(const gr_builder *b, const gr_layout *from, const gr_
 
 static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis) {
   const gr_value *x = gr_at(b->g, v);
-  gr_lay from = x->layout.at[axis], goal = to->at[axis];
+  gr_axis_placement from = x->layout.at[axis], goal = to->at[axis];
   bool goes = from != goal, waits = false;
   for (int a = 0; a < axis; a++) {
     bool shares = x->layout.at[a] == from || to->at[a] == from;
@@ -60,9 +60,9 @@ static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis
   goes |= x->layout.pad[axis] && another_splits(b, &x->layout, to, axis);
   if (!goes || (from < 0 && waits)) return STAYS;
   if (from >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
-  if (goal == GR_R) return REDUCE;
+  if (goal == GR_REPLICATE) return REDUCE;
   bool padded = x->type.dim[goal] % b->g->mesh.axis[axis].size != 0;
-  return (from == GR_P ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
+  return (from == GR_PARTIAL ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
 }
 
 gr_val gr_relayout_as(gr_builder *b, gr_val v, gr_layout to, int64_t group) {

@@ -16,8 +16,8 @@
 #include "ops/comm/collective.h"
 
 #define NEVER (INT64_MAX / 256)
-#define SHUN (NEVER / 1024)  // of a cost: only where there is nothing else
-enum { DEAR = 16 };          // how much rather a weight is moved than an activation
+#define SHUN (NEVER / 1024)             // of a cost: only where there is nothing else
+enum { ACTIVATION_MOVE_PENALTY = 16 };  // how much rather a weight is moved than an activation
 
 typedef struct shard {
   gr_rewrite *rw;
@@ -33,19 +33,20 @@ typedef struct shard {
   uint32_t loss_at;  // the node that makes the loss: what comes after it is the backward pass
 } shard;
 
-static int64_t cost(gr_lay from, gr_lay to, int64_t bytes) {
+static int64_t cost(gr_axis_placement from, gr_axis_placement to, int64_t bytes) {
   if (from == to) return 0;
-  if (to == GR_P) return NEVER;
-  if (from == GR_R) return 1;                      // a local copy; still, not for nothing
-  if (from == GR_P) return 2 * bytes + (to >= 0);  // scattered is half, but a gather is to come
-  if (to == GR_R) return bytes;
+  if (to == GR_PARTIAL) return NEVER;
+  if (from == GR_REPLICATE) return 1;  // a local copy; still, not for nothing
+  if (from == GR_PARTIAL)
+    return 2 * bytes + (to >= 0);  // scattered is half, but a gather is to come
+  if (to == GR_REPLICATE) return bytes;
   return 2 * bytes;  // S(d) to S(e), by way of R
 }
 
 // ---- Choosing -----------------------------------------------------------------------
 
 // One axis of the mesh for each dimension; but the batch may be split over several.
-static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_lay lay,
+static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_axis_placement lay,
                    const gr_layout *so_far, int axis) {
   const gr_mesh *m = &s->rw->old->mesh;
   int64_t parts = m->axis[axis].size;
@@ -56,62 +57,67 @@ static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_lay lay
     if (!s->data[a] || !s->data[axis]) return false;
     parts *= m->axis[a].size, alone = false;
   }
-  return t->dim[lay] % parts == 0 || (alone && op->padding == GR_PADDING_KEPT);
+  return t->dim[lay] % parts == 0 || (alone && op->padding == GR_PADDING_PRESERVED);
 }
 
 // What it costs to bring operand k of n to where a line of its notation wants it.
-static int64_t bring(const shard *s, const gr_node *n, int k, int axis, gr_lay to) {
+static int64_t bring(const shard *s, const gr_node *n, int k, int axis, gr_axis_placement to) {
   const gr_rewrite *rw = s->rw;
-  gr_lay from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.at[axis];
+  gr_axis_placement from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.at[axis];
   const gr_value *was = gr_at(rw->old, n->in[k]);
-  if (from >= 0 && to == GR_R && s->whole[n->in[k].id] >> axis & 1) return 0;  // it is there
+  if (from >= 0 && to == GR_REPLICATE && s->whole[n->in[k].id] >> axis & 1)
+    return 0;  // it is there
   int64_t c = cost(from, to, (int64_t)gr_type_bytes(&was->type));
-  return from >= 0 && c < NEVER && s->data[axis] && was->role != GR_STATE ? c * DEAR : c;
+  return from >= 0 && c < NEVER && s->data[axis] && was->role != GR_STATE
+             ? c * ACTIVATION_MOVE_PENALTY
+             : c;
 }
 
 // Over micro-steps terms are added up as they are, unless options say that they are scattered. Then
 // they are terms in the programs of all buckets, whatever costs less there: the totals are shared.
-static bool may_stay(const shard *s, gr_lay dest) { return !s->rw->opt->scatter || dest == GR_R; }
+static bool may_stay(const shard *s, gr_axis_placement dest) {
+  return !s->rw->opt->scatter || dest == GR_REPLICATE;
+}
 
 // What a line of the notation costs, or NEVER.
-static int64_t price(const shard *s, const gr_node *n, const gr_sig *sig, int axis,
+static int64_t price(const shard *s, const gr_node *n, const gr_sharding_rule *rule, int axis,
                      const gr_layout in[], const gr_layout out[]) {
   const gr_graph *old = s->rw->old;
   int64_t total = 0;
   bool fits = true;
   for (int k = 0; k < n->n_in; k++) {
-    total += bring(s, n, k, axis, sig->in[k]);
-    fits &= splits(s, n->op, &gr_at(old, n->in[k])->type, sig->in[k], &in[k], axis);
+    total += bring(s, n, k, axis, rule->in[k]);
+    fits &= splits(s, n->op, &gr_at(old, n->in[k])->type, rule->in[k], &in[k], axis);
   }
   for (int k = 0; k < n->n_out; k++) {
     const gr_value *v = gr_at(old, gr_out(n, k));
     const gr_layout *dest = s->dest[gr_out(n, k).id];
     bool waits = dest && s->later[gr_out(n, k).id] && may_stay(s, dest->at[axis]);
     if (waits && s->data[axis])
-      total += sig->out[k] == GR_P ? 0 : SHUN;
-    else if (dest && v->type.rank && !(waits && sig->out[k] == GR_P))
-      total += cost(sig->out[k], dest->at[axis], (int64_t)gr_type_bytes(&v->type));
-    fits &= splits(s, n->op, &v->type, sig->out[k], &out[k], axis);
+      total += rule->out[k] == GR_PARTIAL ? 0 : SHUN;
+    else if (dest && v->type.rank && !(waits && rule->out[k] == GR_PARTIAL))
+      total += cost(rule->out[k], dest->at[axis], (int64_t)gr_type_bytes(&v->type));
+    fits &= splits(s, n->op, &v->type, rule->out[k], &out[k], axis);
   }
   return fits ? total : NEVER;
 }
 
 // Picks a way to split old node n over one mesh axis; sets in[i].at[axis], out[i].at[axis].
-static gr_status choose(const shard *s, const gr_site *site, const gr_node *n, int axis,
+static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n, int axis,
                         gr_layout in[], gr_layout out[]) {
-  gr_sig sigs[GR_MAX_SIGS];
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int count, best = -1;
   int64_t least = NEVER - 1;
-  GR_TRY(gr_op_sigs(site, sigs, &count));
+  GR_TRY(gr_op_sharding_rules(call, rules, &count));
   for (int i = 0; i < count; i++) {
-    int64_t c = price(s, n, &sigs[i], axis, in, out);
+    int64_t c = price(s, n, &rules[i], axis, in, out);
     if (c <= least) least = c, best = i;  // a tie: rather split than do it everywhere
   }
   if (best < 0)
     return gr_fail(GR_ERR_UNSUPPORTED, n->loc, "no way to split '%s' over mesh axis '%s'",
                    n->op->name, s->rw->old->mesh.axis[axis].name);
-  for (int k = 0; k < n->n_in; k++) in[k].at[axis] = sigs[best].in[k];
-  for (int k = 0; k < n->n_out; k++) out[k].at[axis] = sigs[best].out[k];
+  for (int k = 0; k < n->n_in; k++) in[k].at[axis] = rules[best].in[k];
+  for (int k = 0; k < n->n_out; k++) out[k].at[axis] = rules[best].out[k];
   return GR_OK;
 }
 
@@ -128,13 +134,14 @@ static const gr_layout *keep(const shard *s, gr_layout l) {
 static void choose_dest(shard *s) {
   const gr_graph *old = s->rw->old;
   for (uint32_t i = 0; i < old->n_results; i++)
-    if (!gr_at(old, old->results[i])->type.rank) s->dest[old->results[i].id] = &gr_layout_whole;
-  s->dest[old->loss.id] = s->dest[old->norm.id] = &gr_layout_whole;
+    if (!gr_at(old, old->results[i])->type.rank)
+      s->dest[old->results[i].id] = &gr_layout_replicated;
+  s->dest[old->loss.id] = s->dest[old->loss_denominator.id] = &gr_layout_replicated;
   for (uint32_t i = 1; i < old->n_values; i++) {
     const gr_value *v = &old->values[i];
     if (gr_is(v->grad)) {
       s->dest[v->grad.id] = keep(s, gr_update_layout(&old->mesh, v, s->rw->opt));
-      s->later[v->grad.id] = s->rw->opt->half != GR_WHOLE_STEP;
+      s->later[v->grad.id] = s->rw->opt->step_phase != GR_PHASE_WHOLE_STEP;
     }
     if (gr_is(v->next)) s->dest[v->next.id] = &v->layout;
     s->owner[v->grad.id] = s->owner[v->next.id] = i;
@@ -156,7 +163,7 @@ static void count_uses(shard *s) {
   for (uint32_t i = 0; i < old->n_results; i++) s->uses[old->results[i].id]++;
   for (uint32_t i = 1; i < old->n_values; i++)
     s->uses[old->values[i].grad.id]++, s->uses[old->values[i].next.id]++;
-  s->uses[old->loss.id]++, s->uses[old->norm.id]++;
+  s->uses[old->loss.id]++, s->uses[old->loss_denominator.id]++;
 }
 
 static bool goes_on(const shard *s, gr_val v) {
@@ -171,7 +178,7 @@ static bool same_layout(const gr_rewrite *rw, gr_val a, gr_val b) {
 static bool is_term_of(const gr_rewrite *rw, gr_val a, gr_val b) {
   const gr_layout *l = &gr_at(rw->b.g, a)->layout, *m = &gr_at(rw->b.g, b)->layout;
   for (int i = 0; i < rw->old->mesh.n_axes; i++)
-    if (l->at[i] == GR_P || (m->at[i] != GR_P && m->at[i] != l->at[i])) return false;
+    if (l->at[i] == GR_PARTIAL || (m->at[i] != GR_PARTIAL && m->at[i] != l->at[i])) return false;
   return !same_layout(rw, a, b);
 }
 
@@ -233,7 +240,7 @@ static gr_val bring_operand(shard *s, uint32_t i, int k, gr_layout to) {
   int64_t group = gathers ? gr_units_group(s->units, id, GR_MOVE_GATHER, i > s->loss_at) : 0;
   const gr_layout *from = &gr_at(s->rw->b.g, v)->layout;
   for (int a = 0; s->rw->old->values[id].role != GR_STATE && a < s->rw->old->mesh.n_axes; a++)
-    s->whole[id] |= (uint8_t)((from->at[a] >= 0 && to.at[a] == GR_R) << a);
+    s->whole[id] |= (uint8_t)((from->at[a] >= 0 && to.at[a] == GR_REPLICATE) << a);
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 
@@ -251,21 +258,21 @@ static gr_val send_result(shard *s, uint32_t id, gr_val v) {
 static gr_status emit(shard *s, uint32_t i) {
   const gr_node *n = &s->rw->old->nodes[i];
   gr_rewrite *rw = s->rw;
-  gr_site site;
-  gr_site_of(rw->old, n, &site);
+  gr_op_call call;
+  gr_op_call_of(rw->old, n, &call);
   gr_layout in[GR_MAX_ARGS], out[GR_MAX_ARGS];
-  for (int k = 0; k < GR_MAX_ARGS; k++) in[k] = out[k] = gr_layout_whole;
+  for (int k = 0; k < GR_MAX_ARGS; k++) in[k] = out[k] = gr_layout_replicated;
   rw->b.loc = n->loc, rw->b.scope = n->scope;
   if (n->op == &gr_op_add && !s->dest[n->out.id] && keep_apart(s, n)) return GR_OK;
   for (int k = 0; k < n->n_in; k++) settle(s, n->in[k].id);
-  for (int a = 0; a < rw->old->mesh.n_axes; a++) GR_TRY(choose(s, &site, n, a, in, out));
+  for (int a = 0; a < rw->old->mesh.n_axes; a++) GR_TRY(choose(s, &call, n, a, in, out));
 
   gr_val args[GR_MAX_ARGS];
   for (int k = 0; k < n->n_in; k++) args[k] = bring_operand(s, i, k, in[k]);
-  const char *self = rw->b.by;
-  rw->b.by = n->by;
+  const char *self = rw->b.created_by;
+  rw->b.created_by = n->created_by;
   gr_val made = gr_emit_local(rw, n, args, in, out);
-  rw->b.by = self;
+  rw->b.created_by = self;
   for (int k = 0; gr_is(made) && k < n->n_out; k++) {
     gr_val v = {made.id + (uint32_t)k};
     uint32_t old = gr_out(n, k).id;
@@ -278,7 +285,7 @@ static gr_status emit(shard *s, uint32_t i) {
 // A result that is not a scalar may stay split along the batch; nothing else may be asked of it.
 static gr_layout result_layout(const shard *s, gr_layout l) {
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    if (l.at[a] != 0 || !s->data[a]) l.at[a] = GR_R;
+    if (l.at[a] != 0 || !s->data[a]) l.at[a] = GR_REPLICATE;
   return l;
 }
 

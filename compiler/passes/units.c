@@ -47,7 +47,7 @@ static uint32_t find(gr_units *u, uint32_t id) {
   size_t bytes = gr_type_bytes(&v->type);
   uint32_t i = u->n;
   if (path && gr_map_find(&u->by_path, path, &i)) return i;
-  size_t most = u->opt->joined ? u->opt->joined : most_loose;
+  size_t most = u->opt->coalesce_bytes ? u->opt->coalesce_bytes : most_loose;
   if (!path && u->loose && u->all[u->loose - 1].bytes + bytes <= most) return u->loose - 1;
   if (path) gr_map_put(&u->by_path, path, i);
   if (!path) u->loose = i + 1;

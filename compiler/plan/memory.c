@@ -16,20 +16,20 @@ typedef struct planner {
   gr_arena *arena;
   const gr_graph *g;
   gr_plan_frame *f;
-  const uint32_t *last;  // by value
-  bool *turns;           // by value of a body: what a carry becomes. It and the carry's memory take
-                         // turns from step to step, so nothing else may ever lie there
-  uint32_t *root;        // by value: whose memory it takes over, at first its own
-  gr_life *lives;        // what is to be packed, and where to write the result
-  size_t **told;
-  uint32_t n_lives;
+  const uint32_t *last;   // by value
+  bool *double_buffered;  // by value of a body: what a carry becomes. It and the carry's memory
+                          // take turns from step to step, so nothing else may ever lie there
+  uint32_t *alias_root;        // by value: whose memory it takes over, at first its own
+  gr_live_range *live_ranges;  // what is to be packed, and where to write the result
+  size_t **out_offsets;
+  uint32_t n_live_ranges;
 } planner;
 
 static size_t rounded(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
 
 static bool is_body(const planner *p) { return p->f->stacked != NULL; }
 
-uint32_t *gr_memory_last(gr_arena *arena, const gr_graph *g) {
+uint32_t *gr_memory_last_use(gr_arena *arena, const gr_graph *g) {
   uint32_t *last = GR_NEW(arena, uint32_t, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++)
     last[i] = g->values[i].role == GR_TEMP ? g->values[i].node : 0;
@@ -37,11 +37,11 @@ uint32_t *gr_memory_last(gr_arena *arena, const gr_graph *g) {
     for (int k = 0; k < g->nodes[i].n_in; k++) last[g->nodes[i].in[k].id] = i;
   for (uint32_t i = 1; i < g->n_values; i++) last[g->values[i].next.id] = g->n_nodes;
   for (uint32_t i = 0; i < g->n_results; i++) last[g->results[i].id] = g->n_nodes;
-  last[g->loss.id] = last[g->norm.id] = g->n_nodes;
+  last[g->loss.id] = last[g->loss_denominator.id] = g->n_nodes;
   return last;
 }
 
-bool gr_memory_may_take(const gr_graph *g, const gr_node *n, int k, int j) {
+bool gr_memory_may_reuse(const gr_graph *g, const gr_node *n, int k, int j) {
   const char *more = n->op->inplace_more;
   int allowed = 0, uses = 0;
   if (k == 0) allowed = n->op->inplace;
@@ -66,7 +66,7 @@ static bool can_become(const planner *p, uint32_t s, bool *claimed) {
   for (int j = 0; j < maker->n_in; j++) {
     if (maker->in[j].id != s) continue;
     reads = true;
-    if (!gr_memory_may_take(g, maker, (int)(next.id - maker->out.id), j)) return false;
+    if (!gr_memory_may_reuse(g, maker, (int)(next.id - maker->out.id), j)) return false;
   }
   return reads ? p->last[s] == v->node : p->last[s] <= v->node;
 }
@@ -90,33 +90,33 @@ static void take_over(planner *p, uint32_t i) {
   const gr_node *n = &p->g->nodes[i];
   for (int k = 0; k < n->n_out; k++)
     for (int j = 0; j < n->n_in && has_own_place(p, gr_out(n, k).id); j++) {
-      if (p->turns[gr_out(n, k).id]) continue;
+      if (p->double_buffered[gr_out(n, k).id]) continue;
       uint32_t from = n->in[j].id;
-      if (has_own_place(p, from) && p->last[from] == i && gr_memory_may_take(p->g, n, k, j))
-        p->root[gr_out(n, k).id] = p->root[from];
+      if (has_own_place(p, from) && p->last[from] == i && gr_memory_may_reuse(p->g, n, k, j))
+        p->alias_root[gr_out(n, k).id] = p->alias_root[from];
     }
 }
 
 // ---- Lives --------------------------------------------------------------------------
 
-static gr_life *live(planner *p, uint32_t from, uint32_t to, size_t bytes, size_t *told) {
-  gr_life *l = &p->lives[p->n_lives];
-  *l = (gr_life){.from = from, .to = to, .bytes = rounded(bytes)};
-  p->told[p->n_lives++] = told;
+static gr_live_range *live(planner *p, uint32_t from, uint32_t to, size_t bytes, size_t *told) {
+  gr_live_range *l = &p->live_ranges[p->n_live_ranges];
+  *l = (gr_live_range){.from = from, .to = to, .bytes = rounded(bytes)};
+  p->out_offsets[p->n_live_ranges++] = told;
   return l;
 }
 
 static void values_live(planner *p) {
   const gr_graph *g = p->g;
-  gr_life **of = GR_NEW(p->arena, gr_life *, g->n_values);
+  gr_live_range **of = GR_NEW(p->arena, gr_live_range *, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     bool input = v->role == GR_INPUT && !is_body(p);
     if (!input && !has_own_place(p, i)) continue;
-    uint32_t root = p->root[i];
+    uint32_t root = p->alias_root[i];
     if (!of[root])
-      of[root] = live(p, input || p->turns[i] ? 0 : v->node, p->last[i], gr_type_bytes(&v->type),
-                      &p->f->offset[root]);
+      of[root] = live(p, input || p->double_buffered[i] ? 0 : v->node, p->last[i],
+                      gr_type_bytes(&v->type), &p->f->offset[root]);
     if (p->last[i] > of[root]->to) of[root]->to = p->last[i];
   }
 }
@@ -127,24 +127,24 @@ static void scratch_lives(planner *p) {
     if (p->f->body[i] && p->f->body[i]->bytes)
       live(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
     if (!n->op->scratch) continue;
-    gr_site site;
-    gr_site_of(p->g, n, &site);
-    size_t bytes = n->op->scratch(&site);
+    gr_op_call call;
+    gr_op_call_of(p->g, n, &call);
+    size_t bytes = n->op->scratch(&call);
     if (bytes) live(p, i, i, bytes, &p->f->scratch[i]);
   }
 }
 
 static void pack(planner *p) {
   uint32_t most = p->g->n_values + 2 * p->g->n_nodes;
-  p->lives = GR_NEW(p->arena, gr_life, most);
-  p->told = GR_NEW(p->arena, size_t *, most);
+  p->live_ranges = GR_NEW(p->arena, gr_live_range, most);
+  p->out_offsets = GR_NEW(p->arena, size_t *, most);
   values_live(p);
   scratch_lives(p);
-  p->f->bytes = gr_life_fit(p->arena, p->lives, p->n_lives, p->g->n_nodes, &p->f->lower_bound,
-                            &p->f->peak_node);
-  for (uint32_t i = 0; i < p->n_lives; i++) *p->told[i] = p->lives[i].at;
+  p->f->bytes = gr_live_range_pack(p->arena, p->live_ranges, p->n_live_ranges, p->g->n_nodes,
+                                   &p->f->lower_bound, &p->f->peak_node);
+  for (uint32_t i = 0; i < p->n_live_ranges; i++) *p->out_offsets[i] = p->live_ranges[i].at;
   for (uint32_t i = 1; i < p->g->n_values; i++)
-    if (p->root[i] != i) p->f->offset[i] = p->f->offset[p->root[i]];
+    if (p->alias_root[i] != i) p->f->offset[i] = p->f->offset[p->alias_root[i]];
 }
 
 // ---- Frames -------------------------------------------------------------------------
@@ -176,12 +176,12 @@ static void make_frame(gr_arena *a, const gr_graph *g, gr_plan_frame *f) {
 
 static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
   make_frame(arena, g, f);
-  planner p = {.arena = arena, .g = g, .f = f, .last = gr_memory_last(arena, g)};
-  p.root = GR_NEW(arena, uint32_t, g->n_values);
-  p.turns = GR_NEW(arena, bool, g->n_values);
+  planner p = {.arena = arena, .g = g, .f = f, .last = gr_memory_last_use(arena, g)};
+  p.alias_root = GR_NEW(arena, uint32_t, g->n_values);
+  p.double_buffered = GR_NEW(arena, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
-    p.root[i] = i;
-    p.turns[g->values[i].next.id] = is_body(&p);
+    p.alias_root[i] = i;
+    p.double_buffered[g->values[i].next.id] = is_body(&p);
   }
   plan_bodies(&p);
   if (!is_body(&p)) put_nexts_in_states(&p);

@@ -10,7 +10,7 @@ void gr_memory_plan(gr_arena *, const gr_plan_state *states, const gr_map *by_na
 
 // By value: the index of the last node that reads it, its maker's where none does, n_nodes where
 // it is a result or a state becomes it.
-uint32_t *gr_memory_last(gr_arena *, const gr_graph *);
+uint32_t *gr_memory_last_use(gr_arena *, const gr_graph *);
 
 // May result k of n take the memory of operand j, as far as its op is concerned?
-bool gr_memory_may_take(const gr_graph *, const gr_node *n, int k, int j);
+bool gr_memory_may_reuse(const gr_graph *, const gr_node *n, int k, int j);

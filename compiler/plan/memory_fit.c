@@ -14,12 +14,12 @@ enum { ROUNDS = 40 };
 static const double MAX_STEPS = 2e8;  // of placing in arbitrary orders, for one graph
 
 typedef struct item {
-  const gr_life *life;
+  const gr_live_range *life;
   uint32_t index;
   size_t at;
 } item;
 
-static size_t length(const gr_life *l) { return (size_t)(l->to - l->from) + 1; }
+static size_t length(const gr_live_range *l) { return (size_t)(l->to - l->from) + 1; }
 
 // Larger keys first; of equals the first in the list, so that the order is the same everywhere.
 static int by_key(size_t x, size_t y, const item *a, const item *b) {
@@ -50,7 +50,7 @@ static int by_end(const void *a, const void *b) {
   return x->index < y->index ? -1 : 1;
 }
 
-static bool together(const gr_life *a, const gr_life *b) {
+static bool together(const gr_live_range *a, const gr_live_range *b) {
   return a->from <= b->to && b->from <= a->to;
 }
 
@@ -143,8 +143,8 @@ typedef struct order {
 static const order orders[] = {
     {by_bytes, false}, {by_area, false}, {by_length, false}, {by_start, true}};
 
-static size_t most_at_once(gr_arena *arena, const gr_life *lives, uint32_t n, uint32_t n_nodes,
-                           uint32_t *peak) {
+static size_t most_at_once(gr_arena *arena, const gr_live_range *lives, uint32_t n,
+                           uint32_t n_nodes, uint32_t *peak) {
   size_t *more = GR_NEW(arena, size_t, n_nodes + 2), *less = GR_NEW(arena, size_t, n_nodes + 2);
   for (uint32_t i = 0; i < n; i++) {
     more[lives[i].from] += lives[i].bytes;
@@ -159,7 +159,7 @@ static size_t most_at_once(gr_arena *arena, const gr_life *lives, uint32_t n, ui
   return most;
 }
 
-static void keep_places(gr_life *lives, const item *items, uint32_t n) {
+static void keep_places(gr_live_range *lives, const item *items, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) lives[items[i].index].at = items[i].at;
 }
 
@@ -174,7 +174,7 @@ static void promote(item *items, uint32_t n) {
 }
 
 // From the best order so far: most of what is left to gain is in a few misplaced items.
-static size_t improve(gr_life *lives, item *items, uint32_t n, item **placed, size_t best,
+static size_t improve(gr_live_range *lives, item *items, uint32_t n, item **placed, size_t best,
                       size_t enough, int rounds) {
   for (int round = 0; round < rounds && best > enough; round++) {
     promote(items, n);
@@ -186,8 +186,8 @@ static size_t improve(gr_life *lives, item *items, uint32_t n, item **placed, si
   return best;
 }
 
-size_t gr_life_fit(gr_arena *arena, gr_life *lives, uint32_t n, uint32_t n_nodes,
-                   size_t *lower_bound, uint32_t *peak) {
+size_t gr_live_range_pack(gr_arena *arena, gr_live_range *lives, uint32_t n, uint32_t n_nodes,
+                          size_t *lower_bound, uint32_t *peak) {
   item *items = GR_NEW(arena, item, n + 1), **placed = GR_NEW(arena, item *, n + 1);
   item *good = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;

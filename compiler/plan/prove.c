@@ -103,7 +103,7 @@ static gr_status prove_ranks(gr_arena *arena, const gr_plan *plan, const gr_grap
 
 static bool whole(const gr_graph *g, gr_val v) {
   for (int a = 0; a < g->mesh.n_axes; a++)
-    if (gr_at(g, v)->layout.at[a] != GR_R) return false;
+    if (gr_at(g, v)->layout.at[a] != GR_REPLICATE) return false;
   return true;
 }
 
@@ -111,14 +111,14 @@ static bool whole(const gr_graph *g, gr_val v) {
 static gr_status prove_decisions(const gr_graph *g) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
-    for (int k = 0; n->op == &gr_op_guard && k < n->n_in; k++)
+    for (int k = 0; n->op == &gr_op_finite_check && k < n->n_in; k++)
       if (!whole(g, n->in[k]))
         return gr_fail(GR_ERR_BUG, n->loc, "the guard reads what ranks may see differently");
   }
   for (uint32_t i = 1; i < g->n_values; i++)
     for (int a = 0; a < g->mesh.n_axes; a++)
-      if (g->values[i].role == GR_STATE && g->values[i].kind != GR_KIND_TOTAL &&
-          g->values[i].layout.at[a] == GR_P)
+      if (g->values[i].role == GR_STATE && g->values[i].kind != GR_KIND_GRAD_ACCUMULATOR &&
+          g->values[i].layout.at[a] == GR_PARTIAL)
         return gr_fail(GR_ERR_BUG, g->values[i].loc, "state %s is a sum not yet summed",
                        g->values[i].name);
   return GR_OK;
@@ -151,7 +151,7 @@ static gr_status prove_program(gr_arena *arena, const gr_plan *p, const gr_progr
 
 gr_status gr_plan_prove(const gr_plan *p) {
   gr_arena *arena = gr_arena_create();
-  gr_status s = gr_prove_states_apart(p);
+  gr_status s = gr_prove_states_disjoint(p);
   for (uint32_t i = 0; i < p->n_programs && !s; i++)
     s = gr_note(prove_program(arena, p, &p->programs[i]), GR_NOWHERE, "while proving program %s",
                 p->programs[i].name);

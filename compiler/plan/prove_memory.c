@@ -47,11 +47,11 @@ static gr_status clash(const walk *w, const gr_node *n, uint32_t v, const char *
                  n->op->name, n->out.id, v < w->g->n_values ? v : 0);
 }
 
-static bool may_lie_on(const walk *w, uint32_t i, int k, uint32_t v) {
+static bool may_be_placed_on(const walk *w, uint32_t i, int k, uint32_t v) {
   const gr_node *n = &w->g->nodes[i];
   if (w->last[v] != i + 1 || w->f->offset[gr_out(n, k).id] != w->f->offset[v]) return false;
   for (int j = 0; j < n->n_in; j++)
-    if (n->in[j].id == v && gr_memory_may_take(w->g, n, k, j)) return true;
+    if (n->in[j].id == v && gr_memory_may_reuse(w->g, n, k, j)) return true;
   return false;
 }
 
@@ -93,7 +93,7 @@ static gr_status check_result(const walk *w, uint32_t i, int k) {
     return gr_fail(GR_ERR_BUG, n->loc, "a result of '%s' lies on a state it does not become",
                    n->op->name);
   for (uint32_t at = 0; gr_span_set_next(&w->alive, w->spans[v], &at, &other);)
-    if (!may_lie_on(w, i, k, other)) return clash(w, n, other, "a result");
+    if (!may_be_placed_on(w, i, k, other)) return clash(w, n, other, "a result");
   return GR_OK;
 }
 
@@ -119,9 +119,9 @@ static gr_status check_scratch(const walk *w, uint32_t i) {
   const gr_node *n = &w->g->nodes[i];
   size_t bytes = 0;
   if (n->op->scratch) {
-    gr_site site;
-    gr_site_of(w->g, n, &site);
-    bytes = n->op->scratch(&site);
+    gr_op_call call;
+    gr_op_call_of(w->g, n, &call);
+    bytes = n->op->scratch(&call);
   }
   const gr_plan_frame *body = w->f->body[i];
   gr_span scratch = span_at(w, false, w->f->scratch[i], bytes);
@@ -169,7 +169,7 @@ static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_fr
   return GR_OK;
 }
 
-gr_status gr_prove_states_apart(const gr_plan *p) {
+gr_status gr_prove_states_disjoint(const gr_plan *p) {
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
     if (s->offset + s->bytes > p->state_bytes || s->bytes != gr_type_bytes(&s->type))

@@ -8,8 +8,9 @@
 static const char *colour(const gr_node *n) {
   if (n->op->collective) return "#f4a261";
   if (n->op == &gr_op_scan) return "#ffe8a3";
-  if (!strcmp(n->by, "autodiff")) return "#cfe2f3";
-  if (!strcmp(n->by, "optimize") || !strcmp(n->by, "guard")) return "#d9ead3";
+  if (!strcmp(n->created_by, "autodiff")) return "#cfe2f3";
+  if (!strcmp(n->created_by, "optimize") || !strcmp(n->created_by, "finite_check"))
+    return "#d9ead3";
   return "#ffffff";
 }
 

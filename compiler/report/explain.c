@@ -70,9 +70,9 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
     int products = 0;
     char b[32];
     for (uint32_t k = 0; k < s->body->n_nodes; k++) {
-      gr_site site;
-      gr_site_of(s->body, &s->body->nodes[k], &site);
-      products += gr_op_contracts(&site);
+      gr_op_call call;
+      gr_op_call_of(s->body, &s->body->nodes[k], &call);
+      products += gr_op_contracts(&call);
     }
     if (!any) fprintf(f, "  loops\n");
     any = true;

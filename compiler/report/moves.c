@@ -5,7 +5,7 @@
 #include "ops/comm/collective.h"
 #include "ops/ops.h"
 
-static bool moves(const gr_node *n) { return n->op->collective || n->op == &gr_op_slice; }
+static bool moves(const gr_node *n) { return n->op->collective || n->op == &gr_op_shard_slice; }
 
 static const gr_node *maker(const gr_graph *g, gr_val v) {
   const gr_value *value = gr_at(g, v);
@@ -58,7 +58,7 @@ static const char *state_reason(const uses *u, gr_val v) {
 static const char *result_reason(const uses *u, gr_val v) {
   const gr_graph *g = u->g;
   if (v.id == g->loss.id) return "the loss is over the whole batch";
-  if (v.id == g->norm.id) return "what the loss is divided by is of the whole batch";
+  if (v.id == g->loss_denominator.id) return "what the loss is divided by is of the whole batch";
   for (uint32_t i = 0; g->result_names && i < g->n_results; i++)
     if (g->results[i].id == v.id)
       return gr_arena_printf(u->arena, "result %s is of the whole batch", g->result_names[i]);
@@ -77,7 +77,7 @@ static const char *reason(const uses *u, const gr_node *n, int k) {
   if (leaf->role != GR_TEMP)
     return gr_arena_printf(u->arena, "%s is split, '%s' in %s needs it whole", leaf->name, op,
                            scope);
-  if (scope && !strcmp(scope, "guard")) return "the length of the gradient, of all parts";
+  if (scope && !strcmp(scope, "finite_check")) return "the length of the gradient, of all parts";
   return gr_arena_printf(u->arena, "'%s' in %s needs all of it", op, scope);
 }
 

@@ -27,13 +27,13 @@ static int by_offset(const void *a, const void *b) {
 // The values in the arena at a node, each piece of memory once.
 static uint32_t list_held(gr_arena *arena, const gr_plan_frame *f, uint32_t node, held *out) {
   const gr_graph *g = f->g;
-  const uint32_t *last = gr_memory_last(arena, g);
+  const uint32_t *last = gr_memory_last_use(arena, g);
   uint32_t n = 0, kept = 0;
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     uint32_t from = v->role == GR_TEMP ? v->node : 0;
     if (f->in_states[i] || from > node || last[i] < node) continue;
-    const char *by = v->role == GR_TEMP ? g->nodes[v->node].by : "inputs";
+    const char *by = v->role == GR_TEMP ? g->nodes[v->node].created_by : "inputs";
     out[n++] = (held){i, gr_type_bytes(&v->type), f->offset[i], by};
   }
   qsort(out, n, sizeof *out, by_offset);
@@ -76,7 +76,7 @@ void gr_explain_peak(FILE *f, gr_arena *arena, const gr_program *program) {
   if (!g->n_nodes) return;
   uint32_t at = frame->peak_node < g->n_nodes ? frame->peak_node : g->n_nodes - 1;
   const gr_node *n = &g->nodes[at];
-  fprintf(f, "  most memory at '%s' of pass %s", n->op->name, n->by);
+  fprintf(f, "  most memory at '%s' of pass %s", n->op->name, n->created_by);
   if (n->scope) fprintf(f, " in %s", n->scope);
   if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
   fprintf(f, ", by maker and then the largest\n");

@@ -3,7 +3,7 @@
 #include "compiler/plan/traffic.h"
 #include "compiler/report/parts.h"
 
-static const char *lay_text(gr_lay d, char buf[8]) {
+static const char *placement_text(gr_axis_placement d, char buf[8]) {
   snprintf(buf, 8, d >= 0 ? "S%d" : "R", d);
   return buf;
 }
@@ -31,7 +31,7 @@ void gr_explain_weights(FILE *f, const gr_plan *p) {
     if (s->kind != GR_KIND_WEIGHT) continue;
     fprintf(f, "  %-*s  %-16s", longest, s->name, gr_type_text(&s->global, type));
     for (int a = 0; a < p->mesh.n_axes; a++)
-      fprintf(f, "  %s:%-2s", p->mesh.axis[a].name, lay_text(s->layout.at[a], lay));
+      fprintf(f, "  %s:%-2s", p->mesh.axis[a].name, placement_text(s->layout.at[a], lay));
     fprintf(f, "  %10s on each rank\n", gr_bytes_text((double)s->bytes, b));
   }
 }

@@ -6,8 +6,11 @@
 enum { LARGE = 64000 };  // bytes: what stays whole beyond it is named
 
 static const char *const kind_names[GR_KIND_COUNT] = {
-    [GR_KIND_WEIGHT] = "weights",   [GR_KIND_BUFFER] = "buffers", [GR_KIND_MOMENT] = "optimizer",
-    [GR_KIND_COUNTER] = "counters", [GR_KIND_TOTAL] = "totals",
+    [GR_KIND_WEIGHT] = "weights",
+    [GR_KIND_BUFFER] = "buffers",
+    [GR_KIND_MOMENT] = "optimizer",
+    [GR_KIND_COUNTER] = "counters",
+    [GR_KIND_GRAD_ACCUMULATOR] = "accumulators",
 };
 
 static const char *grouped(int64_t n, char buf[32]) {  // 7,157,792
@@ -31,7 +34,7 @@ static void explain_kind(FILE *f, const gr_plan *p, int kind) {
     count++, numbers += gr_type_count(&s->global), bytes += (double)s->bytes;
   }
   if (count)
-    fprintf(f, "  %-10s %4lld states, %s numbers, %s on each rank\n", kind_names[kind],
+    fprintf(f, "  %-12s %4lld states, %s numbers, %s on each rank\n", kind_names[kind],
             (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
 }
 
@@ -47,7 +50,7 @@ static void explain_gradients(FILE *f, const gr_plan *p) {
     const gr_value *v = &last->frame.g->values[i];
     if (v->role != GR_STATE || !gr_is(v->grad)) continue;
     const gr_value *grad = gr_at(last->frame.g, v->grad);
-    gr_type whole = gr_type_whole(&grad->type, &grad->layout, &p->mesh);
+    gr_type whole = gr_type_global(&grad->type, &grad->layout, &p->mesh);
     count++, numbers += gr_type_count(&whole), bytes += (double)gr_type_bytes(&grad->type);
   }
   if (count)

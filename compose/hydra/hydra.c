@@ -53,9 +53,9 @@ static void fill_runtime(gr_composer *c, gr_conf *runtime) {
     gr_conf_put(c->arena, runtime, "cwd", text(c->arena, gr_arena_strdup(c->arena, cwd)));
 }
 
-static const char *text_at(gr_conf *map, const char *path, const char *preset) {
+static const char *text_at(gr_conf *map, const char *path, const char *default_value) {
   const gr_conf *t = gr_conf_find(map, path);
-  return t && t->kind == GR_CONF_TEXT ? t->text : preset;
+  return t && t->kind == GR_CONF_TEXT ? t->text : default_value;
 }
 
 static int by_text(const void *a, const void *b) {

@@ -14,8 +14,8 @@ int gr_schema_choices(gr_arena *a, const gr_schema_key *k, const char **out, int
 }
 
 static const char *default_text(const gr_schema_key *k) {
-  if (!strcmp(k->preset, "???")) return "must be given";
-  return *k->preset ? k->preset : "not set";
+  if (!strcmp(k->default_value, "???")) return "must be given";
+  return *k->default_value ? k->default_value : "not set";
 }
 
 void gr_schema_help(gr_text *t, const char *prefix) {
@@ -121,11 +121,11 @@ static void put_key(gr_text *t, const gr_schema_key *k, int depth) {
   gr_text_printf(t, "%*s\"%s\": {\"description\": ", depth * 2, "",
                  strrchr(k->path, '.') ? strrchr(k->path, '.') + 1 : k->path);
   gr_text_json(t, k->doc);
-  gr_conf *preset = NULL;
-  gr_status s = gr_schema_preset(t->arena, k, &preset);
-  if (!s && preset) {
+  gr_conf *default_value = NULL;
+  gr_status s = gr_schema_default(t->arena, k, &default_value);
+  if (!s && default_value) {
     gr_text_put(t, ", \"default\": ");
-    gr_conf_json(t, preset, 0);
+    gr_conf_json(t, default_value, 0);
   }
   gr_status_drop(s);
   put_type(&type, gr_schema_type_read(t->arena, k->type));

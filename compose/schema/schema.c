@@ -5,7 +5,7 @@
 #include "compose/tree/scalar.h"
 
 const gr_schema_key gr_schema_keys[] = {
-#define GR_KEY(path, type, preset, unit, doc) {path, type, preset, unit, doc},
+#define GR_KEY(path, type, default_value, unit, doc) {path, type, default_value, unit, doc},
 #include "compose/schema/schema.def"
 #undef GR_KEY
 };
@@ -96,7 +96,7 @@ static const char *other_name(const char *name) {
   return NULL;
 }
 
-const char *gr_schema_meant(gr_arena *a, const char *path) {
+const char *gr_schema_nearest(gr_arena *a, const char *path) {
   const char *names[2 * N_KEYS], *last = strrchr(path, '.');
   last = last ? last + 1 : path;
   int n = names_in(a, "", names);
@@ -279,21 +279,21 @@ static gr_status check_map(gr_arena *a, gr_conf *map, const char *section) {
   return all;
 }
 
-gr_status gr_schema_preset(gr_arena *a, const gr_schema_key *k, gr_conf **out) {
+gr_status gr_schema_default(gr_arena *a, const gr_schema_key *k, gr_conf **out) {
   static const char file[] = "the default";
   *out = NULL;
-  if (!*k->preset || !strcmp(k->preset, "???")) return GR_OK;
+  if (!*k->default_value || !strcmp(k->default_value, "???")) return GR_OK;
   *out = gr_conf_make(a, GR_CONF_NULL, (gr_loc){file, 0, 0});
-  if (strchr("[{\"'", *k->preset))
-    GR_TRY(gr_conf_parse(a, file, k->preset, out));
+  if (strchr("[{\"'", *k->default_value))
+    GR_TRY(gr_conf_parse(a, file, k->default_value, out));
   else
-    GR_TRY(gr_scalar_set(a, *out, gr_scalar_resolve(k->preset, true), k->preset));
+    GR_TRY(gr_scalar_set(a, *out, gr_scalar_resolve(k->default_value, true), k->default_value));
   (*out)->loc = (gr_loc){0};
   return GR_OK;
 }
 
 static void mark_preset(gr_conf *c) {
-  c->preset = true, c->loc = c->key_loc = GR_NOWHERE;
+  c->is_default = true, c->loc = c->key_loc = GR_NOWHERE;
   for (int i = 0; i < c->n && c->items; i++) mark_preset(c->items[i]);
 }
 
@@ -310,19 +310,19 @@ static gr_status fill(gr_arena *a, gr_conf *job, const gr_schema_key *k) {
     const char *name = gr_arena_strndup(a, s, n);
     int at = gr_conf_index(map, name);
     if (at < 0) {
-      if (!*k->preset) return GR_OK;
+      if (!*k->default_value) return GR_OK;
       gr_conf *inner = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
-      inner->preset = true;
+      inner->is_default = true;
       gr_conf_add(a, map, name, inner);
       at = map->n - 1;
     }
     map = map->items[at];
     if (map->kind != GR_CONF_MAP) return GR_OK;
   }
-  if (gr_conf_index(map, s) >= 0 || !*k->preset) return GR_OK;
-  if (!strcmp(k->preset, "???")) return not_given(job, k);
+  if (gr_conf_index(map, s) >= 0 || !*k->default_value) return GR_OK;
+  if (!strcmp(k->default_value, "???")) return not_given(job, k);
   gr_conf *value = NULL;
-  GR_TRY(gr_schema_preset(a, k, &value));
+  GR_TRY(gr_schema_default(a, k, &value));
   mark_preset(value);
   gr_conf_add(a, map, s, value);
   return GR_OK;

@@ -11,8 +11,8 @@
 typedef struct gr_schema_key {
   const char *path;
   const char *type;
-  const char *preset;  // as YAML; "???": must be given; "": stays out when it is not given
-  const char *unit;    // or ""
+  const char *default_value;  // as YAML; "???": must be given; "": stays out when it is not given
+  const char *unit;           // or ""
   const char *doc;
 } gr_schema_key;
 
@@ -24,16 +24,16 @@ extern const int gr_schema_count;
 // left and keys that must be given; up to 20 at once.
 GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job, bool whole);
 
-const gr_schema_key *gr_schema_find(const char *path);      // NULL: no such key
-const char *gr_schema_doc(const char *path);                // its line of doc; NULL: no such key
-const char *gr_schema_meant(gr_arena *, const char *path);  // by a wrong one; NULL: no idea
-bool gr_schema_takes(const char *path);                     // a key, or below one of any kind
-bool gr_schema_section(const char *path);                   // it has keys below it
+const gr_schema_key *gr_schema_find(const char *path);        // NULL: no such key
+const char *gr_schema_doc(const char *path);                  // its line of doc; NULL: no such key
+const char *gr_schema_nearest(gr_arena *, const char *path);  // by a wrong one; NULL: no idea
+bool gr_schema_takes(const char *path);                       // a key, or below one of any kind
+bool gr_schema_section(const char *path);                     // it has keys below it
 // The literal words of a key's type ("sgd", "adam", "true"); out has room for `most`.
 int gr_schema_choices(gr_arena *, const gr_schema_key *, const char **out, int most);
 
 // The value of a key that is not given; *out is NULL where there is none.
-GR_MUST_USE gr_status gr_schema_preset(gr_arena *, const gr_schema_key *, gr_conf **out);
+GR_MUST_USE gr_status gr_schema_default(gr_arena *, const gr_schema_key *, gr_conf **out);
 
 void gr_schema_help(gr_text *, const char *prefix);  // keys that start so, for a terminal
 void gr_schema_markdown(gr_text *);                  // docs/config.md

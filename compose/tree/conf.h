@@ -39,7 +39,7 @@ struct gr_conf {
   uint32_t n_index;
   char quote;       // of a text from the command line: ' or " when it was quoted
   bool read;        // a reader asked for it (see gr_conf_unread)
-  bool preset;      // from the schema's default, not from a file or an argument
+  bool is_default;  // from the schema's default, not from a file or an argument
   bool fixed;       // a map that takes no new keys (Hydra's struct flag)
   bool busy;        // being resolved: to find cycles
   gr_conf *aside;   // of a composed root: the hydra node, which ${hydra:...} reads
@@ -76,10 +76,10 @@ const char *gr_conf_path(gr_arena *, const gr_conf *);   // "training.lr", from 
 // Typed access. A missing path gives the default; a value of another kind, or a null, is an
 // error that names the value's place, the expected kind and what was found. An int is
 // accepted where a float is asked for.
-GR_MUST_USE gr_status gr_conf_int(gr_conf *, const char *path, int64_t preset, int64_t *out);
-GR_MUST_USE gr_status gr_conf_float(gr_conf *, const char *path, double preset, double *out);
-GR_MUST_USE gr_status gr_conf_bool(gr_conf *, const char *path, bool preset, bool *out);
-GR_MUST_USE gr_status gr_conf_text(gr_conf *, const char *path, const char *preset,
+GR_MUST_USE gr_status gr_conf_int(gr_conf *, const char *path, int64_t default_value, int64_t *out);
+GR_MUST_USE gr_status gr_conf_float(gr_conf *, const char *path, double default_value, double *out);
+GR_MUST_USE gr_status gr_conf_bool(gr_conf *, const char *path, bool default_value, bool *out);
+GR_MUST_USE gr_status gr_conf_text(gr_conf *, const char *path, const char *default_value,
                                    const char **out);  // null and missing give preset
 
 // An error for every leaf that nothing has read, with its place; GR_OK when there is none.

@@ -58,31 +58,31 @@ static gr_status wrong(const gr_conf *c, const char *path, const char *expected)
                  gr_conf_a_kind(c->kind));
 }
 
-gr_status gr_conf_int(gr_conf *c, const char *path, int64_t preset, int64_t *out) {
+gr_status gr_conf_int(gr_conf *c, const char *path, int64_t default_value, int64_t *out) {
   const gr_conf *v = gr_conf_find(c, path);
   if (v && v->kind != GR_CONF_INT) return wrong(v, path, "an integer");
-  *out = v ? v->integer : preset;
+  *out = v ? v->integer : default_value;
   return GR_OK;
 }
 
-gr_status gr_conf_float(gr_conf *c, const char *path, double preset, double *out) {
+gr_status gr_conf_float(gr_conf *c, const char *path, double default_value, double *out) {
   const gr_conf *v = gr_conf_find(c, path);
   if (v && v->kind != GR_CONF_INT && v->kind != GR_CONF_FLOAT) return wrong(v, path, "a float");
-  *out = !v ? preset : v->kind == GR_CONF_INT ? (double)v->integer : v->number;
+  *out = !v ? default_value : v->kind == GR_CONF_INT ? (double)v->integer : v->number;
   return GR_OK;
 }
 
-gr_status gr_conf_bool(gr_conf *c, const char *path, bool preset, bool *out) {
+gr_status gr_conf_bool(gr_conf *c, const char *path, bool default_value, bool *out) {
   const gr_conf *v = gr_conf_find(c, path);
   if (v && v->kind != GR_CONF_BOOL) return wrong(v, path, "true or false");
-  *out = v ? v->truth : preset;
+  *out = v ? v->truth : default_value;
   return GR_OK;
 }
 
-gr_status gr_conf_text(gr_conf *c, const char *path, const char *preset, const char **out) {
+gr_status gr_conf_text(gr_conf *c, const char *path, const char *default_value, const char **out) {
   const gr_conf *v = gr_conf_find(c, path);
   if (v && v->kind != GR_CONF_TEXT && v->kind != GR_CONF_NULL) return wrong(v, path, "a text");
-  *out = v && v->kind == GR_CONF_TEXT ? v->text : preset;
+  *out = v && v->kind == GR_CONF_TEXT ? v->text : default_value;
   return GR_OK;
 }
 
@@ -113,7 +113,7 @@ static gr_status unread_leaf(gr_arena *a, const gr_conf *c) {
 
 // Who looked up a list has read its elements: lists are walked, not asked by number.
 static bool was_read(const gr_conf *c) {
-  if (c->read || c->preset || !c->up) return true;
+  if (c->read || c->is_default || !c->up) return true;
   return c->up->kind == GR_CONF_LIST && was_read(c->up);
 }
 

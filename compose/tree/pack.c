@@ -26,7 +26,7 @@ static bool is_node(gr_conf_kind k) { return k == GR_CONF_MAP || k == GR_CONF_LI
 void gr_conf_pack(gr_text *t, const gr_conf *c) {
   put_number(t, (uint32_t)c->kind);
   put_number(t, (uint32_t)c->key_kind);
-  put_number(t, (uint32_t)c->preset << 1 | c->read);
+  put_number(t, (uint32_t)c->is_default << 1 | c->read);
   put_place(t, c->loc);
   put_place(t, c->key_loc);
   if (is_text(c->kind) || c->kind == GR_CONF_MISSING) put_text(t, c->text);
@@ -100,7 +100,7 @@ static gr_conf *take_value(reader *r, int depth) {
   r->bad |= kind > GR_CONF_LIST || key_kind > GR_CONF_LIST || depth > DEPTH;
   if (r->bad) return NULL;
   gr_conf *c = gr_conf_make(r->arena, (gr_conf_kind)kind, take_place(r));
-  c->key_kind = (gr_conf_kind)key_kind, c->preset = flags & 2, c->read = flags & 1;
+  c->key_kind = (gr_conf_kind)key_kind, c->is_default = flags & 2, c->read = flags & 1;
   c->key_loc = take_place(r);
   if (is_text(c->kind) || c->kind == GR_CONF_MISSING) c->text = take_text(r);
   r->bad |= is_text(c->kind) && !c->text;

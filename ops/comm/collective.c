@@ -10,9 +10,9 @@
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
-enum { MOST_RANKS = 1 << 20 };  // as of a mesh (ir/parse.c)
+enum { MAX_RANKS = 1 << 20 };  // as of a mesh (ir/parse.c)
 
-static gr_status check(gr_site *s) {
+static gr_status check(gr_op_call *s) {
   s->n_out = s->n_in;
   if (!s->n_in) return gr_fail(GR_ERR_TYPE, s->loc, "nothing to move");
   for (int k = 1; k < s->n_in; k++)
@@ -22,13 +22,13 @@ static gr_status check(gr_site *s) {
   return GR_OK;
 }
 
-static gr_status check_dims(const gr_site *s) {
+static gr_status check_dims(const gr_op_call *s) {
   const struct gr_coll *a = s->attr;
   if (a->dim.n != s->n_in)
     return gr_fail(GR_ERR_TYPE, s->loc, "%d values, and a dimension to split for %lld of them",
                    s->n_in, (long long)a->dim.n);
   for (int k = 0; k < s->n_in; k++)
-    if (a->dim.at[k] < 0 || a->dim.at[k] >= s->in[k].rank || a->ranks < 1 || a->ranks > MOST_RANKS)
+    if (a->dim.at[k] < 0 || a->dim.at[k] >= s->in[k].rank || a->ranks < 1 || a->ranks > MAX_RANKS)
       return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld to split over %lld ranks",
                      (long long)a->dim.at[k], (long long)a->ranks);
   return GR_OK;
@@ -36,7 +36,7 @@ static gr_status check_dims(const gr_site *s) {
 
 static int64_t slice_size(int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks; }
 
-static gr_status smaller(gr_site *s) {
+static gr_status smaller(gr_op_call *s) {
   const struct gr_coll *a = s->attr;
   GR_TRY(check(s));
   GR_TRY(check_dims(s));
@@ -47,7 +47,7 @@ static gr_status smaller(gr_site *s) {
   return GR_OK;
 }
 
-static gr_status larger(gr_site *s) {
+static gr_status larger(gr_op_call *s) {
   const struct gr_coll *a = s->attr;
   GR_TRY(check(s));
   GR_TRY(check_dims(s));
@@ -115,7 +115,7 @@ static gr_status run(const gr_launch *l, gr_collective what, const gr_type *coun
   gr_comm_piece piece[GR_MAX_ARGS];
   for (int k = 0; k < l->n_in; k++)
     piece[k] = (gr_comm_piece){gr_type_count(&counted[k]), in[k], out[k]};
-  return c->does->run(c, what, counted->dtype, l->n_in, piece);
+  return c->ops->run(c, what, counted->dtype, l->n_in, piece);
 }
 
 static gr_status run_reduce(const gr_launch *l) {
@@ -160,12 +160,12 @@ static gr_status run_scatter(const gr_launch *l) {
   return run(l, GR_REDUCE_SCATTER, l->out_type, from, l->out);
 }
 
-static size_t room_in(const gr_site *s) {
+static size_t room_in(const gr_op_call *s) {
   size_t sum = 0;
   for (int k = 0; k < s->n_in; k++) sum += room(&s->in[k], s->attr, k);
   return sum;
 }
-static size_t room_out(const gr_site *s) {
+static size_t room_out(const gr_op_call *s) {
   size_t sum = 0;
   for (int k = 0; k < s->n_out; k++) sum += room(&s->out[k], s->attr, k);
   return sum;
@@ -182,15 +182,15 @@ static const gr_attr attrs[] = {
     {0}};
 static const gr_case none[] = {{{0}}};
 
-const gr_op gr_op_slice = {
-    .name = "slice",
+const gr_op gr_op_shard_slice = {
+    .name = "shard_slice",
     .doc = "This rank's part of a value that every rank holds.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct gr_coll),
     .attrs = attrs,
-    .axes = "...->...",
-    .padding = GR_PADDING_MADE,
+    .index_spec = "...->...",
+    .padding = GR_PADDING_ADDED,
     .infer = smaller,
     .cpu = run_slice,
     .cases = none,
@@ -203,7 +203,7 @@ const gr_op gr_op_all_reduce = {
     .n_out = GR_ANY,
     .attr_size = sizeof(struct gr_coll),
     .attrs = attrs,
-    .padding = GR_PADDING_KEPT,
+    .padding = GR_PADDING_PRESERVED,
     .collective = true,
     .infer = check,
     .cpu = run_reduce,
@@ -218,7 +218,7 @@ const gr_op gr_op_all_gather = {
     .n_out = GR_ANY,
     .attr_size = sizeof(struct gr_coll),
     .attrs = attrs,
-    .padding = GR_PADDING_CUT,
+    .padding = GR_PADDING_REMOVED,
     .collective = true,
     .infer = larger,
     .cpu = run_gather,
@@ -233,7 +233,7 @@ const gr_op gr_op_reduce_scatter = {
     .n_out = GR_ANY,
     .attr_size = sizeof(struct gr_coll),
     .attrs = attrs,
-    .padding = GR_PADDING_MADE,
+    .padding = GR_PADDING_ADDED,
     .collective = true,
     .infer = smaller,
     .cpu = run_scatter,

@@ -31,19 +31,19 @@ typedef struct gr_comm_vtable {
   // Memory that the ranks of this machine reach: what lies in it, at the same place on each of
   // them, is not copied on its way. All ranks of the world take it together, each so many
   // bytes. It lives as long as the world.
-  gr_status (*take)(gr_comm *, size_t bytes, void **out);
+  gr_status (*alloc_shared)(gr_comm *, size_t bytes, void **out);
   gr_status (*check)(gr_comm *);  // GR_ERR_RANK when a peer is known to be dead or to have failed
   void (*abort)(gr_comm *, const char *why);  // makes every other rank's calls fail, soon
   void (*close)(gr_comm *);
 } gr_comm_vtable;
 
 struct gr_comm {
-  const gr_comm_vtable *does;
+  const gr_comm_vtable *ops;
   int rank, ranks;
 };
 
 // A collective of one piece.
 GR_MUST_USE static inline gr_status gr_comm_run(gr_comm *c, gr_collective kind, gr_dtype d,
                                                 int64_t count, const void *in, void *out) {
-  return c->does->run(c, kind, d, 1, &(gr_comm_piece){count, in, out});
+  return c->ops->run(c, kind, d, 1, &(gr_comm_piece){count, in, out});
 }

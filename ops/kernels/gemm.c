@@ -77,7 +77,7 @@ static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
   int64_t size = x.rows ? g->m : g->n;
   x.block = size;
   if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
-  x.block = x.kernel == gr_gemm_onednn() ? gr_least(LARGEST, parts_of(size, BLOCKS, LEAST))
+  x.block = x.kernel == gr_gemm_onednn() ? gr_min_i64(LARGEST, parts_of(size, BLOCKS, LEAST))
                                          : parts_of(size, threads, UNIT);
   x.blocks = (size + x.block - 1) / x.block;
   return x;
@@ -91,10 +91,10 @@ static void part(void *arg, int64_t from, int64_t to) {
     const float *a = x->a + which * x->step.a, *b = x->b + which * x->step.b;
     float *c = x->c + which * x->step.c;
     if (x->rows) {
-      g.m = gr_least(x->block, g.m - at);
+      g.m = gr_min_i64(x->block, g.m - at);
       x->kernel(&g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
     } else {
-      g.n = gr_least(x->block, g.n - at);
+      g.n = gr_min_i64(x->block, g.n - at);
       x->kernel(&g, a, b + at * (g.tb ? g.ldb : 1), c + at);
     }
   }
@@ -110,7 +110,8 @@ void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_
   }
   cut x = cut_up(g, count, cpu ? cpu->threads : 1);
   x.step = step, x.a = a, x.b = b, x.c = c;
-  int64_t work = g->m * g->n * g->k / x.blocks, grain = gr_most(1, WORTH / 2 / gr_most(1, work));
+  int64_t work = g->m * g->n * g->k / x.blocks,
+          grain = gr_max_i64(1, WORTH / 2 / gr_max_i64(1, work));
   gr_parallel(l, count * x.blocks, grain, part, &x);
 }
 
@@ -124,7 +125,7 @@ enum { PANEL = 24 };
 enum { PANEL = 12 };
 #endif
 
-static int64_t width(const gr_gemm *g, int64_t from) { return gr_least(PANEL, g->n - from); }
+static int64_t width(const gr_gemm *g, int64_t from) { return gr_min_i64(PANEL, g->n - from); }
 
 int64_t gr_gemm_packed_at(const gr_gemm *g, int64_t j, int64_t p) {
   int64_t from = j / PANEL * PANEL;
@@ -140,7 +141,7 @@ void gr_gemm_pack(const gr_gemm *g, const float *b, float *packed) {
 
 static void panels(void *arg, int64_t from, int64_t to) {
   const cut *x = arg;
-  for (int64_t j = from * PANEL; j < gr_least(x->g->n, to * PANEL); j += PANEL) {
+  for (int64_t j = from * PANEL; j < gr_min_i64(x->g->n, to * PANEL); j += PANEL) {
     gr_gemm g = *x->g;
     g.n = g.ldb = width(x->g, j), g.tb = false;
     gr_gemm_plain(&g, x->a, x->b + j * g.k, x->c + j);

@@ -71,7 +71,7 @@ INLINE void pack_panel(const float *x, walk w, int64_t rows, int64_t depth, floa
     return;
   }
   if (w.col != 1) whole = 0;
-  for (; whole && i + QUAD <= gr_least(side, rows); i += QUAD)
+  for (; whole && i + QUAD <= gr_min_i64(side, rows); i += QUAD)
     for (int64_t p = 0; p < whole; p += QUAD)
       turn(x + i * w.row + p, w.row, out + p * side + i, side);
   if (whole) pack_any(x, w, i, rows, 0, whole, out, side);
@@ -85,8 +85,8 @@ static void edge(const float *a, const float *b, float *c, int64_t ldc, int64_t 
                  int64_t depth, bool add) {
   float beside[ROWS * WIDE] __attribute__((aligned(64)));
   tile(ROWS, COLS, a, (walk){1, ROWS}, b, WIDE, beside, WIDE, depth, false, 0);
-  for (int64_t i = 0; i < gr_least(rows, ROWS); i++)
-    for (int64_t j = 0; j < gr_least(cols, WIDE); j++)
+  for (int64_t i = 0; i < gr_min_i64(rows, ROWS); i++)
+    for (int64_t j = 0; j < gr_min_i64(cols, WIDE); j++)
       c[i * ldc + j] = (add ? c[i * ldc + j] : 0) + beside[i * WIDE + j];
 }
 
@@ -102,7 +102,7 @@ typedef struct job {
 
 static void pack_panels(void *arg, int64_t from, int64_t to) {  // those of b, then those of a
   const job *x = arg;
-  int64_t of_b = (x->n + WIDE - 1) / WIDE, split = gr_most(from, gr_least(to, of_b));
+  int64_t of_b = (x->n + WIDE - 1) / WIDE, split = gr_max_i64(from, gr_min_i64(to, of_b));
   for (int64_t i = from; i < split; i++)
     pack_panel(x->b + i * WIDE * x->wb.row, x->wb, x->n - i * WIDE, x->depth,
                x->packed->b + i * WIDE * x->depth, WIDE);
@@ -112,8 +112,8 @@ static void pack_panels(void *arg, int64_t from, int64_t to) {  // those of b, t
 }
 
 static void block(const job *x, int64_t row, int64_t col) {
-  for (int64_t j = col; j < gr_least(x->n, col + BROAD); j += WIDE)
-    for (int64_t i = row; i < gr_least(x->m, row + HIGH); i += ROWS) {
+  for (int64_t j = col; j < gr_min_i64(x->n, col + BROAD); j += WIDE)
+    for (int64_t i = row; i < gr_min_i64(x->m, row + HIGH); i += ROWS) {
       const float *a = x->packed->a + i * x->depth, *b = x->packed->b + j * x->depth;
       float *at = x->c + i * x->ldc + j;
       if (i + ROWS <= x->m && j + WIDE <= x->n)
@@ -146,8 +146,8 @@ void gr_gemm_packed_by(const gr_launch *l, const gr_gemm *g, const float *a, con
   for (int64_t j = 0; j < g->n; j += BROADEST)
     for (int64_t i = 0; i < g->m; i += TALLEST)
       for (int64_t p = 0; p < g->k; p += DEPTH) {
-        x.n = gr_least(BROADEST, g->n - j), x.m = gr_least(TALLEST, g->m - i);
-        x.depth = gr_least(DEPTH, g->k - p), x.add = g->add || p;
+        x.n = gr_min_i64(BROADEST, g->n - j), x.m = gr_min_i64(TALLEST, g->m - i);
+        x.depth = gr_min_i64(DEPTH, g->k - p), x.add = g->add || p;
         x.a = a + i * x.wa.row + p * x.wa.col, x.b = b + j * x.wb.row + p * x.wb.col;
         x.c = c + i * g->ldc + j;
         run(l, &x);

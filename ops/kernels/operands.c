@@ -1,13 +1,13 @@
 // operands.c - see operands.h.
 #include "ops/kernels/operands.h"
 
-gr_status gr_need_ints(const gr_site *s, int k, const char *what) {
+gr_status gr_require_ints(const gr_op_call *s, int k, const char *what) {
   if (s->in[k].dtype == GR_I32) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' are i32, not %s", what, s->op->name,
                  gr_dtypes[s->in[k].dtype].name);
 }
 
-gr_status gr_need_float(const gr_site *s, int k, const char *what) {
+gr_status gr_require_float(const gr_op_call *s, int k, const char *what) {
   if (!gr_dtypes[s->in[k].dtype].is_float)
     return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be a float type, not %s", what,
                    s->op->name, gr_dtypes[s->in[k].dtype].name);
@@ -16,7 +16,7 @@ gr_status gr_need_float(const gr_site *s, int k, const char *what) {
                  s->op->name, gr_dtypes[s->in[0].dtype].name, gr_dtypes[s->in[k].dtype].name);
 }
 
-gr_status gr_need_operands(const gr_site *s, int least, int most) {
+gr_status gr_require_operands(const gr_op_call *s, int least, int most) {
   if (s->n_in >= least && s->n_in <= most) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "'%s' takes %d to %d operands, got %d", s->op->name, least,
                  most, s->n_in);

@@ -1,7 +1,7 @@
 // pointwise.c - what all pointwise ops share. See pointwise.h.
 #include "ops/kernels/pointwise.h"
 
-gr_status gr_pointwise_infer(gr_site *s) {
+gr_status gr_pointwise_infer(gr_op_call *s) {
   for (int k = 1; k < s->n_in; k++)
     if (s->in[k].dtype != s->in[0].dtype)
       return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
@@ -9,7 +9,7 @@ gr_status gr_pointwise_infer(gr_site *s) {
   return GR_OK;
 }
 
-gr_status gr_pointwise_infer_float(gr_site *s) {
+gr_status gr_pointwise_infer_float(gr_op_call *s) {
   if (!gr_dtypes[s->in[0].dtype].is_float)
     return gr_hint(
         gr_fail(GR_ERR_TYPE, s->loc, "takes floats, got %s", gr_dtypes[s->in[0].dtype].name),
@@ -17,14 +17,14 @@ gr_status gr_pointwise_infer_float(gr_site *s) {
   return gr_pointwise_infer(s);
 }
 
-static bool all_are(const gr_site *s, gr_dtype dtype) {
+static bool all_are(const gr_op_call *s, gr_dtype dtype) {
   for (int k = 0; k < s->n_in; k++)
     if (s->in[k].dtype != dtype) return false;
   return s->out[0].dtype == dtype;
 }
 
-bool gr_pointwise_f32(const gr_site *s) { return all_are(s, GR_F32); }
-bool gr_pointwise_fast(const gr_site *s) { return all_are(s, GR_F32) || all_are(s, GR_BF16); }
+bool gr_pointwise_f32(const gr_op_call *s) { return all_are(s, GR_F32); }
+bool gr_pointwise_fast(const gr_op_call *s) { return all_are(s, GR_F32) || all_are(s, GR_BF16); }
 
 typedef struct work {
   const gr_launch *l;
@@ -62,4 +62,4 @@ gr_status gr_pointwise_run(const gr_launch *l, gr_tile tile, int n_x) {
   return GR_OK;
 }
 
-void gr_flow_nothing(const gr_grad *g) { (void)g; }
+void gr_grad_zero(const gr_grad *g) { (void)g; }

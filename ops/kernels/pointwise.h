@@ -16,12 +16,12 @@
 // For each element of [0, n) of one piece.
 typedef void (*gr_tile)(const float *const *x, float *y, int64_t n, const void *attr);
 
-gr_status gr_pointwise_infer(gr_site *);        // operands of one dtype
-gr_status gr_pointwise_infer_float(gr_site *);  // which must be a float
-bool gr_pointwise_f32(const gr_site *);         // all operands and the result are
-bool gr_pointwise_fast(const gr_site *);        // or all are bf16, which run as f32 in tiles
+gr_status gr_pointwise_infer(gr_op_call *);        // operands of one dtype
+gr_status gr_pointwise_infer_float(gr_op_call *);  // which must be a float
+bool gr_pointwise_f32(const gr_op_call *);         // all operands and the result are
+bool gr_pointwise_fast(const gr_op_call *);        // or all are bf16, which run as f32 in tiles
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
-void gr_flow_nothing(const gr_grad *);  // the rule of ops that are flat where they have a slope
+void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they have a slope
 
 #define GR_OF(f, x) _Generic((x), float : gr_##f##_f32, default : f)(x)
 #define exp(x) GR_OF(exp, x)
@@ -59,7 +59,7 @@ void gr_flow_nothing(const gr_grad *);  // the rule of ops that are flat where t
   static gr_status name##_quick(const gr_launch *l) {                                     \
     return gr_pointwise_run(l, name##_tile, N);                                           \
   }                                                                                       \
-  static gr_kernel name##_fast(const gr_site *s) {                                        \
+  static gr_kernel name##_fast(const gr_op_call *s) {                                     \
     return gr_pointwise_fast(s) ? name##_quick : NULL;                                    \
   }
 #define GR_FROM_ANY(k) IN(k, i)

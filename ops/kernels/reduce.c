@@ -2,59 +2,60 @@
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
-bool gr_axes_goes(const gr_axes *a, int d) {
+bool gr_reduce_axes_contains(const gr_reduce_axes *a, int d) {
   for (int64_t i = 0; i < a->axes.n; i++)
     if (a->axes.at[i] == d) return true;
   return false;
 }
 
-void gr_axes_notation(const gr_site *s, bool whole, char buf[128]) {
-  const gr_axes *a = s->attr;
+void gr_reduce_index_spec(const gr_op_call *s, bool whole, char buf[128]) {
+  const gr_reduce_axes *a = s->attr;
   char *p = buf;
   for (int d = 0; d < s->in[0].rank; d++)
-    *p++ = (char)((whole && gr_axes_goes(a, d) ? 'A' : 'a') + d);
+    *p++ = (char)((whole && gr_reduce_axes_contains(a, d) ? 'A' : 'a') + d);
   *p++ = '-', *p++ = '>';
   for (int d = 0; d < s->in[0].rank; d++) {
-    if (!gr_axes_goes(a, d)) *p++ = (char)('a' + d);
-    if (gr_axes_goes(a, d) && a->keep) *p++ = '_';
+    if (!gr_reduce_axes_contains(a, d)) *p++ = (char)('a' + d);
+    if (gr_reduce_axes_contains(a, d) && a->keepdim) *p++ = '_';
   }
   *p = 0;
 }
 
-gr_status gr_axes_infer(gr_site *s) {
-  const gr_axes *a = s->attr;
+gr_status gr_reduce_infer(gr_op_call *s) {
+  const gr_reduce_axes *a = s->attr;
   for (int64_t i = 0; i < a->axes.n; i++)
     if (a->axes.at[i] < 0 || a->axes.at[i] >= s->in[0].rank)
       return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld in a value of %d axes",
                      (long long)a->axes.at[i], s->in[0].rank);
-  for (int d = 0; d < s->in[0].rank && a->keep; d++)
-    if (gr_axes_goes(a, d)) s->out[0].dim[d] = 1;
+  for (int d = 0; d < s->in[0].rank && a->keepdim; d++)
+    if (gr_reduce_axes_contains(a, d)) s->out[0].dim[d] = 1;
   return GR_OK;
 }
 
-gr_val gr_axes_spread(gr_builder *b, const gr_axes *a, gr_val y, const gr_type *x) {
+gr_val gr_reduce_broadcast_back(gr_builder *b, const gr_reduce_axes *a, gr_val y,
+                                const gr_type *x) {
   for (int d = 0; d < x->rank; d++) {
-    if (!gr_axes_goes(a, d)) continue;
-    if (a->keep) y = gr_sum(b, y, d);
-    y = gr_spread(b, y, d, x->dim[d]);
+    if (!gr_reduce_axes_contains(a, d)) continue;
+    if (a->keepdim) y = gr_sum(b, y, d);
+    y = gr_broadcast(b, y, d, x->dim[d]);
   }
   return y;
 }
 
-bool gr_axes_block(const gr_axes *a, const gr_type *x, gr_block *out) {
+bool gr_reduce_block(const gr_reduce_axes *a, const gr_type *x, gr_block *out) {
   *out = (gr_block){1, 1, 1};
   for (int d = 0; d < x->rank; d++) {
-    bool goes = gr_axes_goes(a, d);
+    bool goes = gr_reduce_axes_contains(a, d);
     if (goes && out->inner > 1) return false;
     *(goes ? &out->n : out->n > 1 ? &out->inner : &out->outer) *= x->dim[d];
   }
   return true;
 }
 
-int64_t gr_axes_term(const gr_axes *a, const gr_type *x, int64_t o, int64_t k) {
+int64_t gr_reduce_term(const gr_reduce_axes *a, const gr_type *x, int64_t o, int64_t k) {
   int64_t index = 0, stride = 1;
   for (int d = x->rank; d--; stride *= x->dim[d]) {
-    int64_t *from = gr_axes_goes(a, d) ? &k : &o;
+    int64_t *from = gr_reduce_axes_contains(a, d) ? &k : &o;
     index += stride * (*from % x->dim[d]);
     *from /= x->dim[d];
   }
@@ -66,7 +67,7 @@ void gr_reduce(const gr_launch *l, double start, double (*fold)(double, double),
   for (int64_t o = 0; o < outs; o++) {
     double sum = start;
     for (int64_t k = 0; k < terms; k++)
-      sum = fold(sum, IN(0, gr_axes_term(l->attr, l->in_type, o, k)));
+      sum = fold(sum, IN(0, gr_reduce_term(l->attr, l->in_type, o, k)));
     OUT(0, o, factor * sum);
   }
 }

@@ -2,7 +2,7 @@
 #include "ops/kernels/source.h"
 #include "ops/kernels/operands.h"
 
-gr_status gr_source_shape(gr_site *s, const gr_ints *shape, gr_dtype dtype) {
+gr_status gr_source_shape(gr_op_call *s, const gr_ints *shape, gr_dtype dtype) {
   s->out[0] = (gr_type){.dtype = dtype, .rank = (int)shape->n};
   for (int d = 0; d < s->out[0].rank; d++) s->out[0].dim[d] = shape->at[d];
   return GR_OK;
@@ -36,7 +36,7 @@ static void part(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = w->l;
   double x[MOST];
   for (int64_t i = from, n; i < to; i += n) {
-    n = gr_least(gr_least(MOST, to - i), w->run - i % w->run);
+    n = gr_min_i64(gr_min_i64(MOST, to - i), w->run - i % w->run);
     w->draw(w->rng, l->attr, (uint64_t)gr_global_index(l, 0, i), n, x);
     for (int64_t k = 0; k < n; k++) OUT(0, i + k, x[k]);
   }

@@ -2,7 +2,7 @@
 #pragma once
 #include "ops/kernels/cpu.h"
 
-gr_status gr_source_shape(gr_site *, const gr_ints *shape, gr_dtype);
+gr_status gr_source_shape(gr_op_call *, const gr_ints *shape, gr_dtype);
 
 // Fills this rank's part of the result, on all threads. draw makes the numbers of n indices from
 // one on; each is a function of its index, so that the cuts do not show.

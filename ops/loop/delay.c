@@ -7,7 +7,7 @@ struct delay {
   int64_t reverse;
 };
 
-static void axes_of(const gr_site *s, char buf[128]) {  // "Tab,ab->Tab"
+static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "Tab,ab->Tab"
   char rest[GR_MAX_RANK + 1] = {0};
   for (int d = 1; d < s->in[0].rank; d++) rest[d - 1] = (char)('a' + d);
   int n = snprintf(buf, 128, "T%s", rest);
@@ -15,7 +15,7 @@ static void axes_of(const gr_site *s, char buf[128]) {  // "Tab,ab->Tab"
   snprintf(buf + n, (size_t)(128 - n), "->T%s", rest);
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   if (s->n_in < 1 || s->n_in > 2)
     return gr_fail(GR_ERR_TYPE, s->loc, "takes a stack and what comes first, got %d operands",
                    s->n_in);
@@ -54,7 +54,7 @@ const gr_op gr_op_delay = {
     .n_out = 1,
     .attr_size = sizeof(struct delay),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .linear = true,
     .infer = infer,
     .cpu = cpu,

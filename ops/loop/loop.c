@@ -9,7 +9,7 @@ void gr_loop_open(gr_loop *l, gr_builder *outside, int64_t steps, bool reverse) 
                  .b = {.g = gr_graph_create(arena, &outside->g->mesh),
                        .loc = outside->loc,
                        .scope = outside->scope,
-                       .by = outside->by,
+                       .created_by = outside->created_by,
                        .err = outside->err},
                  .scan = {.steps = steps, .reverse = reverse},
                  .leaves = GR_NEW(arena, gr_loop_leaf, 16),
@@ -25,7 +25,7 @@ static gr_val leaf(gr_loop *l, int kind, gr_val operand, gr_type type, const cha
     l->leaves = memcpy(more, l->leaves, sizeof *more * (size_t)l->n_leaves);
   }
   gr_role role = kind == GR_LOOP_CARRY ? GR_STATE : GR_INPUT;
-  gr_val v = gr_leaf(&l->b, role, GR_KIND_BUFFER, name, type, gr_layout_whole);
+  gr_val v = gr_leaf(&l->b, role, GR_KIND_BUFFER, name, type, gr_layout_replicated);
   l->leaves[l->n_leaves++] = (gr_loop_leaf){.leaf = v, .operand = operand, .kind = (unsigned)kind};
   return v;
 }
@@ -58,7 +58,9 @@ gr_val gr_loop_zero(gr_loop *l, gr_type t, const char *name) {
   return leaf(l, GR_LOOP_CARRY, GR_NONE, t, name);
 }
 
-gr_val gr_loop_lost(gr_loop *l, gr_type t) { return leaf(l, GR_LOOP_SEQ, GR_NONE, t, "lost"); }
+gr_val gr_loop_placeholder(gr_loop *l, gr_type t) {
+  return leaf(l, GR_LOOP_SEQ, GR_NONE, t, "lost");
+}
 
 void gr_loop_next(gr_loop *l, gr_val carry, gr_val next) {
   if (!l->b.err) gr_at(l->b.g, carry)->next = next;
@@ -106,7 +108,7 @@ static void put_nodes(const gr_graph *from, gr_builder *to, gr_val *map, const b
     const gr_node *n = &from->nodes[i];
     bool any = false;
     for (int k = 0; k < n->n_out; k++) any |= live[gr_out(n, k).id];
-    if (any) gr_emit_again(to, n, map);
+    if (any) gr_emit_copy(to, n, map);
     for (int k = 0; any && k < n->n_out && !to->err; k++)
       gr_at(to->g, map[gr_out(n, k).id])->layout = gr_at(from, gr_out(n, k))->layout;
   }
@@ -136,7 +138,7 @@ void gr_loop_close(gr_loop *l) {
   gr_builder to = {.g = gr_graph_create(g->arena, &g->mesh),
                    .loc = l->b.loc,
                    .scope = l->b.scope,
-                   .by = l->b.by};
+                   .created_by = l->b.created_by};
   gr_val *map = GR_NEW(g->arena, gr_val, g->n_values), *in = GR_NEW(g->arena, gr_val, l->n_leaves);
   bool *live = live_values(g);
   int n_in = 0;
@@ -184,14 +186,14 @@ void gr_loop_nexts(gr_loop *l, const gr_scan *s, const gr_val *map) {
   }
 }
 
-void gr_loop_again(gr_loop *l, gr_builder *outside, const gr_scan *s, const gr_val *operands,
+void gr_loop_clone(gr_loop *l, gr_builder *outside, const gr_scan *s, const gr_val *operands,
                    const bool *want, gr_val *map) {
   const gr_graph *g = s->body;
   gr_loop_leaves(l, outside, s, operands, map);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (want)
-      gr_emit_kept(&l->b, &g->nodes[i], map, want);
+      gr_emit_with_residuals(&l->b, &g->nodes[i], map, want);
     else
-      gr_emit_again(&l->b, &g->nodes[i], map);
+      gr_emit_copy(&l->b, &g->nodes[i], map);
   gr_loop_nexts(l, s, map);
 }

@@ -28,7 +28,7 @@ bool *gr_scan_varies(gr_arena *arena, const gr_scan *s) {
   return varies;
 }
 
-static gr_status infer_carries(const gr_site *s, const gr_scan *a) {
+static gr_status infer_carries(const gr_op_call *s, const gr_scan *a) {
   for (int k = 0; k < a->n_carry; k++) {
     gr_val c = gr_scan_carry(a, k), next = gr_at(a->body, c)->next;
     if (!gr_is(next) || !gr_type_same(&gr_at(a->body, c)->type, &gr_at(a->body, next)->type))
@@ -39,7 +39,7 @@ static gr_status infer_carries(const gr_site *s, const gr_scan *a) {
   return GR_OK;
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const gr_scan *a = s->attr;
   uint32_t leaves = gr_graph_leaves(a->body);
   if (a->steps < 1) return gr_fail(GR_ERR_TYPE, s->loc, "a scan of no steps");
@@ -71,39 +71,40 @@ static gr_status infer(gr_site *s) {
 
 enum { UNKNOWN = -3, NO_FIT = 1000 };
 
-static int strain(const gr_graph *g, gr_val v, gr_lay known, gr_lay wants) {
+static int strain(const gr_graph *g, gr_val v, gr_axis_placement known, gr_axis_placement wants) {
   if (known != UNKNOWN) return known == wants ? 0 : NO_FIT;
   if (wants > 0) return NO_FIT;
-  if (gr_at(g, v)->role == GR_STATE) return wants == 0 ? 0 : wants == GR_P ? 1 : 2;
-  return wants == GR_R ? 0 : wants == 0 ? 1 : NO_FIT;
+  if (gr_at(g, v)->role == GR_STATE) return wants == 0 ? 0 : wants == GR_PARTIAL ? 1 : 2;
+  return wants == GR_REPLICATE ? 0 : wants == 0 ? 1 : NO_FIT;
 }
 
-static bool settle(const gr_graph *g, const gr_node *n, gr_lay *lay) {
-  gr_site site;
-  gr_site_of(g, n, &site);
-  gr_sig sigs[GR_MAX_SIGS];
+static bool settle(const gr_graph *g, const gr_node *n, gr_axis_placement *lay) {
+  gr_op_call call;
+  gr_op_call_of(g, n, &call);
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int count = 0, best = -1, least = NO_FIT;
-  gr_status failed = gr_op_sigs(&site, sigs, &count);
+  gr_status failed = gr_op_sharding_rules(&call, rules, &count);
   if (failed) gr_status_drop(failed);
   for (int s = 0; s < count; s++) {
     int total = 0;
-    for (int k = 0; k < n->n_in; k++) total += strain(g, n->in[k], lay[n->in[k].id], sigs[s].in[k]);
+    for (int k = 0; k < n->n_in; k++)
+      total += strain(g, n->in[k], lay[n->in[k].id], rules[s].in[k]);
     if (total < least) least = total, best = s;
   }
-  for (int k = 0; best >= 0 && k < n->n_in; k++) lay[n->in[k].id] = sigs[best].in[k];
-  for (int k = 0; best >= 0 && k < n->n_out; k++) lay[gr_out(n, k).id] = sigs[best].out[k];
+  for (int k = 0; best >= 0 && k < n->n_in; k++) lay[n->in[k].id] = rules[best].in[k];
+  for (int k = 0; best >= 0 && k < n->n_out; k++) lay[gr_out(n, k).id] = rules[best].out[k];
   return best >= 0;
 }
 
-bool gr_scan_layouts(const gr_scan *s, gr_lay *lay) {
+bool gr_scan_layouts(const gr_scan *s, gr_axis_placement *lay) {
   const gr_graph *g = s->body;
   uint32_t leaves = gr_graph_leaves(g);
   for (uint32_t i = 1; i <= leaves; i++)
-    lay[i] = !gr_scan_is_seq(s, i) ? UNKNOWN : g->values[i].type.rank ? 0 : GR_R;
+    lay[i] = !gr_scan_is_seq(s, i) ? UNKNOWN : g->values[i].type.rank ? 0 : GR_REPLICATE;
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (!settle(g, &g->nodes[i], lay)) return false;
   for (uint32_t i = 1; i <= leaves; i++)
-    if (lay[i] == UNKNOWN) lay[i] = GR_R;
+    if (lay[i] == UNKNOWN) lay[i] = GR_REPLICATE;
   for (int k = 0; k < s->n_carry; k++) {
     gr_val c = gr_scan_carry(s, k);
     if (lay[c.id] != lay[gr_at(g, c)->next.id]) return false;
@@ -113,22 +114,24 @@ bool gr_scan_layouts(const gr_scan *s, gr_lay *lay) {
   return true;
 }
 
-static gr_lay stacked(gr_lay l) { return l >= 0 ? (gr_lay)(l + 1) : l; }
+static gr_axis_placement stacked(gr_axis_placement l) {
+  return l >= 0 ? (gr_axis_placement)(l + 1) : l;
+}
 
 // Two lines: everything everywhere, and split along the batch.
-static gr_status sigs(const gr_site *site, gr_sig *sig, int *out_n) {
-  const gr_scan *s = site->attr;
-  gr_lay *lay = GR_NEW(s->body->arena, gr_lay, s->body->n_values);
-  memset(&sig[0], GR_R, sizeof *sig);
-  memset(&sig[1], GR_R, sizeof *sig);
+static gr_status rules(const gr_op_call *call, gr_sharding_rule *rule, int *out_n) {
+  const gr_scan *s = call->attr;
+  gr_axis_placement *lay = GR_NEW(s->body->arena, gr_axis_placement, s->body->n_values);
+  memset(&rule[0], GR_REPLICATE, sizeof *rule);
+  memset(&rule[1], GR_REPLICATE, sizeof *rule);
   *out_n = 1 + gr_scan_layouts(s, lay);
   for (uint32_t i = 1; i <= gr_graph_leaves(s->body); i++) {
     int k = gr_scan_operand(s, i);
-    if (k >= 0) sig[1].in[k] = gr_scan_is_seq(s, i) ? stacked(lay[i]) : lay[i];
+    if (k >= 0) rule[1].in[k] = gr_scan_is_seq(s, i) ? stacked(lay[i]) : lay[i];
   }
-  for (int k = 0; k < s->n_carry; k++) sig[1].out[k] = lay[gr_scan_carry(s, k).id];
+  for (int k = 0; k < s->n_carry; k++) rule[1].out[k] = lay[gr_scan_carry(s, k).id];
   for (uint32_t j = 0; j < s->body->n_results; j++)
-    sig[1].out[s->n_carry + j] = stacked(lay[s->body->results[j].id]);
+    rule[1].out[s->n_carry + j] = stacked(lay[s->body->results[j].id]);
   return GR_OK;
 }
 
@@ -142,7 +145,7 @@ static const gr_attr attrs[] = {
     {0}};
 static const gr_case none[] = {{{0}}};
 
-static int64_t flops(const gr_site *s) {
+static int64_t flops(const gr_op_call *s) {
   const gr_scan *a = s->attr;
   return a->steps * gr_graph_flops(a->body);
 }
@@ -156,9 +159,9 @@ const gr_op gr_op_scan = {
     .attrs = attrs,
     .amp = GR_AMP_F32,
     .infer = infer,
-    .sigs = sigs,
+    .sharding_rules = rules,
     .flops = flops,
-    .keep = gr_scan_keep,
+    .save_for_backward = gr_scan_save_for_backward,
     .grad = gr_scan_grad,
     .cases = none,
 };

@@ -34,7 +34,7 @@ static bool *wanted(gr_arena *arena, const gr_scan *s, const bool *want) {
   }
   while (more) {
     more = false;
-    gr_reach(g, w);
+    gr_mark_dependents(g, w);
     for (int k = 0; k < s->n_carry; k++) {
       gr_val c = gr_scan_carry(s, k);
       if (w[c.id] || !w[gr_at(g, c)->next.id] || !is_float(g, c)) continue;
@@ -52,9 +52,9 @@ static gr_val *see(back *k) {
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     if (!varies[i] && v->role == GR_TEMP) {
-      if (g->nodes[v->node].out.id == i) gr_emit_again(&k->loop.b, &g->nodes[v->node], here);
+      if (g->nodes[v->node].out.id == i) gr_emit_copy(&k->loop.b, &g->nodes[v->node], here);
     } else {
-      here[i] = !gr_is(k->stack[i]) ? gr_loop_lost(&k->loop, v->type)
+      here[i] = !gr_is(k->stack[i]) ? gr_loop_placeholder(&k->loop, v->type)
                 : varies[i]         ? gr_loop_seq(&k->loop, k->stack[i])
                                     : gr_loop_const(&k->loop, k->stack[i]);
     }
@@ -70,12 +70,12 @@ static void write_inputs(back *k, const gr_val *dy) {
     if (!k->want[leaf.id]) continue;
     k->carry[c] = gr_is(dy[c]) ? gr_loop_carry(l, dy[c], "adjoint")
                                : gr_loop_zero(l, gr_at(g, leaf)->type, "adjoint");
-    gr_flow(&l->b, &gr_op_add, &k->grads[gr_at(g, leaf)->next.id], k->carry[c]);
+    gr_accumulate_grad(&l->b, &gr_op_add, &k->grads[gr_at(g, leaf)->next.id], k->carry[c]);
   }
   for (uint32_t j = 0; j < g->n_results; j++) {
     gr_val d = dy[k->s->n_carry + j];
     if (gr_is(d) && k->want[g->results[j].id])
-      gr_flow(&l->b, &gr_op_add, &k->grads[g->results[j].id], gr_loop_seq(l, d));
+      gr_accumulate_grad(&l->b, &gr_op_add, &k->grads[g->results[j].id], gr_loop_seq(l, d));
   }
 }
 
@@ -111,21 +111,23 @@ static void write(back *k, gr_builder *b, const gr_val *dy) {
 // Writes the backward scan against stand-ins; kept[v]: it used body value v.
 static void try(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
   const gr_graph *g = s->body;
-  gr_builder t = {
-      .g = gr_graph_create(g->arena, NULL), .loc = b->loc, .scope = b->scope, .by = b->by};
+  gr_builder t = {.g = gr_graph_create(g->arena, NULL),
+                  .loc = b->loc,
+                  .scope = b->scope,
+                  .created_by = b->created_by};
   back *k = GR_NEW(g->arena, back, 1);
   *k = (back){.s = s, .want = want, .stack = GR_NEW(g->arena, gr_val, g->n_values)};
   const bool *varies = gr_scan_varies(g->arena, s);
   for (uint32_t i = 1; i < g->n_values; i++) {
     gr_type type = g->values[i].type;
     if (varies[i]) type = gr_type_stack(&type, s->steps);
-    k->stack[i] = gr_leaf(&t, GR_INPUT, 0, "stand-in", type, gr_layout_whole);
+    k->stack[i] = gr_leaf(&t, GR_INPUT, 0, "stand-in", type, gr_layout_replicated);
   }
   gr_val dy[GR_MAX_ARGS] = {{0}};
   for (uint32_t j = 0; j < g->n_results; j++) {
     gr_type type = gr_type_stack(&gr_at(g, g->results[j])->type, s->steps);
     if (is_float(g, g->results[j]))
-      dy[s->n_carry + j] = gr_leaf(&t, GR_INPUT, 0, "dy", type, gr_layout_whole);
+      dy[s->n_carry + j] = gr_leaf(&t, GR_INPUT, 0, "dy", type, gr_layout_replicated);
   }
   write(k, &t, dy);
   b->err = t.err;
@@ -141,7 +143,7 @@ static const gr_scan *keep_within(gr_builder *b, const gr_scan *s, gr_val *in, b
                                   int n_in) {
   gr_val *map = GR_NEW(b->g->arena, gr_val, s->body->n_values);
   gr_loop l;
-  gr_loop_again(&l, b, s, in, wanted(b->g->arena, s, want), map);
+  gr_loop_clone(&l, b, s, in, wanted(b->g->arena, s, want), map);
   for (uint32_t j = 0; j < s->body->n_results; j++) gr_loop_yield(&l, map[s->body->results[j].id]);
   gr_loop_close(&l);
   if (b->err) return s;
@@ -156,7 +158,7 @@ static const gr_scan *keep_within(gr_builder *b, const gr_scan *s, gr_val *in, b
 
 static bool nests(const gr_scan *s) {
   for (uint32_t i = 0; i < s->body->n_nodes; i++)
-    if (s->body->nodes[i].op->keep) return true;
+    if (s->body->nodes[i].op->save_for_backward) return true;
   return false;
 }
 
@@ -187,7 +189,8 @@ static void delay_nexts(gr_builder *b, const gr_scan *s, const gr_val *operands,
   }
 }
 
-gr_val gr_scan_keep(gr_builder *b, const gr_node *n, const gr_val *operands, const bool *wants) {
+gr_val gr_scan_save_for_backward(gr_builder *b, const gr_node *n, const gr_val *operands,
+                                 const bool *wants) {
   gr_val in[GR_MAX_ARGS];
   bool want[GR_MAX_ARGS] = {0};
   memcpy(in, operands, sizeof *in * (size_t)n->n_in);
@@ -200,7 +203,7 @@ gr_val gr_scan_keep(gr_builder *b, const gr_node *n, const gr_val *operands, con
   try(b, s, wanted(g->arena, s, want), kept);
   keep_nexts(s, varies, kept);
   gr_loop l;
-  gr_loop_again(&l, b, s, in, NULL, map);
+  gr_loop_clone(&l, b, s, in, NULL, map);
   for (uint32_t j = 0; j < g->n_results; j++) {
     kept[g->results[j].id] = false;  // is yielded anyway
     gr_loop_yield(&l, map[g->results[j].id]);

@@ -6,9 +6,9 @@ struct accuracy {
   int64_t ignore_index;
 };
 
-static void axes_of(const gr_site *s, char buf[128]) { gr_score_axes(s, buf, "->n,n"); }
+static void index_spec_of(const gr_op_call *s, char buf[128]) { gr_score_axes(s, buf, "->n,n"); }
 
-static gr_status infer(gr_site *s) { return gr_score_labels(s); }
+static gr_status infer(gr_op_call *s) { return gr_score_labels(s); }
 
 static gr_status cpu(const gr_launch *l) {
   const struct accuracy *a = l->attr;
@@ -46,7 +46,7 @@ const gr_op gr_op_accuracy = {
     .n_out = 2,
     .attr_size = sizeof(struct accuracy),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .infer = infer,
     .amp = GR_AMP_F32,
     .cpu = cpu,

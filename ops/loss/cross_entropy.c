@@ -11,14 +11,14 @@ struct cross_entropy {
 };
 
 // The operands: logits [n,...,V], labels [n,...], class weights [V] or none.
-static void axes_of(const gr_site *s, char buf[128]) {
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
   gr_score_axes(s, buf, s->n_in == 3 ? ",V->n,n" : "->n,n");
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const struct cross_entropy *a = s->attr;
   GR_TRY(gr_score_labels(s));
-  if (s->n_in == 3) GR_TRY(gr_need_float(s, 2, "class weights"));
+  if (s->n_in == 3) GR_TRY(gr_require_float(s, 2, "class weights"));
   if (a->smoothing < 0 || a->smoothing > 1)
     return gr_fail(GR_ERR_TYPE, s->loc, "label smoothing is from 0 to 1, not %g", a->smoothing);
   return GR_OK;
@@ -95,7 +95,7 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_attr attrs[] = {
     GR_ATTR(struct cross_entropy, smoothing, GR_ATTR_FLOAT, "0", "share given to all classes"),
@@ -121,7 +121,7 @@ const gr_op gr_op_cross_entropy = {
     .n_out = 2,
     .attr_size = sizeof(struct cross_entropy),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .infer = infer,
     .amp = GR_AMP_F32,
     .grad = grad,
@@ -133,7 +133,7 @@ const gr_op gr_op_cross_entropy = {
 // ---- The gradient by the logits -------------------------------------------------------------
 // dy ((1 - e) w[y] (p - onehot(y)) + e / V (p sum(w) - w))
 
-static void grad_axes_of(const gr_site *s, char buf[128]) {
+static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
   char x[GR_MAX_RANK + 1], after[32];
   gr_letters(x, "n", s->in[0].rank);
   if (s->in[0].rank) x[s->in[0].rank - 1] = 'V';
@@ -141,9 +141,9 @@ static void grad_axes_of(const gr_site *s, char buf[128]) {
   gr_score_axes(s, buf, after);
 }
 
-static gr_status grad_infer(gr_site *s) {
+static gr_status grad_infer(gr_op_call *s) {
   GR_TRY(gr_score_labels(s));
-  return gr_need_float(s, 2, "the gradient");
+  return gr_require_float(s, 2, "the gradient");
 }
 
 static gr_status grad_cpu(const gr_launch *l) {
@@ -192,7 +192,7 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
 static const gr_case grad_cases[] = {
     {{"f32[6,3,20]", "i32[6,3]", "f32[6]"}, .attr = &smooth, .fill = "nin"},
@@ -209,7 +209,7 @@ const gr_op gr_op_cross_entropy_grad = {
     .n_out = 1,
     .attr_size = sizeof(struct cross_entropy),
     .attrs = attrs,
-    .axes_of = grad_axes_of,
+    .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,

@@ -6,10 +6,10 @@ struct ctc_greedy {
   int64_t blank;
 };
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const struct ctc_greedy *a = s->attr;
-  GR_TRY(gr_need_float(s, 0, "logits"));
-  GR_TRY(gr_need_ints(s, 1, "lengths"));
+  GR_TRY(gr_require_float(s, 0, "logits"));
+  GR_TRY(gr_require_ints(s, 1, "lengths"));
   s->out[0].dtype = s->out[1].dtype = GR_I32;
   int64_t v = s->in[0].dim[2];
   if (a->blank >= -v && a->blank < v) return GR_OK;
@@ -58,7 +58,7 @@ const gr_op gr_op_ctc_greedy = {
     .n_out = 2,
     .attr_size = sizeof(struct ctc_greedy),
     .attrs = attrs,
-    .axes = "nTV,n->nT,n",
+    .index_spec = "nTV,n->nT,n",
     .infer = infer,
     .amp = GR_AMP_F32,
     .cpu = cpu,

@@ -19,12 +19,12 @@ static int64_t blank_of(const struct ctc_loss *a, int64_t classes) {
   return a->blank < 0 ? classes + a->blank : a->blank;
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const struct ctc_loss *a = s->attr;
-  GR_TRY(gr_need_float(s, LOGITS, "logits"));
-  GR_TRY(gr_need_ints(s, TARGETS, "targets"));
-  GR_TRY(gr_need_ints(s, LENGTHS, "lengths"));
-  GR_TRY(gr_need_ints(s, TARGET_LENGTHS, "target lengths"));
+  GR_TRY(gr_require_float(s, LOGITS, "logits"));
+  GR_TRY(gr_require_ints(s, TARGETS, "targets"));
+  GR_TRY(gr_require_ints(s, LENGTHS, "lengths"));
+  GR_TRY(gr_require_ints(s, TARGET_LENGTHS, "target lengths"));
   int64_t v = s->in[LOGITS].dim[2], blank = blank_of(a, v);
   if (blank >= 0 && blank < v) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "blank %lld is not one of %lld classes", (long long)a->blank,
@@ -32,13 +32,13 @@ static gr_status infer(gr_site *s) {
 }
 
 static gr_val keep(gr_builder *b, const gr_node *n, const gr_val *in, const bool *want) {
-  return gr_emit(b, want[LOGITS] ? &gr_op_ctc_loss_kept : n->op, n->attr, n->n_in, in);
+  return gr_emit(b, want[LOGITS] ? &gr_op_ctc_loss_with_residuals : n->op, n->attr, n->n_in, in);
 }
 
 // The builder knows the node that `keep` made, and gives it again.
 static void grad(const gr_grad *g) {
   if (!g->want[LOGITS] || !gr_is(g->dy[0])) return;
-  gr_val y = gr_emit(g->b, &gr_op_ctc_loss_kept, g->attr, g->n_in, g->x);
+  gr_val y = gr_emit(g->b, &gr_op_ctc_loss_with_residuals, g->attr, g->n_in, g->x);
   if (g->b->err) return;
   g->dx[LOGITS] = GR_EMIT(g->b, &gr_op_ctc_loss_grad, NULL, (gr_val){y.id + 2}, g->dy[0]);
 }
@@ -111,7 +111,7 @@ static gr_ctc sample_of(const gr_launch *l, int64_t i) {
   const struct ctc_loss *a = l->attr;
   const gr_type *x = &l->in_type[LOGITS];
   int64_t u = l->in_type[TARGETS].dim[1], symbols = gr_length(l, TARGET_LENGTHS, i, u);
-  double scale = a->normalize == TARGET_LENGTH ? 1 / (double)gr_most(1, symbols) : 1;
+  double scale = a->normalize == TARGET_LENGTH ? 1 / (double)gr_max_i64(1, symbols) : 1;
   return (gr_ctc){.frames = gr_length(l, LENGTHS, i, x->dim[1]),
                   .classes = x->dim[2],
                   .symbols = symbols,
@@ -195,12 +195,13 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 // Every sample has working memory of its own; the reference needs one whole lattice.
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   const gr_type *x = &s->in[LOGITS], *target = &s->in[TARGETS];
-  size_t n = (size_t)x->dim[0], one = sample_work(x, target, s->op == &gr_op_ctc_loss_kept);
+  size_t n = (size_t)x->dim[0],
+         one = sample_work(x, target, s->op == &gr_op_ctc_loss_with_residuals);
   size_t whole = sample_work(x, target, true);
   return sizeof(double) * (n * one > whole ? n * one : whole);
 }
@@ -214,7 +215,7 @@ static const gr_attr attrs[] = {
     {0}};
 static const struct ctc_loss usual = {-1, 1, TARGET_LENGTH};
 // The softmax of every frame, and two recursions of about three terms over 2 u + 1 symbols.
-static int64_t flops(const gr_site *s) {
+static int64_t flops(const gr_op_call *s) {
   int64_t frames = s->in[0].dim[0] * s->in[0].dim[1];
   return frames * (s->in[0].dim[2] + 6 * (2 * s->in[1].dim[1] + 1));
 }
@@ -238,11 +239,11 @@ const gr_op gr_op_ctc_loss = {
     .n_out = 2,
     .attr_size = sizeof(struct ctc_loss),
     .attrs = attrs,
-    .axes = "nTV,nU,n,n->n,n",
+    .index_spec = "nTV,nU,n,n->n,n",
     .infer = infer,
     .flops = flops,
     .amp = GR_AMP_F32,
-    .keep = keep,
+    .save_for_backward = keep,
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
@@ -252,14 +253,14 @@ const gr_op gr_op_ctc_loss = {
 
 static const gr_case kept_cases[] = {{OPERANDS, .attr = &usual, .fill = "nill"}, {{0}}};
 
-const gr_op gr_op_ctc_loss_kept = {
-    .name = "ctc_loss_kept",
+const gr_op gr_op_ctc_loss_with_residuals = {
+    .name = "ctc_loss_with_residuals",
     .doc = "ctc_loss, and the gradient of its first result by the logits.",
     .n_in = 4,
     .n_out = 3,
     .attr_size = sizeof(struct ctc_loss),
     .attrs = attrs,
-    .axes = "nTV,nU,n,n->n,n,nTV",
+    .index_spec = "nTV,nU,n,n->n,n,nTV",
     .infer = infer,
     .flops = flops,
     .amp = GR_AMP_F32,
@@ -296,7 +297,7 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
 static const gr_case grad_cases[] = {{{"f32[6,3,20]", "f32[6]"}}, {{0}}};
 
@@ -305,7 +306,7 @@ const gr_op gr_op_ctc_loss_grad = {
     .doc = "Each sample of x by its element of dy.",
     .n_in = 2,
     .n_out = 1,
-    .axes = "ntv,n->ntv",
+    .index_spec = "ntv,n->ntv",
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,

@@ -12,9 +12,9 @@ struct edit_distance {
 
 enum { HYP, HYP_LENGTHS, TARGET, TARGET_LENGTHS };
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   static const char *const what[] = {"symbols", "lengths", "targets", "target lengths"};
-  for (int k = 0; k < 4; k++) GR_TRY(gr_need_ints(s, k, what[k]));
+  for (int k = 0; k < 4; k++) GR_TRY(gr_require_ints(s, k, what[k]));
   s->out[0].dtype = s->out[1].dtype = GR_F32;
   return GR_OK;
 }
@@ -85,7 +85,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   return sizeof(int32_t) * (size_t)(s->in[HYP].dim[0] * sample_work(s->in));
 }
 
@@ -115,7 +115,7 @@ const gr_op gr_op_edit_distance = {
     .n_out = 2,
     .attr_size = sizeof(struct edit_distance),
     .attrs = attrs,
-    .axes = "nT,n,nU,n->n,n",
+    .index_spec = "nT,n,nU,n->n,n",
     .infer = infer,
     .amp = GR_AMP_F32,
     .cpu = cpu,

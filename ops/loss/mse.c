@@ -4,17 +4,17 @@
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
-static void axes_of(const gr_site *s, char buf[128]) {
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
   char x[GR_MAX_RANK + 1];
   gr_letters(x, "n", s->in[0].rank);
   snprintf(buf, 128, "%s,%s->n,n", x, x);
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   if (!s->in[0].rank)
     return gr_fail(GR_ERR_TYPE, s->loc, "'mse' needs samples: operands of at least one axis");
-  GR_TRY(gr_need_float(s, 0, "the prediction"));
-  return gr_need_float(s, 1, "the target");
+  GR_TRY(gr_require_float(s, 0, "the prediction"));
+  return gr_require_float(s, 1, "the target");
 }
 
 static void grad(const gr_grad *g) {
@@ -49,7 +49,7 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_case cases[] = {{{"f32[6]", "f32[6]"}}, {{"f32[6,3,4]", "f32[6,3,4]"}}, {{0}}};
 
@@ -58,7 +58,7 @@ const gr_op gr_op_mse = {
     .doc = "Per sample, the sum of (prediction - target)^2, and how many elements it has.",
     .n_in = 2,
     .n_out = 2,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .infer = infer,
     .amp = GR_AMP_F32,
     .grad = grad,
@@ -69,7 +69,7 @@ const gr_op gr_op_mse = {
 
 // ---- The gradient: 2 (prediction - target) dy ---------------------------------------------
 
-static void grad_axes_of(const gr_site *s, char buf[128]) {
+static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
   char x[GR_MAX_RANK + 1];
   gr_letters(x, "n", s->in[0].rank);
   snprintf(buf, 128, "%s,%s,n->%s", x, x, x);
@@ -97,7 +97,7 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
 static const gr_case grad_cases[] = {{{"f32[6,3,4]", "f32[6,3,4]", "f32[6]"}}, {{0}}};
 
@@ -106,7 +106,7 @@ const gr_op gr_op_mse_grad = {
     .doc = "The gradient of mse by its first operand, from both and dy.",
     .n_in = 3,
     .n_out = 1,
-    .axes_of = grad_axes_of,
+    .index_spec_of = grad_index_spec_of,
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,

@@ -2,7 +2,7 @@
 #include "ops/loss/score.h"
 #include <math.h>
 
-void gr_score_axes(const gr_site *s, char buf[128], const char *rest) {
+void gr_score_axes(const gr_op_call *s, char buf[128], const char *rest) {
   char x[GR_MAX_RANK + 1], y[GR_MAX_RANK + 1];
   int rank = s->in[0].rank;
   gr_letters(x, "n", rank);
@@ -11,9 +11,9 @@ void gr_score_axes(const gr_site *s, char buf[128], const char *rest) {
   snprintf(buf, 128, "%s,%s%s", x, y, rest);
 }
 
-gr_status gr_score_labels(const gr_site *s) {
-  GR_TRY(gr_need_float(s, 0, "logits"));
-  GR_TRY(gr_need_ints(s, 1, "labels"));
+gr_status gr_score_labels(const gr_op_call *s) {
+  GR_TRY(gr_require_float(s, 0, "logits"));
+  GR_TRY(gr_require_ints(s, 1, "labels"));
   if (s->in[0].rank >= 2) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "logits of '%s' are [n, ..., classes], not of %d axes",
                  s->op->name, s->in[0].rank);

@@ -13,7 +13,7 @@ static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[4]"}, .fill = "i"}, {{0}}
 
 const gr_op gr_op_abs = {
     GR_POINTWISE_FIELDS(abs), .doc = "x without its sign.", .n_in = 1,
-    .axes = "...->...",       .infer = gr_pointwise_infer,  .grad = grad,
+    .index_spec = "...->...", .infer = gr_pointwise_infer,  .grad = grad,
     .cases = cases,
 };
 
@@ -25,7 +25,7 @@ const gr_op gr_op_abs_grad = {
     GR_POINTWISE_FIELDS(abs_grad),
     .doc = "dy with the sign of x, and 0 where x is 0.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

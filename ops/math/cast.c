@@ -13,7 +13,7 @@ gr_val gr_cast(gr_builder *b, gr_val x, gr_dtype to) {
   return from == to ? x : GR_EMIT(b, &gr_op_cast, (&(struct cast){(int64_t)to}), x);
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   s->out[0].dtype = (gr_dtype)((const struct cast *)s->attr)->to;
   return GR_OK;
 }
@@ -44,7 +44,7 @@ CAST(f32_to_bf16, float, uint16_t, gr_bf16(x[i]))
 CAST(bf16_to_f32, uint16_t, float, gr_float_of((uint32_t)x[i] << 16))
 CAST(i32_to_f32, int32_t, float, (float)x[i])
 
-static gr_kernel fast(const gr_site *s) {
+static gr_kernel fast(const gr_op_call *s) {
   gr_dtype from = s->in[0].dtype, to = s->out[0].dtype;
   if (from == GR_F32 && to == GR_BF16) return f32_to_bf16;
   if (from == GR_BF16 && to == GR_F32) return bf16_to_f32;
@@ -71,7 +71,7 @@ const gr_op gr_op_cast = {
     .n_out = 1,
     .attr_size = sizeof(struct cast),
     .attrs = attrs,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .linear = true,
     .infer = infer,
     .grad = grad,

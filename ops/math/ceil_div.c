@@ -25,8 +25,8 @@ const gr_op gr_op_ceil_div = {
     .n_in = 1,
     .attr_size = sizeof(struct ceil_div),
     .attrs = attrs,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .infer = gr_pointwise_infer,
-    .grad = gr_flow_nothing,
+    .grad = gr_grad_zero,
     .cases = cases,
 };

@@ -29,7 +29,7 @@ const gr_op gr_op_clamp = {
     .n_in = 1,
     .attr_size = sizeof(struct clamp),
     .attrs = attrs,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,
@@ -46,7 +46,7 @@ const gr_op gr_op_clamp_grad = {
     .n_in = 2,
     .attr_size = sizeof(struct clamp),
     .attrs = attrs,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

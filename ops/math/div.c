@@ -15,7 +15,11 @@ static const gr_case cases[] = {{{"f32[4,6]", "f32[4,6]"}, .fill = "np"},
                                 {{0}}};
 
 const gr_op gr_op_div = {
-    GR_POINTWISE_FIELDS(div), .doc = "x / y. The shapes are equal.", .n_in = 2,
-    .axes = "...,...->...",   .infer = gr_pointwise_infer_float,     .grad = grad,
+    GR_POINTWISE_FIELDS(div),
+    .doc = "x / y. The shapes are equal.",
+    .n_in = 2,
+    .index_spec = "...,...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
     .cases = cases,
 };

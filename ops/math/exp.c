@@ -11,6 +11,11 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
 
 const gr_op gr_op_exp = {
-    GR_POINTWISE_FIELDS(exp),          .doc = "e to the x.", .n_in = 1,      .axes = "...->...",
-    .infer = gr_pointwise_infer_float, .grad = grad,         .cases = cases,
+    GR_POINTWISE_FIELDS(exp),
+    .doc = "e to the x.",
+    .n_in = 1,
+    .index_spec = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .cases = cases,
 };

@@ -12,8 +12,8 @@ const gr_op gr_op_less = {
     GR_POINTWISE_FIELDS(less),
     .doc = "1 where x < y, else 0, in the dtype of x.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
-    .grad = gr_flow_nothing,
+    .grad = gr_grad_zero,
     .cases = cases,
 };

@@ -12,6 +12,6 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_log = {
     GR_POINTWISE_FIELDS(log), .doc = "The natural logarithm of x.", .n_in = 1,
-    .axes = "...->...",       .infer = gr_pointwise_infer_float,    .grad = grad,
+    .index_spec = "...->...", .infer = gr_pointwise_infer_float,    .grad = grad,
     .cases = cases,
 };

@@ -18,7 +18,7 @@ const gr_op gr_op_max = {
     GR_POINTWISE_FIELDS(max),
     .doc = "The larger of x and y; equal ones share the gradient.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .cases = cases,
@@ -38,7 +38,7 @@ const gr_op gr_op_max_grad = {
     GR_POINTWISE_FIELDS(max_grad),
     .doc = "dy where x > y, half of it where they are equal, else 0.",
     .n_in = 3,
-    .axes = "...,...,...->...",
+    .index_spec = "...,...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

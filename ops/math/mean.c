@@ -3,7 +3,9 @@
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
-static void axes_of(const gr_site *s, char buf[128]) { gr_axes_notation(s, true, buf); }
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
+  gr_reduce_index_spec(s, true, buf);
+}
 
 static double part_of(const gr_type *x, const gr_type *y) {
   return (double)gr_type_count(y) / (double)gr_type_count(x);
@@ -11,7 +13,7 @@ static double part_of(const gr_type *x, const gr_type *y) {
 
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type, y = gr_at(g->b->g, g->y[0])->type;
-  g->dx[0] = gr_scale(g->b, gr_axes_spread(g->b, g->attr, g->dy[0], &x), part_of(&x, &y));
+  g->dx[0] = gr_scale(g->b, gr_reduce_broadcast_back(g->b, g->attr, g->dy[0], &x), part_of(&x, &y));
 }
 
 static double fold(double sum, double x) { return sum + x; }
@@ -23,35 +25,35 @@ static gr_status cpu(const gr_launch *l) {
 
 static gr_status quick(const gr_launch *l) {
   gr_block b;
-  gr_axes_block(l->attr, l->in_type, &b);
+  gr_reduce_block(l->attr, l->in_type, &b);
   gr_sum_block(l, b, l->in[0], l->out[0], part_of(l->in_type, l->out_type));
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) {
+static gr_kernel fast(const gr_op_call *s) {
   gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_axes_block(s->attr, &s->in[0], &b) ? quick : NULL;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? quick : NULL;
 }
 
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   gr_block b;
-  return fast(s) && gr_axes_block(s->attr, &s->in[0], &b) ? gr_sum_scratch(b) : 0;
+  return fast(s) && gr_reduce_block(s->attr, &s->in[0], &b) ? gr_sum_scratch(b) : 0;
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   if (!gr_dtypes[s->in[0].dtype].is_float)
     return gr_fail(GR_ERR_TYPE, s->loc, "takes floats, got %s", gr_dtypes[s->in[0].dtype].name);
-  return gr_axes_infer(s);
+  return gr_reduce_infer(s);
 }
 
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
-    {{"f32[4,6]"}, .attr = &(gr_axes){{1, {0}}, 0}},
-    {{"f32[2,4,6]"}, .attr = &(gr_axes){{1, {1}}, 0}},
-    {{"f32[2,4,6]"}, .attr = &(gr_axes){{2, {0, 2}}, 1}},
-    {{"f32[4,6]"}, .attr = &(gr_axes){{2, {0, 1}}, 0}},
-    {{"i32[4,6]"}, .attr = &(gr_axes){{1, {0}}, 0}, .fails = "takes floats, got i32"},
-    {{"f32[4,6]"}, .attr = &(gr_axes){{1, {-1}}, 0}, .fails = "no axis -1"},
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
+    {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
+    {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 2}}, 1}},
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 1}}, 0}},
+    {{"i32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}, .fails = "takes floats, got i32"},
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {-1}}, 0}, .fails = "no axis -1"},
     {{0}},
 };
 
@@ -60,9 +62,9 @@ const gr_op gr_op_mean = {
     .doc = "Mean over some axes.",
     .n_in = 1,
     .n_out = 1,
-    .attr_size = sizeof(gr_axes),
+    .attr_size = sizeof(gr_reduce_axes),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .linear = true,
     .amp = GR_AMP_F32,
     .infer = infer,

@@ -18,7 +18,7 @@ const gr_op gr_op_min = {
     GR_POINTWISE_FIELDS(min),
     .doc = "The smaller of x and y; equal ones share the gradient.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .cases = cases,

@@ -18,7 +18,11 @@ static const gr_case cases[] = {
 };
 
 const gr_op gr_op_mul = {
-    GR_POINTWISE_FIELDS(mul), .doc = "x * y. The shapes are equal.", .n_in = 2,
-    .axes = "...,...->...",   .infer = gr_pointwise_infer,           .grad = grad,
+    GR_POINTWISE_FIELDS(mul),
+    .doc = "x * y. The shapes are equal.",
+    .n_in = 2,
+    .index_spec = "...,...->...",
+    .infer = gr_pointwise_infer,
+    .grad = grad,
     .cases = cases,
 };

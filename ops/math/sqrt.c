@@ -16,7 +16,7 @@ const gr_op gr_op_sqrt = {
     GR_POINTWISE_FIELDS(sqrt),
     .doc = "The square root of x.",
     .n_in = 1,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,

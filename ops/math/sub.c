@@ -19,7 +19,7 @@ const gr_op gr_op_sub = {
     GR_POINTWISE_FIELDS(sub),
     .doc = "x - y. The shapes are equal.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,

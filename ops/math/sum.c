@@ -3,14 +3,16 @@
 #include "ops/ops.h"
 
 gr_val gr_sum(gr_builder *b, gr_val x, int axis) {
-  return GR_EMIT(b, &gr_op_sum, (&(gr_axes){.axes = {1, {axis}}}), x);
+  return GR_EMIT(b, &gr_op_sum, (&(gr_reduce_axes){.axes = {1, {axis}}}), x);
 }
 
-static void axes_of(const gr_site *s, char buf[128]) { gr_axes_notation(s, false, buf); }
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
+  gr_reduce_index_spec(s, false, buf);
+}
 
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type;
-  g->dx[0] = gr_axes_spread(g->b, g->attr, g->dy[0], &x);
+  g->dx[0] = gr_reduce_broadcast_back(g->b, g->attr, g->dy[0], &x);
 }
 
 static double fold(double sum, double x) { return sum + x; }
@@ -22,34 +24,36 @@ static gr_status cpu(const gr_launch *l) {
 
 static gr_status quick(const gr_launch *l) {
   gr_block b;
-  gr_axes_block(l->attr, l->in_type, &b);
+  gr_reduce_block(l->attr, l->in_type, &b);
   gr_sum_block(l, b, l->in[0], l->out[0], 1);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) {
+static gr_kernel fast(const gr_op_call *s) {
   gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_axes_block(s->attr, &s->in[0], &b) ? quick : NULL;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? quick : NULL;
 }
 
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   gr_block b;
-  return fast(s) && gr_axes_block(s->attr, &s->in[0], &b) ? gr_sum_scratch(b) : 0;
+  return fast(s) && gr_reduce_block(s->attr, &s->in[0], &b) ? gr_sum_scratch(b) : 0;
 }
 
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
-    {{"f32[4,6]"}, .attr = &(gr_axes){{1, {0}}, 0}},
-    {{"f32[4,6]"}, .attr = &(gr_axes){{1, {1}}, 0}},
-    {{"f32[2,4,6]"}, .attr = &(gr_axes){{1, {1}}, 0}},
-    {{"f32[2,4,6]"}, .attr = &(gr_axes){{2, {0, 2}}, 0}},
-    {{"f32[2,4,6]"}, .attr = &(gr_axes){{2, {0, 1}}, 1}},
-    {{"f32[4,6]"}, .attr = &(gr_axes){{2, {0, 1}}, 0}},
-    {{"f32[300,6]"}, .attr = &(gr_axes){{1, {0}}, 0}},
-    {{"f32[40,1100]"}, .attr = &(gr_axes){{1, {0}}, 0}},
-    {{"f32[6,300]"}, .attr = &(gr_axes){{1, {1}}, 0}},
-    {{"i32[4,6]"}, .attr = &(gr_axes){{1, {0}}, 0}, .fill = "i"},
-    {{"f32[4,6]"}, .attr = &(gr_axes){{1, {2}}, 0}, .fails = "no axis 2 in a value of 2 axes"},
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
+    {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
+    {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 2}}, 0}},
+    {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 1}}, 1}},
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 1}}, 0}},
+    {{"f32[300,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
+    {{"f32[40,1100]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
+    {{"f32[6,300]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
+    {{"i32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}, .fill = "i"},
+    {{"f32[4,6]"},
+     .attr = &(gr_reduce_axes){{1, {2}}, 0},
+     .fails = "no axis 2 in a value of 2 axes"},
     {{0}},
 };
 
@@ -58,12 +62,12 @@ const gr_op gr_op_sum = {
     .doc = "Sum over some axes.",
     .n_in = 1,
     .n_out = 1,
-    .attr_size = sizeof(gr_axes),
+    .attr_size = sizeof(gr_reduce_axes),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .linear = true,
     .amp = GR_AMP_F32,
-    .infer = gr_axes_infer,
+    .infer = gr_reduce_infer,
     .grad = grad,
     .cpu = cpu,
     .fast = fast,

@@ -6,7 +6,7 @@ enum { PIECE = 1 << 15 };
 
 gr_val gr_sum_squares(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_sum_squares, NULL, x); }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   if (!gr_dtypes[s->in[0].dtype].is_float)
     return gr_fail(GR_ERR_TYPE, s->loc, "takes floats, got %s", gr_dtypes[s->in[0].dtype].name);
   if (s->in[0].dtype != GR_F64) s->out[0].dtype = GR_F32;
@@ -16,7 +16,7 @@ static gr_status infer(gr_site *s) {
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type;
   gr_val d = gr_cast(g->b, g->dy[0], x.dtype);
-  for (int i = 0; i < x.rank; i++) d = gr_spread(g->b, d, i, x.dim[i]);
+  for (int i = 0; i < x.rank; i++) d = gr_broadcast(g->b, d, i, x.dim[i]);
   g->dx[0] = gr_scale(g->b, gr_mul(g->b, d, g->x[0]), 2);
 }
 
@@ -51,9 +51,9 @@ static gr_status quick(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return s->in[0].dtype == GR_F32 ? quick : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return s->in[0].dtype == GR_F32 ? quick : NULL; }
 
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   return fast(s) ? sizeof(double) * (size_t)((gr_type_count(&s->in[0]) + PIECE - 1) / PIECE) : 0;
 }
 
@@ -69,9 +69,9 @@ const gr_op gr_op_sum_squares = {
     .doc = "The sum of the squares of all of x, a scalar.",
     .n_in = 1,
     .n_out = 1,
-    .axes = "...->",
+    .index_spec = "...->",
     .amp = GR_AMP_F32,
-    .padding = GR_PADDING_KEPT,
+    .padding = GR_PADDING_PRESERVED,
     .infer = infer,
     .grad = grad,
     .cpu = cpu,

@@ -17,7 +17,7 @@ const gr_op gr_op_tanh = {
     GR_POINTWISE_FIELDS(tanh),
     .doc = "The hyperbolic tangent of x.",
     .n_in = 1,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,
@@ -31,7 +31,7 @@ const gr_op gr_op_tanh_grad = {
     GR_POINTWISE_FIELDS(tanh_grad),
     .doc = "(1 - y y) dy: the gradient of tanh by its output.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

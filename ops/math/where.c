@@ -21,7 +21,7 @@ const gr_op gr_op_where = {
     GR_POINTWISE_FIELDS(where),
     .doc = "x where cond is not 0, else y.",
     .n_in = 3,
-    .axes = "...,...,...->...",
+    .index_spec = "...,...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .cases = cases,
@@ -35,7 +35,7 @@ const gr_op gr_op_where_grad = {
     GR_POINTWISE_FIELDS(where_grad),
     .doc = "dy where cond is not 0, else 0.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

@@ -34,7 +34,7 @@ static conv conv_of(const struct conv1d *a, const gr_type *x, const gr_type *w, 
                 .taps = w->dim[2]};
 }
 
-static void axes_of(const gr_site *s, char buf[128]) {
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
   // with a bias, parts of a sum over c would each add it
   strcpy(buf, s->n_in == 3 ? "nTC,oCK,o->n_o" : "nTc,ocK->n_o");
 }
@@ -44,9 +44,9 @@ static int64_t flops_of(const gr_type *y, const gr_type *w) {
   return 2 * gr_type_count(y) * w->dim[1] * w->dim[2];
 }
 
-static int64_t flops(const gr_site *s) { return flops_of(s->out, &s->in[1]); }
+static int64_t flops(const gr_op_call *s) { return flops_of(s->out, &s->in[1]); }
 
-static gr_status check_attr(const gr_site *s) {
+static gr_status check_attr(const gr_op_call *s) {
   const struct conv1d *a = s->attr;
   if (a->stride >= 1 && a->pad >= 0 && a->dilation >= 1) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc,
@@ -54,9 +54,10 @@ static gr_status check_attr(const gr_site *s) {
                  (long long)a->stride, (long long)a->pad, (long long)a->dilation);
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   GR_TRY(check_attr(s));
-  for (int k = 1; k < s->n_in; k++) GR_TRY(gr_need_float(s, k, k == 1 ? "the kernel" : "the bias"));
+  for (int k = 1; k < s->n_in; k++)
+    GR_TRY(gr_require_float(s, k, k == 1 ? "the kernel" : "the bias"));
   s->out[0].dim[1] = steps_of(s->attr, s->in[0].dim[1], s->in[1].dim[2]);
   if (s->out[0].dim[1] > 0) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "%lld frames are too few for a kernel of %lld",
@@ -74,7 +75,7 @@ static void grad(const gr_grad *g) {
     a.size = gr_at(g->b->g, g->x[1])->type.dim[2];
     g->dx[1] = GR_EMIT(g->b, &gr_op_conv1d_grad_w, &a, g->x[0], g->dy[0]);
   }
-  if (g->n_in == 3 && g->want[2]) g->dx[2] = GR_EMIT(g->b, &gr_op_bias_grad, NULL, g->dy[0]);
+  if (g->n_in == 3 && g->want[2]) g->dx[2] = GR_EMIT(g->b, &gr_op_bias_add_grad, NULL, g->dy[0]);
 }
 
 static gr_status cpu(const gr_launch *l) {
@@ -163,13 +164,13 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static size_t bytes_of(const conv *v) {
   return sizeof(float) * (size_t)((v->out + rows_of(v)) * patch_of(v));
 }
 
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   conv v = conv_of(s->attr, s->in, s->in + 1, s->out);
   return bytes_of(&v);
 }
@@ -196,7 +197,7 @@ const gr_op gr_op_conv1d = {
     .n_out = 1,
     .attr_size = sizeof(struct conv1d),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .infer = infer,
     .flops = flops,
     .amp = GR_AMP_LOW,
@@ -209,9 +210,9 @@ const gr_op gr_op_conv1d = {
 
 // ---- The gradient by x, from w and dy -----------------------------------------------------------
 
-static gr_status grad_x_infer(gr_site *s) {
+static gr_status grad_x_infer(gr_op_call *s) {
   GR_TRY(check_attr(s));
-  GR_TRY(gr_need_float(s, 1, "the gradient"));
+  GR_TRY(gr_require_float(s, 1, "the gradient"));
   s->out[0].dim[1] = ((const struct conv1d *)s->attr)->size;
   return GR_OK;
 }
@@ -242,9 +243,9 @@ static gr_status grad_x_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_x_fast(const gr_site *s) { return gr_is_f32(s) ? grad_x_f32 : NULL; }
+static gr_kernel grad_x_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_x_f32 : NULL; }
 
-static size_t grad_x_scratch(const gr_site *s) {
+static size_t grad_x_scratch(const gr_op_call *s) {
   conv v = conv_of(s->attr, s->out, s->in, s->in + 1);
   return bytes_of(&v);
 }
@@ -264,7 +265,7 @@ const gr_op gr_op_conv1d_grad_x = {
     .n_out = 1,
     .attr_size = sizeof(struct conv1d),
     .attrs = grad_attrs,
-    .axes = "ocK,nSo->n_c",
+    .index_spec = "ocK,nSo->n_c",
     .infer = grad_x_infer,
     .amp = GR_AMP_LOW,
     .cpu = grad_x_cpu,
@@ -275,9 +276,9 @@ const gr_op gr_op_conv1d_grad_x = {
 
 // ---- The gradient by w, from x and dy -----------------------------------------------------------
 
-static gr_status grad_w_infer(gr_site *s) {
+static gr_status grad_w_infer(gr_op_call *s) {
   GR_TRY(check_attr(s));
-  GR_TRY(gr_need_float(s, 1, "the gradient"));
+  GR_TRY(gr_require_float(s, 1, "the gradient"));
   s->out[0].dim[2] = ((const struct conv1d *)s->attr)->size;
   return GR_OK;
 }
@@ -311,9 +312,9 @@ static gr_status grad_w_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_w_fast(const gr_site *s) { return gr_is_f32(s) ? grad_w_f32 : NULL; }
+static gr_kernel grad_w_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_w_f32 : NULL; }
 
-static size_t grad_w_scratch(const gr_site *s) {
+static size_t grad_w_scratch(const gr_op_call *s) {
   conv v = conv_of(s->attr, s->in, s->out, s->in + 1);
   return bytes_of(&v);
 }
@@ -324,7 +325,7 @@ static const gr_case grad_w_cases[] = {
     {{0}},
 };
 
-static int64_t grad_w_flops(const gr_site *s) { return flops_of(&s->in[1], s->out); }
+static int64_t grad_w_flops(const gr_op_call *s) { return flops_of(&s->in[1], s->out); }
 
 const gr_op gr_op_conv1d_grad_w = {
     .name = "conv1d_grad_w",
@@ -333,7 +334,7 @@ const gr_op gr_op_conv1d_grad_w = {
     .n_out = 1,
     .attr_size = sizeof(struct conv1d),
     .attrs = grad_attrs,
-    .axes = "nTc,nSo->oc_",
+    .index_spec = "nTc,nSo->oc_",
     .infer = grad_w_infer,
     .flops = grad_w_flops,
     .amp = GR_AMP_LOW,

@@ -6,12 +6,12 @@ gr_val gr_embedding(gr_builder *b, gr_val table, gr_val ids) {
   return GR_EMIT(b, &gr_op_embedding, NULL, table, ids);
 }
 
-static gr_status ids_are_i32(const gr_site *s) {
+static gr_status ids_are_i32(const gr_op_call *s) {
   if (s->in[1].dtype == GR_I32) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "ids are i32, not %s", gr_dtypes[s->in[1].dtype].name);
 }
 
-static gr_status infer(gr_site *s) { return ids_are_i32(s); }
+static gr_status infer(gr_op_call *s) { return ids_are_i32(s); }
 
 struct embedding_grad {
   int64_t rows;
@@ -54,7 +54,7 @@ static const gr_case cases[] = {
     {{0}},
 };
 
-static int64_t flops(const gr_site *s) {  // rows are copied
+static int64_t flops(const gr_op_call *s) {  // rows are copied
   (void)s;
   return 0;
 }
@@ -64,7 +64,7 @@ const gr_op gr_op_embedding = {
     .doc = "For each id, its row of the table.",
     .n_in = 2,
     .n_out = 1,
-    .axes = "Vc,...->...c",
+    .index_spec = "Vc,...->...c",
     .infer = infer,
     .flops = flops,
     .grad = grad,
@@ -72,7 +72,7 @@ const gr_op gr_op_embedding = {
     .cases = cases,
 };
 
-static gr_status grad_infer(gr_site *s) {
+static gr_status grad_infer(gr_op_call *s) {
   GR_TRY(ids_are_i32(s));
   s->out[0].dim[0] = ((const struct embedding_grad *)s->attr)->rows;
   return GR_OK;
@@ -112,7 +112,7 @@ static gr_status grad_quick(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_site *s) {
+static gr_kernel grad_fast(const gr_op_call *s) {
   return s->in[0].dtype == GR_F32 ? grad_quick : NULL;
 }
 
@@ -132,7 +132,7 @@ const gr_op gr_op_embedding_grad = {
     .n_out = 1,
     .attr_size = sizeof(struct embedding_grad),
     .attrs = grad_attrs,
-    .axes = "...c,...->_c",
+    .index_spec = "...c,...->_c",
     .amp = GR_AMP_F32,
     .infer = grad_infer,
     .cpu = grad_cpu,

@@ -19,7 +19,7 @@ const gr_op gr_op_gelu = {
     GR_POINTWISE_FIELDS(gelu),
     .doc = "x times the normal distribution function of x, exactly (by erf).",
     .n_in = 1,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,
@@ -35,7 +35,7 @@ const gr_op gr_op_gelu_grad = {
     GR_POINTWISE_FIELDS(gelu_grad),
     .doc = "The gradient of gelu by x, times dy.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

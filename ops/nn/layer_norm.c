@@ -8,9 +8,9 @@ struct layer_norm {
   double eps;
 };
 
-static gr_status infer(gr_site *s) {
-  GR_TRY(gr_need_float(s, 1, "gamma"));
-  return gr_need_float(s, 2, "beta");
+static gr_status infer(gr_op_call *s) {
+  GR_TRY(gr_require_float(s, 1, "gamma"));
+  return gr_require_float(s, 2, "beta");
 }
 
 static void grad(const gr_grad *g) {
@@ -54,7 +54,7 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_attr attrs[] = {
     GR_ATTR(struct layer_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"), {0}};
@@ -73,7 +73,7 @@ const gr_op gr_op_layer_norm = {
     .n_out = 1,
     .attr_size = sizeof(struct layer_norm),
     .attrs = attrs,
-    .axes = "...C,C,C->...C",
+    .index_spec = "...C,C,C->...C",
     .infer = infer,
     .amp = GR_AMP_F32,
     .grad = grad,
@@ -114,7 +114,7 @@ static gr_status grad_cpu(const gr_launch *l) {
 
 enum { CHUNKS = 64, CHUNK = 16 };  // at most so many chunks, of at least so many rows
 
-static int64_t chunk_rows(int64_t rows) { return gr_most(CHUNK, (rows + CHUNKS - 1) / CHUNKS); }
+static int64_t chunk_rows(int64_t rows) { return gr_max_i64(CHUNK, (rows + CHUNKS - 1) / CHUNKS); }
 
 static void grad_row(const float *x, const float *gamma, const float *dy, int64_t c, double eps,
                      float *dx, float *restrict dgamma, float *restrict dbeta) {
@@ -144,7 +144,7 @@ static void grad_chunks(void *arg, int64_t from, int64_t to) {
   for (int64_t k = from; k < to; k++) {
     float *sums = (float *)l->scratch + k * 2 * c;
     memset(sums, 0, sizeof *sums * 2 * (size_t)c);
-    for (int64_t r = k * size; r < gr_least(rows, (k + 1) * size); r++)
+    for (int64_t r = k * size; r < gr_min_i64(rows, (k + 1) * size); r++)
       grad_row((const float *)l->in[0] + r * c, l->in[1], (const float *)l->in[2] + r * c, c, eps,
                (float *)l->out[0] + r * c, sums, sums + c);
   }
@@ -164,11 +164,11 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
-static size_t grad_scratch(const gr_site *s) {
+static size_t grad_scratch(const gr_op_call *s) {
   int64_t rows = gr_rows(s->in), size = chunk_rows(rows), chunks = (rows + size - 1) / size;
-  return (size_t)(gr_last(s->in) * 2 * gr_most(2, chunks)) * sizeof(float);
+  return (size_t)(gr_last(s->in) * 2 * gr_max_i64(2, chunks)) * sizeof(float);
 }
 
 static const gr_case grad_cases[] = {
@@ -184,7 +184,7 @@ const gr_op gr_op_layer_norm_grad = {
     .n_out = 3,
     .attr_size = sizeof(struct layer_norm),
     .attrs = attrs,
-    .axes = "...C,C,...C->...C,C,C",
+    .index_spec = "...C,C,...C->...C,C,C",
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,

@@ -123,7 +123,7 @@ static void exponential(int64_t n, double *memory) {
 
 // ---- The op ---------------------------------------------------------------------------------
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const struct lmu_memory *a = s->attr;
   if (a->order < 1 || a->order > 4096)
     return gr_fail(GR_ERR_TYPE, s->loc, "an LMU's order is 1 to 4096, not %lld",
@@ -136,7 +136,7 @@ static gr_status infer(gr_site *s) {
   return GR_OK;
 }
 
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   return sizeof(double) * SQUARES * size_of(((const struct lmu_memory *)s->attr)->order + 1);
 }
 
@@ -178,7 +178,7 @@ const gr_op gr_op_lmu_memory = {
     .n_out = 2,
     .attr_size = sizeof(struct lmu_memory),
     .attrs = attrs,
-    .axes = "->__,_",
+    .index_spec = "->__,_",
     .infer = infer,
     .amp = GR_AMP_F32,
     .cpu = cpu,

@@ -3,7 +3,7 @@
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
-static gr_status infer(gr_site *s) { return gr_need_float(s, 0, "the operand"); }
+static gr_status infer(gr_op_call *s) { return gr_require_float(s, 0, "the operand"); }
 
 static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_log_softmax_grad, NULL, g->y[0], g->dy[0]);
@@ -36,7 +36,7 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
 
@@ -45,7 +45,7 @@ const gr_op gr_op_log_softmax = {
     .doc = "x - log(sum(exp(x))) of the last axis.",
     .n_in = 1,
     .n_out = 1,
-    .axes = "...K->...K",
+    .index_spec = "...K->...K",
     .infer = infer,
     .amp = GR_AMP_F32,
     .grad = grad,
@@ -82,7 +82,7 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
 static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
@@ -91,7 +91,7 @@ const gr_op gr_op_log_softmax_grad = {
     .doc = "The gradient of log_softmax by x, from y and dy.",
     .n_in = 2,
     .n_out = 1,
-    .axes = "...K,...K->...K",
+    .index_spec = "...K,...K->...K",
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,

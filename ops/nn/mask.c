@@ -6,18 +6,18 @@ gr_val gr_mask(gr_builder *b, gr_val x, gr_val lengths) {
   return GR_EMIT(b, &gr_op_mask, NULL, x, lengths);
 }
 
-static gr_status lengths_are_i32(const gr_site *s, int k) {
+static gr_status lengths_are_i32(const gr_op_call *s, int k) {
   if (s->in[k].dtype == GR_I32) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "lengths are i32, not %s", gr_dtypes[s->in[k].dtype].name);
 }
 
-static void axes_of(const gr_site *s, char buf[128]) {  // "nTab,n->nTab"
+static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "nTab,n->nTab"
   char rest[GR_MAX_RANK + 1] = {0};
   for (int d = 2; d < s->in[0].rank; d++) rest[d - 2] = (char)('a' + d);
   snprintf(buf, 128, "nT%s,n->nT%s", rest, rest);
 }
 
-static gr_status infer(gr_site *s) { return lengths_are_i32(s, 1); }
+static gr_status infer(gr_op_call *s) { return lengths_are_i32(s, 1); }
 
 static void grad(const gr_grad *g) { g->dx[0] = gr_mask(g->b, g->dy[0], g->x[1]); }
 
@@ -55,7 +55,7 @@ const gr_op gr_op_mask = {
     .doc = "x [n, t, ...] with zeros where t is at or beyond the length of the sample.",
     .n_in = 2,
     .n_out = 1,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .inplace = 1,
     .infer = infer,
     .grad = grad,
@@ -71,7 +71,7 @@ gr_val gr_length_mask(gr_builder *b, gr_val lengths, int64_t size) {
   return GR_EMIT(b, &gr_op_length_mask, &(struct length_mask){size}, lengths);
 }
 
-static gr_status mask_infer(gr_site *s) {
+static gr_status mask_infer(gr_op_call *s) {
   GR_TRY(lengths_are_i32(s, 0));
   s->out[0].dtype = GR_F32;
   s->out[0].dim[1] = ((const struct length_mask *)s->attr)->size;
@@ -101,7 +101,7 @@ const gr_op gr_op_length_mask = {
     .n_out = 1,
     .attr_size = sizeof(struct length_mask),
     .attrs = mask_attrs,
-    .axes = "n->n_",
+    .index_spec = "n->n_",
     .infer = mask_infer,
     .cpu = mask_cpu,
     .cases = mask_cases,

@@ -14,7 +14,7 @@ gr_val gr_matmul(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb) {
 // Leading axes are more rows where only x has them: "...mk,kn->...mn"; they number matrices where
 // both have; and with `sum` they are summed over, "...km,...kn->mn": the gradient by weights that
 // all steps or samples share is one product, and stays one when a loop's steps are stacked.
-static void axes_of(const gr_site *s, char buf[128]) {
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
   const struct matmul *a = s->attr;
   bool lead_y = a->sum || s->in[1].rank > 2, lead_x = a->sum || s->in[0].rank > 2 || !lead_y;
   char *p = stpcpy(buf, lead_x ? "..." : "");
@@ -22,7 +22,7 @@ static void axes_of(const gr_site *s, char buf[128]) {
   stpcpy(stpcpy(p, a->tb ? "nk" : "kn"), a->sum ? "->mn" : "->...mn");
 }
 
-static gr_status infer(gr_site *s) { return gr_need_float(s, 1, "the second operand"); }
+static gr_status infer(gr_op_call *s) { return gr_require_float(s, 1, "the second operand"); }
 
 // z = x y:  dx = dz y', dy = x' dz; a transposed operand has its product transposed. An operand
 // without the leading axes that dz has gets the sum over them.
@@ -54,10 +54,10 @@ static product product_of(const gr_type *x, const gr_type *y, const struct matmu
           m = a->ta ? gr_last(x) : x->dim[x->rank - 2];
   int64_t n = a->tb ? y->dim[y->rank - 2] : gr_last(y);
   int64_t lead_x = gr_type_count(x) / (m * k), lead_y = gr_type_count(y) / (k * n);
-  product p = {.count = gr_most(lead_x, lead_y),
+  product p = {.count = gr_max_i64(lead_x, lead_y),
                .step = {x->rank > 2 ? m * k : 0, y->rank > 2 ? k * n : 0, a->sum ? 0 : m * n}};
-  if (!a->sum && y->rank == 2 && !a->ta) m *= lead_x, p.count = 1;           // more rows
-  if (a->sum && a->ta && !a->tb) k *= gr_most(lead_x, lead_y), p.count = 1;  // more to sum
+  if (!a->sum && y->rank == 2 && !a->ta) m *= lead_x, p.count = 1;              // more rows
+  if (a->sum && a->ta && !a->tb) k *= gr_max_i64(lead_x, lead_y), p.count = 1;  // more to sum
   p.g = gr_gemm_dense(a->ta, a->tb, m, n, k);
   return p;
 }
@@ -130,11 +130,11 @@ static gr_status run_bf16(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) {
+static gr_kernel fast(const gr_op_call *s) {
   return gr_is_f32(s) ? run_f32 : s->in[0].dtype == GR_BF16 ? run_bf16 : NULL;
 }
 
-static size_t scratch(const gr_site *s) {
+static size_t scratch(const gr_op_call *s) {
   if (s->in[0].dtype != GR_BF16) return 0;
   return sizeof(float) *
          (size_t)(gr_type_count(s->in) + gr_type_count(s->in + 1) + gr_type_count(s->out));
@@ -178,7 +178,7 @@ const gr_op gr_op_matmul = {
     .n_out = 1,
     .attr_size = sizeof(struct matmul),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .infer = infer,
     .amp = GR_AMP_LOW,
     .grad = grad,

@@ -12,13 +12,13 @@ struct packed {
   int64_t columns;
 };
 
-bool gr_matmul_packs(const gr_site *s) {
+bool gr_matmul_packs(const gr_op_call *s) {
   const struct matmul *a = s->attr;
   return s->op == &gr_op_matmul && !a->ta && !a->sum && s->in[0].rank == 2 && s->in[1].rank == 2 &&
          gr_is_f32(s) && s->in[0].dim[0] <= FEW_ROWS && gr_type_count(s->in + 1) >= LEAST;
 }
 
-gr_val gr_pack(gr_builder *b, const gr_site *product, gr_val y) {
+gr_val gr_pack(gr_builder *b, const gr_op_call *product, gr_val y) {
   const struct matmul *a = product->attr;
   return GR_EMIT(b, &gr_op_pack, (&(struct pack){a->tb}), y);
 }
@@ -31,12 +31,12 @@ gr_val gr_matmul_packed(gr_builder *b, gr_val x, gr_val packed, int64_t columns)
 
 static int64_t rounded(int64_t n) { return (n + ROUND - 1) / ROUND * ROUND; }
 
-static gr_status f32_only(const gr_site *s) {
+static gr_status f32_only(const gr_op_call *s) {
   if (gr_is_f32(s)) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "only f32 is packed");
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   int turned = ((const struct pack *)s->attr)->turned != 0;
   s->out[0].dim[0] = rounded(s->in[0].dim[!turned]);
   s->out[0].dim[1] = s->in[0].dim[turned];
@@ -62,7 +62,7 @@ static const gr_case cases[] = {
     {{0}},
 };
 
-static int64_t no_flops(const gr_site *s) {
+static int64_t no_flops(const gr_op_call *s) {
   (void)s;
   return 0;
 }
@@ -74,7 +74,7 @@ const gr_op gr_op_pack = {
     .n_out = 1,
     .attr_size = sizeof(struct pack),
     .attrs = attrs,
-    .axes = "AB->__",
+    .index_spec = "AB->__",
     .infer = infer,
     .flops = no_flops,
     .cpu = run,
@@ -83,7 +83,7 @@ const gr_op gr_op_pack = {
 
 // ---- matmul_packed ------------------------------------------------------------------------------
 
-static gr_status packed_infer(gr_site *s) {
+static gr_status packed_infer(gr_op_call *s) {
   int64_t columns = ((const struct packed *)s->attr)->columns, k = gr_last(s->in);
   const gr_type *p = &s->in[1];
   s->out[0].dim[s->out[0].rank - 1] = columns;
@@ -116,7 +116,7 @@ static gr_status packed_run(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel packed_fast(const gr_site *s) {
+static gr_kernel packed_fast(const gr_op_call *s) {
   (void)s;
   return packed_run;
 }
@@ -131,7 +131,9 @@ static const gr_case packed_cases[] = {
 };
 
 // Not of the columns that were added.
-static int64_t packed_flops(const gr_site *s) { return 2 * gr_type_count(s->out) * gr_last(s->in); }
+static int64_t packed_flops(const gr_op_call *s) {
+  return 2 * gr_type_count(s->out) * gr_last(s->in);
+}
 
 const gr_op gr_op_matmul_packed = {
     .name = "matmul_packed",
@@ -140,7 +142,7 @@ const gr_op gr_op_matmul_packed = {
     .n_out = 1,
     .attr_size = sizeof(struct packed),
     .attrs = packed_attrs,
-    .axes = "...mA,BA->...m_",
+    .index_spec = "...mA,BA->...m_",
     .infer = packed_infer,
     .flops = packed_flops,
     .cpu = packed_cpu,

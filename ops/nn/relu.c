@@ -18,7 +18,7 @@ const gr_op gr_op_relu = {
     GR_POINTWISE_FIELDS(relu),
     .doc = "x where it is positive, else 0.",
     .n_in = 1,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .grad = grad,
     .cases = cases,
 };
@@ -31,7 +31,7 @@ const gr_op gr_op_relu_grad = {
     GR_POINTWISE_FIELDS(relu_grad),
     .doc = "dy where y is positive, else 0: the gradient of relu by its output.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

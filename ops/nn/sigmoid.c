@@ -16,7 +16,7 @@ const gr_op gr_op_sigmoid = {
     GR_POINTWISE_FIELDS(sigmoid),
     .doc = "1 / (1 + exp(-x)).",
     .n_in = 1,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,
@@ -30,7 +30,7 @@ const gr_op gr_op_sigmoid_grad = {
     GR_POINTWISE_FIELDS(sigmoid_grad),
     .doc = "y (1 - y) dy: the gradient of sigmoid by its output.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

@@ -16,7 +16,7 @@ const gr_op gr_op_silu = {
     GR_POINTWISE_FIELDS(silu),
     .doc = "x / (1 + exp(-x)).",
     .n_in = 1,
-    .axes = "...->...",
+    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,
@@ -33,7 +33,7 @@ const gr_op gr_op_silu_grad = {
         "The gradient of silu by x, times dy; sigmoid(x) is written by tanh, which cannot "
         "overflow.",
     .n_in = 2,
-    .axes = "...,...->...",
+    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

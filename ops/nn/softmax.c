@@ -10,14 +10,14 @@ struct softmax {
 
 // x is [n,...,r,K]; lengths [n] say how many of the K entries there are. A causal row r sees
 // entries 0..r, so rows must be whole.
-static void letters(const gr_site *s, int rank, char x[GR_MAX_RANK + 1]) {
+static void letters(const gr_op_call *s, int rank, char x[GR_MAX_RANK + 1]) {
   const struct softmax *a = s->attr;
   gr_letters(x, "n", rank);
   x[rank - 1] = 'K';
   if (a->causal && rank > 1) x[rank - 2] = 'R';
 }
 
-static void axes_of(const gr_site *s, char buf[128]) {
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
   const struct softmax *a = s->attr;
   char x[GR_MAX_RANK + 1] = "K";
   if (s->in[0].rank) letters(s, s->in[0].rank, x);
@@ -27,10 +27,10 @@ static void axes_of(const gr_site *s, char buf[128]) {
     snprintf(buf, 128, a->causal ? "...RK->...RK" : "...K->...K");
 }
 
-static gr_status infer(gr_site *s) {
-  GR_TRY(gr_need_operands(s, 1, 2));
-  GR_TRY(gr_need_float(s, 0, "the operand"));
-  if (s->n_in == 2) GR_TRY(gr_need_ints(s, 1, "lengths"));
+static gr_status infer(gr_op_call *s) {
+  GR_TRY(gr_require_operands(s, 1, 2));
+  GR_TRY(gr_require_float(s, 0, "the operand"));
+  if (s->n_in == 2) GR_TRY(gr_require_ints(s, 1, "lengths"));
   return GR_OK;
 }
 
@@ -45,7 +45,7 @@ static int64_t seen(const gr_launch *l, int64_t row) {
   const gr_type *t = l->in_type;
   int64_t k = gr_last(t), n = k;
   if (l->n_in == 2) n = gr_length(l, 1, row / (gr_rows(t) / t->dim[0]), k);
-  return a->causal ? gr_least(n, row % t->dim[t->rank - 2] + 1) : n;
+  return a->causal ? gr_min_i64(n, row % t->dim[t->rank - 2] + 1) : n;
 }
 static gr_status cpu(const gr_launch *l) {
   int64_t k = gr_last(l->in_type);
@@ -78,7 +78,7 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_attr attrs[] = {
     GR_ATTR(struct softmax, causal, GR_ATTR_BOOL, "false", "row r sees entries 0..r only"), {0}};
@@ -103,7 +103,7 @@ const gr_op gr_op_softmax = {
     .n_out = 1,
     .attr_size = sizeof(struct softmax),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .infer = infer,
     .amp = GR_AMP_F32,
     .grad = grad,
@@ -115,7 +115,7 @@ const gr_op gr_op_softmax = {
 
 // ---- The gradient: dx = y (dy - sum(y dy)); a row that was made uniform has none ------------
 
-static void grad_axes_of(const gr_site *s, char buf[128]) {
+static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
   char x[GR_MAX_RANK + 1] = "K";
   if (s->n_in == 2) {
     snprintf(buf, 128, "...K,...K->...K");
@@ -126,9 +126,9 @@ static void grad_axes_of(const gr_site *s, char buf[128]) {
   snprintf(buf, 128, "%s,%s,n->%s", x, x, x);
 }
 
-static gr_status grad_infer(gr_site *s) {
-  GR_TRY(gr_need_operands(s, 2, 3));
-  return gr_need_float(s, 1, "the gradient");
+static gr_status grad_infer(gr_op_call *s) {
+  GR_TRY(gr_require_operands(s, 2, 3));
+  return gr_require_float(s, 1, "the gradient");
 }
 
 static bool uniform(const gr_launch *l, int64_t row) {
@@ -163,7 +163,7 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_site *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "f32[4,6]"}},
@@ -176,7 +176,7 @@ const gr_op gr_op_softmax_grad = {
     .doc = "The gradient of softmax by x, from y, dy and the lengths.",
     .n_in = GR_ANY,
     .n_out = 1,
-    .axes_of = grad_axes_of,
+    .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,

@@ -5,7 +5,7 @@
 
 enum { GRAIN = 16384 };
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   if (s->in[2].dtype != GR_I32)
     return gr_fail(GR_ERR_TYPE, s->loc, "the micro-step's number is an i32, not a %s",
                    gr_dtypes[s->in[2].dtype].name);
@@ -36,7 +36,7 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]", "i32[]"}, .fill = "nnz"},
@@ -52,8 +52,8 @@ const gr_op gr_op_accumulate = {
     .doc = "total + term, or term alone where the micro-step's number is 0.",
     .n_in = 3,
     .n_out = 1,
-    .axes = "...,...,->...",
-    .padding = GR_PADDING_KEPT,
+    .index_spec = "...,...,->...",
+    .padding = GR_PADDING_PRESERVED,
     .infer = infer,
     .cpu = cpu,
     .fast = fast,

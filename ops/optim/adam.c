@@ -82,12 +82,12 @@ static gr_status adamw_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static bool all_f32(const gr_site *s) {
+static bool all_f32(const gr_op_call *s) {
   return gr_is_f32(s) && s->in[G].dtype == GR_F32 && s->in[M].dtype == GR_F32 &&
          s->in[V].dtype == GR_F32;
 }
-static gr_kernel adam_fast(const gr_site *s) { return all_f32(s) ? adam_f32 : NULL; }
-static gr_kernel adamw_fast(const gr_site *s) { return all_f32(s) ? adamw_f32 : NULL; }
+static gr_kernel adam_fast(const gr_op_call *s) { return all_f32(s) ? adam_f32 : NULL; }
+static gr_kernel adamw_fast(const gr_op_call *s) { return all_f32(s) ? adamw_f32 : NULL; }
 
 static const gr_attr attrs[] = {
     GR_ATTR(gr_optim_adam, beta1, GR_ATTR_FLOAT, "0.9", "decay of the mean of gradients"),
@@ -113,9 +113,9 @@ const gr_op gr_op_adam = {
     .n_out = 3,
     .attr_size = sizeof(gr_optim_adam),
     .attrs = attrs,
-    .axes = "...,...,...,...,,,,->...,...,...",
+    .index_spec = "...,...,...,...,,,,->...,...,...",
     .amp = GR_AMP_F32,
-    .padding = GR_PADDING_KEPT,
+    .padding = GR_PADDING_PRESERVED,
     .cpu = adam_cpu,
     .fast = adam_fast,
     .inplace = 1 + W,
@@ -132,9 +132,9 @@ const gr_op gr_op_adamw = {
     .n_out = 3,
     .attr_size = sizeof(gr_optim_adam),
     .attrs = attrs,
-    .axes = "...,...,...,...,,,,->...,...,...",
+    .index_spec = "...,...,...,...,,,,->...,...,...",
     .amp = GR_AMP_F32,
-    .padding = GR_PADDING_KEPT,
+    .padding = GR_PADDING_PRESERVED,
     .cpu = adamw_cpu,
     .fast = adamw_fast,
     .inplace = 1 + W,

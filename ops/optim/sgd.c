@@ -75,13 +75,13 @@ static gr_status momentum_run_f32(const gr_launch *l) {
 
 // ---- The op -----------------------------------------------------------------------------------
 
-static void axes_of(const gr_site *s, char buf[128]) {
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
   snprintf(buf, 128, "%s", s->n_in == 6 ? "...,...,,,,...->...,..." : "...,...,,,->...");
 }
 
 static gr_status cpu(const gr_launch *l) { return (l->n_in == 6 ? momentum_cpu : plain_cpu)(l); }
 
-static gr_kernel fast(const gr_site *s) {
+static gr_kernel fast(const gr_op_call *s) {
   if (!gr_is_f32(s) || s->in[1].dtype != GR_F32) return NULL;
   return s->n_in == 6 ? momentum_run_f32 : plain_run_f32;
 }
@@ -109,9 +109,9 @@ const gr_op gr_op_sgd = {
     .n_out = GR_ANY,
     .attr_size = sizeof(gr_optim_sgd),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .amp = GR_AMP_F32,
-    .padding = GR_PADDING_KEPT,
+    .padding = GR_PADDING_PRESERVED,
     .cpu = cpu,
     .fast = fast,
     .inplace = 1,

@@ -11,10 +11,10 @@ struct dropout {
   uint64_t stream;
 };
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   double p = ((const struct dropout *)s->attr)->p;
-  GR_TRY(gr_need_float(s, 0, "the operand"));
-  GR_TRY(gr_need_ints(s, 1, "steps"));
+  GR_TRY(gr_require_float(s, 0, "the operand"));
+  GR_TRY(gr_require_ints(s, 1, "steps"));
   if (p >= 0 && p < 1) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "dropout with p %g is not possible", p),
                  "p is the share of elements dropped, from 0 to below 1");
@@ -61,7 +61,7 @@ static void run(const gr_rng *rng, double p, uint64_t index, const float *x, flo
   uint32_t words[BLOCKS * 4], least = limit(p);
   float scale = (float)(1 / (1 - p));
   while (n > 0) {
-    int64_t skip = (int64_t)(index % 4), now = gr_least(n, BLOCKS * 4 - skip);
+    int64_t skip = (int64_t)(index % 4), now = gr_min_i64(n, BLOCKS * 4 - skip);
     gr_rng_blocks(rng, index / 4, (skip + now + 3) / 4, words);
     for (int64_t i = 0; i < now; i++) y[i] = words[skip + i] >= least ? x[i] * scale : 0;
     x += now, y += now, n -= now, index += (uint64_t)now;
@@ -73,7 +73,7 @@ static void part(void *arg, int64_t from, int64_t to) {
   gr_rng rng = rng_of(l);
   int64_t length = run_length(l);
   while (from < to) {
-    int64_t now = gr_least(to, (from / length + 1) * length) - from;
+    int64_t now = gr_min_i64(to, (from / length + 1) * length) - from;
     run(&rng, ((const struct dropout *)l->attr)->p, (uint64_t)gr_global_index(l, 0, from),
         (const float *)l->in[0] + from, (float *)l->out[0] + from, now);
     from += now;
@@ -85,7 +85,7 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_attr attrs[] = {
     GR_ATTR(struct dropout, p, GR_ATTR_FLOAT, NULL, "share of elements dropped"),
@@ -108,7 +108,7 @@ const gr_op gr_op_dropout = {
     .n_out = 1,
     .attr_size = sizeof(struct dropout),
     .attrs = attrs,
-    .axes = "...,->...",
+    .index_spec = "...,->...",
     .infer = infer,
     .random = true,
     .grad = grad,

@@ -10,7 +10,7 @@ struct init_normal {
   uint64_t stream;
 };
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   return gr_source_shape(s, &((const struct init_normal *)s->attr)->shape, GR_F32);
 }
 

@@ -10,7 +10,7 @@ gr_val gr_concat(gr_builder *b, int n, const gr_val *x, int axis) {
   return gr_emit(b, &gr_op_concat, &(struct concat){axis}, n, x);
 }
 
-static gr_status like_first(const gr_site *s, int k, int axis) {
+static gr_status like_first(const gr_op_call *s, int k, int axis) {
   const gr_type *t = &s->in[0], *u = &s->in[k];
   if (u->dtype != t->dtype)
     return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
@@ -25,7 +25,7 @@ static gr_status like_first(const gr_site *s, int k, int axis) {
   return GR_OK;
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   int axis = (int)((const struct concat *)s->attr)->axis;
   if (!s->n_in) return gr_fail(GR_ERR_TYPE, s->loc, "takes at least one operand");
   if (axis < 0 || axis >= s->in[0].rank)
@@ -39,12 +39,12 @@ static gr_status infer(gr_site *s) {
 }
 
 // As many operands as are given, which a notation cannot say: any other axis may be split.
-static gr_status sigs(const gr_site *s, gr_sig *sig, int *out_n) {
+static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   int n = 0, axis = (int)((const struct concat *)s->attr)->axis;
-  memset(&sig[n++], GR_R, sizeof *sig);
+  memset(&rule[n++], GR_REPLICATE, sizeof *rule);
   for (int d = 0; d < s->in[0].rank; d++)
-    if (d != axis) memset(&sig[n++], d, sizeof *sig);
-  if (gr_dtypes[s->in[0].dtype].is_float) memset(&sig[n++], GR_P, sizeof *sig);
+    if (d != axis) memset(&rule[n++], d, sizeof *rule);
+  if (gr_dtypes[s->in[0].dtype].is_float) memset(&rule[n++], GR_PARTIAL, sizeof *rule);
   *out_n = n;
   return GR_OK;
 }
@@ -54,7 +54,7 @@ static void grad(const gr_grad *g) {
   int64_t from = 0, total = gr_at(g->b->g, g->y[0])->type.dim[axis];
   for (int k = 0; from < total && !g->b->err; k++) {
     int64_t size = gr_at(g->b->g, g->x[k])->type.dim[axis];
-    if (g->want[k]) g->dx[k] = gr_slice_axis(g->b, g->dy[0], axis, from, size);
+    if (g->want[k]) g->dx[k] = gr_slice(g->b, g->dy[0], axis, from, size);
     from += size;
   }
 }
@@ -97,7 +97,7 @@ const gr_op gr_op_concat = {
     .attrs = attrs,
     .linear = true,
     .infer = infer,
-    .sigs = sigs,
+    .sharding_rules = rules,
     .grad = grad,
     .cpu = cpu,
     .cases = cases,

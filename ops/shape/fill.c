@@ -14,7 +14,7 @@ gr_val gr_fill(gr_builder *b, const gr_type *t, double value) {
   return gr_emit(b, &gr_op_fill, &a, 0, NULL);
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const struct fill *a = s->attr;
   return gr_source_shape(s, &a->shape, (gr_dtype)a->dtype);
 }

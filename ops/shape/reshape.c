@@ -18,7 +18,7 @@ static int rest_axis(const gr_ints *shape) {
   return -1;
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const struct reshape *a = s->attr;
   int64_t total = gr_type_count(&s->in[0]), known = 1;
   int rest = rest_axis(&a->shape);
@@ -49,29 +49,29 @@ static int same_axis(const gr_type *x, const gr_type *y, int axis) {
   return found;
 }
 
-static void add_sig(gr_sig *sig, int *n, int from, int to) {
-  memset(&sig[*n], GR_R, sizeof *sig);
-  sig[*n].in[0] = (gr_lay)from, sig[(*n)++].out[0] = (gr_lay)to;
+static void add_sig(gr_sharding_rule *rule, int *n, int from, int to) {
+  memset(&rule[*n], GR_REPLICATE, sizeof *rule);
+  rule[*n].in[0] = (gr_axis_placement)from, rule[(*n)++].out[0] = (gr_axis_placement)to;
 }
 
 // A split of an axis of x is a split of an axis of y where as much is before the one as before
 // the other: a part of [n, t, heads c] is a part of [n, t, heads, c].
-static gr_status sigs(const gr_site *s, gr_sig *sig, int *out_n) {
+static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   const struct reshape *a = s->attr;
   const gr_type *x = &s->in[0], *y = &s->out[0];
   int n = 0, to = rest_axis(&a->shape);
-  add_sig(sig, &n, GR_R, GR_R);
+  add_sig(rule, &n, GR_REPLICATE, GR_REPLICATE);
   int from = to < 0 ? -1 : same_axis(x, y, to);
-  if (from >= 0) add_sig(sig, &n, from, to);
+  if (from >= 0) add_sig(rule, &n, from, to);
   int64_t before_x = 1;
   for (int i = 0; i < x->rank; before_x *= x->dim[i++]) {
     int64_t before_y = 1;
-    for (int k = 0; k < y->rank && before_y <= before_x && n < GR_MAX_SIGS - 1;
+    for (int k = 0; k < y->rank && before_y <= before_x && n < GR_MAX_SHARDING_RULES - 1;
          before_y *= y->dim[k++])
       if (before_x == before_y && x->dim[i] > 1 && y->dim[k] > 1 && !(i == from && k == to))
-        add_sig(sig, &n, i, k);
+        add_sig(rule, &n, i, k);
   }
-  if (gr_dtypes[x->dtype].is_float) add_sig(sig, &n, GR_P, GR_P);
+  if (gr_dtypes[x->dtype].is_float) add_sig(rule, &n, GR_PARTIAL, GR_PARTIAL);
   *out_n = n;
   return GR_OK;
 }
@@ -79,7 +79,7 @@ static gr_status sigs(const gr_site *s, gr_sig *sig, int *out_n) {
 static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
   gr_ints *shape = &((struct reshape *)attr)->shape;
   for (int a = 0; a < m->n_axes; a++) {
-    gr_lay d = out->at[a];
+    gr_axis_placement d = out->at[a];
     if (d >= 0 && shape->at[d] > 0) shape->at[d] /= m->axis[a].size;
   }
 }
@@ -132,7 +132,7 @@ const gr_op gr_op_reshape = {
     .linear = true,
     .inplace = 1,
     .infer = infer,
-    .sigs = sigs,
+    .sharding_rules = rules,
     .localize = localize,
     .grad = grad,
     .cpu = cpu,

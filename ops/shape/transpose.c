@@ -12,7 +12,7 @@ gr_val gr_transpose(gr_builder *b, gr_val x, gr_ints perm) {
 
 // "abc->cab". A perm that is none is refused by infer, which comes later: here, it may say
 // anything.
-static void axes_of(const gr_site *s, char buf[128]) {
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
   const gr_ints *perm = &((const struct transpose *)s->attr)->perm;
   char *p = buf;
   for (int d = 0; d < s->in[0].rank; d++) *p++ = (char)('a' + d);
@@ -21,7 +21,7 @@ static void axes_of(const gr_site *s, char buf[128]) {
   *p = 0;
 }
 
-static gr_status infer(gr_site *s) {
+static gr_status infer(gr_op_call *s) {
   const gr_ints *perm = &((const struct transpose *)s->attr)->perm;
   bool seen[GR_MAX_RANK] = {0};
   if (perm->n != s->in[0].rank)
@@ -61,7 +61,7 @@ static gr_status quick(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_site *s) {
+static gr_kernel fast(const gr_op_call *s) {
   return gr_dtypes[s->in[0].dtype].size == 4 ? quick : NULL;
 }
 
@@ -93,7 +93,7 @@ const gr_op gr_op_transpose = {
     .n_out = 1,
     .attr_size = sizeof(struct transpose),
     .attrs = attrs,
-    .axes_of = axes_of,
+    .index_spec_of = index_spec_of,
     .linear = true,
     .infer = infer,
     .grad = grad,

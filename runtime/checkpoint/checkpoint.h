@@ -19,16 +19,17 @@
 enum { GR_CHECKPOINT_DIMS = 8 };
 
 // A piece of a tensor: the box [offset, offset + size) of dims, row-major and contiguous.
-typedef struct gr_piece {
+typedef struct gr_tensor_slice {
   const char *name;   // of the tensor; at most 512 bytes
   const char *dtype;  // f64 f32 f16 bf16 i64 i32 u8
   int rank;           // 0: a scalar
   int64_t dims[GR_CHECKPOINT_DIMS], offset[GR_CHECKPOINT_DIMS], size[GR_CHECKPOINT_DIMS];
   void *at;
-} gr_piece;
-gr_piece gr_piece_whole(const char *name, const char *dtype, int rank, const int64_t *dims,
-                        void *at);
-int64_t gr_piece_bytes(const gr_piece *);  // of the slice; -1: no such dtype, or too large
+} gr_tensor_slice;
+gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int rank,
+                                      const int64_t *dims, void *at);
+int64_t gr_tensor_slice_bytes(
+    const gr_tensor_slice *);  // of the slice; -1: no such dtype, or too large
 
 // What is not a tensor: epoch, batch, seed, config hash, metrics, the hooks' saved text.
 typedef enum gr_scalar_kind { GR_SCALAR_INT, GR_SCALAR_FLOAT, GR_SCALAR_TEXT } gr_scalar_kind;
@@ -52,15 +53,16 @@ typedef struct gr_saver_spec {
   int rank, ranks;
   // What this rank writes; `at` must stay what it is until close. Each element of each tensor
   // is written by exactly one rank: a replicated tensor is on the list of one rank only.
-  const gr_piece *pieces;
+  const gr_tensor_slice *pieces;
   int n_pieces;
   const char *owner;  // what another run that wants the folder is told, such as output.dir; or NULL
   double patience;    // seconds to wait for a run that has the folder
   int keep_last;      // so many of the highest finite steps stay, at least one
   int keep_best;      // and so many of the best by `metric`; 0: none
-  const char *metric;   // a scalar's name; a checkpoint without it is not among the best
-  bool metric_max;      // larger is better
-  const char *passing;  // a scalar's name: a checkpoint that has it stays until there is a newer
+  const char *metric;  // a scalar's name; a checkpoint without it is not among the best
+  bool metric_max;     // larger is better
+  const char
+      *exit_checkpoint;  // a scalar's name: a checkpoint that has it stays until there is a newer
   // A logical AND over all ranks, from the thread that calls; NULL on one rank. When it fails
   // (a rank died) so does what called it.
   gr_status (*agree)(void *ctx, bool ok, bool *all_ok);
@@ -122,15 +124,15 @@ const gr_scalar *gr_checkpoint_scalar(const gr_checkpoint *, const char *name);
 bool gr_checkpoint_is_finite(const gr_checkpoint *);  // it does not say the contrary
 
 // The tensors: name, dtype, dims; offset 0, size dims, `at` NULL.
-const gr_piece *gr_checkpoint_tensors(const gr_checkpoint *, int *n);
-const gr_piece *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);  // NULL: none
+const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *, int *n);
+const gr_tensor_slice *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);  // NULL: none
 
 // Fills want->at, the slice `want` of the tensor of that name, from whichever pieces hold it.
 // Refuses another dtype or shape than the checkpoint's, naming both.
-GR_MUST_USE gr_status gr_checkpoint_read(gr_checkpoint *, const gr_piece *want);
+GR_MUST_USE gr_status gr_checkpoint_read(gr_checkpoint *, const gr_tensor_slice *want);
 // All of them. First checks that the checkpoint has every tensor wanted and, if `exact`, no
 // other, so that nothing is half read when it does not fit.
-GR_MUST_USE gr_status gr_checkpoint_read_all(gr_checkpoint *, const gr_piece *want, int n,
+GR_MUST_USE gr_status gr_checkpoint_read_all(gr_checkpoint *, const gr_tensor_slice *want, int n,
                                              bool exact);
 
 // -- Directories -------------------------------------------------------------------------

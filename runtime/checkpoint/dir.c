@@ -161,7 +161,7 @@ gr_status gr_checkpoint_recover(const gr_disk_dir *dir) {
 typedef struct trait {
   double metric;  // NaN: it has none, or cannot be among the best
   bool ok;        // counts; others stay as they are
-  bool passing, finite, foreign, keep;
+  bool exit_checkpoint, finite, foreign, keep;
 } trait;
 
 static double number_of(const gr_scalar *s) {
@@ -172,7 +172,7 @@ static double number_of(const gr_scalar *s) {
 // It holds what this run writes: the tensors of rank 0 are all, or parts of all.
 static bool is_of_run(const gr_checkpoint *c, const gr_saver_spec *spec) {
   for (int i = 0; i < spec->n_pieces; i++) {
-    const gr_piece *want = &spec->pieces[i], *has = gr_checkpoint_tensor(c, want->name);
+    const gr_tensor_slice *want = &spec->pieces[i], *has = gr_checkpoint_tensor(c, want->name);
     bool same = has && !strcmp(has->dtype, want->dtype) && has->rank == want->rank;
     for (int d = 0; same && d < want->rank; d++) same = has->dims[d] == want->dims[d];
     if (!same) return false;
@@ -197,8 +197,8 @@ static trait trait_of(gr_arena *a, const gr_disk_dir *dir, const gr_checkpoint_e
   t.ok = c && !t.foreign && gr_checkpoint_step(c) == x->step && is_of_run(c, spec);
   if (t.ok) {
     t.finite = gr_checkpoint_is_finite(c);
-    t.passing = spec->passing && gr_checkpoint_scalar(c, spec->passing);
-    if (t.finite && !t.passing) t.metric = metric_of(c, spec->metric);
+    t.exit_checkpoint = spec->exit_checkpoint && gr_checkpoint_scalar(c, spec->exit_checkpoint);
+    if (t.finite && !t.exit_checkpoint) t.metric = metric_of(c, spec->metric);
   }
   gr_checkpoint_close(c);
   gr_status_drop(e);
@@ -224,7 +224,7 @@ static void mark_last(trait *t, int n, int last) {
   int newer = 0;
   if (last < 1) last = 1;  // the newest finite one stays whatever the rules
   for (int i = n; i-- > 0;) {
-    bool counts = t[i].ok && t[i].finite && (!t[i].passing || !newer);
+    bool counts = t[i].ok && t[i].finite && (!t[i].exit_checkpoint || !newer);
     t[i].keep |= !t[i].ok || (counts && newer < last);
     newer += counts;
   }

@@ -22,9 +22,9 @@ int gr_dtype_bytes(const char *dtype, const char **safetensors) {
 
 int gr_frames(int64_t bytes) { return (int)((bytes + GR_FRAME_BYTES - 1) / GR_FRAME_BYTES); }
 
-gr_piece gr_piece_whole(const char *name, const char *dtype, int rank, const int64_t *dims,
-                        void *at) {
-  gr_piece p = {.name = name, .dtype = dtype, .rank = rank, .at = at};
+gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int rank,
+                                      const int64_t *dims, void *at) {
+  gr_tensor_slice p = {.name = name, .dtype = dtype, .rank = rank, .at = at};
   for (int d = 0; d < rank && d < GR_CHECKPOINT_DIMS; d++) p.dims[d] = p.size[d] = dims[d];
   return p;
 }
@@ -37,13 +37,13 @@ static int64_t product(int64_t bytes, int rank, const int64_t *size) {
   return bytes;
 }
 
-int64_t gr_piece_bytes(const gr_piece *p) {
+int64_t gr_tensor_slice_bytes(const gr_tensor_slice *p) {
   int each = gr_dtype_bytes(p->dtype, NULL);
   if (!each || p->rank < 0 || p->rank > GR_CHECKPOINT_DIMS) return -1;
   return product(each, p->rank, p->size);
 }
 
-static gr_status sane(const gr_piece *p) {
+static gr_status sane(const gr_tensor_slice *p) {
   size_t len = strlen(p->name);
   if (!len || len > GR_CHECKPOINT_NAME)
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "a tensor's name has 1 to %d bytes, not %zu",
@@ -52,7 +52,7 @@ static gr_status sane(const gr_piece *p) {
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                    "a tensor cannot be called '%s': names are UTF-8, and '@' marks slices",
                    p->name);
-  if (gr_piece_bytes(p) < 0 || product(8, p->rank, p->dims) < 0)
+  if (gr_tensor_slice_bytes(p) < 0 || product(8, p->rank, p->dims) < 0)
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                    "tensor '%s' has a dtype ('%s') or a shape that cannot be", p->name, p->dtype);
   for (int d = 0; d < p->rank; d++)
@@ -62,7 +62,7 @@ static gr_status sane(const gr_piece *p) {
   return GR_OK;
 }
 
-static gr_status agree(const gr_piece *a, const gr_piece *b) {
+static gr_status agree(const gr_tensor_slice *a, const gr_tensor_slice *b) {
   bool same = !strcmp(a->dtype, b->dtype) && a->rank == b->rank;
   for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
   if (same) return GR_OK;
@@ -72,31 +72,31 @@ static gr_status agree(const gr_piece *a, const gr_piece *b) {
 
 gr_status gr_index_group(gr_arena *a, gr_index *x, const gr_stored *flat, int n) {
   x->by_name = gr_map_make(a);
-  x->tensors = GR_NEW(a, gr_piece, n);
+  x->tensors = GR_NEW(a, gr_tensor_slice, n);
   x->pieces = GR_NEW(a, gr_stored, n);
   uint32_t *of = GR_NEW(a, uint32_t, n);
   for (int i = 0; i < n; i++) {
-    const gr_piece *p = &flat[i].piece;
+    const gr_tensor_slice *p = &flat[i].piece;
     GR_TRY(sane(p));
     if (!gr_map_find(&x->by_name, p->name, &of[i])) {
       of[i] = (uint32_t)x->n_tensors;
-      x->tensors[x->n_tensors++] = gr_piece_whole(p->name, p->dtype, p->rank, p->dims, NULL);
+      x->tensors[x->n_tensors++] = gr_tensor_slice_whole(p->name, p->dtype, p->rank, p->dims, NULL);
       gr_map_put(&x->by_name, p->name, of[i]);
     }
     GR_TRY(agree(p, &x->tensors[of[i]]));
   }
   x->first = GR_NEW(a, int, x->n_tensors + 1);
-  for (int i = 0; i < n; i++) x->first[of[i] + 1] += gr_piece_bytes(&flat[i].piece) > 0;
+  for (int i = 0; i < n; i++) x->first[of[i] + 1] += gr_tensor_slice_bytes(&flat[i].piece) > 0;
   for (int t = 0; t < x->n_tensors; t++) x->first[t + 1] += x->first[t];
   x->n_pieces = x->first[x->n_tensors];
   int *next = GR_NEW(a, int, x->n_tensors + 1);
   memcpy(next, x->first, sizeof(int) * (size_t)(x->n_tensors + 1));
   for (int i = 0; i < n; i++)
-    if (gr_piece_bytes(&flat[i].piece) > 0) x->pieces[next[of[i]]++] = flat[i];
+    if (gr_tensor_slice_bytes(&flat[i].piece) > 0) x->pieces[next[of[i]]++] = flat[i];
   return GR_OK;
 }
 
-static bool overlap(const gr_piece *a, const gr_piece *b) {
+static bool overlap(const gr_tensor_slice *a, const gr_tensor_slice *b) {
   for (int d = 0; d < a->rank; d++)
     if (a->offset[d] >= b->offset[d] + b->size[d] || b->offset[d] >= a->offset[d] + a->size[d])
       return false;
@@ -107,16 +107,16 @@ gr_status gr_index_covers(const gr_index *x) {
   for (int t = 0; t < x->n_tensors; t++) {
     int64_t bytes = 0;
     for (int i = x->first[t]; i < x->first[t + 1]; i++) {
-      bytes += gr_piece_bytes(&x->pieces[i].piece);
+      bytes += gr_tensor_slice_bytes(&x->pieces[i].piece);
       for (int j = x->first[t]; j < i; j++)
         if (overlap(&x->pieces[i].piece, &x->pieces[j].piece))
           return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "two pieces of tensor '%s' overlap",
                          x->tensors[t].name);
     }
-    if (bytes != gr_piece_bytes(&x->tensors[t]))
+    if (bytes != gr_tensor_slice_bytes(&x->tensors[t]))
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "pieces of tensor '%s' hold %lld of %lld bytes",
                      x->tensors[t].name, (long long)bytes,
-                     (long long)gr_piece_bytes(&x->tensors[t]));
+                     (long long)gr_tensor_slice_bytes(&x->tensors[t]));
   }
   return GR_OK;
 }
@@ -179,7 +179,7 @@ gr_status gr_index_join(gr_arena *a, const gr_index *parts, int n, gr_index *out
   return gr_index_place(a, out);
 }
 
-static void head_entry(gr_text *t, const gr_piece *p, int64_t from, int64_t bytes) {
+static void head_entry(gr_text *t, const gr_tensor_slice *p, int64_t from, int64_t bytes) {
   const char *type = "";
   gr_dtype_bytes(p->dtype, &type);
   gr_text_printf(t, ":{\"dtype\":\"%s\",\"shape\":[", type);
@@ -188,7 +188,7 @@ static void head_entry(gr_text *t, const gr_piece *p, int64_t from, int64_t byte
   gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)from, (long long)(from + bytes));
 }
 
-static void head_name(gr_arena *a, gr_text *t, const gr_piece *p) {
+static void head_name(gr_arena *a, gr_text *t, const gr_tensor_slice *p) {
   gr_text name = gr_text_make(a);
   gr_text_put(&name, p->name);
   bool whole = true;
@@ -207,8 +207,8 @@ char *gr_safetensors_head(gr_arena *a, gr_stored *const *pieces, int n, size_t *
   for (int i = 0; i < n; i++) {
     gr_text_put(&t, ",");
     head_name(a, &t, &pieces[i]->piece);
-    head_entry(&t, &pieces[i]->piece, from, gr_piece_bytes(&pieces[i]->piece));
-    from += gr_piece_bytes(&pieces[i]->piece);
+    head_entry(&t, &pieces[i]->piece, from, gr_tensor_slice_bytes(&pieces[i]->piece));
+    from += gr_tensor_slice_bytes(&pieces[i]->piece);
   }
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");

@@ -7,7 +7,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 
 #define GR_FRAME_BYTES ((int64_t)4 << 20)  // of data in a frame, at most
-enum { GR_CHECKPOINT_VERSION = 1, GR_MOST_PACKED = (4 << 20) + (4 << 12) + 64 };
+enum { GR_CHECKPOINT_VERSION = 1, GR_MAX_PACKED = (4 << 20) + (4 << 12) + 64 };
 
 typedef struct gr_frame {
   int64_t packed;  // bytes of the compressed frame
@@ -15,7 +15,7 @@ typedef struct gr_frame {
 } gr_frame;
 
 typedef struct gr_stored {  // a piece in a file; its slice is not empty
-  gr_piece piece;
+  gr_tensor_slice piece;
   int file;
   uint64_t hash;  // of the data
   int64_t at;     // where its first frame begins in the file
@@ -39,7 +39,7 @@ typedef struct gr_index {
   int n_scalars;
   gr_rank_file *files;
   int n_files;
-  gr_piece *tensors;  // whole; in order of first appearance
+  gr_tensor_slice *tensors;  // whole; in order of first appearance
   int n_tensors;
   gr_map by_name;     // of tensors
   gr_stored *pieces;  // by tensor

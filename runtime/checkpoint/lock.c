@@ -100,14 +100,14 @@ static gr_status try_once(gr_lock *k, bool *again) {
 }
 
 static gr_status wait_for(gr_lock *k, double seconds) {
-  enum { MOST_STALE = 50 };  // a file that is another each time is not one to lock
+  enum { MAX_STALE = 50 };  // a file that is another each time is not one to lock
   double until = gr_seconds() + seconds;
   for (int stale = 0;;) {
     bool again;
     gr_status s = try_once(k, &again);
     if (!again) return s;
     if (s && gr_seconds() >= until) return s;
-    if (!s && ++stale > MOST_STALE) return cannot(k, "it is another file each time");
+    if (!s && ++stale > MAX_STALE) return cannot(k, "it is another file each time");
     gr_status_drop(s);
     close(k->fd);
     k->fd = -1;

@@ -9,7 +9,7 @@
 
 #define FORMAT "graphrun checkpoint"
 #define CHECK ",\n\"check\": \""
-enum { CHECK_TAIL = 16 + 4, MOST_PIECES = 4096 };
+enum { CHECK_TAIL = 16 + 4, MAX_PIECES = 4096 };
 
 // -- Printing ----------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ static void put_piece(gr_text *t, const gr_stored *p) {
 }
 
 static void put_tensor(gr_text *t, const gr_index *x, int i) {
-  const gr_piece *p = &x->tensors[i];
+  const gr_tensor_slice *p = &x->tensors[i];
   gr_text_put(t, " {\"name\": ");
   gr_text_json(t, p->name);
   gr_text_printf(t, ", \"dtype\": \"%s\", ", p->dtype);
@@ -149,7 +149,7 @@ static bool get_frames(gr_arena *a, const gr_json *o, int64_t bytes, gr_frame **
     const gr_json *size = v->kind == GR_JSON_ARRAY ? v->first : NULL;
     if (!size || v->n != 2 || size->kind != GR_JSON_INT || !hex(size->next, &f->hash)) return false;
     f->packed = size->i;
-    if (f->packed < 1 || f->packed > GR_MOST_PACKED) return false;
+    if (f->packed < 1 || f->packed > GR_MAX_PACKED) return false;
   }
   return true;
 }
@@ -188,13 +188,13 @@ static gr_status parse_files(const parser *p, const gr_json *list) {
 
 static gr_status parse_piece(const parser *p, const gr_json *v, gr_stored *s) {
   int64_t file = 0;
-  gr_piece *q = &s->piece;
+  gr_tensor_slice *q = &s->piece;
   if (!get_int(v, "file", p->x->n_files - 1, &file) || !get_int(v, "at", INT64_MAX / 4, &s->at) ||
       get_dims(v, "offset", q->offset) != q->rank || get_dims(v, "size", q->size) != q->rank ||
       !hex(gr_json_get(v, "hash", GR_JSON_TEXT), &s->hash))
     return bad(p, "a piece's file, place, slice or hash is wrong");
   s->file = (int)file;
-  int64_t bytes = gr_piece_bytes(q);
+  int64_t bytes = gr_tensor_slice_bytes(q);
   if (bytes <= 0 || !get_frames(p->arena, v, bytes, &s->frames, &s->n_frames))
     return bad(p, "a piece's size or frames are wrong");
   return GR_OK;
@@ -204,9 +204,9 @@ static gr_status parse_tensor(const parser *p, const gr_json *v, gr_stored *flat
   const gr_json *name = gr_json_get(v, "name", GR_JSON_TEXT);
   const gr_json *dtype = gr_json_get(v, "dtype", GR_JSON_TEXT);
   const gr_json *pieces = gr_json_get(v, "pieces", GR_JSON_ARRAY);
-  gr_piece whole = {.rank = 0};
+  gr_tensor_slice whole = {.rank = 0};
   whole.rank = get_dims(v, "shape", whole.dims);
-  if (!name || !dtype || !pieces || pieces->n > MOST_PIECES || whole.rank < 0)
+  if (!name || !dtype || !pieces || pieces->n > MAX_PIECES || whole.rank < 0)
     return bad(p, "a tensor's name, dtype, shape or pieces are wrong");
   whole.name = name->text, whole.dtype = dtype->text;
   if (!pieces->n) flat[(*n)++].piece = whole;  // empty

@@ -70,8 +70,8 @@ static void show_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
 static void show_tensors(FILE *f, const gr_checkpoint *c) {
   int n;
   int64_t bytes = 0;
-  const gr_piece *p = gr_checkpoint_tensors(c, &n);
-  for (int i = 0; i < n; i++) bytes += gr_piece_bytes(&p[i]);
+  const gr_tensor_slice *p = gr_checkpoint_tensors(c, &n);
+  for (int i = 0; i < n; i++) bytes += gr_tensor_slice_bytes(&p[i]);
   fprintf(f, "tensors %d, %lld bytes\n", n, (long long)bytes);
   for (; n-- > 0; p++) {
     fprintf(f, "  %-48s %-4s [", p->name, p->dtype);

@@ -18,7 +18,7 @@ struct gr_checkpoint {
   const char *path;
   gr_index index;
   ZSTD_DCtx *zstd;
-  char *packed, *data;  // [GR_MOST_PACKED], [GR_FRAME_BYTES]
+  char *packed, *data;  // [GR_MAX_PACKED], [GR_FRAME_BYTES]
 };
 
 // One file being read, and which frame of which piece is in c->data.
@@ -145,12 +145,12 @@ bool gr_checkpoint_is_finite(const gr_checkpoint *c) {
   return !s || s->kind != GR_SCALAR_INT || s->i;
 }
 
-const gr_piece *gr_checkpoint_tensor(const gr_checkpoint *c, const char *name) {
+const gr_tensor_slice *gr_checkpoint_tensor(const gr_checkpoint *c, const char *name) {
   uint32_t t;
   return gr_map_find(&c->index.by_name, name, &t) ? &c->index.tensors[t] : NULL;
 }
 
-const gr_piece *gr_checkpoint_tensors(const gr_checkpoint *c, int *n) {
+const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *c, int *n) {
   *n = c->index.n_tensors;
   return c->index.tensors;
 }
@@ -158,7 +158,7 @@ const gr_piece *gr_checkpoint_tensors(const gr_checkpoint *c, int *n) {
 // The buffers come with the first read: listing a directory needs none.
 static gr_status get_buffers(gr_checkpoint *c) {
   if (!c->zstd) c->zstd = ZSTD_createDCtx();
-  if (!c->packed) c->packed = malloc(GR_MOST_PACKED);
+  if (!c->packed) c->packed = malloc(GR_MAX_PACKED);
   if (!c->data) c->data = malloc((size_t)GR_FRAME_BYTES);
   if (c->zstd && c->packed && c->data) return GR_OK;
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to read '%s'", c->path);
@@ -182,7 +182,7 @@ static gr_status verify_header(cursor *r) {
 
 static gr_status verify_piece(cursor *r, const gr_stored *p) {
   uint64_t hash = GR_HASH_START;
-  int64_t bytes = gr_piece_bytes(&p->piece);
+  int64_t bytes = gr_tensor_slice_bytes(&p->piece);
   r->of = gr_arena_printf(r->c->arena, "tensor '%s'", p->piece.name);
   for (int i = 0; i < p->n_frames; i++) {
     GR_TRY(next_frame(r, &p->frames[i], frame_bytes(bytes, i)));
@@ -208,7 +208,7 @@ gr_status gr_checkpoint_verify(gr_checkpoint *c) {
 
 // -- Reading slices ----------------------------------------------------------------------
 
-static void put_shape(gr_text *t, const gr_piece *p) {
+static void put_shape(gr_text *t, const gr_tensor_slice *p) {
   gr_text_printf(t, "%s[", p->dtype);
   for (int d = 0; d < p->rank; d++)
     gr_text_printf(t, "%s%lld", d ? ", " : "", (long long)p->dims[d]);
@@ -225,9 +225,9 @@ static gr_status missing(gr_checkpoint *c, const char *name) {
 }
 
 // The tensor's number, when `want` is a slice of it.
-static gr_status match(gr_checkpoint *c, const gr_piece *want, uint32_t *out) {
+static gr_status match(gr_checkpoint *c, const gr_tensor_slice *want, uint32_t *out) {
   if (!gr_map_find(&c->index.by_name, want->name, out)) return missing(c, want->name);
-  const gr_piece *has = &c->index.tensors[*out];
+  const gr_tensor_slice *has = &c->index.tensors[*out];
   bool same = !strcmp(has->dtype, want->dtype) && has->rank == want->rank, inside = true;
   for (int d = 0; same && d < has->rank; d++) {
     same = has->dims[d] == want->dims[d];
@@ -252,7 +252,7 @@ typedef struct box {
   int64_t at[GR_CHECKPOINT_DIMS];                             // of the row, from low
 } box;
 
-static bool common(const gr_piece *a, const gr_piece *b, box *out) {
+static bool common(const gr_tensor_slice *a, const gr_tensor_slice *b, box *out) {
   *out = (box){0};
   for (int d = 0; d < a->rank; d++) {
     int64_t low = a->offset[d] > b->offset[d] ? a->offset[d] : b->offset[d];
@@ -264,13 +264,13 @@ static bool common(const gr_piece *a, const gr_piece *b, box *out) {
 }
 
 // Of the row, in elements of a slice's own memory.
-static int64_t place(const gr_piece *p, const box *b) {
+static int64_t place(const gr_tensor_slice *p, const box *b) {
   int64_t at = 0;
   for (int d = 0; d < p->rank; d++) at = at * p->size[d] + b->low[d] + b->at[d] - p->offset[d];
   return at;
 }
 
-static bool next_row(const gr_piece *p, box *b) {
+static bool next_row(const gr_tensor_slice *p, box *b) {
   for (int d = p->rank - 2; d >= 0; d--) {
     if (++b->at[d] < b->size[d]) return true;
     b->at[d] = 0;
@@ -282,7 +282,7 @@ static bool next_row(const gr_piece *p, box *b) {
 // decoded once; *loaded is the one in c->data.
 static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n, char *to,
                           int *loaded) {
-  int64_t all = gr_piece_bytes(&p->piece);
+  int64_t all = gr_tensor_slice_bytes(&p->piece);
   while (n > 0) {
     int frame = (int)(from / GR_FRAME_BYTES);
     for (; *loaded < frame; ++*loaded) {
@@ -300,7 +300,7 @@ static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n
   return GR_OK;
 }
 
-static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_piece *want) {
+static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_tensor_slice *want) {
   box b;
   cursor r;
   if (!common(&p->piece, want, &b)) return GR_OK;
@@ -319,7 +319,7 @@ static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_piece
   return e;
 }
 
-gr_status gr_checkpoint_read(gr_checkpoint *c, const gr_piece *want) {
+gr_status gr_checkpoint_read(gr_checkpoint *c, const gr_tensor_slice *want) {
   uint32_t t;
   GR_TRY(match(c, want, &t));
   GR_TRY(get_buffers(c));
@@ -328,7 +328,7 @@ gr_status gr_checkpoint_read(gr_checkpoint *c, const gr_piece *want) {
   return GR_OK;
 }
 
-gr_status gr_checkpoint_read_all(gr_checkpoint *c, const gr_piece *want, int n, bool exact) {
+gr_status gr_checkpoint_read_all(gr_checkpoint *c, const gr_tensor_slice *want, int n, bool exact) {
   bool *wanted = GR_NEW(c->arena, bool, c->index.n_tensors + 1);
   uint32_t t;
   for (int i = 0; i < n; i++) {

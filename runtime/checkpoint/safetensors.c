@@ -9,14 +9,14 @@
 #include "base/json.h"
 #include "runtime/checkpoint/index.h"
 
-enum { MOST_HEADER = 100 << 20, CHUNK = 1 << 16 };
+enum { MAX_HEADER = 100 << 20, CHUNK = 1 << 16 };
 
 struct gr_safetensors {
   gr_arena *arena;
   const char *path;
   int fd;
   int64_t bytes, data;  // of the file, and where its data begin
-  gr_piece *tensors;
+  gr_tensor_slice *tensors;
   int64_t *begin;  // of each, from `data`
   int n;
   char *chunk;
@@ -69,8 +69,8 @@ static gr_status read_tensor(gr_safetensors *s, const gr_json *v) {
   bool ok = dtype && shape && shape->n <= GR_CHECKPOINT_DIMS && read_ints(shape, dims, shape->n) &&
             read_ints(gr_json_get(v, "data_offsets", GR_JSON_ARRAY), range, 2);
   if (!ok) return gr_note(damaged(s, "its header"), GR_NOWHERE, "at tensor '%s'", v->name);
-  gr_piece p = gr_piece_whole(v->name, dtype_of(dtype->text), shape->n, dims, NULL);
-  int64_t bytes = gr_piece_bytes(&p), has = range[1] - range[0];
+  gr_tensor_slice p = gr_tensor_slice_whole(v->name, dtype_of(dtype->text), shape->n, dims, NULL);
+  int64_t bytes = gr_tensor_slice_bytes(&p), has = range[1] - range[0];
   bool known = gr_dtype_bytes(p.dtype, NULL) > 0;
   if (range[1] > s->bytes - s->data || has < 0 || (known && bytes != has))
     return gr_note(damaged(s, "a tensor is not where its header says"), GR_NOWHERE,
@@ -86,7 +86,7 @@ static gr_status read_header(gr_safetensors *s) {
   if (s->bytes < 8) return damaged(s, "it has no header");
   GR_TRY(read_at(s, 0, head, 8));
   for (int i = 8; i--;) len = len << 8 | head[i];
-  if (len > MOST_HEADER || (int64_t)len > s->bytes - 8)
+  if (len > MAX_HEADER || (int64_t)len > s->bytes - 8)
     return damaged(s, "its header is longer than it");
   char *text = gr_arena_alloc(s->arena, len + 1);
   GR_TRY(read_at(s, 8, text, (int64_t)len));
@@ -95,7 +95,7 @@ static gr_status read_header(gr_safetensors *s) {
   gr_json_error why;
   if (!gr_json_read(s->arena, text, len, &root, &why)) return damaged(s, why.why);
   if (root->kind != GR_JSON_OBJECT) return damaged(s, "its header is no object");
-  s->tensors = GR_NEW(s->arena, gr_piece, root->n + 1);
+  s->tensors = GR_NEW(s->arena, gr_tensor_slice, root->n + 1);
   s->begin = GR_NEW(s->arena, int64_t, root->n + 1);
   for (const gr_json *v = root->first; v; v = v->next)
     if (strcmp(v->name, "__metadata__")) GR_TRY(read_tensor(s, v));
@@ -131,12 +131,12 @@ void gr_safetensors_close(gr_safetensors *s) {
   gr_arena_destroy(s->arena);
 }
 
-const gr_piece *gr_safetensors_tensors(const gr_safetensors *s, int *n) {
+const gr_tensor_slice *gr_safetensors_tensors(const gr_safetensors *s, int *n) {
   *n = s->n;
   return s->tensors;
 }
 
-bool gr_safetensors_is_float(const gr_piece *p) {
+bool gr_safetensors_is_float(const gr_tensor_slice *p) {
   return strchr(p->dtype, 'f') && gr_dtype_bytes(p->dtype, NULL);
 }
 
@@ -188,7 +188,7 @@ static gr_status read_run(gr_safetensors *s, int i, int64_t first, int64_t n, fl
   return GR_OK;
 }
 
-gr_status gr_safetensors_read(gr_safetensors *s, int i, const gr_piece *want) {
+gr_status gr_safetensors_read(gr_safetensors *s, int i, const gr_tensor_slice *want) {
   int whole = want->rank;  // from this axis on the slice has all of the tensor
   int64_t run = 1, runs = 1;
   while (whole > 0 && want->size[whole - 1] == want->dims[whole - 1]) run *= want->dims[--whole];

@@ -23,17 +23,17 @@ static gr_status order_pieces(gr_saver *s) {
       gr_stored *p = &s->plan.pieces[i];
       if (gr_dtype_bytes(p->piece.dtype, NULL) != bytes) continue;
       s->file.pieces[s->file.n_pieces++] = p;
-      p->n_frames = gr_frames(gr_piece_bytes(&p->piece));
+      p->n_frames = gr_frames(gr_tensor_slice_bytes(&p->piece));
       p->frames = GR_NEW(s->arena, gr_frame, p->n_frames);
-      s->staging_bytes += (size_t)gr_piece_bytes(&p->piece);
+      s->staging_bytes += (size_t)gr_tensor_slice_bytes(&p->piece);
     }
   return GR_OK;
 }
 
 static gr_status get_memory(gr_saver *s) {
   s->zstd = ZSTD_createCCtx();
-  s->packed = malloc(GR_MOST_PACKED);
-  bool ok = s->zstd && s->packed && ZSTD_compressBound(GR_FRAME_BYTES) <= GR_MOST_PACKED;
+  s->packed = malloc(GR_MAX_PACKED);
+  bool ok = s->zstd && s->packed && ZSTD_compressBound(GR_FRAME_BYTES) <= GR_MAX_PACKED;
   ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, s->spec.level));
   ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1));
   if (ok && !s->spec.in_place && s->staging_bytes) {
@@ -68,7 +68,7 @@ static gr_status open_dir(gr_saver *s) {
 }
 
 static gr_status open_rank(gr_saver *s) {
-  gr_piece *pieces = GR_NEW(s->arena, gr_piece, s->spec.n_pieces + 1);
+  gr_tensor_slice *pieces = GR_NEW(s->arena, gr_tensor_slice, s->spec.n_pieces + 1);
   if (s->spec.n_pieces) memcpy(pieces, s->spec.pieces, sizeof *pieces * (size_t)s->spec.n_pieces);
   s->spec.pieces = pieces;
   GR_TRY(order_pieces(s));
@@ -98,7 +98,7 @@ gr_status gr_saver_open(const gr_saver_spec *spec, gr_saver **out) {
 }
 
 size_t gr_saver_bytes(const gr_saver *s) {
-  return (s->staging ? s->staging_bytes : 0) + GR_MOST_PACKED + ZSTD_sizeof_CCtx(s->zstd);
+  return (s->staging ? s->staging_bytes : 0) + GR_MAX_PACKED + ZSTD_sizeof_CCtx(s->zstd);
 }
 
 const char *gr_saver_last(const gr_saver *s) { return s->last; }
@@ -117,7 +117,7 @@ static void *write_thread(void *arg) {
 static void snapshot(gr_saver *s) {
   char *to = s->staging;
   for (int i = 0; to && i < s->file.n_pieces; i++) {
-    size_t bytes = (size_t)gr_piece_bytes(&s->file.pieces[i]->piece);
+    size_t bytes = (size_t)gr_tensor_slice_bytes(&s->file.pieces[i]->piece);
     memcpy(to, s->file.pieces[i]->piece.at, bytes);
     to += bytes;
   }

@@ -15,7 +15,7 @@ struct gr_saver {
   gr_rank_file file;  // .pieces alone, in that order
   char *staging;      // NULL: in_place
   size_t staging_bytes;
-  char *packed;  // [GR_MOST_PACKED]
+  char *packed;  // [GR_MAX_PACKED]
   struct ZSTD_CCtx_s *zstd;
   char *last;
   int foreign;  // of what pruning has left as it is, how many have been reported

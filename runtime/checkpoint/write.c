@@ -9,11 +9,11 @@
 // -- Limits ------------------------------------------------------------------------------
 
 // Scalars may have as much of the manifest as tensors.
-enum { MOST_TENSORS = GR_CHECKPOINT_MANIFEST / 2, MOST_SCALARS = GR_CHECKPOINT_MANIFEST / 2 };
+enum { MAX_TENSORS = GR_CHECKPOINT_MANIFEST / 2, MAX_SCALARS = GR_CHECKPOINT_MANIFEST / 2 };
 
 // Frames as large as they can get, one after the other.
 static void largest(gr_frame *f, int n, int64_t *at) {
-  for (int i = 0; i < n; i++, *at += GR_MOST_PACKED) f[i] = (gr_frame){GR_MOST_PACKED, UINT64_MAX};
+  for (int i = 0; i < n; i++, *at += GR_MAX_PACKED) f[i] = (gr_frame){GR_MAX_PACKED, UINT64_MAX};
 }
 
 gr_status gr_saver_check_plan(gr_saver *s) {
@@ -33,7 +33,7 @@ gr_status gr_saver_check_plan(gr_saver *s) {
     p->at = file.bytes, p->hash = UINT64_MAX;
     largest(p->frames, p->n_frames, &file.bytes);
   }
-  gr_status e = gr_index_print_readable(a, "manifest.json", &trial, MOST_TENSORS, &text, &len);
+  gr_status e = gr_index_print_readable(a, "manifest.json", &trial, MAX_TENSORS, &text, &len);
   gr_arena_destroy(a);
   return gr_note(e, GR_NOWHERE, "a checkpoint of this run could not be read");
 }
@@ -70,14 +70,14 @@ gr_status gr_saver_copy_scalars(gr_saver *s, const gr_scalar *from, int n) {
   gr_index trial = {.scalars = to, .n_scalars = n, .ranks = 1};
   char *text;
   size_t len;
-  return gr_index_print_readable(s->save, "manifest.json", &trial, MOST_SCALARS, &text, &len);
+  return gr_index_print_readable(s->save, "manifest.json", &trial, MAX_SCALARS, &text, &len);
 }
 
 // -- Writing -----------------------------------------------------------------------------
 
 static gr_status put_frame(gr_saver *s, gr_disk_file *f, const char *data, size_t bytes,
                            gr_frame *out) {
-  size_t n = ZSTD_compress2(s->zstd, s->packed, GR_MOST_PACKED, data, bytes);
+  size_t n = ZSTD_compress2(s->zstd, s->packed, GR_MAX_PACKED, data, bytes);
   if (ZSTD_isError(n))
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "zstd cannot compress: %s", ZSTD_getErrorName(n));
   out->packed = (int64_t)n;
@@ -100,7 +100,7 @@ static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *at) {
   const char *staged = s->staging;
   for (int i = 0; i < s->file.n_pieces; i++) {
     gr_stored *p = s->file.pieces[i];
-    int64_t bytes = gr_piece_bytes(&p->piece);
+    int64_t bytes = gr_tensor_slice_bytes(&p->piece);
     const char *data = staged ? staged : p->piece.at;
     p->at = *at;
     p->hash = gr_hash_bytes(GR_HASH_START, data, (size_t)bytes);

@@ -45,7 +45,7 @@ gr_status gr_mpi_open(double timeout_s, gr_comm **out) {
 }
 
 void gr_mpi_close(gr_comm *world) {
-  if (world) world->does->close(world);
+  if (world) world->ops->close(world);
 }
 
 // Ranks of one axis differ in no other coordinate: those are the colour.
@@ -62,8 +62,8 @@ gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *m, gr_comm *out[GR_MAX_MES
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the plan is for %d ranks, but there are %d",
                    gr_mesh_ranks(m), world->ranks);
   for (int a = 0; a < m->n_axes; a++) {
-    gr_status s = world->does->split(world, colour_of(m, world->rank, a),
-                                     gr_mesh_coord(m, world->rank, a), &out[a]);
+    gr_status s = world->ops->split(world, colour_of(m, world->rank, a),
+                                    gr_mesh_coord(m, world->rank, a), &out[a]);
     if (!s) continue;
     gr_comm_mesh_close(out, m);
     return gr_note(s, GR_NOWHERE, "while opening mesh axis '%s'", m->axis[a].name);
@@ -73,7 +73,7 @@ gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *m, gr_comm *out[GR_MAX_MES
 
 void gr_comm_mesh_close(gr_comm *axes[GR_MAX_MESH], const gr_mesh *m) {
   for (int a = 0; a < m->n_axes; a++) {
-    if (axes[a]) axes[a]->does->close(axes[a]);
+    if (axes[a]) axes[a]->ops->close(axes[a]);
     axes[a] = NULL;
   }
 }

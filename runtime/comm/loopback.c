@@ -43,7 +43,7 @@ static void close_member(gr_comm *c) {
 static const gr_comm_vtable does = {.backend = "threads",
                                     .run = gr_shared_run,
                                     .split = split,
-                                    .take = take,
+                                    .alloc_shared = take,
                                     .check = gr_shared_check,
                                     .abort = gr_shared_abort,
                                     .close = close_member};
@@ -67,7 +67,7 @@ static gr_status make(gr_loopback *l, int ranks, const int *world_rank, group **
     gr_shared_join(&members[r].shared, block, r, ranks, rank, 0,
                    l->world ? &l->world->members[rank].shared : NULL, l->timeout_s,
                    crowd > gr_processors());
-    members[r].shared.base.does = &does;
+    members[r].shared.base.ops = &does;
   }
   l->groups = *out = g;
   return GR_OK;
@@ -101,7 +101,7 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
   }
   for (int i = 0; i < ranks; i++) {
     if (order[i] == c->rank) at = i;
-    order[i] = m->shared.block->seat[order[i]].rank;
+    order[i] = m->shared.block->slot[order[i]].rank;
   }
   group *g;
   GR_TRY(find_or_make(m, colour, ranks, order, &g));
@@ -127,7 +127,7 @@ static gr_status take(gr_comm *c, size_t bytes, void **out) {
   memcpy(own, &block, sizeof own);
   GR_TRY(gr_comm_run(&world->base, GR_ALL_GATHER, GR_I32, sizeof own / 4, own, t->at));
   t->region = (gr_region){.own = block, .bytes = bytes, .at = t->at};
-  gr_shared_know(world, &t->region);
+  gr_shared_add_region(world, &t->region);
   return GR_OK;
 }
 

@@ -15,8 +15,8 @@
 #include "runtime/comm/pages.h"
 
 // Memory of the world's ranks.
-struct gr_mpi_taken {
-  gr_mpi_taken *older;
+struct gr_mpi_allocation {
+  gr_mpi_allocation *older;
   gr_region region;
   char *at[];  // by rank
 };
@@ -33,7 +33,7 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
   gr_mpi *m = (gr_mpi *)c;
   if (m->machines == 1) return gr_shared_run(&m->node.base, kind, d, n, piece);
   gr_status s = gr_mpi_run_far(m, kind, d, n, piece);
-  if (s) gr_mpi_tell(m);
+  if (s) gr_mpi_report_abort(m);
   return s;
 }
 
@@ -41,7 +41,7 @@ static gr_status check(gr_comm *c) { return gr_shared_check(&((gr_mpi *)c)->node
 
 static void stop(gr_comm *c, const char *why) {
   gr_shared_abort(&((gr_mpi *)c)->node.base, why);
-  gr_mpi_tell((gr_mpi *)c);
+  gr_mpi_report_abort((gr_mpi *)c);
 }
 
 // ---- Opening and closing --------------------------------------------------------------
@@ -52,7 +52,7 @@ static void release(gr_comm *);
 static const gr_comm_vtable does = {.backend = "mpi",
                                     .run = run,
                                     .split = split,
-                                    .take = take,
+                                    .alloc_shared = take,
                                     .check = check,
                                     .abort = stop,
                                     .close = release};
@@ -64,7 +64,7 @@ static gr_status open_local(gr_mpi *m, int ranks_per_machine, int *rank, int *ra
     MPI_TRY(
         MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, m->base.rank, MPI_INFO_NULL, &m->local));
   else
-    MPI_TRY(MPI_Comm_split(m->all, m->world->node.block->seat[0].rank, m->base.rank, &m->local));
+    MPI_TRY(MPI_Comm_split(m->all, m->world->node.block->slot[0].rank, m->base.rank, &m->local));
   MPI_TRY(MPI_Comm_rank(m->local, rank));
   if (ranks_per_machine > 0) {
     MPI_Comm whole = m->local;
@@ -83,7 +83,7 @@ static gr_status open_block(gr_mpi *m, int rank, int ranks, int *all) {
   m->block_bytes = gr_shared_bytes(ranks);
   if (rank == 0) GR_TRY(gr_pages_make(m->block_bytes, &m->block, offer));
   MPI_TRY(MPI_Bcast(offer, GR_PAGES_OFFER, MPI_INT32_T, 0, m->local));
-  if (rank) m->block = gr_pages_see(offer, m->block_bytes);
+  if (rank) m->block = gr_pages_map(offer, m->block_bytes);
   int own = m->block != NULL;
   MPI_TRY(MPI_Allreduce(&own, all, 1, MPI_INT, MPI_MIN, m->local));
   if (rank == 0) gr_pages_close_offer(offer);
@@ -102,7 +102,7 @@ static gr_status open_leaders(gr_mpi *m, bool leader) {
   if (leader) m->gathered = malloc((size_t)m->machines * GR_SHARED_CHUNK);
   if (!m->spare || (leader && !m->gathered))
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to talk with %d machines", m->machines);
-  m->node.look = gr_mpi_listen;
+  m->node.poll = gr_mpi_poll_aborts;
   return GR_OK;
 }
 
@@ -114,18 +114,18 @@ static gr_status find_crowd(gr_mpi *m, int ranks) {
   CPU_ZERO(&all);
   sched_getaffinity(0, sizeof own, &own);  // where it fails, there are none: waiting yields
   MPI_TRY(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, m->local));
-  m->crowded = CPU_COUNT(&all) < ranks;
+  m->oversubscribed = CPU_COUNT(&all) < ranks;
   return GR_OK;
 }
 
 static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
   int rank, ranks, shared;
-  m->base.does = &does;
+  m->base.ops = &does;
   MPI_TRY(MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN));
   MPI_TRY(MPI_Comm_rank(m->all, &m->base.rank));
   MPI_TRY(MPI_Comm_size(m->all, &m->base.ranks));
   GR_TRY(open_local(m, ranks_per_machine, &rank, &ranks));
-  m->crowded = m->world->crowded;
+  m->oversubscribed = m->world->oversubscribed;
   if (m->world == m) {
     m->world_rank = m->base.rank;
     MPI_TRY(MPI_Comm_dup(m->all, &m->wire));
@@ -141,13 +141,13 @@ static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks that share memory cannot share more of it");
   GR_TRY(open_leaders(m, rank == 0));
   gr_shared_join(&m->node, m->block, rank, ranks, m->world_rank, (int)getpid(),
-                 m->world == m ? NULL : &m->world->node, timeout_s, m->crowded);
+                 m->world == m ? NULL : &m->world->node, timeout_s, m->oversubscribed);
   MPI_TRY(MPI_Barrier(m->local));
   return GR_OK;
 }
 
 static void discard(gr_mpi *m) {
-  for (gr_mpi_taken *t = m->taken, *older; t; t = older) {
+  for (gr_mpi_allocation *t = m->allocations, *older; t; t = older) {
     older = t->older;
     for (int r = 0; r < m->base.ranks; r++) gr_pages_free(t->at[r], t->region.bytes);
     free(t);
@@ -208,11 +208,11 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
 }
 
 // Those of this machine must all see each other's; else nobody uses it directly.
-static gr_status see_all(gr_mpi *w, gr_mpi_taken *t, const int32_t *offers, int32_t *blind) {
+static gr_status see_all(gr_mpi *w, gr_mpi_allocation *t, const int32_t *offers, int32_t *blind) {
   int32_t own = 0;
   for (int k = 0; k < w->node.base.ranks; k++) {
-    int r = w->node.block->seat[k].rank;
-    if (r != w->base.rank) t->at[r] = gr_pages_see(offers + r * GR_PAGES_OFFER, t->region.bytes);
+    int r = w->node.block->slot[k].rank;
+    if (r != w->base.rank) t->at[r] = gr_pages_map(offers + r * GR_PAGES_OFFER, t->region.bytes);
     own |= !t->at[r];
   }
   return gr_comm_run(&w->base, GR_ALL_REDUCE, GR_I32, 1, &own, blind);
@@ -221,16 +221,16 @@ static gr_status see_all(gr_mpi *w, gr_mpi_taken *t, const int32_t *offers, int3
 static gr_status take(gr_comm *c, size_t bytes, void **out) {
   gr_mpi *w = ((gr_mpi *)c)->world;
   int32_t offer[GR_PAGES_OFFER], offers[GR_PAGES_OFFER * w->base.ranks], blind = 0;
-  gr_mpi_taken *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)w->base.ranks);
+  gr_mpi_allocation *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)w->base.ranks);
   if (!t) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory");
-  t->older = w->taken, w->taken = t;
+  t->older = w->allocations, w->allocations = t;
   GR_TRY(gr_pages_make(bytes, out, offer));
   t->at[w->base.rank] = *out;
   t->region = (gr_region){.own = *out, .bytes = bytes, .at = t->at};
   gr_status s = gr_comm_run(&w->base, GR_ALL_GATHER, GR_I32, GR_PAGES_OFFER, offer, offers);
   s = s ? s : see_all(w, t, offers, &blind);
   gr_pages_close_offer(offer);
-  if (!s && !blind) gr_shared_know(&w->node, &t->region);
+  if (!s && !blind) gr_shared_add_region(&w->node, &t->region);
   return s;
 }
 

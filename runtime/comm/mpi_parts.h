@@ -6,7 +6,7 @@
 #include <mpi.h>
 
 typedef struct gr_mpi gr_mpi;
-typedef struct gr_mpi_taken gr_mpi_taken;
+typedef struct gr_mpi_allocation gr_mpi_allocation;
 struct gr_mpi {
   gr_comm base;
   gr_shared node;  // this machine's members of it
@@ -15,10 +15,10 @@ struct gr_mpi {
   void *block;                         // of node
   size_t block_bytes;
   int world_rank, machines;
-  char *gathered;       // of leaders: one chunk for each machine
-  char *spare;          // one chunk
-  gr_mpi_taken *taken;  // of the world
-  bool crowded, told, finalize;
+  char *gathered;                  // of leaders: one chunk for each machine
+  char *spare;                     // one chunk
+  gr_mpi_allocation *allocations;  // of the world
+  bool oversubscribed, abort_reported, finalize;
 };
 
 gr_status gr_mpi_failed(int code, const char *what);
@@ -37,6 +37,6 @@ GR_MUST_USE gr_status gr_mpi_run_far(gr_mpi *, gr_collective, gr_dtype, int n,
 // for MPI_Finalize to find.
 GR_MUST_USE gr_status gr_mpi_hide_names(void);
 void gr_mpi_show_names(void);
-void gr_mpi_tell(gr_mpi *);       // other machines' ranks what has become of this one, once
-void gr_mpi_listen(gr_shared *);  // what they have told
+void gr_mpi_report_abort(gr_mpi *);    // other machines' ranks what has become of this one, once
+void gr_mpi_poll_aborts(gr_shared *);  // what they have told
 #endif

@@ -12,13 +12,14 @@ enum { NEWS = 71 };
 // ---- News from other machines -------------------------------------------------------
 
 // What cannot be sent is left to the others' time-outs.
-void gr_mpi_tell(gr_mpi *m) {
+void gr_mpi_report_abort(gr_mpi *m) {
   gr_mpi *w = m->world;
-  gr_fate *f = &w->node.block->fate;
-  if (w->machines == 1 || w->told || atomic_load_explicit(&f->state, memory_order_acquire) != 2)
+  gr_comm_status *f = &w->node.block->status;
+  if (w->machines == 1 || w->abort_reported ||
+      atomic_load_explicit(&f->state, memory_order_acquire) != 2)
     return;
-  w->told = true;
-  static gr_fate news;  // lives on while it is sent
+  w->abort_reported = true;
+  static gr_comm_status news;  // lives on while it is sent
   memcpy(news.why, f->why, sizeof news.why);
   news.code = f->code, news.rank = f->rank;
   for (int r = 0; r < w->base.ranks; r++) {
@@ -29,15 +30,15 @@ void gr_mpi_tell(gr_mpi *m) {
   }
 }
 
-void gr_mpi_listen(gr_shared *node) {
+void gr_mpi_poll_aborts(gr_shared *node) {
   gr_mpi *w = ((gr_mpi *)((char *)node - offsetof(gr_mpi, node)))->world;
   int there = 0;
-  gr_fate news;
+  gr_comm_status news;
   if (MPI_Iprobe(MPI_ANY_SOURCE, NEWS, w->wire, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there)
     return;
   if (MPI_Recv(&news, sizeof news, MPI_BYTE, MPI_ANY_SOURCE, NEWS, w->wire, MPI_STATUS_IGNORE) ==
       MPI_SUCCESS)
-    gr_fate_doom(&w->node.block->fate, news.code, news.rank, "%s", news.why);
+    gr_comm_status_abort(&w->node.block->status, news.code, news.rank, "%s", news.why);
 }
 
 // Waits for a collective between machines.
@@ -55,10 +56,10 @@ static gr_status finish(gr_mpi *m, MPI_Request *request, const char *what) {
       GR_TRY(gr_shared_check(&m->node.base));
     }
     if (now - begun > m->node.timeout_s)
-      gr_fate_doom(&m->world->node.block->fate, GR_ERR_HANG, m->world_rank,
-                   "%s with the ranks of other machines did not end within %g s", what,
-                   m->node.timeout_s);
-    GR_TRY(gr_shared_fate(&m->node));
+      gr_comm_status_abort(&m->world->node.block->status, GR_ERR_HANG, m->world_rank,
+                           "%s with the ranks of other machines did not end within %g s", what,
+                           m->node.timeout_s);
+    GR_TRY(gr_shared_status(&m->node));
   }
 }
 
@@ -152,7 +153,7 @@ static gr_status run_piece(gr_mpi *m, gr_collective kind, gr_dtype d, const gr_c
 
 gr_status gr_mpi_run_far(gr_mpi *m, gr_collective kind, gr_dtype d, int n,
                          const gr_comm_piece *piece) {
-  GR_TRY(gr_shared_fate(&m->node));
+  GR_TRY(gr_shared_status(&m->node));
   if (kind == GR_ALL_REDUCE) return all_reduce(m, d, n, piece);
   for (int i = 0; i < n; i++) GR_TRY(run_piece(m, kind, d, &piece[i]));
   return GR_OK;

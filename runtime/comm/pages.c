@@ -59,7 +59,7 @@ gr_status gr_pages_make(size_t bytes, void **out, int32_t offer[GR_PAGES_OFFER])
 
 // By way of /proc: what a process of the same user has open can be opened there. A number of a
 // process in another container may be another's here: the inode tells.
-void *gr_pages_see(const int32_t offer[GR_PAGES_OFFER], size_t bytes) {
+void *gr_pages_map(const int32_t offer[GR_PAGES_OFFER], size_t bytes) {
   char path[64];
   struct stat s;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)offer[PID], (int)offer[FD]);

@@ -63,7 +63,7 @@ static size_t bytes(const job *j, int64_t n) { return (size_t)n * j->size; }
 
 // ---- Directly -----------------------------------------------------------------------
 
-void gr_shared_know(gr_shared *world, gr_region *r) {
+void gr_shared_add_region(gr_shared *world, gr_region *r) {
   r->older = world->regions;
   world->regions = r;
 }
@@ -77,7 +77,7 @@ static const gr_region *region_of(const gr_shared *s, const void *p) {
 // Where member r has what this one has at p.
 static char *theirs(const gr_shared *s, int r, const void *p) {
   const gr_region *g = region_of(s, p);
-  return g->at[s->block->seat[r].rank] + ((const char *)p - g->own);
+  return g->at[s->block->slot[r].rank] + ((const char *)p - g->own);
 }
 
 static uint64_t add_place(const gr_shared *s, uint64_t h, const void *p) {
@@ -101,7 +101,7 @@ static uint64_t place_of(const gr_shared *s, gr_collective kind, const job *j) {
 
 static bool all_reach(const gr_shared *s) {
   for (int r = 0; r < s->base.ranks; r++)
-    if (!s->place || atomic_load_explicit(&s->block->seat[r].place[s->epoch & 1],
+    if (!s->place || atomic_load_explicit(&s->block->slot[r].place[s->epoch & 1],
                                           memory_order_relaxed) != s->place)
       return false;
   return true;
@@ -143,7 +143,7 @@ static void gather_directly(const gr_shared *s, const job *j) {
 static gr_status run_directly(gr_shared *s, gr_collective kind, const job *j, bool *done) {
   *done = false;
   s->place = place_of(s, kind, j);
-  gr_status met = gr_shared_meet(s);
+  gr_status met = gr_shared_barrier(s);
   if (met || !all_reach(s)) {
     s->place = 0;
     return met;
@@ -153,7 +153,7 @@ static gr_status run_directly(gr_shared *s, gr_collective kind, const job *j, bo
   if (kind == GR_ALL_GATHER) gather_directly(s, j);
   s->place = 0;
   *done = true;
-  return gr_shared_meet(s);
+  return gr_shared_barrier(s);
 }
 
 // ---- By buffers ---------------------------------------------------------------------
@@ -187,21 +187,21 @@ static void sum(const gr_shared *s, const job *j, int64_t from, int64_t n, void 
 static gr_status all_reduce(gr_shared *s, const job *j) {
   int ranks = s->base.ranks, me = s->base.rank;
   put(s, j);
-  GR_TRY(gr_shared_meet(s));
+  GR_TRY(gr_shared_barrier(s));
   if (ranks <= 2 || bytes(j, j->n) <= TWO_PHASE_BYTES) {
     for (walk w = {j}; step(&w);) sum(s, j, w.at, w.n, out_at(j, &w));
     return GR_OK;
   }
   int64_t from = j->n * me / ranks;
   sum(s, j, from, j->n * (me + 1) / ranks - from, mine(s) + bytes(j, from));
-  GR_TRY(gr_shared_meet(s));
+  GR_TRY(gr_shared_barrier(s));
   for (int r = 0; r < ranks; r++) get(s, j, r, j->n * r / ranks, j->n * (r + 1) / ranks);
   return GR_OK;
 }
 
 static gr_status all_gather(gr_shared *s, const job *j) {
   put(s, j);
-  GR_TRY(gr_shared_meet(s));
+  GR_TRY(gr_shared_barrier(s));
   for (int r = 0; r < s->base.ranks; r++)
     for (walk w = {j}; step(&w);)
       memcpy(out_at(j, &w) + bytes(j, r * w.piece->count), buffer(s, r, false) + bytes(j, w.at),
@@ -214,21 +214,21 @@ static gr_status reduce_scatter(gr_shared *s, const job *j) {
     for (walk w = {j}; step(&w);)
       memcpy(mine(s) + bytes(j, r * j->n + w.at), in_at(j, &w) + bytes(j, r * w.piece->count),
              bytes(j, w.n));
-  GR_TRY(gr_shared_meet(s));
+  GR_TRY(gr_shared_barrier(s));
   for (walk w = {j}; step(&w);) sum(s, j, s->base.rank * j->n + w.at, w.n, out_at(j, &w));
   return GR_OK;
 }
 
 static gr_status broadcast(gr_shared *s, const job *j) {
   if (s->base.rank == 0) put(s, j);  // the others' `in` is not looked at
-  GR_TRY(gr_shared_meet(s));
+  GR_TRY(gr_shared_barrier(s));
   get(s, j, 0, 0, j->n);
   return GR_OK;
 }
 
 static gr_status barrier(gr_shared *s, const job *j) {
   (void)j;
-  return gr_shared_meet(s);
+  return gr_shared_barrier(s);
 }
 
 // ---- Either way ---------------------------------------------------------------------
@@ -249,7 +249,7 @@ static gr_status run_rounds(gr_shared *s, gr_collective kind, job *j) {
 gr_status gr_shared_run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
                         const gr_comm_piece *piece) {
   gr_shared *s = (gr_shared *)c;
-  GR_TRY(gr_shared_fate(s));
+  GR_TRY(gr_shared_status(s));
   job j = {.dtype = d, .size = gr_dtypes[d].size, .n_pieces = n, .piece = piece};
   for (int i = 0; i < n && kind != GR_BARRIER; i++) j.count += piece[i].count;
   s->calls++;

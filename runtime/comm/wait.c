@@ -14,7 +14,7 @@ static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter"
 // ---- Fate -------------------------------------------------------------------------
 
 // Waits for another's words. False: whoever began them has died over it.
-static bool settled(const gr_fate *f) {
+static bool settled(const gr_comm_status *f) {
   for (int i = 0; i < 100000; i++) {
     if (atomic_load_explicit(&f->state, memory_order_acquire) == 2) return true;
     sched_yield();
@@ -23,7 +23,7 @@ static bool settled(const gr_fate *f) {
 }
 
 // When it returns the fate is known, so that no caller goes on as if nothing were.
-void gr_fate_doom(gr_fate *f, gr_code code, int rank, const char *fmt, ...) {
+void gr_comm_status_abort(gr_comm_status *f, gr_code code, int rank, const char *fmt, ...) {
   int well = 0;
   if (!atomic_compare_exchange_strong(&f->state, &well, 1) && settled(f)) return;
   va_list ap;
@@ -34,8 +34,8 @@ void gr_fate_doom(gr_fate *f, gr_code code, int rank, const char *fmt, ...) {
   atomic_store_explicit(&f->state, 2, memory_order_release);
 }
 
-gr_status gr_shared_fate(const gr_shared *s) {
-  const gr_fate *f = &s->world->block->fate;
+gr_status gr_shared_status(const gr_shared *s) {
+  const gr_comm_status *f = &s->world->block->status;
   if (atomic_load_explicit(&f->state, memory_order_acquire) != 2) return GR_OK;
   if (f->rank == gr_shared_rank(s) && f->code == GR_ERR_RANK)
     return gr_fail(f->code, GR_NOWHERE, "rank %d has stopped before: %s", f->rank, f->why);
@@ -45,7 +45,7 @@ gr_status gr_shared_fate(const gr_shared *s) {
 // ---- Joining ----------------------------------------------------------------------
 
 static size_t head_bytes(int ranks) {
-  return (sizeof(gr_block) + sizeof(gr_seat) * (size_t)ranks + 4095) / 4096 * 4096;
+  return (sizeof(gr_shared_block) + sizeof(gr_comm_slot) * (size_t)ranks + 4095) / 4096 * 4096;
 }
 
 size_t gr_shared_bytes(int ranks) {
@@ -53,22 +53,22 @@ size_t gr_shared_bytes(int ranks) {
 }
 
 void gr_shared_join(gr_shared *s, void *block, int rank, int ranks, int world_rank, int pid,
-                    gr_shared *world, double timeout_s, bool crowded) {
+                    gr_shared *world, double timeout_s, bool oversubscribed) {
   s->base.rank = rank, s->base.ranks = ranks;
   s->world = world ? world : s;
   s->block = block;
   s->buffers = (char *)block + head_bytes(ranks);
   s->timeout_s = timeout_s;
-  s->spins = crowded ? 0 : SPINS;
-  s->block->seat[rank].rank = world_rank;
-  atomic_store(&s->block->seat[rank].pid, pid);
+  s->spins = oversubscribed ? 0 : SPINS;
+  s->block->slot[rank].rank = world_rank;
+  atomic_store(&s->block->slot[rank].pid, pid);
 }
 
 void gr_shared_leave(gr_shared *s) {
-  atomic_store(&s->block->seat[s->base.rank].pid, GR_SEAT_LEFT);
+  atomic_store(&s->block->slot[s->base.rank].pid, GR_COMM_SLOT_LEFT);
 }
 
-int gr_shared_rank(const gr_shared *s) { return s->block->seat[s->base.rank].rank; }
+int gr_shared_rank(const gr_shared *s) { return s->block->slot[s->base.rank].rank; }
 
 // ---- Calls ------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ static const char *call_text(uint64_t call, char buf[80]) {
 // ---- Waiting ----------------------------------------------------------------------
 
 static bool here(const gr_shared *s, int r, uint64_t epoch) {
-  return atomic_load(&s->block->seat[r].epoch) >= epoch;
+  return atomic_load(&s->block->slot[r].epoch) >= epoch;
 }
 
 static bool all_here(const gr_shared *s) {
@@ -105,31 +105,33 @@ static bool all_here(const gr_shared *s) {
 }
 
 // Whether a member's process is gone, without having closed.
-static bool is_dead(const gr_seat *seat) {
+static bool is_dead(const gr_comm_slot *seat) {
   int pid = atomic_load(&seat->pid);
   return pid > 0 && !gr_process_state(pid) && atomic_load(&seat->pid) == pid;
 }
 
 // Members that have gone without a word. epoch: the round they are waited for in.
 static void look(gr_shared *s, uint64_t epoch) {
-  gr_fate *f = &s->world->block->fate;
+  gr_comm_status *f = &s->world->block->status;
   for (int r = 0; r < s->base.ranks; r++) {
-    const gr_seat *seat = &s->block->seat[r];
+    const gr_comm_slot *seat = &s->block->slot[r];
     if (r == s->base.rank || here(s, r, epoch)) continue;
     if (is_dead(seat) && !here(s, r, epoch))
-      gr_fate_doom(f, GR_ERR_RANK, seat->rank, "rank %d died: its process %d is gone", seat->rank,
-                   atomic_load(&seat->pid));
-    else if (epoch <= s->epoch && atomic_load(&seat->pid) == GR_SEAT_LEFT && !here(s, r, epoch))
-      gr_fate_doom(f, GR_ERR_RANK, seat->rank, "rank %d has ended while others go on", seat->rank);
+      gr_comm_status_abort(f, GR_ERR_RANK, seat->rank, "rank %d died: its process %d is gone",
+                           seat->rank, atomic_load(&seat->pid));
+    else if (epoch <= s->epoch && atomic_load(&seat->pid) == GR_COMM_SLOT_LEFT &&
+             !here(s, r, epoch))
+      gr_comm_status_abort(f, GR_ERR_RANK, seat->rank, "rank %d has ended while others go on",
+                           seat->rank);
   }
-  if (s->look) s->look(s);
+  if (s->poll) s->poll(s);
 }
 
 static gr_status hang(gr_shared *s) {
   char who[128] = "", call[80], more[64] = "";
   int first = -1, missing = 0, stopped = 0;
   for (int r = 0; r < s->base.ranks; r++) {
-    const gr_seat *seat = &s->block->seat[r];
+    const gr_comm_slot *seat = &s->block->slot[r];
     if (here(s, r, s->epoch)) continue;
     size_t used = strlen(who);
     snprintf(who + used, sizeof who - used, "%s%d", missing++ ? ", " : "", seat->rank);
@@ -139,33 +141,33 @@ static gr_status hang(gr_shared *s) {
   }
   if (!missing) return GR_OK;  // they came at the last moment
   if (stopped) snprintf(more, sizeof more, "; process %d is stopped by a signal", stopped);
-  gr_fate_doom(&s->world->block->fate, GR_ERR_HANG, first,
-               "rank%s %s did not come to collective %llu, %s, within %g s%s",
-               missing > 1 ? "s" : "", who, (unsigned long long)s->calls, call_text(s->call, call),
-               s->timeout_s, more);
-  return gr_shared_fate(s);
+  gr_comm_status_abort(&s->world->block->status, GR_ERR_HANG, first,
+                       "rank%s %s did not come to collective %llu, %s, within %g s%s",
+                       missing > 1 ? "s" : "", who, (unsigned long long)s->calls,
+                       call_text(s->call, call), s->timeout_s, more);
+  return gr_shared_status(s);
 }
 
 // Until all are here, or for a while. Who comes last sees that somebody sleeps, or the sleeper
 // sees that nobody is missing: each writes before it reads.
 static void rest(gr_shared *s, double most) {
-  gr_block *b = s->block;
-  uint32_t gate = atomic_load(&b->gate);
+  gr_shared_block *b = s->block;
+  uint32_t gate = atomic_load(&b->futex);
   atomic_fetch_add(&b->sleepers, 1);
-  if (!all_here(s)) gr_sleep_on(&b->gate, gate, most);
+  if (!all_here(s)) gr_sleep_on(&b->futex, gate, most);
   atomic_fetch_sub(&b->sleepers, 1);
 }
 
 static void come(gr_shared *s) {
-  gr_block *b = s->block;
-  gr_seat *me = &b->seat[s->base.rank];
+  gr_shared_block *b = s->block;
+  gr_comm_slot *me = &b->slot[s->base.rank];
   uint64_t e = ++s->epoch;
   atomic_store_explicit(&me->call[e & 1], s->call, memory_order_relaxed);
   atomic_store_explicit(&me->place[e & 1], s->place, memory_order_relaxed);
   atomic_store(&me->epoch, e);
   if (!atomic_load(&b->sleepers) || !all_here(s)) return;
-  atomic_fetch_add(&b->gate, 1);
-  gr_wake(&b->gate);
+  atomic_fetch_add(&b->futex, 1);
+  gr_wake(&b->futex);
 }
 
 static gr_status await(gr_shared *s, int r) {
@@ -179,7 +181,7 @@ static gr_status await(gr_shared *s, int r) {
   }
   double begun = gr_seconds(), looked = begun;
   while (!here(s, r, s->epoch)) {
-    GR_TRY(gr_shared_fate(s));
+    GR_TRY(gr_shared_status(s));
     double now = gr_seconds(), left = s->timeout_s - (now - begun);
     if (left <= 0) return hang(s);
     if (now - looked > look_s) look(s, s->epoch), looked = now;
@@ -188,18 +190,18 @@ static gr_status await(gr_shared *s, int r) {
   return GR_OK;
 }
 
-gr_status gr_shared_meet(gr_shared *s) {
+gr_status gr_shared_barrier(gr_shared *s) {
   come(s);
   for (int r = 0; r < s->base.ranks; r++) {
-    const gr_seat *seat = &s->block->seat[r];
+    const gr_comm_slot *seat = &s->block->slot[r];
     if (!here(s, r, s->epoch)) GR_TRY(await(s, r));
     uint64_t other = atomic_load_explicit(&seat->call[s->epoch & 1], memory_order_relaxed);
     char a[80], b[80];
     if (other == s->call) continue;
-    gr_fate_doom(&s->world->block->fate, GR_ERR_BUG, gr_shared_rank(s),
-                 "rank %d does %s while rank %d does %s", seat->rank, call_text(other, a),
-                 gr_shared_rank(s), call_text(s->call, b));
-    return gr_shared_fate(s);
+    gr_comm_status_abort(&s->world->block->status, GR_ERR_BUG, gr_shared_rank(s),
+                         "rank %d does %s while rank %d does %s", seat->rank, call_text(other, a),
+                         gr_shared_rank(s), call_text(s->call, b));
+    return gr_shared_status(s);
   }
   return GR_OK;
 }
@@ -207,11 +209,12 @@ gr_status gr_shared_meet(gr_shared *s) {
 gr_status gr_shared_check(gr_comm *c) {
   gr_shared *s = (gr_shared *)c;
   look(s, s->epoch + 1);
-  return gr_shared_fate(s);
+  return gr_shared_status(s);
 }
 
 void gr_shared_abort(gr_comm *c, const char *why) {
   gr_shared *s = (gr_shared *)c;
   int rank = gr_shared_rank(s);
-  gr_fate_doom(&s->world->block->fate, GR_ERR_RANK, rank, "rank %d has failed: %s", rank, why);
+  gr_comm_status_abort(&s->world->block->status, GR_ERR_RANK, rank, "rank %d has failed: %s", rank,
+                       why);
 }

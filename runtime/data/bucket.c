@@ -5,7 +5,7 @@
 
 // Lengths are rounded up to a step before bounds are chosen among them, so that there are at
 // most so many to choose from: the choice takes lengths^2 * buckets operations.
-enum { MOST_LENGTHS = 1024 };
+enum { MAX_LENGTHS = 1024 };
 
 typedef struct lengths {
   int32_t *length;  // different ones, rising
@@ -29,7 +29,7 @@ static int32_t longest(const gr_dataset *d) {
 // counts in what a bound costs.
 static lengths list_lengths(gr_arena *a, const gr_dataset *d) {
   int32_t step = d->options.length_multiple > 0 ? d->options.length_multiple : 1, most = longest(d);
-  while (most / step >= MOST_LENGTHS) step *= 2;
+  while (most / step >= MAX_LENGTHS) step *= 2;
   int32_t *up = GR_NEW(a, int32_t, d->count), *sorted = GR_NEW(a, int32_t, d->count);
   for (uint32_t i = 0; i < d->count; i++)
     sorted[i] = up[i] = (d->samples[i].length + step - 1) / step * step;

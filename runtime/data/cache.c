@@ -5,7 +5,7 @@
 #include "base/port.h"
 #include "runtime/data/parts.h"
 
-enum { MOST_THREADS = 64 };
+enum { MAX_THREADS = 64 };
 
 void gr_cache_open(gr_dataset *d) {
   d->cache = (gr_cache){.kept = GR_NEW(d->arena, gr_loaded, d->count),
@@ -112,12 +112,12 @@ static void *read_some(void *arg) {
 
 // What the threads found is reported in the order of the samples.
 gr_status gr_dataset_load_all(gr_dataset *d) {
-  pthread_t threads[MOST_THREADS];
+  pthread_t threads[MAX_THREADS];
   int n = 0, most = gr_processors() - 1;
   if (!d->ops->load) return GR_OK;
   reader r = {.data = d, .errors = calloc((size_t)d->count + 1, sizeof *r.errors)};
   if (!r.errors) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read %u files", d->count);
-  while (n < most && n < MOST_THREADS && !pthread_create(threads + n, NULL, read_some, &r)) n++;
+  while (n < most && n < MAX_THREADS && !pthread_create(threads + n, NULL, read_some, &r)) n++;
   read_some(&r);
   for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
   gr_status first = GR_OK;

@@ -102,7 +102,7 @@ gr_loc gr_dataset_place(const gr_dataset *, uint32_t sample);
 void gr_dataset_describe(const gr_dataset *, uint32_t sample, gr_text *);
 
 // The numbers of n samples of a split, rising and from all over it; it has at least as many.
-void gr_dataset_spread(const gr_dataset *, gr_split, uint32_t n, uint32_t *out);
+void gr_dataset_sample_evenly(const gr_dataset *, gr_split, uint32_t n, uint32_t *out);
 // For people: what a sample is called, what a model should say of it, and what a row of predicted
 // symbols says. In the arena.
 const char *gr_dataset_sample_name(gr_arena *, const gr_dataset *, uint32_t sample);

@@ -11,7 +11,7 @@
 #include "base/port.h"
 #include "runtime/data/parts.h"
 
-enum { MOST_WORKERS = 256, MOST_PREFETCH = 64 };
+enum { MAX_WORKERS = 256, MAX_PREFETCH = 64 };
 
 typedef struct slot {
   gr_batch batch;
@@ -32,7 +32,7 @@ struct gr_loader {
   slot *slots;
   pthread_mutex_t lock;
   pthread_cond_t work, ready;  // a slot came free or it is over; a batch is whole
-  pthread_t threads[MOST_WORKERS];
+  pthread_t threads[MAX_WORKERS];
   int n_threads;
   bool stop, holds;              // the caller has the batch before `taken`
   uint64_t started, taken, end;  // batches begun, given to the caller; the last plus one
@@ -153,8 +153,8 @@ static gr_status check(const gr_dataset *d, const gr_loader_spec *s) {
   if (s->batch < 1 || s->ranks < 1 || s->rank < 0 || s->rank >= s->ranks)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "a batch of %d for rank %d of %d cannot be", s->batch,
                    s->rank, s->ranks);
-  GR_TRY(gr_range("workers", s->workers, 0, MOST_WORKERS));
-  GR_TRY(gr_range("prefetch", s->prefetch, 1, MOST_PREFETCH));
+  GR_TRY(gr_range("workers", s->workers, 0, MAX_WORKERS));
+  GR_TRY(gr_range("prefetch", s->prefetch, 1, MAX_PREFETCH));
   uint32_t n = gr_dataset_batches(d, s->split, s->batch);
   if (s->first > n)
     return gr_hint(

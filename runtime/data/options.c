@@ -15,7 +15,7 @@ gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
     snprintf(key, sizeof key, "data.%.*s", (int)n, p);
     gr_conf *c = gr_conf_find(data, key + strlen("data."));
     p += n;
-    if (!c || c->preset) continue;
+    if (!c || c->is_default) continue;
     at = c->loc;
     break;
   }
@@ -24,9 +24,9 @@ gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
   return gr_place(s, at);
 }
 
-static gr_status read_int(gr_conf *c, const char *path, int preset, int *out) {
+static gr_status read_int(gr_conf *c, const char *path, int default_value, int *out) {
   int64_t v;
-  GR_TRY(gr_conf_int(c, path, preset, &v));
+  GR_TRY(gr_conf_int(c, path, default_value, &v));
   *out = (int)v;
   return gr_range(path, v, INT_MIN, INT_MAX);
 }

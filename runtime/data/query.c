@@ -47,7 +47,7 @@ uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
   return sum;
 }
 
-void gr_dataset_spread(const gr_dataset *d, gr_split split, uint32_t n, uint32_t *out) {
+void gr_dataset_sample_evenly(const gr_dataset *d, gr_split split, uint32_t n, uint32_t *out) {
   uint64_t of = gr_dataset_count(d, split), seen = 0, taken = 0;
   for (uint32_t i = 0; i < d->count && taken < n; i++) {
     if (d->samples[i].split != split) continue;

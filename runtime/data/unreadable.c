@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/log.h"
 
-enum { MOST_WARNINGS = 20 };
+enum { MAX_WARNINGS = 20 };
 
 void gr_unreadable_open(gr_unreadable *u) { pthread_mutex_init(&u->lock, NULL); }
 
@@ -42,8 +42,8 @@ static uint64_t list(gr_unreadable *u, const char *line) {
 }
 
 static void warn(const gr_unreadable *u, uint64_t n, const char *line) {
-  if (n < MOST_WARNINGS) gr_log(GR_WARN, "left out: %s", line);
-  if (n == MOST_WARNINGS)
+  if (n < MAX_WARNINGS) gr_log(GR_WARN, "left out: %s", line);
+  if (n == MAX_WARNINGS)
     gr_log(GR_WARN, "more %s are left out%s%s", u->samples, u->finds ? "; lists all: " : "",
            u->finds ? u->finds : "");
 }

@@ -144,7 +144,7 @@ void gr_cpu_destroy(gr_cpu *cpu) {
   free(p);
 }
 
-gr_status gr_cpu_create(int threads, bool crowded, gr_cpu **out) {
+gr_status gr_cpu_create(int threads, bool oversubscribed, gr_cpu **out) {
   *out = NULL;
   if (threads < 1 || threads > MAX_THREADS)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d threads: expected 1 to %d", threads, MAX_THREADS);
@@ -153,7 +153,7 @@ gr_status gr_cpu_create(int threads, bool crowded, gr_cpu **out) {
   if (!p) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for %d threads", threads);
   memset(p, 0, bytes);
   p->base = (gr_cpu){.threads = threads, .parallel = parallel};
-  p->spins = crowded ? 0 : SPINS;
+  p->spins = oversubscribed ? 0 : SPINS;
   for (p->started = 1; p->started < threads; p->started++) {
     worker *w = &p->worker[p->started];
     w->pool = p, w->index = p->started;

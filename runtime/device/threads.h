@@ -6,5 +6,5 @@
 // about as much as two cache lines take to travel; a worker that had nothing to do for some
 // tens of microseconds sleeps, and whoever calls then does the work of those that are not
 // awake yet. crowded: there are more threads than processors, so that waiting must not spin.
-GR_MUST_USE gr_status gr_cpu_create(int threads, bool crowded, gr_cpu **out);
+GR_MUST_USE gr_status gr_cpu_create(int threads, bool oversubscribed, gr_cpu **out);
 void gr_cpu_destroy(gr_cpu *);  // NULL is fine

@@ -9,9 +9,9 @@ void *gr_exec_address(const gr_exec *e, const gr_plan_frame *p, char *base, uint
 
 static gr_status choose(const gr_exec *e, const gr_graph *g, gr_exec_step *step) {
   const gr_node *n = step->node;
-  gr_site site;
-  gr_site_of(g, n, &site);
-  if (!e->opt.plain && n->op->fast) step->kernel = n->op->fast(&site);
+  gr_op_call call;
+  gr_op_call_of(g, n, &call);
+  if (!e->opt.plain && n->op->fast) step->kernel = n->op->fast(&call);
   if (!step->kernel) step->kernel = n->op->cpu;
   if (step->kernel) return GR_OK;
   return gr_fail(GR_ERR_UNSUPPORTED, n->loc, "op '%s' has no kernel for this device", n->op->name);

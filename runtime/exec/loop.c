@@ -107,9 +107,9 @@ static bool has_own_place(const gr_plan_frame *p, uint32_t v) {
   }
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
-    gr_site site;
-    gr_site_of(g, n, &site);
-    size_t scratch = n->op->scratch ? n->op->scratch(&site) : 0;
+    gr_op_call call;
+    gr_op_call_of(g, n, &call);
+    size_t scratch = n->op->scratch ? n->op->scratch(&call) : 0;
     if (scratch && overlap(at, bytes, p->scratch[i], scratch)) return false;
     if (p->body[i] && overlap(at, bytes, p->body_at[i], p->body[i]->bytes)) return false;
   }

@@ -31,7 +31,7 @@ static bool meets_in(const gr_plan *p, bool states) {
 static gr_status find(gr_exec *e, size_t bytes, bool states, char **out) {
   void *at;
   if (e->comm[0] && meets_in(e->plan, states)) {
-    GR_TRY(e->comm[0]->does->take(e->comm[0], bytes, &at));
+    GR_TRY(e->comm[0]->ops->alloc_shared(e->comm[0], bytes, &at));
   } else {
     at = e->own[states] = gr_large_alloc(bytes);
     if (!at) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory", (double)bytes / 1e6);
@@ -123,7 +123,7 @@ gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
   gr_status s = gr_exec_frame_run(e, &own->frame);
   if (s) {  // the others would wait for this rank
     for (int a = 0; a < e->plan->mesh.n_axes; a++)
-      if (e->comm[a]) e->comm[a]->does->abort(e->comm[a], gr_status_text(s));
+      if (e->comm[a]) e->comm[a]->ops->abort(e->comm[a], gr_status_text(s));
     return gr_note(s, GR_NOWHERE, "in program '%s'", p->name);
   }
   for (uint32_t i = 0; i < own->n_next; i++)

@@ -24,11 +24,11 @@ static line *line_of(table *t, const gr_op *op) {
 
 // Of one run on this rank; a loop's are its body's.
 static double flops_of(const gr_exec_step *s) {
-  gr_site site = {.op = s->node->op, .attr = s->l.attr, .n_in = s->l.n_in, .n_out = s->l.n_out};
-  if (s->loop || site.op->collective) return 0;
-  for (int k = 0; k < site.n_in; k++) site.in[k] = s->l.in_type[k];
-  for (int k = 0; k < site.n_out; k++) site.out[k] = s->l.out_type[k];
-  return (double)gr_op_flops(&site);
+  gr_op_call call = {.op = s->node->op, .attr = s->l.attr, .n_in = s->l.n_in, .n_out = s->l.n_out};
+  if (s->loop || call.op->collective) return 0;
+  for (int k = 0; k < call.n_in; k++) call.in[k] = s->l.in_type[k];
+  for (int k = 0; k < call.n_out; k++) call.out[k] = s->l.out_type[k];
+  return (double)gr_op_flops(&call);
 }
 
 // Adds up a frame; a loop's own time is what its nodes do not take. Returns the frame's time.

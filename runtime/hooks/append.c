@@ -10,14 +10,14 @@
 #include "base/log.h"
 #include "runtime/hooks/process.h"
 
-enum { MOST_NAME = 100, MOST_FILES = 64 };
-#define MOST_APPENDED ((int64_t)1 << 30)
+enum { MAX_NAME = 100, MAX_FILES = 64 };
+#define MAX_APPENDED ((int64_t)1 << 30)
 
 // Files of the run's own have these names or endings; a script's must not be mistaken for them.
 static bool fine_name(const char *s, size_t len) {
   static const char *const endings[] = {".csv", ".tsv", ".txt", ".log"};
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  if (!len || len > MOST_NAME || strlen(s) != len || strspn(s, letters) != len || *s == '.' ||
+  if (!len || len > MAX_NAME || strlen(s) != len || strspn(s, letters) != len || *s == '.' ||
       !strcmp(s, "run.log"))
     return false;
   for (int i = 0; i < 4; i++)
@@ -76,8 +76,8 @@ const char *gr_hooks_append(gr_hooks *h, const char *name, size_t name_len, cons
                            ".tsv, .txt or .log",
                            name);
   gr_hook_file *f = find(h, name);
-  if (!f && count(h) == MOST_FILES) return "graphrun.append: more than 64 files in one run";
-  if ((h->appended += (int64_t)len) > MOST_APPENDED)
+  if (!f && count(h) == MAX_FILES) return "graphrun.append: more than 64 files in one run";
+  if ((h->appended += (int64_t)len) > MAX_APPENDED)
     return "graphrun.append: more than 1 GiB in one run";
   int fd = open_file(h, name, !f || !f->bytes);
   if (!f) f = add(h, name, 0);

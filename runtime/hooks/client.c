@@ -8,7 +8,7 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/process.h"
 
-enum { MOST_SCRIPT = 1 << 20 };
+enum { MAX_SCRIPT = 1 << 20 };
 // All states are one text of a checkpoint, with the names of scripts and files.
 _Static_assert(GR_HOOK_STATE_BYTES <= GR_CHECKPOINT_TEXT / 2, "a state that cannot be read back");
 
@@ -108,7 +108,7 @@ static gr_status read_script(gr_hooks *h, gr_script *s, const gr_hook_script *fr
   if (!gr_is_file(from->path))
     return gr_hint(gr_fail(GR_ERR_CONFIG, from->from, "there is no hook '%s'", from->path),
                    "paths are relative to the directory in which graphrun is started");
-  return gr_file_read(h->arena, from->path, MOST_SCRIPT, &s->text, &s->len);
+  return gr_file_read(h->arena, from->path, MAX_SCRIPT, &s->text, &s->len);
 }
 
 static gr_status open_all(gr_hooks *h) {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "runtime/hooks/hooks.h"
 
-enum { MOST_SCRIPT = 1 << 20, MOST_NAMES = 64 };
+enum { MAX_SCRIPT = 1 << 20, MAX_NAMES = 64 };
 
 // -- Tokens ------------------------------------------------------------------------------
 
@@ -23,8 +23,8 @@ typedef struct token {
 typedef struct script {
   token *t;
   int n;
-  bool all;                       // it may read any key
-  const char *alias[MOST_NAMES];  // that are ctx.params
+  bool all;                      // it may read any key
+  const char *alias[MAX_NAMES];  // that are ctx.params
   int n_aliases;
 } script;
 
@@ -117,7 +117,7 @@ static void find_aliases(gr_arena *a, script *s, int params) {
   if (!is(s, i, "=")) return;
   for (i--; i >= 0 && (s->t[i].kind == NAME || is(s, i, ",")); i--) {
     if (is(s, i, "local")) return;
-    if (s->t[i].kind == NAME && s->n_aliases < MOST_NAMES)
+    if (s->t[i].kind == NAME && s->n_aliases < MAX_NAMES)
       s->alias[s->n_aliases++] = gr_arena_strndup(a, s->t[i].at, s->t[i].len);
   }
 }
@@ -164,7 +164,7 @@ static bool reads(const script *s, const char *key) {
 static int names_read(gr_arena *a, const script *s, int n, const char **out) {
   int count = 0;
   for (int k = 0; k < n; k++)
-    for (int i = 2; i < s[k].n && count < MOST_NAMES; i++) {
+    for (int i = 2; i < s[k].n && count < MAX_NAMES; i++) {
       if (s[k].t[i].kind != NAME || !is(&s[k], i - 1, ".") || !is_params(&s[k], i - 2)) continue;
       const char *name = gr_arena_strndup(a, s[k].t[i].at, s[k].t[i].len);
       bool known = false;
@@ -175,7 +175,7 @@ static int names_read(gr_arena *a, const script *s, int n, const char **out) {
 }
 
 static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) {
-  const char *names[MOST_NAMES] = {NULL};
+  const char *names[MAX_NAMES] = {NULL};
   int count = names_read(a, s, n, names);
   const char *near = gr_text_nearest(p->key, names, count);
   gr_text list = gr_text_make(a);
@@ -196,7 +196,7 @@ gr_status gr_hooks_check_params(const gr_hook_script *from, int n, const gr_para
   for (int i = 0; i < n && !e; i++) {
     char *text;
     size_t len;
-    e = gr_file_read(a, from[i].path, MOST_SCRIPT, &text, &len);
+    e = gr_file_read(a, from[i].path, MAX_SCRIPT, &text, &len);
     if (e) break;
     read_tokens(a, text, &s[i]);
     look_through(a, &s[i]);

@@ -177,7 +177,8 @@ static int unknown_knob(lua_State *L, const char *event, const char *key) {
                     near ? "; did you mean " : "", near ? near : "");
 }
 
-static void take_knobs(lua_State *L, const gr_lua_script *s, const char *event, gr_hook_result *r) {
+static void take_step_controls(lua_State *L, const gr_lua_script *s, const char *event,
+                               gr_hook_result *r) {
   if (lua_isnil(L, -1)) return;
   if (!lua_istable(L, -1))
     luaL_error(L, "%s returned a %s; it may return nothing or { stop =, save =, log = }", event,
@@ -227,7 +228,7 @@ static int call(lua_State *L) {
   if (c->event == GR_HOOK_LR)
     take_lr(L, c->result);
   else
-    take_knobs(L, s, gr_hook_names[c->event], c->result);
+    take_step_controls(L, s, gr_hook_names[c->event], c->result);
   put_answer(L, s, c->result);
   return 0;
 }

@@ -85,7 +85,7 @@ int gr_state_set(lua_State *);  // __newindex of ctx.state
 // Appends a copy of the state to the message; raises what it may not hold, or be.
 void gr_state_write(lua_State *, gr_lua_script *, gr_wire *);
 // Sets all states from the copies in w->in. As the next two: false, the error is in the world.
-bool gr_state_take_back(gr_world *);
+bool gr_state_rollback(gr_world *);
 
 // ---- state_json.c: ctx.state as text.
 bool gr_state_text(gr_world *);  // of all scripts, into w->out

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "runtime/hooks/script.h"
 
-enum { MOST_DEPTH = 12 };  // JSON needs two levels for one, and readers have 32
+enum { MAX_DEPTH = 12 };  // JSON needs two levels for one, and readers have 32
 
 // -- Copying -----------------------------------------------------------------------------
 
@@ -60,8 +60,8 @@ static void put_number(lua_State *L, sink *s) {
 
 // The table on top; it stays there.
 static void put_table(lua_State *L, sink *s, int depth) {
-  if (depth == MOST_DEPTH)
-    luaL_error(L, "ctx.state is more than %d tables deep, or holds itself", MOST_DEPTH);
+  if (depth == MAX_DEPTH)
+    luaL_error(L, "ctx.state is more than %d tables deep, or holds itself", MAX_DEPTH);
   luaL_checkstack(L, 8, "ctx.state is too deep");
   lua_pushvalue(L, -1);
   gr_world_unwrap(L, -1);
@@ -209,7 +209,7 @@ static int take_back(lua_State *L) {
   return 0;
 }
 
-bool gr_state_take_back(gr_world *w) {
+bool gr_state_rollback(gr_world *w) {
   gr_wire copies = w->in;  // whose states follow each other
   gr_wire_begin(&w->out, GR_WIRE_DONE);
   for (int i = 0; i < w->n_scripts; i++) {

@@ -10,10 +10,10 @@ typedef struct head {
   uint64_t kind, len;  // len: of the fields
 } head;
 enum { KEPT = 1 << 20 };  // a larger buffer is given back after its message
-#define MOST_MESSAGE ((size_t)1 << 30)
+#define MAX_MESSAGE ((size_t)1 << 30)
 
 static bool reserve(gr_wire *w, size_t more) {
-  if (w->bad || more > MOST_MESSAGE || w->len + more > MOST_MESSAGE) return !(w->bad = true);
+  if (w->bad || more > MAX_MESSAGE || w->len + more > MAX_MESSAGE) return !(w->bad = true);
   if (w->len + more <= w->room) return true;
   size_t room = w->room ? w->room : 4096;
   while (room < w->len + more) room *= 2;

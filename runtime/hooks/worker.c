@@ -125,7 +125,7 @@ static bool serve(gr_world *w) {
     case GR_WIRE_RESTORE:
       return restore(w);
     case GR_WIRE_BACK:
-      return gr_state_take_back(w);
+      return gr_state_rollback(w);
     default:
       _exit(1);
   }

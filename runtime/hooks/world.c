@@ -10,8 +10,8 @@
 #include <string.h>
 #include "runtime/hooks/script.h"
 
-enum { MOST_REP = 1 << 26, MOST_LENGTH = 1 << 24 };
-#define MOST_MATCH 5e8  // steps of a pattern match at worst: a second or two
+enum { MAX_REP = 1 << 26, MAX_LENGTH = 1 << 24 };
+#define MAX_MATCH 5e8  // steps of a pattern match at worst: a second or two
 
 // -- Wrapped functions -------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ static int safe_rawset(lua_State *L) {
 }
 
 static int safe_rep(lua_State *L) {
-  if (luaL_checkinteger(L, 2) > MOST_REP) return luaL_error(L, "string.rep: too often");
+  if (luaL_checkinteger(L, 2) > MAX_REP) return luaL_error(L, "string.rep: too often");
   return pass_on(L);
 }
 
@@ -142,7 +142,7 @@ static int safe_table(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   gr_world_unwrap_state(L, 1);
   if (lua_getmetatable(L, 1)) return luaL_error(L, "table functions take tables without metatable");
-  if (lua_rawlen(L, 1) > MOST_LENGTH) return luaL_error(L, "a table of more than 2^24 elements");
+  if (lua_rawlen(L, 1) > MAX_LENGTH) return luaL_error(L, "a table of more than 2^24 elements");
   return pass_on(L);
 }
 
@@ -156,7 +156,7 @@ static int safe_match(lua_State *L) {
     bool deep = p[i] == '%' && (p[i + 1] == 'b' || (p[i + 1] >= '1' && p[i + 1] <= '9'));
     if (deep || memchr("*+-?", p[i], 4)) cost *= (double)(len + 1);
   }
-  if (cost > MOST_MATCH)
+  if (cost > MAX_MATCH)
     return luaL_error(L, "a pattern with so many repetitions could take too long on %d characters",
                       (int)len);
   return pass_on(L);

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/base.h"
-#include "runtime/launch/box.h"
 #include "runtime/launch/launch.h"
+#include "runtime/launch/state.h"
 
 enum { IDLE, WAITING, BEGUN, GIVEN_UP };
 static const double patience = 2;  // seconds for ranks that are to stop anyway
@@ -47,7 +47,7 @@ static int let_go(void) {
   return lseek(file, 0, SEEK_SET) ? -1 : file;
 }
 
-void gr_box_show_kept(void) {
+void gr_launch_state_flush_stderr(void) {
   char part[4096];
   int file = let_go();
   if (file < 0) return;
@@ -83,7 +83,7 @@ static void could_not_start(void) {
         "start graphrun alone, which starts its ranks itself, or with the mpirun of the MPI "
         "that it was built with, or with srun --mpi=pmix. Variables that another job has "
         "left (PMI_*, PMIX_*, SLURM_*, OMPI_*) look like a launcher's");
-  syscall(SYS_exit_group, gr_launch_leave(watch.rank, s));
+  syscall(SYS_exit_group, gr_launch_report_exit(watch.rank, s));
 }
 
 // In the place of libc's, for MPI calls it where it cannot start, so that no handler of exit runs.
@@ -98,8 +98,8 @@ void _exit(int code) {
 static void give_up(gr_status s) {
   int waiting = WAITING;
   if (atomic_compare_exchange_strong(&watch.state, &waiting, GIVEN_UP)) {
-    gr_box_show_kept();
-    _exit(gr_launch_leave(watch.rank, s));
+    gr_launch_state_flush_stderr();
+    _exit(gr_launch_report_exit(watch.rank, s));
   }
   gr_status_drop(s);
 }
@@ -123,11 +123,11 @@ static void *look(void *unused) {
   return unused;
 }
 
-void gr_launch_begin(int rank, double seconds, bool (*stop)(void)) {
+void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void)) {
   pthread_t thread;
   sigset_t all, before;
   watch.rank = rank, watch.seconds = seconds, watch.stop = stop;
-  gr_box_patience(seconds);
+  gr_launch_state_set_grace_period(seconds);
   keep_back();
   atexit(could_not_start);
   atomic_store(&watch.state, WAITING);
@@ -137,8 +137,8 @@ void gr_launch_begin(int rank, double seconds, bool (*stop)(void)) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void gr_launch_begun(void) {
+void gr_launch_startup_done(void) {
   int waiting = WAITING;
   if (!atomic_compare_exchange_strong(&watch.state, &waiting, BEGUN)) pause();  // it ends us
-  gr_box_show_kept();
+  gr_launch_state_flush_stderr();
 }

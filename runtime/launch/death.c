@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/base.h"
-#include "runtime/launch/box.h"
+#include "runtime/launch/state.h"
 
 static const struct fatal {
   int number;
@@ -26,9 +26,9 @@ static const struct fatal {
 enum { N_FATAL = sizeof fatal / sizeof *fatal, STACK = 64 * 1024 };
 
 static struct sigaction before[N_FATAL];
-static gr_box_rank *own;
+static gr_launch_rank_state *own;
 
-const char *gr_box_signal_name(int number) {
+const char *gr_launch_state_signal_name(int number) {
   if (number == SIGKILL) return "SIGKILL";
   for (int i = 0; i < N_FATAL; i++)
     if (fatal[i].number == number) return fatal[i].name;
@@ -52,7 +52,7 @@ static int trace(bool print) {
 static void on_fatal(int number, siginfo_t *info, void *context) {
   (void)context;
   atomic_store(&own->signal, number);
-  gr_box_show_kept();
+  gr_launch_state_flush_stderr();
   bool ours = true;
   for (int i = 0; i < N_FATAL; i++) {
     if (fatal[i].number != number) continue;
@@ -64,10 +64,11 @@ static void on_fatal(int number, siginfo_t *info, void *context) {
 }
 
 static void on_exit_called(void) {
-  if (atomic_load(&own->state) == GR_BOX_RUNS) atomic_store(&own->signal, GR_BOX_EXIT);
+  if (atomic_load(&own->state) == GR_LAUNCH_RANK_RUNS)
+    atomic_store(&own->signal, GR_LAUNCH_STATE_EXIT);
 }
 
-void gr_box_watch(gr_box_rank *me) {
+void gr_launch_state_record_signals(gr_launch_rank_state *me) {
   static char stack[STACK];  // so that a stack that overflows can be told, too
   stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
   struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/port.h"
-#include "runtime/launch/box.h"
+#include "runtime/launch/state.h"
 
 static const char prefix[] = "graphrun-";
 enum { NAME = sizeof "graphrun-XXXXXX" - 1, DEPTH = 16, NEW = 60 };  // seconds
@@ -52,11 +52,11 @@ static int open_own(int dir, const char *name, int how) {
 // Ranks take their lock only once they have found out that the launcher is gone: until then mpirun
 // lives.
 static bool is_left(int fd) {
-  gr_box head = {0};
+  gr_launch_state head = {0};
   char host[sizeof head.host] = "";
   gethostname(host, sizeof host - 1);
-  if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != GR_BOX_MAGIC ||
-      !head.locked || strncmp(head.host, host, sizeof host))
+  if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+      head.magic != GR_LAUNCH_STATE_MAGIC || !head.locked || strncmp(head.host, host, sizeof host))
     return false;
   int mpirun = atomic_load(&head.mpirun);
   return (mpirun < 1 || !gr_process_state(mpirun)) && !flock(fd, LOCK_EX | LOCK_NB);
@@ -73,14 +73,15 @@ static bool is_old(int dir) {
 static void clean(int tmp, const char *name) {
   int dir = open_own(tmp, name, O_RDONLY | O_DIRECTORY);
   if (dir < 0) return;
-  int box = open_own(dir, "box", O_RDWR);
-  bool left = box >= 0 && is_left(box), bare = box < 0 && errno == ENOENT && is_old(dir);
+  int launch_state = open_own(dir, "box", O_RDWR);
+  bool left = launch_state >= 0 && is_left(launch_state),
+       bare = launch_state < 0 && errno == ENOENT && is_old(dir);
   if (left)
     empty(dir, 0);
   else
     close(dir);
   if (left || bare) unlinkat(tmp, name, AT_REMOVEDIR);
-  if (box >= 0) close(box);
+  if (launch_state >= 0) close(launch_state);
 }
 
 void gr_launch_dir_clean(void) {
@@ -104,15 +105,16 @@ void gr_launch_dir_remove(gr_launch_dir *l) {
 
 // The box has its name only once it is locked, so that no other launcher takes it for left over.
 static int make_box(const gr_launch_dir *l, size_t bytes) {
-  char made[sizeof l->box + 8];
-  gr_box head = {.magic = GR_BOX_MAGIC};
-  snprintf(made, sizeof made, "%s.new", l->box);
+  char made[sizeof l->state_path + 8];
+  gr_launch_state head = {.magic = GR_LAUNCH_STATE_MAGIC};
+  snprintf(made, sizeof made, "%s.new", l->state_path);
   gethostname(head.host, sizeof head.host - 1);
   int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return -1;
   head.locked = !flock(fd, LOCK_EX | LOCK_NB);
   int error = posix_fallocate(fd, 0, (off_t)bytes);
-  if (!error && pwrite(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && !rename(made, l->box))
+  if (!error && pwrite(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+      !rename(made, l->state_path))
     return fd;
   if (error) errno = error;
   close(fd);
@@ -125,7 +127,7 @@ gr_status gr_launch_dir_make(size_t box_bytes, gr_launch_dir *l) {
   bool fits = n > 0 && n < (int)sizeof l->path;
   if (!fits) errno = ENAMETOOLONG;
   if (fits && mkdtemp(l->path)) {
-    snprintf(l->box, sizeof l->box, "%s/box", l->path);
+    snprintf(l->state_path, sizeof l->state_path, "%s/box", l->path);
     l->file = make_box(l, box_bytes);
     if (l->file >= 0) return GR_OK;
     int error = errno;

@@ -1,6 +1,6 @@
 // dir.h - the launcher's folder: everything that a run leaves outside its output folder.
 //
-// It is TMPDIR/graphrun-XXXXXX, with the file `box` (box.h) and what Open MPI keeps for its
+// It is TMPDIR/graphrun-XXXXXX, with the file `box` (state.h) and what Open MPI keeps for its
 // session. The launcher holds an exclusive lock on the box for as long as it lives, and so tells
 // its ranks, by whatever way it dies, that it is gone. Ranks then hold a shared one. A folder on
 // whose box nobody has a lock is left over, and the next launcher removes it.
@@ -8,8 +8,8 @@
 #include "base/status.h"
 
 typedef struct gr_launch_dir {
-  char path[224], box[256];  // the folder; the file in it
-  int file;                  // the box, open and locked; -1: none
+  char path[224], state_path[256];  // the folder; the file in it
+  int file;                         // the box, open and locked; -1: none
 } gr_launch_dir;
 
 // Makes the folder, and the box with so many zero bytes. Fails with GR_ERR_LAUNCH.

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/module.h"
-#include "runtime/launch/box.h"
+#include "runtime/launch/state.h"
 
 static const char *const always[][2] = {
     {"OMPI_ALLOW_RUN_AS_ROOT", "1"},  // containers
@@ -66,10 +66,10 @@ static void listen_here(void) {
   setenv("LD_PRELOAD", all, 1);
 }
 
-void gr_box_set_environment(const char *folder, const char *box) {
+void gr_launch_state_set_environment(const char *folder, const char *launch_state) {
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) setenv(always[i][0], always[i][1], 0);
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) setenv(folders[i], folder, 0);
-  setenv(GR_BOX_ENV, box, 1);
+  setenv(GR_LAUNCH_STATE_ENV, launch_state, 1);
   if (!is_local()) return;
   for (size_t i = 0; i < sizeof local / sizeof *local; i++) setenv(local[i][0], local[i][1], 0);
   listen_here();

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/base.h"
-#include "runtime/launch/box.h"
+#include "runtime/launch/state.h"
 
 #if GR_HAVE_MPI
 enum { HAVE_MPI = 1 };
@@ -135,7 +135,7 @@ static void plan_own(gr_launch_plan *p, int wanted, int gpus) {
 gr_status gr_launch_find(int wanted, int gpus, gr_launch_plan *out) {
   *out = (gr_launch_plan){.rank = -1};
   const struct starter *s = find_starter(&out->ranks, &out->rank);
-  if (!s && getenv(GR_BOX_ENV))  // or every rank would start ranks, without end
+  if (!s && getenv(GR_LAUNCH_STATE_ENV))  // or every rank would start ranks, without end
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mpirun started this rank, but did not say which it is"),
         "is the mpirun in the PATH that of the MPI graphrun was built with?");
@@ -144,77 +144,79 @@ gr_status gr_launch_find(int wanted, int gpus, gr_launch_plan *out) {
     return GR_OK;
   }
   GR_TRY(check_started(s, wanted, out->ranks));
-  out->kind = GR_LAUNCH_RANK, out->by = s->by;
+  out->kind = GR_LAUNCH_RANK, out->started_by = s->by;
   snprintf(out->why, sizeof out->why, "%d ranks: started by %s", out->ranks, s->by);
   return GR_OK;
 }
 
 // ---- In a rank ----------------------------------------------------------------------------
 
-gr_box *gr_box_own(int *out_file) {
-  static gr_box *mapped;
+gr_launch_state *gr_launch_state_own(int *out_file) {
+  static gr_launch_state *mapped;
   static int file = -1;
   static bool tried;
-  const char *path = getenv(GR_BOX_ENV);
+  const char *path = getenv(GR_LAUNCH_STATE_ENV);
   if (out_file) *out_file = file;
   if (tried || !path) return mapped;
   tried = true;
   struct stat st;
   file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return NULL;  // another machine's
-  if (!fstat(file, &st) && st.st_size >= (off_t)gr_box_bytes(1)) {
-    gr_box *b = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (b != MAP_FAILED && b->magic == GR_BOX_MAGIC && (off_t)gr_box_bytes(b->ranks) <= st.st_size)
+  if (!fstat(file, &st) && st.st_size >= (off_t)gr_launch_state_bytes(1)) {
+    gr_launch_state *b =
+        mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (b != MAP_FAILED && b->magic == GR_LAUNCH_STATE_MAGIC &&
+        (off_t)gr_launch_state_bytes(b->ranks) <= st.st_size)
       mapped = b;
   }
   if (out_file) *out_file = file;
   return mapped;
 }
 
-static gr_box *box(void) { return gr_box_own(NULL); }
+static gr_launch_state *launch_state(void) { return gr_launch_state_own(NULL); }
 
-static gr_box_rank *own(int rank) {
-  gr_box *b = box();
+static gr_launch_rank_state *own(int rank) {
+  gr_launch_state *b = launch_state();
   return b && rank >= 0 && rank < b->ranks ? &b->rank[rank] : NULL;
 }
 
-bool gr_launch_own(void) { return box() != NULL; }
+bool gr_launch_own(void) { return launch_state() != NULL; }
 
 bool gr_launch_echo(void) {
   int rank = 0;
-  return getenv(GR_BOX_ENV) || (gr_launch_started(&rank, NULL) && rank > 0);
+  return getenv(GR_LAUNCH_STATE_ENV) || (gr_launch_started(&rank, NULL) && rank > 0);
 }
 
 // Out of memory there is none to make an error of: the text goes to the box as it is.
-static gr_box_rank *exhausted;
+static gr_launch_rank_state *exhausted;
 static void leave_exhausted(const char *text) {
   snprintf(exhausted->text, sizeof exhausted->text, "%s", text);
   exhausted->code = GR_ERR_LAUNCH, exhausted->exit = GR_ARENA_EXIT;
-  atomic_store(&exhausted->state, GR_BOX_FAILED);
+  atomic_store(&exhausted->state, GR_LAUNCH_RANK_FAILED);
   _exit(GR_ARENA_EXIT);
 }
 
-bool gr_launch_enter(int rank) {
+bool gr_launch_register_rank(int rank) {
   int file;
-  gr_box *b = gr_box_own(&file);
-  gr_box_rank *me = own(rank);
+  gr_launch_state *b = gr_launch_state_own(&file);
+  gr_launch_rank_state *me = own(rank);
   if (!me) return false;
-  gr_box_watch(me);
+  gr_launch_state_record_signals(me);
   atomic_store(&me->pid, (int)getpid());
-  atomic_store(&me->state, GR_BOX_RUNS);
+  atomic_store(&me->state, GR_LAUNCH_RANK_RUNS);
   exhausted = me;
   gr_arena_at_end(leave_exhausted);
-  gr_box_look(b, file, rank);
+  gr_launch_state_watch_launcher(b, file, rank);
   return true;
 }
 
-void gr_launch_go_on(const char *how) {
-  gr_box *b = box();
+void gr_launch_set_resume_hint(const char *how) {
+  gr_launch_state *b = launch_state();
   if (b) snprintf(b->go_on, sizeof b->go_on, "%s", how);
 }
 
 // Leaves the text of an error in the box; false: it could not be written there.
-static bool hand_over(gr_box_rank *me, gr_status s) {
+static bool hand_over(gr_launch_rank_state *me, gr_status s) {
   FILE *f = fmemopen(me->text, sizeof me->text, "w");
   if (!f) return false;
   gr_status_print(f, s);
@@ -223,21 +225,22 @@ static bool hand_over(gr_box_rank *me, gr_status s) {
   return ok;
 }
 
-int gr_launch_leave(int rank, gr_status s) {
+int gr_launch_report_exit(int rank, gr_status s) {
   int code = gr_status_exit(s);
-  gr_box_rank *me = own(rank);
+  gr_launch_rank_state *me = own(rank);
   bool orphaned = gr_launch_orphaned(), stopped = gr_status_code(s) == GR_ERR_STOPPED;
   bool echo = gr_status_code(s) == GR_ERR_RANK || (orphaned && stopped);
   if (me) me->code = (int)gr_status_code(s), me->exit = code;
   bool taken = me && s && !orphaned && hand_over(me, s);
   if (s && !taken && (!echo || rank == 0)) gr_status_print(stderr, s);
-  if (me) atomic_store(&me->state, s ? GR_BOX_FAILED : GR_BOX_DONE);
-  if (me && orphaned && s && !stopped) gr_box_kill_others(box(), rank);  // nobody else does
+  if (me) atomic_store(&me->state, s ? GR_LAUNCH_RANK_FAILED : GR_LAUNCH_RANK_DONE);
+  if (me && orphaned && s && !stopped)
+    gr_launch_state_kill_others(launch_state(), rank);  // nobody else does
   gr_status_drop(s);
   return code;
 }
 
 bool gr_launch_terminal(void) {
-  const gr_box *b = box();
+  const gr_launch_state *b = launch_state();
   return b ? b->terminal : isatty(STDERR_FILENO);
 }

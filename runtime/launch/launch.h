@@ -16,11 +16,11 @@ typedef enum gr_launch_kind {
 
 typedef struct gr_launch_plan {
   gr_launch_kind kind;
-  int ranks;         // in all
-  int rank;          // of this process, as the launcher's environment says; -1: not known
-  const char *by;    // "mpirun", "srun", "torchrun": who started the ranks; NULL: nobody
-  char why[256];     // how `ranks` came about, and what is missing: one line for the user
-  char mpirun[512];  // its path; "" when there is none
+  int ranks;               // in all
+  int rank;                // of this process, as the launcher's environment says; -1: not known
+  const char *started_by;  // "mpirun", "srun", "torchrun": who started the ranks; NULL: nobody
+  char why[256];           // how `ranks` came about, and what is missing: one line for the user
+  char mpirun[512];        // its path; "" when there is none
 } gr_launch_plan;
 
 // ranks: wanted, or 0 for auto: one for each of `gpus`; without any, 2 on more than one processor.
@@ -42,18 +42,19 @@ bool gr_launch_own(void);  // whether graphrun's own launcher has started this r
 bool gr_launch_echo(void);
 // Tells the launcher, if there is one, that this rank runs, and from then on what signal ends it:
 // that is how it finds out who died, and why. False: there is none.
-bool gr_launch_enter(int rank);
+bool gr_launch_register_rank(int rank);
 // Around gr_mpi_open, which waits for all ranks: ends this one, with a word why, when that takes so
 // many seconds, or two after `stop` says so, or when MPI cannot start. What is printed meanwhile is
 // shown once MPI has started.
-void gr_launch_begin(int rank, double seconds, bool (*stop)(void));
-void gr_launch_begun(void);
-void gr_launch_go_on(const char *how);  // what the launcher is to advise when a rank has died
+void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void));
+void gr_launch_startup_done(void);
+void gr_launch_set_resume_hint(
+    const char *how);  // what the launcher is to advise when a rank has died
 // Whether the launcher was there and is gone (kill -9), as a thread of each rank finds out within a
 // tenth of a second: ranks should save and end. Those that have not after a minute are killed.
 bool gr_launch_orphaned(void);
 // Leaves a rank's end with the launcher, which prints it if it is the cause. Takes the status over.
 // Without a launcher it prints it itself, unless it is but the echo of another rank's failure
 // and this is not rank 0. Returns the exit code.
-int gr_launch_leave(int rank, gr_status);
+int gr_launch_report_exit(int rank, gr_status);
 bool gr_launch_terminal(void);  // whether the user sees this rank's standard error on a terminal

@@ -1,4 +1,4 @@
-// watch.c - ranks do not outlive their launcher, whatever it died of. See box.h.
+// watch.c - ranks do not outlive their launcher, whatever it died of. See state.h.
 //
 // mpirun lies between the two, and closes every file that its children do not need, so that no pipe
 // reaches them. The lock on the box does: the system gives it up for the launcher when that dies.
@@ -12,37 +12,37 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/base.h"
-#include "runtime/launch/box.h"
 #include "runtime/launch/launch.h"
+#include "runtime/launch/state.h"
 
 static struct watch {
-  gr_box *box;
+  gr_launch_state *launch_state;
   int file, rank;
   atomic_bool orphaned;
   atomic_int patience;  // seconds
 } watch = {.patience = 60};
 
 bool gr_launch_orphaned(void) { return atomic_load(&watch.orphaned); }
-void gr_box_patience(double seconds) {
+void gr_launch_state_set_grace_period(double seconds) {
   if (seconds < atomic_load(&watch.patience)) atomic_store(&watch.patience, (int)seconds + 1);
 }
 
 static bool is_alone(void) {
-  if (watch.box->locked) return !flock(watch.file, LOCK_SH | LOCK_NB);  // kept: see dir.h
-  return kill(watch.box->launcher, 0) && errno == ESRCH;
+  if (watch.launch_state->locked) return !flock(watch.file, LOCK_SH | LOCK_NB);  // kept: see dir.h
+  return kill(watch.launch_state->launcher, 0) && errno == ESRCH;
 }
 
-void gr_box_kill_ranks(gr_box *b, int but) {
+void gr_launch_state_kill_ranks(gr_launch_state *b, int but) {
   for (int r = 0; r < b->ranks; r++) {
     int pid = atomic_load(&b->rank[r].pid);
-    if (r != but && atomic_load(&b->rank[r].state) == GR_BOX_RUNS && gr_process_state(pid))
+    if (r != but && atomic_load(&b->rank[r].state) == GR_LAUNCH_RANK_RUNS && gr_process_state(pid))
       kill(pid, SIGKILL);
   }
 }
 
-void gr_box_kill_others(gr_box *b, int rank) {
+void gr_launch_state_kill_others(gr_launch_state *b, int rank) {
   int parent = atomic_load(&b->mpirun);
-  gr_box_kill_ranks(b, rank);
+  gr_launch_state_kill_ranks(b, rank);
   if (parent > 1 && (int)getppid() == parent) kill(parent, SIGKILL);
 }
 
@@ -55,7 +55,7 @@ static void *look(void *unused) {
       atomic_store(&watch.orphaned, true);
     }
     if (alone > 0 && now - alone > atomic_load(&watch.patience)) {
-      gr_box_kill_others(watch.box, watch.rank);
+      gr_launch_state_kill_others(watch.launch_state, watch.rank);
       kill(getpid(), SIGKILL);
     }
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
@@ -63,10 +63,10 @@ static void *look(void *unused) {
   return unused;
 }
 
-void gr_box_look(gr_box *b, int file, int rank) {
+void gr_launch_state_watch_launcher(gr_launch_state *b, int file, int rank) {
   pthread_t thread;
   sigset_t all, before;
-  watch.box = b, watch.file = file, watch.rank = rank;
+  watch.launch_state = b, watch.file = file, watch.rank = rank;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   if (!pthread_create(&thread, NULL, look, NULL)) pthread_detach(thread);

@@ -8,7 +8,7 @@
 #include "base/port.h"
 #include "runtime/report/parts.h"
 
-enum { MOST_RECORD = 1 << 20 };
+enum { MAX_RECORD = 1 << 20 };
 
 static gr_status failed(const char *what, const char *path) {
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, path, strerror(errno));
@@ -205,7 +205,7 @@ static int64_t whole_record(FILE *in, unsigned char *buf, const gr_report_spec *
   unsigned char head[12], tail[4];
   if (fread(head, 1, 12, in) != 12 || masked(head, 8) != from_little(head + 8, 4)) return 0;
   uint64_t n = from_little(head, 8);
-  if (n > MOST_RECORD || fread(buf, 1, n, in) != n || fread(tail, 1, 4, in) != 4) return 0;
+  if (n > MAX_RECORD || fread(buf, 1, n, in) != n || fread(tail, 1, 4, in) != 4) return 0;
   if (masked(buf, n) != from_little(tail, 4)) return 0;
   event e = event_of(buf, n);
   return event_stays(&e, spec) ? (int64_t)n + 16 : 0;
@@ -215,7 +215,7 @@ gr_status gr_events_open(gr_arena *a, const char *path, const gr_report_spec *sp
                          gr_events *out) {
   int64_t keep = 0;
   FILE *in = spec->resume_step > 0 && gr_is_file(path) ? fopen(path, "rb") : NULL;
-  unsigned char *buf = in ? malloc(MOST_RECORD) : NULL;
+  unsigned char *buf = in ? malloc(MAX_RECORD) : NULL;
   for (int64_t n; buf && (n = whole_record(in, buf, spec)) > 0;) keep += n;
   free(buf);
   if (in) fclose(in);

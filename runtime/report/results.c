@@ -6,7 +6,7 @@
 #include "base/port.h"
 #include "runtime/report/parts.h"
 
-enum { MOST_EPOCHS = 256 << 20 };
+enum { MAX_EPOCHS = 256 << 20 };
 
 static void key(gr_text *t, const char *name) {
   gr_text_put(t, t->len > 1 ? ",\n " : "\n ");
@@ -57,7 +57,7 @@ static void put_best(gr_text *t, const gr_results *r) {
 static gr_status put_history(gr_arena *a, gr_text *t, const char *path) {
   char *text = "";
   size_t len = 0;
-  if (gr_is_file(path)) GR_TRY(gr_file_read(a, path, MOST_EPOCHS, &text, &len));
+  if (gr_is_file(path)) GR_TRY(gr_file_read(a, path, MAX_EPOCHS, &text, &len));
   key(t, "history");
   gr_text_put(t, "[");
   for (size_t n, at = 0; at < len; at += n + 1) {

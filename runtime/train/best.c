@@ -33,7 +33,7 @@ static bool take(gr_run *r, double value) {
   return true;
 }
 
-void gr_run_judge(gr_run *r) {
+void gr_run_update_best(gr_run *r) {
   double value = gr_metric_value(&r->validation, r->spec->set.metric);
   r->among_best = false;
   if (!counts(r, value)) return;

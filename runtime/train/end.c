@@ -6,13 +6,13 @@
 // ---- Leaving early ------------------------------------------------------------------------
 
 // The state at an epoch's end is not that of any checkpoint of an undisturbed run.
-static gr_status save_leaving(gr_run *r, const gr_knobs *k) {
+static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
   bool last = !k->failed && !k->signal;
   bool usual = !gr_run_epoch_open(r) && !r->skipped && gr_run_save_due(r, k->save);
   return gr_run_save_last(r, !last && !usual);
 }
 
-gr_status gr_run_leave(gr_run *r, const gr_knobs *k) {
+gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   gr_status failure = r->failure;
   r->failure = GR_OK;
   const char *why = k->failed   ? (r->ranks > 1 ? "a rank failed" : "it cannot go on")
@@ -53,8 +53,8 @@ static gr_status final_eval(gr_run *r) {
   bool done = r->eval_step == r->step;
   if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
   if (!done || s->show_samples) GR_TRY(gr_run_validate(r, samples));
-  if (!done) gr_run_say_validation(r);
-  GR_TRY(gr_samples_show(samples, r));
+  if (!done) gr_run_log_validation(r);
+  GR_TRY(gr_samples_print(samples, r));
   r->evaluated = true;
   if (r->rank) return GR_OK;
   show_metrics("training set", &r->train_at_end);
@@ -69,7 +69,7 @@ static void put_part(gr_text *t, const char *what, double bytes, double *rest) {
 
 // What is resident besides the plan's blocks is measured where it is made; the rest is what is
 // left.
-static void say_memory(gr_run *r, double planned) {
+static void log_memory(gr_run *r, double planned) {
   gr_memory now = gr_memory_now();
   double own_shared = (double)gr_exec_shared_bytes(r->exec), shared = (double)now.shared;
   double peak = (double)gr_resident_bytes(), rest = peak - planned;
@@ -85,10 +85,10 @@ static void say_memory(gr_run *r, double planned) {
 }
 
 // Ranks that are threads share a process, and so its memory.
-static gr_status tell_memory(gr_run *r) {
+static gr_status report_memory(gr_run *r) {
   double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver) + r->full_bytes), all;
   GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
-  if (r->rank == 0) say_memory(r, strcmp(r->world->does->backend, "threads") ? mine : all);
+  if (r->rank == 0) log_memory(r, strcmp(r->world->ops->backend, "threads") ? mine : all);
   return GR_OK;
 }
 
@@ -119,7 +119,7 @@ static gr_status finish(gr_run *r) {
   log_unreadable(r);
   gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
   GR_TRY(gr_run_check(r));
-  GR_TRY(tell_memory(r));
+  GR_TRY(report_memory(r));
   if (r->spec->profile && r->rank == 0) gr_exec_profile(stderr, r->exec);
   return check_finite(r);
 }

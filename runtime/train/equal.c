@@ -24,7 +24,7 @@ static uint32_t hash_states(gr_run *r, unsigned axes, uint64_t *hash) {
   uint32_t n = 0;
   *hash = GR_HASH_START;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
-    if (s->kind == GR_KIND_TOTAL || split_over(&p->mesh, s) != axes) continue;
+    if (s->kind == GR_KIND_GRAD_ACCUMULATOR || split_over(&p->mesh, s) != axes) continue;
     *hash = gr_hash_bytes(*hash, gr_exec_state(r->exec, s), gr_type_bytes(&s->type));
     n++;
   }

@@ -5,7 +5,7 @@
 
 // ---- Batches and metrics --------------------------------------------------------------------
 
-gr_status gr_run_fill(gr_run *r, const gr_program *p, const gr_batch *f, int micro) {
+gr_status gr_run_write_inputs(gr_run *r, const gr_program *p, const gr_batch *f, int micro) {
   const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
   for (int i = 0; i < inputs->n; i++) {
     const gr_program_input *in = &inputs->at[i];
@@ -78,15 +78,15 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what, gr
                               gr_metrics *out) {
   const gr_batch *b = NULL;
   for (uint32_t of = 0;;) {
-    if (!r->failure) gr_run_keep(r, gr_loader_next(loader, &b));
-    gr_knobs k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
+    if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
+    gr_step_controls k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
     GR_TRY(gr_run_agree(r, &k));
-    if (k.failed || k.signal) return gr_run_leave(r, &k);
+    if (k.failed || k.signal) return gr_run_exit_early(r, &k);
     of = b ? b->of : of;
     gr_report_evaluating(r->report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
     const gr_program *p = r->eval[b->bucket];
-    GR_TRY(gr_run_fill(r, p, b, 0));
+    GR_TRY(gr_run_write_inputs(r, p, b, 0));
     GR_TRY(gr_exec_run(r->exec, p));
     gr_run_read_metrics(r, p, out);
     if (samples) gr_samples_take(samples, r, p, b);
@@ -97,7 +97,7 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
   gr_loader_spec spec = {.split = split,
-                         .batch = (s->batch + s->parts - 1) / s->parts,
+                         .batch = (s->batch + s->micro_batches - 1) / s->micro_batches,
                          .rank = r->share,
                          .ranks = r->shares,
                          .seed = (uint64_t)s->seed,
@@ -127,14 +127,14 @@ gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
   if (again || !gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION)) return GR_OK;
   int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
   r->eval_step = r->step;
-  gr_run_keep(r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n));
-  gr_run_judge(r);
+  gr_run_set_failure(r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n));
+  gr_run_update_best(r);
   gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
   return GR_OK;
 }
 
 // Once it is known whether the state is saved, too.
-void gr_run_say_validation(const gr_run *r) {
+void gr_run_log_validation(const gr_run *r) {
   if (r->rank || r->eval_step != r->step) return;
   gr_text t = gr_text_make(r->arena);
   bool due = gr_run_save_due(r, false) || r->step == r->total_steps;  // at the end it always is

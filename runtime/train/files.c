@@ -61,10 +61,11 @@ gr_status gr_run_open_dir(gr_run *r) {
   r->dir = gr_arena_strdup(r->arena, dir);
   if (r->rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
   if (r->rank == 0)
-    gr_launch_go_on(gr_arena_printf(r->arena,
-                                    "go on from the last checkpoint with: checkpoint.resume=auto "
-                                    "output.dir=%s",
-                                    dir));
+    gr_launch_set_resume_hint(
+        gr_arena_printf(r->arena,
+                        "go on from the last checkpoint with: checkpoint.resume=auto "
+                        "output.dir=%s",
+                        dir));
   return GR_OK;
 }
 
@@ -112,7 +113,7 @@ static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
 }
 
 // The run before has left its configuration two folders above its checkpoint, or in this one.
-void gr_run_say_changes(gr_run *r, const char *checkpoint) {
+void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
   gr_arena *a = gr_arena_create();
   gr_conf *before = NULL;
   const char *path = gr_arena_printf(a, "%s/../../.hydra/config.yaml", checkpoint);

@@ -5,7 +5,7 @@
 #include "runtime/train/run.h"
 
 bool gr_run_is_gathered(const gr_run *r, const gr_plan_state *s) {
-  return !strncmp(r->spec->set.state_dict, "full", 4) && s->kind != GR_KIND_TOTAL &&
+  return !strncmp(r->spec->set.state_dict, "full", 4) && s->kind != GR_KIND_GRAD_ACCUMULATOR &&
          !gr_type_same(&s->type, &s->global);
 }
 
@@ -36,15 +36,15 @@ static char *whole_of(gr_run *r, const gr_plan_state *state) {
   return at;
 }
 
-gr_piece gr_run_full_piece(gr_run *r, const gr_plan_state *s) {
-  gr_piece part = gr_run_piece(r, s, r->rank);
-  return gr_piece_whole(part.name, part.dtype, part.rank, part.dims, whole_of(r, s));
+gr_tensor_slice gr_run_full_tensor_slice(gr_run *r, const gr_plan_state *s) {
+  gr_tensor_slice part = gr_run_tensor_slice(r, s, r->rank);
+  return gr_tensor_slice_whole(part.name, part.dtype, part.rank, part.dims, whole_of(r, s));
 }
 
 // Copies a rank's part to its place in the whole, a run of its last axis at a time.
-static void put_part(const gr_piece *whole, const gr_piece *part, const char *from) {
+static void put_part(const gr_tensor_slice *whole, const gr_tensor_slice *part, const char *from) {
   int last = part->rank - 1;
-  int64_t runs = 1, each = gr_piece_bytes(part);
+  int64_t runs = 1, each = gr_tensor_slice_bytes(part);
   if (!each) return;  // padding alone
   for (int d = 0; d < last; d++) runs *= part->size[d];
   each /= runs * part->size[last];
@@ -66,9 +66,9 @@ gr_status gr_run_gather_full(gr_run *r) {
     if (!gr_run_is_gathered(r, s)) continue;
     GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type),
                        gr_exec_state(r->exec, s), parts));
-    gr_piece whole = gr_run_full_piece(r, s);
+    gr_tensor_slice whole = gr_run_full_tensor_slice(r, s);
     for (int rank = 0; rank < r->ranks && !r->rank; rank++) {
-      gr_piece part = gr_run_piece(r, s, rank);
+      gr_tensor_slice part = gr_run_tensor_slice(r, s, rank);
       put_part(&whole, &part, parts + (size_t)rank * s->bytes);
     }
   }

@@ -80,7 +80,7 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   gr_status st = gr_hooks_call(r->hooks, event, &ctx, &result);
   gr_arena_destroy(scratch);
   if (was_cut_off(event, st)) return false;
-  gr_run_keep(r, st);
+  gr_run_set_failure(r, st);
   if (st) return true;
   if (event == GR_HOOK_LR) r->lr = result.lr;
   join(&r->asked, &result);

@@ -8,7 +8,7 @@ enum { SHOWN = 20 };  // of what does not fit
 typedef struct source {
   gr_checkpoint *checkpoint;  // one of the two
   gr_safetensors *file;
-  const gr_piece *tensors;
+  const gr_tensor_slice *tensors;
   int n;
   gr_map by_name;
 } source;
@@ -33,7 +33,7 @@ static void close_source(source *s) {
 
 // ---- Fitting --------------------------------------------------------------------------------
 
-static const char *shape_of(gr_arena *a, const gr_piece *p) {
+static const char *shape_of(gr_arena *a, const gr_tensor_slice *p) {
   gr_text t = gr_text_make(a);
   gr_text_printf(&t, "%s[", p->dtype);
   for (int d = 0; d < p->rank; d++)
@@ -42,7 +42,7 @@ static const char *shape_of(gr_arena *a, const gr_piece *p) {
   return t.at;
 }
 
-static bool same_shape(const gr_piece *a, const gr_piece *b) {
+static bool same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
   bool same = a->rank == b->rank;
   for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
   return same;
@@ -51,10 +51,10 @@ static bool same_shape(const gr_piece *a, const gr_piece *b) {
 // Why a state cannot be had from there; NULL: it can. Fixed values may be missing: other programs
 // do not write them.
 static const char *misfit(gr_run *r, const source *s, const gr_plan_state *state) {
-  gr_piece want = gr_run_piece(r, state, r->rank);
+  gr_tensor_slice want = gr_run_tensor_slice(r, state, r->rank);
   uint32_t i;
   if (gr_map_find(&s->by_name, state->name, &i)) {
-    const gr_piece *has = &s->tensors[i];
+    const gr_tensor_slice *has = &s->tensors[i];
     bool dtype = s->file ? gr_safetensors_is_float(has) && !strcmp(want.dtype, "f32")
                          : !strcmp(has->dtype, want.dtype);
     if (dtype && same_shape(has, &want)) return NULL;
@@ -94,11 +94,12 @@ static gr_status check_fit(gr_run *r, const source *s, const char *path) {
 static gr_status load(gr_run *r, const source *s, int *n) {
   const gr_plan *p = r->spec->plan;
   for (uint32_t k = 0; k < p->n_states; k++) {
-    gr_piece want = gr_run_piece(r, &p->states[k], r->rank);
+    gr_tensor_slice want = gr_run_tensor_slice(r, &p->states[k], r->rank);
     uint32_t i;
     if (!is_wanted(&p->states[k]) || !gr_map_find(&s->by_name, want.name, &i)) continue;
     ++*n;
-    if (!gr_piece_bytes(&want)) continue;  // of the last ranks' slices there may be nothing left
+    if (!gr_tensor_slice_bytes(&want))
+      continue;  // of the last ranks' slices there may be nothing left
     GR_TRY(s->file ? gr_safetensors_read(s->file, (int)i, &want)
                    : gr_checkpoint_read(s->checkpoint, &want));
   }

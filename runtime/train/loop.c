@@ -5,7 +5,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-enum { MOST_SKIPPED = 50 };  // steps in a row without a finite gradient
+enum { MAX_SKIPPED = 50 };  // steps in a row without a finite gradient
 
 // ---- Opening --------------------------------------------------------------------------------
 
@@ -28,12 +28,13 @@ static gr_status open_report(gr_run *r) {
   return gr_report_open(&spec, &r->report);
 }
 
-static void say_start(gr_run *r) {
+static void log_start(gr_run *r) {
   const gr_plan *p = r->spec->plan;
   const gr_settings *set = &r->spec->set;
   gr_text skipped = gr_text_make(r->arena);
   char micro[40] = "";
-  if (set->parts > 1) snprintf(micro, sizeof micro, "%d micro-steps x ", set->parts);
+  if (set->micro_batches > 1)
+    snprintf(micro, sizeof micro, "%d micro-steps x ", set->micro_batches);
   gr_log(GR_INFO, "%lld trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
          (long long)gr_plan_parameters(p), p->n_programs,
          (double)(p->state_bytes + p->arena_bytes) / 1e6, (unsigned long long)p->hash);
@@ -84,7 +85,7 @@ static gr_status open_run(gr_run *r) {
   const gr_run_spec *j = r->spec;
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
-  GR_TRY(gr_run_same(r, j->plan->hash, "the plan"));
+  GR_TRY(gr_run_check_same(r, j->plan->hash, "the plan"));
   r->share = share_of(j, r->rank);
   r->shares = j->shares;
   GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
@@ -97,12 +98,12 @@ static gr_status open_run(gr_run *r) {
   GR_TRY(find_programs(r));
   count_steps(r);
   GR_TRY(gr_run_open_dir(r));
-  gr_run_keep(r, gr_run_open_hooks(r));
+  gr_run_set_failure(r, gr_run_open_hooks(r));
   GR_TRY(gr_run_check(r));
   GR_TRY(gr_run_open_state(r));
   GR_TRY(open_report(r));
   GR_TRY(gr_run_save_config(r));
-  if (r->rank == 0) say_start(r);
+  if (r->rank == 0) log_start(r);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   return gr_run_check(r);
 }
@@ -112,14 +113,14 @@ static gr_status open_run(gr_run *r) {
 // Runs a step's program, or its micro-steps and what ends them; *last has its results.
 static gr_status compute(gr_run *r, const gr_batch *b, const gr_program **last) {
   const gr_program *p = r->train[b->bucket];
-  for (int i = 0; i < r->spec->set.parts; i++) {
-    gr_batch part = gr_batch_slice(b, i, r->spec->set.parts);
-    GR_TRY(gr_run_fill(r, p, &part, i));
+  for (int i = 0; i < r->spec->set.micro_batches; i++) {
+    gr_batch part = gr_batch_slice(b, i, r->spec->set.micro_batches);
+    GR_TRY(gr_run_write_inputs(r, p, &part, i));
     GR_TRY(gr_exec_run(r->exec, p));
   }
   *last = r->update ? r->update : p;
   if (!r->update) return GR_OK;
-  GR_TRY(gr_run_fill(r, r->update, NULL, 0));
+  GR_TRY(gr_run_write_inputs(r, r->update, NULL, 0));
   return gr_exec_run(r->exec, r->update);
 }
 
@@ -149,11 +150,11 @@ static gr_status run_step(gr_run *r, const gr_batch *b) {
                        .seconds = gr_seconds() - began,
                        .more = more,
                        .n_more = r->asked.n_logs};
-  gr_run_keep(r, gr_report_step(r->report, &row));
+  gr_run_set_failure(r, gr_report_step(r->report, &row));
   r->asked.n_logs = 0;
   gr_run_hook(r, GR_HOOK_STEP_END, &now, NULL);
   r->step++, r->batch++;
-  return r->skipped > MOST_SKIPPED ? gr_run_give_up(r) : GR_OK;
+  return r->skipped > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
 }
 
 // ---- An epoch's end -----------------------------------------------------------------------------
@@ -175,30 +176,30 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .metrics = named,
                              .n_metrics = n,
                              .n_train = n_train};
-  gr_run_keep(r, gr_report_epoch(r->report, &row));
+  gr_run_set_failure(r, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
   r->epoch++, r->batch = 0, r->epoch_train.n = 0;
   bool best = r->among_best && r->eval_step == r->step;
   if (best || (s->every_epochs && r->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
-  gr_run_say_validation(r);
+  gr_run_log_validation(r);
   return GR_OK;
 }
 
 // ---- The loop ---------------------------------------------------------------------------------
 
 // What everybody does next. A failure of this rank is in r->failure, and makes all stop.
-static gr_status agree(gr_run *r, gr_knobs *k) {
+static gr_status agree(gr_run *r, gr_step_controls *k) {
   bool has = r->hooks && gr_hooks_has(r->hooks, GR_HOOK_LR);
   bool called = true;
   if (!r->failure && !(has && r->lr_step == r->step))
     called = gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
   r->lr_step = has && called && !r->failure ? r->step : -1;
-  *k = (gr_knobs){.lr = r->lr,
-                  .stop = r->asked.stop,
-                  .save = r->asked.save,
-                  .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
-                  .signal = gr_run_signalled(),
-                  .failed = r->failure != GR_OK};
+  *k = (gr_step_controls){.lr = r->lr,
+                          .stop = r->asked.stop,
+                          .save = r->asked.save,
+                          .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
+                          .signal = gr_run_signalled(),
+                          .failed = r->failure != GR_OK};
   GR_TRY(gr_run_agree(r, k));
   r->lr = k->lr;
   r->asked.save = false;
@@ -219,10 +220,10 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     }
     if (r->step >= r->total_steps) break;
     const gr_batch *b = NULL;
-    gr_knobs k;
-    if (!r->failure) gr_run_keep(r, gr_loader_next(loader, &b));
+    gr_step_controls k;
+    if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
     GR_TRY(agree(r, &k));
-    if (k.failed || k.signal || k.stop) return gr_run_leave(r, &k);
+    if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(save_if_due(r, k.save));
     GR_TRY(run_step(r, b));
@@ -236,7 +237,7 @@ static gr_status train(gr_run *r) {
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
   gr_loader_spec spec = {.split = GR_SPLIT_TRAIN,
                          .batch = s->batch,
-                         .rows = s->rows * s->parts,
+                         .rows = s->rows * s->micro_batches,
                          .rank = r->share,
                          .ranks = r->shares,
                          .seed = (uint64_t)s->seed,
@@ -279,12 +280,12 @@ gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
   gr_status s = open_run(&r);
   s = s ? s : train(&r);
   s = s ? s : gr_run_end(&r);
-  s = gr_run_leave_files(&r, gr_also(s, r.failure));
+  s = gr_run_write_final_files(&r, gr_also(s, r.failure));
   if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
   // An error that the others have not agreed on would leave them waiting.
   if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
-    world->does->abort(world, gr_status_text(s));
+    world->ops->abort(world, gr_status_text(s));
   close_run(&r);
   return s;
 }

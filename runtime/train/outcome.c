@@ -45,7 +45,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   if (r->evaluated) n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
   int64_t parameters = gr_plan_parameters(r->spec->plan);
   gr_results out = {.model = as_written(r, "model.graph", r->spec->set.graph),
-                    .backend = r->ranks > 1 ? r->world->does->backend : "none",
+                    .backend = r->ranks > 1 ? r->world->ops->backend : "none",
                     .device = "cpu",
                     .ended = ended,
                     .exit_code = exit_code,
@@ -69,7 +69,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   return gr_report_finish(r->report, &out);
 }
 
-gr_status gr_run_leave_files(gr_run *r, gr_status s) {
+gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
   if (r->rank) return s;
   gr_log_progress(NULL);
   gr_log_end(s);

@@ -16,14 +16,14 @@
 enum { GR_MAX_METRICS = 16 };
 
 // What all ranks do next, after they have agreed.
-typedef struct gr_knobs {
+typedef struct gr_step_controls {
   double lr;
   bool stop;    // a hook asked, or the run is at its end
   bool save;    // a hook asked
   bool finish;  // rank 0's part of the pending checkpoint is written
   bool signal;  // some rank was told to stop
   bool failed;  // some rank cannot go on
-} gr_knobs;
+} gr_step_controls;
 
 typedef struct gr_metric {
   const char *name;  // "loss", "cer"
@@ -51,7 +51,7 @@ typedef struct gr_run {
   const char *dir;   // outputs/DATE/TIME
   gr_lock *lock;     // on it, of rank 0
   gr_arena *arena;   // this rank's own
-  gr_piece *pieces;  // all states of this rank, for reading
+  gr_tensor_slice *pieces;  // all states of this rank, for reading
   int n_pieces;
   char *full;  // full_state.c's memory
   size_t full_bytes;
@@ -95,53 +95,53 @@ GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
 double gr_run_patience(const gr_run *);  // seconds to wait for another run to let go of a folder
 // What the configuration says otherwise than that of the run which wrote the checkpoint.
-void gr_run_say_changes(gr_run *, const char *checkpoint);
+void gr_run_log_config_changes(gr_run *, const char *checkpoint);
 GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // as Hydra keeps it
 // ---- sync.c
 void gr_run_signals(void);  // from now on SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 ask for a stop
 bool gr_run_signalled(void);
-GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_knobs *mine_then_all);
+GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_step_controls *mine_then_all);
 // Keeps an error of this rank for the next agreement; GR_OK is fine.
-void gr_run_keep(gr_run *, gr_status);
+void gr_run_set_failure(gr_run *, gr_status);
 // An agreement on nothing else than whether all can go on: this rank's failure, or GR_ERR_RANK.
 GR_MUST_USE gr_status gr_run_check(gr_run *);
 GR_MUST_USE gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok);  // for gr_saver
 GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
 // The message of the first rank that has failed, "rank 3: TEXT", the same on all; collective.
 GR_MUST_USE gr_status gr_run_cause(gr_run *, gr_status mine, char *text, size_t size);
-GR_MUST_USE gr_status gr_run_same(gr_run *, uint64_t hash, const char *of_what);
+GR_MUST_USE gr_status gr_run_check_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- state.c
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
 // ---- saving.c
-#define GR_RUN_PASSING "run.passing"  // a scalar of what was saved only because the run was stopped
+#define GR_RUN_EXIT_CHECKPOINT "run.passing"  // a scalar of what was saved only because the run was stopped
 // Begins a checkpoint. passing: only because the run is stopped here. A run that goes on from it
 // leaves what one that was never stopped does, so hooks do not hear of it, and the next takes
 // its place.
-GR_MUST_USE gr_status gr_run_save(gr_run *, bool passing);
+GR_MUST_USE gr_status gr_run_save(gr_run *, bool exit_checkpoint);
 // The same, unless the last step was skipped: then one is owed after the next that is not.
 GR_MUST_USE gr_status gr_run_save_finite(gr_run *);
 // Commits the one that was begun, and prunes if it is confirmed; abandons it if steps from it were
 // skipped so far.
 GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
-GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool passing);
+GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool exit_checkpoint);
 bool gr_run_save_due(const gr_run *, bool asked);  // at this step, by the configuration or a hook
 void gr_run_prune_last(gr_run *);  // after the closing evaluation, if that says the state is sound
 // The error of too many skipped steps in a row; and what to do after skipped steps, as a hint.
 GR_MUST_USE gr_status gr_run_give_up(gr_run *);
 GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
 // ---- best.c
-void gr_run_judge(gr_run *);  // after an evaluation: best, bests, among_best
+void gr_run_update_best(gr_run *);  // after an evaluation: best, bests, among_best
 const char *gr_run_bests(const gr_run *, gr_arena *);  // as text for a checkpoint
 void gr_run_restore_bests(gr_run *, const char *);
 // The slice of a state that a rank holds; `at` is where this rank has its own.
-gr_piece gr_run_piece(gr_run *, const gr_plan_state *, int rank);
+gr_tensor_slice gr_run_tensor_slice(gr_run *, const gr_plan_state *, int rank);
 // ---- equal.c
 GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // copies of a state are the same bits
 // ---- full_state.c
 bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);  // for checkpoints, by rank 0
 GR_MUST_USE gr_status gr_run_open_full(gr_run *);                // room for it
-gr_piece gr_run_full_piece(gr_run *, const gr_plan_state *);     // of such a state, on rank 0
+gr_tensor_slice gr_run_full_tensor_slice(gr_run *, const gr_plan_state *);     // of such a state, on rank 0
 GR_MUST_USE gr_status gr_run_gather_full(gr_run *);              // brings them together; collective
 // ---- init.c
 GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.init_from
@@ -153,20 +153,20 @@ GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
 bool gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
 // ---- end.c
 // Leaves training or an evaluation early, with the state saved: what all agreed to stop for.
-GR_MUST_USE gr_status gr_run_leave(gr_run *, const gr_knobs *);
+GR_MUST_USE gr_status gr_run_exit_early(gr_run *, const gr_step_controls *);
 GR_MUST_USE gr_status gr_run_end(gr_run *);
 // Leaves what the run says of its end, however it ended: on rank 0 the error in run.log, results.
 // Gives the status back, with what went wrong here.
-GR_MUST_USE gr_status gr_run_leave_files(gr_run *, gr_status);
+GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // ---- eval.c
 // Runs the eval program over a split; `samples` takes the chosen ones' answers, or is NULL. Fails,
 // with the state saved, where the run is told to stop before its end; *out is then as it was.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
 // Evaluates, and where this state has not been evaluated before, tells files, hooks and the best.
 GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
-void gr_run_say_validation(const gr_run *);  // one line for people, if there was one at this step
+void gr_run_log_validation(const gr_run *);  // one line for people, if there was one at this step
 // Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-step's number.
-GR_MUST_USE gr_status gr_run_fill(gr_run *, const gr_program *, const gr_batch *, int micro);
+GR_MUST_USE gr_status gr_run_write_inputs(gr_run *, const gr_program *, const gr_batch *, int micro);
 void gr_run_read_metrics(gr_run *, const gr_program *, gr_metrics *sums);  // adds
 double gr_metric_value(const gr_metrics *, const char *name);              // NaN: there is none
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);
@@ -175,4 +175,4 @@ int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_name
 gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
 void gr_samples_take(gr_samples *, gr_run *, const gr_program *, const gr_batch *);
 // Prints them in the data's order, on rank 0; collective.
-GR_MUST_USE gr_status gr_samples_show(gr_samples *, gr_run *);
+GR_MUST_USE gr_status gr_samples_print(gr_samples *, gr_run *);

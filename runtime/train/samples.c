@@ -21,7 +21,7 @@ gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
   s->n = most < s->of ? (uint32_t)most : s->of;
   s->items = GR_NEW(r->arena, uint32_t, s->n + 1);
   s->answers = GR_NEW(r->arena, answer, s->n + 1);
-  gr_dataset_spread(r->spec->data, split, s->n, s->items);
+  gr_dataset_sample_evenly(r->spec->data, split, s->n, s->items);
   return s;
 }
 
@@ -134,7 +134,7 @@ static void print(gr_run *r, gr_arena *a, const gr_samples *s) {
   }
 }
 
-gr_status gr_samples_show(gr_samples *s, gr_run *r) {
+gr_status gr_samples_print(gr_samples *s, gr_run *r) {
   uint32_t n = 0;
   GR_TRY(gather(r, s));
   for (uint32_t i = 0; i < s->n; i++) n += s->answers[i].tokens != NULL;

@@ -63,10 +63,10 @@ static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
 
 // ---- Saving -----------------------------------------------------------------------------------
 
-static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool passing) {
+static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool exit_checkpoint) {
   scalars all = {.n = 0};
   put_all(r, scratch, hooks, &all);
-  if (passing) put_int(&all, GR_RUN_PASSING, 1);
+  if (exit_checkpoint) put_int(&all, GR_RUN_EXIT_CHECKPOINT, 1);
   gr_status s = gr_saver_begin(r->saver, r->step, all.at, all.n);
   r->saving = true, r->confirmed = false, r->saved_step = r->step;
   if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
@@ -75,10 +75,10 @@ static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool pas
 
 // Hooks hear of a checkpoint before it is made: at the same step in every run, and what they do
 // is in it. Their error stops the run at the next agreement, with this checkpoint.
-gr_status gr_run_save(gr_run *r, bool passing) {
+gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   GR_TRY(gr_run_save_finish(r));
   r->owed &= r->skipped > 0;
-  if (!passing) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
+  if (!exit_checkpoint) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
   bool all_ok = false;
@@ -86,7 +86,7 @@ gr_status gr_run_save(gr_run *r, bool passing) {
   gr_status s = gr_run_all_ok(r, !mine, &all_ok);
   if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
   if (!mine && !s) s = gr_run_gather_full(r);
-  if (!mine && !s) begin_save(r, scratch, hooks, passing);
+  if (!mine && !s) begin_save(r, scratch, hooks, exit_checkpoint);
   gr_arena_destroy(scratch);
   return gr_also(mine, s);
 }
@@ -135,9 +135,9 @@ gr_status gr_run_save_finish(gr_run *r) {
   return GR_OK;
 }
 
-gr_status gr_run_save_last(gr_run *r, bool passing) {
+gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
   GR_TRY(gr_run_save_finish(r));
-  if (r->step != r->saved_step) GR_TRY(gr_run_save(r, passing));
+  if (r->step != r->saved_step) GR_TRY(gr_run_save(r, exit_checkpoint));
   GR_TRY(gr_run_save_finish(r));
   if (r->step == r->saved_step) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",

@@ -5,9 +5,9 @@
 #include "runtime/hooks/hooks.h"
 
 typedef struct gr_settings {
-  int batch;        // rows of the global batch
-  int rows, parts;  // of a rank in a micro-step, and micro-steps of a step
-  double lr, base;  // after and before lr_scale
+  int batch;                // rows of the global batch
+  int rows, micro_batches;  // of a rank in a micro-step, and micro-steps of a step
+  double lr, base;          // after and before lr_scale
   int64_t batch_size, accumulate, warmup, max_epochs, max_steps, log_every, eval_every, seed, ranks;
   int threads;
   bool final_train_eval, progress, events, lines, enabled, mixed_precision;

@@ -5,14 +5,14 @@
 #include "runtime/train/run.h"
 
 // Totals are anew in every step: a checkpoint has none.
-static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_TOTAL; }
+static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_GRAD_ACCUMULATOR; }
 
 // Without padding: a rank's memory begins with what it holds of the whole, densely.
-gr_piece gr_run_piece(gr_run *r, const gr_plan_state *s, int rank) {
-  gr_piece p = {.name = s->name,
-                .dtype = gr_dtypes[s->type.dtype].name,
-                .rank = s->type.rank,
-                .at = gr_exec_state(r->exec, s)};
+gr_tensor_slice gr_run_tensor_slice(gr_run *r, const gr_plan_state *s, int rank) {
+  gr_tensor_slice p = {.name = s->name,
+                       .dtype = gr_dtypes[s->type.dtype].name,
+                       .rank = s->type.rank,
+                       .at = gr_exec_state(r->exec, s)};
   for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d];
   gr_layout_slice(&s->global, &s->layout, &r->spec->plan->mesh, rank, p.offset, p.size);
   return p;
@@ -29,13 +29,13 @@ static bool writes(gr_run *r, const gr_plan_state *s) {
 static gr_status open_saver(gr_run *r, const char *dir) {
   const gr_settings *set = &r->spec->set;
   const gr_plan *p = r->spec->plan;
-  gr_piece *mine = GR_NEW(r->arena, gr_piece, p->n_states + 1);
+  gr_tensor_slice *mine = GR_NEW(r->arena, gr_tensor_slice, p->n_states + 1);
   int n = 0;
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
-    if (gr_run_is_gathered(r, s) && !r->rank) mine[n++] = gr_run_full_piece(r, s);
+    if (gr_run_is_gathered(r, s) && !r->rank) mine[n++] = gr_run_full_tensor_slice(r, s);
     if (gr_run_is_gathered(r, s) || !lasts(s) || !writes(r, s)) continue;
-    mine[n++] = gr_run_piece(r, s, r->rank);
+    mine[n++] = gr_run_tensor_slice(r, s, r->rank);
   }
   gr_saver_spec spec = {.dir = dir,
                         .rank = r->rank,
@@ -49,7 +49,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .metric = set->metric,
                         .level = (int)set->zstd_level,
                         .metric_max = !strcmp(set->mode, "max"),
-                        .passing = GR_RUN_PASSING,
+                        .exit_checkpoint = GR_RUN_EXIT_CHECKPOINT,
                         .agree = gr_run_all_ok,
                         .ctx = r};
   return gr_saver_open(&spec, &r->saver);
@@ -57,14 +57,14 @@ static gr_status open_saver(gr_run *r, const char *dir) {
 
 // ---- Starting -----------------------------------------------------------------------------
 
-static int64_t int_of(const gr_checkpoint *c, const char *name, int64_t preset) {
+static int64_t int_of(const gr_checkpoint *c, const char *name, int64_t default_value) {
   const gr_scalar *s = gr_checkpoint_scalar(c, name);
-  return s && s->kind == GR_SCALAR_INT ? s->i : preset;
+  return s && s->kind == GR_SCALAR_INT ? s->i : default_value;
 }
 
-static double float_of(const gr_checkpoint *c, const char *name, double preset) {
+static double float_of(const gr_checkpoint *c, const char *name, double default_value) {
   const gr_scalar *s = gr_checkpoint_scalar(c, name);
-  return s && s->kind == GR_SCALAR_FLOAT ? s->f : preset;
+  return s && s->kind == GR_SCALAR_FLOAT ? s->f : default_value;
 }
 
 // What hooks had asked for. A run that one has stopped is over, unless it begins anew from a
@@ -141,7 +141,7 @@ static gr_status restore(gr_run *r, const char *path) {
   bool same_run = !strcmp(r->spec->set.resume, "auto");
   restore_asked(r, c, same_run);
   // It is there already; a passing one makes room for that of an undisturbed run.
-  if (same_run && !int_of(c, GR_RUN_PASSING, 0)) r->saved_step = r->step;
+  if (same_run && !int_of(c, GR_RUN_EXIT_CHECKPOINT, 0)) r->saved_step = r->step;
   const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
   if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
     s = gr_hooks_restore(r->hooks, hooks->text);
@@ -191,13 +191,14 @@ gr_status gr_run_open_state(gr_run *r) {
   char path[2048];
   if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
   r->ckpt_dir = dir;
-  r->pieces = GR_NEW(r->arena, gr_piece, p->n_states + 1);
+  r->pieces = GR_NEW(r->arena, gr_tensor_slice, p->n_states + 1);
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (lasts(&p->states[i])) r->pieces[r->n_pieces++] = gr_run_piece(r, &p->states[i], r->rank);
+    if (lasts(&p->states[i]))
+      r->pieces[r->n_pieces++] = gr_run_tensor_slice(r, &p->states[i], r->rank);
   GR_TRY(gr_run_open_full(r));
   GR_TRY(open_saver(r, dir));
   GR_TRY(choose(r, r->spec->set.resume, dir, path, sizeof path));
-  if (*path && r->rank == 0) gr_run_say_changes(r, path);
+  if (*path && r->rank == 0) gr_run_log_config_changes(r, path);
   if (*path) return restore(r, path);
   GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
   return r->spec->set.init_from ? init_from(r, path, sizeof path) : GR_OK;

@@ -30,22 +30,22 @@ bool gr_run_signalled(void) { return atomic_load(&told_to_stop) != 0 || gr_launc
 
 // One small all_reduce a step: rank 0 contributes the learning rate and the hooks' wishes,
 // every rank its own signals and failures.
-gr_status gr_run_agree(gr_run *r, gr_knobs *k) {
+gr_status gr_run_agree(gr_run *r, gr_step_controls *k) {
   bool first = r->rank == 0;
   double mine[6] = {first ? k->lr : 0,  first && k->stop, first && k->save,
                     first && k->finish, k->signal,        k->failed};
   double all[6];
   GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 6, mine, all));
-  *k = (gr_knobs){.lr = all[0],
-                  .stop = all[1] > 0,
-                  .save = all[2] > 0,
-                  .finish = all[3] > 0,
-                  .signal = all[4] > 0,
-                  .failed = all[5] > 0};
+  *k = (gr_step_controls){.lr = all[0],
+                          .stop = all[1] > 0,
+                          .save = all[2] > 0,
+                          .finish = all[3] > 0,
+                          .signal = all[4] > 0,
+                          .failed = all[5] > 0};
   return GR_OK;
 }
 
-void gr_run_keep(gr_run *r, gr_status s) { r->failure = gr_also(r->failure, s); }
+void gr_run_set_failure(gr_run *r, gr_status s) { r->failure = gr_also(r->failure, s); }
 
 gr_status gr_run_check(gr_run *r) {
   bool all_ok;
@@ -87,7 +87,7 @@ gr_status gr_run_cause(gr_run *r, gr_status mine, char *text, size_t size) {
   return s;
 }
 
-gr_status gr_run_same(gr_run *r, uint64_t hash, const char *what) {
+gr_status gr_run_check_same(gr_run *r, uint64_t hash, const char *what) {
   int odd;
   GR_TRY(gr_comm_compare(r->world, hash, &odd));
   if (odd < 0) return GR_OK;

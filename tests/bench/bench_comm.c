@@ -98,7 +98,7 @@ static void run_size(const bench *b, size_t bytes) {
 
 static gr_status run_rank(gr_comm *c, gr_collective kind) {
   void *reached;
-  GR_TRY(c->does->take(c, 2 * (size_t)MOST, &reached));
+  GR_TRY(c->ops->alloc_shared(c, 2 * (size_t)MOST, &reached));
   bench b = {.c = c, .kind = kind, .reached = reached, .own = malloc(2 * (size_t)MOST)};
   if (!b.own) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory");
   memset(b.reached, 0, 2 * (size_t)MOST), memset(b.own, 0, 2 * (size_t)MOST);
@@ -124,11 +124,11 @@ static gr_collective read_kind(int argc, char **argv) {
 static int be_rank(gr_collective kind) {
   gr_comm *world;
   must(gr_mpi_open(60, &world));
-  gr_launch_enter(world->rank);
+  gr_launch_register_rank(world->rank);
   must(run_rank(world, kind));
   int rank = world->rank;
   gr_mpi_close(world);
-  return gr_launch_leave(rank, GR_OK);
+  return gr_launch_report_exit(rank, GR_OK);
 }
 
 int main(int argc, char **argv) {

@@ -17,8 +17,8 @@ static void must(gr_status s) {
 gr_val recurrent_leaf(gr_builder *b, gr_role role, const char *name, const char *type, int split) {
   gr_type t;
   must(gr_type_parse(type, &t));
-  gr_layout l = gr_layout_whole;
-  if (b->g->mesh.n_axes) l.at[0] = (gr_lay)split;
+  gr_layout l = gr_layout_replicated;
+  if (b->g->mesh.n_axes) l.at[0] = (gr_axis_placement)split;
   return gr_leaf(b, role, GR_KIND_WEIGHT, name, t, l);
 }
 
@@ -26,7 +26,7 @@ static gr_val weight(gr_builder *b, const char *prefix, const char *name, int ro
   char type[32];
   snprintf(type, sizeof type, rows ? "f32[%d,%d]" : "f32[%d]", rows ? rows : cols, cols);
   name = gr_arena_printf(b->g->arena, "%s%s", prefix, name);
-  return recurrent_leaf(b, GR_STATE, name, type, GR_R);
+  return recurrent_leaf(b, GR_STATE, name, type, GR_REPLICATE);
 }
 
 static gr_val mm(gr_builder *b, gr_val x, gr_val y) { return gr_matmul(b, x, y, false, false); }
@@ -41,8 +41,8 @@ static cell make_cell(gr_builder *b, kind k, const char *p) {
   if (k != LMU)
     return (cell){
         k, {weight(b, p, "W", C, H), weight(b, p, "U", H, H), weight(b, p, "b", 0, H)}, 3};
-  gr_val A = recurrent_leaf(b, GR_INPUT, "A", "f32[4,4]", GR_R);
-  gr_val B = recurrent_leaf(b, GR_INPUT, "B", "f32[4,1]", GR_R);
+  gr_val A = recurrent_leaf(b, GR_INPUT, "A", "f32[4,4]", GR_REPLICATE);
+  gr_val B = recurrent_leaf(b, GR_INPUT, "B", "f32[4,1]", GR_REPLICATE);
   return (cell){LMU,
                 {weight(b, p, "ex", C, 1), weight(b, p, "eh", H, 1), weight(b, p, "em", D, 1), A, B,
                  weight(b, p, "Wx", C, H), weight(b, p, "Wh", H, H), weight(b, p, "Wm", D, H)},
@@ -52,7 +52,7 @@ static cell make_cell(gr_builder *b, kind k, const char *p) {
 // One step: h, and for the LMU m, from x and the h and m before; w as in make_cell.
 static void step(gr_builder *b, kind k, const gr_val *w, gr_val x, gr_val *h, gr_val *m) {
   if (k != LMU) {
-    *h = gr_tanh(b, gr_bias(b, gr_add(b, mm(b, x, w[0]), mm(b, *h, w[1])), w[2]));
+    *h = gr_tanh(b, gr_bias_add(b, gr_add(b, mm(b, x, w[0]), mm(b, *h, w[1])), w[2]));
     return;
   }
   gr_val u = gr_add(b, gr_add(b, mm(b, x, w[0]), mm(b, *h, w[1])), mm(b, *m, w[2]));
@@ -91,12 +91,12 @@ static gr_val unrolled(gr_builder *b, const cell *c, int n_cells, gr_val x, int 
                        gr_val m0, gr_val out, gr_val y, gr_val *last) {
   gr_val loss = GR_NONE, h[2] = {h0, h0}, m = m0;
   for (int i = 0; i < t; i++) {
-    gr_val v = gr_pick(b, x, i);
+    gr_val v = gr_select(b, x, i);
     for (int k = 0; k < n_cells; k++) {
       step(b, c[k].kind, c[k].w, v, &h[k], &m);
       v = k + 1 < n_cells ? mm(b, h[k], c[n_cells].w[0]) : h[k];
     }
-    gr_val one = token_loss(b, v, out, gr_pick(b, y, i));
+    gr_val one = token_loss(b, v, out, gr_select(b, y, i));
     loss = i ? gr_add(b, loss, one) : one;
   }
   *last = h[n_cells - 1];
@@ -130,14 +130,14 @@ static void model(gr_builder *b, const setup *s) {
 
 gr_graph *recurrent_model(gr_arena *arena, const setup *s) {
   gr_mesh mesh = {s->ranks > 1, {{"dp", s->ranks}}};
-  gr_builder b = {.g = gr_graph_create(arena, &mesh), .by = "model"};
+  gr_builder b = {.g = gr_graph_create(arena, &mesh), .created_by = "model"};
   model(&b, s);
   must(b.err);
   return b.g;
 }
 
 gr_graph *recurrent_compile(gr_arena *arena, const setup *s, const char *dump) {
-  const char *without[] = {"hoist"};
+  const char *without[] = {"loop_hoist"};
   gr_options o = {.optimizer = "sgd", .dump = dump, .dump_to = stdout};
   gr_graph *g = NULL;
   o.without = without, o.n_without = s->no_hoist;
@@ -163,7 +163,7 @@ void recurrent_put(world *w, const gr_value *moved, int64_t at, float by) {
   for (uint32_t i = 1; i < w->g->n_values; i++) {
     const gr_value *v = &w->g->values[i];
     if (v->role == GR_TEMP) continue;
-    gr_type t = gr_type_whole(&v->type, &v->layout, &w->g->mesh);
+    gr_type t = gr_type_global(&v->type, &v->layout, &w->g->mesh);
     fill(v, &t, data);
     if (v == moved) data[at] += by;
     world_put(w, v->name, &t, data);

@@ -27,7 +27,7 @@ const way steps_ways[STEPS_WAYS] = {{"ddp", NULL, false, false},
                                     {"zero1", "dp", false, false},
                                     {"zero2", "dp", false, true},
                                     {"fsdp", "dp", true, true}};
-static const gr_rule all_split[] = {{"*", "dp", GR_ANY_DIM}};
+static const gr_layout_rule all_split[] = {{"*", "dp", GR_ANY_DIM}};
 
 int steps_rows(const setup *s) {
   int of_rank = (s->batch + s->ranks - 1) / s->ranks;
@@ -55,7 +55,7 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                                    .beta1 = 0.9,
                                    .beta2 = 0.98,
                                    .eps = 1e-8,
-                                   .parts = s->parts,
+                                   .micro_batches = s->parts,
                                    .zero_axis = s->way->zero,
                                    .scatter = s->way->scatter,
                                    .rules = all_split,
@@ -200,7 +200,7 @@ static gr_status check_states(const setup *s, const member *m) {
       GR_TRY(put_part(&m[r], i, r, whole));
       same &= !memcmp(m[r].state[i], m->state[i], p->bytes);
     }
-    if (!same && p->kind != GR_KIND_TOTAL && gr_type_same(&p->type, &p->global))
+    if (!same && p->kind != GR_KIND_GRAD_ACCUMULATOR && gr_type_same(&p->type, &p->global))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%s differs between ranks", p->name);
   }
   return GR_OK;

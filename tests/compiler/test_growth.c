@@ -31,7 +31,7 @@ static const char deep[] =
     "train: loss\n";
 
 // Processor time of planning the model `depth` blocks deep, in seconds.
-static double plan_seconds(int depth, int ranks, const gr_rule *rules, int n_rules) {
+static double plan_seconds(int depth, int ranks, const gr_layout_rule *rules, int n_rules) {
   gr_arena *arena = gr_arena_create();
   static const gr_bucket only[] = {{"", NULL, 0}};
   static const gr_dim dims[] = {{"n", 4}, {"c", 4}};
@@ -67,7 +67,7 @@ static double plan_seconds(int depth, int ranks, const gr_rule *rules, int n_rul
 
 // Eight times the depth takes about eight times as long; what grows with its square would take 64
 // times. The least of several runs: other programs use the processor too.
-static void check_growth(int ranks, const gr_rule *rules, int n_rules) {
+static void check_growth(int ranks, const gr_layout_rule *rules, int n_rules) {
   double small = 1e9, large = 1e9;
   for (int i = 0; i < 5; i++) {
     double s = plan_seconds(300, ranks, rules, n_rules);
@@ -82,7 +82,7 @@ static void check_growth(int ranks, const gr_rule *rules, int n_rules) {
 
 static void compile_time(void) { check_growth(1, NULL, 0); }
 static void compile_time_of_shards(void) {
-  static const gr_rule fsdp[] = {{"*", "dp", 0}};
+  static const gr_layout_rule fsdp[] = {{"*", "dp", 0}};
   check_growth(4, fsdp, 1);
 }
 
@@ -126,7 +126,7 @@ static void spans(void) {
 
 // ---- Lives -------------------------------------------------------------------------------
 
-static void check_fit(const gr_life *l, uint32_t n, size_t bytes) {
+static void check_fit(const gr_live_range *l, uint32_t n, size_t bytes) {
   for (uint32_t i = 0; i < n; i++) {
     CHECK(l[i].at + l[i].bytes <= bytes, "life %u ends behind all", i);
     for (uint32_t k = 0; k < i; k++) {
@@ -144,14 +144,14 @@ static void lives(void) {
     gr_arena *arena = gr_arena_create();
     uint32_t n = counts[c], nodes = 2 * n, peak;
     size_t bound;
-    gr_life *l = GR_NEW(arena, gr_life, n);
+    gr_live_range *l = GR_NEW(arena, gr_live_range, n);
     for (uint32_t i = 0; i < n; i++) {
       l[i].from = draw(nodes);
       l[i].to = l[i].from + draw(draw(20) ? 8 : nodes - l[i].from);
       if (l[i].to >= nodes) l[i].to = nodes - 1;
       l[i].bytes = 64 * (size_t)draw(50);
     }
-    size_t bytes = gr_life_fit(arena, l, n, nodes, &bound, &peak);
+    size_t bytes = gr_live_range_pack(arena, l, n, nodes, &bound, &peak);
     CHECK(bytes >= bound && bytes <= bound + bound / 2, "%zu bytes for %zu", bytes, bound);
     check_fit(l, n < 3000 ? n : 3000, bytes);
     gr_arena_destroy(arena);
@@ -173,7 +173,7 @@ static void copies(void) {
   CHECK(gr_graph_same(g, copy) && gr_graph_hash(copy) == hash, "a copy is the same");
   gr_arena_destroy(first);
   CHECK(gr_graph_hash(copy) == hash, "a copy stays when the original goes");
-  gr_builder b = {.g = copy, .by = "test"};
+  gr_builder b = {.g = copy, .created_by = "test"};
   gr_relu(&b, gr_relu(&b, gr_graph_result(copy, "z")));
   CHECK(!b.err && copy->n_nodes == 3, "a copy grows, and finds what it has: %u", copy->n_nodes);
   gr_arena_destroy(second);

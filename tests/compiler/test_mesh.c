@@ -80,8 +80,8 @@ static int shares(const gr_mesh *m, int *rank) {
 static gr_status plan_of(gr_arena *a, const way *w, gr_plan **out) {
   gr_conf *graph;
   GR_TRY(gr_conf_parse(a, "model.yaml", model, &graph));
-  gr_rule *rule = GR_NEW(a, gr_rule, 1);
-  *rule = (gr_rule){.pattern = "*", .axis = w->split, .lay = GR_ANY_DIM};
+  gr_layout_rule *rule = GR_NEW(a, gr_layout_rule, 1);
+  *rule = (gr_layout_rule){.pattern = "*", .axis = w->split, .placement = GR_ANY_DIM};
   gr_dim *dims = GR_NEW(a, gr_dim, 2);
   dims[0] = (gr_dim){"n", N}, dims[1] = (gr_dim){"t", T};
   gr_plan_request r = {.model = {.graph = graph,
@@ -299,17 +299,17 @@ static const gr_plan_state *state(const gr_plan *p, const char *name) {
 static void placement(void) {
   static const struct {
     const char *name;
-    gr_lay dp, tp;
+    gr_axis_placement dp, tp;
   } rows[] = {{"token.weight", 0, 1},
               {"layers.1.attention.q.weight", 1, 0},
-              {"layers.1.attention.k.bias", GR_R, 0},
+              {"layers.1.attention.k.bias", GR_REPLICATE, 0},
               {"layers.1.attention.o.weight", 0, 1},
-              {"layers.1.attention.o.bias", GR_R, GR_R},
+              {"layers.1.attention.o.bias", GR_REPLICATE, GR_REPLICATE},
               {"layers.0.feed_forward.up.weight", 1, 0},
-              {"layers.0.feed_forward.up.bias", GR_R, 0},
+              {"layers.0.feed_forward.up.bias", GR_REPLICATE, 0},
               {"layers.0.feed_forward.down.weight", 0, 1},
-              {"layers.0.norm.weight", GR_R, GR_R},
-              {"head.weight", 0, GR_R}};
+              {"layers.0.norm.weight", GR_REPLICATE, GR_REPLICATE},
+              {"head.weight", 0, GR_REPLICATE}};
   gr_arena *a = gr_arena_create();
   gr_plan *p;
   const way w = {"", {2, {{"dp", 2}, {"tp", 2}}}, "dp", true};

@@ -19,7 +19,7 @@ static const char *only;
 typedef struct request {
   char pass[32];
   gr_options o;
-  gr_rule rules[8];
+  gr_layout_rule rules[8];
   const char *freeze[8];
   gr_map units;
 } request;
@@ -29,8 +29,8 @@ static const char *take(gr_arena *a, const char *p, size_t n) { return gr_arena_
 static void add_rule(gr_arena *a, request *r, const char *text) {  // w*:dp:0
   size_t pattern = strcspn(text, ":"), axis = strcspn(text + pattern + 1, ":");
   const char *lay = text + pattern + axis + 2;
-  r->rules[r->o.n_rules++] = (gr_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
-                                       (gr_lay)(strcmp(lay, "any") ? atoi(lay) : GR_ANY_DIM)};
+  r->rules[r->o.n_rules++] = (gr_layout_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
+                                       (gr_axis_placement)(strcmp(lay, "any") ? atoi(lay) : GR_ANY_DIM)};
   r->o.rules = r->rules;
 }
 
@@ -41,15 +41,15 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strncmp(word, "optimizer=", 10)) r->o.optimizer = value;
   if (!strncmp(word, "momentum=", 9)) r->o.momentum = atof(value);
   if (!strncmp(word, "clip=", 5)) r->o.clip = atof(value);
-  if (!strncmp(word, "joined=", 7)) r->o.joined = (size_t)atol(value);
+  if (!strncmp(word, "coalesce_bytes=", 15)) r->o.coalesce_bytes = (size_t)atol(value);
   if (!strncmp(word, "zero=", 5)) r->o.zero_axis = value;
-  if (!strncmp(word, "whole_below=", 12)) r->o.whole_below = (size_t)atol(value);
+  if (!strncmp(word, "replicate_below=", 16)) r->o.replicate_below = (size_t)atol(value);
   if (!strncmp(word, "unit=", 5)) gr_map_put(&r->units, value, 0), r->o.units = &r->units;
   if (!strcmp(word, "prefetch=pre")) r->o.prefetch = GR_PREFETCH_PRE;
   if (!strcmp(word, "prefetch=post")) r->o.prefetch = GR_PREFETCH_POST;
-  if (!strncmp(word, "parts=", 6)) r->o.parts = atoi(value);
-  if (!strcmp(word, "half=micro")) r->o.half = GR_HALF_MICRO;
-  if (!strcmp(word, "half=update")) r->o.half = GR_HALF_UPDATE;
+  if (!strncmp(word, "micro_batches=", 14)) r->o.micro_batches = atoi(value);
+  if (!strcmp(word, "phase=micro_batch")) r->o.step_phase = GR_PHASE_MICRO_BATCH;
+  if (!strcmp(word, "phase=update")) r->o.step_phase = GR_PHASE_UPDATE;
   if (!strcmp(word, "scatter=true")) r->o.scatter = true;
   if (!strncmp(word, "rule=", 5)) add_rule(a, r, value);
   if (!strncmp(word, "freeze=", 7)) r->freeze[r->o.n_freeze++] = value, r->o.freeze = r->freeze;

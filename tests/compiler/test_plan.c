@@ -25,7 +25,7 @@ static const model speech = {"lmu_asr.yaml",
 
 static const gr_options adam = {
     .optimizer = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1};
-static const gr_rule fsdp[] = {{"*", "dp", 0}};
+static const gr_layout_rule fsdp[] = {{"*", "dp", 0}};
 
 static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan **out) {
   static const gr_dim small[] = {{"t", 10}, {"u", 3}}, large[] = {{"t", 18}, {"u", 4}};
@@ -52,7 +52,7 @@ static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan
   return gr_plan_build(arena, &r, out);
 }
 
-static gr_options with(const gr_rule *rules, int n, const char *zero) {
+static gr_options with(const gr_layout_rule *rules, int n, const char *zero) {
   gr_options o = adam;
   o.rules = rules, o.n_rules = n, o.zero_axis = zero;
   return o;
@@ -261,14 +261,14 @@ static void tampered_ranks(void) {
   gr_plan *p;
   MUST(plan_of(&mlp, 2, &adam, &p));
   const gr_graph *g = p->programs[0].frame.g;
-  gr_node *sum = first(g, &gr_op_all_reduce), *guard = first(g, &gr_op_guard);
+  gr_node *sum = first(g, &gr_op_all_reduce), *guard = first(g, &gr_op_finite_check);
   struct gr_coll was = *(const struct gr_coll *)sum->attr, other = {1, 2, -1};
   sum->attr = &other;
   refuse(p, "no axis of the mesh");
   sum->attr = &was;
-  gr_at(g, guard->in[0])->layout.at[0] = GR_P;
+  gr_at(g, guard->in[0])->layout.at[0] = GR_PARTIAL;
   refuse(p, "the guard reads what ranks may see differently");
-  gr_at(g, guard->in[0])->layout.at[0] = GR_R;
+  gr_at(g, guard->in[0])->layout.at[0] = GR_REPLICATE;
   MUST(gr_plan_prove(p));
   gr_arena_destroy(arena);
 }
@@ -280,17 +280,17 @@ static void passes(void) {
   char *text = NULL;
   size_t size = 0;
   gr_options o = adam;
-  o.stop_after = "hoist", o.dump_to = open_memstream(&text, &size);
+  o.stop_after = "loop_hoist", o.dump_to = open_memstream(&text, &size);
   gr_status s = plan_of(&mlp, 2, &o, &p);
   fclose(o.dump_to);
   CHECK(s && gr_status_code(s) == GR_ERR_STOPPED, "it stops");
-  CHECK(strstr(text, "# after hoist") && !strstr(text, "# after optimize"), "what it shows");
+  CHECK(strstr(text, "# after loop_hoist") && !strstr(text, "# after optimize"), "what it shows");
   if (s) gr_status_drop(s);
   free(text);
 
-  o = adam, o.dump = "hoits";
+  o = adam, o.dump = "loop_hoits";
   s = plan_of(&mlp, 1, &o, &p);
-  CHECK(s && strstr(gr_status_hint(s), "did you mean 'hoist'"), "a wrong name");
+  CHECK(s && strstr(gr_status_hint(s), "did you mean 'loop_hoist'"), "a wrong name");
   if (s) gr_status_drop(s);
 
   const char *without[] = {"autodiff"};

@@ -10,7 +10,7 @@
 
 static gr_arena *arena;
 
-static const gr_rule any_dim[] = {{"*", "dp", GR_ANY_DIM}};
+static const gr_layout_rule any_dim[] = {{"*", "dp", GR_ANY_DIM}};
 typedef struct way {
   const char *name, *zero;
   bool weights;
@@ -103,7 +103,8 @@ static void bytes(void) {
 static void odd(void) {
   gr_mesh four = {1, {{"dp", 4}}};
   gr_options o = {.rules = any_dim, .n_rules = 1};
-  gr_value v = {.type = {GR_F32, 2, {51865, 383}}, .layout = gr_layout_whole, .name = "embedding"};
+  gr_value v = {
+      .type = {GR_F32, 2, {51865, 383}}, .layout = gr_layout_replicated, .name = "embedding"};
   gr_layout l = gr_weight_layout(&four, &v, &o);
   gr_type t = gr_type_local(&v.type, &l, &four);
   CHECK(l.at[0] == 0 && t.dim[0] == 12967 && t.dim[1] == 383, "split along %d", l.at[0]);
@@ -168,7 +169,7 @@ static uint32_t find_gather(const gr_graph *g, const char *part, uint32_t from) 
 static void freed(void) {
   arena = gr_arena_create();
   const gr_graph *g = gr_plan_find(plan(&fsdp, 3, full), "train", "")->frame.g;
-  uint32_t *last = gr_memory_last(arena, g);
+  uint32_t *last = gr_memory_last_use(arena, g);
   uint32_t forward = 0, backward = UINT32_MAX;
   for (int i = 0; i < 4; i++) {
     char part[16], next[16];
@@ -239,16 +240,16 @@ static void padding(void) {
   refuse("%5 = all_reduce %1 {mesh_axis=1, ranks=2} : f32[2,4]\n", "values of different padding");
   refuse("%5 = all_gather %1 {mesh_axis=0, ranks=3, dim=0, size=4} : f32[4,4]\n",
          "another padding than it says");
-  refuse("%5 = slice %4 {mesh_axis=0, ranks=3, dim=0} : f32[2,4] dp:S0\n",
+  refuse("%5 = shard_slice %4 {mesh_axis=0, ranks=3, dim=0} : f32[2,4] dp:S0\n",
          "another padding than it says");
-  refuse("%5 = slice %1 {mesh_axis=1, ranks=2, dim=1} : f32[2,2] dp:S0-1 tp:S1\n",
+  refuse("%5 = shard_slice %1 {mesh_axis=1, ranks=2, dim=1} : f32[2,2] dp:S0-1 tp:S1\n",
          "what another axis of the mesh has padded");
   refuse("result y %1\n", "result 'y' is padded");
   gr_graph *g = NULL;
   MUST(gr_graph_parse(arena, gr_op_find, "padding.gr",
                       "mesh dp=3\n%1 = weight w : f32[2,4] dp:S0-1\n"
                       "%2 = all_gather %1 {mesh_axis=0, ranks=3, dim=0, size=5} : f32[5,4]\n"
-                      "%3 = slice %2 {mesh_axis=0, ranks=3, dim=0} : f32[2,4] dp:S0-1\n"
+                      "%3 = shard_slice %2 {mesh_axis=0, ranks=3, dim=0} : f32[2,4] dp:S0-1\n"
                       "%4 = sum_squares %3 : f32[] dp:P\nresult y %4\n",
                       &g));
   MUST(gr_graph_verify(g, GR_FACT_LOCAL));

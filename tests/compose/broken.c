@@ -8,7 +8,7 @@
 #include "cli/config.h"
 #include "tests/check.h"
 
-enum { MAX_ARGS = 16, MOST_LINES = 8 };  // of one error
+enum { MAX_ARGS = 16, MAX_LINES = 8 };  // of one error
 
 static int count_of(const char *s, const char *word) {
   int n = 0;
@@ -42,7 +42,7 @@ static void check_case(gr_arena *a, const char *name, int argc, char **argv) {
   }
   CHECK(*found, "%s: there was no error", name);
   int errors = count_of(found, " error: "), lines = count_of(found, "\n") - 1;
-  CHECK(lines <= MOST_LINES * errors, "%s: %d lines for %d errors", name, lines, errors);
+  CHECK(lines <= MAX_LINES * errors, "%s: %d lines for %d errors", name, lines, errors);
   free(found);
 }
 

@@ -37,7 +37,7 @@ static void packed(void) {
               "{a: [1, -2.5, .nan, true, ~, \"???\", \"\"], b: {1: x, true: \"${a}\", c: {}},\n"
               " d: [[], {e: \"long, with \\\" and \\n\"}]}"),
           *back;
-  gr_conf_find(c, "d")->preset = true;
+  gr_conf_find(c, "d")->is_default = true;
   gr_text t = gr_text_make(a), again = gr_text_make(a);
   gr_conf_pack(&t, c);
   MUST(gr_conf_unpack(a, t.at, t.len, &back));
@@ -212,7 +212,7 @@ static void schema(void) {
   MUST(gr_schema_check(a, c, true));
   MUST(gr_conf_float(c, "training.lr", 0, &lr));
   CHECK(lr == 1e-3, "%g", lr);
-  CHECK(gr_conf_find(c, "training.lr")->preset, "a default is marked");
+  CHECK(gr_conf_find(c, "training.lr")->is_default, "a default is marked");
   MUST(gr_conf_text(c, "training.optimizer", NULL, &text));
   SAME(text, "adamw");
   MUST(gr_conf_unread(a, parse(a, "{}")));
@@ -227,9 +227,9 @@ static void schema_table(void) {
   for (int i = 0; i < gr_schema_count; i++) {
     const gr_schema_key *k = &gr_schema_keys[i];
     const gr_schema_type *type = gr_schema_type_read(a, k->type);
-    if (*k->preset && strcmp(k->preset, "???"))
-      CHECK(gr_schema_type_fits(type, parse(a, k->preset)), "%s: %s is not of %s", k->path,
-            k->preset, k->type);
+    if (*k->default_value && strcmp(k->default_value, "???"))
+      CHECK(gr_schema_type_fits(type, parse(a, k->default_value)), "%s: %s is not of %s", k->path,
+            k->default_value, k->type);
     CHECK(*k->doc, "%s has no documentation", k->path);
     CHECK(gr_schema_find(k->path) == k, "%s is there twice", k->path);
   }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { RATE = 8000, LETTERS = 6, TONE = 560, GAP = 160, MOST_LETTERS = 8 };
+enum { RATE = 8000, LETTERS = 6, TONE = 560, GAP = 160, MAX_LETTERS = 8 };
 
 static FILE *create(const char *path) {
   FILE *f = fopen(path, "wb");
@@ -26,7 +26,7 @@ static void finish(FILE *f, const char *path) {
 // Where digits of a number in base LETTERS become the letters of a word.
 static void spell(int number, char *out) {
   unsigned mixed = (unsigned)number * 2654435761u;
-  int length = 2 + (int)((mixed >> 8) % (MOST_LETTERS - 2));
+  int length = 2 + (int)((mixed >> 8) % (MAX_LETTERS - 2));
   for (int i = 0; i < length; i++, mixed = mixed * 1664525u + 1013904223u)
     out[i] = (char)('A' + (mixed >> 16) % LETTERS);
   out[length] = 0;
@@ -52,7 +52,7 @@ static void put_letter(FILE *f, char letter) {
 }
 
 static void write_word(const char *dir, int number, FILE *manifest) {
-  char word[MOST_LETTERS + 1], path[4096];
+  char word[MAX_LETTERS + 1], path[4096];
   spell(number, word);
   uint32_t samples = (uint32_t)strlen(word) * (TONE + GAP);
   snprintf(path, sizeof path, "%s/wavs/%03d.wav", dir, number);

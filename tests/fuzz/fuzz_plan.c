@@ -7,7 +7,7 @@
 #include "compiler/plan/prove.h"
 #include "fuzz.h"
 
-enum { MAX_ARGUMENTS = 16, MOST_RANKS = 64, MOST_TOKENS = 4096, MOST_SIZE = 1 << 16 };
+enum { MAX_ARGUMENTS = 16, MAX_RANKS = 64, MAX_TOKENS = 4096, MAX_SIZE = 1 << 16 };
 
 // ---- Files --------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ static gr_status plan(gr_arena *a, const char *text, gr_job *j) {
                   .overrides = given,
                   .n_overrides = n};
   GR_TRY(gr_job_compose(a, &args, j));
-  if (j->spec.set.ranks > MOST_RANKS) return GR_OK;
+  if (j->spec.set.ranks > MAX_RANKS) return GR_OK;
   GR_TRY(gr_job_plan(j, j->spec.set.ranks ? (int)j->spec.set.ranks : 2));
   return gr_plan_prove(j->spec.plan);
 }
@@ -132,7 +132,7 @@ static size_t count_while(const char *s, size_t left, const char *more) {
 
 static int read_tokens(const char *s, size_t size, token *out) {
   int n = 0;
-  for (size_t i = 0; i < size && n + 1 < MOST_TOKENS;) {
+  for (size_t i = 0; i < size && n + 1 < MAX_TOKENS;) {
     if (!i || s[i - 1] == '\n') {
       const char *end = memchr(s + i, '\n', size - i);
       out[n++] = (token){i, end ? (size_t)(end - s) - i + 1 : size - i, LINE};
@@ -249,7 +249,7 @@ static size_t insert_node(char *s, size_t size, size_t most, const token *tokens
   int n_ops = 0;
   while (gr_ops[n_ops]) n_ops++;
   const gr_op *op = gr_ops[draw(state, (uint64_t)n_ops)];
-  if (!line || gr_op_of_passes(op)) return size;
+  if (!line || gr_op_is_internal(op)) return size;
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_text_printf(&t, "%*s- ", (int)indent, "");
@@ -262,7 +262,8 @@ static size_t insert_node(char *s, size_t size, size_t most, const token *tokens
   }
   gr_text_put(&t, "]");
   for (const gr_attr *f = op->attrs; f && f->name; f++)
-    if (f->kind < GR_ATTR_STREAM && draw(state, f->preset ? 3 : 20)) put_attribute(&t, f, state);
+    if (f->kind < GR_ATTR_STREAM && draw(state, f->default_value ? 3 : 20))
+      put_attribute(&t, f, state);
   gr_text_put(&t, "}\n");
   size = replace(s, size, most, line->at + line->len, 0, t.at, t.len);
   gr_arena_destroy(a);
@@ -270,7 +271,7 @@ static size_t insert_node(char *s, size_t size, size_t most, const token *tokens
 }
 
 static size_t mutate(char *s, size_t size, size_t most, uint64_t *state) {
-  static token tokens[MOST_TOKENS];
+  static token tokens[MAX_TOKENS];
   int n = read_tokens(s, size, tokens);
   if (!n) return replace(s, size, most, 0, 0, "=== graph\n", 10);
   const token *t = &tokens[draw(state, (uint64_t)n)], *u = &tokens[draw(state, (uint64_t)n)];
@@ -290,7 +291,7 @@ static size_t mutate(char *s, size_t size, size_t most, uint64_t *state) {
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
   uint64_t state = UINT64_C(0x9e3779b97f4a7c15) ^ ((uint64_t)seed << 20 | 1);
-  if (most > MOST_SIZE) most = MOST_SIZE;
+  if (most > MAX_SIZE) most = MAX_SIZE;
   for (uint64_t i = 0, times = 1 + draw(&state, 2); i < times; i++)
     size = mutate((char *)data, size, most, &state);
   return size;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "fuzz.h"
 
-enum { MOST_FILES = 1000, MOST_BYTES = 1 << 16 };
+enum { MAX_FILES = 1000, MAX_BYTES = 1 << 16 };
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
     __attribute__((weak));
@@ -15,14 +15,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 // ---- Searching --------------------------------------------------------------------
 
 static struct {
-  uint8_t data[MOST_BYTES];
+  uint8_t data[MAX_BYTES];
   size_t size;
 } mutant;
 
 static struct {
   char *text;
   size_t size;
-} files[MOST_FILES];
+} files[MAX_FILES];
 static int n_files;
 
 static void keep_finding(int number) {
@@ -33,7 +33,7 @@ static void keep_finding(int number) {
 }
 
 static void keep_file(const char *text, size_t size) {
-  if (n_files == MOST_FILES || size > MOST_BYTES) return;
+  if (n_files == MAX_FILES || size > MAX_BYTES) return;
   char *copy = malloc(size + 1);
   HOLDS(copy);
   memcpy(copy, text, size);
@@ -49,7 +49,7 @@ static int search(unsigned seed, unsigned count) {
     mutant.size = files[from].size;
     memcpy(mutant.data, files[from].text, mutant.size);
     for (unsigned k = 0; k <= i % 2; k++)
-      mutant.size = LLVMFuzzerCustomMutator(mutant.data, mutant.size, MOST_BYTES, of + k);
+      mutant.size = LLVMFuzzerCustomMutator(mutant.data, mutant.size, MAX_BYTES, of + k);
     LLVMFuzzerTestOneInput(mutant.data, mutant.size);
   }
   for (int i = 0; i < n_files; i++) free(files[i].text);

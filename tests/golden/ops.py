@@ -96,7 +96,7 @@ case("log", "", [positive(2, 19)], torch.log)
 case("sqrt", "", [positive(2, 19)], torch.sqrt)
 case("clamp", "low=-0.5 high=0.75", [a], lambda x: x.clamp(-0.5, 0.75))
 case("scale", "by=-1.5", [a], lambda x: x * -1.5)
-case("shift", "by=0.25", [a], lambda x: x + 0.25)
+case("add_scalar", "by=0.25", [a], lambda x: x + 0.25)
 case("ceil_div", "by=2", [ints([[0, 1, 2], [3, 4, 1001]])],
      lambda x: torch.div(x + 1, 2, rounding_mode="floor").int())
 case("cast", "to=i32", [const(torch.tensor([1.0, -2.0, 3.0]))], lambda x: x.int())
@@ -105,21 +105,21 @@ case("cast", "to=f32", [ints([1, -2, 3])], lambda x: x.double())
 # ---- Shapes, sums, look-ups ------------------------------------------------------------------
 
 m = normal(4, 3, 6)
-case("bias", "", [m, normal(6)], torch.add)
-for op, f in {"sum": torch.sum, "mean": torch.mean, "max_over": torch.amax}.items():
+case("bias_add", "", [m, normal(6)], torch.add)
+for op, f in {"sum": torch.sum, "mean": torch.mean, "reduce_max": torch.amax}.items():
     case(op, "axes=[1]", [m], lambda x: f(x, dim=1))
     case(op, "axes=[0,2]", [m], lambda x: f(x, dim=(0, 2)))
 case("sum_squares", "", [m], lambda x: (x * x).sum(), grads=False)
-case("spread", "axis=1 size=3", [a], lambda x: x.unsqueeze(1).expand(3, 3, 7))
+case("broadcast", "axis=1 size=3", [a], lambda x: x.unsqueeze(1).expand(3, 3, 7))
 case("reshape", "shape=[2,2,18]", [m], lambda x: x.reshape(2, 2, 18))
 case("transpose", "perm=[2,0,1]", [m], lambda x: x.permute(2, 0, 1))
 case("concat", "axis=1", [m, normal(4, 2, 6)], lambda x, y: torch.cat([x, y], 1))
-case("slice_axis", "axis=1 from=1 size=2", [m], lambda x: x[:, 1:3])
-case("pad_axis", "axis=1 from=1 size=6", [m], lambda x: F.pad(x, (0, 0, 1, 2)))
+case("slice", "axis=1 from=1 size=2", [m], lambda x: x[:, 1:3])
+case("pad", "axis=1 from=1 size=6", [m], lambda x: F.pad(x, (0, 0, 1, 2)))
 case("delay", "", [m], lambda x: F.pad(x, (0, 0, 0, 0, 1, 0))[:-1], grads=False)
 case("delay", "reverse=true", [m, normal(3, 6)], lambda x, y: torch.cat([x[1:], y[None]]),
      grads=False)
-case("pick", "at=2", [m], lambda x: x[2])
+case("select", "index=2", [m], lambda x: x[2])
 case("embedding", "", [normal(9, 5), below(9, 4, 3)], lambda t, i: F.embedding(i.long(), t))
 lengths = ints([3, 1, 0, 2])
 reach = torch.arange(3)[None, :] < lengths[:, None]

@@ -12,7 +12,7 @@ static gr_type type_of(const char *text) {
 }
 
 static gr_val input(gr_builder *b, const char *name, const char *type) {
-  return gr_leaf(b, GR_INPUT, 0, name, type_of(type), gr_layout_whole);
+  return gr_leaf(b, GR_INPUT, 0, name, type_of(type), gr_layout_replicated);
 }
 
 static void types(void) {
@@ -59,7 +59,7 @@ static void meshes(void) {
 // The same op on the same inputs is the same value, among thousands of others.
 static void consing(void) {
   enum { MANY = 5000 };
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "test"};
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
   gr_val x = input(&b, "x", "f32[4]"), made[MANY];
   for (int i = 0; i < MANY; i++) made[i] = gr_scale(&b, x, i);
   CHECK(b.g->n_nodes == MANY, "%u nodes", b.g->n_nodes);
@@ -71,7 +71,7 @@ static void consing(void) {
 }
 
 static void first_error_stays(void) {
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "the test", .loc = {"m.yaml", 7, 3}};
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "the test", .loc = {"m.yaml", 7, 3}};
   gr_val x = input(&b, "x", "f32[4]"), y = input(&b, "y", "f32[5]");
   gr_val z = gr_add(&b, gr_relu(&b, gr_add(&b, x, y)), x);
   CHECK(!gr_is(z) && b.err && b.g->n_nodes == 0, "an error makes no nodes");
@@ -82,7 +82,7 @@ static void first_error_stays(void) {
 }
 
 static void results(void) {
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "test"};
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
   gr_val x = input(&b, "x", "f32[4]");
   for (int i = 0; i < 9; i++) gr_result(&b, gr_arena_printf(arena, "r%d", i), gr_scale(&b, x, i));
   CHECK(b.g->n_results == 9, "%u results", b.g->n_results);
@@ -97,23 +97,23 @@ static void results(void) {
 }
 
 static void again(void) {
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "first", .scope = "net"};
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "first", .scope = "net"};
   gr_val x = input(&b, "x", "f32[4]"), y = gr_relu(&b, x);
-  gr_builder c = {.g = gr_graph_create(arena, NULL), .by = "second", .scope = "other"};
+  gr_builder c = {.g = gr_graph_create(arena, NULL), .created_by = "second", .scope = "other"};
   gr_val map[3] = {{0}};
   map[x.id] = input(&c, "x", "f32[4]");
-  gr_val z = gr_emit_again(&c, &b.g->nodes[0], map);
+  gr_val z = gr_emit_copy(&c, &b.g->nodes[0], map);
   CHECK(map[y.id].id == z.id, "outputs are mapped");
   const gr_node *n = &c.g->nodes[0];
-  CHECK(!strcmp(n->by, "first") && !strcmp(n->scope, "net"), "by %s in %s", n->by, n->scope);
-  CHECK(!strcmp(c.by, "second") && !strcmp(c.scope, "other"), "the builder is as it was");
+  CHECK(!strcmp(n->created_by, "first") && !strcmp(n->scope, "net"), "by %s in %s", n->created_by, n->scope);
+  CHECK(!strcmp(c.created_by, "second") && !strcmp(c.scope, "other"), "the builder is as it was");
   CHECK(gr_graph_same(b.g, c.g), "the copy is the same");
 }
 
 // What backward makes says which forward node it is for, and nothing flows where nothing is
 // wanted.
 static void backward(void) {
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "model"};
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "model"};
   gr_val x = input(&b, "x", "f32[]"), y = input(&b, "y", "f32[]"), one = input(&b, "one", "f32[]");
   b.loc = (gr_loc){"m.yaml", 5, 9}, b.scope = "head";
   gr_val z = gr_mul(&b, x, y), sum = gr_add(&b, z, z);
@@ -123,13 +123,13 @@ static void backward(void) {
   for (uint32_t i = 0; i < 8; i++) here[i] = (gr_val){i};
   want[x.id] = want[z.id] = want[sum.id] = true;
   grads[sum.id] = one;
-  b = (gr_builder){.g = b.g, .by = "autodiff", .scope = "loss"};
+  b = (gr_builder){.g = b.g, .created_by = "autodiff", .scope = "loss"};
   MUST(gr_backward(&b, &gr_op_add, &forward, here, want, grads));
   CHECK(gr_is(grads[x.id]) && !gr_is(grads[y.id]) && !gr_is(grads[one.id]), "x alone is wanted");
   const gr_node *n = &b.g->nodes[gr_at(b.g, grads[x.id])->node];
   CHECK(n->op == &gr_op_mul && n->in[1].id == y.id, "d(xy) / dx is y");
-  CHECK(n->loc.line == 5 && !strcmp(n->scope, "head") && !strcmp(n->by, "autodiff"),
-        "line %d, %s, by %s", n->loc.line, n->scope, n->by);
+  CHECK(n->loc.line == 5 && !strcmp(n->scope, "head") && !strcmp(n->created_by, "autodiff"),
+        "line %d, %s, by %s", n->loc.line, n->scope, n->created_by);
   const gr_node *twice = &b.g->nodes[gr_at(b.g, n->in[0])->node];
   CHECK(twice->op == &gr_op_add, "z is used twice: its gradients are added, not '%s'",
         twice->op->name);
@@ -139,9 +139,9 @@ static void backward(void) {
 
 static gr_op made_up = {.name = "made_up", .n_in = 2, .n_out = 1};
 
-static gr_site site(const char *axes, const char *x, const char *y) {
-  made_up.axes = axes;
-  gr_site s = {.op = &made_up, .n_in = 2};
+static gr_op_call call(const char *axes, const char *x, const char *y) {
+  made_up.index_spec = axes;
+  gr_op_call s = {.op = &made_up, .n_in = 2};
   s.in[0] = type_of(x), s.in[1] = type_of(y);
   return s;
 }
@@ -162,7 +162,7 @@ static void shapes(void) {
       {"ab,->", "f32[2,3]", "f32[]", "f32[]", NULL, 12},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    gr_site s = site(cases[i].axes, cases[i].x, cases[i].y);
+    gr_op_call s = call(cases[i].axes, cases[i].x, cases[i].y);
     gr_status e = gr_op_infer(&s);
     char buf[96];
     CHECK(!e == !cases[i].fails, "%s: %s", cases[i].axes, e ? gr_status_text(e) : "no error");
@@ -176,29 +176,29 @@ static void shapes(void) {
 }
 
 static void shardings(void) {
-  gr_site s = site("mK,Kn->mn", "f32[2,3]", "f32[3,5]");
-  gr_sig sigs[GR_MAX_SIGS];
+  gr_op_call s = call("mK,Kn->mn", "f32[2,3]", "f32[3,5]");
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int n;
   MUST(gr_op_infer(&s));
-  MUST(gr_op_sigs(&s, sigs, &n));
+  MUST(gr_op_sharding_rules(&s, rules, &n));
   CHECK(n == 3, "%d lines: whole, m, n", n);
-  CHECK(sigs[0].in[0] == GR_R && sigs[0].out[0] == GR_R, "the first is all whole");
-  CHECK(sigs[1].in[0] == 0 && sigs[1].in[1] == GR_R && sigs[1].out[0] == 0, "split m");
-  CHECK(sigs[2].in[0] == GR_R && sigs[2].in[1] == 1 && sigs[2].out[0] == 1, "split n");
-  s = site("mk,kn->mn", "f32[2,3]", "f32[3,5]");
-  MUST(gr_op_sigs(&s, sigs, &n));
-  CHECK(n == 4 && sigs[1].in[0] == 1 && sigs[1].in[1] == 0 && sigs[1].out[0] == GR_P, "split k");
+  CHECK(rules[0].in[0] == GR_REPLICATE && rules[0].out[0] == GR_REPLICATE, "the first is all whole");
+  CHECK(rules[1].in[0] == 0 && rules[1].in[1] == GR_REPLICATE && rules[1].out[0] == 0, "split m");
+  CHECK(rules[2].in[0] == GR_REPLICATE && rules[2].in[1] == 1 && rules[2].out[0] == 1, "split n");
+  s = call("mk,kn->mn", "f32[2,3]", "f32[3,5]");
+  MUST(gr_op_sharding_rules(&s, rules, &n));
+  CHECK(n == 4 && rules[1].in[0] == 1 && rules[1].in[1] == 0 && rules[1].out[0] == GR_PARTIAL, "split k");
 }
 
 static void leads(void) {
   bool first[] = {true, false}, both[] = {true, true};
-  gr_site s = site("...mk,kn->...mn", "f32[2,3]", "f32[3,5]");
+  gr_op_call s = call("...mk,kn->...mn", "f32[2,3]", "f32[3,5]");
   CHECK(gr_op_lead(&s, first) == GR_LEAD_LIFT, "all steps at once");
   CHECK(gr_op_lead(&s, both) == GR_LEAD_NO, "the second has no leading axes");
   CHECK(gr_op_contracts(&s), "k goes");
-  s = site("...km,...kn->mn", "f32[3,2]", "f32[3,5]");
+  s = call("...km,...kn->mn", "f32[3,2]", "f32[3,5]");
   CHECK(gr_op_lead(&s, both) == GR_LEAD_SUM, "the sum over steps");
-  s = site("...,...->...", "f32[3]", "f32[3]");
+  s = call("...,...->...", "f32[3]", "f32[3]");
   CHECK(!gr_op_contracts(&s), "nothing goes");
 }
 
@@ -227,7 +227,7 @@ static const gr_op with_attrs = {
 static void presets(void) {
   struct every e;
   memset(&e, 1, sizeof e);
-  gr_attr_presets(&with_attrs, &e);
+  gr_attr_defaults(&with_attrs, &e);
   CHECK(e.count == 3 && e.by == 1e-5 && e.flag == 1 && e.dtype == GR_BF16, "plain ones");
   CHECK(e.list.n == 3 && e.list.at[1] == -1 && e.choice == 2 && e.stream == 0, "the others");
 }

@@ -29,7 +29,7 @@ static const char sharded[] =
     "%3 = counter step : i32[] next=%3\n"
     "%4 = mul %1 %2 : f32[4,8] dp:S0\n"
     "%5 = scale %4 {by=-1e-30} : f32[4,8]\n"
-    "%6 = sum %5 {axes=[0,1], keep=false} : f32[] dp:P tp:P\n"
+    "%6 = sum %5 {axes=[0,1], keepdim=false} : f32[] dp:P tp:P\n"
     "%7 = moment head.weight.m : f32[3] next=%7\n"
     "%8 = clamp %7 {low=-inf, high=0.5} : f32[3]\n"
     "%9 = fill {shape=[2,2], value=1.0, dtype=bf16} : bf16[2,2]\n"
@@ -124,13 +124,13 @@ static void one_difference(void) {
 static void keeps_every_op(void) {
   for (const gr_op *const *o = gr_ops; *o; o++)
     for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++) {
-      gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "test"};
+      gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
       gr_val x[8];
       int n = 0;
       for (; n < 8 && c->in[n]; n++) {
         gr_type t;
         MUST(gr_type_parse(c->in[n], &t));
-        x[n] = gr_leaf(&b, GR_INPUT, 0, "x", t, gr_layout_whole);
+        x[n] = gr_leaf(&b, GR_INPUT, 0, "x", t, gr_layout_replicated);
       }
       gr_emit(&b, *o, c->attr, n, x);
       if (b.err) {
@@ -146,7 +146,7 @@ static void notes_are_notes(void) {
   gr_graph *g = NULL;
   MUST(gr_graph_parse(arena, gr_op_find, "t", "# all\n\n%1 = input \"a#b\" : f32[2]  # x\n", &g));
   CHECK(gr_is(gr_graph_leaf(g, GR_INPUT, "a#b")), "a # in a name");
-  gr_builder b = {.g = g, .by = "relu pass", .scope = "net.1", .loc = {"m.yaml", 3, 4}};
+  gr_builder b = {.g = g, .created_by = "relu pass", .scope = "net.1", .loc = {"m.yaml", 3, 4}};
   gr_relu(&b, (gr_val){1});
   gr_text t = gr_text_make(arena);
   gr_graph_text(&t, g, true);

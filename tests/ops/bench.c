@@ -77,7 +77,7 @@ double worst(const value *a, const value *b, int64_t *at) {
 // ---- Uses -----------------------------------------------------------------------------------
 
 // Lengths measure an axis of the j-th operand that is a batch of something.
-static int64_t measured(const gr_site *s, const char *letters, int j) {
+static int64_t measured(const gr_op_call *s, const char *letters, int j) {
   for (int k = 0; k < s->n_in; k++) {
     const gr_type *t = &s->in[k];
     if (letters[k] == 'l' || t->rank < 2 || j--) continue;
@@ -113,14 +113,14 @@ static double draw(char letter, const gr_rng *r, uint64_t i, int64_t most) {
 void use_fill(use *u, const char *fill, uint64_t seed) {
   char letters[GR_MAX_ARGS + 1] = {0};
   int lengths = 0;
-  for (int k = 0; k < u->site.n_in; k++)
+  for (int k = 0; k < u->call.n_in; k++)
     letters[k] = fill && strlen(fill) > (size_t)k          ? fill[k]
-                 : gr_dtypes[u->site.in[k].dtype].is_float ? 'n'
+                 : gr_dtypes[u->call.in[k].dtype].is_float ? 'n'
                                                            : 'i';
-  for (int k = 0; k < u->site.n_in; k++) {
+  for (int k = 0; k < u->call.n_in; k++) {
     gr_rng r = gr_rng_make(seed, "ops", (uint64_t)k);
-    int64_t most = letters[k] == 'l' ? measured(&u->site, letters, lengths++) : 0;
-    u->in[k] = value_make(u->site.in[k]);
+    int64_t most = letters[k] == 'l' ? measured(&u->call, letters, lengths++) : 0;
+    u->in[k] = value_make(u->call.in[k]);
     for (int64_t i = 0; i < value_count(&u->in[k]); i++)
       value_put(&u->in[k], i, draw(letters[k], &r, (uint64_t)i, most));
   }
@@ -128,11 +128,11 @@ void use_fill(use *u, const char *fill, uint64_t seed) {
 
 gr_status use_of_case(use *u, const gr_op *op, const gr_case *c, uint64_t seed) {
   memset(u, 0, sizeof *u);
-  u->site.op = op, u->site.attr = c->attr;
-  for (int k = 0; k < GR_MAX_ARGS; k++) u->layout[k] = gr_layout_whole;
-  for (; u->site.n_in < 8 && c->in[u->site.n_in]; u->site.n_in++)
-    GR_TRY(gr_type_parse(c->in[u->site.n_in], &u->site.in[u->site.n_in]));
-  GR_TRY(gr_op_infer(&u->site));
+  u->call.op = op, u->call.attr = c->attr;
+  for (int k = 0; k < GR_MAX_ARGS; k++) u->layout[k] = gr_layout_replicated;
+  for (; u->call.n_in < 8 && c->in[u->call.n_in]; u->call.n_in++)
+    GR_TRY(gr_type_parse(c->in[u->call.n_in], &u->call.in[u->call.n_in]));
+  GR_TRY(gr_op_infer(&u->call));
   use_fill(u, c->fill, seed);
   return GR_OK;
 }
@@ -140,17 +140,17 @@ gr_status use_of_case(use *u, const gr_op *op, const gr_case *c, uint64_t seed) 
 gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
   const void *in[GR_MAX_ARGS] = {0};
   void *out[GR_MAX_ARGS] = {0};
-  for (int k = 0; k < u->site.n_in; k++) in[k] = u->in[k].data;
-  for (int k = 0; k < u->site.n_out; k++) {
+  for (int k = 0; k < u->call.n_in; k++) in[k] = u->in[k].data;
+  for (int k = 0; k < u->call.n_out; k++) {
     value_free(&u->out[k]);
-    u->out[k] = value_make(u->site.out[k]);
+    u->out[k] = value_make(u->call.out[k]);
     out[k] = u->out[k].data;
   }
-  size_t bytes = u->site.op->scratch ? u->site.op->scratch(&u->site) : 0;
+  size_t bytes = u->call.op->scratch ? u->call.op->scratch(&u->call) : 0;
   void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
   memset(scratch, 0xff, bytes);
-  gr_launch l = {.attr = u->site.attr, .n_in = u->site.n_in, .n_out = u->site.n_out};
-  l.in_type = u->site.in, l.out_type = u->site.out, l.out_layout = u->layout;
+  gr_launch l = {.attr = u->call.attr, .n_in = u->call.n_in, .n_out = u->call.n_out};
+  l.in_type = u->call.in, l.out_type = u->call.out, l.out_layout = u->layout;
   l.mesh = &u->mesh, l.coord = &u->coord;
   l.in = in, l.out = out, l.scratch = scratch, l.device = cpu;
   gr_status s = kernel(&l);
@@ -158,20 +158,20 @@ gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
   return s;
 }
 
-void use_resize(use *u, const gr_sig *sig, int64_t size) {
-  gr_site was = u->site;
-  for (int k = 0; k < u->site.n_in; k++)
-    if (sig->in[k] >= 0) u->site.in[k].dim[sig->in[k]] = size;
-  gr_status s = u->site.op->localize ? gr_op_infer(&u->site) : GR_OK;
+void use_resize(use *u, const gr_sharding_rule *rule, int64_t size) {
+  gr_op_call was = u->call;
+  for (int k = 0; k < u->call.n_in; k++)
+    if (rule->in[k] >= 0) u->call.in[k].dim[rule->in[k]] = size;
+  gr_status s = u->call.op->localize ? gr_op_infer(&u->call) : GR_OK;
   if (!s) return;
-  u->site = was;
+  u->call = was;
   gr_status_drop(s);
 }
 
 void use_localize(use *u, char attr[256]) {
-  const gr_op *op = u->site.op;
+  const gr_op *op = u->call.op;
   if (!op->localize) return;
-  u->site.attr = memcpy(attr, u->site.attr, op->attr_size);
+  u->call.attr = memcpy(attr, u->call.attr, op->attr_size);
   op->localize(attr, &u->layout[0], &u->mesh);
 }
 
@@ -188,10 +188,10 @@ void values_free(value *v, uint32_t n) {
 
 static gr_status run_node(const gr_graph *g, const gr_node *n, value *v, bool fast) {
   use u = {0};
-  gr_site_of(g, n, &u.site);
-  for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_whole;
+  gr_op_call_of(g, n, &u.call);
+  for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_replicated;
   for (int k = 0; k < n->n_in; k++) u.in[k] = v[n->in[k].id];
-  gr_kernel quick = fast && n->op->fast ? n->op->fast(&u.site) : NULL;
+  gr_kernel quick = fast && n->op->fast ? n->op->fast(&u.call) : NULL;
   gr_status s = use_run(&u, quick ? quick : n->op->cpu, NULL);
   for (int k = 0; k < n->n_out; k++) {
     value_free(&v[gr_out(n, k).id]);

@@ -20,7 +20,7 @@ void value_paste(value *whole, const value *slice, int dim, int part, int parts)
 
 // A use of an op on values: a site, its operands, and where the rank that runs it sits.
 typedef struct use {
-  gr_site site;
+  gr_op_call call;
   value in[GR_MAX_ARGS], out[GR_MAX_ARGS];
   gr_mesh mesh;  // one axis, or none
   int coord;
@@ -32,7 +32,7 @@ void use_fill(use *, const char *letters, uint64_t seed);
 gr_status use_run(use *, gr_kernel, gr_cpu *);  // allocates the results
 void use_free(use *);
 // The axes that line `sig` splits are of that size, unless an attribute holds another.
-void use_resize(use *, const gr_sig *sig, int64_t size);
+void use_resize(use *, const gr_sharding_rule *rule, int64_t size);
 // Attributes that hold sizes, as they are for one rank's part of results that lie as `layout` says.
 void use_localize(use *, char attr[256]);
 

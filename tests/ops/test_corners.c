@@ -9,14 +9,14 @@
 // One element through a pointwise op, by the reference and by the fast kernel.
 static void element(const char *name, const void *attr, int n, const double *x, double want) {
   const gr_op *op = gr_op_find(name);
-  use u = {.site = {.op = op, .attr = attr, .n_in = n}};
+  use u = {.call = {.op = op, .attr = attr, .n_in = n}};
   for (int k = 0; k < n; k++) {
-    u.site.in[k] = (gr_type){GR_F32, 1, {33}};  // more than a vector, and a rest
-    u.in[k] = value_make(u.site.in[k]);
+    u.call.in[k] = (gr_type){GR_F32, 1, {33}};  // more than a vector, and a rest
+    u.in[k] = value_make(u.call.in[k]);
     for (int i = 0; i < 33; i++) value_put(&u.in[k], i, x[k]);
   }
-  MUST(gr_op_infer(&u.site));
-  gr_kernel kernels[] = {op->cpu, op->fast ? op->fast(&u.site) : op->cpu};
+  MUST(gr_op_infer(&u.call));
+  gr_kernel kernels[] = {op->cpu, op->fast ? op->fast(&u.call) : op->cpu};
   for (int which = 0; which < 2; which++) {
     MUST(use_run(&u, kernels[which], NULL));
     for (int i = 0; i < 33; i += 32) {
@@ -71,7 +71,7 @@ static void ids(void) {
       gr_case c = {{backward ? "f32[3,2]" : "f32[5,2]", "i32[3]"}, .attr = &rows, .fill = "nz"};
       MUST(use_of_case(&u, op, &c, 1));
       value_put(&u.in[1], 1, bad ? 5 : -1);
-      gr_status s = use_run(&u, op->fast ? op->fast(&u.site) : op->cpu, NULL);
+      gr_status s = use_run(&u, op->fast ? op->fast(&u.call) : op->cpu, NULL);
       CHECK(s && strstr(gr_status_text(s), "(number 1) is not in a table of 5 rows"), "%s: %s",
             op->name, s ? gr_status_text(s) : "no error");
       if (s) gr_status_drop(s);
@@ -89,7 +89,7 @@ static void symbols(void) {
       MUST(use_of_case(&u, op, op->cases, 1));
       for (int64_t k = 0; k < 6; k++) value_put(&u.in[3], k, 4);
       value_put(&u.in[1], 2, bad[i]);
-      gr_status s = use_run(&u, fast ? op->fast(&u.site) : op->cpu, NULL);
+      gr_status s = use_run(&u, fast ? op->fast(&u.call) : op->cpu, NULL);
       CHECK(s && strstr(gr_status_text(s), "not one of the model's 20 classes"), "%g: %s", bad[i],
             s ? gr_status_text(s) : "no error");
       gr_status_drop(s);
@@ -106,7 +106,7 @@ static void weighs_nothing(void) {
     MUST(use_of_case(&u, op, &c, 1));
     for (int64_t i = 0; i < 12; i++) value_put(&u.in[0], i, i % 2 ? INFINITY : NAN);
     value_put(&u.in[1], 0, 0);
-    MUST(use_run(&u, fast ? op->fast(&u.site) : op->cpu, NULL));
+    MUST(use_run(&u, fast ? op->fast(&u.call) : op->cpu, NULL));
     for (int64_t i = 0; i < 12; i++)
       CHECK(value_get(&u.out[0], i) == 0, "element %d is %g", (int)i, value_get(&u.out[0], i));
     use_free(&u);
@@ -127,7 +127,7 @@ static void guards(void) {
               {{16, 1, 0}, {0, 0, 16}},
               {{16, 1, NAN}, {0, 0, 16}}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const gr_op *op = gr_op_find("guard");
+    const gr_op *op = gr_op_find("finite_check");
     use u;
     gr_case c = {{"f32[]", "f32[]", "f32[]"}, .attr = &clip};
     MUST(use_of_case(&u, op, &c, 1));
@@ -151,9 +151,9 @@ static void maxima(void) {
   for (int at = 0; at < 40; at += 13) {
     use u;
     gr_case c = {{"f32[2,40]"}, .attr = &rows};
-    MUST(use_of_case(&u, gr_op_find("max_over"), &c, 1));
+    MUST(use_of_case(&u, gr_op_find("reduce_max"), &c, 1));
     value_put(&u.in[0], at, NAN);
-    MUST(use_run(&u, u.site.op->fast(&u.site), NULL));
+    MUST(use_run(&u, u.call.op->fast(&u.call), NULL));
     CHECK(isnan(value_get(&u.out[0], 0)), "NaN at %d is lost", at);
     CHECK(!isnan(value_get(&u.out[0], 1)), "NaN at %d reaches the next row", at);
     use_free(&u);
@@ -166,18 +166,33 @@ static void lines(void) {
     const char *op;
     int n;
   } rows[] = {
-      {"add", 4},         {"mul", 3},       {"sum", 4},     {"mean", 3},           {"bias", 4},
-      {"bias_grad", 4},   {"spread", 3},    {"reshape", 4}, {"transpose", 4},      {"concat", 3},
-      {"slice_axis", 3},  {"embedding", 3}, {"mask", 2},    {"matmul", 4},         {"max_over", 2},
-      {"sum_squares", 3}, {"fill", 1},      {"cast", 4},    {"embedding_grad", 3},
+      {"add", 4},
+      {"mul", 3},
+      {"sum", 4},
+      {"mean", 3},
+      {"bias_add", 4},
+      {"bias_add_grad", 4},
+      {"broadcast", 3},
+      {"reshape", 4},
+      {"transpose", 4},
+      {"concat", 3},
+      {"slice", 3},
+      {"embedding", 3},
+      {"mask", 2},
+      {"matmul", 4},
+      {"reduce_max", 2},
+      {"sum_squares", 3},
+      {"fill", 1},
+      {"cast", 4},
+      {"embedding_grad", 3},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const gr_op *op = gr_op_find(rows[i].op);
     use u;
-    gr_sig sigs[GR_MAX_SIGS];
+    gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
     int n;
     MUST(use_of_case(&u, op, op->cases, 1));
-    MUST(gr_op_sigs(&u.site, sigs, &n));
+    MUST(gr_op_sharding_rules(&u.call, rules, &n));
     CHECK(n == rows[i].n, "%s has %d lines, not %d", rows[i].op, n, rows[i].n);
     use_free(&u);
   }
@@ -187,10 +202,10 @@ static void lines(void) {
 // comes first; after it come those that its attribute holds the sizes of.
 static void reshape_back(void) {
   gr_arena *arena = gr_arena_create();
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "test"};
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
   gr_type t;
   MUST(gr_type_parse("f32[5,12,4]", &t));
-  gr_val x = gr_leaf(&b, GR_STATE, GR_KIND_WEIGHT, "x", t, gr_layout_whole), dx = GR_NONE;
+  gr_val x = gr_leaf(&b, GR_STATE, GR_KIND_WEIGHT, "x", t, gr_layout_replicated), dx = GR_NONE;
   gr_val y = gr_reshape(&b, x, (gr_ints){4, {5, -1, 2, 2}});
   bool want = true;
   gr_op_reshape.grad(&(gr_grad){.b = &b,
@@ -202,13 +217,13 @@ static void reshape_back(void) {
                                 .dy = &y,
                                 .want = &want,
                                 .dx = &dx});
-  gr_site s;
-  gr_site_of(b.g, &b.g->nodes[gr_at(b.g, dx)->node], &s);
-  gr_sig sigs[GR_MAX_SIGS];
+  gr_op_call s;
+  gr_op_call_of(b.g, &b.g->nodes[gr_at(b.g, dx)->node], &s);
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int n;
-  MUST(gr_op_sigs(&s, sigs, &n));
-  CHECK(n == 5 && sigs[1].in[0] == 1 && sigs[1].out[0] == 1, "%d lines, %d to %d", n, sigs[1].in[0],
-        sigs[1].out[0]);
+  MUST(gr_op_sharding_rules(&s, rules, &n));
+  CHECK(n == 5 && rules[1].in[0] == 1 && rules[1].out[0] == 1, "%d lines, %d to %d", n,
+        rules[1].in[0], rules[1].out[0]);
   gr_arena_destroy(arena);
 }
 
@@ -231,12 +246,12 @@ static void flops(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const gr_op *op = gr_op_find(rows[i].op);
     int64_t attr[16] = {0};
-    gr_attr_presets(op, attr);
+    gr_attr_defaults(op, attr);
     const char *equals = strchr(rows[i].attrs, '=');
     for (const gr_attr *a = op->attrs; equals && a->name; a++)
       if (!strncmp(a->name, rows[i].attrs, (size_t)(equals - rows[i].attrs)))
         MUST(gr_attr_parse(op, a, equals + 1, GR_NOWHERE, attr));
-    gr_site s = {.op = op, .attr = attr};
+    gr_op_call s = {.op = op, .attr = attr};
     for (; s.n_in < 4 && rows[i].in[s.n_in]; s.n_in++)
       MUST(gr_type_parse(rows[i].in[s.n_in], &s.in[s.n_in]));
     MUST(gr_op_infer(&s));
@@ -250,11 +265,11 @@ static void flops_of_loops(void) {
   gr_arena *arena = gr_arena_create();
   gr_mesh none = {0};
   gr_type row = {GR_F32, 2, {4, 6}}, all = {GR_F32, 3, {9, 4, 6}};
-  gr_builder body = {.g = gr_graph_create(arena, &none), .by = "test"};
-  gr_val x = gr_leaf(&body, GR_INPUT, 0, "x", row, gr_layout_whole);
+  gr_builder body = {.g = gr_graph_create(arena, &none), .created_by = "test"};
+  gr_val x = gr_leaf(&body, GR_INPUT, 0, "x", row, gr_layout_replicated);
   gr_result(&body, "", gr_add(&body, gr_square(&body, x), x));
-  gr_builder b = {.g = gr_graph_create(arena, &none), .by = "test"};
-  gr_val xs = gr_leaf(&b, GR_INPUT, 0, "x", all, gr_layout_whole);
+  gr_builder b = {.g = gr_graph_create(arena, &none), .created_by = "test"};
+  gr_val xs = gr_leaf(&b, GR_INPUT, 0, "x", all, gr_layout_replicated);
   gr_result(&b, "y",
             GR_EMIT(&b, &gr_op_scan, (&(gr_scan){.body = body.g, .steps = 9, .n_seq = 1}), xs));
   MUST(b.err);

@@ -21,13 +21,13 @@ static const char *const elsewhere[][2] = {
     {"init_normal", "own random numbers: test_ops"},
     {"init_trunc_normal", "own random numbers: test_ops"},
     {"scan", "test_scan, test_scan_random"},
-    {"guard", "test_train"},
-    {"step_next", "test_train"},
+    {"finite_check", "test_train"},
+    {"increment", "test_train"},
     {"accumulate", "test_accumulate"},
-    {"pick_grad", "by the gradient of pick, where a pass makes it"},
+    {"select_grad", "by the gradient of select, where a pass makes it"},
     {"pack", "its order is the processor's own: test_gemm, by_packed"},
     {"matmul_packed", "by_packed likewise, and every model with a loop"},
-    {"slice", "collectives: test_ops, test_loopback"},
+    {"shard_slice", "collectives: test_ops, test_loopback"},
     {"all_reduce", "collectives: test_loopback"},
     {"all_gather", "collectives: test_loopback"},
     {"reduce_scatter", "collectives: test_loopback"},
@@ -73,7 +73,7 @@ static void read_head(golden *g, char *text) {
   CHECK(g->op, "%s:%d: there is no op '%s'", file, g->line, name);
   if (!g->op) longjmp(check_out, 1);
   CHECK(g->op->attr_size <= sizeof g->attr, "%s: too many attributes", name);
-  gr_attr_presets(g->op, g->attr);
+  gr_attr_defaults(g->op, g->attr);
   for (char *pair; (pair = strtok_r(NULL, " \n", &rest));) {
     char *equals = strchr(pair, '=');
     const gr_attr *a = g->op->attrs;
@@ -123,7 +123,7 @@ static void run(const gr_graph *g, value *v, bool fast) {
 }
 
 static gr_val leaf(gr_builder *b, const value *v, value *into) {
-  gr_val at = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_whole);
+  gr_val at = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_replicated);
   if (!b->err) into[at.id] = value_copy(v);
   return at;
 }
@@ -138,7 +138,7 @@ static gr_val emit(gr_builder *b, const golden *g, value *into) {
 static void write_backward(const golden *g, gr_arena *arena, gr_builder *b, value *into, gr_val *y,
                            gr_val *grads) {
   value unused[1 + MANY] = {0};
-  gr_builder f = {.g = gr_graph_create(arena, NULL), .by = "test"};
+  gr_builder f = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
   gr_val first = emit(&f, g, unused), flow[1 + 2 * MANY] = {0}, here[1 + 2 * MANY] = {0};
   MUST(f.err);
   values_free(unused, 1 + MANY);
@@ -149,8 +149,8 @@ static void write_backward(const golden *g, gr_arena *arena, gr_builder *b, valu
   }
   for (int k = 0; k < g->n_y; k++)
     if (g->w[k].data) flow[first.id + (uint32_t)k] = leaf(b, &g->w[k], into);
-  gr_reach(f.g, want);
-  gr_emit_kept(b, &f.g->nodes[0], here, want);
+  gr_mark_dependents(f.g, want);
+  gr_emit_with_residuals(b, &f.g->nodes[0], here, want);
   MUST(b->err);
   MUST(gr_backward(b, &gr_op_add, f.g, here, want, flow));
   for (int k = 0; k < g->n_y; k++) y[k] = here[first.id + (uint32_t)k];
@@ -169,7 +169,7 @@ static void replay(const golden *g, bool fast) {
   enum { VALUES = 256 };
   value v[VALUES] = {0};
   gr_arena *arena = gr_arena_create();
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .by = "test"};
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
   gr_val y[MANY], grads[MANY] = {0};
   if (g->n_dx) {
     write_backward(g, arena, &b, v, y, grads);

@@ -15,7 +15,7 @@ static const struct tolerance {
     {NULL, 1e-6, 1e-5},  // all that are not below
 };
 
-static struct tolerance tolerance_of(const gr_site *s) {
+static struct tolerance tolerance_of(const gr_op_call *s) {
   for (int k = 0; k < s->n_out; k++)  // results in f32 whatever the operands: coarser steps
     if (s->out[k].dtype == GR_F32) return (struct tolerance){NULL, 1e-2, 1e-2};
   for (size_t i = 1; i < sizeof tolerances / sizeof *tolerances; i++)
@@ -33,29 +33,31 @@ typedef struct tape {
 
 static gr_val weigh(gr_builder *b, gr_val y, int k, gr_val loss) {
   gr_type t = gr_at(b->g, y)->type;
-  gr_val w = gr_leaf(b, GR_INPUT, 0, k ? "w1" : "w0", t, gr_layout_whole);
+  gr_val w = gr_leaf(b, GR_INPUT, 0, k ? "w1" : "w0", t, gr_layout_replicated);
   gr_val s = gr_mul(b, y, w);
   for (int d = t.rank; d-- && !b->err;) s = gr_sum(b, s, 0);
   s = gr_cast(b, s, GR_F64);
   return gr_is(loss) ? gr_add(b, loss, s) : s;
 }
 
-// How many results count: of "x_kept", which x becomes for its gradient's sake, those of x.
-static int results_of(const gr_site *s) {
+// How many results count: of "x_with_residuals", which x becomes for its gradient's sake, those of
+// x.
+static int results_of(const gr_op_call *s) {
   char name[64];
   size_t n = strlen(s->op->name);
-  if (n < 6 || n >= sizeof name || strcmp(s->op->name + n - 5, "_kept")) return s->n_out;
-  snprintf(name, sizeof name, "%.*s", (int)n - 5, s->op->name);
+  if (n < 16 || n >= sizeof name || strcmp(s->op->name + n - 15, "_with_residuals"))
+    return s->n_out;
+  snprintf(name, sizeof name, "%.*s", (int)n - 15, s->op->name);
   const gr_op *of = gr_op_find(name);
   return of && of->n_out > 0 ? of->n_out : s->n_out;
 }
 
 static void write_forward(gr_builder *b, const use *u) {
   gr_val x[GR_MAX_ARGS];
-  for (int k = 0; k < u->site.n_in; k++)
-    x[k] = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", u->in[k].type, gr_layout_whole);
-  gr_val y = gr_emit(b, u->site.op, u->site.attr, u->site.n_in, x);
-  for (int k = 0; !b->err && k < results_of(&u->site); k++) {
+  for (int k = 0; k < u->call.n_in; k++)
+    x[k] = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", u->in[k].type, gr_layout_replicated);
+  gr_val y = gr_emit(b, u->call.op, u->call.attr, u->call.n_in, x);
+  for (int k = 0; !b->err && k < results_of(&u->call); k++) {
     gr_val v = {y.id + (uint32_t)k};
     if (gr_dtypes[gr_at(b->g, v)->type.dtype].is_float) b->g->loss = weigh(b, v, k, b->g->loss);
   }
@@ -64,17 +66,17 @@ static void write_forward(gr_builder *b, const use *u) {
 // As the autodiff pass does it: the forward part again, what is kept with it, then the rules.
 static gr_status write_both(tape *t, const bool *wanted) {
   const gr_graph *g = t->forward;
-  gr_builder b = {.g = t->both, .by = "test"};
+  gr_builder b = {.g = t->both, .created_by = "test"};
   bool *want = GR_NEW(t->arena, bool, g->n_values);
   gr_val *here = GR_NEW(t->arena, gr_val, g->n_values);
   gr_val *grads = GR_NEW(t->arena, gr_val, g->n_values);
   for (int k = 0; k < t->n_in; k++) want[k + 1] = wanted[k];
-  gr_reach(g, want);
+  gr_mark_dependents(g, want);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     if (v->role != GR_TEMP) here[i] = gr_leaf(&b, v->role, 0, v->name, v->type, v->layout);
     if (v->role == GR_TEMP && g->nodes[v->node].out.id == i)
-      gr_emit_kept(&b, &g->nodes[v->node], here, want);
+      gr_emit_with_residuals(&b, &g->nodes[v->node], here, want);
   }
   gr_type one = {.dtype = GR_F64};
   if (!b.err) grads[g->loss.id] = gr_fill(&b, &one, 1);
@@ -84,10 +86,10 @@ static gr_status write_both(tape *t, const bool *wanted) {
 }
 
 static gr_status tape_open(tape *t, const use *u, const bool *wanted) {
-  *t = (tape){.arena = gr_arena_create(), .n_in = u->site.n_in};
+  *t = (tape){.arena = gr_arena_create(), .n_in = u->call.n_in};
   t->forward = gr_graph_create(t->arena, NULL);
   t->both = gr_graph_create(t->arena, NULL);
-  gr_builder b = {.g = t->forward, .by = "test"};
+  gr_builder b = {.g = t->forward, .created_by = "test"};
   write_forward(&b, u);
   if (b.err) return b.err;
   if (!gr_is(t->forward->loss)) return GR_OK;
@@ -131,7 +133,7 @@ static double slope(const tape *t, use *u, int k, int64_t i, double step) {
 }
 
 static void check_operand(const tape *t, use *u, const value *grads, int k, int at_case) {
-  struct tolerance tol = tolerance_of(&u->site);
+  struct tolerance tol = tolerance_of(&u->call);
   double far = 0, got = 0, want = 0;
   int64_t n = value_count(&u->in[k]), stride = n / 24 + 1, at = 0;
   for (int64_t i = 0; i < n; i += stride) {
@@ -140,19 +142,19 @@ static void check_operand(const tape *t, use *u, const value *grads, int k, int 
     if (isnan(d) || d > far) far = isnan(d) ? INFINITY : d, at = i, got = is, want = should;
   }
   CHECK(far <= tol.most, "%s case %d: gradient of operand %d, number %lld is %.9g, not %.9g",
-        u->site.op->name, at_case, k, (long long)at, got, want);
+        u->call.op->name, at_case, k, (long long)at, got, want);
 }
 
 static void check_grads(use *u, const bool *wanted, int at_case) {
   tape t;
   gr_status s = tape_open(&t, u, wanted);
-  CHECK(!s, "%s case %d: %s", u->site.op->name, at_case, s ? gr_status_text(s) : "");
+  CHECK(!s, "%s case %d: %s", u->call.op->name, at_case, s ? gr_status_text(s) : "");
   if (s) {
     gr_status_drop(s);
   } else if (gr_is(t.forward->loss)) {
     value *v = leaves(t.both, u);
     MUST(graph_run(t.both, v));
-    for (int k = 0; k < u->site.n_in; k++)
+    for (int k = 0; k < u->call.n_in; k++)
       if (wanted[k]) check_operand(&t, u, v, k, at_case);
     values_free(v, t.both->n_values);
     free(v);
@@ -166,18 +168,18 @@ static void check_case(const gr_op *op, const gr_case *c, int at_case) {
   bool wanted[GR_MAX_ARGS] = {0};
   int floats = 0;
   MUST(use_of_case(&u, op, c, (uint64_t)at_case));
-  for (int k = 0; k < u.site.n_in; k++) {
+  for (int k = 0; k < u.call.n_in; k++) {
     bool is_float = gr_dtypes[u.in[k].type.dtype].is_float;
     wanted[k] = is_float && !(c->fill && strlen(c->fill) > (size_t)k && c->fill[k] == 'c');
     floats += wanted[k];
     if (!is_float) continue;
     value as = value_as(&u.in[k], GR_F64);
     value_free(&u.in[k]);
-    u.in[k] = as, u.site.in[k] = as.type;
+    u.in[k] = as, u.call.in[k] = as.type;
   }
-  MUST(gr_op_infer(&u.site));
+  MUST(gr_op_infer(&u.call));
   if (floats) check_grads(&u, wanted, at_case);
-  for (int k = 0; floats > 1 && k < u.site.n_in; k++) {
+  for (int k = 0; floats > 1 && k < u.call.n_in; k++) {
     bool one[GR_MAX_ARGS] = {0};
     one[k] = wanted[k];
     if (one[k]) check_grads(&u, one, at_case);
@@ -190,8 +192,8 @@ static bool rounds(const gr_op *op, const gr_case *c) {
   use u;
   if (use_of_case(&u, op, c, 0)) return true;
   bool low = false;
-  for (int k = 0; k < u.site.n_out; k++)
-    low |= u.site.out[k].dtype == GR_BF16 && u.site.in[0].dtype != GR_BF16;
+  for (int k = 0; k < u.call.n_out; k++)
+    low |= u.call.out[k].dtype == GR_BF16 && u.call.in[0].dtype != GR_BF16;
   use_free(&u);
   return low;
 }

@@ -26,11 +26,11 @@ static struct tolerance tolerance_of(const gr_op *op) {
 }
 
 static double near_of(const use *u) {
-  for (int k = 0; k < u->site.n_out; k++)
-    if (u->site.out[k].dtype == GR_BF16) return 4e-2;
-  for (int k = 0; k < u->site.n_in; k++)
-    if (u->site.in[k].dtype == GR_BF16) return 4e-2;
-  return tolerance_of(u->site.op).near;
+  for (int k = 0; k < u->call.n_out; k++)
+    if (u->call.out[k].dtype == GR_BF16) return 4e-2;
+  for (int k = 0; k < u->call.n_in; k++)
+    if (u->call.in[k].dtype == GR_BF16) return 4e-2;
+  return tolerance_of(u->call.op).near;
 }
 
 // One line for a failing (op, case, check).
@@ -39,7 +39,7 @@ static void verdict(const use *u, int at_case, const char *what, double far, dou
   check_checks++;
   if (far <= most) return;
   check_failed++;
-  fprintf(stderr, "FAIL %s case %d: %s: off by %.3g (may be %.3g) %s\n", u->site.op->name, at_case,
+  fprintf(stderr, "FAIL %s case %d: %s: off by %.3g (may be %.3g) %s\n", u->call.op->name, at_case,
           what, far, most, detail);
 }
 
@@ -64,7 +64,7 @@ static bool compare_one(const use *got, const use *want, int k, int at_case, con
 
 static bool compare(const use *got, const use *want, int at_case, const char *what, double most) {
   bool good = true;
-  for (int k = 0; good && k < want->site.n_out; k++)
+  for (int k = 0; good && k < want->call.n_out; k++)
     good = compare_one(got, want, k, at_case, what, most);
   return good;
 }
@@ -100,7 +100,7 @@ static void cases(void) {
       good += !c->fails;
     }
     // Loops and moves between ranks have tests of their own.
-    bool elsewhere = (*o)->collective || gr_op_has_body(*o) || !strcmp((*o)->name, "slice");
+    bool elsewhere = (*o)->collective || gr_op_has_body(*o) || !strcmp((*o)->name, "shard_slice");
     CHECK(good || elsewhere, "%s has no case", (*o)->name);
     CHECK((*o)->doc && (*o)->doc[0], "%s has no doc", (*o)->name);
     CHECK((*o)->cpu || gr_op_has_body(*o), "%s has no reference kernel", (*o)->name);
@@ -111,11 +111,11 @@ static void cases(void) {
 // Ops that work element by element have a formula, which names each operand; but for changes of
 // dtype, random bits, the move that picks a rank's part, and where one number decides for all.
 static void formulas(void) {
-  static const char *const without[] = {"cast", "dropout", "slice", "accumulate"};
+  static const char *const without[] = {"cast", "dropout", "shard_slice", "accumulate"};
   for (const gr_op *const *o = gr_ops; *o; o++) {
-    bool pointwise = (*o)->axes && !(*o)->collective && (*o)->n_out == 1 &&
-                     !strcmp(strstr((*o)->axes, "->"), "->...");
-    for (const char *p = (*o)->axes; pointwise && *p != '-'; p++) pointwise = strchr(".,", *p);
+    bool pointwise = (*o)->index_spec && !(*o)->collective && (*o)->n_out == 1 &&
+                     !strcmp(strstr((*o)->index_spec, "->"), "->...");
+    for (const char *p = (*o)->index_spec; pointwise && *p != '-';) pointwise = strchr(".,", *p++);
     for (size_t k = 0; k < sizeof without / sizeof *without; k++)
       pointwise &= strcmp(without[k], (*o)->name) != 0;
     if (pointwise) CHECK((*o)->formula, "%s has no formula", (*o)->name);
@@ -130,16 +130,16 @@ static void formulas(void) {
 
 // Sizes of axes that may be split are free: takes other ones.
 static bool other_sizes(use *u, const gr_case *c, int round) {
-  gr_sig sigs[GR_MAX_SIGS];
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int n = 0;
-  gr_rng r = gr_rng_make(5, u->site.op->name, (uint64_t)round);
-  gr_status s = gr_op_sigs(&u->site, sigs, &n);
+  gr_rng r = gr_rng_make(5, u->call.op->name, (uint64_t)round);
+  gr_status s = gr_op_sharding_rules(&u->call, rules, &n);
   for (int i = 1; i < n && !s; i++) {
     int64_t size = 1 + (int64_t)gr_rng_below(&r, (uint64_t)i, round == 1 ? 90 : 12);
-    use_resize(u, &sigs[i], size);
+    use_resize(u, &rules[i], size);
   }
-  if (!s) s = gr_op_infer(&u->site);
-  if (!judge(s, u->site.op, round, "inference with other sizes")) return false;
+  if (!s) s = gr_op_infer(&u->call);
+  if (!judge(s, u->call.op, round, "inference with other sizes")) return false;
   values_free(u->in, GR_MAX_ARGS);
   use_fill(u, c->fill, (uint64_t)round);
   return true;
@@ -154,10 +154,10 @@ static use shadow(const use *u) {  // the same operands, results of its own
 static void fast_case(use *u, const gr_case *c, int i) {
   for (int round = 0; round < 4; round++) {
     if (round && !other_sizes(u, c, round)) return;
-    gr_kernel fast = u->site.op->fast ? u->site.op->fast(&u->site) : NULL;
+    gr_kernel fast = u->call.op->fast ? u->call.op->fast(&u->call) : NULL;
     use v = shadow(u);
-    if (judge(use_run(u, u->site.op->cpu, NULL), u->site.op, i, "reference") && fast &&
-        judge(use_run(&v, fast, NULL), u->site.op, i, "fast kernel"))
+    if (judge(use_run(u, u->call.op->cpu, NULL), u->call.op, i, "reference") && fast &&
+        judge(use_run(&v, fast, NULL), u->call.op, i, "fast kernel"))
       compare(&v, u, i, round ? "fast kernel, other sizes" : "fast kernel", near_of(u));
     values_free(v.out, GR_MAX_ARGS);
   }
@@ -201,13 +201,13 @@ static void at_once(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *a
 static void threads_case(use *u, const gr_case *c, int i) {
   for (int round = 0; round < 2; round++) {
     if (round && !other_sizes(u, c, round)) return;
-    gr_kernel fast = u->site.op->fast ? u->site.op->fast(&u->site) : NULL;
+    gr_kernel fast = u->call.op->fast ? u->call.op->fast(&u->call) : NULL;
     use v = shadow(u);
-    if (!fast) fast = u->site.op->cpu;
-    if (!judge(use_run(u, fast, NULL), u->site.op, i, "one thread")) return;
+    if (!fast) fast = u->call.op->cpu;
+    if (!judge(use_run(u, fast, NULL), u->call.op, i, "one thread")) return;
     for (int threads = 2; threads < 4; threads++) {
       gr_cpu cpu = {threads, threads == 2 ? backwards : at_once};
-      if (judge(use_run(&v, fast, &cpu), u->site.op, i, "some threads"))
+      if (judge(use_run(&v, fast, &cpu), u->call.op, i, "some threads"))
         compare(&v, u, i, "some threads, same bytes", 0);
     }
     values_free(v.out, GR_MAX_ARGS);
@@ -229,33 +229,33 @@ static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
   const void *in[GR_MAX_ARGS] = {0};
   void *out[GR_MAX_ARGS] = {0};
   use v = shadow(u);
-  for (int k = 0; k < u->site.n_in; k++) v.in[k] = value_copy(&u->in[k]), in[k] = v.in[k].data;
-  for (int k = 0; k < u->site.n_out; k++) {
-    int place = place_of(u->site.op, k) - 1;
-    bool fits = place >= 0 && place < u->site.n_in &&
-                gr_type_bytes(&u->site.in[place]) == gr_type_bytes(&u->site.out[k]);
-    v.out[k] = fits ? v.in[place] : value_make(u->site.out[k]);
-    v.out[k].type = u->site.out[k];
+  for (int k = 0; k < u->call.n_in; k++) v.in[k] = value_copy(&u->in[k]), in[k] = v.in[k].data;
+  for (int k = 0; k < u->call.n_out; k++) {
+    int place = place_of(u->call.op, k) - 1;
+    bool fits = place >= 0 && place < u->call.n_in &&
+                gr_type_bytes(&u->call.in[place]) == gr_type_bytes(&u->call.out[k]);
+    v.out[k] = fits ? v.in[place] : value_make(u->call.out[k]);
+    v.out[k].type = u->call.out[k];
     out[k] = v.out[k].data;
     if (fits) v.in[place].data = NULL;  // freed as a result
     if (place >= 0) verdict(u, i, "the place that a result may take fits", !fits, 0, "");
   }
-  size_t bytes = u->site.op->scratch ? u->site.op->scratch(&u->site) : 0;
+  size_t bytes = u->call.op->scratch ? u->call.op->scratch(&u->call) : 0;
   void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
-  gr_launch l = {.attr = u->site.attr, .n_in = u->site.n_in, .n_out = u->site.n_out};
-  l.in_type = u->site.in, l.out_type = u->site.out, l.out_layout = u->layout;
+  gr_launch l = {.attr = u->call.attr, .n_in = u->call.n_in, .n_out = u->call.n_out};
+  l.in_type = u->call.in, l.out_type = u->call.out, l.out_layout = u->layout;
   l.mesh = &u->mesh, l.coord = &u->coord, l.in = in, l.out = out, l.scratch = scratch;
-  if (judge(kernel(&l), u->site.op, i, what)) compare(&v, u, i, what, near_of(u));
+  if (judge(kernel(&l), u->call.op, i, what)) compare(&v, u, i, what, near_of(u));
   free(scratch);
   use_free(&v);
 }
 
 static void place_case(use *u, const gr_case *c, int i) {
   (void)c;
-  gr_kernel fast = u->site.op->fast ? u->site.op->fast(&u->site) : NULL;
-  if (!u->site.op->inplace && !u->site.op->inplace_more) return;
-  if (!judge(use_run(u, u->site.op->cpu, NULL), u->site.op, i, "reference")) return;
-  in_place(u, u->site.op->cpu, i, "reference in place");
+  gr_kernel fast = u->call.op->fast ? u->call.op->fast(&u->call) : NULL;
+  if (!u->call.op->inplace && !u->call.op->inplace_more) return;
+  if (!judge(use_run(u, u->call.op->cpu, NULL), u->call.op, i, "reference")) return;
+  in_place(u, u->call.op->cpu, i, "reference in place");
   if (fast) in_place(u, fast, i, "fast kernel in place");
 }
 static void places(void) { each_case(place_case); }
@@ -263,10 +263,10 @@ static void places(void) { each_case(place_case); }
 // ---- Shardings ------------------------------------------------------------------------------
 
 // Rank `part`'s share of operand k under lay; terms of a sum are drawn, but for the last.
-static value share(const value *whole, gr_lay lay, int part, int parts, uint64_t seed) {
+static value share(const value *whole, gr_axis_placement lay, int part, int parts, uint64_t seed) {
   if (lay >= 0) return value_slice(whole, lay, part, parts);
   value v = value_copy(whole);
-  for (int64_t i = 0; lay == GR_P && i < value_count(whole); i++) {
+  for (int64_t i = 0; lay == GR_PARTIAL && i < value_count(whole); i++) {
     double rest = value_get(whole, i), term = 0;
     for (int p = 0; p <= part; p++) {
       gr_rng r = gr_rng_make(seed, "terms", (uint64_t)p);
@@ -278,57 +278,58 @@ static value share(const value *whole, gr_lay lay, int part, int parts, uint64_t
   return v;
 }
 
-static void gather(value *whole, const value *made, gr_lay lay, int part, int parts) {
+static void gather(value *whole, const value *made, gr_axis_placement lay, int part, int parts) {
   if (lay >= 0) value_paste(whole, made, lay, part, parts);
-  for (int64_t i = 0; lay == GR_P && i < value_count(whole); i++)
+  for (int64_t i = 0; lay == GR_PARTIAL && i < value_count(whole); i++)
     value_put(whole, i, (part ? value_get(whole, i) : 0) + value_get(made, i));
-  for (int64_t i = 0; lay == GR_R && i < value_count(whole); i++)
+  for (int64_t i = 0; lay == GR_REPLICATE && i < value_count(whole); i++)
     value_put(whole, i, value_get(made, i));
 }
 
-static bool divides(const use *u, const gr_sig *sig, int parts) {
+static bool divides(const use *u, const gr_sharding_rule *rule, int parts) {
   bool good = true;
-  for (int k = 0; k < u->site.n_in; k++)
-    if (sig->in[k] >= 0) good &= u->site.in[k].dim[sig->in[k]] % parts == 0;
-  for (int k = 0; k < u->site.n_out; k++)
-    if (sig->out[k] >= 0) good &= u->site.out[k].dim[sig->out[k]] % parts == 0;
+  for (int k = 0; k < u->call.n_in; k++)
+    if (rule->in[k] >= 0) good &= u->call.in[k].dim[rule->in[k]] % parts == 0;
+  for (int k = 0; k < u->call.n_out; k++)
+    if (rule->out[k] >= 0) good &= u->call.out[k].dim[rule->out[k]] % parts == 0;
   return good;
 }
 
 // What one rank makes, and whether its shape is its share's.
-static bool run_part(const use *u, use *r, const gr_sig *sig, int part, int parts, int i) {
-  *r = (use){.site = u->site, .mesh = {1, {{"part", parts}}}, .coord = part};
-  for (int k = 0; k < u->site.n_in; k++) {
-    r->in[k] = share(&u->in[k], sig->in[k], part, parts, (uint64_t)(i + k));
-    r->site.in[k] = r->in[k].type;
+static bool run_part(const use *u, use *r, const gr_sharding_rule *rule, int part, int parts,
+                     int i) {
+  *r = (use){.call = u->call, .mesh = {1, {{"part", parts}}}, .coord = part};
+  for (int k = 0; k < u->call.n_in; k++) {
+    r->in[k] = share(&u->in[k], rule->in[k], part, parts, (uint64_t)(i + k));
+    r->call.in[k] = r->in[k].type;
   }
-  for (int k = 0; k < GR_MAX_ARGS; k++) r->layout[k] = gr_layout_whole;
-  for (int k = 0; k < u->site.n_out; k++) r->layout[k].at[0] = sig->out[k];
+  for (int k = 0; k < GR_MAX_ARGS; k++) r->layout[k] = gr_layout_replicated;
+  for (int k = 0; k < u->call.n_out; k++) r->layout[k].at[0] = rule->out[k];
   char attr[256];
   use_localize(r, attr);
-  if (!judge(gr_op_infer(&r->site), u->site.op, i, "inference of one rank's part")) return false;
-  for (int k = 0; k < u->site.n_out; k++) {
-    gr_type t = u->site.out[k];
-    if (sig->out[k] >= 0) t.dim[sig->out[k]] /= parts;
-    verdict(u, i, "shape of one rank's part", !gr_type_same(&t, &r->site.out[k]), 0, "");
-    if (!gr_type_same(&t, &r->site.out[k])) return false;
+  if (!judge(gr_op_infer(&r->call), u->call.op, i, "inference of one rank's part")) return false;
+  for (int k = 0; k < u->call.n_out; k++) {
+    gr_type t = u->call.out[k];
+    if (rule->out[k] >= 0) t.dim[rule->out[k]] /= parts;
+    verdict(u, i, "shape of one rank's part", !gr_type_same(&t, &r->call.out[k]), 0, "");
+    if (!gr_type_same(&t, &r->call.out[k])) return false;
   }
-  gr_kernel fast = u->site.op->fast ? u->site.op->fast(&r->site) : NULL;
-  return judge(use_run(r, fast ? fast : u->site.op->cpu, NULL), u->site.op, i, "one rank's part");
+  gr_kernel fast = u->call.op->fast ? u->call.op->fast(&r->call) : NULL;
+  return judge(use_run(r, fast ? fast : u->call.op->cpu, NULL), u->call.op, i, "one rank's part");
 }
 
-static void shard(const use *u, const gr_sig *sig, int line, int parts, int i) {
+static void shard(const use *u, const gr_sharding_rule *rule, int line, int parts, int i) {
   use all = shadow(u);
   char what[64];
   snprintf(what, sizeof what, "sharding line %d on %d ranks", line, parts);
-  for (int k = 0; k < u->site.n_out; k++) all.out[k] = value_make(u->site.out[k]);
+  for (int k = 0; k < u->call.n_out; k++) all.out[k] = value_make(u->call.out[k]);
   bool good = true;
   for (int part = 0; part < parts && good; part++) {
     use r;
-    good = run_part(u, &r, sig, part, parts, i);
-    for (int k = 0; good && k < u->site.n_out; k++) {
-      gather(&all.out[k], &r.out[k], sig->out[k], part, parts);
-      if (sig->out[k] == GR_R) good = compare_one(&r, u, k, i, what, near_of(u));
+    good = run_part(u, &r, rule, part, parts, i);
+    for (int k = 0; good && k < u->call.n_out; k++) {
+      gather(&all.out[k], &r.out[k], rule->out[k], part, parts);
+      if (rule->out[k] == GR_REPLICATE) good = compare_one(&r, u, k, i, what, near_of(u));
     }
     use_free(&r);
   }
@@ -338,15 +339,15 @@ static void shard(const use *u, const gr_sig *sig, int line, int parts, int i) {
 
 static void shard_case(use *u, const gr_case *c, int i) {
   (void)c;
-  gr_sig sigs[GR_MAX_SIGS];
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int n = 0;
-  if (!judge(gr_op_sigs(&u->site, sigs, &n), u->site.op, i, "shardings")) return;
-  if (!judge(use_run(u, u->site.op->cpu, NULL), u->site.op, i, "reference")) return;
+  if (!judge(gr_op_sharding_rules(&u->call, rules, &n), u->call.op, i, "shardings")) return;
+  if (!judge(use_run(u, u->call.op->cpu, NULL), u->call.op, i, "reference")) return;
   for (int line = 0; line < n; line++) {
     int ran = 0;
     for (int parts = 2; parts < 8; parts++)
-      if (divides(u, &sigs[line], parts) && (parts < 4 || !ran))
-        shard(u, &sigs[line], line, parts, i), ran++;
+      if (divides(u, &rules[line], parts) && (parts < 4 || !ran))
+        shard(u, &rules[line], line, parts, i), ran++;
   }
 }
 static void shardings(void) { each_case(shard_case); }
@@ -387,8 +388,9 @@ static void docs(void) {
             a->name);
   }
   CHECK(strstr(explain(NULL, buf, sizeof buf), "\nsub                  x - y."), "the list");
-  CHECK(strstr(buf, "\nmax_grad ") && gr_op_of_passes(&gr_op_max_grad), "a gradient is of passes");
-  CHECK(!gr_op_of_passes(&gr_op_sub), "sub is written in models");
+  CHECK(strstr(buf, "\nmax_grad ") && gr_op_is_internal(&gr_op_max_grad),
+        "a gradient is of passes");
+  CHECK(!gr_op_is_internal(&gr_op_sub), "sub is written in models");
 }
 
 int main(int argc, char **argv) {

@@ -14,16 +14,16 @@ static value padded(const value *v) {
 }
 
 static void compare(use *u, gr_kernel kernel, const char *which) {
-  const char *name = u->site.op->name;
-  use wide = {.site = u->site};
-  for (int k = 0; k < u->site.n_in; k++) {
+  const char *name = u->call.op->name;
+  use wide = {.call = u->call};
+  for (int k = 0; k < u->call.n_in; k++) {
     wide.in[k] = padded(&u->in[k]);
-    wide.site.in[k] = wide.in[k].type;
+    wide.call.in[k] = wide.in[k].type;
   }
-  MUST(gr_op_infer(&wide.site));
+  MUST(gr_op_infer(&wide.call));
   MUST(use_run(u, kernel, NULL));
   MUST(use_run(&wide, kernel, NULL));
-  for (int k = 0; k < u->site.n_out; k++) {
+  for (int k = 0; k < u->call.n_out; k++) {
     value want = padded(&u->out[k]);
     int64_t at;
     double far = worst(&wide.out[k], &want, &at), most = want.type.rank ? 0 : 1e-6;
@@ -37,13 +37,13 @@ static void compare(use *u, gr_kernel kernel, const char *which) {
 static void kept(void) {
   int n = 0;
   for (const gr_op *const *o = gr_ops; *o; o++) {
-    if ((*o)->padding != GR_PADDING_KEPT || (*o)->collective) continue;
+    if ((*o)->padding != GR_PADDING_PRESERVED || (*o)->collective) continue;
     n++;
     for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++) {
       use u;
       if (c->fails) continue;
       MUST(use_of_case(&u, *o, c, (uint64_t)(c - (*o)->cases)));
-      gr_kernel fast = (*o)->fast ? (*o)->fast(&u.site) : NULL;
+      gr_kernel fast = (*o)->fast ? (*o)->fast(&u.call) : NULL;
       compare(&u, (*o)->cpu, "plain");
       if (fast) compare(&u, fast, "fast");
       use_free(&u);

@@ -10,14 +10,14 @@ enum { MANY = 100000 };
 static value run(const char *name, int dim, int coord, const char *const *attrs) {
   static double attr[32];
   const gr_op *op = gr_op_find(name);
-  gr_attr_presets(op, attr);
+  gr_attr_defaults(op, attr);
   for (; *attrs; attrs += 2)
     for (const gr_attr *a = op->attrs; a->name; a++)
       if (!strcmp(a->name, attrs[0])) MUST(gr_attr_parse(op, a, attrs[1], GR_NOWHERE, attr));
-  use u = {.site = {.op = op, .attr = attr}, .mesh = {1, {{"dp", 3}}}, .coord = coord};
-  for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_whole;
-  MUST(gr_op_infer(&u.site));
-  if (dim >= 0) u.layout[0].at[0] = (gr_lay)dim, u.site.out[0].dim[dim] /= 3;
+  use u = {.call = {.op = op, .attr = attr}, .mesh = {1, {{"dp", 3}}}, .coord = coord};
+  for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_replicated;
+  MUST(gr_op_infer(&u.call));
+  if (dim >= 0) u.layout[0].at[0] = (gr_axis_placement)dim, u.call.out[0].dim[dim] /= 3;
   MUST(use_run(&u, op->cpu, NULL));
   return u.out[0];
 }
@@ -102,7 +102,7 @@ static void global_index(void) {
   gr_mesh mesh = {2, {{"dp", 2}, {"tp", 3}}};
   int coord[] = {1, 2};
   gr_type t = {GR_F32, 2, {4, 5}};
-  gr_layout apart = {{0, 1, GR_R}}, nested = {{0, 0, GR_R}};
+  gr_layout apart = {{0, 1, GR_REPLICATE}}, nested = {{0, 0, GR_REPLICATE}};
   gr_launch l = {.out_type = &t, .out_layout = &apart, .mesh = &mesh, .coord = coord};
   CHECK(gr_global_index(&l, 0, 7) == (4 + 1) * 15 + 2 * 5 + 2, "rows by dp, columns by tp");
   l.out_layout = &nested;

@@ -8,8 +8,8 @@ typedef struct gr_audio_info {
   uint64_t samples;  // per channel, at the file's rate
 } gr_audio_info;
 
-enum { GR_AUDIO_LEAST_RATE = 1000, GR_AUDIO_MOST_RATE = 1000000 };
-#define GR_AUDIO_MOST_VALUES (UINT64_C(1) << 31)  // of all channels
+enum { GR_AUDIO_MIN_RATE = 1000, GR_AUDIO_MAX_RATE = 1000000 };
+#define GR_AUDIO_MAX_VALUES (UINT64_C(1) << 31)  // of all channels
 
 // Reads the head of a recording alone. Fails with GR_ERR_DATA naming the path: missing, no regular
 // file, not audio, no samples, cut short, a rate or a size beyond those above.

@@ -25,9 +25,9 @@ static gr_status read_text_rules(gr_conf *data, gr_text_rules *out) {
   return GR_OK;
 }
 
-static gr_status read_int(gr_conf *c, const char *path, int preset, int *out) {
+static gr_status read_int(gr_conf *c, const char *path, int default_value, int *out) {
   int64_t v;
-  GR_TRY(gr_conf_int(c, path, preset, &v));
+  GR_TRY(gr_conf_int(c, path, default_value, &v));
   *out = (int)v;
   return gr_range(path, v, INT_MIN, INT_MAX);
 }

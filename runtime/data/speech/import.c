@@ -16,7 +16,7 @@
 #include <zlib.h>
 #endif
 
-enum { MOST_BYTES = 1 << 26 };
+enum { MAX_BYTES = 1 << 26 };
 static const char SOUNDS[] = "/usr/share/asterisk/sounds/en_US_f_Allison";
 static const char TRANSCRIPTS[] = "/usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz";
 
@@ -33,7 +33,7 @@ static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) 
     close(fd);
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to unpack '%s'", path);
   }
-  while ((n = gzread(f, buf, sizeof buf)) > 0 && t.len < MOST_BYTES)
+  while ((n = gzread(f, buf, sizeof buf)) > 0 && t.len < MAX_BYTES)
     gr_text_putn(&t, buf, (size_t)n);
   gr_status s = GR_OK;
   if (n)
@@ -46,7 +46,7 @@ static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) 
 }
 #else
 static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) {
-  GR_TRY(gr_file_read(a, path, MOST_BYTES, out, len));
+  GR_TRY(gr_file_read(a, path, MAX_BYTES, out, len));
   if (*len > 1 && !memcmp(*out, "\x1f\x8b", 2))
     return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s' is compressed", path),
                    "unpack it with gunzip, or build with zlib (zlib1g-dev)");

@@ -11,7 +11,7 @@
 #include "runtime/data/speech/manifest_json.h"
 
 enum { AUDIO, TEXT, DURATION, NAME, OFFSET, WANTED };
-static const size_t MOST_BYTES = INT32_MAX;  // lines and columns are ints
+static const size_t MAX_BYTES = INT32_MAX;  // lines and columns are ints
 
 static const char *place(gr_arena *a, const char *manifest, const char *root, const char *audio) {
   const char *slash = strrchr(manifest, '/');
@@ -90,7 +90,7 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_m
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no manifest '%s'", path),
                    "write one object a line, {\"audio_path\": ..., \"text\": ...}, or let "
                    "'graphrun data import' make it");
-  GR_TRY(gr_file_read(a, path, MOST_BYTES, &text, &len));
+  GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &len));
   const char *end = text + len;
   *out = (gr_manifest){path, GR_NEW(a, gr_utterance, most_items(text, end)), 0};
   gr_map seen = gr_map_make(a);

@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 static const char BLANK[] = "<blank>";
-enum { MOST_BYTES = 1 << 26 };
+enum { MAX_BYTES = 1 << 26 };
 
 typedef struct list {
   gr_arena *arena;
@@ -104,7 +104,7 @@ gr_status gr_vocab_read(gr_arena *a, const char *path, int32_t blank, gr_vocab *
   char *text;
   size_t len;
   if (!gr_is_file(path)) return no_file(path);
-  GR_TRY(gr_about(gr_note(gr_file_read(a, path, MOST_BYTES, &text, &len), GR_NOWHERE,
+  GR_TRY(gr_about(gr_note(gr_file_read(a, path, MAX_BYTES, &text, &len), GR_NOWHERE,
                           "while reading the vocabulary"),
                   "vocab"));
   list l = {.arena = a};

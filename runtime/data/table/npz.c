@@ -9,7 +9,7 @@
 #include "runtime/data/table/npy.h"
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, END64 = 56, LOCATOR = 20, COMMENT = 65535 };
-enum { MOST_MEMBERS = 65536, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
+enum { MAX_MEMBERS = 65536, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
 static const uint32_t is_local = 0x04034b50, is_central = 0x02014b50, is_end = 0x06054b50,
                       is_end64 = 0x06064b50, is_locator = 0x07064b50;
 
@@ -59,7 +59,7 @@ static gr_status find_directory(const gr_npz *z, directory *out) {
   GR_TRY(find_directory64(z, end, out));
   if (out->at > end || out->bytes > end - out->at)
     return broken(z, end, "the directory is said to be beyond the end of the file");
-  if (out->n > MOST_MEMBERS || out->n > out->bytes / CENTRAL)
+  if (out->n > MAX_MEMBERS || out->n > out->bytes / CENTRAL)
     return broken(z, end, "more members are counted than the directory has room for");
   return GR_OK;
 }

@@ -18,7 +18,7 @@ static void mlp(void) {
   CHECK(n == 3 * 8 + 8 + 8 * 8 + 8 + 8 * 6 + 6, "%lld", (long long)n);
   CHECK(has_state(g, "body.1.weight") && has_state(g, "head.bias"), "paths");
   CHECK(has_state(g, "step"), "dropout needs the step");
-  CHECK(gr_is(g->loss) && gr_is(g->norm), "loss and norm");
+  CHECK(gr_is(g->loss) && gr_is(g->loss_denominator), "loss and norm");
   CHECK(!strcmp(result(g, "metric.accuracy.weight"), "f32[]"), "a metric is two scalars");
   CHECK(!gr_is(gr_graph_result(g, "predict.logits")), "predictions are made in evaluation");
 }
@@ -158,7 +158,7 @@ static gr_graph *scan(gr_purpose purpose) {
 static void scans(void) {
   gr_graph *g = scan(GR_TRAIN);
   const gr_graph *body = body_of(g);
-  CHECK(body && count(body, "spread") == 0, "no batch size in a body");
+  CHECK(body && count(body, "broadcast") == 0, "no batch size in a body");
   CHECK(body && count(body, "dropout") == 1 && count(g, "dropout") == 0, "dropout in the body");
   CHECK(has_state(g, "w") && has_state(g, "v"), "parameters of bodies are the graph's");
   for (uint32_t i = 0; i < g->n_nodes; i++)

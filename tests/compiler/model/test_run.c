@@ -125,8 +125,8 @@ static void broadcasting(void) {
 static void ones_are_stretched(void) {
   ran r =
       run("  - w: {param: [c, 1], init: normal}\n"
-          "  - a: {sum: s, axes: [1], keep: true}\n"  // [n, 1, c]
-          "  - b: {mul: [w, a]}\n"                    // [c, 1] with [n, 1, c]: [n, c, c]
+          "  - a: {sum: s, axes: [1], keepdim: true}\n"  // [n, 1, c]
+          "  - b: {mul: [w, a]}\n"                       // [c, 1] with [n, 1, c]: [n, c, c]
           "predict: {b: b, a: a}\n");
   const float *a = result(&r, "predict.a"), *b = result(&r, "predict.b"), *w = state(&r, "w");
   for (int n = 0; n < N; n++)

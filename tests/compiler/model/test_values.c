@@ -9,7 +9,7 @@ static gr_graph *one_node(const char *node, gr_purpose purpose) {
   return build(gr_arena_printf(arena,
                                INPUTS "nodes:\n"
                                       "  - v: {param: [c]}\n"
-                                      "  - col: {sum: s, axes: [1, 2], keep: true}\n"
+                                      "  - col: {sum: s, axes: [1, 2], keepdim: true}\n"
                                       "  - y: {%s}\n"
                                       "predict: {y: y}\n",
                                node),
@@ -22,14 +22,21 @@ static void broadcasting(void) {
     int times;
     const char *type;
   } cases[] = {
-      {"add: [x, v]", "bias", 1, "f32[4,3]"},        {"add: [v, s]", "bias", 1, "f32[4,20,3]"},
-      {"mul: [x, 0.5]", "scale", 1, "f32[4,3]"},     {"mul: [1 / c, x]", "scale", 1, "f32[4,3]"},
-      {"div: [x, 2]", "scale", 1, "f32[4,3]"},       {"add: [x, 1]", "shift", 1, "f32[4,3]"},
-      {"sub: [x, 1]", "shift", 1, "f32[4,3]"},       {"sub: [1, x]", "scale", 1, "f32[4,3]"},
-      {"mul: [x, v]", "spread", 1, "f32[4,3]"},      {"sub: [v, s]", "spread", 2, "f32[4,20,3]"},
-      {"mul: [s, col]", "spread", 2, "f32[4,20,3]"}, {"div: [1, x]", "less", 1, "f32[4,3]"},
-      {"max: [x, 0]", "shift", 1, "f32[4,3]"},       {"where: [x, 1, v]", "where", 1, "f32[4,3]"},
-      {"mul: [x, x]", "spread", 0, "f32[4,3]"},
+      {"add: [x, v]", "bias_add", 1, "f32[4,3]"},
+      {"add: [v, s]", "bias_add", 1, "f32[4,20,3]"},
+      {"mul: [x, 0.5]", "scale", 1, "f32[4,3]"},
+      {"mul: [1 / c, x]", "scale", 1, "f32[4,3]"},
+      {"div: [x, 2]", "scale", 1, "f32[4,3]"},
+      {"add: [x, 1]", "add_scalar", 1, "f32[4,3]"},
+      {"sub: [x, 1]", "add_scalar", 1, "f32[4,3]"},
+      {"sub: [1, x]", "scale", 1, "f32[4,3]"},
+      {"mul: [x, v]", "broadcast", 1, "f32[4,3]"},
+      {"sub: [v, s]", "broadcast", 2, "f32[4,20,3]"},
+      {"mul: [s, col]", "broadcast", 2, "f32[4,20,3]"},
+      {"div: [1, x]", "less", 1, "f32[4,3]"},
+      {"max: [x, 0]", "add_scalar", 1, "f32[4,3]"},
+      {"where: [x, 1, v]", "where", 1, "f32[4,3]"},
+      {"mul: [x, x]", "broadcast", 0, "f32[4,3]"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gr_graph *g = one_node(cases[i].node, GR_EVAL);
@@ -96,7 +103,7 @@ static void batches(void) {
       NULL, GR_TRAIN);
   CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "x"))->layout.at[0] == 0, "x is split over ranks");
   CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "weight"))->layout.at[0] == 0, "and so is weight");
-  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "k"))->layout.at[0] == GR_R, "k is not");
+  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "k"))->layout.at[0] == GR_REPLICATE, "k is not");
   CHECK(gr_graph_result(g, "metric.loss.sum").id == g->loss.id, "the loss is a metric");
   CHECK(gr_graph_result(g, "metric.pair.sum").id == gr_graph_result(g, "metric.pair.weight").id,
         "a pair of names");

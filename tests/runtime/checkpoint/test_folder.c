@@ -109,7 +109,7 @@ static void foreign_files(void) {
 static void other_model(void) {
   const char *dir = scratch_dir("model");
   float w[2] = {0};
-  gr_piece p = gr_piece_whole("other", "f32", 1, (int64_t[]){2}, w);
+  gr_tensor_slice p = gr_tensor_slice_whole("other", "f32", 1, (int64_t[]){2}, w);
   gr_saver_spec spec = {.dir = dir, .ranks = 1, .pieces = &p, .n_pieces = 1, .keep_last = 9};
   gr_saver *s;
   MUST(gr_saver_open(&spec, &s));
@@ -294,16 +294,16 @@ static void large_plans(void) {
   const char *dir = scratch_dir("plans");
   enum { N = 5000 };
   static float w[N];
-  gr_piece *p = calloc(N, sizeof *p), huge;
+  gr_tensor_slice *p = calloc(N, sizeof *p), huge;
   gr_saver *s;
   for (int i = 0; i < N; i++) {
-    p[i] = gr_piece_whole("w", "f32", 1, (int64_t[]){N}, &w[i]);
+    p[i] = gr_tensor_slice_whole("w", "f32", 1, (int64_t[]){N}, &w[i]);
     p[i].offset[0] = i, p[i].size[0] = 1;
   }
   gr_saver_spec spec = {
       .dir = dir, .ranks = 1, .pieces = p, .n_pieces = N, .keep_last = 1, .in_place = true};
   says(gr_saver_open(&spec, &s), "not a manifest that can be used");
-  huge = gr_piece_whole("w", "f32", 2, (int64_t[]){1 << 30, 1200}, w);
+  huge = gr_tensor_slice_whole("w", "f32", 2, (int64_t[]){1 << 30, 1200}, w);
   spec.pieces = &huge, spec.n_pieces = 1;
   says(gr_saver_open(&spec, &s), "would have");
   CHECK(!is_there(in(dir, ".checkpoint.lock")), "the lock stays");

@@ -13,8 +13,8 @@ static bool has_step(const char *dir, int step) {
 // Of one weight, on one rank.
 static gr_saver_spec of_one(const char *dir, int keep_last, int keep_best) {
   static float w[4];
-  static gr_piece p;
-  p = gr_piece_whole("w", "f32", 1, (int64_t[]){4}, w);
+  static gr_tensor_slice p;
+  p = gr_tensor_slice_whole("w", "f32", 1, (int64_t[]){4}, w);
   return (gr_saver_spec){.dir = dir,
                          .ranks = 1,
                          .pieces = &p,
@@ -157,7 +157,7 @@ static void half_ways(void) {
 static void pruning_later(void) {
   const char *dir = scratch_dir("later");
   gr_saver_spec spec = of_one(dir, 9, 1);
-  spec.passing = "passing";
+  spec.exit_checkpoint = "passing";
   static const double cer[] = {0.9, 0.2, 0.1, 0.5, 0.4, 0.3};
   gr_saver *s;
   MUST(gr_saver_open(&spec, &s));

@@ -113,7 +113,7 @@ static void rank_dies(void) {
   for (int agrees = 0; agrees < 3; agrees++) {
     int left = agrees;
     tiny t;
-    gr_piece pieces[3];
+    gr_tensor_slice pieces[3];
     gr_saver *s = NULL;
     tiny_fill(&t, 2);
     gr_saver_spec spec = {.dir = dir,
@@ -147,7 +147,7 @@ static void rank_fails(void) {
   const char *dir = scratch_dir("fails");
   int agrees = 0, left = 0;
   tiny t;
-  gr_piece pieces[3];
+  gr_tensor_slice pieces[3];
   gr_saver *s;
   tiny_fill(&t, 2);
   gr_saver_spec spec = {.dir = dir,

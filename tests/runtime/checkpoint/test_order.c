@@ -91,7 +91,7 @@ static void expect_lines(const char *const *want, int n) {
 
 static gr_saver *opened(const char *dir, int keep_last) {
   static tiny t;
-  static gr_piece pieces[3];
+  static gr_tensor_slice pieces[3];
   gr_saver *s;
   tiny_fill(&t, 3);
   gr_saver_spec spec = {.dir = dir, .ranks = 1, .pieces = pieces, .keep_last = keep_last};

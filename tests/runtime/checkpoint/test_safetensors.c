@@ -44,11 +44,11 @@ static void dtypes(void) {
   int n;
   float got[9];
   MUST(gr_safetensors_open(path, &s));
-  const gr_piece *t = gr_safetensors_tensors(s, &n);
+  const gr_tensor_slice *t = gr_safetensors_tensors(s, &n);
   CHECK(n == 5 && !strcmp(t[2].name, "half") && t[1].rank == 2 && t[1].dims[0] == 3, "%d", n);
   CHECK(gr_safetensors_is_float(&t[3]) && !gr_safetensors_is_float(&t[4]), "floats");
   for (int i = 0; i < 4; i++) {
-    gr_piece want = t[i];
+    gr_tensor_slice want = t[i];
     want.at = got;
     MUST(gr_safetensors_read(s, i, &want));
     if (i == 0) CHECK(got[0] == 1.0f / 3 && got[1] == -2 && isinf(got[2]), "f64");
@@ -70,7 +70,7 @@ static void slices(void) {
                                       "\"data_offsets\":[0,240]}}",
                                       data, sizeof data),
                            &s));
-  gr_piece want = *gr_safetensors_tensors(s, &n);
+  gr_tensor_slice want = *gr_safetensors_tensors(s, &n);
   want.at = got;
   for (int k = 0; k < 6 * 10 * 15; k++) {
     static const int64_t cuts[15][2] = {{0, 1}, {1, 1}, {2, 1}, {0, 2}, {1, 2},
@@ -99,7 +99,7 @@ static void large(void) {
       write_file("{\"a\":{\"dtype\":\"F32\",\"shape\":[70000],\"data_offsets\":[0,280000]}}", data,
                  sizeof data),
       &s));
-  gr_piece want = *gr_safetensors_tensors(s, &n);
+  gr_tensor_slice want = *gr_safetensors_tensors(s, &n);
   want.at = got, want.offset[0] = 5, want.size[0] = N - 5;
   MUST(gr_safetensors_read(s, 0, &want));
   CHECK(!memcmp(got, data + 5, sizeof *data * (N - 5)), "more than a chunk");

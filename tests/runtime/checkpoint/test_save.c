@@ -6,7 +6,7 @@
 #include "runtime/checkpoint/disk.h"
 #include "tests/runtime/checkpoint/scratch.h"
 
-enum { TENSORS = 6, MOST_RANKS = 5 };
+enum { TENSORS = 6, MAX_RANKS = 5 };
 static const struct {
   const char *name, *dtype;
   int rank;
@@ -44,7 +44,7 @@ static void share(int64_t n, int r, int ranks, int64_t *offset, int64_t *size) {
 }
 
 // Copies the slice out of (or, if back, into) the whole.
-static void slice(const gr_piece *p, int bytes, unsigned char *whole, bool back) {
+static void slice(const gr_tensor_slice *p, int bytes, unsigned char *whole, bool back) {
   int64_t at[3] = {0}, n = 1, s[3] = {1, 1, 1}, d3[3] = {1, 1, 1}, o[3] = {0};
   for (int d = 0; d < p->rank; d++) {
     int k = 3 - p->rank + d;
@@ -59,16 +59,16 @@ static void slice(const gr_piece *p, int bytes, unsigned char *whole, bool back)
 }
 
 // The pieces that rank r of `ranks` holds: split along `dim`, replicated where there is none.
-static int layout(int r, int ranks, int dim, gr_piece *out, bool replicas) {
+static int layout(int r, int ranks, int dim, gr_tensor_slice *out, bool replicas) {
   int n = 0;
   for (int t = 0; t < TENSORS; t++) {
-    gr_piece p =
-        gr_piece_whole(tensors[t].name, tensors[t].dtype, tensors[t].rank, tensors[t].dims, NULL);
+    gr_tensor_slice p = gr_tensor_slice_whole(tensors[t].name, tensors[t].dtype, tensors[t].rank,
+                                              tensors[t].dims, NULL);
     if (dim < p.rank)
       share(p.dims[dim], r, ranks, &p.offset[dim], &p.size[dim]);
     else if (r && !replicas)
       continue;
-    p.at = calloc(1, (size_t)gr_piece_bytes(&p) + 1);
+    p.at = calloc(1, (size_t)gr_tensor_slice_bytes(&p) + 1);
     out[n++] = p;
   }
   return n;
@@ -89,7 +89,7 @@ typedef struct job {
   gr_status failed;
 } job;
 
-static gr_status save_rank(job *j, gr_piece *pieces) {
+static gr_status save_rank(job *j, gr_tensor_slice *pieces) {
   int n = layout(j->rank, j->ranks, j->dim, pieces, false);
   gr_saver_spec spec = {.dir = j->dir,
                         .rank = j->rank,
@@ -112,7 +112,7 @@ static gr_status save_rank(job *j, gr_piece *pieces) {
                          {"tiny", GR_SCALAR_FLOAT, .f = 5e-324},
                          {"hooks", GR_SCALAR_TEXT, .text = "{\"a\": \"\xc3\xa9\n\"}"}};
   gr_status e = gr_saver_begin(s, j->step, scalars, 5);
-  for (int i = 0; i < n; i++) memset(pieces[i].at, 0xee, (size_t)gr_piece_bytes(&pieces[i]));
+  for (int i = 0; i < n; i++) memset(pieces[i].at, 0xee, (size_t)gr_tensor_slice_bytes(&pieces[i]));
   e = gr_also(e, gr_saver_finish(s));
   gr_saver_close(s);
   return e;
@@ -120,7 +120,7 @@ static gr_status save_rank(job *j, gr_piece *pieces) {
 
 static void *save_thread(void *arg) {
   job *j = arg;
-  gr_piece pieces[TENSORS] = {{0}};
+  gr_tensor_slice pieces[TENSORS] = {{0}};
   j->failed = save_rank(j, pieces);
   for (int i = 0; i < TENSORS; i++) free(pieces[i].at);
   return NULL;
@@ -128,8 +128,8 @@ static void *save_thread(void *arg) {
 
 static void save(const char *dir, int ranks, int dim, uint64_t seed, int64_t step) {
   scratch_vote vote;
-  pthread_t threads[MOST_RANKS];
-  job jobs[MOST_RANKS];
+  pthread_t threads[MAX_RANKS];
+  job jobs[MAX_RANKS];
   scratch_vote_open(&vote, (unsigned)ranks);
   for (int r = 0; r < ranks; r++) {
     jobs[r] = (job){dir, r, ranks, dim, seed, step, &vote, GR_OK};
@@ -142,7 +142,7 @@ static void save(const char *dir, int ranks, int dim, uint64_t seed, int64_t ste
 // Reads as `ranks` ranks split along dim would, and compares.
 static void compare(gr_checkpoint *c, int ranks, int dim, uint64_t seed) {
   for (int r = 0; r < ranks; r++) {
-    gr_piece want[TENSORS] = {{0}};
+    gr_tensor_slice want[TENSORS] = {{0}};
     int n = layout(r, ranks, dim, want, true);
     MUST(gr_checkpoint_read_all(c, want, n, true));
     for (int i = 0; i < n; i++) {
@@ -158,7 +158,7 @@ static void compare(gr_checkpoint *c, int ranks, int dim, uint64_t seed) {
 
 static void layouts(void) {
   const char *dir = scratch_dir("layouts");
-  for (int ranks = 1; ranks <= MOST_RANKS; ranks += 2)
+  for (int ranks = 1; ranks <= MAX_RANKS; ranks += 2)
     for (int dim = 0; dim < 3; dim++) {
       gr_checkpoint *c;
       save(dir, ranks, dim, 10 + (uint64_t)ranks, 1000 * ranks + dim);
@@ -235,8 +235,8 @@ static void not_fitting(void) {
                {"enc.weight", "bf16", 2, {37, 19}, "bf16[37, 19] here and f32[37, 19]"},
                {"enc.wieght", "f32", 2, {37, 19}, "no tensor 'enc.wieght'"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    gr_piece want =
-        gr_piece_whole(wrong[i].name, wrong[i].dtype, wrong[i].rank, wrong[i].dims, out);
+    gr_tensor_slice want =
+        gr_tensor_slice_whole(wrong[i].name, wrong[i].dtype, wrong[i].rank, wrong[i].dims, out);
     gr_status e = gr_checkpoint_read(c, &want);
     CHECK(gr_status_code(e) == GR_ERR_CHECKPOINT && strstr(gr_status_text(e), wrong[i].says), "%s",
           gr_status_text(e));
@@ -244,7 +244,7 @@ static void not_fitting(void) {
     gr_status_drop(e);
   }
   int64_t one[1] = {7};
-  gr_piece bias = gr_piece_whole("enc.bias", "f64", 1, one, out);
+  gr_tensor_slice bias = gr_tensor_slice_whole("enc.bias", "f64", 1, one, out);
   gr_status e = gr_checkpoint_read_all(c, &bias, 1, true);
   CHECK(e && strstr(gr_status_text(e), "a tensor 'enc.weight' that the model has not"), "%s",
         gr_status_text(e));
@@ -264,7 +264,8 @@ static void slices_outside(void) {
   MUST(gr_checkpoint_newest(dir, &c));
   for (int d = 0; d < 2; d++)
     for (int64_t from = -1; from < 40; from++) {
-      gr_piece want = gr_piece_whole("enc.weight", "f32", 2, (int64_t[]){37, 19}, out);
+      gr_tensor_slice want =
+          gr_tensor_slice_whole("enc.weight", "f32", 2, (int64_t[]){37, 19}, out);
       want.offset[d] = from, want.size[d] = 9;
       gr_status e = gr_checkpoint_read(c, &want);
       bool inside = from >= 0 && from + 9 <= want.dims[d];

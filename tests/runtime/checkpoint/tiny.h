@@ -17,13 +17,13 @@ static inline void tiny_fill(tiny *t, int seed) {
 }
 
 // What one rank writes.
-static inline int tiny_pieces(tiny *t, int rank, int ranks, gr_piece out[3]) {
-  out[0] = gr_piece_whole("a", "f32", 2, (int64_t[]){6, 5}, NULL);
+static inline int tiny_pieces(tiny *t, int rank, int ranks, gr_tensor_slice out[3]) {
+  out[0] = gr_tensor_slice_whole("a", "f32", 2, (int64_t[]){6, 5}, NULL);
   out[0].offset[0] = 6 * rank / ranks;
   out[0].size[0] = 6 * (rank + 1) / ranks - out[0].offset[0];
   out[0].at = t->a + 5 * out[0].offset[0];
-  out[1] = gr_piece_whole("b", "f64", 1, (int64_t[]){3}, t->b);
-  out[2] = gr_piece_whole("n", "i64", 0, NULL, &t->n);
+  out[1] = gr_tensor_slice_whole("b", "f64", 1, (int64_t[]){3}, t->b);
+  out[2] = gr_tensor_slice_whole("n", "i64", 0, NULL, &t->n);
   return rank ? 1 : 3;
 }
 
@@ -41,7 +41,7 @@ typedef struct tiny_job {
 
 static inline gr_status tiny_save_rank(tiny_job *j) {
   static _Thread_local tiny t;
-  gr_piece pieces[3];
+  gr_tensor_slice pieces[3];
   gr_saver *s;
   tiny_fill(&t, j->seed);
   gr_saver_spec spec = {.dir = j->dir,
@@ -87,7 +87,7 @@ static inline gr_status tiny_save(const char *dir, int ranks, int64_t step, int 
 // The seed of a checkpoint that is whole and holds what it should; -1: it is not.
 static inline int tiny_seed(gr_checkpoint *c) {
   tiny got = {{0}}, want;
-  gr_piece p[3];
+  gr_tensor_slice p[3];
   const gr_scalar *seed = gr_checkpoint_scalar(c, "seed");
   gr_status e = gr_checkpoint_verify(c);
   if (!e) e = gr_checkpoint_read_all(c, p, tiny_pieces(&got, 0, 1, p), true);

@@ -4,7 +4,7 @@
 #include "runtime/data/loader.h"
 #include "tests/runtime/data/fixture.h"
 
-enum { BATCH = 5, EPOCHS = 2, MOST_ROWS = 4096 };
+enum { BATCH = 5, EPOCHS = 2, MAX_ROWS = 4096 };
 
 // What a row of a global batch was: its place, and a hash of all its arrays.
 typedef struct row {
@@ -14,7 +14,7 @@ typedef struct row {
   uint64_t hash;
 } row;
 typedef struct tally {
-  row rows[MOST_ROWS];
+  row rows[MAX_ROWS];
   int n;
 } tally;
 
@@ -34,7 +34,7 @@ static inline float weight_of(const gr_batch *b, int i) {
 }
 
 static inline void note(tally *l, const gr_batch *b) {
-  for (int i = 0; i < b->rows && l->n < MOST_ROWS; i++)
+  for (int i = 0; i < b->rows && l->n < MAX_ROWS; i++)
     l->rows[l->n++] =
         (row){b->epoch, b->index, b->sample[i], b->bucket, weight_of(b, i), hash_row(b, i)};
 }

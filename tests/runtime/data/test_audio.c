@@ -122,13 +122,13 @@ static void refuses_heads_that_cannot_be(void) {
   }
   fixture_wav(path, 1000, 1, 50, 1);
   MUST(gr_audio_probe(path, &info));
-  static const gr_audio_info much[] = {{8000, 1, GR_AUDIO_MOST_VALUES + 1},
-                                       {8000, 2, GR_AUDIO_MOST_VALUES / 2 + 1},
+  static const gr_audio_info much[] = {{8000, 1, GR_AUDIO_MAX_VALUES + 1},
+                                       {8000, 2, GR_AUDIO_MAX_VALUES / 2 + 1},
                                        {8000, 1024, UINT64_MAX},
                                        {8000, 0, 5}};
   for (int i = 0; i < 4; i++)
     fixture_fails(gr_audio_check("x", &much[i]), GR_ERR_DATA, 0, "values are the most");
-  MUST(gr_audio_check("x", &(gr_audio_info){8000, 2, GR_AUDIO_MOST_VALUES / 2}));
+  MUST(gr_audio_check("x", &(gr_audio_info){8000, 2, GR_AUDIO_MAX_VALUES / 2}));
 #ifdef GR_HAVE_SNDFILE
   // FLAC with 2^36 - 1 samples, of which none is there.
   unsigned char flac[106] = "fLaC\x80\0\0\x22\x10\0\x10\0";

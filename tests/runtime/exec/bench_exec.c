@@ -38,7 +38,7 @@ static gr_status no_work(const gr_launch *l) {
   (void)l;
   return GR_OK;
 }
-static gr_status same(gr_site *s) {
+static gr_status same(gr_op_call *s) {
   s->out[0] = s->in[0];
   return GR_OK;
 }
@@ -48,7 +48,7 @@ static const gr_op nop = {.name = "nop",
                           .n_out = 1,
                           .attrs = no_attrs,
                           .infer = same,
-                          .axes = "...,...->...",
+                          .index_spec = "...,...->...",
                           .cpu = no_work};
 
 enum { STEPS = 1000, NODES = 10 };
@@ -57,7 +57,7 @@ static void bench_loop(void) {
   gr_mesh alone = {0};
   gr_builder b = {.g = gr_graph_create(a, &alone)};
   gr_type row = {GR_F32, 1, {64}}, rows = {GR_F32, 2, {STEPS, 64}};
-  gr_val x = gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, "x", rows, gr_layout_whole), h;
+  gr_val x = gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, "x", rows, gr_layout_replicated), h;
   gr_loop l;
   gr_loop_open(&l, &b, STEPS, false);
   gr_val seq = gr_loop_seq(&l, x), c = gr_loop_zero(&l, row, "h");

@@ -122,7 +122,7 @@ static gr_status run_call(call *k, char *want) {
   memcpy(given, k->piece, sizeof given);
   for (int i = 0; i < k->n && k->kind == GR_BROADCAST && k->c->rank; i++)
     given[i].in = NULL;  // only rank 0's is looked at
-  GR_TRY(k->c->does->run(k->c, k->kind, k->dtype, k->n, given));
+  GR_TRY(k->c->ops->run(k->c, k->kind, k->dtype, k->n, given));
   for (int i = 0; i < k->n && k->kind != GR_BARRIER; i++) {
     int64_t n = k->piece[i].count;
     expect(k->kind, k->c, k->per_machine, k->dtype, n, seed(k, i), want);
@@ -162,7 +162,7 @@ static gr_status check_round(gr_comm *c, int per_machine, int round, const room 
 gr_status check_collectives(gr_comm *c, int per_machine, int rounds) {
   room m = {.bytes = 8 * (size_t)MOST * (size_t)c->ranks};
   void *reached;
-  GR_TRY(c->does->take(c, 2 * m.bytes, &reached));
+  GR_TRY(c->ops->alloc_shared(c, 2 * m.bytes, &reached));
   m.reached = reached, m.own = malloc(2 * m.bytes), m.want = malloc(m.bytes);
   gr_status s = m.own && m.want ? GR_OK : gr_fail(GR_ERR_BUG, GR_NOWHERE, "no memory");
   for (int round = 0; !s && round < rounds; round++) s = check_round(c, per_machine, round, &m);

@@ -22,8 +22,9 @@ typedef struct bench {
 static inline bench begin(void) {
   static const gr_mesh alone;
   gr_arena *a = gr_arena_create();
-  return (bench){
-      .arena = a, .b = {.g = gr_graph_create(a, &alone), .by = "test"}, .opt = {.threads = 1}};
+  return (bench){.arena = a,
+                 .b = {.g = gr_graph_create(a, &alone), .created_by = "test"},
+                 .opt = {.threads = 1}};
 }
 
 static inline void open_bench(bench *t) {
@@ -39,10 +40,10 @@ static inline void end(bench *t) {
 }
 
 static inline gr_val input(bench *t, const char *name, gr_type type) {
-  return gr_leaf(&t->b, GR_INPUT, GR_KIND_WEIGHT, name, type, gr_layout_whole);
+  return gr_leaf(&t->b, GR_INPUT, GR_KIND_WEIGHT, name, type, gr_layout_replicated);
 }
 static inline gr_val state(bench *t, const char *name, gr_type type) {
-  return gr_leaf(&t->b, GR_STATE, GR_KIND_WEIGHT, name, type, gr_layout_whole);
+  return gr_leaf(&t->b, GR_STATE, GR_KIND_WEIGHT, name, type, gr_layout_replicated);
 }
 static inline void next(gr_builder *b, gr_val s, gr_val v) { gr_at(b->g, s)->next = v; }
 

@@ -48,7 +48,7 @@ static void states_move_on(void) {
 
 // ---- Ops made for the tests ---------------------------------------------------------------------
 
-static gr_status same(gr_site *s) {
+static gr_status same(gr_op_call *s) {
   s->out[0] = s->in[0];
   return GR_OK;
 }
@@ -62,7 +62,7 @@ static const gr_op failing = {.name = "failing",
                               .n_in = 1,
                               .n_out = 1,
                               .attrs = none,
-                              .axes = "...->...",
+                              .index_spec = "...->...",
                               .infer = same,
                               .cpu = run_failing};
 
@@ -79,12 +79,12 @@ static gr_status run_fast(const gr_launch *l) {
   gr_parallel(l, gr_type_count(l->out_type), 16, square_part, (void *)(uintptr_t)l);
   return GR_OK;
 }
-static gr_kernel choose_fast(const gr_site *s) { return s->in[0].dim[0] > 1 ? run_fast : NULL; }
+static gr_kernel choose_fast(const gr_op_call *s) { return s->in[0].dim[0] > 1 ? run_fast : NULL; }
 static const gr_op quick = {.name = "quick",
                             .n_in = 1,
                             .n_out = 1,
                             .attrs = none,
-                            .axes = "...->...",
+                            .index_spec = "...->...",
                             .infer = same,
                             .cpu = run_plain,
                             .fast = choose_fast};
@@ -122,8 +122,12 @@ static void kernels_are_chosen(void) {
 }
 
 static void no_kernel_is_said(void) {
-  static const gr_op nothing = {
-      .name = "nothing", .n_in = 1, .n_out = 1, .attrs = none, .axes = "...->...", .infer = same};
+  static const gr_op nothing = {.name = "nothing",
+                                .n_in = 1,
+                                .n_out = 1,
+                                .attrs = none,
+                                .index_spec = "...->...",
+                                .infer = same};
   bench t = begin();
   t.b.loc = (gr_loc){"model.yaml", 7, 3};
   gr_result(&t.b, "y", GR_EMIT(&t.b, &nothing, NULL, input(&t, "x", row)));
@@ -178,12 +182,12 @@ static void an_error_ends_all_ranks(void) {
   gr_mesh two = {1, {{"data", 2}}};
   gr_builder b = {
       .g = gr_graph_create(a, &two), .loc = {"model.yaml", 12, 9}, .scope = "encoder.0"};
-  gr_val x = gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, "x", row, gr_layout_whole);
+  gr_val x = gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, "x", row, gr_layout_replicated);
   gr_val y = GR_EMIT(&b, &failing, NULL, x);
-  gr_layout terms = gr_layout_whole;
-  terms.at[0] = GR_P;
+  gr_layout terms = gr_layout_replicated;
+  terms.at[0] = GR_PARTIAL;
   gr_at(b.g, y)->layout = terms;
-  gr_result(&b, "sum", gr_relayout(&b, y, gr_layout_whole));
+  gr_result(&b, "sum", gr_relayout(&b, y, gr_layout_replicated));
   MUST(b.err);
   gr_plan *plan;
   gr_compiled c = {.kind = "train", .bucket = "", .g = b.g};

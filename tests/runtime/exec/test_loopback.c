@@ -61,7 +61,7 @@ static void meshes(void) {
 static gr_status reverse_split(gr_comm *c) {
   gr_comm *half;
   int32_t own = c->rank, all[MAX_RANKS];
-  GR_TRY(c->does->split(c, c->rank % 2, -c->rank, &half));
+  GR_TRY(c->ops->split(c, c->rank % 2, -c->rank, &half));
   GR_TRY(gr_comm_run(half, GR_ALL_GATHER, GR_I32, 1, &own, all));
   for (int i = 1; i < half->ranks; i++)
     if (all[i - 1] != all[i] + 2) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "not by key");
@@ -103,13 +103,13 @@ static void timeout_names_the_missing(void) {
 }
 
 static gr_status rank_2_fails(gr_comm *c) {
-  if (c->rank == 2) c->does->abort(c, "the data set is gone");
+  if (c->rank == 2) c->ops->abort(c, "the data set is gone");
   return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
 static gr_status rank_2_fails_in_a_part(gr_comm *c) {
   gr_comm *part;
-  GR_TRY(c->does->split(c, c->rank / 2, c->rank, &part));
-  if (c->rank == 2) part->does->abort(part, "the data set is gone");
+  GR_TRY(c->ops->split(c, c->rank / 2, c->rank, &part));
+  if (c->rank == 2) part->ops->abort(part, "the data set is gone");
   GR_TRY(gr_comm_run(part, GR_BARRIER, GR_I32, 0, NULL, NULL));
   return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
@@ -130,7 +130,7 @@ static void abort_reaches_all(void) {
 }
 
 static gr_status rank_0_leaves(gr_comm *c) {
-  if (c->rank == 0) c->does->close(c);
+  if (c->rank == 0) c->ops->close(c);
   return c->rank == 0 ? GR_OK : gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
 static void leaving_is_noticed(void) {
@@ -223,7 +223,7 @@ static void many_ranks_are_compared(void) {
   static const gr_comm_vtable does = {.run = gather_crowd};
   static const int odd[] = {-1, 1, 1023, 1024, 4999};
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-    crowd c = {.base = {.does = &does, .ranks = 5000}, .odd = odd[i]};
+    crowd c = {.base = {.ops = &does, .ranks = 5000}, .odd = odd[i]};
     int rank;
     MUST(gr_comm_compare(&c.base, 12345, &rank));
     CHECK(rank == odd[i], "rank %d is another, not %d", rank, odd[i]);

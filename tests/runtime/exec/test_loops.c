@@ -35,7 +35,7 @@ static void write_loop(bench *t, bool reverse, bool with_init) {
   gr_val u = gr_loop_zero(&l, row, "u"), v = gr_loop_zero(&l, row, "v");
   gr_val h2 = gr_tanh(&l.b, gr_add(&l.b, gr_mul(&l.b, h, wt), xt));
   gr_val d2 = gr_sub(&l.b, gr_mul(&l.b, xt, wt), gr_scale(&l.b, d, 0.5));
-  gr_val both = gr_mul(&l.b, gr_add(&l.b, e, f), gr_shift(&l.b, xt, 0.25));
+  gr_val both = gr_mul(&l.b, gr_add(&l.b, e, f), gr_add_scalar(&l.b, xt, 0.25));
   gr_val e2 = gr_add(&l.b, both, d2);
   gr_val v2 = gr_sub(&l.b, h2, xt), old = gr_mul(&l.b, gr_add(&l.b, d, v), wt);
   gr_loop_next(&l, u, gr_add(&l.b, u, xt)), gr_loop_next(&l, v, v2);

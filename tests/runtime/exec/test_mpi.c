@@ -34,7 +34,7 @@ static gr_status play_well(gr_comm *c) {
 static gr_status play_nameless(gr_comm *c) {
   char line[4096];
   void *at;
-  GR_TRY(c->does->take(c, 100000, &at));
+  GR_TRY(c->ops->alloc_shared(c, 100000, &at));
   FILE *maps = fopen("/proc/self/maps", "r");
   bool shared = false, named = false;
   while (maps && fgets(line, sizeof line, maps)) {
@@ -73,7 +73,7 @@ static void die(int signal) {
 static gr_status play_killed_at_work(gr_comm *c) {
   enum { BYTES = 8 << 20 };
   void *at;
-  GR_TRY(c->does->take(c, BYTES, &at));
+  GR_TRY(c->ops->alloc_shared(c, BYTES, &at));
   signal(SIGALRM, die);
   struct itimerval soon = {.it_value.tv_usec = 50000 + getpid() % 1000};
   GR_TRY(before_it(c));
@@ -147,14 +147,14 @@ static int be_rank(const struct role *role) {
   gr_status s = gr_mpi_open_machines(role->timeout_s, role->ranks_per_machine, &world);
   int rank = -1;
   if (s) gr_launch_started(&rank, NULL);
-  if (s) return gr_launch_leave(rank, s);
+  if (s) return gr_launch_report_exit(rank, s);
   rank = world->rank;
   signal(SIGTERM, on_signal);
-  gr_launch_enter(rank);
+  gr_launch_register_rank(rank);
   s = role->play(world);
-  if (s) world->does->abort(world, gr_status_text(s));
+  if (s) world->ops->abort(world, gr_status_text(s));
   gr_mpi_close(world);
-  return gr_launch_leave(rank, s);
+  return gr_launch_report_exit(rank, s);
 }
 
 static int play(char **argv) {

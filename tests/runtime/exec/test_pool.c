@@ -19,9 +19,9 @@ static void mark(void *arg, int64_t from, int64_t to) {
   for (int64_t i = from; i < to; i++) s->times[i]++;
 }
 
-static void once(int threads, bool crowded) {
+static void once(int threads, bool oversubscribed) {
   gr_cpu *cpu;
-  MUST(gr_cpu_create(threads, crowded, &cpu));
+  MUST(gr_cpu_create(threads, oversubscribed, &cpu));
   seen *s = malloc(sizeof *s);
   static const int64_t sizes[] = {1, 2, 7, 64, 65, 1000, N}, grains[] = {1, 3, 64, 5000};
   for (int i = 0; i < 7; i++)

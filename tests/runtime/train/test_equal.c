@@ -31,9 +31,9 @@ static void *body(void *arg) {
 static const char *compare(int state, int rank, char *said, size_t size) {
   gr_arena *arena = gr_arena_create();
   gr_plan_state states[] = {
-      {.name = "whole", .type = held, .layout = gr_layout_whole, .offset = 0},
-      {.name = "sharded", .type = held, .layout = gr_layout_whole, .offset = 1},
-      {.name = "split", .type = held, .layout = gr_layout_whole, .offset = 2},
+      {.name = "whole", .type = held, .layout = gr_layout_replicated, .offset = 0},
+      {.name = "sharded", .type = held, .layout = gr_layout_replicated, .offset = 1},
+      {.name = "split", .type = held, .layout = gr_layout_replicated, .offset = 2},
   };
   states[1].layout.at[1] = states[2].layout.at[0] = states[2].layout.at[1] = 0;
   gr_plan plan = {.mesh = mesh, .states = states, .n_states = 3};

@@ -1,0 +1,139 @@
+// annotate_sharding.c - how weights lie on the mesh: as the model says (`layout:`), then as the
+// rules that the user gave say, and last as those of the strategy. FSDP is a rule that splits
+// weights over the axis of the data; tensor parallel is layouts that split them along features.
+//
+// A layout of tensor parallel names a dimension, and ops compute with the slices: a weight that the
+// ranks cannot split evenly is an error where the user asked for it, and stays whole where a
+// strategy did. FSDP's slices are put together before they are used, so any dimension will do, and
+// slices may be padded (ir/graph.h): then a rank holds 1/N of nearly all weights for any number N
+// of ranks. Weights of few bytes may stay whole (units.h says why).
+#include <fnmatch.h>
+#include <string.h>
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+
+// On a mesh without the axis (one rank, say) there is nothing to split over it.
+static int axis_of(const gr_mesh *m, const char *name) {
+  for (int a = 0; name && a < m->n_axes; a++)
+    if (!strcmp(m->axis[a].name, name)) return a;
+  return -1;
+}
+
+// The other axis of the mesh that splits dimension d; -1: none.
+static int taken_by(const gr_layout *l, const gr_mesh *m, int axis, gr_axis_placement d) {
+  for (int a = 0; a < m->n_axes; a++)
+    if (a != axis && l->at[a] == d) return a;
+  return -1;
+}
+
+static bool divides(const gr_value *v, const gr_layout *l, const gr_mesh *m, int axis,
+                    gr_axis_placement d) {
+  return d < v->type.rank && taken_by(l, m, axis, d) < 0 &&
+         v->type.dim[d] % m->axis[axis].size == 0;
+}
+
+// The dimension that leaves a rank the least, the first of several: one that the ranks divide, if
+// there is one. GR_REPLICATE: none leaves less than the whole.
+static gr_axis_placement any_dim(const gr_value *v, gr_layout l, const gr_mesh *m, int axis) {
+  gr_axis_placement best = GR_REPLICATE;
+  l.at[axis] = GR_REPLICATE;
+  gr_type whole = gr_type_local(&v->type, &l, m);
+  int64_t least = gr_type_count(&whole);
+  for (gr_axis_placement d = 0; d < v->type.rank; d++) {
+    if (taken_by(&l, m, axis, d) >= 0) continue;
+    l.at[axis] = d;
+    gr_type local = gr_type_local(&v->type, &l, m);
+    if (gr_type_count(&local) < least) least = gr_type_count(&local), best = d;
+  }
+  return best;
+}
+
+static bool is_small(const gr_value *v, const gr_options *o) {
+  return gr_type_bytes(&v->type) < o->replicate_below;
+}
+
+// What the model and the user's rules ask for: by[axis] is the rule, or NULL.
+static gr_layout asked_layout(const gr_mesh *m, const gr_value *v, const gr_options *o,
+                              const gr_layout_rule *by[GR_MAX_MESH]) {
+  gr_layout l = v->layout;
+  for (int a = 0; a < GR_MAX_MESH; a++) by[a] = NULL;
+  for (int i = 0; i < o->n_rules && v->kind == GR_KIND_WEIGHT; i++) {
+    const gr_layout_rule *r = &o->rules[i];
+    int axis = axis_of(m, r->axis);
+    if (r->given && axis >= 0 && !fnmatch(r->pattern, v->name, 0))
+      l.at[axis] = r->placement, by[axis] = r;
+  }
+  return l;
+}
+
+gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options *o) {
+  const gr_layout_rule *by[GR_MAX_MESH];
+  gr_layout l = asked_layout(m, v, o, by);
+  for (int i = 0; i < o->n_rules; i++) {
+    const gr_layout_rule *r = &o->rules[i];
+    int axis = axis_of(m, r->axis);
+    if (r->given || axis < 0 || by[axis] || fnmatch(r->pattern, v->name, 0)) continue;
+    if (r->placement == GR_REPLICATE ||
+        (r->placement >= 0 && divides(v, &l, m, axis, r->placement)))
+      l.at[axis] = r->placement;
+    if (r->placement == GR_ANY_DIM && !is_small(v, o)) l.at[axis] = any_dim(v, l, m, axis);
+  }
+  return l;
+}
+
+gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options *o) {
+  gr_layout l = w->layout;
+  int axis = axis_of(m, o->zero_axis);
+  if (axis >= 0 && l.at[axis] == GR_REPLICATE && !is_small(w, o))
+    l.at[axis] = any_dim(w, l, m, axis);
+  return l;
+}
+
+static gr_status refuse(const gr_value *v, const gr_layout *l, const gr_mesh *m, int axis,
+                        gr_loc loc) {
+  gr_axis_placement d = l->at[axis];
+  const char *name = m->axis[axis].name;
+  char type[96];
+  gr_type_text(&v->type, type);
+  if (d >= v->type.rank)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc,
+                           "weight '%s' is %s: there is no axis %d to split over mesh axis '%s'",
+                           v->name, type, d, name),
+                   "axes are counted from 0: S0 is the first");
+  int other = taken_by(l, m, axis, d);
+  if (other >= 0)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loc, "axis %d of weight '%s' is to be split over both '%s' and '%s'",
+                d, v->name, m->axis[other].name, name),
+        "an axis of a weight is split over one axis of the mesh");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, loc,
+                         "weight '%s' is %s: its axis %d, of %lld, does not divide by %s=%d",
+                         v->name, type, d, (long long)v->type.dim[d], name, m->axis[axis].size),
+                 "a size of '%s' that divides %lld, or distributed.layout=[{match:'%s',%s:R}] to "
+                 "leave it whole",
+                 name, (long long)v->type.dim[d], v->name, name);
+}
+
+// Whether what was asked for can be had. Moments and totals lie as the update says, padded too.
+static gr_status check_asked(const gr_rewrite *rw, const gr_value *v) {
+  const gr_mesh *m = &rw->old->mesh;
+  const gr_layout_rule *by[GR_MAX_MESH];
+  gr_layout l = asked_layout(m, v, rw->opt, by);
+  for (int a = 0; a < m->n_axes; a++)
+    if (l.at[a] >= 0 && !divides(v, &l, m, a, l.at[a]))
+      return refuse(v, &l, m, a, by[a] ? by[a]->loc : v->loc);
+  return GR_OK;
+}
+
+gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
+  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+    const gr_value *v = &rw->old->values[i];
+    bool weight = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
+    if (weight || (v->role == GR_STATE && v->kind == GR_KIND_BUFFER)) GR_TRY(check_asked(rw, v));
+    gr_layout l = weight ? gr_weight_layout(&rw->old->mesh, v, rw->opt) : v->layout;
+    if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, l);
+  }
+  gr_copy_nodes(rw);
+  gr_copy_links(rw);
+  return GR_OK;
+}

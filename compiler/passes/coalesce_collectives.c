@@ -1,0 +1,254 @@
+// coalesce_collectives.c - collectives joined: the ranks meet once for many values.
+//
+// Most weights are small, and at each meeting all wait for whoever is late. So a collective whose
+// result nobody reads yet waits for others of its kind, over the same axis of the mesh, until
+// one of their results is read or they are of so many bytes. The joined values stay where they
+// are in memory, each in its place: nothing is packed.
+//
+// What waits keeps its operand alive. A term that is summed in place would be there anyway;
+// scattered terms and parts to be gathered would not, so fewer of them wait.
+//
+// Collectives of a group (units.h) are joined with each other and with no others, whatever their
+// bytes. Slices of states are there from the beginning: the first of a group brings all of them.
+// Of the rest the last does.
+#include <string.h>
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+#include "ops/comm/collective.h"
+
+static const size_t most_sums = 25 << 20, most_parts = 4 << 20;  // bytes
+
+typedef struct bucket {
+  const gr_node *node[GR_MAX_ARGS];  // of the old graph, in its order; of one kind
+  int n;
+  size_t bytes;
+} bucket;
+
+typedef struct join {
+  gr_rewrite *rw;
+  bucket *all;
+  uint32_t n;
+  uint32_t *waits;   // by old value: 1 + the bucket its maker waits in; 0: it is made
+  uint32_t *behind;  // by old value that waits: 1 + the collective that waits for it, or 0
+  uint32_t *ahead;   // by old value of such a collective: what it waits for, or 0
+  uint32_t *later;   // by old node: 1 + the next of its group, or 0
+  bool *first;       // by old node: of those of its group
+  bool *done;        // by old node
+  uint32_t loss_at;  // the node that makes the loss: the backward pass comes after it
+} join;
+
+static const struct gr_coll *attr_of(const gr_node *n) { return n->attr; }
+
+static size_t bytes_of(const gr_graph *g, const gr_node *n) {
+  size_t in = gr_type_bytes(&gr_at(g, n->in[0])->type);
+  size_t out = gr_type_bytes(&gr_at(g, n->out)->type);
+  return in > out ? in : out;
+}
+
+static bool alike(const gr_graph *g, const gr_node *a, const gr_node *b) {
+  return a->op == b->op && attr_of(a)->mesh_axis == attr_of(b)->mesh_axis &&
+         attr_of(a)->group == attr_of(b)->group &&
+         gr_at(g, a->out)->type.dtype == gr_at(g, b->out)->type.dtype;
+}
+
+static struct gr_coll joined_attr(const bucket *b) {
+  struct gr_coll a = *attr_of(b->node[0]);
+  for (int k = 1; k < b->n; k++) {
+    const struct gr_coll *more = attr_of(b->node[k]);
+    if (more->dim.n) a.dim.at[a.dim.n++] = more->dim.at[0];
+    if (more->size.n) a.size.at[a.size.n++] = more->size.at[0];
+  }
+  return a;
+}
+
+static void visit(join *j, uint32_t i);
+
+// Collectives that read what was just made: their turn has come.
+static void visit_behind(join *j, const gr_node *const *made, int n) {
+  for (int k = 0; k < n; k++) {
+    uint32_t *next = &j->behind[made[k]->out.id], i = *next;
+    if (!i) continue;
+    *next = 0, j->ahead[j->rw->old->nodes[i - 1].out.id] = 0;
+    visit(j, i - 1);
+  }
+}
+
+// Where there is but one, it stays what it was.
+static void emit(join *j, bucket *b) {
+  gr_rewrite *rw = j->rw;
+  const gr_node *made[GR_MAX_ARGS];
+  int n = b->n;
+  gr_val in[GR_MAX_ARGS], out = GR_NONE;
+  if (b->n == 1) gr_copy_node(rw, b->node[0]);
+  rw->b.loc = b->n ? b->node[0]->loc : GR_NOWHERE, rw->b.scope = NULL;
+  for (int k = 0; k < b->n; k++) in[k] = rw->map[b->node[k]->in[0].id];
+  if (b->n > 1) {
+    struct gr_coll attr = joined_attr(b);
+    out = gr_emit(&rw->b, b->node[0]->op, &attr, b->n, in);
+  }
+  for (int k = 0; k < b->n; k++) {
+    uint32_t was = b->node[k]->out.id;
+    j->waits[was] = 0;
+    if (!gr_is(out)) continue;
+    rw->map[was] = (gr_val){out.id + (uint32_t)k};
+    gr_at(rw->b.g, rw->map[was])->layout = rw->old->values[was].layout;
+  }
+  if (n) memcpy(made, b->node, sizeof *made * (size_t)n);
+  b->n = 0, b->bytes = 0;
+  visit_behind(j, made, n);
+}
+
+// The bucket for n: the one of its kind, or a new or empty one.
+static bucket *find(join *j, const gr_node *n) {
+  uint32_t empty = j->n;
+  for (uint32_t i = 0; i < j->n; i++) {
+    if (!j->all[i].n && empty == j->n) empty = i;
+    if (j->all[i].n && alike(j->rw->old, j->all[i].node[0], n)) return &j->all[i];
+  }
+  j->n += empty == j->n;
+  return &j->all[empty];
+}
+
+static void add(join *j, const gr_node *n) {
+  bucket *b = find(j, n);
+  if (b->n == GR_MAX_ARGS) emit(j, b), b = find(j, n);
+  b->node[b->n++] = n, b->bytes += bytes_of(j->rw->old, n);
+  j->waits[n->out.id] = 1 + (uint32_t)(b - j->all);
+}
+
+static size_t limit_of(const join *j, const gr_node *n) {
+  if (j->rw->opt->coalesce_bytes) return j->rw->opt->coalesce_bytes;
+  return n->op == &gr_op_all_reduce ? most_sums : most_parts;
+}
+
+// What is large goes at once: others gain little by its company, and it would push them out.
+static void put(join *j, const gr_node *n) {
+  size_t limit = limit_of(j, n), bytes = bytes_of(j->rw->old, n);
+  if (bytes > limit / 2) {
+    gr_copy_node(j->rw, n);
+    return;
+  }
+  bucket *b = find(j, n);
+  if (b->n && b->bytes + bytes > limit) emit(j, b);
+  add(j, n);
+}
+
+// ---- Groups -------------------------------------------------------------------------------
+
+static bool is_grouped(const gr_node *n) {
+  return n->op->collective && n->n_in == 1 && attr_of(n)->group > 0;
+}
+
+static bool is_gather(const join *j, uint32_t i) {
+  const gr_node *n = &j->rw->old->nodes[i];
+  return is_grouped(n) && gr_at(j->rw->old, n->in[0])->role != GR_TEMP;
+}
+
+static void find_groups(join *j) {
+  const gr_graph *g = j->rw->old;
+  int64_t most = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (is_grouped(&g->nodes[i]) && attr_of(&g->nodes[i])->group > most)
+      most = attr_of(&g->nodes[i])->group;
+  uint32_t *last = GR_NEW(g->arena, uint32_t, most + 1);  // by group: 1 + the node, or 0
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    if (!is_grouped(&g->nodes[i])) continue;
+    uint32_t *at = &last[attr_of(&g->nodes[i])->group];
+    if (*at) j->later[*at - 1] = i + 1;
+    j->first[i] = !*at;
+    *at = i + 1;
+  }
+}
+
+// The next of node i's group that can be joined with it and is still to come, or 0.
+static uint32_t next_alike(const join *j, uint32_t i) {
+  const gr_node *nodes = j->rw->old->nodes;
+  for (uint32_t k = j->later[i]; k; k = j->later[k - 1])
+    if (!j->done[k - 1] && alike(j->rw->old, &nodes[i], &nodes[k - 1])) return k;
+  return 0;
+}
+
+// All slices of states of node i's group, now.
+static void gather(join *j, uint32_t i) {
+  for (uint32_t k = i + 1; k; k = next_alike(j, k - 1)) {
+    if (!is_gather(j, k - 1)) continue;
+    j->done[k - 1] = true;
+    add(j, &j->rw->old->nodes[k - 1]);
+  }
+  emit(j, find(j, &j->rw->old->nodes[i]));
+}
+
+static void gather_next(join *j, uint32_t after) {
+  for (uint32_t i = after + 1; i < j->rw->old->n_nodes; i++)
+    if (!j->done[i] && j->first[i] && is_gather(j, i)) {
+      gather(j, i);
+      return;
+    }
+}
+
+static void put_grouped(join *j, uint32_t i) {
+  const gr_node *n = &j->rw->old->nodes[i];
+  gr_prefetch prefetch = i > j->loss_at ? j->rw->opt->prefetch : GR_PREFETCH_NONE;
+  if (is_gather(j, i)) {
+    if (!j->done[i]) gather(j, i);
+    if (j->first[i] && prefetch == GR_PREFETCH_PRE) gather_next(j, i);
+    return;
+  }
+  add(j, n);
+  if (next_alike(j, i)) return;
+  if (n->op == &gr_op_reduce_scatter && prefetch == GR_PREFETCH_POST) gather_next(j, i);
+  emit(j, find(j, n));
+}
+
+// ---- The pass -----------------------------------------------------------------------------
+
+// Makes a value that waits.
+static void make(join *j, uint32_t v) {
+  if (j->ahead[v]) make(j, j->ahead[v]);
+  if (j->waits[v]) emit(j, &j->all[j->waits[v] - 1]);
+}
+
+// A gradient that is scattered over one axis of the mesh and then summed up over another: if the
+// first waits for others, the second waits with it, and for those others.
+static bool wait_behind(join *j, uint32_t i) {
+  const gr_node *n = &j->rw->old->nodes[i];
+  uint32_t v = n->in[0].id;
+  if (!n->op->collective || n->n_in > 1 || j->behind[v]) return false;
+  if (!j->waits[v] && !j->ahead[v]) return false;
+  j->behind[v] = i + 1, j->ahead[n->out.id] = v;
+  return true;
+}
+
+static void visit(join *j, uint32_t i) {
+  const gr_node *n = &j->rw->old->nodes[i];
+  if (n->n_in && wait_behind(j, i)) return;
+  for (int k = 0; k < n->n_in; k++) make(j, n->in[k].id);
+  if (is_grouped(n))
+    put_grouped(j, i);
+  else if (n->op->collective && n->n_in == 1)
+    put(j, n);
+  else
+    gr_copy_node(j->rw, n);
+}
+
+gr_status gr_pass_coalesce_collectives(gr_rewrite *rw) {
+  const gr_graph *old = rw->old;
+  const gr_value *loss = gr_at(old, old->loss);
+  join j = {.rw = rw, .all = GR_NEW(old->arena, bucket, old->n_nodes + 1)};
+  j.waits = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.behind = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.ahead = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.later = GR_NEW(old->arena, uint32_t, old->n_nodes + 1);
+  j.first = GR_NEW(old->arena, bool, old->n_nodes + 1);
+  j.done = GR_NEW(old->arena, bool, old->n_nodes + 1);
+  j.loss_at = gr_is(old->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
+  gr_copy_leaves(rw);
+  find_groups(&j);
+  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) visit(&j, i);
+  for (bool more = true; more && !rw->b.err;) {  // what waits behind these comes after them
+    more = false;
+    for (uint32_t i = 0; i < j.n; i++) more |= j.all[i].n > 0, emit(&j, &j.all[i]);
+  }
+  gr_copy_links(rw);
+  return GR_OK;
+}

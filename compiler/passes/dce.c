@@ -1,0 +1,43 @@
+// dce.c - keep what the loss, the results and the states' next values need.
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+#include "ops/loop/scan.h"
+
+// A scan without the yields that nothing uses.
+static void copy_scan(gr_rewrite *rw, const gr_node *n, const bool *live) {
+  const gr_scan *s = n->attr;
+  gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->arena, gr_val, s->body->n_values);
+  gr_loop l;
+  rw->b.loc = n->loc, rw->b.scope = n->scope, rw->b.created_by = n->created_by;
+  for (int k = 0; k < n->n_in; k++) in[k] = rw->map[n->in[k].id];
+  gr_loop_clone(&l, &rw->b, s, in, NULL, map);
+  for (uint32_t j = 0; j < s->body->n_results; j++)
+    if (live[gr_out(n, (int)s->n_carry + (int)j).id])
+      gr_loop_yield(&l, map[s->body->results[j].id]);
+  gr_loop_close(&l);
+  for (int k = 0, yield = 0; k < n->n_out; k++) {
+    gr_val was = gr_out(n, k), *now = &rw->map[was.id];
+    if (k < s->n_carry)
+      *now = gr_loop_last(&l, map[gr_scan_carry(s, k).id]);
+    else if (live[was.id])
+      *now = gr_loop_stack(&l, yield++);
+    if (gr_is(*now)) gr_at(rw->b.g, *now)->layout = gr_at(rw->old, was)->layout;
+  }
+}
+
+gr_status gr_pass_dce(gr_rewrite *rw) {
+  const gr_graph *old = rw->old;
+  const bool *live = gr_graph_live(old);
+  gr_copy_leaves(rw);
+  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) {
+    const gr_node *n = &old->nodes[i];
+    bool any = false, all = true;
+    for (int k = 0; k < n->n_out; k++) any |= live[gr_out(n, k).id], all &= live[gr_out(n, k).id];
+    if (any && !all && n->op == &gr_op_scan)
+      copy_scan(rw, n, live);
+    else if (any)
+      gr_copy_node(rw, n);
+  }
+  gr_copy_links(rw);
+  return GR_OK;
+}

@@ -1,0 +1,62 @@
+// finite_check.c - may this step be taken, and how far? One number, the sum of the squares of all
+// gradients, answers both: it is finite exactly when all of them are, and its root is what
+// is clipped. Every rank computes the guard from whole values, so all ranks decide alike.
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+
+struct finite_check {
+  double clip;
+};
+
+static bool has_gradient(const gr_value *v) { return v->role == GR_STATE && gr_is(v->grad); }
+
+// Over which axes of the mesh the gradient of weight i will be split: one bit each.
+static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
+  gr_layout l = gr_update_layout(&rw->old->mesh, &rw->old->values[i], rw->opt);
+  unsigned axes = 0;
+  for (int a = 0; a < rw->old->mesh.n_axes; a++) axes |= (unsigned)(l.at[a] >= 0) << a;
+  return axes;
+}
+
+// The sum over all gradients that are split as that of weight `like`: their parts add up on each
+// rank, and need a single all_reduce of one number for each axis.
+static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
+  gr_val sum = GR_NONE;
+  for (uint32_t i = like; i < rw->old->n_values; i++) {
+    const gr_value *v = &rw->old->values[i];
+    if (!has_gradient(v) || done[i] || split_axes(rw, i) != split_axes(rw, like)) continue;
+    done[i] = true;
+    gr_accumulate_grad(&rw->b, &gr_op_add, &sum,
+                       GR_EMIT(&rw->b, &gr_op_sum_squares, NULL, rw->map[v->grad.id]));
+  }
+  return sum;
+}
+
+static gr_loc loss_loc(const gr_graph *g) {
+  const gr_value *v = gr_at(g, g->loss);
+  return v->role == GR_TEMP ? g->nodes[v->node].loc : v->loc;
+}
+
+gr_status gr_pass_finite_check(gr_rewrite *rw) {
+  gr_copy_leaves(rw);
+  gr_copy_nodes(rw);
+  gr_copy_links(rw);
+  bool *done = GR_NEW(rw->old->arena, bool, rw->old->n_values);
+  gr_val total = GR_NONE;
+  rw->b.loc = GR_NOWHERE, rw->b.scope = "finite_check";
+  for (uint32_t i = 1; i < rw->old->n_values; i++)
+    if (has_gradient(&rw->old->values[i]) && !done[i])
+      gr_accumulate_grad(&rw->b, &gr_op_add, &total, sum_alike(rw, i, done));
+  if (rw->b.err) return GR_OK;
+  if (!gr_is(total))
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loss_loc(rw->old), "the loss depends on no weight to train"),
+        "see `freeze`, and the loss that `train` names");
+  gr_val norm = rw->b.g->loss_denominator;
+  if (!gr_is(norm)) norm = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
+  gr_val made = GR_EMIT(&rw->b, &gr_op_finite_check, &(struct finite_check){rw->opt->clip}, total,
+                        rw->b.g->loss, norm);
+  gr_result(&rw->b, "ok", (gr_val){made.id + 1});
+  gr_result(&rw->b, "grad_norm", (gr_val){made.id + 2});
+  return GR_OK;
+}

@@ -1,0 +1,55 @@
+// lint.c - what the model has and does not use. PyTorch's find_unused_parameters asks at every
+// step which parameters took no part; in a static graph that is known before the first.
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+
+static void note_unused(gr_rewrite *rw, const bool *needed, gr_notes *notes) {
+  const gr_graph *g = rw->old;
+  notes->unused = GR_NEW(g->arena, const char *, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && !needed[i])
+      notes->unused[notes->n_unused++] = v->name;
+  }
+}
+
+static void note_dead(gr_rewrite *rw, gr_notes *notes) {
+  const gr_graph *g = rw->old;
+  const bool *live = gr_graph_live(g);
+  notes->dead = GR_NEW(g->arena, const gr_node *, g->n_nodes + 1);
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    bool any = false;
+    for (int k = 0; k < g->nodes[i].n_out; k++) any |= live[gr_out(&g->nodes[i], k).id];
+    if (!any) notes->dead[notes->n_dead++] = &g->nodes[i];
+  }
+}
+
+// What the loss depends on.
+static bool *needed_by_loss(const gr_graph *g) {
+  bool *need = GR_NEW(g->arena, bool, g->n_values);
+  need[g->loss.id] = true;
+  for (uint32_t i = g->n_nodes; i--;) {
+    const gr_node *n = &g->nodes[i];
+    bool any = false;
+    for (int k = 0; k < n->n_out; k++) any |= need[gr_out(n, k).id];
+    for (int k = 0; any && k < n->n_in; k++) need[n->in[k].id] = true;
+  }
+  return need;
+}
+
+gr_status gr_pass_lint(gr_rewrite *rw) {
+  const gr_graph *g = rw->old;
+  if (!gr_is(g->loss))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the graph has no loss to minimise"),
+                   "name one: `train: loss`");
+  if (gr_at(g, g->loss)->type.rank || !gr_dtypes[gr_at(g, g->loss)->type.dtype].is_float)
+    return gr_fail(GR_ERR_TYPE, GR_NOWHERE, "the loss must be one float");
+  if (rw->opt->notes) {
+    note_unused(rw, needed_by_loss(g), rw->opt->notes);
+    note_dead(rw, rw->opt->notes);
+  }
+  gr_copy_leaves(rw);
+  gr_copy_nodes(rw);
+  gr_copy_links(rw);
+  return GR_OK;
+}

@@ -1,0 +1,76 @@
+// prepack_weights.c - what loops multiply by in every step is copied once, before the loop, into
+// the order that products with few rows read quickest.
+//
+// It runs when values are what one rank holds: a packed matrix has no layout to be split in.
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+#include "ops/loop/scan.h"
+
+// Node n of the body multiplies by a constant of the loop, and may do so packed.
+static bool packs(const gr_scan *s, const gr_node *n) {
+  gr_op_call call;
+  gr_op_call_of(s->body, n, &call);
+  if (!gr_matmul_packs(&call)) return false;
+  uint32_t y = n->in[1].id;
+  return y <= gr_graph_leaves(s->body) && !gr_scan_is_seq(s, y) && !gr_scan_is_carry(s, y);
+}
+
+static bool any_packs(const gr_scan *s) {
+  for (uint32_t i = 0; i < s->body->n_nodes; i++)
+    if (packs(s, &s->body->nodes[i])) return true;
+  return false;
+}
+
+static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_val *operands,
+                       gr_val *map) {
+  gr_op_call call;
+  gr_op_call_of(s->body, n, &call);
+  gr_val y = gr_pack(l->outside, &call, operands[gr_scan_operand(s, n->in[1].id)]);
+  gr_val x = map[n->in[0].id], columns = gr_loop_const(l, y);
+  gr_builder was = l->b;
+  l->b.loc = n->loc, l->b.scope = n->scope;
+  gr_val z = gr_matmul_packed(&l->b, x, columns, call.out[0].dim[1]);
+  l->b.loc = was.loc, l->b.scope = was.scope;
+  return map[n->out.id] = z;
+}
+
+static void write_nodes(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
+  for (uint32_t i = 0; i < s->body->n_nodes; i++) {
+    const gr_node *n = &s->body->nodes[i];
+    gr_val out = packs(s, n) ? multiply(l, s, n, operands, map) : gr_emit_copy(&l->b, n, map);
+    for (int k = 0; gr_is(out) && k < n->n_out; k++)
+      gr_at(l->b.g, map[gr_out(n, k).id])->layout = gr_at(s->body, gr_out(n, k))->layout;
+  }
+}
+
+static void write_loop(gr_rewrite *rw, const gr_node *n) {
+  const gr_scan *s = n->attr;
+  gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->arena, gr_val, s->body->n_values);
+  gr_loop l;
+  rw->b.loc = n->loc, rw->b.scope = n->scope;
+  for (int k = 0; k < n->n_in; k++) in[k] = rw->map[n->in[k].id];
+  gr_loop_leaves(&l, &rw->b, s, in, map);
+  write_nodes(&l, s, in, map);
+  gr_loop_nexts(&l, s, map);
+  for (uint32_t j = 0; j < s->body->n_results; j++) gr_loop_yield(&l, map[s->body->results[j].id]);
+  gr_loop_close(&l);
+  for (int k = 0; k < n->n_out; k++) {
+    gr_val was = gr_out(n, k), *now = &rw->map[was.id];
+    *now = k < s->n_carry ? gr_loop_last(&l, map[gr_scan_carry(s, k).id])
+                          : gr_loop_stack(&l, k - (int)s->n_carry);
+    if (gr_is(*now)) gr_at(rw->b.g, *now)->layout = gr_at(rw->old, was)->layout;
+  }
+}
+
+gr_status gr_pass_prepack_weights(gr_rewrite *rw) {
+  gr_copy_leaves(rw);
+  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) {
+    const gr_node *n = &rw->old->nodes[i];
+    if (n->op == &gr_op_scan && any_packs(n->attr))
+      write_loop(rw, n);
+    else
+      gr_copy_node(rw, n);
+  }
+  gr_copy_links(rw);
+  return GR_OK;
+}

@@ -1,0 +1,60 @@
+// schedule.c - one total order of the nodes, the same on all ranks.
+//
+// A collective is launched where its operand is ready, so that other ranks wait for it as
+// little as can be. What is made of nothing (constants, initial values) is made where it is
+// first read, so that it takes up memory no longer than it must.
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+
+typedef struct order {
+  gr_rewrite *rw;
+  bool *done;  // by node
+} order;
+
+static void place(order *o, uint32_t i) {
+  const gr_graph *g = o->rw->old;
+  const gr_node *n = &g->nodes[i];
+  if (o->done[i]) return;
+  o->done[i] = true;
+  for (int k = 0; k < n->n_in; k++)
+    if (gr_at(g, n->in[k])->role == GR_TEMP) place(o, gr_at(g, n->in[k])->node);
+  gr_copy_node(o->rw, n);
+}
+
+static bool ready(const order *o, const gr_node *n) {
+  const gr_graph *g = o->rw->old;
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_value *v = gr_at(g, n->in[k]);
+    if (v->role == GR_TEMP && !o->done[v->node]) return false;
+  }
+  return true;
+}
+
+// Collectives that read a result of node i, and nothing that is not yet there. Those that read
+// states only (the gathers of split weights) stay where they are first needed: sooner would
+// cost their memory for longer.
+static void place_collectives(order *o, uint32_t i) {
+  const gr_graph *g = o->rw->old;
+  for (uint32_t j = i + 1; j < g->n_nodes && j < i + 64; j++) {
+    const gr_node *n = &g->nodes[j];
+    bool reads = false;
+    for (int k = 0; k < n->n_in; k++) {
+      const gr_value *v = gr_at(g, n->in[k]);
+      reads |= v->role == GR_TEMP && v->node == i;
+    }
+    if (n->op->collective && reads && !o->done[j] && ready(o, n)) place(o, j);
+  }
+}
+
+gr_status gr_pass_schedule(gr_rewrite *rw) {
+  order o = {.rw = rw, .done = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1)};
+  gr_copy_leaves(rw);
+  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) {
+    if (!rw->old->nodes[i].n_in) continue;  // where it is first read
+    place(&o, i);
+    place_collectives(&o, i);
+  }
+  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) place(&o, i);
+  gr_copy_links(rw);
+  return GR_OK;
+}

@@ -1,0 +1,157 @@
+// reduce_max.c - largest value over some axes.
+#include <math.h>
+#include "ops/kernels/pointwise.h"
+#include "ops/kernels/reduce.h"
+#include "ops/ops.h"
+
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
+  gr_reduce_index_spec(s, true, buf);
+}
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_reduce_max_grad, g->attr, g->x[0], g->y[0], g->dy[0]);
+}
+
+static double fold(double most, double x) { return most > x || most != most ? most : x; }
+
+static gr_status cpu(const gr_launch *l) {
+  gr_reduce(l, -INFINITY, fold, 1);
+  return GR_OK;
+}
+
+static inline float larger(float most, float x) { return most > x || most != most ? most : x; }
+
+// The largest of n numbers: 16 running ones, all at once.
+static float row(const float *x, int64_t n) {
+  float lane[16], most = x[0];
+  int64_t i = 0;
+  for (int k = 0; k < 16; k++) lane[k] = x[0];
+  for (; i + 16 <= n; i += 16)
+    for (int k = 0; k < 16; k++) lane[k] = larger(lane[k], x[i + k]);
+  for (int k = 0; k < 16; k++) most = larger(most, lane[k]);
+  for (; i < n; i++) most = larger(most, x[i]);
+  return most;
+}
+
+// Rows of `inner` numbers are compared with the largest so far.
+static void rows(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  gr_block b;
+  gr_reduce_block(l->attr, l->in_type, &b);
+  for (int64_t o = from; o < to; o++) {
+    const float *x = (const float *)l->in[0] + o * b.n * b.inner;
+    float *y = (float *)l->out[0] + o * b.inner;
+    if (b.inner == 1) y[0] = row(x, b.n);
+    if (b.inner == 1) continue;
+    memcpy(y, x, sizeof *y * (size_t)b.inner);
+    for (int64_t i = 1; i < b.n; i++)
+      GR_VECTOR for (int64_t c = 0; c < b.inner; c++) y[c] = larger(y[c], x[i * b.inner + c]);
+  }
+}
+
+static gr_status quick(const gr_launch *l) {
+  gr_block b;
+  gr_reduce_block(l->attr, l->in_type, &b);
+  gr_parallel(l, b.outer, 1 + 32768 / (b.n * b.inner), rows, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_op_call *s) {
+  gr_block b;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? quick : NULL;
+}
+
+static const gr_attr attrs[] = GR_AXES_ATTRS;
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
+    {{"f32[4,50]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
+    {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
+    {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 2}}, 1}},
+    {{"i32[4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}, .fill = "i"},
+    {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {2}}, 0}, .fails = "no axis 2"},
+    {{0}},
+};
+
+const gr_op gr_op_reduce_max = {
+    .name = "reduce_max",
+    .doc = "Largest value over some axes; equal ones share the gradient.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(gr_reduce_axes),
+    .attrs = attrs,
+    .index_spec_of = index_spec_of,
+    .infer = gr_reduce_infer,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .cases = cases,
+};
+
+// "aBc,ac,ac->aBc"
+static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
+  char of[128];
+  gr_reduce_index_spec(s, true, of);
+  int x = (int)strcspn(of, "-");
+  snprintf(buf, 128, "%.*s,%.24s,%.24s->%.*s", x, of, of + x + 2, of + x + 2, x, of);
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  int64_t outs = gr_type_count(&l->in_type[1]), terms = gr_type_count(l->in_type) / outs;
+  for (int64_t o = 0; o < outs; o++) {
+    int64_t equal = 0;
+    for (int64_t k = 0; k < terms; k++)
+      equal += IN(0, gr_reduce_term(l->attr, l->in_type, o, k)) == IN(1, o);
+    for (int64_t k = 0; k < terms; k++) {
+      int64_t i = gr_reduce_term(l->attr, l->in_type, o, k);
+      OUT(0, i, IN(0, i) == IN(1, o) ? IN(2, o) / (double)equal : 0);
+    }
+  }
+  return GR_OK;
+}
+
+// Counts equal ones in one pass, and shares dy in another, by [outer, n, inner].
+static void share(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  gr_block b;
+  gr_reduce_block(l->attr, l->in_type, &b);
+  for (int64_t p = from; p < to; p++) {
+    int64_t at = p / b.inner * b.n * b.inner + p % b.inner, equal = 0;
+    const float *x = (const float *)l->in[0] + at;
+    float *dx = (float *)l->out[0] + at, most = ((const float *)l->in[1])[p];
+    for (int64_t k = 0; k < b.n; k++) equal += x[k * b.inner] == most;
+    float part = ((const float *)l->in[2])[p] / (float)equal;
+    for (int64_t k = 0; k < b.n; k++) dx[k * b.inner] = x[k * b.inner] == most ? part : 0;
+  }
+}
+
+static gr_status grad_quick(const gr_launch *l) {
+  int64_t outs = gr_type_count(&l->in_type[1]);
+  gr_parallel(l, outs, 1 + 8192 * outs / gr_type_count(l->in_type), share, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_op_call *s) {
+  gr_block b;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? grad_quick : NULL;
+}
+
+static const gr_case grad_cases[] = {
+    {{"f32[4,6]", "f32[4]", "f32[4]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}, .fill = "mmn"},
+    {{"f32[2,4,6]", "f32[2,1,6]", "f32[2,1,6]"},
+     .attr = &(gr_reduce_axes){{1, {1}}, 1},
+     .fill = "m1n"},
+    {{0}},
+};
+
+const gr_op gr_op_reduce_max_grad = {
+    .name = "reduce_max_grad",
+    .doc = "dy where x is the largest y, shared among equal ones, else 0.",
+    .n_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(gr_reduce_axes),
+    .attrs = attrs,
+    .index_spec_of = grad_index_spec_of,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .cases = grad_cases,
+};

@@ -1,0 +1,106 @@
+// bias_add.c - a vector added to every row. Unlike spread and add it has no size among its
+// attributes, so that it may be split along the rows, in a scan's body too.
+#include "ops/kernels/pointwise.h"
+#include "ops/kernels/reduce.h"
+#include "ops/ops.h"
+
+gr_val gr_bias_add(gr_builder *b, gr_val x, gr_val v) {
+  return GR_EMIT(b, &gr_op_bias_add, NULL, x, v);
+}
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = g->dy[0];
+  if (g->want[1]) g->dx[1] = GR_EMIT(g->b, &gr_op_bias_add_grad, NULL, g->dy[0]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t c = gr_type_count(&l->in_type[1]);
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
+    OUT(0, i, IN(0, i) + IN(1, i % c));
+  return GR_OK;
+}
+
+static void rows(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t c = gr_type_count(&l->in_type[1]);
+  const float *v = l->in[1];
+  for (int64_t i = from; i < to; i++) {
+    const float *x = (const float *)l->in[0] + i * c;
+    float *y = (float *)l->out[0] + i * c;
+    GR_VECTOR for (int64_t j = 0; j < c; j++) y[j] = x[j] + v[j];
+  }
+}
+
+static gr_status quick(const gr_launch *l) {
+  int64_t c = gr_type_count(&l->in_type[1]);
+  gr_parallel(l, gr_type_count(l->out_type) / c, 1 + 4096 / c, rows, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_op_call *s) { return gr_pointwise_f32(s) ? quick : NULL; }
+
+static const gr_case cases[] = {
+    {{"f32[4,6]", "f32[6]"}},
+    {{"f32[2,4,6]", "f32[6]"}},
+    {{"f32[6]", "f32[6]"}},
+    {{"f32[4,6]", "f32[5]"}, .fails = "6 against 5"},
+    {{"f32[4,6]", "bf16[6]"}, .fails = "operand 1 is bf16, but operand 0 is f32"},
+    {{0}}};
+
+const gr_op gr_op_bias_add = {
+    .name = "bias_add",
+    .doc = "x + v, for each row of x.",
+    .n_in = 2,
+    .n_out = 1,
+    .index_spec = "...c,c->...c",
+    .linear = true,
+    .inplace = 1,
+    .infer = gr_pointwise_infer,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .cases = cases,
+};
+
+static gr_status grad_cpu(const gr_launch *l) {
+  int64_t c = gr_type_count(l->out_type), n = gr_type_count(l->in_type) / c;
+  for (int64_t j = 0; j < c; j++) {
+    double s = 0;
+    for (int64_t i = 0; i < n; i++) s += IN(0, i * c + j);
+    OUT(0, j, s);
+  }
+  return GR_OK;
+}
+
+static gr_block block(const gr_type *x) {
+  int64_t c = x->dim[x->rank - 1];
+  return (gr_block){1, gr_type_count(x) / c, c};
+}
+
+static gr_status grad_quick(const gr_launch *l) {
+  gr_sum_block(l, block(l->in_type), l->in[0], l->out[0], 1);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_pointwise_f32(s) ? grad_quick : NULL; }
+
+static size_t grad_scratch(const gr_op_call *s) {
+  return grad_fast(s) ? gr_sum_scratch(block(&s->in[0])) : 0;
+}
+
+static const gr_case grad_cases[] = {
+    {{"f32[4,6]"}}, {{"f32[2,4,6]"}}, {{"f32[700,1]"}}, {{"f32[130,70]"}}, {{0}}};
+
+const gr_op gr_op_bias_add_grad = {
+    .name = "bias_add_grad",
+    .doc = "The sum of all rows.",
+    .n_in = 1,
+    .n_out = 1,
+    .index_spec = "...c->c",
+    .linear = true,
+    .amp = GR_AMP_F32,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .scratch = grad_scratch,
+    .cases = grad_cases,
+};

@@ -1,0 +1,57 @@
+// finite_check.c - whether a step may be taken, and how long it may be.
+//
+// Losses and gradients are sums of weighted terms; norm is the sum of the weights, so the
+// gradient of the mean is g / norm. Its length is sqrt(total) / norm. Clipping is PyTorch's
+// clip_grad_norm_: shorten to `clip` where it is longer (Pascanu, Mikolov, Bengio, "On the
+// difficulty of training recurrent neural networks", 2013).
+#include <math.h>
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+struct finite_check {
+  double clip;
+};
+
+static gr_status infer(gr_op_call *s) {
+  for (int k = 0; k < 3; k++)
+    if (s->in[k].rank || !gr_dtypes[s->in[k].dtype].is_float)
+      return gr_fail(GR_ERR_TYPE, s->loc, "operand %d of finite_check must be a float scalar", k);
+  for (int k = 0; k < 3; k++) s->out[k] = (gr_type){.dtype = GR_F32};
+  return GR_OK;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct finite_check *a = l->attr;
+  double total = IN(0, 0), loss = IN(1, 0), norm = IN(2, 0);
+  bool ok = isfinite(total) && isfinite(loss) && isfinite(norm) && norm > 0;
+  double length = ok ? sqrt(total) / norm : total;
+  double shorten = a->clip > 0 ? fmin(1, a->clip / (length + 1e-6)) : 1;
+  OUT(0, 0, ok ? shorten / norm : 0);
+  OUT(1, 0, ok);
+  OUT(2, 0, length);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct finite_check, clip, GR_ATTR_FLOAT, "0.0",
+                                        "largest length of the gradient; 0: any"),
+                                {0}};
+static const gr_case cases[] = {
+    {{"f32[]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fill = "ppp"},
+    {{"f32[]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0.5}, .fill = "ppp"},
+    {{"f32[3]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fails = "needs 0"},
+    {{0}}};
+
+const gr_op gr_op_finite_check = {
+    .name = "finite_check",
+    .doc =
+        "From the gradients' sum of squares, the loss's sum and the sum of weights: what "
+        "gradients are multiplied by, whether all is finite (1 or 0), and the gradient's length.",
+    .n_in = 3,
+    .n_out = 3,
+    .attr_size = sizeof(struct finite_check),
+    .attrs = attrs,
+    .index_spec = ",,->,,",
+    .infer = infer,
+    .cpu = cpu,
+    .cases = cases,
+};

@@ -1,0 +1,116 @@
+// broadcast.c - a new axis along which the values repeat. The only broadcast in the IR.
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+struct broadcast {
+  int64_t axis;
+  int64_t size;
+};
+
+gr_val gr_broadcast(gr_builder *b, gr_val x, int axis, int64_t size) {
+  return GR_EMIT(b, &gr_op_broadcast, (&(struct broadcast){axis, size}), x);
+}
+
+static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "ac->a_c"
+  const struct broadcast *a = s->attr;
+  char *p = buf;
+  for (int d = 0; d < s->in[0].rank; d++) *p++ = (char)('a' + d);
+  *p++ = '-', *p++ = '>';
+  for (int d = 0; d < s->in[0].rank + 1; d++)
+    *p++ = d == a->axis ? '_' : (char)('a' + d - (d > a->axis));
+  *p = 0;
+}
+
+static gr_status infer(gr_op_call *s) {
+  const struct broadcast *a = s->attr;
+  if (s->in[0].rank >= GR_MAX_RANK)
+    return gr_fail(GR_ERR_TYPE, s->loc, "no more than %d axes", GR_MAX_RANK);
+  if (a->axis < 0 || a->axis > s->in[0].rank)
+    return gr_fail(GR_ERR_TYPE, s->loc, "no place %lld for a new axis among %d", (long long)a->axis,
+                   s->in[0].rank);
+  s->out[0].dim[a->axis] = a->size;
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = gr_sum(g->b, g->dy[0], (int)((const struct broadcast *)g->attr)->axis);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct broadcast *a = l->attr;
+  const gr_type *t = l->out_type;
+  int64_t inner = 1, n = t->dim[a->axis];
+  for (int d = (int)a->axis + 1; d < t->rank; d++) inner *= t->dim[d];
+  for (int64_t o = 0, outs = gr_type_count(t); o < outs; o++)
+    OUT(0, o, IN(0, o / (inner * n) * inner + o % inner));
+  return GR_OK;
+}
+
+// y as [outer, size, inner], x as [outer, inner].
+static int64_t inner_of(const gr_launch *l) {
+  int64_t inner = 1;
+  for (int d = (int)((const struct broadcast *)l->attr)->axis + 1; d < l->out_type->rank; d++)
+    inner *= l->out_type->dim[d];
+  return inner;
+}
+
+static void rows(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t inner = inner_of(l), size = ((const struct broadcast *)l->attr)->size;
+  for (int64_t i = from; i < to; i++) {
+    const float *x = (const float *)l->in[0] + i / size * inner;
+    memcpy((float *)l->out[0] + i * inner, x, sizeof *x * (size_t)inner);
+  }
+}
+
+static void runs(void *arg, int64_t from, int64_t to) {  // inner is 1
+  const gr_launch *l = arg;
+  int64_t size = ((const struct broadcast *)l->attr)->size;
+  for (int64_t i = from; i < to; i++) {
+    float x = ((const float *)l->in[0])[i], *y = (float *)l->out[0] + i * size;
+    for (int64_t k = 0; k < size; k++) y[k] = x;
+  }
+}
+
+static gr_status quick(const gr_launch *l) {
+  int64_t inner = inner_of(l), size = ((const struct broadcast *)l->attr)->size;
+  int64_t n = gr_type_count(l->out_type);
+  if (inner == 1)
+    gr_parallel(l, n / size, 1 + 8192 / size, runs, (void *)l);
+  else
+    gr_parallel(l, n / inner, 1 + 8192 / inner, rows, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_op_call *s) {
+  return gr_dtypes[s->in[0].dtype].size == 4 ? quick : NULL;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct broadcast, axis, GR_ATTR_INT, NULL, "where the new axis goes"),
+    GR_ATTR(struct broadcast, size, GR_ATTR_INT, NULL, "how often the values repeat"),
+    {0}};
+static const gr_case cases[] = {
+    {{"f32[6]"}, .attr = &(struct broadcast){0, 4}},
+    {{"f32[2,6]"}, .attr = &(struct broadcast){1, 3}},
+    {{"f32[2,6]"}, .attr = &(struct broadcast){2, 3}},
+    {{"f32[]"}, .attr = &(struct broadcast){0, 5}},
+    {{"f32[2]"}, .attr = &(struct broadcast){2, 5}, .fails = "no place 2"},
+    {{"f32[2]"}, .attr = &(struct broadcast){0, 0}, .fails = "empty"},
+    {{0}}};
+
+const gr_op gr_op_broadcast = {
+    .name = "broadcast",
+    .doc = "Repeats x along a new axis.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct broadcast),
+    .attrs = attrs,
+    .index_spec_of = index_spec_of,
+    .linear = true,
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .cases = cases,
+};

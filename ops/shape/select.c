@@ -1,0 +1,102 @@
+// select.c - one slice of the first axis, as a value without that axis.
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+struct select {
+  int64_t index;
+};
+struct select_grad {
+  int64_t index, size;
+};
+
+gr_val gr_select(gr_builder *b, gr_val x, int64_t at) {
+  return GR_EMIT(b, &gr_op_select, &(struct select){at}, x);
+}
+
+static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "_ab->ab"
+  char rest[GR_MAX_RANK + 1] = {0};
+  for (int d = 1; d < s->in[0].rank; d++) rest[d - 1] = (char)('a' + d);
+  snprintf(buf, 128, "_%s->%s", rest, rest);
+}
+
+static gr_status infer(gr_op_call *s) {
+  const struct select *a = s->attr;
+  if (a->index < 0 || a->index >= s->in[0].dim[0])
+    return gr_fail(GR_ERR_TYPE, s->loc, "no slice %lld in %lld", (long long)a->index,
+                   (long long)s->in[0].dim[0]);
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  int64_t of = gr_at(g->b->g, g->x[0])->type.dim[0], at = ((const struct select *)g->attr)->index;
+  g->dx[0] = GR_EMIT(g->b, &gr_op_select_grad, (&(struct select_grad){at, of}), g->dy[0]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct select *a = l->attr;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
+    OUT(0, i, IN(0, a->index * n + i));
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct select, index, GR_ATTR_INT, NULL, "which slice"),
+                                {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct select){1}},
+    {{"f32[3,4,6]"}, .attr = &(struct select){2}},
+    {{"f32[4,6]"}, .attr = &(struct select){4}, .fails = "no slice 4"},
+    {{0}},
+};
+
+const gr_op gr_op_select = {
+    .name = "select",
+    .doc = "One slice of x along its first axis.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct select),
+    .attrs = attrs,
+    .index_spec_of = index_spec_of,
+    .linear = true,
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .cases = cases,
+};
+
+static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
+  char rest[GR_MAX_RANK + 1] = {0};
+  for (int d = 0; d < s->in[0].rank; d++) rest[d] = (char)('a' + d);
+  snprintf(buf, 128, "%s->_%s", rest, rest);
+}
+
+static gr_status grad_infer(gr_op_call *s) {
+  s->out[0].dim[0] = ((const struct select_grad *)s->attr)->size;
+  return GR_OK;
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  const struct select_grad *a = l->attr;
+  int64_t n = gr_type_count(l->in_type);
+  for (int64_t i = 0; i < n * a->size; i++) OUT(0, i, i / n == a->index ? IN(0, i % n) : 0);
+  return GR_OK;
+}
+
+static const gr_attr grad_attrs[] = {
+    GR_ATTR(struct select_grad, index, GR_ATTR_INT, NULL, "which slice"),
+    GR_ATTR(struct select_grad, size, GR_ATTR_INT, NULL, "of how many"),
+    {0}};
+static const gr_case grad_cases[] = {{{"f32[4,6]"}, .attr = &(struct select_grad){1, 3}}, {{0}}};
+
+const gr_op gr_op_select_grad = {
+    .name = "select_grad",
+    .doc = "x as one slice of a value that is zero elsewhere.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct select_grad),
+    .attrs = grad_attrs,
+    .index_spec_of = grad_index_spec_of,
+    .linear = true,
+    .infer = grad_infer,
+    .cpu = grad_cpu,
+    .cases = grad_cases,
+};

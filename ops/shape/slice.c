@@ -1,0 +1,154 @@
+// slice.c - a part of x along one axis; and, its gradient, zeros around x.
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+
+struct slice {
+  int64_t axis, from, size;
+};
+
+gr_val gr_slice(gr_builder *b, gr_val x, int axis, int64_t from, int64_t size) {
+  return GR_EMIT(b, &gr_op_slice, (&(struct slice){axis, from, size}), x);
+}
+
+gr_val gr_pad(gr_builder *b, gr_val x, int axis, int64_t from, int64_t size) {
+  return GR_EMIT(b, &gr_op_pad, (&(struct slice){axis, from, size}), x);
+}
+
+static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "a_c->a_c"
+  const struct slice *a = s->attr;
+  char *p = buf;
+  for (int d = 0; d < s->in[0].rank; d++) *p++ = d == a->axis ? '_' : (char)('a' + d);
+  *p = 0;
+  snprintf(p, 64, "->%.*s", s->in[0].rank, buf);
+}
+
+// part: the size of the slice; whole: that of what it is a slice of.
+static gr_status check(const gr_op_call *s, int64_t part, int64_t whole) {
+  const struct slice *a = s->attr;
+  if (a->from < 0 || part < 1 || a->from > whole - part)
+    return gr_fail(GR_ERR_TYPE, s->loc, "no %lld from %lld on in an axis of %lld", (long long)part,
+                   (long long)a->from, (long long)whole);
+  return GR_OK;
+}
+
+static gr_status check_axis(const gr_op_call *s) {
+  const struct slice *a = s->attr;
+  if (a->axis < 0 || a->axis >= s->in[0].rank)
+    return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld in a value of %d axes", (long long)a->axis,
+                   s->in[0].rank);
+  return GR_OK;
+}
+
+static gr_status infer(gr_op_call *s) {
+  const struct slice *a = s->attr;
+  GR_TRY(check_axis(s));
+  GR_TRY(check(s, a->size, s->in[0].dim[a->axis]));
+  s->out[0].dim[a->axis] = a->size;
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  const struct slice *a = g->attr;
+  int64_t whole = gr_at(g->b->g, g->x[0])->type.dim[a->axis];
+  g->dx[0] = gr_pad(g->b, g->dy[0], (int)a->axis, a->from, whole);
+}
+
+// A value as rows of bytes along the axis and what is below it.
+typedef struct rows {
+  int64_t n, bytes, item;  // item: bytes of one index of the axis
+} rows;
+
+static rows rows_of(const gr_type *t, int64_t axis) {
+  rows r = {1, 0, gr_dtypes[t->dtype].size};
+  for (int d = 0; d < t->rank; d++) *(d < axis ? &r.n : &r.item) *= d == axis ? 1 : t->dim[d];
+  r.bytes = r.item * t->dim[axis];
+  return r;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct slice *a = l->attr;
+  rows x = rows_of(l->in_type, a->axis), y = rows_of(l->out_type, a->axis);
+  gr_copy_rows(l, l->out[0], y.bytes, (const char *)l->in[0] + a->from * x.item, x.bytes, y.bytes,
+               x.n);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "along which axis"),
+    GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "where the slice begins"),
+    GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "how much of it"),
+    {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct slice){1, 2, 3}},
+    {{"f32[4,6]"}, .attr = &(struct slice){0, 1, 1}},
+    {{"f32[2,4,6]"}, .attr = &(struct slice){1, 0, 3}},
+    {{"i32[5]"}, .attr = &(struct slice){0, 1, 4}, .fill = "i"},
+    {{"f32[4,6]"}, .attr = &(struct slice){1, 4, 3}, .fails = "no 3 from 4 on in an axis of 6"},
+    {{"f32[4,6]"}, .attr = &(struct slice){2, 0, 1}, .fails = "no axis 2"},
+    {{"f32[4,6]"}, .attr = &(struct slice){-1, 0, 1}, .fails = "no axis -1"},
+    {{0}},
+};
+
+const gr_op gr_op_slice = {
+    .name = "slice",
+    .doc = "The indices from .. from + size - 1 of one axis.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct slice),
+    .attrs = attrs,
+    .index_spec_of = index_spec_of,
+    .linear = true,
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .cases = cases,
+};
+
+static gr_status pad_infer(gr_op_call *s) {
+  const struct slice *a = s->attr;
+  GR_TRY(check_axis(s));
+  GR_TRY(check(s, s->in[0].dim[a->axis], a->size));
+  s->out[0].dim[a->axis] = a->size;
+  return GR_OK;
+}
+
+static void pad_grad(const gr_grad *g) {
+  const struct slice *a = g->attr;
+  int64_t part = gr_at(g->b->g, g->x[0])->type.dim[a->axis];
+  g->dx[0] = gr_slice(g->b, g->dy[0], (int)a->axis, a->from, part);
+}
+
+static gr_status pad_cpu(const gr_launch *l) {
+  const struct slice *a = l->attr;
+  rows x = rows_of(l->in_type, a->axis), y = rows_of(l->out_type, a->axis);
+  memset(l->out[0], 0, gr_type_bytes(l->out_type));
+  gr_copy_rows(l, (char *)l->out[0] + a->from * y.item, y.bytes, l->in[0], x.bytes, x.bytes, x.n);
+  return GR_OK;
+}
+
+static const gr_attr pad_attrs[] = {
+    GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "along which axis"),
+    GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "how many zeros come before"),
+    GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "the size of the axis then"),
+    {0}};
+static const gr_case pad_cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct slice){1, 2, 9}},
+    {{"f32[4,6]"}, .attr = &(struct slice){0, 0, 5}},
+    {{"f32[4,6]"}, .attr = &(struct slice){1, 4, 9}, .fails = "no 6 from 4 on in an axis of 9"},
+    {{0}},
+};
+
+const gr_op gr_op_pad = {
+    .name = "pad",
+    .doc = "Zeros before and after x, along one axis.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct slice),
+    .attrs = pad_attrs,
+    .index_spec_of = index_spec_of,
+    .linear = true,
+    .infer = pad_infer,
+    .grad = pad_grad,
+    .cpu = pad_cpu,
+    .cases = pad_cases,
+};

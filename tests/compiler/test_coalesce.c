@@ -1,0 +1,200 @@
+// test_coalesce.c - joined collectives against single ones: after some steps every state of every
+// rank is the same, to the bit, however much is joined and whatever is split.
+#include <pthread.h>
+#include "compiler/compile.h"
+#include "ops/comm/collective.h"
+#include "runtime/comm/comm.h"
+#include "runtime/exec/exec.h"
+#include "tests/check.h"
+#include "tests/world.h"
+
+enum { ROWS = 12, RANKS = 4, STEPS = 3 };
+static gr_arena *arena;
+
+// Of the weights some are large enough to be reduced where they lie, others are not.
+static const char params[] = "{dim: 64, layers: 4, classes: 6, dropout: 0.1}";
+static const gr_layout_rule split_weights[] = {{"*", "dp", 0}},
+                            tensor[] = {{"*.weight", "tp", 1}, {"*.bias", "tp", 0}};
+typedef struct way {
+  const char *name;
+  gr_mesh mesh;
+  const gr_layout_rule *rules;
+  int n_rules;
+  const char *zero_axis;
+} way;
+static const way ways[] = {
+    {"ddp", {1, {{"dp", 2}}}},
+    {"ddp", {1, {{"dp", 3}}}},
+    {"zero1", {1, {{"dp", 2}}}, .zero_axis = "dp"},
+    {"fsdp", {1, {{"dp", 2}}}, split_weights, 1, "dp"},
+    {"ddp x tp", {2, {{"dp", 2}, {"tp", 2}}}, tensor, 2},
+    {"fsdp x tp", {2, {{"dp", 2}, {"tp", 2}}}, tensor, 2, "dp"},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
+  static const char *const bucket[] = {"coalesce_collectives"};
+  static const gr_dim dims[] = {{"n", ROWS}, {"c", 8}};
+  static const gr_bucket all[] = {{""}};
+  gr_conf *file, *given;
+  gr_plan *p;
+  MUST(gr_conf_read(arena, GR_SOURCE_DIR "/graphs/mlp.yaml", &file));
+  MUST(gr_conf_parse(arena, "params.yaml", params, &given));
+  gr_plan_request r = {.model = {.graph = file,
+                                 .params = given,
+                                 .dims = dims,
+                                 .n_dims = 2,
+                                 .seed = 1,
+                                 .mesh = w->mesh,
+                                 .batch_axis = {"dp"}},
+                       .options = {.optimizer = "adam",
+                                   .beta1 = 0.9,
+                                   .beta2 = 0.999,
+                                   .eps = 1e-8,
+                                   .clip = 1,
+                                   .rules = w->rules,
+                                   .n_rules = w->n_rules,
+                                   .zero_axis = w->zero_axis,
+                                   .coalesce_bytes = joined,
+                                   .without = bucket,
+                                   .n_without = apart},
+                       .buckets = all,
+                       .n_buckets = 1,
+                       .train = true,
+                       .eval = true};
+  MUST(gr_plan_build(arena, &r, &p));
+  return p;
+}
+
+// ---- Running ----------------------------------------------------------------------------
+
+typedef struct member {
+  const gr_plan *plan;
+  gr_comm *world;
+  uint64_t states;
+  double loss;
+  gr_status status;
+  pthread_t thread;
+} member;
+
+static void fill(const member *m, gr_exec *e, const gr_program *p, int step) {
+  static const char *const names[] = {"x", "y", "weight"};
+  int part = gr_mesh_coord(&m->plan->mesh, m->world->rank, 0);
+  for (int i = 0; i < 3; i++) {
+    gr_type t;
+    void *at = gr_exec_input(e, p, names[i], &t);
+    int64_t n = gr_type_count(&t);
+    for (int64_t k = 0; k < n; k++) {
+      uint32_t seed = (uint32_t)(step * 7919 + part * n + k) * 2654435761u + 1;
+      double x = (double)random_float(&seed);
+      gr_put(at, t.dtype, k, i == 0 ? x : i == 1 ? (double)((step + part * n + k) % 6) : 1);
+    }
+  }
+  gr_type t;
+  *(float *)gr_exec_input(e, p, "lr", &t) = 1e-2f;
+}
+
+static gr_status train(member *m, gr_exec *e) {
+  const gr_program *p = gr_plan_find(m->plan, "train", "");
+  GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
+  for (int i = 0; i < STEPS; i++) {
+    fill(m, e, p, i);
+    GR_TRY(gr_exec_run(e, p));
+  }
+  gr_type t;
+  m->loss = gr_get(gr_exec_result(e, p, "metric.loss.sum", &t), GR_F32, 0);
+  m->states = GR_HASH_START;
+  for (uint32_t i = 0; i < m->plan->n_states; i++)
+    m->states =
+        gr_hash_bytes(m->states, gr_exec_state(e, &m->plan->states[i]), m->plan->states[i].bytes);
+  return GR_OK;
+}
+
+static gr_status open_and_train(member *m) {
+  gr_comm *axes[GR_MAX_MESH] = {0};
+  gr_exec *e;
+  GR_TRY(gr_comm_mesh(m->world, &m->plan->mesh, axes));
+  gr_exec_options o = {.threads = 1, .comm = axes, .rank = m->world->rank};
+  GR_TRY(gr_exec_open(m->plan, &o, &e));
+  gr_status s = train(m, e);
+  gr_exec_close(e);
+  gr_comm_mesh_close(axes, &m->plan->mesh);
+  return s;
+}
+
+static void *run_member(void *arg) {
+  member *m = arg;
+  m->status = open_and_train(m);
+  return NULL;
+}
+
+static void run(const gr_plan *p, member m[RANKS]) {
+  int ranks = gr_mesh_ranks(&p->mesh);
+  gr_loopback *all;
+  MUST(gr_loopback_create(ranks, 60, &all));
+  for (int r = 0; r < ranks; r++) {
+    m[r] = (member){.plan = p, .world = gr_loopback_comm(all, r)};
+    if (pthread_create(&m[r].thread, NULL, run_member, &m[r])) abort();
+  }
+  for (int r = 0; r < ranks; r++) pthread_join(m[r].thread, NULL);
+  gr_loopback_destroy(all);
+  for (int r = 0; r < ranks; r++) MUST(m[r].status);
+}
+
+// ---- Tests ------------------------------------------------------------------------------
+
+static int count(const gr_plan *p, bool values) {
+  static const char *const kinds[] = {"all_reduce", "all_gather", "reduce_scatter"};
+  int n = 0;
+  for (int k = 0; k < 3; k++)
+    n += (values ? count_results : count_ops)(gr_plan_find(p, "train", "")->frame.g, kinds[k]);
+  return n;
+}
+
+static void same_bits(void) {
+  static const size_t joined[] = {0, 600, 40000};
+  arena = gr_arena_create();
+  for (int w = 0; w < WAYS; w++) {
+    for (int k = 0; k < 3; k++) {
+      gr_plan *apart = plan_of(&ways[w], joined[k], true);
+      gr_plan *p = plan_of(&ways[w], joined[k], false);
+      member want[RANKS], got[RANKS];
+      run(apart, want);
+      CHECK(count(apart, false) == count(apart, true), "%s: joined without the pass", ways[w].name);
+      int ranks = gr_mesh_ranks(&p->mesh);
+      run(p, got);
+      CHECK(count(p, true) == count(apart, true) && count(p, false) < count(p, true),
+            "%s, up to %zu bytes: %d collectives of %d values, apart %d", ways[w].name, joined[k],
+            count(p, false), count(p, true), count(apart, false));
+      for (int r = 0; r < ranks; r++)
+        CHECK(got[r].states == want[r].states && !memcmp(&got[r].loss, &want[r].loss, 8),
+              "%s, up to %zu bytes: rank %d differs, its loss is %.9g, not %.9g", ways[w].name,
+              joined[k], r, got[r].loss, want[r].loss);
+    }
+  }
+  gr_arena_destroy(arena);
+}
+
+// Gradients are summed where they are made; of what waits to be scattered there is a limit.
+static void memory(void) {
+  arena = gr_arena_create();
+  for (int w = 0; w < WAYS; w++) {
+    size_t apart = plan_of(&ways[w], 0, true)->arena_bytes;
+    size_t joined = plan_of(&ways[w], 600, false)->arena_bytes;
+    CHECK(joined <= apart + 1200, "%s: %zu bytes for a step, apart %zu", ways[w].name, joined,
+          apart);
+  }
+  gr_plan *p = plan_of(&ways[0], 0, false);
+  const gr_plan_frame *f = &gr_plan_find(p, "train", "")->frame;
+  for (uint32_t i = 0; i < f->g->n_nodes; i++) {
+    const gr_node *n = &f->g->nodes[i];
+    for (int k = 0; n->op == &gr_op_all_reduce && k < n->n_in; k++)
+      CHECK(f->offset[n->in[k].id] == f->offset[gr_out(n, k).id], "value %d of %%%u is copied", k,
+            n->out.id);
+  }
+  gr_arena_destroy(arena);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"same_bits", same_bits}, {"memory", memory});
+}
