@@ -35,11 +35,10 @@ static bool word(reader *r, const char *w) {
 }
 
 static bool hex4(reader *r, uint32_t *out) {
-  if (r->end - r->at < 4) return fail(r, "an escape is cut off");
   *out = 0;
-  for (int i = 0; i < 4; i++) {
-    unsigned char c = (unsigned char)*r->at++;
-    if (!isxdigit(c)) return fail(r, "an escape is not four hexadecimal digits");
+  for (int i = 0; i < 4; i++, r->at++) {
+    unsigned char c = r->at < r->end ? (unsigned char)*r->at : 0;
+    if (!isxdigit(c)) return fail(r, "expected four hexadecimal digits");
     *out = *out * 16 + (uint32_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
   }
   return true;
@@ -49,24 +48,25 @@ static bool unicode(reader *r, gr_text *t) {
   uint32_t c, low;
   if (!hex4(r, &c)) return false;
   if (c >= 0xd800 && c < 0xdc00) {
-    if (!word(r, "\\u")) return fail(r, "half of a surrogate pair");
+    if (!word(r, "\\u")) return fail(r, "expected both halves of a surrogate pair");
     if (!hex4(r, &low)) return false;
-    if (low < 0xdc00 || low > 0xdfff) return fail(r, "half of a surrogate pair");
+    if (low < 0xdc00 || low > 0xdfff) return fail(r, "expected both halves of a surrogate pair");
     c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
   } else if (c >= 0xdc00 && c < 0xe000) {
-    return fail(r, "half of a surrogate pair");
+    return fail(r, "expected both halves of a surrogate pair");
   }
-  if (!c) return fail(r, "a NUL in text");
+  if (!c) return fail(r, "expected text without NUL characters");
   gr_text_put_code(t, c);
   return true;
 }
 
 static bool escape(reader *r, gr_text *t) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  char c = r->at < r->end ? *r->at++ : 0;
-  if (c == 'u') return unicode(r, t);
+  char c = r->at < r->end ? *r->at : 0;
   const char *p = c ? strchr(from, c) : NULL;
-  if (!p) return fail(r, "an escape that JSON does not have");
+  r->at += c == 'u' || p;
+  if (c == 'u') return unicode(r, t);
+  if (!p) return fail(r, "expected one of \"\\/bfnrtu after a backslash");
   gr_text_putn(t, to + (p - from), 1);
   return true;
 }
@@ -77,8 +77,8 @@ static bool text(reader *r, const char **out) {
   while (r->at < r->end && *r->at != '"') {
     unsigned char c = (unsigned char)*r->at;
     int n = gr_utf8_len(r->at);
-    if (c < 32) return fail(r, "a control character in text");
-    if (!n || n > r->end - r->at) return fail(r, "text that is not UTF-8");
+    if (c < 32) return fail(r, "expected text with its control characters escaped");
+    if (!n || n > r->end - r->at) return fail(r, "expected UTF-8 text");
     if (c != '\\') {
       gr_text_putn(&t, r->at, (size_t)n);
       r->at += n;
@@ -87,7 +87,7 @@ static bool text(reader *r, const char **out) {
       if (!escape(r, &t)) return false;
     }
   }
-  if (r->at >= r->end) return fail(r, "text without its closing quote");
+  if (r->at >= r->end) return fail(r, "expected '\"' at the end of the text");
   r->at++;
   *out = t.at;
   return true;
@@ -123,7 +123,7 @@ static const char *number_end(const char *p, bool *whole) {
 static bool number(reader *r, gr_json *out) {
   bool whole = false;
   const char *end = number_end(r->at, &whole);
-  if (!end || end > r->end || end - r->at > 400) return fail(r, "not a value");
+  if (!end || end > r->end || end - r->at > 400) return fail(r, "expected a value");
   errno = 0;
   out->i = whole ? strtoll(r->at, NULL, 10) : 0;
   out->kind = whole && !errno ? GR_JSON_INT : GR_JSON_FLOAT;
@@ -145,30 +145,31 @@ static gr_json *child(reader *r, gr_json *of, gr_json **last) {
 }
 
 static bool name(reader *r, const gr_json *of, gr_json *member) {
-  if (r->at >= r->end || *r->at != '"') return fail(r, "a member's name should stand here");
+  if (r->at >= r->end || *r->at != '"') return fail(r, "expected a name in double quotes");
   if (!text(r, &member->name)) return false;
-  if (of->n > MAX_MEMBERS) return fail(r, "too many members");
+  if (of->n > MAX_MEMBERS) return fail(r, "expected at most 4096 members");
   for (const gr_json *m = of->first; m != member; m = m->next)
-    if (!strcmp(m->name, member->name)) return fail(r, "two members of one name");
+    if (!strcmp(m->name, member->name)) return fail(r, "expected names that differ");
   spaces(r);
-  if (!word(r, ":")) return fail(r, "':' should stand here");
+  if (!word(r, ":")) return fail(r, "expected ':' after the name");
   spaces(r);
   return true;
 }
 
 static bool children(reader *r, gr_json *out, const char *close) {
   gr_json *last = NULL;
-  if (++r->depth > MAX_DEPTH) return fail(r, "nested too deep");
+  if (++r->depth > MAX_DEPTH) return fail(r, "expected at most 32 nested values");
   r->at++;
   spaces(r);
   while (!(out->n == 0 && word(r, close))) {
     gr_json *v = child(r, out, &last);
-    if (!v) return fail(r, "too many values");
+    if (!v) return fail(r, "expected at most 4 million values");
     if (out->kind == GR_JSON_OBJECT && !name(r, out, v)) return false;
     if (!value(r, v)) return false;
     spaces(r);
     if (word(r, close)) break;
-    if (!word(r, ",")) return fail(r, "',' or the end of a list should stand here");
+    if (!word(r, ","))
+      return fail(r, *close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
     spaces(r);
   }
   r->depth--;
@@ -195,6 +196,7 @@ static bool constant(reader *r, gr_json *out) {
 
 static bool value(reader *r, gr_json *out) {
   char c = r->at < r->end ? *r->at : 0;
+  out->at = (int)(r->at - r->start);
   if (c == '{' || c == '[') {
     out->kind = c == '{' ? GR_JSON_OBJECT : GR_JSON_ARRAY;
     return children(r, out, c == '{' ? "}" : "]");
@@ -212,6 +214,13 @@ static void place(const reader *r, gr_json_error *why) {
     why->col = *p == '\n' ? 1 : why->col + 1;
     why->line += *p == '\n';
   }
+  int n = r->at < r->end ? gr_utf8_len(r->at) : 0;
+  if (r->at >= r->end)
+    snprintf(why->found, sizeof why->found, "the end");
+  else if (n && n <= r->end - r->at && (unsigned char)*r->at >= 32)
+    snprintf(why->found, sizeof why->found, "'%.*s'", n, r->at);
+  else
+    snprintf(why->found, sizeof why->found, "the byte 0x%02x", (unsigned char)*r->at);
 }
 
 bool gr_json_read(gr_arena *a, const char *s, size_t len, const gr_json **out, gr_json_error *why) {
@@ -220,7 +229,7 @@ bool gr_json_read(gr_arena *a, const char *s, size_t len, const gr_json **out, g
   spaces(&r);
   bool ok = value(&r, v);
   if (ok) spaces(&r);
-  if (ok && r.at != r.end) ok = fail(&r, "something follows the end");
+  if (ok && r.at != r.end) ok = fail(&r, "expected nothing after the value");
   if (!ok) place(&r, why);
   *out = ok ? v : NULL;
   return ok;

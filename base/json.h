@@ -23,14 +23,17 @@ typedef struct gr_json {
   const char *name;  // of a member of an object, else NULL
   const struct gr_json *first, *next;
   int n;
+  int at;  // of its first byte, from the start of the text
 } gr_json;
 
 typedef struct gr_json_error {
-  int line, col;  // 1-based; columns are bytes
-  const char *why;
+  int line, col;    // 1-based; columns are bytes
+  const char *why;  // "expected a value"
+  char found[16];   // what is there: "'x'", "the byte 0x01", "the end"
 } gr_json_error;
 
-// Reads text[0 .. len), which a NUL must follow, into the arena. False: *why says where and why.
+// Reads text[0 .. len) into the arena; a NUL or a line break must follow. False: *why says where
+// and why.
 bool gr_json_read(gr_arena *, const char *text, size_t len, const gr_json **out,
                   gr_json_error *why);
 // The member of that name and kind; NULL when it is not there. A float may be written as int.

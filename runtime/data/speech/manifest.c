@@ -1,16 +1,17 @@
 // manifest.c - see manifest.h.
 #include "runtime/data/speech/manifest.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "base/port.h"
 #include "base/text.h"
-#include "runtime/data/speech/manifest_json.h"
 
-enum { AUDIO, TEXT, DURATION, NAME, OFFSET, WANTED };
+enum { AUDIO, TEXT, DURATION, NAME, OFFSET, MEMBERS };
 static const size_t MAX_BYTES = INT32_MAX;  // lines and columns are ints
 
 static const char *place(gr_arena *a, const char *manifest, const char *root, const char *audio) {
@@ -20,47 +21,91 @@ static const char *place(gr_arena *a, const char *manifest, const char *root, co
   return gr_arena_printf(a, "%.*s/%s", (int)(slash - manifest), manifest, audio);
 }
 
-static gr_status check(const gr_json_want *w, gr_loc loc) {
-  loc.col = w[AUDIO].col ? w[AUDIO].col : 1;
-  if (!w[AUDIO].text || !*w[AUDIO].text)
-    return gr_hint(gr_fail(GR_ERR_DATA, loc, "the key \"audio_path\" is missing or empty"),
+// One of the keys that a line may have: "audio_path" etc.
+typedef struct member {
+  const char *key;
+  gr_json_kind kind;
+  const char *text;  // NULL: not there, or null
+  double number;
+  int col;  // of the value, 1-based; 0 where it is not there
+} member;
+
+static gr_loc at_col(gr_loc line, int col) { return (gr_loc){line.file, line.line, col ? col : 1}; }
+
+static gr_status find(gr_arena *a, gr_loc loc, const gr_json *line, member *m) {
+  for (const gr_json *v = line->first; v; v = v->next) {
+    if (strcmp(v->name, m->key)) continue;
+    m->col = v->at + 1;
+    if (v->kind == GR_JSON_NULL) return GR_OK;
+    bool text = m->kind == GR_JSON_TEXT;
+    if (text ? v->kind != GR_JSON_TEXT : v->kind != GR_JSON_INT && v->kind != GR_JSON_FLOAT)
+      return gr_fail(GR_ERR_DATA, at_col(loc, m->col), "expected %s as the value of \"%s\"",
+                     text ? "text in double quotes" : "a number", m->key);
+    if (!text && !isfinite(v->f))
+      return gr_fail(GR_ERR_DATA, at_col(loc, m->col),
+                     "expected a number that a double can hold as the value of \"%s\"", m->key);
+    if (text) m->text = gr_arena_strdup(a, v->text);
+    m->number = v->f;
+  }
+  return GR_OK;
+}
+
+static gr_status check(const member *m, gr_loc loc) {
+  if (!m[AUDIO].text || !*m[AUDIO].text)
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[AUDIO].col),
+                           "the key \"audio_path\" is missing or empty"),
                    "a line is {\"audio_path\": \"a.wav\", \"text\": \"hello\", \"duration\": 1.2}");
-  loc.col = w[TEXT].col ? w[TEXT].col : 1;
-  if (!w[TEXT].text) return gr_fail(GR_ERR_DATA, loc, "the key \"text\" is missing");
-  loc.col = w[DURATION].col ? w[DURATION].col : 1;
-  if (w[DURATION].number < 0)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, loc, "a duration of %g seconds cannot be", w[DURATION].number),
-        "correct it, or leave \"duration\" out: it is then read from the recording");
-  loc.col = w[OFFSET].col ? w[OFFSET].col : 1;
-  if (w[OFFSET].number != 0)
-    return gr_hint(gr_fail(GR_ERR_DATA, loc, "parts of recordings (\"offset\": %g) are not read",
-                           w[OFFSET].number),
+  if (!m[TEXT].text)
+    return gr_fail(GR_ERR_DATA, at_col(loc, m[TEXT].col), "the key \"text\" is missing");
+  if (m[DURATION].number < 0)
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[DURATION].col),
+                           "a duration of %g seconds cannot be", m[DURATION].number),
+                   "correct it, or leave \"duration\" out: it is then read from the recording");
+  if (m[OFFSET].number != 0)
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[OFFSET].col),
+                           "parts of recordings (\"offset\": %g) are not read", m[OFFSET].number),
                    "cut the recording into one file an utterance");
   return GR_OK;
 }
 
+static gr_status parse(gr_arena *scratch, gr_loc loc, const char *line, size_t len,
+                       const gr_json **out) {
+  gr_json_error why;
+  if (!gr_json_read(scratch, line, len, out, &why))
+    return gr_fail(GR_ERR_DATA, at_col(loc, why.col), "%s, found %s", why.why, why.found);
+  if ((*out)->kind == GR_JSON_OBJECT) return GR_OK;
+  return gr_fail(GR_ERR_DATA, at_col(loc, (*out)->at + 1), "expected one JSON object on each line");
+}
+
+static gr_status read_members(gr_arena *a, gr_loc loc, const char *line, size_t len, member *m) {
+  gr_arena *scratch = gr_arena_create();
+  const gr_json *object = NULL;
+  gr_status s = parse(scratch, loc, line, len, &object);
+  for (int i = 0; i < MEMBERS && !s; i++) s = find(a, loc, object, &m[i]);
+  gr_arena_destroy(scratch);
+  return s;
+}
+
 static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char *line, size_t len,
                            gr_map *seen, gr_utterance *out) {
-  gr_json_want w[WANTED] = {[AUDIO] = {"audio_path", GR_JSON_STRING},
-                            [TEXT] = {"text", GR_JSON_STRING},
-                            [DURATION] = {"duration", GR_JSON_NUMBER},
-                            [NAME] = {"name", GR_JSON_STRING},
-                            [OFFSET] = {"offset", GR_JSON_NUMBER}};
-  GR_TRY(gr_json_line(a, loc, line, len, w, WANTED));
-  GR_TRY(check(w, loc));
-  const char *name = w[NAME].text && *w[NAME].text ? w[NAME].text : w[AUDIO].text;
+  member m[MEMBERS] = {[AUDIO] = {"audio_path", GR_JSON_TEXT},
+                       [TEXT] = {"text", GR_JSON_TEXT},
+                       [DURATION] = {"duration", GR_JSON_FLOAT},
+                       [NAME] = {"name", GR_JSON_TEXT},
+                       [OFFSET] = {"offset", GR_JSON_FLOAT}};
+  GR_TRY(read_members(a, loc, line, len, m));
+  GR_TRY(check(m, loc));
+  const member *named = m[NAME].text && *m[NAME].text ? &m[NAME] : &m[AUDIO];
   uint32_t before;
-  loc.col = w[NAME].text && *w[NAME].text ? w[NAME].col : w[AUDIO].col;
-  if (gr_map_find(seen, name, &before))
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, loc, "the utterance '%s' is already on line %u", name, before),
-        "give each its own \"name\"");
-  gr_map_put(seen, name, (uint32_t)loc.line);
-  *out = (gr_utterance){name,         place(a, loc.file, root, w[AUDIO].text),
-                        w[TEXT].text, w[DURATION].number,
-                        loc.line,     w[TEXT].col,
-                        w[AUDIO].col, w[DURATION].col};
+  if (gr_map_find(seen, named->text, &before))
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, named->col),
+                           "the utterance '%s' is already on line %u", named->text, before),
+                   "give each its own \"name\"");
+  gr_map_put(seen, named->text, (uint32_t)loc.line);
+  *out = (gr_utterance){named->text,  place(a, loc.file, root, m[AUDIO].text),
+                        m[TEXT].text, m[DURATION].number,
+                        loc.line,     m[TEXT].col,
+                        m[AUDIO].col, m[DURATION].col};
   return GR_OK;
 }
 
