@@ -146,10 +146,14 @@ static gr_json *child(reader *r, gr_json *of, gr_json **last) {
 
 static bool name(reader *r, const gr_json *of, gr_json *member) {
   if (r->at >= r->end || *r->at != '"') return fail(r, "expected a name in double quotes");
+  const char *from = r->at;
   if (!text(r, &member->name)) return false;
   if (of->n > MAX_MEMBERS) return fail(r, "expected at most 4096 members");
   for (const gr_json *m = of->first; m != member; m = m->next)
-    if (!strcmp(m->name, member->name)) return fail(r, "expected names that differ");
+    if (!strcmp(m->name, member->name)) {
+      r->at = from;
+      return fail(r, "expected a name that the object does not have yet");
+    }
   spaces(r);
   if (!word(r, ":")) return fail(r, "expected ':' after the name");
   spaces(r);

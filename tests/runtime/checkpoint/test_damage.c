@@ -158,7 +158,7 @@ static void edited_manifests(void) {
       {"\"frames\": [[", "\"frames\": [[1, \"0000000000000000\"], [", "frames"},
       {"\"scalars\": {", "\"scalars\": [", "manifest.json' line"},
       {"\"seed\": 1", "\"seed\": null", "neither a number nor text"},
-      {"\"seed\": 1", "\"seed\": 1, \"seed\": 1", "two members of one name"},
+      {"\"seed\": 1", "\"seed\": 1, \"seed\": 1", "does not have yet"},
       {"\"tensors\": [", "\"tensors\": [1, ", "shape or pieces are wrong"},
   };
   const char *dir = scratch_dir("edited");

@@ -123,7 +123,7 @@ static void damage(void) {
   refuses(A "[-4,12]}}", 64, "its header");
   refuses(A "[0,9223372036854775807]}}", 64, "not where its header says");
   refuses(A "[0]}}", 64, "its header");
-  refuses(A "[0,16]}", 64, "should stand here");
+  refuses(A "[0,16]}", 64, "expected");
   refuses("[]", 64, "no object");
   refuses("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 64,
           "its header");
