@@ -12,6 +12,9 @@ struct block {
 };
 struct gr_arena {
   struct block *head;
+  size_t bytes;      // of all blocks
+  gr_arena *inner;   // the last of those within it
+  gr_arena *before;  // the one made before it within the same
 };
 
 enum {
@@ -46,8 +49,15 @@ static void *must(void *p, size_t bytes) {
 
 gr_arena *gr_arena_create(void) { return must(calloc(1, sizeof(gr_arena)), sizeof(gr_arena)); }
 
+gr_arena *gr_arena_within(gr_arena *outer) {
+  gr_arena *a = gr_arena_create();
+  a->before = outer->inner;
+  return outer->inner = a;
+}
+
 void gr_arena_destroy(gr_arena *a) {
   if (!a) return;
+  for (gr_arena *in = a->inner, *before; in; in = before) before = in->before, gr_arena_destroy(in);
   for (struct block *b = a->head, *next; b; b = next) next = b->next, free(b);
   free(a);
 }
@@ -60,7 +70,10 @@ static void grow(gr_arena *a, size_t bytes) {
   struct block *b = must(calloc(1, HEADER + size), HEADER + size);
   *b = (struct block){.next = a->head, .size = size};
   a->head = b;
+  a->bytes += HEADER + size;
 }
+
+size_t gr_arena_bytes(const gr_arena *a) { return a->bytes; }
 
 void *gr_arena_alloc(gr_arena *a, size_t bytes) {
   bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;

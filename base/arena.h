@@ -11,6 +11,9 @@ enum { GR_ARENA_EXIT = 69 };
 typedef struct gr_arena gr_arena;
 gr_arena *gr_arena_create(void);
 void gr_arena_destroy(gr_arena *);
+// One that is destroyed with `outer`, and not before. Another thread may use it.
+gr_arena *gr_arena_within(gr_arena *outer);
+size_t gr_arena_bytes(const gr_arena *);  // that it has taken, without those of arenas within it
 void *gr_arena_alloc(gr_arena *, size_t bytes);  // zeroed, 16-byte aligned, never NULL
 char *gr_arena_printf(gr_arena *, const char *fmt, ...) GR_PRINTF(2, 3);
 char *gr_arena_strdup(gr_arena *, const char *);

@@ -8,4 +8,5 @@
 #include "base/port.h"
 #include "base/rng.h"
 #include "base/status.h"
+#include "base/tasks.h"
 #include "base/text.h"

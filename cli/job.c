@@ -270,7 +270,8 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                        .buckets = buckets,
                        .n_buckets = n,
                        .train = true,
-                       .eval = true};
+                       .eval = true,
+                       .threads = j->compilers};
   memcpy(r.model.batch_axis, j->mesh_config.batch_axis, sizeof r.model.batch_axis);
   memcpy(j->spec.batch_axis, j->mesh_config.batch_axis, sizeof j->spec.batch_axis);
   j->spec.shares = j->mesh_config.data_ranks;

@@ -18,6 +18,7 @@ typedef struct gr_job {
   gr_conf *graph;        // the model's file
   gr_options options;
   gr_mesh_config mesh_config;
+  int compilers;     // threads that compile; 0: one for each processor
   gr_run_spec spec;  // what the ranks run by
 } gr_job;
 

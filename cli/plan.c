@@ -44,7 +44,6 @@ static gr_status plan(gr_job *j) {
   int64_t ranks = j->args.ranks ? j->args.ranks : j->spec.set.ranks;
   if (!ranks) ranks = gr_processors() > 1 ? 2 : 1;
   GR_TRY(gr_job_plan(j, (int)ranks));
-  GR_TRY(gr_plan_prove(j->spec.plan));
   printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
          ranks > 1 ? "s" : "", j->spec.set.batch);
   printf(j->spec.set.micro_batches > 1 ? " in %d micro-steps\n" : "\n", j->spec.set.micro_batches);

@@ -102,6 +102,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   size_t before = gr_memory_now().own;
   GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
   GR_TRY(gr_same_data(job, world));
+  job->compilers = job->spec.set.threads;  // the other ranks of this machine compile too
   gr_status s = gr_job_plan(job, ranks);
   job->spec.plan_bytes = more_than(before);
   return gr_comm_all_ok(world, s);

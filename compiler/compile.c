@@ -54,7 +54,7 @@ static uint32_t count_states(const gr_compiled *c, uint32_t n) {
 static uint64_t hash_number(uint64_t h, uint64_t n) { return gr_hash_bytes(h, &n, sizeof n); }
 
 static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
-  h = hash_number(h, gr_graph_hash(f->g));
+  h = hash_number(h, f->graph_hash);
   h = hash_number(h, f->bytes);
   for (uint32_t i = 1; i < f->g->n_values; i++)
     h = hash_number(hash_number(h, f->offset[i]), f->in_states[i]);
@@ -90,15 +90,39 @@ static uint64_t hash_plan(const gr_plan *p) {
 
 // ---- Linking ----------------------------------------------------------------------------
 
-static void lay_out(gr_arena *arena, gr_plan *p, const gr_map *by_name, const gr_compiled *c,
-                    gr_program *program) {
-  *program = (gr_program){.kind = c->kind, .bucket = c->bucket, .notes = c->notes};
-  program->name = *c->bucket ? gr_arena_printf(arena, "%s.%s", c->kind, c->bucket) : c->kind;
-  gr_memory_plan(arena, p->states, by_name, c->g, &program->frame);
-  if (program->frame.bytes > p->arena_bytes) p->arena_bytes = program->frame.bytes;
+// One for each program: threads share none.
+static gr_arena **make_arenas(gr_arena *arena, uint32_t n) {
+  gr_arena **list = GR_NEW(arena, gr_arena *, n + 1);
+  for (uint32_t i = 0; i < n; i++) list[i] = gr_arena_within(arena);
+  return list;
 }
 
-gr_status gr_plan_link(gr_arena *arena, const gr_compiled *c, uint32_t n, gr_plan **out) {
+static void hash_graphs(gr_plan_frame *f) {
+  f->graph_hash = gr_graph_hash(f->g);
+  for (uint32_t i = 0; i < f->g->n_nodes; i++)
+    if (f->body[i]) hash_graphs(f->body[i]);
+}
+
+typedef struct linking {
+  gr_plan *plan;
+  const gr_map *by_name;  // index into the plan's states
+  const gr_compiled *compiled;
+  gr_arena **arena;  // by program
+} linking;
+
+static gr_status lay_out(void *arg, int i) {
+  const linking *l = arg;
+  const gr_compiled *c = &l->compiled[i];
+  gr_program *program = &l->plan->programs[i];
+  *program = (gr_program){.kind = c->kind, .bucket = c->bucket, .notes = c->notes};
+  program->name = *c->bucket ? gr_arena_printf(l->arena[i], "%s.%s", c->kind, c->bucket) : c->kind;
+  gr_memory_plan(l->arena[i], l->plan->states, l->by_name, c->g, &program->frame);
+  hash_graphs(&program->frame);
+  return GR_OK;
+}
+
+static gr_status link_all(gr_arena *arena, int threads, const gr_compiled *c, uint32_t n,
+                          gr_plan **out) {
   gr_plan *p = *out = GR_NEW(arena, gr_plan, 1);
   p->mesh = c->g->mesh;
   p->states = GR_NEW(arena, gr_plan_state, count_states(c, n) + 1);
@@ -106,9 +130,16 @@ gr_status gr_plan_link(gr_arena *arena, const gr_compiled *c, uint32_t n, gr_pla
   p->n_programs = n;
   gr_map by_name = gr_map_make(arena);  // index into states
   for (uint32_t i = 0; i < n; i++) add_states(p, &by_name, &c[i]);
-  for (uint32_t i = 0; i < n; i++) lay_out(arena, p, &by_name, &c[i], &p->programs[i]);
+  linking l = {p, &by_name, c, make_arenas(arena, n)};
+  GR_TRY(gr_tasks_run(threads, (int)n, lay_out, &l));
+  for (uint32_t i = 0; i < n; i++)
+    if (p->programs[i].frame.bytes > p->arena_bytes) p->arena_bytes = p->programs[i].frame.bytes;
   p->hash = hash_plan(p);
-  return gr_plan_prove(p);
+  return gr_prove_plan(p, threads);
+}
+
+gr_status gr_plan_link(gr_arena *arena, const gr_compiled *c, uint32_t n, gr_plan **out) {
+  return link_all(arena, 1, c, n, out);
 }
 
 // ---- Building ---------------------------------------------------------------------------
@@ -132,7 +163,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
   *c = (gr_compiled){.kind = purpose == GR_TRAIN ? halves[half] : kinds[purpose], .bucket = bucket};
   gr_options o = r->options;
   o.notes = &c->notes, o.step_phase = half;
-  gr_graph *g;
+  gr_graph *g = NULL;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
   gr_status s = gr_compile(arena, model, purpose, &o, &g);
   c->g = g;
@@ -169,9 +200,8 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
   return b.err;
 }
 
-// The passes' graphs go with `work`: what stays of a program is its last graph and its notes.
-static void keep(gr_arena *arena, gr_compiled *c) {
-  gr_notes *n = &c->notes;
+// The model's graph goes, and with it what notes say of it.
+static void keep(gr_arena *arena, gr_notes *n) {
   const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
   const gr_node **dead = GR_NEW(arena, const gr_node *, n->n_dead + 1);
   gr_node *nodes = GR_NEW(arena, gr_node, n->n_dead + 1);
@@ -183,7 +213,6 @@ static void keep(gr_arena *arena, gr_compiled *c) {
     if (n->dead[i]->scope) nodes[i].scope = gr_arena_strdup(arena, n->dead[i]->scope);
   }
   n->unused = unused, n->dead = dead;
-  c->g = gr_graph_copy(arena, c->g);
 }
 
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
@@ -192,8 +221,8 @@ static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_pu
   gr_arena *work = gr_arena_create();
   const char *name = half == GR_PHASE_UPDATE ? "" : bucket->name;
   gr_status s = model_of(work, r, purpose, bucket, &model);
-  s = s ? s : compile(work, r, purpose, half, name, model, c);
-  if (!s) keep(arena, c);
+  s = s ? s : compile(arena, r, purpose, half, name, model, c);
+  if (!s) keep(arena, &c->notes);
   gr_arena_destroy(work);
   if (s || !r->options.stop_after) return s;
   return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped after pass '%s', as asked",
@@ -207,8 +236,8 @@ static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_comp
   gr_arena *work = gr_arena_create();
   gr_status s = model_of(work, r, GR_INIT, &r->buckets[0], &init);
   s = s ? s : add_zeros(init, c, n);
-  s = s ? s : compile(work, r, GR_INIT, GR_PHASE_WHOLE_STEP, "", init, &c[n]);
-  if (!s) keep(arena, &c[n]);
+  s = s ? s : compile(arena, r, GR_INIT, GR_PHASE_WHOLE_STEP, "", init, &c[n]);
+  if (!s) keep(arena, &c[n].notes);
   gr_arena_destroy(work);
   return s;
 }
@@ -226,17 +255,56 @@ static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
   return s;
 }
 
+// A program that is asked for.
+typedef struct asked {
+  gr_purpose purpose;
+  gr_step_phase half;
+  const gr_bucket *bucket;
+} asked;
+
 // In the order in which `graphrun plan` lists them. What ends a step in micro-steps is the same for
 // all buckets: their totals lie alike.
+static uint32_t list_programs(const gr_plan_request *r, asked *out) {
+  gr_step_phase half = r->options.micro_batches > 1 ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP;
+  uint32_t n = 0;
+  for (int i = 0; r->train && i < r->n_buckets; i++)
+    out[n++] = (asked){GR_TRAIN, half, &r->buckets[i]};
+  if (r->train && half == GR_PHASE_MICRO_BATCH)
+    out[n++] = (asked){GR_TRAIN, GR_PHASE_UPDATE, &r->buckets[0]};
+  for (int i = 0; r->eval && i < r->n_buckets; i++)
+    out[n++] = (asked){GR_EVAL, GR_PHASE_WHOLE_STEP, &r->buckets[i]};
+  return n;
+}
+
+typedef struct compiling {
+  const gr_plan_request *r;
+  const asked *asked;
+  gr_compiled *compiled;
+  gr_arena **arena;  // by program
+} compiling;
+
+static gr_status compile_one(void *arg, int i) {
+  const compiling *w = arg;
+  const asked *a = &w->asked[i];
+  return compile_bucket(w->arena[i], w->r, a->purpose, a->half, a->bucket, &w->compiled[i]);
+}
+
+// What passes print comes in the order of the programs.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
-  gr_step_phase half = r->options.micro_batches > 1 ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP;
-  for (int i = 0; r->train && i < r->n_buckets; i++)
-    GR_TRY(compile_bucket(arena, r, GR_TRAIN, half, &r->buckets[i], &c[(*n)++]));
-  if (r->train && half == GR_PHASE_MICRO_BATCH)
-    GR_TRY(compile_bucket(arena, r, GR_TRAIN, GR_PHASE_UPDATE, &r->buckets[0], &c[(*n)++]));
-  for (int i = 0; r->eval && i < r->n_buckets; i++)
-    GR_TRY(compile_bucket(arena, r, GR_EVAL, GR_PHASE_WHOLE_STEP, &r->buckets[i], &c[(*n)++]));
+  asked *list = GR_NEW(arena, asked, 2 * r->n_buckets + 1);
+  *n = list_programs(r, list);
+  compiling w = {r, list, c, make_arenas(arena, *n)};
+  bool prints = r->options.dump || r->options.stop_after;
+  return gr_tasks_run(prints ? 1 : r->threads, (int)*n, compile_one, &w);
+}
+
+// The files that all programs are made of are only read while they are compiled.
+static gr_status share_files(gr_arena *arena, gr_model_request *m) {
+  if (!m->blocks) GR_TRY(gr_model_blocks(arena, &m->blocks));
+  gr_conf_mark(m->blocks);
+  gr_conf_mark(m->graph);
+  if (m->params) gr_conf_mark(m->params);
   return GR_OK;
 }
 
@@ -287,15 +355,16 @@ static gr_mesh real_axes(const gr_mesh *m) {
 }
 
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
-  gr_plan_request asked = *request, *r = &asked;
-  asked.model.mesh = real_axes(&request->model.mesh);
+  gr_plan_request own = *request, *r = &own;
+  own.model.mesh = real_axes(&request->model.mesh);
   gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 2);
   uint32_t n = 0;
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
+  GR_TRY(share_files(arena, &r->model));
   GR_TRY(read_units(arena, r));
   GR_TRY(compile_all(arena, r, c, &n));
   GR_TRY(check_states(arena, c, n));
   GR_TRY(compile_init(arena, r, c, n));
   n++;
-  return gr_plan_link(arena, c, n, out);
+  return link_all(arena, r->threads, c, n, out);
 }

@@ -17,9 +17,11 @@ typedef struct gr_plan_request {
   const gr_bucket *buckets;  // at least one; its name may be ""
   int n_buckets;
   bool train, eval;  // which programs, besides "init"
+  int threads;       // that compile; 0: one for each processor
 } gr_plan_request;
 
-// Compiles, verifies and proves. States lie the same in all programs.
+// Compiles, verifies and proves. States lie the same in all programs. Programs are compiled on
+// several threads; the plan and the errors are the same with any number of them.
 GR_MUST_USE gr_status gr_plan_build(gr_arena *, const gr_plan_request *, gr_plan **out);
 
 // A program's graph, compiled, before it has a place in memory.

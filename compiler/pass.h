@@ -90,6 +90,7 @@ typedef struct gr_pass {
 extern const gr_pass gr_pipeline[];  // ends with an empty pass
 
 typedef enum gr_purpose { GR_TRAIN, GR_EVAL, GR_INIT } gr_purpose;
+// Runs the passes on the model's graph; *out shares nothing with it.
 GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, const gr_options *,
                                  gr_graph **out);
 // One pass alone, by name, for tests: `old` must be as its needs say.

@@ -133,8 +133,8 @@ static gr_status same_name(const gr_value *v, const gr_value *other) {
                  "WEIGHT.total: choose another 'name:'");
 }
 
-static gr_status verify_names(const gr_graph *g) {
-  gr_map names = gr_map_make(g->arena);
+static gr_status check_names(gr_arena *arena, const gr_graph *g) {
+  gr_map names = gr_map_make(arena);
   uint32_t other;
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
@@ -142,13 +142,20 @@ static gr_status verify_names(const gr_graph *g) {
     if (gr_map_find(&names, v->name, &other)) return same_name(v, &g->values[other]);
     gr_map_put(&names, v->name, i);
   }
-  names = gr_map_make(g->arena);
+  names = gr_map_make(arena);
   for (uint32_t i = 0; g->result_names && i < g->n_results; i++) {
     if (gr_map_find(&names, g->result_names[i], NULL))
       return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "two results are named '%s'", g->result_names[i]);
     gr_map_put(&names, g->result_names[i], i);
   }
   return GR_OK;
+}
+
+static gr_status verify_names(const gr_graph *g) {
+  gr_arena *arena = gr_arena_create();
+  gr_status s = check_names(arena, g);
+  gr_arena_destroy(arena);
+  return s;
 }
 
 gr_status gr_graph_verify(const gr_graph *g, unsigned facts) {

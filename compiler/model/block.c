@@ -30,11 +30,15 @@ static gr_status add_blocks(gr_block *list, int *n, gr_conf *map, bool builtin) 
   return GR_OK;
 }
 
-gr_status gr_model_open_blocks(gr_build_context *a, gr_conf *file) {
-  gr_conf *own = gr_conf_member(file, "blocks"), *builtin;
-  if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "blocks:"));
+gr_status gr_model_blocks(gr_arena *arena, gr_conf **out) {
   gr_source_add(builtin_file, gr_model_blocks_yaml);
-  GR_TRY(gr_conf_parse(a->arena, builtin_file, gr_model_blocks_yaml, &builtin));
+  return gr_conf_parse(arena, builtin_file, gr_model_blocks_yaml, out);
+}
+
+gr_status gr_model_open_blocks(gr_build_context *a, gr_conf *file) {
+  gr_conf *own = gr_conf_member(file, "blocks"), *builtin = a->request->blocks;
+  if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "blocks:"));
+  if (!builtin) GR_TRY(gr_model_blocks(a->arena, &builtin));
   gr_block *list = GR_NEW(a->arena, gr_block, builtin->n + (own ? own->n : 0));
   a->blocks = list;
   GR_TRY(add_blocks(list, &a->n_blocks, own, false));

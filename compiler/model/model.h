@@ -27,6 +27,7 @@ typedef struct gr_scopes {
 typedef struct gr_model_request {
   gr_conf *graph;      // the file, as read
   gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
+  gr_conf *blocks;     // gr_model_blocks, once for many graphs; NULL: it is read for this one
   const gr_dim *dims;  // sizes of the inputs' letters, "n" being the global batch
   int n_dims;
   // What the data gives: every input must be one of these, and letters take their sizes. NULL:
@@ -40,6 +41,9 @@ typedef struct gr_model_request {
   gr_scopes *scopes;  // where to add what the model consists of, outer parts first; or NULL
   bool by_rank;       // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
+
+// The built-in blocks (graphs/blocks.yaml), which is read to the arena.
+GR_MUST_USE gr_status gr_model_blocks(gr_arena *, gr_conf **out);
 
 // The forward graph: inputs, weights, `loss` and `norm` summed over the batch with the
 // implicit input `weight` [n] (1 for a sample, 0 for padding), and as results

@@ -23,6 +23,7 @@ typedef struct gr_plan_state {
 typedef struct gr_plan_frame gr_plan_frame;
 struct gr_plan_frame {
   const gr_graph *g;
+  uint64_t graph_hash;   // gr_graph_hash(g)
   size_t *offset;        // by value: into the block below (bodies: into their piece)
   bool *in_states;       // by value: the block is `states`, not `arena`
   size_t *scratch;       // by node: where op->scratch bytes begin, in the same block as temps

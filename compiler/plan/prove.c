@@ -149,12 +149,17 @@ static gr_status prove_program(gr_arena *arena, const gr_plan *p, const gr_progr
   return gr_prove_memory(arena, p, program);
 }
 
-gr_status gr_plan_prove(const gr_plan *p) {
+static gr_status prove_one(void *arg, int i) {
+  const gr_plan *p = arg;
   gr_arena *arena = gr_arena_create();
-  gr_status s = gr_prove_states_disjoint(p);
-  for (uint32_t i = 0; i < p->n_programs && !s; i++)
-    s = gr_note(prove_program(arena, p, &p->programs[i]), GR_NOWHERE, "while proving program %s",
-                p->programs[i].name);
+  gr_status s = prove_program(arena, p, &p->programs[i]);
   gr_arena_destroy(arena);
-  return s;
+  return gr_note(s, GR_NOWHERE, "while proving program %s", p->programs[i].name);
 }
+
+gr_status gr_prove_plan(const gr_plan *p, int threads) {
+  GR_TRY(gr_prove_states_disjoint(p));
+  return gr_tasks_run(threads, (int)p->n_programs, prove_one, (void *)p);
+}
+
+gr_status gr_plan_prove(const gr_plan *p) { return gr_prove_plan(p, 1); }

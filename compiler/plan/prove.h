@@ -11,5 +11,7 @@ GR_MUST_USE gr_status gr_plan_prove(const gr_plan *);
 
 // No two states share memory, and all are within the states block.
 GR_MUST_USE gr_status gr_prove_states_disjoint(const gr_plan *);
+// gr_plan_prove, on so many threads (0: one for each processor).
+GR_MUST_USE gr_status gr_prove_plan(const gr_plan *, int threads);
 // No value of the program is written over while something still reads it.
 GR_MUST_USE gr_status gr_prove_memory(gr_arena *, const gr_plan *, const gr_program *);

@@ -85,7 +85,8 @@ GR_MUST_USE gr_status gr_conf_text(gr_conf *, const char *path, const char *defa
 // An error for every leaf that nothing has read, with its place; GR_OK when there is none.
 GR_MUST_USE gr_status gr_conf_unread(gr_arena *, const gr_conf *root);
 
-// Marks a value and all below it as read: for readers of free-form maps.
+// Marks a value and all below it as read: for readers of free-form maps, and before several threads
+// look things up in it.
 void gr_conf_mark(gr_conf *);
 
 // ---- Making ---------------------------------------------------------------------

@@ -6,10 +6,15 @@
 
 enum { MAX_UNREAD = 20, MAX_SIBLINGS = 256 };
 
+// Trees that are marked as a whole are only read from then on, by several threads too.
+static void mark(gr_conf *c) {
+  if (!c->read) c->read = true;
+}
+
 gr_conf *gr_conf_member(gr_conf *m, const char *key) {
   int i = m ? gr_conf_index(m, key) : -1;
   if (i < 0) return NULL;
-  m->read = m->items[i]->read = true;
+  mark(m), mark(m->items[i]);
   return m->items[i];
 }
 
@@ -17,7 +22,7 @@ static gr_conf *element(gr_conf *list, const char *part) {
   char *end;
   long i = strtol(part, &end, 10);
   if (!isdigit((unsigned char)*part) || *end || i >= list->n) return NULL;
-  list->read = list->items[i]->read = true;
+  mark(list), mark(list->items[i]);
   return list->items[i];
 }
 
