@@ -13,7 +13,7 @@ static const char text[] =
     "params: {from: 2}\n"
     "inputs: {x: {shape: [n, t, c]}}\n"
     "nodes:\n"
-    "  - z: {slice_axis: x, axis: 1, from: from, size: 2}\n"
+    "  - z: {slice: x, axis: 1, from: from, size: 2}\n"
     "  - h: {lmu: x, hidden: 8, memory: 4, theta: 6.0, name: body}\n"
     "  - h: {linear: h, out: 3, name: head}\n"
     "  - y: {sum: h, axes: [1, 2]}\n"
@@ -86,7 +86,7 @@ static void same_plan(void) {
 
 static void same_dump(void) {
   gr_arena *arena = gr_arena_create();
-  made one = plan_with(arena, 1, 2, "check"), many = plan_with(arena, MOST_THREADS, 2, "check");
+  made one = plan_with(arena, 1, 2, "lint"), many = plan_with(arena, MOST_THREADS, 2, "lint");
   MUST(one.error);
   MUST(many.error);
   CHECK(strlen(one.dump) > 1000 && !strcmp(one.dump, many.dump), "what passes print is in order");
