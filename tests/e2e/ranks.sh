@@ -109,9 +109,9 @@ head -n 12 data/tones.jsonl >other/data/tones.jsonl
 differs "fewer recordings" 'rank 1 has other data than rank 0: here no more samples, there "data/wavs/' --
 cp data/tones.jsonl other/data/
 echo more >>other/data/wavs/008.wav
-differs "another recording" 'data/tones.jsonl:9:1: .*here "data/wavs/008.wav" of' --
+differs "another recording" 'data/tones.jsonl:9:16: .*here "data/wavs/008.wav" of' --
 rm other/data/wavs/008.wav
-differs "a recording that is missing" 'data/tones.jsonl:9:1: .*008.wav", which is not there' --
+differs "a recording that is missing" 'data/tones.jsonl:9:16: .*008.wav", which is not there' --
 cp data/wavs/008.wav other/data/wavs/
 echo 'return { on_step_end = function(ctx) end }' | tee first/h.lua >other/h.lua
 cp "$source/graphs/lmu_asr.yaml" first/g.yaml && cp first/g.yaml other/g.yaml
