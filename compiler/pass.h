@@ -105,8 +105,6 @@ gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);
 gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // the node, on mapped inputs; maps its outputs
 void gr_copy_links(gr_rewrite *);  // loss, norm, results, grads and nexts, through map
 
-// By value: what the loss, the results and the states' next values need.
-bool *gr_graph_live(const gr_graph *);
 // How weight w lies, by the rules.
 gr_layout gr_weight_layout(const gr_mesh *, const gr_value *w, const gr_options *);
 // How the gradient and the optimizer's states of weight w lie: as w does, and split over

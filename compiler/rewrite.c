@@ -43,21 +43,6 @@ void gr_copy_links(gr_rewrite *rw) {
   }
 }
 
-bool *gr_graph_live(const gr_graph *g) {
-  bool *live = GR_NEW(g->arena, bool, g->n_values);
-  live[g->loss.id] = live[g->loss_denominator.id] = true;
-  for (uint32_t i = 0; i < g->n_results; i++) live[g->results[i].id] = true;
-  for (uint32_t i = 1; i < g->n_values; i++) live[g->values[i].next.id] = true;
-  for (uint32_t i = g->n_nodes; i--;) {
-    const gr_node *n = &g->nodes[i];
-    bool any = false;
-    for (int k = 0; k < n->n_out; k++) any |= live[gr_out(n, k).id];
-    for (int k = 0; any && k < n->n_in; k++) live[n->in[k].id] = true;
-  }
-  live[0] = false;
-  return live;
-}
-
 bool gr_name_matches(const char *name, const char *const *patterns, int n) {
   for (int i = 0; i < n; i++)
     if (!fnmatch(patterns[i], name, 0)) return true;

@@ -70,6 +70,12 @@ void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, i
                      int64_t from[], int64_t size[]);
 int gr_mesh_ranks(const gr_mesh *);                      // the product of the sizes
 int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // the last axis varies fastest
+// The ranks that differ from `rank` in no coordinate but that of `axis`: n of them, from `first`
+// on in steps of `stride`, by their coordinate. They share a communicator.
+typedef struct gr_mesh_group {
+  int first, stride, n;
+} gr_mesh_group;
+gr_mesh_group gr_mesh_group_of(const gr_mesh *, int rank, int axis);
 
 // ---- Values, nodes, graphs --------------------------------------------------
 
@@ -141,6 +147,11 @@ void gr_graph_reserve(gr_graph *, uint32_t values, uint32_t nodes);
 gr_graph *gr_graph_copy(gr_arena *, const gr_graph *);
 static inline gr_value *gr_at(const gr_graph *g, gr_val v) { return &g->values[v.id]; }
 static inline gr_val gr_out(const gr_node *n, int i) { return (gr_val){n->out.id + (uint32_t)i}; }
+static inline bool gr_any_out(const gr_node *n, const bool *set) {  // is a result in the set?
+  for (int i = 0; i < n->n_out; i++)
+    if (set[gr_out(n, i).id]) return true;
+  return false;
+}
 bool gr_graph_same(const gr_graph *, const gr_graph *);  // built alike, step by step; names aside
 uint32_t gr_graph_leaves(const gr_graph *);  // values 1 to this are leaves (of a body: all leaves)
 gr_val gr_graph_leaf(const gr_graph *, gr_role, const char *name);  // GR_NONE: there is none

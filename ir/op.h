@@ -103,10 +103,11 @@ typedef enum gr_padding {
   GR_PADDING_REFUSED,    // it would read zeros as numbers: neither operands nor results have any
   GR_PADDING_PRESERVED,  // it works element by element, or sums up all: zeros give zeros, so that
                          // the results' padding is zero where the operands' is
-  GR_PADDING_ADDED,    // it splits, and fills up with zeros
-  GR_PADDING_REMOVED,  // it puts slices together, and leaves out the padding of its mesh axis
+  GR_PADDING_ADDED,      // it splits, and fills up with zeros
+  GR_PADDING_REMOVED,    // it puts slices together, and leaves out the padding of its mesh axis
 } gr_padding;
 
+enum { GR_MAX_INPLACE = 4 };  // outputs of one op that may be made in operands
 typedef struct gr_sharding_rule gr_sharding_rule;
 struct gr_op {
   const char *name, *doc;
@@ -138,9 +139,8 @@ struct gr_op {
   bool linear;          // f(a)+f(b) = f(a+b): partial sums may pass through
   bool random;          // draws from its stream: never merged across streams, kept apart by stream
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
-  int inplace;          // 1 + the operand whose memory output 0 may take, or 0
-  const char *inplace_more;  // further outputs: "123": output i may take operand (digit - 1)
-  bool inplace_each;         // output i may take operand i, of as many as there are
+  int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may take, or 0
+  bool inplace_each;               // output i may take operand i, of as many as there are
 
   // cpu: the reference, plain loops in the order of the mathematics, any dtype, accumulating
   // in double. fast: a quicker kernel for this site, or NULL when it has none for it.
@@ -151,6 +151,9 @@ struct gr_op {
   const gr_case *cases;                   // ends with an empty case
 };
 
+// The operand in whose memory output k may be made, as far as the op's kernels are concerned: they
+// read each element of it before they write there. -1: none.
+int gr_op_inplace(const gr_op *, int k);
 GR_MUST_USE gr_status gr_op_infer(gr_op_call *);
 // The op's own count, or multiply-adds x 2 by the notation: the product of all its axes' sizes, x 2
 // when it contracts, else one for each element.
@@ -168,6 +171,10 @@ bool gr_attr_same(const gr_op *, const void *attr, const void *other);  // bodie
 
 // ---- Reverse mode (reverse.c): of whole graphs, and of a scan's body -----------------
 void gr_mark_dependents(const gr_graph *, bool *want);  // adds what depends on wanted values
+// Adds what live values are computed from, but for what the values of `given` (or NULL) are.
+void gr_mark_live(const gr_graph *, bool *live, const bool *given);
+// By value: what the loss, the results and the states' next values need.
+bool *gr_graph_live(const gr_graph *);
 // gr_emit_copy, by way of op->keep where a gradient will flow.
 gr_val gr_emit_with_residuals(gr_builder *, const gr_node *, gr_val *map, const bool *want);
 void gr_accumulate_grad(gr_builder *, const gr_op *add, gr_val *sum, gr_val dx);

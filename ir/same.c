@@ -2,6 +2,11 @@
 #include <string.h>
 #include "ir/op.h"
 
+int gr_op_inplace(const gr_op *op, int k) {
+  if (op->inplace_each) return k;
+  return k < GR_MAX_INPLACE ? op->inplace[k] - 1 : -1;
+}
+
 void gr_op_call_of(const gr_graph *g, const gr_node *n, gr_op_call *s) {
   s->op = n->op, s->attr = n->attr, s->n_in = n->n_in, s->n_out = n->n_out;
   s->names = NULL, s->loc = n->loc;

@@ -85,6 +85,12 @@ int gr_mesh_coord(const gr_mesh *m, int rank, int axis) {
   return rank % m->axis[axis].size;
 }
 
+gr_mesh_group gr_mesh_group_of(const gr_mesh *m, int rank, int axis) {
+  int stride = 1;
+  for (int a = axis + 1; a < m->n_axes; a++) stride *= m->axis[a].size;
+  return (gr_mesh_group){rank - gr_mesh_coord(m, rank, axis) * stride, stride, m->axis[axis].size};
+}
+
 // ---- Layouts -----------------------------------------------------------------------------
 
 bool gr_layout_same(const gr_layout *a, const gr_layout *b) {

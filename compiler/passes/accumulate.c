@@ -49,33 +49,15 @@ static void find_accumulators(cut *c) {
 static void find_late(cut *c) {
   const gr_graph *g = c->rw->old;
   for (uint32_t i = 1; i < g->n_values; i++) c->late[i] = c->total[i] != NULL;
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *n = &g->nodes[i];
-    bool late = false;
-    for (int k = 0; k < n->n_in; k++) late |= c->late[n->in[k].id];
-    for (int k = 0; late && k < n->n_out; k++) c->late[gr_out(n, k).id] = true;
-  }
+  gr_mark_dependents(g, c->late);
 }
 
-// Adds what makes the needed values. Those that are totals the end of the step finds made.
-static void find_makers(const cut *c, bool *need, bool end) {
-  const gr_graph *g = c->rw->old;
-  need[0] = false;
-  for (uint32_t i = g->n_nodes; i--;) {
-    const gr_node *n = &g->nodes[i];
-    bool any = false;
-    for (int k = 0; k < n->n_out; k++) {
-      uint32_t v = gr_out(n, k).id;
-      any |= need[v] && !(end && c->total[v]);
-    }
-    for (int k = 0; any && k < n->n_in; k++) need[n->in[k].id] = true;
-  }
-}
-
+// The end of the step finds the totals made.
 static bool *find_needs(const cut *c, bool end) {
   const gr_graph *g = c->rw->old;
-  bool *need = GR_NEW(g->arena, bool, g->n_values);
+  bool *need = GR_NEW(g->arena, bool, g->n_values), *given = GR_NEW(g->arena, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
+    given[i] = end && c->total[i];
     gr_val next = g->values[i].next;
     if (!end && c->total[i]) need[i] = true;
     if (gr_is(next) && c->late[next.id] == end) need[i] = need[next.id] = true;
@@ -83,7 +65,8 @@ static bool *find_needs(const cut *c, bool end) {
   for (uint32_t i = 0; i < g->n_results; i++)
     if (c->late[g->results[i].id] == end) need[g->results[i].id] = true;
   if (end) need[g->loss.id] = need[g->loss_denominator.id] = true;
-  find_makers(c, need, end);
+  need[0] = false;
+  gr_mark_live(g, need, given);
   return need;
 }
 

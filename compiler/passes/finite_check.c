@@ -4,10 +4,6 @@
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
-struct finite_check {
-  double clip;
-};
-
 static bool has_gradient(const gr_value *v) { return v->role == GR_STATE && gr_is(v->grad); }
 
 // Over which axes of the mesh the gradient of weight i will be split: one bit each.
@@ -54,8 +50,7 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
         "see `freeze`, and the loss that `train` names");
   gr_val norm = rw->b.g->loss_denominator;
   if (!gr_is(norm)) norm = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
-  gr_val made = GR_EMIT(&rw->b, &gr_op_finite_check, &(struct finite_check){rw->opt->clip}, total,
-                        rw->b.g->loss, norm);
+  gr_val made = gr_finite_check(&rw->b, total, rw->b.g->loss, norm, rw->opt->clip);
   gr_result(&rw->b, "ok", (gr_val){made.id + 1});
   gr_result(&rw->b, "grad_norm", (gr_val){made.id + 2});
   return GR_OK;

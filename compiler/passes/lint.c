@@ -17,23 +17,15 @@ static void note_dead(gr_rewrite *rw, gr_notes *notes) {
   const gr_graph *g = rw->old;
   const bool *live = gr_graph_live(g);
   notes->dead = GR_NEW(g->arena, const gr_node *, g->n_nodes + 1);
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    bool any = false;
-    for (int k = 0; k < g->nodes[i].n_out; k++) any |= live[gr_out(&g->nodes[i], k).id];
-    if (!any) notes->dead[notes->n_dead++] = &g->nodes[i];
-  }
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (!gr_any_out(&g->nodes[i], live)) notes->dead[notes->n_dead++] = &g->nodes[i];
 }
 
 // What the loss depends on.
 static bool *needed_by_loss(const gr_graph *g) {
   bool *need = GR_NEW(g->arena, bool, g->n_values);
   need[g->loss.id] = true;
-  for (uint32_t i = g->n_nodes; i--;) {
-    const gr_node *n = &g->nodes[i];
-    bool any = false;
-    for (int k = 0; k < n->n_out; k++) any |= need[gr_out(n, k).id];
-    for (int k = 0; any && k < n->n_in; k++) need[n->in[k].id] = true;
-  }
+  gr_mark_live(g, need, NULL);
   return need;
 }
 

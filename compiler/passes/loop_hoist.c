@@ -56,18 +56,6 @@ static place *place_of(const hoist *h, gr_val v) {
   return n ? &h->place[n - h->g->nodes] : NULL;
 }
 
-// Adds to set what the values in it are made of, and the first result of each maker, so
-// that it tells of nodes too.
-static void close_over(const gr_graph *g, bool *set) {
-  for (uint32_t i = g->n_nodes; i--;) {
-    const gr_node *n = &g->nodes[i];
-    bool any = false;
-    for (int k = 0; k < n->n_out; k++) any |= set[gr_out(n, k).id];
-    for (int k = 0; any && k < n->n_in; k++) set[n->in[k].id] = true;
-    set[n->out.id] |= any;
-  }
-}
-
 // ---- Deciding -------------------------------------------------------------------
 
 static void choose_before(hoist *h) {
@@ -132,12 +120,12 @@ static void choose_sums(hoist *h) {
 static void choose_after(hoist *h) {
   const gr_graph *g = h->g;
   for (uint32_t j = 0; j < g->n_results; j++) h->live[g->results[j].id] = true;
-  close_over(g, h->live);
+  gr_mark_live(g, h->live, NULL);
   for (uint32_t i = g->n_nodes; i--;) {
     const gr_node *n = &g->nodes[i];
     bool stay = lead(h, n) != GR_LEAD_LIFT;
     for (int k = 0; k < n->n_out; k++) stay |= h->stays[gr_out(n, k).id];
-    if (h->place[i] == BEFORE || !h->live[n->out.id]) continue;
+    if (h->place[i] == BEFORE || !gr_any_out(n, h->live)) continue;
     for (int k = 0; stay && k < n->n_in; k++) h->stays[n->in[k].id] = true;
     if (!stay) h->place[i] = AFTER;
   }
@@ -183,7 +171,7 @@ static void write_body(hoist *h) {
     if (gr_is(h->whole[i]))
       h->in[i] =
           h->varies[i] ? gr_loop_seq(&h->loop, h->whole[i]) : gr_loop_const(&h->loop, h->whole[i]);
-    else if (n && n->out.id == i && h->live[i] && h->place[n - g->nodes] == LOOP)
+    else if (n && n->out.id == i && gr_any_out(n, h->live) && h->place[n - g->nodes] == LOOP)
       gr_emit_copy(&h->loop.b, n, h->in);
   }
   for (int k = 0; k < h->s->n_carry; k++) {

@@ -19,7 +19,7 @@ typedef struct planner {
   const uint32_t *last;   // by value
   bool *double_buffered;  // by value of a body: what a carry becomes. It and the carry's memory
                           // take turns from step to step, so nothing else may ever lie there
-  uint32_t *alias_root;        // by value: whose memory it takes over, at first its own
+  uint32_t *alias_root;   // by value: whose memory it takes over, at first its own
   gr_live_range *live_ranges;  // what is to be packed, and where to write the result
   size_t **out_offsets;
   uint32_t n_live_ranges;
@@ -42,13 +42,9 @@ uint32_t *gr_memory_last_use(gr_arena *arena, const gr_graph *g) {
 }
 
 bool gr_memory_may_reuse(const gr_graph *g, const gr_node *n, int k, int j) {
-  const char *more = n->op->inplace_more;
-  int allowed = 0, uses = 0;
-  if (k == 0) allowed = n->op->inplace;
-  if (k > 0 && more && (size_t)k <= strlen(more)) allowed = more[k - 1] - '0';
-  if (n->op->inplace_each) allowed = k + 1;
+  int uses = 0;
   for (int i = 0; i < n->n_in; i++) uses += n->in[i].id == n->in[j].id;
-  return allowed == j + 1 && uses == 1 &&
+  return gr_op_inplace(n->op, k) == j && uses == 1 &&
          gr_type_bytes(&gr_at(g, gr_out(n, k))->type) == gr_type_bytes(&gr_at(g, n->in[j])->type);
 }
 

@@ -72,5 +72,5 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 #define GR_POINTWISE3(name, ...) GR_POINTWISE_(name, 3, #__VA_ARGS__, __VA_ARGS__)
 
 #define GR_POINTWISE_FIELDS(name_)                                                          \
-  .name = #name_, .n_out = 1, .inplace = 1, .formula = name_##_formula, .cpu = name_##_cpu, \
+  .name = #name_, .n_out = 1, .inplace = {1}, .formula = name_##_formula, .cpu = name_##_cpu, \
   .fast = name_##_fast

@@ -71,20 +71,6 @@ int gr_loop_yield(gr_loop *l, gr_val v) {
   return (int)l->b.g->n_results - 1;
 }
 
-// What the yields and carries depend on.
-static bool *live_values(const gr_graph *g) {
-  bool *live = GR_NEW(g->arena, bool, g->n_values);
-  for (uint32_t i = 0; i < g->n_results; i++) live[g->results[i].id] = true;
-  for (uint32_t i = 1; i < g->n_values; i++) live[g->values[i].next.id] = true;
-  for (uint32_t i = g->n_nodes; i--;) {
-    const gr_node *n = &g->nodes[i];
-    bool any = false;
-    for (int k = 0; k < n->n_out; k++) any |= live[gr_out(n, k).id];
-    for (int k = 0; any && k < n->n_in; k++) live[n->in[k].id] = true;
-  }
-  return live;
-}
-
 // Leaves of one kind, in the order the body must have them; counts them, lists operands.
 static void put_leaves(gr_loop *l, gr_builder *to, gr_val *map, const bool *live, int kind,
                        bool given, gr_val *operands, int *n_in) {
@@ -106,8 +92,7 @@ static void put_leaves(gr_loop *l, gr_builder *to, gr_val *map, const bool *live
 static void put_nodes(const gr_graph *from, gr_builder *to, gr_val *map, const bool *live) {
   for (uint32_t i = 0; i < from->n_nodes; i++) {
     const gr_node *n = &from->nodes[i];
-    bool any = false;
-    for (int k = 0; k < n->n_out; k++) any |= live[gr_out(n, k).id];
+    bool any = gr_any_out(n, live);
     if (any) gr_emit_copy(to, n, map);
     for (int k = 0; any && k < n->n_out && !to->err; k++)
       gr_at(to->g, map[gr_out(n, k).id])->layout = gr_at(from, gr_out(n, k))->layout;
@@ -140,7 +125,7 @@ void gr_loop_close(gr_loop *l) {
                    .scope = l->b.scope,
                    .created_by = l->b.created_by};
   gr_val *map = GR_NEW(g->arena, gr_val, g->n_values), *in = GR_NEW(g->arena, gr_val, l->n_leaves);
-  bool *live = live_values(g);
+  bool *live = gr_graph_live(g);
   int n_in = 0;
   put_leaves(l, &to, map, live, GR_LOOP_SEQ, true, in, &n_in);
   put_leaves(l, &to, map, live, GR_LOOP_CARRY, true, in, &n_in);

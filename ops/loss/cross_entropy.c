@@ -214,6 +214,6 @@ const gr_op gr_op_cross_entropy_grad = {
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,
-    .inplace = 1,
+    .inplace = {1},
     .cases = grad_cases,
 };

@@ -310,6 +310,6 @@ const gr_op gr_op_ctc_loss_grad = {
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,
-    .inplace = 1,
+    .inplace = {1},
     .cases = grad_cases,
 };

@@ -79,7 +79,7 @@ const gr_op gr_op_layer_norm = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
-    .inplace = 1,
+    .inplace = {1},
     .cases = cases,
 };
 
@@ -189,6 +189,6 @@ const gr_op gr_op_layer_norm_grad = {
     .cpu = grad_cpu,
     .fast = grad_fast,
     .scratch = grad_scratch,
-    .inplace = 3,
+    .inplace = {3},
     .cases = grad_cases,
 };

@@ -109,7 +109,7 @@ const gr_op gr_op_softmax = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
-    .inplace = 1,
+    .inplace = {1},
     .cases = cases,
 };
 
@@ -181,6 +181,6 @@ const gr_op gr_op_softmax_grad = {
     .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,
-    .inplace = 2,
+    .inplace = {2},
     .cases = grad_cases,
 };

@@ -57,6 +57,6 @@ const gr_op gr_op_accumulate = {
     .infer = infer,
     .cpu = cpu,
     .fast = fast,
-    .inplace = 1,
+    .inplace = {1},
     .cases = cases,
 };

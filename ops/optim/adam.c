@@ -118,8 +118,7 @@ const gr_op gr_op_adam = {
     .padding = GR_PADDING_PRESERVED,
     .cpu = adam_cpu,
     .fast = adam_fast,
-    .inplace = 1 + W,
-    .inplace_more = "34",
+    .inplace = {1 + W, 3, 4},
     .cases = cases,
 };
 
@@ -137,7 +136,6 @@ const gr_op gr_op_adamw = {
     .padding = GR_PADDING_PRESERVED,
     .cpu = adamw_cpu,
     .fast = adamw_fast,
-    .inplace = 1 + W,
-    .inplace_more = "34",
+    .inplace = {1 + W, 3, 4},
     .cases = cases,
 };

@@ -55,3 +55,7 @@ const gr_op gr_op_finite_check = {
     .cpu = cpu,
     .cases = cases,
 };
+
+gr_val gr_finite_check(gr_builder *b, gr_val total, gr_val loss, gr_val norm, double clip) {
+  return GR_EMIT(b, &gr_op_finite_check, &(struct finite_check){clip}, total, loss, norm);
+}

@@ -29,6 +29,6 @@ const gr_op gr_op_increment = {
     .index_spec = ",->",
     .infer = infer,
     .cpu = cpu,
-    .inplace = 1,
+    .inplace = {1},
     .cases = cases,
 };

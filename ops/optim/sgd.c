@@ -114,7 +114,6 @@ const gr_op gr_op_sgd = {
     .padding = GR_PADDING_PRESERVED,
     .cpu = cpu,
     .fast = fast,
-    .inplace = 1,
-    .inplace_more = "6",
+    .inplace = {1, 6},
     .cases = cases,
 };

@@ -114,6 +114,6 @@ const gr_op gr_op_dropout = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
-    .inplace = 1,
+    .inplace = {1},
     .cases = cases,
 };

@@ -48,21 +48,13 @@ void gr_mpi_close(gr_comm *world) {
   if (world) world->ops->close(world);
 }
 
-// Ranks of one axis differ in no other coordinate: those are the colour.
-static int colour_of(const gr_mesh *m, int rank, int axis) {
-  int colour = 0;
-  for (int a = 0; a < m->n_axes; a++)
-    if (a != axis) colour = colour * m->axis[a].size + gr_mesh_coord(m, rank, a);
-  return colour;
-}
-
 gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *m, gr_comm *out[GR_MAX_MESH]) {
   for (int a = 0; a < GR_MAX_MESH; a++) out[a] = NULL;
   if (gr_mesh_ranks(m) != world->ranks)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the plan is for %d ranks, but there are %d",
                    gr_mesh_ranks(m), world->ranks);
   for (int a = 0; a < m->n_axes; a++) {
-    gr_status s = world->ops->split(world, colour_of(m, world->rank, a),
+    gr_status s = world->ops->split(world, gr_mesh_group_of(m, world->rank, a).first,
                                     gr_mesh_coord(m, world->rank, a), &out[a]);
     if (!s) continue;
     gr_comm_mesh_close(out, m);

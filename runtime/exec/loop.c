@@ -116,19 +116,12 @@ static bool has_own_place(const gr_plan_frame *p, uint32_t v) {
   return true;
 }
 
-// The operand whose memory output k of an op may take; -1: none.
-static int taken(const gr_op *op, int k) {
-  if (k == 0) return op->inplace - 1;
-  const char *more = op->inplace_more;
-  return more && (int)strlen(more) >= k ? more[k - 1] - '1' : -1;
-}
-
 // Whether next may be made where carry c is: c is not read any more, except by an op that may make
 // its result there.
 static bool may_replace(const gr_graph *g, gr_val c, gr_val next) {
   uint32_t maker = g->values[next.id].node;
   const gr_node *n = &g->nodes[maker];
-  int k = taken(n->op, (int)(next.id - n->out.id));
+  int k = gr_op_inplace(n->op, (int)(next.id - n->out.id));
   for (int o = 0; o < n->n_in; o++)
     if (n->in[o].id == c.id && o != k) return false;
   for (uint32_t i = maker + 1; i < g->n_nodes; i++)

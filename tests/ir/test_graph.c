@@ -54,6 +54,9 @@ static void meshes(void) {
   CHECK(gr_mesh_ranks(&m) == 6, "ranks");
   CHECK(gr_mesh_coord(&m, 4, 0) == 1 && gr_mesh_coord(&m, 4, 1) == 1, "rank 4 is (1, 1)");
   CHECK(gr_mesh_coord(&m, 2, 0) == 0 && gr_mesh_coord(&m, 2, 1) == 2, "rank 2 is (0, 2)");
+  gr_mesh_group rows = gr_mesh_group_of(&m, 4, 1), columns = gr_mesh_group_of(&m, 4, 0);
+  CHECK(rows.first == 3 && rows.stride == 1 && rows.n == 3, "rank 4 is with 3 and 5 along tp");
+  CHECK(columns.first == 1 && columns.stride == 3 && columns.n == 2, "and with 1 along dp");
 }
 
 // The same op on the same inputs is the same value, among thousands of others.

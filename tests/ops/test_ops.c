@@ -218,12 +218,6 @@ static void threads(void) {
   each_case(threads_case);
 }
 
-static int place_of(const gr_op *op, int out) {  // 1 + the operand whose place it may take
-  if (!out) return op->inplace;
-  const char *more = op->inplace_more;
-  return more && strlen(more) >= (size_t)out ? more[out - 1] - '0' : 0;
-}
-
 // Runs a kernel with results where op->inplace says they may be.
 static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
   const void *in[GR_MAX_ARGS] = {0};
@@ -231,7 +225,7 @@ static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
   use v = shadow(u);
   for (int k = 0; k < u->call.n_in; k++) v.in[k] = value_copy(&u->in[k]), in[k] = v.in[k].data;
   for (int k = 0; k < u->call.n_out; k++) {
-    int place = place_of(u->call.op, k) - 1;
+    int place = gr_op_inplace(u->call.op, k);
     bool fits = place >= 0 && place < u->call.n_in &&
                 gr_type_bytes(&u->call.in[place]) == gr_type_bytes(&u->call.out[k]);
     v.out[k] = fits ? v.in[place] : value_make(u->call.out[k]);
@@ -253,7 +247,9 @@ static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
 static void place_case(use *u, const gr_case *c, int i) {
   (void)c;
   gr_kernel fast = u->call.op->fast ? u->call.op->fast(&u->call) : NULL;
-  if (!u->call.op->inplace && !u->call.op->inplace_more) return;
+  bool any = false;
+  for (int k = 0; k < u->call.n_out; k++) any |= gr_op_inplace(u->call.op, k) >= 0;
+  if (!any) return;
   if (!judge(use_run(u, u->call.op->cpu, NULL), u->call.op, i, "reference")) return;
   in_place(u, u->call.op->cpu, i, "reference in place");
   if (fast) in_place(u, fast, i, "fast kernel in place");
