@@ -23,6 +23,8 @@ static const struct named {
      gr_is_file},
     {"data.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file},
     {"data.root", GR_ERR_DATA, "folder", searched, gr_is_dir},
+    {"data.table.path", GR_ERR_DATA, "table", searched, gr_is_file},
+    {"data.table.eval_path", GR_ERR_DATA, "table", searched, gr_is_file},
 };
 enum { N_NAMED = sizeof named / sizeof *named };
 

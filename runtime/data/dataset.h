@@ -106,5 +106,5 @@ void gr_dataset_sample_evenly(const gr_dataset *, gr_split, uint32_t n, uint32_t
 // For people: what a sample is called, what a model should say of it, and what a row of predicted
 // symbols says. In the arena.
 const char *gr_dataset_sample_name(gr_arena *, const gr_dataset *, uint32_t sample);
-const char *gr_dataset_reference(const gr_dataset *, uint32_t sample);  // "" where there is none
+const char *gr_dataset_reference(gr_arena *, const gr_dataset *, uint32_t sample);  // or ""
 void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_text *);

@@ -49,7 +49,7 @@ static gr_order count_used(const gr_dataset *d, int batch, gr_arena *a, int64_t 
 
 static void put_bucket(const gr_dataset *d, int b, uint32_t made, gr_text *out) {
   const gr_bucket_info *i = d->buckets + b;
-  gr_text_printf(out, "  %6d %ss ", i->length, d->ops->unit ? d->ops->unit : "row");
+  gr_text_printf(out, "  %6d %ss ", i->length, d->ops->unit);
   for (int f = 0; f < d->n_fields; f++)
     if (i->extent[f]) gr_text_printf(out, "%5d %s  ", i->extent[f], d->field[f].name);
   gr_text_printf(out, "train %6u  validation %6u  batches %5u  ", i->count[GR_SPLIT_TRAIN],
@@ -65,6 +65,7 @@ static void put_buckets(const gr_dataset *d, int batch, gr_text *out) {
   for (int b = 0; b < d->n_buckets; b++) {
     int64_t room = (int64_t)made[b] * batch * d->buckets[b].length;
     all += used[b], held += room;
+    if (!d->ops->unit) continue;
     put_bucket(d, b, made[b], out);
     gr_text_printf(out, "full %5.1f %%\n", room ? 100.0 * (double)used[b] / (double)room : 0.0);
   }

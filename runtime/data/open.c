@@ -4,11 +4,9 @@
 #include "base/log.h"
 #include "runtime/data/parts.h"
 
-// The same on any machine and in any order: a hash of what names the sample, against the share.
 static gr_split split_of(const gr_dataset *d, const gr_sample_info *info) {
-  double place = (double)(info->key >> 11) * 0x1p-53;
   if (info->split != GR_SPLIT_BY_KEY) return info->split;
-  return place < d->options.validation_fraction ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
+  return gr_split_by_key(info->key, d->options.validation_fraction);
 }
 
 static gr_status list_samples(gr_dataset *d) {
@@ -43,6 +41,7 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
                          .conf = d->conf,
                          .spec = spec,
                          .limit = o->limit,
+                         .validation_fraction = o->validation_fraction,
                          .max_length = o->bounds ? o->bounds[o->n_buckets - 1] : 0,
                          .unreadable = &d->unreadable};
   GR_TRY(d->ops->open(&r, &d->self));

@@ -112,19 +112,29 @@ bool gr_dataset_save(const gr_dataset *d, gr_text *out) {
 }
 
 gr_status gr_dataset_restore(gr_dataset *d, const char *text) {
-  return d->ops->restore ? d->ops->restore(d->self, d->arena, text) : GR_OK;
+  if (!d->ops->restore) return GR_OK;
+  pthread_mutex_lock(&d->cache.lock);  // ranks that are threads restore the same
+  gr_status s = d->ops->restore(d->self, text);
+  pthread_mutex_unlock(&d->cache.lock);
+  return s;
 }
 
 // ---- For people ---------------------------------------------------------------------------------
 
 const char *gr_dataset_sample_name(gr_arena *a, const gr_dataset *d, uint32_t sample) {
   uint32_t index = d->samples[sample].index;
-  if (d->ops->name_of) return d->ops->name_of(d->self, index);
-  return gr_arena_printf(a, "%s %u", d->ops->sample, index);
+  gr_text t = gr_text_make(a);
+  if (d->ops->name_of)
+    d->ops->name_of(d->self, index, &t);
+  else
+    gr_text_printf(&t, "%s %u", d->ops->sample, index);
+  return t.at;
 }
 
-const char *gr_dataset_reference(const gr_dataset *d, uint32_t sample) {
-  return d->ops->reference ? d->ops->reference(d->self, d->samples[sample].index) : "";
+const char *gr_dataset_reference(gr_arena *a, const gr_dataset *d, uint32_t sample) {
+  gr_text t = gr_text_make(a);
+  if (d->ops->reference) d->ops->reference(d->self, d->samples[sample].index, &t);
+  return t.at;
 }
 
 void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_text *out) {

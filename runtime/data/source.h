@@ -41,7 +41,8 @@ typedef struct gr_source_request {
   gr_arena *arena;  // for all that lives as long as the source does
   gr_conf *conf;    // the section `data`; NULL: `spec` says what to open
   const void *spec;
-  uint32_t limit;  // take only the first so many samples of each file; 0: all
+  uint32_t limit;              // take only the first so many samples of each file; 0: all
+  double validation_fraction;  // of the samples that are split by key
   int32_t
       max_length;  // longer samples are left out; 0: there is no limit. The source may lower it.
   gr_unreadable *unreadable;  // where to report samples that cannot be used
@@ -55,6 +56,12 @@ typedef struct gr_sample_info {
   int32_t length;  // at least 1; 1 where no field has GR_DIM_LENGTH
   gr_loc loc;      // the line that lists it; its file lives as long as the configuration does
 } gr_sample_info;
+
+// The split of a sample with that key: a hash of what names it, against the share for validation.
+// The same on any machine and in any order of the samples.
+static inline gr_split gr_split_by_key(uint64_t key, double validation_fraction) {
+  return (double)(key >> 11) * 0x1p-53 < validation_fraction ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
+}
 
 // Samples that the source has not listed, for one reason.
 typedef struct gr_skipped {
@@ -118,11 +125,11 @@ typedef struct gr_source_ops {
   gr_status (*fit)(void *self, gr_arena *, const gr_sample *, uint32_t n);
   // What fit computed, as text for a checkpoint; and back. Optional, both or none.
   void (*save)(const void *self, gr_text *out);
-  gr_status (*restore)(void *self, gr_arena *, const char *text);
+  gr_status (*restore)(void *self, const char *text);
 
   // For people. Optional: a sample's number stands for it.
-  const char *(*name_of)(const void *self, uint32_t sample);
-  const char *(*reference)(const void *self, uint32_t sample);  // what a model should say of it
+  void (*name_of)(const void *self, uint32_t sample, gr_text *);
+  void (*reference)(const void *self, uint32_t sample, gr_text *);  // what a model should say of it
   void (*decode)(const void *self, const int32_t *ids, int64_t n, gr_text *);  // what it says
   // More words for `data inspect`: at the end of a split's line, and a part of its own.
   void (*totals)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);

@@ -52,12 +52,14 @@ gr_status gr_unreadable_add(gr_unreadable *u, gr_loc at, bool log, gr_status s) 
   if (!s) return GR_OK;
   if (at.col < 1) at.col = 1;
   if (!u->skip)
-    return gr_hint(
-        gr_place(s, at),
-        "or take the line out, or leave out all such %s with data.skip_unreadable=true%s%s",
-        u->samples, u->finds ? "; finds them: " : "", u->finds ? u->finds : "");
+    return gr_hint(gr_place(s, at),
+                   "or take it out, or leave out all such %s with data.skip_unreadable=true%s%s",
+                   u->samples, u->finds ? "; finds them: " : "", u->finds ? u->finds : "");
   char line[1400];
-  snprintf(line, sizeof line, "%s:%d:%d: %s", at.file, at.line, at.col, gr_status_text(s));
+  if (at.file)
+    snprintf(line, sizeof line, "%s:%d:%d: %s", at.file, at.line, at.col, gr_status_text(s));
+  else
+    snprintf(line, sizeof line, "%s", gr_status_text(s));
   gr_status_drop(s);
   uint64_t n = list(u, line);
   if (log) warn(u, n, line);

@@ -128,10 +128,14 @@ void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
   gr_arena_destroy(a);
 }
 
-// As Hydra keeps them, so that its tools open them.
+// As Hydra keeps them, so that its tools open them; and what the data are, such as the names of
+// classes.
 gr_status gr_run_save_config(gr_run *r) {
   const gr_run_spec *s = r->spec;
+  gr_text data = gr_text_make(r->arena);
   if (r->rank || !s->config_dir) return GR_OK;
+  gr_dataset_json(s->data, &data);
+  GR_TRY(write_file(r, r->dir, "data.json", data.at));
   const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, s->config_dir);
   GR_TRY(gr_make_dirs(dir));
   GR_TRY(write_file(r, dir, "config.yaml", s->config_yaml));

@@ -46,10 +46,32 @@ static bool counts(const gr_batch *f, int row) {
   return true;
 }
 
+static int32_t largest(const float *logits, int64_t n) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < n; i++)
+    if (logits[i] > logits[best]) best = i;
+  return (int32_t)best;
+}
+
+// Of a model that gives no symbols but logits [n, classes], the likeliest class is the answer.
+static void take_classes(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
+  gr_type t;
+  const float *logits = gr_exec_result(r->exec, p, "predict.logits", &t);
+  if (!logits || t.rank != 2 || t.dtype != GR_F32) return;
+  for (int row = 0; row < f->rows; row++) {
+    int64_t at = find(s, f->sample[row]);
+    if (at < 0 || !counts(f, row)) continue;
+    int32_t *own = GR_NEW(r->arena, int32_t, 1);
+    *own = largest(logits + row * t.dim[1], t.dim[1]);
+    s->answers[at] = (answer){own, 1};
+  }
+}
+
 void gr_samples_take(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
   gr_type type, of_lengths;
   const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &type);
   const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &of_lengths);
+  if (!tokens && !lengths) take_classes(s, r, p, f);
   if (!tokens || !lengths || type.rank != 2) return;
   for (int row = 0; row < f->rows; row++) {
     int64_t at = find(s, f->sample[row]);
@@ -129,7 +151,7 @@ static void print(gr_run *r, gr_arena *a, const gr_samples *s) {
     const char *name = short_name(a, gr_dataset_sample_name(a, r->spec->data, s->items[i]));
     gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
     gr_log_result("  %s%*s  %s", name, width - columns(name), "",
-                  gr_dataset_reference(r->spec->data, s->items[i]));
+                  gr_dataset_reference(a, r->spec->data, s->items[i]));
     gr_log_result("  %*s  %s", width, "decoded", said.len ? said.at : "(nothing)");
   }
 }

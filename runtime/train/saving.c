@@ -59,6 +59,8 @@ static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
   }
   put_asked(r, a, s);
   if (hooks) put_text(s, "run.hooks", hooks);
+  gr_text data = gr_text_make(a);
+  if (gr_dataset_save(r->spec->data, &data)) put_text(s, "run.data", data.at);
 }
 
 // ---- Saving -----------------------------------------------------------------------------------

@@ -142,6 +142,8 @@ static gr_status restore(gr_run *r, const char *path) {
   restore_asked(r, c, same_run);
   // It is there already; a passing one makes room for that of an undisturbed run.
   if (same_run && !int_of(c, GR_RUN_EXIT_CHECKPOINT, 0)) r->saved_step = r->step;
+  const gr_scalar *data = gr_checkpoint_scalar(c, "run.data");
+  if (!s && data && data->kind == GR_SCALAR_TEXT) s = gr_dataset_restore(r->spec->data, data->text);
   const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
   if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
     s = gr_hooks_restore(r->hooks, hooks->text);

@@ -175,11 +175,11 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr
 
 // ---- For people and other ranks -----------------------------------------------------------------
 
-static const char *name_of(const void *self, uint32_t sample) {
-  return item_of(self, sample)->from->name;
+static void name_of(const void *self, uint32_t sample, gr_text *out) {
+  gr_text_put(out, item_of(self, sample)->from->name);
 }
-static const char *reference(const void *self, uint32_t sample) {
-  return item_of(self, sample)->text;
+static void reference(const void *self, uint32_t sample, gr_text *out) {
+  gr_text_put(out, item_of(self, sample)->text);
 }
 static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
   gr_vocab_decode(((const gr_speech *)self)->spec.vocab, ids, (size_t)n, out);

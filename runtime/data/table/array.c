@@ -81,6 +81,8 @@ static const char *codes_text(gr_arena *arena, const unsigned char *p, size_t si
 const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {
   const unsigned char *p = a->at + (size_t)i * a->size;
   int64_t whole;
+  const char *text;
+  if (a->element == GR_ELEMENT_TEXTS) return memcpy(&text, p, sizeof text), text;
   if (a->element == GR_ELEMENT_CODES) return codes_text(arena, p, a->size);
   if (a->element == GR_ELEMENT_BYTES)
     return gr_arena_strndup(arena, (const char *)p, strnlen((const char *)p, a->size));

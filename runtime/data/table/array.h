@@ -11,6 +11,7 @@ typedef enum gr_element {
   GR_ELEMENT_FLOAT,  // IEEE 754, of 2, 4 or 8 bytes
   GR_ELEMENT_BYTES,  // text of `size` bytes, filled up with NUL
   GR_ELEMENT_CODES,  // text of `size` / 4 code points of UTF-32, filled up with 0
+  GR_ELEMENT_TEXTS,  // a pointer to a C string, in memory
 } gr_element;
 
 typedef struct gr_array {

@@ -1,0 +1,148 @@
+// columns.c - see columns.h.
+#include "runtime/data/table/columns.h"
+#include <string.h>
+#include "base/text.h"
+#include "runtime/data/table/npy.h"
+
+static bool ends_in(const char *path, const char *end) {
+  size_t n = strlen(path), m = strlen(end);
+  return n > m && !strcmp(path + n - m, end);
+}
+
+// The file's name without folder and ending.
+static const char *stem(gr_arena *a, const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  return gr_arena_strndup(a, name, strlen(name) - strlen(".npy"));
+}
+
+static gr_array of_csv(const gr_csv *t, const gr_column *c) {
+  gr_array a = {.file = t->path, .name = c->name, .rank = 1, .dim = {t->rows}, .count = t->rows};
+  if (c->type == GR_COLUMN_INT)
+    a.element = GR_ELEMENT_INT, a.size = sizeof *c->ints, a.at = (const void *)c->ints;
+  else if (c->type == GR_COLUMN_FLOAT)
+    a.element = GR_ELEMENT_FLOAT, a.size = sizeof *c->floats, a.at = (const void *)c->floats;
+  else
+    a.element = GR_ELEMENT_TEXTS, a.size = sizeof *c->texts, a.at = (const void *)c->texts;
+  return a;
+}
+
+static gr_table_column *room(gr_arena *a, gr_columns *c, int more) {
+  gr_table_column *all = GR_NEW(a, gr_table_column, c->n + more);
+  if (c->n) memcpy(all, c->at, (size_t)c->n * sizeof *all);
+  c->at = all;
+  return all + c->n;
+}
+
+static gr_status check_rows(gr_columns *c, const gr_array *a) {
+  if (!a->rank)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is one number, not an array",
+                           a->name, a->file),
+                   "its first dimension is the samples");
+  if (c->rows < 0) c->rows = a->dim[0];
+  if (c->rows == a->dim[0] && c->rows < UINT32_MAX) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has %lld rows, others have %lld",
+                         a->name, a->file, (long long)a->dim[0], (long long)c->rows),
+                 "a row is one sample: all columns have as many, fewer than 2^32");
+}
+
+static gr_status open_csv(gr_arena *a, const char *path, char delimiter, bool header,
+                          gr_columns *c) {
+  gr_csv *t = GR_NEW(a, gr_csv, 1);
+  GR_TRY(gr_csv_read(a, path, delimiter, header, t));
+  gr_table_column *to = room(a, c, t->n_columns);
+  for (int i = 0; i < t->n_columns; i++)
+    to[i] = (gr_table_column){
+        .name = t->columns[i].name, .values = of_csv(t, &t->columns[i]), .csv = t, .csv_column = i};
+  c->n += t->n_columns;
+  return check_rows(c, &to[0].values);
+}
+
+static gr_status open_npz(gr_arena *a, const char *path, gr_columns *c, gr_npz *z) {
+  GR_TRY(gr_npz_open(a, path, z));
+  gr_table_column *to = room(a, c, z->n);
+  for (int i = 0; i < z->n; i++) to[i] = (gr_table_column){.name = z->members[i].name, .npz = z};
+  c->n += z->n;
+  return GR_OK;
+}
+
+static gr_status open_npy(gr_arena *a, const char *path, gr_columns *c, gr_mapping *m) {
+  GR_TRY(gr_mapping_open(path, m));
+  gr_table_column *to = room(a, c, 1);
+  *to = (gr_table_column){.name = stem(a, path)};
+  c->n++;
+  GR_TRY(gr_npy_parse(path, to->name, m->at, m->bytes, &to->values));
+  return check_rows(c, &to->values);
+}
+
+static gr_status open_file(gr_arena *a, const char *path, char delimiter, bool header,
+                           gr_columns *c, int file) {
+  if (ends_in(path, ".npz")) return open_npz(a, path, c, &c->npz[file]);
+  if (ends_in(path, ".npy")) return open_npy(a, path, c, &c->maps[file]);
+  if (ends_in(path, ".csv") || ends_in(path, ".tsv") || ends_in(path, ".txt"))
+    return open_csv(a, path, delimiter, header, c);
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' does not say what kind of table it is", path),
+      "its name ends in .csv, .tsv, .txt, .npz or .npy");
+}
+
+static gr_status check_names(const gr_columns *c) {
+  for (int i = 0; i < c->n; i++)
+    for (int k = 0; k < i; k++)
+      if (!strcmp(c->at[i].name, c->at[k].name))
+        return gr_hint(
+            gr_fail(GR_ERR_DATA, GR_NOWHERE, "two columns are called '%s'", c->at[i].name),
+            "files that are read together have columns of other names");
+  return GR_OK;
+}
+
+gr_status gr_columns_open(gr_arena *a, const char *const *paths, int n, char delimiter, bool header,
+                          gr_columns *c) {
+  *c = (gr_columns){.path = paths[0],
+                    .rows = -1,
+                    .npz = GR_NEW(a, gr_npz, n),
+                    .maps = GR_NEW(a, gr_mapping, n),
+                    .n_files = n};
+  gr_status s = GR_OK;
+  for (int i = 0; i < n && !s; i++) s = open_file(a, paths[i], delimiter, header, c, i);
+  if (!s && n > 1) s = check_names(c);
+  if (s) gr_columns_close(c);
+  return s;
+}
+
+void gr_columns_close(gr_columns *c) {
+  for (int i = 0; i < c->n_files; i++) {
+    gr_npz_close(&c->npz[i]);
+    gr_mapping_close(&c->maps[i]);
+  }
+  c->n = c->n_files = 0;
+}
+
+int gr_columns_find(const gr_columns *c, const char *name) {
+  for (int i = 0; i < c->n; i++)
+    if (!strcmp(c->at[i].name, name)) return i;
+  return -1;
+}
+
+const char *gr_columns_list(gr_arena *a, const gr_columns *c) {
+  gr_text t = gr_text_make(a);
+  for (int i = 0; i < c->n; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", c->at[i].name);
+  return t.at;
+}
+
+gr_status gr_columns_read(gr_columns *c, int column, const gr_array **out) {
+  gr_table_column *col = &c->at[column];
+  *out = &col->values;
+  if (col->values.file) return GR_OK;
+  GR_TRY(gr_npz_read(col->npz, col->name, &col->values));
+  return check_rows(c, &col->values);
+}
+
+bool gr_columns_missing(const gr_columns *c, int column, int64_t row) {
+  const gr_table_column *col = &c->at[column];
+  return col->csv && gr_csv_missing(col->csv, (uint32_t)row, col->csv_column);
+}
+
+gr_loc gr_columns_place(const gr_columns *c, int64_t row) {
+  const gr_csv *csv = c->n ? c->at[0].csv : NULL;
+  return csv ? (gr_loc){csv->path, csv->lines[row], 1} : GR_NOWHERE;
+}

@@ -1,0 +1,36 @@
+// columns.h - the named columns of one or several files: arrays of .npy and .npz, columns of CSV.
+#pragma once
+#include "runtime/data/table/array.h"
+#include "runtime/data/table/csv.h"
+#include "runtime/data/table/npz.h"
+
+typedef struct gr_table_column {
+  const char *name;  // of .npy: the file's name without its ending
+  gr_array values;   // its first dimension is the rows; at is NULL until it is read
+  const gr_csv *csv;
+  int csv_column;
+  gr_npz *npz;
+} gr_table_column;
+
+typedef struct gr_columns {
+  const char *path;  // of the first file
+  gr_table_column *at;
+  int n;
+  int64_t rows;  // the same of all columns; -1: none is read yet
+  gr_npz *npz;   // [n_files]
+  gr_mapping *maps;
+  int n_files;
+} gr_columns;
+
+// Opens files whose columns stand side by side; what a file is says the end of its name. Reads CSV,
+// and of the others what there is. Paths are borrowed. Fails with GR_ERR_DATA and a place.
+GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n, char delimiter,
+                                      bool header, gr_columns *out);
+void gr_columns_close(gr_columns *);                        // after its arrays
+int gr_columns_find(const gr_columns *, const char *name);  // -1: there is none
+// "a, b, c"
+const char *gr_columns_list(gr_arena *, const gr_columns *);
+// Reads a column, unless it is read. Fails where its rows are not as many as those of the others.
+GR_MUST_USE gr_status gr_columns_read(gr_columns *, int column, const gr_array **out);
+bool gr_columns_missing(const gr_columns *, int column, int64_t row);  // an empty cell of CSV
+gr_loc gr_columns_place(const gr_columns *, int64_t row);  // of CSV its line, else no place

@@ -1,0 +1,60 @@
+// config.c - what the source `table` reads of the section `data`; see table.h.
+#include <limits.h>
+#include <string.h>
+#include "runtime/data/table/table.h"
+
+static gr_status read_names(gr_arena *a, gr_conf *data, const char *path, gr_names *out) {
+  gr_conf *c = gr_conf_find(data, path);
+  *out = (gr_names){0};
+  if (!c || (c->kind != GR_CONF_LIST && c->kind != GR_CONF_TEXT)) return GR_OK;
+  bool list = c->kind == GR_CONF_LIST;
+  out->at = GR_NEW(a, const char *, (list ? c->n : 1) + 1);
+  if (!list) out->at[out->n++] = c->text;
+  for (int i = 0; list && i < c->n; i++) {
+    c->items[i]->read = true;
+    out->at[out->n++] = c->items[i]->text;  // the schema lets nothing but text through
+  }
+  return GR_OK;
+}
+
+static gr_status read_rows(gr_conf *data, const char *path, int32_t *out) {
+  int64_t v;
+  GR_TRY(gr_conf_int(data, path, 0, &v));
+  *out = (int32_t)v;
+  return gr_range(path, v, 0, 1 << 24);
+}
+
+static gr_status read_words(gr_conf *data, gr_table_spec *s) {
+  const char *label_is, *dtype, *of_window, *delimiter;
+  GR_TRY(gr_conf_text(data, "table.label_is", "auto", &label_is));
+  GR_TRY(gr_conf_text(data, "table.dtype", "f32", &dtype));
+  GR_TRY(gr_conf_text(data, "table.window_label", "last", &of_window));
+  GR_TRY(gr_conf_text(data, "table.delimiter", ",", &delimiter));
+  s->label_is = !strcmp(label_is, "class")   ? GR_LABEL_CLASS
+                : !strcmp(label_is, "value") ? GR_LABEL_VALUE
+                                             : GR_LABEL_AUTO;
+  s->dtype = strcmp(dtype, "i32") ? GR_F32 : GR_I32;
+  s->majority = !strcmp(of_window, "majority");
+  s->delimiter = delimiter[0];
+  if (strlen(delimiter) == 1 && !strchr("\"\r\n", delimiter[0])) return GR_OK;
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                       "data.table.delimiter must be one character, but is '%s'", delimiter),
+               "table.delimiter"),
+      "such as ',' or ';', or \"\\t\" for a tab");
+}
+
+gr_status gr_table_read_spec(gr_arena *a, gr_conf *data, gr_table_spec *s) {
+  *s = (gr_table_spec){0};
+  GR_TRY(read_names(a, data, "table.path", &s->paths));
+  GR_TRY(read_names(a, data, "table.eval_path", &s->eval));
+  GR_TRY(read_names(a, data, "table.features", &s->features));
+  GR_TRY(gr_conf_text(data, "table.label", NULL, &s->label));
+  GR_TRY(gr_conf_text(data, "table.split", NULL, &s->split));
+  GR_TRY(gr_conf_text(data, "table.series", NULL, &s->series));
+  GR_TRY(gr_conf_bool(data, "table.header", true, &s->header));
+  GR_TRY(gr_conf_bool(data, "table.normalize", true, &s->normalize));
+  GR_TRY(read_rows(data, "table.window", &s->window));
+  GR_TRY(read_rows(data, "table.stride", &s->stride));
+  return read_words(data, s);
+}

@@ -1,0 +1,80 @@
+// inspect.c - what a table consists of, in words and as JSON. See table.h.
+#include <string.h>
+#include "runtime/data/bar.h"
+#include "runtime/data/table/table.h"
+
+static const char *role_of(const gr_table *t, const gr_table_part *p, int column) {
+  if (column == p->label) return t->n_classes ? "label: classes" : "label: values";
+  if (column == p->split) return "split";
+  if (column == p->series) return "series";
+  for (int i = 0; i < t->spec.features.n; i++)
+    if (p->features[i] == column) return "feature";
+  return "not used";
+}
+
+// Shape and range of an array that was read; of numbers.
+static void put_values(const gr_table_column *c, gr_text *out) {
+  const gr_array *a = &c->values;
+  double least = 0, most = 0;
+  for (int i = 0; i < a->rank; i++)
+    gr_text_printf(out, "%s%lld", i ? "," : "[", (long long)a->dim[i]);
+  gr_text_put(out, "]");
+  for (int64_t i = 0; i < a->count && !gr_array_is_text(a); i++) {
+    double v = gr_array_number(a, i);
+    least = !i || v < least ? v : least, most = !i || v > most ? v : most;
+  }
+  if (!gr_array_is_text(a)) gr_text_printf(out, "  %.6g to %.6g", least, most);
+  const gr_column *csv = c->csv ? &c->csv->columns[c->csv_column] : NULL;
+  if (csv && csv->missing)
+    gr_text_printf(out, "  %u missing, first in line %d", csv->missing,
+                   c->csv->lines[csv->first_missing]);
+}
+
+static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out) {
+  gr_text_printf(out, "columns of %s\n", p->columns.path);
+  for (int i = 0; i < p->columns.n; i++) {
+    const gr_table_column *c = &p->columns.at[i];
+    bool read = c->values.file != NULL;
+    gr_text_printf(out, "  %-24s %-5s %-15s", c->name, read ? gr_array_type(&c->values) : "",
+                   role_of(t, p, i));
+    if (read) put_values(c, out);
+    gr_text_put(out, "\n");
+  }
+}
+
+static void put_classes(const gr_table *t, const gr_sample *all, uint32_t n, gr_text *out) {
+  uint64_t *count = GR_NEW(out->arena, uint64_t, 2 * t->n_classes + 2), most = 0;
+  for (uint32_t i = 0; i < n; i++) count[2 * t->samples[all[i].index].label + (int)all[i].split]++;
+  for (int c = 0; c < t->n_classes; c++)
+    most = count[2 * c] + count[2 * c + 1] > most ? count[2 * c] + count[2 * c + 1] : most;
+  gr_text_printf(out, "classes (%d)%26s train validation\n", t->n_classes, "");
+  for (int c = 0; c < t->n_classes; c++) {
+    gr_text_printf(out, "  %5d %-28.60s %8llu %10llu ", c, t->names[c],
+                   (unsigned long long)count[2 * c], (unsigned long long)count[2 * c + 1]);
+    gr_text_bar(out, count[2 * c] + count[2 * c + 1], most);
+  }
+}
+
+void gr_table_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
+  const gr_table *t = self;
+  for (int i = 0; i < t->n_parts; i++) put_columns(t, &t->part[i], out);
+  if (t->n_classes) put_classes(t, all, n, out);
+}
+
+static void put_list(gr_text *out, const char *name, const double *v, int64_t n) {
+  gr_text_printf(out, ", \"%s\": [", name);
+  for (int64_t k = 0; k < n; k++) gr_text_printf(out, "%s%.9g", k ? ", " : "", v[k]);
+  gr_text_put(out, "]");
+}
+
+void gr_table_record(const void *self, gr_text *out) {
+  const gr_table *t = self;
+  if (t->n_classes) gr_text_put(out, ", \"class_names\": [");
+  for (int i = 0; i < t->n_classes; i++) {
+    gr_text_put(out, i ? ", " : "");
+    gr_text_json(out, t->names[i]);
+  }
+  if (t->n_classes) gr_text_put(out, "]");
+  if (t->n_statistics) put_list(out, "mean", t->mean, t->n_statistics);
+  if (t->n_statistics) put_list(out, "scale", t->scale, t->n_statistics);
+}

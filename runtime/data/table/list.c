@@ -1,0 +1,238 @@
+// list.c - rows and windows of rows to samples: what is in each, its split and its label. See
+// table.h.
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+#include "base/log.h"
+#include "runtime/data/table/table.h"
+
+enum { BLOCK = 8 };  // windows in a stretch of rows that is split as a whole
+
+// What is known of the rows of a part.
+typedef struct rows {
+  gr_table *table;
+  gr_table_part *part;
+  float *values;          // [width]: of one row
+  int32_t *numbers;       // the same for x of integers
+  uint8_t *state;         // by row: is it usable?
+  const gr_array *label;  // NULL: there is none
+  uint64_t series_hash;   // of the series at hand, which begins at
+  int64_t series_start;
+} rows;
+enum { UNKNOWN, GOOD, BAD };
+
+// ---- A row --------------------------------------------------------------------------------------
+
+void gr_table_row(const gr_table *t, const gr_table_part *p, int64_t row, float *out) {
+  for (int i = 0; i < t->spec.features.n; i++) {
+    const gr_array *a = &p->columns.at[p->features[i]].values;
+    int64_t n = a->dim[0] ? a->count / a->dim[0] : 0;
+    gr_array_floats(a, row * n, n, out);
+    out += n;
+  }
+}
+
+static gr_status no_value(const rows *r, int column, int64_t row) {
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' has no value in row %lld of '%s'",
+              r->part->columns.at[column].name, (long long)row, r->part->columns.path),
+      "fill it in");
+}
+
+static gr_status not_finite(const rows *r, int feature, int64_t row) {
+  const gr_array *a = &r->part->columns.at[r->part->features[feature]].values;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in row %lld of '%s' that is %s",
+                         a->name, (long long)row, a->file,
+                         r->table->spec.dtype == GR_F32 ? "not finite" : "no integer of 32 bits"),
+                 "correct it");
+}
+
+static gr_status check_features(rows *r, int64_t row) {
+  const gr_table *t = r->table;
+  for (int i = 0; i < t->spec.features.n; i++) {
+    int column = r->part->features[i];
+    const gr_array *a = &r->part->columns.at[column].values;
+    if (gr_columns_missing(&r->part->columns, column, row)) return no_value(r, column, row);
+    int64_t n = a->count / a->dim[0];
+    bool good = true;
+    if (t->spec.dtype == GR_I32) good = gr_array_ints(a, row * n, n, r->numbers) < 0;
+    if (t->spec.dtype == GR_F32) gr_array_floats(a, row * n, n, r->values);
+    for (int64_t k = 0; k < n && t->spec.dtype == GR_F32; k++) good &= isfinite(r->values[k]) != 0;
+    if (!good) return not_finite(r, i, row);
+  }
+  return GR_OK;
+}
+
+static gr_status check_label(const rows *r, int64_t row) {
+  if (!r->label) return GR_OK;
+  if (gr_columns_missing(&r->part->columns, r->part->label, row))
+    return no_value(r, r->part->label, row);
+  if (r->part->classes || isfinite(gr_array_number(r->label, row))) return GR_OK;
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label in row %lld of '%s' is not finite",
+                 (long long)row, r->label->file);
+}
+
+// Whether a row can be used; what is wrong with it is reported once.
+static gr_status check_row(rows *r, int64_t row, gr_unreadable *u) {
+  if (r->state[row]) return GR_OK;
+  gr_status s = check_features(r, row);
+  s = s ? s : check_label(r, row);
+  r->state[row] = s ? BAD : GOOD;
+  return gr_unreadable_add(u, gr_columns_place(&r->part->columns, row), gr_log_rank() == 0, s);
+}
+
+// ---- The split ----------------------------------------------------------------------------------
+
+static uint64_t mixed(uint64_t h, uint64_t low) {
+  uint32_t out[4];
+  gr_philox(h, low, 0, out);
+  return (uint64_t)out[0] << 32 | out[1];
+}
+
+// By content, so that a row stays where it is when others come or go, and equal rows are together.
+static uint64_t key_of_row(const rows *r, int64_t row, int32_t label) {
+  gr_table_row(r->table, r->part, row, r->values);
+  uint64_t h = gr_hash_bytes(GR_HASH_START, r->values, (size_t)r->table->width * sizeof(float));
+  return mixed(h, (uint64_t)(uint32_t)label);
+}
+
+static bool read_split(const char *word, uint8_t *out) {
+  static const char *const words[][6] = {{"train", "training", "0", "false"},
+                                         {"validation", "valid", "val", "dev", "1", "true"}};
+  for (uint8_t split = 0; split < 2; split++)
+    for (int i = 0; i < 6 && words[split][i]; i++)
+      if (!strcasecmp(word, words[split][i])) {
+        *out = split;
+        return true;
+      }
+  return false;
+}
+
+static gr_status read_splits(gr_table *t, gr_table_part *p) {
+  const gr_array *a;
+  if (p->split < 0) return GR_OK;
+  GR_TRY(gr_columns_read(&p->columns, p->split, &a));
+  gr_arena *scratch = gr_arena_create();
+  p->split_of = GR_NEW(t->arena, uint8_t, a->count + 1);
+  gr_status s = GR_OK;
+  for (int64_t row = 0; row < p->columns.rows && !s; row++) {
+    const char *word = gr_array_text(scratch, a, row);
+    if (!read_split(word, &p->split_of[row]))
+      s = gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
+                                   "the split in row %lld of '%s' is '%s'", (long long)row,
+                                   p->columns.path, word),
+                           "table.split"),
+                  "it is train or validation, or 0 or 1");
+  }
+  gr_arena_destroy(scratch);
+  return s;
+}
+
+// Windows that overlap share rows, so stretches of the series are split and not windows.
+static uint64_t key_of_block(const rows *r, int64_t row) {
+  return mixed(r->series_hash,
+               (uint64_t)((row - r->series_start) / ((int64_t)BLOCK * r->table->spec.window)));
+}
+
+static gr_split split_of_row(const rows *r, int64_t row, double fraction) {
+  if (r->table->n_parts > 1)
+    return r->part == &r->table->part[1] ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
+  if (r->part->split_of) return (gr_split)r->part->split_of[row];
+  if (!r->table->spec.window) return GR_SPLIT_BY_KEY;
+  return gr_split_by_key(key_of_block(r, row), fraction);
+}
+
+// ---- The label ----------------------------------------------------------------------------------
+
+// The most frequent class of a window's rows; of several the first.
+static int32_t most_frequent(const rows *r, int64_t row, int64_t n, uint32_t *count) {
+  const int32_t *classes = r->part->classes + row;
+  int32_t best = classes[0];
+  for (int64_t i = 0; i < n; i++) count[classes[i]] = 0;
+  for (int64_t i = 0; i < n; i++) count[classes[i]]++;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t mine = count[classes[i]], most = count[best];
+    if (mine > most || (mine == most && classes[i] < best)) best = classes[i];
+  }
+  return best;
+}
+
+static void label_of(const rows *r, int64_t row, int64_t n, uint32_t *count, gr_table_sample *s) {
+  if (!r->label) return;
+  int64_t last = row + n - 1;
+  if (!r->part->classes)
+    s->value = (float)gr_array_number(r->label, last);
+  else
+    s->label = r->table->spec.majority ? most_frequent(r, row, n, count) : r->part->classes[last];
+}
+
+// ---- Samples ------------------------------------------------------------------------------------
+
+// A row, or a window of n, unless a row cannot be used or belongs to another split.
+static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_request *q,
+                            uint32_t *count) {
+  gr_table *t = r->table;
+  bool good = true, across = false;
+  for (int64_t i = row; i < row + n; i++) {
+    GR_TRY(check_row(r, i, q->unreadable));
+    good &= r->state[i] == GOOD;
+  }
+  if (!good) return GR_OK;
+  gr_split split = split_of_row(r, row, q->validation_fraction);
+  for (int64_t i = r->part->split_of ? row : row + n - 1; i < row + n; i++)
+    across |= split_of_row(r, i, q->validation_fraction) != split;
+  t->skipped[GR_TABLE_ACROSS].count += across;
+  if (across) return GR_OK;
+  gr_table_sample *s = &t->samples[t->count++];
+  *s = (gr_table_sample){
+      .row = (uint32_t)row, .part = r->part == &t->part[1], .split = (uint8_t)split};
+  label_of(r, row, n, count, s);
+  s->key = key_of_row(r, row, s->label);
+  return GR_OK;
+}
+
+static void begin_series(rows *r, int64_t row) {
+  r->series_start = row, r->series_hash = GR_HASH_START;
+  if (!r->part->series_end) return;
+  gr_arena *a = gr_arena_create();
+  r->series_hash =
+      gr_hash_text(gr_array_text(a, &r->part->columns.at[r->part->series].values, row));
+  gr_arena_destroy(a);
+}
+
+static gr_status list_part(rows *r, const gr_source_request *q) {
+  const gr_table_spec *s = &r->table->spec;
+  gr_columns *c = &r->part->columns;
+  int64_t n = s->window ? s->window : 1, stride = s->window && s->stride ? s->stride : n;
+  uint32_t before = r->table->count;
+  uint32_t *count = GR_NEW(r->table->arena, uint32_t, r->table->n_classes + 1);
+  r->state = GR_NEW(r->table->arena, uint8_t, c->rows + 1);
+  if (r->part->label >= 0) GR_TRY(gr_columns_read(c, r->part->label, &r->label));
+  GR_TRY(read_splits(r->table, r->part));
+  for (int64_t first = 0, end; first < c->rows; first = end) {
+    end = r->part->series_end ? r->part->series_end[first] : c->rows;
+    begin_series(r, first);
+    for (int64_t row = first; row + n <= end; row += stride) {
+      if (q->limit && r->table->count - before == q->limit) return GR_OK;
+      GR_TRY(add_sample(r, row, n, q, count));
+    }
+  }
+  return GR_OK;
+}
+
+gr_status gr_table_list(gr_table *t, const gr_source_request *q) {
+  int64_t most = 0;
+  for (int i = 0; i < t->n_parts; i++) most += t->part[i].columns.rows;
+  if (most >= UINT32_MAX)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has more than 2^32 rows",
+                   t->part[0].columns.path);
+  t->samples = GR_NEW(t->arena, gr_table_sample, most + 1);
+  for (int i = 0; i < t->n_parts; i++) {
+    rows r = {.table = t,
+              .part = &t->part[i],
+              .values = GR_NEW(t->arena, float, t->width),
+              .numbers = GR_NEW(t->arena, int32_t, t->width)};
+    GR_TRY(list_part(&r, q));
+  }
+  return GR_OK;
+}

@@ -1,0 +1,97 @@
+// normalize.c - mean and deviation of the training rows, and what they make of a row. See table.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/data/table/table.h"
+
+// Marks the rows of training samples, each once, however many windows it is in.
+static void mark_rows(const gr_table *t, const gr_sample *all, uint32_t n, bool *used[2]) {
+  int64_t window = t->spec.window ? t->spec.window : 1;
+  for (uint32_t i = 0; i < n; i++) {
+    const gr_table_sample *s = t->samples + all[i].index;
+    if (all[i].split == GR_SPLIT_TRAIN) memset(used[s->part] + s->row, 1, (size_t)window);
+  }
+}
+
+// Adds (x - mean)^power of every value of the rows that are used. Returns how many rows.
+static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float *row,
+                      double *sum) {
+  int64_t rows = 0;
+  for (int p = 0; p < t->n_parts; p++)
+    for (int64_t i = 0; i < t->part[p].columns.rows; i++) {
+      if (!used[p][i]) continue;
+      gr_table_row(t, &t->part[p], i, row);
+      for (int64_t k = 0; k < t->width; k++) {
+        int64_t at = t->n_statistics == 1 ? 0 : k;
+        double d = row[k] - t->mean[at];
+        sum[at] += square ? d * d : row[k];
+      }
+      rows++;
+    }
+  return rows;
+}
+
+gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
+  gr_table *t = self;
+  if (!t->spec.normalize || t->spec.dtype != GR_F32) return GR_OK;
+  t->n_statistics = t->width <= GR_TABLE_STATISTICS ? t->width : 1;
+  t->mean = GR_NEW(arena, double, t->n_statistics);
+  t->scale = GR_NEW(arena, double, t->n_statistics);
+  gr_arena *scratch = gr_arena_create();
+  bool *used[2] = {NULL};
+  for (int p = 0; p < t->n_parts; p++) used[p] = GR_NEW(scratch, bool, t->part[p].columns.rows + 1);
+  mark_rows(t, all, n, used);
+  float *row = GR_NEW(scratch, float, t->width);
+  double *sum = GR_NEW(scratch, double, t->n_statistics),
+         *squares = GR_NEW(scratch, double, t->n_statistics);
+  int64_t rows = add_up(t, used, false, row, sum) * (t->width / t->n_statistics);
+  for (int64_t k = 0; k < t->n_statistics; k++) t->mean[k] = sum[k] / (double)rows;
+  (void)add_up(t, used, true, row, squares);
+  for (int64_t k = 0; k < t->n_statistics; k++) {
+    double deviation = sqrt(squares[k] / (double)rows);
+    t->scale[k] = deviation > 1e-12 * (1 + fabs(t->mean[k])) ? 1 / deviation : 1;
+  }
+  gr_arena_destroy(scratch);
+  return GR_OK;
+}
+
+void gr_table_normalize(const gr_table *t, float *row) {
+  for (int64_t k = 0; k < t->width && t->n_statistics; k++) {
+    int64_t at = t->n_statistics == 1 ? 0 : k;
+    row[k] = (float)((row[k] - t->mean[at]) * t->scale[at]);
+  }
+}
+
+// "64 mean scale mean scale ...", so that what is read is what was written.
+void gr_table_save(const void *self, gr_text *out) {
+  const gr_table *t = self;
+  if (t->n_statistics) gr_text_printf(out, "%lld", (long long)t->n_statistics);
+  for (int64_t k = 0; k < t->n_statistics; k++)
+    gr_text_printf(out, " %.17g %.17g", t->mean[k], t->scale[k]);
+}
+
+static bool read_number(const char **at, double *out) {
+  char *end;
+  *out = strtod(*at, &end);
+  bool ok = end != *at && isfinite(*out);
+  *at = end;
+  return ok;
+}
+
+gr_status gr_table_restore(void *self, const char *text) {
+  gr_table *t = self;
+  char *end;
+  long long n = strtoll(text, &end, 10);
+  if (n != t->n_statistics)
+    return gr_hint(
+        gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                "the checkpoint has means and deviations of %lld values, the data of %lld", n,
+                (long long)t->n_statistics),
+        "resume with the same data.table.features and data.table.normalize");
+  const char *at = end;
+  for (int64_t k = 0; k < n; k++)
+    if (!read_number(&at, &t->mean[k]) || !read_number(&at, &t->scale[k]))
+      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                     "the checkpoint's means and deviations are damaged");
+  return GR_OK;
+}

@@ -1,0 +1,151 @@
+// select.c - which columns of the files are features, labels, the split and the series; see
+// table.h.
+#include <string.h>
+#include "runtime/data/table/table.h"
+
+// One of the columns that the configuration names in the key `about`.
+static gr_status find_column(const gr_table_part *p, const char *name, const char *about,
+                             int *out) {
+  *out = name ? gr_columns_find(&p->columns, name) : -1;
+  if (!name || *out >= 0) return GR_OK;
+  gr_arena *a = gr_arena_create();
+  const char **names = GR_NEW(a, const char *, p->columns.n + 1);
+  for (int i = 0; i < p->columns.n; i++) names[i] = p->columns.at[i].name;
+  const char *near = gr_text_nearest(name, names, p->columns.n);
+  gr_status s = gr_about(
+      gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' has no column '%s'", p->columns.path, name), about);
+  const char *list = gr_columns_list(a, &p->columns);
+  s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list)
+           : gr_hint(s, "it has: %s", list);
+  gr_arena_destroy(a);
+  return s;
+}
+
+static gr_status no_features(const gr_table_part *p, int found) {
+  gr_arena *a = gr_arena_create();
+  gr_status s =
+      gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                               found ? "'%s' has several arrays, and "
+                                       "data.table.features does not say which are the features"
+                                     : "'%s' has no column of numbers for the features",
+                               p->columns.path),
+                       "table.features"),
+              "it has: %s", gr_columns_list(a, &p->columns));
+  gr_arena_destroy(a);
+  return s;
+}
+
+// Without data.table.features: of CSV all columns of numbers that are nothing else; of arrays `x`,
+// or the only one that is nothing else.
+static gr_status choose_features(gr_table *t, gr_table_part *p) {
+  gr_names *names = &t->spec.features;
+  names->at = GR_NEW(t->arena, const char *, p->columns.n + 1);
+  int x = gr_columns_find(&p->columns, "x");
+  bool csv = false;
+  for (int i = 0; i < p->columns.n; i++) {
+    const gr_table_column *c = &p->columns.at[i];
+    if (i == p->label || i == p->split || i == p->series ||
+        (c->csv && gr_array_is_text(&c->values)))
+      continue;
+    csv |= c->csv != NULL;
+    names->at[names->n++] = c->name;
+  }
+  if (!csv && x >= 0) names->at[0] = "x", names->n = 1;
+  return names->n == 1 || (names->n && csv) ? GR_OK : no_features(p, names->n);
+}
+
+static gr_status not_numbers(const gr_array *a, const char *about) {
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' of '%s' is %s, not numbers",
+                       a->name, a->file, gr_array_type(a)),
+               about),
+      "leave it out of the features; a column is text where any cell of it is no number");
+}
+
+// The shape of a row: of one array its own, of several all their values one after the other.
+static gr_status find_shape(const gr_table *t, gr_table_part *p, int *rank, int64_t *dim) {
+  int n = t->spec.features.n;
+  *rank = 1, dim[0] = 0;
+  for (int i = 0; i < n; i++) {
+    const gr_array *a;
+    GR_TRY(gr_columns_read(&p->columns, p->features[i], &a));
+    if (gr_array_is_text(a)) return not_numbers(a, "table.features");
+    if (n > 1 && a->rank > 2)
+      return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                      "'%s' has %d dimensions, and is one of "
+                                      "%d features",
+                                      a->name, a->rank, n),
+                              "table.features"),
+                     "several features are columns, or arrays [rows, columns]");
+    if (n == 1 && a->rank > 1) *rank = a->rank - 1;
+    for (int k = 1; n == 1 && k < a->rank; k++) dim[k - 1] = a->dim[k];
+    if (n > 1 || a->rank == 1) dim[0] += a->rank > 1 ? a->dim[1] : 1;
+  }
+  return GR_OK;
+}
+
+static gr_status check_shape(gr_table *t) {
+  t->width = 1;
+  for (int k = 0; k < t->rank; k++)
+    if (t->dim[k] < 1 || __builtin_mul_overflow(t->width, t->dim[k], &t->width) ||
+        t->width > 1 << 28)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "a row of '%s' has no values, or more than 2^28",
+                     t->part[0].columns.path);
+  if (t->rank + 1 + (t->spec.window > 0) <= GR_MAX_RANK) return GR_OK;
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "batches of '%s' have more than %d dimensions",
+                 t->part[0].columns.path, GR_MAX_RANK);
+}
+
+// The rows of series, which are one after the other.
+static gr_status find_series(gr_table *t, gr_table_part *p) {
+  const gr_array *a;
+  if (p->series < 0) return GR_OK;
+  GR_TRY(gr_columns_read(&p->columns, p->series, &a));
+  if (a->rank > 1) return not_numbers(a, "table.series");
+  gr_arena *scratch = gr_arena_create();
+  p->series_end = GR_NEW(t->arena, uint32_t, a->count + 1);
+  const char *next = NULL;
+  for (int64_t row = a->count; row-- > 0;) {
+    const char *text = gr_array_text(scratch, a, row);
+    bool same = next && !strcmp(text, next);
+    p->series_end[row] = same ? p->series_end[row + 1] : (uint32_t)row + 1;
+    next = text;
+  }
+  gr_arena_destroy(scratch);
+  return GR_OK;
+}
+
+static gr_status open_part(gr_table *t, int part, const gr_names *paths) {
+  gr_table_part *p = &t->part[part];
+  const gr_table_spec *s = &t->spec;
+  int rank;
+  int64_t dim[GR_ARRAY_RANK] = {0};
+  GR_TRY(gr_columns_open(t->arena, paths->at, paths->n, s->delimiter, s->header, &p->columns));
+  t->n_parts = part + 1;
+  GR_TRY(find_column(p, s->label, "table.label", &p->label));
+  GR_TRY(find_column(p, s->split, "table.split", &p->split));
+  GR_TRY(find_column(p, s->series, "table.series", &p->series));
+  if (!s->features.n) GR_TRY(choose_features(t, p));
+  if (s->features.n > GR_TABLE_FEATURES)
+    return gr_about(
+        gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there are more than %d features", GR_TABLE_FEATURES),
+        "table.features");
+  p->features = GR_NEW(t->arena, int, s->features.n);
+  for (int i = 0; i < s->features.n; i++)
+    GR_TRY(find_column(p, s->features.at[i], "table.features", &p->features[i]));
+  GR_TRY(find_shape(t, p, &rank, dim));
+  if (part && (rank != t->rank || memcmp(dim, t->dim, sizeof dim)))
+    return gr_about(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "rows of '%s' are of another shape than those of '%s'",
+                p->columns.path, t->part[0].columns.path),
+        "table.eval_path");
+  t->rank = rank;
+  memcpy(t->dim, dim, sizeof dim);
+  return find_series(t, p);
+}
+
+gr_status gr_table_open_columns(gr_table *t) {
+  GR_TRY(open_part(t, 0, &t->spec.paths));
+  if (t->spec.eval.n) GR_TRY(open_part(t, 1, &t->spec.eval));
+  return check_shape(t);
+}

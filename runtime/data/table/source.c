@@ -1,0 +1,190 @@
+// source.c - the functions of the source `table`; see table.h.
+#include <string.h>
+#include "runtime/data/table/table.h"
+
+enum { X, Y };
+
+static gr_status check(const gr_table_spec *s) {
+  if (!s->paths.n)
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.table.path is not given"), "table.path"),
+        "a file of CSV, .npz or .npy; several stand side by side");
+  if (s->stride && !s->window)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "data.table.stride is %d, and there are no windows", s->stride),
+                            "table.stride"),
+                   "data.table.window says how many rows a sample has");
+  if (s->split && s->eval.n)
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                         "data.table.split and data.table.eval_path both say what is for "
+                         "validation"),
+                 "table.split table.eval_path"),
+        "give one of them");
+  return GR_OK;
+}
+
+static gr_status check_majority(const gr_table *t) {
+  if (!t->spec.majority || t->n_classes) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                  "data.table.window_label is majority, and labels are no classes"),
+                          "table.window_label"),
+                 "values have no majority: data.table.window_label=last");
+}
+
+static gr_status set_up(gr_table *t, gr_source_request *r) {
+  GR_TRY(check(&t->spec));
+  GR_TRY(gr_table_open_columns(t));
+  GR_TRY(gr_table_find_classes(t));
+  GR_TRY(check_majority(t));
+  bool csv = t->part[0].columns.at[0].csv != NULL;
+  if (csv) r->place = (gr_loc){t->part[0].columns.path, 1, 1};
+  return gr_table_list(t, r);
+}
+
+static void close_table(void *self) {
+  gr_table *t = self;
+  for (int i = 0; i < t->n_parts; i++) gr_columns_close(&t->part[i].columns);
+}
+
+static gr_status open_table(gr_source_request *r, void **out) {
+  gr_table *t = GR_NEW(r->arena, gr_table, 1);
+  *t = (gr_table){.arena = r->arena,
+                  .skipped = {[GR_TABLE_ACROSS] = {
+                                  .why = "windows with rows of both splits",
+                                  .cure = "a smaller data.table.window, or data.table.eval_path"}}};
+  if (r->conf)
+    GR_TRY(gr_table_read_spec(r->arena, r->conf, &t->spec));
+  else
+    t->spec = *(const gr_table_spec *)r->spec;
+  gr_status s = set_up(t, r);
+  if (s)
+    close_table(t);
+  else
+    *out = t;
+  return s;
+}
+
+// ---- What there is ------------------------------------------------------------------------------
+
+static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+  const gr_table *t = self;
+  gr_field_spec *x = &out[X];
+  *x = (gr_field_spec){.name = "x", .dtype = t->spec.dtype};
+  if (t->spec.window) x->dim[x->rank++] = t->spec.window;
+  for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
+  if (!t->spec.label) return 1;
+  out[Y] = (gr_field_spec){.name = "y", .dtype = t->n_classes ? GR_I32 : GR_F32};
+  return 2;
+}
+
+static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+  const gr_table *t = self;
+  int n = 0;
+  out[n++] = (gr_metadata){"features", t->dim[t->rank - 1]};
+  if (t->n_classes) out[n++] = (gr_metadata){"classes", t->n_classes};
+  if (t->spec.window) out[n++] = (gr_metadata){"window", t->spec.window};
+  return n;
+}
+
+static uint32_t count(const void *self) { return ((const gr_table *)self)->count; }
+
+static gr_sample_info info(const void *self, uint32_t sample) {
+  const gr_table *t = self;
+  const gr_table_sample *s = t->samples + sample;
+  return (gr_sample_info){.key = s->key,
+                          .split = (gr_split)s->split,
+                          .length = 1,
+                          .loc = gr_columns_place(&t->part[s->part].columns, s->row)};
+}
+
+static int skipped(const void *self, const gr_skipped **out) {
+  *out = ((const gr_table *)self)->skipped;
+  return GR_TABLE_SKIPS;
+}
+
+// ---- A sample -----------------------------------------------------------------------------------
+
+static void fill_ints(const gr_table *t, const gr_table_part *p, int64_t row, int32_t *out) {
+  for (int i = 0; i < t->spec.features.n; i++) {
+    const gr_array *a = &p->columns.at[p->features[i]].values;
+    int64_t n = a->count / a->dim[0];
+    (void)gr_array_ints(a, row * n, n, out);  // all fit: gr_table_list has looked
+    out += n;
+  }
+}
+
+static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *draw,
+                 gr_row *row) {
+  const gr_table *t = self;
+  const gr_table_sample *s = t->samples + sample;
+  const gr_table_part *p = &t->part[s->part];
+  int64_t rows = t->spec.window ? t->spec.window : 1;
+  (void)loaded, (void)draw;
+  for (int64_t i = 0; i < rows; i++) {
+    if (t->spec.dtype == GR_I32) {
+      fill_ints(t, p, s->row + i, (int32_t *)row->at[X] + i * t->width);
+      continue;
+    }
+    float *out = (float *)row->at[X] + i * t->width;
+    gr_table_row(t, p, s->row + i, out);
+    gr_table_normalize(t, out);
+  }
+  if (!t->spec.label) return;
+  if (t->n_classes)
+    *(int32_t *)row->at[Y] = s->label;
+  else
+    *(float *)row->at[Y] = s->value;
+}
+
+// ---- For people and other ranks -----------------------------------------------------------------
+
+static void name_of(const void *self, uint32_t sample, gr_text *out) {
+  const gr_table *t = self;
+  const gr_table_sample *s = t->samples + sample;
+  const gr_columns *c = &t->part[s->part].columns;
+  gr_loc at = gr_columns_place(c, s->row);
+  if (at.file)
+    gr_text_printf(out, "%s:%d", c->path, at.line);
+  else
+    gr_text_printf(out, "%s[%u]", c->path, s->row);
+}
+
+static void reference(const void *self, uint32_t sample, gr_text *out) {
+  const gr_table *t = self;
+  const gr_table_sample *s = t->samples + sample;
+  if (t->n_classes)
+    gr_text_put(out, t->names[s->label]);
+  else if (t->spec.label)
+    gr_text_printf(out, "%.6g", (double)s->value);
+}
+
+static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+  const gr_table *t = self;
+  for (int64_t i = 0; i < n; i++) {
+    if (i) gr_text_put(out, " ");
+    if (ids[i] >= 0 && ids[i] < t->n_classes)
+      gr_text_put(out, t->names[ids[i]]);
+    else
+      gr_text_printf(out, "%d", ids[i]);
+  }
+}
+
+const gr_source_ops gr_source_table = {.name = "table",
+                                       .sample = "sample",
+                                       .open = open_table,
+                                       .close = close_table,
+                                       .fields = fields,
+                                       .count = count,
+                                       .info = info,
+                                       .fill = fill,
+                                       .metadata = metadata,
+                                       .skipped = skipped,
+                                       .fit = gr_table_fit,
+                                       .save = gr_table_save,
+                                       .restore = gr_table_restore,
+                                       .name_of = name_of,
+                                       .reference = reference,
+                                       .decode = decode,
+                                       .inspect = gr_table_inspect,
+                                       .record = gr_table_record};

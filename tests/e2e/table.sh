@@ -1,0 +1,103 @@
+# table.sh - rows of numbers: a classifier from CSV and one from arrays, normalized, stopped and
+# resumed, on any number of ranks; and what is wrong with a table, at its place.
+. "${0%/*}/lib.sh"
+
+# table OUT [key=value ...]: a run of a small network.
+table() {
+  table_out=$1
+  shift
+  limited "$graphrun" "$scratch/table.yaml" "output.dir=$scratch/$table_out" "$@"
+}
+# accurate NAME LEAST: the last run's accuracy on validation samples.
+accurate() {
+  got=$(sed -n 's/^validation set: .*accuracy //p' "$log")
+  if [ "$code" = 0 ] && awk -v a="$got" -v b="$2" 'BEGIN { exit !(a != "" && a >= b) }'; then
+    ok "$1"
+  else
+    fail "$1" "exit code $code, accuracy '$got'"
+  fi
+}
+
+# Three kinds around three points, the second coordinate on another scale.
+awk 'BEGIN { srand(3); print "id,width,weight,kind"
+  for (i = 0; i < 240; i++) { k = int(3 * rand())
+    printf "r%d,%.4f,%.2f,%s\n", i, k + 0.6 * rand(), 1000 * (k == 1) + 400 * rand(), substr("redbluegrey", k * 3 + 1, 3) }
+}' >kinds.csv
+cat >table.yaml <<YAML
+model: {graph: $source/graphs/mlp.yaml, params: {dim: 16, layers: 1}}
+data: {source: table, validation_fraction: 0.25, table: {path: kinds.csv, label: kind}}
+training: {batch_size: 16, lr: 1e-2, max_epochs: 8, eval_every: 4, seed: 2}
+distributed: {ranks: 1}
+checkpoint: {every_steps: 10, metric: accuracy, mode: max}
+YAML
+
+table one
+accurate "a classifier from CSV" 0.95
+check "its classes are named in the run" grep -q '"class_names": \["blu", "egr", "red"\]' one/data.json
+check "and predictions are, too" grep -Eq '^ +decoded +(red|blu|egr)$' "$log"
+table two distributed.ranks=2
+accurate "on two ranks" 0.95
+for step in 0 5 40; do
+  check "step $step is the same on two ranks" near "$(loss one $step)" "$(loss two $step)" 1e-4
+done
+
+# A stop in the middle of an epoch, and a file that is another when the run goes on: what
+# normalizes is the checkpoint's.
+table halves training.max_steps=25
+cp kinds.csv whole.csv
+table halves
+check "a resumed run is the run" same_metrics one halves
+check "its last checkpoint has the same bytes" same_files one/checkpoints halves/checkpoints
+table moved training.max_steps=25
+awk -F, -v OFS=, 'NR > 1 { $2 += 0.001 } { print }' whole.csv >kinds.csv
+table moved
+kept() { grep -o '"run.data": "[^"]*"' "$1" | sort -u; }
+newest() { ls -d "$1"/checkpoints/step-* | tail -1; }
+kept "$(newest one)/manifest.json" >kept.one
+kept "$(newest moved)/manifest.json" >kept.moved
+check "statistics are kept in checkpoints" test -s kept.one
+check "and those of the checkpoint stay" cmp kept.one kept.moved
+mv whole.csv kinds.csv
+
+expect "data inspect shows columns and classes" 0 'width +f64 +feature' 'id +text +not used' \
+  'kind +text +label: classes' 'classes \(3\)' -- "$graphrun" data inspect table.yaml
+expect "the other name of the source" 0 'classes \(3\)' -- \
+  "$graphrun" data inspect table.yaml '~data.source' +data.kind=table
+expect "an unknown source" 65 "'data.source' must be 'speech' or 'table'" "did you mean 'table'" -- \
+  "$graphrun" data inspect table.yaml data.source=tables
+expect "a key of speech is not read" 65 "data.max_seconds" -- "$graphrun" plan table.yaml data.max_seconds=3
+expect "an unknown column" 65 "no column 'kinds'" "did you mean 'kind'" -- \
+  "$graphrun" plan table.yaml data.table.label=kinds
+expect "no table" 66 "cannot open the table 'none.csv'" -- "$graphrun" plan table.yaml data.table.path=none.csv
+expect "no path" 65 "data.table.path is not given" -- "$graphrun" plan table.yaml data.table.path=null
+
+# A hole in line 7, one field too many in line 9.
+sed '7s/,[0-9.]*,/,,/' kinds.csv >hole.csv
+expect "a missing value" 66 "hole.csv:7:1: .*'width' has no value" "hint: .*skip_unreadable" -- \
+  "$graphrun" plan table.yaml data.table.path=hole.csv
+table hole data.table.path=hole.csv data.skip_unreadable=true
+accurate "without the sample that misses it" 0.95
+check "which is counted" grep -q '1 of 240 samples left out: 1 unreadable' "$log"
+sed '9s/$/,x/' kinds.csv >wide.csv
+expect "a line with another field" 66 "wide.csv:9:1: .*this line has 5 fields, the first has 4" -- \
+  "$graphrun" plan table.yaml data.table.path=wide.csv
+
+# Arrays: x of bytes [200, 2], y of bytes [200]; windows of two rows of a series.
+npy() {
+  head="{'descr': '|u1', 'fortran_order': False, 'shape': ($1), }"
+  printf '\223NUMPY\001\000'
+  # shellcheck disable=SC2059
+  printf "\\$(printf %03o $((${#head} + 1)))\\000%s\n" "$head"
+}
+awk 'BEGIN { srand(5); for (i = 0; i < 200; i++) { k = int(2 * rand())
+  print int(50 * rand() + 100 * k), int(250 * rand()), k } }' >rows
+{ npy '200, 2' && awk '{ printf "\\%03o\\%03o", $1, $2 }' rows | xargs -0 printf; } >x.npy
+{ npy '200,' && awk '{ printf "\\%03o", $3 }' rows | xargs -0 printf; } >y.npy
+arrays="data.table.path=[x.npy,y.npy] data.table.label=y"
+# shellcheck disable=SC2086
+table arrays $arrays
+accurate "a classifier from arrays" 0.95
+head -c 300 x.npy >short.npy
+expect "an array that is cut short" 66 "'short' in 'short.npy' is cut short" -- \
+  "$graphrun" plan table.yaml 'data.table.path=[short.npy,y.npy]' data.table.label=y
+counts
