@@ -109,14 +109,14 @@ static gr_status inspect_job(gr_job *j) {
   gr_print_lines(stdout, t.at);
   if (!audio) return GR_OK;
   uint64_t n = gr_dataset_unreadable(j->spec.data);
-  printf("recordings that cannot be used: %llu\n", (unsigned long long)n);
+  printf("samples that cannot be used: %llu\n", (unsigned long long)n);
   for (uint64_t i = 0; i < n; i++) {
     const char *line = gr_dataset_unreadable_line(j->spec.data, i);
     gr_print_line(stdout, line, strlen(line));
     putchar('\n');
   }
   if (!n) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "%llu recording%s cannot be used",
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "%llu sample%s cannot be used",
                          (unsigned long long)n, n > 1 ? "s" : ""),
                  "mend them, take their lines out, or leave them out of training with "
                  "data.skip_unreadable=true");

@@ -1,6 +1,12 @@
-// sources.c - the kinds of data: data.source picks one of them by its name.
+// sources.c - the kinds of data by their names.
 #include "runtime/data/source.h"
 
-extern const gr_source_ops gr_source_speech, gr_source_table;
+#define GR_SOURCE(name) extern const gr_source_ops gr_source_##name;
+#include "runtime/data/sources.def"
+#undef GR_SOURCE
 
-const gr_source_ops *const gr_data_sources[] = {&gr_source_speech, &gr_source_table, NULL};
+const gr_source_ops *const gr_data_sources[] = {
+#define GR_SOURCE(name) &gr_source_##name,
+#include "runtime/data/sources.def"
+#undef GR_SOURCE
+    NULL};

@@ -108,7 +108,7 @@ static gr_status check_finite(gr_run *r) {
 static void log_unreadable(gr_run *r) {
   uint64_t n = gr_dataset_unreadable(r->spec->data);
   if (n && r->rank == gr_log_rank())
-    gr_log(GR_WARN, "%llu recording%s could not be used and weighed 0", (unsigned long long)n,
+    gr_log(GR_WARN, "%llu sample%s could not be used and weighed 0", (unsigned long long)n,
            n > 1 ? "s" : "");
 }
 

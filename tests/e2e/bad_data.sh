@@ -68,7 +68,7 @@ bad() {
     data.manifest=data/bad.jsonl
   run "... left out" 0 "warning: left out: data/bad.jsonl:41:[0-9]+: " "$@" \
     "warning: 1 recording could not be used" -- data.manifest=data/bad.jsonl data.skip_unreadable=true
-  expect "... found by inspect --audio" 66 "recordings that cannot be used: 1$" "^data/bad.jsonl:41:[0-9]+: " "$@" \
+  expect "... found by inspect --audio" 66 "samples that cannot be used: 1$" "^data/bad.jsonl:41:[0-9]+: " "$@" \
     "hint: mend them" -- "$graphrun" data inspect base.yaml data.manifest=data/bad.jsonl --audio
 }
 bad "a rate of 1 Hz" '{"audio_path": "one.wav", "text": "AB"}' "one.wav' says 1 samples a second"
@@ -97,7 +97,7 @@ expect "inspect --audio names all" 66 "cannot be used: 30$" "many.jsonl:41:16: .
 grep '^data/many' "$log" | cut -d: -f2 >found
 check "... in order, each once" sh -c 'seq 41 70 | cmp - found'
 expect "... and nothing where all is well" 0 "cannot be used: 0$" -- "$graphrun" data inspect base.yaml --audio
-run "a run names 20" 0 "more utterances are left out" "30 recordings could not be used" -- \
+run "a run names 20" 0 "more utterances are left out" "30 samples could not be used" -- \
   data.manifest=data/many.jsonl data.skip_unreadable=true
 check "... of 30" test "$(grep -c 'left out: data/many' "$log")" = 20
 # With two processes or threads, each says what it has left out itself.
