@@ -14,3 +14,18 @@ uint64_t gr_hash_text(const char *s) {
   h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
   return h ^ (h >> 31);
 }
+
+// Each step is a bijection of h, so that what differs in one word only has different hashes.
+uint64_t gr_hash_quick(uint64_t h, const void *p, size_t bytes) {
+  const unsigned char *c = p;
+  uint64_t word;
+  for (; bytes >= sizeof word; c += sizeof word, bytes -= sizeof word) {
+    memcpy(&word, c, sizeof word);
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 32;
+  }
+  word = bytes;  // so that zeros at the end count
+  for (size_t i = 0; i < bytes; i++) word = word << 8 | c[i];
+  h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+  return h ^ (h >> 32);
+}

@@ -5,16 +5,24 @@
 
 gr_map gr_map_make(gr_arena *a) { return (gr_map){.arena = a}; }
 
+static uint32_t hash_of(const char *key) {
+  return (uint32_t)gr_hash_quick(GR_HASH_START, key, strlen(key));
+}
+
+static bool is_at(const gr_map *m, uint32_t i, const char *key, uint32_t hash) {
+  return m->hashes[i] == hash && !strcmp(m->keys[i], key);
+}
+
 // The slot of the key, or the empty one where it would go.
-static uint32_t slot_of(const gr_map *m, const char *key) {
-  uint32_t mask = m->n_slots - 1, at = (uint32_t)gr_hash_text(key) & mask;
-  while (m->slots[at] && strcmp(m->keys[m->slots[at] - 1], key)) at = (at + 1) & mask;
+static uint32_t slot_of(const gr_map *m, const char *key, uint32_t hash) {
+  uint32_t mask = m->n_slots - 1, at = hash & mask;
+  while (m->slots[at] && !is_at(m, m->slots[at] - 1, key, hash)) at = (at + 1) & mask;
   return at;
 }
 
 bool gr_map_find(const gr_map *m, const char *key, uint32_t *out) {
   if (!m->n) return false;
-  uint32_t i = m->slots[slot_of(m, key)];
+  uint32_t i = m->slots[slot_of(m, key, hash_of(key))];
   if (i && out) *out = m->values[i - 1];
   return i != 0;
 }
@@ -22,20 +30,21 @@ bool gr_map_find(const gr_map *m, const char *key, uint32_t *out) {
 static void grow(gr_map *m) {
   uint32_t cap = m->cap ? m->cap * 2 : 8;
   const char **keys = GR_NEW(m->arena, const char *, cap);
-  uint32_t *values = GR_NEW(m->arena, uint32_t, cap);
+  uint32_t *values = GR_NEW(m->arena, uint32_t, cap), *hashes = GR_NEW(m->arena, uint32_t, cap);
   if (m->n) memcpy(keys, m->keys, sizeof *keys * m->n);
   if (m->n) memcpy(values, m->values, sizeof *values * m->n);
-  m->keys = keys, m->values = values, m->cap = cap;
+  if (m->n) memcpy(hashes, m->hashes, sizeof *hashes * m->n);
+  m->keys = keys, m->values = values, m->hashes = hashes, m->cap = cap;
   m->n_slots = cap * 2;
   m->slots = GR_NEW(m->arena, uint32_t, m->n_slots);
-  for (uint32_t i = 0; i < m->n; i++) m->slots[slot_of(m, keys[i])] = i + 1;
+  for (uint32_t i = 0; i < m->n; i++) m->slots[slot_of(m, keys[i], hashes[i])] = i + 1;
 }
 
 void gr_map_put(gr_map *m, const char *key, uint32_t value) {
   if (m->n == m->cap) grow(m);
-  uint32_t at = slot_of(m, key);
+  uint32_t hash = hash_of(key), at = slot_of(m, key, hash);
   if (!m->slots[at]) {
-    m->keys[m->n] = key;
+    m->keys[m->n] = key, m->hashes[m->n] = hash;
     m->slots[at] = ++m->n;
   }
   m->values[m->slots[at] - 1] = value;

@@ -6,6 +6,7 @@
 typedef struct gr_map {
   gr_arena *arena;
   const char **keys;  // in order of insertion
+  uint32_t *hashes;
   uint32_t *values;
   uint32_t n, cap;
   uint32_t *slots;  // 1 + index, 0 empty; a power of two of them

@@ -51,17 +51,17 @@ static uint64_t hash_attr(uint64_t h, const gr_op *op, const void *attr) {
     if (f->kind != GR_ATTR_GRAPH) continue;
     const gr_graph *body = gr_attr_graph(attr, f);
     uint32_t sizes[] = {body->n_nodes, body->n_values, body->n_results};
-    h = gr_hash_bytes(h, sizes, sizeof sizes);
-    h = gr_hash_bytes(h, p + from, f->offset - from);
+    h = gr_hash_quick(h, sizes, sizeof sizes);
+    h = gr_hash_quick(h, p + from, f->offset - from);
     from = f->offset + sizeof(gr_graph *);
   }
-  return op->attr_size > from ? gr_hash_bytes(h, p + from, op->attr_size - from) : h;
+  return op->attr_size > from ? gr_hash_quick(h, p + from, op->attr_size - from) : h;
 }
 
 static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, int n_in,
                         const gr_val *in) {
-  uint64_t h = gr_hash_bytes(GR_HASH_START, op->name, strlen(op->name));
-  h = gr_hash_bytes(h, in, sizeof(gr_val) * (size_t)n_in);
+  uint64_t h = gr_hash_quick(GR_HASH_START, op->name, strlen(op->name));
+  h = gr_hash_quick(h, in, sizeof(gr_val) * (size_t)n_in);
   h = hash_attr(h, op, attr);
   for (uint64_t i = h ^ (h >> 32);; i++) {
     uint32_t *at = &g->hash_slots[i & (g->n_hash_slots - 1)];
