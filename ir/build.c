@@ -63,7 +63,7 @@ static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, in
   uint64_t h = gr_hash_quick(GR_HASH_START, op->name, strlen(op->name));
   h = gr_hash_quick(h, in, sizeof(gr_val) * (size_t)n_in);
   h = hash_attr(h, op, attr);
-  for (uint64_t i = h ^ (h >> 32);; i++) {
+  for (uint64_t i = h;; i++) {
     uint32_t *at = &g->hash_slots[i & (g->n_hash_slots - 1)];
     if (!*at) return at;
     const gr_node *n = &g->nodes[*at - 1];
