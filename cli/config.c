@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/complete.h"
 #include "cli/config_flags.h"
+#include "cli/optimizer.h"
 #include "compose/hydra/multirun.h"
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"
@@ -75,10 +76,12 @@ static gr_status read_options(gr_arena *a, int argc, char **argv, gr_config_opti
 static gr_status show_help(const gr_config_options *o, gr_text *t) {
   if (o->markdown) {
     gr_schema_markdown(t);
+    gr_optimizer_markdown(t);
     return GR_OK;
   }
   if (o->request.path) {
     gr_schema_help(t, o->request.path);
+    gr_optimizer_help(t, o->request.path);
     if (!t->len)
       return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no key starts with '%s'", o->request.path),
                      "`graphrun config --help` lists them all");

@@ -89,11 +89,7 @@ static gr_prefetch prefetch_of(const char *name) {
 static void read_options(gr_job *j) {
   const gr_settings *s = &j->spec.set;
   j->options = (gr_options){.optimizer = s->optimizer,
-                            .weight_decay = s->weight_decay,
-                            .beta1 = s->beta1,
-                            .beta2 = s->beta2,
-                            .eps = s->eps,
-                            .momentum = s->momentum,
+                            .optimizer_attr = s->optimizer_attr,
                             .clip = s->clip,
                             .micro_batches = s->micro_batches,
                             .zero_axis = j->mesh_config.split_axis,

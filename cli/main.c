@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/multirun.h"
+#include "cli/optimizer.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 
@@ -117,6 +118,7 @@ static void let_first_speak(void) {
 
 int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
+  gr_optimizer_register();
   open_standard_files();
   signal(SIGXFSZ, SIG_IGN);  // a file that reaches `ulimit -f` is an error like a full disk
   bool help = wants_help(argc, argv);

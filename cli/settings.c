@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include "cli/optimizer.h"
 #include "compiler/pass.h"
 
 typedef enum kind { INT, FLOAT, BOOL, TEXT } kind;
@@ -30,12 +31,7 @@ static const struct row {
     {"training.mixed_precision", BOOL, offsetof(gr_settings, mixed_precision)},
     {"training.precision", TEXT, offsetof(gr_settings, precision)},
     {"training.optimizer", TEXT, offsetof(gr_settings, optimizer)},
-    {"training.weight_decay", FLOAT, offsetof(gr_settings, weight_decay)},
-    {"training.eps", FLOAT, offsetof(gr_settings, eps)},
-    {"training.momentum", FLOAT, offsetof(gr_settings, momentum)},
     {"training.grad_clip", FLOAT, offsetof(gr_settings, clip)},
-    {"training.betas[0]", FLOAT, offsetof(gr_settings, beta1)},
-    {"training.betas[1]", FLOAT, offsetof(gr_settings, beta2)},
     {"distributed.enabled", BOOL, offsetof(gr_settings, enabled)},
     {"distributed.strategy", TEXT, offsetof(gr_settings, strategy)},
     {"distributed.fsdp.sharding_strategy", TEXT, offsetof(gr_settings, sharding)},
@@ -221,6 +217,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
                     &s->n_freeze));
   GR_TRY(read_wrap(a, c, s));
   GR_TRY(read_hooks(a, c, s));
+  GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   int64_t wanted = int_or_auto(c, "distributed.ranks");
   s->ranks = s->enabled ? wanted : 1;

@@ -5,6 +5,7 @@
 #include "compiler/plan/prove.h"
 #include "compiler/wrap.h"
 #include "ir/text.h"
+#include "ops/optim/optim.h"
 
 enum { ALIGN = 64 };
 
@@ -177,9 +178,20 @@ static gr_layout without_padding(gr_layout l) {
   return l;
 }
 
-// States that only training has (the optimizer's, counters) start at zero. Totals start anew in
-// every step.
-static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
+// What a state that only training has starts as: zero, or what the optimizer says.
+static double initial_value(gr_arena *arena, const gr_options *o, const gr_value *v) {
+  const gr_op *op = gr_optim_find(o->optimizer);
+  const char *state = strrchr(v->name, '.');
+  if (v->kind != GR_KIND_MOMENT || !op || !state) return 0;
+  void *defaults = gr_arena_alloc(arena, op->attr_size);
+  gr_attr_defaults(op, defaults);
+  return gr_optim_initial(op, o->optimizer_attr ? o->optimizer_attr : defaults, state + 1);
+}
+
+// States that only training has: the optimizer's, counters. Sums of micro-steps start anew in every
+// step.
+static gr_status add_training_states(gr_graph *init, const gr_options *o, const gr_compiled *c,
+                                     uint32_t n) {
   gr_builder b = {.g = init, .created_by = "init"};
   gr_map known = gr_map_make(init->arena);
   for (uint32_t i = 1; i < init->n_values; i++)
@@ -193,9 +205,10 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
       gr_type t = gr_type_global(&v->type, &v->layout, &init->mesh);
       b.loc = v->loc;
       gr_layout l = without_padding(v->layout);
-      gr_val zero = gr_fill(&b, &t, 0), s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, l);
+      gr_val first = gr_fill(&b, &t, initial_value(init->arena, o, v));
+      gr_val s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, l);
       gr_map_put(&known, v->name, s.id);
-      if (!b.err) gr_at(init, s)->next = zero;
+      if (!b.err) gr_at(init, s)->next = first;
     }
   return b.err;
 }
@@ -203,6 +216,7 @@ static gr_status add_zeros(gr_graph *init, const gr_compiled *c, uint32_t n) {
 // The model's graph goes, and with it what notes say of it.
 static void keep(gr_arena *arena, gr_notes *n) {
   const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
+  const char **confined = GR_NEW(arena, const char *, n->n_confined + 1);
   const gr_node **dead = GR_NEW(arena, const gr_node *, n->n_dead + 1);
   gr_node *nodes = GR_NEW(arena, gr_node, n->n_dead + 1);
   for (uint32_t i = 0; i < n->n_unused; i++) unused[i] = gr_arena_strdup(arena, n->unused[i]);
@@ -212,7 +226,8 @@ static void keep(gr_arena *arena, gr_notes *n) {
         .op = n->dead[i]->op, .loc = n->dead[i]->loc, .created_by = n->dead[i]->created_by};
     if (n->dead[i]->scope) nodes[i].scope = gr_arena_strdup(arena, n->dead[i]->scope);
   }
-  n->unused = unused, n->dead = dead;
+  for (uint32_t i = 0; i < n->n_confined; i++) confined[i] = gr_arena_strdup(arena, n->confined[i]);
+  n->unused = unused, n->dead = dead, n->confined = confined;
 }
 
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
@@ -235,7 +250,7 @@ static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_comp
   gr_graph *init;
   gr_arena *work = gr_arena_create();
   gr_status s = model_of(work, r, GR_INIT, &r->buckets[0], &init);
-  s = s ? s : add_zeros(init, c, n);
+  s = s ? s : add_training_states(init, &r->options, c, n);
   s = s ? s : compile(arena, r, GR_INIT, GR_PHASE_WHOLE_STEP, "", init, &c[n]);
   if (!s) keep(arena, &c[n].notes);
   gr_arena_destroy(work);

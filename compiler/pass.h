@@ -37,8 +37,8 @@ typedef enum gr_step_phase {
 } gr_step_phase;
 
 typedef struct gr_options {
-  const char *optimizer;  // an op of ops.def: "sgd", "adam", "adamw"
-  double weight_decay, beta1, beta2, eps, momentum;
+  const char *optimizer;       // an op of ops.def that is one: "sgd", "adam"
+  const void *optimizer_attr;  // its attributes; NULL: their defaults
   double clip;                  // largest global norm of the gradient; 0: no clipping
   const char *zero_axis;        // mesh axis the optimizer's states are split over, or NULL
   int micro_batches;            // micro-steps of a step; up to 1: the step is one program

@@ -54,6 +54,22 @@ static gr_status verify_kept(const gr_graph *g, const gr_node *n, int i) {
   return GR_OK;
 }
 
+// Row by row: slices are padded along their first dimension, and all that are split on that axis of
+// the mesh alike.
+static gr_status verify_rows(const gr_graph *g, const gr_node *n, int i) {
+  const gr_value *v = gr_at(g, value_of(n, i));
+  for (int a = 0; a < g->mesh.n_axes; a++) {
+    if (!v->layout.pad[a]) continue;
+    if (v->layout.at[a] > 0) return disturbs(n, "looks for rows in slices of columns");
+    for (int k = 0; k < n->n_in + n->n_out; k++) {
+      const gr_layout *l = &gr_at(g, value_of(n, k))->layout;
+      if (l->at[a] >= 0 && (l->at[a] || l->pad[a] != v->layout.pad[a]))
+        return disturbs(n, "has values of different padding");
+    }
+  }
+  return GR_OK;
+}
+
 // A move changes the padding of its own axis of the mesh: of `whole`, which has none there.
 static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole, gr_val slice) {
   const struct gr_coll *a = n->attr;
@@ -73,6 +89,7 @@ static gr_status verify_padding(const gr_graph *g, const gr_node *n) {
     if (!gr_layout_is_padded(&gr_at(g, value_of(n, k))->layout)) continue;
     if (does == GR_PADDING_REFUSED) return disturbs(n, "would take padding for numbers");
     if (does == GR_PADDING_PRESERVED) GR_TRY(verify_kept(g, n, k));
+    if (does == GR_PADDING_ROWS) GR_TRY(verify_rows(g, n, k));
   }
   for (int k = 0; k < n->n_out; k++) {
     if (does == GR_PADDING_ADDED) GR_TRY(verify_moved(g, n, n->in[k], gr_out(n, k)));
@@ -129,7 +146,7 @@ static gr_status same_name(const gr_value *v, const gr_value *other) {
                         "two inputs or states are called '%s'", v->name);
   if (v->loc.file && other->loc.file) s = gr_note(s, other->loc, "the other one");
   return gr_hint(s,
-                 "the optimizer's states are WEIGHT.m and WEIGHT.v, sums of micro-steps "
+                 "the optimizer's states are WEIGHT.m and the like, sums of micro-steps "
                  "WEIGHT.total: choose another 'name:'");
 }
 

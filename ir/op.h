@@ -70,12 +70,17 @@ typedef struct gr_attr {
   const char *default_value;  // as text; NULL: must be given
   const char *doc;
   const char *choices;  // "sum|mean|none"
+  const char *range;    // ">= 0 < 1", of a number that users set; NULL: any
 } gr_attr;
 #define GR_ATTR(type, field, kind, default_value, doc) \
   { #field, kind, offsetof(type, field), default_value, doc }
 #define GR_CHOICE(type, field, choices, default_value, doc) \
   { #field, GR_ATTR_CHOICE, offsetof(type, field), default_value, doc, choices }
-// Attribute structs have no padding (8-byte fields only): they are compared as bytes.
+// A hyper-parameter of an optimizer: a number with a range, which a configuration may set.
+#define GR_PARAM(type, field, default_value, range, doc) \
+  { #field, GR_ATTR_FLOAT, offsetof(type, field), default_value, doc, NULL, range }
+// Attribute structs are compared and hashed as bytes: they have no padding, and every field is in
+// the table (test_ops checks both for all ops).
 
 static inline const gr_graph *gr_attr_graph(const void *attr, const gr_attr *a) {
   return *(const gr_graph *const *)((const char *)attr + a->offset);
@@ -83,32 +88,30 @@ static inline const gr_graph *gr_attr_graph(const void *attr, const gr_attr *a) 
 
 // An example of the op. `graphrun ops NAME` shows it; the tests run it: kernel
 // against kernel, gradient against finite differences, sharded against whole.
+enum { GR_CASE_ARGS = 12 };
 typedef struct gr_case {
-  const char *in[8];  // types, "f32[4,6]"
-  const void *attr;   // a case without operands has some: one without both is the end
-  const char *fails;  // the error it must give, if it must fail
-  const char *fill;   // how operands are filled: one letter each. n normal (default), p positive,
-                      // i small non-negative integers, s in (0,1), 1 ones, z zeros, l lengths
-                      // (1..size of the axis they measure), m 0/1 mask, c as p, never trained
+  const char *in[GR_CASE_ARGS];  // types, "f32[4,6]"
+  const void *attr;              // a case without operands has some: one without both is the end
+  const char *fails;             // the error it must give, if it must fail
+  const char *fill;  // how operands are filled: one letter each. n normal (default), p positive,
+                     // i small non-negative integers, s in (0,1), 1 ones, z zeros, l lengths
+                     // (1..size of the axis they measure), m 0/1 mask, c as p, never trained
 } gr_case;
-
-typedef enum gr_amp {
-  GR_AMP_FOLLOW,
-  GR_AMP_LOW,
-  GR_AMP_F32
-} gr_amp;  // precision it wants where precisions are mixed; no pass mixes them so far
 
 // What an op does where slices are longer than what is split (gr_layout.pad).
 typedef enum gr_padding {
   GR_PADDING_REFUSED,    // it would read zeros as numbers: neither operands nor results have any
   GR_PADDING_PRESERVED,  // it works element by element, or sums up all: zeros give zeros, so that
                          // the results' padding is zero where the operands' is
+  GR_PADDING_ROWS,       // the same, where what is padded is split along its first dimension: in the
+                         // slices of another one rows do not begin where the whole's do
   GR_PADDING_ADDED,      // it splits, and fills up with zeros
   GR_PADDING_REMOVED,    // it puts slices together, and leaves out the padding of its mesh axis
 } gr_padding;
 
 enum { GR_MAX_INPLACE = 4 };  // outputs of one op that may be made in operands
 typedef struct gr_sharding_rule gr_sharding_rule;
+typedef struct gr_optimizer gr_optimizer;
 struct gr_op {
   const char *name, *doc;
   int n_in, n_out;  // GR_ANY: infer says
@@ -133,7 +136,6 @@ struct gr_op {
   void (*grad)(const gr_grad *);  // NULL: no gradient flows through
   // Emits the op with more results, after its own, for grad to use. NULL: it needs none.
   gr_val (*save_for_backward)(gr_builder *, const gr_node *, const gr_val *in, const bool *want);
-  gr_amp amp;
   gr_padding padding;
   bool collective;      // ranks meet here: not in a scan, whose steps nobody schedules
   bool linear;          // f(a)+f(b) = f(a+b): partial sums may pass through
@@ -147,8 +149,8 @@ struct gr_op {
   gr_kernel cpu, cuda;  // cuda: no op has one so far
   gr_kernel (*fast)(const gr_op_call *);
   size_t (*scratch)(const gr_op_call *);  // bytes of working memory either kernel needs
-  const gr_op *fuses[2];                  // what it does at one go; no pass fuses so far
   const gr_case *cases;                   // ends with an empty case
+  const gr_optimizer *optimizer;          // of an optimizer: its states (ops/optim/optim.h)
 };
 
 // The operand in whose memory output k may be made, as far as the op's kernels are concerned: they

@@ -1,5 +1,6 @@
 // explain.c - ops, for people: everything is read from the descriptor.
 #include "ops/ops.h"
+#include "ops/optim/optim.h"
 
 static const char *kind_text(const gr_attr *a) {
   switch (a->kind) {
@@ -28,14 +29,21 @@ static const char *kind_text(const gr_attr *a) {
 static void put_attrs(FILE *f, const gr_op *op) {
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     fprintf(f, "  %s %s (%s", a == op->attrs ? "attributes" : "          ", a->name, kind_text(a));
-    fprintf(f, "%s%s): %s\n", a->default_value ? ", else " : ", must be given",
+    fprintf(f, "%s%s%s%s): %s\n", a->range ? " " : "", a->range ? a->range : "",
+            a->default_value ? ", else " : ", must be given",
             a->default_value ? a->default_value : "", a->doc);
   }
 }
 
+static void put_states(FILE *f, const gr_op *op) {
+  for (const gr_optim_state *s = op->optimizer ? op->optimizer->states : NULL; s && s->name; s++)
+    fprintf(f, "  %s %s, %s: %s\n", s == op->optimizer->states ? "states    " : "          ",
+            s->name, gr_optim_shape_text(s), s->doc);
+}
+
 static gr_status site_of(const gr_op *op, const gr_case *c, gr_op_call *s) {
   *s = (gr_op_call){.op = op, .attr = c->attr};
-  for (; s->n_in < 8 && c->in[s->n_in]; s->n_in++)
+  for (; s->n_in < GR_CASE_ARGS && c->in[s->n_in]; s->n_in++)
     GR_TRY(gr_type_parse(c->in[s->n_in], &s->in[s->n_in]));
   return gr_op_infer(s);
 }
@@ -104,6 +112,7 @@ void gr_op_explain(FILE *f, const gr_op *op) {
   if (op->index_spec) fprintf(f, "  notation   %s\n", op->index_spec);
   if (op->index_spec_of) fprintf(f, "  notation   depends on the attributes\n");
   put_attrs(f, op);
+  put_states(f, op);
   if (op->formula) fprintf(f, "  formula    %s\n", op->formula);
   fprintf(f, "  gradient   %s\n", op->grad ? "yes" : "no");
   put_sigs(f, op);

@@ -7,7 +7,7 @@ add_test(NAME compose.conformance COMMAND test_conformance ${GR_RECORDED} ${CMAK
 add_test(NAME compose.recorded COMMAND test_conformance ${CMAKE_CURRENT_SOURCE_DIR}/compose/recorded
                                        ${CMAKE_CURRENT_BINARY_DIR}/recorded)
 
-foreach(part args config config_flags complete shells multirun)
+foreach(part args config config_flags complete shells multirun optimizer)
   list(APPEND GR_CONFIG_COMMAND ${CMAKE_SOURCE_DIR}/cli/${part}.c)
 endforeach()
 add_executable(test_config_bad compose/broken.c ${GR_CONFIG_COMMAND})
@@ -25,7 +25,7 @@ add_test(NAME compose.sweep COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/compose/sweep
 
 add_executable(test_compose compose/unit.c)
 target_link_libraries(test_compose PRIVATE gr_compose)
-add_test(NAME compose.unit COMMAND test_compose ${CMAKE_SOURCE_DIR}/docs/config.md)
+add_test(NAME compose.unit COMMAND test_compose)
 
 # Fuzz targets: with -DGR_FUZZ=ON and clang they search, otherwise they replay their corpora.
 foreach(target yaml override interp compose plan)

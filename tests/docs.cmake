@@ -19,6 +19,23 @@ foreach(test ops gradients)
   add_test(NAME docs.op_${test} COMMAND test_docs_op_${test} "" cube)
 endforeach()
 
+# add-an-optimizer.md: the same copy of the table, with another line.
+file(READ ${copy}/ops/ops.def text)
+string(REPLACE "GR_PASS_OP(adamw)" "GR_PASS_OP(adamw)\nGR_PASS_OP(adagrad)" text "${text}")
+file(CONFIGURE OUTPUT ${copy}/optim/ops/ops.def CONTENT "${text}" @ONLY)
+set(table ../ops/table.c docs/adagrad.c)
+foreach(test ops padding)
+  add_executable(test_docs_optim_${test} ops/test_${test}.c ops/bench.c ${table} docs/cube.c)
+  target_include_directories(test_docs_optim_${test} BEFORE PRIVATE ${copy}/optim)
+  target_link_libraries(test_docs_optim_${test} gr_ops)
+endforeach()
+add_test(NAME docs.optim_ops COMMAND test_docs_optim_ops "" adagrad)
+add_test(NAME docs.optim_padding COMMAND test_docs_optim_padding)
+add_executable(test_docs_optim docs/test_adagrad.c ${table} docs/cube.c)
+target_include_directories(test_docs_optim BEFORE PRIVATE ${copy}/optim)
+target_link_libraries(test_docs_optim test_world)
+add_test(NAME docs.optim_trains COMMAND test_docs_optim)
+
 gr_docs_copy(compiler/pipeline.c "    {\"dce\","
              "    {\"cancel\", \"minus minus x is x\", .run = gr_pass_cancel},\n    {\"dce\",")
 gr_docs_copy(compiler/passes/passes.h "gr_status gr_pass_dce("

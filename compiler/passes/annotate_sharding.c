@@ -11,6 +11,7 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
+#include "ops/optim/optim.h"
 
 // On a mesh without the axis (one rank, say) there is nothing to split over it.
 static int axis_of(const gr_mesh *m, const char *name) {
@@ -32,15 +33,23 @@ static bool divides(const gr_value *v, const gr_layout *l, const gr_mesh *m, int
          v->type.dim[d] % m->axis[axis].size == 0;
 }
 
+// Whether the optimizer can update slices along dimension d that the ranks do not divide.
+static bool may_pad(const gr_options *o, gr_axis_placement d) {
+  const gr_op *op = gr_optim_find(o->optimizer);
+  return !op || op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && d == 0);
+}
+
 // The dimension that leaves a rank the least, the first of several: one that the ranks divide, if
-// there is one. GR_REPLICATE: none leaves less than the whole.
-static gr_axis_placement any_dim(const gr_value *v, gr_layout l, const gr_mesh *m, int axis) {
+// there is one. GR_REPLICATE: none leaves less than the whole, or the optimizer cannot do with it.
+static gr_axis_placement any_dim(const gr_value *v, gr_layout l, const gr_mesh *m, int axis,
+                                 const gr_options *o) {
   gr_axis_placement best = GR_REPLICATE;
   l.at[axis] = GR_REPLICATE;
   gr_type whole = gr_type_local(&v->type, &l, m);
   int64_t least = gr_type_count(&whole);
   for (gr_axis_placement d = 0; d < v->type.rank; d++) {
     if (taken_by(&l, m, axis, d) >= 0) continue;
+    if (v->type.dim[d] % m->axis[axis].size && !may_pad(o, d)) continue;
     l.at[axis] = d;
     gr_type local = gr_type_local(&v->type, &l, m);
     if (gr_type_count(&local) < least) least = gr_type_count(&local), best = d;
@@ -76,7 +85,7 @@ gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options
     if (r->placement == GR_REPLICATE ||
         (r->placement >= 0 && divides(v, &l, m, axis, r->placement)))
       l.at[axis] = r->placement;
-    if (r->placement == GR_ANY_DIM && !is_small(v, o)) l.at[axis] = any_dim(v, l, m, axis);
+    if (r->placement == GR_ANY_DIM && !is_small(v, o)) l.at[axis] = any_dim(v, l, m, axis, o);
   }
   return l;
 }
@@ -85,7 +94,7 @@ gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options
   gr_layout l = w->layout;
   int axis = axis_of(m, o->zero_axis);
   if (axis >= 0 && l.at[axis] == GR_REPLICATE && !is_small(w, o))
-    l.at[axis] = any_dim(w, l, m, axis);
+    l.at[axis] = any_dim(w, l, m, axis, o);
   return l;
 }
 
@@ -125,7 +134,31 @@ static gr_status check_asked(const gr_rewrite *rw, const gr_value *v) {
   return GR_OK;
 }
 
+// How the update of weight v is split by these options, which its own layout depends on too.
+static gr_layout split_of(const gr_rewrite *rw, const gr_value *v, const gr_options *o) {
+  gr_value w = *v;
+  w.layout = gr_weight_layout(&rw->old->mesh, v, o);
+  return gr_update_layout(&rw->old->mesh, &w, o);
+}
+
+// Notes the weights that another optimizer would let the ranks split further.
+static void note_confined(const gr_rewrite *rw) {
+  gr_notes *n = rw->opt->notes;
+  if (!n) return;
+  gr_options any = *rw->opt;
+  any.optimizer = NULL;
+  n->confined = GR_NEW(rw->b.g->arena, const char *, rw->old->n_values);
+  n->n_confined = 0;
+  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+    const gr_value *v = &rw->old->values[i];
+    if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
+    gr_layout is = split_of(rw, v, rw->opt), could = split_of(rw, v, &any);
+    if (!gr_layout_same(&is, &could)) n->confined[n->n_confined++] = v->name;
+  }
+}
+
 gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
+  note_confined(rw);
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
     bool weight = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;

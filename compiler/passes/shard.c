@@ -57,7 +57,8 @@ static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_axis_pl
     if (!s->data[a] || !s->data[axis]) return false;
     parts *= m->axis[a].size, alone = false;
   }
-  return t->dim[lay] % parts == 0 || (alone && op->padding == GR_PADDING_PRESERVED);
+  bool may_pad = op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && !lay);
+  return t->dim[lay] % parts == 0 || (alone && may_pad);
 }
 
 // What it costs to bring operand k of n to where a line of its notation wants it.

@@ -46,6 +46,8 @@ typedef struct gr_notes {
   int n_passes;
   const char **unused;  // weights that the loss does not depend on
   uint32_t n_unused;
+  const char **confined;  // weights that are split less, or otherwise, for the optimizer's sake
+  uint32_t n_confined;
   const gr_node **dead;  // nodes that nothing asked for depends on
   uint32_t n_dead;
 } gr_notes;

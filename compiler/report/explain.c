@@ -61,6 +61,12 @@ static void explain_unused(FILE *f, const gr_notes *n) {
   }
 }
 
+static void explain_confined(FILE *f, const gr_notes *n) {
+  if (n->n_confined)
+    fprintf(f, "  the optimizer cannot update uneven slices of columns: split otherwise, or whole\n");
+  for (uint32_t i = 0; i < n->n_confined; i++) fprintf(f, "    %s\n", n->confined[i]);
+}
+
 static void explain_loops(FILE *f, const gr_plan_frame *frame) {
   bool any = false;
   for (uint32_t i = 0; i < frame->g->n_nodes; i++) {
@@ -97,7 +103,10 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
   if (!p) return;
   fprintf(f, "program %s\n", p->name);
   explain_passes(f, &p->notes);
-  if (!strcmp(p->kind, "train") || !strcmp(p->kind, "micro")) explain_unused(f, &p->notes);
+  if (!strcmp(p->kind, "train") || !strcmp(p->kind, "micro")) {
+    explain_unused(f, &p->notes);
+    explain_confined(f, &p->notes);
+  }
   explain_loops(f, &p->frame);
   gr_explain_peak(f, arena, p);
   gr_explain_moves(f, arena, p);

@@ -4,7 +4,7 @@
 #include "compose/override/override.h"
 #include "compose/tree/scalar.h"
 
-const gr_schema_key gr_schema_keys[] = {
+gr_schema_key gr_schema_keys[] = {
 #define GR_KEY(path, type, default_value, unit, doc) {path, type, default_value, unit, doc},
 #include "compose/schema/schema.def"
 #undef GR_KEY
@@ -12,10 +12,21 @@ const gr_schema_key gr_schema_keys[] = {
 enum { N_KEYS = sizeof gr_schema_keys / sizeof *gr_schema_keys, MAX_ERRORS = 20 };
 const int gr_schema_count = N_KEYS;
 
-const gr_schema_key *gr_schema_find(const char *path) {
+static gr_schema_key *find_key(const char *path) {
   for (int i = 0; i < N_KEYS; i++)
     if (!strcmp(gr_schema_keys[i].path, path)) return &gr_schema_keys[i];
   return NULL;
+}
+
+const gr_schema_key *gr_schema_find(const char *path) { return find_key(path); }
+
+void gr_schema_set_words(const char *path, const char *const *words) {
+  enum { ROOM = 1024 };
+  static char text[ROOM];
+  size_t n = 0;
+  for (int i = 0; words[i] && n < ROOM; i++)
+    n += (size_t)snprintf(text + n, ROOM - n, "%s%s", i ? " | " : "", words[i]);
+  find_key(path)->type = text;
 }
 
 const char *gr_schema_doc(const char *path) {

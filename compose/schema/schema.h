@@ -16,8 +16,12 @@ typedef struct gr_schema_key {
   const char *doc;
 } gr_schema_key;
 
-extern const gr_schema_key gr_schema_keys[];
+extern gr_schema_key gr_schema_keys[];
 extern const int gr_schema_count;
+
+// The words that a key takes where a layer above knows them, up to NULL; for one key, before any
+// configuration is checked. compose/ knows no ops.
+void gr_schema_set_words(const char *path, const char *const *words);
 
 // Checks a composed and resolved configuration and fills in what is not given (marked as
 // preset). Errors: unknown keys, wrong types, values out of range, and, in one that is whole, ???

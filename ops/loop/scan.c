@@ -157,7 +157,6 @@ const gr_op gr_op_scan = {
     .n_out = GR_ANY,
     .attr_size = sizeof(gr_scan),
     .attrs = attrs,
-    .amp = GR_AMP_F32,
     .infer = infer,
     .sharding_rules = rules,
     .flops = flops,

@@ -48,7 +48,6 @@ const gr_op gr_op_accuracy = {
     .attrs = attrs,
     .index_spec_of = index_spec_of,
     .infer = infer,
-    .amp = GR_AMP_F32,
     .cpu = cpu,
     .cases = cases,
 };

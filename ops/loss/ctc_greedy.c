@@ -60,7 +60,6 @@ const gr_op gr_op_ctc_greedy = {
     .attrs = attrs,
     .index_spec = "nTV,n->nT,n",
     .infer = infer,
-    .amp = GR_AMP_F32,
     .cpu = cpu,
     .cases = cases,
 };

@@ -117,7 +117,6 @@ const gr_op gr_op_edit_distance = {
     .attrs = attrs,
     .index_spec = "nT,n,nU,n->n,n",
     .infer = infer,
-    .amp = GR_AMP_F32,
     .cpu = cpu,
     .scratch = scratch,
     .cases = cases,

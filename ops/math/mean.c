@@ -66,7 +66,6 @@ const gr_op gr_op_mean = {
     .attrs = attrs,
     .index_spec_of = index_spec_of,
     .linear = true,
-    .amp = GR_AMP_F32,
     .infer = infer,
     .grad = grad,
     .cpu = cpu,

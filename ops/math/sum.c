@@ -66,7 +66,6 @@ const gr_op gr_op_sum = {
     .attrs = attrs,
     .index_spec_of = index_spec_of,
     .linear = true,
-    .amp = GR_AMP_F32,
     .infer = gr_reduce_infer,
     .grad = grad,
     .cpu = cpu,

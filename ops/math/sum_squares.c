@@ -70,7 +70,6 @@ const gr_op gr_op_sum_squares = {
     .n_in = 1,
     .n_out = 1,
     .index_spec = "...->",
-    .amp = GR_AMP_F32,
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,
     .grad = grad,

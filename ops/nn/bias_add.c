@@ -98,7 +98,6 @@ const gr_op gr_op_bias_add_grad = {
     .n_out = 1,
     .index_spec = "...c->c",
     .linear = true,
-    .amp = GR_AMP_F32,
     .cpu = grad_cpu,
     .fast = grad_fast,
     .scratch = grad_scratch,

@@ -133,7 +133,6 @@ const gr_op gr_op_embedding_grad = {
     .attr_size = sizeof(struct embedding_grad),
     .attrs = grad_attrs,
     .index_spec = "...c,...->_c",
-    .amp = GR_AMP_F32,
     .infer = grad_infer,
     .cpu = grad_cpu,
     .fast = grad_fast,

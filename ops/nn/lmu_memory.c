@@ -180,7 +180,6 @@ const gr_op gr_op_lmu_memory = {
     .attrs = attrs,
     .index_spec = "->__,_",
     .infer = infer,
-    .amp = GR_AMP_F32,
     .cpu = cpu,
     .scratch = scratch,
     .cases = cases,

@@ -180,7 +180,6 @@ const gr_op gr_op_matmul = {
     .attrs = attrs,
     .index_spec_of = index_spec_of,
     .infer = infer,
-    .amp = GR_AMP_LOW,
     .grad = grad,
     .cpu = cpu,
     .fast = fast,

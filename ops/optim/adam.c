@@ -8,6 +8,11 @@
 enum { W, G, M, V, LR, STEP, SCALE, OK, OPERANDS };  // the operands, in order
 enum { GRAIN = 16384 };
 
+typedef struct adam {
+  double beta1, beta2, eps;
+  double weight_decay;  // adam: L2, added to the gradient; adamw: decoupled
+} adam;
+
 // What is the same for all elements of a launch.
 typedef struct rates {
   double step;             // lr / (1 - beta1^t)
@@ -17,7 +22,7 @@ typedef struct rates {
 } rates;
 
 static rates rates_of(const gr_launch *l, bool decoupled) {
-  const gr_optim_adam *a = l->attr;
+  const adam *a = l->attr;
   double lr = IN(LR, 0), t = IN(STEP, 0) + 1;
   return (rates){.step = lr / (1 - pow(a->beta1, t)),
                  .root = 1 / sqrt(1 - pow(a->beta2, t)),
@@ -28,7 +33,7 @@ static rates rates_of(const gr_launch *l, bool decoupled) {
 }
 
 static gr_status plain(const gr_launch *l, bool decoupled) {
-  const gr_optim_adam *a = l->attr;
+  const adam *a = l->attr;
   rates r = rates_of(l, decoupled);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
     double w = IN(W, i), m = IN(M, i), v = IN(V, i);
@@ -43,8 +48,7 @@ static gr_status plain(const gr_launch *l, bool decoupled) {
   return GR_OK;
 }
 
-static void update(const gr_optim_adam *a, const rates *r, const gr_launch *l, int64_t from,
-                   int64_t to) {
+static void update(const adam *a, const rates *r, const gr_launch *l, int64_t from, int64_t to) {
   const float *w = l->in[W], *g = l->in[G], *m = l->in[M], *v = l->in[V];
   float *to_w = l->out[0], *to_m = l->out[1], *to_v = l->out[2];
   float b1 = (float)a->beta1, c1 = (float)(1 - a->beta1), b2 = (float)a->beta2;
@@ -90,13 +94,17 @@ static gr_kernel adam_fast(const gr_op_call *s) { return all_f32(s) ? adam_f32 :
 static gr_kernel adamw_fast(const gr_op_call *s) { return all_f32(s) ? adamw_f32 : NULL; }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(gr_optim_adam, beta1, GR_ATTR_FLOAT, "0.9", "decay of the mean of gradients"),
-    GR_ATTR(gr_optim_adam, beta2, GR_ATTR_FLOAT, "0.999", "decay of the mean of their squares"),
-    GR_ATTR(gr_optim_adam, eps, GR_ATTR_FLOAT, "1e-8", "added to the root of the squares"),
-    GR_ATTR(gr_optim_adam, weight_decay, GR_ATTR_FLOAT, "0",
-            "adam: L2, added to the gradient; adamw: taken from the weight, times lr"),
+    GR_PARAM(adam, beta1, "0.9", ">= 0 < 1", "decay of the mean of gradients"),
+    GR_PARAM(adam, beta2, "0.999", ">= 0 < 1", "decay of the mean of their squares"),
+    GR_PARAM(adam, eps, "1e-8", "> 0", "added to the root of the squares"),
+    GR_PARAM(adam, weight_decay, "0", ">= 0",
+             "adam: L2, added to the gradient; adamw: taken from the weight, times lr"),
     {0}};
-static const gr_optim_adam usual = {0.9, 0.999, 1e-8, 0.01};
+static const gr_optimizer optimizer = {
+    .states = {{"m", "mean of gradients"}, {"v", "mean of squared gradients"}},
+    .operands = "w g m v lr step scale ok",
+};
+static const adam usual = {0.9, 0.999, 1e-8, 0.01};
 #define OPERANDS_OF(t) \
   { t, t, t, t, "f32[]", "i32[]", "f32[]", "f32[]" }
 static const gr_case cases[] = {
@@ -111,14 +119,14 @@ const gr_op gr_op_adam = {
     .doc = "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam, with L2.",
     .n_in = OPERANDS,
     .n_out = 3,
-    .attr_size = sizeof(gr_optim_adam),
+    .attr_size = sizeof(adam),
     .attrs = attrs,
     .index_spec = "...,...,...,...,,,,->...,...,...",
-    .amp = GR_AMP_F32,
     .padding = GR_PADDING_PRESERVED,
+    .optimizer = &optimizer,
     .cpu = adam_cpu,
     .fast = adam_fast,
-    .inplace = {1 + W, 3, 4},
+    .inplace = {1 + W, 1 + M, 1 + V},
     .cases = cases,
 };
 
@@ -129,13 +137,13 @@ const gr_op gr_op_adamw = {
         "weight decay.",
     .n_in = OPERANDS,
     .n_out = 3,
-    .attr_size = sizeof(gr_optim_adam),
+    .attr_size = sizeof(adam),
     .attrs = attrs,
     .index_spec = "...,...,...,...,,,,->...,...,...",
-    .amp = GR_AMP_F32,
     .padding = GR_PADDING_PRESERVED,
+    .optimizer = &optimizer,
     .cpu = adamw_cpu,
     .fast = adamw_fast,
-    .inplace = {1 + W, 3, 4},
+    .inplace = {1 + W, 1 + M, 1 + V},
     .cases = cases,
 };

@@ -5,6 +5,11 @@
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
+typedef struct sgd {
+  double momentum;      // used where there is an m
+  double weight_decay;  // L2: added to the gradient
+} sgd;
+
 // ---- Without momentum: d = g scale + decay w; w' = w - lr d ----------------------------------
 
 enum { GRAIN = 16384 };
@@ -12,7 +17,7 @@ enum { GRAIN = 16384 };
 static double scalar(const gr_launch *l, int k) { return IN(k, 0); }
 
 static gr_status plain_cpu(const gr_launch *l) {
-  const gr_optim_sgd *a = l->attr;
+  const sgd *a = l->attr;
   double lr = scalar(l, 2), scale = scalar(l, 3);
   bool ok = scalar(l, 4) != 0;
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
@@ -25,7 +30,7 @@ static gr_status plain_cpu(const gr_launch *l) {
 static void plain_part(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   float lr = (float)scalar(l, 2), scale = (float)scalar(l, 3);
-  float decay = (float)((const gr_optim_sgd *)l->attr)->weight_decay;
+  float decay = (float)((const sgd *)l->attr)->weight_decay;
   const float *w = l->in[0], *g = l->in[1];
   float *to_w = l->out[0];
   bool ok = scalar(l, 4) != 0;
@@ -41,7 +46,7 @@ static gr_status plain_run_f32(const gr_launch *l) {
 // ---- With momentum: d = g scale + decay w; m' = mu m + d; w' = w - lr m' -----------------------
 
 static gr_status momentum_cpu(const gr_launch *l) {
-  const gr_optim_sgd *a = l->attr;
+  const sgd *a = l->attr;
   double lr = scalar(l, 2), scale = scalar(l, 3);
   bool ok = scalar(l, 4) != 0;
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
@@ -55,7 +60,7 @@ static gr_status momentum_cpu(const gr_launch *l) {
 
 static void momentum_part(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
-  const gr_optim_sgd *a = l->attr;
+  const sgd *a = l->attr;
   float lr = (float)scalar(l, 2), scale = (float)scalar(l, 3);
   float mu = (float)a->momentum, decay = (float)a->weight_decay;
   const float *w = l->in[0], *g = l->in[1], *m = l->in[5];
@@ -87,10 +92,14 @@ static gr_kernel fast(const gr_op_call *s) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(gr_optim_sgd, momentum, GR_ATTR_FLOAT, "0", "share of the last step that is kept"),
-    GR_ATTR(gr_optim_sgd, weight_decay, GR_ATTR_FLOAT, "0", "L2: added to the gradient"),
+    GR_PARAM(sgd, momentum, "0", ">= 0 < 1", "share of the last step that is kept"),
+    GR_PARAM(sgd, weight_decay, "0", ">= 0", "L2: added to the gradient"),
     {0}};
-static const gr_optim_sgd plain = {0, 0.01}, heavy = {0.9, 0.01};
+static const gr_optimizer optimizer = {
+    .states = {{"m", "sum of gradients, with decay", .when = "momentum"}},
+    .operands = "w g lr scale ok m",
+};
+static const sgd plain = {0, 0.01}, heavy = {0.9, 0.01};
 #define OPERANDS "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]"
 static const gr_case cases[] = {
     {{OPERANDS}, .attr = &plain, .fill = "nnss1"},
@@ -107,11 +116,11 @@ const gr_op gr_op_sgd = {
         "m, the last operand, also m' = momentum m + that, and w' = w - lr m'.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
-    .attr_size = sizeof(gr_optim_sgd),
+    .attr_size = sizeof(sgd),
     .attrs = attrs,
     .index_spec_of = index_spec_of,
-    .amp = GR_AMP_F32,
     .padding = GR_PADDING_PRESERVED,
+    .optimizer = &optimizer,
     .cpu = cpu,
     .fast = fast,
     .inplace = {1, 6},

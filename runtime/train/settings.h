@@ -14,7 +14,8 @@ typedef struct gr_settings {
   int64_t show_samples;
   const char *batch_is, *lr_scale, *loss_norm, *precision, *strategy, *sharding, *state_dict,
       *prefetch, *backend, *optimizer;
-  double weight_decay, eps, momentum, clip, beta1, beta2, timeout;
+  double clip, timeout;
+  const void *optimizer_attr;  // of its op
   const char *dir;                                // output.dir, or NULL
   const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir
   int64_t every_steps, every_epochs, keep_last, keep_best, zstd_level;

@@ -27,7 +27,7 @@ static gr_plan *plan(gr_arena *a) {
                 .seed = 1,
                 .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                 .batch_axis = {"dp"}},
-      .options = {.optimizer = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 0.5},
+      .options = {.optimizer = "adam", .clip = 0.5},
       .buckets = &bucket,
       .n_buckets = 1,
       .train = true};

@@ -1,4 +1,5 @@
 // steps.c - see steps.h.
+#include "tests/compiler/optim.h"
 #include "tests/compiler/steps.h"
 #include <math.h>
 #include <pthread.h>
@@ -40,6 +41,8 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
   GR_TRY(gr_conf_parse(a, "model.yaml", text, &graph));
   GR_TRY(gr_conf_parse(a, "params.yaml", s->params ? s->params : "{}", &params));
   gr_dim dims[] = {{"n", steps_rows(s) * s->ranks}};
+  const char *optimizer = s->optimizer ? s->optimizer : "sgd";
+  const void *attr = optim_attr(a, optimizer, s->tuning ? s->tuning : "");
   gr_plan_request r = {.model = {.graph = graph,
                                  .params = params,
                                  .dims = dims,
@@ -48,13 +51,9 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                                  .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
                                  .batch_axis = {"dp"},
                                  .by_rank = s->by_rank},
-                       .options = {.optimizer = s->optimizer ? s->optimizer : "sgd",
-                                   .momentum = s->momentum,
-                                   .weight_decay = s->decay,
+                       .options = {.optimizer = optimizer,
+                                   .optimizer_attr = attr,
                                    .clip = s->clip,
-                                   .beta1 = 0.9,
-                                   .beta2 = 0.98,
-                                   .eps = 1e-8,
                                    .micro_batches = s->parts,
                                    .zero_axis = s->way->zero,
                                    .scatter = s->way->scatter,

@@ -18,7 +18,8 @@ typedef struct setup {
   int batch, ranks, parts;
   const char *params;     // of the model, or NULL
   const char *optimizer;  // NULL: sgd
-  float rate, momentum, decay, clip;
+  const char *tuning;     // its attributes, "momentum=0.9", or NULL: their defaults
+  float rate, clip;
   int steps;
   bool alike;    // all samples are the same
   bool by_rank;  // the loss is the mean of ranks' means

@@ -61,19 +61,25 @@ static void same(setup one, double most) {
 
 // After a step of so large a rate a weight is its gradient, but for the last digits.
 static void gradients(void) { same((setup){.rate = 4096, .steps = 1}, 1e-6); }
-static void three_steps(void) { same((setup){.rate = 1, .momentum = 0.9f, .steps = 3}, 1e-5); }
+static void three_steps(void) { same((setup){.rate = 1, .tuning = "momentum=0.9", .steps = 3}, 1e-5); }
 
 // Dimensions that ranks do not divide are padded with zeros, which no optimizer may disturb:
 // neither by decay nor by clipping, which is as on one rank (steps.c looks at the zeros).
 static void optimizers(void) {
-  static const char *const names[] = {"sgd", "sgd", "adam", "adamw"};
-  static const float momenta[] = {0, 0.9f, 0, 0};
-  for (int o = 0; o < 4; o++) {
-    setup one = {.optimizer = names[o], .rate = 0.05f, .momentum = momenta[o], .decay = 0.1f};
+  static const struct {
+    const char *name, *tuning;
+  } all[] = {{"sgd", "weight_decay=0.1"},
+             {"sgd", "weight_decay=0.1 momentum=0.9"},
+             {"adam", "weight_decay=0.1 beta2=0.98"},
+             {"adamw", "weight_decay=0.1 beta2=0.98"},
+             {"lion", "weight_decay=0.1"},
+             {"adafactor", "weight_decay=0.1"}};
+  for (size_t o = 0; o < sizeof all / sizeof *all; o++) {
+    setup one = {.optimizer = all[o].name, .tuning = all[o].tuning, .rate = 0.05f};
     one.batch = 11, one.ranks = one.parts = 1, one.steps = 4, one.clip = 0.2f;
     one.way = &steps_ways[0];
     ran want = run(&one);
-    CHECK(want.norm > 0.25, "%s: nothing is clipped, the gradient is %g", names[o], want.norm);
+    CHECK(want.norm > 0.25, "%s: nothing is clipped, the gradient is %g", all[o].name, want.norm);
     for (int k = 0; k < STEPS_WAYS * 4 * 2; k++) {
       setup s = one;
       s.way = &steps_ways[k % STEPS_WAYS];

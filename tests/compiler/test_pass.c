@@ -10,6 +10,7 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "ir/text.h"
+#include "tests/compiler/optim.h"
 #include "tests/check.h"
 
 enum { MOST = 64, ROOM = 1 << 20 };
@@ -39,7 +40,7 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!value) return;
   value++;
   if (!strncmp(word, "optimizer=", 10)) r->o.optimizer = value;
-  if (!strncmp(word, "momentum=", 9)) r->o.momentum = atof(value);
+  if (!strncmp(word, "momentum=", 9)) r->o.optimizer_attr = optim_attr(a, "sgd", word);
   if (!strncmp(word, "clip=", 5)) r->o.clip = atof(value);
   if (!strncmp(word, "coalesce_bytes=", 15)) r->o.coalesce_bytes = (size_t)atol(value);
   if (!strncmp(word, "zero=", 5)) r->o.zero_axis = value;
@@ -57,8 +58,7 @@ static void option(gr_arena *a, request *r, const char *word) {
 
 // The line "! PASS key=value ...".
 static void read_request(gr_arena *a, const char *line, request *r) {
-  *r = (request){.o = {.optimizer = "sgd", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
-                 .units = gr_map_make(a)};
+  *r = (request){.o = {.optimizer = "sgd"}, .units = gr_map_make(a)};
   size_t n = strcspn(line, "\n");
   char *text = gr_arena_strndup(a, line, n), *save = NULL;
   for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))

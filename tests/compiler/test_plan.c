@@ -24,7 +24,7 @@ static const model speech = {"lmu_asr.yaml",
                              1};
 
 static const gr_options adam = {
-    .optimizer = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1};
+    .optimizer = "adam", .clip = 1};
 static const gr_layout_rule fsdp[] = {{"*", "dp", 0}};
 
 static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan **out) {

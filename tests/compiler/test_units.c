@@ -37,7 +37,6 @@ static gr_status plan_of(const way *w, int ranks, const char *params, const gr_w
                                  .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
                                  .batch_axis = {"dp"}},
                        .options = {.optimizer = "adam",
-                                   .eps = 1e-8,
                                    .rules = any_dim,
                                    .n_rules = w->weights,
                                    .zero_axis = w->zero,

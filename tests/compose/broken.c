@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "cli/config.h"
+#include "cli/optimizer.h"
 #include "tests/check.h"
 
 enum { MAX_ARGS = 16, MAX_LINES = 8 };  // of one error
@@ -68,5 +69,6 @@ int main(int argc, char **argv) {
   if (argc > 1 && chdir(argv[1])) return 1;
   unsetenv("GRAPHRUN_NO_SUCH_VARIABLE");
   setenv("GRAPHRUN_VARIABLE", "3", 1);
+  gr_optimizer_register();
   return RUN(1, argv, {"broken", broken});
 }

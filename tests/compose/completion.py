@@ -36,8 +36,8 @@ LINES = [
     ("flag", "graphrun config run.yaml --expl", "graphrun config run.yaml --explain "),
     ("flag of another command", "graphrun plan run.yaml --ra", "graphrun plan run.yaml --ranks "),
     ("flag of a sweep", "graphrun run.yaml -m --dr", "graphrun run.yaml -m --dry-run "),
-    ("key after a flag", "graphrun config run.yaml --explain training.opt",
-     "graphrun config run.yaml --explain training.optimizer "),
+    ("key after a flag", "graphrun config run.yaml --explain training.max_ep",
+     "graphrun config run.yaml --explain training.max_epochs "),
     ("pass after a flag", "graphrun plan run.yaml --dump=auto",
      "graphrun plan run.yaml --dump=autodiff "),
     ("group", "graphrun run.yaml db@", "graphrun run.yaml db@spare="),
@@ -48,7 +48,7 @@ LINES = [
      "graphrun run.yaml -m db=mysql,sqlite "),
     ("section", "graphrun run.yaml chec", "graphrun run.yaml checkpoint."),
     ("key of the file", "graphrun run.yaml db.ho", "graphrun run.yaml db.host="),
-    ("key of the schema", "graphrun run.yaml training.optim", "graphrun run.yaml training.optimizer="),
+    ("key of the schema", "graphrun run.yaml training.max_ep", "graphrun run.yaml training.max_epochs="),
     ("key of one's own", "graphrun run.yaml vars.te", "graphrun run.yaml vars.text="),
     ("key to delete", "graphrun run.yaml '~db.ho", "graphrun run.yaml '~db.host' "),
     ("key to add", "graphrun run.yaml ++db.ho", "graphrun run.yaml ++db.host="),
@@ -71,7 +71,7 @@ LINES = [
     ("checkpoints", "graphrun ckpt ver", "graphrun ckpt verify "),
     ("shell", "graphrun config --completion zs", "graphrun config --completion zsh "),
 ]
-LISTED = ("graphrun run.yaml training.optimizer=", ["sgd", "adam", "adamw"])
+LISTED = ("graphrun run.yaml training.optimizer=", ["sgd", "adam", "adamw", "lion", "adafactor"])
 
 START = {
     "bash": (["bash", "--norc", "--noprofile", "-i"],

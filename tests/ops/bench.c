@@ -130,7 +130,7 @@ gr_status use_of_case(use *u, const gr_op *op, const gr_case *c, uint64_t seed) 
   memset(u, 0, sizeof *u);
   u->call.op = op, u->call.attr = c->attr;
   for (int k = 0; k < GR_MAX_ARGS; k++) u->layout[k] = gr_layout_replicated;
-  for (; u->call.n_in < 8 && c->in[u->call.n_in]; u->call.n_in++)
+  for (; u->call.n_in < GR_CASE_ARGS && c->in[u->call.n_in]; u->call.n_in++)
     GR_TRY(gr_type_parse(c->in[u->call.n_in], &u->call.in[u->call.n_in]));
   GR_TRY(gr_op_infer(&u->call));
   use_fill(u, c->fill, seed);

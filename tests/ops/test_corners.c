@@ -277,8 +277,33 @@ static void flops_of_loops(void) {
   gr_arena_destroy(arena);
 }
 
+// ---- Attributes -----------------------------------------------------------------------------------
+
+static size_t size_of(gr_attr_kind kind) {
+  if (kind == GR_ATTR_INTS) return sizeof(gr_ints);
+  return kind == GR_ATTR_LIST ? sizeof(gr_list) : sizeof(int64_t);
+}
+
+static bool begins_at(const gr_op *op, size_t offset, size_t *end) {
+  for (const gr_attr *a = op->attrs; a && a->name; a++)
+    if (a->offset == offset) return *end = offset + size_of(a->kind), true;
+  return false;
+}
+
+// Attributes are compared and hashed as bytes: nothing may lie between two fields, and none may be
+// missing in the table. conv1d has the field of its gradients, zero.
+static void attributes_have_no_padding(void) {
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    size_t end = 0, hidden = *o == &gr_op_conv1d ? sizeof(int64_t) : 0;
+    while (begins_at(*o, end, &end)) continue;
+    CHECK(end + hidden == (*o)->attr_size, "%s: attributes of %zu bytes; no field begins at %zu",
+          (*o)->name, (*o)->attr_size, end);
+  }
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"numbers", numbers}, {"ids", ids}, {"symbols", symbols},
+  return RUN(argc, argv, {"attributes_have_no_padding", attributes_have_no_padding},
+             {"numbers", numbers}, {"ids", ids}, {"symbols", symbols},
              {"weighs_nothing", weighs_nothing}, {"guards", guards}, {"maxima", maxima},
              {"lines", lines}, {"reshape_back", reshape_back}, {"flops", flops},
              {"flops_of_loops", flops_of_loops});

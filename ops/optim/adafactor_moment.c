@@ -1,0 +1,143 @@
+// adafactor_moment.c - what Adafactor keeps of squared gradients (adafactor.c): the sums of a
+// matrix's rows and columns, and how the means follow them.
+#include <math.h>
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+#include "ops/optim/adafactor.h"
+
+// ---- The squares of a gradient, summed over columns and over rows
+// ---------------------------------
+
+enum { CHUNK = 64 };  // columns that are summed at once
+
+static void squares_of(const gr_launch *l, int64_t m, int64_t from, int64_t to) {
+  const gr_type *t = l->in_type;
+  int64_t rows = t->dim[t->rank - 2], columns = t->dim[t->rank - 1];
+  for (int64_t c = from; c < to; c++) {
+    double sum = 0;
+    for (int64_t r = 0; r < rows; r++) {
+      double g = IN(0, (m * rows + r) * columns + c);
+      sum += g * g;
+    }
+    OUT(1, m * columns + c, sum);
+  }
+}
+
+static gr_status squares_cpu(const gr_launch *l) {
+  const gr_type *t = l->in_type;
+  int64_t rows = t->dim[t->rank - 2], columns = t->dim[t->rank - 1];
+  for (int64_t r = 0, n = gr_rows(t); r < n; r++) {
+    double sum = 0;
+    for (int64_t c = 0; c < columns; c++) sum += IN(0, r * columns + c) * IN(0, r * columns + c);
+    OUT(0, r, sum);
+  }
+  for (int64_t m = 0; m < gr_rows(t) / rows; m++) squares_of(l, m, 0, columns);
+  return GR_OK;
+}
+
+static void squares_rows(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t columns = gr_last(l->in_type);
+  const float *g = (const float *)l->in[0] + from * columns;
+  for (int64_t r = from; r < to; r++, g += columns)
+    ((float *)l->out[0])[r] = gr_dot_f32(g, g, columns);
+}
+
+// Pieces are chunks of columns, of one matrix after another.
+static void squares_columns(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const gr_type *t = l->in_type;
+  int64_t rows = t->dim[t->rank - 2], columns = t->dim[t->rank - 1];
+  int64_t chunks = (columns + CHUNK - 1) / CHUNK;
+  for (int64_t p = from; p < to; p++) {
+    int64_t m = p / chunks, c = p % chunks * CHUNK, n = gr_min_i64(columns - c, CHUNK);
+    const float *g = (const float *)l->in[0] + m * rows * columns + c;
+    float *out = (float *)l->out[1] + m * columns + c;
+    double sum[CHUNK] = {0};
+    for (int64_t r = 0; r < rows; r++, g += columns)
+      for (int64_t i = 0; i < n; i++) sum[i] += (double)g[i] * (double)g[i];
+    for (int64_t i = 0; i < n; i++) out[i] = (float)sum[i];
+  }
+}
+
+static gr_status squares_f32(const gr_launch *l) {
+  const gr_type *t = l->in_type;
+  int64_t columns = gr_last(t), matrices = gr_rows(t) / t->dim[t->rank - 2];
+  gr_parallel(l, gr_rows(t), gr_row_grain(columns), squares_rows, (void *)l);
+  gr_parallel(l, (columns + CHUNK - 1) / CHUNK * matrices, 1, squares_columns, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel squares_fast(const gr_op_call *c) { return gr_is_f32(c) ? squares_f32 : NULL; }
+
+static const gr_case squares_cases[] = {{{"f32[4,6]"}},
+                                        {{"f32[2,3,5]"}},
+                                        {{"f32[33,130]"}},
+                                        {{"f32[5]"}, .fails = "needs at least 2"},
+                                        {{0}}};
+
+const gr_op gr_op_adafactor_squares = {
+    .name = "adafactor_squares",
+    .doc = "The sums of the squares of each row and of each column of g.",
+    .n_in = 1,
+    .n_out = 2,
+    .index_spec = "...rc->...r,...c",
+    .padding = GR_PADDING_ROWS,
+    .cpu = squares_cpu,
+    .fast = squares_fast,
+    .cases = squares_cases,
+};
+
+// ---- A second moment
+// ------------------------------------------------------------------------------
+
+enum { S, X, MOMENT_STEP, MOMENT_SCALE, MOMENT_OK };
+
+// s + (x / count scale^2 - s) t^beta2_decay, as PyTorch's lerp_.
+static gr_status moment_cpu(const gr_launch *l) {
+  const gr_adafactor_moment *a = l->attr;
+  double fresh = pow(IN(MOMENT_STEP, 0) + 1, a->beta2_decay), scale = IN(MOMENT_SCALE, 0);
+  bool ok = IN(MOMENT_OK, 0) != 0;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
+    double s = IN(S, i), x = IN(X, i) * scale;
+    x *= a->count ? scale / (double)a->count : x;
+    OUT(0, i, ok ? s + fresh * (x - s) : s);
+  }
+  return GR_OK;
+}
+
+static const gr_attr moment_attrs[] = {
+    GR_ATTR(gr_adafactor_moment, beta2_decay, GR_ATTR_FLOAT, "-0.8", "beta2 is 1 - t^beta2_decay"),
+    GR_ATTR(gr_adafactor_moment, count, GR_ATTR_INT, NULL,
+            "how many squares each number of x is the sum of; 0: x is the gradient itself"),
+    {0}};
+static const gr_case moment_cases[] = {{{"f32[6]", "f32[6]", "i32[]", "f32[]", "f32[]"},
+                                        &(gr_adafactor_moment){-0.8, 7},
+                                        .fill = "ppis1"},
+                                       {{"f32[4,6]", "f32[4,6]", "i32[]", "f32[]", "f32[]"},
+                                        &(gr_adafactor_moment){-0.8, 0},
+                                        .fill = "pnis1"},
+                                       {{"f32[6]", "f32[6]", "i32[]", "f32[]", "f32[]"},
+                                        &(gr_adafactor_moment){-0.8, 7},
+                                        .fill = "ppisz"},
+                                       {{"f32[6]", "f32[5]", "i32[]", "f32[]", "f32[]"},
+                                        &(gr_adafactor_moment){-0.8, 7},
+                                        .fails = "6 against 5"},
+                                       {{0}}};
+
+const gr_op gr_op_adafactor_moment = {
+    .name = "adafactor_moment",
+    .doc =
+        "The next mean of squared gradients, from the last one, sums of squares or a gradient, "
+        "step, gradient scale, ok.",
+    .n_in = 5,
+    .n_out = 1,
+    .attr_size = sizeof(gr_adafactor_moment),
+    .attrs = moment_attrs,
+    .index_spec = "...,...,,,->...",
+    .padding = GR_PADDING_PRESERVED,
+    .cpu = moment_cpu,
+    .inplace = {1},
+    .cases = moment_cases,
+};

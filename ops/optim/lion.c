@@ -1,0 +1,94 @@
+// lion.c - Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023, algorithm 2):
+// the sign of a mean of gradients, with decoupled weight decay. One state, where Adam has two.
+#include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
+#include "ops/ops.h"
+#include "ops/optim/optim.h"
+
+enum { W, G, M, LR, SCALE, OK, OPERANDS };  // the operands, in order
+enum { GRAIN = 16384 };
+
+typedef struct lion {
+  double beta1, beta2, weight_decay;
+} lion;
+
+static gr_status cpu(const gr_launch *l) {
+  const lion *a = l->attr;
+  double lr = IN(LR, 0), scale = IN(SCALE, 0);
+  bool ok = IN(OK, 0) != 0;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
+    double w = IN(W, i), m = IN(M, i), g = IN(G, i) * scale;
+    double mean = a->beta1 * m + (1 - a->beta1) * g;
+    double sign = (mean > 0) - (mean < 0);
+    OUT(0, i, ok ? w * (1 - lr * a->weight_decay) - lr * sign : w);
+    OUT(1, i, ok ? a->beta2 * m + (1 - a->beta2) * g : m);
+  }
+  return GR_OK;
+}
+
+static void part(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  const lion *a = l->attr;
+  const float *w = l->in[W], *g = l->in[G], *m = l->in[M];
+  float *to_w = l->out[0], *to_m = l->out[1];
+  float lr = (float)IN(LR, 0), scale = (float)IN(SCALE, 0);
+  float keep = (float)(1 - IN(LR, 0) * a->weight_decay);
+  float b1 = (float)a->beta1, c1 = (float)(1 - a->beta1);
+  float b2 = (float)a->beta2, c2 = (float)(1 - a->beta2);
+  bool ok = IN(OK, 0) != 0;
+  GR_VECTOR for (int64_t i = from; i < to; i++) {
+    float d = g[i] * scale, mean = b1 * m[i] + c1 * d;
+    float sign = (mean > 0 ? 1.0f : 0.0f) - (mean < 0 ? 1.0f : 0.0f);
+    float next_m = ok ? b2 * m[i] + c2 * d : m[i];
+    to_w[i] = ok ? w[i] * keep - lr * sign : w[i];
+    to_m[i] = next_m;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_type_count(l->out_type), GRAIN, part, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_op_call *c) {
+  bool all = gr_is_f32(c) && c->in[G].dtype == GR_F32 && c->in[M].dtype == GR_F32;
+  return all ? run_f32 : NULL;
+}
+
+static const gr_attr attrs[] = {
+    GR_PARAM(lion, beta1, "0.9", ">= 0 < 1", "weight of m in the mean whose sign is taken"),
+    GR_PARAM(lion, beta2, "0.99", ">= 0 < 1", "decay of m, the mean of gradients"),
+    GR_PARAM(lion, weight_decay, "0", ">= 0", "taken from the weight, times lr"),
+    {0}};
+static const gr_optimizer optimizer = {
+    .states = {{"m", "mean of gradients"}},
+    .operands = "w g m lr scale ok",
+};
+static const lion usual = {0.9, 0.99, 0.01};
+static const gr_case cases[] = {
+    {{"f32[4,6]", "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]"}, &usual, .fill = "nnnss1"},
+    {{"f32[6,2,37]", "f32[6,2,37]", "f32[6,2,37]", "f32[]", "f32[]", "f32[]"},
+     &usual,
+     .fill = "nnnss1"},
+    {{"f32[4,6]", "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]"}, &usual, .fill = "nnnssz"},
+    {{"f32[4,6]", "f32[4,5]", "f32[4,6]", "f32[]", "f32[]", "f32[]"},
+     &usual,
+     .fails = "6 against 5"},
+    {{0}},
+};
+
+const gr_op gr_op_lion = {
+    .name = "lion",
+    .doc = "w', m' from w, gradient, m, lr, gradient scale, ok: w - lr (sign(mean) + decay w).",
+    .n_in = OPERANDS,
+    .n_out = 2,
+    .attr_size = sizeof(lion),
+    .attrs = attrs,
+    .index_spec = "...,...,...,,,->...,...",
+    .padding = GR_PADDING_PRESERVED,
+    .optimizer = &optimizer,
+    .cpu = cpu,
+    .fast = fast,
+    .inplace = {1 + W, 1 + M},
+    .cases = cases,
+};

@@ -1,0 +1,117 @@
+// optim.c - see optim.h.
+#include "ops/optim/optim.h"
+#include <string.h>
+#include "ops/ops.h"
+
+const gr_op *gr_optim_find(const char *name) {
+  const gr_op *op = name ? gr_op_find(name) : NULL;
+  return op && op->optimizer ? op : NULL;
+}
+
+int gr_optim_count_states(const gr_op *op) {
+  int n = 0;
+  while (op->optimizer->states[n].name) n++;
+  return n;
+}
+
+// A hyper-parameter's value.
+static double value_of(const gr_op *op, const void *attr, const char *name) {
+  for (const gr_attr *a = op->attrs; a && a->name; a++)
+    if (a->kind == GR_ATTR_FLOAT && !strcmp(a->name, name))
+      return *(const double *)(const void *)((const char *)attr + a->offset);
+  return 0;
+}
+
+bool gr_optim_has_state(const gr_op *op, const void *attr, int k, const gr_type *w) {
+  const gr_optim_state *s = &op->optimizer->states[k];
+  if (s->of == GR_OPTIM_VECTORS && w->rank > 1) return false;
+  if (s->of == GR_OPTIM_MATRICES && w->rank < 2) return false;
+  return !s->when || value_of(op, attr, s->when) != 0;
+}
+
+double gr_optim_initial(const gr_op *op, const void *attr, const char *state) {
+  for (const gr_optim_state *s = op->optimizer->states; s->name; s++)
+    if (s->initial && !strcmp(s->name, state)) return value_of(op, attr, s->initial);
+  return 0;
+}
+
+// ---- Shapes and layouts -------------------------------------------------------------------------
+
+const char *gr_optim_shape_text(const gr_optim_state *s) {
+  static const char *const shapes[] = {[GR_OPTIM_SAME] = "as the weight",
+                                       [GR_OPTIM_ROWS] = "one number per row",
+                                       [GR_OPTIM_COLUMNS] = "one number per column",
+                                       [GR_OPTIM_SCALAR] = "one number"};
+  return shapes[s->shape];
+}
+
+// The dimension of the weight that the state does not have; -1: it has all.
+static int missing(const gr_optim_state *s, const gr_type *w) {
+  if (s->shape == GR_OPTIM_ROWS) return w->rank - 1;
+  return s->shape == GR_OPTIM_COLUMNS ? w->rank - 2 : -1;
+}
+
+gr_type gr_optim_state_type(const gr_op *op, int k, const gr_type *w) {
+  const gr_optim_state *s = &op->optimizer->states[k];
+  if (s->shape == GR_OPTIM_SCALAR) return (gr_type){.dtype = w->dtype};
+  gr_type t = {.dtype = w->dtype};
+  for (int d = 0; d < w->rank; d++)
+    if (d != missing(s, w)) t.dim[t.rank++] = w->dim[d];
+  return t;
+}
+
+gr_layout gr_optim_state_layout(const gr_op *op, int k, const gr_type *w, gr_layout l) {
+  const gr_optim_state *s = &op->optimizer->states[k];
+  int gone = missing(s, w);
+  for (int a = 0; a < GR_MAX_MESH; a++) {
+    if (l.at[a] < 0) continue;
+    if (s->shape == GR_OPTIM_SCALAR || l.at[a] == gone)
+      l.at[a] = GR_REPLICATE;
+    else if (gone >= 0 && l.at[a] > gone)
+      l.at[a]--;
+  }
+  return l;
+}
+
+// ---- Emitting -----------------------------------------------------------------------------------
+
+static gr_val operand(const gr_optim_update *u, const char *word, size_t n) {
+  const struct {
+    const char *name;
+    gr_val is;
+  } scalars[] = {{"w", u->w},       {"g", u->g},         {"lr", u->lr},
+                 {"step", u->step}, {"scale", u->scale}, {"ok", u->ok}};
+  for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+    if (strlen(scalars[i].name) == n && !strncmp(scalars[i].name, word, n)) return scalars[i].is;
+  for (int k = 0; u->op->optimizer->states[k].name; k++) {
+    const char *name = u->op->optimizer->states[k].name;
+    if (strlen(name) == n && !strncmp(name, word, n)) return u->state[k];
+  }
+  return GR_NONE;
+}
+
+// The one node of an optimizer that needs no more.
+static void emit_node(gr_optim_update *u) {
+  gr_val in[GR_MAX_ARGS];
+  int n_in = 0;
+  for (const char *p = u->op->optimizer->operands; *p;) {
+    size_t n = strcspn(p, " ");
+    gr_val v = operand(u, p, n);
+    if (gr_is(v)) in[n_in++] = v;
+    p += n + strspn(p + n, " ");
+  }
+  gr_val out = gr_emit(u->b, u->op, u->attr, n_in, in);
+  if (!gr_is(out)) return;
+  u->next_w = out;
+  for (int k = 0; u->op->optimizer->states[k].name; k++)
+    if (gr_is(u->state[k])) out.id++, u->next_state[k] = out;
+}
+
+void gr_optim_emit(gr_optim_update *u) {
+  u->next_w = GR_NONE;
+  for (int k = 0; k < GR_MAX_OPTIM_STATES; k++) u->next_state[k] = GR_NONE;
+  if (u->op->optimizer->emit)
+    u->op->optimizer->emit(u);
+  else
+    emit_node(u);
+}

@@ -1,0 +1,85 @@
+# optimizers.sh - every optimizer of the table trains, on ranks that share its states as on one, and
+# goes on from a checkpoint of other ranks; hyper-parameters are checked by name and range.
+. "${0%/*}/lib.sh"
+make_data
+
+threads="distributed.backend=loopback training.max_steps=12"
+less() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a < b)}'; }
+for optimizer in lion adafactor; do
+  rate=training.lr=1e-3
+  [ $optimizer = lion ] || rate=training.lr=1e-2
+  base="$threads training.optimizer=$optimizer $rate"
+  # shellcheck disable=SC2086
+  ran "$optimizer on one rank" $optimizer $base distributed.ranks=1
+  check "... the loss falls" less "$(loss $optimizer 11)" "$(loss $optimizer 0)"
+  for strategy in ddp zero1 zero2 fsdp; do
+    # shellcheck disable=SC2086
+    ran "$optimizer, $strategy on 3 ranks" $optimizer-$strategy $base distributed.ranks=3 distributed.strategy=$strategy
+    check "... the 12th loss is one rank's to 1e-3" near "$(loss $optimizer 11)" "$(loss $optimizer-$strategy 11)" 1e-3
+  done
+  # Six steps on 3 ranks and six on 2 are the twelve of one rank.
+  # shellcheck disable=SC2086
+  ran "$optimizer, six steps of fsdp on 3 ranks" $optimizer-half $base training.max_steps=6 distributed.ranks=3 \
+    distributed.strategy=fsdp
+  # shellcheck disable=SC2086
+  ran "... go on with zero1 on 2" $optimizer-rest $base distributed.ranks=2 distributed.strategy=zero1 \
+    checkpoint.resume="$scratch/$optimizer-half/checkpoints/step-00000006"
+  check "... to the 12th loss of one rank, to 1e-3" near "$(loss $optimizer 11)" "$(loss $optimizer-rest 5)" 1e-3
+done
+"$graphrun" ckpt show adafactor/checkpoints >shown
+check "adafactor keeps a number for each row and column of a matrix" \
+  test "$(grep -cE 'ctc_projection.weight.(row +f32  \[8\]|col +f32  \[32\])' shown)" = 2
+
+# ---- Hyper-parameters
+plan() {
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" --dump=optimize "$@"
+}
+# set NAME TEXT KEY=VALUE...: the optimizer's nodes have that attribute.
+set_to() {
+  set_name=$1 set_text=$2
+  shift 2
+  plan "$@" >"$log" 2>&1
+  check "$set_name" grep -qE "= $set_text" "$log"
+}
+set_to "a parameter by name" "adamw .*weight_decay=0.03" training.optimizer=adamw training.optimizer_params.weight_decay=0.03
+set_to "two by a list" "lion .*beta1=0.5, beta2=0.75" training.optimizer=lion 'training.optimizer_params={betas: [0.5, 0.75]}'
+set_to "before the key that optimizers share" "adam .*beta1=0.5, beta2=0.75" 'training.betas=[0.1, 0.2]' \
+  'training.optimizer_params={betas: [0.5, 0.75]}'
+set_to "the shared keys alone" "adam .*beta1=0.1, beta2=0.2, eps=0.001, weight_decay=0.5" 'training.betas=[0.1, 0.2]' \
+  training.eps=1e-3 training.weight_decay=0.5
+set_to "which leave others at the optimizer's own" "lion .*beta2=0.99, weight_decay=0.5" training.optimizer=lion training.weight_decay=0.5 \
+  training.momentum=0.9
+set_to "momentum" "sgd .*momentum=0.9" training.optimizer=sgd training.momentum=0.9
+set_to "eps1 and eps2 of adafactor" "adafactor .*eps1=0.01, eps2=0.02" training.optimizer=adafactor \
+  'training.optimizer_params={eps: [0.01, 0.02]}'
+
+expect "a misspelt one has its place and the nearest" 65 "argument [0-9]+:1:[0-9]+: " "adafactor has no parameter 'beta2_decy'" \
+  "did you mean 'beta2_decay'" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+  "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=adafactor 'training.optimizer_params={beta2_decy: -0.5}'
+expect "one out of range has its place and the range" 65 "argument [0-9]+:1:[0-9]+: " "must be a number of at least 0 and below 1, but is 1.5" \
+  "must be a number of at least 0, but is -1" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+  "model.graph=$source/graphs/lmu_asr.yaml" 'training.optimizer_params={beta1: 1.5, weight_decay: -1}'
+expect "the rate is no parameter" 65 "the learning rate is training.lr" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+  "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer_params.lr=0.1
+expect "nor does eps of one have two" 65 "is a list of 2 numbers" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+  "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=lion \
+  'training.optimizer_params={betas: 0.5}'
+expect "what an optimizer takes is shown" 0 "eps2 \(number >= 0, else 1e-3\)" "states +row, one number per row" -- "$graphrun" ops adafactor
+expect "... and by the key" 0 "optimizer_params.beta2_decay +float <= 0" -- "$graphrun" config --help training.optimizer_params
+
+# Columns that ranks do not divide: adafactor splits rows, and the plan names the weights.
+wide='{shape: [n, t, 30]}'
+printf '%s\n' "inputs: {x: $wide, lengths: {shape: [n], dtype: i32}, targets: {shape: [n, u], dtype: i32}," \
+  "  target_lengths: {shape: [n], dtype: i32}}" \
+  "nodes: [{h: {linear: x, out: 4, name: body}}, {y: {linear: h, out: 8, name: head}}," \
+  "  {loss: {ctc_loss: [y, targets, lengths, target_lengths]}}]" "train: loss" >wide.yaml
+confined() {
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" model.graph=wide.yaml \
+    '~model.params' checkpoint.metric=loss data.features.mels=30 distributed.ranks=7 distributed.strategy=fsdp distributed.fsdp.wrap='["*"]' "$@" >"$log" 2>&1
+}
+confined training.optimizer=adafactor
+check "a weight that adafactor confines is named" grep -qA1 "cannot update uneven slices of columns" "$log"
+confined training.optimizer=lion
+check "... which lion does not" sh -c "grep -q '^plan ' '$log' && ! grep -q 'uneven slices of columns' '$log'"
+counts
