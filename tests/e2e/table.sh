@@ -82,6 +82,18 @@ sed '9s/$/,x/' kinds.csv >wide.csv
 expect "a line with another field" 66 "wide.csv:9:1: .*this line has 5 fields, the first has 4" -- \
   "$graphrun" plan table.yaml data.table.path=wide.csv
 
+# Every tenth is of a kind that is rare; a loss that weighs classes finds it.
+awk 'BEGIN { srand(4); print "x,y,kind"
+  for (i = 0; i < 400; i++) { rare = i % 20 == 0
+    printf "%.4f,%.4f,%s\n", rare + 2 * rand(), rand(), rare ? "rare" : "often" } }' >rare.csv
+sed -e "s/^  y: .*/&\n  class_weight: {shape: [n], dtype: f32}/" -e 's/^  - loss: {\(.*\), smoothing.*/  - l, k: {\1}\n  - l: {mul: [l, class_weight]}\n  - k: {mul: [k, class_weight]}/' \
+  -e 's/^train: .*/train: [l, k]/' "$source/graphs/mlp.yaml" >weighted.yaml
+table plain data.table.path=rare.csv training.max_epochs=4
+table weighted data.table.path=rare.csv training.max_epochs=4 model.graph=weighted.yaml
+check "the weights of classes are recorded" grep -q '"class_weights": \[0.52[0-9]*, 9' weighted/data.json
+check "and change the loss" sh -c '! cmp -s plain/metrics.jsonl weighted/metrics.jsonl'
+accurate "a model with weighted classes runs" 0.5
+
 # Arrays: x of bytes [200, 2], y of bytes [200]; windows of two rows of a series.
 npy() {
   head="{'descr': '|u1', 'fortran_order': False, 'shape': ($1), }"

@@ -74,6 +74,9 @@ void gr_table_record(const void *self, gr_text *out) {
     gr_text_put(out, i ? ", " : "");
     gr_text_json(out, t->names[i]);
   }
+  if (t->n_classes) gr_text_put(out, "], \"class_weights\": [");
+  for (int i = 0; i < t->n_classes; i++)
+    gr_text_printf(out, "%s%.6g", i ? ", " : "", (double)t->class_weight[i]);
   if (t->n_classes) gr_text_put(out, "]");
   if (t->n_statistics) put_list(out, "mean", t->mean, t->n_statistics);
   if (t->n_statistics) put_list(out, "scale", t->scale, t->n_statistics);

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-enum { X, Y };
+enum { X, Y, CLASS_WEIGHT };
 
 static gr_status check(const gr_table_spec *s) {
   if (!s->paths.n)
@@ -75,7 +75,8 @@ static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
   if (!t->spec.label) return 1;
   out[Y] = (gr_field_spec){.name = "y", .dtype = t->n_classes ? GR_I32 : GR_F32};
-  return 2;
+  out[CLASS_WEIGHT] = (gr_field_spec){.name = "class_weight", .dtype = GR_F32};
+  return t->n_classes ? 3 : 2;
 }
 
 static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
@@ -131,10 +132,12 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
     gr_table_normalize(t, out);
   }
   if (!t->spec.label) return;
-  if (t->n_classes)
-    *(int32_t *)row->at[Y] = s->label;
-  else
+  if (!t->n_classes) {
     *(float *)row->at[Y] = s->value;
+    return;
+  }
+  *(int32_t *)row->at[Y] = s->label;
+  *(float *)row->at[CLASS_WEIGHT] = t->class_weight[s->label];
 }
 
 // ---- For people and other ranks -----------------------------------------------------------------

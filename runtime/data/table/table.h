@@ -1,7 +1,8 @@
 // table.h - the source `table`: rows of numbers from CSV and NumPy's files, with labels.
 //
-// Fields: x f32 or i32, the features of a row, or of a window of rows [window, ...]; with labels,
-// y: i32, the number of a class, or f32, a value.
+// Fields: x f32 or i32, the features of a row, or of a window of rows [window, ...]. With labels,
+// y: f32, a value, or i32, the number of a class; and of classes class_weight f32: n / (k n_c),
+// where n training samples are of k classes, n_c of them of this sample's.
 #pragma once
 #include "runtime/data/source.h"
 #include "runtime/data/table/columns.h"
@@ -60,9 +61,10 @@ typedef struct gr_table {
   int n_parts;
   int rank;  // of a row's features
   int64_t dim[GR_ARRAY_RANK];
-  int64_t width;       // their product
-  const char **names;  // of the classes
-  int n_classes;       // 0: labels are values, or there are none
+  int64_t width;        // their product
+  const char **names;   // of the classes
+  int n_classes;        // 0: labels are values, or there are none
+  float *class_weight;  // [n_classes]
   gr_table_sample *samples;
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale

@@ -67,6 +67,8 @@ static void reads_columns_and_classes(void) {
   check_floats(b, "x", (const float[]){1, 10, 2, 20, 3, 30, 4, 40, 0, 0}, 10);
   check_ints(b, "y", (const int32_t[]){2, 0, 2, 1, 0}, 5);
   check_floats(b, "weight", (const float[]){1, 1, 1, 1, 0}, 5);
+  const float rare = 4.0f / 3, frequent = 4.0f / 6;  // n / (k n_c)
+  check_floats(b, "class_weight", (const float[]){frequent, rare, frequent, rare, 0}, 5);
   CHECK(metadata_of(d, "classes") == 3 && metadata_of(d, "features") == 2, "metadata");
   gr_arena *a = gr_arena_create();
   gr_text text = gr_text_make(a), json = gr_text_make(a);
