@@ -67,8 +67,29 @@ static void refuses_bad_tables(void) {
   gr_arena_destroy(arena);
 }
 
+// Every text of up to five of the characters that mean something: an error with a place, or rows
+// that all have as many fields.
+static void survives_any_text(void) {
+  static const char alphabet[] = ",\"\n\ra1";
+  const char *path = fixture_path("any.csv");
+  for (int length = 0, most = 1; length <= 5; length++, most *= 6)
+    for (int n = 0; n < most; n++) {
+      char text[8] = "";
+      for (int i = 0, left = n; i < length; i++, left /= 6) text[i] = alphabet[left % 6];
+      gr_arena *arena = gr_arena_create();
+      gr_csv t;
+      fixture_text(path, text);
+      gr_status s = gr_csv_read(arena, path, ',', false, &t);
+      CHECK(s ? gr_status_loc(s).line > 0 : t.rows > 0 && t.n_columns > 0, "'%s'", text);
+      for (uint32_t row = 0; !s && row < t.rows; row++)
+        CHECK(t.lines[row] > 0 && t.lines[row] <= length + 1, "'%s': line %d", text, t.lines[row]);
+      gr_status_drop(s);
+      gr_arena_destroy(arena);
+    }
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_columns", reads_columns},
              {"reads_without_header", reads_without_header},
-             {"refuses_bad_tables", refuses_bad_tables});
+             {"survives_any_text", survives_any_text}, {"refuses_bad_tables", refuses_bad_tables});
 }
