@@ -1,4 +1,4 @@
-// comm.c - the world of MPI, and communicators by mesh axis. See comm.h.
+// comm.c - opens the MPI world and splits it by mesh axis. See comm.h.
 #include "runtime/comm/comm.h"
 #include "base/module.h"
 #include "runtime/launch/launch.h"
@@ -17,7 +17,8 @@ static gr_status open_world(double timeout_s, int ranks_per_machine, gr_comm **o
 }
 #endif
 
-// A launcher that MPI knows nothing of leaves every rank alone in a world of its own.
+// Under a launcher that MPI does not know of, MPI_Init succeeds and every rank is alone in a world
+// of size 1.
 static gr_status check_size(const gr_comm *world) {
   const char *by;
   int started = gr_launch_started(NULL, &by);
@@ -26,8 +27,8 @@ static gr_status check_size(const gr_comm *world) {
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
               "%s started %d ranks, but MPI sees %d: independent trainings would start", by,
               started, world->ranks),
-      "start graphrun alone, which starts its ranks itself; or with mpirun, or srun --mpi=pmix; if "
-      "another job has left the variables that say so (PMI_*, OMPI_*, SLURM_*), unset them");
+      "run graphrun directly (it starts its own ranks), or under mpirun or srun --mpi=pmix; if "
+      "the variables PMI_*, OMPI_* or SLURM_* are left over from another job, unset them");
 }
 
 gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm **out) {
@@ -51,7 +52,7 @@ void gr_mpi_close(gr_comm *world) {
 gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *m, gr_comm *out[GR_MAX_MESH]) {
   for (int a = 0; a < GR_MAX_MESH; a++) out[a] = NULL;
   if (gr_mesh_ranks(m) != world->ranks)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the plan is for %d ranks, but there are %d",
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the plan is for %d ranks, but %d are running",
                    gr_mesh_ranks(m), world->ranks);
   for (int a = 0; a < m->n_axes; a++) {
     gr_status s = world->ops->split(world, gr_mesh_group_of(m, world->rank, a).first,

@@ -1,38 +1,51 @@
-// comm.h - making communicators. What they do is in ops/comm/comm.h.
+// comm.h - creates communicators. The interface they implement is in ops/comm/comm.h.
 //
-// A communicator is used by one thread at a time. When a rank fails it says so by abort, before
-// it closes: closing is a meeting of all ranks, as any collective is.
+// A communicator is used by one thread at a time. A rank that fails must call `abort` before
+// `close`: closing is collective, so peers of a rank that merely left would wait for it.
 #pragma once
 #include "base/arena.h"
 #include "ops/comm/comm.h"
 
 // ---- Loopback: ranks are threads of this process -------------------------------------
 typedef struct gr_loopback gr_loopback;
+// Creates a world of 1 to 1024 ranks. timeout_s bounds every collective: a rank that has not
+// arrived by then is GR_ERR_HANG on the others. Called once, before the ranks' threads start.
 GR_MUST_USE gr_status gr_loopback_create(int ranks, double timeout_s, gr_loopback **out);
 gr_comm *gr_loopback_comm(gr_loopback *, int rank);  // owned by the loopback
+// Frees the world, every communicator split from it and every shared allocation. Call it after all
+// ranks' threads have been joined. NULL is fine.
 void gr_loopback_destroy(gr_loopback *);
 
 // ---- MPI: ranks are processes; those of one machine share memory --------------
 typedef struct gr_mpi_module {  // the table of module "mpi" (base/module.h): mpi.c
   gr_status (*open)(double timeout_s, int ranks_per_machine, gr_comm **out_world);
 } gr_mpi_module;
-// Without MPI in the build these fail with GR_ERR_LAUNCH. So does a launcher that started several
-// processes without MPI knowing: each would be a world of its own.
-GR_MUST_USE gr_status gr_mpi_open(double timeout_s, gr_comm **out_world);  // calls MPI_Init
-void gr_mpi_close(gr_comm *world);  // and MPI_Finalize, unless a rank has failed; NULL is fine
-// As if every so many ranks were a machine; 0: as it is. For tests, and machines of many sockets.
+// Opens the world of all ranks, and calls MPI_Init where nobody has. Collective. Fails with
+// GR_ERR_LAUNCH in a build without MPI, and when a launcher started several processes that MPI does
+// not know of, because each of them would train alone.
+GR_MUST_USE gr_status gr_mpi_open(double timeout_s, gr_comm **out_world);
+// Collective. Calls MPI_Finalize if gr_mpi_open called MPI_Init, unless a rank has failed (it would
+// wait for that rank). NULL is fine.
+void gr_mpi_close(gr_comm *world);
+// gr_mpi_open with every `ranks_per_machine` consecutive ranks of a machine treated as a machine of
+// their own; 0: the real machines. For tests, and for machines with many sockets.
 GR_MUST_USE gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine,
                                            gr_comm **out_world);
 
-// One communicator for each mesh axis, for this rank of `world`, by split.
+// Splits `world` into one communicator per mesh axis: out[a] holds the ranks that differ from this
+// one in coordinate `a` only. Collective over `world`; gr_comm_mesh_close closes them. Fails with
+// GR_ERR_LAUNCH when the mesh and the world differ in size.
 GR_MUST_USE gr_status gr_comm_mesh(gr_comm *world, const gr_mesh *, gr_comm *out[GR_MAX_MESH]);
+// Closes what gr_comm_mesh opened and sets it to NULL. Collective.
 void gr_comm_mesh_close(gr_comm *axes[GR_MAX_MESH], const gr_mesh *);
 
-// ---- What all ranks have in common (broadcast.c); all of them call these together -------
-// Rank 0's bytes, for all: on the others *bytes is set to a copy in the arena, and *n to its size.
+// ---- Agreement between ranks (broadcast.c); each of these is collective ----------------
+// Broadcasts rank 0's *n bytes. On the other ranks *bytes becomes a copy in the arena and *n its
+// size.
 GR_MUST_USE gr_status gr_comm_share(gr_comm *, gr_arena *, char **bytes, size_t *n);
-// The first rank whose value is not that of rank 0, on every rank; -1: all are the same.
+// *out_rank becomes, on every rank, the first rank whose value differs from rank 0's; -1: none.
 GR_MUST_USE gr_status gr_comm_compare(gr_comm *, uint64_t value, int *out_rank);
-// GR_OK where no rank has an error. Else the first that has one returns it, and the others
-// GR_ERR_RANK, so that one message is shown. Takes the status over.
+// GR_OK on every rank when every rank's `own` is GR_OK. Otherwise the first rank with an error
+// returns it and the others return GR_ERR_RANK, so that one message is shown. Takes ownership of
+// `own`.
 GR_MUST_USE gr_status gr_comm_all_ok(gr_comm *, gr_status own);

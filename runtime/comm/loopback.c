@@ -1,12 +1,12 @@
-// loopback.c - ranks that are threads of this process. See comm.h.
+// loopback.c - the communicator whose ranks are threads of this process. See comm.h.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/comm/comm.h"
 #include "runtime/comm/shared.h"
 
-// The members of one communicator, and the block they share. Groups are made by whoever
-// comes first to a split, and live as long as the loopback.
+// The members of one communicator and the block they share. The first rank to arrive at a split
+// creates the group; groups live as long as the loopback.
 typedef struct group group;
 typedef struct member {
   gr_shared shared;
@@ -16,40 +16,41 @@ struct group {
   gr_loopback *owner;
   group *older;
   const group *parent;
-  uint64_t call;  // of the parent, in which it was split
+  uint64_t call;  // number of the parent's collective that split this group off
   int colour, ranks;
   void *block;
   member *members;
 };
-// What a rank has taken. It stays until all ranks are done: another may still be at work in it.
-typedef struct taken {
-  struct taken *older;
+// Memory from alloc_shared. It is freed with the loopback, because a peer may still be reading it
+// when its owner is done.
+typedef struct allocation {
+  struct allocation *older;
   gr_region region;
   void *block;
   char *at[];
-} taken;
+} allocation;
 struct gr_loopback {
   pthread_mutex_t lock;
   double timeout_s;
-  group *groups, *world;  // newest first
-  taken *taken;
+  group *groups, *world;    // groups: newest first
+  allocation *allocations;  // newest first
 };
 
 static gr_status split(gr_comm *, int colour, int key, gr_comm **out);
-static gr_status take(gr_comm *, size_t bytes, void **out);
+static gr_status alloc_shared(gr_comm *, size_t bytes, void **out);
 static void close_member(gr_comm *c) {
   if (c) gr_shared_leave((gr_shared *)c);
 }
-static const gr_comm_vtable does = {.backend = "threads",
-                                    .run = gr_shared_run,
-                                    .split = split,
-                                    .alloc_shared = take,
-                                    .check = gr_shared_check,
-                                    .abort = gr_shared_abort,
-                                    .close = close_member};
+static const gr_comm_vtable vtable = {.backend = "threads",
+                                      .run = gr_shared_run,
+                                      .split = split,
+                                      .alloc_shared = alloc_shared,
+                                      .check = gr_shared_check,
+                                      .abort = gr_shared_abort,
+                                      .close = close_member};
 
-// world_rank: of each member; NULL: this is the world.
-static gr_status make(gr_loopback *l, int ranks, const int *world_rank, group **out) {
+// world_rank: each member's rank in the world; NULL: this group is the world.
+static gr_status create_group(gr_loopback *l, int ranks, const int *world_rank, group **out) {
   group *g = calloc(1, sizeof *g);
   size_t bytes = gr_shared_bytes(ranks);
   void *block = aligned_alloc(4096, bytes);
@@ -59,29 +60,29 @@ static gr_status make(gr_loopback *l, int ranks, const int *world_rank, group **
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for %d ranks", ranks);
   }
   memset(block, 0, bytes);
-  int crowd = l->world ? l->world->ranks : ranks;
+  int threads = l->world ? l->world->ranks : ranks;
   *g = (group){.owner = l, .older = l->groups, .ranks = ranks, .block = block, .members = members};
   for (int r = 0; r < ranks; r++) {
     int rank = world_rank ? world_rank[r] : r;
     members[r].group = g;
     gr_shared_join(&members[r].shared, block, r, ranks, rank, 0,
                    l->world ? &l->world->members[rank].shared : NULL, l->timeout_s,
-                   crowd > gr_processors());
-    members[r].shared.base.ops = &does;
+                   threads > gr_processors());
+    members[r].shared.base.ops = &vtable;
   }
   l->groups = *out = g;
   return GR_OK;
 }
 
-static gr_status find_or_make(const member *m, int colour, int ranks, const int *world_rank,
-                              group **out) {
+static gr_status find_or_create(const member *m, int colour, int ranks, const int *world_rank,
+                                group **out) {
   gr_loopback *l = m->group->owner;
   gr_status s = GR_OK;
   pthread_mutex_lock(&l->lock);
   for (*out = l->groups; *out; *out = (*out)->older)
     if ((*out)->parent == m->group && (*out)->call == m->shared.calls && (*out)->colour == colour)
       break;
-  if (!*out && !(s = make(l, ranks, world_rank, out)))
+  if (!*out && !(s = create_group(l, ranks, world_rank, out)))
     (*out)->parent = m->group, (*out)->call = m->shared.calls, (*out)->colour = colour;
   pthread_mutex_unlock(&l->lock);
   return s;
@@ -104,24 +105,24 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
     order[i] = m->shared.block->slot[order[i]].rank;
   }
   group *g;
-  GR_TRY(find_or_make(m, colour, ranks, order, &g));
+  GR_TRY(find_or_create(m, colour, ranks, order, &g));
   *out = &g->members[at].shared.base;
   return GR_OK;
 }
 
-static gr_status take(gr_comm *c, size_t bytes, void **out) {
+static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
   gr_shared *world = ((gr_shared *)c)->world;
   gr_loopback *l = ((member *)c)->group->owner;
   int ranks = world->base.ranks;
-  taken *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)ranks);
+  allocation *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)ranks);
   void *block = gr_large_alloc(bytes);
   if (!t || !block) {
     free(t), free(block);
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory", (double)bytes / 1e6);
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot allocate %.1f MB", (double)bytes / 1e6);
   }
   t->block = *out = block;
   pthread_mutex_lock(&l->lock);
-  t->older = l->taken, l->taken = t;
+  t->older = l->allocations, l->allocations = t;
   pthread_mutex_unlock(&l->lock);
   int32_t own[sizeof block / 4];
   memcpy(own, &block, sizeof own);
@@ -139,7 +140,7 @@ gr_status gr_loopback_create(int ranks, double timeout_s, gr_loopback **out) {
   if (!l) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for %d ranks", ranks);
   pthread_mutex_init(&l->lock, NULL);
   l->timeout_s = timeout_s;
-  gr_status s = make(l, ranks, NULL, &l->world);
+  gr_status s = create_group(l, ranks, NULL, &l->world);
   if (s) {
     gr_loopback_destroy(l);
     return s;
@@ -156,7 +157,7 @@ void gr_loopback_destroy(gr_loopback *l) {
     older = g->older;
     free(g->block), free(g->members), free(g);
   }
-  for (taken *t = l->taken, *older; t; t = older) {
+  for (allocation *t = l->allocations, *older; t; t = older) {
     older = t->older;
     free(t->block), free(t);
   }

@@ -1,10 +1,10 @@
-// mpi.c - ranks that are processes, by MPI (MPI-3.0). See comm.h. Module "mpi".
+// mpi.c - the communicator whose ranks are MPI processes (MPI-3.0). See comm.h. Module "mpi".
 //
-// The ranks of a machine share memory and do not use MPI between them (shared.h); where the
-// system does not let them, each is as if on a machine of its own. Across machines, sums go
-// machine by machine: each machine's sum, then those in machine order, so that every rank has the
-// same bits; other collectives are MPI's own, started without blocking, so that a dead or silent
-// peer is an error and not a hang.
+// The ranks of a machine communicate by shared memory (shared.h), not by MPI; where the system does
+// not allow sharing, each rank counts as a machine of its own. Across machines a sum has two
+// levels: within each machine, then over the machines in order, so that every rank gets the same
+// bits. The other collectives are MPI's nonblocking ones, so that a dead or silent peer is an error
+// and not a hang.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "runtime/comm/mpi_parts.h"
 #include "runtime/comm/pages.h"
 
-// Memory of the world's ranks.
+// Memory from alloc_shared: this rank's copy and the mappings of its peers' copies.
 struct gr_mpi_allocation {
   gr_mpi_allocation *older;
   gr_region region;
@@ -39,7 +39,7 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
 
 static gr_status check(gr_comm *c) { return gr_shared_check(&((gr_mpi *)c)->node.base); }
 
-static void stop(gr_comm *c, const char *why) {
+static void abort_all(gr_comm *c, const char *why) {
   gr_shared_abort(&((gr_mpi *)c)->node.base, why);
   gr_mpi_report_abort((gr_mpi *)c);
 }
@@ -47,18 +47,18 @@ static void stop(gr_comm *c, const char *why) {
 // ---- Opening and closing --------------------------------------------------------------
 
 static gr_status split(gr_comm *, int colour, int key, gr_comm **out);
-static gr_status take(gr_comm *, size_t bytes, void **out);
+static gr_status alloc_shared(gr_comm *, size_t bytes, void **out);
 static void release(gr_comm *);
-static const gr_comm_vtable does = {.backend = "mpi",
-                                    .run = run,
-                                    .split = split,
-                                    .alloc_shared = take,
-                                    .check = check,
-                                    .abort = stop,
-                                    .close = release};
+static const gr_comm_vtable vtable = {.backend = "mpi",
+                                      .run = run,
+                                      .split = split,
+                                      .alloc_shared = alloc_shared,
+                                      .check = check,
+                                      .abort = abort_all,
+                                      .close = release};
 
-// The ranks of this machine; of the world in groups of so many (0: all), of a part of it those
-// that the world has there.
+// Sets m->local to the members on this machine. The world decides what a machine is
+// (ranks_per_machine > 0: so many consecutive ranks); a communicator split from it follows.
 static gr_status open_local(gr_mpi *m, int ranks_per_machine, int *rank, int *ranks) {
   if (m->world == m)
     MPI_TRY(
@@ -77,7 +77,8 @@ static gr_status open_local(gr_mpi *m, int ranks_per_machine, int *rank, int *ra
   return GR_OK;
 }
 
-// The block that the ranks of m->local share: the first makes it. *all: they all see it.
+// Maps the block that the ranks of m->local share; the first of them creates it. *all: every rank
+// could map it; otherwise no rank keeps it.
 static gr_status open_block(gr_mpi *m, int rank, int ranks, int *all) {
   int32_t offer[GR_PAGES_OFFER];
   m->block_bytes = gr_shared_bytes(ranks);
@@ -101,18 +102,19 @@ static gr_status open_leaders(gr_mpi *m, bool leader) {
   m->spare = malloc(GR_SHARED_CHUNK);
   if (leader) m->gathered = malloc((size_t)m->machines * GR_SHARED_CHUNK);
   if (!m->spare || (leader && !m->gathered))
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to talk with %d machines", m->machines);
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for communication with %d machines",
+                   m->machines);
   m->node.poll = gr_mpi_poll_aborts;
   return GR_OK;
 }
 
-// Whether a machine's ranks have fewer processors than they are, all together: some launchers
-// bind each to its own.
-static gr_status find_crowd(gr_mpi *m, int ranks) {
+// Sets m->oversubscribed: this machine's ranks outnumber their processors. The affinity masks are
+// united first, because some launchers bind each rank to its own processor.
+static gr_status find_oversubscribed(gr_mpi *m, int ranks) {
   cpu_set_t own, all;
   CPU_ZERO(&own);
   CPU_ZERO(&all);
-  sched_getaffinity(0, sizeof own, &own);  // where it fails, there are none: waiting yields
+  sched_getaffinity(0, sizeof own, &own);  // on failure the mask is empty, and waiters yield
   MPI_TRY(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, m->local));
   m->oversubscribed = CPU_COUNT(&all) < ranks;
   return GR_OK;
@@ -120,7 +122,7 @@ static gr_status find_crowd(gr_mpi *m, int ranks) {
 
 static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
   int rank, ranks, shared;
-  m->base.ops = &does;
+  m->base.ops = &vtable;
   MPI_TRY(MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN));
   MPI_TRY(MPI_Comm_rank(m->all, &m->base.rank));
   MPI_TRY(MPI_Comm_size(m->all, &m->base.ranks));
@@ -129,16 +131,17 @@ static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
   if (m->world == m) {
     m->world_rank = m->base.rank;
     MPI_TRY(MPI_Comm_dup(m->all, &m->wire));
-    GR_TRY(find_crowd(m, ranks));
+    GR_TRY(find_oversubscribed(m, ranks));
   }
   GR_TRY(open_block(m, rank, ranks, &shared));
-  if (!shared && m->world == m) {  // each alone, then
+  if (!shared && m->world == m) {  // treat each rank as a machine of its own
     MPI_TRY(MPI_Comm_free(&m->local));
     GR_TRY(open_local(m, 1, &rank, &ranks));
     GR_TRY(open_block(m, rank, ranks, &shared));
   }
   if (!shared)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks that share memory cannot share more of it");
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                   "the ranks of this machine cannot map more shared memory");
   GR_TRY(open_leaders(m, rank == 0));
   gr_shared_join(&m->node, m->block, rank, ranks, m->world_rank, (int)getpid(),
                  m->world == m ? NULL : &m->world->node, timeout_s, m->oversubscribed);
@@ -158,7 +161,7 @@ static void discard(gr_mpi *m) {
   free(m);
 }
 
-// world: NULL when this is to be it.
+// world: NULL when this communicator becomes the world.
 static gr_status create(MPI_Comm all, gr_mpi *world, double timeout_s, int ranks_per_machine,
                         gr_mpi **out) {
   gr_mpi *m = calloc(1, sizeof *m);
@@ -175,7 +178,8 @@ static gr_status create(MPI_Comm all, gr_mpi *world, double timeout_s, int ranks
   return s;
 }
 
-// Only once all members have come here: freeing is collective, and would wait for the dead.
+// The barrier finds dead members first: MPI_Comm_free and MPI_Finalize are collective and would
+// wait for them, so after a failure they are left out.
 static void release(gr_comm *c) {
   gr_mpi *m = (gr_mpi *)c;
   if (!m) return;
@@ -198,8 +202,8 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
   const gr_mpi *parent = (gr_mpi *)c;
   MPI_Comm part;
   *out = NULL;
-  GR_TRY(gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL,
-                     NULL));  // finds the dead; MPI would wait for them
+  // The barrier finds dead members; MPI_Comm_split would wait for them.
+  GR_TRY(gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL));
   MPI_TRY(MPI_Comm_split(parent->all, colour, key, &part));
   gr_mpi *m;
   GR_TRY(create(part, parent->world, parent->node.timeout_s, 0, &m));
@@ -207,8 +211,9 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
   return GR_OK;
 }
 
-// Those of this machine must all see each other's; else nobody uses it directly.
-static gr_status see_all(gr_mpi *w, gr_mpi_allocation *t, const int32_t *offers, int32_t *blind) {
+// Maps the copies of the other ranks of this machine. *blind: on every rank, how many ranks could
+// not map a copy; unless it is 0 no rank may use the allocation for in-place collectives.
+static gr_status map_peers(gr_mpi *w, gr_mpi_allocation *t, const int32_t *offers, int32_t *blind) {
   int32_t own = 0;
   for (int k = 0; k < w->node.base.ranks; k++) {
     int r = w->node.block->slot[k].rank;
@@ -218,17 +223,17 @@ static gr_status see_all(gr_mpi *w, gr_mpi_allocation *t, const int32_t *offers,
   return gr_comm_run(&w->base, GR_ALL_REDUCE, GR_I32, 1, &own, blind);
 }
 
-static gr_status take(gr_comm *c, size_t bytes, void **out) {
+static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
   gr_mpi *w = ((gr_mpi *)c)->world;
   int32_t offer[GR_PAGES_OFFER], offers[GR_PAGES_OFFER * w->base.ranks], blind = 0;
   gr_mpi_allocation *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)w->base.ranks);
-  if (!t) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory");
+  if (!t) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for an allocation record");
   t->older = w->allocations, w->allocations = t;
   GR_TRY(gr_pages_make(bytes, out, offer));
   t->at[w->base.rank] = *out;
   t->region = (gr_region){.own = *out, .bytes = bytes, .at = t->at};
   gr_status s = gr_comm_run(&w->base, GR_ALL_GATHER, GR_I32, GR_PAGES_OFFER, offer, offers);
-  s = s ? s : see_all(w, t, offers, &blind);
+  s = s ? s : map_peers(w, t, offers, &blind);
   gr_pages_close_offer(offer);
   if (!s && !blind) gr_shared_add_region(&w->node, &t->region);
   return s;
@@ -237,7 +242,9 @@ static gr_status take(gr_comm *c, size_t bytes, void **out) {
 static gr_status start(bool *out_here) {
   int there = 0, gone = 0, level;
   MPI_TRY(MPI_Finalized(&gone));
-  if (gone) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "MPI has been shut down: it starts once");
+  if (gone)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                   "MPI has been shut down, and can be started only once");
   MPI_TRY(MPI_Initialized(&there));
   *out_here = !there;
   if (!there) MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));

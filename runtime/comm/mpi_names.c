@@ -1,4 +1,4 @@
-// mpi_names.c - no files of MPI in /dev/shm while ranks run. See mpi_parts.h.
+// mpi_names.c - unlinks Open MPI's shared-memory files while ranks run. See mpi_parts.h.
 #include "runtime/comm/mpi_parts.h"
 
 #if GR_HAVE_MPI
@@ -7,12 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME = 320 };          // bytes of one, at most
-static char (*hidden)[NAME];  // by the first rank of a machine
+enum { NAME = 320 };          // bytes of a path, at most
+static char (*hidden)[NAME];  // on the first rank of a machine: the unlinked paths
 static int n_hidden;
 
-// The files of Open MPI that this process maps, of its own and of the ranks around it:
-// FOLDER/vader_segment.HOST.USER.JOB.RANK, or sm_segment; in /dev/shm, or the launcher's folder.
+// Lists the files of Open MPI that this process maps, its own and its peers', from /proc/self/maps:
+// FOLDER/vader_segment.HOST.USER.JOB.RANK (or sm_segment), in /dev/shm or the launcher's folder.
+// Returns how many there are, which may be more than `most`.
 static int list_names(char (*name)[NAME], int most) {
   FILE *maps = fopen("/proc/self/maps", "r");
   char line[4096];

@@ -1,4 +1,5 @@
-// mpi_parts.h - what mpi.c (opening and closing) and mpi_remote.c share.
+// mpi_parts.h - declarations shared by mpi.c (opening, closing), mpi_remote.c (collectives across
+// machines) and mpi_names.c.
 #pragma once
 #include "runtime/comm/shared.h"
 
@@ -9,18 +10,21 @@ typedef struct gr_mpi gr_mpi;
 typedef struct gr_mpi_allocation gr_mpi_allocation;
 struct gr_mpi {
   gr_comm base;
-  gr_shared node;  // this machine's members of it
+  gr_shared node;  // the members on this machine
   gr_mpi *world;
-  MPI_Comm all, local, leaders, wire;  // leaders: one of each machine; wire: the world's, for news
-  void *block;                         // of node
+  MPI_Comm all, local;  // all members; those on this machine
+  MPI_Comm leaders;     // the first member of each machine; MPI_COMM_NULL on the others
+  MPI_Comm wire;        // of the world: failures are reported to other machines on it
+  void *block;          // node's shared memory
   size_t block_bytes;
   int world_rank, machines;
-  char *gathered;                  // of leaders: one chunk for each machine
-  char *spare;                     // one chunk
-  gr_mpi_allocation *allocations;  // of the world
+  char *gathered;                  // on leaders: one chunk per machine
+  char *spare;                     // one chunk, for packing
+  gr_mpi_allocation *allocations;  // of the world: newest first
   bool oversubscribed, abort_reported, finalize;
 };
 
+// GR_ERR_LAUNCH with MPI's text for `code`. what: the call that failed.
 gr_status gr_mpi_failed(int code, const char *what);
 #define MPI_TRY(call)                                             \
   do {                                                            \
@@ -28,15 +32,17 @@ gr_status gr_mpi_failed(int code, const char *what);
     if (code_ != MPI_SUCCESS) return gr_mpi_failed(code_, #call); \
   } while (0)
 
-// A collective of ranks that are not all on one machine.
+// Runs a collective whose ranks are on several machines.
 GR_MUST_USE gr_status gr_mpi_run_far(gr_mpi *, gr_collective, gr_dtype, int n,
                                      const gr_comm_piece *);
-// Open MPI has a file for each rank in /dev/shm, or where graphrun's launcher has put it, and takes
-// it away at the end; ranks that are killed would leave theirs there for ever. Once all ranks of a
-// machine have opened them their names are of no use: hide takes them away, and show puts them back
-// for MPI_Finalize to find.
+// Open MPI keeps a file per rank in /dev/shm or in the launcher's folder, and removes it in
+// MPI_Finalize; a rank that is killed would leave its file behind. Once all ranks of a machine have
+// mapped the files, the names are not needed: gr_mpi_hide_names (collective over the world) unlinks
+// them and gr_mpi_show_names puts empty files back for MPI_Finalize to remove.
 GR_MUST_USE gr_status gr_mpi_hide_names(void);
 void gr_mpi_show_names(void);
-void gr_mpi_report_abort(gr_mpi *);    // other machines' ranks what has become of this one, once
-void gr_mpi_poll_aborts(gr_shared *);  // what they have told
+// Sends the recorded failure to the ranks of other machines, once. Does nothing without a failure.
+void gr_mpi_report_abort(gr_mpi *);
+// Records a failure that another machine has sent, if there is one. Does not block.
+void gr_mpi_poll_aborts(gr_shared *);
 #endif

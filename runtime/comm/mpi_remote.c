@@ -1,4 +1,4 @@
-// mpi_remote.c - collectives over several machines, and their news. See mpi.c.
+// mpi_remote.c - collectives across machines, and failure reports between them. See mpi.c.
 #include "runtime/comm/mpi_parts.h"
 
 #if GR_HAVE_MPI
@@ -7,11 +7,11 @@
 #include <string.h>
 #include "runtime/comm/sum.h"
 
-enum { NEWS = 71 };
+enum { FAILURE_TAG = 71 };
 
-// ---- News from other machines -------------------------------------------------------
+// ---- Failure reports between machines -----------------------------------------------
 
-// What cannot be sent is left to the others' time-outs.
+// Errors of sending are ignored: a rank that gets no report runs into its timeout.
 void gr_mpi_report_abort(gr_mpi *m) {
   gr_mpi *w = m->world;
   gr_comm_status *f = &w->node.block->status;
@@ -19,13 +19,14 @@ void gr_mpi_report_abort(gr_mpi *m) {
       atomic_load_explicit(&f->state, memory_order_acquire) != 2)
     return;
   w->abort_reported = true;
-  static gr_comm_status news;  // lives on while it is sent
-  memcpy(news.why, f->why, sizeof news.why);
-  news.code = f->code, news.rank = f->rank;
+  static gr_comm_status report;  // static: the nonblocking sends read it after this returns
+  memcpy(report.why, f->why, sizeof report.why);
+  report.code = f->code, report.rank = f->rank;
   for (int r = 0; r < w->base.ranks; r++) {
     MPI_Request request;
     if (r == w->base.rank) continue;
-    if (MPI_Isend(&news, sizeof news, MPI_BYTE, r, NEWS, w->wire, &request) == MPI_SUCCESS)
+    if (MPI_Isend(&report, sizeof report, MPI_BYTE, r, FAILURE_TAG, w->wire, &request) ==
+        MPI_SUCCESS)
       MPI_Request_free(&request);
   }
 }
@@ -33,17 +34,18 @@ void gr_mpi_report_abort(gr_mpi *m) {
 void gr_mpi_poll_aborts(gr_shared *node) {
   gr_mpi *w = ((gr_mpi *)((char *)node - offsetof(gr_mpi, node)))->world;
   int there = 0;
-  gr_comm_status news;
-  if (MPI_Iprobe(MPI_ANY_SOURCE, NEWS, w->wire, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there)
+  gr_comm_status report;
+  if (MPI_Iprobe(MPI_ANY_SOURCE, FAILURE_TAG, w->wire, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+      !there)
     return;
-  if (MPI_Recv(&news, sizeof news, MPI_BYTE, MPI_ANY_SOURCE, NEWS, w->wire, MPI_STATUS_IGNORE) ==
-      MPI_SUCCESS)
-    gr_comm_status_abort(&w->node.block->status, news.code, news.rank, "%s", news.why);
+  if (MPI_Recv(&report, sizeof report, MPI_BYTE, MPI_ANY_SOURCE, FAILURE_TAG, w->wire,
+               MPI_STATUS_IGNORE) == MPI_SUCCESS)
+    gr_comm_status_abort(&w->node.block->status, report.code, report.rank, "%s", report.why);
 }
 
-// Waits for a collective between machines.
+// Waits for a nonblocking MPI collective, and fails when a rank has failed or the timeout is over.
 static gr_status finish(gr_mpi *m, MPI_Request *request, const char *what) {
-  double begun = gr_seconds(), looked = begun;
+  double begun = gr_seconds(), checked = begun;
   for (int done = 0;;) {
     for (int i = 0; i < 64 && !done; i++) {
       MPI_TRY(MPI_Test(request, &done, MPI_STATUS_IGNORE));
@@ -51,28 +53,29 @@ static gr_status finish(gr_mpi *m, MPI_Request *request, const char *what) {
     }
     if (done) return GR_OK;
     double now = gr_seconds();
-    if (now - looked > 0.1) {
-      looked = now;
+    if (now - checked > 0.1) {
+      checked = now;
       GR_TRY(gr_shared_check(&m->node.base));
     }
     if (now - begun > m->node.timeout_s)
       gr_comm_status_abort(&m->world->node.block->status, GR_ERR_HANG, m->world_rank,
-                           "%s with the ranks of other machines did not end within %g s", what,
+                           "%s with the ranks of other machines did not complete within %g s", what,
                            m->node.timeout_s);
     GR_TRY(gr_shared_status(&m->node));
   }
 }
 
-// ---- Collectives over machines --------------------------------------------------------
+// ---- Collectives across machines ------------------------------------------------------
 
-static gr_status near(gr_mpi *m, gr_collective kind, gr_dtype d, int64_t n, const void *in,
-                      void *out) {
+static gr_status run_local(gr_mpi *m, gr_collective kind, gr_dtype d, int64_t n, const void *in,
+                           void *out) {
   return gr_shared_run(&m->node.base, kind, d, 1, &(gr_comm_piece){n, in, out});
 }
 
-// Sums n elements, at most a chunk, over all ranks.
+// Sums n elements, at most one chunk, over all ranks: within each machine, over the leaders in
+// machine order, and back by a broadcast within each machine.
 static gr_status sum_chunk(gr_mpi *m, gr_dtype d, int64_t n, const void *in, void *out) {
-  GR_TRY(near(m, GR_ALL_REDUCE, d, n, in, out));
+  GR_TRY(run_local(m, GR_ALL_REDUCE, d, n, in, out));
   if (m->node.base.rank == 0) {
     const void *term[m->machines];
     int bytes = (int)((size_t)n * gr_dtypes[d].size);
@@ -83,10 +86,10 @@ static gr_status sum_chunk(gr_mpi *m, gr_dtype d, int64_t n, const void *in, voi
     for (int i = 0; i < m->machines; i++) term[i] = m->gathered + (size_t)i * (size_t)bytes;
     gr_comm_sum(d, n, m->machines, term, 1, &out);
   }
-  return near(m, GR_BROADCAST, d, n, out, out);
+  return run_local(m, GR_BROADCAST, d, n, out, out);
 }
 
-// Pieces that fit a chunk together, as one.
+// Sums several pieces that together fit into a chunk as one message.
 static gr_status sum_packed(gr_mpi *m, gr_dtype d, int n, const gr_comm_piece *piece) {
   size_t size = gr_dtypes[d].size;
   int64_t used = 0;
@@ -99,7 +102,7 @@ static gr_status sum_packed(gr_mpi *m, gr_dtype d, int n, const gr_comm_piece *p
   return GR_OK;
 }
 
-// out: NULL when this rank has no use for the sum.
+// Sums one piece chunk by chunk. out: NULL when this rank does not need the sum.
 static gr_status sum_piece(gr_mpi *m, gr_dtype d, int64_t count, const char *in, char *out) {
   size_t size = gr_dtypes[d].size;
   int64_t most = GR_SHARED_CHUNK / (int64_t)size;

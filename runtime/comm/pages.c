@@ -1,4 +1,4 @@
-// pages.c - see pages.h.
+// pages.c - shared memory by memfd_create and /proc/PID/fd. See pages.h.
 #define _GNU_SOURCE
 #include "runtime/comm/pages.h"
 #include <errno.h>
@@ -10,17 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NOEXEC_SEAL = 8 };  // of memfd_create, since Linux 6.3: some systems insist on it
-enum { PID, FD, INODE_LOW, INODE_HIGH };
+enum { NOEXEC_SEAL = 8 };  // MFD_NOEXEC_SEAL of Linux 6.3, which some systems require
+enum { PID, FD, INODE_LOW, INODE_HIGH };  // the numbers of an offer
 
-static bool is_it(const struct stat *s, const int32_t *offer, size_t bytes) {
+static bool is_offered(const struct stat *s, const int32_t *offer, size_t bytes) {
   return S_ISREG(s->st_mode) && s->st_nlink == 0 && (size_t)s->st_size == bytes &&
          (uint32_t)s->st_ino == (uint32_t)offer[INODE_LOW] &&
          (uint32_t)((uint64_t)s->st_ino >> 32) == (uint32_t)offer[INODE_HIGH];
 }
 
-// A file in memory; -1: the system has none, or limits the size of files (ulimit -f), which would
-// be a signal.
+// Opens a memfd; -1: the system has none, or limits the size of files (ulimit -f), in which case
+// writing would raise SIGXFSZ.
 static int open_file(size_t bytes) {
   struct rlimit most;
   if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur < bytes) return -1;
@@ -36,7 +36,7 @@ static void *map(int fd, size_t bytes) {
   int how = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, how, fd, 0);
   if (at == MAP_FAILED) return NULL;
-  madvise(at, bytes, MADV_HUGEPAGE);  // only a wish, which most systems do not grant to files
+  madvise(at, bytes, MADV_HUGEPAGE);  // best-effort hint; most systems do not apply it to files
   return at;
 }
 
@@ -53,20 +53,20 @@ gr_status gr_pages_make(size_t bytes, void **out, int32_t offer[GR_PAGES_OFFER])
   offer[INODE_LOW] = (int32_t)(uint32_t)s.st_ino;
   offer[INODE_HIGH] = (int32_t)(uint32_t)((uint64_t)s.st_ino >> 32);
   if (*out) return GR_OK;
-  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory: %s", (double)bytes / 1e6,
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot allocate %.1f MB: %s", (double)bytes / 1e6,
                  strerror(errno));
 }
 
-// By way of /proc: what a process of the same user has open can be opened there. A number of a
-// process in another container may be another's here: the inode tells.
+// A process may open the files of another process of the same user by /proc/PID/fd. In containers
+// the process number may denote a different process here, so the inode is compared.
 void *gr_pages_map(const int32_t offer[GR_PAGES_OFFER], size_t bytes) {
   char path[64];
   struct stat s;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)offer[PID], (int)offer[FD]);
-  if (offer[FD] < 0 || stat(path, &s) || !is_it(&s, offer, bytes)) return NULL;
+  if (offer[FD] < 0 || stat(path, &s) || !is_offered(&s, offer, bytes)) return NULL;
   int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return NULL;
-  void *at = fstat(fd, &s) || !is_it(&s, offer, bytes) ? NULL : map(fd, bytes);
+  void *at = fstat(fd, &s) || !is_offered(&s, offer, bytes) ? NULL : map(fd, bytes);
   close(fd);
   return at;
 }

@@ -1,15 +1,19 @@
-// pages.h - memory that processes of one user and one machine share. It has no name: there
-// is nothing in /dev/shm (which is small in containers), and nothing is left behind, however the
-// processes end.
+// pages.h - anonymous memory shared between processes of one user on one machine (memfd). It has no
+// name in a file system, so it does not depend on the size of /dev/shm, and nothing is left behind
+// however the processes end.
 #pragma once
 #include "base/status.h"
 
-// How others find it, as numbers that can be sent; of no use once the maker has closed it.
+// An offer is what a peer needs to map the memory, as integers that a collective can send. It is
+// valid until its maker calls gr_pages_close_offer.
 enum { GR_PAGES_OFFER = 4 };
 
-// Zero. Where the system has no such memory the offer says so, and it is ordinary memory.
+// Allocates zeroed memory and the offer for it. Where the system has no such memory, *out is
+// private memory and gr_pages_map refuses the offer. Fails with GR_ERR_LAUNCH when there is no
+// memory.
 GR_MUST_USE gr_status gr_pages_make(size_t bytes, void **out, int32_t offer[GR_PAGES_OFFER]);
-// Another process's; NULL where the system does not let this one see it.
+// Maps the memory of another process's offer; NULL where the system does not allow it.
 void *gr_pages_map(const int32_t offer[GR_PAGES_OFFER], size_t bytes);
-void gr_pages_close_offer(const int32_t offer[GR_PAGES_OFFER]);  // all have seen who can
-void gr_pages_free(void *, size_t bytes);                        // of make or see; NULL is fine
+// Called by the maker once every peer has mapped the offer or failed to.
+void gr_pages_close_offer(const int32_t offer[GR_PAGES_OFFER]);
+void gr_pages_free(void *, size_t bytes);  // unmaps either kind; NULL is fine

@@ -1,30 +1,33 @@
-// shared.c - the collectives themselves. See shared.h.
+// shared.c - the collectives over shared memory. See shared.h.
 #include "runtime/comm/shared.h"
 #include <string.h>
 #include "base/hash.h"
 #include "runtime/comm/sum.h"
 
 enum {
-  TWO_PHASE_BYTES = 16 * 1024,  // by buffers: from here on each rank adds up one slice for all
-  DIRECT_BYTES = 4 * 1024,      // from here on two meetings cost less than copies (bench_comm)
-  LINE = 64,                    // elements: ranks that write side by side share no cache line
+  // By buffers: from this size on each rank sums one slice for all, instead of everything itself.
+  TWO_PHASE_BYTES = 16 * 1024,
+  // From this size on a second barrier costs less than copying (measured by bench_comm).
+  IN_PLACE_BYTES = 4 * 1024,
+  // Slices are multiples of so many elements, so that no two ranks write to one cache line.
+  LINE = 64,
 };
 
-// Elements [at, at + n) of all pieces, one after another.
+// Elements [at, at + n) of the concatenation of all pieces, whose length is `count`.
 typedef struct job {
   gr_dtype dtype;
-  size_t size;  // of an element
+  size_t size;  // bytes of an element
   int n_pieces;
   const gr_comm_piece *piece;
   int64_t count, at, n;
 } job;
 
-// Goes through the pieces of a job: it has elements [from, from + n) of `piece`, which are its
-// own from `at` on.
+// Iterates over the pieces of a job. The current part is elements [from, from + n) of `piece`,
+// which are the job's elements from `at` on.
 typedef struct walk {
   const job *j;
   int next;
-  int64_t before;  // elements of the pieces before the next
+  int64_t before;  // sum of the counts of the pieces before `next`
   const gr_comm_piece *piece;
   int64_t from, at, n;
 } walk;
@@ -41,7 +44,7 @@ static bool step(walk *w) {
   return false;
 }
 
-// Elements [lo, hi) of a job's own.
+// The job of elements [lo, hi) of `j`, counted from j->at.
 static job part_of(const job *j, int64_t lo, int64_t hi) {
   job p = *j;
   p.at += lo, p.n = hi - lo;
@@ -61,7 +64,7 @@ static char *out_at(const job *j, const walk *w) {
 }
 static size_t bytes(const job *j, int64_t n) { return (size_t)n * j->size; }
 
-// ---- Directly -----------------------------------------------------------------------
+// ---- In place -----------------------------------------------------------------------
 
 void gr_shared_add_region(gr_shared *world, gr_region *r) {
   r->older = world->regions;
@@ -74,8 +77,8 @@ static const gr_region *region_of(const gr_shared *s, const void *p) {
   return g;
 }
 
-// Where member r has what this one has at p.
-static char *theirs(const gr_shared *s, int r, const void *p) {
+// The address of member r's copy of what this member has at p.
+static char *peer_address(const gr_shared *s, int r, const void *p) {
   const gr_region *g = region_of(s, p);
   return g->at[s->block->slot[r].rank] + ((const char *)p - g->own);
 }
@@ -88,8 +91,8 @@ static uint64_t add_place(const gr_shared *s, uint64_t h, const void *p) {
   return gr_hash_bytes(h, where, sizeof where);
 }
 
-// The same number on ranks that have all pieces at the same place in memory that others reach;
-// 0 where others do not reach them, or not all of what is read or written.
+// A hash of the pieces' offsets in shared memory: equal on all ranks that have them at the same
+// offsets. 0 when a tensor that peers would read or write is not in shared memory.
 static uint64_t place_of(const gr_shared *s, gr_collective kind, const job *j) {
   uint64_t h = GR_HASH_START;
   for (int i = 0; i < j->n_pieces; i++) {
@@ -99,7 +102,7 @@ static uint64_t place_of(const gr_shared *s, gr_collective kind, const job *j) {
   return h;
 }
 
-static bool all_reach(const gr_shared *s) {
+static bool same_place_everywhere(const gr_shared *s) {
   for (int r = 0; r < s->base.ranks; r++)
     if (!s->place || atomic_load_explicit(&s->block->slot[r].place[s->epoch & 1],
                                           memory_order_relaxed) != s->place)
@@ -107,7 +110,7 @@ static bool all_reach(const gr_shared *s) {
   return true;
 }
 
-// Each rank adds up its slice, and writes it to all.
+// Each rank sums its slice and writes the result to every rank.
 static void reduce_slice(const gr_shared *s, const job *whole) {
   int ranks = s->base.ranks;
   job j = slice_of(whole, s->base.rank, ranks);
@@ -115,75 +118,78 @@ static void reduce_slice(const gr_shared *s, const job *whole) {
   void *out[ranks];
   for (walk w = {&j}; step(&w);) {
     for (int r = 0; r < ranks; r++)
-      term[r] = theirs(s, r, in_at(&j, &w)), out[r] = theirs(s, r, out_at(&j, &w));
+      term[r] = peer_address(s, r, in_at(&j, &w)), out[r] = peer_address(s, r, out_at(&j, &w));
     gr_comm_sum(j.dtype, w.n, ranks, term, ranks, out);
   }
 }
 
-static void scatter_directly(const gr_shared *s, const job *j) {
+static void reduce_scatter_in_place(const gr_shared *s, const job *j) {
   const void *term[s->base.ranks];
   for (walk w = {j}; step(&w);) {
     void *out = w.piece->out;
     for (int r = 0; r < s->base.ranks; r++)
-      term[r] = theirs(s, r, w.piece->in) + bytes(j, s->base.rank * w.n);
+      term[r] = peer_address(s, r, w.piece->in) + bytes(j, s->base.rank * w.n);
     gr_comm_sum(j->dtype, w.n, s->base.ranks, term, 1, &out);
   }
 }
 
-// The own part first, then the next rank's: so that not all read the same one's.
-static void gather_directly(const gr_shared *s, const job *j) {
+// Each rank starts with its own part, so that not all ranks read from the same one at a time.
+static void all_gather_in_place(const gr_shared *s, const job *j) {
   for (int k = 0; k < s->base.ranks; k++) {
     int r = (s->base.rank + k) % s->base.ranks;
     for (walk w = {j}; step(&w);)
-      memcpy((char *)w.piece->out + bytes(j, r * w.n), theirs(s, r, w.piece->in), bytes(j, w.n));
+      memcpy((char *)w.piece->out + bytes(j, r * w.n), peer_address(s, r, w.piece->in),
+             bytes(j, w.n));
   }
 }
 
-// *done: all could. Nobody goes on while another still reads or writes what is its own.
-static gr_status run_directly(gr_shared *s, gr_collective kind, const job *j, bool *done) {
+// *done: false when some rank's tensors are not in shared memory, and nothing was moved. The
+// closing barrier keeps a rank from changing its tensors while a peer still accesses them.
+static gr_status run_in_place(gr_shared *s, gr_collective kind, const job *j, bool *done) {
   *done = false;
   s->place = place_of(s, kind, j);
   gr_status met = gr_shared_barrier(s);
-  if (met || !all_reach(s)) {
+  if (met || !same_place_everywhere(s)) {
     s->place = 0;
     return met;
   }
   if (kind == GR_ALL_REDUCE) reduce_slice(s, j);
-  if (kind == GR_REDUCE_SCATTER) scatter_directly(s, j);
-  if (kind == GR_ALL_GATHER) gather_directly(s, j);
+  if (kind == GR_REDUCE_SCATTER) reduce_scatter_in_place(s, j);
+  if (kind == GR_ALL_GATHER) all_gather_in_place(s, j);
   s->place = 0;
   *done = true;
   return gr_shared_barrier(s);
 }
 
 // ---- By buffers ---------------------------------------------------------------------
-// A round of each: what the job says, which fits a buffer.
+// Each function is one round, of a job that fits into a buffer.
 
-// Shows a member's buffer of this round; next: of the round to come.
+// Member r's buffer of the current round; next: of the round that the next barrier begins.
 static char *buffer(const gr_shared *s, int r, bool next) {
   return s->buffers + ((size_t)r * 2 + ((s->epoch + next) & 1)) * GR_SHARED_CHUNK;
 }
-static char *mine(const gr_shared *s) { return buffer(s, s->base.rank, true); }
+static char *own_buffer(const gr_shared *s) { return buffer(s, s->base.rank, true); }
 
 static void put(const gr_shared *s, const job *j) {
-  for (walk w = {j}; step(&w);) memcpy(mine(s) + bytes(j, w.at), in_at(j, &w), bytes(j, w.n));
+  for (walk w = {j}; step(&w);) memcpy(own_buffer(s) + bytes(j, w.at), in_at(j, &w), bytes(j, w.n));
 }
 
-// Takes elements [lo, hi) of the round out of a member's buffer.
+// Copies elements [lo, hi) of the round from member r's buffer to `out`.
 static void get(const gr_shared *s, const job *round, int r, int64_t lo, int64_t hi) {
   job j = part_of(round, lo, hi);
   for (walk w = {&j}; step(&w);)
     memcpy(out_at(&j, &w), buffer(s, r, false) + bytes(&j, lo + w.at), bytes(&j, w.n));
 }
 
-// Adds up n elements of everyone's buffers, from `from` on.
+// Sums elements [from, from + n) over all members' buffers.
 static void sum(const gr_shared *s, const job *j, int64_t from, int64_t n, void *out) {
   const void *term[s->base.ranks];
   for (int r = 0; r < s->base.ranks; r++) term[r] = buffer(s, r, false) + bytes(j, from);
   gr_comm_sum(j->dtype, n, s->base.ranks, term, 1, &out);
 }
 
-// Small or few: every rank adds up everything. Else each rank adds up one slice for all.
+// For few ranks or small messages every rank sums everything itself, which saves a barrier.
+// Otherwise each rank sums one slice for all.
 static gr_status all_reduce(gr_shared *s, const job *j) {
   int ranks = s->base.ranks, me = s->base.rank;
   put(s, j);
@@ -193,7 +199,7 @@ static gr_status all_reduce(gr_shared *s, const job *j) {
     return GR_OK;
   }
   int64_t from = j->n * me / ranks;
-  sum(s, j, from, j->n * (me + 1) / ranks - from, mine(s) + bytes(j, from));
+  sum(s, j, from, j->n * (me + 1) / ranks - from, own_buffer(s) + bytes(j, from));
   GR_TRY(gr_shared_barrier(s));
   for (int r = 0; r < ranks; r++) get(s, j, r, j->n * r / ranks, j->n * (r + 1) / ranks);
   return GR_OK;
@@ -212,7 +218,7 @@ static gr_status all_gather(gr_shared *s, const job *j) {
 static gr_status reduce_scatter(gr_shared *s, const job *j) {
   for (int r = 0; r < s->base.ranks; r++)
     for (walk w = {j}; step(&w);)
-      memcpy(mine(s) + bytes(j, r * j->n + w.at), in_at(j, &w) + bytes(j, r * w.piece->count),
+      memcpy(own_buffer(s) + bytes(j, r * j->n + w.at), in_at(j, &w) + bytes(j, r * w.piece->count),
              bytes(j, w.n));
   GR_TRY(gr_shared_barrier(s));
   for (walk w = {j}; step(&w);) sum(s, j, s->base.rank * j->n + w.at, w.n, out_at(j, &w));
@@ -220,7 +226,7 @@ static gr_status reduce_scatter(gr_shared *s, const job *j) {
 }
 
 static gr_status broadcast(gr_shared *s, const job *j) {
-  if (s->base.rank == 0) put(s, j);  // the others' `in` is not looked at
+  if (s->base.rank == 0) put(s, j);  // `in` of the other ranks is ignored
   GR_TRY(gr_shared_barrier(s));
   get(s, j, 0, 0, j->n);
   return GR_OK;
@@ -231,16 +237,16 @@ static gr_status barrier(gr_shared *s, const job *j) {
   return gr_shared_barrier(s);
 }
 
-// ---- Either way ---------------------------------------------------------------------
+// ---- Dispatch -----------------------------------------------------------------------
 
 static gr_status run_rounds(gr_shared *s, gr_collective kind, job *j) {
-  static gr_status (*const does[])(gr_shared *, const job *) = {all_reduce, all_gather,
-                                                                reduce_scatter, broadcast, barrier};
+  static gr_status (*const run_round[])(gr_shared *, const job *) = {
+      all_reduce, all_gather, reduce_scatter, broadcast, barrier};
   int64_t most = GR_SHARED_CHUNK / (int64_t)j->size;
   if (kind == GR_REDUCE_SCATTER) most /= s->base.ranks;
   do {
     j->n = j->count - j->at < most ? j->count - j->at : most;
-    GR_TRY(does[kind](s, j));
+    GR_TRY(run_round[kind](s, j));
     j->at += j->n;
   } while (j->at < j->count);
   return GR_OK;
@@ -255,10 +261,10 @@ gr_status gr_shared_run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
   s->calls++;
   s->call = gr_shared_call(kind, d, n, j.count);
   size_t whole = bytes(&j, j.count) * (kind == GR_ALL_REDUCE ? 1 : (size_t)c->ranks);
-  if (kind <= GR_REDUCE_SCATTER && c->ranks > 1 && whole >= DIRECT_BYTES) {
+  if (kind <= GR_REDUCE_SCATTER && c->ranks > 1 && whole >= IN_PLACE_BYTES) {
     bool done;
     j.n = j.count;
-    gr_status status = run_directly(s, kind, &j, &done);
+    gr_status status = run_in_place(s, kind, &j, &done);
     if (status || done) return status;
   }
   return run_rounds(s, kind, &j);

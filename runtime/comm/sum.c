@@ -1,11 +1,11 @@
-// sum.c - see sum.h.
+// sum.c - sums terms block by block. See sum.h.
 #include "runtime/comm/sum.h"
 #include "ops/kernels/cpu.h"
 
-// Sums are kept for a block of elements at a time, so that each term is read in one run.
+// Elements that are accumulated at a time, so that each term is read sequentially from the caches.
 enum { BLOCK = 1024 };
 
-// Adds up [from, from + n) of the terms, n <= BLOCK.
+// Sums elements [from, from + n) of the terms into `to`; n <= BLOCK.
 #define SUM(name, type)                                                                     \
   static void name(int64_t from, int64_t n, int terms, const void *const *term, void *to) { \
     type *sum = to;                                                                         \
@@ -17,7 +17,7 @@ enum { BLOCK = 1024 };
   }
 SUM(sum_f32, float)
 SUM(sum_f64, double)
-SUM(sum_i32, uint32_t)  // wraps without being undefined
+SUM(sum_i32, uint32_t)  // unsigned, because signed overflow is undefined
 
 static void sum_bf16(int64_t from, int64_t n, int terms, const void *const *term, void *to) {
   float sum[BLOCK] = {0};

@@ -1,9 +1,9 @@
-// sum.h - the one place where ranks' terms are added up.
+// sum.h - the summation that all collectives share.
 #pragma once
 #include "ir/graph.h"
 
-// out[i] = term[0][i] + term[1][i] + ..., in this order and into every one of the outs: every
-// rank that adds the same terms gets the same bits. bf16 adds up in f32 and rounds once; i32
-// wraps. An out may be a term.
+// out[k][i] = term[0][i] + term[1][i] + ... for every k, summed in this order, so that every rank
+// that sums the same terms gets the same bits. bf16 accumulates in f32 and rounds once; i32 wraps.
+// An out may be one of the terms. n is in elements.
 void gr_comm_sum(gr_dtype, int64_t n, int terms, const void *const *term, int outs,
                  void *const *out);

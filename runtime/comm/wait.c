@@ -1,20 +1,20 @@
-// wait.c - fates, seats, and waiting for each other. See shared.h.
+// wait.c - the world's failure status, joining a block, and the barrier. See shared.h.
 #include <sched.h>
 #include <string.h>
 #include "runtime/comm/shared.h"
 
-// Who waits spins for some 50 us, or, where ranks share processors, lets the others run; and
-// then sleeps until the last one has come.
+// A waiter spins for about 50 us (not where ranks share processors), then yields its processor a
+// few times, then sleeps until the last member arrives.
 enum { SPINS = 2000, YIELDS = 16 };
-static const double look_s = 0.1;
+static const double check_interval_s = 0.1;
 
 static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
                                     "barrier"};
 
-// ---- Fate -------------------------------------------------------------------------
+// ---- Status -----------------------------------------------------------------------
 
-// Waits for another's words. False: whoever began them has died over it.
-static bool settled(const gr_comm_status *f) {
+// Waits until another member has finished writing the status. False: it died while writing.
+static bool is_written(const gr_comm_status *f) {
   for (int i = 0; i < 100000; i++) {
     if (atomic_load_explicit(&f->state, memory_order_acquire) == 2) return true;
     sched_yield();
@@ -22,10 +22,9 @@ static bool settled(const gr_comm_status *f) {
   return false;
 }
 
-// When it returns the fate is known, so that no caller goes on as if nothing were.
 void gr_comm_status_abort(gr_comm_status *f, gr_code code, int rank, const char *fmt, ...) {
-  int well = 0;
-  if (!atomic_compare_exchange_strong(&f->state, &well, 1) && settled(f)) return;
+  int expected = 0;
+  if (!atomic_compare_exchange_strong(&f->state, &expected, 1) && is_written(f)) return;
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(f->why, sizeof f->why, fmt, ap);
@@ -38,7 +37,7 @@ gr_status gr_shared_status(const gr_shared *s) {
   const gr_comm_status *f = &s->world->block->status;
   if (atomic_load_explicit(&f->state, memory_order_acquire) != 2) return GR_OK;
   if (f->rank == gr_shared_rank(s) && f->code == GR_ERR_RANK)
-    return gr_fail(f->code, GR_NOWHERE, "rank %d has stopped before: %s", f->rank, f->why);
+    return gr_fail(f->code, GR_NOWHERE, "rank %d has failed before: %s", f->rank, f->why);
   return gr_fail(f->code, GR_NOWHERE, "%s", f->why);
 }
 
@@ -72,7 +71,7 @@ int gr_shared_rank(const gr_shared *s) { return s->block->slot[s->base.rank].ran
 
 // ---- Calls ------------------------------------------------------------------------
 
-enum { KIND = 60, DTYPE = 56, PIECES = 48 };  // the bit at which each begins
+enum { KIND = 60, DTYPE = 56, PIECES = 48 };  // lowest bit of each field; the count is below
 
 uint64_t gr_shared_call(gr_collective kind, gr_dtype d, int pieces, int64_t count) {
   return (uint64_t)(kind + 1) << KIND | (uint64_t)d << DTYPE | (uint64_t)pieces << PIECES |
@@ -94,112 +93,114 @@ static const char *call_text(uint64_t call, char buf[80]) {
 
 // ---- Waiting ----------------------------------------------------------------------
 
-static bool here(const gr_shared *s, int r, uint64_t epoch) {
+static bool has_arrived(const gr_shared *s, int r, uint64_t epoch) {
   return atomic_load(&s->block->slot[r].epoch) >= epoch;
 }
 
-static bool all_here(const gr_shared *s) {
+static bool all_arrived(const gr_shared *s) {
   for (int r = 0; r < s->base.ranks; r++)
-    if (!here(s, r, s->epoch)) return false;
+    if (!has_arrived(s, r, s->epoch)) return false;
   return true;
 }
 
-// Whether a member's process is gone, without having closed.
-static bool is_dead(const gr_comm_slot *seat) {
-  int pid = atomic_load(&seat->pid);
-  return pid > 0 && !gr_process_state(pid) && atomic_load(&seat->pid) == pid;
+// Whether a member's process has ended without closing the communicator.
+static bool is_dead(const gr_comm_slot *slot) {
+  int pid = atomic_load(&slot->pid);
+  return pid > 0 && !gr_process_state(pid) && atomic_load(&slot->pid) == pid;
 }
 
-// Members that have gone without a word. epoch: the round they are waited for in.
-static void look(gr_shared *s, uint64_t epoch) {
+// Records members that ended without reporting a failure. epoch: the round in which they are
+// waited for. Arrival is checked again after the process, because a member may arrive and then end.
+static void check_peers(gr_shared *s, uint64_t epoch) {
   gr_comm_status *f = &s->world->block->status;
   for (int r = 0; r < s->base.ranks; r++) {
-    const gr_comm_slot *seat = &s->block->slot[r];
-    if (r == s->base.rank || here(s, r, epoch)) continue;
-    if (is_dead(seat) && !here(s, r, epoch))
-      gr_comm_status_abort(f, GR_ERR_RANK, seat->rank, "rank %d died: its process %d is gone",
-                           seat->rank, atomic_load(&seat->pid));
-    else if (epoch <= s->epoch && atomic_load(&seat->pid) == GR_COMM_SLOT_LEFT &&
-             !here(s, r, epoch))
-      gr_comm_status_abort(f, GR_ERR_RANK, seat->rank, "rank %d has ended while others go on",
-                           seat->rank);
+    const gr_comm_slot *slot = &s->block->slot[r];
+    if (r == s->base.rank || has_arrived(s, r, epoch)) continue;
+    if (is_dead(slot) && !has_arrived(s, r, epoch))
+      gr_comm_status_abort(f, GR_ERR_RANK, slot->rank, "rank %d died: its process %d is gone",
+                           slot->rank, atomic_load(&slot->pid));
+    else if (epoch <= s->epoch && atomic_load(&slot->pid) == GR_COMM_SLOT_LEFT &&
+             !has_arrived(s, r, epoch))
+      gr_comm_status_abort(f, GR_ERR_RANK, slot->rank,
+                           "rank %d has ended while other ranks wait for it", slot->rank);
   }
   if (s->poll) s->poll(s);
 }
 
-static gr_status hang(gr_shared *s) {
+static gr_status report_hang(gr_shared *s) {
   char who[128] = "", call[80], more[64] = "";
   int first = -1, missing = 0, stopped = 0;
   for (int r = 0; r < s->base.ranks; r++) {
-    const gr_comm_slot *seat = &s->block->slot[r];
-    if (here(s, r, s->epoch)) continue;
+    const gr_comm_slot *slot = &s->block->slot[r];
+    if (has_arrived(s, r, s->epoch)) continue;
     size_t used = strlen(who);
-    snprintf(who + used, sizeof who - used, "%s%d", missing++ ? ", " : "", seat->rank);
-    if (first < 0) first = seat->rank;
-    int pid = atomic_load(&seat->pid);
+    snprintf(who + used, sizeof who - used, "%s%d", missing++ ? ", " : "", slot->rank);
+    if (first < 0) first = slot->rank;
+    int pid = atomic_load(&slot->pid);
     if (!stopped && pid > 0 && gr_process_state(pid) == 'T') stopped = pid;
   }
-  if (!missing) return GR_OK;  // they came at the last moment
+  if (!missing) return GR_OK;  // they arrived at the last moment
   if (stopped) snprintf(more, sizeof more, "; process %d is stopped by a signal", stopped);
   gr_comm_status_abort(&s->world->block->status, GR_ERR_HANG, first,
-                       "rank%s %s did not come to collective %llu, %s, within %g s%s",
+                       "rank%s %s did not reach collective %llu, %s, within %g s%s",
                        missing > 1 ? "s" : "", who, (unsigned long long)s->calls,
                        call_text(s->call, call), s->timeout_s, more);
   return gr_shared_status(s);
 }
 
-// Until all are here, or for a while. Who comes last sees that somebody sleeps, or the sleeper
-// sees that nobody is missing: each writes before it reads.
-static void rest(gr_shared *s, double most) {
+// Sleeps until all have arrived, at most `most` seconds. No wake-up is lost: the last arrival
+// writes its epoch and then reads `sleepers`, the sleeper raises `sleepers` and then reads the
+// epochs, so at least one of them sees the other.
+static void sleep_until_arrival(gr_shared *s, double most) {
   gr_shared_block *b = s->block;
-  uint32_t gate = atomic_load(&b->futex);
+  uint32_t seen = atomic_load(&b->futex);
   atomic_fetch_add(&b->sleepers, 1);
-  if (!all_here(s)) gr_sleep_on(&b->futex, gate, most);
+  if (!all_arrived(s)) gr_sleep_on(&b->futex, seen, most);
   atomic_fetch_sub(&b->sleepers, 1);
 }
 
-static void come(gr_shared *s) {
+static void arrive(gr_shared *s) {
   gr_shared_block *b = s->block;
   gr_comm_slot *me = &b->slot[s->base.rank];
   uint64_t e = ++s->epoch;
   atomic_store_explicit(&me->call[e & 1], s->call, memory_order_relaxed);
   atomic_store_explicit(&me->place[e & 1], s->place, memory_order_relaxed);
   atomic_store(&me->epoch, e);
-  if (!atomic_load(&b->sleepers) || !all_here(s)) return;
+  if (!atomic_load(&b->sleepers) || !all_arrived(s)) return;
   atomic_fetch_add(&b->futex, 1);
   gr_wake(&b->futex);
 }
 
-static gr_status await(gr_shared *s, int r) {
+static gr_status wait_for_member(gr_shared *s, int r) {
   for (int i = 0; i < s->spins; i++) {
-    if (here(s, r, s->epoch)) return GR_OK;
+    if (has_arrived(s, r, s->epoch)) return GR_OK;
     gr_pause();
   }
   for (int i = 0; i < YIELDS; i++) {
-    if (here(s, r, s->epoch)) return GR_OK;
+    if (has_arrived(s, r, s->epoch)) return GR_OK;
     sched_yield();
   }
-  double begun = gr_seconds(), looked = begun;
-  while (!here(s, r, s->epoch)) {
+  double begun = gr_seconds(), checked = begun;
+  while (!has_arrived(s, r, s->epoch)) {
     GR_TRY(gr_shared_status(s));
     double now = gr_seconds(), left = s->timeout_s - (now - begun);
-    if (left <= 0) return hang(s);
-    if (now - looked > look_s) look(s, s->epoch), looked = now;
-    rest(s, left < look_s ? left : look_s);
+    if (left <= 0) return report_hang(s);
+    if (now - checked > check_interval_s) check_peers(s, s->epoch), checked = now;
+    sleep_until_arrival(s, left < check_interval_s ? left : check_interval_s);
   }
   return GR_OK;
 }
 
 gr_status gr_shared_barrier(gr_shared *s) {
-  come(s);
+  arrive(s);
   for (int r = 0; r < s->base.ranks; r++) {
-    const gr_comm_slot *seat = &s->block->slot[r];
-    if (!here(s, r, s->epoch)) GR_TRY(await(s, r));
-    uint64_t other = atomic_load_explicit(&seat->call[s->epoch & 1], memory_order_relaxed);
+    const gr_comm_slot *slot = &s->block->slot[r];
+    if (!has_arrived(s, r, s->epoch)) GR_TRY(wait_for_member(s, r));
+    uint64_t other = atomic_load_explicit(&slot->call[s->epoch & 1], memory_order_relaxed);
     char a[80], b[80];
     if (other == s->call) continue;
     gr_comm_status_abort(&s->world->block->status, GR_ERR_BUG, gr_shared_rank(s),
-                         "rank %d does %s while rank %d does %s", seat->rank, call_text(other, a),
+                         "rank %d runs %s while rank %d runs %s", slot->rank, call_text(other, a),
                          gr_shared_rank(s), call_text(s->call, b));
     return gr_shared_status(s);
   }
@@ -208,7 +209,7 @@ gr_status gr_shared_barrier(gr_shared *s) {
 
 gr_status gr_shared_check(gr_comm *c) {
   gr_shared *s = (gr_shared *)c;
-  look(s, s->epoch + 1);
+  check_peers(s, s->epoch + 1);
   return gr_shared_status(s);
 }
 
