@@ -1,5 +1,5 @@
-// begin.c - while MPI brings the ranks up, which waits for all of them, hears of nothing,
-// and, where it cannot, prints pages of its own and ends the process.
+// begin.c - supervises MPI_Init, which waits for all ranks without a timeout, ignores signals, and
+// on failure prints pages of its own and ends the process.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,8 +15,8 @@
 #include "runtime/launch/launch.h"
 #include "runtime/launch/state.h"
 
-enum { IDLE, WAITING, BEGUN, GIVEN_UP };
-static const double patience = 2;  // seconds for ranks that are to stop anyway
+enum { IDLE, WAITING, STARTED, GIVEN_UP };
+static const double stop_grace_s = 2;  // how long MPI_Init may go on after a request to stop
 
 static struct watch {
   atomic_int state;
@@ -25,22 +25,23 @@ static struct watch {
   bool (*stop)(void);
 } watch;
 
-// ---- Standard error, kept back ------------------------------------------------------------------
+// ---- Standard error, held back ------------------------------------------------------------------
 
-static atomic_int kept = -1, usual = -1;  // files: what was printed; where it was to go
+// Files: what was printed meanwhile, and the real standard error; -1: not held back.
+static atomic_int held = -1, terminal = -1;
 
-static void keep_back(void) {
+static void hold_back(void) {
   int file = memfd_create("graphrun-stderr", MFD_CLOEXEC);
   int out = file < 0 ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   if (out >= 0 && dup2(file, STDERR_FILENO) >= 0)
-    atomic_store(&kept, file), atomic_store(&usual, out);
+    atomic_store(&held, file), atomic_store(&terminal, out);
   else if (file >= 0)
     close(file);
 }
 
-// Ends it. The file with what was printed, at its beginning; -1: there is none.
-static int let_go(void) {
-  int out = atomic_exchange(&usual, -1), file = atomic_exchange(&kept, -1);
+// Restores standard error. Returns the file with what was printed, at its beginning; -1: none.
+static int restore_stderr(void) {
+  int out = atomic_exchange(&terminal, -1), file = atomic_exchange(&held, -1);
   if (out < 0) return -1;
   dup2(out, STDERR_FILENO);
   close(out);
@@ -49,7 +50,7 @@ static int let_go(void) {
 
 void gr_launch_state_flush_stderr(void) {
   char part[4096];
-  int file = let_go();
+  int file = restore_stderr();
   if (file < 0) return;
   for (ssize_t n; (n = read(file, part, sizeof part)) > 0;)
     if (write(STDERR_FILENO, part, (size_t)n) != n) break;
@@ -58,7 +59,7 @@ void gr_launch_state_flush_stderr(void) {
 
 // ---- The end of the process ---------------------------------------------------------------------
 
-// What it says of itself: the first line that is neither a rule nor a place in its source.
+// The message in Open MPI's output: its first line that is neither a rule nor a source location.
 static void first_line(char *text, char *out, size_t size) {
   *out = 0;
   for (char *line = strtok(text, "\n"); line && !*out; line = strtok(NULL, "\n"))
@@ -69,7 +70,7 @@ static void could_not_start(void) {
   char text[4096], line[200];
   int waiting = WAITING;
   if (!atomic_compare_exchange_strong(&watch.state, &waiting, GIVEN_UP)) return;
-  int file = let_go();
+  int file = restore_stderr();
   ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);
   text[n > 0 ? n : 0] = 0;
   first_line(text, line, sizeof line);
@@ -86,14 +87,13 @@ static void could_not_start(void) {
   syscall(SYS_exit_group, gr_launch_report_exit(watch.rank, s));
 }
 
-// In the place of libc's, for MPI calls it where it cannot start, so that no handler of exit runs.
+// Replaces libc's _exit, which MPI calls when it cannot start, so that no atexit handler runs.
 void _exit(int code) {
   could_not_start();
   while (true) syscall(SYS_exit_group, code);
 }
 
-// ---- Waiting
-// --------------------------------------------------------------------------------------
+// ---- Waiting ------------------------------------------------------------------------------------
 
 static void give_up(gr_status s) {
   int waiting = WAITING;
@@ -104,20 +104,20 @@ static void give_up(gr_status s) {
   gr_status_drop(s);
 }
 
-static void *look(void *unused) {
+static void *supervise(void *unused) {
   double begun = gr_seconds(), told = 0;
   while (atomic_load(&watch.state) == WAITING) {
     double now = gr_seconds();
     if (told <= 0 && watch.stop()) told = now;
-    if (told > 0 && now - told > patience)
+    if (told > 0 && now - told > stop_grace_s)
       give_up(gr_hint(
-          gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal before all ranks had begun"),
-          "older checkpoints are as they were"));
+          gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal before all ranks had started"),
+          "existing checkpoints are unchanged"));
     if (now - begun > watch.seconds)
       give_up(gr_hint(
-          gr_fail(GR_ERR_HANG, GR_NOWHERE, "MPI did not bring up all ranks within %g s",
+          gr_fail(GR_ERR_HANG, GR_NOWHERE, "MPI did not start all ranks within %g s",
                   watch.seconds),
-          "one may have died while it started; distributed.timeout is how long others wait"));
+          "a rank may have died while it started; distributed.timeout sets how long to wait"));
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
   }
   return unused;
@@ -128,17 +128,17 @@ void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void)) {
   sigset_t all, before;
   watch.rank = rank, watch.seconds = seconds, watch.stop = stop;
   gr_launch_state_set_grace_period(seconds);
-  keep_back();
+  hold_back();
   atexit(could_not_start);
   atomic_store(&watch.state, WAITING);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (!pthread_create(&thread, NULL, look, NULL)) pthread_detach(thread);
+  if (!pthread_create(&thread, NULL, supervise, NULL)) pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void gr_launch_startup_done(void) {
   int waiting = WAITING;
-  if (!atomic_compare_exchange_strong(&watch.state, &waiting, BEGUN)) pause();  // it ends us
+  if (!atomic_compare_exchange_strong(&watch.state, &waiting, STARTED)) pause();  // it ends us
   gr_launch_state_flush_stderr();
 }

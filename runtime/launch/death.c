@@ -1,7 +1,7 @@
-// death.c - the last word of a rank that dies: which signal it was.
+// death.c - records which signal ends a rank.
 //
-// Ranks are mpirun's children, so their launcher cannot ask the system what ended one. A rank
-// leaves it in its box instead. What leaves no word can only have been SIGKILL.
+// Ranks are children of mpirun, so the launcher cannot ask the system what ended one. A rank
+// records it in the launch state instead. A dead rank without a record was killed by SIGKILL.
 #define _GNU_SOURCE
 #if defined(__has_include)
 #if __has_include(<execinfo.h>)
@@ -35,7 +35,8 @@ const char *gr_launch_state_signal_name(int number) {
   return "a signal";
 }
 
-// Where a fault was, for a report; the first call loads what the others need.
+// Prints a backtrace. The first call, without `print`, loads the libraries that a later one needs
+// in a signal handler.
 static int trace(bool print) {
 #if defined(HAVE_BACKTRACE)
   void *at[48];
@@ -47,19 +48,19 @@ static int trace(bool print) {
 #endif
 }
 
-// Then whoever was there before, such as a sanitizer, says what it has to say. A fault comes again
-// by itself, at the place where it was.
+// Restores the previous handler, so that a sanitizer can report. A fault is then raised again by
+// the same instruction; a signal that was sent must be raised here.
 static void on_fatal(int number, siginfo_t *info, void *context) {
   (void)context;
   atomic_store(&own->signal, number);
   gr_launch_state_flush_stderr();
-  bool ours = true;
+  bool was_default = true;
   for (int i = 0; i < N_FATAL; i++) {
     if (fatal[i].number != number) continue;
-    ours = before[i].sa_handler == SIG_DFL;
+    was_default = before[i].sa_handler == SIG_DFL;
     sigaction(number, &before[i], NULL);
   }
-  if (ours && (info->si_code > 0 || number == SIGABRT)) trace(true);
+  if (was_default && (info->si_code > 0 || number == SIGABRT)) trace(true);
   if (info->si_code <= 0) raise(number);
 }
 
@@ -69,7 +70,7 @@ static void on_exit_called(void) {
 }
 
 void gr_launch_state_record_signals(gr_launch_rank_state *me) {
-  static char stack[STACK];  // so that a stack that overflows can be told, too
+  static char stack[STACK];  // so that a stack overflow can be recorded, too
   stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
   struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   own = me;

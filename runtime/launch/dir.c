@@ -1,4 +1,4 @@
-// dir.c - see dir.h.
+// dir.c - creates, removes and cleans up launcher folders. See dir.h.
 #define _GNU_SOURCE
 #include "runtime/launch/dir.h"
 #include <dirent.h>
@@ -14,7 +14,7 @@
 #include "runtime/launch/state.h"
 
 static const char prefix[] = "graphrun-";
-enum { NAME = sizeof "graphrun-XXXXXX" - 1, DEPTH = 16, NEW = 60 };  // seconds
+enum { NAME = sizeof "graphrun-XXXXXX" - 1, DEPTH = 16, NEW_SECONDS = 60 };
 
 static const char *parent(void) {
   const char *tmp = getenv("TMPDIR");
@@ -23,7 +23,7 @@ static const char *parent(void) {
 
 // ---- Removing -------------------------------------------------------------------------------
 
-// Removes what is in an open folder, and closes it. Links are removed, not followed.
+// Removes the contents of an open folder and closes it. Symbolic links are removed, not followed.
 static void empty(int dir, int depth) {
   DIR *d = fdopendir(dir);
   if (!d) {
@@ -48,10 +48,10 @@ static int open_own(int dir, const char *name, int how) {
   return -1;
 }
 
-// Whether a box is of this machine, as far as the file system is shared, and nobody's any more.
-// Ranks take their lock only once they have found out that the launcher is gone: until then mpirun
-// lives.
-static bool is_left(int fd) {
+// Whether the launch state belongs to this machine (TMPDIR may be a shared file system) and no
+// process uses it any more. mpirun is checked too, because ranks take their lock only once they
+// have noticed that the launcher is gone, and until then only mpirun shows that they live.
+static bool is_left_over(int fd) {
   gr_launch_state head = {0};
   char host[sizeof head.host] = "";
   gethostname(host, sizeof host - 1);
@@ -62,19 +62,20 @@ static bool is_left(int fd) {
   return (mpirun < 1 || !gr_process_state(mpirun)) && !flock(fd, LOCK_EX | LOCK_NB);
 }
 
-// A launcher that was killed between making its folder and its box leaves an empty one.
+// A launcher that was killed between creating its folder and the file leaves an empty folder. Only
+// an old one is removed: a new one may be another launcher's that has just started.
 static bool is_old(int dir) {
   struct stat s;
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  return !fstat(dir, &s) && s.st_mtim.tv_sec < now.tv_sec - NEW;
+  return !fstat(dir, &s) && s.st_mtim.tv_sec < now.tv_sec - NEW_SECONDS;
 }
 
 static void clean(int tmp, const char *name) {
   int dir = open_own(tmp, name, O_RDONLY | O_DIRECTORY);
   if (dir < 0) return;
   int launch_state = open_own(dir, "box", O_RDWR);
-  bool left = launch_state >= 0 && is_left(launch_state),
+  bool left = launch_state >= 0 && is_left_over(launch_state),
        bare = launch_state < 0 && errno == ENOENT && is_old(dir);
   if (left)
     empty(dir, 0);
@@ -103,8 +104,8 @@ void gr_launch_dir_remove(gr_launch_dir *l) {
 
 // ---- Making -----------------------------------------------------------------------------------
 
-// The box has its name only once it is locked, so that no other launcher takes it for left over.
-static int make_box(const gr_launch_dir *l, size_t bytes) {
+// The file gets its name only once it is locked, so that no other launcher finds it unlocked.
+static int create_state_file(const gr_launch_dir *l, size_t bytes) {
   char made[sizeof l->state_path + 8];
   gr_launch_state head = {.magic = GR_LAUNCH_STATE_MAGIC};
   snprintf(made, sizeof made, "%s.new", l->state_path);
@@ -121,20 +122,20 @@ static int make_box(const gr_launch_dir *l, size_t bytes) {
   return -1;
 }
 
-gr_status gr_launch_dir_make(size_t box_bytes, gr_launch_dir *l) {
+gr_status gr_launch_dir_make(size_t bytes, gr_launch_dir *l) {
   *l = (gr_launch_dir){.file = -1};
   int n = snprintf(l->path, sizeof l->path, "%s/%sXXXXXX", parent(), prefix);
   bool fits = n > 0 && n < (int)sizeof l->path;
   if (!fits) errno = ENAMETOOLONG;
   if (fits && mkdtemp(l->path)) {
     snprintf(l->state_path, sizeof l->state_path, "%s/box", l->path);
-    l->file = make_box(l, box_bytes);
+    l->file = create_state_file(l, bytes);
     if (l->file >= 0) return GR_OK;
     int error = errno;
     gr_launch_dir_remove(l);
     errno = error;
   }
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot make the launcher's folder '%s': %s",
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot create the launcher's folder '%s': %s",
                          l->path, strerror(errno)),
-                 "TMPDIR names the directory for such files");
+                 "set TMPDIR to a directory that can be written to");
 }

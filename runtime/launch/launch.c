@@ -1,4 +1,5 @@
-// launch.c - finding out how this process came to be, and what a rank tells its launcher.
+// launch.c - finds out how this process was started, and implements a rank's side of the launch
+// state.
 #define _GNU_SOURCE
 #include "runtime/launch/launch.h"
 #include <fcntl.h>
@@ -18,8 +19,9 @@ enum { HAVE_MPI = 0 };
 
 // ---- The environment ------------------------------------------------------------------
 
-// What launchers leave there. alone: whether one rank counts as started, too: in a Slurm step of
-// one task, or a container with WORLD_SIZE=1, a user starts programs of any kind.
+// Environment variables of launchers. alone: whether a size of 1 counts as a launch, too; it does
+// not for Slurm and torchrun, because users run any program in a Slurm step of one task or in a
+// container with WORLD_SIZE=1.
 static const struct starter {
   const char *size, *rank, *by;
   bool alone, mpi;
@@ -58,7 +60,7 @@ int gr_launch_started(int *out_rank, const char **out_by) {
   return ranks;
 }
 
-// srun brings tasks together only where it is told to; they then find its server by these.
+// MPI ranks of srun find each other only under --mpi=pmix or pmi2, which set these variables.
 static bool has_server(void) {
   extern char **environ;
   static const char *const names[] = {"PMIX_SERVER_", "PMI_FD=", "PMI_PORT="};
@@ -72,11 +74,11 @@ static gr_status check_srun(const struct starter *s, int ranks) {
   if (strcmp(s->by, "srun") || has_server()) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-              "srun started %d ranks that MPI cannot bring together: independent trainings would "
+              "srun started %d ranks that MPI cannot connect: independent trainings would "
               "start",
               ranks),
-      "use `srun --mpi=pmix`, or start graphrun alone in the job, without srun: it starts its own "
-      "ranks. If no srun did, unset %s and %s",
+      "use `srun --mpi=pmix`, or run graphrun directly, without srun: it starts its own "
+      "ranks. If srun is not used, unset %s and %s",
       s->size, s->rank);
 }
 
@@ -85,14 +87,14 @@ static gr_status check_started(const struct starter *s, int wanted, int ranks) {
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                 "%s started %d processes that %s: independent trainings would start", s->by, ranks,
-                HAVE_MPI ? "MPI knows nothing of" : "this build, without MPI, cannot join"),
-        "start graphrun alone, without %s: it starts its own ranks", s->by);
+                HAVE_MPI ? "MPI does not know of" : "this build, without MPI, cannot join"),
+        "run graphrun directly, without %s: it starts its own ranks", s->by);
   GR_TRY(check_srun(s, ranks));
   if (wanted > 0 && wanted != ranks)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                            "the configuration asks for %d rank%s, but %s started %d", wanted,
                            wanted > 1 ? "s" : "", s->by, ranks),
-                   "distributed.ranks=%d or auto, or start graphrun alone, without %s", ranks,
+                   "set distributed.ranks=%d or auto, or run graphrun directly, without %s", ranks,
                    s->by);
   return GR_OK;
 }
@@ -135,9 +137,9 @@ static void plan_own(gr_launch_plan *p, int wanted, int gpus) {
 gr_status gr_launch_find(int wanted, int gpus, gr_launch_plan *out) {
   *out = (gr_launch_plan){.rank = -1};
   const struct starter *s = find_starter(&out->ranks, &out->rank);
-  if (!s && getenv(GR_LAUNCH_STATE_ENV))  // or every rank would start ranks, without end
+  if (!s && getenv(GR_LAUNCH_STATE_ENV))  // otherwise every rank would start ranks of its own
     return gr_hint(
-        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mpirun started this rank, but did not say which it is"),
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mpirun started this rank, but did not set its number"),
         "is the mpirun in the PATH that of the MPI graphrun was built with?");
   if (!s) {
     plan_own(out, wanted, gpus);
@@ -161,7 +163,7 @@ gr_launch_state *gr_launch_state_own(int *out_file) {
   tried = true;
   struct stat st;
   file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return NULL;  // another machine's
+  if (file < 0) return NULL;  // the launcher is on another machine
   if (!fstat(file, &st) && st.st_size >= (off_t)gr_launch_state_bytes(1)) {
     gr_launch_state *b =
         mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -187,9 +189,10 @@ bool gr_launch_echo(void) {
   return getenv(GR_LAUNCH_STATE_ENV) || (gr_launch_started(&rank, NULL) && rank > 0);
 }
 
-// Out of memory there is none to make an error of: the text goes to the box as it is.
+// Called when memory is exhausted and no status can be allocated: copies the text to the launch
+// state and ends the process.
 static gr_launch_rank_state *exhausted;
-static void leave_exhausted(const char *text) {
+static void report_exhausted(const char *text) {
   snprintf(exhausted->text, sizeof exhausted->text, "%s", text);
   exhausted->code = GR_ERR_LAUNCH, exhausted->exit = GR_ARENA_EXIT;
   atomic_store(&exhausted->state, GR_LAUNCH_RANK_FAILED);
@@ -205,17 +208,17 @@ bool gr_launch_register_rank(int rank) {
   atomic_store(&me->pid, (int)getpid());
   atomic_store(&me->state, GR_LAUNCH_RANK_RUNS);
   exhausted = me;
-  gr_arena_at_end(leave_exhausted);
+  gr_arena_at_end(report_exhausted);
   gr_launch_state_watch_launcher(b, file, rank);
   return true;
 }
 
 void gr_launch_set_resume_hint(const char *how) {
   gr_launch_state *b = launch_state();
-  if (b) snprintf(b->go_on, sizeof b->go_on, "%s", how);
+  if (b) snprintf(b->resume_hint, sizeof b->resume_hint, "%s", how);
 }
 
-// Leaves the text of an error in the box; false: it could not be written there.
+// Writes the text of an error to the launch state; false: it could not be written.
 static bool hand_over(gr_launch_rank_state *me, gr_status s) {
   FILE *f = fmemopen(me->text, sizeof me->text, "w");
   if (!f) return false;
@@ -231,11 +234,11 @@ int gr_launch_report_exit(int rank, gr_status s) {
   bool orphaned = gr_launch_orphaned(), stopped = gr_status_code(s) == GR_ERR_STOPPED;
   bool echo = gr_status_code(s) == GR_ERR_RANK || (orphaned && stopped);
   if (me) me->code = (int)gr_status_code(s), me->exit = code;
-  bool taken = me && s && !orphaned && hand_over(me, s);
-  if (s && !taken && (!echo || rank == 0)) gr_status_print(stderr, s);
+  bool handed = me && s && !orphaned && hand_over(me, s);
+  if (s && !handed && (!echo || rank == 0)) gr_status_print(stderr, s);
   if (me) atomic_store(&me->state, s ? GR_LAUNCH_RANK_FAILED : GR_LAUNCH_RANK_DONE);
   if (me && orphaned && s && !stopped)
-    gr_launch_state_kill_others(launch_state(), rank);  // nobody else does
+    gr_launch_state_kill_others(launch_state(), rank);  // without a launcher nobody else does
   gr_status_drop(s);
   return code;
 }

@@ -1,60 +1,61 @@
-// launch.h - how this process came to be, and how more of it are started.
+// launch.h - finds out how this process was started, and starts ranks.
 //
-// graphrun starts its own ranks: the process the user called becomes the launcher, runs
-// `mpirun -n N` on its own command line, passes signals on, and ends as the ranks ended. What a
-// rank has to say at the end it leaves with the launcher, so that one message, the cause, is
-// the last thing on the screen.
+// graphrun starts its own ranks: the process that the user runs becomes the launcher, runs
+// `mpirun -n N` with its own command line, forwards signals, and returns the exit code of the rank
+// that caused the end. Ranks hand their errors to the launcher instead of printing them, so that
+// the cause is printed once and last.
 #pragma once
 #include "base/status.h"
 
 typedef enum gr_launch_kind {
   GR_LAUNCH_ALONE,   // one rank: this process
-  GR_LAUNCH_RANK,    // this process is a rank already: call gr_mpi_open
-  GR_LAUNCH_START,   // more ranks are wanted, and mpirun is there: call gr_launch_run
-  GR_LAUNCH_NO_MPI,  // more ranks are wanted, but without MPI they can only be threads
+  GR_LAUNCH_RANK,    // this process is one of several ranks: call gr_mpi_open
+  GR_LAUNCH_START,   // several ranks are requested and mpirun is available: call gr_launch_run
+  GR_LAUNCH_NO_MPI,  // several ranks are requested; without MPI they can only be threads
 } gr_launch_kind;
 
 typedef struct gr_launch_plan {
   gr_launch_kind kind;
   int ranks;               // in all
-  int rank;                // of this process, as the launcher's environment says; -1: not known
-  const char *started_by;  // "mpirun", "srun", "torchrun": who started the ranks; NULL: nobody
-  char why[256];           // how `ranks` came about, and what is missing: one line for the user
-  char mpirun[512];        // its path; "" when there is none
+  int rank;                // of this process, from the launcher's environment; -1: not known
+  const char *started_by;  // what started the ranks: "mpirun", "srun", "torchrun"; NULL: nothing
+  char why[256];           // one line for the user: why so many ranks, and what is missing
+  char mpirun[512];        // path of mpirun; "": not found
 } gr_launch_plan;
 
-// ranks: wanted, or 0 for auto: one for each of `gpus`; without any, 2 on more than one processor.
-// Fails with GR_ERR_LAUNCH where ranks were started in a way that cannot work (by torchrun: it
-// starts processes that MPI knows nothing of), or as many as were not asked for.
+// ranks: requested number, or 0 for auto: one per GPU; without GPUs, 2 on more than one processor.
+// Fails with GR_ERR_LAUNCH when ranks were started in a way that cannot work (torchrun starts
+// processes that MPI does not know of), or when their number is not the requested one.
 GR_MUST_USE gr_status gr_launch_find(int ranks, int gpus, gr_launch_plan *out);
 
-// Starts the ranks as a child, with the same arguments, and waits for them. out_exit: the exit
-// code of this process; all that had to be said has been printed.
+// Starts mpirun with argv as a child and waits for the ranks. *out_exit is the exit code for this
+// process. The returned status is for what happened before the ranks ran; all else has been
+// printed.
 GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], int *out_exit);
 
 // ---- In a rank --------------------------------------------------------------------
-// How many ranks the environment says were started together with this one; 0: it says nothing.
-// out_by (may be NULL): who did.
+// How many ranks were started together with this one according to the environment; 0: not known.
+// out_rank and out_by (the launcher's name) may be NULL.
 int gr_launch_started(int *out_rank, const char **out_by);
 bool gr_launch_own(void);  // whether graphrun's own launcher has started this rank
-// Whether another process says what every rank would, before ranks know each other: the launcher,
-// or the first rank.
+// Whether an error that every rank meets, before ranks can communicate, is reported by another
+// process (the launcher or rank 0), so that this one should stay silent.
 bool gr_launch_echo(void);
-// Tells the launcher, if there is one, that this rank runs, and from then on what signal ends it:
-// that is how it finds out who died, and why. False: there is none.
+// Tells the launcher that this rank runs, and records from now on which signal ends it, so that the
+// launcher knows which rank died and why. False: graphrun's launcher did not start this process.
 bool gr_launch_register_rank(int rank);
-// Around gr_mpi_open, which waits for all ranks: ends this one, with a word why, when that takes so
-// many seconds, or two after `stop` says so, or when MPI cannot start. What is printed meanwhile is
-// shown once MPI has started.
+// Call these two around gr_mpi_open, which waits for all ranks. The process is ended with an error
+// message when that takes more than `seconds`, two seconds after `stop` returns true, or when MPI
+// cannot start. Standard error is held back meanwhile and printed once MPI has started.
 void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void));
 void gr_launch_startup_done(void);
-void gr_launch_set_resume_hint(
-    const char *how);  // what the launcher is to advise when a rank has died
-// Whether the launcher was there and is gone (kill -9), as a thread of each rank finds out within a
-// tenth of a second: ranks should save and end. Those that have not after a minute are killed.
+// Sets what the launcher advises the user to do when a rank has died. Does nothing without one.
+void gr_launch_set_resume_hint(const char *how);
+// Whether this rank's launcher is gone (kill -9), which a thread notices within 0.1 s. Ranks should
+// then save and end; those still running after the grace period (a minute) are killed.
 bool gr_launch_orphaned(void);
-// Leaves a rank's end with the launcher, which prints it if it is the cause. Takes the status over.
-// Without a launcher it prints it itself, unless it is but the echo of another rank's failure
-// and this is not rank 0. Returns the exit code.
+// Hands a rank's final status to the launcher, which prints the one that is the cause. Without a
+// launcher it is printed here, unless it only reports another rank's failure and this is not rank
+// 0. Takes ownership of the status. Returns the exit code.
 int gr_launch_report_exit(int rank, gr_status);
 bool gr_launch_terminal(void);  // whether the user sees this rank's standard error on a terminal

@@ -1,8 +1,8 @@
-// local.c - graphrun_local.so, which the launcher has the system load into mpirun and ranks
-// of one machine (LD_PRELOAD): what would listen on all interfaces listens on the loopback one.
+// local.c - graphrun_local.so, loaded with LD_PRELOAD into mpirun and its ranks when all are on one
+// machine: it redirects bind() from all interfaces to the loopback interface.
 //
-// Open MPI's oob_tcp_if_include and btl_tcp_if_include choose the addresses that it tells others;
-// its sockets are bound to INADDR_ANY all the same.
+// Open MPI's oob_tcp_if_include and btl_tcp_if_include only choose the addresses that it announces;
+// its sockets are bound to INADDR_ANY regardless.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,7 +15,7 @@ static int bind_to(int socket, const void *at, socklen_t bytes) {
   return (int)syscall(SYS_bind, socket, at, bytes);
 }
 
-// Without an address ::1 there is none to be reached at either, but for IPv4's through IPv6.
+// Binds to ::1, or, on a machine without that address, to the IPv4-mapped loopback address.
 static int bind_six(int socket, struct sockaddr_in6 at, socklen_t bytes) {
   int one = 1;
   at.sin6_addr = in6addr_loopback;

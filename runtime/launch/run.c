@@ -1,4 +1,4 @@
-// run.c - the launcher: starts mpirun, waits for the ranks, and says how it ended.
+// run.c - the launcher: starts mpirun, waits for the ranks, and reports how the run ended.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,40 +16,40 @@
 #include "runtime/launch/launch.h"
 #include "runtime/launch/state.h"
 
-// Seconds that ranks have to end by themselves: once one of them has died; once one has failed
-// (others may be saving); once the user has pressed Ctrl-C again. And mpirun, once all have left or
-// died: one that is told to stop itself would sit out the minute that it gives the ranks.
+// Seconds that ranks get to end by themselves: after one has died; after one has failed (others may
+// be saving); after a second Ctrl-C. after_leaving and after_all are for mpirun once all ranks have
+// ended: on SIGTERM alone it would wait the minute that it gives the ranks.
 static const double after_death = 2.5, after_failure = 60, after_insisting = 2, after_leaving = 3,
                     after_all = 0.3;
 
 typedef struct launcher {
   gr_launch_state *launch_state;
   gr_launch_dir dir;
-  sigset_t signals;  // that are waited for, and passed on
+  sigset_t signals;  // signals to wait for and forward
   pid_t mpirun;
-  int asked;        // how often the user has asked to stop
-  int told;         // how many ranks have heard of it: one of them tells the others
-  double deadline;  // when all are killed; 0: never
+  int stop_requests;  // how often the user has asked to stop
+  int notified;       // ranks that were sent the signal; one is enough, ranks agree on stopping
+  double deadline;    // when all are killed; 0: never
   bool seen_death, seen_failure, seen_end, killing;
-  int first_dead;  // 1 + the rank that was found dead first
+  int first_dead;  // 1 + the first rank that was found dead; 0: none
 } launcher;
 
 // ---- Starting ---------------------------------------------------------------------------
 
-// Open MPI shares files of 4 MiB, and dies without a word where it cannot.
+// Open MPI creates shared files of 4 MiB; under a lower `ulimit -f` it dies without a message.
 static gr_status check_limit(void) {
   enum { LEAST = 8 << 20 };
   struct rlimit most;
   if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur >= LEAST) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-              "files are limited to %.2f MB here, and ranks that are processes share some "
-              "of 4.2 MB",
+              "the size of files is limited to %.2f MB here, and ranks that are processes "
+              "share files of 4.2 MB",
               (double)most.rlim_cur / 1e6),
-      "`ulimit -f unlimited`, or distributed.backend=loopback: ranks are threads then");
+      "run `ulimit -f unlimited` first, or set distributed.backend=loopback (ranks as threads)");
 }
 
-static gr_status make_box(launcher *l, int ranks) {
+static gr_status create_launch_state(launcher *l, int ranks) {
   size_t bytes = gr_launch_state_bytes(ranks);
   GR_TRY(check_limit());
   gr_launch_dir_clean();
@@ -79,13 +79,13 @@ static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const 
   for (int i = 1; i < more; i++) args[n++] = argv[i];
   args[n] = NULL;
   gr_launch_state_set_environment(l->dir.path, l->dir.state_path);
-  // When the launcher dies mpirun passes this on to all ranks, on any machine, which stop as they
-  // do for a user's; those of this machine hear of it themselves (watch.c).
+  // When the launcher dies, mpirun forwards this signal to the ranks of all machines, which stop as
+  // for a user's signal. Those on this machine notice it themselves as well (watch.c).
   prctl(PR_SET_PDEATHSIG, SIGUSR1);
   if (getppid() != l->launch_state->launcher) _exit(127);
-  setpgid(0, 0);  // Ctrl-C comes to the launcher alone, which passes it on
+  setpgid(0, 0);  // Ctrl-C reaches only the launcher, which forwards it
   sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
-  int null = open("/dev/null", O_RDONLY);  // mpirun would read what is not for it
+  int null = open("/dev/null", O_RDONLY);  // otherwise mpirun would consume the user's input
   if (null >= 0) dup2(null, STDIN_FILENO);
   execv(p->mpirun, (char *const *)args);
   _exit(127);
@@ -93,41 +93,43 @@ static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const 
 
 // ---- Waiting ----------------------------------------------------------------------------
 
-// The process of a rank that runs; 0: it does not.
-static int alive(const launcher *l, int r) {
+// The process number of rank r while it is registered as running; 0: it is not.
+static int running_pid(const launcher *l, int r) {
   gr_launch_rank_state *b = &l->launch_state->rank[r];
   return atomic_load(&b->state) == GR_LAUNCH_RANK_RUNS ? atomic_load(&b->pid) : 0;
 }
 
 static bool is_dead(const launcher *l, int r) {
-  int pid = alive(l, r);
-  return pid && !gr_process_state(pid) && alive(l, r) == pid;
+  int pid = running_pid(l, r);
+  return pid && !gr_process_state(pid) && running_pid(l, r) == pid;
 }
 
-static int report_to_ranks(const launcher *l, int signal) {
-  int told = 0;
+static int signal_ranks(const launcher *l, int signal) {
+  int sent = 0;
   for (int r = 0; r < l->launch_state->ranks; r++) {
-    int pid = alive(l, r);
-    if (pid && !is_dead(l, r)) told += !kill(pid, signal);
+    int pid = running_pid(l, r);
+    if (pid && !is_dead(l, r)) sent += !kill(pid, signal);
   }
-  return told;
+  return sent;
 }
 
-static void allow(launcher *l, double seconds) {
+// Sets the deadline, unless it is earlier already.
+static void limit(launcher *l, double seconds) {
   double at = gr_seconds() + seconds;
   if (l->deadline == 0 || at < l->deadline) l->deadline = at;
 }
 
 static void end_now(launcher *l) {
-  report_to_ranks(l, SIGKILL);
+  signal_ranks(l, SIGKILL);
   kill(l->mpirun, l->killing ? SIGKILL : SIGTERM);
   l->killing = true;
   l->deadline = gr_seconds() + after_all;
 }
 
-static void look(launcher *l) {
+static void check_ranks(launcher *l) {
   bool death = false, failure = false, begun = false, here = false;
-  if (l->asked && !l->told) l->told = report_to_ranks(l, SIGTERM);  // they had not begun then
+  // A stop request that came before any rank had registered is sent now.
+  if (l->stop_requests && !l->notified) l->notified = signal_ranks(l, SIGTERM);
   for (int r = 0; r < l->launch_state->ranks; r++) {
     const gr_launch_rank_state *b = &l->launch_state->rank[r];
     int state = atomic_load(&b->state);
@@ -137,23 +139,23 @@ static void look(launcher *l) {
     death |= dead || (state == GR_LAUNCH_RANK_FAILED && b->code == GR_ERR_HANG);
     begun |= state != GR_LAUNCH_RANK_ABSENT, here |= state == GR_LAUNCH_RANK_RUNS && !dead;
   }
-  bool gone = begun && !here;  // who has not begun waits for ever for those
-  if (death && !l->seen_death) allow(l, after_death);
-  if (gone && !l->seen_end) allow(l, death ? after_all : after_leaving);
-  if (failure && !l->seen_failure) allow(l, after_failure);
+  bool gone = begun && !here;  // a rank that has not registered would wait for those
+  if (death && !l->seen_death) limit(l, after_death);
+  if (gone && !l->seen_end) limit(l, death ? after_all : after_leaving);
+  if (failure && !l->seen_failure) limit(l, after_failure);
   l->seen_death = death, l->seen_failure = failure, l->seen_end = gone;
   if (l->deadline != 0 && gr_seconds() >= l->deadline) end_now(l);
 }
 
-// Ranks stop all at the same step once one of them has the signal; mpirun itself would kill them.
-// They get another signal than the user's Ctrl-C, which they may have had themselves: a second
-// would end them at once.
-static void pass_on(launcher *l, int signal) {
-  if (l->asked++ && signal == SIGINT) allow(l, after_insisting);
-  l->told += report_to_ranks(l, SIGTERM);
+// Signals the ranks directly, because mpirun would kill them: once one rank has the signal, all
+// stop at the same step. SIGTERM is sent whatever the user's signal is: ranks may have received the
+// user's Ctrl-C themselves, and a second SIGINT ends them at once.
+static void forward(launcher *l, int signal) {
+  if (l->stop_requests++ && signal == SIGINT) limit(l, after_insisting);
+  l->notified += signal_ranks(l, SIGTERM);
 }
 
-// Returns mpirun's wait status.
+// Waits until mpirun ends, forwarding signals. Returns its status as waitpid gives it.
 static int wait_for(launcher *l) {
   struct timespec tick = {.tv_nsec = 100000000};
   int status = 0;
@@ -161,18 +163,19 @@ static int wait_for(launcher *l) {
     int signal = sigtimedwait(&l->signals, NULL, &tick);
     pid_t gone = waitpid(l->mpirun, &status, WNOHANG);
     if (gone == l->mpirun || (gone < 0 && errno == ECHILD)) return status;
-    if (signal > 0 && signal != SIGCHLD) pass_on(l, signal);
-    look(l);
+    if (signal > 0 && signal != SIGCHLD) forward(l, signal);
+    check_ranks(l);
   }
 }
 
-// Ranks end when mpirun is gone, but for those that had not yet joined it, or are stopped.
+// Once mpirun is gone its ranks end, except those that had not connected to it yet or are stopped
+// by a signal: these are killed.
 static void end_left(launcher *l) {
   double until = gr_seconds() + after_death;
   struct timespec tick = {.tv_nsec = 20000000};
   for (int left = 1; left && gr_seconds() < until;) {
     left = 0;
-    for (int r = 0; r < l->launch_state->ranks; r++) left += alive(l, r) && !is_dead(l, r);
+    for (int r = 0; r < l->launch_state->ranks; r++) left += running_pid(l, r) && !is_dead(l, r);
     if (left) nanosleep(&tick, NULL);
   }
   gr_launch_state_kill_ranks(l->launch_state, -1);
@@ -180,17 +183,18 @@ static void end_left(launcher *l) {
 
 // ---- How it ended ---------------------------------------------------------------------------
 
-static int worth(int code) {
+// How likely an error of this code is the cause rather than a consequence; larger is likelier.
+static int cause_weight(int code) {
   return code == GR_ERR_RANK ? 1 : code == GR_ERR_HANG ? 2 : code == GR_ERR_STOPPED ? 3 : 4;
 }
 
-// The rank whose error is the cause, and not an echo of another's; -1: none has failed.
+// The rank whose error is the cause and not a consequence of another's; -1: no rank has failed.
 static int find_cause(const launcher *l) {
   int best = -1, most = 0;
   for (int r = 0; r < l->launch_state->ranks; r++) {
     const gr_launch_rank_state *b = &l->launch_state->rank[r];
-    if (atomic_load(&b->state) == GR_LAUNCH_RANK_FAILED && worth(b->code) > most)
-      best = r, most = worth(b->code);
+    if (atomic_load(&b->state) == GR_LAUNCH_RANK_FAILED && cause_weight(b->code) > most)
+      best = r, most = cause_weight(b->code);
   }
   return best;
 }
@@ -200,23 +204,22 @@ static gr_status report_death(const launcher *l, int rank) {
   int signal = atomic_load(&b->signal), pid = atomic_load(&b->pid);
   if (signal == GR_LAUNCH_STATE_EXIT)
     return gr_fail(GR_ERR_RANK, GR_NOWHERE,
-                   "rank %d ended itself (process %d): a library called exit, see above", rank,
-                   pid);
+                   "rank %d (process %d) ended: a library called exit, see above", rank, pid);
   gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d was killed by %s (process %d)", rank,
                         gr_launch_state_signal_name(signal ? signal : SIGKILL), pid);
   if (!signal)
-    s = gr_hint(s, "the system does so when memory runs out: `dmesg | grep -i kill` tells");
-  return *l->launch_state->go_on ? gr_hint(s, "%s", l->launch_state->go_on) : s;
+    s = gr_hint(s, "the system does this when memory runs out; check `dmesg | grep -i kill`");
+  return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
 }
 
-// Ranks do not outlive it.
+// mpirun itself was killed; ranks do not outlive it.
 static gr_status report_lost(const launcher *l, int signal) {
   gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "mpirun was killed by %s, and all ranks with it",
                         gr_launch_state_signal_name(signal));
-  return *l->launch_state->go_on ? gr_hint(s, "%s", l->launch_state->go_on) : s;
+  return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
 }
 
-// Prints what is left to say; returns the exit code.
+// Prints the cause if no rank has printed it; returns the exit code.
 static int conclude(const launcher *l, int status, gr_status *out) {
   int cause = find_cause(l), dead = -1, entered = 0, done = 0;
   for (int r = l->launch_state->ranks - 1; r >= 0; r--) {
@@ -224,37 +227,37 @@ static int conclude(const launcher *l, int status, gr_status *out) {
     entered += state != GR_LAUNCH_RANK_ABSENT, done += state == GR_LAUNCH_RANK_DONE;
     if (state == GR_LAUNCH_RANK_RUNS) dead = r;
   }
-  if (dead >= 0 && l->first_dead) dead = l->first_dead - 1;  // others were killed for it
+  if (dead >= 0 && l->first_dead) dead = l->first_dead - 1;  // later ones were killed because of it
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   bool lost_mpirun = WIFSIGNALED(status) && !l->killing;
-  if (cause >= 0 && (dead < 0 || worth(l->launch_state->rank[cause].code) > 1)) {
+  if (cause >= 0 && (dead < 0 || cause_weight(l->launch_state->rank[cause].code) > 1)) {
     fputs(l->launch_state->rank[cause].text, stderr);
     return l->launch_state->rank[cause].exit;
   }
   if (done == l->launch_state->ranks) return code;
   *out = l->asked      ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
                                          "stopped by signals before the ranks could save"),
-                                 "older checkpoints are as they were")
+                                 "existing checkpoints are unchanged")
          : lost_mpirun ? report_lost(l, WTERMSIG(status))
          : dead >= 0   ? report_death(l, dead)
                        : GR_OK;
   if (*out) return gr_status_exit(*out);
   if (entered || !code || code == 1 || code >= 126)
     *out = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                           "mpirun ended with exit code %d before all ranks had begun", code),
-                   "try `mpirun -n %d hostname`", l->launch_state->ranks);
-  return *out ? gr_status_exit(*out) : code;  // else a rank has printed why
+                           "mpirun ended with exit code %d before all ranks had started", code),
+                   "check whether `mpirun -n %d hostname` works", l->launch_state->ranks);
+  return *out ? gr_status_exit(*out) : code;  // otherwise a rank has printed why
 }
 
 gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_exit) {
   launcher l = {0};
   sigset_t before;
   *out_exit = 0;
-  GR_TRY(make_box(&l, p->ranks));
+  GR_TRY(create_launch_state(&l, p->ranks));
   sigemptyset(&l.signals);
   static const int passed[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) sigaddset(&l.signals, passed[i]);
-  struct sigaction hangup;  // under nohup nobody is to hear of it
+  struct sigaction hangup;  // under nohup SIGHUP is ignored, and stays ignored
   if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
     sigaddset(&l.signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &l.signals, &before);

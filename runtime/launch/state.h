@@ -1,10 +1,10 @@
-// state.h - what ranks and their launcher tell each other: a small file that all of one
-// machine map. Its path is in the ranks' environment.
+// state.h - the launch state: a small file that the launcher and its ranks on one machine map to
+// exchange process numbers, phases and errors. Its path is in the ranks' environment.
 #pragma once
 #include <stdatomic.h>
 #include "base/status.h"
 
-// The file's path, for ranks. It is in the launcher's folder (dir.h).
+// Environment variable with the file's path, which is in the launcher's folder (dir.h).
 #define GR_LAUNCH_STATE_ENV "GRAPHRUN_LAUNCHER"
 enum { GR_LAUNCH_STATE_MAGIC = 0x67726278, GR_LAUNCH_STATE_TEXT = 8192, GR_LAUNCH_STATE_EXIT = -1 };
 
@@ -15,45 +15,51 @@ typedef enum gr_launch_rank_phase {
   GR_LAUNCH_RANK_FAILED
 } gr_launch_rank_phase;
 typedef struct gr_launch_rank_state {
-  _Atomic int state, pid;
-  _Atomic int
-      signal;  // that ends it; GR_LAUNCH_STATE_EXIT: exit() was called. SIGKILL leaves no word
-  int code;    // once failed: gr_code
+  _Atomic int state,
+      pid;  // state: a gr_launch_rank_phase; `code`, `exit`, `text` are set before it
+  // The signal that ended the process; GR_LAUNCH_STATE_EXIT: exit() was called. 0 with a dead
+  // process means SIGKILL, which cannot be recorded.
+  _Atomic int signal;
+  int code;  // of a failed rank: gr_code
   int exit;
-  char text[GR_LAUNCH_STATE_TEXT];  // once failed: all that is to be printed
+  char text[GR_LAUNCH_STATE_TEXT];  // of a failed rank: the error as it is to be printed
 } gr_launch_rank_state;
 
 typedef struct gr_launch_state {
-  int magic, ranks, terminal;  // terminal: the user sees standard error on one
-  int launcher;                // its process
-  _Atomic int mpirun;          // the ranks' parent, on the launcher's machine; 0: not started yet
-  int locked;                  // whether it holds a lock on the box while it lives (dir.h)
-  char host[64];               // its machine
-  char go_on[512];             // what to tell the user when a rank has died
+  int magic, ranks, terminal;  // terminal: the launcher's standard error is a terminal
+  int launcher;                // process number of the launcher
+  _Atomic int mpirun;          // process number of the ranks' parent; 0: not started yet
+  int locked;                  // the launcher holds a lock on this file while it lives (dir.h)
+  char host[64];               // the launcher's machine
+  char resume_hint[512];       // how to continue when a rank has died
   gr_launch_rank_state rank[];
 } gr_launch_state;
 
-// The box of this rank, mapped at the first use and for good, and the file, which stays open; NULL:
-// there is none.
+// The launch state of this rank's launcher, mapped on the first call and never unmapped; NULL: this
+// process was not started by graphrun's launcher. out_file (may be NULL): the file, which stays
+// open.
 gr_launch_state *gr_launch_state_own(int *out_file);
-// Starts the thread that looks whether the launcher is there. Once it is gone gr_launch_orphaned is
-// true, and the ranks have so long to save and end; then all that are left are killed.
+// Starts the thread that checks every 0.1 s whether the launcher lives. Once it is gone,
+// gr_launch_orphaned returns true, and after the grace period the remaining ranks are killed.
 void gr_launch_state_watch_launcher(gr_launch_state *, int file, int rank);
+// Shortens the grace period (initially 60 s); a longer one is ignored.
 void gr_launch_state_set_grace_period(double seconds);
-void gr_launch_state_kill_ranks(gr_launch_state *,
-                                int but);  // that still run, by SIGKILL, except `but` (-1: none)
-// The same and mpirun, which would wait for a minute: of a rank whose launcher is gone.
+// Sends SIGKILL to all running ranks except `except` (-1: to all).
+void gr_launch_state_kill_ranks(gr_launch_state *, int except);
+// For a rank without a launcher: kills the other ranks, and mpirun, which would wait a minute.
 void gr_launch_state_kill_others(gr_launch_state *, int rank);
-// While MPI starts, standard error is kept back (begin.c): shows what there is, and goes on
-// without. Async-signal-safe.
+// Prints the standard error that begin.c holds back while MPI starts, and stops holding it back.
+// Async-signal-safe.
 void gr_launch_state_flush_stderr(void);
-// What a child needs that is to become mpirun; folder and box: of dir.h.
+// Sets the environment of a child process that is about to exec mpirun. The paths are those of
+// gr_launch_dir.
 void gr_launch_state_set_environment(const char *folder, const char *launch_state);
 
-// Leaves in the box which signal ends this process, then lets it.
+// Installs handlers that record which signal ends this process and then let it end.
 void gr_launch_state_record_signals(gr_launch_rank_state *);
 const char *gr_launch_state_signal_name(int number);  // "SIGSEGV"
 
+// Size of the file for so many ranks.
 static inline size_t gr_launch_state_bytes(int ranks) {
   return sizeof(gr_launch_state) + sizeof(gr_launch_rank_state) * (size_t)ranks;
 }

@@ -1,9 +1,9 @@
-// watch.c - ranks do not outlive their launcher, whatever it died of. See state.h.
+// watch.c - ensures that ranks do not outlive their launcher. See state.h.
 //
-// mpirun lies between the two, and closes every file that its children do not need, so that no pipe
-// reaches them. The lock on the box does: the system gives it up for the launcher when that dies.
-// What is asked every tenth of a second by a thread of its own is asked also while a rank waits for
-// others, reads, or compiles.
+// mpirun is between the launcher and the ranks and closes inherited files, so a pipe cannot be used
+// to notice the launcher's death. The lock on the launch state file can: the system releases it
+// when the launcher ends. A thread of its own checks it every 0.1 s, so that the check also runs
+// while a rank waits for others, reads data or compiles.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,23 +19,25 @@ static struct watch {
   gr_launch_state *launch_state;
   int file, rank;
   atomic_bool orphaned;
-  atomic_int patience;  // seconds
-} watch = {.patience = 60};
+  atomic_int grace_s;
+} watch = {.grace_s = 60};
 
 bool gr_launch_orphaned(void) { return atomic_load(&watch.orphaned); }
 void gr_launch_state_set_grace_period(double seconds) {
-  if (seconds < atomic_load(&watch.patience)) atomic_store(&watch.patience, (int)seconds + 1);
+  if (seconds < atomic_load(&watch.grace_s)) atomic_store(&watch.grace_s, (int)seconds + 1);
 }
 
-static bool is_alone(void) {
-  if (watch.launch_state->locked) return !flock(watch.file, LOCK_SH | LOCK_NB);  // kept: see dir.h
+static bool launcher_is_gone(void) {
+  // A lock that is obtained is kept: it marks the folder as in use (dir.h).
+  if (watch.launch_state->locked) return !flock(watch.file, LOCK_SH | LOCK_NB);
   return kill(watch.launch_state->launcher, 0) && errno == ESRCH;
 }
 
-void gr_launch_state_kill_ranks(gr_launch_state *b, int but) {
+void gr_launch_state_kill_ranks(gr_launch_state *b, int except) {
   for (int r = 0; r < b->ranks; r++) {
     int pid = atomic_load(&b->rank[r].pid);
-    if (r != but && atomic_load(&b->rank[r].state) == GR_LAUNCH_RANK_RUNS && gr_process_state(pid))
+    if (r != except && atomic_load(&b->rank[r].state) == GR_LAUNCH_RANK_RUNS &&
+        gr_process_state(pid))
       kill(pid, SIGKILL);
   }
 }
@@ -46,15 +48,15 @@ void gr_launch_state_kill_others(gr_launch_state *b, int rank) {
   if (parent > 1 && (int)getppid() == parent) kill(parent, SIGKILL);
 }
 
-static void *look(void *unused) {
-  double alone = 0;
+static void *watch_launcher(void *unused) {
+  double orphaned_at = 0;
   while (true) {
     double now = gr_seconds();
-    if (alone <= 0 && is_alone()) {
-      alone = now;
+    if (orphaned_at <= 0 && launcher_is_gone()) {
+      orphaned_at = now;
       atomic_store(&watch.orphaned, true);
     }
-    if (alone > 0 && now - alone > atomic_load(&watch.patience)) {
+    if (orphaned_at > 0 && now - orphaned_at > atomic_load(&watch.grace_s)) {
       gr_launch_state_kill_others(watch.launch_state, watch.rank);
       kill(getpid(), SIGKILL);
     }
@@ -69,6 +71,6 @@ void gr_launch_state_watch_launcher(gr_launch_state *b, int file, int rank) {
   watch.launch_state = b, watch.file = file, watch.rank = rank;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (!pthread_create(&thread, NULL, look, NULL)) pthread_detach(thread);
+  if (!pthread_create(&thread, NULL, watch_launcher, NULL)) pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

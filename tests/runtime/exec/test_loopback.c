@@ -95,7 +95,7 @@ static void timeout_names_the_missing(void) {
   for (int r = 0; r < 3; r += 2) {
     CHECK(gr_status_code(m[r].status) == GR_ERR_HANG, "rank %d: %s", r,
           gr_status_text(m[r].status));
-    CHECK(strstr(gr_status_text(m[r].status), "rank 1 did not come"), "rank %d: %s", r,
+    CHECK(strstr(gr_status_text(m[r].status), "rank 1 did not reach"), "rank %d: %s", r,
           gr_status_text(m[r].status));
     CHECK(m[r].seconds > 0.29 && m[r].seconds < SOON, "rank %d waited %.2f s", r, m[r].seconds);
     gr_status_drop(m[r].status);

@@ -270,8 +270,8 @@ static void a_dead_rank_is_named(void) {
   ends("exit", 71, "rank 1 ended itself");
 }
 static void a_stopped_rank_is_named(void) {
-  ends("stopped", 72, "rank 1 did not come");
-  ends("stopped-far", 72, "did not end within 1 s");
+  ends("stopped", 72, "rank 1 did not reach");
+  ends("stopped-far", 72, "did not complete within 1 s");
 }
 static void the_cause_is_the_last_word(void) {
   ends("failure", 66, "seven recordings are missing");
