@@ -1,168 +1,172 @@
-// checkpoint.h - the state of a run in files: written so that kill -9 at any moment leaves the
-// old set or the new one, read into any number of ranks, every byte checked.
+// checkpoint.h - sharded checkpoints: written atomically (after kill -9 at any moment there is
+// either the old checkpoint or the new one), readable by any number of ranks, every byte verified.
 //
-//   DIR/step-00001000/manifest.json                 what is where, hashes, scalars; written last
-//   DIR/step-00001000/rank-00000.safetensors.zst    the pieces rank 0 wrote
+//   DIR/step-00001000/manifest.json                 index, hashes and scalars; written last
+//   DIR/step-00001000/rank-00000.safetensors.zst    the tensor slices that rank 0 wrote
 //
-// A .zst is standard zstd frames with content checksums, at most 4 MiB of data each, so that
-// `zstd -d` leaves a file that any safetensors reader opens. There a tensor that is whole has
-// its own name, and a slice is called NAME@OFFSETS ("head.weight@128,0"); the manifest says the
-// same in full (docs/checkpoints.md). A step counts the steps that are done: the run goes on
+// A .zst holds standard zstd frames (RFC 8878) with content checksums, of at most 4 MiB of data
+// each; `zstd -d` makes it a file that any safetensors reader opens. There a whole tensor has its
+// own name, and a slice is called NAME@OFFSETS ("head.weight@128,0"). docs/checkpoints.md describes
+// the manifest. A checkpoint's step is the number of completed steps, so a resumed run continues
 // with the step of that number, counted from 0.
 //
-// Two halves that do not share state: a gr_saver writes, a gr_checkpoint is one that is read.
-// Codes: GR_ERR_IO when a disk fails, GR_ERR_CHECKPOINT when what is there is damaged or does
-// not fit what is asked.
+// gr_saver writes checkpoints, gr_checkpoint reads one; they share no state. Error codes: GR_ERR_IO
+// when the disk fails, GR_ERR_CHECKPOINT when a checkpoint is damaged or does not match the
+// request.
 #pragma once
 #include "base/arena.h"
 
 enum { GR_CHECKPOINT_DIMS = 8 };
 
-// A piece of a tensor: the box [offset, offset + size) of dims, row-major and contiguous.
+// A slice of a tensor of shape dims[rank]: elements [offset, offset + size), row-major and
+// contiguous at `at`.
 typedef struct gr_tensor_slice {
-  const char *name;   // of the tensor; at most 512 bytes
+  const char *name;   // of the tensor: UTF-8, at most 512 bytes
   const char *dtype;  // f64 f32 f16 bf16 i64 i32 u8
   int rank;           // 0: a scalar
   int64_t dims[GR_CHECKPOINT_DIMS], offset[GR_CHECKPOINT_DIMS], size[GR_CHECKPOINT_DIMS];
   void *at;
 } gr_tensor_slice;
+// The slice that is the whole tensor. Borrows name, dtype and `at`.
 gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int rank,
                                       const int64_t *dims, void *at);
-int64_t gr_tensor_slice_bytes(
-    const gr_tensor_slice *);  // of the slice; -1: no such dtype, or too large
+// Bytes of the slice's elements; -1: unknown dtype, or too large.
+int64_t gr_tensor_slice_bytes(const gr_tensor_slice *);
 
-// What is not a tensor: epoch, batch, seed, config hash, metrics, the hooks' saved text.
+// A named value that is not a tensor: epoch, batch, seed, config hash, metrics, the hooks' state.
 typedef enum gr_scalar_kind { GR_SCALAR_INT, GR_SCALAR_FLOAT, GR_SCALAR_TEXT } gr_scalar_kind;
 typedef struct gr_scalar {
   const char *name;
   gr_scalar_kind kind;
   int64_t i;
-  double f;          // kept exactly, NaN and infinities too
+  double f;          // restored bit for bit, including NaN and infinities
   const char *text;  // UTF-8
 } gr_scalar;
 
-// Two that this module understands, where a checkpoint has them. One that is not finite is never
-// among the best and takes no finite one's place; a metric counts on the state it was measured on.
-#define GR_CHECKPOINT_FINITE "run.finite"       // int: 0: its last step had no finite gradient
-#define GR_CHECKPOINT_MEASURED "run.eval_step"  // int: the step whose state the metrics are of
+// Scalars that pruning understands. A checkpoint that is not finite is never among the best and
+// never displaces a finite one. A metric counts only for the state that it was measured on.
+#define GR_CHECKPOINT_FINITE "run.finite"       // int; 0: the last step's gradient was not finite
+#define GR_CHECKPOINT_MEASURED "run.eval_step"  // int: the step at which the metrics were measured
 
 // -- Writing -----------------------------------------------------------------------------
 
 typedef struct gr_saver_spec {
-  const char *dir;  // made when it is not there; on a file system that all ranks see
+  const char *dir;  // created if missing; on a file system that all ranks share
   int rank, ranks;
-  // What this rank writes; `at` must stay what it is until close. Each element of each tensor
-  // is written by exactly one rank: a replicated tensor is on the list of one rank only.
+  // What this rank writes. The pointers `at` must stay valid until close. Each element of each
+  // tensor is written by exactly one rank: a replicated tensor is listed by one rank only.
   const gr_tensor_slice *pieces;
   int n_pieces;
-  const char *owner;  // what another run that wants the folder is told, such as output.dir; or NULL
-  double patience;    // seconds to wait for a run that has the folder
-  int keep_last;      // so many of the highest finite steps stay, at least one
-  int keep_best;      // and so many of the best by `metric`; 0: none
+  const char *owner;   // names this run to others that want the folder, e.g. output.dir; or NULL
+  double patience;     // seconds to wait for another run to release the folder
+  int keep_last;       // number of newest finite checkpoints to keep, at least one
+  int keep_best;       // number of best checkpoints by `metric` to keep; 0: none
   const char *metric;  // a scalar's name; a checkpoint without it is not among the best
   bool metric_max;     // larger is better
-  const char
-      *exit_checkpoint;  // a scalar's name: a checkpoint that has it stays until there is a newer
-  // A logical AND over all ranks, from the thread that calls; NULL on one rank. When it fails
-  // (a rank died) so does what called it.
+  // Name of a scalar that marks a checkpoint made on exit: it is kept until there is a newer one.
+  const char *exit_checkpoint;
+  // Logical AND over all ranks, called from the calling thread; NULL on one rank. When it fails (a
+  // rank died), so does the function that called it.
   gr_status (*agree)(void *ctx, bool ok, bool *all_ok);
   void *ctx;
-  int level;      // of zstd: -7, the fastest, to 22; 0: zstd's own choice, 3
-  bool in_place;  // write in begin, from the tensors: no second copy in memory, no thread
+  int level;      // of zstd: -7 (fastest) to 22; 0: zstd's default, 3
+  bool in_place;  // write inside begin, from the tensors: no staging memory, no thread
 } gr_saver_spec;
 
 typedef struct gr_saver gr_saver;
-// Collective (one agree). Allocates the staging memory, locks the folder for as long as the saver
-// is open (GR_ERR_IO where another run has it), removes what a killed run left unfinished; fails
-// with GR_ERR_CHECKPOINT where the tensors are such that a checkpoint could not be read. Copies
-// what it needs of the spec but dir, names and data.
+// Collective (one agree). Allocates the staging memory, locks the folder while the saver is open
+// (GR_ERR_IO when another run has it) and cleans up what a killed run left unfinished. Fails with
+// GR_ERR_CHECKPOINT when the reader would refuse a checkpoint of these tensors. Borrows dir, names
+// and data of the spec until close, and copies the rest.
 GR_MUST_USE gr_status gr_saver_open(const gr_saver_spec *, gr_saver **out);
-size_t gr_saver_bytes(const gr_saver *);  // memory it holds, from open on
+size_t gr_saver_bytes(const gr_saver *);  // bytes of memory it holds from open to close
 
-// Copies the tensors and starts to write in a thread; the tensors may change when it returns.
-// Scalars matter on rank 0 only and are copied. Not collective. One save at a time: after a
-// begin comes a finish, also after a begin that failed.
+// Copies the tensors and starts a thread that writes them; the tensors may change once it returns.
+// Scalars are copied and matter on rank 0 only. Not collective. One save at a time: each begin is
+// followed by a finish, commit or abandon, even when begin failed.
 GR_MUST_USE gr_status gr_saver_begin(gr_saver *, int64_t step, const gr_scalar *, int n);
-// This rank's thread is still writing. Ranks differ: do not decide on it when to call finish,
-// unless all ranks hear the same answer.
+// Whether this rank's thread is still writing. The answer differs between ranks: do not base the
+// call of finish on it, unless the ranks agree on one answer first.
 bool gr_saver_busy(const gr_saver *);
-// Collective (two agrees). Waits for the thread; when all ranks wrote all, rank 0 commits
-// (manifest, fsync, rename, fsync) and prunes. On a failure every rank gets GR_ERR_IO, so that all
-// may decide alike, or what agree() failed with; older checkpoints are as they were, the unfinished
-// one is gone, and the saver is good for another begin. Without a begin before it, does nothing and
-// makes no agree.
+// Collective (two agrees). Waits for the thread. When all ranks have written, rank 0 commits
+// (manifest, fsync, rename, fsync) and prunes. On failure every rank gets GR_ERR_IO, so that all
+// ranks decide alike, or the error of agree(); existing checkpoints are unchanged, the unfinished
+// one is removed, and the saver can be used again. Does nothing, and calls no agree, without a
+// begin.
 GR_MUST_USE gr_status gr_saver_finish(gr_saver *);
-// The same without pruning: for a state of which it is not known yet whether it is any good.
+// gr_saver_finish without pruning, for a state that is not known to be good yet.
 GR_MUST_USE gr_status gr_saver_commit(gr_saver *);
-// Collective (one agree). Waits for the thread, and removes what was written.
+// Collective (one agree). Waits for the thread and removes what was written.
 GR_MUST_USE gr_status gr_saver_abandon(gr_saver *);
-// Removes what the rules do not keep, as finish does, on rank 0; not collective. For a run that has
-// nothing to save, or did not prune when it saved. The checkpoint of `step` stays.
+// Prunes as gr_saver_finish does, on rank 0. Not collective. For a run that has nothing to save, or
+// that saved without pruning. The checkpoint of `step` is kept. Failures are warnings.
 void gr_saver_prune(gr_saver *, int64_t step);
-// The directory of the last checkpoint that was committed, or NULL; the saver's.
+// Path of the last committed checkpoint, owned by the saver; NULL: none.
 const char *gr_saver_last(const gr_saver *);
-// Not collective. An unfinished save is waited for and abandoned. NULL is fine.
+// Waits for an unfinished save and releases everything. Not collective. NULL is fine.
 void gr_saver_close(gr_saver *);
 
 // -- Reading -----------------------------------------------------------------------------
 
 typedef struct gr_checkpoint gr_checkpoint;
-// Reads and checks the manifest, and that the files are there with their sizes. `path` is the
-// step's directory.
+// Opens the checkpoint in directory `path`: reads and checks the manifest, and that the files exist
+// and have the sizes it states. Not collective, as everything below.
 GR_MUST_USE gr_status gr_checkpoint_open(const char *path, gr_checkpoint **out);
-void gr_checkpoint_close(gr_checkpoint *);  // NULL is fine
-const char *gr_checkpoint_path(const gr_checkpoint *);
-int64_t gr_checkpoint_step(const gr_checkpoint *);
-int gr_checkpoint_ranks(const gr_checkpoint *);  // that wrote it
+void gr_checkpoint_close(gr_checkpoint *);              // NULL is fine
+const char *gr_checkpoint_path(const gr_checkpoint *);  // as opened; owned by the checkpoint
+int64_t gr_checkpoint_step(const gr_checkpoint *);      // completed steps
+int gr_checkpoint_ranks(const gr_checkpoint *);         // number of ranks that wrote it
 
-// Reads every byte: hashes, zstd checksums, headers. The error names file and tensor.
+// Reads every byte and checks hashes, zstd checksums and headers. The error names file and tensor.
 GR_MUST_USE gr_status gr_checkpoint_verify(gr_checkpoint *);
 
-// The scalars in the order in which they were given; NULL: there is none of that name.
+// All scalars in the order in which they were saved, and the scalar of a name (NULL: none). Owned
+// by the checkpoint, as the tensors below are.
 const gr_scalar *gr_checkpoint_scalars(const gr_checkpoint *, int *n);
 const gr_scalar *gr_checkpoint_scalar(const gr_checkpoint *, const char *name);
-bool gr_checkpoint_is_finite(const gr_checkpoint *);  // it does not say the contrary
+bool gr_checkpoint_is_finite(const gr_checkpoint *);  // GR_CHECKPOINT_FINITE is missing or not 0
 
-// The tensors: name, dtype, dims; offset 0, size dims, `at` NULL.
+// The tensors as whole slices with `at` NULL, and the tensor of a name (NULL: none).
 const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *, int *n);
-const gr_tensor_slice *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);  // NULL: none
+const gr_tensor_slice *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);
 
-// Fills want->at, the slice `want` of the tensor of that name, from whichever pieces hold it.
-// Refuses another dtype or shape than the checkpoint's, naming both.
+// Fills want->at with that slice of the tensor want->name, from the files that hold parts of it.
+// GR_ERR_CHECKPOINT when dtype or shape differ from the checkpoint's; the message names both.
 GR_MUST_USE gr_status gr_checkpoint_read(gr_checkpoint *, const gr_tensor_slice *want);
-// All of them. First checks that the checkpoint has every tensor wanted and, if `exact`, no
-// other, so that nothing is half read when it does not fit.
+// Reads n slices. First checks that the checkpoint has every tensor requested and, if `exact`, no
+// other, so that on a mismatch nothing has been overwritten.
 GR_MUST_USE gr_status gr_checkpoint_read_all(gr_checkpoint *, const gr_tensor_slice *want, int n,
                                              bool exact);
 
 // -- Directories -------------------------------------------------------------------------
 
 typedef enum gr_checkpoint_state {
-  GR_CHECKPOINT_OK,          // opens; its bytes are not verified
-  GR_CHECKPOINT_INCOMPLETE,  // no manifest, or left by a killed run
-  GR_CHECKPOINT_DAMAGED,     // does not open
+  GR_CHECKPOINT_OK,          // gr_checkpoint_open succeeds; the bytes are not verified
+  GR_CHECKPOINT_INCOMPLETE,  // without a manifest, or left by a killed run
+  GR_CHECKPOINT_DAMAGED,     // gr_checkpoint_open fails
 } gr_checkpoint_state;
 typedef struct gr_checkpoint_entry {
   const char *path;
   int64_t step;
   gr_checkpoint_state state;
-  bool unfinished;  // left by a killed run: not one that was there and is damaged
-  bool finite;      // of GR_CHECKPOINT_OK: gr_checkpoint_is_finite
-  const char *why;  // not OK: one line
+  bool unfinished;  // it was being written when its run was killed
+  bool finite;      // gr_checkpoint_is_finite, when the state is GR_CHECKPOINT_OK
+  const char *why;  // one line, when the state is not GR_CHECKPOINT_OK
   int64_t bytes;    // on disk
 } gr_checkpoint_entry;
-// Everything that is or was to be a checkpoint in dir, by step. A directory that is not there
+// Lists complete and unfinished checkpoints in `dir`, by step, in the arena. A missing directory
 // has none.
 GR_MUST_USE gr_status gr_checkpoint_list(gr_arena *, const char *dir, gr_checkpoint_entry **out,
                                          int *n);
-// What `resume: auto` means: of those that verify the finite one of the highest step, or where none
-// is finite the highest, opened; *out is NULL where the directory has none. Fails with
-// GR_ERR_CHECKPOINT where it has some, and none verifies. Warns of each that it skips. On many
-// ranks: rank 0 asks, and tells.
+// Implements `resume: auto`: opens the newest finite checkpoint that verifies, or the newest that
+// verifies when none is finite. *out is NULL when the directory has no checkpoints. Fails with
+// GR_ERR_CHECKPOINT when it has some and none verifies. Warns of each that is skipped. Rank 0 calls
+// it and broadcasts the path.
 GR_MUST_USE gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out);
 
-// `graphrun ckpt list|show|verify`. `path` is a directory of checkpoints or one of them; for
-// show, of a directory the newest. Verify prints one line each and fails when any is not good.
+// Implement `graphrun ckpt list|show|verify`. `path` is a directory of checkpoints or one
+// checkpoint; `show` takes the newest of a directory. `verify` prints a line per checkpoint and
+// fails when any is damaged.
 GR_MUST_USE gr_status gr_checkpoint_print_list(FILE *, const char *path);
 GR_MUST_USE gr_status gr_checkpoint_print_show(FILE *, const char *path);
 GR_MUST_USE gr_status gr_checkpoint_print_verify(FILE *, const char *path);

@@ -1,4 +1,4 @@
-// dir.c - see dir.h.
+// dir.c - lists, recovers, prunes and removes checkpoints of a directory. See dir.h.
 #define _GNU_SOURCE
 #include "runtime/checkpoint/dir.h"
 #include <dirent.h>
@@ -54,9 +54,9 @@ gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out
   return GR_OK;
 }
 
-// -- What is a checkpoint ----------------------------------------------------------------
+// -- What may be removed -----------------------------------------------------------------
 
-// The names that write.c gives files.
+// Whether `name` is one that write.c gives to files.
 static bool is_written(const char *name) {
   if (!strcmp(name, "manifest.json")) return true;
   if (strncmp(name, "rank-", 5)) return false;
@@ -74,7 +74,7 @@ static const char *foreign_inside(gr_arena *a, const gr_disk_dir *d) {
   for (int i = 0; !why && i < all.n; i++) {
     bool file = !fstatat(d->fd, all.at[i], &s, AT_SYMLINK_NOFOLLOW) && S_ISREG(s.st_mode);
     if (!file || !is_written(all.at[i]))
-      why = gr_arena_printf(a, "it holds '%s', which is not of a checkpoint", all.at[i]);
+      why = gr_arena_printf(a, "it contains '%s', which is not part of a checkpoint", all.at[i]);
   }
   return why;
 }
@@ -106,7 +106,7 @@ static gr_status remove_known(gr_arena *a, const gr_disk_dir *dir, const char *n
   if (fstatat(dir->fd, name, &s, AT_SYMLINK_NOFOLLOW) && errno == ENOENT) return GR_OK;
   const char *why = gr_checkpoint_foreign(a, dir, name);
   if (why)
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s/%s' is left as it is: %s", dir->path, name, why);
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s/%s' is left untouched: %s", dir->path, name, why);
   GR_TRY(gr_disk_enter(dir, name, &d));
   gr_status e = empty(a, &d);
   gr_disk_leave(&d);
@@ -137,7 +137,7 @@ static gr_status recover_one(gr_arena *a, const gr_disk_dir *dir, const char *na
   if (step < 0 && gr_checkpoint_name_step(name, ".trash-") < 0) return GR_OK;
   const char *why = gr_checkpoint_foreign(a, dir, name);
   if (why) {
-    gr_log(GR_WARN, "'%s/%s' is left as it is: %s", dir->path, name, why);
+    gr_log(GR_WARN, "'%s/%s' is left untouched: %s", dir->path, name, why);
     return GR_OK;
   }
   gr_checkpoint_name("", step, to);
@@ -157,10 +157,10 @@ gr_status gr_checkpoint_recover(const gr_disk_dir *dir) {
 
 // -- Pruning -----------------------------------------------------------------------------
 
-// What pruning looks at in a checkpoint.
+// What pruning needs to know of a checkpoint.
 typedef struct trait {
   double metric;  // NaN: it has none, or cannot be among the best
-  bool ok;        // counts; others stay as they are
+  bool ok;        // it is counted and may be removed
   bool exit_checkpoint, finite, foreign, keep;
 } trait;
 
@@ -169,7 +169,8 @@ static double number_of(const gr_scalar *s) {
   return s->kind == GR_SCALAR_INT ? (double)s->i : s->f;
 }
 
-// It holds what this run writes: the tensors of rank 0 are all, or parts of all.
+// Whether the checkpoint has the tensors that this run writes. Rank 0 lists every tensor, or a
+// slice of it, so comparing its list is enough.
 static bool is_of_run(const gr_checkpoint *c, const gr_saver_spec *spec) {
   for (int i = 0; i < spec->n_pieces; i++) {
     const gr_tensor_slice *want = &spec->pieces[i], *has = gr_checkpoint_tensor(c, want->name);
@@ -180,7 +181,7 @@ static bool is_of_run(const gr_checkpoint *c, const gr_saver_spec *spec) {
   return true;
 }
 
-// A metric counts where it was measured on the state that the checkpoint holds.
+// A metric counts only if it was measured on the state that the checkpoint holds.
 static double metric_of(const gr_checkpoint *c, const char *name) {
   const gr_scalar *at = gr_checkpoint_scalar(c, GR_CHECKPOINT_MEASURED);
   double value = name ? number_of(gr_checkpoint_scalar(c, name)) : (double)NAN;
@@ -205,7 +206,7 @@ static trait trait_of(gr_arena *a, const gr_disk_dir *dir, const gr_checkpoint_e
   return t;
 }
 
-// Of equal ones the earlier is better: what came later did not improve on it.
+// Ties go to the earlier checkpoint, because the later one did not improve on it.
 static void mark_best(trait *t, int n, int best, bool max) {
   for (; best > 0; best--) {
     int at = -1;
@@ -218,11 +219,11 @@ static void mark_best(trait *t, int n, int best, bool max) {
   }
 }
 
-// One that is not finite, or was made in passing, does not take the place of an older one. Without
-// any that is finite, all stay.
+// A checkpoint that is not finite, or an exit checkpoint with a newer one after it, does not
+// displace an older one. If no checkpoint is finite, all are kept.
 static void mark_last(trait *t, int n, int last) {
   int newer = 0;
-  if (last < 1) last = 1;  // the newest finite one stays whatever the rules
+  if (last < 1) last = 1;  // the newest finite one is always kept
   for (int i = n; i-- > 0;) {
     bool counts = t[i].ok && t[i].finite && (!t[i].exit_checkpoint || !newer);
     t[i].keep |= !t[i].ok || (counts && newer < last);

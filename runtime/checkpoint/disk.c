@@ -1,4 +1,4 @@
-// disk.c - see disk.h.
+// disk.c - file operations with fault injection. See disk.h.
 #define _GNU_SOURCE
 #include "runtime/checkpoint/disk.h"
 #include <errno.h>
@@ -47,7 +47,7 @@ static gr_status failed(const char *what, const gr_disk_dir *d, const char *name
 gr_status gr_disk_open(const char *path, gr_disk_dir *out) {
   out->fd = -1;
   if (strlen(path) >= sizeof out->path)
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is too long a path", path);
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "the path '%s' is too long", path);
   strcpy(out->path, path);
   out->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (out->fd >= 0) return GR_OK;
@@ -63,7 +63,7 @@ gr_status gr_disk_enter(const gr_disk_dir *d, const char *name, gr_disk_dir *out
   int e = errno;
   if (!fstatat(d->fd, name, &s, AT_SYMLINK_NOFOLLOW) && S_ISLNK(s.st_mode))
     return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is a symbolic link", at.path),
-                   "graphrun makes none there and follows none: move it away");
+                   "graphrun does not follow symbolic links here: remove it");
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", at.path, strerror(e));
 }
 

@@ -1,4 +1,4 @@
-// index.c - tensors and their pieces: grouping, joining, checking.
+// index.c - groups, joins and checks the slices of a checkpoint. See index.h.
 #include "runtime/checkpoint/index.h"
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int r
   return p;
 }
 
-// The product of bytes and sizes; -1 when it, or a size, is out of range.
+// bytes * size[0] * ... * size[rank - 1]; -1 when the product or a size is out of range.
 static int64_t product(int64_t bytes, int rank, const int64_t *size) {
   for (int d = 0; d < rank; d++)
     if (size[d] < 0 || __builtin_mul_overflow(bytes, size[d], &bytes) || bytes > INT64_MAX / 4)
@@ -46,19 +46,20 @@ int64_t gr_tensor_slice_bytes(const gr_tensor_slice *p) {
 static gr_status sane(const gr_tensor_slice *p) {
   size_t len = strlen(p->name);
   if (!len || len > GR_CHECKPOINT_NAME)
-    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "a tensor's name has 1 to %d bytes, not %zu",
-                   GR_CHECKPOINT_NAME, len);
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                   "a tensor's name must have 1 to %d bytes, not %zu", GR_CHECKPOINT_NAME, len);
   if (strchr(p->name, '@') || !gr_utf8_valid(p->name))
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                    "a tensor cannot be called '%s': names are UTF-8, and '@' marks slices",
                    p->name);
   if (gr_tensor_slice_bytes(p) < 0 || product(8, p->rank, p->dims) < 0)
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                   "tensor '%s' has a dtype ('%s') or a shape that cannot be", p->name, p->dtype);
+                   "tensor '%s' has an unknown dtype ('%s') or an invalid shape", p->name,
+                   p->dtype);
   for (int d = 0; d < p->rank; d++)
     if (p->offset[d] < 0 || p->offset[d] > p->dims[d] - p->size[d])
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                     "a piece of tensor '%s' is outside of it in dimension %d", p->name, d);
+                     "a slice of tensor '%s' exceeds it in dimension %d", p->name, d);
   return GR_OK;
 }
 
@@ -67,7 +68,7 @@ static gr_status agree(const gr_tensor_slice *a, const gr_tensor_slice *b) {
   for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
   if (same) return GR_OK;
   return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                 "pieces of tensor '%s' disagree on its shape or dtype", a->name);
+                 "slices of tensor '%s' disagree on its shape or dtype", a->name);
 }
 
 gr_status gr_index_group(gr_arena *a, gr_index *x, const gr_stored *flat, int n) {
@@ -110,13 +111,13 @@ gr_status gr_index_covers(const gr_index *x) {
       bytes += gr_tensor_slice_bytes(&x->pieces[i].piece);
       for (int j = x->first[t]; j < i; j++)
         if (overlap(&x->pieces[i].piece, &x->pieces[j].piece))
-          return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "two pieces of tensor '%s' overlap",
+          return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "two slices of tensor '%s' overlap",
                          x->tensors[t].name);
     }
     if (bytes != gr_tensor_slice_bytes(&x->tensors[t]))
-      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "pieces of tensor '%s' hold %lld of %lld bytes",
-                     x->tensors[t].name, (long long)bytes,
-                     (long long)gr_tensor_slice_bytes(&x->tensors[t]));
+      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                     "the slices of tensor '%s' hold %lld of %lld bytes", x->tensors[t].name,
+                     (long long)bytes, (long long)gr_tensor_slice_bytes(&x->tensors[t]));
   }
   return GR_OK;
 }
@@ -149,7 +150,7 @@ gr_status gr_index_place(gr_arena *a, gr_index *x) {
     }
     if (at != f->bytes)
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                     "the pieces in '%s' do not follow one another to its end", f->name);
+                     "the slices in '%s' have gaps or do not end at its end", f->name);
   }
   return GR_OK;
 }
@@ -163,7 +164,8 @@ gr_status gr_index_join(gr_arena *a, const gr_index *parts, int n, gr_index *out
   gr_stored *flat = GR_NEW(a, gr_stored, n_pieces);
   for (int i = 0; i < n; i++) {
     for (int t = 0; t < parts[i].n_tensors; t++) {
-      flat[p] = (gr_stored){.piece = parts[i].tensors[t]};  // known, also if no rank has any of it
+      flat[p] =
+          (gr_stored){.piece = parts[i].tensors[t]};  // keeps tensors of which no rank has data
       memset(flat[p].piece.size, 0, sizeof flat[p].piece.size);
       p += flat[p].piece.rank > 0;
       for (int j = parts[i].first[t]; j < parts[i].first[t + 1]; j++, p++)
@@ -200,7 +202,7 @@ static void head_name(gr_arena *a, gr_text *t, const gr_tensor_slice *p) {
 
 char *gr_safetensors_head(gr_arena *a, gr_stored *const *pieces, int n, size_t *len) {
   gr_text t = gr_text_make(a);
-  gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // the length comes here
+  gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
   gr_text_put(&t, "{\"__metadata__\":{\"format\":\"graphrun\"");
   gr_text_put(&t, ",\"slices\":\"NAME@OFFSETS is the piece of NAME that begins there\"}");
   int64_t from = 0;

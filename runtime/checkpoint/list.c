@@ -1,5 +1,4 @@
-// list.c - what is in a directory of checkpoints, and which of them a run continues
-// from.
+// list.c - lists the checkpoints of a directory and chooses the one to resume from.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,13 +80,13 @@ static gr_status open_verified(const char *path, gr_checkpoint **out) {
   return e;
 }
 
-// The newest that verifies of those that are finite, or of those that are not; NULL: none does.
+// The newest checkpoint that verifies among those whose finiteness is `finite`; NULL: none.
 static void find_newest(const gr_checkpoint_entry *all, int n, bool finite, gr_checkpoint **out) {
   for (int i = n; i-- > 0 && !*out;) {
     const gr_checkpoint_entry *x = &all[i];
     if (x->state != GR_CHECKPOINT_OK || x->finite != finite) continue;
     gr_status skip = open_verified(x->path, out);
-    if (skip) gr_log(GR_WARN, "checkpoint '%s' is skipped: %s", x->path, gr_status_text(skip));
+    if (skip) gr_log(GR_WARN, "skipping checkpoint '%s': %s", x->path, gr_status_text(skip));
     gr_status_drop(skip);
   }
 }
@@ -112,8 +111,8 @@ static gr_status none_verifies(const char *dir, int n) {
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "none of the %d checkpoint%s in '%s' can be read", n,
               n == 1 ? "" : "s", dir),
-      "`graphrun ckpt verify %s` says why; put a copy in place, or name another with "
-      "checkpoint.resume=PATH; a new run has checkpoint.resume=none and a folder of its own",
+      "`graphrun ckpt verify %s` shows why; restore a copy, or choose another checkpoint with "
+      "checkpoint.resume=PATH; for a new run set checkpoint.resume=none and another folder",
       dir);
 }
 
@@ -126,7 +125,7 @@ gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out) {
   for (int i = e ? 0 : n; i-- > 0;) {
     there += !all[i].unfinished;
     if (all[i].state != GR_CHECKPOINT_OK)
-      gr_log(GR_WARN, "checkpoint '%s' is skipped: %s", all[i].path, all[i].why);
+      gr_log(GR_WARN, "skipping checkpoint '%s': %s", all[i].path, all[i].why);
   }
   if (!e) find_newest(all, n, true, out);
   if (!e && !*out) find_newest(all, n, false, out);

@@ -1,4 +1,4 @@
-// lock.c - see lock.h.
+// lock.c - locks a folder by flock on a file in it. See lock.h.
 #define _GNU_SOURCE
 #include "runtime/checkpoint/lock.h"
 #include <errno.h>
@@ -16,17 +16,17 @@
 struct gr_lock {
   gr_disk_dir dir;
   char name[64];
-  int fd;  // -1: the file system has no locks
+  int fd;  // -1: the file system does not support locks
 };
 
 static gr_status cannot(const gr_lock *k, const char *why) {
   return gr_hint(
       gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot lock '%s/%s': %s", k->dir.path, k->name, why),
-      "a run writes only where it can keep other runs out: another folder, or the "
-      "rights to write in this one");
+      "a run needs to lock its folder against other runs: choose another folder, or give it "
+      "permission to write to this one");
 }
 
-// What the run that has the lock says of itself, as one line that a terminal can be shown.
+// Reads the name of the run that holds the lock, as one printable line.
 static void read_owner(int fd, char *out, size_t size) {
   ssize_t n = pread(fd, out, size - 1, 0);
   out[n > 0 ? n : 0] = 0;
@@ -44,7 +44,7 @@ static gr_status taken(gr_lock *k) {
                  *owner ? ": " : "", owner);
 }
 
-// Not essential: without it the message above is shorter.
+// A failure only makes another run's error message shorter, so it is logged and ignored.
 static void write_owner(gr_lock *k, const char *owner) {
   char host[128] = "", text[PATH_MAX + 256];
   if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "an unknown host");
@@ -53,7 +53,8 @@ static void write_owner(gr_lock *k, const char *owner) {
   size_t bytes = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
   if (ftruncate(k->fd, 0) || !gr_disk_pass(&k->dir, "write", k->name, &bytes) ||
       pwrite(k->fd, text, bytes, 0) < 0)
-    gr_log(GR_INFO, "'%s/%s' does not say who has it: %s", k->dir.path, k->name, strerror(errno));
+    gr_log(GR_INFO, "cannot write this run's name to '%s/%s': %s", k->dir.path, k->name,
+           strerror(errno));
 }
 
 static gr_status open_file(gr_lock *k) {
@@ -64,10 +65,11 @@ static gr_status open_file(gr_lock *k) {
                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
   if (k->fd < 0) return cannot(k, errno == ELOOP ? "it is a symbolic link" : strerror(errno));
   if (!fstat(k->fd, &s) && S_ISREG(s.st_mode)) return GR_OK;
-  return cannot(k, "it is not a file");
+  return cannot(k, "it is not a regular file");
 }
 
-// The file that is locked is the one of that name: the run that had it may have removed it between.
+// Whether the locked file still has its name: the run that held the lock may have removed it
+// between open and flock.
 static bool is_current(const gr_lock *k) {
   struct stat open, named;
   return !fstat(k->fd, &open) && !fstatat(k->dir.fd, k->name, &named, AT_SYMLINK_NOFOLLOW) &&
@@ -78,7 +80,7 @@ static bool no_locks_here(int e) {
   return e == ENOLCK || e == ENOSYS || e == ENOTSUP || e == EOPNOTSUPP || e == EINVAL;
 }
 
-// One attempt; *again: another run has it, or has just let go of it.
+// One attempt; *again: another run holds the lock, or has just released it.
 static gr_status try_once(gr_lock *k, bool *again) {
   *again = false;
   GR_TRY(open_file(k));
@@ -92,7 +94,8 @@ static gr_status try_once(gr_lock *k, bool *again) {
   }
   if (!no_locks_here(errno)) return cannot(k, strerror(errno));
   gr_log(GR_WARN,
-         "the file system of '%s' has no locks (%s): see to it that no other run writes there",
+         "the file system of '%s' does not support locks (%s): make sure that no other run "
+         "writes there",
          k->dir.path, strerror(errno));
   close(k->fd);
   k->fd = -1;
@@ -100,14 +103,14 @@ static gr_status try_once(gr_lock *k, bool *again) {
 }
 
 static gr_status wait_for(gr_lock *k, double seconds) {
-  enum { MAX_STALE = 50 };  // a file that is another each time is not one to lock
+  enum { MAX_STALE = 50 };  // attempts at a file that something keeps replacing
   double until = gr_seconds() + seconds;
   for (int stale = 0;;) {
     bool again;
     gr_status s = try_once(k, &again);
     if (!again) return s;
     if (s && gr_seconds() >= until) return s;
-    if (!s && ++stale > MAX_STALE) return cannot(k, "it is another file each time");
+    if (!s && ++stale > MAX_STALE) return cannot(k, "something keeps replacing it");
     gr_status_drop(s);
     close(k->fd);
     k->fd = -1;
@@ -136,7 +139,7 @@ gr_status gr_lock_take(const gr_lock_spec *spec, gr_lock **out) {
 
 void gr_lock_release(gr_lock *k) {
   if (!k) return;
-  gr_status_drop(gr_disk_unlink(&k->dir, k->name));  // a file that stays is taken over
+  gr_status_drop(gr_disk_unlink(&k->dir, k->name));  // a file that remains is reused
   if (k->fd >= 0) close(k->fd);
   gr_disk_leave(&k->dir);
   free(k);

@@ -1,4 +1,5 @@
-// manifest.c - an index as JSON and back. The last member is a hash of all before it.
+// manifest.c - prints and parses an index as JSON. The last member, "check", is a hash of all text
+// before it.
 #include <limits.h>
 #include <string.h>
 #include "base/hash.h"
@@ -107,8 +108,7 @@ typedef struct parser {
 } parser;
 
 static gr_status bad(const parser *p, const char *what) {
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is not a manifest that can be used: %s",
-                 p->path, what);
+  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is not a usable manifest: %s", p->path, what);
 }
 
 static bool get_int(const gr_json *o, const char *name, int64_t most, int64_t *out) {
@@ -128,7 +128,7 @@ static bool hex(const gr_json *v, uint64_t *out) {
   return true;
 }
 
-// A list of at most GR_CHECKPOINT_DIMS sizes; -1: it is none.
+// Reads a list of at most GR_CHECKPOINT_DIMS sizes and returns its length; -1: it is not one.
 static int get_dims(const gr_json *o, const char *name, int64_t out[GR_CHECKPOINT_DIMS]) {
   const gr_json *list = gr_json_get(o, name, GR_JSON_ARRAY);
   if (!list || list->n > GR_CHECKPOINT_DIMS) return -1;
@@ -139,7 +139,7 @@ static int get_dims(const gr_json *o, const char *name, int64_t out[GR_CHECKPOIN
   return list->n;
 }
 
-// Exactly the frames that so much data takes.
+// Reads a list of frames, which must be as many as that number of bytes needs.
 static bool get_frames(gr_arena *a, const gr_json *o, int64_t bytes, gr_frame **out, int *n) {
   const gr_json *list = gr_json_get(o, "frames", GR_JSON_ARRAY);
   if (!list || (bytes + GR_FRAME_BYTES - 1) / GR_FRAME_BYTES != list->n) return false;
@@ -176,7 +176,7 @@ static gr_status parse_files(const parser *p, const gr_json *list) {
   for (const gr_json *v = list->first; v; v = v->next, f++) {
     const gr_json *name = gr_json_get(v, "name", GR_JSON_TEXT);
     if (!name || !*name->text || *name->text == '.' || strchr(name->text, '/'))
-      return bad(p, "a file's name is not that of a file here");
+      return bad(p, "a file's name is not a plain name");
     f->name = name->text;
     if (!get_int(v, "bytes", INT64_MAX / 4, &f->bytes) ||
         !get_int(v, "header_bytes", 100000008, &f->header_bytes) ||
@@ -192,11 +192,11 @@ static gr_status parse_piece(const parser *p, const gr_json *v, gr_stored *s) {
   if (!get_int(v, "file", p->x->n_files - 1, &file) || !get_int(v, "at", INT64_MAX / 4, &s->at) ||
       get_dims(v, "offset", q->offset) != q->rank || get_dims(v, "size", q->size) != q->rank ||
       !hex(gr_json_get(v, "hash", GR_JSON_TEXT), &s->hash))
-    return bad(p, "a piece's file, place, slice or hash is wrong");
+    return bad(p, "a slice's file, offset, shape or hash is wrong");
   s->file = (int)file;
   int64_t bytes = gr_tensor_slice_bytes(q);
   if (bytes <= 0 || !get_frames(p->arena, v, bytes, &s->frames, &s->n_frames))
-    return bad(p, "a piece's size or frames are wrong");
+    return bad(p, "a slice's size or frames are wrong");
   return GR_OK;
 }
 
@@ -207,9 +207,9 @@ static gr_status parse_tensor(const parser *p, const gr_json *v, gr_stored *flat
   gr_tensor_slice whole = {.rank = 0};
   whole.rank = get_dims(v, "shape", whole.dims);
   if (!name || !dtype || !pieces || pieces->n > MAX_PIECES || whole.rank < 0)
-    return bad(p, "a tensor's name, dtype, shape or pieces are wrong");
+    return bad(p, "a tensor's name, dtype, shape or slices are wrong");
   whole.name = name->text, whole.dtype = dtype->text;
-  if (!pieces->n) flat[(*n)++].piece = whole;  // empty
+  if (!pieces->n) flat[(*n)++].piece = whole;  // a tensor without elements
   for (const gr_json *v2 = pieces->first; v2; v2 = v2->next, ++*n) {
     flat[*n].piece = whole;
     GR_TRY(parse_piece(p, v2, &flat[*n]));
@@ -228,12 +228,12 @@ static gr_status parse_tensors(const parser *p, const gr_json *list) {
   for (const gr_json *v = list->first; v; v = v->next) {
     int before = n;
     GR_TRY(parse_tensor(p, v, flat, &n));
-    if (n == before) return bad(p, "a tensor is not one");
+    if (n == before) return bad(p, "an entry of its tensors is not a tensor");
   }
   return gr_index_group(p->arena, p->x, flat, n);
 }
 
-// The text ends with a hash of what is before it.
+// Whether the text ends with the right hash.
 static bool checks(const char *text, size_t len) {
   if (len < CHECK_TAIL + sizeof CHECK) return false;
   char tail[CHECK_TAIL + 1];
@@ -246,13 +246,13 @@ static bool checks(const char *text, size_t len) {
 static gr_status parse_head(const parser *p, const gr_json *root) {
   const gr_json *format = gr_json_get(root, "format", GR_JSON_TEXT);
   int64_t version = 0, ranks = 0;
-  if (!format || strcmp(format->text, FORMAT)) return bad(p, "it is of something else");
+  if (!format || strcmp(format->text, FORMAT)) return bad(p, "its format is another one");
   get_int(root, "version", INT_MAX, &version);
   if (version != GR_CHECKPOINT_VERSION)
     return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                           "'%s' is of format version %lld; this graphrun reads version %d",
-                           p->path, (long long)version, GR_CHECKPOINT_VERSION),
-                   "read it with the graphrun that wrote it, or a newer one");
+                           "'%s' has format version %lld; this graphrun reads version %d", p->path,
+                           (long long)version, GR_CHECKPOINT_VERSION),
+                   "use the graphrun that wrote it, or a newer one");
   if (!get_int(root, "step", INT64_MAX / 4, &p->x->step) ||
       !get_int(root, "ranks", 1 << 20, &ranks) || !ranks)
     return bad(p, "its step or its number of ranks is wrong");
@@ -268,7 +268,7 @@ gr_status gr_index_parse(gr_arena *a, const char *path, const char *text, size_t
   gr_json_error why;
   if (!checks(text, len))
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                   "'%s' is damaged: its text is not what its 'check' says", path);
+                   "'%s' is damaged: its text does not match its 'check'", path);
   if (!gr_json_read(a, text, len, &root, &why))
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' line %d column %d: %s, found %s", path, why.line,
                    why.col, why.why, why.found);

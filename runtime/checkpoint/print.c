@@ -4,10 +4,9 @@
 #include "base/text.h"
 #include "runtime/checkpoint/checkpoint.h"
 
-// What listing has looked at: the manifest, and the files' sizes.
 static const char *const states[] = {"complete", "incomplete", "damaged"};
 
-// The entries at path: those of a directory, or the one checkpoint that it is.
+// The checkpoints at `path`: all of a directory, or `path` itself when it is a checkpoint.
 static gr_status entries(gr_arena *a, const char *path, gr_checkpoint_entry **out, int *n) {
   if (!gr_is_dir(path)) return gr_fail(GR_ERR_IO, GR_NOWHERE, "there is no directory '%s'", path);
   GR_TRY(gr_checkpoint_list(a, path, out, n));
@@ -37,10 +36,10 @@ static gr_status print_list(FILE *f, gr_arena *a, const char *path) {
             (long long)all[i].bytes, all[i].path);
     if (all[i].why) fprintf(f, "  (%s)", all[i].why);
     if (all[i].state == GR_CHECKPOINT_OK && !all[i].finite)
-      fputs("  (its last step had no finite gradient)", f);
+      fputs("  (the gradient of its last step was not finite)", f);
     fputc('\n', f);
   }
-  if (n) fputs("manifests and sizes were looked at; `graphrun ckpt verify` reads every byte\n", f);
+  if (n) fputs("checked: manifests and file sizes; `graphrun ckpt verify` reads every byte\n", f);
   return GR_OK;
 }
 
@@ -51,7 +50,7 @@ gr_status gr_checkpoint_print_list(FILE *f, const char *path) {
   return e;
 }
 
-static void show_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
+static void print_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
   int n;
   const gr_scalar *s = gr_checkpoint_scalars(c, &n);
   fprintf(f, "scalars %d\n", n);
@@ -67,7 +66,7 @@ static void show_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
   }
 }
 
-static void show_tensors(FILE *f, const gr_checkpoint *c) {
+static void print_tensors(FILE *f, const gr_checkpoint *c) {
   int n;
   int64_t bytes = 0;
   const gr_tensor_slice *p = gr_checkpoint_tensors(c, &n);
@@ -90,8 +89,8 @@ static gr_status print_show(FILE *f, gr_arena *a, const char *path) {
   GR_TRY(gr_checkpoint_open(all[i].path, &c));
   fprintf(f, "%s\nstep %lld, written by %d ranks\n", all[i].path, (long long)gr_checkpoint_step(c),
           gr_checkpoint_ranks(c));
-  show_scalars(f, a, c);
-  show_tensors(f, c);
+  print_scalars(f, a, c);
+  print_tensors(f, c);
   gr_checkpoint_close(c);
   return GR_OK;
 }

@@ -1,7 +1,7 @@
-// read.c - opens a checkpoint, verifies all of it, reads slices of its tensors.
+// read.c - opens and verifies a checkpoint, and reads slices of its tensors.
 //
-// Sizes come from the manifest and from what is asked, never from a compressed frame: a frame
-// that would be larger than it should is an error, not memory.
+// Memory is sized by the manifest and by the request, never by a compressed frame: a frame that
+// expands to more than the manifest states is an error.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@ struct gr_checkpoint {
   char *packed, *data;  // [GR_MAX_PACKED], [GR_FRAME_BYTES]
 };
 
-// One file being read, and which frame of which piece is in c->data.
+// Position in a file that is being read frame by frame.
 typedef struct cursor {
   gr_checkpoint *c;
   const gr_rank_file *file;
   int fd;
-  int64_t at;      // of the frame after the one that is read
-  const char *of;  // the tensor, or "its header", for messages
+  int64_t at;      // byte offset of the next frame
+  const char *of;  // what is being read, for messages: the tensor, or "its header"
 } cursor;
 
 static gr_status damaged(const cursor *r, const char *what) {
@@ -38,7 +38,8 @@ static gr_status damaged(const cursor *r, const char *what) {
 static gr_status open_file(gr_checkpoint *c, const gr_rank_file *f, cursor *out) {
   char *path = gr_arena_printf(c->arena, "%s/%s", c->path, f->name);
   *out = (cursor){.c = c, .file = f, .of = "its header"};
-  out->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);  // a FIFO would wait
+  out->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
+                           O_NOFOLLOW);  // O_NONBLOCK: opening a FIFO must not block
   if (out->fd >= 0) return GR_OK;
   return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
 }
@@ -56,16 +57,16 @@ static gr_status read_packed(cursor *r, int64_t bytes) {
   return GR_OK;
 }
 
-// The next frame, of `bytes` of data, into c->data.
+// Reads the next frame, which expands to `bytes` bytes, into c->data.
 static gr_status next_frame(cursor *r, const gr_frame *f, int64_t bytes) {
   gr_checkpoint *c = r->c;
   GR_TRY(read_packed(r, f->packed));
   if (gr_hash_bytes(GR_HASH_START, c->packed, (size_t)f->packed) != f->hash)
-    return damaged(r, "its bytes do not have the hash that the manifest says");
+    return damaged(r, "its bytes do not match the hash in the manifest");
   size_t n =
       ZSTD_decompressDCtx(c->zstd, c->data, (size_t)GR_FRAME_BYTES, c->packed, (size_t)f->packed);
   if (ZSTD_isError(n)) return damaged(r, ZSTD_getErrorName(n));
-  if ((int64_t)n != bytes) return damaged(r, "a frame has another size than the manifest says");
+  if ((int64_t)n != bytes) return damaged(r, "a frame's size differs from the manifest's");
   r->at += f->packed;
   return GR_OK;
 }
@@ -85,7 +86,7 @@ static gr_status check_files(gr_checkpoint *c) {
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
     if (!S_ISREG(s.st_mode) || s.st_size != f->bytes)
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                     "'%s' is damaged: it has %lld bytes, the manifest says %lld", path,
+                     "'%s' is damaged: it has %lld bytes, and by the manifest %lld", path,
                      (long long)s.st_size, (long long)f->bytes);
   }
   return GR_OK;
@@ -155,7 +156,7 @@ const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *c, int *n) {
   return c->index.tensors;
 }
 
-// The buffers come with the first read: listing a directory needs none.
+// Allocates the buffers on the first read, because listing a directory needs none.
 static gr_status get_buffers(gr_checkpoint *c) {
   if (!c->zstd) c->zstd = ZSTD_createDCtx();
   if (!c->packed) c->packed = malloc(GR_MAX_PACKED);
@@ -188,7 +189,7 @@ static gr_status verify_piece(cursor *r, const gr_stored *p) {
     GR_TRY(next_frame(r, &p->frames[i], frame_bytes(bytes, i)));
     hash = gr_hash_bytes(hash, r->c->data, (size_t)frame_bytes(bytes, i));
   }
-  return hash == p->hash ? GR_OK : damaged(r, "its data do not have the hash the manifest says");
+  return hash == p->hash ? GR_OK : damaged(r, "its data do not match the hash in the manifest");
 }
 
 static gr_status verify_file(gr_checkpoint *c, const gr_rank_file *f) {
@@ -219,12 +220,12 @@ static gr_status missing(gr_checkpoint *c, const char *name) {
   const char *near = gr_text_nearest(name, c->index.by_name.keys, (int)c->index.by_name.n);
   gr_status e =
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "checkpoint '%s' has no tensor '%s'", c->path, name);
-  return near
-             ? gr_hint(e, "it has '%s'; are the model and the optimizer those that wrote it?", near)
-             : gr_hint(e, "are the model and the optimizer those that wrote it?");
+  return near ? gr_hint(e, "it has '%s'; do the model and the optimizer match those that wrote it?",
+                        near)
+              : gr_hint(e, "do the model and the optimizer match those that wrote it?");
 }
 
-// The tensor's number, when `want` is a slice of it.
+// Finds the tensor that `want` is a slice of; GR_ERR_CHECKPOINT when dtype or shape differ.
 static gr_status match(gr_checkpoint *c, const gr_tensor_slice *want, uint32_t *out) {
   if (!gr_map_find(&c->index.by_name, want->name, out)) return missing(c, want->name);
   const gr_tensor_slice *has = &c->index.tensors[*out];
@@ -236,23 +237,24 @@ static gr_status match(gr_checkpoint *c, const gr_tensor_slice *want, uint32_t *
   }
   if (same && inside) return GR_OK;
   if (same)
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a slice is asked outside of tensor '%s'", want->name);
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the requested slice exceeds tensor '%s'", want->name);
   gr_text t = gr_text_make(c->arena);
   gr_text_printf(&t, "tensor '%s' is ", want->name);
   put_shape(&t, want);
   gr_text_put(&t, " here and ");
   put_shape(&t, has);
   return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%s in checkpoint '%s'", t.at, c->path),
-                 "the model's sizes must be those of the run that wrote the checkpoint");
+                 "the model must have the sizes of the run that wrote the checkpoint");
 }
 
-// Rows of the common box of a stored piece and a wanted slice. A row is contiguous in both.
+// Iterates over the rows of the intersection of a stored slice and the requested one. A row is
+// contiguous in both.
 typedef struct box {
   int64_t low[GR_CHECKPOINT_DIMS], size[GR_CHECKPOINT_DIMS];  // in the tensor
-  int64_t at[GR_CHECKPOINT_DIMS];                             // of the row, from low
+  int64_t at[GR_CHECKPOINT_DIMS];                             // the current row, relative to low
 } box;
 
-static bool common(const gr_tensor_slice *a, const gr_tensor_slice *b, box *out) {
+static bool intersect(const gr_tensor_slice *a, const gr_tensor_slice *b, box *out) {
   *out = (box){0};
   for (int d = 0; d < a->rank; d++) {
     int64_t low = a->offset[d] > b->offset[d] ? a->offset[d] : b->offset[d];
@@ -263,8 +265,8 @@ static bool common(const gr_tensor_slice *a, const gr_tensor_slice *b, box *out)
   return true;
 }
 
-// Of the row, in elements of a slice's own memory.
-static int64_t place(const gr_tensor_slice *p, const box *b) {
+// Offset of the current row in a slice's memory, in elements.
+static int64_t row_offset(const gr_tensor_slice *p, const box *b) {
   int64_t at = 0;
   for (int d = 0; d < p->rank; d++) at = at * p->size[d] + b->low[d] + b->at[d] - p->offset[d];
   return at;
@@ -278,8 +280,8 @@ static bool next_row(const gr_tensor_slice *p, box *b) {
   return false;
 }
 
-// data[from, from + n) of a piece to `to`. Rows come in rising order, so that each frame is
-// decoded once; *loaded is the one in c->data.
+// Copies bytes [from, from + n) of a stored slice to `to`. Rows come in increasing order, so each
+// frame is decompressed once; *loaded is the number of the frame in c->data.
 static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n, char *to,
                           int *loaded) {
   int64_t all = gr_tensor_slice_bytes(&p->piece);
@@ -303,7 +305,7 @@ static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n
 static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_tensor_slice *want) {
   box b;
   cursor r;
-  if (!common(&p->piece, want, &b)) return GR_OK;
+  if (!intersect(&p->piece, want, &b)) return GR_OK;
   GR_TRY(open_file(c, &c->index.files[p->file], &r));
   r.of = gr_arena_printf(c->arena, "tensor '%s'", want->name);
   r.at = p->at;
@@ -312,8 +314,8 @@ static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_tenso
   int loaded = -1;
   gr_status e = GR_OK;
   do
-    e = copy_out(&r, p, each * place(&p->piece, &b), row, (char *)want->at + each * place(want, &b),
-                 &loaded);
+    e = copy_out(&r, p, each * row_offset(&p->piece, &b), row,
+                 (char *)want->at + each * row_offset(want, &b), &loaded);
   while (!e && next_row(want, &b));
   close(r.fd);
   return e;
@@ -338,9 +340,9 @@ gr_status gr_checkpoint_read_all(gr_checkpoint *c, const gr_tensor_slice *want, 
   for (int i = 0; exact && i < c->index.n_tensors; i++)
     if (!wanted[i])
       return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                             "checkpoint '%s' has a tensor '%s' that the model has not", c->path,
-                             c->index.tensors[i].name),
-                     "are the model and the optimizer those that wrote it?");
+                             "checkpoint '%s' has a tensor '%s' that the model does not have",
+                             c->path, c->index.tensors[i].name),
+                     "do the model and the optimizer match those that wrote it?");
   for (int i = 0; i < n; i++) GR_TRY(gr_checkpoint_read(c, &want[i]));
   return GR_OK;
 }

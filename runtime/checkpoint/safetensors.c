@@ -1,4 +1,4 @@
-// safetensors.c - see safetensors.h.
+// safetensors.c - reads the header and converts slices to f32. See safetensors.h.
 #include "runtime/checkpoint/safetensors.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -15,15 +15,15 @@ struct gr_safetensors {
   gr_arena *arena;
   const char *path;
   int fd;
-  int64_t bytes, data;  // of the file, and where its data begin
+  int64_t bytes, data;  // size of the file, and offset of its data
   gr_tensor_slice *tensors;
-  int64_t *begin;  // of each, from `data`
+  int64_t *begin;  // offset of each tensor, from `data`
   int n;
   char *chunk;
 };
 
 static gr_status damaged(const gr_safetensors *s, const char *what) {
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is no file of safetensors, or damaged: %s",
+  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is damaged or not a safetensors file: %s",
                  s->path, what);
 }
 
@@ -41,15 +41,15 @@ static gr_status read_at(const gr_safetensors *s, int64_t from, void *to, int64_
 
 // ---- The header ---------------------------------------------------------------------------
 
-// Ours of theirs, or theirs.
-static const char *dtype_of(const char *theirs) {
-  static const char *const ours[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
-  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+// The file's dtype in the notation of gr_tensor_slice, or unchanged if it is not supported.
+static const char *dtype_of(const char *file_dtype) {
+  static const char *const own[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
     const char *name;
-    gr_dtype_bytes(ours[i], &name);
-    if (!strcmp(name, theirs)) return ours[i];
+    gr_dtype_bytes(own[i], &name);
+    if (!strcmp(name, file_dtype)) return own[i];
   }
-  return theirs;
+  return file_dtype;
 }
 
 static bool read_ints(const gr_json *list, int64_t *out, int n) {
@@ -73,7 +73,7 @@ static gr_status read_tensor(gr_safetensors *s, const gr_json *v) {
   int64_t bytes = gr_tensor_slice_bytes(&p), has = range[1] - range[0];
   bool known = gr_dtype_bytes(p.dtype, NULL) > 0;
   if (range[1] > s->bytes - s->data || has < 0 || (known && bytes != has))
-    return gr_note(damaged(s, "a tensor is not where its header says"), GR_NOWHERE,
+    return gr_note(damaged(s, "a tensor's offsets are outside of the data"), GR_NOWHERE,
                    "at tensor '%s'", v->name);
   s->begin[s->n] = range[0];
   s->tensors[s->n++] = p;
@@ -87,14 +87,14 @@ static gr_status read_header(gr_safetensors *s) {
   GR_TRY(read_at(s, 0, head, 8));
   for (int i = 8; i--;) len = len << 8 | head[i];
   if (len > MAX_HEADER || (int64_t)len > s->bytes - 8)
-    return damaged(s, "its header is longer than it");
+    return damaged(s, "its header is longer than the file");
   char *text = gr_arena_alloc(s->arena, len + 1);
   GR_TRY(read_at(s, 8, text, (int64_t)len));
   text[len] = 0, s->data = 8 + (int64_t)len;
   const gr_json *root;
   gr_json_error why;
   if (!gr_json_read(s->arena, text, len, &root, &why)) return damaged(s, why.why);
-  if (root->kind != GR_JSON_OBJECT) return damaged(s, "its header is no object");
+  if (root->kind != GR_JSON_OBJECT) return damaged(s, "its header is not a JSON object");
   s->tensors = GR_NEW(s->arena, gr_tensor_slice, root->n + 1);
   s->begin = GR_NEW(s->arena, int64_t, root->n + 1);
   for (const gr_json *v = root->first; v; v = v->next)
@@ -142,7 +142,7 @@ bool gr_safetensors_is_float(const gr_tensor_slice *p) {
 
 // ---- The data -----------------------------------------------------------------------------
 
-// IEEE 754 binary16; subnormals are whole multiples of 2^-24.
+// IEEE 754 binary16; subnormals are integer multiples of 2^-24.
 static float from_f16(uint16_t h) {
   int exponent = h >> 10 & 31, fraction = h & 1023;
   float f = exponent == 31 ? (fraction ? __builtin_nanf("") : __builtin_inff())
@@ -175,7 +175,7 @@ static void convert(const char *dtype, const char *from, float *to, int64_t n) {
   }
 }
 
-// n numbers that lie one after the other, from number `first` of tensor i on.
+// Reads n consecutive elements of tensor i, from element `first` on.
 static gr_status read_run(gr_safetensors *s, int i, int64_t first, int64_t n, float *to) {
   const char *dtype = s->tensors[i].dtype;
   int64_t each = gr_dtype_bytes(dtype, NULL);
@@ -189,7 +189,7 @@ static gr_status read_run(gr_safetensors *s, int i, int64_t first, int64_t n, fl
 }
 
 gr_status gr_safetensors_read(gr_safetensors *s, int i, const gr_tensor_slice *want) {
-  int whole = want->rank;  // from this axis on the slice has all of the tensor
+  int whole = want->rank;  // from this axis on the slice covers the whole tensor
   int64_t run = 1, runs = 1;
   while (whole > 0 && want->size[whole - 1] == want->dims[whole - 1]) run *= want->dims[--whole];
   if (whole > 0) run *= want->size[--whole];

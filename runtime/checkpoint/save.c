@@ -1,4 +1,4 @@
-// save.c - the saver: snapshot, thread, agreement, commit.
+// save.c - the saver: snapshot, writer thread, agreement between ranks, commit. See checkpoint.h.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 // -- Opening -----------------------------------------------------------------------------
 
-// Larger elements first, as safetensors' own writer does, so that each tensor is aligned.
+// Larger elements come first, as in safetensors' own writer, so that each tensor is aligned.
 static gr_status order_pieces(gr_saver *s) {
   gr_stored *flat = GR_NEW(s->arena, gr_stored, s->spec.n_pieces);
   for (int i = 0; i < s->spec.n_pieces; i++) flat[i].piece = s->spec.pieces[i];
@@ -39,16 +39,20 @@ static gr_status get_memory(gr_saver *s) {
   if (ok && !s->spec.in_place && s->staging_bytes) {
     s->staging = gr_large_alloc(s->staging_bytes);
     ok = s->staging != NULL;
-    // What does not fit shows now, not at a save. Volatile, or it becomes a calloc.
+    // Pre-fault the pages so that out-of-memory shows at start-up and not at a save. Without
+    // volatile the compiler would turn this into a calloc.
     for (size_t i = 0; ok && i < s->staging_bytes; i += 4096) ((volatile char *)s->staging)[i] = 0;
   }
   if (ok) return GR_OK;
   gr_status e =
       gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a snapshot of %zu bytes", s->staging_bytes);
-  return gr_hint(e, "a save in place needs none, and training waits for it");
+  return gr_hint(e,
+                 "the snapshot lets training continue while a checkpoint is written; it needs as "
+                 "much memory as the "
+                 "saved tensors");
 }
 
-// True on all ranks or false on all.
+// *all: whether `ok` is true on all ranks.
 static gr_status agree(gr_saver *s, bool ok, bool *all) {
   *all = ok;
   return s->spec.agree ? s->spec.agree(s->spec.ctx, ok, all) : GR_OK;
@@ -60,7 +64,7 @@ static gr_status open_dir(gr_saver *s) {
   gr_disk_dir dir;
   GR_TRY(gr_make_dirs(s->spec.dir));
   GR_TRY(gr_hint(gr_lock_take(&lock, &s->lock),
-                 "wait for its end or stop it, or give this run another checkpoint.dir"));
+                 "wait until it ends, stop it, or give this run another checkpoint.dir"));
   GR_TRY(gr_disk_open(s->spec.dir, &dir));
   gr_status e = gr_checkpoint_recover(&dir);
   gr_disk_leave(&dir);
@@ -85,16 +89,16 @@ gr_status gr_saver_open(const gr_saver_spec *spec, gr_saver **out) {
   atomic_init(&s->busy, false);
   bool all = true;
   gr_status e = open_rank(s);
-  gr_status gone = agree(s, !e, &all);
-  if (!e && !gone && !all)
+  gr_status lost = agree(s, !e, &all);
+  if (!e && !lost && !all)
     e = gr_fail(GR_ERR_IO, GR_NOWHERE, "another rank could not prepare checkpoints in '%s'",
                 spec->dir);
-  if (!e && !gone) {
+  if (!e && !lost) {
     *out = s;
     return GR_OK;
   }
   gr_saver_close(s);
-  return gr_also(e, gone);
+  return gr_also(e, lost);
 }
 
 size_t gr_saver_bytes(const gr_saver *s) {
@@ -125,12 +129,13 @@ static void snapshot(gr_saver *s) {
 
 gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, int n) {
   if (s->save)
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a checkpoint is begun before the last is finished");
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE,
+                   "a checkpoint was begun before the last one was finished");
   s->save = gr_arena_create();
   s->step = step, s->failed = GR_OK;
   gr_checkpoint_name(".tmp-", step, s->tmp);
   s->failed = gr_saver_copy_scalars(s, scalars, n);
-  if (s->failed) return GR_OK;  // finish says so, on all ranks
+  if (s->failed) return GR_OK;  // finish reports it, on all ranks
   snapshot(s);
   atomic_store(&s->busy, true);
   if (s->spec.in_place) {
@@ -141,7 +146,8 @@ gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, in
   s->threaded = !e;
   if (e) {
     atomic_store(&s->busy, false);
-    s->failed = gr_fail(GR_ERR_IO, GR_NOWHERE, "no thread to write a checkpoint: %s", strerror(e));
+    s->failed = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot start a thread to write a checkpoint: %s",
+                        strerror(e));
   }
   return GR_OK;
 }
@@ -153,7 +159,8 @@ static void join(gr_saver *s) {
   s->threaded = false;
 }
 
-// The manifest comes last: with it the directory is a checkpoint.
+// Joins the ranks' indices into the manifest. It is written last, because it makes the directory a
+// checkpoint.
 static gr_status complete(gr_saver *s, const gr_disk_dir *tmp) {
   gr_index *parts = GR_NEW(s->save, gr_index, s->spec.ranks), all;
   for (int r = 0; r < s->spec.ranks; r++)
@@ -168,8 +175,8 @@ static gr_status complete(gr_saver *s, const gr_disk_dir *tmp) {
   return gr_disk_sync(tmp);
 }
 
-// Puts it in its place, also where there is an older one of the same step.
-static gr_status show(gr_saver *s, const gr_disk_dir *root) {
+// Renames the directory to its final name; an older checkpoint of the same step is replaced.
+static gr_status publish(gr_saver *s, const gr_disk_dir *root) {
   char to[GR_CHECKPOINT_NAME_SIZE], aside[GR_CHECKPOINT_NAME_SIZE];
   struct stat there;
   gr_checkpoint_name("", s->step, to);
@@ -181,7 +188,7 @@ static gr_status show(gr_saver *s, const gr_disk_dir *root) {
     if (why)
       return gr_hint(
           gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s/%s' is in the way: %s", root->path, to, why),
-          "graphrun replaces nothing but its own checkpoints: move it away");
+          "graphrun replaces only its own checkpoints: move it away");
     GR_TRY(gr_disk_replace(root, s->tmp, to, aside));
   }
   GR_TRY(gr_disk_sync(root));
@@ -189,20 +196,20 @@ static gr_status show(gr_saver *s, const gr_disk_dir *root) {
   return GR_OK;
 }
 
-// Rank 0, when all ranks wrote all.
+// On rank 0, once all ranks have written their files.
 static gr_status commit(gr_saver *s) {
   gr_disk_dir root, tmp = {.fd = -1};
   gr_status e = gr_disk_open(s->spec.dir, &root);
   if (!e) e = gr_disk_enter(&root, s->tmp, &tmp);
   if (!e) e = complete(s, &tmp);
-  if (!e) e = show(s, &root);
+  if (!e) e = publish(s, &root);
   gr_disk_leave(&tmp);
   gr_disk_leave(&root);
   return e;
 }
 
 static void warn_of_old(gr_status e) {
-  if (e) gr_log(GR_WARN, "old checkpoints stay: %s", gr_status_text(e));
+  if (e) gr_log(GR_WARN, "cannot remove old checkpoints: %s", gr_status_text(e));
   gr_status_drop(e);
 }
 
@@ -223,14 +230,13 @@ void gr_saver_prune(gr_saver *s, int64_t step) {
   warn_of_old(gr_checkpoint_prune(&s->spec, step, &foreign));
   if (foreign > s->foreign)
     gr_log(GR_WARN,
-           "%d of the folders in '%s' are no checkpoints of this run, or hold other files: "
-           "they stay, and do not count",
+           "%d folders in '%s' are not checkpoints of this run or contain other files; they are "
+           "not pruned and not counted",
            foreign, s->spec.dir);
   s->foreign = foreign;
 }
 
-// What a rank says when its save failed: with one code on all of them, so that what they do about
-// it is the same.
+// The error of a failed save. It has the same code on all ranks, so that they react alike.
 static gr_status not_saved(gr_saver *s, gr_status e) {
   if (!e)
     return gr_fail(GR_ERR_IO, GR_NOWHERE,
@@ -241,25 +247,25 @@ static gr_status not_saved(gr_saver *s, gr_status e) {
   return same;
 }
 
-// What comes after the commit cannot undo it, so it only warns.
+// A failure after the commit cannot undo it, so it is only a warning.
 static gr_status finish_all(gr_saver *s, bool prune) {
   bool all = false, done = false, first = s->spec.rank == 0;
-  gr_status e = s->failed, gone;
+  gr_status e = s->failed, lost;
   s->failed = GR_OK;
-  if ((gone = agree(s, !e, &all))) return gr_also(e, gone);
+  if ((lost = agree(s, !e, &all))) return gr_also(e, lost);
   if (first && all) e = commit(s);
   if (first && (!all || e)) gr_status_drop(remove_names(s, false));
-  if ((gone = agree(s, !e, &done))) return gr_also(e, gone);
+  if ((lost = agree(s, !e, &done))) return gr_also(e, lost);
   if (e || !done) return not_saved(s, e);
   char name[GR_CHECKPOINT_NAME_SIZE];
   gr_checkpoint_name("", s->step, name);
   if (!first) s->last = gr_arena_printf(s->arena, "%s/%s", s->spec.dir, name);
-  if (first) warn_of_old(remove_names(s, true));  // the one of this step that was replaced
+  if (first) warn_of_old(remove_names(s, true));  // the checkpoint of this step that was replaced
   if (prune) gr_saver_prune(s, s->step);
   return GR_OK;
 }
 
-// Nobody writes any more when all have agreed.
+// The agreement ensures that no rank is still writing when the files are removed.
 static gr_status abandon_all(gr_saver *s) {
   bool all;
   gr_status_drop(s->failed);

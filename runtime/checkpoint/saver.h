@@ -1,5 +1,4 @@
-// saver.h - a saver from inside: save.c opens it and commits,
-// write.c writes what one rank has.
+// saver.h - internals of gr_saver: save.c opens it and commits, write.c writes a rank's file.
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,33 +9,35 @@
 struct gr_saver {
   gr_arena *arena;
   gr_saver_spec spec;
-  gr_lock *lock;      // on spec.dir, of rank 0
-  gr_index plan;      // what this rank writes, in the order of its file; places not yet known
-  gr_rank_file file;  // .pieces alone, in that order
-  char *staging;      // NULL: in_place
+  gr_lock *lock;      // on spec.dir; held by rank 0
+  gr_index plan;      // what this rank writes, in file order; offsets are not known yet
+  gr_rank_file file;  // only .pieces is set, in that order
+  char *staging;      // copy of the tensors; NULL: spec.in_place
   size_t staging_bytes;
   char *packed;  // [GR_MAX_PACKED]
   struct ZSTD_CCtx_s *zstd;
   char *last;
-  int foreign;  // of what pruning has left as it is, how many have been reported
-  // Of the save under way.
-  gr_arena *save;  // NULL: there is none
+  int foreign;  // number of foreign folders that pruning has reported
+  // The save in progress.
+  gr_arena *save;  // NULL: no save is in progress
   int64_t step;
-  gr_index index;  // of what has been written
+  gr_index index;  // what has been written
   char tmp[GR_CHECKPOINT_NAME_SIZE];
-  gr_status failed;  // the thread's, or begin's
+  gr_status failed;  // error of the thread or of begin
   pthread_t thread;
   bool threaded;
   atomic_bool busy;
 };
 
-// Whether the reader takes what this rank will write, by a trial without data.
+// Checks with a trial index, without data, that the reader will accept what this rank writes.
 GR_MUST_USE gr_status gr_saver_check_plan(gr_saver *);
-// The rank's file and its index, durable, in the directory of the save under way.
+// Writes the rank's file and its index, durably, to the temporary directory of the save. Runs on
+// the writer thread, or inside begin with spec.in_place.
 GR_MUST_USE gr_status gr_saver_write_rank(gr_saver *);
-// An index as a durable file, if the reader takes it.
+// Writes an index durably. Fails without writing when the reader would refuse it.
 GR_MUST_USE gr_status gr_saver_write_index(gr_saver *, const gr_disk_dir *, const gr_index *,
                                            const char *name);
+// Name of the index file of a rank ("rank-00000.json"), in the arena of the save.
 const char *gr_saver_index_name(gr_saver *, int rank);
-// That a reader takes them; and copies them to where the save under way needs them.
+// Checks that the reader accepts the scalars and copies them to the save's arena.
 GR_MUST_USE gr_status gr_saver_copy_scalars(gr_saver *, const gr_scalar *, int n);

@@ -1,4 +1,4 @@
-// write.c - what one rank writes: its tensors' pieces, and an index of them.
+// write.c - writes a rank's slices and their index. See saver.h.
 #include <string.h>
 #include <zstd.h>
 #include "base/hash.h"
@@ -8,10 +8,10 @@
 
 // -- Limits ------------------------------------------------------------------------------
 
-// Scalars may have as much of the manifest as tensors.
+// Half of the manifest is for tensors and half for scalars.
 enum { MAX_TENSORS = GR_CHECKPOINT_MANIFEST / 2, MAX_SCALARS = GR_CHECKPOINT_MANIFEST / 2 };
 
-// Frames as large as they can get, one after the other.
+// Fills in the largest numbers that frames can have, to bound the size of the index.
 static void largest(gr_frame *f, int n, int64_t *at) {
   for (int i = 0; i < n; i++, *at += GR_MAX_PACKED) f[i] = (gr_frame){GR_MAX_PACKED, UINT64_MAX};
 }
@@ -35,7 +35,7 @@ gr_status gr_saver_check_plan(gr_saver *s) {
   }
   gr_status e = gr_index_print_readable(a, "manifest.json", &trial, MAX_TENSORS, &text, &len);
   gr_arena_destroy(a);
-  return gr_note(e, GR_NOWHERE, "a checkpoint of this run could not be read");
+  return gr_note(e, GR_NOWHERE, "a checkpoint of this run would be unreadable");
 }
 
 static gr_status check_scalar(const gr_scalar *all, int i) {
@@ -43,21 +43,21 @@ static gr_status check_scalar(const gr_scalar *all, int i) {
   bool ok = gr_utf8_valid(all[i].name) && text && gr_utf8_valid(text);
   for (int j = 0; j < i && ok; j++) ok = strcmp(all[i].name, all[j].name) != 0;
   if (!ok)
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "scalar '%s' is there twice or is not UTF-8",
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "scalar '%s' is given twice or is not UTF-8",
                    all[i].name);
   if (strlen(all[i].name) > GR_CHECKPOINT_NAME || strlen(text) > GR_CHECKPOINT_TEXT)
     return gr_fail(GR_ERR_IO, GR_NOWHERE,
-                   "scalar '%.64s' has a name of %zu bytes and %zu bytes of text; a checkpoint "
-                   "takes %d and %d",
+                   "scalar '%.64s' has a name of %zu bytes and %zu bytes of text; the limits are "
+                   "%d and %d",
                    all[i].name, strlen(all[i].name), strlen(text), GR_CHECKPOINT_NAME,
                    GR_CHECKPOINT_TEXT);
   return GR_OK;
 }
 
-// They wait in s->plan, which the next save overwrites.
+// The scalars are kept in s->plan, which the next save overwrites.
 gr_status gr_saver_copy_scalars(gr_saver *s, const gr_scalar *from, int n) {
   if (n > GR_CHECKPOINT_SCALARS)
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "%d scalars are more than a checkpoint takes, %d", n,
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "%d scalars exceed the limit of a checkpoint, %d", n,
                    GR_CHECKPOINT_SCALARS);
   gr_scalar *to = s->plan.scalars = GR_NEW(s->save, gr_scalar, n);
   s->plan.n_scalars = n;
@@ -79,13 +79,13 @@ static gr_status put_frame(gr_saver *s, gr_disk_file *f, const char *data, size_
                            gr_frame *out) {
   size_t n = ZSTD_compress2(s->zstd, s->packed, GR_MAX_PACKED, data, bytes);
   if (ZSTD_isError(n))
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "zstd cannot compress: %s", ZSTD_getErrorName(n));
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "zstd failed to compress: %s", ZSTD_getErrorName(n));
   out->packed = (int64_t)n;
   out->hash = gr_hash_bytes(GR_HASH_START, s->packed, n);
   return gr_disk_write(f, s->packed, n);
 }
 
-// At *at in the file; moves it on.
+// Writes data as frames at offset *at of the file, and advances *at.
 static gr_status put_frames(gr_saver *s, gr_disk_file *f, const char *data, int64_t bytes,
                             gr_frame *frames, int64_t *at) {
   for (int64_t done = 0; done < bytes; done += GR_FRAME_BYTES, frames++) {

@@ -235,12 +235,12 @@ static int conclude(const launcher *l, int status, gr_status *out) {
     return l->launch_state->rank[cause].exit;
   }
   if (done == l->launch_state->ranks) return code;
-  *out = l->asked      ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
-                                         "stopped by signals before the ranks could save"),
-                                 "existing checkpoints are unchanged")
-         : lost_mpirun ? report_lost(l, WTERMSIG(status))
-         : dead >= 0   ? report_death(l, dead)
-                       : GR_OK;
+  *out = l->stop_requests ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
+                                            "stopped by signals before the ranks could save"),
+                                    "existing checkpoints are unchanged")
+         : lost_mpirun    ? report_lost(l, WTERMSIG(status))
+         : dead >= 0      ? report_death(l, dead)
+                          : GR_OK;
   if (*out) return gr_status_exit(*out);
   if (entered || !code || code == 1 || code >= 126)
     *out = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,

@@ -56,7 +56,7 @@ printf '%s\n' "the last 19 steps had no finite gradient" "hint: .*checkpoint.res
 verdict "the end comes while steps are skipped" 76
 check "... the good ones and the last are there" test "$(steps early)" = "20 30 40 60 "
 check "... the last says what it is" test "$(scalar early 60 run.finite)/$(scalar early 40 run.finite)" = 0/1
-check "... and the list" sh -c "'$graphrun' ckpt list early | grep -q 'step-00000060  (its last step had no finite'"
+check "... and the list" sh -c "'$graphrun' ckpt list early | grep -q 'step-00000060  (the gradient of its last step was not finite'"
 cp -r early on && cp -r early over
 # shellcheck disable=SC2086
 tones on training.max_steps=48 training.eval_every=0 checkpoint.keep_last=1 checkpoint.resume=auto

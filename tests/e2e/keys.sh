@@ -110,7 +110,7 @@ if command -v zstd >/dev/null 2>&1; then
   check "... the same" near "$(field begun 0 loss)" "$(field file 0 loss)" 1e-6
   head -c 5000 weights.safetensors >cut.safetensors
   tones none model.init_from=cut.safetensors
-  verdict_of "... that is cut off" 78 "cut.safetensors' is no file of safetensors, or damaged"
+  verdict_of "... that is cut off" 78 "cut.safetensors' is damaged or not a safetensors file"
 else
   skip "init_from a file of safetensors" "no zstd program"
 fi

@@ -107,7 +107,7 @@ for processes in 3 4 5; do # the watcher, the launcher, mpirun, the ranks
   await of_run early$processes $processes
   kill -TERM "$pid"
   ended
-  printf '%s\n' 'stopped by a signal (at step|before all ranks had begun)' 'hint: ' >patterns
+  printf '%s\n' 'stopped by a signal (at step|before all ranks had started)' 'hint: ' >patterns
   verdict "SIGTERM when a run has $processes processes" 75
   check "... nothing is left running" none_left early$processes
 done
@@ -124,7 +124,7 @@ S
   usual=$PATH PATH=$scratch/bin:$PATH
   # shellcheck disable=SC2086
   tones unborn $long distributed.ranks=2 distributed.timeout=4
-  printf '%s\n' 'MPI did not bring up all ranks within 4 s' >patterns
+  printf '%s\n' 'MPI did not start all ranks within 4 s' >patterns
   verdict "kill -9 of rank 1 before it has begun" 72
   check "... nothing is left running" none_left unborn
   # shellcheck disable=SC2086
@@ -133,7 +133,7 @@ S
   await has_first
   kill -TERM "$pid"
   ended
-  printf '%s\n' 'stopped by a signal before all ranks had begun' >patterns
+  printf '%s\n' 'stopped by a signal before all ranks had started' >patterns
   verdict "SIGTERM while others wait for it" 75
   check "... nothing is left running" none_left unborn2
   PATH=$usual
@@ -145,7 +145,7 @@ begin hang $long distributed.ranks=2 distributed.timeout=10
 wait_steps hang 30
 kill -STOP $(process_of_rank hang 1)
 ended
-printf '%s\n' 'rank 1 did not come' 'within 10 s' >patterns
+printf '%s\n' 'rank 1 did not reach' 'within 10 s' >patterns
 verdict "a rank that stands still" 72
 check "... nothing is left running" none_left hang
 check "... nor in temporary folders" nothing_left

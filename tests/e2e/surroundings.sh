@@ -6,7 +6,7 @@ make_data
 steps="training.max_steps=6 checkpoint.every_steps=3"
 
 # ---- Launchers
-expect "under torchrun" 69 "torchrun started 2 processes" "hint: start graphrun alone, without torchrun" -- \
+expect "under torchrun" 69 "torchrun started 2 processes" "hint: run graphrun directly, without torchrun" -- \
   env WORLD_SIZE=2 RANK=0 "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl \
   "model.graph=$source/graphs/lmu_asr.yaml"
 if has_mpi; then
@@ -27,11 +27,11 @@ if has_mpi; then
   printf '%s\n' "asks for 1 rank, but mpirun started 2" "hint: distributed.ranks=2 or auto" >patterns
   verdict "... of more ranks than asked for" 69
   check "... says so once" test "$(grep -c 'launch error' "$log")" = 1
-  expect "in a step of srun that MPI knows nothing of" 69 "srun started 4 ranks that MPI cannot bring together" "hint: " -- \
+  expect "in a step of srun that MPI does not know of" 69 "srun started 4 ranks that MPI cannot connect" "hint: " -- \
     env SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=4 SLURM_PROCID=1 \
     "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl distributed.ranks=auto \
     "model.graph=$source/graphs/lmu_asr.yaml"
-  expect "... and has set all that it sets" 69 "srun started 4 ranks that MPI cannot bring together" "hint: " -- \
+  expect "... and has set all that it sets" 69 "srun started 4 ranks that MPI cannot connect" "hint: " -- \
     env SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_STEP_ID=0 SLURM_STEPID=0 SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=4 \
     SLURM_PROCID=1 SLURM_LOCALID=1 SLURM_NODEID=0 SLURM_NNODES=1 SLURM_NODELIST=host SLURM_STEP_NODELIST=host \
     SLURM_TASKS_PER_NODE=4 SLURM_STEP_TASKS_PER_NODE=4 \
@@ -104,7 +104,7 @@ printf '%s\n' 'i/o error: ' 'hint: ' >patterns
 verdict "a limit of the size of files" 74
 if has_mpi && [ -n "$(mpirun --version 2>/dev/null | grep 'Open MPI')" ]; then
   limit_files 800 small2 distributed.ranks=2
-  printf '%s\n' 'launch error: files are limited to 0.41 MB' 'hint: .*backend=loopback' >patterns
+  printf '%s\n' 'launch error: the size of files is limited to 0.41 MB' 'hint: .*backend=loopback' >patterns
   verdict "... that ranks cannot share memory by" 69
 fi
 if sanitised; then

@@ -139,19 +139,19 @@ static void edited_manifests(void) {
   static const struct {
     const char *from, *to, *says;
   } edits[] = {
-      {"\"version\": 1", "\"version\": 2", "is of format version 2; this graphrun reads version 1"},
-      {"graphrun checkpoint", "something else", "it is of something else"},
+      {"\"version\": 1", "\"version\": 2", "has format version 2; this graphrun reads version 1"},
+      {"graphrun checkpoint", "something else", "its format is another one"},
       {"\"step\": 7", "\"step\": -7", "its step"},
       {"\"ranks\": 2", "\"ranks\": 0", "number of ranks"},
-      {"\"shape\": [6, 5]", "\"shape\": [6, 6]", "pieces of tensor 'a' hold"},
-      {"\"shape\": [6, 5]", "\"shape\": [6, 5, 1]", "a piece's"},
-      {"\"shape\": [6, 5]", "\"shape\": [9223372036854775807, 5]", "a shape that cannot be"},
-      {"\"offset\": [3, 0]", "\"offset\": [2, 0]", "two pieces of tensor 'a' overlap"},
-      {"\"offset\": [3, 0]", "\"offset\": [4, 0]", "is outside of it in dimension 0"},
-      {"\"size\": [3, 5]", "\"size\": [3, 4]", "pieces of tensor 'a' hold"},
+      {"\"shape\": [6, 5]", "\"shape\": [6, 6]", "slices of tensor 'a' hold"},
+      {"\"shape\": [6, 5]", "\"shape\": [6, 5, 1]", "a slice's"},
+      {"\"shape\": [6, 5]", "\"shape\": [9223372036854775807, 5]", "an invalid shape"},
+      {"\"offset\": [3, 0]", "\"offset\": [2, 0]", "two slices of tensor 'a' overlap"},
+      {"\"offset\": [3, 0]", "\"offset\": [4, 0]", "exceeds it in dimension 0"},
+      {"\"size\": [3, 5]", "\"size\": [3, 4]", "slices of tensor 'a' hold"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "piece"},
-      {"\"file\": 1", "\"file\": 2", "a piece's file"},
-      {"\"file\": 1", "\"file\": 0", "do not follow one another"},
+      {"\"file\": 1", "\"file\": 2", "a slice's file"},
+      {"\"file\": 1", "\"file\": 0", "have gaps or do not end"},
       {"\"name\": \"a\"", "\"name\": \"b\"", "disagree"},
       {"\"name\": \"a\"", "\"name\": \"\"", "1 to 512 bytes"},
       {"\"name\": \"rank-00000", "\"name\": \"../rank-00000", "a file's name"},
@@ -159,7 +159,7 @@ static void edited_manifests(void) {
       {"\"scalars\": {", "\"scalars\": [", "manifest.json' line"},
       {"\"seed\": 1", "\"seed\": null", "neither a number nor text"},
       {"\"seed\": 1", "\"seed\": 1, \"seed\": 1", "does not have yet"},
-      {"\"tensors\": [", "\"tensors\": [1, ", "shape or pieces are wrong"},
+      {"\"tensors\": [", "\"tensors\": [1, ", "shape or slices are wrong"},
   };
   const char *dir = scratch_dir("edited");
   size_t len;
@@ -190,7 +190,7 @@ static void tensor_hash(void) {
   CHECK(sign(text), "nothing to sign");
   scratch_write(path_of(dir, files[0]), text, len);
   gr_status e = verify(dir);
-  CHECK(e && strstr(gr_status_text(e), "at tensor 'b': its data do not have the hash"), "%s",
+  CHECK(e && strstr(gr_status_text(e), "at tensor 'b': its data do not match the hash"), "%s",
         gr_status_text(e));
   gr_status_drop(e);
   free(text);

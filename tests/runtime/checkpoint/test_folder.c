@@ -74,7 +74,7 @@ static void removal(void) {
     const char *says = gr_checkpoint_foreign(a, &d, steps[i]);
     CHECK(says && strstr(says, why[i]), "%s: %s", steps[i], says ? says : "it may go");
     gr_status e = gr_checkpoint_remove(&d, steps[i]);
-    CHECK(e && strstr(gr_status_text(e), "is left as it is"), "%s", gr_status_text(e));
+    CHECK(e && strstr(gr_status_text(e), "is left untouched"), "%s", gr_status_text(e));
     gr_status_drop(e);
     CHECK(is_there(in(dir, steps[i])), "%s is gone", steps[i]);
   }
@@ -206,7 +206,7 @@ static void unlockable(void) {
   rmdir(in(dir, ".checkpoint.lock"));
   mkfifo(in(dir, ".checkpoint.lock"), 0666);  // must not be waited for
   e = open_as(dir, NULL, 0, &s);
-  CHECK(e && strstr(gr_status_text(e), "it is not a file"), "%s", gr_status_text(e));
+  CHECK(e && strstr(gr_status_text(e), "it is not a regular file"), "%s", gr_status_text(e));
   gr_status_drop(e);
   unlink(in(dir, ".checkpoint.lock"));
   gr_disk_fault = fail_lock;
@@ -225,7 +225,7 @@ static void unlockable(void) {
   MUST(e);
   char text[500] = "";
   rewind(said);
-  CHECK(fread(text, 1, sizeof text - 1, said) && strstr(text, "has no locks"), "it says: %s", text);
+  CHECK(fread(text, 1, sizeof text - 1, said) && strstr(text, "does not support locks"), "it says: %s", text);
   fclose(said);
   gr_saver_close(s);
   scratch_remove(dir);
@@ -263,7 +263,7 @@ static void large_scalars(void) {
   CHECK(gr_checkpoint_step(c) == 2 && gr_checkpoint_scalar(c, names[N - 1]), "the last scalar");
   gr_checkpoint_close(c);
   MUST(gr_saver_begin(s, 3, many, N + 1));
-  says(gr_saver_finish(s), "more than a checkpoint takes");
+  says(gr_saver_finish(s), "exceed the limit of a checkpoint");
   memcpy(text + GR_CHECKPOINT_TEXT, "\1", 2);
   MUST(gr_saver_begin(s, 3, &one, 1));
   says(gr_saver_finish(s), "scalar 'run.hooks' has a name of 9 bytes and 4194305 bytes of text");
@@ -302,7 +302,7 @@ static void large_plans(void) {
   }
   gr_saver_spec spec = {
       .dir = dir, .ranks = 1, .pieces = p, .n_pieces = N, .keep_last = 1, .in_place = true};
-  says(gr_saver_open(&spec, &s), "not a manifest that can be used");
+  says(gr_saver_open(&spec, &s), "not a usable manifest");
   huge = gr_tensor_slice_whole("w", "f32", 2, (int64_t[]){1 << 30, 1200}, w);
   spec.pieces = &huge, spec.n_pieces = 1;
   says(gr_saver_open(&spec, &s), "would have");

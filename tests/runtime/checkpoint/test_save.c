@@ -246,7 +246,7 @@ static void not_fitting(void) {
   int64_t one[1] = {7};
   gr_tensor_slice bias = gr_tensor_slice_whole("enc.bias", "f64", 1, one, out);
   gr_status e = gr_checkpoint_read_all(c, &bias, 1, true);
-  CHECK(e && strstr(gr_status_text(e), "a tensor 'enc.weight' that the model has not"), "%s",
+  CHECK(e && strstr(gr_status_text(e), "a tensor 'enc.weight' that the model does not have"), "%s",
         gr_status_text(e));
   gr_status_drop(e);
   MUST(gr_checkpoint_read_all(c, &bias, 1, false));

@@ -267,7 +267,7 @@ static void a_dead_rank_is_named(void) {
   ends("killed-at-work", 71, "rank 1 was killed by SIGKILL");
   ends("fault", 71, "rank 1 was killed by SIGSEGV");
   ends("abort", 71, "rank 1 was killed by SIGABRT");
-  ends("exit", 71, "rank 1 ended itself");
+  ends("exit", 71, "rank 1 (process");
 }
 static void a_stopped_rank_is_named(void) {
   ends("stopped", 72, "rank 1 did not reach");
