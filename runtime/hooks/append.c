@@ -1,7 +1,7 @@
 // append.c - graphrun.append: files in the run's output directory that scripts write.
 //
-// How many bytes each has is part of the state, so that a resumed run leaves the same files as
-// one that was never stopped.
+// The files' lengths are part of the saved state, so that a resumed run leaves the same files as an
+// uninterrupted one.
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 enum { MAX_NAME = 100, MAX_FILES = 64 };
 #define MAX_APPENDED ((int64_t)1 << 30)
 
-// Files of the run's own have these names or endings; a script's must not be mistaken for them.
-static bool fine_name(const char *s, size_t len) {
+// Whether a script may use this name. Names of the run's own files are excluded.
+static bool is_allowed_name(const char *s, size_t len) {
   static const char *const endings[] = {".csv", ".tsv", ".txt", ".log"};
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   if (!len || len > MAX_NAME || strlen(s) != len || strspn(s, letters) != len || *s == '.' ||
@@ -66,11 +66,11 @@ static bool write_all(int fd, const char *text, size_t len) {
   return true;
 }
 
-// Opened and closed each time: nothing is lost to a kill.
+// Opens and closes the file each time, so that a kill loses nothing.
 const char *gr_hooks_append(gr_hooks *h, const char *name, size_t name_len, const char *text,
                             size_t len) {
   if (!h->spec.out_dir) return "this run has no output directory";
-  if (!fine_name(name, name_len))
+  if (!is_allowed_name(name, name_len))
     return gr_arena_printf(h->arena,
                            "graphrun.append: '%.100s' must be a plain name that ends with .csv, "
                            ".tsv, .txt or .log",
@@ -83,7 +83,8 @@ const char *gr_hooks_append(gr_hooks *h, const char *name, size_t name_len, cons
   if (!f) f = add(h, name, 0);
   bool ok = fd >= 0 && write_all(fd, text, len);
   int e = errno;
-  if (fd >= 0 && !ok && ftruncate(fd, f->bytes)) f->before = -1;  // cut when the event is reverted
+  if (fd >= 0 && !ok && ftruncate(fd, f->bytes))
+    f->before = -1;  // truncated when the event is reverted
   if (fd >= 0 && close(fd) && ok) ok = false, e = errno;
   if (!ok)
     return gr_arena_printf(h->arena, "cannot append to '%s/%s': %s", h->spec.out_dir, name,
@@ -96,31 +97,31 @@ void gr_hooks_mark_files(gr_hooks *h) {
   for (gr_hook_file *f = h->files; f; f = f->next) f->before = f->bytes;
 }
 
-// A file that cannot be cut keeps lines that a resumed run cuts.
+// A file that cannot be truncated now keeps lines that a resumed run truncates.
 void gr_hooks_revert_files(gr_hooks *h) {
   for (gr_hook_file *f = h->files; f; f = f->next) {
     if (f->bytes == f->before) continue;
     f->bytes = f->before;
     int fd = open_file(h, f->name, false);
     if (fd < 0 || ftruncate(fd, f->before))
-      gr_log(GR_WARN, "cannot cut '%s/%s': %s", h->spec.out_dir, f->name, strerror(errno));
+      gr_log(GR_WARN, "cannot truncate '%s/%s': %s", h->spec.out_dir, f->name, strerror(errno));
     if (fd >= 0) close(fd);
   }
 }
 
 gr_status gr_hooks_continue_file(gr_hooks *h, const char *name, int64_t bytes) {
-  if (!fine_name(name, strlen(name)) || !h->spec.out_dir || find(h, name)) return GR_OK;
+  if (!is_allowed_name(name, strlen(name)) || !h->spec.out_dir || find(h, name)) return GR_OK;
   add(h, name, bytes);
   int fd = open_file(h, name, false);
   struct stat s;
   bool ok = fd >= 0 && !fstat(fd, &s);
   if (ok && s.st_size < bytes)
-    gr_log(GR_WARN, "'%s/%s' has lost lines: it has %lld bytes and had %lld", h->spec.out_dir, name,
-           (long long)s.st_size, (long long)bytes);
+    gr_log(GR_WARN, "'%s/%s' has lost lines: it has %lld bytes, and had %lld at the checkpoint",
+           h->spec.out_dir, name, (long long)s.st_size, (long long)bytes);
   ok = ok && (s.st_size <= bytes || !ftruncate(fd, bytes));
   gr_status e = ok ? GR_OK
-                   : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot go on with '%s/%s': %s",
-                             h->spec.out_dir, name, strerror(errno));
+                   : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot continue '%s/%s': %s", h->spec.out_dir,
+                             name, strerror(errno));
   if (fd >= 0) close(fd);
   return e;
 }

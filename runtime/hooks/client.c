@@ -1,4 +1,5 @@
-// client.c - see hooks.h: a run's hooks, of which each script runs in a process (process.h).
+// client.c - the interface of hooks.h: sends requests to the hooks' process (process.h) and keeps
+// copies of the scripts' states.
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
@@ -9,8 +10,8 @@
 #include "runtime/hooks/process.h"
 
 enum { MAX_SCRIPT = 1 << 20 };
-// All states are one text of a checkpoint, with the names of scripts and files.
-_Static_assert(GR_HOOK_STATE_BYTES <= GR_CHECKPOINT_TEXT / 2, "a state that cannot be read back");
+// All states are one text scalar of a checkpoint, together with the names of scripts and files.
+_Static_assert(GR_HOOK_STATE_BYTES <= GR_CHECKPOINT_TEXT / 2, "a checkpoint must hold all states");
 
 const char *const gr_hook_names[GR_HOOK_EVENTS] = {
     "on_start", "lr", "on_step_end", "on_epoch_end", "on_eval_end", "on_checkpoint", "on_stop"};
@@ -20,10 +21,10 @@ const char *const gr_hook_names[GR_HOOK_EVENTS] = {
 static gr_status keep(gr_kept *k, gr_wire *w) {
   size_t len;
   const char *text = gr_wire_bytes(w, &len);
-  if (!text) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the process of the hooks sent no state");
+  if (!text) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the hooks' process sent no state");
   if (len + 1 > k->room) {
     char *at = realloc(k->at, len + 1);
-    if (!at) return gr_fail(GR_ERR_HOOK, GR_NOWHERE, "no memory for the state of a hook");
+    if (!at) return gr_fail(GR_ERR_HOOK, GR_NOWHERE, "no memory for the state of a hook script");
     k->at = at, k->room = len + 1;
   }
   k->len = len;
@@ -31,17 +32,17 @@ static gr_status keep(gr_kept *k, gr_wire *w) {
   return GR_OK;
 }
 
-// An event is over: what scripts did in it counts, or is as if it had not been.
-static void settle(gr_hooks *h, bool counts) {
+// Ends an event: commits what scripts did in it, or rolls it back.
+static void end_event(gr_hooks *h, bool commit) {
   for (int i = 0; i < h->spec.n_scripts; i++) {
     gr_script *s = &h->scripts[i];
-    if (s->is_new && counts) {
+    if (s->is_new && commit) {
       gr_kept old = s->state;
       s->state = s->after, s->after = old;
     }
     s->is_new = false;
   }
-  if (!counts) gr_hooks_revert_files(h);
+  if (!commit) gr_hooks_revert_files(h);
 }
 
 // -- Starting ----------------------------------------------------------------------------
@@ -90,14 +91,14 @@ static gr_status give_back(gr_hooks *h) {
   return gr_hooks_ask(h, &h->scripts[0], -1);
 }
 
-// After a failure: scripts begin again, as after a resume, with the states of the last event.
+// After a failure: starts the scripts again, as after a resume, with the states of the last event.
 static gr_status restart(gr_hooks *h) {
   if (h->pid || !h->spec.n_scripts) return GR_OK;
   h->restarting = true;
   gr_status e = start(h);
   if (!e) e = give_back(h);
   h->restarting = false;
-  return gr_note(e, GR_NOWHERE, "while hooks were started again after a failure");
+  return gr_note(e, GR_NOWHERE, "while restarting the hooks after a failure");
 }
 
 // -- Opening -----------------------------------------------------------------------------
@@ -106,8 +107,8 @@ static gr_status read_script(gr_hooks *h, gr_script *s, const gr_hook_script *fr
   const char *slash = strrchr(from->path, '/');
   s->from = *from, s->name = slash ? slash + 1 : from->path;
   if (!gr_is_file(from->path))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, from->from, "there is no hook '%s'", from->path),
-                   "paths are relative to the directory in which graphrun is started");
+    return gr_hint(gr_fail(GR_ERR_CONFIG, from->from, "there is no hook script '%s'", from->path),
+                   "paths are relative to the directory in which graphrun is run");
   return gr_file_read(h->arena, from->path, MAX_SCRIPT, &s->text, &s->len);
 }
 
@@ -170,7 +171,7 @@ static gr_status call_script(gr_hooks *h, int i, gr_hook_event event, const gr_h
   GR_TRY(gr_hooks_ask(h, s, (int)event));
   size_t len;
   const char *result = gr_wire_bytes(&h->in, &len);
-  if (len != sizeof *r) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a hook's result is cut off");
+  if (len != sizeof *r) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a hook's result is truncated");
   memcpy(r, result, sizeof *r);
   s->is_new = gr_wire_int(&h->in) != 0;
   return s->is_new ? keep(&s->after, &h->in) : GR_OK;
@@ -183,7 +184,7 @@ gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context 
   gr_hooks_mark_files(h);
   for (int i = 0; i < h->spec.n_scripts && !e; i++)
     if (h->scripts[i].line[event]) e = call_script(h, i, event, context, &r);
-  settle(h, !e);
+  end_event(h, !e);
   *out = e ? (gr_hook_result){.lr = context->lr} : r;
   return gr_note(e, GR_NOWHERE, "in hook '%s' at step %lld", gr_hook_names[event],
                  (long long)context->step);
@@ -191,7 +192,7 @@ gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context 
 
 // -- Saving and restoring ----------------------------------------------------------------
 
-// As JSON strings are read by state.c: a byte is a character of that number.
+// Writes a JSON string as state_json.c reads it: each byte is the character of that number.
 static void put_name(gr_text *t, const char *s) {
   gr_text_put(t, "\"");
   for (; *s; s++) {
@@ -208,7 +209,7 @@ static gr_status put_states(gr_hooks *h, gr_text *t) {
   gr_text_put(t, "{\"scripts\":[");
   for (int i = 0; i < h->spec.n_scripts; i++) {
     const char *state = gr_wire_text(&h->in);
-    if (!state) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the process of the hooks sent no state");
+    if (!state) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the hooks' process sent no state");
     gr_text_put(t, i ? ",[" : "[");
     put_name(t, h->scripts[i].name);
     gr_text_put(t, ",");

@@ -1,7 +1,9 @@
-// ctx.c - ctx, and tables that check what is written to them. See script.h.
+// ctx.c - the ctx argument of hooks, and proxies that check assignments. See script.h.
 //
-// A proxy is an empty table whose metatable leads to the real one: Lua then calls us for every
-// assignment, also to a key that is there. pairs, rawget and the like see the real table.
+// A proxy is an empty table whose metatable refers to the real one: because it stays empty, Lua
+// calls
+// __newindex for every assignment, also to an existing key. pairs, rawget and the like are wrapped
+// (world.c) to see the real table.
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>
@@ -58,9 +60,9 @@ bool gr_world_unwrap_state(lua_State *L, int index) {
 
 // -- ctx.params and ctx.state --------------------------------------------------------------
 
-// __newindex of tables that only the run writes; the upvalue is their name.
+// __newindex of read-only tables; the upvalue is the table's name.
 static int read_only(lua_State *L) {
-  return luaL_error(L, "%s.%s cannot be set: keep values of the script's own in ctx.state",
+  return luaL_error(L, "%s.%s cannot be set: keep the script's own values in ctx.state",
                     lua_tostring(L, lua_upvalueindex(1)), luaL_tolstring(L, 2, NULL));
 }
 
@@ -124,7 +126,7 @@ static bool is_field(const char *name) {
   return false;
 }
 
-// Of a name that ctx has not.
+// Raises the error for a name that is not a field of ctx.
 static int no_field(lua_State *L) {
   const char *name = luaL_tolstring(L, 2, NULL), *near = gr_text_nearest(name, fields, N_FIELDS);
   if (near) return luaL_error(L, "ctx has no field '%s'; did you mean '%s'?", name, near);
@@ -139,7 +141,7 @@ static int no_field(lua_State *L) {
 static int get_missing(lua_State *L) {
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (!is_field(name)) return no_field(L);
-  lua_pushnil(L);  // not known here: a run without an end has no total_steps
+  lua_pushnil(L);  // a known field without a value: a run without an end has no total_steps
   return 1;
 }
 
@@ -150,8 +152,7 @@ static int set_field(lua_State *L) {
   if (!strcmp(name, "lr"))
     return luaL_error(L, "ctx.lr cannot be set: the function lr(ctx) returns the learning rate");
   if (strcmp(name, "state"))
-    return luaL_error(L, "ctx.%s cannot be set: keep values of the script's own in ctx.state",
-                      name);
+    return luaL_error(L, "ctx.%s cannot be set: keep the script's own values in ctx.state", name);
   if (!lua_istable(L, 3))
     return luaL_error(L, "ctx.state cannot be a %s: it must stay a table", luaL_typename(L, 3));
   lua_settop(L, 3);
@@ -172,7 +173,7 @@ static void set_known(lua_State *L, const char *name, int64_t v) {
   if (v > 0) set_int(L, name, v);
 }
 
-// A NaN prints the same whatever its sign was.
+// Drops the sign of a NaN, so that it prints the same on all machines.
 static void set_number(lua_State *L, const char *name, double v) {
   lua_pushnumber(L, isnan(v) ? fabs(v) : v);
   lua_setfield(L, -2, name);
@@ -183,7 +184,7 @@ static void set_ref(lua_State *L, const char *name, int ref) {
   lua_setfield(L, -2, name);
 }
 
-// The fewer of max_steps and max_epochs * steps_per_epoch; 0: not known.
+// The smaller of max_steps and max_epochs * steps_per_epoch; 0: not known.
 static int64_t total_steps(const gr_hook_context *c) {
   int64_t by_epoch = 0;
   if (c->max_epochs > 0 && c->steps_per_epoch > 0 &&

@@ -1,37 +1,37 @@
-// hooks.h - small Lua scripts that set the learning rate, stop, save and log (docs/hooks.md).
+// hooks.h - Lua scripts that set the learning rate, stop the run, save and log (docs/hooks.md).
 //
-// A script returns a table of functions; it may have any of these, and no others:
+// A script returns a table of functions, any of these and no others:
 //
 //   return {
-//     on_start = function(ctx) end,       -- once, before the first step; also of a resumed run
+//     on_start = function(ctx) end,       -- once, before the first step, also after a resume
 //     lr = function(ctx) return ctx.lr * 0.5 end,   -- before each step
 //     on_step_end = function(ctx) end,    -- ctx.step is the step that has just run
 //     on_epoch_end = function(ctx) end,
 //     on_eval_end = function(ctx) return { stop = "good enough", log = { gap = 0.1 } } end,
-//     on_checkpoint = function(ctx) end,  -- one is about to be made, with what this does
+//     on_checkpoint = function(ctx) end,  -- before a checkpoint, which includes its effects
 //     on_stop = function(ctx) end,        -- once, at the end
 //   }
 //
-// lr returns a number: the next script's ctx.lr, the last one's is the step's learning rate.
-// The others return nothing or a table of stop (true or a reason), save (true: a checkpoint
+// lr returns a number, which is ctx.lr of the next script; the last script's is the step's learning
+// rate. The others return nothing or a table of stop (true or a reason), save (true: checkpoint
 // now) and log ({name = number}).
 //
 // ctx: step, epoch, steps_per_epoch, max_steps, max_epochs, total_steps, world_size, base_lr,
-// lr, loss, metrics, reason (on_stop), params (of the configuration) and state (a table the
-// script may write; it is saved in checkpoints). What is not known is nil; what ctx has not is an
-// error, and so is setting anything but what is in ctx.state.
-// graphrun.log(text) writes to the log; graphrun.append(file, text) to a file in the run's
-// output directory. Such files are part of the state: a new run starts them empty, a resumed
-// one cuts them back to where the checkpoint was made.
+// lr, loss, metrics, reason (on_stop), params (hooks_params of the configuration) and state (a
+// table that the script may write and that checkpoints save). A value that is not known is nil;
+// reading an unknown field, or setting anything outside ctx.state, is an error. graphrun.log(text)
+// writes to the log, graphrun.append(file, text) to a file in the run's output directory. These
+// files are part of the state: a new run starts with empty ones, a resumed run truncates them to
+// their length at the checkpoint.
 //
-// Scripts see base, string, table and math less what reaches files, code, the clock or other
-// randomness (math.random draws from the run's seed, the step and the event; pairs goes by
-// sorted keys), have 64 MiB of memory and a second of processor time per call. Whatever they do,
-// a call ends and the run goes on (they have a process of their own). This guards against
-// mistakes, not against an attacker: run only scripts you trust as you trust your configuration.
+// Scripts see Lua's base, string, table and math libraries without files, code loading, clocks and
+// other sources of nondeterminism (math.random is seeded by the run's seed, the step and the event;
+// pairs iterates in key order). They have 64 MiB of memory and a second of processor time per call
+// and run in a process of their own, so that the run continues whatever they do. This protects
+// against mistakes, not against attackers: run only scripts that you trust.
 //
-// On rank 0 only; the caller broadcasts the result, which is plain data. Errors are
-// GR_ERR_HOOK with file and line of the script and a traceback in the notes.
+// Hooks run on rank 0; the caller broadcasts the result, which is plain data. Errors are
+// GR_ERR_HOOK with file and line of the script and a Lua traceback in the notes.
 #pragma once
 #include "base/arena.h"
 
@@ -50,7 +50,7 @@ extern const char *const gr_hook_names[GR_HOOK_EVENTS];
 typedef enum gr_param_kind {
   GR_PARAM_INT,
   GR_PARAM_FLOAT,
-  GR_PARAM_BOOL,  // i
+  GR_PARAM_BOOL,  // in `i`
   GR_PARAM_TEXT,
 } gr_param_kind;
 typedef struct gr_param {
@@ -63,21 +63,21 @@ typedef struct gr_param {
 } gr_param;
 
 typedef struct gr_hook_script {
-  const char *path;  // must live as long as errors may
-  gr_loc from;       // the configuration's line that names it, for "cannot open"
+  const char *path;  // must outlive all errors, which refer to it
+  gr_loc from;       // the line of the configuration that names it
   const gr_param *params;
   int n_params;
 } gr_hook_script;
 
-typedef struct gr_hooks_spec {    // what it points to stays the caller's, until close
+typedef struct gr_hooks_spec {    // everything it points to is borrowed until close
   const gr_hook_script *scripts;  // called in this order
   int n_scripts;
   uint64_t seed;
-  const char *out_dir;  // of graphrun.append; NULL: that is an error
-  size_t memory_bytes;  // of all scripts together; 0: 64 MiB
-  double seconds;       // of processor time, of one call of one script; 0: 1
-  // Whether the run is to stop; asked while a script runs. One that does not end soon is cut off
-  // then: GR_ERR_STOPPED. NULL: it never is.
+  const char *out_dir;  // for graphrun.append, which fails when this is NULL
+  size_t memory_bytes;  // limit for all scripts together; 0: 64 MiB
+  double seconds;       // limit on the processor time of one call of one script; 0: 1
+  // Whether the run is to stop; polled while a script runs. A script that does not end soon after
+  // is killed (GR_ERR_STOPPED). May be NULL.
   bool (*stop)(void);
 } gr_hooks_spec;
 
@@ -87,25 +87,27 @@ typedef struct gr_named {  // a metric
 } gr_named;
 
 typedef struct gr_hook_context {
-  int64_t step;  // from 0: about to run (lr, start), just run (step_end); else how many are done
+  // lr, start: the step about to run, from 0; step_end: the step that has run; else: steps
+  // completed.
+  int64_t step;
   int64_t epoch;
-  int64_t steps_per_epoch, max_steps, max_epochs;  // 0: not known, no limit
+  int64_t steps_per_epoch, max_steps, max_epochs;  // 0: not known or no limit
   int world_size;
   double base_lr, lr;
   double loss;
-  bool has_loss;  // else it is not known
+  bool has_loss;  // false: ctx.loss is nil
   const gr_named *metrics;
   int n_metrics;
-  const char *reason;  // of GR_HOOK_STOP, else NULL
+  const char *reason;  // for GR_HOOK_STOP; otherwise NULL
 } gr_hook_context;
 
-// What the states of all scripts may take, as text and as keys and values: far less than the
-// readers of checkpoints let through.
+// Limits on the states of all scripts together, as bytes of text and as number of keys and values.
+// They are far below what the reader of checkpoints accepts.
 enum { GR_HOOK_STATE_BYTES = 1 << 20, GR_HOOK_STATE_VALUES = 1 << 16 };
 enum { GR_HOOK_LOGS = 16, GR_HOOK_NAME = 48, GR_HOOK_REASON = 160 };
-// Plain data: may be sent as bytes.
+// Plain data without pointers, so that it can be broadcast as bytes.
 typedef struct gr_hook_result {
-  double lr;  // after GR_HOOK_LR the step's learning rate; else the context's
+  double lr;  // after GR_HOOK_LR the step's learning rate; otherwise the context's
   bool stop, save;
   char reason[GR_HOOK_REASON];  // of stop
   int n_logs;
@@ -115,28 +117,29 @@ typedef struct gr_hook_result {
   } logs[GR_HOOK_LOGS];
 } gr_hook_result;
 
-// First in main of every program that opens hooks, which starts itself once more for them: it
-// does not return there.
+// Every program that opens hooks calls this first in main. The hooks' process is a second instance
+// of the program; there this function serves requests and does not return.
 void gr_hooks_enter(int argc, char **argv);
 
-// Fails with GR_ERR_CONFIG at the first of hooks_params whose name stands in no script (which
-// share them), neither as a field nor in quotes; reads the scripts, runs nothing.
+// Fails with GR_ERR_CONFIG at the first of hooks_params that no script mentions as a field or in
+// quotes, because it is probably a typo. Reads the scripts without running them.
 GR_MUST_USE gr_status gr_hooks_check_params(const gr_hook_script *, int n, const gr_param *,
                                             int n_params);
 
 typedef struct gr_hooks gr_hooks;
-// Reads and runs the scripts' main parts, which return their tables.
+// Starts the hooks' process, and loads the scripts and runs their main chunks there.
 GR_MUST_USE gr_status gr_hooks_open(const gr_hooks_spec *, gr_hooks **out);
-void gr_hooks_close(gr_hooks *);                     // NULL is fine
-bool gr_hooks_has(const gr_hooks *, gr_hook_event);  // some script has it
-// Calls the event in every script that has it and joins what they return. One that fails is as if
-// it had not been: states and files are as they were, and the scripts begin again, as after a
-// resume, with the next. By the thread that opened them.
+void gr_hooks_close(gr_hooks *);                     // ends the process; NULL is fine
+bool gr_hooks_has(const gr_hooks *, gr_hook_event);  // whether a script handles the event
+// Calls the event in every script that handles it and merges what they return. A call that fails
+// has no effect: states and files are rolled back, and the next call restarts the scripts, as a
+// resume does. Call it from the thread that opened the hooks.
 GR_MUST_USE gr_status gr_hooks_call(gr_hooks *, gr_hook_event, const gr_hook_context *,
                                     gr_hook_result *out);
 
-// All states as one text, the same for the same states, ASCII; for a checkpoint's scalars.
+// All states as one ASCII text in the arena, for a scalar of a checkpoint. Equal states give equal
+// text.
 GR_MUST_USE gr_status gr_hooks_save(gr_hooks *, gr_arena *, char **out);
-// Before GR_HOOK_START of a resumed run. States belong to scripts by file name; one whose
-// script is no longer there is dropped with a warning.
+// Restores gr_hooks_save's text; call it before GR_HOOK_START of a resumed run. A state belongs to
+// the script of the same file name; one without a script is dropped with a warning.
 GR_MUST_USE gr_status gr_hooks_restore(gr_hooks *, const char *text);

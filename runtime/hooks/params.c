@@ -1,9 +1,9 @@
-// params.c - whether scripts read what hooks_params gives them. See gr_hooks_check_params.
+// params.c - checks that scripts use every key of hooks_params. See gr_hooks_check_params.
 //
-// Asked before a run begins, so it cannot be watched: a schedule may read a value only after a
-// thousand steps. A key counts as read if its name stands in a script where a name of a value may
-// stand: after a dot (but not in ctx.NAME), in quotes, or in a table. All keys do if a script goes
-// through them (pairs) or works names out.
+// The check runs before the run starts and looks at tokens only: a schedule may read a value for
+// the first time after a thousand steps. A key counts as read if its name occurs in a script where
+// a key may: after a dot (but not in ctx.NAME), in quotes, or in a table constructor. All keys
+// count as read if a script iterates over them (pairs) or computes names.
 #include <ctype.h>
 #include <string.h>
 #include "base/text.h"
@@ -13,10 +13,10 @@ enum { MAX_SCRIPT = 1 << 20, MAX_NAMES = 64 };
 
 // -- Tokens ------------------------------------------------------------------------------
 
-typedef enum kind { NAME, STRING, MARK } kind;  // numbers are marks
+typedef enum kind { NAME, STRING, MARK } kind;  // MARK: punctuation and numbers
 typedef struct token {
   kind kind;
-  const char *at;  // without quotes
+  const char *at;  // for strings, without quotes
   size_t len;
 } token;
 
@@ -24,11 +24,11 @@ typedef struct script {
   token *t;
   int n;
   bool all;                      // it may read any key
-  const char *alias[MAX_NAMES];  // that are ctx.params
+  const char *alias[MAX_NAMES];  // local names of ctx.params
   int n_aliases;
 } script;
 
-// The length of "[[", "[=[", ... at s; 0: it is none.
+// The length of a long bracket "[[", "[=[", ... at s; 0: there is none.
 static size_t long_bracket(const char *s) {
   size_t n = 1;
   if (*s != '[') return 0;
@@ -36,7 +36,7 @@ static size_t long_bracket(const char *s) {
   return s[n] == '[' ? n + 1 : 0;
 }
 
-// The end of the text that a long bracket at s opens, after its closing one.
+// The end of the long string or comment that opens at s, after its closing bracket.
 static const char *long_end(const char *s, size_t open) {
   for (const char *p = s + open; *p; p++) {
     if (*p != ']') continue;
@@ -60,7 +60,7 @@ static const char *comment_end(const char *s) {
   return end ? end : s + strlen(s);
 }
 
-// The token at s, which is no space, and its end.
+// Reads the token at s, which is not white space. Returns its end.
 static const char *next_token(const char *s, token *t) {
   size_t open = long_bracket(s);
   *t = (token){MARK, s, 1};
@@ -101,7 +101,7 @@ static bool is(const script *s, int i, const char *text) {
 
 // -- Reading -----------------------------------------------------------------------------
 
-// Whether the name at i is ctx.params itself, by that name or by another.
+// Whether the name at i is ctx.params itself or an alias of it.
 static bool is_params(const script *s, int i) {
   if (i < 0 || i >= s->n || s->t[i].kind != NAME) return false;
   if (is(s, i, "params")) return is(s, i - 1, ".");
@@ -110,7 +110,7 @@ static bool is_params(const script *s, int i) {
   return found;
 }
 
-// In `local p, q = ctx.params, ...` the names left of the '='; all of them, to be on the safe side.
+// Collects aliases: in `local p, q = ctx.params, ...` all names left of the '=', to be safe.
 static void find_aliases(gr_arena *a, script *s, int params) {
   int i = params;
   while (i > 0 && !is(s, i, "=") && !is(s, i, "local") && !is(s, i, "(") && !is(s, i, "{")) i--;
@@ -122,7 +122,7 @@ static void find_aliases(gr_arena *a, script *s, int params) {
   }
 }
 
-// What is done with ctx.params, whose name is at i.
+// Sets s->all if the use of ctx.params at i may read any key.
 static void look_at_use(script *s, int i, bool pairs) {
   int from = is(s, i - 1, ".") ? i - 2 : i;
   bool literal = i + 3 < s->n && s->t[i + 2].kind == STRING && is(s, i + 3, "]");
@@ -142,7 +142,7 @@ static void look_through(gr_arena *a, script *s) {
     if (is_params(s, i)) look_at_use(s, i, pairs);
 }
 
-// Whether the token at i may be the name of a value that is read.
+// Whether the token at i may be the name of a key that is read.
 static bool is_key(const script *s, int i) {
   if (s->t[i].kind == STRING) return true;
   if (s->t[i].kind != NAME) return false;
@@ -158,9 +158,9 @@ static bool reads(const script *s, const char *key) {
   return found;
 }
 
-// -- Saying ------------------------------------------------------------------------------
+// -- Errors ------------------------------------------------------------------------------
 
-// The names that scripts read of ctx.params, each once.
+// The distinct names that scripts read from ctx.params.
 static int names_read(gr_arena *a, const script *s, int n, const char **out) {
   int count = 0;
   for (int k = 0; k < n; k++)
@@ -183,8 +183,9 @@ static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) 
   gr_status e = gr_fail(GR_ERR_CONFIG, p->from, "no hook reads hooks_params.%s%s%s%s", p->key,
                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   if (!n)
-    return gr_hint(e, "there are no hooks; `~hooks_params` on the command line leaves all out");
-  return gr_hint(e, "they read %s; `~hooks_params.%s` on the command line leaves it out",
+    return gr_hint(e,
+                   "there are no hooks; `~hooks_params` on the command line removes all of them");
+  return gr_hint(e, "hooks read %s; `~hooks_params.%s` on the command line removes this one",
                  count ? list.at : "none", p->key);
 }
 

@@ -1,10 +1,9 @@
-// process.c - the process that runs scripts: starting, asking and watching it. See
-// process.h.
+// process.c - starts, queries and supervises the process that runs scripts. See process.h.
 //
-// Scripts run in a process of their own because nothing else can end a function of C that takes
-// for ever, and because a fault of Lua's must not be one of the run's. It is this same program,
-// started anew (fork alone is not safe beside MPI and threads), without files but two, and it
-// dies with the thread that started it.
+// Scripts run in a process of their own because nothing else can end a C function that does not
+// return, and because a crash of Lua must not crash the run. It is a new instance of this program
+// (fork alone is not safe with MPI and threads) with two open descriptors besides standard error,
+// and it dies with the thread that started it.
 #define _GNU_SOURCE
 #include "runtime/hooks/process.h"
 #include <errno.h>
@@ -20,15 +19,17 @@
 
 extern char **environ;
 
-static const double TICK = 0.02;         // seconds between two looks at a call under way
-static const double GRACE = 0.5;         // processor seconds after the limit, to end by itself
-static const double STOP_SECONDS = 0.5;  // processor time of a call once the run is to stop,
-static const double STOP_PATIENCE = 5;   // or seconds of the clock
-static const double SILENCE = 60;        // seconds of the clock beyond 20 limits, on a busy machine
+static const double TICK = 0.02;  // seconds between checks of a call in progress
+static const double GRACE = 0.5;  // processor seconds past the limit, to end by itself
+static const double STOP_SECONDS =
+    0.5;                                // processor seconds that a call has once the run must stop,
+static const double STOP_PATIENCE = 5;  // or wall-clock seconds
+static const double SILENCE = 60;       // wall-clock seconds beyond 20 limits, for a busy machine
 
 // -- Starting and ending -----------------------------------------------------------------
 
-// Above the numbers that the process is to have them at.
+// Duplicates a descriptor above the numbers that the child expects, so that dup2 there cannot close
+// it.
 static int above(int fd) {
   int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, GR_HOOK_PLACES + 1);
   if (fd >= 0) close(fd);
@@ -42,13 +43,13 @@ static int spawn(gr_hooks *h, int socket, int places) {
   posix_spawnattr_t how;
   sigset_t all;
   snprintf(parent, sizeof parent, "%d", (int)getpid());
-  sigfillset(&all);  // until it knows what to do with them
+  sigfillset(&all);  // blocked until the child has set up its handlers
   int e = posix_spawn_file_actions_init(&files);
   if (e) return e;
   e = posix_spawnattr_init(&how);
   if (!e) e = posix_spawnattr_setsigmask(&how, &all);
   if (!e) e = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
-  for (int fd = 0; fd < 2 && !e; fd++)  // standard error is for faults of ours
+  for (int fd = 0; fd < 2 && !e; fd++)  // standard error stays open, for internal errors
     e = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
   if (!e) e = posix_spawn_file_actions_adddup2(&files, socket, GR_HOOK_SOCKET);
   if (!e) e = posix_spawn_file_actions_adddup2(&files, places, GR_HOOK_PLACES);
@@ -79,8 +80,8 @@ gr_status gr_hooks_spawn(gr_hooks *h) {
   gr_hooks_kill(h);
   return gr_hint(
       gr_fail(GR_ERR_HOOK, GR_NOWHERE, "cannot start the process that runs hooks: %s", strerror(e)),
-      "it is this program itself, by /proc/self/exe; `ulimit -u` and `ulimit -n` limit "
-      "processes and files");
+      "graphrun runs /proc/self/exe for it; check `ulimit -u` (processes) and `ulimit -n` "
+      "(open files)");
 }
 
 static void read_place(gr_hooks *h) {
@@ -89,7 +90,7 @@ static void read_place(gr_hooks *h) {
     if (p.line > 0) h->place = p;
 }
 
-// Its end; *out_status is that of waitpid, 0 where that is not known.
+// Waits for the process to end; *out_status is waitpid's, or 0 if that is not known.
 static void reap(gr_hooks *h, int *out_status) {
   *out_status = 0;
   kill(h->pid, SIGKILL);
@@ -109,11 +110,11 @@ void gr_hooks_kill(gr_hooks *h) {
 
 typedef struct watch {
   gr_hooks *h;
-  double began, used;  // the clock's and the process's time when it was asked
-  double next;         // look
-  double stopping;     // since when the run is to stop; 0: it is not
+  double began, used;  // wall-clock and processor time when the request was sent
+  double next;         // time of the next check
+  double stopping;     // since when the run must stop; 0: it need not
   bool late;
-  gr_code verdict;  // GR_ERR_HANG, GR_ERR_STOPPED, GR_ERR_RANK: it does not answer
+  gr_code verdict;  // why it is killed: GR_ERR_HANG, GR_ERR_STOPPED, GR_ERR_RANK (no answer)
 } watch;
 
 static double process_seconds(const gr_hooks *h) {
@@ -122,8 +123,8 @@ static double process_seconds(const gr_hooks *h) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// False: it is to be ended, for the verdict's reason.
-static bool look(watch *w) {
+// False: the process must be killed, for the reason in w->verdict.
+static bool check_limits(watch *w) {
   gr_hooks *h = w->h;
   double now = gr_seconds(), used = process_seconds(h) - w->used, most = h->spec.seconds;
   if (now < w->next) return true;
@@ -147,53 +148,52 @@ static bool wait_for(void *ctx, int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
     int n = poll(&p, 1, (int)(1e3 * TICK));
     if (n > 0) return true;
-    if ((n < 0 && errno != EINTR) || !look(w)) return false;
+    if ((n < 0 && errno != EINTR) || !check_limits(w)) return false;
   }
 }
 
 // -- Errors ------------------------------------------------------------------------------
 
 static gr_status too_long(const gr_hooks *h, gr_loc at, const char *trace) {
-  gr_status e =
-      gr_fail(GR_ERR_HOOK, at, "it ran longer than %g s of processor time", h->spec.seconds);
+  gr_status e = gr_fail(GR_ERR_HOOK, at, "it ran longer than the limit of %g s of processor time",
+                        h->spec.seconds);
   if (trace && *trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
   return gr_hint(
-      e,
-      "hooks run between steps and should be short; hooks_seconds says how long one call "
-      "may take");
+      e, "hooks run between steps and should be short; hooks_seconds sets the limit of one call");
 }
 
-// Of an answer FAILED: code, line, message, traceback, hint.
+// The error of a FAILED answer: code, line, message, traceback, hint.
 static gr_status failed(gr_hooks *h, gr_loc at, bool stopping) {
   gr_wire *in = &h->in;
   gr_code code = (gr_code)gr_wire_int(in);
   int line = (int)gr_wire_int(in);
   const char *message = gr_wire_text(in), *trace = gr_wire_text(in), *hint = gr_wire_text(in);
   if (line > 0) at.line = line;
-  if (in->bad) return gr_fail(GR_ERR_BUG, at, "the process of the hooks sent half a message");
+  if (in->bad) return gr_fail(GR_ERR_BUG, at, "the hooks' process sent an incomplete message");
   if (code == GR_ERR_HANG && stopping)
-    return gr_fail(GR_ERR_STOPPED, at, "it was cut off, since the run is to stop");
+    return gr_fail(GR_ERR_STOPPED, at, "it was ended because the run must stop");
   if (code == GR_ERR_HANG) return too_long(h, at, trace);
   gr_status e = gr_fail(code, code == GR_ERR_CHECKPOINT ? GR_NOWHERE : at, "%s", message);
   if (*trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
   return *hint ? gr_hint(e, "%s", hint) : e;
 }
 
-// Of a process that has not answered, and is gone now.
+// The error of a process that has ended without an answer.
 static gr_status cut_off(const gr_hooks *h, gr_loc at, const watch *w, int status) {
   int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   bool ours = w->verdict || w->late;
   if (w->verdict == GR_ERR_STOPPED || (ours && w->stopping))
-    return gr_fail(GR_ERR_STOPPED, at, "it was cut off, since the run is to stop");
+    return gr_fail(GR_ERR_STOPPED, at, "it was ended because the run must stop");
   if (w->verdict == GR_ERR_RANK)
-    return gr_hint(gr_fail(GR_ERR_HOOK, at, "it has not ended in %.0f s", gr_seconds() - w->began),
-                   "its process used hardly any processor time: was it stopped?");
+    return gr_hint(
+        gr_fail(GR_ERR_HOOK, at, "it did not end within %.0f s", gr_seconds() - w->began),
+        "its process used hardly any processor time; was it suspended?");
   if (ours) return too_long(h, at, NULL);
-  if (!number) return gr_fail(GR_ERR_HOOK, at, "the process that runs hooks ended by itself");
-  return gr_hint(gr_fail(GR_ERR_HOOK, at, "the process that runs hooks was killed by signal %d: %s",
-                         number, strsignal(number)),
-                 number == SIGKILL ? "by someone, or by the system for want of memory"
-                                   : "a fault of Lua's, or of graphrun's");
+  if (!number) return gr_fail(GR_ERR_HOOK, at, "the hooks' process exited unexpectedly");
+  return gr_hint(gr_fail(GR_ERR_HOOK, at, "the hooks' process was killed by signal %d: %s", number,
+                         strsignal(number)),
+                 number == SIGKILL ? "by a user, or by the system when memory ran out"
+                                   : "a bug in Lua or graphrun");
 }
 
 // -- Asking ------------------------------------------------------------------------------
@@ -208,13 +208,13 @@ static bool append(gr_hooks *h, watch *w) {
   return gr_wire_send(h->socket, &h->out, wait_for, w);
 }
 
-static void say(gr_hooks *h) {
+static void log_line(gr_hooks *h) {
   gr_level level = (gr_level)gr_wire_int(&h->in);
   const char *text = gr_wire_text(&h->in);
   if (text && !h->restarting) gr_log(level, "%s", text);
 }
 
-// Serves what the script wants on its way to the answer. False: there is none.
+// Serves the script's log and append messages until its answer arrives. False: there is none.
 static bool answer(gr_hooks *h, watch *w) {
   for (bool ok = gr_wire_send(h->socket, &h->out, wait_for, w); ok;) {
     if (!gr_wire_receive(h->socket, &h->in, wait_for, w)) return false;
@@ -222,8 +222,8 @@ static bool answer(gr_hooks *h, watch *w) {
     if (h->in.kind == GR_WIRE_APPEND)
       ok = append(h, w);
     else
-      say(h);
-    ok = ok && look(w);  // one that never waits is looked at all the same
+      log_line(h);
+    ok = ok && check_limits(w);  // checks a script that keeps sending messages, too
   }
   return false;
 }

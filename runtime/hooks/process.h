@@ -1,39 +1,42 @@
-// process.h - the run's side of hooks: what it keeps of them, and the process that runs them.
+// process.h - the run's side of hooks: the process that runs scripts, and copies of their states.
 //
-// Nothing is lost with the process: the run has the scripts' text, their states as of the last
-// event, and their files. After a failure it is ended, and started again by the next request.
+// The run keeps the scripts' text, their states after the last event, and their files, so the
+// process can be killed at any time. After a failure it is ended, and the next request starts a new
+// one.
 #pragma once
 #include <signal.h>
 #include <time.h>
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/wire.h"
 
-#define GR_HOOK_WORD "--hooks-process"  // its first argument; the second is the run's process
-#define GR_HOOK_PLACE_SIGNAL SIGXCPU    // asks it where it is
-enum { GR_HOOK_SOCKET = 3, GR_HOOK_PLACES = 4 };  // its descriptors
+#define GR_HOOK_WORD \
+  "--hooks-process"                   // its first argument; the second is the run's process number
+#define GR_HOOK_PLACE_SIGNAL SIGXCPU  // makes it report the script's current line
+enum { GR_HOOK_SOCKET = 3, GR_HOOK_PLACES = 4 };  // its file descriptors
 
-typedef struct gr_hook_place {  // what it says then
+typedef struct gr_hook_place {  // that report
   int32_t script, line;
 } gr_hook_place;
 
-typedef struct gr_hook_file {  // one that a script appends to
+typedef struct gr_hook_file {  // a file that scripts append to
   const char *name;
-  int64_t bytes, before;  // now, and when the event began
+  int64_t bytes, before;  // its length now, and when the current event began
   struct gr_hook_file *next;
 } gr_hook_file;
 
 typedef struct gr_kept {  // a copy of a state
   char *at;
-  size_t len, room;  // len 0: there is none
+  size_t len, room;  // len 0: no state
 } gr_kept;
 
 typedef struct gr_script {
   gr_hook_script from;
-  const char *name;  // the file's, without its directory
+  const char *name;  // the file name without its directory
   char *text;
   size_t len;
-  int line[GR_HOOK_EVENTS];  // of each function; 0: it has not this event
-  gr_kept state, after;      // after the last event; after the one under way, where that is new
+  int line[GR_HOOK_EVENTS];  // where each function begins; 0: the event is not handled
+  gr_kept state;             // after the last completed event
+  gr_kept after;             // after the current event, if is_new
   bool is_new;
 } gr_script;
 
@@ -42,29 +45,30 @@ struct gr_hooks {
   gr_hooks_spec spec;
   gr_script *scripts;
   gr_hook_file *files;  // in order of first use
-  int64_t appended;     // bytes, by all
+  int64_t appended;     // bytes that all scripts have appended
   gr_wire in, out;
-  bool restarting;  // what scripts log and append has been said and written
+  bool restarting;  // what scripts log and append now is a repetition and is ignored
   // The process.
   pid_t pid;  // 0: none
   int socket, places;
-  clockid_t clock;      // of its processor time
-  gr_hook_place place;  // where it last said it was; line 0: it has not
+  clockid_t clock;      // measures its processor time
+  gr_hook_place place;  // its last report; line 0: none
 };
 
 // ---- process.c
-GR_MUST_USE gr_status gr_hooks_spawn(gr_hooks *);
-void gr_hooks_kill(gr_hooks *);  // leaves no zombie; nothing where there is no process
-// Sends h->out about a script (and event, or -1) and waits for the answer, of which h->in then has
-// the fields. An error is at the script's line, and there is no process then. GR_ERR_STOPPED:
-// spec.stop said so and the script did not end soon.
+GR_MUST_USE gr_status gr_hooks_spawn(gr_hooks *);  // starts the process, without scripts
+void gr_hooks_kill(gr_hooks *);  // kills and reaps it; does nothing without a process
+// Sends the request h->out, which concerns a script (and event, or -1), and waits for the answer,
+// whose fields are then in h->in. Errors carry the script's line, and the process has been ended.
+// GR_ERR_STOPPED: spec.stop returned true and the script did not end soon.
 GR_MUST_USE gr_status gr_hooks_ask(gr_hooks *, const gr_script *, int event);
 
 // ---- append.c
-// Writes to a file of a script; "" or what was wrong. Bytes of a failed write stay out of account.
+// Implements graphrun.append. Returns "" or an error message. A failed write is not counted in
+// gr_hook_file.bytes.
 const char *gr_hooks_append(gr_hooks *, const char *name, size_t name_len, const char *text,
                             size_t len);
-// A file is to go on at this size; what is beyond is cut.
+// Continues a file of a resumed run at this length; what is beyond it is truncated.
 GR_MUST_USE gr_status gr_hooks_continue_file(gr_hooks *, const char *name, int64_t bytes);
-void gr_hooks_mark_files(gr_hooks *);    // an event begins
-void gr_hooks_revert_files(gr_hooks *);  // what was written since is cut
+void gr_hooks_mark_files(gr_hooks *);    // remembers the files' lengths at the start of an event
+void gr_hooks_revert_files(gr_hooks *);  // truncates the files to those lengths

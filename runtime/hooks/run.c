@@ -1,7 +1,7 @@
-// run.c - a script within its limits of memory and time, and its errors. See script.h.
+// run.c - runs a script within its memory and time limits, and records its errors. See script.h.
 //
-// The count hook ends Lua code that runs too long, at its line. It cannot end a function of C;
-// the run does that by ending the process (process.c), and has the line from on_place.
+// Lua's count hook ends Lua code that exceeds the time limit, with its line. It cannot end a C
+// function; the run ends the process then (process.c) and knows the line from on_place.
 #include <errno.h>
 #include <lauxlib.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ int gr_world_line(gr_world *w) {
 
 static void *allocate(void *ctx, void *at, size_t old, size_t size) {
   gr_world *w = ctx;
-  if (!at) old = 0;  // then it is a kind of object
+  if (!at) old = 0;  // lua_Alloc passes the kind of object in `old` then
   bool fits = size <= old || size - old <= w->memory_bytes - w->used;
   void *p = NULL;
   if (size && fits)
@@ -47,16 +47,16 @@ static void count(lua_State *L, lua_Debug *ar) {
   (void)ar;
   gr_world *w = gr_world_of(L);
   w->late = gr_thread_seconds() >= w->deadline;
-  int every = w->late ? 1 : COUNT;  // 1: so that pcall cannot swallow it
-  if (lua_gethookcount(L) != every) lua_sethook(L, count, LUA_MASKCOUNT, every);  // goes by depth
+  int every = w->late ? 1 : COUNT;  // 1: raises the error again if pcall catches it
+  if (lua_gethookcount(L) != every) lua_sethook(L, count, LUA_MASKCOUNT, every);
   if (w->late) luaL_error(L, "too long");
 }
 
-static gr_world *volatile watched;  // by on_place; NULL: no script runs
+static gr_world *volatile watched;  // for on_place; NULL: no script is running
 
-// Says where the script is, and has the hook look at the clock before the next instruction. What
-// Lua is doing is not known here, so reading its stack may fault: that ends the process, as the
-// run is about to do.
+// Signal handler: reports the script's line, and makes the count hook check the time before the
+// next instruction. Lua's stack may be inconsistent here, so reading it may crash the process; that
+// is acceptable, because the run is about to kill it.
 static void on_place(int number) {
   (void)number;
   int e = errno;
@@ -65,29 +65,29 @@ static void on_place(int number) {
   lua_sethook(w->L, count, LUA_MASKCOUNT, 1);
   gr_hook_place place = {w->running->index, gr_world_line(w)};
   if (!w->late_line && gr_thread_seconds() >= w->deadline) w->late_line = place.line;
-  if (write(w->places, &place, sizeof place) < 0) errno = e;  // full: earlier ones are there
+  if (write(w->places, &place, sizeof place) < 0) errno = e;  // the pipe is full of earlier reports
   errno = e;
 }
 
 // -- Errors ------------------------------------------------------------------------------
 
-// What to do about a value that is nil by its nature.
+// Explains fields that are legitimately nil.
 static void find_hint(gr_world *w) {
   static const struct {
     const char *field, *hint;
   } nil[] = {
       {"(field 'loss')", "ctx.loss is nil before the first step has run"},
-      {"(field 'reason')", "ctx.reason is nil but in on_stop"},
-      {"(field 'max_steps')", "ctx.max_steps is nil where training.max_steps is not set"},
-      {"(field 'max_epochs')", "ctx.max_epochs is nil where training.max_epochs is not set"},
-      {"(field 'total_steps')", "ctx.total_steps is nil where the run has no end"},
+      {"(field 'reason')", "ctx.reason is nil except in on_stop"},
+      {"(field 'max_steps')", "ctx.max_steps is nil when training.max_steps is not set"},
+      {"(field 'max_epochs')", "ctx.max_epochs is nil when training.max_epochs is not set"},
+      {"(field 'total_steps')", "ctx.total_steps is nil when the run has no limit"},
   };
   for (size_t i = 0; i < sizeof nil / sizeof *nil; i++)
     if (strstr(w->message, nil[i].field)) snprintf(w->hint, sizeof w->hint, "%s", nil[i].hint);
 }
 
-// Keeps message, line and traceback. It may be called more than once for an error that arises while
-// a script is read.
+// Message handler of lua_pcall: records message, line and traceback. Lua may call it more than once
+// for an error while a script is parsed.
 static int keep_error(lua_State *L) {
   gr_world *w = gr_world_of(L);
   const char *text = lua_tostring(L, 1);
@@ -101,8 +101,9 @@ static int keep_error(lua_State *L) {
   return 1;
 }
 
-// "name.lua:12: text" -> text, and the 12 where no better line is known (syntax errors).
-static void cut_place(gr_world *w) {
+// Strips the location from "name.lua:12: text", and uses the 12 if no better line is known (syntax
+// errors).
+static void strip_location(gr_world *w) {
   size_t n = strlen(w->running->name);
   char *end, *text = w->message;
   if (strncmp(text, w->running->name, n) || text[n] != ':') return;
@@ -117,19 +118,19 @@ static void describe(gr_world *w, int code) {
   if (w->late && w->late_line) w->line = w->late_line;  // the hook is called one instruction later
   if (code == LUA_ERRMEM && !*w->message) {
     w->line = w->memory_line;
-    snprintf(w->message, sizeof w->message, "scripts hold more than %zu MiB of memory",
+    snprintf(w->message, sizeof w->message, "scripts use more than %zu MiB of memory",
              w->memory_bytes >> 20);
     snprintf(w->hint, sizeof w->hint,
-             "all scripts together have that much: keep less, or write it away with "
+             "this is the limit for all scripts together: keep less, or write data to a file with "
              "graphrun.append");
   } else if (!*w->message || code == LUA_ERRERR || strstr(w->message, "stack overflow")) {
     snprintf(w->message, sizeof w->message, "calls, tables or brackets are nested too deeply");
     snprintf(w->hint, sizeof w->hint,
-             "Lua takes about 200 tables or brackets in each other, and 200000 calls: does a "
-             "function call itself without an end?");
+             "Lua allows about 200 nested tables or brackets, and 200000 nested calls: does a "
+             "function call itself endlessly?");
     *w->trace = 0;
   }
-  cut_place(w);
+  strip_location(w);
   find_hint(w);
 }
 
@@ -139,7 +140,7 @@ bool gr_world_run(gr_world *w, gr_lua_script *s, int (*f)(lua_State *), void *ar
   w->deadline = gr_thread_seconds() + w->seconds;
   lua_settop(w->L, 0);
   lua_sethook(w->L, count, LUA_MASKCOUNT, COUNT);
-  lua_pushcfunction(w->L, keep_error);  // these three take no memory
+  lua_pushcfunction(w->L, keep_error);  // these three pushes cannot fail for lack of memory
   lua_pushcfunction(w->L, f);
   lua_pushlightuserdata(w->L, arg);
   watched = w;

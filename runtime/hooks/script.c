@@ -1,5 +1,4 @@
-// script.c - loading a script, calling its functions, reading what they return. See
-// script.h.
+// script.c - loads scripts, calls their functions and reads what they return. See script.h.
 #include "runtime/hooks/script.h"
 #include <lauxlib.h>
 #include <math.h>
@@ -18,12 +17,12 @@ static int unknown_event(lua_State *L, const char *key) {
   const char *near = gr_text_nearest(key, gr_hook_names, GR_HOOK_EVENTS);
   if (near) return luaL_error(L, "there is no event '%s'; did you mean '%s'?", key, near);
   return luaL_error(L,
-                    "there is no event '%s'; there are on_start, lr, on_step_end, on_epoch_end, "
-                    "on_eval_end, on_checkpoint and on_stop",
+                    "there is no event '%s'; the events are on_start, lr, on_step_end, "
+                    "on_epoch_end, on_eval_end, on_checkpoint and on_stop",
                     key);
 }
 
-// The line of the function on the top, so that an error in what it returned names it.
+// The line of the function on top of the stack, for errors in what it returns.
 static int line_defined(lua_State *L) {
   lua_Debug ar;
   lua_pushvalue(L, -1);
@@ -31,14 +30,15 @@ static int line_defined(lua_State *L) {
   return ar.linedefined;
 }
 
-// The function on the top, of the name `key`.
+// Takes the function of name `key` from the top of the stack.
 static void take_event(lua_State *L, gr_lua_script *s, const char *key) {
   int event = event_of(key);
   if (event < 0) unknown_event(L, key);
   if (!lua_isfunction(L, -1))
-    luaL_error(L, "'%s' is a %s and must be a function", key, luaL_typename(L, -1));
+    luaL_error(L, "'%s' must be a function, but is a %s", key, luaL_typename(L, -1));
   if (lua_iscfunction(L, -1))
-    luaL_error(L, "'%s' is a function of Lua's own: write '%s = function(ctx) ... end'", key, key);
+    luaL_error(L, "'%s' is one of Lua's own functions: write '%s = function(ctx) ... end'", key,
+               key);
   s->line[event] = line_defined(L);
   lua_pushvalue(L, -1);
   s->event[event] = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -46,23 +46,24 @@ static void take_event(lua_State *L, gr_lua_script *s, const char *key) {
 
 static int set_event(lua_State *L) {
   return luaL_error(L,
-                    "'%s' cannot be set: which functions a script has is settled when its table is "
+                    "'%s' cannot be set: the functions of a script are fixed when its table is "
                     "returned",
                     luaL_tolstring(L, 2, NULL));
 }
 
-// Takes the functions out of the table that the script returned, and leaves it locked.
+// Takes the functions from the table that the script returned, and makes the table read-only.
 static void take_table(lua_State *L, gr_lua_script *s) {
   if (!lua_istable(L, -1) || lua_getmetatable(L, -1))
-    luaL_error(L, "a hook ends with 'return { lr = function(ctx) ... end }', not with a %s%s",
-               lua_istable(L, -1) ? "table with a metatable" : luaL_typename(L, -1), "");
+    luaL_error(
+        L, "a hook script must end with 'return { lr = function(ctx) ... end }', not with a %s%s",
+        lua_istable(L, -1) ? "table with a metatable" : luaL_typename(L, -1), "");
   int table = lua_gettop(L);
   lua_newtable(L);
   gr_world_sorted_keys(L, table);
   for (lua_Integer i = 1; lua_rawgeti(L, table + 2, i) != LUA_TNIL; i++) {
     const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     if (!key)
-      luaL_error(L, "the table has a value without a name: write '{ lr = function(ctx) ... end }'");
+      luaL_error(L, "the table has a value without a key: write '{ lr = function(ctx) ... end }'");
     lua_pushvalue(L, -1);
     lua_rawget(L, table);
     take_event(L, s, key);
@@ -107,9 +108,9 @@ static void take_stop(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
   if (lua_type(L, -1) == LUA_TSTRING)
     snprintf(reason, sizeof reason, "%s", lua_tostring(L, -1)), cut_to_utf8(reason);
   else if (lua_isboolean(L, -1))
-    snprintf(reason, sizeof reason, "%s says so", s->name);
+    snprintf(reason, sizeof reason, "requested by %s", s->name);
   else
-    luaL_error(L, "'stop' is a %s and must be true or a reason", luaL_typename(L, -1));
+    luaL_error(L, "'stop' must be true or a reason, but is a %s", luaL_typename(L, -1));
   if (r->stop || !lua_toboolean(L, -1)) return;
   r->stop = true;
   memcpy(r->reason, reason, sizeof reason);
@@ -118,21 +119,22 @@ static void take_stop(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
 static void take_save(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
   (void)s;
   if (!lua_isboolean(L, -1))
-    luaL_error(L, "'save' is a %s and must be true or false", luaL_typename(L, -1));
+    luaL_error(L, "'save' must be true or false, but is a %s", luaL_typename(L, -1));
   r->save |= lua_toboolean(L, -1) != 0;
 }
 
-// The name and the value on the top.
+// Takes the name and the value on top of the stack.
 static void take_one_log(lua_State *L, gr_hook_result *r) {
-  static const char *const taken[] = {"step",      "epoch",         "loss", "lr",
-                                      "grad_norm", "samples_per_s", "wall"};
+  static const char *const reserved[] = {"step",      "epoch",         "loss", "lr",
+                                         "grad_norm", "samples_per_s", "wall"};
   const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
   if (!*name || strlen(name) >= GR_HOOK_NAME || !gr_utf8_valid(name) ||
       lua_type(L, -1) != LUA_TNUMBER)
-    luaL_error(L, "'log' must be { name = number }, names UTF-8 and at most %d long",
+    luaL_error(L, "'log' must be { name = number }, with names in UTF-8 of at most %d bytes",
                GR_HOOK_NAME - 1);
-  for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
-    if (!strcmp(taken[k], name)) luaL_error(L, "'log' cannot set '%s': a field of every row", name);
+  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
+    if (!strcmp(reserved[k], name))
+      luaL_error(L, "'log' cannot set '%s', which every row has", name);
   if (r->n_logs == GR_HOOK_LOGS)
     luaL_error(L, "'log' has more than %d values in one step", GR_HOOK_LOGS);
   snprintf(r->logs[r->n_logs].name, GR_HOOK_NAME, "%s", name);
@@ -142,7 +144,7 @@ static void take_one_log(lua_State *L, gr_hook_result *r) {
 static void take_log(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
   (void)s;
   if (!lua_istable(L, -1))
-    luaL_error(L, "'log' is a %s and must be { name = number }", luaL_typename(L, -1));
+    luaL_error(L, "'log' must be { name = number }, but is a %s", luaL_typename(L, -1));
   int table = lua_gettop(L);
   gr_world_unwrap(L, table);
   gr_world_sorted_keys(L, table);
@@ -158,20 +160,20 @@ static void take_log(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
 static void take_lr(lua_State *L, gr_hook_result *r) {
   double lr = lua_tonumber(L, -1);
   if (lua_type(L, -1) != LUA_TNUMBER)
-    luaL_error(L, "lr(ctx) returned a %s; it must return the learning rate, a number",
+    luaL_error(L, "lr(ctx) must return the learning rate, a number, but returned a %s",
                luaL_typename(L, -1));
   if (!isfinite(lr) || lr < 0)
-    luaL_error(L, "lr(ctx) returned %f; a learning rate is finite and not negative", lr);
+    luaL_error(L, "lr(ctx) returned %f; a learning rate must be finite and not negative", lr);
   r->lr = lr;
 }
 
-enum { N_KNOBS = 3 };
-static const char *const knob_names[N_KNOBS] = {"stop", "save", "log"};
-static void (*const take_knob[N_KNOBS])(lua_State *, const gr_lua_script *, gr_hook_result *) = {
-    take_stop, take_save, take_log};
+enum { N_CONTROLS = 3 };
+static const char *const control_names[N_CONTROLS] = {"stop", "save", "log"};
+static void (*const take_control[N_CONTROLS])(lua_State *, const gr_lua_script *,
+                                              gr_hook_result *) = {take_stop, take_save, take_log};
 
-static int unknown_knob(lua_State *L, const char *event, const char *key) {
-  const char *near = gr_text_nearest(key, knob_names, N_KNOBS);
+static int unknown_control(lua_State *L, const char *event, const char *key) {
+  const char *near = gr_text_nearest(key, control_names, N_CONTROLS);
   return luaL_error(L, "%s returned '%s'; it may return stop, save and log%s%s%s", event, key,
                     strcmp(key, "lr") ? "" : ", and lr(ctx) sets the learning rate",
                     near ? "; did you mean " : "", near ? near : "");
@@ -189,11 +191,11 @@ static void take_step_controls(lua_State *L, const gr_lua_script *s, const char 
   for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
     const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?";
     int k = 0;
-    while (k < N_KNOBS && strcmp(key, knob_names[k])) k++;
-    if (k == N_KNOBS) unknown_knob(L, event, key);
+    while (k < N_CONTROLS && strcmp(key, control_names[k])) k++;
+    if (k == N_CONTROLS) unknown_control(L, event, key);
     lua_pushstring(L, key);
     lua_rawget(L, table);
-    take_knob[k](L, s, r);
+    take_control[k](L, s, r);
     lua_pop(L, 2);
   }
   lua_settop(L, table);
@@ -208,7 +210,7 @@ typedef struct calling {
   gr_hook_result *result;
 } calling;
 
-// The state goes along where it may have changed.
+// Writes the result, and a copy of the state if it may have changed.
 static void put_answer(lua_State *L, gr_lua_script *s, const gr_hook_result *r) {
   gr_wire *out = &gr_world_of(L)->out;
   bool changed = s->touched || s->has_tables;

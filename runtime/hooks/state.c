@@ -1,23 +1,23 @@
-// state.c - what ctx.state may hold and take, and a copy of it for the run after each call.
+// state.c - limits what ctx.state may hold, and copies it for the run after each call.
 //
-// The copy is what the run goes on with when it has had to end this process, so that a call that
-// fails leaves no trace. It is made after every call that may have changed the state, and so in
-// the order of the tables and with numbers as they are.
+// The run continues from its copy when it has had to kill this process, so that a call that fails
+// has no effect. Copies are made after every call that may have changed the state; to be fast they
+// keep the tables' order and numbers in binary.
 #include <lauxlib.h>
 #include <string.h>
 #include "runtime/hooks/script.h"
 
-enum { MAX_DEPTH = 12 };  // JSON needs two levels for one, and readers have 32
+enum { MAX_DEPTH = 12 };  // a table takes two levels of JSON, and the reader allows 32
 
 // -- Copying -----------------------------------------------------------------------------
 
-// Where a state goes: into a message, or nowhere, to learn how much it is.
+// Destination of a state: a message, or nothing, to measure its size.
 typedef struct sink {
-  gr_wire *to;    // NULL: only measured
-  size_t bytes;   // of the text in a checkpoint, or more
-  size_t values;  // and keys
+  gr_wire *to;    // NULL: only measure
+  size_t bytes;   // upper bound of its text in a checkpoint
+  size_t values;  // number of keys and values
   size_t most_bytes, most_values;
-  bool tables;  // there is one
+  bool tables;  // it contains tables
 } sink;
 
 static void put_value(lua_State *L, sink *s, int depth);
@@ -58,10 +58,10 @@ static void put_number(lua_State *L, sink *s) {
     put(s, &f, sizeof f);
 }
 
-// The table on top; it stays there.
+// Copies the table on top of the stack, which stays there.
 static void put_table(lua_State *L, sink *s, int depth) {
   if (depth == MAX_DEPTH)
-    luaL_error(L, "ctx.state is more than %d tables deep, or holds itself", MAX_DEPTH);
+    luaL_error(L, "ctx.state is nested more than %d tables deep, or contains itself", MAX_DEPTH);
   luaL_checkstack(L, 8, "ctx.state is too deep");
   lua_pushvalue(L, -1);
   gr_world_unwrap(L, -1);
@@ -105,7 +105,7 @@ static void put_value(lua_State *L, sink *s, int depth) {
   }
 }
 
-// What the other scripts' states leave to this one.
+// A sink that starts with the sizes of the other scripts' states, which share the limits.
 static sink make_sink(gr_world *w, const gr_lua_script *s, gr_wire *to) {
   sink k = {.to = to, .most_bytes = GR_HOOK_STATE_BYTES, .most_values = GR_HOOK_STATE_VALUES};
   for (int i = 0; i < w->n_scripts; i++) {
@@ -123,18 +123,18 @@ static bool is_full(const sink *s) {
 
 static int too_large(lua_State *L, const char *dot, const char *key) {
   return luaL_error(L,
-                    "ctx.state%s%s is too large: the states of all scripts together may take %d "
-                    "bytes in a checkpoint, and have %d keys and values; keep less there, or write "
-                    "it away with graphrun.append",
+                    "ctx.state%s%s is too large: the states of all scripts together may have %d "
+                    "bytes in a checkpoint, and %d keys and values; keep less, or write data to a "
+                    "file with graphrun.append",
                     dot, key, (int)GR_HOOK_STATE_BYTES, (int)GR_HOOK_STATE_VALUES);
 }
 
-static void settle(gr_lua_script *s, const sink *k) {
+static void set_size(gr_lua_script *s, const sink *k) {
   s->bytes = k->bytes, s->values = k->values;
   s->has_tables = k->tables;
 }
 
-// Raises an error that names what in the state on the top is largest.
+// Raises an error that names the largest value in the state on top of the stack.
 static void refuse(lua_State *L) {
   const char *worst = "";
   size_t most = 0;
@@ -160,11 +160,11 @@ void gr_state_write(lua_State *L, gr_lua_script *s, gr_wire *to) {
   if (is_full(&k)) refuse(L);
   lua_pop(L, 1);
   gr_wire_close(to, at);
-  settle(s, &k);
+  set_size(s, &k);
   s->touched = false;
 }
 
-// -- Back --------------------------------------------------------------------------------
+// -- Rollback ----------------------------------------------------------------------------
 
 typedef struct source {
   const char *at;
@@ -176,7 +176,7 @@ static const void *get(source *s, size_t len) {
   return s->at - len;
 }
 
-// False: the end of a table.
+// Pushes the next value; false: the end of a table.
 static bool push_value(lua_State *L, source *s) {
   char tag = *(const char *)get(s, 1);
   lua_Integer i;
@@ -210,7 +210,7 @@ static int take_back(lua_State *L) {
 }
 
 bool gr_state_rollback(gr_world *w) {
-  gr_wire copies = w->in;  // whose states follow each other
+  gr_wire copies = w->in;  // the states follow each other in it
   gr_wire_begin(&w->out, GR_WIRE_DONE);
   for (int i = 0; i < w->n_scripts; i++) {
     source s = {gr_wire_text(&copies), &w->scripts[i]};
@@ -221,7 +221,7 @@ bool gr_state_rollback(gr_world *w) {
 
 // -- Setting -----------------------------------------------------------------------------
 
-// What is at an index, alone.
+// The size of the value at an index, by itself.
 static sink measure(lua_State *L, int index, gr_lua_script *s) {
   sink k = make_sink(gr_world_of(L), s, NULL);
   lua_pushvalue(L, index);
@@ -230,8 +230,8 @@ static sink measure(lua_State *L, int index, gr_lua_script *s) {
   return k;
 }
 
-// ctx.state[key] = value. What is set is measured by itself and added up; only where the sum is
-// too much is the whole state looked at, since much of it may have been replaced.
+// Implements ctx.state[key] = value. The value is measured and added to the size of the state; only
+// if that exceeds the limit is the whole state measured, since the value may have replaced another.
 int gr_state_set(lua_State *L) {
   gr_world *w = gr_world_of(L);
   gr_lua_script *s = w->running;
@@ -256,6 +256,6 @@ int gr_state_set(lua_State *L) {
   if (s->bytes <= all.most_bytes && s->values <= all.most_values) return 0;
   put_value(L, &all, 0);
   if (is_full(&all)) return too_large(L, dot, name);
-  settle(s, &all);
+  set_size(s, &all);
   return 0;
 }

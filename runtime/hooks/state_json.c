@@ -1,7 +1,8 @@
 // state_json.c - the scripts' states as text, for checkpoints, and back. See script.h.
 //
-// JSON, in which a table is an array of [key, value] in sorted order, and a byte of text is a
-// character of that number (0: 256), so that any Lua value that is data comes back as it was.
+// The text is JSON. A table is an array of [key, value] pairs in key order, and each byte of a
+// string is the character of that number (256 for 0), so that every Lua value that is data is
+// restored exactly.
 #include <lauxlib.h>
 #include <string.h>
 #include "base/json.h"
@@ -28,7 +29,8 @@ static void put_string(gr_world *w, const char *text, size_t len) {
   put(w, "\"", 1);
 }
 
-// The table on top; it stays there. In sorted order, so that text is the same for the same state.
+// Writes the table on top of the stack, which stays there. Keys are sorted, so that equal states
+// give equal text.
 static void put_table(lua_State *L, gr_world *w) {
   luaL_checkstack(L, 8, "ctx.state is too deep");
   int table = lua_gettop(L);
@@ -58,7 +60,7 @@ static void put_number(lua_State *L, gr_world *w) {
   put(w, t->at, t->len);
 }
 
-// Of what gr_state_write has let through.
+// Writes a value that gr_state_write has accepted.
 static void put_value(lua_State *L, gr_world *w) {
   size_t len;
   int type = lua_type(L, -1);
@@ -99,7 +101,7 @@ bool gr_state_text(gr_world *w) {
 
 typedef struct restoring {
   gr_lua_script *script;
-  const gr_json *state;  // NULL: the saved run had not this script
+  const gr_json *state;  // NULL: the saved run did not have this script
 } restoring;
 
 static void push_string(lua_State *L, const char *s) {
@@ -160,7 +162,7 @@ static bool is_damaged(gr_world *w) {
   return false;
 }
 
-// A name as it was before put_name of client.c.
+// Decodes a name that put_name of client.c has written.
 static const char *name_of(gr_arena *a, const gr_json *v) {
   char *out = gr_arena_alloc(a, strlen(v->text) + 1);
   int n = 0;
@@ -169,7 +171,7 @@ static const char *name_of(gr_arena *a, const gr_json *v) {
   return out;
 }
 
-// The saved states by script: of several of one name, in order.
+// Assigns the saved states to scripts by file name; scripts of the same name get theirs in order.
 static bool assign(gr_world *w, gr_arena *a, const gr_json *list, restoring *to) {
   for (const gr_json *v = list->first; v; v = v->next) {
     if (v->kind != GR_JSON_ARRAY || v->n != 2 || v->first->kind != GR_JSON_TEXT)
@@ -182,8 +184,9 @@ static bool assign(gr_world *w, gr_arena *a, const gr_json *list, restoring *to)
       continue;
     }
     char text[300];
-    int n = snprintf(text, sizeof text,
-                     "the checkpoint has a state of hook '%.200s', which this run has not", name);
+    int n =
+        snprintf(text, sizeof text,
+                 "the checkpoint has a state of hook '%.200s', which this run does not have", name);
     gr_world_log(w, GR_WARN, text, (size_t)n);
   }
   return true;

@@ -1,4 +1,4 @@
-// wire.c - see wire.h.
+// wire.c - encodes and transfers messages. See wire.h.
 #include "runtime/hooks/wire.h"
 #include <errno.h>
 #include <poll.h>
@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 
 typedef struct head {
-  uint64_t kind, len;  // len: of the fields
+  uint64_t kind, len;  // len: bytes of all fields
 } head;
-enum { KEPT = 1 << 20 };  // a larger buffer is given back after its message
+enum { KEPT = 1 << 20 };  // a buffer larger than this is freed after its message
 #define MAX_MESSAGE ((size_t)1 << 30)
 
 static bool reserve(gr_wire *w, size_t more) {
@@ -98,8 +98,8 @@ const char *gr_wire_bytes(gr_wire *w, size_t *out_len) {
 
 const char *gr_wire_text(gr_wire *w) { return gr_wire_bytes(w, NULL); }
 
-// Whether to try again after a call that moved n bytes.
-static bool go_on(ssize_t n, int fd, short events, gr_wire_wait wait, void *ctx) {
+// Whether to retry after a system call that returned n.
+static bool should_retry(ssize_t n, int fd, short events, gr_wire_wait wait, void *ctx) {
   if (n > 0 || (n < 0 && errno == EINTR)) return true;
   if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return false;
   return wait && wait(ctx, fd, events);
@@ -111,7 +111,7 @@ bool gr_wire_send(int fd, gr_wire *w, gr_wire_wait wait, void *ctx) {
   memcpy(w->at, &h, sizeof h);
   for (size_t done = 0; done < w->len;) {
     ssize_t n = send(fd, w->at + done, w->len - done, MSG_NOSIGNAL | (wait ? MSG_DONTWAIT : 0));
-    if (!go_on(n, fd, POLLOUT, wait, ctx)) return false;
+    if (!should_retry(n, fd, POLLOUT, wait, ctx)) return false;
     if (n > 0) done += (size_t)n;
   }
   return true;
@@ -120,7 +120,7 @@ bool gr_wire_send(int fd, gr_wire *w, gr_wire_wait wait, void *ctx) {
 static bool receive(int fd, char *to, size_t len, gr_wire_wait wait, void *ctx) {
   for (size_t done = 0; done < len;) {
     ssize_t n = recv(fd, to + done, len - done, wait ? MSG_DONTWAIT : 0);
-    if (!go_on(n, fd, POLLIN, wait, ctx)) return false;
+    if (!should_retry(n, fd, POLLIN, wait, ctx)) return false;
     if (n > 0) done += (size_t)n;
   }
   return true;

@@ -1,4 +1,4 @@
-// worker.c - the process that runs scripts: answers requests until the run is gone.
+// worker.c - the main loop of the process that runs scripts: answers requests until the run ends.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <lauxlib.h>
@@ -11,7 +11,7 @@
 #include "runtime/hooks/process.h"
 #include "runtime/hooks/script.h"
 
-// -- What reaches the run ----------------------------------------------------------------
+// -- Messages to the run -----------------------------------------------------------------
 
 static void send_out(gr_world *w) {
   if (!gr_wire_send(w->socket, &w->out, NULL, NULL)) _exit(1);
@@ -142,7 +142,8 @@ static void put_failure(gr_world *w) {
 
 // -- The process -------------------------------------------------------------------------
 
-// What is sent to all processes of a run is for the run, which ends this one when it is done.
+// Signals sent to all processes of a run (Ctrl-C) are handled by the run, which ends this process
+// when it is done.
 static void ignore_signals(void) {
   static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                 SIGUSR1, SIGUSR2, SIGPIPE, GR_HOOK_PLACE_SIGNAL};
@@ -155,7 +156,7 @@ static void ignore_signals(void) {
 void gr_hooks_enter(int argc, char **argv) {
   if (argc != 3 || strcmp(argv[1], GR_HOOK_WORD)) return;
   ignore_signals();
-  // The run may be gone already.
+  // The run may have ended before PR_SET_PDEATHSIG took effect.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != (pid_t)strtol(argv[2], NULL, 10)) _exit(1);
   gr_close_from(GR_HOOK_PLACES + 1);
   gr_world w = {.arena = gr_arena_create(), .socket = GR_HOOK_SOCKET, .places = GR_HOOK_PLACES};
@@ -164,5 +165,5 @@ void gr_hooks_enter(int argc, char **argv) {
     if (!serve(&w)) put_failure(&w);
     send_out(&w);
   }
-  _exit(0);  // the run is gone
+  _exit(0);  // the run has ended
 }

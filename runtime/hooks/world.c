@@ -1,17 +1,18 @@
-// world.c - the libraries that a script can see and use. See script.h.
+// world.c - the libraries that scripts can use. See script.h.
 //
-// Every function of Lua's that is let in ends in time linear in its memory, or is wrapped so
-// that it does, so that the count hook can name the line of most scripts that run too long; the
-// run ends the process of the others. Left out for that reason are xpcall (handlers run without
-// hooks), __gc and __len, table.move, string.dump; and next, whose order is not the same in each
-// run.
+// Every C function of Lua that is allowed ends in time linear in its memory, or is wrapped so that
+// it does. So the count hook can name the line of most scripts that exceed the time limit; for the
+// others the run kills the process. Excluded for that reason are xpcall (its handlers run without
+// hooks),
+// __gc and __len, table.move and string.dump; next is excluded because its order differs between
+// runs.
 #include <lauxlib.h>
 #include <lualib.h>
 #include <string.h>
 #include "runtime/hooks/script.h"
 
 enum { MAX_REP = 1 << 26, MAX_LENGTH = 1 << 24 };
-#define MAX_MATCH 5e8  // steps of a pattern match at worst: a second or two
+#define MAX_MATCH 5e8  // worst-case steps of a pattern match, which take a second or two
 
 // -- Wrapped functions -------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ static int print(lua_State *L) {
   return 0;
 }
 
-// Numbers, text, booleans.
+// Order of keys: numbers, text, booleans.
 static bool before(lua_State *L, int a, int b) {
   int ta = lua_type(L, a), tb = lua_type(L, b);
   if (ta != tb) return ta == LUA_TNUMBER || (ta == LUA_TSTRING && tb == LUA_TBOOLEAN);
@@ -45,7 +46,7 @@ static int by_key(lua_State *L) {
   return 1;
 }
 
-// Lists are in order as they are.
+// A list (keys 1, 2, ...) needs no sorting.
 void gr_world_sorted_keys(lua_State *L, int index) {
   index = lua_absindex(L, index);
   luaL_checkstack(L, 8, "too deep");
@@ -78,7 +79,7 @@ static int next_pair(lua_State *L) {  // upvalues: table, keys, how many are don
     lua_settop(L, 0);
     if (lua_rawgeti(L, lua_upvalueindex(2), ++i) == LUA_TNIL) return 1;
     lua_pushvalue(L, 1);
-  } while (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL);  // removed since
+  } while (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL);  // the script has removed the key since
   lua_pushinteger(L, i);
   lua_replace(L, lua_upvalueindex(3));
   return 2;
@@ -94,16 +95,16 @@ static int sorted_pairs(lua_State *L) {
   return 1;
 }
 
-// Calls the function of Lua's that is wrapped, with the arguments as they are now.
-static int pass_on(lua_State *L) {
+// Calls the wrapped Lua function with the arguments on the stack.
+static int call_wrapped(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
   return lua_gettop(L);
 }
 
-// Looks past metatables: looking through them would call the script, which could then set what
-// has just been looked at.
+// Reads the fields raw: reading through a metatable would call the script, which could change what
+// has just been checked.
 static int safe_setmetatable(lua_State *L) {
   static const char *const refused[] = {"__gc", "__len", "__close", "__mode"};
   for (int i = 0; i < 4 && lua_istable(L, 2); i++) {
@@ -113,12 +114,12 @@ static int safe_setmetatable(lua_State *L) {
     lua_pop(L, 1);
   }
   gr_world_unwrap_state(L, 1);
-  return pass_on(L);
+  return call_wrapped(L);
 }
 
 static int safe_rawread(lua_State *L) {
   gr_world_unwrap(L, 1);
-  return pass_on(L);
+  return call_wrapped(L);
 }
 
 static int safe_rawset(lua_State *L) {
@@ -127,26 +128,29 @@ static int safe_rawset(lua_State *L) {
   lua_pushvalue(L, 1);
   bool proxy = gr_world_unwrap(L, 4);
   lua_settop(L, 3);
-  if (!proxy) return pass_on(L);
+  if (!proxy) return call_wrapped(L);
   lua_settable(L, 1);
   return 1;
 }
 
 static int safe_rep(lua_State *L) {
-  if (luaL_checkinteger(L, 2) > MAX_REP) return luaL_error(L, "string.rep: too often");
-  return pass_on(L);
+  if (luaL_checkinteger(L, 2) > MAX_REP) return luaL_error(L, "string.rep: too many repetitions");
+  return call_wrapped(L);
 }
 
-// Lua's table functions go by a length that a metatable, or a few scattered keys, may make huge.
+// Lua's table functions use the table's length, which a metatable or a few scattered keys can make
+// huge.
 static int safe_table(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   gr_world_unwrap_state(L, 1);
-  if (lua_getmetatable(L, 1)) return luaL_error(L, "table functions take tables without metatable");
-  if (lua_rawlen(L, 1) > MAX_LENGTH) return luaL_error(L, "a table of more than 2^24 elements");
-  return pass_on(L);
+  if (lua_getmetatable(L, 1))
+    return luaL_error(L, "table functions accept only tables without a metatable");
+  if (lua_rawlen(L, 1) > MAX_LENGTH) return luaL_error(L, "the table has more than 2^24 elements");
+  return call_wrapped(L);
 }
 
-// An upper bound for the steps of a match: each repetition may try each length at each start.
+// Refuses a match whose upper bound of steps is too large: each repetition may try each length at
+// each start.
 static int safe_match(lua_State *L) {
   size_t len, plen;
   luaL_checklstring(L, 1, &len);
@@ -159,7 +163,7 @@ static int safe_match(lua_State *L) {
   if (cost > MAX_MATCH)
     return luaL_error(L, "a pattern with so many repetitions could take too long on %d characters",
                       (int)len);
-  return pass_on(L);
+  return call_wrapped(L);
 }
 
 static int seeded_random(lua_State *L) {
@@ -184,12 +188,11 @@ static int unknown_name(lua_State *L) {
                                       "type",   "rawget", "tonumber", "tostring"};
   const char *name = luaL_tolstring(L, 2, NULL);
   if (!strcmp(name, "ctx"))
-    return luaL_error(L,
-                      "there is no 'ctx' here: it is what each function of a hook is called with");
+    return luaL_error(L, "there is no global 'ctx': it is the argument of each hook function");
   const char *near = gr_text_nearest(name, there, sizeof there / sizeof *there);
-  if (near) return luaL_error(L, "there is no '%s' here; did you mean '%s'?", name, near);
-  return luaL_error(L, "there is no '%s' here: hooks have no io, os or require (see docs/hooks.md)",
-                    name);
+  if (near) return luaL_error(L, "there is no global '%s'; did you mean '%s'?", name, near);
+  return luaL_error(
+      L, "there is no global '%s': hooks have no io, os or require (see docs/hooks.md)", name);
 }
 
 static int new_global(lua_State *L) {
@@ -201,12 +204,12 @@ static int new_global(lua_State *L) {
                         "'return { %s = function(ctx) ... end }'",
                         name, name);
   return luaL_error(L,
-                    "'%s' is not declared: write 'local %s = ...' where it is set first, or keep "
+                    "'%s' is not declared: write 'local %s = ...' at its first assignment, or keep "
                     "it in ctx.state if it must survive a resume",
                     name, name);
 }
 
-// -- The world ---------------------------------------------------------------------------
+// -- The environment ---------------------------------------------------------------------
 
 static const char *const base_names[] = {"assert",   "error",    "getmetatable", "ipairs",
                                          "pcall",    "select",   "rawequal",     "type",
@@ -222,7 +225,8 @@ static const char *const math_names[] = {
     "fmod", "huge", "log",  "max",  "maxinteger", "min",  "mininteger", "modf", "pi",
     "rad",  "sin",  "sqrt", "tan",  "tointeger",  "type", "ult",        NULL};
 
-// From the library at `from` to the table on top; wrapped, unless `wrap` is NULL.
+// Copies functions of the library at `from` to the table on top of the stack, wrapped by `wrap`
+// unless that is NULL.
 static void copy(lua_State *L, int from, const char *const *names, lua_CFunction wrap) {
   for (; *names; names++) {
     lua_getfield(L, from, *names);
@@ -240,7 +244,7 @@ static void add(lua_State *L, const char *name, lua_CFunction f) {
   lua_setfield(L, -2, name);
 }
 
-// Base, string, table, math.
+// Builds the restricted base, string, table and math libraries.
 int gr_world_build(lua_State *L) {
   luaL_requiref(L, LUA_GNAME, luaopen_base, 0);
   luaL_requiref(L, LUA_STRLIBNAME, luaopen_string, 0);
@@ -256,7 +260,7 @@ int gr_world_build(lua_State *L) {
   lua_pushliteral(L, "");
   lua_getmetatable(L, -1);
   lua_pushvalue(L, -3);
-  lua_setfield(L, -2, "__index");  // ("x"):rep(3) goes the same way
+  lua_setfield(L, -2, "__index");  // so that ("x"):rep(3) is restricted, too
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");
   lua_pop(L, 2);

@@ -1,4 +1,4 @@
-// files.c - see parts.h.
+// files.c - JSON lines and TensorBoard event files. See parts.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static gr_status failed(const char *what, const char *path) {
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, path, strerror(errno));
 }
 
-// Opens for appending after the first `keep` bytes.
+// Opens for appending after the first `keep` bytes and truncates the rest.
 static gr_status open_at(const char *path, int64_t keep, gr_lines *out) {
   *out = (gr_lines){.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666),
                     .path = path};
@@ -118,7 +118,7 @@ static gr_status put_record(gr_events *e) {
   little(head + 8, masked(head, 8), 4);
   little(tail, masked(t->at, n), 4);
   gr_text_putn(t, (char *)tail, 4);
-  gr_text_putn(t, (char *)head, 12);  // room: the head goes to the front
+  gr_text_putn(t, (char *)head, 12);  // makes room; the header is moved to the front
   memmove(t->at + 12, t->at, n + 4);
   memcpy(t->at, head, 12);
   return gr_lines_put(&e->file, t->at, n + 16);
@@ -158,7 +158,7 @@ gr_status gr_events_put(gr_events *e, int64_t step, double wall, const char *pre
   return put_record(e);
 }
 
-// Reads a varint and goes behind it; false: there is none.
+// Reads a varint and advances *p past it; false: there is none.
 static bool get_varint(const unsigned char **p, const unsigned char *end, uint64_t *out) {
   *out = 0;
   for (int shift = 0; *p < end && shift < 64; shift += 7) {
@@ -169,10 +169,10 @@ static bool get_varint(const unsigned char **p, const unsigned char *end, uint64
   return false;
 }
 
-// An event as far as resuming cares: its step, -1 where it has none, and its first tag.
+// What resuming needs to know of an event: its step (-1: none) and its first tag.
 typedef struct event {
   int64_t step;
-  const char *tag;  // not terminated
+  const char *tag;  // not NUL-terminated
   size_t tag_bytes;
 } event;
 
@@ -182,9 +182,9 @@ static event event_of(const unsigned char *p, size_t n) {
   event none = {.step = -1};
   if (n < 11 || p[0] != 0x09 || p[9] != 0x10 || (p += 10, !get_varint(&p, end, &step))) return none;
   event e = {.step = (int64_t)step};
-  static const unsigned char way[] = {0x2a, 0x0a, 0x0a};  // summary, value, tag
-  for (size_t i = 0; i < sizeof way; i++)
-    if (p == end || *p++ != way[i] || !get_varint(&p, end, &skipped)) return e;
+  static const unsigned char path[] = {0x2a, 0x0a, 0x0a};  // summary, value, tag
+  for (size_t i = 0; i < sizeof path; i++)
+    if (p == end || *p++ != path[i] || !get_varint(&p, end, &skipped)) return e;
   e.tag = (const char *)p, e.tag_bytes = (size_t)(end - p);
   return e;
 }
@@ -200,7 +200,7 @@ static bool event_stays(const event *e, const gr_report_spec *spec) {
          !(spec->eval_open && is_of(e, GR_EVENTS_EVAL));
 }
 
-// Bytes of the record at the file's position when it is whole and stays, else 0.
+// Bytes of the record at the file's position, if it is complete and is kept; otherwise 0.
 static int64_t whole_record(FILE *in, unsigned char *buf, const gr_report_spec *spec) {
   unsigned char head[12], tail[4];
   if (fread(head, 1, 12, in) != 12 || masked(head, 8) != from_little(head + 8, 4)) return 0;

@@ -1,4 +1,4 @@
-// open.c - see report.h.
+// open.c - opens a report, writes its rows and prints progress lines. See report.h.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@ struct gr_report {
   gr_report_spec spec;
   gr_lines metrics, evals, epochs;
   gr_events events;
-  gr_text line;                    // the one being made; its memory is used again
-  double shown;                    // when the last progress line was
-  double samples, seconds, steps;  // sums in which a step weighs 0.95 of the next
+  gr_text line;                    // buffer of the row or progress line that is being formatted
+  double shown;                    // time of the last progress line
+  double samples, seconds, steps;  // exponentially decaying sums: each step weighs 0.95 of the next
 };
 
 static char *path_of(gr_report *r, const char *name) {
@@ -36,7 +36,7 @@ void gr_report_close_log(FILE *log) {
   fclose(log);
 }
 
-// A file that is not to be written stays closed; what an earlier run left of it goes.
+// A file that is switched off stays closed, and an earlier run's file is removed.
 static gr_status open_lines(gr_report *r, bool off, const char *name, const char *key,
                             int64_t below, gr_lines *out) {
   const char *path = path_of(r, name);
@@ -46,7 +46,7 @@ static gr_status open_lines(gr_report *r, bool off, const char *name, const char
 }
 
 static gr_status open_events(gr_report *r) {
-  // TensorBoard looks for the middle of the name; a clock in it would differ between runs.
+  // TensorBoard looks for "tfevents" in the name. It has no time stamp, so that runs do not differ.
   const char *path = path_of(r, "events.out.tfevents.0000000000.graphrun");
   if (!r->spec.no_events) return gr_events_open(r->arena, path, &r->spec, &r->events);
   if (!r->spec.resume_step) remove(path);
@@ -138,7 +138,7 @@ static bool due(const gr_report *r, int64_t step, double now) {
   return edge || nth || now - r->shown >= r->spec.every_seconds;
 }
 
-// The line counts the steps that are done, so that the last says 100/100. The last one stays.
+// The line shows completed steps, so that the last one is 100/100. The last one is not erased.
 static void progress(gr_report *r, const gr_report_row *x) {
   double now = gr_seconds();
   int64_t left = r->spec.total_steps - x->step - 1;
@@ -198,7 +198,7 @@ gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
   return GR_OK;
 }
 
-// In event files a row stands at the step that has run last.
+// In event files a row has the number of the last step that has run.
 static gr_status put_event(gr_report *r, int64_t steps, double wall, const char *prefix,
                            const gr_named *v, int n) {
   return n ? gr_events_put(&r->events, steps > 0 ? steps - 1 : 0, wall, prefix, v, n) : GR_OK;

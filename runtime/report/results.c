@@ -1,4 +1,4 @@
-// results.c - training_results.json: the whole run, for people and for tables of runs.
+// results.c - writes training_results.json, the summary of a run.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void put_best(gr_text *t, const gr_results *r) {
   put_text(t, "best_checkpoint", r->best_checkpoint);
 }
 
-// The lines of epochs.jsonl as one array, as they stand there.
+// Appends the lines of epochs.jsonl as one array, unchanged.
 static gr_status put_history(gr_arena *a, gr_text *t, const char *path) {
   char *text = "";
   size_t len = 0;

@@ -8,7 +8,7 @@ static const struct {
   const char *says;
   int line;
 } errors[] = {
-    {"return {\n lr = function(ctx) return nil end }", GR_HOOK_LR, "lr(ctx) returned a nil", 2},
+    {"return {\n lr = function(ctx) return nil end }", GR_HOOK_LR, "but returned a nil", 2},
     {"return {\n lr = function(ctx) return 'x' end }", GR_HOOK_LR, "returned a string", 2},
     {"\nreturn { lr = function(ctx)\n return 0/0 end }", GR_HOOK_LR, "finite and not negative", 2},
     {"return { lr = function(ctx) return -1e-3 end }", GR_HOOK_LR, "finite and not negative", 1},
@@ -21,10 +21,10 @@ static const struct {
      "deep", 2},
     {"return { lr = function(ctx)\n return 1 +\n end }", GR_HOOK_LR, "unexpected symbol near 'end'",
      3},
-    {"\nreturn 5", GR_HOOK_LR, "a hook ends with 'return {", 1},
-    {"local x = 1", GR_HOOK_LR, "a hook ends with 'return {", 1},
+    {"\nreturn 5", GR_HOOK_LR, "a hook script must end with 'return {", 1},
+    {"local x = 1", GR_HOOK_LR, "a hook script must end with 'return {", 1},
     {"return { on_stepend = function() end }", GR_HOOK_LR, "did you mean 'on_step_end'?", 1},
-    {"return { lr = 5 }", GR_HOOK_LR, "'lr' is a number and must be a function", 1},
+    {"return { lr = 5 }", GR_HOOK_LR, "'lr' must be a function, but is a number", 1},
     {"return { lr = function(ctx)\n best = 1 end }", GR_HOOK_LR, "'best' is not declared", 2},
     {"return { lr = function(ctx)\n return lrr end }", GR_HOOK_LR, "there is no 'lrr' here", 2},
     {"return { on_stop = function(ctx)\n return 5 end }", GR_HOOK_STOP, "on_stop returned a number",
@@ -63,14 +63,14 @@ static const struct {
     {"return { on_stop = function() return { sav = true } end }", GR_HOOK_STOP, "did you mean save",
      1},
     // The script's own table.
-    {"return { lr = print }", GR_HOOK_LR, "'lr' is a function of Lua's own", 1},
+    {"return { lr = print }", GR_HOOK_LR, "'lr' is one of Lua's own functions", 1},
     {"local t\nt = { lr = function(ctx)\n t.lr = print return 1 end }\nreturn t", GR_HOOK_LR,
      "'lr' cannot be set", 3},
     {"local t\nt = { lr = function(ctx)\n t.lr = nil return 1 end }\nreturn t", GR_HOOK_LR,
      "'lr' cannot be set", 3},
     {"local t\nt = { lr = function(ctx)\n t.on_stop = print return 1 end }\nreturn t", GR_HOOK_LR,
      "'on_stop' cannot be set", 3},
-    {"return { { lr = function() end } }", GR_HOOK_LR, "a value without a name", 1},
+    {"return { { lr = function() end } }", GR_HOOK_LR, "a value without a key", 1},
     {"return setmetatable({}, {})", GR_HOOK_LR, "a table with a metatable", 1},
     {"function lr(ctx)\n return 1 end", GR_HOOK_LR, "'lr' must be in the table that", 1},
     {"return { lr = function()\n return ctx.lr end }", GR_HOOK_LR, "there is no 'ctx' here", 2},
@@ -139,8 +139,8 @@ static void known_and_nil(void) {
   static const struct {
     const char *uses, *hint;
   } all[] = {{"ctx.loss * 2", "nil before the first step"},
-             {"ctx.reason .. ''", "nil but in on_stop"},
-             {"ctx.total_steps - 1", "nil where the run has no end"}};
+             {"ctx.reason .. ''", "nil except in on_stop"},
+             {"ctx.total_steps - 1", "nil when the run has no limit"}};
   gr_hook_result r;
   MUST(
       script_call("return { lr = function(ctx) assert(ctx.loss == nil and ctx.reason == nil and "

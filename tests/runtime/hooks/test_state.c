@@ -23,8 +23,8 @@ static const struct {
   int line;
 } refused[] = {
     {STEP("ctx.state.f = function() end"), "holds a function", 2},
-    {STEP("ctx.state.s = {}\n ctx.state.s.s = ctx.state.s"), "or holds itself", 1},
-    {STEP("ctx.state.s = ctx.state"), "or holds itself", 1},
+    {STEP("ctx.state.s = {}\n ctx.state.s.s = ctx.state.s"), "or contains itself", 1},
+    {STEP("ctx.state.s = ctx.state"), "or contains itself", 1},
     {STEP("ctx.state[{}] = 1"), "a table as a key", 2},
     {STEP("local t = {}\nctx.state.t = t t[t] = 1"), "a table as a key", 1},
     {STEP("\nctx.state.s = ('\\0'):rep(1 << 24)"), "ctx.state.s is too large", 3},
