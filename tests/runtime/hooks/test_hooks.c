@@ -61,7 +61,7 @@ static void votes(void) {
     MUST(script_open_all(paths, 2, NULL, 0, &h));
     MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
     CHECK(r.save == (i < 3) && r.stop == (i < 3), "%d: %d %d", i, r.save, r.stop);
-    const char *why = i == 0 || i == 2 ? "one.lua says so" : i == 1 ? "two.lua says so" : "";
+    const char *why = i == 0 || i == 2 ? "requested by one.lua" : i == 1 ? "requested by two.lua" : "";
     CHECK(!strcmp(r.reason, why), "%d: %s", i, r.reason);
     gr_hooks_close(h);
   }
@@ -83,7 +83,7 @@ static void several(void) {
   MUST(gr_hooks_call(h, GR_HOOK_LR, &c, &r));
   CHECK(r.lr == 11, "%g", r.lr);
   MUST(gr_hooks_call(h, GR_HOOK_EPOCH_END, &c, &r));
-  CHECK(r.stop && !strcmp(r.reason, "one.lua says so") && r.n_logs == 3, "%s", r.reason);
+  CHECK(r.stop && !strcmp(r.reason, "requested by one.lua") && r.n_logs == 3, "%s", r.reason);
   CHECK(!strcmp(r.logs[0].name, "a") && !strcmp(r.logs[2].name, "c"), "order");
   MUST(gr_hooks_call(h, GR_HOOK_STOP, &c, &r));
   CHECK(!r.stop && !r.save && !r.n_logs, "no script has it");

@@ -105,7 +105,7 @@ static void names(void) {
   char text[256];
   for (size_t i = 0; i < sizeof gone / sizeof *gone; i++) {
     snprintf(text, sizeof text, IN("local x = %s"), gone[i]);
-    expect(text, "there is no '");
+    expect(text, "there is no global '");
   }
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
     snprintf(text, sizeof text, IN("%s()"), fields[i]);
