@@ -1,4 +1,4 @@
-// complete.c - what may come next on a command line. See gr_show_completion.
+// complete.c - shell completion of overrides. See gr_show_completion.
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "compose/show.h"
@@ -7,9 +7,9 @@
 typedef struct completion {
   gr_arena *arena;
   gr_text *out;
-  const char *prefix;  // stands before every word: "+", "++", "~", "--explain=" or ""
-  const char *word;    // what is typed after it
-  bool delete;         // after ~ a key is a whole word
+  const char *prefix;  // repeated before every candidate: "+", "++", "~", "--explain=" or ""
+  const char *word;    // what the user has typed after it
+  bool delete;         // after "~" a key alone is a complete word
   gr_map seen;
 } completion;
 
@@ -37,7 +37,7 @@ static gr_composed try_compose(gr_composer *k, gr_arena *a, const gr_compose_req
   return composed;
 }
 
-// Arguments that are wrong, or not finished, are left out together.
+// If the arguments have errors or are incomplete, composes without them.
 static gr_composed compose(gr_composer *k, gr_arena *a, const gr_compose_request *q) {
   gr_composed composed = try_compose(k, a, q);
   if (composed.job || !q->n_overrides) return composed;
@@ -52,7 +52,7 @@ static bool shown(const completion *c, const char *group) {
   return strncmp(group, "hydra", 5) || !strncmp(c->word, "hydra", 5);
 }
 
-// All groups, and those of the defaults list that stand at another package: "db@backup".
+// Offers all groups, and the entries of the defaults list with another package: "db@backup".
 static void offer_groups(completion *c, const gr_composer *k) {
   const char **groups;
   int n = gr_sources_groups(&k->sources, &groups);
@@ -64,7 +64,7 @@ static void offer_groups(completion *c, const gr_composer *k) {
 
 // ---- Keys ------------------------------------------------------------------------
 
-// Keys one level beyond what is typed: "training." leads to "training.lr=".
+// Offers keys one level below what is typed: "training." leads to "training.lr=".
 static void offer_keys(completion *c, const gr_conf *map, const char *before) {
   for (int i = 0; map && map->kind == GR_CONF_MAP && i < map->n; i++) {
     const char *path = gr_arena_printf(c->arena, "%s%s", before, map->keys[i]);
@@ -108,7 +108,7 @@ static void offer_words(completion *c, const char *key, const char *before) {
   for (int i = 0; i < n; i++) offer(c, gr_arena_printf(c->arena, "%s%s", before, words[i]));
 }
 
-// "1" and "true" without quotes are no texts.
+// Whether a string needs quotes because YAML would read it as another type ("1", "true").
 static bool reads_otherwise(gr_arena *a, const char *text) {
   gr_conf word = {0};
   gr_status s = gr_lexis_type(a, &word, text);
@@ -116,7 +116,7 @@ static bool reads_otherwise(gr_arena *a, const char *text) {
   return s || word.kind != GR_CONF_TEXT;
 }
 
-// What the key is now, or would be if it stays out.
+// Offers the current value of the key, or its default.
 static void offer_now(completion *c, gr_conf *root, const char *key, const char *before) {
   gr_conf *now = root ? gr_conf_find(root, key) : NULL;
   const gr_schema_key *k = gr_schema_find(key);
@@ -130,7 +130,7 @@ static void offer_now(completion *c, gr_conf *root, const char *key, const char 
   offer(c, gr_arena_printf(c->arena, "%s%s", before, t.at));
 }
 
-// "db@backup=my", "training.optimizer=sgd,ad": the last of several values is completed.
+// Completes the last value of "db@backup=my" or "training.optimizer=sgd,ad".
 static void offer_values(completion *c, const gr_composer *k, const gr_composed *made,
                          const char *equals) {
   const char *key = gr_arena_strndup(c->arena, c->word, (size_t)(equals - c->word));

@@ -1,5 +1,5 @@
-// composer.h - composition step by step, for commands that show what happens on the way. Who
-// only wants the result calls gr_compose.
+// composer.h - composition step by step, for commands that show intermediate results. Callers that
+// need only the result use gr_compose.
 #pragma once
 #include "compose/compose.h"
 #include "compose/hydra/defaults.h"
@@ -7,9 +7,9 @@
 
 typedef struct gr_composer {
   gr_arena *arena;
-  const char *path;  // as given
-  const char
-      *primary;  // its name in its folder; NULL: a folder is not there, nothing can be composed
+  const char *path;  // of the primary config, as given
+  // Its name within its folder; NULL: the folder does not exist, and nothing can be composed.
+  const char *primary;
   gr_sources sources;
   gr_override *overrides;
   int n_overrides;
@@ -17,13 +17,14 @@ typedef struct gr_composer {
   gr_resolver resolver;
   bool (*known)(const char *key);
   gr_conf *root;
-  int values;  // of all files
-  bool whole;  // nothing was left out because of an error
+  int values;  // number of values in all files
+  bool whole;  // nothing was left out because of errors
 } gr_composer;
 
-// Each step gives all its errors, and leaves what there is for the next.
-
+// The steps, in order. Each returns all its errors, and the next can still run on what is there.
+// gr_composer_open parses the overrides and reads the primary config and the search path;
+// gr_composer_merge merges the files and applies the overrides.
 GR_MUST_USE gr_status gr_composer_open(gr_composer *, gr_arena *, const gr_compose_request *);
-GR_MUST_USE gr_status gr_composer_single(const gr_composer *);  // an error where there are sweeps
-GR_MUST_USE gr_status gr_composer_list(gr_composer *, bool with_hydra);  // the defaults list
+GR_MUST_USE gr_status gr_composer_single(const gr_composer *);           // an error for each sweep
+GR_MUST_USE gr_status gr_composer_list(gr_composer *, bool with_hydra);  // makes the defaults list
 GR_MUST_USE gr_status gr_composer_merge(gr_composer *, gr_composed *out);

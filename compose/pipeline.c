@@ -1,5 +1,5 @@
-// pipeline.c - composition from end to end: arguments, search path, defaults list, merging,
-// overrides. See compose.h
+// pipeline.c - the steps of composition: arguments, search path, defaults list, merging, overrides.
+// See compose.h and composer.h.
 #include <string.h>
 #include "compose/compose.h"
 #include "compose/composer.h"
@@ -13,8 +13,8 @@ static bool ends_with(const char *s, const char *end) {
   return n >= m && !strcmp(s + n - m, end);
 }
 
-// "configs/run.yaml" is config "run" in folder "configs"; so is "configs/run", also beside a folder
-// of that name.
+// Splits "configs/run.yaml" into folder "configs" and config "run". "configs/run" means the same,
+// even if a folder of that name exists.
 static gr_status split_path(gr_composer *c, const char *path) {
   const char *slash = strrchr(path, '/');
   const char *dir = !slash          ? "."
@@ -24,7 +24,7 @@ static gr_status split_path(gr_composer *c, const char *path) {
   bool is_dir = gr_is_dir(path) && !gr_is_file(gr_arena_printf(c->arena, "%s.yaml", path));
   if (!*name || is_dir)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path),
-                   "name one of its .yaml files");
+                   "give the path of one of its .yaml files");
   c->primary = gr_arena_strndup(c->arena, name, strlen(name) - (ends_with(name, ".yaml") ? 5 : 0));
   if (!*c->primary) c->primary = name;
   gr_sources_add(&c->sources, dir);
@@ -34,7 +34,7 @@ static gr_status split_path(gr_composer *c, const char *path) {
                  "the configuration is given by its path, as in configs/run.yaml");
 }
 
-// Those that are wrong are left out.
+// Overrides with errors are left out of the composition.
 static gr_status parse_overrides(gr_composer *c, const gr_compose_request *q) {
   gr_status all = GR_OK;
   c->overrides = GR_NEW(c->arena, gr_override, q->n_overrides + 1);
@@ -52,12 +52,12 @@ gr_status gr_composer_single(const gr_composer *c) {
   for (int i = 0; i < c->n_overrides; i++) {
     const gr_override *o = &c->overrides[i];
     if (!o->value.many) continue;
-    gr_status s =
-        gr_fail(GR_ERR_USAGE, o->value_loc, "'%s' is a sweep, but this is one run", o->key);
+    gr_status s = gr_fail(GR_ERR_USAGE, o->value_loc,
+                          "'%s' is a sweep, but this command makes a single run", o->key);
     if (o->value.many->kind == GR_SWEEP_SIMPLE)
-      s = gr_hint(s, "for a list write %s=[%s]; for a text with commas quote it: \"%s='%s'\"",
+      s = gr_hint(s, "for a list write %s=[%s]; for a string with commas quote it: \"%s='%s'\"",
                   o->key, strchr(o->line, '=') + 1, o->key, strchr(o->line, '=') + 1);
-    all = gr_also(all, gr_hint(s, "to run each value add -m"));
+    all = gr_also(all, gr_hint(s, "to run each value, add -m"));
   }
   return all;
 }
@@ -71,7 +71,7 @@ static gr_status add_search_dir(gr_composer *c, const gr_conf *item, gr_loc at) 
   const char *dir = item->text;
   if (!strncmp(dir, "file://", 7)) dir += 7;
   if (strstr(dir, "://") || !gr_is_dir(dir))
-    gr_log(GR_WARN, "hydra.searchpath: '%s' is not an available folder", item->text);
+    gr_log(GR_WARN, "hydra.searchpath: there is no folder '%s'", item->text);
   else
     gr_sources_add(&c->sources, dir);
   return GR_OK;
@@ -112,7 +112,7 @@ static gr_status merge_part(gr_composer *c, const gr_default_part *p) {
   if (c->values > MAX_VALUES)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, p->item->loc, "the files have more than %d values", MAX_VALUES),
-        "what is that large is data: keep it in a file of its own, and name that here");
+        "data of that size belongs in a file of its own: give its path here");
   gr_conf *body = p->config->body;
   if (--p->config->uses) body = gr_conf_copy(c->arena, body);
   gr_status all = gr_expr_check(c->arena, body);
@@ -185,7 +185,8 @@ gr_status gr_composer_list(gr_composer *c, bool with_hydra) {
   return all;
 }
 
-// In a tree that is not whole, only keys that no schema has are surely wrong.
+// After earlier errors a missing key may be one that was left out, so only keys that the schema
+// does not have are errors.
 static gr_status apply(gr_composer *c, const gr_override *o) {
   gr_status s = gr_merge_override(&c->resolver, c->root, o);
   if (!s || c->whole || (c->known && !c->known(o->key))) return s;

@@ -1,4 +1,4 @@
-// show.c - see show.h.
+// show.c - prints the defaults tree, origins, differences and saved files. See show.h.
 #include "compose/show.h"
 #include <string.h>
 #include "compose/schema/schema.h"
@@ -33,7 +33,7 @@ static void tree(gr_text *t, const gr_default_node *n, int depth) {
     gr_text_printf(t, "%s: %s", gr_entry_key(a, e), e->value ? e->value : "null");
   else
     gr_text_put(t, gr_entry_path(a, e));
-  if (e->deleted) gr_text_put(t, e->optional ? "  (optional, not there)" : "  (deleted)");
+  if (e->deleted) gr_text_put(t, e->optional ? "  (optional, not found)" : "  (deleted)");
   gr_text_put(t, "\n");
   for (int i = 0; i < n->n; i++) tree(t, n->kids[i], depth + 1);
 }
@@ -72,7 +72,7 @@ static void put_history(gr_text *t, const gr_conf *c) {
   }
 }
 
-// Elements of a list that were set by themselves, after the list was.
+// Prints the elements of a list that were set individually after the list.
 static void put_elements(gr_text *t, const gr_conf *c) {
   for (int i = 0; i < c->n && c->items; i++) {
     const gr_conf *item = c->items[i];
@@ -117,10 +117,11 @@ gr_status gr_show_find(gr_arena *a, gr_conf *job, const char *key, gr_conf **out
   all_paths(a, job, names, &n, MOST);
   const char *like = gr_text_nearest(key, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no key '%s' in the configuration", key);
-  if (gr_schema_find(key)) return gr_hint(s, "it is not given: --resolve shows what it is then");
+  if (gr_schema_find(key)) return gr_hint(s, "it is not set: --resolve shows its default");
   if (like) return gr_hint(s, "did you mean '%s'?", like);
   like = gr_schema_nearest(a, key);
-  if (like) return gr_hint(s, "did you mean '%s'? It is not given: --resolve shows it", like);
+  if (like)
+    return gr_hint(s, "did you mean '%s'? It is not set: --resolve shows its default", like);
   gr_text top = gr_text_make(a);
   for (int i = 0; i < job->n && i < 12; i++)
     gr_text_printf(&top, "%s%s", i ? ", " : "", job->keys[i]);

@@ -1,5 +1,5 @@
-// builtin.c - see builtin.h. Logging, launchers and help texts are Python's there and have no
-// content here; their groups exist so that choosing an option is not an error.
+// builtin.c - see builtin.h. Logging, launchers and help texts belong to Hydra's Python code and
+// are empty here; their groups exist so that choosing an option is not an error.
 #include "compose/hydra/builtin.h"
 #include <stddef.h>
 #include <string.h>

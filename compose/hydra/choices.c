@@ -1,4 +1,4 @@
-// choices.c - see choices.h.
+// choices.c - choices of groups and their errors. See choices.h.
 #include "compose/hydra/choices.h"
 #include <string.h>
 #include "compose/interp/interp.h"
@@ -37,14 +37,14 @@ static gr_status bad_option(const gr_override *o, const char *what) {
 
 static gr_status delete_group(gr_defaults *d, const gr_override *o) {
   const gr_conf *v = o->value.one;
-  if (v && v->kind != GR_CONF_NULL && !is_text(v)) return bad_option(o, "an option is a text");
+  if (v && v->kind != GR_CONF_NULL && !is_text(v)) return bad_option(o, "an option is a string");
   gr_choice *c = add(d->arena, &d->deletions, o->element + 1);
   c->value = v && v->kind != GR_CONF_NULL ? o->value.one : NULL;
   c->line = o, c->loc = o->loc, c->used = false;
   return GR_OK;
 }
 
-// Texts of a list; elements of other types cannot be names of files.
+// Reads a list of options, which must be strings because they are file names.
 static gr_status set_options(gr_arena *a, const gr_override *o, gr_default *e) {
   const gr_conf *v = o->value.one;
   e->value = NULL, e->options = NULL, e->n_options = 0;
@@ -54,7 +54,7 @@ static gr_status set_options(gr_arena *a, const gr_override *o, gr_default *e) {
   }
   e->options = GR_NEW(a, const char *, v->n + 1);
   for (int i = 0; i < v->n; i++) {
-    if (!is_text(v->items[i])) return bad_option(o, "options are texts");
+    if (!is_text(v->items[i])) return bad_option(o, "options are strings");
     e->options[e->n_options++] = v->items[i]->text;
   }
   return GR_OK;
@@ -67,7 +67,7 @@ static gr_status take_group(gr_defaults *d, const gr_override *o) {
         gr_fail(GR_ERR_CONFIG, o->loc, "'++' is not for groups, and '%s' is one", o->key),
         "write +%s=OPTION to add it, or %s=OPTION to choose another option", o->key, o->key);
   if (o->kind == GR_OVERRIDE_DELETE) return delete_group(d, o);
-  if (!is_text(v) && v->kind != GR_CONF_LIST) return bad_option(o, "an option is a text or a list");
+  if (!is_text(v) && v->kind != GR_CONF_LIST) return bad_option(o, "an option is a string or a list");
   if (o->kind == GR_OVERRIDE_ADD) {
     gr_default *e = &d->appends[d->n_appends++];
     const char *package = o->package && !strcmp(o->package, "_here_") ? "" : o->package;
@@ -158,7 +158,7 @@ gr_status gr_choices_record(gr_defaults *d, const gr_default *e) {
       gr_fail(GR_ERR_CONFIG, e->loc, "multiple values for %s: '%s' and '%s'", key, now, before),
       old->loc, "it is '%s' here", before);
   if (old->append)
-    return gr_hint(s, "the defaults list has it already: write %s=%s, without '+'", key, before);
+    return gr_hint(s, "the defaults list already has it: write %s=%s, without '+'", key, before);
   return gr_hint(s, "to override a value use 'override %s: %s'", key, before);
 }
 
@@ -193,7 +193,7 @@ static gr_status cannot_resolve(const gr_default *e, const char *text, const gr_
     snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", known->keys[i]);
   }
   if (*names) s = gr_hint(s, "possible interpolation keys: %s", names);
-  return gr_hint(s, "only choices of groups are known here, not values");
+  return gr_hint(s, "a defaults list can refer only to choices of groups, not to values");
 }
 
 gr_status gr_choices_resolve(gr_defaults *d, gr_default *e, gr_conf *known) {
@@ -202,8 +202,9 @@ gr_status gr_choices_resolve(gr_defaults *d, gr_default *e, gr_conf *known) {
   holder->text = text, holder->up = known;
   if (e->is_group && !strncmp(text, "${defaults.", 11) && text[11] >= '0' && text[11] <= '9' &&
       text[12] == '.')
-    return gr_hint(gr_fail(GR_ERR_CONFIG, e->loc, "'%s' is an old form of interpolation", text),
-                   "name the group: ${GROUP}");
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, e->loc, "'%s' is an outdated form of interpolation", text),
+        "write the name of the group: ${GROUP}");
   gr_resolver r = {.arena = d->arena, .root = known};
   gr_status s = gr_interp_value(&r, holder, &value);
   if (s || value->kind != GR_CONF_TEXT) {
@@ -226,7 +227,7 @@ static gr_status chain(gr_defaults *d, gr_status s, const gr_default_node *node)
   return s;
 }
 
-// "a, b, c", as much as fits a line or three.
+// "a, b, c", cut after about 300 characters.
 static const char *names_of(gr_arena *a, const char *const *names, int n) {
   gr_text t = gr_text_make(a);
   for (int i = 0; i < n && t.len < 300; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", names[i]);
@@ -251,7 +252,7 @@ gr_status gr_choices_missing(gr_defaults *d, const gr_default_node *node) {
   return list_options(d->arena, chain(d, s, node), group, options, n);
 }
 
-// A file that is there under another ending.
+// A file of that name with another extension; NULL: none.
 static const char *other_ending(const gr_defaults *d, const char *path) {
   static const char *const ends[] = {"", ".yml", ".json"};
   for (int i = 0; i < d->sources->n_dirs; i++)
@@ -266,23 +267,23 @@ static gr_status no_primary(gr_defaults *d, const gr_default *e) {
   const char **options, *other = other_ending(d, e->path);
   gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "cannot find primary config '%s' in '%s'",
                         e->path, d->sources->n_dirs > 1 ? d->sources->dirs[1] : ".");
-  if (other) return gr_hint(s, "rename '%s': only files that end in .yaml are read", other);
+  if (other) return gr_hint(s, "rename '%s': only .yaml files are read", other);
   int n = gr_sources_options(d->sources, "", false, &options);
   const char *like = gr_text_nearest(e->path, options, n);
   if (like) return gr_hint(s, "did you mean '%s'?", like);
-  return n ? gr_hint(s, "there are: %s", names_of(d->arena, options, n))
-           : gr_hint(s, "there is no .yaml file at all");
+  return n ? gr_hint(s, "it has: %s", names_of(d->arena, options, n))
+           : gr_hint(s, "it has no .yaml files");
 }
 
-// Where files are looked for, and how to look elsewhere.
-static gr_status name_folders(const gr_defaults *d, gr_status s) {
+// Adds a hint with the folders that were searched and how to add others.
+static gr_status hint_folders(const gr_defaults *d, gr_status s) {
   gr_text t = gr_text_make(d->arena);
   for (int i = 0; i < d->sources->n_dirs; i++)
     if (*d->sources->dirs[i])
       gr_text_printf(&t, "%s'%s'", t.len ? " and " : "", d->sources->dirs[i]);
   return gr_hint(s,
-                 "it is looked for in %s; other folders are named by 'hydra: {searchpath: "
-                 "[file://FOLDER]}' or --config-dir=FOLDER",
+                 "searched: %s; add other folders with 'hydra: {searchpath: [file://FOLDER]}' or "
+                 "--config-dir=FOLDER",
                  t.len ? t.at : "no folder");
 }
 
@@ -295,7 +296,7 @@ gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
   int n = gr_sources_options(d->sources, group, false, &options);
   gr_status s = gr_fail(GR_ERR_CONFIG, e->value_loc, "there is no configuration '%s'", path);
   const char *like = gr_text_nearest(slash ? slash + 1 : path, options, n);
-  if (other) s = gr_hint(s, "rename '%s': only files that end in .yaml are read", other);
+  if (other) s = gr_hint(s, "rename '%s': only .yaml files are read", other);
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
   if (!n && *group && !gr_sources_group(d->sources, group)) {
     const char **groups;
@@ -303,7 +304,7 @@ gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
     like = gr_text_nearest(group, groups, n_groups);
     if (like) s = gr_hint(s, "did you mean the group '%s'?", like);
   }
-  if (!like && !other) s = name_folders(d, s);
+  if (!like && !other) s = hint_folders(d, s);
   s = chain(d, s, node);
   return *group ? list_options(d->arena, s, group, options, n) : s;
 }
@@ -315,7 +316,7 @@ static const char *like_key(const gr_defaults *d, const char *key) {
   return gr_text_nearest(key, names, n);
 }
 
-// The group of the same name that is not below the file's own folder.
+// The absolute group of the same name, which is not below the file's own folder.
 static const char *from_root(const gr_defaults *d, const char *key) {
   for (int i = 0; i < d->known.n; i++) {
     size_t n = strlen(d->known.at[i].group);
@@ -339,13 +340,15 @@ static gr_status unused_override(const gr_defaults *d, const gr_choice *c) {
     if (strcmp(like, c->key))
       s = gr_hint(s, "did you mean to override '%s'?", like);
     else
-      s = gr_hint(s, "'%s' is chosen after the list with this override: move one of them", like);
+      s = gr_hint(s, "'%s' is chosen after the defaults list with this override: move one of them",
+                  like);
   }
   if (!like && c->from && (like = from_root(d, c->key)))
-    return gr_hint(s,
-                   "did you mean 'override /%s: ...'? Without '/' a group is looked for beside the "
-                   "file",
-                   like);
+    return gr_hint(
+        s,
+        "did you mean 'override /%s: ...'? Without '/' a group is relative to the folder of the "
+        "file",
+        like);
   if (!like && (like = like_key(d, c->key))) s = gr_hint(s, "did you mean '%s'?", like);
   if (!like) s = gr_hint(s, "no defaults list has that group");
   if (c->from)

@@ -1,4 +1,4 @@
-// entry.c - one entry of a defaults list: reading it, its path and its package.
+// entry.c - parses an entry of a defaults list, and computes its path and package. See defaults.h.
 #include <string.h>
 #include "compose/hydra/defaults.h"
 
@@ -16,7 +16,7 @@ static const char *split_package(gr_arena *a, const char *text, const char **pac
   return gr_arena_strndup(a, text, (size_t)(at - text));
 }
 
-// Words before the group. One that is not known ends them, as in Hydra, but not in silence.
+// Reads the keywords before the group. An unknown one ends them, as in Hydra, but with a warning.
 static void read_keywords(gr_default *d, const char *words, gr_loc at) {
   static const char *const known[] = {"optional", "override"};
   const char *last = strrchr(words, ' ');
@@ -44,7 +44,7 @@ static gr_status read_options(gr_arena *a, const gr_conf *list, gr_default *d) {
   for (int i = 0; i < list->n; i++) {
     if (!is_text(list->items[i]))
       return gr_hint(gr_fail(GR_ERR_CONFIG, list->items[i]->loc,
-                             "the options of a group must be texts, but this is %s",
+                             "the options of a group must be strings, but this is %s",
                              gr_conf_a_kind(list->items[i]->kind)),
                      "quote it if it is a name");
     d->options[d->n_options++] = list->items[i]->text;
@@ -62,14 +62,14 @@ static gr_status read_group(gr_arena *a, const gr_config *c, const gr_conf *item
   d->value_loc = value->loc;
   d->is_group = true, d->loc = value->key_loc;
   if (value->key_kind)
-    return gr_fail(GR_ERR_CONFIG, value->key_loc, "the name of a group must be a text");
+    return gr_fail(GR_ERR_CONFIG, value->key_loc, "the name of a group must be a string");
   read_keywords(d, split_package(a, item->keys[0], &d->package), value->key_loc);
   if (!*d->path) return gr_fail(GR_ERR_CONFIG, value->key_loc, "the name of the group is missing");
   if (value->kind == GR_CONF_NULL) return GR_OK;
   if (value->kind == GR_CONF_LIST) return read_options(a, value, d);
   if (!is_text(value))
     return gr_hint(gr_fail(GR_ERR_CONFIG, value->loc,
-                           "the option of a group must be a text or a list, but this is %s",
+                           "the option of a group must be a string or a list, but this is %s",
                            gr_conf_a_kind(value->kind)),
                    "quote it if it is a name: '%s: \"...\"'", d->path);
   d->value = value->text;
@@ -84,7 +84,7 @@ gr_status gr_entry_read(gr_arena *a, const gr_config *c, const gr_conf *item, gr
   if (!is_text(item))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, item->loc,
-                "an entry of a defaults list is 'name' or 'group: option', but this is %s",
+                "an entry of a defaults list must be 'name' or 'group: option', but this is %s",
                 gr_conf_a_kind(item->kind)),
         "quote it if it is a name");
   d->path = split_package(a, item->text, &d->package);
@@ -103,7 +103,7 @@ static const char *under(gr_arena *a, const char *base, const char *path) {
   return *path ? gr_arena_printf(a, "%s/%s", base, path) : base;
 }
 
-// What is before the last '/', or "".
+// The part before the last '/', or "".
 static const char *folder(gr_arena *a, const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? gr_arena_strndup(a, path, (size_t)(slash - path)) : "";
@@ -152,7 +152,7 @@ const char *gr_entry_key(gr_arena *a, const gr_default *d) {
   return gr_arena_printf(a, "%s@%s", group, *package ? package : "_global_");
 }
 
-// "_group_" in a package stands for the group's own.
+// Replaces "_group_" in a package by the group's own package.
 static const char *replace_group(gr_arena *a, const gr_default *d) {
   static const char word[] = "_group_";
   const char *own = dotted(a, gr_entry_group(a, d));

@@ -1,4 +1,4 @@
-// hydra.c - see hydra.h.
+// hydra.c - the hydra node of a composition. See hydra.h.
 #include "compose/hydra/hydra.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static bool of_hydra(const gr_override *o) {
 
 // ---- What Hydra fills in ---------------------------------------------------------
 
-// The hydra node leaves the job's tree, but what it refers to stays in sight: its own root holds
-// it and the job's members.
+// The hydra node is taken out of the job's tree. Its own root contains it and the job's members, so
+// that interpolations in it can still refer to them.
 static void give_own_root(gr_composer *c, gr_conf *hydra) {
   gr_conf *root = gr_conf_make(c->arena, GR_CONF_MAP, c->root->loc);
   for (int i = 0; i < c->root->n; i++) {
@@ -68,7 +68,7 @@ static bool excluded(const gr_conf *keys, const char *key) {
   return false;
 }
 
-// "a=1,b=2": the task's arguments in the order of the alphabet.
+// "a=1,b=2": the task's arguments in alphabetical order.
 static const char *override_dirname(gr_composer *c, gr_conf *job) {
   const char **lines = GR_NEW(c->arena, const char *, c->n_overrides + 1);
   const char *items = text_at(job, "config.override_dirname.item_sep", ",");
@@ -120,7 +120,7 @@ gr_status gr_hydra_run_dir(gr_arena *a, gr_conf *hydra, const char **out) {
   return GR_OK;
 }
 
-// What cannot be resolved stays ???, and is an error for who asks for it.
+// An output folder that cannot be resolved stays ???, which is an error when it is used.
 static void fill_output_dir(gr_composer *c, gr_conf *hydra, gr_conf *runtime) {
   const char *dir = NULL, *cwd = text_at(runtime, "cwd", NULL);
   gr_status s = path_of(c->arena, hydra, gr_conf_find(c->root, "output.dir"), &dir);
@@ -142,7 +142,7 @@ void gr_hydra_fill(gr_composer *c, gr_conf *hydra) {
   if (runtime) fill_output_dir(c, hydra, runtime);
 }
 
-// ---- What has no effect ----------------------------------------------------------
+// ---- Ignored keys ----------------------------------------------------------------
 
 static bool has_effect(const char *path) {
   static const char *const known[] = {

@@ -1,4 +1,4 @@
-// merge.c - see merge.h.
+// merge.c - merges maps, and applies overrides to a tree. See merge.h.
 #include "compose/hydra/merge.h"
 #include <string.h>
 #include "compose/schema/schema.h"
@@ -30,15 +30,15 @@ static gr_status clash(gr_resolver *r, const gr_conf *to, const gr_conf *from) {
                  "first to null in between");
 }
 
-// Replaces a member, and remembers what it was.
+// Replaces a member, and keeps the old value as its history.
 static void replace(gr_conf *map, int at, gr_conf *value) {
   gr_conf *old = map->items[at];
   value->up = map, value->was = old, value->key_kind = old->key_kind;
   map->items[at] = value;
 }
 
-// An interpolation that stands for a map or list already is replaced by a copy of it before
-// something is merged into it. One that cannot be followed yet is left alone.
+// Before something is merged into an interpolation whose value is a map or list, the interpolation
+// is replaced by a copy of that value. One that cannot be resolved yet is left unchanged.
 static gr_conf *expand(gr_resolver *r, gr_conf *map, int at) {
   gr_conf *c = map->items[at], *value = NULL;
   if (c->kind != GR_CONF_INTERP) return c;
@@ -132,12 +132,13 @@ static int find_text_key(gr_resolver *r, const gr_conf *map, const char *part) {
   return gr_conf_key_index(r->arena, map, &key);
 }
 
-// 1 and true are no texts, and arguments name texts.
+// The error for a key such as 1 or true: arguments can name only keys that are strings.
 static gr_status no_text_key(const gr_override *o, const gr_conf *map, const char *part) {
   gr_status s = gr_fail(GR_ERR_CONFIG, key_place(o),
-                        "the key '%s' is not a text, and cannot be reached from here", part);
+                        "the key '%s' is not a string, and cannot be reached from here", part);
   int at = gr_conf_index(map, part);
-  return gr_hint(gr_note(s, map->items[at]->key_loc, "it is here"), "quote it there: \"%s\"", part);
+  return gr_hint(gr_note(s, map->items[at]->key_loc, "it is defined here"),
+                 "quote it there: \"%s\"", part);
 }
 
 static int find_element(const gr_conf *list, const char *part) {
@@ -157,13 +158,13 @@ static int find_part(gr_resolver *r, const gr_conf *c, const char *part) {
 static gr_status not_in_list(gr_resolver *r, const gr_conf *list, const gr_override *o,
                              const char *part) {
   const char *path = gr_conf_path(r->arena, list);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, key_place(o), "'%s' has %d element%s: there is no '%s'",
-                         path, list->n, list->n == 1 ? "" : "s", part),
-                 "they are counted from 0; to change the list give the whole of it: '%s=[...]'",
-                 path);
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, key_place(o), "'%s' has %d element%s: there is no '%s'", path, list->n,
+              list->n == 1 ? "" : "s", part),
+      "elements are counted from 0; to change the length, set the whole list: '%s=[...]'", path);
 }
 
-// Sets a member or element; a new member is a new key.
+// Sets a member or an element. A new member is added to the map's keys.
 static void set_part(gr_resolver *r, const target *t, const gr_override *o, gr_conf *value) {
   value->key_loc = key_place(o);
   if (t->at < 0) {
@@ -173,7 +174,8 @@ static void set_part(gr_resolver *r, const target *t, const gr_override *o, gr_c
   replace(t->in, t->at, value);
 }
 
-// Walks to the last part of the key; what stands in the way is replaced by an empty map.
+// Walks to the last part of the key. A value in between that is not a map or list is replaced by an
+// empty map.
 static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool add, target *t) {
   const char *s = o->key;
   *t = (target){.in = root};
@@ -221,7 +223,7 @@ static gr_status set(gr_resolver *r, gr_conf *root, const gr_override *o, bool a
   return s;
 }
 
-// What an override sees at its key: NULL where there is nothing, null or ???.
+// The current value at an override's key: NULL when it is missing, null or ???.
 static gr_status present(gr_resolver *r, gr_conf *root, const gr_override *o, gr_conf **out) {
   gr_conf holder = {.kind = GR_CONF_INTERP, .loc = key_place(o), .text = o->key, .up = root};
   GR_TRY(gr_interp_select(r, root, o->key, &holder, out));
@@ -234,7 +236,7 @@ static gr_status add(gr_resolver *r, gr_conf *root, const gr_override *o) {
   GR_TRY(present(r, root, o, &now));
   if (!now || collection(o->value.one)) return set(r, root, o, true);
   gr_status s =
-      gr_fail(GR_ERR_CONFIG, key_place(o), "could not add '%s': it is there already", o->key);
+      gr_fail(GR_ERR_CONFIG, key_place(o), "could not add '%s': it exists already", o->key);
   return gr_hint(gr_note(s, now->loc, "it is set here"),
                  "to change it, write %s; to add or change it, write +%s", o->line + 1, o->line);
 }
@@ -248,7 +250,7 @@ static bool is_number(const gr_conf *c) {
   return c->kind == GR_CONF_INT || c->kind == GR_CONF_BOOL || c->kind == GR_CONF_FLOAT;
 }
 
-// Python's ==: 1, 1.0 and true are equal; the order of a map's keys does not matter.
+// Python's ==: 1, 1.0 and true are equal, and the order of a map's keys does not matter.
 static bool equal(gr_arena *a, const gr_conf *x, const gr_conf *y) {
   if (is_number(x) && is_number(y)) return number(x) == number(y);
   if (x->kind != y->kind) return false;
@@ -269,15 +271,15 @@ static gr_status other_value(gr_resolver *r, const gr_override *o, const gr_conf
   gr_conf_json(&t, now, 0);
   gr_status s = gr_fail(GR_ERR_CONFIG, o->value_loc, "could not delete '%s': its value is %s (%s)",
                         o->key, t.at, gr_conf_kind_name(now->kind));
-  return gr_hint(gr_note(s, now->loc, "it is set here"), "write ~%s to delete it whatever it is",
-                 o->key);
+  return gr_hint(gr_note(s, now->loc, "it is set here"),
+                 "write ~%s to delete it regardless of its value", o->key);
 }
 
 static gr_status not_there(const gr_conf *root, const gr_override *o) {
   gr_status s =
-      gr_fail(GR_ERR_CONFIG, key_place(o), "could not delete '%s': it is not there", o->key);
+      gr_fail(GR_ERR_CONFIG, key_place(o), "could not delete '%s': it does not exist", o->key);
   const char *like = strchr(o->key, '.') ? NULL : gr_text_nearest(o->key, root->keys, root->n);
-  return like ? gr_hint(s, "did you mean '%s'?", like) : gr_hint(s, "take this argument away");
+  return like ? gr_hint(s, "did you mean '%s'?", like) : gr_hint(s, "remove this argument");
 }
 
 static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
@@ -289,7 +291,7 @@ static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
   parent.key = dot ? gr_arena_strndup(r->arena, o->key, (size_t)(dot - o->key)) : "";
   if (dot) GR_TRY(present(r, root, &parent, &in));
   int at = find_part(r, in, dot ? dot + 1 : o->key);
-  if (at < 0) return not_there(root, o);  // as the whole, which is found by ''
+  if (at < 0) return not_there(root, o);  // also for '', which finds the root
   if (o->has_value && !equal(r->arena, o->value.one, now)) return other_value(r, o, now);
   gr_conf_remove(in, at);
   return GR_OK;
@@ -300,7 +302,7 @@ gr_status gr_merge_override(gr_resolver *r, gr_conf *root, const gr_override *o)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, key_place(o), "'%s@%s' names a group, but there is no group '%s'",
                 o->key, o->package, o->key),
-        "a group is a folder beside the configuration; of a key leave '@%s' away", o->package);
+        "a group is a folder beside the configuration; for a key, leave out '@%s'", o->package);
   switch (o->kind) {
     case GR_OVERRIDE_ADD:
       return add(r, root, o);

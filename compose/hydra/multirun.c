@@ -1,11 +1,11 @@
-// multirun.c - see multirun.h.
+// multirun.c - expands sweeps to lists of arguments. See multirun.h.
 #include "compose/hydra/multirun.h"
 #include <string.h>
 #include "compose/composer.h"
 
 enum { MAX_JOBS = 10000 };
 
-// One argument and all it stands for.
+// One argument and all arguments it expands to.
 typedef struct axis {
   const char *element;
   const char **lines;
@@ -41,7 +41,7 @@ static gr_status read_axis(gr_composer *c, const gr_override *o, axis *out) {
   return GR_OK;
 }
 
-// A later argument for the same key takes the place of an earlier one.
+// A later argument for the same key replaces an earlier one.
 static void add_axis(axis *all, int *n, const axis *one) {
   for (int i = 0; i < *n; i++)
     if (!strcmp(all[i].element, one->element)) {
@@ -51,7 +51,7 @@ static void add_axis(axis *all, int *n, const axis *one) {
   all[(*n)++] = *one;
 }
 
-// hydra.sweeper.params: {key: "1,2,3"} of the composed configuration.
+// Adds hydra.sweeper.params, {key: "1,2,3"}, of the composed configuration.
 static gr_status add_params(gr_composer *c, axis *all, int *n, const gr_conf *params) {
   for (int i = 0; params && params->kind == GR_CONF_MAP && i < params->n; i++) {
     gr_override o;
@@ -74,7 +74,7 @@ static gr_status multiply(gr_arena *a, const axis *all, int n, gr_job_list *out)
   int64_t jobs = 1;
   for (int i = 0; i < n && jobs <= MAX_JOBS; i++) jobs *= all[i].n;
   if (jobs > MAX_JOBS)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the sweep makes more than %d runs", MAX_JOBS);
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the sweep has more than %d runs", MAX_JOBS);
   *out = (gr_job_list){.n = (int)jobs, .n_each = n, .n_all = n + 2};
   out->overrides = GR_NEW(a, const char **, jobs + 1);
   for (int j = 0; j < out->n; j++) {

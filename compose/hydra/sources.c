@@ -1,4 +1,4 @@
-// sources.c - see sources.h. A file is looked for in every folder in turn; the first wins.
+// sources.c - see sources.h. The first folder of the search path that has a file wins.
 #include "compose/hydra/sources.h"
 #include <dirent.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static gr_status read_header_line(gr_sources *s, gr_config *c, const char *line,
   const char *key = strtok_r(words, " ", &save), *value = strtok_r(NULL, " ", &save);
   if (!key || !value)
     return gr_hint(
-        gr_fail(GR_ERR_CONFIG, at, "a header is '# @KEY VALUE', but the value is missing"),
+        gr_fail(GR_ERR_CONFIG, at, "a header must be '# @KEY VALUE', but the value is missing"),
         "write '# @package NAME'");
   if (strtok_r(NULL, " ", &save))
     return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a header has too many words"),
@@ -64,7 +64,7 @@ static void warn_late_header(const gr_config *c, const char *line, size_t len, i
            number);
 }
 
-// "# @package x" in the first lines; the first line that is neither blank nor a header ends them.
+// Reads "# @package x" in the first lines, up to the first that is neither blank nor a header.
 static gr_status read_header(gr_sources *s, gr_config *c, const char *text) {
   bool open = true;
   const char *end = text + strnlen(text, HEADER_BYTES);
@@ -97,9 +97,10 @@ static gr_status shape(gr_sources *s, gr_config *c) {
   if (kind == GR_CONF_TEXT || kind == GR_CONF_INTERP || kind == GR_CONF_MISSING) {
     word = gr_conf_from_text(s->arena, c->file, c->body->text, c->body->loc, &c->body);
   } else if (kind != GR_CONF_NULL && kind < GR_CONF_MAP) {
-    word = gr_hint(gr_fail(GR_ERR_CONFIG, c->body->loc,
-                           "a configuration is a mapping, but this is %s", gr_conf_a_kind(kind)),
-                   "write 'key: value', one on a line");
+    word =
+        gr_hint(gr_fail(GR_ERR_CONFIG, c->body->loc,
+                        "a configuration must be a mapping, but this is %s", gr_conf_a_kind(kind)),
+                "write one 'key: value' per line");
     c->body = gr_conf_make(s->arena, GR_CONF_MAP, c->body->loc);
   }
   if (word) return word;
@@ -113,16 +114,16 @@ static gr_status shape(gr_sources *s, gr_config *c) {
   return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc,
                          "invalid defaults list in '%s': it must be a list, but is %s", c->path,
                          gr_conf_a_kind(list->kind)),
-                 "write one '- group: option' on a line");
+                 "write one '- group: option' per line");
 }
 
-// All errors of a file; what could be read of it is there all the same.
+// Returns all errors of a file; *out is what could be read.
 static gr_status parse_config(gr_sources *s, const char *path, const char *file, const char *text,
                               gr_config **out) {
   gr_config *c = *out = GR_NEW(s->arena, gr_config, 1);
   c->path = path, c->file = file;
   gr_status all = read_header(s, c, text);
-  bool lost = all != NULL;  // where its values go is not known
+  bool lost = all != NULL;  // the header is wrong, so the package is not known
   all = gr_also(all, gr_conf_parse(s->arena, file, text, &c->body));
   all = gr_also(all, shape(s, c));
   if (lost) c->body = gr_conf_make(s->arena, GR_CONF_MAP, c->body->loc);

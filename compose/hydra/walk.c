@@ -1,6 +1,6 @@
-// walk.c - from a primary config to the list of all files. See defaults.h. The walk is Hydra's:
-// entries are visited last to first, so that a choice reaches what stands before it; interpolated
-// entries come after all others.
+// walk.c - expands the defaults lists from a primary config to the list of all files. See
+// defaults.h. The order is Hydra's: entries are visited last to first, so that a choice applies to
+// earlier entries; interpolated entries are visited after all others.
 #include <string.h>
 #include "compose/hydra/choices.h"
 #include "compose/hydra/defaults.h"
@@ -60,15 +60,17 @@ static gr_status late_entry(gr_defaults *d, const gr_default *item, const gr_def
 
 static gr_status chosen_by_interpolation(gr_defaults *d, const gr_default *parent,
                                          const gr_default *e) {
-  return gr_hint(gr_fail(GR_ERR_CONFIG, e->loc,
-                         "'%s' was chosen by an interpolation and may not override groups",
-                         gr_entry_path(d->arena, parent)),
-                 "choose it by name, or move the override to the file that includes it");
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, e->loc,
+              "'%s' was chosen by an interpolation and cannot override groups",
+              gr_entry_path(d->arena, parent)),
+      "choose it without an interpolation, or move the override to the file that includes "
+      "it");
 }
 
 // Registers the list's overrides before any of its entries is visited.
-static gr_status take_overrides(gr_defaults *d, const gr_default *parent, entries *l,
-                                bool deferred) {
+static gr_status register_overrides(gr_defaults *d, const gr_default *parent, entries *l,
+                                    bool deferred) {
   const gr_default *seen = NULL;
   gr_status all = GR_OK;
   const char *base = gr_entry_group(d->arena, parent);
@@ -169,7 +171,7 @@ static const char *absolute_header(gr_arena *a, const char *package) {
   return gr_arena_printf(a, "_global_.%s", package);
 }
 
-// The way from the primary config to a node that would never end: up to where it began.
+// The error for an endless or too deep chain of includes, with the chain as notes.
 static gr_status too_deep(gr_defaults *d, const gr_default_node *node, bool cycle) {
   const char *path = gr_entry_path(d->arena, node->item);
   gr_status s = cycle ? gr_fail(GR_ERR_CONFIG, node->item->loc, "'%s' includes itself", path)
@@ -180,11 +182,11 @@ static gr_status too_deep(gr_defaults *d, const gr_default_node *node, bool cycl
     s = gr_note(s, up->item->loc, "included from '%s'", gr_entry_path(d->arena, up->item));
     if (!strcmp(gr_entry_path(d->arena, up->item), path)) break;
   }
-  return gr_hint(s, "take one of these entries out of its defaults list");
+  return gr_hint(s, "remove one of these entries from its defaults list");
 }
 
-// A config that is inside of itself never ends. A group's option may be, as long as an override for
-// an inner package chooses another one in the end.
+// A config that includes itself is an error. An option of a group may, as long as an override for
+// an inner package chooses another option.
 static gr_status check_ends(gr_defaults *d, const gr_default_node *node) {
   const char *path = gr_entry_path(d->arena, node->item);
   int depth = 0, times = 0, most = node->item->is_group ? MAX_AGAIN : 1;
@@ -200,7 +202,7 @@ static gr_status load_list(gr_defaults *d, gr_default_node *node, const gr_confi
                            bool deferred) {
   entries l;
   gr_status all = read_list(d, c, node->item->primary, &l);
-  all = gr_also(all, take_overrides(d, node->item, &l, deferred));
+  all = gr_also(all, register_overrides(d, node->item, &l, deferred));
   const char *base = gr_entry_group(d->arena, node->item);
   const char *package = gr_entry_package(d->arena, node->item, true);
   for (int i = l.n - 1; i >= 0; i--) {
@@ -210,8 +212,8 @@ static gr_status load_list(gr_defaults *d, gr_default_node *node, const gr_confi
   return gr_also(all, visit_deferred(d, node, &l));
 }
 
-// What is found out about an entry itself, before its own list is looked at.
-static gr_status judge(gr_defaults *d, gr_default_node *node, const gr_config *c) {
+// Checks an entry before its own defaults list is expanded.
+static gr_status check_entry(gr_defaults *d, gr_default_node *node, const gr_config *c) {
   gr_default *item = node->item;
   GR_TRY(gr_choices_record(d, item));
   if (item->is_group && !item->value) return GR_OK;
@@ -220,23 +222,23 @@ static gr_status judge(gr_defaults *d, gr_default_node *node, const gr_config *c
   if (!c) return item->optional ? GR_OK : gr_choices_not_found(d, node);
   GR_TRY(check_ends(d, node));
   if (++d->depth > MAX_FILES)
-    return gr_fail(GR_ERR_CONFIG, item->loc, "more than %d files take part", MAX_FILES);
+    return gr_fail(GR_ERR_CONFIG, item->loc, "the configuration has more than %d files", MAX_FILES);
   return GR_OK;
 }
 
-// Whatever is wrong with an entry, the others are visited, for their errors.
+// Visits all entries, also after an error, to collect all errors.
 static gr_status visit(gr_defaults *d, gr_default_node *node, bool deferred) {
   gr_default *item = node->item;
   gr_config *c = NULL;
   gr_status all = GR_OK;
   bool missing = gr_entry_missing(d->arena, item), none = item->is_group && !item->value;
-  item->deleted = d->depth > MAX_FILES;  // said once
+  item->deleted = d->depth > MAX_FILES;  // reported once
   if (item->deleted) return GR_OK;
   if (!missing && !none) all = gr_sources_load(d->sources, gr_entry_path(d->arena, item), &c);
   if (c) item->header = absolute_header(d->arena, c->package);
   item->deleted = gr_choices_deleted(d, item);
   if (item->deleted) return all;
-  gr_status s = judge(d, node, c);
+  gr_status s = check_entry(d, node, c);
   item->deleted = s || (!c && item->optional && !missing && !none);
   return c && !s ? gr_also(all, load_list(d, node, c, deferred)) : gr_also(all, s);
 }

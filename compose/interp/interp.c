@@ -1,4 +1,4 @@
-// interp.c - what interpolations stand for: lookup, evaluation, and resolving a whole tree.
+// interp.c - evaluates interpolations and resolves a whole tree. See interp.h.
 #include "compose/interp/interp.h"
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static gr_conf *root_of(gr_conf *c) {
 
 // ---- Lookup ----------------------------------------------------------------------
 
-// The next part of "a.b[c]"; moves on behind it, and says whether there is another ("a." has an
-// empty one).
+// Returns the next part of "a.b[c]" and advances *path. *more: whether another part follows ("a."
+// is followed by an empty one).
 static const char *next_part(gr_arena *a, const char **path, bool *more) {
   const char *s = *path;
   bool bracket = *s == '[';
@@ -31,7 +31,7 @@ static const char *next_part(gr_arena *a, const char **path, bool *more) {
   return part;
 }
 
-// Elements are counted from 0, in what Python takes for an integer.
+// Finds an element by its index, which is anything that Python's int() accepts.
 static gr_status in_list(const gr_conf *list, const char *part, const gr_conf *holder,
                          gr_conf **out) {
   int64_t i;
@@ -58,7 +58,7 @@ static gr_status step(gr_resolver *r, gr_conf *from, const char *part, const gr_
   return GR_OK;
 }
 
-// Follows an interpolation that stands on the way.
+// Follows an interpolation along a path.
 static gr_status follow(gr_resolver *r, gr_conf **c) {
   if (!*c || (*c)->kind != GR_CONF_INTERP) return GR_OK;
   return gr_interp_value(r, *c, c);
@@ -105,14 +105,13 @@ static gr_status not_found(gr_resolver *r, const char *path, gr_conf *holder) {
   const char *own = gr_conf_path(r->arena, holder);
   r->absent = true;
   gr_status s =
-      gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which is not there", own, path);
+      gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which does not exist", own, path);
   collect_keys(root_of(holder), "", r->arena, names, &n);
   const char *like = *path == '.' ? NULL : gr_text_nearest(path, names, n);
   if (!like && getenv(path))
     return gr_hint(s, "the environment variable of that name is ${oc.env:%s}", path);
-  return like
-             ? gr_hint(s, "did you mean '${%s}'?", like)
-             : gr_hint(s, "paths start at the root; '${.x}' is a neighbour, '${..x}' one level up");
+  return like ? gr_hint(s, "did you mean '${%s}'?", like)
+              : gr_hint(s, "paths start at the root; '${.x}' is a sibling, '${..x}' one level up");
 }
 
 static bool is_ancestor(const gr_conf *up, const gr_conf *of) {
@@ -128,7 +127,7 @@ static gr_status grown(gr_resolver *r, size_t bytes, const gr_conf *holder) {
   if (r->bytes <= MAX_BYTES) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc,
                          "interpolations make more than %d bytes of text", MAX_BYTES),
-                 "refer to less: what refers to a value repeats the whole of it");
+                 "each reference repeats the whole value: refer to a smaller one");
 }
 
 static gr_status eval_join(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
@@ -143,13 +142,13 @@ static gr_status eval_join(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
   }
   *out = gr_conf_make(r->arena, GR_CONF_TEXT, holder->loc);
   if (e->quoted)
-    gr_conf_set_text(*out, t.at);  // an argument: a text like any other
+    gr_conf_set_text(*out, t.at);  // a string, which may itself be ??? or an interpolation
   else
     (*out)->text = t.at;
   return GR_OK;
 }
 
-// Pieces of a path or name: each must be a text.
+// Evaluates the pieces of a path or name, each of which must be a string.
 static gr_status eval_name(gr_resolver *r, const gr_expr *join, gr_conf *holder, const char **out) {
   gr_text t = gr_text_make(r->arena);
   for (int i = 0; i < join->n; i++) {
@@ -157,7 +156,7 @@ static gr_status eval_name(gr_resolver *r, const gr_expr *join, gr_conf *holder,
     GR_TRY(gr_interp_eval(r, join->kids[i], holder, &part));
     if (part->kind != GR_CONF_TEXT)
       return gr_fail(GR_ERR_CONFIG, holder->loc,
-                     "in '%s': an interpolation inside a path must be a text, but is %s",
+                     "in '%s': an interpolation inside a path must be a string, but is %s",
                      holder->text, gr_conf_a_kind(part->kind));
     gr_text_put(&t, part->text);
   }
@@ -166,7 +165,7 @@ static gr_status eval_name(gr_resolver *r, const gr_expr *join, gr_conf *holder,
 }
 
 static gr_status inside_of(gr_resolver *r, const char *path, const gr_conf *holder) {
-  return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which it is inside of",
+  return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which contains it",
                          gr_conf_path(r->arena, holder), path),
                  "refer to a value beside it, as in ${%s.KEY}", path);
 }
@@ -184,7 +183,7 @@ static gr_status eval_node(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
                                    "'%s' refers to '%s', which is '??\?': it must be set first",
                                    gr_conf_path(r->arena, holder), path),
                            "set it with %s=VALUE", path),
-                   (*out)->loc, "it is here");
+                   (*out)->loc, "it is defined here");
   return is_ancestor(*out, holder) ? inside_of(r, path, holder) : GR_OK;
 }
 
@@ -231,15 +230,16 @@ gr_status gr_interp_eval(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_c
 }
 
 static gr_status cycle(gr_resolver *r, gr_conf *holder) {
-  return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to itself, in the end",
-                         gr_conf_path(r->arena, holder)),
-                 "give one of them a value that does not refer to the others");
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to itself, directly or through others",
+              gr_conf_path(r->arena, holder)),
+      "give one of them a value that does not refer to the others");
 }
 
 static gr_status too_deep(const gr_conf *holder) {
-  return gr_hint(
-      gr_fail(GR_ERR_CONFIG, holder->loc, "more than %d interpolations need each other", MAX_DEPTH),
-      "refer to the value itself, not to what refers to it");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, holder->loc,
+                         "more than %d interpolations refer to each other in a chain", MAX_DEPTH),
+                 "refer to the value itself instead of to a reference");
 }
 
 gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
@@ -247,7 +247,7 @@ gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
   if (holder->busy) return cycle(r, holder);
   if (r->depth >= MAX_DEPTH) return too_deep(holder);
   gr_status bad = gr_expr_parse(r->arena, holder->text, holder->loc, &e);
-  r->absent = bad != NULL;  // who left something out has said why
+  r->absent = bad != NULL;  // the error that left something out has been reported
   if (bad) return bad;
   holder->busy = true;
   r->depth++;
@@ -255,7 +255,7 @@ gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
   r->depth--;
   holder->busy = false;
 
-  bool near_end = r->depth < NOTES || r->depth > MAX_DEPTH - NOTES;  // of a long way
+  bool near_end = r->depth < NOTES || r->depth > MAX_DEPTH - NOTES;  // of a long chain
   if (!r->depth || !near_end) return s;
   return gr_note(s, holder->loc, "needed by '%s'", gr_conf_path(r->arena, holder));
 }
@@ -264,8 +264,8 @@ gr_status gr_interp_value(gr_resolver *r, gr_conf *holder, gr_conf **out) {
 
 static gr_status resolve(gr_resolver *r, gr_conf *c);
 
-// A collection is resolved where it is, then copied to where it is wanted.
-static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
+// Replaces `c` by its value. A collection is resolved in its own position and then copied.
+static gr_status replace(gr_resolver *r, gr_conf *c, gr_conf *value) {
   if (value->busy) return cycle(r, c);
   if (r->depth >= MAX_DEPTH) return too_deep(c);
   r->depth++;
@@ -276,7 +276,7 @@ static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
   if (r->copied > MAX_COPIED)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, c->loc, "interpolations copy more than %d values", MAX_COPIED),
-        "refer to less: what refers to a value repeats the whole of it");
+        "each reference repeats the whole value: refer to a smaller one");
   GR_TRY(gr_conf_check_keys(value));
   const gr_conf *copy = gr_conf_copy(r->arena, value);
   gr_conf kept = *c;
@@ -291,7 +291,7 @@ static gr_status take(gr_resolver *r, gr_conf *c, gr_conf *value) {
 static gr_status resolve_items(gr_resolver *r, gr_conf *c) {
   gr_status all = GR_OK;
   for (int i = 0; i < c->n && gr_status_count(all) < 20; i++) {
-    if (r->bytes > MAX_BYTES || r->copied > MAX_COPIED) return all;  // said once
+    if (r->bytes > MAX_BYTES || r->copied > MAX_COPIED) return all;  // reported already
     all = gr_also(all, resolve(r, c->items[i]));
   }
   return all;
@@ -311,7 +311,7 @@ static gr_status resolve(gr_resolver *r, gr_conf *c) {
   r->absent = r->env = false;
   gr_status s = gr_interp_value(r, c, &value);
   bool env = r->env;
-  if (!s) s = take(r, c, value);
+  if (!s) s = replace(r, c, value);
   c->from_env |= env;
   if (!s) return GR_OK;
   if (!r->partial || !r->absent) return s;

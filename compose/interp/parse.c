@@ -1,4 +1,4 @@
-// parse.c - the grammar of interpolations, by recursive descent over the characters.
+// parse.c - a recursive-descent parser for OmegaConf's grammar of interpolations. See interp.h.
 #include <string.h>
 #include "compose/interp/interp.h"
 #include "compose/tree/lexis.h"
@@ -7,7 +7,7 @@ enum { MAX_DEPTH = 64 };
 
 typedef struct parser {
   gr_arena *arena;
-  const char *text, *s;  // s moves on
+  const char *text, *s;  // the text, and the current position
   gr_loc loc;
   int depth;
 } parser;
@@ -54,8 +54,8 @@ static gr_status read_element(parser *p, gr_expr **out);
 
 // ---- Text with interpolations ----------------------------------------------------
 
-// Backslashes count only before '${' and, in quotes, before the quote: two make one there, and
-// an odd one takes away the meaning of what follows.
+// Backslashes are special only before '${' and, in quotes, before the quote: there two mean one,
+// and an odd one escapes what follows.
 static void read_backslashes(parser *p, gr_expr *join, char quote) {
   size_t n = strspn(p->s, "\\");
   const char *after = p->s + n;
@@ -68,7 +68,7 @@ static void read_backslashes(parser *p, gr_expr *join, char quote) {
   p->s += opens ? 2 : 1;
 }
 
-// Up to the end of the text or the closing quote, which stays.
+// Reads up to the end of the text or the closing quote, which is not consumed.
 static gr_status read_text(parser *p, char quote, gr_expr *join) {
   while (*p->s && !(quote && *p->s == quote)) {
     size_t plain = 0;
@@ -88,8 +88,8 @@ static gr_status read_text(parser *p, char quote, gr_expr *join) {
   return GR_OK;
 }
 
-// A join of literals only is one text already.
-static void settle(parser *p, gr_expr *join) {
+// Replaces a join of literals only by their concatenation.
+static void fold_literals(parser *p, gr_expr *join) {
   gr_text t = gr_text_make(p->arena);
   for (int i = 0; i < join->n; i++) {
     if (join->kids[i]->kind != GR_EXPR_VALUE) return;
@@ -106,7 +106,7 @@ static gr_status read_quoted(parser *p, gr_expr **out) {
   GR_TRY(read_text(p, quote, *out));
   if (!*p->s) return wrong(p, quote == '"' ? "a closing \"" : "a closing '");
   p->s++;
-  settle(p, *out);
+  fold_literals(p, *out);
   return GR_OK;
 }
 
@@ -117,13 +117,14 @@ static size_t word_length(const char *s) {
   return a > b ? (a > c ? a : c) : (b > c ? b : c);
 }
 
-// Blanks before a mark belong to the mark.
-static bool at_mark(const char *s) {
+// Spaces before punctuation are ignored.
+static bool at_punctuation(const char *s) {
   s += gr_lexis_space(s);
   return !*s || strchr(",]}", *s);
 }
 
-// One piece of an unquoted word; *typed says that it is a word by itself.
+// Reads one piece of an unquoted word. *typed: the piece has a type of its own if it is the whole
+// word.
 static gr_status read_piece(parser *p, bool key, gr_expr *join, bool *typed) {
   const char *s = p->s;
   size_t blanks = gr_lexis_space(s), n = word_length(s);
@@ -156,16 +157,16 @@ static gr_status read_word(parser *p, bool key, gr_expr **out) {
   gr_expr *join = *out = make(p, GR_EXPR_JOIN);
   bool typed = false;
   do GR_TRY(read_piece(p, key, join, &typed));
-  while (!at_mark(p->s) && !key_ends(p, key));
+  while (!at_punctuation(p->s) && !key_ends(p, key));
   if (join->n == 1 && typed) {
     gr_conf *value = join->kids[0]->value;
     return gr_lexis_type(p->arena, value, value->text);
   }
-  if (join->n > 1) settle(p, join);
+  if (join->n > 1) fold_literals(p, join);
   return GR_OK;
 }
 
-// Items up to the closing mark; a missing one is an empty text.
+// Reads items up to the closing bracket; a missing item is an empty string.
 static gr_status read_sequence(parser *p, char close, gr_expr *to) {
   skip_space(p);
   if (*p->s == close) return GR_OK;
@@ -235,7 +236,7 @@ static gr_status read_element(parser *p, gr_expr **out) {
 
 // ---- ${...} ----------------------------------------------------------------------
 
-// A key: anything but the characters that have a meaning.
+// Reads a key, which may be anything without special characters.
 static gr_status read_key(parser *p, gr_expr *path, bool *plain_name) {
   if (p->s[0] == '$' && p->s[1] == '{') {
     gr_expr *inner = NULL;
@@ -308,17 +309,17 @@ gr_status gr_expr_parse(gr_arena *a, const char *text, gr_loc loc, gr_expr **out
   return read_text(&p, 0, *out);
 }
 
-// A word with blanks around it is the text as it stands, whatever the word alone would be.
+// A word with surrounding spaces is a string with these spaces, whatever the word's own type.
 static gr_status read_padded(parser *p, size_t end, gr_expr **out) {
   size_t lead = gr_lexis_space(p->s);
   bool typed;
   *out = make(p, GR_EXPR_JOIN);
   if (lead) add(p, *out, text_piece(p, p->s, lead), NULL);
   p->s += lead;
-  if (strchr("[{'\"", *p->s)) return wrong(p, "a word between the blanks");
+  if (strchr("[{'\"", *p->s)) return wrong(p, "a word between the spaces");
   while (p->s < p->text + end) GR_TRY(read_piece(p, false, *out, &typed));
   if (*p->s) add(p, *out, text_piece(p, p->s, strlen(p->s)), NULL);
-  settle(p, *out);
+  fold_literals(p, *out);
   return GR_OK;
 }
 
@@ -326,7 +327,7 @@ gr_status gr_expr_parse_element(gr_arena *a, const char *text, gr_loc loc, gr_ex
   parser p = {.arena = a, .text = text, .s = text, .loc = loc};
   size_t end = strlen(text);
   while (end && strchr(" \t", text[end - 1])) end--;
-  if (*text && !end) return wrong(&p, "more than blanks");
+  if (*text && !end) return wrong(&p, "more than spaces");
   if (gr_lexis_space(text) || text[end]) return read_padded(&p, end, out);
   GR_TRY(read_element(&p, out));
   return *p.s ? wrong(&p, "the end") : GR_OK;

@@ -1,4 +1,4 @@
-// pytext.c - values as Python's str() and repr() write them, for texts with interpolations.
+// pytext.c - formats values as Python's str() and repr() do, for interpolations inside strings.
 #include <math.h>
 #include <string.h>
 #include "compose/interp/interp.h"
@@ -12,7 +12,7 @@ static void put_float(gr_text *t, double x) {
     gr_text_json_float(t, x);
 }
 
-// 'text', or "text" when it holds ' but no ".
+// 'text', or "text" if it contains ' and no ", as Python's repr().
 static void put_repr(gr_text *t, const char *s) {
   char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
   gr_text_putn(t, &quote, 1);
@@ -50,7 +50,7 @@ static void put_items(gr_text *t, const gr_conf *c) {
   gr_text_put(t, map ? "}" : "]");
 }
 
-// Inside a mapping or list, interpolations are shown as they stand there.
+// Inside a mapping or list, interpolations are not evaluated.
 static void put(gr_text *t, const gr_conf *c, bool inner) {
   if (inner && c->raw) {
     put_repr(t, c->raw);

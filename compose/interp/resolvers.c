@@ -1,5 +1,5 @@
-// resolvers.c - the functions that interpolations may call. The set is fixed: nothing in a
-// configuration runs code.
+// resolvers.c - the resolvers of OmegaConf 2.3 and Hydra 1.3 that interpolations may call. The set
+// is fixed, so that a configuration cannot run code.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -53,12 +53,12 @@ static gr_status run_decode(const call *c, gr_conf **out) {
   gr_expr *e = NULL;
   *out = c->args[0];
   if (c->args[0]->kind == GR_CONF_NULL) return GR_OK;
-  if (!is_text(c->args[0])) return wrong(c, "takes a text");
+  if (!is_text(c->args[0])) return wrong(c, "takes a string");
   GR_TRY(gr_expr_parse_element(c->r->arena, c->args[0]->text, c->holder->loc, &e));
   return gr_interp_eval(c->r, e, c->holder, out);
 }
 
-// The node a path names; *out is NULL when there is none or it is ???.
+// The node at the path in the first argument; *out is NULL when there is none or it is ???.
 static gr_status select_path(const call *c, gr_conf **out) {
   if (!is_text(c->args[0])) return wrong(c, "takes a path");
   return gr_interp_select(c->r, context(c), c->args[0]->text, c->holder, out);
@@ -88,7 +88,8 @@ static gr_status run_create(const call *c, gr_conf **out) {
 
 static gr_status select_map(const call *c, gr_conf **out) {
   GR_TRY(select_path(c, out));
-  if (!*out || (*out)->kind == GR_CONF_MISSING) return wrong(c, "names a key that is not there");
+  if (!*out || (*out)->kind == GR_CONF_MISSING)
+    return wrong(c, "refers to a key that does not exist");
   if ((*out)->kind != GR_CONF_MAP) return wrong(c, "takes the path of a mapping");
   return GR_OK;
 }
@@ -107,7 +108,8 @@ static gr_status run_keys(const call *c, gr_conf **out) {
   return GR_OK;
 }
 
-// Values stay references to their places, so that what they refer to keeps its meaning.
+// The values are references to the original ones, so that relative interpolations in them keep
+// their meaning.
 static gr_status run_values(const call *c, gr_conf **out) {
   gr_conf *map = NULL;
   const char *path = c->args[0]->text;
@@ -139,8 +141,8 @@ static void put_template(gr_text *t, const char *s, const char *old, const char 
 static gr_status run_deprecated(const call *c, gr_conf **out) {
   static const char usual[] = "'$OLD_KEY' is deprecated: use '$NEW_KEY'";
   GR_TRY(select_path(c, out));
-  if (!*out) return wrong(c, "names a key that is not there");
-  if (c->n > 1 && !is_text(c->args[1])) return wrong(c, "takes a text as its message");
+  if (!*out) return wrong(c, "refers to a key that does not exist");
+  if (c->n > 1 && !is_text(c->args[1])) return wrong(c, "takes a string as its message");
   gr_text t = gr_text_make(c->r->arena);
   put_template(&t, c->n > 1 ? c->args[1]->text : usual, gr_conf_path(c->r->arena, c->holder),
                gr_conf_path(c->r->arena, *out));
@@ -148,7 +150,7 @@ static gr_status run_deprecated(const call *c, gr_conf **out) {
   return GR_OK;
 }
 
-// All of a process sees one time, so that names made of it agree.
+// The time is read once per process, so that all names made of it agree.
 static gr_status run_now(const call *c, gr_conf **out) {
   static time_t now;
   char text[256];
@@ -161,7 +163,7 @@ static gr_status run_now(const call *c, gr_conf **out) {
   return GR_OK;
 }
 
-// What is not there, or ???, is null, as it is in Hydra.
+// A key that is missing or ??? gives null, as in Hydra.
 static gr_status run_hydra(const call *c, gr_conf **out) {
   if (!is_text(c->args[0])) return wrong(c, "takes a path");
   *out = NULL;
@@ -204,11 +206,11 @@ gr_status gr_interp_call(gr_resolver *r, const char *name, gr_conf **args, int n
   gr_status s =
       gr_fail(GR_ERR_CONFIG, holder->loc, "in '%s': there is no resolver '%s'", holder->text, name);
   const char *like = gr_text_nearest(name, names, N_RESOLVERS);
-  for (int i = 0; i < N_RESOLVERS; i++)  // "env" was a name of OmegaConf's, once
+  for (int i = 0; i < N_RESOLVERS; i++)  // older OmegaConf had "env" for oc.env
     if (!strncmp(names[i], "oc.", 3) && !strcmp(names[i] + 3, name)) like = names[i];
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
   return gr_hint(
       s,
-      "known are hydra now oc.create oc.decode oc.deprecated oc.dict.keys oc.dict.values "
+      "the resolvers are hydra now oc.create oc.decode oc.deprecated oc.dict.keys oc.dict.values "
       "oc.env oc.select");
 }

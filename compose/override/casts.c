@@ -1,4 +1,4 @@
-// casts.c - the casts of the override grammar (int, float, str, bool), and what calls share.
+// casts.c - the casts of the override grammar (int, float, str, bool), and helpers for calls.
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -49,9 +49,9 @@ static const char *const cast_names[] = {"int", "float", "str", "bool"};
 static gr_status cannot(const gr_call *c, const gr_conf *v, gr_cast to) {
   gr_text t = gr_text_make(c->arena);
   gr_value_write(&t, v);
-  return gr_hint(gr_fail(GR_ERR_USAGE, v->loc.file ? v->loc : c->at, "'%s' cannot become %s", t.at,
-                         cast_names[to]),
-                 "give another value, or leave %s(...) away", cast_names[to]);
+  return gr_hint(gr_fail(GR_ERR_USAGE, v->loc.file ? v->loc : c->at,
+                         "'%s' cannot be converted to %s", t.at, cast_names[to]),
+                 "give another value, or remove %s(...)", cast_names[to]);
 }
 
 static gr_status to_int(const gr_call *c, const gr_conf *v, gr_conf *out) {
@@ -127,7 +127,8 @@ static gr_status cast_sweep(const gr_call *c, const gr_sweep *from, gr_cast to,
   s->kind = from->kind;
   bool interval = from->kind == GR_SWEEP_INTERVAL;
   if (from->kind == GR_SWEEP_GLOB || (to >= GR_CAST_STR && from->start))
-    return gr_call_wrong(c, "ranges and intervals can only become int or float, globs nothing");
+    return gr_call_wrong(
+        c, "ranges and intervals can be cast only to int or float, globs cannot be cast");
   if (from->list) return gr_call_cast(c, from->list, to, &s->list);
   GR_TRY(gr_call_cast(c, from->start, to, &s->start));
   GR_TRY(gr_call_cast(c, from->stop, to, &s->stop));
@@ -138,7 +139,7 @@ static gr_status cast_sweep(const gr_call *c, const gr_sweep *from, gr_cast to,
 static gr_status run_cast(const gr_call *c, gr_cast to, gr_override_value *out) {
   if (c->n_rest && c->by[0])
     return gr_call_wrong(c, "give the value by position or by name, not both");
-  if (!c->n_rest && !c->by[0]) return gr_call_wrong(c, "a value is needed");
+  if (!c->n_rest && !c->by[0]) return gr_call_wrong(c, "it needs a value");
   if (c->n_rest > 1 && gr_call_any_sweep(c))
     return gr_call_wrong(c, "a sweep must be the only argument");
   gr_override_value v = c->by[0] ? *c->by[0] : c->n_rest == 1 ? c->rest[0] : gr_call_simple(c);

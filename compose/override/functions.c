@@ -1,5 +1,5 @@
-// functions.c - calling the functions of the override grammar.
-// They follow Python's calling convention, by position and then by name.
+// functions.c - the table of functions in the override grammar, and binding arguments to parameters
+// as Python does: by position, then by name.
 #include "compose/override/functions.h"
 #include <string.h>
 
@@ -9,7 +9,7 @@ typedef struct function {
   const char *name;
   bool variadic;  // all positional arguments go to `rest`; parameters only by name
   const char *parameters[GR_MAX_PARAMETERS];
-  int needed;  // parameters that must be given
+  int needed;  // number of required parameters
   handler *run;
 } function;
 
@@ -42,9 +42,10 @@ static gr_status unknown(const char *name, gr_loc at) {
   const char *like = gr_text_nearest(name, names, N_FUNCTIONS);
   gr_status s = gr_fail(GR_ERR_USAGE, at, "there is no function '%s'", name);
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
-  return gr_hint(s,
-                 "known are bool choice float glob int interval range shuffle sort str tag; "
-                 "quote a text that holds '('");
+  return gr_hint(
+      s,
+      "the functions are bool choice float glob int interval range shuffle sort str tag; "
+      "quote a string that contains '('");
 }
 
 static gr_status bind_one(const function *f, gr_call *c, const gr_argument *arg, int position) {

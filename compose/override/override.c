@@ -1,9 +1,9 @@
-// override.c - the key side of an override, and writing values back. See override.h.
+// override.c - parses the key of an override, and writes values. See override.h.
 #include "compose/override/override.h"
 #include <string.h>
 #include "compose/tree/lexis.h"
 
-// "argument 3", for places: such a name must outlive every error, so the common ones are static.
+// "argument 3", the file name in locations. It must outlive every error, so common ones are static.
 static const char *argument_name(gr_arena *a, int number) {
   enum { MOST = 64, SIZE = 16 };
   static char names[MOST][SIZE];
@@ -17,7 +17,7 @@ static bool key_char(char c, bool first) {
   return letter || (!first && ((c >= '0' && c <= '9') || c == '-'));
 }
 
-// A name, in which '$' may stand; *plain is cleared where it does.
+// The length of a name, which may contain '$'; then *plain is cleared.
 static size_t key_name(const char *s, bool *plain) {
   size_t n = 0;
   while (key_char(s[n], !n)) {
@@ -33,7 +33,8 @@ static size_t key_part(const char *s, bool *plain) {
   return *s >= '0' && *s <= '9' ? number : key_name(s, plain);
 }
 
-// name.part.part ... ; *dots and *plain say of what kind it is. A lone number is no key.
+// The length of name.part.part ...; *dots and *plain tell what it contains. A number alone is not a
+// key.
 static size_t dotted(const char *s, bool *dots, bool *plain) {
   size_t n = key_part(s, plain);
   *dots = false;
@@ -63,14 +64,13 @@ static gr_status bad_key(const gr_override *o, const char *at) {
   if (!*at || !strchr(o->line, '='))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, place, "'%s' has no '='", o->line),
-        "write KEY=VALUE, +KEY=VALUE to add a key, or ~KEY to take one out; no blanks are "
-        "allowed around '='");
+        "write KEY=VALUE, +KEY=VALUE to add a key, or ~KEY to remove one, without spaces "
+        "around '='");
   gr_status s = gr_fail(GR_ERR_USAGE, place,
                         *at == '\'' ? "\"%c\" cannot be in a key" : "'%c' cannot be in a key", *at);
-  if (*at == ' ' || *at == '\t') return gr_hint(s, "no blanks are allowed left of '='");
-  if (*at == '\'' || *at == '"')
-    return gr_hint(s, "a key is not quoted, its value may be: KEY=\"...\"");
-  if (*at == '[') return gr_hint(s, "elements of lists are written with dots: list.0=VALUE");
+  if (*at == ' ' || *at == '\t') return gr_hint(s, "write no space before '='");
+  if (*at == '\'' || *at == '"') return gr_hint(s, "only the value may be quoted: KEY=\"...\"");
+  if (*at == '[') return gr_hint(s, "write elements of lists with dots: list.0=VALUE");
   if (*at >= '0' && *at <= '9') return gr_hint(s, "keys start with a letter, '_' or '$'");
   return gr_hint(s, "keys are names joined by '.', groups are names joined by '/'");
 }
@@ -122,7 +122,7 @@ static void write_escaped(gr_text *t, const char *s) {
   }
 }
 
-// Backslashes count only before a quote, where they are doubled.
+// Backslashes are doubled only before a quote, because elsewhere they are not special.
 static void write_quoted(gr_text *t, const char *s, char quote) {
   gr_text_putn(t, &quote, 1);
   while (*s) {
@@ -160,7 +160,7 @@ static void write_items(gr_text *t, const gr_conf *c) {
   gr_text_put(t, map ? "}" : "]");
 }
 
-// Whether a text can stand without quotes: "a b" can, as a\ b; "a'b" cannot.
+// Whether a string can be written without quotes: "a b" can, as a\ b; "a'b" cannot.
 static bool is_bare(const char *s) {
   while (*s && (gr_lexis_name(s) || strchr("0123456789/-\\+.$%*@?|()[]{}:=, \t", *s))) s++;
   return !*s;

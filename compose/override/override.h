@@ -1,5 +1,5 @@
-// override.h - one command-line argument that changes a configuration, in Hydra's override
-// grammar: key=value, +key=value, ++key=value, ~key, group=option, key=1,2,3.
+// override.h - parses a command-line argument in the override grammar of Hydra 1.3: key=value,
+// +key=value, ++key=value, ~key, group=option, key=1,2,3.
 #pragma once
 #include "compose/tree/conf.h"
 
@@ -11,19 +11,19 @@ typedef enum gr_sweep_kind {
   GR_SWEEP_GLOB,      // glob(include,exclude)
 } gr_sweep_kind;
 
-// Several values for one key: each makes a run of its own.
+// Several values for one key, each for a run of its own.
 typedef struct gr_sweep {
   gr_sweep_kind kind;
   gr_conf *list;                 // SIMPLE, CHOICE: the values; GLOB: what to include
   gr_conf *exclude;              // GLOB
   gr_conf *start, *stop, *step;  // RANGE, INTERVAL: numbers
   bool shuffle;
-  const char **tags;  // sorted, each once
+  const char **tags;  // sorted, without duplicates
   int n_tags;
 } gr_sweep;
 
-// One of the two. Maps may have null keys here (key_kind GR_CONF_MISSING), which
-// configurations do not.
+// Exactly one of the two is set. Unlike in configurations, maps may have null keys here (key_kind
+// GR_CONF_MISSING).
 typedef struct gr_override_value {
   gr_conf *one;
   gr_sweep *many;
@@ -39,25 +39,25 @@ typedef enum gr_override_kind {
 typedef struct gr_override {
   gr_override_kind kind;
   const char *key;      // "training.lr", "db", "hydra/launcher"
-  const char *package;  // after '@'; NULL: none was given
+  const char *package;  // after '@'; NULL: none
   const char *element;  // prefix, key and package as written: "+db@backup"
-  bool has_value;       // false only for ~key
+  bool has_value;       // false only for ~key without a value
   gr_override_value value;
   const char *line;  // the whole argument
   gr_loc loc, value_loc;
 } gr_override;
 
-// Parses argument `number` (from 1). The line is borrowed.
+// Parses argument `number` (from 1, for locations). `line` is borrowed.
 GR_MUST_USE gr_status gr_override_parse(gr_arena *, const char *line, int number, gr_override *out);
-// Parses what stands right of '='. `at` is the place of the text's first character.
+// Parses the text after '='. `at` is the location of its first character.
 GR_MUST_USE gr_status gr_value_parse(gr_arena *, const char *text, gr_loc at,
                                      gr_override_value *out);
 
-// Writes a value so that it parses to the same again.
+// Writes a value so that gr_value_parse reads the same value.
 void gr_value_write(gr_text *, const gr_conf *);
 
-// The values of a sweep as a list. Options are the group's, for globs. Intervals cannot be
-// listed, and fail.
+// The values of a sweep as a list. `options` are the group's options, for globs. Fails for
+// intervals, which have no list of values.
 GR_MUST_USE gr_status gr_sweep_list(gr_arena *, const gr_sweep *, gr_loc,
                                     const char *const *options, int n_options, gr_conf **out);
 
@@ -66,5 +66,6 @@ typedef struct gr_argument {
   const char *name;  // NULL: by position
   gr_override_value value;
 } gr_argument;
+// Calls a function of the grammar with n arguments. The location is the call's.
 GR_MUST_USE gr_status gr_function_call(gr_arena *, const char *name, const gr_argument *, int n,
                                        gr_loc, gr_override_value *out);

@@ -1,4 +1,4 @@
-// sweep.c - the values of a sweep, one after another.
+// sweep.c - lists the values of a sweep. See override.h.
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,11 +32,11 @@ static gr_status list_glob(gr_arena *a, const gr_sweep *s, gr_loc at, const char
     gr_conf_append(a, out, v);
   }
   if (out->n) return GR_OK;
-  return gr_fail(GR_ERR_USAGE, at, "no option of the group matches");
+  return gr_fail(GR_ERR_USAGE, at, "no option of the group matches the pattern");
 }
 
-// Values are computed from their number, not by adding steps up, so errors do not grow; and in
-// decimal, so that range(0,1,0.1) holds 0.7.
+// Values are computed from their index, not by repeated addition, so that errors do not accumulate,
+// and in decimal, so that range(0,1,0.1) contains 0.7.
 static double decimal(const gr_conf *v, double by, const gr_conf *step) {
   long double exact = (long double)number(v) + (long double)by * (long double)number(step);
   char text[48];

@@ -69,11 +69,11 @@ static gr_status need_patterns(const gr_call *c, const gr_override_value *v, gr_
   if (!v || (v->one && v->one->kind == GR_CONF_NULL)) return GR_OK;
   bool text = v->one && gr_call_is_text(v->one);
   if (!text && (!v->one || v->one->kind != GR_CONF_LIST))
-    return gr_call_wrong(c, "patterns are a text or a list of texts");
+    return gr_call_wrong(c, "patterns are a string or a list of strings");
   if (text) gr_conf_append(c->arena, *out, gr_conf_copy(c->arena, v->one));
   for (int i = 0; !text && i < v->one->n; i++) {
     if (!gr_call_is_text(v->one->items[i]))
-      return gr_call_wrong(c, "patterns are a text or a list of texts");
+      return gr_call_wrong(c, "patterns are a string or a list of strings");
     gr_conf_append(c->arena, *out, gr_conf_copy(c->arena, v->one->items[i]));
   }
   return GR_OK;
@@ -105,7 +105,7 @@ gr_status gr_function_tag(const gr_call *c, gr_override_value *out) {
   s->n_tags = 0;
   for (int i = 0; i < n; i++) {
     if (!c->rest[i].one || !gr_call_is_text(c->rest[i].one))
-      return gr_call_wrong(c, "tags are texts");
+      return gr_call_wrong(c, "tags are strings");
     add_tag(s, c->rest[i].one->text);
   }
   out->many = s;
@@ -134,7 +134,7 @@ static int compare(const gr_conf *a, const gr_conf *b) {
 static gr_status sort_list(const gr_call *c, const gr_conf *from, bool reverse, gr_conf **out) {
   gr_conf *list = *out = gr_conf_copy(c->arena, from);
   if (!comparable(list))
-    return gr_call_wrong(c, "only numbers, or only unquoted texts, have an order");
+    return gr_call_wrong(c, "only numbers, or only unquoted strings, have an order");
   for (int i = 1; i < list->n; i++) {
     gr_conf *v = list->items[i];
     int k = i;

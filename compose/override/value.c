@@ -1,7 +1,7 @@
-// value.c - what stands right of '=' in an override: words, lists, mappings, functions, sweeps.
+// value.c - parses the value of an override: words, lists, mappings, functions, sweeps.
 //
-// The text is cut into tokens, always the longest that fits, then parsed by
-// recursive descent. Every token knows its place, for carets.
+// The text is split into tokens, always the longest that matches, and parsed by recursive descent.
+// Every token has its location, for error messages with a caret.
 #include <string.h>
 #include "compose/override/override.h"
 #include "compose/tree/lexis.h"
@@ -13,8 +13,8 @@ typedef enum token_kind {
   T_BAD,
   T_QUOTED,
   T_WORD,    // a name, number, bool or null: typed when it stands alone
-  T_CHAR,    // one of the characters that may stand unquoted
-  T_ESCAPE,  // \, and its like
+  T_CHAR,    // one of the characters that need no quotes
+  T_ESCAPE,  // an escape such as "\,"
   T_SPACE,
   T_INTERP,  // ${...}
   T_COLON,
@@ -44,7 +44,7 @@ typedef struct parser {
 
 // ---- Tokens ----------------------------------------------------------------------
 
-// A quoted text ends at the first quote with an even number of backslashes before it.
+// The length of a quoted string, which ends at the first quote after an even number of backslashes.
 static size_t quoted(const char *s) {
   size_t slashes = 0;
   for (size_t i = 1; s[i]; i++) {
@@ -64,7 +64,7 @@ static token token_of(token_kind kind, const char *at, size_t len) {
   return (token){kind, at, len};
 }
 
-// Blanks belong to the punctuation beside them.
+// Matches punctuation with the spaces around it.
 static token punctuation(const char *s) {
   static const struct {
     char c;
@@ -118,13 +118,13 @@ static gr_status bad_character(const parser *p) {
   if (*at == '\'' || *at == '"')
     return gr_hint(
         gr_fail(GR_ERR_USAGE, place(p, at), "this quote (%c) is never closed", *at),
-        "close it, or put the whole value in quotes of the other kind; the shell takes one "
-        "pair away");
+        "close it, or put the whole value in quotes of the other kind; the shell removes one "
+        "pair");
   gr_status s = *at & 0x80
                     ? gr_fail(GR_ERR_USAGE, place(p, at), "characters beyond ASCII must be quoted")
                     : gr_fail(GR_ERR_USAGE, place(p, at), "'%c' must be quoted", *at);
-  if (*at == '~') s = gr_hint(s, "a home folder is written $HOME, for the shell to put in");
-  return gr_hint(s, "quote the value, and all of it for the shell: 'KEY=\"%s\"'", p->text);
+  if (*at == '~') s = gr_hint(s, "write $HOME for the home folder; the shell expands it");
+  return gr_hint(s, "quote the value, and the whole argument for the shell: 'KEY=\"%s\"'", p->text);
 }
 
 static gr_status unexpected(const parser *p, const char *wanted) {
@@ -132,16 +132,16 @@ static gr_status unexpected(const parser *p, const char *wanted) {
   if (p->now.kind == T_END)
     return gr_hint(
         gr_fail(GR_ERR_USAGE, here(p), "the value ends here, but %s was expected", wanted),
-        "if the shell ate some of it, put the argument in quotes: '%s'", "KEY=[a,b]");
-  gr_status s = gr_fail(GR_ERR_USAGE, here(p), "'%.*s' cannot stand here: %s was expected",
+        "the shell may have removed a part: put the argument in quotes: '%s'", "KEY=[a,b]");
+  gr_status s = gr_fail(GR_ERR_USAGE, here(p), "unexpected '%.*s': %s was expected",
                         (int)p->now.len, p->now.at, wanted);
-  if (p->now.kind == T_EQUAL) return gr_hint(s, "quote a value that holds '=', or write it '\\='");
+  if (p->now.kind == T_EQUAL) return gr_hint(s, "quote a value that contains '=', or write '\\='");
   if (p->now.kind == T_OPEN && p->now.at == p->text)
-    return gr_hint(s, "a list is written [a,b]; quote a text that holds '('");
+    return gr_hint(s, "write a list as [a,b]; quote a string that contains '('");
   if (p->now.kind == T_OPEN)
-    return gr_hint(s, "quote a value that holds '(' and ')', or write them '\\(' and '\\)'");
+    return gr_hint(s, "quote a value that contains '(' and ')', or write '\\(' and '\\)'");
   if (p->now.kind == T_MAP && p->now.at > p->text && p->now.at[-1] == '}')
-    return gr_hint(s, "quote a value with an interpolation inside another");
+    return gr_hint(s, "quote a value with nested interpolations");
   return s;
 }
 
@@ -170,8 +170,8 @@ static void put_token(gr_text *t, token k) {
     gr_text_putn(t, k.at + i, 1);
 }
 
-// One or more tokens that stand together; blanks around them do not count. A single word is
-// typed, more are a text.
+// Reads adjacent tokens; surrounding spaces are ignored. A single word is typed, several are a
+// string.
 static gr_status read_word(parser *p, bool key, gr_conf *out) {
   gr_text t = gr_text_make(p->arena);
   int n = 0;
@@ -225,7 +225,7 @@ static gr_status read_pair(parser *p, gr_conf *map) {
   gr_conf key = {0}, *value = NULL;
   if (p->now.kind == T_QUOTED)
     return gr_hint(gr_fail(GR_ERR_USAGE, here(p), "a key in {...} cannot be quoted"),
-                   "write {a: 1}; blanks inside keys are allowed");
+                   "write {a: 1}; keys may contain spaces");
   GR_TRY(read_word(p, true, &key));
   if (p->now.kind != T_COLON) return unexpected(p, "':' after the key");
   advance(p);

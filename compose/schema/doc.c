@@ -1,4 +1,4 @@
-// doc.c - the table of keys for readers: terminal, markdown, JSON Schema, completion.
+// doc.c - prints the table of keys: for the terminal, as Markdown and as JSON Schema.
 #include <math.h>
 #include <string.h>
 #include "compose/schema/schema.h"
@@ -105,7 +105,7 @@ static void put_one(gr_text *t, const gr_schema_type *type) {
   }
 }
 
-// Interpolations may stand for any value, and ??? for one that is given elsewhere.
+// Any value may be an interpolation, or ??? for a value that another file gives.
 #define INTERPOLATION "\"pattern\": \"\\\\$\\\\{|^\\\\?\\\\?\\\\?$\""
 static void put_type(gr_text *t, const gr_schema_type *type) {
   gr_text_put(t, "{\"anyOf\": [");
@@ -133,7 +133,8 @@ static void put_key(gr_text *t, const gr_schema_key *k, int depth) {
   gr_text_put(t, type.at + 1);
 }
 
-// Keys from i on that are below the section; returns the first that is not.
+// Writes the keys from index i on that are in the section; returns the index of the first that is
+// not.
 static int put_section(gr_text *t, int i, const char *section, int depth) {
   size_t n = strlen(section);
   bool first = true;
@@ -156,7 +157,7 @@ static int put_section(gr_text *t, int i, const char *section, int depth) {
   return i;
 }
 
-// What every file may hold besides: the composer's own keys.
+// The keys that every file may contain besides the schema's: those of composition.
 static const char composition[] =
     "\n  \"defaults\": {\"description\": \"the files this one builds on: 'name', '/group/name', "
     "'group: option', 'override group: option', '_self_'\", \"type\": \"array\", \"items\": "

@@ -143,7 +143,7 @@ static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section,
         section, *section ? "." : "", name);
   if (c->key_kind == GR_CONF_INT)
     return gr_hint(s,
-                   "inside {...} a ',' ends a value: numbers are written without it, texts with it "
+                   "inside {...} a ',' ends a value: numbers are written without it, strings with it "
                    "quoted");
   if (!other) other = other_name(name);
   if (other && !below(other, section)) like = NULL;

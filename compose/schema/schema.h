@@ -1,6 +1,6 @@
-// schema.h - the keys of a training configuration: one table with type, default, unit and a
-// line of documentation for each. From it come checking, help, docs/config.md, the JSON Schema
-// and completion. A new key is one line in schema.def.
+// schema.h - the keys of a training configuration: one table with type, default, unit and a line of
+// documentation per key, from which checking, help, docs/config.md, the JSON Schema and completion
+// are derived. A new key is one line in schema.def.
 #pragma once
 #include "compose/tree/conf.h"
 

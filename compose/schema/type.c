@@ -1,4 +1,5 @@
-// type.c - types of keys: reading their notation, matching values, writing them out.
+// type.c - types of configuration keys: parses their notation, matches values, describes types in
+// words.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ static const struct {
   gr_schema_kind kind;
 } names[] = {
     {"int", "an integer", GR_SCHEMA_INT},      {"float", "a number", GR_SCHEMA_FLOAT},
-    {"bool", "true or false", GR_SCHEMA_BOOL}, {"text", "a text", GR_SCHEMA_TEXT},
+    {"bool", "true or false", GR_SCHEMA_BOOL}, {"text", "a string", GR_SCHEMA_TEXT},
     {"path", "a path", GR_SCHEMA_PATH},        {"null", "null", GR_SCHEMA_NULL},
     {"any", "any value", GR_SCHEMA_ANY},
 };
@@ -18,7 +19,7 @@ enum { N_NAMES = sizeof names / sizeof *names };
 
 static void skip(const char **s) { *s += strspn(*s, " "); }
 
-// ">= 1", "< 2": one bound.
+// Reads one bound: ">= 1", "< 2".
 static void read_bound(const char **s, gr_schema_type *t) {
   bool below = **s == '<', open = (*s)[1] != '=';
   char *end;

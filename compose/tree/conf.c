@@ -1,8 +1,8 @@
-// conf.c - making and changing trees of configuration. See conf.h.
+// conf.c - builds and changes configuration trees. See conf.h.
 #include "compose/tree/conf.h"
 #include <string.h>
 
-enum { INDEX_FROM = 16 };  // members from which on a map has hash slots
+enum { INDEX_FROM = 16 };  // maps with at least so many members have a hash index
 
 gr_conf *gr_conf_make(gr_arena *a, gr_conf_kind kind, gr_loc at) {
   gr_conf *c = GR_NEW(a, gr_conf, 1);
@@ -28,10 +28,10 @@ const char *gr_conf_kind_name(gr_conf_kind kind) {
 const char *gr_conf_a_kind(gr_conf_kind kind) {
   static const char *const names[] = {
       [GR_CONF_NULL] = "null",
-      [GR_CONF_BOOL] = "a truth",
+      [GR_CONF_BOOL] = "a bool",
       [GR_CONF_INT] = "an integer",
       [GR_CONF_FLOAT] = "a float",
-      [GR_CONF_TEXT] = "a text",
+      [GR_CONF_TEXT] = "a string",
       [GR_CONF_MISSING] = "'??\?' (to be set)",
       [GR_CONF_INTERP] = "an interpolation",
       [GR_CONF_MAP] = "a mapping",
@@ -132,8 +132,8 @@ static gr_status has_nul(const char *path, const char *text) {
     at.col += (*p & 0xc0) != 0x80;  // characters of UTF-8
     if (*p == '\n') at.line++, at.col = 1;
   }
-  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a file of YAML cannot have the character NUL"),
-                 "write the file in UTF-8, without it");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a YAML file cannot contain the character NUL"),
+                 "write the file in UTF-8, without NUL");
 }
 
 gr_status gr_conf_load(gr_arena *a, const char *path, size_t most, char **text, size_t *len) {
@@ -157,9 +157,9 @@ gr_status gr_conf_from_text(gr_arena *a, const char *file, const char *text, gr_
   *out = map;
   GR_TRY(gr_conf_parse(a, file, text, &c));
   if (c->kind == GR_CONF_BOOL || c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a configuration is a mapping, but this is %s",
+    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a configuration must be a mapping, but this is %s",
                            gr_conf_a_kind(c->kind)),
-                   "write 'key: value', one on a line");
+                   "write one 'key: value' per line");
   if (c->kind >= GR_CONF_MAP) *out = c;
   if (c->kind >= GR_CONF_TEXT && c->kind < GR_CONF_MAP)
     gr_conf_put(a, map, c->text, gr_conf_make(a, GR_CONF_NULL, at));

@@ -1,5 +1,6 @@
-// emit.c - YAML as OmegaConf.to_yaml writes it, byte for byte: PyYAML's block style, width 80,
-// lists not indented inside mappings, texts quoted where they would read as something else.
+// emit.c - writes YAML byte for byte as OmegaConf.to_yaml does: PyYAML's block style, width 80,
+// lists not indented inside mappings, strings quoted where they would be read as another type. The
+// functions follow PyYAML's emitter.
 #include <math.h>
 #include <string.h>
 #include "compose/tree/conf.h"
@@ -49,7 +50,7 @@ static void indicator(writer *w, const char *s, bool space_before, bool blank, b
   put(w, s, (int)strlen(s));
 }
 
-// ---- What a text allows ----------------------------------------------------------
+// ---- Analysis of a scalar --------------------------------------------------------
 
 static bool is_break(uint32_t c) { return c == '\n' || c == 0x85 || c == 0x2028 || c == 0x2029; }
 static bool is_space(uint32_t c) {
@@ -168,7 +169,7 @@ static bool needs_escape(uint32_t c) {
   return !((c >= 0x20 && c <= 0x7e) || (c >= 0xa0 && c <= 0xd7ff) || (c >= 0xe000 && c <= 0xfffd));
 }
 
-// Ends the line with a backslash where it is too long.
+// Breaks a double-quoted line with a backslash when it is too long.
 static int fold_double(writer *w, int start, int end) {
   put_points(w, start, end);
   put(w, "\\", 1);
@@ -208,8 +209,8 @@ static void decode(writer *w, const char *s) {
   }
 }
 
-// Bool words (also y and n), and what Python's int() or float() would accept, are quoted, and
-// whatever a YAML 1.1 reader would not take for a text.
+// Whether a string needs quotes: words for bools (also y and n), what Python's int() or float()
+// accept, and everything that a YAML 1.1 reader would not read as a string.
 static bool reads_as_other(const char *s) {
   double number;
   int64_t integer;
@@ -232,7 +233,7 @@ static void write_text(writer *w, const char *s, bool key, bool is_text) {
   w->indent = indent;
 }
 
-// As YAML 1.1 takes for a float: with a dot.
+// Formats a float with a dot, which YAML 1.1 requires.
 static const char *float_text(gr_arena *a, double x) {
   if (isnan(x)) return ".nan";
   if (isinf(x)) return x > 0 ? ".inf" : "-.inf";

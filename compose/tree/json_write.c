@@ -1,4 +1,4 @@
-// json_write.c - a tree of configuration as JSON: keys in order, floats that stay floats.
+// json_write.c - writes a configuration tree as JSON: keys in order, floats with a dot or exponent.
 #include "compose/tree/conf.h"
 
 static void newline(gr_text *t, int indent, int depth) {

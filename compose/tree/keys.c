@@ -1,4 +1,4 @@
-// keys.c - keys of maps that are not texts: true, 1 and 1.0 are one key, as in Python.
+// keys.c - map keys that are not strings: true, 1 and 1.0 are the same key, as in Python.
 #include <string.h>
 #include "compose/tree/conf.h"
 #include "compose/tree/scalar.h"
@@ -23,7 +23,7 @@ static double key_number(const gr_conf *k) {
                                   : k->truth;
 }
 
-// The number a stored key stands for.
+// The number that a stored key represents; false: it is a string.
 static bool stored_number(const gr_conf *m, int i, double *out) {
   gr_conf_kind kind = m->items[i]->key_kind;
   if (kind == GR_CONF_BOOL) *out = m->keys[i][0] == 't';

@@ -1,4 +1,4 @@
-// lexis.c - see lexis.h.
+// lexis.c - matches tokens of OmegaConf's grammar. See lexis.h.
 #include "compose/tree/lexis.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ gr_status gr_lexis_type(gr_arena *a, gr_conf *c, const char *word) {
     c->kind = GR_CONF_INT;
     if (!gr_scalar_py_int(word, &c->integer))
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is not an integer of 64 bits", word),
-                     "quote it to make it a text, or write it as a float, with a '.'");
+                     "quote it to make it a string, or write it as a float, with a '.'");
   } else {
     gr_conf_set_text(c, gr_arena_strdup(a, word));
   }

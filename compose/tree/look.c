@@ -1,4 +1,4 @@
-// look.c - looking things up in a tree of configuration, and what nobody looked up. See conf.h.
+// look.c - lookup in a configuration tree, and errors for what has not been looked up. See conf.h.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ gr_conf *gr_conf_find(gr_conf *c, const char *path) {
   return c;
 }
 
-static int place_in(const gr_conf *up, const gr_conf *c) {
+static int index_in(const gr_conf *up, const gr_conf *c) {
   for (int i = 0; i < up->n; i++)
     if (up->items[i] == c) return i;
   return -1;
@@ -49,7 +49,7 @@ static int place_in(const gr_conf *up, const gr_conf *c) {
 const char *gr_conf_path(gr_arena *a, const gr_conf *c) {
   if (!c->up) return "";
   const char *before = gr_conf_path(a, c->up);
-  int i = place_in(c->up, c);
+  int i = index_in(c->up, c);
   if (i < 0) return before;
   if (!c->up->keys) return gr_arena_printf(a, "%s[%d]", before, i);
   return gr_arena_printf(a, "%s%s%s", before, *before ? "." : "", c->up->keys[i]);
@@ -86,7 +86,7 @@ gr_status gr_conf_bool(gr_conf *c, const char *path, bool default_value, bool *o
 
 gr_status gr_conf_text(gr_conf *c, const char *path, const char *default_value, const char **out) {
   const gr_conf *v = gr_conf_find(c, path);
-  if (v && v->kind != GR_CONF_TEXT && v->kind != GR_CONF_NULL) return wrong(v, path, "a text");
+  if (v && v->kind != GR_CONF_TEXT && v->kind != GR_CONF_NULL) return wrong(v, path, "a string");
   *out = v && v->kind == GR_CONF_TEXT ? v->text : default_value;
   return GR_OK;
 }
@@ -96,14 +96,14 @@ void gr_conf_mark(gr_conf *c) {
   for (int i = 0; i < c->n && c->items; i++) gr_conf_mark(c->items[i]);
 }
 
-// The member that was read and is spelt most like this one.
-static const char *meant(const gr_conf *c) {
+// The sibling that was read and is spelt most like this one.
+static const char *nearest_sibling(const gr_conf *c) {
   const char *names[MAX_SIBLINGS];
   int n = 0;
   if (!c->up || !c->up->keys) return NULL;
   for (int i = 0; i < c->up->n && n < MAX_SIBLINGS; i++)
     if (c->up->items[i]->read) names[n++] = c->up->keys[i];
-  int at = place_in(c->up, c);
+  int at = index_in(c->up, c);
   return at < 0 ? NULL : gr_text_nearest(c->up->keys[at], names, n);
 }
 
@@ -111,12 +111,12 @@ static gr_status unread_leaf(gr_arena *a, const gr_conf *c) {
   const char *path = gr_conf_path(a, c);
   gr_loc at = c->key_loc.file ? c->key_loc : c->loc;
   gr_status s = gr_fail(GR_ERR_CONFIG, at, "nothing reads '%s'", path);
-  const char *like = meant(c);
+  const char *like = nearest_sibling(c);
   return like ? gr_hint(s, "did you mean '%s'?", like)
-              : gr_hint(s, "take it out, or check its spelling and its place");
+              : gr_hint(s, "remove it, or check its spelling and its position");
 }
 
-// Who looked up a list has read its elements: lists are walked, not asked by number.
+// A list that was looked up counts as read with its elements, because readers iterate over lists.
 static bool was_read(const gr_conf *c) {
   if (c->read || c->is_default || !c->up) return true;
   return c->up->kind == GR_CONF_LIST && was_read(c->up);

@@ -1,9 +1,10 @@
-// pack.c - see pack.h. A value is its kind, its flags, its two places, and then itself: numbers in
-// the byte order of the machine (all ranks of a run are of one kind), texts with their length.
+// pack.c - see pack.h. A value is stored as its kind, flags and two locations, followed by its
+// content: numbers in the machine's byte order (all ranks of a run are alike), strings with their
+// length.
 #include "compose/tree/pack.h"
 #include <string.h>
 
-enum { DEPTH = 64, ABSENT = 0xffffffff };  // no file is nested deeper; the length of no text
+enum { DEPTH = 64, ABSENT = 0xffffffff };  // limit of nesting, as in yaml.c; length that means NULL
 
 // ---- Writing --------------------------------------------------------------------------------
 
@@ -117,7 +118,7 @@ gr_status gr_conf_unpack(gr_arena *arena, const char *bytes, size_t n, gr_conf *
   if (!r.bad && r.at == r.end) return GR_OK;
   *out = NULL;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the configuration of rank 0 cannot be read"),
-                 "all ranks must run the same graphrun, on machines of one kind");
+                 "all ranks must run the same graphrun on machines of the same byte order");
 }
 
 // ---- Comparing ------------------------------------------------------------------------------

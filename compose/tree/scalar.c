@@ -1,5 +1,5 @@
-// scalar.c - see scalar.h. Patterns are written as functions that return the end of the match
-// or NULL; the names follow the regular expressions of YAML 1.1 (yaml.org/type).
+// scalar.c - see scalar.h. Each regular expression of YAML 1.1 (yaml.org/type) is a function that
+// returns the end of the match, or NULL.
 #include "compose/tree/scalar.h"
 #include <ctype.h>
 #include <errno.h>
@@ -69,7 +69,7 @@ static bool is_yaml_float(const char *s) {
   return d && *d == '.' && !*any_of(d + 1, "0123456789_");
 }
 
-// What OmegaConf adds: an exponent needs neither a dot before it nor a sign.
+// OmegaConf's extension: an exponent needs neither a dot before it nor a sign.
 static bool is_omega_float(const char *s) {
   const char *d = neat_digits(sign(s));
   if (!d) return false;
@@ -95,7 +95,7 @@ static int count_digits(const char **s) {
   return n;
 }
 
-// The date of YAML's timestamps, and whether a time follows it.
+// Whether the text is a timestamp of YAML 1.1: a date, alone or with a time.
 static bool is_time(const char *s) {
   if (count_digits(&s) != 4 || *s++ != '-') return false;
   int month = count_digits(&s);
@@ -149,7 +149,7 @@ static const char *without_underscores(gr_arena *a, const char *text) {
   return out;
 }
 
-// Base 60, as in 12:30:45.
+// Sexagesimal numbers of YAML 1.1, such as 12:30:45.
 static double sixty_float(const char *s) {
   double total = 0;
   for (char *end; *s; s = *end == ':' ? end + 1 : end) {
@@ -225,7 +225,7 @@ gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar_kind type, const char
       c->kind = GR_CONF_INT;
       if (to_int(a, text, &c->integer)) return GR_OK;
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is not an integer of 64 bits", text),
-                     "quote it to make it a text, or write it as a float, with a '.'");
+                     "quote it to make it a string, or write it as a float, with a '.'");
     case GR_SCALAR_FLOAT:
       c->kind = GR_CONF_FLOAT;
       c->number = to_float(a, text);
@@ -233,7 +233,7 @@ gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar_kind type, const char
     case GR_SCALAR_MERGE:
     case GR_SCALAR_VALUE:
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' cannot be a value in YAML", text),
-                     "quote it to make it a text: '%s'", text);
+                     "quote it to make it a string: '%s'", text);
     default:
       gr_conf_set_text(c, text);
       return GR_OK;
@@ -244,12 +244,13 @@ gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar_kind type, const char
 
 gr_status gr_scalar_bad_tag(const gr_conf *c, const char *tag) {
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, c->loc, "the tag '%s' means nothing here", tag),
-      "known are !!str !!int !!float !!bool !!null !!map !!seq; quote a text that starts "
+      gr_fail(GR_ERR_CONFIG, c->loc, "the tag '%s' is not supported", tag),
+      "supported are !!str !!int !!float !!bool !!null !!map !!seq; quote a string that starts "
       "with '!'");
 }
 
-// Beyond what a plain word may be, Python's own int() and float() take blanks around, "inf", ...
+// A tagged number is converted by Python's int() or float(), which accept more than a plain scalar:
+// surrounding white space, "inf", ...
 static gr_status tagged_number(gr_arena *a, gr_conf *c, const char *kind, const char *text) {
   gr_scalar_kind found = gr_scalar_resolve(text, true);
   bool number = found == GR_SCALAR_INT || found == GR_SCALAR_FLOAT;
@@ -265,7 +266,7 @@ static gr_status tagged_number(gr_arena *a, gr_conf *c, const char *kind, const 
     return gr_scalar_set(a, c, found, text);
   }
   return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is tagged !!%s but is not one", text, kind),
-                 "take the tag away, or give another value");
+                 "remove the tag, or give another value");
 }
 
 gr_status gr_scalar_tagged(gr_arena *a, gr_conf *c, const char *tag, const char *text) {
@@ -282,7 +283,8 @@ gr_status gr_scalar_tagged(gr_arena *a, gr_conf *c, const char *tag, const char 
 
 // ---- Python's numbers ------------------------------------------------------------
 
-// The text without spaces around, underscores only between digits; NULL: not a number's.
+// The text without surrounding white space and without underscores between digits; NULL: it cannot
+// be a number.
 static const char *py_clean(const char *text, char *buf, size_t size) {
   static const char *const space = " \t\n\r\f\v";
   text += strspn(text, space);

@@ -1,5 +1,5 @@
-// scalar.h - which type a plain YAML scalar has: YAML 1.1 as PyYAML reads it, with OmegaConf's
-// floats and without timestamps.
+// scalar.h - types of plain YAML scalars: YAML 1.1 as PyYAML reads it, with OmegaConf's floats and
+// without timestamps.
 #pragma once
 #include "compose/tree/conf.h"
 
@@ -11,21 +11,24 @@ typedef enum gr_scalar_kind {
   GR_SCALAR_FLOAT,
   GR_SCALAR_MERGE,  // <<
   GR_SCALAR_VALUE,  // =
-  GR_SCALAR_TIME,   // only with omega = false
+  GR_SCALAR_TIME,   // a timestamp; only with omega = false
 } gr_scalar_kind;
 
-// omega: OmegaConf's loader; otherwise PyYAML's own rules, which decide what a writer quotes.
+// The type of a plain scalar. omega: by the rules of OmegaConf's loader; otherwise by PyYAML's own,
+// which decide what its writer quotes.
 gr_scalar_kind gr_scalar_resolve(const char *text, bool omega);
 
-// Sets kind and value of the node. Fails where the text is not of the type or does not fit:
-// integers are 64 bits.
+// Sets kind and value of the node. Fails when the text is not of that type or an integer exceeds 64
+// bits.
 GR_MUST_USE gr_status gr_scalar_set(gr_arena *, gr_conf *node, gr_scalar_kind, const char *text);
 
-// The same by a tag: "tag:yaml.org,2002:int", or "!".
+// The same for a scalar with a tag: "tag:yaml.org,2002:int", or "!".
 GR_MUST_USE gr_status gr_scalar_tagged(gr_arena *, gr_conf *node, const char *tag,
                                        const char *text);
+// The error for an unknown tag, at the node's location.
 GR_MUST_USE gr_status gr_scalar_bad_tag(const gr_conf *node, const char *tag);
 
-// Python's float(text) and int(text), underscores and spaces around included; false: not one.
+// Python's float(text) and int(text), which accept underscores and surrounding white space; false:
+// the text is not a number.
 bool gr_scalar_py_float(const char *text, double *out);
 bool gr_scalar_py_int(const char *text, int64_t *out);

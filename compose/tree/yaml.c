@@ -1,10 +1,10 @@
-// yaml.c - YAML text to a tree, on libyaml's events (YAML 1.1).
+// yaml.c - builds a tree from libyaml's events (YAML 1.1).
 //
-// A file is not trusted: nesting, size, aliases and the nodes that aliases make are limited,
-// because libyaml 0.2.5 is quadratic in flow nesting and aliases can grow without bound.
+// Files are not trusted: size, nesting, aliases and the nodes that aliases expand to are limited,
+// because libyaml 0.2.5 is quadratic in flow nesting and aliases can expand exponentially.
 //
-// All errors are found at once: a value that cannot be is left out, and after an error of syntax
-// reading goes on at the next key that stands at the beginning of a line.
+// All errors are reported at once: an invalid value is left out, and after a syntax error reading
+// continues at the next key at the beginning of a line.
 #include <string.h>
 #include <yaml.h>
 #include "compose/tree/conf.h"
@@ -23,12 +23,12 @@ typedef struct anchor {
 typedef struct reader {
   gr_arena *arena;
   const char *file, *text;
-  size_t line;  // where this part of the file begins, from 0
+  size_t line;  // line at which this part of the file begins, from 0
   yaml_parser_t parser;
   yaml_event_t event;
   anchor *anchors;  // newest first
   int depth, nodes, aliases;
-  gr_status errors;  // those after which reading goes on
+  gr_status errors;  // errors so far after which reading could continue
 } reader;
 
 static gr_loc place(const reader *r, yaml_mark_t at) {
@@ -37,8 +37,8 @@ static gr_loc place(const reader *r, yaml_mark_t at) {
 
 static gr_loc here(const reader *r) { return place(r, r->event.start_mark); }
 
-// Keeps an error for later, and leaves the value out.
-static void keep(reader *r, gr_conf *c, gr_status s) {
+// Records an error, and marks the value as missing.
+static void record_error(reader *r, gr_conf *c, gr_status s) {
   r->errors = gr_also(r->errors, s);
   if (s) gr_conf_set_text(c, "??\?");
 }
@@ -81,7 +81,7 @@ static gr_status count_nodes(reader *r, int more, gr_loc at) {
   return gr_hint(
       gr_fail(GR_ERR_CONFIG, at,
               "the file has more than %d values (aliases counted where they are used)", MAX_NODES),
-      "what is that large is data: keep it in a file of its own, and name that here");
+      "data of that size belongs in a file of its own: give its path here");
 }
 
 static const anchor *find_anchor(const reader *r, const char *name) {
@@ -90,29 +90,27 @@ static const anchor *find_anchor(const reader *r, const char *name) {
   return n;
 }
 
-// YAML would let a later anchor of the same name hide the first.
+// An anchor that is defined twice is an error; YAML would let the later one hide the first.
 static anchor *add_anchor(reader *r, const yaml_char_t *name) {
   if (!name) return NULL;
   anchor *n = GR_NEW(r->arena, anchor, 1);
   *n = (anchor){gr_arena_strdup(r->arena, (const char *)name), NULL, true, r->anchors};
   if (find_anchor(r, n->name))
-    r->errors =
-        gr_also(r->errors,
-                gr_hint(gr_fail(GR_ERR_CONFIG, here(r), "the anchor '&%s' is here twice", n->name),
-                        "give one of the two another name"));
+    r->errors = gr_also(r->errors, gr_hint(gr_fail(GR_ERR_CONFIG, here(r),
+                                                   "the anchor '&%s' is defined twice", n->name),
+                                           "rename one of them"));
   return r->anchors = n;
 }
 
-// After an error of syntax the anchor may have been in what was left out.
+// After a syntax error the anchor may have been in the part that was skipped.
 static gr_status bad_alias(const reader *r, const char *name, bool open, gr_loc at) {
   if (open)
     return gr_hint(gr_fail(GR_ERR_CONFIG, at,
-                           "the alias '*%s' is inside its own anchor: it would never end", name),
-                   "put the anchor '&%s' on a value that does not hold this one", name);
+                           "the alias '*%s' is inside its own anchor, which is endless", name),
+                   "put the anchor '&%s' on a value that does not contain this alias", name);
   if (r->line) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, at, "there is no anchor '&%s' before this", name),
-                 "write '&%s' before the value it names, or quote a text that starts with '*'",
-                 name);
+                 "write '&%s' before a value, or quote a string that starts with '*'", name);
 }
 
 static gr_status read_alias(reader *r, gr_conf **out) {
@@ -121,7 +119,7 @@ static gr_status read_alias(reader *r, gr_conf **out) {
   const anchor *n = find_anchor(r, name);
   if (!n || n->open) {
     *out = gr_conf_make(r->arena, GR_CONF_NULL, at);
-    keep(r, *out, bad_alias(r, name, n != NULL, at));
+    record_error(r, *out, bad_alias(r, name, n != NULL, at));
     return GR_OK;
   }
   if (n->value->items && ++r->aliases > MAX_ALIASES)
@@ -131,14 +129,14 @@ static gr_status read_alias(reader *r, gr_conf **out) {
   return GR_OK;
 }
 
-// A scalar's type: by its tag, by its text when it is plain, or a text.
+// Types a scalar: by its tag; if it is plain, by its text; otherwise it is a string.
 static gr_status type_scalar(const reader *r, gr_conf *c) {
   const char *text = gr_arena_strndup(r->arena, (const char *)r->event.data.scalar.value,
                                       r->event.data.scalar.length);
   const char *tag = (const char *)r->event.data.scalar.tag;
   if (strlen(text) != r->event.data.scalar.length)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a text cannot hold the character NUL"),
-                   "take the \\0 away");
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a string cannot contain the character NUL"),
+                   "remove the \\0");
   if (tag) return gr_scalar_tagged(r->arena, c, tag, text);
   bool plain = r->event.data.scalar.plain_implicit;
   gr_scalar_kind type = plain ? gr_scalar_resolve(text, true) : GR_SCALAR_TEXT;
@@ -152,7 +150,7 @@ static gr_status read_node(reader *r, gr_conf **out);
 typedef struct key {
   gr_conf value;
   bool merge;  // <<
-  bool bad;    // an error was kept; its value is read, and left out
+  bool bad;    // an error was recorded; its value is read and left out
 } key;
 
 static gr_status read_plain_key(reader *r, key *k) {
@@ -167,10 +165,10 @@ static gr_status read_plain_key(reader *r, key *k) {
   return type_scalar(r, &k->value);
 }
 
-static gr_status judge_key(const key *k, bool word) {
+static gr_status check_key(const key *k, bool word) {
   if (!word)
     return gr_hint(gr_fail(GR_ERR_CONFIG, k->value.loc, "a key must be one word or number"),
-                   "lists and mappings stand after 'key:'; quote a text with brackets");
+                   "lists and mappings go after 'key:'; quote a string with brackets");
   if (!k->merge && k->value.kind == GR_CONF_NULL)
     return gr_hint(gr_fail(GR_ERR_CONFIG, k->value.loc, "a key cannot be null"),
                    "quote it: \"null\"");
@@ -191,13 +189,13 @@ static gr_status read_key(reader *r, key *k) {
     word = alias && !other->items;
     k->value = *other, k->value.loc = at;
   }
-  if (!s) s = judge_key(k, word);
+  if (!s) s = check_key(k, word);
   k->bad = s != NULL;
   r->errors = gr_also(r->errors, s);
   return GR_OK;
 }
 
-// << : a mapping, or a list of mappings of which the first wins.
+// Merges "<<": a mapping, or a list of mappings, of which the first has precedence.
 static gr_status merge_in(reader *r, gr_conf *to, const gr_conf *from) {
   GR_TRY(count_nodes(r, gr_conf_size(from), from->loc));
   if (from->kind == GR_CONF_MAP) {
@@ -212,9 +210,9 @@ static gr_status merge_in(reader *r, gr_conf *to, const gr_conf *from) {
   bool left_out = from->kind == GR_CONF_MISSING && r->errors;
   if (good || left_out) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, from->loc,
-                         "'<<' takes a mapping or a list of mappings, but this is %s",
+                         "'<<' must be a mapping or a list of mappings, but this is %s",
                          gr_conf_a_kind(from->kind)),
-                 "write '<<: *NAME', and '&NAME' before the mapping to take in");
+                 "write '<<: *NAME', and '&NAME' before the mapping to merge");
 }
 
 static gr_status check_twice(const reader *r, const gr_conf *own, const key *k) {
@@ -222,12 +220,12 @@ static gr_status check_twice(const reader *r, const gr_conf *own, const key *k) 
                 k->value.kind == GR_CONF_FLOAT;
   int at = number || k->merge ? -1 : gr_conf_key_index(r->arena, own, &k->value);
   if (at < 0) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_CONFIG, k->value.loc, "the key '%s' is here twice", own->keys[at]);
+  gr_status s = gr_fail(GR_ERR_CONFIG, k->value.loc, "the key '%s' is given twice", own->keys[at]);
   return gr_hint(gr_note(s, own->items[at]->key_loc, "it was first given here"),
-                 "keep one of the two");
+                 "remove one of them");
 }
 
-// Merged members come first, in order; then the mapping's own, which win.
+// Merged members come first, in order, followed by the mapping's own, which have precedence.
 static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged) {
   key k;
   gr_conf *value = NULL;
@@ -249,14 +247,15 @@ static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged
 static gr_status read_members(reader *r, gr_conf *own, gr_conf *map, bool *merged) {
   for (;;) {
     gr_status s = next(r);
-    if (s && own->n) gr_conf_remove(own, own->n - 1);  // what stands before an error is part of it
+    if (s && own->n)
+      gr_conf_remove(own, own->n - 1);  // the member before a syntax error is suspect
     if (s) return s;
     if (r->event.type == YAML_MAPPING_END_EVENT) return GR_OK;
     GR_TRY(read_member(r, own, map, merged));
   }
 }
 
-// What was read before an error stays.
+// On an error, the members read so far are kept.
 static gr_status read_map(reader *r, gr_conf *map) {
   gr_conf *own = gr_conf_make(r->arena, GR_CONF_MAP, map->loc);
   bool merged = false;
@@ -289,7 +288,7 @@ static gr_status read_collection(reader *r, gr_conf_kind kind, gr_conf **out) {
   if (++r->depth > MAX_DEPTH)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, c->loc, "mappings and lists are nested deeper than %d", MAX_DEPTH),
-        "no configuration needs that: give inner parts keys of their own");
+        "move inner parts to keys of their own");
   bool map = kind == GR_CONF_MAP;
   const yaml_char_t *tag = map ? r->event.data.mapping_start.tag : r->event.data.sequence_start.tag;
   gr_status bad = check_collection_tag(c, tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG);
@@ -310,7 +309,7 @@ static gr_status read_node(reader *r, gr_conf **out) {
                                    : r->event.data.sequence_start.anchor);
   if (scalar) {
     *out = gr_conf_make(r->arena, GR_CONF_NULL, here(r));
-    keep(r, *out, type_scalar(r, *out));
+    record_error(r, *out, type_scalar(r, *out));
   } else {
     GR_TRY(read_collection(r, map ? GR_CONF_MAP : GR_CONF_LIST, out));
   }
@@ -320,19 +319,19 @@ static gr_status read_node(reader *r, gr_conf **out) {
 
 static gr_status read_stream(reader *r, gr_conf **out) {
   *out = gr_conf_make(r->arena, GR_CONF_NULL, (gr_loc){r->file, (int)r->line + 1, 1});
-  GR_TRY(next(r));  // the stream's start
+  GR_TRY(next(r));  // start of the stream
   GR_TRY(next(r));
   if (r->event.type == YAML_STREAM_END_EVENT) return GR_OK;
   GR_TRY(next(r));
   GR_TRY(read_node(r, out));
-  GR_TRY(next(r));  // the document's end
+  GR_TRY(next(r));  // end of the document
   GR_TRY(next(r));
   if (r->event.type == YAML_STREAM_END_EVENT) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, here(r), "a second document starts here"),
-                 "keep one document in a file, without '---' between");
+                 "a file must be one document: remove the '---' between");
 }
 
-// Reads from a line on. `stopped` is the line that an error of syntax leads to; -1: none.
+// Reads the text from line r->line on. *stopped: the line of a syntax error; -1: none.
 static gr_status read_part(reader *r, const char *text, size_t len, gr_conf **out, long *stopped) {
   *stopped = -1;
   *out = gr_conf_make(r->arena, GR_CONF_NULL, (gr_loc){r->file, 1, 1});
@@ -350,7 +349,7 @@ static gr_status read_part(reader *r, const char *text, size_t len, gr_conf **ou
   return s;
 }
 
-// After an error of syntax: reads on at keys that begin a line, for their errors and values.
+// After a syntax error: continues at keys that begin a line, to collect their errors and values.
 static void read_rest(reader *r, gr_conf *root, long line, gr_loc error) {
   for (int i = 0; i < MAX_PARTS && line >= 0; i++) {
     gr_conf *part;

@@ -149,7 +149,7 @@ static void edited_manifests(void) {
       {"\"offset\": [3, 0]", "\"offset\": [2, 0]", "two slices of tensor 'a' overlap"},
       {"\"offset\": [3, 0]", "\"offset\": [4, 0]", "exceeds it in dimension 0"},
       {"\"size\": [3, 5]", "\"size\": [3, 4]", "slices of tensor 'a' hold"},
-      {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "piece"},
+      {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "slice"},
       {"\"file\": 1", "\"file\": 2", "a slice's file"},
       {"\"file\": 1", "\"file\": 0", "have gaps or do not end"},
       {"\"name\": \"a\"", "\"name\": \"b\"", "disagree"},

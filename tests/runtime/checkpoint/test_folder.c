@@ -61,7 +61,7 @@ static void links(void) {
 static void removal(void) {
   const char *dir = scratch_dir("removal");
   static const char *const steps[] = {"step-00000001", "step-00000002", "step-00000003"};
-  static const char *const why[] = {"it is a symbolic link", "it holds 'notes.txt'",
+  static const char *const why[] = {"it is a symbolic link", "it contains 'notes.txt'",
                                     "it is not a directory"};
   gr_arena *a = gr_arena_create();
   gr_disk_dir d;

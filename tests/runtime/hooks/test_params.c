@@ -61,7 +61,7 @@ static void guesses(void) {
       check("local p = ctx.params local x = p.warmup_steps + ctx.params.decay", "warmup_step");
   CHECK(e && strstr(gr_status_text(e), "did you mean 'warmup_steps'?"), "%s", gr_status_text(e));
   CHECK(
-      e && strstr(gr_status_hint(e), "they read warmup_steps, decay; `~hooks_params.warmup_step`"),
+      e && strstr(gr_status_hint(e), "hooks read warmup_steps, decay; `~hooks_params.warmup_step`"),
       "%s", gr_status_hint(e));
   gr_status_drop(e);
   gr_param p = {.key = "every"};
