@@ -1,4 +1,4 @@
-// args.c - see args.h.
+// args.c - the table of flags, and parsing them. See args.h.
 #include "cli/args.h"
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 enum { TRAIN = 1, PLAN = 2, INSPECT = 4 };  // the commands that a flag is for
 
 static const struct flag {
-  const char *name, *value;  // what it takes; NULL: nothing
+  const char *name, *value;  // value: placeholder for help; NULL: the flag takes none
   flag_kind kind;
   size_t offset;
   unsigned of;
@@ -34,7 +34,7 @@ static const struct {
 } commands[] = {{"train", TRAIN}, {"plan", PLAN}, {"data", INSPECT}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-// What is no command's name is a configuration, to train with.
+// The command of a first argument; anything but a command's name is a configuration to train with.
 static unsigned command_of(const char *word) {
   for (int i = 0; i < N_COMMANDS; i++)
     if (!strcmp(commands[i].name, word)) return commands[i].bit;
@@ -59,15 +59,16 @@ static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len, unsigned
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
   for (int i = 0; i < n; i++) gr_text_printf(&list, "%s%s", i ? " " : "", names[i]);
-  return gr_hint(s, "there are: %s", list.at);
+  return gr_hint(s, "the flags are: %s", list.at);
 }
 
 static gr_status other_command(gr_arena *a, const struct flag *f) {
   const char *name = "train";
   for (int i = 0; i < N_COMMANDS; i++)
     if (f->of & commands[i].bit) name = commands[i].name;
-  gr_status s = gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s does nothing here", f->name),
-                        "it is a flag of `graphrun %s`", name);
+  gr_status s =
+      gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is not a flag of this command", f->name),
+              "it is a flag of `graphrun %s`", name);
   const char *key = gr_schema_nearest(a, f->name + 2);
   return key ? gr_hint(s, "the key is %s=VALUE", key) : s;
 }
@@ -87,7 +88,7 @@ static gr_status number(const char *name, const char *value, int64_t *out) {
   char *end;
   *out = strtoll(value, &end, 10);
   if (!*value || *end || *out < 1 || *out > MAX_NUMBER)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s takes a number from 1 to %d, not '%s'", name,
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s must be a number from 1 to %d, but is '%s'", name,
                    MAX_NUMBER, value);
   return GR_OK;
 }
@@ -104,7 +105,7 @@ static gr_status apply(gr_args *a, const struct flag *f, const char *value) {
   } else if (f->kind == DIRS) {
     a->config_dirs[a->n_config_dirs++] = value;
   } else if (a->n_without == GR_MAX_WITHOUT) {
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--without is given too often");
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "more than %d flags --without", GR_MAX_WITHOUT);
   } else {
     a->without[a->n_without++] = value;
   }

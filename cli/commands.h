@@ -1,9 +1,9 @@
-// commands.h - graphrun's commands. Each takes the whole command line, argv[0] the program and
-// argv[1] the command's name (but for train, whose argv[1] is the configuration), and prints to
-// standard output; errors are the caller's to print.
+// commands.h - the functions of graphrun's commands, one per row of commands.def.
 #pragma once
 #include "base/status.h"
 
+// Each takes the whole command line: argv[0] is the program and argv[1] the command's name, which
+// may be missing for train. Each prints to standard output; the caller prints the error and exits.
 GR_MUST_USE gr_status gr_cmd_train(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_plan(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_ops(int argc, char **argv);

@@ -1,5 +1,5 @@
-// complete.c - see complete.h. What may come next depends on the command, and on what stands
-// before it: a flag that takes a value, a configuration or none yet.
+// complete.c - see complete.h. The candidates depend on the command and on the words before the
+// cursor: a flag that takes a value, or whether a configuration has been given.
 #include "cli/complete.h"
 #include <dirent.h>
 #include <stdlib.h>
@@ -18,14 +18,14 @@ enum { MAX_WORDS = 1024 };
 typedef struct line {
   gr_arena *arena;
   gr_text *out;
-  const char *words[MAX_WORDS + 1];  // what follows the program, without the one being typed
+  const char *words[MAX_WORDS + 1];  // the words after the program, without the last one
   int n;
-  const char *word;  // the one being typed
+  const char *word;  // the last word, which is completed
 } line;
 
 // ---- Words -----------------------------------------------------------------------
 
-// One word of the shell's, its quotes and backslashes removed.
+// Reads one shell word and removes its quotes and backslashes.
 static const char *read_word(gr_arena *a, const char **s) {
   gr_text t = gr_text_make(a);
   char quote = 0;
@@ -45,7 +45,7 @@ static bool is_program(const char *word) {
   return !strcmp(slash ? slash + 1 : word, "graphrun");
 }
 
-// What stands before the program (sudo, time, A=1) is not ours.
+// Words before the program (sudo, time, A=1) are skipped.
 static void read_line(line *l, const char *s) {
   bool open = true;
   for (s += strspn(s, " \t"); *s && l->n < MAX_WORDS; s += strspn(s, " \t")) {
@@ -60,7 +60,7 @@ static void read_line(line *l, const char *s) {
   memmove(l->words, l->words + program + 1, sizeof *l->words * (size_t)l->n);
 }
 
-// ---- Offering --------------------------------------------------------------------
+// ---- Candidates ------------------------------------------------------------------
 
 static void offer(line *l, const char *before, const char *text, const char *end) {
   size_t n = strlen(before);
@@ -76,7 +76,7 @@ static bool wanted(const char *name, bool folder, file_kind kind) {
          (kind == CONFIGS && n > 5 && !strcmp(name + n - strlen(".yaml"), ".yaml"));
 }
 
-// Files whose path begins with what follows `before` in the word.
+// Offers files whose path begins with the part of the word after the prefix `before`.
 static void offer_files(line *l, const char *before, file_kind kind) {
   const char *typed = l->word + strlen(before), *slash = strrchr(typed, '/');
   const char *dir = slash ? gr_arena_strndup(l->arena, typed, (size_t)(slash - typed) + 1) : "";
@@ -128,8 +128,8 @@ static void offer_flags(line *l, const char *command) {
 
 // ---- Arguments of a configuration ------------------------------------------------
 
-// Sorts the words into configuration, --config-dir and overrides, as the commands do. The last word
-// may be a flag that waits for its value: *open is what it takes.
+// Sorts the words into configuration, --config-dir and overrides, as the commands do. If the last
+// word before the cursor is a flag that needs a value, *open is the placeholder of that value.
 static gr_compose_request read_request(line *l, const char *command, int first, const char **open) {
   const char **overrides = GR_NEW(l->arena, const char *, l->n + 1);
   const char **dirs = GR_NEW(l->arena, const char *, l->n + 1);
@@ -157,7 +157,8 @@ static void offer_passes(line *l, const char *before) {
   offer(l, before, "all", "");
 }
 
-// The value of a flag, after `before` ("--dump=", or nothing when it is a word of its own).
+// Offers values of a flag after the prefix `before` ("--dump=", or "" when the value is a word of
+// its own).
 static void offer_flag_value(line *l, const gr_compose_request *q, const char *takes,
                              const char *before) {
   if (!strcmp(takes, "DIR")) offer_files(l, before, FOLDERS);
@@ -169,7 +170,7 @@ static void offer_flag_value(line *l, const gr_compose_request *q, const char *t
   if (!strcmp(takes, "KEY")) gr_show_keys(l->out, l->arena, q, before, l->word);
 }
 
-// "model.graph=gr", "hooks=[a.lua,ho": a key whose value is a path.
+// Offers files for a key whose value is a path: "model.graph=gr", "hooks=[a.lua,ho".
 static void offer_paths(line *l) {
   const char *equals = strchr(l->word, '='), *key = l->word + strspn(l->word, "+");
   if (!equals) return;

@@ -1,11 +1,12 @@
-// complete.h - completion of graphrun's command lines in bash, zsh and fish.
+// complete.h - completion of command lines in bash, zsh and fish.
 #pragma once
 #include "base/base.h"
 
-// A script that the shell reads once: eval "$(graphrun config --completion bash)".
+// Appends the completion script of a shell, to be used as eval "$(graphrun config --completion
+// bash)". GR_ERR_USAGE for an unknown shell.
 GR_MUST_USE gr_status gr_cli_completion_script(const char *shell, gr_text *out);
-const char *gr_cli_shell(int i);  // the shells there are scripts for; NULL beyond the last
+const char *gr_cli_shell(int i);  // name of supported shell i; NULL beyond the last
 
-// The words that may stand at the end of the line, one on a line. Quotes and backslashes in the
-// line are the shell's; the words come without.
+// Appends the candidates for the last word of a command line, one per line. Quotes and backslashes
+// in the line are interpreted as the shell does; the candidates are not quoted.
 void gr_cli_complete(gr_arena *, const char *line, gr_text *out);

@@ -1,4 +1,5 @@
-// config.c - see config.h. Options may stand anywhere among the arguments.
+// config.c - implements `graphrun config`. Options may be anywhere among the arguments. See
+// config.h.
 #include "cli/config.h"
 #include <string.h>
 #include "cli/commands.h"
@@ -97,8 +98,9 @@ static gr_status show_help(const gr_config_options *o, gr_text *t) {
   return GR_OK;
 }
 
-// What is printed keeps its interpolations, and leaves out what is not given, unless asked
-// otherwise.
+// Composes a configuration for printing. Interpolations and missing keys are kept as they are
+// unless
+// --resolve is given.
 static gr_status compose(gr_arena *a, const gr_config_options *o, const char *path,
                          gr_composed *out) {
   gr_compose_request q = o->request;
@@ -153,7 +155,7 @@ static gr_status show_jobs(gr_arena *a, const gr_config_options *o, gr_text *t) 
   return all;
 }
 
-// "hydra.run.dir" is looked for in the hydra node, which stands beside the job's tree.
+// Selects the tree for a key: keys such as "hydra.run.dir" are in the hydra node.
 static const char *within(const gr_config_options *o, const gr_composed *composed, const char *key,
                           gr_conf **root) {
   bool of_hydra = key && composed->hydra && !o->hydra && !strncmp(key, "hydra.", 6);
@@ -182,7 +184,7 @@ static gr_status show_tree_of(gr_arena *a, const gr_config_options *o, gr_text *
   return GR_OK;
 }
 
-// Each of these shows something else, and there is one output.
+// Options that select what is printed exclude each other.
 static gr_status check_one(const gr_config_options *o) {
   const char *asked[] = {o->defaults ? "--defaults" : NULL, o->tree ? "--tree" : NULL,
                          o->explain ? "--explain" : NULL,   o->diff ? "--diff" : NULL,
@@ -192,7 +194,7 @@ static gr_status check_one(const gr_config_options *o) {
     if (asked[i] && first)
       return gr_hint(
           gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s and %s show different things", first, asked[i]),
-          "give one of them");
+          "use only one of them");
     if (asked[i]) first = asked[i];
   }
   return GR_OK;
@@ -218,8 +220,7 @@ static gr_status run(gr_arena *a, const gr_config_options *o, gr_text *t) {
   return o->diff ? show_diff(a, o, t) : show_tree_of(a, o, t);
 }
 
-// The arena lives until the next call: errors keep pointers to places in it until they are
-// printed.
+// The arena is freed by the next call, because errors point into it until they are printed.
 gr_status gr_cli_config(int argc, char **argv) {
   static gr_arena *kept;
   gr_arena_destroy(kept);

@@ -1,6 +1,6 @@
-// config.h - `graphrun config`: what a configuration composes to, and how it came about.
+// config.h - `graphrun config`: prints a composed configuration and the origins of its values.
 #pragma once
 #include "cli/args.h"
 
-// The arguments after "config". Prints to standard output; the error is the caller's to print.
+// Takes the arguments after "config". Prints to standard output; the caller prints the error.
 GR_MUST_USE gr_status gr_cli_config(int argc, char **argv);

@@ -1,4 +1,4 @@
-// config_flags.c - see config_flags.h.
+// config_flags.c - the table of options of `graphrun config`. See config_flags.h.
 #include "cli/config_flags.h"
 
 const gr_config_flag gr_config_flags[GR_CONFIG_FLAGS] = {
@@ -8,12 +8,13 @@ const gr_config_flag gr_config_flags[GR_CONFIG_FLAGS] = {
      offsetof(gr_config_options, resolve)},
     {"--raw", NULL, "composition alone: no schema, no defaults", offsetof(gr_config_options, raw)},
     {"--hydra", NULL, "the hydra node instead", offsetof(gr_config_options, hydra)},
-    {"--package", "KEY", "only what is below KEY", offsetof(gr_config_options, package)},
-    {"--explain", "KEY", "every place that set KEY, the last first",
+    {"--package", "KEY", "only the part below KEY", offsetof(gr_config_options, package)},
+    {"--explain", "KEY", "every location that sets KEY, the last first",
      offsetof(gr_config_options, explain)},
-    {"--defaults", NULL, "the files that take part, in order of merging",
+    {"--defaults", NULL, "the files of the configuration, in merge order",
      offsetof(gr_config_options, defaults)},
-    {"--tree", NULL, "the files that take part, as a tree", offsetof(gr_config_options, tree)},
+    {"--tree", NULL, "the files of the configuration, as a tree",
+     offsetof(gr_config_options, tree)},
     {"--diff", "CONFIG", "what differs from another configuration",
      offsetof(gr_config_options, diff)},
     {"--schema", NULL, "the JSON Schema of configurations, for editors",
@@ -25,9 +26,9 @@ const gr_config_flag gr_config_flags[GR_CONFIG_FLAGS] = {
      offsetof(gr_config_options, dry_run)},
     {"--completion", "SHELL", "a script for bash, zsh or fish",
      offsetof(gr_config_options, completion)},
-    {"--complete", "LINE", "what may come next on a command line",
+    {"--complete", "LINE", "candidates for the last word of a command line",
      offsetof(gr_config_options, complete)},
-    {"--help", NULL, "this; with a key or section, the keys that start so",
+    {"--help", NULL, "this help; with a key or section, the keys that start with it",
      offsetof(gr_config_options, help)},
     {"--markdown", NULL, "with --help: all keys as docs/config.md",
      offsetof(gr_config_options, markdown)},

@@ -13,11 +13,11 @@ typedef struct gr_config_options {
 } gr_config_options;
 
 typedef struct gr_config_flag {
-  const char *name, *value, *doc;  // value NULL: takes none
-  size_t offset;                   // of its member of gr_config_options
+  const char *name, *value, *doc;  // value: placeholder for help; NULL: it takes none
+  size_t offset;                   // of its member in gr_config_options
 } gr_config_flag;
 enum { GR_CONFIG_FLAGS = 17 };
 extern const gr_config_flag gr_config_flags[GR_CONFIG_FLAGS];
 
-// The same for completion, counted from 0; false beyond the last.
+// Option `i` (from 0) for completion; false beyond the last.
 bool gr_config_flag_at(int i, gr_flag *out);

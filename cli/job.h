@@ -1,8 +1,8 @@
-// job.h - a configured run: from the command line to a plan, before any rank does anything.
+// job.h - a configured run: from the command line to a plan, before anything runs.
 //
-// gr_job_compose reads configuration only (milliseconds, no device, no data); gr_job_open opens the
-// data set and gr_job_plan compiles, for a number of ranks. Every rank of a run does all three; the
-// configuration is then rank 0's (same.h), data are compared, and so is the plan's hash.
+// gr_job_compose only reads configuration (milliseconds, no device, no data); gr_job_open opens the
+// data set and gr_job_plan compiles, both for a number of ranks. Every rank calls all three; the
+// configuration is then replaced by rank 0's, and data and the plan's hash are compared (same.h).
 #pragma once
 #include "cli/args.h"
 #include "cli/mesh.h"
@@ -22,15 +22,17 @@ typedef struct gr_job {
   gr_run_spec spec;  // what the ranks run by
 } gr_job;
 
+// Composes and checks the configuration, and reads the settings and the model's file.
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
-// Takes a configuration that is composed, resolved and checked; reads settings and the model's
-// file.
+// The same for a configuration that is composed, resolved and checked already, such as rank 0's.
 GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
-GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);  // settings for so many; the data set
-GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);  // opens, unless that is done
-// Errors for what the configuration says and nothing reads (accepted.c); after gr_job_plan.
+// Reads the settings for that number of ranks and opens the data set.
+GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
+// Compiles and proves the plan, after gr_job_open unless that was called.
+GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
+// Fails for keys that nothing has read (accepted.c); after gr_job_plan.
 GR_MUST_USE gr_status gr_job_accept(gr_arena *, gr_conf *root);
-// The texts of .hydra/config.yaml and its neighbours, in spec; nothing else may read the trees
-// then.
+// Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
+// configuration trees may not be read any more.
 void gr_job_keep_config(gr_job *);
-void gr_job_close(gr_job *);  // not the arena
+void gr_job_close(gr_job *);  // closes the data set; does not free the arena

@@ -1,4 +1,4 @@
-// main.c - the table of commands, and the one place that prints an error and exits.
+// main.c - selects the command, prints its error and sets the exit code.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ static gr_status no_command(const char *word) {
   const char *near = gr_text_nearest(word, names, N_COMMANDS);
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
-  if (gr_is_dir(word)) return gr_hint(s, "it is a folder: name one of its .yaml files");
+  if (gr_is_dir(word)) return gr_hint(s, "it is a folder: give the path of one of its .yaml files");
   if (gr_is_file(file)) return gr_hint(s, "did you mean 'graphrun %s'?", file);
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
@@ -85,7 +85,7 @@ static gr_status run(int argc, char **argv) {
   return no_command(argv[1]);
 }
 
-// Of any command but `config`, which has more to say itself.
+// Whether a command's help is requested. `config` is excepted, because it has help of its own.
 static bool wants_help(int argc, char **argv) {
   bool config = argc > 1 && !strcmp(argv[1], "config");
   for (int i = 1; i < argc && !config; i++)
@@ -93,13 +93,14 @@ static bool wants_help(int argc, char **argv) {
   return false;
 }
 
-// A file of the run that took the number of a closed one would get what is printed.
+// Opens descriptors 0-2 if they are closed, so that a file of the run cannot get one of these
+// numbers and receive what is printed.
 static void open_standard_files(void) {
   for (int fd = 0; fd < 3; fd++)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) _exit(74);
 }
 
-// Whether what was printed is lost. A reader that has gone wanted no more of it.
+// Fails when output could not be written. EPIPE is no error: the reader (`| head`) has seen enough.
 static gr_status check_output(void) {
   struct pollfd out = {.fd = STDOUT_FILENO};
   bool lost = fflush(stdout) || ferror(stdout);
@@ -107,9 +108,9 @@ static gr_status check_output(void) {
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
 }
 
-// Ranks that mpirun has started make the same mistake at the same time. The first says so, and is
-// why mpirun ends the others.
-static void let_first_speak(void) {
+// Ranks that mpirun has started meet the same error at the same time. The others wait, so that rank
+// 0 reports it and mpirun ends the others because of it.
+static void yield_to_rank_0(void) {
   int rank;
   if (gr_launch_started(&rank, NULL) < 2 || rank == 0) return;
   signal(SIGTERM, SIG_DFL);
@@ -120,14 +121,14 @@ int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
   gr_optimizer_register();
   open_standard_files();
-  signal(SIGXFSZ, SIG_IGN);  // a file that reaches `ulimit -f` is an error like a full disk
+  signal(SIGXFSZ, SIG_IGN);  // makes writes beyond `ulimit -f` fail, as on a full disk
   bool help = wants_help(argc, argv);
   if (argc < 2 || help) usage(help ? stdout : stderr);
   if (argc < 2) return 2;
   gr_status s = help ? GR_OK : run(argc, argv);
   if (!s) s = check_output();
   int code = gr_status_exit(s);
-  if (s) let_first_speak(), gr_status_print(stderr, s);
+  if (s) yield_to_rank_0(), gr_status_print(stderr, s);
   gr_status_drop(s);
   return code;
 }

@@ -1,5 +1,5 @@
-// multirun.c - see multirun.h. Every job is a process of its own, so that one that fails or is
-// killed leaves the others alone.
+// multirun.c - see multirun.h. Every run is a process of its own, so that one that fails or is
+// killed does not affect the others.
 #define _GNU_SOURCE
 #include "cli/multirun.h"
 #include <errno.h>
@@ -20,9 +20,9 @@ typedef struct sweep {
   long at_once;
   bool dry_run;
   gr_job_list jobs;
-  const char **output;  // of each job
-  pid_t *running;       // of each job; 0: not yet, or ended
-  sigset_t signals;     // that ask for a stop, or tell of a job's end; waited for
+  const char **output;  // output folder of each job
+  pid_t *running;       // process of each job; 0: not started, or ended
+  sigset_t signals;     // signals to wait for: SIGCHLD, and those that request a stop
   bool stopped;
   int failed;
   int first_code;
@@ -43,12 +43,12 @@ static gr_status read_count(const char *text, long *out) {
   char *end;
   *out = text ? strtol(text, &end, 10) : 0;
   if (!text || *end || *out < 1 || *out > 1024)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--jobs takes a number from 1 to 1024, not '%s'",
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--jobs must be a number from 1 to 1024, but is '%s'",
                    text ? text : "");
   return GR_OK;
 }
 
-// Takes what is a sweep's own out of the arguments; the rest is as for one run.
+// Reads and removes the flags of a sweep; the other arguments are as for a single run.
 static gr_status read_arguments(sweep *w, int argc, char **argv) {
   char **rest = GR_NEW(w->arena, char *, argc + 1);
   int n = 0;
@@ -78,7 +78,7 @@ static gr_status read_arguments(sweep *w, int argc, char **argv) {
 
 // ---- Jobs ------------------------------------------------------------------------
 
-// Composes and checks every job before the first one runs.
+// Composes and checks the configuration of every job before the first one starts.
 static gr_status prepare(sweep *w) {
   gr_status all = GR_OK;
   GR_TRY(gr_multirun_list(w->arena, &w->request, &w->jobs));
@@ -116,7 +116,7 @@ static void run_job(const sweep *w, int j) {
   argv[n++] = gr_arena_printf(w->arena, "++output.dir=\"%s\"", w->output[j]);
   for (int i = 0; i < w->args.n_flags; i++) argv[n++] = w->args.flags[i];
   execv("/proc/self/exe", argv);
-  fprintf(stderr, "cannot start graphrun again: %s\n", strerror(errno));
+  fprintf(stderr, "cannot execute graphrun: %s\n", strerror(errno));
   _exit(69);
 }
 
@@ -131,7 +131,7 @@ static gr_status start_job(sweep *w, int j) {
   return GR_OK;
 }
 
-// No more jobs begin, and those that run save and end.
+// Starts no more jobs, and signals the running ones, which save and end.
 static void stop(sweep *w) {
   w->stopped = true;
   for (int j = 0; j < w->jobs.n; j++)
@@ -181,17 +181,17 @@ static gr_status run_all(sweep *w) {
   }
   if (w->stopped)
     return gr_hint(
-        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal; %d of %d runs have not begun",
+        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal; %d of %d runs were not started",
                 w->jobs.n - next, w->jobs.n),
-        "those that had say above how to go on");
+        "each started run has printed above how to continue it");
   if (!w->failed) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d of %d runs failed, the first with code %d",
                          w->failed, w->jobs.n, w->first_code),
-                 "each run's own message is above, and in its folder");
+                 "the message of each run is above and in its folder");
 }
 
 gr_status gr_cli_multirun(int argc, char **argv) {
-  static gr_arena *kept;  // until the next call: errors keep pointers to places in it
+  static gr_arena *kept;  // freed by the next call, because errors point into it
   gr_arena_destroy(kept);
   kept = gr_arena_create();
   sweep w = {.arena = kept};

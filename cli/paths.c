@@ -1,10 +1,11 @@
-// paths.c - see paths.h.
+// paths.c - resolves the paths in a configuration. See paths.h.
 #include "cli/paths.h"
 #include <string.h>
 
 static const char searched[] =
-    "it is looked for in the current folder, in that of the configuration that names it, and in "
-    "the one above";
+    "searched: the current folder, the folder of the configuration that names it, and that "
+    "folder's "
+    "parent";
 
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
 
@@ -18,8 +19,9 @@ static const struct named {
     {"model.init_from", GR_ERR_CHECKPOINT, "weights", searched, is_there},
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file},
     {"data.manifest", GR_ERR_DATA, "manifest",
-     "one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} a line; `graphrun data import "
-     "asterisk data/speech.jsonl` makes one from Debian's recordings",
+     "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line; "
+     "`graphrun "
+     "data import asterisk data/speech.jsonl` makes one from Debian's recordings",
      gr_is_file},
     {"data.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file},
     {"data.root", GR_ERR_DATA, "folder", searched, gr_is_dir},
@@ -34,7 +36,8 @@ static const char *folder_of(gr_arena *a, const char *path) {
   return slash == path ? "/" : gr_arena_strndup(a, path, (size_t)(slash - path));
 }
 
-// NULL: it is nowhere. A place that is no file is the command line.
+// Searches a path; NULL: not found. For a value from the command line there is no folder of a
+// configuration to search.
 static const char *look(gr_arena *a, const gr_conf *c, bool (*is)(const char *)) {
   if (is(c->text)) return c->text;
   if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return NULL;
@@ -69,7 +72,7 @@ static gr_status find(gr_arena *a, const struct named *n, gr_conf *c) {
 
 gr_status gr_paths_find(gr_arena *a, gr_conf *conf) {
   for (int i = 0; i < N_NAMED; i++) GR_TRY(find(a, &named[i], gr_conf_find(conf, named[i].key)));
-  gr_conf *vocab = gr_conf_find(conf, "data.vocab");  // a file, or the symbols themselves
+  gr_conf *vocab = gr_conf_find(conf, "data.vocab");  // a path, or the symbols themselves
   const char *path = vocab && vocab->kind == GR_CONF_TEXT ? look(a, vocab, gr_is_file) : NULL;
   if (path) vocab->text = path;
   return GR_OK;

@@ -1,11 +1,13 @@
-// paths.h - where the files are that a configuration names.
+// paths.h - resolves the paths of input files in a configuration.
 //
-// A relative path is looked for in the current folder, then in the folder of the configuration
-// file that names it, then in the one above: configs/a.yaml may name graphs/b.yaml, and works
-// from anywhere. What is written (output.dir, checkpoint.dir) is relative to the current folder.
+// A relative path is searched in the current folder, then in the folder of the configuration file
+// that names it, then in that folder's parent: configs/a.yaml may name graphs/b.yaml and can be
+// used from any folder. Output paths (output.dir, checkpoint.dir) are relative to the current
+// folder.
 #pragma once
 #include "compose/tree/conf.h"
 
-// Puts the path that was found into each key that names a file to read. Fails with the code of
-// the key's area, at the key's place, where there is none.
+// Replaces the value of each key that names an input file by the path that was found. A file that
+// is not found is an error at the value's location, with the code of the key's area (GR_ERR_DATA,
+// ...).
 GR_MUST_USE gr_status gr_paths_find(gr_arena *, gr_conf *);

@@ -1,4 +1,4 @@
-// plan.c - `graphrun plan CONFIG.yaml`: everything that can be known before anything runs.
+// plan.c - `graphrun plan CONFIG.yaml`: compiles without running and prints the plan.
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@ static gr_status write_dot(const gr_plan *p, const char *path) {
   FILE *f = fopen(path, "w");
   if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
   for (uint32_t i = 0; i < p->n_programs; i++)
-    if (strcmp(p->programs[i].kind, "eval")) {  // those of training come first
+    if (strcmp(p->programs[i].kind, "eval")) {  // training programs come before evaluation
       gr_plan_dot(f, &p->programs[i]);
       break;
     }
@@ -20,7 +20,7 @@ static gr_status write_dot(const gr_plan *p, const char *path) {
   return GR_OK;
 }
 
-// Graphviz draws; without it the DOT file is there to be drawn elsewhere.
+// Runs Graphviz's dot. If it is missing, the DOT file is kept.
 static gr_status write_svg(const gr_plan *p, const char *path) {
   char dot[1024], out[1040];
   snprintf(dot, sizeof dot, "%s.dot", path);
@@ -33,8 +33,8 @@ static gr_status write_svg(const gr_plan *p, const char *path) {
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
-    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "Graphviz's `dot` did not draw '%s'", path),
-                   "install graphviz; the graph itself is in '%s'", dot);
+    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "Graphviz's `dot` could not write '%s'", path),
+                   "install graphviz; the graph is in '%s'", dot);
   unlink(dot);
   return GR_OK;
 }
@@ -65,7 +65,7 @@ gr_status gr_cmd_plan(int argc, char **argv) {
   s = s ? s : gr_job_compose(arena, &args, &job);
   s = s ? s : plan(&job);
   gr_job_close(&job);
-  if (s) return s;  // its places point into the arena, which dies with the process
+  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
   gr_arena_destroy(arena);
   return GR_OK;
 }

@@ -1,4 +1,4 @@
-// settings.h - reading a configuration into gr_settings (runtime/train/settings.h).
+// settings.h - reads a configuration into gr_settings (runtime/train/settings.h).
 #pragma once
 #include "compose/tree/conf.h"
 #include "runtime/train/settings.h"
@@ -9,6 +9,7 @@ void gr_settings_rename(gr_conf *);
 // are not known yet.
 GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, int data_ranks,
                                        gr_settings *);
-// What is asked for and cannot be had here, each in a line of its own; returns how many.
+// Lists settings that this machine or build cannot honour (precision, backend), as one line each;
+// returns their number.
 enum { GR_DIFFERENCES = 2 };
 int gr_settings_differences(const gr_settings *, const char *out[GR_DIFFERENCES]);

@@ -1,12 +1,13 @@
-// shells.c - what each shell is taught, once, about completing graphrun's command lines. All of
-// them hand the line up to the cursor to `graphrun config --complete`, and show what it prints;
-// only below ~ they look for files themselves, because only they know how ~ is to be quoted.
+// shells.c - the completion script of each shell. All scripts pass the line up to the cursor to
+// `graphrun config --complete` and offer what it prints. Words that begin with ~ are completed by
+// the shell itself, because it knows how to quote them.
 #include <string.h>
 #include "cli/complete.h"
 
-// bash breaks words at '=', ':' and '@', and removes quotes: $2 is what it will put the completion
-// in the place of, so that what stands before $2 must go from each word shown. Words that end in
-// '=', '.', '/', ',' or '[' go on, without a blank.
+// bash splits words at '=', ':' and '@' and removes quotes. It replaces only $2 by the completion,
+// so the part of the word before $2 is removed from each candidate. No space is appended after '=',
+// '.',
+// '/', ',' and '[', where the word continues.
 static const char bash[] =
     "_graphrun() {\n"
     "  local line=\"${COMP_LINE:0:COMP_POINT}\" word before c\n"
@@ -26,7 +27,7 @@ static const char bash[] =
     "}\n"
     "complete -F _graphrun graphrun\n";
 
-// As a file `_graphrun` in $fpath, or by eval, before or after compinit.
+// Works as a file `_graphrun` in $fpath and by eval, before or after compinit.
 static const char zsh[] =
     "#compdef graphrun\n"
     "_graphrun() {\n"
@@ -72,5 +73,5 @@ gr_status gr_cli_completion_script(const char *shell, gr_text *out) {
       return GR_OK;
     }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no completion for '%s'", shell),
-                 "there is for bash, zsh and fish");
+                 "supported are bash, zsh and fish");
 }

@@ -1,4 +1,4 @@
-// tools.c - the small commands: ops, ckpt, data. Each is a call into the module it shows.
+// tools.c - the commands `graphrun ops`, `ckpt` and `data`.
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/job.h"
@@ -11,11 +11,11 @@
 // ---- ops --------------------------------------------------------------------------------------
 
 static void list_ops(bool all) {
-  puts("# blocks: layers with weights, written as ops are");
+  puts("# blocks: layers with weights, used like ops");
   gr_blocks_list(stdout);
   puts("# ops");
   gr_op_list(stdout, all);
-  if (!all) puts("# what passes make, such as gradients: graphrun ops --all");
+  if (!all) puts("# internal ops, such as gradients: graphrun ops --all");
 }
 
 static gr_status no_op(const char *name) {
@@ -34,7 +34,7 @@ static gr_status no_op(const char *name) {
   return s;
 }
 
-// A block hides the op that it is called after and wraps: both are told of.
+// A block may wrap an op of the same name and hides it in models; both are described.
 gr_status gr_cmd_ops(int argc, char **argv) {
   bool all = false;
   int shown = 0;
@@ -70,7 +70,7 @@ gr_status gr_cmd_ckpt(int argc, char **argv) {
       return s;
     }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY"),
-                 "a run's folder, its checkpoints, or one of them");
+                 "DIRECTORY is a run's folder, its checkpoints/, or one checkpoint");
 }
 
 // ---- data -------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ static gr_status make_parent(gr_arena *arena, const char *path) {
 static gr_status import(int argc, char **argv) {
   if (argc < 5 || strcmp(argv[3], "asterisk"))
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data import asterisk OUT.jsonl"),
-                   "--with-digits keeps prompts whose transcripts hold digits");
+                   "--with-digits keeps recordings whose transcripts contain digits");
   gr_arena *arena = gr_arena_create();
   gr_import_asterisk spec = {.no_digits = argc < 6 || strcmp(argv[5], "--with-digits")};
   gr_import_counts n = {0};
@@ -118,7 +118,7 @@ static gr_status inspect_job(gr_job *j) {
   if (!n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "%llu sample%s cannot be used",
                          (unsigned long long)n, n > 1 ? "s" : ""),
-                 "mend them, take their lines out, or leave them out of training with "
+                 "repair them, remove their lines, or exclude them from training with "
                  "data.skip_unreadable=true");
 }
 
@@ -130,7 +130,7 @@ static gr_status inspect(int argc, char **argv) {
   s = s ? s : gr_job_compose(arena, &args, &job);
   s = s ? s : inspect_job(&job);
   gr_job_close(&job);
-  if (s) return s;  // its places point into the arena, which dies with the process
+  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
   gr_arena_destroy(arena);
   return GR_OK;
 }

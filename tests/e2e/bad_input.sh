@@ -52,7 +52,7 @@ run "an interpolation of nothing" 65 "argument [0-9]+:1:13: .*vars.x" -- 'traini
 expect "no such configuration" 65 "no configuration file 'none.yaml'" "hint: " -- "$graphrun" none.yaml
 
 # ---- Model
-run "no such model" 65 "argument [0-9]+:1:13: .*none.yaml" "hint: it is looked for in" -- model.graph=none.yaml
+run "no such model" 65 "argument [0-9]+:1:13: .*none.yaml" "hint: searched: " -- model.graph=none.yaml
 run "no such parameter of the model" 65 "argument [0-9]+:1:1: .*'hiden'" "did you mean 'hidden'" -- model.params.hiden=3
 run "a parameter that the data know better" 65 "argument [0-9]+:1:21: .*vocab" "hint: leave it out" -- +model.params.vocab=99
 run "a check of the model" 65 "lmu_asr.yaml:[0-9]+:[0-9]+: .*subsample is 1, 2 or 4" -- model.params.subsample=3

@@ -102,7 +102,7 @@ expect "a run from an empty folder" 0 "output: outputs/" "decoded" "validation s
 expect "... by a relative path" 0 -- "$graphrun" ../project/configs/tones.yaml
 cd ../project/configs || exit 1
 expect "... from the configuration's folder" 0 -- "$graphrun" tones.yaml output.dir="$scratch/inside"
-expect "a file that is nowhere" 65 "tones.yaml:[0-9]+:[0-9]+: .*hooks/none.lua" "hint: it is looked for" -- \
+expect "a file that is nowhere" 65 "tones.yaml:[0-9]+:[0-9]+: .*hooks/none.lua" "hint: searched: " -- \
   sh -c "sed 's/warmup_linear/none/' tones.yaml >../none_tones.yaml && mv ../none_tones.yaml . &&
     '$graphrun' none_tones.yaml"
 cd "$scratch/empty" || exit 1

@@ -64,7 +64,7 @@ while [ -z "$pid" ] && kill -0 "$watcher"; do pid=$(children "$watcher"); done
 wait_steps swept/0 5
 kill -TERM "$pid"
 ended
-printf '%s\n' "stopped by a signal at step" "stopped by a signal; 2 of 3 runs have not begun" >patterns
+printf '%s\n' "stopped by a signal at step" "stopped by a signal; 2 of 3 runs were not started" >patterns
 cp patterns "$scratch/patterns"
 verdict "SIGTERM to a sweep" 75
 check "... the run under way has saved" "$graphrun" ckpt verify swept/0
