@@ -165,7 +165,7 @@ static void resolved(void) {
        "\"g\": \"${a} \\\\1\", \"h\": {\"d\": 1, \"e\": [1, 1]}, \"k\": \"a\", \"i\": 1, "
        "\"j\": [1, {\"x\": 2.5}], \"l\": 1, \"v\": [1, [1, 1]], \"w\": [\"d\", \"e\"]}");
   expect(gr_conf_resolve(a, parse(a, "a: ${b}\nb: ${c}\nc: ${a}\n"), true), "refers to itself");
-  expect(gr_conf_resolve(a, parse(a, "a: {b: '${a}'}\n"), true), "inside of");
+  expect(gr_conf_resolve(a, parse(a, "a: {b: '${a}'}\n"), true), "which contains it");
   expect(gr_conf_resolve(a, parse(a, "a: ${oc.exec:ls}\n"), true), "there is no resolver");
   gr_arena_destroy(a);
 }
