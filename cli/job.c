@@ -12,7 +12,7 @@
 // more micro-steps than a rank has samples.
 static gr_status check_ranks(const gr_job *j, int64_t ranks) {
   const gr_settings *s = &j->spec.set;
-  bool per_rank = !strcmp(s->batch_is, "per_rank");
+  bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t n = per_rank || !ranks ? 1 : ranks;
   if (n <= s->batch_size && s->accumulate > (s->batch_size + n - 1) / n)
     return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->spec.conf, "training.accumulate")->loc,
@@ -81,9 +81,9 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
 
 // ---- Options --------------------------------------------------------------------------------
 
-static gr_prefetch prefetch_of(const char *name) {
-  if (!strcmp(name, "backward_pre")) return GR_PREFETCH_PRE;
-  return strcmp(name, "backward_post") ? GR_PREFETCH_NONE : GR_PREFETCH_POST;
+static gr_prefetch prefetch_of(gr_fsdp_prefetch key) {
+  if (key == gr_fsdp_prefetch_backward_pre) return GR_PREFETCH_PRE;
+  return key == gr_fsdp_prefetch_backward_post ? GR_PREFETCH_POST : GR_PREFETCH_NONE;
 }
 
 static void read_options(gr_job *j) {
@@ -100,7 +100,7 @@ static void read_options(gr_job *j) {
                             .n_freeze = s->n_freeze,
                             .wrap = s->wrap,
                             .n_wrap = s->n_wrap,
-                            .prefetch = prefetch_of(s->prefetch),
+                            .prefetch = prefetch_of(s->fsdp_prefetch),
                             .dump = j->args.dump,
                             .stop_after = j->args.stop_after,
                             .without = j->args.without,
@@ -261,7 +261,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                                  .params = params,
                                  .seed = (uint64_t)j->spec.set.seed,
                                  .mesh = j->mesh_config.mesh,
-                                 .by_rank = !strcmp(j->spec.set.loss_norm, "local")},
+                                 .by_rank = j->spec.set.loss_norm == gr_loss_norm_local},
                        .options = j->options,
                        .buckets = buckets,
                        .n_buckets = n,

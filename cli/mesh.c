@@ -19,21 +19,29 @@ enum { N_AXES = sizeof axes / sizeof *axes };
 // Every strategy is a choice of layouts; none has code of its own. What is split over the last of
 // its data axes; an axis tp splits layers, whatever the strategy.
 static const struct strategy {
-  const char *name, *as_fsdp;     // what distributed.fsdp.sharding_strategy calls it
+  gr_strategy is;                 // what distributed.strategy calls it
+  int as_fsdp;                    // what distributed.fsdp.sharding_strategy does; -1: nothing
   const char *data[2];            // axes that the batch is split over
   bool moments, totals, weights;  // totals: gradients, from micro-step to micro-step
   bool tp;                        // there must be such an axis
   bool alone;                     // without the mesh, all ranks are one axis: tp, or data[0]
 } strategies[] = {
-    {"ddp", "no_shard", {"dp"}, false, false, false, false, true},
-    {"dp", NULL, {"dp"}, false, false, false, false, true},
-    {"none", NULL, {"dp"}, false, false, false, false, true},
-    {"zero1", NULL, {"dp"}, true, false, false, false, true},
-    {"zero2", "shard_grad_op", {"dp"}, true, true, false, false, true},
-    {"fsdp", "full_shard", {"dp"}, true, true, true, false, true},
-    {"hsdp", "hybrid_shard", {"replicate", "shard"}, true, true, true, false, false},
-    {"tp", NULL, {"dp"}, false, false, false, true, true},
-    {"fsdp_tp", NULL, {"dp"}, true, true, true, true, false},
+    {gr_strategy_ddp, gr_fsdp_sharding_no_shard, {"dp"}, false, false, false, false, true},
+    {gr_strategy_dp, -1, {"dp"}, false, false, false, false, true},
+    {gr_strategy_none, -1, {"dp"}, false, false, false, false, true},
+    {gr_strategy_zero1, -1, {"dp"}, true, false, false, false, true},
+    {gr_strategy_zero2, gr_fsdp_sharding_shard_grad_op, {"dp"}, true, true, false, false, true},
+    {gr_strategy_fsdp, gr_fsdp_sharding_full_shard, {"dp"}, true, true, true, false, true},
+    {gr_strategy_hsdp,
+     gr_fsdp_sharding_hybrid_shard,
+     {"replicate", "shard"},
+     true,
+     true,
+     true,
+     false,
+     false},
+    {gr_strategy_tp, -1, {"dp"}, false, false, false, true, true},
+    {gr_strategy_fsdp_tp, -1, {"dp"}, true, true, true, true, false},
 };
 
 typedef struct reader {
@@ -45,8 +53,8 @@ typedef struct reader {
 } reader;
 
 static bool is_asked(const gr_settings *set, const struct strategy *s) {
-  if (strcmp(set->strategy, "fsdp")) return !strcmp(set->strategy, s->name);
-  return s->as_fsdp && !strcmp(set->sharding, s->as_fsdp);
+  if (set->strategy != gr_strategy_fsdp) return set->strategy == s->is;
+  return s->as_fsdp == (int)set->fsdp_sharding;
 }
 
 static const char *split_axis(const struct strategy *s) { return s->data[s->data[1] ? 1 : 0]; }
@@ -102,10 +110,10 @@ static gr_status read_axis(reader *r, int i) {
                    "a size is a number of ranks, from 1 on");
   }
   if (!is_data_axis(r->s, name) && strcmp(name, "tp"))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc, "the strategy %s has no mesh axis '%s'",
-                           r->s->name, name),
-                   "its axes are %s%s%s and tp", r->s->data[0], r->s->data[1] ? ", " : "",
-                   r->s->data[1] ? r->s->data[1] : "");
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, c->key_loc, "the strategy %s has no mesh axis '%s'", r->asked, name),
+        "its axes are %s%s%s and tp", r->s->data[0], r->s->data[1] ? ", " : "",
+        r->s->data[1] ? r->s->data[1] : "");
   m->axis[m->n_axes].name = name;
   m->axis[m->n_axes++].size = (int)c->integer;
   if ((int64_t)r->out->ranks * c->integer > MAX_RANKS)
@@ -239,13 +247,13 @@ static void share_batch(const struct strategy *s, gr_mesh_config *p) {
 gr_status gr_mesh_config_read(gr_arena *arena, gr_conf *root, const gr_settings *set, int ranks,
                               gr_mesh_config *out) {
   *out = (gr_mesh_config){0};
-  bool fsdp = !strcmp(set->strategy, "fsdp");
+  bool fsdp = set->strategy == gr_strategy_fsdp;
   reader r = {.arena = arena,
               .root = root,
               .mesh = gr_conf_find(root, "distributed.mesh"),
               .key = fsdp ? "distributed.fsdp.sharding_strategy" : "distributed.strategy",
-              .asked = fsdp ? set->sharding : set->strategy,
               .out = out};
+  r.asked = gr_conf_find(root, r.key)->text;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     if (is_asked(set, &strategies[i])) r.s = &strategies[i];
   if (!r.s) return gr_fail(GR_ERR_BUG, gr_conf_find(root, r.key)->loc, "no strategy of that name");

@@ -5,71 +5,61 @@
 #include <string.h>
 #include "cli/optimizer.h"
 #include "compiler/pass.h"
+#include "compose/schema/schema.h"
 
-typedef enum kind { INT, FLOAT, BOOL, TEXT } kind;
+typedef enum kind { INT, FLOAT, BOOL, TEXT, WORD } kind;
 
+#define QUOTED(...) \
+  (const char *const[]) { GR_EACH_WORD(GR_WORD_QUOTED, 0, __VA_ARGS__) NULL }
 static const struct row {
   const char *path;
   kind kind;
   size_t offset;
+  const char *const *words;  // of a WORD, up to NULL
+  size_t text;               // where another text goes, or 0
 } rows[] = {
-    {"model.graph", TEXT, offsetof(gr_settings, graph)},
-    {"model.init_from", TEXT, offsetof(gr_settings, init_from)},
-    {"training.batch_size", INT, offsetof(gr_settings, batch_size)},
-    {"training.batch_is", TEXT, offsetof(gr_settings, batch_is)},
-    {"training.accumulate", INT, offsetof(gr_settings, accumulate)},
-    {"training.lr", FLOAT, offsetof(gr_settings, base)},
-    {"training.lr_scale", TEXT, offsetof(gr_settings, lr_scale)},
-    {"training.loss_norm", TEXT, offsetof(gr_settings, loss_norm)},
-    {"training.warmup_steps", INT, offsetof(gr_settings, warmup)},
-    {"training.max_epochs", INT, offsetof(gr_settings, max_epochs)},
-    {"training.max_steps", INT, offsetof(gr_settings, max_steps)},
-    {"training.log_every", INT, offsetof(gr_settings, log_every)},
-    {"training.eval_every", INT, offsetof(gr_settings, eval_every)},
-    {"training.final_train_eval", BOOL, offsetof(gr_settings, final_train_eval)},
-    {"training.seed", INT, offsetof(gr_settings, seed)},
-    {"training.mixed_precision", BOOL, offsetof(gr_settings, mixed_precision)},
-    {"training.precision", TEXT, offsetof(gr_settings, precision)},
-    {"training.optimizer", TEXT, offsetof(gr_settings, optimizer)},
-    {"training.grad_clip", FLOAT, offsetof(gr_settings, clip)},
-    {"distributed.enabled", BOOL, offsetof(gr_settings, enabled)},
-    {"distributed.strategy", TEXT, offsetof(gr_settings, strategy)},
-    {"distributed.fsdp.sharding_strategy", TEXT, offsetof(gr_settings, sharding)},
-    {"distributed.fsdp.state_dict_type", TEXT, offsetof(gr_settings, state_dict)},
-    {"distributed.fsdp.backward_prefetch", TEXT, offsetof(gr_settings, prefetch)},
-    {"distributed.backend", TEXT, offsetof(gr_settings, backend)},
-    {"distributed.timeout", FLOAT, offsetof(gr_settings, timeout)},
-    {"hooks_seconds", FLOAT, offsetof(gr_settings, hook_seconds)},
-    {"output.dir", TEXT, offsetof(gr_settings, dir)},
-    {"logging.progress", BOOL, offsetof(gr_settings, progress)},
-    {"logging.tensorboard", BOOL, offsetof(gr_settings, events)},
-    {"logging.jsonl", BOOL, offsetof(gr_settings, lines)},
-    {"logging.level", TEXT, offsetof(gr_settings, log_level)},
-    {"logging.show_samples", INT, offsetof(gr_settings, show_samples)},
-    {"checkpoint.dir", TEXT, offsetof(gr_settings, ckpt_dir)},
-    {"checkpoint.resume", TEXT, offsetof(gr_settings, resume)},
-    {"checkpoint.metric", TEXT, offsetof(gr_settings, metric)},
-    {"checkpoint.mode", TEXT, offsetof(gr_settings, mode)},
-    {"checkpoint.every_steps", INT, offsetof(gr_settings, every_steps)},
-    {"checkpoint.every_epochs", INT, offsetof(gr_settings, every_epochs)},
-    {"checkpoint.keep_last", INT, offsetof(gr_settings, keep_last)},
-    {"checkpoint.keep_best", INT, offsetof(gr_settings, keep_best)},
-    {"checkpoint.level", INT, offsetof(gr_settings, zstd_level)},
+#define GR_SETTING(kind, field, path, ...) {path, kind, offsetof(gr_settings, field), NULL, 0},
+#define GR_WORDS(field, path, default_value, unit, doc, ...) \
+  {path, WORD, offsetof(gr_settings, field), QUOTED(__VA_ARGS__), 0},
+#define GR_WORDS_OR(field, path, type, default_value, unit, doc, ...) \
+  {path, WORD, offsetof(gr_settings, field), QUOTED(__VA_ARGS__),     \
+   offsetof(gr_settings, field##_text)},
+#include "compose/schema/schema.def"
 };
+
+static gr_status read_word(gr_conf *c, const struct row *r, char *base) {
+  int at = 0;  // an enum's constants are its words, in order, and then any other text
+  const char *text;
+  _Static_assert(sizeof(gr_strategy) == sizeof at, "enums are ints");
+  GR_TRY(gr_conf_text(c, r->path, "", &text));
+  while (r->words[at] && strcmp(r->words[at], text)) at++;
+  if (!r->words[at] && !r->text)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%s has no word '%s'", r->path, text);
+  memcpy(base + r->offset, &at, sizeof at);
+  if (r->text) memcpy(base + r->text, &text, sizeof text);
+  return GR_OK;
+}
+
+// Words such as auto are 0.
+static gr_status read_int(gr_conf *c, const struct row *r, int64_t *at) {
+  gr_conf *v = gr_conf_find(c, r->path);
+  *at = 0;
+  return v->kind == GR_CONF_TEXT ? GR_OK : gr_conf_int(c, r->path, 0, at);
+}
 
 static gr_status read_row(gr_conf *c, const struct row *r, char *base) {
   void *at = base + r->offset;
-  if (!gr_conf_find(c, r->path))
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the schema has no key %s", r->path);
   switch (r->kind) {
     case INT:
-      return gr_conf_int(c, r->path, 0, at);
+      return read_int(c, r, at);
     case FLOAT:
       return gr_conf_float(c, r->path, 0, at);
     case BOOL:
       return gr_conf_bool(c, r->path, false, at);
     case TEXT:
       return gr_conf_text(c, r->path, NULL, at);
+    case WORD:
+      return read_word(c, r, base);
   }
   return GR_OK;
 }
@@ -156,26 +146,6 @@ static gr_status read_wrap(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
-static int64_t int_or_auto(gr_conf *c, const char *path) {
-  gr_conf *v = gr_conf_find(c, path);
-  return v && v->kind == GR_CONF_INT ? v->integer : 0;
-}
-
-// Other names, first those of Hugging Face's trainer. Where one is given it overrides.
-static const char *const other_names[][2] = {
-    {"data.kind", "data.source"},
-    {"training.num_workers", "data.workers"},
-    {"training.distributed_strategy", "distributed.strategy"},
-    {"training.ddp_backend", "distributed.backend"},
-    {"training.ddp_find_unused_parameters", "distributed.find_unused_parameters"},
-    {"training.fsdp_config.fsdp_sharding_strategy", "distributed.fsdp.sharding_strategy"},
-    {"training.fsdp_config.fsdp_transformer_layer_cls_to_wrap", "distributed.fsdp.wrap"},
-    {"training.fsdp_config.fsdp_backward_prefetch", "distributed.fsdp.backward_prefetch"},
-    {"training.fsdp_config.fsdp_state_dict_type", "distributed.fsdp.state_dict_type"},
-    {"training.fsdp_config.fsdp_offload_params", "distributed.fsdp.offload_params"},
-    {"distributed.fsdp.transformer_layer_cls_to_wrap", "distributed.fsdp.wrap"},
-};
-
 static void rename_one(gr_conf *c, const char *from_path, const char *to_path) {
   gr_conf *from = gr_conf_find(c, from_path), *to = gr_conf_find(c, to_path);
   if (!from || !to || from->kind == GR_CONF_NULL) return;
@@ -185,16 +155,18 @@ static void rename_one(gr_conf *c, const char *from_path, const char *to_path) {
   for (int i = 0; i < to->n && to->items; i++) to->items[i]->up = to;
 }
 
+// Where another name is given it overrides.
 void gr_settings_rename(gr_conf *c) {
-  for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
-    rename_one(c, other_names[i][0], other_names[i][1]);
+  for (int i = 0; i < gr_schema_count; i++)
+    if (gr_schema_keys[i].alias_of)
+      rename_one(c, gr_schema_keys[i].path, gr_schema_keys[i].alias_of);
 }
 
 enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks: an int, also rounded up to the ranks
 
 // A rank's rows of a batch, in micro-steps of as few as can be; the last may not be full.
 static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
-  bool per_rank = !strcmp(s->batch_is, "per_rank");
+  bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t batch = s->batch_size * (per_rank ? ranks : 1);
   if (batch > MAX_ROWS)
     return gr_hint(gr_fail(GR_ERR_CONFIG, at->loc,
@@ -219,30 +191,26 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(read_hooks(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
-  int64_t wanted = int_or_auto(c, "distributed.ranks");
-  s->ranks = s->enabled ? wanted : 1;
+  if (!s->enabled) s->ranks = 1;
   int n = data_ranks ? data_ranks : 1, share = gr_processors() / (ranks ? ranks : 1);
-  int64_t threads = int_or_auto(c, "distributed.threads");
-  s->threads = threads ? (int)threads : share > 1 ? share : 1;
+  s->threads = s->given_threads ? (int)s->given_threads : share > 1 ? share : 1;
   GR_TRY(share_batch(gr_conf_find(c, "training.batch_size"), s, n));
-  s->lr = s->base * (!strcmp(s->lr_scale, "linear") ? n
-                     : !strcmp(s->lr_scale, "sqrt") ? sqrt(n)
-                                                    : 1);
+  double scale[] = {[gr_lr_scale_none] = 1, [gr_lr_scale_linear] = n, [gr_lr_scale_sqrt] = sqrt(n)};
+  s->lr = s->base_lr * scale[s->lr_scale];
   return GR_OK;
 }
 
 int gr_settings_differences(const gr_settings *s, const char *out[GR_DIFFERENCES]) {
-  static const char *const precisions[][2] = {
-      {"tf32", "tf32 is asked for, but CPU ranks compute in fp32"},
-      {"bf16", "bf16 is asked for, but CPU ranks compute in fp32"},
-      {"fp16", "fp16 is asked for, but CPU ranks compute in fp32"},
-  };
+  static const char *const precisions[] = {
+      [gr_precision_tf32] = "tf32 is asked for, but CPU ranks compute in fp32",
+      [gr_precision_bf16] = "bf16 is asked for, but CPU ranks compute in fp32",
+      [gr_precision_fp16] = "fp16 is asked for, but CPU ranks compute in fp32"};
   int n = 0;
-  if (!strcmp(s->backend, "nccl") && s->enabled)
+  if (s->backend == gr_backend_nccl && s->enabled)
     out[n++] = "distributed.backend is nccl, but there is no GPU here: using MPI on CPUs";
-  for (size_t i = 0; i < sizeof precisions / sizeof *precisions && !s->mixed_precision; i++)
-    if (!strcmp(s->precision, precisions[i][0])) out[n++] = precisions[i][1];
   if (s->mixed_precision)
     out[n++] = "training.mixed_precision is asked for, but CPU ranks compute in fp32";
+  else if (s->precision != gr_precision_fp32)
+    out[n++] = precisions[s->precision];
   return n;
 }

@@ -13,10 +13,10 @@
 enum { NO_GPUS = 0, MAX_TO_BEGIN = 60 };  // seconds, where no configuration says
 
 static gr_level level_of(const gr_settings *s) {
-  static const char *const names[] = {"info", "warn", "error"};
-  for (int i = 0; i < 3; i++)
-    if (!strcmp(s->log_level, names[i])) return (gr_level)i;
-  return GR_INFO;  // the schema lets no other through
+  static const gr_level levels[] = {[gr_log_level_info] = GR_INFO,
+                                    [gr_log_level_warn] = GR_WARN,
+                                    [gr_log_level_error] = GR_ERROR};
+  return levels[s->log_level];
 }
 
 static void report_differences(const gr_settings *s) {
@@ -150,7 +150,7 @@ static gr_status train(gr_job *job, gr_status composed) {
   gr_status s = gr_launch_find(started ? 0 : (int)job->spec.set.ranks, NO_GPUS, &launch);
   if (s) return gr_also(composed, s);
   if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank, composed);
-  if (launch.kind == GR_LAUNCH_START && strcmp(job->spec.set.backend, "loopback")) {
+  if (launch.kind == GR_LAUNCH_START && job->spec.set.backend != gr_backend_loopback) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);
     GR_TRY(gr_launch_run(&launch, job->args.argv, &code));

@@ -6,8 +6,16 @@
 
 gr_schema_key gr_schema_keys[] = {
 #define GR_KEY(path, type, default_value, unit, doc) {path, type, default_value, unit, doc},
+#define GR_SETTING(kind, field, ...) GR_KEY(__VA_ARGS__)
+#define GR_WORDS(field, path, default_value, unit, doc, ...) \
+  GR_KEY(path, GR_WORDS_TEXT(__VA_ARGS__), default_value, unit, doc)
+#define GR_WORDS_OR(field, path, type, default_value, unit, doc, ...) \
+  GR_KEY(path, GR_WORDS_TEXT(__VA_ARGS__) " | " type, default_value, unit, doc)
+#define GR_ALIAS(path, of, type) \
+  {path, type " | null", "null", "", "another name of " of ", which it overrides", .alias_of = of},
+#define GR_ACCEPTED(path, type, default_value, unit, doc) \
+  {path, type, default_value, unit, doc, .accepted = true},
 #include "compose/schema/schema.def"
-#undef GR_KEY
 };
 enum { N_KEYS = sizeof gr_schema_keys / sizeof *gr_schema_keys, MAX_ERRORS = 20 };
 const int gr_schema_count = N_KEYS;

@@ -14,6 +14,8 @@ typedef struct gr_schema_key {
   const char *default_value;  // as YAML; "???": must be given; "": stays out when it is not given
   const char *unit;           // or ""
   const char *doc;
+  const char *alias_of;  // the key that it is another name of, or NULL
+  bool accepted;         // understood, and changes nothing here
 } gr_schema_key;
 
 extern gr_schema_key gr_schema_keys[];

@@ -6,7 +6,7 @@
 #include "runtime/train/run.h"
 
 static bool better(const gr_run *r, double a, double b) {
-  return strcmp(r->spec->set.mode, "max") ? a < b : a > b;
+  return r->spec->set.mode == gr_mode_max ? a > b : a < b;
 }
 
 // A number, of weights that give one: some metrics are numbers for a model that is NaN, too.

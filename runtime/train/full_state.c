@@ -5,7 +5,8 @@
 #include "runtime/train/run.h"
 
 bool gr_run_is_gathered(const gr_run *r, const gr_plan_state *s) {
-  return !strncmp(r->spec->set.state_dict, "full", 4) && s->kind != GR_KIND_GRAD_ACCUMULATOR &&
+  gr_state_dict type = r->spec->set.state_dict;
+  return (type == gr_state_dict_full || type == gr_state_dict_full_state_dict) && s->kind != GR_KIND_GRAD_ACCUMULATOR &&
          !gr_type_same(&s->type, &s->global);
 }
 

@@ -1,24 +1,37 @@
 // settings.h - what a run reads of its configuration, read once, before any rank starts.
 //
-// Defaults are the schema's (compose/schema/schema.def): by now every key is there.
+// Most fields come from the rows of compose/schema/schema.def, which say what they mean and hold
+// the defaults: by now every key is there. A key that takes words has an enum, whose constants are
+// spelt as the words are: gr_strategy_fsdp, of distributed.strategy=fsdp.
 #pragma once
 #include "runtime/hooks/hooks.h"
 
+#define GR_WORD_CONSTANT(field, word) gr_##field##_##word,
+#define GR_WORDS(field, path, default_value, unit, doc, ...) \
+  typedef enum gr_##field{GR_EACH_WORD(GR_WORD_CONSTANT, field, __VA_ARGS__)} gr_##field;
+#define GR_WORDS_OR(field, path, type, default_value, unit, doc, ...)        \
+  typedef enum gr_##field{GR_EACH_WORD(GR_WORD_CONSTANT, field, __VA_ARGS__) \
+                              gr_##field##_text} gr_##field;
+#include "compose/schema/schema.def"
+
+#define GR_SETTING_INT int64_t
+#define GR_SETTING_FLOAT double
+#define GR_SETTING_BOOL bool
+#define GR_SETTING_TEXT const char *
 typedef struct gr_settings {
-  int batch;                // rows of the global batch
-  int rows, micro_batches;  // of a rank in a micro-step, and micro-steps of a step
-  double lr, base;          // after and before lr_scale
-  int64_t batch_size, accumulate, warmup, max_epochs, max_steps, log_every, eval_every, seed, ranks;
-  int threads;
-  bool final_train_eval, progress, events, lines, enabled, mixed_precision;
-  int64_t show_samples;
-  const char *batch_is, *lr_scale, *loss_norm, *precision, *strategy, *sharding, *state_dict,
-      *prefetch, *backend, *optimizer;
-  double clip, timeout;
+#define GR_SETTING(kind, field, ...) GR_SETTING_##kind field;
+#define GR_WORDS(field, ...) gr_##field field;
+#define GR_WORDS_OR(field, ...) \
+  gr_##field field;             \
+  const char *field##_text;
+#include "compose/schema/schema.def"
+
+  // What follows from several keys, or is more than a number or a text.
+  int batch;                   // rows of the global batch
+  int rows, micro_batches;     // of a rank in a micro-step, and micro-steps of a step
+  double lr;                   // base_lr, scaled
+  int threads;                 // of a rank
   const void *optimizer_attr;  // of its op
-  const char *dir;                                // output.dir, or NULL
-  const char *ckpt_dir, *resume, *metric, *mode;  // ckpt_dir NULL: in dir
-  int64_t every_steps, every_epochs, keep_last, keep_best, zstd_level;
   const char **freeze;
   gr_loc *freeze_loc;
   int n_freeze;
@@ -28,8 +41,5 @@ typedef struct gr_settings {
   int n_hooks;
   gr_param *hook_params;
   int n_hook_params;
-  double hook_seconds;
-  const char *graph, *init_from;  // the model's file; weights, or NULL
-  gr_loc init_loc;
-  const char *log_level;
+  gr_loc init_loc;  // of model.init_from
 } gr_settings;

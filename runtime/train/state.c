@@ -48,7 +48,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .keep_best = (int)set->keep_best,
                         .metric = set->metric,
                         .level = (int)set->zstd_level,
-                        .metric_max = !strcmp(set->mode, "max"),
+                        .metric_max = set->mode == gr_mode_max,
                         .exit_checkpoint = GR_RUN_EXIT_CHECKPOINT,
                         .agree = gr_run_all_ok,
                         .ctx = r};
@@ -138,7 +138,7 @@ static gr_status restore(gr_run *r, const char *path) {
                         (long long)int_of(c, "run.global_batch", 0), r->spec->set.batch),
                 "resume with the same training.batch_size");
   restore_metrics(r, c);
-  bool same_run = !strcmp(r->spec->set.resume, "auto");
+  bool same_run = r->spec->set.resume == gr_resume_auto;
   restore_asked(r, c, same_run);
   // It is there already; a passing one makes room for that of an undisturbed run.
   if (same_run && !int_of(c, GR_RUN_EXIT_CHECKPOINT, 0)) r->saved_step = r->step;
@@ -152,18 +152,19 @@ static gr_status restore(gr_run *r, const char *path) {
   return s;
 }
 
-// The checkpoint that `what` means: rank 0 looks and tells. "auto" is the newest in dir, if there
-// is one. Empty: none.
-static gr_status choose(gr_run *r, const char *what, const char *dir, char *path, size_t size) {
+// The checkpoint to read, which rank 0 looks for: the newest in dir, if there is one, or `given`.
+// Empty: none.
+static gr_status choose(gr_run *r, gr_resume what, const char *given, const char *dir, char *path,
+                        size_t size) {
   gr_status s = GR_OK;
   *path = 0;
-  if (r->rank == 0 && !strcmp(what, "auto")) {
+  if (r->rank == 0 && what == gr_resume_auto) {
     gr_checkpoint *c = NULL;
     s = gr_checkpoint_newest(dir, &c);
     if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
     gr_checkpoint_close(c);
-  } else if (r->rank == 0 && strcmp(what, "none")) {
-    snprintf(path, size, "%s", what);
+  } else if (r->rank == 0 && what == gr_resume_text) {
+    snprintf(path, size, "%s", given);
   }
   bool all_ok;
   gr_status t = gr_run_all_ok(r, !s, &all_ok);
@@ -178,7 +179,8 @@ static gr_status init_from(gr_run *r, char *path, size_t size) {
   const char *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
   bool many = gr_is_dir(from) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", from));
   if (many && gr_is_dir(inner)) from = inner;
-  GR_TRY(gr_note(choose(r, many ? "auto" : from, from, path, size), r->spec->set.init_loc,
+  gr_resume what = many ? gr_resume_auto : gr_resume_text;
+  GR_TRY(gr_note(choose(r, what, from, from, path, size), r->spec->set.init_loc,
                  "asked for by model.init_from"));
   if (*path) return gr_run_init_from(r, path);
   return gr_hint(gr_fail(GR_ERR_CHECKPOINT, r->spec->set.init_loc,
@@ -199,7 +201,7 @@ gr_status gr_run_open_state(gr_run *r) {
       r->pieces[r->n_pieces++] = gr_run_tensor_slice(r, &p->states[i], r->rank);
   GR_TRY(gr_run_open_full(r));
   GR_TRY(open_saver(r, dir));
-  GR_TRY(choose(r, r->spec->set.resume, dir, path, sizeof path));
+  GR_TRY(choose(r, r->spec->set.resume, r->spec->set.resume_text, dir, path, sizeof path));
   if (*path && r->rank == 0) gr_run_log_config_changes(r, path);
   if (*path) return restore(r, path);
   GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
