@@ -7,31 +7,38 @@
 
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 
-enum { TRAIN = 1, PLAN = 2, INSPECT = 4 };  // the commands that a flag is for
+// The commands that a flag is for. Those behind the first three read their few words themselves.
+enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16 };
 
 static const struct flag {
   const char *name, *value;  // value: placeholder for help; NULL: the flag takes none
   flag_kind kind;
   size_t offset;
   unsigned of;
+  const char *doc;
 } flags[] = {
-    {"--config-dir", "DIR", DIRS, 0, TRAIN | PLAN | INSPECT},
-    {"--dump", "PASS", TEXT, offsetof(gr_args, dump), TRAIN | PLAN},
-    {"--stop-after", "PASS", TEXT, offsetof(gr_args, stop_after), TRAIN | PLAN},
-    {"--without", "PASS", WITHOUT, 0, TRAIN | PLAN},
-    {"--dot", "FILE", TEXT, offsetof(gr_args, dot), PLAN},
-    {"--svg", "FILE", TEXT, offsetof(gr_args, svg), PLAN},
-    {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN},
-    {"--plain", NULL, SET, offsetof(gr_args, plain), TRAIN},
-    {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN},
-    {"--audio", NULL, SET, offsetof(gr_args, audio), INSPECT},
+    {"--config-dir", "DIR", DIRS, 0, TRAIN | PLAN | DATA,
+     "searches another folder for configurations"},
+    {"--dump", "PASS", TEXT, offsetof(gr_args, dump), TRAIN | PLAN,
+     "prints the graph after a pass; all: after each"},
+    {"--stop-after", "PASS", TEXT, offsetof(gr_args, stop_after), TRAIN | PLAN,
+     "compiles up to a pass, and prints what it leaves"},
+    {"--without", "PASS", WITHOUT, 0, TRAIN | PLAN, "leaves a pass out, to see what it does"},
+    {"--dot", "FILE", TEXT, offsetof(gr_args, dot), PLAN, "draws the training step for graphviz"},
+    {"--svg", "FILE", TEXT, offsetof(gr_args, svg), PLAN, "draws it with graphviz"},
+    {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN, "plans for so many ranks"},
+    {"--plain", NULL, SET, offsetof(gr_args, plain), TRAIN, "reference kernels only"},
+    {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN, "prints the time of each op"},
+    {"--audio", NULL, SET, offsetof(gr_args, audio), DATA,
+     "of `inspect`: reads all recordings too"},
+    {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };
 
 static const struct {
   const char *name;
   unsigned bit;
-} commands[] = {{"train", TRAIN}, {"plan", PLAN}, {"data", INSPECT}};
+} commands[] = {{"train", TRAIN}, {"plan", PLAN}, {"data", DATA}, {"ops", OPS}, {"ckpt", CKPT}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 // The command of a first argument; anything but a command's name is a configuration to train with.
@@ -76,7 +83,7 @@ static gr_status other_command(gr_arena *a, const struct flag *f) {
 bool gr_args_flag(const char *command, int i, gr_flag *out) {
   for (int k = 0; k < N_FLAGS; k++) {
     if (!(flags[k].of & command_of(command)) || i--) continue;
-    *out = (gr_flag){flags[k].name, flags[k].value};
+    *out = (gr_flag){flags[k].name, flags[k].value, flags[k].doc};
     return true;
   }
   return false;

@@ -5,9 +5,9 @@
 
 enum { GR_MAX_WITHOUT = 16 };
 
-// A flag, and the placeholder of its value ("FILE", "PASS"); NULL: it takes no value.
+// A flag, the placeholder of its value ("FILE", "PASS"; NULL: it takes none), and what it does.
 typedef struct gr_flag {
-  const char *name, *value;
+  const char *name, *value, *doc;
 } gr_flag;
 
 typedef struct gr_args {
@@ -29,7 +29,7 @@ typedef struct gr_args {
   char **argv;
 } gr_args;
 
-// Flag `i` (from 0) of a command ("train", "plan", "data"); false beyond the last.
+// Flag `i` (from 0) of a command in the table of args.c; false beyond the last.
 bool gr_args_flag(const char *command, int i, gr_flag *out);
 
 // Whether an argument is the path of a configuration and not an override. "runs/lr=1/config.yaml"

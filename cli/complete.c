@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cli/args.h"
 #include "cli/config_flags.h"
+#include "cli/help.h"
 #include "cli/multirun.h"
 #include "compiler/model/blocks.h"
 #include "compiler/pass.h"
@@ -96,34 +97,20 @@ static void offer_files(line *l, const char *before, file_kind kind) {
 // ---- Flags -----------------------------------------------------------------------
 
 static const char *command_of(const line *l) {
-  static const char *const names[] = {
-#define GR_COMMAND(name, usage, doc, run) name,
-#include "cli/commands.def"
-#undef GR_COMMAND
-  };
-  for (size_t i = 0; l->n && i < sizeof names / sizeof *names; i++)
-    if (!strcmp(l->words[0], names[i])) return names[i];
-  return "train";
-}
-
-static bool flag_at(const char *command, int i, gr_flag *out) {
-  if (!strcmp(command, "config")) return gr_config_flag_at(i, out);
-  int n = 0;
-  while (gr_args_flag(command, n, out)) n++;
-  if (i < n) return gr_args_flag(command, i, out);
-  return !strcmp(command, "train") && gr_multirun_flag(i - n, out);
+  const gr_command *c = l->n ? gr_command_find(l->words[0]) : NULL;
+  return c ? c->name : "train";
 }
 
 static const char *flag_value(const char *command, const char *name, size_t len) {
   gr_flag f;
-  for (int i = 0; flag_at(command, i, &f); i++)
+  for (int i = 0; gr_command_flag(command, i, &f); i++)
     if (strlen(f.name) == len && !strncmp(f.name, name, len)) return f.value;
   return NULL;
 }
 
 static void offer_flags(line *l, const char *command) {
   gr_flag f;
-  for (int i = 0; flag_at(command, i, &f); i++) offer(l, "", f.name, "");
+  for (int i = 0; gr_command_flag(command, i, &f); i++) offer(l, "", f.name, "");
 }
 
 // ---- Arguments of a configuration ------------------------------------------------
@@ -219,9 +206,7 @@ static void complete_ckpt(line *l) {
 }
 
 static void complete_first(line *l) {
-#define GR_COMMAND(name, usage, doc, run) offer(l, "", name, "");
-#include "cli/commands.def"
-#undef GR_COMMAND
+  for (const gr_command *c = gr_commands; c->name; c++) offer(l, "", c->name, "");
   offer_files(l, "", CONFIGS);
 }
 
@@ -231,7 +216,7 @@ static void complete_ops(line *l) {
   for (int i = 0; i < n; i++)
     if (!gr_op_find(blocks[i])) offer(l, "", blocks[i], "");
   for (int i = 0; gr_ops[i]; i++) offer(l, "", gr_ops[i]->name, "");
-  offer(l, "", "--all", "");
+  offer_flags(l, "ops");
 }
 
 void gr_cli_complete(gr_arena *a, const char *text, gr_text *out) {

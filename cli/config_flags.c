@@ -35,6 +35,9 @@ const gr_config_flag gr_config_flags[GR_CONFIG_FLAGS] = {
 };
 
 bool gr_config_flag_at(int i, gr_flag *out) {
-  if (i < GR_CONFIG_FLAGS) *out = (gr_flag){gr_config_flags[i].name, gr_config_flags[i].value};
+  if (i < GR_CONFIG_FLAGS) {
+    const gr_config_flag *f = &gr_config_flags[i];
+    *out = (gr_flag){f->name, f->value, f->doc};
+  }
   return i < GR_CONFIG_FLAGS;
 }

@@ -6,35 +6,19 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "cli/commands.h"
+#include "cli/help.h"
 #include "cli/multirun.h"
 #include "cli/optimizer.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 
-static const struct command {
-  const char *name, *usage, *doc;
-  gr_status (*run)(int argc, char **argv);
-} commands[] = {
-#define GR_COMMAND(name, usage, doc, run) {name, usage, doc, run},
+// As gr_commands.
+static gr_status (*const runs[])(int argc, char **argv) = {
+#define GR_COMMAND(name, usage, doc, run, example, keys) run,
 #include "cli/commands.def"
 #undef GR_COMMAND
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
-
-static void usage(FILE *f) {
-  fputs(
-      "graphrun trains neural networks from configuration alone.\n\n"
-      "    graphrun CONFIG.yaml [key=value ...]\n\n",
-      f);
-  for (int i = 0; i < N_COMMANDS; i++)
-    fprintf(f, "    graphrun %-7s %s\n%21s%s\n", commands[i].name, commands[i].usage, "",
-            commands[i].doc);
-  fputs(
-      "\nExit codes: 0 done, 2 usage, 65 configuration or model, 66 data, 69 launch, 70 hook,\n"
-      "71 a rank died, 72 hang, 74 files, 75 stopped and saved, 76 non-finite loss,\n"
-      "78 checkpoint refused.\n",
-      f);
-}
+enum { MAX_COMMANDS = sizeof runs / sizeof *runs };
 
 static bool is_config(const char *arg) {
   size_t n = strlen(arg);
@@ -43,23 +27,18 @@ static bool is_config(const char *arg) {
 }
 
 static gr_status no_command(const char *word) {
-  const char *names[N_COMMANDS];
+  const char *names[MAX_COMMANDS];
+  int n = 0;
   char file[4096];
   snprintf(file, sizeof file, "%s.yaml", word);
-  for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
-  const char *near = gr_text_nearest(word, names, N_COMMANDS);
+  for (; gr_commands[n].name && n < MAX_COMMANDS; n++) names[n] = gr_commands[n].name;
+  const char *near = gr_text_nearest(word, names, n);
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
   if (gr_is_dir(word)) return gr_hint(s, "it is a folder: give the path of one of its .yaml files");
   if (gr_is_file(file)) return gr_hint(s, "did you mean 'graphrun %s'?", file);
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
-}
-
-static const struct command *find_command(const char *word) {
-  for (int i = 0; i < N_COMMANDS; i++)
-    if (!strcmp(word, commands[i].name)) return &commands[i];
-  return NULL;
 }
 
 static bool has_word(int argc, char **argv, const char *word) {
@@ -79,8 +58,8 @@ static gr_status train(int argc, char **argv) {
 }
 
 static gr_status run(int argc, char **argv) {
-  const struct command *c = find_command(argv[1]);
-  if (c && c->run != gr_cmd_train) return c->run(argc, argv);
+  const gr_command *c = gr_command_find(argv[1]);
+  if (c && runs[c - gr_commands] != gr_cmd_train) return runs[c - gr_commands](argc, argv);
   if (c || argv[1][0] == '-' || is_config(argv[1])) return train(argc, argv);
   return no_command(argv[1]);
 }
@@ -91,6 +70,15 @@ static bool wants_help(int argc, char **argv) {
   for (int i = 1; i < argc && !config; i++)
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return true;
   return false;
+}
+
+// `graphrun --help` is about all commands, `graphrun run.yaml --help` about training.
+static void print_help(int argc, char **argv) {
+  const gr_command *c = gr_command_find(argv[1]);
+  if (c || (argc > 2 && is_config(argv[1])))
+    gr_help_command(stdout, c ? c : gr_command_find("train"));
+  else
+    gr_help_all(stdout);
 }
 
 // Opens descriptors 0-2 if they are closed, so that a file of the run cannot get one of these
@@ -123,8 +111,8 @@ int main(int argc, char **argv) {
   open_standard_files();
   signal(SIGXFSZ, SIG_IGN);  // makes writes beyond `ulimit -f` fail, as on a full disk
   bool help = wants_help(argc, argv);
-  if (argc < 2 || help) usage(help ? stdout : stderr);
-  if (argc < 2) return 2;
+  if (argc < 2) return gr_help_all(stderr), 2;
+  if (help) print_help(argc, argv);
   gr_status s = help ? GR_OK : run(argc, argv);
   if (!s) s = check_output();
   int code = gr_status_exit(s);

@@ -30,8 +30,10 @@ typedef struct sweep {
 
 // ---- Arguments -------------------------------------------------------------------
 
-static const gr_flag flags[] = {
-    {"-m", NULL}, {"--multirun", NULL}, {"--dry-run", NULL}, {"--jobs", "N"}};
+static const gr_flag flags[] = {{"-m", NULL, "a sweep: key=1,2 is a run for each value"},
+                                {"--multirun", NULL, "the same"},
+                                {"--dry-run", NULL, "of a sweep: composes and lists the runs"},
+                                {"--jobs", "N", "of a sweep: so many runs at a time"}};
 enum { N_FLAGS = sizeof flags / sizeof *flags };
 
 bool gr_multirun_flag(int i, gr_flag *out) {

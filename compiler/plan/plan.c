@@ -9,9 +9,13 @@ const gr_program *gr_plan_find(const gr_plan *p, const char *kind, const char *b
   return NULL;
 }
 
-int64_t gr_plan_parameters(const gr_plan *p) {
+int64_t gr_plan_parameters(const gr_plan *p, int64_t *trained) {
   int64_t n = 0;
-  for (uint32_t i = 0; i < p->n_states; i++)
-    if (p->states[i].trained) n += gr_type_count(&p->states[i].global);
+  *trained = 0;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    if (s->trained) *trained += gr_type_count(&s->global);
+    if (s->kind == GR_KIND_WEIGHT) n += gr_type_count(&s->global);
+  }
   return n;
 }

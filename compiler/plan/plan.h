@@ -71,4 +71,5 @@ typedef struct gr_plan {
 } gr_plan;
 
 const gr_program *gr_plan_find(const gr_plan *, const char *kind, const char *bucket);
-int64_t gr_plan_parameters(const gr_plan *);  // trained numbers, whole model
+// Numbers of all weights of the whole model; *trained: of those that training changes.
+int64_t gr_plan_parameters(const gr_plan *, int64_t *trained);

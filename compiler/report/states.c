@@ -118,7 +118,9 @@ static void explain_whole(FILE *f, const gr_plan *p) {
 
 void gr_explain_states(FILE *f, const gr_plan *p) {
   char n[32];
-  fprintf(f, "parameters  %s trained numbers\n", grouped(gr_plan_parameters(p), n));
+  int64_t trained, all = gr_plan_parameters(p, &trained);
+  fprintf(f, "parameters  %s trained numbers", grouped(trained, n));
+  fprintf(f, trained < all ? " of %s\n" : "\n", grouped(all, n));
   for (int k = 0; k < GR_KIND_COUNT; k++) explain_kind(f, p, k);
   explain_gradients(f, p);
   explain_split(f, p);

@@ -35,9 +35,12 @@ static void log_start(gr_run *r) {
   char micro[40] = "";
   if (set->micro_batches > 1)
     snprintf(micro, sizeof micro, "%d micro-steps x ", set->micro_batches);
-  gr_log(GR_INFO, "%lld trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
-         (long long)gr_plan_parameters(p), p->n_programs,
-         (double)(p->state_bytes + p->arena_bytes) / 1e6, (unsigned long long)p->hash);
+  int64_t trained, all = gr_plan_parameters(p, &trained);
+  char of[40] = "";
+  if (trained < all) snprintf(of, sizeof of, " of %lld", (long long)all);
+  gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
+         (long long)trained, of, p->n_programs, (double)(p->state_bytes + p->arena_bytes) / 1e6,
+         (unsigned long long)p->hash);
   gr_log(GR_INFO,
          "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
          "lr %g, %lld step%s an epoch",

@@ -43,7 +43,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   int n = 0;
   if (r->evaluated) n = gr_metrics_named(r->arena, &r->train_at_end, "train.", named);
   if (r->evaluated) n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
-  int64_t parameters = gr_plan_parameters(r->spec->plan);
+  int64_t trained, parameters = gr_plan_parameters(r->spec->plan, &trained);
   gr_results out = {.model = as_written(r, "model.graph", r->spec->set.graph),
                     .backend = r->ranks > 1 ? r->world->ops->backend : "none",
                     .device = "cpu",
@@ -52,7 +52,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
                     .config_hash = config_hash(r),
                     .ranks = r->ranks,
                     .parameters = parameters,
-                    .trainable = parameters,
+                    .trainable = trained,
                     .epochs = r->epoch,
                     .steps = r->step,
                     .final_loss = r->loss,

@@ -69,8 +69,9 @@ static void check_model(const model *m) {
       MUST(plan_of(m, ranks, &ways[w], &p));
       MUST(plan_of(m, ranks, &ways[w], &again));
       CHECK(p->hash == again->hash, "two plans of the same");
-      if (!parameters) parameters = gr_plan_parameters(p);
-      CHECK(gr_plan_parameters(p) == parameters, "parameters");
+      int64_t trained, n = gr_plan_parameters(p, &trained);
+      if (!parameters) parameters = n;
+      CHECK(n == parameters && trained == n, "parameters");
       CHECK(ranks != 2 || w == 0 || p->state_bytes < states, "states are split");
       states = p->state_bytes;
       CHECK(gr_plan_find(p, "init", "") && !gr_plan_find(p, "train", "t99"), "programs");

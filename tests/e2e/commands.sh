@@ -8,8 +8,15 @@ tones="$source/tests/e2e/tones.yaml model.graph=$source/graphs/lmu_asr.yaml $dat
 expect "--help" 0 "graphrun CONFIG.yaml" "plan .*CONFIG" "Exit codes" -- "$graphrun" --help
 expect "no arguments" 2 "graphrun CONFIG.yaml" -- "$graphrun"
 for command in train plan ops ckpt data; do
-  expect "$command --help" 0 "graphrun $command" -- "$graphrun" $command --help
+  expect "$command --help is its own" 0 "^graphrun $command " "^For example:" -- "$graphrun" $command --help
+  check "... without the other commands" sh -c '! grep -q "Exit codes" "$1"' sh "$log"
 done
+expect "help has flags, and what they do" 0 "--ranks N +plans for so many" "--svg FILE +draws" -- "$graphrun" plan --help
+expect "... and the keys that matter" 0 "training.lr  default 1e-3" "model.graph  must be given" "--jobs N +of a sweep" -- \
+  "$graphrun" train --help
+expect "a configuration's help is that of training" 0 "^graphrun train " -- "$graphrun" "$source/configs/multi_gpu.yaml" --help
+check "every key that help shows is one" sh -c 'sed -n "s/.*\"\([a-z. _]*\)\")$/\1/p" "$2/cli/commands.def" | tr " " "\n" | grep . |
+  while read -r key; do "$1" config --help "$key" >/dev/null || exit 1; done' sh "$graphrun" "$source"
 expect "config --help" 0 "training.lr" -- "$graphrun" config --help
 expect "config --help KEY" 0 "training.batch_size" "samples" -- "$graphrun" config --help training.batch
 expect "a command misspelt" 2 "'trian'" "did you mean 'graphrun train'" -- "$graphrun" trian
@@ -53,6 +60,9 @@ expect "config --explain" 0 "base_config.yaml:[0-9]+" "multi_gpu.yaml:[0-9]+" --
 # ---- plan
 expect "the full model" 0 "7,157,792 trained numbers" -- \
   "$graphrun" plan "$source/configs/lmu_asr_full.yaml" "$data"
+# shellcheck disable=SC2086
+expect "weights that are not trained count too" 0 "^parameters  [0-9,]+ trained numbers of 1[0-9,]+$" -- \
+  "$graphrun" plan $tones 'model.freeze=[ctc_projection.*]'
 # shellcheck disable=SC2086
 expect "plan for 3 ranks" 0 "for 3 ranks" "all_reduce|reduce_scatter" "program train" "program eval" -- \
   "$graphrun" plan $tones --ranks=3

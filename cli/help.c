@@ -1,0 +1,76 @@
+// help.c - see help.h.
+#include "cli/help.h"
+#include <string.h>
+#include "cli/commands.h"
+#include "cli/config_flags.h"
+#include "cli/multirun.h"
+#include "compose/schema/schema.h"
+
+const gr_command gr_commands[] = {
+#define GR_COMMAND(name, usage, doc, run, example, keys) {name, usage, doc, example, keys},
+#include "cli/commands.def"
+#undef GR_COMMAND
+    {0},
+};
+
+const gr_command *gr_command_find(const char *name) {
+  for (const gr_command *c = gr_commands; c->name; c++)
+    if (!strcmp(name, c->name)) return c;
+  return NULL;
+}
+
+bool gr_command_flag(const char *command, int i, gr_flag *out) {
+  if (!strcmp(command, "config")) return gr_config_flag_at(i, out);
+  int n = 0;
+  while (gr_args_flag(command, n, out)) n++;
+  if (i < n) return gr_args_flag(command, i, out);
+  return !strcmp(command, "train") && gr_multirun_flag(i - n, out);
+}
+
+void gr_help_all(FILE *f) {
+  fputs(
+      "graphrun trains neural networks from configuration alone.\n\n"
+      "    graphrun CONFIG.yaml [key=value ...]\n\n",
+      f);
+  for (const gr_command *c = gr_commands; c->name; c++)
+    fprintf(f, "    graphrun %-7s %s\n%21s%s\n", c->name, c->usage, "", c->doc);
+  fputs(
+      "\n`graphrun COMMAND --help` has the flags of each.\n"
+      "Exit codes: 0 done, 2 usage, 65 configuration or model, 66 data, 69 launch, 70 hook,\n"
+      "71 a rank died, 72 hang, 74 files, 75 stopped and saved, 76 non-finite loss,\n"
+      "78 checkpoint refused.\n",
+      f);
+}
+
+static void put_flags(FILE *f, const char *command) {
+  gr_flag flag;
+  for (int i = 0; gr_command_flag(command, i, &flag); i++) {
+    char left[64];
+    snprintf(left, sizeof left, "%s%s%s", flag.name, flag.value ? " " : "",
+             flag.value ? flag.value : "");
+    fprintf(f, "%s    %-20s %s\n", i ? "" : "\nFlags:\n", left, flag.doc);
+  }
+}
+
+static void put_key(FILE *f, const gr_schema_key *k) {
+  bool given = strcmp(k->default_value, "???") != 0;
+  fprintf(f, "    %s  %s%s\n        %s\n", k->path, given ? "default " : "must be given",
+          given ? k->default_value : "", k->doc);
+}
+
+static void put_keys(FILE *f, const char *keys) {
+  if (*keys) fputs("\nKeys that matter most (`graphrun config --help` has them all):\n", f);
+  for (size_t n; (n = strcspn(keys, " ")); keys += n + strspn(keys + n, " ")) {
+    char path[128];
+    snprintf(path, sizeof path, "%.*s", (int)n, keys);
+    const gr_schema_key *k = gr_schema_find(path);
+    if (k) put_key(f, k);
+  }
+}
+
+void gr_help_command(FILE *f, const gr_command *c) {
+  fprintf(f, "graphrun %s %s\n    %s\n", c->name, c->usage, c->doc);
+  put_flags(f, c->name);
+  put_keys(f, c->keys);
+  fprintf(f, "\nFor example:\n    %s\n", c->example);
+}
