@@ -200,12 +200,13 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   return GR_OK;
 }
 
-int gr_settings_differences(const gr_settings *s, const char *out[GR_DIFFERENCES]) {
+int gr_settings_differences(const gr_settings *s, int devices, const char *out[GR_DIFFERENCES]) {
   static const char *const precisions[] = {
       [gr_precision_tf32] = "tf32 is asked for, but CPU ranks compute in fp32",
       [gr_precision_bf16] = "bf16 is asked for, but CPU ranks compute in fp32",
       [gr_precision_fp16] = "fp16 is asked for, but CPU ranks compute in fp32"};
   int n = 0;
+  if (devices) return 0;
   if (s->backend == gr_backend_nccl && s->enabled)
     out[n++] = "distributed.backend is nccl, but there is no GPU here: using MPI on CPUs";
   if (s->mixed_precision)

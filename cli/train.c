@@ -10,7 +10,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-enum { NO_GPUS = 0, MAX_TO_BEGIN = 60 };  // seconds, where no configuration says
+enum { MAX_TO_BEGIN = 60 };  // seconds, where no configuration says
 
 static gr_level level_of(const gr_settings *s) {
   static const gr_level levels[] = {[gr_log_level_info] = GR_INFO,
@@ -19,9 +19,15 @@ static gr_level level_of(const gr_settings *s) {
   return levels[s->log_level];
 }
 
-static void report_differences(const gr_settings *s) {
+// Devices of the kind that ranks compute on; 0: ranks share what there is, or there was an error
+// before a device was chosen.
+static int devices_of(const gr_job *job) {
+  return job->spec.device ? gr_device_count(job->spec.device) : 0;
+}
+
+static void report_differences(const gr_job *job) {
   const char *lines[GR_DIFFERENCES];
-  int n = gr_settings_differences(s, lines);
+  int n = gr_settings_differences(&job->spec.set, devices_of(job), lines);
   for (int i = 0; i < n; i++) gr_log(GR_INFO, "%s", lines[i]);
 }
 
@@ -96,8 +102,8 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   GR_TRY(gr_same_config(job, world, composed));
   gr_log_open(level_of(&job->spec.set), world->rank, ranks);
   if (world->rank == 0) gr_job_keep_config(job);
-  if (world->rank == 0) report_differences(&job->spec.set);
-  GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, NO_GPUS, &launch)));
+  if (world->rank == 0) report_differences(job);
+  GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, devices_of(job), &launch)));
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().own;
   GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
@@ -147,7 +153,7 @@ static gr_status train(gr_job *job, gr_status composed) {
   int started = gr_launch_started(NULL, NULL);
   gr_log_open(composed ? GR_INFO : level_of(&job->spec.set), 0, 1);
   if (composed && !started) return composed;
-  gr_status s = gr_launch_find(started ? 0 : (int)job->spec.set.ranks, NO_GPUS, &launch);
+  gr_status s = gr_launch_find(started ? 0 : (int)job->spec.set.ranks, devices_of(job), &launch);
   if (s) return gr_also(composed, s);
   if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank, composed);
   if (launch.kind == GR_LAUNCH_START && job->spec.set.backend != gr_backend_loopback) {
@@ -156,7 +162,7 @@ static gr_status train(gr_job *job, gr_status composed) {
     GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
     exit(code);
   }
-  report_differences(&job->spec.set);
+  report_differences(job);
   if (launch.ranks > 1) gr_log(GR_INFO, "%d ranks as threads of this process", launch.ranks);
   return run_here(job, launch.ranks);
 }

@@ -40,7 +40,7 @@ typedef struct gr_launch {
   const void *const *in;
   void *const *out;
   void *scratch;   // op->scratch bytes, 64-byte aligned
-  void *device;    // gr_cpu *: the thread pool, or NULL
+  void *context;   // the device's; of CPU kernels a gr_cpu *: the thread pool, or NULL
   gr_comm **comm;  // by mesh axis; only collectives look
 } gr_launch;
 typedef gr_status (*gr_kernel)(const gr_launch *);

@@ -19,7 +19,7 @@ int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
 }
 
 void gr_parallel(const gr_launch *l, int64_t n, int64_t grain, gr_part part, void *arg) {
-  gr_cpu *cpu = l->device;
+  gr_cpu *cpu = l->context;
   if (n <= 0) return;
   if (!cpu || cpu->threads < 2 || n <= grain)
     part(arg, 0, n);

@@ -42,7 +42,7 @@ void gr_copy_rows(const gr_launch *, void *to, int64_t to_step, const void *from
                   int64_t bytes, int64_t rows);
 
 // A rank's processor: implemented by the runtime (runtime/device/threads.c). Without one (NULL
-// device) kernels run on the calling thread.
+// context) kernels run on the calling thread.
 typedef struct gr_cpu gr_cpu;
 typedef void (*gr_part)(void *arg, int64_t from, int64_t to);
 struct gr_cpu {

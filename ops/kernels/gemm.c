@@ -102,7 +102,7 @@ static void part(void *arg, int64_t from, int64_t to) {
 
 void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
                    const float *a, const float *b, float *c) {
-  const gr_cpu *cpu = l->device;
+  const gr_cpu *cpu = l->context;
   if (count < MANY && g->m * g->n * g->k >= WORTH && choose(g) == gr_gemm_packed) {
     for (int64_t i = 0; i < count; i++)
       gr_gemm_packed_by(l, g, a + i * step.a, b + i * step.b, c + i * step.c);

@@ -65,6 +65,9 @@ typedef struct gr_saver_spec {
   bool metric_max;     // larger is better
   // Name of a scalar that marks a checkpoint made on exit: it is kept until there is a newer one.
   const char *exit_checkpoint;
+  // Copies a tensor to host memory, called from begin, where `at` is not a host address; NULL: it
+  // is. Not with in_place.
+  gr_status (*fetch)(void *ctx, const gr_tensor_slice *, void *to);
   // Logical AND over all ranks, called from the calling thread; NULL on one rank. When it fails (a
   // rank died), so does the function that called it.
   gr_status (*agree)(void *ctx, bool ok, bool *all_ok);

@@ -75,6 +75,8 @@ static gr_status open_rank(gr_saver *s) {
   gr_tensor_slice *pieces = GR_NEW(s->arena, gr_tensor_slice, s->spec.n_pieces + 1);
   if (s->spec.n_pieces) memcpy(pieces, s->spec.pieces, sizeof *pieces * (size_t)s->spec.n_pieces);
   s->spec.pieces = pieces;
+  if (s->spec.fetch && s->spec.in_place)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a saver that fetches tensors cannot write in place");
   GR_TRY(order_pieces(s));
   GR_TRY(gr_saver_check_plan(s));
   GR_TRY(get_memory(s));
@@ -118,13 +120,18 @@ static void *write_thread(void *arg) {
   return NULL;
 }
 
-static void snapshot(gr_saver *s) {
+static gr_status snapshot(gr_saver *s) {
   char *to = s->staging;
   for (int i = 0; to && i < s->file.n_pieces; i++) {
     size_t bytes = (size_t)gr_tensor_slice_bytes(&s->file.pieces[i]->piece);
-    memcpy(to, s->file.pieces[i]->piece.at, bytes);
+    const gr_tensor_slice *piece = &s->file.pieces[i]->piece;
+    if (s->spec.fetch)
+      GR_TRY(s->spec.fetch(s->spec.ctx, piece, to));
+    else
+      memcpy(to, piece->at, bytes);
     to += bytes;
   }
+  return GR_OK;
 }
 
 gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, int n) {
@@ -136,7 +143,8 @@ gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, in
   gr_checkpoint_name(".tmp-", step, s->tmp);
   s->failed = gr_saver_copy_scalars(s, scalars, n);
   if (s->failed) return GR_OK;  // finish reports it, on all ranks
-  snapshot(s);
+  s->failed = snapshot(s);
+  if (s->failed) return GR_OK;
   atomic_store(&s->busy, true);
   if (s->spec.in_place) {
     write_thread(s);

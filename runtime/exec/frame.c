@@ -8,13 +8,12 @@ void *gr_exec_address(const gr_exec *e, const gr_plan_frame *p, char *base, uint
 }
 
 static gr_status choose(const gr_exec *e, const gr_graph *g, gr_exec_step *step) {
-  const gr_node *n = step->node;
   gr_op_call call;
-  gr_op_call_of(g, n, &call);
-  if (!e->opt.plain && n->op->fast) step->kernel = n->op->fast(&call);
-  if (!step->kernel) step->kernel = n->op->cpu;
-  if (step->kernel) return GR_OK;
-  return gr_fail(GR_ERR_UNSUPPORTED, n->loc, "op '%s' has no kernel for this device", n->op->name);
+  gr_device_kernel k = {0};
+  gr_op_call_of(g, step->node, &call);
+  GR_TRY(e->device->ops->kernel(e->device, &call, &k));
+  step->kernel = k.run, step->l.context = k.context;
+  return GR_OK;
 }
 
 static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
@@ -36,7 +35,6 @@ static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
                         .coord = e->coord,
                         .in = (const void *const *)step->in,
                         .out = step->out,
-                        .device = e->cpu,
                         .comm = e->comm};
 }
 
@@ -56,7 +54,7 @@ static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char 
 
 gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, bool body,
                              gr_exec_frame *out) {
-  out->n_steps = p->g->n_nodes;
+  out->g = p->g, out->n_steps = p->g->n_nodes;
   out->steps = GR_NEW(e->arena, gr_exec_step, out->n_steps);
   for (uint32_t i = 0; i < out->n_steps; i++)
     GR_TRY(open_step(e, p, i, base, body, &out->steps[i]));
@@ -78,21 +76,25 @@ static gr_status run_step(gr_exec *e, gr_exec_step *step) {
   return step->kernel ? step->kernel(&step->l) : gr_exec_loop_run(e, step);
 }
 
-static gr_status run_timed(gr_exec *e, gr_exec_frame *f) {
+// With the clock and the device looking on.
+static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
+  const gr_device_ops *ops = e->device->ops;
   double before = gr_seconds();
+  if (ops->begin) GR_TRY(ops->begin(e->device, f->g));
   for (uint32_t i = 0; i < f->n_steps; i++) {
     gr_exec_step *step = &f->steps[i];
-    gr_status s = run_step(e, step);
+    gr_status s = ops->node ? ops->node(e->device, f->g, i, &step->l) : GR_OK;
+    s = s ? s : run_step(e, step);
     if (s) return locate(s, e, step);
     double now = gr_seconds();
     step->seconds += now - before, step->runs++;
     before = now;
   }
-  return GR_OK;
+  return ops->end ? ops->end(e->device, f->g) : GR_OK;
 }
 
 gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
-  if (e->opt.profile) return run_timed(e, f);
+  if (e->watched) return run_watched(e, f);
   for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step++) {
     gr_status s = run_step(e, step);
     if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);

@@ -231,7 +231,7 @@ static void point(void ***slots, uint32_t n, void *at) {
   for (uint32_t i = 0; i < n; i++) *slots[i] = at;
 }
 
-static void enter(gr_exec_loop *l) {
+static gr_status enter(gr_device *d, gr_exec_loop *l) {
   for (const slot *s = l->slots, *end = s + l->n_slots; s < end; s++)
     *s->at = (char *)*s->from + s->start;
   for (int k = 0; k < l->scan->n_carry; k++) {
@@ -240,50 +240,56 @@ static void enter(gr_exec_loop *l) {
       point(c->reads, c->n_reads, *c->init);
       continue;
     }
-    if (c->init)
-      memcpy(*c->last, *c->init, c->bytes);
-    else
-      memset(*c->last, 0, c->bytes);
+    GR_TRY(c->init ? d->ops->copy(d, *c->last, *c->init, c->bytes)
+                   : d->ops->fill(d, *c->last, 0, c->bytes));
     if (c->how == CHASE || c->how == SWAP) point(c->reads, c->n_reads, *c->last);
     if (c->how == SWAP) point(c->writes, c->n_writes, c->own);
   }
+  return GR_OK;
 }
 
 // From one step to the next.
-static void advance(gr_exec_loop *l) {
+static gr_status advance(gr_device *d, gr_exec_loop *l) {
   for (uint32_t i = 0; i < l->n_copies; i++)
-    memcpy(*l->copies[i].to, *l->copies[i].from, l->copies[i].bytes);
+    GR_TRY(d->ops->copy(d, *l->copies[i].to, *l->copies[i].from, l->copies[i].bytes));
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
     void *next = *c->next;
-    if (c->how == COPY) memcpy(*c->last, next, c->bytes);
+    if (c->how == COPY) GR_TRY(d->ops->copy(d, *c->last, next, c->bytes));
     if (c->how != CHASE && c->how != SWAP) continue;
     if (c->how == SWAP) point(c->writes, c->n_writes, **c->reads);
     point(c->reads, c->n_reads, next);
   }
   for (const slot *s = l->slots, *end = s + l->n_moving; s < end; s++)
     *s->at = (char *)*s->at + s->stride;
+  return GR_OK;
 }
 
-static void leave(gr_exec_loop *l) {
+static gr_status leave(gr_device *d, gr_exec_loop *l) {
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
     bool elsewhere = (c->how == CHASE || c->how == SWAP) && **c->reads != *c->last;
-    if (elsewhere) memcpy(*c->last, **c->reads, c->bytes);
+    if (elsewhere) GR_TRY(d->ops->copy(d, *c->last, **c->reads, c->bytes));
   }
+  return GR_OK;
+}
+
+// What the loop itself moves, around its body.
+static gr_status note_loop(gr_status s, const gr_exec_step *step, const char *when) {
+  return gr_note(s, step->node->loc, "while %s a scan", when);
 }
 
 gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
   gr_exec_loop *l = step->loop;
   int64_t steps = l->scan->steps;
-  enter(l);
+  gr_device *d = e->device;
+  GR_TRY(note_loop(enter(d, l), step, "entering"));
   for (int64_t t = 0; t < steps; t++) {
     gr_status s = gr_exec_frame_run(e, &l->frame);
     if (s)
       return gr_note(s, GR_NOWHERE, "in step %lld of a scan",
                      (long long)(l->scan->reverse ? steps - 1 - t : t));
-    advance(l);
+    GR_TRY(note_loop(advance(d, l), step, "going on in"));
   }
-  leave(l);
-  return GR_OK;
+  return note_loop(leave(d, l), step, "leaving");
 }

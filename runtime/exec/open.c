@@ -1,15 +1,7 @@
 // open.c - opening a plan on a rank, and running its programs. See exec.h.
 #include <stdlib.h>
-#include "ops/kernels/gemm.h"
-#include "runtime/device/threads.h"
 #include "runtime/exec/exec.h"
 #include "runtime/exec/parts.h"
-
-enum { LINE = 64, PIECE = 2 << 20 };  // bytes
-
-static void clear(void *arg, int64_t from, int64_t to) {
-  memset((char *)arg + from * LINE, 0, (size_t)(to - from) * LINE);
-}
 
 // Whether collectives read or write in the states' block, or in the other.
 static bool meets_in(const gr_plan *p, bool states) {
@@ -26,31 +18,24 @@ static bool meets_in(const gr_plan *p, bool states) {
   return false;
 }
 
-// Memory that other ranks reach is in small pages, and takes longer to make: only where it is of
-// use.
-static gr_status find(gr_exec *e, size_t bytes, bool states, char **out) {
-  void *at;
-  if (e->comm[0] && meets_in(e->plan, states)) {
-    GR_TRY(e->comm[0]->ops->alloc_shared(e->comm[0], bytes, &at));
-  } else {
-    at = e->own[states] = gr_large_alloc(bytes);
-    if (!at) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory", (double)bytes / 1e6);
-  }
-  *out = at;
-  return GR_OK;
+static gr_status allocate(gr_exec *e, size_t bytes, bool states, char **out) {
+  gr_device *d = e->device;
+  gr_device_block *b = &e->block[states];
+  gr_comm *shared = e->comm[0] && meets_in(e->plan, states) ? e->comm[0] : NULL;
+  gr_status s = gr_note(d->ops->allocate(d, bytes, shared, b), GR_NOWHERE, "while allocating %s",
+                        states ? "weights and other states" : "the values of a step");
+  *out = b->at;
+  if (gr_status_code(s) != GR_ERR_LAUNCH) return s;
+  return gr_hint(s, "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
 }
 
-// Zero, and touched, on all threads: whether the memory is there shows here, not in the middle of
-// a run.
-static gr_status take(gr_exec *e, size_t bytes, bool states, char **out) {
-  size_t lines = bytes / LINE + 1;
-  gr_status s =
-      gr_note(find(e, lines * LINE, states, out), GR_NOWHERE, "while taking memory for %s",
-              states ? "weights and other states" : "the values of a step");
-  if (gr_status_code(s) == GR_ERR_LAUNCH)
-    return gr_hint(s, "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
-  if (!s) gr_parallel(&(gr_launch){.device = e->cpu}, (int64_t)lines, PIECE / LINE, clear, *out);
-  return s;
+static gr_status check_room(const gr_exec *e) {
+  size_t there = e->device->limits.bytes, needed = gr_exec_bytes(e);
+  if (!there || needed <= there) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                         "the plan needs %.1f MB on each rank, and the device '%s' has %.1f MB",
+                         (double)needed / 1e6, e->device->ops->name, (double)there / 1e6),
+                 "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
 }
 
 // States whose next value is not made in their own memory. It never is another state: the proof
@@ -80,11 +65,16 @@ static gr_status open_all(gr_exec *e) {
       return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mesh axis '%s' is for %d ranks, but there are %d",
                      p->mesh.axis[a].name, p->mesh.axis[a].size, there);
   }
-  if (!e->opt.plain) GR_TRY(gr_gemm_open());
-  int threads = e->opt.threads > 0 ? e->opt.threads : 1;
-  GR_TRY(gr_cpu_create(threads, threads * gr_mesh_ranks(&p->mesh) > gr_processors(), &e->cpu));
-  GR_TRY(take(e, p->state_bytes, true, &e->states));
-  GR_TRY(take(e, p->arena_bytes, false, &e->work));
+  gr_device_options o = {.threads = e->opt.threads,
+                         .plain = e->opt.plain,
+                         .rank = e->opt.rank,
+                         .ranks = gr_mesh_ranks(&p->mesh)};
+  const gr_device_ops *kind = e->opt.device ? e->opt.device : &gr_device_cpu;
+  GR_TRY(kind->open(&o, &e->device));
+  e->watched = e->opt.profile || kind->begin || kind->node || kind->end;
+  GR_TRY(check_room(e));
+  GR_TRY(allocate(e, p->state_bytes, true, &e->states));
+  GR_TRY(allocate(e, p->arena_bytes, false, &e->work));
   e->programs = GR_NEW(e->arena, gr_exec_program, p->n_programs);
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *f = &p->programs[i].frame;
@@ -110,47 +100,108 @@ gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec 
 
 void gr_exec_close(gr_exec *e) {
   if (!e) return;
-  gr_cpu_destroy(e->cpu);
-  free(e->own[0]), free(e->own[1]);
+  for (int i = 0; e->device && i < 2; i++)
+    if (e->block[i].at) e->device->ops->free(e->device, &e->block[i]);
+  if (e->device) e->device->ops->close(e->device);
   gr_arena_destroy(e->arena);
   free(e);
 }
 
 // ---- Running -------------------------------------------------------------------------------
 
-gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
-  gr_exec_program *own = &e->programs[p - e->plan->programs];
-  gr_status s = gr_exec_frame_run(e, &own->frame);
-  if (s) {  // the others would wait for this rank
-    for (int a = 0; a < e->plan->mesh.n_axes; a++)
-      if (e->comm[a]) e->comm[a]->ops->abort(e->comm[a], gr_status_text(s));
-    return gr_note(s, GR_NOWHERE, "in program '%s'", p->name);
+static gr_status run(gr_exec *e, gr_exec_program *p) {
+  gr_device *d = e->device;
+  if (e->transferred) {
+    GR_TRY(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
+    GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
+    e->transferred = false;
   }
-  for (uint32_t i = 0; i < own->n_next; i++)
-    memcpy(own->next[i].to, own->next[i].from, own->next[i].bytes);
+  GR_TRY(gr_exec_frame_run(e, &p->frame));
+  for (uint32_t i = 0; i < p->n_next; i++)
+    GR_TRY(d->ops->copy(d, p->next[i].to, p->next[i].from, p->next[i].bytes));
+  e->computed = true;
+  return d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED);
+}
+
+gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
+  gr_status s = run(e, &e->programs[p - e->plan->programs]);
+  if (!s) return GR_OK;
+  for (int a = 0; a < e->plan->mesh.n_axes; a++)  // the others would wait for this rank
+    if (e->comm[a]) e->comm[a]->ops->abort(e->comm[a], gr_status_text(s));
+  return gr_note(s, GR_NOWHERE, "in program '%s'", p->name);
+}
+
+// ---- Writing and reading ---------------------------------------------------------------------
+
+static gr_exec_tensor find(const gr_exec *e, const gr_program *p, gr_val v) {
+  if (!gr_is(v)) return (gr_exec_tensor){0};
+  gr_type type = gr_at(p->frame.g, v)->type;
+  return (gr_exec_tensor){gr_exec_address(e, &p->frame, e->work, v.id), type, gr_type_bytes(&type)};
+}
+
+gr_exec_tensor gr_exec_input(const gr_exec *e, const gr_program *p, const char *name) {
+  return find(e, p, gr_graph_leaf(p->frame.g, GR_INPUT, name));
+}
+
+gr_exec_tensor gr_exec_result(const gr_exec *e, const gr_program *p, const char *name) {
+  return find(e, p, gr_graph_result(p->frame.g, name));
+}
+
+gr_exec_tensor gr_exec_state(const gr_exec *e, const gr_plan_state *s) {
+  return (gr_exec_tensor){e->states + s->offset, s->type, gr_type_bytes(&s->type)};
+}
+
+static gr_status begin_transfer(gr_exec *e) {
+  gr_device *d = e->device;
+  if (e->computed) GR_TRY(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
+  e->computed = false, e->transferred = true;
   return GR_OK;
 }
 
-// ---- Looking -------------------------------------------------------------------------------
-
-static void *show(const gr_exec *e, const gr_program *p, gr_val v, gr_type *out_type) {
-  if (!gr_is(v)) return NULL;
-  if (out_type) *out_type = gr_at(p->frame.g, v)->type;
-  return gr_exec_address(e, &p->frame, e->work, v.id);
+gr_status gr_exec_write(gr_exec *e, const gr_exec_tensor *t, const void *from) {
+  GR_TRY(begin_transfer(e));
+  return e->device->ops->upload(e->device, t->at, from, t->bytes);
 }
 
-void *gr_exec_input(gr_exec *e, const gr_program *p, const char *name, gr_type *out_type) {
-  return show(e, p, gr_graph_leaf(p->frame.g, GR_INPUT, name), out_type);
+gr_status gr_exec_read(gr_exec *e, const gr_exec_tensor *t, void *to) {
+  GR_TRY(begin_transfer(e));
+  return e->device->ops->download(e->device, to, t->at, t->bytes);
 }
 
-const void *gr_exec_result(gr_exec *e, const gr_program *p, const char *name, gr_type *out_type) {
-  return show(e, p, gr_graph_result(p->frame.g, name), out_type);
+gr_status gr_exec_wait(gr_exec *e) {
+  return e->device->ops->synchronise(e->device, GR_QUEUE_TRANSFER);
 }
 
-void *gr_exec_state(gr_exec *e, const gr_plan_state *s) { return e->states + s->offset; }
+size_t gr_exec_staging(const gr_exec *e, const gr_exec_tensor *t) {
+  return e->device->limits.host_memory ? 0 : t->bytes;
+}
+
+gr_status gr_exec_view(gr_exec *e, const gr_exec_tensor *t, void *staging, const void **out) {
+  *out = t->at;
+  if (e->device->limits.host_memory)
+    return e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE);
+  *out = staging;
+  GR_TRY(gr_exec_read(e, t, staging));
+  return gr_exec_wait(e);
+}
+
+void *gr_exec_target(const gr_exec *e, const gr_exec_tensor *t, void *staging) {
+  return e->device->limits.host_memory ? t->at : staging;
+}
+
+gr_status gr_exec_store(gr_exec *e, const gr_exec_tensor *t, const void *from) {
+  if (from == t->at) return GR_OK;
+  GR_TRY(gr_exec_write(e, t, from));
+  return gr_exec_wait(e);
+}
+
+// ---- Asking ----------------------------------------------------------------------------------
+
+const gr_device *gr_exec_device(const gr_exec *e) { return e->device; }
 
 size_t gr_exec_bytes(const gr_exec *e) { return e->plan->state_bytes + e->plan->arena_bytes; }
 
 size_t gr_exec_shared_bytes(const gr_exec *e) {
-  return (e->own[1] ? 0 : e->plan->state_bytes) + (e->own[0] ? 0 : e->plan->arena_bytes);
+  return (e->block[1].shared ? e->plan->state_bytes : 0) +
+         (e->block[0].shared ? e->plan->arena_bytes : 0);
 }

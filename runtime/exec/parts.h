@@ -17,6 +17,7 @@ typedef struct gr_exec_step {
 } gr_exec_step;
 
 typedef struct gr_exec_frame {
+  const gr_graph *g;
   gr_exec_step *steps;
   uint32_t n_steps;
 } gr_exec_frame;
@@ -37,9 +38,12 @@ struct gr_exec {
   const gr_plan *plan;
   gr_exec_options opt;
   gr_arena *arena;
-  gr_cpu *cpu;
-  char *states, *work;  // the two blocks
-  void *own[2];         // those of them that are not the world's
+  gr_device *device;
+  gr_device_block block[2];
+  char *states, *work;  // where they begin
+  bool watched;         // frames run with the profile's clock, or the device looking on
+  bool computed;        // a program has run that no transfer has waited for
+  bool transferred;     // there were transfers that no program has waited for
   int coord[GR_MAX_MESH];
   gr_comm *comm[GR_MAX_MESH];
   gr_exec_program *programs;

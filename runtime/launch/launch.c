@@ -112,15 +112,15 @@ static bool in_path(const char *name, char out[512]) {
   return false;
 }
 
-static void plan_own(gr_launch_plan *p, int wanted, int gpus) {
+static void plan_own(gr_launch_plan *p, int wanted, int devices) {
   int processors = gr_processors();
-  p->ranks = wanted > 0 ? wanted : gpus > 0 ? gpus : processors > 1 ? 2 : 1;
+  p->ranks = wanted > 0 ? wanted : devices > 0 ? devices : processors > 1 ? 2 : 1;
   int n = snprintf(p->why, sizeof p->why, "%d rank%s: ", p->ranks, p->ranks > 1 ? "s" : "");
   char *why = p->why + n;
   size_t left = sizeof p->why - (size_t)n;
   if (wanted > 0)
     snprintf(why, left, "as configured");
-  else if (gpus > 0)
+  else if (devices > 0)
     snprintf(why, left, "one for each GPU");
   else
     snprintf(why, left, "there is no GPU, and %d processor%s", processors,
@@ -134,7 +134,7 @@ static void plan_own(gr_launch_plan *p, int wanted, int gpus) {
              HAVE_MPI ? "mpirun is not in the PATH" : "this build is without MPI");
 }
 
-gr_status gr_launch_find(int wanted, int gpus, gr_launch_plan *out) {
+gr_status gr_launch_find(int wanted, int devices, gr_launch_plan *out) {
   *out = (gr_launch_plan){.rank = -1};
   const struct starter *s = find_starter(&out->ranks, &out->rank);
   if (!s && getenv(GR_LAUNCH_STATE_ENV))  // otherwise every rank would start ranks of its own
@@ -142,7 +142,7 @@ gr_status gr_launch_find(int wanted, int gpus, gr_launch_plan *out) {
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mpirun started this rank, but did not set its number"),
         "is the mpirun in the PATH that of the MPI graphrun was built with?");
   if (!s) {
-    plan_own(out, wanted, gpus);
+    plan_own(out, wanted, devices);
     return GR_OK;
   }
   GR_TRY(check_started(s, wanted, out->ranks));

@@ -23,10 +23,11 @@ typedef struct gr_launch_plan {
   char mpirun[512];        // path of mpirun; "": not found
 } gr_launch_plan;
 
-// ranks: requested number, or 0 for auto: one per GPU; without GPUs, 2 on more than one processor.
-// Fails with GR_ERR_LAUNCH when ranks were started in a way that cannot work (torchrun starts
-// processes that MPI does not know of), or when their number is not the requested one.
-GR_MUST_USE gr_status gr_launch_find(int ranks, int gpus, gr_launch_plan *out);
+// ranks: requested number, or 0 for auto: one per device; with 0 devices, on CPUs, 2 on more than
+// one processor. Fails with GR_ERR_LAUNCH when ranks were started in a way that cannot work
+// (torchrun starts processes that MPI does not know of), or when their number is not the requested
+// one.
+GR_MUST_USE gr_status gr_launch_find(int ranks, int devices, gr_launch_plan *out);
 
 // Starts mpirun with argv as a child and waits for the ranks. *out_exit is the exit code for this
 // process. The returned status is for what happened before the ranks ran; all else has been

@@ -12,6 +12,17 @@ static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
   return gr_run_save_last(r, !last && !usual);
 }
 
+// A run that computes nothing has no state to save.
+static gr_status exit_dry_run(const gr_run *r, gr_status failure, const char *cause) {
+  if (failure) return failure;
+  if (*cause) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s", cause);
+  return gr_fail(
+      GR_ERR_STOPPED, GR_NOWHERE,
+      "stopped by a signal at step %lld; the device '%s' computes nothing, so that there "
+      "was nothing to save",
+      (long long)r->step, gr_exec_device(r->exec)->ops->name);
+}
+
 gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   gr_status failure = r->failure;
   r->failure = GR_OK;
@@ -21,6 +32,7 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
   char cause[300] = "";
   gr_status s = k->failed ? gr_run_cause(r, failure, cause, sizeof cause) : GR_OK;
+  if (!s && gr_run_is_dry(r)) return exit_dry_run(r, failure, cause);
   if (!s && r->step) s = save_leaving(r, k);
   if (failure || s) return gr_also(failure, s);
   if (k->failed)
@@ -86,7 +98,9 @@ static void log_memory(gr_run *r, double planned) {
 
 // Ranks that are threads share a process, and so its memory.
 static gr_status report_memory(gr_run *r) {
-  double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver) + r->full_bytes), all;
+  double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver) + r->full_bytes +
+                         r->staging_bytes),
+         all;
   GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
   if (r->rank == 0) log_memory(r, strcmp(r->world->ops->backend, "threads") ? mine : all);
   return GR_OK;

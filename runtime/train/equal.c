@@ -19,16 +19,18 @@ static bool same_part(const gr_mesh *mesh, unsigned axes, int rank, int other) {
 }
 
 // Of all states that are split over exactly these axes; how many there are.
-static uint32_t hash_states(gr_run *r, unsigned axes, uint64_t *hash) {
+static gr_status hash_states(gr_run *r, unsigned axes, uint64_t *hash, uint32_t *n) {
   const gr_plan *p = r->spec->plan;
-  uint32_t n = 0;
-  *hash = GR_HASH_START;
+  const void *at;
+  *n = 0, *hash = GR_HASH_START;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (s->kind == GR_KIND_GRAD_ACCUMULATOR || split_over(&p->mesh, s) != axes) continue;
-    *hash = gr_hash_bytes(*hash, gr_exec_state(r->exec, s), gr_type_bytes(&s->type));
-    n++;
+    gr_exec_tensor t = gr_exec_state(r->exec, s);
+    GR_TRY(gr_exec_view(r->exec, &t, r->staging, &at));
+    *hash = gr_hash_bytes(*hash, at, t.bytes);
+    ++*n;
   }
-  return n;
+  return GR_OK;
 }
 
 static gr_status compare(gr_run *r, unsigned axes, uint64_t hash) {
@@ -56,7 +58,8 @@ gr_status gr_run_weights_equal(gr_run *r) {
   unsigned all = 0;
   for (int a = 0; a < mesh->n_axes; a++) all |= mesh->axis[a].size > 1 ? 1u << a : 0;
   for (unsigned axes = 0; r->ranks > 1 && axes <= all; axes++) {
-    uint32_t n = axes & ~all ? 0 : hash_states(r, axes, &hash);
+    uint32_t n = 0;
+    if (!(axes & ~all)) GR_TRY(hash_states(r, axes, &hash, &n));
     if (n && axes != all) GR_TRY(compare(r, axes, hash));
     if (n && !axes) of_whole = hash;
     *(axes == all ? &single : axes ? &shared : &whole) += n;

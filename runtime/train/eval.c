@@ -1,75 +1,7 @@
-// eval.c - batches into a program, metrics out of it, and what the model says. See run.h.
+// eval.c - evaluations: the eval program over a split, and what a run makes of it. See run.h.
 #include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
-
-// ---- Batches and metrics --------------------------------------------------------------------
-
-gr_status gr_run_write_inputs(gr_run *r, const gr_program *p, const gr_batch *f, int micro) {
-  const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
-  for (int i = 0; i < inputs->n; i++) {
-    const gr_program_input *in = &inputs->at[i];
-    void *to = gr_exec_input(r->exec, p, in->name, NULL);
-    if (in->field < 0) {
-      gr_put(to, in->type.dtype, 0, in->field == GR_INPUT_LR ? r->lr : micro);
-      continue;
-    }
-    const gr_field *field = &f->field[in->field];
-    if (!gr_type_same(&in->type, &field->type))
-      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
-    memcpy(to, field->at, gr_type_bytes(&in->type));
-  }
-  return GR_OK;
-}
-
-static double scalar(gr_run *r, const gr_program *p, const char *name) {
-  gr_type t;
-  const void *at = gr_exec_result(r->exec, p, name, &t);
-  return at ? gr_get(at, t.dtype, 0) : (double)NAN;
-}
-
-static gr_metric *metric_of(gr_metrics *m, const char *name) {
-  for (int i = 0; i < m->n; i++)
-    if (!strcmp(m->at[i].name, name)) return &m->at[i];
-  if (m->n == GR_MAX_METRICS) return NULL;
-  m->at[m->n] = (gr_metric){.name = name};
-  return &m->at[m->n++];
-}
-
-// A name that lives as long as the run does.
-static const char *intern(gr_run *r, const char *name) {
-  for (int i = 0; i < r->n_names; i++)
-    if (!strcmp(r->names[i], name)) return r->names[i];
-  if (r->n_names == GR_MAX_METRICS) return gr_arena_strdup(r->arena, name);
-  return r->names[r->n_names++] = gr_arena_strdup(r->arena, name);
-}
-
-// "metric.cer.sum" and "metric.cer.weight": both already sums over the global batch.
-void gr_run_read_metrics(gr_run *r, const gr_program *p, gr_metrics *sums) {
-  const gr_graph *g = p->frame.g;
-  for (uint32_t i = 0; i < g->n_results; i++) {
-    const char *name = g->result_names[i], *end = strrchr(name, '.');
-    if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
-    char weight[300], plain[256];
-    snprintf(plain, sizeof plain, "%.*s", (int)(end - name - 7), name + 7);
-    snprintf(weight, sizeof weight, "metric.%s.weight", plain);
-    gr_metric *m = metric_of(sums, intern(r, plain));
-    if (m) m->sum += scalar(r, p, name), m->weight += scalar(r, p, weight);
-  }
-}
-
-double gr_metric_value(const gr_metrics *m, const char *name) {
-  for (int i = 0; i < m->n; i++)
-    if (!strcmp(m->at[i].name, name)) return m->at[i].sum / m->at[i].weight;
-  return (double)NAN;
-}
-
-int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, gr_named *out) {
-  for (int i = 0; i < m->n; i++)
-    out[i] = (gr_named){gr_arena_printf(arena, "%s%s", prefix, m->at[i].name),
-                        m->at[i].sum / m->at[i].weight};
-  return m->n;
-}
 
 // ---- Evaluation -----------------------------------------------------------------------------
 
@@ -77,19 +9,21 @@ int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, g
 static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what, gr_samples *samples,
                               gr_metrics *out) {
   const gr_batch *b = NULL;
+  gr_step_results now;
   for (uint32_t of = 0;;) {
     if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
     gr_step_controls k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
     GR_TRY(gr_run_agree(r, &k));
     if (k.failed || k.signal) return gr_run_exit_early(r, &k);
     of = b ? b->of : of;
-    gr_report_evaluating(r->report, what, b ? b->index : of, of);
+    if (r->report) gr_report_evaluating(r->report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
     const gr_program *p = r->eval[b->bucket];
     GR_TRY(gr_run_write_inputs(r, p, b, 0));
     GR_TRY(gr_exec_run(r->exec, p));
-    gr_run_read_metrics(r, p, out);
-    if (samples) gr_samples_take(samples, r, p, b);
+    GR_TRY(gr_run_read_results(r, p, &now));
+    gr_metrics_add(out, &now.metrics);
+    if (samples) GR_TRY(gr_samples_take(samples, r, p, b));
   }
 }
 

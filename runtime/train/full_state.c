@@ -65,8 +65,11 @@ gr_status gr_run_gather_full(gr_run *r) {
   char *parts = whole_of(r, NULL);
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (!gr_run_is_gathered(r, s)) continue;
-    GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type),
-                       gr_exec_state(r->exec, s), parts));
+    gr_exec_tensor t = gr_exec_state(r->exec, s);
+    const void *own;
+    GR_TRY(gr_exec_view(r->exec, &t, r->staging, &own));
+    GR_TRY(
+        gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type), own, parts));
     gr_tensor_slice whole = gr_run_full_tensor_slice(r, s);
     for (int rank = 0; rank < r->ranks && !r->rank; rank++) {
       gr_tensor_slice part = gr_run_tensor_slice(r, s, rank);

@@ -98,10 +98,12 @@ static gr_status load(gr_run *r, const source *s, int *n) {
     uint32_t i;
     if (!is_wanted(&p->states[k]) || !gr_map_find(&s->by_name, want.name, &i)) continue;
     ++*n;
-    if (!gr_tensor_slice_bytes(&want))
-      continue;  // of the last ranks' slices there may be nothing left
+    gr_exec_tensor t = gr_run_tensor_of(&want);
+    want.at = gr_exec_target(r->exec, &t, r->staging);
+    if (!t.bytes) continue;  // of the last ranks' slices there may be nothing left
     GR_TRY(s->file ? gr_safetensors_read(s->file, (int)i, &want)
                    : gr_checkpoint_read(s->checkpoint, &want));
+    GR_TRY(gr_exec_store(r->exec, &t, want.at));
   }
   return GR_OK;
 }

@@ -49,7 +49,11 @@ static void log_start(gr_run *r) {
          r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
          set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
   if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
-  gr_log(GR_INFO, "output: %s", r->dir);
+  if (!gr_run_is_dry(r))
+    gr_log(GR_INFO, "output: %s", r->dir);
+  else
+    gr_log(GR_WARN, "device %s: nothing is computed, and nothing is written; hooks are not called",
+           gr_exec_device(r->exec)->ops->name);
 }
 
 static void count_steps(gr_run *r) {
@@ -92,14 +96,20 @@ static gr_status open_run(gr_run *r) {
   r->share = share_of(j, r->rank);
   r->shares = j->shares;
   GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
-  gr_exec_options o = {.threads = j->set.threads,
+  gr_exec_options o = {.device = j->device,
+                       .threads = j->set.threads,
                        .plain = j->plain,
                        .comm = r->axes,
                        .rank = r->rank,
                        .profile = j->profile};
   GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
+  GR_TRY(gr_run_open_transfers(r));
   GR_TRY(find_programs(r));
   count_steps(r);
+  if (gr_run_is_dry(r)) {
+    if (r->rank == 0) log_start(r);
+    return gr_run_open_state(r);
+  }
   GR_TRY(gr_run_open_dir(r));
   gr_run_set_failure(r, gr_run_open_hooks(r));
   GR_TRY(gr_run_check(r));
@@ -113,33 +123,28 @@ static gr_status open_run(gr_run *r) {
 
 // ---- A step -----------------------------------------------------------------------------------
 
-// Runs a step's program, or its micro-steps and what ends them; *last has its results.
-static gr_status compute(gr_run *r, const gr_batch *b, const gr_program **last) {
+// One program, or that of the micro-steps and what ends them, which then has the results.
+gr_status gr_run_compute(gr_run *r, const gr_batch *b, gr_step_results *out) {
   const gr_program *p = r->train[b->bucket];
   for (int i = 0; i < r->spec->set.micro_batches; i++) {
     gr_batch part = gr_batch_slice(b, i, r->spec->set.micro_batches);
     GR_TRY(gr_run_write_inputs(r, p, &part, i));
     GR_TRY(gr_exec_run(r->exec, p));
   }
-  *last = r->update ? r->update : p;
-  if (!r->update) return GR_OK;
+  if (!r->update) return gr_run_read_results(r, p, out);
   GR_TRY(gr_run_write_inputs(r, r->update, NULL, 0));
-  return gr_exec_run(r->exec, r->update);
+  GR_TRY(gr_exec_run(r->exec, r->update));
+  return gr_run_read_results(r, r->update, out);
 }
 
 static gr_status run_step(gr_run *r, const gr_batch *b) {
   double began = gr_seconds();
-  const gr_program *p;
-  gr_type t;
-  GR_TRY(compute(r, b, &p));
-  gr_metrics now = {0};
-  gr_run_read_metrics(r, p, &now);
-  gr_run_read_metrics(r, p, &r->epoch_train);
-  r->loss = gr_metric_value(&now, "loss");
-  const void *norm = gr_exec_result(r->exec, p, "grad_norm", &t);
-  r->grad_norm = norm ? gr_get(norm, t.dtype, 0) : (double)NAN, r->has_grad_norm = norm != NULL;
-  const void *ok = gr_exec_result(r->exec, p, "ok", &t);
-  r->skipped = ok && gr_get(ok, t.dtype, 0) == 0 ? r->skipped + 1 : 0;
+  gr_step_results now;
+  GR_TRY(gr_run_compute(r, b, &now));
+  gr_metrics_add(&r->epoch_train, &now.metrics);
+  r->loss = gr_metric_value(&now.metrics, "loss");
+  r->grad_norm = now.grad_norm, r->has_grad_norm = now.has_grad_norm;
+  r->skipped = now.ok ? 0 : r->skipped + 1;
   r->confirmed |= !r->skipped;
   gr_named more[GR_HOOK_LOGS];
   for (int i = 0; i < r->asked.n_logs; i++)
@@ -155,7 +160,7 @@ static gr_status run_step(gr_run *r, const gr_batch *b) {
                        .n_more = r->asked.n_logs};
   gr_run_set_failure(r, gr_report_step(r->report, &row));
   r->asked.n_logs = 0;
-  gr_run_hook(r, GR_HOOK_STEP_END, &now, NULL);
+  gr_run_hook(r, GR_HOOK_STEP_END, &now.metrics, NULL);
   r->step++, r->batch++;
   return r->skipped > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
 }
@@ -255,7 +260,7 @@ static gr_status train(gr_run *r) {
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
   GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
-  gr_status st = loop(r, loader);
+  gr_status st = gr_run_is_dry(r) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);
   return st;
 }
@@ -268,6 +273,7 @@ static void close_run(gr_run *r) {
   gr_saver_close(r->saver);
   gr_hooks_close(r->hooks);
   free(r->full);
+  free(r->staging);
   gr_lock_release(r->lock);
   gr_exec_close(r->exec);
   gr_comm_mesh_close(r->axes, &r->spec->plan->mesh);
@@ -282,7 +288,7 @@ gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
               .arena = gr_arena_create()};
   gr_status s = open_run(&r);
   s = s ? s : train(&r);
-  s = s ? s : gr_run_end(&r);
+  s = s || gr_run_is_dry(&r) ? s : gr_run_end(&r);
   s = gr_run_write_final_files(&r, gr_also(s, r.failure));
   if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);

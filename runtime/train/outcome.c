@@ -46,7 +46,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   int64_t trained, parameters = gr_plan_parameters(r->spec->plan, &trained);
   gr_results out = {.model = as_written(r, "model.graph", r->spec->set.graph),
                     .backend = r->ranks > 1 ? r->world->ops->backend : "none",
-                    .device = "cpu",
+                    .device = gr_exec_device(r->exec)->ops->name,
                     .ended = ended,
                     .exit_code = exit_code,
                     .config_hash = config_hash(r),

@@ -7,10 +7,10 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/lock.h"
 #include "runtime/comm/comm.h"
+#include "runtime/data/loader.h"
 #include "runtime/exec/exec.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/report.h"
-#include "runtime/data/loader.h"
 #include "runtime/train/spec.h"
 
 enum { GR_MAX_METRICS = 16 };
@@ -34,7 +34,16 @@ typedef struct gr_metrics {
   int n;
 } gr_metrics;
 
+// What a program leaves of a step or of a batch.
+typedef struct gr_step_results {
+  gr_metrics metrics;  // sums over the global batch
+  double grad_norm;
+  bool has_grad_norm;
+  bool ok;  // the gradient was finite, or there is none
+} gr_step_results;
+
 typedef struct gr_samples gr_samples;
+typedef struct gr_program_io gr_program_io;
 
 typedef struct gr_run {
   const gr_run_spec *spec;
@@ -42,19 +51,22 @@ typedef struct gr_run {
   int rank, ranks;
   int share, shares;  // of each batch this rank reads that part, of so many
   gr_exec *exec;
+  gr_program_io *io;  // of the plan's programs: transfer.c's
   const gr_program *train[GR_MAX_BUCKETS], *eval[GR_MAX_BUCKETS];  // by bucket
   const gr_program *update;  // of a step in micro-steps, which train[] are then; or NULL
   gr_saver *saver;
   gr_hooks *hooks;  // rank 0
   gr_report *report;
-  FILE *log;         // run.log, of rank 0
-  const char *dir;   // outputs/DATE/TIME
-  gr_lock *lock;     // on it, of rank 0
-  gr_arena *arena;   // this rank's own
+  FILE *log;                // run.log, of rank 0
+  const char *dir;          // outputs/DATE/TIME
+  gr_lock *lock;            // on it, of rank 0
+  gr_arena *arena;          // this rank's own
   gr_tensor_slice *pieces;  // all states of this rank, for reading
   int n_pieces;
   char *full;  // full_state.c's memory
   size_t full_bytes;
+  char *staging;  // for one state, on devices whose memory the host does not reach; else NULL
+  size_t staging_bytes;
   const char *names[GR_MAX_METRICS];  // of metrics
   int n_names;
   int64_t step, epoch, batch;  // done; `batch` of the epoch at hand
@@ -89,8 +101,18 @@ static inline int64_t gr_run_last_epoch(const gr_run *r) {
   return r->batch || !r->epoch ? r->epoch : r->epoch - 1;
 }
 
+// The device computes nothing, so that nothing of the run means anything.
+static inline bool gr_run_is_dry(const gr_run *r) {
+  return !gr_exec_device(r->exec)->limits.computes;
+}
+
 // ---- loop.c
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
+// Runs the programs of a step on a batch and reads what they leave.
+GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_batch *, gr_step_results *);
+// ---- dry_run.c
+// All of a run on a device that computes nothing, which checks it; writes nothing.
+GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
 // ---- files.c
 GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
 double gr_run_patience(const gr_run *);  // seconds to wait for another run to let go of a folder
@@ -113,7 +135,8 @@ GR_MUST_USE gr_status gr_run_check_same(gr_run *, uint64_t hash, const char *of_
 // ---- state.c
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
 // ---- saving.c
-#define GR_RUN_EXIT_CHECKPOINT "run.passing"  // a scalar of what was saved only because the run was stopped
+#define GR_RUN_EXIT_CHECKPOINT \
+  "run.passing"  // a scalar of what was saved only because the run was stopped
 // Begins a checkpoint. passing: only because the run is stopped here. A run that goes on from it
 // leaves what one that was never stopped does, so hooks do not hear of it, and the next takes
 // its place.
@@ -134,15 +157,16 @@ GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
 void gr_run_update_best(gr_run *);  // after an evaluation: best, bests, among_best
 const char *gr_run_bests(const gr_run *, gr_arena *);  // as text for a checkpoint
 void gr_run_restore_bests(gr_run *, const char *);
-// The slice of a state that a rank holds; `at` is where this rank has its own.
+// The slice of a state that a rank holds; `at` is where this rank has its own, on its device.
 gr_tensor_slice gr_run_tensor_slice(gr_run *, const gr_plan_state *, int rank);
 // ---- equal.c
 GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // copies of a state are the same bits
 // ---- full_state.c
 bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);  // for checkpoints, by rank 0
 GR_MUST_USE gr_status gr_run_open_full(gr_run *);                // room for it
-gr_tensor_slice gr_run_full_tensor_slice(gr_run *, const gr_plan_state *);     // of such a state, on rank 0
-GR_MUST_USE gr_status gr_run_gather_full(gr_run *);              // brings them together; collective
+gr_tensor_slice gr_run_full_tensor_slice(gr_run *,
+                                         const gr_plan_state *);  // of such a state, on rank 0
+GR_MUST_USE gr_status gr_run_gather_full(gr_run *);  // brings them together; collective
 // ---- init.c
 GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.init_from
 // ---- hook_calls.c
@@ -165,14 +189,24 @@ GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_me
 // Evaluates, and where this state has not been evaluated before, tells files, hooks and the best.
 GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
 void gr_run_log_validation(const gr_run *);  // one line for people, if there was one at this step
+// ---- transfer.c
+GR_MUST_USE gr_status gr_run_open_transfers(gr_run *);  // after the executor
 // Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-step's number.
-GR_MUST_USE gr_status gr_run_write_inputs(gr_run *, const gr_program *, const gr_batch *, int micro);
-void gr_run_read_metrics(gr_run *, const gr_program *, gr_metrics *sums);  // adds
-double gr_metric_value(const gr_metrics *, const char *name);              // NaN: there is none
+// They must stay as they are until results are read.
+GR_MUST_USE gr_status gr_run_write_inputs(gr_run *, const gr_program *, const gr_batch *,
+                                          int micro);
+GR_MUST_USE gr_status gr_run_read_results(gr_run *, const gr_program *, gr_step_results *out);
+const char *gr_run_metric_name(gr_run *, const char *name);  // the one text of that name
+void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
+double gr_metric_value(const gr_metrics *, const char *name);  // NaN: there is none
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);
+// The memory of a slice that gr_run_tensor_slice gave.
+gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);
+// Copies a state, or what full_state.c has gathered of it, to the host's memory: for gr_saver.
+GR_MUST_USE gr_status gr_run_fetch(void *run, const gr_tensor_slice *, void *to);
 // ---- samples.c
 // Chooses at most so many samples of a split, which are the same on any number of ranks.
 gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
-void gr_samples_take(gr_samples *, gr_run *, const gr_program *, const gr_batch *);
+GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_run *, const gr_program *, const gr_batch *);
 // Prints them in the data's order, on rank 0; collective.
 GR_MUST_USE gr_status gr_samples_print(gr_samples *, gr_run *);

@@ -1,6 +1,7 @@
 // samples.c - what a model makes of some samples of an evaluation, for people to read: chosen
 // by the data's order alone, brought together from the ranks that had them. See run.h.
 #include <string.h>
+#include "ops/kernels/cpu.h"
 #include "runtime/train/run.h"
 
 enum { NAME_COLUMNS = 24 };
@@ -13,7 +14,19 @@ typedef struct answer {
 struct gr_samples {
   uint32_t n, of, *items;  // the samples, rising; of how many
   answer *answers;         // those this rank has: `tokens` is not NULL
+  char *staging[2];        // for the tokens and lengths of a batch; see gr_exec_view
 };
+
+// Room for any of these results of any evaluation program.
+static char *open_staging(gr_run *r, const char *name, const char *other) {
+  size_t most = 0;
+  for (int i = 0; i < 2 * GR_MAX_BUCKETS && r->eval[i / 2]; i++) {
+    gr_exec_tensor t = gr_exec_result(r->exec, r->eval[i / 2], i % 2 ? other : name);
+    size_t bytes = t.at ? gr_exec_staging(r->exec, &t) : 0;
+    most = bytes > most ? bytes : most;
+  }
+  return gr_arena_alloc(r->arena, most + 1);
+}
 
 gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
   gr_samples *s = GR_NEW(r->arena, gr_samples, 1);
@@ -21,6 +34,8 @@ gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
   s->n = most < s->of ? (uint32_t)most : s->of;
   s->items = GR_NEW(r->arena, uint32_t, s->n + 1);
   s->answers = GR_NEW(r->arena, answer, s->n + 1);
+  s->staging[0] = open_staging(r, "predict.tokens", "predict.logits");
+  s->staging[1] = open_staging(r, "predict.lengths", "predict.lengths");
   gr_dataset_sample_evenly(r->spec->data, split, s->n, s->items);
   return s;
 }
@@ -54,33 +69,39 @@ static int32_t largest(const float *logits, int64_t n) {
 }
 
 // Of a model that gives no symbols but logits [n, classes], the likeliest class is the answer.
-static void take_classes(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
-  gr_type t;
-  const float *logits = gr_exec_result(r->exec, p, "predict.logits", &t);
-  if (!logits || t.rank != 2 || t.dtype != GR_F32) return;
+static gr_status take_classes(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
+  gr_exec_tensor t = gr_exec_result(r->exec, p, "predict.logits");
+  const void *logits;
+  if (!t.at || t.type.rank != 2 || t.type.dtype != GR_F32) return GR_OK;
+  GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &logits));
   for (int row = 0; row < f->rows; row++) {
     int64_t at = find(s, f->sample[row]);
     if (at < 0 || !counts(f, row)) continue;
     int32_t *own = GR_NEW(r->arena, int32_t, 1);
-    *own = largest(logits + row * t.dim[1], t.dim[1]);
+    *own = largest((const float *)logits + row * t.type.dim[1], t.type.dim[1]);
     s->answers[at] = (answer){own, 1};
   }
+  return GR_OK;
 }
 
-void gr_samples_take(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
-  gr_type type, of_lengths;
-  const int32_t *tokens = gr_exec_result(r->exec, p, "predict.tokens", &type);
-  const int32_t *lengths = gr_exec_result(r->exec, p, "predict.lengths", &of_lengths);
-  if (!tokens && !lengths) take_classes(s, r, p, f);
-  if (!tokens || !lengths || type.rank != 2) return;
+gr_status gr_samples_take(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
+  const void *tokens_at, *lengths_at;
+  gr_exec_tensor t = gr_exec_result(r->exec, p, "predict.tokens");
+  gr_exec_tensor of_lengths = gr_exec_result(r->exec, p, "predict.lengths");
+  if (!t.at && !of_lengths.at) return take_classes(s, r, p, f);
+  if (!t.at || !of_lengths.at || t.type.rank != 2) return GR_OK;
+  GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &tokens_at));
+  GR_TRY(gr_exec_view(r->exec, &of_lengths, s->staging[1], &lengths_at));
+  const int32_t *tokens = tokens_at, *lengths = lengths_at;
   for (int row = 0; row < f->rows; row++) {
     int64_t at = find(s, f->sample[row]);
     if (at < 0 || !counts(f, row)) continue;
     int32_t n = lengths[row];
     int32_t *own = GR_NEW(r->arena, int32_t, n + 1);
-    memcpy(own, tokens + row * type.dim[1], (size_t)n * sizeof *own);
+    memcpy(own, tokens + row * t.type.dim[1], (size_t)n * sizeof *own);
     s->answers[at] = (answer){own, n};
   }
+  return GR_OK;
 }
 
 // ---- From all ranks ---------------------------------------------------------------------------

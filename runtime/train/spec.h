@@ -6,11 +6,13 @@
 #include "compiler/plan/plan.h"
 #include "compose/tree/conf.h"
 #include "runtime/data/dataset.h"
+#include "runtime/device/device.h"
 #include "runtime/train/inputs.h"
 #include "runtime/train/settings.h"
 
 typedef struct gr_run_spec {
   gr_settings set;
+  const gr_device_ops *device;  // what ranks compute on
   gr_plan *plan;
   gr_program_inputs *inputs;  // of the plan's programs, in their order
   gr_dataset *data;

@@ -12,7 +12,7 @@ gr_tensor_slice gr_run_tensor_slice(gr_run *r, const gr_plan_state *s, int rank)
   gr_tensor_slice p = {.name = s->name,
                        .dtype = gr_dtypes[s->type.dtype].name,
                        .rank = s->type.rank,
-                       .at = gr_exec_state(r->exec, s)};
+                       .at = gr_exec_state(r->exec, s).at};
   for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d];
   gr_layout_slice(&s->global, &s->layout, &r->spec->plan->mesh, rank, p.offset, p.size);
   return p;
@@ -50,6 +50,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .level = (int)set->zstd_level,
                         .metric_max = set->mode == gr_mode_max,
                         .exit_checkpoint = GR_RUN_EXIT_CHECKPOINT,
+                        .fetch = gr_run_fetch,
                         .agree = gr_run_all_ok,
                         .ctx = r};
   return gr_saver_open(&spec, &r->saver);
@@ -113,13 +114,38 @@ static void restore_metrics(gr_run *r, const gr_checkpoint *c) {
   for (int i = 0; i < n; i++) {
     const char *name = all[i].name, *dot = strrchr(name, '.');
     if (!dot && all[i].kind == GR_SCALAR_FLOAT && r->validation.n < GR_MAX_METRICS)
-      r->validation.at[r->validation.n++] =
-          (gr_metric){gr_arena_strdup(r->arena, name), all[i].f, 1};
+      r->validation.at[r->validation.n++] = (gr_metric){gr_run_metric_name(r, name), all[i].f, 1};
     if (strncmp(name, "epoch.", 6) || !dot || strcmp(dot, ".sum") || i + 1 == n) continue;
     if (r->epoch_train.n < GR_MAX_METRICS)
       r->epoch_train.at[r->epoch_train.n++] = (gr_metric){
-          gr_arena_strndup(r->arena, name + 6, (size_t)(dot - name - 6)), all[i].f, all[i + 1].f};
+          gr_run_metric_name(r, gr_arena_strndup(r->arena, name + 6, (size_t)(dot - name - 6))),
+          all[i].f, all[i + 1].f};
   }
+}
+
+// All states of this rank: into their memory, or by way of the host's.
+static gr_status read_states(gr_run *r, gr_checkpoint *c) {
+  size_t bytes = 0, used = 0;
+  gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + 1);
+  for (int i = 0; i < r->n_pieces; i++) {
+    gr_exec_tensor t = gr_run_tensor_of(&r->pieces[i]);
+    bytes += gr_exec_staging(r->exec, &t);
+  }
+  char *staging = malloc(bytes + 1);
+  if (!staging) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to read a checkpoint");
+  for (int i = 0; i < r->n_pieces; i++) {
+    gr_exec_tensor t = gr_run_tensor_of(&r->pieces[i]);
+    want[i] = r->pieces[i];
+    want[i].at = gr_exec_target(r->exec, &t, staging + used);
+    used += gr_exec_staging(r->exec, &t);
+  }
+  gr_status s = gr_checkpoint_read_all(c, want, r->n_pieces, true);
+  for (int i = 0; i < r->n_pieces && !s; i++) {
+    gr_exec_tensor t = gr_run_tensor_of(&r->pieces[i]);
+    s = gr_exec_store(r->exec, &t, want[i].at);
+  }
+  free(staging);
+  return s;
 }
 
 static gr_status restore(gr_run *r, const char *path) {
@@ -129,7 +155,7 @@ static gr_status restore(gr_run *r, const char *path) {
     return gr_hint(opened,
                    "checkpoint.resume is auto, none, or the folder of one step, such as "
                    "outputs/DATE/TIME/checkpoints/step-00001000");
-  gr_status s = gr_checkpoint_read_all(c, r->pieces, r->n_pieces, true);
+  gr_status s = read_states(r, c);
   restore_counts(r, c);
   check_samples(r, c);
   if (!s && int_of(c, "run.global_batch", r->spec->set.batch) != r->spec->set.batch)
@@ -193,16 +219,19 @@ gr_status gr_run_open_state(gr_run *r) {
   const gr_plan *p = r->spec->plan;
   const char *dir = r->spec->set.ckpt_dir;
   char path[2048];
-  if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
+  if (!dir && r->dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
   r->ckpt_dir = dir;
   r->pieces = GR_NEW(r->arena, gr_tensor_slice, p->n_states + 1);
   for (uint32_t i = 0; i < p->n_states; i++)
     if (lasts(&p->states[i]))
       r->pieces[r->n_pieces++] = gr_run_tensor_slice(r, &p->states[i], r->rank);
   GR_TRY(gr_run_open_full(r));
-  GR_TRY(open_saver(r, dir));
-  GR_TRY(choose(r, r->spec->set.resume, r->spec->set.resume_text, dir, path, sizeof path));
-  if (*path && r->rank == 0) gr_run_log_config_changes(r, path);
+  bool dry = gr_run_is_dry(r);
+  gr_resume resume = r->spec->set.resume;
+  if (dry && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
+  if (!dry) GR_TRY(open_saver(r, dir));
+  GR_TRY(choose(r, resume, r->spec->set.resume_text, dir, path, sizeof path));
+  if (*path && r->rank == 0 && !dry) gr_run_log_config_changes(r, path);
   if (*path) return restore(r, path);
   GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
   return r->spec->set.init_from ? init_from(r, path, sizeof path) : GR_OK;

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "compiler/compile.h"
 #include "runtime/exec/exec.h"
+#include "tests/on_host.h"
 
 enum { BATCH = 8, FRAMES = 300, SYMBOLS = 40, VOCAB = 32 };
 
@@ -39,16 +40,16 @@ static gr_plan *plan(gr_arena *a) {
 static void fill(gr_exec *e, const gr_program *p) {
   gr_type t;
   gr_rng r = gr_rng_make(1, "bench", 0);
-  float *x = gr_exec_input(e, p, "x", &t);
+  float *x = input_on_host(e, p, "x", &t);
   for (int64_t i = 0; i < gr_type_count(&t); i++) x[i] = (float)gr_rng_normal(&r, (uint64_t)i);
-  int32_t *y = gr_exec_input(e, p, "targets", &t);
+  int32_t *y = input_on_host(e, p, "targets", &t);
   for (int64_t i = 0; i < gr_type_count(&t); i++)
     y[i] = (int32_t)gr_rng_below(&r, (uint64_t)i, VOCAB - 1);
-  int32_t *frames = gr_exec_input(e, p, "lengths", &t);
-  int32_t *symbols = gr_exec_input(e, p, "target_lengths", &t);
-  float *weight = gr_exec_input(e, p, "weight", &t);
+  int32_t *frames = input_on_host(e, p, "lengths", &t);
+  int32_t *symbols = input_on_host(e, p, "target_lengths", &t);
+  float *weight = input_on_host(e, p, "weight", &t);
   for (int i = 0; i < BATCH; i++) frames[i] = FRAMES, symbols[i] = SYMBOLS, weight[i] = 1;
-  *(float *)gr_exec_input(e, p, "lr", &t) = 1e-4F;
+  *(float *)input_on_host(e, p, "lr", &t) = 1e-4F;
 }
 
 static int by_value(const void *a, const void *b) {

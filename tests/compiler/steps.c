@@ -1,6 +1,7 @@
 // steps.c - see steps.h.
 #include "tests/compiler/optim.h"
 #include "tests/compiler/steps.h"
+#include "tests/on_host.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static double x_at(int step, int sample, int c) {
 
 static void put(gr_exec *e, const gr_program *p, const char *name, int64_t i, double value) {
   gr_type t;
-  void *at = gr_exec_input(e, p, name, &t);
+  void *at = input_on_host(e, p, name, &t);
   if (at) gr_put(at, t.dtype, i, value);
 }
 
@@ -108,7 +109,7 @@ static void fill(const member *m, gr_exec *e, const gr_program *p, int step, int
 
 static double scalar(gr_exec *e, const gr_program *p, const char *name) {
   gr_type t;
-  const void *at = gr_exec_result(e, p, name, &t);
+  const void *at = result_on_host(e, p, name, &t);
   return at ? gr_get(at, t.dtype, 0) : (double)NAN;
 }
 
@@ -147,7 +148,7 @@ static gr_status run_rank(member *m) {
   GR_TRY(gr_exec_open(m->plan, &o, &e));
   gr_status s = run_steps(m, e);
   for (uint32_t i = 0; i < m->plan->n_states; i++)
-    memcpy(m->state[i], gr_exec_state(e, &m->plan->states[i]), m->plan->states[i].bytes);
+    memcpy(m->state[i], state_on_host(e, &m->plan->states[i]), m->plan->states[i].bytes);
   gr_exec_close(e);
   gr_comm_mesh_close(axes, &m->plan->mesh);
   return s;

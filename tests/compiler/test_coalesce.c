@@ -6,6 +6,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
+#include "tests/on_host.h"
 #include "tests/world.h"
 
 enum { ROWS = 12, RANKS = 4, STEPS = 3 };
@@ -79,7 +80,7 @@ static void fill(const member *m, gr_exec *e, const gr_program *p, int step) {
   int part = gr_mesh_coord(&m->plan->mesh, m->world->rank, 0);
   for (int i = 0; i < 3; i++) {
     gr_type t;
-    void *at = gr_exec_input(e, p, names[i], &t);
+    void *at = input_on_host(e, p, names[i], &t);
     int64_t n = gr_type_count(&t);
     for (int64_t k = 0; k < n; k++) {
       uint32_t seed = (uint32_t)(step * 7919 + part * n + k) * 2654435761u + 1;
@@ -88,7 +89,7 @@ static void fill(const member *m, gr_exec *e, const gr_program *p, int step) {
     }
   }
   gr_type t;
-  *(float *)gr_exec_input(e, p, "lr", &t) = 1e-2f;
+  *(float *)input_on_host(e, p, "lr", &t) = 1e-2f;
 }
 
 static gr_status train(member *m, gr_exec *e) {
@@ -99,11 +100,11 @@ static gr_status train(member *m, gr_exec *e) {
     GR_TRY(gr_exec_run(e, p));
   }
   gr_type t;
-  m->loss = gr_get(gr_exec_result(e, p, "metric.loss.sum", &t), GR_F32, 0);
+  m->loss = gr_get(result_on_host(e, p, "metric.loss.sum", &t), GR_F32, 0);
   m->states = GR_HASH_START;
   for (uint32_t i = 0; i < m->plan->n_states; i++)
     m->states =
-        gr_hash_bytes(m->states, gr_exec_state(e, &m->plan->states[i]), m->plan->states[i].bytes);
+        gr_hash_bytes(m->states, state_on_host(e, &m->plan->states[i]), m->plan->states[i].bytes);
   return GR_OK;
 }
 

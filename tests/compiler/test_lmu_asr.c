@@ -8,6 +8,7 @@
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
 #include "tests/golden/golden.h"
+#include "tests/on_host.h"
 
 #ifndef GR_SOURCE
 #define GR_SOURCE "."
@@ -98,7 +99,7 @@ static gr_status set_weights(const model *m, gr_exec *e) {
     if (g->count != gr_type_count(&s->type))
       return gr_fail(GR_ERR_DATA, GR_NOWHERE, "%s has %lld numbers, not %lld", s->name,
                      (long long)gr_type_count(&s->type), (long long)g->count);
-    float *w = gr_exec_state(e, s);
+    float *w = state_on_host(e, s);
     for (int64_t k = 0; k < g->count; k++) w[k] = (float)g->values[k];
   }
   return GR_OK;
@@ -112,7 +113,7 @@ static gr_status set_inputs(const model *m, gr_exec *e, int rank) {
     gr_type t;
     const golden *g;
     GR_TRY(find(m, "input", names[i], &g));
-    void *at = gr_exec_input(e, p, names[i], &t);
+    void *at = input_on_host(e, p, names[i], &t);
     int64_t rows = t.dim[0], inner = gr_type_count(&t) / rows;
     for (int64_t row = 0; row < rows; row++) {
       int64_t from = rank * rows + row;
@@ -128,15 +129,15 @@ static gr_status set_inputs(const model *m, gr_exec *e, int rank) {
 static double loss_of(const model *m, gr_exec *e) {
   const gr_program *p = gr_plan_find(m->plan, "train", "");
   gr_type t;
-  const void *sum = gr_exec_result(e, p, "metric.loss.sum", &t);
-  const void *weight = gr_exec_result(e, p, "metric.loss.weight", &t);
+  const void *sum = result_on_host(e, p, "metric.loss.sum", &t);
+  const void *weight = result_on_host(e, p, "metric.loss.weight", &t);
   return gr_get(sum, t.dtype, 0) / gr_get(weight, t.dtype, 0);
 }
 
 static void step(const model *m, gr_exec *e, float lr) {
   const gr_program *p = gr_plan_find(m->plan, "train", "");
   gr_type t;
-  *(float *)gr_exec_input(e, p, "lr", &t) = lr;
+  *(float *)input_on_host(e, p, "lr", &t) = lr;
   MUST(gr_exec_run(e, p));
 }
 
@@ -169,7 +170,7 @@ static void check_gradients(const char *name, bool plain) {
     if (s->kind != GR_KIND_WEIGHT) continue;
     const golden *before = need(&m, "weight", s->name), *g = need(&m, "grad", s->name);
     double *got = GR_NEW(m.arena, double, g->count);
-    const float *w = gr_exec_state(e, s);
+    const float *w = state_on_host(e, s);
     for (int64_t k = 0; k < g->count; k++) got[k] = before->values[k] - (double)w[k];
     near("gradient", s->name, g->values, got, g->count);
   }
@@ -204,7 +205,7 @@ static void check_ten_steps(const char *name) {
                  // and Adam makes steps of any noise
     const golden *g = need(&m, "after", s->name);
     double *got = GR_NEW(m.arena, double, g->count);
-    for (int64_t k = 0; k < g->count; k++) got[k] = (double)((float *)gr_exec_state(e, s))[k];
+    for (int64_t k = 0; k < g->count; k++) got[k] = (double)((float *)state_on_host(e, s))[k];
     near("weights after ten steps", s->name, g->values, got, g->count);
   }
   gr_exec_close(e);
@@ -234,14 +235,14 @@ static gr_status ten_steps_of(member *r) {
   for (int i = 0; i < 10 && !s; i++) {
     gr_type t;
     const gr_program *p = gr_plan_find(r->m->plan, "train", "");
-    *(float *)gr_exec_input(e, p, "lr", &t) = 1e-2F;
+    *(float *)input_on_host(e, p, "lr", &t) = 1e-2F;
     s = set_inputs(r->m, e, r->world->rank);
     s = s ? s : gr_exec_run(e, p);
     r->losses[i] = loss_of(r->m, e);
   }
   r->weights = GR_HASH_START;
   for (uint32_t i = 0; i < r->m->plan->n_states; i++)
-    r->weights = gr_hash_bytes(r->weights, gr_exec_state(e, &r->m->plan->states[i]),
+    r->weights = gr_hash_bytes(r->weights, state_on_host(e, &r->m->plan->states[i]),
                                gr_type_bytes(&r->m->plan->states[i].type));
   gr_exec_close(e);
   gr_comm_mesh_close(axes, &r->m->plan->mesh);

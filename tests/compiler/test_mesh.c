@@ -9,6 +9,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
+#include "tests/on_host.h"
 
 enum { N = 24, T = 6, C = 32, BLOCKS = 2, STEPS = 10, RANKS = 8, VOCAB = 16, CLASSES = 4 };
 
@@ -105,7 +106,7 @@ static gr_status plan_of(gr_arena *a, const way *w, gr_plan **out) {
 
 static void put(const member *m, const char *name, int64_t i, double value) {
   gr_type t;
-  void *at = gr_exec_input(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
+  void *at = input_on_host(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
   if (at) gr_put(at, t.dtype, i, value);
 }
 
@@ -124,7 +125,7 @@ static void fill(const member *m, int step) {
 
 static double result(const member *m, const char *name) {
   gr_type t;
-  const void *at = gr_exec_result(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
+  const void *at = result_on_host(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
   return at ? gr_get(at, t.dtype, 0) : (double)NAN;
 }
 
@@ -162,8 +163,8 @@ static void check_replicas(const way *w, const member *m, int ranks) {
     for (int a = 0; a < ranks; a++)
       for (int b = a + 1; b < ranks; b++)
         if (replicas(&p->mesh, &p->states[i].layout, a, b))
-          CHECK(!memcmp(gr_exec_state(m[a].exec, &p->states[i]),
-                        gr_exec_state(m[b].exec, &p->states[i]), p->states[i].bytes),
+          CHECK(!memcmp(state_on_host(m[a].exec, &p->states[i]),
+                        state_on_host(m[b].exec, &p->states[i]), p->states[i].bytes),
                 "%s: %s of ranks %d and %d", w->name, p->states[i].name, a, b);
 }
 

@@ -152,7 +152,7 @@ gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
   gr_launch l = {.attr = u->call.attr, .n_in = u->call.n_in, .n_out = u->call.n_out};
   l.in_type = u->call.in, l.out_type = u->call.out, l.out_layout = u->layout;
   l.mesh = &u->mesh, l.coord = &u->coord;
-  l.in = in, l.out = out, l.scratch = scratch, l.device = cpu;
+  l.in = in, l.out = out, l.scratch = scratch, l.context = cpu;
   gr_status s = kernel(&l);
   free(scratch);
   return s;

@@ -106,7 +106,7 @@ static void threads(void) {
       value a = filled(count * m, k, 1), b = filled(k, n, 2);
       value c = filled(count * m, n, 3), d = filled(count * m, n, 4);
       gr_gemm_batch(&(gr_launch){0}, &g, count, step, a.data, b.data, c.data);
-      gr_gemm_batch(&(gr_launch){.device = cpu}, &g, count, step, a.data, b.data, d.data);
+      gr_gemm_batch(&(gr_launch){.context = cpu}, &g, count, step, a.data, b.data, d.data);
       CHECK(!memcmp(c.data, d.data, gr_type_bytes(&c.type)), "%d: %lld x %lld x %lld", how,
             (long long)m, (long long)n, (long long)k);
       value last = {.type = {.dtype = GR_F32, .rank = 2, .dim = {how & 1 ? k : m, how & 1 ? m : k}},

@@ -4,6 +4,7 @@
 #include "compiler/compile.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
+#include "tests/on_host.h"
 
 enum { N = 3, T = 5, C = 4, H = 2 };
 
@@ -19,7 +20,7 @@ static double s_at(int n, int t, int c) { return cos(2.0 + 0.7 * (n * T + t) * C
 static void fill_inputs(const ran *r) {
   const gr_program *p = gr_plan_find(r->plan, "eval", "");
   gr_type t;
-  float *x = gr_exec_input(r->exec, p, "x", &t), *s = gr_exec_input(r->exec, p, "s", &t);
+  float *x = input_on_host(r->exec, p, "x", &t), *s = input_on_host(r->exec, p, "s", &t);
   for (int n = 0; n < N; n++)
     for (int c = 0; c < C; c++) {
       if (x) x[n * C + c] = (float)x_at(n, c);
@@ -60,7 +61,7 @@ static void close_run(ran *r) {
 
 static const float *result(const ran *r, const char *name) {
   gr_type t;
-  const float *v = gr_exec_result(r->exec, gr_plan_find(r->plan, "eval", ""), name, &t);
+  const float *v = result_on_host(r->exec, gr_plan_find(r->plan, "eval", ""), name, &t);
   CHECK(v, "no result %s", name);
   if (!v) longjmp(check_out, 1);
   return v;
@@ -68,7 +69,7 @@ static const float *result(const ran *r, const char *name) {
 
 static const float *state(const ran *r, const char *name) {
   for (uint32_t i = 0; i < r->plan->n_states; i++)
-    if (!strcmp(r->plan->states[i].name, name)) return gr_exec_state(r->exec, &r->plan->states[i]);
+    if (!strcmp(r->plan->states[i].name, name)) return state_on_host(r->exec, &r->plan->states[i]);
   CHECK(false, "no state %s", name);
   longjmp(check_out, 1);
 }

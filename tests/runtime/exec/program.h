@@ -7,6 +7,7 @@
 #include "ops/ops.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
+#include "tests/on_host.h"
 
 enum { E = 3, T = 5 };
 static const gr_type row = {GR_F32, 1, {E}}, rows = {GR_F32, 2, {T, E}};
@@ -48,14 +49,14 @@ static inline gr_val state(bench *t, const char *name, gr_type type) {
 static inline void next(gr_builder *b, gr_val s, gr_val v) { gr_at(b->g, s)->next = v; }
 
 static inline float *in(bench *t, const char *name) {
-  return gr_exec_input(t->exec, t->plan->programs, name, NULL);
+  return input_on_host(t->exec, t->plan->programs, name, NULL);
 }
 static const float *result(bench *t, const char *name) {
-  return gr_exec_result(t->exec, t->plan->programs, name, NULL);
+  return result_on_host(t->exec, t->plan->programs, name, NULL);
 }
 static inline float *held(bench *t, const char *name) {
   for (uint32_t i = 0; i < t->plan->n_states; i++)
-    if (!strcmp(t->plan->states[i].name, name)) return gr_exec_state(t->exec, &t->plan->states[i]);
+    if (!strcmp(t->plan->states[i].name, name)) return state_on_host(t->exec, &t->plan->states[i]);
   return NULL;
 }
 static inline void step(bench *t) { MUST(gr_exec_run(t->exec, t->plan->programs)); }

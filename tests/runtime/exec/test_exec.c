@@ -14,7 +14,7 @@ static void inputs_states_results(void) {
   gr_result(&t.b, "twice", gr_scale(&t.b, sum, 2));
   open_bench(&t);
   gr_type type;
-  CHECK(gr_exec_input(t.exec, t.plan->programs, "x", &type) && type.rank == 1 && type.dim[0] == E,
+  CHECK(input_on_host(t.exec, t.plan->programs, "x", &type) && type.rank == 1 && type.dim[0] == E,
         "the type of x");
   CHECK(!in(&t, "y") && !result(&t, "y"), "there is a y");
   CHECK(gr_exec_bytes(t.exec) == t.plan->state_bytes + t.plan->arena_bytes, "bytes");
@@ -159,7 +159,7 @@ static void *run_rank(void *arg) {
   gr_exec_options o = {.threads = 1, .comm = axes, .rank = r->rank};
   if (!r->status) r->status = gr_exec_open(r->plan, &o, &e);
   for (int i = 0; !r->status && i < 5; i++) {
-    float *x = gr_exec_input(e, r->plan->programs, "x", NULL);
+    float *x = input_on_host(e, r->plan->programs, "x", NULL);
     for (int k = 0; k < E; k++) x[k] = (float)(r->rank * i);
     r->status = gr_exec_run(e, r->plan->programs);
   }

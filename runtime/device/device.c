@@ -1,0 +1,41 @@
+// device.c - the list of devices. See device.h.
+#include "runtime/device/device.h"
+#include <string.h>
+
+#define GR_DEVICE(name) extern const gr_device_ops gr_device_##name;
+#include "runtime/device/devices.def"
+#undef GR_DEVICE
+
+#define GR_DEVICE(name) &gr_device_##name,
+const gr_device_ops *const gr_devices[] = {
+#include "runtime/device/devices.def"
+    NULL};
+#undef GR_DEVICE
+
+int gr_device_count(const gr_device_ops *d) { return d->count ? d->count() : 0; }
+
+static gr_status unknown(const char *name, gr_loc loc) {
+  char known[256] = "auto";
+  for (const gr_device_ops *const *d = gr_devices; *d; d++)
+    snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", (*d)->name);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "there is no device '%s'", name),
+                 "device is one of %s", known);
+}
+
+gr_status gr_device_find(const char *name, gr_loc loc, const gr_device_ops **out) {
+  bool automatic = !strcmp(name, "auto");
+  *out = NULL;
+  for (const gr_device_ops *const *d = gr_devices; *d && !*out; d++)
+    if (automatic ? gr_device_count(*d) > 0 : !strcmp((*d)->name, name)) *out = *d;
+  if (automatic && !*out) *out = &gr_device_cpu;
+  return *out ? GR_OK : unknown(name, loc);
+}
+
+gr_status gr_device_refuse(const gr_device_ops *d, const gr_op_call *call) {
+  char type[96];
+  bool typed = call->n_in > 0;
+  return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, call->loc,
+                         "op '%s' has no kernel for the device '%s'%s%s", call->op->name, d->name,
+                         typed ? " on " : "", typed ? gr_type_text(&call->in[0], type) : ""),
+                 "device=cpu runs every op");
+}

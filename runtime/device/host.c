@@ -1,0 +1,90 @@
+// host.c - see host.h.
+#include "runtime/device/host.h"
+#include <stdlib.h>
+#include "base/port.h"
+#include "ops/kernels/gemm.h"
+#include "runtime/device/threads.h"
+
+enum { LINE = 64, GRAIN = 2 << 20 };  // bytes
+
+gr_status gr_host_open(const gr_device_ops *ops, const gr_device_options *o, gr_device **out) {
+  *out = NULL;
+  int threads = o->threads > 0 ? o->threads : 1;
+  if (!o->plain) GR_TRY(gr_gemm_open());
+  gr_host_device *d = calloc(1, sizeof *d);
+  if (!d) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
+  d->base = (gr_device){.ops = ops, .limits = {.computes = true, .host_memory = true}};
+  d->plain = o->plain;
+  gr_status s = gr_cpu_create(threads, threads * o->ranks > gr_processors(), &d->cpu);
+  if (s)
+    free(d);
+  else
+    *out = &d->base;
+  return s;
+}
+
+void gr_host_close(gr_device *d) {
+  gr_cpu_destroy(((gr_host_device *)d)->cpu);
+  free(d);
+}
+
+// ---- Memory -----------------------------------------------------------------------------------
+
+static void clear(void *arg, int64_t from, int64_t to) {
+  memset((char *)arg + from * LINE, 0, (size_t)(to - from) * LINE);
+}
+
+// Memory that other ranks reach is in small pages and takes longer to make, so that it is only
+// used where collectives gain by it. Writing zeros on all threads makes its pages: whether the
+// memory is there shows here, not in the middle of a run.
+gr_status gr_host_allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device_block *out) {
+  size_t lines = bytes / LINE + 1;
+  *out = (gr_device_block){.bytes = bytes, .shared = shared != NULL};
+  if (shared)
+    GR_TRY(shared->ops->alloc_shared(shared, lines * LINE, &out->at));
+  else
+    out->at = gr_large_alloc(lines * LINE);
+  if (!out->at)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory", (double)bytes / 1e6);
+  gr_parallel(&(gr_launch){.context = ((gr_host_device *)d)->cpu}, (int64_t)lines, GRAIN / LINE,
+              clear, out->at);
+  return GR_OK;
+}
+
+void gr_host_free(gr_device *d, gr_device_block *b) {
+  (void)d;
+  if (!b->shared) free(b->at);
+  b->at = NULL;
+}
+
+gr_status gr_host_copy(gr_device *d, void *to, const void *from, size_t bytes) {
+  (void)d;
+  memcpy(to, from, bytes);
+  return GR_OK;
+}
+
+gr_status gr_host_fill(gr_device *d, void *to, int byte, size_t bytes) {
+  (void)d;
+  memset(to, byte, bytes);
+  return GR_OK;
+}
+
+// ---- Order and kernels ------------------------------------------------------------------------
+
+gr_status gr_host_event(gr_device *d, gr_queue q, gr_device_event e) {
+  (void)d, (void)q, (void)e;
+  return GR_OK;
+}
+
+gr_status gr_host_synchronise(gr_device *d, gr_queue q) {
+  (void)d, (void)q;
+  return GR_OK;
+}
+
+gr_status gr_host_kernel(gr_device *d, const gr_op_call *call, gr_device_kernel *out) {
+  const gr_host_device *h = (gr_host_device *)d;
+  *out = (gr_device_kernel){.context = h->cpu};
+  if (!h->plain && call->op->fast) out->run = call->op->fast(call);
+  if (!out->run) out->run = call->op->cpu;
+  return out->run ? GR_OK : gr_device_refuse(d->ops, call);
+}

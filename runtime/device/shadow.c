@@ -1,0 +1,218 @@
+// shadow.c - see shadow.h.
+#define _GNU_SOURCE
+#include "runtime/device/shadow.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+// A range of bytes with one history, up to where the next begins.
+typedef struct range {
+  size_t from;
+  uint64_t stamp;  // of the last write; 0: never written
+  const char *by;
+  gr_queue writer;
+  uint64_t written, read[GR_QUEUE_COUNT];  // by the clocks of those queues
+} range;
+
+typedef struct block {
+  struct block *next;
+  char *at;
+  size_t bytes;
+  range *ranges;  // rising; the first begins at 0. Ranges are split, and never joined
+  uint32_t n, cap;
+} block;
+
+typedef struct clock {
+  uint64_t of[GR_QUEUE_COUNT];  // how far each queue's work is known to be done
+} clock;
+
+struct gr_shadow {
+  block *blocks;
+  uint64_t stamp;
+  clock queue[GR_QUEUE_COUNT], event[GR_EVENT_COUNT];
+  bool recorded[GR_EVENT_COUNT];
+};
+
+static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer"};
+static const char *const event_names[GR_EVENT_COUNT] = {"transferred", "computed"};
+
+gr_status gr_shadow_create(gr_shadow **out) {
+  *out = calloc(1, sizeof **out);
+  return *out ? GR_OK : gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
+}
+
+static void drop(block *b) {
+  munmap(b->at, b->bytes + 1);
+  free(b->ranges), free(b);
+}
+
+void gr_shadow_destroy(gr_shadow *s) {
+  if (!s) return;
+  for (block *b = s->blocks, *next; b; b = next) {
+    next = b->next;
+    drop(b);
+  }
+  free(s);
+}
+
+gr_status gr_shadow_reserve(gr_shadow *s, size_t bytes, void **out) {
+  block *b = calloc(1, sizeof *b);
+  range *first = calloc(16, sizeof *first);
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void *at = mmap(NULL, bytes + 1, PROT_NONE, flags, -1, 0);
+  if (!b || !first || at == MAP_FAILED) {
+    free(b), free(first);
+    if (at != MAP_FAILED) munmap(at, bytes + 1);
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no addresses for %.1f MB", (double)bytes / 1e6);
+  }
+  *b = (block){.next = s->blocks, .at = at, .bytes = bytes, .ranges = first, .n = 1, .cap = 16};
+  s->blocks = b, *out = at;
+  return GR_OK;
+}
+
+void gr_shadow_release(gr_shadow *s, void *at) {
+  for (block **p = &s->blocks; *p; p = &(*p)->next) {
+    block *b = *p;
+    if (b->at != at) continue;
+    *p = b->next;
+    drop(b);
+    return;
+  }
+}
+
+// ---- Finding the ranges of an access ------------------------------------------------------------
+
+static block *block_of(const gr_shadow *s, const void *at, size_t bytes) {
+  uintptr_t from = (uintptr_t)at;
+  for (block *b = s->blocks; b; b = b->next) {
+    uintptr_t start = (uintptr_t)b->at;
+    if (from >= start && from - start <= b->bytes && bytes <= b->bytes - (from - start)) return b;
+  }
+  return NULL;
+}
+
+// The index of the range that holds a byte.
+static uint32_t range_of(const block *b, size_t byte) {
+  uint32_t low = 0, high = b->n;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (b->ranges[middle].from <= byte)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Makes a range begin at `byte`; its index, or UINT32_MAX without memory.
+static uint32_t split_at(block *b, size_t byte) {
+  uint32_t i = range_of(b, byte);
+  if (b->ranges[i].from == byte) return i;
+  if (b->n == b->cap) {
+    range *more = realloc(b->ranges, 2 * (size_t)b->cap * sizeof *more);
+    if (!more) return UINT32_MAX;
+    b->ranges = more, b->cap *= 2;
+  }
+  memmove(&b->ranges[i + 2], &b->ranges[i + 1], (b->n - i - 1) * sizeof *b->ranges);
+  b->ranges[i + 1] = b->ranges[i];
+  b->ranges[i + 1].from = byte;
+  b->n++;
+  return i + 1;
+}
+
+// The ranges that are exactly the bytes of an access: [*first, *end) of *out.
+static gr_status find_ranges(gr_shadow *s, const gr_shadow_access *a, block **out, uint32_t *first,
+                             uint32_t *end) {
+  block *b = *out = block_of(s, a->at, a->bytes);
+  if (!b)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%zu bytes at %p are not within one block of memory",
+                   a->bytes, a->at);
+  size_t from = (size_t)((const char *)a->at - b->at), to = from + a->bytes;
+  *first = split_at(b, from);
+  *end = to == b->bytes ? b->n : split_at(b, to);
+  if (*first != UINT32_MAX && *end != UINT32_MAX) return GR_OK;
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to check that of a device");
+}
+
+// ---- Accesses -----------------------------------------------------------------------------------
+
+static gr_status unordered(const gr_shadow_access *a, const char *with, gr_queue other) {
+  return gr_fail(GR_ERR_BUG, GR_NOWHERE,
+                 "the %s queue does not wait for the %s queue, which %s these bytes",
+                 queue_names[a->queue], queue_names[other], with);
+}
+
+static gr_status check_read(const gr_shadow *s, const gr_shadow_access *a, const range *r) {
+  if (!r->stamp) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "nothing was ever written there");
+  if (r->writer != a->queue && s->queue[a->queue].of[r->writer] < r->written)
+    return unordered(a, "writes", r->writer);
+  if (r->stamp >= a->from && r->stamp <= a->to) return GR_OK;
+  return gr_fail(GR_ERR_BUG, GR_NOWHERE,
+                 r->stamp > a->to ? "%s has overwritten it"
+                                  : "%s was the last to write there, before it was made",
+                 r->by);
+}
+
+static gr_status check_write(const gr_shadow *s, const gr_shadow_access *a, const range *r) {
+  const clock *known = &s->queue[a->queue];
+  if (r->stamp && r->writer != a->queue && known->of[r->writer] < r->written)
+    return unordered(a, "writes", r->writer);
+  for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
+    if (q != a->queue && known->of[q] < r->read[q]) return unordered(a, "reads", q);
+  return GR_OK;
+}
+
+gr_status gr_shadow_read(gr_shadow *s, const gr_shadow_access *a) {
+  block *b;
+  uint32_t first, end;
+  if (!a->bytes) return GR_OK;
+  GR_TRY(find_ranges(s, a, &b, &first, &end));
+  uint64_t now = ++s->queue[a->queue].of[a->queue];
+  for (uint32_t i = first; i < end; i++) {
+    GR_TRY(check_read(s, a, &b->ranges[i]));
+    b->ranges[i].read[a->queue] = now;
+  }
+  return GR_OK;
+}
+
+gr_status gr_shadow_write(gr_shadow *s, const gr_shadow_access *a) {
+  block *b;
+  uint32_t first, end;
+  s->stamp++;
+  if (!a->bytes) return GR_OK;
+  GR_TRY(find_ranges(s, a, &b, &first, &end));
+  uint64_t now = ++s->queue[a->queue].of[a->queue];
+  for (uint32_t i = first; i < end; i++) {
+    range *r = &b->ranges[i];
+    GR_TRY(check_write(s, a, r));
+    r->stamp = s->stamp, r->by = a->by, r->writer = a->queue, r->written = now;
+  }
+  return GR_OK;
+}
+
+uint64_t gr_shadow_stamp(const gr_shadow *s) { return s->stamp; }
+
+// ---- Order --------------------------------------------------------------------------------------
+
+static void learn(clock *c, const clock *from) {
+  for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
+    if (c->of[q] < from->of[q]) c->of[q] = from->of[q];
+}
+
+void gr_shadow_record(gr_shadow *s, gr_queue q, gr_device_event e) {
+  s->event[e] = s->queue[q], s->recorded[e] = true;
+}
+
+gr_status gr_shadow_wait(gr_shadow *s, gr_queue q, gr_device_event e) {
+  if (!s->recorded[e])
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE,
+                   "the %s queue waits for the event '%s', which is not recorded", queue_names[q],
+                   event_names[e]);
+  learn(&s->queue[q], &s->event[e]);
+  return GR_OK;
+}
+
+// What the host puts onto any queue from now on comes after all that this one has done.
+void gr_shadow_synchronise(gr_shadow *s, gr_queue q) {
+  for (gr_queue other = 0; other < GR_QUEUE_COUNT; other++) learn(&s->queue[other], &s->queue[q]);
+}

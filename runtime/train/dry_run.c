@@ -1,0 +1,80 @@
+// dry_run.c - a run on a device that computes nothing: every step, evaluation and copy of the
+// weights to the host that a real run would make, checked by the device. Nothing of it means
+// anything, so nothing is written: no folder, no checkpoint, no metrics; hooks are not called.
+// See run.h.
+#include <stdlib.h>
+#include "runtime/train/run.h"
+
+typedef struct counts {
+  int64_t evaluations, saves;
+} counts;
+
+// What a checkpoint copies to the host, by the way it is copied there.
+static gr_status copy_states(gr_run *r) {
+  GR_TRY(gr_run_gather_full(r));
+  for (int i = 0; i < r->n_pieces; i++) {
+    size_t bytes = (size_t)gr_tensor_slice_bytes(&r->pieces[i]);
+    char *to = malloc(bytes + 1);
+    if (!to) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a copy of a weight");
+    gr_status s = gr_run_fetch(r, &r->pieces[i], to);
+    free(to);
+    GR_TRY(s);
+  }
+  return GR_OK;
+}
+
+static gr_status end_epoch(gr_run *r, counts *n) {
+  const gr_settings *s = &r->spec->set;
+  r->epoch++, r->batch = 0;
+  if (s->eval_every && (r->epoch % s->eval_every == 0 || r->step == r->total_steps)) {
+    GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &r->validation));
+    n->evaluations += gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION) > 0;
+  }
+  if (!s->every_epochs || r->epoch % s->every_epochs) return GR_OK;
+  n->saves++;
+  return copy_states(r);
+}
+
+static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
+  const gr_batch *b = NULL;
+  gr_step_results ignored;
+  if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
+  r->lr = gr_run_base_lr(r);
+  gr_step_controls k = {.lr = r->lr, .signal = gr_run_signalled(), .failed = r->failure != GR_OK};
+  GR_TRY(gr_run_agree(r, &k));
+  if (k.failed || k.signal) return gr_run_exit_early(r, &k);
+  GR_TRY(gr_run_compute(r, b, &ignored));
+  r->step++, r->batch++;
+  int64_t every = r->spec->set.every_steps;
+  if (every && r->step % every == 0) {
+    n->saves++;
+    GR_TRY(copy_states(r));
+  }
+  return gr_run_epoch_open(r) ? end_epoch(r, n) : GR_OK;
+}
+
+static void report(gr_run *r, const counts *n) {
+  const gr_device *d = gr_exec_device(r->exec);
+  gr_text t = gr_text_make(r->arena);
+  if (r->rank) return;
+  if (d->ops->report) d->ops->report(d, &t);
+  gr_log_result(
+      "device %s: %lld step%s, %lld evaluation%s and %lld cop%s of the weights to the host; "
+      "on rank 0 %s",
+      d->ops->name, (long long)r->step, gr_text_s(r->step), (long long)n->evaluations,
+      gr_text_s(n->evaluations), (long long)n->saves, n->saves == 1 ? "y" : "ies", t.at);
+  gr_log_result("nothing was computed, and nothing is written");
+}
+
+gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
+  counts n = {0};
+  while (r->step < r->total_steps) GR_TRY(step(r, loader, &n));
+  if (r->spec->set.final_train_eval) {
+    GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
+    n.evaluations++;
+  }
+  GR_TRY(copy_states(r));
+  n.saves++;
+  report(r, &n);
+  return GR_OK;
+}

@@ -1,0 +1,191 @@
+// transfer.c - what goes into a program before it runs, and what is read of it afterwards. Where
+// its inputs and results are is settled when a run is opened; a step looks nothing up. See run.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ops/kernels/cpu.h"
+#include "runtime/train/run.h"
+
+typedef union cell {  // a scalar in the host's memory, on its way to the device or back
+  char bytes[8];
+  double align;
+} cell;
+
+typedef struct scalar {
+  gr_exec_tensor from;  // .at NULL: the program has no such result
+  cell to;
+} scalar;
+
+typedef struct metric {
+  const char *name;
+  scalar sum, weight;
+} metric;
+
+struct gr_program_io {
+  const gr_program *program;
+  gr_exec_tensor *inputs;  // as in gr_program_inputs
+  cell *values;            // of inputs that are no fields; of `micro` one for each micro-batch
+  metric *metrics;
+  int n_metrics;
+  scalar grad_norm, ok;
+};
+
+// ---- When a run is opened -----------------------------------------------------------------------
+
+const char *gr_run_metric_name(gr_run *r, const char *name) {
+  for (int i = 0; i < r->n_names; i++)
+    if (!strcmp(r->names[i], name)) return r->names[i];
+  const char *own = gr_arena_strdup(r->arena, name);
+  if (r->n_names < GR_MAX_METRICS) r->names[r->n_names++] = own;
+  return own;
+}
+
+static gr_status open_scalar(const gr_run *r, const gr_program *p, const char *name, scalar *out) {
+  *out = (scalar){.from = gr_exec_result(r->exec, p, name)};
+  if (!out->from.at || (!out->from.type.rank && out->from.bytes <= sizeof out->to)) return GR_OK;
+  return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the result '%s' of program '%s' is no scalar", name,
+                 p->name);
+}
+
+// "metric.cer.sum" and "metric.cer.weight": both already sums over the global batch.
+static gr_status open_metrics(gr_run *r, gr_program_io *io) {
+  const gr_graph *g = io->program->frame.g;
+  io->metrics = GR_NEW(r->arena, metric, g->n_results + 1);
+  for (uint32_t i = 0; i < g->n_results; i++) {
+    const char *name = g->result_names[i], *end = strrchr(name, '.');
+    if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
+    const char *plain = gr_arena_strndup(r->arena, name + 7, (size_t)(end - name - 7));
+    metric *m = &io->metrics[io->n_metrics++];
+    m->name = gr_run_metric_name(r, plain);
+    GR_TRY(open_scalar(r, io->program, name, &m->sum));
+    GR_TRY(open_scalar(r, io->program, gr_arena_printf(r->arena, "metric.%s.weight", plain),
+                       &m->weight));
+  }
+  GR_TRY(open_scalar(r, io->program, "grad_norm", &io->grad_norm));
+  return open_scalar(r, io->program, "ok", &io->ok);
+}
+
+static void open_inputs(gr_run *r, gr_program_io *io) {
+  const gr_program_inputs *in = &r->spec->inputs[io->program - r->spec->plan->programs];
+  int micro_batches = r->spec->set.micro_batches;
+  io->inputs = GR_NEW(r->arena, gr_exec_tensor, in->n + 1);
+  io->values = GR_NEW(r->arena, cell, micro_batches + 1);
+  for (int i = 0; i < in->n; i++) {
+    io->inputs[i] = gr_exec_input(r->exec, io->program, in->at[i].name);
+    for (int k = 0; in->at[i].field == GR_INPUT_MICRO && k < micro_batches; k++)
+      gr_put(&io->values[k], in->at[i].type.dtype, 0, k);
+  }
+}
+
+gr_status gr_run_open_transfers(gr_run *r) {
+  const gr_plan *p = r->spec->plan;
+  r->io = GR_NEW(r->arena, gr_program_io, p->n_programs);
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    r->io[i].program = &p->programs[i];
+    open_inputs(r, &r->io[i]);
+    GR_TRY(open_metrics(r, &r->io[i]));
+  }
+  for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
+    gr_exec_tensor t = gr_exec_state(r->exec, s);
+    size_t bytes = gr_exec_staging(r->exec, &t);
+    r->staging_bytes = bytes > r->staging_bytes ? bytes : r->staging_bytes;
+  }
+  r->staging = r->staging_bytes ? malloc(r->staging_bytes) : NULL;
+  if (r->staging || !r->staging_bytes) return GR_OK;
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory to copy weights to",
+                 (double)r->staging_bytes / 1e6);
+}
+
+static gr_program_io *io_of(const gr_run *r, const gr_program *p) {
+  return &r->io[p - r->spec->plan->programs];
+}
+
+// ---- Before a program runs ----------------------------------------------------------------------
+
+gr_status gr_run_write_inputs(gr_run *r, const gr_program *p, const gr_batch *b, int micro) {
+  const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
+  gr_program_io *io = io_of(r, p);
+  cell *lr = &io->values[r->spec->set.micro_batches];
+  for (int i = 0; i < inputs->n; i++) {
+    const gr_program_input *in = &inputs->at[i];
+    const void *from = in->field == GR_INPUT_LR ? lr : &io->values[micro];
+    if (in->field == GR_INPUT_LR) gr_put(lr, in->type.dtype, 0, r->lr);
+    if (in->field >= 0) {
+      const gr_field *field = &b->field[in->field];
+      if (!gr_type_same(&in->type, &field->type))
+        return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
+      from = field->at;
+    }
+    GR_TRY(gr_exec_write(r->exec, &io->inputs[i], from));
+  }
+  return GR_OK;
+}
+
+// ---- After it has run ---------------------------------------------------------------------------
+
+static gr_status read_scalar(gr_run *r, scalar *s) {
+  return s->from.at ? gr_exec_read(r->exec, &s->from, &s->to) : GR_OK;
+}
+
+static double value_of(const scalar *s) {
+  return s->from.at ? gr_get(&s->to, s->from.type.dtype, 0) : (double)NAN;
+}
+
+gr_status gr_run_read_results(gr_run *r, const gr_program *p, gr_step_results *out) {
+  gr_program_io *io = io_of(r, p);
+  for (int i = 0; i < io->n_metrics; i++) {
+    GR_TRY(read_scalar(r, &io->metrics[i].sum));
+    GR_TRY(read_scalar(r, &io->metrics[i].weight));
+  }
+  GR_TRY(read_scalar(r, &io->grad_norm));
+  GR_TRY(read_scalar(r, &io->ok));
+  GR_TRY(gr_exec_wait(r->exec));
+  *out = (gr_step_results){.grad_norm = value_of(&io->grad_norm),
+                           .has_grad_norm = io->grad_norm.from.at != NULL,
+                           .ok = !io->ok.from.at || value_of(&io->ok) != 0};
+  for (int i = 0; i < io->n_metrics && i < GR_MAX_METRICS; i++)
+    out->metrics.at[out->metrics.n++] = (gr_metric){
+        io->metrics[i].name, value_of(&io->metrics[i].sum), value_of(&io->metrics[i].weight)};
+  return GR_OK;
+}
+
+// Names are one text each (gr_run_metric_name), so that comparing addresses is enough.
+void gr_metrics_add(gr_metrics *sums, const gr_metrics *now) {
+  for (int i = 0; i < now->n; i++) {
+    int at = 0;
+    while (at < sums->n && sums->at[at].name != now->at[i].name) at++;
+    if (at == GR_MAX_METRICS) continue;
+    if (at == sums->n) sums->at[sums->n++] = (gr_metric){.name = now->at[i].name};
+    sums->at[at].sum += now->at[i].sum, sums->at[at].weight += now->at[i].weight;
+  }
+}
+
+double gr_metric_value(const gr_metrics *m, const char *name) {
+  for (int i = 0; i < m->n; i++)
+    if (!strcmp(m->at[i].name, name)) return m->at[i].sum / m->at[i].weight;
+  return (double)NAN;
+}
+
+int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, gr_named *out) {
+  for (int i = 0; i < m->n; i++)
+    out[i] = (gr_named){gr_arena_printf(arena, "%s%s", prefix, m->at[i].name),
+                        m->at[i].sum / m->at[i].weight};
+  return m->n;
+}
+
+// ---- States
+// ---------------------------------------------------------------------------------------
+
+gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *s) {
+  return (gr_exec_tensor){.at = s->at, .bytes = (size_t)gr_tensor_slice_bytes(s)};
+}
+
+gr_status gr_run_fetch(void *run, const gr_tensor_slice *s, void *to) {
+  gr_run *r = run;
+  gr_exec_tensor t = gr_run_tensor_of(s);
+  const void *at = s->at;
+  bool gathered = (char *)s->at >= r->full && (char *)s->at < r->full + r->full_bytes;
+  if (!gathered) GR_TRY(gr_exec_view(r->exec, &t, to, &at));
+  if (at != to) memcpy(to, at, t.bytes);
+  return GR_OK;
+}
