@@ -10,7 +10,8 @@
 //
 // Which value an operand is, it knows from the graph: the bytes must be those that the value's own
 // node wrote in this run of the graph. A leaf's must be older than the run; a loop's sequences and
-// constants older than the loop.
+// constants older than the loop. What a loop leaves, and a carry from the second step on, must be
+// what the right node of its body wrote, or a copy of that.
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
@@ -24,10 +25,10 @@ typedef struct frame {
   struct frame *next;   // of all
   struct frame *outer;  // of those that run now
   const gr_graph *g;
-  uint32_t node;          // that runs
-  uint64_t start;         // the last stamp before this run
-  uint64_t *begin, *end;  // by node, in this run: the stamps of what it wrote
-  const void **at;        // by value: where its node put it
+  uint32_t node;           // that runs
+  uint64_t start, before;  // the last stamp before this run, and before the run before
+  uint64_t *begin, *end;   // by node, in this run: the stamps of what it wrote
+  const void **at;         // by value: where its node put it
 } frame;
 
 typedef struct null_device {
@@ -77,19 +78,20 @@ static void release(gr_device *d, gr_device_block *b) {
 }
 
 static gr_status read_any(null_device *d, gr_queue q, const void *at, size_t bytes) {
-  gr_shadow_access a = {.queue = q, .at = at, .bytes = bytes, .to = UINT64_MAX};
+  gr_shadow_access a = {.queue = q, .at = at, .bytes = bytes, .from = 1, .to = UINT64_MAX};
   return gr_shadow_read(d->shadow, &a);
 }
 
-static gr_status write(null_device *d, gr_queue q, void *at, size_t bytes, const char *by) {
-  gr_shadow_access a = {.queue = q, .at = at, .bytes = bytes, .by = by};
+static gr_status write(null_device *d, gr_queue q, void *at, size_t bytes, const void *writer,
+                       const char *by) {
+  gr_shadow_access a = {.queue = q, .at = at, .bytes = bytes, .writer = writer, .by = by};
   return gr_shadow_write(d->shadow, &a);
 }
 
 static gr_status upload(gr_device *d, void *to, const void *from, size_t bytes) {
   (void)from;
   null_of(d)->transferred += bytes;
-  return gr_note(write(null_of(d), GR_QUEUE_TRANSFER, to, bytes, "an upload"), GR_NOWHERE,
+  return gr_note(write(null_of(d), GR_QUEUE_TRANSFER, to, bytes, d, "an upload"), GR_NOWHERE,
                  "in an upload of %zu bytes", bytes);
 }
 
@@ -109,7 +111,8 @@ static gr_status copy_checked(null_device *d, void *to, const void *from, size_t
   if (overlap(to, bytes, from, bytes))
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the two ranges of a copy overlap");
   GR_TRY(read_any(d, GR_QUEUE_COMPUTE, from, bytes));
-  return write(d, GR_QUEUE_COMPUTE, to, bytes, "a copy");
+  const void *writer = gr_shadow_writer(d->shadow, from, bytes);
+  return write(d, GR_QUEUE_COMPUTE, to, bytes, writer, "a copy");
 }
 
 static gr_status copy(gr_device *d, void *to, const void *from, size_t bytes) {
@@ -120,7 +123,7 @@ static gr_status copy(gr_device *d, void *to, const void *from, size_t bytes) {
 
 static gr_status fill(gr_device *d, void *to, int byte, size_t bytes) {
   (void)byte;
-  return gr_note(write(null_of(d), GR_QUEUE_COMPUTE, to, bytes, "a fill"), GR_NOWHERE,
+  return gr_note(write(null_of(d), GR_QUEUE_COMPUTE, to, bytes, d, "a fill"), GR_NOWHERE,
                  "in a fill of %zu bytes", bytes);
 }
 
@@ -152,12 +155,29 @@ static frame *frame_of(null_device *d, const gr_graph *g) {
   return d->frames = f;
 }
 
-// The stamps that the bytes of a value may have.
-static void find_stamps(const frame *f, uint32_t value, gr_shadow_access *a) {
+// The node that writes a value: of a loop's, the one in its body. NULL: a leaf of the body.
+static const gr_node *writer_of(const gr_graph *g, uint32_t value) {
+  const gr_value *v = &g->values[value];
+  if (v->role != GR_TEMP) return NULL;
+  const gr_node *n = &g->nodes[v->node];
+  if (!gr_op_has_body(n->op)) return n;
+  const gr_scan *s = n->attr;
+  int k = (int)(value - n->out.id);
+  bool last = k < s->n_carry;
+  gr_val of = last ? gr_at(s->body, gr_scan_carry(s, k))->next : s->body->results[k - s->n_carry];
+  return writer_of(s->body, of.id);
+}
+
+// What the bytes of a value must be.
+static void expect(const frame *f, uint32_t value, gr_shadow_access *a) {
   const gr_value *v = &f->g->values[value];
   bool constant = f->outer && v->role == GR_INPUT;  // of a loop, or a sequence
-  a->from = 1, a->to = constant ? f->outer->begin[f->outer->node] - 1 : f->start;
+  a->from = v->kind != GR_KIND_GRAD_ACCUMULATOR;    // the first micro-batch ignores what it holds
+  a->to = constant ? f->outer->begin[f->outer->node] - 1 : f->start;
   if (v->role == GR_TEMP) a->from = f->begin[v->node], a->to = f->end[v->node];
+  bool later = f->outer && f->before + 1 >= f->outer->begin[f->outer->node];  // than the first step
+  uint32_t source = v->role == GR_STATE && later ? v->next.id : value;
+  a->writer = source ? writer_of(f->g, source) : NULL;
 }
 
 static const char *describe(const gr_graph *g, uint32_t value, char buf[160]) {
@@ -175,7 +195,7 @@ static gr_status read_value(null_device *d, const frame *f, uint32_t value, cons
                             const char *what) {
   char text[160];
   gr_shadow_access a = {.at = at, .bytes = gr_type_bytes(&f->g->values[value].type)};
-  find_stamps(f, value, &a);
+  expect(f, value, &a);
   return gr_note(gr_shadow_read(d->shadow, &a), GR_NOWHERE, "%s %s", what,
                  describe(f->g, value, text));
 }
@@ -184,7 +204,7 @@ static gr_status begin(gr_device *device, const gr_graph *g) {
   null_device *d = null_of(device);
   frame *f = frame_of(d, g);
   f->outer = d->running, d->running = f;
-  f->start = gr_shadow_stamp(d->shadow);
+  f->before = f->start, f->start = gr_shadow_stamp(d->shadow);
   return GR_OK;
 }
 
@@ -238,13 +258,13 @@ static gr_status write_results(null_device *d, frame *f, const gr_launch *l, con
   size_t scratch = n->op->scratch ? n->op->scratch(&call) : 0;
   GR_TRY(check_overlap(l, n, scratch));
   if (scratch)
-    GR_TRY(gr_note(write(d, GR_QUEUE_COMPUTE, l->scratch, scratch, "working memory"), GR_NOWHERE,
+    GR_TRY(gr_note(write(d, GR_QUEUE_COMPUTE, l->scratch, scratch, n, "working memory"), GR_NOWHERE,
                    "in the working memory"));
   f->begin[f->node] = gr_shadow_stamp(d->shadow) + 1;
   for (int k = 0; k < l->n_out; k++)
-    GR_TRY(
-        gr_note(write(d, GR_QUEUE_COMPUTE, l->out[k], gr_type_bytes(&l->out_type[k]), n->op->name),
-                GR_NOWHERE, "in result %d", k));
+    GR_TRY(gr_note(
+        write(d, GR_QUEUE_COMPUTE, l->out[k], gr_type_bytes(&l->out_type[k]), n, n->op->name),
+        GR_NOWHERE, "in result %d", k));
   return GR_OK;
 }
 

@@ -9,8 +9,9 @@
 typedef struct range {
   size_t from;
   uint64_t stamp;  // of the last write; 0: never written
+  const void *writer;
   const char *by;
-  gr_queue writer;
+  gr_queue queue;                          // that wrote
   uint64_t written, read[GR_QUEUE_COUNT];  // by the clocks of those queues
 } range;
 
@@ -143,20 +144,22 @@ static gr_status unordered(const gr_shadow_access *a, const char *with, gr_queue
 }
 
 static gr_status check_read(const gr_shadow *s, const gr_shadow_access *a, const range *r) {
-  if (!r->stamp) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "nothing was ever written there");
-  if (r->writer != a->queue && s->queue[a->queue].of[r->writer] < r->written)
-    return unordered(a, "writes", r->writer);
-  if (r->stamp >= a->from && r->stamp <= a->to) return GR_OK;
+  if (!r->stamp && a->from)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "nothing was ever written there");
+  if (r->queue != a->queue && s->queue[a->queue].of[r->queue] < r->written)
+    return unordered(a, "writes", r->queue);
+  bool meant = !a->writer || !r->writer || a->writer == r->writer;
+  if (meant && r->stamp >= a->from && r->stamp <= a->to) return GR_OK;
   return gr_fail(GR_ERR_BUG, GR_NOWHERE,
-                 r->stamp > a->to ? "%s has overwritten it"
-                                  : "%s was the last to write there, before it was made",
+                 !meant || r->stamp > a->to ? "%s has overwritten it"
+                                            : "%s was the last to write there, before it was made",
                  r->by);
 }
 
 static gr_status check_write(const gr_shadow *s, const gr_shadow_access *a, const range *r) {
   const clock *known = &s->queue[a->queue];
-  if (r->stamp && r->writer != a->queue && known->of[r->writer] < r->written)
-    return unordered(a, "writes", r->writer);
+  if (r->stamp && r->queue != a->queue && known->of[r->queue] < r->written)
+    return unordered(a, "writes", r->queue);
   for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
     if (q != a->queue && known->of[q] < r->read[q]) return unordered(a, "reads", q);
   return GR_OK;
@@ -185,9 +188,21 @@ gr_status gr_shadow_write(gr_shadow *s, const gr_shadow_access *a) {
   for (uint32_t i = first; i < end; i++) {
     range *r = &b->ranges[i];
     GR_TRY(check_write(s, a, r));
-    r->stamp = s->stamp, r->by = a->by, r->writer = a->queue, r->written = now;
+    r->stamp = s->stamp, r->by = a->by, r->writer = a->writer, r->queue = a->queue,
+    r->written = now;
   }
   return GR_OK;
+}
+
+const void *gr_shadow_writer(const gr_shadow *s, const void *at, size_t bytes) {
+  const block *b = block_of(s, at, bytes);
+  if (!b || !bytes) return NULL;
+  size_t from = (size_t)((const char *)at - b->at);
+  uint32_t i = range_of(b, from);
+  const void *writer = b->ranges[i].writer;
+  while (++i < b->n && b->ranges[i].from < from + bytes)
+    if (b->ranges[i].writer != writer) return NULL;
+  return writer;
 }
 
 uint64_t gr_shadow_stamp(const gr_shadow *s) { return s->stamp; }

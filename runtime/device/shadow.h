@@ -14,8 +14,9 @@ typedef struct gr_shadow_access {
   gr_queue queue;
   const void *at;
   size_t bytes;
-  uint64_t from, to;  // reads: the stamps that its bytes may have
-  const char *by;     // writes: what is said of it in errors, as "'matmul'"; lives as long as this
+  uint64_t from, to;   // reads: the stamps that its bytes may have; 0: none, it was never written
+  const void *writer;  // reads: who must have written; NULL: anybody. Writes: who does
+  const char *by;      // writes: what is said of it in errors, as "matmul"; lives as long as this
 } gr_shadow_access;
 
 GR_MUST_USE gr_status gr_shadow_create(gr_shadow **out);
@@ -28,7 +29,9 @@ void gr_shadow_release(gr_shadow *, void *at);
 // with what another queue does there.
 GR_MUST_USE gr_status gr_shadow_read(gr_shadow *, const gr_shadow_access *);
 GR_MUST_USE gr_status gr_shadow_write(gr_shadow *, const gr_shadow_access *);  // with a new stamp
-uint64_t gr_shadow_stamp(const gr_shadow *);                                   // the last
+// Who wrote a range that was read without an error; NULL: there is not one alone.
+const void *gr_shadow_writer(const gr_shadow *, const void *at, size_t bytes);
+uint64_t gr_shadow_stamp(const gr_shadow *);  // the last
 
 void gr_shadow_record(gr_shadow *, gr_queue, gr_device_event);
 // Waiting for an event that was never recorded is an error.
