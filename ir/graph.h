@@ -12,7 +12,7 @@ enum { GR_MAX_RANK = 6, GR_MAX_ARGS = 64, GR_MAX_MESH = 3 };
 
 // ---- Types ------------------------------------------------------------------
 
-typedef enum gr_dtype { GR_F32, GR_F64, GR_BF16, GR_I32, GR_DTYPE_COUNT } gr_dtype;
+typedef enum gr_dtype { GR_F32, GR_F64, GR_BF16, GR_I32, GR_I64, GR_U8, GR_DTYPE_COUNT } gr_dtype;
 extern const struct gr_dtype_info {
   const char *name;
   uint8_t size;

@@ -8,6 +8,8 @@ const struct gr_dtype_info gr_dtypes[GR_DTYPE_COUNT] = {
     [GR_F64] = {"f64", 8, true},
     [GR_BF16] = {"bf16", 2, true},
     [GR_I32] = {"i32", 4, false},
+    [GR_I64] = {"i64", 8, false},
+    [GR_U8] = {"u8", 1, false},
 };
 
 const gr_layout gr_layout_replicated = {.at = {GR_REPLICATE, GR_REPLICATE, GR_REPLICATE}};

@@ -93,7 +93,7 @@ static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
       t->dtype = (gr_dtype)d;
       return GR_OK;
     }
-  return gr_hint(gr_fail(GR_ERR_CONFIG, dtype->loc, "this is not a dtype"), "f32 or i32");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, dtype->loc, "this is not a dtype"), "f32, i32, i64 or u8");
 }
 
 static gr_layout batch_layout(const gr_build_context *a) {

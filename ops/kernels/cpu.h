@@ -7,6 +7,8 @@ static inline double gr_get(const void *p, gr_dtype d, int64_t i) {
   if (d == GR_F32) return (double)((const float *)p)[i];
   if (d == GR_F64) return ((const double *)p)[i];
   if (d == GR_I32) return (double)((const int32_t *)p)[i];
+  if (d == GR_I64) return (double)((const int64_t *)p)[i];
+  if (d == GR_U8) return (double)((const uint8_t *)p)[i];
   uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
   float f;
   memcpy(&f, &bits, 4);
@@ -27,6 +29,10 @@ static inline void gr_put(void *p, gr_dtype d, int64_t i, double f) {
     ((double *)p)[i] = f;
   else if (d == GR_I32)
     ((int32_t *)p)[i] = (int32_t)f;
+  else if (d == GR_I64)
+    ((int64_t *)p)[i] = (int64_t)f;
+  else if (d == GR_U8)
+    ((uint8_t *)p)[i] = (uint8_t)(int64_t)f;  // modulo 256
   else
     ((uint16_t *)p)[i] = gr_bf16((float)f);
 }

@@ -43,11 +43,13 @@ static gr_status cpu(const gr_launch *l) {
 CAST(f32_to_bf16, float, uint16_t, gr_bf16(x[i]))
 CAST(bf16_to_f32, uint16_t, float, gr_float_of((uint32_t)x[i] << 16))
 CAST(i32_to_f32, int32_t, float, (float)x[i])
+CAST(u8_to_f32, uint8_t, float, (float)x[i])
 
 static gr_kernel fast(const gr_op_call *s) {
   gr_dtype from = s->in[0].dtype, to = s->out[0].dtype;
   if (from == GR_F32 && to == GR_BF16) return f32_to_bf16;
   if (from == GR_BF16 && to == GR_F32) return bf16_to_f32;
+  if (from == GR_U8 && to == GR_F32) return u8_to_f32;
   return from == GR_I32 && to == GR_F32 ? i32_to_f32 : NULL;
 }
 
@@ -57,6 +59,8 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct cast){GR_BF16}},
     {{"bf16[4,6]"}, .attr = &(struct cast){GR_F32}},
     {{"i32[4,6]"}, .attr = &(struct cast){GR_F32}, .fill = "i"},
+    {{"u8[4,6]"}, .attr = &(struct cast){GR_F32}, .fill = "i"},
+    {{"i64[4,6]"}, .attr = &(struct cast){GR_F32}, .fill = "i"},
     {{"f64[4,6]"}, .attr = &(struct cast){GR_F32}},
     {{"f32[4,6]"}, .attr = &(struct cast){GR_I32}},
     {{0}},
@@ -65,7 +69,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_cast = {
     .name = "cast",
     .doc =
-        "x in another dtype, rounded to nearest even (to i32: toward zero). The gradient is "
+        "x in another dtype, rounded to nearest even (to integers: toward zero). The gradient is "
         "cast back.",
     .n_in = 1,
     .n_out = 1,

@@ -133,7 +133,9 @@ static gr_status reduce_scatter(gr_mpi *m, gr_dtype d, const gr_comm_piece *p) {
 }
 
 static gr_status run_piece(gr_mpi *m, gr_collective kind, gr_dtype d, const gr_comm_piece *p) {
-  MPI_Datatype types[] = {MPI_FLOAT, MPI_DOUBLE, MPI_UINT16_T, MPI_INT32_T};
+  MPI_Datatype types[GR_DTYPE_COUNT] = {
+      [GR_F32] = MPI_FLOAT,   [GR_F64] = MPI_DOUBLE,  [GR_BF16] = MPI_UINT16_T,
+      [GR_I32] = MPI_INT32_T, [GR_I64] = MPI_INT64_T, [GR_U8] = MPI_UINT8_T};
   MPI_Request request;
   if (kind == GR_REDUCE_SCATTER) return reduce_scatter(m, d, p);
   if (p->count > INT_MAX)

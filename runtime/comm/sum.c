@@ -12,12 +12,14 @@ enum { BLOCK = 1024 };
     memcpy(sum, (const type *)term[0] + from, (size_t)n * sizeof(type));                    \
     for (int r = 1; r < terms; r++) {                                                       \
       const type *t = (const type *)term[r] + from;                                         \
-      for (int64_t i = 0; i < n; i++) sum[i] += t[i];                                       \
+      for (int64_t i = 0; i < n; i++) sum[i] = (type)(sum[i] + t[i]);                       \
     }                                                                                       \
   }
 SUM(sum_f32, float)
 SUM(sum_f64, double)
 SUM(sum_i32, uint32_t)  // unsigned, because signed overflow is undefined
+SUM(sum_i64, uint64_t)
+SUM(sum_u8, uint8_t)
 
 static void sum_bf16(int64_t from, int64_t n, int terms, const void *const *term, void *to) {
   float sum[BLOCK] = {0};
@@ -32,7 +34,8 @@ static void sum_bf16(int64_t from, int64_t n, int terms, const void *const *term
 void gr_comm_sum(gr_dtype d, int64_t n, int terms, const void *const *term, int outs,
                  void *const *out) {
   static void (*const sums[])(int64_t, int64_t, int, const void *const *, void *) = {
-      [GR_F32] = sum_f32, [GR_F64] = sum_f64, [GR_BF16] = sum_bf16, [GR_I32] = sum_i32};
+      [GR_F32] = sum_f32, [GR_F64] = sum_f64, [GR_BF16] = sum_bf16,
+      [GR_I32] = sum_i32, [GR_I64] = sum_i64, [GR_U8] = sum_u8};
   _Alignas(64) char sum[BLOCK * sizeof(double)];
   size_t size = gr_dtypes[d].size;
   for (int64_t at = 0; at < n; at += BLOCK) {

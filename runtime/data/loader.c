@@ -88,13 +88,23 @@ static void *row_of(const slot *s, int field, int row, size_t *bytes) {
   return memset(s->at[field] + (size_t)row * *bytes, 0, *bytes);
 }
 
+static void put_length(void *at, gr_dtype d, int32_t length) {
+  if (d == GR_F32)
+    *(float *)at = (float)length;
+  else if (d == GR_I64)
+    *(int64_t *)at = length;
+  else if (d == GR_U8)
+    *(uint8_t *)at = (uint8_t)length;
+  else
+    *(int32_t *)at = length;
+}
+
 static void pad(const gr_dataset *d, const slot *s, int row, int32_t length) {
   for (int f = 0; f < d->n_fields; f++) {
     size_t bytes, size = gr_dtypes[d->field[f].dtype].size;
     char *at = row_of(s, f, row, &bytes);
-    float number = (float)length;
-    const void *value = d->field[f].dtype == GR_F32 ? (const void *)&number : &length;
-    for (size_t i = 0; d->field[f].pad_length && i < bytes; i += size) memcpy(at + i, value, size);
+    for (size_t i = 0; d->field[f].pad_length && i < bytes; i += size)
+      put_length(at + i, d->field[f].dtype, length);
   }
 }
 

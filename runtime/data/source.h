@@ -22,7 +22,7 @@ typedef enum gr_split {
 enum { GR_DIM_LENGTH = -1, GR_DIM_EXTENT = -2 };  // instead of a size
 typedef struct gr_field_spec {
   const char *name;
-  gr_dtype dtype;  // GR_F32 or GR_I32
+  gr_dtype dtype;  // GR_F32, GR_I32, GR_I64 or GR_U8
   int rank;        // of one sample: 0 to GR_MAX_RANK - 1
   // Of one sample. GR_DIM_LENGTH: the length of the bucket. GR_DIM_EXTENT: as much as the sample of
   // the batch's bucket takes that has the most (gr_source_ops.extent).

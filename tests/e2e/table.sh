@@ -109,6 +109,16 @@ arrays="data.table.path=[x.npy,y.npy] data.table.label=y"
 # shellcheck disable=SC2086
 table arrays $arrays
 accurate "a classifier from arrays" 0.95
+# Bytes reach the model as bytes.
+sed -e 's/\(x: {shape: .*dtype: \)f32/\1u8/' -e 's/^nodes:/&\n  - x: {cast: x, to: f32}\n  - x: {mul: [x, 0.01]}/' \
+  "$source/graphs/mlp.yaml" >bytes.yaml
+# shellcheck disable=SC2086
+table bytes $arrays data.table.dtype=u8 model.graph=bytes.yaml distributed.ranks=2
+accurate "a classifier that casts bytes" 0.95
+expect "an input of another dtype" 65 "'x'" "u8" -- \
+  "$graphrun" plan table.yaml 'data.table.path=[x.npy,y.npy]' data.table.label=y data.table.dtype=u8
+expect "numbers that bytes do not hold" 66 "does not hold" "hint: .*dtype=f32" -- \
+  "$graphrun" plan table.yaml data.table.dtype=u8
 head -c 300 x.npy >short.npy
 expect "an array that is cut short" 66 "'short' in 'short.npy' is cut short" -- \
   "$graphrun" plan table.yaml 'data.table.path=[short.npy,y.npy]' data.table.label=y

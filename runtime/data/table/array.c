@@ -98,10 +98,13 @@ void gr_array_floats(const gr_array *a, int64_t first, int64_t n, float *out) {
     for (int64_t i = 0; i < n; i++) out[i] = (float)gr_array_number(a, first + i);
 }
 
-int64_t gr_array_ints(const gr_array *a, int64_t first, int64_t n, int32_t *out) {
-  for (int64_t i = 0, v; i < n; i++) {
-    if (!gr_array_integer(a, first + i, &v) || v < INT32_MIN || v > INT32_MAX) return first + i;
-    out[i] = (int32_t)v;
+int64_t gr_array_ints(const gr_array *a, int64_t first, int64_t n, size_t size, void *out) {
+  int64_t least = size == 1 ? 0 : size == 4 ? INT32_MIN : INT64_MIN;
+  int64_t most = size == 1 ? UINT8_MAX : size == 4 ? INT32_MAX : INT64_MAX;
+  char *to = out;
+  for (int64_t i = 0, v; i < n; i++, to += size) {
+    if (!gr_array_integer(a, first + i, &v) || v < least || v > most) return first + i;
+    memcpy(to, &v, size);  // little-endian: the low bytes
   }
   return -1;
 }

@@ -36,6 +36,6 @@ bool gr_array_integer(const gr_array *, int64_t i, int64_t *out);
 const char *gr_array_text(gr_arena *, const gr_array *, int64_t i);
 // Elements [first, first + n) as floats; not of text.
 void gr_array_floats(const gr_array *, int64_t first, int64_t n, float *out);
-// Elements [first, first + n) as 32-bit integers; not of text. Returns the first that has a
-// fraction or does not fit, -1 where all do.
-int64_t gr_array_ints(const gr_array *, int64_t first, int64_t n, int32_t *out);
+// Elements [first, first + n) as integers of `size` bytes: 1 (unsigned), 4 or 8 (signed); not of
+// text. Returns the first that has a fraction or does not fit, -1 where all do.
+int64_t gr_array_ints(const gr_array *, int64_t first, int64_t n, size_t size, void *out);

@@ -33,7 +33,8 @@ static gr_status read_words(gr_conf *data, gr_table_spec *s) {
   s->label_is = !strcmp(label_is, "class")   ? GR_LABEL_CLASS
                 : !strcmp(label_is, "value") ? GR_LABEL_VALUE
                                              : GR_LABEL_AUTO;
-  s->dtype = strcmp(dtype, "i32") ? GR_F32 : GR_I32;
+  for (int d = 0; d < GR_DTYPE_COUNT; d++)
+    if (!strcmp(dtype, gr_dtypes[d].name)) s->dtype = (gr_dtype)d;
   s->majority = !strcmp(of_window, "majority");
   s->delimiter = delimiter[0];
   if (strlen(delimiter) == 1 && !strchr("\"\r\n", delimiter[0])) return GR_OK;

@@ -13,7 +13,7 @@ typedef struct rows {
   gr_table *table;
   gr_table_part *part;
   float *values;          // [width]: of one row
-  int32_t *numbers;       // the same for x of integers
+  void *numbers;          // the same for x of integers
   uint8_t *state;         // by row: is it usable?
   const gr_array *label;  // NULL: there is none
   uint64_t series_hash;   // of the series at hand, which begins at
@@ -39,12 +39,18 @@ static gr_status no_value(const rows *r, int column, int64_t row) {
       "fill it in");
 }
 
-static gr_status not_finite(const rows *r, int feature, int64_t row) {
+static gr_status wrong_value(const rows *r, int feature, int64_t row) {
   const gr_array *a = &r->part->columns.at[r->part->features[feature]].values;
-  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in row %lld of '%s' that is %s",
-                         a->name, (long long)row, a->file,
-                         r->table->spec.dtype == GR_F32 ? "not finite" : "no integer of 32 bits"),
-                 "correct it");
+  const char *dtype = gr_dtypes[r->table->spec.dtype].name;
+  if (r->table->spec.dtype == GR_F32)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in row %lld of '%s' that is not finite",
+                a->name, (long long)row, a->file),
+        "correct it");
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in row %lld of '%s' that %s does not hold",
+              a->name, (long long)row, a->file, dtype),
+      "data.table.dtype=f32 takes any number");
 }
 
 static gr_status check_features(rows *r, int64_t row) {
@@ -55,10 +61,11 @@ static gr_status check_features(rows *r, int64_t row) {
     if (gr_columns_missing(&r->part->columns, column, row)) return no_value(r, column, row);
     int64_t n = a->count / a->dim[0];
     bool good = true;
-    if (t->spec.dtype == GR_I32) good = gr_array_ints(a, row * n, n, r->numbers) < 0;
+    if (t->spec.dtype != GR_F32)
+      good = gr_array_ints(a, row * n, n, gr_dtypes[t->spec.dtype].size, r->numbers) < 0;
     if (t->spec.dtype == GR_F32) gr_array_floats(a, row * n, n, r->values);
     for (int64_t k = 0; k < n && t->spec.dtype == GR_F32; k++) good &= isfinite(r->values[k]) != 0;
-    if (!good) return not_finite(r, i, row);
+    if (!good) return wrong_value(r, i, row);
   }
   return GR_OK;
 }
@@ -231,7 +238,7 @@ gr_status gr_table_list(gr_table *t, const gr_source_request *q) {
     rows r = {.table = t,
               .part = &t->part[i],
               .values = GR_NEW(t->arena, float, t->width),
-              .numbers = GR_NEW(t->arena, int32_t, t->width)};
+              .numbers = GR_NEW(t->arena, int64_t, t->width)};
     GR_TRY(list_part(&r, q));
   }
   return GR_OK;

@@ -106,12 +106,13 @@ static int skipped(const void *self, const gr_skipped **out) {
 
 // ---- A sample -----------------------------------------------------------------------------------
 
-static void fill_ints(const gr_table *t, const gr_table_part *p, int64_t row, int32_t *out) {
+static void fill_ints(const gr_table *t, const gr_table_part *p, int64_t row, char *out) {
+  size_t size = gr_dtypes[t->spec.dtype].size;
   for (int i = 0; i < t->spec.features.n; i++) {
     const gr_array *a = &p->columns.at[p->features[i]].values;
     int64_t n = a->count / a->dim[0];
-    (void)gr_array_ints(a, row * n, n, out);  // all fit: gr_table_list has looked
-    out += n;
+    (void)gr_array_ints(a, row * n, n, size, out);  // all fit: gr_table_list has looked
+    out += (size_t)n * size;
   }
 }
 
@@ -123,8 +124,9 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
   int64_t rows = t->spec.window ? t->spec.window : 1;
   (void)loaded, (void)draw;
   for (int64_t i = 0; i < rows; i++) {
-    if (t->spec.dtype == GR_I32) {
-      fill_ints(t, p, s->row + i, (int32_t *)row->at[X] + i * t->width);
+    if (t->spec.dtype != GR_F32) {
+      size_t bytes = (size_t)t->width * gr_dtypes[t->spec.dtype].size;
+      fill_ints(t, p, s->row + i, (char *)row->at[X] + (size_t)i * bytes);
       continue;
     }
     float *out = (float *)row->at[X] + i * t->width;

@@ -1,8 +1,8 @@
 // table.h - the source `table`: rows of numbers from CSV and NumPy's files, with labels.
 //
-// Fields: x f32 or i32, the features of a row, or of a window of rows [window, ...]. With labels,
-// y: f32, a value, or i32, the number of a class; and of classes class_weight f32: n / (k n_c),
-// where n training samples are of k classes, n_c of them of this sample's.
+// Fields: x of data.table.dtype, the features of a row, or of a window of rows [window, ...]. With
+// labels, y: f32, a value, or i32, the number of a class; and of classes class_weight f32: n / (k
+// n_c), where n training samples are of k classes, n_c of them of this sample's.
 #pragma once
 #include "runtime/data/source.h"
 #include "runtime/data/table/columns.h"
@@ -27,7 +27,7 @@ typedef struct gr_table_spec {
   gr_names features;  // columns; none: all that are numbers and nothing else
   const char *label, *split, *series;  // columns, or NULL
   gr_table_label label_is;
-  gr_dtype dtype;  // of x: GR_F32 or GR_I32
+  gr_dtype dtype;  // of x: GR_F32, GR_I32, GR_I64 or GR_U8
   char delimiter;
   bool header, normalize, majority;  // majority: of a window's labels, else the last
   int32_t window, stride;            // rows; window 0: each row is a sample

@@ -88,12 +88,12 @@ static void reads_eight_bytes(void) {
   MUST(parse(&b, &a));
   CHECK(gr_array_number(&a, 0) == 0.1, "0.1");
   CHECK(!gr_array_integer(&a, 1, &v), "2.5 is not whole");
-  CHECK(gr_array_ints(&a, 0, 3, small) == 0, "0.1 is not whole");
+  CHECK(gr_array_ints(&a, 0, 3, 4, small) == 0, "0.1 is not whole");
   MUST(parse(&c, &a));
   CHECK(a.rank == 2 && a.dim[0] == 3 && a.dim[1] == 1, "shape");
   CHECK(gr_array_integer(&a, 0, &v) && v == INT64_MIN, "%lld", (long long)v);
-  CHECK(gr_array_ints(&a, 1, 1, small) == -1 && small[0] == -5, "%d", small[0]);
-  CHECK(gr_array_ints(&a, 1, 2, small) == 2, "too large for 32 bits");
+  CHECK(gr_array_ints(&a, 1, 1, 4, small) == -1 && small[0] == -5, "%d", small[0]);
+  CHECK(gr_array_ints(&a, 1, 2, 4, small) == 2, "too large for 32 bits");
 }
 
 static void reads_text(void) {

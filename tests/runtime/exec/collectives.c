@@ -28,7 +28,7 @@ static void fill(void *to, gr_dtype d, int64_t n, int round, int rank) {
 
 static void add(void *sum, gr_dtype d, const void *term) {
   double a = gr_get(sum, d, 0), b = gr_get(term, d, 0);
-  gr_put(sum, d, 0, d == GR_F64 || d == GR_I32 ? a + b : (double)((float)a + (float)b));
+  gr_put(sum, d, 0, d == GR_F64 || !gr_dtypes[d].is_float ? a + b : (double)((float)a + (float)b));
 }
 
 // The sum of some ranks' terms in rank order, as the contract has it; bf16 is rounded once.
