@@ -22,8 +22,8 @@ expect "config --help KEY" 0 "training.batch_size" "samples" -- "$graphrun" conf
 expect "a command misspelt" 2 "'trian'" "did you mean 'graphrun train'" -- "$graphrun" trian
 expect "a flag misspelt" 2 "no flag --rnks" "did you mean --ranks" -- "$graphrun" plan x.yaml --rnks=2
 expect "a flag without its value" 2 "--ranks needs a value" -- "$graphrun" plan x.yaml --ranks
-expect "a flag with a bad value" 2 "from 1 to 1000000, not 'x'" -- "$graphrun" plan x.yaml --ranks=x
-expect "a flag with a number that is cut" 2 "from 1 to 1000000, not '4294967297'" -- \
+expect "a flag with a bad value" 2 "from 1 to 1000000, but is 'x'" -- "$graphrun" plan x.yaml --ranks=x
+expect "a flag with a number that is cut" 2 "from 1 to 1000000, but is '4294967297'" -- \
   "$graphrun" plan x.yaml --ranks=4294967297
 expect "an op misspelt" 2 "did you mean 'ctc_loss'" -- "$graphrun" ops ctc_los
 expect "a command without what it needs" 2 "no configuration" "hint: graphrun" -- "$graphrun" plan

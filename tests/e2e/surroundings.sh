@@ -24,7 +24,7 @@ if has_mpi; then
   check "mpirun itself" test "$code" = 0
   check "... leaves the same" same_files own/checkpoints direct/checkpoints
   direct 2
-  printf '%s\n' "asks for 1 rank, but mpirun started 2" "hint: distributed.ranks=2 or auto" >patterns
+  printf '%s\n' "asks for 1 rank, but mpirun started 2" "hint: set distributed.ranks=2 or auto" >patterns
   verdict "... of more ranks than asked for" 69
   check "... says so once" test "$(grep -c 'launch error' "$log")" = 1
   expect "in a step of srun that MPI does not know of" 69 "srun started 4 ranks that MPI cannot connect" "hint: " -- \
