@@ -80,7 +80,7 @@ uint32_t gr_dataset_samples(const gr_dataset *);  // of both splits
 const gr_sample *gr_dataset_sample(const gr_dataset *, uint32_t sample);
 const void *gr_dataset_source(const gr_dataset *);  // the source's `self`
 
-// "31 of 568 utterances left out: 27 longer than 1000 frames, 4 ...". False: none.
+// "skipped 31 of 568 utterances: 27 longer than 1000 frames, 4 ...". False: none.
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
 uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not use so far
 // Place and reason of one of them; after gr_dataset_open_all in the order of the samples.

@@ -75,7 +75,7 @@ bool gr_dataset_skipped(gr_dataset *d, gr_text *out) {
   if (!all) return false;
   const char *comma = "", *longer = gr_arena_printf(out->arena, "longer than %d %ss", d->max_length,
                                                     d->ops->unit ? d->ops->unit : "row");
-  gr_text_printf(out, "%llu of %u %s left out: ", (unsigned long long)all, d->listed,
+  gr_text_printf(out, "skipped %llu of %u %s: ", (unsigned long long)all, d->listed,
                  d->unreadable.samples);
   put_reason(out, &comma, d->too_long, longer);
   for (int i = 0; i < n; i++) put_reason(out, &comma, s[i].count, s[i].why);

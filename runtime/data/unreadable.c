@@ -42,9 +42,9 @@ static uint64_t list(gr_unreadable *u, const char *line) {
 }
 
 static void warn(const gr_unreadable *u, uint64_t n, const char *line) {
-  if (n < MAX_WARNINGS) gr_log(GR_WARN, "left out: %s", line);
+  if (n < MAX_WARNINGS) gr_log(GR_WARN, "skipped: %s", line);
   if (n == MAX_WARNINGS)
-    gr_log(GR_WARN, "more %s are left out%s%s", u->samples, u->finds ? "; lists all: " : "",
+    gr_log(GR_WARN, "more %s are skipped%s%s", u->samples, u->finds ? "; lists all: " : "",
            u->finds ? u->finds : "");
 }
 

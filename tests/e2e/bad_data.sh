@@ -33,7 +33,7 @@ run "... as vocabulary" 66 "argument [0-9]+:1:12: .*'fifo': it is a FIFO" "hint:
 run "a device as manifest" 66 "it is a character device" -- data.manifest=/dev/zero
 line fifo.jsonl '{"audio_path": "fifo.wav", "text": "AB", "duration": 0.18}'
 run "... as a recording" 66 "fifo.wav': it is a FIFO" "fifo.jsonl:41:16: " -- data.manifest=data/fifo.jsonl
-run "... that is left out" 0 "left out.*fifo.wav': it is a FIFO" -- data.manifest=data/fifo.jsonl \
+run "... that is left out" 0 "skipped.*fifo.wav': it is a FIFO" -- data.manifest=data/fifo.jsonl \
   data.skip_unreadable=true
 line fifo2.jsonl '{"audio_path": "fifo.wav", "text": "AB"}'
 run "... without a duration" 66 "fifo.wav': it is a FIFO" "fifo2.jsonl:41:16: " -- data.manifest=data/fifo2.jsonl
@@ -66,10 +66,10 @@ bad() {
   shift 2
   run "$bad_name" 66 "data/bad.jsonl:41:[0-9]+: data error: " "skip_unreadable=true" "$@" -- \
     data.manifest=data/bad.jsonl
-  run "... left out" 0 "warning: left out: data/bad.jsonl:41:[0-9]+: " "$@" \
+  run "... left out" 0 "warning: skipped: data/bad.jsonl:41:[0-9]+: " "$@" \
     "warning: 1 sample could not be used" -- data.manifest=data/bad.jsonl data.skip_unreadable=true
   expect "... found by inspect --audio" 66 "samples that cannot be used: 1$" "^data/bad.jsonl:41:[0-9]+: " "$@" \
-    "hint: mend them" -- "$graphrun" data inspect base.yaml data.manifest=data/bad.jsonl --audio
+    "hint: repair them" -- "$graphrun" data inspect base.yaml data.manifest=data/bad.jsonl --audio
 }
 bad "a rate of 1 Hz" '{"audio_path": "one.wav", "text": "AB"}' "one.wav' says 1 samples a second"
 bad "... with a duration" '{"audio_path": "one.wav", "text": "AB", "duration": 0.2}' "one.wav' says 1 samples a second"
@@ -85,7 +85,7 @@ bad "a folder" '{"audio_path": "wavs", "text": "AB", "duration": 0.2}' "'data/wa
 head -c 900 data/wavs/002.wav >data/short.wav
 bad "a file that is cut off" '{"audio_path": "short.wav", "text": "AB", "duration": 0.63}' "short.wav' is cut short"
 line far.jsonl '{"audio_path": "gone.wav", "text": "AB", "duration": 999999}'
-run "max_seconds leaves out what says it is long" 0 "1 of 41 utterances left out: 1 longer than" -- \
+run "max_seconds leaves out what says it is long" 0 "skipped 1 of 41 utterances: 1 longer than" -- \
   data.manifest=data/far.jsonl data.max_seconds=8
 # Many: every one is listed by inspect, in the manifest's order, and 20 of them by a run.
 cp data/tones.jsonl data/many.jsonl
@@ -97,9 +97,9 @@ expect "inspect --audio names all" 66 "cannot be used: 30$" "many.jsonl:41:16: .
 grep '^data/many' "$log" | cut -d: -f2 >found
 check "... in order, each once" sh -c 'seq 41 70 | cmp - found'
 expect "... and nothing where all is well" 0 "cannot be used: 0$" -- "$graphrun" data inspect base.yaml --audio
-run "a run names 20" 0 "more utterances are left out" "30 samples could not be used" -- \
+run "a run names 20" 0 "more utterances are skipped" "30 samples could not be used" -- \
   data.manifest=data/many.jsonl data.skip_unreadable=true
-check "... of 30" test "$(grep -c 'left out: data/many' "$log")" = 20
+check "... of 30" test "$(grep -c 'skipped: data/many' "$log")" = 20
 # With two processes or threads, each says what it has left out itself.
 run "two ranks" 0 "could not be used" -- data.manifest=data/many.jsonl data.skip_unreadable=true distributed.ranks=2 \
   distributed.backend=loopback

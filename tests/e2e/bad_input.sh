@@ -105,7 +105,7 @@ line audio.jsonl '{"audio_path": "none.wav", "text": "AB", "duration": 0.18}'
 run "a recording that is not there" 66 "none.wav" "audio.jsonl:41:16: " "hint: .*manifest's folder" -- \
   data.manifest=data/audio.jsonl
 check "... nothing is lost: what was done is saved" "$graphrun" ckpt verify out
-run "... or left out" 0 "left out.*none.wav" -- data.manifest=data/audio.jsonl data.skip_unreadable=true \
+run "... or left out" 0 "skipped: .*none.wav" -- data.manifest=data/audio.jsonl data.skip_unreadable=true \
   output.dir=skip
 head -c 4000 "$graphrun" >data/noise.wav
 line noise.jsonl '{"audio_path": "noise.wav", "text": "AB", "duration": 0.18}'
@@ -116,12 +116,12 @@ line short.jsonl '{"audio_path": "short.wav", "text": "AB", "duration": 0.63}'
 run "audio that is cut off" 66 "short.wav" "short.jsonl:41:16: " "hint: " -- data.manifest=data/short.jsonl
 cp data/wavs/000.wav data/zero.wav
 line empty.jsonl '{"audio_path": "zero.wav", "text": "", "duration": 0.18}'
-run "an empty transcript" 0 "1 of 41 .*left out.*empty" -- data.manifest=data/empty.jsonl output.dir=empty
+run "an empty transcript" 0 "skipped 1 of 41 .*empty" -- data.manifest=data/empty.jsonl output.dir=empty
 run "... that is to fail" 66 "empty.jsonl:41:[0-9]+: .*empty" -- data.manifest=data/empty.jsonl data.text.unknown=fail
 line symbol.jsonl '{"audio_path": "zero.wav", "text": "ABZ", "duration": 0.18}'
 run "a symbol that is not in the vocabulary" 66 "symbol.jsonl:41:[0-9]+: .*'Z'" "hint: " -- \
   data.manifest=data/symbol.jsonl data.text.unknown=fail
-run "... or left out" 0 "1 of 41 .*left out" -- data.manifest=data/symbol.jsonl output.dir=symbol
+run "... or left out" 0 "skipped 1 of 41 " -- data.manifest=data/symbol.jsonl output.dir=symbol
 line json.jsonl '{"audio_path": "zero.wav", "text": '
 run "a broken line" 66 "json.jsonl:41:[0-9]+: " -- data.manifest=data/json.jsonl
 line key.jsonl '{"audio": "zero.wav", "text": "AB"}'

@@ -77,7 +77,7 @@ expect "a missing value" 66 "hole.csv:7:1: .*'width' has no value" "hint: .*skip
   "$graphrun" plan table.yaml data.table.path=hole.csv
 table hole data.table.path=hole.csv data.skip_unreadable=true
 accurate "without the sample that misses it" 0.95
-check "which is counted" grep -q '1 of 240 samples left out: 1 unreadable' "$log"
+check "which is counted" grep -q 'skipped 1 of 240 samples: 1 unreadable' "$log"
 sed '9s/$/,x/' kinds.csv >wide.csv
 expect "a line with another field" 66 "wide.csv:9:1: .*this line has 5 fields, the first has 4" -- \
   "$graphrun" plan table.yaml data.table.path=wide.csv

@@ -53,7 +53,7 @@ static void unknown_symbols(void) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   CHECK(gr_dataset_skipped(d, &t), "a line");
-  CHECK(!strcmp(t.at, "1 of 2 utterances left out: 1 with an empty transcript"), "%s", t.at);
+  CHECK(!strcmp(t.at, "skipped 1 of 2 utterances: 1 with an empty transcript"), "%s", t.at);
   gr_arena_destroy(a);
   gr_dataset_close(d);
 }
