@@ -47,6 +47,17 @@ target_link_libraries(test_docs_pass gr_compiler)
 target_compile_definitions(test_docs_pass PRIVATE GR_SOURCE_DIR="${copy}")
 add_test(NAME docs.pass COMMAND test_docs_pass)
 
+gr_docs_copy(runtime/device/devices.def "GR_DEVICE(null)" "GR_DEVICE(null)\nGR_DEVICE(traced)")
+get_target_property(sources graphrun SOURCES)
+list(TRANSFORM sources PREPEND ../cli/)
+add_executable(graphrun_traced ${sources} ../runtime/device/device.c docs/traced.c)
+target_include_directories(graphrun_traced BEFORE PRIVATE ${copy})
+target_link_libraries(graphrun_traced gr_job)
+set_target_properties(graphrun_traced PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+add_test(NAME docs.device COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/device.sh
+  $<TARGET_FILE:graphrun_traced> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
+set_tests_properties(docs.device PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+
 # What the pages quote of the program, the configurations they name, and a run of the tour's model.
 add_test(NAME docs.quotes COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/quotes.sh $<TARGET_FILE:graphrun>)
 add_test(NAME docs.configs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/configs.sh $<TARGET_FILE:graphrun>)

@@ -7,11 +7,12 @@
 
 enum { LINE = 64, GRAIN = 2 << 20 };  // bytes
 
-gr_status gr_host_open(const gr_device_ops *ops, const gr_device_options *o, gr_device **out) {
+gr_status gr_host_open(const gr_device_ops *ops, const gr_device_options *o, size_t bytes,
+                       gr_device **out) {
   *out = NULL;
   int threads = o->threads > 0 ? o->threads : 1;
   if (!o->plain) GR_TRY(gr_gemm_open());
-  gr_host_device *d = calloc(1, sizeof *d);
+  gr_host_device *d = calloc(1, bytes);
   if (!d) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
   d->base = (gr_device){.ops = ops, .limits = {.computes = true, .host_memory = true}};
   d->plain = o->plain;

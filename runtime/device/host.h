@@ -1,4 +1,4 @@
-// host.h - the part of a device that any device has whose memory is the host's: a table that names
+// host.h - the part of a device that any device has whose memory is the host's: a table with
 // GR_DEVICE_HOST_FIELDS does all work within the call, so that queues and events mean nothing.
 #pragma once
 #include "ops/kernels/cpu.h"
@@ -10,8 +10,9 @@ typedef struct gr_host_device {
   gr_cpu *cpu;  // the rank's threads: the context of its kernels
 } gr_host_device;
 
-// A device with the CPU's threads and memory, and the given table.
-GR_MUST_USE gr_status gr_host_open(const gr_device_ops *, const gr_device_options *,
+// A device with the CPU's threads and memory, and the given table. Its structure has `bytes` bytes,
+// begins with a gr_host_device, and is zero behind it.
+GR_MUST_USE gr_status gr_host_open(const gr_device_ops *, const gr_device_options *, size_t bytes,
                                    gr_device **out);
 void gr_host_close(gr_device *);
 gr_status gr_host_allocate(gr_device *, size_t bytes, gr_comm *shared, gr_device_block *out);
@@ -23,8 +24,8 @@ gr_status gr_host_synchronise(gr_device *, gr_queue);
 // The op's fast kernel for the call where it has one, else its reference kernel.
 gr_status gr_host_kernel(gr_device *, const gr_op_call *, gr_device_kernel *out);
 
-#define GR_DEVICE_HOST_FIELDS                                                                   \
+#define GR_DEVICE_HOST_FIELDS(choose)                                                           \
   .close = gr_host_close, .allocate = gr_host_allocate, .free = gr_host_free,                   \
   .upload = gr_host_copy, .download = gr_host_copy, .copy = gr_host_copy, .fill = gr_host_fill, \
   .record = gr_host_event, .wait = gr_host_event, .synchronise = gr_host_synchronise,           \
-  .kernel = gr_host_kernel
+  .kernel = choose

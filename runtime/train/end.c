@@ -126,6 +126,14 @@ static void log_unreadable(gr_run *r) {
            n > 1 ? "s" : "");
 }
 
+static void report_device(const gr_run *r) {
+  const gr_device *d = gr_exec_device(r->exec);
+  gr_text t = gr_text_make(r->arena);
+  if (r->rank || !d->ops->report) return;
+  d->ops->report(d, &t);
+  gr_log(GR_INFO, "device %s, on rank 0: %s", d->ops->name, t.at);
+}
+
 static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_weights_equal(r));
   GR_TRY(final_eval(r));
@@ -134,6 +142,7 @@ static gr_status finish(gr_run *r) {
   gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
   GR_TRY(gr_run_check(r));
   GR_TRY(report_memory(r));
+  report_device(r);
   if (r->spec->profile && r->rank == 0) gr_exec_profile(stderr, r->exec);
   return check_finite(r);
 }

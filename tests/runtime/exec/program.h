@@ -51,7 +51,7 @@ static inline void next(gr_builder *b, gr_val s, gr_val v) { gr_at(b->g, s)->nex
 static inline float *in(bench *t, const char *name) {
   return input_on_host(t->exec, t->plan->programs, name, NULL);
 }
-static const float *result(bench *t, const char *name) {
+static inline const float *result(bench *t, const char *name) {
   return result_on_host(t->exec, t->plan->programs, name, NULL);
 }
 static inline float *held(bench *t, const char *name) {
