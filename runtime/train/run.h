@@ -133,7 +133,18 @@ GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_cause(gr_run *, gr_status mine, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_check_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- state.c
+GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *);  // all pieces
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
+// ---- contents.c: the table of what a checkpoint holds
+typedef struct gr_run_contents {
+  gr_arena *arena;
+  const char *hooks;     // their states as text, or NULL
+  bool exit_checkpoint;  // saved only because the run was stopped
+  gr_scalar at[32 + GR_HOOK_LOGS + 3 * GR_MAX_METRICS];
+  int n;
+} gr_run_contents;
+void gr_run_contents_write(gr_run *, gr_run_contents *);
+GR_MUST_USE gr_status gr_run_contents_read(gr_run *, gr_checkpoint *);
 // ---- saving.c
 #define GR_RUN_EXIT_CHECKPOINT \
   "run.passing"  // a scalar of what was saved only because the run was stopped

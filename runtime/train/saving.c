@@ -7,68 +7,11 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-// ---- What it holds ----------------------------------------------------------------------------
-
-typedef struct scalars {
-  gr_scalar at[32 + GR_HOOK_LOGS + 3 * GR_MAX_METRICS];
-  int n;
-} scalars;
-
-static void put_int(scalars *s, const char *name, int64_t i) {
-  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_INT, .i = i};
-}
-static void put_float(scalars *s, const char *name, double f) {
-  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_FLOAT, .f = f};
-}
-static void put_text(scalars *s, const char *name, const char *text) {
-  s->at[s->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_TEXT, .text = text};
-}
-
-// What hooks have asked for, and nobody has acted on yet.
-static void put_asked(const gr_run *r, gr_arena *a, scalars *s) {
-  if (r->asked.stop) put_text(s, "run.stop", r->asked.reason);
-  for (int i = 0; i < r->asked.n_logs; i++)
-    put_float(s, gr_arena_printf(a, "log.%s", r->asked.logs[i].name), r->asked.logs[i].value);
-}
-
-// All that the run needs to go on as if nothing had been. A metric's name has no dot before it.
-static void put_all(gr_run *r, gr_arena *a, const char *hooks, scalars *s) {
-  put_int(s, "run.epoch", r->epoch);
-  put_int(s, "run.batch", r->batch);
-  put_int(s, "run.seed", r->spec->set.seed);
-  put_int(s, "run.global_batch", r->spec->set.batch);
-  put_int(s, "run.samples", gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN));
-  put_float(s, "run.best", r->best);
-  put_int(s, "run.best_step", r->best_step);
-  put_int(s, "run.best_epoch", r->best_epoch);
-  put_int(s, GR_CHECKPOINT_MEASURED, r->eval_step);
-  put_float(s, "run.loss", r->loss);
-  put_float(s, "run.lr", r->lr);
-  put_int(s, "run.lr_step", r->lr_step);
-  put_int(s, "run.skipped", r->skipped);
-  put_int(s, GR_CHECKPOINT_FINITE, !r->skipped);
-  put_int(s, "run.owed", r->owed);
-  put_text(s, "run.bests", gr_run_bests(r, a));
-  for (int i = 0; i < r->validation.n; i++)
-    put_float(s, r->validation.at[i].name,
-              gr_metric_value(&r->validation, r->validation.at[i].name));
-  for (int i = 0; i < r->epoch_train.n; i++) {
-    const gr_metric *m = &r->epoch_train.at[i];
-    put_float(s, gr_arena_printf(a, "epoch.%s.sum", m->name), m->sum);
-    put_float(s, gr_arena_printf(a, "epoch.%s.weight", m->name), m->weight);
-  }
-  put_asked(r, a, s);
-  if (hooks) put_text(s, "run.hooks", hooks);
-  gr_text data = gr_text_make(a);
-  if (gr_dataset_save(r->spec->data, &data)) put_text(s, "run.data", data.at);
-}
-
 // ---- Saving -----------------------------------------------------------------------------------
 
 static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool exit_checkpoint) {
-  scalars all = {.n = 0};
-  put_all(r, scratch, hooks, &all);
-  if (exit_checkpoint) put_int(&all, GR_RUN_EXIT_CHECKPOINT, 1);
+  gr_run_contents all = {.arena = scratch, .hooks = hooks, .exit_checkpoint = exit_checkpoint};
+  gr_run_contents_write(r, &all);
   gr_status s = gr_saver_begin(r->saver, r->step, all.at, all.n);
   r->saving = true, r->confirmed = false, r->saved_step = r->step;
   if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));

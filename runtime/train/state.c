@@ -58,73 +58,8 @@ static gr_status open_saver(gr_run *r, const char *dir) {
 
 // ---- Starting -----------------------------------------------------------------------------
 
-static int64_t int_of(const gr_checkpoint *c, const char *name, int64_t default_value) {
-  const gr_scalar *s = gr_checkpoint_scalar(c, name);
-  return s && s->kind == GR_SCALAR_INT ? s->i : default_value;
-}
-
-static double float_of(const gr_checkpoint *c, const char *name, double default_value) {
-  const gr_scalar *s = gr_checkpoint_scalar(c, name);
-  return s && s->kind == GR_SCALAR_FLOAT ? s->f : default_value;
-}
-
-// What hooks had asked for. A run that one has stopped is over, unless it begins anew from a
-// checkpoint named by its path, or without hooks.
-static void restore_asked(gr_run *r, const gr_checkpoint *c, bool same_run) {
-  int n;
-  const gr_scalar *all = gr_checkpoint_scalars(c, &n);
-  for (int i = 0; i < n; i++) {
-    gr_hook_result *a = &r->asked;
-    if (all[i].kind != GR_SCALAR_FLOAT || strncmp(all[i].name, "log.", 4)) continue;
-    if (a->n_logs == GR_HOOK_LOGS) return;
-    snprintf(a->logs[a->n_logs].name, GR_HOOK_NAME, "%s", all[i].name + 4);
-    a->logs[a->n_logs++].value = all[i].f;
-  }
-  const gr_scalar *stop = gr_checkpoint_scalar(c, "run.stop");
-  if (!same_run || !r->spec->set.n_hooks || !stop || stop->kind != GR_SCALAR_TEXT) return;
-  r->asked.stop = true;
-  snprintf(r->asked.reason, sizeof r->asked.reason, "%s", stop->text);
-}
-
-static void restore_counts(gr_run *r, const gr_checkpoint *c) {
-  r->step = gr_checkpoint_step(c);
-  r->epoch = int_of(c, "run.epoch", 0), r->batch = int_of(c, "run.batch", 0);
-  r->best = float_of(c, "run.best", r->best);
-  r->best_step = int_of(c, "run.best_step", 0), r->best_epoch = int_of(c, "run.best_epoch", 0);
-  r->loss = float_of(c, "run.loss", r->loss), r->lr = float_of(c, "run.lr", r->lr);
-  r->owed = int_of(c, "run.owed", 0) != 0;
-  const gr_scalar *bests = gr_checkpoint_scalar(c, "run.bests");
-  if (bests && bests->kind == GR_SCALAR_TEXT) gr_run_restore_bests(r, bests->text);
-  r->skipped = int_of(c, "run.skipped", 0), r->lr_step = int_of(c, "run.lr_step", -1);
-  r->eval_step = int_of(c, "run.eval_step", -1);
-}
-
-static void check_samples(const gr_run *r, const gr_checkpoint *c) {
-  int64_t now = gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
-          then = int_of(c, "run.samples", now);
-  if (r->rank || then == now) return;
-  gr_log(GR_WARN, "there are %lld training samples, and were %lld: they come in another order",
-         (long long)now, (long long)then);
-}
-
-// The sums of the epoch at hand, and what the last evaluation gave.
-static void restore_metrics(gr_run *r, const gr_checkpoint *c) {
-  int n;
-  const gr_scalar *all = gr_checkpoint_scalars(c, &n);
-  for (int i = 0; i < n; i++) {
-    const char *name = all[i].name, *dot = strrchr(name, '.');
-    if (!dot && all[i].kind == GR_SCALAR_FLOAT && r->validation.n < GR_MAX_METRICS)
-      r->validation.at[r->validation.n++] = (gr_metric){gr_run_metric_name(r, name), all[i].f, 1};
-    if (strncmp(name, "epoch.", 6) || !dot || strcmp(dot, ".sum") || i + 1 == n) continue;
-    if (r->epoch_train.n < GR_MAX_METRICS)
-      r->epoch_train.at[r->epoch_train.n++] = (gr_metric){
-          gr_run_metric_name(r, gr_arena_strndup(r->arena, name + 6, (size_t)(dot - name - 6))),
-          all[i].f, all[i + 1].f};
-  }
-}
-
 // All states of this rank: into their memory, or by way of the host's.
-static gr_status read_states(gr_run *r, gr_checkpoint *c) {
+gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c) {
   size_t bytes = 0, used = 0;
   gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + 1);
   for (int i = 0; i < r->n_pieces; i++) {
@@ -155,24 +90,7 @@ static gr_status restore(gr_run *r, const char *path) {
     return gr_hint(opened,
                    "checkpoint.resume is auto, none, or the folder of one step, such as "
                    "outputs/DATE/TIME/checkpoints/step-00001000");
-  gr_status s = read_states(r, c);
-  restore_counts(r, c);
-  check_samples(r, c);
-  if (!s && int_of(c, "run.global_batch", r->spec->set.batch) != r->spec->set.batch)
-    s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                        "'%s' was made with batches of %lld, this run has %d", path,
-                        (long long)int_of(c, "run.global_batch", 0), r->spec->set.batch),
-                "resume with the same training.batch_size");
-  restore_metrics(r, c);
-  bool same_run = r->spec->set.resume == gr_resume_auto;
-  restore_asked(r, c, same_run);
-  // It is there already; a passing one makes room for that of an undisturbed run.
-  if (same_run && !int_of(c, GR_RUN_EXIT_CHECKPOINT, 0)) r->saved_step = r->step;
-  const gr_scalar *data = gr_checkpoint_scalar(c, "run.data");
-  if (!s && data && data->kind == GR_SCALAR_TEXT) s = gr_dataset_restore(r->spec->data, data->text);
-  const gr_scalar *hooks = gr_checkpoint_scalar(c, "run.hooks");
-  if (!s && r->hooks && hooks && hooks->kind == GR_SCALAR_TEXT)
-    s = gr_hooks_restore(r->hooks, hooks->text);
+  gr_status s = gr_run_contents_read(r, c);
   if (!s && r->rank == 0) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
   gr_checkpoint_close(c);
   return s;

@@ -1,0 +1,254 @@
+// contents.c - what a checkpoint holds: a row for each thing, with how it is written and how it is
+// read back. The rows are written in this order, and read in this order. See run.h.
+#include <stddef.h>
+#include <string.h>
+#include "runtime/train/run.h"
+
+typedef struct reader {
+  gr_run *r;
+  gr_checkpoint *c;
+} reader;
+
+static void put_int(gr_run_contents *out, const char *name, int64_t i) {
+  out->at[out->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_INT, .i = i};
+}
+static void put_float(gr_run_contents *out, const char *name, double f) {
+  out->at[out->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_FLOAT, .f = f};
+}
+static void put_text(gr_run_contents *out, const char *name, const char *text) {
+  out->at[out->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_TEXT, .text = text};
+}
+
+// A scalar of that name and kind, or NULL.
+static const gr_scalar *find(const reader *in, const char *name, gr_scalar_kind kind) {
+  const gr_scalar *s = gr_checkpoint_scalar(in->c, name);
+  return s && s->kind == kind ? s : NULL;
+}
+
+// ---- Tensors ------------------------------------------------------------------------------------
+
+// The saver writes them, by the slices that it was opened with.
+static gr_status read_tensors(const reader *in) {
+  return gr_run_read_states(in->r, in->c);
+}
+
+// ---- What must be as it was ---------------------------------------------------------------------
+
+static void write_seed(gr_run *r, gr_run_contents *out) {
+  put_int(out, "run.seed", r->spec->set.seed);
+}
+
+static void write_batch(gr_run *r, gr_run_contents *out) {
+  put_int(out, "run.global_batch", r->spec->set.batch);
+}
+
+static gr_status read_batch(const reader *in) {
+  const gr_scalar *then = find(in, "run.global_batch", GR_SCALAR_INT);
+  int now = in->r->spec->set.batch;
+  if (!then || then->i == now) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' was made with batches of %lld, this run has %d",
+              gr_checkpoint_path(in->c), (long long)then->i, now),
+      "resume with the same training.batch_size");
+}
+
+static void write_samples(gr_run *r, gr_run_contents *out) {
+  put_int(out, "run.samples", gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN));
+}
+
+static gr_status read_samples(const reader *in) {
+  const gr_scalar *then = find(in, "run.samples", GR_SCALAR_INT);
+  int64_t now = gr_dataset_count(in->r->spec->data, GR_SPLIT_TRAIN);
+  if (!in->r->rank && then && then->i != now)
+    gr_log(GR_WARN, "there are %lld training samples, and were %lld: they come in another order",
+           (long long)now, (long long)then->i);
+  return GR_OK;
+}
+
+static void write_finite(gr_run *r, gr_run_contents *out) {
+  put_int(out, GR_CHECKPOINT_FINITE, !r->skipped);
+}
+
+// ---- Metrics ------------------------------------------------------------------------------------
+
+static void write_bests(gr_run *r, gr_run_contents *out) {
+  put_text(out, "run.bests", gr_run_bests(r, out->arena));
+}
+
+static gr_status read_bests(const reader *in) {
+  const gr_scalar *s = find(in, "run.bests", GR_SCALAR_TEXT);
+  if (s) gr_run_restore_bests(in->r, s->text);
+  return GR_OK;
+}
+
+// What the last evaluation gave. A metric's name has no dot before it.
+static void write_validation(gr_run *r, gr_run_contents *out) {
+  for (int i = 0; i < r->validation.n; i++)
+    put_float(out, r->validation.at[i].name,
+              gr_metric_value(&r->validation, r->validation.at[i].name));
+}
+
+static gr_status read_validation(const reader *in) {
+  gr_metrics *m = &in->r->validation;
+  int n;
+  const gr_scalar *all = gr_checkpoint_scalars(in->c, &n);
+  for (int i = 0; i < n && m->n < GR_MAX_METRICS; i++)
+    if (all[i].kind == GR_SCALAR_FLOAT && !strchr(all[i].name, '.'))
+      m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, all[i].name), all[i].f, 1};
+  return GR_OK;
+}
+
+// The sums of the epoch at hand, "epoch.NAME.sum" and "epoch.NAME.weight".
+static void write_epoch(gr_run *r, gr_run_contents *out) {
+  for (int i = 0; i < r->epoch_train.n; i++) {
+    const gr_metric *m = &r->epoch_train.at[i];
+    put_float(out, gr_arena_printf(out->arena, "epoch.%s.sum", m->name), m->sum);
+    put_float(out, gr_arena_printf(out->arena, "epoch.%s.weight", m->name), m->weight);
+  }
+}
+
+static gr_status read_epoch(const reader *in) {
+  gr_metrics *m = &in->r->epoch_train;
+  int n;
+  const gr_scalar *all = gr_checkpoint_scalars(in->c, &n);
+  for (int i = 0; i < n && m->n < GR_MAX_METRICS; i++) {
+    const char *end = strrchr(all[i].name, '.');
+    if (strncmp(all[i].name, "epoch.", 6) || strcmp(end, ".sum")) continue;
+    const char *name =
+        gr_arena_strndup(in->r->arena, all[i].name + 6, (size_t)(end - all[i].name - 6));
+    const gr_scalar *weight =
+        find(in, gr_arena_printf(in->r->arena, "epoch.%s.weight", name), GR_SCALAR_FLOAT);
+    if (weight)
+      m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, name), all[i].f, weight->f};
+  }
+  return GR_OK;
+}
+
+// ---- Hooks and data -----------------------------------------------------------------------------
+
+// What hooks have asked for and no agreement has acted on yet.
+static void write_asked(gr_run *r, gr_run_contents *out) {
+  if (r->asked.stop) put_text(out, "run.stop", r->asked.reason);
+  for (int i = 0; i < r->asked.n_logs; i++)
+    put_float(out, gr_arena_printf(out->arena, "log.%s", r->asked.logs[i].name),
+              r->asked.logs[i].value);
+}
+
+static bool same_run(const gr_run *r) { return r->spec->set.resume == gr_resume_auto; }
+
+// A run that a hook has stopped is over, unless it begins anew from a checkpoint that is named by
+// its path, or goes on without hooks.
+static gr_status read_asked(const reader *in) {
+  gr_hook_result *a = &in->r->asked;
+  int n;
+  const gr_scalar *all = gr_checkpoint_scalars(in->c, &n);
+  for (int i = 0; i < n && a->n_logs < GR_HOOK_LOGS; i++) {
+    if (all[i].kind != GR_SCALAR_FLOAT || strncmp(all[i].name, "log.", 4)) continue;
+    snprintf(a->logs[a->n_logs].name, GR_HOOK_NAME, "%s", all[i].name + 4);
+    a->logs[a->n_logs++].value = all[i].f;
+  }
+  const gr_scalar *stop = find(in, "run.stop", GR_SCALAR_TEXT);
+  if (!stop || !same_run(in->r) || !in->r->spec->set.n_hooks) return GR_OK;
+  a->stop = true;
+  snprintf(a->reason, sizeof a->reason, "%s", stop->text);
+  return GR_OK;
+}
+
+static void write_hooks(gr_run *r, gr_run_contents *out) {
+  (void)r;
+  if (out->hooks) put_text(out, "run.hooks", out->hooks);
+}
+
+static gr_status read_hooks(const reader *in) {
+  const gr_scalar *s = find(in, "run.hooks", GR_SCALAR_TEXT);
+  return in->r->hooks && s ? gr_hooks_restore(in->r->hooks, s->text) : GR_OK;
+}
+
+static void write_data(gr_run *r, gr_run_contents *out) {
+  gr_text data = gr_text_make(out->arena);
+  if (gr_dataset_save(r->spec->data, &data)) put_text(out, "run.data", data.at);
+}
+
+static gr_status read_data(const reader *in) {
+  const gr_scalar *s = find(in, "run.data", GR_SCALAR_TEXT);
+  return s ? gr_dataset_restore(in->r->spec->data, s->text) : GR_OK;
+}
+
+static void write_exit(gr_run *r, gr_run_contents *out) {
+  (void)r;
+  if (out->exit_checkpoint) put_int(out, GR_RUN_EXIT_CHECKPOINT, 1);
+}
+
+// An exit checkpoint makes room for that of a run that was not stopped; any other is there already.
+static gr_status read_exit(const reader *in) {
+  const gr_scalar *s = find(in, GR_RUN_EXIT_CHECKPOINT, GR_SCALAR_INT);
+  if (same_run(in->r) && !(s && s->i)) in->r->saved_step = in->r->step;
+  return GR_OK;
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
+typedef enum kind { OWN, INT, FLOAT, FLAG } kind;  // functions of its own, or a field of gr_run
+#define FIELD(kind, name, field) \
+  { name, kind, offsetof(gr_run, field), NULL, NULL }
+static const struct row {
+  const char *name;
+  kind kind;
+  size_t field;
+  void (*write)(gr_run *, gr_run_contents *);  // NULL: elsewhere
+  gr_status (*read)(const reader *);           // NULL: for people, or other programs
+} rows[] = {
+    {"tensors", OWN, 0, NULL, read_tensors},
+    FIELD(INT, "run.epoch", epoch),
+    FIELD(INT, "run.batch", batch),
+    {"run.seed", OWN, 0, write_seed, NULL},
+    {"run.global_batch", OWN, 0, write_batch, read_batch},
+    {"run.samples", OWN, 0, write_samples, read_samples},
+    FIELD(FLOAT, "run.best", best),
+    FIELD(INT, "run.best_step", best_step),
+    FIELD(INT, "run.best_epoch", best_epoch),
+    FIELD(INT, GR_CHECKPOINT_MEASURED, eval_step),
+    FIELD(FLOAT, "run.loss", loss),
+    FIELD(FLOAT, "run.lr", lr),
+    FIELD(INT, "run.lr_step", lr_step),
+    FIELD(INT, "run.skipped", skipped),
+    {GR_CHECKPOINT_FINITE, OWN, 0, write_finite, NULL},
+    FIELD(FLAG, "run.owed", owed),
+    {"run.bests", OWN, 0, write_bests, read_bests},
+    {"METRIC", OWN, 0, write_validation, read_validation},
+    {"epoch.METRIC", OWN, 0, write_epoch, read_epoch},
+    {"run.stop and log.NAME", OWN, 0, write_asked, read_asked},
+    {"run.hooks", OWN, 0, write_hooks, read_hooks},
+    {"run.data", OWN, 0, write_data, read_data},
+    {GR_RUN_EXIT_CHECKPOINT, OWN, 0, write_exit, read_exit},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+void gr_run_contents_write(gr_run *r, gr_run_contents *out) {
+  for (const struct row *row = rows; row < rows + N_ROWS; row++) {
+    const void *field = (const char *)r + row->field;
+    if (row->kind == INT) put_int(out, row->name, *(const int64_t *)field);
+    if (row->kind == FLOAT) put_float(out, row->name, *(const double *)field);
+    if (row->kind == FLAG) put_int(out, row->name, *(const bool *)field);
+    if (row->write) row->write(r, out);
+  }
+}
+
+// What a checkpoint does not have stays as it is.
+static void read_field(const reader *in, const struct row *row) {
+  void *field = (char *)in->r + row->field;
+  const gr_scalar *s = find(in, row->name, row->kind == FLOAT ? GR_SCALAR_FLOAT : GR_SCALAR_INT);
+  if (s && row->kind == INT) *(int64_t *)field = s->i;
+  if (s && row->kind == FLOAT) *(double *)field = s->f;
+  if (s && row->kind == FLAG) *(bool *)field = s->i != 0;
+}
+
+gr_status gr_run_contents_read(gr_run *r, gr_checkpoint *c) {
+  reader in = {r, c};
+  r->step = gr_checkpoint_step(c);
+  for (const struct row *row = rows; row < rows + N_ROWS; row++) {
+    if (row->kind != OWN) read_field(&in, row);
+    if (row->read) GR_TRY(row->read(&in));
+  }
+  return GR_OK;
+}
