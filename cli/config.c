@@ -10,6 +10,7 @@
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
+#include "runtime/hooks/hooks.h"
 
 // ---- Arguments -------------------------------------------------------------------
 
@@ -83,6 +84,7 @@ static gr_status show_help(const gr_config_options *o, gr_text *t) {
   if (o->request.path) {
     gr_schema_help(t, o->request.path);
     gr_optimizer_help(t, o->request.path);
+    if (!strcmp(o->request.path, "hooks")) gr_hooks_help(t);
     if (!t->len)
       return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no key starts with '%s'", o->request.path),
                      "`graphrun config --help` lists them all");

@@ -13,9 +13,6 @@ enum { MAX_SCRIPT = 1 << 20 };
 // All states are one text scalar of a checkpoint, together with the names of scripts and files.
 _Static_assert(GR_HOOK_STATE_BYTES <= GR_CHECKPOINT_TEXT / 2, "a checkpoint must hold all states");
 
-const char *const gr_hook_names[GR_HOOK_EVENTS] = {
-    "on_start", "lr", "on_step_end", "on_epoch_end", "on_eval_end", "on_checkpoint", "on_stop"};
-
 // -- States ------------------------------------------------------------------------------
 
 static gr_status keep(gr_kept *k, gr_wire *w) {
@@ -177,8 +174,17 @@ static gr_status call_script(gr_hooks *h, int i, gr_hook_event event, const gr_h
   return s->is_new ? keep(&s->after, &h->in) : GR_OK;
 }
 
-gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context *context,
+// What the event's ctx has.
+static gr_hook_context context_of(gr_hook_event event, const gr_hook_context *all) {
+  gr_hook_context c = *all;
+  if (!(gr_hook_events[event].has & GR_HOOK_HAS_METRICS)) c.n_metrics = 0;
+  if (!(gr_hook_events[event].has & GR_HOOK_HAS_REASON)) c.reason = NULL;
+  return c;
+}
+
+gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context *all,
                         gr_hook_result *out) {
+  gr_hook_context own = context_of(event, all), *context = &own;
   gr_hook_result r = {.lr = context->lr};
   gr_status e = gr_hooks_has(h, event) ? restart(h) : GR_OK;
   gr_hooks_mark_files(h);
@@ -186,7 +192,7 @@ gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context 
     if (h->scripts[i].line[event]) e = call_script(h, i, event, context, &r);
   end_event(h, !e);
   *out = e ? (gr_hook_result){.lr = context->lr} : r;
-  return gr_note(e, GR_NOWHERE, "in hook '%s' at step %lld", gr_hook_names[event],
+  return gr_note(e, GR_NOWHERE, "in hook '%s' at step %lld", gr_hook_events[event].name,
                  (long long)context->step);
 }
 

@@ -114,25 +114,22 @@ void gr_world_open_ctx(lua_State *L, gr_lua_script *s) {
 
 // -- ctx ---------------------------------------------------------------------------------
 
-static const char *const fields[] = {"step",       "epoch",       "steps_per_epoch", "max_steps",
-                                     "max_epochs", "total_steps", "world_size",      "lr",
-                                     "base_lr",    "loss",        "metrics",         "params",
-                                     "state",      "reason"};
-enum { N_FIELDS = sizeof fields / sizeof *fields };
-
 static bool is_field(const char *name) {
-  for (int i = 0; i < N_FIELDS; i++)
-    if (!strcmp(fields[i], name)) return true;
+  for (int i = 0; gr_hook_fields[i]; i++)
+    if (!strcmp(gr_hook_fields[i], name)) return true;
   return false;
 }
 
 // Raises the error for a name that is not a field of ctx.
 static int no_field(lua_State *L) {
-  const char *name = luaL_tolstring(L, 2, NULL), *near = gr_text_nearest(name, fields, N_FIELDS);
+  int n = 0;
+  while (gr_hook_fields[n]) n++;
+  const char *name = luaL_tolstring(L, 2, NULL);
+  const char *near = gr_text_nearest(name, gr_hook_fields, n);
   if (near) return luaL_error(L, "ctx has no field '%s'; did you mean '%s'?", name, near);
   lua_pushliteral(L, "");
-  for (int i = 0; i < N_FIELDS; i++) {
-    lua_pushfstring(L, "%s%s", i ? ", " : "", fields[i]);
+  for (int i = 0; i < n; i++) {
+    lua_pushfstring(L, "%s%s", i ? ", " : "", gr_hook_fields[i]);
     lua_concat(L, 2);
   }
   return luaL_error(L, "ctx has no field '%s'; it has %s", name, lua_tostring(L, -1));
@@ -195,7 +192,7 @@ static int64_t total_steps(const gr_hook_context *c) {
 }
 
 void gr_world_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *c, double lr) {
-  lua_createtable(L, 0, N_FIELDS);
+  lua_createtable(L, 0, 16);
   set_int(L, "step", c->step);
   set_int(L, "epoch", c->epoch);
   set_known(L, "steps_per_epoch", c->steps_per_epoch);

@@ -1,28 +1,21 @@
 // hooks.h - Lua scripts that set the learning rate, stop the run, save and log (docs/hooks.md).
 //
-// A script returns a table of functions, any of these and no others:
+// A script returns a table of functions, any of those that hooks.def lists and no others:
 //
 //   return {
-//     on_start = function(ctx) end,       -- once, before the first step, also after a resume
 //     lr = function(ctx) return ctx.lr * 0.5 end,   -- before each step
-//     on_step_end = function(ctx) end,    -- ctx.step is the step that has just run
-//     on_epoch_end = function(ctx) end,
 //     on_eval_end = function(ctx) return { stop = "good enough", log = { gap = 0.1 } } end,
-//     on_checkpoint = function(ctx) end,  -- before a checkpoint, which includes its effects
-//     on_stop = function(ctx) end,        -- once, at the end
 //   }
 //
 // lr returns a number, which is ctx.lr of the next script; the last script's is the step's learning
 // rate. The others return nothing or a table of stop (true or a reason), save (true: checkpoint
 // now) and log ({name = number}).
 //
-// ctx: step, epoch, steps_per_epoch, max_steps, max_epochs, total_steps, world_size, base_lr,
-// lr, loss, metrics, reason (on_stop), params (hooks_params of the configuration) and state (a
-// table that the script may write and that checkpoints save). A value that is not known is nil;
-// reading an unknown field, or setting anything outside ctx.state, is an error. graphrun.log(text)
-// writes to the log, graphrun.append(file, text) to a file in the run's output directory. These
-// files are part of the state: a new run starts with empty ones, a resumed run truncates them to
-// their length at the checkpoint.
+// hooks.def lists the fields of ctx, too. state is a table that the script may write and that
+// checkpoints save. A value that is not known is nil; reading an unknown field, or setting anything
+// outside ctx.state, is an error. graphrun.log(text) writes to the log, graphrun.append(file, text)
+// to a file in the run's output directory. These files are part of the state: a new run starts with
+// empty ones, a resumed run truncates them to their length at the checkpoint.
 //
 // Scripts see Lua's base, string, table and math libraries without files, code loading, clocks and
 // other sources of nondeterminism (math.random is seeded by the run's seed, the step and the event;
@@ -34,18 +27,26 @@
 // GR_ERR_HOOK with file and line of the script and a Lua traceback in the notes.
 #pragma once
 #include "base/arena.h"
+#include "base/text.h"
 
 typedef enum gr_hook_event {
-  GR_HOOK_START,
-  GR_HOOK_LR,
-  GR_HOOK_STEP_END,
-  GR_HOOK_EPOCH_END,
-  GR_HOOK_EVAL_END,
-  GR_HOOK_CHECKPOINT,
-  GR_HOOK_STOP,
+#define GR_HOOK_EVENT(constant, ...) GR_HOOK_##constant,
+#include "runtime/hooks/hooks.def"
   GR_HOOK_EVENTS,
 } gr_hook_event;
-extern const char *const gr_hook_names[GR_HOOK_EVENTS];
+
+// A row of hooks.def.
+enum { GR_HOOK_HAS_METRICS = 1, GR_HOOK_HAS_REASON = 2 };
+typedef struct gr_hook_row {
+  const char *name;   // of the script's function
+  bool returns_rate;  // else nothing, or a table of stop, save and log
+  bool again;         // a resumed run calls it again for the same step
+  unsigned has;       // GR_HOOK_HAS_x: fields of ctx that other events lack
+  const char *when;   // it is called, for people
+} gr_hook_row;
+extern const gr_hook_row gr_hook_events[GR_HOOK_EVENTS];
+extern const char *const gr_hook_fields[];  // names of ctx's fields, up to NULL
+void gr_hooks_help(gr_text *);              // both tables, for `graphrun config --help hooks`
 
 typedef enum gr_param_kind {
   GR_PARAM_INT,

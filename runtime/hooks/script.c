@@ -9,17 +9,21 @@
 
 static int event_of(const char *name) {
   for (int i = 0; i < GR_HOOK_EVENTS; i++)
-    if (!strcmp(name, gr_hook_names[i])) return i;
+    if (!strcmp(name, gr_hook_events[i].name)) return i;
   return -1;
 }
 
 static int unknown_event(lua_State *L, const char *key) {
-  const char *near = gr_text_nearest(key, gr_hook_names, GR_HOOK_EVENTS);
+  const char *names[GR_HOOK_EVENTS];
+  for (int i = 0; i < GR_HOOK_EVENTS; i++) names[i] = gr_hook_events[i].name;
+  const char *near = gr_text_nearest(key, names, GR_HOOK_EVENTS);
   if (near) return luaL_error(L, "there is no event '%s'; did you mean '%s'?", key, near);
-  return luaL_error(L,
-                    "there is no event '%s'; the events are on_start, lr, on_step_end, "
-                    "on_epoch_end, on_eval_end, on_checkpoint and on_stop",
-                    key);
+  lua_pushliteral(L, "");
+  for (int i = 0; i < GR_HOOK_EVENTS; i++) {
+    lua_pushfstring(L, "%s%s", i ? ", " : "", names[i]);
+    lua_concat(L, 2);
+  }
+  return luaL_error(L, "there is no event '%s'; the events are %s", key, lua_tostring(L, -1));
 }
 
 // The line of the function on top of the stack, for errors in what it returns.
@@ -227,10 +231,10 @@ static int call(lua_State *L) {
   gr_world_push_ctx(L, s, c->context, c->result->lr);
   lua_call(L, 1, 1);
   gr_world_of(L)->line = s->line[c->event];
-  if (c->event == GR_HOOK_LR)
+  if (gr_hook_events[c->event].returns_rate)
     take_lr(L, c->result);
   else
-    take_step_controls(L, s, gr_hook_names[c->event], c->result);
+    take_step_controls(L, s, gr_hook_events[c->event].name, c->result);
   put_answer(L, s, c->result);
   return 0;
 }
@@ -239,7 +243,8 @@ bool gr_script_call(gr_world *w, gr_lua_script *s, gr_hook_event event, const gr
                     gr_hook_result *r) {
   char stream[256];
   calling now = {s, event, c, r};
-  snprintf(stream, sizeof stream, "hook:%d:%.200s:%s", s->index, s->name, gr_hook_names[event]);
+  snprintf(stream, sizeof stream, "hook:%d:%.200s:%s", s->index, s->name,
+           gr_hook_events[event].name);
   w->rng = gr_rng_make(w->seed, stream, (uint64_t)c->step);
   w->drawn = 0;
   return gr_world_run(w, s, call, &now);

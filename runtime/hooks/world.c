@@ -198,7 +198,7 @@ static int unknown_name(lua_State *L) {
 static int new_global(lua_State *L) {
   const char *name = luaL_tolstring(L, 2, NULL);
   for (int i = 0; i < GR_HOOK_EVENTS; i++)
-    if (!strcmp(name, gr_hook_names[i]))
+    if (!strcmp(name, gr_hook_events[i].name))
       return luaL_error(L,
                         "'%s' must be in the table that the script returns: write "
                         "'return { %s = function(ctx) ... end }'",

@@ -48,9 +48,9 @@ static int name_metrics(const gr_run *r, gr_arena *a, gr_hook_event event, const
 static bool was_cut_off(gr_hook_event event, gr_status s) {
   if (gr_status_code(s) != GR_ERR_STOPPED) return false;
   gr_loc at = gr_status_loc(s);
-  bool again = event == GR_HOOK_LR || event == GR_HOOK_START;
+  bool again = gr_hook_events[event].again;
   gr_log(GR_WARN, "%s:%d: hook '%s' was cut off, since the run is to stop%s", at.file, at.line,
-         gr_hook_names[event],
+         gr_hook_events[event].name,
          again ? "" : "; what it would have done at this step is not in the checkpoint");
   gr_status_drop(s);
   return true;
@@ -59,7 +59,8 @@ static bool was_cut_off(gr_hook_event event, gr_status s) {
 bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
   const gr_settings *s = &r->spec->set;
   double base = gr_run_base_lr(r);
-  if (event == GR_HOOK_LR) r->lr = base;
+  bool rate = gr_hook_events[event].returns_rate;
+  if (rate) r->lr = base;
   if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->failure) return true;
   gr_named named[GR_MAX_METRICS + 1];
   gr_arena *scratch = gr_arena_create();
@@ -82,7 +83,7 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   if (was_cut_off(event, st)) return false;
   gr_run_set_failure(r, st);
   if (st) return true;
-  if (event == GR_HOOK_LR) r->lr = result.lr;
+  if (rate) r->lr = result.lr;
   join(&r->asked, &result);
   return true;
 }

@@ -61,7 +61,9 @@ static void votes(void) {
     MUST(script_open_all(paths, 2, NULL, 0, &h));
     MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
     CHECK(r.save == (i < 3) && r.stop == (i < 3), "%d: %d %d", i, r.save, r.stop);
-    const char *why = i == 0 || i == 2 ? "requested by one.lua" : i == 1 ? "requested by two.lua" : "";
+    const char *why = i == 0 || i == 2 ? "requested by one.lua"
+                      : i == 1         ? "requested by two.lua"
+                                       : "";
     CHECK(!strcmp(r.reason, why), "%d: %s", i, r.reason);
     gr_hooks_close(h);
   }
@@ -241,13 +243,45 @@ static void random_after_resume(void) {
   gr_arena_destroy(a);
 }
 
+// Every row of hooks.def is an event: a script may handle it, it is called by its name, and its ctx
+// has what the row says and nothing more.
+static void events(void) {
+  gr_named metrics[] = {{"cer", 0.5}};
+  gr_text t = gr_text_make(script_arena);
+  gr_hooks *h;
+  gr_text_put(&t,
+              "local function seen(ctx) return {log = {m = ctx.metrics.cer and 1 or 0,"
+              " r = ctx.reason and 1 or 0}} end\nreturn {\n");
+  for (int e = 0; e < GR_HOOK_EVENTS; e++)
+    if (!gr_hook_events[e].returns_rate) gr_text_printf(&t, "%s = seen,\n", gr_hook_events[e].name);
+  gr_text_put(&t, "}\n");
+  MUST(script_open(t.at, &h));
+  for (int e = 0; e < GR_HOOK_EVENTS; e++) {
+    const gr_hook_row *row = &gr_hook_events[e];
+    gr_hook_context c = script_context(3);
+    gr_hook_result r;
+    c.metrics = metrics, c.n_metrics = 1, c.reason = "over";
+    CHECK(row->name && *row->when, "event %d has no name or no documentation", e);
+    CHECK(gr_hooks_has(h, (gr_hook_event)e) == !row->returns_rate, "%s is handled", row->name);
+    if (row->returns_rate) continue;
+    MUST(gr_hooks_call(h, (gr_hook_event)e, &c, &r));
+    CHECK(r.n_logs == 2, "%s: %d values", row->name, r.n_logs);
+    for (int i = 0; i < r.n_logs; i++) {
+      unsigned bit = *r.logs[i].name == 'm' ? GR_HOOK_HAS_METRICS : GR_HOOK_HAS_REASON;
+      CHECK((r.logs[i].value != 0) == !!(row->has & bit), "%s: %s is %g", row->name, r.logs[i].name,
+            r.logs[i].value);
+    }
+  }
+  gr_hooks_close(h);
+}
+
 int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
   script_begin("hooks");
-  int bad =
-      RUN(argc, argv, {"context", context}, {"several", several}, {"votes", votes}, {"loss", loss},
-          {"missing", missing}, {"state", state}, {"state_damaged", state_damaged},
-          {"same_random", same_random}, {"random_after_resume", random_after_resume});
+  int bad = RUN(argc, argv, {"events", events}, {"context", context}, {"several", several},
+                {"votes", votes}, {"loss", loss}, {"missing", missing}, {"state", state},
+                {"state_damaged", state_damaged}, {"same_random", same_random},
+                {"random_after_resume", random_after_resume});
   script_end();
   return bad;
 }
