@@ -118,7 +118,7 @@ wrong "a size of 0" 1:23 "'dp' has the size 0" 'from 1 on' -- $auto 'distributed
 wrong "a size below 0" 1:23 "'tp' has the size -2" 'from 1 on' -- $auto 'distributed.mesh={tp: -2}'
 wrong "a size that is no number" 1:23 "'tp' has the size \"two\"" 'from 1 on' -- $auto 'distributed.mesh={tp: two}'
 wrong "too many ranks" 1:35 'more than 1000000 ranks' 'product' -- $auto 'distributed.mesh={dp: 100000, tp: 100000}'
-wrong "braces the shell took" 1:18 'this is a text' 'quotes' -- $auto distributed.mesh=tp:2
+wrong "braces the shell took" 1:18 'this is a string' 'quotes' -- $auto distributed.mesh=tp:2
 wrong "no axes" 1:18 'empty' 'as in' -- $auto 'distributed.mesh={}'
 wrong "an axis the strategy has not" 1:19 "hsdp has no mesh axis 'dp'" 'replicate, shard and tp' -- \
   $auto 'distributed.mesh={dp: 2, tp: 2}' distributed.strategy=hsdp

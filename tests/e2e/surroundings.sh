@@ -124,6 +124,8 @@ else
   verdict "... for ranks that are threads" 69
   if has_mpi; then
     limit_memory 350000 2
+    # MPI leaves enough for compiling or not: then the states are what there is no memory for.
+    printf '%s\n' 'launch error: no (memory for )?[0-9.]+ MB' 'hint: .*smaller (model|batch)' >patterns
     verdict "... for ranks that are processes" 69
     check "... says so once" test "$(grep -c ' error: ' "$log")" = 1
   fi
