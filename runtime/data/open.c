@@ -102,7 +102,7 @@ static const gr_source_ops *find_source(const char *name) {
 static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, bool all, gr_dataset **out) {
   const char *name;
   *out = NULL;
-  GR_TRY(gr_conf_text(data, "source", "speech", &name));
+  GR_TRY(gr_conf_text(data, "source", "", &name));
   const gr_source_ops *ops = find_source(name);
   if (!ops)
     return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(data, "source")->loc,

@@ -1,4 +1,5 @@
-// config.c - what the source `speech` reads of the section `data`; see speech.h.
+// config.c - what the source `speech` reads of the section `data`, where the schema has filled in
+// every default; see speech.h.
 #include <limits.h>
 #include <string.h>
 #include "base/file.h"
@@ -16,47 +17,47 @@ static gr_status read_text_rules(gr_conf *data, gr_text_rules *out) {
   static const char *const cases[] = {"keep", "upper", "lower"};
   static const char *const unknown[] = {"fail", "skip", "drop"};
   const char *letters, *how;
-  GR_TRY(gr_conf_text(data, "text.case", "upper", &letters));
-  GR_TRY(gr_conf_text(data, "text.spaces", "-/_", &out->spaces));
-  GR_TRY(gr_conf_text(data, "text.drops", ".,!?:;\"()", &out->drops));
-  GR_TRY(gr_conf_text(data, "text.unknown", "skip", &how));
+  GR_TRY(gr_conf_text(data, "text.case", "", &letters));
+  GR_TRY(gr_conf_text(data, "text.spaces", "", &out->spaces));
+  GR_TRY(gr_conf_text(data, "text.drops", "", &out->drops));
+  GR_TRY(gr_conf_text(data, "text.unknown", "", &how));
   out->letters = (gr_letters)choice(letters, cases, 3);
   out->unknown = (gr_unknown)choice(how, unknown, 3);
   return GR_OK;
 }
 
-static gr_status read_int(gr_conf *c, const char *path, int default_value, int *out) {
+static gr_status read_int(gr_conf *c, const char *path, int *out) {
   int64_t v;
-  GR_TRY(gr_conf_int(c, path, default_value, &v));
+  GR_TRY(gr_conf_int(c, path, 0, &v));
   *out = (int)v;
   return gr_range(path, v, INT_MIN, INT_MAX);
 }
 
 static gr_status read_features(gr_conf *data, gr_feature_spec *f) {
-  GR_TRY(read_int(data, "sample_rate", 16000, &f->rate));
-  GR_TRY(read_int(data, "features.n_fft", 512, &f->fft));
-  GR_TRY(read_int(data, "features.window", 400, &f->window));
-  GR_TRY(read_int(data, "features.hop", 160, &f->hop));
-  GR_TRY(read_int(data, "features.mels", 80, &f->mels));
+  GR_TRY(read_int(data, "sample_rate", &f->rate));
+  GR_TRY(read_int(data, "features.n_fft", &f->fft));
+  GR_TRY(read_int(data, "features.window", &f->window));
+  GR_TRY(read_int(data, "features.hop", &f->hop));
+  GR_TRY(read_int(data, "features.mels", &f->mels));
   GR_TRY(gr_conf_float(data, "features.fmin", 0, &f->f_min));
   GR_TRY(gr_conf_float(data, "features.fmax", 0, &f->f_max));
-  return gr_conf_bool(data, "features.normalize", true, &f->normalise);
+  return gr_conf_bool(data, "features.normalize", false, &f->normalise);
 }
 
 static gr_status read_augment(gr_conf *data, gr_augment *a) {
-  GR_TRY(read_int(data, "augment.freq_masks", 0, &a->freq_masks));
-  GR_TRY(read_int(data, "augment.freq_width", 0, &a->freq_width));
-  GR_TRY(read_int(data, "augment.time_masks", 0, &a->time_masks));
-  GR_TRY(read_int(data, "augment.time_width", 0, &a->time_width));
-  GR_TRY(read_int(data, "augment.time_warp", 0, &a->time_warp));
-  return gr_conf_float(data, "augment.time_share", 0.2, &a->time_share);
+  GR_TRY(read_int(data, "augment.freq_masks", &a->freq_masks));
+  GR_TRY(read_int(data, "augment.freq_width", &a->freq_width));
+  GR_TRY(read_int(data, "augment.time_masks", &a->time_masks));
+  GR_TRY(read_int(data, "augment.time_width", &a->time_width));
+  GR_TRY(read_int(data, "augment.time_warp", &a->time_warp));
+  return gr_conf_float(data, "augment.time_share", 0, &a->time_share);
 }
 
 static gr_status read_vocab(gr_arena *arena, gr_conf *data, gr_vocab *out) {
   const char *symbols;
   int blank;
-  GR_TRY(gr_conf_text(data, "vocab", "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", &symbols));
-  GR_TRY(read_int(data, "blank", -1, &blank));
+  GR_TRY(gr_conf_text(data, "vocab", "", &symbols));
+  GR_TRY(read_int(data, "blank", &blank));
   // A folder may be called as the symbols are; what else is no file is refused by name.
   bool file = gr_is_file(symbols) || (gr_file_kind(symbols) && !gr_is_dir(symbols));
   return file ? gr_vocab_read(arena, symbols, blank, out)
@@ -93,7 +94,7 @@ gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *data, gr_speech_spec *s)
   GR_TRY(gr_conf_text(data, "eval_manifest", NULL, &s->validation));
   GR_TRY(gr_conf_text(data, "root", NULL, &s->root));
   GR_TRY(gr_conf_float(data, "max_seconds", 0, &seconds));
-  GR_TRY(read_int(data, "subsampling", 0, &s->subsampling));
+  GR_TRY(read_int(data, "subsampling", &s->subsampling));
   GR_TRY(read_vocab(arena, data, vocab));
   GR_TRY(read_text_rules(data, &s->text));
   GR_TRY(read_features(data, &s->features));

@@ -1,4 +1,5 @@
-// config.c - what the source `table` reads of the section `data`; see table.h.
+// config.c - what the source `table` reads of the section `data`, where the schema has filled in
+// every default; see table.h.
 #include <limits.h>
 #include <string.h>
 #include "runtime/data/table/table.h"
@@ -26,10 +27,10 @@ static gr_status read_rows(gr_conf *data, const char *path, int32_t *out) {
 
 static gr_status read_words(gr_conf *data, gr_table_spec *s) {
   const char *label_is, *dtype, *of_window, *delimiter;
-  GR_TRY(gr_conf_text(data, "table.label_is", "auto", &label_is));
-  GR_TRY(gr_conf_text(data, "table.dtype", "f32", &dtype));
-  GR_TRY(gr_conf_text(data, "table.window_label", "last", &of_window));
-  GR_TRY(gr_conf_text(data, "table.delimiter", ",", &delimiter));
+  GR_TRY(gr_conf_text(data, "table.label_is", "", &label_is));
+  GR_TRY(gr_conf_text(data, "table.dtype", "", &dtype));
+  GR_TRY(gr_conf_text(data, "table.window_label", "", &of_window));
+  GR_TRY(gr_conf_text(data, "table.delimiter", "", &delimiter));
   s->label_is = !strcmp(label_is, "class")   ? GR_LABEL_CLASS
                 : !strcmp(label_is, "value") ? GR_LABEL_VALUE
                                              : GR_LABEL_AUTO;
@@ -53,8 +54,8 @@ gr_status gr_table_read_spec(gr_arena *a, gr_conf *data, gr_table_spec *s) {
   GR_TRY(gr_conf_text(data, "table.label", NULL, &s->label));
   GR_TRY(gr_conf_text(data, "table.split", NULL, &s->split));
   GR_TRY(gr_conf_text(data, "table.series", NULL, &s->series));
-  GR_TRY(gr_conf_bool(data, "table.header", true, &s->header));
-  GR_TRY(gr_conf_bool(data, "table.normalize", true, &s->normalize));
+  GR_TRY(gr_conf_bool(data, "table.header", false, &s->header));
+  GR_TRY(gr_conf_bool(data, "table.normalize", false, &s->normalize));
   GR_TRY(read_rows(data, "table.window", &s->window));
   GR_TRY(read_rows(data, "table.stride", &s->stride));
   return read_words(data, s);
