@@ -1,17 +1,17 @@
-// help.h - what `graphrun --help` and `graphrun COMMAND --help` print, all of it from tables:
-// commands.def, the flags of each command, and the rows of the schema.
+// help.h - the help texts of `graphrun --help` and `graphrun COMMAND --help`, generated from
+// tables: commands.def, the flags of each command, and the rows of the schema.
 #pragma once
 #include "cli/args.h"
 
 typedef struct gr_command {
   const char *name, *usage, *doc;
   const char *example;
-  const char *keys;  // paths of keys, separated by blanks
+  const char *keys;  // paths of the most important keys, separated by spaces
 } gr_command;
-extern const gr_command gr_commands[];  // ends with one without a name
+extern const gr_command gr_commands[];  // terminated by an entry whose name is NULL
 
-const gr_command *gr_command_find(const char *name);  // NULL: there is none
-// The flags of a command, counted from 0; false beyond the last.
+const gr_command *gr_command_find(const char *name);  // NULL: no such command
+// Flag `i` (from 0) of a command; false beyond the last.
 bool gr_command_flag(const char *command, int i, gr_flag *out);
-void gr_help_all(FILE *);
-void gr_help_command(FILE *, const gr_command *);
+void gr_help_all(FILE *);                          // prints the list of commands
+void gr_help_command(FILE *, const gr_command *);  // prints usage, flags, example and keys of one

@@ -21,7 +21,7 @@ bool gr_show_diff(gr_text *, const gr_conf *a, const gr_conf *b);
 typedef struct gr_saved {
   const char *config, *hydra, *overrides;
 } gr_saved;
-gr_saved gr_show_saved(gr_arena *, const gr_composed *);
+gr_saved gr_show_saved(gr_arena *, const gr_composed *);  // everything in the arena
 
 // Shell completion of an override: writes the candidates for `word`, one per line: groups and their
 // options, keys and their values. Never fails: what cannot be composed is left out.

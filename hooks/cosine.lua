@@ -1,13 +1,13 @@
--- cosine.lua - linear warm-up, then the learning rate falls along half a cosine (Loshchilov and
--- Hutter 2017), or along ever longer ones that each begin at the top (warm restarts).
+-- cosine.lua - linear warm-up, then cosine decay of the learning rate, optionally with warm restarts
+-- (SGDR: Loshchilov and Hutter, 2017).
 --
--- params.warmup_steps   default 0; counted from the first step
--- params.total_steps    the cosine's end; default the run's last step
--- params.min_lr         default 0; also what it stays at after the end
+-- params.warmup_steps   steps of warm-up; default 0
+-- params.total_steps    step at which the decay ends; default: the run's last step
+-- params.min_lr         learning rate at the end of the decay and after it; default 0
 -- params.restart_steps  length of the first cosine; default: no restarts
--- params.restart_mult   each next one is so many times as long; default 1
+-- params.restart_mult   each cosine is longer than the previous one by this factor; default 1
 
--- Where step s is in its cosine: 0 at the top, 1 at the end.
+-- Position of step s in its cosine, from 0 (the maximum) to 1 (the minimum).
 local function place(ctx, s)
   local p = ctx.params
   local length = p.restart_steps

@@ -2,8 +2,8 @@
 --
 -- params.metric      its name; default "loss"
 -- params.mode        "min" (default) or "max"
--- params.patience    evaluations without an improvement; default 5
--- params.min_delta   what counts as one; default 0
+-- params.patience    evaluations without an improvement before stopping; default 5
+-- params.min_delta   smallest change that counts as an improvement; default 0
 
 return {
   on_eval_end = function(ctx)

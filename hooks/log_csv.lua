@@ -1,7 +1,7 @@
--- log_csv.lua - writes a table of the run for a spreadsheet: one line each few steps.
+-- log_csv.lua - writes a CSV table of the run, with one line every few steps.
 --
--- params.file    default "log.csv", in the run's output directory
--- params.every   steps; default 1
+-- params.file    name in the run's output directory; default "log.csv"
+-- params.every   steps between lines; default 1
 
 local function file(ctx) return ctx.params.file or "log.csv" end
 

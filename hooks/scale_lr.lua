@@ -1,10 +1,10 @@
 -- scale_lr.lua - scales the learning rate by the number of ranks.
 --
--- For a batch size that is per rank: linear keeps the step per sample, sqrt the noise (Goyal and
--- others 2017; Krizhevsky 2014). Put it before schedules that warm up.
+-- For batch sizes per rank: linear scaling keeps the update per sample constant (Goyal et al., 2017),
+-- sqrt the variance of the gradient (Krizhevsky, 2014). List it before schedules that warm up.
 --
 -- params.scale   "linear" (default), "sqrt" or "none"
--- params.base    the number of ranks that the configuration's lr is for; default 1
+-- params.base    number of ranks for which the configured learning rate is meant; default 1
 
 local factor = {
   linear = function(ranks) return ranks end,

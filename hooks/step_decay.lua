@@ -1,12 +1,12 @@
--- step_decay.lua - linear warm-up, then the learning rate falls in steps.
+-- step_decay.lua - linear warm-up, then the learning rate decays in steps.
 --
--- With s counted from 0: lr * (s + 1) / warmup_steps while s < warmup_steps, and from there on
--- lr * decay ^ floor((s - warmup_steps) / decay_steps). Warm-up begins with the first step.
+-- At step s (from 0): lr * (s + 1) / warmup_steps while s < warmup_steps, then
+-- lr * decay ^ floor((s - warmup_steps) / decay_steps).
 --
 -- params.warmup_steps   default 1000; 0: none
 -- params.decay          default 0.96
 -- params.decay_steps    default 10000
--- params.max_lr         default ctx.lr: the configuration's, after the hooks before this one
+-- params.max_lr         learning rate after warm-up; default ctx.lr, the result of the previous hooks
 
 return {
   lr = function(ctx)

@@ -1,7 +1,7 @@
--- warmup_linear.lua - raises the learning rate in a straight line over the first steps.
+-- warmup_linear.lua - raises the learning rate linearly over the first steps.
 --
--- Step 0 has lr/warmup_steps, step warmup_steps - 1 and all later ones the whole lr. It scales
--- what the hooks before it made, so it may follow any other schedule.
+-- Step 0 has lr / warmup_steps; step warmup_steps - 1 and all later ones have the full lr. It scales
+-- the result of the previous hooks, so it may follow any other schedule.
 --
 -- params.warmup_steps   default 1000
 

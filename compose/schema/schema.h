@@ -70,6 +70,7 @@ struct gr_schema_type {
   gr_schema_type *next;  // the next alternative
 };
 
+// Parses a type's notation (gr_schema_key.type), which is trusted.
 gr_schema_type *gr_schema_type_read(gr_arena *, const char *text);
 // Whether the value is of the type. A word is matched in any case, and then spelt as the type
 // spells it.

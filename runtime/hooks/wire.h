@@ -34,7 +34,7 @@ typedef struct gr_wire {
 } gr_wire;
 
 void gr_wire_begin(gr_wire *, gr_wire_kind);  // empties the buffer and starts a message
-void gr_wire_free(gr_wire *);
+void gr_wire_free(gr_wire *);                 // frees the buffer, which is then empty
 // Append fields to the message that was begun. put: raw bytes; put_bytes: their number, then the
 // bytes; put_text: text, or NULL, which is read as NULL.
 void gr_wire_put(gr_wire *, const void *, size_t len);

@@ -16,7 +16,7 @@
 #include "runtime/launch/state.h"
 
 enum { IDLE, WAITING, STARTED, GIVEN_UP };
-static const double stop_grace_s = 2;  // how long MPI_Init may go on after a request to stop
+static const double stop_grace_s = 2;  // how long MPI_Init may continue after a request to stop
 
 static struct watch {
   atomic_int state;
