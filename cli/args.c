@@ -89,14 +89,12 @@ bool gr_args_flag(const char *command, int i, gr_flag *out) {
   return false;
 }
 
-enum { MAX_NUMBER = 1000000 };  // as distributed.ranks
-
 static gr_status number(const char *name, const char *value, int64_t *out) {
   char *end;
   *out = strtoll(value, &end, 10);
-  if (!*value || *end || *out < 1 || *out > MAX_NUMBER)
+  if (!*value || *end || *out < 1 || *out > GR_MAX_RANKS)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s must be a number from 1 to %d, but is '%s'", name,
-                   MAX_NUMBER, value);
+                   GR_MAX_RANKS, value);
   return GR_OK;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/base.h"
 
-enum { GR_MAX_WITHOUT = 16 };
+enum { GR_MAX_WITHOUT = 16, GR_MAX_RANKS = 1000000 };  // ranks: as distributed.ranks
 
 // A flag, the placeholder of its value ("FILE", "PASS"; NULL: it takes none), and what it does.
 typedef struct gr_flag {

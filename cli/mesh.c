@@ -2,8 +2,7 @@
 #include "cli/mesh.h"
 #include <fnmatch.h>
 #include <string.h>
-
-enum { MAX_RANKS = 1000000 };  // as distributed.ranks
+#include "cli/args.h"
 
 // The axes a mesh can have.
 static const struct axis {
@@ -103,7 +102,7 @@ static gr_status read_axis(reader *r, int i) {
   const gr_conf *c = r->mesh->items[i];
   const char *name = r->mesh->keys[i];
   if (!is_axis(name)) return unknown_axis(r->arena, name, c->key_loc);
-  if (c->kind != GR_CONF_INT || c->integer < 1 || c->integer > MAX_RANKS) {
+  if (c->kind != GR_CONF_INT || c->integer < 1 || c->integer > GR_MAX_RANKS) {
     gr_text is = gr_text_make(r->arena);
     gr_conf_json(&is, c, 0);
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "mesh axis '%s' has the size %s", name, is.at),
@@ -116,8 +115,8 @@ static gr_status read_axis(reader *r, int i) {
         r->s->data[1] ? r->s->data[1] : "");
   m->axis[m->n_axes].name = name;
   m->axis[m->n_axes++].size = (int)c->integer;
-  if ((int64_t)r->out->ranks * c->integer > MAX_RANKS)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a mesh of more than %d ranks", MAX_RANKS),
+  if ((int64_t)r->out->ranks * c->integer > GR_MAX_RANKS)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a mesh of more than %d ranks", GR_MAX_RANKS),
                    "the number of ranks is the product of the sizes");
   r->out->ranks *= (int)c->integer;
   return GR_OK;

@@ -33,6 +33,8 @@ typedef struct shard {
   uint32_t loss_at;  // the node that makes the loss: what comes after it is the backward pass
 } shard;
 
+_Static_assert(GR_MAX_MESH <= 8, "shard.whole has a bit for each axis of the mesh");
+
 static int64_t cost(gr_axis_placement from, gr_axis_placement to, int64_t bytes) {
   if (from == to) return 0;
   if (to == GR_PARTIAL) return NEVER;

@@ -41,8 +41,9 @@ typedef struct gr_pass_note {
   const char *pass;
   uint32_t nodes, in_loops, collectives;  // of the graph it left; in_loops: of bodies
 } gr_pass_note;
+enum { GR_MAX_PASSES = 16 };
 typedef struct gr_notes {
-  gr_pass_note passes[16];
+  gr_pass_note passes[GR_MAX_PASSES];
   int n_passes;
   const char **unused;  // weights that the loss does not depend on
   uint32_t n_unused;

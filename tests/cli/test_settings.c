@@ -1,9 +1,11 @@
 // test_settings.c - rows of schema.def: every word of a key is the constant of its enum, every
 // default is read, other names override, and what is accepted is marked so.
 #include <string.h>
+#include "cli/args.h"
 #include "cli/optimizer.h"
 #include "cli/settings.h"
 #include "compose/schema/schema.h"
+#include "runtime/data/dataset.h"
 #include "tests/check.h"
 
 // Composes `text` and reads it, for one rank.
@@ -85,7 +87,21 @@ static void other_names(void) {
   gr_arena_destroy(a);
 }
 
+static void same_limit(gr_arena *a, const char *path, int64_t limit) {
+  int64_t to = gr_schema_type_read(a, gr_schema_find(path)->type)->to;
+  CHECK(to == limit, "%s takes up to %lld, the code %lld", path, (long long)to, (long long)limit);
+}
+
+// What a row lets through is what arrays are made for, so that no number compiles and fails later.
+static void limits(void) {
+  gr_arena *a = gr_arena_create();
+  same_limit(a, "data.buckets", GR_MAX_BUCKETS);
+  same_limit(a, "distributed.ranks", GR_MAX_RANKS);
+  gr_arena_destroy(a);
+}
+
 int main(int argc, char **argv) {
   gr_optimizer_register();
-  return RUN(argc, argv, {"words", words}, {"defaults", defaults}, {"other_names", other_names});
+  return RUN(argc, argv, {"words", words}, {"defaults", defaults}, {"other_names", other_names},
+             {"limits", limits});
 }

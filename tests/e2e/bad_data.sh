@@ -145,6 +145,7 @@ yaml() { # NAME CODE PATTERN... -- data: of base.yaml with one key of `data` cha
 change='buckets: 2/buckets: 90' yaml "too many buckets" 65 "changed.yaml:12:12: .*from 1 to 32"
 change='buckets: 2/buckets: 1:30' yaml "... in YAML's base 60" 65 "changed.yaml:12:12: .*from 1 to 32"
 change='buckets: 2/buckets: [40, 80, 80]' yaml "bounds that do not rise" 65 "changed.yaml:12:21: .*rising"
+change="buckets: 2/buckets: [$(seq -s ', ' 40 72)]" yaml "33 bounds" 65 "changed.yaml:12:12: .*buckets must be from 1 to 32, but is 33"
 change='buckets: 2/buckets: []' yaml "no bounds at all" 65 "changed.yaml:12:12: .*buckets must be from 1 to 32"
 change='window: 200/window: 400' yaml "a window larger than the transform" 65 \
   "changed.yaml:13:44: .*transform of 256 points cannot hold a window of 400" "hint: .*n_fft of at least 400"
