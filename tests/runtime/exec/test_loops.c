@@ -84,6 +84,22 @@ static void check_loop(bench *t, bool reverse, bool with_init) {
   is("ds", result(t, "ds"), T * E, stack[2][0]), is("xs", result(t, "xs"), T * E, stack[3][0]);
 }
 
+// The same plan on the device that checks addresses, and whose values bytes are.
+static void check_on_null(bench *t) {
+  extern const gr_device_ops gr_device_null;
+  static const float zeros[T * E];
+  const gr_graph *g = t->plan->programs[0].frame.g;
+  gr_exec_close(t->exec);
+  t->opt.device = &gr_device_null;
+  MUST(gr_exec_open(t->plan, &t->opt, &t->exec));
+  for (uint32_t v = 1; v < g->n_values; v++) {
+    if (g->values[v].role != GR_INPUT) continue;
+    gr_exec_tensor x = gr_exec_input(t->exec, t->plan->programs, g->values[v].name);
+    MUST(gr_exec_write(t->exec, &x, zeros));
+  }
+  MUST(gr_exec_run(t->exec, t->plan->programs));
+}
+
 static void loops(void) {
   for (int kind = 0; kind < 4; kind++) {
     bench t = begin();
@@ -93,6 +109,7 @@ static void loops(void) {
       fill(in(&t, "x"), T * E, i), fill(in(&t, "h0"), E, 5 + i), fill(in(&t, "w"), E, 9 + i);
       check_loop(&t, kind & 1, kind & 2);
     }
+    check_on_null(&t);
     end(&t);
   }
 }
@@ -115,6 +132,7 @@ static void a_shared_place_is_copied_from(void) {
   MUST(gr_exec_open(t.plan, &t.opt, &t.exec));
   fill(in(&t, "x"), T * E, 3), fill(in(&t, "h0"), E, 8), fill(in(&t, "w"), E, 12);
   check_loop(&t, false, true);
+  check_on_null(&t);
   end(&t);
 }
 
@@ -150,6 +168,7 @@ static void loops_in_loops(void) {
     CHECK(fabsf(got - must) < 1e-3f * (1 + fabsf(must)), "%d: %g, not %g", i, (double)got,
           (double)must);
   }
+  check_on_null(&t);
   end(&t);
 }
 
