@@ -117,7 +117,7 @@ static bool reads_otherwise(gr_arena *a, const char *text) {
 }
 
 // Offers the current value of the key, or its default.
-static void offer_now(completion *c, gr_conf *root, const char *key, const char *before) {
+static void offer_current(completion *c, gr_conf *root, const char *key, const char *before) {
   gr_conf *now = root ? gr_conf_find(root, key) : NULL;
   const gr_schema_key *k = gr_schema_find(key);
   gr_text t = gr_text_make(c->arena);
@@ -145,7 +145,7 @@ static void offer_values(completion *c, const gr_composer *k, const gr_composed 
   }
   offer_words(c, key, before);
   if (last == equals + 1)
-    offer_now(c, of_hydra ? made->hydra : made->job, key + (of_hydra ? 6 : 0), before);
+    offer_current(c, of_hydra ? made->hydra : made->job, key + (of_hydra ? 6 : 0), before);
 }
 
 // ---- Words -----------------------------------------------------------------------

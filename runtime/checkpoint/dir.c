@@ -232,7 +232,7 @@ static void mark_last(trait *t, int n, int last) {
   for (int i = 0; i < n; i++) t[i].keep |= !newer;
 }
 
-static gr_status drop(const gr_disk_dir *dir, const gr_checkpoint_entry *x) {
+static gr_status move_and_remove(const gr_disk_dir *dir, const gr_checkpoint_entry *x) {
   char trash[GR_CHECKPOINT_NAME_SIZE];
   gr_checkpoint_name(".trash-", x->step, trash);
   GR_TRY(gr_disk_rename(dir, strrchr(x->path, '/') + 1, trash));
@@ -249,7 +249,7 @@ static gr_status prune(gr_arena *a, const gr_disk_dir *dir, const gr_saver_spec 
   mark_best(t, n, spec->keep_best, spec->metric_max);
   mark_last(t, n, spec->keep_last);
   for (int i = 0; i < n; i++)
-    if (!t[i].keep && all[i].step != last) GR_TRY(drop(dir, &all[i]));
+    if (!t[i].keep && all[i].step != last) GR_TRY(move_and_remove(dir, &all[i]));
   return GR_OK;
 }
 

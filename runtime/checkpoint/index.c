@@ -43,7 +43,7 @@ int64_t gr_tensor_slice_bytes(const gr_tensor_slice *p) {
   return product(each, p->rank, p->size);
 }
 
-static gr_status sane(const gr_tensor_slice *p) {
+static gr_status check_slice(const gr_tensor_slice *p) {
   size_t len = strlen(p->name);
   if (!len || len > GR_CHECKPOINT_NAME)
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
@@ -63,7 +63,7 @@ static gr_status sane(const gr_tensor_slice *p) {
   return GR_OK;
 }
 
-static gr_status agree(const gr_tensor_slice *a, const gr_tensor_slice *b) {
+static gr_status check_same_tensor(const gr_tensor_slice *a, const gr_tensor_slice *b) {
   bool same = !strcmp(a->dtype, b->dtype) && a->rank == b->rank;
   for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
   if (same) return GR_OK;
@@ -78,13 +78,13 @@ gr_status gr_index_group(gr_arena *a, gr_index *x, const gr_stored *flat, int n)
   uint32_t *of = GR_NEW(a, uint32_t, n);
   for (int i = 0; i < n; i++) {
     const gr_tensor_slice *p = &flat[i].piece;
-    GR_TRY(sane(p));
+    GR_TRY(check_slice(p));
     if (!gr_map_find(&x->by_name, p->name, &of[i])) {
       of[i] = (uint32_t)x->n_tensors;
       x->tensors[x->n_tensors++] = gr_tensor_slice_whole(p->name, p->dtype, p->rank, p->dims, NULL);
       gr_map_put(&x->by_name, p->name, of[i]);
     }
-    GR_TRY(agree(p, &x->tensors[of[i]]));
+    GR_TRY(check_same_tensor(p, &x->tensors[of[i]]));
   }
   x->first = GR_NEW(a, int, x->n_tensors + 1);
   for (int i = 0; i < n; i++) x->first[of[i] + 1] += gr_tensor_slice_bytes(&flat[i].piece) > 0;

@@ -22,7 +22,7 @@ static int64_t bytes_in(gr_arena *a, const char *path) {
   return sum;
 }
 
-static gr_checkpoint_entry look(gr_arena *a, const char *dir, const char *name) {
+static gr_checkpoint_entry read_entry(gr_arena *a, const char *dir, const char *name) {
   gr_checkpoint_entry x = {.path = gr_arena_printf(a, "%s/%s", dir, name)};
   x.step = gr_checkpoint_name_step(name, "");
   x.unfinished = x.step < 0;
@@ -62,7 +62,7 @@ gr_status gr_checkpoint_list(gr_arena *a, const char *dir, gr_checkpoint_entry *
   if (e) return e;
   *out = GR_NEW(a, gr_checkpoint_entry, all.n + 1);
   for (int i = 0; i < all.n; i++) {
-    (*out)[*n] = look(a, dir, all.at[i]);
+    (*out)[*n] = read_entry(a, dir, all.at[i]);
     *n += (*out)[*n].step >= 0;
   }
   if (*n) qsort(*out, (size_t)*n, sizeof **out, by_step);

@@ -15,7 +15,7 @@ _Static_assert(GR_HOOK_STATE_BYTES <= GR_CHECKPOINT_TEXT / 2, "a checkpoint must
 
 // -- States ------------------------------------------------------------------------------
 
-static gr_status keep(gr_kept *k, gr_wire *w) {
+static gr_status copy_state(gr_state_copy *k, gr_wire *w) {
   size_t len;
   const char *text = gr_wire_bytes(w, &len);
   if (!text) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the hooks' process sent no state");
@@ -34,7 +34,7 @@ static void end_event(gr_hooks *h, bool commit) {
   for (int i = 0; i < h->spec.n_scripts; i++) {
     gr_script *s = &h->scripts[i];
     if (s->is_new && commit) {
-      gr_kept old = s->state;
+      gr_state_copy old = s->state;
       s->state = s->after, s->after = old;
     }
     s->is_new = false;
@@ -81,7 +81,7 @@ static gr_status start(gr_hooks *h) {
   return GR_OK;
 }
 
-static gr_status give_back(gr_hooks *h) {
+static gr_status send_back_states(gr_hooks *h) {
   gr_wire_begin(&h->out, GR_WIRE_BACK);
   for (int i = 0; i < h->spec.n_scripts; i++)
     gr_wire_put_bytes(&h->out, h->scripts[i].state.at, h->scripts[i].state.len);
@@ -93,7 +93,7 @@ static gr_status restart(gr_hooks *h) {
   if (h->pid || !h->spec.n_scripts) return GR_OK;
   h->restarting = true;
   gr_status e = start(h);
-  if (!e) e = give_back(h);
+  if (!e) e = send_back_states(h);
   h->restarting = false;
   return gr_note(e, GR_NOWHERE, "while restarting the hooks after a failure");
 }
@@ -171,7 +171,7 @@ static gr_status call_script(gr_hooks *h, int i, gr_hook_event event, const gr_h
   if (len != sizeof *r) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a hook's result is truncated");
   memcpy(r, result, sizeof *r);
   s->is_new = gr_wire_int(&h->in) != 0;
-  return s->is_new ? keep(&s->after, &h->in) : GR_OK;
+  return s->is_new ? copy_state(&s->after, &h->in) : GR_OK;
 }
 
 // What the event's ctx has.
@@ -245,7 +245,7 @@ static gr_status restore_states(gr_hooks *h, const char *text) {
   gr_wire_begin(&h->out, GR_WIRE_RESTORE);
   gr_wire_put_text(&h->out, text);
   GR_TRY(gr_hooks_ask(h, &h->scripts[0], -1));
-  for (int i = 0; i < h->spec.n_scripts; i++) GR_TRY(keep(&h->scripts[i].state, &h->in));
+  for (int i = 0; i < h->spec.n_scripts; i++) GR_TRY(copy_state(&h->scripts[i].state, &h->in));
   return GR_OK;
 }
 

@@ -24,10 +24,10 @@ typedef struct gr_hook_file {  // a file that scripts append to
   struct gr_hook_file *next;
 } gr_hook_file;
 
-typedef struct gr_kept {  // a copy of a state
+typedef struct gr_state_copy {  // a copy of a state
   char *at;
   size_t len, room;  // len 0: no state
-} gr_kept;
+} gr_state_copy;
 
 typedef struct gr_script {
   gr_hook_script from;
@@ -35,8 +35,8 @@ typedef struct gr_script {
   char *text;
   size_t len;
   int line[GR_HOOK_EVENTS];  // where each function begins; 0: the event is not handled
-  gr_kept state;             // after the last completed event
-  gr_kept after;             // after the current event, if is_new
+  gr_state_copy state;       // after the last completed event
+  gr_state_copy after;       // after the current event, if is_new
   bool is_new;
 } gr_script;
 

@@ -40,8 +40,8 @@ void gr_events_close(gr_events *);
 
 uint32_t gr_crc32c(const void *, size_t bytes);  // RFC 3720, appendix B.4
 
-// results.c: writes training_results.json to `dir`, with the rows of the file epochs_path as its
-// history. The file is replaced atomically.
 #define GR_RESULTS_NAME "training_results.json"
+// Writes training_results.json to `dir`, with the rows of the file epochs_path as its history. The
+// file is replaced atomically (results.c).
 GR_MUST_USE gr_status gr_results_write(const char *dir, const char *epochs_path,
                                        const gr_results *);
