@@ -38,6 +38,7 @@ const char *fixture_path(const char *fmt, ...) {
 }
 
 void fixture_bytes(const char *path, const void *bytes, size_t n) {
+  remove(path);  // some file systems write a file to the disk where it is cut to no bytes
   FILE *f = fopen(path, "wb");
   if (!f || fwrite(bytes, 1, n, f) != n || fclose(f)) perror(path), exit(1);
 }
