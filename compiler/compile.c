@@ -7,8 +7,6 @@
 #include "ir/text.h"
 #include "ops/optim/optim.h"
 
-enum { ALIGN = 64 };
-
 static const char *const kinds[] = {[GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init"};
 static const char *const halves[] = {[GR_PHASE_WHOLE_STEP] = "train",
                                      [GR_PHASE_MICRO_BATCH] = "micro",
@@ -34,7 +32,7 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool train
                       .offset = p->state_bytes,
                       .bytes = gr_type_bytes(&v->type),
                       .trained = trains && changes(v)};
-  p->state_bytes += (gr_type_bytes(&v->type) + ALIGN - 1) / ALIGN * ALIGN;
+  p->state_bytes += (gr_type_bytes(&v->type) + GR_PLAN_ALIGN - 1) / GR_PLAN_ALIGN * GR_PLAN_ALIGN;
 }
 
 static void add_states(gr_plan *p, gr_map *by_name, const gr_compiled *c) {
@@ -59,6 +57,9 @@ static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
   h = hash_number(h, f->bytes);
   for (uint32_t i = 1; i < f->g->n_values; i++)
     h = hash_number(hash_number(h, f->offset[i]), f->in_states[i]);
+  for (uint32_t i = 1; f->stacked && i < f->g->n_values; i++)
+    h = hash_number(h, (uint64_t)f->stacked[i]);
+  for (int k = 0; k < f->n_carry; k++) h = hash_number(h, f->carry[k]);
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
     h = hash_number(hash_number(h, f->scratch[i]), f->body_at[i]);
     if (f->body[i]) h = hash_frame(h, f->body[i]);

@@ -7,10 +7,7 @@
 #include "compiler/plan/memory.h"
 #include <string.h>
 #include "compiler/plan/memory_fit.h"
-#include "ops/loop/scan.h"
 #include "ops/ops.h"
-
-enum { ALIGN = 64 };
 
 typedef struct planner {
   gr_arena *arena;
@@ -25,7 +22,9 @@ typedef struct planner {
   uint32_t n_live_ranges;
 } planner;
 
-static size_t rounded(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
+static size_t rounded(size_t bytes) {
+  return (bytes + GR_PLAN_ALIGN - 1) / GR_PLAN_ALIGN * GR_PLAN_ALIGN;
+}
 
 static bool is_body(const planner *p) { return p->f->stacked != NULL; }
 
@@ -50,28 +49,26 @@ bool gr_memory_may_reuse(const gr_graph *g, const gr_node *n, int k, int j) {
 
 // ---- Taking over --------------------------------------------------------------------
 
-// The next value of state s, if it can be made where s is: all who read s come before, or the
-// maker itself is the last and may work in place.
-static bool can_become(const planner *p, uint32_t s, bool *claimed) {
-  const gr_graph *g = p->g;
-  gr_val next = g->values[s].next;
+bool gr_memory_may_become(const gr_graph *g, const uint32_t *last, uint32_t state) {
+  gr_val next = g->values[state].next;
   const gr_value *v = gr_at(g, next);
-  if (!gr_is(next) || v->role != GR_TEMP || claimed[next.id]) return false;
+  if (!gr_is(next) || v->role != GR_TEMP) return false;
   const gr_node *maker = &g->nodes[v->node];
   bool reads = false;
   for (int j = 0; j < maker->n_in; j++) {
-    if (maker->in[j].id != s) continue;
+    if (maker->in[j].id != state) continue;
     reads = true;
     if (!gr_memory_may_reuse(g, maker, (int)(next.id - maker->out.id), j)) return false;
   }
-  return reads ? p->last[s] == v->node : p->last[s] <= v->node;
+  return reads ? last[state] == v->node : last[state] <= v->node;
 }
 
 static void put_nexts_in_states(planner *p) {
   bool *claimed = GR_NEW(p->arena, bool, p->g->n_values);
   for (uint32_t i = 1; i < p->g->n_values; i++) {
-    if (p->g->values[i].role != GR_STATE || !can_become(p, i, claimed)) continue;
     uint32_t next = p->g->values[i].next.id;
+    if (p->g->values[i].role != GR_STATE || claimed[next]) continue;
+    if (!gr_memory_may_become(p->g, p->last, i)) continue;
     claimed[next] = p->f->in_states[next] = true;
     p->f->offset[next] = p->f->offset[i];
   }
@@ -150,13 +147,15 @@ static void plan(gr_arena *, const gr_graph *, gr_plan_frame *);
 static void plan_bodies(planner *p) {
   for (uint32_t i = 0; i < p->g->n_nodes; i++) {
     if (p->g->nodes[i].op != &gr_op_scan) continue;
-    const gr_graph *body = ((const gr_scan *)p->g->nodes[i].attr)->body;
+    const gr_scan *s = p->g->nodes[i].attr;
+    const gr_graph *body = s->body;
     gr_plan_frame *b = p->f->body[i] = GR_NEW(p->arena, gr_plan_frame, 1);
     b->stacked = GR_NEW(p->arena, int, body->n_values);
     for (uint32_t j = body->n_results; j--;)  // the first of several wins, the others are copies
       if (gr_at(body, body->results[j])->role == GR_TEMP)
         b->stacked[body->results[j].id] = (int)j + 1;
     plan(p->arena, body, b);
+    gr_memory_choose_carries(p->arena, s, b);
   }
 }
 

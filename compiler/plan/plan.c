@@ -2,6 +2,12 @@
 #include "compiler/plan/plan.h"
 #include <string.h>
 
+const char *const gr_carry_updates[GR_CARRY_COUNT] = {
+    [GR_CARRY_UNCHANGED] = "unchanged", [GR_CARRY_IN_STACK] = "read in its stack",
+    [GR_CARRY_IN_PLACE] = "in place",   [GR_CARRY_DOUBLE_BUFFERED] = "double-buffered",
+    [GR_CARRY_COPIED] = "copied",
+};
+
 const gr_program *gr_plan_find(const gr_plan *p, const char *kind, const char *bucket) {
   for (uint32_t i = 0; i < p->n_programs; i++)
     if (!strcmp(p->programs[i].kind, kind) && !strcmp(p->programs[i].bucket, bucket))

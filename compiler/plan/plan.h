@@ -16,6 +16,20 @@ typedef struct gr_plan_state {
   bool trained;          // a weight that some program changes
 } gr_plan_state;
 
+enum { GR_PLAN_ALIGN = 64 };  // bytes: every offset of a plan is a multiple
+
+// How a carry of a scan gets from one step to the next: chosen by carry.c, proved by prove_carry.c,
+// and done by runtime/exec/loop.c.
+typedef enum gr_carry_update {
+  GR_CARRY_UNCHANGED,        // its next value is itself
+  GR_CARRY_IN_STACK,         // its next value is a yield: the next step reads it in the stack
+  GR_CARRY_IN_PLACE,         // its next value is made in its memory, which nothing reads any more
+  GR_CARRY_DOUBLE_BUFFERED,  // its next value has a place to itself: the two places take turns
+  GR_CARRY_COPIED,           // its next value is copied to it when a step ends
+  GR_CARRY_COUNT,
+} gr_carry_update;
+extern const char *const gr_carry_updates[GR_CARRY_COUNT];  // as words, "double-buffered"
+
 // Where a graph's values lie. A scan's body has a frame of its own, into a piece of the
 // arena that all steps use again. Of a body's values only those made and used within a step
 // are in there: leaves are where the operands are, carries where the last carries will be,
@@ -23,17 +37,19 @@ typedef struct gr_plan_state {
 typedef struct gr_plan_frame gr_plan_frame;
 struct gr_plan_frame {
   const gr_graph *g;
-  uint64_t graph_hash;   // gr_graph_hash(g)
-  size_t *offset;        // by value: into the block below (bodies: into their piece)
-  bool *in_states;       // by value: the block is `states`, not `arena`
-  size_t *scratch;       // by node: where op->scratch bytes begin, in the same block as temps
-  size_t *body_at;       // by node: where the body's piece begins
-  gr_plan_frame **body;  // by node; NULL: it has none
-  int *stacked;          // of a body, by value: 1 + the yield it is made in place of, or 0
-  uint32_t *state_of;    // by value: 1 + index into plan.states, or 0
-  size_t bytes;          // of the arena (or the body's piece)
-  size_t lower_bound;    // the most that is alive at any node: no plan can be smaller
-  uint32_t peak_node;    // where that is
+  uint64_t graph_hash;     // gr_graph_hash(g)
+  size_t *offset;          // by value: into the block below (bodies: into their piece)
+  bool *in_states;         // by value: the block is `states`, not `arena`
+  size_t *scratch;         // by node: where op->scratch bytes begin, in the same block as temps
+  size_t *body_at;         // by node: where the body's piece begins
+  gr_plan_frame **body;    // by node; NULL: it has none
+  int *stacked;            // of a body, by value: 1 + the yield it is made in place of, or 0
+  int n_carry;             // of a body
+  gr_carry_update *carry;  // n_carry of them
+  uint32_t *state_of;      // by value: 1 + index into plan.states, or 0
+  size_t bytes;            // of the arena (or the body's piece)
+  size_t lower_bound;      // the most that is alive at any node: no plan can be smaller
+  uint32_t peak_node;      // where that is
 };
 
 // What compiling a program found out, for people.

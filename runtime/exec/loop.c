@@ -2,17 +2,16 @@
 //
 // Every pointer in the body's launches is one of three kinds: it stays (temporaries, constants),
 // it moves by a slice each step (sequences, and yields that are made where they are stacked),
-// or it is a carry's. What the next step reads of a carry is, where possible, not copied there:
+// or it is a carry's. Where those go from one step to the next is said by the plan
+// (gr_carry_update), which has been proved for it:
 //
-//   CHASE   next is made in a stack: the next step reads it there
-//   INPLACE nothing reads the carry once next is made, which then is made where the carry is
-//   SWAP    next has a place in the block to itself: the two places take turns
-//   COPY    else
+//   IN_STACK         what the body reads of the carry goes to where its next value was stacked
+//   IN_PLACE         both stay at the last carry: the next value is made there
+//   DOUBLE_BUFFERED  the last carry and the next value's place in the block take turns
+//   COPIED           the next value is copied to the last carry when the step ends
 #include <string.h>
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
-
-typedef enum how { KEEP, CHASE, INPLACE, SWAP, COPY } how;
 
 typedef struct slot {  // a pointer, and where it is at the first step
   void **at;
@@ -21,12 +20,12 @@ typedef struct slot {  // a pointer, and where it is at the first step
 } slot;
 
 typedef struct carry {
-  how how;
+  gr_carry_update how;
   size_t bytes;
   void **last, **init;       // in the loop's launch; init: NULL, it starts at zero
   void **next;               // where the body makes the next value
-  void *own;                 // SWAP: the next value's place in the block
-  void ***reads, ***writes;  // the pointers of the body to the carry, and (SWAP) to next
+  void *own;                 // double-buffered: the next value's place in the block
+  void ***reads, ***writes;  // the pointers of the body to the carry, and to `own`
   uint32_t n_reads, n_writes;
 } carry;
 
@@ -93,59 +92,9 @@ static ptrdiff_t stride_of(const gr_scan *s, uint32_t v) {
 
 // ---- Opening: carries ----------------------------------------------------------------------
 
-static bool overlap(size_t a, size_t a_bytes, size_t b, size_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-
-// Whether nothing else of the body's block is ever where v is.
-static bool has_own_place(const gr_plan_frame *p, uint32_t v) {
-  const gr_graph *g = p->g;
-  size_t at = p->offset[v], bytes = gr_type_bytes(&g->values[v].type);
-  for (uint32_t i = 1; i < g->n_values; i++) {
-    bool there = i != v && g->values[i].role == GR_TEMP && !p->stacked[i];
-    if (there && overlap(at, bytes, p->offset[i], gr_type_bytes(&g->values[i].type))) return false;
-  }
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *n = &g->nodes[i];
-    gr_op_call call;
-    gr_op_call_of(g, n, &call);
-    size_t scratch = n->op->scratch ? n->op->scratch(&call) : 0;
-    if (scratch && overlap(at, bytes, p->scratch[i], scratch)) return false;
-    if (p->body[i] && overlap(at, bytes, p->body_at[i], p->body[i]->bytes)) return false;
-  }
-  return true;
-}
-
-// Whether next may be made where carry c is: c is not read any more, except by an op that may make
-// its result there.
-static bool may_replace(const gr_graph *g, gr_val c, gr_val next) {
-  uint32_t maker = g->values[next.id].node;
-  const gr_node *n = &g->nodes[maker];
-  int k = gr_op_inplace(n->op, (int)(next.id - n->out.id));
-  for (int o = 0; o < n->n_in; o++)
-    if (n->in[o].id == c.id && o != k) return false;
-  for (uint32_t i = maker + 1; i < g->n_nodes; i++)
-    for (int o = 0; o < g->nodes[i].n_in; o++)
-      if (g->nodes[i].in[o].id == c.id) return false;
-  for (uint32_t j = 0; j < g->n_results; j++)
-    if (g->results[j].id == c.id) return false;
-  return true;
-}
-
-static bool is_shared(const gr_scan *s, gr_val next) {
-  int carries = 0;
-  for (int k = 0; k < s->n_carry; k++)
-    carries += gr_at(s->body, gr_scan_carry(s, k))->next.id == next.id;
-  return carries > 1;
-}
-
-static how way(const gr_scan *s, const gr_plan_frame *p, gr_val c, gr_val next) {
-  if (next.id == c.id) return KEEP;
-  if (p->g->values[next.id].role != GR_TEMP) return COPY;
-  if (p->stacked[next.id]) return CHASE;
-  if (is_shared(s, next)) return COPY;
-  if (may_replace(p->g, c, next)) return INPLACE;
-  return has_own_place(p, next.id) ? SWAP : COPY;
+// The carry is not always at the same place.
+static bool moves(const carry *c) {
+  return c->how == GR_CARRY_IN_STACK || c->how == GR_CARRY_DOUBLE_BUFFERED;
 }
 
 static void open_carry(gr_exec_loop *l, const gr_plan_frame *p, const uses *u, char *base, int k,
@@ -154,16 +103,16 @@ static void open_carry(gr_exec_loop *l, const gr_plan_frame *p, const uses *u, c
   gr_val v = gr_scan_carry(s, k), next = gr_at(p->g, v)->next;
   int operand = gr_scan_operand(s, v.id);
   carry *c = &l->carries[k];
-  *c = (carry){.how = way(s, p, v, next),
+  *c = (carry){.how = p->carry[k],
                .bytes = gr_type_bytes(&gr_at(p->g, v)->type),
                .last = &step->out[k],
                .init = operand < 0 ? NULL : &step->in[operand],
                .next = &u->at[next.id],
                .reads = u->of + u->first[v.id],
                .n_reads = count_uses(u, v.id)};
-  if (c->how != CHASE && c->how != SWAP) add_slots(l, u, v.id, c->last, 0);
-  if (c->how == INPLACE) add_slots(l, u, next.id, c->last, 0);
-  if (c->how == SWAP) {
+  if (!moves(c)) add_slots(l, u, v.id, c->last, 0);
+  if (c->how == GR_CARRY_IN_PLACE) add_slots(l, u, next.id, c->last, 0);
+  if (c->how == GR_CARRY_DOUBLE_BUFFERED) {
     c->own = base + p->offset[next.id];
     c->writes = u->of + u->first[next.id], c->n_writes = count_uses(u, next.id);
   }
@@ -236,14 +185,14 @@ static gr_status enter(gr_device *d, gr_exec_loop *l) {
     *s->at = (char *)*s->from + s->start;
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
-    if (c->how == CHASE && c->init) {  // not even the first value is copied
+    if (c->how == GR_CARRY_IN_STACK && c->init) {  // not even the first value is copied
       point(c->reads, c->n_reads, *c->init);
       continue;
     }
     GR_TRY(c->init ? d->ops->copy(d, *c->last, *c->init, c->bytes)
                    : d->ops->fill(d, *c->last, 0, c->bytes));
-    if (c->how == CHASE || c->how == SWAP) point(c->reads, c->n_reads, *c->last);
-    if (c->how == SWAP) point(c->writes, c->n_writes, c->own);
+    if (moves(c)) point(c->reads, c->n_reads, *c->last);
+    if (c->how == GR_CARRY_DOUBLE_BUFFERED) point(c->writes, c->n_writes, c->own);
   }
   return GR_OK;
 }
@@ -255,9 +204,9 @@ static gr_status advance(gr_device *d, gr_exec_loop *l) {
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
     void *next = *c->next;
-    if (c->how == COPY) GR_TRY(d->ops->copy(d, *c->last, next, c->bytes));
-    if (c->how != CHASE && c->how != SWAP) continue;
-    if (c->how == SWAP) point(c->writes, c->n_writes, **c->reads);
+    if (c->how == GR_CARRY_COPIED) GR_TRY(d->ops->copy(d, *c->last, next, c->bytes));
+    if (!moves(c)) continue;
+    if (c->how == GR_CARRY_DOUBLE_BUFFERED) point(c->writes, c->n_writes, **c->reads);
     point(c->reads, c->n_reads, next);
   }
   for (const slot *s = l->slots, *end = s + l->n_moving; s < end; s++)
@@ -268,7 +217,7 @@ static gr_status advance(gr_device *d, gr_exec_loop *l) {
 static gr_status leave(gr_device *d, gr_exec_loop *l) {
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
-    bool elsewhere = (c->how == CHASE || c->how == SWAP) && **c->reads != *c->last;
+    bool elsewhere = moves(c) && **c->reads != *c->last;
     if (elsewhere) GR_TRY(d->ops->copy(d, *c->last, **c->reads, c->bytes));
   }
   return GR_OK;

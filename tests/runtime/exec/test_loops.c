@@ -1,5 +1,6 @@
 // test_loops.c - scans: carries of every kind against the same numbers written out, loops in loops,
 // and that a step allocates nothing.
+#include "compiler/plan/prove.h"
 #include "ops/loop/scan.h"
 #include "tests/runtime/exec/program.h"
 
@@ -114,21 +115,54 @@ static void loops(void) {
   }
 }
 
-// A planner may put values that are dead by then where a carry's next value is made; this one does
-// not, so its plan is changed. Then the two places cannot take turns.
+// The body's carry of this name.
+static int carry_named(const bench *t, const char *name) {
+  const gr_plan_frame *f = &t->plan->programs[0].frame;
+  int k = 0;
+  while (strcmp(gr_at(f->body[0]->g, gr_scan_carry(f->g->nodes[0].attr, k))->name, name)) k++;
+  return k;
+}
+
+static void plan_loop(bench *t) {
+  write_loop(t, false, true);
+  MUST(t->b.err);
+  gr_compiled c = {.kind = "train", .bucket = "", .g = t->b.g};
+  MUST(gr_plan_link(t->arena, &c, 1, &t->plan));
+}
+
+static void carries_are_updated_without_copies(void) {
+  static const struct {
+    const char *name;
+    gr_carry_update how;
+  } wanted[] = {{"h", GR_CARRY_IN_STACK},        {"s", GR_CARRY_IN_PLACE},
+                {"d", GR_CARRY_DOUBLE_BUFFERED}, {"u", GR_CARRY_DOUBLE_BUFFERED},
+                {"v", GR_CARRY_DOUBLE_BUFFERED}, {"e", GR_CARRY_COPIED},
+                {"f", GR_CARRY_COPIED}};
+  bench t = begin();
+  plan_loop(&t);
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    gr_carry_update how = t.plan->programs[0].frame.body[0]->carry[carry_named(&t, wanted[i].name)];
+    CHECK(how == wanted[i].how, "%s is %s", wanted[i].name, gr_carry_updates[how]);
+  }
+  end(&t);
+}
+
+// The executor does what the plan says: a plan that puts other values, dead by then, where a
+// carry's next value is made cannot let the two places take turns, but it can copy.
 static void a_shared_place_is_copied_from(void) {
   bench t = begin();
-  write_loop(&t, false, true);
-  MUST(t.b.err);
-  gr_compiled c = {.kind = "train", .bucket = "", .g = t.b.g};
-  MUST(gr_plan_link(t.arena, &c, 1, &t.plan));
+  plan_loop(&t);
   gr_plan_frame *body = t.plan->programs[0].frame.body[0];
   const gr_graph *g = body->g;
-  uint32_t v = 0;
-  for (uint32_t i = 1; i < g->n_values; i++)
-    if (g->values[i].name && !strcmp(g->values[i].name, "v")) v = g->values[i].next.id;
-  CHECK(v && g->nodes[0].op == &gr_op_mul && g->nodes[1].op == &gr_op_add, "another body");
-  for (int i = 0; i < 2; i++) body->offset[g->nodes[i].out.id] = body->offset[v];
+  int k = carry_named(&t, "v");
+  uint32_t next = gr_at(g, gr_scan_carry(t.b.g->nodes[0].attr, k))->next.id;
+  CHECK(g->nodes[0].op == &gr_op_mul && g->nodes[1].op == &gr_op_add, "another body");
+  for (int i = 0; i < 2; i++) body->offset[g->nodes[i].out.id] = body->offset[next];
+  gr_status s = gr_plan_prove(t.plan);
+  CHECK(s && strstr(gr_status_text(s), "which is still read"), "%s", s ? gr_status_text(s) : "");
+  if (s) gr_status_drop(s);
+  body->carry[k] = GR_CARRY_COPIED;
+  MUST(gr_plan_prove(t.plan));
   MUST(gr_exec_open(t.plan, &t.opt, &t.exec));
   fill(in(&t, "x"), T * E, 3), fill(in(&t, "h0"), E, 8), fill(in(&t, "w"), E, 12);
   check_loop(&t, false, true);
@@ -185,6 +219,7 @@ static void a_step_allocates_nothing(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"loops", loops},
+             {"carries_are_updated_without_copies", carries_are_updated_without_copies},
              {"a_shared_place_is_copied_from", a_shared_place_is_copied_from},
              {"loops_in_loops", loops_in_loops},
              {"a_step_allocates_nothing", a_step_allocates_nothing});

@@ -1,0 +1,33 @@
+// carry.c - how each carry of a scan gets from one step to the next, without a copy where it can.
+//
+// A value that is yielded is made in its stack, where the next step can read it. Else the next
+// value is made where the carry is, if all reads of the carry come before: the rule by which the
+// next value of a state is made in the state. Else the two have a place each and take turns, for
+// which the planner leaves the place of the next value to it alone for the whole step. What is
+// left is copied when the step ends: what several carries become, and leaves of the body.
+#include "compiler/plan/memory.h"
+
+static bool is_shared(const gr_scan *s, gr_val next) {
+  int carries = 0;
+  for (int k = 0; k < s->n_carry; k++)
+    carries += gr_at(s->body, gr_scan_carry(s, k))->next.id == next.id;
+  return carries > 1;
+}
+
+static gr_carry_update choose(const gr_scan *s, const gr_plan_frame *body, const uint32_t *last,
+                              gr_val carry) {
+  gr_val next = gr_at(s->body, carry)->next;
+  if (next.id == carry.id) return GR_CARRY_UNCHANGED;
+  if (gr_at(s->body, next)->role != GR_TEMP) return GR_CARRY_COPIED;
+  if (body->stacked[next.id]) return GR_CARRY_IN_STACK;
+  if (is_shared(s, next)) return GR_CARRY_COPIED;
+  return gr_memory_may_become(s->body, last, carry.id) ? GR_CARRY_IN_PLACE
+                                                       : GR_CARRY_DOUBLE_BUFFERED;
+}
+
+void gr_memory_choose_carries(gr_arena *arena, const gr_scan *s, gr_plan_frame *body) {
+  const uint32_t *last = gr_memory_last_use(arena, s->body);
+  body->n_carry = (int)s->n_carry;
+  body->carry = GR_NEW(arena, gr_carry_update, s->n_carry + 1);
+  for (int k = 0; k < s->n_carry; k++) body->carry[k] = choose(s, body, last, gr_scan_carry(s, k));
+}

@@ -1,0 +1,100 @@
+// prove_carry.c - where the values of a scan's body are while a step runs, by what the plan says
+// of carries and stacks (gr_carry_update), and that a value is in one place.
+//
+// The executor holds what is not in the body's block where the node's operands and results are:
+// those are apart from the block and from each other (which the frame around has been proved
+// for), so each gets addresses of its own behind the block. Then the walk of prove_memory.c
+// decides as it does for any other frame: a carry's next value that is made where the carry is
+// must come after the last read of the carry. Where two places take turns, what is in the one in
+// this step is in the other in the next, so that both belong to the carry for the whole step.
+#include "compiler/plan/prove.h"
+#include "ops/loop/scan.h"
+
+typedef struct places {
+  const gr_node *node;
+  const gr_scan *s;
+  const gr_plan_frame *f;
+  gr_span *spans;  // by value
+  bool *held;      // by value: for the whole step
+  size_t end;      // of the addresses so far
+} places;
+
+static gr_status refuse(const places *p, int k, const char *why) {
+  const gr_value *c = gr_at(p->s->body, gr_scan_carry(p->s, k));
+  return gr_fail(GR_ERR_BUG, p->node->loc, "carry %d (%s) of '%s' is to be %s, but %s", k,
+                 c->name ? c->name : "", p->node->op->name, gr_carry_updates[p->f->carry[k]], why);
+}
+
+// Memory outside of the body's block.
+static gr_span outside(places *p, size_t bytes) {
+  gr_span s = {p->end, p->end + bytes};
+  p->end = s.to;
+  return s;
+}
+
+static size_t bytes_of(const places *p, uint32_t v) {
+  return gr_type_bytes(&p->s->body->values[v].type);
+}
+
+// A value that is made in a stack is what is stacked there. Yields that are not are copied when
+// the step ends, so that each is written.
+static gr_status place_stacked(places *p) {
+  const gr_graph *g = p->s->body;
+  for (uint32_t v = 1; v < g->n_values; v++) {
+    uint32_t yield = (uint32_t)p->f->stacked[v];
+    if (!yield) continue;
+    if (g->values[v].role != GR_TEMP || yield > g->n_results || g->results[yield - 1].id != v)
+      return gr_fail(GR_ERR_BUG, p->node->loc,
+                     "%%%u of the body of '%s' is made in the stack of a yield that it is not", v,
+                     p->node->op->name);
+    p->spans[v] = outside(p, bytes_of(p, v));
+  }
+  return GR_OK;
+}
+
+static int carries_with_next(const places *p, gr_val next) {
+  int n = 0;
+  for (int k = 0; k < p->s->n_carry; k++)
+    n += gr_at(p->s->body, gr_scan_carry(p->s, k))->next.id == next.id;
+  return n;
+}
+
+static gr_status check_update(const places *p, int k) {
+  gr_val carry = gr_scan_carry(p->s, k), next = gr_at(p->s->body, carry)->next;
+  gr_carry_update how = p->f->carry[k];
+  bool moves = how == GR_CARRY_IN_PLACE || how == GR_CARRY_DOUBLE_BUFFERED;
+  if ((unsigned)how >= GR_CARRY_COUNT)
+    return gr_fail(GR_ERR_BUG, p->node->loc, "nothing says how carry %d of '%s' is updated", k,
+                   p->node->op->name);
+  if ((how == GR_CARRY_UNCHANGED) != (next.id == carry.id))
+    return refuse(p, k, how == GR_CARRY_UNCHANGED ? "it has another next value" : "is its own");
+  if (how == GR_CARRY_IN_STACK && !p->f->stacked[next.id])
+    return refuse(p, k, "its next value is not made in a stack");
+  if (moves && (gr_at(p->s->body, next)->role != GR_TEMP || p->f->stacked[next.id]))
+    return refuse(p, k, "its next value is made elsewhere");
+  if (moves && carries_with_next(p, next) > 1)
+    return refuse(p, k, "its next value is that of another carry too");
+  return GR_OK;
+}
+
+static gr_status place_carry(places *p, int k) {
+  gr_val carry = gr_scan_carry(p->s, k), next = gr_at(p->s->body, carry)->next;
+  GR_TRY(check_update(p, k));
+  p->spans[carry.id] = outside(p, bytes_of(p, carry.id));
+  if (p->f->carry[k] == GR_CARRY_IN_PLACE) p->spans[next.id] = p->spans[carry.id];
+  if (p->f->carry[k] == GR_CARRY_DOUBLE_BUFFERED) p->held[next.id] = true;
+  return GR_OK;
+}
+
+gr_status gr_prove_carries(const gr_node *scan, const gr_plan_frame *f, size_t from, gr_span *spans,
+                           bool *held) {
+  places p = {.node = scan, .s = scan->attr, .f = f, .spans = spans, .held = held, .end = from};
+  if (f->g != p.s->body || f->n_carry != p.s->n_carry)
+    return gr_fail(GR_ERR_BUG, scan->loc, "the plan of the body of '%s' is another's",
+                   scan->op->name);
+  for (uint32_t i = 1; i <= gr_graph_leaves(f->g); i++)
+    if (!gr_scan_is_carry(p.s, i)) spans[i] = outside(&p, bytes_of(&p, i));
+  GR_TRY(place_stacked(&p));
+  for (int k = 0; k < p.s->n_carry; k++) GR_TRY(place_carry(&p, k));
+  return GR_OK;
+}
