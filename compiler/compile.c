@@ -164,6 +164,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
                          gr_compiled *c) {
   *c = (gr_compiled){.kind = purpose == GR_TRAIN ? halves[half] : kinds[purpose], .bucket = bucket};
   gr_options o = r->options;
+  c->notes.arena = arena;
   o.notes = &c->notes, o.step_phase = half;
   gr_graph *g = NULL;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
@@ -217,7 +218,6 @@ static gr_status add_training_states(gr_graph *init, const gr_options *o, const 
 // The model's graph goes, and with it what notes say of it.
 static void keep(gr_arena *arena, gr_notes *n) {
   const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
-  const char **confined = GR_NEW(arena, const char *, n->n_confined + 1);
   const gr_node **dead = GR_NEW(arena, const gr_node *, n->n_dead + 1);
   gr_node *nodes = GR_NEW(arena, gr_node, n->n_dead + 1);
   for (uint32_t i = 0; i < n->n_unused; i++) unused[i] = gr_arena_strdup(arena, n->unused[i]);
@@ -227,8 +227,7 @@ static void keep(gr_arena *arena, gr_notes *n) {
         .op = n->dead[i]->op, .loc = n->dead[i]->loc, .created_by = n->dead[i]->created_by};
     if (n->dead[i]->scope) nodes[i].scope = gr_arena_strdup(arena, n->dead[i]->scope);
   }
-  for (uint32_t i = 0; i < n->n_confined; i++) confined[i] = gr_arena_strdup(arena, n->confined[i]);
-  n->unused = unused, n->dead = dead, n->confined = confined;
+  n->unused = unused, n->dead = dead;
 }
 
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,

@@ -144,16 +144,17 @@ static gr_layout split_of(const gr_rewrite *rw, const gr_value *v, const gr_opti
 // Notes the weights that another optimizer would let the ranks split further.
 static void note_confined(const gr_rewrite *rw) {
   gr_notes *n = rw->opt->notes;
-  if (!n) return;
+  if (!n || !n->arena) return;
   gr_options any = *rw->opt;
   any.optimizer = NULL;
-  n->confined = GR_NEW(rw->b.g->arena, const char *, rw->old->n_values);
+  n->confined = GR_NEW(n->arena, const char *, rw->old->n_values);
   n->n_confined = 0;
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
     gr_layout is = split_of(rw, v, rw->opt), could = split_of(rw, v, &any);
-    if (!gr_layout_same(&is, &could)) n->confined[n->n_confined++] = v->name;
+    if (!gr_layout_same(&is, &could))
+      n->confined[n->n_confined++] = gr_arena_strdup(n->arena, v->name);
   }
 }
 

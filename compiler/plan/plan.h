@@ -59,6 +59,7 @@ typedef struct gr_pass_note {
 } gr_pass_note;
 enum { GR_MAX_PASSES = 16 };
 typedef struct gr_notes {
+  gr_arena *arena;  // of what passes after the first note, whose graphs do not last
   gr_pass_note passes[GR_MAX_PASSES];
   int n_passes;
   const char **unused;  // weights that the loss does not depend on
