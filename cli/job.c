@@ -8,7 +8,7 @@
 
 // ---- Composing ----------------------------------------------------------------------------
 
-// More ranks than samples in a batch are a slip of the hand, and each would cost a process. So are
+// More ranks than samples in a batch are probably a typo, and each would cost a process. So are
 // more micro-steps than a rank has samples.
 static gr_status check_ranks(const gr_job *j, int64_t ranks) {
   const gr_settings *s = &j->spec.set;

@@ -5,7 +5,7 @@
 
 // Values under another name: those of training.num_workers are data.workers's. Before any reading.
 void gr_settings_rename(gr_conf *);
-// `ranks` settles threads, and `data_ranks`, those that share the batch, batch and lr; 0 when they
+// `ranks` decides threads, and `data_ranks`, those that share the batch, batch and lr; 0 when they
 // are not known yet.
 GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, int data_ranks,
                                        gr_settings *);

@@ -20,7 +20,7 @@ void gr_loopback_destroy(gr_loopback *);
 typedef struct gr_mpi_module {  // the table of module "mpi" (base/module.h): mpi.c
   gr_status (*open)(double timeout_s, int ranks_per_machine, gr_comm **out_world);
 } gr_mpi_module;
-// Opens the world of all ranks, and calls MPI_Init where nobody has. Collective. Fails with
+// Opens the world of all ranks, and calls MPI_Init unless that is done. Collective. Fails with
 // GR_ERR_LAUNCH in a build without MPI, and when a launcher started several processes that MPI does
 // not know of, because each of them would train alone.
 GR_MUST_USE gr_status gr_mpi_open(double timeout_s, gr_comm **out_world);

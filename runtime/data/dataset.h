@@ -65,6 +65,7 @@ void gr_dataset_close(gr_dataset *);  // after its loaders; NULL is fine
 // the samples, or the first of it is the error. Before loaders.
 GR_MUST_USE gr_status gr_dataset_load_all(gr_dataset *);
 
+// What the data set was opened with, defaults filled in; it lives as long as the data set.
 const gr_dataset_options *gr_dataset_settings(const gr_dataset *);
 int gr_dataset_buckets(const gr_dataset *);  // none is empty; lengths rise
 const gr_bucket_info *gr_dataset_bucket(const gr_dataset *, int bucket);

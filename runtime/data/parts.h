@@ -1,4 +1,4 @@
-// parts.h - what the files of the data set and the loader share, and nobody else includes.
+// parts.h - internals that the data set and the loader share; private to this folder.
 #pragma once
 #include <pthread.h>
 #include "runtime/data/dataset.h"
@@ -64,6 +64,7 @@ typedef struct gr_order_spec {
 gr_order gr_order_make(gr_arena *, const gr_dataset *, const gr_order_spec *);  // memory for it
 void gr_order_fill(gr_order *, const gr_dataset *, const gr_order_spec *, uint32_t epoch);
 
+// The data set's cache of loaded samples: made and freed with it, empty at first.
 void gr_cache_open(gr_dataset *);
 void gr_cache_close(gr_dataset *);
 // Loads a sample and forgets what was loaded; the error has no place yet.

@@ -13,6 +13,7 @@ typedef struct gr_unreadable {
   pthread_mutex_t lock;
 } gr_unreadable;
 
+// An empty list, and its end; it may be added to by several threads between.
 void gr_unreadable_open(gr_unreadable *);
 void gr_unreadable_close(gr_unreadable *);
 // What becomes of a sample that cannot be used, for the reason s: with `skip` it is counted and

@@ -1,7 +1,7 @@
 // shadow.h - what is known of each byte of a device's memory: when it was written, by what, and
 // on which queue it was used last. The null device keeps one instead of memory.
 //
-// Time is a count of writes ("stamps"), so that whoever reads can say which writes it expects to
+// Time is a count of writes ("stamps"), so that a reader can say which writes it expects to
 // find. Order between queues is kept as vector clocks (Mattern, "Virtual time and global states
 // of distributed systems", 1988): an access that no event orders after an earlier one is a race,
 // whether or not it would have gone well.
@@ -19,6 +19,7 @@ typedef struct gr_shadow_access {
   const char *by;      // writes: what is said of it in errors, as "matmul"; lives as long as this
 } gr_shadow_access;
 
+// A device without memory so far; the caller destroys it. Fails with GR_ERR_IO without memory.
 GR_MUST_USE gr_status gr_shadow_create(gr_shadow **out);
 void gr_shadow_destroy(gr_shadow *);  // NULL is fine
 // Addresses that belong to nothing else, which fault when they are used; never written so far.
@@ -33,6 +34,7 @@ GR_MUST_USE gr_status gr_shadow_write(gr_shadow *, const gr_shadow_access *);  /
 const void *gr_shadow_writer(const gr_shadow *, const void *at, size_t bytes);
 uint64_t gr_shadow_stamp(const gr_shadow *);  // the last
 
+// Records an event: it stands for all that was done in the queue so far.
 void gr_shadow_record(gr_shadow *, gr_queue, gr_device_event);
 // Waiting for an event that was never recorded is an error.
 GR_MUST_USE gr_status gr_shadow_wait(gr_shadow *, gr_queue, gr_device_event);

@@ -2,8 +2,8 @@
 //
 // Each thread has one cache line: its mailbox, and what is left of its share of the work. The
 // caller is thread 0. It writes READY into the mailboxes and works; a worker that sees READY takes
-// it (TAKEN), works, and writes IDLE. Who has done his own share helps with the others', from their
-// ends, so that one thread on a slow or busy processor does not keep all waiting. What is READY
+// it (TAKEN), works, and writes IDLE. An idle worker steals from the tail of other workers'
+// ranges, so that one thread on a slow or busy processor does not keep all waiting. What is READY
 // when nothing is left is taken back.
 #define _GNU_SOURCE
 #include "runtime/device/threads.h"

@@ -52,7 +52,7 @@ GR_MUST_USE gr_status gr_exec_view(gr_exec *, const gr_exec_tensor *, void *stag
 void *gr_exec_target(const gr_exec *, const gr_exec_tensor *, void *staging);
 GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const void *from);
 
-const gr_device *gr_exec_device(const gr_exec *);
-size_t gr_exec_bytes(const gr_exec *);          // all memory the exec holds, as planned
-size_t gr_exec_shared_bytes(const gr_exec *);   // of it, what other ranks can reach
-void gr_exec_profile(FILE *, const gr_exec *);  // time by op, worst first
+const gr_device *gr_exec_device(const gr_exec *);  // what the programs run on
+size_t gr_exec_bytes(const gr_exec *);             // all memory the exec holds, as planned
+size_t gr_exec_shared_bytes(const gr_exec *);      // of it, what other ranks can reach
+void gr_exec_profile(FILE *, const gr_exec *);     // time by op, worst first

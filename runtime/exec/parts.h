@@ -56,6 +56,7 @@ GR_MUST_USE gr_status gr_exec_frame_open(gr_exec *, const gr_plan_frame *, char 
 void *gr_exec_address(const gr_exec *, const gr_plan_frame *, char *base, uint32_t value);
 GR_MUST_USE gr_status gr_exec_frame_run(gr_exec *, gr_exec_frame *);
 
+// A scan as a step: opened with its body, run for all its iterations; its body's frame.
 GR_MUST_USE gr_status gr_exec_loop_open(gr_exec *, const gr_plan_frame *, char *base,
                                         gr_exec_step *);
 GR_MUST_USE gr_status gr_exec_loop_run(gr_exec *, gr_exec_step *);

@@ -3,7 +3,7 @@
 // It is TMPDIR/graphrun-XXXXXX and holds the file `box` (the launch state, state.h) and Open MPI's
 // session files. The launcher holds an exclusive lock (flock) on the box while it lives. The system
 // releases the lock however the launcher dies, which is how its ranks notice; they then hold a
-// shared lock. A folder whose box nobody has locked is left over, and the next launcher removes it.
+// shared lock. A folder whose state file is not locked is left over, and the next launcher removes it.
 #pragma once
 #include "base/status.h"
 

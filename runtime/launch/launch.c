@@ -238,7 +238,7 @@ int gr_launch_report_exit(int rank, gr_status s) {
   if (s && !handed && (!echo || rank == 0)) gr_status_print(stderr, s);
   if (me) atomic_store(&me->state, s ? GR_LAUNCH_RANK_FAILED : GR_LAUNCH_RANK_DONE);
   if (me && orphaned && s && !stopped)
-    gr_launch_state_kill_others(launch_state(), rank);  // without a launcher nobody else does
+    gr_launch_state_kill_others(launch_state(), rank);  // without a launcher, no other process does
   gr_status_drop(s);
   return code;
 }

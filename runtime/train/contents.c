@@ -28,9 +28,7 @@ static const gr_scalar *find(const reader *in, const char *name, gr_scalar_kind 
 // ---- Tensors ------------------------------------------------------------------------------------
 
 // The saver writes them, by the slices that it was opened with.
-static gr_status read_tensors(const reader *in) {
-  return gr_run_read_states(in->r, in->c);
-}
+static gr_status read_tensors(const reader *in) { return gr_run_read_states(in->r, in->c); }
 
 // ---- What must be as it was ---------------------------------------------------------------------
 
@@ -118,8 +116,7 @@ static gr_status read_epoch(const reader *in) {
         gr_arena_strndup(in->r->arena, all[i].name + 6, (size_t)(end - all[i].name - 6));
     const gr_scalar *weight =
         find(in, gr_arena_printf(in->r->arena, "epoch.%s.weight", name), GR_SCALAR_FLOAT);
-    if (weight)
-      m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, name), all[i].f, weight->f};
+    if (weight) m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, name), all[i].f, weight->f};
   }
   return GR_OK;
 }
@@ -136,7 +133,7 @@ static void write_asked(gr_run *r, gr_run_contents *out) {
 
 static bool same_run(const gr_run *r) { return r->spec->set.resume == gr_resume_auto; }
 
-// A run that a hook has stopped is over, unless it begins anew from a checkpoint that is named by
+// A run that a hook has stopped is over, unless it starts from a checkpoint that is named by
 // its path, or goes on without hooks.
 static gr_status read_asked(const reader *in) {
   gr_hook_result *a = &in->r->asked;

@@ -53,7 +53,7 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 
 // ---- An evaluation of the run -----------------------------------------------------------------
 
-// Without validation samples there is nothing to tell of.
+// Without validation samples there is nothing to report.
 gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
   gr_named named[GR_MAX_METRICS];
   GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, samples, &r->validation));

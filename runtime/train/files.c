@@ -97,7 +97,7 @@ static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
     gr_text_printf(out, "  %s: %s, was %s\n", key, now, before);
 }
 
-// A mapping that only one of the two has is told of key by key. NULL: it is not there.
+// A mapping that only one of the two has is listed key by key. NULL: it is not there.
 static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
   bool maps = (!was || was->kind == GR_CONF_MAP) && (!is || is->kind == GR_CONF_MAP);
   if (!maps) {

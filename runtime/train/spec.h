@@ -1,7 +1,7 @@
 // spec.h - what a run trains, on what, and how: made of a configuration before any rank starts.
 //
 // Ranks that are threads share one; nothing in it changes while they run, but for the data set,
-// which is made for that. All of it belongs to whoever made it, in one arena.
+// which is made for that. The caller owns all of it, in one arena.
 #pragma once
 #include "compiler/plan/plan.h"
 #include "compose/tree/conf.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-// Totals are anew in every step: a checkpoint has none.
+// Gradient accumulators are reset at the first micro-batch of a step: checkpoints have none.
 static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_GRAD_ACCUMULATOR; }
 
 // Without padding: a rank's memory begins with what it holds of the whole, densely.

@@ -8,7 +8,7 @@
 // Set by a handler, which may run on any thread, and read by every rank's.
 static atomic_int told_to_stop, interrupts;
 
-// Who presses Ctrl-C again does not want to wait for a checkpoint.
+// A second Ctrl-C exits at once, without a checkpoint.
 static void on_signal(int number) {
   atomic_store(&told_to_stop, 1);
   if (number != SIGINT || !atomic_fetch_add(&interrupts, 1)) return;

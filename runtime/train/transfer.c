@@ -1,5 +1,6 @@
-// transfer.c - what goes into a program before it runs, and what is read of it afterwards. Where
-// its inputs and results are is settled when a run is opened; a step looks nothing up. See run.h.
+// transfer.c - what is written to a program before it runs, and what is read of it afterwards.
+// Where its inputs and results are is found once, when a run is opened; a step looks nothing up.
+// See run.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// bench_comm.c - what collectives over the ranks of this machine cost, by size: ours in memory
+// bench_comm.c - what collectives over the ranks of this machine cost, by size: graphrun's in memory
 // that ranks reach and in memory that they do not, and MPI's own.
 //
 //   bench_comm [RANKS [KIND]]   all_reduce, reduce_scatter or all_gather; without arguments:

@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
   const gr_program *train = gr_plan_find(p, "train", "");
   double ready = gr_seconds() - began;
   for (int i = 0; i <= steps; i++) {
-    fill(e, train);  // the arena is used anew in every step, by inputs too
+    fill(e, train);  // the arena is reused in every step, by inputs too
     double from = gr_seconds();
     must(gr_exec_run(e, train));
     took[i] = gr_seconds() - from;

@@ -64,7 +64,7 @@ static void defaults(void) {
   CHECK(!strcmp(s.graph, "g.yaml") && !s.init_from && !s.dir, "texts and nulls");
   CHECK(s.base_lr == 1e-3 && s.batch_size == 16 && s.timeout == 300, "numbers");
   CHECK(s.final_train_eval && !s.mixed_precision, "truths");
-  CHECK(s.ranks == 0 && s.given_threads == 0 && s.threads >= 1, "auto is 0 until it is settled");
+  CHECK(s.ranks == 0 && s.given_threads == 0 && s.threads >= 1, "auto is 0 until it is known");
   CHECK(s.strategy == gr_strategy_ddp && s.log_level == gr_log_level_info, "words");
   CHECK(s.resume == gr_resume_auto, "resume is %d", (int)s.resume);
   s = read_text(a, with(a, "checkpoint.resume", "some/folder"));

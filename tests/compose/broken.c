@@ -17,7 +17,7 @@ static int count_of(const char *s, const char *word) {
   return n;
 }
 
-// The printed error, or "" when there was none. Standard output is not ours to look at here.
+// The printed error, or "" when there was none. Standard output is not checked here.
 static char *message_of(int argc, char **argv) {
   char *text = NULL;
   size_t size;

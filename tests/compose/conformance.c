@@ -35,7 +35,7 @@ static const struct {
     {"compose.jsonl", "config.yml", ".yml went with Hydra 1.1's mode"},
     {"compose.jsonl", "config +db=validated_mysql", "a class registered in Python"},
     {"compose.jsonl", "config +db=mysql", "a class registered in Python"},
-    {"compose.jsonl", "configs", "a file listed twice is merged anew the second time"},
+    {"compose.jsonl", "configs", "a file listed twice is merged again the second time"},
     {"defaults.jsonl", "run =1", "without a key: an error when values are set"},
     {"defaults.jsonl", "only_self ~", "the same"},
     {"defaults.jsonl", "first ~", "the same"},

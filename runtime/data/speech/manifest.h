@@ -5,7 +5,7 @@
 //
 // audio_path is relative to the manifest, or to `root`. duration (seconds) may be left out: the
 // recording's head is read then. name (the split hashes it) is audio_path where left out. Other
-// keys are let be, but for "offset": parts of recordings are refused, not read whole.
+// keys are ignored, except "offset": parts of recordings are refused, not read whole.
 #pragma once
 #include "base/arena.h"
 

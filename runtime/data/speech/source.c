@@ -112,7 +112,7 @@ static int skipped(const void *self, const gr_skipped **out) {
 
 // ---- A sample -----------------------------------------------------------------------------------
 
-// Durations in manifests are rounded, so a hundredth and two frames are let be; what then does
+// Durations in manifests are rounded, so a difference of one percent and two frames is accepted; what then does
 // not fit into the bucket is cut. Anything else is another recording than the one listed.
 gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t said,
                                  int64_t frames) {

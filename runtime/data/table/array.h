@@ -24,7 +24,7 @@ typedef struct gr_array {
   const unsigned char *at;  // [count], little-endian, rows first, at any alignment
 } gr_array;
 
-bool gr_array_is_text(const gr_array *);
+bool gr_array_is_text(const gr_array *);      // strings of bytes or of UCS-4
 bool gr_array_is_whole(const gr_array *);     // integers or booleans
 const char *gr_array_type(const gr_array *);  // "u8", "i32", "f64", "text", ...
 

@@ -17,7 +17,7 @@ static gr_status broken(const reader *r, const char *what) {
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is no array of NumPy: at byte %zu, %s",
               r->name, r->file, (size_t)(r->at - r->start), what),
-      "write it anew with numpy.save or numpy.savez");
+      "write it again with numpy.save or numpy.savez");
 }
 
 static void skip_blanks(reader *r) {

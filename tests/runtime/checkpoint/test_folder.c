@@ -43,7 +43,7 @@ static void links(void) {
   CHECK(tiny_seed_at(archive, 1) == 1, "pruning has emptied what a link leads to");
   CHECK(is_there(in(archive, "precious")), "recovery has emptied what a link leads to");
   CHECK(is_there(in(dir, ".tmp-step-00000007")) && is_there(in(dir, "step-00000001")),
-        "a link that is not ours is gone");
+        "a link of another owner is gone");
   gr_status e = tiny_save(dir, 1, 7, 7, 1);  // through a planted name
   CHECK(e && strstr(gr_status_text(e), "symbolic link"), "%s", gr_status_text(e));
   gr_status_drop(e);
@@ -57,7 +57,7 @@ static void links(void) {
   scratch_remove(dir);
 }
 
-// The removal itself looks, too, whoever calls it.
+// The removal itself checks, too, for every caller.
 static void removal(void) {
   const char *dir = scratch_dir("removal");
   static const char *const steps[] = {"step-00000001", "step-00000002", "step-00000003"};
@@ -145,7 +145,7 @@ static void two_runs(void) {
   CHECK(gr_status_code(e) == GR_ERR_IO && strstr(gr_status_text(e), "another run writes to"), "%s",
         gr_status_text(e));
   CHECK(e && strstr(gr_status_text(e), pid) && strstr(gr_status_text(e), "output.dir=out?[2J/1"),
-        "who has it: %s", gr_status_text(e));
+        "its holder: %s", gr_status_text(e));
   CHECK(gr_status_hint(e) && strstr(gr_status_hint(e), "checkpoint.dir"), "hint");
   gr_status_drop(e);
   gr_saver_close(first);

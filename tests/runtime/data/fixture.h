@@ -4,7 +4,7 @@
 #include "runtime/data/speech/speech.h"
 #include "tests/check.h"
 
-// A path in this test's own folder, which goes when the program ends. Valid for ever.
+// A path in this test's own folder, which goes when the program ends. Valid until then.
 const char *fixture_path(const char *fmt, ...) GR_PRINTF(1, 2);
 void fixture_bytes(const char *path, const void *, size_t bytes);
 void fixture_text(const char *path, const char *text);

@@ -71,7 +71,7 @@ static void resamples(void) {
 #endif
 }
 
-// An AU file: a format that is not ours.
+// An AU file: a format that only libsndfile reads.
 static void reads_other_formats(void) {
   const char *path = fixture_path("other.au");
   static const unsigned char au[] =

@@ -228,7 +228,7 @@ static void warps_between_the_ends(void) {
   gr_augment s = {.time_warp = 10};
   float furthest = 0;
   for (uint64_t u = 0; u < 400; u++) {
-    float x[(T + 1) * MELS];  // one frame more, which is nobody's: not a number
+    float x[(T + 1) * MELS];  // one frame more, which belongs to no sample: not a number
     for (int i = 0; i < T * MELS; i++) x[i] = (float)(i / MELS);
     for (int m = 0; m < MELS; m++) x[T * MELS + m] = NAN;
     gr_augment_apply(&s, 7, 3, u, x, T, MELS);

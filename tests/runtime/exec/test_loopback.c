@@ -69,7 +69,7 @@ static gr_status reverse_split(gr_comm *c) {
 }
 static void split_is_by_key(void) { all_well(5, reverse_split); }
 
-// Nobody who waits for long takes a processor from who does not.
+// A rank that waits for long gives its processor to one that works.
 static gr_status rank_1_is_late(gr_comm *c) {
   if (c->rank == 1) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);

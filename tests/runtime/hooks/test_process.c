@@ -186,7 +186,7 @@ static void files(void) {
   gr_hooks_close(h);
 }
 
-// Whoever calls the program so by hand gets no further.
+// The same call by hand, without a run, ends at once.
 static void by_hand(void) {
   int status = 0;
   pid_t pid = fork();

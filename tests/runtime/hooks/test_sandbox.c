@@ -1,4 +1,4 @@
-// test_sandbox.c - scripts that would run for ever, take all memory, or reach out, do not.
+// test_sandbox.c - scripts that would run without end, take all memory, or reach out, do not.
 #include "tests/runtime/hooks/script.h"
 
 #define IN(body) "return { lr = function(ctx)\n" body "\nreturn 1 end }"
@@ -30,7 +30,7 @@ static void endless(void) {
   script_seconds = 20;
 }
 
-// What would take C for ever is refused before it begins, so that the script's line is known.
+// What would keep C busy without end is refused before it begins, so that the script's line is known.
 static void endless_in_c(void) {
   static const struct {
     const char *script, *says;
