@@ -293,7 +293,8 @@ const gr_op gr_op_adafactor = {
     .name = "adafactor",
     .doc =
         "w' from w, gradient, v (or row, col and the sum of row), lr, step, gradient scale, ok, "
-        "and the sums of the squares of w and of the update: Adafactor.",
+        "and the sums of the squares of w and of the update: Adafactor. lr is the largest relative "
+        "step; PyTorch takes 1e-2.",
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(adafactor),
