@@ -23,7 +23,7 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what, gr
     GR_TRY(gr_exec_run(r->exec, p));
     GR_TRY(gr_run_read_results(r, p, &now));
     gr_metrics_add(out, &now.metrics);
-    if (samples) GR_TRY(gr_samples_take(samples, r, p, b));
+    if (samples) GR_TRY(gr_samples_take(samples, r, b));
   }
 }
 

@@ -218,6 +218,6 @@ GR_MUST_USE gr_status gr_run_fetch(void *run, const gr_tensor_slice *, void *to)
 // ---- samples.c
 // Chooses at most so many samples of a split, which are the same on any number of ranks.
 gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
-GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_run *, const gr_program *, const gr_batch *);
+GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_run *, const gr_batch *);
 // Prints them in the data's order, on rank 0; collective.
 GR_MUST_USE gr_status gr_samples_print(gr_samples *, gr_run *);

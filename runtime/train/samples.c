@@ -14,18 +14,24 @@ typedef struct answer {
 struct gr_samples {
   uint32_t n, of, *items;  // the samples, rising; of how many
   answer *answers;         // those this rank has: `tokens` is not NULL
-  char *staging[2];        // for the tokens and lengths of a batch; see gr_exec_view
+  struct answers_of {      // by bucket: where its program has them; .at NULL: it has none
+    gr_exec_tensor tokens, lengths, logits;
+  } in[GR_MAX_BUCKETS];
+  char *staging[2];  // for tokens or logits, and lengths, of a batch; see gr_exec_view
 };
 
-// Room for any of these results of any evaluation program.
-static char *open_staging(gr_run *r, const char *name, const char *other) {
-  size_t most = 0;
-  for (int i = 0; i < 2 * GR_MAX_BUCKETS && r->eval[i / 2]; i++) {
-    gr_exec_tensor t = gr_exec_result(r->exec, r->eval[i / 2], i % 2 ? other : name);
-    size_t bytes = t.at ? gr_exec_staging(r->exec, &t) : 0;
-    most = bytes > most ? bytes : most;
+static void find_answers(const gr_run *r, gr_samples *s) {
+  size_t most[2] = {0};
+  for (int i = 0; i < GR_MAX_BUCKETS && r->eval[i]; i++) {
+    struct answers_of *in = &s->in[i];
+    in->tokens = gr_exec_result(r->exec, r->eval[i], "predict.tokens");
+    in->lengths = gr_exec_result(r->exec, r->eval[i], "predict.lengths");
+    in->logits = gr_exec_result(r->exec, r->eval[i], "predict.logits");
+    const gr_exec_tensor *of = in->tokens.at ? &in->tokens : &in->logits;
+    size_t bytes[2] = {gr_exec_staging(r->exec, of), gr_exec_staging(r->exec, &in->lengths)};
+    for (int k = 0; k < 2; k++) most[k] = bytes[k] > most[k] ? bytes[k] : most[k];
   }
-  return gr_arena_alloc(r->arena, most + 1);
+  for (int k = 0; k < 2; k++) s->staging[k] = gr_arena_alloc(r->arena, most[k] + 1);
 }
 
 gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
@@ -34,8 +40,7 @@ gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
   s->n = most < s->of ? (uint32_t)most : s->of;
   s->items = GR_NEW(r->arena, uint32_t, s->n + 1);
   s->answers = GR_NEW(r->arena, answer, s->n + 1);
-  s->staging[0] = open_staging(r, "predict.tokens", "predict.logits");
-  s->staging[1] = open_staging(r, "predict.lengths", "predict.lengths");
+  find_answers(r, s);
   gr_dataset_sample_evenly(r->spec->data, split, s->n, s->items);
   return s;
 }
@@ -69,8 +74,8 @@ static int32_t largest(const float *logits, int64_t n) {
 }
 
 // Of a model that gives no symbols but logits [n, classes], the likeliest class is the answer.
-static gr_status take_classes(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
-  gr_exec_tensor t = gr_exec_result(r->exec, p, "predict.logits");
+static gr_status take_classes(gr_samples *s, gr_run *r, const gr_batch *f) {
+  gr_exec_tensor t = s->in[f->bucket].logits;
   const void *logits;
   if (!t.at || t.type.rank != 2 || t.type.dtype != GR_F32) return GR_OK;
   GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &logits));
@@ -84,11 +89,10 @@ static gr_status take_classes(gr_samples *s, gr_run *r, const gr_program *p, con
   return GR_OK;
 }
 
-gr_status gr_samples_take(gr_samples *s, gr_run *r, const gr_program *p, const gr_batch *f) {
+gr_status gr_samples_take(gr_samples *s, gr_run *r, const gr_batch *f) {
   const void *tokens_at, *lengths_at;
-  gr_exec_tensor t = gr_exec_result(r->exec, p, "predict.tokens");
-  gr_exec_tensor of_lengths = gr_exec_result(r->exec, p, "predict.lengths");
-  if (!t.at && !of_lengths.at) return take_classes(s, r, p, f);
+  gr_exec_tensor t = s->in[f->bucket].tokens, of_lengths = s->in[f->bucket].lengths;
+  if (!t.at && !of_lengths.at) return take_classes(s, r, f);
   if (!t.at || !of_lengths.at || t.type.rank != 2) return GR_OK;
   GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &tokens_at));
   GR_TRY(gr_exec_view(r->exec, &of_lengths, s->staging[1], &lengths_at));
