@@ -27,7 +27,7 @@ enum {
 static void (*at_end)(const char *message);
 void gr_arena_at_end(void (*f)(const char *)) { at_end = f; }
 
-// Without exit's handlers: they, too, may want memory.
+// Leaves by _exit: handlers of exit may allocate.
 static void *must(void *p, size_t bytes) {
   if (p) return p;
   char text[400], limit[80] = "";

@@ -1,24 +1,28 @@
-// arena.h - memory that dies together.
+// arena.h - arena allocator: objects are allocated one by one and freed all together.
 //
-// Everything the composer and the compiler make lives in an arena and dies with it: no frees,
-// so no cleanup paths. Compile-time memory is tens of megabytes; when even that is not there
-// the process stops with a message and GR_ARENA_EXIT, the code of GR_ERR_LAUNCH. Training memory is
-// gigabytes, comes from the plan, and running out of it is an ordinary gr_status.
+// Everything the composer and the compiler create is allocated in an arena and freed with it, so
+// there are no individual frees and no cleanup paths. Compile-time memory is tens of megabytes; if
+// the system cannot provide it, the process exits with a message and GR_ARENA_EXIT, the exit code
+// of GR_ERR_LAUNCH. Training memory is gigabytes, is allocated by the plan, and running out of it
+// is an ordinary gr_status.
 #pragma once
 #include "base/status.h"
 
 enum { GR_ARENA_EXIT = 69 };
 typedef struct gr_arena gr_arena;
+// An arena is used by one thread at a time. Destroying it frees everything allocated in it and
+// every arena within it; NULL is allowed. No function here returns NULL.
 gr_arena *gr_arena_create(void);
 void gr_arena_destroy(gr_arena *);
-// One that is destroyed with `outer`, and not before. Another thread may use it.
+// An arena that is destroyed with `outer` and not before. Another thread than outer's may use it.
 gr_arena *gr_arena_within(gr_arena *outer);
-size_t gr_arena_bytes(const gr_arena *);  // that it has taken, without those of arenas within it
-void *gr_arena_alloc(gr_arena *, size_t bytes);  // zeroed, 16-byte aligned, never NULL
+size_t gr_arena_bytes(const gr_arena *);  // allocated from the system, without arenas within it
+void *gr_arena_alloc(gr_arena *, size_t bytes);  // zeroed, 16-byte aligned
+// Copies of text, NUL-terminated; strndup copies exactly `len` bytes.
 char *gr_arena_printf(gr_arena *, const char *fmt, ...) GR_PRINTF(2, 3);
 char *gr_arena_strdup(gr_arena *, const char *);
 char *gr_arena_strndup(gr_arena *, const char *, size_t len);
 #define GR_NEW(arena, type, n) ((type *)gr_arena_alloc(arena, sizeof(type) * (size_t)(n)))
-// Who is told when memory has run out, with the whole message; it does not return. It may not
-// allocate. NULL: the message goes to standard error.
+// Sets the handler that is called with the complete message when memory is exhausted. It must not
+// return and must not allocate. NULL: the message goes to standard error.
 void gr_arena_at_end(void (*)(const char *message));

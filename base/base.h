@@ -1,4 +1,4 @@
-// base.h - what every module may use, in one include. The folder depends on nothing but libc.
+// base.h - umbrella header of base/, which any folder may include. base/ depends only on libc.
 #pragma once
 #include "base/arena.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
-// errors.c - making errors. See status.h; status_print.c prints them.
-#include "base/status.h"
+// errors.c - creating, annotating and joining errors (status.h); status_print.c prints them.
 #include <stdlib.h>
 #include <string.h>
+#include "base/status.h"
 #include "base/status_parts.h"
 
 enum { MAX_ERRORS = 20 };
@@ -38,7 +38,7 @@ void gr_source_add(const char *file, const char *text) {
     gr_sources_known[gr_n_sources_known++].text = text;
 }
 
-// Appends to a fixed buffer; what does not fit is cut.
+// Appends to a fixed buffer and truncates: reporting an error must not need more memory.
 static void append(char *buf, size_t size, const char *fmt, va_list ap) {
   size_t used = strlen(buf);
   vsnprintf(buf + used, size - used, fmt, ap);

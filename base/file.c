@@ -1,4 +1,4 @@
-// file.c - see file.h.
+// file.c - opens regular files only (file.h).
 #include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@ static const char *kind_of(mode_t mode) {
          : S_ISSOCK(mode) ? "a socket"
          : S_ISCHR(mode)  ? "a character device"
          : S_ISBLK(mode)  ? "a block device"
-                          : "no regular file";
+                          : "not a regular file";
 }
 
 const char *gr_file_kind(const char *path) {
@@ -23,11 +23,12 @@ const char *gr_file_kind(const char *path) {
 
 static gr_status wrong_kind(const char *path, gr_code code, const char *kind) {
   return gr_hint(gr_fail(code, GR_NOWHERE, "cannot read '%s': it is %s", path, kind),
-                 "only regular files are read: copy what it gives into one");
+                 "only regular files are read: copy its content to a regular file");
 }
 
-// Looked at before it is opened, since opening alone can have effects on a device; and after, since
-// another file can have taken its place. O_NONBLOCK changes nothing for a regular file.
+// The kind is checked before opening, since opening a device can have side effects, and again
+// after, since the file may have been replaced in between. O_NONBLOCK has no effect on regular
+// files.
 gr_status gr_file_open(const char *path, gr_code code, int *out_fd) {
   struct stat st;
   const char *kind = gr_file_kind(path);

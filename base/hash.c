@@ -1,4 +1,4 @@
-// hash.c - FNV-1a (Fowler, Noll, Vo; RFC 9923), mixed at the end with Stafford's variant 13.
+// hash.c - FNV-1a (Fowler, Noll, Vo; RFC 9923); text is finalised with Stafford's mixer variant 13.
 #include "base/hash.h"
 #include <string.h>
 

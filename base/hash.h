@@ -1,10 +1,14 @@
-// hash.h - 64-bit FNV-1a, for plans, configs and splits: small, stable for ever, no library.
+// hash.h - 64-bit FNV-1a, for plan hashes, config hashes and data splits. Hashes are stored in
+// files: the functions must never change, except gr_hash_quick.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 #define GR_HASH_START UINT64_C(0xcbf29ce484222325)
+// Continues the hash `from`; a new one starts at GR_HASH_START.
 uint64_t gr_hash_bytes(uint64_t from, const void *, size_t bytes);
-// For tables in memory: eight bytes at a time, good low bits, another value in another version.
+// For hash tables in memory: eight bytes at a time, uniform low bits. Unlike the others it may
+// change from version to version: never store it.
 uint64_t gr_hash_quick(uint64_t from, const void *, size_t bytes);
-uint64_t gr_hash_text(const char *);  // with a final mix, so that low bits are good
+// Hash of a string, finalised with a mixer so that the low bits are uniform too.
+uint64_t gr_hash_text(const char *);

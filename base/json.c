@@ -1,4 +1,4 @@
-// json.c - see json.h. Recursive descent; the depth is limited, so is the stack.
+// json.c - recursive-descent JSON parser (json.h). MAX_DEPTH bounds the stack.
 #include "base/json.h"
 #include <ctype.h>
 #include <errno.h>
@@ -98,7 +98,7 @@ static const char *digits(const char *p) {
   return p;
 }
 
-// The end of the number at p, NULL when it is none. The final NUL stops every loop.
+// The end of the number at p, or NULL if it is malformed. The final NUL stops every loop.
 static const char *number_end(const char *p, bool *whole) {
   p += *p == '-';
   const char *from = p;
@@ -132,7 +132,7 @@ static bool number(reader *r, gr_json *out) {
   return true;
 }
 
-// One more child of `of`, at the end of its list.
+// Appends a child to `of`; NULL: too many values.
 static gr_json *child(reader *r, gr_json *of, gr_json **last) {
   if (++r->values > MAX_VALUES) return NULL;
   gr_json *v = GR_NEW(r->arena, gr_json, 1);

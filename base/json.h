@@ -1,18 +1,18 @@
-// json.h - a strict reader of JSON (RFC 8259), for files that may be damaged or hostile.
+// json.h - strict JSON parser (RFC 8259) for files that may be damaged or hostile.
 //
-// Stricter than the standard: no two members of one name, no NUL in text, valid UTF-8 only, at
-// most 32 levels, 4096 members an object, 4 million values. Wider: NaN, Infinity, -Infinity.
+// Stricter than the standard: no duplicate member names, no NUL in strings, valid UTF-8 only, at
+// most 32 levels, 4096 members per object, 4 million values. Extension: NaN, Infinity, -Infinity.
 #pragma once
 #include "base/arena.h"
 
 typedef enum gr_json_kind {
   GR_JSON_NULL,
-  GR_JSON_BOOL,   // i
-  GR_JSON_INT,    // i, and f as near as it comes
-  GR_JSON_FLOAT,  // f: written with a point or an exponent, or too large for i
-  GR_JSON_TEXT,   // text
-  GR_JSON_ARRAY,  // first, n
-  GR_JSON_OBJECT,
+  GR_JSON_BOOL,    // in i
+  GR_JSON_INT,     // in i, and rounded in f
+  GR_JSON_FLOAT,   // in f: has a point or an exponent, or does not fit i
+  GR_JSON_TEXT,    // in text
+  GR_JSON_ARRAY,   // elements: a list of n from first by next
+  GR_JSON_OBJECT,  // members: likewise, each with a name
 } gr_json_kind;
 
 typedef struct gr_json {
@@ -20,7 +20,7 @@ typedef struct gr_json {
   int64_t i;
   double f;
   const char *text;  // UTF-8
-  const char *name;  // of a member of an object, else NULL
+  const char *name;  // if it is a member of an object, else NULL
   const struct gr_json *first, *next;
   int n;
   int at;  // of its first byte, from the start of the text
@@ -32,9 +32,10 @@ typedef struct gr_json_error {
   char found[16];   // what is there: "'x'", "the byte 0x01", "the end"
 } gr_json_error;
 
-// Reads text[0 .. len) into the arena; a NUL or a line break must follow. False: *why says where
-// and why.
+// Parses text[0] to text[len - 1], which must be followed by a NUL or a line break. The tree is in
+// the arena. On failure returns false, *out is NULL, and *why holds the place, what was expected (a
+// static message) and what was found.
 bool gr_json_read(gr_arena *, const char *text, size_t len, const gr_json **out,
                   gr_json_error *why);
-// The member of that name and kind; NULL when it is not there. A float may be written as int.
+// The member with that name and kind, or NULL; GR_JSON_FLOAT accepts an integer too.
 const gr_json *gr_json_get(const gr_json *object, const char *name, gr_json_kind);

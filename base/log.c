@@ -1,4 +1,4 @@
-// log.c - see log.h.
+// log.c - log lines, their copy in a file, and the progress line (log.h).
 #include "base/log.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static struct {
   gr_level least;
   int rank, ranks;
   FILE *copy;
-  char progress[256];  // the line in place, or ""
+  char progress[256];  // "": none
   pthread_mutex_t lock;
 } state = {.least = GR_INFO, .ranks = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -25,8 +25,8 @@ void gr_log_copy_to(FILE *f) {
   pthread_mutex_unlock(&state.lock);
 }
 
-// Columns of the terminal; 80 where another process has it. What is cut off wraps otherwise, and a
-// line that has wrapped cannot be taken back.
+// Columns of the terminal; 80 if another process owns it. The progress line is cut to this width: a
+// line that wraps cannot be erased with one carriage return.
 static int columns(void) {
   struct winsize size;
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
@@ -36,7 +36,7 @@ static void put_progress(void) {
   if (*state.progress) fprintf(stderr, "\r%.*s\033[K", columns() - 1, state.progress);
 }
 
-// Before anything else is written to the terminal.
+// Must precede any other output to the terminal.
 static void clear_progress(void) {
   if (*state.progress) fputs("\r\033[K", stderr), fflush(stderr);
 }
@@ -61,15 +61,15 @@ static void write_line(FILE *f, gr_level level, const char *text) {
   fflush(f);
 }
 
-// One line to `to`, and to the copy if it is of a level that is wanted. Without memory for a long
-// one, its beginning.
-static void say(FILE *to, gr_level level, const char *fmt, va_list ap) {
-  char few[1024], *text = few;
+// Writes one line to `to`, and to the copy if the level is logged. If memory for a long line is
+// exhausted, the line is cut.
+static void write_formatted(FILE *to, gr_level level, const char *fmt, va_list ap) {
+  char fixed[1024], *text = fixed;
   va_list again;
   va_copy(again, ap);
-  int n = vsnprintf(few, sizeof few, fmt, ap);
-  char *more = n < (int)sizeof few ? NULL : malloc((size_t)n + 1);
-  if (more) vsnprintf(text = more, (size_t)n + 1, fmt, again);
+  int n = vsnprintf(fixed, sizeof fixed, fmt, ap);
+  char *heap = n < (int)sizeof fixed ? NULL : malloc((size_t)n + 1);
+  if (heap) vsnprintf(text = heap, (size_t)n + 1, fmt, again);
   va_end(again);
   pthread_mutex_lock(&state.lock);
   clear_progress();
@@ -78,21 +78,21 @@ static void say(FILE *to, gr_level level, const char *fmt, va_list ap) {
   fflush(stderr);
   if (state.copy && level >= state.least) write_line(state.copy, level, text);
   pthread_mutex_unlock(&state.lock);
-  free(more);
+  free(heap);
 }
 
 void gr_log(gr_level level, const char *fmt, ...) {
   if (level < state.least || (level < GR_WARN && state.rank)) return;
   va_list ap;
   va_start(ap, fmt);
-  say(stderr, level, fmt, ap);
+  write_formatted(stderr, level, fmt, ap);
   va_end(ap);
 }
 
 void gr_log_result(const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  say(stdout, GR_INFO, fmt, ap);
+  write_formatted(stdout, GR_INFO, fmt, ap);
   va_end(ap);
 }
 

@@ -1,22 +1,29 @@
-// log.h - lines for people, on standard error. Results go to files and standard output.
+// log.h - log lines for people, on standard error. Results go to files and standard output.
 //
-// A line is one line: what a user's file says in it cannot do anything else (gr_print_line).
+// A message is always one line: text from user files is escaped (gr_print_line).
 //
-// info: what is being done, once. warn: it goes on, but not as asked.
-// error: the run ends. Ranks other than 0 say only warn and error. Where there are several, a
-// warning or an error names its rank; what rank 0 says else is of the whole run.
+// info: progress, logged once. warn: the run continues, but not as configured. error: the run
+// ends. Ranks other than 0 log only warnings and errors. With several ranks, warnings and errors
+// start with the rank; info lines of rank 0 speak for the whole run.
+//
+// The log is one per process and safe from any thread, except gr_log_open.
 #pragma once
 #include "base/status.h"
 
 typedef enum gr_level { GR_INFO, GR_WARN, GR_ERROR } gr_level;
+// Sets the lowest level that is logged, and this process's rank. Call before threads start.
 void gr_log_open(gr_level least, int rank, int ranks);
-void gr_log_copy_to(FILE *);  // also write every line there (the run's log file); NULL: stop
+// Also writes every line to this stream (the run's log file); NULL stops it. The stream is
+// borrowed.
+void gr_log_copy_to(FILE *);
+// Logs one line; the line end is added.
 void gr_log(gr_level, const char *fmt, ...) GR_PRINTF(2, 3);
-// A result: a line on standard output, at every level, and as info in the copy.
+// Prints a result: one line on standard output whatever the level, and as info in the copy.
 void gr_log_result(const char *fmt, ...) GR_PRINTF(1, 2);
-// The error that ends a run, in the copy alone: who called prints it when all else is closed.
+// Writes the error that ends a run to the copy only: the caller prints it on standard error after
+// everything else is closed. Borrows the status.
 void gr_log_end(gr_status);
-// Keeps one line in place at the bottom of the terminal, below all others; NULL takes it away. Only
-// where the user sees standard error on a terminal, which may be another process's.
+// Keeps one progress line at the bottom of the terminal, below all log lines; NULL removes it. Call
+// only if standard error reaches a terminal, which may be another process's.
 void gr_log_progress(const char *line);
-int gr_log_rank(void);
+int gr_log_rank(void);  // as given to gr_log_open

@@ -1,4 +1,4 @@
-// map.c - open addressing over an insertion-ordered array. See map.h.
+// map.c - hash map (map.h): open addressing over arrays in insertion order.
 #include "base/map.h"
 #include <string.h>
 #include "base/hash.h"

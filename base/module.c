@@ -1,4 +1,4 @@
-// module.c - see module.h.
+// module.c - finds and loads modules (module.h).
 #define _GNU_SOURCE
 #include "base/module.h"
 #include <dlfcn.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 #include "base/port.h"
 
-// Beside the program, or one folder above, where the tests of a build have it. Links are followed:
-// what is called may be a link to the program.
+// Searches beside the executable and one folder above, where the test programs of a build find
+// modules. /proc/self/exe resolves links, so the command may be a symbolic link.
 static gr_status find(const char *name, char out[PATH_MAX + 64]) {
   char self[PATH_MAX], *end;
   ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
   if (len < 0)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot find out where the program lies: %s",
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot find the path of the executable: %s",
                    strerror(errno));
   self[len] = 0;
   for (int up = 0; up < 2 && (end = strrchr(self, '/')); up++) {
@@ -24,8 +24,9 @@ static gr_status find(const char *name, char out[PATH_MAX + 64]) {
   }
   return gr_hint(
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-              "a part of graphrun is missing: there is no graphrun_%s.so beside it", name),
-      "the build makes graphrun and graphrun_*.so in one folder: keep them together");
+              "a part of graphrun is missing: there is no graphrun_%s.so beside the executable",
+              name),
+      "the build puts graphrun and graphrun_*.so into one folder: keep them together");
 }
 
 gr_status gr_module_open(const char *name, void *out_table) {
@@ -35,12 +36,12 @@ gr_status gr_module_open(const char *name, void *out_table) {
   if (!module)
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot load a part of graphrun: %s", dlerror()),
-        "either a library is missing, and tools/setup installs it, or the file is of "
-        "another build than graphrun");
+        "either a library is missing (tools/setup installs it), or the file belongs to "
+        "another build of graphrun");
   void *table = dlsym(module, "gr_module");
   memcpy(out_table, &table, sizeof table);
   if (table) return GR_OK;
-  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "'%s' is no part of this graphrun: %s", path,
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "'%s' is not a part of this graphrun: %s", path,
                  dlerror());
 }
 

@@ -1,17 +1,17 @@
-// module.h - parts of the program that stand on large foreign libraries: shared objects of their
-// own beside the program, loaded at the first use. Loading all libraries at each start would take
-// longer than most commands.
+// module.h - parts of the program that depend on large third-party libraries: shared objects beside
+// the executable, loaded at first use. Loading all libraries at every start would take longer than
+// most commands.
 //
-// Module NAME is the file graphrun_NAME.so (CMake: gr_module). It defines one constant, gr_module,
-// of a type that a header of its user declares: a table of functions. What it needs of the rest of
-// the program it finds in the program.
+// Module NAME is the file graphrun_NAME.so (CMake: gr_module). It defines one constant, gr_module:
+// a table of functions whose type is declared in a header of the module's user. Symbols that the
+// module needs from the rest of the program are resolved in the executable.
 #pragma once
 #include "base/status.h"
 
-// out_table: the address of a pointer to a constant table of the module's type; it is set for good.
-// From any thread, at any time. Fails with GR_ERR_LAUNCH where the file, or a library that it
-// needs, is missing.
+// Loads a module; it is never unloaded. out_table is the address of a pointer to the module's table
+// type. Safe from any thread. Fails with GR_ERR_LAUNCH if the file or a library that it needs is
+// missing.
 GR_MUST_USE gr_status gr_module_open(const char *name, void *out_table);
-// The path of such a file, whether it is a module or only lies beside the program; false: there is
-// none, or it is longer than `size`.
+// Writes the path of graphrun_NAME.so to `out` without loading it; false: the file does not exist,
+// or its path does not fit `size` bytes.
 bool gr_module_path(const char *name, char *out, size_t size);

@@ -1,4 +1,4 @@
-// port.c - see port.h.
+// port.c - platform services for Linux (port.h).
 #define _GNU_SOURCE
 #include "base/port.h"
 #include <errno.h>
@@ -52,7 +52,8 @@ void gr_wake(_Atomic uint32_t *word) {
   syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-// /proc/PID/stat reads "PID (name) STATE ..."; the name may hold anything, brackets too.
+// /proc/PID/stat is "PID (name) STATE ..."; the name may contain parentheses, so search from the
+// end.
 char gr_process_state(int pid) {
   if (kill(pid, 0) && errno == ESRCH) return 0;
   char path[32], text[512];
@@ -71,7 +72,7 @@ void *gr_large_alloc(size_t bytes) {
   enum { HUGE_PAGE = 2 << 20 };
   size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : 64, whole = (bytes + align) / align * align;
   void *p = aligned_alloc(align, whole);
-  if (p && align == HUGE_PAGE) madvise(p, whole, MADV_HUGEPAGE);  // only a wish
+  if (p && align == HUGE_PAGE) madvise(p, whole, MADV_HUGEPAGE);  // best-effort hint
   return p;
 }
 
@@ -104,8 +105,8 @@ bool gr_is_file(const char *path) {
   return !stat(path, &s) && S_ISREG(s.st_mode);
 }
 
-// The name of a directory that was made is in the one above. Where that cannot be opened or synced,
-// nothing can be done about it.
+// A new directory's name is stored in its parent, so the parent is synced. File systems that cannot
+// open or sync directories offer nothing better, so that is not an error.
 static gr_status sync_parent(const char *path, size_t len) {
   char parent[PATH_MAX] = ".";
   while (len && path[len - 1] == '/') len--;
@@ -131,7 +132,7 @@ gr_status gr_make_dirs(const char *path) {
   char part[PATH_MAX];
   size_t len = strlen(path);
   if (!len || len >= sizeof part)
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' cannot be a directory's name", path);
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is not a valid directory name", path);
   for (size_t i = 1; i <= len; i++) {
     if (path[i] != '/' && path[i]) continue;
     memcpy(part, path, i);
@@ -140,7 +141,7 @@ gr_status gr_make_dirs(const char *path) {
     GR_TRY(gr_make_dir(part, &made));
   }
   if (!gr_is_dir(path))
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is there but is not a directory", path);
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' exists but is not a directory", path);
   return GR_OK;
 }
 
@@ -148,6 +149,6 @@ void gr_close_from(int fd) {
 #if defined(SYS_close_range)
   if (!syscall(SYS_close_range, (unsigned)fd, ~0U, 0)) return;
 #endif
-  long most = sysconf(_SC_OPEN_MAX);  // an older system
+  long most = sysconf(_SC_OPEN_MAX);  // kernels before 5.9 have no close_range
   for (long i = fd; i < (most > 0 && most < 65536 ? most : 65536); i++) close((int)i);
 }

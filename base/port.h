@@ -1,32 +1,36 @@
-// port.h - the platform: clocks, processors, directories. The only place for #ifdefs on it.
+// port.h - platform services: clocks, processors, futexes, memory, directories. #ifdefs on the
+// platform are only in port.c. All functions are safe from any thread.
 #pragma once
 #include <stdatomic.h>
 #include "base/status.h"
 
-double gr_seconds(void);         // monotonic
-double gr_wall_seconds(void);    // since 1970, for file names and event files only
-double gr_thread_seconds(void);  // of a processor, that the calling thread has used
-int gr_processors(void);         // that this process may use
-void gr_pause(void);             // tells the processor that this is a waiting loop
-// Sleeps while the word is `value`, at most so long; it may lie in memory that processes share.
+double gr_seconds(void);         // monotonic clock
+double gr_wall_seconds(void);    // since 1970; only for file names and event files
+double gr_thread_seconds(void);  // CPU time of the calling thread
+int gr_processors(void);         // CPUs this process may run on, at least 1
+void gr_pause(void);             // hints to the CPU that this is a spin loop
+// Futex wait: sleeps while *word == value, at most `seconds`; wakes spuriously. The word may be in
+// memory shared between processes.
 void gr_sleep_on(_Atomic uint32_t *, uint32_t value, double seconds);
-void gr_wake(_Atomic uint32_t *);  // all who sleep on it
-// What the system says of a process: 'R' running, 'S' sleeping, 'T' stopped, ...; 0 when it is
-// gone or only waits to be reaped.
+void gr_wake(_Atomic uint32_t *);  // wakes every thread that sleeps on the word
+// State of a process as in /proc/PID/stat: 'R' running, 'S' sleeping, 'T' stopped, ...; 0: it does
+// not exist or is a zombie; '?': unknown.
 char gr_process_state(int pid);
-// Memory for something large, not cleared, at a multiple of 64; in huge pages where the system has
-// them, since most of what new memory costs is by page. NULL: there is none. The caller frees it.
+// Allocates uninitialised memory, 64-byte aligned, in huge pages if it is large and the system has
+// them: most of the cost of new memory is per page. NULL: out of memory. Release it with free().
 void *gr_large_alloc(size_t bytes);
-void gr_close_from(int fd);      // every open file from this number on
+void gr_close_from(int fd);      // closes every descriptor >= fd
 size_t gr_resident_bytes(void);  // peak resident memory of this process
-// What is resident now, in bytes: memory of this process's own, pages of files (its program and
-// libraries), and memory shared with other processes. Zeros where the system does not say.
+// Resident memory now, in bytes: private to this process, pages of files (program and libraries),
+// and memory shared with other processes. Zeros if the system does not report them.
 typedef struct gr_memory {
   size_t own, files, shared;
 } gr_memory;
 gr_memory gr_memory_now(void);
-GR_MUST_USE gr_status gr_make_dirs(const char *path);  // like mkdir -p, and durable
-// One level; *made is false where something of that name is there.
+// Creates directories durably: the parent is synced. gr_make_dirs works like `mkdir -p`;
+// gr_make_dir creates one level, *made is false if something with that name exists. GR_ERR_IO.
+GR_MUST_USE gr_status gr_make_dirs(const char *path);
 GR_MUST_USE gr_status gr_make_dir(const char *path, bool *made);
+// Whether a directory or a regular file is at the path; symbolic links are followed.
 bool gr_is_dir(const char *path);
 bool gr_is_file(const char *path);

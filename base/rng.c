@@ -1,4 +1,4 @@
-// rng.c - see rng.h.
+// rng.c - Philox4x32-10, one block at a time and vectorised, and distributions (rng.h).
 #include "base/rng.h"
 #include <math.h>
 #include <string.h>
@@ -11,13 +11,13 @@ gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step) {
   return (gr_rng){.seed = seed, .stream = gr_hash_text(stream), .step = step};
 }
 
-// The key holds seed and stream; the counter holds block and step. Distinct streams differ in
-// the key with the odds of a 64-bit hash.
+// The key hashes seed and stream, the counter holds block and step. Two streams collide with the
+// probability of a 64-bit hash collision.
 static uint64_t key_of(const gr_rng *r) {
   return gr_hash_bytes(r->stream ^ GR_HASH_START, &r->seed, sizeof r->seed);
 }
 
-// What words are multiplied by in a round, and what is added to the halves of the key after it.
+// Philox's constants: the multipliers of a round, and the Weyl increments of the key's halves.
 enum { ROUNDS = 10 };
 static const uint32_t times[2] = {0xD2511F53, 0xCD9E8D57}, more[2] = {0x9E3779B9, 0xBB67AE85};
 
@@ -38,14 +38,15 @@ void gr_rng_block(const gr_rng *r, uint64_t block, uint32_t out[4]) {
   gr_philox(key_of(r), block, r->step, out);
 }
 
-// ---- Many blocks at once: a word of each in the lower half of a 64-bit lane -----------------
+// ---- Vectorised: each 64-bit lane holds one block's word in its lower half -----------------
 
 enum { LANES = 4 };
 typedef uint64_t lanes __attribute__((vector_size(LANES * 8)));
 
 static inline lanes all(uint64_t x) { return (lanes){x, x, x, x}; }
 
-// Of the lower halves. Compilers do not see that one instruction does it.
+// Product of the lower halves. The intrinsic is needed: compilers do not reduce the masked
+// multiplication to the one instruction.
 static inline lanes product(lanes a, lanes b) {
 #if defined(__AVX2__)
   return (lanes)_mm256_mul_epu32((__m256i)a, (__m256i)b);
@@ -54,7 +55,7 @@ static inline lanes product(lanes a, lanes b) {
 #endif
 }
 
-// LANES blocks. Upper halves hold what the shifts leave, and are not read.
+// Computes LANES blocks. The upper halves of c hold garbage, which `product` ignores.
 static inline void philox_lanes(const lanes key[ROUNDS][2], lanes c[4]) {
   const lanes m0 = all(times[0]), m1 = all(times[1]);
 #pragma GCC unroll 10
@@ -96,7 +97,7 @@ double gr_rng_uniform(const gr_rng *r, uint64_t index) {
   return gr_rng_u32(r, index) * (1.0 / 4294967296.0);
 }
 
-// A block gives two.
+// Box-Muller on the first two words of a block. Adding 0.5 keeps the logarithm's argument above 0.
 static void two_normals(const uint32_t w[4], double out[2]) {
   double u = (w[0] + 0.5) / 4294967296.0, v = w[1] / 4294967296.0;
   double angle = 6.283185307179586477 * v, radius = sqrt(-2.0 * log(u));
@@ -111,7 +112,7 @@ double gr_rng_normal(const gr_rng *r, uint64_t index) {
   return two[index % 2];
 }
 
-enum { BLOCKS = 64 };  // at once
+enum { BLOCKS = 64 };  // computed per call of gr_rng_blocks
 
 void gr_rng_uniforms(const gr_rng *r, uint64_t from, int64_t n, double *out) {
   uint32_t w[4 * BLOCKS];

@@ -1,8 +1,9 @@
-// status.h - errors that are addressed to someone.
+// status.h - error values with the user's file:line:col, a hint, and context notes.
 //
 // A function that can fail returns gr_status. NULL is success, so `if (s)` reads "if it
-// failed". An error knows what broke, where in the *user's* files it broke (gr_loc), what to
-// do about it (a hint), and which line of our C code noticed.
+// failed". An error holds a message, the place in the *user's* files (gr_loc), a hint what to
+// do, and the line of C that created it. A status is owned by whoever holds it: return it, pass it
+// to a function below that takes it over, or end its life with gr_status_drop.
 #pragma once
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,29 +11,29 @@
 #include <stdint.h>
 #include <stdio.h>
 
-// A place in a user's file. Every IR node and config value carries one, so an error found
+// A place in a user's file. Every IR node and config value carries one, so an error detected
 // five passes later, or on rank 3 at step 900, still names the YAML line.
 typedef struct gr_loc {
-  const char *file;  // NULL when there is no such place; lives as long as the error may
+  const char *file;  // borrowed, must outlive every error that names it; NULL: no place
   int line, col;     // 1-based
 } gr_loc;
 #define GR_NOWHERE ((gr_loc){0})
 
 typedef enum gr_code {
-  GR_ERR_USAGE = 1,    // the command line cannot be understood
-  GR_ERR_CONFIG,       // the user's YAML, model or overrides are wrong
-  GR_ERR_TYPE,         // shapes, dtypes or layouts do not fit
-  GR_ERR_UNSUPPORTED,  // right, but no kernel / gradient / rule for it
-  GR_ERR_DATA,         // a data set, recording or transcript is missing or not what it says
-  GR_ERR_LAUNCH,       // ranks, devices or the launcher could not be brought up
+  GR_ERR_USAGE = 1,    // invalid command line
+  GR_ERR_CONFIG,       // invalid YAML, model or override
+  GR_ERR_TYPE,         // shapes, dtypes or layouts do not match
+  GR_ERR_UNSUPPORTED,  // valid, but there is no kernel, gradient or rule for it
+  GR_ERR_DATA,         // a data set, recording or transcript is missing or malformed
+  GR_ERR_LAUNCH,       // ranks, devices or the launcher could not start
   GR_ERR_HOOK,         // a Lua script failed
   GR_ERR_RANK,         // another rank died
-  GR_ERR_HANG,         // a collective did not end in time
-  GR_ERR_IO,           // files, disks
-  GR_ERR_STOPPED,      // asked to stop (signal); the state is saved
-  GR_ERR_NONFINITE,    // the loss is no longer a number
-  GR_ERR_CHECKPOINT,   // a checkpoint is damaged or does not fit
-  GR_ERR_BUG,          // an invariant of ours is broken: please report
+  GR_ERR_HANG,         // a collective timed out
+  GR_ERR_IO,           // a file or disk operation failed
+  GR_ERR_STOPPED,      // stopped by a signal; the state is saved
+  GR_ERR_NONFINITE,    // the loss is NaN or infinite
+  GR_ERR_CHECKPOINT,   // a checkpoint is damaged or does not fit the model
+  GR_ERR_BUG,          // an internal invariant is violated
   GR_CODE_COUNT,
 } gr_code;
 
@@ -42,25 +43,30 @@ typedef struct gr_error *gr_status;
 #define GR_MUST_USE __attribute__((warn_unused_result))
 #define GR_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
+// gr_fail creates an error with a printf-style message; messages over 1023 bytes are cut. Without
+// memory it returns a static error that notes and hints do not change. Safe from any thread.
 GR_MUST_USE gr_status gr_fail_(const char *cfile, int cline, gr_code, gr_loc, const char *fmt, ...)
     GR_PRINTF(5, 6);
 #define gr_fail(code, loc, ...) gr_fail_(__FILE__, __LINE__, code, loc, __VA_ARGS__)
 
-// Adds one line of context ("while sharding 'h.3.fc'"); passes GR_OK through.
+// The functions below return the status they are given, changed, and pass GR_OK through.
+//
+// Adds one line of context ("while sharding 'h.3.fc'").
 GR_MUST_USE gr_status gr_note(gr_status, gr_loc, const char *fmt, ...) GR_PRINTF(3, 4);
-// Says what to do ("hint: ..."); passes GR_OK through.
+// Adds a hint what to do; a second hint follows the first after "; ".
 GR_MUST_USE gr_status gr_hint(gr_status, const char *fmt, ...) GR_PRINTF(2, 3);
-// Which of its settings an error of a library is about, such as "features.window"; several,
-// separated by blanks, where one or another can be changed. Whoever has read the settings knows
-// their places, and gives the error one. A literal; passes GR_OK through.
+// Names the settings that a library's error is about, such as "features.window"; blanks separate
+// alternatives. The library does not know where in the YAML they are: the caller that read them
+// looks them up (gr_status_about) and sets the place. `settings` is borrowed: pass a literal.
 GR_MUST_USE gr_status gr_about(gr_status, const char *settings);
-// Gives errors that have no place this one; passes GR_OK through.
+// Sets the place of every joined error that has none.
 GR_MUST_USE gr_status gr_place(gr_status, gr_loc);
-// GR_OK, or GR_ERR_CONFIG about the setting where the value is not within [least, most].
+// GR_OK, or GR_ERR_CONFIG about `setting` if the value is not within [least, most].
 GR_MUST_USE gr_status gr_range(const char *setting, int64_t value, int64_t least, int64_t most);
-// Both errors as one (config collects up to 20); either may be GR_OK. Takes both over.
+// Joins two errors into one and takes both over; either may be GR_OK. At most 20 are kept, so that
+// one mistake that shows in many places does not flood the terminal; further ones are dropped.
 GR_MUST_USE gr_status gr_also(gr_status first, gr_status then);
-int gr_status_count(gr_status);  // how many were joined; 0 for GR_OK
+int gr_status_count(gr_status);  // number of joined errors; 0 for GR_OK
 
 #define GR_TRY(expr)         \
   do {                       \
@@ -68,18 +74,21 @@ int gr_status_count(gr_status);  // how many were joined; 0 for GR_OK
     if (try_) return try_;   \
   } while (0)
 
-// Prints "file:line:col: error: text", the source line with a caret where the file can be
-// read, notes and hint. For bugs also the line of C.
+// Prints "file:line:col: KIND error: text", the source line with a caret if the file can be
+// read, notes and hint, for every joined error. For GR_ERR_BUG also the line of C. Text from user
+// files is escaped (gr_text_visible).
 void gr_status_print(FILE *, gr_status);
-const char *gr_status_text(gr_status);  // the first message alone, without place and notes
-const char *gr_status_hint(gr_status);  // or NULL
-gr_code gr_status_code(gr_status);      // of the first; 0 for GR_OK
-gr_loc gr_status_loc(gr_status);
-const char *gr_status_about(gr_status);  // or NULL
-int gr_status_exit(gr_status);           // the process's exit code (see code table in status.c)
-void gr_status_drop(gr_status);          // frees; a status is dropped exactly once
+// Parts of the first joined error. Strings are owned by the status.
+const char *gr_status_text(gr_status);   // the message without place and notes; "ok" for GR_OK
+const char *gr_status_hint(gr_status);   // NULL: none
+gr_code gr_status_code(gr_status);       // 0 for GR_OK
+gr_loc gr_status_loc(gr_status);         // GR_NOWHERE for GR_OK
+const char *gr_status_about(gr_status);  // NULL: none
+int gr_status_exit(gr_status);           // the process's exit code (gr_codes in errors.c)
+// Frees the status; GR_OK is allowed. Every status is returned, taken over or dropped exactly once.
+void gr_status_drop(gr_status);
 
-// Makes text known under a file name that is not on disk (built-in blocks, command-line
-// arguments), so that errors can show the line. Text and name are borrowed forever. Call
-// before threads start.
+// Registers the text of a source that is not on disk (built-in blocks, command-line arguments), so
+// that errors can quote its lines. Both strings are borrowed for the life of the process; a second
+// call with the same name replaces the text. Not thread-safe: call before threads start.
 void gr_source_add(const char *file, const char *text);

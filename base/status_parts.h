@@ -1,4 +1,4 @@
-// status_parts.h - what making errors (errors.c) and printing them (status_print.c) share.
+// status_parts.h - private layout of an error, shared by errors.c and status_print.c.
 #pragma once
 #include "base/status.h"
 
@@ -16,11 +16,11 @@ struct gr_error {
 
 typedef struct gr_code_row {
   const char *name;
-  int exit;  // sysexits where it has one; 69 to 78 are listed in README
+  int exit;  // as in sysexits.h where that has an equivalent; README lists them
 } gr_code_row;
-extern const gr_code_row gr_codes[];  // by gr_code
+extern const gr_code_row gr_codes[];  // indexed by gr_code
 
-// Texts of gr_source_add: errors quote these instead of a file.
+// Sources registered with gr_source_add; errors quote these instead of a file.
 typedef struct gr_source {
   const char *file, *text;
 } gr_source;

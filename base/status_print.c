@@ -1,14 +1,14 @@
-// status_print.c - errors for people: the message, the line it is about with a caret, notes, the
-// hint.
+// status_print.c - formats errors for a terminal: message, source line with a caret, notes, hint.
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
 #include "base/status_parts.h"
 #include "base/text.h"
 
-static bool starts_char(char c) { return (c & 0xc0) != 0x80; }  // of UTF-8
+static bool starts_char(char c) { return (c & 0xc0) != 0x80; }  // not a UTF-8 continuation byte
 
-// As many blanks as the text is wide when it is printed.
+// Pads to the printed width of s, so that the caret stays below its column when s holds tabs or
+// characters that gr_print_line escapes.
 static void put_blanks(FILE *f, const char *s, size_t len) {
   char out[GR_VISIBLE];
   for (size_t i = 0; i < len;) {
@@ -19,8 +19,8 @@ static void put_blanks(FILE *f, const char *s, size_t len) {
   }
 }
 
-// Columns count characters. Of a long line the part around the column is shown.
-static void show_line(FILE *f, const char *line, size_t len, gr_loc at) {
+// at.col counts characters, not bytes. A long line is cut to the part around the column.
+static void print_line(FILE *f, const char *line, size_t len, gr_loc at) {
   enum { MOST = 160, BEFORE = 60 };
   if (len && line[len - 1] == '\r') len--;
   size_t caret = 0, from = 0, to = len;
@@ -37,18 +37,18 @@ static void show_line(FILE *f, const char *line, size_t len, gr_loc at) {
   fputs("^\n", f);
 }
 
-static void show_text(FILE *f, const char *text, gr_loc at) {
+static void print_from_text(FILE *f, const char *text, gr_loc at) {
   for (int l = 1; *text; l++) {
     size_t len = strcspn(text, "\n");
     if (l == at.line) {
-      show_line(f, text, len, at);
+      print_line(f, text, len, at);
       return;
     }
     text += len + (text[len] == '\n');
   }
 }
 
-static void show_file(FILE *f, gr_loc at) {
+static void print_from_file(FILE *f, gr_loc at) {
   FILE *in;
   gr_status s = gr_file_stream(at.file, GR_ERR_IO, &in);
   if (s) {
@@ -59,18 +59,18 @@ static void show_file(FILE *f, gr_loc at) {
   size_t cap = 0;
   ssize_t len = 0;
   for (int l = 1; (len = getline(&line, &cap, in)) >= 0 && l < at.line;) l++;
-  if (len > 0) show_line(f, line, (size_t)len - (line[len - 1] == '\n'), at);
+  if (len > 0) print_line(f, line, (size_t)len - (line[len - 1] == '\n'), at);
   free(line);
   fclose(in);
 }
 
-static void show_source(FILE *f, gr_loc at) {
+static void print_source(FILE *f, gr_loc at) {
   for (int i = 0; i < gr_n_sources_known; i++)
     if (!strcmp(gr_sources_known[i].file, at.file)) {
-      show_text(f, gr_sources_known[i].text, at);
+      print_from_text(f, gr_sources_known[i].text, at);
       return;
     }
-  show_file(f, at);
+  print_from_file(f, at);
 }
 
 void gr_status_print(FILE *f, gr_status s) {
@@ -82,7 +82,7 @@ void gr_status_print(FILE *f, gr_status s) {
     fprintf(f, "%s error: ", gr_codes[s->code].name);
     gr_print_line(f, s->text, strlen(s->text));
     fputc('\n', f);
-    if (s->loc.file && s->loc.line) show_source(f, s->loc);
+    if (s->loc.file && s->loc.line) print_source(f, s->loc);
     gr_print_lines(f, s->notes);
     if (*s->hint) fputs("  hint: ", f), gr_print_line(f, s->hint, strlen(s->hint)), fputc('\n', f);
     if (s->code == GR_ERR_BUG)

@@ -1,4 +1,4 @@
-// text.c - see text.h.
+// text.c - string builder, edit distance, UTF-8 and escaping (text.h).
 #include "base/text.h"
 #include <errno.h>
 #include <limits.h>
@@ -77,10 +77,11 @@ int gr_text_distance(const char *a, const char *b, int most) {
   return least(row[n % 3][m], most + 1);
 }
 
-// How many edits a word of that length is known again after: short ones become others soon.
+// Edits after which a word of that length still counts as a misspelling. Few for short words: one
+// or two edits turn them into other words.
 static int most_edits(size_t len) { return len < 6 ? 1 : len < 9 ? 2 : 3; }
 
-// The length of the sections, "training.", that both have.
+// Length of the common prefix of whole sections ("training.").
 static size_t common_sections(const char *a, const char *b) {
   size_t same = 0;
   for (size_t i = 0; a[i] && a[i] == b[i]; i++)
@@ -137,8 +138,8 @@ void gr_text_put_code(gr_text *t, uint32_t c) {
   gr_text_putn(t, s, (size_t)n);
 }
 
-// Embeddings, overrides and isolates of the direction of writing (Unicode 15, UAX 9).
-static bool turns_writing(uint32_t c) {
+// Bidirectional embeddings, overrides and isolates (Unicode 15, UAX 9).
+static bool changes_direction(uint32_t c) {
   return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
@@ -147,7 +148,7 @@ int gr_text_visible(const char *s, char out[GR_VISIBLE]) {
   uint32_t c = n ? gr_utf8_code(s, n) : (unsigned char)*s;
   if (!n || (c < 32 && c != '\t') || c == 127)
     snprintf(out, GR_VISIBLE, "\\x%02x", c & 0xff);
-  else if ((c >= 0x80 && c < 0xa0) || turns_writing(c))
+  else if ((c >= 0x80 && c < 0xa0) || changes_direction(c))
     snprintf(out, GR_VISIBLE, "\\u%04x", c & 0xffff);
   else
     snprintf(out, GR_VISIBLE, "%.*s", n, s);
@@ -204,8 +205,9 @@ void gr_text_json(gr_text *t, const char *s) {
   gr_text_put(t, "\"");
 }
 
-// The fewest digits that read back, as "-d.ddde-dd"; returns how many they are. Fifteen digits
-// hold all shorter ones, with zeros behind, but for the smallest of numbers.
+// Writes the fewest digits that parse back to x, as "-d.ddde-dd", and returns their number. A
+// normal number's shorter forms are its 15-digit form without trailing zeros, so the search starts
+// there; subnormal numbers have fewer significant digits, so theirs starts at one.
 static int shortest(double x, char out[40]) {
   int n = isnormal(x) ? 15 : 1;
   do snprintf(out, 40, "%.*e", n - 1, x);
@@ -217,9 +219,8 @@ static int shortest(double x, char out[40]) {
   return n;
 }
 
-// Where x is n / 10^k for a small k, the least such k, else -1. Both n and 10^k are doubles without
-// rounding, so their quotient is what the decimal reads as; and of at most 15 digits no others read
-// as x.
+// The least k <= 15 with x = n / 10^k and n < 10^15, or -1. n and 10^k are exact doubles, so their
+// quotient is what the decimal parses to, and no other decimal of at most 15 digits parses to x.
 static int decimals_of(double x, int64_t *n) {
   double scale = 1;
   for (int k = 0; k <= 15; k++, scale *= 10) {
@@ -230,7 +231,7 @@ static int decimals_of(double x, int64_t *n) {
   return -1;
 }
 
-// x = n / 10^k, from 1e-4 to below 1e15, as "d.d"; smaller as "de-dd" or "d.de-dd".
+// Appends n / 10^k: as "d.d" from 1e-4 up to 1e15, below as "de-dd" or "d.de-dd".
 static void put_decimal(gr_text *t, int64_t n, int k) {
   char digits[GR_DIGITS], exponent[GR_DIGITS];
   int len = (int)(gr_put_int(digits, n) - digits);
@@ -248,7 +249,7 @@ static void put_decimal(gr_text *t, int64_t n, int k) {
   gr_text_put(t, k ? digits + whole : "0");
 }
 
-// Python's repr: the shortest digits that read back; an exponent below 1e-4 or from 1e16 on.
+// As Python's repr: the shortest digits, with an exponent below 1e-4 and from 1e16 on.
 void gr_text_json_float(gr_text *t, double x) {
   if (isnan(x) || isinf(x)) {
     gr_text_put(t, isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");

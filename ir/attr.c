@@ -1,4 +1,4 @@
-// attr.c - attributes as text: what YAML, IR text and docs share.
+// attr.c - parses and prints op attributes, for YAML, IR text and docs (op.h).
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static bool parse_dtype(const char *p, int64_t *out) {
   return false;
 }
 
-// "[0, 2, 1]", "[]", or one number without brackets: to at[0] .. at[*n - 1]; the rest is cleared.
+// Parses "[0, 2, 1]", "[]", or one number without brackets into at[0] to at[*n - 1] and clears the
+// rest.
 static bool parse_ints(const char *p, int most, int64_t *n, int64_t *at) {
   memset(at, 0, sizeof *at * (size_t)most);
   *n = 0;
@@ -127,7 +128,7 @@ void gr_attr_defaults(const gr_op *op, void *attr) {
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     gr_status bad =
         a->default_value ? gr_attr_parse(op, a, a->default_value, GR_NOWHERE, attr) : GR_OK;
-    if (bad) gr_status_print(stderr, bad), abort();  // a wrong table: every test run meets it
+    if (bad) gr_status_print(stderr, bad), abort();  // a wrong descriptor: every test run fails
   }
 }
 

@@ -1,5 +1,6 @@
-// build.c - the growing of graphs. The same op on the same inputs is the same value: nodes are
-// found again by a hash of what they say (open addressing; a bucket holds 1 + a node's index).
+// build.c - building graphs (graph.h) with hash-consing: the same op with the same attributes on
+// the same inputs is the same node. The hash table is open-addressed; a slot holds 1 + a node
+// index.
 #include <string.h>
 #include "ir/op.h"
 
@@ -7,7 +8,7 @@ gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
   gr_graph *g = GR_NEW(a, gr_graph, 1);
   g->arena = a;
   if (mesh) g->mesh = *mesh;
-  g->cap_values = g->cap_nodes = 16;  // bodies of loops are small, and there are many
+  g->cap_values = g->cap_nodes = 16;  // loop bodies are many and small
   g->n_hash_slots = 64;
   g->values = GR_NEW(a, gr_value, g->cap_values);
   g->nodes = GR_NEW(a, gr_node, g->cap_nodes);
@@ -41,9 +42,9 @@ gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_t
           .type = type, .layout = layout, .role = role, .kind = kind, .name = name, .loc = b->loc});
 }
 
-// ---- Finding a node again -------------------------------------------------------------
+// ---- Hash-consing ---------------------------------------------------------------------
 
-// Bodies count by their sizes only: equal ones are told from others by gr_attr_same.
+// Of a body only the sizes are hashed; gr_attr_same compares bodies of equal hash.
 static uint64_t hash_attr(uint64_t h, const gr_op *op, const void *attr) {
   const char *p = attr;
   size_t from = 0;
@@ -93,13 +94,13 @@ void gr_graph_reserve(gr_graph *g, uint32_t values, uint32_t nodes) {
 
 // ---- Emitting ---------------------------------------------------------------------------
 
-// The use of the op, its results inferred. What is beyond n_in and n_out is not written: the
-// structure is large.
-static gr_status look(const gr_builder *b, const gr_op *op, const void *attr, int n_in,
-                      const gr_val *in, gr_op_call *s) {
+// Fills *s with the call and its inferred results.
+static gr_status infer_call(const gr_builder *b, const gr_op *op, const void *attr, int n_in,
+                            const gr_val *in, gr_op_call *s) {
   s->op = op, s->attr = attr, s->n_in = n_in, s->names = b->names, s->loc = b->loc;
   if (n_in > GR_MAX_ARGS)
-    return gr_fail(GR_ERR_UNSUPPORTED, b->loc, "%d operands are more than %d", n_in, GR_MAX_ARGS);
+    return gr_fail(GR_ERR_UNSUPPORTED, b->loc, "%d operands, at most %d are supported", n_in,
+                   GR_MAX_ARGS);
   for (int i = 0; i < n_in; i++) {
     if (!gr_is(in[i]) || in[i].id >= b->g->n_values)
       return gr_fail(GR_ERR_BUG, b->loc, "operand %d is missing", i);
@@ -131,7 +132,7 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in) {
 gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
   if (b->err) return GR_NONE;
   gr_op_call call;
-  b->err = look(b, op, attr, n_in, in, &call);
+  b->err = infer_call(b, op, attr, n_in, in, &call);
   b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->created_by);
   if (b->err) return GR_NONE;
   uint32_t *at = bucket(b->g, op, attr, n_in, in);
@@ -154,7 +155,7 @@ gr_val gr_emit_copy(gr_builder *b, const gr_node *n, gr_val *map) {
   return out;
 }
 
-// Room doubles whenever the count is a power of two.
+// The arrays have no stored capacity: they double whenever the count is a power of two.
 void gr_result(gr_builder *b, const char *name, gr_val v) {
   gr_graph *g = b->g;
   if (b->err) return;

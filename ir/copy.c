@@ -1,12 +1,12 @@
-// copy.c - a graph with all that it refers to, in another arena.
+// copy.c - deep copies of graphs (gr_graph_copy).
 #include <string.h>
 #include "base/map.h"
 #include "ir/op.h"
 
 typedef struct copier {
   gr_arena *arena;
-  gr_map texts;      // names and scopes, each once
-  const char *last;  // nodes that follow each other usually share their scope
+  gr_map texts;      // interns names and scopes
+  const char *last;  // consecutive nodes usually share their scope
   const char *last_copy;
 } copier;
 
@@ -53,7 +53,7 @@ static void copy_values(copier *c, const gr_graph *g, gr_graph *out) {
 }
 
 static void copy_results(copier *c, const gr_graph *g, gr_graph *out) {
-  gr_val *results = GR_NEW(c->arena, gr_val, 2 * g->n_results + 1);  // as gr_result grows it
+  gr_val *results = GR_NEW(c->arena, gr_val, 2 * g->n_results + 1);  // the room gr_result expects
   const char **names = GR_NEW(c->arena, const char *, 2 * g->n_results + 1);
   for (uint32_t i = 0; i < g->n_results; i++) {
     results[i] = g->results[i];

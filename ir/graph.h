@@ -1,13 +1,13 @@
-// graph.h - the one data structure all passes read and write.
+// graph.h - the IR: the data structure that every pass reads and writes.
 //
-// A graph is a list of nodes in an order in which they can run: a node only uses
-// values made before it. There is no other order, no use list and no mutation: a
-// pass reads one graph front to back and emits a new one through a builder.
-// Before sharding, types are global; after it, they are what one rank holds.
+// A graph is a list of nodes in topological order: a node only uses values defined before it.
+// There is no other order, no use list and no mutation: a pass reads one graph front to back and
+// emits a new one through a builder. Before the shard pass types are global shapes; after it they
+// are the shapes of one rank's part.
 #pragma once
 #include "base/base.h"
 
-// An op has a handful of arguments; a scan has one for each weight its body reads.
+// Most ops have a handful of operands; a scan has one for each weight its body reads.
 enum { GR_MAX_RANK = 6, GR_MAX_ARGS = 64, GR_MAX_MESH = 3 };
 
 // ---- Types ------------------------------------------------------------------
@@ -25,30 +25,33 @@ typedef struct gr_type {
   int64_t dim[GR_MAX_RANK];
 } gr_type;
 
+// Whether the type has at most 2^40 elements, so that neither its size nor the sum over all values
+// of a graph overflows. gr_type_count (elements) and gr_type_bytes require such a type.
+bool gr_type_possible(const gr_type *);
 int64_t gr_type_count(const gr_type *);
 size_t gr_type_bytes(const gr_type *);
-// Sizes whose product fits in memory that could exist: 2^40 numbers, so that sums over all values
-// of a graph cannot overflow either. The two above are for such types only.
-bool gr_type_possible(const gr_type *);
 bool gr_type_same(const gr_type *, const gr_type *);
-GR_MUST_USE gr_status gr_type_parse(const char *text, gr_type *out);  // "f32[4,7]"
+// Text such as "f32[4,7]"; sizes are at least 1. Parsing fails with GR_ERR_TYPE; gr_type_text
+// writes to buf and returns it.
+GR_MUST_USE gr_status gr_type_parse(const char *text, gr_type *out);
 const char *gr_type_text(const gr_type *, char buf[96]);
 
 // ---- Layouts ----------------------------------------------------------------
-// How a value lies on the device mesh: one letter for each mesh axis. R: every
-// rank of the axis holds all of it. A dimension d >= 0: rank i holds slice i of d.
-// P: every rank holds a term, and the value is the sum of the terms.
+// How a value is placed on the device mesh, one placement per mesh axis (as in PyTorch's DTensor
+// and in GSPMD). Replicate: every rank of the axis holds the whole value. Shard(d), a dimension
+// d >= 0: rank i holds slice i of dimension d. Partial: every rank holds a partial sum, and the
+// value is the sum over the ranks.
 //
-// A dimension that the ranks do not divide is split into slices of ceil(size / ranks), so that
-// every rank runs the same program. The last slices are then short, and `pad` says by how much
-// all together. A short slice is stored densely from the start of its memory; zeros fill the
-// rest. Only ops that say so (gr_op.padding_safe) may read such a value.
+// A dimension that the number of ranks does not divide is split into slices of
+// ceil(size / ranks), so that every rank runs the same program. The last slices are then short, and
+// `pad` is their total shortfall. A short slice is stored densely from the start of its memory;
+// zeros fill the rest. Only ops that declare it (gr_op.padding) may read such a value.
 
 typedef int8_t gr_axis_placement;
 enum { GR_REPLICATE = -1, GR_PARTIAL = -2 };
 typedef struct gr_layout {
   gr_axis_placement at[GR_MAX_MESH];
-  int32_t pad[GR_MAX_MESH];  // of local types: ranks * size of a slice - size of the whole
+  int32_t pad[GR_MAX_MESH];  // ranks * slice size - global size; 0 unless sharded unevenly
 } gr_layout;
 typedef struct gr_mesh {
   int n_axes;
@@ -57,21 +60,22 @@ typedef struct gr_mesh {
     int size;
   } axis[GR_MAX_MESH];
 } gr_mesh;
-extern const gr_layout gr_layout_replicated;  // R on every axis
+extern const gr_layout gr_layout_replicated;  // Replicate on every axis
 bool gr_layout_same(const gr_layout *, const gr_layout *);
 bool gr_layout_is_padded(const gr_layout *);
-// The layout l of a value of type `whole`, with its padding.
+// The layout l with `pad` set for a value of global type `whole`.
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *);
-gr_type gr_type_local(const gr_type *whole, const gr_layout *, const gr_mesh *);   // one rank's
-gr_type gr_type_global(const gr_type *local, const gr_layout *, const gr_mesh *);  // and back
-// What a rank's slice holds of the whole, by dimension: [from, from + size). Padding is not in it;
-// of the last ranks' slices there may be nothing left (size 0).
+// Converts between a value's global type and that of one rank's part, padding included.
+gr_type gr_type_local(const gr_type *whole, const gr_layout *, const gr_mesh *);
+gr_type gr_type_global(const gr_type *local, const gr_layout *, const gr_mesh *);
+// The part of the global value that a rank's slice holds: [from, from + size) in each dimension,
+// without padding. The last ranks' slices may be empty (size 0).
 void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, int rank,
                      int64_t from[], int64_t size[]);
-int gr_mesh_ranks(const gr_mesh *);                      // the product of the sizes
-int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // the last axis varies fastest
-// The ranks that differ from `rank` in no coordinate but that of `axis`: n of them, from `first`
-// on in steps of `stride`, by their coordinate. They share a communicator.
+int gr_mesh_ranks(const gr_mesh *);                      // product of the axis sizes
+int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // row-major: the last axis varies fastest
+// The ranks that differ from `rank` at most in their coordinate on `axis`, in the order of that
+// coordinate: n ranks, first, first + stride, ... They share a communicator.
 typedef struct gr_mesh_group {
   int first, stride, n;
 } gr_mesh_group;
@@ -81,22 +85,22 @@ gr_mesh_group gr_mesh_group_of(const gr_mesh *, int rank, int axis);
 
 typedef struct gr_val {
   uint32_t id;
-} gr_val;  // wrapped: a value is not a node is not an int
+} gr_val;  // a struct, so that the compiler tells value ids from node indices and ints
 #define GR_NONE ((gr_val){0})
-static inline bool gr_is(gr_val v) { return v.id != 0; }
+static inline bool gr_is(gr_val v) { return v.id != 0; }  // v is not GR_NONE
 
 typedef enum gr_role {
-  GR_TEMP,   // made and used within a step
-  GR_INPUT,  // filled by the loader (or by the loop: "lr") before each step
-  GR_STATE,  // lives from step to step and, but for totals, is checkpointed
+  GR_TEMP,   // computed by a node, used within a step
+  GR_INPUT,  // set by the loader (or by the training loop: "lr") before each step
+  GR_STATE,  // persists from step to step; checkpointed, except gradient accumulators
 } gr_role;
 
 typedef enum gr_kind {  // of a state; memory is reported by kind
-  GR_KIND_WEIGHT,       // trained
-  GR_KIND_BUFFER,       // fixed, or changed by the forward pass (an LMU's A, running statistics)
-  GR_KIND_MOMENT,       // the optimizer's
+  GR_KIND_WEIGHT,       // trained parameter
+  GR_KIND_BUFFER,       // constant, or updated by the forward pass (an LMU's A, running statistics)
+  GR_KIND_MOMENT,       // optimizer state
   GR_KIND_COUNTER,      // step numbers, loss scales
-  GR_KIND_GRAD_ACCUMULATOR,  // of the micro-steps of a step: begun anew by the first of each
+  GR_KIND_GRAD_ACCUMULATOR,  // sum over a step's micro-batches; reset at the first of them
   GR_KIND_COUNT,
 } gr_kind;
 
@@ -106,10 +110,10 @@ typedef struct gr_value {
   gr_role role;
   gr_kind kind;      // of a state
   const char *name;  // of inputs and states
-  uint32_t node;     // index of the maker; for inputs and states, meaningless
-  gr_val grad;       // weights: d loss / d this, once autodiff has run
-  gr_val next;       // states: the value this one takes when the step ends
-  gr_loc loc;        // inputs and states: where the user wrote them
+  uint32_t node;     // index of the defining node; unused for inputs and states
+  gr_val grad;       // weights: d loss / d weight, set by autodiff
+  gr_val next;       // states: the value that replaces this one when the step ends
+  gr_loc loc;        // inputs and states: their place in the user's YAML
 } gr_value;
 
 typedef struct gr_op gr_op;
@@ -118,10 +122,10 @@ typedef struct gr_node {
   const void *attr;  // op->attr_size bytes, immutable, may be shared
   int n_in, n_out;
   const gr_val *in;
-  gr_val out;              // outputs are consecutive: out, out + 1, ...
-  gr_loc loc;              // the YAML line this came from, through every pass
-  const char *scope;       // "encoder.2.attention", or NULL: where in the model
-  const char *created_by;  // the pass that made it
+  gr_val out;              // first of n_out consecutive values
+  gr_loc loc;              // the YAML line it stems from; every pass preserves it
+  const char *scope;       // path in the model, "encoder.2.attention", or NULL
+  const char *created_by;  // the pass that created it
 } gr_node;
 
 typedef struct gr_graph {
@@ -131,49 +135,64 @@ typedef struct gr_graph {
   uint32_t n_nodes, cap_nodes;
   gr_value *values;
   uint32_t n_values, cap_values;  // values[0] is GR_NONE
-  gr_val loss;              // a scalar: the sum of weighted terms that autodiff differentiates
-  gr_val loss_denominator;  // a scalar: the sum of weights that loss and gradients are divided by,
-                            // or none
-  gr_val *results;          // what else is asked of the graph; of a scan's body: its yields
+  gr_val loss;                    // a scalar: the weighted sum that autodiff differentiates
+  gr_val loss_denominator;  // a scalar: the sum of weights that loss and gradients are divided by;
+                            // GR_NONE: they are not divided
+  gr_val *results;          // further outputs of the graph; of a scan's body: its yields
   const char **result_names;  // n_results of them; of a body: NULL
   uint32_t n_results;
-  uint32_t *hash_slots, n_hash_slots;  // hash-consing: chains through nodes (graph.c)
+  uint32_t *hash_slots, n_hash_slots;  // hash-consing of nodes (build.c)
 } gr_graph;
 
+// An empty graph, allocated in the arena like everything emitted into it. A NULL mesh has no axes.
 gr_graph *gr_graph_create(gr_arena *, const gr_mesh *);
-// Makes room for so many values and nodes, so that a graph of known size is not grown in steps.
+// Allocates room for that many values and nodes, so that a graph of known size does not regrow.
 void gr_graph_reserve(gr_graph *, uint32_t values, uint32_t nodes);
-// A copy that shares nothing with the original but ops, the names of passes and files.
+// A deep copy in another arena; shares only ops and the names of passes and files, which are
+// constants or outlive every arena.
 gr_graph *gr_graph_copy(gr_arena *, const gr_graph *);
+// The value with an id; and a node's output i.
 static inline gr_value *gr_at(const gr_graph *g, gr_val v) { return &g->values[v.id]; }
 static inline gr_val gr_out(const gr_node *n, int i) { return (gr_val){n->out.id + (uint32_t)i}; }
-static inline bool gr_any_out(const gr_node *n, const bool *set) {  // is a result in the set?
+// Whether any result of the node is in the set, which is indexed by value id.
+static inline bool gr_any_out(const gr_node *n, const bool *set) {
   for (int i = 0; i < n->n_out; i++)
     if (set[gr_out(n, i).id]) return true;
   return false;
 }
-bool gr_graph_same(const gr_graph *, const gr_graph *);  // built alike, step by step; names aside
-uint32_t gr_graph_leaves(const gr_graph *);  // values 1 to this are leaves (of a body: all leaves)
-gr_val gr_graph_leaf(const gr_graph *, gr_role, const char *name);  // GR_NONE: there is none
-gr_val gr_graph_result(const gr_graph *, const char *name);         // GR_NONE: there is none
+// Whether both graphs have equal leaves, nodes and results in the same order; names do not count.
+bool gr_graph_same(const gr_graph *, const gr_graph *);
+// Number of leading leaves: values 1 to this are leaves. In a scan's body these are all its leaves.
+uint32_t gr_graph_leaves(const gr_graph *);
+// Linear search by name; GR_NONE: not found.
+gr_val gr_graph_leaf(const gr_graph *, gr_role, const char *name);
+gr_val gr_graph_result(const gr_graph *, const char *name);
 
 // ---- Building ---------------------------------------------------------------
-// The first error sticks to the builder and later calls do nothing, so rules read
-// as formulas and the error is looked at once, at the end.
+// The first error is kept in the builder and later calls do nothing and return GR_NONE, so rules
+// read as formulas and the caller checks `err` once, at the end.
 
 typedef struct gr_builder {
   gr_graph *g;
   gr_status err;
-  gr_loc loc;
+  gr_loc loc;  // given, like scope and created_by, to every emitted node
   const char *scope;
   const char *created_by;
-  const char *const *names;  // what the user calls the operands of the next op; NULL: nothing
+  const char *const *names;  // the user's names of the next op's operands, for errors, or NULL
 } gr_builder;
 
+// Appends a leaf (GR_INPUT or GR_STATE). The name is borrowed for the life of the graph.
 gr_val gr_leaf(gr_builder *, gr_role, gr_kind, const char *name, gr_type, gr_layout);
+// Appends a node, after type inference, and returns its first output. An equal node that exists is
+// returned instead (hash-consing). Attributes and inputs are copied. Sets b->err to GR_ERR_TYPE or
+// GR_ERR_UNSUPPORTED if inference fails.
 gr_val gr_emit(gr_builder *, const gr_op *, const void *attr, int n_in, const gr_val *in);
-gr_val gr_emit_copy(gr_builder *, const gr_node *, gr_val *map);  // on mapped inputs; maps outputs
-void gr_result(gr_builder *, const char *name, gr_val);           // asks for a value (or a yield)
+// Emits a node of another graph on map[] of its inputs, with its loc, scope and created_by, and
+// sets map[] of its outputs. `map` is indexed by the other graph's value ids.
+gr_val gr_emit_copy(gr_builder *, const gr_node *, gr_val *map);
+// Appends a value to the graph's results; name is NULL in a body (a yield).
+void gr_result(gr_builder *, const char *name, gr_val);
+// gr_emit with the operands as arguments.
 #define GR_EMIT(b, op, attr, ...)                                               \
   gr_emit(b, op, attr, (int)(sizeof((gr_val[]){__VA_ARGS__}) / sizeof(gr_val)), \
           (gr_val[]){__VA_ARGS__})

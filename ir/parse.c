@@ -1,5 +1,5 @@
-// parse.c - graphs, read from text. See text.h. One line is one thing: a leaf, a node, the mesh,
-// the loss, a result; or the beginning and end of a body.
+// parse.c - parser of the IR's text format (text.h), line by line: each line is a leaf, a node, the
+// mesh, the loss, a result, or the start or end of a body.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,21 +10,21 @@ enum { MAX_ID = 1 << 20, MAX_DEPTH = 8 };
 typedef struct reader {
   gr_arena *arena;
   gr_op_finder find;
-  const char *file, *line, *p;  // the line at hand, without its note; and where in it
-  const char *rest;             // what comes after it
+  const char *file, *line, *p;  // the current line without its note, and the position in it
+  const char *rest;             // the text after it
   int number, depth;
 } reader;
 
-typedef struct later {  // "next" or "grad" of a leaf, which is further down
+typedef struct later {  // a leaf's "next" or "grad": a forward reference
   gr_val leaf;
   bool grad;
   uint32_t id;
   gr_loc loc;
 } later;
 
-typedef struct scope {  // a graph while it is read
+typedef struct scope {  // a graph while it is parsed
   gr_builder b;
-  gr_val *map;  // values by the number that the text gives them
+  gr_val *map;  // values by their number in the text
   uint32_t n_map;
   later *later;
   uint32_t n_later;
@@ -35,12 +35,12 @@ static gr_loc here(const reader *r) {
   return (gr_loc){r->file, r->number, (int)(r->p + spaces - r->line) + 1};
 }
 
-static gr_status odd(const reader *r, const char *expected) {
+static gr_status unexpected(const reader *r, const char *expected) {
   return gr_fail(GR_ERR_TYPE, here(r), "expected %s, found '%.24s'", expected,
                  r->p + strspn(r->p, " \t"));
 }
 
-// How much of a line comes before its note.
+// Length of a line without its note.
 static size_t before_note(const char *line, size_t n) {
   bool quoted = false;
   for (size_t i = 0; i < n; i++) {
@@ -50,12 +50,12 @@ static size_t before_note(const char *line, size_t n) {
   return n;
 }
 
-// Goes to the next line that says something; false at the end.
+// Advances to the next line that is not empty; false at the end of the text.
 static bool next_line(reader *r) {
   while (*r->rest) {
-    size_t n = strcspn(r->rest, "\n"), said = before_note(r->rest, n);
-    while (said && isspace((unsigned char)r->rest[said - 1])) said--;
-    r->line = r->p = gr_arena_strndup(r->arena, r->rest, said);
+    size_t n = strcspn(r->rest, "\n"), used = before_note(r->rest, n);
+    while (used && isspace((unsigned char)r->rest[used - 1])) used--;
+    r->line = r->p = gr_arena_strndup(r->arena, r->rest, used);
     r->rest += n + (r->rest[n] == '\n');
     r->number++;
     r->p += strspn(r->p, " \t");
@@ -75,9 +75,9 @@ static bool take(reader *r, const char *what) {
 
 static gr_status take_id(reader *r, uint32_t *out) {
   char *end;
-  if (!take(r, "%") || !isdigit((unsigned char)*r->p)) return odd(r, "a value, such as %3");
+  if (!take(r, "%") || !isdigit((unsigned char)*r->p)) return unexpected(r, "a value, such as %3");
   unsigned long n = strtoul(r->p, &end, 10);
-  if (n < 1 || n >= MAX_ID) return odd(r, "a value's number");
+  if (n < 1 || n >= MAX_ID) return unexpected(r, "a value's number");
   r->p = end;
   *out = (uint32_t)n;
   return GR_OK;
@@ -88,8 +88,7 @@ static gr_status take_value(reader *r, scope *s, gr_val *out) {
   uint32_t id = 0;
   GR_TRY(take_id(r, &id));
   *out = id < s->n_map ? s->map[id] : GR_NONE;
-  if (!gr_is(*out))
-    return gr_fail(GR_ERR_TYPE, here(&at), "%%%u is not made before it is used", id);
+  if (!gr_is(*out)) return gr_fail(GR_ERR_TYPE, here(&at), "%%%u is used before it is defined", id);
   return GR_OK;
 }
 
@@ -102,14 +101,14 @@ static void name_value(reader *r, scope *s, uint32_t id, gr_val v) {
   s->map[id] = v;
 }
 
-// A character of a JSON string; bytes above 0x7f stand for themselves.
+// Reads one character of a JSON string; bytes above 0x7f are copied.
 static char unescape(const char **p) {
   static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
   if (**p != '\\' || !(*p)[1]) return *(*p)++;
   char c = (*p)[1];
-  const char *known = strchr(from, c);
+  const char *escape = strchr(from, c);
   *p += 2;
-  if (c != 'u' || strlen(*p) < 4) return known ? to[known - from] : c;
+  if (c != 'u' || strlen(*p) < 4) return escape ? to[escape - from] : c;
   char hex[5] = {(*p)[0], (*p)[1], (*p)[2], (*p)[3], 0};
   *p += 4;
   return (char)strtol(hex, NULL, 16);
@@ -123,18 +122,19 @@ static gr_status take_name(reader *r, const char **out) {
     char c = quoted ? unescape(&r->p) : *r->p++;
     gr_text_putn(&t, &c, 1);
   }
-  if (quoted && !take(r, "\"")) return odd(r, "the end of a name, \"");
-  if (!quoted && !t.len) return odd(r, "a name");
+  if (quoted && !take(r, "\"")) return unexpected(r, "the end of a name, \"");
+  if (!quoted && !t.len) return unexpected(r, "a name");
   *out = t.at;
   return GR_OK;
 }
 
-// "-2" after a split: how much longer all slices are than the whole.
+// "-2" after Shard(d): the total padding.
 static gr_status take_pad(reader *r, int ranks, int32_t *out) {
   char *end;
   if (*r->p != '-') return GR_OK;
   long n = strtol(r->p + 1, &end, 10);
-  if (end == r->p + 1 || n < 1 || n >= ranks) return odd(r, "padding, less than there are ranks");
+  if (end == r->p + 1 || n < 1 || n >= ranks)
+    return unexpected(r, "padding, less than there are ranks");
   *out = (int32_t)n;
   r->p = end;
   return GR_OK;
@@ -146,7 +146,8 @@ static gr_status take_layout(reader *r, const gr_mesh *mesh, gr_layout *out) {
   for (int a = 0; a < mesh->n_axes; a++) {
     if (strcmp(mesh->axis[a].name, name)) continue;
     if (take(r, ":P")) return out->at[a] = GR_PARTIAL, GR_OK;
-    if (!take(r, ":S") || !isdigit((unsigned char)*r->p)) return odd(r, "a layout, :P or :S0");
+    if (!take(r, ":S") || !isdigit((unsigned char)*r->p))
+      return unexpected(r, "a layout, :P or :S0");
     out->at[a] = (gr_axis_placement)(*r->p++ - '0');
     return take_pad(r, mesh->axis[a].size, &out->pad[a]);
   }
@@ -161,7 +162,7 @@ static gr_status take_type(reader *r, const gr_mesh *mesh, gr_type *type, gr_lay
   const char *text = gr_arena_strndup(r->arena, r->p, n);
   gr_status s = gr_type_parse(text, type);
   if (s) gr_status_drop(s);
-  if (s) return odd(r, "a type, such as f32[4,7]");
+  if (s) return unexpected(r, "a type, such as f32[4,7]");
   r->p += n;
   *layout = gr_layout_replicated;
   for (;;) {
@@ -192,7 +193,7 @@ static gr_status read_leaf(reader *r, scope *s, uint32_t id, gr_role role, gr_ki
   gr_layout layout;
   if (!take(r, ":")) {
     GR_TRY(take_name(r, &name));
-    if (!take(r, ":")) return odd(r, "':' and a type");
+    if (!take(r, ":")) return unexpected(r, "':' and a type");
   }
   GR_TRY(take_type(r, &s->b.g->mesh, &type, &layout));
   gr_val v = gr_leaf(&s->b, role, kind, name, type, layout);
@@ -202,7 +203,7 @@ static gr_status read_leaf(reader *r, scope *s, uint32_t id, gr_role role, gr_ki
   return GR_OK;
 }
 
-static gr_status settle(scope *s) {
+static gr_status resolve_later(scope *s) {
   for (uint32_t i = 0; i < s->n_later; i++) {
     const later *l = &s->later[i];
     gr_val v = l->id < s->n_map ? s->map[l->id] : GR_NONE;
@@ -219,11 +220,11 @@ static gr_status read_attr(reader *r, const gr_op *op, void *attr, uint64_t *see
   const char *name;
   gr_loc at = here(r);
   GR_TRY(take_name(r, &name));
-  if (!take(r, "=")) return odd(r, "'=' and a value");
+  if (!take(r, "=")) return unexpected(r, "'=' and a value");
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     if (strcmp(a->name, name)) continue;
     size_t n = *r->p == '[' ? strcspn(r->p, "]") + 1 : strcspn(r->p, ",}");
-    if (n > strlen(r->p)) return odd(r, "a list that ends with ]");
+    if (n > strlen(r->p)) return unexpected(r, "a list that ends with ]");
     at = here(r);
     const char *text = gr_arena_strndup(r->arena, r->p, n);
     r->p += n;
@@ -238,7 +239,7 @@ static gr_status read_attrs(reader *r, const gr_op *op, void *attr) {
   if (op->attr_size) gr_attr_defaults(op, attr);
   for (bool more = take(r, "{"); more && !take(r, "}");) {
     GR_TRY(read_attr(r, op, attr, &seen));
-    if (!take(r, ",") && *r->p != '}') return odd(r, "',' or '}'");
+    if (!take(r, ",") && *r->p != '}') return unexpected(r, "',' or '}'");
   }
   for (const gr_attr *a = op->attrs; a && a->name; a++)
     if (!a->default_value && a->kind != GR_ATTR_GRAPH && !(seen >> (a - op->attrs) & 1))
@@ -251,7 +252,8 @@ static gr_status read_graph(reader *r, const gr_mesh *mesh, gr_graph **out);
 static gr_status read_bodies(reader *r, const gr_op *op, void *attr) {
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     if (a->kind != GR_ATTR_GRAPH) continue;
-    if (!next_line(r) || !take(r, a->name) || !take(r, "{")) return odd(r, "a body, 'body {'");
+    if (!next_line(r) || !take(r, a->name) || !take(r, "{"))
+      return unexpected(r, "a body, 'body {'");
     if (++r->depth > MAX_DEPTH)
       return gr_fail(GR_ERR_TYPE, here(r), "bodies are nested more than %d deep", MAX_DEPTH);
     gr_graph *body;
@@ -262,7 +264,7 @@ static gr_status read_bodies(reader *r, const gr_op *op, void *attr) {
   return GR_OK;
 }
 
-// What the line says of the results must be what inference finds.
+// The types in the text must be those of inference.
 static gr_status check_results(const reader *r, scope *s, gr_val out, const uint32_t *ids, int n,
                                const gr_type *types, const gr_layout *layouts) {
   const gr_node *node = &s->b.g->nodes[gr_at(s->b.g, out)->node];
@@ -271,10 +273,10 @@ static gr_status check_results(const reader *r, scope *s, gr_val out, const uint
                    n);
   for (int k = 0; k < n; k++) {
     gr_value *v = gr_at(s->b.g, gr_out(node, k));
-    char is[96], said[96];
+    char inferred[96], stated[96];
     if (!gr_type_same(&v->type, &types[k]))
-      return gr_fail(GR_ERR_TYPE, here(r), "%%%u is %s, not %s", ids[k], gr_type_text(&v->type, is),
-                     gr_type_text(&types[k], said));
+      return gr_fail(GR_ERR_TYPE, here(r), "%%%u is %s, not %s", ids[k],
+                     gr_type_text(&v->type, inferred), gr_type_text(&types[k], stated));
     v->layout = layouts[k];
   }
   return GR_OK;
@@ -283,7 +285,7 @@ static gr_status check_results(const reader *r, scope *s, gr_val out, const uint
 static gr_status read_operands(reader *r, scope *s, gr_val *in, int *n) {
   r->p += strspn(r->p, " \t");
   for (*n = 0; *r->p == '%'; r->p += strspn(r->p, " \t")) {
-    if (*n == GR_MAX_ARGS) return odd(r, "fewer operands");
+    if (*n == GR_MAX_ARGS) return unexpected(r, "fewer operands");
     GR_TRY(take_value(r, s, &in[(*n)++]));
   }
   return GR_OK;
@@ -299,12 +301,12 @@ static gr_status read_node(reader *r, scope *s, const gr_op *op, const uint32_t 
   GR_TRY(read_operands(r, s, in, &n_in));
   GR_TRY(read_attrs(r, op, attr));
   for (bool more = take(r, ":"); more; more = take(r, ",")) {
-    if (n_types == n) return odd(r, "as many types as results");
+    if (n_types == n) return unexpected(r, "as many types as results");
     GR_TRY(take_type(r, &s->b.g->mesh, &types[n_types], &layouts[n_types]));
     n_types++;
   }
-  if (*r->p) return odd(r, "the end of the line");
-  if (n_types != n) return odd(r, "a type for each result");
+  if (*r->p) return unexpected(r, "the end of the line");
+  if (n_types != n) return unexpected(r, "a type for each result");
   GR_TRY(read_bodies(r, op, attr));
   gr_val out = gr_emit(&s->b, op, op->attr_size ? attr : NULL, n_in, in);
   if (s->b.err) return s->b.err;
@@ -313,14 +315,14 @@ static gr_status read_node(reader *r, scope *s, const gr_op *op, const uint32_t 
 }
 
 // "%3 = ..." or "%3 %4 = ..."
-static gr_status read_made(reader *r, scope *s) {
+static gr_status read_definition(reader *r, scope *s) {
   uint32_t ids[GR_MAX_ARGS];
   int n = 0;
   while (*r->p == '%' && n < GR_MAX_ARGS) {
     GR_TRY(take_id(r, &ids[n++]));
     r->p += strspn(r->p, " \t");
   }
-  if (!take(r, "=")) return odd(r, "'='");
+  if (!take(r, "=")) return unexpected(r, "'='");
   const char *word;
   gr_role role;
   gr_kind kind;
@@ -336,11 +338,11 @@ static gr_status read_made(reader *r, scope *s) {
 
 static gr_status read_mesh(reader *r, gr_mesh *m) {
   for (r->p += strspn(r->p, " \t"); *r->p; r->p += strspn(r->p, " \t")) {
-    if (m->n_axes == GR_MAX_MESH) return odd(r, "at most 3 axes of the mesh");
+    if (m->n_axes == GR_MAX_MESH) return unexpected(r, "at most 3 axes of the mesh");
     GR_TRY(take_name(r, &m->axis[m->n_axes].name));
     char *end = NULL;
     long size = take(r, "=") ? strtol(r->p, &end, 10) : 0;
-    if (size < 1 || size > 1 << 20) return odd(r, "an axis and its size, dp=2");
+    if (size < 1 || size > 1 << 20) return unexpected(r, "an axis and its size, dp=2");
     r->p = end;
     m->axis[m->n_axes++].size = (int)size;
   }
@@ -358,10 +360,10 @@ static gr_status read_result(reader *r, scope *s) {
 }
 
 static gr_status read_line(reader *r, scope *s) {
-  if (*r->p == '%') return read_made(r, s);
+  if (*r->p == '%') return read_definition(r, s);
   if (take(r, "mesh ")) return read_mesh(r, &s->b.g->mesh);
   if (take(r, "result ")) return read_result(r, s);
-  if (!take(r, "loss ")) return odd(r, "a value, mesh, loss or result");
+  if (!take(r, "loss ")) return unexpected(r, "a value, mesh, loss or result");
   GR_TRY(take_value(r, s, &s->b.g->loss));
   return take(r, "/") ? take_value(r, s, &s->b.g->loss_denominator) : GR_OK;
 }
@@ -371,14 +373,14 @@ static gr_status read_graph(reader *r, const gr_mesh *mesh, gr_graph **out) {
   bool ended = false;
   while (!ended && next_line(r)) {
     ended = r->depth && *r->p == '}';
-    if (ended && *++r->p) return odd(r, "the end of the line");
+    if (ended && *++r->p) return unexpected(r, "the end of the line");
     if (ended) break;
     GR_TRY(read_line(r, &s));
-    if (*r->p) return odd(r, "the end of the line");
+    if (*r->p) return unexpected(r, "the end of the line");
   }
-  if (r->depth && !ended) return odd(r, "'}', the end of the body");
+  if (r->depth && !ended) return unexpected(r, "'}', the end of the body");
   *out = s.b.g;
-  return settle(&s);
+  return resolve_later(&s);
 }
 
 gr_status gr_graph_parse(gr_arena *arena, gr_op_finder find, const char *file, const char *text,

@@ -1,4 +1,4 @@
-// same.c - whether two graphs say the same; and a node as a use of its op. See graph.h and op.h.
+// same.c - structural equality of graphs and attributes, and op calls of nodes (graph.h, op.h).
 #include <string.h>
 #include "ir/op.h"
 
@@ -14,7 +14,7 @@ void gr_op_call_of(const gr_graph *g, const gr_node *n, gr_op_call *s) {
   for (int k = 0; k < n->n_out; k++) s->out[k] = gr_at(g, gr_out(n, k))->type;
 }
 
-// Attributes are bytes, but for graphs in them, which are the same if they say the same.
+// Compares bytes, except graphs, which are compared by content.
 bool gr_attr_same(const gr_op *op, const void *a, const void *b) {
   const char *p = a, *q = b;
   size_t from = 0;

@@ -1,4 +1,4 @@
-// text.c - graphs, written. See text.h; parse.c reads them back.
+// text.c - prints graphs in the IR's text format (text.h); parse.c reads it.
 #include "ir/text.h"
 #include <ctype.h>
 #include <string.h>
@@ -27,7 +27,7 @@ typedef struct writer {
   int indent;
 } writer;
 
-// The text is what plans are hashed by, so it is written without printf.
+// Plan hashes are hashes of this text, so printing is a hot path: no printf.
 static void put_ref(const writer *w, const char *before, gr_val v) {
   gr_text_put(w->t, before);
   gr_text_put(w->t, "%");
@@ -38,7 +38,7 @@ static void put_indent(const writer *w) {
   for (int i = 0; i < w->indent; i++) gr_text_put(w->t, " ");
 }
 
-// A name as it is where it is plain, else as a JSON string.
+// A plain name as it is, any other as a JSON string.
 static void put_name(const writer *w, const char *name) {
   bool plain = *name && *name != '"';
   for (const char *p = name; *p; p++)
@@ -53,12 +53,12 @@ static void put_type(const writer *w, const gr_value *v) {
   char buf[96];
   gr_text_put(w->t, gr_type_text(&v->type, buf));
   for (int a = 0; a < w->g->mesh.n_axes; a++) {
-    gr_axis_placement lay = v->layout.at[a];
-    if (lay == GR_REPLICATE) continue;
+    gr_axis_placement placement = v->layout.at[a];
+    if (placement == GR_REPLICATE) continue;
     gr_text_put(w->t, " "), gr_text_put(w->t, w->g->mesh.axis[a].name);
-    gr_text_put(w->t, lay == GR_PARTIAL ? ":P" : ":S");
-    if (lay >= 0) gr_text_put_int(w->t, lay);
-    if (lay >= 0 && v->layout.pad[a])
+    gr_text_put(w->t, placement == GR_PARTIAL ? ":P" : ":S");
+    if (placement >= 0) gr_text_put_int(w->t, placement);
+    if (placement >= 0 && v->layout.pad[a])
       gr_text_put(w->t, "-"), gr_text_put_int(w->t, v->layout.pad[a]);
   }
 }

@@ -1,4 +1,4 @@
-// type.c - types, layouts and meshes. See graph.h.
+// type.c - types, layouts and meshes (graph.h).
 #include <stdlib.h>
 #include <string.h>
 #include "ir/graph.h"
@@ -39,7 +39,7 @@ bool gr_type_possible(const gr_type *t) {
   return true;
 }
 
-// "[4,7]" into dims; sizes are at least 1.
+// Parses "[4,7]"; sizes are at least 1.
 static bool parse_dims(const char *p, gr_type *out) {
   if (*p++ != '[') return false;
   while (*p != ']') {
@@ -62,7 +62,7 @@ gr_status gr_type_parse(const char *text, gr_type *out) {
       return GR_OK;
   }
   return gr_hint(gr_fail(GR_ERR_TYPE, GR_NOWHERE, "'%s' is not a type", text),
-                 "types look like f32[4,7]: f32, f64, bf16 or i32, and at most %d sizes",
+                 "types look like f32[4,7]: f32, f64, bf16 or i32, with at most %d sizes",
                  GR_MAX_RANK);
 }
 
@@ -109,7 +109,7 @@ bool gr_layout_is_padded(const gr_layout *l) {
 
 static int64_t slice_size(int64_t size, int ranks) { return (size + ranks - 1) / ranks; }
 
-// Where several axes split one dimension, the first of them is the outermost.
+// If several mesh axes shard one dimension, the first of them is the outermost.
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *m) {
   gr_type t = *whole;
   for (int a = 0; a < GR_MAX_MESH; a++) {

@@ -17,7 +17,7 @@ static const gr_case cases[] = {
     {{"bf16[40,30]", "bf16[40,30]"}},
     {{"f32[4,6]", "f32[6]"}, .fails = "1 axis"},  // the IR never broadcasts: see spread
     {{"f32[6,6]", "f32[6]"}, .fails = "1 axis"},
-    {{"f32[4,6]", "f32[4,5]"}, .fails = "6 against 5"},
+    {{"f32[4,6]", "f32[4,5]"}, .fails = "sizes 6 and 5 differ"},
     {{"f32[4]", "bf16[4]"}, .fails = "operand 1 is bf16, but operand 0 is f32"},
     {{"f32[4]"}, .fails = "takes 2 operands, got 1"},
     {{0}},

@@ -185,7 +185,7 @@ static const gr_case cases[] = {
     {{"f32[6,7,4]", "f32[6,4,3]"}, .attr = &one},
     {{"f32[6,9,4]", "f32[6,4,3]", "f32[6]"}, .attr = &wide},
     {{"f32[6,2,4]", "f32[6,4,3]"}, .attr = &one, .fails = "2 frames are too few"},
-    {{"f32[6,7,4]", "f32[6,5,3]"}, .attr = &one, .fails = "4 against 5"},
+    {{"f32[6,7,4]", "f32[6,5,3]"}, .attr = &one, .fails = "sizes 4 and 5 differ"},
     {{"f32[6,7,4]", "f32[6,4,3]"}, .attr = &(struct conv1d){0, 0, 1, 0}, .fails = "stride >= 1"},
     {{0}},
 };

@@ -50,7 +50,7 @@ static const gr_case cases[] = {
     {{"f32[5,6]", "i32[4]"}, .fill = "ni"},
     {{"f32[5,6]", "i32[2,3]"}, .fill = "ni"},
     {{"f32[5,6]", "f32[4]"}, .fails = "ids are i32, not f32"},
-    {{"f32[5]", "i32[4]"}, .fails = "has 1 axis, and needs 2"},
+    {{"f32[5]", "i32[4]"}, .fails = "has 1 axis; expected 2"},
     {{0}},
 };
 
@@ -121,7 +121,7 @@ static const gr_attr grad_attrs[] = {
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "i32[4]"}, .attr = &(struct embedding_grad){5}, .fill = "ni"},
     {{"f32[2,3,6]", "i32[2,3]"}, .attr = &(struct embedding_grad){5}, .fill = "ni"},
-    {{"f32[3,6]", "i32[4]"}, .attr = &(struct embedding_grad){5}, .fails = "3 against 4"},
+    {{"f32[3,6]", "i32[4]"}, .attr = &(struct embedding_grad){5}, .fails = "sizes 3 and 4 differ"},
     {{0}},
 };
 

@@ -46,7 +46,7 @@ static const gr_case cases[] = {
     {{"f32[6,5,4]", "i32[6]"}, .fill = "nl"},
     {{"i32[6,5]", "i32[6]"}, .fill = "il"},
     {{"f32[6,5]", "f32[6]"}, .fails = "lengths are i32, not f32"},
-    {{"f32[6,5]", "i32[5]"}, .fails = "6 against 5"},
+    {{"f32[6,5]", "i32[5]"}, .fails = "sizes 6 and 5 differ"},
     {{0}},
 };
 

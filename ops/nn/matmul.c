@@ -165,7 +165,7 @@ static const gr_case cases[] = {
     {{"f32[19,37]", "f32[37,53]"}, WITH(0)},
     {{"f32[19,37]", "f32[53,37]"}, WITH(0, 1)},
     {{"f32[37,19]", "f32[37,53]"}, WITH(1)},
-    {{"f32[4,6]", "f32[5,8]"}, WITH(0), .fails = "6 against 5"},
+    {{"f32[4,6]", "f32[5,8]"}, WITH(0), .fails = "sizes 6 and 5 differ"},
     {{"f32[4,6]", "i32[6,8]"}, WITH(0), .fails = "must be a float type"},
     {{0}},
 };

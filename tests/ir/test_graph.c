@@ -74,13 +74,13 @@ static void consing(void) {
 }
 
 static void first_error_stays(void) {
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "the test", .loc = {"m.yaml", 7, 3}};
+  gr_builder b = {
+      .g = gr_graph_create(arena, NULL), .created_by = "the test", .loc = {"m.yaml", 7, 3}};
   gr_val x = input(&b, "x", "f32[4]"), y = input(&b, "y", "f32[5]");
   gr_val z = gr_add(&b, gr_relu(&b, gr_add(&b, x, y)), x);
   CHECK(!gr_is(z) && b.err && b.g->n_nodes == 0, "an error makes no nodes");
   CHECK(gr_status_loc(b.err).line == 7, "the error is at line %d", gr_status_loc(b.err).line);
-  CHECK(strstr(gr_status_text(b.err), "4 against 5"), "%s",
-        gr_status_text(b.err));
+  CHECK(strstr(gr_status_text(b.err), "sizes 4 and 5 differ"), "%s", gr_status_text(b.err));
   gr_status_drop(b.err);
 }
 
@@ -108,7 +108,8 @@ static void again(void) {
   gr_val z = gr_emit_copy(&c, &b.g->nodes[0], map);
   CHECK(map[y.id].id == z.id, "outputs are mapped");
   const gr_node *n = &c.g->nodes[0];
-  CHECK(!strcmp(n->created_by, "first") && !strcmp(n->scope, "net"), "by %s in %s", n->created_by, n->scope);
+  CHECK(!strcmp(n->created_by, "first") && !strcmp(n->scope, "net"), "by %s in %s", n->created_by,
+        n->scope);
   CHECK(!strcmp(c.created_by, "second") && !strcmp(c.scope, "other"), "the builder is as it was");
   CHECK(gr_graph_same(b.g, c.g), "the copy is the same");
 }
@@ -155,12 +156,12 @@ static void shapes(void) {
     int64_t flops;
   } cases[] = {
       {"mk,kn->mn", "f32[2,3]", "f32[3,5]", "f32[2,5]", NULL, 60},
-      {"mk,kn->mn", "f32[2,3]", "f32[4,5]", NULL, "3 against 4", 0},
+      {"mk,kn->mn", "f32[2,3]", "f32[4,5]", NULL, "sizes 3 and 4 differ", 0},
       {"...mk,kn->...mn", "f32[7,2,3]", "f32[3,5]", "f32[7,2,5]", NULL, 420},
-      {"...mk,kn->...mn", "f32[3]", "f32[3,5]", NULL, "has 1 axis, and needs at least 2", 0},
+      {"...mk,kn->...mn", "f32[3]", "f32[3,5]", NULL, "has 1 axis; expected at least 2", 0},
       {"...km,...kn->mn", "f32[7,3,2]", "f32[7,3,5]", "f32[2,5]", NULL, 420},
-      {"...km,...kn->mn", "f32[7,3,2]", "f32[8,3,5]", NULL, "7 against 8", 0},
-      {"...km,...kn->mn", "f32[7,3,2]", "f32[3,5]", NULL, "has 2 axes, and needs 3", 0},
+      {"...km,...kn->mn", "f32[7,3,2]", "f32[8,3,5]", NULL, "sizes 7 and 8 differ", 0},
+      {"...km,...kn->mn", "f32[7,3,2]", "f32[3,5]", NULL, "has 2 axes; expected 3", 0},
       {"ab,->ba", "f32[2,3]", "f32[]", "f32[3,2]", NULL, 6},
       {"ab,->", "f32[2,3]", "f32[]", "f32[]", NULL, 12},
   };
@@ -185,12 +186,14 @@ static void shardings(void) {
   MUST(gr_op_infer(&s));
   MUST(gr_op_sharding_rules(&s, rules, &n));
   CHECK(n == 3, "%d lines: whole, m, n", n);
-  CHECK(rules[0].in[0] == GR_REPLICATE && rules[0].out[0] == GR_REPLICATE, "the first is all whole");
+  CHECK(rules[0].in[0] == GR_REPLICATE && rules[0].out[0] == GR_REPLICATE,
+        "the first is all whole");
   CHECK(rules[1].in[0] == 0 && rules[1].in[1] == GR_REPLICATE && rules[1].out[0] == 0, "split m");
   CHECK(rules[2].in[0] == GR_REPLICATE && rules[2].in[1] == 1 && rules[2].out[0] == 1, "split n");
   s = call("mk,kn->mn", "f32[2,3]", "f32[3,5]");
   MUST(gr_op_sharding_rules(&s, rules, &n));
-  CHECK(n == 4 && rules[1].in[0] == 1 && rules[1].in[1] == 0 && rules[1].out[0] == GR_PARTIAL, "split k");
+  CHECK(n == 4 && rules[1].in[0] == 1 && rules[1].in[1] == 0 && rules[1].out[0] == GR_PARTIAL,
+        "split k");
 }
 
 static void leads(void) {

@@ -162,7 +162,7 @@ static void errors(void) {
       {"%1 = input x : f32[4]\n%2 = rleu %1 : f32[4]", "no op 'rleu'", 2, 6},
       {"%1 = input x : f33[4]", "expected a type, such as f32[4,7], found 'f33[4]'", 1, 16},
       {"%1 = input x : f32[4", "expected a type, such as f32[4,7], found 'f32[4'", 1, 16},
-      {"%2 = relu %1 : f32[4]", "%1 is not made before it is used", 1, 11},
+      {"%2 = relu %1 : f32[4]", "%1 is used before it is defined", 1, 11},
       {"%1 = input x : f32[4]\n%2 = relu %1 : f32[5]", "%2 is f32[4], not f32[5]", 2, 22},
       {"%1 = input x : f32[4]\n%2 = relu %1", "a type for each result", 2, 13},
       {"%1 = input x : f32[4]\n%2 = scale %1 : f32[4]", "op 'scale' needs 'by'", 2, 15},
