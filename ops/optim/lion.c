@@ -73,7 +73,7 @@ static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]"}, &usual, .fill = "nnnssz"},
     {{"f32[4,6]", "f32[4,5]", "f32[4,6]", "f32[]", "f32[]", "f32[]"},
      &usual,
-     .fails = "6 against 5"},
+     .fails = "sizes 6 and 5 differ"},
     {{0}},
 };
 
