@@ -1,4 +1,4 @@
-// compile.c - a plan: every program, compiled, laid out over the same states, and proved.
+// compile.c - builds a plan: compiles every program, shares one layout of states, proves the plan.
 #include "compiler/compile.h"
 #include <string.h>
 #include "compiler/plan/memory.h"
@@ -20,7 +20,7 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool train
   uint32_t i;
   if (gr_map_find(by_name, v->name, &i)) {
     p->states[i].trained |= trains && changes(v);
-    return;  // that it is alike is for the proof
+    return;  // the proof checks that both are alike
   }
   gr_map_put(by_name, v->name, p->n_states);
   p->states[p->n_states++] =
@@ -92,7 +92,7 @@ static uint64_t hash_plan(const gr_plan *p) {
 
 // ---- Linking ----------------------------------------------------------------------------
 
-// One for each program: threads share none.
+// One per program: threads share no arena.
 static gr_arena **make_arenas(gr_arena *arena, uint32_t n) {
   gr_arena **list = GR_NEW(arena, gr_arena *, n + 1);
   for (uint32_t i = 0; i < n; i++) list[i] = gr_arena_within(arena);
@@ -180,7 +180,7 @@ static gr_layout without_padding(gr_layout l) {
   return l;
 }
 
-// What a state that only training has starts as: zero, or what the optimizer says.
+// The initial value of a state that only training has: zero, or what the optimizer declares.
 static double initial_value(gr_arena *arena, const gr_options *o, const gr_value *v) {
   const gr_op *op = gr_optim_find(o->optimizer);
   const char *state = strrchr(v->name, '.');
@@ -190,8 +190,8 @@ static double initial_value(gr_arena *arena, const gr_options *o, const gr_value
   return gr_optim_initial(op, o->optimizer_attr ? o->optimizer_attr : defaults, state + 1);
 }
 
-// States that only training has: the optimizer's, counters. Sums of micro-steps start anew in every
-// step.
+// States that only training has: the optimizer's, and counters. Gradient accumulators are reset at
+// the first micro-batch of every step, so they need no initial value.
 static gr_status add_training_states(gr_graph *init, const gr_options *o, const gr_compiled *c,
                                      uint32_t n) {
   gr_builder b = {.g = init, .created_by = "init"};
@@ -215,7 +215,7 @@ static gr_status add_training_states(gr_graph *init, const gr_options *o, const 
   return b.err;
 }
 
-// The model's graph goes, and with it what notes say of it.
+// The model's graph is freed here, so notes must not refer to it.
 static void keep(gr_arena *arena, gr_notes *n) {
   const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
   const gr_node **dead = GR_NEW(arena, const gr_node *, n->n_dead + 1);
@@ -244,7 +244,7 @@ static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_pu
                  r->options.stop_after);
 }
 
-// The program of initial values: of the n compiled before, it begins all states that they have.
+// The "init" program: sets all states that the n programs compiled before have.
 static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                               uint32_t n) {
   gr_graph *init;
@@ -270,15 +270,15 @@ static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
   return s;
 }
 
-// A program that is asked for.
+// A program to compile.
 typedef struct asked {
   gr_purpose purpose;
   gr_step_phase half;
   const gr_bucket *bucket;
 } asked;
 
-// In the order in which `graphrun plan` lists them. What ends a step in micro-steps is the same for
-// all buckets: their totals lie alike.
+// In the order in which `graphrun plan` lists them. The update after micro-batches is one program
+// for all buckets: their gradient accumulators have the same layout.
 static uint32_t list_programs(const gr_plan_request *r, asked *out) {
   gr_step_phase half = r->options.micro_batches > 1 ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP;
   uint32_t n = 0;
@@ -304,7 +304,7 @@ static gr_status compile_one(void *arg, int i) {
   return compile_bucket(w->arena[i], w->r, a->purpose, a->half, a->bucket, &w->compiled[i]);
 }
 
-// What passes print comes in the order of the programs.
+// Output of passes is buffered and printed in the order of the programs.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
   asked *list = GR_NEW(arena, asked, 2 * r->n_buckets + 1);
@@ -361,7 +361,7 @@ static gr_status check_states(gr_arena *arena, const gr_compiled *c, uint32_t n)
   return GR_OK;
 }
 
-// An axis of one rank is no axis: nothing can be split along it, and nobody to talk to.
+// Mesh axes of size 1 are dropped: nothing is sharded over them, and they need no collectives.
 static gr_mesh real_axes(const gr_mesh *m) {
   gr_mesh out = {0};
   for (int a = 0; a < m->n_axes; a++)

@@ -1,4 +1,4 @@
-// compile.h - from a model's YAML to a plan: every program, for every bucket.
+// compile.h - the compiler's entry point: from a model's YAML to a plan with all programs.
 #pragma once
 #include "compiler/model/model.h"
 #include "compiler/plan/plan.h"
@@ -20,15 +20,16 @@ typedef struct gr_plan_request {
   int threads;       // that compile; 0: one for each processor
 } gr_plan_request;
 
-// Compiles, verifies and proves. States lie the same in all programs. Programs are compiled on
-// several threads; the plan and the errors are the same with any number of them.
+// Builds, compiles and verifies every program, plans memory, and proves the plan. All programs
+// share one layout of states. Programs are compiled on several threads; the plan and the errors do
+// not depend on their number. The plan is in the arena.
 GR_MUST_USE gr_status gr_plan_build(gr_arena *, const gr_plan_request *, gr_plan **out);
 
-// A program's graph, compiled, before it has a place in memory.
+// A compiled program's graph, before memory planning.
 typedef struct gr_compiled {
   const char *kind, *bucket;
   const gr_graph *g;  // local
   gr_notes notes;
 } gr_compiled;
-// The plan of n programs: states, memory, hash, proof. What gr_plan_build ends with.
+// The last part of gr_plan_build: links n programs into a plan (states, memory, hash, proof).
 GR_MUST_USE gr_status gr_plan_link(gr_arena *, const gr_compiled *, uint32_t n, gr_plan **out);

@@ -1,35 +1,37 @@
-// pass.h - how passes look, and the order they run in (pipeline.c).
+// pass.h - the interface of passes, and the options of the compiler. pipeline.c has their order.
 //
-// A pass never changes its input. It walks the old graph front to back and emits
-// the new one; map[] takes old values to new. What nothing needs any more is left
-// behind by the copy, so a pass that replaces a node need not delete the old one.
+// A pass never changes its input. It walks the old graph front to back and emits the new one;
+// map[] maps old values to new ones. A pass that replaces a node need not delete the old one: dce
+// drops what is unused.
 #pragma once
 #include "compiler/plan/plan.h"
 #include "ops/ops.h"
 
-// A pinned layout: weights whose name matches (shell pattern) lie so on one mesh axis. A dimension
-// that the ranks do not divide is an error where the user gave the rule, and stays whole where a
-// strategy did; GR_ANY_DIM is the one that leaves a rank the least, padded if need be.
+// A layout rule: the placement, on one mesh axis, of weights whose name matches a shell pattern. A
+// dimension that the ranks do not divide is an error if the user gave the rule, and is replicated
+// if a strategy did. GR_ANY_DIM chooses the dimension that leaves a rank the fewest bytes, padded
+// if necessary.
 enum { GR_ANY_DIM = -3 };
 typedef struct gr_layout_rule {
   const char *pattern, *axis;
   gr_axis_placement placement;
-  bool given;  // by the user: it must be possible, and the strategy's give way
-  gr_loc loc;  // where, if so
+  bool given;  // by the user: must be possible, and overrides the strategy's rules
+  gr_loc loc;  // of a given rule
 } gr_layout_rule;
 
-// A pattern (shell) of what FSDP takes as a unit: a block's name, the path of a part of the model,
-// or a weight's name.
+// A shell pattern of FSDP units (a wrapping policy): it matches a block's name, the path of a part
+// of the model, or a weight's name.
 typedef struct gr_wrap {
   const char *pattern;
   gr_loc loc;
 } gr_wrap;
 
-// When the weights of the next unit of the backward pass are gathered: at its first use; before
-// the gradients of the unit at hand are computed; or after that, before they are scattered.
+// When the backward pass gathers the weights of the next unit (FSDP's backward_prefetch): at their
+// first use; before the gradients of the current unit are computed; or after that, before these
+// are reduce-scattered.
 typedef enum gr_prefetch { GR_PREFETCH_NONE, GR_PREFETCH_PRE, GR_PREFETCH_POST } gr_prefetch;
 
-// Which part of a training step a program is. A step in several micro-steps is two programs.
+// Which part of a training step a program is. With several micro-batches a step is two programs.
 typedef enum gr_step_phase {
   GR_PHASE_WHOLE_STEP,
   GR_PHASE_MICRO_BATCH,
@@ -37,13 +39,14 @@ typedef enum gr_step_phase {
 } gr_step_phase;
 
 typedef struct gr_options {
-  const char *optimizer;       // an op of ops.def that is one: "sgd", "adam"
-  const void *optimizer_attr;  // its attributes; NULL: their defaults
+  const char *optimizer;        // an op of ops.def that is one: "sgd", "adam"
+  const void *optimizer_attr;   // its attributes; NULL: their defaults
   double clip;                  // largest global norm of the gradient; 0: no clipping
   const char *zero_axis;        // mesh axis the optimizer's states are split over, or NULL
   int micro_batches;            // micro-steps of a step; up to 1: the step is one program
   gr_step_phase step_phase;     // if there are several
-  bool scatter;                 // then gradients lie as moments do between micro-steps
+  bool scatter;                 // reduce-scatter gradients in every micro-step, to the layout of
+                                // the moments: less memory, more communication
   const gr_layout_rule *rules;  // of weights: FSDP and tensor parallel are rules
   int n_rules;
   const gr_wrap *wrap;  // n_wrap patterns of what is a unit; NULL: the iterations of repeat:
@@ -71,8 +74,8 @@ typedef struct gr_rewrite {
 
 typedef gr_status (*gr_pass_fn)(gr_rewrite *);
 
-// What is true of a graph. A pass needs some facts and makes others true or false;
-// the pipeline checks the order, gr_graph_verify checks the facts.
+// Facts about a graph. A pass needs some and establishes others; the pipeline checks the order of
+// passes by them, and gr_graph_verify checks that they hold.
 enum {
   GR_FACT_GRADS = 1 << 0,         // weights have grad
   GR_FACT_FINITE_CHECK = 1 << 1,  // there is a guard: what gradients are multiplied by, or zero
@@ -90,28 +93,34 @@ typedef struct gr_pass {
 extern const gr_pass gr_pipeline[];  // ends with an empty pass
 
 typedef enum gr_purpose { GR_TRAIN, GR_EVAL, GR_INIT } gr_purpose;
-// Runs the passes on the model's graph; *out shares nothing with it.
+// Runs the passes on the model's graph and verifies after each; *out is in the arena and shares
+// nothing with the model's graph. Errors of passes are the user's (their YAML line) or GR_ERR_BUG.
 GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, const gr_options *,
                                  gr_graph **out);
-// One pass alone, by name, for tests: `old` must be as its needs say.
+// Runs one pass by name, for tests; `old` must have the facts that it needs.
 GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *old,
                                   const gr_options *, gr_graph **out);
+// Checks the invariants of every graph and those of the facts; GR_ERR_BUG, with the pass at fault.
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
 
 // ---- For passes ---------------------------------------------------------------
-void gr_copy_nodes(gr_rewrite *);   // all of them, as they are
-void gr_copy_leaves(gr_rewrite *);  // inputs and states, types and layouts unchanged
+// Copies from the old graph to the new one, setting map[]: all nodes; all inputs and states; one
+// of these with another type and layout; one node, on mapped inputs; and last the references to
+// values (loss, denominator, results, grads and nexts).
+void gr_copy_nodes(gr_rewrite *);
+void gr_copy_leaves(gr_rewrite *);
 gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);
-gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // the node, on mapped inputs; maps its outputs
-void gr_copy_links(gr_rewrite *);  // loss, norm, results, grads and nexts, through map
+gr_val gr_copy_node(gr_rewrite *, const gr_node *);
+void gr_copy_links(gr_rewrite *);
 
-// How weight w lies, by the rules.
+// The layout of weight w, by the rules.
 gr_layout gr_weight_layout(const gr_mesh *, const gr_value *w, const gr_options *);
-// How the gradient and the optimizer's states of weight w lie: as w does, and split over
+// The layout of the gradient and the optimizer states of weight w: that of w, further sharded over
 // options.zero_axis.
 gr_layout gr_update_layout(const gr_mesh *, const gr_value *w, const gr_options *);
-// Does a weight's name match one of the patterns?
+// Whether a weight's name matches one of n shell patterns.
 bool gr_name_matches(const char *name, const char *const *patterns, int n);
 
 // ---- For the shard pass and its tests -------------------------------------------
-gr_val gr_relayout(gr_builder *, gr_val, gr_layout to);  // by collectives
+// Emits the collectives and slices that convert a value to layout `to`; returns the result.
+gr_val gr_relayout(gr_builder *, gr_val, gr_layout to);

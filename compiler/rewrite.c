@@ -1,4 +1,4 @@
-// rewrite.c - what passes share: copying what stays, and what they ask of a graph.
+// rewrite.c - helpers of passes (pass.h): copying from the old graph to the new one.
 #include <fnmatch.h>
 #include <string.h>
 #include "compiler/pass.h"

@@ -1,10 +1,10 @@
-// verify.c - what must be true of a graph, checked after every pass.
+// verify.c - the IR verifier: invariants of a graph, checked after every pass.
 #include <string.h>
 #include "compiler/pass.h"
 #include "ops/comm/collective.h"
 
-// Ranks could not agree on an order of collectives that nobody schedules, and a loop of
-// thousands of small ones is never what was meant.
+// No collectives in loops: their order would not be part of the schedule that all ranks share, and
+// thousands of small ones are never intended.
 static gr_status verify_body(const gr_node *n, const gr_graph *body) {
   GR_TRY(gr_note(gr_graph_verify(body, 0), n->loc, "in the body of '%s'", n->op->name));
   for (uint32_t i = 0; i < body->n_nodes; i++)
@@ -29,8 +29,8 @@ static gr_status verify_types(const gr_graph *g, const gr_node *n) {
 }
 
 // ---- Padding --------------------------------------------------------------------------
-// Slices that are longer than what is split end in zeros. That these stay zeros, and that nothing
-// reads them as numbers, follows from what ops say of themselves (gr_padding) and from this.
+// Unevenly sharded values end in zero padding. That padding stays zero, and that no op reads it as
+// data, follows from what ops declare (gr_padding) and from these checks.
 
 static gr_status disturbs(const gr_node *n, const char *what) {
   return gr_fail(GR_ERR_BUG, n->loc, "'%s' %s", n->op->name, what);
@@ -41,8 +41,8 @@ static gr_val value_of(const gr_node *n, int k) {
   return k < n->n_in ? n->in[k] : gr_out(n, k - n->n_in);
 }
 
-// Element by element: what is not a scalar is padded alike. A collective moves each value for
-// itself.
+// GR_PADDING_PRESERVED: all values that are not scalars are padded alike. A collective moves each
+// of its values separately.
 static gr_status verify_kept(const gr_graph *g, const gr_node *n, int i) {
   const gr_value *v = gr_at(g, value_of(n, i));
   for (int k = 0; k < n->n_in + n->n_out; k++) {
@@ -70,7 +70,7 @@ static gr_status verify_rows(const gr_graph *g, const gr_node *n, int i) {
   return GR_OK;
 }
 
-// A move changes the padding of its own axis of the mesh: of `whole`, which has none there.
+// A collective changes the padding of its own mesh axis only, on which `whole` has none.
 static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole, gr_val slice) {
   const struct gr_coll *a = n->attr;
   const gr_value *w = gr_at(g, whole), *s = gr_at(g, slice);
@@ -98,7 +98,7 @@ static gr_status verify_padding(const gr_graph *g, const gr_node *n) {
   return GR_OK;
 }
 
-// What comes from outside, and what is asked for, is not padded.
+// Inputs and results are not padded.
 static gr_status verify_ends(const gr_graph *g) {
   for (uint32_t i = 1; i < g->n_values; i++)
     if (g->values[i].role == GR_INPUT && gr_layout_is_padded(&g->values[i].layout))

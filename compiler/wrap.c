@@ -1,4 +1,4 @@
-// wrap.c - what is a unit, and what is too small to be split. See wrap.h.
+// wrap.c - which parts of the model are FSDP units, and which weights are too small to shard.
 #include "compiler/wrap.h"
 #include <fnmatch.h>
 #include <string.h>
@@ -53,8 +53,8 @@ static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_g
 }
 
 // ---- Small weights ------------------------------------------------------------------------
-// A slice of a few bytes is not worth its place in a collective, so weights below some size stay
-// whole: up to 64 kB, but no more than a rank may hold.
+// Slices of a few bytes cost more in collectives than they save in memory, so weights below some
+// size are replicated: at most 64 kB, and less if a rank would hold more than its share.
 
 enum { LARGEST_WHOLE = 64 * 1024, SMALLEST_WHOLE = 64 };  // bytes
 static const double most_share = 1.05;  // of a rank: as much of 1/N of all weights

@@ -181,7 +181,7 @@ static gr_status check_kind(const gr_arg *default_value, const gr_conf *given, c
                  got->kind == GR_ARG_TEXT ? got->text : text);
 }
 
-// What is given at the use is worth what it is there; a default, what it is here.
+// Arguments are evaluated in the caller's scope, defaults in the block's.
 static gr_status bind_param(gr_build_context *a, const gr_block *b, gr_conf *use, const char *name,
                             gr_conf *default_value) {
   gr_frame *here = a->frame;

@@ -1,4 +1,4 @@
-// blocks.c - the built-in blocks (graphs/blocks.yaml) for people, as ops/explain.c has ops.
+// blocks.c - prints the built-in blocks (graphs/blocks.yaml), as ops/explain.c prints ops.
 #include "compiler/model/blocks.h"
 #include <string.h>
 #include "compiler/model/parts.h"

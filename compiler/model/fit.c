@@ -1,8 +1,8 @@
-// fit.c - numpy's broadcasting, written out: the IR has none.
+// fit.c - NumPy's broadcasting, made explicit: the IR broadcasts nowhere else.
 //
-// Numbers become attributes where an op has such a form (x + 1 is a shift). A vector added to
-// rows is a bias. In a body of a scan nothing may name the batch's size (the batch is split
-// over ranks later), so there the rows come from another operand instead of from `spread`.
+// Numbers become attributes if there is an op for it (x + 1 is add_scalar). A vector added to rows
+// is a bias_add. The body of a scan must not contain the batch size (the batch is sharded later),
+// so there the rows come from another operand instead of from `broadcast`.
 #include <string.h>
 #include "compiler/model/parts.h"
 

@@ -8,7 +8,7 @@ typedef struct gr_dim {
   int64_t size;
 } gr_dim;
 
-// A tensor of the data's batches. An input of the model is bound to the one of its name.
+// A tensor of the data's batches. A model input is bound to the tensor with its name.
 typedef struct gr_batch_tensor {
   const char *name;
   gr_type type;  // of the global batch: axis 0 is the samples, "n"
@@ -42,10 +42,10 @@ typedef struct gr_model_request {
   bool by_rank;       // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
 
-// The built-in blocks (graphs/blocks.yaml), which is read to the arena.
+// Parses the built-in blocks (graphs/blocks.yaml) into the arena.
 GR_MUST_USE gr_status gr_model_blocks(gr_arena *, gr_conf **out);
 
-// The forward graph: inputs, weights, `loss` and `norm` summed over the batch with the
+// Builds the forward graph: inputs, weights, `loss` and `norm` summed over the batch with the
 // implicit input `weight` [n] (1 for a sample, 0 for padding), and as results
 //   "metric.NAME.sum", "metric.NAME.weight"  scalars, for each of `metrics` (and "loss"),
 //   "predict.NAME"                           for each of `predict` (GR_EVAL).

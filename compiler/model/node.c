@@ -90,7 +90,8 @@ static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
   return GR_OK;
 }
 
-// Repeats in repeats multiply: a count that is too large should not be found by a full memory.
+// Nested repeats multiply: the count is limited, so that a mistake is an error message instead of
+// exhausted memory.
 enum { MAX_NODES = 1000000 };
 static gr_status count_node(gr_build_context *a, const gr_conf *item) {
   if (a->nodes++ < MAX_NODES) return GR_OK;

@@ -96,7 +96,7 @@ static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf 
   return GR_OK;
 }
 
-static bool is_ours(const gr_attr *f) {  // not for the user to set
+static bool is_internal(const gr_attr *f) {  // set by the builder, never by the user
   return f->kind == GR_ATTR_STREAM || f->kind == GR_ATTR_GRAPH;
 }
 
@@ -104,7 +104,7 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   const char *known[32];
   int n = 0;
   for (const gr_attr *f = op->attrs; f && f->name && n < 29; f++)
-    if (!is_ours(f)) known[n++] = f->name;
+    if (!is_internal(f)) known[n++] = f->name;
   known[n++] = "name", known[n++] = "share", known[n++] = "when";
   gr_status s = gr_fail(GR_ERR_CONFIG, use->items[i]->key_loc, "op '%s' has no attribute '%s'",
                         op->name, use->keys[i]);
@@ -127,7 +127,7 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
     if (gr_model_reserved(use->keys[i])) continue;
     const gr_attr *f = find_attr(op, use->keys[i]);
     const char *text;
-    if (!f || is_ours(f)) return unknown_attr(op, use, i);
+    if (!f || is_internal(f)) return unknown_attr(op, use, i);
     GR_TRY(attr_text(a, f, use->items[i], &text));
     GR_TRY(gr_attr_parse(op, f, text, use->items[i]->loc, attr));
   }

@@ -1,15 +1,15 @@
-// parts.h - what the files of the model builder share, and nobody else includes.
+// parts.h - private interface between the files of the model builder.
 //
-// An author writes the graph. It knows names in frames: the file is one, every use of a block
-// and every body of a scan is one more. It writes into a builder: the graph's own, or that of
-// the innermost loop it is in; values made further out are brought in as the loop's constants.
+// A build context emits the graph. It resolves names in frames: the file is one, and so is every
+// use of a block and every body of a scan. It emits into a builder, the graph's own or that of the
+// innermost loop; values of outer builders are captured as constants of the loop.
 #pragma once
 #include "compiler/model/model.h"
 #include "ops/loop/scan.h"
 
 enum { GR_MODEL_RESULTS = 8, GR_MODEL_LOOPS = 8, GR_MODEL_NEST = 64 };
 
-// ---- What expressions are worth -------------------------------------------------
+// ---- Values of expressions ------------------------------------------------------
 typedef struct gr_arg {
   enum { GR_ARG_INT, GR_ARG_FLOAT, GR_ARG_BOOL, GR_ARG_TEXT, GR_ARG_GONE } kind;
   int64_t i;  // of ints and bools
@@ -22,9 +22,9 @@ typedef struct gr_arg {
 typedef struct gr_binding {
   const char *name;
   gr_loc loc;
-  bool absent;  // an optional operand that was not given
-  bool broken;  // its node was in error: what uses it is not reported again
-  int depth;    // of loops: in whose graph the values are
+  bool absent;  // an optional operand that is not given
+  bool broken;  // its node had an error: its uses are not reported again
+  int depth;    // loop depth of the graph that the values are in
   int n;
   gr_val v[GR_MODEL_RESULTS];
 } gr_binding;
@@ -37,14 +37,14 @@ typedef struct gr_block {
 
 typedef struct gr_frame gr_frame;
 struct gr_frame {
-  gr_frame *up;           // whose names are seen too: of a scan's body, what is around it
-  gr_frame *caller;       // of a block: where it is used
-  const gr_block *block;  // whose nodes these are; NULL: the file's own
+  gr_frame *up;           // enclosing frame, whose names are visible (scan bodies), or NULL
+  gr_frame *caller;       // of a block: the frame of its use
+  const gr_block *block;  // the block whose nodes these are; NULL: the file's own
   gr_map names, args;     // to indices into:
   gr_binding *bound;
   gr_arg *arg;
   uint32_t cap_bound, cap_arg;
-  const gr_conf *nodes;  // the list being run, to tell "not yet" from "never"
+  const gr_conf *nodes;  // the list being built, to tell "defined later" from "not defined"
 };
 
 // ---- Parameters -----------------------------------------------------------------
@@ -71,87 +71,102 @@ typedef struct gr_model_param {
   double arg[GR_INIT_ARGS];
 } gr_model_param;
 
-// ---- The author -----------------------------------------------------------------
+// ---- The build context ----------------------------------------------------------
 typedef struct gr_build_context {
   gr_arena *arena;
   const gr_model_request *request;
   gr_builder root;
   gr_loop *loops[GR_MODEL_LOOPS];
-  int depth;  // how many loops it is in
-  int nest;   // how many uses of blocks
-  int nodes;  // how many were written, those of blocks too
+  int depth;  // number of enclosing loops
+  int nest;   // number of enclosing block uses
+  int nodes;  // nodes built so far, those of blocks included
   gr_frame *frame;
-  const char *name;   // what the node being written is called
-  const char *path;   // of parameters made here, "" at the top
+  const char *name;   // of the node being built
+  const char *path;   // prefix of parameters created here, "" at the top
   const char *share;  // the path of the weights to use instead, or NULL
   const gr_block *blocks;
   int n_blocks;  // the file's, then the built-in ones
   gr_model_param *params;
   uint32_t cap_params;
   gr_map by_path;  // to params
-  gr_map streams;  // how often a random stream's name was asked for
+  gr_map streams;  // uses so far of each random stream's name
   gr_val weight, step;
-  bool unnamed;  // in an iteration without a path of its own: the nodes in it stand for it
-  bool echo;     // the error just returned comes of an earlier one
+  bool unnamed;  // in an iteration without a path of its own: its nodes are reported instead
+  bool echo;     // the error just returned follows from an earlier one
 } gr_build_context;
 
+// Functions that return gr_status fail with GR_ERR_CONFIG or GR_ERR_TYPE at the user's YAML line.
+// Everything they create is in the context's arena.
 gr_builder *gr_model_builder(gr_build_context *);          // of the graph or the innermost loop
-gr_status gr_model_take_error(gr_build_context *);         // the builder's error, taken out of it
+gr_status gr_model_take_error(gr_build_context *);         // moves the builder's error out of it
 const gr_type *gr_model_type(gr_build_context *, gr_val);  // of a value of the innermost graph
 
 // ---- expr.c: expressions --------------------------------------------------
-// A scalar's worth. Texts are expressions over parameters and dimensions; where `words`, a
-// lone name that is none of these is a text: "mean", "xavier_uniform".
+// Evaluate a YAML scalar, as any value, or as one of a certain kind; gr_model_shape a list of
+// sizes, gr_model_expr text at a place. Text is an expression over parameters and dimensions; with
+// `words`, a single name that is neither is a word: "mean", "xavier_uniform".
 GR_MUST_USE gr_status gr_model_arg(gr_build_context *, const gr_conf *, bool words, gr_arg *out);
 GR_MUST_USE gr_status gr_model_int(gr_build_context *, const gr_conf *, int64_t *out);
 GR_MUST_USE gr_status gr_model_number(gr_build_context *, const gr_conf *, double *out);
 GR_MUST_USE gr_status gr_model_bool(gr_build_context *, const gr_conf *, bool *out);
 GR_MUST_USE gr_status gr_model_shape(gr_build_context *, const gr_conf *list, gr_type *out);
 GR_MUST_USE gr_status gr_model_expr(gr_build_context *, const char *text, gr_loc, gr_arg *out);
-bool gr_model_is_word(const char *);  // a lone name
+bool gr_model_is_word(const char *);  // is the text a single name?
+// A value as a number; as the text of an attribute; and its kind, for messages.
 double gr_arg_number(const gr_arg *);
-const char *gr_arg_text(gr_arena *, const gr_arg *);  // as attributes are written
-const char *gr_arg_kind(const gr_arg *);              // "integer", "text", ...
+const char *gr_arg_text(gr_arena *, const gr_arg *);
+const char *gr_arg_kind(const gr_arg *);  // "integer", "text", ...
 
 // ---- scope.c: names -------------------------------------------------------
+// A new frame; the caller makes it current.
 gr_frame *gr_model_frame(gr_build_context *, gr_frame *up, gr_frame *caller, const gr_block *);
+// Tensors: bind a name in the current frame; look it up in the visible frames (NULL: not found);
+// the same with an error that says where it may be; its single value, captured into the current
+// loop.
 void gr_model_bind(gr_build_context *, const char *name, gr_loc, const gr_binding *);
 const gr_binding *gr_model_find(const gr_build_context *, const char *name);
 GR_MUST_USE gr_status gr_model_resolve(gr_build_context *, const char *name, gr_loc,
                                        const gr_binding **out);
 GR_MUST_USE gr_status gr_model_value(gr_build_context *, const char *name, gr_loc, gr_val *out);
-gr_val gr_model_capture(gr_build_context *, gr_val, int depth);  // into the innermost loop
+// A value of a graph `depth` loops deep, as a constant of the innermost loop.
+gr_val gr_model_capture(gr_build_context *, gr_val, int depth);
+// Parameters and dimensions: set in the current frame, look up (NULL: not found), substitute "$i".
 void gr_model_set(gr_build_context *, const char *name, gr_arg);
 const gr_arg *gr_model_get(const gr_build_context *, const char *name);
-GR_MUST_USE gr_status gr_model_interpolate(gr_build_context *, const gr_conf *,
-                                           const char **out);  // "$i"
-const char *gr_model_join(gr_build_context *, const char *path, const char *name);
-void gr_model_scope(gr_build_context *, const char *block);  // adds the path at hand to the scopes
-// "a, b": how many names; an error if they are none, or too many.
+GR_MUST_USE gr_status gr_model_interpolate(gr_build_context *, const gr_conf *, const char **out);
+const char *gr_model_join(gr_build_context *, const char *path, const char *name);  // "path.name"
+void gr_model_scope(gr_build_context *, const char *block);  // adds the current path to the scopes
+// Splits "a, b" into names; an error if there are none or too many.
 GR_MUST_USE gr_status gr_model_names(gr_build_context *, const char *key, gr_loc,
                                      const char *out[GR_MODEL_RESULTS], int *out_n);
-// Adds "did you mean" to an error.
-const char *gr_model_nearest(const char *word, const char *const *known, int n);  // words.c
-const char *gr_model_alternative(const char *word);  // of an op that there is not; NULL: no idea
+// For "did you mean" (words.c): the name of n that is meant, by meaning or by spelling, or NULL;
+// what to use instead of an op that does not exist, or NULL; and an error with that hint.
+const char *gr_model_nearest(const char *word, const char *const *known, int n);
+const char *gr_model_alternative(const char *word);
 gr_status gr_model_suggest(gr_status, const char *word, const char *const *known, int n);
 const char *gr_model_kind(gr_conf_kind);  // "a list", "an integer"
+// Checks of the YAML: a node's kind; that all keys of a map are among n names; and the error for an
+// argument that the current use does not take.
 GR_MUST_USE gr_status gr_model_expect(const gr_conf *, gr_conf_kind, const char *what);
 GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known,
                                     int n);
 GR_MUST_USE gr_status gr_model_unknown_arg(gr_build_context *, const char *name, gr_loc);
 
-// ---- input.c: what the data gives -------------------------------------------
-void gr_model_letters(gr_build_context *,
-                      gr_conf *file);  // sizes of the letters in shapes of inputs
+// ---- input.c: inputs and the data -------------------------------------------
+// Sets the sizes of the letters in shapes of inputs; then creates the inputs.
+void gr_model_letters(gr_build_context *, gr_conf *file);
 GR_MUST_USE gr_status gr_model_inputs(gr_build_context *, gr_conf *file);
-bool gr_model_is_reserved_input(const char *name);  // of an input or state that graphrun adds
+bool gr_model_is_reserved_input(const char *name);  // is it an input or state that graphrun adds?
 
-// ---- The nodes ------------------------------------------------------------------
-GR_MUST_USE gr_status gr_model_node(gr_build_context *, gr_conf *item, gr_binding *out);  // node.c
-GR_MUST_USE gr_status gr_model_nodes(gr_build_context *, gr_conf *list,
-                                     gr_binding *last);  // until one fails
-bool gr_model_reserved(const char *key);                 // name, share, when
+// ---- Nodes ----------------------------------------------------------------------
+// node.c: builds one node; a list of nodes up to the first error, *last being the last binding;
+// whether a key belongs to every node (name, share, when); and evaluates `check:`.
+GR_MUST_USE gr_status gr_model_node(gr_build_context *, gr_conf *item, gr_binding *out);
+GR_MUST_USE gr_status gr_model_nodes(gr_build_context *, gr_conf *list, gr_binding *last);
+bool gr_model_reserved(const char *key);
 GR_MUST_USE gr_status gr_model_checks(gr_build_context *, const gr_conf *map);
+// Build a node of each kind from its YAML: an op (op.c) and its operands, the use of a block, a
+// scan, a parameter. *out binds the results.
 GR_MUST_USE gr_status gr_model_op(gr_build_context *, const gr_op *, gr_conf *use, gr_binding *out);
 GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_binding *out, int most,
                                         int *n);
@@ -161,12 +176,15 @@ GR_MUST_USE gr_status gr_model_scan(gr_build_context *, gr_conf *use, gr_binding
 GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_binding *out);
 
 // ---- block.c --------------------------------------------------------------
+// Collects the file's blocks and the built-in ones; finds one that the current frame sees (NULL:
+// none); whether the current nodes are those of a built-in block; and the error for a node whose
+// key is neither an op nor a block.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
 const gr_block *gr_model_find_block(const gr_build_context *, const char *name);
-bool gr_model_is_builtin(const gr_build_context *);  // the nodes being written are graphrun's own
+bool gr_model_is_builtin(const gr_build_context *);
 GR_MUST_USE gr_status gr_model_unknown_use(gr_build_context *, const char *name, gr_loc);
 
-// ---- fit.c: numpy's broadcasting, written out -----------------------------
+// ---- fit.c: NumPy's broadcasting, made explicit ---------------------------
 typedef struct gr_operand {
   bool number, absent;
   double by;
@@ -174,24 +192,27 @@ typedef struct gr_operand {
   gr_loc loc;
   const char *name;  // as it is written
 } gr_operand;
-// Makes the operands of a pointwise op alike. *made: the result itself, where another op gives
-// it at less cost (a number added is a shift); else GR_NONE.
+// Broadcasts the operands of a pointwise op to one shape. *made is the result itself if another op
+// computes it at less cost (adding a number is add_scalar); else GR_NONE.
 GR_MUST_USE gr_status gr_model_fit(gr_build_context *, const gr_op *, gr_operand *, int n,
                                    gr_val *made);
 
-// An op by name, with attributes as text; settings end with an empty one.
+// gr_model_make emits an op by name, with attributes as text; settings end with an empty one.
 typedef struct gr_setting {
   const char *name, *text;
 } gr_setting;
 gr_val gr_model_make(gr_builder *, const char *op, int n_in, const gr_val *in, const gr_setting *);
 
 // ---- init.c ---------------------------------------------------------------
+// Parses `init:` and its arguments into a parameter; whether a key is such an argument; and emits
+// the parameter's initial value as its `next`.
 GR_MUST_USE gr_status gr_model_init_rule(gr_build_context *, gr_conf *use, gr_model_param *);
 bool gr_model_init_key(const char *key);
-void gr_model_init(gr_build_context *, gr_builder *, const gr_model_param *);  // its first value
+void gr_model_init(gr_build_context *, gr_builder *, const gr_model_param *);
 
 // ---- out.c ----------------------------------------------------------------
+// Builds train:, metrics: and predict:; and whether a mesh axis shards the batch.
 GR_MUST_USE gr_status gr_model_outputs(gr_build_context *, gr_conf *file);
-bool gr_model_splits_batch(const gr_build_context *, int axis);  // an axis of the mesh
+bool gr_model_splits_batch(const gr_build_context *, int axis);
 
 extern const char gr_model_blocks_yaml[];  // graphs/blocks.yaml

@@ -1,12 +1,11 @@
-// accumulate.c - a step in micro-steps: the graph of a micro-batch's step, cut in two.
+// accumulate.c - gradient accumulation: splits the graph of a step into two programs.
 //
-// Losses, metrics and gradients are sums over a batch, so those of a batch are the sums of its
-// micro-batches'. The first half makes them for one micro-batch, and adds them to states, the
-// totals; it runs once for each. The second runs at the end of the step and begins with the
-// totals: norm, clipping, optimizer, and whatever moves between ranks. A total lies as its terms
-// do before they are moved, so what is a sum over ranks is summed over them once a step. Only where
-// options.scatter says so do terms take the layout of the optimizer's states first: a
-// collective each micro-step, and a part of the memory.
+// Losses, metrics and gradients are sums over a batch, so those of a batch are the sums over its
+// micro-batches. The first program computes them for one micro-batch and adds them to accumulator
+// states. The second runs once at the end of the step and starts from the accumulators: norm,
+// clipping, optimizer, and all communication of gradients. Accumulators are Partial where the
+// gradients are, so ranks all_reduce once per step. With options.scatter gradients are
+// reduce_scattered in every micro-step instead: more communication, a fraction of the memory.
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
@@ -52,7 +51,7 @@ static void find_late(cut *c) {
   gr_mark_dependents(g, c->late);
 }
 
-// The end of the step finds the totals made.
+// The update program takes the accumulators as given.
 static bool *find_needs(const cut *c, bool end) {
   const gr_graph *g = c->rw->old;
   bool *need = GR_NEW(g->arena, bool, g->n_values), *given = GR_NEW(g->arena, bool, g->n_values);
@@ -96,7 +95,7 @@ static gr_val total_of(cut *c, uint32_t i) {
   return gr_leaf(b, GR_STATE, GR_KIND_GRAD_ACCUMULATOR, c->total[i], v->type, v->layout);
 }
 
-// Adds value i to its total, as soon as it is made.
+// Adds value i to its accumulator as soon as it is computed, so that its memory is free early.
 static void add_term(cut *c, uint32_t i, gr_val total) {
   gr_builder *b = &c->rw->b;
   gr_val next = GR_EMIT(b, &gr_op_accumulate, NULL, total, c->rw->map[i], c->micro);
@@ -105,7 +104,7 @@ static void add_term(cut *c, uint32_t i, gr_val total) {
   gr_at(b->g, total)->next = next;
 }
 
-// Random numbers are drawn by the step's number: each micro-step has one of its own.
+// Random numbers depend on the step number, so each micro-step needs one of its own.
 static void count_draws(cut *c) {
   gr_builder *b = &c->rw->b;
   gr_type scalar = {.dtype = GR_I32};
@@ -124,7 +123,7 @@ static void copy_leaves(cut *c, const bool *need) {
   }
 }
 
-// A node of which something is needed that is not there.
+// Whether a node has a result that is needed and not yet available.
 static bool is_missing(const cut *c, const gr_node *n, const bool *need) {
   for (int k = 0; k < n->n_out; k++)
     if (need[gr_out(n, k).id] && !gr_is(c->rw->map[gr_out(n, k).id])) return true;

@@ -1,12 +1,12 @@
-// annotate_sharding.c - how weights lie on the mesh: as the model says (`layout:`), then as the
-// rules that the user gave say, and last as those of the strategy. FSDP is a rule that splits
-// weights over the axis of the data; tensor parallel is layouts that split them along features.
+// annotate_sharding.c - sets the layout of every weight: from the model (`layout:`), then from the
+// user's rules, last from those of the strategy. FSDP is a rule that shards weights over the data
+// axis of the mesh; tensor parallelism is layouts that shard them along features.
 //
-// A layout of tensor parallel names a dimension, and ops compute with the slices: a weight that the
-// ranks cannot split evenly is an error where the user asked for it, and stays whole where a
-// strategy did. FSDP's slices are put together before they are used, so any dimension will do, and
-// slices may be padded (ir/graph.h): then a rank holds 1/N of nearly all weights for any number N
-// of ranks. Weights of few bytes may stay whole (units.h says why).
+// A layout of tensor parallelism names a dimension, and ops compute with the slices: a weight that
+// the ranks cannot split evenly is an error if the user asked for it, and is replicated if a
+// strategy did. FSDP gathers weights before they are used, so any dimension will do, and slices may
+// be padded (ir/graph.h): a rank then holds 1/N of nearly all weights for any number N of ranks.
+// Small weights may be replicated (wrap.c says why).
 #include <fnmatch.h>
 #include <string.h>
 #include "compiler/pass.h"
@@ -123,7 +123,8 @@ static gr_status refuse(const gr_value *v, const gr_layout *l, const gr_mesh *m,
                  name, (long long)v->type.dim[d], v->name, name);
 }
 
-// Whether what was asked for can be had. Moments and totals lie as the update says, padded too.
+// Checks that the requested layout is possible. Moments and accumulators have the update's layout,
+// which may be padded.
 static gr_status check_asked(const gr_rewrite *rw, const gr_value *v) {
   const gr_mesh *m = &rw->old->mesh;
   const gr_layout_rule *by[GR_MAX_MESH];

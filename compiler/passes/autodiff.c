@@ -1,8 +1,9 @@
-// autodiff.c - reverse mode: the forward graph, then its rules in reverse.
+// autodiff.c - reverse-mode differentiation: copies the forward graph, then applies gradient rules
+// from last to first (ir/reverse.c).
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
-// The wanted values: those on a path from a weight that is trained.
+// The values that need a gradient: those that depend on a trained weight.
 static bool *wanted(const gr_graph *g, const gr_options *o) {
   bool *want = GR_NEW(g->arena, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
@@ -15,7 +16,7 @@ static bool *wanted(const gr_graph *g, const gr_options *o) {
   return want;
 }
 
-// The forward graph; ops that must keep something for their gradient do.
+// Copies the forward graph; ops save residuals for their gradients.
 static void copy_forward(gr_rewrite *rw) {
   const bool *want = wanted(rw->old, rw->opt);
   gr_copy_leaves(rw);

@@ -1,16 +1,16 @@
-// coalesce_collectives.c - collectives joined: the ranks meet once for many values.
+// coalesce_collectives.c - joins collectives, so that ranks synchronise once for many values.
 //
-// Most weights are small, and at each meeting all wait for whoever is late. So a collective whose
-// result nobody reads yet waits for others of its kind, over the same axis of the mesh, until
-// one of their results is read or they are of so many bytes. The joined values stay where they
-// are in memory, each in its place: nothing is packed.
+// Most weights are small, and every collective waits for the slowest rank. So a collective whose
+// result is not read yet is deferred and joined with others of its kind on the same mesh axis,
+// until one of the results is read or a byte limit is reached. The joined values stay where they
+// are in memory: nothing is packed.
 //
-// What waits keeps its operand alive. A term that is summed in place would be there anyway;
-// scattered terms and parts to be gathered would not, so fewer of them wait.
+// A deferred collective keeps its operand alive. The operand of an in-place all_reduce would be
+// live anyway; those of reduce_scatter and all_gather would not, so their limit is lower.
 //
 // Collectives of a group (units.h) are joined with each other and with no others, whatever their
-// bytes. Slices of states are there from the beginning: the first of a group brings all of them.
-// Of the rest the last does.
+// size. Slices of states are available from the start, so the first collective of a group that
+// gathers them runs for all; any other group runs at its last collective.
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
@@ -63,7 +63,7 @@ static struct gr_coll joined_attr(const bucket *b) {
 
 static void visit(join *j, uint32_t i);
 
-// Collectives that read what was just made: their turn has come.
+// Emits deferred collectives that read what was just emitted.
 static void visit_behind(join *j, const gr_node *const *made, int n) {
   for (int k = 0; k < n; k++) {
     uint32_t *next = &j->behind[made[k]->out.id], i = *next;
@@ -73,7 +73,7 @@ static void visit_behind(join *j, const gr_node *const *made, int n) {
   }
 }
 
-// Where there is but one, it stays what it was.
+// A single collective is copied unchanged.
 static void emit(join *j, bucket *b) {
   gr_rewrite *rw = j->rw;
   const gr_node *made[GR_MAX_ARGS];
@@ -121,7 +121,7 @@ static size_t limit_of(const join *j, const gr_node *n) {
   return n->op == &gr_op_all_reduce ? most_sums : most_parts;
 }
 
-// What is large goes at once: others gain little by its company, and it would push them out.
+// Large tensors are not coalesced: joining gains little, and they would flush the others.
 static void put(join *j, const gr_node *n) {
   size_t limit = limit_of(j, n), bytes = bytes_of(j->rw->old, n);
   if (bytes > limit / 2) {
@@ -202,14 +202,14 @@ static void put_grouped(join *j, uint32_t i) {
 
 // ---- The pass -----------------------------------------------------------------------------
 
-// Makes a value that waits.
+// Emits the deferred collective that computes a value.
 static void make(join *j, uint32_t v) {
   if (j->ahead[v]) make(j, j->ahead[v]);
   if (j->waits[v]) emit(j, &j->all[j->waits[v] - 1]);
 }
 
-// A gradient that is scattered over one axis of the mesh and then summed up over another: if the
-// first waits for others, the second waits with it, and for those others.
+// A gradient that is reduce-scattered over one mesh axis and then all-reduced over another: if the
+// first is deferred, the second is deferred behind it.
 static bool wait_behind(join *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
   uint32_t v = n->in[0].id;

@@ -1,9 +1,9 @@
-// dce.c - keep what the loss, the results and the states' next values need.
+// dce.c - dead code elimination: keeps what the loss, the results and the states' next values need.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/loop/scan.h"
 
-// A scan without the yields that nothing uses.
+// Emits a scan without its unused yields.
 static void copy_scan(gr_rewrite *rw, const gr_node *n, const bool *live) {
   const gr_scan *s = n->attr;
   gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->arena, gr_val, s->body->n_values);

@@ -1,12 +1,13 @@
-// finite_check.c - may this step be taken, and how far? One number, the sum of the squares of all
-// gradients, answers both: it is finite exactly when all of them are, and its root is what
-// is clipped. Every rank computes the guard from whole values, so all ranks decide alike.
+// finite_check.c - decides whether to take this step, and clips gradients. Both need one number,
+// the sum of squares of all gradients: it is finite only if all gradients are, and its root is the
+// global norm that is clipped. All ranks compute it from the same all-reduced values, so all ranks
+// decide alike.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
 static bool has_gradient(const gr_value *v) { return v->role == GR_STATE && gr_is(v->grad); }
 
-// Over which axes of the mesh the gradient of weight i will be split: one bit each.
+// The mesh axes that the gradient of weight i will be sharded over, one bit each.
 static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
   gr_layout l = gr_update_layout(&rw->old->mesh, &rw->old->values[i], rw->opt);
   unsigned axes = 0;
@@ -14,8 +15,8 @@ static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
   return axes;
 }
 
-// The sum over all gradients that are split as that of weight `like`: their parts add up on each
-// rank, and need a single all_reduce of one number for each axis.
+// The sum over all gradients that are sharded like that of weight `like`: each rank adds up its
+// slices, and one all_reduce of a scalar per mesh axis completes the sum.
 static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
   gr_val sum = GR_NONE;
   for (uint32_t i = like; i < rw->old->n_values; i++) {

@@ -1,5 +1,5 @@
-// lint.c - what the model has and does not use. PyTorch's find_unused_parameters asks at every
-// step which parameters took no part; in a static graph that is known before the first.
+// lint.c - reports unused parts of the model. PyTorch's find_unused_parameters searches unused
+// parameters in every step; in a static graph they are known before the first.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 

@@ -1,9 +1,9 @@
-// localize.c - see localize.h.
+// localize.c - per-rank versions of nodes (localize.h), scans with their bodies included.
 #include "compiler/passes/localize.h"
 #include <string.h>
 #include "ops/loop/scan.h"
 
-// A body's value, with the layout it has where the batch is split over the axes of `split`.
+// Sets the layout of a body's value if the batch is sharded over the mesh axes of `split`.
 static void place(gr_builder *b, const gr_scan *s, uint32_t i, gr_layout l, gr_val *map) {
   const gr_graph *g = s->body;
   const gr_value *v = &g->values[i];

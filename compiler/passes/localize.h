@@ -1,7 +1,8 @@
-// localize.h - a node as one rank runs it: smaller types, nothing moved.
+// localize.h - emits the per-rank version of a node; part of the shard pass.
 #pragma once
 #include "compiler/pass.h"
 
-// Emits old node n on local operands; in and out are the layouts chosen for it.
+// Emits old node n on local operands, with size attributes localized, and sets its results'
+// layouts; in and out are the layouts chosen for it. Emits no collective.
 gr_val gr_emit_local(gr_rewrite *, const gr_node *n, const gr_val *args, const gr_layout *in,
                      const gr_layout *out);

@@ -1,13 +1,13 @@
-// loop_hoist.c - out of loops: what all steps can do at once, as one matmul with more rows.
+// loop_hoist.c - loop-invariant code motion, extended to work that all steps can do at once, as one
+// matmul with more rows.
 //
-// The body's nodes go to three places. BEFORE the loop: products of sequences and
-// constants, with what they are made of, and whatever is the same in every step. AFTER it:
-// products that no carry depends on, with what is made of them. The rest stays.
+// The body's nodes are divided into three places. BEFORE the loop: matmuls of sequences and
+// constants with their operands, and whatever is the same in every step. AFTER the loop: matmuls
+// that no carry depends on, with their users. The rest stays in the loop.
 // A carry that is only added to, such as the gradient of a weight, becomes a sum after the
-// loop:  dU = sum over t of h_t' dz_t  is one product of the stacked h and dz.
+// loop:  dU = sum over t of h_t' dz_t  is one matmul of the stacked h and dz.
 //
-// That all this may be done is read off the index notation (gr_op_lead); no op is named
-// but add.
+// Whether a node can move follows from its index notation (gr_op_lead); no op is named except add.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/loop/scan.h"
@@ -74,7 +74,7 @@ static void choose_before(hoist *h) {
       if (maker(h, g->nodes[i].in[k])) *place_of(h, g->nodes[i].in[k]) = BEFORE;
 }
 
-// v, summed over all steps, is a sum of products of stacked values.
+// Whether the sum of v over all steps is a sum of matmuls of stacked values.
 static bool sums(const hoist *h, gr_val v) {
   const gr_node *n = maker(h, v);
   if (!n) return false;
@@ -82,7 +82,7 @@ static bool sums(const hoist *h, gr_val v) {
   return h->varies[v.id] && n->n_out == 1 && lead(h, n) == GR_LEAD_SUM;
 }
 
-// What is added to carry k in each step, if that is all that happens to it.
+// The value added to carry k in each step, if the carry has no other use; else GR_NONE.
 static gr_val added(const hoist *h, int k) {
   gr_val c = gr_scan_carry(h->s, k), next = gr_at(h->g, c)->next;
   const gr_node *n = maker(h, next);
@@ -90,7 +90,7 @@ static gr_val added(const hoist *h, int k) {
   return n->in[0].id == c.id ? n->in[1] : n->in[1].id == c.id ? n->in[0] : GR_NONE;
 }
 
-// The products after the loop that sum v up need their operands.
+// Marks the operands of the matmuls that compute the sum of v after the loop.
 static void mark_live(hoist *h, gr_val v) {
   const gr_node *n = maker(h, v);
   for (int k = 0; k < n->n_in; k++)
@@ -163,7 +163,7 @@ static void write_leaves(hoist *h) {
   }
 }
 
-// What is made outside comes in as a sequence or a constant.
+// A value computed outside enters the body as a sequence or as a constant.
 static void write_body(hoist *h) {
   const gr_graph *g = h->g;
   for (uint32_t i = 1; i < g->n_values; i++) {

@@ -1,5 +1,5 @@
 // optimize.c - the optimizer, as ops: the next value of each weight and of the optimizer's
-// states. ZeRO is nothing but another layout for those states; the shard pass sees the rest.
+// states. ZeRO is only another layout of those states; the shard pass derives the rest.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/optim/optim.h"
@@ -18,7 +18,7 @@ static gr_status find_optimizer(gr_rewrite *rw, gr_optim_update *u) {
   return GR_OK;
 }
 
-// The input or state of that name, made if it is not there.
+// The input or state of that name, created if it does not exist.
 static gr_val scalar(gr_rewrite *rw, gr_role role, const char *name, gr_dtype dtype) {
   gr_val known = gr_graph_leaf(rw->b.g, role, name);
   if (gr_is(known) || rw->b.err) return known;

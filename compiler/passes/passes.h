@@ -1,7 +1,9 @@
-// passes.h - the passes, for the table in pipeline.c. Each is in a file of its name.
+// passes.h - the passes, for the table in pipeline.c, which documents them. Each is in a file of
+// its name.
 #pragma once
 #include "compiler/pass.h"
 
+// Each emits the new graph through the rewrite's builder; errors name the user's YAML.
 gr_status gr_pass_lint(gr_rewrite *);
 gr_status gr_pass_annotate_sharding(gr_rewrite *);
 gr_status gr_pass_autodiff(gr_rewrite *);

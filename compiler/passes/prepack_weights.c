@@ -1,7 +1,7 @@
-// prepack_weights.c - what loops multiply by in every step is copied once, before the loop, into
-// the order that products with few rows read quickest.
+// prepack_weights.c - packs the right operand of a matmul in a loop once, before the loop, into the
+// panels that matmuls with few rows read fastest (ops/nn/pack.c).
 //
-// It runs when values are what one rank holds: a packed matrix has no layout to be split in.
+// It runs after sharding: a packed matrix cannot be sharded.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/loop/scan.h"

@@ -1,5 +1,5 @@
-// relayout.c - from one layout to another. The moves are a table of three by three, for each axis
-// of the mesh:
+// relayout.c - converts a value from one layout to another. For each mesh axis the collective is an
+// entry of this table:
 //
 //     from \ to   R             S(e)              P
 //     R           -             slice             (never)
@@ -14,7 +14,7 @@ static const gr_op *mover(gr_axis_placement from, gr_axis_placement to) {
   return to == GR_REPLICATE ? &gr_op_all_reduce : &gr_op_reduce_scatter;
 }
 
-// One entry of the table; a value split otherwise is put together first.
+// One entry of the table; Shard(d) to Shard(e) gathers first.
 static gr_val move(gr_builder *b, gr_val v, int axis, gr_axis_placement to, int64_t group) {
   gr_layout layout = gr_at(b->g, v)->layout;
   gr_type t = gr_at(b->g, v)->type;

@@ -1,8 +1,8 @@
 // schedule.c - one total order of the nodes, the same on all ranks.
 //
-// A collective is launched where its operand is ready, so that other ranks wait for it as
-// little as can be. What is made of nothing (constants, initial values) is made where it is
-// first read, so that it takes up memory no longer than it must.
+// A collective is placed right after its operand is ready, so that other ranks wait for it as
+// little as possible. Nodes without inputs (constants, initial values) are placed at their first
+// use, so that they occupy memory for as short as possible.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
@@ -30,9 +30,9 @@ static bool ready(const order *o, const gr_node *n) {
   return true;
 }
 
-// Collectives that read a result of node i, and nothing that is not yet there. Those that read
-// states only (the gathers of split weights) stay where they are first needed: sooner would
-// cost their memory for longer.
+// Emits collectives that read a result of node i and whose other operands are ready. Those that
+// read only states (gathers of sharded weights) stay where their results are first needed: earlier
+// would occupy memory for longer.
 static void place_collectives(order *o, uint32_t i) {
   const gr_graph *g = o->rw->old;
   for (uint32_t j = i + 1; j < g->n_nodes && j < i + 64; j++) {

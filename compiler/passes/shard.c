@@ -1,12 +1,12 @@
-// shard.c - from the global graph to what one rank runs.
+// shard.c - SPMD partitioning: from the global graph to the program that every rank runs.
 //
-// Each node, for each mesh axis, takes the cheapest of the ways its index notation
-// allows (axes.c), given how its inputs lie; where an input lies otherwise, a
-// collective moves it (relayout.c).
+// For each mesh axis a node takes the cheapest of the sharding rules of its index notation
+// (axes.c), given the layouts of its inputs; an input with another layout is converted by a
+// collective (relayout.c).
 //
-// Along an axis that the batch is split over, activations stay where they are if they can, and
-// weights come to them; along any other axis the fewest bytes win. A dimension that ranks do not
-// divide is split only for ops that padding does not disturb: optimizers, for example.
+// Along an axis that shards the batch, activations stay in place if possible and weights are
+// gathered; along any other axis the fewest bytes win. A dimension that the ranks do not divide is
+// sharded only for ops that allow padding, optimizers for example.
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/localize.h"
@@ -17,7 +17,7 @@
 
 #define NEVER (INT64_MAX / 256)
 #define SHUN (NEVER / 1024)             // of a cost: only where there is nothing else
-enum { ACTIVATION_MOVE_PENALTY = 16 };  // how much rather a weight is moved than an activation
+enum { ACTIVATION_MOVE_PENALTY = 16 };  // weight of an activation's bytes against a weight's
 
 typedef struct shard {
   gr_rewrite *rw;
@@ -47,7 +47,7 @@ static int64_t cost(gr_axis_placement from, gr_axis_placement to, int64_t bytes)
 
 // ---- Choosing -----------------------------------------------------------------------
 
-// One axis of the mesh for each dimension; but the batch may be split over several.
+// A dimension is sharded over one mesh axis; only the batch may be sharded over several.
 static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_axis_placement lay,
                    const gr_layout *so_far, int axis) {
   const gr_mesh *m = &s->rw->old->mesh;
@@ -63,7 +63,7 @@ static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_axis_pl
   return t->dim[lay] % parts == 0 || (alone && may_pad);
 }
 
-// What it costs to bring operand k of n to where a line of its notation wants it.
+// The cost of converting operand k of n to the placement that a sharding rule requires.
 static int64_t bring(const shard *s, const gr_node *n, int k, int axis, gr_axis_placement to) {
   const gr_rewrite *rw = s->rw;
   gr_axis_placement from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.at[axis];
@@ -76,13 +76,14 @@ static int64_t bring(const shard *s, const gr_node *n, int k, int axis, gr_axis_
              : c;
 }
 
-// Over micro-steps terms are added up as they are, unless options say that they are scattered. Then
-// they are terms in the programs of all buckets, whatever costs less there: the totals are shared.
+// Gradient accumulation adds partial sums without communication, unless options.scatter is set.
+// Gradients are then Partial in the programs of all buckets, whatever would be cheaper in one: the
+// accumulators are shared.
 static bool may_stay(const shard *s, gr_axis_placement dest) {
   return !s->rw->opt->scatter || dest == GR_REPLICATE;
 }
 
-// What a line of the notation costs, or NEVER.
+// The cost of a sharding rule, or NEVER.
 static int64_t price(const shard *s, const gr_node *n, const gr_sharding_rule *rule, int axis,
                      const gr_layout in[], const gr_layout out[]) {
   const gr_graph *old = s->rw->old;
@@ -105,7 +106,7 @@ static int64_t price(const shard *s, const gr_node *n, const gr_sharding_rule *r
   return fits ? total : NEVER;
 }
 
-// Picks a way to split old node n over one mesh axis; sets in[i].at[axis], out[i].at[axis].
+// Chooses the sharding rule of old node n on one mesh axis; sets in[i].at[axis], out[i].at[axis].
 static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n, int axis,
                         gr_layout in[], gr_layout out[]) {
   gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
@@ -114,7 +115,7 @@ static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n
   GR_TRY(gr_op_sharding_rules(call, rules, &count));
   for (int i = 0; i < count; i++) {
     int64_t c = price(s, n, &rules[i], axis, in, out);
-    if (c <= least) least = c, best = i;  // a tie: rather split than do it everywhere
+    if (c <= least) least = c, best = i;  // on ties, prefer sharding over replication
   }
   if (best < 0)
     return gr_fail(GR_ERR_UNSUPPORTED, n->loc, "no way to split '%s' over mesh axis '%s'",
@@ -132,8 +133,8 @@ static const gr_layout *keep(const shard *s, gr_layout l) {
   return k;
 }
 
-// Gradients go where the update reads them; next values where the state lies; scalars that are
-// asked for are whole.
+// Required layouts: of gradients that of the update, of next values that of the state; scalar
+// results are replicated.
 static void choose_dest(shard *s) {
   const gr_graph *old = s->rw->old;
   for (uint32_t i = 0; i < old->n_results; i++)
@@ -153,10 +154,10 @@ static void choose_dest(shard *s) {
 }
 
 // ---- Sums ----------------------------------------------------------------------------
-// A value that several layers read has a gradient that is a sum: of a residual, which is whole,
-// and of what comes back from each layer, which tensor parallelism leaves as terms. Where such a
-// sum goes on, its terms are kept apart from the rest and added to each other, and then
-// need a single all_reduce.
+// The gradient of a value that several layers read is a sum: of a residual's gradient, which is
+// replicated, and of each layer's, which tensor parallelism leaves Partial. In such a chain of
+// additions partial sums are added to each other separately from the rest, and then need a single
+// all_reduce.
 
 static void count_uses(shard *s) {
   const gr_graph *old = s->rw->old;
@@ -177,7 +178,7 @@ static bool same_layout(const gr_rewrite *rw, gr_val a, gr_val b) {
   return gr_layout_same(&gr_at(rw->b.g, a)->layout, &gr_at(rw->b.g, b)->layout);
 }
 
-// b is a sum over the ranks of some axes, of values that lie as a does, which is none.
+// Whether b is Partial on some axes and otherwise has the layout of a, which is Partial on none.
 static bool is_term_of(const gr_rewrite *rw, gr_val a, gr_val b) {
   const gr_layout *l = &gr_at(rw->b.g, a)->layout, *m = &gr_at(rw->b.g, b)->layout;
   for (int i = 0; i < rw->old->mesh.n_axes; i++)
@@ -185,7 +186,7 @@ static bool is_term_of(const gr_rewrite *rw, gr_val a, gr_val b) {
   return !same_layout(rw, a, b);
 }
 
-// The sum of two values that lie alike; either may be none.
+// The sum of two values of equal layout; either may be GR_NONE.
 static gr_val sum_alike(gr_builder *b, gr_val x, gr_val y) {
   if (!gr_is(x) || !gr_is(y)) return gr_is(x) ? x : y;
   gr_val sum = GR_EMIT(b, &gr_op_add, NULL, x, y);
@@ -201,7 +202,7 @@ static void settle(shard *s, uint32_t v) {
   s->term[v] = GR_NONE;
 }
 
-// Node n adds x and y of which one is, or has, terms: false if they are not to be kept apart.
+// Emits add node n with the partial sums of x and y kept separate; false if that does not apply.
 static bool keep_apart(shard *s, const gr_node *n) {
   gr_rewrite *rw = s->rw;
   uint32_t x = n->in[0].id, y = n->in[1].id, to = n->out.id;
@@ -234,8 +235,8 @@ static bool is_split(const shard *s, gr_val v) {
   return false;
 }
 
-// Operand k of node i where the node wants it. A split weight is whole only around its uses:
-// between the forward and the backward pass of its unit its memory is free.
+// Operand k of node i in the layout that the node requires. A sharded weight is gathered only
+// around its uses: between the forward and the backward pass of its unit its memory is free.
 static gr_val bring_operand(shard *s, uint32_t i, int k, gr_layout to) {
   uint32_t id = s->rw->old->nodes[i].in[k].id;
   gr_val v = s->rw->map[id];
@@ -247,7 +248,7 @@ static gr_val bring_operand(shard *s, uint32_t i, int k, gr_layout to) {
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 
-// A result where it must go: a gradient to where the update reads it, a next value to its state.
+// Converts a result to its required layout: a gradient's for the update, a next value's state.
 static gr_val send_result(shard *s, uint32_t id, gr_val v) {
   const gr_layout *dest = s->dest[id];
   uint32_t owner = s->owner[id];
@@ -285,7 +286,7 @@ static gr_status emit(shard *s, uint32_t i) {
   return GR_OK;
 }
 
-// A result that is not a scalar may stay split along the batch; nothing else may be asked of it.
+// A result that is not a scalar may stay sharded along the batch, and only there.
 static gr_layout result_layout(const shard *s, gr_layout l) {
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
     if (l.at[a] != 0 || !s->data[a]) l.at[a] = GR_REPLICATE;

@@ -1,4 +1,4 @@
-// units.c - see units.h.
+// units.c - assigns weights to FSDP units (units.h).
 #include "compiler/passes/units.h"
 #include <string.h>
 

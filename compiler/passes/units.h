@@ -1,17 +1,17 @@
-// units.h - which weights move together. A unit of FSDP is a block of the model: its weights are
-// gathered by one collective before the forward pass of the block and by one before its backward
-// pass, and its gradients are scattered by one. Weights outside of all units are gathered with
-// those used next to them, up to some bytes.
+// units.h - groups weights into FSDP units. A unit is a block of the model: one all_gather before
+// its forward pass and one before its backward pass gather its weights, and one reduce_scatter
+// its gradients. Weights outside of all units are coalesced with those used next to them, up to a
+// byte limit.
 #pragma once
 #include "compiler/pass.h"
 
-// What values of a unit are moved for: each is a group of collectives (ops/comm/collective.h).
+// Why a unit's values are communicated; each reason is a group (ops/comm/collective.h).
 typedef enum gr_move { GR_MOVE_GATHER, GR_MOVE_SCATTER, GR_MOVE_UPDATED, GR_MOVES } gr_move;
 
-// The units of a graph, as the shard pass meets their weights in the order of its nodes.
+// The units of a graph, for the shard pass, which asks in the order of its nodes. In the arena.
 typedef struct gr_units gr_units;
 gr_units *gr_units_open(gr_arena *, const gr_graph *, const gr_options *);
-// A collective that moves state `id` of the graph, its gradient, or its next value: the group it
-// belongs to. A unit that was gathered for the forward pass is gathered again for the backward
-// pass if weights of another unit were used since; `backward` says which pass asks.
+// The group of a collective that communicates state `id`, its gradient or its next value. A unit
+// gathered for the forward pass is gathered again for the backward pass (`backward`) if weights of
+// another unit were used in between.
 int64_t gr_units_group(gr_units *, uint32_t id, gr_move, bool backward);

@@ -1,5 +1,5 @@
-// dot.c - a program's graph for Graphviz: one box for each scope of the model, what was made by
-// autodiff and by the shard pass in colours of their own.
+// dot.c - prints a program's graph for Graphviz: one cluster per scope of the model; nodes of
+// autodiff and of the shard pass are coloured.
 #include <string.h>
 #include "compiler/report/explain.h"
 #include "ops/loop/scan.h"

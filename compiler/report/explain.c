@@ -1,4 +1,4 @@
-// explain.c - a plan for people: what `graphrun plan` prints.
+// explain.c - the plan report that `graphrun plan` prints.
 #include "compiler/report/explain.h"
 #include <inttypes.h>
 #include <string.h>

@@ -1,9 +1,10 @@
-// explain.h - a plan for people.
+// explain.h - plan reports: text and Graphviz.
 #pragma once
 #include <stdio.h>
 #include "compiler/plan/plan.h"
 
-// Parameters, passes, memory by kind with the peak's node, collectives and why they are there.
+// Prints parameters, passes, memory by kind with the node at the peak, and every collective with
+// the reason for it.
 void gr_plan_explain(FILE *, const gr_plan *);
-// A program's graph in the DOT language, for Graphviz.
+// Prints a program's graph in Graphviz's DOT language.
 void gr_plan_dot(FILE *, const gr_program *);

@@ -1,5 +1,5 @@
-// moves.c - every collective, and why it is there. Nobody writes the reasons down: the
-// graph says where a value comes from and who reads it.
+// moves.c - lists every collective and the reason for it, which is derived from the graph: where
+// the value comes from and which node reads it.
 #include <string.h>
 #include "compiler/report/parts.h"
 #include "ops/comm/collective.h"
@@ -12,7 +12,7 @@ static const gr_node *maker(const gr_graph *g, gr_val v) {
   return value->role == GR_TEMP ? &g->nodes[value->node] : NULL;
 }
 
-// Who uses a value: found once, since there may be thousands of collectives.
+// The users of every value, collected once, since there may be thousands of collectives.
 typedef struct uses {
   gr_arena *arena;
   const gr_graph *g;
@@ -36,7 +36,7 @@ static const gr_node *reader(const uses *u, gr_val v) {
   return u->reader[v.id] ? &u->g->nodes[u->reader[v.id] - 1] : NULL;
 }
 
-// What was moved, back to before any move; and what became of it, after all of them.
+// The origin of a value before a chain of collectives, and the result after it.
 static gr_val before(const gr_graph *g, gr_val v) {
   const gr_node *n = maker(g, v);
   return n && moves(n) ? before(g, n->in[v.id - n->out.id]) : v;

@@ -1,16 +1,17 @@
-// parts.h - the parts of the plan report (explain.h).
+// parts.h - sections of the plan report (explain.h).
 #pragma once
 #include "compiler/plan/plan.h"
 
+// Human-readable quantities, written to buf, which is returned.
 const char *gr_bytes_text(double bytes, char buf[32]);  // "12.3 MB"
 const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
-// States and gradients by kind, and which of them ranks share.
+// States and gradients by kind, and which of them are sharded.
 void gr_explain_states(FILE *, const gr_plan *);
-// What holds the memory where a program needs most.
+// The values that are live where a program's memory peaks.
 void gr_explain_peak(FILE *, gr_arena *, const gr_program *);
-// How each weight lies on the mesh, where any is split.
+// The layout of each weight, if any is sharded.
 void gr_explain_weights(FILE *, const gr_plan *);
-// What the collectives of a program move, by axis of the mesh.
+// The traffic of a program's collectives by mesh axis.
 void gr_explain_traffic(FILE *, const gr_program *);
-// Every collective of a program, its bytes, and why it is there.
+// Every collective of a program, its bytes, and the reason for it.
 void gr_explain_moves(FILE *, gr_arena *, const gr_program *);

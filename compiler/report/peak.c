@@ -1,4 +1,4 @@
-// peak.c - what holds the memory where a program needs most.
+// peak.c - reports the values that are live where a program's memory peaks.
 #include <stdlib.h>
 #include "compiler/plan/memory.h"
 #include "compiler/report/parts.h"

@@ -1,4 +1,4 @@
-// split.c - how weights lie on the mesh, and what that moves.
+// split.c - reports the layouts of weights and the traffic of collectives.
 #include <string.h>
 #include "compiler/plan/traffic.h"
 #include "compiler/report/parts.h"

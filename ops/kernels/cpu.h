@@ -1,8 +1,9 @@
-// cpu.h - what CPU kernels share: element access whatever the dtype, and the thread pool.
+// cpu.h - helpers of CPU kernels: element access by dtype, and the thread pool.
 #pragma once
 #include <string.h>
 #include "ir/op.h"
 
+// Element i of an array of that dtype, as a double.
 static inline double gr_get(const void *p, gr_dtype d, int64_t i) {
   if (d == GR_F32) return (double)((const float *)p)[i];
   if (d == GR_F64) return ((const double *)p)[i];
@@ -15,13 +16,15 @@ static inline double gr_get(const void *p, gr_dtype d, int64_t i) {
   return (double)f;
 }
 
-static inline uint16_t gr_bf16(float f) {  // round to nearest even
+// Converts to bfloat16: rounds to nearest even, keeps NaN.
+static inline uint16_t gr_bf16(float f) {
   uint32_t bits;
   memcpy(&bits, &f, 4);
   if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
   return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+// Stores f, converted to the dtype, as element i.
 static inline void gr_put(void *p, gr_dtype d, int64_t i, double f) {
   if (d == GR_F32)
     ((float *)p)[i] = (float)f;
@@ -40,14 +43,15 @@ static inline void gr_put(void *p, gr_dtype d, int64_t i, double f) {
 #define IN(k, i) gr_get(l->in[k], l->in_type[k].dtype, i)
 #define OUT(k, i, f) gr_put(l->out[k], l->out_type[k].dtype, i, f)
 
-// The index, in the whole value, of element i of this rank's part of output k.
+// The global (row-major) index of element i of this rank's part of output k.
 int64_t gr_global_index(const gr_launch *, int k, int64_t i);
 
-// Copies `rows` rows of `bytes` each; rows begin `to_step` and `from_step` bytes apart.
+// Copies `rows` rows of `bytes` each, on all threads; consecutive rows start `to_step` and
+// `from_step` bytes apart. The two memories do not overlap.
 void gr_copy_rows(const gr_launch *, void *to, int64_t to_step, const void *from, int64_t from_step,
                   int64_t bytes, int64_t rows);
 
-// A rank's processor: implemented by the runtime (runtime/device/threads.c). Without one (NULL
+// A rank's thread pool: implemented by the runtime (runtime/device/threads.c). Without one (NULL
 // context) kernels run on the calling thread.
 typedef struct gr_cpu gr_cpu;
 typedef void (*gr_part)(void *arg, int64_t from, int64_t to);
@@ -58,5 +62,5 @@ struct gr_cpu {
   // whose pieces do not share outputs gives the same bytes on any number of threads.
   void (*parallel)(gr_cpu *, int64_t n, int64_t grain, gr_part part, void *arg);
 };
-// Without threads in the pool it is one call, part(arg, 0, n).
+// Runs part on [0, n) through the launch's pool; without threads it is one call, part(arg, 0, n).
 void gr_parallel(const gr_launch *, int64_t n, int64_t grain, gr_part part, void *arg);

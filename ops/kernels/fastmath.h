@@ -1,25 +1,28 @@
-// fastmath.h - exp, log, tanh, sigmoid and erf of floats, in plain arithmetic that compilers turn
-// into vector instructions. Within 1e-6 relative of the true value (tests/ops/test_fastmath.c); NaN
-// stays NaN, and what overflows is infinite.
+// fastmath.h - exp, log, tanh, sigmoid and erf of floats, in branch-free arithmetic that compilers
+// vectorise. Relative error below 1e-6 (tests/ops/test_fastmath.c); NaN gives NaN, and overflow
+// gives infinity.
 #pragma once
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
+// Reinterpret the bits of a float.
 static inline float gr_float_of(uint32_t bits) {
   float f;
   memcpy(&f, &bits, sizeof f);
   return f;
 }
 
+// The bits of a float; the inverse of gr_float_of.
 static inline uint32_t gr_bits_of(float f) {
   uint32_t bits;
   memcpy(&bits, &f, sizeof bits);
   return bits;
 }
 
-// x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then is
-// in the low bits; ln 2 is taken off in two parts, the first exact in products with n.
+// Cody-Waite range reduction: returns r with x = n ln 2 + r and |r| <= ln 2 / 2. Adding 1.5 * 2^23
+// rounds to an integer, which is then in the low bits; ln 2 is subtracted in two parts, of which
+// the first has exact products with n.
 static inline float gr_exp_reduce(float x, uint32_t *n) {
   const float magic = 12582912.0f;
   float t = x * 1.44269504f + magic, k = t - magic;
@@ -27,7 +30,7 @@ static inline float gr_exp_reduce(float x, uint32_t *n) {
   return (x - k * 0.693359375f) + k * 2.12194440e-4f;
 }
 
-// exp(r) - 1 for |r| <= ln 2 / 2: the series to r^7, whose rest is below 6e-9.
+// exp(r) - 1 for |r| <= ln 2 / 2: the Taylor series to r^7; the remainder is below 6e-9.
 static inline float gr_exp_series(float r) {
   float p = 1.0f / 5040;
   p = p * r + 1.0f / 720;
@@ -38,6 +41,7 @@ static inline float gr_exp_series(float r) {
   return p * r * r + r;
 }
 
+// exp(x), by range reduction; arguments are clamped where the result overflows or is 0.
 static inline float gr_exp_f32(float x) {
   uint32_t n;
   x = x > 89 ? 89 : x;
@@ -48,8 +52,8 @@ static inline float gr_exp_f32(float x) {
   return (1 + gr_exp_series(r)) * a * b;
 }
 
-// x = 2^n m with m from sqrt(1/2) to sqrt(2): log m is 2 atanh(s), s = (m - 1) / (m + 1), by its
-// series to s^9.
+// log(x): x = 2^n m with sqrt(1/2) <= m < sqrt(2), and log m = 2 atanh(s), s = (m - 1) / (m + 1),
+// by the series to s^9. 0 gives -infinity, negative numbers NaN.
 static inline float gr_log_f32(float x) {
   const uint32_t least = 0x3f3504f3;             // sqrt(1/2)
   float up = x < 1.17549435e-38f ? 8388608 : 1;  // 2^23: denormals become normal
@@ -67,7 +71,7 @@ static inline float gr_log_f32(float x) {
   return x > 0 ? y : gr_float_of(0xff800000 | quiet);
 }
 
-// By exp(2|x|) - 1, which keeps what is small: tanh = e / (e + 2).
+// tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, which does not cancel for small x.
 static inline float gr_tanh_f32(float x) {
   uint32_t n;
   float z = 2 * fabsf(x);
@@ -77,10 +81,11 @@ static inline float gr_tanh_f32(float x) {
   return copysignf(e / (e + 2), x);
 }
 
+// The logistic function 1 / (1 + exp(-x)).
 static inline float gr_sigmoid_f32(float x) { return 1 / (1 + gr_exp_f32(-x)); }
 
-// Below 0.92 an odd polynomial, fitted to 5e-10; above, 1 - exp(-q) with q fitted to
-// -log(erfc(x)), to 1e-9. From 4 on it is 1 to the last bit.
+// erf(x). Below 0.92 an odd polynomial, fitted to 5e-10; above, 1 - exp(-q) with q fitted to
+// -log(erfc(x)), to 1e-9. From 4 on the result rounds to 1.
 static inline float gr_erf_f32(float x) {
   float u = x * x, a = fabsf(x);
   float p = 8.3571022e-5f;

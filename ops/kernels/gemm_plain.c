@@ -5,7 +5,7 @@
 
 typedef int32_t mask __attribute__((vector_size(LANES * 4)));
 
-// ---- b as it lies: c[i,:] += a[i,p] b[p,:] -----------------------------------------------
+// ---- b not transposed: c[i,:] += a[i,p] b[p,:] -------------------------------------------
 
 enum { ROWS = LANES > 8 ? 8 : 4, COLS = 3 };
 typedef void (*tile_kernel)(const float *, walk, const float *, int64_t, float *, int64_t, int64_t,
@@ -45,8 +45,8 @@ static void column(int cols, const gr_gemm *g, const float *a, walk w, const flo
       tiles[cols - 1][log](a + i * w.row, w, b, g->ldb, c + i * g->ldc, g->ldc, depth, add, skip);
 }
 
-// Fewer columns than a vector has lanes. Rows of b are read as whole vectors all the same, whose
-// further lanes nobody looks at, but for the last rows, which would reach beyond b.
+// Fewer columns than a vector has lanes. Rows of b are still loaded as whole vectors, whose further
+// lanes are ignored, except for the last rows, whose loads would reach beyond b.
 INLINE void narrow_tile(int rows, const gr_gemm *g, const float *a, walk w, const float *b,
                         float *c, int64_t depth, bool add) {
   vec sum[ROWS];

@@ -1,10 +1,10 @@
-// gemm_tile.h - what our own products are made of: a tile of c in registers, written with vectors
-// of the compiler's.
+// gemm_tile.h - the inner kernel of gemm_plain.c and gemm_packed.c: one tile of c in registers,
+// written with the compiler's vector types.
 #pragma once
 #include "ops/kernels/gemm.h"
 
-// LANES of a vector; SUMS vectors of sums, a row of b, and one element of a fill the registers.
-// DEPTH is how much of k is done at a time: a tile's part of b stays in the first-level cache.
+// LANES floats in a vector. SUMS accumulators, a row of b and one broadcast element of a fill the
+// register file. DEPTH steps of k are done at a time: a tile's part of b then fits the L1 cache.
 #if defined(__AVX512F__)
 enum { LANES = 16, SUMS = 24, DEPTH = 512 };
 #elif defined(__AVX2__)
@@ -12,17 +12,18 @@ enum { LANES = 8, SUMS = 12, DEPTH = 256 };
 #else
 enum { LANES = 4, SUMS = 12, DEPTH = 256 };
 #endif
-enum { AHEAD = 8 };  // rows of b asked for before they are needed
-enum { LINE = 16 };  // elements in a line of the cache
+enum { AHEAD = 8 };  // prefetch distance, in rows of b
+enum { LINE = 16 };  // floats in a cache line
 
 typedef float vec __attribute__((vector_size(LANES * 4)));
 typedef float vec_at __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 24")
 
+// Unaligned load and store of a vector.
 static inline vec load(const float *p) { return *(const vec_at *)p; }
-// A load that is done once: gcc would fold it into each of its uses, and loads are what tiles of
-// few rows wait for.
+// A load that stays one instruction: gcc would fold it into each use as a memory operand, and tiles
+// of few rows are bound by loads.
 static inline vec load_once(const float *p) {
   vec v = load(p);
 #if defined(__AVX__)
@@ -30,15 +31,16 @@ static inline vec load_once(const float *p) {
 #endif
   return v;
 }
+// Unaligned store; see load.
 static inline void store(float *p, vec v) { *(vec_at *)p = v; }
 
-// How an operand is walked: element [i,p] of op(a) is a[i * row + p * col].
+// Strides of an operand: element [i,p] of op(a) is a[i * row + p * col].
 typedef struct walk {
   int64_t row, col;
 } walk;
 
-// One tile of rows x (cols vectors) over `depth` of k. The first `skip` columns are not stored:
-// the last tile of a row reaches back over its neighbour rather than over the edge.
+// Computes a tile of rows x (cols * LANES) elements over `depth` steps of k. The first `skip`
+// columns are not stored: the last tile of a row overlaps its neighbour instead of the edge of c.
 INLINE void tile(int rows, int cols, const float *a, walk w, const float *b, int64_t ldb, float *c,
                  int64_t ldc, int64_t depth, bool add, int skip) {
   vec sum[SUMS];

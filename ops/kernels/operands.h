@@ -1,23 +1,26 @@
-// operands.h - what ops share besides kernels: checks of operands, and sizes.
+// operands.h - helpers shared by ops: checks of operands, and sizes.
 #pragma once
 #include "ops/kernels/cpu.h"
 
+// The size of the last axis (1 for a scalar), and the number of rows along it.
 static inline int64_t gr_last(const gr_type *t) { return t->rank ? t->dim[t->rank - 1] : 1; }
 static inline int64_t gr_rows(const gr_type *t) { return gr_type_count(t) / gr_last(t); }
 
-// Operand k holds integers, or, for gr_require_float, numbers of operand 0's dtype.
+// Checks in infer functions, GR_ERR_TYPE: operand k is i32; operand k is a float of operand 0's
+// dtype; there are `least` to `most` operands. `what` names the operand in the message.
 GR_MUST_USE gr_status gr_require_ints(const gr_op_call *, int k, const char *what);
 GR_MUST_USE gr_status gr_require_float(const gr_op_call *, int k, const char *what);
 GR_MUST_USE gr_status gr_require_operands(const gr_op_call *, int least, int most);
 
-// Writes the notation of an operand of this rank, "nabc", whose axes are named from `first`.
+// Writes index notation for an operand of that rank: the letters of `first`, then a, b, c, ...
 void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank);
 
+// Whether operand 0 is f32, for which most ops have a fast kernel; and two helpers.
 static inline bool gr_is_f32(const gr_op_call *s) { return s->in[0].dtype == GR_F32; }
 static inline int64_t gr_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gr_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// A length as data gives it, kept within what there is.
+// Element i of operand k, a sample's length, clamped to [0, most]: data can be wrong.
 static inline int64_t gr_length(const gr_launch *l, int k, int64_t i, int64_t most) {
   int64_t n = ((const int32_t *)l->in[k])[i];
   return gr_max_i64(0, gr_min_i64(n, most));

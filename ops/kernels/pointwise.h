@@ -1,5 +1,5 @@
-// pointwise.h - ops that are one scalar formula: from its text come the reference kernel, the
-// vectorised f32 kernel, and what `graphrun ops` shows.
+// pointwise.h - ops that are one scalar formula: the reference kernel, the vectorised f32 kernel
+// and the text that `graphrun ops` prints are generated from it.
 //
 //   GR_POINTWISE2(mul, x0 * x1)      and in the descriptor:  GR_POINTWISE_FIELDS(mul)
 //
@@ -13,13 +13,15 @@
 #include "ops/kernels/fastmath.h"
 #include "ops/ops.h"
 
-// For each element of [0, n) of one piece.
+// Computes y[0] to y[n - 1] from operands x[0], x[1], ..., one chunk of the elements.
 typedef void (*gr_tile)(const float *const *x, float *y, int64_t n, const void *attr);
 
-gr_status gr_pointwise_infer(gr_op_call *);        // operands of one dtype
-gr_status gr_pointwise_infer_float(gr_op_call *);  // which must be a float
-bool gr_pointwise_f32(const gr_op_call *);         // all operands and the result are
-bool gr_pointwise_fast(const gr_op_call *);        // or all are bf16, which run as f32 in tiles
+// infer: all operands have one dtype; and it is a float. GR_ERR_TYPE otherwise.
+gr_status gr_pointwise_infer(gr_op_call *);
+gr_status gr_pointwise_infer_float(gr_op_call *);
+bool gr_pointwise_f32(const gr_op_call *);   // all operands and the result are
+bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16, which run as f32 in tiles
+// Runs the tile function over all elements of n_x operands, on all threads.
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
 void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they have a slope
 
@@ -34,7 +36,7 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 
 #define GR_LOCALS(T, attr) (void)(attr);
 
-// Elements do not depend on each other, also where the result takes an operand's place.
+// Asserts that iterations are independent, also if the result is computed in place.
 #ifdef __clang__
 #define GR_VECTOR _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -71,6 +73,6 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 #define GR_POINTWISE2(name, ...) GR_POINTWISE_(name, 2, #__VA_ARGS__, __VA_ARGS__)
 #define GR_POINTWISE3(name, ...) GR_POINTWISE_(name, 3, #__VA_ARGS__, __VA_ARGS__)
 
-#define GR_POINTWISE_FIELDS(name_)                                                          \
+#define GR_POINTWISE_FIELDS(name_)                                                            \
   .name = #name_, .n_out = 1, .inplace = {1}, .formula = name_##_formula, .cpu = name_##_cpu, \
   .fast = name_##_fast

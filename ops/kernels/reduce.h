@@ -1,10 +1,10 @@
-// reduce.h - what sums, means and maxima over axes share.
+// reduce.h - reductions over axes, shared by sum, mean and reduce_max.
 #pragma once
 #include "ops/kernels/cpu.h"
 
 typedef struct gr_reduce_axes {
-  gr_ints axes;     // those that go
-  int64_t keepdim;  // they stay, with size 1
+  gr_ints axes;     // the axes that are reduced
+  int64_t keepdim;  // they are kept, with size 1
 } gr_reduce_axes;
 
 #define GR_AXES_ATTRS                                                                         \
@@ -16,26 +16,27 @@ typedef struct gr_reduce_axes {
   }
 
 bool gr_reduce_axes_contains(const gr_reduce_axes *, int axis);
-// "abc->ac"; whole: the axes that go may not be split ("aBc->ac").
+// Writes the index notation, "abc->ac"; whole: reduced axes may not be sharded ("aBc->ac").
 void gr_reduce_index_spec(const gr_op_call *, bool whole, char buf[128]);
 gr_status gr_reduce_infer(gr_op_call *);
 gr_val gr_reduce_broadcast_back(gr_builder *, const gr_reduce_axes *, gr_val y,
                                 const gr_type *x);  // back to x
 
-// The input as [outer, n, inner], n being what goes; false: the axes are not next to each other.
+// The input viewed as [outer, n, inner], reduced over n; false: the reduced axes are not adjacent.
 typedef struct gr_block {
   int64_t outer, n, inner;
 } gr_block;
 bool gr_reduce_block(const gr_reduce_axes *, const gr_type *x, gr_block *out);
 
-// The index in x of term k of output o.
+// The index in x of the k-th element that is reduced into output o.
 int64_t gr_reduce_term(const gr_reduce_axes *, const gr_type *x, int64_t o, int64_t k);
 
-// The reference: y = factor * fold of x over the axes.
+// The reference kernel: y = factor * (left fold of x over the axes, from `start`), in double.
 void gr_reduce(const gr_launch *, double start, double (*fold)(double sum, double x),
                double factor);
 
-// y[outer, inner] = factor * sum over n of x[outer, n, inner], in blocks that depend on sizes
-// only; blocks are summed in double.
+// y[outer, inner] = factor * sum over n of x[outer, n, inner]. Sums are formed in blocks whose
+// bounds depend on the sizes only, hence equal on any number of threads, and added in double.
+// gr_sum_scratch: bytes of scratch memory that gr_sum_block needs.
 void gr_sum_block(const gr_launch *, gr_block, const float *x, float *y, double factor);
 size_t gr_sum_scratch(gr_block);

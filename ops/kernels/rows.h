@@ -1,10 +1,9 @@
-// rows.h - sums along rows of floats, for kernels that work row by row. Sixteen running sums, so
-// that compilers vectorise them and the order of additions is fixed, whatever the processor.
+// rows.h - reductions of rows of n floats. Each keeps sixteen running sums: compilers vectorise
+// them, and the order of additions is the same on every processor.
 #pragma once
 #include "ops/kernels/fastmath.h"
 
-// Loops whose iterations do not depend on each other, also where the result takes an operand's
-// place.
+// Asserts that iterations are independent, also if the result is computed in place.
 #ifndef GR_VECTOR
 #ifdef __clang__
 #define GR_VECTOR _Pragma("clang loop vectorize(assume_safety)")
@@ -15,12 +14,14 @@
 
 enum { GR_LANES = 16 };
 
+// The sum of the sixteen running sums, as a tree.
 static inline float gr_lanes_sum(const float s[GR_LANES]) {
   float t[GR_LANES / 2];
   for (int e = 0; e < 8; e++) t[e] = s[e] + s[e + 8];
   return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
 }
 
+// sum(x)
 static inline float gr_sum_f32(const float *x, int64_t n) {
   float s[GR_LANES] = {0};
   int64_t i = 0;
@@ -30,6 +31,7 @@ static inline float gr_sum_f32(const float *x, int64_t n) {
   return gr_lanes_sum(s);
 }
 
+// sum(x y)
 static inline float gr_dot_f32(const float *x, const float *y, int64_t n) {
   float s[GR_LANES] = {0};
   int64_t i = 0;
@@ -59,6 +61,7 @@ static inline float gr_apart_f32(const float *x, const float *y, int64_t n) {
   return gr_lanes_sum(s);
 }
 
+// max(x); NaN elements are ignored.
 static inline float gr_top_f32(const float *x, int64_t n) {
   float s[GR_LANES];
   for (int e = 0; e < GR_LANES; e++) s[e] = -INFINITY;
@@ -71,7 +74,7 @@ static inline float gr_top_f32(const float *x, int64_t n) {
   return top;
 }
 
-// y = exp(x - top); gives 1 / sum(y). A row of nothing but -inf gives NaN, as it must.
+// Writes y = exp(x - max(x)) and returns 1 / sum(y). A row of only -inf gives NaN.
 static inline float gr_exp_row(const float *x, float *y, int64_t n) {
   float top = gr_top_f32(x, n);
   GR_VECTOR for (int64_t i = 0; i < n; i++) y[i] = gr_exp_f32(x[i] - top);
@@ -88,5 +91,5 @@ static inline float gr_log_sum_exp_f32(const float *x, int64_t n) {
   return top + logf(gr_lanes_sum(s));
 }
 
-// Rows to a piece of work: a few tens of microseconds.
+// Rows per chunk of parallel work, for a few tens of microseconds each.
 static inline int64_t gr_row_grain(int64_t row) { return 1 + 16384 / (row + 1); }

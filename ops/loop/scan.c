@@ -65,9 +65,9 @@ static gr_status infer(gr_op_call *s) {
 }
 
 // ---- Layouts --------------------------------------------------------------------
-// Nothing moves within a body, so each node must have a line of its notation that fits as
-// its inputs lie. Carries and constants lie as their uses want: a weight comes out R, a
-// carry of activations S(0), a sum of weight gradients P.
+// A body has no collectives, so each node needs a sharding rule that matches the layouts of its
+// inputs. Carries and constants take the layout that their uses require: weights are Replicate,
+// carries of activations Shard(0), sums of weight gradients Partial.
 
 enum { UNKNOWN = -3, NO_FIT = 1000 };
 

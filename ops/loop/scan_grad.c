@@ -1,11 +1,11 @@
-// scan_grad.c - differentiation through a scan: another scan, the other way round.
+// scan_grad.c - differentiation of a scan: another scan in the opposite direction.
 //
 // Its carries are the adjoints of the forward carries, and the sums of the constants'
 // gradients, from zero. Its sequences are the gradients of the yields and what the rules
 // of the body's ops use: forward sequences as they are, and forward values, which the
-// forward scan must yield for it. Which those are nobody works out: the backward scan is
-// written twice, first against stand-ins for all forward values, and what it then takes as
-// operands is what is kept. A carry is not: it is what it becomes, one step later.
+// forward scan must yield for it. Which those are is found by a dry run: the backward scan is
+// built twice, first with placeholders for all forward values, and those that it takes as operands
+// are saved. Carries are not: they are the next values, delayed by one step.
 #include <string.h>
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
@@ -162,7 +162,7 @@ static bool nests(const gr_scan *s) {
   return false;
 }
 
-// May all steps of carry k be told from those of what it becomes?
+// Whether all steps of carry k follow from the stack of its next values.
 static bool follows(const gr_scan *s, const bool *varies, int k) {
   gr_val c = gr_scan_carry(s, k), next = gr_at(s->body, c)->next;
   return !gr_scan_is_carry(s, next.id) && varies[next.id];

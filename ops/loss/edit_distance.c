@@ -26,7 +26,7 @@ typedef struct text {
   int64_t count;
 } text;
 
-// Words are what lies between spaces; several spaces together are one, those at the ends none.
+// Words are separated by one or more spaces; spaces at the ends are ignored.
 static text split(const int32_t *symbol, int64_t length, const struct edit_distance *a,
                   int32_t *memory, int64_t most) {
   text x = {.symbol = symbol, .from = memory, .to = memory + most};

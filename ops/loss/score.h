@@ -1,14 +1,15 @@
-// score.h - what losses and metrics share. A score has two results, [n] each: per sample, a sum of
-// terms and the sum of their weights. The framework adds both up over the global batch and
-// divides, so that the value is right on any number of ranks.
+// score.h - helpers of losses and metrics. A score has two results, [n] each: per sample, a sum of
+// terms and the sum of their weights. The model builder sums both over the global batch and
+// divides, so that the mean is the same on any number of ranks.
 #pragma once
 #include <stdio.h>
 #include "ops/kernels/operands.h"
 
-// The notation of logits [n,...,V], labels [n,...], then the rest.
+// Writes the index notation of logits [n,...,V] and labels [n,...], followed by `rest`.
 void gr_score_axes(const gr_op_call *, char buf[128], const char *rest);
-// Operand 0 is logits of at least two axes, operand 1 integers.
+// Checks that operand 0 is float logits of at least two axes and operand 1 integers: GR_ERR_TYPE.
 GR_MUST_USE gr_status gr_score_labels(const gr_op_call *);
-// Every label of operand 1 is one of v classes, or the one to ignore.
+// Checks that every label of operand 1 is in [0, v) or equals `ignore`: GR_ERR_DATA.
 GR_MUST_USE gr_status gr_check_labels(const gr_launch *, int64_t v, int64_t ignore);
-double gr_log_sum_exp(const gr_launch *, int64_t row, int64_t v);  // of a row of operand 0
+// log(sum(exp(x))) of a row of v elements of operand 0.
+double gr_log_sum_exp(const gr_launch *, int64_t row, int64_t v);

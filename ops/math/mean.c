@@ -1,5 +1,5 @@
-// mean.c - mean over some axes. They may not be split over ranks, for the mean of one rank's part
-// is not a term of the whole mean: where that is wanted, write sum and scale.
+// mean.c - mean over some axes. These cannot be sharded, since the mean of one rank's slice is not
+// a partial sum of the global mean: use sum and scale if they must be.
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 

@@ -1,4 +1,4 @@
-// matmul.h - what the files of matrix products share.
+// matmul.h - the attributes of matmul, shared by matmul.c and pack.c.
 #pragma once
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/operands.h"
@@ -6,5 +6,5 @@
 
 struct matmul {
   int64_t ta, tb;
-  int64_t sum;  // leading axes are summed over
+  int64_t sum;  // whether leading axes are summed over
 };

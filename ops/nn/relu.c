@@ -6,8 +6,7 @@ gr_val gr_relu(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_relu, NULL, x
 // Written so that NaN stays NaN: a bad step must be seen.
 GR_POINTWISE1(relu, x0 < 0 ? 0 : x0)
 
-// By y, not by x: y > 0 just when x > 0, and then nobody needs x, so that relu may
-// run in place or be fused into what made x.
+// From y instead of x: y > 0 exactly if x > 0. x is then dead after relu, which may run in place.
 static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_relu_grad, NULL, g->y[0], g->dy[0]);
 }

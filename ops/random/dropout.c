@@ -44,7 +44,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Elements that lie one after the other here and in the whole value.
+// Length of the runs of elements that are contiguous in the global value too.
 static int64_t run_length(const gr_launch *l) {
   int split = 0;
   for (int a = 0; l->out_layout && l->mesh && a < l->mesh->n_axes; a++)
