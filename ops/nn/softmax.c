@@ -90,7 +90,7 @@ static const gr_case cases[] = {
     {{"f32[6,5,7]", "i32[6]"}, .attr = &open, .fill = "nl"},
     {{"f32[6,2,7,7]", "i32[6]"}, .attr = &causal, .fill = "nl"},
     {{"f32[6,5,7]", "f32[6]"}, .attr = &open, .fails = "lengths of 'softmax' are i32"},
-    {{"f32[6]"}, .attr = &causal, .fails = "needs at least 2"},
+    {{"f32[6]"}, .attr = &causal, .fails = "expected at least 2"},
     {{0}},
 };
 

@@ -74,7 +74,7 @@ static gr_kernel squares_fast(const gr_op_call *c) { return gr_is_f32(c) ? squar
 static const gr_case squares_cases[] = {{{"f32[4,6]"}},
                                         {{"f32[2,3,5]"}},
                                         {{"f32[33,130]"}},
-                                        {{"f32[5]"}, .fails = "needs at least 2"},
+                                        {{"f32[5]"}, .fails = "expected at least 2"},
                                         {{0}}};
 
 const gr_op gr_op_adafactor_squares = {

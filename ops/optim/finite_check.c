@@ -38,7 +38,7 @@ static const gr_attr attrs[] = {GR_ATTR(struct finite_check, clip, GR_ATTR_FLOAT
 static const gr_case cases[] = {
     {{"f32[]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fill = "ppp"},
     {{"f32[]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0.5}, .fill = "ppp"},
-    {{"f32[3]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fails = "needs 0"},
+    {{"f32[3]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fails = "expected 0"},
     {{0}}};
 
 const gr_op gr_op_finite_check = {
