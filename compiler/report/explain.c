@@ -63,8 +63,20 @@ static void explain_unused(FILE *f, const gr_notes *n) {
 
 static void explain_confined(FILE *f, const gr_notes *n) {
   if (n->n_confined)
-    fprintf(f, "  the optimizer cannot update uneven slices of columns: split otherwise, or whole\n");
+    fprintf(f,
+            "  the optimizer cannot update uneven slices of columns: split otherwise, or whole\n");
   for (uint32_t i = 0; i < n->n_confined; i++) fprintf(f, "    %s\n", n->confined[i]);
+}
+
+// "5 carried (3 in place, 2 copied)"
+static void explain_carries(FILE *f, const gr_plan_frame *body) {
+  fprintf(f, "%d carried", body->n_carry);
+  for (int how = 0, listed = 0; how < GR_CARRY_COUNT; how++) {
+    int n = 0;
+    for (int k = 0; k < body->n_carry; k++) n += (int)body->carry[k] == how;
+    if (n) fprintf(f, "%s%d %s", listed++ ? ", " : " (", n, gr_carry_updates[how]);
+  }
+  fputs(body->n_carry ? "), " : ", ", f);
 }
 
 static void explain_loops(FILE *f, const gr_plan_frame *frame) {
@@ -82,10 +94,10 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
     }
     if (!any) fprintf(f, "  loops\n");
     any = true;
-    fprintf(f, "    %-20s %5lld steps%s of %u nodes (%d products), %lld carried, %s of its own\n",
-            n->scope ? n->scope : "", (long long)s->steps, s->reverse ? " back" : "",
-            s->body->n_nodes, products, (long long)s->n_carry,
-            gr_bytes_text((double)frame->body[i]->bytes, b));
+    fprintf(f, "    %-20s %5lld steps%s of %u nodes (%d products), ", n->scope ? n->scope : "",
+            (long long)s->steps, s->reverse ? " back" : "", s->body->n_nodes, products);
+    explain_carries(f, frame->body[i]);
+    fprintf(f, "%s of its own\n", gr_bytes_text((double)frame->body[i]->bytes, b));
   }
 }
 

@@ -36,6 +36,12 @@ static gr_status check_dims(const gr_op_call *s) {
 
 static int64_t slice_size(int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks; }
 
+int64_t gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from) {
+  int64_t most = slice_size(size, ranks);
+  *from = rank * most < size ? rank * most : size;
+  return size - *from < most ? size - *from : most;
+}
+
 static gr_status smaller(gr_op_call *s) {
   const struct gr_coll *a = s->attr;
   GR_TRY(check(s));
@@ -84,8 +90,9 @@ static size_t slice_bytes(cut c) { return c.outer * c.most * c.row; }
 
 // Of slice r: how many rows it has, and where they begin.
 static size_t rows_of(cut c, size_t r, size_t *from) {
-  *from = r * c.most < c.size ? r * c.most : c.size;
-  return c.size - *from < c.most ? c.size - *from : c.most;
+  int64_t first, rows = gr_coll_rows((int64_t)c.size, (int64_t)c.ranks, (int64_t)r, &first);
+  *from = (size_t)first;
+  return (size_t)rows;
 }
 
 // A short slice is stored densely, and zeros fill its memory.

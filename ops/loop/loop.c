@@ -161,6 +161,7 @@ void gr_loop_leaves(gr_loop *l, gr_builder *outside, const gr_scan *s, const gr_
              : gr_scan_is_seq(s, i) ? gr_loop_seq(l, operands[k])
              : v->role == GR_STATE  ? gr_loop_carry(l, operands[k], v->name)
                                     : gr_loop_const(l, operands[k]);
+    if (gr_is(map[i])) gr_at(l->b.g, map[i])->layout = v->layout;
   }
 }
 

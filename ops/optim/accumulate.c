@@ -38,6 +38,17 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+// Terms of a sum over ranks are added up as they are; the number is the same everywhere.
+static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
+  int n = 0;
+  memset(&rule[n++], GR_REPLICATE, sizeof *rule);
+  for (int d = 0; d < s->in[0].rank; d++) memset(&rule[n++], d, sizeof *rule);
+  if (gr_dtypes[s->in[0].dtype].is_float) memset(&rule[n++], GR_PARTIAL, sizeof *rule);
+  for (int i = 0; i < n; i++) rule[i].in[2] = GR_REPLICATE;
+  *out_n = n;
+  return GR_OK;
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]", "i32[]"}, .fill = "nnz"},
     {{"f32[6,3000]", "f32[6,3000]", "i32[]"}, .fill = "nn1"},
@@ -55,6 +66,7 @@ const gr_op gr_op_accumulate = {
     .index_spec = "...,...,->...",
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,
+    .sharding_rules = rules,
     .cpu = cpu,
     .fast = fast,
     .inplace = {1},

@@ -23,8 +23,7 @@ static const model speech = {"lmu_asr.yaml",
                              {{"n", 12}},
                              1};
 
-static const gr_options adam = {
-    .optimizer = "adam", .clip = 1};
+static const gr_options adam = {.optimizer = "adam", .clip = 1};
 static const gr_layout_rule fsdp[] = {{"*", "dp", 0}};
 
 static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan **out) {
@@ -268,7 +267,7 @@ static void tampered_ranks(void) {
   refuse(p, "no axis of the mesh");
   sum->attr = &was;
   gr_at(g, guard->in[0])->layout.at[0] = GR_PARTIAL;
-  refuse(p, "the guard reads what ranks may see differently");
+  refuse(p, "'finite_check' decides by what ranks may see differently");
   gr_at(g, guard->in[0])->layout.at[0] = GR_REPLICATE;
   MUST(gr_plan_prove(p));
   gr_arena_destroy(arena);

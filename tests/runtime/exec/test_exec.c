@@ -58,7 +58,14 @@ static gr_status run_failing(const gr_launch *l) {
   if (((const float *)l->in[0])[0] < 3) return GR_OK;
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "three is too much");
 }
-static const gr_op failing = {.name = "failing",
+static gr_status makes_terms(const gr_op_call *call, gr_sharding_rule *rule, int *out_n) {
+  (void)call;
+  *rule = (gr_sharding_rule){{GR_REPLICATE}, {GR_PARTIAL}};
+  *out_n = 1;
+  return GR_OK;
+}
+static const gr_op failing = {.sharding_rules = makes_terms,
+                              .name = "failing",
                               .n_in = 1,
                               .n_out = 1,
                               .attrs = none,

@@ -1,0 +1,400 @@
+// test_prove.c - plans of a real model for several meshes are proved; and each of a table of ways
+// to break a plan is refused, with what is wrong and the line of the model's YAML.
+#include <string.h>
+#include "compiler/compile.h"
+#include "compiler/plan/prove.h"
+#include "ops/comm/collective.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+#include "tests/check.h"
+
+static gr_arena *arena;
+
+typedef struct way {
+  const char *name;
+  gr_mesh mesh;
+  const char *split;
+} way;
+static const way ddp2 = {"dp2", {1, {{"dp", 2}}}, NULL};
+static const way fsdp3 = {"fsdp3", {1, {{"dp", 3}}}, "dp"};
+static const way dp2_tp2 = {"dp2 x tp2", {2, {{"dp", 2}, {"tp", 2}}}, "tp"};
+static const way one = {"1", {0}, NULL};
+
+static gr_plan *plan_of(const way *w) {
+  static const gr_layout_rule rule = {.pattern = "*", .axis = "dp", .placement = GR_ANY_DIM};
+  static gr_layout_rule rules[1];
+  static const gr_dim dims[] = {{"n", 12}, {"t", 5}, {"c", 4}};
+  char path[512];
+  gr_conf *graph;
+  gr_plan *p;
+  rules[0] = rule, rules[0].axis = w->split;
+  snprintf(path, sizeof path, "%s/tests/compiler/prove.yaml", GR_SOURCE_DIR);
+  MUST(gr_conf_read(arena, path, &graph));
+  gr_plan_request r = {.model = {.graph = graph,
+                                 .dims = dims,
+                                 .n_dims = 3,
+                                 .seed = 3,
+                                 .mesh = w->mesh,
+                                 .batch_axis = {"dp"}},
+                       .options = {.optimizer = "adam",
+                                   .clip = 1,
+                                   .zero_axis = w->split,
+                                   .rules = rules,
+                                   .n_rules = w->split != NULL},
+                       .buckets = &(gr_bucket){.name = ""},
+                       .n_buckets = 1,
+                       .train = true,
+                       .eval = true};
+  MUST(gr_plan_build(arena, &r, &p));
+  return p;
+}
+
+static void real_plans(void) {
+  static const way *const ways[] = {&ddp2, &fsdp3, &dp2_tp2, &one};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    arena = gr_arena_create();
+    MUST(gr_plan_prove(plan_of(ways[i])));
+    gr_arena_destroy(arena);
+  }
+}
+
+// ---- Finding --------------------------------------------------------------------------------
+
+static gr_plan_frame *train(gr_plan *p) { return &p->programs[0].frame; }
+
+static gr_node *node(const gr_graph *g, const gr_op *op, int skip) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op == op && !skip--) return &g->nodes[i];
+  abort();
+}
+
+static uint32_t index_of(const gr_graph *g, const gr_node *n) { return (uint32_t)(n - g->nodes); }
+
+static void replace_uses(const gr_graph *g, gr_val from, gr_val to) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (int k = 0; k < g->nodes[i].n_in; k++)
+      if (g->nodes[i].in[k].id == from.id) ((gr_val *)g->nodes[i].in)[k] = to;
+  for (uint32_t i = 0; i < g->n_results; i++)
+    if (g->results[i].id == from.id) g->results[i] = to;
+}
+
+static struct gr_coll *attr_of(gr_node *n) {
+  struct gr_coll *a = GR_NEW(arena, struct gr_coll, 1);
+  *a = *(const struct gr_coll *)n->attr;
+  n->attr = a;
+  return a;
+}
+
+static gr_value *value(const gr_graph *g, const char *name) {
+  gr_val v = gr_graph_leaf(g, GR_STATE, name);
+  return gr_at(g, gr_is(v) ? v : gr_graph_leaf(g, GR_INPUT, name));
+}
+
+static gr_plan_frame *loop(gr_plan *p, gr_node **out) {
+  gr_node *n = node(train(p)->g, &gr_op_scan, 0);
+  if (out) *out = n;
+  return train(p)->body[index_of(train(p)->g, n)];
+}
+
+static int carry(gr_plan *p, gr_carry_update how) {
+  gr_plan_frame *b = loop(p, NULL);
+  for (int k = 0; k < b->n_carry; k++)
+    if (b->carry[k] == how) return k;
+  abort();
+}
+
+// ---- Collectives that all ranks run -----------------------------------------------------------
+
+static void drop_sum(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0);
+  for (int k = 0; k < n->n_in; k++) replace_uses(train(p)->g, gr_out(n, k), n->in[k]);
+}
+static void drop_one_sum(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0),
+          *sum = node(train(p)->g, &gr_op_sum_squares, 0);
+  for (int k = 0; k < n->n_in; k++)
+    if (gr_out(n, k).id == sum->in[0].id) ((gr_val *)sum->in)[0] = n->in[k];
+}
+static void no_axis(gr_plan *p) { attr_of(node(train(p)->g, &gr_op_all_reduce, 0))->mesh_axis = 1; }
+static void other_peers(gr_plan *p) { attr_of(node(train(p)->g, &gr_op_all_reduce, 0))->ranks = 3; }
+static void other_axis(gr_plan *p) {
+  attr_of(node(train(p)->g, &gr_op_all_reduce, 0))->mesh_axis ^= 1;
+}
+static void sum_twice(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0);
+  for (int k = 0; k < n->n_in; k++) gr_at(train(p)->g, n->in[k])->layout = gr_layout_replicated;
+}
+static void gather_other_dim(gr_plan *p) {
+  struct gr_coll *a = attr_of(node(train(p)->g, &gr_op_all_gather, 0));
+  a->dim.at[0] ^= 1;
+}
+static void gather_more(gr_plan *p) {
+  attr_of(node(train(p)->g, &gr_op_all_gather, 0))->size.at[0] += 100;
+}
+static void gather_peers(gr_plan *p) {
+  attr_of(node(train(p)->g, &gr_op_all_gather, 0))->ranks = 2;
+}
+static void scatter_becomes_sum(gr_plan *p) {
+  node(train(p)->g, &gr_op_reduce_scatter, 0)->op = &gr_op_all_reduce;
+}
+static void sum_resized(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0);
+  gr_at(train(p)->g, gr_out(n, n->n_out - 1))->type.dim[0]++;
+}
+static void sum_dtype(gr_plan *p) {
+  gr_at(train(p)->g, node(train(p)->g, &gr_op_all_reduce, 0)->out)->type.dtype = GR_F64;
+}
+static void other_padding(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_all_gather, 0);
+  gr_at(train(p)->g, n->in[0])->layout.pad[0] += 3;
+}
+static void in_a_loop(gr_plan *p) {
+  gr_op *op = GR_NEW(arena, gr_op, 1);
+  gr_node *n = &loop(p, NULL)->g->nodes[0];
+  *op = *n->op, op->collective = true;
+  n->op = op;
+}
+
+// ---- What ranks decide and keep -----------------------------------------------------------------
+
+static void check_of_terms(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0),
+          *c = node(train(p)->g, &gr_op_finite_check, 0);
+  ((gr_val *)c->in)[1] = n->in[0];
+}
+static void check_is_called_whole(gr_plan *p) {
+  gr_node *c = node(train(p)->g, &gr_op_finite_check, 0),
+          *n = node(train(p)->g, &gr_op_all_reduce, 0);
+  gr_val v = n->in[0];
+  gr_at(train(p)->g, v)->layout = gr_layout_replicated;
+  ((gr_val *)c->in)[1] = v;
+}
+static void result_of_terms(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0);
+  train(p)->g->results[0].id = n->in[0].id;
+}
+static void partial_input(gr_plan *p) { value(train(p)->g, "x")->layout.at[0] = GR_PARTIAL; }
+static void partial_state(gr_plan *p) {
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    const gr_graph *g = p->programs[i].frame.g;
+    gr_val v = gr_graph_leaf(g, GR_STATE, "head.bias");
+    if (!gr_is(v)) continue;
+    gr_at(g, v)->layout.at[0] = GR_PARTIAL;
+    if (gr_is(gr_at(g, v)->next)) gr_at(g, gr_at(g, v)->next)->layout.at[0] = GR_PARTIAL;
+  }
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (!strcmp(p->states[i].name, "head.bias")) p->states[i].layout.at[0] = GR_PARTIAL;
+}
+static void state_of_another(gr_plan *p) {
+  train(p)->state_of[gr_graph_leaf(train(p)->g, GR_STATE, "body.bias").id]++;
+}
+static void state_missing(gr_plan *p) {
+  train(p)->state_of[gr_graph_leaf(train(p)->g, GR_STATE, "body.bias").id] = 0;
+}
+static void state_elsewhere(gr_plan *p) {
+  train(p)->offset[gr_graph_leaf(train(p)->g, GR_STATE, "body.bias").id] += GR_PLAN_ALIGN;
+}
+static void states_overlap(gr_plan *p) { p->states[1].offset = p->states[0].offset; }
+static void state_resized(gr_plan *p) { p->states[0].bytes += 4; }
+static void states_cut(gr_plan *p) { p->state_bytes -= GR_PLAN_ALIGN; }
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+static void on_operand(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_matmul, 0);
+  train(p)->offset[n->out.id] = train(p)->offset[n->in[0].id];
+}
+static void outside(gr_plan *p) {
+  train(p)->offset[node(train(p)->g, &gr_op_matmul, 0)->out.id] = p->arena_bytes;
+}
+static void misaligned(gr_plan *p) {
+  train(p)->offset[node(train(p)->g, &gr_op_matmul, 0)->out.id] += 4;
+}
+static void on_a_state(gr_plan *p) {
+  uint32_t v = node(train(p)->g, &gr_op_matmul, 0)->out.id;
+  train(p)->in_states[v] = true, train(p)->offset[v] = 0;
+}
+static void results_overlap(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_adam, 0);
+  train(p)->offset[n->out.id + 1] = train(p)->offset[n->out.id + 2];
+}
+static void on_a_kept_result(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_finite_check, 0);
+  train(p)->offset[n->out.id + 1] = train(p)->offset[n->out.id + 2];
+}
+static void inputs_overlap(gr_plan *p) {
+  const gr_graph *g = train(p)->g;
+  train(p)->offset[gr_graph_leaf(g, GR_INPUT, "y").id] =
+      train(p)->offset[gr_graph_leaf(g, GR_INPUT, "x").id];
+}
+static void input_outside(gr_plan *p) {
+  train(p)->offset[gr_graph_leaf(train(p)->g, GR_INPUT, "x").id] = p->arena_bytes;
+}
+static void arena_cut(gr_plan *p) { p->arena_bytes /= 2; }
+static void scratch_on_result(gr_plan *p) {
+  gr_node *n = node(train(p)->g, &gr_op_sum_squares, 0);
+  train(p)->scratch[index_of(train(p)->g, n)] = train(p)->offset[n->out.id];
+}
+static void scratch_outside(gr_plan *p) {
+  train(p)->scratch[index_of(train(p)->g, node(train(p)->g, &gr_op_sum_squares, 0))] =
+      p->arena_bytes;
+}
+static void body_on_result(gr_plan *p) {
+  gr_node *n;
+  loop(p, &n);
+  train(p)->body_at[index_of(train(p)->g, n)] = train(p)->offset[n->out.id];
+}
+static void body_misaligned(gr_plan *p) {
+  gr_node *n;
+  loop(p, &n);
+  train(p)->body_at[index_of(train(p)->g, n)] += 8;
+}
+static void body_missing(gr_plan *p) {
+  gr_node *n;
+  loop(p, &n);
+  train(p)->body[index_of(train(p)->g, n)] = NULL;
+}
+static void body_cut(gr_plan *p) { loop(p, NULL)->bytes = GR_PLAN_ALIGN; }
+
+// ---- Carries ------------------------------------------------------------------------------------
+
+static void carry_unchanged(gr_plan *p) { loop(p, NULL)->carry[0] = GR_CARRY_UNCHANGED; }
+static void carry_unknown(gr_plan *p) { loop(p, NULL)->carry[0] = GR_CARRY_COUNT; }
+static void stacked_swapped(gr_plan *p) {
+  loop(p, NULL)->carry[carry(p, GR_CARRY_IN_STACK)] = GR_CARRY_DOUBLE_BUFFERED;
+}
+static void stacked_elsewhere(gr_plan *p) {
+  gr_plan_frame *b = loop(p, NULL);
+  int k = carry(p, GR_CARRY_IN_STACK);
+  gr_node *n;
+  loop(p, &n);
+  b->stacked[gr_at(b->g, gr_scan_carry(n->attr, k))->next.id]++;
+}
+static void not_stacked(gr_plan *p) {
+  gr_plan_frame *b = loop(p, NULL);
+  int k = carry(p, GR_CARRY_IN_STACK);
+  gr_node *n;
+  loop(p, &n);
+  b->stacked[gr_at(b->g, gr_scan_carry(n->attr, k))->next.id] = 0;
+}
+static void body_of_another(gr_plan *p) { loop(p, NULL)->n_carry--; }
+
+typedef struct breaking {
+  const char *name;
+  const way *way;
+  void (*how)(gr_plan *);
+  const char *line, *says;
+} breaking;
+
+#include "tests/compiler/prove.def"
+
+static char *printed(gr_status s) {
+  char *text;
+  size_t len;
+  FILE *f = open_memstream(&text, &len);
+  gr_status_print(f, s);
+  fclose(f);
+  return text;
+}
+
+static void check_refused(const char *name, gr_status s, const char *line, const char *says) {
+  char *text = s ? printed(s) : NULL;
+  CHECK(text && strstr(text, line) && strstr(text, says), "%s: '%s' at '%s' is not refused: %s",
+        name, says, line, text ? text : "proved");
+  if (getenv("SHOW") && text) fprintf(stderr, "%s\t%s\n", name, text);
+  free(text);
+  if (s) gr_status_drop(s);
+}
+
+static void broken_plans(void) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    arena = gr_arena_create();
+    gr_plan *p = plan_of(table[i].way);
+    table[i].how(p);
+    check_refused(table[i].name, gr_plan_prove(p), table[i].line, table[i].says);
+    gr_arena_destroy(arena);
+  }
+}
+
+// ---- Ranks that run different graphs
+// --------------------------------------------------------------
+
+static void remove_node(gr_graph *g, uint32_t i) {
+  g->n_nodes--;
+  memmove(&g->nodes[i], &g->nodes[i + 1], sizeof *g->nodes * (g->n_nodes - i));
+}
+
+static gr_node *collective(gr_graph *g, int skip) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op->collective && !skip--) return &g->nodes[i];
+  abort();
+}
+
+static void lacks_one(gr_graph *g) { remove_node(g, index_of(g, collective(g, 0))); }
+static void lacks_last(gr_graph *g) {
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op->collective) last = i;
+  remove_node(g, last);
+}
+static void has_one_twice(gr_graph *g) { g->nodes[g->n_nodes - 1] = *collective(g, 0); }
+static void swaps_two(gr_graph *g) {
+  gr_node *a = collective(g, 0), *b = collective(g, 1), was = *a;
+  *a = *b, *b = was;
+}
+// Two collectives, one after the other, over different axes. If every other rank of both axes does
+// so, each waits for one that waits for another.
+static void swaps_axes(gr_graph *g) {
+  int k = 0;
+  while (attr_of(collective(g, k))->mesh_axis == attr_of(collective(g, k + 1))->mesh_axis) k++;
+  gr_node *a = collective(g, k), *b = collective(g, k + 1), was = *a;
+  *a = *b, *b = was;
+}
+static void sends_more(gr_graph *g) { gr_at(g, collective(g, 0)->in[0])->type.dim[0]++; }
+static void sends_other_dtype(gr_graph *g) {
+  gr_at(g, collective(g, 0)->in[0])->type.dtype = GR_I32;
+}
+static void sends_fewer_values(gr_graph *g) { collective(g, 0)->n_in--; }
+static void runs_another_op(gr_graph *g) { collective(g, 0)->op = &gr_op_all_reduce; }
+static void over_another_axis(gr_graph *g) { attr_of(collective(g, 0))->mesh_axis ^= 1; }
+
+static const struct {
+  const char *name;
+  const way *way;
+  void (*how)(gr_graph *);
+  const char *line, *says;
+  bool rank_2;  // runs it too
+} ranks_table[] = {
+    {"lacks_one", &fsdp3, lacks_one, "prove.yaml:", "rank 1"},
+    {"lacks_last", &fsdp3, lacks_last, "prove.yaml:", "for rank 1, which is done"},
+    {"has_one_twice", &fsdp3, has_one_twice, "prove.yaml:", "rank 1"},
+    {"swaps_two", &dp2_tp2, swaps_two, "prove.yaml:", "rank 1"},
+    {"sends_more", &fsdp3, sends_more, "prove.yaml:", "rank 1"},
+    {"sends_other_dtype", &fsdp3, sends_other_dtype, "prove.yaml:", "i32"},
+    {"sends_fewer_values", &fsdp3, sends_fewer_values, "prove.yaml:", "rank 1"},
+    {"runs_another_op", &fsdp3, runs_another_op, "prove.yaml:", "'all_reduce'"},
+    {"swaps_axes", &dp2_tp2, swaps_axes, "prove.yaml:", "the ranks wait for each other", true},
+    {"over_another_axis", &dp2_tp2, over_another_axis, "prove.yaml:12:8", "rank 3 in"},
+};
+
+// Rank 1 runs another graph than the rest; unbroken copies are let through.
+static void ranks_that_differ(void) {
+  for (size_t i = 0; i < sizeof ranks_table / sizeof *ranks_table; i++) {
+    arena = gr_arena_create();
+    gr_plan *p = plan_of(ranks_table[i].way);
+    gr_graph *copy = gr_graph_copy(arena, train(p)->g);
+    const gr_graph *of[4] = {train(p)->g, copy, train(p)->g, train(p)->g};
+    int ranks = gr_mesh_ranks(&p->mesh);
+    MUST(gr_prove_ranks(arena, &p->mesh, of, ranks));
+    ranks_table[i].how(copy);
+    if (ranks_table[i].rank_2) of[2] = copy;
+    check_refused(ranks_table[i].name, gr_prove_ranks(arena, &p->mesh, of, ranks),
+                  ranks_table[i].line, ranks_table[i].says);
+    gr_arena_destroy(arena);
+  }
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"real_plans", real_plans}, {"broken_plans", broken_plans},
+             {"ranks_that_differ", ranks_that_differ});
+}
