@@ -52,7 +52,7 @@ for module in onednn mpi; do
   if has_module $module; then
     ranks=$([ $module = mpi ] && echo 2 || echo 1)
     # shellcheck disable=SC2086
-    expect "$module is missing" 69 "no graphrun_$module.so beside it" "hint: .* keep them together" -- \
+    expect "$module is missing" 69 "no graphrun_$module.so beside the executable" "hint: .* keep them together" -- \
       alone/graphrun $tones output.dir=none distributed.ranks=$ranks
     check "$module is missing: one message" test 1 = "$(grep -c error: "$log")"
     echo "not a library" >alone/graphrun_$module.so
