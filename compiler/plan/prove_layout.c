@@ -241,14 +241,13 @@ static bool is_same_everywhere(const gr_graph *g, gr_val v) {
   return true;
 }
 
-// What comes from outside, and what outlives the program.
+// What outlives the program. Inputs may be terms: it is for their readers to sum them up.
 static gr_status prove_ends(const gr_graph *g) {
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
-    bool may_be = v->role == GR_TEMP || v->kind == GR_KIND_GRAD_ACCUMULATOR;
+    bool may_be = v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR;
     if (!may_be && is_partial(g, (gr_val){i}))
-      return gr_fail(GR_ERR_BUG, v->loc, "%s %s is a sum not yet summed",
-                     v->role == GR_STATE ? "state" : "input", v->name);
+      return gr_fail(GR_ERR_BUG, v->loc, "state %s is a sum not yet summed", v->name);
   }
   for (uint32_t i = 0; i < g->n_results; i++)
     if (is_partial(g, g->results[i]))
