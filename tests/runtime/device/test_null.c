@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include "compiler/compile.h"
 #include "ir/text.h"
+#include "ops/comm/collective.h"
 #include "ops/ops.h"
 #include "runtime/comm/comm.h"
 #include "runtime/exec/exec.h"
@@ -268,12 +269,10 @@ static void collectives(void) {
   gr_plan *p[2] = {plan_of(text), plan_of(text)};
   for (int i = 0; i < 2; i++) p[i]->programs[0].frame.g->values[3].type.dim[0] = 31;
   says(run_both(p[0], p[1]), "is f32[31], not f32[32]", "a result that is too small");
-  const char *three = gr_arena_printf(
-      arena,
-      "mesh dp=2\n%%1 = input x : f32[63] dp:P\n%%2 = all_reduce %%1 {mesh_axis=0, ranks=3, "
-      "group=0, dim=[], size=[]} : f32[63]\nresult a %%2\n");
-  says(run_both(plan_of(three), plan_of(three)), "a collective of 3 ranks on a mesh axis of 2",
-       "other ranks");
+  p[0] = plan_of(text), p[1] = plan_of(text);  // the proof refuses it: broken after that
+  for (int i = 0; i < 2; i++)
+    ((struct gr_coll *)p[i]->programs[0].frame.g->nodes[0].attr)->ranks = 3;
+  says(run_both(p[0], p[1]), "a collective of 3 ranks on a mesh axis of 2", "other ranks");
   gr_arena_destroy(arena);
 }
 
