@@ -15,6 +15,7 @@ typedef struct gr_rng {
 // The generator itself: ten rounds over the 128-bit counter (high, low) with a 64-bit key.
 void gr_philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]);
 
+// A stream of random numbers: the same for the same three arguments, on every machine.
 gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step);
 // A block is four words: block b holds those of index 4b to 4b + 3. gr_rng_blocks computes
 // consecutive blocks with SIMD.

@@ -2,7 +2,7 @@
 //
 // A function that can fail returns gr_status. NULL is success, so `if (s)` reads "if it
 // failed". An error holds a message, the place in the *user's* files (gr_loc), a hint what to
-// do, and the line of C that created it. A status is owned by whoever holds it: return it, pass it
+// do, and the line of C that created it. The holder of a status owns it: return it, pass it
 // to a function below that takes it over, or end its life with gr_status_drop.
 #pragma once
 #include <stdarg.h>

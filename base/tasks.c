@@ -1,4 +1,4 @@
-// tasks.c - see tasks.h. Threads take the next task that nobody has taken.
+// tasks.c - see tasks.h. Each thread takes the next task that is left.
 #include "base/tasks.h"
 #include <pthread.h>
 #include <stdatomic.h>

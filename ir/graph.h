@@ -60,9 +60,9 @@ typedef struct gr_mesh {
     int size;
   } axis[GR_MAX_MESH];
 } gr_mesh;
-extern const gr_layout gr_layout_replicated;  // Replicate on every axis
-bool gr_layout_same(const gr_layout *, const gr_layout *);
-bool gr_layout_is_padded(const gr_layout *);
+extern const gr_layout gr_layout_replicated;                // Replicate on every axis
+bool gr_layout_same(const gr_layout *, const gr_layout *);  // on every axis, padding included
+bool gr_layout_is_padded(const gr_layout *);                // on some axis
 // The layout l with `pad` set for a value of global type `whole`.
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *);
 // Converts between a value's global type and that of one rank's part, padding included.

@@ -1,11 +1,38 @@
 #!/usr/bin/env python3
-"""Checks what can be counted: function length (none over 60 lines, 90 % within 25), file length
-(400), no goto, every header self-contained and guarded, a head line in every file."""
+"""Checks what a machine can judge: function length (none over 60 lines, 90 % within 25), file length
+(400), no goto, every header self-contained and guarded, a head line in every file, every public
+prototype documented, plain words in comments, messages and docs, file names that do not repeat
+their folder's. tools/layers.py checks what includes what."""
 import os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ["base", "compose", "ir", "ops", "compiler", "runtime", "cli", "tests"]
 MOST_FUNCTION, USUAL_FUNCTION, MOST_FILE = 60, 25, 400
+# Phrases that a reader of English technical prose does not expect; the standard term follows.
+WORDS = {
+    r"\b(is|are|be|was) let be\b": "is left untouched, is ignored",
+    r"\bbegun anew\b|\banew\b": "reset, again",
+    r"\b(tells|told|tell) of\b": "describes, reports",
+    r"\bwhere (it|they|values|a value) (lies|lie|lay)\b": "where it is stored, its placement",
+    r"\bnobody\b": "no one is meant: name the code or say 'none'",
+    r"\bfor ever\b": "forever, without a limit",
+    r"\bslips? of the hand\b": "probably a typo",
+    r"\bonly a wish\b": "best-effort hint",
+    r"\b[Ww]ho (waits|comes|has|wants|presses|holds|is late|ends)\b": "name the subject: a waiting rank, the caller",
+    r"\b[Ww]hoever\b": "name the subject",
+    r"\bof (its|his|their) own accord\b": "by itself",
+    r"\bworth what\b|\bare worth\b|\bis worth\b": "evaluates to",
+    r"\bas if nothing (had been|were)\b": "exact resume, unchanged",
+    r"\bmade of nothing\b": "without inputs",
+    r"\btogether with whom\b|\bits company\b": "coalesced with",
+    r"\bleaves no word\b": "leaves no exit record",
+    r"\bfates?\b|\bdoom(ed|s)?\b": "status, abort",
+    r"\bworked out\b|\bworks out\b": "computed, inferred",
+    r"\branks meet\b|\bmeeting of\b": "ranks synchronise",
+    r"\bthe world of\b.*\bhears\b": "is notified",
+    r"\bsettled\b|\bsettles\b": "fixed, decides",
+    r"\bours\b": "graphrun's",
+}
 os.chdir(ROOT)
 
 def functions(path):
@@ -19,6 +46,46 @@ def functions(path):
         elif line.startswith("}") and start:
             yield name, start, number - start + 1
             start = None
+
+def prose(path, text):
+    """(line number, text) of what people read: comments, messages, documents."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if path.suffix == ".md":
+            yield number, line
+        elif path.suffix in (".c", ".h", ".def"):
+            for part in re.findall(r'"(?:\\.|[^"\\])*"|//.*', line):
+                yield number, part
+        elif path.suffix in (".py", ".sh", ".lua", ".yaml"):
+            for part in re.findall(r"#.*|--.*", line):
+                yield number, part
+
+def plain_words(path, text):
+    for number, part in prose(path, text):
+        for phrase, instead in WORDS.items():
+            found = re.search(phrase, part)
+            if found:
+                yield f"{path}:{number}: '{found[0]}': {instead}"
+
+def undocumented(path, lines):
+    """Prototypes that neither have a comment nor follow, without a blank line, one that has."""
+    covered, at = False, 0
+    while at < len(lines):
+        line = lines[at]
+        if re.match(r"^(?!typedef|#|//|enum|struct \w+ \{|extern|[}\s])\w.*\(", line):
+            end = at
+            while end + 1 < len(lines) and not re.search(r"[;{}]\s*(//.*)?$", lines[end]):
+                end += 1
+            covered = covered or any("//" in l for l in lines[at : end + 1])
+            if not covered:
+                name = re.search(r"(\w+)\(", line)[1]
+                yield f"{path}:{at + 1}: no comment says what {name} does"
+            if lines[end].rstrip().endswith("{"):
+                while not lines[end].startswith("}"):
+                    end += 1
+            at = end
+        else:
+            covered = line.startswith("//") or (covered and bool(line))
+        at += 1
 
 def header_alone(path, cc="gcc"):
     run = subprocess.run([cc, "-std=gnu11", "-fsyntax-only", "-I.", "-Ibuild/generated", "-include",
@@ -48,8 +115,16 @@ def main():
                     bad.append(f"{path}:{first}: {name} is {count} lines, more than {MOST_FUNCTION}")
         elif not re.search(r"^#pragma once$", text, re.M) and path.parts[0] != "tests":
             bad.append(f"{path}: no #pragma once")
+        if path.suffix == ".h" and path.parts[0] != "tests":
+            bad += undocumented(path, lines)
+        if path.stem.startswith(path.parent.name + "_") and path.parts[0] != "tests":
+            bad.append(f"{path}: the folder says '{path.parent.name}' already")
         if path.suffix == ".h" and not header_alone(path):
             bad.append(f"{path}: does not compile on its own")
+    pages = [f.relative_to(ROOT) for g in ("*.md", "docs/*.md", "graphs/*.yaml", "configs/*.yaml", "hooks/*.lua")
+             for f in sorted(ROOT.glob(g))]
+    for path in sources + pages:
+        bad += plain_words(path, path.read_text())
     within = sum(l <= USUAL_FUNCTION for l in lengths) / max(1, len(lengths))
     if within < 0.9:
         bad.append(f"only {100 * within:.1f} % of functions are within {USUAL_FUNCTION} lines")

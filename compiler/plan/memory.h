@@ -1,4 +1,4 @@
-// memory.h - where values lie.
+// memory.h - static buffer assignment: the offset of every value in its block of memory.
 #pragma once
 #include "base/map.h"
 #include "compiler/plan/plan.h"

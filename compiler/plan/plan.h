@@ -1,8 +1,8 @@
 // plan.h - what a rank runs: programs over shared states, and where every value lies. The last
 // thing the compiler makes and the only thing the runtime reads.
 //
-// Two blocks of memory: `states`, which live from step to step and lie the same in every
-// program, and `arena`, which every program uses anew. Nothing else is ever allocated.
+// Two blocks of memory: `states`, which live from step to step and have the same offsets in
+// every program, and `arena`, which every program reuses. Nothing else is ever allocated.
 #pragma once
 #include "ir/op.h"
 
@@ -88,6 +88,7 @@ typedef struct gr_plan {
   uint64_t hash;                    // of everything above: ranks compare it before step 0
 } gr_plan;
 
+// "train", "eval" etc. of a bucket; NULL: the plan has none.
 const gr_program *gr_plan_find(const gr_plan *, const char *kind, const char *bucket);
 // Numbers of all weights of the whole model; *trained: of those that training changes.
 int64_t gr_plan_parameters(const gr_plan *, int64_t *trained);

@@ -8,7 +8,7 @@
 //
 // What rests on argument: a rank runs the nodes of a graph in order, and no node is left out on
 // some ranks. So ranks with the same plan, whose hash they compare before step 0, come to the same
-// collectives in the same order and cannot wait for each other for ever, if they also run the same
+// collectives in the same order and cannot deadlock, if they also run the same
 // programs in the same order, which the train loop agrees on. prove_ranks.c plays ranks that run
 // different graphs against each other. That kernels compute what their ops' sharding rules say,
 // the tests of ops show.

@@ -15,7 +15,7 @@ GR_MUST_USE gr_status gr_prove_plan(const gr_plan *, int threads);
 // Every value of a program is on each rank what its layout says, collectives move it as that says,
 // and decisions are the same on all ranks (prove_layout.c).
 GR_MUST_USE gr_status gr_prove_layouts(const gr_graph *);
-// The ranks of a mesh run graphs to the end without waiting for ever: rank r runs of[r], or where n
+// The ranks of a mesh run graphs to the end without deadlock: rank r runs of[r], or where n
 // is 1 all run of[0] (prove_ranks.c).
 GR_MUST_USE gr_status gr_prove_ranks(gr_arena *, const gr_mesh *, const gr_graph *const *of, int n);
 // No two states share memory, and all are within the states block.

@@ -1,4 +1,4 @@
-// prove_ranks.c - ranks that run a program never wait for each other for ever.
+// prove_ranks.c - ranks that run a program do not deadlock.
 //
 // What a rank runs is a list of nodes without branches, so its collectives are those of the list,
 // in that order, each over the communicator of one axis of the mesh. All ranks are played against

@@ -15,7 +15,7 @@ typedef enum gr_collective {
   GR_BARRIER,
 } gr_collective;
 
-// What one collective moves may be in several pieces: the ranks meet once for all of them.
+// What one collective moves may be in several pieces: the ranks synchronise once for all of them.
 typedef struct gr_comm_piece {
   int64_t count;
   const void *in;

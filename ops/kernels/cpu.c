@@ -42,7 +42,7 @@ static void copy_rows(void *arg, int64_t from, int64_t to) {
 void gr_copy_rows(const gr_launch *l, void *to, int64_t to_step, const void *from,
                   int64_t from_step, int64_t bytes, int64_t rows) {
   enum { PIECE = 1 << 16 };
-  if (to_step == bytes && from_step == bytes && bytes * rows > PIECE) {  // one run: cut it anew
+  if (to_step == bytes && from_step == bytes && bytes * rows > PIECE) {  // one run: cut it into pieces
     int64_t whole = bytes * rows / PIECE * PIECE;
     gr_parallel(l, whole / PIECE, 1, copy_rows, &(copy){to, from, PIECE, PIECE, PIECE});
     memcpy((char *)to + whole, (const char *)from + whole, (size_t)(bytes * rows - whole));

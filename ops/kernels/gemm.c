@@ -52,7 +52,7 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 // not cut: waking a thread costs more. Nor are products cut of which there are many. Our plain
 // kernel sums each element in the same order wherever the cuts are, so there is a block for each
 // thread; oneDNN's cuts follow from the shape alone, and are large, since each packs the other
-// operand anew.
+// operand again.
 
 enum { WORTH = 1 << 20, UNIT = 16, LEAST = 128, LARGEST = 512, BLOCKS = 16, MANY = 16 };
 

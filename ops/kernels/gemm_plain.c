@@ -164,7 +164,7 @@ static void inner(const gr_gemm *g, const float *a, const float *b, float *c) {
       dots(1, 1, g, a + i * g->lda, b + j * g->ldb, c + i * g->ldc + j);
 }
 
-static void both(const gr_gemm *g, const float *a, const float *b, float *c) {  // nobody's hot path
+static void both(const gr_gemm *g, const float *a, const float *b, float *c) {  // not in a hot path
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->n; j++) {
       float s = 0;

@@ -24,7 +24,7 @@ static bool is_float(const gr_graph *g, gr_val v) {
   return gr_dtypes[gr_at(g, v)->type.dtype].is_float;
 }
 
-// A carry is wanted if its initial value is, or what it becomes: around until settled.
+// A carry is wanted if its initial value is, or what it becomes: iterated to a fixed point.
 static bool *wanted(gr_arena *arena, const gr_scan *s, const bool *want) {
   const gr_graph *g = s->body;
   bool *w = GR_NEW(arena, bool, g->n_values), more = true;

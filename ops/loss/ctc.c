@@ -1,5 +1,5 @@
 // ctc.c - see ctc.h. Log probabilities are doubles; what is added to the larger of two, log(1 +
-// exp(-d)), is worked out in floats, whose error does not grow with the number of frames beyond
+// exp(-d)), is computed in floats, whose error does not grow with the number of frames beyond
 // 1e-7 each.
 #include "ops/loss/ctc.h"
 #include "ops/kernels/rows.h"

@@ -1,4 +1,4 @@
-// ctc_loss.c - the CTC loss of logits, and its gradient, which is worked out together with the
+// ctc_loss.c - the CTC loss of logits, and its gradient, which is computed together with the
 // loss where it will be needed: both walk the same lattice. See ctc.h.
 #include <math.h>
 #include "ops/kernels/rows.h"

@@ -1,4 +1,4 @@
-// accumulate.c - a micro-step's term, added to the total of its step; the first begins it anew.
+// accumulate.c - adds a micro-batch's gradient to the accumulator, which the first one resets.
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"

@@ -1,5 +1,5 @@
 // dropout.c - zeroes elements at random and scales the rest (Srivastava et al., "Dropout", 2014).
-// An element's fate is a function of (seed, stream, step, its index in the whole value): the same
+// The mask depends only on (seed, stream, step, its index in the whole value): the same
 // on any number of ranks and threads, and drawn again rather than kept for the gradient.
 #include "base/rng.h"
 #include "ops/kernels/operands.h"

@@ -12,7 +12,7 @@
 enum { ROWS = 12, RANKS = 4, STEPS = 3 };
 static gr_arena *arena;
 
-// Of the weights some are large enough to be reduced where they lie, others are not.
+// Of the weights some are large enough to be reduced in place, others are not.
 static const char params[] = "{dim: 64, layers: 4, classes: 6, dropout: 0.1}";
 static const gr_layout_rule split_weights[] = {{"*", "dp", 0}},
                             tensor[] = {{"*.weight", "tp", 1}, {"*.bias", "tp", 0}};

@@ -255,7 +255,7 @@ static gr_node *first(const gr_graph *g, const gr_op *op) {
   return NULL;
 }
 
-// Ranks that would wait for ever, and a decision that ranks would take apart.
+// Ranks that would deadlock, and a decision that ranks would take apart.
 static void tampered_ranks(void) {
   arena = gr_arena_create();
   gr_plan *p;

@@ -59,7 +59,7 @@ static void states_keep_their_values(void) {
       size_t was = frame->offset[v];
       bool in_states = frame->in_states[v];
       frame->offset[v] = frame->offset[s], frame->in_states[v] = true;
-      // %4 becomes u: on s it is nobody's next value in place.
+      // %4 becomes u: on s it is no state's next value in place.
       refuses("lies on a state it does not become", "a value on a state", v, s);
       frame->offset[v] = was, frame->in_states[v] = in_states;
     }

@@ -381,7 +381,7 @@ static void docs(void) {
   for (const gr_op *const *o = gr_ops; *o; o++) {
     explain(*o, buf, sizeof buf);
     for (const gr_attr *a = (*o)->attrs; a && a->name; a++)
-      CHECK(strstr(buf, a->name) && strstr(buf, a->doc), "%s does not tell of %s", (*o)->name,
+      CHECK(strstr(buf, a->name) && strstr(buf, a->doc), "%s does not describe %s", (*o)->name,
             a->name);
   }
   CHECK(strstr(explain(NULL, buf, sizeof buf), "\nsub                  x - y."), "the list");

@@ -1,5 +1,5 @@
 // test_errors.c - what is said about models in error: tests/compiler/model/errors.txt holds the cases,
-// each a model and the exact message. `test_model_errors --update` writes the messages anew.
+// each a model and the exact message. `test_model_errors --update` rewrites the messages.
 //
 //   === name of the case
 //   the model's YAML
