@@ -63,6 +63,8 @@ typedef struct gr_run {
   gr_arena *arena;          // this rank's own
   gr_tensor_slice *pieces;  // all states of this rank, for reading
   int n_pieces;
+  gr_tensor_slice *saved;  // what this rank writes into a checkpoint
+  int n_saved;
   char *full;  // full_state.c's memory
   size_t full_bytes;
   char *staging;  // for one state, on devices whose memory the host does not reach; else NULL

@@ -26,22 +26,25 @@ static bool writes(gr_run *r, const gr_plan_state *s) {
   return true;
 }
 
-static gr_status open_saver(gr_run *r, const char *dir) {
-  const gr_settings *set = &r->spec->set;
+static void list_saved(gr_run *r) {
   const gr_plan *p = r->spec->plan;
-  gr_tensor_slice *mine = GR_NEW(r->arena, gr_tensor_slice, p->n_states + 1);
-  int n = 0;
+  r->saved = GR_NEW(r->arena, gr_tensor_slice, p->n_states + 1);
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
-    if (gr_run_is_gathered(r, s) && !r->rank) mine[n++] = gr_run_full_tensor_slice(r, s);
+    if (gr_run_is_gathered(r, s) && !r->rank)
+      r->saved[r->n_saved++] = gr_run_full_tensor_slice(r, s);
     if (gr_run_is_gathered(r, s) || !lasts(s) || !writes(r, s)) continue;
-    mine[n++] = gr_run_tensor_slice(r, s, r->rank);
+    r->saved[r->n_saved++] = gr_run_tensor_slice(r, s, r->rank);
   }
+}
+
+static gr_status open_saver(gr_run *r, const char *dir) {
+  const gr_settings *set = &r->spec->set;
   gr_saver_spec spec = {.dir = dir,
                         .rank = r->rank,
                         .ranks = r->ranks,
-                        .pieces = mine,
-                        .n_pieces = n,
+                        .pieces = r->saved,
+                        .n_pieces = r->n_saved,
                         .owner = gr_arena_printf(r->arena, "output.dir=%s", r->dir),
                         .patience = gr_run_patience(r),
                         .keep_last = set->keep_last ? (int)set->keep_last : INT_MAX,
@@ -144,6 +147,7 @@ gr_status gr_run_open_state(gr_run *r) {
     if (lasts(&p->states[i]))
       r->pieces[r->n_pieces++] = gr_run_tensor_slice(r, &p->states[i], r->rank);
   GR_TRY(gr_run_open_full(r));
+  list_saved(r);
   bool dry = gr_run_is_dry(r);
   gr_resume resume = r->spec->set.resume;
   if (dry && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder

@@ -185,7 +185,7 @@ gr_status gr_run_fetch(void *run, const gr_tensor_slice *s, void *to) {
   gr_run *r = run;
   gr_exec_tensor t = gr_run_tensor_of(s);
   const void *at = s->at;
-  bool gathered = (char *)s->at >= r->full && (char *)s->at < r->full + r->full_bytes;
+  bool gathered = (uintptr_t)s->at - (uintptr_t)r->full < r->full_bytes;
   if (!gathered) GR_TRY(gr_exec_view(r->exec, &t, to, &at));
   if (at != to) memcpy(to, at, t.bytes);
   return GR_OK;
