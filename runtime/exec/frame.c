@@ -1,4 +1,4 @@
-// frame.c - from a plan's frame to steps that run as they are.
+// frame.c - resolves a plan's frame into steps that are ready to launch.
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
 
@@ -63,7 +63,7 @@ gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, boo
 
 // ---- Running ------------------------------------------------------------------------
 
-// Says where in the user's model it was.
+// Adds the location in the user's model to an error.
 static gr_status locate(gr_status s, const gr_exec *e, const gr_exec_step *step) {
   const gr_node *n = step->node;
   char rank[24] = "";
@@ -76,7 +76,7 @@ static gr_status run_step(gr_exec *e, gr_exec_step *step) {
   return step->kernel ? step->kernel(&step->l) : gr_exec_loop_run(e, step);
 }
 
-// With the clock and the device looking on.
+// Runs the steps with timing and with the device's checks.
 static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
   const gr_device_ops *ops = e->device->ops;
   double before = gr_seconds();

@@ -1,31 +1,31 @@
-// loop.c - running a scan: its body's steps, again and again, with pointers that move.
+// loop.c - runs a scan: launches its body once per step, with pointers that advance.
 //
-// Every pointer in the body's launches is one of three kinds: it stays (temporaries, constants),
-// it moves by a slice each step (sequences, and yields that are made where they are stacked),
-// or it is a carry's. Where those go from one step to the next is said by the plan
-// (gr_carry_update), which has been proved for it:
+// Every pointer in the body's launches is one of three kinds: it is fixed (temporaries, constants),
+// it advances by a slice each step (sequences, and yields that are written directly to their
+// stack), or it belongs to a carry. How a carry is updated from one step to the next is a field of
+// the plan (gr_carry_update), which has been proved:
 //
-//   IN_STACK         what the body reads of the carry goes to where its next value was stacked
-//   IN_PLACE         both stay at the last carry: the next value is made there
-//   DOUBLE_BUFFERED  the last carry and the next value's place in the block take turns
+//   IN_STACK         the body reads the carry from the stack slot of its previous next value
+//   IN_PLACE         the next value overwrites the last carry
+//   DOUBLE_BUFFERED  the last carry and the next value's memory in the block swap each step
 //   COPIED           the next value is copied to the last carry when the step ends
 #include <string.h>
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
 
-typedef struct slot {  // a pointer, and where it is at the first step
+typedef struct slot {  // a pointer, and its address at the first step
   void **at;
-  void *const *from;  // in the loop's own launch
+  void *const *from;  // the pointer in the loop's own launch
   ptrdiff_t start, stride;
 } slot;
 
 typedef struct carry {
   gr_carry_update how;
   size_t bytes;
-  void **last, **init;       // in the loop's launch; init: NULL, it starts at zero
-  void **next;               // where the body makes the next value
-  void *own;                 // double-buffered: the next value's place in the block
-  void ***reads, ***writes;  // the pointers of the body to the carry, and to `own`
+  void **last, **init;       // in the loop's launch; init NULL: it starts at zero
+  void **next;               // where the body writes the next value
+  void *own;                 // double-buffered: the next value's memory in the block
+  void ***reads, ***writes;  // the body's pointers to the carry, and to `own`
   uint32_t n_reads, n_writes;
 } carry;
 
@@ -37,28 +37,28 @@ typedef struct copy {
 struct gr_exec_loop {
   gr_exec_frame frame;
   const gr_scan *scan;
-  slot *slots;  // the first n_moving move
+  slot *slots;  // the first n_moving ones advance
   uint32_t n_slots, n_moving;
   carry *carries;
-  copy *copies;  // at the end of a step: yields that are not made in place
+  copy *copies;  // at the end of a step: yields that are not written in place
   uint32_t n_copies;
 };
 
-// While a loop is opened: where the body's pointers to each value are.
+// Used while a loop is opened: the body's pointers to each value.
 typedef struct uses {
-  void ***of;       // those of value v: of[first[v]] to of[first[v + 1] - 1]
+  void ***of;       // of value v: of[first[v]] to of[first[v + 1] - 1]
   uint32_t *first;  // by value
-  void **at;        // by value: a pointer of our own to it
+  void **at;        // by value: a pointer to it that the loop owns
 } uses;
 
 gr_exec_frame *gr_exec_loop_frame(gr_exec_loop *l) { return &l->frame; }
 
-// ---- Opening: who points where -----------------------------------------------------------
+// ---- Opening: pointers by value -----------------------------------------------------------
 
 static uses find_uses(gr_arena *arena, const gr_graph *g, const gr_exec_frame *f) {
   uses u = {.first = GR_NEW(arena, uint32_t, g->n_values + 2),
             .at = GR_NEW(arena, void *, g->n_values + 1)};
-  uint32_t *count = u.first + 1;  // becomes first, once all before are added up
+  uint32_t *count = u.first + 1;  // becomes first after the prefix sum
   for (uint32_t v = 0; v < g->n_values; v++) count[v] = 1;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
@@ -92,7 +92,7 @@ static ptrdiff_t stride_of(const gr_scan *s, uint32_t v) {
 
 // ---- Opening: carries ----------------------------------------------------------------------
 
-// The carry is not always at the same place.
+// Whether the carry's address changes from step to step.
 static bool moves(const carry *c) {
   return c->how == GR_CARRY_IN_STACK || c->how == GR_CARRY_DOUBLE_BUFFERED;
 }
@@ -120,7 +120,7 @@ static void open_carry(gr_exec_loop *l, const gr_plan_frame *p, const uses *u, c
 
 // ---- Opening: the rest ---------------------------------------------------------------------
 
-static void sort_slots(gr_exec_loop *l) {  // those that move first
+static void sort_slots(gr_exec_loop *l) {  // those that advance come first
   for (uint32_t i = 0; i < l->n_slots; i++) {
     if (!l->slots[i].stride) continue;
     slot moving = l->slots[i];
@@ -185,7 +185,7 @@ static gr_status enter(gr_device *d, gr_exec_loop *l) {
     *s->at = (char *)*s->from + s->start;
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
-    if (c->how == GR_CARRY_IN_STACK && c->init) {  // not even the first value is copied
+    if (c->how == GR_CARRY_IN_STACK && c->init) {  // the first value is not copied either
       point(c->reads, c->n_reads, *c->init);
       continue;
     }
@@ -197,7 +197,7 @@ static gr_status enter(gr_device *d, gr_exec_loop *l) {
   return GR_OK;
 }
 
-// From one step to the next.
+// Advances from one step to the next.
 static gr_status advance(gr_device *d, gr_exec_loop *l) {
   for (uint32_t i = 0; i < l->n_copies; i++)
     GR_TRY(d->ops->copy(d, *l->copies[i].to, *l->copies[i].from, l->copies[i].bytes));
@@ -223,7 +223,7 @@ static gr_status leave(gr_device *d, gr_exec_loop *l) {
   return GR_OK;
 }
 
-// What the loop itself moves, around its body.
+// Adds to an error what the loop was doing outside its body.
 static gr_status note_loop(gr_status s, const gr_exec_step *step, const char *when) {
   return gr_note(s, step->node->loc, "while %s a scan", when);
 }

@@ -1,9 +1,9 @@
-// open.c - opening a plan on a rank, and running its programs. See exec.h.
+// open.c - opens a plan on a rank and runs its programs. See exec.h.
 #include <stdlib.h>
 #include "runtime/exec/exec.h"
 #include "runtime/exec/parts.h"
 
-// Whether collectives read or write in the states' block, or in the other.
+// Whether collectives access the block of states, or the arena.
 static bool meets_in(const gr_plan *p, bool states) {
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *f = &p->programs[i].frame;
@@ -38,8 +38,8 @@ static gr_status check_room(const gr_exec *e) {
                  "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
 }
 
-// States whose next value is not made in their own memory. It never is another state: the proof
-// sees to that.
+// States whose next value is not written in their own memory. It is never another state: the proof
+// ensures that.
 static void open_next(gr_exec *e, const gr_plan_frame *p, gr_exec_program *out) {
   const gr_graph *g = p->g;
   out->next = GR_NEW(e->arena, gr_exec_copy, g->n_values);
@@ -126,7 +126,7 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
 gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
   gr_status s = run(e, &e->programs[p - e->plan->programs]);
   if (!s) return GR_OK;
-  for (int a = 0; a < e->plan->mesh.n_axes; a++)  // the others would wait for this rank
+  for (int a = 0; a < e->plan->mesh.n_axes; a++)  // the other ranks would wait for this rank
     if (e->comm[a]) e->comm[a]->ops->abort(e->comm[a], gr_status_text(s));
   return gr_note(s, GR_NOWHERE, "in program '%s'", p->name);
 }
@@ -195,7 +195,7 @@ gr_status gr_exec_store(gr_exec *e, const gr_exec_tensor *t, const void *from) {
   return gr_exec_wait(e);
 }
 
-// ---- Asking ----------------------------------------------------------------------------------
+// ---- Queries ---------------------------------------------------------------------------------
 
 const gr_device *gr_exec_device(const gr_exec *e) { return e->device; }
 

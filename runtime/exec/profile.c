@@ -1,4 +1,4 @@
-// profile.c - where the time goes, by op.
+// profile.c - reports the time spent in each op.
 #include <stdlib.h>
 #include <string.h>
 #include "ops/ops.h"
@@ -22,7 +22,7 @@ static line *line_of(table *t, const gr_op *op) {
   return &t->lines[i];
 }
 
-// Of one run on this rank; a loop's are its body's.
+// The flops of one run on this rank; those of a loop are counted in its body.
 static double flops_of(const gr_exec_step *s) {
   gr_op_call call = {.op = s->node->op, .attr = s->l.attr, .n_in = s->l.n_in, .n_out = s->l.n_out};
   if (s->loop || call.op->collective) return 0;
@@ -31,7 +31,8 @@ static double flops_of(const gr_exec_step *s) {
   return (double)gr_op_flops(&call);
 }
 
-// Adds up a frame; a loop's own time is what its nodes do not take. Returns the frame's time.
+// Sums up a frame; a loop's own time excludes the time of its body's nodes. Returns the frame's
+// time.
 static double add_up(table *t, const gr_exec_frame *f) {
   double total = 0;
   for (uint32_t i = 0; i < f->n_steps; i++) {

@@ -1,5 +1,5 @@
-// best.c - which evaluations are the best so far: what keep_best keeps is saved when it is
-// measured. See run.h.
+// best.c - tracks the best evaluations so far; a checkpoint that keep_best keeps is saved when its
+// metric is measured. See run.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@ static bool better(const gr_run *r, double a, double b) {
   return r->spec->set.mode == gr_mode_max ? a > b : a < b;
 }
 
-// A number, of weights that give one: some metrics are numbers for a model that is NaN, too.
+// Both the metric and the loss must be finite: some metrics are finite even if the weights are NaN.
 static bool counts(const gr_run *r, double value) {
   double loss = gr_metric_value(&r->validation, "loss");
   bool has_loss = false;
@@ -17,7 +17,7 @@ static bool counts(const gr_run *r, double value) {
   return isfinite(value) && (isfinite(loss) || !has_loss) && !r->skipped;
 }
 
-// The best keep_best values, best first; an equal one that comes later is not as good.
+// The best keep_best values, best first; on ties the earlier one is better.
 static bool take(gr_run *r, double value) {
   int at = r->n_bests;
   while (at && better(r, value, r->bests[at - 1])) at--;

@@ -1,5 +1,5 @@
-// contents.c - what a checkpoint holds: a row for each thing, with how it is written and how it is
-// read back. The rows are written in this order, and read in this order. See run.h.
+// contents.c - the contents of a checkpoint: one row per entry, with its write and read functions.
+// Rows are written and read in this order. See run.h.
 #include <stddef.h>
 #include <string.h>
 #include "runtime/train/run.h"
@@ -19,7 +19,7 @@ static void put_text(gr_run_contents *out, const char *name, const char *text) {
   out->at[out->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_TEXT, .text = text};
 }
 
-// A scalar of that name and kind, or NULL.
+// The scalar of this name and kind, or NULL.
 static const gr_scalar *find(const reader *in, const char *name, gr_scalar_kind kind) {
   const gr_scalar *s = gr_checkpoint_scalar(in->c, name);
   return s && s->kind == kind ? s : NULL;
@@ -27,10 +27,10 @@ static const gr_scalar *find(const reader *in, const char *name, gr_scalar_kind 
 
 // ---- Tensors ------------------------------------------------------------------------------------
 
-// The saver writes them, by the slices that it was opened with.
+// The saver writes tensors, by the slices that it was opened with.
 static gr_status read_tensors(const reader *in) { return gr_run_read_states(in->r, in->c); }
 
-// ---- What must be as it was ---------------------------------------------------------------------
+// ---- What must be unchanged ---------------------------------------------------------------------
 
 static void write_seed(gr_run *r, gr_run_contents *out) {
   put_int(out, "run.seed", r->spec->set.seed);
@@ -79,7 +79,7 @@ static gr_status read_bests(const reader *in) {
   return GR_OK;
 }
 
-// What the last evaluation gave. A metric's name has no dot before it.
+// The results of the last evaluation. A metric's name has no dot before it.
 static void write_validation(gr_run *r, gr_run_contents *out) {
   for (int i = 0; i < r->validation.n; i++)
     put_float(out, r->validation.at[i].name,
@@ -96,7 +96,7 @@ static gr_status read_validation(const reader *in) {
   return GR_OK;
 }
 
-// The sums of the epoch at hand, "epoch.NAME.sum" and "epoch.NAME.weight".
+// The sums of the current epoch, "epoch.NAME.sum" and "epoch.NAME.weight".
 static void write_epoch(gr_run *r, gr_run_contents *out) {
   for (int i = 0; i < r->epoch_train.n; i++) {
     const gr_metric *m = &r->epoch_train.at[i];
@@ -123,7 +123,7 @@ static gr_status read_epoch(const reader *in) {
 
 // ---- Hooks and data -----------------------------------------------------------------------------
 
-// What hooks have asked for and no agreement has acted on yet.
+// Requests of hooks that no agreement has acted on yet.
 static void write_asked(gr_run *r, gr_run_contents *out) {
   if (r->asked.stop) put_text(out, "run.stop", r->asked.reason);
   for (int i = 0; i < r->asked.n_logs; i++)
@@ -133,8 +133,8 @@ static void write_asked(gr_run *r, gr_run_contents *out) {
 
 static bool same_run(const gr_run *r) { return r->spec->set.resume == gr_resume_auto; }
 
-// A run that a hook has stopped is over, unless it starts from a checkpoint that is named by
-// its path, or goes on without hooks.
+// A run that a hook has stopped is not continued, unless it resumes from a checkpoint that is named
+// by its path, or continues without hooks.
 static gr_status read_asked(const reader *in) {
   gr_hook_result *a = &in->r->asked;
   int n;
@@ -176,7 +176,8 @@ static void write_exit(gr_run *r, gr_run_contents *out) {
   if (out->exit_checkpoint) put_int(out, GR_RUN_EXIT_CHECKPOINT, 1);
 }
 
-// An exit checkpoint makes room for that of a run that was not stopped; any other is there already.
+// An exit checkpoint is replaced by the checkpoint of an uninterrupted run; any other checkpoint is
+// already one.
 static gr_status read_exit(const reader *in) {
   const gr_scalar *s = find(in, GR_RUN_EXIT_CHECKPOINT, GR_SCALAR_INT);
   if (same_run(in->r) && !(s && s->i)) in->r->saved_step = in->r->step;
@@ -192,8 +193,8 @@ static const struct row {
   const char *name;
   kind kind;
   size_t field;
-  void (*write)(gr_run *, gr_run_contents *);  // NULL: elsewhere
-  gr_status (*read)(const reader *);           // NULL: for people, or other programs
+  void (*write)(gr_run *, gr_run_contents *);  // NULL: written by other code
+  gr_status (*read)(const reader *);           // NULL: only for users and other programs
 } rows[] = {
     {"tensors", OWN, 0, NULL, read_tensors},
     FIELD(INT, "run.epoch", epoch),
@@ -231,7 +232,7 @@ void gr_run_contents_write(gr_run *r, gr_run_contents *out) {
   }
 }
 
-// What a checkpoint does not have stays as it is.
+// Entries that a checkpoint lacks are left untouched.
 static void read_field(const reader *in, const struct row *row) {
   void *field = (char *)in->r + row->field;
   const gr_scalar *s = find(in, row->name, row->kind == FLOAT ? GR_SCALAR_FLOAT : GR_SCALAR_INT);

@@ -1,7 +1,7 @@
-// dry_run.c - a run on a device that computes nothing: every step, evaluation and copy of the
-// weights to the host that a real run would make, checked by the device. Nothing of it means
-// anything, so nothing is written: no folder, no checkpoint, no metrics; hooks are not called.
-// See run.h.
+// dry_run.c - a run on a device that computes nothing: it issues every step, evaluation and copy of
+// the weights to the host that a real run would make, and the device checks them. The results are
+// meaningless, so nothing is written (no folder, no checkpoint, no metrics), and hooks are not
+// called. See run.h.
 #include <stdlib.h>
 #include "runtime/train/run.h"
 
@@ -9,7 +9,7 @@ typedef struct counts {
   int64_t evaluations, saves;
 } counts;
 
-// What a checkpoint copies to the host, by the way it is copied there.
+// Makes the copies to the host that a checkpoint would make.
 static gr_status copy_states(gr_run *r) {
   GR_TRY(gr_run_gather_full(r));
   for (int i = 0; i < r->n_saved; i++) {

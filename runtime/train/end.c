@@ -1,18 +1,18 @@
-// end.c - the end of a run: an early one; the last checkpoint and evaluation. See run.h.
+// end.c - ends a run: early exits, and the last checkpoint and evaluation. See run.h.
 #include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
 
 // ---- Leaving early ------------------------------------------------------------------------
 
-// The state at an epoch's end is not that of any checkpoint of an undisturbed run.
+// No checkpoint of an uninterrupted run has the state at an epoch's end.
 static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
   bool last = !k->failed && !k->signal;
   bool usual = !gr_run_epoch_open(r) && !r->skipped && gr_run_save_due(r, k->save);
   return gr_run_save_last(r, !last && !usual);
 }
 
-// A run that computes nothing has no state to save.
+// A dry run has no state to save.
 static gr_status exit_dry_run(const gr_run *r, gr_status failure, const char *cause) {
   if (failure) return failure;
   if (*cause) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s", cause);
@@ -79,8 +79,8 @@ static void put_part(gr_text *t, const char *what, double bytes, double *rest) {
   if (bytes >= 5e5) gr_text_printf(t, ", %s %.0f", what, bytes / 1e6);
 }
 
-// What is resident besides the plan's blocks is measured where it is made; the rest is what is
-// left.
+// Resident memory besides the plan's blocks is measured where it is allocated; the rest is the
+// remainder.
 static void log_memory(gr_run *r, double planned) {
   gr_memory now = gr_memory_now();
   double own_shared = (double)gr_exec_shared_bytes(r->exec), shared = (double)now.shared;
@@ -96,7 +96,7 @@ static void log_memory(gr_run *r, double planned) {
   gr_log(GR_INFO, "%s", t.at);
 }
 
-// Ranks that are threads share a process, and so its memory.
+// Ranks that run as threads share one process and its memory.
 static gr_status report_memory(gr_run *r) {
   double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver) + r->full_bytes +
                          r->staging_bytes),
@@ -106,7 +106,7 @@ static gr_status report_memory(gr_run *r) {
   return GR_OK;
 }
 
-// A loss that is not finite is no result, however the run came to its last step.
+// A run whose loss is not finite fails, even if it reached its last step.
 static gr_status check_finite(gr_run *r) {
   if (!r->skipped) return GR_OK;
   gr_status s = r->skipped == 1
@@ -118,7 +118,7 @@ static gr_status check_finite(gr_run *r) {
   return gr_run_hint_before(r, s);
 }
 
-// Each process of what it has read itself; threads share one data set.
+// Each process reports what it has read; ranks that are threads share one data set.
 static void log_unreadable(gr_run *r) {
   uint64_t n = gr_dataset_unreadable(r->spec->data);
   if (n && r->rank == gr_log_rank())
@@ -147,7 +147,8 @@ static gr_status finish(gr_run *r) {
   return check_finite(r);
 }
 
-// A disk that is full costs the last checkpoint, not the figures; the run's end says so.
+// A full disk loses the last checkpoint but not the results; an error at the end of the run reports
+// it.
 gr_status gr_run_end(gr_run *r) {
   gr_status saved = gr_run_save_last(r, false);
   if (saved && gr_status_code(saved) != GR_ERR_IO) return saved;

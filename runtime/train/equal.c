@@ -1,9 +1,9 @@
-// equal.c - at the end: what several ranks hold alike must be the same bits. See run.h.
+// equal.c - checks at the end of a run that replicated states are bitwise equal. See run.h.
 #include "base/hash.h"
 #include "runtime/train/run.h"
 
-// The mesh axes that a state is split over. Ranks whose coordinates on these are the same hold the
-// same part.
+// The mesh axes that a state is sharded over. Ranks with equal coordinates on these axes hold the
+// same slice.
 static unsigned split_over(const gr_mesh *mesh, const gr_plan_state *s) {
   unsigned axes = 0;
   for (int a = 0; a < mesh->n_axes; a++)
@@ -18,7 +18,7 @@ static bool same_part(const gr_mesh *mesh, unsigned axes, int rank, int other) {
   return true;
 }
 
-// Of all states that are split over exactly these axes; how many there are.
+// Covers all states that are sharded over exactly these axes; sets their number.
 static gr_status hash_states(gr_run *r, unsigned axes, uint64_t *hash, uint32_t *n) {
   const gr_plan *p = r->spec->plan;
   const void *at;
@@ -50,7 +50,7 @@ static gr_status compare(gr_run *r, unsigned axes, uint64_t hash) {
   return s;
 }
 
-// A state that is split over every axis is on one rank alone: there is nothing to compare.
+// A state that is sharded over every axis has no replicas to compare.
 gr_status gr_run_weights_equal(gr_run *r) {
   const gr_mesh *mesh = &r->spec->plan->mesh;
   uint32_t whole = 0, shared = 0, single = 0;

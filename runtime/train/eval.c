@@ -1,11 +1,11 @@
-// eval.c - evaluations: the eval program over a split, and what a run makes of it. See run.h.
+// eval.c - runs the eval program over a split and reports the results. See run.h.
 #include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
 
 // ---- Evaluation -----------------------------------------------------------------------------
 
-// Before each batch all ranks agree that they go on; the end comes to all at once.
+// Before each batch all ranks agree to continue, so that all of them stop at the same batch.
 static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what, gr_samples *samples,
                               gr_metrics *out) {
   const gr_batch *b = NULL;
@@ -67,11 +67,11 @@ gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
   return GR_OK;
 }
 
-// Once it is known whether the state is saved, too.
+// Runs after it is decided whether the state is saved.
 void gr_run_log_validation(const gr_run *r) {
   if (r->rank || r->eval_step != r->step) return;
   gr_text t = gr_text_make(r->arena);
-  bool due = gr_run_save_due(r, false) || r->step == r->total_steps;  // at the end it always is
+  bool due = gr_run_save_due(r, false) || r->step == r->total_steps;  // always due at the end
   bool saved = r->saved_step == r->step || (due && !r->skipped);
   bool best = r->best_step == r->step && !isnan(r->best);
   gr_text_printf(&t, "epoch %lld  step %lld  validation", (long long)gr_run_last_epoch(r),

@@ -4,7 +4,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-// Seconds for a run that was killed, or orphaned and is saving, to let go of its folder.
+// Seconds to wait until a run that was killed, or was orphaned and is saving, releases its folder.
 double gr_run_patience(const gr_run *r) {
   double most = r->spec->set.timeout / 2;
   return most < 10 ? most : 10;
@@ -12,8 +12,8 @@ double gr_run_patience(const gr_run *r) {
 
 // ---- The folder -------------------------------------------------------------------------------
 
-// outputs/DATE/TIME, where neither output.dir nor hydra.run.dir says. A name that is taken gets a
-// number, so that no two runs ever have the same.
+// outputs/DATE/TIME if neither output.dir nor hydra.run.dir is set. A number is appended to a name
+// that exists already, so that every run has its own folder.
 static gr_status make_new(char *dir, size_t size) {
   char stamp[64];
   time_t now = (time_t)gr_wall_seconds();
@@ -41,7 +41,8 @@ static gr_status make_dir(gr_run *r, char *dir, size_t size) {
                  "wait for its end or stop it, or give this run another output.dir");
 }
 
-// Ranks on other machines, or started in other folders, write their part of checkpoints there.
+// Ranks on other machines, or with another working directory, write their shards of checkpoints to
+// the same folder.
 static gr_status check_seen(const char *dir) {
   if (gr_is_dir(dir)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE,
@@ -79,7 +80,7 @@ static gr_status write_file(gr_run *r, const char *dir, const char *name, const 
   return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
 }
 
-// These say no more than that a run goes on, and where.
+// These keys only say whether a run resumes, and where its files are.
 static bool about_going_on(const char *key) {
   return !strcmp(key, "output.dir") || !strcmp(key, "checkpoint.resume");
 }
@@ -97,7 +98,7 @@ static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
     gr_text_printf(out, "  %s: %s, was %s\n", key, now, before);
 }
 
-// A mapping that only one of the two has is listed key by key. NULL: it is not there.
+// A mapping that only one of the two has is listed key by key. NULL: the key is absent.
 static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
   bool maps = (!was || was->kind == GR_CONF_MAP) && (!is || is->kind == GR_CONF_MAP);
   if (!maps) {
@@ -112,7 +113,8 @@ static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
     if (!was || gr_conf_index(was, is->keys[i]) < 0) put_changes(out, NULL, is->items[i]);
 }
 
-// The run before has left its configuration two folders above its checkpoint, or in this one.
+// The previous run has written its configuration two folders above its checkpoint, or in this
+// folder.
 void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
   gr_arena *a = gr_arena_create();
   gr_conf *before = NULL;
@@ -128,8 +130,8 @@ void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
   gr_arena_destroy(a);
 }
 
-// As Hydra keeps them, so that its tools open them; and what the data are, such as the names of
-// classes.
+// Writes the files in Hydra's layout, so that its tools can read them, and the data's metadata,
+// such as the names of classes.
 gr_status gr_run_save_config(gr_run *r) {
   const gr_run_spec *s = r->spec;
   gr_text data = gr_text_make(r->arena);

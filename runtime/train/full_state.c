@@ -1,5 +1,5 @@
-// full_state.c - checkpoints of whole states: distributed.fsdp.state_dict_type=full. What ranks
-// have parts of is brought together before each, and rank 0 writes it. See run.h.
+// full_state.c - checkpoints of whole states: distributed.fsdp.state_dict_type=full. Sharded states
+// are gathered before each checkpoint, and rank 0 writes them. See run.h.
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/train/run.h"
@@ -28,7 +28,7 @@ gr_status gr_run_open_full(gr_run *r) {
                  "distributed.fsdp.state_dict_type=sharded needs none");
 }
 
-// What lies behind the wholes: one state's parts, of all ranks.
+// The memory after the whole states: the slices of one state, from all ranks.
 static char *whole_of(gr_run *r, const gr_plan_state *state) {
   char *at = r->full;
   const gr_plan *p = r->spec->plan;
@@ -42,11 +42,11 @@ gr_tensor_slice gr_run_full_tensor_slice(gr_run *r, const gr_plan_state *s) {
   return gr_tensor_slice_whole(part.name, part.dtype, part.rank, part.dims, whole_of(r, s));
 }
 
-// Copies a rank's part to its place in the whole, a run of its last axis at a time.
+// Copies a rank's slice to its place in the whole tensor, one contiguous run at a time.
 static void put_part(const gr_tensor_slice *whole, const gr_tensor_slice *part, const char *from) {
   int last = part->rank - 1;
   int64_t runs = 1, each = gr_tensor_slice_bytes(part);
-  if (!each) return;  // padding alone
+  if (!each) return;  // only padding
   for (int d = 0; d < last; d++) runs *= part->size[d];
   each /= runs * part->size[last];
   for (int64_t r = 0; r < runs; r++) {

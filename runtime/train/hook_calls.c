@@ -1,4 +1,4 @@
-// hook_calls.c - a run's Lua scripts: their parameters, contexts and wishes. See run.h.
+// hook_calls.c - calls a run's Lua scripts: their parameters, contexts and requests. See run.h.
 #include <string.h>
 #include "runtime/train/run.h"
 
@@ -14,7 +14,7 @@ gr_status gr_run_open_hooks(gr_run *r) {
   return gr_hooks_open(&spec, &r->hooks);
 }
 
-// A linear warm-up whose first step is 1/warmup of the rate, not 0.
+// Linear warm-up: the first step has 1/warmup of the learning rate, not 0.
 double gr_run_base_lr(const gr_run *r) {
   const gr_settings *s = &r->spec->set;
   return s->lr * (r->step < s->warmup ? (double)(r->step + 1) / (double)s->warmup : 1);
@@ -32,19 +32,19 @@ static void join(gr_hook_result *all, const gr_hook_result *now) {
   }
 }
 
-// The metrics of an event, by name; of a step, the norm of its gradient too.
+// The metrics of an event, by name; for a step also its gradient norm.
 static int name_metrics(const gr_run *r, gr_arena *a, gr_hook_event event, const gr_metrics *m,
                         gr_named *out) {
   int n = m ? gr_metrics_named(a, m, "", out) : 0;
   if (event != GR_HOOK_STEP_END || !r->has_grad_norm || n == GR_MAX_METRICS) return n;
   for (int i = 0; i < n; i++)
-    if (!strcmp(out[i].name, "grad_norm")) return n;  // the model's own
+    if (!strcmp(out[i].name, "grad_norm")) return n;  // the model has a metric of this name
   out[n++] = (gr_named){"grad_norm", r->grad_norm};
   return n;
 }
 
-// A call that was cut off because the run is to stop has not happened: nothing is lost of `lr`
-// and on_start, which a resumed run asks again.
+// A call that is interrupted because the run stops has no effect. Nothing is lost: a resumed run
+// calls `lr` and on_start again.
 static bool was_cut_off(gr_hook_event event, gr_status s) {
   if (gr_status_code(s) != GR_ERR_STOPPED) return false;
   gr_loc at = gr_status_loc(s);

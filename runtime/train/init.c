@@ -1,12 +1,12 @@
-// init.c - weights to begin with, from where another run or program has left them. See run.h.
+// init.c - loads initial weights that another run or program has written. See run.h.
 #include <string.h>
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/train/run.h"
 
-enum { SHOWN = 20 };  // of what does not fit
+enum { SHOWN = 20 };  // mismatches that are listed
 
 typedef struct source {
-  gr_checkpoint *checkpoint;  // one of the two
+  gr_checkpoint *checkpoint;  // either this or `file`
   gr_safetensors *file;
   const gr_tensor_slice *tensors;
   int n;
@@ -48,8 +48,8 @@ static bool same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
   return same;
 }
 
-// Why a state cannot be had from there; NULL: it can. Fixed values may be missing: other programs
-// do not write them.
+// Why a state cannot be loaded from the source; NULL: it can. Constants may be missing: other
+// programs do not write them.
 static const char *misfit(gr_run *r, const source *s, const gr_plan_state *state) {
   gr_tensor_slice want = gr_run_tensor_slice(r, state, r->rank);
   uint32_t i;
@@ -100,7 +100,7 @@ static gr_status load(gr_run *r, const source *s, int *n) {
     ++*n;
     gr_exec_tensor t = gr_run_tensor_of(&want);
     want.at = gr_exec_target(r->exec, &t, r->staging);
-    if (!t.bytes) continue;  // of the last ranks' slices there may be nothing left
+    if (!t.bytes) continue;  // the last ranks' slices may be empty
     GR_TRY(s->file ? gr_safetensors_read(s->file, (int)i, &want)
                    : gr_checkpoint_read(s->checkpoint, &want));
     GR_TRY(gr_exec_store(r->exec, &t, want.at));

@@ -5,11 +5,11 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-enum { MAX_SKIPPED = 50 };  // steps in a row without a finite gradient
+enum { MAX_SKIPPED = 50 };  // consecutive steps without a finite gradient
 
 // ---- Opening --------------------------------------------------------------------------------
 
-// The folder a resumed run shares with the one it goes on from keeps that one's files.
+// If a resumed run has the same folder as the run that it continues, that run's files are kept.
 static gr_status open_report(gr_run *r) {
   int64_t every = r->spec->set.log_every;
   gr_report_spec spec = {.dir = r->dir,
@@ -77,7 +77,7 @@ static gr_status find_programs(gr_run *r) {
   return GR_OK;
 }
 
-// Which part of a batch a rank reads: ranks that differ on other axes only read the same one.
+// The part of a batch that a rank reads: ranks that differ only on other axes read the same part.
 static int share_of(const gr_run_spec *s, int rank) {
   const gr_mesh *m = &s->plan->mesh;
   int share = 0;
@@ -123,7 +123,8 @@ static gr_status open_run(gr_run *r) {
 
 // ---- A step -----------------------------------------------------------------------------------
 
-// One program, or that of the micro-steps and what ends them, which then has the results.
+// Runs one program; with accumulation, the micro-step program and then the one that ends the step,
+// which has the results.
 gr_status gr_run_compute(gr_run *r, const gr_batch *b, gr_step_results *out) {
   const gr_program *p = r->train[b->bucket];
   for (int i = 0; i < r->spec->set.micro_batches; i++) {
@@ -195,7 +196,7 @@ static gr_status end_epoch(gr_run *r, double began) {
 
 // ---- The loop ---------------------------------------------------------------------------------
 
-// What everybody does next. A failure of this rank is in r->failure, and makes all stop.
+// What all ranks do next. A failure of this rank is in r->failure and stops all ranks.
 static gr_status agree(gr_run *r, gr_step_controls *k) {
   bool has = r->hooks && gr_hooks_has(r->hooks, GR_HOOK_LR);
   bool called = true;
@@ -219,7 +220,7 @@ static gr_status save_if_due(gr_run *r, bool asked) {
   return due ? gr_run_save_finite(r) : GR_OK;
 }
 
-// A run that was stopped while an epoch ended goes on with that.
+// A run that was stopped at the end of an epoch resumes by ending that epoch.
 static gr_status loop(gr_run *r, gr_loader *loader) {
   for (double epoch_began = gr_seconds();;) {
     if (gr_run_epoch_open(r)) {
@@ -265,7 +266,7 @@ static gr_status train(gr_run *r) {
   return st;
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- Entry point --------------------------------------------------------------------------------
 
 static void close_run(gr_run *r) {
   gr_report_close(r->report);
@@ -292,7 +293,7 @@ gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
   s = gr_run_write_final_files(&r, gr_also(s, r.failure));
   if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
-  // An error that the others have not agreed on would leave them waiting.
+  // An error that the ranks have not agreed on would leave the other ranks waiting.
   if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     world->ops->abort(world, gr_status_text(s));
   close_run(&r);

@@ -1,17 +1,18 @@
-// outcome.c - what a run leaves of its end: training_results.json, and the error in run.log.
+// outcome.c - writes the outcome of a run: training_results.json, and the error in run.log.
 // See run.h.
 #include <math.h>
 #include <string.h>
 #include "base/hash.h"
 #include "runtime/train/run.h"
 
-// A value of the configuration as files have it: what comes from the environment stays as written.
+// A value of the configuration as it is written in files: interpolations of the environment are not
+// resolved.
 static const char *as_written(gr_run *r, const char *key, const char *value) {
   const gr_conf *c = gr_conf_find(r->spec->conf, key);
   return c && c->from_env && c->raw ? c->raw : value;
 }
 
-// Of all keys but those that only say where a run is, and whether it goes on.
+// Covers all keys except those that only say where a run's files are and whether it resumes.
 static const char *config_hash(gr_run *r) {
   gr_conf *c = gr_conf_copy(r->arena, r->spec->conf);
   static const char *const places[][2] = {{"output", "dir"}, {"checkpoint", "resume"}};
@@ -25,7 +26,8 @@ static const char *config_hash(gr_run *r) {
   return gr_arena_printf(r->arena, "%016llx", (unsigned long long)gr_hash_text(t.at));
 }
 
-// The best step's checkpoint, if it was made and is kept; below the run's folder without that.
+// The best step's checkpoint, if it was written and is kept. A path in the run's folder is written
+// relative to it.
 static const char *best_checkpoint(gr_run *r) {
   const char *given = r->spec->set.ckpt_dir, *name;
   name = gr_arena_printf(r->arena, "step-%08lld", (long long)r->best_step);
@@ -73,7 +75,7 @@ gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
   if (r->rank) return s;
   gr_log_progress(NULL);
   gr_log_end(s);
-  if (!r->report) return s;  // it has not begun: what another run has left here stays
+  if (!r->report) return s;  // not started: files of another run in this folder are left untouched
   bool failed = s && gr_status_code(s) != GR_ERR_STOPPED;
   const char *ended =
       !s ? r->ended

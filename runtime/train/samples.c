@@ -1,5 +1,5 @@
-// samples.c - what a model makes of some samples of an evaluation, for people to read: chosen
-// by the data's order alone, brought together from the ranks that had them. See run.h.
+// samples.c - prints the model's outputs for some samples of an evaluation. The samples depend only
+// on the order of the data; their outputs are gathered from all ranks. See run.h.
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "runtime/train/run.h"
@@ -12,12 +12,12 @@ typedef struct answer {
 } answer;
 
 struct gr_samples {
-  uint32_t n, of, *items;  // the samples, rising; of how many
-  answer *answers;         // those this rank has: `tokens` is not NULL
-  struct answers_of {      // by bucket: where its program has them; .at NULL: it has none
+  uint32_t n, of, *items;  // the samples, ascending; of how many
+  answer *answers;         // `tokens` is NULL for samples of other ranks
+  struct answers_of {      // by bucket: the outputs of its program; .at NULL: it has none
     gr_exec_tensor tokens, lengths, logits;
   } in[GR_MAX_BUCKETS];
-  char *staging[2];  // for tokens or logits, and lengths, of a batch; see gr_exec_view
+  char *staging[2];  // for a batch's tokens or logits, and lengths; see gr_exec_view
 };
 
 static void find_answers(const gr_run *r, gr_samples *s) {
@@ -45,7 +45,7 @@ gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
   return s;
 }
 
-// The place of an item among the chosen; -1: it is none.
+// The index of an item among the chosen samples; -1: it is not chosen.
 static int64_t find(const gr_samples *s, uint32_t item) {
   uint32_t from = 0, to = s->n;
   while (from < to) {
@@ -58,7 +58,7 @@ static int64_t find(const gr_samples *s, uint32_t item) {
   return from < s->n && s->items[from] == item ? (int64_t)from : -1;
 }
 
-// A recording that cannot be read, and is left out, has a row of weight 0.
+// A recording that cannot be read is skipped: its row has weight 0.
 static bool counts(const gr_batch *f, int row) {
   for (int i = 0; i < f->n_fields; i++)
     if (!strcmp(f->field[i].name, "weight"))
@@ -73,7 +73,7 @@ static int32_t largest(const float *logits, int64_t n) {
   return (int32_t)best;
 }
 
-// Of a model that gives no symbols but logits [n, classes], the likeliest class is the answer.
+// If a model outputs logits [n, classes] instead of symbols, the most likely class is printed.
 static gr_status take_classes(gr_samples *s, gr_run *r, const gr_batch *f) {
   gr_exec_tensor t = s->in[f->bucket].logits;
   const void *logits;
@@ -110,7 +110,7 @@ gr_status gr_samples_take(gr_samples *s, gr_run *r, const gr_batch *f) {
 
 // ---- From all ranks ---------------------------------------------------------------------------
 
-// This rank's answers as numbers: place, length, tokens; `most` long, the rest is -1.
+// This rank's answers as integers: index, length, tokens; padded with -1 to `most` tokens.
 static int32_t *pack(gr_run *r, const gr_samples *s, int32_t most) {
   int32_t *words = GR_NEW(r->arena, int32_t, most + 1), *to = words;
   for (uint32_t i = 0; i < s->n; i++) {
@@ -144,10 +144,10 @@ static gr_status gather(gr_run *r, gr_samples *s) {
   return GR_OK;
 }
 
-// ---- For people -------------------------------------------------------------------------------
+// ---- Printing -------------------------------------------------------------------------------
 
-// The end of a name says more than its beginning: "...ve/2024-11-02/take-003.wav". Whole
-// characters.
+// Keeps the end of a name, which says more than its beginning: "...ve/2024-11-02/take-003.wav".
+// Characters are not cut.
 static const char *short_name(gr_arena *a, const char *name) {
   int n = 0;
   const char *from = name + strlen(name);
@@ -157,7 +157,7 @@ static const char *short_name(gr_arena *a, const char *name) {
   return gr_arena_printf(a, "...%s", from);
 }
 
-// Columns a text takes, and spaces to fill up to so many.
+// The number of columns that a string takes, and spaces that pad it to a width.
 static int columns(const char *text) {
   int n = 0;
   for (; *text; text++) n += (*text & 0xc0) != 0x80;

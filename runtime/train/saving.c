@@ -1,8 +1,8 @@
-// saving.c - when a run's state becomes a checkpoint, and which of them are trusted. See run.h.
+// saving.c - decides when checkpoints are written and which of them are committed. See run.h.
 //
-// A step can leave weights that are finite and good for nothing (a learning rate of 1e9): that
-// shows in the next step. So a checkpoint is committed, and older ones are pruned, only when a step
-// from it had a finite gradient; while steps are skipped none is made.
+// A step can leave weights that are finite but useless (a learning rate of 1e9), which shows only
+// in the next step. So a checkpoint is committed, and older ones are pruned, only after a step from
+// it had a finite gradient; while steps are skipped, no checkpoint is written.
 #include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
@@ -15,11 +15,12 @@ static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool exi
   gr_status s = gr_saver_begin(r->saver, r->step, all.at, all.n);
   r->saving = true, r->confirmed = false, r->saved_step = r->step;
   if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
-  gr_status_drop(s);  // finish says the same to all ranks
+  gr_status_drop(s);  // finish reports the error to all ranks
 }
 
-// Hooks hear of a checkpoint before it is made: at the same step in every run, and what they do
-// is in it. Their error stops the run at the next agreement, with this checkpoint.
+// Hooks are called before a checkpoint is written: at the same step in every run, and the
+// checkpoint contains their changes. Their error stops the run at the next agreement, with this
+// checkpoint.
 gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   GR_TRY(gr_run_save_finish(r));
   r->owed &= r->skipped > 0;
@@ -64,7 +65,7 @@ static gr_status abandon(gr_run *r) {
   return gr_saver_abandon(r->saver);
 }
 
-// A checkpoint that cannot be written does not end a run: older ones are intact, and it says so.
+// A failure to write a checkpoint is logged and does not end a run: older checkpoints are intact.
 gr_status gr_run_save_finish(gr_run *r) {
   if (!r->saving) return GR_OK;
   r->saving = false;
@@ -92,7 +93,7 @@ gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
                  r->dir);
 }
 
-// The closing evaluation takes the place of a step from it.
+// The final evaluation replaces the step that confirms a checkpoint.
 void gr_run_prune_last(gr_run *r) {
   double loss = gr_metric_value(&r->validation, "loss");
   bool sound = !r->skipped && (!r->validation.n || isfinite(loss));
@@ -102,7 +103,7 @@ void gr_run_prune_last(gr_run *r) {
 // ---- Giving up --------------------------------------------------------------------------------
 
 // The newest finite checkpoint from before a step; NULL: there is none. *newest: resuming with auto
-// takes that one, too.
+// uses the same one.
 static const char *before(const gr_run *r, int64_t step, bool *newest) {
   gr_checkpoint_entry *all = NULL;
   const char *found = NULL;

@@ -1,13 +1,13 @@
-// state.c - a run's states as checkpoints. See run.h.
+// state.c - saves a run's states to checkpoints and restores them. See run.h.
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/train/run.h"
 
-// Gradient accumulators are reset at the first micro-batch of a step: checkpoints have none.
+// Gradient accumulators are reset at the first micro-batch of a step, so checkpoints omit them.
 static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_GRAD_ACCUMULATOR; }
 
-// Without padding: a rank's memory begins with what it holds of the whole, densely.
+// Excludes padding: a rank's slice is dense and at the start of its memory.
 gr_tensor_slice gr_run_tensor_slice(gr_run *r, const gr_plan_state *s, int rank) {
   gr_tensor_slice p = {.name = s->name,
                        .dtype = gr_dtypes[s->type.dtype].name,
@@ -18,7 +18,7 @@ gr_tensor_slice gr_run_tensor_slice(gr_run *r, const gr_plan_state *s, int rank)
   return p;
 }
 
-// Of the ranks that hold the same slice, the one with coordinate 0 writes it.
+// Among the ranks that hold the same slice, the one with coordinate 0 writes it.
 static bool writes(gr_run *r, const gr_plan_state *s) {
   const gr_mesh *mesh = &r->spec->plan->mesh;
   for (int a = 0; a < mesh->n_axes; a++)
@@ -61,7 +61,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
 
 // ---- Starting -----------------------------------------------------------------------------
 
-// All states of this rank: into their memory, or by way of the host's.
+// Loads all states of this rank: directly into their memory, or through host memory.
 gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c) {
   size_t bytes = 0, used = 0;
   gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + 1);
@@ -99,7 +99,7 @@ static gr_status restore(gr_run *r, const char *path) {
   return s;
 }
 
-// The checkpoint to read, which rank 0 looks for: the newest in dir, if there is one, or `given`.
+// The checkpoint to read, which rank 0 finds: the newest in dir, if there is one, or `given`.
 // Empty: none.
 static gr_status choose(gr_run *r, gr_resume what, const char *given, const char *dir, char *path,
                         size_t size) {
@@ -120,7 +120,7 @@ static gr_status choose(gr_run *r, gr_resume what, const char *given, const char
   return gr_run_broadcast_text(r, path, size);
 }
 
-// A folder of checkpoints stands for its newest, and a run's folder for its checkpoints.
+// A folder of checkpoints means its newest checkpoint, and a run's folder means its checkpoints.
 static gr_status init_from(gr_run *r, char *path, size_t size) {
   const char *from = r->spec->set.init_from;
   const char *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
@@ -150,7 +150,7 @@ gr_status gr_run_open_state(gr_run *r) {
   list_saved(r);
   bool dry = gr_run_is_dry(r);
   gr_resume resume = r->spec->set.resume;
-  if (dry && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
+  if (dry && resume == gr_resume_auto) resume = gr_resume_none;  // a dry run has no folder
   if (!dry) GR_TRY(open_saver(r, dir));
   GR_TRY(choose(r, resume, r->spec->set.resume_text, dir, path, sizeof path));
   if (*path && r->rank == 0 && !dry) gr_run_log_config_changes(r, path);

@@ -1,11 +1,11 @@
-// sync.c - what ranks tell each other outside the graph. See run.h.
+// sync.c - communication between ranks outside the graph. See run.h.
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-// Set by a handler, which may run on any thread, and read by every rank's.
+// Set by a signal handler, which may run on any thread, and read by every rank's thread.
 static atomic_int told_to_stop, interrupts;
 
 // A second Ctrl-C exits at once, without a checkpoint.
@@ -17,18 +17,19 @@ static void on_signal(int number) {
 }
 
 void gr_run_signals(void) {
-  static const int asking[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};  // batch systems' are USR1, USR2
+  // Batch systems send SIGUSR1 or SIGUSR2.
+  static const int asking[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
   struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   sigemptyset(&a.sa_mask);
   for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) sigaction(asking[i], &a, NULL);
-  struct sigaction before;  // nohup: the terminal may go
+  struct sigaction before;  // under nohup SIGHUP stays ignored
   if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
     sigaction(SIGHUP, &a, NULL);
 }
 
 bool gr_run_signalled(void) { return atomic_load(&told_to_stop) != 0 || gr_launch_orphaned(); }
 
-// One small all_reduce a step: rank 0 contributes the learning rate and the hooks' wishes,
+// One small all_reduce per step: rank 0 contributes the learning rate and the hooks' requests,
 // every rank its own signals and failures.
 gr_status gr_run_agree(gr_run *r, gr_step_controls *k) {
   bool first = r->rank == 0;

@@ -1,13 +1,12 @@
-// transfer.c - what is written to a program before it runs, and what is read of it afterwards.
-// Where its inputs and results are is found once, when a run is opened; a step looks nothing up.
-// See run.h.
+// transfer.c - writes a program's inputs before it runs and reads its results afterwards. Their
+// locations are found once, when a run is opened, so that a step looks nothing up. See run.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "runtime/train/run.h"
 
-typedef union cell {  // a scalar in the host's memory, on its way to the device or back
+typedef union cell {  // a scalar in host memory, transferred to or from the device
   char bytes[8];
   double align;
 } cell;
@@ -25,13 +24,13 @@ typedef struct metric {
 struct gr_program_io {
   const gr_program *program;
   gr_exec_tensor *inputs;  // as in gr_program_inputs
-  cell *values;            // of inputs that are no fields; of `micro` one for each micro-batch
+  cell *values;            // of inputs that are not fields; for `micro` one per micro-batch
   metric *metrics;
   int n_metrics;
   scalar grad_norm, ok;
 };
 
-// ---- When a run is opened -----------------------------------------------------------------------
+// ---- Opening a run -----------------------------------------------------------------------
 
 const char *gr_run_metric_name(gr_run *r, const char *name) {
   for (int i = 0; i < r->n_names; i++)
@@ -48,7 +47,7 @@ static gr_status open_scalar(const gr_run *r, const gr_program *p, const char *n
                  p->name);
 }
 
-// "metric.cer.sum" and "metric.cer.weight": both already sums over the global batch.
+// "metric.cer.sum" and "metric.cer.weight" are both already sums over the global batch.
 static gr_status open_metrics(gr_run *r, gr_program_io *io) {
   const gr_graph *g = io->program->frame.g;
   io->metrics = GR_NEW(r->arena, metric, g->n_results + 1);
@@ -150,7 +149,7 @@ gr_status gr_run_read_results(gr_run *r, const gr_program *p, gr_step_results *o
   return GR_OK;
 }
 
-// Names are one text each (gr_run_metric_name), so that comparing addresses is enough.
+// Each name is a unique string (gr_run_metric_name), so that comparing addresses is enough.
 void gr_metrics_add(gr_metrics *sums, const gr_metrics *now) {
   for (int i = 0; i < now->n; i++) {
     int at = 0;
