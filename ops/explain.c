@@ -1,4 +1,4 @@
-// explain.c - ops, for people: everything is read from the descriptor.
+// explain.c - prints ops for `graphrun ops`; everything is read from the op's descriptor.
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
@@ -30,7 +30,7 @@ static void put_attrs(FILE *f, const gr_op *op) {
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     fprintf(f, "  %s %s (%s", a == op->attrs ? "attributes" : "          ", a->name, kind_text(a));
     fprintf(f, "%s%s%s%s): %s\n", a->range ? " " : "", a->range ? a->range : "",
-            a->default_value ? ", else " : ", must be given",
+            a->default_value ? ", default " : ", must be given",
             a->default_value ? a->default_value : "", a->doc);
   }
 }
@@ -83,7 +83,7 @@ static void put_placement(FILE *f, const char *before, gr_axis_placement lay) {
     fprintf(f, "%s %c", before, lay == GR_REPLICATE ? 'R' : 'P');
 }
 
-// How the first good example may be split over ranks.
+// The sharding rules of the first valid example.
 static void put_sigs(FILE *f, const gr_op *op) {
   gr_op_call s;
   gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
@@ -98,15 +98,15 @@ static void put_sigs(FILE *f, const gr_op *op) {
     fprintf(f, "  %s", i ? "          " : "splits    ");
     for (int k = 0; k < s.n_in; k++) put_placement(f, k ? "," : "", rules[i].in[k]);
     for (int k = 0; k < s.n_out; k++) put_placement(f, k ? "," : " ->", rules[i].out[k]);
-    fputs(i ? "\n" : "   (R: whole, S0: along axis 0, P: a term of a sum)\n", f);
+    fputs(i ? "\n" : "   (R: replicated, S0: sharded along axis 0, P: a partial sum)\n", f);
   }
 }
 
 void gr_op_explain(FILE *f, const gr_op *op) {
   fprintf(f, "%s: %s\n", op->name, op->doc);
-  if (gr_op_is_internal(op)) fprintf(f, "  made by    passes; models are not written with it\n");
+  if (gr_op_is_internal(op)) fprintf(f, "  made by    compiler passes; not available in models\n");
   if (op->n_in == GR_ANY)
-    fprintf(f, "  operands   as many as are given\n");
+    fprintf(f, "  operands   any number\n");
   else
     fprintf(f, "  operands   %d\n", op->n_in);
   if (op->index_spec) fprintf(f, "  notation   %s\n", op->index_spec);

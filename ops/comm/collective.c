@@ -1,23 +1,29 @@
-// collective.c - moves between layouts. Only the shard pass makes these, and the bucket pass joins
-// them: a collective moves as many values as are given, each for itself.
+// collective.c - the collectives that convert between layouts. Only the pass that shards the graph
+// creates them. A collective takes any number of values and converts each of them independently,
+// so that several collectives can be coalesced into one.
 //
-// Communicators move blocks of elements of one size in rank order. Where the split axis is not
-// the first, or ranks do not divide it, a rank's slice is no such block of the whole: then the
-// slices go by way of scratch memory. Slices that are short are filled up with zeros (ir/graph.h).
+// Communicators transfer blocks of equal size in rank order. If the sharded axis is not the first,
+// or its size is not divisible by the number of ranks, a rank's slice is not a contiguous block of
+// the full value; the slices are then staged in scratch memory. Short slices are padded with zeros
+// (ir/graph.h).
 #include "ops/comm/collective.h"
 #include <string.h>
 #include "ops/comm/comm.h"
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
-enum { MAX_RANKS = 1 << 20 };  // as of a mesh (ir/parse.c)
+enum { MAX_RANKS = 1 << 20 };  // the same limit as for a mesh (ir/parse.c)
 
 static gr_status check(gr_op_call *s) {
   s->n_out = s->n_in;
-  if (!s->n_in) return gr_fail(GR_ERR_TYPE, s->loc, "nothing to move");
+  if (!s->n_in)
+    return gr_fail(GR_ERR_TYPE, s->loc, "a collective takes at least one operand, got none");
   for (int k = 1; k < s->n_in; k++)
     if (s->in[k].dtype != s->in[0].dtype)
-      return gr_fail(GR_ERR_TYPE, s->loc, "values of different dtypes cannot be moved as one");
+      return gr_fail(
+          GR_ERR_TYPE, s->loc,
+          "the operands of a collective have one dtype, but operand %d is %s and operand 0 is %s",
+          k, gr_dtypes[s->in[k].dtype].name, gr_dtypes[s->in[0].dtype].name);
   for (int k = 0; k < s->n_in; k++) s->out[k] = s->in[k];
   return GR_OK;
 }
@@ -25,11 +31,11 @@ static gr_status check(gr_op_call *s) {
 static gr_status check_dims(const gr_op_call *s) {
   const struct gr_coll *a = s->attr;
   if (a->dim.n != s->n_in)
-    return gr_fail(GR_ERR_TYPE, s->loc, "%d values, and a dimension to split for %lld of them",
+    return gr_fail(GR_ERR_TYPE, s->loc, "dim needs one entry per operand: expected %d, got %lld",
                    s->n_in, (long long)a->dim.n);
   for (int k = 0; k < s->n_in; k++)
     if (a->dim.at[k] < 0 || a->dim.at[k] >= s->in[k].rank || a->ranks < 1 || a->ranks > MAX_RANKS)
-      return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld to split over %lld ranks",
+      return gr_fail(GR_ERR_TYPE, s->loc, "axis %lld cannot be sharded over %lld ranks",
                      (long long)a->dim.at[k], (long long)a->ranks);
   return GR_OK;
 }
@@ -58,21 +64,21 @@ static gr_status larger(gr_op_call *s) {
   GR_TRY(check(s));
   GR_TRY(check_dims(s));
   if (a->size.n != s->n_in)
-    return gr_fail(GR_ERR_TYPE, s->loc, "%d slices to gather, and the whole's size for %lld",
+    return gr_fail(GR_ERR_TYPE, s->loc, "size needs one entry per operand: expected %d, got %lld",
                    s->n_in, (long long)a->size.n);
   for (int k = 0; k < s->n_in; k++) {
     int64_t *size = &s->out[k].dim[a->dim.at[k]], whole = a->size.at[k];
     if (whole < 1 || slice_size(whole, a->ranks) != *size)
       return gr_fail(GR_ERR_TYPE, s->loc,
-                     "slices of %lld on %lld ranks do not make a whole of %lld", (long long)*size,
-                     (long long)a->ranks, (long long)whole);
+                     "slices of size %lld on %lld ranks do not form an axis of size %lld",
+                     (long long)*size, (long long)a->ranks, (long long)whole);
     *size = whole;
   }
   return GR_OK;
 }
 
-// How a whole value consists of slices along a dimension: `outer` times `size` rows of `row`
-// bytes, of which each slice has `most`; the last slices may have fewer, or none.
+// How a full value is divided into slices along a dimension: `outer` blocks of `size` rows of `row`
+// bytes. A slice has at most `most` rows of each block; the last slices may have fewer, or none.
 typedef struct cut {
   size_t outer, size, row, most, ranks;
 } cut;
@@ -88,14 +94,14 @@ static cut cut_of(const gr_type *whole, const struct gr_coll *a, int k) {
 
 static size_t slice_bytes(cut c) { return c.outer * c.most * c.row; }
 
-// Of slice r: how many rows it has, and where they begin.
+// Returns the number of rows of slice r in each block; *from is the first of them.
 static size_t rows_of(cut c, size_t r, size_t *from) {
   int64_t first, rows = gr_coll_rows((int64_t)c.size, (int64_t)c.ranks, (int64_t)r, &first);
   *from = (size_t)first;
   return (size_t)rows;
 }
 
-// A short slice is stored densely, and zeros fill its memory.
+// A short slice is stored densely and followed by zeros up to the common slice size.
 static void take_slice(char *slice, const char *whole, cut c, size_t r) {
   size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
   for (size_t o = 0; o < c.outer; o++)
@@ -115,7 +121,8 @@ static gr_status run_slice(const gr_launch *l) {
   return GR_OK;
 }
 
-// counted: the types whose sizes are counted, of the operands or of the results.
+// counted: the types whose element counts the communicator expects, either the operands' or the
+// results'.
 static gr_status run(const gr_launch *l, gr_collective what, const gr_type *counted,
                      const void *const *in, void *const *out) {
   gr_comm *c = l->comm[((const struct gr_coll *)l->attr)->mesh_axis];
@@ -129,7 +136,8 @@ static gr_status run_reduce(const gr_launch *l) {
   return run(l, GR_ALL_REDUCE, l->in_type, l->in, l->out);
 }
 
-// Scratch memory for the values whose slices, one after another, are not the whole.
+// Bytes of scratch memory for staging; 0 if the slices, concatenated in rank order, are the full
+// value.
 static size_t room(const gr_type *whole, const struct gr_coll *a, int k) {
   cut c = cut_of(whole, a, k);
   bool blocks = c.outer == 1 && c.most * c.ranks == c.size;
@@ -179,19 +187,20 @@ static size_t room_out(const gr_op_call *s) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct gr_coll, mesh_axis, GR_ATTR_INT, NULL, "over which axis of the mesh"),
-    GR_ATTR(struct gr_coll, ranks, GR_ATTR_INT, NULL, "its size"),
+    GR_ATTR(struct gr_coll, mesh_axis, GR_ATTR_INT, NULL,
+            "the mesh axis over which the ranks communicate"),
+    GR_ATTR(struct gr_coll, ranks, GR_ATTR_INT, NULL, "the size of that mesh axis"),
     GR_ATTR(struct gr_coll, group, GR_ATTR_INT, "0",
-            "values of one group are moved together; those of 0 with any others"),
-    GR_ATTR(struct gr_coll, dim, GR_ATTR_LIST, "[]", "of each value, the axis that is split"),
+            "collectives may be coalesced within one group; group 0 with any other"),
+    GR_ATTR(struct gr_coll, dim, GR_ATTR_LIST, "[]", "for each value, the axis that is sharded"),
     GR_ATTR(struct gr_coll, size, GR_ATTR_LIST, "[]",
-            "of each slice gathered, that axis's whole size"),
+            "for each gathered slice, the full size of that axis"),
     {0}};
 static const gr_case none[] = {{{0}}};
 
 const gr_op gr_op_shard_slice = {
     .name = "shard_slice",
-    .doc = "This rank's part of a value that every rank holds.",
+    .doc = "This rank's slice of a replicated value.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct gr_coll),
@@ -205,7 +214,7 @@ const gr_op gr_op_shard_slice = {
 
 const gr_op gr_op_all_reduce = {
     .name = "all_reduce",
-    .doc = "The sum of every rank's term.",
+    .doc = "The sum of the partial sums of all ranks, on every rank.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
     .attr_size = sizeof(struct gr_coll),
@@ -220,7 +229,7 @@ const gr_op gr_op_all_reduce = {
 
 const gr_op gr_op_all_gather = {
     .name = "all_gather",
-    .doc = "All ranks' parts, put together.",
+    .doc = "The concatenation of the slices of all ranks, on every rank.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
     .attr_size = sizeof(struct gr_coll),
@@ -235,7 +244,7 @@ const gr_op gr_op_all_gather = {
 
 const gr_op gr_op_reduce_scatter = {
     .name = "reduce_scatter",
-    .doc = "This rank's part of the sum of every rank's term.",
+    .doc = "This rank's slice of the sum of the partial sums of all ranks.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
     .attr_size = sizeof(struct gr_coll),

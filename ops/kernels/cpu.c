@@ -1,4 +1,4 @@
-// cpu.c - what CPU kernels share. See cpu.h.
+// cpu.c - helpers of CPU kernels. See cpu.h.
 #include "ops/kernels/cpu.h"
 
 int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
@@ -7,7 +7,8 @@ int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
   for (int d = t->rank; d--;) {
     int64_t at = i % t->dim[d], size = t->dim[d];
     i /= t->dim[d];
-    for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {  // the last is inmost
+    // of several mesh axes that shard one dimension, the last is innermost
+    for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {
       if (l->out_layout[k].at[a] != d) continue;
       at += l->coord[a] * size;
       size *= l->mesh->axis[a].size;
@@ -42,7 +43,7 @@ static void copy_rows(void *arg, int64_t from, int64_t to) {
 void gr_copy_rows(const gr_launch *l, void *to, int64_t to_step, const void *from,
                   int64_t from_step, int64_t bytes, int64_t rows) {
   enum { PIECE = 1 << 16 };
-  if (to_step == bytes && from_step == bytes && bytes * rows > PIECE) {  // one run: cut it into pieces
+  if (to_step == bytes && from_step == bytes && bytes * rows > PIECE) {  // contiguous: divide it
     int64_t whole = bytes * rows / PIECE * PIECE;
     gr_parallel(l, whole / PIECE, 1, copy_rows, &(copy){to, from, PIECE, PIECE, PIECE});
     memcpy((char *)to + whole, (const char *)from + whole, (size_t)(bytes * rows - whole));

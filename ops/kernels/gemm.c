@@ -1,4 +1,4 @@
-// gemm.c - which kernel does which shape, and how a product is divided among threads.
+// gemm.c - selects the kernel for a shape and divides a GEMM among threads.
 #include "ops/kernels/gemm.h"
 #include <stdatomic.h>
 #include "base/module.h"
@@ -11,7 +11,7 @@ gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
 
 // ---- oneDNN ---------------------------------------------------------------------------------
 
-static _Atomic(gr_gemm_kernel) onednn;  // every rank that is a thread opens it
+static _Atomic(gr_gemm_kernel) onednn;  // atomic: each rank that runs as a thread opens it
 
 gr_gemm_kernel gr_gemm_onednn(void) { return atomic_load_explicit(&onednn, memory_order_relaxed); }
 
@@ -24,8 +24,8 @@ gr_status gr_gemm_open(void) {
   return GR_OK;
 }
 
-// Measured (docs/decisions.md). Few rows are not worth packing. oneDNN 2.6 packs what it multiplies
-// with AVX-512; with AVX2 only where b is transposed or narrow.
+// Measured (docs/decisions.md). Packing does not pay off for few rows. oneDNN 2.6 packs its
+// operands with AVX-512; with AVX2, only if b is transposed or narrow.
 #if defined(__AVX512F__)
 enum { DOTS = 128 };
 static bool onednn_packs(const gr_gemm *g) { return g != NULL; }
@@ -47,14 +47,14 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 }
 
 // ---- Threads --------------------------------------------------------------------------------
-// What we pack ourselves all threads pack and multiply together (gemm_packed.c). Any other product
-// is cut into blocks of rows, or of columns where those are more; below WORTH multiplications it is
-// not cut: waking a thread costs more. Nor are products cut of which there are many. Our plain
-// kernel sums each element in the same order wherever the cuts are, so there is a block for each
-// thread; oneDNN's cuts follow from the shape alone, and are large, since each packs the other
-// operand again.
+// The packed kernel uses all threads itself (gemm_packed.c). Any other GEMM is divided into blocks
+// of rows, or of columns if these are more. It is not divided below MIN_PARALLEL multiplications,
+// because waking a thread costs more, nor if it is one of many. The plain kernel sums each element
+// in the same order wherever the blocks begin, so each thread gets one block; oneDNN's blocks
+// depend on the shape alone, so that results do not depend on the number of threads, and are large,
+// because each block packs the other operand again.
 
-enum { WORTH = 1 << 20, UNIT = 16, LEAST = 128, LARGEST = 512, BLOCKS = 16, MANY = 16 };
+enum { MIN_PARALLEL = 1 << 20, UNIT = 16, LEAST = 128, LARGEST = 512, BLOCKS = 16, MANY = 16 };
 
 typedef struct cut {
   const gr_gemm *g;
@@ -63,11 +63,12 @@ typedef struct cut {
   const float *a;
   const float *b;
   float *c;
-  int64_t block, blocks;  // rows or columns in each, and how many for one product
+  int64_t block, blocks;  // rows or columns per block; blocks per GEMM
   bool rows;
 } cut;
 
-static int64_t parts_of(int64_t size, int64_t parts, int64_t unit) {  // of whole units
+// The size of each part, rounded up to a multiple of unit.
+static int64_t part_size(int64_t size, int64_t parts, int64_t unit) {
   int64_t part = (size + parts - 1) / parts;
   return (part + unit - 1) / unit * unit;
 }
@@ -76,9 +77,9 @@ static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
   cut x = {.g = g, .kernel = choose(g), .rows = g->m >= g->n, .blocks = 1};
   int64_t size = x.rows ? g->m : g->n;
   x.block = size;
-  if (count >= MANY || g->m * g->n * g->k < WORTH) return x;
-  x.block = x.kernel == gr_gemm_onednn() ? gr_min_i64(LARGEST, parts_of(size, BLOCKS, LEAST))
-                                         : parts_of(size, threads, UNIT);
+  if (count >= MANY || g->m * g->n * g->k < MIN_PARALLEL) return x;
+  x.block = x.kernel == gr_gemm_onednn() ? gr_min_i64(LARGEST, part_size(size, BLOCKS, LEAST))
+                                         : part_size(size, threads, UNIT);
   x.blocks = (size + x.block - 1) / x.block;
   return x;
 }
@@ -103,7 +104,7 @@ static void part(void *arg, int64_t from, int64_t to) {
 void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
                    const float *a, const float *b, float *c) {
   const gr_cpu *cpu = l->context;
-  if (count < MANY && g->m * g->n * g->k >= WORTH && choose(g) == gr_gemm_packed) {
+  if (count < MANY && g->m * g->n * g->k >= MIN_PARALLEL && choose(g) == gr_gemm_packed) {
     for (int64_t i = 0; i < count; i++)
       gr_gemm_packed_by(l, g, a + i * step.a, b + i * step.b, c + i * step.c);
     return;
@@ -111,12 +112,12 @@ void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_
   cut x = cut_up(g, count, cpu ? cpu->threads : 1);
   x.step = step, x.a = a, x.b = b, x.c = c;
   int64_t work = g->m * g->n * g->k / x.blocks,
-          grain = gr_max_i64(1, WORTH / 2 / gr_max_i64(1, work));
+          grain = gr_max_i64(1, MIN_PARALLEL / 2 / gr_max_i64(1, work));
   gr_parallel(l, count * x.blocks, grain, part, &x);
 }
 
-// ---- By what is packed ----------------------------------------------------------------------
-// A panel is as wide as the tile of gemm_plain.c, so that walking down it is walking on in memory.
+// ---- Prepacked operands ---------------------------------------------------------------------
+// A panel is as wide as the tile of gemm_plain.c, so that the tile reads it sequentially.
 #if defined(__AVX512F__)
 enum { PANEL = 32 };
 #elif defined(__AVX2__)
@@ -150,7 +151,7 @@ static void panels(void *arg, int64_t from, int64_t to) {
 
 void gr_gemm_by_packed(const gr_launch *l, const gr_gemm *g, const float *a, const float *packed,
                        float *c) {
-  int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < WORTH ? count : 1;
+  int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < MIN_PARALLEL ? count : 1;
   gr_parallel(l, count, grain, panels, &(cut){.g = g, .a = a, .b = packed, .c = c});
 }
 

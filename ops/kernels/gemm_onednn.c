@@ -1,13 +1,13 @@
-// gemm_onednn.c - oneDNN's sgemm, on the calling thread. Module "onednn".
+// gemm_onednn.c - oneDNN's sgemm on the calling thread; module "onednn".
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <dnnl.h>
 #include "ops/kernels/gemm.h"
 
-// oneDNN is built on OpenMP in most distributions, and would start a team of its own from each of
-// our threads. How many it takes is a setting of the calling thread; a oneDNN without OpenMP has
-// no such symbol and needs none.
-static void alone(void) {
+// In most distributions oneDNN uses OpenMP and would start an OpenMP team from each worker thread.
+// The team size is a setting of the calling thread; a oneDNN without OpenMP lacks the symbol and
+// does not need it.
+static void use_one_thread(void) {
   static _Thread_local bool done;
   if (done) return;
   union {
@@ -19,10 +19,10 @@ static void alone(void) {
 }
 
 static void run(const gr_gemm *g, const float *a, const float *b, float *c) {
-  alone();
+  use_one_thread();
   dnnl_status_t s = dnnl_sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, 1.0f, a,
                                g->lda, b, g->ldb, g->add ? 1.0f : 0.0f, c, g->ldc);
-  if (s != dnnl_success) gr_gemm_plain(g, a, b, c);  // it refuses what it does not like, untouched
+  if (s != dnnl_success) gr_gemm_plain(g, a, b, c);  // on an error, oneDNN leaves c untouched
 }
 
 const gr_gemm_module gr_module = {run};

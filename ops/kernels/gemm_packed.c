@@ -1,6 +1,6 @@
-// gemm_packed.c - our own sgemm for many rows: a and b are copied, a piece of k at a time, so that
-// a tile walks through memory in one line (K. Goto, R. van de Geijn, Anatomy of High-Performance
-// Matrix Multiplication, ACM TOMS 34(3), 2008). All threads copy, then all multiply. Each element
+// gemm_packed.c - the built-in sgemm for many rows: a and b are packed for a range of k at a time,
+// so that a tile reads memory sequentially (K. Goto, R. van de Geijn, "Anatomy of High-Performance
+// Matrix Multiplication", ACM TOMS 34(3), 2008). All threads pack, then all multiply. Each element
 // of c is summed over k in an order that depends on k alone.
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,15 +9,16 @@
 #include "ops/kernels/operands.h"
 
 enum { COLS = 2, ROWS = SUMS / COLS, WIDE = COLS * LANES };
-// Rows and columns of a block: BROAD of b stay in the second-level cache while HIGHs of a pass.
+// Rows and columns of a block: BROAD columns of b stay in the L2 cache while blocks of HIGH rows of
+// a stream past.
 enum { HIGH = 16 * ROWS, BROAD = 12 * WIDE };
-// And of what is packed at a time.
+// The rows of a and columns of b that are packed at a time.
 enum { TALLEST = 2048 / HIGH * HIGH, BROADEST = 1536 / BROAD * BROAD };
 enum { QUAD = 4 };
 
-// A thread's, from its first large product until it ends. As _Thread_local it would be cleared,
-// megabytes, whenever a thread or a program starts; as a local it can be more than a thread's
-// stack.
+// The packing buffers of a thread, allocated at its first large GEMM and freed when it exits. As a
+// _Thread_local it would cost clearing megabytes whenever a thread starts; as a local variable it
+// could exceed the thread's stack.
 typedef struct packed {
   float a[TALLEST * DEPTH], b[BROADEST * DEPTH];
 } packed;
@@ -43,8 +44,8 @@ typedef float quad __attribute__((vector_size(QUAD * 4)));
 typedef float quad_at __attribute__((vector_size(QUAD * 4), aligned(4), may_alias));
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
-// Four rows of four.
-INLINE void turn(const float *x, int64_t row, float *out, int64_t side) {
+// Transposes a 4 x 4 block.
+INLINE void transpose_quad(const float *x, int64_t row, float *out, int64_t side) {
   quad r[QUAD], s[QUAD];
   UNROLL for (int i = 0; i < QUAD; i++) r[i] = *(const quad_at *)(x + i * row);
   s[0] = SHUFFLE(r[0], r[1], 0, 4, 1, 5), s[1] = SHUFFLE(r[0], r[1], 2, 6, 3, 7);
@@ -73,14 +74,14 @@ INLINE void pack_panel(const float *x, walk w, int64_t rows, int64_t depth, floa
   if (w.col != 1) whole = 0;
   for (; whole && i + QUAD <= gr_min_i64(side, rows); i += QUAD)
     for (int64_t p = 0; p < whole; p += QUAD)
-      turn(x + i * w.row + p, w.row, out + p * side + i, side);
+      transpose_quad(x + i * w.row + p, w.row, out + p * side + i, side);
   if (whole) pack_any(x, w, i, rows, 0, whole, out, side);
   pack_any(x, w, 0, rows, whole, depth, out, side);
 }
 
 // ---- Multiplying ------------------------------------------------------------------------------
 
-// A tile that reaches over the edge of c is made beside it.
+// A tile that extends beyond the edge of c is computed in a buffer and copied in part.
 static void edge(const float *a, const float *b, float *c, int64_t ldc, int64_t rows, int64_t cols,
                  int64_t depth, bool add) {
   float beside[ROWS * WIDE] __attribute__((aligned(64)));
@@ -90,7 +91,7 @@ static void edge(const float *a, const float *b, float *c, int64_t ldc, int64_t 
       c[i * ldc + j] = (add ? c[i * ldc + j] : 0) + beside[i * WIDE + j];
 }
 
-// What is multiplied at a time, by all threads: m rows of a, n columns of b, and a piece of k.
+// What all threads multiply at a time: m rows of a, n columns of b, and a range of k of size depth.
 typedef struct job {
   const float *a, *b;
   float *c;
@@ -100,7 +101,8 @@ typedef struct job {
   packed *packed;
 } job;
 
-static void pack_panels(void *arg, int64_t from, int64_t to) {  // those of b, then those of a
+// Tasks are the panels of b, then the panels of a.
+static void pack_panels(void *arg, int64_t from, int64_t to) {
   const job *x = arg;
   int64_t of_b = (x->n + WIDE - 1) / WIDE, split = gr_max_i64(from, gr_min_i64(to, of_b));
   for (int64_t i = from; i < split; i++)
@@ -137,7 +139,7 @@ static void run(const gr_launch *l, job *x) {
 void gr_gemm_packed_by(const gr_launch *l, const gr_gemm *g, const float *a, const float *b,
                        float *c) {
   job x = {.ldc = g->ldc, .packed = own()};
-  if (!x.packed) {  // no memory
+  if (!x.packed) {  // out of memory: fall back to the kernel that needs none
     gr_gemm_plain(g, a, b, c);
     return;
   }

@@ -1,6 +1,6 @@
-// gemm_plain.c - our own sgemm, on the calling thread: tiles of c in registers, written with
-// vectors of the compiler's, no packing. Each element of c is summed over k in an order that
-// depends on k alone, so a row's result does not depend on how many rows there are.
+// gemm_plain.c - the built-in sgemm without packing, on the calling thread: tiles of c are held in
+// registers as compiler vectors. Each element of c is summed over k in an order that depends on k
+// alone, so a row's result does not depend on the number of rows.
 #include "ops/kernels/gemm_tile.h"
 
 typedef int32_t mask __attribute__((vector_size(LANES * 4)));
@@ -36,7 +36,7 @@ static const tile_kernel tiles[COLS][3] = {
     {tile_1_1, tile_2_1, tile_4_1}, {tile_1_2, tile_2_2, tile_4_2}, {tile_1_3, tile_2_3, tile_4_3}};
 #endif
 
-// All rows of `cols` vectors of columns.
+// Computes all rows of a strip of `cols` vectors of columns.
 static void column(int cols, const gr_gemm *g, const float *a, walk w, const float *b, float *c,
                    int64_t depth, bool add, int skip) {
   int64_t i = 0;
@@ -45,8 +45,8 @@ static void column(int cols, const gr_gemm *g, const float *a, walk w, const flo
       tiles[cols - 1][log](a + i * w.row, w, b, g->ldb, c + i * g->ldc, g->ldc, depth, add, skip);
 }
 
-// Fewer columns than a vector has lanes. Rows of b are still loaded as whole vectors, whose further
-// lanes are ignored, except for the last rows, whose loads would reach beyond b.
+// For fewer columns than a vector has lanes. Rows of b are loaded as whole vectors, whose excess
+// lanes are ignored, except for the last rows, where the load would read beyond the end of b.
 INLINE void narrow_tile(int rows, const gr_gemm *g, const float *a, walk w, const float *b,
                         float *c, int64_t depth, bool add) {
   vec sum[ROWS];
@@ -86,8 +86,8 @@ static void outer(const gr_gemm *g, const float *a, const float *b, float *c) {
 }
 
 // ---- b transposed: c[i,j] = a[i,:] . b[j,:] ------------------------------------------------
-// A tile of as many sums as a vector has lanes: each is a vector along k, and at the end all are
-// added across their lanes together.
+// A tile has as many dot products as a vector has lanes. Each accumulates a vector along k; at the
+// end, the lanes of all of them are summed together.
 
 enum { TALL = LANES > 4 ? 4 : 2, WIDE = LANES / TALL };
 #define LIST(...) __VA_ARGS__
@@ -95,7 +95,7 @@ enum { TALL = LANES > 4 ? 4 : 2, WIDE = LANES / TALL };
   UNROLL for (int i = 0; i < half; i++) v[i] =               \
       __builtin_shufflevector(v[i], v[i + half], LIST low) + \
       __builtin_shufflevector(v[i], v[i + half], LIST high)
-// Lane e of the result is the sum of v[e]'s lanes: halves are folded, quarters, and so on to pairs.
+// Lane e of the result is the sum of the lanes of v[e], by folding halves, quarters, and so on.
 INLINE vec across(vec v[LANES]) {
 #if defined(__AVX512F__)
   FOLD(8, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
@@ -117,7 +117,7 @@ INLINE vec across(vec v[LANES]) {
   return v[0];
 }
 
-// Adds vectors p of rows of a, and of b, which are masked.
+// Adds the products of one vector of each row of a and of b; keep masks lanes of b.
 INLINE void dots_step(int rows, int cols, const gr_gemm *g, const float *a, const float *b,
                       const mask *keep, vec sum[LANES]) {
   vec row[WIDE];
@@ -137,7 +137,7 @@ INLINE void dots(int rows, int cols, const gr_gemm *g, const float *a, const flo
   int64_t p = 0;
   for (; p + LANES <= g->k; p += LANES) dots_step(rows, cols, g, a + p, b + p, NULL, sum);
   int rest = (int)(g->k - p);
-  if (rest && p) {  // the last vector reaches back: what was added already is masked
+  if (rest && p) {  // the last vector overlaps the previous one, whose lanes are masked
     mask keep;
     for (int e = 0; e < LANES; e++) keep[e] = e >= LANES - rest ? -1 : 0;
     dots_step(rows, cols, g, a + g->k - LANES, b + g->k - LANES, &keep, sum);
@@ -173,7 +173,7 @@ static void both(const gr_gemm *g, const float *a, const float *b, float *c) {  
     }
 }
 
-// A dense column or row is its own transpose, and dot products are quicker than tiles of one.
+// A dense row or column is its own transpose; dot products are faster than tiles of width one.
 static gr_gemm simplest(const gr_gemm *g) {
   gr_gemm s = *g;
   if (!s.tb && s.n == 1 && s.ldb == 1) s.tb = true, s.ldb = s.k;

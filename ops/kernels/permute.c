@@ -1,9 +1,9 @@
-// permute.c - see permute.h. Axes that stay together count as one. Then either the last axis
-// stays last, and rows are copied; or it is many transposes of matrices, done in tiles.
+// permute.c - see permute.h. Axes that stay adjacent are merged. Then either the last axis stays
+// last, and rows are copied; or the permutation is a batch of matrix transposes, done in tiles.
 #include "ops/kernels/permute.h"
 
 typedef struct moves {
-  int rank;                   // of y, with merged axes
+  int rank;                   // of y, after merging axes
   int64_t size[GR_MAX_RANK];  // by axis of y
   int64_t from[GR_MAX_RANK];  // its stride in x
   int64_t to[GR_MAX_RANK];    // its stride in y
@@ -15,7 +15,7 @@ typedef struct moves {
 
 static void append(moves *m, int64_t size, int64_t outer, int64_t inner) {
   if (size == 1) return;
-  if (m->rank && m->from[m->rank - 1] == outer) {  // right after the one before, in x too
+  if (m->rank && m->from[m->rank - 1] == outer) {  // adjacent in x as well: merge
     m->size[m->rank - 1] *= size;
     m->from[m->rank - 1] = inner;
   } else {
@@ -41,7 +41,7 @@ static moves merge(const gr_type *x, const gr_ints *perm) {
   return m;
 }
 
-// Where combination p of the axes before `axes`, but for `row`, begins.
+// The first elements, in x and y, of index combination p of the axes before `axes`, except `row`.
 static void begin(const moves *m, int axes, int64_t p, const float **x, float **y) {
   *x = m->x, *y = m->y;
   for (int o = axes; o--;) {
@@ -52,7 +52,7 @@ static void begin(const moves *m, int axes, int64_t p, const float **x, float **
   }
 }
 
-// The last axis is last in x too: a piece is all of the last two axes, row by row.
+// The last axis is also last in x: each task copies the last two axes, row by row.
 static void copy_rows(void *arg, int64_t from, int64_t to) {
   const moves *m = arg;
   int rows = m->rank - 2;
@@ -70,8 +70,8 @@ static void copy_rows(void *arg, int64_t from, int64_t to) {
 }
 
 // ---- Tiles ----------------------------------------------------------------------------------
-// A matrix has its rows along x's last axis and its columns along y's: y[a][b] = x[b][a]. A tile
-// is as wide as a vector register; with 16 numbers, it is whole cache lines on both sides.
+// The rows of a matrix are x's last axis, its columns y's last axis: y[a][b] = x[b][a]. A tile is
+// as wide as a vector register; with 16 numbers, both of its sides are whole cache lines.
 
 static void small(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, int64_t b) {
   for (int64_t i = 0; i < a; i++)
@@ -88,8 +88,8 @@ enum { STRIP = 4 * TILE };
 #if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
 typedef float vec __attribute__((vector_size(4 * TILE)));
 
-// Swaps the off-diagonal blocks of size s in rows i and i + s: done for s = 1, 2, 4, 8, a
-// transpose.
+// Swaps the off-diagonal blocks of size s in rows i and i + s; doing so for s = 1, 2, 4, 8
+// transposes a tile.
 #ifdef __AVX512F__
 #define PICK(f, a, b)                                                                              \
   __builtin_shufflevector(a, b, f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), \
@@ -131,7 +131,7 @@ static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
 }
 #endif
 
-// A strip of y: `a` rows of `b`.
+// Transposes a strip of y: `a` rows of `b` elements.
 static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, int64_t b) {
   int64_t whole_a = a / TILE * TILE, whole_b = b / TILE * TILE;
   for (int64_t j = 0; j < whole_b; j += TILE)
@@ -140,7 +140,7 @@ static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, i
   small(x + whole_a, xs, y + whole_a * ys, ys, a - whole_a, b);
 }
 
-static void turn(void *arg, int64_t from, int64_t to) {
+static void transpose_strips(void *arg, int64_t from, int64_t to) {
   const moves *m = arg;
   int last = m->rank - 1;
   for (int64_t p = from; p < to; p++) {
@@ -165,6 +165,7 @@ void gr_permute(const gr_launch *l, const gr_type *x_type, const gr_ints *perm, 
     gr_parallel(l, n / piece, 1 + 8192 / piece, copy_rows, &m);
   } else {
     m.blocks = (m.size[m.row] + STRIP - 1) / STRIP;
-    gr_parallel(l, n / run / m.size[m.row] * m.blocks, 1 + 8192 / (run * STRIP), turn, &m);
+    gr_parallel(l, n / run / m.size[m.row] * m.blocks, 1 + 8192 / (run * STRIP), transpose_strips,
+                &m);
   }
 }

@@ -1,4 +1,4 @@
-// pointwise.c - what all pointwise ops share. See pointwise.h.
+// pointwise.c - type inference of pointwise ops. See pointwise.h.
 #include "ops/kernels/pointwise.h"
 
 gr_status gr_pointwise_infer(gr_op_call *s) {

@@ -45,9 +45,9 @@ gr_val gr_reduce_broadcast_back(gr_builder *b, const gr_reduce_axes *a, gr_val y
 bool gr_reduce_block(const gr_reduce_axes *a, const gr_type *x, gr_block *out) {
   *out = (gr_block){1, 1, 1};
   for (int d = 0; d < x->rank; d++) {
-    bool goes = gr_reduce_axes_contains(a, d);
-    if (goes && out->inner > 1) return false;
-    *(goes ? &out->n : out->n > 1 ? &out->inner : &out->outer) *= x->dim[d];
+    bool reduced = gr_reduce_axes_contains(a, d);
+    if (reduced && out->inner > 1) return false;
+    *(reduced ? &out->n : out->n > 1 ? &out->inner : &out->outer) *= x->dim[d];
   }
   return true;
 }
@@ -72,9 +72,10 @@ void gr_reduce(const gr_launch *l, double start, double (*fold)(double, double),
   }
 }
 
-// ---- Sums at memory speed -----------------------------------------------------------------
-// x is cut into pieces: [outer, chunks of n] where inner is 1, and [outer, chunks of n, tiles of
-// inner] else. Each piece's sums go to scratch, and are added up in order at the end.
+// ---- Fast sums ----------------------------------------------------------------------------
+// x is divided into tasks: [outer, chunks of n] if inner is 1, else [outer, chunks of n, tiles of
+// inner]. The partial sums of each task are stored in scratch memory and added in order at the end,
+// so that the result does not depend on the number of threads.
 
 enum { ROW = 1 << 15, TILE = 1024, LANES = 64, RUN = 64 };
 
@@ -99,7 +100,7 @@ size_t gr_sum_scratch(gr_block b) {
   return sizeof(double) * (size_t)(b.outer * plan(b).chunks * b.inner);
 }
 
-// The sum of n numbers: LANES running sums in f32 over short stretches, those in double.
+// The sum of n numbers: LANES running sums in f32 over short runs, which are added in double.
 static double sum_row(const float *x, int64_t n) {
   double total = 0;
   int64_t i = 0;

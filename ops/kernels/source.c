@@ -12,7 +12,7 @@ typedef struct work {
   const gr_launch *l;
   const gr_rng *rng;
   gr_draw draw;
-  int64_t run;  // so many numbers of this rank follow each other in the whole value, too
+  int64_t run;  // the number of consecutive elements that are also contiguous in the global value
 } work;
 
 static bool is_split(const gr_launch *l, int d) {

@@ -1,4 +1,5 @@
-// delay.c - a stack one step later: what each step of a scan was given, from what each gave.
+// delay.c - shifts a stack by one step: turns the values that a carry has after each step of a scan
+// into the values it has before each step.
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
@@ -17,8 +18,8 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "Tab,ab->Tab
 
 static gr_status infer(gr_op_call *s) {
   if (s->n_in < 1 || s->n_in > 2)
-    return gr_fail(GR_ERR_TYPE, s->loc, "takes a stack and what comes first, got %d operands",
-                   s->n_in);
+    return gr_fail(GR_ERR_TYPE, s->loc,
+                   "takes a stack and an optional first element, got %d operands", s->n_in);
   return GR_OK;
 }
 
@@ -37,8 +38,9 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {
-    GR_ATTR(struct delay, reverse, GR_ATTR_BOOL, "false", "the last step comes first"), {0}};
+static const gr_attr attrs[] = {GR_ATTR(struct delay, reverse, GR_ATTR_BOOL, "false",
+                                        "shift toward the start, for a scan that runs in reverse"),
+                                {0}};
 static const gr_case cases[] = {
     {{"f32[5,4,6]", "f32[4,6]"}, .attr = &(struct delay){0}},
     {{"f32[5,4,6]", "f32[4,6]"}, .attr = &(struct delay){1}},
@@ -49,7 +51,8 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_delay = {
     .name = "delay",
-    .doc = "x one step later along its first axis; in front what comes first, or zeros.",
+    .doc =
+        "x shifted by one step along its first axis; the free step is the second operand, or zero.",
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct delay),

@@ -1,4 +1,4 @@
-// loop.c - writing scans. See scan.h.
+// loop.c - building scans. See scan.h.
 #include <string.h>
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
@@ -38,7 +38,8 @@ gr_val gr_loop_seq(gr_loop *l, gr_val stacked) {
   gr_type t = type_of(l, stacked);
   if (!t.rank || t.dim[0] != l->scan.steps) {
     if (!l->b.err && !l->outside->err)
-      l->b.err = gr_fail(GR_ERR_TYPE, l->b.loc, "a sequence of %lld steps has axis t first",
+      l->b.err = gr_fail(GR_ERR_TYPE, l->b.loc,
+                         "the first axis of a sequence must have the %lld steps of the scan",
                          (long long)l->scan.steps);
     return GR_NONE;
   }
@@ -59,7 +60,7 @@ gr_val gr_loop_zero(gr_loop *l, gr_type t, const char *name) {
 }
 
 gr_val gr_loop_placeholder(gr_loop *l, gr_type t) {
-  return leaf(l, GR_LOOP_SEQ, GR_NONE, t, "lost");
+  return leaf(l, GR_LOOP_SEQ, GR_NONE, t, "placeholder");
 }
 
 void gr_loop_next(gr_loop *l, gr_val carry, gr_val next) {
@@ -71,7 +72,8 @@ int gr_loop_yield(gr_loop *l, gr_val v) {
   return (int)l->b.g->n_results - 1;
 }
 
-// Leaves of one kind, in the order the body must have them; counts them, lists operands.
+// Copies the live leaves of one kind to the final body, which needs its leaves grouped by kind;
+// counts them in the scan's attributes and appends their operands.
 static void put_leaves(gr_loop *l, gr_builder *to, gr_val *map, const bool *live, int kind,
                        bool given, gr_val *operands, int *n_in) {
   for (int i = 0; i < l->n_leaves; i++) {
@@ -82,7 +84,8 @@ static void put_leaves(gr_loop *l, gr_builder *to, gr_val *map, const bool *live
     const gr_value *v = gr_at(l->b.g, f->leaf);
     map[f->leaf.id] = gr_leaf(to, v->role, v->kind, v->name, v->type, v->layout);
     if (!carry && !gr_is(f->operand))
-      l->b.err = gr_fail(GR_ERR_BUG, l->b.loc, "a value was not kept");
+      l->b.err =
+          gr_fail(GR_ERR_BUG, l->b.loc, "a forward value was not saved for the backward scan");
     if (carry) f->place = (int)l->scan.n_carry++, l->scan.n_init += given;
     l->scan.n_seq += kind == GR_LOOP_SEQ;
     if (gr_is(f->operand)) operands[(*n_in)++] = f->operand;
@@ -102,9 +105,9 @@ static void put_nodes(const gr_graph *from, gr_builder *to, gr_val *map, const b
       gr_at(to->g, map[i])->next = map[from->values[i].next.id];
 }
 
-// Carries are stored one after another when a step ends, so one that becomes another
-// (adjoints do: that of x is that of x + y) goes by way of a copy.
-static void part_carries(gr_loop *l) {
+// Carries are stored one after another at the end of a step, so a carry whose next value is another
+// carry is copied first. Adjoints need this: the adjoint of x + y is also the adjoint of x.
+static void copy_swapped_carries(gr_loop *l) {
   for (int i = 0; i < l->n_leaves && !l->b.err; i++) {
     gr_val c = l->leaves[i].leaf, next = gr_at(l->b.g, c)->next;
     if (gr_is(next) && next.id != c.id && gr_at(l->b.g, next)->role == GR_STATE)
@@ -114,7 +117,7 @@ static void part_carries(gr_loop *l) {
 
 void gr_loop_close(gr_loop *l) {
   gr_builder *out = l->outside;
-  part_carries(l);
+  copy_swapped_carries(l);
   if (out->err || l->b.err) {
     if (!out->err) out->err = l->b.err;
     return;

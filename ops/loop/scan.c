@@ -1,4 +1,4 @@
-// scan.c - what a scan is to the rest: an op with a body. See scan.h.
+// scan.c - the scan op: type inference and sharding of an op that has a body. See scan.h.
 #include "ops/loop/scan.h"
 #include <string.h>
 #include "ops/ops.h"
@@ -32,7 +32,8 @@ static gr_status infer_carries(const gr_op_call *s, const gr_scan *a) {
   for (int k = 0; k < a->n_carry; k++) {
     gr_val c = gr_scan_carry(a, k), next = gr_at(a->body, c)->next;
     if (!gr_is(next) || !gr_type_same(&gr_at(a->body, c)->type, &gr_at(a->body, next)->type))
-      return gr_fail(GR_ERR_TYPE, s->loc, "carry %d has no next value of its own type", k);
+      return gr_fail(GR_ERR_TYPE, s->loc,
+                     "the next value of carry %d is missing or has another type", k);
     if (next.id != c.id && gr_scan_is_carry(a, next.id))  // carries are stored one by one
       return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "the next value of carry %d is a carry", k);
   }
@@ -42,22 +43,24 @@ static gr_status infer_carries(const gr_op_call *s, const gr_scan *a) {
 static gr_status infer(gr_op_call *s) {
   const gr_scan *a = s->attr;
   uint32_t leaves = gr_graph_leaves(a->body);
-  if (a->steps < 1) return gr_fail(GR_ERR_TYPE, s->loc, "a scan of no steps");
+  if (a->steps < 1) return gr_fail(GR_ERR_TYPE, s->loc, "a scan needs at least one step");
   if (leaves >= GR_MAX_ARGS)
-    return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "a body of %u leaves is too large", leaves);
+    return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "a scan body with %u inputs is too large", leaves);
   if (s->n_in != (int)leaves - (int)(a->n_carry - a->n_init))
-    return gr_fail(GR_ERR_TYPE, s->loc, "the body takes other operands than these %d", s->n_in);
+    return gr_fail(GR_ERR_TYPE, s->loc,
+                   "the number of operands, %d, differs from what the body takes", s->n_in);
   for (uint32_t i = 1; i <= leaves; i++) {
     gr_type t = a->body->values[i].type;
     int k = gr_scan_operand(a, i);
     if (gr_scan_is_seq(a, i)) t = gr_type_stack(&t, a->steps);
     if (k >= 0 && !gr_type_same(&t, &s->in[k]))
-      return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is not what the body takes", k);
+      return gr_fail(GR_ERR_TYPE, s->loc, "the type of operand %d differs from the body's input",
+                     k);
   }
   GR_TRY(infer_carries(s, a));
   s->n_out = (int)a->n_carry + (int)a->body->n_results;
   if (s->n_out > GR_MAX_ARGS)
-    return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "%d results of a scan are too many", s->n_out);
+    return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "a scan with %d results is too large", s->n_out);
   for (int k = 0; k < a->n_carry; k++) s->out[k] = gr_at(a->body, gr_scan_carry(a, k))->type;
   for (uint32_t j = 0; j < a->body->n_results; j++)
     s->out[a->n_carry + j] = gr_type_stack(&gr_at(a->body, a->body->results[j])->type, a->steps);
@@ -71,14 +74,17 @@ static gr_status infer(gr_op_call *s) {
 
 enum { UNKNOWN = -3, NO_FIT = 1000 };
 
-static int strain(const gr_graph *g, gr_val v, gr_axis_placement known, gr_axis_placement wants) {
+// The cost of using v with placement `wants`; NO_FIT if its known placement differs or a leaf
+// cannot have it. Replicate is preferred, except for carries, which prefer the batch axis.
+static int cost_of(const gr_graph *g, gr_val v, gr_axis_placement known, gr_axis_placement wants) {
   if (known != UNKNOWN) return known == wants ? 0 : NO_FIT;
   if (wants > 0) return NO_FIT;
   if (gr_at(g, v)->role == GR_STATE) return wants == 0 ? 0 : wants == GR_PARTIAL ? 1 : 2;
   return wants == GR_REPLICATE ? 0 : wants == 0 ? 1 : NO_FIT;
 }
 
-static bool settle(const gr_graph *g, const gr_node *n, gr_axis_placement *lay) {
+// Chooses the cheapest sharding rule of a node and applies it to its inputs and outputs.
+static bool choose_rule(const gr_graph *g, const gr_node *n, gr_axis_placement *lay) {
   gr_op_call call;
   gr_op_call_of(g, n, &call);
   gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
@@ -88,7 +94,7 @@ static bool settle(const gr_graph *g, const gr_node *n, gr_axis_placement *lay) 
   for (int s = 0; s < count; s++) {
     int total = 0;
     for (int k = 0; k < n->n_in; k++)
-      total += strain(g, n->in[k], lay[n->in[k].id], rules[s].in[k]);
+      total += cost_of(g, n->in[k], lay[n->in[k].id], rules[s].in[k]);
     if (total < least) least = total, best = s;
   }
   for (int k = 0; best >= 0 && k < n->n_in; k++) lay[n->in[k].id] = rules[best].in[k];
@@ -102,7 +108,7 @@ bool gr_scan_layouts(const gr_scan *s, gr_axis_placement *lay) {
   for (uint32_t i = 1; i <= leaves; i++)
     lay[i] = !gr_scan_is_seq(s, i) ? UNKNOWN : g->values[i].type.rank ? 0 : GR_REPLICATE;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (!settle(g, &g->nodes[i], lay)) return false;
+    if (!choose_rule(g, &g->nodes[i], lay)) return false;
   for (uint32_t i = 1; i <= leaves; i++)
     if (lay[i] == UNKNOWN) lay[i] = GR_REPLICATE;
   for (int k = 0; k < s->n_carry; k++) {
@@ -118,7 +124,7 @@ static gr_axis_placement stacked(gr_axis_placement l) {
   return l >= 0 ? (gr_axis_placement)(l + 1) : l;
 }
 
-// Two lines: everything everywhere, and split along the batch.
+// Two rules: everything replicated, and sharded along the batch axis.
 static gr_status rules(const gr_op_call *call, gr_sharding_rule *rule, int *out_n) {
   const gr_scan *s = call->attr;
   gr_axis_placement *lay = GR_NEW(s->body->arena, gr_axis_placement, s->body->n_values);
@@ -136,12 +142,15 @@ static gr_status rules(const gr_op_call *call, gr_sharding_rule *rule, int *out_
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(gr_scan, steps, GR_ATTR_INT, NULL, "how often the body runs"),
-    GR_ATTR(gr_scan, reverse, GR_ATTR_BOOL, "false", "the last slice first"),
-    GR_ATTR(gr_scan, n_seq, GR_ATTR_INT, NULL, "the body's first inputs: slices of sequences"),
-    GR_ATTR(gr_scan, n_carry, GR_ATTR_INT, NULL, "the body's states: carried from step to step"),
-    GR_ATTR(gr_scan, n_init, GR_ATTR_INT, NULL, "carries that start with an operand, not at zero"),
-    GR_ATTR(gr_scan, body, GR_ATTR_GRAPH, NULL, "one step"),
+    GR_ATTR(gr_scan, steps, GR_ATTR_INT, NULL, "number of iterations"),
+    GR_ATTR(gr_scan, reverse, GR_ATTR_BOOL, "false", "iterate from the last slice to the first"),
+    GR_ATTR(gr_scan, n_seq, GR_ATTR_INT, NULL,
+            "number of sequences: the body's first inputs are their slices"),
+    GR_ATTR(gr_scan, n_carry, GR_ATTR_INT, NULL,
+            "number of carries, the states passed from step to step"),
+    GR_ATTR(gr_scan, n_init, GR_ATTR_INT, NULL,
+            "number of carries initialised from an operand; the rest start at zero"),
+    GR_ATTR(gr_scan, body, GR_ATTR_GRAPH, NULL, "the graph of one iteration"),
     {0}};
 static const gr_case none[] = {{{0}}};
 
@@ -152,7 +161,8 @@ static int64_t flops(const gr_op_call *s) {
 
 const gr_op gr_op_scan = {
     .name = "scan",
-    .doc = "Runs a body for each slice of its sequences, carrying values from step to step.",
+    .doc =
+        "Runs a body once for each slice of its sequences; carries pass values from step to step.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
     .attr_size = sizeof(gr_scan),

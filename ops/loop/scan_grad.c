@@ -1,11 +1,11 @@
 // scan_grad.c - differentiation of a scan: another scan in the opposite direction.
 //
-// Its carries are the adjoints of the forward carries, and the sums of the constants'
-// gradients, from zero. Its sequences are the gradients of the yields and what the rules
-// of the body's ops use: forward sequences as they are, and forward values, which the
-// forward scan must yield for it. Which those are is found by a dry run: the backward scan is
-// built twice, first with placeholders for all forward values, and those that it takes as operands
-// are saved. Carries are not: they are the next values, delayed by one step.
+// Its carries are the adjoints of the forward carries and the accumulated gradients of the
+// constants, which start at zero. Its sequences are the gradients of the yields and the values that
+// the gradient rules of the body's ops use: forward sequences, and forward values, which the
+// forward scan must yield. A dry run finds those values: the backward scan is built twice, first
+// with placeholders for all forward values, and the ones that it takes as operands are saved.
+// Carries are not saved: they are the stack of their next values, delayed by one step.
 #include <string.h>
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
@@ -14,17 +14,17 @@ typedef struct back {
   gr_loop loop;
   const gr_scan *s;
   bool *want;     // by body value
-  gr_val *stack;  // by body value: it, outside, of all steps; constants: it, outside
+  gr_val *stack;  // by body value: outside the scan, its stack over all steps; a constant itself
   gr_val *grads;  // by body value, in the backward body
-  gr_val carry[GR_MAX_ARGS], sum[GR_MAX_ARGS];  // by forward carry; by leaf of a constant
-  int yield[GR_MAX_ARGS];                       // by forward sequence
+  gr_val carry[GR_MAX_ARGS], sum[GR_MAX_ARGS];  // by forward carry; by leaf
+  int yield[GR_MAX_ARGS];                       // by leaf: 1 + the index of the yield, or 0
 } back;
 
 static bool is_float(const gr_graph *g, gr_val v) {
   return gr_dtypes[gr_at(g, v)->type.dtype].is_float;
 }
 
-// A carry is wanted if its initial value is, or what it becomes: iterated to a fixed point.
+// A carry needs a gradient if its initial value or its next value does; iterated to a fixed point.
 static bool *wanted(gr_arena *arena, const gr_scan *s, const bool *want) {
   const gr_graph *g = s->body;
   bool *w = GR_NEW(arena, bool, g->n_values), more = true;
@@ -44,8 +44,8 @@ static bool *wanted(gr_arena *arena, const gr_scan *s, const bool *want) {
   return w;
 }
 
-// The forward values as the backward body sees them. What constants alone make is made again.
-static gr_val *see(back *k) {
+// Maps forward values into the backward body. Values that depend only on constants are recomputed.
+static gr_val *map_forward_values(back *k) {
   const gr_graph *g = k->s->body;
   gr_val *here = GR_NEW(g->arena, gr_val, g->n_values);
   const bool *varies = gr_scan_varies(g->arena, k->s);
@@ -100,7 +100,7 @@ static void write_outputs(back *k) {
 static void write(back *k, gr_builder *b, const gr_val *dy) {
   k->grads = GR_NEW(b->g->arena, gr_val, k->s->body->n_values);
   gr_loop_open(&k->loop, b, k->s->steps, !k->s->reverse);
-  const gr_val *here = see(k);
+  const gr_val *here = map_forward_values(k);
   write_inputs(k, dy);
   gr_status s = gr_backward(&k->loop.b, &gr_op_add, k->s->body, here, k->want, k->grads);
   if (!k->loop.b.err) k->loop.b.err = s;
@@ -108,8 +108,9 @@ static void write(back *k, gr_builder *b, const gr_val *dy) {
   gr_loop_close(&k->loop);
 }
 
-// Writes the backward scan against stand-ins; kept[v]: it used body value v.
-static void try(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
+// Builds the backward scan in a scratch graph with placeholders for all forward values. Sets
+// kept[v] if it uses body value v.
+static void dry_run(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
   const gr_graph *g = s->body;
   gr_builder t = {.g = gr_graph_create(g->arena, NULL),
                   .loc = b->loc,
@@ -121,7 +122,7 @@ static void try(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
   for (uint32_t i = 1; i < g->n_values; i++) {
     gr_type type = g->values[i].type;
     if (varies[i]) type = gr_type_stack(&type, s->steps);
-    k->stack[i] = gr_leaf(&t, GR_INPUT, 0, "stand-in", type, gr_layout_replicated);
+    k->stack[i] = gr_leaf(&t, GR_INPUT, 0, "placeholder", type, gr_layout_replicated);
   }
   gr_val dy[GR_MAX_ARGS] = {{0}};
   for (uint32_t j = 0; j < g->n_results; j++) {
@@ -137,10 +138,10 @@ static void try(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
     if (made->in[i].id < g->n_values) kept[made->in[i].id] = true;
 }
 
-// The same scan, whose body's own scans keep what they must. It may take fewer operands,
-// where two were the same: in and want become those of what it takes.
-static const gr_scan *keep_within(gr_builder *b, const gr_scan *s, gr_val *in, bool *want,
-                                  int n_in) {
+// Rebuilds the scan so that the scans nested in its body save values for their own backward pass.
+// The new scan may take fewer operands, because equal operands are merged; in and want are updated.
+static const gr_scan *save_in_nested(gr_builder *b, const gr_scan *s, gr_val *in, bool *want,
+                                     int n_in) {
   gr_val *map = GR_NEW(b->g->arena, gr_val, s->body->n_values);
   gr_loop l;
   gr_loop_clone(&l, b, s, in, wanted(b->g->arena, s, want), map);
@@ -156,34 +157,35 @@ static const gr_scan *keep_within(gr_builder *b, const gr_scan *s, gr_val *in, b
   return made->attr;
 }
 
-static bool nests(const gr_scan *s) {
+static bool has_nested_scan(const gr_scan *s) {
   for (uint32_t i = 0; i < s->body->n_nodes; i++)
     if (s->body->nodes[i].op->save_for_backward) return true;
   return false;
 }
 
-// Whether all steps of carry k follow from the stack of its next values.
-static bool follows(const gr_scan *s, const bool *varies, int k) {
+// Whether the stack of carry k can be derived from the stack of its next values.
+static bool is_delayed_next(const gr_scan *s, const bool *varies, int k) {
   gr_val c = gr_scan_carry(s, k), next = gr_at(s->body, c)->next;
   return !gr_scan_is_carry(s, next.id) && varies[next.id];
 }
 
-static void keep_nexts(const gr_scan *s, const bool *varies, bool *kept) {
+// Saves the next value of a carry instead of the carry.
+static void save_nexts(const gr_scan *s, const bool *varies, bool *kept) {
   for (int k = 0; k < s->n_carry; k++) {
     gr_val c = gr_scan_carry(s, k);
-    if (!kept[c.id] || !follows(s, varies, k)) continue;
+    if (!kept[c.id] || !is_delayed_next(s, varies, k)) continue;
     kept[c.id] = false;
     kept[gr_at(s->body, c)->next.id] = true;
   }
 }
 
-// The stacks of carries, from those of what they become.
+// Derives the stacks of carries from the stacks of their next values.
 static void delay_nexts(gr_builder *b, const gr_scan *s, const gr_val *operands, gr_val *stack) {
   const bool *varies = gr_scan_varies(s->body->arena, s);
   for (int k = 0; k < s->n_carry; k++) {
     gr_val c = gr_scan_carry(s, k), in[2] = {stack[gr_at(s->body, c)->next.id]};
     int init = gr_scan_operand(s, c.id);
-    if (gr_is(stack[c.id]) || !gr_is(in[0]) || !follows(s, varies, k)) continue;
+    if (gr_is(stack[c.id]) || !gr_is(in[0]) || !is_delayed_next(s, varies, k)) continue;
     if (init >= 0) in[1] = operands[init];
     stack[c.id] = gr_emit(b, &gr_op_delay, &s->reverse, init >= 0 ? 2 : 1, in);
   }
@@ -195,17 +197,18 @@ gr_val gr_scan_save_for_backward(gr_builder *b, const gr_node *n, const gr_val *
   bool want[GR_MAX_ARGS] = {0};
   memcpy(in, operands, sizeof *in * (size_t)n->n_in);
   memcpy(want, wants, sizeof *want * (size_t)n->n_in);
-  const gr_scan *s = nests(n->attr) ? keep_within(b, n->attr, in, want, n->n_in) : n->attr;
+  const gr_scan *s =
+      has_nested_scan(n->attr) ? save_in_nested(b, n->attr, in, want, n->n_in) : n->attr;
   const gr_graph *g = s->body;
   const bool *varies = gr_scan_varies(g->arena, s);
   bool *kept = GR_NEW(g->arena, bool, g->n_values);
   gr_val *map = GR_NEW(g->arena, gr_val, g->n_values);
-  try(b, s, wanted(g->arena, s, want), kept);
-  keep_nexts(s, varies, kept);
+  dry_run(b, s, wanted(g->arena, s, want), kept);
+  save_nexts(s, varies, kept);
   gr_loop l;
   gr_loop_clone(&l, b, s, in, NULL, map);
   for (uint32_t j = 0; j < g->n_results; j++) {
-    kept[g->results[j].id] = false;  // is yielded anyway
+    kept[g->results[j].id] = false;  // a result is always yielded
     gr_loop_yield(&l, map[g->results[j].id]);
   }
   for (uint32_t i = 1; i < g->n_values; i++)

@@ -1,4 +1,4 @@
-// accuracy.c - how often the largest logit is the label's.
+// accuracy.c - the number of labels that are predicted correctly (top-1).
 #include "ops/loss/score.h"
 #include "ops/ops.h"
 
@@ -28,9 +28,9 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {
-    GR_ATTR(struct accuracy, ignore_index, GR_ATTR_INT, "-100", "the label that counts nothing"),
-    {0}};
+static const gr_attr attrs[] = {GR_ATTR(struct accuracy, ignore_index, GR_ATTR_INT, "-100",
+                                        "labels with this value are not counted"),
+                                {0}};
 static const gr_case cases[] = {
     {{"f32[6,20]", "i32[6]"}, .attr = &(struct accuracy){-100}, .fill = "ni"},
     {{"f32[6,3,20]", "i32[6,3]"}, .attr = &(struct accuracy){1}, .fill = "ni"},
@@ -40,8 +40,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_accuracy = {
     .name = "accuracy",
     .doc =
-        "Per sample, how many labels have the largest logit (of equals, the first), and how "
-        "many labels there are.",
+        "Per sample, the number of labels whose logit is the largest (the first, if several are "
+        "equal), and the number of labels.",
     .n_in = 2,
     .n_out = 2,
     .attr_size = sizeof(struct accuracy),

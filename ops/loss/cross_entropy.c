@@ -1,5 +1,5 @@
-// cross_entropy.c - the loss of a classifier, and its gradient, with PyTorch's definitions of class
-// weights, label smoothing and labels that are ignored.
+// cross_entropy.c - cross-entropy loss and its gradient. Class weights, label smoothing and ignored
+// labels follow PyTorch's definitions.
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/loss/score.h"
@@ -10,7 +10,7 @@ struct cross_entropy {
   int64_t ignore_index;
 };
 
-// The operands: logits [n,...,V], labels [n,...], class weights [V] or none.
+// The operands: logits [n,...,V], labels [n,...], optional class weights [V].
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
   gr_score_axes(s, buf, s->n_in == 3 ? ",V->n,n" : "->n,n");
 }
@@ -20,14 +20,16 @@ static gr_status infer(gr_op_call *s) {
   GR_TRY(gr_score_labels(s));
   if (s->n_in == 3) GR_TRY(gr_require_float(s, 2, "class weights"));
   if (a->smoothing < 0 || a->smoothing > 1)
-    return gr_fail(GR_ERR_TYPE, s->loc, "label smoothing is from 0 to 1, not %g", a->smoothing);
+    return gr_fail(GR_ERR_TYPE, s->loc, "label smoothing must be from 0 to 1, not %g",
+                   a->smoothing);
   return GR_OK;
 }
 
 static void grad(const gr_grad *g) {
   if (g->n_in == 3 && g->want[2] && !g->b->err)
-    g->b->err = gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->b->loc, "class weights cannot be trained"),
-                        "make them a constant");
+    g->b->err = gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->b->loc,
+                                "cross_entropy has no gradient for its class weights"),
+                        "class weights must be a constant, not a trained weight");
   if (!g->want[0] || !gr_is(g->dy[0])) return;
   g->dx[0] =
       g->n_in == 3
@@ -97,11 +99,11 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
-static const gr_attr attrs[] = {
-    GR_ATTR(struct cross_entropy, smoothing, GR_ATTR_FLOAT, "0", "share given to all classes"),
-    GR_ATTR(struct cross_entropy, ignore_index, GR_ATTR_INT, "-100",
-            "the label that counts nothing"),
-    {0}};
+static const gr_attr attrs[] = {GR_ATTR(struct cross_entropy, smoothing, GR_ATTR_FLOAT, "0",
+                                        "probability that is spread evenly over all classes"),
+                                GR_ATTR(struct cross_entropy, ignore_index, GR_ATTR_INT, "-100",
+                                        "labels with this value are ignored"),
+                                {0}};
 static const struct cross_entropy usual = {0, -100}, smooth = {0.1, 1};
 static const gr_case cases[] = {
     {{"f32[6,20]", "i32[6]"}, .attr = &usual, .fill = "ni"},
@@ -115,8 +117,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_cross_entropy = {
     .name = "cross_entropy",
     .doc =
-        "Per sample, the sum of -log softmax(logits)[label], and of the labels' weights: 1, or "
-        "the class weights of the third operand.",
+        "Per sample, the sum of -log softmax(logits)[label], each times the weight of its label, "
+        "and the sum of these weights. The optional third operand gives the class weights, else 1.",
     .n_in = GR_ANY,
     .n_out = 2,
     .attr_size = sizeof(struct cross_entropy),
@@ -129,7 +131,7 @@ const gr_op gr_op_cross_entropy = {
     .cases = cases,
 };
 
-// ---- The gradient by the logits -------------------------------------------------------------
+// ---- The gradient with respect to the logits ------------------------------------------------
 // dy ((1 - e) w[y] (p - onehot(y)) + e / V (p sum(w) - w))
 
 static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
@@ -202,8 +204,8 @@ static const gr_case grad_cases[] = {
 const gr_op gr_op_cross_entropy_grad = {
     .name = "cross_entropy_grad",
     .doc =
-        "The gradient of cross_entropy by the logits, from logits, labels, dy and the class "
-        "weights, if any.",
+        "The gradient of cross_entropy with respect to the logits, from logits, labels, dy and "
+        "optional class weights.",
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct cross_entropy),

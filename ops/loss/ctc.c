@@ -1,11 +1,10 @@
-// ctc.c - see ctc.h. Log probabilities are doubles; what is added to the larger of two, log(1 +
-// exp(-d)), is computed in floats, whose error does not grow with the number of frames beyond
-// 1e-7 each.
+// ctc.c - see ctc.h. Log probabilities are doubles. Log-sum-exp adds a correction to the largest
+// term; the correction is computed in floats, which adds an error of about 1e-7 per frame.
 #include "ops/loss/ctc.h"
 #include "ops/kernels/rows.h"
 
-#define NEVER (-1e30)  // log of a probability of zero: finite, so that differences are numbers
-enum { PAD = 2 };      // places that are never reached, before the first and after the last
+#define NEVER (-1e30)  // log of zero probability: finite, so that differences are not NaN
+enum { PAD = 2 };      // unreachable states before the first and after the last
 
 size_t gr_ctc_work(int64_t frames, int64_t symbols, bool keep) {
   int64_t places = gr_ctc_places(symbols), row = places + 2 * PAD;
@@ -13,8 +12,8 @@ size_t gr_ctc_work(int64_t frames, int64_t symbols, bool keep) {
 }
 
 typedef struct work {
-  int64_t places, row, kept;                        // kept: rows of alpha that are held
-  double *alpha, *lse, *beta, *from, *emit, *skip;  // skip: 0, or NEVER where it is not allowed
+  int64_t places, row, kept;                        // kept: the number of rows of alpha in memory
+  double *alpha, *lse, *beta, *from, *emit, *skip;  // skip: 0 where s may follow s - 2, else NEVER
 } work;
 
 static work divide(const gr_ctc *c, bool keep, double *memory) {
@@ -32,7 +31,8 @@ static work divide(const gr_ctc *c, bool keep, double *memory) {
   return w;
 }
 
-// log(x) for x from 1 to 3, by 2 atanh(z) with z = (x - 1) / (x + 1), at most 1/3.
+// log(x) for x from 1 to 3: y is x, halved where x > 1.5; log(y) = 2 atanh(z) as a series with
+// z = (y - 1) / (y + 1), whose magnitude is at most 1/5.
 static inline float log_near(float x) {
   float halved = x > 1.5f ? 1 : 0, y = x > 1.5f ? x * 0.5f : x;
   float z = (y - 1) / (y + 1), u = z * z;
@@ -54,7 +54,7 @@ static inline double log_add(double a, double b, double c) {
   return top + (double)log_near(s);
 }
 
-// The log probability, in frame t, of the class of every place.
+// The log probability of each state's class in frame t.
 static void emissions(const gr_ctc *c, const work *w, const float *x, int64_t t) {
   const float *row = x + t * c->classes;
   for (int64_t s = 0; s < w->places; s++) {
@@ -81,13 +81,14 @@ static double forward(const gr_ctc *c, const work *w, const float *x) {
   return log_add(last[w->places - 1], last[w->places - 2], NEVER);
 }
 
-// dx = p - (the share of all spellings that are in class k in frame t), by the scale.
+// dx = scale (p - posterior probability of class k in frame t, given the target) (Graves et al.,
+// "Connectionist temporal classification", 2006).
 static void frame_gradient(const gr_ctc *c, const work *w, const float *x, int64_t t, double log_p,
                            float *dx) {
   const double *alpha = w->alpha + t * w->row, *beta = w->beta;
   const float *row = x + t * c->classes;
   float *to = dx + t * c->classes, scale = (float)c->scale, lse = (float)w->lse[t], blank = 0;
-  double *share = w->emit;  // free by now
+  double *share = w->emit;  // the emissions are no longer needed
   GR_VECTOR for (int64_t k = 0; k < c->classes; k++) to[k] = gr_exp_f32(row[k] - lse) * scale;
   GR_VECTOR for (int64_t s = 0; s < w->places; s++) share[s] =
       (double)gr_exp_f32((float)(alpha[s] + beta[s] - log_p));

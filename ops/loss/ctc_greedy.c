@@ -1,4 +1,5 @@
-// ctc_greedy.c - the likeliest class of each frame, repeats and blanks taken out.
+// ctc_greedy.c - greedy CTC decoding: the most likely class of each frame, without repeats and
+// blanks.
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -42,8 +43,9 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {
-    GR_ATTR(struct ctc_greedy, blank, GR_ATTR_INT, "-1", "the blank's class; -1 is the last"), {0}};
+static const gr_attr attrs[] = {GR_ATTR(struct ctc_greedy, blank, GR_ATTR_INT, "-1",
+                                        "class index of the blank; -1 is the last class"),
+                                {0}};
 static const gr_case cases[] = {
     {{"f32[6,9,4]", "i32[6]"}, .attr = &(struct ctc_greedy){-1}, .fill = "nl"},
     {{"f32[6,9,4]", "i32[6]"}, .attr = &(struct ctc_greedy){0}, .fill = "nl"},
@@ -53,7 +55,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_ctc_greedy = {
     .name = "ctc_greedy",
-    .doc = "Logits [n,t,v] and lengths [n] as symbols [n,t], zeroes after the last, and how many.",
+    .doc =
+        "Decodes logits [n,t,v] of lengths [n] to symbols [n,t], padded with 0, and their number "
+        "[n].",
     .n_in = 2,
     .n_out = 2,
     .attr_size = sizeof(struct ctc_greedy),

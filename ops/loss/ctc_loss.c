@@ -1,5 +1,5 @@
-// ctc_loss.c - the CTC loss of logits, and its gradient, which is computed together with the
-// loss where it will be needed: both walk the same lattice. See ctc.h.
+// ctc_loss.c - the CTC loss of logits. If the gradient is needed, it is computed together with the
+// loss, because both traverse the same lattice. See ctc.h.
 #include <math.h>
 #include "ops/kernels/rows.h"
 #include "ops/loss/ctc.h"
@@ -31,11 +31,12 @@ static gr_status infer(gr_op_call *s) {
                  (long long)v);
 }
 
-static gr_val keep(gr_builder *b, const gr_node *n, const gr_val *in, const bool *want) {
+static gr_val save_for_backward(gr_builder *b, const gr_node *n, const gr_val *in,
+                                const bool *want) {
   return gr_emit(b, want[LOGITS] ? &gr_op_ctc_loss_with_residuals : n->op, n->attr, n->n_in, in);
 }
 
-// The builder knows the node that `keep` made, and gives it again.
+// The builder deduplicates nodes, so this returns the node that save_for_backward emitted.
 static void grad(const gr_grad *g) {
   if (!g->want[LOGITS] || !gr_is(g->dy[0])) return;
   gr_val y = gr_emit(g->b, &gr_op_ctc_loss_with_residuals, g->attr, g->n_in, g->x);
@@ -50,7 +51,7 @@ static double log_add(double a, double b) {
   return top == -INFINITY ? top : top + log(exp(a - top) + exp(b - top));
 }
 
-// One sample's lattice, in logarithms.
+// The lattice of one sample, in log probabilities.
 typedef struct lattice {
   const gr_launch *l;
   int64_t sample, places;
@@ -78,7 +79,7 @@ static double forward(const lattice *z) {
   return z->places > 1 ? log_add(a[-1], a[-2]) : a[-1];
 }
 
-// beta's row t, in the place of row t + 1.
+// Replaces row t + 1 of beta by row t.
 static void step_back(const lattice *z, int64_t t) {
   double *b = z->beta;
   for (int64_t s = 0; s < z->places; s++) {
@@ -131,7 +132,7 @@ static gr_status check_targets(const gr_launch *l) {
                   "symbol %lld of a transcript is %d, which is not one of the model's %lld classes "
                   "or is its blank, %lld",
                   (long long)s, c.target[s], (long long)c.classes, (long long)c.blank),
-          "the model's number of classes is that of the vocabulary, with the blank");
+          "the model needs one class per entry of the vocabulary, including the blank");
     }
   }
   return GR_OK;
@@ -197,7 +198,7 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
-// Every sample has working memory of its own; the reference needs one whole lattice.
+// Every sample has its own working memory; the reference needs the lattice of one sample.
 static size_t scratch(const gr_op_call *s) {
   const gr_type *x = &s->in[LOGITS], *target = &s->in[TARGETS];
   size_t n = (size_t)x->dim[0],
@@ -207,14 +208,15 @@ static size_t scratch(const gr_op_call *s) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct ctc_loss, blank, GR_ATTR_INT, "-1", "the blank's class; -1 is the last"),
+    GR_ATTR(struct ctc_loss, blank, GR_ATTR_INT, "-1",
+            "class index of the blank; -1 is the last class"),
     GR_ATTR(struct ctc_loss, zero_infinity, GR_ATTR_BOOL, "true",
-            "a target that does not fit its frames has loss 0, not infinity"),
+            "a target too long for its frames has loss 0 instead of infinity"),
     GR_CHOICE(struct ctc_loss, normalize, "target_length|none", "target_length",
-              "divide a sample's loss by its number of symbols"),
+              "target_length: divide each loss by its target length"),
     {0}};
 static const struct ctc_loss usual = {-1, 1, TARGET_LENGTH};
-// The softmax of every frame, and two recursions of about three terms over 2 u + 1 symbols.
+// The softmax of every frame, and two recursions of about three terms over 2 u + 1 states.
 static int64_t flops(const gr_op_call *s) {
   int64_t frames = s->in[0].dim[0] * s->in[0].dim[1];
   return frames * (s->in[0].dim[2] + 6 * (2 * s->in[1].dim[1] + 1));
@@ -233,8 +235,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_ctc_loss = {
     .name = "ctc_loss",
     .doc =
-        "Per sample, -log of the probability that logits [n,t,v] spell targets [n,u], given "
-        "lengths [n] and target lengths [n]; and 1.",
+        "Per sample, -log of the probability that logits [n,t,v] of lengths [n] emit targets [n,u] "
+        "of target lengths [n] (Graves et al., 2006); and 1.",
     .n_in = 4,
     .n_out = 2,
     .attr_size = sizeof(struct ctc_loss),
@@ -242,7 +244,7 @@ const gr_op gr_op_ctc_loss = {
     .index_spec = "nTV,nU,n,n->n,n",
     .infer = infer,
     .flops = flops,
-    .save_for_backward = keep,
+    .save_for_backward = save_for_backward,
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
@@ -254,7 +256,7 @@ static const gr_case kept_cases[] = {{OPERANDS, .attr = &usual, .fill = "nill"},
 
 const gr_op gr_op_ctc_loss_with_residuals = {
     .name = "ctc_loss_with_residuals",
-    .doc = "ctc_loss, and the gradient of its first result by the logits.",
+    .doc = "ctc_loss, and the gradient of its first result with respect to the logits.",
     .n_in = 4,
     .n_out = 3,
     .attr_size = sizeof(struct ctc_loss),
@@ -269,13 +271,13 @@ const gr_op gr_op_ctc_loss_with_residuals = {
     .cases = kept_cases,
 };
 
-// ---- The gradient: what was kept, by the sample's dy --------------------------------------------
+// ---- The gradient: the saved gradient times each sample's dy ------------------------------------
 
 static gr_status grad_cpu(const gr_launch *l) {
   int64_t n = l->in_type[0].dim[0], size = gr_type_count(l->in_type) / n;
   for (int64_t i = 0; i < n * size; i++) {
     double dy = IN(1, i / size);
-    OUT(0, i, dy == 0 ? 0 : IN(0, i) * dy);  // a sample that counts nothing may be infinite
+    OUT(0, i, dy == 0 ? 0 : IN(0, i) * dy);  // an ignored sample may have an infinite gradient
   }
   return GR_OK;
 }
@@ -301,7 +303,7 @@ static const gr_case grad_cases[] = {{{"f32[6,3,20]", "f32[6]"}}, {{0}}};
 
 const gr_op gr_op_ctc_loss_grad = {
     .name = "ctc_loss_grad",
-    .doc = "Each sample of x by its element of dy.",
+    .doc = "Each sample of x times its element of dy.",
     .n_in = 2,
     .n_out = 1,
     .index_spec = "ntv,n->ntv",

@@ -1,5 +1,6 @@
-// edit_distance.c - how many insertions, deletions and substitutions turn one text into another
-// (Levenshtein, 1966): over the texts' length, the error rate of characters or of words.
+// edit_distance.c - the number of insertions, deletions and substitutions that turn one text into
+// another (Levenshtein, 1966). Divided by the target's length it is the character or word error
+// rate.
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -19,7 +20,7 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
-// A text as units: unit k is at[k] .. at[k + 1] - 1, without the space that may end it.
+// A text divided into units: unit k is at[k] .. at[k + 1] - 1, without a trailing space.
 typedef struct text {
   const int32_t *symbol;
   int32_t *from, *to;
@@ -90,8 +91,8 @@ static size_t scratch(const gr_op_call *s) {
 }
 
 static const gr_attr attrs[] = {
-    GR_CHOICE(struct edit_distance, unit, "symbol|word", "symbol", "what is counted"),
-    GR_ATTR(struct edit_distance, space, GR_ATTR_INT, "0", "the symbol between words"),
+    GR_CHOICE(struct edit_distance, unit, "symbol|word", "symbol", "the unit of edits"),
+    GR_ATTR(struct edit_distance, space, GR_ATTR_INT, "0", "the symbol that separates words"),
     {0}};
 static const gr_case cases[] = {
     {{"i32[6,9]", "i32[6]", "i32[6,7]", "i32[6]"},
@@ -109,8 +110,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_edit_distance = {
     .name = "edit_distance",
     .doc =
-        "Per sample, the edits between symbols [n,t] of lengths [n] and targets [n,u] of target "
-        "lengths [n], and the target's length in the same unit.",
+        "Per sample, the edit distance between symbols [n,t] of lengths [n] and targets [n,u] of "
+        "target lengths [n], and the target's length in the same unit.",
     .n_in = 4,
     .n_out = 2,
     .attr_size = sizeof(struct edit_distance),

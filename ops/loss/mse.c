@@ -1,4 +1,4 @@
-// mse.c - squared error.
+// mse.c - squared error and its gradient.
 #include <stdio.h>
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
@@ -12,7 +12,8 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {
 
 static gr_status infer(gr_op_call *s) {
   if (!s->in[0].rank)
-    return gr_fail(GR_ERR_TYPE, s->loc, "'mse' needs samples: operands of at least one axis");
+    return gr_fail(GR_ERR_TYPE, s->loc,
+                   "'mse' takes operands of at least one axis, the samples, got a scalar");
   GR_TRY(gr_require_float(s, 0, "the prediction"));
   return gr_require_float(s, 1, "the target");
 }
@@ -55,7 +56,7 @@ static const gr_case cases[] = {{{"f32[6]", "f32[6]"}}, {{"f32[6,3,4]", "f32[6,3
 
 const gr_op gr_op_mse = {
     .name = "mse",
-    .doc = "Per sample, the sum of (prediction - target)^2, and how many elements it has.",
+    .doc = "Per sample, the sum of (prediction - target)^2, and its number of elements.",
     .n_in = 2,
     .n_out = 2,
     .index_spec_of = index_spec_of,
@@ -102,7 +103,7 @@ static const gr_case grad_cases[] = {{{"f32[6,3,4]", "f32[6,3,4]", "f32[6]"}}, {
 
 const gr_op gr_op_mse_grad = {
     .name = "mse_grad",
-    .doc = "The gradient of mse by its first operand, from both and dy.",
+    .doc = "The gradient of mse with respect to the prediction, from prediction, target and dy.",
     .n_in = 3,
     .n_out = 1,
     .index_spec_of = grad_index_spec_of,

@@ -24,10 +24,10 @@ gr_status gr_check_labels(const gr_launch *l, int64_t v, int64_t ignore) {
   for (int64_t i = 0, n = gr_type_count(l->in_type + 1); i < n; i++) {
     if ((label[i] >= 0 && label[i] < v) || label[i] == ignore) continue;
     gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                          "label %d, the %lld-th of this rank's batch, is "
+                          "label %d, number %lld of this rank's batch, is "
                           "not one of the model's %lld classes",
                           label[i], (long long)i, (long long)v);
-    return gr_hint(s, "labels are 0 to %lld, or %lld to be ignored", (long long)v - 1,
+    return gr_hint(s, "labels must be 0 to %lld, or %lld to be ignored", (long long)v - 1,
                    (long long)ignore);
   }
   return GR_OK;

@@ -12,8 +12,8 @@ static void grad(const gr_grad *g) {
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[4]"}, .fill = "i"}, {{0}}};
 
 const gr_op gr_op_abs = {
-    GR_POINTWISE_FIELDS(abs), .doc = "x without its sign.", .n_in = 1,
-    .index_spec = "...->...", .infer = gr_pointwise_infer,  .grad = grad,
+    GR_POINTWISE_FIELDS(abs), .doc = "The absolute value of x.", .n_in = 1,
+    .index_spec = "...->...", .infer = gr_pointwise_infer,       .grad = grad,
     .cases = cases,
 };
 
@@ -23,7 +23,7 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_abs_grad = {
     GR_POINTWISE_FIELDS(abs_grad),
-    .doc = "dy with the sign of x, and 0 where x is 0.",
+    .doc = "dy times the sign of x; 0 where x is 0.",
     .n_in = 2,
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,

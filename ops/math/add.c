@@ -15,7 +15,7 @@ static const gr_case cases[] = {
     {{"i32[5]", "i32[5]"}, .fill = "ii"},
     {{"f32[]", "f32[]"}},
     {{"bf16[40,30]", "bf16[40,30]"}},
-    {{"f32[4,6]", "f32[6]"}, .fails = "1 axis"},  // the IR never broadcasts: see spread
+    {{"f32[4,6]", "f32[6]"}, .fails = "1 axis"},  // ops never broadcast implicitly: see broadcast
     {{"f32[6,6]", "f32[6]"}, .fails = "1 axis"},
     {{"f32[4,6]", "f32[4,5]"}, .fails = "sizes 6 and 5 differ"},
     {{"f32[4]", "bf16[4]"}, .fails = "operand 1 is bf16, but operand 0 is f32"},
@@ -25,7 +25,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_add = {
     GR_POINTWISE_FIELDS(add),
-    .doc = "x + y. The shapes are equal.",
+    .doc = "x + y. The shapes must be equal.",
     .n_in = 2,
     .index_spec = "...,...->...",
     .linear = true,

@@ -1,4 +1,4 @@
-// add_scalar.c - sum with a constant.
+// add_scalar.c - adds a constant to every element.
 #include "ops/kernels/pointwise.h"
 
 struct add_scalar {

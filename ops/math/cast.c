@@ -28,7 +28,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// The pairs that mixed precision and masks use.
+// Fast kernels for the pairs of dtypes that mixed precision and masks use.
 #define CAST(name, From, To, expression)                                      \
   static void name##_part(void *arg, int64_t from, int64_t to) {              \
     const gr_launch *l = arg;                                                 \

@@ -1,4 +1,4 @@
-// ceil_div.c - division by a constant, rounded up: how many frames a stride leaves of a length.
+// ceil_div.c - division by a constant, rounded up: the number of frames of a strided sequence.
 #include "ops/kernels/pointwise.h"
 
 struct ceil_div {

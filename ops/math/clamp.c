@@ -1,4 +1,4 @@
-// clamp.c - x kept within bounds.
+// clamp.c - limits x to an interval.
 #include "ops/kernels/pointwise.h"
 
 struct clamp {
@@ -16,8 +16,8 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_clamp_grad, g->attr, g->x[0], g->dy[0]);
 }
 
-static const gr_attr attrs[] = {GR_ATTR(struct clamp, low, GR_ATTR_FLOAT, "-inf", "the least"),
-                                GR_ATTR(struct clamp, high, GR_ATTR_FLOAT, "inf", "the most"),
+static const gr_attr attrs[] = {GR_ATTR(struct clamp, low, GR_ATTR_FLOAT, "-inf", "lower bound"),
+                                GR_ATTR(struct clamp, high, GR_ATTR_FLOAT, "inf", "upper bound"),
                                 {0}};
 static const gr_case cases[] = {{{"f32[4,6]"}, .attr = &(struct clamp){-0.5, 0.7}},
                                 {{"f32[5]"}, .attr = &(struct clamp){-INFINITY, 0}},
@@ -25,7 +25,7 @@ static const gr_case cases[] = {{{"f32[4,6]"}, .attr = &(struct clamp){-0.5, 0.7
 
 const gr_op gr_op_clamp = {
     GR_POINTWISE_FIELDS(clamp),
-    .doc = "x, but at least low and at most high. The gradient passes where low <= x <= high.",
+    .doc = "min(max(x, low), high). The gradient is dy where low <= x <= high, else 0.",
     .n_in = 1,
     .attr_size = sizeof(struct clamp),
     .attrs = attrs,

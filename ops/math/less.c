@@ -1,4 +1,4 @@
-// less.c - comparison.
+// less.c - elementwise comparison.
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_less(gr_builder *b, gr_val x, gr_val y) { return GR_EMIT(b, &gr_op_less, NULL, x, y); }

@@ -1,5 +1,5 @@
-// mean.c - mean over some axes. These cannot be sharded, since the mean of one rank's slice is not
-// a partial sum of the global mean: use sum and scale if they must be.
+// mean.c - mean over given axes. These axes cannot be sharded, because the mean of one rank's slice
+// is not a partial sum of the global mean; sum and scale allow sharding them.
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -59,7 +59,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_mean = {
     .name = "mean",
-    .doc = "Mean over some axes.",
+    .doc = "The mean over the given axes.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(gr_reduce_axes),

@@ -1,4 +1,4 @@
-// reduce_max.c - largest value over some axes.
+// reduce_max.c - maximum over given axes.
 #include <math.h>
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
@@ -21,7 +21,7 @@ static gr_status cpu(const gr_launch *l) {
 
 static inline float larger(float most, float x) { return most > x || most != most ? most : x; }
 
-// The largest of n numbers: 16 running ones, all at once.
+// The maximum of n numbers, with 16 running maxima so that the loop vectorises.
 static float row(const float *x, int64_t n) {
   float lane[16], most = x[0];
   int64_t i = 0;
@@ -33,7 +33,7 @@ static float row(const float *x, int64_t n) {
   return most;
 }
 
-// Rows of `inner` numbers are compared with the largest so far.
+// Compares rows of `inner` numbers with the running maxima.
 static void rows(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   gr_block b;
@@ -74,7 +74,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_reduce_max = {
     .name = "reduce_max",
-    .doc = "Largest value over some axes; equal ones share the gradient.",
+    .doc = "The maximum over the given axes; equal maxima share the gradient equally.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(gr_reduce_axes),
@@ -109,7 +109,7 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Counts equal ones in one pass, and shares dy in another, by [outer, n, inner].
+// Counts equal maxima in a first pass and distributes dy in a second; x is [outer, n, inner].
 static void share(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   gr_block b;
@@ -145,7 +145,7 @@ static const gr_case grad_cases[] = {
 
 const gr_op gr_op_reduce_max_grad = {
     .name = "reduce_max_grad",
-    .doc = "dy where x is the largest y, shared among equal ones, else 0.",
+    .doc = "dy where x equals the maximum y, shared equally among equal maxima, else 0.",
     .n_in = 3,
     .n_out = 1,
     .attr_size = sizeof(gr_reduce_axes),

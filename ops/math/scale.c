@@ -1,4 +1,4 @@
-// scale.c - product with a constant.
+// scale.c - multiplies every element by a constant.
 #include "ops/kernels/pointwise.h"
 
 struct scale {

@@ -1,4 +1,4 @@
-// square.c - x x.
+// square.c - square of each element.
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_square(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_square, NULL, x); }

@@ -1,4 +1,4 @@
-// sum.c - sum over some axes.
+// sum.c - sum over given axes.
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -59,7 +59,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_sum = {
     .name = "sum",
-    .doc = "Sum over some axes.",
+    .doc = "The sum over the given axes.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(gr_reduce_axes),

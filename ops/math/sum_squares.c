@@ -66,7 +66,7 @@ static const gr_case cases[] = {{{"f32[4,6]"}},
 
 const gr_op gr_op_sum_squares = {
     .name = "sum_squares",
-    .doc = "The sum of the squares of all of x, a scalar.",
+    .doc = "The sum of the squares of all elements of x, a scalar.",
     .n_in = 1,
     .n_out = 1,
     .index_spec = "...->",

@@ -5,7 +5,7 @@ gr_val gr_tanh(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_tanh, NULL, x
 
 GR_POINTWISE1(tanh, tanh(x0))
 
-// By y: in a scan, y is often the carry and so kept anyway.
+// Uses y, not x: in a scan, y is often the carry and is saved anyway.
 static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_tanh_grad, NULL, g->y[0], g->dy[0]);
 }
@@ -29,7 +29,7 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_tanh_grad = {
     GR_POINTWISE_FIELDS(tanh_grad),
-    .doc = "(1 - y y) dy: the gradient of tanh by its output.",
+    .doc = "(1 - y^2) dy: the gradient of tanh, from its output y.",
     .n_in = 2,
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,

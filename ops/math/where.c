@@ -1,4 +1,4 @@
-// where.c - choice, element by element.
+// where.c - elementwise choice between two values.
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_where(gr_builder *b, gr_val x, gr_val y, gr_val z) {

@@ -1,5 +1,5 @@
-// bias_add.c - a vector added to every row. Unlike spread and add it has no size among its
-// attributes, so that it may be split along the rows, in a scan's body too.
+// bias_add.c - adds a vector to every row. Unlike broadcast and add, no attribute holds a size, so
+// that the rows may be sharded, also in a scan's body.
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
@@ -93,7 +93,7 @@ static const gr_case grad_cases[] = {
 
 const gr_op gr_op_bias_add_grad = {
     .name = "bias_add_grad",
-    .doc = "The sum of all rows.",
+    .doc = "The sum over all rows: the gradient of bias_add with respect to v.",
     .n_in = 1,
     .n_out = 1,
     .index_spec = "...c->c",

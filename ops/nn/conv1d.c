@@ -1,4 +1,4 @@
-// conv1d.c - convolution along time, as a product with the patches under the kernel.
+// conv1d.c - convolution along time, as a matmul of the kernel with patches of x (im2col).
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
@@ -6,10 +6,10 @@
 
 struct conv1d {
   int64_t stride, pad, dilation;
-  int64_t size;  // conv1d_grad_x: of x's time; conv1d_grad_w: of w's taps; conv1d: 0
+  int64_t size;  // conv1d_grad_x: frames of x; conv1d_grad_w: taps of w; conv1d: 0
 };
 
-// Sizes of one use. Frame s of y is under frames s * stride - pad + k * dilation of x.
+// The sizes of one op call. Frame s of y reads frames s * stride - pad + k * dilation of x.
 typedef struct conv {
   const struct conv1d *a;
   int64_t n, t, c, steps, out, taps;
@@ -35,11 +35,11 @@ static conv conv_of(const struct conv1d *a, const gr_type *x, const gr_type *w, 
 }
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
-  // with a bias, parts of a sum over c would each add it
+  // with a bias, c cannot be sharded: every rank's partial sum would include the bias
   strcpy(buf, s->n_in == 3 ? "nTC,oCK,o->n_o" : "nTc,ocK->n_o");
 }
 
-// Of y = conv1d(x, w), and so of either gradient.
+// The flops of y = conv1d(x, w), and equally of either gradient.
 static int64_t flops_of(const gr_type *y, const gr_type *w) {
   return 2 * gr_type_count(y) * w->dim[1] * w->dim[2];
 }
@@ -60,7 +60,7 @@ static gr_status infer(gr_op_call *s) {
     GR_TRY(gr_require_float(s, k, k == 1 ? "the kernel" : "the bias"));
   s->out[0].dim[1] = steps_of(s->attr, s->in[0].dim[1], s->in[1].dim[2]);
   if (s->out[0].dim[1] > 0) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "%lld frames are too few for a kernel of %lld",
+  return gr_fail(GR_ERR_TYPE, s->loc, "%lld frames are too few for a kernel of %lld taps",
                  (long long)s->in[0].dim[1], (long long)s->in[1].dim[2]);
 }
 
@@ -115,7 +115,7 @@ static void gather(void *arg, int64_t from, int64_t to) {
     }
 }
 
-// Adds patches back to the frames they came from, sample by sample.
+// Adds patches to the frames they were gathered from (col2im), sample by sample.
 static void scatter(void *arg, int64_t from, int64_t to) {
   const job *j = arg;
   const conv *v = &j->v;
@@ -175,10 +175,10 @@ static size_t scratch(const gr_op_call *s) {
   return bytes_of(&v);
 }
 
-#define COMMON                                                                                     \
-  GR_ATTR(struct conv1d, stride, GR_ATTR_INT, "1", "frames of x from one frame of y to the next"), \
-      GR_ATTR(struct conv1d, pad, GR_ATTR_INT, "0", "zeroes before and after x"),                  \
-      GR_ATTR(struct conv1d, dilation, GR_ATTR_INT, "1", "frames of x from tap to tap")
+#define COMMON                                                                         \
+  GR_ATTR(struct conv1d, stride, GR_ATTR_INT, "1", "frames of x between frames of y"), \
+      GR_ATTR(struct conv1d, pad, GR_ATTR_INT, "0", "zeros before and after x"),       \
+      GR_ATTR(struct conv1d, dilation, GR_ATTR_INT, "1", "frames of x between taps")
 static const gr_attr attrs[] = {COMMON, {0}};
 static const struct conv1d one = {1, 0, 1, 0}, wide = {2, 2, 2, 0};
 static const gr_case cases[] = {
@@ -192,7 +192,8 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_conv1d = {
     .name = "conv1d",
-    .doc = "x [n,t,c] with kernel w [out,c,taps], and a bias [out] if given, along t.",
+    .doc =
+        "Convolution of x [n,t,c] along t with kernel w [out,c,taps], plus an optional bias [out].",
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct conv1d),
@@ -207,7 +208,7 @@ const gr_op gr_op_conv1d = {
     .cases = cases,
 };
 
-// ---- The gradient by x, from w and dy -----------------------------------------------------------
+// ---- The gradient with respect to x -------------------------------------------------------------
 
 static gr_status grad_x_infer(gr_op_call *s) {
   GR_TRY(check_attr(s));
@@ -250,7 +251,10 @@ static size_t grad_x_scratch(const gr_op_call *s) {
 }
 
 static const gr_attr grad_attrs[] = {
-    COMMON, GR_ATTR(struct conv1d, size, GR_ATTR_INT, NULL, "frames of x, or taps of w"), {0}};
+    COMMON,
+    GR_ATTR(struct conv1d, size, GR_ATTR_INT, NULL,
+            "number of frames of x (conv1d_grad_x) or taps of w (conv1d_grad_w)"),
+    {0}};
 static const gr_case grad_x_cases[] = {
     {{"f32[6,4,3]", "f32[6,5,6]"}, .attr = &(struct conv1d){1, 0, 1, 7}},
     {{"f32[6,4,3]", "f32[6,5,6]"}, .attr = &(struct conv1d){2, 2, 2, 9}},
@@ -259,7 +263,7 @@ static const gr_case grad_x_cases[] = {
 
 const gr_op gr_op_conv1d_grad_x = {
     .name = "conv1d_grad_x",
-    .doc = "The gradient of conv1d by x, from w and dy.",
+    .doc = "The gradient of conv1d with respect to x, from w and dy.",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct conv1d),
@@ -272,7 +276,7 @@ const gr_op gr_op_conv1d_grad_x = {
     .cases = grad_x_cases,
 };
 
-// ---- The gradient by w, from x and dy -----------------------------------------------------------
+// ---- The gradient with respect to w -------------------------------------------------------------
 
 static gr_status grad_w_infer(gr_op_call *s) {
   GR_TRY(check_attr(s));
@@ -327,7 +331,7 @@ static int64_t grad_w_flops(const gr_op_call *s) { return flops_of(&s->in[1], s-
 
 const gr_op gr_op_conv1d_grad_w = {
     .name = "conv1d_grad_w",
-    .doc = "The gradient of conv1d by w, from x and dy.",
+    .doc = "The gradient of conv1d with respect to w, from x and dy.",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct conv1d),

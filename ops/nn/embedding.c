@@ -1,4 +1,4 @@
-// embedding.c - rows of a table.
+// embedding.c - lookup of rows of a table.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
@@ -26,8 +26,9 @@ static gr_status check(const gr_launch *l, int64_t rows) {
   const int32_t *id = l->in[1];
   for (int64_t i = 0, n = gr_type_count(&l->in_type[1]); i < n; i++)
     if (id[i] < 0 || id[i] >= rows)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "id %d (number %lld) is not in a table of %lld rows",
-                     id[i], (long long)i, (long long)rows);
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                     "id %d (number %lld) is not a row of a table of %lld rows", id[i],
+                     (long long)i, (long long)rows);
   return GR_OK;
 }
 
@@ -54,14 +55,14 @@ static const gr_case cases[] = {
     {{0}},
 };
 
-static int64_t flops(const gr_op_call *s) {  // rows are copied
+static int64_t flops(const gr_op_call *s) {  // rows are only copied
   (void)s;
   return 0;
 }
 
 const gr_op gr_op_embedding = {
     .name = "embedding",
-    .doc = "For each id, its row of the table.",
+    .doc = "The row of the table for each id.",
     .n_in = 2,
     .n_out = 1,
     .index_spec = "Vc,...->...c",
@@ -91,7 +92,8 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Each piece owns some rows of the table and goes through all ids, in order.
+// Each task owns a range of rows of the table and visits all ids in order, so that the sums do not
+// depend on the number of threads.
 static void add(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   const int32_t *id = l->in[1];
@@ -117,7 +119,7 @@ static gr_kernel grad_fast(const gr_op_call *s) {
 }
 
 static const gr_attr grad_attrs[] = {
-    GR_ATTR(struct embedding_grad, rows, GR_ATTR_INT, NULL, "of the table"), {0}};
+    GR_ATTR(struct embedding_grad, rows, GR_ATTR_INT, NULL, "number of rows of the table"), {0}};
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "i32[4]"}, .attr = &(struct embedding_grad){5}, .fill = "ni"},
     {{"f32[2,3,6]", "i32[2,3]"}, .attr = &(struct embedding_grad){5}, .fill = "ni"},
@@ -127,7 +129,7 @@ static const gr_case grad_cases[] = {
 
 const gr_op gr_op_embedding_grad = {
     .name = "embedding_grad",
-    .doc = "Each row of dy, added to the row of the table that its id names.",
+    .doc = "Adds each row of dy to the row of the table's gradient that its id selects.",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct embedding_grad),

@@ -1,5 +1,5 @@
-// layer_norm.c - rows of mean 0 and variance 1, then scaled and shifted by channel (Ba, Kiros,
-// Hinton, "Layer normalization", 2016).
+// layer_norm.c - normalises rows to mean 0 and variance 1, then scales and shifts each channel (Ba,
+// Kiros, Hinton, "Layer normalization", 2016).
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -31,7 +31,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// 1 / deviation of a row, and its mean.
+// Returns 1 / sqrt(variance + eps) of a row, and its mean in *mean.
 static float deviation(const float *x, int64_t c, double eps, float *mean) {
   *mean = gr_sum_f32(x, c) / (float)c;
   return 1 / sqrtf(gr_spread_f32(x, *mean, c) / (float)c + (float)eps);
@@ -82,10 +82,11 @@ const gr_op gr_op_layer_norm = {
     .cases = cases,
 };
 
-// ---- The gradients by x, gamma and beta -------------------------------------------------------
+// ---- The gradients with respect to x, gamma and beta ------------------------------------------
 // With z the normalised row and u = dy gamma: dx = (u - mean(u) - z mean(u z)) / deviation,
-// dgamma = sum over rows of dy z, dbeta = of dy. The sums over rows are made in CHUNKS of rows
-// whose number and size follow from the shape, then added in order.
+// dgamma = sum over rows of dy z, dbeta = sum over rows of dy. The sums over rows are computed in
+// chunks whose number and size depend only on the shape, then added in order, so that the result
+// does not depend on the number of threads.
 
 static gr_status grad_cpu(const gr_launch *l) {
   const struct layer_norm *a = l->attr;
@@ -111,7 +112,10 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-enum { CHUNKS = 64, CHUNK = 16 };  // at most so many chunks, of at least so many rows
+enum {
+  CHUNKS = 64,
+  CHUNK = 16
+};  // the maximum number of chunks; the minimum number of rows in each
 
 static int64_t chunk_rows(int64_t rows) { return gr_max_i64(CHUNK, (rows + CHUNKS - 1) / CHUNKS); }
 
@@ -178,7 +182,7 @@ static const gr_case grad_cases[] = {
 
 const gr_op gr_op_layer_norm_grad = {
     .name = "layer_norm_grad",
-    .doc = "The gradients of layer_norm by x, gamma and beta, from x, gamma and dy.",
+    .doc = "The gradients of layer_norm with respect to x, gamma and beta, from x, gamma and dy.",
     .n_in = 3,
     .n_out = 3,
     .attr_size = sizeof(struct layer_norm),

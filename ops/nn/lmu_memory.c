@@ -1,11 +1,11 @@
 // lmu_memory.c - the state space of a Legendre memory unit (Voelker, Kajic, Eliasmith, "Legendre
-// memory units: continuous-time representation in recurrent neural networks", 2019), held for one
-// step of time 1: m[t] = A m[t-1] + B u[t].
+// memory units: continuous-time representation in recurrent neural networks", 2019), discretised
+// with a zero-order hold and a time step of 1: m[t] = A m[t-1] + B u[t].
 //
 //   d m / dt = a m + b u,   a[i,j] = r[i] * (i < j ? -1 : (-1)^(i-j+1)),   b[i] = r[i] (-1)^i,
 //   r[i] = (2i + 1) / theta;      exp([[a, b], [0, 0]]) = [[A, B], [0, 1]]
 //
-// The exponential is by scaling and squaring with the Pade approximant of degree 13 (Higham, "The
+// The exponential uses scaling and squaring with the Pade approximant of degree 13 (Higham, "The
 // scaling and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl.
 // 26, 2005).
 #include <math.h>
@@ -17,9 +17,9 @@ struct lmu_memory {
   double theta;
 };
 
-// ---- The exponential ------------------------------------------------------------------------
+// ---- The matrix exponential -----------------------------------------------------------------
 
-enum { SQUARES = 8 };  // matrices of working memory
+enum { SQUARES = 8 };  // scratch matrices
 
 static size_t size_of(int64_t n) { return (size_t)(n * n); }
 
@@ -31,7 +31,7 @@ static void product(int64_t n, const double *restrict x, const double *restrict 
       for (int64_t j = 0; j < n; j++) z[i * n + j] += x[i * n + k] * y[k * n + j];
 }
 
-// Solves p x = q in place of q, by elimination with row exchanges; p is used up.
+// Solves p x = q by Gaussian elimination with partial pivoting; overwrites q with x and destroys p.
 static void solve(int64_t n, double *p, double *q) {
   for (int64_t c = 0; c < n; c++) {
     int64_t best = c;
@@ -56,7 +56,7 @@ static void solve(int64_t n, double *p, double *q) {
   }
 }
 
-// The largest sum of a column's magnitudes.
+// The 1-norm: the largest sum of the magnitudes of a column.
 static double norm(int64_t n, const double *x) {
   double most = 0;
   for (int64_t j = 0; j < n; j++) {
@@ -67,8 +67,8 @@ static double norm(int64_t n, const double *x) {
   return most;
 }
 
-// The even half v (or, times x, the odd half u) of the approximant's numerator: b[first], b[first
-// + 2], ... times the powers x^0, x^2, ... x^12, the upper three by way of x^6.
+// The even part v (or, times x, the odd part u) of the approximant's numerator: b[first], b[first
+// + 2], ... times the powers x^0, x^2, ... x^12; the upper three are computed as multiples of x^6.
 static void half(int64_t n, const double *b, int first, double *const power[4], double *work,
                  double *out) {
   size_t count = size_of(n);
@@ -81,7 +81,7 @@ static void half(int64_t n, const double *b, int first, double *const power[4], 
   for (int64_t i = 0; i < n; i++) out[i * n + i] += b[first];
 }
 
-// exp(m[0]) in m[0], with seven more squares of working memory behind it.
+// Replaces m[0] by exp(m[0]); m[1] to m[7] are scratch memory.
 static void exponential(int64_t n, double *memory) {
   static const double b[15] = {64764752532480000,
                                32382376266240000,
@@ -126,11 +126,11 @@ static void exponential(int64_t n, double *memory) {
 static gr_status infer(gr_op_call *s) {
   const struct lmu_memory *a = s->attr;
   if (a->order < 1 || a->order > 4096)
-    return gr_fail(GR_ERR_TYPE, s->loc, "an LMU's order is 1 to 4096, not %lld",
+    return gr_fail(GR_ERR_TYPE, s->loc, "an LMU's order must be 1 to 4096, not %lld",
                    (long long)a->order);
   if (!(a->theta > 0))
-    return gr_fail(GR_ERR_TYPE, s->loc, "an LMU's theta, its window in steps, is positive, not %g",
-                   a->theta);
+    return gr_fail(GR_ERR_TYPE, s->loc,
+                   "an LMU's theta, its window in steps, must be positive, not %g", a->theta);
   s->out[0] = (gr_type){.dtype = GR_F32, .rank = 2, .dim = {a->order, a->order}};
   s->out[1] = (gr_type){.dtype = GR_F32, .rank = 1, .dim = {a->order}};
   return GR_OK;
@@ -159,12 +159,13 @@ static gr_status cpu(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct lmu_memory, order, GR_ATTR_INT, NULL, "polynomials: the size of the memory"),
-    GR_ATTR(struct lmu_memory, theta, GR_ATTR_FLOAT, NULL, "the window remembered, in steps"),
+    GR_ATTR(struct lmu_memory, order, GR_ATTR_INT, NULL,
+            "number of Legendre polynomials: the size of the memory"),
+    GR_ATTR(struct lmu_memory, theta, GR_ATTR_FLOAT, NULL, "length of the window, in steps"),
     {0}};
 static const gr_case cases[] = {
     {{0}, .attr = &(struct lmu_memory){6, 10}},
-    {{0}, .attr = &(struct lmu_memory){0, 10}, .fails = "order is 1 to 4096"},
+    {{0}, .attr = &(struct lmu_memory){0, 10}, .fails = "order must be 1 to 4096"},
     {{0}, .attr = &(struct lmu_memory){4, 0}, .fails = "theta"},
     {{0}},
 };
@@ -172,8 +173,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_lmu_memory = {
     .name = "lmu_memory",
     .doc =
-        "The matrix A [order, order] and the vector B [order] of a Legendre memory unit, held over "
-        "one step.",
+        "The matrix A [order, order] and the vector B [order] of a Legendre memory unit, "
+        "discretised with a zero-order hold.",
     .n_in = 0,
     .n_out = 2,
     .attr_size = sizeof(struct lmu_memory),

@@ -42,7 +42,7 @@ static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax = {
     .name = "log_softmax",
-    .doc = "x - log(sum(exp(x))) of the last axis.",
+    .doc = "x - log(sum(exp(x))) over the last axis.",
     .n_in = 1,
     .n_out = 1,
     .index_spec = "...K->...K",
@@ -87,7 +87,7 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax_grad = {
     .name = "log_softmax_grad",
-    .doc = "The gradient of log_softmax by x, from y and dy.",
+    .doc = "The gradient of log_softmax with respect to x, from y and dy.",
     .n_in = 2,
     .n_out = 1,
     .index_spec = "...K,...K->...K",

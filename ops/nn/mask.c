@@ -1,4 +1,4 @@
-// mask.c - zeros from each sample's length on; and the lengths as a mask.
+// mask.c - sets frames at and beyond each sample's length to zero; converts lengths to a mask.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
@@ -8,7 +8,8 @@ gr_val gr_mask(gr_builder *b, gr_val x, gr_val lengths) {
 
 static gr_status lengths_are_i32(const gr_op_call *s, int k) {
   if (s->in[k].dtype == GR_I32) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "lengths are i32, not %s", gr_dtypes[s->in[k].dtype].name);
+  return gr_fail(GR_ERR_TYPE, s->loc, "lengths must be i32, not %s",
+                 gr_dtypes[s->in[k].dtype].name);
 }
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "nTab,n->nTab"
@@ -45,7 +46,7 @@ static const gr_case cases[] = {
     {{"f32[6,5]", "i32[6]"}, .fill = "nl"},
     {{"f32[6,5,4]", "i32[6]"}, .fill = "nl"},
     {{"i32[6,5]", "i32[6]"}, .fill = "il"},
-    {{"f32[6,5]", "f32[6]"}, .fails = "lengths are i32, not f32"},
+    {{"f32[6,5]", "f32[6]"}, .fails = "lengths must be i32, not f32"},
     {{"f32[6,5]", "i32[5]"}, .fails = "sizes 6 and 5 differ"},
     {{0}},
 };
@@ -86,10 +87,10 @@ static gr_status mask_cpu(const gr_launch *l) {
 }
 
 static const gr_attr mask_attrs[] = {
-    GR_ATTR(struct length_mask, size, GR_ATTR_INT, NULL, "of the time axis"), {0}};
+    GR_ATTR(struct length_mask, size, GR_ATTR_INT, NULL, "size of the time axis"), {0}};
 static const gr_case mask_cases[] = {
     {{"i32[6]"}, .attr = &(struct length_mask){4}, .fill = "i"},
-    {{"f32[6]"}, .attr = &(struct length_mask){4}, .fails = "lengths are i32, not f32"},
+    {{"f32[6]"}, .attr = &(struct length_mask){4}, .fails = "lengths must be i32, not f32"},
     {{"i32[6]"}, .attr = &(struct length_mask){0}, .fill = "i", .fails = "empty"},
     {{0}},
 };

@@ -1,4 +1,4 @@
-// matmul.c - product of matrices, either of them read transposed.
+// matmul.c - matrix product; either operand may be read transposed.
 #include "ops/nn/matmul.h"
 #include <string.h>
 #include "ops/kernels/fastmath.h"
@@ -11,9 +11,10 @@ gr_val gr_matmul(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb) {
   return emit(b, x, y, ta, tb, false);
 }
 
-// Leading axes are more rows where only x has them: "...mk,kn->...mn"; they number matrices where
-// both have; and with `sum` they are summed over, "...km,...kn->mn": the gradient by weights that
-// all steps or samples share is one product, and stays one when a loop's steps are stacked.
+// If only x has leading axes, they add rows: "...mk,kn->...mn". If both operands have them, they
+// are batch axes. With `sum` they are summed over, "...km,...kn->mn": then the gradient with
+// respect to weights that all steps or samples share is a single matmul, also when a loop's steps
+// are stacked.
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
   const struct matmul *a = s->attr;
   bool lead_y = a->sum || s->in[1].rank > 2, lead_x = a->sum || s->in[0].rank > 2 || !lead_y;
@@ -24,8 +25,8 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {
 
 static gr_status infer(gr_op_call *s) { return gr_require_float(s, 1, "the second operand"); }
 
-// z = x y:  dx = dz y', dy = x' dz; a transposed operand has its product transposed. An operand
-// without the leading axes that dz has gets the sum over them.
+// z = x y:  dx = dz y', dy = x' dz; the gradient of a transposed operand is the transposed product.
+// If dz has leading axes that an operand lacks, its gradient is summed over them.
 static void grad(const gr_grad *g) {
   const struct matmul *a = g->attr;
   if (g->b->err) return;
@@ -42,7 +43,7 @@ static void grad(const gr_grad *g) {
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-// A site as one product, repeated `count` times; sum: into the same result.
+// An op call as one GEMM that is repeated `count` times; sum: all add to the same result.
 typedef struct product {
   gr_gemm g;
   int64_t count;
@@ -96,7 +97,8 @@ static gr_status run_f32(const gr_launch *l) {
   return product_f32(l, l->in[0], l->in[1], l->out[0]);
 }
 
-// bf16: widened to f32 in working memory, multiplied, and rounded. Sums run in f32.
+// bf16: operands are converted to f32 in scratch memory, multiplied with f32 accumulation, and the
+// result is rounded to bf16.
 typedef struct widening {
   const uint16_t *from;
   float *to;
@@ -173,7 +175,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_matmul = {
     .name = "matmul",
     .doc =
-        "z = x y of the last two axes. Weights have two axes; else leading axes number matrices.",
+        "z = x y over the last two axes. Leading axes of both are batch axes; y may have none "
+        "(weights).",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct matmul),

@@ -1,9 +1,10 @@
-// pack.c - a product that is repeated with the same right operand: that operand is copied once into
-// panels of columns, and products with few rows then read memory in one line. How wide panels
-// are depends on the processor, and so does what a packed matrix holds; its type does not.
+// pack.c - prepacked weights: if several matmuls share the right operand, it is copied once into
+// panels of columns, so that a matmul with few rows reads memory sequentially. The width of a
+// panel, and so the order of a packed matrix's elements, depends on the processor; its type does
+// not.
 #include "ops/nn/matmul.h"
 
-enum { ROUND = 96, FEW_ROWS = 32, LEAST = 64 * 64 };
+enum { ROUND = 96, FEW_ROWS = 32, MIN_ELEMENTS = 64 * 64 };
 
 struct pack {
   int64_t turned;  // the operand is [n,k]
@@ -15,7 +16,7 @@ struct packed {
 bool gr_matmul_packs(const gr_op_call *s) {
   const struct matmul *a = s->attr;
   return s->op == &gr_op_matmul && !a->ta && !a->sum && s->in[0].rank == 2 && s->in[1].rank == 2 &&
-         gr_is_f32(s) && s->in[0].dim[0] <= FEW_ROWS && gr_type_count(s->in + 1) >= LEAST;
+         gr_is_f32(s) && s->in[0].dim[0] <= FEW_ROWS && gr_type_count(s->in + 1) >= MIN_ELEMENTS;
 }
 
 gr_val gr_pack(gr_builder *b, const gr_op_call *product, gr_val y) {
@@ -33,7 +34,8 @@ static int64_t rounded(int64_t n) { return (n + ROUND - 1) / ROUND * ROUND; }
 
 static gr_status f32_only(const gr_op_call *s) {
   if (gr_is_f32(s)) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "only f32 is packed");
+  return gr_fail(GR_ERR_TYPE, s->loc, "only f32 can be packed, not %s",
+                 gr_dtypes[s->in[0].dtype].name);
 }
 
 static gr_status infer(gr_op_call *s) {
@@ -54,7 +56,7 @@ static gr_status run(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct pack, turned, GR_ATTR_BOOL, "false", "the matrix is [columns, k]"), {0}};
+    GR_ATTR(struct pack, turned, GR_ATTR_BOOL, "false", "the operand is [columns, k]"), {0}};
 static const gr_case cases[] = {
     {{"f32[6,8]"}, .attr = &(struct pack){0}},
     {{"f32[107,19]"}, .attr = &(struct pack){1}},
@@ -69,7 +71,9 @@ static int64_t no_flops(const gr_op_call *s) {
 
 const gr_op gr_op_pack = {
     .name = "pack",
-    .doc = "A matrix [k, columns] in the order matmul_packed reads it, columns rounded up to 96.",
+    .doc =
+        "A matrix [k, columns] in the order that matmul_packed reads; columns are rounded up to a "
+        "multiple of 96.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct pack),
@@ -88,7 +92,8 @@ static gr_status packed_infer(gr_op_call *s) {
   const gr_type *p = &s->in[1];
   s->out[0].dim[s->out[0].rank - 1] = columns;
   if (columns < 1 || p->dim[0] != rounded(columns) || p->dim[1] != k)
-    return gr_fail(GR_ERR_TYPE, s->loc, "%lld columns of %lld rows are not packed like this",
+    return gr_fail(GR_ERR_TYPE, s->loc,
+                   "operand 1 is not a packed matrix of %lld columns and %lld rows",
                    (long long)columns, (long long)k);
   return f32_only(s);
 }
@@ -122,22 +127,23 @@ static gr_kernel packed_fast(const gr_op_call *s) {
 }
 
 static const gr_attr packed_attrs[] = {
-    GR_ATTR(struct packed, columns, GR_ATTR_INT, NULL, "of the matrix that was packed"), {0}};
+    GR_ATTR(struct packed, columns, GR_ATTR_INT, NULL, "number of columns of the original matrix"),
+    {0}};
 static const gr_case packed_cases[] = {
     {{"f32[4,6]", "f32[96,6]"}, .attr = &(struct packed){8}},
     {{"f32[9,33]", "f32[192,33]"}, .attr = &(struct packed){107}},
-    {{"f32[4,6]", "f32[96,6]"}, .attr = &(struct packed){97}, .fails = "not packed like this"},
+    {{"f32[4,6]", "f32[96,6]"}, .attr = &(struct packed){97}, .fails = "not a packed matrix"},
     {{0}},
 };
 
-// Not of the columns that were added.
+// The padding columns do not count.
 static int64_t packed_flops(const gr_op_call *s) {
   return 2 * gr_type_count(s->out) * gr_last(s->in);
 }
 
 const gr_op gr_op_matmul_packed = {
     .name = "matmul_packed",
-    .doc = "z = x y, of a y that was packed.",
+    .doc = "z = x y, with y prepacked by pack.",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct packed),

@@ -3,10 +3,11 @@
 
 gr_val gr_relu(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_relu, NULL, x); }
 
-// Written so that NaN stays NaN: a bad step must be seen.
+// NaN stays NaN, so that finite_check detects a bad step.
 GR_POINTWISE1(relu, x0 < 0 ? 0 : x0)
 
-// From y instead of x: y > 0 exactly if x > 0. x is then dead after relu, which may run in place.
+// Uses y instead of x, because y > 0 exactly if x > 0. Then x is dead after relu, which may run in
+// place.
 static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_relu_grad, NULL, g->y[0], g->dy[0]);
 }
@@ -28,7 +29,7 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_relu_grad = {
     GR_POINTWISE_FIELDS(relu_grad),
-    .doc = "dy where y is positive, else 0: the gradient of relu by its output.",
+    .doc = "dy where y is positive, else 0: the gradient of relu, from its output y.",
     .n_in = 2,
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,

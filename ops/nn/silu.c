@@ -30,8 +30,8 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 const gr_op gr_op_silu_grad = {
     GR_POINTWISE_FIELDS(silu_grad),
     .doc =
-        "The gradient of silu by x, times dy; sigmoid(x) is written by tanh, which cannot "
-        "overflow.",
+        "The gradient of silu with respect to x, from x and dy; sigmoid is computed with tanh, "
+        "which cannot overflow.",
     .n_in = 2,
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,

@@ -8,8 +8,8 @@ struct softmax {
   int64_t causal;
 };
 
-// x is [n,...,r,K]; lengths [n] say how many of the K entries there are. A causal row r sees
-// entries 0..r, so rows must be whole.
+// x is [n,...,r,K]; lengths [n] give the number of valid entries of K. A causal row r attends to
+// entries 0..r, so the row axis cannot be sharded.
 static void letters(const gr_op_call *s, int rank, char x[GR_MAX_RANK + 1]) {
   const struct softmax *a = s->attr;
   gr_letters(x, "n", rank);
@@ -39,7 +39,7 @@ static void grad(const gr_grad *g) {
                           : GR_EMIT(g->b, &gr_op_softmax_grad, NULL, g->y[0], g->dy[0]);
 }
 
-// How many entries of a row count. None at all: the row is uniform.
+// The number of unmasked entries of a row; 0 makes the row uniform.
 static int64_t seen(const gr_launch *l, int64_t row) {
   const struct softmax *a = l->attr;
   const gr_type *t = l->in_type;
@@ -81,7 +81,7 @@ static gr_status run_f32(const gr_launch *l) {
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct softmax, causal, GR_ATTR_BOOL, "false", "row r sees entries 0..r only"), {0}};
+    GR_ATTR(struct softmax, causal, GR_ATTR_BOOL, "false", "mask entries beyond r in row r"), {0}};
 static const struct softmax open = {0}, causal = {1};
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &open},
@@ -97,8 +97,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_softmax = {
     .name = "softmax",
     .doc =
-        "exp(x) / sum(exp(x)) of the last axis. Entries at or beyond the sample's length, the "
-        "optional second operand, get 0; a row of length 0 is uniform.",
+        "exp(x) / sum(exp(x)) over the last axis. Entries at or beyond the sample's length, the "
+        "optional second operand, are 0; a row of length 0 is uniform.",
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct softmax),
@@ -112,7 +112,7 @@ const gr_op gr_op_softmax = {
     .cases = cases,
 };
 
-// ---- The gradient: dx = y (dy - sum(y dy)); a row that was made uniform has none ------------
+// ---- The gradient: dx = y (dy - sum(y dy)); a uniform row's is 0 ----------------------------
 
 static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
   char x[GR_MAX_RANK + 1] = "K";
@@ -172,7 +172,7 @@ static const gr_case grad_cases[] = {
 
 const gr_op gr_op_softmax_grad = {
     .name = "softmax_grad",
-    .doc = "The gradient of softmax by x, from y, dy and the lengths.",
+    .doc = "The gradient of softmax with respect to x, from y, dy and the lengths.",
     .n_in = GR_ANY,
     .n_out = 1,
     .index_spec_of = grad_index_spec_of,

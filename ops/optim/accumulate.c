@@ -1,4 +1,4 @@
-// accumulate.c - adds a micro-batch's gradient to the accumulator, which the first one resets.
+// accumulate.c - adds a micro-batch's gradient to the accumulator; the first micro-batch resets it.
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -7,10 +7,10 @@ enum { GRAIN = 16384 };
 
 static gr_status infer(gr_op_call *s) {
   if (s->in[2].dtype != GR_I32)
-    return gr_fail(GR_ERR_TYPE, s->loc, "the micro-step's number is an i32, not a %s",
+    return gr_fail(GR_ERR_TYPE, s->loc, "the index of the micro-batch must be i32, not %s",
                    gr_dtypes[s->in[2].dtype].name);
   if (s->in[0].dtype == s->in[1].dtype) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "a term of %s cannot be added to a total of %s",
+  return gr_fail(GR_ERR_TYPE, s->loc, "a gradient of %s cannot be added to an accumulator of %s",
                  gr_dtypes[s->in[1].dtype].name, gr_dtypes[s->in[0].dtype].name);
 }
 
@@ -38,7 +38,7 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
-// Terms of a sum over ranks are added up as they are; the number is the same everywhere.
+// Partial sums are accumulated without a reduction; the micro-batch index is replicated.
 static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   int n = 0;
   memset(&rule[n++], GR_REPLICATE, sizeof *rule);
@@ -53,14 +53,14 @@ static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]", "i32[]"}, .fill = "nnz"},
     {{"f32[6,3000]", "f32[6,3000]", "i32[]"}, .fill = "nn1"},
     {{"i32[5]", "i32[5]", "i32[]"}, .fill = "ii1"},
-    {{"f32[5]", "i32[5]", "i32[]"}, .fails = "a term of i32"},
-    {{"f32[5]", "f32[5]", "f32[]"}, .fails = "is an i32"},
+    {{"f32[5]", "i32[5]", "i32[]"}, .fails = "a gradient of i32"},
+    {{"f32[5]", "f32[5]", "f32[]"}, .fails = "must be i32"},
     {{0}},
 };
 
 const gr_op gr_op_accumulate = {
     .name = "accumulate",
-    .doc = "total + term, or term alone where the micro-step's number is 0.",
+    .doc = "accumulator + gradient; for micro-batch 0, the gradient alone.",
     .n_in = 3,
     .n_out = 1,
     .index_spec = "...,...,->...",

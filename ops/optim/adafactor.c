@@ -1,15 +1,15 @@
 // adafactor.c - Adafactor (Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear
-// Memory Cost", 2018) as torch.optim.Adafactor (PyTorch 2.5 and later) defines it: of a matrix's
-// squared gradients only the means of rows and of columns are kept, and their outer product stands
-// for all of them.
+// Memory Cost", 2018) as torch.optim.Adafactor (PyTorch 2.5 and later) defines it: for a matrix,
+// only the row and column means of the squared gradients are stored, and their outer product
+// approximates the second moment.
 //
 //   row, col    means of (g scale)^2 over columns and over rows, with decay 1 - t^beta2_decay
-//   V           row col / max(mean of row, eps1); of a vector, the mean of (g scale)^2 itself
+//   V           row col / max(mean of row, eps1); for a vector, the mean of (g scale)^2 itself
 //   U           g scale / max(sqrt(V), eps1)
 //   w'          w (1 - lr weight_decay) - max(eps2, RMS(w)) min(lr, 1/sqrt(t)) U / max(1, RMS(U)/d)
 //
-// A matrix is the last two dimensions of a weight. Three sums go over more than a row: they are ops
-// of their own, so that any dimension of the weight may be split over ranks.
+// A matrix is the last two dimensions of a weight. Three sums span more than one row; they are
+// separate ops, so that any dimension of the weight may be sharded.
 #include "ops/optim/adafactor.h"
 #include <float.h>
 #include <math.h>
@@ -18,23 +18,22 @@
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
-// ---- The update
-// -------------------------------------------------------------------------------------
+// ---- The update -------------------------------------------------------------------------------
 
 typedef struct adafactor {
   double beta2_decay, eps1, eps2, d, weight_decay;
-  int64_t rows, count;  // of a matrix, 0 in a vector; numbers of the weight
+  int64_t rows, count;  // rows of a matrix, 0 for a vector; elements of the weight
 } adafactor;
 
-// Both ops below are given g, then v, or row, col and the sum of row, and then scalars.
+// The operands of both ops below: g, then v (or row, col and the sum of row), then scalars.
 enum { FACTORS = 3 };
 
-// How to work out max(sqrt(V), eps1).
+// What computing max(sqrt(V), eps1) needs.
 typedef struct variance {
   const gr_launch *l;
-  int at;  // the operand that v or row is
+  int at;  // the index of operand v, or of row
   bool factored;
-  int64_t rows, columns;  // of a matrix, on this rank
+  int64_t rows, columns;  // of this rank's slice of a matrix
   double eps1, mean_of;
 } variance;
 
@@ -48,7 +47,7 @@ static variance variance_of(const gr_launch *l, int g, int scalars) {
   return v;
 }
 
-// Of a row of all matrices: row / mean of row.
+// row / max(mean of row, eps1), for one row of all matrices.
 static double row_share(const variance *v, int64_t row) {
   const gr_launch *l = v->l;
   double mean = fmax(IN(v->at + 2, row / v->rows) / v->mean_of, v->eps1);
@@ -62,7 +61,7 @@ static double root(const variance *v, int64_t row, int64_t c) {
   return fmax(sqrt(is), v->eps1);
 }
 
-// A row's roots, in f32: of V = share * of[c].
+// One row in f32: V[c] = result * (*of)[c].
 static float row_f32(const variance *v, int64_t row, const float **of) {
   const gr_launch *l = v->l;
   const float *second = l->in[v->at + v->factored];
@@ -79,20 +78,25 @@ static gr_status infer_floats(gr_op_call *c) {
 }
 
 static const gr_attr attrs[] = {
-    GR_PARAM(adafactor, beta2_decay, "-0.8", "<= 0", "decay of squares at step t: 1 - t^this"),
+    GR_PARAM(adafactor, beta2_decay, "-0.8", "<= 0",
+             "exponent c of the second moment's decay at step t, 1 - t^c"),
     GR_PARAM(adafactor, eps1, "1.1920928955078125e-07", "> 0",
-             "least root of the second moment, and least mean of rows"),
-    GR_PARAM(adafactor, eps2, "1e-3", ">= 0", "least root mean square of a weight in its step"),
-    GR_PARAM(adafactor, d, "1", ">= 1", "largest root mean square of an update"),
-    GR_PARAM(adafactor, weight_decay, "0", ">= 0", "taken from the weight, times lr"),
-    GR_ATTR(adafactor, rows, GR_ATTR_INT, NULL, "of each matrix of the whole weight; 0: a vector"),
-    GR_ATTR(adafactor, count, GR_ATTR_INT, NULL, "numbers of the whole weight"),
+             "lower bound of the second moment's root and of the mean of rows"),
+    GR_PARAM(adafactor, eps2, "1e-3", ">= 0",
+             "lower bound of a weight's root mean square in the step size"),
+    GR_PARAM(adafactor, d, "1", ">= 1",
+             "updates with a larger root mean square are clipped to this"),
+    GR_PARAM(adafactor, weight_decay, "0", ">= 0",
+             "decoupled: the weight is multiplied by 1 - lr weight_decay"),
+    GR_ATTR(adafactor, rows, GR_ATTR_INT, NULL,
+            "rows of each matrix of the global weight; 0: a vector"),
+    GR_ATTR(adafactor, count, GR_ATTR_INT, NULL, "elements of the global weight"),
     {0}};
 static const adafactor matrix = {-0.8, FLT_EPSILON, 1e-3, 1, 0.01, 4, 24},
                        batch = {-0.8, FLT_EPSILON, 1e-3, 1, 0.01, 3, 30},
                        vector = {-0.8, FLT_EPSILON, 1e-3, 1, 0.01, 0, 24};
 
-// ---- The squares of U, summed -------------------------------------------------------------------
+// ---- The sum of the squares of U ----------------------------------------------------------------
 
 static void norm_spec(const gr_op_call *c, char buf[128]) {
   snprintf(buf, 128, "%s", c->n_in == 5 ? "...rc,...r,...c,...,->" : "...,...,->");
@@ -174,10 +178,9 @@ const gr_op gr_op_adafactor_norm = {
     .cases = norm_cases,
 };
 
-// ---- The next weight
-// ------------------------------------------------------------------------------
+// ---- The next weight --------------------------------------------------------------------------
 
-enum { LR, STEP, SCALE, OK, SUM_W, SUM_U, SCALARS };  // after the others
+enum { LR, STEP, SCALE, OK, SUM_W, SUM_U, SCALARS };  // after the tensor operands
 
 // w' = keep w - step g / max(sqrt(V), eps1)
 typedef struct rates {
@@ -238,7 +241,7 @@ static void index_spec_of(const gr_op_call *c, char buf[128]) {
            factored ? "...rc,...rc,...r,...c,...,,,,,,->...rc" : "...,...,...,,,,,,->...");
 }
 
-// A matrix has row and col, where a vector has v.
+// A matrix has the states row and col; a vector has v.
 static void emit(gr_optim_update *u) {
   enum { ROW, COL, V };
   gr_builder *b = u->b;
@@ -271,7 +274,8 @@ static void emit(gr_optim_update *u) {
 
 static const gr_optimizer optimizer = {
     .states = {{"row", "mean of each row's squared gradients", GR_OPTIM_ROWS, GR_OPTIM_MATRICES},
-               {"col", "mean of each column's", GR_OPTIM_COLUMNS, GR_OPTIM_MATRICES},
+               {"col", "mean of each column's squared gradients", GR_OPTIM_COLUMNS,
+                GR_OPTIM_MATRICES},
                {"v", "mean of squared gradients", GR_OPTIM_SAME, GR_OPTIM_VECTORS}},
     .emit = emit,
 };
@@ -294,7 +298,7 @@ const gr_op gr_op_adafactor = {
     .doc =
         "w' from w, gradient, v (or row, col and the sum of row), lr, step, gradient scale, ok, "
         "and the sums of the squares of w and of the update: Adafactor. lr is the largest relative "
-        "step; PyTorch takes 1e-2.",
+        "step; PyTorch's default is 1e-2.",
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(adafactor),

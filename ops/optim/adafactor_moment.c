@@ -1,15 +1,14 @@
-// adafactor_moment.c - what Adafactor keeps of squared gradients (adafactor.c): the sums of a
-// matrix's rows and columns, and how the means follow them.
+// adafactor_moment.c - Adafactor's second moments (adafactor.c): the row and column sums of squared
+// gradients, and the update of their running means.
 #include <math.h>
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 #include "ops/optim/adafactor.h"
 
-// ---- The squares of a gradient, summed over columns and over rows
-// ---------------------------------
+// ---- The row and column sums of a squared gradient --------------------------------------------
 
-enum { CHUNK = 64 };  // columns that are summed at once
+enum { CHUNK = 64 };  // columns summed at a time
 
 static void squares_of(const gr_launch *l, int64_t m, int64_t from, int64_t to) {
   const gr_type *t = l->in_type;
@@ -44,7 +43,7 @@ static void squares_rows(void *arg, int64_t from, int64_t to) {
     ((float *)l->out[0])[r] = gr_dot_f32(g, g, columns);
 }
 
-// Pieces are chunks of columns, of one matrix after another.
+// Each task is a chunk of columns of one matrix.
 static void squares_columns(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   const gr_type *t = l->in_type;
@@ -89,8 +88,7 @@ const gr_op gr_op_adafactor_squares = {
     .cases = squares_cases,
 };
 
-// ---- A second moment
-// ------------------------------------------------------------------------------
+// ---- The running mean -------------------------------------------------------------------------
 
 enum { S, X, MOMENT_STEP, MOMENT_SCALE, MOMENT_OK };
 
@@ -110,7 +108,7 @@ static gr_status moment_cpu(const gr_launch *l) {
 static const gr_attr moment_attrs[] = {
     GR_ATTR(gr_adafactor_moment, beta2_decay, GR_ATTR_FLOAT, "-0.8", "beta2 is 1 - t^beta2_decay"),
     GR_ATTR(gr_adafactor_moment, count, GR_ATTR_INT, NULL,
-            "how many squares each number of x is the sum of; 0: x is the gradient itself"),
+            "number of squares summed in each element of x; 0: x is the gradient itself"),
     {0}};
 static const gr_case moment_cases[] = {{{"f32[6]", "f32[6]", "i32[]", "f32[]", "f32[]"},
                                         &(gr_adafactor_moment){-0.8, 7},
@@ -129,8 +127,8 @@ static const gr_case moment_cases[] = {{{"f32[6]", "f32[6]", "i32[]", "f32[]", "
 const gr_op gr_op_adafactor_moment = {
     .name = "adafactor_moment",
     .doc =
-        "The next mean of squared gradients, from the last one, sums of squares or a gradient, "
-        "step, gradient scale, ok.",
+        "The next running mean of squared gradients, from the last one, sums of squares or a "
+        "gradient, step, gradient scale, ok.",
     .n_in = 5,
     .n_out = 1,
     .attr_size = sizeof(gr_adafactor_moment),

@@ -1,5 +1,5 @@
 // adam.c - Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019), in the order of
-// operations PyTorch documents. Both are one formula: where the decay goes differs.
+// operations that PyTorch documents. They differ only in where the weight decay is applied.
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -13,11 +13,11 @@ typedef struct adam {
   double weight_decay;  // adam: L2, added to the gradient; adamw: decoupled
 } adam;
 
-// What is the same for all elements of a launch.
+// The factors that all elements of a launch share.
 typedef struct rates {
   double step;             // lr / (1 - beta1^t)
   double root;             // 1 / sqrt(1 - beta2^t)
-  double scale, l2, keep;  // of the gradient; added to it; of the weight, before the step
+  double scale, l2, keep;  // factors of g; of w in the gradient; of w in the update
   bool ok;
 } rates;
 
@@ -94,14 +94,15 @@ static gr_kernel adam_fast(const gr_op_call *s) { return all_f32(s) ? adam_f32 :
 static gr_kernel adamw_fast(const gr_op_call *s) { return all_f32(s) ? adamw_f32 : NULL; }
 
 static const gr_attr attrs[] = {
-    GR_PARAM(adam, beta1, "0.9", ">= 0 < 1", "decay of the mean of gradients"),
-    GR_PARAM(adam, beta2, "0.999", ">= 0 < 1", "decay of the mean of their squares"),
-    GR_PARAM(adam, eps, "1e-8", "> 0", "added to the root of the squares"),
+    GR_PARAM(adam, beta1, "0.9", ">= 0 < 1", "decay of the running mean of gradients"),
+    GR_PARAM(adam, beta2, "0.999", ">= 0 < 1", "decay of the running mean of squared gradients"),
+    GR_PARAM(adam, eps, "1e-8", "> 0", "added to the root of the second moment"),
     GR_PARAM(adam, weight_decay, "0", ">= 0",
-             "adam: L2, added to the gradient; adamw: taken from the weight, times lr"),
+             "adam: L2, added to the gradient; adamw: decoupled, w is multiplied by 1 - lr "
+             "weight_decay"),
     {0}};
 static const gr_optimizer optimizer = {
-    .states = {{"m", "mean of gradients"}, {"v", "mean of squared gradients"}},
+    .states = {{"m", "running mean of gradients"}, {"v", "running mean of squared gradients"}},
     .operands = "w g m v lr step scale ok",
 };
 static const adam usual = {0.9, 0.999, 1e-8, 0.01};
@@ -116,7 +117,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_adam = {
     .name = "adam",
-    .doc = "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam, with L2.",
+    .doc =
+        "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam with L2 weight "
+        "decay.",
     .n_in = OPERANDS,
     .n_out = 3,
     .attr_size = sizeof(adam),
@@ -133,7 +136,7 @@ const gr_op gr_op_adam = {
 const gr_op gr_op_adamw = {
     .name = "adamw",
     .doc =
-        "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam, with decoupled "
+        "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam with decoupled "
         "weight decay.",
     .n_in = OPERANDS,
     .n_out = 3,

@@ -1,9 +1,9 @@
-// finite_check.c - whether a step may be taken, and how long it may be.
+// finite_check.c - checks that a step is finite, and clips the gradient's norm.
 //
-// Losses and gradients are sums of weighted terms; norm is the sum of the weights, so the
-// gradient of the mean is g / norm. Its length is sqrt(total) / norm. Clipping is PyTorch's
-// clip_grad_norm_: shorten to `clip` where it is longer (Pascanu, Mikolov, Bengio, "On the
-// difficulty of training recurrent neural networks", 2013).
+// Losses and gradients are weighted sums over samples; `norm` is the sum of the weights, so the
+// gradient of the mean loss is g / norm and its L2 norm is sqrt(total) / norm. Clipping follows
+// PyTorch's clip_grad_norm_: a gradient whose norm exceeds `clip` is scaled to it (Pascanu,
+// Mikolov, Bengio, "On the difficulty of training recurrent neural networks", 2013).
 #include <math.h>
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
@@ -33,7 +33,7 @@ static gr_status cpu(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {GR_ATTR(struct finite_check, clip, GR_ATTR_FLOAT, "0.0",
-                                        "largest length of the gradient; 0: any"),
+                                        "maximum norm of the gradient; 0: no clipping"),
                                 {0}};
 static const gr_case cases[] = {
     {{"f32[]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fill = "ppp"},
@@ -44,8 +44,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_finite_check = {
     .name = "finite_check",
     .doc =
-        "From the gradients' sum of squares, the loss's sum and the sum of weights: what "
-        "gradients are multiplied by, whether all is finite (1 or 0), and the gradient's length.",
+        "From the gradients' sum of squares, the sum of losses and the sum of weights: the factor "
+        "for gradients, 1 if all three are finite (else 0), and the gradient's norm.",
     .n_in = 3,
     .n_out = 3,
     .attr_size = sizeof(struct finite_check),

@@ -1,10 +1,10 @@
-// increment.c - the number of the next step: steps that are skipped do not count.
+// increment.c - the counter of steps; a step that is skipped does not count.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
 static gr_status infer(gr_op_call *s) {
   if (s->in[0].dtype != GR_I32)
-    return gr_fail(GR_ERR_TYPE, s->loc, "the step's number is an i32, not a %s",
+    return gr_fail(GR_ERR_TYPE, s->loc, "the step must be i32, not %s",
                    gr_dtypes[s->in[0].dtype].name);
   return GR_OK;
 }
@@ -17,13 +17,13 @@ static gr_status cpu(const gr_launch *l) {
 static const gr_case cases[] = {
     {{"i32[]", "f32[]"}, .fill = "i1"},
     {{"i32[]", "f32[]"}, .fill = "iz"},
-    {{"f32[]", "f32[]"}, .fails = "is an i32"},
+    {{"f32[]", "f32[]"}, .fails = "must be i32"},
     {{0}},
 };
 
 const gr_op gr_op_increment = {
     .name = "increment",
-    .doc = "step + 1 where ok, else step.",
+    .doc = "step + 1 if ok, else step.",
     .n_in = 2,
     .n_out = 1,
     .index_spec = ",->",

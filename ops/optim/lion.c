@@ -1,5 +1,6 @@
 // lion.c - Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023, algorithm 2):
-// the sign of a mean of gradients, with decoupled weight decay. One state, where Adam has two.
+// the step is the sign of a running mean of gradients, with decoupled weight decay. Lion has one
+// state where Adam has two.
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -56,12 +57,14 @@ static gr_kernel fast(const gr_op_call *c) {
 }
 
 static const gr_attr attrs[] = {
-    GR_PARAM(lion, beta1, "0.9", ">= 0 < 1", "weight of m in the mean whose sign is taken"),
-    GR_PARAM(lion, beta2, "0.99", ">= 0 < 1", "decay of m, the mean of gradients"),
-    GR_PARAM(lion, weight_decay, "0", ">= 0", "taken from the weight, times lr"),
+    GR_PARAM(lion, beta1, "0.9", ">= 0 < 1",
+             "weight of m in the interpolated gradient, whose sign is the step"),
+    GR_PARAM(lion, beta2, "0.99", ">= 0 < 1", "decay of m, the running mean of gradients"),
+    GR_PARAM(lion, weight_decay, "0", ">= 0",
+             "decoupled: the weight is multiplied by 1 - lr weight_decay"),
     {0}};
 static const gr_optimizer optimizer = {
-    .states = {{"m", "mean of gradients"}},
+    .states = {{"m", "running mean of gradients"}},
     .operands = "w g m lr scale ok",
 };
 static const lion usual = {0.9, 0.99, 0.01};
@@ -79,7 +82,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_lion = {
     .name = "lion",
-    .doc = "w', m' from w, gradient, m, lr, gradient scale, ok: w - lr (sign(mean) + decay w).",
+    .doc =
+        "w', m' from w, gradient, m, lr, gradient scale, ok: Lion, w - lr (sign(mean) + "
+        "weight_decay w).",
     .n_in = OPERANDS,
     .n_out = 2,
     .attr_size = sizeof(lion),

@@ -14,7 +14,7 @@ int gr_optim_count_states(const gr_op *op) {
   return n;
 }
 
-// A hyper-parameter's value.
+// The value of the float attribute `name`, or 0 if the op has none.
 static double value_of(const gr_op *op, const void *attr, const char *name) {
   for (const gr_attr *a = op->attrs; a && a->name; a++)
     if (a->kind == GR_ATTR_FLOAT && !strcmp(a->name, name))
@@ -45,7 +45,7 @@ const char *gr_optim_shape_text(const gr_optim_state *s) {
   return shapes[s->shape];
 }
 
-// The dimension of the weight that the state does not have; -1: it has all.
+// The dimension of the weight that the state lacks, or -1.
 static int missing(const gr_optim_state *s, const gr_type *w) {
   if (s->shape == GR_OPTIM_ROWS) return w->rank - 1;
   return s->shape == GR_OPTIM_COLUMNS ? w->rank - 2 : -1;
@@ -90,7 +90,7 @@ static gr_val operand(const gr_optim_update *u, const char *word, size_t n) {
   return GR_NONE;
 }
 
-// The one node of an optimizer that needs no more.
+// Emits an optimizer whose update is a single node.
 static void emit_node(gr_optim_update *u) {
   gr_val in[GR_MAX_ARGS];
   int n_in = 0;

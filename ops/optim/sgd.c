@@ -1,4 +1,4 @@
-// sgd.c - stochastic gradient descent, plain and with momentum, as PyTorch defines them.
+// sgd.c - stochastic gradient descent, with optional momentum, as PyTorch defines it.
 #include <stdio.h>
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
@@ -6,7 +6,7 @@
 #include "ops/optim/optim.h"
 
 typedef struct sgd {
-  double momentum;      // used where there is an m
+  double momentum;      // used if there is a state m
   double weight_decay;  // L2: added to the gradient
 } sgd;
 
@@ -92,11 +92,11 @@ static gr_kernel fast(const gr_op_call *s) {
 }
 
 static const gr_attr attrs[] = {
-    GR_PARAM(sgd, momentum, "0", ">= 0 < 1", "share of the last step that is kept"),
+    GR_PARAM(sgd, momentum, "0", ">= 0 < 1", "factor of the previous step; 0: none"),
     GR_PARAM(sgd, weight_decay, "0", ">= 0", "L2: added to the gradient"),
     {0}};
 static const gr_optimizer optimizer = {
-    .states = {{"m", "sum of gradients, with decay", .when = "momentum"}},
+    .states = {{"m", "momentum buffer, the decayed sum of gradients", .when = "momentum"}},
     .operands = "w g lr scale ok m",
 };
 static const sgd plain = {0, 0.01}, heavy = {0.9, 0.01};
@@ -112,8 +112,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_sgd = {
     .name = "sgd",
     .doc =
-        "w' from w, gradient, lr, gradient scale, ok: w - lr (g scale + weight_decay w). With "
-        "m, the last operand, also m' = momentum m + that, and w' = w - lr m'.",
+        "w' from w, gradient, lr, gradient scale, ok: w - lr d, d = g scale + weight_decay w. With "
+        "the optional operand m also m' = momentum m + d, and w' = w - lr m'.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
     .attr_size = sizeof(sgd),

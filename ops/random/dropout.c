@@ -1,6 +1,6 @@
 // dropout.c - zeroes elements at random and scales the rest (Srivastava et al., "Dropout", 2014).
-// The mask depends only on (seed, stream, step, its index in the whole value): the same
-// on any number of ranks and threads, and drawn again rather than kept for the gradient.
+// The mask depends only on (seed, stream, step, element index in the global value): it is the same
+// on any number of ranks and threads, and is drawn again for the gradient instead of being saved.
 #include "base/rng.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
@@ -17,7 +17,7 @@ static gr_status infer(gr_op_call *s) {
   GR_TRY(gr_require_ints(s, 1, "steps"));
   if (p >= 0 && p < 1) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "dropout with p %g is not possible", p),
-                 "p is the share of elements dropped, from 0 to below 1");
+                 "p is the probability that an element is dropped, at least 0 and below 1");
 }
 
 static void grad(const gr_grad *g) {
@@ -31,7 +31,7 @@ static gr_rng rng_of(const gr_launch *l) {
                   .step = (uint64_t)(int64_t)gr_get(l->in[1], l->in_type[1].dtype, 0)};
 }
 
-// An element is kept when its random word is not below p 2^32.
+// An element is kept if its random word is at least p 2^32.
 static uint32_t limit(double p) { return (uint32_t)(p * 4294967296.0); }
 
 static gr_status cpu(const gr_launch *l) {
@@ -44,7 +44,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Length of the runs of elements that are contiguous in the global value too.
+// The number of consecutive elements that are also contiguous in the global value.
 static int64_t run_length(const gr_launch *l) {
   int split = 0;
   for (int a = 0; l->out_layout && l->mesh && a < l->mesh->n_axes; a++)
@@ -54,9 +54,9 @@ static int64_t run_length(const gr_launch *l) {
   return n;
 }
 
-enum { BLOCKS = 128 };  // random blocks at a time, of 4 words
+enum { BLOCKS = 128 };  // random blocks of 4 words drawn at a time
 
-// n elements, of which the first has this index in the whole value.
+// Applies the mask to n elements; index is the first one's index in the global value.
 static void run(const gr_rng *rng, double p, uint64_t index, const float *x, float *y, int64_t n) {
   uint32_t words[BLOCKS * 4], least = limit(p);
   float scale = (float)(1 / (1 - p));
@@ -88,9 +88,9 @@ static gr_status run_f32(const gr_launch *l) {
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct dropout, p, GR_ATTR_FLOAT, NULL, "share of elements dropped"),
-    GR_ATTR(struct dropout, seed, GR_ATTR_INT, "0", "of the random numbers"),
-    GR_ATTR(struct dropout, stream, GR_ATTR_STREAM, "dropout", "of the random numbers"),
+    GR_ATTR(struct dropout, p, GR_ATTR_FLOAT, NULL, "probability that an element is dropped"),
+    GR_ATTR(struct dropout, seed, GR_ATTR_INT, "0", "seed of the random numbers"),
+    GR_ATTR(struct dropout, stream, GR_ATTR_STREAM, "dropout", "name of the random stream"),
     {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]", "i32[]"}, .attr = &(struct dropout){0.5, 1, 2}, .fill = "ni"},
@@ -102,8 +102,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_dropout = {
     .name = "dropout",
     .doc =
-        "x with a share p of its elements zeroed, at random by step, and the rest divided by "
-        "1 - p.",
+        "x with each element zeroed with probability p, at random in each step, and the rest "
+        "divided by 1 - p.",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct dropout),

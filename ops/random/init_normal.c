@@ -1,4 +1,4 @@
-// init_normal.c - numbers drawn from a normal distribution.
+// init_normal.c - initial values drawn from a normal distribution.
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -28,18 +28,18 @@ static gr_status cpu(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct init_normal, shape, GR_ATTR_INTS, NULL, "the shape"),
+    GR_ATTR(struct init_normal, shape, GR_ATTR_INTS, NULL, "shape of the result"),
     GR_ATTR(struct init_normal, mean, GR_ATTR_FLOAT, "0", "the mean"),
     GR_ATTR(struct init_normal, std, GR_ATTR_FLOAT, "1", "the standard deviation"),
-    GR_ATTR(struct init_normal, seed, GR_ATTR_INT, "0", "of the run"),
-    GR_ATTR(struct init_normal, stream, GR_ATTR_STREAM, NULL, "a name: which numbers these are"),
+    GR_ATTR(struct init_normal, seed, GR_ATTR_INT, "0", "seed of the run"),
+    GR_ATTR(struct init_normal, stream, GR_ATTR_STREAM, NULL, "name of the random stream"),
     {0}};
 static const gr_case cases[] = {{{0}, .attr = &(struct init_normal){{2, {4, 6}}, 0, 0.02, 1, 7}},
                                 {{0}}};
 
 const gr_op gr_op_init_normal = {
     .name = "init_normal",
-    .doc = "Numbers drawn from a normal distribution, the same on any number of ranks.",
+    .doc = "Values drawn from a normal distribution, the same on any number of ranks.",
     .n_in = 0,
     .n_out = 1,
     .attr_size = sizeof(struct init_normal),

@@ -1,5 +1,5 @@
-// init_trunc_normal.c - numbers drawn from a normal distribution, cut off at two standard
-// deviations.
+// init_trunc_normal.c - initial values drawn from a normal distribution that is truncated at two
+// standard deviations.
 #include <math.h>
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
@@ -16,7 +16,8 @@ static gr_status infer(gr_op_call *s) {
   return gr_source_shape(s, &((const struct init_trunc_normal *)s->attr)->shape, GR_F32);
 }
 
-// Drawn again, from indices far away, until within the bounds: one in 22 is not.
+// Rejection sampling: about one value in 22 is out of bounds and is drawn again from distant
+// indices.
 static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
   const struct init_trunc_normal *a = attr;
   gr_rng_normals(rng, from, n, out);
@@ -35,13 +36,12 @@ static gr_status cpu(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct init_trunc_normal, shape, GR_ATTR_INTS, NULL, "the shape"),
+    GR_ATTR(struct init_trunc_normal, shape, GR_ATTR_INTS, NULL, "shape of the result"),
     GR_ATTR(struct init_trunc_normal, mean, GR_ATTR_FLOAT, "0", "the mean"),
     GR_ATTR(struct init_trunc_normal, std, GR_ATTR_FLOAT, "1",
-            "the standard deviation before cutting"),
-    GR_ATTR(struct init_trunc_normal, seed, GR_ATTR_INT, "0", "of the run"),
-    GR_ATTR(struct init_trunc_normal, stream, GR_ATTR_STREAM, NULL,
-            "a name: which numbers these are"),
+            "the standard deviation before truncation"),
+    GR_ATTR(struct init_trunc_normal, seed, GR_ATTR_INT, "0", "seed of the run"),
+    GR_ATTR(struct init_trunc_normal, stream, GR_ATTR_STREAM, NULL, "name of the random stream"),
     {0}};
 static const gr_case cases[] = {
     {{0}, .attr = &(struct init_trunc_normal){{2, {4, 6}}, 0, 0.02, 1, 7}},
@@ -51,7 +51,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_init_trunc_normal = {
     .name = "init_trunc_normal",
     .doc =
-        "Numbers drawn from a normal distribution; those beyond two standard deviations are drawn "
+        "Values drawn from a normal distribution; those beyond two standard deviations are drawn "
         "again.",
     .n_in = 0,
     .n_out = 1,

@@ -1,4 +1,4 @@
-// init_uniform.c - numbers drawn evenly from a range.
+// init_uniform.c - initial values drawn from a uniform distribution.
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -28,11 +28,11 @@ static gr_status cpu(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct init_uniform, shape, GR_ATTR_INTS, NULL, "the shape"),
-    GR_ATTR(struct init_uniform, low, GR_ATTR_FLOAT, "0", "the least"),
-    GR_ATTR(struct init_uniform, high, GR_ATTR_FLOAT, "1", "not reached"),
-    GR_ATTR(struct init_uniform, seed, GR_ATTR_INT, "0", "of the run"),
-    GR_ATTR(struct init_uniform, stream, GR_ATTR_STREAM, NULL, "a name: which numbers these are"),
+    GR_ATTR(struct init_uniform, shape, GR_ATTR_INTS, NULL, "shape of the result"),
+    GR_ATTR(struct init_uniform, low, GR_ATTR_FLOAT, "0", "lower bound, inclusive"),
+    GR_ATTR(struct init_uniform, high, GR_ATTR_FLOAT, "1", "upper bound, exclusive"),
+    GR_ATTR(struct init_uniform, seed, GR_ATTR_INT, "0", "seed of the run"),
+    GR_ATTR(struct init_uniform, stream, GR_ATTR_STREAM, NULL, "name of the random stream"),
     {0}};
 static const gr_case cases[] = {
     {{0}, .attr = &(struct init_uniform){{2, {4, 6}}, -1, 1, 1, 7}},
@@ -41,7 +41,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_init_uniform = {
     .name = "init_uniform",
-    .doc = "Numbers drawn evenly from low .. high, the same on any number of ranks.",
+    .doc = "Values drawn uniformly from low to high, the same on any number of ranks.",
     .n_in = 0,
     .n_out = 1,
     .attr_size = sizeof(struct init_uniform),

@@ -1,4 +1,4 @@
-// broadcast.c - a new axis along which the values repeat. The only broadcast in the IR.
+// broadcast.c - repeats a value along a new axis. No other op broadcasts.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
@@ -24,10 +24,11 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "ac->a_c"
 static gr_status infer(gr_op_call *s) {
   const struct broadcast *a = s->attr;
   if (s->in[0].rank >= GR_MAX_RANK)
-    return gr_fail(GR_ERR_TYPE, s->loc, "no more than %d axes", GR_MAX_RANK);
+    return gr_fail(GR_ERR_TYPE, s->loc, "a value has at most %d axes", GR_MAX_RANK);
   if (a->axis < 0 || a->axis > s->in[0].rank)
-    return gr_fail(GR_ERR_TYPE, s->loc, "no place %lld for a new axis among %d", (long long)a->axis,
-                   s->in[0].rank);
+    return gr_fail(GR_ERR_TYPE, s->loc,
+                   "a new axis cannot be inserted at %lld of a value of %d axes",
+                   (long long)a->axis, s->in[0].rank);
   s->out[0].dim[a->axis] = a->size;
   return GR_OK;
 }
@@ -46,7 +47,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// y as [outer, size, inner], x as [outer, inner].
+// Treats y as [outer, size, inner] and x as [outer, inner].
 static int64_t inner_of(const gr_launch *l) {
   int64_t inner = 1;
   for (int d = (int)((const struct broadcast *)l->attr)->axis + 1; d < l->out_type->rank; d++)
@@ -87,15 +88,15 @@ static gr_kernel fast(const gr_op_call *s) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct broadcast, axis, GR_ATTR_INT, NULL, "where the new axis goes"),
-    GR_ATTR(struct broadcast, size, GR_ATTR_INT, NULL, "how often the values repeat"),
+    GR_ATTR(struct broadcast, axis, GR_ATTR_INT, NULL, "position of the new axis in the result"),
+    GR_ATTR(struct broadcast, size, GR_ATTR_INT, NULL, "size of the new axis"),
     {0}};
 static const gr_case cases[] = {
     {{"f32[6]"}, .attr = &(struct broadcast){0, 4}},
     {{"f32[2,6]"}, .attr = &(struct broadcast){1, 3}},
     {{"f32[2,6]"}, .attr = &(struct broadcast){2, 3}},
     {{"f32[]"}, .attr = &(struct broadcast){0, 5}},
-    {{"f32[2]"}, .attr = &(struct broadcast){2, 5}, .fails = "no place 2"},
+    {{"f32[2]"}, .attr = &(struct broadcast){2, 5}, .fails = "cannot be inserted at 2"},
     {{"f32[2]"}, .attr = &(struct broadcast){0, 0}, .fails = "empty"},
     {{0}}};
 

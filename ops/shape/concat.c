@@ -1,4 +1,4 @@
-// concat.c - values one after another, along one axis.
+// concat.c - concatenates values along one axis.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
@@ -38,7 +38,8 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
-// As many operands as are given, which a notation cannot say: any other axis may be split.
+// Index notation cannot express a variable number of operands; every axis but the concatenated one
+// may be sharded.
 static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   int n = 0, axis = (int)((const struct concat *)s->attr)->axis;
   memset(&rule[n++], GR_REPLICATE, sizeof *rule);
@@ -74,8 +75,8 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {GR_ATTR(struct concat, axis, GR_ATTR_INT, NULL, "along which axis"),
-                                {0}};
+static const gr_attr attrs[] = {
+    GR_ATTR(struct concat, axis, GR_ATTR_INT, NULL, "the axis to concatenate along"), {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[2,6]"}, .attr = &(struct concat){0}},
     {{"f32[4,6]", "f32[4,1]", "f32[4,3]"}, .attr = &(struct concat){1}},
@@ -90,7 +91,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_concat = {
     .name = "concat",
-    .doc = "Values one after another, along one axis.",
+    .doc = "The operands, concatenated along one axis.",
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct concat),

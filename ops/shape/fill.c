@@ -1,4 +1,4 @@
-// fill.c - one number everywhere.
+// fill.c - a constant value.
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -25,10 +25,11 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {GR_ATTR(struct fill, shape, GR_ATTR_INTS, NULL, "the shape"),
-                                GR_ATTR(struct fill, value, GR_ATTR_FLOAT, "0", "the number"),
-                                GR_ATTR(struct fill, dtype, GR_ATTR_DTYPE, "f32", "the dtype"),
-                                {0}};
+static const gr_attr attrs[] = {
+    GR_ATTR(struct fill, shape, GR_ATTR_INTS, NULL, "shape of the result"),
+    GR_ATTR(struct fill, value, GR_ATTR_FLOAT, "0", "value of every element"),
+    GR_ATTR(struct fill, dtype, GR_ATTR_DTYPE, "f32", "dtype of the result"),
+    {0}};
 static const gr_case cases[] = {
     {{0}, .attr = &(struct fill){{2, {4, 6}}, 0.5, GR_F32}},
     {{0}, .attr = &(struct fill){{0, {0}}, 3, GR_I32}},
@@ -38,7 +39,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_fill = {
     .name = "fill",
-    .doc = "One number everywhere.",
+    .doc = "A value whose elements are all equal.",
     .n_in = 0,
     .n_out = 1,
     .attr_size = sizeof(struct fill),

@@ -1,9 +1,9 @@
-// reshape.c - the same numbers in the same order, under another shape.
+// reshape.c - the same elements in the same order, with another shape.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
-// At most one size is -1, "the rest": in a loop's body, which knows no batch size, the axis that
-// may be split over ranks.
+// At most one size is -1 and is inferred. In a loop's body, which does not know the batch size,
+// this is the axis that may be sharded.
 struct reshape {
   gr_ints shape;
 };
@@ -26,20 +26,21 @@ static gr_status infer(gr_op_call *s) {
   for (int d = 0; d < s->out[0].rank; d++) {
     int64_t size = a->shape.at[d];
     if (d != rest && (size < 1 || size > total))
-      return gr_fail(GR_ERR_TYPE, s->loc, "axis %d of the shape is %lld, of %lld numbers", d,
+      return gr_fail(GR_ERR_TYPE, s->loc, "axis %d of the new shape is %lld, for %lld elements", d,
                      (long long)size, (long long)total);
     if (d != rest) known *= size;
     s->out[0].dim[d] = size;
     if (known > total) break;
   }
   if (rest < 0 ? known != total : total % known != 0)
-    return gr_fail(GR_ERR_TYPE, s->loc, "%lld numbers do not fill a shape of %s%lld",
+    return gr_fail(GR_ERR_TYPE, s->loc, "%lld elements do not fit a shape of %s%lld",
                    (long long)total, rest < 0 ? "" : "a multiple of ", (long long)known);
   if (rest >= 0) s->out[0].dim[rest] = total / known;
   return GR_OK;
 }
 
-// The axis of x whose split is a split of `axis` of y: what is before both is equally much.
+// The axis of x that is preceded by as many elements as `axis` of y: sharding either shards the
+// other.
 static int same_axis(const gr_type *x, const gr_type *y, int axis) {
   int64_t before = 1, to = 1;
   int found = -1;
@@ -54,8 +55,8 @@ static void add_sig(gr_sharding_rule *rule, int *n, int from, int to) {
   rule[*n].in[0] = (gr_axis_placement)from, rule[(*n)++].out[0] = (gr_axis_placement)to;
 }
 
-// A split of an axis of x is a split of an axis of y where as much is before the one as before
-// the other: a part of [n, t, heads c] is a part of [n, t, heads, c].
+// Sharding an axis of x shards an axis of y if the product of the sizes before it is equal: a slice
+// of [n, t, heads c] is a slice of [n, t, heads, c].
 static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   const struct reshape *a = s->attr;
   const gr_type *x = &s->in[0], *y = &s->out[0];
@@ -101,7 +102,7 @@ static gr_status cpu(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
-                                        "the new shape; one size may be -1, the rest"),
+                                        "the new shape; one size may be -1 and is inferred"),
                                 {0}};
 #define SHAPE(...)                                                        \
   &(struct reshape) {                                                     \
@@ -116,15 +117,15 @@ static const gr_case cases[] = {
     {{"f32[5,12,4]"}, .attr = SHAPE(5, -1, 2, 2)},
     {{"f32[4,6]"}, .attr = SHAPE(24)},
     {{"i32[4,6]"}, .attr = SHAPE(6, 4), .fill = "i"},
-    {{"f32[4,6]"}, .attr = SHAPE(-1, 5), .fails = "do not fill a shape of a multiple of 5"},
-    {{"f32[4,6]"}, .attr = SHAPE(4, 5), .fails = "24 numbers do not fill a shape of 20"},
-    {{"f32[4,6]"}, .attr = SHAPE(-1, -1), .fails = "axis 1 of the shape is -1"},
+    {{"f32[4,6]"}, .attr = SHAPE(-1, 5), .fails = "do not fit a shape of a multiple of 5"},
+    {{"f32[4,6]"}, .attr = SHAPE(4, 5), .fails = "24 elements do not fit a shape of 20"},
+    {{"f32[4,6]"}, .attr = SHAPE(-1, -1), .fails = "axis 1 of the new shape is -1"},
     {{0}},
 };
 
 const gr_op gr_op_reshape = {
     .name = "reshape",
-    .doc = "The same numbers in the same order, under another shape.",
+    .doc = "The elements of x in the same order, with another shape.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct reshape),

@@ -1,4 +1,4 @@
-// select.c - one slice of the first axis, as a value without that axis.
+// select.c - one element of the first axis, as a value without that axis.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
@@ -22,7 +22,7 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "_ab->ab"
 static gr_status infer(gr_op_call *s) {
   const struct select *a = s->attr;
   if (a->index < 0 || a->index >= s->in[0].dim[0])
-    return gr_fail(GR_ERR_TYPE, s->loc, "no slice %lld in %lld", (long long)a->index,
+    return gr_fail(GR_ERR_TYPE, s->loc, "no index %lld in an axis of %lld", (long long)a->index,
                    (long long)s->in[0].dim[0]);
   return GR_OK;
 }
@@ -39,18 +39,18 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {GR_ATTR(struct select, index, GR_ATTR_INT, NULL, "which slice"),
-                                {0}};
+static const gr_attr attrs[] = {
+    GR_ATTR(struct select, index, GR_ATTR_INT, NULL, "index along the first axis"), {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct select){1}},
     {{"f32[3,4,6]"}, .attr = &(struct select){2}},
-    {{"f32[4,6]"}, .attr = &(struct select){4}, .fails = "no slice 4"},
+    {{"f32[4,6]"}, .attr = &(struct select){4}, .fails = "no index 4"},
     {{0}},
 };
 
 const gr_op gr_op_select = {
     .name = "select",
-    .doc = "One slice of x along its first axis.",
+    .doc = "One index of the first axis of x; the axis is removed.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct select),
@@ -82,14 +82,16 @@ static gr_status grad_cpu(const gr_launch *l) {
 }
 
 static const gr_attr grad_attrs[] = {
-    GR_ATTR(struct select_grad, index, GR_ATTR_INT, NULL, "which slice"),
-    GR_ATTR(struct select_grad, size, GR_ATTR_INT, NULL, "of how many"),
+    GR_ATTR(struct select_grad, index, GR_ATTR_INT, NULL, "index along the first axis"),
+    GR_ATTR(struct select_grad, size, GR_ATTR_INT, NULL, "size of the first axis"),
     {0}};
 static const gr_case grad_cases[] = {{{"f32[4,6]"}, .attr = &(struct select_grad){1, 3}}, {{0}}};
 
 const gr_op gr_op_select_grad = {
     .name = "select_grad",
-    .doc = "x as one slice of a value that is zero elsewhere.",
+    .doc =
+        "A value that is x at one index of a new first axis and zero elsewhere: the gradient of "
+        "select.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct select_grad),

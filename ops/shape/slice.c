@@ -1,4 +1,4 @@
-// slice.c - a part of x along one axis; and, its gradient, zeros around x.
+// slice.c - a contiguous range of one axis; and its gradient, which pads with zeros.
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
@@ -22,12 +22,12 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "a_c->a_c"
   snprintf(p, 64, "->%.*s", s->in[0].rank, buf);
 }
 
-// part: the size of the slice; whole: that of what it is a slice of.
+// part: the size of the slice; whole: the size of the axis.
 static gr_status check(const gr_op_call *s, int64_t part, int64_t whole) {
   const struct slice *a = s->attr;
   if (a->from < 0 || part < 1 || a->from > whole - part)
-    return gr_fail(GR_ERR_TYPE, s->loc, "no %lld from %lld on in an axis of %lld", (long long)part,
-                   (long long)a->from, (long long)whole);
+    return gr_fail(GR_ERR_TYPE, s->loc, "%lld indices from %lld exceed an axis of %lld",
+                   (long long)part, (long long)a->from, (long long)whole);
   return GR_OK;
 }
 
@@ -53,9 +53,9 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_pad(g->b, g->dy[0], (int)a->axis, a->from, whole);
 }
 
-// A value as rows of bytes along the axis and what is below it.
+// A value as rows of bytes that cover the axis and all later axes.
 typedef struct rows {
-  int64_t n, bytes, item;  // item: bytes of one index of the axis
+  int64_t n, bytes, item;  // item: bytes per index of the axis
 } rows;
 
 static rows rows_of(const gr_type *t, int64_t axis) {
@@ -73,17 +73,18 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {
-    GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "along which axis"),
-    GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "where the slice begins"),
-    GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "how much of it"),
-    {0}};
+static const gr_attr attrs[] = {GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
+                                GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "first index"),
+                                GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "number of indices"),
+                                {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct slice){1, 2, 3}},
     {{"f32[4,6]"}, .attr = &(struct slice){0, 1, 1}},
     {{"f32[2,4,6]"}, .attr = &(struct slice){1, 0, 3}},
     {{"i32[5]"}, .attr = &(struct slice){0, 1, 4}, .fill = "i"},
-    {{"f32[4,6]"}, .attr = &(struct slice){1, 4, 3}, .fails = "no 3 from 4 on in an axis of 6"},
+    {{"f32[4,6]"},
+     .attr = &(struct slice){1, 4, 3},
+     .fails = "3 indices from 4 exceed an axis of 6"},
     {{"f32[4,6]"}, .attr = &(struct slice){2, 0, 1}, .fails = "no axis 2"},
     {{"f32[4,6]"}, .attr = &(struct slice){-1, 0, 1}, .fails = "no axis -1"},
     {{0}},
@@ -91,7 +92,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_slice = {
     .name = "slice",
-    .doc = "The indices from .. from + size - 1 of one axis.",
+    .doc = "The indices from `from` to `from + size - 1` of one axis.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct slice),
@@ -127,20 +128,22 @@ static gr_status pad_cpu(const gr_launch *l) {
 }
 
 static const gr_attr pad_attrs[] = {
-    GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "along which axis"),
-    GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "how many zeros come before"),
-    GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "the size of the axis then"),
+    GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
+    GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "number of zeros before x"),
+    GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "size of the axis in the result"),
     {0}};
 static const gr_case pad_cases[] = {
     {{"f32[4,6]"}, .attr = &(struct slice){1, 2, 9}},
     {{"f32[4,6]"}, .attr = &(struct slice){0, 0, 5}},
-    {{"f32[4,6]"}, .attr = &(struct slice){1, 4, 9}, .fails = "no 6 from 4 on in an axis of 9"},
+    {{"f32[4,6]"},
+     .attr = &(struct slice){1, 4, 9},
+     .fails = "6 indices from 4 exceed an axis of 9"},
     {{0}},
 };
 
 const gr_op gr_op_pad = {
     .name = "pad",
-    .doc = "Zeros before and after x, along one axis.",
+    .doc = "x padded with zeros before and after, along one axis: the gradient of slice.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct slice),

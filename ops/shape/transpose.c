@@ -1,4 +1,4 @@
-// transpose.c - the axes in another order. See permute.c for the quick way.
+// transpose.c - permutes the axes. The fast kernel is in ops/kernels/permute.c.
 #include "ops/kernels/permute.h"
 #include "ops/ops.h"
 
@@ -10,8 +10,7 @@ gr_val gr_transpose(gr_builder *b, gr_val x, gr_ints perm) {
   return GR_EMIT(b, &gr_op_transpose, &(struct transpose){perm}, x);
 }
 
-// "abc->cab". A perm that is none is refused by infer, which comes later: here, it may say
-// anything.
+// "abc->cab". Type inference rejects an invalid perm later, so its notation here does not matter.
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
   const gr_ints *perm = &((const struct transpose *)s->attr)->perm;
   char *p = buf;
@@ -25,11 +24,11 @@ static gr_status infer(gr_op_call *s) {
   const gr_ints *perm = &((const struct transpose *)s->attr)->perm;
   bool seen[GR_MAX_RANK] = {0};
   if (perm->n != s->in[0].rank)
-    return gr_fail(GR_ERR_TYPE, s->loc, "perm names %lld axes, and there are %d",
+    return gr_fail(GR_ERR_TYPE, s->loc, "perm has %lld axes, but the operand has %d",
                    (long long)perm->n, s->in[0].rank);
   for (int64_t d = 0; d < perm->n; d++) {
     if (perm->at[d] < 0 || perm->at[d] >= perm->n || seen[perm->at[d]])
-      return gr_fail(GR_ERR_TYPE, s->loc, "perm is not 0 .. %lld in some order",
+      return gr_fail(GR_ERR_TYPE, s->loc, "perm is not a permutation of 0 to %lld",
                      (long long)perm->n - 1);
     seen[perm->at[d]] = true;
   }
@@ -66,7 +65,7 @@ static gr_kernel fast(const gr_op_call *s) {
 }
 
 static const gr_attr attrs[] = {GR_ATTR(struct transpose, perm, GR_ATTR_INTS, NULL,
-                                        "for each axis of the result, which axis of x it is"),
+                                        "for each axis of the result, the corresponding axis of x"),
                                 {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct transpose){{2, {1, 0}}}},
@@ -80,15 +79,19 @@ static const gr_case cases[] = {
     {{"i32[20,17]"}, .attr = &(struct transpose){{2, {1, 0}}}, .fill = "i"},
     {{"bf16[4,6]"}, .attr = &(struct transpose){{2, {1, 0}}}},
     {{"f32[]"}, .attr = &(struct transpose){{0, {0}}}},
-    {{"f32[4,6]"}, .attr = &(struct transpose){{1, {0}}}, .fails = "perm names 1 axes"},
-    {{"f32[4,6]"}, .attr = &(struct transpose){{2, {1, 1}}}, .fails = "perm is not 0 .. 1"},
-    {{"f32[4,6]"}, .attr = &(struct transpose){{2, {0, -9}}}, .fails = "perm is not 0 .. 1"},
+    {{"f32[4,6]"}, .attr = &(struct transpose){{1, {0}}}, .fails = "perm has 1 axes"},
+    {{"f32[4,6]"},
+     .attr = &(struct transpose){{2, {1, 1}}},
+     .fails = "perm is not a permutation of 0 to 1"},
+    {{"f32[4,6]"},
+     .attr = &(struct transpose){{2, {0, -9}}},
+     .fails = "perm is not a permutation of 0 to 1"},
     {{0}},
 };
 
 const gr_op gr_op_transpose = {
     .name = "transpose",
-    .doc = "The axes in another order.",
+    .doc = "x with its axes permuted.",
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct transpose),

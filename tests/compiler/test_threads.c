@@ -98,7 +98,7 @@ static void same_error(void) {
     made m = plan_with(arena, i % MOST_THREADS + 1, 14, NULL);
     CHECK(gr_status_code(m.error) == GR_ERR_TYPE && gr_status_loc(m.error).line == 4, "%s",
           gr_status_text(m.error));
-    CHECK(strstr(gr_status_text(m.error), "in an axis of 12"), "%s", gr_status_text(m.error));
+    CHECK(strstr(gr_status_text(m.error), "exceed an axis of 12"), "%s", gr_status_text(m.error));
     gr_status_drop(m.error);
     free(m.dump);
     gr_arena_destroy(arena);

@@ -72,7 +72,7 @@ static void ids(void) {
       MUST(use_of_case(&u, op, &c, 1));
       value_put(&u.in[1], 1, bad ? 5 : -1);
       gr_status s = use_run(&u, op->fast ? op->fast(&u.call) : op->cpu, NULL);
-      CHECK(s && strstr(gr_status_text(s), "(number 1) is not in a table of 5 rows"), "%s: %s",
+      CHECK(s && strstr(gr_status_text(s), "(number 1) is not a row of a table of 5 rows"), "%s: %s",
             op->name, s ? gr_status_text(s) : "no error");
       if (s) gr_status_drop(s);
       use_free(&u);

@@ -364,14 +364,14 @@ static char *explain(const gr_op *op, char *buf, size_t bytes) {
 static void docs(void) {
   static char buf[1 << 16];
   static const char clamp[] =
-      "clamp: x, but at least low and at most high. The gradient passes where low <= x <= high.\n"
+      "clamp: min(max(x, low), high). The gradient is dy where low <= x <= high, else 0.\n"
       "  operands   1\n"
       "  notation   ...->...\n"
-      "  attributes low (number, else -inf): the least\n"
-      "             high (number, else inf): the most\n"
+      "  attributes low (number, default -inf): lower bound\n"
+      "             high (number, default inf): upper bound\n"
       "  formula    (x0 < low) ? low : (x0 > high) ? high : x0\n"
       "  gradient   yes\n"
-      "  splits     R -> R   (R: whole, S0: along axis 0, P: a term of a sum)\n"
+      "  splits     R -> R   (R: replicated, S0: sharded along axis 0, P: a partial sum)\n"
       "             S0 -> S0\n"
       "             S1 -> S1\n"
       "  examples   f32[4,6] {low=-0.5, high=0.7} -> f32[4,6]\n"
