@@ -41,7 +41,7 @@ static void put_states(FILE *f, const gr_op *op) {
             s->name, gr_optim_shape_text(s), s->doc);
 }
 
-static gr_status site_of(const gr_op *op, const gr_case *c, gr_op_call *s) {
+static gr_status call_of(const gr_op *op, const gr_case *c, gr_op_call *s) {
   *s = (gr_op_call){.op = op, .attr = c->attr};
   for (; s->n_in < GR_CASE_ARGS && c->in[s->n_in]; s->n_in++)
     GR_TRY(gr_type_parse(c->in[s->n_in], &s->in[s->n_in]));
@@ -51,7 +51,7 @@ static gr_status site_of(const gr_op *op, const gr_case *c, gr_op_call *s) {
 static void put_case(FILE *f, gr_arena *arena, const gr_op *op, const gr_case *c) {
   gr_op_call s;
   gr_text t = gr_text_make(arena);
-  gr_status failed = site_of(op, c, &s);
+  gr_status failed = call_of(op, c, &s);
   for (int k = 0; k < s.n_in; k++) gr_text_printf(&t, " %s", c->in[k]);
   for (const gr_attr *a = op->attrs; c->attr && a && a->name; a++) {
     gr_text_printf(&t, "%s%s=", a == op->attrs ? " {" : ", ", a->name);
@@ -84,14 +84,14 @@ static void put_placement(FILE *f, const char *before, gr_axis_placement lay) {
 }
 
 // The sharding rules of the first valid example.
-static void put_sigs(FILE *f, const gr_op *op) {
+static void put_sharding_rules(FILE *f, const gr_op *op) {
   gr_op_call s;
   gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int n = 0;
   const gr_case *c = op->cases;
   while (c && (c->in[0] || c->attr) && c->fails) c++;
   if (!c || (!c->in[0] && !c->attr)) return;
-  gr_status failed = site_of(op, c, &s);
+  gr_status failed = call_of(op, c, &s);
   if (!failed) failed = gr_op_sharding_rules(&s, rules, &n);
   if (failed) gr_status_drop(failed);
   for (int i = 0; i < n; i++) {
@@ -115,7 +115,7 @@ void gr_op_explain(FILE *f, const gr_op *op) {
   put_states(f, op);
   if (op->formula) fprintf(f, "  formula    %s\n", op->formula);
   fprintf(f, "  gradient   %s\n", op->grad ? "yes" : "no");
-  put_sigs(f, op);
+  put_sharding_rules(f, op);
   put_cases(f, op);
 }
 

@@ -48,7 +48,7 @@ int64_t gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from) {
   return size - *from < most ? size - *from : most;
 }
 
-static gr_status smaller(gr_op_call *s) {
+static gr_status infer_slices(gr_op_call *s) {
   const struct gr_coll *a = s->attr;
   GR_TRY(check(s));
   GR_TRY(check_dims(s));
@@ -59,7 +59,7 @@ static gr_status smaller(gr_op_call *s) {
   return GR_OK;
 }
 
-static gr_status larger(gr_op_call *s) {
+static gr_status infer_gathered(gr_op_call *s) {
   const struct gr_coll *a = s->attr;
   GR_TRY(check(s));
   GR_TRY(check_dims(s));
@@ -138,7 +138,7 @@ static gr_status run_reduce(const gr_launch *l) {
 
 // Bytes of scratch memory for staging; 0 if the slices, concatenated in rank order, are the full
 // value.
-static size_t room(const gr_type *whole, const struct gr_coll *a, int k) {
+static size_t staging_bytes(const gr_type *whole, const struct gr_coll *a, int k) {
   cut c = cut_of(whole, a, k);
   bool blocks = c.outer == 1 && c.most * c.ranks == c.size;
   return blocks ? 0 : (slice_bytes(c) * c.ranks + 63) / 64 * 64;
@@ -148,7 +148,7 @@ static gr_status run_gather(const gr_launch *l) {
   void *to[GR_MAX_ARGS];
   char *scratch = l->scratch;
   for (int k = 0; k < l->n_in; k++) {
-    size_t bytes = room(&l->out_type[k], l->attr, k);
+    size_t bytes = staging_bytes(&l->out_type[k], l->attr, k);
     to[k] = bytes ? scratch : l->out[k];
     scratch += bytes;
   }
@@ -166,7 +166,7 @@ static gr_status run_scatter(const gr_launch *l) {
   char *scratch = l->scratch;
   for (int k = 0; k < l->n_in; k++) {
     cut c = cut_of(&l->in_type[k], l->attr, k);
-    size_t bytes = room(&l->in_type[k], l->attr, k);
+    size_t bytes = staging_bytes(&l->in_type[k], l->attr, k);
     for (size_t r = 0; bytes && r < c.ranks; r++)
       take_slice(scratch + r * slice_bytes(c), l->in[k], c, r);
     from[k] = bytes ? scratch : l->in[k];
@@ -175,14 +175,14 @@ static gr_status run_scatter(const gr_launch *l) {
   return run(l, GR_REDUCE_SCATTER, l->out_type, from, l->out);
 }
 
-static size_t room_in(const gr_op_call *s) {
+static size_t scratch_of_inputs(const gr_op_call *s) {
   size_t sum = 0;
-  for (int k = 0; k < s->n_in; k++) sum += room(&s->in[k], s->attr, k);
+  for (int k = 0; k < s->n_in; k++) sum += staging_bytes(&s->in[k], s->attr, k);
   return sum;
 }
-static size_t room_out(const gr_op_call *s) {
+static size_t scratch_of_outputs(const gr_op_call *s) {
   size_t sum = 0;
-  for (int k = 0; k < s->n_out; k++) sum += room(&s->out[k], s->attr, k);
+  for (int k = 0; k < s->n_out; k++) sum += staging_bytes(&s->out[k], s->attr, k);
   return sum;
 }
 
@@ -207,7 +207,7 @@ const gr_op gr_op_shard_slice = {
     .attrs = attrs,
     .index_spec = "...->...",
     .padding = GR_PADDING_ADDED,
-    .infer = smaller,
+    .infer = infer_slices,
     .cpu = run_slice,
     .cases = none,
 };
@@ -236,9 +236,9 @@ const gr_op gr_op_all_gather = {
     .attrs = attrs,
     .padding = GR_PADDING_REMOVED,
     .collective = true,
-    .infer = larger,
+    .infer = infer_gathered,
     .cpu = run_gather,
-    .scratch = room_out,
+    .scratch = scratch_of_outputs,
     .cases = none,
 };
 
@@ -251,8 +251,8 @@ const gr_op gr_op_reduce_scatter = {
     .attrs = attrs,
     .padding = GR_PADDING_ADDED,
     .collective = true,
-    .infer = smaller,
+    .infer = infer_slices,
     .cpu = run_scatter,
-    .scratch = room_in,
+    .scratch = scratch_of_inputs,
     .cases = none,
 };

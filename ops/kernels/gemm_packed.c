@@ -27,7 +27,7 @@ static pthread_key_t key;
 static bool has_key;
 static void make_key(void) { has_key = !pthread_key_create(&key, free); }
 
-static packed *own(void) {
+static packed *thread_buffers(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, make_key);
   packed *x = has_key ? pthread_getspecific(key) : NULL;
@@ -138,7 +138,7 @@ static void run(const gr_launch *l, job *x) {
 
 void gr_gemm_packed_by(const gr_launch *l, const gr_gemm *g, const float *a, const float *b,
                        float *c) {
-  job x = {.ldc = g->ldc, .packed = own()};
+  job x = {.ldc = g->ldc, .packed = thread_buffers()};
   if (!x.packed) {  // out of memory: fall back to the kernel that needs none
     gr_gemm_plain(g, a, b, c);
     return;

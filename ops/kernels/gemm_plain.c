@@ -96,7 +96,7 @@ enum { TALL = LANES > 4 ? 4 : 2, WIDE = LANES / TALL };
       __builtin_shufflevector(v[i], v[i + half], LIST low) + \
       __builtin_shufflevector(v[i], v[i + half], LIST high)
 // Lane e of the result is the sum of the lanes of v[e], by folding halves, quarters, and so on.
-INLINE vec across(vec v[LANES]) {
+INLINE vec sum_lanes(vec v[LANES]) {
 #if defined(__AVX512F__)
   FOLD(8, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
        (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
@@ -143,7 +143,7 @@ INLINE void dots(int rows, int cols, const gr_gemm *g, const float *a, const flo
     dots_step(rows, cols, g, a + g->k - LANES, b + g->k - LANES, &keep, sum);
     p = g->k;
   }
-  vec all = across(sum);
+  vec all = sum_lanes(sum);
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) {
     float s = all[i * WIDE + j];
     for (int64_t q = p; q < g->k; q++) s += a[i * g->lda + q] * b[j * g->ldb + q];
@@ -164,7 +164,8 @@ static void inner(const gr_gemm *g, const float *a, const float *b, float *c) {
       dots(1, 1, g, a + i * g->lda, b + j * g->ldb, c + i * g->ldc + j);
 }
 
-static void both(const gr_gemm *g, const float *a, const float *b, float *c) {  // not in a hot path
+// No common model needs a and b transposed, so this kernel is simple rather than fast.
+static void both_transposed(const gr_gemm *g, const float *a, const float *b, float *c) {
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->n; j++) {
       float s = 0;
@@ -174,7 +175,7 @@ static void both(const gr_gemm *g, const float *a, const float *b, float *c) {  
 }
 
 // A dense row or column is its own transpose; dot products are faster than tiles of width one.
-static gr_gemm simplest(const gr_gemm *g) {
+static gr_gemm simplify(const gr_gemm *g) {
   gr_gemm s = *g;
   if (!s.tb && s.n == 1 && s.ldb == 1) s.tb = true, s.ldb = s.k;
   if (s.ta && s.m == 1 && s.lda == 1) s.ta = false, s.lda = s.k;
@@ -183,6 +184,6 @@ static gr_gemm simplest(const gr_gemm *g) {
 }
 
 void gr_gemm_plain(const gr_gemm *given, const float *a, const float *b, float *c) {
-  gr_gemm s = simplest(given), *g = &s;
-  (g->tb ? g->ta ? both : inner : outer)(g, a, b, c);
+  gr_gemm s = simplify(given), *g = &s;
+  (g->tb ? g->ta ? both_transposed : inner : outer)(g, a, b, c);
 }

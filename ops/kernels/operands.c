@@ -3,7 +3,7 @@
 
 gr_status gr_require_ints(const gr_op_call *s, int k, const char *what) {
   if (s->in[k].dtype == GR_I32) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' are i32, not %s", what, s->op->name,
+  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be i32, not %s", what, s->op->name,
                  gr_dtypes[s->in[k].dtype].name);
 }
 
@@ -12,7 +12,7 @@ gr_status gr_require_float(const gr_op_call *s, int k, const char *what) {
     return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be a float type, not %s", what,
                    s->op->name, gr_dtypes[s->in[k].dtype].name);
   if (s->in[k].dtype == s->in[0].dtype) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be %s as operand 1 is, not %s", what,
+  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be %s like operand 1, not %s", what,
                  s->op->name, gr_dtypes[s->in[0].dtype].name, gr_dtypes[s->in[k].dtype].name);
 }
 

@@ -42,7 +42,7 @@ static moves merge(const gr_type *x, const gr_ints *perm) {
 }
 
 // The first elements, in x and y, of index combination p of the axes before `axes`, except `row`.
-static void begin(const moves *m, int axes, int64_t p, const float **x, float **y) {
+static void offset_of(const moves *m, int axes, int64_t p, const float **x, float **y) {
   *x = m->x, *y = m->y;
   for (int o = axes; o--;) {
     if (o == m->row) continue;
@@ -60,7 +60,7 @@ static void copy_rows(void *arg, int64_t from, int64_t to) {
   for (int64_t p = from; p < to; p++) {
     const float *x;
     float *y;
-    begin(m, rows, p, &x, &y);
+    offset_of(m, rows, p, &x, &y);
     for (int64_t i = 0; i < m->size[rows]; i++, x += m->from[rows], y += run)
       if (run < 16)
         for (int64_t k = 0; k < run; k++) y[k] = x[k];
@@ -73,7 +73,8 @@ static void copy_rows(void *arg, int64_t from, int64_t to) {
 // The rows of a matrix are x's last axis, its columns y's last axis: y[a][b] = x[b][a]. A tile is
 // as wide as a vector register; with 16 numbers, both of its sides are whole cache lines.
 
-static void small(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, int64_t b) {
+static void transpose_scalar(const float *x, int64_t xs, float *y, int64_t ys, int64_t a,
+                             int64_t b) {
   for (int64_t i = 0; i < a; i++)
     for (int64_t j = 0; j < b; j++) y[i * ys + j] = x[j * xs + i];
 }
@@ -127,7 +128,7 @@ static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
 }
 #else
 static inline void tile(const float *x, int64_t xs, float *y, int64_t ys) {
-  small(x, xs, y, ys, TILE, TILE);
+  transpose_scalar(x, xs, y, ys, TILE, TILE);
 }
 #endif
 
@@ -136,8 +137,8 @@ static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, i
   int64_t whole_a = a / TILE * TILE, whole_b = b / TILE * TILE;
   for (int64_t j = 0; j < whole_b; j += TILE)
     for (int64_t i = 0; i < whole_a; i += TILE) tile(x + j * xs + i, xs, y + i * ys + j, ys);
-  small(x + whole_b * xs, xs, y + whole_b, ys, whole_a, b - whole_b);
-  small(x + whole_a, xs, y + whole_a * ys, ys, a - whole_a, b);
+  transpose_scalar(x + whole_b * xs, xs, y + whole_b, ys, whole_a, b - whole_b);
+  transpose_scalar(x + whole_a, xs, y + whole_a * ys, ys, a - whole_a, b);
 }
 
 static void transpose_strips(void *arg, int64_t from, int64_t to) {
@@ -146,7 +147,7 @@ static void transpose_strips(void *arg, int64_t from, int64_t to) {
   for (int64_t p = from; p < to; p++) {
     const float *x;
     float *y;
-    begin(m, last, p / m->blocks, &x, &y);
+    offset_of(m, last, p / m->blocks, &x, &y);
     int64_t i = p % m->blocks * STRIP, rows = m->size[m->row] - i;
     strip(x + i, m->from[last], y + i * m->to[m->row], m->to[m->row], rows < STRIP ? rows : STRIP,
           m->size[last]);

@@ -120,7 +120,7 @@ bool gr_scan_layouts(const gr_scan *s, gr_axis_placement *lay) {
   return true;
 }
 
-static gr_axis_placement stacked(gr_axis_placement l) {
+static gr_axis_placement stack_placement(gr_axis_placement l) {
   return l >= 0 ? (gr_axis_placement)(l + 1) : l;
 }
 
@@ -133,11 +133,11 @@ static gr_status rules(const gr_op_call *call, gr_sharding_rule *rule, int *out_
   *out_n = 1 + gr_scan_layouts(s, lay);
   for (uint32_t i = 1; i <= gr_graph_leaves(s->body); i++) {
     int k = gr_scan_operand(s, i);
-    if (k >= 0) rule[1].in[k] = gr_scan_is_seq(s, i) ? stacked(lay[i]) : lay[i];
+    if (k >= 0) rule[1].in[k] = gr_scan_is_seq(s, i) ? stack_placement(lay[i]) : lay[i];
   }
   for (int k = 0; k < s->n_carry; k++) rule[1].out[k] = lay[gr_scan_carry(s, k).id];
   for (uint32_t j = 0; j < s->body->n_results; j++)
-    rule[1].out[s->n_carry + j] = stacked(lay[s->body->results[j].id]);
+    rule[1].out[s->n_carry + j] = stack_placement(lay[s->body->results[j].id]);
   return GR_OK;
 }
 

@@ -97,7 +97,7 @@ static void write_outputs(back *k) {
   }
 }
 
-static void write(back *k, gr_builder *b, const gr_val *dy) {
+static void build_backward(back *k, gr_builder *b, const gr_val *dy) {
   k->grads = GR_NEW(b->g->arena, gr_val, k->s->body->n_values);
   gr_loop_open(&k->loop, b, k->s->steps, !k->s->reverse);
   const gr_val *here = map_forward_values(k);
@@ -130,7 +130,7 @@ static void dry_run(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
     if (is_float(g, g->results[j]))
       dy[s->n_carry + j] = gr_leaf(&t, GR_INPUT, 0, "dy", type, gr_layout_replicated);
   }
-  write(k, &t, dy);
+  build_backward(k, &t, dy);
   b->err = t.err;
   if (b->err) return;
   const gr_node *made = &t.g->nodes[gr_at(t.g, k->loop.made)->node];
@@ -228,7 +228,7 @@ void gr_scan_grad(const gr_grad *r) {
   for (uint32_t i = 1; i <= leaves; i++)
     if (!gr_scan_is_carry(s, i)) k->stack[i] = r->x[gr_scan_operand(s, i)];
   delay_nexts(r->b, s, r->x, k->stack);
-  write(k, r->b, r->dy);
+  build_backward(k, r->b, r->dy);
   for (uint32_t i = 1; i <= leaves && !r->b->err; i++) {
     int o = gr_scan_operand(s, i);
     if (o < 0 || !k->want[i]) continue;

@@ -41,7 +41,7 @@ static double class_weight(const gr_launch *l, int k, int64_t class) {
   return l->n_in > k ? IN(k, class) : 1;
 }
 
-static double weight_of_all(const gr_launch *l, int k, int64_t v) {
+static double total_class_weight(const gr_launch *l, int k, int64_t v) {
   double s = 0;
   for (int64_t i = 0; i < v; i++) s += class_weight(l, k, i);
   return s;
@@ -52,7 +52,7 @@ static gr_status cpu(const gr_launch *l) {
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type) / n;
   GR_TRY(gr_check_labels(l, v, a->ignore_index));
-  double e = a->smoothing, all = weight_of_all(l, 2, v);
+  double e = a->smoothing, all = total_class_weight(l, 2, v);
   for (int64_t s = 0; s < n; s++) {
     double loss = 0, weight = 0;
     for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
@@ -73,7 +73,7 @@ static void samples_f32(void *arg, int64_t from, int64_t to) {
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), rows = gr_rows(l->in_type) / l->in_type[0].dim[0];
   const float *w = l->n_in == 3 ? l->in[2] : NULL;
-  double e = a->smoothing, all = weight_of_all(l, 2, v);
+  double e = a->smoothing, all = total_class_weight(l, 2, v);
   for (int64_t s = from; s < to; s++) {
     double loss = 0, weight = 0;
     for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
@@ -109,7 +109,7 @@ static const gr_case cases[] = {
     {{"f32[6,20]", "i32[6]"}, .attr = &usual, .fill = "ni"},
     {{"f32[6,3,20]", "i32[6,3]"}, .attr = &smooth, .fill = "ni"},
     {{"f32[6,3,20]", "i32[6,3]", "f32[20]"}, .attr = &smooth, .fill = "nic"},
-    {{"f32[6,20]", "f32[6]"}, .attr = &usual, .fails = "labels of 'cross_entropy' are i32"},
+    {{"f32[6,20]", "f32[6]"}, .attr = &usual, .fails = "labels of 'cross_entropy' must be i32"},
     {{"f32[6,20]", "i32[5]"}, .attr = &usual, .fails = "sizes 6 and 5 differ"},
     {{0}},
 };
@@ -151,7 +151,7 @@ static gr_status grad_cpu(const gr_launch *l) {
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type);
   GR_TRY(gr_check_labels(l, v, a->ignore_index));
-  double e = a->smoothing, all = weight_of_all(l, 3, v);
+  double e = a->smoothing, all = total_class_weight(l, 3, v);
   for (int64_t r = 0; r < rows; r++) {
     int64_t y = (int64_t)IN(1, r);
     double dy = y == a->ignore_index ? 0 : IN(2, r / (rows / n)), lse = gr_log_sum_exp(l, r, v);
@@ -170,7 +170,7 @@ static void grad_rows_f32(void *arg, int64_t from, int64_t to) {
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), per = gr_rows(l->in_type) / l->in_type[0].dim[0];
   const float *w = l->n_in == 4 ? l->in[3] : NULL;
-  float e = (float)a->smoothing, all = (float)weight_of_all(l, 3, v);
+  float e = (float)a->smoothing, all = (float)total_class_weight(l, 3, v);
   for (int64_t r = from; r < to; r++) {
     const float *x = (const float *)l->in[0] + r * v;
     float *dx = (float *)l->out[0] + r * v, dy = ((const float *)l->in[2])[r / per];

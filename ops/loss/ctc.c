@@ -16,7 +16,7 @@ typedef struct work {
   double *alpha, *lse, *beta, *from, *emit, *skip;  // skip: 0 where s may follow s - 2, else NEVER
 } work;
 
-static work divide(const gr_ctc *c, bool keep, double *memory) {
+static work partition(const gr_ctc *c, bool keep, double *memory) {
   work w = {.places = gr_ctc_places(c->symbols), .kept = keep ? c->frames : 2};
   w.row = w.places + 2 * PAD;
   w.lse = memory;
@@ -116,7 +116,7 @@ static void fill(const gr_ctc *c, float *dx, float value) {
 
 double gr_ctc_f32(const gr_ctc *c, const float *x, float *dx, double *memory) {
   double all = 0;
-  work w = divide(c, dx, memory);
+  work w = partition(c, dx, memory);
   for (int64_t t = 0; t < c->frames; t++)
     all += w.lse[t] = (double)gr_log_sum_exp_f32(x + t * c->classes, c->classes);
   if (!isfinite(all)) {

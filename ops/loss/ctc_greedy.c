@@ -18,7 +18,7 @@ static gr_status infer(gr_op_call *s) {
                  (long long)v);
 }
 
-static int64_t likeliest(const gr_launch *l, int64_t row, int64_t v) {
+static int64_t argmax(const gr_launch *l, int64_t row, int64_t v) {
   int64_t best = 0;
   for (int64_t k = 1; k < v; k++)
     if (IN(0, row * v + k) > IN(0, row * v + best)) best = k;
@@ -33,7 +33,7 @@ static gr_status cpu(const gr_launch *l) {
     int32_t *token = (int32_t *)l->out[0] + i * t, count = 0;
     int64_t before = blank, frames = gr_length(l, 1, i, t);
     for (int64_t f = 0; f < frames; f++) {
-      int64_t best = likeliest(l, i * t + f, v);
+      int64_t best = argmax(l, i * t + f, v);
       if (best != before && best != blank) token[count++] = (int32_t)best;
       before = best;
     }

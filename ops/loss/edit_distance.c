@@ -103,7 +103,7 @@ static const gr_case cases[] = {
      .fill = "ilil"},
     {{"i32[6,9]", "i32[6]", "f32[6,7]", "i32[6]"},
      .attr = &(struct edit_distance){SYMBOL, 0},
-     .fails = "targets of 'edit_distance' are i32"},
+     .fails = "targets of 'edit_distance' must be i32"},
     {{0}},
 };
 

@@ -15,7 +15,7 @@ gr_status gr_score_labels(const gr_op_call *s) {
   GR_TRY(gr_require_float(s, 0, "logits"));
   GR_TRY(gr_require_ints(s, 1, "labels"));
   if (s->in[0].rank >= 2) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "logits of '%s' are [n, ..., classes], not of %d axes",
+  return gr_fail(GR_ERR_TYPE, s->loc, "logits of '%s' must be [n, ..., classes], got %d axes",
                  s->op->name, s->in[0].rank);
 }
 

@@ -7,32 +7,33 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {
   gr_reduce_index_spec(s, true, buf);
 }
 
-static double part_of(const gr_type *x, const gr_type *y) {
+static double mean_factor(const gr_type *x, const gr_type *y) {
   return (double)gr_type_count(y) / (double)gr_type_count(x);
 }
 
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type, y = gr_at(g->b->g, g->y[0])->type;
-  g->dx[0] = gr_scale(g->b, gr_reduce_broadcast_back(g->b, g->attr, g->dy[0], &x), part_of(&x, &y));
+  g->dx[0] =
+      gr_scale(g->b, gr_reduce_broadcast_back(g->b, g->attr, g->dy[0], &x), mean_factor(&x, &y));
 }
 
 static double fold(double sum, double x) { return sum + x; }
 
 static gr_status cpu(const gr_launch *l) {
-  gr_reduce(l, 0, fold, part_of(l->in_type, l->out_type));
+  gr_reduce(l, 0, fold, mean_factor(l->in_type, l->out_type));
   return GR_OK;
 }
 
-static gr_status quick(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   gr_block b;
   gr_reduce_block(l->attr, l->in_type, &b);
-  gr_sum_block(l, b, l->in[0], l->out[0], part_of(l->in_type, l->out_type));
+  gr_sum_block(l, b, l->in[0], l->out[0], mean_factor(l->in_type, l->out_type));
   return GR_OK;
 }
 
 static gr_kernel fast(const gr_op_call *s) {
   gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? quick : NULL;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? run_fast : NULL;
 }
 
 static size_t scratch(const gr_op_call *s) {

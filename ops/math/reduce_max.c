@@ -49,7 +49,7 @@ static void rows(void *arg, int64_t from, int64_t to) {
   }
 }
 
-static gr_status quick(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   gr_block b;
   gr_reduce_block(l->attr, l->in_type, &b);
   gr_parallel(l, b.outer, 1 + 32768 / (b.n * b.inner), rows, (void *)l);
@@ -58,7 +58,7 @@ static gr_status quick(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) {
   gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? quick : NULL;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? run_fast : NULL;
 }
 
 static const gr_attr attrs[] = GR_AXES_ATTRS;
@@ -110,7 +110,7 @@ static gr_status grad_cpu(const gr_launch *l) {
 }
 
 // Counts equal maxima in a first pass and distributes dy in a second; x is [outer, n, inner].
-static void share(void *arg, int64_t from, int64_t to) {
+static void distribute(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   gr_block b;
   gr_reduce_block(l->attr, l->in_type, &b);
@@ -124,15 +124,15 @@ static void share(void *arg, int64_t from, int64_t to) {
   }
 }
 
-static gr_status grad_quick(const gr_launch *l) {
+static gr_status grad_run_fast(const gr_launch *l) {
   int64_t outs = gr_type_count(&l->in_type[1]);
-  gr_parallel(l, outs, 1 + 8192 * outs / gr_type_count(l->in_type), share, (void *)l);
+  gr_parallel(l, outs, 1 + 8192 * outs / gr_type_count(l->in_type), distribute, (void *)l);
   return GR_OK;
 }
 
 static gr_kernel grad_fast(const gr_op_call *s) {
   gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? grad_quick : NULL;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? grad_run_fast : NULL;
 }
 
 static const gr_case grad_cases[] = {

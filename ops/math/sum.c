@@ -22,7 +22,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status quick(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   gr_block b;
   gr_reduce_block(l->attr, l->in_type, &b);
   gr_sum_block(l, b, l->in[0], l->out[0], 1);
@@ -31,7 +31,7 @@ static gr_status quick(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) {
   gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? quick : NULL;
+  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? run_fast : NULL;
 }
 
 static size_t scratch(const gr_op_call *s) {

@@ -27,7 +27,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void pieces(void *arg, int64_t from, int64_t to) {
+static void sum_pieces(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   int64_t n = gr_type_count(l->in_type);
   for (int64_t p = from; p < to; p++) {
@@ -42,16 +42,16 @@ static void pieces(void *arg, int64_t from, int64_t to) {
   }
 }
 
-static gr_status quick(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   int64_t n = (gr_type_count(l->in_type) + PIECE - 1) / PIECE;
-  gr_parallel(l, n, 1, pieces, (void *)l);
+  gr_parallel(l, n, 1, sum_pieces, (void *)l);
   double sum = 0;
   for (int64_t p = 0; p < n; p++) sum += ((double *)l->scratch)[p];
   *(float *)l->out[0] = (float)sum;
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return s->in[0].dtype == GR_F32 ? quick : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return s->in[0].dtype == GR_F32 ? run_fast : NULL; }
 
 static size_t scratch(const gr_op_call *s) {
   return fast(s) ? sizeof(double) * (size_t)((gr_type_count(&s->in[0]) + PIECE - 1) / PIECE) : 0;

@@ -31,13 +31,13 @@ static void rows(void *arg, int64_t from, int64_t to) {
   }
 }
 
-static gr_status quick(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   int64_t c = gr_type_count(&l->in_type[1]);
   gr_parallel(l, gr_type_count(l->out_type) / c, 1 + 4096 / c, rows, (void *)l);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_pointwise_f32(s) ? quick : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_pointwise_f32(s) ? run_fast : NULL; }
 
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[6]"}},
@@ -77,12 +77,14 @@ static gr_block block(const gr_type *x) {
   return (gr_block){1, gr_type_count(x) / c, c};
 }
 
-static gr_status grad_quick(const gr_launch *l) {
+static gr_status grad_run_fast(const gr_launch *l) {
   gr_sum_block(l, block(l->in_type), l->in[0], l->out[0], 1);
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_pointwise_f32(s) ? grad_quick : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) {
+  return gr_pointwise_f32(s) ? grad_run_fast : NULL;
+}
 
 static size_t grad_scratch(const gr_op_call *s) {
   return grad_fast(s) ? gr_sum_scratch(block(&s->in[0])) : 0;

@@ -8,7 +8,7 @@ gr_val gr_embedding(gr_builder *b, gr_val table, gr_val ids) {
 
 static gr_status ids_are_i32(const gr_op_call *s) {
   if (s->in[1].dtype == GR_I32) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "ids are i32, not %s", gr_dtypes[s->in[1].dtype].name);
+  return gr_fail(GR_ERR_TYPE, s->loc, "ids must be i32, not %s", gr_dtypes[s->in[1].dtype].name);
 }
 
 static gr_status infer(gr_op_call *s) { return ids_are_i32(s); }
@@ -50,7 +50,7 @@ static gr_status cpu(const gr_launch *l) {
 static const gr_case cases[] = {
     {{"f32[5,6]", "i32[4]"}, .fill = "ni"},
     {{"f32[5,6]", "i32[2,3]"}, .fill = "ni"},
-    {{"f32[5,6]", "f32[4]"}, .fails = "ids are i32, not f32"},
+    {{"f32[5,6]", "f32[4]"}, .fails = "ids must be i32, not f32"},
     {{"f32[5]", "i32[4]"}, .fails = "has 1 axis; expected 2"},
     {{0}},
 };
@@ -107,7 +107,7 @@ static void add(void *arg, int64_t from, int64_t to) {
   }
 }
 
-static gr_status grad_quick(const gr_launch *l) {
+static gr_status grad_run_fast(const gr_launch *l) {
   int64_t rows = l->out_type->dim[0];
   GR_TRY(check(l, rows));
   gr_parallel(l, rows, 1 + rows / 32, add, (void *)l);
@@ -115,7 +115,7 @@ static gr_status grad_quick(const gr_launch *l) {
 }
 
 static gr_kernel grad_fast(const gr_op_call *s) {
-  return s->in[0].dtype == GR_F32 ? grad_quick : NULL;
+  return s->in[0].dtype == GR_F32 ? grad_run_fast : NULL;
 }
 
 static const gr_attr grad_attrs[] = {

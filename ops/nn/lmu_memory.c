@@ -21,11 +21,11 @@ struct lmu_memory {
 
 enum { SQUARES = 8 };  // scratch matrices
 
-static size_t size_of(int64_t n) { return (size_t)(n * n); }
+static size_t matrix_size(int64_t n) { return (size_t)(n * n); }
 
 static void product(int64_t n, const double *restrict x, const double *restrict y,
                     double *restrict z) {
-  memset(z, 0, sizeof *z * size_of(n));
+  memset(z, 0, sizeof *z * matrix_size(n));
   for (int64_t i = 0; i < n; i++)
     for (int64_t k = 0; k < n; k++)
       for (int64_t j = 0; j < n; j++) z[i * n + j] += x[i * n + k] * y[k * n + j];
@@ -69,9 +69,9 @@ static double norm(int64_t n, const double *x) {
 
 // The even part v (or, times x, the odd part u) of the approximant's numerator: b[first], b[first
 // + 2], ... times the powers x^0, x^2, ... x^12; the upper three are computed as multiples of x^6.
-static void half(int64_t n, const double *b, int first, double *const power[4], double *work,
-                 double *out) {
-  size_t count = size_of(n);
+static void polynomial_part(int64_t n, const double *b, int first, double *const power[4],
+                            double *work, double *out) {
+  size_t count = matrix_size(n);
   for (size_t i = 0; i < count; i++)
     work[i] =
         b[first + 8] * power[1][i] + b[first + 10] * power[2][i] + b[first + 12] * power[3][i];
@@ -99,25 +99,25 @@ static void exponential(int64_t n, double *memory) {
                                1,
                                0};
   double *m[SQUARES];
-  for (int k = 0; k < SQUARES; k++) m[k] = memory + size_of(n) * (size_t)k;
+  for (int k = 0; k < SQUARES; k++) m[k] = memory + matrix_size(n) * (size_t)k;
   int halvings = 0;
   for (double least = norm(n, m[0]); least > 5.37; least /= 2) halvings++;
-  for (size_t i = 0; i < size_of(n); i++) m[0][i] = ldexp(m[0][i], -halvings);
+  for (size_t i = 0; i < matrix_size(n); i++) m[0][i] = ldexp(m[0][i], -halvings);
   double *const power[4] = {NULL, m[1], m[2], m[3]};
   product(n, m[0], m[0], m[1]);
   product(n, m[1], m[1], m[2]);
   product(n, m[1], m[2], m[3]);
-  half(n, b, 0, power, m[4], m[5]);
-  half(n, b, 1, power, m[4], m[6]);
+  polynomial_part(n, b, 0, power, m[4], m[5]);
+  polynomial_part(n, b, 1, power, m[4], m[6]);
   product(n, m[0], m[6], m[4]);
-  for (size_t i = 0; i < size_of(n); i++) {
+  for (size_t i = 0; i < matrix_size(n); i++) {
     double u = m[4][i], v = m[5][i];
     m[0][i] = v + u, m[1][i] = v - u;
   }
   solve(n, m[1], m[0]);
   for (; halvings; halvings--) {
     product(n, m[0], m[0], m[1]);
-    memcpy(m[0], m[1], sizeof(double) * size_of(n));
+    memcpy(m[0], m[1], sizeof(double) * matrix_size(n));
   }
 }
 
@@ -137,14 +137,14 @@ static gr_status infer(gr_op_call *s) {
 }
 
 static size_t scratch(const gr_op_call *s) {
-  return sizeof(double) * SQUARES * size_of(((const struct lmu_memory *)s->attr)->order + 1);
+  return sizeof(double) * SQUARES * matrix_size(((const struct lmu_memory *)s->attr)->order + 1);
 }
 
 static gr_status cpu(const gr_launch *l) {
   const struct lmu_memory *a = l->attr;
   int64_t order = a->order, n = order + 1;
   double *m = l->scratch;
-  memset(m, 0, sizeof *m * size_of(n));
+  memset(m, 0, sizeof *m * matrix_size(n));
   for (int64_t i = 0; i < order; i++) {
     double r = (double)(2 * i + 1) / a->theta;
     for (int64_t j = 0; j < order; j++) m[i * n + j] = i < j || (i - j) % 2 == 0 ? -r : r;

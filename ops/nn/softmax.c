@@ -10,7 +10,7 @@ struct softmax {
 
 // x is [n,...,r,K]; lengths [n] give the number of valid entries of K. A causal row r attends to
 // entries 0..r, so the row axis cannot be sharded.
-static void letters(const gr_op_call *s, int rank, char x[GR_MAX_RANK + 1]) {
+static void axis_letters(const gr_op_call *s, int rank, char x[GR_MAX_RANK + 1]) {
   const struct softmax *a = s->attr;
   gr_letters(x, "n", rank);
   x[rank - 1] = 'K';
@@ -20,7 +20,7 @@ static void letters(const gr_op_call *s, int rank, char x[GR_MAX_RANK + 1]) {
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
   const struct softmax *a = s->attr;
   char x[GR_MAX_RANK + 1] = "K";
-  if (s->in[0].rank) letters(s, s->in[0].rank, x);
+  if (s->in[0].rank) axis_letters(s, s->in[0].rank, x);
   if (s->n_in == 2)
     snprintf(buf, 128, "%s,n->%s", x, x);
   else
@@ -40,7 +40,7 @@ static void grad(const gr_grad *g) {
 }
 
 // The number of unmasked entries of a row; 0 makes the row uniform.
-static int64_t seen(const gr_launch *l, int64_t row) {
+static int64_t unmasked(const gr_launch *l, int64_t row) {
   const struct softmax *a = l->attr;
   const gr_type *t = l->in_type;
   int64_t k = gr_last(t), n = k;
@@ -50,7 +50,7 @@ static int64_t seen(const gr_launch *l, int64_t row) {
 static gr_status cpu(const gr_launch *l) {
   int64_t k = gr_last(l->in_type);
   for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
-    int64_t n = seen(l, r);
+    int64_t n = unmasked(l, r);
     double top = -INFINITY, s = 0;
     for (int64_t i = 0; i < n; i++) top = fmax(top, IN(0, r * k + i));
     for (int64_t i = 0; i < n; i++) s += exp(IN(0, r * k + i) - top);
@@ -66,7 +66,7 @@ static void rows_f32(void *arg, int64_t from, int64_t to) {
   for (int64_t r = from; r < to; r++) {
     const float *x = (const float *)l->in[0] + r * k;
     float *y = (float *)l->out[0] + r * k;
-    int64_t n = seen(l, r);
+    int64_t n = unmasked(l, r);
     float scale = n ? gr_exp_row(x, y, n) : 0, none = n ? 0 : 1 / (float)k;
     for (int64_t i = 0; i < n; i++) y[i] *= scale;
     for (int64_t i = n; i < k; i++) y[i] = none;
@@ -89,7 +89,7 @@ static const gr_case cases[] = {
     {{"f32[4,6,6]"}, .attr = &causal},
     {{"f32[6,5,7]", "i32[6]"}, .attr = &open, .fill = "nl"},
     {{"f32[6,2,7,7]", "i32[6]"}, .attr = &causal, .fill = "nl"},
-    {{"f32[6,5,7]", "f32[6]"}, .attr = &open, .fails = "lengths of 'softmax' are i32"},
+    {{"f32[6,5,7]", "f32[6]"}, .attr = &open, .fails = "lengths of 'softmax' must be i32"},
     {{"f32[6]"}, .attr = &causal, .fails = "expected at least 2"},
     {{0}},
 };

@@ -62,7 +62,7 @@ static void update(const adam *a, const rates *r, const gr_launch *l, int64_t fr
   }
 }
 
-static void part_of(const gr_launch *l, bool decoupled, int64_t from, int64_t to) {
+static void update_part(const gr_launch *l, bool decoupled, int64_t from, int64_t to) {
   static const int of[3] = {W, M, V};
   rates r = rates_of(l, decoupled);
   if (r.ok) update(l->attr, &r, l, from, to);
@@ -74,8 +74,8 @@ static void part_of(const gr_launch *l, bool decoupled, int64_t from, int64_t to
 static gr_status adam_cpu(const gr_launch *l) { return plain(l, false); }
 static gr_status adamw_cpu(const gr_launch *l) { return plain(l, true); }
 
-static void adam_part(void *arg, int64_t from, int64_t to) { part_of(arg, false, from, to); }
-static void adamw_part(void *arg, int64_t from, int64_t to) { part_of(arg, true, from, to); }
+static void adam_part(void *arg, int64_t from, int64_t to) { update_part(arg, false, from, to); }
+static void adamw_part(void *arg, int64_t from, int64_t to) { update_part(arg, true, from, to); }
 
 static gr_status adam_f32(const gr_launch *l) {
   gr_parallel(l, gr_type_count(l->out_type), GRAIN, adam_part, (void *)l);

@@ -46,7 +46,7 @@ const char *gr_optim_shape_text(const gr_optim_state *s) {
 }
 
 // The dimension of the weight that the state lacks, or -1.
-static int missing(const gr_optim_state *s, const gr_type *w) {
+static int missing_dim(const gr_optim_state *s, const gr_type *w) {
   if (s->shape == GR_OPTIM_ROWS) return w->rank - 1;
   return s->shape == GR_OPTIM_COLUMNS ? w->rank - 2 : -1;
 }
@@ -56,13 +56,13 @@ gr_type gr_optim_state_type(const gr_op *op, int k, const gr_type *w) {
   if (s->shape == GR_OPTIM_SCALAR) return (gr_type){.dtype = w->dtype};
   gr_type t = {.dtype = w->dtype};
   for (int d = 0; d < w->rank; d++)
-    if (d != missing(s, w)) t.dim[t.rank++] = w->dim[d];
+    if (d != missing_dim(s, w)) t.dim[t.rank++] = w->dim[d];
   return t;
 }
 
 gr_layout gr_optim_state_layout(const gr_op *op, int k, const gr_type *w, gr_layout l) {
   const gr_optim_state *s = &op->optimizer->states[k];
-  int gone = missing(s, w);
+  int gone = missing_dim(s, w);
   for (int a = 0; a < GR_MAX_MESH; a++) {
     if (l.at[a] < 0) continue;
     if (s->shape == GR_OPTIM_SCALAR || l.at[a] == gone)

@@ -32,14 +32,14 @@ static gr_rng rng_of(const gr_launch *l) {
 }
 
 // An element is kept if its random word is at least p 2^32.
-static uint32_t limit(double p) { return (uint32_t)(p * 4294967296.0); }
+static uint32_t threshold(double p) { return (uint32_t)(p * 4294967296.0); }
 
 static gr_status cpu(const gr_launch *l) {
   double p = ((const struct dropout *)l->attr)->p;
   gr_rng rng = rng_of(l);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
     uint32_t word = gr_rng_u32(&rng, (uint64_t)gr_global_index(l, 0, i));
-    OUT(0, i, word >= limit(p) ? IN(0, i) / (1 - p) : 0);
+    OUT(0, i, word >= threshold(p) ? IN(0, i) / (1 - p) : 0);
   }
   return GR_OK;
 }
@@ -58,7 +58,7 @@ enum { BLOCKS = 128 };  // random blocks of 4 words drawn at a time
 
 // Applies the mask to n elements; index is the first one's index in the global value.
 static void run(const gr_rng *rng, double p, uint64_t index, const float *x, float *y, int64_t n) {
-  uint32_t words[BLOCKS * 4], least = limit(p);
+  uint32_t words[BLOCKS * 4], least = threshold(p);
   float scale = (float)(1 / (1 - p));
   while (n > 0) {
     int64_t skip = (int64_t)(index % 4), now = gr_min_i64(n, BLOCKS * 4 - skip);

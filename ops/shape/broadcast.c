@@ -73,7 +73,7 @@ static void runs(void *arg, int64_t from, int64_t to) {  // inner is 1
   }
 }
 
-static gr_status quick(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   int64_t inner = inner_of(l), size = ((const struct broadcast *)l->attr)->size;
   int64_t n = gr_type_count(l->out_type);
   if (inner == 1)
@@ -84,7 +84,7 @@ static gr_status quick(const gr_launch *l) {
 }
 
 static gr_kernel fast(const gr_op_call *s) {
-  return gr_dtypes[s->in[0].dtype].size == 4 ? quick : NULL;
+  return gr_dtypes[s->in[0].dtype].size == 4 ? run_fast : NULL;
 }
 
 static const gr_attr attrs[] = {

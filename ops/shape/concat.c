@@ -10,7 +10,7 @@ gr_val gr_concat(gr_builder *b, int n, const gr_val *x, int axis) {
   return gr_emit(b, &gr_op_concat, &(struct concat){axis}, n, x);
 }
 
-static gr_status like_first(const gr_op_call *s, int k, int axis) {
+static gr_status check_operand(const gr_op_call *s, int k, int axis) {
   const gr_type *t = &s->in[0], *u = &s->in[k];
   if (u->dtype != t->dtype)
     return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
@@ -32,7 +32,7 @@ static gr_status infer(gr_op_call *s) {
     return gr_fail(GR_ERR_TYPE, s->loc, "no axis %d in a value of %d axes", axis, s->in[0].rank);
   s->out[0] = s->in[0];
   for (int k = 1; k < s->n_in; k++) {
-    GR_TRY(like_first(s, k, axis));
+    GR_TRY(check_operand(s, k, axis));
     s->out[0].dim[axis] += s->in[k].dim[axis];
   }
   return GR_OK;

@@ -12,7 +12,7 @@ gr_val gr_reshape(gr_builder *b, gr_val x, gr_ints shape) {
   return GR_EMIT(b, &gr_op_reshape, &(struct reshape){shape}, x);
 }
 
-static int rest_axis(const gr_ints *shape) {
+static int inferred_axis(const gr_ints *shape) {
   for (int d = 0; d < (int)shape->n; d++)
     if (shape->at[d] == -1) return d;
   return -1;
@@ -21,7 +21,7 @@ static int rest_axis(const gr_ints *shape) {
 static gr_status infer(gr_op_call *s) {
   const struct reshape *a = s->attr;
   int64_t total = gr_type_count(&s->in[0]), known = 1;
-  int rest = rest_axis(&a->shape);
+  int rest = inferred_axis(&a->shape);
   s->out[0] = (gr_type){.dtype = s->in[0].dtype, .rank = (int)a->shape.n};
   for (int d = 0; d < s->out[0].rank; d++) {
     int64_t size = a->shape.at[d];
@@ -41,7 +41,7 @@ static gr_status infer(gr_op_call *s) {
 
 // The axis of x that is preceded by as many elements as `axis` of y: sharding either shards the
 // other.
-static int same_axis(const gr_type *x, const gr_type *y, int axis) {
+static int matching_axis(const gr_type *x, const gr_type *y, int axis) {
   int64_t before = 1, to = 1;
   int found = -1;
   for (int d = 0; d < axis; d++) to *= y->dim[d];
@@ -50,7 +50,7 @@ static int same_axis(const gr_type *x, const gr_type *y, int axis) {
   return found;
 }
 
-static void add_sig(gr_sharding_rule *rule, int *n, int from, int to) {
+static void add_rule(gr_sharding_rule *rule, int *n, int from, int to) {
   memset(&rule[*n], GR_REPLICATE, sizeof *rule);
   rule[*n].in[0] = (gr_axis_placement)from, rule[(*n)++].out[0] = (gr_axis_placement)to;
 }
@@ -60,19 +60,19 @@ static void add_sig(gr_sharding_rule *rule, int *n, int from, int to) {
 static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   const struct reshape *a = s->attr;
   const gr_type *x = &s->in[0], *y = &s->out[0];
-  int n = 0, to = rest_axis(&a->shape);
-  add_sig(rule, &n, GR_REPLICATE, GR_REPLICATE);
-  int from = to < 0 ? -1 : same_axis(x, y, to);
-  if (from >= 0) add_sig(rule, &n, from, to);
+  int n = 0, to = inferred_axis(&a->shape);
+  add_rule(rule, &n, GR_REPLICATE, GR_REPLICATE);
+  int from = to < 0 ? -1 : matching_axis(x, y, to);
+  if (from >= 0) add_rule(rule, &n, from, to);
   int64_t before_x = 1;
   for (int i = 0; i < x->rank; before_x *= x->dim[i++]) {
     int64_t before_y = 1;
     for (int k = 0; k < y->rank && before_y <= before_x && n < GR_MAX_SHARDING_RULES - 1;
          before_y *= y->dim[k++])
       if (before_x == before_y && x->dim[i] > 1 && y->dim[k] > 1 && !(i == from && k == to))
-        add_sig(rule, &n, i, k);
+        add_rule(rule, &n, i, k);
   }
-  if (gr_dtypes[x->dtype].is_float) add_sig(rule, &n, GR_PARTIAL, GR_PARTIAL);
+  if (gr_dtypes[x->dtype].is_float) add_rule(rule, &n, GR_PARTIAL, GR_PARTIAL);
   *out_n = n;
   return GR_OK;
 }
@@ -87,10 +87,10 @@ static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
 
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type, y = gr_at(g->b->g, g->y[0])->type;
-  int rest = rest_axis(&((const struct reshape *)g->attr)->shape);
+  int rest = inferred_axis(&((const struct reshape *)g->attr)->shape);
   gr_ints back = {.n = x.rank};
   memcpy(back.at, x.dim, sizeof *x.dim * (size_t)x.rank);
-  if (rest >= 0) rest = same_axis(&x, &y, rest);
+  if (rest >= 0) rest = matching_axis(&x, &y, rest);
   if (rest >= 0) back.at[rest] = -1;
   g->dx[0] = gr_reshape(g->b, g->dy[0], back);
 }

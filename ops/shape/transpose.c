@@ -55,13 +55,13 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status quick(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   gr_permute(l, l->in_type, &((const struct transpose *)l->attr)->perm, l->in[0], l->out[0]);
   return GR_OK;
 }
 
 static gr_kernel fast(const gr_op_call *s) {
-  return gr_dtypes[s->in[0].dtype].size == 4 ? quick : NULL;
+  return gr_dtypes[s->in[0].dtype].size == 4 ? run_fast : NULL;
 }
 
 static const gr_attr attrs[] = {GR_ATTR(struct transpose, perm, GR_ATTR_INTS, NULL,
