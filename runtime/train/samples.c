@@ -165,7 +165,7 @@ static int columns(const char *text) {
 }
 
 static void print(gr_run *r, gr_arena *a, const gr_samples *s) {
-  int width = 7;  // "decoded"
+  int width = 9;  // "predicted"
   for (uint32_t i = 0; i < s->n; i++) {
     int n = columns(short_name(a, gr_dataset_sample_name(a, r->spec->data, s->items[i])));
     width = n > width ? n : width;
@@ -177,7 +177,7 @@ static void print(gr_run *r, gr_arena *a, const gr_samples *s) {
     gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
     gr_log_result("  %s%*s  %s", name, width - columns(name), "",
                   gr_dataset_reference(a, r->spec->data, s->items[i]));
-    gr_log_result("  %*s  %s", width, "decoded", said.len ? said.at : "(nothing)");
+    gr_log_result("  %*s  %s", width, "predicted", said.len ? said.at : "(nothing)");
   }
 }
 
@@ -187,7 +187,7 @@ gr_status gr_samples_print(gr_samples *s, gr_run *r) {
   for (uint32_t i = 0; i < s->n; i++) n += s->answers[i].tokens != NULL;
   if (r->rank || !n) return GR_OK;
   gr_arena *scratch = gr_arena_create();
-  gr_log_result("%u of %u validation samples, and what the model decodes:", n, s->of);
+  gr_log_result("%u of %u validation samples with their labels and predictions:", n, s->of);
   print(r, scratch, s);
   gr_arena_destroy(scratch);
   return GR_OK;

@@ -107,7 +107,7 @@ cp -r data/. project/data
 sed 's|???.*|data/tones.jsonl|' "$source/tests/e2e/tones.yaml" >project/configs/tones.yaml
 echo 'hooks: [hooks/warmup_linear.lua]' >>project/configs/tones.yaml
 cd empty || exit 1
-expect "a run from an empty folder" 0 "output: outputs/" "decoded" "validation set: .*cer" -- \
+expect "a run from an empty folder" 0 "output: outputs/" "predicted" "validation set: .*cer" -- \
   "$graphrun" "$scratch/project/configs/tones.yaml" distributed.ranks=2 distributed.backend=loopback
 expect "... by a relative path" 0 -- "$graphrun" ../project/configs/tones.yaml
 cd ../project/configs || exit 1

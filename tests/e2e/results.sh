@@ -90,7 +90,7 @@ for n in 1 2 3; do
   ran "all samples on $n ranks" show$n training.max_steps=60 distributed.ranks=$n distributed.backend=loopback \
     logging.show_samples=300 model.params.dropout=0
   samples "$log" >shown$n
-  grep -v decoded shown$n | awk '{print $1}' >names$n
+  grep -v predicted shown$n | awk '{print $1}' >names$n
 done
 check "all 13 validation samples are shown" test "$(rows_of names1)" = 13
 check "... in the data's order" sort -c names1
@@ -98,15 +98,15 @@ check "the same on two ranks" cmp shown1 shown2
 check "... and on three" cmp shown1 shown3
 ran "five samples on two ranks" five training.max_steps=5 distributed.ranks=2 distributed.backend=loopback \
   logging.show_samples=5
-samples "$log" | grep -v decoded | awk '{print $1}' >five.names
+samples "$log" | grep -v predicted | awk '{print $1}' >five.names
 check "five are shown" test "$(rows_of five.names)" = 5
 ran "five samples on one" five1 training.max_steps=5 logging.show_samples=5
-samples "$log" | grep -v decoded | awk '{print $1}' >five1.names
+samples "$log" | grep -v predicted | awk '{print $1}' >five1.names
 check "... the same five" cmp five.names five1.names
 has "the first is the set's first" five.names "^$(head -n 1 names1)$"
 check "... and the others are from all of it" test "$(tail -n 1 five.names)" = "$(sed -n 11p names1)"
 ran "no samples" no training.max_steps=5 logging.show_samples=0
-has_not "none are shown" "$log" decoded
+has_not "none are shown" "$log" predicted
 awk '{ sub(/}$/, ", \"name\": \"a-folder-with-a-long-name/that-says-nothing/of-the-take-" NR "\"}"); print }' \
   data/tones.jsonl >data/long.jsonl
 ran "long names" long training.max_steps=5 data.manifest="$scratch/data/long.jsonl" logging.show_samples=2

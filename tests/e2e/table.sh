@@ -34,7 +34,7 @@ YAML
 table one
 accurate "a classifier from CSV" 0.95
 check "its classes are named in the run" grep -q '"class_names": \["blu", "egr", "red"\]' one/data.json
-check "and predictions are, too" grep -Eq '^ +decoded +(red|blu|egr)$' "$log"
+check "and predictions are, too" grep -Eq '^ +predicted +(red|blu|egr)$' "$log"
 table two distributed.ranks=2
 accurate "on two ranks" 0.95
 for step in 0 5 40; do
