@@ -54,7 +54,14 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 // depend on the shape alone, so that results do not depend on the number of threads, and are large,
 // because each block packs the other operand again.
 
-enum { MIN_PARALLEL = 1 << 20, UNIT = 16, LEAST = 128, LARGEST = 512, BLOCKS = 16, MANY = 16 };
+enum {
+  MIN_PARALLEL = 1 << 20,
+  UNIT = 16,
+  MIN_BLOCK = 128,
+  MAX_BLOCK = 512,
+  BLOCKS = 16,
+  MANY = 16
+};
 
 typedef struct cut {
   const gr_gemm *g;
@@ -78,7 +85,7 @@ static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
   int64_t size = x.rows ? g->m : g->n;
   x.block = size;
   if (count >= MANY || g->m * g->n * g->k < MIN_PARALLEL) return x;
-  x.block = x.kernel == gr_gemm_onednn() ? gr_min_i64(LARGEST, part_size(size, BLOCKS, LEAST))
+  x.block = x.kernel == gr_gemm_onednn() ? gr_min_i64(MAX_BLOCK, part_size(size, BLOCKS, MIN_BLOCK))
                                          : part_size(size, threads, UNIT);
   x.blocks = (size + x.block - 1) / x.block;
   return x;

@@ -9,18 +9,18 @@
 #include "ops/kernels/operands.h"
 
 enum { COLS = 2, ROWS = SUMS / COLS, WIDE = COLS * LANES };
-// Rows and columns of a block: BROAD columns of b stay in the L2 cache while blocks of HIGH rows of
-// a stream past.
-enum { HIGH = 16 * ROWS, BROAD = 12 * WIDE };
+// The size of a block: its columns of b stay in the L2 cache while block after block of rows of a
+// is multiplied with them.
+enum { BLOCK_ROWS = 16 * ROWS, BLOCK_COLS = 12 * WIDE };
 // The rows of a and columns of b that are packed at a time.
-enum { TALLEST = 2048 / HIGH * HIGH, BROADEST = 1536 / BROAD * BROAD };
+enum { MAX_ROWS = 2048 / BLOCK_ROWS * BLOCK_ROWS, MAX_COLS = 1536 / BLOCK_COLS * BLOCK_COLS };
 enum { QUAD = 4 };
 
 // The packing buffers of a thread, allocated at its first large GEMM and freed when it exits. As a
 // _Thread_local it would cost clearing megabytes whenever a thread starts; as a local variable it
 // could exceed the thread's stack.
 typedef struct packed {
-  float a[TALLEST * DEPTH], b[BROADEST * DEPTH];
+  float a[MAX_ROWS * DEPTH], b[MAX_COLS * DEPTH];
 } packed;
 
 static pthread_key_t key;
@@ -114,8 +114,8 @@ static void pack_panels(void *arg, int64_t from, int64_t to) {
 }
 
 static void block(const job *x, int64_t row, int64_t col) {
-  for (int64_t j = col; j < gr_min_i64(x->n, col + BROAD); j += WIDE)
-    for (int64_t i = row; i < gr_min_i64(x->m, row + HIGH); i += ROWS) {
+  for (int64_t j = col; j < gr_min_i64(x->n, col + BLOCK_COLS); j += WIDE)
+    for (int64_t i = row; i < gr_min_i64(x->m, row + BLOCK_ROWS); i += ROWS) {
       const float *a = x->packed->a + i * x->depth, *b = x->packed->b + j * x->depth;
       float *at = x->c + i * x->ldc + j;
       if (i + ROWS <= x->m && j + WIDE <= x->n)
@@ -127,13 +127,14 @@ static void block(const job *x, int64_t row, int64_t col) {
 
 static void blocks(void *arg, int64_t from, int64_t to) {
   const job *x = arg;
-  int64_t down = (x->m + HIGH - 1) / HIGH;
-  for (int64_t i = from; i < to; i++) block(x, i % down * HIGH, i / down * BROAD);
+  int64_t down = (x->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  for (int64_t i = from; i < to; i++) block(x, i % down * BLOCK_ROWS, i / down * BLOCK_COLS);
 }
 
 static void run(const gr_launch *l, job *x) {
   gr_parallel(l, (x->m + ROWS - 1) / ROWS + (x->n + WIDE - 1) / WIDE, 1, pack_panels, x);
-  gr_parallel(l, ((x->m + HIGH - 1) / HIGH) * ((x->n + BROAD - 1) / BROAD), 1, blocks, x);
+  gr_parallel(l, ((x->m + BLOCK_ROWS - 1) / BLOCK_ROWS) * ((x->n + BLOCK_COLS - 1) / BLOCK_COLS), 1,
+              blocks, x);
 }
 
 void gr_gemm_packed_by(const gr_launch *l, const gr_gemm *g, const float *a, const float *b,
@@ -145,10 +146,10 @@ void gr_gemm_packed_by(const gr_launch *l, const gr_gemm *g, const float *a, con
   }
   x.wa = g->ta ? (walk){1, g->lda} : (walk){g->lda, 1};
   x.wb = g->tb ? (walk){g->ldb, 1} : (walk){1, g->ldb};
-  for (int64_t j = 0; j < g->n; j += BROADEST)
-    for (int64_t i = 0; i < g->m; i += TALLEST)
+  for (int64_t j = 0; j < g->n; j += MAX_COLS)
+    for (int64_t i = 0; i < g->m; i += MAX_ROWS)
       for (int64_t p = 0; p < g->k; p += DEPTH) {
-        x.n = gr_min_i64(BROADEST, g->n - j), x.m = gr_min_i64(TALLEST, g->m - i);
+        x.n = gr_min_i64(MAX_COLS, g->n - j), x.m = gr_min_i64(MAX_ROWS, g->m - i);
         x.depth = gr_min_i64(DEPTH, g->k - p), x.add = g->add || p;
         x.a = a + i * x.wa.row + p * x.wa.col, x.b = b + j * x.wb.row + p * x.wb.col;
         x.c = c + i * g->ldc + j;

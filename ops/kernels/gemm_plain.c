@@ -164,7 +164,7 @@ static void inner(const gr_gemm *g, const float *a, const float *b, float *c) {
       dots(1, 1, g, a + i * g->lda, b + j * g->ldb, c + i * g->ldc + j);
 }
 
-// No common model needs a and b transposed, so this kernel is simple rather than fast.
+// Both operands transposed is not on a hot path, so this kernel is simple rather than fast.
 static void both_transposed(const gr_gemm *g, const float *a, const float *b, float *c) {
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->n; j++) {

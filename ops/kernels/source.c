@@ -31,12 +31,12 @@ static int64_t run_of(const gr_launch *l) {
 }
 
 static void part(void *arg, int64_t from, int64_t to) {
-  enum { MOST = 512 };
+  enum { MAX_DRAW = 512 };
   const work *w = arg;
   const gr_launch *l = w->l;
-  double x[MOST];
+  double x[MAX_DRAW];
   for (int64_t i = from, n; i < to; i += n) {
-    n = gr_min_i64(gr_min_i64(MOST, to - i), w->run - i % w->run);
+    n = gr_min_i64(gr_min_i64(MAX_DRAW, to - i), w->run - i % w->run);
     w->draw(w->rng, l->attr, (uint64_t)gr_global_index(l, 0, i), n, x);
     for (int64_t k = 0; k < n; k++) OUT(0, i + k, x[k]);
   }

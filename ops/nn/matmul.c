@@ -175,7 +175,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_matmul = {
     .name = "matmul",
     .doc =
-        "z = x y over the last two axes. Leading axes of both are batch axes; y may have none "
+        "z = x y over the last two axes. Leading axes are batch axes; one operand may have none "
         "(weights).",
     .n_in = 2,
     .n_out = 1,

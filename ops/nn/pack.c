@@ -34,8 +34,7 @@ static int64_t rounded(int64_t n) { return (n + ROUND - 1) / ROUND * ROUND; }
 
 static gr_status f32_only(const gr_op_call *s) {
   if (gr_is_f32(s)) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "only f32 can be packed, not %s",
-                 gr_dtypes[s->in[0].dtype].name);
+  return gr_fail(GR_ERR_TYPE, s->loc, "only f32 operands can be packed");
 }
 
 static gr_status infer(gr_op_call *s) {
