@@ -80,7 +80,7 @@ static void explain(FILE *f, gr_arena *a, gr_conf *block) {
     const char *value =
         must_be_given(params->items[k]) ? NULL : text_of(a, params, params->keys[k]);
     fprintf(f, "  %s %s (%s%s)\n", k ? "          " : "params    ", params->keys[k],
-            value ? "else " : "must be given", value ? value : "");
+            value ? "default " : "must be given", value ? value : "");
   }
   const gr_conf *checks = gr_conf_member(block, "checks");
   for (int k = 0; checks && checks->kind == GR_CONF_MAP && k < checks->n; k++)

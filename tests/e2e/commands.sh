@@ -35,9 +35,9 @@ expect "ops" 0 "^ctc_loss " "^relu " "^scan " "^linear " "^ +out: in, bias: true
 check "... without what passes make" sh -c '! grep -qE "^(relu_grad|all_reduce|adam|init_normal|pack) " "$1"' sh "$log"
 expect "ops --all" 0 "^linear " "^relu " "^relu_grad " "^all_reduce " -- "$graphrun" ops --all
 expect "ops NAME" 0 "ctc_loss" "blank" -- "$graphrun" ops ctc_loss
-expect "ops of a block" 0 "^linear: y = x" "operands +x \[\.\.\., in\]" "params +out \(else in\)" -- "$graphrun" ops linear
-expect "ops of a block and its op" 0 "^  params +eps \(else" "^and the op:" "notation +\.\.\.C" -- "$graphrun" ops layer_norm
-expect "ops of what passes make" 0 "made by +passes" -- "$graphrun" ops relu_grad
+expect "ops of a block" 0 "^linear: y = x" "operands +x \[\.\.\., in\]" "params +out \(default in\)" -- "$graphrun" ops linear
+expect "ops of a block and its op" 0 "^  params +eps \(default" "^and the op:" "notation +\.\.\.C" -- "$graphrun" ops layer_norm
+expect "ops of what passes make" 0 "made by +compiler passes" -- "$graphrun" ops relu_grad
 expect "a block misspelt" 2 "no op or block 'liner'" "did you mean 'linear'" -- "$graphrun" ops liner
 expect "a block's beginning" 2 "did you mean 'linear'" -- "$graphrun" ops lin
 for name in $("$graphrun" ops | grep -o '^[a-z][a-z0-9_]*' | sort -u); do

@@ -65,7 +65,7 @@ expect "the rate is no parameter" 65 "the learning rate is training.lr" -- "$gra
 expect "nor does eps of one have two" 65 "is a list of 2 numbers" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=lion \
   'training.optimizer_params={betas: 0.5}'
-expect "what an optimizer takes is shown" 0 "eps2 \(number >= 0, else 1e-3\)" "states +row, one number per row" -- "$graphrun" ops adafactor
+expect "what an optimizer takes is shown" 0 "eps2 \(number >= 0, default 1e-3\)" "states +row, one number per row" -- "$graphrun" ops adafactor
 expect "... and by the key" 0 "optimizer_params.beta2_decay +float <= 0" -- "$graphrun" config --help training.optimizer_params
 
 # Columns that ranks do not divide: adafactor splits rows, and the plan names the weights.
