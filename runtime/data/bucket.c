@@ -1,15 +1,15 @@
-// bucket.c - length classes: their bounds, and which samples are in each. See dataset.h.
+// bucket.c - length classes: their bounds and their samples. See dataset.h.
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/data/parts.h"
 
-// Lengths are rounded up to a step before bounds are chosen among them, so that there are at
-// most so many to choose from: the choice takes lengths^2 * buckets operations.
+// Candidate bounds are lengths rounded up to a step, which limits their number: choosing the bounds
+// takes lengths^2 * buckets operations.
 enum { MAX_LENGTHS = 1024 };
 
 typedef struct lengths {
-  int32_t *length;  // different ones, rising
-  int64_t *count;   // training samples up to and with each
+  int32_t *length;  // distinct lengths, ascending
+  int64_t *count;   // cumulative number of training samples
   int n;
 } lengths;
 
@@ -25,8 +25,8 @@ static int32_t longest(const gr_dataset *d) {
   return most;
 }
 
-// All lengths, also of validation, so that the last bound holds everything; only training
-// counts in what a bound costs.
+// Includes the lengths of validation samples, so that every sample fits under the last bound; only
+// training samples count in the cost of a bound.
 static lengths list_lengths(gr_arena *a, const gr_dataset *d) {
   int32_t step = d->options.length_multiple > 0 ? d->options.length_multiple : 1, most = longest(d);
   while (most / step >= MAX_LENGTHS) step *= 2;
@@ -46,8 +46,8 @@ static lengths list_lengths(gr_arena *a, const gr_dataset *d) {
   return l;
 }
 
-// The bounds whose sum over all samples is least, padding included (exact, by dynamic programming):
-// cost[b][k] is the least for lengths 0 .. k in at most b + 1 buckets, the last bound being k.
+// The bounds that minimize the total padded length (exact, by dynamic programming): cost[b][k] is
+// the minimum for lengths 0 .. k in at most b + 1 buckets, where k is the last bound.
 static int choose(gr_arena *a, const lengths *l, int buckets, int32_t *bounds) {
   if (buckets > l->n) buckets = l->n;
   int64_t *cost = GR_NEW(a, int64_t, (size_t)buckets * (size_t)l->n);
@@ -83,7 +83,7 @@ static void keep_short(gr_dataset *d, int32_t most) {
   d->count = kept;
 }
 
-// What leaves out the most samples is what to change.
+// The hint names the reason for which most samples are skipped.
 static const char *cure_of(gr_dataset *d) {
   const gr_skipped *s = NULL;
   uint64_t most = d->too_long, unreadable = gr_unreadable_count(&d->unreadable);
@@ -118,7 +118,7 @@ static void widen(const gr_dataset *d, gr_bucket_info *b, const gr_sample *s) {
   }
 }
 
-// Puts every sample in the smallest bucket that holds it, and drops buckets that stay empty.
+// Assigns every sample to the smallest bucket that it fits in, and removes empty buckets.
 static void assign(gr_dataset *d, const int32_t *bounds, int n) {
   uint32_t *used = GR_NEW(d->arena, uint32_t, n);
   int *place = GR_NEW(d->arena, int, n);
@@ -138,7 +138,8 @@ static void assign(gr_dataset *d, const int32_t *bounds, int n) {
     d->buckets[s->bucket].count[s->split]++;
     widen(d, d->buckets + s->bucket, s);
   }
-  // Samples may move up a bucket (gr_order_fill), so each has room for those of the buckets below.
+  // Samples may move to the next bucket (gr_order_fill), so each has room for those of smaller
+  // ones.
   for (int b = 1; b < d->n_buckets; b++)
     for (int f = 0; f < GR_MAX_FIELDS; f++)
       if (d->buckets[b].extent[f] < d->buckets[b - 1].extent[f])

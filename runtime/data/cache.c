@@ -1,5 +1,5 @@
-// cache.c - what is loaded of samples: read once, kept while there is room; and reading all of
-// them.
+// cache.c - caches loaded samples: each is read once and kept while there is room; also reads all
+// samples.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "base/port.h"
@@ -25,7 +25,7 @@ static gr_status load(const gr_dataset *d, uint32_t sample, gr_loaded *out) {
   return d->ops->load(d->self, s->index, d->buckets[s->bucket].length, out);
 }
 
-// Keeps what was loaded, unless another thread was faster or there is no room.
+// Caches a loaded sample, unless another thread was faster or there is no room.
 static void keep(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept) {
   pthread_mutex_lock(&c->lock);
   if (c->kept[sample].at) {
@@ -45,7 +45,8 @@ gr_status gr_cache_try(gr_dataset *d, uint32_t sample) {
   return s;
 }
 
-// Later epochs know, and so do other threads. False: it is known already. *none: it was the last.
+// Marks a sample as unreadable for later epochs and other threads. False: it was marked already.
+// *none: no readable sample is left.
 static bool mark_unreadable(gr_dataset *d, uint32_t sample, bool *none) {
   gr_cache *c = &d->cache;
   pthread_mutex_lock(&c->lock);
@@ -57,7 +58,8 @@ static bool mark_unreadable(gr_dataset *d, uint32_t sample, bool *none) {
   return first;
 }
 
-// What one sample is skipped for, all are not: there would be nothing to train on.
+// Single samples are skipped; if all are unreadable, there is nothing to train on, which is an
+// error.
 static gr_status none_left(const gr_dataset *d, gr_status s) {
   gr_status e = gr_fail(GR_ERR_DATA, d->place, "none of %u %s can be read; the last: %s", d->count,
                         d->unreadable.samples, gr_status_text(s));
@@ -110,7 +112,7 @@ static void *read_some(void *arg) {
   return NULL;
 }
 
-// What the threads found is reported in the order of the samples.
+// Errors that the threads found are reported in the order of the samples.
 gr_status gr_dataset_load_all(gr_dataset *d) {
   pthread_t threads[MAX_THREADS];
   int n = 0, most = gr_processors() - 1;

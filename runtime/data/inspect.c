@@ -1,4 +1,4 @@
-// inspect.c - what a data set holds and what was left out, in words; see dataset.h.
+// inspect.c - prints a summary of a data set and of its skipped samples; see dataset.h.
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/data/bar.h"
@@ -32,7 +32,7 @@ static void put_lengths(const gr_dataset *d, gr_text *out) {
   }
 }
 
-// Used: the length of the samples in the batches of an epoch, by bucket.
+// Used: the total length of the samples in an epoch's batches, by bucket.
 static gr_order count_used(const gr_dataset *d, int batch, gr_arena *a, int64_t *used,
                            uint32_t *made) {
   gr_order_spec spec = {.split = GR_SPLIT_TRAIN, .batch = batch};
@@ -56,7 +56,7 @@ static void put_bucket(const gr_dataset *d, int b, uint32_t made, gr_text *out) 
                  i->count[GR_SPLIT_VALIDATION], made);
 }
 
-// Full: the share of what all batches of an epoch have room for that is of a sample.
+// Full: the fraction of the room in an epoch's batches that samples fill; the rest is padding.
 static void put_buckets(const gr_dataset *d, int batch, gr_text *out) {
   int64_t *used = GR_NEW(out->arena, int64_t, d->n_buckets), all = 0, held = 0;
   uint32_t *made = GR_NEW(out->arena, uint32_t, d->n_buckets);

@@ -1,9 +1,9 @@
-// loader.c - one rank's batches, made ahead of the step by threads; see loader.h.
+// loader.c - prepares one rank's batches ahead of the step, on worker threads; see loader.h.
 //
-// Batches are numbered from where the loader starts. Batch k is made in slot k % depth, row by
-// row: a worker takes the next row of the batch that is being handed out, in order, and starts
-// the following batch when its slot is free. What a row holds depends on nothing but its
-// place, so the threads' timing changes nothing. The caller holds one slot; the others are ahead.
+// Batches are numbered from where the loader starts. Batch k is built in slot k % depth, row by
+// row: workers take rows in order, and start the following batch when its slot is free. The
+// contents of a row depend only on its position, so thread timing does not change them. The caller
+// holds one slot; the other slots hold batches that are prepared ahead.
 #include "runtime/data/loader.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { MAX_WORKERS = 256, MAX_PREFETCH = 64 };
 
 typedef struct slot {
   gr_batch batch;
-  char *at[GR_MAX_FIELDS];  // the fields' memory, as large as the largest bucket's
+  char *at[GR_MAX_FIELDS];  // memory of the fields, sized for the largest bucket
   uint32_t *samples;
   int done;  // rows
   gr_status error;
@@ -31,13 +31,13 @@ struct gr_loader {
   int rows, depth;
   slot *slots;
   pthread_mutex_t lock;
-  pthread_cond_t work, ready;  // a slot came free or it is over; a batch is whole
+  pthread_cond_t work, ready;  // a slot is free or the loader stops; a batch is complete
   pthread_t threads[MAX_WORKERS];
   int n_threads;
-  bool stop, holds;              // the caller has the batch before `taken`
-  uint64_t started, taken, end;  // batches begun, given to the caller; the last plus one
-  int next_row;                  // of the batch begun last
-  uint32_t epoch, index;         // of the next batch to begin
+  bool stop, holds;              // holds: the caller has batch `taken` - 1
+  uint64_t started, taken, end;  // batches started, given to the caller; one past the last
+  int next_row;                  // of the batch that was started last
+  uint32_t epoch, index;         // of the next batch to start
   bool order_made;               // for `epoch`
   double waited;
 };
@@ -47,7 +47,7 @@ int gr_loader_rows(const gr_loader_spec *s) {
   return s->rows > least ? s->rows : least;
 }
 
-// The rows of the next batch that are this rank's, from the global order. Under the lock.
+// Selects this rank's rows of the next batch from the global order. The caller holds the lock.
 static void begin(gr_loader *l) {
   if (!l->order_made) gr_order_fill(&l->order, l->data, &l->order_spec, l->epoch);
   l->order_made = true;
@@ -68,7 +68,7 @@ static void begin(gr_loader *l) {
   if (++l->index == l->order.n) l->index = 0, l->epoch++, l->order_made = false;
 }
 
-// Hands out the next row of work. Under the lock.
+// Assigns the next row to a worker. The caller holds the lock.
 static bool take(gr_loader *l, slot **s, int *row) {
   if (l->next_row == l->rows) {
     uint64_t in_use = l->started - l->taken + (l->holds ? 1 : 0);
@@ -80,7 +80,7 @@ static bool take(gr_loader *l, slot **s, int *row) {
   return true;
 }
 
-// The bytes of a row, which is cleared.
+// Clears a row and returns its bytes.
 static void *row_of(const slot *s, int field, int row, size_t *bytes) {
   gr_type t = s->batch.field[field].type;
   t.dim[0] = 1;
@@ -131,7 +131,7 @@ static gr_status fill(gr_loader *l, slot *s, int row) {
   return GR_OK;
 }
 
-// Of the errors in a batch the first row's is kept, whichever thread was first. Under the lock.
+// Keeps the error of the first failing row, regardless of thread timing. The caller holds the lock.
 static void note_done(slot *s, int row, gr_status error) {
   s->done++;
   bool better = error && (!s->error || row < s->error_row);
@@ -173,7 +173,7 @@ static gr_status check(const gr_dataset *d, const gr_loader_spec *s) {
   return GR_OK;
 }
 
-// Memory of each field in the largest bucket; false: more than there can be.
+// The memory of each field in the largest bucket; false: the size overflows.
 static bool make_slot(const gr_loader *l, slot *s) {
   gr_batch largest;
   gr_dataset_shapes(l->data, l->data->n_buckets - 1, l->rows, &largest);
@@ -198,7 +198,7 @@ static gr_status no_memory(const gr_loader *l) {
       "fewer data.prefetch, a smaller training.batch_size, or shorter samples");
 }
 
-// Signals are for the main thread.
+// Signals are handled by the main thread.
 static gr_status start_threads(gr_loader *l) {
   sigset_t all, before;
   sigfillset(&all);
@@ -246,7 +246,8 @@ gr_status gr_loader_open(gr_dataset *d, const gr_loader_spec *spec, gr_loader **
   return s;
 }
 
-// The caller's batch goes back, and the next is waited for or made here. Under the lock.
+// Releases the caller's batch, then waits for the next batch or builds it here. The caller holds
+// the lock.
 static void make_next(gr_loader *l, slot *s) {
   int row;
   if (!l->spec.workers)

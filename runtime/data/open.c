@@ -1,4 +1,4 @@
-// open.c - from a source to a data set: what it lists, the split, the buckets. See dataset.h.
+// open.c - opens a source as a data set: its list of samples, split and buckets. See dataset.h.
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"

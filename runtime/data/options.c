@@ -1,11 +1,12 @@
-// options.c - what all kinds of data read of the section `data`, where the schema has filled in
-// every default; and the places of errors about it.
+// options.c - reads the keys of the section `data` that all sources share (the schema has filled in
+// every default), and locates errors about them.
 #include <limits.h>
 #include <string.h>
 #include "runtime/data/parts.h"
 
-// An error of the data's own code names settings. Its place is where the configuration gives the
-// first of them that is no default, else the section; its cure, where it has none, what the key is.
+// An error of the data code names settings. Its location is that of the first of them that the
+// configuration sets, else the section; if it has no hint, the key's documentation becomes its
+// hint.
 gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
   gr_conf *data = d->conf;
   if (!s || !data) return s;

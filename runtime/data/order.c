@@ -1,4 +1,4 @@
-// order.c - the one global order of an epoch; see loader.h.
+// order.c - the global order of an epoch, which all ranks share; see loader.h.
 #include <string.h>
 #include "base/rng.h"
 #include "runtime/data/parts.h"
@@ -18,8 +18,8 @@ static int above(const walk *w, int b) {
 
 static uint32_t batches(const walk *w, uint32_t n) { return n / w->batch + (n % w->batch > 0); }
 
-// Of n samples in bucket b, how many go up: those that do not fill a batch, where the bucket
-// above has that many rows empty anyway.
+// The number of the n samples in bucket b that move to the next bucket: the remainder that does not
+// fill a batch, if the next bucket's last batch has enough empty rows.
 static uint32_t going_up(const walk *w, int b, uint32_t n) {
   int next = above(w, b);
   uint32_t rest = n % w->batch;
@@ -60,7 +60,8 @@ static void shuffle_batches(gr_order *o, const gr_rng *r) {
   }
 }
 
-// Buckets from below: what was carried and the members, shuffled, cut into batches.
+// For each bucket, smallest first: shuffles its samples and those carried from the bucket below,
+// and cuts them into batches.
 void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uint32_t epoch) {
   walk w = {d, s->split, (uint32_t)s->batch};
   uint32_t first = 0, carried = 0, made = 0;

@@ -1,4 +1,4 @@
-// query.c - what is asked of a data set: shapes, counts, and words for people. See dataset.h.
+// query.c - queries of a data set: shapes, counts and readable summaries. See dataset.h.
 #include <string.h>
 #include "runtime/data/dataset.h"
 #include "runtime/data/parts.h"
@@ -55,7 +55,7 @@ void gr_dataset_sample_evenly(const gr_dataset *d, gr_split split, uint32_t n, u
   }
 }
 
-// ---- Left out -----------------------------------------------------------------------------------
+// ---- Skipped -----------------------------------------------------------------------------------
 
 uint64_t gr_dataset_unreadable(gr_dataset *d) { return gr_unreadable_count(&d->unreadable); }
 const char *gr_dataset_unreadable_line(gr_dataset *d, uint64_t i) {
@@ -83,7 +83,7 @@ bool gr_dataset_skipped(gr_dataset *d, gr_text *out) {
   return true;
 }
 
-// ---- One data set and another -------------------------------------------------------------------
+// ---- Identity -------------------------------------------------------------------
 
 static gr_sample_info info_of(const gr_dataset *d, uint32_t sample) {
   return d->ops->info(d->self, d->samples[sample].index);
@@ -113,13 +113,13 @@ bool gr_dataset_save(const gr_dataset *d, gr_text *out) {
 
 gr_status gr_dataset_restore(gr_dataset *d, const char *text) {
   if (!d->ops->restore) return GR_OK;
-  pthread_mutex_lock(&d->cache.lock);  // ranks that are threads restore the same
+  pthread_mutex_lock(&d->cache.lock);  // ranks that are threads restore the same data set
   gr_status s = d->ops->restore(d->self, text);
   pthread_mutex_unlock(&d->cache.lock);
   return s;
 }
 
-// ---- For people ---------------------------------------------------------------------------------
+// ---- Summaries ---------------------------------------------------------------------------------
 
 const char *gr_dataset_sample_name(gr_arena *a, const gr_dataset *d, uint32_t sample) {
   uint32_t index = d->samples[sample].index;

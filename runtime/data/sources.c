@@ -1,4 +1,4 @@
-// sources.c - the kinds of data by their names.
+// sources.c - the table of data sources, by name.
 #include "runtime/data/source.h"
 
 #define GR_SOURCE(name) extern const gr_source_ops gr_source_##name;

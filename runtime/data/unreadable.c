@@ -21,7 +21,7 @@ uint64_t gr_unreadable_count(gr_unreadable *u) {
   return n;
 }
 
-// Room for one more line. Under the lock. False: there is no memory for it.
+// Makes room for one more line. The caller holds the lock. False: out of memory.
 static bool make_room(gr_unreadable *u, uint64_t n) {
   if (n < u->room) return true;
   size_t room = u->room ? 2 * u->room : 64;
@@ -32,7 +32,7 @@ static bool make_room(gr_unreadable *u, uint64_t n) {
   return true;
 }
 
-// Counts and lists it; which number it has.
+// Counts a sample and stores its line; returns its number.
 static uint64_t list(gr_unreadable *u, const char *line) {
   pthread_mutex_lock(&u->lock);
   uint64_t n = u->n++;

@@ -35,9 +35,9 @@ static void clear(void *arg, int64_t from, int64_t to) {
   memset((char *)arg + from * LINE, 0, (size_t)(to - from) * LINE);
 }
 
-// Memory that other ranks reach is in small pages and takes longer to make, so that it is only
-// used where collectives gain by it. Writing zeros on all threads makes its pages: whether the
-// memory is there shows here, not in the middle of a run.
+// Shared memory has small pages and takes longer to allocate, so it is used only where it speeds up
+// collectives. Writing zeros on all threads pre-faults the pages, so that out-of-memory shows at
+// start-up and not in the middle of a run.
 gr_status gr_host_allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device_block *out) {
   size_t lines = bytes / LINE + 1;
   *out = (gr_device_block){.bytes = bytes, .shared = shared != NULL};

@@ -1,17 +1,17 @@
-// null.c - the device that runs nothing and checks everything. It has no memory, only what is known
-// of it (shadow.h), and so takes any plan on any machine. It finds:
+// null.c - a device that checks every access and computes nothing. It allocates no memory and
+// tracks only metadata about it (shadow.h), so it runs any plan on any machine. It finds:
 //
 //   addresses    operands, results, working memory, uploads, downloads, copies outside the blocks
-//   lifetimes    bytes that are read and never written; a value that another has overwritten
-//                before its last reader, its use as a result or as a state's next value
+//   lifetimes    bytes that are read but never written; a value that is overwritten before its
+//                last reader, or before its use as a result or as a state's next value
 //   overlap      results over operands where the op may not work in place; working memory
 //   order        accesses that the events of the two queues do not order
 //   collectives  sizes that do not fit the ranks; ranks at different calls
 //
-// Which value an operand is, it knows from the graph: the bytes must be those that the value's own
-// node wrote in this run of the graph. A leaf's must be older than the run; a loop's sequences and
-// constants older than the loop. What a loop leaves, and a carry from the second step on, must be
-// what the right node of its body wrote, or a copy of that.
+// The graph says which value an operand is: its bytes must be those that the value's own node wrote
+// in this run of the graph. The bytes of a leaf must be older than the run; those of a loop's
+// sequences and constants must be older than the loop. The results of a loop, and a carry from the
+// second step on, must be the bytes that the right node of its body wrote, or a copy of them.
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
@@ -22,13 +22,13 @@
 
 // A graph that has run: a program, or the body of a loop.
 typedef struct frame {
-  struct frame *next;   // of all
-  struct frame *outer;  // of those that run now
+  struct frame *next;   // list of all frames
+  struct frame *outer;  // list of the frames that are running
   const gr_graph *g;
-  uint32_t node;           // that runs
-  uint64_t start, before;  // the last stamp before this run, and before the run before
-  uint64_t *begin, *end;   // by node, in this run: the stamps of what it wrote
-  const void **at;         // by value: where its node put it
+  uint32_t node;           // the node that is running
+  uint64_t start, before;  // the last stamp before this run, and before the previous run
+  uint64_t *begin, *end;   // by node, in this run: the stamps of its writes
+  const void **at;         // by value: the address that its node wrote
 } frame;
 
 typedef struct null_device {
@@ -141,7 +141,7 @@ static gr_status synchronise(gr_device *d, gr_queue q) {
   return GR_OK;
 }
 
-// ---- Graphs that run --------------------------------------------------------------------------
+// ---- Running graphs --------------------------------------------------------------------------
 
 static frame *frame_of(null_device *d, const gr_graph *g) {
   for (frame *f = d->frames; f; f = f->next)
@@ -155,7 +155,8 @@ static frame *frame_of(null_device *d, const gr_graph *g) {
   return d->frames = f;
 }
 
-// The node that writes a value: of a loop's, the one in its body. NULL: a leaf of the body.
+// The node that writes a value; for a loop's result, the node of its body. NULL: a leaf of the
+// body.
 static const gr_node *writer_of(const gr_graph *g, uint32_t value) {
   const gr_value *v = &g->values[value];
   if (v->role != GR_TEMP) return NULL;
@@ -168,14 +169,15 @@ static const gr_node *writer_of(const gr_graph *g, uint32_t value) {
   return writer_of(s->body, of.id);
 }
 
-// What the bytes of a value must be.
+// Sets when, and by which node, the bytes of a value must have been written.
 static void expect(const frame *f, uint32_t value, gr_shadow_access *a) {
   const gr_value *v = &f->g->values[value];
-  bool constant = f->outer && v->role == GR_INPUT;  // of a loop, or a sequence
-  a->from = v->kind != GR_KIND_GRAD_ACCUMULATOR;    // the first micro-batch ignores what it holds
+  bool constant = f->outer && v->role == GR_INPUT;  // a constant or a sequence of a loop
+  a->from = v->kind != GR_KIND_GRAD_ACCUMULATOR;    // the first micro-batch ignores its value
   a->to = constant ? f->outer->begin[f->outer->node] - 1 : f->start;
   if (v->role == GR_TEMP) a->from = f->begin[v->node], a->to = f->end[v->node];
-  bool later = f->outer && f->before + 1 >= f->outer->begin[f->outer->node];  // than the first step
+  // Whether this is a step after the first.
+  bool later = f->outer && f->before + 1 >= f->outer->begin[f->outer->node];
   uint32_t source = v->role == GR_STATE && later ? v->next.id : value;
   a->writer = source ? writer_of(f->g, source) : NULL;
 }
@@ -208,7 +210,7 @@ static gr_status begin(gr_device *device, const gr_graph *g) {
   return GR_OK;
 }
 
-// What outlives the run must not have been overwritten in it: results, and states' next values.
+// Results and the next values of states outlive the run, so the run must not overwrite them.
 static gr_status end(gr_device *device, const gr_graph *g) {
   null_device *d = null_of(device);
   frame *f = d->running;
@@ -228,7 +230,7 @@ static gr_status end(gr_device *device, const gr_graph *g) {
 
 // ---- Nodes --------------------------------------------------------------------------------------
 
-// A kernel may write a result before it has read all operands, unless it says otherwise.
+// A kernel may write a result before it has read all operands, unless its op declares otherwise.
 static gr_status check_overlap(const gr_launch *l, const gr_node *n, size_t scratch) {
   for (int k = 0; k < l->n_out; k++) {
     size_t out = gr_type_bytes(&l->out_type[k]);
@@ -281,7 +283,7 @@ static gr_status node(gr_device *device, const gr_graph *g, uint32_t i, const gr
     if (gr_is(n->in[k])) GR_TRY(read_value(d, f, n->in[k].id, l->in[k], what));
   }
   for (int k = 0; k < n->n_out; k++) f->at[gr_out(n, k).id] = l->out[k];
-  return gr_op_has_body(n->op) ? GR_OK : write_results(d, f, l, n);  // a body writes them itself
+  return gr_op_has_body(n->op) ? GR_OK : write_results(d, f, l, n);  // the body's nodes write them
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
@@ -291,7 +293,7 @@ static gr_status run_nothing(const gr_launch *l) {
   return GR_OK;
 }
 
-// What the ranks of an axis compare before each collective, so that all find out together.
+// The ranks of an axis compare this before each collective, so that all of them report a mismatch.
 enum { OP, DTYPE, VALUES, GROUP, COUNT_LOW, COUNT_HIGH, NODE, NTH, WORDS };
 
 static void put_call(const null_device *d, const gr_launch *l, int32_t words[WORDS]) {
@@ -323,7 +325,7 @@ static gr_status compare(null_device *d, const gr_launch *l, gr_comm *c) {
   return GR_OK;
 }
 
-// The results must be of the types that the operands give, for as many ranks as there are.
+// The results must have the types that follow from the operands and the number of ranks.
 static gr_status check_sizes(const gr_launch *l, const gr_node *n, const gr_graph *g, int ranks) {
   char has[96], needs[96];
   gr_op_call call;

@@ -5,21 +5,21 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// A range of bytes with one history, up to where the next begins.
+// A range of bytes with one history; it ends where the next range begins.
 typedef struct range {
   size_t from;
   uint64_t stamp;  // of the last write; 0: never written
   const void *writer;
   const char *by;
-  gr_queue queue;                          // that wrote
-  uint64_t written, read[GR_QUEUE_COUNT];  // by the clocks of those queues
+  gr_queue queue;                          // the queue of the last write
+  uint64_t written, read[GR_QUEUE_COUNT];  // in the clocks of these queues
 } range;
 
 typedef struct block {
   struct block *next;
   char *at;
   size_t bytes;
-  range *ranges;  // rising; the first begins at 0. Ranges are split, and never joined
+  range *ranges;  // ascending; the first begins at 0. Ranges are split but never joined
   uint32_t n, cap;
 } block;
 
@@ -81,7 +81,7 @@ void gr_shadow_release(gr_shadow *s, void *at) {
   }
 }
 
-// ---- Finding the ranges of an access ------------------------------------------------------------
+// ---- Ranges of an access ------------------------------------------------------------
 
 static block *block_of(const gr_shadow *s, const void *at, size_t bytes) {
   uintptr_t from = (uintptr_t)at;
@@ -105,7 +105,8 @@ static uint32_t range_of(const block *b, size_t byte) {
   return low;
 }
 
-// Makes a range begin at `byte`; its index, or UINT32_MAX without memory.
+// Splits the ranges at `byte`; returns the index of the range there, or UINT32_MAX if out of
+// memory.
 static uint32_t split_at(block *b, size_t byte) {
   uint32_t i = range_of(b, byte);
   if (b->ranges[i].from == byte) return i;
@@ -121,7 +122,7 @@ static uint32_t split_at(block *b, size_t byte) {
   return i + 1;
 }
 
-// The ranges that are exactly the bytes of an access: [*first, *end) of *out.
+// The ranges that cover exactly the bytes of an access: [*first, *end) of *out.
 static gr_status find_ranges(gr_shadow *s, const gr_shadow_access *a, block **out, uint32_t *first,
                              uint32_t *end) {
   block *b = *out = block_of(s, a->at, a->bytes);
@@ -227,7 +228,7 @@ gr_status gr_shadow_wait(gr_shadow *s, gr_queue q, gr_device_event e) {
   return GR_OK;
 }
 
-// What the host puts onto any queue from now on comes after all that this one has done.
+// Everything that the host enqueues from now on, on any queue, runs after the work of this queue.
 void gr_shadow_synchronise(gr_shadow *s, gr_queue q) {
   for (gr_queue other = 0; other < GR_QUEUE_COUNT; other++) learn(&s->queue[other], &s->queue[q]);
 }

@@ -1,10 +1,10 @@
 // threads.c - see cpu.h.
 //
-// Each thread has one cache line: its mailbox, and what is left of its share of the work. The
-// caller is thread 0. It writes READY into the mailboxes and works; a worker that sees READY takes
-// it (TAKEN), works, and writes IDLE. An idle worker steals from the tail of other workers'
-// ranges, so that one thread on a slow or busy processor does not keep all waiting. What is READY
-// when nothing is left is taken back.
+// Each thread has one cache line: its state, and the remaining range of its share of the work. The
+// caller is thread 0. It sets all states to READY and works; a worker that sees READY sets TAKEN,
+// works, and sets IDLE. An idle worker steals from the tail of other workers'
+// ranges, so that one thread on a slow or busy processor does not delay all others. If no work is
+// left, the caller resets states that are still READY.
 #define _GNU_SOURCE
 #include "runtime/device/threads.h"
 #include <errno.h>
@@ -25,7 +25,7 @@ typedef struct worker {
   _Alignas(128) _Atomic uint32_t mail;
   atomic_bool asleep;
   _Atomic uint64_t
-      left;  // of its share: the first grain, and in the low half the one past the last
+      left;  // range of grains: the first in the high half, one past the last in the low half
   int index;
   pool *pool;
   pthread_t thread;
@@ -34,20 +34,20 @@ typedef struct worker {
 struct pool {
   gr_cpu base;
   int spins, started;
-  // The call that is being done.
+  // The current call.
   int shares;
   int64_t n, grain;
-  uint32_t turn;  // grains that are done at a time
+  uint32_t turn;  // number of grains that are taken at a time
   gr_part part;
   void *arg;
-  worker worker[];  // base.threads of them
+  worker worker[];  // base.threads elements
 };
 
 static void futex(_Atomic uint32_t *word, int what, uint32_t value) {
   syscall(SYS_futex, (uint32_t *)word, what | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-// Waits until there is mail: first spinning, then asleep.
+// Waits for a call: spins first, then sleeps.
 static uint32_t receive(worker *w) {
   for (int i = 0; i < w->pool->spins; i++) {
     uint32_t mail = atomic_load_explicit(&w->mail, memory_order_acquire);
@@ -61,7 +61,7 @@ static uint32_t receive(worker *w) {
   return mail;
 }
 
-// Takes a turn's grains of what is left of a share: its owner from the front, others from behind.
+// Takes the next grains of a share: its owner takes from the front, other threads from the tail.
 static bool take(worker *w, bool own, uint32_t turn, uint32_t *from, uint32_t *to) {
   uint64_t left = atomic_load_explicit(&w->left, memory_order_relaxed), rest;
   do {
@@ -103,7 +103,7 @@ static void post(worker *w, uint32_t mail) {
   if (atomic_load(&w->asleep)) futex(&w->mail, FUTEX_WAKE, 1);
 }
 
-// Waits for a worker, unless it has not begun.
+// Waits for a worker that has started; a worker that has not is released.
 static void settle(worker *w) {
   uint32_t ready = READY;
   if (atomic_compare_exchange_strong(&w->mail, &ready, IDLE)) return;

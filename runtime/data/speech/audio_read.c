@@ -9,7 +9,7 @@
 #include "runtime/data/speech/audio_module.h"
 #include "runtime/data/speech/audio_wav.h"
 
-// At its first byte. Whatever reads it next, it is a regular file.
+// Opens a recording at its first byte; it is a regular file, whichever library reads it next.
 static gr_status open_recording(const char *path, FILE **out) {
   gr_status s = gr_file_stream(path, GR_ERR_DATA, out);
   if (s)
@@ -43,7 +43,7 @@ static gr_status read_other(const char *path, gr_audio_info *info, uint64_t most
 }
 #endif
 
-// Of a head, before anything is allocated by it.
+// Validates a header before anything is allocated from its numbers.
 gr_status gr_audio_check(const char *path, const gr_audio_info *info) {
   if (info->rate < GR_AUDIO_MIN_RATE || info->rate > GR_AUDIO_MAX_RATE)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
@@ -61,7 +61,7 @@ gr_status gr_audio_check(const char *path, const gr_audio_info *info) {
   return GR_OK;
 }
 
-// The file as it is, channels side by side. out NULL: the head alone.
+// Reads the file without conversion, channels interleaved. out NULL: reads only the header.
 static gr_status read_any(const char *path, gr_audio_info *info, uint64_t most, float **out) {
   FILE *f;
   gr_status s;

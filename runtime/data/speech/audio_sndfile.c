@@ -1,4 +1,4 @@
-// audio_sndfile.c - recordings of any kind, by libsndfile. Module "sndfile".
+// audio_sndfile.c - reads recordings of any format with libsndfile. Module "sndfile".
 #include <pthread.h>
 #include <sndfile.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static gr_status read_open(SNDFILE *f, const SF_INFO *head, const char *path, ui
   return GR_OK;
 }
 
-// libsndfile keeps the reason why an opening failed in one place for all threads.
+// libsndfile stores the reason why opening a file failed in one variable for all threads.
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static gr_status open_file(const char *path, SNDFILE **f, SF_INFO *head) {

@@ -1,4 +1,4 @@
-// audio_soxr.c - other sample rates, by soxr. Module "soxr".
+// audio_soxr.c - resamples recordings with soxr. Module "soxr".
 #include <soxr.h>
 #include "runtime/data/speech/audio_module.h"
 

@@ -12,7 +12,7 @@ typedef struct wav {
   FILE *file;
   const char *path;
   int format, channels, rate, bits;
-  int64_t data, left;  // bytes that the data chunk claims, and that the file has
+  int64_t data, left;  // bytes that the data chunk declares, and bytes that the file has
 } wav;
 
 static uint32_t u32(const unsigned char *p) {
@@ -36,7 +36,7 @@ static gr_status read_format(wav *w, uint32_t size) {
   return fseek(w->file, rest, SEEK_CUR) ? cut_short(w, strerror(errno)) : GR_OK;
 }
 
-// Walks the chunks until the data. A writer that did not know the size left all ones or 0.
+// Walks the chunks up to the data chunk. A writer that did not know the size wrote all ones or 0.
 static gr_status find_data(wav *w) {
   struct stat st;
   if (fstat(fileno(w->file), &st)) return cut_short(w, strerror(errno));

@@ -1,5 +1,5 @@
-// config.c - what the source `speech` reads of the section `data`, where the schema has filled in
-// every default; see speech.h.
+// config.c - reads the keys of the source `speech` in the section `data` (the schema has filled in
+// every default); see speech.h.
 #include <limits.h>
 #include <string.h>
 #include "base/file.h"
@@ -10,7 +10,7 @@
 static int choice(const char *value, const char *const names[], int n) {
   for (int i = 0; i < n; i++)
     if (!strcmp(value, names[i])) return i;
-  return 0;  // the schema lets no other through
+  return 0;  // the schema admits no other value
 }
 
 static gr_status read_text_rules(gr_conf *data, gr_text_rules *out) {
@@ -58,13 +58,13 @@ static gr_status read_vocab(gr_arena *arena, gr_conf *data, gr_vocab *out) {
   int blank;
   GR_TRY(gr_conf_text(data, "vocab", "", &symbols));
   GR_TRY(read_int(data, "blank", &blank));
-  // A folder may be called as the symbols are; what else is no file is refused by name.
+  // A folder may have the same name as the list of symbols; any other non-file is refused by name.
   bool file = gr_is_file(symbols) || (gr_file_kind(symbols) && !gr_is_dir(symbols));
   return file ? gr_vocab_read(arena, symbols, blank, out)
               : gr_vocab_make(arena, symbols, blank, out);
 }
 
-// Symbols that no transcript can have are outputs that are never learnt.
+// Symbols that no transcript can contain are outputs that the model never learns.
 static void warn_unreachable(gr_arena *arena, const gr_vocab *v, const gr_text_rules *rules) {
   gr_text list = gr_text_make(arena);
   int n = 0;
@@ -78,7 +78,7 @@ static void warn_unreachable(gr_arena *arena, const gr_vocab *v, const gr_text_r
            n > 1 ? "s" : "", n > 1 ? "them" : "it", list.at, n > 10 ? ", ..." : "");
 }
 
-// Of data.max_seconds; where that is more than any recording may have, the most that one may.
+// The number of frames in data.max_seconds, at most GR_SPEECH_FRAMES; 0: no limit.
 static gr_status find_most_frames(double seconds, gr_speech_spec *s) {
   GR_TRY(gr_range("features.hop", s->features.hop, 1, INT_MAX));
   double frames = seconds * s->features.rate / s->features.hop + 1;

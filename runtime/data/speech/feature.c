@@ -62,7 +62,7 @@ static double weight(const gr_feature_spec *s, const double point[3], int k) {
   return v > 0 ? v : 0;
 }
 
-// The bins of band m; *to is 0 where there is none.
+// The bins of band m; *to is 0 if it has none.
 static void find_bins(const gr_feature_spec *s, int m, int *from, int *to) {
   double point[3], apart = (double)s->rate / s->fft;
   edges(s, m, point);
@@ -75,7 +75,7 @@ static void find_bins(const gr_feature_spec *s, int m, int *from, int *to) {
   }
 }
 
-// The first band from m on that has no bin; `mels` where there is none.
+// The first band from m on that has no bin; `mels` if all have one.
 static int next_empty(const gr_feature_spec *s, int m) {
   for (int from, to; m < s->mels; m++) {
     find_bins(s, m, &from, &to);
@@ -85,8 +85,8 @@ static int next_empty(const gr_feature_spec *s, int m) {
 }
 static bool has_empty(const gr_feature_spec *s) { return next_empty(s, 0) < s->mels; }
 
-// A band without a bin is the same constant in every frame: the model would learn from fewer bands
-// than were asked for.
+// A band without a bin is constant over all frames: the model would learn from fewer bands than
+// configured.
 static gr_status check_bands(const gr_feature_spec *s) {
   int first = next_empty(s, 0), empty = 0;
   if (first == s->mels) return GR_OK;
@@ -137,7 +137,7 @@ int64_t gr_feature_frames(const gr_feature_spec *s, uint64_t samples) {
   return (int64_t)(samples / (uint64_t)s->hop) + 1;
 }
 
-// Mirrors at both ends, the ends themselves not repeated, as often as it takes.
+// Reflects the index at both ends, without repeating the end samples, until it is in range.
 static float reflected(const float *x, int64_t n, int64_t i) {
   if (n == 1) return x[0];
   int64_t period = 2 * (n - 1);
@@ -151,7 +151,7 @@ typedef struct scratch {
   double *power[2];          // [bins]
 } scratch;
 
-// Power spectra of frame i and the next: two real signals are one complex one.
+// Power spectra of frames i and i + 1: two real signals are transformed as one complex signal.
 static void spectra(const gr_features *f, const float *x, int64_t n, int64_t i, scratch *s) {
   int fft = f->spec.fft;
   int64_t at = i * f->spec.hop - fft / 2;

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "runtime/data/speech/feature.h"
 
-// Draw number k of mask `mask` of utterance: each has its own place in the stream.
+// Draw k of mask `mask` of an utterance; each has its own counter in the random stream.
 static uint64_t draw(const gr_rng *r, uint64_t utterance, int mask, int k, uint64_t n) {
   uint64_t at = utterance * (4 * GR_AUGMENT_MASKS) + (uint64_t)(2 * mask + k);
   return gr_rng_below(r, at, n);
@@ -16,7 +16,8 @@ static void place(const gr_rng *r, uint64_t utterance, int mask, int64_t most, i
   *from = (int64_t)draw(r, utterance, mask, 1, (uint64_t)(room - *width) + 1);
 }
 
-// In place: when a frame moves to later, each is made of earlier ones, and the last is made first.
+// Works in place: if frames move to later times, each depends on earlier ones, so the last is
+// computed first.
 static void move(float *frames, int64_t t, int mels, int64_t centre, int64_t to) {
   for (int64_t k = 1; k < t - 1; k++) {
     int64_t i = to > centre ? t - 1 - k : k;
@@ -32,7 +33,7 @@ static void move(float *frames, int64_t t, int mels, int64_t centre, int64_t to)
 static void warp(const gr_augment *a, uint64_t seed, uint64_t epoch, uint64_t utterance,
                  float *frames, int64_t t, int mels) {
   gr_rng r = gr_rng_make(seed, "time_warp", epoch);
-  int64_t most = a->time_warp < (t - 3) / 2 ? a->time_warp : (t - 3) / 2;  // the ends stay
+  int64_t most = a->time_warp < (t - 3) / 2 ? a->time_warp : (t - 3) / 2;  // the ends are fixed
   if (most < 1) return;
   int64_t centre =
       most + 1 + (int64_t)gr_rng_below(&r, 2 * utterance, (uint64_t)(t - 2 - 2 * most));

@@ -9,7 +9,7 @@ gr_fft gr_fft_make(int n, gr_complex *roots) {
   for (int k = 0; k < n; k++) roots[k] = (gr_complex){cos(turn * k / n), -sin(turn * k / n)};
   int rest = n;
   for (int p = 4; rest > 1; p = p == 4 ? 2 : p == 2 ? 3 : p + 2) {
-    if (p > 4 && p > rest / p) p = rest;  // what is left is prime
+    if (p > 4 && p > rest / p) p = rest;  // the remaining factor is prime
     for (; rest % p == 0; rest /= p) f.factors[f.n_factors++] = p;
   }
   for (int i = 0; i < f.n_factors; i++)
@@ -27,7 +27,7 @@ static gr_complex minus(gr_complex a, gr_complex b) {
   return (gr_complex){a.re - b.re, a.im - b.im};
 }
 
-// The transform of t[r] into x[0], x[m], ...; 4 by hand, any other by the definition.
+// The transform of t[r] into x[0], x[m], ...; radix 4 is unrolled, others follow the definition.
 static void butterfly(const gr_fft *f, int r, const gr_complex *t, gr_complex *x, int m) {
   if (r == 4) {
     gr_complex a = plus(t[0], t[2]), b = minus(t[0], t[2]);

@@ -1,7 +1,7 @@
-// import.c - Debian's spoken prompts of Asterisk to a manifest; see manifest.h.
+// import.c - converts Debian's Asterisk voice prompts to a manifest; see manifest.h.
 //
-// Transcripts are lines "name: text", comments begin with ';'. What stands in brackets is no
-// speech: "[beep]", "dollar [$]", "IAX (note: ...)", "<beep ascending>".
+// Transcripts are lines "name: text"; comments begin with ';'. Text in brackets is not spoken:
+// "[beep]", "dollar [$]", "IAX (note: ...)", "<beep ascending>".
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) 
 }
 #endif
 
-// Copies the text without what stands in brackets; a bracket that never closes stays.
+// Copies the text without bracketed parts; an unclosed bracket is kept.
 static char *without_brackets(gr_arena *a, const char *s) {
   static const char open[] = "[(<", shut[] = "])>";
   gr_text t = gr_text_make(a);
@@ -158,7 +158,7 @@ gr_status gr_import_asterisk_run(const gr_import_asterisk *spec, const char *out
   const char *sounds = spec->sounds ? spec->sounds : SOUNDS;
   *counts = (gr_import_counts){0};
   GR_TRY(check_there(sounds, transcripts));
-  char *whole = realpath(sounds, NULL);  // a manifest's relative paths begin at the manifest
+  char *whole = realpath(sounds, NULL);  // relative paths in a manifest start from its folder
   if (!whole)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot find '%s': %s", sounds, strerror(errno));
   gr_arena *a = gr_arena_create();

@@ -1,4 +1,4 @@
-// inspect.c - what speech is made of, in words: hours and symbols. See speech.h.
+// inspect.c - prints a summary of speech data: hours and symbols. See speech.h.
 #include <string.h>
 #include "runtime/data/bar.h"
 #include "runtime/data/speech/speech.h"

@@ -1,11 +1,11 @@
-// list.c - manifests to utterances with targets; see speech.h.
+// list.c - builds the list of utterances and their targets from manifests; see speech.h.
 #include <math.h>
 #include <string.h>
 #include "base/log.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/speech.h"
 
-// Refused before anything is allocated for them.
+// Refuses sizes that are too large before anything is allocated for them.
 static gr_status check_size(const gr_utterance *u, double seconds, double frames) {
   const char *cure = "cut it into utterances, or leave out long recordings with data.max_seconds";
   if (u->seconds > 0) cure = "correct \"duration\", or leave it out";
@@ -22,8 +22,9 @@ static gr_status check_size(const gr_utterance *u, double seconds, double frames
   return GR_OK;
 }
 
-// Frames by the duration that is said, or by the recording's head. A duration that is so long that
-// every batch would be sized by it has to be true. What is left out as too long can be anything.
+// The number of frames, from the duration in the manifest or else from the recording's header. A
+// long duration would determine the size of every batch, so it is checked against the recording,
+// unless the recording is skipped as too long.
 static gr_status find_frames(gr_speech *d, const gr_utterance *u, int32_t *frames) {
   enum { DOUBTFUL = 60 };  // seconds
   const gr_feature_spec *f = &d->spec.features;
@@ -54,7 +55,7 @@ static gr_status unknown_symbol(const gr_manifest *m, const gr_utterance *u, con
       "with unknown symbols");
 }
 
-// Text and targets; *keep is false where the rules leave the utterance out.
+// Computes the text and the targets; *keep is false if the rules skip the utterance.
 static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item *item,
                               bool *keep) {
   const gr_utterance *u = item->from;
@@ -77,7 +78,7 @@ static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item
   return GR_OK;
 }
 
-// CTC puts a blank between equal neighbours.
+// CTC needs a blank between equal neighbours.
 static bool fits(const gr_speech *d, const gr_speech_item *item) {
   if (d->spec.subsampling <= 0) return true;
   int64_t need = item->n_targets;
@@ -85,7 +86,7 @@ static bool fits(const gr_speech *d, const gr_speech_item *item) {
   return need <= (item->frames + d->spec.subsampling - 1) / d->spec.subsampling;
 }
 
-// Every batch has room for the longest transcript, so one that cannot be true is refused.
+// Every batch has room for the longest transcript, so an implausibly long one is refused.
 static gr_status check_text(const gr_speech_item *item) {
   if (item->n_targets <= item->frames) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,

@@ -25,9 +25,9 @@ static const char *place(gr_arena *a, const char *manifest, const char *root, co
 typedef struct member {
   const char *key;
   gr_json_kind kind;
-  const char *text;  // NULL: not there, or null
+  const char *text;  // NULL: absent, or null
   double number;
-  int col;  // of the value, 1-based; 0 where it is not there
+  int col;  // of the value, 1-based; 0: absent
 } member;
 
 static gr_loc at_col(gr_loc line, int col) { return (gr_loc){line.file, line.line, col ? col : 1}; }
@@ -115,7 +115,7 @@ static bool only_blanks(const char *p, size_t len) {
   return true;
 }
 
-// At most so many recordings: one a line, and none has fewer bytes than its keys.
+// An upper bound of the number of recordings: one per line, with at least the bytes of its keys.
 static size_t most_items(const char *p, const char *end) {
   enum { LEAST = sizeof "{\"audio_path\":\"\",\"text\":\"\"}" };
   size_t n = 1, most = (size_t)(end - p) / LEAST + 1;

@@ -59,7 +59,7 @@ static gr_status open_speech(gr_source_request *r, void **out) {
   return gr_speech_list(d, r->limit);
 }
 
-// ---- What there is ------------------------------------------------------------------------------
+// ---- Metadata ------------------------------------------------------------------------------
 
 enum { X, LENGTHS, TARGETS, TARGET_LENGTHS, FIELDS };
 
@@ -112,8 +112,8 @@ static int skipped(const void *self, const gr_skipped **out) {
 
 // ---- A sample -----------------------------------------------------------------------------------
 
-// Durations in manifests are rounded, so a difference of one percent and two frames is accepted; what then does
-// not fit into the bucket is cut. Anything else is another recording than the one listed.
+// Durations in manifests are rounded, so a difference of one percent and two frames is accepted;
+// frames that do not fit into the bucket are cut. A larger difference means a different recording.
 gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t said,
                                  int64_t frames) {
   int64_t apart = frames > said ? frames - said : said - frames;
@@ -143,7 +143,7 @@ static gr_status compute(const gr_speech *d, const gr_speech_item *item, const f
   return GR_OK;
 }
 
-// The head is read first, so that a recording far longer than it should be is not read at all.
+// The header is read first, so that a recording that is much too long is not read.
 static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
@@ -173,7 +173,7 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr
   *(int32_t *)row->at[TARGET_LENGTHS] = item->n_targets;
 }
 
-// ---- For people and other ranks -----------------------------------------------------------------
+// ---- Summaries and identity -----------------------------------------------------------------
 
 static void name_of(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, item_of(self, sample)->from->name);
@@ -185,7 +185,7 @@ static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out
   gr_vocab_decode(((const gr_speech *)self)->spec.vocab, ids, (size_t)n, out);
 }
 
-// Bytes of the recording; -1: it is not there. No audio is read.
+// The size of the recording in bytes; -1: the file is missing. No audio is read.
 static int64_t size_of(const gr_speech_item *item) {
   struct stat s;
   return stat(item->from->audio, &s) ? -1 : (int64_t)s.st_size;

@@ -26,7 +26,7 @@ static void put(list *l, const char *symbol) {
   l->at[l->n++] = symbol;
 }
 
-// Puts the blank in its place where the list has none, and makes the index.
+// Inserts the blank if the list has none, and builds the index.
 static gr_status finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out) {
   bool has = false;
   for (uint32_t i = 0; i < l->n; i++) has = has || !strcmp(l->at[i], BLANK);
@@ -119,7 +119,7 @@ gr_status gr_vocab_read(gr_arena *a, const char *path, int32_t blank, gr_vocab *
   return finish(&l, blank, (gr_loc){path, 1, 1}, out);
 }
 
-// Of a file that is not there, and not the symbols themselves: "vocab/chars.txt", "./chars".
+// Whether the string is the path of a missing file and not a list of symbols: "vocab/chars.txt".
 static bool is_path(const char *s) {
   const char *slash = strrchr(s, '/'), *dot = strrchr(slash ? slash : s, '.');
   size_t ending = dot ? strspn(dot + 1, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
@@ -164,7 +164,7 @@ void gr_vocab_decode(const gr_vocab *v, const int32_t *ids, size_t n, gr_text *o
   }
 }
 
-// The longest symbol at s, or -1. *len is its bytes.
+// The longest symbol at s, or -1. *len is its length in bytes.
 static int32_t match(const gr_vocab *v, const char *s, size_t *len) {
   char part[256];
   size_t most = strnlen(s, v->longest < sizeof part ? v->longest : sizeof part - 1);
@@ -202,8 +202,8 @@ void gr_vocab_encode(gr_arena *a, const gr_vocab *v, const char *text, bool drop
   }
 }
 
-// Letters follow Unicode whatever the user's locale is; where there is no C.UTF-8, ASCII alone
-// changes. Loaded once: loading reads files.
+// Case conversion follows Unicode regardless of the user's locale; without C.UTF-8 only ASCII
+// letters are converted. The locale is loaded once, since loading reads files.
 static locale_t unicode;
 static pthread_once_t unicode_once = PTHREAD_ONCE_INIT;
 static void load_unicode(void) { unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL); }

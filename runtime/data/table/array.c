@@ -34,10 +34,10 @@ static double float_at(const gr_array *a, const unsigned char *p) {
   return memcpy(&d, p, 8), d;
 }
 
-// The bits of an integer, without its sign.
+// The magnitude bits of an integer, without its sign.
 static uint64_t bits_at(const gr_array *a, const unsigned char *p) {
   uint64_t v = 0;
-  memcpy(&v, p, a->size);  // little-endian, as every machine that this runs on
+  memcpy(&v, p, a->size);  // all supported machines are little-endian
   return v;
 }
 

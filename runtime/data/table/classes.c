@@ -1,4 +1,4 @@
-// classes.c - labels that are classes: which there are, and the number of each. See table.h.
+// classes.c - labels that are classes: collects the classes and numbers them. See table.h.
 #include <stdlib.h>
 #include <string.h>
 #include "base/map.h"
@@ -6,8 +6,8 @@
 
 typedef struct table_class {
   const char *name;
-  int64_t number;  // where all labels are integers
-  int32_t found;   // its place in the order in which they were found
+  int64_t number;  // if all labels are integers
+  int32_t found;   // its index in the order of discovery
 } table_class;
 
 static int by_number(const void *x, const void *y) {
@@ -26,7 +26,7 @@ static gr_status not_class(const gr_table_part *p, const gr_array *a, int64_t ro
                  "classes are whole numbers or text; data.table.label_is=value takes any number");
 }
 
-// The classes of a part, by the order in which they are found.
+// Collects the classes of a part, in the order in which they are found.
 static gr_status find_in(gr_table *t, gr_table_part *p, gr_arena *scratch, gr_map *seen) {
   const gr_array *a;
   int64_t number;
@@ -76,7 +76,7 @@ static gr_status is_class(gr_table *t, bool *out, bool *text) {
   return GR_OK;
 }
 
-// Gives each class its place among all, sorted.
+// Numbers the classes in sorted order.
 static void sort_classes(gr_table *t, const gr_map *seen, bool text) {
   table_class *all = GR_NEW(t->arena, table_class, seen->n + 1);
   int32_t *place = GR_NEW(t->arena, int32_t, seen->n + 1);

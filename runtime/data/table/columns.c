@@ -9,7 +9,7 @@ static bool ends_in(const char *path, const char *end) {
   return n > m && !strcmp(path + n - m, end);
 }
 
-// The file's name without folder and ending.
+// The file's name without folder and extension.
 static const char *stem(gr_arena *a, const char *path) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   return gr_arena_strndup(a, name, strlen(name) - strlen(".npy"));

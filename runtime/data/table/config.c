@@ -1,5 +1,5 @@
-// config.c - what the source `table` reads of the section `data`, where the schema has filled in
-// every default; see table.h.
+// config.c - reads the keys of the source `table` in the section `data` (the schema has filled in
+// every default); see table.h.
 #include <limits.h>
 #include <string.h>
 #include "runtime/data/table/table.h"
@@ -13,7 +13,7 @@ static gr_status read_names(gr_arena *a, gr_conf *data, const char *path, gr_nam
   if (!list) out->at[out->n++] = c->text;
   for (int i = 0; list && i < c->n; i++) {
     c->items[i]->read = true;
-    out->at[out->n++] = c->items[i]->text;  // the schema lets nothing but text through
+    out->at[out->n++] = c->items[i]->text;  // the schema admits only strings
   }
   return GR_OK;
 }

@@ -1,5 +1,5 @@
-// csv.c - see csv.h. The text is cut where it is: a field ends in a NUL that replaces what followed
-// it.
+// csv.c - see csv.h. The text is split in place: a NUL at the end of each field replaces the
+// character after it.
 #include "runtime/data/table/csv.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -16,17 +16,17 @@ typedef struct reader {
   char delimiter;
   char *at, *line_start, *end;
   int line;
-  char **cells;  // of all rows, one after the other
+  char **cells;  // of all rows, consecutively
   int *lines;    // by row
   size_t n_cells, cap_cells, n_rows, cap_rows;
-  int width;  // fields of a row; 0: not known yet
+  int width;  // fields per row; 0: not known yet
 } reader;
 
 static gr_loc here(const reader *r, const char *at) {
   return (gr_loc){r->path, r->line, (int)(at - r->line_start) + 1};
 }
 
-// Room for one more; what was there moves.
+// Makes room for one more element; may move the array.
 static void *grow(void *list, size_t n, size_t *cap, size_t size) {
   if (n < *cap) return list;
   *cap = *cap ? 2 * *cap : 1024;
@@ -35,10 +35,11 @@ static void *grow(void *list, size_t n, size_t *cap, size_t size) {
   return more;
 }
 
-// ---- Cutting ------------------------------------------------------------------------------------
+// ---- Splitting
+// ------------------------------------------------------------------------------------
 
-// After a field there is a delimiter, the end of its line, or the end of the file. *more: the
-// first.
+// A field is followed by a delimiter, the end of its line, or the end of the file. *more: by a
+// delimiter.
 static gr_status end_field(reader *r, char *end_of_text, bool *more) {
   char *p = r->at;
   *more = p < r->end && *p == r->delimiter;
@@ -52,7 +53,7 @@ static gr_status end_field(reader *r, char *end_of_text, bool *more) {
   return GR_OK;
 }
 
-// A quoted field; the text moves to the left over doubled quotes.
+// Reads a quoted field; text after a doubled quote is shifted to the left.
 static gr_status cut_quoted(reader *r, bool *more) {
   gr_loc from = here(r, r->at);
   char *to = ++r->at;
@@ -224,7 +225,7 @@ gr_status gr_csv_read(gr_arena *a, const char *path, char delimiter, bool header
   size_t n;
   int fd;
   *out = (gr_csv){.path = path};
-  GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // its error is one of the data
+  GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // reports a data error
   close(fd);
   GR_TRY(gr_file_read(a, path, GR_CSV_BYTES, &text, &n));
   r.at = r.line_start = text, r.end = text + n;

@@ -1,4 +1,4 @@
-// inspect.c - what a table consists of, in words and as JSON. See table.h.
+// inspect.c - prints a summary of a table, as text and as JSON. See table.h.
 #include <string.h>
 #include "runtime/data/bar.h"
 #include "runtime/data/table/table.h"
@@ -12,7 +12,7 @@ static const char *role_of(const gr_table *t, const gr_table_part *p, int column
   return "not used";
 }
 
-// Shape and range of an array that was read; of numbers.
+// Prints the shape of an array, and the range of its numbers.
 static void put_values(const gr_table_column *c, gr_text *out) {
   const gr_array *a = &c->values;
   double least = 0, most = 0;

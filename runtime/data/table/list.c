@@ -1,4 +1,4 @@
-// list.c - rows and windows of rows to samples: what is in each, its split and its label. See
+// list.c - builds samples from rows and windows of rows: their contents, split and label. See
 // table.h.
 #include <math.h>
 #include <string.h>
@@ -6,17 +6,17 @@
 #include "base/log.h"
 #include "runtime/data/table/table.h"
 
-enum { BLOCK = 8 };  // windows in a stretch of rows that is split as a whole
+enum { BLOCK = 8 };  // windows in a block of rows that is assigned to one split
 
-// What is known of the rows of a part.
+// State of the pass over the rows of a part.
 typedef struct rows {
   gr_table *table;
   gr_table_part *part;
-  float *values;          // [width]: of one row
-  void *numbers;          // the same for x of integers
-  uint8_t *state;         // by row: is it usable?
+  float *values;          // [width]: one row
+  void *numbers;          // the same for an integer x
+  uint8_t *state;         // by row: UNKNOWN, GOOD or BAD
   const gr_array *label;  // NULL: there is none
-  uint64_t series_hash;   // of the series at hand, which begins at
+  uint64_t series_hash;   // of the current series, which begins at
   int64_t series_start;
 } rows;
 enum { UNKNOWN, GOOD, BAD };
@@ -79,7 +79,7 @@ static gr_status check_label(const rows *r, int64_t row) {
                  (long long)row, r->label->file);
 }
 
-// Whether a row can be used; what is wrong with it is reported once.
+// Whether a row can be used; its error is reported once.
 static gr_status check_row(rows *r, int64_t row, gr_unreadable *u) {
   if (r->state[row]) return GR_OK;
   gr_status s = check_features(r, row);
@@ -96,7 +96,8 @@ static uint64_t mixed(uint64_t h, uint64_t low) {
   return (uint64_t)out[0] << 32 | out[1];
 }
 
-// By content, so that a row stays where it is when others come or go, and equal rows are together.
+// Hashes the content, so that a row stays in its split when other rows are added or removed, and
+// equal rows are in the same split.
 static uint64_t key_of_row(const rows *r, int64_t row, int32_t label) {
   gr_table_row(r->table, r->part, row, r->values);
   uint64_t h = gr_hash_bytes(GR_HASH_START, r->values, (size_t)r->table->width * sizeof(float));
@@ -135,7 +136,7 @@ static gr_status read_splits(gr_table *t, gr_table_part *p) {
   return s;
 }
 
-// Windows that overlap share rows, so stretches of the series are split and not windows.
+// Overlapping windows share rows, so whole blocks of a series are assigned to a split, not windows.
 static uint64_t key_of_block(const rows *r, int64_t row) {
   return mixed(r->series_hash,
                (uint64_t)((row - r->series_start) / ((int64_t)BLOCK * r->table->spec.window)));
@@ -151,7 +152,7 @@ static gr_split split_of_row(const rows *r, int64_t row, double fraction) {
 
 // ---- The label ----------------------------------------------------------------------------------
 
-// The most frequent class of a window's rows; of several the first.
+// The most frequent class of a window's rows; on ties the first.
 static int32_t most_frequent(const rows *r, int64_t row, int64_t n, uint32_t *count) {
   const int32_t *classes = r->part->classes + row;
   int32_t best = classes[0];
@@ -175,7 +176,7 @@ static void label_of(const rows *r, int64_t row, int64_t n, uint32_t *count, gr_
 
 // ---- Samples ------------------------------------------------------------------------------------
 
-// A row, or a window of n, unless a row cannot be used or belongs to another split.
+// Adds a row, or a window of n rows, unless a row is unusable or belongs to another split.
 static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_request *q,
                             uint32_t *count) {
   gr_table *t = r->table;

@@ -25,7 +25,7 @@ gr_status gr_mapping_open(const char *path, gr_mapping *out) {
   *out = (gr_mapping){0};
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));
   gr_status s = map(path, fd, out);
-  close(fd);  // the mapping stays
+  close(fd);  // the mapping remains valid
   return s;
 }
 

@@ -1,11 +1,11 @@
-// normalize.c - what depends on the training samples: mean and deviation, and weights of classes.
+// normalize.c - statistics of the training samples: mean, standard deviation and class weights.
 // See table.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-// Marks the rows of training samples, each once, however many windows it is in.
+// Marks the rows of training samples; a row that is in several windows counts once.
 static void mark_rows(const gr_table *t, const gr_sample *all, uint32_t n, bool *used[2]) {
   int64_t window = t->spec.window ? t->spec.window : 1;
   for (uint32_t i = 0; i < n; i++) {
@@ -14,7 +14,7 @@ static void mark_rows(const gr_table *t, const gr_sample *all, uint32_t n, bool 
   }
 }
 
-// Adds (x - mean)^power of every value of the rows that are used. Returns how many rows.
+// Sums x, or (x - mean)^2, over the marked rows. Returns the number of rows.
 static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float *row,
                       double *sum) {
   int64_t rows = 0;
@@ -32,7 +32,7 @@ static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float
   return rows;
 }
 
-// A class without a training sample has the weight 1.
+// A class without training samples has weight 1.
 static void weigh_classes(gr_table *t, gr_arena *arena, const gr_sample *all, uint32_t n) {
   uint32_t *count = GR_NEW(arena, uint32_t, t->n_classes + 1), train = 0;
   t->class_weight = GR_NEW(arena, float, t->n_classes + 1);
@@ -77,7 +77,7 @@ void gr_table_normalize(const gr_table *t, float *row) {
   }
 }
 
-// "64 mean scale mean scale ...", so that what is read is what was written.
+// Format: "64 mean scale mean scale ..."; values are restored bit for bit.
 void gr_table_save(const void *self, gr_text *out) {
   const gr_table *t = self;
   if (t->n_statistics) gr_text_printf(out, "%lld", (long long)t->n_statistics);

@@ -2,8 +2,8 @@
 #include "runtime/data/table/npy.h"
 #include <string.h>
 
-// The header is a dictionary as Python writes it: {'descr': '<f8', 'fortran_order': False,
-// 'shape': (3, 4), }. It is read from `at` to `end`, without ever looking beyond.
+// The header is a Python dictionary literal: {'descr': '<f8', 'fortran_order': False,
+// 'shape': (3, 4), }. The reader never reads past `end`.
 typedef struct reader {
   const char *file, *name;
   const unsigned char *start, *at, *end;
@@ -106,7 +106,7 @@ static gr_status read_members(reader *r) {
   return broken(r, "the header lacks descr, fortran_order or shape");
 }
 
-// Where the header is, by the preamble: a magic text, a version, and the header's length.
+// Locates the header from the preamble: a magic string, a version, and the header's length.
 static gr_status find_header(reader *r, const unsigned char *bytes, size_t n) {
   static const unsigned char magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
   r->start = r->at = bytes, r->end = bytes + n;
@@ -132,7 +132,7 @@ static bool read_size(const char *digits, size_t *out) {
   return *digits != 0;
 }
 
-// "<f4", "|u1", "=i8", "<U12": the byte order, a letter and how many bytes (code points for U).
+// "<f4", "|u1", "=i8", "<U12": byte order, type letter and number of bytes (of code points for U).
 static gr_status read_descr(const reader *r, gr_array *out) {
   static const char letters[] = "buifSU";
   const char *d = r->descr, *kind = d[0] && d[1] ? strchr(letters, d[1]) : NULL;

@@ -25,20 +25,20 @@ static gr_status broken(const gr_npz *z, uint64_t at, const char *what) {
                  "an .npz file is what numpy.savez writes; copy or write it again");
 }
 
-// The record of so many bytes that begins at `at` with the given signature; NULL: there is none.
+// The record of this size that begins at `at` with the given signature; NULL: there is none.
 static const unsigned char *record(const gr_npz *z, uint64_t at, uint64_t bytes, uint32_t is) {
   if (at > z->map.bytes || bytes > z->map.bytes - at) return NULL;
   const unsigned char *p = z->map.at + at;
   return number(p, 4) == is ? p : NULL;
 }
 
-// ---- The directory, which is at the end ---------------------------------------------------------
+// ---- Central directory ---------------------------------------------------------
 
 typedef struct directory {
   uint64_t at, bytes, n;
 } directory;
 
-// With ZIP64 the end record is preceded by a locator of another, of 64-bit numbers.
+// With ZIP64 a locator before the end record points to another end record with 64-bit numbers.
 static gr_status find_directory64(const gr_npz *z, uint64_t end, directory *out) {
   const unsigned char *p = end < LOCATOR ? NULL : record(z, end - LOCATOR, LOCATOR, is_locator);
   if (!p) return GR_OK;
@@ -64,7 +64,7 @@ static gr_status find_directory(const gr_npz *z, directory *out) {
   return GR_OK;
 }
 
-// Sizes that do not fit into 32 bits are in the extra field 0x0001, in this order.
+// Sizes that do not fit in 32 bits are in the extra field 0x0001, in this order.
 static bool read_extra(gr_npz_member *m, const unsigned char *p, const unsigned char *end) {
   uint64_t *wide[] = {&m->size, &m->packed, &m->at};
   int left = 0;
@@ -102,7 +102,7 @@ static gr_status read_entry(gr_npz *z, gr_arena *a, uint64_t *at, uint64_t end) 
   if (!read_extra(m, p + CENTRAL + name, p + CENTRAL + name + extra))
     return broken(z, *at, "the extra field with 64-bit sizes is cut short");
   *at += CENTRAL + name + extra + note;
-  if (!stem) return GR_OK;  // what is no array is left alone
+  if (!stem) return GR_OK;  // members that are not arrays are ignored
   m->name = gr_arena_strndup(a, text, stem);
   if ((method != STORED && method != DEFLATED) || (number(p + 8, 2) & ENCRYPTED))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
@@ -139,7 +139,8 @@ void gr_npz_close(gr_npz *z) {
 // ---- A member -----------------------------------------------------------------------------------
 
 #ifdef GR_HAVE_ZLIB
-// Raw deflate (RFC 1951), with nothing before or after it. zlib counts in 32 bits, so in pieces.
+// Raw deflate (RFC 1951), without header or trailer. zlib counts in 32 bits, so data is passed in
+// chunks.
 static bool inflate_all(const unsigned char *from, uint64_t packed, unsigned char *to,
                         uint64_t size) {
   enum { PIECE = 1 << 30 };
@@ -152,7 +153,7 @@ static bool inflate_all(const unsigned char *from, uint64_t packed, unsigned cha
     s.avail_in = give, s.avail_out = room;
     code = inflate(&s, Z_NO_FLUSH);
     in -= give - s.avail_in, out -= room - s.avail_out;
-    if (give == s.avail_in && room == s.avail_out) break;  // it can neither read nor write more
+    if (give == s.avail_in && room == s.avail_out) break;  // zlib made no progress
   }
   inflateEnd(&s);
   return code == Z_STREAM_END && !in && !out;
@@ -164,7 +165,7 @@ static bool same_crc(const unsigned char *p, uint64_t n, uint32_t want) {
 
 static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *packed) {
   if (m->bytes) return GR_OK;
-  // Deflate makes at most 1032 bytes of one (zlib's "Maximum Compression Factor").
+  // Deflate expands a byte to at most 1032 (zlib's "Maximum Compression Factor").
   if (m->size / 1040 > m->packed + 1 || !(m->bytes = malloc(m->size + 1)))
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the %llu bytes of '%s' in '%s'",
                    (unsigned long long)m->size, m->name, z->path);
@@ -188,7 +189,7 @@ static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *
 }
 #endif
 
-// The bytes of a member as they are in the file, behind its local header.
+// The stored bytes of a member, after its local header.
 static gr_status packed_bytes(const gr_npz *z, const gr_npz_member *m, const unsigned char **out) {
   const unsigned char *p = record(z, m->at, LOCAL, is_local);
   if (!p) return broken(z, m->at, "a member's local header should be here");

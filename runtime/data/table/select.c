@@ -1,9 +1,8 @@
-// select.c - which columns of the files are features, labels, the split and the series; see
-// table.h.
+// select.c - selects the columns of features, labels, split and series; see table.h.
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-// One of the columns that the configuration names in the key `about`.
+// Finds a column that the configuration names in the key `about`.
 static gr_status find_column(const gr_table_part *p, const char *name, const char *about,
                              int *out) {
   *out = name ? gr_columns_find(&p->columns, name) : -1;
@@ -35,8 +34,8 @@ static gr_status no_features(const gr_table_part *p, int found) {
   return s;
 }
 
-// Without data.table.features: of CSV all columns of numbers that are nothing else; of arrays `x`,
-// or the only one that is nothing else.
+// Without data.table.features: all columns of numbers of a CSV file that have no other role; of
+// arrays `x`, or the only array that has no other role.
 static gr_status choose_features(gr_table *t, gr_table_part *p) {
   gr_names *names = &t->spec.features;
   names->at = GR_NEW(t->arena, const char *, p->columns.n + 1);
@@ -62,7 +61,7 @@ static gr_status not_numbers(const gr_array *a, const char *about) {
       "leave it out of the features; a column is text where any cell of it is no number");
 }
 
-// The shape of a row: of one array its own, of several all their values one after the other.
+// The shape of a row: that of a single array; several arrays are concatenated to a vector.
 static gr_status find_shape(const gr_table *t, gr_table_part *p, int *rank, int64_t *dim) {
   int n = t->spec.features.n;
   *rank = 1, dim[0] = 0;
@@ -96,7 +95,7 @@ static gr_status check_shape(gr_table *t) {
                  t->part[0].columns.path, GR_MAX_RANK);
 }
 
-// The rows of series, which are one after the other.
+// Finds the rows of each series, which are contiguous.
 static gr_status find_series(gr_table *t, gr_table_part *p) {
   const gr_array *a;
   if (p->series < 0) return GR_OK;

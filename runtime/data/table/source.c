@@ -65,7 +65,7 @@ static gr_status open_table(gr_source_request *r, void **out) {
   return s;
 }
 
-// ---- What there is ------------------------------------------------------------------------------
+// ---- Metadata ------------------------------------------------------------------------------
 
 static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_table *t = self;
@@ -111,7 +111,7 @@ static void fill_ints(const gr_table *t, const gr_table_part *p, int64_t row, ch
   for (int i = 0; i < t->spec.features.n; i++) {
     const gr_array *a = &p->columns.at[p->features[i]].values;
     int64_t n = a->count / a->dim[0];
-    (void)gr_array_ints(a, row * n, n, size, out);  // all fit: gr_table_list has looked
+    (void)gr_array_ints(a, row * n, n, size, out);  // all fit: gr_table_list has checked them
     out += (size_t)n * size;
   }
 }
@@ -142,7 +142,7 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
   *(float *)row->at[CLASS_WEIGHT] = t->class_weight[s->label];
 }
 
-// ---- For people and other ranks -----------------------------------------------------------------
+// ---- Summaries and identity -----------------------------------------------------------------
 
 static void name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
