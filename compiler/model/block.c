@@ -1,15 +1,15 @@
-// block.c - blocks: nodes under a name, with operands and parameters of their own.
+// block.c - expands blocks: named lists of nodes with their own operands and parameters.
 //
-// The file's blocks hide the built-in ones (graphs/blocks.yaml), and both hide ops. Built-in
-// blocks see no blocks of the file. In a block its own name means what it hides, so a block
-// can wrap the op it is called after.
+// The file's blocks shadow the built-in ones (graphs/blocks.yaml), and both shadow ops. Built-in
+// blocks do not see the file's blocks. In a block its own name means what it shadows, so a block
+// can wrap the op of the same name.
 #include <math.h>
 #include <string.h>
 #include "compiler/model/parts.h"
 
 static const char builtin_file[] = "graphs/blocks.yaml";
 
-// ---- Which there are ------------------------------------------------------------
+// ---- Lookup ------------------------------------------------------------
 
 static const char *const block_keys[] = {"doc", "in", "params", "checks", "nodes", "out"};
 
@@ -45,7 +45,7 @@ gr_status gr_model_open_blocks(gr_build_context *a, gr_conf *file) {
   return add_blocks(list, &a->n_blocks, builtin, true);
 }
 
-// The block whose nodes are being written: bodies of scans are part of theirs.
+// The block whose nodes are being built; the body of a scan belongs to the block around it.
 static const gr_block *current(const gr_build_context *a) {
   const gr_frame *f = a->frame;
   while (!f->block && f->up) f = f->up;
@@ -84,12 +84,13 @@ gr_status gr_model_unknown_use(gr_build_context *a, const char *name, gr_loc loc
                     : gr_fail(GR_ERR_CONFIG, loc, "there is no op or block '%s'", name);
   const char *instead = gr_model_alternative(name);
   return gr_hint(instead ? gr_hint(s, "%s", instead) : gr_model_suggest(s, name, known, n),
-                 "the first key of a node is its op; 'graphrun ops' lists them");
+                 "the first key of a node is its op; 'graphrun ops' lists all ops");
 }
 
 // ---- Operands -------------------------------------------------------------------
 
-// `in: x`, `in: [x, lengths?]` or `in: {x: [n, t, c], lengths?: [n]}`: name i, and its shape.
+// `in: x`, `in: [x, lengths?]` or `in: {x: [n, t, c], lengths?: [n]}`: returns name i and its
+// shape.
 static const char *input_name(gr_build_context *a, const gr_conf *in, int i, bool *optional) {
   const char *text = in->kind == GR_CONF_TEXT             ? in->text
                      : in->kind == GR_CONF_MAP            ? in->keys[i]
@@ -100,7 +101,7 @@ static const char *input_name(gr_build_context *a, const gr_conf *in, int i, boo
   return gr_arena_strndup(a->arena, text, n - *optional);
 }
 
-// Binds the letters of a shape ("[..., c]") to what the operand has.
+// Binds the letters of a shape ("[..., c]") to the operand's sizes.
 static gr_status bind_shape(gr_build_context *a, const gr_conf *shape, const char *name, gr_val v) {
   GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "the shape of an operand"));
   gr_type t = *gr_model_type(a, v);
@@ -163,7 +164,7 @@ static gr_status bind_inputs(gr_build_context *a, const gr_block *b, const gr_bi
 
 // ---- Parameters -----------------------------------------------------------------
 
-// A parameter has the kind of its default; one that has none is a number.
+// A parameter has the kind of its default; without a default it is a number.
 static gr_status check_kind(const gr_arg *default_value, const gr_conf *given, const char *name,
                             gr_arg *got) {
   bool number = got->kind == GR_ARG_INT || got->kind == GR_ARG_FLOAT;
@@ -259,7 +260,7 @@ static gr_status check_nesting(const gr_build_context *a, const gr_block *b, gr_
   for (const gr_frame *f = a->frame; f; f = f->caller ? f->caller : f->up)
     if (f->block == b)
       return gr_fail(GR_ERR_CONFIG, loc,
-                     "block '%s' uses itself; what repeats is 'repeat:' or 'scan:'", b->name);
+                     "block '%s' uses itself; write a loop with 'repeat:' or 'scan:'", b->name);
   return a->nest < GR_MODEL_NEST ? GR_OK
                                  : gr_fail(GR_ERR_CONFIG, loc, "blocks are nested too deep");
 }

@@ -6,7 +6,7 @@
 static gr_conf *read_blocks(gr_arena *a) {
   gr_conf *blocks = NULL;
   gr_status s = gr_conf_parse(a, "graphs/blocks.yaml", gr_model_blocks_yaml, &blocks);
-  if (s) gr_status_drop(s);  // the tests build models with it
+  if (s) gr_status_drop(s);  // the tests build models with these blocks
   return !s && blocks && blocks->kind == GR_CONF_MAP ? blocks : NULL;
 }
 
@@ -19,7 +19,7 @@ static const char *text_of(gr_arena *a, gr_conf *block, const char *key) {
   return t.at;
 }
 
-// "[n, t, c]", as it is written.
+// Prints a shape as it is written: "[n, t, c]".
 static void put_shape(gr_text *t, const gr_conf *shape) {
   for (int i = 0; i < shape->n; i++) {
     gr_text_put(t, i ? ", " : " [");
@@ -31,7 +31,7 @@ static void put_shape(gr_text *t, const gr_conf *shape) {
   if (shape->n) gr_text_put(t, "]");
 }
 
-// `in: x`, `in: [x, lengths?]` or `in: {x: [n, t, c], lengths?: [n]}`.
+// Prints the operands: `in: x`, `in: [x, lengths?]` or `in: {x: [n, t, c], lengths?: [n]}`.
 static void put_operands(gr_text *t, const gr_conf *in) {
   if (!in) return;
   if (in->kind == GR_CONF_TEXT) gr_text_put(t, in->text);

@@ -1,4 +1,4 @@
-// build.c - a model's file to a graph: parameters, inputs, nodes in order, results.
+// build.c - builds a graph from a model's file: parameters, inputs, nodes in order, results.
 #include <string.h>
 #include "compiler/model/parts.h"
 
@@ -57,7 +57,7 @@ static gr_status open_params(gr_build_context *a, gr_conf *file) {
 
 // ---- Nodes ----------------------------------------------------------------------
 
-// Binds the names of a node in error, so that what uses them is not in error too.
+// Binds the names of an invalid node, so that its users are not reported as errors too.
 static void give_up(gr_build_context *a, gr_conf *item) {
   const char *names[GR_MODEL_RESULTS];
   int n = 0;
@@ -67,7 +67,8 @@ static void give_up(gr_build_context *a, gr_conf *item) {
   for (int i = 0; i < n; i++) gr_model_bind(a, names[i], item->loc, &(gr_binding){.broken = true});
 }
 
-// The file's own nodes: those in error are passed over, so that all are reported at once.
+// Builds the file's nodes; continues after an invalid node, so that all errors are reported at
+// once.
 static gr_status run_nodes(gr_build_context *a, gr_conf *file) {
   gr_conf *list = gr_conf_member(file, "nodes");
   gr_frame *top = a->frame;
@@ -84,7 +85,7 @@ static gr_status run_nodes(gr_build_context *a, gr_conf *file) {
     gr_status stuck = gr_model_take_error(a);
     if (stuck) gr_status_drop(stuck);
     give_up(a, list->items[i]);
-    // After a list of nodes gave up halfway nothing below is certain: that is the last error.
+    // If a list of nodes was abandoned, errors below it may only be its consequences: stop here.
     bool list_node = list->items[i]->kind != GR_CONF_MAP || !list->items[i]->n ||
                      !strcmp(list->items[i]->keys[0], "repeat");
     if (a->echo)
@@ -97,7 +98,7 @@ static gr_status run_nodes(gr_build_context *a, gr_conf *file) {
   return all;
 }
 
-// ---- The whole ------------------------------------------------------------------
+// ---- Entry point ----------------------------------------------------------------
 
 static gr_status forward(gr_build_context *a) {
   gr_conf *file = a->request->graph;

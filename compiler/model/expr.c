@@ -1,7 +1,7 @@
 // expr.c - expressions over parameters and dimensions: 4*dim, 1/255, i % 2 == 0.
 //
-// As in Python: / gives a float, // and % round down, and what is true is 1. Loosest first:
-// or, and, not, comparisons, + -, * / // %, minus, calls and parentheses.
+// The semantics are Python's: / gives a float, // and % round down, and true is 1. Precedence,
+// lowest first: or, and, not, comparisons, + -, * / // %, unary minus, calls and parentheses.
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const struct binary {
   int level;
   what what;
 } binaries[] = {
-    // longer ones first
+    // longer operators first
     {"or", 1, OR},    {"and", 2, AND}, {"==", 4, EQ}, {"!=", 4, NE}, {"<=", 4, LE},
     {">=", 4, GE},    {"<", 4, LT},    {">", 4, GT},  {"+", 5, ADD}, {"-", 5, SUB},
     {"//", 6, FLOOR}, {"*", 6, MUL},   {"/", 6, DIV}, {"%", 6, MOD},
@@ -25,7 +25,7 @@ typedef struct reader {
   gr_build_context *a;
   const char *text, *at;
   gr_loc loc;
-  gr_status err;  // the first; after it nothing is read
+  gr_status err;  // the first error, which ends parsing
   int nest;
 } reader;
 
@@ -36,7 +36,7 @@ static gr_arg truth(bool b) { return (gr_arg){.kind = GR_ARG_BOOL, .i = b}; }
 double gr_arg_number(const gr_arg *a) { return a->kind == GR_ARG_FLOAT ? a->f : (double)a->i; }
 
 const char *gr_arg_kind(const gr_arg *a) {
-  static const char *const names[] = {"an integer", "a float", "a truth value", "a text"};
+  static const char *const names[] = {"an integer", "a float", "a bool", "a string"};
   return names[a->kind];
 }
 
@@ -51,7 +51,7 @@ const char *gr_arg_text(gr_arena *arena, const gr_arg *a) {
   return t.at;
 }
 
-// ---- Reading --------------------------------------------------------------------
+// ---- Parsing --------------------------------------------------------------------
 
 static gr_loc place(const reader *r, const char *at) {
   gr_loc loc = r->loc;
@@ -85,7 +85,7 @@ static size_t word_length(const char *s) {
 
 bool gr_model_is_word(const char *s) { return *s && word_length(s) == strlen(s); }
 
-// Takes `text` if it comes next, as a whole word where it is one.
+// Consumes `text` if it comes next; a word must be a whole word.
 static bool take(reader *r, const char *text) {
   size_t n = strlen(text);
   skip(r);
@@ -137,7 +137,7 @@ static gr_arg apply(reader *r, const struct binary *b, gr_arg l, gr_arg g, const
   bool text = l.kind == GR_ARG_TEXT || g.kind == GR_ARG_TEXT;
   if (text && l.kind == g.kind && (b->what == EQ || b->what == NE))
     return truth(holds(b->what, strcmp(l.text, g.text)));
-  if (text) return bad(r, at, "'%s' takes numbers, and one side is a text", b->text);
+  if (text) return bad(r, at, "'%s' takes numbers, but one operand is a string", b->text);
   double x = gr_arg_number(&l), y = gr_arg_number(&g);
   if (b->what == OR) return truth(x != 0 || y != 0);
   if (b->what == AND) return truth(x != 0 && y != 0);
@@ -162,7 +162,7 @@ static gr_arg number(reader *r) {
   return fabs(f) < 9e18 ? whole(i) : bad(r, from, "a number too large");
 }
 
-// The arguments of a call, up to the closing parenthesis.
+// Parses the arguments of a call, up to the closing parenthesis.
 static int arguments(reader *r, gr_arg *args, int most) {
   int n = 0;
   if (take(r, ")")) return 0;
@@ -173,8 +173,9 @@ static int arguments(reader *r, gr_arg *args, int most) {
   } while (take(r, ","));
   if (!r->err && !take(r, ")"))
     bad(r, r->at,
-        *r->at ? "expected ')'"
-               : "')' is missing (in [ ] and { }, YAML takes a comma as the end: quote it)");
+        *r->at
+            ? "expected ')'"
+            : "')' is missing (in [ ] and { } YAML ends a value at a comma: quote the expression)");
   return n;
 }
 
@@ -187,7 +188,7 @@ static gr_arg least_or_most(gr_arg *args, int n, bool most) {
   return best;
 }
 
-// given(x): is the optional operand x there? ranks(tp): the size of a mesh axis, 1 without it.
+// given(x): whether the optional operand x is given; ranks(tp): the size of a mesh axis, or 1.
 static gr_arg call_of_name(reader *r, bool given) {
   skip(r);
   size_t n = word_length(r->at);
@@ -210,8 +211,7 @@ static gr_arg call(reader *r, const char *name, const char *at) {
   gr_arg args[8] = {0};
   int n = arguments(r, args, 8);
   for (int i = 0; i < n && i < 8; i++)
-    if (args[i].kind == GR_ARG_TEXT)
-      return bad(r, at, "%s() takes numbers, and this is a text", name);
+    if (args[i].kind == GR_ARG_TEXT) return bad(r, at, "%s() takes numbers, found a string", name);
   bool most = !strcmp(name, "max");
   if ((most || !strcmp(name, "min")) && n >= 1 && n <= 8) return least_or_most(args, n, most);
   double x = gr_arg_number(&args[0]);
@@ -241,7 +241,7 @@ static gr_arg named(reader *r) {
 static gr_arg quoted(reader *r) {
   const char *from = ++r->at;
   while (*r->at && *r->at != '\'') r->at++;
-  if (!*r->at) return bad(r, from, "a text without its closing quote");
+  if (!*r->at) return bad(r, from, "a string without its closing quote");
   return (gr_arg){.kind = GR_ARG_TEXT,
                   .text = gr_arena_strndup(r->a->arena, from, (size_t)(r->at++ - from))};
 }
@@ -250,7 +250,8 @@ static gr_arg prefix(reader *r) {
   const char *at = r->at;
   if (take(r, "not")) {
     gr_arg x = expression(r, NOT_LEVEL);
-    return x.kind == GR_ARG_TEXT ? bad(r, at, "'not' of a text") : truth(gr_arg_number(&x) == 0);
+    return x.kind == GR_ARG_TEXT ? bad(r, at, "'not' takes a number, found a string")
+                                 : truth(gr_arg_number(&x) == 0);
   }
   if (take(r, "-")) {
     gr_arg x = expression(r, MINUS_LEVEL), zero = whole(0);
@@ -294,11 +295,11 @@ gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_ar
   reader r = {.a = a, .text = text, .at = text, .loc = loc};
   *out = expression(&r, 1);
   skip(&r);
-  if (!r.err && *r.at) bad(&r, r.at, "'%s' is left over", r.at);
+  if (!r.err && *r.at) bad(&r, r.at, "unexpected '%s'", r.at);
   return r.err;
 }
 
-// ---- Values of YAML -------------------------------------------------------------
+// ---- YAML values -------------------------------------------------------------
 
 gr_status gr_model_arg(gr_build_context *a, const gr_conf *c, bool words, gr_arg *out) {
   switch (c->kind) {
@@ -317,7 +318,8 @@ gr_status gr_model_arg(gr_build_context *a, const gr_conf *c, bool words, gr_arg
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "graphs have no ${...}: '%s'", c->text),
                      "name a parameter under params: and give it as model.params.NAME");
     default:
-      return gr_fail(GR_ERR_CONFIG, c->loc, "expected a number, a text or an expression, found %s",
+      return gr_fail(GR_ERR_CONFIG, c->loc,
+                     "expected a number, a string or an expression, found %s",
                      gr_model_kind(c->kind));
   }
   if (words && gr_model_is_word(c->text) && *c->text != '$' && !gr_model_get(a, c->text)) {
@@ -356,7 +358,7 @@ gr_status gr_model_bool(gr_build_context *a, const gr_conf *c, bool *out) {
   gr_arg x;
   GR_TRY(gr_model_arg(a, c, false, &x));
   if (x.kind == GR_ARG_TEXT)
-    return gr_fail(GR_ERR_CONFIG, c->loc, "expected true or false, found the text '%s'", x.text);
+    return gr_fail(GR_ERR_CONFIG, c->loc, "expected true or false, found the string '%s'", x.text);
   *out = gr_arg_number(&x) != 0;
   return GR_OK;
 }

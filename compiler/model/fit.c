@@ -1,6 +1,6 @@
-// fit.c - NumPy's broadcasting, made explicit: the IR broadcasts nowhere else.
+// fit.c - makes NumPy broadcasting explicit: ops of the IR do not broadcast.
 //
-// Numbers become attributes if there is an op for it (x + 1 is add_scalar). A vector added to rows
+// Numbers become attributes if there is an op for it (x + 1 is add_scalar). Adding a vector to rows
 // is a bias_add. The body of a scan must not contain the batch size (the batch is sharded later),
 // so there the rows come from another operand instead of from `broadcast`.
 #include <string.h>
@@ -9,7 +9,7 @@
 // Zeros like x, also where x is not finite; no gradient flows.
 static gr_val zeros_like(gr_builder *b, gr_val x) { return gr_less(b, x, x); }
 
-// x op number, number op x: as one or two ops of a single operand.
+// Lowers `x op number` and `number op x` to one or two ops of a single operand.
 static gr_val with_number(gr_builder *b, const char *op, gr_val x, double by, bool first) {
   if (!strcmp(op, "add")) return gr_add_scalar(b, x, by);
   if (!strcmp(op, "mul")) return gr_scale(b, x, by);
@@ -87,7 +87,7 @@ static gr_status misfit(gr_build_context *a, const gr_op *op, const gr_operand *
                  "axes are compared from the last; each pair must be equal, or one of them 1");
 }
 
-// A single op in place of a pointwise one on two operands: number, or a vector added.
+// Replaces a pointwise op of two operands if one is a number, or a vector is added.
 static gr_val shortcut(gr_build_context *a, const gr_op *op, const gr_operand *in,
                        const gr_type *to) {
   gr_builder *b = gr_model_builder(a);
@@ -119,7 +119,7 @@ gr_status gr_model_fit(gr_build_context *a, const gr_op *op, gr_operand *in, int
   if (!gr_is(like))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, in[0].loc, "op '%s' has no tensor among its operands", op->name),
-        "what is known before anything runs is an expression");
+        "write a value that is known at compile time as an expression");
   if (!join_shapes(a, in, n, &to)) return misfit(a, op, in, n);
   if (n == 2) {
     *made = in[0].number ? with_number(gr_model_builder(a), op->name, in[1].v, in[0].by, true)

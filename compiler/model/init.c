@@ -1,7 +1,7 @@
-// init.c - how parameters begin. Limits and deviations are those of torch.nn.init
+// init.c - initial values of parameters. Limits and deviations are those of torch.nn.init
 // (Glorot and Bengio 2010; He et al. 2015; LeCun et al. 1998), of a shape [out, in, ...]:
-// fan_in = in x the rest, fan_out = out x the rest. Every number is drawn from the stream
-// "init:PATH", so that no parameter depends on which others there are.
+// fan_in = in x rest, fan_out = out x rest. Every number is drawn from the stream "init:PATH", so
+// that no parameter depends on the others.
 #include <math.h>
 #include <string.h>
 #include "base/hash.h"
@@ -18,8 +18,8 @@ struct gr_init_rule {
   const char *name, *op;
   unsigned takes, needs;  // BITs
   int fan;
-  double spread;  // with a fan: limit or deviation is gain x sqrt(spread / fan)
-  int out;        // which result of the op it is
+  double spread;  // with a fan, the limit or deviation is gain x sqrt(spread / fan)
+  int out;        // index of the op's result
 };
 static const gr_init_rule rules[] = {
     {"zeros", "fill", 0, 0},
@@ -92,13 +92,13 @@ gr_status gr_model_init_rule(gr_build_context *a, gr_conf *use, gr_model_param *
   gr_arg x = {.kind = GR_ARG_TEXT, .text = "zeros"};
   p->arg[GR_INIT_GAIN] = 1, p->arg[GR_INIT_STD] = 1, p->arg[GR_INIT_HIGH] = 1;
   if (c) GR_TRY(gr_model_arg(a, c, true, &x));
-  if (x.kind != GR_ARG_TEXT) {  // a number is a constant
+  if (x.kind != GR_ARG_TEXT) {  // a number means init: constant
     p->arg[GR_INIT_VALUE] = gr_arg_number(&x);
     return find_rule("constant", c->loc, &p->init);
   }
   GR_TRY(find_rule(x.text, c ? c->loc : use->loc, &p->init));
   bool leaky = p->init->takes & BIT(A);
-  if (leaky) p->arg[GR_INIT_GAIN] = 0;  // not given: from a
+  if (leaky) p->arg[GR_INIT_GAIN] = 0;  // not given: computed from a
   GR_TRY(read_args(a, use, p->init, p));
   if (leaky && p->arg[GR_INIT_GAIN] == 0)
     p->arg[GR_INIT_GAIN] = sqrt(2 / (1 + p->arg[GR_INIT_A] * p->arg[GR_INIT_A]));
@@ -106,7 +106,7 @@ gr_status gr_model_init_rule(gr_build_context *a, gr_conf *use, gr_model_param *
   return check_shape(use, p);
 }
 
-// ---- The first value ------------------------------------------------------------
+// ---- Initial value ------------------------------------------------------------
 
 static const char *shape_text(gr_arena *arena, const gr_type *t) {
   gr_text s = gr_text_make(arena);
@@ -123,7 +123,7 @@ static const char *number_text(gr_arena *arena, double x) {
   return s.at;
 }
 
-static double deviation(const gr_model_param *p) {  // or limit
+static double deviation(const gr_model_param *p) {  // or the limit
   double rest = 1;
   for (int i = 2; i < p->type.rank; i++) rest *= (double)p->type.dim[i];
   double in = (double)p->type.dim[1] * rest, out = (double)p->type.dim[0] * rest;

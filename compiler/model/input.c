@@ -1,12 +1,12 @@
-// input.c - a model's inputs, and what the data gives: each input is bound to the tensor of
-// its name in the batch, of the same dtype and shape. Letters in shapes take the sizes found there.
+// input.c - binds each input of a model to the batch tensor of the same name, dtype and shape.
+// Letters in shapes take the sizes of that tensor.
 #include <string.h>
 #include "compiler/model/parts.h"
 
 static const char *const input_keys[] = {"shape", "dtype", "doc"};
 static const char *const own_names[] = {"weight", "lr", "micro", "step"};  // added by graphrun
 
-// ---- What the data gives ----------------------------------------------------------
+// ---- Batch tensors ----------------------------------------------------------
 
 static const gr_batch_tensor *find_tensor(const gr_build_context *a, const char *name) {
   for (int i = 0; i < a->request->n_batch; i++)
@@ -20,7 +20,7 @@ bool gr_model_is_reserved_input(const char *name) {
   return false;
 }
 
-// "x f32[16,56,8], lengths i32[16]"; the samples' weights are bound by graphrun itself.
+// "x f32[16,56,8], lengths i32[16]"; leaves out the samples' weights, which graphrun binds itself.
 static const char *list_batch(const gr_build_context *a) {
   gr_text t = gr_text_make(a->arena);
   char buf[96];
@@ -38,7 +38,7 @@ static bool is_letter(const gr_conf *c) {
   return c->kind == GR_CONF_TEXT && gr_model_is_word(c->text) && *c->text != '$';
 }
 
-// A letter has the size of the first axis that it stands for. Parameters of that name are none.
+// A letter has the size of the first axis that it names. Names of parameters are not letters.
 static void bind_letters(gr_build_context *a, const gr_conf *params, const gr_conf *shape,
                          const gr_type *t) {
   for (int d = 0; d < shape->n && d < t->rank; d++) {
@@ -64,15 +64,16 @@ void gr_model_letters(gr_build_context *a, gr_conf *file) {
   }
 }
 
-// ---- An input ---------------------------------------------------------------------
+// ---- Declarations ---------------------------------------------------------------------
 
 static gr_status unknown_letter(gr_build_context *a, const gr_conf *c) {
   gr_text list = gr_text_make(a->arena);
   const gr_map *known = &a->frame->args;
   for (uint32_t i = 0; i < known->n; i++)
     gr_text_printf(&list, "%s%s", i ? ", " : "", known->keys[i]);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "nothing says how large the axis '%s' is", c->text),
-                 "known here are %s; other sizes are params:", *list.at ? list.at : "no sizes");
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, c->loc, "the size of axis '%s' is unknown", c->text),
+      "known here: %s; declare other sizes under params:", *list.at ? list.at : "no sizes");
 }
 
 static gr_status read_shape(gr_build_context *a, const gr_conf *shape, gr_type *t) {
@@ -117,18 +118,18 @@ static gr_status not_given(gr_build_context *a, const char *name, const gr_conf 
                  list_batch(a));
 }
 
-// Before sizes are known: whether it can be that tensor at all.
+// Checks the parts of the declaration that need no sizes.
 static gr_status check_axes(const char *name, const gr_conf *shape, const gr_batch_tensor *b) {
   char have[96];
   if (shape->n != b->type.rank)
     return gr_hint(
         gr_fail(GR_ERR_TYPE, shape->loc, "the input '%s' has %d %s, the data gives %s", name,
                 shape->n, shape->n == 1 ? "axis" : "axes", gr_type_text(&b->type, have)),
-        "name as many axes, [n, ...]; a letter of your own takes the size that it finds");
+        "name as many axes, [n, ...]; a new letter takes the size of its axis");
   if (!is_batch(shape))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, shape->n ? shape->items[0]->loc : shape->loc,
-                "the first axis of the input '%s' is the samples of the batch, 'n'", name),
+                "the first axis of the input '%s' must be 'n', the samples of the batch", name),
         "write [n, ...]: that axis is divided over the ranks");
   return GR_OK;
 }
@@ -142,13 +143,14 @@ static gr_status check_type(const char *name, gr_conf *c, const gr_type *t,
     return gr_hint(gr_fail(GR_ERR_TYPE, dtype ? dtype->loc : c->key_loc,
                            "the input '%s' is %s%s, the data gives %s", name,
                            gr_dtypes[t->dtype].name, dtype ? "" : " (the default)", have),
-                   "dtype: %s; the op 'cast' makes another of it", gr_dtypes[b->type.dtype].name);
+                   "dtype: %s; the op 'cast' converts it to another dtype",
+                   gr_dtypes[b->type.dtype].name);
   for (int d = 0; d < t->rank; d++)
     if (t->dim[d] != b->type.dim[d])
       return gr_hint(gr_fail(GR_ERR_TYPE, shape->items[d]->loc,
                              "axis %d of the input '%s' is %lld, the data gives %s", d, name,
                              (long long)t->dim[d], have),
-                     "a letter that stands for no other size takes that of the data");
+                     "a letter that has no other size takes the size of the data");
   return GR_OK;
 }
 
@@ -161,7 +163,7 @@ static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
     return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
   if (gr_model_is_reserved_input(name))
     return gr_fail(GR_ERR_CONFIG, c->key_loc,
-                   "the input '%s' is graphrun's own: choose another name", name);
+                   "the name '%s' is reserved for an input of graphrun: choose another name", name);
   GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));
   const gr_batch_tensor *b = find_tensor(a, name);
   if (a->request->batch && !b) return not_given(a, name, c);
@@ -183,7 +185,7 @@ gr_status gr_model_inputs(gr_build_context *a, gr_conf *file) {
   gr_status s = GR_OK;
   if (!map) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'inputs:'");
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "inputs:"));
-  if (!n) return gr_fail(GR_ERR_CONFIG, map->key_loc, "nothing says how large the batch is, 'n'");
+  if (!n) return gr_fail(GR_ERR_CONFIG, map->key_loc, "the size of the batch, 'n', is unknown");
   for (int i = 0; i < map->n; i++) s = gr_also(s, input(a, map->keys[i], map->items[i]));
   if (s) return s;
   a->root.loc = map->key_loc;

@@ -1,4 +1,4 @@
-// node.c - one node: its names, its place, and who writes it.
+// node.c - builds one node: its names, its path, and the op or block that builds it.
 #include <ctype.h>
 #include <string.h>
 #include "compiler/model/parts.h"
@@ -11,7 +11,7 @@ bool gr_model_reserved(const char *key) {
   return false;
 }
 
-// "heads is 3, c is 40": what the names in an expression are.
+// "heads is 3, c is 40": the values of the names in an expression.
 static const char *values_in(gr_build_context *a, const char *text) {
   gr_text t = gr_text_make(a->arena);
   gr_map seen = gr_map_make(a->arena);
@@ -29,8 +29,8 @@ static const char *values_in(gr_build_context *a, const char *text) {
   return t.at;
 }
 
-// Expressions that must be true, each with what to say when it is not. Those of graphrun's own
-// blocks are broken by who uses the block.
+// Evaluates checks: expressions that must be true, each with an error message. Errors in built-in
+// blocks are reported where the block is used.
 gr_status gr_model_checks(gr_build_context *a, const gr_conf *map) {
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "checks:"));
@@ -47,7 +47,7 @@ gr_status gr_model_checks(gr_build_context *a, const gr_conf *map) {
   return GR_OK;
 }
 
-// Where the node stands among parameters: `name:` goes down, `share:` looks elsewhere.
+// The node's path among the parameters: `name:` appends to it, `share:` replaces it.
 static gr_status enter(gr_build_context *a, gr_conf *use) {
   gr_conf *name = gr_conf_member(use, "name"), *share = gr_conf_member(use, "share");
   const char *text = "", *from;
@@ -72,8 +72,8 @@ static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
   return gr_model_unknown_use(a, what, use->items[0]->key_loc);
 }
 
-// Runs {op: operands, attributes...} in its place. (After an error nothing is put back: the
-// whole list is given up, and the file's own list starts afresh.)
+// Builds {op: operands, attributes...} under the node's path. (After an error nothing is restored:
+// the whole list is abandoned, and the file's own list restores its state.)
 static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
   const char *path = a->path, *share = a->share;
   gr_builder *b = gr_model_builder(a);
@@ -82,7 +82,8 @@ static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
   bool unnamed = a->unnamed;
   GR_TRY(enter(a, use));
   if (unnamed && a->path != path) gr_model_scope(a, NULL), a->unnamed = false;
-  if (!gr_model_is_builtin(a)) b->loc = use->items[0]->key_loc;  // else: where the block is used
+  if (!gr_model_is_builtin(a))
+    b->loc = use->items[0]->key_loc;  // else the location where the block is used
   b->scope = *a->path ? a->path : NULL;
   GR_TRY(dispatch(a, use, out));
   b->loc = loc, b->scope = scope;
@@ -95,9 +96,8 @@ static gr_status run(gr_build_context *a, gr_conf *use, gr_binding *out) {
 enum { MAX_NODES = 1000000 };
 static gr_status count_node(gr_build_context *a, const gr_conf *item) {
   if (a->nodes++ < MAX_NODES) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_CONFIG, item->loc, "the model has more than %d nodes here", MAX_NODES),
-      "repeats multiply with those around them");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc, "the model has more than %d nodes", MAX_NODES),
+                 "nested repeats multiply");
 }
 
 // ---- repeat: N ------------------------------------------------------------------
@@ -142,7 +142,7 @@ static gr_status repeat(gr_build_context *a, gr_conf *use, gr_binding *out) {
   return GR_OK;
 }
 
-// ---- A node ---------------------------------------------------------------------
+// ---- Nodes ---------------------------------------------------------------------
 
 static gr_status bind(gr_build_context *a, const char *key, gr_loc loc, const gr_binding *got) {
   const char *names[GR_MODEL_RESULTS];
@@ -177,7 +177,7 @@ static gr_status shape_of_node(const gr_conf *item) {
   const gr_conf *use = item->items[0];
   if (use->kind == GR_CONF_TEXT) return GR_OK;
   if (use->kind != GR_CONF_MAP || !use->n)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, use->loc, "expected what '%s' is, found %s",
+    return gr_hint(gr_fail(GR_ERR_CONFIG, use->loc, "expected the definition of '%s', found %s",
                            item->keys[0], gr_model_kind(use->kind)),
                    "a node is '- name: {op: operands, attribute: value}'");
   return GR_OK;

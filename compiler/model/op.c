@@ -1,4 +1,4 @@
-// op.c - a node that is one op of ops.def: operands, attributes, arity.
+// op.c - builds a node that is an op of ops.def: operands, attributes, number of results.
 #include <string.h>
 #include "base/hash.h"
 #include "compiler/model/parts.h"
@@ -65,7 +65,7 @@ static gr_status operands(gr_build_context *a, gr_conf *c, gr_operand *out, int 
 
 // ---- Attributes -----------------------------------------------------------------
 
-// An attribute as the text gr_attr_parse reads.
+// An attribute as the string that gr_attr_parse reads.
 static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf *c,
                            const char **out) {
   gr_text t = gr_text_make(a->arena);
@@ -109,10 +109,10 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   gr_status s = gr_fail(GR_ERR_CONFIG, use->items[i]->key_loc, "op '%s' has no attribute '%s'",
                         op->name, use->keys[i]);
   s = gr_model_suggest(s, use->keys[i], known, n);
-  return gr_hint(s, "'graphrun ops %s' shows what it has", op->name);
+  return gr_hint(s, "'graphrun ops %s' lists its attributes", op->name);
 }
 
-// The random stream: its op and place, and a count where there is more than one.
+// The random stream: the op's name and path, and a count if several ops have the same path.
 static uint64_t stream(gr_build_context *a, const gr_op *op) {
   char *name = gr_arena_printf(a->arena, "%s:%s", op->name, a->path);
   uint32_t uses = 0;
@@ -144,9 +144,9 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
   return GR_OK;
 }
 
-// ---- The node -------------------------------------------------------------------
+// ---- Nodes -------------------------------------------------------------------
 
-// A random op leaves its first operand as it is in evaluation, and where p is 0.
+// A random op returns its first operand unchanged in evaluation, and if p is 0.
 static bool is_left_out(gr_build_context *a, const gr_op *op, const void *attr) {
   const gr_attr *p = find_attr(op, "p");
   if (p && p->kind == GR_ATTR_FLOAT && *(const double *)((const char *)attr + p->offset) == 0)
@@ -180,14 +180,14 @@ static gr_status take_results(gr_build_context *a, const gr_op *op, gr_val v, gr
   return GR_OK;
 }
 
-// A reshape that names every size would hold that of the batch, and no rank could do its part
-// of it. The first axis is "the rest" then.
+// A reshape with explicit sizes would contain the size of the batch and could not be sharded, so
+// the first axis becomes -1.
 static void free_first_axis(const gr_op *op, const gr_graph *g, const gr_operand *x, void *attr) {
   const gr_attr *f = op == &gr_op_reshape && gr_is(x->v) ? find_attr(op, "shape") : NULL;
   if (!f) return;
   gr_ints *shape = (gr_ints *)((char *)attr + f->offset);
   int64_t count = 1;
-  for (int64_t d = 0; d < shape->n; d++) count *= shape->at[d];  // a -1 makes it another
+  for (int64_t d = 0; d < shape->n; d++) count *= shape->at[d];  // a -1 makes the product differ
   if (shape->n && count == gr_type_count(&gr_at(g, x->v)->type)) shape->at[0] = -1;
 }
 
@@ -219,8 +219,7 @@ gr_status gr_model_op(gr_build_context *a, const gr_op *op, gr_conf *use, gr_bin
   GR_TRY(gr_model_fit(a, op, given, n, &v));
   if (!gr_is(v)) v = emit(gr_model_builder(a), op, attr, n, given);
   gr_status s = gr_model_take_error(a);
-  if (s && gr_model_is_builtin(a))
-    s = gr_note(s, use->items[0]->key_loc, "in a block of graphrun's");
+  if (s && gr_model_is_builtin(a)) s = gr_note(s, use->items[0]->key_loc, "in a built-in block");
   return s ? s : take_results(a, op, v, out);
 }
 

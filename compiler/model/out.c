@@ -1,8 +1,8 @@
-// out.c - train:, metrics: and predict:, as sums over the batch.
+// out.c - builds train:, metrics: and predict: as sums over the batch.
 //
-// A score is (sum [n], weight [n]); a vector [n] has weight 1. Both are multiplied by the
-// batch's own weights, 0 for padding, and summed: whatever the number of ranks and padded
-// samples, sum / weight is the mean over real samples. A scalar counts as it is.
+// A score is (sum [n], weight [n]); a vector [n] has weight 1. Both are multiplied by the batch's
+// weights, which are 0 for padding, and summed: sum / weight is the mean over real samples on any
+// number of ranks and padded samples. A scalar is used unchanged.
 #include <string.h>
 #include "compiler/model/parts.h"
 
@@ -18,17 +18,17 @@ static gr_val as_f32(gr_builder *b, gr_val v) {
   return b->err || gr_at(b->g, v)->type.dtype == GR_F32 ? v : gr_cast(b, v, GR_F32);
 }
 
-// What each sample adds: to the sum of a score, or to its weight, which is 1 if not given.
+// The contribution of each sample to the sum of a score, or to its weight, which defaults to 1.
 static gr_val weighted(gr_build_context *a, gr_val v) {
   return gr_is(v) ? gr_mul(&a->root, as_f32(&a->root, v), a->weight) : a->weight;
 }
 
-// A score's two sums over the batch.
+// The two sums of a score over the batch.
 static void sum_batch(gr_build_context *a, const gr_val score[2], gr_val out[2]) {
   for (int i = 0; i < 2; i++) out[i] = gr_sum(&a->root, weighted(a, score[i]), 0);
 }
 
-// The mean of each rank's rows, and 1 for each that has a sample: their sums over the ranks.
+// The sums over the ranks of each rank's mean, and of 1 for each rank that has a sample.
 static void sum_ranks(gr_build_context *a, const gr_val score[2], gr_val out[2]) {
   gr_builder *b = &a->root;
   const gr_mesh *mesh = &a->request->mesh;
@@ -52,10 +52,10 @@ static gr_val one(gr_builder *b) {
 
 static gr_status misfit(gr_build_context *a, const gr_binding *s, const char *name, gr_loc loc) {
   char first[96], second[96];
-  return gr_hint(gr_fail(GR_ERR_TYPE, loc, "'%s' is %s%s%s, which is no score", name,
+  return gr_hint(gr_fail(GR_ERR_TYPE, loc, "'%s' is %s%s%s, which is not a score", name,
                          gr_type_text(gr_model_type(a, s->v[0]), first), s->n > 1 ? " and " : "",
                          s->n > 1 ? gr_type_text(gr_model_type(a, s->v[1]), second) : ""),
-                 "a score is one number a sample, [n], or a sum and a weight, [n] and [n]");
+                 "a score is one number per sample, [n], or a sum and a weight, [n] and [n]");
 }
 
 static bool is_per_sample(gr_build_context *a, gr_val v) {
@@ -63,7 +63,7 @@ static bool is_per_sample(gr_build_context *a, gr_val v) {
   return t->rank == 1 && t->dim[0] == w->dim[0];
 }
 
-// The two scalars of a score, by one of the two functions above.
+// Builds the two scalars of a score with one of the two functions above.
 typedef void (*summing)(gr_build_context *, const gr_val score[2], gr_val out[2]);
 
 static gr_status sums(gr_build_context *a, const gr_binding *s, const char *name, gr_loc loc,
@@ -105,12 +105,12 @@ static gr_status train(gr_build_context *a, gr_conf *file) {
   gr_val v[2];
   if (!c && a->request->purpose == GR_TRAIN)
     return gr_hint(gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'train:'"),
-                   "train: NAME says what is minimised");
+                   "train: NAME names the loss to minimise");
   if (!c) return GR_OK;
   bool by_rank = a->request->by_rank && a->request->purpose == GR_TRAIN;
   GR_TRY(score(a, c, by_rank ? sum_ranks : sum_batch, v));
   if (!gr_dtypes[gr_model_type(a, v[0])->dtype].is_float)
-    return gr_fail(GR_ERR_TYPE, c->loc, "what is minimised must be a float");
+    return gr_fail(GR_ERR_TYPE, c->loc, "the loss must be a float");
   a->root.g->loss = v[0], a->root.g->loss_denominator = v[1];
   put_metric(a, "loss", v);
   return GR_OK;
@@ -124,7 +124,7 @@ static gr_status metrics(gr_build_context *a, gr_conf *file) {
     gr_val v[2];
     if (!strcmp(map->keys[i], "loss"))
       return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc,
-                     "the metric 'loss' is what train: names");
+                     "the name 'loss' is reserved for the score that train: names");
     GR_TRY(score(a, map->items[i], sum_batch, v));
     put_metric(a, map->keys[i], v);
   }

@@ -1,5 +1,5 @@
-// param.c - {param: [out, in], init: ..., train: ...}: a tensor that lives from step to
-// step, known by its path ("encoder.0.weight") in checkpoints and to freeze: and share:.
+// param.c - {param: [out, in], init: ..., train: ...}: a tensor that persists from step to step.
+// Checkpoints, freeze: and share: refer to it by its path ("encoder.0.weight").
 #include <string.h>
 #include "compiler/model/parts.h"
 
@@ -21,9 +21,8 @@ static gr_status read_layout(gr_build_context *a, gr_conf *use, gr_model_param *
     if ((strcmp(text, "R") && !split) || (split && text[1] - '0' >= p->type.rank))
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is not a layout of these %d axes", text,
                              p->type.rank),
-                     "R: whole on every rank; S0, S1: split along that axis");
-    for (int k = 0; k < a->request->mesh.n_axes;
-         k++)  // an axis this run does not have has one rank
+                     "R: replicated on every rank; S0, S1: sharded along that axis");
+    for (int k = 0; k < a->request->mesh.n_axes; k++)  // an axis that the mesh lacks has size 1
       if (!strcmp(a->request->mesh.axis[k].name, map->keys[i]))
         p->layout.at[k] = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE;
   }
@@ -52,18 +51,18 @@ static gr_status use_shared(gr_build_context *a, const gr_model_param *p, gr_bin
     gr_status s = gr_fail(GR_ERR_CONFIG, p->loc, "share: there is no parameter '%s' yet", p->path);
     s = gr_model_suggest(s, p->path, a->by_path.keys, (int)a->by_path.n);
     return gr_hint(
-        s, "the node that makes it comes first; a layer without it has a switch (bias: false)");
+        s, "the node that defines it must come first; use bias: false for a layer without one");
   }
   const gr_model_param *known = &a->params[i];
   if (!gr_type_same(&known->type, &p->type))
-    return gr_note(gr_fail(GR_ERR_TYPE, p->loc, "'%s' is %s here, and %s where it is made", p->path,
-                           gr_type_text(&p->type, want), gr_type_text(&known->type, have)),
+    return gr_note(gr_fail(GR_ERR_TYPE, p->loc, "'%s' is %s here, but %s where it is defined",
+                           p->path, gr_type_text(&p->type, want), gr_type_text(&known->type, have)),
                    known->loc, "made here");
   *out = (gr_binding){.depth = a->depth, .n = 1, .v = {gr_model_capture(a, known->v, 0)}};
   return gr_model_take_error(a);
 }
 
-// Inputs and parameters share their names: a layer without a `name:` calls its own "weight".
+// Inputs and parameters share one namespace: a layer without `name:` has a parameter "weight".
 static gr_status check_name(const gr_build_context *a, const gr_model_param *p) {
   const gr_conf *inputs = gr_conf_member(a->request->graph, "inputs");
   int i = gr_conf_index(inputs, p->path);

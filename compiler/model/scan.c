@@ -1,4 +1,4 @@
-// scan.c - scan: a body that runs along an axis, with carried tensors.
+// scan.c - builds scan: a body that runs along an axis, with carried tensors.
 //
 //   - h:
 //       scan:
@@ -6,7 +6,7 @@
 //         carry: {h: zeros[n, dim]}     # or the name of a tensor to start from
 //         nodes: [...]                  # binding h again gives the next step's h
 //         yields: h                     # stacked along the same axis
-//         next: {h: other}              # if it is called otherwise
+//         next: {h: other}              # if the next value has another name
 //         last: {h_end: h}              # the carry after the last step, as h_end
 //         reverse: true                 # from the last step to the first
 //
@@ -28,13 +28,13 @@ typedef struct writing {
   gr_conf *conf;
   gr_loop loop;
   gr_frame *outside;
-  int axis;  // of time, in sequences and yields
+  int axis;  // the time axis of sequences and yields
   carry *carries;
   int n_carries, n_yields;
   gr_val yields[GR_MODEL_RESULTS];
 } writing;
 
-// Moves one axis to another place.
+// Moves one axis to another position.
 static gr_val move_axis(gr_builder *b, gr_val v, int from, int to) {
   if (from == to || b->err) return v;
   int rank = gr_at(b->g, v)->type.rank, n = 0;
@@ -108,7 +108,7 @@ static gr_status open_sequences(writing *w) {
 
 // ---- Carries --------------------------------------------------------------------
 
-// "zeros[n, dim]", or [n, dim]: the shape; false when it is something else.
+// Parses the shape in "zeros[n, dim]" or [n, dim]; false: it is something else.
 static gr_status zeros_shape(gr_build_context *a, gr_conf *c, gr_type *out, bool *is) {
   *is = true;
   if (c->kind == GR_CONF_LIST) return gr_model_shape(a, c, out);
@@ -119,7 +119,7 @@ static gr_status zeros_shape(gr_build_context *a, gr_conf *c, gr_type *out, bool
   if (!*is) return GR_OK;
   gr_conf *list;
   gr_status s = gr_conf_parse(a->arena, c->loc.file, p, &list);
-  if (s) {  // its places are in this piece of the line
+  if (s) {  // its columns are relative to this part of the line
     gr_status_drop(s);
     return gr_fail(GR_ERR_CONFIG, c->loc, "expected zeros[n, dim], found '%s'", c->text);
   }
@@ -137,7 +137,8 @@ static gr_status open_carry(writing *w, const char *name, gr_conf *c, carry *out
   if (!zeros) {
     gr_frame *body = a->frame;
     a->frame = w->outside;
-    GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "what a carry starts from (a name, or zeros[n, c])"));
+    GR_TRY(
+        gr_model_expect(c, GR_CONF_TEXT, "the initial value of a carry (a name, or zeros[n, c])"));
     GR_TRY(gr_model_value(a, c->text, c->loc, &init));
     a->frame = body;
   }
@@ -182,11 +183,11 @@ static gr_status next_of(writing *w, const carry *c, gr_conf *next) {
   if (v.id == c->leaf.id)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, c->loc, "the carry '%s' never changes", c->name),
-        "bind '%s' again in nodes:, or say 'next: {%s: NAME}'; what stays the same needs no carry",
-        c->name, c->name);
+        "bind '%s' again in nodes:, or set 'next: {%s: NAME}'; a constant needs no carry", c->name,
+        c->name);
   if (!gr_type_same(gr_model_type(a, v), gr_model_type(a, c->leaf)))
     return gr_fail(GR_ERR_TYPE, given ? given->loc : c->loc,
-                   "the carry '%s' starts as %s and goes on as %s", c->name,
+                   "the carry '%s' starts as %s, but its next value is %s", c->name,
                    gr_type_text(gr_model_type(a, c->leaf), want),
                    gr_type_text(gr_model_type(a, v), have));
   gr_loop_next(&w->loop, c->leaf, v);
@@ -213,7 +214,7 @@ static gr_status yield_one(writing *w, const gr_conf *c) {
   if (w->n_yields == GR_MODEL_RESULTS)
     return gr_fail(GR_ERR_CONFIG, c->loc, "at most %d yields", GR_MODEL_RESULTS);
   if (gr_at(w->loop.b.g, v)->role != GR_TEMP)
-    v = gr_scale(&w->loop.b, v, 1);  // made, not passed on
+    v = gr_scale(&w->loop.b, v, 1);  // a new value, since a yield must be computed in the body
   gr_loop_yield(&w->loop, v);
   w->n_yields++;
   return gr_model_take_error(a);

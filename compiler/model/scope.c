@@ -1,4 +1,4 @@
-// scope.c - frames, names in them, and what is said when a name is not there.
+// scope.c - scopes, the names in them, and the errors about unknown names.
 #include <ctype.h>
 #include <string.h>
 #include "compiler/model/parts.h"
@@ -72,11 +72,11 @@ const gr_arg *gr_model_get(const gr_build_context *a, const char *name) {
   return NULL;
 }
 
-// ---- Names that are not there ---------------------------------------------------
+// ---- Unknown names ---------------------------------------------------
 
 gr_status gr_model_suggest(gr_status s, const char *word, const char *const *known, int n) {
   if (strchr(word, ')'))
-    return gr_hint(s, "in { } and [ ] YAML takes a comma as the end: put the expression in quotes");
+    return gr_hint(s, "in { } and [ ] YAML ends a value at a comma: put the expression in quotes");
   const char *near = gr_model_nearest(word, known, n);
   if (!near && strlen(word) > 1) near = gr_text_nearest(word, known, n);
   return near ? gr_hint(s, "did you mean '%s'?", near) : s;
@@ -113,11 +113,11 @@ static bool is_made_later(gr_build_context *a, const char *name) {
 gr_status gr_model_unknown_arg(gr_build_context *a, const char *name, gr_loc loc) {
   const char *names[MAX_NAMES];
   if (*name == '$')
-    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' counts nothing here", name),
-                   "$i is the count of the repeat: around a node");
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is not defined here", name),
+                   "$i is the iteration of the repeat: around a node");
   if (gr_model_find(a, name))
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is a tensor, not a number", name),
-                   "expressions are made of parameters and dimensions, known before anything runs");
+                   "expressions use parameters and dimensions, which are known at compile time");
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no parameter or dimension '%s' here", name);
   return gr_model_suggest(s, name, names, list_names(a, true, names));
 }
@@ -129,11 +129,11 @@ gr_status gr_model_resolve(gr_build_context *a, const char *name, gr_loc loc,
   if (b && !b->broken) return GR_OK;
   if (is_made_later(a, name) || b)
     return gr_hint(
-        gr_fail(GR_ERR_CONFIG, loc, "'%s' is used before it is made", name),
-        "nodes run in order: move the node that makes it up; what goes round a loop is a "
-        "carry of a scan");
+        gr_fail(GR_ERR_CONFIG, loc, "'%s' is used before it is defined", name),
+        "nodes run in order: move the node that defines it up; a value that a loop updates is "
+        "a carry of a scan");
   const char *names[MAX_NAMES];
-  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no '%s' here", name);
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "'%s' is not defined here", name);
   return gr_model_suggest(s, name, names, list_names(a, false, names));
 }
 
@@ -141,10 +141,10 @@ gr_status gr_model_value(gr_build_context *a, const char *name, gr_loc loc, gr_v
   const gr_binding *b;
   GR_TRY(gr_model_resolve(a, name, loc, &b));
   if (b->absent)
-    return gr_fail(GR_ERR_CONFIG, loc, "'%s' is optional and was not given here", name);
+    return gr_fail(GR_ERR_CONFIG, loc, "the optional operand '%s' is not given here", name);
   if (b->n != 1)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is %d tensors, and one is needed", name, b->n),
-                   "name each where they are made: '- a, b: {...}'");
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is %d tensors, expected one", name, b->n),
+                   "name each result where it is defined: '- a, b: {...}'");
   *out = gr_model_capture(a, b->v[0], b->depth);
   return gr_model_take_error(a);
 }
@@ -154,9 +154,9 @@ gr_val gr_model_capture(gr_build_context *a, gr_val v, int depth) {
   return v;
 }
 
-// ---- Texts ----------------------------------------------------------------------
+// ---- Strings ----------------------------------------------------------------------
 
-// A text with "$i" replaced by what i is now.
+// A string with "$i" replaced by the current iteration.
 gr_status gr_model_interpolate(gr_build_context *a, const gr_conf *c, const char **out) {
   gr_arg whole;
   if (c->kind == GR_CONF_INT) {
@@ -219,13 +219,13 @@ gr_status gr_model_names(gr_build_context *a, const char *key, gr_loc loc,
   return GR_OK;
 }
 
-// ---- The shape of the YAML ------------------------------------------------------
+// ---- YAML structure ------------------------------------------------------
 
 const char *gr_model_kind(gr_conf_kind kind) {
   static const char *const names[] = {
-      [GR_CONF_NULL] = "nothing",  [GR_CONF_BOOL] = "a truth value", [GR_CONF_INT] = "an integer",
-      [GR_CONF_FLOAT] = "a float", [GR_CONF_TEXT] = "a text",        [GR_CONF_MISSING] = "???",
-      [GR_CONF_INTERP] = "${...}", [GR_CONF_MAP] = "a mapping",      [GR_CONF_LIST] = "a list"};
+      [GR_CONF_NULL] = "nothing",  [GR_CONF_BOOL] = "a bool",   [GR_CONF_INT] = "an integer",
+      [GR_CONF_FLOAT] = "a float", [GR_CONF_TEXT] = "a string", [GR_CONF_MISSING] = "???",
+      [GR_CONF_INTERP] = "${...}", [GR_CONF_MAP] = "a mapping", [GR_CONF_LIST] = "a list"};
   return names[kind];
 }
 
@@ -245,7 +245,7 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
     char list[256] = "";
     for (int k = 0; k < n; k++)
       snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
-    return gr_hint(gr_model_suggest(s, map->keys[i], known, n), "it may have: %s", list);
+    return gr_hint(gr_model_suggest(s, map->keys[i], known, n), "allowed keys: %s", list);
   }
   return GR_OK;
 }

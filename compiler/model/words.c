@@ -1,10 +1,10 @@
-// words.c - what other libraries call what is here, PyTorch's names above all, for "did you
-// mean": a name that looks alike is a worse guess than one that means the same.
+// words.c - names that other libraries use, above all PyTorch's, for "did you mean": a synonym is a
+// better guess than a name with a similar spelling.
 #include <ctype.h>
 #include <string.h>
 #include "compiler/model/parts.h"
 
-// Ops, blocks and attributes. One word may mean several things: the first that is known is meant.
+// Ops, blocks and attributes. A word may have several synonyms; the first that exists is suggested.
 static const struct {
   const char *word, *meant;
 } synonyms[] = {
@@ -98,7 +98,7 @@ static const struct {
     {"zeros", "fill"},
 };
 
-// What there is not, and what does its work.
+// Ops that do not exist, and what to use instead.
 static const struct {
   const char *word, *instead;
 } absent[] = {
@@ -131,7 +131,7 @@ static const struct {
     {"while", "'repeat: N' repeats nodes; a scan runs along an axis"},
 };
 
-// A name as people may write it: "nn.LayerNorm" is "layernorm", as "layer_norm" is.
+// Normalizes a name: "nn.LayerNorm" and "layer_norm" both become "layernorm".
 static void plain(const char *word, char out[64]) {
   const char *dot = strrchr(word, '.');
   size_t n = 0;
