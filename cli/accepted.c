@@ -1,6 +1,5 @@
-// accepted.c - everything that a configuration says must have been read by someone: a key without
-// effect is an error, not a surprise. Rows of schema.def say which keys are understood but change
-// nothing here.
+// accepted.c - every key of a configuration must be read by some code: a key without effect is an
+// error. Rows of schema.def mark the keys that are accepted without effect.
 #include "cli/job.h"
 #include "compose/schema/schema.h"
 

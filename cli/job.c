@@ -8,17 +8,17 @@
 
 // ---- Composing ----------------------------------------------------------------------------
 
-// More ranks than samples in a batch are probably a typo, and each would cost a process. So are
-// more micro-steps than a rank has samples.
+// More ranks than samples in a batch are probably a typo, and each rank costs a process. More
+// micro-steps than a rank has samples are probably a typo too.
 static gr_status check_ranks(const gr_job *j, int64_t ranks) {
   const gr_settings *s = &j->spec.set;
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t n = per_rank || !ranks ? 1 : ranks;
   if (n <= s->batch_size && s->accumulate > (s->batch_size + n - 1) / n)
     return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->spec.conf, "training.accumulate")->loc,
-                           "a rank has %lld samples of a batch, which are no %lld micro-steps",
+                           "a rank has %lld samples of a batch, fewer than %lld micro-steps",
                            (long long)((s->batch_size + n - 1) / n), (long long)s->accumulate),
-                   "training.batch_size is what a whole step takes, micro-steps share it");
+                   "training.batch_size is the size of a whole step, which micro-steps divide");
   if (n <= s->batch_size) return GR_OK;
   const gr_conf *at = gr_conf_find(j->spec.conf, "distributed.ranks");
   const gr_conf *mesh = gr_conf_find(j->spec.conf, "distributed.mesh");
@@ -112,7 +112,7 @@ static void read_options(gr_job *j) {
 
 // ---- Shapes and parameters from the data ----------------------------------------------------
 
-// What the data gives of a bucket, in batches of `rows` over all ranks.
+// The batch tensors of a bucket, for batches of `rows` over all ranks.
 static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
   gr_batch shapes;
   gr_dataset_shapes(j->spec.data, bucket, rows, &shapes);
@@ -124,7 +124,7 @@ static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
                      .n_batch = shapes.n_fields};
 }
 
-// Every input of every program, to what fills it.
+// Binds every input of every program to its source.
 static gr_status bind_inputs(gr_job *j) {
   int n = gr_dataset_buckets(j->spec.data);
   j->spec.inputs = GR_NEW(j->arena, gr_program_inputs, j->spec.plan->n_programs);
@@ -139,8 +139,8 @@ static gr_status bind_inputs(gr_job *j) {
   return GR_OK;
 }
 
-// What the data say (symbols, mels) becomes a parameter of the model where the model has one
-// of that name; a configuration that says otherwise is wrong.
+// Metadata of the data (symbols, mels) sets the model's parameters of the same name; a
+// configuration that sets a different value is an error.
 static gr_status bind_metadata(gr_job *j, gr_conf **out) {
   gr_conf *given = gr_conf_find(j->spec.conf, "model.params"), *declared;
   gr_conf *params = given && given->kind == GR_CONF_MAP
@@ -153,10 +153,10 @@ static gr_status bind_metadata(gr_job *j, gr_conf **out) {
     if (!gr_conf_member(declared, metadata[i].name)) continue;
     gr_conf *said = gr_conf_member(params, metadata[i].name);
     if (said && (said->kind != GR_CONF_INT || said->integer != metadata[i].value))
-      return gr_hint(gr_fail(GR_ERR_CONFIG, said->loc,
-                             "model.params.%s is not %lld, which is what the data have",
-                             metadata[i].name, (long long)metadata[i].value),
-                     "leave it out: it is taken from the data");
+      return gr_hint(
+          gr_fail(GR_ERR_CONFIG, said->loc, "model.params.%s is not %lld, the value of the data",
+                  metadata[i].name, (long long)metadata[i].value),
+          "remove it: it is taken from the data");
     if (said) continue;
     gr_conf *value = gr_conf_make(j->arena, GR_CONF_INT, declared->loc);
     value->integer = metadata[i].value;
@@ -166,7 +166,7 @@ static gr_status bind_metadata(gr_job *j, gr_conf **out) {
   return GR_OK;
 }
 
-// A metric that no program gives would silently keep no best checkpoint.
+// With a metric that no program computes, no best checkpoint would be kept, silently.
 static gr_status check_metric(const gr_job *j) {
   const gr_conf *at = gr_conf_find(j->spec.conf, "checkpoint.metric");
   const char *names[64], *metric = j->spec.set.metric;
@@ -191,7 +191,7 @@ static gr_status check_metric(const gr_job *j) {
               : gr_hint(s, "it has: %s", list.at);
 }
 
-// Patterns of weights that were nearly matched: their names, and what stands for all of a layer.
+// Suggestions for a pattern without matches: names of weights, and a pattern for each layer.
 static const char *near_weight(gr_job *j, const char *pattern) {
   const gr_plan *p = j->spec.plan;
   int n = 0, most = 1;
@@ -210,7 +210,7 @@ static const char *near_weight(gr_job *j, const char *pattern) {
   return gr_text_nearest(pattern, names, n);
 }
 
-// A pattern that matches no weight freezes nothing.
+// A pattern that matches no weight freezes nothing, so it is an error.
 static gr_status check_freeze(gr_job *j) {
   gr_status all = GR_OK;
   for (int i = 0; i < j->spec.set.n_freeze; i++) {
@@ -226,7 +226,7 @@ static gr_status check_freeze(gr_job *j) {
                           "'%s' matches no weight of the model", pattern);
     near = near_weight(j, pattern);
     if (near) s = gr_hint(s, "did you mean '%s'?", near);
-    all = gr_also(all, gr_hint(s, "a weight is called like '%s'; * stands for anything",
+    all = gr_also(all, gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
                                first ? first : "layer.weight"));
   }
   return all;
@@ -255,9 +255,9 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
   gr_conf *given = gr_conf_find(j->spec.conf, "model.params");
-  if (given) mark_read(given);  // the model's builder checks these names itself
+  if (given) mark_read(given);  // the model builder checks these names
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
-  if (vars) mark_read(vars);  // for interpolations, which are resolved by now
+  if (vars) mark_read(vars);  // used by interpolations, which are already resolved
   GR_TRY(gr_job_accept(j->arena, j->spec.conf));
   gr_plan_request r = {.model = {.graph = j->graph,
                                  .params = params,
@@ -280,7 +280,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   return check_metric(j);
 }
 
-// In .hydra, or where hydra.output_subdir says; null is nowhere.
+// The folder .hydra, or hydra.output_subdir; null: the files are not written.
 void gr_job_keep_config(gr_job *j) {
   gr_conf *hydra = j->composed.hydra;
   const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;

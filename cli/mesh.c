@@ -15,15 +15,15 @@ static const struct axis {
 };
 enum { N_AXES = sizeof axes / sizeof *axes };
 
-// Every strategy is a choice of layouts; none has code of its own. What is split over the last of
-// its data axes; an axis tp splits layers, whatever the strategy.
+// Every strategy is a choice of layouts, without code of its own. A row says what is sharded over
+// the last of its data axes; a tp axis shards layers with any strategy.
 static const struct strategy {
-  gr_strategy is;                 // what distributed.strategy calls it
-  int as_fsdp;                    // what distributed.fsdp.sharding_strategy does; -1: nothing
-  const char *data[2];            // axes that the batch is split over
-  bool moments, totals, weights;  // totals: gradients, from micro-step to micro-step
-  bool tp;                        // there must be such an axis
-  bool alone;                     // without the mesh, all ranks are one axis: tp, or data[0]
+  gr_strategy is;                 // its name in distributed.strategy
+  int as_fsdp;                    // its value in distributed.fsdp.sharding_strategy; -1: none
+  const char *data[2];            // axes that the batch is sharded over
+  bool moments, totals, weights;  // what is sharded; totals: gradient accumulators
+  bool tp;                        // it requires a tp axis
+  bool alone;                     // without a mesh, all ranks form one axis: tp, or data[0]
 } strategies[] = {
     {gr_strategy_ddp, gr_fsdp_sharding_no_shard, {"dp"}, false, false, false, false, true},
     {gr_strategy_dp, -1, {"dp"}, false, false, false, false, true},
@@ -45,8 +45,8 @@ static const struct strategy {
 
 typedef struct reader {
   gr_arena *arena;
-  gr_conf *root, *mesh;     // mesh: distributed.mesh; NULL: not given
-  const char *key, *asked;  // that chose the strategy, and how
+  gr_conf *root, *mesh;     // mesh: distributed.mesh, or NULL if not given
+  const char *key, *asked;  // the key that sets the strategy, and its value
   const struct strategy *s;
   gr_mesh_config *out;
 } reader;
@@ -106,7 +106,7 @@ static gr_status read_axis(reader *r, int i) {
     gr_text is = gr_text_make(r->arena);
     gr_conf_json(&is, c, 0);
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "mesh axis '%s' has the size %s", name, is.at),
-                   "a size is a number of ranks, from 1 on");
+                   "a size is a number of ranks, at least 1");
   }
   if (!is_data_axis(r->s, name) && strcmp(name, "tp"))
     return gr_hint(
@@ -149,10 +149,10 @@ static gr_status given_mesh(reader *r, int ranks) {
   gr_mesh_config *p = r->out;
   gr_conf_mark(r->mesh);
   if (r->mesh->kind != GR_CONF_MAP || !r->mesh->n)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, r->mesh->loc,
-                           "distributed.mesh gives axes their sizes, and this is %s",
-                           r->mesh->kind == GR_CONF_MAP ? "empty" : gr_conf_a_kind(r->mesh->kind)),
-                   "as in 'distributed.mesh={dp:2,tp:2}', in quotes: shells take braces apart");
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, r->mesh->loc, "distributed.mesh must map axes to sizes, found %s",
+                r->mesh->kind == GR_CONF_MAP ? "empty" : gr_conf_a_kind(r->mesh->kind)),
+        "as in 'distributed.mesh={dp:2,tp:2}', in quotes: shells expand braces");
   p->ranks = 1;
   gr_status all = GR_OK;
   for (int i = 0; i < r->mesh->n; i++) all = gr_also(all, read_axis(r, i));
@@ -167,7 +167,7 @@ static gr_status given_mesh(reader *r, int ranks) {
       ranks);
 }
 
-// Without a mesh all ranks are one axis, if the strategy can do with one.
+// Without a mesh all ranks form one axis, if the strategy supports that.
 static gr_status own_mesh(reader *r, int ranks) {
   gr_mesh_config *p = r->out;
   p->ranks = ranks;
@@ -187,8 +187,9 @@ static gr_status read_rule(reader *r, const char *pattern, const char *axis, con
   bool split = text[0] == 'S' && text[1] >= '0' && text[1] < '0' + GR_MAX_RANK && !text[2];
   if (!is_axis(axis)) return unknown_axis(r->arena, axis, c->key_loc);
   if (!split && strcmp(text, "R"))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "this is no layout on the mesh axis '%s'", axis),
-                   "R: whole on every rank; S0, S1, ...: split along that axis of the weight");
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, c->loc, "this is not a layout on the mesh axis '%s'", axis),
+        "R: replicated on every rank; S0, S1, ...: sharded along that axis of the weight");
   r->out->rules[r->out->n_rules++] =
       (gr_layout_rule){.pattern = pattern,
                        .axis = axis,
@@ -203,7 +204,7 @@ static gr_status read_item(reader *r, gr_conf *item) {
   if (!match || match->kind != GR_CONF_TEXT || item->n < 2)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, item->loc,
-                "a rule of distributed.layout has a pattern of weight names, 'match', and "
+                "a rule of distributed.layout needs a pattern of weight names, 'match', and "
                 "a layout for an axis of the mesh"),
         "{match: \"*.q.weight\", tp: S0}");
   for (int i = 0; i < item->n; i++)
@@ -217,7 +218,7 @@ static gr_status read_rules(reader *r) {
   if (list) gr_conf_mark(list);
   if (list && list->kind != GR_CONF_LIST)
     return gr_hint(
-        gr_fail(GR_ERR_CONFIG, list->loc, "distributed.layout is a list of rules, and this is %s",
+        gr_fail(GR_ERR_CONFIG, list->loc, "distributed.layout must be a list of rules, found %s",
                 gr_conf_a_kind(list->kind)),
         "as in \"distributed.layout=[{match:'*.q.weight',tp:S0}]\"");
   for (int i = 0; list && i < list->n; i++) most += list->items[i]->n;
@@ -231,7 +232,8 @@ static gr_status read_rules(reader *r) {
   return all;
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- Entry point
+// ----------------------------------------------------------------------------------
 
 static void share_batch(const struct strategy *s, gr_mesh_config *p) {
   int n = 0;
@@ -280,7 +282,7 @@ gr_status gr_mesh_config_check(gr_arena *arena, const gr_mesh_config *p, const g
                           "distributed.layout: no weight is called '%s'", p->rules[i].pattern);
     const char *near = gr_text_nearest(p->rules[i].pattern, names, n);
     all = gr_also(all, near ? gr_hint(s, "did you mean '%s'?", near)
-                            : gr_hint(s, "`graphrun plan` lists the weights, where any is split"));
+                            : gr_hint(s, "`graphrun plan` lists the weights if any is sharded"));
   }
   return all;
 }

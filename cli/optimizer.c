@@ -16,9 +16,9 @@ void gr_optimizer_register(void) {
   gr_schema_set_words("training.optimizer", names);
 }
 
-// ---- Reading ------------------------------------------------------------------------------------
+// ---- Parsing ------------------------------------------------------------------------------------
 
-// An attribute without a default is not for users to set.
+// Users cannot set attributes without a default.
 static bool is_parameter(const gr_attr *a) { return a->default_value; }
 
 static const gr_attr *find(const gr_op *op, const char *name, size_t n) {
@@ -56,7 +56,7 @@ static gr_status set(gr_arena *a, const gr_attr *p, const char *key, gr_conf *v,
       "%s: %s; default: %s", p->name, p->doc, p->default_value);
 }
 
-// Sets what the name stands for; *known: the optimizer has it.
+// Sets the parameters that a name stands for; *known: the optimizer has them.
 static gr_status set_named(gr_arena *a, const gr_op *op, const char *name, const char *key,
                            gr_conf *v, void *attr, bool *known) {
   const gr_attr *p = find(op, name, strlen(name));
@@ -115,7 +115,7 @@ static gr_status set_params(gr_arena *a, const gr_op *op, gr_conf *root, void *a
   return all;
 }
 
-// Of the keys that several optimizers share, those that this one has.
+// Sets the parameters of this optimizer from the keys that several optimizers share.
 static gr_status set_shared(gr_arena *a, const gr_op *op, gr_conf *root, void *attr) {
   static const char *const names[] = {"betas", "eps", "momentum", "weight_decay"};
   gr_status all = GR_OK;
@@ -144,8 +144,7 @@ gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, const void **out) {
   return gr_also(s, set_params(a, op, root, attr));
 }
 
-// ---- For readers
-// ----------------------------------------------------------------------------------
+// ---- Documentation ------------------------------------------------------------------------------
 
 static void put_states(gr_text *t, const gr_op *op) {
   gr_text_put(t, "States:");

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include "compose/tree/pack.h"
 
-enum { HEAD = 1 << 20, SIZED = 100000 };  // bytes of a file that count; recordings looked at
+enum { HEAD = 1 << 20, SIZED = 100000 };  // bytes that are hashed; recordings that are compared
 
-// An error of the first rank that has something else than rank 0; all know which rank that is.
+// The error of the first rank that differs from rank 0; all ranks know which rank that is.
 static gr_status another(gr_comm *world, int odd, gr_loc at, const char *what, const char *here,
                          const char *first) {
   if (odd != world->rank)
@@ -17,7 +17,7 @@ static gr_status another(gr_comm *world, int odd, gr_loc at, const char *what, c
                  "every rank must see the same files and data");
 }
 
-// Rank 0's text on all ranks.
+// Broadcasts rank 0's string to all ranks.
 static gr_status share_text(gr_arena *a, gr_comm *world, gr_text t, const char **out) {
   size_t n = t.len + 1;
   GR_TRY(gr_comm_share(world, a, &t.at, &n));
@@ -47,7 +47,7 @@ static gr_status unpack(gr_job *j, char *bytes, size_t n, gr_conf **conf) {
   return gr_conf_unpack(j->arena, at, n - (size_t)(at - bytes), conf);
 }
 
-// What an interpolation gave may be a secret of the environment, and is not shown.
+// The result of an interpolation may be a secret from the environment, so it is not printed.
 static const char *value_text(gr_arena *a, const gr_conf *c, bool secret) {
   gr_text t = gr_text_make(a);
   if (!c) return "not set";
@@ -66,7 +66,7 @@ static void report_difference(gr_arena *a, const gr_conf *mine, const gr_conf *f
       value_text(a, first, secret));
 }
 
-// Of the ranks that were started with another configuration the first says so.
+// The first of the ranks that were started with another configuration reports it.
 static gr_status compare_config(gr_job *j, gr_comm *world, const gr_conf *conf, gr_status own) {
   const gr_conf *mine = NULL, *first = NULL;
   bool differs = !own && gr_conf_differs(j->spec.conf, conf, &mine, &first);
@@ -80,7 +80,7 @@ static gr_status compare_config(gr_job *j, gr_comm *world, const gr_conf *conf, 
   return s;
 }
 
-// This rank's end where rank 0 has nothing to share, or the world is broken.
+// Ends this rank if rank 0 has no configuration to share, or communication has failed.
 static gr_status without_config(gr_comm *world, gr_status composed, gr_status broken) {
   if (world->rank == 0) return gr_also(composed, broken);
   gr_status_drop(composed);
@@ -106,8 +106,8 @@ gr_status gr_same_config(gr_job *j, gr_comm *world, gr_status composed) {
 
 // ---- Files --------------------------------------------------------------------------------------
 
-// A file by its size and contents; of a checkpoint's folder, its manifest. A large one counts by
-// its head, where a file of weights lists them.
+// Hashes a file's size and contents, or the manifest of a checkpoint's folder. Only the head of a
+// large file is hashed, in which a file of weights lists its tensors.
 static uint64_t hash_file(gr_arena *a, const char *path, int64_t *size) {
   struct stat st;
   if (gr_is_dir(path)) path = gr_arena_printf(a, "%s/manifest.json", path);
@@ -145,7 +145,7 @@ gr_status gr_same_files(gr_job *j, gr_comm *world) {
   for (int i = 0; i < s->n_hooks; i++) GR_TRY(compare_file(j, world, "hooks", s->hooks[i].path));
   if (s->init_from) GR_TRY(compare_file(j, world, "model.init_from", s->init_from));
   const gr_conf *vocab = gr_conf_find(j->spec.conf, "data.vocab");
-  bool text = vocab && vocab->kind == GR_CONF_TEXT;  // symbols are a file that no rank has
+  bool text = vocab && vocab->kind == GR_CONF_TEXT;  // a list of symbols is not a file on any rank
   return text ? compare_file(j, world, "data.vocab", vocab->text) : GR_OK;
 }
 
@@ -157,7 +157,7 @@ typedef struct prints {
   uint64_t all;
 } prints;
 
-// Of a large data set some recordings, evenly spread, are looked at, for their sizes.
+// In a large data set only some recordings, evenly spread, are compared by size.
 static prints take_prints(gr_job *j) {
   prints p = {.n = gr_dataset_samples(j->spec.data)};
   uint32_t apart = p.n / SIZED + 1;
@@ -175,7 +175,7 @@ static const char *describe(gr_job *j, uint32_t i) {
   return t.at;
 }
 
-// The odd rank looks for its first sample that is not rank 0's, which then says what it has there.
+// The rank that differs finds its first sample that is not rank 0's; rank 0 then reports its own.
 static gr_status name_sample(gr_job *j, gr_comm *world, const prints *own, int odd) {
   char *bytes = (char *)own->at;
   size_t n = sizeof *own->at * own->n;

@@ -15,8 +15,8 @@ static const struct row {
   const char *path;
   kind kind;
   size_t offset;
-  const char *const *words;  // of a WORD, up to NULL
-  size_t text;               // where another text goes, or 0
+  const char *const *words;  // of an enum, NULL-terminated
+  size_t text;               // offset of the field for any other string, or 0
 } rows[] = {
 #define GR_SETTING(kind, field, path, ...) {path, kind, offsetof(gr_settings, field), NULL, 0},
 #define GR_WORDS(field, path, default_value, unit, doc, ...) \
@@ -28,7 +28,7 @@ static const struct row {
 };
 
 static gr_status read_word(gr_conf *c, const struct row *r, char *base) {
-  int at = 0;  // an enum's constants are its words, in order, and then any other text
+  int at = 0;  // an enum's constants are its words, in order; the last one is any other string
   const char *text;
   _Static_assert(sizeof(gr_strategy) == sizeof at, "enums are ints");
   GR_TRY(gr_conf_text(c, r->path, "", &text));
@@ -40,7 +40,7 @@ static gr_status read_word(gr_conf *c, const struct row *r, char *base) {
   return GR_OK;
 }
 
-// Words such as auto are 0.
+// Words such as auto become 0.
 static gr_status read_int(gr_conf *c, const struct row *r, int64_t *at) {
   gr_conf *v = gr_conf_find(c, r->path);
   *at = 0;
@@ -64,7 +64,7 @@ static gr_status read_row(gr_conf *c, const struct row *r, char *base) {
   return GR_OK;
 }
 
-// A list of texts, such as files or patterns.
+// Reads a list of strings, such as files or patterns.
 static gr_status read_texts(gr_arena *a, gr_conf *c, const char *path, const char *what,
                             const char ***out, gr_loc **locs, int *n) {
   gr_conf *list = gr_conf_find(c, path);
@@ -76,7 +76,7 @@ static gr_status read_texts(gr_arena *a, gr_conf *c, const char *path, const cha
     gr_conf *item = list->items[i];
     item->read = true;
     if (item->kind != GR_CONF_TEXT)
-      return gr_fail(GR_ERR_CONFIG, item->loc, "%s: %s is text, not a %s", path, what,
+      return gr_fail(GR_ERR_CONFIG, item->loc, "%s: %s must be a string, found a %s", path, what,
                      gr_conf_kind_name(item->kind));
     (*locs)[*n] = item->loc;
     (*out)[(*n)++] = item->text;
@@ -84,7 +84,7 @@ static gr_status read_texts(gr_arena *a, gr_conf *c, const char *path, const cha
   return GR_OK;
 }
 
-// Scalars of hooks_params become ctx.params; anything deeper is an error that says so.
+// Scalars of hooks_params become ctx.params; nested values are an error.
 static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
   gr_conf *map = gr_conf_find(c, "hooks_params");
   *n = 0;
@@ -105,7 +105,7 @@ static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
       p->kind = GR_PARAM_TEXT, p->text = v->text;
     else
       return gr_fail(GR_ERR_CONFIG, v->loc,
-                     "hooks_params.%s: scripts take numbers, texts and truths, not a %s",
+                     "hooks_params.%s: scripts take numbers, strings and bools, found a %s",
                      map->keys[i], gr_conf_kind_name(v->kind));
   }
   return GR_OK;
@@ -122,7 +122,7 @@ static gr_status read_hooks(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
-// One text may hold several patterns, "A, B", as Hugging Face has it.
+// One string may contain several patterns, "A, B", as in Hugging Face configurations.
 static gr_status read_wrap(gr_arena *a, gr_conf *c, gr_settings *s) {
   static const char path[] = "distributed.fsdp.wrap";
   gr_conf *at = gr_conf_find(c, path);
@@ -155,23 +155,23 @@ static void rename_one(gr_conf *c, const char *from_path, const char *to_path) {
   for (int i = 0; i < to->n && to->items; i++) to->items[i]->up = to;
 }
 
-// Where another name is given it overrides.
+// An alias that is given overrides the key.
 void gr_settings_rename(gr_conf *c) {
   for (int i = 0; i < gr_schema_count; i++)
     if (gr_schema_keys[i].alias_of)
       rename_one(c, gr_schema_keys[i].path, gr_schema_keys[i].alias_of);
 }
 
-enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks: an int, also rounded up to the ranks
+enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks; rounded up it is still an int
 
-// A rank's rows of a batch, in micro-steps of as few as can be; the last may not be full.
+// A rank's rows of a batch, in the smallest equal micro-steps; the last may not be full.
 static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t batch = s->batch_size * (per_rank ? ranks : 1);
   if (batch > MAX_ROWS)
     return gr_hint(gr_fail(GR_ERR_CONFIG, at->loc,
-                           "%lld samples on each of %d ranks are %lld, more than the %d that a "
-                           "batch can have",
+                           "%lld samples on each of %d ranks are %lld, more than the limit of %d "
+                           "for a batch",
                            (long long)s->batch_size, ranks, (long long)batch, MAX_ROWS),
                    "training.batch_is=global divides training.batch_size over the ranks");
   int64_t of_rank = (batch + ranks - 1) / ranks;

@@ -1,5 +1,5 @@
-// train.c - `graphrun CONFIG.yaml`: finds out how many ranks there are to be, and brings them up:
-// as processes of mpirun, or, without MPI, as threads.
+// train.c - `graphrun CONFIG.yaml`: determines the number of ranks and starts them as processes of
+// mpirun, or, without MPI, as threads.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-enum { MAX_TO_BEGIN = 60 };  // seconds, where no configuration says
+enum { MAX_TO_BEGIN = 60 };  // seconds, before a configuration is known
 
 static gr_level level_of(const gr_settings *s) {
   static const gr_level levels[] = {[gr_log_level_info] = GR_INFO,
@@ -19,8 +19,8 @@ static gr_level level_of(const gr_settings *s) {
   return levels[s->log_level];
 }
 
-// Devices of the kind that ranks compute on; 0: ranks share what there is, or there was an error
-// before a device was chosen.
+// The number of devices of the kind that ranks compute on; 0: ranks share the machine, or an error
+// occurred before a device was chosen.
 static int devices_of(const gr_job *job) {
   return job->spec.device ? gr_device_count(job->spec.device) : 0;
 }
@@ -46,7 +46,7 @@ static void *run_member(void *arg) {
   return NULL;
 }
 
-// The error to show: the first that is not the echo of another rank's.
+// The error to report: the first that is not a consequence of another rank's error.
 static gr_status first_cause(member *m, int n) {
   int best = -1;
   for (int i = 0; i < n; i++)
@@ -94,8 +94,8 @@ static gr_status run_here(gr_job *job, int ranks) {
 
 // ---- Ranks as processes ---------------------------------------------------------------------
 
-// One configuration, the same files and samples, then the plan: each only once all ranks are as
-// far.
+// Compares the configuration, then files and samples, then the plan; all ranks complete each step
+// before the next one.
 static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   gr_launch_plan launch;
   int ranks = world->ranks;
@@ -108,7 +108,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   size_t before = gr_memory_now().own;
   GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
   GR_TRY(gr_same_data(job, world));
-  job->compilers = job->spec.set.threads;  // the other ranks of this machine compile too
+  job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
   gr_status s = gr_job_plan(job, ranks);
   job->spec.plan_bytes = more_than(before);
   return gr_comm_all_ok(world, s);
@@ -122,7 +122,7 @@ static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
   return s ? s : gr_run_rank(&job->spec, world);
 }
 
-// Of ranks that a foreign mpirun started it reports the first exit code: that of the cause.
+// An mpirun that graphrun did not start reports the first exit code, which must be the cause's.
 static void let_first_leave(gr_status s, int ranks) {
   if (gr_status_code(s) != GR_ERR_RANK || ranks < 2 || gr_launch_own()) return;
   signal(SIGTERM, SIG_DFL);
@@ -167,14 +167,14 @@ static gr_status train(gr_job *job, gr_status composed) {
   return run_here(job, launch.ranks);
 }
 
-// The launcher passes signals on from here on. False: there is none.
+// From here on the launcher forwards signals. False: there is no launcher.
 static bool enter(int rank) {
   gr_run_signals();
   return gr_launch_register_rank(rank);
 }
 
 gr_status gr_cmd_train(int argc, char **argv) {
-  signal(SIGPIPE, SIG_IGN);  // who reads what is printed may go, and the run goes on
+  signal(SIGPIPE, SIG_IGN);  // the run continues if the reader of its output exits
   int rank;
   bool told = gr_launch_started(&rank, NULL) > 0 && enter(rank);
   gr_arena *arena = gr_arena_create();
@@ -188,7 +188,7 @@ gr_status gr_cmd_train(int argc, char **argv) {
   s = train(&job, s);
   gr_job_close(&job);
   if (told) exit(gr_launch_report_exit(rank, s));
-  if (s) return s;  // its places point into the arena, which dies with the process
+  if (s) return s;  // its locations point into the arena, which lives until the process exits
   gr_arena_destroy(arena);
   return GR_OK;
 }

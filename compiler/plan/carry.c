@@ -1,10 +1,10 @@
-// carry.c - how each carry of a scan gets from one step to the next, without a copy where it can.
+// carry.c - chooses how each carry of a scan is updated between steps, avoiding copies if possible.
 //
-// A value that is yielded is made in its stack, where the next step can read it. Else the next
-// value is made where the carry is, if all reads of the carry come before: the rule by which the
-// next value of a state is made in the state. Else the two have a place each and take turns, for
-// which the planner leaves the place of the next value to it alone for the whole step. What is
-// left is copied when the step ends: what several carries become, and leaves of the body.
+// A next value that is also yielded is written to its stack, where the next step reads it.
+// Otherwise the next value is written in place if all reads of the carry come before, by the same
+// rule as for the next value of a state. Otherwise the carry is double-buffered: the planner
+// reserves the memory of the next value for the whole step. All others are copied when the step
+// ends: values that are the next value of several carries, and leaves of the body.
 #include "compiler/plan/memory.h"
 
 static bool is_shared(const gr_scan *s, gr_val next) {

@@ -1,9 +1,8 @@
-// memory.c - where every value of a program lies, to the byte.
+// memory.c - static buffer assignment: the offset of every value of a program.
 //
-// A value that an op may make in the memory of an operand that nothing reads later takes it
-// over. The next value of a state is made in the state's own memory when nothing reads the
-// state any more: then nothing is copied when the step ends. What is left are lifetimes to
-// pack (memory_fit.c).
+// A result reuses the memory of an operand that nothing reads later, if the op allows it. The next
+// value of a state is written in the state's own memory if nothing reads the state after that, so
+// that nothing is copied when the step ends. The remaining live ranges are packed (memory_fit.c).
 #include "compiler/plan/memory.h"
 #include <string.h>
 #include "compiler/plan/memory_fit.h"
@@ -13,11 +12,11 @@ typedef struct planner {
   gr_arena *arena;
   const gr_graph *g;
   gr_plan_frame *f;
-  const uint32_t *last;   // by value
-  bool *double_buffered;  // by value of a body: what a carry becomes. It and the carry's memory
-                          // take turns from step to step, so nothing else may ever lie there
-  uint32_t *alias_root;   // by value: whose memory it takes over, at first its own
-  gr_live_range *live_ranges;  // what is to be packed, and where to write the result
+  const uint32_t *last;        // by value
+  bool *double_buffered;       // by value of a body: the next value of a double-buffered carry. Its
+                               // memory and the carry's swap each step, so nothing else may use it
+  uint32_t *alias_root;        // by value: the value whose memory it reuses, initially itself
+  gr_live_range *live_ranges;  // live ranges to pack, and where to write their offsets
   size_t **out_offsets;
   uint32_t n_live_ranges;
 } planner;
@@ -47,7 +46,7 @@ bool gr_memory_may_reuse(const gr_graph *g, const gr_node *n, int k, int j) {
          gr_type_bytes(&gr_at(g, gr_out(n, k))->type) == gr_type_bytes(&gr_at(g, n->in[j])->type);
 }
 
-// ---- Taking over --------------------------------------------------------------------
+// ---- Memory reuse --------------------------------------------------------------------
 
 bool gr_memory_may_become(const gr_graph *g, const uint32_t *last, uint32_t state) {
   gr_val next = g->values[state].next;
@@ -90,7 +89,7 @@ static void take_over(planner *p, uint32_t i) {
     }
 }
 
-// ---- Lives --------------------------------------------------------------------------
+// ---- Live ranges --------------------------------------------------------------------------
 
 static gr_live_range *live(planner *p, uint32_t from, uint32_t to, size_t bytes, size_t *told) {
   gr_live_range *l = &p->live_ranges[p->n_live_ranges];
@@ -151,7 +150,7 @@ static void plan_bodies(planner *p) {
     const gr_graph *body = s->body;
     gr_plan_frame *b = p->f->body[i] = GR_NEW(p->arena, gr_plan_frame, 1);
     b->stacked = GR_NEW(p->arena, int, body->n_values);
-    for (uint32_t j = body->n_results; j--;)  // the first of several wins, the others are copies
+    for (uint32_t j = body->n_results; j--;)  // the first of several wins, the others are copied
       if (gr_at(body, body->results[j])->role == GR_TEMP)
         b->stacked[body->results[j].id] = (int)j + 1;
     plan(p->arena, body, b);

@@ -1,17 +1,17 @@
-// memory_fit.c - each life, in some order, in the lowest gap that is free for all of it. Which
-// order is best depends on the graph (it is a bin packing problem, NP-hard), so several are
-// tried: long lives packed first leave few holes, big ones first leave few large ones. Then what
-// sticks out of the best is tried first, a few times.
+// memory_fit.c - packs live ranges: in some order, each goes to the lowest gap that is free for its
+// whole duration. Which order is best depends on the graph (the problem is NP-hard), so several are
+// tried: long ranges first leave few holes, large ranges first leave few large holes. Then the
+// items that determine the peak of the best order are moved to the front, a few times.
 //
-// Placing n lives in an arbitrary order takes O(n^2) steps, so a graph of many thousands is
-// placed in order of time only, as an allocator would: there the gaps are known at each moment.
+// Placing n live ranges in an arbitrary order takes O(n^2) steps, so many thousands of them are
+// placed only in order of time, as an allocator would, which knows the gaps at each moment.
 #include "compiler/plan/memory_fit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS = 40 };
-static const double MAX_STEPS = 2e8;  // of placing in arbitrary orders, for one graph
+static const double MAX_STEPS = 2e8;  // limit on placing in arbitrary orders, per graph
 
 typedef struct item {
   const gr_live_range *life;
@@ -21,7 +21,7 @@ typedef struct item {
 
 static size_t length(const gr_live_range *l) { return (size_t)(l->to - l->from) + 1; }
 
-// Larger keys first; of equals the first in the list, so that the order is the same everywhere.
+// Larger keys first; on ties the first in the list, so that the order is deterministic.
 static int by_key(size_t x, size_t y, const item *a, const item *b) {
   if (x != y) return x < y ? 1 : -1;
   return a->index < b->index ? -1 : 1;
@@ -54,7 +54,7 @@ static bool together(const gr_live_range *a, const gr_live_range *b) {
   return a->from <= b->to && b->from <= a->to;
 }
 
-// Puts items, in their order, each into the lowest gap; `placed` is kept in order of place.
+// Places each item, in order, in the lowest gap; `placed` is sorted by offset.
 static size_t place(item *items, uint32_t n, item **placed) {
   size_t top = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -78,7 +78,7 @@ typedef struct gap {
   size_t from, to;
 } gap;
 typedef struct gaps {
-  gap *at;  // by address; adjacent ones are joined, so there are few
+  gap *at;  // by address; adjacent gaps are joined, so there are few
   uint32_t n;
 } gaps;
 
@@ -94,7 +94,7 @@ static size_t take(gaps *g, size_t bytes) {
 
 static void give_back(gaps *g, size_t from, size_t to) {
   uint32_t i = 0, end = g->n;
-  while (i < end) {  // the first gap behind
+  while (i < end) {  // finds the first gap after it
     uint32_t middle = i + (end - i) / 2;
     if (g->at[middle].from < to)
       i = middle + 1;
@@ -115,7 +115,7 @@ static void give_back(gaps *g, size_t from, size_t to) {
   }
 }
 
-// What place() does with items in order of `from`, in O(n * gaps).
+// The same as place() for items in order of `from`, in O(n * gaps).
 static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, item **placed) {
   gaps g = {.at = GR_NEW(arena, gap, n + 2), .n = 1};
   size_t top = 0;
@@ -163,7 +163,7 @@ static void keep_places(gr_live_range *lives, const item *items, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) lives[items[i].index].at = items[i].at;
 }
 
-// The item that sticks out furthest goes first in the next round.
+// The item with the highest end goes first in the next round.
 static void promote(item *items, uint32_t n) {
   uint32_t worst = 0;
   for (uint32_t i = 1; i < n; i++)
@@ -173,7 +173,7 @@ static void promote(item *items, uint32_t n) {
   items[0] = first;
 }
 
-// From the best order so far: most of what is left to gain is in a few misplaced items.
+// Starts from the best order so far: most of the remaining gain is in a few misplaced items.
 static size_t improve(gr_live_range *lives, item *items, uint32_t n, item **placed, size_t best,
                       size_t enough, int rounds) {
   for (int round = 0; round < rounds && best > enough; round++) {

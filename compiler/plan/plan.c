@@ -1,4 +1,4 @@
-// plan.c - what is asked of a plan.
+// plan.c - queries of a plan.
 #include "compiler/plan/plan.h"
 #include <string.h>
 

@@ -1,17 +1,16 @@
-// prove.c - what is shown of a plan before anything runs, from the plan alone.
+// prove.c - proves properties of a plan before anything runs, from the plan alone.
 //
-// Proved of each program: every value is on each rank what its layout says, so that what decides
-// whether a step counts is the same on all ranks (prove_layout.c); collectives are over axes of the
-// mesh, for all ranks of the axis, with counts that fit every rank's slice; none is in a loop
-// (verify.c); states are the same in all programs; and no value is written over while it is
-// read, in loops neither (prove_memory.c, prove_carry.c).
+// Proved of each program: every value on each rank matches its layout, so that the decision whether
+// to apply a step is the same on all ranks (prove_layout.c); collectives are over axes of the mesh,
+// for all ranks of the axis, with counts that match every rank's slice; no collective is in a loop
+// (verify.c); states are the same in all programs; and no value is overwritten before its last
+// read, including in loops (prove_memory.c, prove_carry.c).
 //
-// What rests on argument: a rank runs the nodes of a graph in order, and no node is left out on
-// some ranks. So ranks with the same plan, whose hash they compare before step 0, come to the same
-// collectives in the same order and cannot deadlock, if they also run the same
-// programs in the same order, which the train loop agrees on. prove_ranks.c plays ranks that run
-// different graphs against each other. That kernels compute what their ops' sharding rules say,
-// the tests of ops show.
+// Not checked here but argued: a rank runs the nodes of a graph in order, and no rank skips a node.
+// So ranks with the same plan, whose hash they compare before step 0, issue the same collectives in
+// the same order and cannot deadlock, provided that they run the same programs in the same order,
+// which the training loop agrees on. prove_ranks.c simulates ranks that run different graphs. The
+// tests of ops check that kernels follow their ops' sharding rules.
 #include "compiler/plan/prove.h"
 #include <string.h>
 #include "compiler/pass.h"
@@ -28,8 +27,7 @@ static gr_status prove_states(const gr_plan *p, const gr_program *program) {
     const gr_plan_state *s = &p->states[k - 1];
     if (strcmp(s->name, v->name) || !gr_type_same(&s->type, &v->type) || s->kind != v->kind ||
         !gr_layout_same(&s->layout, &v->layout) || program->frame.offset[i] != s->offset)
-      return gr_fail(GR_ERR_BUG, v->loc, "state %s is another in program %s", v->name,
-                     program->name);
+      return gr_fail(GR_ERR_BUG, v->loc, "state %s differs in program %s", v->name, program->name);
   }
   return GR_OK;
 }

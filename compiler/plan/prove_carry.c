@@ -1,12 +1,11 @@
-// prove_carry.c - where the values of a scan's body are while a step runs, by what the plan says
-// of carries and stacks (gr_carry_update), and that a value is in one place.
+// prove_carry.c - derives the addresses of the values of a scan's body during a step from the
+// plan's carry updates (gr_carry_update), and checks that each value has one address.
 //
-// The executor holds what is not in the body's block where the node's operands and results are:
-// those are apart from the block and from each other (which the frame around has been proved
-// for), so each gets addresses of its own behind the block. Then the walk of prove_memory.c
-// decides as it does for any other frame: a carry's next value that is made where the carry is
-// must come after the last read of the carry. Where two places take turns, what is in the one in
-// this step is in the other in the next, so that both belong to the carry for the whole step.
+// Values outside the body's block are in the memory of the node's operands and results. These are
+// disjoint from the block and from each other (which is proved for the enclosing frame), so each
+// gets its own addresses after the block. The walk of prove_memory.c then applies as for any other
+// frame: a next value that is written in place must come after the last read of the carry. The two
+// buffers of a double-buffered carry swap each step, so both belong to it for the whole step.
 #include "compiler/plan/prove.h"
 #include "ops/loop/scan.h"
 
@@ -16,7 +15,7 @@ typedef struct places {
   const gr_plan_frame *f;
   gr_span *spans;  // by value
   bool *held;      // by value: for the whole step
-  size_t end;      // of the addresses so far
+  size_t end;      // end of the addresses that are in use so far
 } places;
 
 static gr_status refuse(const places *p, int k, const char *why) {
@@ -25,7 +24,7 @@ static gr_status refuse(const places *p, int k, const char *why) {
                  c->name ? c->name : "", p->node->op->name, gr_carry_updates[p->f->carry[k]], why);
 }
 
-// Memory outside of the body's block.
+// Memory outside the body's block.
 static gr_span outside(places *p, size_t bytes) {
   gr_span s = {p->end, p->end + bytes};
   p->end = s.to;
@@ -36,8 +35,8 @@ static size_t bytes_of(const places *p, uint32_t v) {
   return gr_type_bytes(&p->s->body->values[v].type);
 }
 
-// A value that is made in a stack is what is stacked there. Yields that are not are copied when
-// the step ends, so that each is written.
+// A value that is written in a stack must be the yield of that stack. Other yields are copied when
+// the step ends, so that every yield is written.
 static gr_status place_stacked(places *p) {
   const gr_graph *g = p->s->body;
   for (uint32_t v = 1; v < g->n_values; v++) {
@@ -45,7 +44,7 @@ static gr_status place_stacked(places *p) {
     if (!yield) continue;
     if (g->values[v].role != GR_TEMP || yield > g->n_results || g->results[yield - 1].id != v)
       return gr_fail(GR_ERR_BUG, p->node->loc,
-                     "%%%u of the body of '%s' is made in the stack of a yield that it is not", v,
+                     "%%%u of the body of '%s' is written in the stack of another yield", v,
                      p->node->op->name);
     p->spans[v] = outside(p, bytes_of(p, v));
   }

@@ -1,15 +1,15 @@
-// prove_layout.c - every value is on every rank what its layout says: all of it, a slice, or a
-// term of a sum.
+// prove_layout.c - proves that every value on every rank matches its layout: replicated, sharded,
+// or a partial sum.
 //
-// By induction over the nodes, for each axis of the mesh by itself: how a node's operands and
-// results are placed must be one of its op's sharding rules (the tests of ops hold each rule
-// against the op on one rank), and a collective changes the placement along its own axis only, by
-// the table of relayout.c. So a sum that is not made, is made twice or is made over another axis
-// is an error of the node that reads it, and what is replicated is computed by all ranks from the
-// same numbers.
+// The proof is by induction over the nodes, separately for each axis of the mesh: the placements of
+// a node's operands and results must match one of its op's sharding rules (the tests of ops compare
+// each rule with the op on one rank), and a collective changes the placement only along its own
+// axis, by the table of relayout.c. So a reduction that is missing, done twice or done over another
+// axis is an error at the node that reads the value, and all ranks compute replicated values from
+// the same numbers.
 //
-// Nothing here depends on a rank's coordinates but its slices, and of those there are three kinds
-// along an axis (full, short, empty), so the number of ranks does not matter.
+// Only slices depend on a rank's coordinates, and along an axis there are three kinds of slices
+// (full, short, empty), so the cost does not depend on the number of ranks.
 #include "compiler/plan/prove.h"
 #include "ops/comm/collective.h"
 #include "ops/loop/scan.h"
@@ -19,7 +19,7 @@ static gr_axis_placement placement(const gr_graph *g, gr_val v, int axis) {
   return gr_at(g, v)->layout.at[axis];
 }
 
-// "S0 R -> P": how a node's operands and results are placed along an axis.
+// "S0 R -> P": the placements of a node's operands and results along an axis.
 static const char *placements_text(const gr_graph *g, const gr_node *n, int axis, char buf[160]) {
   size_t used = 0;
   for (int k = 0; k < n->n_in + n->n_out && used < 150; k++) {
@@ -36,7 +36,7 @@ static gr_loc loc_of(const gr_graph *g, gr_val v) {
   return gr_at(g, v)->role == GR_TEMP ? g->nodes[gr_at(g, v)->node].loc : gr_at(g, v)->loc;
 }
 
-// The line of the model; of nodes that passes add for the whole model, that of an operand.
+// The node's line in the model; for nodes that passes add for the whole model, an operand's line.
 static gr_loc loc_near(const gr_graph *g, const gr_node *n) {
   gr_loc loc = n->loc;
   for (int k = 0; !loc.file && k < n->n_in; k++) loc = loc_of(g, n->in[k]);
@@ -81,7 +81,7 @@ static gr_status prove_op(const gr_graph *g, const gr_node *n) {
     gr_op_call call;
     gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
     int count, i = 0;
-    if (is_replicated(g, n, a)) continue;  // every op allows that
+    if (is_replicated(g, n, a)) continue;  // every op allows replicated operands and results
     global_call_of(g, n, &call);
     GR_TRY(gr_op_sharding_rules(&call, rules, &count));
     while (i < count && !follows(g, n, &rules[i], a)) i++;
@@ -109,7 +109,7 @@ static gr_status prove_peers(const gr_graph *g, const gr_node *n) {
                  g->mesh.axis[a->mesh_axis].size);
 }
 
-// The rows that a kernel moves for rank `coord` of the axis are those that the rank holds.
+// Checks that the rows that a kernel moves for rank `coord` of the axis are those the rank holds.
 static bool same_rows(const gr_type *whole, const gr_type *slice, int dim, int ranks, int coord) {
   const gr_mesh axis = {1, {{"", ranks}}};
   gr_layout l = gr_layout_replicated;
@@ -120,8 +120,8 @@ static bool same_rows(const gr_type *whole, const gr_type *slice, int dim, int r
          first + size[dim] <= whole->dim[dim] && size[dim] <= slice->dim[dim];
 }
 
-// Of the ranks of an axis the first have full slices, the next has what is left, and any others
-// have nothing: the two at each border and the last stand for all.
+// Along an axis the first ranks have full slices, the next has the remainder, and the others have
+// none: the two ranks at each border and the last rank represent all.
 static gr_status prove_slices(const gr_graph *g, const gr_node *n, gr_val whole, gr_val slice,
                               int dim) {
   const gr_type *w = &gr_at(g, whole)->type, *s = &gr_at(g, slice)->type;
@@ -131,13 +131,14 @@ static gr_status prove_slices(const gr_graph *g, const gr_node *n, gr_val whole,
   for (size_t i = 0; i < sizeof coords / sizeof *coords; i++)
     if (coords[i] >= 0 && coords[i] < ranks && !same_rows(w, s, dim, ranks, coords[i]))
       return gr_fail(GR_ERR_BUG, n->loc,
-                     "'%s' moves other rows than rank %d of mesh axis '%s' holds", n->op->name,
-                     coords[i], g->mesh.axis[((const struct gr_coll *)n->attr)->mesh_axis].name);
+                     "'%s' moves rows that differ from those that rank %d of mesh axis '%s' holds",
+                     n->op->name, coords[i],
+                     g->mesh.axis[((const struct gr_coll *)n->attr)->mesh_axis].name);
   return GR_OK;
 }
 
-// Of axes that split one dimension the first is the outermost: it splits first and is put
-// together last, else the order of the rows would be another.
+// If several axes shard one dimension, the first is the outermost: it is split first and gathered
+// last, otherwise the order of the rows would change.
 static bool is_innermost(const gr_graph *g, gr_val whole, int axis, gr_axis_placement dim) {
   for (int a = axis + 1; a < g->mesh.n_axes; a++)
     if (placement(g, whole, a) == dim) return false;
@@ -177,7 +178,7 @@ static gr_status prove_move(const gr_graph *g, const gr_node *n) {
 
 static gr_status prove_nodes(const gr_graph *);
 
-// As the operand of a slice, or the stack of a result, is placed: time is axis 0 of those.
+// The placement of a slice's sequence or of a result's stack, in which time is axis 0.
 static gr_axis_placement stacked(gr_axis_placement p) {
   return p >= 0 ? (gr_axis_placement)(p + 1) : p;
 }
@@ -241,30 +242,31 @@ static bool is_same_everywhere(const gr_graph *g, gr_val v) {
   return true;
 }
 
-// What outlives the program. Inputs may be terms: it is for their readers to sum them up.
+// States and results outlive the program and must not be partial sums. Inputs may be partial sums,
+// which their readers reduce.
 static gr_status prove_ends(const gr_graph *g) {
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     bool may_be = v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR;
     if (!may_be && is_partial(g, (gr_val){i}))
-      return gr_fail(GR_ERR_BUG, v->loc, "state %s is a sum not yet summed", v->name);
+      return gr_fail(GR_ERR_BUG, v->loc, "state %s is a partial sum", v->name);
   }
   for (uint32_t i = 0; i < g->n_results; i++)
     if (is_partial(g, g->results[i]))
-      return gr_fail(GR_ERR_BUG, loc_of(g, g->results[i]), "result '%s' is a sum not yet summed",
+      return gr_fail(GR_ERR_BUG, loc_of(g, g->results[i]), "result '%s' is a partial sum",
                      g->result_names[i]);
   return GR_OK;
 }
 
-// All ranks must decide alike whether a step counts.
+// All ranks must make the same decision whether to apply a step.
 static gr_status prove_decisions(const gr_graph *g) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
     for (int k = 0; n->op == &gr_op_finite_check && k < n->n_in; k++)
       if (!is_same_everywhere(g, n->in[k]))
         return gr_fail(GR_ERR_BUG, loc_of(g, n->in[k]),
-                       "'%s' decides by what ranks may see differently, operand %d", n->op->name,
-                       k);
+                       "'%s' decides by a value that may differ between ranks, operand %d",
+                       n->op->name, k);
   }
   return GR_OK;
 }

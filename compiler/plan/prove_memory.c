@@ -1,22 +1,22 @@
-// prove_memory.c - no value is written over while something still reads it. Nothing here is
-// shared with the planner: each node's results and working memory are compared, one by one,
-// with all that is alive at that node. So are those of a scan's body, for one step: prove_carry.c
-// says where carries are and what holds from one step to the next.
+// prove_memory.c - proves that no value is overwritten before its last read. It shares no code with
+// the planner: the results and working memory of each node are compared with all values that are
+// live at that node. The same holds for one step of a scan's body: prove_carry.c derives the
+// addresses of carries and covers the transition between steps.
 #include "compiler/plan/memory.h"
 #include "compiler/plan/prove.h"
 #include "ops/ops.h"
 
-// Addresses of the states block come first, those of the arena (or of the body's piece) behind, and
-// then those of what a body has elsewhere.
+// Addresses of the block of states come first, then those of the arena (or of the body's block),
+// and then those of a body's values outside its block.
 typedef struct walk {
   const gr_plan_frame *f;
   const gr_graph *g;
   size_t limit, state_limit;
-  uint32_t *last;     // by value: 1 + the last node that reads it; 0: none does
+  uint32_t *last;     // by value: 1 + the last node that reads it; 0: no node does
   uint32_t *dying;    // values in order of `last`
-  uint32_t n_dying;   // how many of them are dead
-  bool *becomes;      // by value: the state that it becomes has the same address
-  bool *held;         // by value of a body: its place is its own for the whole step
+  uint32_t n_dying;   // number of them that are dead
+  bool *becomes;      // by value: it is the next value of a state at the same address
+  bool *held;         // by value of a body: its memory is reserved for the whole step
   gr_span *spans;     // by value
   gr_span_set alive;  // of values
 } walk;
@@ -41,7 +41,7 @@ static void find_last(walk *w) {
 }
 
 static gr_status clash(const walk *w, const gr_node *n, uint32_t v, const char *what) {
-  return gr_fail(GR_ERR_BUG, n->loc, "%s of '%s' (%%%u) lies on %%%u, which is still read", what,
+  return gr_fail(GR_ERR_BUG, n->loc, "%s of '%s' (%%%u) overwrites %%%u, which is still read", what,
                  n->op->name, n->out.id, v < w->g->n_values ? v : 0);
 }
 
@@ -53,7 +53,7 @@ static bool may_be_placed_on(const walk *w, uint32_t i, int k, uint32_t v) {
   return false;
 }
 
-// By value, those of `last` first: so that a walk drops each value once.
+// Sorts the values by `last`, so that a walk drops each value once.
 static void sort_by_last(gr_arena *arena, walk *w) {
   uint32_t n = w->g->n_values, *from = GR_NEW(arena, uint32_t, w->g->n_nodes + 3);
   w->dying = GR_NEW(arena, uint32_t, n);
@@ -62,7 +62,7 @@ static void sort_by_last(gr_arena *arena, walk *w) {
   for (uint32_t i = 1; i < n; i++) w->dying[from[w->last[i]]++] = i;
 }
 
-// Within its block, and aligned.
+// Checks that a value is inside its block and aligned.
 static bool fits(size_t at, size_t bytes, size_t limit) {
   return at % GR_PLAN_ALIGN == 0 && at <= limit && bytes <= limit - at;
 }
@@ -71,13 +71,13 @@ static gr_status check_place(const walk *w, uint32_t i) {
   const gr_value *v = &w->g->values[i];
   size_t at = w->f->offset[i], limit = w->f->in_states[i] ? w->state_limit : w->limit;
   if (fits(at, gr_type_bytes(&v->type), limit)) return GR_OK;
-  const char *what = at % GR_PLAN_ALIGN ? "is not aligned" : "lies outside its block";
+  const char *what = at % GR_PLAN_ALIGN ? "is not aligned" : "is outside its block";
   if (v->role != GR_TEMP) return gr_fail(GR_ERR_BUG, v->loc, "%s %s", v->name, what);
   const gr_node *n = &w->g->nodes[v->node];
   return gr_fail(GR_ERR_BUG, n->loc, "'%s' (%%%u) %s", n->op->name, i, what);
 }
 
-// loop: the node whose body it is, or NULL.
+// loop: the node of this body, or NULL.
 static gr_status find_places(gr_arena *arena, walk *w, const gr_node *loop) {
   const gr_graph *g = w->g;
   w->spans = GR_NEW(arena, gr_span, g->n_values);
@@ -101,9 +101,10 @@ static gr_status find_places(gr_arena *arena, walk *w, const gr_node *loop) {
 static gr_status check_result(const walk *w, uint32_t i, int k) {
   const gr_node *n = &w->g->nodes[i];
   uint32_t v = gr_out(n, k).id, other;
-  // In the states' block a result may only be made where the state is that it becomes.
+  // In the block of states, a result may only be written in the state whose next value it is.
   if (w->f->in_states[v] && !w->becomes[v])
-    return gr_fail(GR_ERR_BUG, n->loc, "a result of '%s' lies on a state it does not become",
+    return gr_fail(GR_ERR_BUG, n->loc,
+                   "a result of '%s' overwrites a state of which it is not the next value",
                    n->op->name);
   for (uint32_t at = 0; gr_span_set_next(&w->alive, w->spans[v], &at, &other);)
     if (other != v && !may_be_placed_on(w, i, k, other)) return clash(w, n, other, "a result");
@@ -113,7 +114,7 @@ static gr_status check_result(const walk *w, uint32_t i, int k) {
 static gr_status check_results(walk *w, uint32_t i) {
   const gr_node *n = &w->g->nodes[i];
   for (int k = 0; k < n->n_out; k++) GR_TRY(check_result(w, i, k));
-  for (int k = 0; k < n->n_out; k++)  // only now: results of one node against each other too
+  for (int k = 0; k < n->n_out; k++)  // added last, so that results of one node are compared too
     for (int j = 0; j < k; j++)
       if (overlap(w->spans[gr_out(n, j).id], w->spans[gr_out(n, k).id]))
         return clash(w, n, gr_out(n, j).id, "a result");
@@ -127,7 +128,7 @@ static gr_status check_apart(const walk *w, const gr_node *n, size_t offset, siz
   if (!bytes) return GR_OK;
   if (!fits(offset, bytes, w->limit))
     return gr_fail(GR_ERR_BUG, n->loc, "%s of '%s' (%%%u) %s", what, n->op->name, n->out.id,
-                   offset % GR_PLAN_ALIGN ? "is not aligned" : "lies outside its block");
+                   offset % GR_PLAN_ALIGN ? "is not aligned" : "is outside its block");
   gr_span s = span_at(w, false, offset, bytes);
   return gr_span_set_next(&w->alive, s, &at, &other) ? clash(w, n, other, what) : GR_OK;
 }
@@ -214,10 +215,10 @@ gr_status gr_prove_states_disjoint(const gr_plan *p) {
     const gr_plan_state *s = &p->states[i];
     gr_type global = gr_type_global(&s->type, &s->layout, &p->mesh);
     if (!fits(s->offset, s->bytes, p->state_bytes) || s->bytes != gr_type_bytes(&s->type))
-      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "state %s lies outside its block, or not aligned",
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "state %s is outside its block or not aligned",
                      s->name);
     if (!gr_type_same(&global, &s->global))
-      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the slices of state %s do not make the whole of it",
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the slices of state %s do not cover it exactly",
                      s->name);
     if (s->offset < end)
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "states %s and %s share memory", p->states[i - 1].name,

@@ -1,16 +1,16 @@
-// prove_ranks.c - ranks that run a program do not deadlock.
+// prove_ranks.c - proves that ranks that run a program do not deadlock.
 //
-// What a rank runs is a list of nodes without branches, so its collectives are those of the list,
-// in that order, each over the communicator of one axis of the mesh. All ranks are played against
-// each other: a collective happens when all ranks of its communicator have come to it, and they
-// must have come with the same op, dtype and counts. If all ranks come to the end then no order
-// of their threads can do otherwise, since what a rank does next does not depend on the order.
+// A rank runs a list of nodes without branches, so its collectives are those of the list, in that
+// order, each over the communicator of one axis of the mesh. All ranks are simulated together: a
+// collective completes when all ranks of its communicator have reached it, and they must agree on
+// the op, dtype and counts. If all ranks reach the end, then no thread timing can cause a deadlock,
+// since a rank's next action does not depend on timing.
 //
-// Ranks that run one and the same graph are at the same node at all times, so where that is all
-// ranks (as in a plan, whose hash they compare) each communicator is complete at each collective,
-// whatever the number of ranks, and nothing is left to play: what a rank's coordinates change,
-// its slices, is compared in prove_layout.c. Loops hold no collectives (verify.c), so how often a
-// rank runs a body is of no account here.
+// Ranks that run the same graph reach the same collectives, so if all ranks do (as with a plan,
+// whose hash they compare), each communicator is complete at each collective for any number of
+// ranks, and no simulation is needed: only slices depend on a rank's coordinates, and
+// prove_layout.c checks them. Loops contain no collectives (verify.c), so the number of iterations
+// does not matter.
 #include "compiler/plan/prove.h"
 #include "ops/comm/collective.h"
 #include "ops/ops.h"
@@ -26,20 +26,20 @@ typedef struct rank_events {
   uint32_t n;
 } rank_events;
 
-typedef struct meeting {  // of the ranks of one communicator
-  int arrived, first;     // how many wait there, and which came first
+typedef struct meeting {  // state of one communicator
+  int arrived, first;     // number of ranks that wait there, and the first of them
 } meeting;
 
 typedef struct play {
   const gr_mesh *mesh;
   const rank_events **of;          // by rank
-  uint32_t *next;                  // by rank: the event that it has come to
-  meeting *meetings[GR_MAX_MESH];  // by axis, and the first rank of the communicator
-  int *moving;                     // ranks that have just come to their next event
+  uint32_t *next;                  // by rank: the index of its current event
+  meeting *meetings[GR_MAX_MESH];  // by axis and first rank of the communicator
+  int *moving;                     // ranks that have just reached their next event
   int n_moving;
 } play;
 
-// ---- What a rank runs -------------------------------------------------------------------------
+// ---- Events of a rank -------------------------------------------------------------------------
 
 static gr_status list_events(gr_arena *arena, const gr_mesh *mesh, const gr_graph *g,
                              rank_events *out) {
@@ -61,7 +61,7 @@ static const event *event_of(const play *p, int rank) {
   return p->next[rank] < e->n ? &e->at[p->next[rank]] : NULL;
 }
 
-// Whose numbers the kernel counts when it calls its communicator (collective.c).
+// The type whose elements the kernel counts when it calls its communicator (collective.c).
 static const gr_type *counted(const gr_graph *g, const gr_node *n, int k) {
   return &gr_at(g, n->op == &gr_op_reduce_scatter ? gr_out(n, k) : n->in[k])->type;
 }
@@ -72,7 +72,7 @@ static int64_t count_of(const event *e) {
   return count;
 }
 
-// The kernels of both call their communicators alike.
+// Whether the kernels of both make the same call to their communicators.
 static bool is_same_call(const event *a, const event *b) {
   if (a->node->op != b->node->op || a->node->n_in != b->node->n_in) return false;
   for (int k = 0; k < a->node->n_in; k++) {
@@ -95,7 +95,7 @@ static gr_status differs(const play *p, int rank, int other) {
   return gr_note(e, b->node->loc, "where rank %d is", other);
 }
 
-// Some rank of the communicator that `rank` waits in is not there.
+// Reports the rank that `rank` waits for in its communicator.
 static gr_status waits_for_ever(const play *p, int rank) {
   const event *e = event_of(p, rank);
   gr_mesh_group group = gr_mesh_group_of(p->mesh, rank, e->axis);
@@ -105,7 +105,7 @@ static gr_status waits_for_ever(const play *p, int rank) {
   const char *axis = p->mesh->axis[e->axis].name;
   if (!its)
     return gr_fail(GR_ERR_BUG, e->node->loc,
-                   "rank %d waits in '%s' over mesh axis '%s' for rank %d, which is done", rank,
+                   "rank %d waits in '%s' over mesh axis '%s' for rank %d, which has ended", rank,
                    e->node->op->name, axis, other);
   gr_status s = gr_fail(GR_ERR_BUG, e->node->loc,
                         "the ranks wait for each other: rank %d in '%s' over mesh axis '%s', rank "
@@ -115,14 +115,15 @@ static gr_status waits_for_ever(const play *p, int rank) {
   return gr_note(s, its->node->loc, "where rank %d is", other);
 }
 
-// ---- The play -----------------------------------------------------------------------------------
+// ---- Simulation
+// -----------------------------------------------------------------------------------
 
 static void go_on(play *p, int rank) {
   p->next[rank]++;
   p->moving[p->n_moving++] = rank;
 }
 
-// Rank has come to its next event: if it is the last to come, all go on.
+// A rank has reached its next event: if it is the last one, the collective completes.
 static gr_status arrive(play *p, int rank) {
   const event *e = event_of(p, rank);
   if (!e) return GR_OK;

@@ -1,5 +1,5 @@
-// span_set.c - see span_set.h. A heap-shaped tree over the spans in order of address holds for
-// each subtree the largest end of its members; an absent span ends at 0.
+// span_set.c - see span_set.h. A heap-shaped tree over the spans in order of address stores the
+// largest end of each subtree; an absent span ends at 0.
 #include "compiler/plan/span_set.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +42,11 @@ void gr_span_set_add(gr_span_set *s, uint32_t id) {
 }
 void gr_span_set_remove(gr_span_set *s, uint32_t id) { put(s, id, 0); }
 
-// The first rank from `first` on whose member ends after `from`, or n_leaves.
+// The first index from `first` on whose span ends after `from`, or n_leaves.
 static uint32_t first_ending_after(const gr_span_set *s, uint32_t first, size_t from) {
   uint32_t at = s->n_leaves + first;
   while (s->end[at] <= from) {
-    while (at & 1) at /= 2;  // out of right children
+    while (at & 1) at /= 2;  // leave right children
     if (!at) return s->n_leaves;
     at++;
   }

@@ -4,7 +4,7 @@
 #include "ops/ops.h"
 
 static double sent(const gr_node *n, double bytes, double ranks) {
-  if (n->op == &gr_op_all_gather) return (ranks - 1) * bytes;  // of a part
+  if (n->op == &gr_op_all_gather) return (ranks - 1) * bytes;  // bytes: of one rank's slice
   double once = (ranks - 1) / ranks * bytes;
   return n->op == &gr_op_all_reduce ? 2 * once : once;
 }

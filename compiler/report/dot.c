@@ -37,7 +37,7 @@ static void put_node(FILE *f, const gr_graph *g, uint32_t i) {
 
 static const char *scope_of(const gr_node *n) { return n->scope ? n->scope : ""; }
 
-// Nodes of one scope, wherever they are in the order, are one cluster.
+// All nodes of one scope form one cluster, regardless of their order.
 static void put_scopes(FILE *f, const gr_graph *g) {
   gr_map scopes = gr_map_make(g->arena);
   for (uint32_t i = 0; i < g->n_nodes; i++) gr_map_put(&scopes, scope_of(&g->nodes[i]), i);

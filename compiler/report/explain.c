@@ -101,7 +101,7 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
   }
 }
 
-// Programs differ by bucket: the one that needs most stands for all of its kind.
+// Programs differ by bucket: the one that needs the most memory represents its kind.
 static const gr_program *largest(const gr_plan *p, const char *kind) {
   const gr_program *most = NULL;
   for (uint32_t i = 0; i < p->n_programs; i++)

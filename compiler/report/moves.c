@@ -65,7 +65,7 @@ static const char *result_reason(const uses *u, gr_val v) {
   return NULL;
 }
 
-// Why value k of a collective is moved.
+// The reason for the collective on its value k.
 static const char *reason(const uses *u, const gr_node *n, int k) {
   gr_val v = after(u, gr_out(n, k)), from = before(u->g, n->in[k]);
   const char *why = state_reason(u, v);
@@ -102,7 +102,7 @@ static size_t common(const char *a, const char *b, size_t most) {
   return dot;
 }
 
-// The part of the model that all values of a collective belong to; empty: they belong to several.
+// The common scope of all values of a collective; empty: they have several.
 static const char *part_of(const uses *u, const gr_node *n) {
   const char *first = state_name(u, n, 0);
   size_t len = first ? strlen(first) : 0;
@@ -113,7 +113,7 @@ static const char *part_of(const uses *u, const gr_node *n) {
   return gr_arena_strndup(u->arena, first ? first : "", len);
 }
 
-// One line, or, of values that were joined, one for all and one for each.
+// Prints one line; for coalesced values one line for all and one for each.
 static void explain_move(FILE *f, const uses *u, const gr_node *n) {
   const gr_graph *g = u->g;
   char type[96], b[32];

@@ -8,7 +8,7 @@ enum { SHOWN = 5 };
 typedef struct held {
   uint32_t value;
   size_t bytes, offset;
-  const char *by;  // the pass that made it, or "inputs"
+  const char *by;  // the pass that created it, or "inputs"
 } held;
 
 static int by_bytes(const void *a, const void *b) {
@@ -17,14 +17,14 @@ static int by_bytes(const void *a, const void *b) {
   return x->value < y->value ? -1 : 1;
 }
 
-// Of values at one address, the one that was made last comes first.
+// Among values at one address, the most recent one comes first.
 static int by_offset(const void *a, const void *b) {
   const held *x = a, *y = b;
   if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
   return x->value > y->value ? -1 : 1;
 }
 
-// The values in the arena at a node, each piece of memory once.
+// The values that are live in the arena at a node; memory that several share counts once.
 static uint32_t list_held(gr_arena *arena, const gr_plan_frame *f, uint32_t node, held *out) {
   const gr_graph *g = f->g;
   const uint32_t *last = gr_memory_last_use(arena, g);

@@ -1,9 +1,9 @@
-// states.c - what of the model and the optimizer each rank holds, and what is split.
+// states.c - reports the states of the model and the optimizer on each rank, and which are sharded.
 #include <inttypes.h>
 #include <string.h>
 #include "compiler/report/parts.h"
 
-enum { LARGE = 64000 };  // bytes: what stays whole beyond it is named
+enum { LARGE = 64000 };  // bytes; larger replicated states are listed
 
 static const char *const kind_names[GR_KIND_COUNT] = {
     [GR_KIND_WEIGHT] = "weights",
@@ -38,7 +38,7 @@ static void explain_kind(FILE *f, const gr_plan *p, int kind) {
             (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
 }
 
-// As the optimizer reads them, in the program that ends a step.
+// Counts gradients as the optimizer reads them, in the program that ends a step.
 static void explain_gradients(FILE *f, const gr_plan *p) {
   const gr_program *last = gr_plan_find(p, "update", "");
   char n[32], b[32];
@@ -60,7 +60,7 @@ static void explain_gradients(FILE *f, const gr_plan *p) {
 
 static bool is_split(const gr_plan_state *s) { return !gr_type_same(&s->type, &s->global); }
 
-// Of a slice: what is beyond the largest share of the whole that any rank holds is padding.
+// The padding of a slice: its bytes beyond the largest slice that any rank needs.
 static double padding_of(const gr_plan *p, const gr_plan_state *s) {
   double shares = 1;
   for (int a = 0; a < p->mesh.n_axes; a++)
@@ -94,8 +94,8 @@ static bool any_split(const gr_plan *p, int kind) {
   return false;
 }
 
-// Where ranks share states: what all of them hold nevertheless. Of kinds that the strategy does
-// not split, all at once.
+// If states are sharded, lists those that are replicated nevertheless; kinds that the strategy does
+// not shard are summed in one line.
 static void explain_whole(FILE *f, const gr_plan *p) {
   double bytes[GR_KIND_COUNT] = {0};
   bool said = false;

@@ -267,7 +267,7 @@ static void tampered_ranks(void) {
   refuse(p, "no axis of the mesh");
   sum->attr = &was;
   gr_at(g, guard->in[0])->layout.at[0] = GR_PARTIAL;
-  refuse(p, "'finite_check' decides by what ranks may see differently");
+  refuse(p, "'finite_check' decides by a value that may differ between ranks");
   gr_at(g, guard->in[0])->layout.at[0] = GR_REPLICATE;
   MUST(gr_plan_prove(p));
   gr_arena_destroy(arena);

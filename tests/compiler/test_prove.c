@@ -366,7 +366,7 @@ static const struct {
   bool rank_2;  // runs it too
 } ranks_table[] = {
     {"lacks_one", &fsdp3, lacks_one, "prove.yaml:", "rank 1"},
-    {"lacks_last", &fsdp3, lacks_last, "prove.yaml:", "for rank 1, which is done"},
+    {"lacks_last", &fsdp3, lacks_last, "prove.yaml:", "for rank 1, which has ended"},
     {"has_one_twice", &fsdp3, has_one_twice, "prove.yaml:", "rank 1"},
     {"swaps_two", &dp2_tp2, swaps_two, "prove.yaml:", "rank 1"},
     {"sends_more", &fsdp3, sends_more, "prove.yaml:", "rank 1"},

@@ -60,7 +60,7 @@ static void states_keep_their_values(void) {
       bool in_states = frame->in_states[v];
       frame->offset[v] = frame->offset[s], frame->in_states[v] = true;
       // %4 becomes u: on s it is no state's next value in place.
-      refuses("lies on a state it does not become", "a value on a state", v, s);
+      refuses("overwrites a state of which it is not the next value", "a value on a state", v, s);
       frame->offset[v] = was, frame->in_states[v] = in_states;
     }
   MUST(gr_plan_prove(plan));
@@ -79,7 +79,7 @@ static void working_memory_lies_apart(void) {
     refuses("the working memory of 'sum_squares'", "working memory on a value", 3, v);
   }
   frame->scratch[1] = frame->bytes;
-  refuses("lies outside its block", "working memory behind the arena", 3, 0);
+  refuses("is outside its block", "working memory behind the arena", 3, 0);
   frame->scratch[1] = was;
   MUST(gr_plan_prove(plan));
   gr_arena_destroy(arena);
@@ -100,7 +100,7 @@ static void bodies_lie_apart(void) {
     refuses("the body of 'scan'", "a body on a value", 3, v);
   }
   frame->body_at[1] = plan->arena_bytes;
-  refuses("lies outside its block", "a body behind the arena", 3, 0);
+  refuses("is outside its block", "a body behind the arena", 3, 0);
   frame->body_at[1] = was;
   was = body->offset[3], body->offset[3] = body->offset[2];
   refuses("which is still read", "values of a body", 3, 2);

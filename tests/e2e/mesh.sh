@@ -114,9 +114,9 @@ wrong "another number of ranks" 1:18 'dp=2 x tp=2 is of 4 ranks, and there are t
 wrong "another number of ranks to plan for" 1:18 'of 4 ranks, and there are to be 8' 'product is 8' -- \
   $auto 'distributed.mesh={dp: 2, tp: 2}' --ranks=8
 wrong "no such axis" 1:19 "no axis 'tpp'" "did you mean 'tp'" -- $auto 'distributed.mesh={tpp: 2}'
-wrong "a size of 0" 1:23 "'dp' has the size 0" 'from 1 on' -- $auto 'distributed.mesh={dp: 0}'
-wrong "a size below 0" 1:23 "'tp' has the size -2" 'from 1 on' -- $auto 'distributed.mesh={tp: -2}'
-wrong "a size that is no number" 1:23 "'tp' has the size \"two\"" 'from 1 on' -- $auto 'distributed.mesh={tp: two}'
+wrong "a size of 0" 1:23 "'dp' has the size 0" 'at least 1' -- $auto 'distributed.mesh={dp: 0}'
+wrong "a size below 0" 1:23 "'tp' has the size -2" 'at least 1' -- $auto 'distributed.mesh={tp: -2}'
+wrong "a size that is no number" 1:23 "'tp' has the size \"two\"" 'at least 1' -- $auto 'distributed.mesh={tp: two}'
 wrong "too many ranks" 1:35 'more than 1000000 ranks' 'product' -- $auto 'distributed.mesh={dp: 100000, tp: 100000}'
 wrong "braces the shell took" 1:18 'this is a string' 'quotes' -- $auto distributed.mesh=tp:2
 wrong "no axes" 1:18 'empty' 'as in' -- $auto 'distributed.mesh={}'
@@ -143,7 +143,7 @@ wrong "a rule that does not divide" 1:54 "'ctc_projection.bias' is f32\[8\]: its
   "distributed.layout=[{match: ctc_projection.bias, tp: S0}]"
 wrong "an axis for two" 1:66 "axis 0 of weight 'input_projection.weight' is to be split over both" 'one axis of the mesh' -- \
   $auto 'distributed.mesh={dp: 2, tp: 2}' "distributed.layout=[{match: input_projection.weight, tp: S0, dp: S0}]"
-wrong "no layout" 1:47 "no layout on the mesh axis 'tp'" 'S0, S1' -- $tp2 "distributed.layout=[{match: '*.q.weight', tp: 0}]"
+wrong "no layout" 1:47 "not a layout on the mesh axis 'tp'" 'S0, S1' -- $tp2 "distributed.layout=[{match: '*.q.weight', tp: 0}]"
 wrong "a rule for no axis" 1:21 "has a pattern of weight names" 'match' -- $tp2 "distributed.layout=[{match: '*.q.weight'}]"
 wrong "rules that are no list" 1:20 'is a list of rules' 'as in' -- $tp2 "distributed.layout={match: a, tp: S0}"
 counts
