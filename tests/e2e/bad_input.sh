@@ -54,7 +54,7 @@ expect "no such configuration" 65 "no configuration file 'none.yaml'" "hint: " -
 # ---- Model
 run "no such model" 65 "argument [0-9]+:1:13: .*none.yaml" "hint: searched: " -- model.graph=none.yaml
 run "no such parameter of the model" 65 "argument [0-9]+:1:1: .*'hiden'" "did you mean 'hidden'" -- model.params.hiden=3
-run "a parameter that the data know better" 65 "argument [0-9]+:1:21: .*vocab" "hint: leave it out" -- +model.params.vocab=99
+run "a parameter that the data know better" 65 "argument [0-9]+:1:21: .*vocab" "hint: remove it" -- +model.params.vocab=99
 run "a check of the model" 65 "lmu_asr.yaml:[0-9]+:[0-9]+: .*subsample is 1, 2 or 4" -- model.params.subsample=3
 run "frozen weights that are not there" 65 "argument [0-9]+:1:15: .*'layer.0.\*' matches no weight" \
   "did you mean 'layers.0.\*'" -- "model.freeze=[layer.0.*,'*.norm.weight']"
@@ -69,7 +69,7 @@ run "an unknown op" 65 "op.yaml:[0-9]+:14: .*'liner'" "did you mean 'linear'" --
 changed graphs/name.yaml graphs/lmu_asr.yaml 's/ctc_greedy: \[logits/ctc_greedy: [logit/'
 run "an unknown name" 65 "name.yaml:[0-9]+:42: .*'logit'" "did you mean 'logits'" -- model.graph=graphs/name.yaml
 changed graphs/ahead.yaml graphs/lmu_asr.yaml 's/{linear: x, out: hidden, name: input_projection}/{add: [x, logits]}/'
-run "a name before it is made" 65 "ahead.yaml:[0-9]+:18: .*before it is made" "hint: nodes run in order" -- \
+run "a name before it is defined" 65 "ahead.yaml:[0-9]+:18: .*before it is defined" "hint: nodes run in order" -- \
   model.graph=graphs/ahead.yaml
 changed graphs/attr.yaml graphs/lmu_asr.yaml 's/name: input_projection}/name: input_projection, units: 4}/'
 run "an unknown attribute" 65 "attr.yaml:[0-9]+:57: .*'units'" "hint: " -- model.graph=graphs/attr.yaml

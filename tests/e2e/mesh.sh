@@ -118,7 +118,7 @@ wrong "a size of 0" 1:23 "'dp' has the size 0" 'at least 1' -- $auto 'distribute
 wrong "a size below 0" 1:23 "'tp' has the size -2" 'at least 1' -- $auto 'distributed.mesh={tp: -2}'
 wrong "a size that is no number" 1:23 "'tp' has the size \"two\"" 'at least 1' -- $auto 'distributed.mesh={tp: two}'
 wrong "too many ranks" 1:35 'more than 1000000 ranks' 'product' -- $auto 'distributed.mesh={dp: 100000, tp: 100000}'
-wrong "braces the shell took" 1:18 'this is a string' 'quotes' -- $auto distributed.mesh=tp:2
+wrong "braces the shell took" 1:18 'found a string' 'quotes' -- $auto distributed.mesh=tp:2
 wrong "no axes" 1:18 'empty' 'as in' -- $auto 'distributed.mesh={}'
 wrong "an axis the strategy has not" 1:19 "hsdp has no mesh axis 'dp'" 'replicate, shard and tp' -- \
   $auto 'distributed.mesh={dp: 2, tp: 2}' distributed.strategy=hsdp
@@ -144,6 +144,6 @@ wrong "a rule that does not divide" 1:54 "'ctc_projection.bias' is f32\[8\]: its
 wrong "an axis for two" 1:66 "axis 0 of weight 'input_projection.weight' is to be split over both" 'one axis of the mesh' -- \
   $auto 'distributed.mesh={dp: 2, tp: 2}' "distributed.layout=[{match: input_projection.weight, tp: S0, dp: S0}]"
 wrong "no layout" 1:47 "not a layout on the mesh axis 'tp'" 'S0, S1' -- $tp2 "distributed.layout=[{match: '*.q.weight', tp: 0}]"
-wrong "a rule for no axis" 1:21 "has a pattern of weight names" 'match' -- $tp2 "distributed.layout=[{match: '*.q.weight'}]"
-wrong "rules that are no list" 1:20 'is a list of rules' 'as in' -- $tp2 "distributed.layout={match: a, tp: S0}"
+wrong "a rule for no axis" 1:21 "needs a pattern of weight names" 'match' -- $tp2 "distributed.layout=[{match: '*.q.weight'}]"
+wrong "rules that are no list" 1:20 'must be a list of rules' 'as in' -- $tp2 "distributed.layout={match: a, tp: S0}"
 counts
