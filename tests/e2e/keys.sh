@@ -53,7 +53,7 @@ verdict_of() { # NAME CODE PATTERN
   printf '%s\n' "$3" >"$scratch/patterns"
   verdict "$1" "$2"
 }
-verdict_of "more micro-steps than samples" 65 'argument [0-9]+:1:21: .*4 samples.*no 5 micro-steps'
+verdict_of "more micro-steps than samples" 65 'argument [0-9]+:1:21: .*4 samples.*fewer than 5 micro-steps'
 
 # ---- training.loss_norm: 8 samples on 3 ranks are 3, 3 and 2
 for norm in global local; do

@@ -84,7 +84,7 @@ has "... says so, too" whole/run.log '^epoch 1  step 8  validation .*, saved$'
 
 # ---- Samples
 samples() { # LOG: what is shown of them
-  sed -n '/validation samples, and what/,/^[^ ]* *set:/p' "$1" | grep '^  '
+  sed -n '/validation samples with their labels/,/^[^ ]* *set:/p' "$1" | grep '^  '
 }
 for n in 1 2 3; do
   ran "all samples on $n ranks" show$n training.max_steps=60 distributed.ranks=$n distributed.backend=loopback \
