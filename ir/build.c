@@ -106,6 +106,7 @@ static gr_status infer_call(const gr_builder *b, const gr_op *op, const void *at
       return gr_fail(GR_ERR_BUG, b->loc, "operand %d is missing", i);
     s->in[i] = gr_at(b->g, in[i])->type;
   }
+  gr_op_call_clear_missing(s);
   return gr_op_infer(s);
 }
 

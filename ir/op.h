@@ -12,8 +12,15 @@ typedef struct gr_op_call {
   const char *const *names;  // the user's names of the operands, for errors, or NULL
   gr_loc loc;
 } gr_op_call;
-// The op call of a node. Entries of in and out beyond n_in and n_out are left uninitialised: the
-// structure is large.
+// Operands that a call does not have are scalars, up to so many: index notation is written before
+// the number of operands is checked, and reads the first ones.
+enum { GR_MISSING_ARGS = 4 };
+static inline void gr_op_call_clear_missing(gr_op_call *s) {
+  for (int i = s->n_in; i < GR_MISSING_ARGS; i++) s->in[i] = (gr_type){.rank = 0};
+}
+
+// The op call of a node. Entries beyond those that the call has, or misses, are left uninitialised:
+// the structure is large.
 void gr_op_call_of(const gr_graph *, const gr_node *, gr_op_call *out);
 
 // Arguments of a gradient rule: the forward node's operands x and outputs y in the new graph, and

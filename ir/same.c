@@ -11,6 +11,7 @@ void gr_op_call_of(const gr_graph *g, const gr_node *n, gr_op_call *s) {
   s->op = n->op, s->attr = n->attr, s->n_in = n->n_in, s->n_out = n->n_out;
   s->names = NULL, s->loc = n->loc;
   for (int k = 0; k < n->n_in; k++) s->in[k] = gr_at(g, n->in[k])->type;
+  gr_op_call_clear_missing(s);
   for (int k = 0; k < n->n_out; k++) s->out[k] = gr_at(g, gr_out(n, k))->type;
 }
 

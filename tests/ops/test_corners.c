@@ -72,8 +72,8 @@ static void ids(void) {
       MUST(use_of_case(&u, op, &c, 1));
       value_put(&u.in[1], 1, bad ? 5 : -1);
       gr_status s = use_run(&u, op->fast ? op->fast(&u.call) : op->cpu, NULL);
-      CHECK(s && strstr(gr_status_text(s), "(number 1) is not a row of a table of 5 rows"), "%s: %s",
-            op->name, s ? gr_status_text(s) : "no error");
+      CHECK(s && strstr(gr_status_text(s), "(number 1) is not a row of a table of 5 rows"),
+            "%s: %s", op->name, s ? gr_status_text(s) : "no error");
       if (s) gr_status_drop(s);
       use_free(&u);
     }
@@ -277,7 +277,8 @@ static void flops_of_loops(void) {
   gr_arena_destroy(arena);
 }
 
-// ---- Attributes -----------------------------------------------------------------------------------
+// ---- Attributes
+// -----------------------------------------------------------------------------------
 
 static size_t size_of(gr_attr_kind kind) {
   if (kind == GR_ATTR_INTS) return sizeof(gr_ints);
@@ -301,10 +302,32 @@ static void attributes_have_no_padding(void) {
   }
 }
 
+// What the stack held before: types read there have ranks far out of range.
+static __attribute__((noinline)) void dirty_stack(void) {
+  volatile unsigned char bytes[64 << 10];
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = 0x7f;
+}
+
+// An op without operands is an error or a value, and reads no operand.
+static void no_operands(void) {
+  gr_mesh none = {.n_axes = 0};
+  gr_arena *arena = gr_arena_create();
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    if (gr_op_has_body(*o)) continue;  // its attributes hold a graph
+    gr_builder b = {.g = gr_graph_create(arena, &none), .created_by = "test"};
+    void *attr = gr_arena_alloc(arena, (*o)->attr_size + 1);
+    dirty_stack();
+    gr_val v = gr_emit(&b, *o, attr, 0, NULL);
+    CHECK(b.err || gr_is(v) || !(*o)->cpu, "%s is neither", (*o)->name);
+    gr_status_drop(b.err);
+  }
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"attributes_have_no_padding", attributes_have_no_padding},
              {"numbers", numbers}, {"ids", ids}, {"symbols", symbols},
              {"weighs_nothing", weighs_nothing}, {"guards", guards}, {"maxima", maxima},
              {"lines", lines}, {"reshape_back", reshape_back}, {"flops", flops},
-             {"flops_of_loops", flops_of_loops});
+             {"flops_of_loops", flops_of_loops}, {"no_operands", no_operands});
 }
