@@ -112,14 +112,17 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait(self):
-        """Reads what the shell says until it has written the file."""
-        end = time.monotonic() + 20
-        while time.monotonic() < end and not os.path.exists(self.out):
-            if select.select([self.fd], [], [], 0.01)[0]:
+        """Reads what the shell says until it has written the file, and what it said before that."""
+        end, there = time.monotonic() + 20, False
+        while time.monotonic() < end:
+            there = there or os.path.exists(self.out)
+            if select.select([self.fd], [], [], 0 if there else 0.01)[0]:
                 try:
                     self.said += os.read(self.fd, 65536).decode(errors="replace")
                 except OSError:  # it has ended
                     return
+            elif there:
+                return
 
     def line_after(self, keys):
         self.send(keys + "\x07")
