@@ -50,6 +50,7 @@ typedef struct gr_launch {
   gr_comm **comm;  // by mesh axis; used by collectives only
 } gr_launch;
 typedef gr_status (*gr_kernel)(const gr_launch *);
+typedef struct gr_gpu_call gr_gpu_call;
 
 // One field of an op's attribute struct; YAML, IR text, docs and hashing are driven by it.
 typedef enum gr_attr_kind {
@@ -152,11 +153,15 @@ struct gr_op {
 
   // cpu: the reference: plain loops in the order of the formula, any dtype, accumulating
   // in double. fast: returns a faster kernel for this op call, or NULL.
-  gr_kernel cpu, cuda;  // cuda: no op has one yet
+  gr_kernel cpu;
   gr_kernel (*fast)(const gr_op_call *);
   size_t (*scratch)(const gr_op_call *);  // bytes of working memory that either kernel needs
-  const gr_case *cases;                   // ends with an empty case
-  const gr_optimizer *optimizer;          // of an optimizer: its states (ops/optim/optim.h)
+  // Describes the launches that do the call on a GPU (ops/kernels/gpu.h). NULL: those of the
+  // formula, if the op has one; collectives are the communicator's, scans the executor's.
+  // GR_ERR_UNSUPPORTED if these types cannot run there.
+  gr_status (*gpu)(gr_gpu_call *);
+  const gr_case *cases;           // ends with an empty case
+  const gr_optimizer *optimizer;  // of an optimizer: its states (ops/optim/optim.h)
 };
 
 // The operand whose memory output k may reuse, or -1. The op's kernels read each of its elements

@@ -1,0 +1,54 @@
+// gpu.c - see gpu.h.
+#include "ops/kernels/gpu.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/arena.h"
+
+static gr_gpu_launch *append(gr_gpu_call *g, gr_gpu_kind kind) {
+  assert(g->n < GR_GPU_LAUNCHES);
+  gr_gpu_launch *l = &g->launch[g->n++];
+  memset(l, 0, sizeof *l);
+  l->kind = kind;
+  return l;
+}
+
+gr_gpu_kernel *gr_gpu_kernel_add(gr_gpu_call *g, const char *source, const char *entry,
+                                 int64_t items, int threads) {
+  gr_gpu_kernel *k = &append(g, GR_GPU_KERNEL)->kernel;
+  int64_t blocks = (items + threads - 1) / threads;
+  *k = (gr_gpu_kernel){
+      .source = source, .entry = entry, .blocks = blocks > 0 ? blocks : 1, .threads = threads};
+  return k;
+}
+
+static void number(gr_gpu_kernel *k, gr_gpu_number n) {
+  assert(k->n_numbers < GR_GPU_NUMBERS);
+  k->number[k->n_numbers++] = n;
+}
+
+void gr_gpu_int(gr_gpu_kernel *k, int64_t i) { number(k, (gr_gpu_number){.i = i}); }
+
+void gr_gpu_real(gr_gpu_kernel *k, double r) { number(k, (gr_gpu_number){.real = true, .r = r}); }
+
+void gr_gpu_define(gr_gpu_call *g, gr_gpu_kernel *k, const char *name, const char *format, ...) {
+  char value[128];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(value, sizeof value, format, args);
+  va_end(args);
+  k->defines =
+      gr_arena_printf(g->arena, "%s#define %s %s\n", k->defines ? k->defines : "", name, value);
+}
+
+void gr_gpu_gemm_add(gr_gpu_call *g, const gr_gpu_gemm *gemm) {
+  append(g, GR_GPU_GEMM)->gemm = *gemm;
+}
+
+void gr_gpu_conv_add(gr_gpu_call *g, const gr_gpu_conv *conv) {
+  append(g, GR_GPU_CONVOLUTION)->conv = *conv;
+}
+
+void gr_gpu_copy_add(gr_gpu_call *g, gr_gpu_ref to, gr_gpu_ref from, size_t bytes) {
+  append(g, GR_GPU_COPY)->copy = (gr_gpu_copy){to, from, bytes};
+}

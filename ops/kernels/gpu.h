@@ -1,0 +1,134 @@
+// gpu.h - how a call of an op runs on a GPU: a list of launches, which op->gpu writes and a device
+// (runtime/device/cuda) carries out in order. Nothing here depends on CUDA.
+//
+// A launch is a kernel of the op's own, or a product or convolution that a vendor's library does.
+// Kernels are CUDA C text in NAME.cu beside NAME.c: the build embeds it as gr_cu_NAME, and the
+// device compiles it when a run starts. The device puts before each text:
+//
+//   ops/kernels/prelude.cu     bf16 and f16 storage, conversions, reductions of a warp and a block,
+//                              Philox: what kernels share. No toolkit header is included anywhere.
+//   #define IN0 float ...      the element types of operands and results: IN0, IN1, ..., OUT0, ...
+//   the launch's own defines
+//
+// Every __global__ function takes, in this order: a pointer for each operand, a pointer for each
+// result, `void *scratch` if the call has working memory, and the launch's numbers, each as
+// `long long` (gr_gpu_int) or `double` (gr_gpu_real):
+//
+//   extern "C" __global__ void relu(const IN0 *x, OUT0 *y, long long n)
+//
+// An op's `gpu` is called when a plan is made, where only its working memory counts, and when a
+// program is opened; never while it runs.
+#pragma once
+#include <stdarg.h>
+#include "base/text.h"
+#include "ir/op.h"
+
+// A part of the call's memory: operand or result `index`, or its working memory.
+typedef enum gr_gpu_space { GR_GPU_NOTHING, GR_GPU_IN, GR_GPU_OUT, GR_GPU_SCRATCH } gr_gpu_space;
+typedef struct gr_gpu_ref {
+  gr_gpu_space space;
+  int index;
+  size_t offset;  // bytes
+} gr_gpu_ref;
+
+typedef struct gr_gpu_number {
+  bool real;
+  int64_t i;
+  double r;
+} gr_gpu_number;
+
+enum { GR_GPU_NUMBERS = 40, GR_GPU_LAUNCHES = 8 };
+typedef struct gr_gpu_kernel {
+  const char *source;   // CUDA C without the parts above; constant, or of the call's arena
+  const char *defines;  // lines "#define NAME VALUE"; NULL: none
+  const char *entry;    // the __global__ function
+  int64_t blocks;       // the grid has one axis: at least 1, at most 2^31 - 1
+  int threads;          // of a block: a multiple of 32, at most 1024
+  size_t shared;        // bytes of dynamic shared memory
+  bool cooperative;     // all blocks run at once, so that they may wait for each other
+  int n_numbers;
+  gr_gpu_number number[GR_GPU_NUMBERS];
+} gr_gpu_kernel;
+
+typedef enum gr_gpu_epilogue {
+  GR_GPU_PLAIN,
+  GR_GPU_BIAS,
+  GR_GPU_BIAS_RELU,
+  GR_GPU_BIAS_GELU
+} gr_gpu_epilogue;
+
+// c = op(a) op(b), each of `batch` times: row-major matrices, op(a) [m, k], op(b) [k, n], c [m, n],
+// accumulated in f32 (f64 for f64). ta, tb: a is stored [k, m], b is stored [n, k].
+typedef struct gr_gpu_gemm {
+  gr_gpu_ref a, b, c, bias;  // bias [n], with an epilogue that adds one
+  gr_dtype in, out;
+  int64_t m, n, k, batch;
+  int64_t lda, ldb, ldc;                 // elements from row to row, as stored
+  int64_t stride_a, stride_b, stride_c;  // elements from matrix to matrix; 0: the same each time
+  bool ta, tb;
+  gr_gpu_epilogue epilogue;
+} gr_gpu_gemm;
+
+// A convolution over channels-last tensors: x [n, spatial..., c], w [out, kernel..., c], and y or
+// gradients. `what` says which of the three is made.
+typedef enum gr_gpu_conv_kind {
+  GR_GPU_CONV,
+  GR_GPU_CONV_GRAD_X,
+  GR_GPU_CONV_GRAD_W
+} gr_gpu_conv_kind;
+typedef struct gr_gpu_conv {
+  gr_gpu_conv_kind what;
+  gr_gpu_ref x, w, y;
+  gr_dtype dtype;
+  int spatial;  // 1, 2 or 3
+  int64_t n, c, out_c, groups;
+  int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+} gr_gpu_conv;
+
+typedef struct gr_gpu_copy {
+  gr_gpu_ref to, from;  // from GR_GPU_NOTHING: `to` is set to zeros
+  size_t bytes;
+} gr_gpu_copy;
+
+typedef enum gr_gpu_kind {
+  GR_GPU_KERNEL,
+  GR_GPU_GEMM,
+  GR_GPU_CONVOLUTION,
+  GR_GPU_COPY
+} gr_gpu_kind;
+typedef struct gr_gpu_launch {
+  gr_gpu_kind kind;
+  union {
+    gr_gpu_kernel kernel;
+    gr_gpu_gemm gemm;
+    gr_gpu_conv conv;
+    gr_gpu_copy copy;
+  };
+} gr_gpu_launch;
+
+struct gr_gpu_call {
+  const gr_op_call *call;
+  // Layouts and this rank's coordinates, for ops whose results depend on the place in the global
+  // value; its addresses are not set yet. NULL while a plan is made.
+  const gr_launch *where;
+  gr_arena *arena;  // for generated text; lives as long as the program
+  size_t scratch;   // bytes of working memory that the launches need, 256-byte aligned
+  int n;
+  gr_gpu_launch *launch;  // GR_GPU_LAUNCHES of them
+};
+
+// Appends a launch of one of the call's kernels with a grid of enough threads for `items`, and of
+// `threads` each; the source is that of the op. The pointer is valid until the next append.
+gr_gpu_kernel *gr_gpu_kernel_add(gr_gpu_call *, const char *source, const char *entry,
+                                 int64_t items, int threads);
+void gr_gpu_int(gr_gpu_kernel *, int64_t);
+void gr_gpu_real(gr_gpu_kernel *, double);
+// Appends "#define NAME VALUE"; the format is that of the value.
+void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
+void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
+void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);
+
+// The text of NAME.cu beside NAME.c: declared in the op's file, made by the build.
+#define GR_CU(name) extern const char gr_cu_##name[]

@@ -1,0 +1,126 @@
+// prelude.cu - what all kernels share. It is put before the text of each (gpu.h), and includes
+// nothing: machines with a driver but without a toolkit have no headers.
+//
+// Kernels read and write elements through gr_get and gr_put and compute in gr_wide<T>: float,
+// double for double.
+
+#define GR_INFINITY __int_as_float(0x7f800000)
+
+struct bf16 {
+  unsigned short bits;
+};
+struct f16 {
+  unsigned short bits;
+};
+
+template <class T> struct gr_wide_of {
+  typedef float type;
+};
+template <> struct gr_wide_of<double> {
+  typedef double type;
+};
+template <class T> using gr_wide = typename gr_wide_of<T>::type;
+
+// ---- Storage ----------------------------------------------------------------------------------
+
+__device__ inline float gr_get(const float *p, long long i) { return p[i]; }
+__device__ inline double gr_get(const double *p, long long i) { return p[i]; }
+__device__ inline int gr_get(const int *p, long long i) { return p[i]; }
+__device__ inline long long gr_get(const long long *p, long long i) { return p[i]; }
+__device__ inline int gr_get(const unsigned char *p, long long i) { return p[i]; }
+__device__ inline float gr_get(const bf16 *p, long long i) {
+  return __uint_as_float((unsigned)p[i].bits << 16);
+}
+
+// IEEE binary16, by bits. Subnormal numbers are exact.
+__device__ inline float gr_get(const f16 *p, long long i) {
+  unsigned h = p[i].bits, sign = (h & 0x8000u) << 16, e = h >> 10 & 31, m = h & 0x3ff;
+  if (e == 31) return __uint_as_float(sign | 0x7f800000u | m << 13);
+  if (e) return __uint_as_float(sign | (e + 112) << 23 | m << 13);
+  float small = (float)m * 5.9604644775390625e-8f;  // 2^-24
+  return sign ? -small : small;
+}
+
+__device__ inline unsigned short gr_bf16_bits(float f) {  // to nearest even; NaN stays NaN
+  unsigned bits = __float_as_uint(f);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return (unsigned short)(bits >> 16 | 0x40);
+  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+__device__ inline unsigned short gr_f16_bits(float f) {  // to nearest even; NaN stays NaN
+  unsigned bits = __float_as_uint(f), sign = bits >> 16 & 0x8000u;
+  bits &= 0x7fffffffu;
+  if (bits > 0x7f800000u) return (unsigned short)(sign | 0x7e00);
+  if (bits >= 0x47800000u) return (unsigned short)(sign | 0x7c00);  // 2^16 and more
+  if (bits < 0x38800000u) {  // below 2^-14: adding 1/2 leaves multiples of 2^-24 in the last bits
+    float shifted = __uint_as_float(bits) + 0.5f;
+    return (unsigned short)(sign | (__float_as_uint(shifted) - 0x3f000000u));
+  }
+  unsigned rounded = bits - 0x38000000u + 0xfff + (bits >> 13 & 1);
+  return (unsigned short)(sign | rounded >> 13);
+}
+
+__device__ inline void gr_put(float *p, long long i, float v) { p[i] = v; }
+__device__ inline void gr_put(double *p, long long i, double v) { p[i] = v; }
+__device__ inline void gr_put(int *p, long long i, double v) { p[i] = (int)v; }
+__device__ inline void gr_put(long long *p, long long i, double v) { p[i] = (long long)v; }
+__device__ inline void gr_put(unsigned char *p, long long i, double v) {
+  p[i] = (unsigned char)(long long)v;
+}
+__device__ inline void gr_put(bf16 *p, long long i, float v) { p[i].bits = gr_bf16_bits(v); }
+__device__ inline void gr_put(f16 *p, long long i, float v) { p[i].bits = gr_f16_bits(v); }
+
+// ---- Threads -----------------------------------------------------------------------------------
+
+// This thread's number in the grid, and the number of threads: for loops over elements.
+#define GR_FIRST ((long long)blockIdx.x * blockDim.x + threadIdx.x)
+#define GR_ALL ((long long)gridDim.x * blockDim.x)
+
+// Sum and maximum over a warp, and over a block of at most 1,024 threads; all threads of it call,
+// and all get the result. The order of additions depends on the block's size alone.
+#define GR_REDUCTION(T, name, start, combined)                                       \
+  __device__ inline T gr_warp_##name(T a) {                                          \
+    for (int d = 16; d; d /= 2) {                                                    \
+      T b = __shfl_xor_sync(0xffffffffu, a, d);                                      \
+      a = combined;                                                                  \
+    }                                                                                \
+    return a;                                                                        \
+  }                                                                                  \
+  __device__ inline T gr_block_##name(T a) {                                         \
+    __shared__ T part[32];                                                           \
+    a = gr_warp_##name(a);                                                           \
+    __syncthreads();                                                                 \
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = a;                           \
+    __syncthreads();                                                                 \
+    a = threadIdx.x % 32 < blockDim.x / 32 ? part[threadIdx.x % 32] : (T)(start);    \
+    return gr_warp_##name(a);                                                        \
+  }
+GR_REDUCTION(float, sum, 0, a + b)
+GR_REDUCTION(double, sum, 0, a + b)
+GR_REDUCTION(float, max, -GR_INFINITY, a > b ? a : b)
+GR_REDUCTION(double, max, -GR_INFINITY, a > b ? a : b)
+
+// ---- Random numbers -----------------------------------------------------------------------------
+
+// Philox4x32-10 (base/rng.h): the same words as on the CPU. `key` is the hash of seed and stream.
+__device__ inline void gr_philox(unsigned long long key, unsigned long long block,
+                                 unsigned long long step, unsigned word[4]) {
+  unsigned k0 = (unsigned)key, k1 = (unsigned)(key >> 32);
+  unsigned c0 = (unsigned)block, c1 = (unsigned)(block >> 32);
+  unsigned c2 = (unsigned)step, c3 = (unsigned)(step >> 32);
+  for (int round = 0; round < 10; round++) {
+    unsigned high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0;
+    unsigned high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
+    c0 = high1 ^ c1 ^ k0, c1 = low1, c2 = high0 ^ c3 ^ k1, c3 = low0;
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  word[0] = c0, word[1] = c1, word[2] = c2, word[3] = c3;
+}
+
+// The word of one index.
+__device__ inline unsigned gr_random(unsigned long long key, unsigned long long step,
+                                     unsigned long long index) {
+  unsigned word[4];
+  gr_philox(key, index / 4, step, word);
+  return word[index % 4];
+}
