@@ -17,8 +17,9 @@ gr_gpu_kernel *gr_gpu_kernel_add(gr_gpu_call *g, const char *source, const char 
                                  int64_t items, int threads) {
   gr_gpu_kernel *k = &append(g, GR_GPU_KERNEL)->kernel;
   int64_t blocks = (items + threads - 1) / threads;
-  *k = (gr_gpu_kernel){
-      .source = source, .entry = entry, .blocks = blocks > 0 ? blocks : 1, .threads = threads};
+  if (blocks < 1) blocks = 1;
+  if (blocks > INT32_MAX) blocks = INT32_MAX;
+  *k = (gr_gpu_kernel){.source = source, .entry = entry, .blocks = blocks, .threads = threads};
   return k;
 }
 
@@ -32,7 +33,7 @@ void gr_gpu_int(gr_gpu_kernel *k, int64_t i) { number(k, (gr_gpu_number){.i = i}
 void gr_gpu_real(gr_gpu_kernel *k, double r) { number(k, (gr_gpu_number){.real = true, .r = r}); }
 
 void gr_gpu_define(gr_gpu_call *g, gr_gpu_kernel *k, const char *name, const char *format, ...) {
-  char value[128];
+  char value[1024];
   va_list args;
   va_start(args, format);
   vsnprintf(value, sizeof value, format, args);

@@ -37,7 +37,7 @@ typedef struct gr_gpu_number {
   double r;
 } gr_gpu_number;
 
-enum { GR_GPU_NUMBERS = 40, GR_GPU_LAUNCHES = 8 };
+enum { GR_GPU_NUMBERS = 72, GR_GPU_LAUNCHES = 8 };
 typedef struct gr_gpu_kernel {
   const char *source;   // CUDA C without the parts above; constant, or of the call's arena
   const char *defines;  // lines "#define NAME VALUE"; NULL: none
@@ -85,8 +85,8 @@ typedef struct gr_gpu_conv {
   int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
 } gr_gpu_conv;
 
-typedef struct gr_gpu_copy {
-  gr_gpu_ref to, from;  // from GR_GPU_NOTHING: `to` is set to zeros
+typedef struct gr_gpu_copy {  // nothing is done if both are one address: a result in place
+  gr_gpu_ref to, from;        // from GR_GPU_NOTHING: `to` is set to zeros
   size_t bytes;
 } gr_gpu_copy;
 
@@ -126,9 +126,20 @@ void gr_gpu_real(gr_gpu_kernel *, double);
 // Appends "#define NAME VALUE"; the format is that of the value.
 void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+// Appends the kernel that is generated for a scalar expression of x0, x1, ... and the numeric
+// attributes by name: out[0][i] = formula(in[0][i], in[1][i], ...). Operands and result have equal
+// shapes and may have different types; the result may take the memory of an operand of its type.
+GR_MUST_USE gr_status gr_gpu_formula(gr_gpu_call *, const char *formula);
 void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
 void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);
+
+// Describes a call: by op->gpu, or by the op's formula. GR_ERR_UNSUPPORTED if it has neither, in
+// the words of gr_gpu_refuse, which is for an op's `gpu` too.
+GR_MUST_USE gr_status gr_gpu_describe(gr_gpu_call *);
+GR_MUST_USE gr_status gr_gpu_refuse(const gr_op_call *);
+// Appends all the text that is compiled for a kernel of the call.
+void gr_gpu_source(const gr_gpu_call *, const gr_gpu_kernel *, gr_text *out);
 
 // The text of NAME.cu beside NAME.c: declared in the op's file, made by the build.
 #define GR_CU(name) extern const char gr_cu_##name[]

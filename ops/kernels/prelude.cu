@@ -2,9 +2,10 @@
 // nothing: machines with a driver but without a toolkit have no headers.
 //
 // Kernels read and write elements through gr_get and gr_put and compute in gr_wide<T>: float,
-// double for double.
+// double for double and for integers, which it holds exactly up to 2^53.
 
 #define GR_INFINITY __int_as_float(0x7f800000)
+#define GR_NAN __int_as_float(0x7fc00000)
 
 struct bf16 {
   unsigned short bits;
@@ -17,6 +18,12 @@ template <class T> struct gr_wide_of {
   typedef float type;
 };
 template <> struct gr_wide_of<double> {
+  typedef double type;
+};
+template <> struct gr_wide_of<int> {
+  typedef double type;
+};
+template <> struct gr_wide_of<long long> {
   typedef double type;
 };
 template <class T> using gr_wide = typename gr_wide_of<T>::type;
@@ -70,14 +77,50 @@ __device__ inline void gr_put(unsigned char *p, long long i, double v) {
 __device__ inline void gr_put(bf16 *p, long long i, float v) { p[i].bits = gr_bf16_bits(v); }
 __device__ inline void gr_put(f16 *p, long long i, float v) { p[i].bits = gr_f16_bits(v); }
 
+// N elements, which are read and written at once; 16 bytes are the most that a thread can.
+template <class T, int N> struct alignas(N * sizeof(T)) gr_pack {
+  T at[N];
+};
+__device__ inline bool gr_aligned(const void *p) { return (unsigned long long)p % 16 == 0; }
+template <int N, class T> __device__ inline gr_pack<T, N> gr_load(const T *p, long long i) {
+  return *(const gr_pack<T, N> *)(p + i);
+}
+template <int N, class T> __device__ inline void gr_store(T *p, long long i, gr_pack<T, N> v) {
+  *(gr_pack<T, N> *)(p + i) = v;
+}
+
+// ---- Indices -----------------------------------------------------------------------------------
+
+// a / b and a % b of indices: most are below 2^32, where division takes a quarter of the time.
+__device__ inline long long gr_div(long long a, long long b) {
+  return (a | b) >> 32 ? a / b : (long long)((unsigned)a / (unsigned)b);
+}
+__device__ inline long long gr_mod(long long a, long long b) { return a - gr_div(a, b) * b; }
+
+// Axes of a value that is walked through in another order than that of its elements: element i of
+// the walk is gr_place in memory.
+template <int AXES> struct gr_axes {
+  long long size[AXES], stride[AXES];
+};
+template <int AXES> __device__ inline long long gr_place(const gr_axes<AXES> &a, long long i) {
+  long long at = 0;
+#pragma unroll
+  for (int d = AXES - 1; d > 0; d--) {
+    const long long outer = gr_div(i, a.size[d]);
+    at += (i - outer * a.size[d]) * a.stride[d];
+    i = outer;
+  }
+  return at + i * a.stride[0];
+}
+
 // ---- Threads -----------------------------------------------------------------------------------
 
 // This thread's number in the grid, and the number of threads: for loops over elements.
 #define GR_FIRST ((long long)blockIdx.x * blockDim.x + threadIdx.x)
 #define GR_ALL ((long long)gridDim.x * blockDim.x)
 
-// Sum and maximum over a warp, and over a block of at most 1,024 threads; all threads of it call,
-// and all get the result. The order of additions depends on the block's size alone.
+// Sum and maximum (NaN if any is) over a warp, and over a block of at most 1,024 threads; all threads
+// of it call, and all get the result. The order of additions depends on the block's size alone.
 #define GR_REDUCTION(T, name, start, combined)                                       \
   __device__ inline T gr_warp_##name(T a) {                                          \
     for (int d = 16; d; d /= 2) {                                                    \
@@ -97,8 +140,8 @@ __device__ inline void gr_put(f16 *p, long long i, float v) { p[i].bits = gr_f16
   }
 GR_REDUCTION(float, sum, 0, a + b)
 GR_REDUCTION(double, sum, 0, a + b)
-GR_REDUCTION(float, max, -GR_INFINITY, a > b ? a : b)
-GR_REDUCTION(double, max, -GR_INFINITY, a > b ? a : b)
+GR_REDUCTION(float, max, -GR_INFINITY, a > b || a != a ? a : b)
+GR_REDUCTION(double, max, -GR_INFINITY, a > b || a != a ? a : b)
 
 // ---- Random numbers -----------------------------------------------------------------------------
 

@@ -1,0 +1,103 @@
+// gpu_source.c - the launches of a call, the text that is compiled for a kernel, and the kernel
+// that is generated from the formula of a pointwise op. See gpu.h.
+#include <math.h>
+#include <string.h>
+#include "ops/kernels/gpu.h"
+
+GR_CU(prelude);
+GR_CU(pointwise);
+
+static const char *const element_types[GR_DTYPE_COUNT] = {
+    [GR_F32] = "float", [GR_F64] = "double",    [GR_BF16] = "bf16",
+    [GR_I32] = "int",   [GR_I64] = "long long", [GR_U8] = "unsigned char",
+};
+
+gr_status gr_gpu_refuse(const gr_op_call *call) {
+  char type[96];
+  bool typed = call->n_in > 0;
+  return gr_hint(
+      gr_fail(GR_ERR_UNSUPPORTED, call->loc, "op '%s' has no kernel for the device 'cuda'%s%s",
+              call->op->name, typed ? " on " : "", typed ? gr_type_text(&call->in[0], type) : ""),
+      "device=cpu runs every op");
+}
+
+gr_status gr_gpu_describe(gr_gpu_call *g) {
+  const gr_op *op = g->call->op;
+  if (op->gpu) return op->gpu(g);
+  return op->formula ? gr_gpu_formula(g, op->formula) : gr_gpu_refuse(g->call);
+}
+
+static void element_type(gr_text *out, const char *place, int k, gr_dtype dtype) {
+  gr_text_printf(out, "#define %s%d %s\n", place, k, element_types[dtype]);
+}
+
+void gr_gpu_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
+  const gr_op_call *call = g->call;
+  gr_text_put(out, gr_cu_prelude);
+  for (int i = 0; i < call->n_in; i++) element_type(out, "IN", i, call->in[i].dtype);
+  for (int i = 0; i < call->n_out; i++) element_type(out, "OUT", i, call->out[i].dtype);
+  if (k->defines) gr_text_put(out, k->defines);
+  gr_text_put(out, k->source);
+}
+
+// ---- Formulas -------------------------------------------------------------------------------
+
+static void number(gr_text *out, double value) {
+  char text[40];
+  if (isnan(value))
+    snprintf(text, sizeof text, "GR_NAN");
+  else if (isinf(value))
+    snprintf(text, sizeof text, "%sGR_INFINITY", value < 0 ? "-" : "");
+  else
+    snprintf(text, sizeof text, "%.17g", value);
+  bool integer = !text[strcspn(text, ".eG")];  // in C; and -0 would be 0
+  gr_text_printf(out, "%s%s", text, integer ? ".0" : "");
+}
+
+// The attributes that a formula can name, as constants of the type that it is computed in.
+static void constants(gr_text *out, const gr_op_call *call) {
+  for (const gr_attr *a = call->op->attrs; a && a->name; a++) {
+    const char *at = (const char *)call->attr + a->offset;
+    double value = 0;
+    if (a->kind == GR_ATTR_FLOAT)
+      memcpy(&value, at, sizeof value);
+    else if (a->kind == GR_ATTR_INT || a->kind == GR_ATTR_BOOL)
+      value = (double)*(const int64_t *)(const void *)at;
+    else
+      continue;
+    gr_text_printf(out, "  const W %s = (W)", a->name);
+    number(out, value);
+    gr_text_put(out, ";\n");
+  }
+}
+
+// Whether elements of a type are computed with as double.
+static bool is_wide(gr_dtype d) { return d == GR_F64 || d == GR_I32 || d == GR_I64; }
+
+// The text before that of pointwise.cu: types and sizes, and the function f.
+static void put_formula(gr_text *out, const gr_op_call *call, const char *formula, int pack) {
+  bool wide = is_wide(call->out[0].dtype);
+  for (int k = 0; k < call->n_in; k++) wide |= is_wide(call->in[k].dtype);
+  gr_text_printf(out, "typedef %s W;\n#define PACK %d\n#define OPERANDS(F)",
+                 wide ? "double" : "float", pack);
+  for (int k = 0; k < call->n_in; k++) gr_text_printf(out, " F(%d)", k);
+  gr_text_put(out, "\n\n__device__ inline W f(");
+  for (int k = 0; k < call->n_in; k++) gr_text_printf(out, "W x%d, ", k);
+  gr_text_put(out, "long long i) {\n");
+  constants(out, call);
+  gr_text_printf(out, "  return %s;\n}\n\n", formula);
+}
+
+gr_status gr_gpu_formula(gr_gpu_call *g, const char *formula) {
+  const gr_op_call *call = g->call;
+  gr_text source = gr_text_make(g->arena);
+  int64_t n = gr_type_count(&call->out[0]);
+  int most = gr_dtypes[call->out[0].dtype].size;
+  for (int k = 0; k < call->n_in; k++)
+    if (gr_dtypes[call->in[k].dtype].size > most) most = gr_dtypes[call->in[k].dtype].size;
+  int pack = 16 / most;
+  put_formula(&source, call, formula, pack);
+  gr_text_put(&source, gr_cu_pointwise);
+  gr_gpu_int(gr_gpu_kernel_add(g, source.at, "pointwise", (n + pack - 1) / pack, 256), n);
+  return GR_OK;
+}

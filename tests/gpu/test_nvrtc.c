@@ -1,0 +1,221 @@
+// test_nvrtc.c - every kernel of every op, compiled by NVRTC as a device does it: no error, no
+// registers that spill to local memory, and few enough of them for the launch. It needs no GPU.
+//
+//   test_nvrtc [sm_80 | sm_90 | sm_100 | all] [table] [OP]
+//
+// One architecture, sm_90, if none is given; `table` prints registers and shared memory.
+#include <dlfcn.h>
+#include "base/arena.h"
+#include "base/tasks.h"
+#include "ops/comm/collective.h"
+#include "ops/kernels/gpu.h"
+#include "ops/ops.h"
+#include "tests/check.h"
+
+// ---- The library ------------------------------------------------------------------------------
+
+static struct nvrtc {  // as nvrtc.h declares it; 0 is success
+  int (*create)(void **program, const char *source, const char *name, int, const char *const *,
+                const char *const *);
+  int (*compile)(void *program, int n, const char *const *options);
+  int (*log_size)(void *program, size_t *out);
+  int (*log)(void *program, char *out);
+  int (*destroy)(void **program);
+} nvrtc;
+
+static bool library_open(void) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12",
+                                      "/usr/local/cuda/lib64/libnvrtc.so.13",
+                                      "/usr/local/cuda/lib64/libnvrtc.so.12"};
+  void *so = NULL;
+  for (size_t i = 0; !so && i < sizeof names / sizeof *names; i++) so = dlopen(names[i], RTLD_NOW);
+  if (!so) return false;
+  *(void **)&nvrtc.create = dlsym(so, "nvrtcCreateProgram");
+  *(void **)&nvrtc.compile = dlsym(so, "nvrtcCompileProgram");
+  *(void **)&nvrtc.log_size = dlsym(so, "nvrtcGetProgramLogSize");
+  *(void **)&nvrtc.log = dlsym(so, "nvrtcGetProgramLog");
+  *(void **)&nvrtc.destroy = dlsym(so, "nvrtcDestroyProgram");
+  return nvrtc.create && nvrtc.compile && nvrtc.log_size && nvrtc.log && nvrtc.destroy;
+}
+
+// ---- Sources: each text once, for one architecture ----------------------------------------------
+
+static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
+enum { ARCHS = 3, MOST = 8192 };
+static bool wanted[ARCHS], table;
+static const char *only;  // an op, or NULL
+
+typedef struct job {
+  const char *text, *op, *arch;
+  char types[64];
+  int threads;  // the most that a launch has
+  int failed;
+  char *log;
+} job;
+static job jobs[MOST];
+static int n_jobs, n_calls;
+static gr_arena *arena;
+
+static void add_source(const gr_op_call *call, const gr_gpu_kernel *k, const char *text) {
+  for (int a = 0; a < ARCHS; a++) {
+    int i = 0;
+    while (i < n_jobs && (jobs[i].arch != archs[a] || strcmp(jobs[i].text, text))) i++;
+    if (!wanted[a] || i == MOST) continue;
+    job *j = &jobs[i];
+    if (i == n_jobs) {
+      *j = (job){.text = text, .op = call->op->name, .arch = archs[a]};
+      for (int o = 0, at = 0; o < call->n_in + call->n_out && at < 50; o++)
+        at += snprintf(
+            j->types + at, sizeof j->types - (size_t)at, "%s%s",
+            o == call->n_in ? " -> "
+            : o             ? " "
+                            : "",
+            gr_dtypes[(o < call->n_in ? call->in[o] : call->out[o - call->n_in]).dtype].name);
+      n_jobs++;
+    }
+    if (k->threads > j->threads) j->threads = k->threads;
+  }
+}
+
+static void add_kernel(const gr_gpu_call *g, const gr_gpu_kernel *k) {
+  const char *op = g->call->op->name;
+  gr_text text = gr_text_make(arena);
+  CHECK(k->blocks >= 1 && k->blocks <= INT32_MAX, "%s: %lld blocks", op, (long long)k->blocks);
+  CHECK(k->threads % 32 == 0 && k->threads >= 32 && k->threads <= 1024, "%s: %d threads", op,
+        k->threads);
+  gr_gpu_source(g, k, &text);
+  add_source(g->call, k, text.at);
+}
+
+static void add_call(const gr_op_call *call) {
+  static gr_gpu_launch launch[GR_GPU_LAUNCHES];
+  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
+  MUST(gr_gpu_describe(&g));
+  CHECK(g.n > 0, "%s: no launch", call->op->name);
+  CHECK(g.scratch % 256 == 0, "%s: %zu bytes of working memory", call->op->name, g.scratch);
+  for (int i = 0; i < g.n; i++)
+    if (launch[i].kind == GR_GPU_KERNEL) add_kernel(&g, &launch[i].kernel);
+  n_calls++;
+}
+
+// A case's call with its f32 operands in another type; false if the op does not take them.
+static bool call_of(const gr_op *op, const gr_case *c, gr_dtype f32_is, gr_op_call *out) {
+  *out = (gr_op_call){.op = op, .attr = c->attr};
+  bool any = f32_is == GR_F32;
+  for (; out->n_in < GR_CASE_ARGS && c->in[out->n_in]; out->n_in++) {
+    gr_type *t = &out->in[out->n_in];
+    MUST(gr_type_parse(c->in[out->n_in], t));
+    any |= t->dtype == GR_F32;
+    if (t->dtype == GR_F32) t->dtype = f32_is;
+  }
+  gr_status s = any ? gr_op_infer(out) : GR_OK;
+  if (s) gr_status_drop(s);
+  return any && !s;
+}
+
+static void add_op(const gr_op *op) {
+  static const gr_dtype floats[] = {GR_F32, GR_BF16, GR_F64};
+  gr_op_call call;
+  for (const gr_case *c = op->cases; c && (c->in[0] || c->attr); c++)
+    for (size_t d = 0; d < sizeof floats / sizeof *floats; d++)
+      if (!c->fails && call_of(op, c, floats[d], &call)) add_call(&call);
+}
+
+static bool is_kernels_own(const gr_op *op) {  // not the communicator's or the executor's
+  return !op->collective && !gr_op_has_body(op);
+}
+
+static void add_ops(void) {
+  for (const gr_op *const *op = gr_ops; *op; op++) {
+    if (!is_kernels_own(*op) || (only && strcmp(only, (*op)->name))) continue;
+    if ((*op)->gpu || (*op)->formula)
+      add_op(*op);
+    else
+      printf("     %s has no kernel\n", (*op)->name);
+  }
+}
+
+// ---- What the compiler says ---------------------------------------------------------------------
+
+static gr_status compile(void *arg, int i) {
+  (void)arg;
+  job *j = &jobs[i];
+  void *program = NULL;
+  char arch[32];
+  size_t n = 0;
+  snprintf(arch, sizeof arch, "-arch=%s", j->arch);
+  const char *options[] = {arch, "--ptxas-options=-v"};
+  j->failed = nvrtc.create(&program, j->text, j->op, 0, NULL, NULL);
+  if (!j->failed) j->failed = nvrtc.compile(program, 2, options);
+  if (program && !nvrtc.log_size(program, &n) && (j->log = calloc(n + 1, 1)))
+    nvrtc.log(program, j->log);
+  if (program) nvrtc.destroy(&program);
+  return GR_OK;
+}
+
+// The number before some words of a line; 0: the line does not have them.
+static int number_before(const char *line, const char *words) {
+  const char *at = strstr(line, words);
+  while (at && at > line && at[-1] >= '0' && at[-1] <= '9') at--;
+  return at ? atoi(at) : 0;
+}
+
+// Judges one kernel by its two lines: "0 bytes stack frame, ..." and "Used 14 registers, ...".
+static void judge_kernel(const job *j, const char *entry, const char *frame, const char *used) {
+  int stack = number_before(frame, " bytes stack frame");
+  int spills =
+      number_before(frame, " bytes spill stores") + number_before(frame, " bytes spill loads");
+  int registers = number_before(used, " registers"), shared = number_before(used, " bytes smem");
+  CHECK(!stack && !spills, "%s (%s) for %s: %s has %d bytes of stack, %d of spills", j->op,
+        j->types, j->arch, entry, stack, spills);
+  CHECK(registers > 0 && (registers + 7) / 8 * 8 * j->threads <= 65536,
+        "%s (%s) for %s: %s needs %d registers in each of %d threads", j->op, j->types, j->arch,
+        entry, registers, j->threads);
+  if (table)
+    printf("| %s | %s | %s | %s | %d | %d | %d |\n", j->op, j->types, entry, j->arch, registers,
+           shared, spills);
+}
+
+static void judge(job *j) {
+  char entry[64] = "?", *frame = NULL;
+  int kernels = 0;
+  CHECK(!j->failed, "%s (%s) for %s: %s", j->op, j->types, j->arch, j->log ? j->log : "no log");
+  for (char *line = strtok(j->log, "\n"); line && !j->failed; line = strtok(NULL, "\n")) {
+    const char *name = strstr(line, "entry function '");
+    if (name) sscanf(name + 16, "%63[^']", entry);
+    if (strstr(line, "bytes stack frame")) frame = line;
+    if (frame && strstr(line, "Used "))
+      judge_kernel(j, entry, frame, line), kernels++, frame = NULL;
+  }
+  CHECK(j->failed || kernels > 0, "%s for %s: no kernel in the log", j->op, j->arch);
+  free(j->log);
+}
+
+static void kernels(void) {
+  arena = gr_arena_create();
+  add_ops();
+  if (!library_open()) SKIP("libnvrtc.so.13 is not on this machine");
+  MUST(gr_tasks_run(0, n_jobs, compile, NULL));
+  if (table)
+    printf(
+        "| op | types | kernel | for | registers | shared | spills "
+        "|\n|---|---|---|---|---|---|---|\n");
+  for (int i = 0; i < n_jobs; i++) judge(&jobs[i]);
+  printf("     %d calls, %d sources compiled\n", n_calls, n_jobs);
+  gr_arena_destroy(arena);
+}
+
+int main(int argc, char **argv) {
+  bool any = false;
+  for (int i = 1; i < argc; i++) {
+    bool all = !strcmp(argv[i], "all"), arch = all;
+    for (int a = 0; a < ARCHS; a++)
+      if (all || !strcmp(argv[i], archs[a])) wanted[a] = arch = any = true;
+    if (!strcmp(argv[i], "table"))
+      table = true;
+    else if (!arch)
+      only = argv[i];
+  }
+  if (!any) wanted[1] = true;
+  return RUN(1, argv, {"kernels", kernels});
+}
