@@ -5,6 +5,7 @@
 // drops what is unused.
 #pragma once
 #include "compiler/plan/plan.h"
+#include "ops/loop/scan.h"
 #include "ops/ops.h"
 
 // A layout rule: the placement, on one mesh axis, of weights whose name matches a shell pattern. A
@@ -112,6 +113,11 @@ void gr_copy_leaves(gr_rewrite *);
 gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);
 gr_val gr_copy_node(gr_rewrite *, const gr_node *);
 void gr_copy_links(gr_rewrite *);
+// Emits a scan again, on mapped operands, with a body whose nodes `write` emits: it sets map[] for
+// the values of the old body. Layouts of the scan's results are kept; `write` sets those of the
+// body.
+typedef void (*gr_write_body)(gr_loop *, const gr_scan *, const gr_val *operands, gr_val *map);
+void gr_rewrite_loop(gr_rewrite *, const gr_node *scan, gr_write_body write);
 
 // The layout of weight w, by the rules.
 gr_layout gr_weight_layout(const gr_mesh *, const gr_value *w, const gr_options *);

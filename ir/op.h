@@ -51,6 +51,9 @@ typedef struct gr_launch {
 } gr_launch;
 typedef gr_status (*gr_kernel)(const gr_launch *);
 typedef struct gr_gpu_call gr_gpu_call;
+// Computes y[0] to y[n - 1] from operands x[0], x[1], ..., a tile of the elements; y may be one of
+// the operands.
+typedef void (*gr_tile)(const float *const *x, float *y, int64_t n, const void *attr);
 
 // One field of an op's attribute struct; YAML, IR text, docs and hashing are driven by it.
 typedef enum gr_attr_kind {
@@ -148,6 +151,7 @@ struct gr_op {
   bool linear;          // f(a)+f(b) = f(a+b): partial sums may pass through
   bool random;          // draws from its stream attribute; differs by stream, so it is not merged
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
+  gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile
   int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may reuse, or 0
   bool inplace_each;               // output i may reuse operand i, for every i
 

@@ -4,7 +4,6 @@
 // It runs after sharding: a packed matrix cannot be sharded.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
-#include "ops/loop/scan.h"
 
 // Node n of the body multiplies by a constant of the loop, and may do so packed.
 static bool packs(const gr_scan *s, const gr_node *n) {
@@ -43,31 +42,12 @@ static void write_nodes(gr_loop *l, const gr_scan *s, const gr_val *operands, gr
   }
 }
 
-static void write_loop(gr_rewrite *rw, const gr_node *n) {
-  const gr_scan *s = n->attr;
-  gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->arena, gr_val, s->body->n_values);
-  gr_loop l;
-  rw->b.loc = n->loc, rw->b.scope = n->scope;
-  for (int k = 0; k < n->n_in; k++) in[k] = rw->map[n->in[k].id];
-  gr_loop_leaves(&l, &rw->b, s, in, map);
-  write_nodes(&l, s, in, map);
-  gr_loop_nexts(&l, s, map);
-  for (uint32_t j = 0; j < s->body->n_results; j++) gr_loop_yield(&l, map[s->body->results[j].id]);
-  gr_loop_close(&l);
-  for (int k = 0; k < n->n_out; k++) {
-    gr_val was = gr_out(n, k), *now = &rw->map[was.id];
-    *now = k < s->n_carry ? gr_loop_last(&l, map[gr_scan_carry(s, k).id])
-                          : gr_loop_stack(&l, k - (int)s->n_carry);
-    if (gr_is(*now)) gr_at(rw->b.g, *now)->layout = gr_at(rw->old, was)->layout;
-  }
-}
-
 gr_status gr_pass_prepack_weights(gr_rewrite *rw) {
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) {
     const gr_node *n = &rw->old->nodes[i];
     if (n->op == &gr_op_scan && any_packs(n->attr))
-      write_loop(rw, n);
+      gr_rewrite_loop(rw, n, write_nodes);
     else
       gr_copy_node(rw, n);
   }

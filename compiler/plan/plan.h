@@ -56,6 +56,7 @@ struct gr_plan_frame {
 typedef struct gr_pass_note {
   const char *pass;
   uint32_t nodes, in_loops, collectives;  // of the graph it left; in_loops: of bodies
+  double calls, bytes;  // kernels run by one run of the program, and what they read and write
 } gr_pass_note;
 enum { GR_MAX_PASSES = 16 };
 typedef struct gr_notes {

@@ -36,12 +36,14 @@ static void explain_memory(FILE *f, const gr_plan *p) {
 }
 
 static void explain_passes(FILE *f, const gr_notes *n) {
+  char bytes[32];
   fprintf(f, "  passes\n");
   for (int i = 0; i < n->n_passes; i++) {
     const gr_pass_note *p = &n->passes[i];
-    fprintf(f, "    %-10s %5u nodes", p->pass, p->nodes);
+    fprintf(f, "    %-20s %5u nodes", p->pass, p->nodes);
     if (p->in_loops) fprintf(f, ", %u more in loops", p->in_loops);
     if (p->collectives) fprintf(f, ", %u collectives", p->collectives);
+    fprintf(f, "; %.0f calls, %s", p->calls, gr_bytes_text(p->bytes, bytes));
     fputc('\n', f);
   }
 }

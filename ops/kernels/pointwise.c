@@ -39,25 +39,34 @@ static void part(void *arg, int64_t from, int64_t to) {
   w->tile(x, (float *)w->l->out[0] + from, to - from, w->l->attr);
 }
 
-static void part_bf16(void *arg, int64_t from, int64_t to) {
+void gr_tile_load(const void *array, gr_dtype dtype, int64_t from, int64_t n, float *out) {
+  (void)dtype;
+  const uint16_t *in = (const uint16_t *)array + from;
+  for (int64_t i = 0; i < n; i++) out[i] = gr_float_of((uint32_t)in[i] << 16);
+}
+
+void gr_tile_store(void *array, gr_dtype dtype, int64_t from, int64_t n, const float *x) {
+  (void)dtype;
+  uint16_t *out = (uint16_t *)array + from;
+  for (int64_t i = 0; i < n; i++) out[i] = gr_bf16(x[i]);
+}
+
+static void part_narrow(void *arg, int64_t from, int64_t to) {
   enum { TILE = 512 };
   const work *w = arg;
+  gr_dtype dtype = w->l->out_type->dtype;
   float tile[3][TILE], y[TILE];
   const float *x[3] = {tile[0], tile[1], tile[2]};
   for (; from < to; from += TILE) {
     int64_t n = to - from < TILE ? to - from : TILE;
-    for (int k = 0; k < w->n_x; k++) {
-      const uint16_t *in = (const uint16_t *)w->l->in[k] + from;
-      for (int64_t i = 0; i < n; i++) tile[k][i] = gr_float_of((uint32_t)in[i] << 16);
-    }
+    for (int k = 0; k < w->n_x; k++) gr_tile_load(w->l->in[k], dtype, from, n, tile[k]);
     w->tile(x, y, n, w->l->attr);
-    uint16_t *out = (uint16_t *)w->l->out[0] + from;
-    for (int64_t i = 0; i < n; i++) out[i] = gr_bf16(y[i]);
+    gr_tile_store(w->l->out[0], dtype, from, n, y);
   }
 }
 
 gr_status gr_pointwise_run(const gr_launch *l, gr_tile tile, int n_x) {
-  gr_parallel(l, gr_type_count(l->out_type), 4096, l->out_type->dtype == GR_BF16 ? part_bf16 : part,
+  gr_parallel(l, gr_type_count(l->out_type), 4096, l->out_type->dtype == GR_BF16 ? part_narrow : part,
               &(work){l, tile, n_x});
   return GR_OK;
 }

@@ -13,9 +13,6 @@
 #include "ops/kernels/fastmath.h"
 #include "ops/ops.h"
 
-// Computes y[0] to y[n - 1] from operands x[0], x[1], ..., one chunk of the elements.
-typedef void (*gr_tile)(const float *const *x, float *y, int64_t n, const void *attr);
-
 // infer: all operands have one dtype; and it is a float. GR_ERR_TYPE otherwise.
 gr_status gr_pointwise_infer(gr_op_call *);
 gr_status gr_pointwise_infer_float(gr_op_call *);
@@ -23,6 +20,9 @@ bool gr_pointwise_f32(const gr_op_call *);   // all operands and the result are
 bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16, which run as f32 in tiles
 // Runs the tile function over all elements of n_x operands, on all threads.
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
+// Elements from to from + n - 1 of an array of a narrow float type (bf16) as f32, and back, rounded.
+void gr_tile_load(const void *array, gr_dtype, int64_t from, int64_t n, float *out);
+void gr_tile_store(void *array, gr_dtype, int64_t from, int64_t n, const float *);
 void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they have a slope
 
 #define GR_OF(f, x) _Generic((x), float : gr_##f##_f32, default : f)(x)
@@ -75,4 +75,4 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 
 #define GR_POINTWISE_FIELDS(name_)                                                            \
   .name = #name_, .n_out = 1, .inplace = {1}, .formula = name_##_formula, .cpu = name_##_cpu, \
-  .fast = name_##_fast
+  .fast = name_##_fast, .tile = name_##_tile

@@ -53,6 +53,12 @@ static gr_kernel fast(const gr_op_call *s) {
   return from == GR_I32 && to == GR_F32 ? i32_to_f32 : NULL;
 }
 
+// In a fused node values are f32 until they are stored, and stored values are rounded.
+static void tile(const float *const *x, float *y, int64_t n, const void *attr) {
+  (void)attr;
+  for (int64_t i = 0; i < n; i++) y[i] = x[0][i];
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "the new dtype"),
                                 {0}};
 static const gr_case cases[] = {
@@ -81,5 +87,6 @@ const gr_op gr_op_cast = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .tile = tile,
     .cases = cases,
 };

@@ -39,6 +39,12 @@ static gr_status run_fast(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_pointwise_f32(s) ? run_fast : NULL; }
 
+// In a fused node the vector is repeated beside the rows.
+static void tile(const float *const *x, float *y, int64_t n, const void *attr) {
+  (void)attr;
+  GR_VECTOR for (int64_t i = 0; i < n; i++) y[i] = x[0][i] + x[1][i];
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[6]"}},
     {{"f32[2,4,6]", "f32[6]"}},
@@ -59,6 +65,7 @@ const gr_op gr_op_bias_add = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .tile = tile,
     .cases = cases,
 };
 

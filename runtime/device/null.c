@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "ops/comm/collective.h"
 #include "ops/loop/scan.h"
+#include "ops/ops.h"
 #include "runtime/device/device.h"
 #include "runtime/device/shadow.h"
 
@@ -161,7 +162,7 @@ static const gr_node *writer_of(const gr_graph *g, uint32_t value) {
   const gr_value *v = &g->values[value];
   if (v->role != GR_TEMP) return NULL;
   const gr_node *n = &g->nodes[v->node];
-  if (!gr_op_has_body(n->op)) return n;
+  if (n->op != &gr_op_scan) return n;
   const gr_scan *s = n->attr;
   int k = (int)(value - n->out.id);
   bool last = k < s->n_carry;
@@ -283,7 +284,7 @@ static gr_status node(gr_device *device, const gr_graph *g, uint32_t i, const gr
     if (gr_is(n->in[k])) GR_TRY(read_value(d, f, n->in[k].id, l->in[k], what));
   }
   for (int k = 0; k < n->n_out; k++) f->at[gr_out(n, k).id] = l->out[k];
-  return gr_op_has_body(n->op) ? GR_OK : write_results(d, f, l, n);  // the body's nodes write them
+  return n->op == &gr_op_scan ? GR_OK : write_results(d, f, l, n);  // the body's nodes write them
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

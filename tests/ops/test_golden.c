@@ -21,6 +21,7 @@ static const char *const elsewhere[][2] = {
     {"init_normal", "own random numbers: test_ops"},
     {"init_trunc_normal", "own random numbers: test_ops"},
     {"scan", "test_scan, test_scan_random"},
+    {"fused", "test_fuse"},
     {"finite_check", "test_train"},
     {"increment", "test_train"},
     {"accumulate", "test_accumulate"},
