@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/args.h"
+#include "cli/job/args.h"
 #include "cli/config_flags.h"
 #include "cli/help.h"
 #include "cli/multirun.h"

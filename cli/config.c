@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/complete.h"
 #include "cli/config_flags.h"
-#include "cli/optimizer.h"
+#include "cli/job/optimizer.h"
 #include "compose/hydra/multirun.h"
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"

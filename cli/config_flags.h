@@ -1,7 +1,7 @@
 // config_flags.h - the options of `graphrun config`.
 #pragma once
 #include <stddef.h>
-#include "cli/args.h"
+#include "cli/job/args.h"
 #include "compose/compose.h"
 
 typedef struct gr_config_options {

@@ -1,7 +1,7 @@
 // help.h - the help texts of `graphrun --help` and `graphrun COMMAND --help`, generated from
 // tables: commands.def, the flags of each command, and the rows of the schema.
 #pragma once
-#include "cli/args.h"
+#include "cli/job/args.h"
 
 typedef struct gr_command {
   const char *name, *usage, *doc;

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/multirun.h"
-#include "cli/optimizer.h"
+#include "cli/job/optimizer.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 

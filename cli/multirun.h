@@ -1,6 +1,6 @@
 // multirun.h - `graphrun -m CONFIG key=1,2 ...`: one run per combination of a sweep's values.
 #pragma once
-#include "cli/args.h"
+#include "cli/job/args.h"
 
 // Takes the whole command line. Runs `graphrun CONFIG ...` for each combination, --jobs N at a
 // time, each with its own output.dir below hydra.sweep.dir; --dry-run only lists them. Checks all

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/commands.h"
-#include "cli/job.h"
+#include "cli/job/job.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
 

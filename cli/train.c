@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/commands.h"
-#include "cli/same.h"
+#include "cli/job/same_inputs.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 

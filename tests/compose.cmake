@@ -7,7 +7,7 @@ add_test(NAME compose.conformance COMMAND test_conformance ${GR_RECORDED} ${CMAK
 add_test(NAME compose.recorded COMMAND test_conformance ${CMAKE_CURRENT_SOURCE_DIR}/compose/recorded
                                        ${CMAKE_CURRENT_BINARY_DIR}/recorded)
 
-foreach(part args config config_flags complete help shells multirun optimizer)
+foreach(part job/args config config_flags complete help shells multirun job/optimizer)
   list(APPEND GR_CONFIG_COMMAND ${CMAKE_SOURCE_DIR}/cli/${part}.c)
 endforeach()
 add_executable(test_config_bad compose/broken.c ${GR_CONFIG_COMMAND})

@@ -1,9 +1,9 @@
 // test_settings.c - rows of schema.def: every word of a key is the constant of its enum, every
 // default is read, other names override, and what is accepted is marked so.
 #include <string.h>
-#include "cli/args.h"
-#include "cli/optimizer.h"
-#include "cli/settings.h"
+#include "cli/job/args.h"
+#include "cli/job/optimizer.h"
+#include "cli/job/settings.h"
 #include "compose/schema/schema.h"
 #include "runtime/data/dataset.h"
 #include "tests/check.h"

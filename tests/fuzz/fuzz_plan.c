@@ -3,7 +3,7 @@
 // ("config"), the model ("graph") and overrides, one on a line ("arguments"). The data set is a
 // manifest of a few recordings, of which planning reads no audio.
 #include <ctype.h>
-#include "cli/job.h"
+#include "cli/job/job.h"
 #include "compiler/plan/prove.h"
 #include "fuzz.h"
 

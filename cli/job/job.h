@@ -2,11 +2,11 @@
 //
 // gr_job_compose only reads configuration (milliseconds, no device, no data); gr_job_open opens the
 // data set and gr_job_plan compiles, both for a number of ranks. Every rank calls all three; the
-// configuration is then replaced by rank 0's, and data and the plan's hash are compared (same.h).
+// configuration is then replaced by rank 0's, and data and the plan's hash are compared (same_inputs.h).
 #pragma once
-#include "cli/args.h"
-#include "cli/mesh.h"
-#include "cli/settings.h"
+#include "cli/job/args.h"
+#include "cli/job/mesh.h"
+#include "cli/job/settings.h"
 #include "compiler/compile.h"
 #include "compose/compose.h"
 #include "runtime/train/spec.h"
@@ -28,10 +28,9 @@ GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
 GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
 // Reads the settings for that number of ranks and opens the data set.
 GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
-// Compiles and proves the plan, after gr_job_open unless that was called.
+// Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys
+// of the configuration that nothing has read.
 GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
-// Fails for keys that nothing has read (accepted.c); after gr_job_plan.
-GR_MUST_USE gr_status gr_job_accept(gr_arena *, gr_conf *root);
 // Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
 // configuration trees may not be read any more.
 void gr_job_keep_config(gr_job *);

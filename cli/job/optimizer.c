@@ -1,5 +1,5 @@
 // optimizer.c - see optimizer.h.
-#include "cli/optimizer.h"
+#include "cli/job/optimizer.h"
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "ops/ops.h"

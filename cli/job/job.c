@@ -1,7 +1,7 @@
 // job.c - see job.h.
-#include "cli/job.h"
+#include "cli/job/job.h"
 #include <string.h>
-#include "cli/paths.h"
+#include "cli/job/paths.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
@@ -237,6 +237,14 @@ static void mark_read(gr_conf *c) {
   for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
 }
 
+// Fails for every key that nothing has read: a key without effect is an error. Rows of schema.def
+// mark the keys that are accepted without effect. Called last, when all readers have run.
+static gr_status check_unread(gr_job *j) {
+  for (int i = 0; i < gr_schema_count; i++)
+    if (gr_schema_keys[i].accepted) gr_conf_find(j->spec.conf, gr_schema_keys[i].path);  // marks it
+  return gr_conf_unread(j->arena, j->spec.conf);
+}
+
 gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->mesh_config));
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
@@ -258,7 +266,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   if (given) mark_read(given);  // the model builder checks these names
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
   if (vars) mark_read(vars);  // used by interpolations, which are already resolved
-  GR_TRY(gr_job_accept(j->arena, j->spec.conf));
+  GR_TRY(check_unread(j));
   gr_plan_request r = {.model = {.graph = j->graph,
                                  .params = params,
                                  .seed = (uint64_t)j->spec.set.seed,

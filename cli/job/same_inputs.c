@@ -1,5 +1,5 @@
-// same.c - see same.h.
-#include "cli/same.h"
+// same_inputs.c - see same_inputs.h.
+#include "cli/job/same_inputs.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

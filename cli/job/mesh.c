@@ -1,8 +1,8 @@
 // mesh.c - see mesh.h.
-#include "cli/mesh.h"
+#include "cli/job/mesh.h"
 #include <fnmatch.h>
 #include <string.h>
-#include "cli/args.h"
+#include "cli/job/args.h"
 
 // The axes a mesh can have.
 static const struct axis {

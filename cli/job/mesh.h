@@ -1,7 +1,7 @@
 // mesh.h - on which ranks what is split: distributed.mesh, distributed.strategy and
 // distributed.layout, as the compiler's mesh, rules and options.
 #pragma once
-#include "cli/settings.h"
+#include "cli/job/settings.h"
 #include "compiler/pass.h"
 
 typedef struct gr_mesh_config {

@@ -1,79 +1,9 @@
-// tools.c - the commands `graphrun ops`, `ckpt` and `data`.
+// data.c - `graphrun data`: writes a manifest of Debian's recordings, and describes a data set.
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/job.h"
-#include "compiler/model/blocks.h"
+#include "cli/job/job.h"
 #include "compose/schema/schema.h"
-#include "ops/ops.h"
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/speech/manifest.h"
-
-// ---- ops --------------------------------------------------------------------------------------
-
-static void list_ops(bool all) {
-  puts("# blocks: layers with weights, used like ops");
-  gr_blocks_list(stdout);
-  puts("# ops");
-  gr_op_list(stdout, all);
-  if (!all) puts("# internal ops, such as gradients: graphrun ops --all");
-}
-
-static gr_status no_op(const char *name) {
-  const char *names[512];
-  gr_arena *arena = gr_arena_create();
-  int n = gr_block_names(arena, names, 128);
-  for (int i = 0; gr_ops[i] && n < 512; i++)
-    if (!gr_op_is_internal(gr_ops[i])) names[n++] = gr_ops[i]->name;
-  const char *near = NULL;
-  for (int i = 0; i < n && !near && strlen(name) > 1; i++)
-    if (!strncmp(names[i], name, strlen(name))) near = names[i];
-  if (!near) near = gr_text_nearest(name, names, n);
-  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no op or block '%s'", name);
-  s = near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "`graphrun ops` lists them");
-  gr_arena_destroy(arena);
-  return s;
-}
-
-// A block may wrap an op of the same name and hides it in models; both are described.
-gr_status gr_cmd_ops(int argc, char **argv) {
-  bool all = false;
-  int shown = 0;
-  for (int i = 2; i < argc; i++) {
-    if (!strcmp(argv[i], "--all") && (all = true)) continue;
-    const gr_op *op = gr_op_find(argv[i]);
-    bool block = gr_block_explain(stdout, argv[i]);
-    if (block && op) puts("and the op:");
-    if (op) gr_op_explain(stdout, op);
-    if (!block && !op) return no_op(argv[i]);
-    shown++;
-  }
-  if (!shown) list_ops(all);
-  return GR_OK;
-}
-
-// ---- ckpt -------------------------------------------------------------------------------------
-
-gr_status gr_cmd_ckpt(int argc, char **argv) {
-  static const struct {
-    const char *name;
-    gr_status (*print)(FILE *, const char *path);
-  } verbs[] = {{"list", gr_checkpoint_print_list},
-               {"show", gr_checkpoint_print_show},
-               {"verify", gr_checkpoint_print_verify}};
-  char inner[4096];
-  for (int i = 0; argc == 4 && i < 3; i++)
-    if (!strcmp(argv[2], verbs[i].name)) {
-      snprintf(inner, sizeof inner, "%s/checkpoints", argv[3]);  // of a run's folder
-      gr_visible_out out;
-      gr_status s = verbs[i].print(gr_visible_begin(&out), gr_is_dir(inner) ? inner : argv[3]);
-      gr_visible_end(&out);
-      return s;
-    }
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY"),
-                 "DIRECTORY is a run's folder, its checkpoints/, or one checkpoint");
-}
-
-// ---- data -------------------------------------------------------------------------------------
 
 static gr_status make_parent(gr_arena *arena, const char *path) {
   const char *slash = strrchr(path, '/');

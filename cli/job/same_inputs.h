@@ -1,11 +1,11 @@
-// same.h - makes sure that all ranks of a run that are processes train with the same inputs.
+// same_inputs.h - makes sure that all ranks of a run that are processes train with the same inputs.
 //
 // The configuration is broadcast from rank 0; what another rank has composed itself only serves to
 // warn that it was started with something else. Files and samples are not sent but compared, and
 // the first difference is named. All functions are collective; if one rank fails, all do, one with
 // the reason and the others with GR_ERR_RANK.
 #pragma once
-#include "cli/job.h"
+#include "cli/job/job.h"
 #include "runtime/comm/comm.h"
 
 // Replaces the command line and configuration of all ranks by rank 0's. composed: the result of

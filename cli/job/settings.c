@@ -1,9 +1,9 @@
 // settings.c - see settings.h.
-#include "cli/settings.h"
+#include "cli/job/settings.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-#include "cli/optimizer.h"
+#include "cli/job/optimizer.h"
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
 

@@ -1,5 +1,5 @@
 // args.c - the table of flags, and parsing them. See args.h.
-#include "cli/args.h"
+#include "cli/job/args.h"
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

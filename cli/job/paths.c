@@ -1,5 +1,5 @@
 // paths.c - resolves the paths in a configuration. See paths.h.
-#include "cli/paths.h"
+#include "cli/job/paths.h"
 #include <string.h>
 
 static const char searched[] =
