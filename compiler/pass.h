@@ -2,7 +2,11 @@
 //
 // A pass never changes its input. It walks the old graph front to back and emits the new one;
 // map[] maps old values to new ones. A pass that replaces a node need not delete the old one: dce
-// drops what is unused.
+// drops what is unused. Most passes first decide, in walks that only read the old graph and write
+// arrays indexed by its ids, and then emit in one more walk.
+//
+// After every pass the pipeline verifies the graph (verify.c), so a pass may assume the invariants
+// of ir/graph.h and the facts that it needs, and may not leave anything to be repaired later.
 #pragma once
 #include "compiler/plan/plan.h"
 #include "ops/loop/scan.h"
@@ -40,25 +44,24 @@ typedef enum gr_step_phase {
 } gr_step_phase;
 
 typedef struct gr_options {
-  const char *optimizer;        // an op of ops.def that is one: "sgd", "adam"
+  const char *optimizer;        // the name of an optimizer's op: "sgd", "adam"
   const void *optimizer_attr;   // its attributes; NULL: their defaults
   double clip;                  // largest global norm of the gradient; 0: no clipping
   const char *zero_axis;        // mesh axis the optimizer's states are split over, or NULL
-  int micro_batches;            // micro-steps of a step; up to 1: the step is one program
-  gr_step_phase step_phase;     // if there are several
+  int micro_batches;            // of a step; 0 or 1: the step is one program
+  gr_step_phase step_phase;     // which of the two programs this is, if there are several
   bool scatter;                 // reduce-scatter gradients in every micro-step, to the layout of
                                 // the moments: less memory, more communication
-  const gr_layout_rule *rules;  // of weights: FSDP and tensor parallel are rules
+  const gr_layout_rule *rules;  // for weights: FSDP and tensor parallelism are rules
   int n_rules;
-  const gr_wrap *wrap;  // n_wrap patterns of what is a unit; NULL: the iterations of repeat:
+  const gr_wrap *wrap;  // n_wrap patterns of FSDP units; NULL: the iterations of repeat:
   int n_wrap;
-  size_t
-      replicate_below;  // bytes: smaller weights are not split, but for rules that name a dimension
-  const gr_map *units;  // paths of blocks whose weights move together; NULL: none
+  size_t replicate_below;  // bytes; smaller weights are sharded only by rules with a dimension
+  const gr_map *units;     // paths of FSDP units; NULL: there are none
   gr_prefetch prefetch;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
-  size_t coalesce_bytes;          // bytes up to which collectives are joined; 0: as is usual
+  size_t coalesce_bytes;          // limit of a coalesced collective; 0: the pass's default
   const char *dump, *stop_after;  // a pass's name, or NULL; "all" dumps each
   const char *const *without;     // passes to leave out, for tests
   int n_without;
@@ -79,16 +82,17 @@ typedef gr_status (*gr_pass_fn)(gr_rewrite *);
 // passes by them, and gr_graph_verify checks that they hold.
 enum {
   GR_FACT_GRADS = 1 << 0,         // weights have grad
-  GR_FACT_FINITE_CHECK = 1 << 1,  // there is a guard: what gradients are multiplied by, or zero
+  GR_FACT_FINITE_CHECK = 1 << 1,  // a finite_check node scales gradients, by 0 to skip the step
   GR_FACT_UPDATES = 1 << 2,       // weights have next
-  GR_FACT_LOCAL = 1 << 3,  // types are per rank, layouts are set, no P reaches a state that lasts
+  GR_FACT_LOCAL = 1 << 3,         // types are per rank, layouts are set, and no state that outlives
+                                  // the step is Partial
 };
 
 typedef struct gr_pass {
   const char *name, *doc;
   unsigned needs, forbids, gives;
-  bool train_only;   // eval and init programs do without it
-  bool phases_only;  // and so does a training step that is one program
+  bool train_only;   // skipped for eval and init programs
+  bool phases_only;  // runs only for the two programs of a step with micro-batches
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass
@@ -105,14 +109,13 @@ GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
 
 // ---- For passes ---------------------------------------------------------------
-// Copies from the old graph to the new one, setting map[]: all nodes; all inputs and states; one
-// of these with another type and layout; one node, on mapped inputs; and last the references to
-// values (loss, denominator, results, grads and nexts).
-void gr_copy_nodes(gr_rewrite *);
-void gr_copy_leaves(gr_rewrite *);
-gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);
-gr_val gr_copy_node(gr_rewrite *, const gr_node *);
-void gr_copy_links(gr_rewrite *);
+// These copy parts of the old graph to the new one and set map[]. A pass copies leaves first, then
+// nodes, and links last, since a link may refer to any value.
+void gr_copy_leaves(gr_rewrite *);  // all inputs and states
+gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);  // one, with a new type
+void gr_copy_nodes(gr_rewrite *);                                            // all nodes
+gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // one, on its mapped inputs
+void gr_copy_links(gr_rewrite *);  // loss, denominator, results, and grad and next of leaves
 // Emits a scan again, on mapped operands, with a body whose nodes `write` emits: it sets map[] for
 // the values of the old body. Layouts of the scan's results are kept; `write` sets those of the
 // body.

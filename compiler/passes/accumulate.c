@@ -10,74 +10,79 @@
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
-typedef struct cut {
+typedef struct halves {
   gr_rewrite *rw;
-  const char **total;  // by old value: the name of its total, or NULL
-  bool *late;          // by old value: a total, or made of totals
-  bool *early, *end;   // by old value: what each half needs
-  gr_val micro;        // the micro-step's number
-} cut;
+  const char **accumulator;    // by old value: the name of its accumulator state, or NULL
+  bool *after_totals;          // by old value: it depends on an accumulated value, or is one
+  bool *in_micro, *in_update;  // by old value: the program computes or reads it
+  gr_val micro;                // the input with the micro-batch's index
+} halves;
 
-// ---- Where to cut -----------------------------------------------------------------------
+// ---- Where to divide -----------------------------------------------------------------------
 
-static bool waits(const cut *c, const gr_value *v) {
+// Whether a collective waits for the end of the step, so that it runs once and not for every
+// micro-batch: its operand is accumulated instead of its result.
+static bool is_deferred(const halves *c, const gr_value *v) {
   if (v->role != GR_TEMP) return false;
   const gr_op *op = c->rw->old->nodes[v->node].op;
   return op == &gr_op_all_reduce || (op == &gr_op_reduce_scatter && !c->rw->opt->scatter);
 }
 
-static void add_total(cut *c, gr_val v, const char *name) {
+static void name_accumulator(halves *c, gr_val v, const char *name) {
   const gr_graph *g = c->rw->old;
   if (!gr_is(v)) return;
-  while (waits(c, gr_at(g, v))) v = g->nodes[gr_at(g, v)->node].in[0];
-  if (!c->total[v.id]) c->total[v.id] = gr_arena_printf(g->arena, "%s.total", name);
+  while (is_deferred(c, gr_at(g, v))) v = g->nodes[gr_at(g, v)->node].in[0];
+  if (!c->accumulator[v.id]) c->accumulator[v.id] = gr_arena_printf(g->arena, "%s.total", name);
 }
 
-static void find_accumulators(cut *c) {
+// What is a sum over the batch: gradients, metrics, the loss and its denominator.
+static void find_accumulators(halves *c) {
   const gr_graph *g = c->rw->old;
   for (uint32_t i = 1; i < g->n_values; i++)
-    if (g->values[i].role == GR_STATE) add_total(c, g->values[i].grad, g->values[i].name);
+    if (g->values[i].role == GR_STATE) name_accumulator(c, g->values[i].grad, g->values[i].name);
   for (uint32_t i = 0; i < g->n_results; i++) {
     const char *name = g->result_names[i];
-    if (name && !strncmp(name, "metric.", 7)) add_total(c, g->results[i], name);
+    if (name && !strncmp(name, "metric.", 7)) name_accumulator(c, g->results[i], name);
   }
-  add_total(c, g->loss, "loss");
-  add_total(c, g->loss_denominator, "norm");
+  name_accumulator(c, g->loss, "loss");
+  name_accumulator(c, g->loss_denominator, "norm");
 }
 
-static void find_late(cut *c) {
+static void find_after_totals(halves *c) {
   const gr_graph *g = c->rw->old;
-  for (uint32_t i = 1; i < g->n_values; i++) c->late[i] = c->total[i] != NULL;
-  gr_mark_dependents(g, c->late);
+  for (uint32_t i = 1; i < g->n_values; i++) c->after_totals[i] = c->accumulator[i] != NULL;
+  gr_mark_dependents(g, c->after_totals);
 }
 
-// The update program takes the accumulators as given.
-static bool *find_needs(const cut *c, bool end) {
+// By old value: whether the update program (or that of a micro-batch) computes it. A state's next
+// value and a result belong to the program in which all that they depend on is known. The update
+// program reads accumulated values from their states, so it needs nothing that they depend on.
+static bool *find_needs(const halves *c, bool end) {
   const gr_graph *g = c->rw->old;
   bool *need = GR_NEW(g->arena, bool, g->n_values), *given = GR_NEW(g->arena, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
-    given[i] = end && c->total[i];
+    given[i] = end && c->accumulator[i];
     gr_val next = g->values[i].next;
-    if (!end && c->total[i]) need[i] = true;
-    if (gr_is(next) && c->late[next.id] == end) need[i] = need[next.id] = true;
+    if (!end && c->accumulator[i]) need[i] = true;
+    if (gr_is(next) && c->after_totals[next.id] == end) need[i] = need[next.id] = true;
   }
   for (uint32_t i = 0; i < g->n_results; i++)
-    if (c->late[g->results[i].id] == end) need[g->results[i].id] = true;
+    if (c->after_totals[g->results[i].id] == end) need[g->results[i].id] = true;
   if (end) need[g->loss.id] = need[g->loss_denominator.id] = true;
   need[0] = false;
   gr_mark_live(g, need, given);
   return need;
 }
 
-static gr_status find_cut(cut *c) {
+static gr_status divide(halves *c) {
   const gr_graph *g = c->rw->old;
-  c->total = GR_NEW(g->arena, const char *, g->n_values);
-  c->late = GR_NEW(g->arena, bool, g->n_values);
+  c->accumulator = GR_NEW(g->arena, const char *, g->n_values);
+  c->after_totals = GR_NEW(g->arena, bool, g->n_values);
   find_accumulators(c);
-  find_late(c);
-  c->early = find_needs(c, false), c->end = find_needs(c, true);
+  find_after_totals(c);
+  c->in_micro = find_needs(c, false), c->in_update = find_needs(c, true);
   for (uint32_t i = 1; i < g->n_values; i++)
-    if (g->values[i].role == GR_INPUT && c->early[i] && c->end[i])
+    if (g->values[i].role == GR_INPUT && c->in_micro[i] && c->in_update[i])
       return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->values[i].loc,
                              "the end of a step needs all of input '%s', of which each micro-step "
                              "has a part",
@@ -88,15 +93,15 @@ static gr_status find_cut(cut *c) {
 
 // ---- The halves -------------------------------------------------------------------------
 
-static gr_val total_of(cut *c, uint32_t i) {
+static gr_val emit_accumulator(halves *c, uint32_t i) {
   const gr_value *v = &c->rw->old->values[i];
   gr_builder *b = &c->rw->b;
   b->loc = v->role == GR_TEMP ? c->rw->old->nodes[v->node].loc : v->loc;
-  return gr_leaf(b, GR_STATE, GR_KIND_GRAD_ACCUMULATOR, c->total[i], v->type, v->layout);
+  return gr_leaf(b, GR_STATE, GR_KIND_GRAD_ACCUMULATOR, c->accumulator[i], v->type, v->layout);
 }
 
 // Adds value i to its accumulator as soon as it is computed, so that its memory is free early.
-static void add_term(cut *c, uint32_t i, gr_val total) {
+static void emit_accumulate(halves *c, uint32_t i, gr_val total) {
   gr_builder *b = &c->rw->b;
   gr_val next = GR_EMIT(b, &gr_op_accumulate, NULL, total, c->rw->map[i], c->micro);
   if (b->err) return;
@@ -105,7 +110,7 @@ static void add_term(cut *c, uint32_t i, gr_val total) {
 }
 
 // Random numbers depend on the step number, so each micro-step needs one of its own.
-static void count_draws(cut *c) {
+static void emit_draw_count(halves *c) {
   gr_builder *b = &c->rw->b;
   gr_type scalar = {.dtype = GR_I32};
   b->loc = GR_NOWHERE, b->scope = "micro-steps";
@@ -116,7 +121,7 @@ static void count_draws(cut *c) {
   c->rw->map[step.id] = gr_add(b, gr_mul(b, c->rw->map[step.id], parts), c->micro);
 }
 
-static void copy_leaves(cut *c, const bool *need) {
+static void copy_leaves(halves *c, const bool *need) {
   for (uint32_t i = 1; i < c->rw->old->n_values; i++) {
     const gr_value *v = &c->rw->old->values[i];
     if (v->role != GR_TEMP && need[i]) gr_copy_leaf(c->rw, i, &v->type, v->layout);
@@ -124,59 +129,59 @@ static void copy_leaves(cut *c, const bool *need) {
 }
 
 // Whether a node has a result that is needed and not yet available.
-static bool is_missing(const cut *c, const gr_node *n, const bool *need) {
+static bool is_missing(const halves *c, const gr_node *n, const bool *need) {
   for (int k = 0; k < n->n_out; k++)
     if (need[gr_out(n, k).id] && !gr_is(c->rw->map[gr_out(n, k).id])) return true;
   return false;
 }
 
-static void emit_micro_batch(cut *c) {
+static void emit_micro_batch(halves *c) {
   gr_rewrite *rw = c->rw;
   gr_val *total = GR_NEW(rw->old->arena, gr_val, rw->old->n_values);
-  copy_leaves(c, c->early);
+  copy_leaves(c, c->in_micro);
   for (uint32_t i = 1; i < rw->old->n_values; i++)
-    if (c->total[i]) total[i] = total_of(c, i);
-  count_draws(c);
+    if (c->accumulator[i]) total[i] = emit_accumulator(c, i);
+  emit_draw_count(c);
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
     const gr_node *n = v->role == GR_TEMP ? &rw->old->nodes[v->node] : NULL;
-    if (n && n->out.id == i && is_missing(c, n, c->early)) gr_copy_node(rw, n);
+    if (n && n->out.id == i && is_missing(c, n, c->in_micro)) gr_copy_node(rw, n);
     rw->b.scope = n ? n->scope : NULL, rw->b.loc = n ? n->loc : v->loc;
-    if (c->total[i]) add_term(c, i, total[i]);
+    if (c->accumulator[i]) emit_accumulate(c, i, total[i]);
   }
 }
 
-static void emit_update(cut *c) {
+static void emit_update(halves *c) {
   gr_rewrite *rw = c->rw;
-  copy_leaves(c, c->end);
+  copy_leaves(c, c->in_update);
   for (uint32_t i = 1; i < rw->old->n_values; i++)
-    if (c->total[i] && c->end[i]) rw->map[i] = total_of(c, i);
+    if (c->accumulator[i] && c->in_update[i]) rw->map[i] = emit_accumulator(c, i);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
-    if (is_missing(c, &rw->old->nodes[i], c->end)) gr_copy_node(rw, &rw->old->nodes[i]);
+    if (is_missing(c, &rw->old->nodes[i], c->in_update)) gr_copy_node(rw, &rw->old->nodes[i]);
 }
 
-static void link_half(cut *c, bool end) {
+static void link_half(halves *c, bool end) {
   const gr_graph *old = c->rw->old;
   gr_builder *b = &c->rw->b;
   if (end)
     b->g->loss = c->rw->map[old->loss.id],
     b->g->loss_denominator = c->rw->map[old->loss_denominator.id];
   for (uint32_t i = 0; i < old->n_results; i++)
-    if (c->late[old->results[i].id] == end)
+    if (c->after_totals[old->results[i].id] == end)
       gr_result(b, old->result_names[i], c->rw->map[old->results[i].id]);
   for (uint32_t i = 1; i < old->n_values && !b->err; i++) {
     const gr_value *v = &old->values[i];
     if (v->role != GR_STATE || !gr_is(c->rw->map[i])) continue;
     gr_value *now = gr_at(b->g, c->rw->map[i]);
     if (gr_is(v->grad)) now->grad = c->rw->map[v->grad.id];
-    if (gr_is(v->next) && c->late[v->next.id] == end) now->next = c->rw->map[v->next.id];
+    if (gr_is(v->next) && c->after_totals[v->next.id] == end) now->next = c->rw->map[v->next.id];
   }
 }
 
 gr_status gr_pass_accumulate(gr_rewrite *rw) {
-  cut c = {.rw = rw};
+  halves c = {.rw = rw};
   bool end = rw->opt->step_phase == GR_PHASE_UPDATE;
-  GR_TRY(find_cut(&c));
+  GR_TRY(divide(&c));
   if (end)
     emit_update(&c);
   else

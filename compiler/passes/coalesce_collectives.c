@@ -16,26 +16,29 @@
 #include "compiler/passes/passes.h"
 #include "ops/comm/collective.h"
 
-static const size_t most_sums = 25 << 20, most_parts = 4 << 20;  // bytes
+// Bytes of a coalesced all_reduce, as in PyTorch's DDP (bucket_cap_mb), and of one that moves
+// slices.
+static const size_t max_sums = 25 << 20, max_slices = 4 << 20;
 
-typedef struct bucket {
-  const gr_node *node[GR_MAX_ARGS];  // of the old graph, in its order; of one kind
+// Deferred collectives of one kind, which are emitted as one. n is 0 once they have been.
+typedef struct deferred {
+  const gr_node *node[GR_MAX_ARGS];  // of the old graph, in its order
   int n;
   size_t bytes;
-} bucket;
+} deferred;
 
-typedef struct join {
+typedef struct coalescer {
   gr_rewrite *rw;
-  bucket *all;
+  deferred *all;
   uint32_t n;
-  uint32_t *waits;   // by old value: 1 + the bucket its maker waits in; 0: it is made
-  uint32_t *behind;  // by old value that waits: 1 + the collective that waits for it, or 0
-  uint32_t *ahead;   // by old value of such a collective: what it waits for, or 0
-  uint32_t *later;   // by old node: 1 + the next of its group, or 0
-  bool *first;       // by old node: of those of its group
-  bool *done;        // by old node
-  uint32_t loss_at;  // the node that makes the loss: the backward pass comes after it
-} join;
+  uint32_t *deferred_in;  // by old value: 1 + the entry of `all` that will compute it; 0: none
+  uint32_t *follower;     // by old value: 1 + the collective that is deferred until it is computed
+  uint32_t *leader;       // by old value of a follower's result: the value it is deferred for
+  uint32_t *next_in_group;  // by old node: 1 + the next collective of its group, or 0
+  bool *first_in_group;     // by old node
+  bool *done;               // by old node: it was emitted ahead of its place
+  uint32_t loss_at;         // the node of the loss: the backward pass comes after it
+} coalescer;
 
 static const struct gr_coll *attr_of(const gr_node *n) { return n->attr; }
 
@@ -45,13 +48,14 @@ static size_t bytes_of(const gr_graph *g, const gr_node *n) {
   return in > out ? in : out;
 }
 
-static bool alike(const gr_graph *g, const gr_node *a, const gr_node *b) {
+// Whether two collectives may become one: the same op over the same mesh axis, group and dtype.
+static bool can_coalesce(const gr_graph *g, const gr_node *a, const gr_node *b) {
   return a->op == b->op && attr_of(a)->mesh_axis == attr_of(b)->mesh_axis &&
          attr_of(a)->group == attr_of(b)->group &&
          gr_at(g, a->out)->type.dtype == gr_at(g, b->out)->type.dtype;
 }
 
-static struct gr_coll joined_attr(const bucket *b) {
+static struct gr_coll joined_attr(const deferred *b) {
   struct gr_coll a = *attr_of(b->node[0]);
   for (int k = 1; k < b->n; k++) {
     const struct gr_coll *more = attr_of(b->node[k]);
@@ -61,20 +65,20 @@ static struct gr_coll joined_attr(const bucket *b) {
   return a;
 }
 
-static void visit(join *j, uint32_t i);
+static void visit(coalescer *j, uint32_t i);
 
-// Emits deferred collectives that read what was just emitted.
-static void visit_behind(join *j, const gr_node *const *made, int n) {
+// Visits the followers of collectives that have just been emitted.
+static void visit_followers(coalescer *j, const gr_node *const *made, int n) {
   for (int k = 0; k < n; k++) {
-    uint32_t *next = &j->behind[made[k]->out.id], i = *next;
+    uint32_t *next = &j->follower[made[k]->out.id], i = *next;
     if (!i) continue;
-    *next = 0, j->ahead[j->rw->old->nodes[i - 1].out.id] = 0;
+    *next = 0, j->leader[j->rw->old->nodes[i - 1].out.id] = 0;
     visit(j, i - 1);
   }
 }
 
-// A single collective is copied unchanged.
-static void emit(join *j, bucket *b) {
+// Emits deferred collectives as one; a single one is copied unchanged.
+static void emit(coalescer *j, deferred *b) {
   gr_rewrite *rw = j->rw;
   const gr_node *made[GR_MAX_ARGS];
   int n = b->n;
@@ -88,49 +92,49 @@ static void emit(join *j, bucket *b) {
   }
   for (int k = 0; k < b->n; k++) {
     uint32_t was = b->node[k]->out.id;
-    j->waits[was] = 0;
+    j->deferred_in[was] = 0;
     if (!gr_is(out)) continue;
     rw->map[was] = (gr_val){out.id + (uint32_t)k};
     gr_at(rw->b.g, rw->map[was])->layout = rw->old->values[was].layout;
   }
   if (n) memcpy(made, b->node, sizeof *made * (size_t)n);
   b->n = 0, b->bytes = 0;
-  visit_behind(j, made, n);
+  visit_followers(j, made, n);
 }
 
-// The bucket for n: the one of its kind, or a new or empty one.
-static bucket *find(join *j, const gr_node *n) {
+// The entry that n can join: that of its kind, or an empty one.
+static deferred *find(coalescer *j, const gr_node *n) {
   uint32_t empty = j->n;
   for (uint32_t i = 0; i < j->n; i++) {
     if (!j->all[i].n && empty == j->n) empty = i;
-    if (j->all[i].n && alike(j->rw->old, j->all[i].node[0], n)) return &j->all[i];
+    if (j->all[i].n && can_coalesce(j->rw->old, j->all[i].node[0], n)) return &j->all[i];
   }
   j->n += empty == j->n;
   return &j->all[empty];
 }
 
-static void add(join *j, const gr_node *n) {
-  bucket *b = find(j, n);
+static void defer(coalescer *j, const gr_node *n) {
+  deferred *b = find(j, n);
   if (b->n == GR_MAX_ARGS) emit(j, b), b = find(j, n);
   b->node[b->n++] = n, b->bytes += bytes_of(j->rw->old, n);
-  j->waits[n->out.id] = 1 + (uint32_t)(b - j->all);
+  j->deferred_in[n->out.id] = 1 + (uint32_t)(b - j->all);
 }
 
-static size_t limit_of(const join *j, const gr_node *n) {
+static size_t limit_of(const coalescer *j, const gr_node *n) {
   if (j->rw->opt->coalesce_bytes) return j->rw->opt->coalesce_bytes;
-  return n->op == &gr_op_all_reduce ? most_sums : most_parts;
+  return n->op == &gr_op_all_reduce ? max_sums : max_slices;
 }
 
 // Large tensors are not coalesced: joining gains little, and they would flush the others.
-static void put(join *j, const gr_node *n) {
+static void defer_or_copy(coalescer *j, const gr_node *n) {
   size_t limit = limit_of(j, n), bytes = bytes_of(j->rw->old, n);
   if (bytes > limit / 2) {
     gr_copy_node(j->rw, n);
     return;
   }
-  bucket *b = find(j, n);
+  deferred *b = find(j, n);
   if (b->n && b->bytes + bytes > limit) emit(j, b);
-  add(j, n);
+  defer(j, n);
 }
 
 // ---- Groups -------------------------------------------------------------------------------
@@ -139,12 +143,12 @@ static bool is_grouped(const gr_node *n) {
   return n->op->collective && n->n_in == 1 && attr_of(n)->group > 0;
 }
 
-static bool is_gather(const join *j, uint32_t i) {
+static bool is_gather(const coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
   return is_grouped(n) && gr_at(j->rw->old, n->in[0])->role != GR_TEMP;
 }
 
-static void find_groups(join *j) {
+static void link_groups(coalescer *j) {
   const gr_graph *g = j->rw->old;
   int64_t most = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -154,48 +158,50 @@ static void find_groups(join *j) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     if (!is_grouped(&g->nodes[i])) continue;
     uint32_t *at = &last[attr_of(&g->nodes[i])->group];
-    if (*at) j->later[*at - 1] = i + 1;
-    j->first[i] = !*at;
+    if (*at) j->next_in_group[*at - 1] = i + 1;
+    j->first_in_group[i] = !*at;
     *at = i + 1;
   }
 }
 
-// The next of node i's group that can be joined with it and is still to come, or 0.
-static uint32_t next_alike(const join *j, uint32_t i) {
+// The next collective of node i's group that can be joined with it and is not emitted yet, as
+// 1 + its index, or 0.
+static uint32_t next_to_coalesce(const coalescer *j, uint32_t i) {
   const gr_node *nodes = j->rw->old->nodes;
-  for (uint32_t k = j->later[i]; k; k = j->later[k - 1])
-    if (!j->done[k - 1] && alike(j->rw->old, &nodes[i], &nodes[k - 1])) return k;
+  for (uint32_t k = j->next_in_group[i]; k; k = j->next_in_group[k - 1])
+    if (!j->done[k - 1] && can_coalesce(j->rw->old, &nodes[i], &nodes[k - 1])) return k;
   return 0;
 }
 
-// All slices of states of node i's group, now.
-static void gather(join *j, uint32_t i) {
-  for (uint32_t k = i + 1; k; k = next_alike(j, k - 1)) {
+// Emits one all_gather of all states of node i's group.
+static void gather(coalescer *j, uint32_t i) {
+  for (uint32_t k = i + 1; k; k = next_to_coalesce(j, k - 1)) {
     if (!is_gather(j, k - 1)) continue;
     j->done[k - 1] = true;
-    add(j, &j->rw->old->nodes[k - 1]);
+    defer(j, &j->rw->old->nodes[k - 1]);
   }
   emit(j, find(j, &j->rw->old->nodes[i]));
 }
 
-static void gather_next(join *j, uint32_t after) {
+// Gathers the next group after a node already now, so that the gather overlaps with computation.
+static void gather_next(coalescer *j, uint32_t after) {
   for (uint32_t i = after + 1; i < j->rw->old->n_nodes; i++)
-    if (!j->done[i] && j->first[i] && is_gather(j, i)) {
+    if (!j->done[i] && j->first_in_group[i] && is_gather(j, i)) {
       gather(j, i);
       return;
     }
 }
 
-static void put_grouped(join *j, uint32_t i) {
+static void visit_grouped(coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
   gr_prefetch prefetch = i > j->loss_at ? j->rw->opt->prefetch : GR_PREFETCH_NONE;
   if (is_gather(j, i)) {
     if (!j->done[i]) gather(j, i);
-    if (j->first[i] && prefetch == GR_PREFETCH_PRE) gather_next(j, i);
+    if (j->first_in_group[i] && prefetch == GR_PREFETCH_PRE) gather_next(j, i);
     return;
   }
-  add(j, n);
-  if (next_alike(j, i)) return;
+  defer(j, n);
+  if (next_to_coalesce(j, i)) return;
   if (n->op == &gr_op_reduce_scatter && prefetch == GR_PREFETCH_POST) gather_next(j, i);
   emit(j, find(j, n));
 }
@@ -203,30 +209,30 @@ static void put_grouped(join *j, uint32_t i) {
 // ---- The pass -----------------------------------------------------------------------------
 
 // Emits the deferred collective that computes a value.
-static void make(join *j, uint32_t v) {
-  if (j->ahead[v]) make(j, j->ahead[v]);
-  if (j->waits[v]) emit(j, &j->all[j->waits[v] - 1]);
+static void emit_for(coalescer *j, uint32_t v) {
+  if (j->leader[v]) emit_for(j, j->leader[v]);
+  if (j->deferred_in[v]) emit(j, &j->all[j->deferred_in[v] - 1]);
 }
 
 // A gradient that is reduce-scattered over one mesh axis and then all-reduced over another: if the
-// first is deferred, the second is deferred behind it.
-static bool wait_behind(join *j, uint32_t i) {
+// first is deferred, the second becomes its follower.
+static bool defer_behind(coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
   uint32_t v = n->in[0].id;
-  if (!n->op->collective || n->n_in > 1 || j->behind[v]) return false;
-  if (!j->waits[v] && !j->ahead[v]) return false;
-  j->behind[v] = i + 1, j->ahead[n->out.id] = v;
+  if (!n->op->collective || n->n_in > 1 || j->follower[v]) return false;
+  if (!j->deferred_in[v] && !j->leader[v]) return false;
+  j->follower[v] = i + 1, j->leader[n->out.id] = v;
   return true;
 }
 
-static void visit(join *j, uint32_t i) {
+static void visit(coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
-  if (n->n_in && wait_behind(j, i)) return;
-  for (int k = 0; k < n->n_in; k++) make(j, n->in[k].id);
+  if (n->n_in && defer_behind(j, i)) return;
+  for (int k = 0; k < n->n_in; k++) emit_for(j, n->in[k].id);
   if (is_grouped(n))
-    put_grouped(j, i);
+    visit_grouped(j, i);
   else if (n->op->collective && n->n_in == 1)
-    put(j, n);
+    defer_or_copy(j, n);
   else
     gr_copy_node(j->rw, n);
 }
@@ -234,18 +240,18 @@ static void visit(join *j, uint32_t i) {
 gr_status gr_pass_coalesce_collectives(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   const gr_value *loss = gr_at(old, old->loss);
-  join j = {.rw = rw, .all = GR_NEW(old->arena, bucket, old->n_nodes + 1)};
-  j.waits = GR_NEW(old->arena, uint32_t, old->n_values);
-  j.behind = GR_NEW(old->arena, uint32_t, old->n_values);
-  j.ahead = GR_NEW(old->arena, uint32_t, old->n_values);
-  j.later = GR_NEW(old->arena, uint32_t, old->n_nodes + 1);
-  j.first = GR_NEW(old->arena, bool, old->n_nodes + 1);
+  coalescer j = {.rw = rw, .all = GR_NEW(old->arena, deferred, old->n_nodes + 1)};
+  j.deferred_in = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.follower = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.leader = GR_NEW(old->arena, uint32_t, old->n_values);
+  j.next_in_group = GR_NEW(old->arena, uint32_t, old->n_nodes + 1);
+  j.first_in_group = GR_NEW(old->arena, bool, old->n_nodes + 1);
   j.done = GR_NEW(old->arena, bool, old->n_nodes + 1);
   j.loss_at = gr_is(old->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
   gr_copy_leaves(rw);
-  find_groups(&j);
+  link_groups(&j);
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) visit(&j, i);
-  for (bool more = true; more && !rw->b.err;) {  // what waits behind these comes after them
+  for (bool more = true; more && !rw->b.err;) {  // emitting may defer followers
     more = false;
     for (uint32_t i = 0; i < j.n; i++) more |= j.all[i].n > 0, emit(&j, &j.all[i]);
   }

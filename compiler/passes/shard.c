@@ -1,12 +1,25 @@
 // shard.c - SPMD partitioning: from the global graph to the program that every rank runs.
 //
-// For each mesh axis a node takes the cheapest of the sharding rules of its index notation
-// (axes.c), given the layouts of its inputs; an input with another layout is converted by a
-// collective (relayout.c).
+// Before this pass types are those of whole values, and only weights, inputs and optimizer states
+// have layouts. After it every value has a layout, types are those of one rank's slice, and every
+// change of layout is a collective or a slice in the graph. No strategy is named here: data
+// parallelism, ZeRO, FSDP and tensor parallelism differ in the layouts that the pass starts from.
 //
-// Along an axis that shards the batch, activations stay in place if possible and weights are
-// gathered; along any other axis the fewest bytes win. A dimension that the ranks do not divide is
-// sharded only for ops that allow padding, optimizers for example.
+// One walk, front to back, decides greedily. For each mesh axis a node takes the cheapest of the
+// sharding rules of its index notation (axes.c), given the layouts of its inputs; an input with
+// another layout is converted by a collective (relayout.c). The cost of a rule is the bytes that
+// the conversions of its operands move, plus those of converting its results to a layout that is
+// required of them. An example, for y = matmul(x, w) with "mk,kn->mn" and x sharded by rows:
+//
+//   x     w     y
+//   S0    R     S0    the batch is split: free if w is replicated, else w is gathered (FSDP)
+//   R     S1    S1    columns of w: free if x is replicated (tensor parallelism)
+//   S1    S0    P     rows of w: y is a partial sum, which its reader reduces
+//
+// Along an axis that shards the batch, moving an activation is charged ACTIVATION_MOVE_PENALTY
+// times its bytes, so that weights are gathered instead; along any other axis the fewest bytes win.
+// A dimension that the ranks do not divide is sharded only for ops that allow padding (gr_padding),
+// optimizers for example.
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/localize.h"
@@ -15,48 +28,52 @@
 #include "compiler/passes/units.h"
 #include "ops/comm/collective.h"
 
-#define NEVER (INT64_MAX / 256)
-#define SHUN (NEVER / 1024)             // of a cost: only where there is nothing else
-enum { ACTIVATION_MOVE_PENALTY = 16 };  // weight of an activation's bytes against a weight's
+#define NEVER (INT64_MAX / 256)  // the cost of what is impossible; sums of it do not overflow
+#define AVOID (NEVER / 1024)     // a cost above that of any move: taken only without a choice
+enum { ACTIVATION_MOVE_PENALTY = 16 };  // factor on the bytes of an activation, against a weight's
 
 typedef struct shard {
   gr_rewrite *rw;
-  const gr_layout **dest;  // by old value: where it must go once made, or NULL
-  bool data[GR_MAX_MESH];  // by mesh axis: the batch is split over it
-  bool *later;             // by old value: a term that need not get there in this program
-  uint8_t *whole;    // by old value: axes of the mesh over which it was gathered, one bit each
-  gr_val *term;      // by old value: what is yet to be summed over ranks and added, or none
-  uint32_t *uses;    // by old value: how many nodes and links read it
-  uint32_t *reader;  // by old value: the last node that does
-  uint32_t *owner;   // by old value: the state whose gradient or next value it is, or 0
+  const gr_layout **required;      // by old value: the layout that it must end with; NULL: any
+  bool splits_batch[GR_MAX_MESH];  // by mesh axis: the batch is sharded over it
+  bool *may_stay_partial;  // by old value: a gradient that micro-batches accumulate, so that
+                           // the update's program may reduce it
+  uint8_t *gathered;  // by old value: a bit for each mesh axis over which it was gathered already
+  gr_val *pending;    // by old value: a Partial term that is still to be reduced and added, or none
+  uint32_t *uses;     // by old value: the number of nodes and links that read it
+  uint32_t *reader;   // by old value: the last node that reads it
+  uint32_t *owner;    // by old value: the state whose gradient or next value it is, or 0
   gr_units *units;
-  uint32_t loss_at;  // the node that makes the loss: what comes after it is the backward pass
+  uint32_t loss_at;  // the node of the loss: the backward pass comes after it
 } shard;
 
-_Static_assert(GR_MAX_MESH <= 8, "shard.whole has a bit for each axis of the mesh");
+_Static_assert(GR_MAX_MESH <= 8, "shard.gathered has a bit for each axis of the mesh");
 
+// The cost of converting a value of `bytes` bytes along one axis, in bytes that a rank sends and
+// receives, up to a common factor. Ties are broken by the 1: a slice is a local copy, and a value
+// that is reduce-scattered will usually be gathered later.
 static int64_t cost(gr_axis_placement from, gr_axis_placement to, int64_t bytes) {
   if (from == to) return 0;
   if (to == GR_PARTIAL) return NEVER;
-  if (from == GR_REPLICATE) return 1;  // a local copy; still, not for nothing
+  if (from == GR_REPLICATE) return 1;
   if (from == GR_PARTIAL)
-    return 2 * bytes + (to >= 0);  // scattered is half, but a gather is to come
+    return 2 * bytes + (to >= 0);  // a scatter sends half as much, but then a gather follows
   if (to == GR_REPLICATE) return bytes;
-  return 2 * bytes;  // S(d) to S(e), by way of R
+  return 2 * bytes;  // Shard(d) to Shard(e), by way of Replicate
 }
 
 // ---- Choosing -----------------------------------------------------------------------
 
 // A dimension is sharded over one mesh axis; only the batch may be sharded over several.
-static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_axis_placement lay,
-                   const gr_layout *so_far, int axis) {
+static bool can_shard(const shard *s, const gr_op *op, const gr_type *t, gr_axis_placement lay,
+                      const gr_layout *so_far, int axis) {
   const gr_mesh *m = &s->rw->old->mesh;
   int64_t parts = m->axis[axis].size;
   bool alone = true;
   if (lay < 0) return true;
   for (int a = 0; a < axis; a++) {
     if (so_far->at[a] != lay) continue;
-    if (!s->data[a] || !s->data[axis]) return false;
+    if (!s->splits_batch[a] || !s->splits_batch[axis]) return false;
     parts *= m->axis[a].size, alone = false;
   }
   bool may_pad = op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && !lay);
@@ -64,44 +81,47 @@ static bool splits(const shard *s, const gr_op *op, const gr_type *t, gr_axis_pl
 }
 
 // The cost of converting operand k of n to the placement that a sharding rule requires.
-static int64_t bring(const shard *s, const gr_node *n, int k, int axis, gr_axis_placement to) {
+static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis,
+                               gr_axis_placement to) {
   const gr_rewrite *rw = s->rw;
   gr_axis_placement from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.at[axis];
   const gr_value *was = gr_at(rw->old, n->in[k]);
-  if (from >= 0 && to == GR_REPLICATE && s->whole[n->in[k].id] >> axis & 1)
-    return 0;  // it is there
+  if (from >= 0 && to == GR_REPLICATE && s->gathered[n->in[k].id] >> axis & 1)
+    return 0;  // the same all_gather was emitted for an earlier reader
   int64_t c = cost(from, to, (int64_t)gr_type_bytes(&was->type));
-  return from >= 0 && c < NEVER && s->data[axis] && was->role != GR_STATE
+  return from >= 0 && c < NEVER && s->splits_batch[axis] && was->role != GR_STATE
              ? c * ACTIVATION_MOVE_PENALTY
              : c;
 }
 
-// Gradient accumulation adds partial sums without communication, unless options.scatter is set.
-// Gradients are then Partial in the programs of all buckets, whatever would be cheaper in one: the
-// accumulators are shared.
-static bool may_stay(const shard *s, gr_axis_placement dest) {
-  return !s->rw->opt->scatter || dest == GR_REPLICATE;
+// Whether a gradient that may stay Partial does so along an axis. Gradient accumulation adds
+// partial sums without communication, unless options.scatter is set. The accumulators are shared by
+// the programs of all buckets, so this must not depend on what would be cheaper in one of them.
+static bool waits_for_update(const shard *s, gr_axis_placement required) {
+  return !s->rw->opt->scatter || required == GR_REPLICATE;
 }
 
-// The cost of a sharding rule, or NEVER.
-static int64_t price(const shard *s, const gr_node *n, const gr_sharding_rule *rule, int axis,
-                     const gr_layout in[], const gr_layout out[]) {
+// The cost of a sharding rule for node n on one mesh axis; NEVER if a dimension cannot be sharded.
+// in[] and out[] are what earlier axes have decided.
+static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rule *rule, int axis,
+                         const gr_layout in[], const gr_layout out[]) {
   const gr_graph *old = s->rw->old;
   int64_t total = 0;
   bool fits = true;
   for (int k = 0; k < n->n_in; k++) {
-    total += bring(s, n, k, axis, rule->in[k]);
-    fits &= splits(s, n->op, &gr_at(old, n->in[k])->type, rule->in[k], &in[k], axis);
+    total += conversion_cost(s, n, k, axis, rule->in[k]);
+    fits &= can_shard(s, n->op, &gr_at(old, n->in[k])->type, rule->in[k], &in[k], axis);
   }
   for (int k = 0; k < n->n_out; k++) {
     const gr_value *v = gr_at(old, gr_out(n, k));
-    const gr_layout *dest = s->dest[gr_out(n, k).id];
-    bool waits = dest && s->later[gr_out(n, k).id] && may_stay(s, dest->at[axis]);
-    if (waits && s->data[axis])
-      total += rule->out[k] == GR_PARTIAL ? 0 : SHUN;
-    else if (dest && v->type.rank && !(waits && rule->out[k] == GR_PARTIAL))
-      total += cost(rule->out[k], dest->at[axis], (int64_t)gr_type_bytes(&v->type));
-    fits &= splits(s, n->op, &v->type, rule->out[k], &out[k], axis);
+    const gr_layout *required = s->required[gr_out(n, k).id];
+    bool waits =
+        required && s->may_stay_partial[gr_out(n, k).id] && waits_for_update(s, required->at[axis]);
+    if (waits && s->splits_batch[axis])
+      total += rule->out[k] == GR_PARTIAL ? 0 : AVOID;
+    else if (required && v->type.rank && !(waits && rule->out[k] == GR_PARTIAL))
+      total += cost(rule->out[k], required->at[axis], (int64_t)gr_type_bytes(&v->type));
+    fits &= can_shard(s, n->op, &v->type, rule->out[k], &out[k], axis);
   }
   return fits ? total : NEVER;
 }
@@ -114,7 +134,7 @@ static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n
   int64_t least = NEVER - 1;
   GR_TRY(gr_op_sharding_rules(call, rules, &count));
   for (int i = 0; i < count; i++) {
-    int64_t c = price(s, n, &rules[i], axis, in, out);
+    int64_t c = rule_cost(s, n, &rules[i], axis, in, out);
     if (c <= least) least = c, best = i;  // on ties, prefer sharding over replication
   }
   if (best < 0)
@@ -127,7 +147,7 @@ static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n
 
 // ---- Destinations --------------------------------------------------------------------
 
-static const gr_layout *keep(const shard *s, gr_layout l) {
+static const gr_layout *save_layout(const shard *s, gr_layout l) {
   gr_layout *k = GR_NEW(s->rw->b.g->arena, gr_layout, 1);
   *k = l;
   return k;
@@ -135,22 +155,22 @@ static const gr_layout *keep(const shard *s, gr_layout l) {
 
 // Required layouts: of gradients that of the update, of next values that of the state; scalar
 // results are replicated.
-static void choose_dest(shard *s) {
+static void find_required(shard *s) {
   const gr_graph *old = s->rw->old;
   for (uint32_t i = 0; i < old->n_results; i++)
     if (!gr_at(old, old->results[i])->type.rank)
-      s->dest[old->results[i].id] = &gr_layout_replicated;
-  s->dest[old->loss.id] = s->dest[old->loss_denominator.id] = &gr_layout_replicated;
+      s->required[old->results[i].id] = &gr_layout_replicated;
+  s->required[old->loss.id] = s->required[old->loss_denominator.id] = &gr_layout_replicated;
   for (uint32_t i = 1; i < old->n_values; i++) {
     const gr_value *v = &old->values[i];
     if (gr_is(v->grad)) {
-      s->dest[v->grad.id] = keep(s, gr_update_layout(&old->mesh, v, s->rw->opt));
-      s->later[v->grad.id] = s->rw->opt->step_phase != GR_PHASE_WHOLE_STEP;
+      s->required[v->grad.id] = save_layout(s, gr_update_layout(&old->mesh, v, s->rw->opt));
+      s->may_stay_partial[v->grad.id] = s->rw->opt->step_phase != GR_PHASE_WHOLE_STEP;
     }
-    if (gr_is(v->next)) s->dest[v->next.id] = &v->layout;
+    if (gr_is(v->next)) s->required[v->next.id] = &v->layout;
     s->owner[v->grad.id] = s->owner[v->next.id] = i;
   }
-  s->dest[0] = NULL, s->owner[0] = 0;
+  s->required[0] = NULL, s->owner[0] = 0;
 }
 
 // ---- Sums ----------------------------------------------------------------------------
@@ -170,7 +190,8 @@ static void count_uses(shard *s) {
   s->uses[old->loss.id]++, s->uses[old->loss_denominator.id]++;
 }
 
-static bool goes_on(const shard *s, gr_val v) {
+// Whether the only reader of v is an addition: the chain of additions continues.
+static bool feeds_one_add(const shard *s, gr_val v) {
   return s->uses[v.id] == 1 && s->rw->old->nodes[s->reader[v.id]].op == &gr_op_add;
 }
 
@@ -187,37 +208,38 @@ static bool is_term_of(const gr_rewrite *rw, gr_val a, gr_val b) {
 }
 
 // The sum of two values of equal layout; either may be GR_NONE.
-static gr_val sum_alike(gr_builder *b, gr_val x, gr_val y) {
+static gr_val add_values(gr_builder *b, gr_val x, gr_val y) {
   if (!gr_is(x) || !gr_is(y)) return gr_is(x) ? x : y;
   gr_val sum = GR_EMIT(b, &gr_op_add, NULL, x, y);
   if (!b->err) gr_at(b->g, sum)->layout = gr_at(b->g, x)->layout;
   return sum;
 }
 
-static void settle(shard *s, uint32_t v) {
+// Reduces the pending term of value v and adds it: v is then complete.
+static void add_pending(shard *s, uint32_t v) {
   gr_rewrite *rw = s->rw;
-  if (!gr_is(s->term[v]) || rw->b.err) return;
-  gr_val term = gr_relayout(&rw->b, s->term[v], gr_at(rw->b.g, rw->map[v])->layout);
-  rw->map[v] = sum_alike(&rw->b, rw->map[v], term);
-  s->term[v] = GR_NONE;
+  if (!gr_is(s->pending[v]) || rw->b.err) return;
+  gr_val term = gr_relayout(&rw->b, s->pending[v], gr_at(rw->b.g, rw->map[v])->layout);
+  rw->map[v] = add_values(&rw->b, rw->map[v], term);
+  s->pending[v] = GR_NONE;
 }
 
 // Emits add node n with the partial sums of x and y kept separate; false if that does not apply.
-static bool keep_apart(shard *s, const gr_node *n) {
+static bool add_separately(shard *s, const gr_node *n) {
   gr_rewrite *rw = s->rw;
   uint32_t x = n->in[0].id, y = n->in[1].id, to = n->out.id;
-  if (gr_is(s->term[y]) || is_term_of(rw, rw->map[y], rw->map[x])) x = y, y = n->in[0].id;
-  gr_val a = rw->map[x], b = rw->map[y], p = s->term[x], q = s->term[y];
+  if (gr_is(s->pending[y]) || is_term_of(rw, rw->map[y], rw->map[x])) x = y, y = n->in[0].id;
+  gr_val a = rw->map[x], b = rw->map[y], p = s->pending[x], q = s->pending[y];
   if (gr_is(p) && gr_is(q) ? same_layout(rw, a, b) && same_layout(rw, p, q)
                            : gr_is(p) && same_layout(rw, a, b))
-    rw->map[to] = sum_alike(&rw->b, a, b), s->term[to] = sum_alike(&rw->b, p, q);
+    rw->map[to] = add_values(&rw->b, a, b), s->pending[to] = add_values(&rw->b, p, q);
   else if (gr_is(p) && !gr_is(q) && same_layout(rw, p, b))
-    rw->map[to] = a, s->term[to] = sum_alike(&rw->b, p, b);
-  else if (!gr_is(p) && !gr_is(q) && goes_on(s, n->out) && is_term_of(rw, a, b))
-    rw->map[to] = a, s->term[to] = b;
+    rw->map[to] = a, s->pending[to] = add_values(&rw->b, p, b);
+  else if (!gr_is(p) && !gr_is(q) && feeds_one_add(s, n->out) && is_term_of(rw, a, b))
+    rw->map[to] = a, s->pending[to] = b;
   else
     return false;
-  if (!goes_on(s, n->out)) settle(s, to);
+  if (!feeds_one_add(s, n->out)) add_pending(s, to);
   return true;
 }
 
@@ -237,26 +259,26 @@ static bool is_split(const shard *s, gr_val v) {
 
 // Operand k of node i in the layout that the node requires. A sharded weight is gathered only
 // around its uses: between the forward and the backward pass of its unit its memory is free.
-static gr_val bring_operand(shard *s, uint32_t i, int k, gr_layout to) {
+static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
   uint32_t id = s->rw->old->nodes[i].in[k].id;
   gr_val v = s->rw->map[id];
   bool gathers = s->rw->old->values[id].role == GR_STATE && is_split(s, v) && !is_at(s, v, &to);
   int64_t group = gathers ? gr_units_group(s->units, id, GR_MOVE_GATHER, i > s->loss_at) : 0;
   const gr_layout *from = &gr_at(s->rw->b.g, v)->layout;
   for (int a = 0; s->rw->old->values[id].role != GR_STATE && a < s->rw->old->mesh.n_axes; a++)
-    s->whole[id] |= (uint8_t)((from->at[a] >= 0 && to.at[a] == GR_REPLICATE) << a);
+    s->gathered[id] |= (uint8_t)((from->at[a] >= 0 && to.at[a] == GR_REPLICATE) << a);
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 
 // Converts a result to its required layout: a gradient's for the update, a next value's state.
-static gr_val send_result(shard *s, uint32_t id, gr_val v) {
-  const gr_layout *dest = s->dest[id];
+static gr_val convert_result(shard *s, uint32_t id, gr_val v) {
+  const gr_layout *required = s->required[id];
   uint32_t owner = s->owner[id];
-  if (!dest || is_at(s, v, dest)) return v;
+  if (!required || is_at(s, v, required)) return v;
   bool updated = s->rw->old->values[owner].next.id == id;
   gr_move what = updated ? GR_MOVE_UPDATED : GR_MOVE_SCATTER;
   int64_t group = owner ? gr_units_group(s->units, owner, what, true) : 0;
-  return gr_relayout_as(&s->rw->b, v, *dest, group);
+  return gr_relayout_as(&s->rw->b, v, *required, group);
 }
 
 static gr_status emit(shard *s, uint32_t i) {
@@ -267,12 +289,12 @@ static gr_status emit(shard *s, uint32_t i) {
   gr_layout in[GR_MAX_ARGS], out[GR_MAX_ARGS];
   for (int k = 0; k < GR_MAX_ARGS; k++) in[k] = out[k] = gr_layout_replicated;
   rw->b.loc = n->loc, rw->b.scope = n->scope;
-  if (n->op == &gr_op_add && !s->dest[n->out.id] && keep_apart(s, n)) return GR_OK;
-  for (int k = 0; k < n->n_in; k++) settle(s, n->in[k].id);
+  if (n->op == &gr_op_add && !s->required[n->out.id] && add_separately(s, n)) return GR_OK;
+  for (int k = 0; k < n->n_in; k++) add_pending(s, n->in[k].id);
   for (int a = 0; a < rw->old->mesh.n_axes; a++) GR_TRY(choose(s, &call, n, a, in, out));
 
   gr_val args[GR_MAX_ARGS];
-  for (int k = 0; k < n->n_in; k++) args[k] = bring_operand(s, i, k, in[k]);
+  for (int k = 0; k < n->n_in; k++) args[k] = convert_operand(s, i, k, in[k]);
   const char *self = rw->b.created_by;
   rw->b.created_by = n->created_by;
   gr_val made = gr_emit_local(rw, n, args, in, out);
@@ -281,7 +303,7 @@ static gr_status emit(shard *s, uint32_t i) {
     gr_val v = {made.id + (uint32_t)k};
     uint32_t old = gr_out(n, k).id;
     gr_at(rw->b.g, v)->layout = gr_layout_of(&rw->old->values[old].type, out[k], &rw->b.g->mesh);
-    rw->map[old] = send_result(s, old, v);
+    rw->map[old] = convert_result(s, old, v);
   }
   return GR_OK;
 }
@@ -289,7 +311,7 @@ static gr_status emit(shard *s, uint32_t i) {
 // A result that is not a scalar may stay sharded along the batch, and only there.
 static gr_layout result_layout(const shard *s, gr_layout l) {
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    if (l.at[a] != 0 || !s->data[a]) l.at[a] = GR_REPLICATE;
+    if (l.at[a] != 0 || !s->splits_batch[a]) l.at[a] = GR_REPLICATE;
   return l;
 }
 
@@ -320,7 +342,7 @@ static void copy_leaves(shard *s) {
     gr_type local = gr_type_local(&v->type, &v->layout, &old->mesh);
     gr_copy_leaf(s->rw, i, &local, gr_layout_of(&v->type, v->layout, &old->mesh));
     for (int a = 0; a < old->mesh.n_axes; a++)
-      s->data[a] |= v->role == GR_INPUT && v->layout.at[a] >= 0;
+      s->splits_batch[a] |= v->role == GR_INPUT && v->layout.at[a] >= 0;
   }
 }
 
@@ -336,17 +358,17 @@ gr_status gr_pass_shard(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   gr_arena *arena = rw->b.g->arena;
   shard s = {.rw = rw,
-             .dest = GR_NEW(arena, const gr_layout *, old->n_values),
-             .later = GR_NEW(arena, bool, old->n_values),
-             .whole = GR_NEW(arena, uint8_t, old->n_values),
-             .term = GR_NEW(arena, gr_val, old->n_values),
+             .required = GR_NEW(arena, const gr_layout *, old->n_values),
+             .may_stay_partial = GR_NEW(arena, bool, old->n_values),
+             .gathered = GR_NEW(arena, uint8_t, old->n_values),
+             .pending = GR_NEW(arena, gr_val, old->n_values),
              .uses = GR_NEW(arena, uint32_t, old->n_values),
              .reader = GR_NEW(arena, uint32_t, old->n_values),
              .owner = GR_NEW(arena, uint32_t, old->n_values),
              .units = gr_units_open(arena, old, rw->opt),
              .loss_at = find_loss(old)};
   copy_leaves(&s);
-  choose_dest(&s);
+  find_required(&s);
   count_uses(&s);
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) GR_TRY(emit(&s, i));
   link_all(&s);

@@ -1,15 +1,18 @@
-// memory_fit.h - packing of lifetimes into as little memory as can be found.
+// memory_fit.h - packs live ranges into little memory. A live range is a rectangle: nodes on one
+// axis, bytes on the other. Its height is given and its offset is to be found, so that no two
+// rectangles overlap ("dynamic storage allocation", NP-hard: Garey and Johnson, problem SR2).
 #pragma once
 #include "base/arena.h"
 
 typedef struct gr_live_range {
-  uint32_t from, to;  // the first and last node at which it is there
+  uint32_t from, to;  // the first and last node at which the value is live
   size_t bytes;       // a multiple of the alignment
-  size_t at;          // where it goes
+  size_t at;          // its offset: the result
 } gr_live_range;
 
-// Places n lives so that no two that are there at the same time overlap; what that takes.
-// Tries several orders and keeps the one that takes least; the first of equals, so that all
-// ranks agree. *lower_bound: the most that is there at any one node; *peak: at which.
-size_t gr_live_range_pack(gr_arena *, gr_live_range *lives, uint32_t n, uint32_t n_nodes,
+// Sets the offset of each of n live ranges so that no two that are live at the same node overlap,
+// and returns the number of bytes that this takes. Several orders are tried; the best is kept, the
+// first of equals, so that all ranks get the same offsets. *lower_bound: the bytes that are live at
+// the worst node, which no assignment can be below; *peak: that node.
+size_t gr_live_range_pack(gr_arena *, gr_live_range *ranges, uint32_t n, uint32_t n_nodes,
                           size_t *lower_bound, uint32_t *peak);

@@ -1,79 +1,86 @@
-// plan.h - what a rank runs: programs over shared states, and where every value lies. The last
-// thing the compiler makes and the only thing the runtime reads.
+// plan.h - what a rank runs: programs over shared states, and the address of every value. It is the
+// compiler's last product and the only one that the runtime reads.
 //
-// Two blocks of memory: `states`, which live from step to step and have the same offsets in
-// every program, and `arena`, which every program reuses. Nothing else is ever allocated.
+// A rank has two blocks of memory. `states` holds the states, which persist from step to step and
+// have the same offset in every program. `arena` holds everything else, and every program reuses it
+// from the start. Inputs, results, temporaries, working memory and the bodies of loops are all in
+// one of the two: nothing is allocated after the plan has been opened.
+//
+// Every rank has the same plan: offsets, sizes and the order of nodes do not depend on the rank. A
+// plan is immutable, lives in one arena with all it points to, and is proved (prove.h) before it is
+// opened, so the runtime relies on it without further checks.
 #pragma once
 #include "ir/op.h"
 
 typedef struct gr_plan_state {
   const char *name;
   gr_kind kind;
-  gr_type type;    // what one rank holds
-  gr_type global;  // the whole
+  gr_type type;    // of one rank's slice, padding included
+  gr_type global;  // of the whole tensor
   gr_layout layout;
-  size_t offset, bytes;  // in the states block
-  bool trained;          // a weight that some program changes
+  size_t offset, bytes;  // in the block of states
+  bool trained;          // a weight that some program updates
 } gr_plan_state;
 
-enum { GR_PLAN_ALIGN = 64 };  // bytes: every offset of a plan is a multiple
+enum { GR_PLAN_ALIGN = 64 };  // bytes, a cache line: every offset of a plan is a multiple
 
-// How a carry of a scan gets from one step to the next: chosen by carry.c, proved by prove_carry.c,
-// and done by runtime/exec/loop.c.
+// How a carry of a scan is updated from one step to the next: chosen by carry.c, proved by
+// prove_carry.c, and carried out by runtime/exec/loop.c.
 typedef enum gr_carry_update {
   GR_CARRY_UNCHANGED,        // its next value is itself
-  GR_CARRY_IN_STACK,         // its next value is a yield: the next step reads it in the stack
-  GR_CARRY_IN_PLACE,         // its next value is made in its memory, which nothing reads any more
-  GR_CARRY_DOUBLE_BUFFERED,  // its next value has a place to itself: the two places take turns
-  GR_CARRY_COPIED,           // its next value is copied to it when a step ends
+  GR_CARRY_IN_STACK,         // its next value is a yield, which the next step reads from the stack
+  GR_CARRY_IN_PLACE,         // its next value overwrites it, after its last read
+  GR_CARRY_DOUBLE_BUFFERED,  // its next value has a buffer of its own; the two swap each step
+  GR_CARRY_COPIED,           // its next value is copied over it when a step ends
   GR_CARRY_COUNT,
 } gr_carry_update;
-extern const char *const gr_carry_updates[GR_CARRY_COUNT];  // as words, "double-buffered"
+extern const char *const gr_carry_updates[GR_CARRY_COUNT];  // names, "double-buffered"
 
-// Where a graph's values lie. A scan's body has a frame of its own, into a piece of the
-// arena that all steps use again. Of a body's values only those made and used within a step
-// are in there: leaves are where the operands are, carries where the last carries will be,
-// and what is yielded is made where it is stacked.
+// The memory of one graph: a program's, or the body of a scan. The frame of a body describes one
+// block inside the arena, which every step of the loop reuses. Only values that are computed and
+// used within a step are in that block. Leaves of the body are read from the memory of the scan's
+// operands, carries are in the memory of the scan's results, and a yield is written directly to its
+// place in the stack (`stacked`).
 typedef struct gr_plan_frame gr_plan_frame;
 struct gr_plan_frame {
   const gr_graph *g;
   uint64_t graph_hash;     // gr_graph_hash(g)
-  size_t *offset;          // by value: into the block below (bodies: into their piece)
-  bool *in_states;         // by value: the block is `states`, not `arena`
-  size_t *scratch;         // by node: where op->scratch bytes begin, in the same block as temps
-  size_t *body_at;         // by node: where the body's piece begins
-  gr_plan_frame **body;    // by node; NULL: it has none
-  int *stacked;            // of a body, by value: 1 + the yield it is made in place of, or 0
+  size_t *offset;          // by value, in bytes: into the arena, the states, or the body's block
+  bool *in_states;         // by value: `offset` is into the block of states
+  size_t *scratch;         // by node: offset of op->scratch bytes, in the block of temporaries
+  size_t *body_at;         // by node: offset of the body's block in this frame's
+  gr_plan_frame **body;    // by node; NULL: it is not a scan
+  int *stacked;            // of a body, by value: 1 + the yield in whose stack it is written, or 0
   int n_carry;             // of a body
   gr_carry_update *carry;  // n_carry of them
   uint32_t *state_of;      // by value: 1 + index into plan.states, or 0
-  size_t bytes;            // of the arena (or the body's piece)
-  size_t lower_bound;      // the most that is alive at any node: no plan can be smaller
-  uint32_t peak_node;      // where that is
+  size_t bytes;            // size of the arena or of the body's block
+  size_t lower_bound;      // bytes live at the worst node: no assignment can need less
+  uint32_t peak_node;      // that node
 };
 
-// What compiling a program found out, for people.
+// What the compiler reports about a program; the runtime does not read it.
 typedef struct gr_pass_note {
   const char *pass;
-  uint32_t nodes, in_loops, collectives;  // of the graph it left; in_loops: of bodies
+  uint32_t nodes, in_loops, collectives;  // counts after the pass; in_loops: in bodies
   double calls, bytes;  // kernels run by one run of the program, and what they read and write
 } gr_pass_note;
 enum { GR_MAX_PASSES = 16 };
 typedef struct gr_notes {
-  gr_arena *arena;  // of what passes after the first note, whose graphs do not last
+  gr_arena *arena;  // holds the notes: the graphs between passes are freed
   gr_pass_note passes[GR_MAX_PASSES];
   int n_passes;
   const char **unused;  // weights that the loss does not depend on
   uint32_t n_unused;
-  const char **confined;  // weights that are split less, or otherwise, for the optimizer's sake
+  const char **confined;  // weights that another optimizer would allow to be sharded further
   uint32_t n_confined;
-  const gr_node **dead;  // nodes that nothing asked for depends on
+  const gr_node **dead;  // nodes on which no loss, result or state depends
   uint32_t n_dead;
 } gr_notes;
 
 typedef struct gr_program {
   const char *name;    // "init", "train.t300", "eval.t300"
-  const char *kind;    // "init", "train" (or "micro" and "update"), "eval"
+  const char *kind;    // "init", "train" (with micro-batches "micro" and "update"), "eval"
   const char *bucket;  // "t300", or ""
   gr_plan_frame frame;
   gr_notes notes;
@@ -85,11 +92,12 @@ typedef struct gr_plan {
   uint32_t n_states;
   gr_program *programs;
   uint32_t n_programs;
-  size_t state_bytes, arena_bytes;  // of one rank; the arena is the largest program's
-  uint64_t hash;                    // of everything above: ranks compare it before step 0
+  size_t state_bytes, arena_bytes;  // on one rank; the arena is as large as the largest program's
+  uint64_t hash;                    // of all of the above; ranks compare it before step 0
 } gr_plan;
 
-// "train", "eval" etc. of a bucket; NULL: the plan has none.
+// The program of a kind ("train", "eval") for a bucket; NULL: the plan has none.
 const gr_program *gr_plan_find(const gr_plan *, const char *kind, const char *bucket);
-// Numbers of all weights of the whole model; *trained: of those that training changes.
+// The number of parameters (elements of weights) of the whole model; *trained: of those that
+// training updates.
 int64_t gr_plan_parameters(const gr_plan *, int64_t *trained);

@@ -1,5 +1,6 @@
-// span_set.h - which of a fixed list of address ranges are in use, and which of those overlap a
-// given one. Each call takes O(log n).
+// span_set.h - a set of address ranges, all from a list that is fixed when the set is made, and the
+// members that overlap a given range. For the proof of memory, where a range is a live value's.
+// Each call takes O(log n).
 #pragma once
 #include "base/arena.h"
 
@@ -15,11 +16,11 @@ typedef struct gr_span_set {
   size_t *end;                // a tree of maxima over `to` of the members, in order of address
 } gr_span_set;
 
-// Knows n spans and holds none. `spans` must stay as they are.
+// An empty set that may hold any of n spans. `spans` is borrowed and must not change.
 gr_span_set gr_span_set_make(gr_arena *, const gr_span *spans, uint32_t n);
 void gr_span_set_add(gr_span_set *, uint32_t id);
 void gr_span_set_remove(gr_span_set *, uint32_t id);  // may be absent
 
-// The members that overlap `s`, in order of address: *cursor is 0 at first, and the id is in *id
-// for as long as the result is true.
+// Iterates over the members that overlap `s`, in order of address: sets *id and returns true, or
+// returns false after the last. *cursor is 0 before the first call.
 bool gr_span_set_next(const gr_span_set *, gr_span s, uint32_t *cursor, uint32_t *id);

@@ -3,12 +3,13 @@
 #include "compiler/plan/plan.h"
 
 typedef struct gr_traffic {
-  int collectives, values;  // values: several may go in one collective
-  double operands;          // bytes of their operands on one rank
-  double sent;              // bytes each rank sends, by the algorithms that send the fewest:
-                            // of B bytes over N ranks an all_reduce sends 2 (N - 1) / N B, a
-                            // reduce_scatter, and an all_gather to B bytes, (N - 1) / N B
+  int collectives, values;  // a coalesced collective moves several values
+  double operands;          // bytes of all operands on one rank
+  double sent;              // bytes that each rank sends, by ring algorithms, which send the least
+                            // (Patarasuk, Yuan 2009): of B bytes over N ranks an all_reduce sends
+                            // 2 (N - 1) / N B; a reduce_scatter of B bytes, and an all_gather to B
+                            // bytes, (N - 1) / N B
 } gr_traffic;
 
-// Of one run of a program.
+// Counts the collectives of one run of a program, by mesh axis.
 void gr_traffic_count(const gr_program *, gr_traffic by_axis[GR_MAX_MESH]);
