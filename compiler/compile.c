@@ -8,18 +8,18 @@
 #include "ops/optim/optim.h"
 
 static const char *const kinds[] = {[GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init"};
-static const char *const halves[] = {[GR_PHASE_WHOLE_STEP] = "train",
-                                     [GR_PHASE_MICRO_BATCH] = "micro",
-                                     [GR_PHASE_UPDATE] = "update"};
+static const char *const phase_names[] = {[GR_PHASE_WHOLE_STEP] = "train",
+                                          [GR_PHASE_MICRO_BATCH] = "micro",
+                                          [GR_PHASE_UPDATE] = "update"};
 
 // ---- States -----------------------------------------------------------------------------
 
-static bool changes(const gr_value *v) { return v->kind == GR_KIND_WEIGHT && gr_is(v->next); }
+static bool is_updated(const gr_value *v) { return v->kind == GR_KIND_WEIGHT && gr_is(v->next); }
 
-static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool trains) {
+static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_training) {
   uint32_t i;
   if (gr_map_find(by_name, v->name, &i)) {
-    p->states[i].trained |= trains && changes(v);
+    p->states[i].trained |= in_training && is_updated(v);
     return;  // the proof checks that both are alike
   }
   gr_map_put(by_name, v->name, p->n_states);
@@ -31,7 +31,7 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool train
                       .layout = v->layout,
                       .offset = p->state_bytes,
                       .bytes = gr_type_bytes(&v->type),
-                      .trained = trains && changes(v)};
+                      .trained = in_training && is_updated(v)};
   p->state_bytes += (gr_type_bytes(&v->type) + GR_PLAN_ALIGN - 1) / GR_PLAN_ALIGN * GR_PLAN_ALIGN;
 }
 
@@ -112,7 +112,7 @@ typedef struct linking {
   gr_arena **arena;  // by program
 } linking;
 
-static gr_status lay_out(void *arg, int i) {
+static gr_status plan_memory(void *arg, int i) {
   const linking *l = arg;
   const gr_compiled *c = &l->compiled[i];
   gr_program *program = &l->plan->programs[i];
@@ -133,7 +133,7 @@ static gr_status link_all(gr_arena *arena, int threads, const gr_compiled *c, ui
   gr_map by_name = gr_map_make(arena);  // index into states
   for (uint32_t i = 0; i < n; i++) add_states(p, &by_name, &c[i]);
   linking l = {p, &by_name, c, make_arenas(arena, n)};
-  GR_TRY(gr_tasks_run(threads, (int)n, lay_out, &l));
+  GR_TRY(gr_tasks_run(threads, (int)n, plan_memory, &l));
   for (uint32_t i = 0; i < n; i++)
     if (p->programs[i].frame.bytes > p->arena_bytes) p->arena_bytes = p->programs[i].frame.bytes;
   p->hash = hash_plan(p);
@@ -160,12 +160,13 @@ static gr_status model_of(gr_arena *arena, const gr_plan_request *r, gr_purpose 
 }
 
 static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
-                         gr_step_phase half, const char *bucket, const gr_graph *model,
+                         gr_step_phase phase, const char *bucket, const gr_graph *model,
                          gr_compiled *c) {
-  *c = (gr_compiled){.kind = purpose == GR_TRAIN ? halves[half] : kinds[purpose], .bucket = bucket};
+  *c = (gr_compiled){.kind = purpose == GR_TRAIN ? phase_names[phase] : kinds[purpose],
+                     .bucket = bucket};
   gr_options o = r->options;
   c->notes.arena = arena;
-  o.notes = &c->notes, o.step_phase = half;
+  o.notes = &c->notes, o.step_phase = phase;
   gr_graph *g = NULL;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
   gr_status s = gr_compile(arena, model, purpose, &o, &g);
@@ -216,7 +217,7 @@ static gr_status add_training_states(gr_graph *init, const gr_options *o, const 
 }
 
 // The model's graph is freed here, so notes must not refer to it.
-static void keep(gr_arena *arena, gr_notes *n) {
+static void copy_notes(gr_arena *arena, gr_notes *n) {
   const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
   const gr_node **dead = GR_NEW(arena, const gr_node *, n->n_dead + 1);
   gr_node *nodes = GR_NEW(arena, gr_node, n->n_dead + 1);
@@ -231,13 +232,13 @@ static void keep(gr_arena *arena, gr_notes *n) {
 }
 
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_purpose purpose,
-                                gr_step_phase half, const gr_bucket *bucket, gr_compiled *c) {
+                                gr_step_phase phase, const gr_bucket *bucket, gr_compiled *c) {
   gr_graph *model;
   gr_arena *work = gr_arena_create();
-  const char *name = half == GR_PHASE_UPDATE ? "" : bucket->name;
+  const char *name = phase == GR_PHASE_UPDATE ? "" : bucket->name;
   gr_status s = model_of(work, r, purpose, bucket, &model);
-  s = s ? s : compile(arena, r, purpose, half, name, model, c);
-  if (!s) keep(arena, &c->notes);
+  s = s ? s : compile(arena, r, purpose, phase, name, model, c);
+  if (!s) copy_notes(arena, &c->notes);
   gr_arena_destroy(work);
   if (s || !r->options.stop_after) return s;
   return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped after pass '%s', as asked",
@@ -252,7 +253,7 @@ static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_comp
   gr_status s = model_of(work, r, GR_INIT, &r->buckets[0], &init);
   s = s ? s : add_training_states(init, &r->options, c, n);
   s = s ? s : compile(arena, r, GR_INIT, GR_PHASE_WHOLE_STEP, "", init, &c[n]);
-  if (!s) keep(arena, &c[n].notes);
+  if (!s) copy_notes(arena, &c[n].notes);
   gr_arena_destroy(work);
   return s;
 }
@@ -271,43 +272,43 @@ static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
 }
 
 // A program to compile.
-typedef struct asked {
+typedef struct program_request {
   gr_purpose purpose;
-  gr_step_phase half;
+  gr_step_phase phase;
   const gr_bucket *bucket;
-} asked;
+} program_request;
 
 // In the order in which `graphrun plan` lists them. The update after micro-batches is one program
 // for all buckets: their gradient accumulators have the same layout.
-static uint32_t list_programs(const gr_plan_request *r, asked *out) {
-  gr_step_phase half = r->options.micro_batches > 1 ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP;
+static uint32_t list_programs(const gr_plan_request *r, program_request *out) {
+  gr_step_phase phase = r->options.micro_batches > 1 ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP;
   uint32_t n = 0;
   for (int i = 0; r->train && i < r->n_buckets; i++)
-    out[n++] = (asked){GR_TRAIN, half, &r->buckets[i]};
-  if (r->train && half == GR_PHASE_MICRO_BATCH)
-    out[n++] = (asked){GR_TRAIN, GR_PHASE_UPDATE, &r->buckets[0]};
+    out[n++] = (program_request){GR_TRAIN, phase, &r->buckets[i]};
+  if (r->train && phase == GR_PHASE_MICRO_BATCH)
+    out[n++] = (program_request){GR_TRAIN, GR_PHASE_UPDATE, &r->buckets[0]};
   for (int i = 0; r->eval && i < r->n_buckets; i++)
-    out[n++] = (asked){GR_EVAL, GR_PHASE_WHOLE_STEP, &r->buckets[i]};
+    out[n++] = (program_request){GR_EVAL, GR_PHASE_WHOLE_STEP, &r->buckets[i]};
   return n;
 }
 
 typedef struct compiling {
   const gr_plan_request *r;
-  const asked *asked;
+  const program_request *requests;
   gr_compiled *compiled;
   gr_arena **arena;  // by program
 } compiling;
 
 static gr_status compile_one(void *arg, int i) {
   const compiling *w = arg;
-  const asked *a = &w->asked[i];
-  return compile_bucket(w->arena[i], w->r, a->purpose, a->half, a->bucket, &w->compiled[i]);
+  const program_request *a = &w->requests[i];
+  return compile_bucket(w->arena[i], w->r, a->purpose, a->phase, a->bucket, &w->compiled[i]);
 }
 
 // Output of passes is buffered and printed in the order of the programs.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
-  asked *list = GR_NEW(arena, asked, 2 * r->n_buckets + 1);
+  program_request *list = GR_NEW(arena, program_request, 2 * r->n_buckets + 1);
   *n = list_programs(r, list);
   compiling w = {r, list, c, make_arenas(arena, *n)};
   bool prints = r->options.dump || r->options.stop_after;

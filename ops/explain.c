@@ -95,7 +95,7 @@ static void put_sharding_rules(FILE *f, const gr_op *op) {
   if (!failed) failed = gr_op_sharding_rules(&s, rules, &n);
   if (failed) gr_status_drop(failed);
   for (int i = 0; i < n; i++) {
-    fprintf(f, "  %s", i ? "          " : "splits    ");
+    fprintf(f, "  %s", i ? "          " : "sharding  ");
     for (int k = 0; k < s.n_in; k++) put_placement(f, k ? "," : "", rules[i].in[k]);
     for (int k = 0; k < s.n_out; k++) put_placement(f, k ? "," : " ->", rules[i].out[k]);
     fputs(i ? "\n" : "   (R: replicated, S0: sharded along axis 0, P: a partial sum)\n", f);

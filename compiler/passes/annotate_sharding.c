@@ -21,7 +21,7 @@ static int axis_of(const gr_mesh *m, const char *name) {
 }
 
 // The other axis of the mesh that splits dimension d; -1: none.
-static int taken_by(const gr_layout *l, const gr_mesh *m, int axis, gr_axis_placement d) {
+static int axis_that_splits(const gr_layout *l, const gr_mesh *m, int axis, gr_axis_placement d) {
   for (int a = 0; a < m->n_axes; a++)
     if (a != axis && l->at[a] == d) return a;
   return -1;
@@ -29,7 +29,7 @@ static int taken_by(const gr_layout *l, const gr_mesh *m, int axis, gr_axis_plac
 
 static bool divides(const gr_value *v, const gr_layout *l, const gr_mesh *m, int axis,
                     gr_axis_placement d) {
-  return d < v->type.rank && taken_by(l, m, axis, d) < 0 &&
+  return d < v->type.rank && axis_that_splits(l, m, axis, d) < 0 &&
          v->type.dim[d] % m->axis[axis].size == 0;
 }
 
@@ -41,14 +41,14 @@ static bool may_pad(const gr_options *o, gr_axis_placement d) {
 
 // The dimension that leaves a rank the least, the first of several: one that the ranks divide, if
 // there is one. GR_REPLICATE: none leaves less than the whole, or the optimizer cannot do with it.
-static gr_axis_placement any_dim(const gr_value *v, gr_layout l, const gr_mesh *m, int axis,
-                                 const gr_options *o) {
+static gr_axis_placement smallest_slice_dim(const gr_value *v, gr_layout l, const gr_mesh *m,
+                                            int axis, const gr_options *o) {
   gr_axis_placement best = GR_REPLICATE;
   l.at[axis] = GR_REPLICATE;
   gr_type whole = gr_type_local(&v->type, &l, m);
   int64_t least = gr_type_count(&whole);
   for (gr_axis_placement d = 0; d < v->type.rank; d++) {
-    if (taken_by(&l, m, axis, d) >= 0) continue;
+    if (axis_that_splits(&l, m, axis, d) >= 0) continue;
     if (v->type.dim[d] % m->axis[axis].size && !may_pad(o, d)) continue;
     l.at[axis] = d;
     gr_type local = gr_type_local(&v->type, &l, m);
@@ -62,8 +62,8 @@ static bool is_small(const gr_value *v, const gr_options *o) {
 }
 
 // What the model and the user's rules ask for: by[axis] is the rule, or NULL.
-static gr_layout asked_layout(const gr_mesh *m, const gr_value *v, const gr_options *o,
-                              const gr_layout_rule *by[GR_MAX_MESH]) {
+static gr_layout requested_layout(const gr_mesh *m, const gr_value *v, const gr_options *o,
+                                  const gr_layout_rule *by[GR_MAX_MESH]) {
   gr_layout l = v->layout;
   for (int a = 0; a < GR_MAX_MESH; a++) by[a] = NULL;
   for (int i = 0; i < o->n_rules && v->kind == GR_KIND_WEIGHT; i++) {
@@ -77,7 +77,7 @@ static gr_layout asked_layout(const gr_mesh *m, const gr_value *v, const gr_opti
 
 gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options *o) {
   const gr_layout_rule *by[GR_MAX_MESH];
-  gr_layout l = asked_layout(m, v, o, by);
+  gr_layout l = requested_layout(m, v, o, by);
   for (int i = 0; i < o->n_rules; i++) {
     const gr_layout_rule *r = &o->rules[i];
     int axis = axis_of(m, r->axis);
@@ -85,7 +85,8 @@ gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options
     if (r->placement == GR_REPLICATE ||
         (r->placement >= 0 && divides(v, &l, m, axis, r->placement)))
       l.at[axis] = r->placement;
-    if (r->placement == GR_ANY_DIM && !is_small(v, o)) l.at[axis] = any_dim(v, l, m, axis, o);
+    if (r->placement == GR_ANY_DIM && !is_small(v, o))
+      l.at[axis] = smallest_slice_dim(v, l, m, axis, o);
   }
   return l;
 }
@@ -94,7 +95,7 @@ gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options
   gr_layout l = w->layout;
   int axis = axis_of(m, o->zero_axis);
   if (axis >= 0 && l.at[axis] == GR_REPLICATE && !is_small(w, o))
-    l.at[axis] = any_dim(w, l, m, axis, o);
+    l.at[axis] = smallest_slice_dim(w, l, m, axis, o);
   return l;
 }
 
@@ -109,7 +110,7 @@ static gr_status refuse(const gr_value *v, const gr_layout *l, const gr_mesh *m,
                            "weight '%s' is %s: there is no axis %d to split over mesh axis '%s'",
                            v->name, type, d, name),
                    "axes are counted from 0: S0 is the first");
-  int other = taken_by(l, m, axis, d);
+  int other = axis_that_splits(l, m, axis, d);
   if (other >= 0)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, loc, "axis %d of weight '%s' is to be split over both '%s' and '%s'",
@@ -125,10 +126,10 @@ static gr_status refuse(const gr_value *v, const gr_layout *l, const gr_mesh *m,
 
 // Checks that the requested layout is possible. Moments and accumulators have the update's layout,
 // which may be padded.
-static gr_status check_asked(const gr_rewrite *rw, const gr_value *v) {
+static gr_status check_requested(const gr_rewrite *rw, const gr_value *v) {
   const gr_mesh *m = &rw->old->mesh;
   const gr_layout_rule *by[GR_MAX_MESH];
-  gr_layout l = asked_layout(m, v, rw->opt, by);
+  gr_layout l = requested_layout(m, v, rw->opt, by);
   for (int a = 0; a < m->n_axes; a++)
     if (l.at[a] >= 0 && !divides(v, &l, m, a, l.at[a]))
       return refuse(v, &l, m, a, by[a] ? by[a]->loc : v->loc);
@@ -136,7 +137,7 @@ static gr_status check_asked(const gr_rewrite *rw, const gr_value *v) {
 }
 
 // How the update of weight v is split by these options, which its own layout depends on too.
-static gr_layout split_of(const gr_rewrite *rw, const gr_value *v, const gr_options *o) {
+static gr_layout update_layout(const gr_rewrite *rw, const gr_value *v, const gr_options *o) {
   gr_value w = *v;
   w.layout = gr_weight_layout(&rw->old->mesh, v, o);
   return gr_update_layout(&rw->old->mesh, &w, o);
@@ -153,7 +154,7 @@ static void note_confined(const gr_rewrite *rw) {
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
-    gr_layout is = split_of(rw, v, rw->opt), could = split_of(rw, v, &any);
+    gr_layout is = update_layout(rw, v, rw->opt), could = update_layout(rw, v, &any);
     if (!gr_layout_same(&is, &could))
       n->confined[n->n_confined++] = gr_arena_strdup(n->arena, v->name);
   }
@@ -164,7 +165,8 @@ gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
     bool weight = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
-    if (weight || (v->role == GR_STATE && v->kind == GR_KIND_BUFFER)) GR_TRY(check_asked(rw, v));
+    if (weight || (v->role == GR_STATE && v->kind == GR_KIND_BUFFER))
+      GR_TRY(check_requested(rw, v));
     gr_layout l = weight ? gr_weight_layout(&rw->old->mesh, v, rw->opt) : v->layout;
     if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, l);
   }

@@ -8,18 +8,18 @@
 #include "compiler/passes/relayout.h"
 #include "ops/comm/collective.h"
 
-static const gr_op *mover(gr_axis_placement from, gr_axis_placement to) {
+static const gr_op *op_for(gr_axis_placement from, gr_axis_placement to) {
   if (from >= 0) return &gr_op_all_gather;
   if (from == GR_REPLICATE) return &gr_op_shard_slice;
   return to == GR_REPLICATE ? &gr_op_all_reduce : &gr_op_reduce_scatter;
 }
 
 // One entry of the table; Shard(d) to Shard(e) gathers first.
-static gr_val move(gr_builder *b, gr_val v, int axis, gr_axis_placement to, int64_t group) {
+static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement to, int64_t group) {
   gr_layout layout = gr_at(b->g, v)->layout;
   gr_type t = gr_at(b->g, v)->type;
   gr_axis_placement from = layout.at[axis], dim = from >= 0 ? from : to;
-  const gr_op *op = mover(from, to);
+  const gr_op *op = op_for(from, to);
   struct gr_coll attr = {.mesh_axis = axis, .ranks = b->g->mesh.axis[axis].size};
   if (dim >= 0) attr.dim = (gr_list){1, {dim}};
   if (dim >= 0 && op->collective) attr.group = group;
@@ -41,8 +41,8 @@ static gr_val move(gr_builder *b, gr_val v, int axis, gr_axis_placement to, int6
 // whole: then there is less left to sum.
 enum { GATHER_PADDED, GATHER, SCATTER, SLICE, SCATTER_PADDED, SLICE_PADDED, REDUCE, STAYS };
 
-static bool another_splits(const gr_builder *b, const gr_layout *from, const gr_layout *to,
-                           int axis) {
+static bool another_axis_changes(const gr_builder *b, const gr_layout *from, const gr_layout *to,
+                                 int axis) {
   for (int a = 0; a < b->g->mesh.n_axes; a++)
     if (a != axis && from->at[a] != to->at[a] && (from->at[a] >= 0 || to->at[a] >= 0)) return true;
   return false;
@@ -50,18 +50,18 @@ static bool another_splits(const gr_builder *b, const gr_layout *from, const gr_
 
 static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis) {
   const gr_value *x = gr_at(b->g, v);
-  gr_axis_placement from = x->layout.at[axis], goal = to->at[axis];
-  bool goes = from != goal, waits = false;
+  gr_axis_placement from = x->layout.at[axis], wanted = to->at[axis];
+  bool must_move = from != wanted, waits = false;
   for (int a = 0; a < axis; a++) {
     bool shares = x->layout.at[a] == from || to->at[a] == from;
-    goes |= from >= 0 && shares && x->layout.at[a] != to->at[a];
-    waits |= goal >= 0 && to->at[a] == goal && x->layout.at[a] != goal;
+    must_move |= from >= 0 && shares && x->layout.at[a] != to->at[a];
+    waits |= wanted >= 0 && to->at[a] == wanted && x->layout.at[a] != wanted;
   }
-  goes |= x->layout.pad[axis] && another_splits(b, &x->layout, to, axis);
-  if (!goes || (from < 0 && waits)) return STAYS;
+  must_move |= x->layout.pad[axis] && another_axis_changes(b, &x->layout, to, axis);
+  if (!must_move || (from < 0 && waits)) return STAYS;
   if (from >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
-  if (goal == GR_REPLICATE) return REDUCE;
-  bool padded = x->type.dim[goal] % b->g->mesh.axis[axis].size != 0;
+  if (wanted == GR_REPLICATE) return REDUCE;
+  bool padded = x->type.dim[wanted] % b->g->mesh.axis[axis].size != 0;
   return (from == GR_PARTIAL ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
 }
 
@@ -73,7 +73,7 @@ gr_val gr_relayout_as(gr_builder *b, gr_val v, gr_layout to, int64_t group) {
       int s = stage_of(b, v, &to, a);
       if (s < stage || (s == stage && s == GATHER)) stage = s, axis = a;
     }
-    if (stage != STAYS) v = move(b, v, axis, to.at[axis], group);
+    if (stage != STAYS) v = convert_axis(b, v, axis, to.at[axis], group);
   }
   return b->err ? GR_NONE : v;
 }

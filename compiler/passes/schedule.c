@@ -6,22 +6,22 @@
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
-typedef struct order {
+typedef struct scheduler {
   gr_rewrite *rw;
   bool *done;  // by node
-} order;
+} scheduler;
 
-static void place(order *o, uint32_t i) {
+static void emit(scheduler *o, uint32_t i) {
   const gr_graph *g = o->rw->old;
   const gr_node *n = &g->nodes[i];
   if (o->done[i]) return;
   o->done[i] = true;
   for (int k = 0; k < n->n_in; k++)
-    if (gr_at(g, n->in[k])->role == GR_TEMP) place(o, gr_at(g, n->in[k])->node);
+    if (gr_at(g, n->in[k])->role == GR_TEMP) emit(o, gr_at(g, n->in[k])->node);
   gr_copy_node(o->rw, n);
 }
 
-static bool ready(const order *o, const gr_node *n) {
+static bool ready(const scheduler *o, const gr_node *n) {
   const gr_graph *g = o->rw->old;
   for (int k = 0; k < n->n_in; k++) {
     const gr_value *v = gr_at(g, n->in[k]);
@@ -33,7 +33,7 @@ static bool ready(const order *o, const gr_node *n) {
 // Emits collectives that read a result of node i and whose other operands are ready. Those that
 // read only states (gathers of sharded weights) stay where their results are first needed: earlier
 // would occupy memory for longer.
-static void place_collectives(order *o, uint32_t i) {
+static void emit_ready_collectives(scheduler *o, uint32_t i) {
   const gr_graph *g = o->rw->old;
   for (uint32_t j = i + 1; j < g->n_nodes && j < i + 64; j++) {
     const gr_node *n = &g->nodes[j];
@@ -42,19 +42,19 @@ static void place_collectives(order *o, uint32_t i) {
       const gr_value *v = gr_at(g, n->in[k]);
       reads |= v->role == GR_TEMP && v->node == i;
     }
-    if (n->op->collective && reads && !o->done[j] && ready(o, n)) place(o, j);
+    if (n->op->collective && reads && !o->done[j] && ready(o, n)) emit(o, j);
   }
 }
 
 gr_status gr_pass_schedule(gr_rewrite *rw) {
-  order o = {.rw = rw, .done = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1)};
+  scheduler o = {.rw = rw, .done = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1)};
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) {
     if (!rw->old->nodes[i].n_in) continue;  // where it is first read
-    place(&o, i);
-    place_collectives(&o, i);
+    emit(&o, i);
+    emit_ready_collectives(&o, i);
   }
-  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) place(&o, i);
+  for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) emit(&o, i);
   gr_copy_links(rw);
   return GR_OK;
 }

@@ -62,7 +62,7 @@ bool gr_memory_may_become(const gr_graph *g, const uint32_t *last, uint32_t stat
   return reads ? last[state] == v->node : last[state] <= v->node;
 }
 
-static void put_nexts_in_states(planner *p) {
+static void write_nexts_in_states(planner *p) {
   bool *claimed = GR_NEW(p->arena, bool, p->g->n_values);
   for (uint32_t i = 1; i < p->g->n_values; i++) {
     uint32_t next = p->g->values[i].next.id;
@@ -73,56 +73,57 @@ static void put_nexts_in_states(planner *p) {
   }
 }
 
-static bool has_own_place(const planner *p, uint32_t v) {
+static bool has_own_memory(const planner *p, uint32_t v) {
   return p->g->values[v].role == GR_TEMP && !p->f->in_states[v] &&
          !(is_body(p) && p->f->stacked[v]);
 }
 
-static void take_over(planner *p, uint32_t i) {
+static void reuse_operands(planner *p, uint32_t i) {
   const gr_node *n = &p->g->nodes[i];
   for (int k = 0; k < n->n_out; k++)
-    for (int j = 0; j < n->n_in && has_own_place(p, gr_out(n, k).id); j++) {
+    for (int j = 0; j < n->n_in && has_own_memory(p, gr_out(n, k).id); j++) {
       if (p->double_buffered[gr_out(n, k).id]) continue;
       uint32_t from = n->in[j].id;
-      if (has_own_place(p, from) && p->last[from] == i && gr_memory_may_reuse(p->g, n, k, j))
+      if (has_own_memory(p, from) && p->last[from] == i && gr_memory_may_reuse(p->g, n, k, j))
         p->alias_root[gr_out(n, k).id] = p->alias_root[from];
     }
 }
 
 // ---- Live ranges --------------------------------------------------------------------------
 
-static gr_live_range *live(planner *p, uint32_t from, uint32_t to, size_t bytes, size_t *told) {
+static gr_live_range *add_live_range(planner *p, uint32_t from, uint32_t to, size_t bytes,
+                                     size_t *out_offset) {
   gr_live_range *l = &p->live_ranges[p->n_live_ranges];
   *l = (gr_live_range){.from = from, .to = to, .bytes = rounded(bytes)};
-  p->out_offsets[p->n_live_ranges++] = told;
+  p->out_offsets[p->n_live_ranges++] = out_offset;
   return l;
 }
 
-static void values_live(planner *p) {
+static void add_value_ranges(planner *p) {
   const gr_graph *g = p->g;
   gr_live_range **of = GR_NEW(p->arena, gr_live_range *, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     bool input = v->role == GR_INPUT && !is_body(p);
-    if (!input && !has_own_place(p, i)) continue;
+    if (!input && !has_own_memory(p, i)) continue;
     uint32_t root = p->alias_root[i];
     if (!of[root])
-      of[root] = live(p, input || p->double_buffered[i] ? 0 : v->node, p->last[i],
-                      gr_type_bytes(&v->type), &p->f->offset[root]);
+      of[root] = add_live_range(p, input || p->double_buffered[i] ? 0 : v->node, p->last[i],
+                                gr_type_bytes(&v->type), &p->f->offset[root]);
     if (p->last[i] > of[root]->to) of[root]->to = p->last[i];
   }
 }
 
-static void scratch_lives(planner *p) {
+static void add_scratch_ranges(planner *p) {
   for (uint32_t i = 0; i < p->g->n_nodes; i++) {
     const gr_node *n = &p->g->nodes[i];
     if (p->f->body[i] && p->f->body[i]->bytes)
-      live(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
+      add_live_range(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
     if (!n->op->scratch) continue;
     gr_op_call call;
     gr_op_call_of(p->g, n, &call);
     size_t bytes = n->op->scratch(&call);
-    if (bytes) live(p, i, i, bytes, &p->f->scratch[i]);
+    if (bytes) add_live_range(p, i, i, bytes, &p->f->scratch[i]);
   }
 }
 
@@ -130,8 +131,8 @@ static void pack(planner *p) {
   uint32_t most = p->g->n_values + 2 * p->g->n_nodes;
   p->live_ranges = GR_NEW(p->arena, gr_live_range, most);
   p->out_offsets = GR_NEW(p->arena, size_t *, most);
-  values_live(p);
-  scratch_lives(p);
+  add_value_ranges(p);
+  add_scratch_ranges(p);
   p->f->bytes = gr_live_range_pack(p->arena, p->live_ranges, p->n_live_ranges, p->g->n_nodes,
                                    &p->f->lower_bound, &p->f->peak_node);
   for (uint32_t i = 0; i < p->n_live_ranges; i++) *p->out_offsets[i] = p->live_ranges[i].at;
@@ -178,8 +179,8 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
     p.double_buffered[g->values[i].next.id] = is_body(&p);
   }
   plan_bodies(&p);
-  if (!is_body(&p)) put_nexts_in_states(&p);
-  for (uint32_t i = 0; i < g->n_nodes; i++) take_over(&p, i);
+  if (!is_body(&p)) write_nexts_in_states(&p);
+  for (uint32_t i = 0; i < g->n_nodes; i++) reuse_operands(&p, i);
   pack(&p);
 }
 

@@ -14,7 +14,7 @@ enum { ROUNDS = 40 };
 static const double MAX_STEPS = 2e8;  // limit on placing in arbitrary orders, per graph
 
 typedef struct item {
-  const gr_live_range *life;
+  const gr_live_range *range;
   uint32_t index;
   size_t at;
 } item;
@@ -28,29 +28,29 @@ static int by_key(size_t x, size_t y, const item *a, const item *b) {
 }
 static int by_bytes(const void *a, const void *b) {
   const item *x = a, *y = b;
-  return by_key(x->life->bytes, y->life->bytes, x, y);
+  return by_key(x->range->bytes, y->range->bytes, x, y);
 }
 static int by_area(const void *a, const void *b) {
   const item *x = a, *y = b;
-  return by_key(x->life->bytes * length(x->life), y->life->bytes * length(y->life), x, y);
+  return by_key(x->range->bytes * length(x->range), y->range->bytes * length(y->range), x, y);
 }
 static int by_length(const void *a, const void *b) {
   const item *x = a, *y = b;
-  return by_key(length(x->life), length(y->life), x, y);
+  return by_key(length(x->range), length(y->range), x, y);
 }
 static int by_start(const void *a, const void *b) {
   const item *x = a, *y = b;
-  if (x->life->from != y->life->from) return x->life->from < y->life->from ? -1 : 1;
-  return by_key(x->life->bytes, y->life->bytes, x, y);
+  if (x->range->from != y->range->from) return x->range->from < y->range->from ? -1 : 1;
+  return by_key(x->range->bytes, y->range->bytes, x, y);
 }
 
 static int by_end(const void *a, const void *b) {
   const item *x = *(item *const *)a, *y = *(item *const *)b;
-  if (x->life->to != y->life->to) return x->life->to < y->life->to ? -1 : 1;
+  if (x->range->to != y->range->to) return x->range->to < y->range->to ? -1 : 1;
   return x->index < y->index ? -1 : 1;
 }
 
-static bool together(const gr_live_range *a, const gr_live_range *b) {
+static bool overlap_in_time(const gr_live_range *a, const gr_live_range *b) {
   return a->from <= b->to && b->from <= a->to;
 }
 
@@ -58,10 +58,10 @@ static bool together(const gr_live_range *a, const gr_live_range *b) {
 static size_t place(item *items, uint32_t n, item **placed) {
   size_t top = 0;
   for (uint32_t i = 0; i < n; i++) {
-    size_t at = 0, bytes = items[i].life->bytes;
+    size_t at = 0, bytes = items[i].range->bytes;
     for (uint32_t j = 0; j < i && placed[j]->at < at + bytes; j++) {
-      size_t end = placed[j]->at + placed[j]->life->bytes;
-      if (end > at && together(placed[j]->life, items[i].life)) at = end;
+      size_t end = placed[j]->at + placed[j]->range->bytes;
+      if (end > at && overlap_in_time(placed[j]->range, items[i].range)) at = end;
     }
     items[i].at = at;
     uint32_t k = i;
@@ -82,7 +82,7 @@ typedef struct gaps {
   uint32_t n;
 } gaps;
 
-static size_t take(gaps *g, size_t bytes) {
+static size_t allocate(gaps *g, size_t bytes) {
   uint32_t i = 0;
   while (g->at[i].to - g->at[i].from < bytes) i++;  // the last one has no end
   size_t from = g->at[i].from;
@@ -92,7 +92,7 @@ static size_t take(gaps *g, size_t bytes) {
   return from;
 }
 
-static void give_back(gaps *g, size_t from, size_t to) {
+static void release(gaps *g, size_t from, size_t to) {
   uint32_t i = 0, end = g->n;
   while (i < end) {  // finds the first gap after it
     uint32_t middle = i + (end - i) / 2;
@@ -124,11 +124,11 @@ static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, item **pla
   for (uint32_t i = 0; i < n; i++) placed[i] = &items[i];
   qsort(placed, n, sizeof *placed, by_end);
   for (uint32_t i = 0; i < n; i++) {
-    for (; placed[done]->life->to < items[i].life->from; done++)
-      if (placed[done]->life->bytes)
-        give_back(&g, placed[done]->at, placed[done]->at + placed[done]->life->bytes);
-    items[i].at = take(&g, items[i].life->bytes);
-    size_t end = items[i].at + items[i].life->bytes;
+    for (; placed[done]->range->to < items[i].range->from; done++)
+      if (placed[done]->range->bytes)
+        release(&g, placed[done]->at, placed[done]->at + placed[done]->range->bytes);
+    items[i].at = allocate(&g, items[i].range->bytes);
+    size_t end = items[i].at + items[i].range->bytes;
     if (end > top) top = end;
   }
   return top;
@@ -143,12 +143,12 @@ typedef struct order {
 static const order orders[] = {
     {by_bytes, false}, {by_area, false}, {by_length, false}, {by_start, true}};
 
-static size_t most_at_once(gr_arena *arena, const gr_live_range *lives, uint32_t n,
-                           uint32_t n_nodes, uint32_t *peak) {
+static size_t max_live_bytes(gr_arena *arena, const gr_live_range *ranges, uint32_t n,
+                             uint32_t n_nodes, uint32_t *peak) {
   size_t *more = GR_NEW(arena, size_t, n_nodes + 2), *less = GR_NEW(arena, size_t, n_nodes + 2);
   for (uint32_t i = 0; i < n; i++) {
-    more[lives[i].from] += lives[i].bytes;
-    less[lives[i].to + 1] += lives[i].bytes;
+    more[ranges[i].from] += ranges[i].bytes;
+    less[ranges[i].to + 1] += ranges[i].bytes;
   }
   size_t now = 0, most = 0;
   *peak = 0;
@@ -159,51 +159,53 @@ static size_t most_at_once(gr_arena *arena, const gr_live_range *lives, uint32_t
   return most;
 }
 
-static void keep_places(gr_live_range *lives, const item *items, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) lives[items[i].index].at = items[i].at;
+static void save_offsets(gr_live_range *ranges, const item *items, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) ranges[items[i].index].at = items[i].at;
 }
 
 // The item with the highest end goes first in the next round.
 static void promote(item *items, uint32_t n) {
   uint32_t worst = 0;
   for (uint32_t i = 1; i < n; i++)
-    if (items[i].at + items[i].life->bytes > items[worst].at + items[worst].life->bytes) worst = i;
+    if (items[i].at + items[i].range->bytes > items[worst].at + items[worst].range->bytes)
+      worst = i;
   item first = items[worst];
   memmove(items + 1, items, sizeof *items * worst);
   items[0] = first;
 }
 
 // Starts from the best order so far: most of the remaining gain is in a few misplaced items.
-static size_t improve(gr_live_range *lives, item *items, uint32_t n, item **placed, size_t best,
+static size_t improve(gr_live_range *ranges, item *items, uint32_t n, item **placed, size_t best,
                       size_t enough, int rounds) {
   for (int round = 0; round < rounds && best > enough; round++) {
     promote(items, n);
     size_t top = place(items, n, placed);
     if (top >= best) continue;
     best = top;
-    keep_places(lives, items, n);
+    save_offsets(ranges, items, n);
   }
   return best;
 }
 
-size_t gr_live_range_pack(gr_arena *arena, gr_live_range *lives, uint32_t n, uint32_t n_nodes,
+size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, uint32_t n_nodes,
                           size_t *lower_bound, uint32_t *peak) {
   item *items = GR_NEW(arena, item, n + 1), **placed = GR_NEW(arena, item *, n + 1);
-  item *good = GR_NEW(arena, item, n + 1);
+  item *best_items = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;
   int rounds = n ? (int)fmin(MAX_STEPS / n / n, ROUNDS + 3) : 0;
-  *lower_bound = most_at_once(arena, lives, n, n_nodes, peak);
+  *lower_bound = max_live_bytes(arena, ranges, n, n_nodes, peak);
   for (size_t o = 0; o < sizeof orders / sizeof *orders && best > *lower_bound; o++) {
     if (!orders[o].in_time && --rounds < 0) continue;
-    for (uint32_t i = 0; i < n; i++) items[i] = (item){.life = &lives[i], .index = i};
+    for (uint32_t i = 0; i < n; i++) items[i] = (item){.range = &ranges[i], .index = i};
     qsort(items, n, sizeof *items, orders[o].by);
     size_t top =
         orders[o].in_time ? place_in_time(arena, items, n, placed) : place(items, n, placed);
     if (top >= best) continue;
     best = top;
-    keep_places(lives, items, n);
-    memcpy(good, items, sizeof *items * n);
+    save_offsets(ranges, items, n);
+    memcpy(best_items, items, sizeof *items * n);
   }
-  if (n) best = improve(lives, good, n, placed, best, *lower_bound + *lower_bound / 500, rounds);
+  if (n)
+    best = improve(ranges, best_items, n, placed, best, *lower_bound + *lower_bound / 500, rounds);
   return n ? best : 0;
 }

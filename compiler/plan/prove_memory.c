@@ -13,12 +13,12 @@ typedef struct walk {
   const gr_graph *g;
   size_t limit, state_limit;
   uint32_t *last;     // by value: 1 + the last node that reads it; 0: no node does
-  uint32_t *dying;    // values in order of `last`
-  uint32_t n_dying;   // number of them that are dead
-  bool *becomes;      // by value: it is the next value of a state at the same address
+  uint32_t *by_last;  // values in order of `last`
+  uint32_t n_dead;    // number of them that are dead
+  bool *is_next;      // by value: it is the next value of a state at the same address
   bool *held;         // by value of a body: its memory is reserved for the whole step
   gr_span *spans;     // by value
-  gr_span_set alive;  // of values
+  gr_span_set live;   // of values
 } walk;
 
 static bool overlap(gr_span a, gr_span b) { return a.from < b.to && b.from < a.to; }
@@ -40,7 +40,7 @@ static void find_last(walk *w) {
     if (gr_is(g->values[i].next)) w->last[g->values[i].next.id] = g->n_nodes + 1;
 }
 
-static gr_status clash(const walk *w, const gr_node *n, uint32_t v, const char *what) {
+static gr_status overwrites(const walk *w, const gr_node *n, uint32_t v, const char *what) {
   return gr_fail(GR_ERR_BUG, n->loc, "%s of '%s' (%%%u) overwrites %%%u, which is still read", what,
                  n->op->name, n->out.id, v < w->g->n_values ? v : 0);
 }
@@ -56,10 +56,10 @@ static bool may_be_placed_on(const walk *w, uint32_t i, int k, uint32_t v) {
 // Sorts the values by `last`, so that a walk drops each value once.
 static void sort_by_last(gr_arena *arena, walk *w) {
   uint32_t n = w->g->n_values, *from = GR_NEW(arena, uint32_t, w->g->n_nodes + 3);
-  w->dying = GR_NEW(arena, uint32_t, n);
+  w->by_last = GR_NEW(arena, uint32_t, n);
   for (uint32_t i = 1; i < n; i++) from[w->last[i] + 1]++;
   for (uint32_t i = 1; i < w->g->n_nodes + 3; i++) from[i] += from[i - 1];
-  for (uint32_t i = 1; i < n; i++) w->dying[from[w->last[i]]++] = i;
+  for (uint32_t i = 1; i < n; i++) w->by_last[from[w->last[i]]++] = i;
 }
 
 // Checks that a value is inside its block and aligned.
@@ -67,7 +67,7 @@ static bool fits(size_t at, size_t bytes, size_t limit) {
   return at % GR_PLAN_ALIGN == 0 && at <= limit && bytes <= limit - at;
 }
 
-static gr_status check_place(const walk *w, uint32_t i) {
+static gr_status check_bounds(const walk *w, uint32_t i) {
   const gr_value *v = &w->g->values[i];
   size_t at = w->f->offset[i], limit = w->f->in_states[i] ? w->state_limit : w->limit;
   if (fits(at, gr_type_bytes(&v->type), limit)) return GR_OK;
@@ -78,21 +78,21 @@ static gr_status check_place(const walk *w, uint32_t i) {
 }
 
 // loop: the node of this body, or NULL.
-static gr_status find_places(gr_arena *arena, walk *w, const gr_node *loop) {
+static gr_status find_spans(gr_arena *arena, walk *w, const gr_node *loop) {
   const gr_graph *g = w->g;
   w->spans = GR_NEW(arena, gr_span, g->n_values);
-  w->becomes = GR_NEW(arena, bool, g->n_values);
+  w->is_next = GR_NEW(arena, bool, g->n_values);
   w->held = GR_NEW(arena, bool, g->n_values);
   if (loop) GR_TRY(gr_prove_carries(loop, w->f, w->state_limit + w->limit, w->spans, w->held));
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     if (w->spans[i].to) continue;  // not in the body's block
-    GR_TRY(check_place(w, i));
+    GR_TRY(check_bounds(w, i));
     w->spans[i] = span_at(w, w->f->in_states[i], w->f->offset[i], gr_type_bytes(&v->type));
     if (v->role == GR_STATE && w->f->offset[i] == w->f->offset[v->next.id])
-      w->becomes[v->next.id] = true;
+      w->is_next[v->next.id] = true;
   }
-  w->alive = gr_span_set_make(arena, w->spans, g->n_values);
+  w->live = gr_span_set_make(arena, w->spans, g->n_values);
   return GR_OK;
 }
 
@@ -102,12 +102,12 @@ static gr_status check_result(const walk *w, uint32_t i, int k) {
   const gr_node *n = &w->g->nodes[i];
   uint32_t v = gr_out(n, k).id, other;
   // In the block of states, a result may only be written in the state whose next value it is.
-  if (w->f->in_states[v] && !w->becomes[v])
+  if (w->f->in_states[v] && !w->is_next[v])
     return gr_fail(GR_ERR_BUG, n->loc,
                    "a result of '%s' overwrites a state of which it is not the next value",
                    n->op->name);
-  for (uint32_t at = 0; gr_span_set_next(&w->alive, w->spans[v], &at, &other);)
-    if (other != v && !may_be_placed_on(w, i, k, other)) return clash(w, n, other, "a result");
+  for (uint32_t at = 0; gr_span_set_next(&w->live, w->spans[v], &at, &other);)
+    if (other != v && !may_be_placed_on(w, i, k, other)) return overwrites(w, n, other, "a result");
   return GR_OK;
 }
 
@@ -117,8 +117,8 @@ static gr_status check_results(walk *w, uint32_t i) {
   for (int k = 0; k < n->n_out; k++)  // added last, so that results of one node are compared too
     for (int j = 0; j < k; j++)
       if (overlap(w->spans[gr_out(n, j).id], w->spans[gr_out(n, k).id]))
-        return clash(w, n, gr_out(n, j).id, "a result");
-  for (int k = 0; k < n->n_out; k++) gr_span_set_add(&w->alive, gr_out(n, k).id);
+        return overwrites(w, n, gr_out(n, j).id, "a result");
+  for (int k = 0; k < n->n_out; k++) gr_span_set_add(&w->live, gr_out(n, k).id);
   return GR_OK;
 }
 
@@ -130,7 +130,7 @@ static gr_status check_apart(const walk *w, const gr_node *n, size_t offset, siz
     return gr_fail(GR_ERR_BUG, n->loc, "%s of '%s' (%%%u) %s", what, n->op->name, n->out.id,
                    offset % GR_PLAN_ALIGN ? "is not aligned" : "is outside its block");
   gr_span s = span_at(w, false, offset, bytes);
-  return gr_span_set_next(&w->alive, s, &at, &other) ? clash(w, n, other, what) : GR_OK;
+  return gr_span_set_next(&w->live, s, &at, &other) ? overwrites(w, n, other, what) : GR_OK;
 }
 
 static gr_status check_scratch(const walk *w, uint32_t i) {
@@ -146,29 +146,29 @@ static gr_status check_scratch(const walk *w, uint32_t i) {
   GR_TRY(check_apart(w, n, scratch, bytes, "the working memory"));
   GR_TRY(check_apart(w, n, piece, body_bytes, "the body"));
   if (bytes && overlap(span_at(w, false, scratch, bytes), span_at(w, false, piece, body_bytes)))
-    return clash(w, n, 0, "the working memory");
+    return overwrites(w, n, 0, "the working memory");
   return GR_OK;
 }
 
-static void drop_read(walk *w, uint32_t i) {
-  for (; w->n_dying + 1 < w->g->n_values && w->last[w->dying[w->n_dying]] <= i; w->n_dying++)
-    gr_span_set_remove(&w->alive, w->dying[w->n_dying]);
+static void drop_dead(walk *w, uint32_t i) {
+  for (; w->n_dead + 1 < w->g->n_values && w->last[w->by_last[w->n_dead]] <= i; w->n_dead++)
+    gr_span_set_remove(&w->live, w->by_last[w->n_dead]);
 }
 
-static gr_status share(const walk *w, uint32_t v, uint32_t other) {
+static gr_status shares_memory(const walk *w, uint32_t v, uint32_t other) {
   const gr_value *a = &w->g->values[v], *b = &w->g->values[other];
   return gr_fail(GR_ERR_BUG, a->role == GR_TEMP ? w->g->nodes[a->node].loc : a->loc,
                  "%%%u %s and %%%u %s share memory", v, a->name ? a->name : "", other,
                  b->name ? b->name : "");
 }
 
-static gr_status start(walk *w) {
+static gr_status add_leaves(walk *w) {
   uint32_t other;
   for (uint32_t i = 1; i < w->g->n_values; i++) {
     if (w->g->values[i].role == GR_TEMP && !w->held[i]) continue;
     uint32_t at = 0;
-    if (gr_span_set_next(&w->alive, w->spans[i], &at, &other)) return share(w, i, other);
-    gr_span_set_add(&w->alive, i);
+    if (gr_span_set_next(&w->live, w->spans[i], &at, &other)) return shares_memory(w, i, other);
+    gr_span_set_add(&w->live, i);
   }
   return GR_OK;
 }
@@ -192,10 +192,10 @@ static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_fr
   w.last = GR_NEW(arena, uint32_t, f->g->n_values);
   find_last(&w);
   sort_by_last(arena, &w);
-  GR_TRY(find_places(arena, &w, loop));
-  GR_TRY(start(&w));
+  GR_TRY(find_spans(arena, &w, loop));
+  GR_TRY(add_leaves(&w));
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
-    drop_read(&w, i);
+    drop_dead(&w, i);
     GR_TRY(check_results(&w, i));
     GR_TRY(check_scratch(&w, i));
     GR_TRY(prove_body(arena, p, f, i));

@@ -26,18 +26,18 @@ typedef struct rank_events {
   uint32_t n;
 } rank_events;
 
-typedef struct meeting {  // state of one communicator
-  int arrived, first;     // number of ranks that wait there, and the first of them
-} meeting;
+typedef struct comm_state {  // state of one communicator
+  int arrived, first;        // number of ranks that wait there, and the first of them
+} comm_state;
 
-typedef struct play {
+typedef struct simulation {
   const gr_mesh *mesh;
   const rank_events **of;          // by rank
   uint32_t *next;                  // by rank: the index of its current event
-  meeting *meetings[GR_MAX_MESH];  // by axis and first rank of the communicator
-  int *moving;                     // ranks that have just reached their next event
-  int n_moving;
-} play;
+  comm_state *comms[GR_MAX_MESH];  // by axis and first rank of the communicator
+  int *ready;                      // ranks that have just reached their next event
+  int n_ready;
+} simulation;
 
 // ---- Events of a rank -------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ static gr_status list_events(gr_arena *arena, const gr_mesh *mesh, const gr_grap
   return GR_OK;
 }
 
-static const event *event_of(const play *p, int rank) {
+static const event *event_of(const simulation *p, int rank) {
   const rank_events *e = p->of[rank];
   return p->next[rank] < e->n ? &e->at[p->next[rank]] : NULL;
 }
@@ -84,7 +84,7 @@ static bool is_same_call(const event *a, const event *b) {
 
 // ---- Errors -------------------------------------------------------------------------------------
 
-static gr_status differs(const play *p, int rank, int other) {
+static gr_status differs(const simulation *p, int rank, int other) {
   const event *a = event_of(p, rank), *b = event_of(p, other);
   const gr_type *s = counted(a->g, a->node, 0), *t = counted(b->g, b->node, 0);
   gr_status e = gr_fail(
@@ -96,7 +96,7 @@ static gr_status differs(const play *p, int rank, int other) {
 }
 
 // Reports the rank that `rank` waits for in its communicator.
-static gr_status waits_for_ever(const play *p, int rank) {
+static gr_status report_deadlock(const simulation *p, int rank) {
   const event *e = event_of(p, rank);
   gr_mesh_group group = gr_mesh_group_of(p->mesh, rank, e->axis);
   int other = group.first;
@@ -118,40 +118,40 @@ static gr_status waits_for_ever(const play *p, int rank) {
 // ---- Simulation
 // -----------------------------------------------------------------------------------
 
-static void go_on(play *p, int rank) {
+static void advance(simulation *p, int rank) {
   p->next[rank]++;
-  p->moving[p->n_moving++] = rank;
+  p->ready[p->n_ready++] = rank;
 }
 
 // A rank has reached its next event: if it is the last one, the collective completes.
-static gr_status arrive(play *p, int rank) {
+static gr_status arrive(simulation *p, int rank) {
   const event *e = event_of(p, rank);
   if (!e) return GR_OK;
   gr_mesh_group group = gr_mesh_group_of(p->mesh, rank, e->axis);
-  meeting *m = &p->meetings[e->axis][group.first];
+  comm_state *m = &p->comms[e->axis][group.first];
   if (!m->arrived++) m->first = rank;
   if (!is_same_call(e, event_of(p, m->first))) return differs(p, rank, m->first);
   if (m->arrived < group.n) return GR_OK;
   m->arrived = 0;
-  for (int i = 0; i < group.n; i++) go_on(p, group.first + i * group.stride);
+  for (int i = 0; i < group.n; i++) advance(p, group.first + i * group.stride);
   return GR_OK;
 }
 
-static gr_status play_all(play *p) {
+static gr_status simulate(simulation *p) {
   int ranks = gr_mesh_ranks(p->mesh);
-  for (int r = 0; r < ranks; r++) p->moving[p->n_moving++] = r;
-  while (p->n_moving) GR_TRY(arrive(p, p->moving[--p->n_moving]));
+  for (int r = 0; r < ranks; r++) p->ready[p->n_ready++] = r;
+  while (p->n_ready) GR_TRY(arrive(p, p->ready[--p->n_ready]));
   for (int r = 0; r < ranks; r++)
-    if (event_of(p, r)) return waits_for_ever(p, r);
+    if (event_of(p, r)) return report_deadlock(p, r);
   return GR_OK;
 }
 
-static play open_play(gr_arena *arena, const gr_mesh *mesh) {
+static simulation open_simulation(gr_arena *arena, const gr_mesh *mesh) {
   int ranks = gr_mesh_ranks(mesh);
-  play p = {.mesh = mesh, .of = GR_NEW(arena, const rank_events *, ranks)};
+  simulation p = {.mesh = mesh, .of = GR_NEW(arena, const rank_events *, ranks)};
   p.next = GR_NEW(arena, uint32_t, ranks);
-  p.moving = GR_NEW(arena, int, ranks);
-  for (int a = 0; a < mesh->n_axes; a++) p.meetings[a] = GR_NEW(arena, meeting, ranks);
+  p.ready = GR_NEW(arena, int, ranks);
+  for (int a = 0; a < mesh->n_axes; a++) p.comms[a] = GR_NEW(arena, comm_state, ranks);
   return p;
 }
 
@@ -159,12 +159,12 @@ gr_status gr_prove_ranks(gr_arena *arena, const gr_mesh *mesh, const gr_graph *c
   rank_events *events = GR_NEW(arena, rank_events, n);
   GR_TRY(list_events(arena, mesh, of[0], &events[0]));
   if (n == 1) return GR_OK;
-  play p = open_play(arena, mesh);
+  simulation p = open_simulation(arena, mesh);
   for (int r = 0; r < n; r++) {
     int same = 0;
     while (of[same] != of[r]) same++;
     if (same == r) GR_TRY(list_events(arena, mesh, of[r], &events[r]));
     p.of[r] = &events[same];
   }
-  return play_all(&p);
+  return simulate(&p);
 }

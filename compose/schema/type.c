@@ -11,7 +11,7 @@ static const struct {
   gr_schema_kind kind;
 } names[] = {
     {"int", "an integer", GR_SCHEMA_INT},      {"float", "a number", GR_SCHEMA_FLOAT},
-    {"bool", "true or false", GR_SCHEMA_BOOL}, {"text", "a string", GR_SCHEMA_TEXT},
+    {"bool", "true or false", GR_SCHEMA_BOOL}, {"string", "a string", GR_SCHEMA_TEXT},
     {"path", "a path", GR_SCHEMA_PATH},        {"null", "null", GR_SCHEMA_NULL},
     {"any", "any value", GR_SCHEMA_ANY},
 };

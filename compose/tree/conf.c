@@ -16,7 +16,7 @@ const char *gr_conf_kind_name(gr_conf_kind kind) {
       [GR_CONF_BOOL] = "bool",
       [GR_CONF_INT] = "integer",
       [GR_CONF_FLOAT] = "float",
-      [GR_CONF_TEXT] = "text",
+      [GR_CONF_TEXT] = "string",
       [GR_CONF_MISSING] = "'??\?' (to be set)",
       [GR_CONF_INTERP] = "interpolation",
       [GR_CONF_MAP] = "mapping",

@@ -4,10 +4,13 @@
 // not.
 #include "ops/nn/matmul.h"
 
+// ROUND is a common multiple of the widths of panels on all processors (gemm_tile.h), so that the
+// type of a packed matrix is the same everywhere. Packing pays off for few rows, where a matmul is
+// bound by reading the right operand, unless that is small enough to stay in the cache.
 enum { ROUND = 96, FEW_ROWS = 32, MIN_ELEMENTS = 64 * 64 };
 
 struct pack {
-  int64_t turned;  // the operand is [n,k]
+  int64_t transposed;  // the operand is [columns, k], else [k, columns]
 };
 struct packed {
   int64_t columns;
@@ -38,16 +41,16 @@ static gr_status f32_only(const gr_op_call *s) {
 }
 
 static gr_status infer(gr_op_call *s) {
-  int turned = ((const struct pack *)s->attr)->turned != 0;
-  s->out[0].dim[0] = rounded(s->in[0].dim[!turned]);
-  s->out[0].dim[1] = s->in[0].dim[turned];
+  int transposed = ((const struct pack *)s->attr)->transposed != 0;
+  s->out[0].dim[0] = rounded(s->in[0].dim[!transposed]);
+  s->out[0].dim[1] = s->in[0].dim[transposed];
   return f32_only(s);
 }
 
 static gr_status run(const gr_launch *l) {
-  bool turned = ((const struct pack *)l->attr)->turned;
+  bool transposed = ((const struct pack *)l->attr)->transposed;
   const gr_type *t = l->in_type;
-  gr_gemm g = gr_gemm_dense(false, turned, 0, t->dim[!turned], t->dim[turned]);
+  gr_gemm g = gr_gemm_dense(false, transposed, 0, t->dim[!transposed], t->dim[transposed]);
   gr_gemm_pack(&g, l->in[0], l->out[0]);
   memset((float *)l->out[0] + g.k * g.n, 0,
          (size_t)(l->out_type->dim[0] - g.n) * (size_t)g.k * sizeof(float));
@@ -55,7 +58,7 @@ static gr_status run(const gr_launch *l) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct pack, turned, GR_ATTR_BOOL, "false", "the operand is [columns, k]"), {0}};
+    GR_ATTR(struct pack, transposed, GR_ATTR_BOOL, "false", "the operand is [columns, k], as for matmul's tb"), {0}};
 static const gr_case cases[] = {
     {{"f32[6,8]"}, .attr = &(struct pack){0}},
     {{"f32[107,19]"}, .attr = &(struct pack){1}},

@@ -3,7 +3,7 @@
 // A proxy is an empty table whose metatable refers to the real one: because it stays empty, Lua
 // calls
 // __newindex for every assignment, also to an existing key. pairs, rawget and the like are wrapped
-// (world.c) to see the real table.
+// (sandbox.c) to see the real table.
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>
@@ -15,12 +15,12 @@ static const char REAL;  // its address is the key of the real table in a proxy'
 // -- Proxies -----------------------------------------------------------------------------
 
 static int length(lua_State *L) {
-  gr_world_unwrap(L, 1);
+  gr_sandbox_unwrap(L, 1);
   lua_pushinteger(L, (lua_Integer)lua_rawlen(L, 1));
   return 1;
 }
 
-void gr_world_push_proxy(lua_State *L, int real) {
+void gr_sandbox_push_proxy(lua_State *L, int real) {
   real = lua_absindex(L, real);
   int set = lua_gettop(L);
   lua_newtable(L);
@@ -39,7 +39,7 @@ void gr_world_push_proxy(lua_State *L, int real) {
   lua_remove(L, set);
 }
 
-bool gr_world_unwrap(lua_State *L, int index) {
+bool gr_sandbox_unwrap(lua_State *L, int index) {
   index = lua_absindex(L, index);
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
   bool is = lua_rawgetp(L, -1, &REAL) == LUA_TTABLE;
@@ -48,14 +48,14 @@ bool gr_world_unwrap(lua_State *L, int index) {
   return is;
 }
 
-bool gr_world_unwrap_state(lua_State *L, int index) {
+bool gr_sandbox_unwrap_state(lua_State *L, int index) {
   index = lua_absindex(L, index);
   if (!lua_istable(L, index) || luaL_getmetafield(L, index, "__newindex") == LUA_TNIL) return false;
   bool is = lua_tocfunction(L, -1) == gr_state_set;
   lua_pop(L, 1);
-  gr_lua_script *s = gr_world_of(L)->running;
+  gr_lua_script *s = gr_sandbox_of(L)->running;
   if (is) s->touched = s->has_tables = true;
-  return is && gr_world_unwrap(L, index);
+  return is && gr_sandbox_unwrap(L, index);
 }
 
 // -- ctx.params and ctx.state --------------------------------------------------------------
@@ -69,7 +69,7 @@ static int read_only(lua_State *L) {
 static void push_read_only(lua_State *L, const char *name) {
   lua_pushstring(L, name);
   lua_pushcclosure(L, read_only, 1);
-  gr_world_push_proxy(L, -2);
+  gr_sandbox_push_proxy(L, -2);
   lua_remove(L, -2);
 }
 
@@ -90,25 +90,25 @@ static void push_params(lua_State *L, const gr_lua_script *s) {
   push_read_only(L, "ctx.params");
 }
 
-void gr_world_set_state(lua_State *L, gr_lua_script *s) {
-  gr_world_unwrap(L, -1);
+void gr_sandbox_set_state(lua_State *L, gr_lua_script *s) {
+  gr_sandbox_unwrap(L, -1);
   if (s->state) luaL_unref(L, LUA_REGISTRYINDEX, s->state);
   if (s->state_proxy) luaL_unref(L, LUA_REGISTRYINDEX, s->state_proxy);
   s->state = s->state_proxy = 0;
   lua_pushvalue(L, -1);
   s->state = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pushcfunction(L, gr_state_set);
-  gr_world_push_proxy(L, -2);
+  gr_sandbox_push_proxy(L, -2);
   s->state_proxy = luaL_ref(L, LUA_REGISTRYINDEX);
   s->touched = s->has_tables = true;
   lua_pop(L, 1);
 }
 
-void gr_world_open_ctx(lua_State *L, gr_lua_script *s) {
+void gr_sandbox_open_ctx(lua_State *L, gr_lua_script *s) {
   push_params(L, s);
   s->params_proxy = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_newtable(L);
-  gr_world_set_state(L, s);
+  gr_sandbox_set_state(L, s);
   s->touched = s->has_tables = false;
 }
 
@@ -144,7 +144,7 @@ static int get_missing(lua_State *L) {
 
 static int set_field(lua_State *L) {
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  gr_lua_script *s = gr_world_of(L)->running;
+  gr_lua_script *s = gr_sandbox_of(L)->running;
   if (!is_field(name)) return no_field(L);
   if (!strcmp(name, "lr"))
     return luaL_error(L, "ctx.lr cannot be set: the function lr(ctx) returns the learning rate");
@@ -153,8 +153,8 @@ static int set_field(lua_State *L) {
   if (!lua_istable(L, 3))
     return luaL_error(L, "ctx.state cannot be a %s: it must stay a table", luaL_typename(L, 3));
   lua_settop(L, 3);
-  gr_world_set_state(L, s);
-  gr_world_unwrap(L, 1);
+  gr_sandbox_set_state(L, s);
+  gr_sandbox_unwrap(L, 1);
   lua_pushliteral(L, "state");
   lua_rawgeti(L, LUA_REGISTRYINDEX, s->state_proxy);
   lua_rawset(L, 1);
@@ -191,7 +191,7 @@ static int64_t total_steps(const gr_hook_context *c) {
   return by_epoch > 0 && by_epoch < c->max_steps ? by_epoch : c->max_steps;
 }
 
-void gr_world_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *c, double lr) {
+void gr_sandbox_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *c, double lr) {
   lua_createtable(L, 0, 16);
   set_int(L, "step", c->step);
   set_int(L, "epoch", c->epoch);
@@ -219,6 +219,6 @@ void gr_world_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *c,
   }
   lua_setmetatable(L, -2);
   lua_pushcfunction(L, set_field);
-  gr_world_push_proxy(L, -2);
+  gr_sandbox_push_proxy(L, -2);
   lua_remove(L, -2);
 }

@@ -155,8 +155,8 @@ static bool wait_for(void *ctx, int fd, short events) {
 // -- Errors ------------------------------------------------------------------------------
 
 static gr_status too_long(const gr_hooks *h, gr_loc at, const char *trace) {
-  gr_status e = gr_fail(GR_ERR_HOOK, at, "it ran longer than %g s of processor time",
-                        h->spec.seconds);
+  gr_status e =
+      gr_fail(GR_ERR_HOOK, at, "it ran longer than %g s of processor time", h->spec.seconds);
   if (trace && *trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
   return gr_hint(
       e, "hooks run between steps and should be short; hooks_seconds sets the limit of one call");

@@ -14,11 +14,11 @@
 
 enum { COUNT = 1000 };
 
-gr_world *gr_world_of(lua_State *L) { return *(gr_world **)lua_getextraspace(L); }
+gr_sandbox *gr_sandbox_of(lua_State *L) { return *(gr_sandbox **)lua_getextraspace(L); }
 
 // -- Memory ------------------------------------------------------------------------------
 
-int gr_world_line(gr_world *w) {
+int gr_sandbox_line(gr_sandbox *w) {
   lua_Debug ar;
   for (int level = 0; w->L && lua_getstack(w->L, level, &ar); level++) {
     lua_getinfo(w->L, "l", &ar);
@@ -28,7 +28,7 @@ int gr_world_line(gr_world *w) {
 }
 
 static void *allocate(void *ctx, void *at, size_t old, size_t size) {
-  gr_world *w = ctx;
+  gr_sandbox *w = ctx;
   if (!at) old = 0;  // lua_Alloc passes the kind of object in `old` then
   bool fits = size <= old || size - old <= w->memory_bytes - w->used;
   void *p = NULL;
@@ -37,7 +37,7 @@ static void *allocate(void *ctx, void *at, size_t old, size_t size) {
   else if (!size)
     free(at);
   if (p || !size) w->used = w->used - old + size;
-  if (!p && size) w->memory_line = gr_world_line(w);
+  if (!p && size) w->memory_line = gr_sandbox_line(w);
   return p;
 }
 
@@ -45,14 +45,14 @@ static void *allocate(void *ctx, void *at, size_t old, size_t size) {
 
 static void count(lua_State *L, lua_Debug *ar) {
   (void)ar;
-  gr_world *w = gr_world_of(L);
+  gr_sandbox *w = gr_sandbox_of(L);
   w->late = gr_thread_seconds() >= w->deadline;
   int every = w->late ? 1 : COUNT;  // 1: raises the error again if pcall catches it
   if (lua_gethookcount(L) != every) lua_sethook(L, count, LUA_MASKCOUNT, every);
   if (w->late) luaL_error(L, "too long");
 }
 
-static gr_world *volatile watched;  // for on_place; NULL: no script is running
+static gr_sandbox *volatile watched;  // for on_place; NULL: no script is running
 
 // Signal handler: reports the script's line, and makes the count hook check the time before the
 // next instruction. Lua's stack may be inconsistent here, so reading it may crash the process; that
@@ -60,10 +60,10 @@ static gr_world *volatile watched;  // for on_place; NULL: no script is running
 static void on_place(int number) {
   (void)number;
   int e = errno;
-  gr_world *w = watched;
+  gr_sandbox *w = watched;
   if (!w) return;
   lua_sethook(w->L, count, LUA_MASKCOUNT, 1);
-  gr_hook_place place = {w->running->index, gr_world_line(w)};
+  gr_hook_place place = {w->running->index, gr_sandbox_line(w)};
   if (!w->late_line && gr_thread_seconds() >= w->deadline) w->late_line = place.line;
   if (write(w->places, &place, sizeof place) < 0) errno = e;  // the pipe is full of earlier reports
   errno = e;
@@ -72,7 +72,7 @@ static void on_place(int number) {
 // -- Errors ------------------------------------------------------------------------------
 
 // Explains fields that are legitimately nil.
-static void find_hint(gr_world *w) {
+static void find_hint(gr_sandbox *w) {
   static const struct {
     const char *field, *hint;
   } nil[] = {
@@ -89,9 +89,9 @@ static void find_hint(gr_world *w) {
 // Message handler of lua_pcall: records message, line and traceback. Lua may call it more than once
 // for an error while a script is parsed.
 static int keep_error(lua_State *L) {
-  gr_world *w = gr_world_of(L);
+  gr_sandbox *w = gr_sandbox_of(L);
   const char *text = lua_tostring(L, 1);
-  int line = gr_world_line(w);
+  int line = gr_sandbox_line(w);
   if (!text) text = lua_pushfstring(L, "an error that is a %s", luaL_typename(L, 1));
   if (line) w->line = line;
   snprintf(w->message, sizeof w->message, "%s", text);
@@ -103,7 +103,7 @@ static int keep_error(lua_State *L) {
 
 // Strips the location from "name.lua:12: text", and uses the 12 if no better line is known (syntax
 // errors).
-static void strip_location(gr_world *w) {
+static void strip_location(gr_sandbox *w) {
   size_t n = strlen(w->running->name);
   char *end, *text = w->message;
   if (strncmp(text, w->running->name, n) || text[n] != ':') return;
@@ -113,7 +113,7 @@ static void strip_location(gr_world *w) {
   memmove(text, end + 2, strlen(end + 2) + 1);
 }
 
-static void describe(gr_world *w, int code) {
+static void describe(gr_sandbox *w, int code) {
   w->code = w->late ? GR_ERR_HANG : w->code ? w->code : GR_ERR_HOOK;
   if (w->late && w->late_line) w->line = w->late_line;  // the hook is called one instruction later
   if (code == LUA_ERRMEM && !*w->message) {
@@ -134,7 +134,7 @@ static void describe(gr_world *w, int code) {
   find_hint(w);
 }
 
-bool gr_world_run(gr_world *w, gr_lua_script *s, int (*f)(lua_State *), void *arg) {
+bool gr_sandbox_run(gr_sandbox *w, gr_lua_script *s, int (*f)(lua_State *), void *arg) {
   w->running = s, w->line = w->memory_line = w->late_line = 0, w->late = false, w->code = 0;
   *w->message = *w->trace = *w->hint = 0;
   w->deadline = gr_thread_seconds() + w->seconds;
@@ -151,12 +151,12 @@ bool gr_world_run(gr_world *w, gr_lua_script *s, int (*f)(lua_State *), void *ar
   return code == LUA_OK;
 }
 
-bool gr_world_open(gr_world *w) {
+bool gr_sandbox_open(gr_sandbox *w) {
   struct sigaction a = {.sa_handler = on_place, .sa_flags = SA_RESTART};
   sigemptyset(&a.sa_mask);
   w->L = lua_newstate(allocate, w);
   if (!w->L || sigaction(GR_HOOK_PLACE_SIGNAL, &a, NULL)) return false;
-  *(gr_world **)lua_getextraspace(w->L) = w;
-  lua_pushcfunction(w->L, gr_world_build);
+  *(gr_sandbox **)lua_getextraspace(w->L) = w;
+  lua_pushcfunction(w->L, gr_sandbox_build);
   return lua_pcall(w->L, 0, 0, 0) == LUA_OK;
 }

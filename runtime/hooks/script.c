@@ -63,7 +63,7 @@ static void take_table(lua_State *L, gr_lua_script *s) {
         lua_istable(L, -1) ? "table with a metatable" : luaL_typename(L, -1), "");
   int table = lua_gettop(L);
   lua_newtable(L);
-  gr_world_sorted_keys(L, table);
+  gr_sandbox_sorted_keys(L, table);
   for (lua_Integer i = 1; lua_rawgeti(L, table + 2, i) != LUA_TNIL; i++) {
     const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     if (!key)
@@ -78,7 +78,7 @@ static void take_table(lua_State *L, gr_lua_script *s) {
   }
   lua_settop(L, table + 1);
   lua_pushcfunction(L, set_event);
-  gr_world_push_proxy(L, table + 1);
+  gr_sandbox_push_proxy(L, table + 1);
   lua_getmetatable(L, -1);
   lua_setmetatable(L, table);
 }
@@ -87,18 +87,18 @@ static int load(lua_State *L) {
   gr_lua_script *s = lua_touserdata(L, 1);
   const char *chunk = lua_pushfstring(L, "@%s", s->name);
   if (luaL_loadbufferx(L, s->text, s->len, chunk, "t")) return lua_error(L);
-  gr_world_env(L);
+  gr_sandbox_env(L);
   lua_setupvalue(L, -2, 1);
   lua_call(L, 0, 1);
   take_table(L, s);
-  gr_world_open_ctx(L, s);
+  gr_sandbox_open_ctx(L, s);
   return 0;
 }
 
-bool gr_script_load(gr_world *w, gr_lua_script *s) {
+bool gr_script_load(gr_sandbox *w, gr_lua_script *s) {
   w->rng = gr_rng_make(w->seed, gr_arena_printf(w->arena, "hook:%s", s->name), 0);
   w->drawn = 0;
-  return gr_world_run(w, s, load, s);
+  return gr_sandbox_run(w, s, load, s);
 }
 
 // -- What scripts return -----------------------------------------------------------------
@@ -150,8 +150,8 @@ static void take_log(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
   if (!lua_istable(L, -1))
     luaL_error(L, "'log' must be { name = number }, but is a %s", luaL_typename(L, -1));
   int table = lua_gettop(L);
-  gr_world_unwrap(L, table);
-  gr_world_sorted_keys(L, table);
+  gr_sandbox_unwrap(L, table);
+  gr_sandbox_sorted_keys(L, table);
   for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
     lua_pushvalue(L, -1);
     lua_rawget(L, table);
@@ -190,8 +190,8 @@ static void take_step_controls(lua_State *L, const gr_lua_script *s, const char 
     luaL_error(L, "%s returned a %s; it may return nothing or { stop =, save =, log = }", event,
                luaL_typename(L, -1));
   int table = lua_gettop(L);
-  gr_world_unwrap(L, table);
-  gr_world_sorted_keys(L, table);
+  gr_sandbox_unwrap(L, table);
+  gr_sandbox_sorted_keys(L, table);
   for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
     const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?";
     int k = 0;
@@ -216,7 +216,7 @@ typedef struct calling {
 
 // Writes the result, and a copy of the state if it may have changed.
 static void put_answer(lua_State *L, gr_lua_script *s, const gr_hook_result *r) {
-  gr_wire *out = &gr_world_of(L)->out;
+  gr_wire *out = &gr_sandbox_of(L)->out;
   bool changed = s->touched || s->has_tables;
   gr_wire_begin(out, GR_WIRE_DONE);
   gr_wire_put_bytes(out, r, sizeof *r);
@@ -228,9 +228,9 @@ static int call(lua_State *L) {
   calling *c = lua_touserdata(L, 1);
   gr_lua_script *s = c->script;
   lua_rawgeti(L, LUA_REGISTRYINDEX, s->event[c->event]);
-  gr_world_push_ctx(L, s, c->context, c->result->lr);
+  gr_sandbox_push_ctx(L, s, c->context, c->result->lr);
   lua_call(L, 1, 1);
-  gr_world_of(L)->line = s->line[c->event];
+  gr_sandbox_of(L)->line = s->line[c->event];
   if (gr_hook_events[c->event].returns_rate)
     take_lr(L, c->result);
   else
@@ -239,7 +239,7 @@ static int call(lua_State *L) {
   return 0;
 }
 
-bool gr_script_call(gr_world *w, gr_lua_script *s, gr_hook_event event, const gr_hook_context *c,
+bool gr_script_call(gr_sandbox *w, gr_lua_script *s, gr_hook_event event, const gr_hook_context *c,
                     gr_hook_result *r) {
   char stream[256];
   calling now = {s, event, c, r};
@@ -247,5 +247,5 @@ bool gr_script_call(gr_world *w, gr_lua_script *s, gr_hook_event event, const gr
            gr_hook_events[event].name);
   w->rng = gr_rng_make(w->seed, stream, (uint64_t)c->step);
   w->drawn = 0;
-  return gr_world_run(w, s, call, &now);
+  return gr_sandbox_run(w, s, call, &now);
 }

@@ -26,7 +26,7 @@ typedef struct gr_lua_script {
   bool has_tables, touched;
 } gr_lua_script;
 
-typedef struct gr_world {
+typedef struct gr_sandbox {
   gr_arena *arena;
   int socket, places;  // places: on_place (a signal handler) writes the script's line to it
   lua_State *L;
@@ -49,37 +49,37 @@ typedef struct gr_world {
   int late_line;    // the line at which the time limit was exceeded
   bool late;
   char message[512], trace[1200], hint[200];
-} gr_world;
+} gr_sandbox;
 
-gr_world *gr_world_of(lua_State *);  // the world that owns a Lua state
+gr_sandbox *gr_sandbox_of(lua_State *);  // the sandbox that owns a Lua state
 
 // ---- run.c: limits and errors.
 // Opens Lua with the memory limit; false: the limit is too small even for Lua itself.
-bool gr_world_open(gr_world *);
+bool gr_sandbox_open(gr_sandbox *);
 // Runs f(L) with `arg` as light user data on the stack, within the limits. False: it failed, and
-// the error is in the world.
-bool gr_world_run(gr_world *, gr_lua_script *, int (*f)(lua_State *), void *arg);
-int gr_world_line(gr_world *);  // current line of the innermost Lua function; 0: none
+// the error is in the sandbox.
+bool gr_sandbox_run(gr_sandbox *, gr_lua_script *, int (*f)(lua_State *), void *arg);
+int gr_sandbox_line(gr_sandbox *);  // current line of the innermost Lua function; 0: none
 
-// ---- world.c: libraries.
-int gr_world_build(lua_State *);  // stores the restricted libraries in the registry
-void gr_world_env(lua_State *);   // pushes the table of globals for a new script
+// ---- sandbox.c: libraries.
+int gr_sandbox_build(lua_State *);  // stores the restricted libraries in the registry
+void gr_sandbox_env(lua_State *);   // pushes the table of globals for a new script
 // Pushes an array of the keys of the table at `index`, sorted, numbers first.
-void gr_world_sorted_keys(lua_State *, int index);
+void gr_sandbox_sorted_keys(lua_State *, int index);
 
 // ---- ctx.c: ctx, and tables that check assignments.
 // Pushes a proxy: an empty table that reads from the table at index `real` and calls the function
 // on top of the stack (which is popped) on assignments.
-void gr_world_push_proxy(lua_State *, int real);
+void gr_sandbox_push_proxy(lua_State *, int real);
 // Replaces a proxy at `index` by its real table; false: it is not a proxy.
-bool gr_world_unwrap(lua_State *, int index);
+bool gr_sandbox_unwrap(lua_State *, int index);
 // The same for ctx.state only, which then counts as changed.
-bool gr_world_unwrap_state(lua_State *, int index);
-void gr_world_open_ctx(lua_State *, gr_lua_script *);  // creates its ctx.params and ctx.state
+bool gr_sandbox_unwrap_state(lua_State *, int index);
+void gr_sandbox_open_ctx(lua_State *, gr_lua_script *);  // creates its ctx.params and ctx.state
 // Pushes the ctx of one call; lr: ctx.lr.
-void gr_world_push_ctx(lua_State *, gr_lua_script *, const gr_hook_context *, double lr);
+void gr_sandbox_push_ctx(lua_State *, gr_lua_script *, const gr_hook_context *, double lr);
 // Makes the table on top of the stack the script's state.
-void gr_world_set_state(lua_State *, gr_lua_script *);
+void gr_sandbox_set_state(lua_State *, gr_lua_script *);
 
 // ---- state.c: ctx.state within its limits, and copies of it.
 int gr_state_set(lua_State *);  // __newindex of ctx.state
@@ -87,21 +87,22 @@ int gr_state_set(lua_State *);  // __newindex of ctx.state
 // values of other types than data.
 void gr_state_write(lua_State *, gr_lua_script *, gr_wire *);
 // Sets all states from the copies in w->in. False, here and in state_json.c: the error is in the
-// world.
-bool gr_state_rollback(gr_world *);
+// sandbox.
+bool gr_state_rollback(gr_sandbox *);
 
 // ---- state_json.c: ctx.state as text.
-bool gr_state_text(gr_world *);  // writes the states of all scripts to w->out
+bool gr_state_text(gr_sandbox *);  // writes the states of all scripts to w->out
 // Sets all states from gr_hooks_save's text, and writes copies of them to w->out.
-bool gr_state_restore(gr_world *, const char *text);
+bool gr_state_restore(gr_sandbox *, const char *text);
 
 // ---- script.c: loading and calling.
-// Both return false when the script fails; the error is then in the world. gr_script_load runs the
-// main chunk and takes the event functions; gr_script_call calls one and reads what it returns.
-bool gr_script_load(gr_world *, gr_lua_script *);
-bool gr_script_call(gr_world *, gr_lua_script *, gr_hook_event, const gr_hook_context *,
+// Both return false when the script fails; the error is then in the sandbox. gr_script_load runs
+// the main chunk and takes the event functions; gr_script_call calls one and reads what it returns.
+bool gr_script_load(gr_sandbox *, gr_lua_script *);
+bool gr_script_call(gr_sandbox *, gr_lua_script *, gr_hook_event, const gr_hook_context *,
                     gr_hook_result *);
 
 // ---- worker.c: messages to the run.
-void gr_world_log(gr_world *, gr_level, const char *text, size_t len);  // sends a line for the log
-int gr_world_append(lua_State *);                                       // graphrun.append
+void gr_sandbox_log(gr_sandbox *, gr_level, const char *text,
+                    size_t len);     // sends a line for the log
+int gr_sandbox_append(lua_State *);  // graphrun.append

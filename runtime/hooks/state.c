@@ -64,7 +64,7 @@ static void put_table(lua_State *L, sink *s, int depth) {
     luaL_error(L, "ctx.state is nested more than %d tables deep, or contains itself", MAX_DEPTH);
   luaL_checkstack(L, 8, "ctx.state is too deep");
   lua_pushvalue(L, -1);
-  gr_world_unwrap(L, -1);
+  gr_sandbox_unwrap(L, -1);
   s->bytes += 2, s->tables |= depth > 0;
   put(s, "{", 1);
   for (lua_pushnil(L); s->bytes <= s->most_bytes && s->values <= s->most_values;) {
@@ -106,7 +106,7 @@ static void put_value(lua_State *L, sink *s, int depth) {
 }
 
 // A sink that starts with the sizes of the other scripts' states, which share the limits.
-static sink make_sink(gr_world *w, const gr_lua_script *s, gr_wire *to) {
+static sink make_sink(gr_sandbox *w, const gr_lua_script *s, gr_wire *to) {
   sink k = {.to = to, .most_bytes = GR_HOOK_STATE_BYTES, .most_values = GR_HOOK_STATE_VALUES};
   for (int i = 0; i < w->n_scripts; i++) {
     const gr_lua_script *other = &w->scripts[i];
@@ -139,7 +139,7 @@ static void refuse(lua_State *L) {
   const char *worst = "";
   size_t most = 0;
   int table = lua_gettop(L);
-  gr_world_sorted_keys(L, table);
+  gr_sandbox_sorted_keys(L, table);
   for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
     sink k = {.most_bytes = (size_t)-1, .most_values = (size_t)-1};
     const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
@@ -153,7 +153,7 @@ static void refuse(lua_State *L) {
 }
 
 void gr_state_write(lua_State *L, gr_lua_script *s, gr_wire *to) {
-  sink k = make_sink(gr_world_of(L), s, to);
+  sink k = make_sink(gr_sandbox_of(L), s, to);
   size_t at = gr_wire_open(to);
   lua_rawgeti(L, LUA_REGISTRYINDEX, s->state);
   put_value(L, &k, 0);
@@ -204,17 +204,17 @@ static bool push_value(lua_State *L, source *s) {
 
 static int take_back(lua_State *L) {
   source *s = lua_touserdata(L, 1);
-  if (push_value(L, s)) gr_world_set_state(L, s->script);
-  gr_state_write(L, s->script, &gr_world_of(L)->out);
+  if (push_value(L, s)) gr_sandbox_set_state(L, s->script);
+  gr_state_write(L, s->script, &gr_sandbox_of(L)->out);
   return 0;
 }
 
-bool gr_state_rollback(gr_world *w) {
+bool gr_state_rollback(gr_sandbox *w) {
   gr_wire copies = w->in;  // the states follow each other in it
   gr_wire_begin(&w->out, GR_WIRE_DONE);
   for (int i = 0; i < w->n_scripts; i++) {
     source s = {gr_wire_text(&copies), &w->scripts[i]};
-    if (s.at && *s.at && !gr_world_run(w, s.script, take_back, &s)) return false;
+    if (s.at && *s.at && !gr_sandbox_run(w, s.script, take_back, &s)) return false;
   }
   return true;
 }
@@ -223,7 +223,7 @@ bool gr_state_rollback(gr_world *w) {
 
 // The size of the value at an index, by itself.
 static sink measure(lua_State *L, int index, gr_lua_script *s) {
-  sink k = make_sink(gr_world_of(L), s, NULL);
+  sink k = make_sink(gr_sandbox_of(L), s, NULL);
   lua_pushvalue(L, index);
   put_value(L, &k, 1);
   lua_pop(L, 1);
@@ -233,10 +233,10 @@ static sink measure(lua_State *L, int index, gr_lua_script *s) {
 // Implements ctx.state[key] = value. The value is measured and added to the size of the state; only
 // if that exceeds the limit is the whole state measured, since the value may have replaced another.
 int gr_state_set(lua_State *L) {
-  gr_world *w = gr_world_of(L);
+  gr_sandbox *w = gr_sandbox_of(L);
   gr_lua_script *s = w->running;
   lua_settop(L, 3);
-  gr_world_unwrap(L, 1);
+  gr_sandbox_unwrap(L, 1);
   int t = lua_type(L, 2);
   if (t != LUA_TNUMBER && t != LUA_TSTRING && t != LUA_TBOOLEAN)
     return luaL_error(L, "ctx.state has a %s as a key: use numbers, text or booleans",

@@ -12,11 +12,11 @@ enum { NUL = 256 };
 
 // -- Writing -----------------------------------------------------------------------------
 
-static void put_value(lua_State *L, gr_world *w);
+static void put_value(lua_State *L, gr_sandbox *w);
 
-static void put(gr_world *w, const char *text, size_t len) { gr_wire_put(&w->out, text, len); }
+static void put(gr_sandbox *w, const char *text, size_t len) { gr_wire_put(&w->out, text, len); }
 
-static void put_string(gr_world *w, const char *text, size_t len) {
+static void put_string(gr_sandbox *w, const char *text, size_t len) {
   static const char digits[] = "0123456789abcdef";
   put(w, "\"", 1);
   for (size_t i = 0; i < len; i++) {
@@ -31,10 +31,10 @@ static void put_string(gr_world *w, const char *text, size_t len) {
 
 // Writes the table on top of the stack, which stays there. Keys are sorted, so that equal states
 // give equal text.
-static void put_table(lua_State *L, gr_world *w) {
+static void put_table(lua_State *L, gr_sandbox *w) {
   luaL_checkstack(L, 8, "ctx.state is too deep");
   int table = lua_gettop(L);
-  gr_world_sorted_keys(L, table);
+  gr_sandbox_sorted_keys(L, table);
   put(w, "[", 1);
   for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
     put(w, ",[", i > 1 ? 2 : 0);
@@ -50,7 +50,7 @@ static void put_table(lua_State *L, gr_world *w) {
   lua_settop(L, table);
 }
 
-static void put_number(lua_State *L, gr_world *w) {
+static void put_number(lua_State *L, gr_sandbox *w) {
   gr_text *t = &w->number;
   t->len = 0;
   if (lua_isinteger(L, -1))
@@ -61,7 +61,7 @@ static void put_number(lua_State *L, gr_world *w) {
 }
 
 // Writes a value that gr_state_write has accepted.
-static void put_value(lua_State *L, gr_world *w) {
+static void put_value(lua_State *L, gr_sandbox *w) {
   size_t len;
   int type = lua_type(L, -1);
   if (type == LUA_TBOOLEAN) {
@@ -73,7 +73,7 @@ static void put_value(lua_State *L, gr_world *w) {
     put_string(w, text, len);
   } else {
     lua_pushvalue(L, -1);
-    gr_world_unwrap(L, -1);
+    gr_sandbox_unwrap(L, -1);
     put_table(L, w);
     lua_pop(L, 1);
   }
@@ -81,7 +81,7 @@ static void put_value(lua_State *L, gr_world *w) {
 
 static int write_text(lua_State *L) {
   gr_lua_script *s = lua_touserdata(L, 1);
-  gr_world *w = gr_world_of(L);
+  gr_sandbox *w = gr_sandbox_of(L);
   size_t at = gr_wire_open(&w->out);
   lua_rawgeti(L, LUA_REGISTRYINDEX, s->state);
   put_value(L, w);
@@ -89,11 +89,11 @@ static int write_text(lua_State *L) {
   return 0;
 }
 
-bool gr_state_text(gr_world *w) {
+bool gr_state_text(gr_sandbox *w) {
   bool ok = true;
   gr_wire_begin(&w->out, GR_WIRE_DONE);
   for (int i = 0; i < w->n_scripts && ok; i++)
-    ok = gr_world_run(w, &w->scripts[i], write_text, &w->scripts[i]);
+    ok = gr_sandbox_run(w, &w->scripts[i], write_text, &w->scripts[i]);
   return ok;
 }
 
@@ -115,7 +115,7 @@ static void push_string(lua_State *L, const char *s) {
 }
 
 static int damaged(lua_State *L) {
-  gr_world_of(L)->code = GR_ERR_CHECKPOINT;
+  gr_sandbox_of(L)->code = GR_ERR_CHECKPOINT;
   return luaL_error(L, "the saved state of hooks is damaged");
 }
 
@@ -149,13 +149,13 @@ static int restore(lua_State *L) {
   if (r->state) {
     if (r->state->kind != GR_JSON_ARRAY) damaged(L);
     push_value(L, r->state);
-    gr_world_set_state(L, r->script);
+    gr_sandbox_set_state(L, r->script);
   }
-  gr_state_write(L, r->script, &gr_world_of(L)->out);
+  gr_state_write(L, r->script, &gr_sandbox_of(L)->out);
   return 0;
 }
 
-static bool is_damaged(gr_world *w) {
+static bool is_damaged(gr_sandbox *w) {
   w->code = GR_ERR_CHECKPOINT, w->line = 0;
   *w->trace = *w->hint = 0;
   snprintf(w->message, sizeof w->message, "the saved state of hooks is damaged");
@@ -172,7 +172,7 @@ static const char *name_of(gr_arena *a, const gr_json *v) {
 }
 
 // Assigns the saved states to scripts by file name; scripts of the same name get theirs in order.
-static bool assign(gr_world *w, gr_arena *a, const gr_json *list, restoring *to) {
+static bool assign(gr_sandbox *w, gr_arena *a, const gr_json *list, restoring *to) {
   for (const gr_json *v = list->first; v; v = v->next) {
     if (v->kind != GR_JSON_ARRAY || v->n != 2 || v->first->kind != GR_JSON_TEXT)
       return is_damaged(w);
@@ -187,12 +187,12 @@ static bool assign(gr_world *w, gr_arena *a, const gr_json *list, restoring *to)
     int n =
         snprintf(text, sizeof text,
                  "the checkpoint has a state of hook '%.200s', which this run does not have", name);
-    gr_world_log(w, GR_WARN, text, (size_t)n);
+    gr_sandbox_log(w, GR_WARN, text, (size_t)n);
   }
   return true;
 }
 
-bool gr_state_restore(gr_world *w, const char *text) {
+bool gr_state_restore(gr_sandbox *w, const char *text) {
   gr_arena *a = gr_arena_create();
   const gr_json *root;
   gr_json_error why;
@@ -203,7 +203,7 @@ bool gr_state_restore(gr_world *w, const char *text) {
   gr_wire_begin(&w->out, GR_WIRE_DONE);
   for (int i = 0; i < w->n_scripts && ok; i++) {
     to[i].script = &w->scripts[i];
-    ok = gr_world_run(w, to[i].script, restore, &to[i]);
+    ok = gr_sandbox_run(w, to[i].script, restore, &to[i]);
   }
   gr_arena_destroy(a);
   return ok;

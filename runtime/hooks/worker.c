@@ -13,19 +13,19 @@
 
 // -- Messages to the run -----------------------------------------------------------------
 
-static void send_out(gr_world *w) {
+static void send_out(gr_sandbox *w) {
   if (!gr_wire_send(w->socket, &w->out, NULL, NULL)) _exit(1);
 }
 
-void gr_world_log(gr_world *w, gr_level level, const char *text, size_t len) {
+void gr_sandbox_log(gr_sandbox *w, gr_level level, const char *text, size_t len) {
   gr_wire_begin(&w->out, GR_WIRE_LOG);
   gr_wire_put_int(&w->out, level);
   gr_wire_put_bytes(&w->out, text, len);
   send_out(w);
 }
 
-int gr_world_append(lua_State *L) {
-  gr_world *w = gr_world_of(L);
+int gr_sandbox_append(lua_State *L) {
+  gr_sandbox *w = gr_sandbox_of(L);
   size_t name_len, len;
   const char *name = luaL_checklstring(L, 1, &name_len), *text = luaL_checklstring(L, 2, &len);
   gr_wire_begin(&w->out, GR_WIRE_APPEND);
@@ -39,11 +39,11 @@ int gr_world_append(lua_State *L) {
 
 // -- Requests ----------------------------------------------------------------------------
 
-static const char *copy(gr_world *w, const char *text) {
+static const char *copy(gr_sandbox *w, const char *text) {
   return gr_arena_strdup(w->arena, text ? text : "");
 }
 
-static bool set_up(gr_world *w) {
+static bool set_up(gr_sandbox *w) {
   w->seed = (uint64_t)gr_wire_int(&w->in);
   w->memory_bytes = (size_t)gr_wire_int(&w->in);
   w->seconds = gr_wire_float(&w->in);
@@ -54,10 +54,10 @@ static bool set_up(gr_world *w) {
   w->code = GR_ERR_HOOK;
   snprintf(w->message, sizeof w->message, "no memory for Lua");
   gr_wire_begin(&w->out, GR_WIRE_DONE);
-  return gr_world_open(w);
+  return gr_sandbox_open(w);
 }
 
-static void read_params(gr_world *w, gr_lua_script *s) {
+static void read_params(gr_sandbox *w, gr_lua_script *s) {
   gr_wire *in = &w->in;
   s->n_params = (int)gr_wire_int(in);
   s->params = GR_NEW(w->arena, gr_param, s->n_params + 1);
@@ -70,7 +70,7 @@ static void read_params(gr_world *w, gr_lua_script *s) {
   }
 }
 
-static bool load(gr_world *w) {
+static bool load(gr_sandbox *w) {
   int i = (int)gr_wire_int(&w->in);
   gr_lua_script *s = &w->scripts[i];
   s->index = i;
@@ -84,7 +84,7 @@ static bool load(gr_world *w) {
   return true;
 }
 
-static bool call(gr_world *w) {
+static bool call(gr_sandbox *w) {
   gr_wire *in = &w->in;
   gr_hook_result result;
   gr_hook_context c;
@@ -107,12 +107,12 @@ static bool call(gr_world *w) {
   return ok;
 }
 
-static bool restore(gr_world *w) {
+static bool restore(gr_sandbox *w) {
   const char *text = gr_wire_text(&w->in);
   return gr_state_restore(w, text ? text : "");
 }
 
-static bool serve(gr_world *w) {
+static bool serve(gr_sandbox *w) {
   switch (w->in.kind) {
     case GR_WIRE_SETUP:
       return set_up(w);
@@ -131,7 +131,7 @@ static bool serve(gr_world *w) {
   }
 }
 
-static void put_failure(gr_world *w) {
+static void put_failure(gr_sandbox *w) {
   gr_wire_begin(&w->out, GR_WIRE_FAILED);
   gr_wire_put_int(&w->out, w->code);
   gr_wire_put_int(&w->out, w->line);
@@ -159,7 +159,7 @@ void gr_hooks_enter(int argc, char **argv) {
   // The run may have ended before PR_SET_PDEATHSIG took effect.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != (pid_t)strtol(argv[2], NULL, 10)) _exit(1);
   gr_close_from(GR_HOOK_PLACES + 1);
-  gr_world w = {.arena = gr_arena_create(), .socket = GR_HOOK_SOCKET, .places = GR_HOOK_PLACES};
+  gr_sandbox w = {.arena = gr_arena_create(), .socket = GR_HOOK_SOCKET, .places = GR_HOOK_PLACES};
   w.number = gr_text_make(w.arena);
   while (gr_wire_receive(w.socket, &w.in, NULL, NULL)) {
     if (!serve(&w)) put_failure(&w);

@@ -1,4 +1,4 @@
-// world.c - the libraries that scripts can use. See script.h.
+// sandbox.c - the libraries that scripts can use. See script.h.
 //
 // Every C function of Lua that is allowed ends in time linear in its memory, or is wrapped so that
 // it does. So the count hook can name the line of most scripts that exceed the time limit; for the
@@ -26,10 +26,10 @@ static int print(lua_State *L) {
     luaL_addvalue(&b);
   }
   luaL_pushresult(&b);
-  gr_world *w = gr_world_of(L);
+  gr_sandbox *w = gr_sandbox_of(L);
   char line[2200];  // the log cuts lines at 2048
   snprintf(line, sizeof line, "%.100s: %s", w->running->name, lua_tostring(L, -1));
-  gr_world_log(w, GR_INFO, line, strlen(line));
+  gr_sandbox_log(w, GR_INFO, line, strlen(line));
   return 0;
 }
 
@@ -47,7 +47,7 @@ static int by_key(lua_State *L) {
 }
 
 // A list (keys 1, 2, ...) needs no sorting.
-void gr_world_sorted_keys(lua_State *L, int index) {
+void gr_sandbox_sorted_keys(lua_State *L, int index) {
   index = lua_absindex(L, index);
   luaL_checkstack(L, 8, "too deep");
   lua_newtable(L);
@@ -88,8 +88,8 @@ static int next_pair(lua_State *L) {  // upvalues: table, keys, how many are don
 static int sorted_pairs(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
-  gr_world_unwrap(L, 1);
-  gr_world_sorted_keys(L, 1);
+  gr_sandbox_unwrap(L, 1);
+  gr_sandbox_sorted_keys(L, 1);
   lua_pushinteger(L, 0);
   lua_pushcclosure(L, next_pair, 3);
   return 1;
@@ -113,12 +113,12 @@ static int safe_setmetatable(lua_State *L) {
       return luaL_error(L, "hooks have no metamethod %s", refused[i]);
     lua_pop(L, 1);
   }
-  gr_world_unwrap_state(L, 1);
+  gr_sandbox_unwrap_state(L, 1);
   return call_wrapped(L);
 }
 
 static int safe_rawread(lua_State *L) {
-  gr_world_unwrap(L, 1);
+  gr_sandbox_unwrap(L, 1);
   return call_wrapped(L);
 }
 
@@ -126,7 +126,7 @@ static int safe_rawset(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 3);
   lua_pushvalue(L, 1);
-  bool proxy = gr_world_unwrap(L, 4);
+  bool proxy = gr_sandbox_unwrap(L, 4);
   lua_settop(L, 3);
   if (!proxy) return call_wrapped(L);
   lua_settable(L, 1);
@@ -142,7 +142,7 @@ static int safe_rep(lua_State *L) {
 // huge.
 static int safe_table(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
-  gr_world_unwrap_state(L, 1);
+  gr_sandbox_unwrap_state(L, 1);
   if (lua_getmetatable(L, 1))
     return luaL_error(L, "table functions accept only tables without a metatable");
   if (lua_rawlen(L, 1) > MAX_LENGTH) return luaL_error(L, "the table has more than 2^24 elements");
@@ -167,7 +167,7 @@ static int safe_match(lua_State *L) {
 }
 
 static int seeded_random(lua_State *L) {
-  gr_world *w = gr_world_of(L);
+  gr_sandbox *w = gr_sandbox_of(L);
   int n = lua_gettop(L);
   uint64_t at = w->drawn++;
   if (!n) {
@@ -245,7 +245,7 @@ static void add(lua_State *L, const char *name, lua_CFunction f) {
 }
 
 // Builds the restricted base, string, table and math libraries.
-int gr_world_build(lua_State *L) {
+int gr_sandbox_build(lua_State *L) {
   luaL_requiref(L, LUA_GNAME, luaopen_base, 0);
   luaL_requiref(L, LUA_STRLIBNAME, luaopen_string, 0);
   luaL_requiref(L, LUA_TABLIBNAME, luaopen_table, 0);
@@ -282,13 +282,13 @@ int gr_world_build(lua_State *L) {
   add(L, "pairs", sorted_pairs);
   lua_newtable(L);
   add(L, "log", print);
-  add(L, "append", gr_world_append);
+  add(L, "append", gr_sandbox_append);
   lua_setfield(L, -2, "graphrun");
   lua_setfield(L, LUA_REGISTRYINDEX, "safe.base");
   return 0;
 }
 
-void gr_world_env(lua_State *L) {
+void gr_sandbox_env(lua_State *L) {
   static const char *const libs[] = {"string", "table", "math"};
   lua_newtable(L);
   lua_getfield(L, LUA_REGISTRYINDEX, "safe.base");
