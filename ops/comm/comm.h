@@ -1,9 +1,10 @@
-// comm.h - what a collective kernel needs of the world: the ranks of one mesh axis. Declared
-// here, below the runtime, and implemented there: loopback (threads of one process), mpi.
+// comm.h - the interface of communicators, which collective kernels call: one communicator connects
+// the ranks of one mesh axis. It is declared here, below the runtime, and implemented in
+// runtime/comm: loopback (ranks are threads of one process) and mpi.
 //
-// All ranks of a communicator call `run` in the same order with the same kind, counts and
-// dtype; the prove pass has shown that they do. Sums are taken in rank order on every rank, so
-// all ranks get the same bits. Counts are of elements.
+// All ranks of a communicator call `run` in the same order with the same kind, counts and dtype,
+// which follows from the plan (compiler/plan/prove.c). Sums are computed in rank order on every
+// rank, so all ranks get the same bits. Counts are in elements.
 #pragma once
 #include "ir/graph.h"
 
@@ -15,25 +16,26 @@ typedef enum gr_collective {
   GR_BARRIER,
 } gr_collective;
 
-// What one collective moves may be in several pieces: the ranks synchronise once for all of them.
+// A collective may move several values at once: the ranks synchronise once for all pieces.
 typedef struct gr_comm_piece {
   int64_t count;
   const void *in;
-  void *out;  // `in` itself, or apart from it
+  void *out;  // equal to `in` (in place), or not overlapping it
 } gr_comm_piece;
 
 typedef struct gr_comm gr_comm;
 typedef struct gr_comm_vtable {
-  const char *backend;  // what ranks are: "threads", "mpi"
+  const char *backend;  // for results and logs: "threads", "mpi"
   gr_status (*run)(gr_comm *, gr_collective, gr_dtype, int n, const gr_comm_piece *);
-  // Every rank's colour and key -> the communicator of those with its colour, by key.
+  // As MPI_Comm_split: a communicator of the ranks with the same colour, in the order of their
+  // keys.
   gr_status (*split)(gr_comm *, int colour, int key, gr_comm **out);
-  // Memory that the ranks of this machine reach: what lies in it, at the same place on each of
-  // them, is not copied on its way. All ranks of the world take it together, each so many
-  // bytes. It lives as long as the world.
+  // Collective: allocates `bytes` bytes of memory that the ranks of this machine can access. A
+  // collective on values at the same offset in it on every rank works in place, without copies. The
+  // world owns it.
   gr_status (*alloc_shared)(gr_comm *, size_t bytes, void **out);
-  gr_status (*check)(gr_comm *);  // GR_ERR_RANK when a peer is known to be dead or to have failed
-  void (*abort)(gr_comm *, const char *why);  // makes every other rank's calls fail, soon
+  gr_status (*check)(gr_comm *);  // GR_ERR_RANK if a peer is known to be dead or to have failed
+  void (*abort)(gr_comm *, const char *why);  // makes the pending and later calls of all ranks fail
   void (*close)(gr_comm *);
 } gr_comm_vtable;
 

@@ -1,5 +1,5 @@
-// host.h - the part of a device that any device has whose memory is the host's: a table with
-// GR_DEVICE_HOST_FIELDS does all work within the call, so that queues and events mean nothing.
+// host.h - shared by devices whose memory is the host's: a table with GR_DEVICE_HOST_FIELDS does
+// all work within the call, so that queues and events are no-ops.
 #pragma once
 #include "ops/kernels/cpu.h"
 #include "runtime/device/device.h"
@@ -10,8 +10,8 @@ typedef struct gr_host_device {
   gr_cpu *cpu;  // the rank's threads: the context of its kernels
 } gr_host_device;
 
-// A device with the CPU's threads and memory, and the given table. Its structure has `bytes` bytes,
-// begins with a gr_host_device, and is zero behind it.
+// Opens a device that has the CPU's threads and memory, and the given table. Its structure has
+// `bytes` bytes: a gr_host_device, and zeros for the members of the device's own.
 GR_MUST_USE gr_status gr_host_open(const gr_device_ops *, const gr_device_options *, size_t bytes,
                                    gr_device **out);
 void gr_host_close(gr_device *);
@@ -19,9 +19,9 @@ gr_status gr_host_allocate(gr_device *, size_t bytes, gr_comm *shared, gr_device
 void gr_host_free(gr_device *, gr_device_block *);
 gr_status gr_host_copy(gr_device *, void *to, const void *from, size_t bytes);
 gr_status gr_host_fill(gr_device *, void *to, int byte, size_t bytes);
-gr_status gr_host_event(gr_device *, gr_queue, gr_device_event);  // record and wait: nothing
+gr_status gr_host_event(gr_device *, gr_queue, gr_device_event);  // record, wait: no-ops
 gr_status gr_host_synchronise(gr_device *, gr_queue);
-// The op's fast kernel for the call where it has one, else its reference kernel.
+// The op's fast kernel for the call if there is one, else its reference kernel.
 gr_status gr_host_kernel(gr_device *, const gr_op_call *, gr_device_kernel *out);
 
 #define GR_DEVICE_HOST_FIELDS(choose)                                                           \

@@ -1,10 +1,10 @@
-// shadow.h - what is known of each byte of a device's memory: when it was written, by what, and
-// on which queue it was used last. The null device keeps one instead of memory.
+// shadow.h - shadow memory: for each byte of a device's memory, when it was written, by which node,
+// and on which queue it was used last. The null device has one instead of memory.
 //
-// Time is a count of writes ("stamps"), so that a reader can say which writes it expects to
-// find. Order between queues is kept as vector clocks (Mattern, "Virtual time and global states
-// of distributed systems", 1988): an access that no event orders after an earlier one is a race,
-// whether or not it would have gone well.
+// Time is a count of writes ("stamps"), so that a reader can state which writes it expects. Order
+// between queues is tracked with vector clocks (Mattern, "Virtual time and global states of
+// distributed systems", 1988): an access that no event orders after a conflicting earlier one is
+// reported as a race, even if the timing of this run would have hidden it.
 #pragma once
 #include "runtime/device/device.h"
 
@@ -14,15 +14,17 @@ typedef struct gr_shadow_access {
   gr_queue queue;
   const void *at;
   size_t bytes;
-  uint64_t from, to;   // reads: the stamps that its bytes may have; 0: none, it was never written
-  const void *writer;  // reads: who must have written; NULL: anybody. Writes: who does
-  const char *by;      // writes: what is said of it in errors, as "matmul"; lives as long as this
+  uint64_t from, to;   // reads: the range of stamps that its bytes may have; 0: never written
+  const void *writer;  // reads: the node that must have written it, NULL: any; writes: the node
+  const char *by;      // writes: the writer's name in errors, "matmul"; outlives the shadow memory
 } gr_shadow_access;
 
-// A device without memory so far; the caller destroys it. Fails with GR_ERR_IO without memory.
+// Creates an empty shadow memory, which the caller destroys. GR_ERR_IO if the host is out of
+// memory.
 GR_MUST_USE gr_status gr_shadow_create(gr_shadow **out);
 void gr_shadow_destroy(gr_shadow *);  // NULL is fine
-// Addresses that belong to nothing else, which fault when they are used; never written so far.
+// Reserves a range of addresses that nothing else uses and that fault when they are dereferenced.
+// Its bytes count as never written.
 GR_MUST_USE gr_status gr_shadow_reserve(gr_shadow *, size_t bytes, void **out);
 void gr_shadow_release(gr_shadow *, void *at);
 
@@ -30,11 +32,11 @@ void gr_shadow_release(gr_shadow *, void *at);
 // with what another queue does there.
 GR_MUST_USE gr_status gr_shadow_read(gr_shadow *, const gr_shadow_access *);
 GR_MUST_USE gr_status gr_shadow_write(gr_shadow *, const gr_shadow_access *);  // with a new stamp
-// Who wrote a range that was read without an error; NULL: there is not one alone.
+// The node that wrote all of a range; NULL: several did.
 const void *gr_shadow_writer(const gr_shadow *, const void *at, size_t bytes);
-uint64_t gr_shadow_stamp(const gr_shadow *);  // the last
+uint64_t gr_shadow_stamp(const gr_shadow *);  // of the last write
 
-// Records an event: it stands for all that was done in the queue so far.
+// Records an event: it covers all work of the queue so far.
 void gr_shadow_record(gr_shadow *, gr_queue, gr_device_event);
 // Waiting for an event that was never recorded is an error.
 GR_MUST_USE gr_status gr_shadow_wait(gr_shadow *, gr_queue, gr_device_event);

@@ -1,10 +1,14 @@
-// threads.c - see cpu.h.
+// threads.c - a fork-join thread pool with work stealing. See threads.h.
 //
 // Each thread has one cache line: its state, and the remaining range of its share of the work. The
 // caller is thread 0. It sets all states to READY and works; a worker that sees READY sets TAKEN,
-// works, and sets IDLE. An idle worker steals from the tail of other workers'
-// ranges, so that one thread on a slow or busy processor does not delay all others. If no work is
-// left, the caller resets states that are still READY.
+// works, and sets IDLE. An idle worker steals from the tail of other workers' ranges, so that one
+// thread on a slow or busy processor does not delay all others. If no work is left, the caller
+// resets states that are still READY, so it never waits for a worker that has not begun.
+//
+//   IDLE -> READY    the caller, when a call begins
+//   READY -> TAKEN   the worker; READY -> IDLE  the caller, when no work is left: whichever is
+//   first TAKEN -> IDLE    the worker, when it finds no more work
 #define _GNU_SOURCE
 #include "runtime/device/threads.h"
 #include <errno.h>
@@ -18,11 +22,11 @@
 #include <unistd.h>
 
 enum { IDLE, READY, TAKEN, QUIT };
-enum { SPINS = 4000, MAX_THREADS = 256, TURNS = 8 };
+enum { SPINS = 4000, MAX_THREADS = 256, CHUNKS_PER_SHARE = 8 };
 
 typedef struct pool pool;
 typedef struct worker {
-  _Alignas(128) _Atomic uint32_t mail;
+  _Alignas(128) _Atomic uint32_t state;
   atomic_bool asleep;
   _Atomic uint64_t
       left;  // range of grains: the first in the high half, one past the last in the low half
@@ -37,7 +41,7 @@ struct pool {
   // The current call.
   int shares;
   int64_t n, grain;
-  uint32_t turn;  // number of grains that are taken at a time
+  uint32_t chunk;  // the number of grains that are taken at a time
   gr_part part;
   void *arg;
   worker worker[];  // base.threads elements
@@ -48,26 +52,26 @@ static void futex(_Atomic uint32_t *word, int what, uint32_t value) {
 }
 
 // Waits for a call: spins first, then sleeps.
-static uint32_t receive(worker *w) {
+static uint32_t wait_for_call(worker *w) {
   for (int i = 0; i < w->pool->spins; i++) {
-    uint32_t mail = atomic_load_explicit(&w->mail, memory_order_acquire);
-    if (mail != IDLE) return mail;
+    uint32_t state = atomic_load_explicit(&w->state, memory_order_acquire);
+    if (state != IDLE) return state;
     gr_pause();
   }
   atomic_store(&w->asleep, true);
-  uint32_t mail;
-  while ((mail = atomic_load(&w->mail)) == IDLE) futex(&w->mail, FUTEX_WAIT, IDLE);
+  uint32_t state;
+  while ((state = atomic_load(&w->state)) == IDLE) futex(&w->state, FUTEX_WAIT, IDLE);
   atomic_store(&w->asleep, false);
-  return mail;
+  return state;
 }
 
 // Takes the next grains of a share: its owner takes from the front, other threads from the tail.
-static bool take(worker *w, bool own, uint32_t turn, uint32_t *from, uint32_t *to) {
+static bool take_grains(worker *w, bool own, uint32_t chunk, uint32_t *from, uint32_t *to) {
   uint64_t left = atomic_load_explicit(&w->left, memory_order_relaxed), rest;
   do {
     *from = (uint32_t)(left >> 32), *to = (uint32_t)left;
     if (*from >= *to) return false;
-    uint32_t some = *to - *from < turn ? *to - *from : turn;
+    uint32_t some = *to - *from < chunk ? *to - *from : chunk;
     if (own)
       *to = *from + some;
     else
@@ -78,10 +82,10 @@ static bool take(worker *w, bool own, uint32_t turn, uint32_t *from, uint32_t *t
   return true;
 }
 
-static void do_all(pool *p, int first) {
+static void run_all(pool *p, int first) {
   uint32_t from, to;
   for (int i = 0; i < p->shares; i++)
-    while (take(&p->worker[(first + i) % p->shares], !i, p->turn, &from, &to)) {
+    while (take_grains(&p->worker[(first + i) % p->shares], !i, p->chunk, &from, &to)) {
       int64_t end = to * p->grain;
       p->part(p->arg, from * p->grain, end < p->n ? end : p->n);
     }
@@ -89,25 +93,25 @@ static void do_all(pool *p, int first) {
 
 static void *work(void *arg) {
   worker *w = arg;
-  for (uint32_t mail; (mail = receive(w)) != QUIT;) {
+  for (uint32_t state; (state = wait_for_call(w)) != QUIT;) {
     uint32_t ready = READY;
-    if (!atomic_compare_exchange_strong(&w->mail, &ready, TAKEN)) continue;
-    do_all(w->pool, w->index);
-    atomic_store_explicit(&w->mail, IDLE, memory_order_release);
+    if (!atomic_compare_exchange_strong(&w->state, &ready, TAKEN)) continue;
+    run_all(w->pool, w->index);
+    atomic_store_explicit(&w->state, IDLE, memory_order_release);
   }
   return NULL;
 }
 
-static void post(worker *w, uint32_t mail) {
-  atomic_store(&w->mail, mail);
-  if (atomic_load(&w->asleep)) futex(&w->mail, FUTEX_WAKE, 1);
+static void set_state(worker *w, uint32_t state) {
+  atomic_store(&w->state, state);
+  if (atomic_load(&w->asleep)) futex(&w->state, FUTEX_WAKE, 1);
 }
 
 // Waits for a worker that has started; a worker that has not is released.
-static void settle(worker *w) {
+static void join(worker *w) {
   uint32_t ready = READY;
-  if (atomic_compare_exchange_strong(&w->mail, &ready, IDLE)) return;
-  for (int i = 0; atomic_load_explicit(&w->mail, memory_order_acquire) != IDLE; i++)
+  if (atomic_compare_exchange_strong(&w->state, &ready, IDLE)) return;
+  for (int i = 0; atomic_load_explicit(&w->state, memory_order_acquire) != IDLE; i++)
     if (i < w->pool->spins)
       gr_pause();
     else
@@ -125,21 +129,21 @@ static void parallel(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *
     return;
   }
   p->n = n, p->grain = grain, p->part = part, p->arg = arg, p->shares = (int)shares;
-  p->turn = (uint32_t)((grains + shares * TURNS - 1) / (shares * TURNS));
+  p->chunk = (uint32_t)((grains + shares * CHUNKS_PER_SHARE - 1) / (shares * CHUNKS_PER_SHARE));
   for (int64_t i = 0; i < shares; i++)
     atomic_store_explicit(
         &p->worker[i].left,
         (uint64_t)(i * grains / shares) << 32 | (uint64_t)((i + 1) * grains / shares),
         memory_order_relaxed);
-  for (int64_t i = 1; i < shares; i++) post(&p->worker[i], READY);
-  do_all(p, 0);
-  for (int64_t i = shares - 1; i; i--) settle(&p->worker[i]);
+  for (int64_t i = 1; i < shares; i++) set_state(&p->worker[i], READY);
+  run_all(p, 0);
+  for (int64_t i = shares - 1; i; i--) join(&p->worker[i]);
 }
 
 void gr_cpu_destroy(gr_cpu *cpu) {
   pool *p = (pool *)cpu;
   if (!p) return;
-  for (int i = 1; i < p->started; i++) post(&p->worker[i], QUIT);
+  for (int i = 1; i < p->started; i++) set_state(&p->worker[i], QUIT);
   for (int i = 1; i < p->started; i++) pthread_join(p->worker[i].thread, NULL);
   free(p);
 }

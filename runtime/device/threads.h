@@ -1,10 +1,11 @@
-// threads.h - a rank's threads: what a gr_cpu (ops/kernels/cpu.h) is made of.
+// threads.h - a rank's thread pool: the implementation of gr_cpu (ops/kernels/cpu.h).
 #pragma once
 #include "ops/kernels/cpu.h"
 
-// `threads` in all: the calling thread and threads - 1 workers. A hot fork and join costs
-// about as much as two cache lines take to travel; a worker that had nothing to do for some
-// tens of microseconds sleeps, and the next caller does the work of those that are not
-// awake yet. crowded: there are more threads than processors, so that waiting must not spin.
+// Creates a pool of `threads` threads, the caller included: threads - 1 workers are started. A fork
+// and join of workers that are awake costs about two transfers of a cache line. A worker sleeps
+// after some tens of microseconds without work, and the caller then does the work of workers that
+// have not woken up yet. oversubscribed: there are more threads than processors, so waiting does
+// not spin. GR_ERR_LAUNCH if a thread cannot be started.
 GR_MUST_USE gr_status gr_cpu_create(int threads, bool oversubscribed, gr_cpu **out);
 void gr_cpu_destroy(gr_cpu *);  // NULL is fine

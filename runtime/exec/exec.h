@@ -1,7 +1,12 @@
 // exec.h - runs a plan's programs on one rank.
 //
-// Opening resolves everything: kernels, pointers, strides. A step is then a loop over an
-// array; it allocates nothing, looks nothing up and never asks what an op is.
+// Opening resolves everything: kernels, pointers, strides. Running a program is then a loop over an
+// array of launches: it allocates nothing, looks nothing up and does not distinguish ops, except
+// that a scan runs its body. The order of launches is that of the graph, the same on every rank, so
+// that collectives match. The plan has been proved (compiler/plan/prove.h) and is not checked
+// again.
+//
+// An executor is used by one thread, that of its rank. The plan must outlive it.
 #pragma once
 #include "compiler/plan/plan.h"
 #include "ops/comm/comm.h"
@@ -12,23 +17,28 @@ typedef struct gr_exec_options {
   const gr_device_ops *device;  // NULL: the CPU
   int threads;                  // of this rank
   bool plain;                   // reference kernels only, for tests
-  gr_comm *const *comm;         // by mesh axis; may be NULL on a mesh of one
+  gr_comm *const *comm;         // by mesh axis; may be NULL on a mesh of one rank
   int rank;                     // in the mesh
-  bool profile;                 // keep time by op
+  bool profile;                 // measure the time of every node
 } gr_exec_options;
 
-// Opens a device, takes the memory of the plan from it, and a kernel for each call.
+// Opens the device, allocates the plan's two blocks on it, and chooses a kernel for every node. All
+// states and values are zero. GR_ERR_LAUNCH if the memory does not suffice, GR_ERR_UNSUPPORTED,
+// with the line of the model, if the device has no kernel for a node. Collective if ranks share
+// memory.
 GR_MUST_USE gr_status gr_exec_open(const gr_plan *, const gr_exec_options *, gr_exec **out);
 void gr_exec_close(gr_exec *);  // NULL is fine
 
-// Runs one program: "init", "train", "eval" of a bucket.
+// Runs one program of the plan. Returns once its work is enqueued; an error of a kernel may
+// therefore come from a later call. After an error the communicators are aborted, and states are
+// undefined.
 GR_MUST_USE gr_status gr_exec_run(gr_exec *, const gr_program *);
 
 // ---- Inputs, results and states ---------------------------------------------------------------
-// A tensor in the device's memory that the host writes or reads between runs. It is found once,
-// when a run is opened.
+// A tensor in the device's memory that the host writes or reads between runs of programs. Callers
+// look it up once, when a training run is opened, and keep it as long as the executor.
 typedef struct gr_exec_tensor {
-  void *at;      // an address of the device; NULL: there is none of that name
+  void *at;      // an address of the device; NULL: there is no tensor of that name
   gr_type type;  // of this rank's part
   size_t bytes;
 } gr_exec_tensor;
@@ -36,23 +46,23 @@ gr_exec_tensor gr_exec_input(const gr_exec *, const gr_program *, const char *na
 gr_exec_tensor gr_exec_result(const gr_exec *, const gr_program *, const char *name);
 gr_exec_tensor gr_exec_state(const gr_exec *, const gr_plan_state *);
 
-// Both put a transfer in line, after what has run and before what runs next. The host's memory
-// must stay as it is, and what is read is there, from gr_exec_wait on.
+// Enqueue a transfer after the programs that ran before and ahead of those that run later. Until
+// gr_exec_wait returns, `from` must not change and `to` is undefined.
 GR_MUST_USE gr_status gr_exec_write(gr_exec *, const gr_exec_tensor *, const void *from);
 GR_MUST_USE gr_status gr_exec_read(gr_exec *, const gr_exec_tensor *, void *to);
 GR_MUST_USE gr_status gr_exec_wait(gr_exec *);
 
-// For large tensors, without a copy where the host reaches the device's memory. `staging` is host
-// memory of gr_exec_staging bytes, which are none there.
+// For large tensors: without a copy if the host can access the device's memory. `staging` is host
+// memory of gr_exec_staging bytes, which is 0 in that case.
 size_t gr_exec_staging(const gr_exec *, const gr_exec_tensor *);
-// To read: the tensor itself, or a copy in `staging`. Valid until the next run.
+// *out is the tensor itself, or a copy of it in `staging`; valid until a program runs.
 GR_MUST_USE gr_status gr_exec_view(gr_exec *, const gr_exec_tensor *, void *staging,
                                    const void **out);
-// To write: fill what target gives, then store it.
+// To write a tensor, fill the memory that gr_exec_target returns, then call gr_exec_store with it.
 void *gr_exec_target(const gr_exec *, const gr_exec_tensor *, void *staging);
 GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const void *from);
 
-const gr_device *gr_exec_device(const gr_exec *);  // what the programs run on
-size_t gr_exec_bytes(const gr_exec *);             // all memory the exec holds, as planned
-size_t gr_exec_shared_bytes(const gr_exec *);      // of it, what other ranks can reach
-void gr_exec_profile(FILE *, const gr_exec *);     // time by op, worst first
+const gr_device *gr_exec_device(const gr_exec *);  // owned by the executor
+size_t gr_exec_bytes(const gr_exec *);             // of both blocks, as planned
+size_t gr_exec_shared_bytes(const gr_exec *);      // of blocks that other ranks can access
+void gr_exec_profile(FILE *, const gr_exec *);     // prints the time by op, longest first

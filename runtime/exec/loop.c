@@ -238,7 +238,7 @@ gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
     if (s)
       return gr_note(s, GR_NOWHERE, "in step %lld of a scan",
                      (long long)(l->scan->reverse ? steps - 1 - t : t));
-    GR_TRY(note_loop(advance(d, l), step, "going on in"));
+    GR_TRY(note_loop(advance(d, l), step, "advancing"));
   }
   return note_loop(leave(d, l), step, "leaving");
 }

@@ -1,10 +1,14 @@
 // open.c - opens a plan on a rank and runs its programs. See exec.h.
+//
+// Transfers and programs are ordered by the device's two events: a program waits for the transfers
+// before it, and a transfer for the programs before it. `computed` and `transferred` tell whether
+// there is anything to wait for, so that a sequence of transfers waits once.
 #include <stdlib.h>
 #include "runtime/exec/exec.h"
 #include "runtime/exec/parts.h"
 
-// Whether collectives access the block of states, or the arena.
-static bool meets_in(const gr_plan *p, bool states) {
+// Whether any collective's operand or result is in the block of states (or in the arena).
+static bool collectives_use(const gr_plan *p, bool states) {
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *f = &p->programs[i].frame;
     for (uint32_t k = 0; k < f->g->n_nodes; k++) {
@@ -21,7 +25,7 @@ static bool meets_in(const gr_plan *p, bool states) {
 static gr_status allocate(gr_exec *e, size_t bytes, bool states, char **out) {
   gr_device *d = e->device;
   gr_device_block *b = &e->block[states];
-  gr_comm *shared = e->comm[0] && meets_in(e->plan, states) ? e->comm[0] : NULL;
+  gr_comm *shared = e->comm[0] && collectives_use(e->plan, states) ? e->comm[0] : NULL;
   gr_status s = gr_note(d->ops->allocate(d, bytes, shared, b), GR_NOWHERE, "while allocating %s",
                         states ? "weights and other states" : "the values of a step");
   *out = b->at;

@@ -1,18 +1,19 @@
-// parts.h - what open.c, frame.c, loop.c and profile.c share.
+// parts.h - the executor's structures, private to this folder: open.c opens a plan, frame.c runs a
+// graph, loop.c a scan, and profile.c prints times.
 #pragma once
 #include "ops/loop/scan.h"
 #include "runtime/exec/exec.h"
 
 typedef struct gr_exec_loop gr_exec_loop;
 
-// One node, ready to run: every pointer is in place.
+// One node, ready to launch: its kernel is chosen and every pointer is an address.
 typedef struct gr_exec_step {
   gr_kernel kernel;  // NULL: a scan
   gr_launch l;       // l.in and l.out are the two below
   void **in, **out;
   gr_exec_loop *loop;  // of a scan
   const gr_node *node;
-  double seconds;  // when profiling: in this node, its loop's nodes included
+  double seconds;  // when profiling: spent in this node, including the body of a scan
   uint64_t runs;
 } gr_exec_step;
 
@@ -30,7 +31,7 @@ typedef struct gr_exec_copy {
 
 typedef struct gr_exec_program {
   gr_exec_frame frame;
-  gr_exec_copy *next;  // at the end of a run: states whose next value was made elsewhere
+  gr_exec_copy *next;  // after a run: copies of states whose next value is not written in place
   uint32_t n_next;
 } gr_exec_program;
 
@@ -39,24 +40,24 @@ struct gr_exec {
   gr_exec_options opt;
   gr_arena *arena;
   gr_device *device;
-  gr_device_block block[2];
-  char *states, *work;  // where they begin
-  bool watched;         // frames run with the profile's clock, or the device looking on
-  bool computed;        // a program has run that no transfer has waited for
-  bool transferred;     // there were transfers that no program has waited for
+  gr_device_block block[2];  // the arena, and the states
+  char *states, *work;       // the addresses of the states and of the arena
+  bool watched;              // nodes are timed, or reported to the device (gr_device_ops.node)
+  bool computed;             // a program ran after the last transfer, which must wait for it
+  bool transferred;          // a transfer came after the last program, which must wait for it
   int coord[GR_MAX_MESH];
   gr_comm *comm[GR_MAX_MESH];
   gr_exec_program *programs;
 };
 
-// Makes the steps of a frame whose block (of temporaries) begins at `base`. body: it is a
-// scan's; then only temporaries have an address yet, and gr_exec_loop_open gives the rest.
+// Creates the steps of a frame whose block of temporaries begins at `base`. body: the frame is that
+// of a scan's body; then only temporaries get addresses, and gr_exec_loop_open sets the others.
 GR_MUST_USE gr_status gr_exec_frame_open(gr_exec *, const gr_plan_frame *, char *base, bool body,
                                          gr_exec_frame *out);
 void *gr_exec_address(const gr_exec *, const gr_plan_frame *, char *base, uint32_t value);
 GR_MUST_USE gr_status gr_exec_frame_run(gr_exec *, gr_exec_frame *);
 
-// A scan as a step: opened with its body, run for all its iterations; its body's frame.
+// A scan as a step: opens its body, runs all its iterations, and gives its body's frame.
 GR_MUST_USE gr_status gr_exec_loop_open(gr_exec *, const gr_plan_frame *, char *base,
                                         gr_exec_step *);
 GR_MUST_USE gr_status gr_exec_loop_run(gr_exec *, gr_exec_step *);
