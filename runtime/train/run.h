@@ -1,8 +1,13 @@
-// run.h - one rank's part of a training run.
+// run.h - one rank's part of a training run: its state, and the functions of runtime/train.
 //
-// All ranks walk through the same steps; whatever is decided from what one rank alone knows
-// (hooks, signals, clocks, errors) goes through gr_run_agree first, so that no rank ever
-// enters a collective that another does not.
+// All ranks execute the same sequence of steps, evaluations and saves. A decision that depends on
+// what only one rank knows (hooks, signals, clocks, errors) is first combined by gr_run_agree, so
+// that no rank enters a collective that another does not. Functions that are marked collective must
+// be called by all ranks in the same order.
+//
+// Numbers: `step`, `epoch` and `batch` count what is completed, so they are also the index, from 0,
+// of what comes next. Every function that fails gives the error of this rank, or GR_ERR_RANK if
+// another rank has failed.
 #pragma once
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/lock.h"
@@ -15,14 +20,14 @@
 
 enum { GR_MAX_METRICS = 16 };
 
-// What all ranks do next, after they have agreed.
+// What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
 typedef struct gr_step_controls {
   double lr;
-  bool stop;    // a hook asked, or the run is at its end
-  bool save;    // a hook asked
-  bool finish;  // rank 0's part of the pending checkpoint is written
-  bool signal;  // some rank was told to stop
-  bool failed;  // some rank cannot go on
+  bool stop;    // a hook requests it, or the last step is done
+  bool save;    // a hook requests a checkpoint
+  bool finish;  // rank 0 has written its part of the pending checkpoint
+  bool signal;  // a rank has received a signal to stop
+  bool failed;  // a rank has failed
 } gr_step_controls;
 
 typedef struct gr_metric {
@@ -34,12 +39,12 @@ typedef struct gr_metrics {
   int n;
 } gr_metrics;
 
-// What a program leaves of a step or of a batch.
+// The results of the programs of one step, or of one batch of an evaluation.
 typedef struct gr_step_results {
   gr_metrics metrics;  // sums over the global batch
   double grad_norm;
   bool has_grad_norm;
-  bool ok;  // the gradient was finite, or there is none
+  bool ok;  // false: a gradient was not finite, so the update was skipped
 } gr_step_results;
 
 typedef struct gr_samples gr_samples;
@@ -49,98 +54,115 @@ typedef struct gr_run {
   const gr_run_spec *spec;
   gr_comm *world, *axes[GR_MAX_MESH];
   int rank, ranks;
-  int share, shares;  // of each batch this rank reads that part, of so many
+  int share, shares;  // this rank reads part `share` of the `shares` parts of every batch
   gr_exec *exec;
-  gr_program_io *io;  // of the plan's programs: transfer.c's
+  gr_program_io *io;  // by program: where its inputs and results are (transfer.c)
   const gr_program *train[GR_MAX_BUCKETS], *eval[GR_MAX_BUCKETS];  // by bucket
-  const gr_program *update;  // of a step in micro-steps, which train[] are then; or NULL
-  gr_saver *saver;
-  gr_hooks *hooks;  // rank 0
+  const gr_program *update;  // with micro-batches: the program after those of train[]; or NULL
+  gr_arena *arena;           // of this rank
+
+  // Files and scripts. On ranks other than 0, hooks, log and lock are NULL.
+  gr_hooks *hooks;
   gr_report *report;
-  FILE *log;                // run.log, of rank 0
-  const char *dir;          // outputs/DATE/TIME
-  gr_lock *lock;            // on it, of rank 0
-  gr_arena *arena;          // this rank's own
-  gr_tensor_slice *pieces;  // all states of this rank, for reading
+  FILE *log;        // run.log
+  const char *dir;  // outputs/DATE/TIME
+  gr_lock *lock;    // on dir
+  const char *ckpt_dir;
+  gr_saver *saver;
+  gr_tensor_slice *pieces;  // all states of this rank, for reading a checkpoint
   int n_pieces;
   gr_tensor_slice *saved;  // what this rank writes into a checkpoint
   int n_saved;
-  char *full;  // full_state.c's memory
+  char *full;  // memory for gathered states (full_state.c)
   size_t full_bytes;
-  char *staging;  // for one state, on devices whose memory the host does not reach; else NULL
+  char *staging;  // host memory for one state, if the host cannot access the device's; else NULL
   size_t staging_bytes;
+
+  // Progress.
+  int64_t step, epoch, batch;  // completed; `batch` within the current epoch
+  int64_t steps_per_epoch, total_steps;
+  int64_t skipped;        // skipped steps in a row, up to the last one; 0: it was finite
+  int64_t lr_step;        // the step for which hooks have set lr, so that they run once; -1: none
+  double started, began;  // seconds since 1970; seconds of a monotonic clock
+  double lr, loss, grad_norm;
+  bool has_grad_norm;
+
+  // Metrics and evaluations.
   const char *names[GR_MAX_METRICS];  // of metrics
   int n_names;
-  int64_t step, epoch, batch;  // done; `batch` of the epoch at hand
-  int64_t steps_per_epoch, total_steps;
   gr_metrics epoch_train, validation, train_at_end;
-  double lr, loss, grad_norm, best;
-  bool has_grad_norm;
-  int64_t lr_step;        // for which hooks have set lr: they are asked once for each; -1: none
-  double started, began;  // since 1970; by a clock that never jumps
-  int64_t best_step, best_epoch, skipped, saved_step;
-  int64_t eval_step;     // steps done at the last evaluation; -1: there was none
-  bool evaluated;        // train_at_end and validation are of the end
-  gr_hook_result asked;  // by hooks since the last agreement
-  bool saving;           // a checkpoint is begun, and not committed
-  bool confirmed;        // a step after it had a finite gradient
-  bool owed;             // one was due while steps were skipped
-  double *bests;         // the best keep_best values of the metric, best first
+  int64_t eval_step;  // completed steps at the last evaluation; -1: there was none
+  bool evaluated;     // train_at_end and validation are those of the final state
+  double best;        // value of the metric; best_step and best_epoch say where
+  int64_t best_step, best_epoch;
+  double *bests;  // the best keep_best values of the metric, best first
   int n_bests, max_bests;
-  bool among_best;  // the last evaluation's is one of them
-  const char *ckpt_dir;
-  gr_status failure;  // of this rank alone; the others hear of it at the next agreement
-  const char *ended;
+  bool among_best;  // the last evaluation is one of them
+
+  // The checkpoint in progress.
+  int64_t saved_step;  // the step of the newest checkpoint, pending or committed; -1: none
+  bool saving;         // a checkpoint has been begun and is not committed yet
+  bool confirmed;      // a step from its state had a finite gradient: it may replace older ones
+  bool owed;           // a checkpoint was due while steps were skipped
+
+  // How the run ends.
+  gr_hook_result asked;  // what hooks requested since the last agreement
+  gr_status failure;     // of this rank; other ranks learn of it at the next agreement
+  const char *ended;     // the reason, for results; NULL: it has not ended
 } gr_run;
 
-// All steps of an epoch are done, and what its end brings (evaluation, hooks, rows) is not.
+// Whether all steps of an epoch are done but not its evaluation, hooks and records.
 static inline bool gr_run_epoch_open(const gr_run *r) {
   return r->batch && r->batch == r->steps_per_epoch;
 }
 
-// The epoch, counted from 0, of the step done last.
+// The epoch, counted from 0, of the last completed step.
 static inline int64_t gr_run_last_epoch(const gr_run *r) {
   return r->batch || !r->epoch ? r->epoch : r->epoch - 1;
 }
 
-// The device computes nothing, so that nothing of the run means anything.
+// Whether the device computes nothing (device=null), so that no number of the run has a meaning.
 static inline bool gr_run_is_dry(const gr_run *r) {
   return !gr_exec_device(r->exec)->limits.computes;
 }
 
 // ---- loop.c
+// Runs all of one rank's training, from opening its files to its results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
-// Runs the programs of a step on a batch and reads what they leave.
+// Runs the programs of a step on a batch and reads their results.
 GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_batch *, gr_step_results *);
 // ---- dry_run.c
-// All of a run on a device that computes nothing, which checks it; writes nothing.
+// Runs every program of a run once on a device that computes nothing but checks all accesses.
+// Writes no files.
 GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
 // ---- files.c
 GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
-double gr_run_patience(const gr_run *);  // seconds to wait for another run to let go of a folder
-// What the configuration says otherwise than that of the run which wrote the checkpoint.
+double gr_run_patience(const gr_run *);  // seconds to wait for another run to release a folder
+// Logs where the configuration differs from that of the run that wrote the checkpoint.
 void gr_run_log_config_changes(gr_run *, const char *checkpoint);
-GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // as Hydra keeps it
+GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // writes .hydra/, as Hydra does
 // ---- sync.c
-void gr_run_signals(void);  // from now on SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 ask for a stop
-bool gr_run_signalled(void);
+void gr_run_signals(void);    // installs handlers: SIGINT, TERM, HUP, USR1 and USR2 request a stop
+bool gr_run_signalled(void);  // whether one has come
+// Combines what the ranks want: one all_reduce of six numbers. Collective.
 GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_step_controls *mine_then_all);
-// Keeps an error of this rank for the next agreement; GR_OK is fine.
+// Keeps an error of this rank for the next agreement, and takes ownership of it; GR_OK is fine.
 void gr_run_set_failure(gr_run *, gr_status);
-// An agreement on nothing else than whether all can go on: this rank's failure, or GR_ERR_RANK.
+// An agreement on whether any rank has failed: this rank's failure, or GR_ERR_RANK. Collective.
 GR_MUST_USE gr_status gr_run_check(gr_run *);
 GR_MUST_USE gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok);  // for gr_saver
 GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
-// The message of the first rank that has failed, "rank 3: TEXT", the same on all; collective.
+// The message of the first rank that has failed, "rank 3: TEXT", the same on all ranks. Collective.
 GR_MUST_USE gr_status gr_run_cause(gr_run *, gr_status mine, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_check_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- state.c
-GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *);  // all pieces
-GR_MUST_USE gr_status gr_run_open_state(gr_run *);  // pieces, saver; initial values or a checkpoint
+GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *);  // all of run->pieces
+// Opens the saver, and sets all states: to their initial values, or from a checkpoint.
+GR_MUST_USE gr_status gr_run_open_state(gr_run *);
 // ---- contents.c: the table of what a checkpoint holds
 typedef struct gr_run_contents {
   gr_arena *arena;
-  const char *hooks;     // their states as text, or NULL
+  const char *hooks;     // the states of scripts as text, or NULL
   bool exit_checkpoint;  // saved only because the run was stopped
   gr_scalar at[32 + GR_HOOK_LOGS + 3 * GR_MAX_METRICS];
   int n;
@@ -148,78 +170,87 @@ typedef struct gr_run_contents {
 void gr_run_contents_write(gr_run *, gr_run_contents *);
 GR_MUST_USE gr_status gr_run_contents_read(gr_run *, gr_checkpoint *);
 // ---- saving.c
-#define GR_RUN_EXIT_CHECKPOINT \
-  "run.passing"  // a scalar of what was saved only because the run was stopped
-// Begins a checkpoint. passing: only because the run is stopped here. A run that goes on from it
-// leaves what one that was never stopped does, so hooks do not hear of it, and the next takes
-// its place.
+// The scalar that marks an exit checkpoint: one that is saved only because the run is stopped.
+#define GR_RUN_EXIT_CHECKPOINT "run.passing"
+// Begins a checkpoint. A run that resumes from an exit checkpoint must leave the same files as one
+// that was never stopped, so hooks are not called for it, and the next checkpoint replaces it.
 GR_MUST_USE gr_status gr_run_save(gr_run *, bool exit_checkpoint);
-// The same, unless the last step was skipped: then one is owed after the next that is not.
+// The same, unless the last step was skipped: then a checkpoint is begun after the next good step.
 GR_MUST_USE gr_status gr_run_save_finite(gr_run *);
-// Commits the one that was begun, and prunes if it is confirmed; abandons it if steps from it were
-// skipped so far.
+// Commits the pending checkpoint, and prunes if it is confirmed; abandons it if every step from its
+// state has been skipped. Collective.
 GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
-// Saves what is not saved yet, and waits. Fails with GR_ERR_IO, on all ranks, where it cannot.
+// Saves the state unless it is saved already, and waits. Collective; GR_ERR_IO on all ranks.
 GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool exit_checkpoint);
-bool gr_run_save_due(const gr_run *, bool asked);  // at this step, by the configuration or a hook
-void gr_run_prune_last(gr_run *);  // after the closing evaluation, if that says the state is sound
-// The error of too many skipped steps in a row; and what to do after skipped steps, as a hint.
+// Whether a checkpoint is due at this step, by the configuration or because a hook requests it.
+bool gr_run_save_due(const gr_run *, bool asked);
+void gr_run_prune_last(gr_run *);  // after the final evaluation, if its loss is finite
+// The error of too many skipped steps in a row; and an error with a hint about skipped steps.
 GR_MUST_USE gr_status gr_run_give_up(gr_run *);
 GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
 // ---- best.c
-void gr_run_update_best(gr_run *);  // after an evaluation: best, bests, among_best
-const char *gr_run_bests(const gr_run *, gr_arena *);  // as text for a checkpoint
+void gr_run_update_best(gr_run *);  // after an evaluation: sets best, bests and among_best
+const char *gr_run_bests(const gr_run *, gr_arena *);  // run->bests as text for a checkpoint
 void gr_run_restore_bests(gr_run *, const char *);
-// The slice of a state that a rank holds; `at` is where this rank has its own, on its device.
+// The slice of a state that a rank holds. `at` refers to this rank's memory of the state, on its
+// device; gr_run_tensor_of gives it back.
 gr_tensor_slice gr_run_tensor_slice(gr_run *, const gr_plan_state *, int rank);
 // ---- equal.c
-GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);  // copies of a state are the same bits
+// Checks that ranks that hold the same slice of a state hold the same bits. Collective.
+GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);
 // ---- full_state.c
-bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);  // for checkpoints, by rank 0
-GR_MUST_USE gr_status gr_run_open_full(gr_run *);                // room for it
-gr_tensor_slice gr_run_full_tensor_slice(gr_run *,
-                                         const gr_plan_state *);  // of such a state, on rank 0
-GR_MUST_USE gr_status gr_run_gather_full(gr_run *);  // brings them together; collective
+// Whether a state is gathered on rank 0 for checkpoints, instead of being saved in slices.
+bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);
+GR_MUST_USE gr_status gr_run_open_full(gr_run *);  // allocates memory for such states
+// Such a state as one whole slice in rank 0's memory.
+gr_tensor_slice gr_run_full_tensor_slice(gr_run *, const gr_plan_state *);
+GR_MUST_USE gr_status gr_run_gather_full(gr_run *);  // gathers them. Collective.
 // ---- init.c
 GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.init_from
 // ---- hook_calls.c
-double gr_run_base_lr(const gr_run *);  // what the configuration alone makes of the next step's
+double gr_run_base_lr(const gr_run *);  // the next step's learning rate before hooks change it
 GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
-// Calls an event on rank 0; what it asks for waits in run->asked, its error in run->failure. False:
-// the run is to stop, and a script that did not end was cut off: the event has not happened.
+// Calls an event on rank 0. What scripts request is added to run->asked, an error is set in
+// run->failure. False: the run is being stopped and a script was killed, so the event did not
+// happen.
 bool gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
 // ---- end.c
-// Leaves training or an evaluation early, with the state saved: what all agreed to stop for.
+// Saves the state and returns the error for which all ranks agreed to stop training or an
+// evaluation.
 GR_MUST_USE gr_status gr_run_exit_early(gr_run *, const gr_step_controls *);
-GR_MUST_USE gr_status gr_run_end(gr_run *);
-// Leaves what the run says of its end, however it ended: on rank 0 the error in run.log, results.
-// Gives the status back, with what went wrong here.
+GR_MUST_USE gr_status gr_run_end(gr_run *);  // the final evaluation, checkpoint and comparison
+// Writes the final files, however the run ended: on rank 0 the error in run.log, and the results.
+// Returns the status, joined with errors of this function.
 GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // ---- eval.c
-// Runs the eval program over a split; `samples` takes the chosen ones' answers, or is NULL. Fails,
-// with the state saved, where the run is told to stop before its end; *out is then as it was.
+// Runs the eval program over a split. `samples` collects the predictions of the chosen samples, or
+// is NULL. If the run is stopped meanwhile, fails with the state saved and *out unchanged.
+// Collective.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
-// Evaluates, and where this state has not been evaluated before, tells files, hooks and the best.
+// Evaluates; unless this state has been evaluated before, writes records, calls hooks and updates
+// the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
-void gr_run_log_validation(const gr_run *);  // one line for people, if there was one at this step
+void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
 // ---- transfer.c
-GR_MUST_USE gr_status gr_run_open_transfers(gr_run *);  // after the executor
-// Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-step's number.
-// They must stay as they are until results are read.
+// Looks up inputs and results of all programs once. Called after the executor is open.
+GR_MUST_USE gr_status gr_run_open_transfers(gr_run *);
+// Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-batch's index.
+// The batch must not change before the results are read.
 GR_MUST_USE gr_status gr_run_write_inputs(gr_run *, const gr_program *, const gr_batch *,
                                           int micro);
 GR_MUST_USE gr_status gr_run_read_results(gr_run *, const gr_program *, gr_step_results *out);
-const char *gr_run_metric_name(gr_run *, const char *name);  // the one text of that name
+const char *gr_run_metric_name(gr_run *, const char *name);  // interned: equal names, one pointer
 void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
-double gr_metric_value(const gr_metrics *, const char *name);  // NaN: there is none
+double gr_metric_value(const gr_metrics *, const char *name);  // sum / weight; NaN: no such metric
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);
-// The memory of a slice that gr_run_tensor_slice gave.
+// The device's tensor of a slice from gr_run_tensor_slice.
 gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);
-// Copies a state, or what full_state.c has gathered of it, to the host's memory: for gr_saver.
+// Copies a state, or a gathered one, to the host's memory; a callback of gr_saver.
 GR_MUST_USE gr_status gr_run_fetch(void *run, const gr_tensor_slice *, void *to);
 // ---- samples.c
-// Chooses at most so many samples of a split, which are the same on any number of ranks.
+// Chooses at most `most` samples of a split to print, the same ones on any number of ranks.
 gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
+// Collects the predictions of those chosen samples that are in the batch.
 GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_run *, const gr_batch *);
-// Prints them in the data's order, on rank 0; collective.
+// Prints them on rank 0, in the order of the data set. Collective.
 GR_MUST_USE gr_status gr_samples_print(gr_samples *, gr_run *);

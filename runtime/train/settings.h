@@ -1,8 +1,9 @@
-// settings.h - what a run reads of its configuration, read once, before any rank starts.
+// settings.h - the values of configuration keys that a run uses, read once before any rank starts.
 //
-// Most fields come from the rows of compose/schema/schema.def, which say what they mean and hold
-// the defaults: by now every key is there. A key that takes words has an enum, whose constants are
-// spelt as the words are: gr_strategy_fsdp, of distributed.strategy=fsdp.
+// Most fields are generated from the rows of compose/schema/schema.def, which document them and
+// hold their defaults; the schema has filled in missing keys before they are read. A key with a
+// fixed set of words has an enum whose constants end in the words: gr_strategy_fsdp for
+// distributed.strategy=fsdp.
 #pragma once
 #include "runtime/hooks/hooks.h"
 
@@ -26,20 +27,20 @@ typedef struct gr_settings {
   const char *field##_text;
 #include "compose/schema/schema.def"
 
-  // What follows from several keys, or is more than a number or a text.
+  // Fields that follow from several keys, or are not one number or string.
   int batch;                   // rows of the global batch
-  int rows, micro_batches;     // of a rank in a micro-step, and micro-steps of a step
-  double lr;                   // base_lr, scaled
+  int rows, micro_batches;     // rows of a rank in a micro-batch; micro-batches of a step
+  double lr;                   // base_lr, scaled to the global batch if that is configured
   int threads;                 // of a rank
-  const void *optimizer_attr;  // of its op
+  const void *optimizer_attr;  // attributes of the optimizer's op
   const char **freeze;
   gr_loc *freeze_loc;
   int n_freeze;
-  struct gr_wrap *wrap;  // (compiler/pass.h) of distributed.fsdp.wrap; NULL: it is null
+  struct gr_wrap *wrap;  // distributed.fsdp.wrap (compiler/pass.h); NULL: it is null
   int n_wrap;
   gr_hook_script *hooks;
   int n_hooks;
   gr_param *hook_params;
   int n_hook_params;
-  gr_loc init_loc;  // of model.init_from
+  gr_loc init_loc;  // the location of model.init_from
 } gr_settings;

@@ -1,7 +1,8 @@
-// spec.h - what a run trains, on what, and how: made of a configuration before any rank starts.
+// spec.h - everything a run needs, made from a configuration (cli/job/job.h) before any rank
+// starts: settings, plan, data set, device.
 //
-// Ranks that are threads share one; nothing in it changes while they run, but for the data set,
-// which is made for that. The caller owns all of it, in one arena.
+// Ranks that are threads share one spec. It is immutable while they run, except for the data set,
+// which is thread-safe. The caller owns it and all it points to, in one arena.
 #pragma once
 #include "compiler/plan/plan.h"
 #include "compose/tree/conf.h"
@@ -12,18 +13,18 @@
 
 typedef struct gr_run_spec {
   gr_settings set;
-  const gr_device_ops *device;  // what ranks compute on
+  const gr_device_ops *device;
   gr_plan *plan;
   gr_program_inputs *inputs;  // of the plan's programs, in their order
   gr_dataset *data;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which a batch is split; NULL: no more
-  int shares;                           // into so many parts
+  int shares;                           // the number of parts that a batch is split into
   gr_conf *conf;                        // the configuration, resolved and checked
   gr_conf *written;                     // the same as it was composed, with its interpolations
-  // Files that keep the configuration as Hydra does; config_dir NULL: they are not wanted.
+  // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.
   const char *config_dir, *config_yaml, *hydra_yaml, *overrides_yaml;
-  const char *run_dir;              // hydra.run.dir, where it is set; else NULL
-  size_t launch_bytes, plan_bytes;  // memory that opening the world and compiling took
+  const char *run_dir;              // hydra.run.dir; NULL: it is not set
+  size_t launch_bytes, plan_bytes;  // memory that MPI_Init and compiling used, for the final report
   bool plain;                       // reference kernels only
-  bool profile;                     // print at the end where the time went
+  bool profile;                     // print the time by op at the end
 } gr_run_spec;
