@@ -84,15 +84,15 @@ static void keep_short(gr_dataset *d, int32_t most) {
 }
 
 // The hint names the reason for which most samples are skipped.
-static const char *cure_of(gr_dataset *d) {
+static const char *hint_of(gr_dataset *d) {
   const gr_skipped *s = NULL;
   uint64_t most = d->too_long, unreadable = gr_unreadable_count(&d->unreadable);
-  const char *cure = "larger bounds in data.buckets, or a larger limit of the length";
+  const char *hint = "larger bounds in data.buckets, or a larger limit of the length";
   int n = d->ops->skipped ? d->ops->skipped(d->self, &s) : 0;
   for (int i = 0; i < n; i++)
-    if (s[i].count > most) most = s[i].count, cure = s[i].cure;
-  if (unreadable > most) most = unreadable, cure = d->unreadable.finds;
-  return !most ? "a smaller data.validation_fraction" : cure ? cure : "mend them";
+    if (s[i].count > most) most = s[i].count, hint = s[i].hint;
+  if (unreadable > most) most = unreadable, hint = d->unreadable.finds;
+  return !most ? "a smaller data.validation_fraction" : hint ? hint : "repair them, or remove them";
 }
 
 static gr_status check_some(gr_dataset *d) {
@@ -105,7 +105,7 @@ static gr_status check_some(gr_dataset *d) {
   gr_status s = gr_fail(GR_ERR_DATA, d->place, "nothing is left to train on: %s%u go to validation",
                         t.at, d->count);
   gr_arena_destroy(a);
-  return gr_hint(s, "%s", cure_of(d));
+  return gr_hint(s, "%s", hint_of(d));
 }
 
 // The largest extents of a bucket's samples.

@@ -1,11 +1,13 @@
-// dataset.h - what a run is trained on: the samples of a source, split and sorted into buckets.
+// dataset.h - the samples of a source, assigned to splits and to buckets of similar length.
 //
-// A data set opens from the configuration's section `data`, whose key `source` says which functions
-// list and read samples (source.h). It is shared by any number of loaders (loader.h), also of other
-// ranks in this process.
+// A data set is opened from the configuration's section `data`, whose key `source` names the table
+// of functions that list and read samples (source.h). Any number of loaders (loader.h) share it,
+// also those of other ranks in this process, so everything that changes after open is behind a
+// lock.
 //
-// A sample is of the training or of the validation split. A bucket is a class of lengths: its
-// samples are padded to one static shape, so that it has one plan.
+// Every sample is in the training or the validation split, and in one bucket. A bucket is a class
+// of lengths: its samples are padded to one static shape, for which one program is compiled.
+// Samples are numbered from 0 in the order in which the source lists them.
 #pragma once
 #include "runtime/data/source.h"
 
@@ -18,7 +20,7 @@ enum {
 typedef struct gr_field {
   const char *name;
   gr_type type;    // axis 0 is the rows
-  const void *at;  // NULL where only shapes are asked for
+  const void *at;  // NULL if only shapes are requested
 } gr_field;
 
 #define GR_NO_SAMPLE UINT32_MAX
@@ -26,23 +28,23 @@ typedef struct gr_batch {  // one rank's part of one global batch
   int bucket, rows, n_fields;
   gr_field field[GR_MAX_FIELDS];  // the source's, then "weight"
   const uint32_t *sample;         // by row: its number in the data set, or GR_NO_SAMPLE
-  uint32_t epoch, index, of;      // this is batch `index` of the epoch's `of`
-  uint32_t samples;               // of weight 1 in the global batch, unless unreadable
+  uint32_t epoch, index, of;      // batch `index` of the `of` batches of the epoch
+  uint32_t samples;               // rows of the global batch with a sample, readable or not
 } gr_batch;
 
 typedef struct gr_bucket_info {
-  int32_t length;                 // every sample here has at most this
+  int32_t length;                 // the largest length: all samples are padded to it
   int32_t extent[GR_MAX_FIELDS];  // by field: its GR_DIM_EXTENT, at least 1
   uint32_t count[2];              // samples of each gr_split
 } gr_bucket_info;
 
 typedef struct gr_dataset_options {
   double validation_fraction;  // of the samples split by key, [0, 1)
-  const int32_t *bounds;       // the largest length of each bucket, rising; NULL: chosen so that
+  const int32_t *bounds;       // the largest length of each bucket, ascending; NULL: chosen so that
   int n_buckets;               // ... at most this many buckets have the least padding
-  int32_t length_multiple;     // chosen bounds are rounded up to this; 0: 1
-  uint32_t limit;              // only the first so many samples of each file; 0: all
-  bool skip_unreadable;        // a sample that cannot be read weighs 0 (counted), else an error
+  int32_t length_multiple;     // chosen bounds are rounded up to a multiple of this; 0: 1
+  uint32_t limit;              // samples to use of each file, the first ones; 0: all
+  bool skip_unreadable;        // an unreadable sample gets weight 0 and is counted; else an error
   size_t cache_bytes;          // of loaded samples kept in memory
   int workers, prefetch;       // for loaders
 } gr_dataset_options;
@@ -50,24 +52,23 @@ typedef struct gr_dataset_options {
 typedef struct gr_dataset gr_dataset;
 typedef const char *gr_key_doc(const char *key);  // what a key of the configuration is for, or NULL
 
-// Opens what the section `data` says; Reads no sample, but what the
-// source needs to list them. The configuration must outlive it. Fails with GR_ERR_CONFIG or
-// GR_ERR_DATA and a place.
+// Opens the data set that the section `data` describes. Samples are listed, not read. The
+// configuration must outlive the data set. GR_ERR_CONFIG or GR_ERR_DATA, with a location.
 GR_MUST_USE gr_status gr_dataset_open(gr_conf *data, gr_key_doc *, gr_dataset **out);
-// Also loads every sample. What cannot be used is left out, whatever the configuration says:
-// gr_dataset_unreadable counts it.
+// Also loads every sample once. Unreadable samples are skipped whatever the configuration says, and
+// gr_dataset_unreadable counts them. For `graphrun data inspect --audio`.
 GR_MUST_USE gr_status gr_dataset_open_all(gr_conf *data, gr_key_doc *, gr_dataset **out);
-// Opens what the source's own `spec` says, without a configuration.
+// Opens a source with its own `spec` instead of a configuration, for tests and tools.
 GR_MUST_USE gr_status gr_dataset_create(const gr_source_ops *, const void *spec,
                                         const gr_dataset_options *, gr_dataset **out);
 void gr_dataset_close(gr_dataset *);  // after its loaders; NULL is fine
-// Loads every sample, in all threads of the machine. What cannot be used is listed in the order of
-// the samples, or the first of it is the error. Before loaders.
+// Loads every sample, on all processors. With skip_unreadable, unreadable samples are listed in the
+// order of the samples; else the first is the error. Called before loaders are opened.
 GR_MUST_USE gr_status gr_dataset_load_all(gr_dataset *);
 
-// What the data set was opened with, defaults filled in; it lives as long as the data set.
+// The options in effect, with defaults filled in; owned by the data set.
 const gr_dataset_options *gr_dataset_settings(const gr_dataset *);
-int gr_dataset_buckets(const gr_dataset *);  // none is empty; lengths rise
+int gr_dataset_buckets(const gr_dataset *);  // their number; none is empty, lengths ascend
 const gr_bucket_info *gr_dataset_bucket(const gr_dataset *, int bucket);
 const char *gr_dataset_bucket_name(gr_arena *, const gr_dataset *, int bucket);  // "t300", "all"
 // The fields of `rows` rows of a bucket: shapes only, `at` is NULL.
@@ -81,31 +82,32 @@ uint32_t gr_dataset_samples(const gr_dataset *);  // of both splits
 const gr_sample *gr_dataset_sample(const gr_dataset *, uint32_t sample);
 const void *gr_dataset_source(const gr_dataset *);  // the source's `self`
 
-// "skipped 31 of 568 utterances: 27 longer than 1000 frames, 4 ...". False: none.
+// Appends "skipped 31 of 568 utterances: 27 longer than 1000 frames, 4 ...". False: none are.
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
-uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not use so far
-// Place and reason of one of them; after gr_dataset_open_all in the order of the samples.
+uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not read so far
+// Location and reason of one of them; after gr_dataset_open_all in the order of the samples.
 const char *gr_dataset_unreadable_line(gr_dataset *, uint64_t i);
-// What `graphrun data inspect` prints: counts, what is left out, lengths, how full buckets are.
+// Appends what `graphrun data inspect` prints: counts, skipped samples, lengths, padding of
+// buckets.
 void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder
-size_t gr_dataset_cached(gr_dataset *);               // bytes of samples kept in memory, so far
+size_t gr_dataset_cached(gr_dataset *);               // bytes of samples in the cache
 
-// What the source computed from the training samples, for a checkpoint; false: nothing. And back:
-// before loaders.
+// What the source computed from the training samples (means, deviations), as text for a checkpoint;
+// false: nothing. gr_dataset_restore sets it again, before loaders are opened.
 bool gr_dataset_save(const gr_dataset *, gr_text *);
 GR_MUST_USE gr_status gr_dataset_restore(gr_dataset *, const char *);
 
-// What tells one data set from another, by sample: ranks compare these. with_file: the size of the
-// sample's file counts, too. The place is the line that lists it.
+// A hash of a sample's entry, by which ranks compare their data sets; with_file: also of the size
+// of its file. gr_dataset_place is the location of the line that lists the sample.
 uint64_t gr_dataset_fingerprint(const gr_dataset *, uint32_t sample, bool with_file);
 gr_loc gr_dataset_place(const gr_dataset *, uint32_t sample);
 void gr_dataset_describe(const gr_dataset *, uint32_t sample, gr_text *);
 
-// The numbers of n samples of a split, rising and from all over it; it has at least as many.
+// The numbers of n samples, ascending and evenly spaced over a split of at least n.
 void gr_dataset_sample_evenly(const gr_dataset *, gr_split, uint32_t n, uint32_t *out);
-// For people: what a sample is called, what a model should say of it, and what a row of predicted
-// symbols says. In the arena.
+// Texts to print: a sample's name, its reference (the expected output), and a row of predicted
+// symbols. In the arena.
 const char *gr_dataset_sample_name(gr_arena *, const gr_dataset *, uint32_t sample);
 const char *gr_dataset_reference(gr_arena *, const gr_dataset *, uint32_t sample);  // or ""
 void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_text *);

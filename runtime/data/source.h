@@ -1,8 +1,8 @@
 // source.h - where samples come from: the functions that a kind of data implements.
 //
-// A source lists samples, says which fields each has and how long it is, and writes one sample into
-// a row of a batch. It does not know of ranks, batches, epochs, threads or caches: what is common
-// to all kinds of data (dataset.h, loader.h) is done once, over named fields.
+// A source lists samples, declares their fields and lengths, and writes one sample into a row of a
+// batch. It does not know about ranks, batches, epochs, threads or caches: what is common to all
+// kinds of data (dataset.h, loader.h) is implemented once, over named fields.
 // docs/add-a-data-source.md shows how to add one.
 #pragma once
 #include "compose/tree/conf.h"
@@ -30,18 +30,19 @@ typedef struct gr_field_spec {
   bool pad_length;  // padding holds the length of the bucket; else 0
 } gr_field_spec;
 
-// What the data says of the model: becomes the model's parameter of that name, if it has one.
+// A number that the data determines, such as the number of classes. It becomes the value of the
+// model's parameter of that name, if there is one.
 typedef struct gr_metadata {
   const char *name;
   int64_t value;
 } gr_metadata;
 
-// What is asked of a source when it opens, and what it may use.
+// The arguments of a source's open.
 typedef struct gr_source_request {
   gr_arena *arena;  // for all that lives as long as the source does
-  gr_conf *conf;    // the section `data`; NULL: `spec` says what to open
+  gr_conf *conf;    // the section `data`; NULL: `spec` is used instead
   const void *spec;
-  uint32_t limit;              // take only the first so many samples of each file; 0: all
+  uint32_t limit;              // samples to list of each file, the first ones; 0: all
   double validation_fraction;  // of the samples that are split by key
   int32_t
       max_length;  // longer samples are left out; 0: there is no limit. The source may lower it.
@@ -66,7 +67,7 @@ static inline gr_split gr_split_by_key(uint64_t key, double validation_fraction)
 // Samples that the source has not listed, for one reason.
 typedef struct gr_skipped {
   const char *why;   // after a number: "with an empty transcript"
-  const char *cure;  // what to change, where none is left
+  const char *hint;  // what to change if no sample is left
   uint64_t count;
 } gr_skipped;
 
@@ -77,7 +78,8 @@ typedef struct gr_loaded {
   int32_t length;
 } gr_loaded;
 
-// What random numbers of a sample may depend on (base/rng.h).
+// The counters from which a sample's random numbers are drawn (base/rng.h): they may depend on
+// nothing else, so that batches are the same on any number of ranks and workers.
 typedef struct gr_draw {
   uint64_t seed;
   uint32_t epoch, number;  // the sample's number in the data set
@@ -98,14 +100,15 @@ typedef struct gr_sample {
   gr_split split;
 } gr_sample;
 
-// `self` is what open made. Samples are numbers below count(self). What is marked optional may be
-// NULL. All but open, close, fit and restore may be called by several threads at once.
+// `self` is what open returned. Samples are numbers below count(self). Functions marked optional
+// may be NULL. All but open, close, fit and restore may be called by several threads at once, so
+// they must not change `self`.
 typedef struct gr_source_ops {
   const char *name;    // of data.source
   const char *sample;  // one of them, for messages: "utterance"
   const char *unit;    // of lengths: "frame"; NULL: all samples are of one size, in one bucket
 
-  // Reads its keys below `data` and lists samples; fails with the place of what is wrong.
+  // Reads its keys below `data` and lists samples. Errors have the location of what is wrong.
   gr_status (*open)(gr_source_request *, void **out_self);
   void (*close)(void *self);                                          // optional
   int (*fields)(const void *self, gr_field_spec out[GR_MAX_FIELDS]);  // how many: at most 7
@@ -113,9 +116,10 @@ typedef struct gr_source_ops {
   gr_sample_info (*info)(const void *self, uint32_t sample);
   // Of a sample, the size of the field's dimension GR_DIM_EXTENT. Optional without such a field.
   int32_t (*extent)(const void *self, uint32_t sample, int field);
-  // Reads what is slow, or may fail. At most `most` of the sample's length is used. Optional.
+  // Does what is slow or may fail, such as decoding a file. At most `most` of the sample's length
+  // is used. Optional.
   gr_status (*load)(const void *self, uint32_t sample, int32_t most, gr_loaded *out);
-  // Writes a sample into a row that has room for it. `loaded` is load's, or NULL without one.
+  // Writes a sample into a row that has room for it. `loaded` is the result of load, or NULL.
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
                gr_row *);
 
@@ -127,17 +131,17 @@ typedef struct gr_source_ops {
   void (*save)(const void *self, gr_text *out);
   gr_status (*restore)(void *self, const char *text);
 
-  // For people. Optional: a sample's number stands for it.
+  // Texts to print. Optional; without name_of a sample is called by its number.
   void (*name_of)(const void *self, uint32_t sample, gr_text *);
-  void (*reference)(const void *self, uint32_t sample, gr_text *);  // what a model should say of it
-  void (*decode)(const void *self, const int32_t *ids, int64_t n, gr_text *);  // what it says
-  // More words for `data inspect`: at the end of a split's line, and a part of its own.
+  void (*reference)(const void *self, uint32_t sample, gr_text *);  // the expected output
+  void (*decode)(const void *self, const int32_t *ids, int64_t n, gr_text *);  // predicted symbols
+  // Appends to the report of `data inspect`: to a split's line, and in a section of its own.
   void (*totals)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
   void (*record)(const void *self, gr_text *json);  // members of data.json, each after a comma
 
-  // For ranks to compare what they read. with_file: the size of the sample's file counts, too.
-  // Optional: the key stands for it.
+  // A hash by which ranks compare what they read; with_file: also of the size of the sample's file.
+  // Optional; without it the key is compared.
   uint64_t (*fingerprint)(const void *self, uint32_t sample, bool with_file);
   void (*describe)(const void *self, uint32_t sample, gr_text *);
 } gr_source_ops;

@@ -132,8 +132,8 @@ GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 // Runs the programs of a step on a batch and reads their results.
 GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_batch *, gr_step_results *);
 // ---- dry_run.c
-// Runs every program of a run once on a device that computes nothing but checks all accesses.
-// Writes no files.
+// Issues all steps, evaluations and copies of a run on a device that computes nothing but checks
+// all accesses. Writes no files.
 GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
 // ---- files.c
 GR_MUST_USE gr_status gr_run_open_dir(gr_run *);

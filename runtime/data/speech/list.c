@@ -7,18 +7,18 @@
 
 // Refuses sizes that are too large before anything is allocated for them.
 static gr_status check_size(const gr_utterance *u, double seconds, double frames) {
-  const char *cure = "cut it into utterances, or leave out long recordings with data.max_seconds";
-  if (u->seconds > 0) cure = "correct \"duration\", or leave it out";
+  const char *hint = "cut it into utterances, or leave out long recordings with data.max_seconds";
+  if (u->seconds > 0) hint = "correct \"duration\", or leave it out";
   if (seconds > GR_SPEECH_SECONDS)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                            "recording '%s' lasts %.0f seconds, and may last %d at most", u->audio,
                            seconds, GR_SPEECH_SECONDS),
-                   "%s", cure);
+                   "%s", hint);
   if (frames > GR_SPEECH_FRAMES)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has %.0f frames, and may have %d at most",
                 u->audio, frames, GR_SPEECH_FRAMES),
-        "%s; a larger data.features.hop makes fewer", cure);
+        "%s; a larger data.features.hop makes fewer", hint);
   return GR_OK;
 }
 

@@ -38,12 +38,12 @@ static gr_status open_speech(gr_source_request *r, void **out) {
       .unreadable = r->unreadable,
       .skipped = {
           [GR_SPEECH_DENSE] = {.why = "with more text than their frames hold",
-                               .cure = "a smaller data.subsampling or data.features.hop"},
+                               .hint = "a smaller data.subsampling or data.features.hop"},
           [GR_SPEECH_UNKNOWN] = {.why = "with a symbol that is not in the vocabulary",
-                                 .cure = "give data.vocab the characters that data.text leaves of "
+                                 .hint = "give data.vocab the characters that data.text leaves of "
                                          "the transcripts"},
           [GR_SPEECH_EMPTY] = {.why = "with an empty transcript",
-                               .cure = "data.text leaves nothing of the transcripts: see "
+                               .hint = "data.text leaves nothing of the transcripts: see "
                                        "data.text.drops"}}};
   if (r->conf)
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, &d->spec));

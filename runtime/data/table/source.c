@@ -52,7 +52,7 @@ static gr_status open_table(gr_source_request *r, void **out) {
   *t = (gr_table){.arena = r->arena,
                   .skipped = {[GR_TABLE_ACROSS] = {
                                   .why = "windows with rows of both splits",
-                                  .cure = "a smaller data.table.window, or data.table.eval_path"}}};
+                                  .hint = "a smaller data.table.window, or data.table.eval_path"}}};
   if (r->conf)
     GR_TRY(gr_table_read_spec(r->arena, r->conf, &t->spec));
   else

@@ -99,11 +99,11 @@ static void refuses_empty_bands(void) {
   s.fft = 256, s.mels = mels;
   MUST(gr_features_make(a, &s, &f));
   for (int more = 1; more < 4; more++) {
-    char cure[64];
+    char hint[64];
     s.mels = mels + more;
     e = gr_features_make(a, &s, &f);
-    snprintf(cure, sizeof cure, "a features.mels of at most %d, or", mels);
-    CHECK(e && strstr(gr_status_hint(e), cure), "%s", gr_status_hint(e));
+    snprintf(hint, sizeof hint, "a features.mels of at most %d, or", mels);
+    CHECK(e && strstr(gr_status_hint(e), hint), "%s", gr_status_hint(e));
     gr_status_drop(e);
   }
   // No transform is fine enough for a narrow range.

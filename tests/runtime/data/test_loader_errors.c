@@ -100,7 +100,7 @@ static void planning_refuses_what_cannot_be(void) {
       gr_dataset *d = NULL;
       gr_status s = fixture_open(&spec, &d);
       if (!skip) {
-        CHECK(s && gr_status_hint(s) && strstr(gr_status_hint(s), "skip_unreadable"), "a cure");
+        CHECK(s && gr_status_hint(s) && strstr(gr_status_hint(s), "skip_unreadable"), "a hint");
         CHECK(gr_status_loc(s).col == cases[i].col, "column %d, not %d", gr_status_loc(s).col,
               cases[i].col);
         fixture_fails(s, GR_ERR_DATA, 2, cases[i].message);
