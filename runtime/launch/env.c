@@ -47,7 +47,7 @@ static const char *const naming[] = {
     "PRTE_MCA_prte_default_hostfile",
 };
 
-static bool is_local(void) {
+bool gr_launch_state_all_local(void) {
   const char *nodes = getenv("SLURM_JOB_NUM_NODES");
   if (!nodes) nodes = getenv("SLURM_NNODES");
   if (nodes && strcmp(nodes, "1")) return false;
@@ -70,7 +70,7 @@ void gr_launch_state_set_environment(const char *folder, const char *launch_stat
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) setenv(always[i][0], always[i][1], 0);
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) setenv(folders[i], folder, 0);
   setenv(GR_LAUNCH_STATE_ENV, launch_state, 1);
-  if (!is_local()) return;
+  if (!gr_launch_state_all_local()) return;
   for (size_t i = 0; i < sizeof local / sizeof *local; i++) setenv(local[i][0], local[i][1], 0);
   listen_on_loopback();
 }

@@ -15,6 +15,7 @@
 #include "runtime/launch/dir.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/state.h"
+#include "runtime/launch/watchdog.h"
 
 // Seconds that ranks get to end by themselves: after one has died; after one has failed (others may
 // be saving); after a second Ctrl-C. after_leaving and after_all are for mpirun once all ranks have
@@ -27,6 +28,7 @@ typedef struct launcher {
   gr_launch_dir dir;
   sigset_t signals;  // signals to wait for and forward
   pid_t mpirun;
+  gr_launch_watchdog watchdog;
   int stop_requests;  // how often the user has asked to stop
   int notified;       // ranks that were sent the signal; one is enough, ranks agree on stopping
   double deadline;    // when all are killed; 0: never
@@ -66,8 +68,8 @@ static gr_status create_launch_state(launcher *l, int ranks) {
   return GR_OK;
 }
 
-static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const argv[]) {
-  char ranks[16], self[512];
+static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const argv[], int go) {
+  char ranks[16], self[512], byte;
   int n = 0, more = 0;
   while (argv[more]) more++;
   const char *args[more + 8];
@@ -83,12 +85,36 @@ static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const 
   // for a user's signal. Those on this machine notice it themselves as well (watch.c).
   prctl(PR_SET_PDEATHSIG, SIGUSR1);
   if (getppid() != l->launch_state->launcher) _exit(127);
-  setpgid(0, 0);  // Ctrl-C reaches only the launcher, which forwards it
+  if (read(go, &byte, 1) != 1) _exit(127);  // there is no watchdog
+  atomic_store(&l->launch_state->mpirun, (int)getpid());
   sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
   int null = open("/dev/null", O_RDONLY);  // otherwise mpirun would consume the user's input
   if (null >= 0) dup2(null, STDIN_FILENO);
   execv(p->mpirun, (char *const *)args);
   _exit(127);
+}
+
+static gr_status cannot_start(void) {
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start mpirun: %s", strerror(errno));
+}
+
+// Starts mpirun in a process group of its own, because Ctrl-C is to reach only the launcher, which
+// forwards it. mpirun waits at `go` until its watchdog is there, so that it never runs without.
+static gr_status start(launcher *l, const gr_launch_plan *p, char *const argv[]) {
+  int go[2];
+  if (pipe2(go, O_CLOEXEC)) return cannot_start();
+  l->mpirun = fork();
+  if (l->mpirun == 0) {
+    close(go[1]);
+    exec_mpirun(l, p, argv, go[0]);
+  }
+  gr_status s = GR_OK;
+  if (l->mpirun < 0 || setpgid(l->mpirun, l->mpirun) ||
+      !gr_launch_watchdog_start(&l->watchdog, l->launch_state, l->dir.file, l->mpirun, go[1]))
+    s = cannot_start();
+  close(go[0]), close(go[1]);
+  if (s && l->mpirun > 0) waitpid(l->mpirun, NULL, 0);
+  return s;
 }
 
 // ---- Waiting ----------------------------------------------------------------------------
@@ -107,8 +133,8 @@ static bool is_dead(const launcher *l, int r) {
 static int signal_ranks(const launcher *l, int signal) {
   int sent = 0;
   for (int r = 0; r < l->launch_state->ranks; r++) {
-    int pid = running_pid(l, r);
-    if (pid && !is_dead(l, r)) sent += !kill(pid, signal);
+    int pid = gr_launch_state_rank_pid(l->launch_state, r);
+    if (pid) sent += !kill(pid, signal);
   }
   return sent;
 }
@@ -175,7 +201,8 @@ static void end_left(launcher *l) {
   struct timespec tick = {.tv_nsec = 20000000};
   for (int left = 1; left && gr_seconds() < until;) {
     left = 0;
-    for (int r = 0; r < l->launch_state->ranks; r++) left += running_pid(l, r) && !is_dead(l, r);
+    for (int r = 0; r < l->launch_state->ranks; r++)
+      left += gr_launch_state_rank_pid(l->launch_state, r) > 0;
     if (left) nanosleep(&tick, NULL);
   }
   gr_launch_state_kill_ranks(l->launch_state, -1);
@@ -262,14 +289,10 @@ gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_ex
     sigaddset(&l.signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &l.signals, &before);
   fflush(NULL);
-  l.mpirun = fork();
-  if (l.mpirun == 0) exec_mpirun(&l, p, argv);
-  gr_status s = GR_OK;
-  if (l.mpirun < 0)
-    s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start mpirun: %s", strerror(errno));
-  else {
-    atomic_store(&l.launch_state->mpirun, (int)l.mpirun);
+  gr_status s = start(&l, p, argv);
+  if (!s) {
     int status = wait_for(&l);
+    gr_launch_watchdog_end(&l.watchdog);
     end_left(&l);
     *out_exit = conclude(&l, status, &s);
   }

@@ -44,6 +44,8 @@ gr_launch_state *gr_launch_state_own(int *out_file);
 void gr_launch_state_watch_launcher(gr_launch_state *, int file, int rank);
 // Shortens the grace period (initially 60 s); a longer one is ignored.
 void gr_launch_state_set_grace_period(double seconds);
+// The process number of rank r while it is registered as running and its process lives; else 0.
+int gr_launch_state_rank_pid(gr_launch_state *, int r);
 // Sends SIGKILL to all running ranks except `except` (-1: to all).
 void gr_launch_state_kill_ranks(gr_launch_state *, int except);
 // For a rank without a launcher: kills the other ranks, and mpirun, which would wait a minute.
@@ -54,6 +56,9 @@ void gr_launch_state_flush_stderr(void);
 // Sets the environment of a child process that is about to exec mpirun. The paths are those of
 // gr_launch_dir.
 void gr_launch_state_set_environment(const char *folder, const char *launch_state);
+
+// Whether mpirun has been given no other machine, by a batch system or the user's variables.
+bool gr_launch_state_all_local(void);
 
 // Installs handlers that record which signal ends this process and then let it end.
 void gr_launch_state_record_signals(gr_launch_rank_state *);

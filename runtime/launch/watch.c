@@ -33,12 +33,16 @@ static bool launcher_is_gone(void) {
   return kill(watch.launch_state->launcher, 0) && errno == ESRCH;
 }
 
+int gr_launch_state_rank_pid(gr_launch_state *b, int r) {
+  int pid = atomic_load(&b->rank[r].pid);
+  bool runs = atomic_load(&b->rank[r].state) == GR_LAUNCH_RANK_RUNS;
+  return runs && gr_process_state(pid) ? pid : 0;
+}
+
 void gr_launch_state_kill_ranks(gr_launch_state *b, int except) {
   for (int r = 0; r < b->ranks; r++) {
-    int pid = atomic_load(&b->rank[r].pid);
-    if (r != except && atomic_load(&b->rank[r].state) == GR_LAUNCH_RANK_RUNS &&
-        gr_process_state(pid))
-      kill(pid, SIGKILL);
+    int pid = gr_launch_state_rank_pid(b, r);
+    if (pid && r != except) kill(pid, SIGKILL);
   }
 }
 

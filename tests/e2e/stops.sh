@@ -101,7 +101,7 @@ check "SIGHUP under nohup: the run goes on" test "$code" = 0
 
 # Before there are ranks, while they begin, and before they train.
 of_run() { [ "$(processes "$1" | wc -l)" -ge "$2" ]; }
-for processes in 3 4 5; do # the watcher, the launcher, mpirun, the ranks
+for processes in 3 4 5 6; do # the watcher, the launcher, mpirun, its watchdog, the ranks
   # shellcheck disable=SC2086
   begin early$processes $long distributed.ranks=2
   await of_run early$processes $processes
