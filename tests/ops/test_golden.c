@@ -1,8 +1,7 @@
 // test_golden.c - ops against PyTorch: the cases of tests/golden/ops.txt, results and gradients,
 // by reference kernels and by fast ones.   test_golden FILE [OP]
 #include <math.h>
-#include "tests/check.h"
-#include "tests/ops/bench.h"
+#include "tests/ops/golden.h"
 
 // How far numbers may be from PyTorch's, |a - b| / (1 + |b|), in f32.
 static const struct tolerance {
@@ -42,11 +41,11 @@ static const char *const elsewhere[][2] = {
 enum { MANY = 8, OPS = 512 };
 static const char *file, *only;
 static bool seen[OPS];  // by place in gr_ops
+static int replayed;
 
 typedef struct golden {
-  const gr_op *op;
-  int line, n_x, n_y, n_w, n_dx;
-  double attr[32];  // room, and aligned
+  golden_head head;
+  int n_x, n_y, n_w, n_dx;
   value x[MANY], y[MANY], w[MANY], dx[MANY];
   bool wanted[MANY];
 } golden;
@@ -54,54 +53,17 @@ typedef struct golden {
 // ---- Reading
 // -------------------------------------------------------------------------------------
 
-static char *word(char **p) {
-  char *at = strtok_r(*p ? *p : NULL, " \n", p);
-  return at ? at : *p;
-}
-
-static value read_value(char *text, int line) {
-  char *rest = text, *type = word(&rest);
-  gr_type t;
-  MUST(gr_type_parse(type, &t));
-  value v = value_make(t);
-  for (int64_t i = 0; i < value_count(&v); i++) {
-    char *end;
-    value_put(&v, i, strtod(rest, &end));
-    CHECK(end != rest, "%s:%d: %lld numbers are too few", file, line, (long long)i);
-    rest = end;
-  }
-  return v;
-}
-
-static void read_head(golden *g, char *text) {
-  char *rest = text, *name = word(&rest);
-  g->op = gr_op_find(name);
-  CHECK(g->op, "%s:%d: there is no op '%s'", file, g->line, name);
-  if (!g->op) longjmp(check_out, 1);
-  CHECK(g->op->attr_size <= sizeof g->attr, "%s: too many attributes", name);
-  gr_attr_defaults(g->op, g->attr);
-  for (char *pair; (pair = strtok_r(NULL, " \n", &rest));) {
-    char *equals = strchr(pair, '=');
-    const gr_attr *a = g->op->attrs;
-    for (*equals = 0; a && a->name && strcmp(a->name, pair);) a++;
-    CHECK(a && a->name, "%s:%d: '%s' has no '%s'", file, g->line, name, pair);
-    MUST(gr_attr_parse(g->op, a, equals + 1, GR_NOWHERE, g->attr));
-  }
-}
-
-static void read_line(golden *g, char *text, int line) {
-  if (!strncmp(text, "x ", 2)) g->x[g->n_x++] = read_value(text + 2, line);
-  if (!strncmp(text, "y ", 2)) g->y[g->n_y++] = read_value(text + 2, line);
-  if (!strncmp(text, "w ", 2)) g->w[g->n_y - 1] = read_value(text + 2, line), g->n_w++;
+static void read_line(void *golden_case, char *text, int line) {
+  golden *g = golden_case;
+  const golden_head *h = &g->head;
+  if (!strncmp(text, "x ", 2)) g->x[g->n_x++] = golden_value(text + 2, h, line);
+  if (!strncmp(text, "y ", 2)) g->y[g->n_y++] = golden_value(text + 2, h, line);
+  if (!strncmp(text, "w ", 2)) g->w[g->n_y - 1] = golden_value(text + 2, h, line), g->n_w++;
   if (strncmp(text, "dx ", 3)) return;
   g->wanted[g->n_dx] = text[3] != '-';
-  if (text[3] != '-' && strncmp(text + 3, "none", 4)) g->dx[g->n_dx] = read_value(text + 3, line);
+  if (text[3] != '-' && strncmp(text + 3, "none", 4))
+    g->dx[g->n_dx] = golden_value(text + 3, h, line);
   g->n_dx++;
-}
-
-static void free_golden(golden *g) {
-  values_free(g->x, MANY), values_free(g->y, MANY);
-  values_free(g->w, MANY), values_free(g->dx, MANY);
 }
 
 // ---- Replaying
@@ -117,8 +79,8 @@ static void compare(const golden *g, const value *got, const value *want, double
                     const char *what, int k, bool fast) {
   int64_t at;
   double far = worst(got, want, &at);
-  CHECK(far <= most, "%s:%d: %s (%s): %s %d, number %lld is %.9g, not %.9g", file, g->line,
-        g->op->name, fast ? "fast" : "plain", what, k, (long long)at, value_get(got, at),
+  CHECK(far <= most, "%s:%d: %s (%s): %s %d, number %lld is %.9g, not %.9g", file, g->head.line,
+        g->head.op->name, fast ? "fast" : "plain", what, k, (long long)at, value_get(got, at),
         value_get(want, at));
 }
 
@@ -137,7 +99,7 @@ static gr_val leaf(gr_builder *b, const value *v, value *into) {
 static gr_val emit(gr_builder *b, const golden *g, value *into) {
   gr_val x[MANY];
   for (int k = 0; k < g->n_x; k++) x[k] = leaf(b, &g->x[k], into);
-  return gr_emit(b, g->op, g->attr, g->n_x, x);
+  return gr_emit(b, g->head.op, g->head.attr, g->n_x, x);
 }
 
 // The graph of results and gradients, as the autodiff pass makes it. Sets grads by operand.
@@ -167,7 +129,7 @@ static void check_gradient(const golden *g, const value *v, gr_val at, int k, bo
   value zero = value_make(g->x[k].type);
   memset(zero.data, 0, gr_type_bytes(&zero.type));
   compare(g, gr_is(at) ? &v[at.id] : &zero, g->dx[k].data ? &g->dx[k] : &zero,
-          tolerance_of(g->op).gradient, "gradient of operand", k, fast);
+          tolerance_of(g->head.op).gradient, "gradient of operand", k, fast);
   value_free(&zero);
 }
 
@@ -188,8 +150,8 @@ static void replay(const golden *g, bool fast) {
   run(b.g, v, fast);
   for (int k = 0; k < g->n_y; k++) {
     CHECK(gr_type_same(&v[y[k].id].type, &g->y[k].type), "%s:%d: %s: the type of result %d", file,
-          g->line, g->op->name, k);
-    compare(g, &v[y[k].id], &g->y[k], tolerance_of(g->op).result, "result", k, fast);
+          g->head.line, g->head.op->name, k);
+    compare(g, &v[y[k].id], &g->y[k], tolerance_of(g->head.op).result, "result", k, fast);
   }
   for (int k = 0; k < g->n_dx; k++)
     if (g->wanted[k]) check_gradient(g, v, grads[k], k, fast);
@@ -200,28 +162,19 @@ static void replay(const golden *g, bool fast) {
 // ---- Tests
 // -----------------------------------------------------------------------------------------
 
+// By reference kernels and by fast ones.
+static void finish(void *golden_case) {
+  golden *g = golden_case;
+  for (int fast = 0; fast < 2 && (!only || !strcmp(only, g->head.op->name)); fast++)
+    replay(g, fast), replayed++;
+  values_free(g->x, MANY), values_free(g->y, MANY);
+  values_free(g->w, MANY), values_free(g->dx, MANY);
+}
+
 static void torch_agrees(void) {
-  FILE *f = fopen(file, "r");
-  CHECK(f, "cannot open %s", file);
-  if (!f) return;
-  char *text = NULL;
-  size_t room = 0;
   golden g = {0};
-  int cases = 0;
-  for (int line = 1; getline(&text, &room, f) > 0; line++) {
-    if (!strncmp(text, "case ", 5)) {
-      g = (golden){.line = line};
-      read_head(&g, text + 5);
-    }
-    read_line(&g, text, line);
-    if (strncmp(text, "end", 3)) continue;
-    for (int fast = 0; fast < 2 && (!only || !strcmp(only, g.op->name)); fast++)
-      replay(&g, fast), cases++;
-    free_golden(&g);
-  }
-  CHECK(cases, "%s has no cases", file);
-  free(text);
-  fclose(f);
+  golden_read(file, &g, sizeof g, read_line, finish);
+  CHECK(replayed, "%s has no cases", file);
 }
 
 static void covers_every_op(void) {
