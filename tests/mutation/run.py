@@ -2,6 +2,7 @@
 """Puts one bug at a time into the sources and asks the tests to find it.
 
     tests/mutation/run.py [-j N] [--work DIR] [--no-check] [--only TEXT] [FILE ...]
+    tests/mutation/run.py --applies [FILE ...]
 
 Each FILE (by default tests/mutation/*.txt) lists mutants, separated by blank lines:
 
@@ -13,7 +14,10 @@ Each FILE (by default tests/mutation/*.txt) lists mutants, separated by blank li
 
 Works on a copy of the sources in DIR (a new temporary folder by default), which keeps its build for
 the next call. Prints a line for each mutant, the survivors and the score; exits with 1 where a
-mutant survives, does not apply or does not compile. Not a part of CI: it takes an hour."""
+mutant survives, does not apply or does not compile. Not a part of CI: it takes an hour.
+
+With --applies nothing is built: every mutant must change one place of the tree as it is, and nothing
+else is asked (the test tools.mutation)."""
 import argparse, pathlib, re, shutil, subprocess, sys, tempfile, threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -106,15 +110,39 @@ def check_unchanged(work, names):
         sys.exit(f"tests fail without a mutant:\n{out[-2000:]}")
 
 
-def try_one(work, m):
-    file = work / m.path
-    if not file.exists():
-        return "no such file"
+def change(root, m):
+    """The file's text with the mutant, and why there is none."""
+    file = root / m.path
+    if not file.is_file():
+        return None, f"there is no file {m.path}"
     text = file.read_text()
     if text.count(m.old) != 1:
-        return f"stands in {text.count(m.old)} places"
+        return None, f"what it replaces stands in {text.count(m.old)} places of {m.path}"
+    if m.new == m.old:
+        return None, "it changes nothing"
+    return text.replace(m.old, m.new), None
+
+
+def check_applies(queue):
+    failed = 0
+    for m in queue:
+        _, why = change(ROOT, m)
+        if why:
+            failed += 1
+            print(f"FAIL tests/mutation/{m.origin}: {why}: {m.what}")
+            print("  hint: follow the changed source in that list, or drop the mutant if its bug is impossible now")
+    print(f"{len(queue) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not queue else 0
+
+
+def try_one(work, m):
+    file = work / m.path
+    changed, why = change(work, m)
+    if why:
+        return why
+    text = file.read_text()
     try:
-        file.write_text(text.replace(m.old, m.new))
+        file.write_text(changed)
         code, out = build(work)
         if code:
             return "does not compile: " + " ".join(out.split())[-300:]
@@ -142,10 +170,13 @@ def main():
     p.add_argument("-j", type=int, default=1, help="mutants at once, each in a copy of its own")
     p.add_argument("--work", type=pathlib.Path)
     p.add_argument("--no-check", action="store_true", help="the tests are known to pass unchanged")
+    p.add_argument("--applies", action="store_true", help="only check that every mutant applies")
     p.add_argument("--only", default="", help="only mutants whose text, path or tests contain it")
     a = p.parse_args()
     files = a.files or sorted((ROOT / "tests/mutation").glob("*.txt"))
     queue = [m for f in files for m in read(f) if a.only in m.what + m.path + m.tests]
+    if a.applies:
+        return check_applies(queue)
     base = a.work or pathlib.Path(tempfile.mkdtemp(prefix="graphrun-mutation-"))
     lock, results, threads = threading.Lock(), [], []
     for i in range(a.j):
