@@ -1,3 +1,40 @@
 add_executable(test_nvrtc gpu/test_nvrtc.c)
 target_link_libraries(test_nvrtc gr_ops ${CMAKE_DL_LIBS})
 add_test(NAME gpu.nvrtc COMMAND test_nvrtc)
+
+# The CUDA device on stand-ins for NVIDIA's libraries (tests/gpu/README.md): they have the real sonames,
+# and the tests find them by LD_LIBRARY_PATH.
+get_target_property(cuda gr_dep_CUDA INTERFACE_COMPILE_DEFINITIONS)
+find_program(GR_GXX g++)
+if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(standin ${CMAKE_BINARY_DIR}/standin)
+  file(MAKE_DIRECTORY ${standin})
+  # standin(NAME SONAME EXPORTS sources...): the real libraries but the driver's version their symbols.
+  function(standin name soname exports)
+    file(CONFIGURE OUTPUT ${standin}/${soname}.map CONTENT "${soname} { global: ${exports} local: *; };\n")
+    add_library(standin_${name} MODULE ${ARGN})
+    set_target_properties(standin_${name} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${soname}
+      LIBRARY_OUTPUT_DIRECTORY ${standin})
+    target_link_libraries(standin_${name} PRIVATE gr_dep_CUDA Threads::Threads m)
+    target_compile_definitions(standin_${name} PRIVATE STANDIN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/gpu/standin")
+    target_link_options(standin_${name} PRIVATE -Wl,-soname,${soname} -Wl,--version-script=${standin}/${soname}.map)
+  endfunction()
+  set(at gpu/standin)
+  standin(cuda libcuda.so.1 "cu*; standin_*;" ${at}/core.c ${at}/fault.c ${at}/work.c ${at}/queue.c
+    ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/graph.c ${at}/module.c ${at}/exec.c)
+  standin(nvrtc libnvrtc.so.13 "nvrtc*;" ${at}/nvrtc.c ${at}/nvrtc_rewrite.c)
+  standin(cublaslt libcublasLt.so.13 "cublasLt*;" ${at}/cublaslt.c)
+  foreach(library cublaslt)
+    target_link_libraries(standin_${library} PRIVATE ${standin}/libcuda.so.1)
+    add_dependencies(standin_${library} standin_cuda)
+  endforeach()
+  # Compiled kernels are kept in the build folder: a new version of the stand-in compiler has another number.
+  set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE=${standin}/kernels STANDIN_TIMEOUT=300)
+  add_executable(test_gpu_ops gpu/test_ops.c)
+  target_link_libraries(test_gpu_ops test_ops_bench gr_exec)
+  add_dependencies(test_gpu_ops standin_nvrtc standin_cublaslt)
+  foreach(seed 0 1 4)
+    add_test(NAME gpu.ops.${seed} COMMAND test_gpu_ops)
+    set_tests_properties(gpu.ops.${seed} PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
+  endforeach()
+endif()

@@ -27,6 +27,18 @@ gr_status gr_gpu_describe(gr_gpu_call *g) {
   return op->formula ? gr_gpu_formula(g, op->formula) : gr_gpu_refuse(g->call);
 }
 
+size_t gr_gpu_scratch(const gr_op_call *call) {
+  if (call->op->collective) return call->op->scratch ? call->op->scratch(call) : 0;
+  gr_arena *work = gr_arena_create();
+  gr_gpu_call g = {.call = call, .arena = work};
+  g.launch = GR_NEW(work, gr_gpu_launch, GR_GPU_LAUNCHES);
+  gr_status s = gr_gpu_describe(&g);
+  size_t bytes = s ? 0 : g.scratch;
+  gr_status_drop(s);
+  gr_arena_destroy(work);
+  return bytes;
+}
+
 static void element_type(gr_text *out, const char *place, int k, gr_dtype dtype) {
   gr_text_printf(out, "#define %s%d %s\n", place, k, element_types[dtype]);
 }

@@ -35,6 +35,9 @@ typedef struct gr_device_options {
   int threads;  // of this rank, for devices that compute on the host; at least 1
   bool plain;   // reference kernels only, for tests
   int rank, ranks;
+  int local_rank;  // among the ranks of this machine: that of several devices which this rank takes
+  const int *ids;  // n_ids numbers of devices, by local rank; none: device i is local rank i's
+  int n_ids;
 } gr_device_options;
 
 typedef struct gr_device_block {
@@ -85,8 +88,17 @@ struct gr_device_ops {
   gr_status (*wait)(gr_device *, gr_queue, gr_device_event);  // blocks what is enqueued later
   gr_status (*synchronise)(gr_device *, gr_queue);            // blocks the host; reports errors
 
-  // Chooses the kernel of a call. Called when a program is opened, never while it runs.
-  gr_status (*kernel)(gr_device *, const gr_op_call *, gr_device_kernel *out);
+  // Chooses the kernel of a call. Called when a program is opened, never while it runs. `where` has
+  // the layouts of the results and this rank's coordinates; its addresses are not set yet.
+  gr_status (*kernel)(gr_device *, const gr_op_call *, const gr_launch *where,
+                      gr_device_kernel *out);
+  // Called once all calls of a plan have their kernels: compiles and loads them. NULL: nothing.
+  gr_status (*ready)(gr_device *);
+
+  // Runs a program: `issue` enqueues its kernels, copies and fills, in the same order and with the
+  // same addresses each time, so that the device may record them and replay the record instead of
+  // another call. NULL: it is called for each run.
+  gr_status (*run)(gr_device *, const gr_graph *, gr_status (*issue)(void *arg), void *arg);
 
   // For devices that check, trace or capture what runs; NULL: not called. `begin` and `end` are
   // around each run of a graph: a program, or one step of a loop's body. `node` comes before each

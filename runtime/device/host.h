@@ -22,7 +22,8 @@ gr_status gr_host_fill(gr_device *, void *to, int byte, size_t bytes);
 gr_status gr_host_event(gr_device *, gr_queue, gr_device_event);  // record, wait: no-ops
 gr_status gr_host_synchronise(gr_device *, gr_queue);
 // The op's fast kernel for the call if there is one, else its reference kernel.
-gr_status gr_host_kernel(gr_device *, const gr_op_call *, gr_device_kernel *out);
+gr_status gr_host_kernel(gr_device *, const gr_op_call *, const gr_launch *where,
+                         gr_device_kernel *out);
 
 #define GR_DEVICE_HOST_FIELDS(choose)                                                           \
   .close = gr_host_close, .allocate = gr_host_allocate, .free = gr_host_free,                   \

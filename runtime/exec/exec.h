@@ -19,6 +19,9 @@ typedef struct gr_exec_options {
   bool plain;                   // reference kernels only, for tests
   gr_comm *const *comm;         // by mesh axis; may be NULL on a mesh of one rank
   int rank;                     // in the mesh
+  int local_rank;               // among the ranks of this machine
+  const int *gpu_ids;           // n_gpu_ids devices, by local rank (gr_device_options.ids)
+  int n_gpu_ids;
   bool profile;                 // measure the time of every node
 } gr_exec_options;
 

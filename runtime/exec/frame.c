@@ -11,7 +11,7 @@ static gr_status choose(const gr_exec *e, const gr_graph *g, gr_exec_step *step)
   gr_op_call call;
   gr_device_kernel k = {0};
   gr_op_call_of(g, step->node, &call);
-  GR_TRY(e->device->ops->kernel(e->device, &call, &k));
+  GR_TRY(e->device->ops->kernel(e->device, &call, &step->l, &k));
   step->kernel = k.run, step->l.context = k.context;
   return GR_OK;
 }

@@ -72,7 +72,10 @@ static gr_status open_all(gr_exec *e) {
   gr_device_options o = {.threads = e->opt.threads,
                          .plain = e->opt.plain,
                          .rank = e->opt.rank,
-                         .ranks = gr_mesh_ranks(&p->mesh)};
+                         .ranks = gr_mesh_ranks(&p->mesh),
+                         .local_rank = e->opt.local_rank,
+                         .ids = e->opt.gpu_ids,
+                         .n_ids = e->opt.n_gpu_ids};
   const gr_device_ops *kind = e->opt.device ? e->opt.device : &gr_device_cpu;
   GR_TRY(kind->open(&o, &e->device));
   e->watched = e->opt.profile || kind->begin || kind->node || kind->end;
@@ -86,7 +89,7 @@ static gr_status open_all(gr_exec *e) {
                    "while opening program '%s'", p->programs[i].name));
     open_next(e, f, &e->programs[i]);
   }
-  return GR_OK;
+  return e->device->ops->ready ? e->device->ops->ready(e->device) : GR_OK;
 }
 
 gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec **out) {
@@ -113,16 +116,30 @@ void gr_exec_close(gr_exec *e) {
 
 // ---- Running -------------------------------------------------------------------------------
 
+typedef struct issuing {
+  gr_exec *e;
+  gr_exec_program *p;
+} issuing;
+
+static gr_status issue(void *arg) {
+  const issuing *i = arg;
+  gr_device *d = i->e->device;
+  GR_TRY(gr_exec_frame_run(i->e, &i->p->frame));
+  for (uint32_t k = 0; k < i->p->n_next; k++)
+    GR_TRY(d->ops->copy(d, i->p->next[k].to, i->p->next[k].from, i->p->next[k].bytes));
+  return GR_OK;
+}
+
 static gr_status run(gr_exec *e, gr_exec_program *p) {
   gr_device *d = e->device;
+  issuing all = {e, p};
   if (e->transferred) {
     GR_TRY(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
     GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
     e->transferred = false;
   }
-  GR_TRY(gr_exec_frame_run(e, &p->frame));
-  for (uint32_t i = 0; i < p->n_next; i++)
-    GR_TRY(d->ops->copy(d, p->next[i].to, p->next[i].from, p->next[i].bytes));
+  bool direct = !d->ops->run || e->opt.profile;  // a profile is of single nodes
+  GR_TRY(direct ? issue(&all) : d->ops->run(d, p->frame.g, issue, &all));
   e->computed = true;
   return d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED);
 }

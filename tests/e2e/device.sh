@@ -45,7 +45,7 @@ verdict "resume=auto: there is no folder to look in" 0
 
 for word in cuda nul; do
   tones none device=$word
-  printf '%s\n' "1:8: config error: there is no device '$word'" 'device is one of auto, cpu, null' >patterns
+  printf '%s\n' "1:8: config error: there is no device '$word'" 'device is one of auto, cuda, cpu, null' >patterns
   verdict "device=$word is refused" 65
 done
 check "nothing is written" sh -c "! ls -d none outputs 2>/dev/null"

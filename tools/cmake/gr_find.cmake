@@ -46,6 +46,20 @@ if(GR_MPI)
 endif()
 string(APPEND GR_TABLE "    MPI: ${state}\n")
 
+# Of CUDA the headers are enough: its libraries are loaded at run time.
+add_library(gr_dep_CUDA INTERFACE)
+set(state "off (-DGR_CUDA=OFF)")
+if(GR_CUDA)
+  find_path(GR_CUDA_INCLUDE cuda.h HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda PATH_SUFFIXES include)
+  set(state "no cuda.h, nvrtc.h and cublasLt.h")
+  if(EXISTS "${GR_CUDA_INCLUDE}/nvrtc.h" AND EXISTS "${GR_CUDA_INCLUDE}/cublasLt.h")
+    target_include_directories(gr_dep_CUDA SYSTEM INTERFACE ${GR_CUDA_INCLUDE})
+    target_compile_definitions(gr_dep_CUDA INTERFACE GR_HAVE_CUDA=1)
+    set(state "${GR_CUDA_INCLUDE}")
+  endif()
+endif()
+string(APPEND GR_TABLE "    CUDA: ${state}\n")
+
 # gr_module(target NAME name sources [function ...]) - where library NAME was found, sources become a
 # module of its own (base/module.h), graphrun_name.so beside the program, and it alone is linked with
 # the library. target, which opens it, sees GR_HAVE_NAME. Functions: one of each file of target that

@@ -18,16 +18,17 @@ static void found_by_name(void) {
   gr_status s = gr_device_find("gpu", (gr_loc){"run.yaml", 3, 9}, &d);
   CHECK(gr_status_code(s) == GR_ERR_CONFIG && gr_status_loc(s).line == 3 && !d, "%s",
         gr_status_text(s));
-  CHECK(strstr(gr_status_hint(s), "auto, cpu, null"), "%s", gr_status_hint(s));
+  CHECK(strstr(gr_status_hint(s), "auto, cuda, cpu, null"), "%s", gr_status_hint(s));
   gr_status_drop(s);
 }
 
 // ---- Memory and kernels that a device does not have
 // -----------------------------------------------
 
-static gr_status refuse(gr_device *d, const gr_op_call *call, gr_device_kernel *out) {
+static gr_status refuse(gr_device *d, const gr_op_call *call, const gr_launch *where,
+                        gr_device_kernel *out) {
   if (!strcmp(call->op->name, "tanh")) return gr_device_refuse(d->ops, call);
-  return gr_host_kernel(d, call, out);
+  return gr_host_kernel(d, call, where, out);
 }
 static gr_status open_small(const gr_device_options *, gr_device **);
 static const gr_device_ops small = {GR_DEVICE_HOST_FIELDS(refuse), .name = "small", .doc = "",

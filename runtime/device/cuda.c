@@ -1,0 +1,54 @@
+// cuda.c - NVIDIA GPUs: finds out whether there are any, and loads the module that has the rest.
+#include "runtime/device/cuda.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+#include "base/module.h"
+
+#if GR_HAVE_CUDA
+// The driver alone is asked, once: it also heeds CUDA_VISIBLE_DEVICES.
+static int found;
+static void find(void) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  int (*init)(unsigned), (*count)(int *);
+  if (!driver) return;
+  void *a = dlsym(driver, "cuInit"), *b = dlsym(driver, "cuDeviceGetCount");
+  memcpy(&init, &a, sizeof a), memcpy(&count, &b, sizeof b);
+  if (!init || !count || init(0) || count(&found)) found = 0;
+}
+static int count(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find);
+  return found;
+}
+
+gr_status gr_cuda_module_open(const gr_cuda_module **out) { return gr_module_open("cuda", out); }
+#else
+static int count(void) { return 0; }
+
+gr_status gr_cuda_module_open(const gr_cuda_module **out) {
+  *out = NULL;
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "this graphrun was built without CUDA"),
+                 "install the headers of NVIDIA's CUDA toolkit (cuda.h, nvrtc.h, cublasLt.h) and "
+                 "build again; device=cpu needs none");
+}
+#endif
+
+static gr_status open(const gr_device_options *o, gr_device **out) {
+  const gr_cuda_module *module;
+  *out = NULL;
+  GR_TRY(gr_cuda_module_open(&module));
+  return module->open(o, out);
+}
+
+bool gr_device_is_cuda(const gr_device *d) {
+  return d && !strcmp(d->ops->name, gr_device_cuda.name);
+}
+
+// The device that `open` returns has the module's table, which is whole.
+const gr_device_ops gr_device_cuda = {
+    .name = "cuda",
+    .doc = "NVIDIA GPUs, one for each rank",
+    .count = count,
+    .open = open,
+};

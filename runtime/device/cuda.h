@@ -1,0 +1,20 @@
+// cuda.h - the CUDA device, for what works on its queues: communicators. The device itself is in
+// the module graphrun_cuda.so, which is loaded when it is opened first.
+#pragma once
+#include "runtime/device/device.h"
+
+// The table of module "cuda" (base/module.h): cuda/open.c. All but `open` take a device that it
+// opened.
+typedef struct gr_cuda_module {
+  gr_status (*open)(const gr_device_options *, gr_device **out);
+  void *(*stream)(gr_device *, gr_queue);  // a CUstream
+  int (*index)(gr_device *);               // as CUDA counts, among the visible devices
+  gr_status (*use)(gr_device *);
+  void (*watch)(gr_device *, gr_status (*check)(void *), void *arg);
+} gr_cuda_module;
+// The module's table; GR_ERR_LAUNCH if it is not there.
+GR_MUST_USE gr_status gr_cuda_module_open(const gr_cuda_module **out);
+
+extern const gr_device_ops gr_device_cuda;
+// Whether a device is a GPU of CUDA; NULL is not.
+bool gr_device_is_cuda(const gr_device *);

@@ -1,0 +1,106 @@
+// cache.c - compiled kernels on disk: a file for each, named by its key, which a rename puts there
+// whole. Whatever does not verify is compiled again, and a folder that cannot be written is done
+// without.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/hash.h"
+#include "base/port.h"
+#include "runtime/device/cuda/parts.h"
+
+enum { PATH = 1024, MOST = 256 << 20 };  // bytes
+typedef struct head {
+  char magic[8];
+  uint64_t key[2], bytes, hash;  // of the code that follows
+} head;
+static const char magic[8] = "grkern1";
+
+// GRAPHRUN_CACHE, or what the XDG base directory specification says. False: no folder.
+static bool folder(char out[PATH]) {
+  const char *own = getenv("GRAPHRUN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
+             *home = getenv("HOME");
+  int n = own                  ? snprintf(out, PATH, "%s", own)
+          : xdg && *xdg == '/' ? snprintf(out, PATH, "%s/graphrun/kernels", xdg)
+          : home && *home      ? snprintf(out, PATH, "%s/.cache/graphrun/kernels", home)
+                               : 0;
+  return n > 0 && n < PATH - 100;
+}
+
+static bool path_of(const uint64_t key[2], char out[PATH]) {
+  if (!folder(out)) return false;
+  snprintf(out + strlen(out), 100, "/%016llx%016llx.kernel", (unsigned long long)key[0],
+           (unsigned long long)key[1]);
+  return true;
+}
+
+static bool read_all(int fd, void *to, size_t bytes) {
+  for (char *at = to; bytes;) {
+    ssize_t n = read(fd, at, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n, bytes -= (size_t)n;
+  }
+  return true;
+}
+
+static bool write_all(int fd, const void *from, size_t bytes) {
+  for (const char *at = from; bytes;) {
+    ssize_t n = write(fd, at, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n, bytes -= (size_t)n;
+  }
+  return true;
+}
+
+static bool read_file(int fd, const uint64_t key[2], char **out, size_t *out_bytes) {
+  head h;
+  struct stat st;
+  if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !read_all(fd, &h, sizeof h)) return false;
+  if (memcmp(h.magic, magic, sizeof magic) || memcmp(h.key, key, sizeof h.key) || h.bytes > MOST ||
+      (uint64_t)st.st_size != sizeof h + h.bytes)
+    return false;
+  char *code = malloc(h.bytes + 1);
+  if (code && read_all(fd, code, h.bytes) &&
+      gr_hash_bytes(GR_HASH_START, code, h.bytes) == h.hash) {
+    code[h.bytes] = 0;  // PTX is text
+    *out = code, *out_bytes = h.bytes;
+    return true;
+  }
+  free(code);
+  return false;
+}
+
+bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes) {
+  char path[PATH];
+  if (!path_of(key, path)) return false;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  bool good = read_file(fd, key, out, out_bytes);
+  close(fd);
+  return good;
+}
+
+// Ranks may write the same file at once: each writes its own, and the last rename wins.
+void gr_kernel_cache_write(const uint64_t key[2], const char *code, size_t bytes) {
+  static _Atomic unsigned count;
+  char path[PATH], own[PATH + 64], dir[PATH];
+  if (!folder(dir) || !path_of(key, path)) return;
+  gr_status s = gr_make_dirs(dir);
+  gr_status_drop(s);
+  if (s) return;
+  snprintf(own, sizeof own, "%s.%d.%u", path, (int)getpid(), atomic_fetch_add(&count, 1));
+  head h = {
+      .key = {key[0], key[1]}, .bytes = bytes, .hash = gr_hash_bytes(GR_HASH_START, code, bytes)};
+  memcpy(h.magic, magic, sizeof magic);
+  int fd = open(own, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return;
+  bool good = write_all(fd, &h, sizeof h) && write_all(fd, code, bytes);
+  good &= !close(fd);
+  if (!good || rename(own, path)) unlink(own);
+}

@@ -1,0 +1,174 @@
+// call.c - from an op's call to what the GPU is given: the launches that ops/kernels/gpu.h
+// describes.
+#include <limits.h>
+#include <string.h>
+#include "runtime/device/cuda/parts.h"
+
+// One launch, with all that is known before it runs.
+struct gr_step {
+  gr_gpu_kind kind;
+  union {
+    struct {
+      CUfunction function;
+      gr_unit *unit;
+      char *entry;
+      unsigned blocks, threads, shared;
+      bool cooperative;
+      int n_numbers;
+      gr_gpu_number *number;
+      gr_step *next_pending;
+    } kernel;
+    gr_product *product;
+    gr_gpu_copy copy;
+  };
+};
+
+// What runs a call: the context of its launches.
+typedef struct gr_cuda_call {
+  gr_cuda *device;
+  bool scratch;  // kernels are given the address of their working memory
+  int n;
+  gr_step *step;
+} gr_cuda_call;
+
+CUdeviceptr gr_ref_address(gr_gpu_ref r, const gr_launch *l) {
+  const void *base = r.space == GR_GPU_IN        ? l->in[r.index]
+                     : r.space == GR_GPU_OUT     ? l->out[r.index]
+                     : r.space == GR_GPU_SCRATCH ? l->scratch
+                                                 : NULL;
+  return base ? (CUdeviceptr)base + r.offset : 0;
+}
+
+// ---- Choosing -----------------------------------------------------------------------------------
+
+static gr_status open_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_kernel *k,
+                             gr_step *out) {
+  gr_arena *work = gr_arena_create();
+  gr_text text = gr_text_make(work);
+  gr_gpu_source(g, k, &text);
+  gr_status s = gr_unit_add(c, text.at, g->call, &out->kernel.unit);
+  gr_arena_destroy(work);
+  GR_TRY(s);
+  out->kernel.entry = gr_arena_strdup(c->arena, k->entry);
+  out->kernel.blocks = (unsigned)k->blocks, out->kernel.threads = (unsigned)k->threads;
+  out->kernel.shared = (unsigned)k->shared, out->kernel.cooperative = k->cooperative;
+  out->kernel.n_numbers = k->n_numbers;
+  out->kernel.number = GR_NEW(c->arena, gr_gpu_number, k->n_numbers + 1);
+  memcpy(out->kernel.number, k->number, sizeof *k->number * (size_t)k->n_numbers);
+  if (k->blocks < 1 || k->blocks > INT_MAX || k->threads < 1 || k->threads > 1024 ||
+      k->threads % 32)
+    return gr_fail(GR_ERR_BUG, g->call->loc, "kernel '%s' of op '%s' has %lld blocks of %d threads",
+                   k->entry, g->call->op->name, (long long)k->blocks, k->threads);
+  out->kernel.next_pending = c->pending, c->pending = out;
+  return GR_OK;
+}
+
+static gr_status open_step(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch *l, gr_step *out) {
+  *out = (gr_step){.kind = l->kind};
+  switch (l->kind) {
+    case GR_GPU_KERNEL:
+      return open_kernel(c, g, &l->kernel, out);
+    case GR_GPU_GEMM:
+      return gr_product_open(c, &l->gemm, &out->product);
+    case GR_GPU_COPY:
+      out->copy = l->copy;
+      return GR_OK;
+    case GR_GPU_CONVOLUTION:
+      return gr_device_refuse(c->base.ops, g->call);
+  }
+  return GR_OK;
+}
+
+static gr_status run(const gr_launch *);
+
+static gr_status open_call(gr_cuda *c, gr_gpu_call *g, gr_device_kernel *out) {
+  gr_cuda_call *made = GR_NEW(c->arena, gr_cuda_call, 1);
+  GR_TRY(gr_gpu_describe(g));
+  *made = (gr_cuda_call){.device = c, .scratch = g->scratch > 0, .n = g->n};
+  made->step = GR_NEW(c->arena, gr_step, g->n + 1);
+  for (int i = 0; i < g->n; i++) GR_TRY(open_step(c, g, &g->launch[i], &made->step[i]));
+  *out = (gr_device_kernel){run, made};
+  return GR_OK;
+}
+
+gr_status gr_cuda_kernel(gr_device *d, const gr_op_call *call, const gr_launch *where,
+                         gr_device_kernel *out) {
+  gr_cuda *c = gr_cuda_of(d);
+  if (call->op->collective) {  // communicators take the device's addresses
+    *out = (gr_device_kernel){call->op->cpu, d};
+    return GR_OK;
+  }
+  gr_arena *work = gr_arena_create();
+  gr_gpu_call g = {.call = call, .where = where, .arena = work};
+  g.launch = GR_NEW(work, gr_gpu_launch, GR_GPU_LAUNCHES);
+  gr_status s = open_call(c, &g, out);
+  gr_arena_destroy(work);
+  return s;
+}
+
+static gr_status resolve(const gr_step *step, CUfunction *f) {
+  enum { USUAL = 48 << 10 };  // bytes of dynamic shared memory that need not be asked for
+  CU_TRY(cuModuleGetFunction(f, step->kernel.unit->module, step->kernel.entry));
+  if (step->kernel.shared > USUAL)
+    CU_TRY(cuFuncSetAttribute(*f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                              (int)step->kernel.shared));
+  return GR_OK;
+}
+
+gr_status gr_cuda_ready(gr_device *d) {
+  gr_cuda *c = gr_cuda_of(d);
+  GR_TRY(gr_units_build(c));
+  for (; c->pending; c->pending = c->pending->kernel.next_pending) {
+    gr_unit *u = c->pending->kernel.unit;
+    GR_TRY(gr_note(resolve(c->pending, &c->pending->kernel.function), u->loc,
+                   "in kernel '%s' of op '%s'", c->pending->kernel.entry, u->op->name));
+  }
+  return GR_OK;
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+static gr_status run_kernel(gr_cuda_call *call, gr_step *s, const gr_launch *l) {
+  void *args[2 * GR_MAX_ARGS + 1 + GR_GPU_NUMBERS];
+  int n = 0;
+  for (int i = 0; i < l->n_in; i++) args[n++] = (void *)&l->in[i];
+  for (int i = 0; i < l->n_out; i++) args[n++] = (void *)&l->out[i];
+  if (call->scratch) args[n++] = (void *)&l->scratch;
+  for (int i = 0; i < s->kernel.n_numbers; i++) {
+    gr_gpu_number *number = &s->kernel.number[i];
+    args[n++] = number->real ? (void *)&number->r : (void *)&number->i;
+  }
+  CUstream stream = call->device->stream[GR_QUEUE_COMPUTE];
+  if (s->kernel.cooperative)
+    CU_TRY(cuLaunchCooperativeKernel(s->kernel.function, s->kernel.blocks, 1, 1, s->kernel.threads,
+                                     1, 1, s->kernel.shared, stream, args));
+  else
+    CU_TRY(cuLaunchKernel(s->kernel.function, s->kernel.blocks, 1, 1, s->kernel.threads, 1, 1,
+                          s->kernel.shared, stream, args, NULL));
+  return GR_OK;
+}
+
+static gr_status run_copy(gr_cuda *c, const gr_gpu_copy *copy, const gr_launch *l) {
+  CUdeviceptr to = gr_ref_address(copy->to, l), from = gr_ref_address(copy->from, l);
+  CUstream stream = c->stream[GR_QUEUE_COMPUTE];
+  if (copy->from.space == GR_GPU_NOTHING)
+    CU_TRY(cuMemsetD8Async(to, 0, copy->bytes, stream));
+  else if (to != from)
+    CU_TRY(cuMemcpyDtoDAsync(to, from, copy->bytes, stream));
+  return GR_OK;
+}
+
+static gr_status run(const gr_launch *l) {
+  gr_cuda_call *call = l->context;
+  call->device->launches += (uint64_t)call->n;
+  for (int i = 0; i < call->n; i++) {
+    gr_step *s = &call->step[i];
+    if (s->kind == GR_GPU_KERNEL)
+      GR_TRY(run_kernel(call, s, l));
+    else if (s->kind == GR_GPU_GEMM)
+      GR_TRY(gr_product_run(call->device, s->product, l));
+    else
+      GR_TRY(run_copy(call->device, &s->copy, l));
+  }
+  return GR_OK;
+}

@@ -1,0 +1,140 @@
+// gemm.c - matrix products by cuBLASLt. It is column-major: a row-major c = a b is c' = b' a',
+// where a row-major matrix is the transposed column-major one, so that the operands change places
+// and nothing is moved.
+#include <string.h>
+#include "runtime/device/cuda/parts.h"
+
+// An algorithm is chosen for the alignment that the addresses have. Those of a plan are 64-byte
+// aligned; slices in a loop are aligned as their size is.
+enum { ALIGNED = 16, CLASSES = 2 };
+
+struct gr_product {
+  gr_product *next;
+  gr_gpu_gemm gemm;
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t a, b, c;  // as cuBLASLt names them: a is gemm.b
+  cublasLtMatmulHeuristicResult_t chosen[CLASSES];
+  bool known[CLASSES];
+};
+
+static const struct {
+  bool there;
+  cudaDataType_t type;
+} types[GR_DTYPE_COUNT] = {
+    [GR_F32] = {true, CUDA_R_32F}, [GR_F64] = {true, CUDA_R_64F}, [GR_BF16] = {true, CUDA_R_16BF}};
+
+static gr_status set_batch(cublasLtMatrixLayout_t l, int64_t batch, int64_t stride) {
+  int32_t n = (int32_t)batch;
+  LT_TRY(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n, sizeof n));
+  LT_TRY(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                          sizeof stride));
+  return GR_OK;
+}
+
+// A row-major matrix as it is stored.
+static gr_status layout(cublasLtMatrixLayout_t *out, gr_dtype d, int64_t rows, int64_t cols,
+                        int64_t ld, int64_t batch, int64_t stride) {
+  LT_TRY(cublasLtMatrixLayoutCreate(out, types[d].type, (uint64_t)cols, (uint64_t)rows, ld));
+  return batch > 1 ? set_batch(*out, batch, stride) : GR_OK;
+}
+
+static gr_status open_layouts(gr_product *p) {
+  const gr_gpu_gemm *g = &p->gemm;
+  GR_TRY(layout(&p->a, g->in, g->tb ? g->n : g->k, g->tb ? g->k : g->n, g->ldb, g->batch,
+                g->stride_b));
+  GR_TRY(layout(&p->b, g->in, g->ta ? g->k : g->m, g->ta ? g->m : g->k, g->lda, g->batch,
+                g->stride_a));
+  return layout(&p->c, g->out, g->m, g->n, g->ldc, g->batch, g->stride_c);
+}
+
+static gr_status open_desc(gr_product *p) {
+  static const cublasLtEpilogue_t epilogues[] = {[GR_GPU_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT,
+                                                 [GR_GPU_BIAS] = CUBLASLT_EPILOGUE_BIAS,
+                                                 [GR_GPU_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_BIAS,
+                                                 [GR_GPU_BIAS_GELU] = CUBLASLT_EPILOGUE_GELU_BIAS};
+  const gr_gpu_gemm *g = &p->gemm;
+  bool wide = g->in == GR_F64;
+  cublasOperation_t ta = g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, tb = g->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
+  LT_TRY(cublasLtMatmulDescCreate(&p->desc, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                  wide ? CUDA_R_64F : CUDA_R_32F));
+  LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta));
+  LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb));
+  if (g->epilogue == GR_GPU_PLAIN) return GR_OK;
+  LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE,
+                                        &epilogues[g->epilogue], sizeof *epilogues));
+  return GR_OK;
+}
+
+static gr_status set_alignment(cublasLtMatmulPreference_t pref, uint32_t bytes) {
+  static const cublasLtMatmulPreferenceAttributes_t each[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  for (int i = 0; i < 4; i++)
+    LT_TRY(cublasLtMatmulPreferenceSetAttribute(pref, each[i], &bytes, sizeof bytes));
+  return GR_OK;
+}
+
+static gr_status ask(gr_cuda *c, gr_product *p, cublasLtMatmulPreference_t pref, int class) {
+  size_t most = GR_CUDA_WORKSPACE;
+  int found = 0;
+  GR_TRY(set_alignment(pref, class ? gr_dtypes[p->gemm.in].size : ALIGNED));
+  LT_TRY(cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                              sizeof most));
+  cublasStatus_t s = gr_lt.cublasLtMatmulAlgoGetHeuristic(c->lt, p->desc, p->a, p->b, p->c, p->c,
+                                                          pref, 1, &p->chosen[class], &found);
+  if (!s && found) return GR_OK;
+  const gr_gpu_gemm *g = &p->gemm;
+  return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
+                 "cuBLASLt has no algorithm for %lld products of %lld x %lld by %lld x %lld (%s)",
+                 (long long)g->batch, (long long)g->m, (long long)g->k, (long long)g->k,
+                 (long long)g->n, gr_dtypes[g->in].name);
+}
+
+static gr_status choose(gr_cuda *c, gr_product *p, int class) {
+  cublasLtMatmulPreference_t pref;
+  LT_TRY(cublasLtMatmulPreferenceCreate(&pref));
+  gr_status s = ask(c, p, pref, class);
+  gr_lt.cublasLtMatmulPreferenceDestroy(pref);
+  p->known[class] = !s;
+  return s;
+}
+
+gr_status gr_product_open(gr_cuda *c, const gr_gpu_gemm *g, gr_product **out) {
+  gr_product *p = *out = GR_NEW(c->arena, gr_product, 1);
+  p->gemm = *g;
+  if (p->gemm.batch < 1) p->gemm.batch = 1;
+  if (!types[g->in].there || !types[g->out].there || g->batch > INT32_MAX)
+    return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "no product of %s", gr_dtypes[g->in].name);
+  p->next = c->products, c->products = p;
+  GR_TRY(open_desc(p));
+  GR_TRY(open_layouts(p));
+  return choose(c, p, 0);
+}
+
+void gr_products_close(gr_cuda *c) {
+  for (gr_product *p = c->products; p; p = p->next) {
+    if (p->desc) gr_lt.cublasLtMatmulDescDestroy(p->desc);
+    if (p->a) gr_lt.cublasLtMatrixLayoutDestroy(p->a);
+    if (p->b) gr_lt.cublasLtMatrixLayoutDestroy(p->b);
+    if (p->c) gr_lt.cublasLtMatrixLayoutDestroy(p->c);
+  }
+}
+
+gr_status gr_product_run(gr_cuda *c, gr_product *p, const gr_launch *l) {
+  static const float one = 1, zero = 0;
+  static const double wide_one = 1, wide_zero = 0;
+  bool wide = p->gemm.in == GR_F64;
+  CUdeviceptr a = gr_ref_address(p->gemm.b, l), b = gr_ref_address(p->gemm.a, l);
+  CUdeviceptr out = gr_ref_address(p->gemm.c, l), bias = gr_ref_address(p->gemm.bias, l);
+  int class = (a | b | out) % ALIGNED != 0;
+  if (!p->known[class]) GR_TRY(choose(c, p, class));
+  if (p->gemm.epilogue != GR_GPU_PLAIN)
+    LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+                                          sizeof bias));
+  const cublasLtMatmulHeuristicResult_t *h = &p->chosen[class];
+  LT_TRY(cublasLtMatmul(c->lt, p->desc, wide ? (const void *)&wide_one : &one, (const void *)a,
+                        p->a, (const void *)b, p->b, wide ? (const void *)&wide_zero : &zero,
+                        (const void *)out, p->c, (void *)out, p->c, &h->algo, (void *)c->workspace,
+                        h->workspaceSize, (cudaStream_t)c->stream[GR_QUEUE_COMPUTE]));
+  return GR_OK;
+}

@@ -1,0 +1,238 @@
+// open.c - the CUDA device: opening and closing, memory, queues and events. See
+// runtime/device/device.h.
+//
+// It is a primary context with a non-blocking stream for each queue. Errors of work that was put
+// in line show where the host waits for it.
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "runtime/device/cuda/parts.h"
+
+extern const gr_device_ops gr_cuda_ops;
+
+// ---- Opening ----------------------------------------------------------------------------------
+
+static gr_status choose(const gr_device_options *o, int *out) {
+  int n = 0;
+  CU_TRY(cuDeviceGetCount(&n));
+  if (!n)
+    return gr_hint(
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "there is no GPU that this process may use"),
+        "`nvidia-smi` lists them, CUDA_VISIBLE_DEVICES hides some; device=cpu needs none");
+  int rank = o->local_rank;
+  if (o->n_ids && rank >= o->n_ids)
+    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                           "distributed.gpu_ids names %d GPU%s, but rank %d is this machine's %dth",
+                           o->n_ids, gr_text_s(o->n_ids), o->rank, rank + 1),
+                   "name one for each rank, or use fewer ranks");
+  *out = o->n_ids ? o->ids[rank] : rank;
+  if (*out < n) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                         "rank %d is for GPU %d of this machine, which has %d that it may use",
+                         o->rank, *out, n),
+                 "use fewer ranks (distributed.ranks), or name GPUs from 0 to %d in "
+                 "distributed.gpu_ids; CUDA_VISIBLE_DEVICES hides some",
+                 n - 1);
+}
+
+static gr_status read_device(gr_cuda *c) {
+  int major = 0, minor = 0;
+  CU_TRY(cuDeviceGet(&c->device, c->index));
+  CU_TRY(cuDeviceGetName(c->name, sizeof c->name, c->device));
+  CU_TRY(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->device));
+  CU_TRY(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, c->device));
+  CU_TRY(cuDeviceGetAttribute(&c->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, c->device));
+  c->arch = major * 10 + minor;
+  if (c->arch >= 70) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "GPU %d (%s) has compute capability %d.%d; 7.0 or newer is needed", c->index, c->name,
+              major, minor),
+      "choose another by distributed.gpu_ids or CUDA_VISIBLE_DEVICES; device=cpu needs none");
+}
+
+static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
+  size_t unused;
+  GR_TRY(gr_driver_open());
+  GR_TRY(gr_nvrtc_open());
+  GR_TRY(gr_cublaslt_open());
+  GR_TRY(choose(o, &c->index));
+  GR_TRY(read_device(c));
+  CU_TRY(cuDevicePrimaryCtxRetain(&c->context, c->device));
+  CU_TRY(cuCtxSetCurrent(c->context));
+  for (int q = 0; q < GR_QUEUE_COUNT; q++)
+    CU_TRY(cuStreamCreate(&c->stream[q], CU_STREAM_NON_BLOCKING));
+  for (int e = 0; e < GR_EVENT_COUNT; e++)
+    CU_TRY(cuEventCreate(&c->event[e], CU_EVENT_DISABLE_TIMING));
+  GR_TRY(gr_staging_open(c));
+  LT_TRY(cublasLtCreate(&c->lt));
+  CU_TRY(cuMemAlloc(&c->workspace, GR_CUDA_WORKSPACE));
+  GR_TRY(gr_units_open(c));
+  CU_TRY(cuMemGetInfo(&c->base.limits.bytes, &unused));
+  return GR_OK;
+}
+
+static void close(gr_device *d) {
+  gr_cuda *c = gr_cuda_of(d);
+  if (c->context) gr_cu.cuCtxSetCurrent(c->context);
+  for (int q = 0; q < GR_QUEUE_COUNT; q++)
+    if (c->stream[q]) gr_cu.cuStreamSynchronize(c->stream[q]);
+  gr_captured_close(c);
+  gr_products_close(c);
+  gr_units_close(c);
+  if (c->workspace) gr_cu.cuMemFree(c->workspace);
+  if (c->lt) gr_lt.cublasLtDestroy(c->lt);
+  gr_staging_close(c);
+  for (int e = 0; e < GR_EVENT_COUNT; e++)
+    if (c->event[e]) gr_cu.cuEventDestroy(c->event[e]);
+  for (int q = 0; q < GR_QUEUE_COUNT; q++)
+    if (c->stream[q]) gr_cu.cuStreamDestroy(c->stream[q]);
+  if (c->context) gr_cu.cuDevicePrimaryCtxRelease(c->device);
+  gr_arena_destroy(c->arena);
+  free(c);
+}
+
+static gr_status open(const gr_device_options *o, gr_device **out) {
+  const char *graphs = getenv("GRAPHRUN_CUDA_GRAPH");
+  *out = NULL;
+  gr_cuda *c = calloc(1, sizeof *c);
+  if (!c) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
+  *c = (gr_cuda){.base = {.ops = &gr_cuda_ops, .limits = {.computes = true}},
+                 .arena = gr_arena_create(),
+                 .graphs = !graphs || strcmp(graphs, "0")};
+  gr_status s = open_all(c, o);
+  if (s)
+    close(&c->base);
+  else
+    *out = &c->base;
+  return s;
+}
+
+// ---- Memory -----------------------------------------------------------------------------------
+
+enum { LINE = 256 };  // what is allocated together begins as cuMemAlloc's own blocks do
+
+static gr_status clear(gr_cuda *c, CUdeviceptr at, size_t bytes) {
+  CU_TRY(cuMemsetD8Async(at, 0, bytes, c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(cuStreamSynchronize(c->stream[GR_QUEUE_COMPUTE]));
+  return GR_OK;
+}
+
+// Collectives take any address of the device, so that a block is never shared.
+static gr_status allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device_block *out) {
+  (void)shared;
+  size_t lines = bytes / LINE + 1;
+  CUdeviceptr at = 0;
+  *out = (gr_device_block){.bytes = bytes};
+  CU_TRY(cuMemAlloc(&at, lines * LINE));
+  gr_status s = clear(gr_cuda_of(d), at, lines * LINE);
+  if (s)
+    gr_cu.cuMemFree(at);
+  else
+    out->at = (void *)at;
+  return s;
+}
+
+static void release(gr_device *d, gr_device_block *b) {
+  (void)d;
+  gr_cu.cuMemFree((CUdeviceptr)b->at);
+  b->at = NULL;
+}
+
+static gr_status upload(gr_device *d, void *to, const void *from, size_t bytes) {
+  return gr_staging_upload(gr_cuda_of(d), (CUdeviceptr)to, from, bytes);
+}
+
+static gr_status download(gr_device *d, void *to, const void *from, size_t bytes) {
+  return gr_staging_download(gr_cuda_of(d), to, (CUdeviceptr)from, bytes);
+}
+
+static gr_status copy(gr_device *d, void *to, const void *from, size_t bytes) {
+  gr_cuda *c = gr_cuda_of(d);
+  c->launches++;
+  CU_TRY(cuMemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, c->stream[GR_QUEUE_COMPUTE]));
+  return GR_OK;
+}
+
+static gr_status fill(gr_device *d, void *to, int byte, size_t bytes) {
+  gr_cuda *c = gr_cuda_of(d);
+  c->launches++;
+  CU_TRY(cuMemsetD8Async((CUdeviceptr)to, (unsigned char)byte, bytes, c->stream[GR_QUEUE_COMPUTE]));
+  return GR_OK;
+}
+
+// ---- Order --------------------------------------------------------------------------------------
+
+static gr_status record(gr_device *d, gr_queue q, gr_device_event e) {
+  CU_TRY(cuEventRecord(gr_cuda_of(d)->event[e], gr_cuda_of(d)->stream[q]));
+  return GR_OK;
+}
+
+static gr_status wait(gr_device *d, gr_queue q, gr_device_event e) {
+  CU_TRY(cuStreamWaitEvent(gr_cuda_of(d)->stream[q], gr_cuda_of(d)->event[e], 0));
+  return GR_OK;
+}
+
+// A collective whose peer has died never ends: its communicator is asked while the host waits.
+static gr_status wait_watched(gr_cuda *c, CUstream stream) {
+  const struct timespec pause = {.tv_nsec = 20000};
+  for (;;) {
+    CUresult r = gr_cu.cuStreamQuery(stream);
+    if (r == CUDA_SUCCESS) return GR_OK;
+    if (r != CUDA_ERROR_NOT_READY) return gr_driver_failed(r, "cuStreamQuery");
+    GR_TRY(c->watch(c->watch_arg));
+    nanosleep(&pause, NULL);
+  }
+}
+
+static gr_status synchronise(gr_device *d, gr_queue q) {
+  gr_cuda *c = gr_cuda_of(d);
+  if (c->watch)
+    GR_TRY(wait_watched(c, c->stream[q]));
+  else
+    CU_TRY(cuStreamSynchronize(c->stream[q]));
+  if (q == GR_QUEUE_TRANSFER) gr_staging_land(c);
+  return GR_OK;
+}
+
+// ---- What communicators ask for -----------------------------------------------------------------
+
+static void *stream(gr_device *d, gr_queue q) { return gr_cuda_of(d)->stream[q]; }
+static int index_of(gr_device *d) { return gr_cuda_of(d)->index; }
+static gr_status use(gr_device *d) {
+  CU_TRY(cuCtxSetCurrent(gr_cuda_of(d)->context));
+  return GR_OK;
+}
+static void watch(gr_device *d, gr_status (*check)(void *), void *arg) {
+  gr_cuda_of(d)->watch = check, gr_cuda_of(d)->watch_arg = arg;
+}
+
+static void report(const gr_device *d, gr_text *t) {
+  const gr_cuda *c = (const gr_cuda *)d;
+  gr_text_printf(t, "%s, compute capability %d.%d: ", c->name, c->arch / 10, c->arch % 10);
+  gr_units_report(c, t);
+  gr_captured_report(c, t);
+}
+
+const gr_device_ops gr_cuda_ops = {
+    .name = "cuda",
+    .doc = "NVIDIA GPUs, one for each rank",
+    .open = open,
+    .close = close,
+    .allocate = allocate,
+    .free = release,
+    .upload = upload,
+    .download = download,
+    .copy = copy,
+    .fill = fill,
+    .record = record,
+    .wait = wait,
+    .synchronise = synchronise,
+    .kernel = gr_cuda_kernel,
+    .ready = gr_cuda_ready,
+    .run = gr_cuda_run,
+    .report = report,
+};
+
+extern const gr_cuda_module gr_module;
+const gr_cuda_module gr_module = {open, stream, index_of, use, watch};

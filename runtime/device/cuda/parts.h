@@ -1,0 +1,117 @@
+// parts.h - what the files of the CUDA device share.
+#pragma once
+#if GR_HAVE_CUDA
+#include "ops/kernels/gpu.h"
+#include "runtime/device/cuda.h"
+#include "runtime/device/cuda/library.h"
+
+typedef struct gr_cuda gr_cuda;
+
+// ---- Pinned memory through which uploads and downloads pass (staging.c) ----------------------
+// A ring of slots. A slot is filled piece by piece, and used again when what was put in line with
+// it is done.
+enum { GR_STAGING_SLOTS = 4, GR_STAGING_BYTES = 8 << 20, GR_STAGING_LANDINGS = 64 };
+typedef struct gr_landing {  // a downloaded piece that the host's memory has not got yet
+  void *to;
+  const char *from;
+  size_t bytes;
+} gr_landing;
+typedef struct gr_slot {
+  char *at;
+  size_t used;
+  bool busy;  // work that uses it is in line, before `done`
+  CUevent done;
+  gr_landing landing[GR_STAGING_LANDINGS];
+  int n_landings;
+} gr_slot;
+typedef struct gr_staging {
+  gr_slot slot[GR_STAGING_SLOTS];
+  int now;
+} gr_staging;
+GR_MUST_USE gr_status gr_staging_open(gr_cuda *);
+void gr_staging_close(gr_cuda *);
+GR_MUST_USE gr_status gr_staging_upload(gr_cuda *, CUdeviceptr to, const char *from, size_t bytes);
+GR_MUST_USE gr_status gr_staging_download(gr_cuda *, char *to, CUdeviceptr from, size_t bytes);
+// After the transfer queue's work is done: brings downloads to where they belong.
+void gr_staging_land(gr_cuda *);
+
+// ---- Compiled sources (compile.c, cache.c) ----------------------------------------------------
+// A source that kernels of this device are from; compiled code is shared by the process's devices.
+typedef struct gr_unit gr_unit;
+struct gr_unit {
+  gr_unit *next;
+  uint64_t key[2];  // of source, options, versions, architecture
+  const char *source;
+  const gr_op *op;  // the first call that needed it
+  gr_loc loc;
+  char *code;  // a cubin, or PTX where the compiler does not know the architecture
+  size_t bytes;
+  bool cached;  // it was on disk
+  CUmodule module;
+};
+// The compiler's options for the device; unloads all modules.
+GR_MUST_USE gr_status gr_units_open(gr_cuda *);
+void gr_units_close(gr_cuda *);
+void gr_units_report(const gr_cuda *, gr_text *);
+// Finds or adds the unit of a source; `text` is copied.
+GR_MUST_USE gr_status gr_unit_add(gr_cuda *, const char *text, const gr_op_call *, gr_unit **out);
+// Compiles and loads all units that are not loaded yet, several at a time.
+GR_MUST_USE gr_status gr_units_build(gr_cuda *);
+// Reads code of that key from the disk, into memory of malloc; false: it is not there, or damaged.
+bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes);
+void gr_kernel_cache_write(const uint64_t key[2], const char *code, size_t bytes);
+
+// ---- Matrix products (gemm.c) -------------------------------------------------------------------
+typedef struct gr_product gr_product;
+void gr_products_close(gr_cuda *);
+GR_MUST_USE gr_status gr_product_open(gr_cuda *, const gr_gpu_gemm *, gr_product **out);
+// Puts the product in line; addresses are those of the call.
+GR_MUST_USE gr_status gr_product_run(gr_cuda *, gr_product *, const gr_launch *);
+
+// ---- Launches (call.c) --------------------------------------------------------------------------
+typedef struct gr_step gr_step;
+GR_MUST_USE gr_status gr_cuda_kernel(gr_device *, const gr_op_call *, const gr_launch *where,
+                                     gr_device_kernel *out);
+GR_MUST_USE gr_status gr_cuda_ready(gr_device *);
+// The address of a part of a call's memory.
+CUdeviceptr gr_ref_address(gr_gpu_ref, const gr_launch *);
+
+// ---- Captured programs (graph.c)
+// ------------------------------------------------------------------
+typedef struct gr_captured gr_captured;
+GR_MUST_USE gr_status gr_cuda_run(gr_device *, const gr_graph *, gr_status (*issue)(void *),
+                                  void *arg);
+void gr_captured_close(gr_cuda *);
+void gr_captured_report(const gr_cuda *, gr_text *);
+
+enum { GR_CUDA_WORKSPACE = 32 << 20 };  // bytes, which cuBLASLt's fastest algorithms ask for
+struct gr_cuda {
+  gr_device base;
+  CUdevice device;
+  CUcontext context;
+  char name[128];
+  int index, arch;  // arch: 90 is compute capability 9.0
+  int processors;   // streaming multiprocessors
+  CUstream stream[GR_QUEUE_COUNT];
+  CUevent event[GR_EVENT_COUNT];
+  gr_staging staging;
+  gr_arena *arena;
+  gr_unit *units;
+  gr_step *pending;  // kernels whose unit is not loaded yet
+  char *options[8];  // of the compiler
+  int n_options;
+  bool virtual;        // compile to PTX
+  uint64_t toolchain;  // hash of the compiler's version and options
+  gr_product *products;
+  cublasLtHandle_t lt;
+  CUdeviceptr workspace;
+  bool graphs;  // programs are captured
+  gr_captured *captured;
+  gr_status (*watch)(void *);  // called again and again while the host waits; NULL: not
+  void *watch_arg;
+  uint64_t launches;  // so far: a difference is the size of a program
+  uint64_t replays;
+};
+// The device of a table; every gr_device that this module opened is one.
+static inline gr_cuda *gr_cuda_of(gr_device *d) { return (gr_cuda *)d; }
+#endif

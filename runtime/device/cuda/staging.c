@@ -1,0 +1,83 @@
+// staging.c - uploads and downloads by way of pinned memory: the GPU copies to and from memory that
+// the system may move only while the host waits.
+#include <string.h>
+#include "runtime/device/cuda/parts.h"
+
+enum { LINE = 64 };
+
+gr_status gr_staging_open(gr_cuda *c) {
+  for (int i = 0; i < GR_STAGING_SLOTS; i++) {
+    gr_slot *s = &c->staging.slot[i];
+    void *at = NULL;
+    CU_TRY(cuMemHostAlloc(&at, GR_STAGING_BYTES, 0));
+    s->at = at;
+    CU_TRY(cuEventCreate(&s->done, CU_EVENT_DISABLE_TIMING));
+  }
+  return GR_OK;
+}
+
+void gr_staging_close(gr_cuda *c) {
+  for (int i = 0; i < GR_STAGING_SLOTS; i++) {
+    gr_slot *s = &c->staging.slot[i];
+    if (s->done) gr_cu.cuEventDestroy(s->done);
+    if (s->at) gr_cu.cuMemFreeHost(s->at);
+  }
+}
+
+static void land(gr_slot *s) {
+  for (int i = 0; i < s->n_landings; i++)
+    memcpy(s->landing[i].to, s->landing[i].from, s->landing[i].bytes);
+  s->n_landings = 0, s->used = 0, s->busy = false;
+}
+
+void gr_staging_land(gr_cuda *c) {
+  for (int i = 0; i < GR_STAGING_SLOTS; i++) land(&c->staging.slot[i]);
+}
+
+// Goes on to the next slot, once the GPU has done with it.
+static gr_status turn(gr_cuda *c) {
+  gr_staging *g = &c->staging;
+  gr_slot *s = &g->slot[g->now];
+  CU_TRY(cuEventRecord(s->done, c->stream[GR_QUEUE_TRANSFER]));
+  s->busy = true;
+  g->now = (g->now + 1) % GR_STAGING_SLOTS;
+  s = &g->slot[g->now];
+  if (s->busy) CU_TRY(cuEventSynchronize(s->done));
+  land(s);
+  return GR_OK;
+}
+
+// Room for at least one byte of `bytes`, and *out_bytes of it.
+static gr_status take(gr_cuda *c, size_t bytes, gr_slot **out, char **at, size_t *out_bytes) {
+  gr_slot *s = &c->staging.slot[c->staging.now];
+  if (s->used >= GR_STAGING_BYTES || s->n_landings == GR_STAGING_LANDINGS) {
+    GR_TRY(turn(c));
+    s = &c->staging.slot[c->staging.now];
+  }
+  *out = s, *at = s->at + s->used;
+  *out_bytes = bytes < GR_STAGING_BYTES - s->used ? bytes : GR_STAGING_BYTES - s->used;
+  s->used += (*out_bytes + LINE - 1) / LINE * LINE;
+  return GR_OK;
+}
+
+gr_status gr_staging_upload(gr_cuda *c, CUdeviceptr to, const char *from, size_t bytes) {
+  gr_slot *s;
+  char *at;
+  for (size_t piece; bytes; to += piece, from += piece, bytes -= piece) {
+    GR_TRY(take(c, bytes, &s, &at, &piece));
+    memcpy(at, from, piece);
+    CU_TRY(cuMemcpyHtoDAsync(to, at, piece, c->stream[GR_QUEUE_TRANSFER]));
+  }
+  return GR_OK;
+}
+
+gr_status gr_staging_download(gr_cuda *c, char *to, CUdeviceptr from, size_t bytes) {
+  gr_slot *s;
+  char *at;
+  for (size_t piece; bytes; to += piece, from += piece, bytes -= piece) {
+    GR_TRY(take(c, bytes, &s, &at, &piece));
+    CU_TRY(cuMemcpyDtoHAsync(at, from, piece, c->stream[GR_QUEUE_TRANSFER]));
+    s->landing[s->n_landings++] = (gr_landing){to, at, piece};
+  }
+  return GR_OK;
+}

@@ -1,0 +1,43 @@
+// abi.h - what compiled kernels and the stand-in driver agree on. C, and C++ in kernels.
+#pragma once
+#ifndef STANDIN_IN_KERNEL
+#include <stddef.h>
+#include <stdint.h>
+#else
+typedef unsigned long long uint64_t;
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A "cubin" is a shared object which exports one standin_module named `standin_module`.
+typedef struct {
+  unsigned tid[3], bid[3], bdim[3], gdim[3];
+} standin_thread;
+typedef struct {
+  size_t size, align;
+  int pointer;
+} standin_param;
+typedef struct {
+  const char *name;
+  void (*call)(void **args);
+  const standin_param *param;
+  int nparam, max_threads;
+} standin_kernel;
+typedef struct {  // what device code asks of the engine; `line` names the barrier in messages
+  int (*block_sync)(int line, int value);  // the sum of value over the block
+  const uint64_t *(*warp_sync)(int line, unsigned mask, uint64_t value);  // values of all lanes
+  void (*grid_sync)(int line);
+  void (*yield)(void);
+  void (*trap)(const char *why);
+} standin_engine;
+typedef struct {
+  const standin_kernel *kernel;
+  int nkernel, arch;
+  const standin_thread **self;
+  const standin_engine **engine;
+  char *shared_begin, *shared_end, *dynamic;
+} standin_module_t;
+#ifdef __cplusplus
+}
+#endif

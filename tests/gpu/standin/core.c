@@ -1,0 +1,67 @@
+// core.c - the stand-in driver: its state, messages, lock and random numbers.
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "tests/gpu/standin/driver.h"
+
+struct device devices[MAX_DEVICES];
+int ndevices, sm = 90, plain = 1, guard_pages = 1, eager, inited;
+double limit_s;
+block *blocks;
+int nblocks;
+op **pool;
+int npool;
+unsigned round_now = 1, activity;
+CUstream *streams;
+int nstreams;
+CUgraph *captures;
+int ncaptures;
+pthread_mutex_t big = PTHREAD_MUTEX_INITIALIZER;
+_Thread_local CUcontext stack[8];
+_Thread_local int depth = -1, in_callback;
+_Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+void standin_say(const char *fmt, ...) {
+  va_list a;
+  va_start(a, fmt);
+  char text[900];
+  vsnprintf(text, sizeof text, fmt, a);
+  va_end(a);
+  fprintf(stderr, "stand-in GPU: %s\n", text);
+  const char *e = getenv("STANDIN_ABORT");
+  if (e && *e == '1') abort();
+}
+
+unsigned standin_random(uint64_t *rng, unsigned n) {
+  if (plain || n < 2) return 0;
+  *rng ^= *rng << 13, *rng ^= *rng >> 7, *rng ^= *rng << 17;
+  return (unsigned)((*rng >> 32) % n);
+}
+
+double si_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void si_protect(struct device *d, int open) {
+  if (d->open == open) return;
+  d->open = open;
+  for (int i = 0; i < nblocks && guard_pages; i++)
+    if (blocks[i].dev == d && blocks[i].live)
+      mprotect(blocks[i].page, blocks[i].mapped, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+int si_lock(void) {
+  if (in_callback)
+    standin_say("a CUDA call from inside a host function: the real driver may deadlock"), abort();
+  pthread_mutex_lock(&big);
+  return 0;
+}
+void si_unlock(int *unused) {
+  (void)unused;
+  for (int i = 0; i < ndevices; i++) si_protect(&devices[i], 0);
+  pthread_mutex_unlock(&big);
+}
+
+CUcontext si_current(void) { return depth < 0 ? NULL : stack[depth]; }

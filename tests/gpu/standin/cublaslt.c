@@ -1,0 +1,316 @@
+// cublaslt.c - libcublasLt.so.13 without a GPU: matrix products by plain loops, arguments checked
+// strictly.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cublasLt.h>
+
+#include "tests/gpu/standin/standin.h"
+
+// Descriptors and layouts are tables of attributes.
+enum { ATTRIBUTES = 40, DESC = 0x4c540001, LAYOUT, PREFERENCE };
+struct table {
+  int magic;
+  struct {
+    int size;
+    uint64_t v;
+  } a[ATTRIBUTES];
+};
+
+static cublasStatus_t bad(const char *what) {
+  standin_say("cublasLt: %s", what);
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+static cublasStatus_t create(void *out, int magic) {
+  struct table *t = calloc(1, sizeof *t);
+  t->magic = magic;
+  return memcpy(out, &t, sizeof t), CUBLAS_STATUS_SUCCESS;
+}
+static cublasStatus_t destroy(void *h) { return free(h), CUBLAS_STATUS_SUCCESS; }
+static cublasStatus_t define(void *h, int attribute, uint64_t v, int size) {
+  struct table *t = h;
+  t->a[attribute].v = v, t->a[attribute].size = size;
+  return CUBLAS_STATUS_SUCCESS;
+}
+static uint64_t get(const void *h, int attribute) {
+  return ((const struct table *)h)->a[attribute].v;
+}
+static cublasStatus_t set_attr(void *h, int magic, int attribute, const void *v, size_t size) {
+  struct table *t = h;
+  if (!t || t->magic != magic) return bad("wrong kind of descriptor");
+  if (attribute < 0 || attribute >= ATTRIBUTES || !t->a[attribute].size)
+    return standin_say("cublasLt: attribute %d is not stood in for", attribute),
+           CUBLAS_STATUS_NOT_SUPPORTED;
+  if (size != (size_t)t->a[attribute].size) return bad("size of an attribute");
+  return memcpy(&t->a[attribute].v, v, size), CUBLAS_STATUS_SUCCESS;
+}
+static cublasStatus_t get_attr(const void *h, int attribute, void *v, size_t size,
+                               size_t *written) {
+  const struct table *t = h;
+  if (attribute < 0 || attribute >= ATTRIBUTES || size < (size_t)t->a[attribute].size)
+    return bad("attribute");
+  if (written) *written = (size_t)t->a[attribute].size;
+  return memcpy(v, &t->a[attribute].v, (size_t)t->a[attribute].size), CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) {
+  if (standin_device() < 0)
+    return bad("cublasLtCreate without a context"), CUBLAS_STATUS_NOT_INITIALIZED;
+  return *h = malloc(1), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) { return destroy(h); }
+size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
+const char *cublasLtGetStatusString(cublasStatus_t s) {
+  return s ? "an error of the stand-in" : "CUBLAS_STATUS_SUCCESS";
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  if (scale != CUDA_R_32F ||
+      (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC &&
+       compute != CUBLAS_COMPUTE_32F_FAST_TF32 && compute != CUBLAS_COMPUTE_32F_FAST_16BF))
+    return bad("only 32F, TF32 and FAST_16BF arithmetic with scale 32F is stood in for"),
+           CUBLAS_STATUS_NOT_SUPPORTED;
+  create(d, DESC);
+  const int four[] = {CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_MATMUL_DESC_TRANSA,
+                      CUBLASLT_MATMUL_DESC_TRANSB, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET};
+  for (int i = 0; i < 4; i++) define(*d, four[i], 0, 4);
+  define(*d, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, compute, 4),
+      define(*d, CUBLASLT_MATMUL_DESC_SCALE_TYPE, scale, 4);
+  define(*d, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT, 4),
+      define(*d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, 0, 8);
+  define(*d, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, 0, 8);
+  return define(*d, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (uint32_t)-1, 4);
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return destroy(d); }
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
+                                              cublasLtMatmulDescAttributes_t a, const void *v,
+                                              size_t n) {
+  return set_attr(d, DESC, a, v, n);
+}
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t d,
+                                              cublasLtMatmulDescAttributes_t a, void *v, size_t n,
+                                              size_t *w) {
+  return get_attr(d, a, v, n, w);
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, cudaDataType type,
+                                          uint64_t rows, uint64_t cols, int64_t ld) {
+  create(l, LAYOUT);
+  define(*l, CUBLASLT_MATRIX_LAYOUT_TYPE, type, 4),
+      define(*l, CUBLASLT_MATRIX_LAYOUT_ORDER, CUBLASLT_ORDER_COL, 4);
+  define(*l, CUBLASLT_MATRIX_LAYOUT_ROWS, rows, 8),
+      define(*l, CUBLASLT_MATRIX_LAYOUT_COLS, cols, 8),
+      define(*l, CUBLASLT_MATRIX_LAYOUT_LD, (uint64_t)ld, 8);
+  return define(*l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1, 4),
+         define(*l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0, 8);
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) { return destroy(l); }
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l,
+                                                cublasLtMatrixLayoutAttribute_t a, const void *v,
+                                                size_t n) {
+  return set_attr(l, LAYOUT, a, v, n);
+}
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t l,
+                                                cublasLtMatrixLayoutAttribute_t a, void *v,
+                                                size_t n, size_t *w) {
+  return get_attr(l, a, v, n, w);
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p) {
+  create(p, PREFERENCE);
+  for (int a = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+       a <= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES; a++)
+    define(*p, a, 256, 4);
+  return define(*p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 0, 8);
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) { return destroy(p); }
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+                                                    cublasLtMatmulPreferenceAttributes_t a,
+                                                    const void *v, size_t n) {
+  return set_attr(p, PREFERENCE, a, v, n);
+}
+
+// ---- the product ----
+
+typedef struct {
+  char *p;
+  int type, row_major;
+  int64_t rows, cols, ld, stride;
+} matrix;
+typedef struct {
+  matrix a, b, c, d;
+  int ta, tb, batch, epilogue, bias_type, tf32;
+  float alpha, beta;
+  char *bias, *workspace;
+  int64_t bias_stride, workspace_size;
+} product;
+
+static size_t size_of(int type) {
+  return type == CUDA_R_32F ? 4 : type == CUDA_R_16F || type == CUDA_R_16BF ? 2 : 0;
+}
+static float load(const char *p, int64_t i, int type) {
+  return type == CUDA_R_32F   ? ((const float *)p)[i]
+         : type == CUDA_R_16F ? standin_f16(((const uint16_t *)p)[i])
+                              : standin_bf16(((const uint16_t *)p)[i]);
+}
+static void store(char *p, int64_t i, int type, float v) {
+  if (type == CUDA_R_32F)
+    ((float *)p)[i] = v;
+  else
+    ((uint16_t *)p)[i] = type == CUDA_R_16F ? standin_to_f16(v) : standin_to_bf16(v);
+}
+static int64_t at(const matrix *m, int64_t r, int64_t c, int batch) {
+  return batch * m->stride + (m->row_major ? r * m->ld + c : r + c * m->ld);
+}
+// op(X) as floats: `across` rows of `along` values each
+static float *pack(const product *p, const matrix *m, int swap, int64_t across, int64_t along,
+                   int batch) {
+  float *f = malloc((size_t)(across * along) * sizeof *f);
+  for (int64_t i = 0; i < across; i++)
+    for (int64_t l = 0; l < along; l++) {
+      union {
+        float f;
+        uint32_t u;
+      } v = {.f = load(m->p, swap ? at(m, l, i, batch) : at(m, i, l, batch), m->type)};
+      if (p->tf32 && m->type == CUDA_R_32F) v.u = (v.u + 0x1000) & ~0x1fffu;  // 10 bits of mantissa
+      f[i * along + l] = v.f;
+    }
+  return f;
+}
+static int multiply(void *arg) {
+  const product *p = arg;
+  int64_t k = p->ta ? p->a.rows : p->a.cols;
+  if (p->workspace) memset(p->workspace, 0xee, (size_t)p->workspace_size);
+  for (int n = 0; n < p->batch; n++) {
+    float *a = pack(p, &p->a, p->ta, p->d.rows, k, n), *b = pack(p, &p->b, !p->tb, p->d.cols, k, n);
+    for (int64_t j = 0; j < p->d.cols; j++) {
+      for (int64_t i = 0; i < p->d.rows; i++) {
+        float sum = 0;
+        for (int64_t l = 0; l < k; l++) sum += a[i * k + l] * b[j * k + l];
+        float v = p->alpha * sum +
+                  (p->beta != 0 ? p->beta * load(p->c.p, at(&p->c, i, j, n), p->c.type) : 0);
+        if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
+          v += load(p->bias, n * p->bias_stride + i, p->bias_type);
+        if (p->epilogue & CUBLASLT_EPILOGUE_RELU) v = v > 0 ? v : 0;
+        if (p->epilogue & CUBLASLT_EPILOGUE_GELU)
+          v = 0.5f * v * (1 + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
+        store(p->d.p, at(&p->d, i, j, n), p->d.type, v);
+      }
+      float sum = 0;
+      for (int64_t l = 0; l < k; l++) sum += b[j * k + l];
+      if (p->epilogue == CUBLASLT_EPILOGUE_BGRADB)
+        store(p->bias, n * p->bias_stride + j, p->bias_type, sum);
+    }
+    free(a), free(b);
+  }
+  return 1;
+}
+
+static int unpack(matrix *m, const void *layout, const void *p) {
+  *m = (matrix){(char *)p,
+                (int)get(layout, CUBLASLT_MATRIX_LAYOUT_TYPE),
+                get(layout, CUBLASLT_MATRIX_LAYOUT_ORDER) == CUBLASLT_ORDER_ROW,
+                (int64_t)get(layout, CUBLASLT_MATRIX_LAYOUT_ROWS),
+                (int64_t)get(layout, CUBLASLT_MATRIX_LAYOUT_COLS),
+                (int64_t)get(layout, CUBLASLT_MATRIX_LAYOUT_LD),
+                (int64_t)get(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)};
+  return size_of(m->type) && get(layout, CUBLASLT_MATRIX_LAYOUT_ORDER) <= CUBLASLT_ORDER_ROW &&
+         m->rows > 0 && m->cols > 0 && m->ld >= (m->row_major ? m->cols : m->rows);
+}
+static int in_range(const matrix *m, int batch, const char *what) {
+  if ((uintptr_t)m->p % 16) return standin_say("cublasLt: %s is not aligned to 16", what), 0;
+  return !standin_range(m->p,
+                        (size_t)(at(m, m->rows - 1, m->cols - 1, batch - 1) + 1) * size_of(m->type),
+                        standin_device(), what);
+}
+static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la, const void *lb,
+                              const void *lc, const void *ld) {
+  const void *layouts[] = {la, lb, lc, ld};
+  if (!d || ((struct table *)d)->magic != DESC) return bad("no descriptor");
+  for (int i = 0; i < 4; i++) {
+    if (!layouts[i] || ((const struct table *)layouts[i])->magic != LAYOUT) return bad("no layout");
+    if (!unpack(&(&p->a)[i], layouts[i], (&p->a)[i].p))
+      return bad("layout: type, order, rows, columns or leading dimension");
+    if (i && get(layouts[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) !=
+                 get(la, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT))
+      return bad("batch counts differ");
+  }
+  p->batch = (int)get(la, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+  p->ta = get(d, CUBLASLT_MATMUL_DESC_TRANSA) != CUBLAS_OP_N,
+  p->tb = get(d, CUBLASLT_MATMUL_DESC_TRANSB) != CUBLAS_OP_N;
+  p->epilogue = (int)get(d, CUBLASLT_MATMUL_DESC_EPILOGUE),
+  p->tf32 = get(d, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE) == CUBLAS_COMPUTE_32F_FAST_TF32;
+  p->bias = (char *)(uintptr_t)get(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER),
+  p->bias_stride = (int64_t)get(d, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE);
+  p->bias_type = (int)get(d, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE) < 0
+                     ? p->d.type
+                     : (int)get(d, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+  int64_t m = p->ta ? p->a.cols : p->a.rows, ka = p->ta ? p->a.rows : p->a.cols,
+          kb = p->tb ? p->b.cols : p->b.rows, n = p->tb ? p->b.rows : p->b.cols;
+  if (m != p->d.rows || n != p->d.cols || ka != kb || p->c.rows != m || p->c.cols != n)
+    return bad("shapes do not agree");
+  if (p->a.type != p->b.type || p->c.type != p->d.type ||
+      (p->d.type != p->a.type && p->d.type != CUDA_R_32F))
+    return bad("types do not agree");
+  const int known[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS,
+                       CUBLASLT_EPILOGUE_RELU,    CUBLASLT_EPILOGUE_RELU_BIAS,
+                       CUBLASLT_EPILOGUE_GELU,    CUBLASLT_EPILOGUE_GELU_BIAS,
+                       CUBLASLT_EPILOGUE_BGRADB};
+  int ok = 0;
+  for (int i = 0; i < 7; i++) ok |= p->epilogue == known[i];
+  if (!ok || (p->d.row_major && p->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
+    return bad("epilogue"), CUBLAS_STATUS_NOT_SUPPORTED;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t dd,
+                                              cublasLtMatmulPreference_t pref, int want,
+                                              cublasLtMatmulHeuristicResult_t *r, int *found) {
+  product p = {0};
+  *found = 0;
+  cublasStatus_t s = !h || !pref || want < 1 ? bad("heuristic") : prepare(&p, d, a, b, c, dd);
+  if (s) return s;
+  uint64_t most = get(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+  memset(r, 0, sizeof *r);
+  r->algo.data[0] = DESC, r->workspaceSize = most < 65536 ? (size_t)most : 65536, r->wavesCount = 1;
+  return *found = 1, CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *alpha,
+                              const void *A, cublasLtMatrixLayout_t la, const void *B,
+                              cublasLtMatrixLayout_t lb, const void *beta, const void *C,
+                              cublasLtMatrixLayout_t lc, void *D, cublasLtMatrixLayout_t ld,
+                              const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspace_size, cudaStream_t stream) {
+  product p = {.a.p = (char *)A,
+               .b.p = (char *)B,
+               .c.p = (char *)C,
+               .d.p = D,
+               .workspace = workspace,
+               .workspace_size = (int64_t)workspace_size};
+  cublasStatus_t s = !h || !alpha || !beta ? bad("null argument") : prepare(&p, d, la, lb, lc, ld);
+  if (s) return s;
+  if (get(d, CUBLASLT_MATMUL_DESC_POINTER_MODE) != CUBLASLT_POINTER_MODE_HOST)
+    return bad("only host scalars are stood in for"), CUBLAS_STATUS_NOT_SUPPORTED;
+  if (algo && algo->data[0] != DESC) return bad("algorithm not from the heuristic");
+  p.alpha = *(const float *)alpha, p.beta = *(const float *)beta;
+  if (!in_range(&p.a, p.batch, "A") || !in_range(&p.b, p.batch, "B") ||
+      !in_range(&p.d, p.batch, "D") || (p.beta != 0 && !in_range(&p.c, p.batch, "C")))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  int64_t n_bias = p.epilogue & CUBLASLT_EPILOGUE_BIAS      ? p.d.rows
+                   : p.epilogue == CUBLASLT_EPILOGUE_BGRADB ? p.d.cols
+                                                            : 0;
+  if (n_bias &&
+      standin_range(p.bias, (size_t)((p.batch - 1) * p.bias_stride + n_bias) * size_of(p.bias_type),
+                    standin_device(), "bias"))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (workspace && standin_range(workspace, workspace_size, standin_device(), "workspace"))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (p.c.p == p.d.p && p.beta != 0 && memcmp(&p.c, &p.d, sizeof p.c))
+    return bad("in place, but C and D are laid out differently");
+  return standin_enqueue(stream, "cublasLtMatmul", multiply, &p, sizeof p, NULL)
+             ? CUBLAS_STATUS_EXECUTION_FAILED
+             : CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,259 @@
+// exec.c - runs one kernel: device threads as fibers, blocks in random order (cooperative: all at
+// once).
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cuda.h>
+
+#include "tests/gpu/standin/standin.h"
+
+enum { STACK = 64 << 10, MAX_FIBERS = 16384 };
+enum state { READY, AT_BLOCK, AT_WARP, AT_GRID, LEFT };
+
+struct fiber {
+  void *sp;
+  standin_thread t;
+  struct block *block;
+  enum state state;
+  int line;
+  unsigned mask;
+  uint64_t value, seen[32];
+};
+struct block {
+  struct fiber *fiber;
+  int n, left, arrived, sum, result, nready, *ready;
+  char *saved;  // its shared memory while another block runs
+};
+
+static struct {
+  const standin_launch *l;
+  uint64_t *rng;
+  struct fiber *fiber, *cur;
+  struct block *block, *loaded;
+  int *ready, nblocks, at_grid, total;
+  char *stacks, *saved;
+  size_t statics;
+  void *main_sp;
+} x;
+
+#ifndef __x86_64__
+#error "standin_switch needs a version for this processor"
+#endif
+void standin_switch(void **save, void *load);
+__asm__(
+    ".text\n.globl standin_switch\n.hidden standin_switch\n.type standin_switch,@function\n"
+    "standin_switch:\n"
+    "push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n push %r15\n"
+    "mov %rsp,(%rdi)\n mov %rsi,%rsp\n"
+    "pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret\n");
+
+void standin_where(char *text, size_t size) {
+  const standin_thread *t = x.cur ? &x.cur->t : NULL;
+  if (t)
+    snprintf(text, size, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", x.l->kernel->name,
+             t->bid[0], t->bid[1], t->bid[2], t->tid[0], t->tid[1], t->tid[2]);
+  else
+    snprintf(text, size, "device work");
+}
+
+static void die_here(const char *why) {
+  char where[200];
+  standin_where(where, sizeof where);
+  standin_die(CUDA_ERROR_LAUNCH_FAILED, "%s: %s", where, why);
+}
+
+static void make_ready(struct fiber *f) {
+  f->state = READY;
+  f->block->ready[f->block->nready++] = (int)(f - f->block->fiber);
+}
+static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = line; }
+static void to_scheduler(void) { standin_switch(&x.cur->sp, x.main_sp); }
+
+static int block_sync(int line, int value) {
+  struct block *b = x.cur->block;
+  wait_as(AT_BLOCK, line);
+  b->sum += value;
+  if (++b->arrived == b->n) {
+    for (int i = 0; i < b->n; i++) {
+      if (b->fiber[i].line != line)
+        die_here("threads of the block wait at different __syncthreads");
+      make_ready(&b->fiber[i]);
+    }
+    b->result = b->sum, b->sum = b->arrived = 0;
+  }
+  to_scheduler();
+  return b->result;
+}
+
+static const uint64_t *warp_sync(int line, unsigned mask, uint64_t value) {
+  struct block *b = x.cur->block;
+  int self = (int)(x.cur - b->fiber), first = self & ~31;
+  if (!(mask >> (self & 31) & 1)) die_here("the mask of a warp operation lacks the calling lane");
+  wait_as(AT_WARP, line);
+  x.cur->mask = mask, x.cur->value = value;
+  int all = 1;
+  for (int i = 0; i < 32; i++)
+    if (mask >> i & 1) {
+      struct fiber *f = first + i < b->n ? &b->fiber[first + i] : NULL;
+      if (!f || f->state != AT_WARP || f->mask != mask) all = 0;
+    }
+  for (int i = 0; all && i < 32; i++)
+    if (mask >> i & 1) {
+      for (int j = 0; j < 32; j++)
+        if (mask >> j & 1) b->fiber[first + i].seen[j] = b->fiber[first + j].value;
+      make_ready(&b->fiber[first + i]);
+    }
+  to_scheduler();
+  return x.cur->seen;
+}
+
+static void grid_sync(int line) {
+  if (!x.l->cooperative) die_here("a grid barrier in a launch that is not cooperative");
+  wait_as(AT_GRID, line);
+  if (++x.at_grid == x.total) {
+    x.at_grid = 0;
+    for (int i = 0; i < x.total; i++) make_ready(&x.fiber[i]);
+  }
+  to_scheduler();
+}
+
+static void yield(void) {
+  if (x.total == 1) return;
+  make_ready(x.cur);
+  to_scheduler();
+}
+
+static const standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here};
+
+static void enter(void) {
+  x.l->kernel->call(x.l->args);
+  x.cur->state = LEFT;
+  x.cur->block->left++;
+  to_scheduler();
+}
+
+// No thread can run but not all have left: say which threads wait where.
+static void diverged(void) {
+  struct block *b = x.block;
+  while (b->left == b->n || (b->arrived == 0 && x.at_grid == 0 && b + 1 < x.block + x.nblocks)) {
+    if (b + 1 == x.block + x.nblocks) break;
+    b++;
+  }
+  static const char *const at[] = {"run", "wait at __syncthreads", "wait at a warp operation",
+                                   "wait at the grid barrier", "have left the kernel"};
+  char text[600] = "";
+  size_t used = 0;
+  for (int i = 0; i < b->n && used + 80 < sizeof text; i++) {
+    struct fiber *f = &b->fiber[i], *g = b->fiber;
+    while (g < f && !(g->state == f->state && (g->line == f->line || g->state == LEFT))) g++;
+    if (g < f) continue;
+    int same = 0;
+    for (int j = i; j < b->n; j++)
+      same += b->fiber[j].state == f->state && (b->fiber[j].line == f->line || f->state == LEFT);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%d %s", used ? ", " : "", same,
+                             at[f->state]);
+    if (f->state != LEFT)
+      used += (size_t)snprintf(text + used, sizeof text - used, " in line %d", f->line);
+  }
+  unsigned *at_block = b->fiber->t.bid;
+  standin_die(CUDA_ERROR_LAUNCH_FAILED, "kernel %s, block (%u,%u,%u): its threads parted: %s",
+              x.l->kernel->name, at_block[0], at_block[1], at_block[2], text);
+}
+
+static void start_block(struct block *b, int slot, unsigned index) {
+  const standin_launch *l = x.l;
+  int n = (int)(l->block[0] * l->block[1] * l->block[2]);
+  *b = (struct block){.fiber = x.fiber + slot * n, .n = n, .ready = x.ready + slot * n};
+  b->saved = x.saved + (size_t)slot * (x.statics + l->dynamic);
+  memset(b->saved, 0xff, x.statics + l->dynamic);
+  for (int i = 0; i < n; i++) {
+    struct fiber *f = &b->fiber[i];
+    unsigned u = (unsigned)i, bx = l->block[0], by = l->block[1], gx = l->grid[0], gy = l->grid[1];
+    *f = (struct fiber){.block = b,
+                        .t = {.tid = {u % bx, u / bx % by, u / bx / by},
+                              .bid = {index % gx, index / gx % gy, index / gx / gy}}};
+    memcpy(f->t.bdim, l->block, sizeof l->block);
+    memcpy(f->t.gdim, l->grid, sizeof l->grid);
+    uint64_t *top = (uint64_t *)(x.stacks + (size_t)(slot * n + i + 1) * STACK) - 8;
+    memset(top, 0, 64);
+    top[6] = (uint64_t)(uintptr_t)enter;  // seen by `ret` with the stack aligned as after a call
+    f->sp = top;
+    make_ready(f);
+  }
+}
+
+static void load(struct block *b) {
+  const standin_module_t *m = x.l->module;
+  if (x.loaded == b) return;
+  if (x.loaded) {
+    memcpy(x.loaded->saved, m->shared_begin, x.statics);
+    memcpy(x.loaded->saved + x.statics, m->dynamic, x.l->dynamic);
+  }
+  memcpy(m->shared_begin, b->saved, x.statics);
+  memcpy(m->dynamic, b->saved + x.statics, x.l->dynamic);
+  x.loaded = b;
+}
+
+static void run_blocks(int n) {
+  x.nblocks = n, x.loaded = NULL;
+  for (;;) {
+    struct block *b = NULL;
+    unsigned seen = 0;
+    int done = 1;
+    for (int i = 0, from = x.loaded ? (int)(x.loaded - x.block) + 1 : 0; i < n; i++) {
+      struct block *c = &x.block[(from + i) % n];
+      done &= c->left == c->n;
+      if (c->nready && standin_random(x.rng, seen + 1) == seen) b = c;
+      seen += c->nready > 0;
+    }
+    if (done) return;
+    if (!b) diverged();
+    load(b);
+    // A fiber that yields is ready again: leave the block after a while so that others get on.
+    for (int budget = 4 * b->n; b->nready && budget--;) {
+      int k = (int)standin_random(x.rng, (unsigned)b->nready);
+      x.cur = &b->fiber[b->ready[k]];
+      memmove(b->ready + k, b->ready + k + 1, (size_t)(--b->nready - k) * sizeof *b->ready);
+      *x.l->module->self = &x.cur->t;
+      standin_switch(&x.main_sp, x.cur->sp);
+      x.cur = NULL;
+    }
+  }
+}
+
+void standin_run(const standin_launch *l, uint64_t *rng) {
+  unsigned blocks = l->grid[0] * l->grid[1] * l->grid[2],
+           per = l->block[0] * l->block[1] * l->block[2];
+  unsigned slots = l->cooperative ? blocks : 1;
+  x.l = l, x.rng = rng, x.cur = NULL, x.at_grid = 0, x.total = (int)(slots * per);
+  x.statics = (size_t)(l->module->shared_end - l->module->shared_begin);
+  if (x.total > MAX_FIBERS)
+    standin_die(CUDA_ERROR_NOT_SUPPORTED, "more than %d device threads at once", MAX_FIBERS);
+  if (!x.stacks)
+    x.stacks = mmap(NULL, (size_t)MAX_FIBERS * STACK, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  x.fiber = realloc(x.fiber, (size_t)x.total * sizeof *x.fiber);
+  x.ready = realloc(x.ready, (size_t)x.total * sizeof *x.ready);
+  x.block = realloc(x.block, slots * sizeof *x.block);
+  x.saved = realloc(x.saved, slots * (x.statics + l->dynamic) + 1);
+  *l->module->engine = &engine;
+  if (l->cooperative) {
+    for (unsigned i = 0; i < blocks; i++) start_block(&x.block[i], (int)i, i);
+    run_blocks((int)blocks);
+  } else {  // an order drawn from the seed: index -> (first + index * stride) mod blocks
+    unsigned first = standin_random(rng, blocks), stride = 1 + standin_random(rng, blocks), a, b;
+    do {
+      for (a = stride, b = blocks; b;) {
+        unsigned r = a % b;
+        a = b, b = r;
+      }
+    } while (a != 1 && stride++);
+    for (unsigned i = 0; i < blocks; i++) {
+      start_block(&x.block[0], 0, (unsigned)((first + (uint64_t)i * stride) % blocks));
+      run_blocks(1);
+    }
+  }
+}

@@ -1,0 +1,354 @@
+// nccl.c - libnccl.so.2 without a GPU: ranks are threads or processes of one machine and meet in a
+// mapped file. file.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <nccl.h>
+
+#include "tests/gpu/standin/standin.h"
+
+enum {
+  MAX_RANKS = 32,
+  CHUNK = 1 << 20,
+  ALL_REDUCE = 0,
+  REDUCE,
+  BROADCAST,
+  ALL_GATHER,
+  REDUCE_SCATTER
+};
+static const char *const kinds[] = {"AllReduce", "Reduce", "Broadcast", "AllGather",
+                                    "ReduceScatter"};
+
+typedef struct {
+  int kind, type, op, root;
+  size_t count;
+} call;
+struct shared {
+  _Atomic int joined, failed;
+  struct {
+    int pid, device;
+  } who[MAX_RANKS];
+  struct {
+    _Atomic long arrived, left;
+    call call;
+  } slot[MAX_RANKS];
+  char data[MAX_RANKS][CHUNK];  // sparse: pages exist once touched
+};
+struct ncclComm {
+  int rank, n, device, aborted, calls, waiting;
+  long chunks;
+  _Atomic int error;
+  struct shared *s;
+  char text[300], path[128];
+};
+typedef struct {
+  ncclComm_t comm;
+  call call;
+  const char *send;
+  char *recv;
+  size_t off;
+  int index, arrived;
+  double begun;
+} work;
+
+static _Thread_local int in_group, nqueued, njoining;
+static _Thread_local struct {
+  work w;
+  cudaStream_t stream;
+} queued[256];
+static _Thread_local ncclComm_t joining[MAX_RANKS];
+static _Thread_local char last_error[400];
+
+static ncclResult_t fail(ncclComm_t c, ncclResult_t r, const char *fmt, ...) {
+  va_list a;
+  va_start(a, fmt);
+  vsnprintf(last_error, sizeof last_error, fmt, a);
+  va_end(a);
+  if (c) {
+    c->error = r;
+    memcpy(c->text, last_error, sizeof c->text - 1);
+  }
+  standin_say("NCCL: %s", last_error);
+  return r;
+}
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// ---- communicators ----
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  const char *dir = getenv("TMPDIR");
+  memset(id, 0, sizeof *id);
+  snprintf(id->internal, sizeof id->internal, "%.80s/standin-nccl-XXXXXX", dir ? dir : "/tmp");
+  int fd = mkstemp(id->internal);
+  if (fd < 0 || ftruncate(fd, sizeof(struct shared)))
+    return fail(NULL, ncclSystemError, "%s: %s", id->internal, strerror(errno));
+  return close(fd), ncclSuccess;
+}
+static ncclResult_t wait_joined(ncclComm_t c) {
+  const char *limit = getenv("STANDIN_JOIN_SECONDS");
+  for (double end = now() + (limit ? atof(limit) : 60); c->s->joined < c->n; usleep(200))
+    if (now() > end)
+      return fail(c, ncclSystemError, "rank %d: only %d of %d ranks joined", c->rank, c->s->joined,
+                  c->n);
+  if (c->rank == 0) unlink(c->path);
+  c->waiting = 0;
+  for (int r = 0; r < c->n; r++)
+    if (r != c->rank && c->s->who[r].pid == c->s->who[c->rank].pid &&
+        c->s->who[r].device == c->device)
+      return fail(c, ncclInvalidUsage, "ranks %d and %d use the same device %d", c->rank, r,
+                  c->device);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config) {
+  if (n < 1 || n > MAX_RANKS || rank < 0 || rank >= n || standin_device() < 0)
+    return fail(NULL, ncclInvalidArgument, "init of rank %d of %d%s", rank, n,
+                standin_device() < 0 ? " without a context" : "");
+  int fd = open(id.internal, O_RDWR);
+  ncclComm_t c = calloc(1, sizeof *c);
+  c->rank = rank, c->n = n, c->device = standin_device(), c->waiting = 1;
+  c->s = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *c->s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (c->s == MAP_FAILED) return fail(NULL, ncclInvalidArgument, "unique id: %s", strerror(errno));
+  close(fd);
+  memcpy(c->path, id.internal, sizeof c->path);
+  c->s->who[rank].pid = (int)getpid(), c->s->who[rank].device = c->device;
+  c->s->joined++;
+  *out = c;
+  if (in_group) return joining[njoining++] = c, ncclSuccess;
+  if (config && config->blocking == 0) return ncclInProgress;
+  return wait_joined(c);
+}
+ncclResult_t ncclCommInitRank(ncclComm_t *c, int n, ncclUniqueId id, int rank) {
+  return ncclCommInitRankConfig(c, n, id, rank, NULL);
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *e) {
+  if (c->waiting && !c->error) {
+    if (c->s->joined < c->n) return *e = ncclInProgress, ncclSuccess;
+    wait_joined(c);
+  }
+  return *e = (ncclResult_t)c->error, ncclSuccess;
+}
+ncclResult_t ncclCommAbort(ncclComm_t c) {
+  return c->aborted = 1, ncclSuccess;
+}  // work under way ends without result
+ncclResult_t ncclCommFinalize(ncclComm_t c) { return (void)c, ncclSuccess; }
+ncclResult_t ncclCommDestroy(ncclComm_t c) { return c->aborted = 2, ncclSuccess; }
+ncclResult_t ncclCommCount(const ncclComm_t c, int *n) { return *n = c->n, ncclSuccess; }
+ncclResult_t ncclCommUserRank(const ncclComm_t c, int *r) { return *r = c->rank, ncclSuccess; }
+ncclResult_t ncclCommCuDevice(const ncclComm_t c, int *d) { return *d = c->device, ncclSuccess; }
+ncclResult_t ncclGetVersion(int *v) { return *v = NCCL_VERSION_CODE, ncclSuccess; }
+const char *ncclGetLastError(ncclComm_t c) { return c && *c->text ? c->text : last_error; }
+const char *ncclGetErrorString(ncclResult_t r) {
+  static const char *const names[] = {"no error",
+                                      "unhandled cuda error",
+                                      "unhandled system error",
+                                      "internal error",
+                                      "invalid argument",
+                                      "invalid usage",
+                                      "remote process exited or there was a network error",
+                                      "in progress"};
+  return r >= 0 && r < 8 ? names[r] : "unknown";
+}
+
+// ---- numbers ----
+
+static size_t size_of(int t) {
+  return t == ncclInt8 || t == ncclUint8                         ? 1
+         : t == ncclFloat16 || t == ncclBfloat16                 ? 2
+         : t == ncclInt32 || t == ncclUint32 || t == ncclFloat32 ? 4
+         : t == ncclInt64 || t == ncclUint64 || t == ncclFloat64 ? 8
+                                                                 : 0;
+}
+#define TYPES(X)                                                                              \
+  X(ncclInt8, int8_t)                                                                         \
+  X(ncclUint8, uint8_t)                                                                       \
+  X(ncclInt32, int32_t)                                                                       \
+  X(ncclUint32, uint32_t) X(ncclInt64, int64_t) X(ncclUint64, uint64_t) X(ncclFloat32, float) \
+      X(ncclFloat64, double)
+static double get(const void *p, size_t i, int t) {  // 64-bit integers: exact below 2^53
+  switch (t) {
+#define GET(e, T) \
+  case e:         \
+    return (double)((const T *)p)[i];
+    TYPES(GET)
+    case ncclFloat16:
+      return standin_f16(((const uint16_t *)p)[i]);
+    default:
+      return standin_bf16(((const uint16_t *)p)[i]);
+  }
+}
+static void store(void *p, size_t i, int t, double v) {
+  switch (t) {
+#define STORE(e, T)     \
+  case e:               \
+    ((T *)p)[i] = (T)v; \
+    return;
+    TYPES(STORE)
+    case ncclFloat16:
+      ((uint16_t *)p)[i] = standin_to_f16((float)v);
+      return;
+    default:
+      ((uint16_t *)p)[i] = standin_to_bf16((float)v);
+  }
+}
+// dst[i] = all ranks' element `from + i`, taken in the order of the ranks
+static void reduce(ncclComm_t c, void *dst, size_t from, size_t n, int t, int op) {
+  for (size_t i = 0; i < n; i++) {
+    double a = get(c->s->data[0], from + i, t);
+    for (int r = 1; r < c->n; r++) {
+      double v = get(c->s->data[r], from + i, t);
+      a = op == ncclProd  ? a * v
+          : op == ncclMax ? (v > a ? v : a)
+          : op == ncclMin ? (v < a ? v : a)
+                          : a + v;
+      if (t == ncclFloat32) a = (float)a;
+    }
+    store(dst, i, t, op == ncclAvg ? a / c->n : a);
+  }
+}
+
+// ---- one collective, called again and again until all ranks have come ----
+
+// STANDIN_NCCL_FAULT=rank:call:delay|fail|hang|exit -- the call-th collective that this rank
+// carries out
+static const char *fault_of(ncclComm_t c, int index) {
+  const char *e = getenv("STANDIN_NCCL_FAULT");
+  int rank, at, n = 0;
+  return e && sscanf(e, "%d:%d:%n", &rank, &at, &n) == 2 && n && rank == c->rank && at == index
+             ? e + n
+             : "";
+}
+static int same(const call *a, const call *b) {
+  return a->kind == b->kind && a->type == b->type && a->op == b->op && a->root == b->root &&
+         a->count == b->count;
+}
+static int poll_work(void *arg) {
+  work *w = arg;
+  ncclComm_t c = w->comm;
+  struct shared *s = c->s;
+  call k = w->call;
+  size_t size = size_of(k.type), pieces = k.kind == REDUCE_SCATTER ? (size_t)c->n : 1;
+  if (!w->index) w->index = ++c->calls, w->begun = now();
+  if (c->aborted || c->error) return 1;
+  const char *f = fault_of(c, w->index);
+  if (*f == 'h' || (*f == 'd' && now() - w->begun < 0.2)) return 0;
+  if (*f == 'e') _exit(1);
+  if (*f == 'f') s->failed = 1 + c->rank;
+  if (s->failed)
+    return fail(c, ncclRemoteError, "rank %d: rank %d failed in call %d", c->rank, s->failed - 1,
+                w->index),
+           1;
+  for (;;) {
+    size_t most = CHUNK / size / pieces, n = k.count - w->off < most ? k.count - w->off : most;
+    if (!w->arrived) {
+      for (int r = 0; r < c->n; r++)  // no rank still reads what this rank wrote last
+        if (s->slot[r].left < c->chunks) return 0;
+      if (k.kind != BROADCAST || k.root == c->rank)
+        for (size_t p = 0; p < pieces; p++)
+          memcpy(s->data[c->rank] + p * n * size, w->send + (p * k.count + w->off) * size,
+                 n * size);
+      s->slot[c->rank].call = k;
+      s->slot[c->rank].arrived = c->chunks + 1;
+      w->arrived = 1;
+    }
+    for (int r = 0; r < c->n; r++)
+      if (s->slot[r].arrived <= c->chunks) return 0;
+    for (int r = 0; r < c->n; r++) {
+      const call *o = &s->slot[r].call;
+      if (same(o, &k)) continue;
+      fail(c, ncclInvalidArgument,
+           "call %d: rank %d does %s(count %zu, type %d, op %d, root %d), rank %d does %s(count "
+           "%zu, type %d, op %d, root %d)",
+           w->index, c->rank, kinds[k.kind], k.count, k.type, k.op, k.root, r, kinds[o->kind],
+           o->count, o->type, o->op, o->root);
+      s->slot[c->rank].left = ++c->chunks;
+      return 1;
+    }
+    char *to = w->recv + w->off * size;
+    if (k.kind == ALL_REDUCE || (k.kind == REDUCE && k.root == c->rank))
+      reduce(c, to, 0, n, k.type, k.op);
+    if (k.kind == REDUCE_SCATTER) reduce(c, to, (size_t)c->rank * n, n, k.type, k.op);
+    if (k.kind == BROADCAST) memcpy(to, s->data[k.root], n * size);
+    for (int r = 0; r < c->n && k.kind == ALL_GATHER; r++)
+      memcpy(to + (size_t)r * k.count * size, s->data[r], n * size);
+    s->slot[c->rank].left = ++c->chunks;
+    w->arrived = 0, w->off += n;
+    if (w->off >= k.count) return 1;
+  }
+}
+
+static ncclResult_t submit(work w, cudaStream_t stream) {
+  const char *name = kinds[w.call.kind];
+  ncclComm_t c = w.comm;
+  if (!c || c->aborted)
+    return fail(c, ncclInvalidArgument, "nccl%s on an ended communicator", name);
+  if (c->waiting) return fail(c, ncclInvalidUsage, "nccl%s before the communicator is ready", name);
+  if (c->error) return (ncclResult_t)c->error;
+  if (in_group) {
+    if (nqueued == 256) return fail(c, ncclInternalError, "more than 256 calls in a group");
+    return queued[nqueued].stream = stream, queued[nqueued++].w = w, ncclSuccess;
+  }
+  size_t n = w.call.count * size_of(w.call.type), all = n * (size_t)c->n;
+  int sends = w.call.kind != BROADCAST || w.call.root == c->rank,
+      gets = w.call.kind != REDUCE || w.call.root == c->rank;
+  if (!size_of(w.call.type) || w.call.op > ncclAvg || w.call.root < 0 || w.call.root >= c->n)
+    return fail(c, ncclInvalidArgument, "nccl%s: arguments", name);
+  if (standin_stream_device(stream) != c->device)
+    return fail(c, ncclInvalidUsage, "nccl%s: stream of another device", name);
+  if ((sends && standin_range(w.send, w.call.kind == REDUCE_SCATTER ? all : n, c->device, name)) ||
+      (gets && standin_range(w.recv, w.call.kind == ALL_GATHER ? all : n, c->device, name)))
+    return fail(c, ncclInvalidArgument, "nccl%s: buffers", name);
+  if (!n) return ncclSuccess;
+  return standin_enqueue(stream, name, poll_work, &w, sizeof w, c) ? ncclUnhandledCudaError
+                                                                   : ncclSuccess;
+}
+#define WORK(kind, type, op, root, count) \
+  (work) { .comm = c, .call = {kind, type, op, root, count}, .send = send, .recv = recv }
+ncclResult_t ncclAllReduce(const void *send, void *recv, size_t n, ncclDataType_t t, ncclRedOp_t op,
+                           ncclComm_t c, cudaStream_t s) {
+  return submit(WORK(ALL_REDUCE, t, op, 0, n), s);
+}
+ncclResult_t ncclReduce(const void *send, void *recv, size_t n, ncclDataType_t t, ncclRedOp_t op,
+                        int root, ncclComm_t c, cudaStream_t s) {
+  return submit(WORK(REDUCE, t, op, root, n), s);
+}
+ncclResult_t ncclBroadcast(const void *send, void *recv, size_t n, ncclDataType_t t, int root,
+                           ncclComm_t c, cudaStream_t s) {
+  return submit(WORK(BROADCAST, t, 0, root, n), s);
+}
+ncclResult_t ncclAllGather(const void *send, void *recv, size_t n, ncclDataType_t t, ncclComm_t c,
+                           cudaStream_t s) {
+  return submit(WORK(ALL_GATHER, t, 0, 0, n), s);
+}
+ncclResult_t ncclReduceScatter(const void *send, void *recv, size_t n, ncclDataType_t t,
+                               ncclRedOp_t op, ncclComm_t c, cudaStream_t s) {
+  return submit(WORK(REDUCE_SCATTER, t, op, 0, n), s);
+}
+ncclResult_t ncclGroupStart(void);  // nccl.h has no prototypes of these two
+ncclResult_t ncclGroupEnd(void);
+ncclResult_t ncclGroupStart(void) { return in_group++, ncclSuccess; }
+ncclResult_t ncclGroupEnd(void) {
+  if (!in_group) return fail(NULL, ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
+  if (--in_group) return ncclSuccess;
+  ncclResult_t r = ncclSuccess, e;
+  for (int i = 0; i < njoining; i++)
+    if ((e = wait_joined(joining[i]))) r = e;
+  int n = nqueued;
+  njoining = nqueued = 0;
+  for (int i = 0; i < n; i++)
+    if ((e = submit(queued[i].w, queued[i].stream))) r = e;
+  return r;
+}

@@ -1,0 +1,101 @@
+// nvrtc_rewrite.c - see nvrtc.h.
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/gpu/standin/nvrtc.h"
+
+void text_put(text *t, const char *p, size_t n) {
+  t->p = realloc(t->p, t->n + n + 1);
+  if (!t->p) abort();
+  memcpy(t->p + t->n, p, n);
+  t->n += n, t->p[t->n] = 0;
+}
+void text_puts(text *t, const char *s) { text_put(t, s, strlen(s)); }
+
+static int is_word(int c) { return isalnum(c) || c == '_'; }
+
+static char *find_word(char *from, const char *w) {
+  size_t n = strlen(w);
+  for (char *p = from; (p = strstr(p, w)); p++)
+    if ((p == from || !is_word((unsigned char)p[-1])) && !is_word((unsigned char)p[n])) return p;
+  return NULL;
+}
+
+// A kernel's declaration: its name is [name, end), `bounds` its largest block or "0".
+typedef struct declaration {
+  char *name, *end, bounds[100];
+} declaration;
+
+static declaration read_declaration(char *in, char *g) {
+  declaration d = {.bounds = "0"};
+  for (char *q = g; *q && *q != '{' && *q != ';' && !d.name; q++) {
+    if (!strncmp(q, "__si_bounds__", 13)) {
+      char *open = strchr(q, '('), *close = open + 1;
+      for (int depth = 1; *close && depth; close++)
+        depth += *close == '(' ? 1 : *close == ')' ? -1 : 0;
+      snprintf(d.bounds, sizeof d.bounds, "%.*s", (int)(close - open - 2), open + 1);
+      memset(q, ' ', (size_t)(close - q));
+    } else if (*q == '(') {
+      for (d.end = q; d.end > in && isspace((unsigned char)d.end[-1]);) d.end--;
+      for (d.name = d.end; d.name > in && is_word((unsigned char)d.name[-1]);) d.name--;
+    }
+  }
+  return d;
+}
+
+static int put_kernels(char *in, text *table) {
+  int n = 0;
+  char entry[600], quoted[200];
+  for (char *g = in; (g = find_word(g, "__si_global__"));) {
+    int is_c = 0;
+    char *begin = g;
+    memset(g, ' ', 13);
+    while (begin > in && !strchr(";}\n", begin[-1])) begin--;
+    declaration d = read_declaration(in, g);
+    for (char *s = begin; s < g; s++) is_c |= !strncmp(s, "\"C\"", 3);
+    if (!d.name || !is_c) continue;
+    int length = (int)(d.end - d.name);
+    snprintf(quoted, sizeof quoted, "\"%.*s\"", length, d.name);
+    if (n && strstr(table->p, quoted)) continue;  // declared before
+    snprintf(entry, sizeof entry, "si_entry<&%.*s>(%s, %s),\n", length, d.name, quoted, d.bounds);
+    text_puts(table, entry);
+    n++;
+  }
+  return n;
+}
+
+// All arrays of dynamic shared memory are one; the others are in a section of their own.
+static void put_shared(char *in, text *out) {
+  for (char *s; (s = find_word(in, "__si_shared__"));) {
+    char *before = s;
+    while (before > in && isspace((unsigned char)before[-1])) before--;
+    int external = before - in >= 6 && !strncmp(before - 6, "extern", 6);
+    text_put(out, in, (size_t)(s - in));
+    in = s + 13;
+    if (external) {
+      char *end = strchr(in, ';');
+      text_put(out, in, (size_t)(end - in));
+      text_puts(out, " __asm__(\"__si_dynamic\")");
+      in = end;
+    } else {
+      text_puts(out, "static __attribute__((section(\"si_shared\"), used))");
+    }
+  }
+  text_puts(out, in);
+}
+
+void nvrtc_rewrite(char *in, text *out) {
+  text table = {0};
+  char entry[300];
+  int n = put_kernels(in, &table);
+  put_shared(in, out);
+  text_puts(out, "\n# 1 \"table of kernels\"\nstatic const standin_kernel si_table[] = {\n");
+  text_puts(out, n ? table.p : "{0, 0, 0, 0, 0}");
+  snprintf(entry, sizeof entry,
+           "};\nextern \"C\" const standin_module_t standin_module = {si_table, %d, si_arch, "
+           "&__si_self, &__si_engine, __start_si_shared, __stop_si_shared, __si_dynamic};\n",
+           n);
+  text_puts(out, entry);
+  free(table.p);
+}

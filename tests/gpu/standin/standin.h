@@ -1,0 +1,59 @@
+// standin.h - what the stand-in libraries share. No product code includes this.
+#pragma once
+#include "tests/gpu/standin/abi.h"
+
+// exec.c
+typedef struct {
+  const standin_module_t *module;
+  const standin_kernel *kernel;
+  unsigned grid[3], block[3], dynamic;
+  int cooperative;
+  void **args;
+} standin_launch;
+void standin_run(const standin_launch *l, uint64_t *rng);  // leaves by standin_die on errors
+void standin_where(char *text, size_t size);               // the device thread that runs now
+
+// The driver
+void standin_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void standin_die(int code, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
+unsigned standin_random(uint64_t *rng, unsigned n);  // 0 .. n-1; always 0 in plain mode
+
+// For libraries which enqueue work of their own: `poll` is called with a private copy of `arg` when
+// stream order allows it; 1: done, 0: ask again, < 0: minus the CUresult that breaks the context.
+// Work with the same `chain` runs in the order of the calls.
+int standin_enqueue(void *stream, const char *name, int (*poll)(void *arg), const void *arg,
+                    size_t bytes, const void *chain);
+int standin_range(const void *p, size_t n, int device,
+                  const char *what);  // 0: inside an allocation
+int standin_device(void);             // of the current context, or -1
+int standin_stream_device(void *stream);
+
+static inline float standin_bf16(uint16_t h) {
+  union {
+    uint32_t u;
+    float f;
+  } v = {.u = (uint32_t)h << 16};
+  return v.f;
+}
+static inline uint16_t standin_to_bf16(float f) {
+  union {
+    float f;
+    uint32_t u;
+  } v = {.f = f};
+  if (f != f) return 0x7fff;
+  return (uint16_t)((v.u + 0x7fff + ((v.u >> 16) & 1)) >> 16);
+}
+static inline float standin_f16(uint16_t h) {
+  union {
+    uint16_t u;
+    _Float16 f;
+  } v = {.u = h};
+  return (float)v.f;
+}
+static inline uint16_t standin_to_f16(float f) {
+  union {
+    _Float16 f;
+    uint16_t u;
+  } v = {.f = (_Float16)f};
+  return v.u;
+}
