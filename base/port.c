@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -76,9 +75,15 @@ void *gr_large_alloc(size_t bytes) {
   return p;
 }
 
+// Not getrusage: its peak includes that of the program which this process ran before (exec), such
+// as a launcher's.
 size_t gr_resident_bytes(void) {
-  struct rusage use;
-  return getrusage(RUSAGE_SELF, &use) ? 0 : (size_t)use.ru_maxrss * 1024;
+  char line[256];
+  size_t kb = 0;
+  FILE *f = fopen("/proc/self/status", "re");
+  while (f && fgets(line, sizeof line, f) && sscanf(line, "VmHWM: %zu", &kb) != 1) continue;
+  if (f) fclose(f);
+  return kb << 10;
 }
 
 gr_memory gr_memory_now(void) {

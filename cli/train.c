@@ -7,7 +7,9 @@
 #include <unistd.h>
 #include "cli/commands.h"
 #include "cli/job/same_inputs.h"
+#include "runtime/comm/store.h"
 #include "runtime/launch/launch.h"
+#include "runtime/launch/rendezvous.h"
 #include "runtime/train/run.h"
 
 enum { MAX_TO_BEGIN = 60 };  // seconds, before a configuration is known
@@ -129,33 +131,67 @@ static void let_first_leave(gr_status s, int ranks) {
   sleep(3);
 }
 
-static gr_status run_process(gr_job *job, int rank, gr_status composed) {
+static gr_status open_mpi(int rank, double timeout, gr_comm **world) {
+  gr_launch_watch_startup(rank, timeout, gr_run_signalled);
+  gr_status s = gr_mpi_open(timeout, world);
+  gr_launch_startup_done();
+  return s;
+}
+
+static gr_status open_tcp(gr_arena *arena, double timeout, gr_comm **world) {
+  gr_rendezvous *r = GR_NEW(arena, gr_rendezvous, 1);
+  gr_store_options *o = GR_NEW(arena, gr_store_options, 1);
+  GR_TRY(gr_launch_rendezvous(r));
+  *o = (gr_store_options){.host = r->host,
+                          .port = r->port,
+                          .ports = r->ports,
+                          .local = r->local,
+                          .token = r->token,
+                          .rank = r->rank,
+                          .ranks = r->ranks,
+                          .timeout_s = timeout,
+                          .stop = gr_run_signalled,
+                          .setting = r->setting};
+  return gr_tcp_open(o, 0, world);
+}
+
+// Rank 0 reports errors that all ranks have. Where it was killed, rank 1 does it in its place;
+// graphrun's launcher needs neither.
+static int reporter(int rank, gr_status s) {
+  bool lost = gr_status_code(s) == GR_ERR_RANK && strstr(gr_status_text(s), "rank 0 died");
+  return lost && rank == 1 && !gr_launch_own() ? 0 : rank;
+}
+
+// Without a configuration of its own this rank takes rank 0's, and waits less long for it.
+static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_status composed) {
   gr_comm *world = NULL;
   double timeout = composed ? MAX_TO_BEGIN : job->spec.set.timeout;
-  gr_launch_watch_startup(rank, timeout, gr_run_signalled);
+  bool tcp = !composed && job->spec.set.backend == gr_backend_tcp;
+  bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
   size_t before = gr_memory_now().own;
-  gr_status s = gr_mpi_open(timeout, &world);
+  gr_status s =
+      mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job->arena, timeout, &world);
   job->spec.launch_bytes = more_than(before);
-  gr_launch_startup_done();
-  int ranks = world ? world->ranks : 0;
+  int ranks = world ? world->ranks : launch->ranks;
   if (world)
     s = run_in(job, world, composed);
   else
     s = gr_also(composed, s);
-  gr_mpi_close(world);
+  gr_comm_close(world);
   gr_job_close(job);
   let_first_leave(s, ranks);
-  exit(gr_launch_report_exit(rank, s));
+  exit(gr_launch_report_exit(reporter(launch->rank, s), s));
 }
 
 static gr_status train(gr_job *job, gr_status composed) {
   gr_launch_plan launch = {.ranks = 0};
-  int started = gr_launch_started(NULL, NULL);
+  int started = gr_launch_started(NULL, NULL), wanted = (int)job->spec.set.ranks;
   gr_log_open(composed ? GR_INFO : level_of(&job->spec.set), 0, 1);
-  if (composed && !started) return composed;
-  gr_status s = gr_launch_find(started ? 0 : (int)job->spec.set.ranks, devices_of(job), &launch);
+  if (composed && started < 2) return composed;
+  gr_status s = gr_launch_find(started > 1 ? 0 : wanted, devices_of(job), &launch);
   if (s) return gr_also(composed, s);
-  if (launch.kind == GR_LAUNCH_RANK) return run_process(job, launch.rank, composed);
+  bool single = launch.kind == GR_LAUNCH_RANK && launch.ranks == 1 && !launch.mpi;
+  if (launch.kind == GR_LAUNCH_RANK && !single) return run_process(job, &launch, composed);
   if (launch.kind == GR_LAUNCH_START && job->spec.set.backend != gr_backend_loopback) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);

@@ -208,7 +208,7 @@ int gr_settings_differences(const gr_settings *s, int devices, const char *out[G
   int n = 0;
   if (devices) return 0;
   if (s->backend == gr_backend_nccl && s->enabled)
-    out[n++] = "distributed.backend is nccl, but there is no GPU here: using MPI on CPUs";
+    out[n++] = "distributed.backend is nccl, but there is no GPU here: ranks compute on CPUs";
   if (s->mixed_precision)
     out[n++] = "training.mixed_precision is asked for, but CPU ranks compute in fp32";
   else if (s->precision != gr_precision_fp32)

@@ -36,7 +36,7 @@ gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine, gr_comm 
   GR_TRY(open_world(timeout_s, ranks_per_machine, out));
   gr_status s = check_size(*out);
   if (!s) return GR_OK;
-  gr_mpi_close(*out);
+  gr_comm_close(*out);
   *out = NULL;
   return s;
 }
@@ -45,7 +45,7 @@ gr_status gr_mpi_open(double timeout_s, gr_comm **out) {
   return gr_mpi_open_machines(timeout_s, 0, out);
 }
 
-void gr_mpi_close(gr_comm *world) {
+void gr_comm_close(gr_comm *world) {
   if (world) world->ops->close(world);
 }
 

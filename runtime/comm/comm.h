@@ -24,13 +24,22 @@ typedef struct gr_mpi_module {  // the table of module "mpi" (base/module.h): mp
 // GR_ERR_LAUNCH in a build without MPI, and when a launcher started several processes that MPI does
 // not know of, because each of them would train alone.
 GR_MUST_USE gr_status gr_mpi_open(double timeout_s, gr_comm **out_world);
-// Collective. Calls MPI_Finalize if gr_mpi_open called MPI_Init, unless a rank has failed (it would
-// wait for that rank). NULL is fine.
-void gr_mpi_close(gr_comm *world);
 // gr_mpi_open with every `ranks_per_machine` consecutive ranks of a machine treated as a machine of
 // their own; 0: the real machines. For tests, and for machines with many sockets.
 GR_MUST_USE gr_status gr_mpi_open_machines(double timeout_s, int ranks_per_machine,
                                            gr_comm **out_world);
+
+// ---- TCP: ranks are processes that find each other by the store of rank 0 (store.h) -----------
+typedef struct gr_store_options gr_store_options;
+// Opens the world of all ranks. Ranks of one machine share memory; those of several machines use
+// TCP connections. ranks_per_machine: as for gr_mpi_open_machines. Collective. Errors as of
+// gr_store_open, whose options must live as long as the world. gr_comm_close closes it.
+GR_MUST_USE gr_status gr_tcp_open(const gr_store_options *, int ranks_per_machine,
+                                  gr_comm **out_world);
+
+// Closes a world of MPI or TCP. Collective. Calls MPI_Finalize if gr_mpi_open called MPI_Init,
+// unless a rank has failed (it would wait for that rank). NULL is fine.
+void gr_comm_close(gr_comm *world);
 
 // Splits `world` into one communicator per mesh axis: out[a] holds the ranks that differ from this
 // one in coordinate `a` only. Collective over `world`; gr_comm_mesh_close closes them. Fails with

@@ -3,8 +3,8 @@
 // The ranks of a machine communicate by shared memory (shared.h), not by MPI; where the system does
 // not allow sharing, each rank counts as a machine of its own. Across machines a sum has two
 // levels: within each machine, then over the machines in order, so that every rank gets the same
-// bits. The other collectives are MPI's nonblocking ones, so that a dead or silent peer is an error
-// and not a hang.
+// bits (machines.h). Leaders use MPI's nonblocking collectives, so that a dead or silent peer is an
+// error and not a hang.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
@@ -13,13 +13,6 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/mpi_parts.h"
 #include "runtime/comm/pages.h"
-
-// Memory from alloc_shared: this rank's copy and the mappings of its peers' copies.
-struct gr_mpi_allocation {
-  gr_mpi_allocation *older;
-  gr_region region;
-  char *at[];  // by rank
-};
 
 gr_status gr_mpi_failed(int code, const char *what) {
   char text[MPI_MAX_ERROR_STRING] = "unknown error";
@@ -32,7 +25,7 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
                      const gr_comm_piece *piece) {
   gr_mpi *m = (gr_mpi *)c;
   if (m->machines == 1) return gr_shared_run(&m->node.base, kind, d, n, piece);
-  gr_status s = gr_mpi_run_far(m, kind, d, n, piece);
+  gr_status s = gr_machines_run(&m->far, kind, d, n, piece);
   if (s) gr_mpi_report_abort(m);
   return s;
 }
@@ -94,18 +87,31 @@ static gr_status open_block(gr_mpi *m, int rank, int ranks, int *all) {
   return GR_OK;
 }
 
-static gr_status open_leaders(gr_mpi *m, bool leader) {
-  int one = leader;
-  MPI_TRY(MPI_Allreduce(&one, &m->machines, 1, MPI_INT, MPI_SUM, m->all));
+// The ranks of each machine, by machine: what gr_machines_open takes.
+static gr_status open_far(gr_mpi *m, int rank, int machine) {
+  int own[2] = {machine, rank}, all[2 * m->base.ranks], most = 0;
+  MPI_TRY(MPI_Allgather(own, 2, MPI_INT, all, 2, MPI_INT, m->all));
+  for (int r = 0; r < m->base.ranks; r++)
+    if (all[2 * r + 1] >= most) most = all[2 * r + 1] + 1;
+  int rank_of[m->machines * most];
+  for (int i = 0; i < m->machines * most; i++) rank_of[i] = -1;
+  for (int r = 0; r < m->base.ranks; r++) rank_of[all[2 * r] * most + all[2 * r + 1]] = r;
+  m->node.poll = gr_mpi_poll_aborts;
+  return gr_machines_open(&m->far, &m->node, &gr_mpi_link, m, m->base.rank, m->machines, most,
+                          rank_of);
+}
+
+static gr_status open_leaders(gr_mpi *m, int rank) {
+  int leader = rank == 0, machine = 0;
+  MPI_TRY(MPI_Allreduce(&leader, &m->machines, 1, MPI_INT, MPI_SUM, m->all));
   MPI_TRY(MPI_Comm_split(m->all, leader ? 0 : MPI_UNDEFINED, m->base.rank, &m->leaders));
   if (m->machines == 1) return GR_OK;
-  m->spare = malloc(GR_SHARED_CHUNK);
-  if (leader) m->gathered = malloc((size_t)m->machines * GR_SHARED_CHUNK);
-  if (!m->spare || (leader && !m->gathered))
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for communication with %d machines",
-                   m->machines);
-  m->node.poll = gr_mpi_poll_aborts;
-  return GR_OK;
+  if (leader) {
+    MPI_TRY(MPI_Comm_set_errhandler(m->leaders, MPI_ERRORS_RETURN));
+    MPI_TRY(MPI_Comm_rank(m->leaders, &machine));
+  }
+  MPI_TRY(MPI_Bcast(&machine, 1, MPI_INT, 0, m->local));
+  return open_far(m, rank, machine);
 }
 
 // Sets m->oversubscribed: this machine's ranks outnumber their processors. The affinity masks are
@@ -142,7 +148,7 @@ static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
   if (!shared)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                    "the ranks of this machine cannot map more shared memory");
-  GR_TRY(open_leaders(m, rank == 0));
+  GR_TRY(open_leaders(m, rank));
   gr_shared_join(&m->node, m->block, rank, ranks, m->world_rank, (int)getpid(),
                  m->world == m ? NULL : &m->world->node, timeout_s, m->oversubscribed);
   MPI_TRY(MPI_Barrier(m->local));
@@ -150,14 +156,9 @@ static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
 }
 
 static void discard(gr_mpi *m) {
-  for (gr_mpi_allocation *t = m->allocations, *older; t; t = older) {
-    older = t->older;
-    for (int r = 0; r < m->base.ranks; r++) gr_pages_free(t->at[r], t->region.bytes);
-    free(t);
-  }
+  gr_allocations_free(m->allocations, m->base.ranks);
   gr_pages_free(m->block, m->block_bytes);
-  free(m->spare);
-  free(m->gathered);
+  gr_machines_close(&m->far);
   free(m);
 }
 
@@ -211,32 +212,9 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
   return GR_OK;
 }
 
-// Maps the copies of the other ranks of this machine. *blind: on every rank, how many ranks could
-// not map a copy; unless it is 0 no rank may use the allocation for in-place collectives.
-static gr_status map_peers(gr_mpi *w, gr_mpi_allocation *t, const int32_t *offers, int32_t *blind) {
-  int32_t own = 0;
-  for (int k = 0; k < w->node.base.ranks; k++) {
-    int r = w->node.block->slot[k].rank;
-    if (r != w->base.rank) t->at[r] = gr_pages_map(offers + r * GR_PAGES_OFFER, t->region.bytes);
-    own |= !t->at[r];
-  }
-  return gr_comm_run(&w->base, GR_ALL_REDUCE, GR_I32, 1, &own, blind);
-}
-
 static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
   gr_mpi *w = ((gr_mpi *)c)->world;
-  int32_t offer[GR_PAGES_OFFER], offers[GR_PAGES_OFFER * w->base.ranks], blind = 0;
-  gr_mpi_allocation *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)w->base.ranks);
-  if (!t) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for an allocation record");
-  t->older = w->allocations, w->allocations = t;
-  GR_TRY(gr_pages_make(bytes, out, offer));
-  t->at[w->base.rank] = *out;
-  t->region = (gr_region){.own = *out, .bytes = bytes, .at = t->at};
-  gr_status s = gr_comm_run(&w->base, GR_ALL_GATHER, GR_I32, GR_PAGES_OFFER, offer, offers);
-  s = s ? s : map_peers(w, t, offers, &blind);
-  gr_pages_close_offer(offer);
-  if (!s && !blind) gr_shared_add_region(&w->node, &t->region);
-  return s;
+  return gr_allocations_add(&w->allocations, &w->base, &w->node, bytes, out);
 }
 
 static gr_status start(bool *out_here) {

@@ -1,13 +1,13 @@
-// mpi_parts.h - declarations shared by mpi.c (opening, closing), mpi_remote.c (collectives across
-// machines) and mpi_names.c.
+// mpi_parts.h - declarations shared by mpi.c (opening, closing), mpi_remote.c (between machines)
+// and mpi_names.c.
 #pragma once
-#include "runtime/comm/shared.h"
+#include "runtime/comm/machines.h"
+#include "runtime/comm/regions.h"
 
 #if GR_HAVE_MPI
 #include <mpi.h>
 
 typedef struct gr_mpi gr_mpi;
-typedef struct gr_mpi_allocation gr_mpi_allocation;
 struct gr_mpi {
   gr_comm base;
   gr_shared node;  // the members on this machine
@@ -18,9 +18,8 @@ struct gr_mpi {
   void *block;          // node's shared memory
   size_t block_bytes;
   int world_rank, machines;
-  char *gathered;                  // on leaders: one chunk per machine
-  char *spare;                     // one chunk, for packing
-  gr_mpi_allocation *allocations;  // of the world: newest first
+  gr_machines far;             // with several machines
+  gr_allocation *allocations;  // of the world: newest first
   bool oversubscribed, abort_reported, finalize;
 };
 
@@ -32,9 +31,7 @@ gr_status gr_mpi_failed(int code, const char *what);
     if (code_ != MPI_SUCCESS) return gr_mpi_failed(code_, #call); \
   } while (0)
 
-// Runs a collective whose ranks are on several machines.
-GR_MUST_USE gr_status gr_mpi_run_far(gr_mpi *, gr_collective, gr_dtype, int n,
-                                     const gr_comm_piece *);
+extern const gr_machines_link gr_mpi_link;  // between the machines of a gr_mpi
 // Open MPI keeps a file per rank in /dev/shm or in the launcher's folder, and removes it in
 // MPI_Finalize; a rank that is killed would leave its file behind. Once all ranks of a machine have
 // mapped the files, the names are not needed: gr_mpi_hide_names (collective over the world) unlinks

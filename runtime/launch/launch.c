@@ -19,18 +19,21 @@ enum { HAVE_MPI = 0 };
 
 // ---- The environment ------------------------------------------------------------------
 
-// Environment variables of launchers. alone: whether a size of 1 counts as a launch, too; it does
-// not for Slurm and torchrun, because users run any program in a Slurm step of one task or in a
-// container with WORLD_SIZE=1.
+// Environment variables of launchers, those that start others' processes last. alone: whether a
+// size of 1 counts as a launch, too; it does not for Slurm and for variables set by hand, because
+// users run any program in a Slurm step of one task or in a container with WORLD_SIZE=1. only_with:
+// a variable that must be set as well.
 static const struct starter {
   const char *size, *rank, *by;
   bool alone, mpi;
+  const char *only_with;
 } starters[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun", true, true},
-    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun", true, true},
-    {"PMI_SIZE", "PMI_RANK", "mpirun", true, true},
-    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun", false, true},
-    {"WORLD_SIZE", "RANK", "torchrun", false, false},
+    {"WORLD_SIZE", "RANK", "torchrun", true, false, "TORCHELASTIC_RUN_ID"},
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun", true, true, NULL},
+    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun", true, true, NULL},
+    {"PMI_SIZE", "PMI_RANK", "mpirun", true, true, NULL},
+    {"WORLD_SIZE", "RANK", "RANK and WORLD_SIZE", false, false, NULL},
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun", false, true, NULL},
 };
 
 static int number(const char *name) {
@@ -44,7 +47,9 @@ static int number(const char *name) {
 static const struct starter *find_starter(int *out_ranks, int *out_rank) {
   for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
     int size = number(starters[i].size), rank = number(starters[i].rank);
-    if (size < 1 || rank < 0 || rank >= size || (size == 1 && !starters[i].alone)) continue;
+    bool here = !starters[i].only_with || getenv(starters[i].only_with);
+    if (!here || size < 1 || rank < 0 || rank >= size || (size == 1 && !starters[i].alone))
+      continue;
     *out_ranks = size, *out_rank = rank;
     return &starters[i];
   }
@@ -70,26 +75,19 @@ static bool has_server(void) {
   return false;
 }
 
-static gr_status check_srun(const struct starter *s, int ranks) {
-  if (strcmp(s->by, "srun") || has_server()) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-              "srun started %d ranks that MPI cannot connect: independent trainings would "
-              "start",
-              ranks),
-      "use `srun --mpi=pmix`, or run graphrun directly, without srun: it starts its own "
-      "ranks. If srun is not used, unset %s and %s",
-      s->size, s->rank);
+// Whether MPI connects the ranks. srun's are connected by the store where MPI cannot do it.
+static bool is_mpi(const struct starter *s) {
+  return s->mpi && HAVE_MPI && (strcmp(s->by, "srun") || has_server());
 }
 
 static gr_status check_started(const struct starter *s, int wanted, int ranks) {
-  if (!s->mpi || !HAVE_MPI)
+  if (s->mpi && !HAVE_MPI && strcmp(s->by, "srun"))
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                "%s started %d processes that %s: independent trainings would start", s->by, ranks,
-                HAVE_MPI ? "MPI does not know of" : "this build, without MPI, cannot join"),
+                "%s started %d processes that this build, without MPI, cannot join: independent "
+                "trainings would start",
+                s->by, ranks),
         "run graphrun directly, without %s: it starts its own ranks", s->by);
-  GR_TRY(check_srun(s, ranks));
   if (wanted > 0 && wanted != ranks)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                            "the configuration asks for %d rank%s, but %s started %d", wanted,
@@ -146,8 +144,9 @@ gr_status gr_launch_find(int wanted, int devices, gr_launch_plan *out) {
     return GR_OK;
   }
   GR_TRY(check_started(s, wanted, out->ranks));
-  out->kind = GR_LAUNCH_RANK, out->started_by = s->by;
-  snprintf(out->why, sizeof out->why, "%d ranks: started by %s", out->ranks, s->by);
+  out->kind = GR_LAUNCH_RANK, out->started_by = s->by, out->mpi = is_mpi(s);
+  snprintf(out->why, sizeof out->why, "%d rank%s: started by %s", out->ranks,
+           out->ranks > 1 ? "s" : "", s->by);
   return GR_OK;
 }
 

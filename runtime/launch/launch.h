@@ -9,7 +9,7 @@
 
 typedef enum gr_launch_kind {
   GR_LAUNCH_ALONE,   // one rank: this process
-  GR_LAUNCH_RANK,    // this process is one of several ranks: call gr_mpi_open
+  GR_LAUNCH_RANK,    // this process is one of several ranks: call gr_mpi_open or gr_tcp_open
   GR_LAUNCH_START,   // several ranks are requested and mpirun is available: call gr_launch_run
   GR_LAUNCH_NO_MPI,  // several ranks are requested; without MPI they can only be threads
 } gr_launch_kind;
@@ -18,15 +18,15 @@ typedef struct gr_launch_plan {
   gr_launch_kind kind;
   int ranks;               // in all
   int rank;                // of this process, from the launcher's environment; -1: not known
+  bool mpi;                // whether MPI connects the ranks; else the store does (rendezvous.h)
   const char *started_by;  // what started the ranks: "mpirun", "srun", "torchrun"; NULL: nothing
   char why[256];           // one line for the user: why so many ranks, and what is missing
   char mpirun[512];        // path of mpirun; "": not found
 } gr_launch_plan;
 
 // ranks: requested number, or 0 for auto: one per device; with 0 devices, on CPUs, 2 on more than
-// one processor. Fails with GR_ERR_LAUNCH when ranks were started in a way that cannot work
-// (torchrun starts processes that MPI does not know of), or when their number is not the requested
-// one.
+// one processor. Fails with GR_ERR_LAUNCH when ranks were started in a way that cannot work, or
+// when their number is not the requested one.
 GR_MUST_USE gr_status gr_launch_find(int ranks, int devices, gr_launch_plan *out);
 
 // Starts mpirun with argv as a child and waits for the ranks. *out_exit is the exit code for this

@@ -89,7 +89,8 @@ static void log_memory(gr_run *r, double planned) {
   gr_text_printf(&t, "peak resident memory %.0f MB: planned %.0f", peak / 1e6, planned / 1e6);
   put_part(&t, "program and libraries", (double)now.files, &rest);
   put_part(&t, "mapped from other ranks", shared > own_shared ? shared - own_shared : 0, &rest);
-  put_part(&t, "MPI", (double)r->spec->launch_bytes, &rest);
+  put_part(&t, strcmp(r->world->ops->backend, "mpi") ? "communication" : "MPI",
+           (double)r->spec->launch_bytes, &rest);
   put_part(&t, "reading and compiling", (double)r->spec->plan_bytes, &rest);
   put_part(&t, "cached data", (double)gr_dataset_cached(r->spec->data), &rest);
   put_part(&t, "batches and all else", rest, &rest);

@@ -127,7 +127,7 @@ static int be_rank(gr_collective kind) {
   gr_launch_register_rank(world->rank);
   must(run_rank(world, kind));
   int rank = world->rank;
-  gr_mpi_close(world);
+  gr_comm_close(world);
   return gr_launch_report_exit(rank, GR_OK);
 }
 

@@ -153,7 +153,7 @@ static int be_rank(const struct role *role) {
   gr_launch_register_rank(rank);
   s = role->play(world);
   if (s) world->ops->abort(world, gr_status_text(s));
-  gr_mpi_close(world);
+  gr_comm_close(world);
   return gr_launch_report_exit(rank, s);
 }
 
@@ -296,7 +296,7 @@ static void refused(const char *size, const char *rank, int wanted, const char *
   unsetenv(size), unsetenv(rank);
 }
 static void foreign_launchers_are_refused(void) {
-  refused("WORLD_SIZE", "RANK", 0, "torchrun started 4 processes");
+  refused("WORLD_SIZE", "RANK", 2, "RANK and WORLD_SIZE started 4");
   gr_launch_plan plan;
   MUST(gr_launch_find(2, 0, &plan));
   if (plan.kind == GR_LAUNCH_START)

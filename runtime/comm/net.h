@@ -1,0 +1,32 @@
+// net.h - TCP sockets with deadlines, over IPv4 and IPv6: what the store (store.h) and ranks of
+// several machines (tcp.h) are made of.
+//
+// All sockets are non-blocking and closed on exec. A deadline is a time of gr_seconds.
+#pragma once
+#include "base/port.h"
+
+// When a wait ends: at the deadline, or as soon as `stop` returns true (NULL: it never does).
+typedef struct gr_net_wait {
+  double until;
+  bool (*stop)(void);
+} gr_net_wait;
+
+enum { GR_NET_ADDRESS = 64 };  // bytes of a numeric address as text
+
+// Listens at the address that `host` resolves to, or at all addresses if it is not one of this
+// machine; NULL: at all. port 0: any free port. Returns 0 and sets *out_fd and *out_port, or an
+// errno, EADDRINUSE among them; ENOENT: the host's name cannot be resolved.
+int gr_net_listen(const char *host, int port, int *out_fd, int *out_port);
+// Connects. Returns 0 and sets *out_fd, or an errno: ETIMEDOUT at the deadline, ECANCELED after
+// `stop`, ENOENT if the host's name cannot be resolved.
+int gr_net_connect(const char *host, int port, gr_net_wait, int *out_fd);
+// Transfers all bytes. Return 0 or an errno; ECONNRESET: the peer has closed the connection.
+int gr_net_send(int fd, const void *, size_t bytes, gr_net_wait);
+int gr_net_receive(int fd, void *, size_t bytes, gr_net_wait);
+// The address of this end of a connection, as text that gr_net_connect takes.
+void gr_net_own_address(int fd, char out[GR_NET_ADDRESS]);
+// Small messages are sent at once, and a peer whose machine is gone is noticed within 30 s.
+void gr_net_prepare(int fd);
+// Describes which process listens on a port of this machine: "process 4711 (python3)", or as much
+// of it as this user may see.
+void gr_net_port_owner(int port, char *out, size_t size);

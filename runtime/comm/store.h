@@ -1,0 +1,62 @@
+// store.h - a key-value store of rank 0, over TCP, by which ranks that no MPI connects find each
+// other: they gather each other's addresses, and hear that a rank has failed or died.
+//
+// Rank 0 runs the server on a thread of its own. A process joins with the job's token, its rank and
+// the number of ranks; one that does not belong to the job, has another version of graphrun, or a
+// rank that is taken, is refused and told why. The token keeps jobs apart. It is not encrypted, so
+// it does not protect from somebody who reads the network.
+//
+// A rank uses its store by one thread at a time. Errors: GR_ERR_LAUNCH when a rank cannot join,
+// GR_ERR_HANG when ranks do not come in time (it names them), GR_ERR_RANK when a rank has failed or
+// died, GR_ERR_STOPPED after `stop`.
+#pragma once
+#include "base/arena.h"
+
+typedef struct gr_store gr_store;
+typedef struct gr_store_options gr_store_options;
+struct gr_store_options {
+  const char *host;  // of rank 0: a name or an address
+  // Rank 0 listens on the first free port of `ports` ports from `port` on; the others look for it
+  // there. More than one when the launcher itself may use the first ones.
+  int port, ports;
+  bool local;         // all ranks are on this machine: listen at `host` alone, not at all addresses
+  const char *token;  // of the job; any text
+  int rank, ranks;
+  double timeout_s;     // for all ranks to join, and for each call
+  bool (*stop)(void);   // asked ten times a second whether to give up; NULL: never
+  const char *setting;  // what the user sets to choose another port, for errors: "MASTER_PORT"
+};
+
+enum { GR_STORE_KEY = 64, GR_STORE_VALUE = 1 << 20 };  // most bytes of a key, and of a value
+
+// Starts the server on rank 0, joins it, and waits until all ranks have joined.
+GR_MUST_USE gr_status gr_store_open(const gr_store_options *, gr_store **out);
+// Leaves. On rank 0 it waits until all others have left, up to two seconds, and ends the server.
+// NULL is fine.
+void gr_store_close(gr_store *);
+
+// Sets a key's value; it may be set again.
+GR_MUST_USE gr_status gr_store_set(gr_store *, const char *key, const void *value, size_t bytes);
+// Waits until some rank has set the key. The value is copied to the arena.
+GR_MUST_USE gr_status gr_store_get(gr_store *, const char *key, gr_arena *, char **out, size_t *n);
+// Adds to a number, which is 0 at first; *out is the new one.
+GR_MUST_USE gr_status gr_store_add(gr_store *, const char *key, int64_t by, int64_t *out);
+// Every rank contributes `bytes` bytes and gets those of all ranks, in rank order, in `all`. Each
+// key is used once. Collective.
+GR_MUST_USE gr_status gr_store_gather(gr_store *, const char *key, const void *own, size_t bytes,
+                                      void *all);
+// Waits until all ranks are there. Each key is used once. Collective.
+GR_MUST_USE gr_status gr_store_barrier(gr_store *, const char *key);
+
+// The first failure that a rank has reported, or a death that the server has noticed.
+typedef struct gr_store_failure {
+  int32_t code, rank;  // code 0: none
+  char why[480];
+} gr_store_failure;
+// Reports a failure, unless one is recorded already. Errors are ignored: the other ranks then run
+// into their time-outs.
+void gr_store_fail(gr_store *, const gr_store_failure *);
+// Reads the recorded failure. A server that is gone is the death of rank 0.
+void gr_store_check(gr_store *, gr_store_failure *out);
+// Where this process reached the server, which is where other machines reach this process.
+const char *gr_store_own_address(const gr_store *);

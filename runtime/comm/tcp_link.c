@@ -1,0 +1,254 @@
+// tcp_link.c - connections between the first ranks of machines, and failure reports between
+// machines, which go through the store. See tcp_parts.h.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/hash.h"
+#include "runtime/comm/tcp_parts.h"
+
+enum { MAGIC = 0x67724c6b };
+static const double check_interval_s = 0.1;
+static const double hello_s = 5;  // for a connection to say which communicator it belongs to
+static const double death_s = 3;  // in which the store hears why a connection was closed
+
+typedef struct hello {
+  uint32_t magic;
+  int32_t from;  // machine
+  uint64_t token, id;
+} hello;
+
+// ---- Failure reports ----------------------------------------------------------------------------
+
+void gr_tcp_report_abort(gr_tcp *m) {
+  gr_tcp *w = m->world;
+  const gr_comm_status *f = &w->node.block->status;
+  if (!w->store || w->abort_reported || atomic_load_explicit(&f->state, memory_order_acquire) != 2)
+    return;
+  w->abort_reported = true;
+  gr_store_failure report = {.code = f->code, .rank = f->rank};
+  memcpy(report.why, f->why, sizeof report.why);
+  gr_store_fail(w->store, &report);
+}
+
+void gr_tcp_poll_aborts(gr_shared *node) {
+  gr_tcp *w = ((gr_tcp *)(void *)((char *)node - offsetof(gr_tcp, node)))->world;
+  gr_store_failure f;
+  if (!w->store) return;
+  gr_store_check(w->store, &f);
+  if (f.code) gr_comm_status_abort(&w->node.block->status, (gr_code)f.code, f.rank, "%s", f.why);
+}
+
+// The error of a connection that was closed: usually the store knows which rank has died.
+static gr_status lost(gr_tcp *m, int machine) {
+  for (double until = gr_seconds() + death_s; gr_seconds() < until; poll(NULL, 0, 50))
+    GR_TRY(gr_shared_check(&m->node.base));
+  gr_comm_status_abort(&m->world->node.block->status, GR_ERR_RANK, m->world_rank,
+                       "the connection to the machine of rank %d was closed",
+                       m->far.rank_of[machine * m->far.most]);
+  return gr_shared_status(&m->node);
+}
+
+// ---- Transfers ----------------------------------------------------------------------------------
+
+// What a leader transfers to and from another one: bytes [done, bytes) are left.
+typedef struct transfer {
+  const char *from;
+  char *to;
+  size_t sent, to_send, got, to_get;
+} transfer;
+
+static bool is_done(const transfer *t) { return t->sent == t->to_send && t->got == t->to_get; }
+
+// Moves what can be moved now. False: the connection is closed.
+static bool move(int fd, transfer *t) {
+  while (t->sent < t->to_send) {
+    ssize_t n = send(fd, t->from + t->sent, t->to_send - t->sent, MSG_NOSIGNAL);
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
+    if (n <= 0) break;
+    t->sent += (size_t)n;
+  }
+  while (t->got < t->to_get) {
+    ssize_t n = recv(fd, t->to + t->got, t->to_get - t->got, 0);
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) return false;
+    if (n < 0) break;
+    t->got += (size_t)n;
+  }
+  return true;
+}
+
+static gr_status report_hang(gr_tcp *m, const transfer *t) {
+  char who[128] = "";
+  int n = 0;
+  for (int i = 0; i < m->machines; i++) {
+    size_t used = strlen(who);
+    if (!is_done(&t[i]))
+      snprintf(who + used, sizeof who - used, "%s%d", n++ ? ", " : "",
+               m->far.rank_of[i * m->far.most]);
+  }
+  gr_comm_status_abort(&m->world->node.block->status, GR_ERR_HANG, m->world_rank,
+                       "a collective with the machine%s of rank%s %s did not complete within %g s",
+                       n > 1 ? "s" : "", n > 1 ? "s" : "", who, m->node.timeout_s);
+  return gr_shared_status(&m->node);
+}
+
+static int wait_for(const gr_tcp *m, const transfer *t, struct pollfd *p) {
+  for (int i = 0; i < m->machines; i++) {
+    short events =
+        (short)((t[i].sent < t[i].to_send ? POLLOUT : 0) | (t[i].got < t[i].to_get ? POLLIN : 0));
+    p[i] = (struct pollfd){.fd = events ? m->peer[i] : -1, .events = events};
+  }
+  return poll(p, (nfds_t)m->machines, (int)(check_interval_s * 1e3));
+}
+
+static gr_status run(gr_tcp *m, transfer *t) {
+  struct pollfd p[m->machines];
+  double begun = gr_seconds(), checked = begun;
+  for (int left = m->machines; left;) {
+    left = 0;
+    for (int i = 0; i < m->machines; i++) {
+      if (!is_done(&t[i]) && !move(m->peer[i], &t[i])) return lost(m, i);
+      left += !is_done(&t[i]);
+    }
+    double now = gr_seconds();
+    if (left && now - checked > check_interval_s) {
+      checked = now;
+      GR_TRY(gr_shared_check(&m->node.base));
+    }
+    if (left && now - begun > m->node.timeout_s) return report_hang(m, t);
+    if (left) wait_for(m, t, p);
+  }
+  return GR_OK;
+}
+
+static gr_status gather(void *link, const void *own, size_t bytes, void *all) {
+  gr_tcp *m = link;
+  transfer t[m->machines];
+  memset(t, 0, sizeof t);
+  for (int i = 0; i < m->machines; i++)
+    if (i == m->machine)
+      memcpy((char *)all + (size_t)i * bytes, own, bytes);
+    else
+      t[i] = (transfer){
+          .from = own, .to = (char *)all + (size_t)i * bytes, .to_send = bytes, .to_get = bytes};
+  return run(m, t);
+}
+
+static gr_status spread(void *link, void *at, size_t bytes) {
+  gr_tcp *m = link;
+  transfer t[m->machines];
+  memset(t, 0, sizeof t);
+  if (m->machine) t[0] = (transfer){.to = at, .to_get = bytes};
+  for (int i = 1; i < m->machines && !m->machine; i++)
+    t[i] = (transfer){.from = at, .to_send = bytes};
+  return run(m, t);
+}
+
+const gr_machines_link gr_tcp_link = {gather, spread};
+
+// ---- Connecting ---------------------------------------------------------------------------------
+
+gr_status gr_tcp_listen(gr_tcp *w, gr_tcp_place *out) {
+  int port = 0;
+  snprintf(out->address, sizeof out->address, "%s", gr_store_own_address(w->store));
+  // Other machines reach rank 0 as they reached the store, which may be by another address.
+  const char *at = w->base.rank || w->opt.local ? out->address : NULL;
+  int error = gr_net_listen(at, 0, &w->listening, &port);
+  if (error)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot listen for other machines at '%s': %s",
+                   out->address, strerror(error));
+  out->port = port;
+  return GR_OK;
+}
+
+static gr_net_wait wait_until(const gr_tcp *m, double seconds) {
+  return (gr_net_wait){gr_seconds() + seconds, m->world->opt.stop};
+}
+
+static gr_status connect_to(gr_tcp *m, int machine, int rank) {
+  const gr_tcp *w = m->world;
+  const gr_tcp_place *p = &w->place[rank];
+  const char *at = rank ? p->address : w->opt.host;
+  hello h = {MAGIC, m->machine, gr_hash_text(w->opt.token), m->id};
+  gr_net_wait wait = wait_until(m, m->node.timeout_s);
+  int error = gr_net_connect(at, p->port, wait, &m->peer[machine]);
+  if (!error) error = gr_net_send(m->peer[machine], &h, sizeof h, wait);
+  if (!error) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot connect to rank %d at %s, port %d: %s",
+                         rank, at, (int)p->port, strerror(error)),
+                 "machines need to reach each other on any port; is there a firewall?");
+}
+
+// Accepts one connection, if there is one, and keeps it until its communicator asks for it.
+static gr_status accept_one(gr_tcp *w) {
+  int fd = accept4(w->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  hello h = {0};
+  if (fd < 0) return GR_OK;
+  gr_tcp_waiting *c = calloc(1, sizeof *c);
+  bool valid = c && !gr_net_receive(fd, &h, sizeof h, wait_until(w, hello_s)) && h.magic == MAGIC &&
+               h.token == gr_hash_text(w->opt.token);
+  if (!valid) {
+    close(fd), free(c);
+    return GR_OK;
+  }
+  gr_net_prepare(fd);
+  *c = (gr_tcp_waiting){.older = w->waiting, .fd = fd, .from = h.from, .id = h.id};
+  w->waiting = c;
+  return GR_OK;
+}
+
+static bool take_waiting(gr_tcp *m, int machine) {
+  for (gr_tcp_waiting **at = &m->world->waiting, *c; (c = *at); at = &c->older) {
+    if (c->id != m->id || c->from != machine) continue;
+    m->peer[machine] = c->fd;
+    *at = c->older;
+    free(c);
+    return true;
+  }
+  return false;
+}
+
+static gr_status accept_from(gr_tcp *m, int machine, int rank) {
+  double until = gr_seconds() + m->node.timeout_s;
+  while (!take_waiting(m, machine)) {
+    struct pollfd p = {.fd = m->world->listening, .events = POLLIN};
+    if (poll(&p, 1, (int)(check_interval_s * 1e3)) > 0)
+      GR_TRY(accept_one(m->world));
+    else
+      GR_TRY(gr_shared_check(&m->node.base));
+    if (gr_seconds() > until)
+      return gr_hint(gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank %d did not connect within %g s", rank,
+                             m->node.timeout_s),
+                     "machines need to reach each other on any port; is there a firewall?");
+  }
+  return GR_OK;
+}
+
+// A leader connects to those before it and then waits for those after it. Connecting does not need
+// the peer to be in this function, so leaders do not wait for each other in a circle.
+gr_status gr_tcp_connect(gr_tcp *m, const int *leader) {
+  m->peer = malloc((size_t)m->machines * sizeof *m->peer);
+  if (!m->peer) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for connections");
+  for (int i = 0; i < m->machines; i++) m->peer[i] = -1;
+  for (int i = 0; i < m->machine; i++) GR_TRY(connect_to(m, i, leader[i]));
+  for (int i = m->machine + 1; i < m->machines; i++) GR_TRY(accept_from(m, i, leader[i]));
+  return GR_OK;
+}
+
+void gr_tcp_disconnect(gr_tcp *m) {
+  for (int i = 0; i < m->machines && m->peer; i++)
+    if (m->peer[i] >= 0) close(m->peer[i]);
+  free(m->peer);
+  m->peer = NULL;
+  if (m->world != m) return;
+  for (gr_tcp_waiting *c = m->waiting, *older; c; c = older) {
+    older = c->older;
+    close(c->fd), free(c);
+  }
+  m->waiting = NULL;
+  if (m->listening >= 0) close(m->listening);
+  m->listening = -1;
+}

@@ -1,0 +1,58 @@
+// tcp_parts.h - declarations shared by tcp.c (opening, closing) and tcp_link.c (connections between
+// machines).
+#pragma once
+#include "runtime/comm/machines.h"
+#include "runtime/comm/net.h"
+#include "runtime/comm/regions.h"
+#include "runtime/comm/store.h"
+
+typedef struct gr_tcp gr_tcp;
+
+// What every rank knows of every rank of the world.
+typedef struct gr_tcp_place {
+  int32_t machine;  // counted in the order of their first ranks
+  int32_t port;     // where the rank listens for connections of other machines
+  char address[GR_NET_ADDRESS];
+} gr_tcp_place;
+
+// A connection from another machine that belongs to a communicator which this rank has not begun to
+// open.
+typedef struct gr_tcp_waiting {
+  struct gr_tcp_waiting *older;
+  int fd, from;
+  uint64_t id;
+} gr_tcp_waiting;
+
+struct gr_tcp {
+  gr_comm base;
+  gr_shared node;  // the members on this machine
+  gr_tcp *world;
+  uint64_t id;  // the same on all members, different from that of any other communicator
+  void *block;  // node's shared memory
+  size_t block_bytes;
+  int world_rank, machines;
+  int machine;      // this member's, counted among the machines of this communicator
+  gr_machines far;  // with several machines
+  int *peer;        // of a leader: its connection to each machine's leader; -1: its own machine
+  int splits;       // communicators split from this one so far
+  bool oversubscribed;
+  // Of the world:
+  gr_store_options opt;
+  gr_store *store;  // NULL: all ranks are on one machine
+  gr_tcp_place *place;
+  int listening;
+  gr_tcp_waiting *waiting;
+  gr_allocation *allocations;
+  bool abort_reported;
+};
+
+extern const gr_machines_link gr_tcp_link;  // between the machines of a gr_tcp
+// Listens for connections of other machines; *out is where.
+GR_MUST_USE gr_status gr_tcp_listen(gr_tcp *world, gr_tcp_place *out);
+// On a leader: connects it to the other leaders. leader: by machine, their world ranks.
+GR_MUST_USE gr_status gr_tcp_connect(gr_tcp *, const int *leader);
+void gr_tcp_disconnect(gr_tcp *);
+// Sends the recorded failure to the ranks of other machines, once. Does nothing without a failure.
+void gr_tcp_report_abort(gr_tcp *);
+// Records a failure that another machine has reported, if there is one.
+void gr_tcp_poll_aborts(gr_shared *node);

@@ -1,0 +1,173 @@
+# launchers.sh - ranks that no MPI connects: started by torchrun, by srun, or by hand, which all set
+# variables that say where rank 0 is. Here the variables are set by hand.
+. "${0%/*}/lib.sh"
+make_data
+steps="training.max_steps=12 checkpoint.every_steps=6 checkpoint.keep_last=0 distributed.ranks=auto"
+
+# A port that nothing listens on: ports below the range that the system gives out by itself.
+port=$((20000 + $$ % 9000))
+new_port() {
+  port=$((port + 17))
+  while grep -qi ": *[0-9A-F]*:$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6 2>/dev/null; do
+    port=$((port + 17))
+  done
+}
+
+# rank R OUT VARIABLES -- [key=value ...]: in the background; its output is in OUT.R.log, and its exit
+# code in OUT.R.code.
+rank() {
+  r=$1 rank_out=$2 variables=$3
+  shift 4
+  # shellcheck disable=SC2086
+  (
+    env $variables timeout -k 5 "$limit" "$graphrun" "$source/tests/e2e/tones.yaml" \
+      "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
+      "output.dir=$scratch/$rank_out" $steps "$@" >"$rank_out.$r.log" 2>&1 </dev/null
+    echo $? >"$rank_out.$r.code"
+  ) &
+}
+# by_hand RANKS OUT [key=value ...]: all ranks, by RANK and WORLD_SIZE.
+by_hand() {
+  n=$1 out=$2
+  shift 2
+  new_port
+  for r in $(seq 0 $((n - 1))); do
+    rank "$r" "$out" "RANK=$r WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- "$@"
+  done
+  wait
+}
+codes() { cat "$1".*.code | tr '\n' ' '; }
+# spoke OUT RANK: what that rank has said becomes $log, and its exit code $code.
+spoke() {
+  cp "$1.$2.log" "$log"
+  code=$(cat "$1.$2.code")
+}
+
+for n in 2 3; do
+  # shellcheck disable=SC2086
+  ran "$n ranks as threads" threads$n $steps distributed.ranks=$n distributed.backend=loopback
+  by_hand $n hand$n
+  spoke hand$n 0
+  check "$n ranks started by hand" test "$(codes hand$n | tr -d ' 0')" = ""
+  check "... have the losses of threads" same_metrics threads$n hand$n
+  check "... and their checkpoints, byte for byte" same_files threads$n/checkpoints hand$n/checkpoints
+  check "... rank 1 prints nothing" test ! -s hand$n.1.log
+  if has_mpi; then
+    # shellcheck disable=SC2086
+    ran "$n ranks of mpirun" mpi$n $steps distributed.ranks=$n
+    check "... leave the same bytes" same_files mpi$n/checkpoints hand$n/checkpoints
+  fi
+done
+new_port
+for r in 0 1; do
+  rank $r slurm "SLURM_JOB_ID=$port SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 SLURM_PROCID=$r
+    SLURM_LOCALID=$r SLURM_NNODES=1" -- distributed.backend=tcp
+done
+wait
+spoke slurm 0
+check "2 tasks of srun" test "$(codes slurm)" = "0 0 "
+check "... leave the same bytes" same_files threads2/checkpoints slurm/checkpoints
+
+# As torchrun does it: its agent has the port, and one rank is a launch, too.
+torch="TORCHELASTIC_RUN_ID=none TORCHELASTIC_USE_AGENT_STORE=True LOCAL_WORLD_SIZE=2"
+new_port
+for r in 0 1; do
+  rank $r torch "$torch RANK=$r WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port" --
+done
+wait
+spoke torch 0
+check "2 ranks of torchrun" test "$(codes torch)" = "0 0 "
+check "... leave the same bytes" same_files threads2/checkpoints torch/checkpoints
+new_port
+rank 0 single "$torch RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=$port" --
+wait
+spoke single 0
+check "1 rank of torchrun starts no others" grep -q "global batch 8 = 1 rank x 8" "$log"
+
+# ---- What can go wrong
+new_port
+rank 0 missing "RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=3
+rank 2 missing "RANK=2 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=3
+wait
+spoke missing 0
+printf '%s\n' 'hang error: rank 1 did not join within 3 s' 'hint: .*distributed.timeout' >patterns
+verdict "a rank that is missing" 72
+check "... on all ranks" test "$(codes missing)" = "72 72 "
+
+new_port
+rank 0 taken "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=30
+listens() { grep -qi "0100007F:$(printf %04X $port) .* 0A " /proc/net/tcp; }
+tries=0
+while ! listens && [ $tries -lt 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
+rank 0 second "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" --
+while [ ! -s second.0.code ]; do sleep 0.1; done
+spoke second 0
+printf '%s\n' "launch error: rank 0 cannot listen on port $port: process [0-9]* .graphrun. is listening there" \
+  'hint: .*set MASTER_PORT to a free port' >patterns
+verdict "a port that is in use" 69
+rank 1 taken "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port GRAPHRUN_TOKEN=other" --
+while [ ! -s taken.1.code ]; do sleep 0.1; done
+spoke taken 1
+printf '%s\n' "launch error: on port $port of '127.0.0.1' is rank 0 of another job" >patterns
+verdict "a rank of another job" 69
+rank 1 fits "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" --
+wait
+spoke taken 0
+check "... and the ranks of this one find each other" test "$(codes fits)$(cat taken.0.code)" = "0 0"
+
+expect "variables without MASTER_ADDR" 69 "WORLD_SIZE=2 and RANK=0 are set, but MASTER_ADDR is not" \
+  "hint: .*unset WORLD_SIZE and RANK" -- env WORLD_SIZE=2 RANK=0 "$graphrun" "$source/tests/e2e/tones.yaml" \
+  data.manifest=data/tones.jsonl "model.graph=$source/graphs/lmu_asr.yaml" distributed.ranks=auto
+by_hand 2 wanted distributed.ranks=3
+spoke wanted 0
+printf '%s\n' 'asks for 3 ranks, but RANK and WORLD_SIZE started 2' >patterns
+verdict "another number of ranks than configured" 69
+
+# ---- Ranks that die, and stops
+long="training.max_steps=400 training.eval_every=0 checkpoint.every_steps=20 hooks=[$source/tests/e2e/slow.lua]"
+of_rank() { # OUT RANK
+  for at in $(processes "$1"); do
+    grep -qzx "RANK=$2" "/proc/$at/environ" 2>/dev/null && [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$graphrun")" ] &&
+      echo "$at"
+  done
+}
+# long_run OUT [key=value ...]: three ranks that have done 30 steps.
+long_run() {
+  out=$1
+  shift
+  new_port
+  for r in 0 1 2; do
+    # shellcheck disable=SC2086
+    rank $r "$out" "RANK=$r WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- $long "$@"
+  done
+  watcher=$!
+  wait_steps "$out" 30
+}
+for dead in 0 2; do
+  long_run dead$dead
+  kill -9 "$(of_rank dead$dead $dead)"
+  wait
+  spoke dead$dead 1
+  check "kill -9 of rank $dead: the others end with 71" test "$(codes dead$dead | tr -d ' ' | sed s/137//)" = 7171
+  said=$((dead ? 0 : 1))
+  spoke dead$dead $said
+  printf '%s\n' "rank died error: rank $dead died: its process" >patterns
+  verdict "... and rank $said says which" 71
+  check "... the last checkpoint is intact" "$graphrun" ckpt verify dead$dead/checkpoints
+done
+long_run term
+kill -TERM "$(of_rank term 1)"
+wait
+spoke term 0
+check "SIGTERM to one rank: all stop with 75" test "$(codes term)" = "75 75 75 "
+check "... and save" "$graphrun" ckpt verify term/checkpoints
+long_run still distributed.timeout=5
+stopped=$(of_rank still 1)
+kill -STOP "$stopped"
+while [ ! -s still.0.code ] || [ ! -s still.2.code ]; do sleep 0.1; done
+kill -9 "$stopped"
+wait
+spoke still 0
+printf '%s\n' 'hang error: rank 1 did not reach' 'within 5 s' >patterns
+verdict "a rank that stands still" 72
+counts

@@ -1,0 +1,369 @@
+// test_store.c - the store by which ranks without MPI find each other: ranks are threads here.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/hash.h"
+#include "runtime/comm/net.h"
+#include "runtime/comm/store.h"
+#include "runtime/comm/store_wire.h"
+#include "tests/check.h"
+
+enum { MAX_RANKS = 64 };
+typedef gr_status (*body)(gr_store *, int rank, int ranks);
+typedef struct member {
+  pthread_t thread;
+  gr_store_options opt;
+  body run;
+  gr_status status;
+  double seconds;
+} member;
+
+// A port that was free a moment ago.
+static int free_port(void) {
+  int fd, port;
+  if (gr_net_listen("127.0.0.1", 0, &fd, &port)) abort();
+  close(fd);
+  return port;
+}
+
+static gr_store_options options(int port, int rank, int ranks, double timeout_s) {
+  return (gr_store_options){.host = "127.0.0.1",
+                            .port = port,
+                            .ports = 1,
+                            .local = true,
+                            .token = "a job",
+                            .rank = rank,
+                            .ranks = ranks,
+                            .timeout_s = timeout_s,
+                            .setting = "MASTER_PORT"};
+}
+
+static void *run_member(void *arg) {
+  member *m = arg;
+  gr_store *s;
+  double begun = gr_seconds();
+  m->status = gr_store_open(&m->opt, &s);
+  if (!m->status && m->run) m->status = m->run(s, m->opt.rank, m->opt.ranks);
+  m->seconds = gr_seconds() - begun;
+  gr_store_close(s);
+  return NULL;
+}
+
+static void begin(member *m, gr_store_options o, body run) {
+  *m = (member){.opt = o, .run = run};
+  if (pthread_create(&m->thread, NULL, run_member, m)) abort();
+}
+
+static void end(member *m, int n) {
+  for (int i = 0; i < n; i++) pthread_join(m[i].thread, NULL);
+}
+
+static void all_well(int ranks, body run) {
+  static member m[MAX_RANKS];
+  int port = free_port();
+  for (int r = 0; r < ranks; r++) begin(&m[r], options(port, r, ranks, 60), run);
+  end(m, ranks);
+  for (int r = 0; r < ranks; r++) {
+    CHECK(!m[r].status, "rank %d of %d: %s", r, ranks, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
+static void expect(member *m, gr_code code, const char *says) {
+  const char *text = gr_status_text(m->status), *hint = gr_status_hint(m->status);
+  CHECK(gr_status_code(m->status) == code && (strstr(text, says) || (hint && strstr(hint, says))),
+        "rank %d: expected code %d and '%s', got %d: %s; hint: %s", m->opt.rank, (int)code, says,
+        (int)gr_status_code(m->status), text, hint ? hint : "none");
+  gr_status_drop(m->status);
+  m->status = GR_OK;
+}
+
+// ---- What it does -------------------------------------------------------------------------------
+
+static gr_status keys(gr_store *s, int rank, int ranks) {
+  gr_arena *a = gr_arena_create();
+  int64_t sum = 0;
+  char *value, all[4 * MAX_RANKS], own[4] = {'r', (char)rank, 0, 1};
+  size_t n = 0;
+  GR_TRY(gr_store_add(s, "sum", rank + 1, &sum));
+  if (sum < rank + 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum is %lld", (long long)sum);
+  if (rank == ranks - 1) GR_TRY(gr_store_set(s, "late", "it is here", 11));
+  GR_TRY(gr_store_get(s, "late", a, &value, &n));
+  if (n != 11 || strcmp(value, "it is here"))
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%zu bytes: %s", n, value);
+  GR_TRY(gr_store_gather(s, "all", own, 4, all));
+  for (int r = 0; r < ranks; r++)
+    if (all[4 * r] != 'r' || all[4 * r + 1] != r || all[4 * r + 3] != 1)
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "rank %d's part is wrong", r);
+  GR_TRY(gr_store_add(s, "sum", 0, &sum));
+  gr_arena_destroy(a);
+  if (sum != ranks * (ranks + 1) / 2)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum is %lld", (long long)sum);
+  return gr_store_barrier(s, "end");
+}
+static void values_and_gathers(void) {
+  all_well(1, keys);
+  all_well(2, keys);
+  all_well(5, keys);
+}
+static void sixty_four_ranks(void) { all_well(64, keys); }
+
+static gr_status large(gr_store *s, int rank, int ranks) {
+  gr_arena *a = gr_arena_create();
+  size_t n;
+  char *value, *most = GR_NEW(a, char, GR_STORE_VALUE);
+  memset(most, 'x', GR_STORE_VALUE);
+  if (rank == 0) GR_TRY(gr_store_set(s, "large", most, GR_STORE_VALUE));
+  GR_TRY(gr_store_get(s, "large", a, &value, &n));
+  bool same = n == GR_STORE_VALUE && !memcmp(value, most, n);
+  gr_arena_destroy(a);
+  if (!same) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a large value has changed");
+  (void)ranks;
+  return gr_store_barrier(s, "end");
+}
+static void large_values(void) { all_well(3, large); }
+
+// ---- Ranks that do not come, do not belong here, or die -----------------------------------------
+
+static void a_missing_rank_is_named(void) {
+  member m[3];
+  int port = free_port();
+  for (int i = 0; i < 2; i++) begin(&m[i], options(port, 2 * i, 4, 1), NULL);
+  end(m, 2);
+  for (int i = 0; i < 2; i++) expect(&m[i], GR_ERR_HANG, "ranks 1, 3 did not join within 1 s");
+}
+
+static gr_status only_rank_0(gr_store *s, int rank, int ranks) {
+  (void)ranks;
+  if (rank) return GR_OK;
+  gr_store_failure f;
+  return gr_store_gather(s, "more", "", 0, &f);
+}
+static void a_rank_that_left_is_not_waited_for(void) {
+  member m[2];
+  int port = free_port();
+  for (int r = 0; r < 2; r++) begin(&m[r], options(port, r, 2, 60), only_rank_0);
+  end(m, 2);
+  expect(&m[0], GR_ERR_RANK, "rank 1 has ended while other ranks wait for it");
+  CHECK(m[0].seconds < 30, "it took %g s", m[0].seconds);
+}
+
+static void no_rank_0(void) {
+  member m;
+  begin(&m, options(free_port(), 1, 2, 0.5), NULL);
+  end(&m, 1);
+  expect(&m, GR_ERR_HANG, "rank 0 was not found within");
+}
+
+static void another_token_is_refused(void) {
+  member m[2];
+  int port = free_port();
+  for (int r = 0; r < 2; r++) {
+    gr_store_options o = options(port, r, 2, 8);
+    if (r) o.token = "another job";
+    begin(&m[r], o, NULL);
+  }
+  end(m, 2);
+  expect(&m[0], GR_ERR_HANG, "rank 1 did not join");
+  expect(&m[1], GR_ERR_LAUNCH, "is rank 0 of another job");
+}
+
+static void ranks_must_fit(void) {
+  member m[3];
+  int port = free_port();
+  begin(&m[0], options(port, 0, 2, 3), NULL);
+  begin(&m[1], options(port, 3, 4, 3), NULL);
+  end(&m[1], 1);
+  expect(&m[1], GR_ERR_LAUNCH, "this is rank 3 of 4, but rank 0 was started for 2 ranks");
+  end(m, 1);
+  expect(&m[0], GR_ERR_HANG, "rank 1 did not join");
+  port = free_port();
+  begin(&m[0], options(port, 0, 3, 3), NULL);
+  begin(&m[1], options(port, 1, 3, 3), NULL);
+  begin(&m[2], options(port, 1, 3, 3), NULL);
+  end(m, 3);
+  expect(&m[0], GR_ERR_HANG, "rank 2 did not join");
+  bool second = gr_status_code(m[2].status) == GR_ERR_LAUNCH;
+  expect(&m[second ? 2 : 1], GR_ERR_LAUNCH, "there is a rank 1 already");
+  expect(&m[second ? 1 : 2], GR_ERR_HANG, "rank 2 did not join");
+}
+
+// Connects as a process that is not this version's client, sends bytes, and waits until the server
+// answers or closes the connection. Returns the number of bytes of the answer.
+static size_t say(int port, const void *bytes, size_t n, void *answer, size_t room) {
+  int fd;
+  gr_net_wait w = {gr_seconds() + 30, NULL};
+  while (gr_net_connect("127.0.0.1", port, w, &fd)) {
+    if (gr_seconds() > w.until) return 0;
+    poll(NULL, 0, 10);
+  }
+  int error = gr_net_send(fd, bytes, n, w);
+  size_t got = 0;
+  while (!error && got < room && !gr_net_receive(fd, (char *)answer + got, 1, w)) got++;
+  close(fd);
+  return got;
+}
+
+static void other_versions_are_refused(void) {
+  member m;
+  int port = free_port();
+  char answer[512] = {0};
+  begin(&m, options(port, 0, 2, 3), NULL);
+  gr_store_hello h = {GR_STORE_MAGIC, GR_STORE_VERSION + 1, 0, 1, 2};
+  // The token is that of the job.
+  h.token = gr_hash_text("a job");
+  size_t n = say(port, &h, sizeof h, answer, sizeof answer - 1);
+  CHECK(n > sizeof(gr_store_reply) &&
+            strstr(answer + sizeof(gr_store_reply), "another version of graphrun"),
+        "%zu bytes: %s", n, answer + sizeof(gr_store_reply));
+  end(&m, 1);
+  expect(&m, GR_ERR_HANG, "rank 1 did not join");
+}
+
+static void strangers_do_not_disturb(void) {
+  static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: scanner\r\n\r\n";
+  member m[2];
+  int port = free_port(), silent;
+  char answer[64], noise[4096];
+  begin(&m[0], options(port, 0, 2, 60), keys);
+  for (size_t i = 0; i < sizeof noise; i++) noise[i] = (char)(i * 2654435761u >> 13);
+  CHECK(say(port, http, sizeof http - 1, answer, sizeof answer) == 0, "an HTTP client is answered");
+  CHECK(say(port, noise, sizeof noise, answer, sizeof answer) == 0, "noise is answered");
+  gr_net_wait w = {gr_seconds() + 30, NULL};
+  CHECK(!gr_net_connect("127.0.0.1", port, w, &silent), "no connection");
+  uint32_t magic = GR_STORE_MAGIC;  // a slow peer: the beginning of a hello, and nothing more
+  CHECK(!gr_net_send(silent, &magic, sizeof magic, w), "nothing is sent");
+  begin(&m[1], options(port, 1, 2, 60), keys);
+  end(m, 2);
+  close(silent);
+  for (int r = 0; r < 2; r++) {
+    CHECK(!m[r].status, "rank %d: %s", r, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
+static gr_status waits(gr_store *s, int rank, int ranks) {
+  (void)rank, (void)ranks;
+  return gr_store_barrier(s, "never");
+}
+static void a_dead_rank_is_noticed(void) {
+  member m;
+  int port = free_port(), fd;
+  begin(&m, options(port, 0, 2, 60), waits);
+  gr_net_wait w = {gr_seconds() + 30, NULL};
+  while (gr_net_connect("127.0.0.1", port, w, &fd)) poll(NULL, 0, 10);
+  gr_store_hello h = {GR_STORE_MAGIC, GR_STORE_VERSION, gr_hash_text("a job"), 1, 2};
+  gr_store_reply r;
+  CHECK(!gr_net_send(fd, &h, sizeof h, w) && !gr_net_receive(fd, &r, sizeof r, w) &&
+            r.answer == GR_STORE_DONE,
+        "not joined");
+  close(fd);  // as the system does when a process dies
+  end(&m, 1);
+  expect(&m, GR_ERR_RANK, "rank 1 died: its connection to rank 0 was closed");
+  CHECK(m.seconds < 30, "it took %g s", m.seconds);
+}
+
+static gr_status fails(gr_store *s, int rank, int ranks) {
+  gr_store_failure f = {.code = GR_ERR_HANG, .rank = 1, .why = "rank 1 waits for nothing"};
+  (void)ranks;
+  if (rank == 1) gr_store_fail(s, &f);
+  do gr_store_check(s, &f);
+  while (!f.code && !poll(NULL, 0, 10));
+  if (f.code != GR_ERR_HANG || f.rank != 1 || strcmp(f.why, "rank 1 waits for nothing"))
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "code %d of rank %d: %s", f.code, f.rank, f.why);
+  return GR_OK;
+}
+static void failures_are_heard(void) { all_well(3, fails); }
+
+// ---- Ports --------------------------------------------------------------------------------------
+
+static void a_port_in_use_names_its_owner(void) {
+  int fd, port;
+  char owner[64];
+  member m;
+  CHECK(!gr_net_listen("127.0.0.1", 0, &fd, &port), "no socket");
+  begin(&m, options(port, 0, 2, 60), NULL);
+  end(&m, 1);
+  snprintf(owner, sizeof owner, "process %d (test_store)", (int)getpid());
+  const char *text = gr_status_text(m.status);
+  CHECK(strstr(text, owner), "expected '%s', got: %s", owner, text);
+  expect(&m, GR_ERR_LAUNCH, "or set MASTER_PORT to a free port");
+  begin(&m, options(port, 1, 2, 60), NULL);  // which accepts, but does not answer
+  end(&m, 1);
+  expect(&m, GR_ERR_LAUNCH, "is not graphrun's rank 0");
+  close(fd);
+}
+
+// As under torchrun, whose own store has the first port.
+static void the_first_free_port_is_found(void) {
+  member m[3];
+  int fd, port;
+  CHECK(!gr_net_listen("127.0.0.1", 0, &fd, &port), "no socket");
+  for (int r = 0; r < 3; r++) {
+    gr_store_options o = options(port, r, 3, 60);
+    o.ports = 16;
+    begin(&m[r], o, keys);
+  }
+  end(m, 3);
+  for (int r = 0; r < 3; r++) {
+    CHECK(!m[r].status, "rank %d: %s", r, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+  close(fd);
+}
+
+static bool have_ipv6(void) {
+  int fd, port, error = gr_net_listen("::1", 0, &fd, &port);
+  if (error) return false;
+  struct sockaddr_in6 at;
+  socklen_t bytes = sizeof at;
+  bool six = !getsockname(fd, (struct sockaddr *)&at, &bytes) && at.sin6_family == AF_INET6 &&
+             IN6_IS_ADDR_LOOPBACK(&at.sin6_addr);
+  close(fd);
+  return six;
+}
+static void over_ipv6(void) {
+  if (!have_ipv6()) SKIP("no IPv6 here");
+  member m[2];
+  int port = free_port();
+  for (int r = 0; r < 2; r++) {
+    gr_store_options o = options(port, r, 2, 60);
+    o.host = "::1";
+    begin(&m[r], o, keys);
+  }
+  end(m, 2);
+  for (int r = 0; r < 2; r++) {
+    CHECK(!m[r].status, "rank %d: %s", r, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
+static bool stop_now(void) { return true; }
+static void waiting_can_be_stopped(void) {
+  member m;
+  gr_store_options o = options(free_port(), 1, 2, 600);
+  o.stop = stop_now;
+  begin(&m, o, NULL);
+  end(&m, 1);
+  expect(&m, GR_ERR_STOPPED, "stopped by a signal before all ranks had started");
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"values_and_gathers", values_and_gathers},
+             {"sixty_four_ranks", sixty_four_ranks}, {"large_values", large_values},
+             {"a_missing_rank_is_named", a_missing_rank_is_named},
+             {"a_rank_that_left_is_not_waited_for", a_rank_that_left_is_not_waited_for},
+             {"no_rank_0", no_rank_0}, {"another_token_is_refused", another_token_is_refused},
+             {"ranks_must_fit", ranks_must_fit},
+             {"other_versions_are_refused", other_versions_are_refused},
+             {"strangers_do_not_disturb", strangers_do_not_disturb},
+             {"a_dead_rank_is_noticed", a_dead_rank_is_noticed},
+             {"failures_are_heard", failures_are_heard},
+             {"a_port_in_use_names_its_owner", a_port_in_use_names_its_owner},
+             {"the_first_free_port_is_found", the_first_free_port_is_found},
+             {"over_ipv6", over_ipv6}, {"waiting_can_be_stopped", waiting_can_be_stopped});
+}

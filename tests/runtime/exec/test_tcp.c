@@ -1,0 +1,229 @@
+// test_tcp.c - ranks that find each other over TCP: on one machine, and on machines that are played
+// by threads which do not share memory.
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "runtime/comm/comm.h"
+#include "runtime/comm/net.h"
+#include "runtime/comm/store.h"
+#include "runtime/launch/rendezvous.h"
+#include "tests/check.h"
+#include "tests/runtime/exec/collectives.h"
+
+enum { MAX_RANKS = 6 };
+typedef gr_status (*body)(gr_comm *, int per_machine);
+typedef struct member {
+  pthread_t thread;
+  gr_store_options opt;
+  int per_machine;
+  body run;
+  gr_status status;
+  double seconds;
+} member;
+
+static void *run_member(void *arg) {
+  member *m = arg;
+  gr_comm *world;
+  m->status = gr_tcp_open(&m->opt, m->per_machine, &world);
+  double begun = gr_seconds();
+  if (!m->status) m->status = m->run(world, m->per_machine);
+  m->seconds = gr_seconds() - begun;
+  if (m->status && world) world->ops->abort(world, gr_status_text(m->status));
+  gr_comm_close(world);
+  return NULL;
+}
+
+static void on_ranks(int ranks, int per_machine, double timeout_s, body run, member m[MAX_RANKS]) {
+  int fd, port;
+  if (gr_net_listen("127.0.0.1", 0, &fd, &port)) abort();
+  close(fd);
+  for (int r = 0; r < ranks; r++) {
+    gr_store_options o = {.host = "127.0.0.1",
+                          .port = port,
+                          .ports = 1,
+                          .local = true,
+                          .token = "test_tcp",
+                          .rank = r,
+                          .ranks = ranks,
+                          .timeout_s = timeout_s,
+                          .setting = "MASTER_PORT"};
+    m[r] = (member){.opt = o, .per_machine = per_machine, .run = run};
+    if (pthread_create(&m[r].thread, NULL, run_member, &m[r])) abort();
+  }
+  for (int r = 0; r < ranks; r++) pthread_join(m[r].thread, NULL);
+}
+
+static void all_well(int ranks, int per_machine, body run) {
+  member m[MAX_RANKS];
+  on_ranks(ranks, per_machine, 60, run, m);
+  for (int r = 0; r < ranks; r++) {
+    CHECK(!m[r].status, "rank %d of %d, %d on each machine: %s", r, ranks, per_machine,
+          gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
+static gr_status many(gr_comm *c, int per_machine) { return check_collectives(c, per_machine, 60); }
+static gr_status mesh_2x2(gr_comm *c, int per_machine) {
+  (void)per_machine;
+  return check_mesh(c, 2, 2);
+}
+static gr_status mesh_3x2(gr_comm *c, int per_machine) {
+  (void)per_machine;
+  return check_mesh(c, 3, 2);
+}
+
+static void on_one_machine(void) {
+  for (int ranks = 1; ranks <= 4; ranks++) all_well(ranks, 0, many);
+  all_well(4, 0, mesh_2x2);
+}
+static void on_several_machines(void) {
+  all_well(2, 1, many);
+  all_well(3, 1, many);
+  all_well(4, 2, many);
+  all_well(5, 2, many);
+  all_well(5, 3, many);
+}
+
+// On a mesh whose axes lie across machines in different ways, sums of integers are exact.
+static void meshes_over_machines(void) {
+  all_well(4, 1, mesh_2x2);
+  all_well(6, 1, mesh_3x2);
+}
+
+// ---- Ranks that fail ----------------------------------------------------------------------------
+
+static gr_status rank_1_fails(gr_comm *c, int per_machine) {
+  (void)per_machine;
+  if (c->rank == 1) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "seven recordings are missing");
+  for (int i = 0; i < 1000000; i++) GR_TRY(gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL));
+  return GR_OK;
+}
+static void failures_reach_other_machines(void) {
+  for (int per = 1; per <= 2; per++) {
+    member m[MAX_RANKS];
+    on_ranks(4, per, 120, rank_1_fails, m);
+    for (int r = 0; r < 4; r++) {
+      gr_code code = r == 1 ? GR_ERR_DATA : GR_ERR_RANK;
+      const char *text = gr_status_text(m[r].status);
+      CHECK(gr_status_code(m[r].status) == code && strstr(text, "seven recordings are missing"),
+            "rank %d: %s", r, text);
+      CHECK(m[r].seconds < 60, "rank %d: it took %g s", r, m[r].seconds);
+      gr_status_drop(m[r].status);
+    }
+  }
+}
+
+static gr_status rank_1_is_silent(gr_comm *c, int per_machine) {
+  (void)per_machine;
+  gr_status s = c->rank == 1 ? GR_OK : gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+  for (int i = 0; c->rank == 1 && !s; i++) {
+    s = c->ops->check(c);
+    usleep(10000);
+  }
+  return s;
+}
+static void silence_is_a_hang(void) {
+  member m[MAX_RANKS];
+  on_ranks(3, 1, 1, rank_1_is_silent, m);
+  for (int r = 0; r < 3; r++) {
+    const char *text = gr_status_text(m[r].status);
+    CHECK(gr_status_code(m[r].status) == GR_ERR_HANG && strstr(text, "did not complete within 1 s"),
+          "rank %d: %s", r, text);
+    gr_status_drop(m[r].status);
+  }
+}
+
+// ---- Where rank 0 is ----------------------------------------------------------------------------
+
+static const char *const variables[] = {"WORLD_SIZE",
+                                        "RANK",
+                                        "MASTER_ADDR",
+                                        "MASTER_PORT",
+                                        "LOCAL_WORLD_SIZE",
+                                        "TORCHELASTIC_RUN_ID",
+                                        "TORCHELASTIC_USE_AGENT_STORE",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "SLURM_PROCID",
+                                        "SLURM_JOB_ID",
+                                        "SLURM_STEP_ID",
+                                        "SLURM_STEP_NODELIST",
+                                        "SLURM_NNODES",
+                                        "GRAPHRUN_TOKEN"};
+
+// Sets variables "NAME=VALUE ..." and reads the rendezvous; then unsets them.
+static gr_status read_from(const char *text, gr_rendezvous *out) {
+  char copy[512];
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *at = strtok(copy, " "); at; at = strtok(NULL, " ")) {
+    char *value = strchr(at, '=');
+    *value = 0;
+    setenv(at, value + 1, 1);
+  }
+  gr_status s = gr_launch_rendezvous(out);
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
+  return s;
+}
+
+static void is_at(const char *text, const char *host, int port, int ports, bool local) {
+  gr_rendezvous r;
+  MUST(read_from(text, &r));
+  CHECK(!strcmp(r.host, host) && (!port || r.port == port) && r.ports == ports && r.local == local,
+        "%s: %s port %d, %d ports%s", text, r.host, r.port, r.ports, r.local ? ", local" : "");
+}
+static void is_refused(const char *text, const char *says) {
+  gr_rendezvous r;
+  gr_status s = read_from(text, &r);
+  CHECK(gr_status_code(s) == GR_ERR_LAUNCH && strstr(gr_status_text(s), says), "%s: %s", text,
+        gr_status_text(s));
+  gr_status_drop(s);
+}
+
+static void variables_say_where(void) {
+  is_at("WORLD_SIZE=4 RANK=1 MASTER_ADDR=gpu7 MASTER_PORT=29500", "gpu7", 29500, 1, false);
+  is_at("WORLD_SIZE=4 RANK=1 MASTER_ADDR=::1 MASTER_PORT=29500", "::1", 29500, 1, true);
+  is_at(
+      "WORLD_SIZE=4 RANK=1 MASTER_ADDR=gpu7 MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none "
+      "TORCHELASTIC_USE_AGENT_STORE=True",
+      "gpu7", 29501, 16, false);
+  is_at(
+      "WORLD_SIZE=4 RANK=1 MASTER_ADDR=gpu7 MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none "
+      "LOCAL_WORLD_SIZE=4",
+      "127.0.0.1", 29500, 1, true);
+  is_at("WORLD_SIZE=1 RANK=0 MASTER_ADDR=gpu7 MASTER_PORT=65535 TORCHELASTIC_RUN_ID=none", "gpu7",
+        65535, 1, false);
+  is_at("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_NNODES=1 SLURM_JOB_ID=7 SLURM_STEP_ID=1",
+        "127.0.0.1", 20000 + 7 * 131 + 1, 16, true);
+  is_at("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_NNODES=2 SLURM_STEP_NODELIST=gpu[03-04,9],x",
+        "gpu03", 20000, 16, false);
+  is_at(
+      "SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_NNODES=2 SLURM_STEP_NODELIST=a,b "
+      "MASTER_ADDR=b MASTER_PORT=1234",
+      "b", 1234, 1, false);
+  is_refused("WORLD_SIZE=4 RANK=1", "MASTER_ADDR is not");
+  is_refused("WORLD_SIZE=4 RANK=1 MASTER_ADDR=a", "MASTER_PORT is not");
+  is_refused("WORLD_SIZE=4 RANK=1 MASTER_ADDR=a MASTER_PORT=x", "MASTER_PORT is 'x'");
+  is_refused("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3", "does not say where rank 0 is");
+}
+
+static void node_lists(void) {
+  static const char *const lists[][2] = {
+      {"host", "host"}, {"a,b[1-2]", "a"}, {"n[1,3]", "n1"}, {"n[001-128]-ib,m", "n001-ib"}};
+  char first[64];
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    CHECK(gr_launch_first_node(lists[i][0], first, sizeof first) && !strcmp(first, lists[i][1]),
+          "%s: %s", lists[i][0], first);
+  CHECK(!gr_launch_first_node("n[1-2", first, sizeof first), "%s", first);
+  CHECK(!gr_launch_first_node("r[1-2]n[3-4]", first, sizeof first), "%s", first);
+  CHECK(!gr_launch_first_node("", first, sizeof first), "%s", first);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"on_one_machine", on_one_machine},
+             {"on_several_machines", on_several_machines},
+             {"meshes_over_machines", meshes_over_machines},
+             {"failures_reach_other_machines", failures_reach_other_machines},
+             {"silence_is_a_hang", silence_is_a_hang}, {"variables_say_where", variables_say_where},
+             {"node_lists", node_lists});
+}
