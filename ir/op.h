@@ -151,7 +151,8 @@ struct gr_op {
   bool linear;          // f(a)+f(b) = f(a+b): partial sums may pass through
   bool random;          // draws from its stream attribute; differs by stream, so it is not merged
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
-  gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile
+  gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile,
+  const char *tile_formula;        // and its formula; NULL: `formula`
   int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may reuse, or 0
   bool inplace_each;               // output i may reuse operand i, for every i
 

@@ -1,5 +1,5 @@
 add_executable(test_nvrtc gpu/test_nvrtc.c)
-target_link_libraries(test_nvrtc gr_ops ${CMAKE_DL_LIBS})
+target_link_libraries(test_nvrtc test_world ${CMAKE_DL_LIBS})
 add_test(NAME gpu.nvrtc COMMAND test_nvrtc)
 
 # The CUDA device on stand-ins for NVIDIA's libraries (tests/gpu/README.md): they have the real sonames,

@@ -130,6 +130,8 @@ void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char 
 // attributes by name: out[0][i] = formula(in[0][i], in[1][i], ...). Operands and result have equal
 // shapes and may have different types; the result may take the memory of an operand of its type.
 GR_MUST_USE gr_status gr_gpu_formula(gr_gpu_call *, const char *formula);
+// Appends the attributes that a formula can name, as constants of the type W.
+void gr_gpu_constants(gr_text *, const gr_op_call *);
 void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
 void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);

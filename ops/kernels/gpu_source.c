@@ -66,8 +66,7 @@ static void number(gr_text *out, double value) {
   gr_text_printf(out, "%s%s", text, integer ? ".0" : "");
 }
 
-// The attributes that a formula can name, as constants of the type that it is computed in.
-static void constants(gr_text *out, const gr_op_call *call) {
+void gr_gpu_constants(gr_text *out, const gr_op_call *call) {
   for (const gr_attr *a = call->op->attrs; a && a->name; a++) {
     const char *at = (const char *)call->attr + a->offset;
     double value = 0;
@@ -96,7 +95,7 @@ static void put_formula(gr_text *out, const gr_op_call *call, const char *formul
   gr_text_put(out, "\n\n__device__ inline W f(");
   for (int k = 0; k < call->n_in; k++) gr_text_printf(out, "W x%d, ", k);
   gr_text_put(out, "long long i) {\n");
-  constants(out, call);
+  gr_gpu_constants(out, call);
   gr_text_printf(out, "  return %s;\n}\n\n", formula);
 }
 

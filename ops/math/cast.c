@@ -87,6 +87,7 @@ const gr_op gr_op_cast = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .tile_formula = "x0",
     .tile = tile,
     .cases = cases,
 };

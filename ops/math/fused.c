@@ -4,6 +4,7 @@
 // tile (gr_op.tile), the same code that runs the part alone, so that results are the same bits. A
 // result whose memory is that of an operand is stored after all parts have read the tile.
 #include "ops/math/fused.h"
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/pointwise.h"
 
 enum { TILE = 256 };  // elements
@@ -273,6 +274,60 @@ static gr_kernel fast(const gr_op_call *s) {
   return run;
 }
 
+// ---- On a GPU: one generated kernel, in which a value is a variable
+// --------------------------------
+
+static void put_part(gr_text *t, const gr_graph *g, const gr_node *part) {
+  gr_op_call call;
+  gr_op_call_of(g, part, &call);
+  gr_text_printf(t, "__device__ inline float part_%u(", part->out.id);
+  for (int k = 0; k < part->n_in; k++) gr_text_printf(t, "%sfloat x%d", k ? ", " : "", k);
+  gr_text_put(t, ") {\n");
+  gr_gpu_constants(t, &call);
+  gr_text_printf(t, "  return %s;\n}\n\n",
+                 part->op->tile_formula ? part->op->tile_formula : part->op->formula);
+}
+
+static void put_parameters(gr_text *t, const gr_op_call *s) {
+  gr_text_put(t, "extern \"C\" __global__ void fused(");
+  for (int k = 0; k < s->n_in; k++) gr_text_printf(t, "const IN%d *in%d, ", k, k);
+  for (int k = 0; k < s->n_out; k++) gr_text_printf(t, "OUT%d *out%d, ", k, k);
+  gr_text_put(t, "long long n, long long columns) {\n");
+}
+
+static void put_value(gr_text *t, const gr_graph *g, const gr_node *part) {
+  gr_dtype dtype = gr_at(g, part->out)->type.dtype;
+  gr_text_printf(t, "    float v%u = part_%u(", part->out.id, part->out.id);
+  for (int k = 0; k < part->n_in; k++) gr_text_printf(t, "%sv%u", k ? ", " : "", part->in[k].id);
+  gr_text_put(t, ");\n");
+  if (is_narrow(dtype))  // as if it had been stored
+    gr_text_printf(t, "    %s r%u;\n    gr_put(&r%u, 0, v%u), v%u = gr_get(&r%u, 0);\n",
+                   gr_dtypes[dtype].name, part->out.id, part->out.id, part->out.id, part->out.id,
+                   part->out.id);
+}
+
+static gr_status gpu(gr_gpu_call *c) {
+  const gr_op_call *s = c->call;
+  const gr_graph *g = ((const gr_fused *)s->attr)->body;
+  gr_text t = gr_text_make(c->arena);
+  gr_text_put(&t, "typedef float W;\n\n");
+  for (uint32_t i = 0; i < g->n_nodes; i++) put_part(&t, g, &g->nodes[i]);
+  put_parameters(&t, s);
+  gr_text_put(&t, "  for (long long i = GR_FIRST; i < n; i += GR_ALL) {\n");
+  for (int k = 0; k < s->n_in; k++)
+    gr_text_printf(&t, "    float v%d = gr_get(in%d, i%s);\n", k + 1, k,
+                   gr_fused_is_row(&s->in[k], &s->out[0]) ? " % columns" : "");
+  for (uint32_t i = 0; i < g->n_nodes; i++) put_value(&t, g, &g->nodes[i]);
+  for (int k = 0; k < s->n_out; k++)
+    gr_text_printf(&t, "    gr_put(out%d, i, v%u);\n", k, g->results[k].id);
+  gr_text_put(&t, "  }\n}\n");
+  int64_t n = gr_type_count(&s->out[0]),
+          columns = s->out[0].rank ? s->out[0].dim[s->out[0].rank - 1] : 1;
+  gr_gpu_kernel *k = gr_gpu_kernel_add(c, t.at, "fused", n, 256);
+  gr_gpu_int(k, n), gr_gpu_int(k, columns);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(gr_fused, body, GR_ATTR_GRAPH, NULL, "the parts, as a graph"), {0}};
 static const gr_case none[] = {{{0}}};
@@ -290,5 +345,6 @@ const gr_op gr_op_fused = {
     .inplace_each = true,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .cases = none,
 };

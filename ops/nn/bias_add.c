@@ -65,6 +65,7 @@ const gr_op gr_op_bias_add = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .tile_formula = "x0 + x1",
     .tile = tile,
     .cases = cases,
 };

@@ -1,12 +1,12 @@
 // steps.c - see steps.h.
-#include "tests/compiler/optim.h"
 #include "tests/compiler/steps.h"
-#include "tests/on_host.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
 #include "runtime/comm/comm.h"
 #include "runtime/exec/exec.h"
+#include "tests/compiler/optim.h"
+#include "tests/on_host.h"
 
 enum { C = 5 };
 

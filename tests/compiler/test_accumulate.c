@@ -61,7 +61,9 @@ static void same(setup one, double most) {
 
 // After a step of so large a rate a weight is its gradient, but for the last digits.
 static void gradients(void) { same((setup){.rate = 4096, .steps = 1}, 1e-6); }
-static void three_steps(void) { same((setup){.rate = 1, .tuning = "momentum=0.9", .steps = 3}, 1e-5); }
+static void three_steps(void) {
+  same((setup){.rate = 1, .tuning = "momentum=0.9", .steps = 3}, 1e-5);
+}
 
 // Dimensions that ranks do not divide are padded with zeros, which no optimizer may disturb:
 // neither by decay nor by clipping, which is as on one rank (steps.c looks at the zeros).

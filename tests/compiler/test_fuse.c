@@ -3,76 +3,15 @@
 #include "compiler/pass.h"
 #include "ops/math/fused.h"
 #include "tests/check.h"
+#include "tests/compiler/elementwise.h"
 #include "tests/ops/bench.h"
 
-enum { E = 20, LEAVES = 6, NODES = 60, SEEDS = 300 };
-
-static uint32_t below(uint32_t *seed, uint32_t n) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return (*seed >> 16) % n;
-}
-
-// An operand of the wanted dtype: through a cast, if it has another one.
-static gr_val operand(gr_builder *b, uint32_t *seed, const gr_val *v, uint32_t n, gr_dtype dtype) {
-  return gr_cast(b, v[below(seed, n)], dtype);
-}
-
-static gr_val random_node(gr_builder *b, uint32_t *seed, gr_val row, const gr_val *v, uint32_t n) {
-  gr_dtype dtype = below(seed, 3) ? GR_F32 : GR_BF16;
-  gr_val x = operand(b, seed, v, n, dtype), y = operand(b, seed, v, n, dtype);
-  switch (below(seed, 14)) {
-    case 12:
-    case 13:
-      return gr_bias_add(b, x, gr_cast(b, row, dtype));
-    case 0:
-    case 1:
-      return gr_add(b, x, y);
-    case 2:
-      return gr_mul(b, x, y);
-    case 3:
-      return gr_where(b, x, y, operand(b, seed, v, n, dtype));
-    case 4:
-      return gr_matmul(b, x, y, false, true);  // no part
-    case 5:
-      return gr_sigmoid(b, x);
-    case 6:
-      return gr_scale(b, x, 0.25);
-    case 7:
-      return gr_max(b, x, y);
-    case 8:
-      return gr_transpose(b, x, (gr_ints){2, {1, 0}});  // no part
-    case 9:
-      return gr_gelu(b, x);
-    default:
-      return gr_tanh(b, x);
-  }
-}
-
-static gr_graph *random_graph(gr_arena *arena, uint32_t seed) {
-  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
-  gr_val v[LEAVES + NODES];
-  uint32_t n = 0, side = 1 + below(&seed, E);
-  for (; n < LEAVES; n++) {
-    gr_type type = {n % 3 ? GR_F32 : GR_BF16, 2, {side, side}};
-    v[n] = gr_leaf(&b, n % 2 ? GR_STATE : GR_INPUT, GR_KIND_BUFFER,
-                   gr_arena_printf(arena, "v%u", n), type, gr_layout_replicated);
-  }
-  gr_val row = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, "row", (gr_type){GR_F32, 1, {side}},
-                       gr_layout_replicated);
-  for (uint32_t made = 2 + below(&seed, NODES - 2); n < LEAVES + made; n++)
-    v[n] = random_node(&b, &seed, row, v, n);
-  for (uint32_t k = 0; k < 4; k++) {
-    gr_val r = v[LEAVES + below(&seed, n - LEAVES)];
-    gr_result(&b, gr_arena_printf(arena, "r%u", k), gr_cast(&b, r, GR_F32));
-  }
-  MUST(b.err);
-  return b.g;
-}
+enum { SEEDS = 300 };
 
 static value *fill_leaves(const gr_graph *g, uint64_t seed) {
   value *v = calloc(g->n_values, sizeof *v);
   gr_rng rng = gr_rng_make(seed, "test", 0);
-  for (uint32_t i = 1; i <= LEAVES + 1; i++) {
+  for (uint32_t i = 1; i <= gr_graph_leaves(g); i++) {
     v[i] = value_make(g->values[i].type);
     for (int64_t k = 0; k < value_count(&v[i]); k++)
       value_put(&v[i], k, gr_rng_normal(&rng, (uint64_t)(i * 1000 + k)));
@@ -92,12 +31,6 @@ static void compare(const gr_graph *a, const gr_graph *b, uint32_t seed, bool fa
   values_free(x, a->n_values), values_free(y, b->n_values);
 }
 
-static gr_graph *fused(gr_arena *arena, const gr_graph *g) {
-  gr_graph *out;
-  MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer = "sgd"}, &out));
-  return out;
-}
-
 static uint32_t parts(const gr_graph *g) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -109,7 +42,9 @@ static void same_bits(void) {
   uint32_t all = 0;
   for (uint32_t seed = 1; seed <= SEEDS; seed++) {
     gr_arena *arena = gr_arena_create();
-    gr_graph *g = random_graph(arena, seed), *f = fused(arena, g);
+    gr_graph *g, *f;
+    MUST(elementwise_random(arena, seed, &g));
+    MUST(elementwise_fused(arena, g, &f));
     compare(g, f, seed, true);
     compare(g, f, seed, false);
     all += parts(f);
@@ -157,7 +92,9 @@ static void run_in_place(const gr_graph *g, const gr_node *n, uint32_t seed) {
 static void in_place(void) {
   for (uint32_t seed = 1; seed <= SEEDS; seed++) {
     gr_arena *arena = gr_arena_create();
-    const gr_graph *f = fused(arena, random_graph(arena, seed));
+    gr_graph *g, *f;
+    MUST(elementwise_random(arena, seed, &g));
+    MUST(elementwise_fused(arena, g, &f));
     for (uint32_t i = 0; i < f->n_nodes; i++)
       if (f->nodes[i].op == &gr_op_fused) run_in_place(f, &f->nodes[i], seed);
     gr_arena_destroy(arena);

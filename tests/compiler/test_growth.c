@@ -41,20 +41,18 @@ static double plan_seconds(int depth, int ranks, const gr_layout_rule *rules, in
   snprintf(text, sizeof text, "{depth: %d}", depth);
   MUST(gr_conf_parse(arena, "deep.yaml", deep, &file));
   MUST(gr_conf_parse(arena, "params.yaml", text, &params));
-  gr_plan_request r = {.model = {.graph = file,
-                                 .params = params,
-                                 .dims = dims,
-                                 .n_dims = 2,
-                                 .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
-                                 .batch_axis = {"dp"}},
-                       .options = {.optimizer = "adam",
-                                   .clip = 1,
-                                   .rules = rules,
-                                   .n_rules = n_rules},
-                       .buckets = only,
-                       .n_buckets = 1,
-                       .train = true,
-                       .eval = true};
+  gr_plan_request r = {
+      .model = {.graph = file,
+                .params = params,
+                .dims = dims,
+                .n_dims = 2,
+                .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
+                .batch_axis = {"dp"}},
+      .options = {.optimizer = "adam", .clip = 1, .rules = rules, .n_rules = n_rules},
+      .buckets = only,
+      .n_buckets = 1,
+      .train = true,
+      .eval = true};
   clock_t began = clock();
   MUST(gr_plan_build(arena, &r, &p));
   double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;

@@ -74,8 +74,7 @@ static void open_model(model *m, const char *name, int ranks, int64_t rows, bool
                                  .n_dims = 3,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
                                  .batch_axis = {"dp"}},
-                       .options = {.optimizer = sgd ? "sgd" : "adam",
-                                   .clip = sgd ? 0 : 0.5},
+                       .options = {.optimizer = sgd ? "sgd" : "adam", .clip = sgd ? 0 : 0.5},
                        .buckets = &bucket,
                        .n_buckets = 1,
                        .train = true};

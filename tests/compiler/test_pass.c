@@ -1,5 +1,6 @@
-// test_pass.c - one pass on one graph: tests/compiler/passes/*.gr hold a graph, the pass and its options,
-// and the graph it must make. `test_pass NAME --update` writes what it does make; read the diff.
+// test_pass.c - one pass on one graph: tests/compiler/passes/*.gr hold a graph, the pass and its
+// options, and the graph it must make. `test_pass NAME --update` writes what it does make; read the
+// diff.
 //
 //   ! shard optimizer=adam zero=dp rule=w*:dp:0
 //   mesh dp=2
@@ -10,8 +11,8 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "ir/text.h"
-#include "tests/compiler/optim.h"
 #include "tests/check.h"
+#include "tests/compiler/optim.h"
 
 enum { MOST = 64, ROOM = 1 << 20 };
 static bool update;
@@ -30,8 +31,9 @@ static const char *take(gr_arena *a, const char *p, size_t n) { return gr_arena_
 static void add_rule(gr_arena *a, request *r, const char *text) {  // w*:dp:0
   size_t pattern = strcspn(text, ":"), axis = strcspn(text + pattern + 1, ":");
   const char *lay = text + pattern + axis + 2;
-  r->rules[r->o.n_rules++] = (gr_layout_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
-                                       (gr_axis_placement)(strcmp(lay, "any") ? atoi(lay) : GR_ANY_DIM)};
+  r->rules[r->o.n_rules++] =
+      (gr_layout_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
+                       (gr_axis_placement)(strcmp(lay, "any") ? atoi(lay) : GR_ANY_DIM)};
   r->o.rules = r->rules;
 }
 

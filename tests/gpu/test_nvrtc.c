@@ -11,6 +11,7 @@
 #include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 #include "tests/check.h"
+#include "tests/compiler/elementwise.h"
 
 // ---- The library ------------------------------------------------------------------------------
 
@@ -135,6 +136,22 @@ static void add_ops(void) {
   }
 }
 
+// The kernels of fused nodes are generated from the nodes.
+static void add_fused(void) {
+  enum { SEEDS = 6 };
+  gr_op_call call;
+  for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+    gr_graph *g, *f;
+    MUST(elementwise_random(arena, seed, &g));
+    MUST(elementwise_fused(arena, g, &f));
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+      if (f->nodes[i].op != &gr_op_fused) continue;
+      gr_op_call_of(f, &f->nodes[i], &call);
+      add_call(&call);
+    }
+  }
+}
+
 // ---- What the compiler says ---------------------------------------------------------------------
 
 static gr_status compile(void *arg, int i) {
@@ -194,6 +211,7 @@ static void judge(job *j) {
 static void kernels(void) {
   arena = gr_arena_create();
   add_ops();
+  if (!only || !strcmp(only, "fused")) add_fused();
   if (!library_open()) SKIP("libnvrtc.so.13 is not on this machine");
   MUST(gr_tasks_run(0, n_jobs, compile, NULL));
   if (table)
