@@ -9,7 +9,8 @@
 #include "ops/comm/collective.h"
 #include <string.h>
 #include "ops/comm/comm.h"
-#include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 enum { MAX_RANKS = 1 << 20 };  // the same limit as for a mesh (ir/parse.c)
@@ -121,6 +122,24 @@ static gr_status run_slice(const gr_launch *l) {
   return GR_OK;
 }
 
+// Without a rank, while a plan is made, that of the first.
+static gr_status gpu_slice(gr_gpu_call *g) {
+  const struct gr_coll *a = g->call->attr;
+  const gr_type *x = &g->call->in[0];
+  int dim = (int)a->dim.at[0];
+  int64_t from, rank = g->where ? g->where->coord[a->mesh_axis] : 0;
+  int64_t rows = gr_coll_rows(x->dim[dim], a->ranks, rank, &from), outer = 1, row = 1;
+  for (int d = 0; d < x->rank; d++)
+    if (d != dim) *(d < dim ? &outer : &row) *= x->dim[d];
+  // a rank beyond the last slice has no rows: all of its slice is zeros
+  gr_gpu_copy_box(g, &(gr_gpu_box){.rows = outer,
+                                   .columns = rows * row,
+                                   .x_width = x->dim[dim] * row,
+                                   .x_from = from * row,
+                                   .y_width = gr_max_i64(1, rows * row)});
+  return GR_OK;
+}
+
 // counted: the types whose element counts the communicator expects, either the operands' or the
 // results'.
 static gr_status run(const gr_launch *l, gr_collective what, const gr_type *counted,
@@ -209,6 +228,7 @@ const gr_op gr_op_shard_slice = {
     .padding = GR_PADDING_ADDED,
     .infer = infer_slices,
     .cpu = run_slice,
+    .gpu = gpu_slice,
     .cases = none,
 };
 

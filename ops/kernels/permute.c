@@ -3,65 +3,61 @@
 #include "ops/kernels/permute.h"
 
 typedef struct moves {
-  int rank;                   // of y, after merging axes
-  int64_t size[GR_MAX_RANK];  // by axis of y
-  int64_t from[GR_MAX_RANK];  // its stride in x
-  int64_t to[GR_MAX_RANK];    // its stride in y
-  int row;                    // the axis with stride 1 in x
-  int64_t blocks;             // strips of each matrix
+  gr_permutation p;
+  int64_t blocks;  // strips of each matrix
   const float *x;
   float *y;
 } moves;
 
-static void append(moves *m, int64_t size, int64_t outer, int64_t inner) {
+static void append(gr_permutation *p, int64_t size, int64_t outer, int64_t inner) {
   if (size == 1) return;
-  if (m->rank && m->from[m->rank - 1] == outer) {  // adjacent in x as well: merge
-    m->size[m->rank - 1] *= size;
-    m->from[m->rank - 1] = inner;
+  if (p->rank && p->from[p->rank - 1] == outer) {  // adjacent in x as well: merge
+    p->size[p->rank - 1] *= size;
+    p->from[p->rank - 1] = inner;
   } else {
-    m->size[m->rank] = size;
-    m->from[m->rank++] = inner;
+    p->size[p->rank] = size;
+    p->from[p->rank++] = inner;
   }
 }
 
-static moves merge(const gr_type *x, const gr_ints *perm) {
-  moves m = {0};
+gr_permutation gr_permutation_of(const gr_type *x, const gr_ints *perm) {
+  gr_permutation p = {0};
   int64_t stride[GR_MAX_RANK + 1];
   stride[x->rank] = 1;
   for (int d = x->rank; d--;) stride[d] = stride[d + 1] * x->dim[d];
   for (int64_t o = 0; o < perm->n; o++) {
     int64_t d = perm->at[o];
-    append(&m, x->dim[d], stride[d], stride[d + 1]);
+    append(&p, x->dim[d], stride[d], stride[d + 1]);
   }
-  if (!m.rank) m.size[0] = m.from[0] = m.rank = 1;
-  for (int o = m.rank; o--;) {
-    m.to[o] = o + 1 < m.rank ? m.to[o + 1] * m.size[o + 1] : 1;
-    if (m.from[o] == 1) m.row = o;
+  if (!p.rank) p.size[0] = p.from[0] = p.rank = 1;
+  for (int o = p.rank; o--;) {
+    p.to[o] = o + 1 < p.rank ? p.to[o + 1] * p.size[o + 1] : 1;
+    if (p.from[o] == 1) p.row = o;
   }
-  return m;
+  return p;
 }
 
 // The first elements, in x and y, of index combination p of the axes before `axes`, except `row`.
 static void offset_of(const moves *m, int axes, int64_t p, const float **x, float **y) {
   *x = m->x, *y = m->y;
   for (int o = axes; o--;) {
-    if (o == m->row) continue;
-    *x += p % m->size[o] * m->from[o];
-    *y += p % m->size[o] * m->to[o];
-    p /= m->size[o];
+    if (o == m->p.row) continue;
+    *x += p % m->p.size[o] * m->p.from[o];
+    *y += p % m->p.size[o] * m->p.to[o];
+    p /= m->p.size[o];
   }
 }
 
 // The last axis is also last in x: each task copies the last two axes, row by row.
 static void copy_rows(void *arg, int64_t from, int64_t to) {
   const moves *m = arg;
-  int rows = m->rank - 2;
-  int64_t run = m->size[rows + 1];
+  int rows = m->p.rank - 2;
+  int64_t run = m->p.size[rows + 1];
   for (int64_t p = from; p < to; p++) {
     const float *x;
     float *y;
     offset_of(m, rows, p, &x, &y);
-    for (int64_t i = 0; i < m->size[rows]; i++, x += m->from[rows], y += run)
+    for (int64_t i = 0; i < m->p.size[rows]; i++, x += m->p.from[rows], y += run)
       if (run < 16)
         for (int64_t k = 0; k < run; k++) y[k] = x[k];
       else
@@ -143,30 +139,30 @@ static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, i
 
 static void transpose_strips(void *arg, int64_t from, int64_t to) {
   const moves *m = arg;
-  int last = m->rank - 1;
+  int last = m->p.rank - 1;
   for (int64_t p = from; p < to; p++) {
     const float *x;
     float *y;
     offset_of(m, last, p / m->blocks, &x, &y);
-    int64_t i = p % m->blocks * STRIP, rows = m->size[m->row] - i;
-    strip(x + i, m->from[last], y + i * m->to[m->row], m->to[m->row], rows < STRIP ? rows : STRIP,
-          m->size[last]);
+    int64_t i = p % m->blocks * STRIP, rows = m->p.size[m->p.row] - i;
+    strip(x + i, m->p.from[last], y + i * m->p.to[m->p.row], m->p.to[m->p.row],
+          rows < STRIP ? rows : STRIP, m->p.size[last]);
   }
 }
 
 void gr_permute(const gr_launch *l, const gr_type *x_type, const gr_ints *perm, const void *x,
                 void *y) {
-  moves m = merge(x_type, perm);
-  int64_t n = gr_type_count(x_type), run = m.size[m.rank - 1];
+  moves m = {.p = gr_permutation_of(x_type, perm)};
+  int64_t n = gr_type_count(x_type), run = m.p.size[m.p.rank - 1];
   m.x = x, m.y = y;
-  if (m.rank == 1) {
+  if (m.p.rank == 1) {
     gr_copy_rows(l, y, 4 * n, x, 4 * n, 4 * n, 1);
-  } else if (m.row == m.rank - 1) {
-    int64_t piece = run * m.size[m.rank - 2];
+  } else if (m.p.row == m.p.rank - 1) {
+    int64_t piece = run * m.p.size[m.p.rank - 2];
     gr_parallel(l, n / piece, 1 + 8192 / piece, copy_rows, &m);
   } else {
-    m.blocks = (m.size[m.row] + STRIP - 1) / STRIP;
-    gr_parallel(l, n / run / m.size[m.row] * m.blocks, 1 + 8192 / (run * STRIP), transpose_strips,
-                &m);
+    m.blocks = (m.p.size[m.p.row] + STRIP - 1) / STRIP;
+    gr_parallel(l, n / run / m.p.size[m.p.row] * m.blocks, 1 + 8192 / (run * STRIP),
+                transpose_strips, &m);
   }
 }

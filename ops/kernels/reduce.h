@@ -1,6 +1,7 @@
 // reduce.h - reductions over axes, shared by sum, mean and reduce_max.
 #pragma once
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu.h"
 
 typedef struct gr_reduce_axes {
   gr_ints axes;     // the axes that are reduced
@@ -40,3 +41,8 @@ void gr_reduce(const gr_launch *, double start, double (*fold)(double sum, doubl
 // gr_sum_scratch: bytes of scratch memory that gr_sum_block needs.
 void gr_sum_block(const gr_launch *, gr_block, const float *x, float *y, double factor);
 size_t gr_sum_scratch(gr_block);
+
+// On a GPU: result 0 = factor * (fold of `term` of operand 0 over the axes), "sum" or "max", where
+// term is an expression of v, the element.
+void gr_gpu_reduce(gr_gpu_call *, const gr_reduce_axes *, const char *fold, const char *term,
+                   double factor);

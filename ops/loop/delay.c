@@ -2,6 +2,7 @@
 // into the values it has before each step.
 #include <string.h>
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
 #include "ops/ops.h"
 
 struct delay {
@@ -38,6 +39,20 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  bool reverse = ((const struct delay *)g->call->attr)->reverse;
+  const gr_type *y = &g->call->out[0];
+  int64_t all = gr_type_count(y), one = all / y->dim[0];
+  size_t bytes = gr_type_bytes(y) / (size_t)y->dim[0];
+  gr_gpu_ref none = {0};
+  if (all > one)
+    gr_gpu_copy_add(g, gr_gpu_out(g, 0, reverse ? 0 : one), gr_gpu_in(g, 0, reverse ? one : 0),
+                    gr_type_bytes(y) - bytes);
+  gr_gpu_copy_add(g, gr_gpu_out(g, 0, reverse ? all - one : 0),
+                  g->call->n_in == 2 ? gr_gpu_in(g, 1, 0) : none, bytes);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct delay, reverse, GR_ATTR_BOOL, "false",
                                         "shift toward the start, for a scan that runs in reverse"),
                                 {0}};
@@ -61,5 +76,6 @@ const gr_op gr_op_delay = {
     .linear = true,
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -2,6 +2,8 @@
 #include "ops/loss/score.h"
 #include "ops/ops.h"
 
+GR_CU(accuracy);
+
 struct accuracy {
   int64_t ignore_index;
 };
@@ -28,6 +30,13 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_kernel *k = gr_score_rows(g, gr_cu_accuracy, "accuracy");
+  gr_gpu_int(k, ((const struct accuracy *)g->call->attr)->ignore_index);
+  gr_score_sums(g, k, gr_rows(&g->call->in[0]));
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct accuracy, ignore_index, GR_ATTR_INT, "-100",
                                         "labels with this value are not counted"),
                                 {0}};
@@ -49,5 +58,6 @@ const gr_op gr_op_accuracy = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

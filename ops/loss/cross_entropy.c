@@ -1,9 +1,13 @@
 // cross_entropy.c - cross-entropy loss and its gradient. Class weights, label smoothing and ignored
 // labels follow PyTorch's definitions.
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/loss/score.h"
 #include "ops/ops.h"
+
+GR_CU(cross_entropy);
+GR_CU(cross_entropy_grad);
 
 struct cross_entropy {
   double smoothing;
@@ -99,6 +103,14 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+static gr_status gpu(gr_gpu_call *g) {
+  const struct cross_entropy *a = g->call->attr;
+  gr_gpu_kernel *k = gr_score_rows(g, gr_cu_cross_entropy, "cross_entropy");
+  gr_gpu_int(k, a->ignore_index), gr_gpu_real(k, a->smoothing);
+  gr_score_sums(g, k, gr_rows(&g->call->in[0]));
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct cross_entropy, smoothing, GR_ATTR_FLOAT, "0",
                                         "probability that is spread evenly over all classes"),
                                 GR_ATTR(struct cross_entropy, ignore_index, GR_ATTR_INT, "-100",
@@ -128,6 +140,7 @@ const gr_op gr_op_cross_entropy = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -195,6 +208,16 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
+static gr_status grad_gpu(gr_gpu_call *g) {
+  const struct cross_entropy *a = g->call->attr;
+  const gr_type *x = &g->call->in[0];
+  int64_t rows = gr_rows(x), n = gr_last(x);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_cross_entropy_grad, "cross_entropy_grad", rows, n, 1024);
+  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, rows / x->dim[0]);
+  gr_gpu_int(k, a->ignore_index), gr_gpu_real(k, a->smoothing);
+  return GR_OK;
+}
+
 static const gr_case grad_cases[] = {
     {{"f32[6,3,20]", "i32[6,3]", "f32[6]"}, .attr = &smooth, .fill = "nin"},
     {{"f32[6,3,20]", "i32[6,3]", "f32[6]", "f32[20]"}, .attr = &smooth, .fill = "ninp"},
@@ -214,6 +237,7 @@ const gr_op gr_op_cross_entropy_grad = {
     .infer = grad_infer,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .gpu = grad_gpu,
     .inplace = {1},
     .cases = grad_cases,
 };

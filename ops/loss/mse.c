@@ -1,8 +1,13 @@
 // mse.c - squared error and its gradient.
 #include <stdio.h>
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
+#include "ops/loss/score.h"
 #include "ops/ops.h"
+
+GR_CU(mse);
+GR_CU(mse_grad);
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
   char x[GR_MAX_RANK + 1];
@@ -52,6 +57,18 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+static gr_status gpu(gr_gpu_call *g) {
+  enum { PIECE = 8192 };
+  const gr_type *x = &g->call->in[0];
+  int64_t n = gr_type_count(x) / x->dim[0], pieces = (n + PIECE - 1) / PIECE;
+  int64_t all = x->dim[0] * pieces;
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_mse, "squared_errors", all * 256, 256);
+  gr_score_kernel(g, k, all);
+  gr_gpu_int(k, n), gr_gpu_int(k, PIECE), gr_gpu_int(k, pieces);
+  gr_score_sums(g, k, all);
+  return GR_OK;
+}
+
 static const gr_case cases[] = {{{"f32[6]", "f32[6]"}}, {{"f32[6,3,4]", "f32[6,3,4]"}}, {{0}}};
 
 const gr_op gr_op_mse = {
@@ -64,6 +81,7 @@ const gr_op gr_op_mse = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -99,6 +117,12 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
+static gr_status grad_gpu(gr_gpu_call *g) {
+  const gr_type *x = &g->call->in[0];
+  gr_gpu_int(gr_gpu_elements(g, gr_cu_mse_grad, "mse_grad"), gr_type_count(x) / x->dim[0]);
+  return GR_OK;
+}
+
 static const gr_case grad_cases[] = {{{"f32[6,3,4]", "f32[6,3,4]", "f32[6]"}}, {{0}}};
 
 const gr_op gr_op_mse_grad = {
@@ -109,6 +133,7 @@ const gr_op gr_op_mse_grad = {
     .index_spec_of = grad_index_spec_of,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .gpu = grad_gpu,
     .inplace = {1},
     .cases = grad_cases,
 };

@@ -3,6 +3,7 @@
 // divides, so that the mean is the same on any number of ranks.
 #pragma once
 #include <stdio.h>
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 
 // Writes the index notation of logits [n,...,V] and labels [n,...], followed by `rest`.
@@ -13,3 +14,11 @@ GR_MUST_USE gr_status gr_score_labels(const gr_op_call *);
 GR_MUST_USE gr_status gr_check_labels(const gr_launch *, int64_t v, int64_t ignore);
 // log(sum(exp(x))) of a row of v elements of operand 0.
 double gr_log_sum_exp(const gr_launch *, int64_t row, int64_t v);
+
+// On a GPU the first kernel of a score writes so many pairs, a term and its weight, to working
+// memory: gr_score_kernel gives it that, and score.cu. gr_score_rows appends one over the rows of
+// operand 0, a pair for each; its first numbers are those of rows and of elements in each.
+// gr_score_sums appends the kernel that adds the pairs of each sample into results 0 and 1.
+gr_gpu_kernel *gr_score_kernel(gr_gpu_call *, gr_gpu_kernel *, int64_t pairs);
+gr_gpu_kernel *gr_score_rows(gr_gpu_call *, const char *source, const char *entry);
+void gr_score_sums(gr_gpu_call *, const gr_gpu_kernel *first, int64_t pairs);

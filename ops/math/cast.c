@@ -1,6 +1,7 @@
 // cast.c - change of dtype.
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/fastmath.h"
+#include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
 struct cast {
@@ -59,6 +60,8 @@ static void tile(const float *const *x, float *y, int64_t n, const void *attr) {
   for (int64_t i = 0; i < n; i++) y[i] = x[0][i];
 }
 
+static gr_status gpu(gr_gpu_call *g) { return gr_gpu_formula(g, "x0"); }
+
 static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "the new dtype"),
                                 {0}};
 static const gr_case cases[] = {
@@ -89,5 +92,6 @@ const gr_op gr_op_cast = {
     .fast = fast,
     .tile_formula = "x0",
     .tile = tile,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -47,6 +47,11 @@ static gr_status infer(gr_op_call *s) {
   return gr_reduce_infer(s);
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_reduce(g, g->call->attr, "sum", "v", mean_factor(&g->call->in[0], &g->call->out[0]));
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -72,5 +77,6 @@ const gr_op gr_op_mean = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -4,6 +4,8 @@
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
+GR_CU(reduce_max_grad);
+
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
   gr_reduce_index_spec(s, true, buf);
 }
@@ -61,6 +63,11 @@ static gr_kernel fast(const gr_op_call *s) {
   return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? run_fast : NULL;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_reduce(g, g->call->attr, "max", "v", 1);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -84,6 +91,7 @@ const gr_op gr_op_reduce_max = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -135,6 +143,36 @@ static gr_kernel grad_fast(const gr_op_call *s) {
   return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? grad_run_fast : NULL;
 }
 
+// Appends the sizes and strides of the axes of x that are reduced, or of those that are kept, with
+// `n` numbers each: neighbours as one axis, and in front axes of size 1.
+static void put_axes(gr_gpu_kernel *k, const gr_reduce_axes *a, const gr_type *x, bool reduced,
+                     int n) {
+  int64_t size[GR_MAX_RANK], by[GR_MAX_RANK], stride = 1;
+  for (int i = 0; i < n; i++) size[i] = 1, by[i] = 0;
+  bool before = false;  // the axis after this one is of the same kind
+  for (int d = x->rank, i = n; d--; stride *= x->dim[d]) {
+    bool here = gr_reduce_axes_contains(a, d) == reduced;
+    if (here && !before) by[--i] = stride;
+    if (here) size[i] *= x->dim[d];
+    before = here;
+  }
+  for (int i = 0; i < n; i++) gr_gpu_int(k, size[i]);
+  for (int i = 0; i < n; i++) gr_gpu_int(k, by[i]);
+}
+
+static gr_status grad_gpu(gr_gpu_call *g) {
+  const gr_reduce_axes *a = g->call->attr;
+  const gr_type *x = &g->call->in[0];
+  int64_t results = gr_type_count(&g->call->in[1]), terms = gr_type_count(x) / results;
+  int64_t lanes = x->rank && gr_reduce_axes_contains(a, x->rank - 1) ? 32 : 1;
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_reduce_max_grad, "reduce_max_grad", results * lanes, 256);
+  gr_gpu_int(k, results), gr_gpu_int(k, terms), gr_gpu_int(k, lanes);
+  put_axes(k, a, x, false, 4);
+  put_axes(k, a, x, true, 3);
+  return GR_OK;
+}
+
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "f32[4]", "f32[4]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}, .fill = "mmn"},
     {{"f32[2,4,6]", "f32[2,1,6]", "f32[2,1,6]"},
@@ -153,5 +191,6 @@ const gr_op gr_op_reduce_max_grad = {
     .index_spec_of = grad_index_spec_of,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .gpu = grad_gpu,
     .cases = grad_cases,
 };

@@ -39,6 +39,11 @@ static size_t scratch(const gr_op_call *s) {
   return fast(s) && gr_reduce_block(s->attr, &s->in[0], &b) ? gr_sum_scratch(b) : 0;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_reduce(g, g->call->attr, "sum", "v", 1);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -71,5 +76,6 @@ const gr_op gr_op_sum = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };

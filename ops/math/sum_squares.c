@@ -1,5 +1,5 @@
 // sum_squares.c - the sum of all squares, for norms over many values.
-#include "ops/kernels/cpu.h"
+#include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
 enum { PIECE = 1 << 15 };
@@ -57,6 +57,13 @@ static size_t scratch(const gr_op_call *s) {
   return fast(s) ? sizeof(double) * (size_t)((gr_type_count(&s->in[0]) + PIECE - 1) / PIECE) : 0;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  gr_reduce_axes all = {.axes.n = g->call->in[0].rank};
+  for (int d = 0; d < GR_MAX_RANK; d++) all.axes.at[d] = d;
+  gr_gpu_reduce(g, &all, "sum", "v * v", 1);
+  return GR_OK;
+}
+
 static const gr_case cases[] = {{{"f32[4,6]"}},
                                 {{"f32[]"}},
                                 {{"f32[2,3,5]"}},
@@ -76,5 +83,6 @@ const gr_op gr_op_sum_squares = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -1,8 +1,11 @@
 // bias_add.c - adds a vector to every row. Unlike broadcast and add, no attribute holds a size, so
 // that the rows may be sharded, also in a scan's body.
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
+
+GR_CU(bias_add);
 
 gr_val gr_bias_add(gr_builder *b, gr_val x, gr_val v) {
   return GR_EMIT(b, &gr_op_bias_add, NULL, x, v);
@@ -45,6 +48,11 @@ static void tile(const float *const *x, float *y, int64_t n, const void *attr) {
   GR_VECTOR for (int64_t i = 0; i < n; i++) y[i] = x[0][i] + x[1][i];
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_int(gr_gpu_elements(g, gr_cu_bias_add, "bias_add"), gr_type_count(&g->call->in[1]));
+  return GR_OK;
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[6]"}},
     {{"f32[2,4,6]", "f32[6]"}},
@@ -67,6 +75,7 @@ const gr_op gr_op_bias_add = {
     .fast = fast,
     .tile_formula = "x0 + x1",
     .tile = tile,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -98,6 +107,13 @@ static size_t grad_scratch(const gr_op_call *s) {
   return grad_fast(s) ? gr_sum_scratch(block(&s->in[0])) : 0;
 }
 
+static gr_status grad_gpu(gr_gpu_call *g) {
+  gr_reduce_axes rows = {.axes.n = g->call->in[0].rank - 1};
+  for (int d = 0; d < GR_MAX_RANK; d++) rows.axes.at[d] = d;
+  gr_gpu_reduce(g, &rows, "sum", "v", 1);
+  return GR_OK;
+}
+
 static const gr_case grad_cases[] = {
     {{"f32[4,6]"}}, {{"f32[2,4,6]"}}, {{"f32[700,1]"}}, {{"f32[130,70]"}}, {{0}}};
 
@@ -111,5 +127,6 @@ const gr_op gr_op_bias_add_grad = {
     .cpu = grad_cpu,
     .fast = grad_fast,
     .scratch = grad_scratch,
+    .gpu = grad_gpu,
     .cases = grad_cases,
 };

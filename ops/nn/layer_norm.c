@@ -1,8 +1,12 @@
 // layer_norm.c - normalises rows to mean 0 and variance 1, then scales and shifts each channel (Ba,
 // Kiros, Hinton, "Layer normalization", 2016).
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
+
+GR_CU(layer_norm);
+GR_CU(layer_norm_grad);
 
 struct layer_norm {
   double eps;
@@ -56,6 +60,14 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+static gr_status gpu(gr_gpu_call *g) {
+  int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_layer_norm, "layer_norm", rows, n, 1024);
+  gr_gpu_int(k, rows), gr_gpu_int(k, n);
+  gr_gpu_real(k, ((const struct layer_norm *)g->call->attr)->eps);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct layer_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"), {0}};
 static const struct layer_norm usual = {1e-5};
@@ -78,6 +90,7 @@ const gr_op gr_op_layer_norm = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1},
     .cases = cases,
 };
@@ -174,6 +187,25 @@ static size_t grad_scratch(const gr_op_call *s) {
   return (size_t)(gr_last(s->in) * 2 * gr_max_i64(2, chunks)) * sizeof(float);
 }
 
+// A team of threads for so many rows; their sums over these rows are in working memory.
+static gr_status grad_gpu(gr_gpu_call *g) {
+  enum { TEAMS = 1024, LEAST_ROWS = 4, MOST_THREADS = 512 };
+  int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
+  int64_t each = gr_max_i64(LEAST_ROWS, (rows + TEAMS - 1) / TEAMS);
+  int64_t teams = (rows + each - 1) / each;
+  size_t wide = g->call->in[0].dtype == GR_F64 ? 8 : 4;
+  gr_gpu_take_scratch(g, (size_t)(teams * 2 * n) * wide);
+  gr_gpu_kernel *k =
+      gr_gpu_rows(g, gr_cu_layer_norm_grad, "layer_norm_grad", teams, n, MOST_THREADS);
+  const char *source = k->source, *defines = k->defines;
+  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, each);
+  gr_gpu_real(k, ((const struct layer_norm *)g->call->attr)->eps);
+  k = gr_gpu_kernel_add(g, source, "layer_norm_grad_sums", (2 * n + 31) / 32 * 256, 256);
+  k->defines = defines;
+  gr_gpu_int(k, teams), gr_gpu_int(k, n);
+  return GR_OK;
+}
+
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "f32[6]", "f32[4,6]"}, .attr = &usual},
     {{"f32[2,36,37]", "f32[37]", "f32[2,36,37]"}, .attr = &usual},
@@ -191,6 +223,7 @@ const gr_op gr_op_layer_norm_grad = {
     .cpu = grad_cpu,
     .fast = grad_fast,
     .scratch = grad_scratch,
+    .gpu = grad_gpu,
     .inplace = {3},
     .cases = grad_cases,
 };

@@ -1,7 +1,11 @@
 // log_softmax.c - log probabilities over the last axis.
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
+
+GR_CU(log_softmax);
+GR_CU(log_softmax_grad);
 
 static gr_status infer(gr_op_call *s) { return gr_require_float(s, 0, "the operand"); }
 
@@ -38,6 +42,15 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+static gr_status rows_gpu(gr_gpu_call *g, const char *source, const char *entry) {
+  int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
+  gr_gpu_kernel *k = gr_gpu_rows(g, source, entry, rows, n, 1024);
+  gr_gpu_int(k, rows), gr_gpu_int(k, n);
+  return GR_OK;
+}
+
+static gr_status gpu(gr_gpu_call *g) { return rows_gpu(g, gr_cu_log_softmax, "log_softmax"); }
+
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax = {
@@ -50,6 +63,7 @@ const gr_op gr_op_log_softmax = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1},
     .cases = cases,
 };
@@ -83,6 +97,10 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
+static gr_status grad_gpu(gr_gpu_call *g) {
+  return rows_gpu(g, gr_cu_log_softmax_grad, "log_softmax_grad");
+}
+
 static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax_grad = {
@@ -93,6 +111,7 @@ const gr_op gr_op_log_softmax_grad = {
     .index_spec = "...K,...K->...K",
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .gpu = grad_gpu,
     .inplace = {2},
     .cases = grad_cases,
 };

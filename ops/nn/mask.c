@@ -1,6 +1,10 @@
 // mask.c - sets frames at and beyond each sample's length to zero; converts lengths to a mask.
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
 #include "ops/ops.h"
+
+GR_CU(mask);
+GR_CU(length_mask);
 
 gr_val gr_mask(gr_builder *b, gr_val x, gr_val lengths) {
   return GR_EMIT(b, &gr_op_mask, NULL, x, lengths);
@@ -42,6 +46,13 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  const gr_type *x = &g->call->in[0];
+  gr_gpu_kernel *k = gr_gpu_elements(g, gr_cu_mask, "mask");
+  gr_gpu_int(k, x->dim[1]), gr_gpu_int(k, gr_type_count(x) / (x->dim[0] * x->dim[1]));
+  return GR_OK;
+}
+
 static const gr_case cases[] = {
     {{"f32[6,5]", "i32[6]"}, .fill = "nl"},
     {{"f32[6,5,4]", "i32[6]"}, .fill = "nl"},
@@ -61,6 +72,7 @@ const gr_op gr_op_mask = {
     .infer = infer,
     .grad = grad,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -86,6 +98,11 @@ static gr_status mask_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status mask_gpu(gr_gpu_call *g) {
+  gr_gpu_int(gr_gpu_elements(g, gr_cu_length_mask, "length_mask"), g->call->out[0].dim[1]);
+  return GR_OK;
+}
+
 static const gr_attr mask_attrs[] = {
     GR_ATTR(struct length_mask, size, GR_ATTR_INT, NULL, "size of the time axis"), {0}};
 static const gr_case mask_cases[] = {
@@ -105,5 +122,6 @@ const gr_op gr_op_length_mask = {
     .index_spec = "n->n_",
     .infer = mask_infer,
     .cpu = mask_cpu,
+    .gpu = mask_gpu,
     .cases = mask_cases,
 };

@@ -1,8 +1,12 @@
 // softmax.c - probabilities over the last axis, with entries masked by lengths or by causality.
 #include <stdio.h>
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
+
+GR_CU(softmax);
+GR_CU(softmax_grad);
 
 struct softmax {
   int64_t causal;
@@ -80,6 +84,16 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+static gr_status gpu(gr_gpu_call *g) {
+  const gr_type *x = &g->call->in[0];
+  bool causal = ((const struct softmax *)g->call->attr)->causal;
+  int64_t rows = gr_rows(x), n = gr_last(x);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_softmax, "softmax", rows, n, 1024);
+  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, x->rank ? rows / x->dim[0] : 1);
+  gr_gpu_int(k, causal ? x->dim[x->rank - 2] : 0);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct softmax, causal, GR_ATTR_BOOL, "false", "mask entries beyond r in row r"), {0}};
 static const struct softmax open = {0}, causal = {1};
@@ -108,6 +122,7 @@ const gr_op gr_op_softmax = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1},
     .cases = cases,
 };
@@ -164,6 +179,14 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
+static gr_status grad_gpu(gr_gpu_call *g) {
+  const gr_type *x = &g->call->in[0];
+  int64_t rows = gr_rows(x), n = gr_last(x);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_softmax_grad, "softmax_grad", rows, n, 1024);
+  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, x->rank ? rows / x->dim[0] : 1);
+  return GR_OK;
+}
+
 static const gr_case grad_cases[] = {
     {{"f32[4,6]", "f32[4,6]"}},
     {{"f32[6,5,7]", "f32[6,5,7]", "i32[6]"}, .fill = "nnl"},
@@ -179,6 +202,7 @@ const gr_op gr_op_softmax_grad = {
     .infer = grad_infer,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .gpu = grad_gpu,
     .inplace = {2},
     .cases = grad_cases,
 };

@@ -1,6 +1,9 @@
 // broadcast.c - repeats a value along a new axis. No other op broadcasts.
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
 #include "ops/ops.h"
+
+GR_CU(broadcast);
 
 struct broadcast {
   int64_t axis;
@@ -87,6 +90,16 @@ static gr_kernel fast(const gr_op_call *s) {
   return gr_dtypes[s->in[0].dtype].size == 4 ? run_fast : NULL;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  const struct broadcast *a = g->call->attr;
+  const gr_type *y = &g->call->out[0];
+  int64_t inner = 1;
+  for (int d = (int)a->axis + 1; d < y->rank; d++) inner *= y->dim[d];
+  gr_gpu_kernel *k = gr_gpu_elements(g, gr_cu_broadcast, "broadcast");
+  gr_gpu_int(k, y->dim[a->axis]), gr_gpu_int(k, inner);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct broadcast, axis, GR_ATTR_INT, NULL, "position of the new axis in the result"),
     GR_ATTR(struct broadcast, size, GR_ATTR_INT, NULL, "size of the new axis"),
@@ -113,5 +126,6 @@ const gr_op gr_op_broadcast = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -1,6 +1,9 @@
 // concat.c - concatenates values along one axis.
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
 #include "ops/ops.h"
+
+GR_CU(concat);
 
 struct concat {
   int64_t axis;
@@ -75,6 +78,18 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  const gr_op_call *call = g->call;
+  int axis = (int)((const struct concat *)call->attr)->axis;
+  int64_t inner = 1;
+  for (int d = axis + 1; d < call->out[0].rank; d++) inner *= call->out[0].dim[d];
+  gr_gpu_kernel *k = gr_gpu_elements(g, gr_cu_concat, "concat");
+  gr_gpu_define_list(g, k, "OPERANDS", call->n_in);
+  gr_gpu_int(k, inner * call->out[0].dim[axis]);
+  for (int i = 0; i < call->n_in; i++) gr_gpu_int(k, inner * call->in[i].dim[axis]);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct concat, axis, GR_ATTR_INT, NULL, "the axis to concatenate along"), {0}};
 static const gr_case cases[] = {
@@ -101,5 +116,6 @@ const gr_op gr_op_concat = {
     .sharding_rules = rules,
     .grad = grad,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -1,4 +1,5 @@
 // fill.c - a constant value.
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -25,6 +26,8 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) { return gr_gpu_formula(g, "value"); }
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct fill, shape, GR_ATTR_INTS, NULL, "shape of the result"),
     GR_ATTR(struct fill, value, GR_ATTR_FLOAT, "0", "value of every element"),
@@ -46,5 +49,6 @@ const gr_op gr_op_fill = {
     .attrs = attrs,
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -1,5 +1,6 @@
 // reshape.c - the same elements in the same order, with another shape.
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
 #include "ops/ops.h"
 
 // At most one size is -1 and is inferred. In a loop's body, which does not know the batch size,
@@ -101,6 +102,11 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_copy_add(g, gr_gpu_out(g, 0, 0), gr_gpu_in(g, 0, 0), gr_type_bytes(&g->call->out[0]));
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
                                         "the new shape; one size may be -1 and is inferred"),
                                 {0}};
@@ -137,5 +143,6 @@ const gr_op gr_op_reshape = {
     .localize = localize,
     .grad = grad,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

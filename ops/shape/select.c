@@ -1,5 +1,6 @@
 // select.c - one element of the first axis, as a value without that axis.
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
 #include "ops/ops.h"
 
 struct select {
@@ -39,6 +40,13 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  int64_t n = gr_type_count(&g->call->out[0]);
+  int64_t from = n * ((const struct select *)g->call->attr)->index;
+  gr_gpu_copy_add(g, gr_gpu_out(g, 0, 0), gr_gpu_in(g, 0, from), gr_type_bytes(&g->call->out[0]));
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct select, index, GR_ATTR_INT, NULL, "index along the first axis"), {0}};
 static const gr_case cases[] = {
@@ -60,6 +68,7 @@ const gr_op gr_op_select = {
     .infer = infer,
     .grad = grad,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -78,6 +87,16 @@ static gr_status grad_cpu(const gr_launch *l) {
   const struct select_grad *a = l->attr;
   int64_t n = gr_type_count(l->in_type);
   for (int64_t i = 0; i < n * a->size; i++) OUT(0, i, i / n == a->index ? IN(0, i % n) : 0);
+  return GR_OK;
+}
+
+static gr_status grad_gpu(gr_gpu_call *g) {
+  const struct select_grad *a = g->call->attr;
+  int64_t n = gr_type_count(&g->call->in[0]);
+  gr_gpu_copy_box(
+      g,
+      &(gr_gpu_box){
+          .rows = 1, .columns = n, .x_width = n, .y_width = n * a->size, .y_from = n * a->index});
   return GR_OK;
 }
 
@@ -100,5 +119,6 @@ const gr_op gr_op_select_grad = {
     .linear = true,
     .infer = grad_infer,
     .cpu = grad_cpu,
+    .gpu = grad_gpu,
     .cases = grad_cases,
 };

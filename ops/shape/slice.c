@@ -1,5 +1,6 @@
 // slice.c - a contiguous range of one axis; and its gradient, which pads with zeros.
-#include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 struct slice {
@@ -73,6 +74,23 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+// The elements per index of the axis, and of the axis and all later ones; rows of them.
+static gr_gpu_box box_of(const gr_op_call *s, int64_t axis) {
+  int64_t inner = 1, outer = 1;
+  for (int d = 0; d < s->in[0].rank; d++)
+    if (d != axis) *(d < axis ? &outer : &inner) *= s->in[0].dim[d];
+  int64_t x = inner * s->in[0].dim[axis], y = inner * s->out[0].dim[axis];
+  return (gr_gpu_box){.rows = outer, .columns = gr_min_i64(x, y), .x_width = x, .y_width = y};
+}
+
+static gr_status gpu(gr_gpu_call *g) {
+  const struct slice *a = g->call->attr;
+  gr_gpu_box b = box_of(g->call, a->axis);
+  b.x_from = a->from * (b.x_width / g->call->in[0].dim[a->axis]);
+  gr_gpu_copy_box(g, &b);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
                                 GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "first index"),
                                 GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "number of indices"),
@@ -102,6 +120,7 @@ const gr_op gr_op_slice = {
     .infer = infer,
     .grad = grad,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -124,6 +143,14 @@ static gr_status pad_cpu(const gr_launch *l) {
   rows x = rows_of(l->in_type, a->axis), y = rows_of(l->out_type, a->axis);
   memset(l->out[0], 0, gr_type_bytes(l->out_type));
   gr_copy_rows(l, (char *)l->out[0] + a->from * y.item, y.bytes, l->in[0], x.bytes, x.bytes, x.n);
+  return GR_OK;
+}
+
+static gr_status pad_gpu(gr_gpu_call *g) {
+  const struct slice *a = g->call->attr;
+  gr_gpu_box b = box_of(g->call, a->axis);
+  b.y_from = a->from * (b.x_width / g->call->in[0].dim[a->axis]);
+  gr_gpu_copy_box(g, &b);
   return GR_OK;
 }
 
@@ -153,5 +180,6 @@ const gr_op gr_op_pad = {
     .infer = pad_infer,
     .grad = pad_grad,
     .cpu = pad_cpu,
+    .gpu = pad_gpu,
     .cases = pad_cases,
 };

@@ -1,6 +1,9 @@
 // transpose.c - permutes the axes. The fast kernel is in ops/kernels/permute.c.
+#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/permute.h"
 #include "ops/ops.h"
+
+GR_CU(transpose);
 
 struct transpose {
   gr_ints perm;
@@ -64,6 +67,50 @@ static gr_kernel fast(const gr_op_call *s) {
   return gr_dtypes[s->in[0].dtype].size == 4 ? run_fast : NULL;
 }
 
+// ---- On a GPU: tiles of the matrices, or element after element if an axis is short --------------
+
+static void define_axes(gr_gpu_call *g, gr_gpu_kernel *k, int n) {
+  gr_gpu_define(g, k, "AXES", "%d", n);
+  gr_gpu_define_list(g, k, "EACH_AXIS", n);
+}
+
+static void add_tiles(gr_gpu_call *g, const gr_permutation *p) {
+  int last = p->rank - 1, n = 0;
+  int64_t tile = gr_dtypes[g->call->in[0].dtype].size < 4 ? 64 : 32;
+  int64_t a = p->size[last], b = p->size[p->row];  // of x [a, b]
+  int64_t tiles = ((a + tile - 1) / tile) * ((b + tile - 1) / tile);
+  int64_t size[GR_MAX_RANK] = {1}, from[GR_MAX_RANK] = {0}, to[GR_MAX_RANK] = {0};
+  for (int d = 0; d < last; d++) {
+    if (d == p->row) continue;
+    size[n] = p->size[d], from[n] = p->from[d], to[n++] = p->to[d];
+    tiles *= p->size[d];
+  }
+  if (!n) n = 1;  // one matrix
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_transpose, "transpose", tiles * 256, 256);
+  define_axes(g, k, n);
+  gr_gpu_int(k, tiles), gr_gpu_int(k, a), gr_gpu_int(k, b);
+  gr_gpu_int(k, p->from[last]), gr_gpu_int(k, p->to[p->row]);
+  for (int i = 0; i < n; i++) gr_gpu_int(k, size[i]);
+  for (int i = 0; i < n; i++) gr_gpu_int(k, from[i]);
+  for (int i = 0; i < n; i++) gr_gpu_int(k, to[i]);
+}
+
+static gr_status gpu(gr_gpu_call *g) {
+  enum { SHORT = 8 };
+  gr_permutation p =
+      gr_permutation_of(&g->call->in[0], &((const struct transpose *)g->call->attr)->perm);
+  int last = p.rank - 1;
+  if (p.row != last && p.size[last] > SHORT && p.size[p.row] > SHORT) {
+    add_tiles(g, &p);
+    return GR_OK;
+  }
+  gr_gpu_kernel *k = gr_gpu_elements(g, gr_cu_transpose, "permute");
+  define_axes(g, k, p.rank);
+  for (int d = 0; d < p.rank; d++) gr_gpu_int(k, p.size[d]);
+  for (int d = 0; d < p.rank; d++) gr_gpu_int(k, p.from[d]);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct transpose, perm, GR_ATTR_INTS, NULL,
                                         "for each axis of the result, the corresponding axis of x"),
                                 {0}};
@@ -102,5 +149,6 @@ const gr_op gr_op_transpose = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .cases = cases,
 };

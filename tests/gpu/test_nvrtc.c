@@ -3,7 +3,8 @@
 //
 //   test_nvrtc [sm_80 | sm_90 | sm_100 | all] [table] [OP]
 //
-// One architecture, sm_90, if none is given; `table` prints registers and shared memory.
+// One architecture, sm_90, if none is given; `all` adds f64 to f32 and bf16; `table` prints
+// registers and shared memory.
 #include <dlfcn.h>
 #include "base/arena.h"
 #include "base/tasks.h"
@@ -43,7 +44,7 @@ static bool library_open(void) {
 
 static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
 enum { ARCHS = 3, MOST = 8192 };
-static bool wanted[ARCHS], table;
+static bool wanted[ARCHS], doubles, table;
 static const char *only;  // an op, or NULL
 
 typedef struct job {
@@ -118,7 +119,7 @@ static void add_op(const gr_op *op) {
   static const gr_dtype floats[] = {GR_F32, GR_BF16, GR_F64};
   gr_op_call call;
   for (const gr_case *c = op->cases; c && (c->in[0] || c->attr); c++)
-    for (size_t d = 0; d < sizeof floats / sizeof *floats; d++)
+    for (int d = 0; d < (doubles ? 3 : 2); d++)
       if (!c->fails && call_of(op, c, floats[d], &call)) add_call(&call);
 }
 
@@ -227,6 +228,7 @@ int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i < argc; i++) {
     bool all = !strcmp(argv[i], "all"), arch = all;
+    doubles |= all;
     for (int a = 0; a < ARCHS; a++)
       if (all || !strcmp(argv[i], archs[a])) wanted[a] = arch = any = true;
     if (!strcmp(argv[i], "table"))

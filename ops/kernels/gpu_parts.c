@@ -1,0 +1,87 @@
+// gpu_parts.c - see gpu_parts.h.
+#include "ops/kernels/gpu_parts.h"
+#include "base/arena.h"
+#include "ops/kernels/operands.h"
+
+GR_CU(box);
+GR_CU(rows);
+
+size_t gr_gpu_take_scratch(gr_gpu_call *g, size_t bytes) {
+  size_t at = g->scratch;
+  g->scratch += (bytes + 255) / 256 * 256;
+  return at;
+}
+
+static gr_gpu_ref place(gr_gpu_space space, int k, const gr_type *t, int64_t at) {
+  return (gr_gpu_ref){space, k, (size_t)at * gr_dtypes[t->dtype].size};
+}
+
+gr_gpu_ref gr_gpu_in(const gr_gpu_call *g, int k, int64_t at) {
+  return place(GR_GPU_IN, k, &g->call->in[k], at);
+}
+
+gr_gpu_ref gr_gpu_out(const gr_gpu_call *g, int k, int64_t at) {
+  return place(GR_GPU_OUT, k, &g->call->out[k], at);
+}
+
+void gr_gpu_define_list(gr_gpu_call *g, gr_gpu_kernel *k, const char *name, int n) {
+  gr_text list = gr_text_make(g->arena);
+  for (int i = 0; i < n; i++) gr_text_printf(&list, "F(%d) ", i);
+  gr_gpu_define(g, k, gr_arena_printf(g->arena, "%s(F)", name), "%s", n ? list.at : "");
+}
+
+static int64_t pack_of(gr_dtype d) { return 16 / gr_dtypes[d].size; }
+
+gr_gpu_kernel *gr_gpu_elements(gr_gpu_call *g, const char *source, const char *entry) {
+  int64_t n = gr_type_count(&g->call->out[0]), pack = pack_of(g->call->out[0].dtype);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, source, entry, (n + pack - 1) / pack, 256);
+  gr_gpu_int(k, n);
+  return k;
+}
+
+void gr_gpu_copy_box(gr_gpu_call *g, const gr_gpu_box *b) {
+  int64_t n = gr_type_count(&g->call->out[0]);
+  bool one = b->rows == 1 || b->x_width == b->columns;  // run of elements in x
+  if (one && b->y_width == b->columns && b->rows * b->columns == n) {
+    size_t bytes = gr_type_bytes(&g->call->out[0]);
+    gr_gpu_copy_add(g, gr_gpu_out(g, 0, 0), gr_gpu_in(g, 0, b->x_from), bytes);
+    return;
+  }
+  gr_gpu_kernel *k = gr_gpu_elements(g, gr_cu_box, "copy_rows");
+  gr_gpu_int(k, b->rows), gr_gpu_int(k, b->columns);
+  gr_gpu_int(k, b->x_width), gr_gpu_int(k, b->x_from);
+  gr_gpu_int(k, b->y_width), gr_gpu_int(k, b->y_from);
+}
+
+// ---- Rows -----------------------------------------------------------------------------------
+
+typedef struct team {
+  int threads, held, pack;
+} team;
+
+// A warp for a row of up to 512 elements, else the smallest block whose threads keep few elements
+// each: a thread has at most 64 registers where 1,024 share those of a processor.
+static team team_of(gr_dtype d, int64_t n, int most) {
+  int held = d == GR_F64 ? 4 : 8, threads = 32;
+  if (n <= 2 * held * 32)
+    held *= 2;
+  else
+    for (threads = 128; threads < most && threads * held < n; threads *= 2) continue;
+  if (threads * held < n) return (team){threads, 0, 1};
+  team t = {threads, held, n % pack_of(d) ? 1 : (int)pack_of(d)};
+  while (t.held / 2 >= t.pack && threads * t.held / 2 >= n) t.held /= 2;
+  return t;
+}
+
+gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *g, const char *source, const char *entry, int64_t teams,
+                           int64_t n, int most) {
+  team t = team_of(g->call->in[0].dtype, n, most);
+  int threads = t.threads == 32 ? 128 : t.threads;
+  source = gr_arena_printf(g->arena, "%s%s", gr_cu_rows, source);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, source, entry, teams * t.threads, threads);
+  gr_gpu_define(g, k, "TEAM", "%d", t.threads);
+  gr_gpu_define(g, k, "THREADS", "%d", threads);
+  gr_gpu_define(g, k, "HELD", "%d", t.held);
+  gr_gpu_define(g, k, "PACK", "%d", t.pack);
+  return k;
+}

@@ -1,0 +1,75 @@
+// rows.cu - for ops over rows of n elements. A team computes a row: a warp (TEAM is 32) or a block of
+// TEAM threads. A thread keeps its HELD elements in registers, so that memory is read once; if HELD
+// is 0, rows have any length and each pass over one reads it again.
+//
+// A thread's k-th element is element i of the row. Its elements lie in packs of N, 16 bytes; N is 1
+// where rows begin between multiples of 16 bytes (PACK is 1, or a slice of a stack is unaligned).
+
+typedef gr_wide<IN0> W;
+#if TEAM == 32
+#define team_sum gr_warp_sum
+#define team_max gr_warp_max
+#else
+#define team_sum gr_block_sum
+#define team_max gr_block_max
+#endif
+#define LANE ((int)threadIdx.x % TEAM)
+#define ROW ((long long)blockIdx.x * (blockDim.x / TEAM) + threadIdx.x / TEAM)
+
+// Calls f(k, i) for this thread's elements.
+template <int N, class F> __device__ inline void row_each(long long n, F f) {
+  if (HELD == 0)
+    for (long long i = LANE; i < n; i += TEAM) f(0, i);
+#pragma unroll
+  for (int k = 0; k < HELD; k++) {
+    const int i = (k / N * TEAM + LANE) * N + k % N;
+    if (i < n) f(k, i);
+  }
+}
+
+// A row of memory.
+template <int N, class T> struct row {
+  const T *x;
+  W held[HELD ? HELD : 1];
+  __device__ row(const T *x, long long n) : x(x) {
+#pragma unroll
+    for (int k = 0; k < HELD; k += N) {
+      const int i = (k / N * TEAM + LANE) * N;
+      if (i >= n) continue;
+      const gr_pack<T, N> p = gr_load<N>(x, i);
+#pragma unroll
+      for (int e = 0; e < N; e++) held[k + e] = gr_get(p.at, e);
+    }
+  }
+  __device__ W operator()(int k, long long i) const { return HELD ? held[k] : (W)gr_get(x, i); }
+};
+
+// Writes y[i] = f(k, i).
+template <int N, class T, class F> __device__ inline void row_put(T *y, long long n, F f) {
+  if (HELD == 0)
+    for (long long i = LANE; i < n; i += TEAM) gr_put(y, i, f(0, i));
+#pragma unroll
+  for (int k = 0; k < HELD; k += N) {
+    const int i = (k / N * TEAM + LANE) * N;
+    if (i >= n) continue;
+    gr_pack<T, N> p;
+#pragma unroll
+    for (int e = 0; e < N; e++) gr_put(p.at, e, f(k + e, i + e));
+    gr_store(y, i, p);
+  }
+}
+
+// The sum and the maximum of f(k, i) over a row; all threads of the team get it.
+template <int N, class F> __device__ inline W row_sum(long long n, F f) {
+  W a = 0;
+  row_each<N>(n, [&](int k, long long i) { a += f(k, i); });
+  return team_sum(a);
+}
+template <int N, class F> __device__ inline W row_max(long long n, F f) {
+  W a = -GR_INFINITY;
+  row_each<N>(n, [&](int k, long long i) {
+    const W v = f(k, i);
+    a = a > v || a != a ? a : v;
+  });
+  return team_max(a);
+}
