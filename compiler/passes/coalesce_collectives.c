@@ -237,8 +237,40 @@ static void visit(coalescer *j, uint32_t i) {
     gr_copy_node(j->rw, n);
 }
 
+// The number of collectives behind the gradient check, one after the other, that each node behind
+// it waits for.
+static uint32_t find_depths(const gr_graph *g, uint32_t from, uint32_t *depth) {
+  uint32_t most = 0;
+  for (uint32_t i = from; i < g->n_nodes; i++) {
+    for (int k = 0; k < g->nodes[i].n_in; k++) {
+      const gr_value *v = gr_at(g, g->nodes[i].in[k]);
+      if (v->role != GR_TEMP || v->node < from) continue;
+      uint32_t d = depth[v->node] + g->nodes[v->node].op->collective;
+      if (d > depth[i]) depth[i] = d;
+    }
+    if (depth[i] > most) most = depth[i];
+  }
+  return most;
+}
+
+// The order in which nodes are visited. An optimizer that sums over a weight (Adafactor) emits, for
+// one weight after another, a collective, what reads it, and the next collective: in that order
+// nothing could be joined. So the updates of all weights are visited side by side, by what they
+// wait for. Other optimizers wait for nothing, and the order stays as it is.
+static uint32_t *find_order(const gr_graph *g) {
+  uint32_t *order = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), n = 0, from = 0;
+  while (from < g->n_nodes && g->nodes[from].op != &gr_op_finite_check) from++;
+  for (uint32_t i = 0; i < from; i++) order[n++] = i;
+  uint32_t *depth = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), most = find_depths(g, from, depth);
+  for (uint32_t d = 0; d <= most; d++)
+    for (uint32_t i = from; i < g->n_nodes; i++)
+      if (depth[i] == d) order[n++] = i;
+  return order;
+}
+
 gr_status gr_pass_coalesce_collectives(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
+  const uint32_t *order = find_order(old);
   const gr_value *loss = gr_at(old, old->loss);
   coalescer j = {.rw = rw, .all = GR_NEW(old->arena, deferred, old->n_nodes + 1)};
   j.deferred_in = GR_NEW(old->arena, uint32_t, old->n_values);
@@ -250,7 +282,7 @@ gr_status gr_pass_coalesce_collectives(gr_rewrite *rw) {
   j.loss_at = gr_is(old->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
   gr_copy_leaves(rw);
   link_groups(&j);
-  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) visit(&j, i);
+  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) visit(&j, order[i]);
   for (bool more = true; more && !rw->b.err;) {  // emitting may defer followers
     more = false;
     for (uint32_t i = 0; i < j.n; i++) more |= j.all[i].n > 0, emit(&j, &j.all[i]);

@@ -13,7 +13,8 @@ enum { ROWS = 12, RANKS = 4, STEPS = 3 };
 static gr_arena *arena;
 
 // Of the weights some are large enough to be reduced in place, others are not.
-static const char params[] = "{dim: 64, layers: 4, classes: 6, dropout: 0.1}";
+static const char params[] = "{dim: 64, layers: 4, classes: 6, dropout: 0.1}",
+                  twice[] = "{dim: 64, layers: 8, classes: 6, dropout: 0.1}";
 static const gr_layout_rule split_weights[] = {{"*", "dp", 0}},
                             tensor[] = {{"*.weight", "tp", 1}, {"*.bias", "tp", 0}};
 typedef struct way {
@@ -21,7 +22,7 @@ typedef struct way {
   gr_mesh mesh;
   const gr_layout_rule *rules;
   int n_rules;
-  const char *zero_axis;
+  const char *zero_axis, *optimizer;
 } way;
 static const way ways[] = {
     {"ddp", {1, {{"dp", 2}}}},
@@ -30,17 +31,20 @@ static const way ways[] = {
     {"fsdp", {1, {{"dp", 2}}}, split_weights, 1, "dp"},
     {"ddp x tp", {2, {{"dp", 2}, {"tp", 2}}}, tensor, 2},
     {"fsdp x tp", {2, {{"dp", 2}, {"tp", 2}}}, tensor, 2, "dp"},
+    {"adafactor, zero1", {1, {{"dp", 2}}}, .zero_axis = "dp", .optimizer = "adafactor"},
+    {"adafactor, fsdp", {1, {{"dp", 2}}}, split_weights, 1, "dp", "adafactor"},
+    {"adafactor, fsdp x tp", {2, {{"dp", 2}, {"tp", 2}}}, tensor, 2, "dp", "adafactor"},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
+static gr_plan *plan_with(const way *w, const char *sizes, size_t joined, bool apart) {
   static const char *const bucket[] = {"coalesce_collectives"};
   static const gr_dim dims[] = {{"n", ROWS}, {"c", 8}};
   static const gr_bucket all[] = {{""}};
   gr_conf *file, *given;
   gr_plan *p;
   MUST(gr_conf_read(arena, GR_SOURCE_DIR "/graphs/mlp.yaml", &file));
-  MUST(gr_conf_parse(arena, "params.yaml", params, &given));
+  MUST(gr_conf_parse(arena, "params.yaml", sizes, &given));
   gr_plan_request r = {.model = {.graph = file,
                                  .params = given,
                                  .dims = dims,
@@ -48,7 +52,7 @@ static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
                                  .seed = 1,
                                  .mesh = w->mesh,
                                  .batch_axis = {"dp"}},
-                       .options = {.optimizer = "adam",
+                       .options = {.optimizer = w->optimizer ? w->optimizer : "adam",
                                    .clip = 1,
                                    .rules = w->rules,
                                    .n_rules = w->n_rules,
@@ -62,6 +66,10 @@ static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
                        .eval = true};
   MUST(gr_plan_build(arena, &r, &p));
   return p;
+}
+
+static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
+  return plan_with(w, params, joined, apart);
 }
 
 // ---- Running ----------------------------------------------------------------------------
@@ -173,14 +181,16 @@ static void same_bits(void) {
   gr_arena_destroy(arena);
 }
 
-// Gradients are summed where they are made; of what waits to be scattered there is a limit.
+// Gradients are summed where they are made; of what waits to be scattered there is a limit. Updates
+// side by side hold the slices of all weights.
 static void memory(void) {
   arena = gr_arena_create();
   for (int w = 0; w < WAYS; w++) {
     size_t apart = plan_of(&ways[w], 0, true)->arena_bytes;
     size_t joined = plan_of(&ways[w], 600, false)->arena_bytes;
-    CHECK(joined <= apart + 1200, "%s: %zu bytes for a step, apart %zu", ways[w].name, joined,
-          apart);
+    size_t slices = ways[w].optimizer ? 8192 : 0;
+    CHECK(joined <= apart + 1200 + slices, "%s: %zu bytes for a step, apart %zu", ways[w].name,
+          joined, apart);
   }
   gr_plan *p = plan_of(&ways[0], 0, false);
   const gr_plan_frame *f = &gr_plan_find(p, "train", "")->frame;
@@ -193,6 +203,22 @@ static void memory(void) {
   gr_arena_destroy(arena);
 }
 
+// Adafactor's sums over a weight wait for each other; those of all weights are made together, so
+// that a model of twice as many layers has no more all_reduces.
+static void updates_together(void) {
+  arena = gr_arena_create();
+  for (int w = 0; w < WAYS; w++) {
+    if (!ways[w].optimizer) continue;
+    const gr_plan *p = plan_with(&ways[w], params, 0, false),
+                  *q = plan_with(&ways[w], twice, 0, false);
+    int n = count_ops(gr_plan_find(p, "train", "")->frame.g, "all_reduce");
+    int more = count_ops(gr_plan_find(q, "train", "")->frame.g, "all_reduce");
+    CHECK(n == more, "%s: %d all_reduces of 4 layers, %d of 8", ways[w].name, n, more);
+  }
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"same_bits", same_bits}, {"memory", memory});
+  return RUN(argc, argv, {"same_bits", same_bits}, {"memory", memory},
+             {"updates_together", updates_together});
 }
