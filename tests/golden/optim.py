@@ -13,8 +13,12 @@ A case is   case OPTIMIZER key=value ...
             W TYPE numbers        what the weight becomes
             S NAME TYPE numbers   what the state becomes
             end
-Each case goes on where the one before has stopped, so that states are those of a run."""
-import math, pathlib
+Each case goes on where the one before has stopped, so that states are those of a run.
+
+    python tests/golden/optim.py --torch      compares each Adafactor step with torch.optim.Adafactor instead, in f64
+                                              (3.4e-16 at most with PyTorch 2.15; PyTorch has no Lion)
+"""
+import math, pathlib, sys
 import numpy as np
 
 rng = np.random.default_rng(7)
@@ -64,6 +68,27 @@ def zeros(name, w):
     return {"row": np.zeros(w.shape[:-1]), "col": np.zeros(w.shape[:-2] + w.shape[-1:])}
 
 
+worst = 0.0
+
+
+def compare_with_torch(w, g, s, t, lr, after_w, after, beta2_decay=-0.8, eps1=float(np.finfo(np.float32).eps), eps2=1e-3,
+                       d=1.0, weight_decay=0.0):
+    """The largest difference of the same step by torch.optim.Adafactor, relative to the largest number of a tensor."""
+    import torch
+    global worst
+    p = torch.nn.Parameter(torch.tensor(w, dtype=torch.float64))
+    p.grad = torch.tensor(g, dtype=torch.float64)
+    o = torch.optim.Adafactor([p], lr=lr, beta2_decay=beta2_decay, eps=(eps1, eps2), d=d, weight_decay=weight_decay)
+    o.state[p] = {"step": torch.tensor(float(t - 1))}
+    names = {"row": ("row_var", -1), "col": ("col_var", -2), "v": ("variance", None)}
+    for k, v in s.items():
+        v = v if names[k][1] is None else np.expand_dims(v, names[k][1])
+        o.state[p][names[k][0]] = torch.tensor(v, dtype=torch.float64)
+    o.step()
+    pairs = [(p.detach().numpy(), after_w)] + [(o.state[p][names[k][0]].numpy().reshape(v.shape), v) for k, v in after.items()]
+    worst = max([worst] + [np.abs(x - y).max() / max(np.abs(y).max(), 1e-30) for x, y in pairs])
+
+
 def run(name, rule, shape, steps, lr, **params):
     w = f32(rng.standard_normal(shape))
     s, lr, scale = zeros(name, w), float(f32(lr)), 0.5
@@ -78,7 +103,10 @@ def run(name, rule, shape, steps, lr, **params):
         text("g", g)
         for k, v in s.items():
             text("s " + k, v)
-        w, s = rule(w, g * scale, s, step + 1, lr, **params)
+        before = w, g * scale, s, step + 1, lr
+        w, s = rule(*before, **params)
+        if name == "adafactor" and "--torch" in sys.argv:
+            compare_with_torch(*before, w, s, **params)
         text("W", w)
         for k, v in s.items():
             text("S " + k, v)
@@ -92,4 +120,7 @@ for shape in (), (9,), (4, 6), (2, 3, 5):
 run("adafactor", adafactor, (6, 4), 3, 0.5, beta2_decay=-0.5, eps1=1e-3, eps2=0.1, d=2.0, weight_decay=0.1)
 run("adafactor", adafactor, (7,), 3, 0.5, beta2_decay=-0.5, eps1=1e-2, eps2=0.1, d=1.5, weight_decay=0.1)
 
+if "--torch" in sys.argv:
+    print("largest relative difference from torch.optim.Adafactor: %.3g" % worst)
+    sys.exit(1 if worst > 1e-12 else 0)
 pathlib.Path(__file__).with_name("optim.txt").write_text("\n".join(lines) + "\n")
