@@ -198,10 +198,13 @@ static gr_status no_memory(const gr_loader *l) {
       "fewer data.prefetch, a smaller training.batch_size, or shorter samples");
 }
 
-// Signals are handled by the main thread.
+// Signals are handled by the main thread, but for those that an instruction raises: such a signal
+// ends the process if its own thread blocks it.
 static gr_status start_threads(gr_loader *l) {
+  static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
   sigset_t all, before;
   sigfillset(&all);
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&all, own[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int code = 0;
   while (!code && l->n_threads < l->spec.workers) {
@@ -270,6 +273,8 @@ gr_status gr_loader_next(gr_loader *l, const gr_batch **out) {
     l->holds = true;
     error = s->error;
     s->error = NULL;
+    if (!error && l->data->ops->check)
+      error = gr_dataset_place_error(l->data, l->data->ops->check(l->data->self));
     if (!error) *out = &s->batch;
   }
   pthread_mutex_unlock(&l->lock);

@@ -55,7 +55,8 @@ static gr_status set_up(gr_dataset *d, const void *spec) {
   GR_TRY(list_fields(d));
   GR_TRY(list_samples(d));
   GR_TRY(gr_dataset_make_buckets(d));
-  return d->ops->fit ? d->ops->fit(d->self, d->arena, d->samples, d->count) : GR_OK;
+  if (d->ops->fit) GR_TRY(d->ops->fit(d->self, d->arena, d->samples, d->count));
+  return d->ops->check ? d->ops->check(d->self) : GR_OK;
 }
 
 static void free_dataset(gr_dataset *d) {

@@ -124,6 +124,10 @@ typedef struct gr_source_ops {
                gr_row *);
 
   int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);  // optional
+  // Whether all that open, fit and fill have read so far was there: called when samples have been
+  // read and before they are used. Optional.
+  gr_status (*check)(const void *self);
+
   int (*skipped)(const void *self, const gr_skipped **out);             // optional: reasons
   // Once the split is known: computes what depends on the training samples. Optional.
   gr_status (*fit)(void *self, gr_arena *, const gr_sample *, uint32_t n);

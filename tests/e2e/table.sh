@@ -122,4 +122,20 @@ expect "numbers that bytes do not hold" 66 "does not hold" "hint: .*dtype=f32" -
 head -c 300 x.npy >short.npy
 expect "an array that is cut short" 66 "'short' in 'short.npy' is cut short" -- \
   "$graphrun" plan table.yaml 'data.table.path=[short.npy,y.npy]' data.table.label=y
+# A file that is cut short during the run: the pages that are gone would end a process that reads them.
+{ npy '60000, 1' && head -c 60000 /dev/zero | tr '\0' '\1'; } >long.npy
+{ npy '60000,' && head -c 60000 /dev/zero; } >zeros.npy
+for ranks in 1 2; do
+  cp long.npy cut.npy
+  timeout -k 5 "$limit" "$graphrun" table.yaml 'data.table.path=[cut.npy,zeros.npy]' data.table.label=zeros output.dir=cut$ranks \
+    distributed.ranks=$ranks training.max_epochs=1000 training.batch_size=8 >"$log" 2>&1 </dev/null &
+  watcher=$!
+  wait_steps cut$ranks 20
+  head -c 4096 long.npy | dd of=cut.npy conv=notrunc 2>/dev/null
+  truncate -s 4096 cut.npy
+  ended
+  printf '%s\n' "'cut.npy' was cut short while it was read" 'hint: replace a file that is in use by renaming' >patterns
+  verdict "a file that is cut short during the run, $ranks ranks" 66
+done
+
 counts

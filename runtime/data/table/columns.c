@@ -70,7 +70,7 @@ static gr_status open_npy(gr_arena *a, const char *path, gr_columns *c, gr_mappi
   gr_table_column *to = room(a, c, 1);
   *to = (gr_table_column){.name = stem(a, path)};
   c->n++;
-  GR_TRY(gr_npy_parse(path, to->name, m->at, m->bytes, &to->values));
+  GR_TRY(gr_npy_parse(a, path, to->name, m->at, m->bytes, &to->values));
   return check_rows(c, &to->values);
 }
 
@@ -107,6 +107,14 @@ gr_status gr_columns_open(gr_arena *a, const char *const *paths, int n, char del
   if (!s && n > 1) s = check_names(c);
   if (s) gr_columns_close(c);
   return s;
+}
+
+gr_status gr_columns_check(const gr_columns *c) {
+  for (int i = 0; i < c->n_files; i++) {
+    GR_TRY(gr_mapping_check(&c->npz[i].map));
+    GR_TRY(gr_mapping_check(&c->maps[i]));
+  }
+  return GR_OK;
 }
 
 void gr_columns_close(gr_columns *c) {

@@ -26,6 +26,8 @@ typedef struct gr_columns {
 // and of the others what there is. Paths are borrowed. Fails with GR_ERR_DATA and a place.
 GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n, char delimiter,
                                       bool header, gr_columns *out);
+// Fails with GR_ERR_DATA if a file is not what it was when it was opened.
+GR_MUST_USE gr_status gr_columns_check(const gr_columns *);
 void gr_columns_close(gr_columns *);                        // after its arrays
 int gr_columns_find(const gr_columns *, const char *name);  // -1: there is none
 // "a, b, c"

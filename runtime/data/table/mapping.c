@@ -1,22 +1,98 @@
-// mapping.c - see mapping.h.
+// mapping.c - see mapping.h. Reading a page that is not in the file any more raises SIGBUS. A
+// handler puts zeros there, so that the read goes on, and marks the range; other addresses are
+// left to the handler that was there before.
+#define _GNU_SOURCE
 #include "runtime/data/table/mapping.h"
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
 
+// Ranges are never freed, because a handler may be reading the list, but used again.
+typedef struct gr_mapping_range {
+  _Atomic uintptr_t from, to;  // both 0: it is not in use
+  atomic_bool cut;
+  struct gr_mapping_range *next;
+} range;
+
+static range *_Atomic ranges;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of changes
+static struct sigaction before;
+
+// ---- Pages that are gone ------------------------------------------------------------------------
+
+// Zeros from the page of the address to the end of its range. mmap is a system call without locks
+// in the C library, so that a handler may make it.
+static bool replace(uintptr_t at) {
+  uintptr_t page = at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+  for (range *r = atomic_load(&ranges); r; r = r->next) {
+    uintptr_t to = atomic_load(&r->to);
+    if (at < atomic_load(&r->from) || at >= to) continue;
+    atomic_store(&r->cut, true);
+    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    return mmap((void *)page, to - page, PROT_READ, how, -1, 0) != MAP_FAILED;
+  }
+  return false;
+}
+
+// After the previous handler is restored the same instruction raises the signal again; one that was
+// sent is raised here.
+static void on_bus(int number, siginfo_t *info, void *context) {
+  int kept = errno;
+  (void)context;
+  if (info->si_code <= 0 || !replace((uintptr_t)info->si_addr)) {
+    sigaction(number, &before, NULL);
+    if (info->si_code <= 0) raise(number);
+  }
+  errno = kept;
+}
+
+static void catch_bus(void) {
+  struct sigaction a = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigemptyset(&a.sa_mask);
+  sigaction(SIGBUS, &a, &before);
+}
+
+static range *add_range(uintptr_t from, size_t bytes) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, catch_bus);
+  pthread_mutex_lock(&lock);
+  range *r = atomic_load(&ranges);
+  while (r && atomic_load(&r->to)) r = r->next;
+  if (!r && (r = calloc(1, sizeof *r))) {
+    r->next = atomic_load(&ranges);
+    atomic_store(&ranges, r);
+  }
+  if (r) {
+    atomic_store(&r->cut, false);
+    atomic_store(&r->from, from);
+    atomic_store(&r->to, from + bytes);
+  }
+  pthread_mutex_unlock(&lock);
+  return r;
+}
+
+// ---- Files --------------------------------------------------------------------------------------
+
 static gr_status map(const char *path, int fd, gr_mapping *out) {
   struct stat st;
   if (fstat(fd, &st))
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read '%s': %s", path, strerror(errno));
   if (!st.st_size) return GR_OK;
-  void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (at == MAP_FAILED)
+  size_t bytes = (size_t)st.st_size;
+  void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  range *r = at == MAP_FAILED ? NULL : add_range((uintptr_t)at, bytes);
+  if (!r && at != MAP_FAILED) munmap(at, bytes), errno = ENOMEM;
+  if (!r)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot map '%s' into memory: %s", path,
                    strerror(errno));
-  *out = (gr_mapping){at, (size_t)st.st_size};
+  *out = (gr_mapping){at, bytes, path, fd, r};
   return GR_OK;
 }
 
@@ -25,12 +101,29 @@ gr_status gr_mapping_open(const char *path, gr_mapping *out) {
   *out = (gr_mapping){0};
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));
   gr_status s = map(path, fd, out);
-  close(fd);  // the mapping remains valid
+  if (!out->at) close(fd);
   return s;
 }
 
+// The size finds what no signal does: bytes of the last page that are gone read as 0.
+gr_status gr_mapping_check(const gr_mapping *m) {
+  struct stat st;
+  if (!m->at) return GR_OK;
+  bool whole = !fstat(m->file, &st) && (size_t)st.st_size >= m->bytes;
+  if (whole && !atomic_load(&m->range->cut)) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' was cut short while it was read: it had %zu bytes",
+              m->path, m->bytes),
+      "replace a file that is in use by renaming another to its name");
+}
+
 void gr_mapping_close(gr_mapping *m) {
-  // The cast is safe: munmap does not write, and at was mapped by gr_mapping_open.
-  if (m->at) munmap((void *)(uintptr_t)m->at, m->bytes);
+  if (m->at) {
+    atomic_store(&m->range->to, 0);
+    atomic_store(&m->range->from, 0);
+    // The cast is safe: munmap does not write, and at was mapped by gr_mapping_open.
+    munmap((void *)(uintptr_t)m->at, m->bytes);
+    close(m->file);
+  }
   *m = (gr_mapping){0};
 }

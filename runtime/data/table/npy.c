@@ -136,12 +136,7 @@ static bool read_size(const char *digits, size_t *out) {
 static gr_status read_descr(const reader *r, gr_array *out) {
   static const char letters[] = "buifSU";
   const char *d = r->descr, *kind = d[0] && d[1] ? strchr(letters, d[1]) : NULL;
-  if (*d == '>' && kind)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is of type '%s', which is big-endian",
-                r->name, r->file, d),
-        "save x.astype(x.dtype.newbyteorder('<'))");
-  bool ok = kind && strchr("<|=", *d) && read_size(d + 2, &out->size);
+  bool ok = kind && strchr("<>|=", *d) && read_size(d + 2, &out->size);
   out->element = kind ? (gr_element)(kind - letters) : GR_ELEMENT_BOOL;
   size_t s = out->size;
   if (ok && out->element == GR_ELEMENT_BOOL) ok = s == 1;
@@ -154,25 +149,33 @@ static gr_status read_descr(const reader *r, gr_array *out) {
                  "integers, floats of up to 8 bytes, booleans and texts are: save x.astype('f4')");
 }
 
-static gr_status check_order(const reader *r) {
-  int wide = 0;
-  for (int i = 0; i < r->rank; i++) wide += r->dim[i] > 1;
-  if (!r->fortran || wide < 2) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE,
-              "'%s' in '%s' is in Fortran order: its samples are not one after the other", r->name,
-              r->file),
-      "save numpy.ascontiguousarray(x)");
+// Copies values that are big-endian or in Fortran order: rows first, little-endian.
+static void rearrange(gr_arena *arena, const reader *r, gr_array *a) {
+  int64_t index[GR_ARRAY_RANK] = {0}, stride[GR_ARRAY_RANK], step = 1;
+  size_t size = a->size, unit = a->element == GR_ELEMENT_CODES ? 4 : size;
+  bool swap = *r->descr == '>' && a->element != GR_ELEMENT_BYTES && unit > 1;
+  if (!swap && !r->fortran) return;
+  for (int k = 0; k < a->rank; k++) stride[k] = step, step *= a->dim[k];
+  for (int k = a->rank - 1; k >= 0 && !r->fortran; k--)
+    stride[k] = k == a->rank - 1 ? 1 : stride[k + 1] * a->dim[k + 1];
+  unsigned char *copy = gr_arena_alloc(arena, (size_t)a->count * size), *to = copy;
+  for (int64_t i = 0; i < a->count; i++, to += size) {
+    const unsigned char *from = a->at;
+    for (int k = 0; k < a->rank; k++) from += (size_t)(index[k] * stride[k]) * size;
+    for (size_t b = 0; b < size; b++)
+      to[b] = from[swap ? b / unit * unit + unit - 1 - b % unit : b];
+    for (int k = a->rank - 1; k >= 0 && ++index[k] == a->dim[k]; k--) index[k] = 0;
+  }
+  a->at = copy;
 }
 
-gr_status gr_npy_parse(const char *file, const char *name, const unsigned char *bytes, size_t n,
-                       gr_array *out) {
+gr_status gr_npy_parse(gr_arena *arena, const char *file, const char *name,
+                       const unsigned char *bytes, size_t n, gr_array *out) {
   reader r = {.file = file, .name = name};
   *out = (gr_array){.file = file, .name = name, .count = 1};
   GR_TRY(find_header(&r, bytes, n));
   GR_TRY(read_members(&r));
   GR_TRY(read_descr(&r, out));
-  GR_TRY(check_order(&r));
   out->at = r.end, out->rank = r.rank;
   bool possible = true;
   for (int i = 0; i < r.rank; i++) {
@@ -181,7 +184,10 @@ gr_status gr_npy_parse(const char *file, const char *name, const unsigned char *
   }
   size_t there = n - (size_t)(r.end - bytes), need = 0;
   possible = possible && !__builtin_mul_overflow((size_t)out->count, out->size, &need);
-  if (possible && need == there) return GR_OK;
+  if (possible && need == there) {
+    rearrange(arena, &r, out);
+    return GR_OK;
+  }
   if (possible && need < there)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has %zu bytes after its last value", name,
                    file, there - need);

@@ -123,7 +123,7 @@ static gr_status read_directory(gr_npz *z, gr_arena *a) {
 }
 
 gr_status gr_npz_open(gr_arena *a, const char *path, gr_npz *out) {
-  *out = (gr_npz){.path = path};
+  *out = (gr_npz){.path = path, .arena = a};
   GR_TRY(gr_mapping_open(path, &out->map));
   gr_status s = read_directory(out, a);
   if (s) gr_npz_close(out);
@@ -234,5 +234,5 @@ gr_status gr_npz_read(gr_npz *z, const char *name, gr_array *out) {
                            "is another than the file says",
                            m->name, z->path),
                    "copy or write the file again");
-  return gr_npy_parse(z->path, m->name, bytes, m->size, out);
+  return gr_npy_parse(z->arena, z->path, m->name, bytes, m->size, out);
 }

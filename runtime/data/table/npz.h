@@ -15,6 +15,7 @@ typedef struct gr_npz_member {
 
 typedef struct gr_npz {
   const char *path;
+  gr_arena *arena;  // of gr_npz_open
   gr_mapping map;
   gr_npz_member *members;
   int n;

@@ -47,6 +47,13 @@ static void close_table(void *self) {
   for (int i = 0; i < t->n_parts; i++) gr_columns_close(&t->part[i].columns);
 }
 
+static gr_status check_files(const void *self) {
+  const gr_table *t = self;
+  for (int i = 0; i < t->n_parts; i++)
+    GR_TRY(gr_about(gr_columns_check(&t->part[i].columns), i ? "eval_path" : "path"));
+  return GR_OK;
+}
+
 static gr_status open_table(gr_source_request *r, void **out) {
   gr_table *t = GR_NEW(r->arena, gr_table, 1);
   *t = (gr_table){.arena = r->arena,
@@ -57,7 +64,11 @@ static gr_status open_table(gr_source_request *r, void **out) {
     GR_TRY(gr_table_read_spec(r->arena, r->conf, &t->spec));
   else
     t->spec = *(const gr_table_spec *)r->spec;
-  gr_status s = set_up(t, r);
+  gr_status s = set_up(t, r), cut = check_files(t);
+  if (cut) {  // it is why anything else may be wrong
+    gr_status_drop(s);
+    s = cut;
+  }
   if (s)
     close_table(t);
   else
@@ -183,6 +194,7 @@ const gr_source_ops gr_source_table = {.name = "table",
                                        .count = count,
                                        .info = info,
                                        .fill = fill,
+                                       .check = check_files,
                                        .metadata = metadata,
                                        .skipped = skipped,
                                        .fit = gr_table_fit,
