@@ -1,6 +1,7 @@
 // optimizer.c - see optimizer.h.
 #include "cli/job/optimizer.h"
 #include <string.h>
+#include "compose/override/override.h"
 #include "compose/schema/schema.h"
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
@@ -77,21 +78,27 @@ static gr_status set_named(gr_arena *a, const gr_op *op, const char *name, const
   return all;
 }
 
+// The names of an optimizer's parameters, with commas between them.
+static const char *list_names(gr_arena *a, const gr_op *op, const char *names[MAX_NAMES], int *n) {
+  gr_text list = gr_text_make(a);
+  *n = 0;
+  for (const gr_attr *p = op->attrs; p && p->name && *n < MAX_NAMES; p++) {
+    if (!is_parameter(p)) continue;
+    gr_text_printf(&list, "%s%s", *n ? ", " : "", p->name);
+    names[(*n)++] = p->name;
+  }
+  return list.at;
+}
+
 static gr_status unknown(gr_arena *a, const gr_op *op, const gr_conf *v, const char *name) {
   const char *names[MAX_NAMES];
-  int n = 0;
-  gr_text list = gr_text_make(a);
-  for (const gr_attr *p = op->attrs; p && p->name && n < MAX_NAMES; p++) {
-    if (!is_parameter(p)) continue;
-    gr_text_printf(&list, "%s%s", n ? ", " : "", p->name);
-    names[n++] = p->name;
-  }
-  const char *near = gr_text_nearest(name, names, n);
+  int n;
+  const char *list = list_names(a, op, names, &n), *near = gr_text_nearest(name, names, n);
   gr_status s = gr_fail(GR_ERR_CONFIG, v->key_loc.file ? v->key_loc : v->loc,
                         "%s has no parameter '%s'", op->name, name);
   if (!strcmp(name, "lr")) return gr_hint(s, "the learning rate is training.lr");
-  if (near) return gr_hint(s, "did you mean '%s'? it has: %s", near, list.at);
-  return gr_hint(s, "it has: %s", list.at);
+  if (near) return gr_hint(s, "did you mean '%s'? it has: %s", near, list);
+  return gr_hint(s, "it has: %s", list);
 }
 
 static gr_status set_params(gr_arena *a, const gr_op *op, gr_conf *root, void *attr) {
@@ -115,9 +122,41 @@ static gr_status set_params(gr_arena *a, const gr_op *op, gr_conf *root, void *a
   return all;
 }
 
-// Sets the parameters of this optimizer from the keys that several optimizers share.
-static gr_status set_shared(gr_arena *a, const gr_op *op, gr_conf *root, void *attr) {
+// ---- Keys that several optimizers share ---------------------------------------------------------
+
+static bool has_setting(gr_arena *a, const gr_op *op, const char *name, const gr_conf *v) {
+  if (find(op, name, strlen(name))) return true;
+  return v->kind == GR_CONF_LIST && find_numbered(a, op, name, 1);
+}
+
+// Whether the key was set for this optimizer: both are in one file, or the optimizer is the
+// default, or the key is an argument of this run.
+static bool is_for_this(const gr_conf *v, const gr_conf *optimizer) {
+  const char *here = v->loc.file, *there = optimizer->loc.file;
+  if (optimizer->is_default || !here || !there) return true;
+  return gr_override_is_place(v->loc) || !strcmp(here, there);
+}
+
+static gr_status not_of_this(gr_arena *a, const gr_op *op, const gr_conf *v, const char *name) {
+  const char *names[MAX_NAMES];
+  int n;
+  const char *list = list_names(a, op, names, &n);
+  gr_text others = gr_text_make(a);
+  for (const gr_op *const *o = gr_ops; *o; o++)
+    if ((*o)->optimizer && has_setting(a, *o, name, v))
+      gr_text_printf(&others, "%s%s", *others.at ? ", " : "", (*o)->name);
+  gr_status s = gr_fail(GR_ERR_CONFIG, v->key_loc.file ? v->key_loc : v->loc,
+                        "%s does not read training.%s", op->name, name);
+  return gr_hint(s, "remove it, or set training.optimizer to one that does: %s; %s has: %s",
+                 others.at, op->name, list);
+}
+
+// Sets the parameters of this optimizer from the keys that several optimizers share, and appends
+// those that are ignored.
+static gr_status set_shared(gr_arena *a, const gr_op *op, gr_conf *root, void *attr,
+                            gr_text *ignored) {
   static const char *const names[] = {"betas", "eps", "momentum", "weight_decay"};
+  const gr_conf *optimizer = gr_conf_find(root, "training.optimizer");
   gr_status all = GR_OK;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *key = gr_arena_printf(a, "training.%s", names[i]);
@@ -126,21 +165,27 @@ static gr_status set_shared(gr_arena *a, const gr_op *op, gr_conf *root, void *a
     if (!v) continue;
     v->read = true;
     for (int k = 0; k < v->n && v->items; k++) v->items[k]->read = true;
-    if (v->kind == GR_CONF_LIST || find(op, names[i], strlen(names[i])))
+    if (has_setting(a, op, names[i], v))
       all = gr_also(all, set_named(a, op, names[i], key, v, attr, &known));
+    else if (is_for_this(v, optimizer))
+      all = gr_also(all, not_of_this(a, op, v, names[i]));
+    else
+      gr_text_printf(ignored, "%s%s", *ignored->at ? ", " : "", key);
   }
   return all;
 }
 
-gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, const void **out) {
+gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, const void **out, const char **unread) {
   gr_conf *name = gr_conf_find(root, "training.optimizer");
   const gr_op *op = name && name->kind == GR_CONF_TEXT ? gr_optim_find(name->text) : NULL;
   if (!op)
     return gr_fail(GR_ERR_CONFIG, name ? name->loc : GR_NOWHERE, "there is no such optimizer");
   void *attr = gr_arena_alloc(a, op->attr_size);
   gr_attr_defaults(op, attr);
-  *out = attr;
-  gr_status s = set_shared(a, op, root, attr);
+  gr_text ignored = gr_text_make(a);
+  gr_status s = set_shared(a, op, root, attr, &ignored);
+  *out = attr, *unread = NULL;
+  if (*ignored.at) *unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.at);
   return gr_also(s, set_params(a, op, root, attr));
 }
 

@@ -8,10 +8,12 @@
 void gr_optimizer_register(void);
 
 // The attributes of training.optimizer's op: their defaults, then what the keys of training that
-// several optimizers share say (betas, eps, momentum, weight_decay), where the optimizer has that,
-// and then training.optimizer_params. Errors, all at once: names that it does not have, and values
-// out of range. *out is in the arena.
-GR_MUST_USE gr_status gr_optimizer_read(gr_arena *, gr_conf *root, const void **out);
+// several optimizers share say (betas, eps, momentum, weight_decay), and then
+// training.optimizer_params. Errors, all at once: names that it does not have, and values out of
+// range. A shared key in a file that does not choose the optimizer may be there for another one:
+// such keys are ignored, and *unread is a sentence that names them, or NULL. Both are in the arena.
+GR_MUST_USE gr_status gr_optimizer_read(gr_arena *, gr_conf *root, const void **out,
+                                        const char **unread);
 
 void gr_optimizer_markdown(gr_text *);                      // for docs/config.md
 void gr_optimizer_help(gr_text *, const char *key_prefix);  // for `graphrun config --help`

@@ -189,7 +189,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
                     &s->n_freeze));
   GR_TRY(read_wrap(a, c, s));
   GR_TRY(read_hooks(a, c, s));
-  GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr));
+  GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   if (!s->enabled) s->ranks = 1;
   int n = data_ranks ? data_ranks : 1, share = gr_processors() / (ranks ? ranks : 1);
@@ -206,7 +206,8 @@ int gr_settings_differences(const gr_settings *s, int devices, const char *out[G
       [gr_precision_bf16] = "bf16 is asked for, but CPU ranks compute in fp32",
       [gr_precision_fp16] = "fp16 is asked for, but CPU ranks compute in fp32"};
   int n = 0;
-  if (devices) return 0;
+  if (s->unread) out[n++] = s->unread;
+  if (devices) return n;
   if (s->backend == gr_backend_nccl && s->enabled)
     out[n++] = "distributed.backend is nccl, but there is no GPU here: ranks compute on CPUs";
   if (s->mixed_precision)

@@ -9,7 +9,7 @@ void gr_settings_rename(gr_conf *);
 // are not known yet.
 GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, int data_ranks,
                                        gr_settings *);
-enum { GR_DIFFERENCES = 2 };
+enum { GR_DIFFERENCES = 3 };
 // Lists settings that cannot be honoured (precision, backend) on `devices` devices, or 0: on CPUs,
-// as one line each; returns their number.
+// and keys of other optimizers, as one line each; returns their number.
 int gr_settings_differences(const gr_settings *, int devices, const char *out[GR_DIFFERENCES]);

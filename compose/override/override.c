@@ -3,13 +3,19 @@
 #include <string.h>
 #include "compose/tree/lexis.h"
 
+#define ARGUMENT "argument "
+
 // "argument 3", the file name in locations. It must outlive every error, so common ones are static.
 static const char *argument_name(gr_arena *a, int number) {
   enum { MOST = 64, SIZE = 16 };
   static char names[MOST][SIZE];
-  if (number < 1 || number > MOST) return gr_arena_printf(a, "argument %d", number);
-  snprintf(names[number - 1], SIZE, "argument %d", number);
+  if (number < 1 || number > MOST) return gr_arena_printf(a, ARGUMENT "%d", number);
+  snprintf(names[number - 1], SIZE, ARGUMENT "%d", number);
   return names[number - 1];
+}
+
+bool gr_override_is_place(gr_loc at) {
+  return at.file && !strncmp(at.file, ARGUMENT, strlen(ARGUMENT));
 }
 
 static bool key_char(char c, bool first) {

@@ -49,6 +49,8 @@ typedef struct gr_override {
 
 // Parses argument `number` (from 1, for locations). `line` is borrowed.
 GR_MUST_USE gr_status gr_override_parse(gr_arena *, const char *line, int number, gr_override *out);
+// Whether a value comes from the command line, by its location.
+bool gr_override_is_place(gr_loc);
 // Parses the text after '='. `at` is the location of its first character.
 GR_MUST_USE gr_status gr_value_parse(gr_arena *, const char *text, gr_loc at,
                                      gr_override_value *out);

@@ -33,6 +33,7 @@ typedef struct gr_settings {
   double lr;                   // base_lr, scaled to the global batch if that is configured
   int threads;                 // of a rank
   const void *optimizer_attr;  // attributes of the optimizer's op
+  const char *unread;          // which keys are for other optimizers, as a sentence; or NULL
   const char **freeze;
   gr_loc *freeze_loc;
   int n_freeze;

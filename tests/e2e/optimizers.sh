@@ -48,8 +48,7 @@ set_to "before the key that optimizers share" "adam .*beta1=0.5, beta2=0.75" 'tr
   'training.optimizer_params={betas: [0.5, 0.75]}'
 set_to "the shared keys alone" "adam .*beta1=0.1, beta2=0.2, eps=0.001, weight_decay=0.5" 'training.betas=[0.1, 0.2]' \
   training.eps=1e-3 training.weight_decay=0.5
-set_to "which leave others at the optimizer's own" "lion .*beta2=0.99, weight_decay=0.5" training.optimizer=lion training.weight_decay=0.5 \
-  training.momentum=0.9
+set_to "which leave others at the optimizer's own" "lion .*beta2=0.99, weight_decay=0.5" training.optimizer=lion training.weight_decay=0.5
 set_to "momentum" "sgd .*momentum=0.9" training.optimizer=sgd training.momentum=0.9
 set_to "eps1 and eps2 of adafactor" "adafactor .*eps1=0.01, eps2=0.02" training.optimizer=adafactor \
   'training.optimizer_params={eps: [0.01, 0.02]}'
@@ -65,6 +64,35 @@ expect "the rate is no parameter" 65 "the learning rate is training.lr" -- "$gra
 expect "nor does eps of one have two" 65 "is a list of 2 numbers" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=lion \
   'training.optimizer_params={betas: 0.5}'
+# A shared key that the optimizer does not read: an error where it is meant for this run, else a line.
+expect "a key of another optimizer, as an argument" 65 "argument [0-9]+:1:1: .*lion does not read training.momentum" \
+  "hint: .*set training.optimizer to one that does: sgd; lion has: beta1, beta2" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+  "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=lion training.momentum=0.9
+mkdir given
+sed 's/^training: {/&betas: [0.9, 0.95], eps: 1e-6, /' "$source/tests/e2e/tones.yaml" >given/file.yaml
+sed 's/^training: {/&momentum: 0.9, /' "$source/tests/e2e/tones.yaml" >given/default.yaml
+printf '%s\n' 'defaults: [file, _self_]' 'training: {optimizer: sgd}' >given/other.yaml
+printf '%s\n' 'defaults: [file, _self_]' 'training: {optimizer: sgd, betas: [0.8, 0.9]}' >given/both.yaml
+given() { # FILE [key=value]: a plan
+  given_file=$1
+  shift
+  limited "$graphrun" plan "given/$given_file.yaml" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" "$@"
+}
+# is NAME CODE PATTERN: judges $code and $log.
+is() {
+  printf '%s\n' "$3" >patterns
+  verdict "$1" "$2"
+}
+given other
+is "keys of a file, and another file's optimizer" 0 "^note +sgd does not read training.betas, training.eps$"
+given file training.optimizer=sgd
+is "... or one on the command line" 0 "^note +sgd does not read training.betas, training.eps$"
+given file
+check "what the optimizer reads is not mentioned" sh -c "! grep -q 'does not read' '$log'"
+given both
+is "a key beside the optimizer" 65 "given/both.yaml:2:[0-9]+: .*sgd does not read training.betas"
+given default
+is "a key where no optimizer is chosen" 65 "given/default.yaml:[0-9]+:[0-9]+: .*adam does not read training.momentum"
 expect "what an optimizer takes is shown" 0 "eps2 \(number >= 0, default 1e-3\)" "states +row, one number per row" -- "$graphrun" ops adafactor
 expect "... and by the key" 0 "optimizer_params.beta2_decay +float <= 0" -- "$graphrun" config --help training.optimizer_params
 
