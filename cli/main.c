@@ -9,6 +9,7 @@
 #include "cli/help.h"
 #include "cli/multirun.h"
 #include "cli/job/optimizer.h"
+#include "cli/job/settings.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 
@@ -108,6 +109,7 @@ static void yield_to_rank_0(void) {
 int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
   gr_optimizer_register();
+  gr_settings_register();
   open_standard_files();
   signal(SIGXFSZ, SIG_IGN);  // makes writes beyond `ulimit -f` fail, as on a full disk
   bool help = wants_help(argc, argv);

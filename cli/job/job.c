@@ -70,8 +70,8 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, (int)j->spec.set.ranks,
                              &j->mesh_config));
   j->spec.set.ranks = j->mesh_config.ranks;
-  GR_TRY(gr_device_find(j->spec.set.device ? j->spec.set.device : "null",
-                        gr_conf_find(j->spec.conf, "device")->loc, &j->spec.device));
+  GR_TRY(gr_device_find(j->spec.set.device, gr_conf_find(j->spec.conf, "device")->loc,
+                        &j->spec.device));
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   if (!j->spec.set.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),

@@ -6,6 +6,15 @@
 #include "cli/job/optimizer.h"
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
+#include "runtime/device/device.h"
+
+void gr_settings_register(void) {
+  enum { MOST = 16 };
+  static const char *words[MOST + 1] = {"auto"};
+  int n = 1;
+  for (const gr_device_ops *const *d = gr_devices; *d && n < MOST; d++) words[n++] = (*d)->name;
+  gr_schema_set_words("device", words);
+}
 
 typedef enum kind { INT, FLOAT, BOOL, TEXT, WORD } kind;
 

@@ -3,6 +3,9 @@
 #include "compose/tree/conf.h"
 #include "runtime/train/settings.h"
 
+// Makes the key `device` take auto and the names of the devices there are. Once, before any
+// configuration is checked.
+void gr_settings_register(void);
 // Values under another name: those of training.num_workers are data.workers's. Before any reading.
 void gr_settings_rename(gr_conf *);
 // `ranks` decides threads, and `data_ranks`, those that share the batch, batch and lr; 0 when they

@@ -88,7 +88,9 @@ static void put_one(gr_text *t, const gr_schema_type *type) {
       gr_text_put(t, "{\"type\": \"null\"}");
       return;
     case GR_SCHEMA_WORD:
-      gr_text_printf(t, "{\"const\": \"%s\"}", type->word);
+      gr_text_printf(
+          t, strcmp(type->word, "null") ? "{\"const\": \"%s\"}" : "{\"enum\": [\"%s\", null]}",
+          type->word);
       return;
     case GR_SCHEMA_LIST:
       gr_text_put(t, "{\"type\": \"array\", \"items\": ");

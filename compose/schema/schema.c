@@ -29,12 +29,17 @@ static gr_schema_key *find_key(const char *path) {
 const gr_schema_key *gr_schema_find(const char *path) { return find_key(path); }
 
 void gr_schema_set_words(const char *path, const char *const *words) {
-  enum { ROOM = 1024 };
-  static char text[ROOM];
+  enum { KEYS = 4, ROOM = 1024 };
+  static char texts[KEYS][ROOM];
+  int at = 0;
+  while (at < KEYS - 1 && *texts[at] && find_key(path)->type != texts[at]) at++;
   size_t n = 0;
-  for (int i = 0; words[i] && n < ROOM; i++)
-    n += (size_t)snprintf(text + n, ROOM - n, "%s%s", i ? " | " : "", words[i]);
-  find_key(path)->type = text;
+  for (int i = 0; words[i] && n < ROOM; i++) {
+    const char *quote = strcmp(words[i], "null") ? "" : "'";
+    n += (size_t)snprintf(texts[at] + n, ROOM - n, "%s%s%s%s", i ? " | " : "", quote, words[i],
+                          quote);
+  }
+  find_key(path)->type = texts[at];
 }
 
 const char *gr_schema_doc(const char *path) {

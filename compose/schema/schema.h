@@ -5,7 +5,8 @@
 #include "compose/tree/conf.h"
 
 // A type is alternatives joined by '|': int, float, bool, text, path, null, any, a word that is
-// meant literally, or [type] for a list. Numbers may have bounds: "int >= 1", "float > 0 < 1";
+// meant literally, or [type] for a list. 'null' in quotes is a word, which YAML's null spells, too,
+// unless it is written as ~ or as nothing. Numbers may have bounds: "int >= 1", "float > 0 < 1";
 // lists a length: "[float; 2]". An integer without a bound has that of 32 bits, since most of them
 // end up in an int: only a row that says otherwise takes more.
 typedef struct gr_schema_key {
@@ -21,8 +22,8 @@ typedef struct gr_schema_key {
 extern gr_schema_key gr_schema_keys[];
 extern const int gr_schema_count;
 
-// The words that a key takes where a layer above knows them, up to NULL; for one key, before any
-// configuration is checked. compose/ knows no ops.
+// The words that a key takes where a layer above knows them, up to NULL. Before any configuration
+// is checked: compose/ knows no ops and no devices.
 void gr_schema_set_words(const char *path, const char *const *words);
 
 // Checks a composed and resolved configuration and fills in what is not given (marked as

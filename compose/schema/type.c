@@ -53,10 +53,12 @@ static void read_one(gr_arena *a, const char **s, gr_schema_type *t) {
     *s += **s == ']';
     return;
   }
-  size_t n = strcspn(*s, " |];");
+  bool quoted = **s == '\'';
+  *s += quoted;
+  size_t n = strcspn(*s, quoted ? "'" : " |];");
   t->word = gr_arena_strndup(a, *s, n);
-  *s += n;
-  for (int i = 0; i < N_NAMES; i++)
+  *s += n + quoted;
+  for (int i = 0; i < N_NAMES && !quoted; i++)
     if (!strcmp(t->word, names[i].name)) t->kind = names[i].kind;
   for (skip(s); **s == '<' || **s == '>'; skip(s)) read_bound(s, t);
 }
@@ -90,6 +92,16 @@ static bool fits_list(const gr_schema_type *t, gr_conf *c) {
   return true;
 }
 
+// The word null is YAML's null where it is written out.
+static bool fits_word(const gr_schema_type *t, gr_conf *c) {
+  const char *text = c->kind == GR_CONF_TEXT               ? c->text
+                     : c->kind == GR_CONF_NULL && c->spelt ? "null"
+                                                           : "";
+  if (strcasecmp(text, t->word)) return false;
+  c->kind = GR_CONF_TEXT, c->text = t->word;
+  return true;
+}
+
 static bool fits_one(const gr_schema_type *t, gr_conf *c) {
   switch (t->kind) {
     case GR_SCHEMA_INT:
@@ -106,9 +118,7 @@ static bool fits_one(const gr_schema_type *t, gr_conf *c) {
     case GR_SCHEMA_NULL:
       return c->kind == GR_CONF_NULL;
     case GR_SCHEMA_WORD:
-      if (c->kind != GR_CONF_TEXT || strcasecmp(c->text, t->word)) return false;
-      c->text = t->word;
-      return true;
+      return fits_word(t, c);
     case GR_SCHEMA_LIST:
       return fits_list(t, c);
     default:

@@ -38,6 +38,7 @@ struct gr_conf {
   uint32_t *index;  // of a large map: hash slots, each 1 + index of an item
   uint32_t n_index;
   char quote;       // of a string on the command line: ' or " if it was quoted
+  bool spelt;       // of null: it is written out, not as ~ or as nothing
   bool read;        // it has been looked up (see gr_conf_unread)
   bool is_default;  // from the schema's default, not from a file or an argument
   bool fixed;       // a map that accepts no new keys (Hydra's struct flag)

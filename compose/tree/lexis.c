@@ -58,6 +58,7 @@ gr_status gr_lexis_type(gr_arena *a, gr_conf *c, const char *word) {
   size_t len = strlen(word);
   if (!strcasecmp(word, "null")) {
     c->kind = GR_CONF_NULL;
+    c->spelt = true;
   } else if (!strcasecmp(word, "true") || !strcasecmp(word, "false")) {
     c->kind = GR_CONF_BOOL;
     c->truth = tolower((unsigned char)*word) == 't';

@@ -216,6 +216,7 @@ gr_status gr_scalar_set(gr_arena *a, gr_conf *c, gr_scalar_kind type, const char
   switch (type) {
     case GR_SCALAR_NULL:
       c->kind = GR_CONF_NULL;
+      c->spelt = *text && *text != '~';
       return GR_OK;
     case GR_SCALAR_BOOL:
       c->kind = GR_CONF_BOOL;

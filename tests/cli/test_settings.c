@@ -101,6 +101,7 @@ static void limits(void) {
 }
 
 int main(int argc, char **argv) {
+  gr_settings_register();
   gr_optimizer_register();
   return RUN(argc, argv, {"words", words}, {"defaults", defaults}, {"other_names", other_names},
              {"limits", limits});

@@ -29,6 +29,6 @@ tones large device=traced model.params.hidden=4096
 printf '%s\n' "and the device 'traced' has 67.1 MB" "\`graphrun plan\` says what needs it" >patterns
 verdict "a plan that is larger than the device is refused" 69
 tones unknown device=gpu
-printf '%s\n' "there is no device 'gpu'" 'one of auto, cuda, cpu, null, traced' >patterns
+printf '%s\n' "'device' must be 'auto', 'cuda', 'cpu', 'null' or 'traced', but is \"gpu\"" >patterns
 verdict "a device that is not there is refused" 65
 counts

@@ -43,10 +43,22 @@ tones none device=null checkpoint.resume=auto
 printf '%s\n' 'device null: 10 steps' >patterns
 verdict "resume=auto: there is no folder to look in" 0
 
-for word in cuda nul; do
+for word in gpu nul '' '"~"'; do
   tones none device=$word
-  printf '%s\n' "1:8: config error: there is no device '$word'" 'device is one of auto, cuda, cpu, null' >patterns
+  printf '%s\n' "1:[0-9]+: config error: 'device' must be 'auto', 'cuda', 'cpu' or 'null', but is (\"|null)" 'hint: ' >patterns
   verdict "device=$word is refused" 65
+done
+for value in '' ' ~' ' !!null'; do
+  sed "\$a device:$value" "$source/tests/e2e/tones.yaml" >nothing.yaml
+  limited "$graphrun" plan nothing.yaml "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml"
+  printf '%s\n' "nothing.yaml:[0-9]+:[0-9]+: config error: 'device' must be 'auto', 'cuda', 'cpu' or 'null', but is null" 'hint: ' >patterns
+  verdict "device:$value in a file is refused" 65
+done
+for value in null '"null"' NULL; do
+  sed "\$a device: $value" "$source/tests/e2e/tones.yaml" >written.yaml
+  limited "$graphrun" written.yaml "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.max_steps=2
+  printf '%s\n' 'device null: 2 steps' >patterns
+  verdict "device: $value in a file" 0
 done
 check "nothing is written" sh -c "! ls -d none outputs 2>/dev/null"
 counts
