@@ -17,8 +17,9 @@ typedef struct gr_composer {
   gr_resolver resolver;
   bool (*known)(const char *key);
   gr_conf *root;
-  int values;  // number of values in all files
-  bool whole;  // nothing was left out because of errors
+  const gr_conf **aliases;  // see gr_schema_share
+  int values;               // number of values in all files
+  bool whole;               // nothing was left out because of errors
 } gr_composer;
 
 // The steps, in order. Each returns all its errors, and the next can still run on what is there.

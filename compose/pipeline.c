@@ -126,6 +126,7 @@ static gr_status merge_part(gr_composer *c, const gr_default_part *p) {
                                  p->config->path));
   }
   all = gr_also(all, gr_merge(&c->resolver, c->root, wrapped));
+  if (c->known) all = gr_also(all, gr_schema_share(c->arena, c->root, c->aliases));
   return p->primary ? all
                     : gr_note(all, p->item->loc, "included from here as '%s'", p->config->path);
 }
@@ -138,6 +139,7 @@ static void unread(gr_conf *c) {
 static gr_status merge_parts(gr_composer *c) {
   gr_status all = GR_OK;
   c->root = gr_conf_make(c->arena, GR_CONF_MAP, (gr_loc){c->path, 1, 1});
+  c->aliases = gr_schema_aliases(c->arena);
   c->resolver = (gr_resolver){.arena = c->arena, .root = c->root, .known = c->known};
   for (int i = 0; i < c->defaults.n_parts; i++) c->defaults.parts[i].config->uses++;
   for (int i = 0; i < c->defaults.n_parts && c->values <= MAX_VALUES; i++)
@@ -189,6 +191,7 @@ gr_status gr_composer_list(gr_composer *c, bool with_hydra) {
 // does not have are errors.
 static gr_status apply(gr_composer *c, const gr_override *o) {
   gr_status s = gr_merge_override(&c->resolver, c->root, o);
+  if (!s && c->known) s = gr_schema_share(c->arena, c->root, c->aliases);
   if (!s || c->whole || (c->known && !c->known(o->key))) return s;
   gr_status_drop(s);
   return GR_OK;

@@ -63,10 +63,14 @@ add_test(NAME docs.quotes COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/quotes.sh $<TAR
 add_test(NAME docs.configs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/configs.sh $<TARGET_FILE:graphrun>)
 add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
 
-gr_docs_copy(runtime/data/sources.def "GR_SOURCE(table)" "GR_SOURCE(table)\nGR_SOURCE(waves)")
-gr_docs_copy(compose/schema/schema.def "GR_KEY(\"data.source\", \"speech | table\""
-             "#include \"tests/docs/waves.def\"\nGR_KEY(\"data.source\", \"speech | table | waves\"")
-add_executable(test_docs_source docs/test_source.c docs/waves.c ../runtime/data/sources.c
+# add-a-data-source.md: a folder, and a line of sources.def.
+gr_docs_copy(runtime/data/sources.def "GR_SOURCE(table, \"rows of numbers\")"
+             "GR_SOURCE(table, \"rows of numbers\")\nGR_SOURCE(waves, \"notes as waves\")")
+foreach(file waves.c keys.def)
+  configure_file(docs/waves/${file} ${copy}/runtime/data/waves/${file} COPYONLY)
+endforeach()
+gr_sources(${copy}/runtime/data/sources.def ${copy}/compose/schema waves)
+add_executable(test_docs_source docs/test_source.c ${waves} ../runtime/data/sources.c
                                 ../compose/schema/schema.c)
 target_include_directories(test_docs_source BEFORE PRIVATE ${copy})
 target_link_libraries(test_docs_source gr_data)

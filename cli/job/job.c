@@ -58,7 +58,6 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   GR_TRY(gr_paths_find(arena, j->spec.conf));
-  gr_settings_rename(j->spec.conf);
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
                                j->spec.set.n_hook_params);

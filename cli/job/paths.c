@@ -1,6 +1,7 @@
 // paths.c - resolves the paths in a configuration. See paths.h.
 #include "cli/job/paths.h"
 #include <string.h>
+#include "compose/schema/schema.h"
 
 static const char searched[] =
     "searched: the current folder, the folder of the configuration that names it, and that "
@@ -18,15 +19,13 @@ static const struct named {
     {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file},
     {"model.init_from", GR_ERR_CHECKPOINT, "weights", searched, is_there},
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file},
-    {"data.manifest", GR_ERR_DATA, "manifest",
+    {"data.speech.manifest", GR_ERR_DATA, "manifest",
      "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line; "
      "`graphrun "
      "data import asterisk data/speech.jsonl` makes one from Debian's recordings",
      gr_is_file},
-    {"data.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file},
-    {"data.root", GR_ERR_DATA, "folder", searched, gr_is_dir},
-    {"data.table.path", GR_ERR_DATA, "table", searched, gr_is_file},
-    {"data.table.eval_path", GR_ERR_DATA, "table", searched, gr_is_file},
+    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file},
+    {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir},
 };
 enum { N_NAMED = sizeof named / sizeof *named };
 
@@ -70,9 +69,27 @@ static gr_status find(gr_arena *a, const struct named *n, gr_conf *c) {
                  "%s", kind && n->is == gr_is_file ? "only regular files are read" : n->hint);
 }
 
+static bool is_named(const char *key) {
+  for (int i = 0; i < N_NAMED; i++)
+    if (!strcmp(named[i].key, key)) return true;
+  return false;
+}
+
+// The paths among the keys of the sources of data are files that are read.
+static gr_status find_data(gr_arena *a, gr_conf *conf) {
+  static const struct named file = {NULL, GR_ERR_DATA, "file", searched, gr_is_file};
+  for (int i = 0; i < gr_schema_count; i++) {
+    const gr_schema_key *k = &gr_schema_keys[i];
+    if (k->alias_of || strncmp(k->path, "data.", 5) || is_named(k->path)) continue;
+    if (gr_schema_holds(a, k, GR_SCHEMA_PATH)) GR_TRY(find(a, &file, gr_conf_find(conf, k->path)));
+  }
+  return GR_OK;
+}
+
 gr_status gr_paths_find(gr_arena *a, gr_conf *conf) {
   for (int i = 0; i < N_NAMED; i++) GR_TRY(find(a, &named[i], gr_conf_find(conf, named[i].key)));
-  gr_conf *vocab = gr_conf_find(conf, "data.vocab");  // a path, or the symbols themselves
+  GR_TRY(find_data(a, conf));
+  gr_conf *vocab = gr_conf_find(conf, "data.speech.vocab");  // a path, or the symbols themselves
   const char *path = vocab && vocab->kind == GR_CONF_TEXT ? look(a, vocab, gr_is_file) : NULL;
   if (path) vocab->text = path;
   return GR_OK;

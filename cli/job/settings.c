@@ -155,22 +155,6 @@ static gr_status read_wrap(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
-static void rename_one(gr_conf *c, const char *from_path, const char *to_path) {
-  gr_conf *from = gr_conf_find(c, from_path), *to = gr_conf_find(c, to_path);
-  if (!from || !to || from->kind == GR_CONF_NULL) return;
-  gr_conf was = *to;
-  *to = *from;
-  to->key_loc = was.key_loc, to->up = was.up;
-  for (int i = 0; i < to->n && to->items; i++) to->items[i]->up = to;
-}
-
-// An alias that is given overrides the key.
-void gr_settings_rename(gr_conf *c) {
-  for (int i = 0; i < gr_schema_count; i++)
-    if (gr_schema_keys[i].alias_of)
-      rename_one(c, gr_schema_keys[i].path, gr_schema_keys[i].alias_of);
-}
-
 enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks; rounded up it is still an int
 
 // A rank's rows of a batch, in the smallest equal micro-steps; the last may not be full.

@@ -6,8 +6,6 @@
 // Makes the key `device` take auto and the names of the devices there are. Once, before any
 // configuration is checked.
 void gr_settings_register(void);
-// Values under another name: those of training.num_workers are data.workers's. Before any reading.
-void gr_settings_rename(gr_conf *);
 // `ranks` decides threads, and `data_ranks`, those that share the batch, batch and lr; 0 when they
 // are not known yet.
 GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, int data_ranks,

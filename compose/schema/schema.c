@@ -13,6 +13,8 @@ gr_schema_key gr_schema_keys[] = {
   GR_KEY(path, GR_WORDS_TEXT(__VA_ARGS__) " | " type, default_value, unit, doc)
 #define GR_ALIAS(path, of, type) \
   {path, type " | null", "null", "", "another name of " of ", which it overrides", .alias_of = of},
+#define GR_SHORT(path, of, type, doc) \
+  {path, type, "", "", doc " (short for " of ")", .alias_of = of},
 #define GR_ACCEPTED(path, type, default_value, unit, doc) \
   {path, type, default_value, unit, doc, .accepted = true},
 #include "compose/schema/schema.def"
@@ -155,9 +157,10 @@ static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section,
         "first line puts them elsewhere, '_global_' at the root",
         section, *section ? "." : "", name);
   if (c->key_kind == GR_CONF_INT)
-    return gr_hint(s,
-                   "inside {...} a ',' ends a value: numbers are written without it, strings with it "
-                   "quoted");
+    return gr_hint(
+        s,
+        "inside {...} a ',' ends a value: numbers are written without it, strings with it "
+        "quoted");
   if (!other) other = other_name(name);
   if (other && !below(other, section)) like = NULL;
   if (like) return gr_hint(s, "did you mean '%s%s%s'?", section, *section ? "." : "", like);
@@ -360,5 +363,6 @@ gr_status gr_schema_check(gr_arena *a, gr_conf *job, bool whole) {
   if (!whole) return all;
   all = gr_also(all, check_set(a, job));
   for (int i = 0; i < N_KEYS; i++) all = gr_also(all, fill(a, job, &gr_schema_keys[i]));
+  gr_schema_rename(job);
   return all;
 }

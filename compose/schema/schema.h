@@ -26,9 +26,20 @@ extern const int gr_schema_count;
 // is checked: compose/ knows no ops and no devices.
 void gr_schema_set_words(const char *path, const char *const *words);
 
-// Checks a composed and resolved configuration and fills in what is not given (marked as
-// preset). Errors: unknown keys, wrong types, values out of range, and, in one that is whole, ???
-// left and keys that must be given; up to 20 at once.
+// Gives both names of a key the value that was merged last. `seen` is what gr_schema_aliases made,
+// and the same after every merge into `root`. Fails with GR_ERR_CONFIG where one merge gives both
+// names, with different values.
+const gr_conf **gr_schema_aliases(gr_arena *);
+GR_MUST_USE gr_status gr_schema_share(gr_arena *, gr_conf *root, const gr_conf **seen);
+
+// Gives keys the values that are given under their other names; the schema has filled in every
+// default.
+void gr_schema_rename(gr_conf *root);
+
+// Checks a composed and resolved configuration and, in one that is whole, fills in what is not
+// given (marked as preset) and gives keys the values of their other names. Errors: unknown keys,
+// wrong types, values out of range, and, in one that is whole, ??? left and keys that must be
+// given; up to 20 at once.
 GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job, bool whole);
 
 const gr_schema_key *gr_schema_find(const char *path);        // NULL: no such key

@@ -38,7 +38,7 @@ static gr_status list_fields(gr_dataset *d) {
 static gr_status open_source(gr_dataset *d, const void *spec) {
   const gr_dataset_options *o = &d->options;
   gr_source_request r = {.arena = d->arena,
-                         .conf = d->conf,
+                         .conf = d->conf ? gr_conf_find(d->conf, d->ops->name) : NULL,
                          .spec = spec,
                          .limit = o->limit,
                          .validation_fraction = o->validation_fraction,
@@ -100,6 +100,29 @@ static const gr_source_ops *find_source(const char *name) {
   return *s;
 }
 
+// Every leaf that a file or an argument gives of the section of another source.
+static gr_status refuse_keys(gr_arena *a, const gr_conf *c, const char *source,
+                             const char *chosen) {
+  gr_status all = GR_OK;
+  if (c->kind != GR_CONF_MAP && c->is_default) return GR_OK;
+  if (c->kind != GR_CONF_MAP)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc.file ? c->loc : c->key_loc,
+                           "'%s' is a key of the source '%s', and data.source is '%s'",
+                           gr_conf_path(a, c), source, chosen),
+                   "remove it, or set data.source=%s", source);
+  for (int i = 0; i < c->n; i++) all = gr_also(all, refuse_keys(a, c->items[i], source, chosen));
+  return all;
+}
+
+static gr_status check_keys(gr_arena *a, gr_conf *data, const char *chosen) {
+  gr_status all = GR_OK;
+  for (const gr_source_ops *const *s = gr_data_sources; *s; s++) {
+    const gr_conf *c = strcmp((*s)->name, chosen) ? gr_conf_member(data, (*s)->name) : NULL;
+    if (c) all = gr_also(all, refuse_keys(a, c, (*s)->name, chosen));
+  }
+  return all;
+}
+
 static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, bool all, gr_dataset **out) {
   const char *name;
   *out = NULL;
@@ -111,8 +134,10 @@ static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, bool all, gr_datas
                    "`graphrun config --help data.source` lists them");
   gr_dataset *d = make(ops, gr_arena_create());
   d->conf = data, d->doc = doc;
-  gr_status s = gr_dataset_place_error(
-      d, gr_dataset_read_options(d->arena, data, ops->unit != NULL, &d->options));
+  gr_status s = check_keys(d->arena, data, name);
+  if (!s)
+    s = gr_dataset_place_error(
+        d, gr_dataset_read_options(d->arena, data, ops->unit != NULL, &d->options));
   if (s) {
     free_dataset(d);
     return s;

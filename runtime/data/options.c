@@ -4,6 +4,17 @@
 #include <string.h>
 #include "runtime/data/parts.h"
 
+// A setting that an error names: a key of the source, else one that all sources have. Sets `key` to
+// its path.
+static gr_conf *find_setting(const gr_dataset *d, const char *name, int n, char *key, size_t size) {
+  static const char root[] = "data.";
+  snprintf(key, size, "%s%s.%.*s", root, d->ops->name, n, name);
+  gr_conf *c = gr_conf_find(d->conf, key + strlen(root));
+  if (c) return c;
+  snprintf(key, size, "%s%.*s", root, n, name);
+  return gr_conf_find(d->conf, key + strlen(root));
+}
+
 // An error of the data code names settings. Its location is that of the first of them that the
 // configuration sets, else the section; if it has no hint, the key's documentation becomes its
 // hint.
@@ -11,11 +22,10 @@ gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
   gr_conf *data = d->conf;
   if (!s || !data) return s;
   gr_loc at = data->loc.file || !data->up ? data->loc : data->up->loc;
-  char key[64] = "";
+  char key[96] = "";
   for (const char *p = gr_status_about(s); p && *p; p += strspn(p, " ")) {
     size_t n = strcspn(p, " ");
-    snprintf(key, sizeof key, "data.%.*s", (int)n, p);
-    gr_conf *c = gr_conf_find(data, key + strlen("data."));
+    gr_conf *c = find_setting(d, p, (int)n, key, sizeof key);
     p += n;
     if (!c || c->is_default) continue;
     at = c->loc;

@@ -40,7 +40,7 @@ typedef struct gr_metadata {
 // The arguments of a source's open.
 typedef struct gr_source_request {
   gr_arena *arena;  // for all that lives as long as the source does
-  gr_conf *conf;    // the section `data`; NULL: `spec` is used instead
+  gr_conf *conf;    // the section data.NAME; NULL: `spec` is used instead
   const void *spec;
   uint32_t limit;              // samples to list of each file, the first ones; 0: all
   double validation_fraction;  // of the samples that are split by key
@@ -108,7 +108,8 @@ typedef struct gr_source_ops {
   const char *sample;  // one of them, for messages: "utterance"
   const char *unit;    // of lengths: "frame"; NULL: all samples are of one size, in one bucket
 
-  // Reads its keys below `data` and lists samples. Errors have the location of what is wrong.
+  // Reads its keys and lists samples. Errors have the location of what is wrong, or name keys
+  // (gr_about) by what follows data.NAME.
   gr_status (*open)(gr_source_request *, void **out_self);
   void (*close)(void *self);                                          // optional
   int (*fields)(const void *self, gr_field_spec out[GR_MAX_FIELDS]);  // how many: at most 7
@@ -123,11 +124,11 @@ typedef struct gr_source_ops {
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
                gr_row *);
 
-  int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);  // optional
   // Whether all that open, fit and fill have read so far was there: called when samples have been
   // read and before they are used. Optional.
   gr_status (*check)(const void *self);
 
+  int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);  // optional
   int (*skipped)(const void *self, const gr_skipped **out);             // optional: reasons
   // Once the split is known: computes what depends on the training samples. Optional.
   gr_status (*fit)(void *self, gr_arena *, const gr_sample *, uint32_t n);

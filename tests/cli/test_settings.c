@@ -14,7 +14,6 @@ static gr_settings read_text(gr_arena *a, const char *text) {
   gr_settings s;
   MUST(gr_conf_parse(a, "run.yaml", text, &c));
   MUST(gr_schema_check(a, c, true));
-  gr_settings_rename(c);
   MUST(gr_settings_read(a, c, 1, 1, &s));
   return s;
 }
@@ -101,8 +100,8 @@ static void limits(void) {
 }
 
 int main(int argc, char **argv) {
-  gr_settings_register();
   gr_optimizer_register();
+  gr_settings_register();
   return RUN(argc, argv, {"words", words}, {"defaults", defaults}, {"other_names", other_names},
              {"limits", limits});
 }

@@ -56,6 +56,7 @@ LINES = [
     ("device", "graphrun run.yaml device=cp", "graphrun run.yaml device=cpu "),
     ("device that checks", "graphrun run.yaml device=n", "graphrun run.yaml device=null "),
     ("source of data", "graphrun run.yaml data.source=ta", "graphrun run.yaml data.source=table "),
+    ("key of a source", "graphrun run.yaml data.speech.eval_", "graphrun run.yaml data.speech.eval_manifest="),
     ("value that is now", "graphrun run.yaml db.host=h", "graphrun run.yaml db.host=here "),
     ("value that it has by itself", "graphrun run.yaml training.max_epochs=", "graphrun run.yaml training.max_epochs=10 "),
     ("a file below ~", "graphrun ~/ru", "graphrun ~/run.yaml "),

@@ -79,9 +79,24 @@ static void checks_its_keys(void) {
   gr_status_drop(s);
 }
 
+static void refuses_other_sources(void) {
+  gr_dataset *d;
+  gr_status s = open_data(
+      "model: {graph: m.yaml}\ndata: {source: waves, waves: {notes: 4}, speech: {blank: 0}}\n", &d);
+  CHECK(s && strstr(gr_status_text(s), "'data.speech.blank' is a key of the source 'speech'"),
+        "a key of another source is refused");
+  CHECK(gr_status_loc(s).line == 2 && strstr(gr_status_hint(s), "data.source=speech"),
+        "at its place, with what to do");
+  gr_status_drop(s);
+  s = open_data("model: {graph: m.yaml}\ndata: {source: wave}\n", &d);
+  CHECK(s && strstr(gr_status_hint(s), "did you mean 'waves'"), "the schema knows its name");
+  gr_status_drop(s);
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
-  int bad = RUN(argc, argv, {"gives_batches", gives_batches}, {"checks_its_keys", checks_its_keys});
+  int bad = RUN(argc, argv, {"gives_batches", gives_batches}, {"checks_its_keys", checks_its_keys},
+                {"refuses_other_sources", refuses_other_sources});
   gr_arena_destroy(arena);
   return bad;
 }

@@ -174,7 +174,7 @@ change='vocab: "ABCDEF "/vocab: nul.txt' yaml "NUL in a vocabulary" 65 "nul.txt:
 printf '{"audio_path": "a\0.wav", "text": "AB"}\n' >>data/nul.jsonl
 run "NUL in a manifest" 66 "data/nul.jsonl:1:18: .*0x00" -- data.manifest=data/nul.jsonl
 change='vocab: "ABCDEF "/vocab: "abc"' yaml "nothing left to train on" 66 \
-  "warning: 3 symbols of data.vocab cannot occur.*: 'a', 'b', 'c'$" "tones.jsonl:1:1: .*40 with a symbol that is not in the vocabulary" "hint: .*data.vocab"
+  "warning: 3 symbols of data.speech.vocab cannot occur.*: 'a', 'b', 'c'$" "tones.jsonl:1:1: .*40 with a symbol that is not in the vocabulary" "hint: .*data.speech.vocab"
 for config in single_gpu multi_gpu lmu_asr_full; do
   expect "data inspect of $config" 0 "symbols .*blank" -- "$graphrun" data inspect "$source/configs/$config.yaml" \
     data.manifest=data/tones.jsonl

@@ -87,6 +87,30 @@ check "... neither changes the numbers" near "$(field rooted 1 loss)" "$(field w
 tones workers training.num_workers=300 checkpoint.resume=none
 verdict_of "... is another name of data.workers" 65 'argument [0-9]+:1:22: .*workers must be from 0 to 256, but is 300'
 
+# ---- Two names of one key: what is merged last counts
+mkdir names
+printf '%s\n' 'data: {features: {mels: 20}}' >names/short.yaml
+printf '%s\n' 'data: {speech: {features: {mels: 30}}}' >names/long.yaml
+for order in short,long,30 long,short,20; do
+  rest=${order#*,}
+  printf '%s\n' "defaults: [${order%%,*}, ${rest%,*}, _self_]" 'model: {graph: m.yaml}' >names/run.yaml
+  for key in data.features.mels data.speech.features.mels; do
+    limited "$graphrun" config names/run.yaml --explain $key
+    verdict_of "$key of $order" 0 "^  ${rest#*,} "
+  done
+done
+printf '%s\n' 'model: {graph: m.yaml}' 'vars: {m: 50}' 'data: {features: {mels: 20, hop: 7, window: "${.hop}"}}' >names/run.yaml
+for argument in data.speech.features.mels=40 data.features.mels=40 'data={speech:{features:{mels:40}}}'; do
+  limited "$graphrun" config names/run.yaml --explain data.speech.features.mels "$argument"
+  verdict_of "an argument: $argument" 0 "^  40 "
+done
+limited "$graphrun" config names/run.yaml --resolve data.speech.features.window=8 '++data.features.mels=${vars.m}' data.speech.features.mels=60
+verdict_of "... and an interpolation" 0 'mels: 60'
+printf '%s\n' 'data: {features: {mels: 20}, speech: {features: {mels: 30}}}' >names/both.yaml
+limited "$graphrun" config names/both.yaml
+verdict_of "both in one file" 65 "names/both.yaml:1:[0-9]+: .*'data.features.mels' and 'data.speech.features.mels' are two names of one key"
+ran "a later key overrides another name of it" late training.max_steps=2 training.num_workers=300 data.workers=1
+
 # ---- model.init_from: the next step of a run, but with the optimizer and the data begun anew
 ran "weights to begin with" first training.max_steps=30 checkpoint.every_steps=20
 from="model.init_from=$scratch/first/checkpoints/step-00000020"

@@ -7,7 +7,8 @@
 
 // Refuses sizes that are too large before anything is allocated for them.
 static gr_status check_size(const gr_utterance *u, double seconds, double frames) {
-  const char *hint = "cut it into utterances, or leave out long recordings with data.max_seconds";
+  const char *hint =
+      "cut it into utterances, or leave out long recordings with data.speech.max_seconds";
   if (u->seconds > 0) hint = "correct \"duration\", or leave it out";
   if (seconds > GR_SPEECH_SECONDS)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
@@ -18,7 +19,7 @@ static gr_status check_size(const gr_utterance *u, double seconds, double frames
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has %.0f frames, and may have %d at most",
                 u->audio, frames, GR_SPEECH_FRAMES),
-        "%s; a larger data.features.hop makes fewer", hint);
+        "%s; a larger data.speech.features.hop makes fewer", hint);
   return GR_OK;
 }
 
@@ -92,7 +93,7 @@ static gr_status check_text(const gr_speech_item *item) {
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                          "the transcript has %d symbols, and recording '%s' no more than %d frames",
                          item->n_targets, item->from->audio, item->frames),
-                 "it is not what is said there, or data.features.hop is too large");
+                 "it is not what is said there, or data.speech.features.hop is too large");
 }
 
 static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance *u,

@@ -22,10 +22,10 @@ static gr_status check_augment(const gr_augment *a) {
 
 static gr_status check(const gr_speech_spec *s) {
   if (!s->train)
-    return gr_hint(
-        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.manifest is not given"), "manifest"),
-        "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
-        "makes one from Debian's recordings");
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.speech.manifest is not given"),
+                            "manifest"),
+                   "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
+                   "makes one from Debian's recordings");
   GR_TRY(gr_range("max_seconds", s->max_frames, 0, GR_SPEECH_FRAMES));
   GR_TRY(gr_range("subsampling", s->subsampling, 0, GR_SPEECH_FRAMES));
   return check_augment(&s->augment);
@@ -38,13 +38,15 @@ static gr_status open_speech(gr_source_request *r, void **out) {
       .unreadable = r->unreadable,
       .skipped = {
           [GR_SPEECH_DENSE] = {.why = "with more text than their frames hold",
-                               .hint = "a smaller data.subsampling or data.features.hop"},
-          [GR_SPEECH_UNKNOWN] = {.why = "with a symbol that is not in the vocabulary",
-                                 .hint = "give data.vocab the characters that data.text leaves of "
-                                         "the transcripts"},
+                               .hint =
+                                   "a smaller data.speech.subsampling or data.speech.features.hop"},
+          [GR_SPEECH_UNKNOWN] =
+              {.why = "with a symbol that is not in the vocabulary",
+               .hint = "give data.speech.vocab the characters that data.speech.text leaves of "
+                       "the transcripts"},
           [GR_SPEECH_EMPTY] = {.why = "with an empty transcript",
-                               .hint = "data.text leaves nothing of the transcripts: see "
-                                       "data.text.drops"}}};
+                               .hint = "data.speech.text leaves nothing of the transcripts: see "
+                                       "data.speech.text.drops"}}};
   if (r->conf)
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, &d->spec));
   else

@@ -22,7 +22,7 @@ static gr_status not_class(const gr_table_part *p, const gr_array *a, int64_t ro
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
                                   "the label in row %lld of '%s' is %.9g, which is no class",
                                   (long long)row, a->file, gr_array_number(a, row)),
-                          "table.label"),
+                          "label"),
                  "classes are whole numbers or text; data.table.label_is=value takes any number");
 }
 
@@ -46,7 +46,7 @@ static gr_status find_in(gr_table *t, gr_table_part *p, gr_arena *scratch, gr_ma
         return gr_hint(
             gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has more than %d classes",
                              a->name, a->file, GR_TABLE_CLASSES),
-                     "table.label"),
+                     "label"),
             "data.table.label_is=value takes labels as numbers");
       gr_map_put(seen, gr_arena_strdup(t->arena, name), at);
     }
@@ -63,14 +63,14 @@ static gr_status is_class(gr_table *t, bool *out, bool *text) {
     if (a->rank > 2 || (a->rank == 2 && a->dim[1] != 1))
       return gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                               "'%s' in '%s' has several labels for each row", a->name, a->file),
-                      "table.label");
+                      "label");
     *text |= gr_array_is_text(a);
     bool value = t->spec.label_is == GR_LABEL_VALUE ||
                  (t->spec.label_is == GR_LABEL_AUTO && a->element == GR_ELEMENT_FLOAT);
     if (value && gr_array_is_text(a))
       return gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                               "the label '%s' of '%s' is text, not a value", a->name, a->file),
-                      "table.label_is table.label");
+                      "label_is label");
     *out = !value;
   }
   return GR_OK;

@@ -1,11 +1,11 @@
-// config.c - reads the keys of the source `table` in the section `data` (the schema has filled in
-// every default); see table.h.
+// config.c - reads the keys of the source `table` in the section data.table (the schema has
+// filled in every default); see table.h.
 #include <limits.h>
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-static gr_status read_names(gr_arena *a, gr_conf *data, const char *path, gr_names *out) {
-  gr_conf *c = gr_conf_find(data, path);
+static gr_status read_names(gr_arena *a, gr_conf *own, const char *path, gr_names *out) {
+  gr_conf *c = gr_conf_find(own, path);
   *out = (gr_names){0};
   if (!c || (c->kind != GR_CONF_LIST && c->kind != GR_CONF_TEXT)) return GR_OK;
   bool list = c->kind == GR_CONF_LIST;
@@ -18,19 +18,19 @@ static gr_status read_names(gr_arena *a, gr_conf *data, const char *path, gr_nam
   return GR_OK;
 }
 
-static gr_status read_rows(gr_conf *data, const char *path, int32_t *out) {
+static gr_status read_rows(gr_conf *own, const char *path, int32_t *out) {
   int64_t v;
-  GR_TRY(gr_conf_int(data, path, 0, &v));
+  GR_TRY(gr_conf_int(own, path, 0, &v));
   *out = (int32_t)v;
   return gr_range(path, v, 0, 1 << 24);
 }
 
-static gr_status read_words(gr_conf *data, gr_table_spec *s) {
+static gr_status read_words(gr_conf *own, gr_table_spec *s) {
   const char *label_is, *dtype, *of_window, *delimiter;
-  GR_TRY(gr_conf_text(data, "table.label_is", "", &label_is));
-  GR_TRY(gr_conf_text(data, "table.dtype", "", &dtype));
-  GR_TRY(gr_conf_text(data, "table.window_label", "", &of_window));
-  GR_TRY(gr_conf_text(data, "table.delimiter", "", &delimiter));
+  GR_TRY(gr_conf_text(own, "label_is", "", &label_is));
+  GR_TRY(gr_conf_text(own, "dtype", "", &dtype));
+  GR_TRY(gr_conf_text(own, "window_label", "", &of_window));
+  GR_TRY(gr_conf_text(own, "delimiter", "", &delimiter));
   s->label_is = !strcmp(label_is, "class")   ? GR_LABEL_CLASS
                 : !strcmp(label_is, "value") ? GR_LABEL_VALUE
                                              : GR_LABEL_AUTO;
@@ -42,21 +42,21 @@ static gr_status read_words(gr_conf *data, gr_table_spec *s) {
   return gr_hint(
       gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                        "data.table.delimiter must be one character, but is '%s'", delimiter),
-               "table.delimiter"),
+               "delimiter"),
       "such as ',' or ';', or \"\\t\" for a tab");
 }
 
-gr_status gr_table_read_spec(gr_arena *a, gr_conf *data, gr_table_spec *s) {
+gr_status gr_table_read_spec(gr_arena *a, gr_conf *own, gr_table_spec *s) {
   *s = (gr_table_spec){0};
-  GR_TRY(read_names(a, data, "table.path", &s->paths));
-  GR_TRY(read_names(a, data, "table.eval_path", &s->eval));
-  GR_TRY(read_names(a, data, "table.features", &s->features));
-  GR_TRY(gr_conf_text(data, "table.label", NULL, &s->label));
-  GR_TRY(gr_conf_text(data, "table.split", NULL, &s->split));
-  GR_TRY(gr_conf_text(data, "table.series", NULL, &s->series));
-  GR_TRY(gr_conf_bool(data, "table.header", false, &s->header));
-  GR_TRY(gr_conf_bool(data, "table.normalize", false, &s->normalize));
-  GR_TRY(read_rows(data, "table.window", &s->window));
-  GR_TRY(read_rows(data, "table.stride", &s->stride));
-  return read_words(data, s);
+  GR_TRY(read_names(a, own, "path", &s->paths));
+  GR_TRY(read_names(a, own, "eval_path", &s->eval));
+  GR_TRY(read_names(a, own, "features", &s->features));
+  GR_TRY(gr_conf_text(own, "label", NULL, &s->label));
+  GR_TRY(gr_conf_text(own, "split", NULL, &s->split));
+  GR_TRY(gr_conf_text(own, "series", NULL, &s->series));
+  GR_TRY(gr_conf_bool(own, "header", false, &s->header));
+  GR_TRY(gr_conf_bool(own, "normalize", false, &s->normalize));
+  GR_TRY(read_rows(own, "window", &s->window));
+  GR_TRY(read_rows(own, "stride", &s->stride));
+  return read_words(own, s);
 }

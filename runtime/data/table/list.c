@@ -129,7 +129,7 @@ static gr_status read_splits(gr_table *t, gr_table_part *p) {
       s = gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
                                    "the split in row %lld of '%s' is '%s'", (long long)row,
                                    p->columns.path, word),
-                           "table.split"),
+                           "split"),
                   "it is train or validation, or 0 or 1");
   }
   gr_arena_destroy(scratch);

@@ -28,7 +28,7 @@ static gr_status no_features(const gr_table_part *p, int found) {
                                        "data.table.features does not say which are the features"
                                      : "'%s' has no column of numbers for the features",
                                p->columns.path),
-                       "table.features"),
+                       "features"),
               "it has: %s", gr_columns_list(a, &p->columns));
   gr_arena_destroy(a);
   return s;
@@ -68,13 +68,13 @@ static gr_status find_shape(const gr_table *t, gr_table_part *p, int *rank, int6
   for (int i = 0; i < n; i++) {
     const gr_array *a;
     GR_TRY(gr_columns_read(&p->columns, p->features[i], &a));
-    if (gr_array_is_text(a)) return not_numbers(a, "table.features");
+    if (gr_array_is_text(a)) return not_numbers(a, "features");
     if (n > 1 && a->rank > 2)
       return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                       "'%s' has %d dimensions, and is one of "
                                       "%d features",
                                       a->name, a->rank, n),
-                              "table.features"),
+                              "features"),
                      "several features are columns, or arrays [rows, columns]");
     if (n == 1 && a->rank > 1) *rank = a->rank - 1;
     for (int k = 1; n == 1 && k < a->rank; k++) dim[k - 1] = a->dim[k];
@@ -100,7 +100,7 @@ static gr_status find_series(gr_table *t, gr_table_part *p) {
   const gr_array *a;
   if (p->series < 0) return GR_OK;
   GR_TRY(gr_columns_read(&p->columns, p->series, &a));
-  if (a->rank > 1) return not_numbers(a, "table.series");
+  if (a->rank > 1) return not_numbers(a, "series");
   gr_arena *scratch = gr_arena_create();
   p->series_end = GR_NEW(t->arena, uint32_t, a->count + 1);
   const char *next = NULL;
@@ -121,23 +121,23 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths) {
   int64_t dim[GR_ARRAY_RANK] = {0};
   GR_TRY(gr_columns_open(t->arena, paths->at, paths->n, s->delimiter, s->header, &p->columns));
   t->n_parts = part + 1;
-  GR_TRY(find_column(p, s->label, "table.label", &p->label));
-  GR_TRY(find_column(p, s->split, "table.split", &p->split));
-  GR_TRY(find_column(p, s->series, "table.series", &p->series));
+  GR_TRY(find_column(p, s->label, "label", &p->label));
+  GR_TRY(find_column(p, s->split, "split", &p->split));
+  GR_TRY(find_column(p, s->series, "series", &p->series));
   if (!s->features.n) GR_TRY(choose_features(t, p));
   if (s->features.n > GR_TABLE_FEATURES)
     return gr_about(
         gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there are more than %d features", GR_TABLE_FEATURES),
-        "table.features");
+        "features");
   p->features = GR_NEW(t->arena, int, s->features.n);
   for (int i = 0; i < s->features.n; i++)
-    GR_TRY(find_column(p, s->features.at[i], "table.features", &p->features[i]));
+    GR_TRY(find_column(p, s->features.at[i], "features", &p->features[i]));
   GR_TRY(find_shape(t, p, &rank, dim));
   if (part && (rank != t->rank || memcmp(dim, t->dim, sizeof dim)))
     return gr_about(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "rows of '%s' are of another shape than those of '%s'",
                 p->columns.path, t->part[0].columns.path),
-        "table.eval_path");
+        "eval_path");
   t->rank = rank;
   memcpy(t->dim, dim, sizeof dim);
   return find_series(t, p);

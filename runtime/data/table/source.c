@@ -7,19 +7,19 @@ enum { X, Y, CLASS_WEIGHT };
 static gr_status check(const gr_table_spec *s) {
   if (!s->paths.n)
     return gr_hint(
-        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.table.path is not given"), "table.path"),
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.table.path is not given"), "path"),
         "a file of CSV, .npz or .npy; several stand side by side");
   if (s->stride && !s->window)
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                     "data.table.stride is %d, and there are no windows", s->stride),
-                            "table.stride"),
+                            "stride"),
                    "data.table.window says how many rows a sample has");
   if (s->split && s->eval.n)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                          "data.table.split and data.table.eval_path both say what is for "
                          "validation"),
-                 "table.split table.eval_path"),
+                 "split eval_path"),
         "give one of them");
   return GR_OK;
 }
@@ -28,7 +28,7 @@ static gr_status check_majority(const gr_table *t) {
   if (!t->spec.majority || t->n_classes) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                   "data.table.window_label is majority, and labels are no classes"),
-                          "table.window_label"),
+                          "window_label"),
                  "values have no majority: data.table.window_label=last");
 }
 

@@ -75,8 +75,8 @@ typedef struct gr_table {
 // The functions of the source. Without a configuration, a request's `spec` is a gr_table_spec.
 extern const gr_source_ops gr_source_table;
 
-// Reads the keys below data.table. Fails with GR_ERR_CONFIG at the key that is wrong.
-GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *data, gr_table_spec *out);
+// Reads the section data.table. Fails with GR_ERR_CONFIG at the key that is wrong.
+GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *own, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *);
 // Numbers the classes, in the order of their values.

@@ -9,18 +9,18 @@ typedef struct waves {
   double noise;
 } waves;
 
-// Reads the keys of the source, which schema.def has checked. Memory comes from the request's
+// Reads the keys of the source, which the schema has checked. Memory comes from the request's
 // arena.
 static gr_status open_waves(gr_source_request *r, void **out) {
   waves *w = GR_NEW(r->arena, waves, 1);
   *out = w;
-  GR_TRY(gr_conf_int(r->conf, "waves.count", 0, &w->count));
-  GR_TRY(gr_conf_int(r->conf, "waves.notes", 0, &w->notes));
-  GR_TRY(gr_conf_float(r->conf, "waves.noise", 0, &w->noise));
+  GR_TRY(gr_conf_int(r->conf, "count", 0, &w->count));
+  GR_TRY(gr_conf_int(r->conf, "notes", 0, &w->notes));
+  GR_TRY(gr_conf_float(r->conf, "noise", 0, &w->noise));
   if (w->notes > w->count)  // gr_about names the keys: the error gets the place of the first
     return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%lld waves cannot have %lld notes",
                             (long long)w->count, (long long)w->notes),
-                    "waves.notes waves.count");
+                    "notes count");
   return GR_OK;
 }
 
