@@ -24,7 +24,8 @@ static gr_level level_of(const gr_settings *s) {
 // The number of devices of the kind that ranks compute on; 0: ranks share the machine, or an error
 // occurred before a device was chosen.
 static int devices_of(const gr_job *job) {
-  return job->spec.device ? gr_device_count(job->spec.device) : 0;
+  int n = job->spec.device ? gr_device_count(job->spec.device) : 0, named = job->spec.set.n_gpu_ids;
+  return named && named < n ? named : n;
 }
 
 static void report_differences(const gr_job *job) {

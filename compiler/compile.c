@@ -69,6 +69,7 @@ static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
 
 static uint64_t hash_plan(const gr_plan *p) {
   uint64_t h = hash_number(GR_HASH_START, p->arena_bytes);
+  if (p->gpu) h = hash_number(h, p->gpu);
   for (int a = 0; a < p->mesh.n_axes; a++) {
     h = gr_hash_bytes(h, p->mesh.axis[a].name, strlen(p->mesh.axis[a].name));
     h = hash_number(h, (uint64_t)p->mesh.axis[a].size);
@@ -118,7 +119,7 @@ static gr_status plan_memory(void *arg, int i) {
   gr_program *program = &l->plan->programs[i];
   *program = (gr_program){.kind = c->kind, .bucket = c->bucket, .notes = c->notes};
   program->name = *c->bucket ? gr_arena_printf(l->arena[i], "%s.%s", c->kind, c->bucket) : c->kind;
-  gr_memory_plan(l->arena[i], l->plan->states, l->by_name, c->g, &program->frame);
+  gr_memory_plan(l->arena[i], l->plan->states, l->by_name, c->g, c->gpu, &program->frame);
   hash_graphs(&program->frame);
   return GR_OK;
 }
@@ -127,6 +128,7 @@ static gr_status link_all(gr_arena *arena, int threads, const gr_compiled *c, ui
                           gr_plan **out) {
   gr_plan *p = *out = GR_NEW(arena, gr_plan, 1);
   p->mesh = c->g->mesh;
+  p->gpu = c->gpu;
   p->states = GR_NEW(arena, gr_plan_state, count_states(c, n) + 1);
   p->programs = GR_NEW(arena, gr_program, n);
   p->n_programs = n;
@@ -163,7 +165,8 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
                          gr_step_phase phase, const char *bucket, const gr_graph *model,
                          gr_compiled *c) {
   *c = (gr_compiled){.kind = purpose == GR_TRAIN ? phase_names[phase] : kinds[purpose],
-                     .bucket = bucket};
+                     .bucket = bucket,
+                     .gpu = r->options.gpu};
   gr_options o = r->options;
   c->notes.arena = arena;
   o.notes = &c->notes, o.step_phase = phase;

@@ -29,6 +29,7 @@ GR_MUST_USE gr_status gr_plan_build(gr_arena *, const gr_plan_request *, gr_plan
 typedef struct gr_compiled {
   const char *kind, *bucket;
   const gr_graph *g;  // local
+  bool gpu;           // the plan is for GPUs; the same for all programs
   gr_notes notes;
 } gr_compiled;
 // The last part of gr_plan_build: links n programs into a plan (states, memory, hash, proof).

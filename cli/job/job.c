@@ -92,6 +92,7 @@ static void read_options(gr_job *j) {
   j->options = (gr_options){.optimizer = s->optimizer,
                             .optimizer_attr = s->optimizer_attr,
                             .clip = s->clip,
+                            .gpu = j->spec.device->gpu,
                             .micro_batches = s->micro_batches,
                             .zero_axis = j->mesh_config.split_axis,
                             .scatter = j->mesh_config.scatter,

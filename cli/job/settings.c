@@ -175,6 +175,23 @@ static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
   return GR_OK;
 }
 
+// Two ranks of a machine on one GPU would halve its memory for each, and NCCL refuses it.
+static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_settings *s) {
+  gr_conf *ids = gr_conf_find(c, "distributed.gpu_ids");
+  if (ids->kind != GR_CONF_LIST) return GR_OK;
+  s->gpu_ids = GR_NEW(a, int, ids->n + 1);
+  for (; s->n_gpu_ids < ids->n; s->n_gpu_ids++) {
+    const gr_conf *id = ids->items[s->n_gpu_ids];
+    for (int k = 0; k < s->n_gpu_ids; k++)
+      if (s->gpu_ids[k] == id->integer)
+        return gr_hint(
+            gr_fail(GR_ERR_CONFIG, id->loc, "GPU %lld is listed twice", (long long)id->integer),
+            "each rank of a machine has a GPU of its own");
+    s->gpu_ids[s->n_gpu_ids] = (int)id->integer;
+  }
+  return GR_OK;
+}
+
 gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, gr_settings *s) {
   *s = (gr_settings){0};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) GR_TRY(read_row(c, &rows[i], (char *)s));
@@ -182,6 +199,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
                     &s->n_freeze));
   GR_TRY(read_wrap(a, c, s));
   GR_TRY(read_hooks(a, c, s));
+  GR_TRY(read_gpu_ids(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   if (!s->enabled) s->ranks = 1;

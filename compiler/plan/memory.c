@@ -6,6 +6,7 @@
 #include "compiler/plan/memory.h"
 #include <string.h>
 #include "compiler/plan/memory_fit.h"
+#include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
 typedef struct planner {
@@ -119,10 +120,9 @@ static void add_scratch_ranges(planner *p) {
     const gr_node *n = &p->g->nodes[i];
     if (p->f->body[i] && p->f->body[i]->bytes)
       add_live_range(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
-    if (!n->op->scratch) continue;
     gr_op_call call;
     gr_op_call_of(p->g, n, &call);
-    size_t bytes = n->op->scratch(&call);
+    size_t bytes = gr_call_scratch(&call, p->f->gpu);
     if (bytes) add_live_range(p, i, i, bytes, &p->f->scratch[i]);
   }
 }
@@ -150,6 +150,7 @@ static void plan_bodies(planner *p) {
     const gr_scan *s = p->g->nodes[i].attr;
     const gr_graph *body = s->body;
     gr_plan_frame *b = p->f->body[i] = GR_NEW(p->arena, gr_plan_frame, 1);
+    b->gpu = p->f->gpu;
     b->stacked = GR_NEW(p->arena, int, body->n_values);
     for (uint32_t j = body->n_results; j--;)  // the first of several wins, the others are copied
       if (gr_at(body, body->results[j])->role == GR_TEMP)
@@ -185,8 +186,8 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
 }
 
 void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *by_name,
-                    const gr_graph *g, gr_plan_frame *out) {
-  *out = (gr_plan_frame){0};
+                    const gr_graph *g, bool gpu, gr_plan_frame *out) {
+  *out = (gr_plan_frame){.gpu = gpu};
   out->offset = GR_NEW(arena, size_t, g->n_values);
   out->in_states = GR_NEW(arena, bool, g->n_values);
   out->state_of = GR_NEW(arena, uint32_t, g->n_values);

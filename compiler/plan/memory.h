@@ -6,10 +6,10 @@
 #include "ops/loop/scan.h"
 
 // Plans the memory of a program's graph. `states` have their offsets already; by_name maps their
-// names to indices. Offsets are multiples of GR_PLAN_ALIGN. *out and what it points to are in the
-// arena.
+// names to indices. gpu: the working memory of calls is what GPUs need. Offsets are multiples of
+// GR_PLAN_ALIGN. *out and what it points to are in the arena.
 void gr_memory_plan(gr_arena *, const gr_plan_state *states, const gr_map *by_name,
-                    const gr_graph *, gr_plan_frame *out);
+                    const gr_graph *, bool gpu, gr_plan_frame *out);
 
 // By value: the index of the last node that reads it; of the node that computes it, if none reads
 // it; n_nodes, if it is a result or a state's next value, which outlive the last node.

@@ -44,10 +44,11 @@ extern const char *const gr_carry_updates[GR_CARRY_COUNT];  // names, "double-bu
 typedef struct gr_plan_frame gr_plan_frame;
 struct gr_plan_frame {
   const gr_graph *g;
+  bool gpu;                // the working memory is what GPU kernels need, not CPU kernels
   uint64_t graph_hash;     // gr_graph_hash(g)
   size_t *offset;          // by value, in bytes: into the arena, the states, or the body's block
   bool *in_states;         // by value: `offset` is into the block of states
-  size_t *scratch;         // by node: offset of op->scratch bytes, in the block of temporaries
+  size_t *scratch;         // by node: offset of gr_call_scratch bytes, in the block of temporaries
   size_t *body_at;         // by node: offset of the body's block in this frame's
   gr_plan_frame **body;    // by node; NULL: it is not a scan
   int *stacked;            // of a body, by value: 1 + the yield in whose stack it is written, or 0
@@ -92,6 +93,7 @@ typedef struct gr_plan {
   uint32_t n_states;
   gr_program *programs;
   uint32_t n_programs;
+  bool gpu;                         // made for GPUs: only the working memory of calls differs
   size_t state_bytes, arena_bytes;  // on one rank; the arena is as large as the largest program's
   uint64_t hash;                    // of all of the above; ranks compare it before step 0
 } gr_plan;

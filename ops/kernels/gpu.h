@@ -140,9 +140,9 @@ void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes
 // the words of gr_gpu_refuse, which is for an op's `gpu` too.
 GR_MUST_USE gr_status gr_gpu_describe(gr_gpu_call *);
 GR_MUST_USE gr_status gr_gpu_refuse(const gr_op_call *);
-// Bytes of working memory that a call needs on a GPU; 0 for what cannot run there. Collectives need
-// what op->scratch says, on any device.
-size_t gr_gpu_scratch(const gr_op_call *);
+// Bytes of working memory that a call needs: on a CPU what op->scratch says, on a GPU what op->gpu
+// says, or 0 for what cannot run there. Collectives stage the same on both.
+size_t gr_call_scratch(const gr_op_call *, bool gpu);
 // Appends all the text that is compiled for a kernel of the call.
 void gr_gpu_source(const gr_gpu_call *, const gr_gpu_kernel *, gr_text *out);
 

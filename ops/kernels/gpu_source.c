@@ -27,8 +27,8 @@ gr_status gr_gpu_describe(gr_gpu_call *g) {
   return op->formula ? gr_gpu_formula(g, op->formula) : gr_gpu_refuse(g->call);
 }
 
-size_t gr_gpu_scratch(const gr_op_call *call) {
-  if (call->op->collective) return call->op->scratch ? call->op->scratch(call) : 0;
+size_t gr_call_scratch(const gr_op_call *call, bool gpu) {
+  if (!gpu || call->op->collective) return call->op->scratch ? call->op->scratch(call) : 0;
   gr_arena *work = gr_arena_create();
   gr_gpu_call g = {.call = call, .arena = work};
   g.launch = GR_NEW(work, gr_gpu_launch, GR_GPU_LAUNCHES);

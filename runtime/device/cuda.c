@@ -49,6 +49,7 @@ bool gr_device_is_cuda(const gr_device *d) {
 const gr_device_ops gr_device_cuda = {
     .name = "cuda",
     .doc = "NVIDIA GPUs, one for each rank",
+    .gpu = true,
     .count = count,
     .open = open,
 };

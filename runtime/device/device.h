@@ -64,6 +64,7 @@ typedef enum gr_device_event {
 
 struct gr_device_ops {
   const char *name, *doc;  // the value of the key `device`; one line
+  bool gpu;                // plans for it are made for GPUs (gr_plan.gpu)
   // The number of devices in this machine; each serves one rank. NULL: ranks share the machine.
   int (*count)(void);
   gr_status (*open)(const gr_device_options *, gr_device **out);

@@ -77,6 +77,8 @@ static gr_status open_all(gr_exec *e) {
                          .ids = e->opt.gpu_ids,
                          .n_ids = e->opt.n_gpu_ids};
   const gr_device_ops *kind = e->opt.device ? e->opt.device : &gr_device_cpu;
+  if (kind->gpu && !p->gpu)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
   e->watched = e->opt.profile || kind->begin || kind->node || kind->end;
   GR_TRY(check_room(e));

@@ -101,6 +101,9 @@ static gr_status open_run(gr_run *r) {
                        .plain = j->plain,
                        .comm = r->axes,
                        .rank = r->rank,
+                       .local_rank = gr_launch_local_rank(r->rank),
+                       .gpu_ids = j->set.gpu_ids,
+                       .n_gpu_ids = j->set.n_gpu_ids,
                        .profile = j->profile};
   GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
   GR_TRY(gr_run_open_transfers(r));

@@ -32,6 +32,7 @@ typedef struct gr_settings {
   int rows, micro_batches;     // rows of a rank in a micro-batch; micro-batches of a step
   double lr;                   // base_lr, scaled to the global batch if that is configured
   int threads;                 // of a rank
+  int *gpu_ids, n_gpu_ids;     // distributed.gpu_ids; none: it is null
   const void *optimizer_attr;  // attributes of the optimizer's op
   const char *unread;          // which keys are for other optimizers, as a sentence; or NULL
   const char **freeze;

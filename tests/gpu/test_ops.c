@@ -82,7 +82,7 @@ static void run(trial *t) {
     t->out[k] = block_of(gr_type_bytes(&u->call.out[k])), out[k] = t->out[k].at;
     MUST(device->ops->fill(device, out[k], 0xff, t->out[k].bytes));
   }
-  t->scratch = block_of(gr_gpu_scratch(&u->call));
+  t->scratch = block_of(gr_call_scratch(&u->call, true));
   gr_launch l = t->where;
   l.in = (const void *const *)in, l.out = out, l.scratch = t->scratch.at;
   l.context = t->kernel.context;

@@ -217,6 +217,7 @@ static void report(const gr_device *d, gr_text *t) {
 const gr_device_ops gr_cuda_ops = {
     .name = "cuda",
     .doc = "NVIDIA GPUs, one for each rank",
+    .gpu = true,
     .open = open,
     .close = close,
     .allocate = allocate,
