@@ -11,9 +11,7 @@ gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step) {
   return (gr_rng){.seed = seed, .stream = gr_hash_text(stream), .step = step};
 }
 
-// The key hashes seed and stream, the counter holds block and step. Two streams collide with the
-// probability of a 64-bit hash collision.
-static uint64_t key_of(const gr_rng *r) {
+uint64_t gr_rng_key(const gr_rng *r) {
   return gr_hash_bytes(r->stream ^ GR_HASH_START, &r->seed, sizeof r->seed);
 }
 
@@ -35,7 +33,7 @@ void gr_philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]) {
 }
 
 void gr_rng_block(const gr_rng *r, uint64_t block, uint32_t out[4]) {
-  gr_philox(key_of(r), block, r->step, out);
+  gr_philox(gr_rng_key(r), block, r->step, out);
 }
 
 // ---- Vectorised: each 64-bit lane holds one block's word in its lower half -----------------
@@ -67,7 +65,7 @@ static inline void philox_lanes(const lanes key[ROUNDS][2], lanes c[4]) {
 }
 
 void gr_rng_blocks(const gr_rng *r, uint64_t from, int64_t blocks, uint32_t *out) {
-  uint64_t key = key_of(r);
+  uint64_t key = gr_rng_key(r);
   lanes keys[ROUNDS][2];
   for (uint32_t round = 0; round < ROUNDS; round++) {
     keys[round][0] = all((uint32_t)key + round * more[0]);

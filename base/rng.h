@@ -17,6 +17,9 @@ void gr_philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]);
 
 // A stream of random numbers: the same for the same three arguments, on every machine.
 gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step);
+// The key: the hash of seed and stream. The counter holds block and step. Two streams collide with
+// the probability of a 64-bit hash collision.
+uint64_t gr_rng_key(const gr_rng *);
 // A block is four words: block b holds those of index 4b to 4b + 3. gr_rng_blocks computes
 // consecutive blocks with SIMD.
 void gr_rng_block(const gr_rng *, uint64_t block, uint32_t out[4]);

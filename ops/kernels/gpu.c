@@ -32,6 +32,31 @@ void gr_gpu_int(gr_gpu_kernel *k, int64_t i) { number(k, (gr_gpu_number){.i = i}
 
 void gr_gpu_real(gr_gpu_kernel *k, double r) { number(k, (gr_gpu_number){.real = true, .r = r}); }
 
+// A part's elements form runs that are contiguous in the global value. Runs are at equal distances;
+// so are groups of runs, once for each further dimension that is sharded.
+void gr_gpu_global(const gr_gpu_call *g, gr_gpu_kernel *kernel, int k) {
+  const gr_type *t = &g->call->out[k];
+  const gr_launch *w = g->where;
+  int axes = w && w->out_layout && w->mesh ? w->mesh->n_axes : 0, n = 0;
+  int64_t size[GR_MAX_MESH + 1] = {1, 1, 1, 1}, step[GR_MAX_MESH + 1] = {1, 1, 1, 1};
+  int64_t base = 0, stride = 1;
+  for (int d = t->rank; d--;) {
+    if (stride == size[n] * step[n])
+      size[n] *= t->dim[d];
+    else
+      size[++n] = t->dim[d], step[n] = stride;
+    int64_t whole = t->dim[d];
+    for (int a = axes; a--;) {  // the order of gr_global_index
+      if (w->out_layout[k].at[a] != d) continue;
+      base += w->coord[a] * whole * stride;
+      whole *= w->mesh->axis[a].size;
+    }
+    stride *= whole;
+  }
+  const int64_t number[] = {base, size[0], size[1], step[1], size[2], step[2], step[3]};
+  for (size_t i = 0; i < sizeof number / sizeof *number; i++) gr_gpu_int(kernel, number[i]);
+}
+
 void gr_gpu_define(gr_gpu_call *g, gr_gpu_kernel *k, const char *name, const char *format, ...) {
   char value[1024];
   va_list args;

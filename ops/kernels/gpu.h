@@ -112,7 +112,7 @@ struct gr_gpu_call {
   // value; its addresses are not set yet. NULL while a plan is made.
   const gr_launch *where;
   gr_arena *arena;  // for generated text; lives as long as the program
-  size_t scratch;   // bytes of working memory that the launches need, 256-byte aligned
+  size_t scratch;   // bytes of working memory that the launches need; it is 256-byte aligned
   int n;
   gr_gpu_launch *launch;  // GR_GPU_LAUNCHES of them
 };
@@ -123,6 +123,9 @@ gr_gpu_kernel *gr_gpu_kernel_add(gr_gpu_call *, const char *source, const char *
                                  int64_t items, int threads);
 void gr_gpu_int(gr_gpu_kernel *, int64_t);
 void gr_gpu_real(gr_gpu_kernel *, double);
+// Appends the numbers of GR_GLOBAL (prelude.cu), which say where this rank's part of result k is in
+// the global value.
+void gr_gpu_global(const gr_gpu_call *, gr_gpu_kernel *, int k);
 // Appends "#define NAME VALUE"; the format is that of the value.
 void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -145,6 +148,14 @@ GR_MUST_USE gr_status gr_gpu_refuse(const gr_op_call *);
 size_t gr_call_scratch(const gr_op_call *, bool gpu);
 // Appends all the text that is compiled for a kernel of the call.
 void gr_gpu_source(const gr_gpu_call *, const gr_gpu_kernel *, gr_text *out);
+
+// Threads that loop over n elements: at most as many as keep any GPU busy.
+enum { GR_GPU_BLOCK = 256, GR_GPU_ITEMS = 1 << 19 };
+static inline int64_t gr_gpu_items(int64_t n) { return n < GR_GPU_ITEMS ? n : GR_GPU_ITEMS; }
+// Bytes of a number that kernels compute with: gr_wide<T>.
+static inline size_t gr_gpu_wide(gr_dtype d) {
+  return d == GR_F64 ? sizeof(double) : sizeof(float);
+}
 
 // The text of NAME.cu beside NAME.c: declared in the op's file, made by the build.
 #define GR_CU(name) extern const char gr_cu_##name[]

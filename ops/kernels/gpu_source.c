@@ -23,8 +23,10 @@ gr_status gr_gpu_refuse(const gr_op_call *call) {
 
 gr_status gr_gpu_describe(gr_gpu_call *g) {
   const gr_op *op = g->call->op;
-  if (op->gpu) return op->gpu(g);
-  return op->formula ? gr_gpu_formula(g, op->formula) : gr_gpu_refuse(g->call);
+  if (!op->gpu) return op->formula ? gr_gpu_formula(g, op->formula) : gr_gpu_refuse(g->call);
+  GR_TRY(op->gpu(g));
+  g->scratch = (g->scratch + 255) / 256 * 256;
+  return GR_OK;
 }
 
 size_t gr_call_scratch(const gr_op_call *call, bool gpu) {

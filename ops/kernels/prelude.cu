@@ -113,6 +113,19 @@ template <int AXES> __device__ inline long long gr_place(const gr_axes<AXES> &a,
   return at + i * a.stride[0];
 }
 
+// The index in the global value of element i of this rank's part. The parameters of a kernel that
+// asks are GR_GLOBAL, which gr_gpu_global gives.
+#define GR_GLOBAL                                                                             \
+  long long base, long long run, long long size1, long long step1, long long size2, long long \
+      step2, long long step3
+#define GR_GLOBAL_OF(i) gr_global(i, base, run, size1, step1, size2, step2, step3)
+__device__ inline long long gr_global(long long i, GR_GLOBAL) {
+  if (i < run) return base + i;
+  const long long row = gr_div(i, run), box = gr_div(row, size1), outer = gr_div(box, size2);
+  return base + (i - row * run) + (row - box * size1) * step1 + (box - outer * size2) * step2 +
+         outer * step3;
+}
+
 // ---- Threads -----------------------------------------------------------------------------------
 
 // This thread's number in the grid, and the number of threads: for loops over elements.
@@ -143,6 +156,20 @@ GR_REDUCTION(double, sum, 0, a + b)
 GR_REDUCTION(float, max, -GR_INFINITY, a > b || a != a ? a : b)
 GR_REDUCTION(double, max, -GR_INFINITY, a > b || a != a ? a : b)
 
+// All blocks of a cooperative launch wait for each other, and then read what the others wrote before.
+// `count` is 0 when the launch begins; `goal` is a variable of each thread that starts at 0.
+__device__ inline void gr_grid_barrier(unsigned *count, unsigned *goal) {
+  *goal += gridDim.x;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(count, 1u);
+    while (atomicAdd(count, 0u) < *goal) __nanosleep(64);
+    __threadfence();
+  }
+  __syncthreads();
+}
+
 // ---- Random numbers -----------------------------------------------------------------------------
 
 // Philox4x32-10 (base/rng.h): the same words as on the CPU. `key` is the hash of seed and stream.
@@ -160,10 +187,8 @@ __device__ inline void gr_philox(unsigned long long key, unsigned long long bloc
   word[0] = c0, word[1] = c1, word[2] = c2, word[3] = c3;
 }
 
-// The word of one index.
-__device__ inline unsigned gr_random(unsigned long long key, unsigned long long step,
-                                     unsigned long long index) {
-  unsigned word[4];
-  gr_philox(key, index / 4, step, word);
-  return word[index % 4];
+// Word k of a block. Selections, because an array with a computed index is kept in local memory.
+__device__ inline unsigned gr_word(const unsigned word[4], unsigned k) {
+  unsigned low = k & 1 ? word[1] : word[0], high = k & 1 ? word[3] : word[2];
+  return k & 2 ? high : low;
 }

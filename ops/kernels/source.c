@@ -1,5 +1,6 @@
 // source.c - see source.h.
 #include "ops/kernels/source.h"
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 
 gr_status gr_source_shape(gr_op_call *s, const gr_ints *shape, gr_dtype dtype) {
@@ -44,4 +45,15 @@ static void part(void *arg, int64_t from, int64_t to) {
 
 void gr_source_draw(const gr_launch *l, const gr_rng *rng, gr_draw draw) {
   gr_parallel(l, gr_type_count(l->out_type), 4096, part, &(work){l, rng, draw, run_of(l)});
+}
+
+GR_CU(init);
+
+void gr_source_gpu(gr_gpu_call *g, const gr_rng *rng, const char *entry, double first,
+                   double second) {
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_init, entry, gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, (int64_t)gr_rng_key(rng));
+  gr_gpu_real(k, first), gr_gpu_real(k, second);
+  gr_gpu_global(g, k, 0);
 }

@@ -1,5 +1,6 @@
 // ctc_greedy.c - greedy CTC decoding: the most likely class of each frame, without repeats and
 // blanks.
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -43,6 +44,22 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+GR_CU(ctc_greedy);
+
+static gr_status gpu(gr_gpu_call *g) {
+  enum { WARP = 32 };
+  const gr_type *x = g->call->in;
+  int64_t n = x->dim[0], t = x->dim[1], v = x->dim[2];
+  int64_t blank = ((const struct ctc_greedy *)g->call->attr)->blank;
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_ctc_greedy, "ctc_greedy_classes", n * t * WARP, GR_GPU_BLOCK);
+  gr_gpu_int(k, n * t), gr_gpu_int(k, v);
+  k = gr_gpu_kernel_add(g, gr_cu_ctc_greedy, "ctc_greedy", n * WARP, GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, t), gr_gpu_int(k, blank < 0 ? v + blank : blank);
+  g->scratch = sizeof(int32_t) * (size_t)(n * t);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct ctc_greedy, blank, GR_ATTR_INT, "-1",
                                         "class index of the blank; -1 is the last class"),
                                 {0}};
@@ -65,5 +82,6 @@ const gr_op gr_op_ctc_greedy = {
     .index_spec = "nTV,n->nT,n",
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // ctc_loss.c - the CTC loss of logits. If the gradient is needed, it is computed together with the
 // loss, because both traverse the same lattice. See ctc.h.
 #include <math.h>
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/rows.h"
 #include "ops/loss/ctc.h"
 #include "ops/ops.h"
@@ -207,6 +208,49 @@ static size_t scratch(const gr_op_call *s) {
   return sizeof(double) * (n * one > whole ? n * one : whole);
 }
 
+// ---- On a GPU -----------------------------------------------------------------------------------
+
+GR_CU(ctc_loss);
+GR_CU(ctc_loss_grad);
+
+static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *entry, int64_t blocks, int threads) {
+  const gr_op_call *s = g->call;
+  const struct ctc_loss *a = s->attr;
+  const gr_type *x = &s->in[LOGITS];
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_ctc_loss, entry, blocks * threads, threads);
+  if (s->n_out == 3) gr_gpu_define(g, k, "RESIDUALS", "1");
+  const int64_t number[] = {x->dim[0],
+                            x->dim[1],
+                            x->dim[2],
+                            s->in[1].dim[1],
+                            blank_of(a, x->dim[2]),
+                            a->zero_infinity,
+                            a->normalize == TARGET_LENGTH};
+  for (size_t i = 0; i < sizeof number / sizeof *number; i++) gr_gpu_int(k, number[i]);
+  return k;
+}
+
+// The working memory that ctc_loss.cu lists, then rows of the lattices that shared memory cannot
+// hold.
+static gr_status gpu(gr_gpu_call *g) {
+  enum { WARP = 32, SHARED = 48 << 10 };
+  const gr_op_call *s = g->call;
+  int64_t n = s->in[LOGITS].dim[0], t = s->in[LOGITS].dim[1], u = s->in[TARGETS].dim[1];
+  int64_t places = gr_ctc_places(u), frames = (n * t * WARP + GR_GPU_BLOCK - 1) / GR_GPU_BLOCK;
+  size_t row = sizeof(double) * (size_t)places;
+  size_t rows = sizeof(double) * (size_t)(n * t) + (size_t)(n * (s->n_out == 3 ? t : 2)) * row +
+                sizeof(int32_t) * (size_t)(n + n * u);
+  rows = (rows + 7) / 8 * 8;
+  bool fits = 2 * row <= SHARED;
+  kernel(g, "ctc_frames", frames, GR_GPU_BLOCK);
+  gr_gpu_kernel *k = kernel(g, "ctc_lattice", n, (int)gr_min_i64(1024, (places + 31) / 32 * 32));
+  k->shared = fits ? 2 * row : 0;
+  gr_gpu_int(k, fits), gr_gpu_int(k, (int64_t)rows);
+  if (s->n_out == 3) kernel(g, "ctc_gradient", frames, GR_GPU_BLOCK);
+  g->scratch = rows + (fits ? 0 : (size_t)n * 2 * row);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct ctc_loss, blank, GR_ATTR_INT, "-1",
             "class index of the blank; -1 is the last class"),
@@ -249,6 +293,7 @@ const gr_op gr_op_ctc_loss = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -268,6 +313,7 @@ const gr_op gr_op_ctc_loss_with_residuals = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = kept_cases,
 };
 
@@ -299,6 +345,14 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
+static gr_status grad_gpu(gr_gpu_call *g) {
+  int64_t n = gr_type_count(g->call->in);
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_ctc_loss_grad, "ctc_loss_grad", gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, n / g->call->in[0].dim[0]);
+  return GR_OK;
+}
+
 static const gr_case grad_cases[] = {{{"f32[6,3,20]", "f32[6]"}}, {{0}}};
 
 const gr_op gr_op_ctc_loss_grad = {
@@ -309,6 +363,7 @@ const gr_op gr_op_ctc_loss_grad = {
     .index_spec = "ntv,n->ntv",
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .gpu = grad_gpu,
     .inplace = {1},
     .cases = grad_cases,
 };

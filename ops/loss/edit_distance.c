@@ -1,6 +1,7 @@
 // edit_distance.c - the number of insertions, deletions and substitutions that turn one text into
 // another (Levenshtein, 1966). Divided by the target's length it is the character or word error
 // rate.
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -90,6 +91,18 @@ static size_t scratch(const gr_op_call *s) {
   return sizeof(int32_t) * (size_t)(s->in[HYP].dim[0] * sample_work(s->in));
 }
 
+GR_CU(edit_distance);
+
+static gr_status gpu(gr_gpu_call *g) {
+  const struct edit_distance *a = g->call->attr;
+  int64_t n = g->call->in[HYP].dim[0], t = g->call->in[HYP].dim[1], u = g->call->in[TARGET].dim[1];
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_edit_distance, "edit_distance", n * GR_GPU_BLOCK, GR_GPU_BLOCK);
+  gr_gpu_int(k, t), gr_gpu_int(k, u), gr_gpu_int(k, a->unit == WORD), gr_gpu_int(k, a->space);
+  g->scratch = sizeof(int32_t) * (size_t)(n * (2 * t + 2 * u + 3 * (u + 1)));
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_CHOICE(struct edit_distance, unit, "symbol|word", "symbol", "the unit of edits"),
     GR_ATTR(struct edit_distance, space, GR_ATTR_INT, "0", "the symbol that separates words"),
@@ -120,5 +133,6 @@ const gr_op gr_op_edit_distance = {
     .infer = infer,
     .cpu = cpu,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };

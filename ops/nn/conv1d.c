@@ -1,5 +1,6 @@
 // conv1d.c - convolution along time, as a matmul of the kernel with patches of x (im2col).
 #include "ops/kernels/gemm.h"
+#include "ops/kernels/gpu_tile.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -175,6 +176,25 @@ static size_t scratch(const gr_op_call *s) {
   return bytes_of(&v);
 }
 
+// ---- On a GPU -----------------------------------------------------------------------------------
+
+GR_CU(conv1d);
+
+static void add_sizes(gr_gpu_kernel *k, const conv *v) {
+  const int64_t size[] = {v->n,    v->t,         v->c,      v->steps,      v->out,
+                          v->taps, v->a->stride, v->a->pad, v->a->dilation};
+  for (size_t i = 0; i < sizeof size / sizeof *size; i++) gr_gpu_int(k, size[i]);
+}
+
+static gr_status gpu(gr_gpu_call *g) {
+  const gr_op_call *s = g->call;
+  conv v = conv_of(s->attr, s->in, s->in + 1, s->out);
+  gr_gpu_kernel *k = gr_gpu_tile_add(g, gr_cu_conv1d, "conv1d", rows_of(&v), v.out, 1);
+  gr_gpu_define(g, k, "FORWARD", "1");
+  add_sizes(k, &v);
+  return GR_OK;
+}
+
 #define COMMON                                                                         \
   GR_ATTR(struct conv1d, stride, GR_ATTR_INT, "1", "frames of x between frames of y"), \
       GR_ATTR(struct conv1d, pad, GR_ATTR_INT, "0", "zeros before and after x"),       \
@@ -205,6 +225,7 @@ const gr_op gr_op_conv1d = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -250,6 +271,15 @@ static size_t grad_x_scratch(const gr_op_call *s) {
   return bytes_of(&v);
 }
 
+static gr_status grad_x_gpu(gr_gpu_call *g) {
+  const gr_op_call *s = g->call;
+  conv v = conv_of(s->attr, s->out, s->in, s->in + 1);
+  gr_gpu_kernel *k = gr_gpu_tile_add(g, gr_cu_conv1d, "conv1d_grad_x", v.n * v.t, v.c, 1);
+  gr_gpu_define(g, k, "GRAD_X", "1");
+  add_sizes(k, &v);
+  return GR_OK;
+}
+
 static const gr_attr grad_attrs[] = {
     COMMON,
     GR_ATTR(struct conv1d, size, GR_ATTR_INT, NULL,
@@ -273,6 +303,7 @@ const gr_op gr_op_conv1d_grad_x = {
     .cpu = grad_x_cpu,
     .fast = grad_x_fast,
     .scratch = grad_x_scratch,
+    .gpu = grad_x_gpu,
     .cases = grad_x_cases,
 };
 
@@ -321,6 +352,25 @@ static size_t grad_w_scratch(const gr_op_call *s) {
   return bytes_of(&v);
 }
 
+static gr_status grad_w_gpu(gr_gpu_call *g) {
+  enum { LEAST = 256 };  // frames that a part sums
+  const gr_op_call *s = g->call;
+  conv v = conv_of(s->attr, s->in, s->out, s->in + 1);
+  int64_t size = v.out * patch_of(&v);
+  gr_gpu_parts cut = gr_gpu_cut(1 + size / 4096, rows_of(&v), LEAST);
+  gr_gpu_kernel *k =
+      gr_gpu_tile_add(g, gr_cu_conv1d, "conv1d_grad_w", v.out, patch_of(&v), cut.parts);
+  gr_gpu_define(g, k, "GRAD_W", "1");
+  add_sizes(k, &v);
+  gr_gpu_int(k, cut.share), gr_gpu_int(k, cut.parts);
+  const char *source = k->source, *defines = k->defines;
+  k = gr_gpu_kernel_add(g, source, "conv1d_add_parts", gr_gpu_items(size), GR_GPU_BLOCK);
+  k->defines = defines;
+  gr_gpu_int(k, v.out), gr_gpu_int(k, v.c), gr_gpu_int(k, v.taps), gr_gpu_int(k, cut.parts);
+  g->scratch = gr_gpu_wide(s->in[0].dtype) * (size_t)(cut.parts * size);
+  return GR_OK;
+}
+
 static const gr_case grad_w_cases[] = {
     {{"f32[6,7,4]", "f32[6,5,6]"}, .attr = &(struct conv1d){1, 0, 1, 3}},
     {{"f32[6,9,4]", "f32[6,5,6]"}, .attr = &(struct conv1d){2, 2, 2, 3}},
@@ -342,5 +392,6 @@ const gr_op gr_op_conv1d_grad_w = {
     .cpu = grad_w_cpu,
     .fast = grad_w_fast,
     .scratch = grad_w_scratch,
+    .gpu = grad_w_gpu,
     .cases = grad_w_cases,
 };

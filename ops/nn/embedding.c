@@ -1,5 +1,6 @@
 // embedding.c - lookup of rows of a table.
-#include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu.h"
+#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 gr_val gr_embedding(gr_builder *b, gr_val table, gr_val ids) {
@@ -47,6 +48,29 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+GR_CU(embedding);
+
+// The widest type of which a row of `bytes` has a whole number: rows are copied whatever they hold.
+static const char *unit_of(int64_t bytes, int64_t *units) {
+  static const char *const name[] = {"unsigned char", "unsigned short", "unsigned", "uint2",
+                                     "uint4"};
+  int log = 4;
+  while (bytes % (1 << log)) log--;
+  *units = bytes >> log;
+  return name[log];
+}
+
+static gr_status gpu(gr_gpu_call *g) {
+  const gr_type *table = &g->call->in[0];
+  int64_t n = gr_type_count(&g->call->in[1]), units;
+  const char *unit = unit_of(table->dim[1] * gr_dtypes[table->dtype].size, &units);
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_embedding, "embedding", gr_gpu_items(n * 32), GR_GPU_BLOCK);
+  gr_gpu_define(g, k, "UNIT", "%s", unit);
+  gr_gpu_int(k, n), gr_gpu_int(k, table->dim[0]), gr_gpu_int(k, units);
+  return GR_OK;
+}
+
 static const gr_case cases[] = {
     {{"f32[5,6]", "i32[4]"}, .fill = "ni"},
     {{"f32[5,6]", "i32[2,3]"}, .fill = "ni"},
@@ -70,6 +94,7 @@ const gr_op gr_op_embedding = {
     .flops = flops,
     .grad = grad,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };
 
@@ -118,6 +143,28 @@ static gr_kernel grad_fast(const gr_op_call *s) {
   return s->in[0].dtype == GR_F32 ? grad_run_fast : NULL;
 }
 
+static gr_status grad_gpu(gr_gpu_call *g) {
+  enum { RANGES = 256, THREADS = 1024, COLUMNS = 128 };
+  const gr_type *table = &g->call->out[0];
+  int64_t n = gr_type_count(&g->call->in[1]), rows = table->dim[0], c = table->dim[1];
+  if (n > INT32_MAX)
+    return gr_fail(GR_ERR_UNSUPPORTED, g->call->loc, "%lld ids are more than a GPU's kernel takes",
+                   (long long)n);
+  int64_t range = (rows + RANGES - 1) / RANGES, blocks = (rows + range - 1) / range;
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_embedding, "embedding_grad_lists", blocks * THREADS, THREADS);
+  gr_gpu_define(g, k, "GRAD", "1");
+  const char *defines = k->defines;
+  gr_gpu_int(k, n), gr_gpu_int(k, range);
+  int64_t warps = rows * ((c + COLUMNS - 1) / COLUMNS);
+  k = gr_gpu_kernel_add(g, gr_cu_embedding, "embedding_grad", gr_gpu_items(warps * 32),
+                        GR_GPU_BLOCK);
+  k->defines = defines;
+  gr_gpu_int(k, rows), gr_gpu_int(k, c), gr_gpu_int(k, range), gr_gpu_int(k, blocks);
+  g->scratch = sizeof(int32_t) * (size_t)(blocks + 1 + n);
+  return GR_OK;
+}
+
 static const gr_attr grad_attrs[] = {
     GR_ATTR(struct embedding_grad, rows, GR_ATTR_INT, NULL, "number of rows of the table"), {0}};
 static const gr_case grad_cases[] = {
@@ -138,5 +185,6 @@ const gr_op gr_op_embedding_grad = {
     .infer = grad_infer,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .gpu = grad_gpu,
     .cases = grad_cases,
 };

@@ -9,6 +9,7 @@
 // scaling and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl.
 // 26, 2005).
 #include <math.h>
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -158,6 +159,23 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+GR_CU(lmu_memory);
+
+static gr_status gpu(gr_gpu_call *g) {
+  enum { BARRIER = 256, BLOCKS = 64 };  // bytes of the barrier's counter; blocks that any GPU holds
+  const struct lmu_memory *a = g->call->attr;
+  size_t count = matrix_size(a->order + 1);
+  gr_gpu_copy_add(g, (gr_gpu_ref){GR_GPU_SCRATCH, 0, 0}, (gr_gpu_ref){GR_GPU_NOTHING, 0, 0},
+                  BARRIER);
+  int64_t items = gr_min_i64((int64_t)count, BLOCKS * GR_GPU_BLOCK);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_lmu_memory, "lmu_memory", items, GR_GPU_BLOCK);
+  k->cooperative = true;
+  gr_gpu_int(k, a->order);
+  gr_gpu_real(k, a->theta);
+  g->scratch = BARRIER + sizeof(double) * SQUARES * count;
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct lmu_memory, order, GR_ATTR_INT, NULL,
             "number of Legendre polynomials: the size of the memory"),
@@ -183,5 +201,6 @@ const gr_op gr_op_lmu_memory = {
     .infer = infer,
     .cpu = cpu,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };

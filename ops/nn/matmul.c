@@ -2,6 +2,7 @@
 #include "ops/nn/matmul.h"
 #include <string.h>
 #include "ops/kernels/fastmath.h"
+#include "ops/kernels/gpu_tile.h"
 
 static gr_val emit(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb, bool sum) {
   return GR_EMIT(b, &gr_op_matmul, (&(struct matmul){ta, tb, sum}), x, y);
@@ -142,6 +143,55 @@ static size_t scratch(const gr_op_call *s) {
          (size_t)(gr_type_count(s->in) + gr_type_count(s->in + 1) + gr_type_count(s->out));
 }
 
+// ---- On a GPU -----------------------------------------------------------------------------------
+
+GR_CU(matmul);
+
+// Products that add to one another and are not one product with more to sum: a kernel of our own.
+static void add_sum(gr_gpu_call *g, const product *p, const struct matmul *a) {
+  enum { LEAST = 256 };  // terms that a part sums
+  int64_t size = p->g.m * p->g.n;
+  gr_gpu_parts cut = gr_gpu_cut(1 + size / 4096, p->count * p->g.k, LEAST);
+  gr_gpu_kernel *k = gr_gpu_tile_add(g, gr_cu_matmul, "matmul_sum", p->g.m, p->g.n, cut.parts);
+  gr_gpu_define(g, k, "TA", "%d", a->ta != 0);
+  gr_gpu_define(g, k, "TB", "%d", a->tb != 0);
+  const int64_t number[] = {p->g.m, p->g.n, p->g.k, p->count, cut.share, cut.parts};
+  for (size_t i = 0; i < sizeof number / sizeof *number; i++) gr_gpu_int(k, number[i]);
+  const char *source = k->source, *defines = k->defines;
+  k = gr_gpu_kernel_add(g, source, "matmul_add_parts", gr_gpu_items(size), GR_GPU_BLOCK);
+  k->defines = defines;
+  gr_gpu_int(k, size), gr_gpu_int(k, cut.parts);
+  g->scratch = gr_gpu_wide(g->call->in[0].dtype) * (size_t)(cut.parts * size);
+}
+
+static gr_status gpu(gr_gpu_call *g) {
+  const gr_op_call *s = g->call;
+  const struct matmul *a = s->attr;
+  product p = product_of(s->in, s->in + 1, a);
+  if (a->sum && p.count > 1) {
+    add_sum(g, &p, a);
+    return GR_OK;
+  }
+  gr_gpu_gemm_add(g, &(gr_gpu_gemm){.a = {GR_GPU_IN, 0, 0},
+                                    .b = {GR_GPU_IN, 1, 0},
+                                    .c = {GR_GPU_OUT, 0, 0},
+                                    .in = s->in[0].dtype,
+                                    .out = s->out[0].dtype,
+                                    .m = p.g.m,
+                                    .n = p.g.n,
+                                    .k = p.g.k,
+                                    .batch = p.count,
+                                    .lda = p.g.lda,
+                                    .ldb = p.g.ldb,
+                                    .ldc = p.g.ldc,
+                                    .stride_a = p.step.a,
+                                    .stride_b = p.step.b,
+                                    .stride_c = p.step.c,
+                                    .ta = p.g.ta,
+                                    .tb = p.g.tb});
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct matmul, ta, GR_ATTR_BOOL, "false", "read x transposed"),
     GR_ATTR(struct matmul, tb, GR_ATTR_BOOL, "false", "read y transposed"),
@@ -187,5 +237,6 @@ const gr_op gr_op_matmul = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
+    .gpu = gpu,
     .cases = cases,
 };

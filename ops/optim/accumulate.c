@@ -1,4 +1,5 @@
 // accumulate.c - adds a micro-batch's gradient to the accumulator; the first micro-batch resets it.
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -49,6 +50,15 @@ static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) 
   return GR_OK;
 }
 
+GR_CU(accumulate);
+
+static gr_status gpu(gr_gpu_call *g) {
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_int(gr_gpu_kernel_add(g, gr_cu_accumulate, "accumulate", gr_gpu_items(n), GR_GPU_BLOCK),
+             n);
+  return GR_OK;
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]", "i32[]"}, .fill = "nnz"},
     {{"f32[6,3000]", "f32[6,3000]", "i32[]"}, .fill = "nn1"},
@@ -69,6 +79,7 @@ const gr_op gr_op_accumulate = {
     .sharding_rules = rules,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1},
     .cases = cases,
 };

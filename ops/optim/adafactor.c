@@ -13,6 +13,7 @@
 #include "ops/optim/adafactor.h"
 #include <float.h>
 #include <math.h>
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -67,6 +68,21 @@ static float row_f32(const variance *v, int64_t row, const float **of) {
   const float *second = l->in[v->at + v->factored];
   *of = second + (v->factored ? row / v->rows : row) * v->columns;
   return v->factored ? (float)row_share(v, row) : 1;
+}
+
+GR_CU(adafactor);
+
+// A kernel of adafactor.cu for operand g, which is followed by v, or row, col and the sum of row.
+static gr_gpu_kernel *kernel(gr_gpu_call *call, const char *entry, int g, bool factored,
+                             int64_t items) {
+  const adafactor *a = call->call->attr;
+  const gr_type *t = &call->call->in[g];
+  gr_gpu_kernel *k = gr_gpu_kernel_add(call, gr_cu_adafactor, entry, items, GR_GPU_BLOCK);
+  if (factored) gr_gpu_define(call, k, "MATRIX", "1");
+  gr_gpu_real(k, a->eps1), gr_gpu_real(k, (double)a->rows);
+  gr_gpu_int(k, factored ? t->dim[t->rank - 2] : 1), gr_gpu_int(k, gr_last(t));
+  gr_gpu_int(k, gr_type_count(t));
+  return k;
 }
 
 static gr_status infer_floats(gr_op_call *c) {
@@ -152,6 +168,20 @@ static size_t norm_scratch(const gr_op_call *c) {
   return gr_is_f32(c) ? sizeof(double) * (size_t)gr_rows(&c->in[0]) : 0;
 }
 
+static gr_status norm_gpu(gr_gpu_call *g) {
+  int64_t items = gr_gpu_items(gr_type_count(g->call->in));
+  bool factored = g->call->n_in == 1 + FACTORS + 1;
+  gr_gpu_kernel *k = kernel(g, "adafactor_norm", 0, factored, items);
+  gr_gpu_define(g, k, "NORM", "1");
+  int64_t blocks = k->blocks;
+  const char *defines = k->defines;
+  k = gr_gpu_kernel_add(g, gr_cu_adafactor, "adafactor_norm_sum", 1, GR_GPU_BLOCK);
+  k->defines = defines;
+  gr_gpu_int(k, blocks);
+  g->scratch = gr_gpu_wide(g->call->in[0].dtype) * (size_t)blocks;
+  return GR_OK;
+}
+
 static const gr_case norm_cases[] = {
     {{"f32[4,6]", "f32[4]", "f32[6]", "f32[]", "f32[]"}, &matrix, .fill = "npppp"},
     {{"f32[2,3,37]", "f32[2,3]", "f32[2,37]", "f32[2]", "f32[]"}, &batch, .fill = "npppp"},
@@ -175,6 +205,7 @@ const gr_op gr_op_adafactor_norm = {
     .cpu = norm_cpu,
     .fast = norm_fast,
     .scratch = norm_scratch,
+    .gpu = norm_gpu,
     .cases = norm_cases,
 };
 
@@ -234,6 +265,15 @@ static gr_status update_f32(const gr_launch *l) {
 }
 
 static gr_kernel fast(const gr_op_call *c) { return gr_is_f32(c) ? update_f32 : NULL; }
+
+static gr_status gpu(gr_gpu_call *g) {
+  const adafactor *a = g->call->attr;
+  bool factored = g->call->n_in == 2 + FACTORS + SCALARS;
+  gr_gpu_kernel *k = kernel(g, "adafactor", 1, factored, gr_gpu_items(gr_type_count(g->call->out)));
+  gr_gpu_real(k, (double)a->count);
+  gr_gpu_real(k, a->eps2), gr_gpu_real(k, a->d), gr_gpu_real(k, a->weight_decay);
+  return GR_OK;
+}
 
 static void index_spec_of(const gr_op_call *c, char buf[128]) {
   bool factored = c->n_in == 2 + FACTORS + SCALARS;
@@ -309,6 +349,7 @@ const gr_op gr_op_adafactor = {
     .optimizer = &optimizer,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1},
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // adafactor_moment.c - Adafactor's second moments (adafactor.c): the row and column sums of squared
 // gradients, and the update of their running means.
 #include <math.h>
+#include "ops/kernels/gpu_tile.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -70,6 +71,31 @@ static gr_status squares_f32(const gr_launch *l) {
 
 static gr_kernel squares_fast(const gr_op_call *c) { return gr_is_f32(c) ? squares_f32 : NULL; }
 
+GR_CU(adafactor_moment);
+
+static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *which, const char *entry, int64_t items) {
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_adafactor_moment, entry, items, GR_GPU_BLOCK);
+  gr_gpu_define(g, k, which, "1");
+  return k;
+}
+
+static gr_status squares_gpu(gr_gpu_call *g) {
+  enum { WARP = 32, LEAST = 64 };  // rows that a part sums
+  const gr_type *t = g->call->in;
+  int64_t rows = t->dim[t->rank - 2], columns = gr_last(t), all = gr_rows(t), matrices = all / rows;
+  gr_gpu_kernel *k = kernel(g, "SQUARES", "adafactor_rows", gr_gpu_items(all * WARP));
+  gr_gpu_int(k, all), gr_gpu_int(k, columns);
+  int64_t blocks = matrices * ((columns + WARP - 1) / WARP);
+  gr_gpu_parts cut = gr_gpu_cut(blocks, rows, LEAST);
+  k = kernel(g, "SQUARES", "adafactor_columns", blocks * cut.parts * GR_GPU_BLOCK);
+  gr_gpu_int(k, matrices), gr_gpu_int(k, rows), gr_gpu_int(k, columns);
+  gr_gpu_int(k, cut.share), gr_gpu_int(k, cut.parts);
+  k = kernel(g, "SQUARES", "adafactor_add_parts", gr_gpu_items(matrices * columns));
+  gr_gpu_int(k, matrices * columns), gr_gpu_int(k, cut.parts);
+  g->scratch = gr_gpu_wide(t->dtype) * (size_t)(cut.parts * matrices * columns);
+  return GR_OK;
+}
+
 static const gr_case squares_cases[] = {{{"f32[4,6]"}},
                                         {{"f32[2,3,5]"}},
                                         {{"f32[33,130]"}},
@@ -85,6 +111,7 @@ const gr_op gr_op_adafactor_squares = {
     .padding = GR_PADDING_ROWS,
     .cpu = squares_cpu,
     .fast = squares_fast,
+    .gpu = squares_gpu,
     .cases = squares_cases,
 };
 
@@ -102,6 +129,15 @@ static gr_status moment_cpu(const gr_launch *l) {
     x *= a->count ? scale / (double)a->count : x;
     OUT(0, i, ok ? s + fresh * (x - s) : s);
   }
+  return GR_OK;
+}
+
+static gr_status moment_gpu(gr_gpu_call *g) {
+  const gr_adafactor_moment *a = g->call->attr;
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k = kernel(g, "MOMENT", "adafactor_moment", gr_gpu_items(n));
+  gr_gpu_int(k, n), gr_gpu_int(k, a->count);
+  gr_gpu_real(k, a->beta2_decay);
   return GR_OK;
 }
 
@@ -136,6 +172,7 @@ const gr_op gr_op_adafactor_moment = {
     .index_spec = "...,...,,,->...",
     .padding = GR_PADDING_PRESERVED,
     .cpu = moment_cpu,
+    .gpu = moment_gpu,
     .inplace = {1},
     .cases = moment_cases,
 };

@@ -1,5 +1,6 @@
 // adam.c - Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019), in the order of
 // operations that PyTorch documents. They differ only in where the weight decay is applied.
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -93,6 +94,18 @@ static bool all_f32(const gr_op_call *s) {
 static gr_kernel adam_fast(const gr_op_call *s) { return all_f32(s) ? adam_f32 : NULL; }
 static gr_kernel adamw_fast(const gr_op_call *s) { return all_f32(s) ? adamw_f32 : NULL; }
 
+GR_CU(adam);
+
+static gr_status gpu(gr_gpu_call *g) {
+  const adam *a = g->call->attr;
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_adam, "adam", gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, g->call->op == &gr_op_adamw);
+  gr_gpu_real(k, a->beta1), gr_gpu_real(k, a->beta2), gr_gpu_real(k, a->eps);
+  gr_gpu_real(k, a->weight_decay);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_PARAM(adam, beta1, "0.9", ">= 0 < 1", "decay of the running mean of gradients"),
     GR_PARAM(adam, beta2, "0.999", ">= 0 < 1", "decay of the running mean of squared gradients"),
@@ -129,6 +142,7 @@ const gr_op gr_op_adam = {
     .optimizer = &optimizer,
     .cpu = adam_cpu,
     .fast = adam_fast,
+    .gpu = gpu,
     .inplace = {1 + W, 1 + M, 1 + V},
     .cases = cases,
 };
@@ -147,6 +161,7 @@ const gr_op gr_op_adamw = {
     .optimizer = &optimizer,
     .cpu = adamw_cpu,
     .fast = adamw_fast,
+    .gpu = gpu,
     .inplace = {1 + W, 1 + M, 1 + V},
     .cases = cases,
 };

@@ -6,6 +6,7 @@
 // Mikolov, Bengio, "On the difficulty of training recurrent neural networks", 2013).
 #include <math.h>
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
 struct finite_check {
@@ -32,6 +33,14 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+GR_CU(finite_check);
+
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_finite_check, "finite_check", 1, 32);
+  gr_gpu_real(k, ((const struct finite_check *)g->call->attr)->clip);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct finite_check, clip, GR_ATTR_FLOAT, "0.0",
                                         "maximum norm of the gradient; 0: no clipping"),
                                 {0}};
@@ -53,6 +62,7 @@ const gr_op gr_op_finite_check = {
     .index_spec = ",,->,,",
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };
 

@@ -1,5 +1,6 @@
 // increment.c - the counter of steps; a step that is skipped does not count.
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
 static gr_status infer(gr_op_call *s) {
@@ -11,6 +12,13 @@ static gr_status infer(gr_op_call *s) {
 
 static gr_status cpu(const gr_launch *l) {
   OUT(0, 0, IN(0, 0) + (IN(1, 0) > 0 ? 1 : 0));
+  return GR_OK;
+}
+
+GR_CU(increment);
+
+static gr_status gpu(gr_gpu_call *g) {
+  gr_gpu_kernel_add(g, gr_cu_increment, "increment", 1, 32);
   return GR_OK;
 }
 
@@ -29,6 +37,7 @@ const gr_op gr_op_increment = {
     .index_spec = ",->",
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .inplace = {1},
     .cases = cases,
 };

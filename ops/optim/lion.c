@@ -1,6 +1,7 @@
 // lion.c - Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023, algorithm 2):
 // the step is the sign of a running mean of gradients, with decoupled weight decay. Lion has one
 // state where Adam has two.
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -56,6 +57,17 @@ static gr_kernel fast(const gr_op_call *c) {
   return all ? run_f32 : NULL;
 }
 
+GR_CU(lion);
+
+static gr_status gpu(gr_gpu_call *g) {
+  const lion *a = g->call->attr;
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_lion, "lion", gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n);
+  gr_gpu_real(k, a->beta1), gr_gpu_real(k, a->beta2), gr_gpu_real(k, a->weight_decay);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_PARAM(lion, beta1, "0.9", ">= 0 < 1",
              "weight of m in the interpolated gradient, whose sign is the step"),
@@ -94,6 +106,7 @@ const gr_op gr_op_lion = {
     .optimizer = &optimizer,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1 + W, 1 + M},
     .cases = cases,
 };

@@ -1,5 +1,6 @@
 // sgd.c - stochastic gradient descent, with optional momentum, as PyTorch defines it.
 #include <stdio.h>
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -91,6 +92,18 @@ static gr_kernel fast(const gr_op_call *s) {
   return s->n_in == 6 ? momentum_run_f32 : plain_run_f32;
 }
 
+GR_CU(sgd);
+
+static gr_status gpu(gr_gpu_call *g) {
+  const sgd *a = g->call->attr;
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_sgd, g->call->n_in == 6 ? "sgd_momentum" : "sgd",
+                                       gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n);
+  gr_gpu_real(k, a->momentum), gr_gpu_real(k, a->weight_decay);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_PARAM(sgd, momentum, "0", ">= 0 < 1", "factor of the previous step; 0: none"),
     GR_PARAM(sgd, weight_decay, "0", ">= 0", "L2: added to the gradient"),
@@ -123,6 +136,7 @@ const gr_op gr_op_sgd = {
     .optimizer = &optimizer,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1, 6},
     .cases = cases,
 };

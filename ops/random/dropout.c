@@ -2,6 +2,7 @@
 // The mask depends only on (seed, stream, step, element index in the global value): it is the same
 // on any number of ranks and threads, and is drawn again for the gradient instead of being saved.
 #include "base/rng.h"
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -87,6 +88,20 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+GR_CU(dropout);
+
+static gr_status gpu(gr_gpu_call *g) {
+  const struct dropout *a = g->call->attr;
+  int64_t n = gr_type_count(g->call->out);
+  gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_dropout, "dropout", gr_gpu_items((n + 3) / 4), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, (int64_t)gr_rng_key(&rng)), gr_gpu_int(k, threshold(a->p));
+  gr_gpu_real(k, 1 / (1 - a->p));
+  gr_gpu_global(g, k, 0);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct dropout, p, GR_ATTR_FLOAT, NULL, "probability that an element is dropped"),
     GR_ATTR(struct dropout, seed, GR_ATTR_INT, "0", "seed of the random numbers"),
@@ -114,6 +129,7 @@ const gr_op gr_op_dropout = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
+    .gpu = gpu,
     .inplace = {1},
     .cases = cases,
 };

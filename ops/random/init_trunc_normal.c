@@ -35,6 +35,13 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  const struct init_trunc_normal *a = g->call->attr;
+  gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
+  gr_source_gpu(g, &rng, "init_trunc_normal", a->mean, a->std);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct init_trunc_normal, shape, GR_ATTR_INTS, NULL, "shape of the result"),
     GR_ATTR(struct init_trunc_normal, mean, GR_ATTR_FLOAT, "0", "the mean"),
@@ -60,5 +67,6 @@ const gr_op gr_op_init_trunc_normal = {
     .random = true,
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

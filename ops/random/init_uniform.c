@@ -27,6 +27,13 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status gpu(gr_gpu_call *g) {
+  const struct init_uniform *a = g->call->attr;
+  gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
+  gr_source_gpu(g, &rng, "init_uniform", a->low, a->high);
+  return GR_OK;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct init_uniform, shape, GR_ATTR_INTS, NULL, "shape of the result"),
     GR_ATTR(struct init_uniform, low, GR_ATTR_FLOAT, "0", "lower bound, inclusive"),
@@ -49,5 +56,6 @@ const gr_op gr_op_init_uniform = {
     .random = true,
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

@@ -140,6 +140,8 @@ extern "C" float fmaf(float, float, float) noexcept;
 extern "C" double fma(double, double, double) noexcept;
 static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 static inline double rsqrt(double x) { return 1 / sqrt(x); }
+static inline double sinpi(double x) { return sin(x * 3.14159265358979323846); }
+static inline double cospi(double x) { return cos(x * 3.14159265358979323846); }
 static inline float __expf(float x) { return expf(x); }
 static inline float __logf(float x) { return logf(x); }
 static inline float __powf(float x, float y) { return powf(x, y); }
