@@ -122,6 +122,21 @@ expect "an input of another dtype" 65 "'x'" "u8" -- \
   "$graphrun" plan table.yaml 'data.table.path=[x.npy,y.npy]' data.table.label=y data.table.dtype=u8
 expect "numbers that bytes do not hold" 66 "does not hold" "hint: .*dtype=f32" -- \
   "$graphrun" plan table.yaml data.table.dtype=u8
+# What NumPy writes in other orders of bytes and dimensions is the same table.
+if python3 -c 'import numpy' 2>/dev/null; then
+  python3 - <<'PY'
+import numpy
+x = numpy.random.default_rng(0).standard_normal((90, 5))
+y = numpy.array(["no", "yes"])[(x[:, 0] > 0).astype(int)]
+numpy.savez("plain.npz", x=x, y=y)
+numpy.savez("other.npz", x=numpy.asfortranarray(x.astype(">f8")), y=y.astype(">U3"))
+PY
+  for kind in plain other; do table numpy.$kind data.table.path=$kind.npz data.table.label=y; done
+  check "arrays of NumPy, big-endian and in Fortran order" same_metrics numpy.plain numpy.other
+else
+  skip "arrays of NumPy" "there is no python3-numpy"
+fi
+
 # A file that is cut short during the run: the pages that are gone would end a process that reads them.
 { npy '60000, 1' && head -c 60000 /dev/zero | tr '\0' '\1'; } >long.npy
 { npy '60000,' && head -c 60000 /dev/zero; } >zeros.npy
