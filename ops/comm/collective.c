@@ -102,24 +102,39 @@ static size_t rows_of(cut c, size_t r, size_t *from) {
   return (size_t)rows;
 }
 
-// A short slice is stored densely and followed by zeros up to the common slice size.
-static void take_slice(char *slice, const char *whole, cut c, size_t r) {
-  size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
-  for (size_t o = 0; o < c.outer; o++)
-    memcpy(slice + o * bytes, whole + (o * c.size + from) * c.row, bytes);
-  memset(slice + c.outer * bytes, 0, slice_bytes(c) - c.outer * bytes);
+// Copies rows within one memory: the host's, or that of the device whose communicator this is.
+static gr_status copy_rows(gr_comm *c, char *to, size_t to_stride, const char *from,
+                           size_t from_stride, size_t width, size_t rows) {
+  if (c && c->ops->copy_rows)
+    return width && rows ? c->ops->copy_rows(c, to, to_stride, from, from_stride, width, rows)
+                         : GR_OK;
+  for (size_t o = 0; o < rows; o++) memcpy(to + o * to_stride, from + o * from_stride, width);
+  return GR_OK;
 }
 
-static void put_slice(char *whole, const char *slice, cut c, size_t r) {
+// A short slice is stored densely and followed by zeros up to the common slice size.
+static gr_status take_slice(gr_comm *comm, char *slice, const char *whole, cut c, size_t r) {
   size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
-  for (size_t o = 0; o < c.outer; o++)
-    memcpy(whole + (o * c.size + from) * c.row, slice + o * bytes, bytes);
+  size_t used = c.outer * bytes, rest = slice_bytes(c) - used;
+  GR_TRY(copy_rows(comm, slice, bytes, whole + from * c.row, c.size * c.row, bytes, c.outer));
+  if (rest && comm && comm->ops->clear) return comm->ops->clear(comm, slice + used, rest);
+  memset(slice + used, 0, rest);
+  return GR_OK;
+}
+
+static gr_status put_slice(gr_comm *comm, char *whole, const char *slice, cut c, size_t r) {
+  size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
+  return copy_rows(comm, whole + from * c.row, c.size * c.row, slice, bytes, bytes, c.outer);
 }
 
 static gr_status run_slice(const gr_launch *l) {
   const struct gr_coll *a = l->attr;
-  take_slice(l->out[0], l->in[0], cut_of(l->in_type, a, 0), (size_t)l->coord[a->mesh_axis]);
-  return GR_OK;
+  return take_slice(NULL, l->out[0], l->in[0], cut_of(l->in_type, a, 0),
+                    (size_t)l->coord[a->mesh_axis]);
+}
+
+static gr_comm *comm_of(const gr_launch *l) {
+  return l->comm[((const struct gr_coll *)l->attr)->mesh_axis];
 }
 
 // Without a rank, while a plan is made, that of the first.
@@ -144,7 +159,7 @@ static gr_status gpu_slice(gr_gpu_call *g) {
 // results'.
 static gr_status run(const gr_launch *l, gr_collective what, const gr_type *counted,
                      const void *const *in, void *const *out) {
-  gr_comm *c = l->comm[((const struct gr_coll *)l->attr)->mesh_axis];
+  gr_comm *c = comm_of(l);
   gr_comm_piece piece[GR_MAX_ARGS];
   for (int k = 0; k < l->n_in; k++)
     piece[k] = (gr_comm_piece){gr_type_count(&counted[k]), in[k], out[k]};
@@ -175,7 +190,7 @@ static gr_status run_gather(const gr_launch *l) {
   for (int k = 0; k < l->n_in; k++) {
     cut c = cut_of(&l->out_type[k], l->attr, k);
     for (size_t r = 0; to[k] != l->out[k] && r < c.ranks; r++)
-      put_slice(l->out[k], (const char *)to[k] + r * slice_bytes(c), c, r);
+      GR_TRY(put_slice(comm_of(l), l->out[k], (const char *)to[k] + r * slice_bytes(c), c, r));
   }
   return GR_OK;
 }
@@ -187,7 +202,7 @@ static gr_status run_scatter(const gr_launch *l) {
     cut c = cut_of(&l->in_type[k], l->attr, k);
     size_t bytes = staging_bytes(&l->in_type[k], l->attr, k);
     for (size_t r = 0; bytes && r < c.ranks; r++)
-      take_slice(scratch + r * slice_bytes(c), l->in[k], c, r);
+      GR_TRY(take_slice(comm_of(l), scratch + r * slice_bytes(c), l->in[k], c, r));
     from[k] = bytes ? scratch : l->in[k];
     scratch += bytes;
   }

@@ -1,6 +1,8 @@
 // comm.h - the interface of communicators, which collective kernels call: one communicator connects
 // the ranks of one mesh axis. It is declared here, below the runtime, and implemented in
-// runtime/comm: loopback (ranks are threads of one process) and mpi.
+// runtime/comm: loopback (ranks are threads of one process), mpi, tcp and, for values in the memory
+// of GPUs, nccl, whose collectives are put onto the device's queue and have not ended when `run`
+// returns.
 //
 // All ranks of a communicator call `run` in the same order with the same kind, counts and dtype,
 // which follows from the plan (compiler/plan/prove.c). Sums are computed in rank order on every
@@ -37,11 +39,18 @@ typedef struct gr_comm_vtable {
   gr_status (*check)(gr_comm *);  // GR_ERR_RANK if a peer is known to be dead or to have failed
   void (*abort)(gr_comm *, const char *why);  // makes the pending and later calls of all ranks fail
   void (*close)(gr_comm *);
+  // For values that the host cannot access: copies `rows` rows of `width` bytes, whose starts are
+  // `to_stride` and `from_stride` bytes apart, and sets bytes to zero, in the order of the
+  // collectives. NULL: values are in the host's memory.
+  gr_status (*copy_rows)(gr_comm *, void *to, size_t to_stride, const void *from,
+                         size_t from_stride, size_t width, size_t rows);
+  gr_status (*clear)(gr_comm *, void *at, size_t bytes);
 } gr_comm_vtable;
 
 struct gr_comm {
   const gr_comm_vtable *ops;
   int rank, ranks;
+  int local_rank, local_ranks;  // among the members on this machine
 };
 
 // A collective of one piece.

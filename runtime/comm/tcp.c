@@ -111,6 +111,7 @@ static gr_status join_block(gr_tcp *m, const grouping *g, double timeout_s) {
   gr_shared_join(&m->node, m->block, g->local, members_of(g, g->own), m->world_rank, (int)getpid(),
                  m->world == m ? NULL : &m->world->node, timeout_s, m->world->oversubscribed);
   m->machines = g->machines, m->machine = g->own;
+  m->base.local_rank = g->local, m->base.local_ranks = members_of(g, g->own);
   if (m->machines == 1) return GR_OK;
   m->node.poll = gr_tcp_poll_aborts;
   return gr_machines_open(&m->far, &m->node, &gr_tcp_link, m, m->base.rank, g->machines, g->most,
@@ -131,7 +132,7 @@ static const gr_comm_vtable vtable = {.backend = "tcp",
 static gr_tcp *create(gr_tcp *world, int rank, int ranks, uint64_t id) {
   gr_tcp *m = calloc(1, sizeof *m);
   if (!m) return NULL;
-  m->base = (gr_comm){&vtable, rank, ranks};
+  m->base = (gr_comm){.ops = &vtable, .rank = rank, .ranks = ranks};
   m->world = world ? world : m;
   m->world_rank = world ? world->world_rank : rank;
   m->id = id;

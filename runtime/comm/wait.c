@@ -53,7 +53,7 @@ size_t gr_shared_bytes(int ranks) {
 
 void gr_shared_join(gr_shared *s, void *block, int rank, int ranks, int world_rank, int pid,
                     gr_shared *world, double timeout_s, bool oversubscribed) {
-  s->base.rank = rank, s->base.ranks = ranks;
+  s->base.rank = s->base.local_rank = rank, s->base.ranks = s->base.local_ranks = ranks;
   s->world = world ? world : s;
   s->block = block;
   s->buffers = (char *)block + head_bytes(ranks);

@@ -10,7 +10,13 @@ typedef struct gr_cuda_module {
   void *(*stream)(gr_device *, gr_queue);  // a CUstream
   int (*index)(gr_device *);               // as CUDA counts, among the visible devices
   gr_status (*use)(gr_device *);
-  void (*watch)(gr_device *, gr_status (*check)(void *), void *arg);
+  // While the host waits for a queue, `check` is called again and again with the seconds that it
+  // has waited; an error ends the wait. NULL: nothing is called. `watched` is the last `arg`.
+  void (*watch)(gr_device *, gr_status (*check)(void *, double waited), void *arg);
+  void *(*watched)(gr_device *);
+  // On the compute queue: copies `rows` rows of `width` bytes within the device.
+  gr_status (*copy_rows)(gr_device *, void *to, size_t to_stride, const void *from,
+                         size_t from_stride, size_t width, size_t rows);
 } gr_cuda_module;
 // The module's table; GR_ERR_LAUNCH if it is not there.
 GR_MUST_USE gr_status gr_cuda_module_open(const gr_cuda_module **out);

@@ -18,11 +18,15 @@ typedef struct gr_exec_options {
   int threads;                  // of this rank
   bool plain;                   // reference kernels only, for tests
   gr_comm *const *comm;         // by mesh axis; may be NULL on a mesh of one rank
-  int rank;                     // in the mesh
-  int local_rank;               // among the ranks of this machine
-  const int *gpu_ids;           // n_gpu_ids devices, by local rank (gr_device_options.ids)
+  // Makes a communicator of the device's memory from one of `comm`, for devices whose memory the
+  // host cannot access; collective over it. NULL: collectives take those of `comm`.
+  gr_status (*open_comm)(gr_device *, gr_comm *host, double timeout_s, gr_comm **out);
+  double timeout_s;    // for open_comm
+  int rank;            // in the mesh
+  int local_rank;      // among the ranks of this machine
+  const int *gpu_ids;  // n_gpu_ids devices, by local rank (gr_device_options.ids)
   int n_gpu_ids;
-  bool profile;                 // measure the time of every node
+  bool profile;  // measure the time of every node
 } gr_exec_options;
 
 // Opens the device, allocates the plan's two blocks on it, and chooses a kernel for every node. All

@@ -59,6 +59,19 @@ static void open_next(gr_exec *e, const gr_plan_frame *p, gr_exec_program *out) 
 
 // ---- Opening -------------------------------------------------------------------------------
 
+// Makes the communicators of the device's memory: those of the host carry them.
+static gr_status open_comms(gr_exec *e) {
+  for (int a = 0; a < e->plan->mesh.n_axes && e->opt.open_comm; a++) {
+    gr_comm *host = e->comm[a];
+    if (!host || host->ranks == 1) continue;
+    GR_TRY(gr_note(e->opt.open_comm(e->device, host, e->opt.timeout_s, &e->device_comm[a]),
+                   GR_NOWHERE, "while opening mesh axis '%s' on the device",
+                   e->plan->mesh.axis[a].name));
+    e->comm[a] = e->device_comm[a];
+  }
+  return GR_OK;
+}
+
 static gr_status open_all(gr_exec *e) {
   const gr_plan *p = e->plan;
   for (int a = 0; a < p->mesh.n_axes; a++) {
@@ -80,6 +93,7 @@ static gr_status open_all(gr_exec *e) {
   if (kind->gpu && !p->gpu)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
+  GR_TRY(open_comms(e));
   e->watched = e->opt.profile || kind->begin || kind->node || kind->end;
   GR_TRY(check_room(e));
   GR_TRY(allocate(e, p->state_bytes, true, &e->states));
@@ -109,6 +123,8 @@ gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec 
 
 void gr_exec_close(gr_exec *e) {
   if (!e) return;
+  for (int a = 0; a < GR_MAX_MESH; a++)
+    if (e->device_comm[a]) e->device_comm[a]->ops->close(e->device_comm[a]);
   for (int i = 0; e->device && i < 2; i++)
     if (e->block[i].at) e->device->ops->free(e->device, &e->block[i]);
   if (e->device) e->device->ops->close(e->device);

@@ -46,7 +46,8 @@ struct gr_exec {
   bool computed;             // a program ran after the last transfer, which must wait for it
   bool transferred;          // a transfer came after the last program, which must wait for it
   int coord[GR_MAX_MESH];
-  gr_comm *comm[GR_MAX_MESH];
+  gr_comm *comm[GR_MAX_MESH];         // those that collectives take
+  gr_comm *device_comm[GR_MAX_MESH];  // of opt.open_comm
   gr_exec_program *programs;
 };
 

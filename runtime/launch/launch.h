@@ -38,9 +38,6 @@ GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], 
 // How many ranks were started together with this one according to the environment; 0: not known.
 // out_rank and out_by (the launcher's name) may be NULL.
 int gr_launch_started(int *out_rank, const char **out_by);
-// This rank's number among those of its machine, which chooses its GPU: the launcher's, or `rank`
-// where ranks are threads or the launcher does not say.
-int gr_launch_local_rank(int rank);
 bool gr_launch_own(void);  // whether graphrun's own launcher has started this rank
 // Whether an error that every rank meets, before ranks can communicate, is reported by another
 // process (the launcher or rank 0), so that this one should stay silent.

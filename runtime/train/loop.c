@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "runtime/comm/nccl.h"
+#include "runtime/device/cuda.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
@@ -100,8 +102,10 @@ static gr_status open_run(gr_run *r) {
                        .threads = j->set.threads,
                        .plain = j->plain,
                        .comm = r->axes,
+                       .open_comm = j->device == &gr_device_cuda ? gr_nccl_open : NULL,
+                       .timeout_s = j->set.timeout,
                        .rank = r->rank,
-                       .local_rank = gr_launch_local_rank(r->rank),
+                       .local_rank = r->world->local_rank,
                        .gpu_ids = j->set.gpu_ids,
                        .n_gpu_ids = j->set.n_gpu_ids,
                        .profile = j->profile};

@@ -60,6 +60,21 @@ if(GR_CUDA)
 endif()
 string(APPEND GR_TABLE "    CUDA: ${state}\n")
 
+# So it is with NCCL, whose header needs CUDA's.
+add_library(gr_dep_NCCL INTERFACE)
+set(state "off (-DGR_NCCL=OFF, or no CUDA)")
+get_target_property(cuda gr_dep_CUDA INTERFACE_COMPILE_DEFINITIONS)
+if(GR_NCCL AND cuda)
+  find_path(GR_NCCL_INCLUDE nccl.h HINTS ${GR_CUDA_INCLUDE} $ENV{NCCL_HOME} PATH_SUFFIXES include)
+  set(state "no nccl.h and cuda_runtime.h")
+  if(GR_NCCL_INCLUDE AND EXISTS "${GR_CUDA_INCLUDE}/cuda_runtime.h")
+    target_include_directories(gr_dep_NCCL SYSTEM INTERFACE ${GR_NCCL_INCLUDE} ${GR_CUDA_INCLUDE})
+    target_compile_definitions(gr_dep_NCCL INTERFACE GR_HAVE_NCCL=1 GR_HAVE_CUDA=1)
+    set(state "${GR_NCCL_INCLUDE}")
+  endif()
+endif()
+string(APPEND GR_TABLE "    NCCL: ${state}\n")
+
 # gr_module(target NAME name sources [function ...]) - where library NAME was found, sources become a
 # module of its own (base/module.h), graphrun_name.so beside the program, and it alone is linked with
 # the library. target, which opens it, sees GR_HAVE_NAME. Functions: one of each file of target that

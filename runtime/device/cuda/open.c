@@ -10,6 +10,8 @@
 
 extern const gr_device_ops gr_cuda_ops;
 
+static const double close_s = 20;  // that work in line may take when a device is closed
+
 // ---- Opening ----------------------------------------------------------------------------------
 
 static gr_status choose(const gr_device_options *o, int *out) {
@@ -72,11 +74,22 @@ static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
   return GR_OK;
 }
 
+// Waits until all work is done. False: a collective whose peers are gone cannot be ended.
+static bool drain(const gr_cuda *c) {
+  const struct timespec pause = {.tv_nsec = 1000000};
+  double until = gr_seconds() + close_s;
+  for (int q = 0; q < GR_QUEUE_COUNT; q++)
+    while (c->stream[q] && gr_cu.cuStreamQuery(c->stream[q]) == CUDA_ERROR_NOT_READY) {
+      if (gr_seconds() > until) return false;
+      nanosleep(&pause, NULL);
+    }
+  return true;
+}
+
 static void close(gr_device *d) {
   gr_cuda *c = gr_cuda_of(d);
   if (c->context) gr_cu.cuCtxSetCurrent(c->context);
-  for (int q = 0; q < GR_QUEUE_COUNT; q++)
-    if (c->stream[q]) gr_cu.cuStreamSynchronize(c->stream[q]);
+  if (!drain(c)) return;  // the process is about to end with an error, and releases everything
   gr_captured_close(c);
   gr_products_close(c);
   gr_units_close(c);
@@ -173,22 +186,35 @@ static gr_status wait(gr_device *d, gr_queue q, gr_device_event e) {
   return GR_OK;
 }
 
-// A collective whose peer has died never ends: its communicator is asked while the host waits.
-static gr_status wait_watched(gr_cuda *c, CUstream stream) {
-  const struct timespec pause = {.tv_nsec = 20000};
+static CUresult query_stream(void *stream) { return gr_cu.cuStreamQuery(stream); }
+static CUresult query_event(void *event) { return gr_cu.cuEventQuery(event); }
+
+// A collective whose peer has died never ends, and one that failed may end without results: its
+// communicator is asked while the host waits, and once more at the end. The longer it takes, the
+// less often the driver is asked.
+static gr_status wait_watched(gr_cuda *c, CUresult (*query)(void *), void *of) {
+  double begun = gr_seconds();
   for (;;) {
-    CUresult r = gr_cu.cuStreamQuery(stream);
+    CUresult r = query(of);
+    double waited = gr_seconds() - begun, pause = waited / 16;
+    if (r != CUDA_SUCCESS && r != CUDA_ERROR_NOT_READY) return gr_driver_failed(r, "waiting");
+    GR_TRY(c->watch(c->watch_arg, r ? waited : 0));
     if (r == CUDA_SUCCESS) return GR_OK;
-    if (r != CUDA_ERROR_NOT_READY) return gr_driver_failed(r, "cuStreamQuery");
-    GR_TRY(c->watch(c->watch_arg));
-    nanosleep(&pause, NULL);
+    pause = pause < 20e-6 ? 20e-6 : pause > 500e-6 ? 500e-6 : pause;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(pause * 1e9)}, NULL);
   }
+}
+
+gr_status gr_cuda_wait(gr_cuda *c, CUevent e) {
+  if (c->watch) return wait_watched(c, query_event, e);
+  CU_TRY(cuEventSynchronize(e));
+  return GR_OK;
 }
 
 static gr_status synchronise(gr_device *d, gr_queue q) {
   gr_cuda *c = gr_cuda_of(d);
   if (c->watch)
-    GR_TRY(wait_watched(c, c->stream[q]));
+    GR_TRY(wait_watched(c, query_stream, c->stream[q]));
   else
     CU_TRY(cuStreamSynchronize(c->stream[q]));
   if (q == GR_QUEUE_TRANSFER) gr_staging_land(c);
@@ -203,8 +229,24 @@ static gr_status use(gr_device *d) {
   CU_TRY(cuCtxSetCurrent(gr_cuda_of(d)->context));
   return GR_OK;
 }
-static void watch(gr_device *d, gr_status (*check)(void *), void *arg) {
+static void watch(gr_device *d, gr_status (*check)(void *, double), void *arg) {
   gr_cuda_of(d)->watch = check, gr_cuda_of(d)->watch_arg = arg;
+}
+static void *watched(gr_device *d) { return gr_cuda_of(d)->watch_arg; }
+static gr_status copy_rows(gr_device *d, void *to, size_t to_stride, const void *from,
+                           size_t from_stride, size_t width, size_t rows) {
+  gr_cuda *c = gr_cuda_of(d);
+  CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .srcDevice = (CUdeviceptr)from,
+                        .srcPitch = from_stride,
+                        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .dstDevice = (CUdeviceptr)to,
+                        .dstPitch = to_stride,
+                        .WidthInBytes = width,
+                        .Height = rows};
+  c->launches++;
+  CU_TRY(cuMemcpy2DAsync(&copy, c->stream[GR_QUEUE_COMPUTE]));
+  return GR_OK;
 }
 
 static void report(const gr_device *d, gr_text *t) {
@@ -236,4 +278,4 @@ const gr_device_ops gr_cuda_ops = {
 };
 
 extern const gr_cuda_module gr_module;
-const gr_cuda_module gr_module = {open, stream, index_of, use, watch};
+const gr_cuda_module gr_module = {open, stream, index_of, use, watch, watched, copy_rows};

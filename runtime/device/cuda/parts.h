@@ -35,6 +35,9 @@ GR_MUST_USE gr_status gr_staging_download(gr_cuda *, char *to, CUdeviceptr from,
 // After the transfer queue's work is done: brings downloads to where they belong.
 void gr_staging_land(gr_cuda *);
 
+// The host waits for an event, and watches communicators meanwhile (open.c).
+GR_MUST_USE gr_status gr_cuda_wait(gr_cuda *, CUevent);
+
 // ---- Compiled sources (compile.c, cache.c) ----------------------------------------------------
 // A source that kernels of this device are from; compiled code is shared by the process's devices.
 typedef struct gr_unit gr_unit;
@@ -107,7 +110,7 @@ struct gr_cuda {
   CUdeviceptr workspace;
   bool graphs;  // programs are captured
   gr_captured *captured;
-  gr_status (*watch)(void *);  // called again and again while the host waits; NULL: not
+  gr_status (*watch)(void *, double waited);  // called while the host waits; NULL: not
   void *watch_arg;
   uint64_t launches;  // so far: a difference is the size of a program
   uint64_t replays;

@@ -42,7 +42,7 @@ static gr_status turn(gr_cuda *c) {
   s->busy = true;
   g->now = (g->now + 1) % GR_STAGING_SLOTS;
   s = &g->slot[g->now];
-  if (s->busy) CU_TRY(cuEventSynchronize(s->done));
+  if (s->busy) GR_TRY(gr_cuda_wait(c, s->done));
   land(s);
   return GR_OK;
 }

@@ -163,6 +163,21 @@ COPY_ASYNC_FN(cuMemcpyDtoHAsync, void *, 'h', CUdeviceptr, 'd')
 COPY_ASYNC_FN(cuMemcpyDtoDAsync, CUdeviceptr, 'd', CUdeviceptr, 'd')
 COPY_ASYNC_FN(cuMemcpyAsync, CUdeviceptr, '?', CUdeviceptr, '?')
 
+// Rows within devices alone: one piece of work each.
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *c, CUstream s) {
+  API;
+  if (c->srcMemoryType != CU_MEMORYTYPE_DEVICE || c->dstMemoryType != CU_MEMORYTYPE_DEVICE ||
+      c->srcXInBytes || c->srcY || c->dstXInBytes || c->dstY)
+    FAIL(CUDA_ERROR_NOT_SUPPORTED, "cuMemcpy2DAsync: only rows within devices");
+  if (c->Height > 1 && (c->srcPitch < c->WidthInBytes || c->dstPitch < c->WidthInBytes))
+    FAIL(CUDA_ERROR_INVALID_VALUE, "cuMemcpy2DAsync: rows of %zu bytes overlap", c->WidthInBytes);
+  CUresult e = CUDA_SUCCESS;
+  for (size_t i = 0; i < c->Height && !e; i++)
+    e = copy(__func__, (void *)(c->dstDevice + i * c->dstPitch), 'd',
+             (const void *)(c->srcDevice + i * c->srcPitch), 'd', c->WidthInBytes, s, 0);
+  return e;
+}
+
 static CUresult set(CUdeviceptr dst, unsigned value, unsigned width, size_t n, CUstream h,
                     int sync) {
   NEED_CTX(d);

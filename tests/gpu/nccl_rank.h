@@ -1,0 +1,22 @@
+// nccl_rank.h - a rank with its GPU and a communicator of NCCL, for tests.
+#pragma once
+#include "ops/comm/comm.h"
+#include "runtime/device/device.h"
+
+enum { NCCL_RANK_MOST = 150000 };  // elements of each rank
+
+typedef struct nccl_rank {
+  gr_comm *host, *comm;
+  gr_device *device;
+  gr_device_block block;  // operands, then results at block.at + bytes
+  char *in, *want, *got;  // on the host, of `bytes` bytes each
+  size_t bytes;
+} nccl_rank;
+
+GR_MUST_USE gr_status nccl_rank_open(nccl_rank *, gr_comm *host, double timeout_s);
+void nccl_rank_close(nccl_rank *);
+// Between the host and the device, in the order of the collectives; a download has ended when it
+// returns.
+GR_MUST_USE gr_status nccl_rank_upload(const nccl_rank *, void *to, const void *from, size_t bytes);
+GR_MUST_USE gr_status nccl_rank_download(const nccl_rank *, void *to, const void *from,
+                                         size_t bytes);

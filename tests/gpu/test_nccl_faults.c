@@ -1,0 +1,176 @@
+// test_nccl_faults.c - GPUs' collectives with ranks that die, fail, hang or differ, on the
+// stand-ins. Ranks are processes: `test_nccl_faults --play ROLE RANK RANKS PORT` is one of them.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/port.h"
+#include "runtime/comm/comm.h"
+#include "runtime/comm/net.h"
+#include "runtime/comm/store.h"
+#include "tests/check.h"
+#include "tests/gpu/nccl_rank.h"
+
+static gr_status reduce(nccl_rank *r, int64_t n) {
+  float *at = r->block.at;
+  GR_TRY(gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, n, at, at));
+  return nccl_rank_download(r, r->got, at, 64);
+}
+
+static gr_status play_well(nccl_rank *r) {
+  for (int i = 0; i < 5; i++) GR_TRY(reduce(r, 1000));
+  return GR_OK;
+}
+static gr_status play_killed(nccl_rank *r) {
+  GR_TRY(reduce(r, 1000));
+  if (r->comm->rank == 1) kill(getpid(), SIGKILL);
+  return reduce(r, 1000);
+}
+static gr_status play_mismatch(nccl_rank *r) {
+  GR_TRY(reduce(r, 1000));
+  return reduce(r, r->comm->rank == 1 ? 999 : 1000);
+}
+static gr_status play_failure(nccl_rank *r) {
+  GR_TRY(reduce(r, 1000));
+  if (r->comm->rank == 1) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "seven recordings are missing");
+  return reduce(r, 1000);
+}
+
+static const struct role {
+  const char *name;
+  gr_status (*run)(nccl_rank *);
+  double timeout_s;
+} roles[] = {{"well", play_well, 60},         {"fault", play_well, 60},
+             {"hang", play_well, 3},          {"killed", play_killed, 60},
+             {"mismatch", play_mismatch, 60}, {"failure", play_failure, 60},
+             {"absent", play_well, 3}};
+
+static int play(char **argv) {
+  const struct role *role = roles;
+  while (strcmp(role->name, argv[2])) role++;
+  gr_store_options o = {.host = "127.0.0.1",
+                        .port = atoi(argv[5]),
+                        .ports = 1,
+                        .local = true,
+                        .token = "test_nccl_faults",
+                        .rank = atoi(argv[3]),
+                        .ranks = atoi(argv[4]),
+                        .timeout_s = 60,
+                        .setting = "MASTER_PORT"};
+  gr_comm *world = NULL;
+  nccl_rank r = {0};
+  gr_status s = gr_tcp_open(&o, 0, &world);
+  if (!s && !strcmp(role->name, "absent") && world->rank == 1) {
+    // It takes part in the host's broadcast of NCCL's id, but not in NCCL.
+    char id[129];
+    s = gr_comm_all_ok(world, GR_OK);
+    s = s ? s : gr_comm_run(world, GR_BROADCAST, GR_U8, sizeof id, id, id);
+    while (!s) {
+      s = world->ops->check(world);
+      usleep(10000);
+    }
+  } else {
+    s = s ? s : nccl_rank_open(&r, world, role->timeout_s);
+    s = s ? s : role->run(&r);
+  }
+  if (s && world) world->ops->abort(world, gr_status_text(s));
+  nccl_rank_close(&r);
+  gr_comm_close(world);
+  if (s) gr_status_print(stdout, s);
+  int code = gr_status_exit(s);
+  gr_status_drop(s);
+  return code;
+}
+
+enum { PLAYERS = 3 };
+typedef struct seen {
+  int exit[PLAYERS];  // -1: killed
+  char text[PLAYERS][4096];
+} seen;
+
+static void look_at(const char *role, const char *fault, seen *out) {
+  int fd, port, pipes[PLAYERS][2];
+  pid_t pid[PLAYERS];
+  char numbers[3][16];
+  if (gr_net_listen("127.0.0.1", 0, &fd, &port)) abort();
+  close(fd);
+  for (int i = 0; i < PLAYERS; i++) {
+    if (pipe(pipes[i])) abort();
+    snprintf(numbers[0], 16, "%d", i), snprintf(numbers[1], 16, "%d", PLAYERS);
+    snprintf(numbers[2], 16, "%d", port);
+    pid[i] = fork();
+    if (pid[i]) {
+      close(pipes[i][1]);
+      continue;
+    }
+    dup2(pipes[i][1], STDOUT_FILENO);
+    if (fault) setenv("STANDIN_NCCL_FAULT", fault, 1);
+    execl("/proc/self/exe", "test_nccl_faults", "--play", role, numbers[0], numbers[1], numbers[2],
+          (char *)NULL);
+    _exit(127);
+  }
+  for (int i = 0; i < PLAYERS; i++) {
+    int status;
+    size_t used = 0;
+    for (ssize_t n;
+         (n = read(pipes[i][0], out->text[i] + used, sizeof out->text[i] - 1 - used)) > 0;)
+      used += (size_t)n;
+    out->text[i][used] = 0;
+    close(pipes[i][0]);
+    waitpid(pid[i], &status, 0);
+    out->exit[i] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+}
+
+// The exit codes of ranks 0 and 1, and what they say.
+static void ends(const char *role, const char *fault, int code, const char *says, int code_1,
+                 const char *says_1) {
+  seen s;
+  double begun = gr_seconds();
+  look_at(role, fault, &s);
+  CHECK(s.exit[0] == code && strstr(s.text[0], says), "%s: rank 0: %d, expected %d and '%s': %s",
+        role, s.exit[0], code, says, s.text[0]);
+  CHECK(s.exit[1] == code_1 && strstr(s.text[1], says_1),
+        "%s: rank 1: %d, expected %d and '%s': %s", role, s.exit[1], code_1, says_1, s.text[1]);
+  CHECK(gr_seconds() - begun < 55, "%s: it took %g s", role, gr_seconds() - begun);
+}
+
+static void processes(void) { ends("well", NULL, 0, "", 0, ""); }
+static void a_dead_rank_is_named(void) {
+  ends("killed", NULL, 71, "rank 1 died: its process", -1, "");
+}
+static void a_failing_rank_is_named(void) {
+  ends("failure", NULL, 71, "rank 1 has failed: seven recordings are missing", 66,
+       "seven recordings");
+  ends("fault", "1:3:fail", 71, "rank 1 failed", 71, "NCCL fails on rank");
+}
+static void other_collectives_are_an_error(void) {
+  ends("mismatch", NULL, 1, "rank 1 does AllReduce(count 999", 1,
+       "rank 0 does AllReduce(count 1000");
+}
+// The first rank whose time-out is over ends with 72, and may tell the others before theirs is.
+static void a_hang_is_noticed(void) {
+  seen s;
+  int hangs = 0;
+  look_at("hang", "1:3:hang", &s);
+  for (int i = 0; i < PLAYERS; i++) {
+    hangs += s.exit[i] == 72;
+    CHECK((s.exit[i] == 72 || s.exit[i] == 71) && strstr(s.text[i], "did not complete within 3 s"),
+          "rank %d: %d: %s", i, s.exit[i], s.text[i]);
+  }
+  CHECK(hangs, "no rank ends with 72");
+}
+static void an_absent_rank_is_noticed(void) {
+  ends("absent", NULL, 72, "connecting of rank 0 with NCCL did not complete within 3 s", 71,
+       "did not complete");
+}
+
+int main(int argc, char **argv) {
+  if (argc == 6 && !strcmp(argv[1], "--play")) return play(argv);
+  return RUN(argc, argv, {"processes", processes}, {"a_dead_rank_is_named", a_dead_rank_is_named},
+             {"a_failing_rank_is_named", a_failing_rank_is_named},
+             {"other_collectives_are_an_error", other_collectives_are_an_error},
+             {"a_hang_is_noticed", a_hang_is_noticed},
+             {"an_absent_rank_is_noticed", an_absent_rank_is_noticed});
+}
