@@ -37,7 +37,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endforeach()
   # Compiled kernels are kept in the build folder: a new version of the stand-in compiler has another number.
   set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE=${standin}/kernels STANDIN_TIMEOUT=300)
-  add_executable(test_gpu_ops gpu/test_ops.c)
+  add_executable(test_gpu_ops gpu/test_ops.c gpu/cases.c)
   target_link_libraries(test_gpu_ops test_ops_bench gr_exec)
   add_dependencies(test_gpu_ops standin_nvrtc standin_cublaslt)
   foreach(seed 0 1 4)

@@ -104,15 +104,26 @@ static gr_status grad_infer(gr_op_call *s) {
   return GR_OK;
 }
 
+// The ids of each row form a chain: `first` one of a row, `next` one of the same row; -1: none.
+static size_t grad_scratch(const gr_op_call *s) {
+  return sizeof(int32_t) * (size_t)(s->out[0].dim[0] + gr_type_count(&s->in[1]));
+}
+
 static gr_status grad_cpu(const gr_launch *l) {
-  int64_t c = l->out_type->dim[1], n = gr_type_count(&l->in_type[1]);
-  GR_TRY(check(l, l->out_type->dim[0]));
+  enum { CHUNK = 64 };  // columns that are summed at a time, in double
+  int64_t c = l->out_type->dim[1], rows = l->out_type->dim[0], n = gr_type_count(&l->in_type[1]);
+  GR_TRY(check(l, rows));
   const int32_t *id = l->in[1];
-  for (int64_t k = 0, all = gr_type_count(l->out_type); k < all; k++) OUT(0, k, 0);
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j < c; j++) {
-      double sum = gr_get(l->out[0], l->out_type->dtype, id[i] * c + j);
-      OUT(0, id[i] * c + j, sum + IN(0, i * c + j));
+  int32_t *first = l->scratch, *next = first + rows;
+  for (int64_t r = 0; r < rows; r++) first[r] = -1;
+  for (int64_t i = n; i--;) next[i] = first[id[i]], first[id[i]] = (int32_t)i;
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t from = 0; from < c; from += CHUNK) {
+      double sum[CHUNK] = {0};
+      int64_t many = gr_min_i64(CHUNK, c - from);
+      for (int64_t i = first[r]; i >= 0; i = next[i])
+        for (int64_t j = 0; j < many; j++) sum[j] += IN(0, i * c + from + j);
+      for (int64_t j = 0; j < many; j++) OUT(0, r * c + from + j, sum[j]);
     }
   return GR_OK;
 }
@@ -185,6 +196,7 @@ const gr_op gr_op_embedding_grad = {
     .infer = grad_infer,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .scratch = grad_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,
 };

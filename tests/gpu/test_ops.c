@@ -1,9 +1,13 @@
-// test_ops.c - every op's cases on the device cuda against the reference kernels on the CPU. What
-// has no kernel yet is counted.   test_gpu_ops [TEST [OP]]
+// test_ops.c - every op on the device cuda against the reference kernels on the CPU: the ops' own
+// cases and those of cases.c, in each float type. What has no kernel yet is counted.
+//
+//   test_gpu_ops [TEST [OP]]
 #include <math.h>
+#include "base/arena.h"
 #include "ops/kernels/gpu.h"
 #include "runtime/device/device.h"
 #include "tests/check.h"
+#include "tests/gpu/cases.h"
 #include "tests/ops/bench.h"
 
 // A case, with a block of the device's memory for each operand and result: what a kernel touches
@@ -21,8 +25,11 @@ static const char *only;  // one op, or NULL
 static gr_device *device;
 static trial *trials;
 static int n_trials, refused;
+static gr_arena *arena;  // of attributes and types
 
 static void open_device(void) {
+  n_trials = refused = 0;
+  arena = gr_arena_create();
   const gr_device_ops *kind;
   MUST(gr_device_find("cuda", GR_NOWHERE, &kind));
   if (!gr_device_count(kind)) SKIP("there is no GPU, and no stand-in");
@@ -54,19 +61,52 @@ static void choose(trial *t) {
     MUST(s);
 }
 
-static void add(const gr_op *op, const gr_case *c, int at_case) {
-  trials = realloc(trials, sizeof *trials * (size_t)(n_trials + 1));
-  trial *t = &trials[n_trials++];
-  *t = (trial){.at_case = at_case};
-  MUST(use_of_case(&t->u, op, c, (uint64_t)at_case));
+// The case with its f32 operands, but for scalars, in another type; false if there are none.
+static bool retyped(const gr_case *c, const char *dtype, gr_case *out) {
+  bool any = false;
+  *out = *c;
+  for (int k = 0; k < GR_CASE_ARGS && c->in[k]; k++) {
+    if (strncmp(c->in[k], "f32[", 4) || c->in[k][4] == ']') continue;
+    out->in[k] = gr_arena_printf(arena, "%s%s", dtype, c->in[k] + 3);
+    any = true;
+  }
+  return any;
 }
 
-static void add_all(void) {
+static trial *add(const gr_op *op, const gr_case *c, int at_case) {
+  use u;
+  gr_status s = use_of_case(&u, op, c, (uint64_t)at_case);
+  gr_status_drop(s);  // not of that type
+  if (s) return use_free(&u), NULL;
+  trials = realloc(trials, sizeof *trials * (size_t)(n_trials + 1));
+  trials[n_trials] = (trial){.u = u, .at_case = at_case};
+  return &trials[n_trials++];
+}
+
+// Products of f64 are not stood in for.
+static bool runs_as(const gr_op *op, const char *dtype) {
+  return strcmp(dtype, "f64") || strcmp(op->name, "matmul");
+}
+
+static void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial *)) {
+  static const char *const dtypes[] = {"f64", "bf16"};
+  gr_case other;
+  trial *t = add(op, c, at_case);
+  CHECK(t, "%s case %d: inference fails", op->name, at_case);
+  if (t && then) then(t);
+  for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+    if (!retyped(c, dtypes[d], &other) || !runs_as(op, dtypes[d])) continue;
+    t = add(op, &other, at_case);
+    if (t && then) then(t);
+  }
+}
+
+static void add_all(void (*then)(trial *)) {
   for (const gr_op *const *o = gr_ops; *o; o++) {
     if ((only && strcmp(only, (*o)->name)) || (*o)->collective || gr_op_has_body(*o)) continue;
     int i = 0;
     for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++, i++)
-      if (!c->fails) add(*o, c, i);
+      if (!c->fails) add_case(*o, c, i, then);
   }
 }
 
@@ -138,11 +178,19 @@ static void list_refused(void) {
   printf("\n");
 }
 
-static void cases(void) {
-  open_device();
-  add_all();
+static void begin(void) {
   for (int i = 0; i < n_trials; i++) choose(&trials[i]);
   MUST(device->ops->ready(device));
+}
+
+static void end(void) {
+  for (int i = 0; i < n_trials; i++) use_free(&trials[i].u);
+  device->ops->close(device);
+  gr_arena_destroy(arena);
+}
+
+static void run_all(void) {
+  begin();
   for (int i = 0; i < n_trials; i++) {
     if (trials[i].refused) continue;
     run(&trials[i]);
@@ -150,11 +198,109 @@ static void cases(void) {
     release(&trials[i]);
   }
   list_refused();
-  for (int i = 0; i < n_trials; i++) use_free(&trials[i].u);
-  device->ops->close(device);
+  end();
+}
+
+static void cases(void) {
+  open_device();
+  add_all(NULL);
+  run_all();
+}
+
+// ---- Other sizes ------------------------------------------------------------------------------
+
+// The attributes that the words "NAME=VALUE" say.
+static const void *attributes(const gr_op *op, const char *words) {
+  char *text = gr_arena_printf(arena, "%s", words), *next = NULL;
+  void *attr = gr_arena_alloc(arena, op->attr_size + 1);
+  gr_attr_defaults(op, attr);
+  for (char *word = strtok_r(text, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
+    size_t n = strcspn(word, "=");
+    const gr_attr *a = op->attrs;
+    while (a->name && (strlen(a->name) != n || strncmp(a->name, word, n) != 0)) a++;
+    MUST(gr_attr_parse(op, a, word + n + 1, GR_NOWHERE, attr));
+  }
+  return attr;
+}
+
+static const char *set_words;
+
+static void set(trial *t) {
+  for (const char *p = set_words; p && *p; p += strcspn(p, " "), p += *p == ' ') {
+    int k = 0, to = 0;
+    CHECK(sscanf(p, "%d=%d", &k, &to) == 2, "'%s' of %s", p, t->u.call.op->name);
+    for (int64_t i = 0; i < value_count(&t->u.in[k]); i++) value_put(&t->u.in[k], i, to);
+  }
+}
+
+static void sizes(void) {
+  open_device();
+  for (const gpu_case *c = gpu_cases; c->op; c++) {
+    const gr_op *op = gr_op_find(c->op);
+    gr_case call = c->call;
+    if (only && strcmp(only, c->op) != 0) continue;
+    call.attr = attributes(op, c->attr), set_words = c->set;
+    add_case(op, &call, (int)(c - gpu_cases), set);
+  }
+  run_all();
+}
+
+// ---- Random numbers of one rank's part ----------------------------------------------------------
+
+// The second of two ranks, for each dimension of the result that they may split.
+static void parts(void) {
+  open_device();
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    int i = 0;
+    for (const gr_case *c = (*o)->cases; (*o)->random && (c->in[0] || c->attr); c++, i++)
+      for (int d = 0, rank = c->fails ? 0 : 1; d < rank; d++) {
+        use *u = &add(*o, c, i)->u;
+        rank = u->call.out[0].rank;
+        u->mesh = (gr_mesh){1, {{"ranks", 2}}};
+        u->coord = 1, u->layout[0].at[0] = (gr_axis_placement)d;
+      }
+  }
+  run_all();
+}
+
+// ---- Wrong data: a kernel cannot fail, so its results are not numbers ---------------------------
+
+static trial *add_wrong(const gr_op *op, int k, int64_t at, double number) {
+  trial *t = add(op, op->cases, 0);
+  value_put(&t->u.in[k], at, number);
+  return t;
+}
+
+static bool is_nan(const trial *t, int k, int64_t at) {
+  value v = value_make(t->u.call.out[k]);
+  MUST(device->ops->download(device, v.data, t->out[k].at, gr_type_bytes(&v.type)));
+  MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
+  bool is = isnan(value_get(&v, at));
+  value_free(&v);
+  return is;
+}
+
+static void wrong(void) {
+  open_device();
+  add_wrong(&gr_op_embedding, 1, 1, 5);  // of a table of 5 rows of 6
+  add_wrong(&gr_op_embedding, 1, 1, -1);
+  add_wrong(&gr_op_embedding_grad, 1, 1, 5);
+  add_wrong(&gr_op_ctc_loss_with_residuals, 1, 4, 20);  // of 20 classes, sample 1 of targets [6, 4]
+  add_wrong(&gr_op_ctc_loss_with_residuals, 1, 4, -1);
+  add_wrong(&gr_op_ctc_loss_with_residuals, 0, 300, NAN);  // of logits [6, 12, 20]
+  begin();
+  for (int i = 0; i < n_trials; i++) run(&trials[i]);
+  for (int i = 0; i < 2; i++) CHECK(is_nan(&trials[i], 0, 6) && !is_nan(&trials[i], 0, 5), "%d", i);
+  for (int64_t i = 0; i < 30; i++) CHECK(!is_nan(&trials[2], 0, i), "row %d", (int)i / 6);
+  for (int i = 3; i < 6; i++) {
+    CHECK(is_nan(&trials[i], 0, 1) && !is_nan(&trials[i], 0, 0), "%d", i);
+    CHECK(is_nan(&trials[i], 2, 240) && !is_nan(&trials[i], 2, 239), "%d", i);
+  }
+  for (int i = 0; i < n_trials; i++) release(&trials[i]);
+  end();
 }
 
 int main(int argc, char **argv) {
   only = argc > 2 ? argv[2] : NULL;
-  return RUN(argc, argv, {"cases", cases});
+  return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"parts", parts}, {"wrong", wrong});
 }
