@@ -94,6 +94,7 @@ typedef struct gr_pass {
   unsigned needs, forbids, gives;
   bool train_only;   // skipped for eval and init programs
   bool phases_only;  // runs only for the two programs of a step with micro-batches
+  bool cpu_only;     // plans for GPUs do without it
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass

@@ -80,12 +80,15 @@ string(APPEND GR_TABLE "    NCCL: ${state}\n")
 # the library. target, which opens it, sees GR_HAVE_NAME. Functions: one of each file of target that
 # only the module may need, so that every program has them.
 set(CMAKE_ENABLE_EXPORTS ON)  # modules call functions of the program
+# A module exports its table alone: of two functions of one name the program's would be called in both.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/module.map CONTENT "{ global: gr_module; local: *; };\n")
 function(gr_module target dep name sources)
   get_target_property(there gr_dep_${dep} INTERFACE_COMPILE_DEFINITIONS)
   if(there)
     add_library(graphrun_${name} MODULE ${sources})
     set_target_properties(graphrun_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     target_link_libraries(graphrun_${name} PRIVATE gr_dep_${dep})
+    target_link_options(graphrun_${name} PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/module.map)
     target_compile_definitions(${target} PUBLIC GR_HAVE_${dep}=1)
     add_dependencies(${target} graphrun_${name})
     list(TRANSFORM ARGN PREPEND "LINKER:--undefined=")

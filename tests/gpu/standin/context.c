@@ -62,7 +62,9 @@ CUresult cuInit(unsigned flags) {
   inited = 1;
   return CUDA_SUCCESS;
 }
-CUresult cuDriverGetVersion(int *v) { return *v = CUDA_VERSION, CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int *v) {
+  return *v = (int)env("STANDIN_DRIVER", CUDA_VERSION), CUDA_SUCCESS;
+}
 CUresult cuDeviceGetCount(int *n) {
   return *n = ndevices, inited ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
@@ -91,25 +93,24 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev) {
     IS(MAX_THREADS_PER_BLOCK, 1024)
     IS(MAX_BLOCK_DIM_X, 1024)
     IS(MAX_BLOCK_DIM_Y, 1024)
-    IS(MAX_BLOCK_DIM_Z, 64) IS(MAX_GRID_DIM_X, 2147483647) IS(MAX_GRID_DIM_Y, 65535)
-        IS(MAX_GRID_DIM_Z, 65535) IS(WARP_SIZE, 32) IS(MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10)
-            IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, BLOCK_SMEM) IS(
-                MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, SM_SMEM)
-                IS(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024) IS(MULTIPROCESSOR_COUNT, SMS) IS(
-                    MAX_THREADS_PER_MULTIPROCESSOR, 2048) IS(MAX_BLOCKS_PER_MULTIPROCESSOR, 32)
-                    IS(MAX_REGISTERS_PER_BLOCK, 65536) IS(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536)
-                        IS(L2_CACHE_SIZE, 50 << 20) IS(COMPUTE_CAPABILITY_MAJOR, sm / 10)
-                            IS(COMPUTE_CAPABILITY_MINOR, sm % 10) IS(COOPERATIVE_LAUNCH, 1)
-                                IS(UNIFIED_ADDRESSING, 1) IS(ASYNC_ENGINE_COUNT, 2)
-                                    IS(CONCURRENT_KERNELS, 1) IS(CLOCK_RATE, 1000000)
-                                        IS(PCI_BUS_ID, dev + 1) IS(PCI_DEVICE_ID, 0) IS(
-                                            PCI_DOMAIN_ID, 0) IS(STREAM_PRIORITIES_SUPPORTED, 1)
-                                            IS(MEMORY_POOLS_SUPPORTED, 0) IS(MANAGED_MEMORY, 0)
-                                                IS(GLOBAL_MEMORY_BUS_WIDTH, 5120)
-                                                    IS(CLUSTER_LAUNCH, 0) IS(CAN_MAP_HOST_MEMORY, 1)
-                                                        IS(COMPUTE_MODE, 0) IS(INTEGRATED, 0)
-                                                            IS(TEXTURE_ALIGNMENT, 512)
-                                                                IS(ECC_ENABLED, 1) default
+    IS(MAX_BLOCK_DIM_Z, 64)
+    IS(MAX_GRID_DIM_X, 2147483647) IS(MAX_GRID_DIM_Y, 65535) IS(MAX_GRID_DIM_Z, 65535) IS(
+        WARP_SIZE, 32) IS(MAX_SHARED_MEMORY_PER_BLOCK,
+                          48 << 10) IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, BLOCK_SMEM)
+        IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, SM_SMEM) IS(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)
+            IS(MULTIPROCESSOR_COUNT, SMS) IS(MAX_THREADS_PER_MULTIPROCESSOR, 2048)
+                IS(MAX_BLOCKS_PER_MULTIPROCESSOR, 32) IS(MAX_REGISTERS_PER_BLOCK, 65536)
+                    IS(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536) IS(L2_CACHE_SIZE, 50 << 20)
+                        IS(COMPUTE_CAPABILITY_MAJOR, sm / 10) IS(COMPUTE_CAPABILITY_MINOR, sm % 10)
+                            IS(COOPERATIVE_LAUNCH, 1) IS(UNIFIED_ADDRESSING, 1) IS(
+                                ASYNC_ENGINE_COUNT, 2) IS(CONCURRENT_KERNELS, 1)
+                                IS(CLOCK_RATE, 1000000) IS(PCI_BUS_ID, dev + 1) IS(PCI_DEVICE_ID, 0)
+                                    IS(PCI_DOMAIN_ID, 0) IS(STREAM_PRIORITIES_SUPPORTED, 1)
+                                        IS(MEMORY_POOLS_SUPPORTED, 0) IS(MANAGED_MEMORY, 0)
+                                            IS(GLOBAL_MEMORY_BUS_WIDTH, 5120) IS(CLUSTER_LAUNCH, 0)
+                                                IS(CAN_MAP_HOST_MEMORY, 1) IS(COMPUTE_MODE, 0)
+                                                    IS(INTEGRATED, 0) IS(TEXTURE_ALIGNMENT, 512)
+                                                        IS(ECC_ENABLED, 1) default
         : FAIL(CUDA_ERROR_INVALID_VALUE, "cuDeviceGetAttribute: attribute %d is not stood in for",
                a);
   }
@@ -177,9 +178,10 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   X(SUCCESS)                                                                                      \
   X(ERROR_INVALID_VALUE)                                                                          \
   X(ERROR_OUT_OF_MEMORY)                                                                          \
-  X(ERROR_NOT_INITIALIZED) X(ERROR_NO_DEVICE) X(ERROR_INVALID_DEVICE) X(ERROR_INVALID_CONTEXT)    \
-      X(ERROR_INVALID_HANDLE) X(ERROR_NOT_FOUND) X(ERROR_NOT_READY) X(ERROR_ILLEGAL_ADDRESS)      \
-          X(ERROR_MISALIGNED_ADDRESS) X(ERROR_LAUNCH_OUT_OF_RESOURCES) X(ERROR_LAUNCH_FAILED)     \
+  X(ERROR_NOT_INITIALIZED)                                                                        \
+  X(ERROR_NO_DEVICE) X(ERROR_INVALID_DEVICE) X(ERROR_INVALID_CONTEXT) X(ERROR_INVALID_HANDLE)     \
+      X(ERROR_NOT_FOUND) X(ERROR_NOT_READY) X(ERROR_ILLEGAL_ADDRESS) X(ERROR_MISALIGNED_ADDRESS)  \
+          X(ERROR_LAUNCH_OUT_OF_RESOURCES) X(ERROR_LAUNCH_FAILED)                                 \
               X(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(ERROR_NOT_SUPPORTED) X(ERROR_INVALID_IMAGE) \
                   X(ERROR_NO_BINARY_FOR_GPU) X(ERROR_STREAM_CAPTURE_UNSUPPORTED)                  \
                       X(ERROR_STREAM_CAPTURE_INVALIDATED) X(ERROR_STREAM_CAPTURE_UNJOINED)        \

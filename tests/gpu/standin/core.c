@@ -65,3 +65,11 @@ void si_unlock(int *unused) {
 }
 
 CUcontext si_current(void) { return depth < 0 ? NULL : stack[depth]; }
+
+// STANDIN_FAULT=WHAT:N fails the N-th time of WHAT, with the error that a GPU would give.
+int si_fails(const char *what) {
+  static int count;
+  const char *e = getenv("STANDIN_FAULT");
+  size_t n = strlen(what);
+  return e && !strncmp(e, what, n) && e[n] == ':' && ++count == atoi(e + n + 1);
+}

@@ -1,6 +1,7 @@
 // cublaslt.c - libcublasLt.so.13 without a GPU: matrix products by plain loops, arguments checked
 // strictly.
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,11 +69,12 @@ const char *cublasLtGetStatusString(cublasStatus_t s) {
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
-  if (scale != CUDA_R_32F ||
-      (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC &&
-       compute != CUBLAS_COMPUTE_32F_FAST_TF32 && compute != CUBLAS_COMPUTE_32F_FAST_16BF))
-    return bad("only 32F, TF32 and FAST_16BF arithmetic with scale 32F is stood in for"),
-           CUBLAS_STATUS_NOT_SUPPORTED;
+  bool narrow =
+      scale == CUDA_R_32F &&
+      (compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+       compute == CUBLAS_COMPUTE_32F_FAST_TF32 || compute == CUBLAS_COMPUTE_32F_FAST_16BF);
+  if (!narrow && (scale != CUDA_R_64F || compute != CUBLAS_COMPUTE_64F))
+    return bad("the kind of arithmetic is not stood in for"), CUBLAS_STATUS_NOT_SUPPORTED;
   create(d, DESC);
   const int four[] = {CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_MATMUL_DESC_TRANSA,
                       CUBLASLT_MATMUL_DESC_TRANSB, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET};
@@ -140,70 +142,94 @@ typedef struct {
 } matrix;
 typedef struct {
   matrix a, b, c, d;
-  int ta, tb, batch, epilogue, bias_type, tf32;
-  float alpha, beta;
+  int ta, tb, batch, epilogue, bias_type, tf32, wide;
+  double alpha, beta;
   char *bias, *workspace;
   int64_t bias_stride, workspace_size;
 } product;
 
 static size_t size_of(int type) {
-  return type == CUDA_R_32F ? 4 : type == CUDA_R_16F || type == CUDA_R_16BF ? 2 : 0;
+  return type == CUDA_R_64F                          ? 8
+         : type == CUDA_R_32F                        ? 4
+         : type == CUDA_R_16F || type == CUDA_R_16BF ? 2
+                                                     : 0;
 }
-static float load(const char *p, int64_t i, int type) {
-  return type == CUDA_R_32F   ? ((const float *)p)[i]
+static double load(const char *p, int64_t i, int type) {
+  return type == CUDA_R_64F   ? ((const double *)p)[i]
+         : type == CUDA_R_32F ? ((const float *)p)[i]
          : type == CUDA_R_16F ? standin_f16(((const uint16_t *)p)[i])
                               : standin_bf16(((const uint16_t *)p)[i]);
 }
-static void store(char *p, int64_t i, int type, float v) {
-  if (type == CUDA_R_32F)
-    ((float *)p)[i] = v;
+static void store(char *p, int64_t i, int type, double v) {
+  if (type == CUDA_R_64F)
+    ((double *)p)[i] = v;
+  else if (type == CUDA_R_32F)
+    ((float *)p)[i] = (float)v;
   else
-    ((uint16_t *)p)[i] = type == CUDA_R_16F ? standin_to_f16(v) : standin_to_bf16(v);
+    ((uint16_t *)p)[i] = type == CUDA_R_16F ? standin_to_f16((float)v) : standin_to_bf16((float)v);
 }
 static int64_t at(const matrix *m, int64_t r, int64_t c, int batch) {
   return batch * m->stride + (m->row_major ? r * m->ld + c : r + c * m->ld);
 }
-// op(X) as floats: `across` rows of `along` values each
-static float *pack(const product *p, const matrix *m, int swap, int64_t across, int64_t along,
-                   int batch) {
-  float *f = malloc((size_t)(across * along) * sizeof *f);
+static double rounded(const product *p, double v, int type) {
+  union {
+    float f;
+    uint32_t u;
+  } narrow = {.f = (float)v};
+  if (!p->tf32 || type != CUDA_R_32F) return v;
+  narrow.u = (narrow.u + 0x1000) & ~0x1fffu;  // 10 bits of mantissa
+  return narrow.f;
+}
+
+// op(X): `across` rows of `along` values each
+static double *pack(const product *p, const matrix *m, int swap, int64_t across, int64_t along,
+                    int batch) {
+  double *f = malloc((size_t)(across * along) * sizeof *f);
   for (int64_t i = 0; i < across; i++)
-    for (int64_t l = 0; l < along; l++) {
-      union {
-        float f;
-        uint32_t u;
-      } v = {.f = load(m->p, swap ? at(m, l, i, batch) : at(m, i, l, batch), m->type)};
-      if (p->tf32 && m->type == CUDA_R_32F) v.u = (v.u + 0x1000) & ~0x1fffu;  // 10 bits of mantissa
-      f[i * along + l] = v.f;
-    }
+    for (int64_t l = 0; l < along; l++)
+      f[i * along + l] =
+          rounded(p, load(m->p, swap ? at(m, l, i, batch) : at(m, i, l, batch), m->type), m->type);
   return f;
 }
+
+static double dot(const product *p, const double *a, const double *b, int64_t k) {
+  double wide = 0;
+  float narrow = 0;
+  for (int64_t l = 0; l < k && p->wide; l++) wide += a[l] * b[l];
+  for (int64_t l = 0; l < k && !p->wide; l++) narrow += (float)a[l] * (float)b[l];
+  return p->wide ? wide : narrow;
+}
+
+static double finished(const product *p, double v, int64_t i, int batch) {
+  if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
+    v += load(p->bias, batch * p->bias_stride + i, p->bias_type);
+  if (p->epilogue & CUBLASLT_EPILOGUE_RELU) v = v > 0 ? v : 0;
+  if (p->epilogue & CUBLASLT_EPILOGUE_GELU)
+    v = 0.5 * v * (1 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+  return v;
+}
+
+static void multiply_one(const product *p, int n) {
+  int64_t k = p->ta ? p->a.rows : p->a.cols;
+  double *a = pack(p, &p->a, p->ta, p->d.rows, k, n), *b = pack(p, &p->b, !p->tb, p->d.cols, k, n);
+  for (int64_t j = 0; j < p->d.cols; j++)
+    for (int64_t i = 0; i < p->d.rows; i++) {
+      double v = p->alpha * dot(p, a + i * k, b + j * k, k);
+      if (p->beta != 0) v += p->beta * load(p->c.p, at(&p->c, i, j, n), p->c.type);
+      store(p->d.p, at(&p->d, i, j, n), p->d.type, finished(p, v, i, n));
+    }
+  for (int64_t j = 0; j < p->d.cols && p->epilogue == CUBLASLT_EPILOGUE_BGRADB; j++) {
+    double sum = 0;
+    for (int64_t l = 0; l < k; l++) sum += b[j * k + l];
+    store(p->bias, n * p->bias_stride + j, p->bias_type, sum);
+  }
+  free(a), free(b);
+}
+
 static int multiply(void *arg) {
   const product *p = arg;
-  int64_t k = p->ta ? p->a.rows : p->a.cols;
   if (p->workspace) memset(p->workspace, 0xee, (size_t)p->workspace_size);
-  for (int n = 0; n < p->batch; n++) {
-    float *a = pack(p, &p->a, p->ta, p->d.rows, k, n), *b = pack(p, &p->b, !p->tb, p->d.cols, k, n);
-    for (int64_t j = 0; j < p->d.cols; j++) {
-      for (int64_t i = 0; i < p->d.rows; i++) {
-        float sum = 0;
-        for (int64_t l = 0; l < k; l++) sum += a[i * k + l] * b[j * k + l];
-        float v = p->alpha * sum +
-                  (p->beta != 0 ? p->beta * load(p->c.p, at(&p->c, i, j, n), p->c.type) : 0);
-        if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
-          v += load(p->bias, n * p->bias_stride + i, p->bias_type);
-        if (p->epilogue & CUBLASLT_EPILOGUE_RELU) v = v > 0 ? v : 0;
-        if (p->epilogue & CUBLASLT_EPILOGUE_GELU)
-          v = 0.5f * v * (1 + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
-        store(p->d.p, at(&p->d, i, j, n), p->d.type, v);
-      }
-      float sum = 0;
-      for (int64_t l = 0; l < k; l++) sum += b[j * k + l];
-      if (p->epilogue == CUBLASLT_EPILOGUE_BGRADB)
-        store(p->bias, n * p->bias_stride + j, p->bias_type, sum);
-    }
-    free(a), free(b);
-  }
+  for (int n = 0; n < p->batch; n++) multiply_one(p, n);
   return 1;
 }
 
@@ -218,8 +244,9 @@ static int unpack(matrix *m, const void *layout, const void *p) {
   return size_of(m->type) && get(layout, CUBLASLT_MATRIX_LAYOUT_ORDER) <= CUBLASLT_ORDER_ROW &&
          m->rows > 0 && m->cols > 0 && m->ld >= (m->row_major ? m->cols : m->rows);
 }
-static int in_range(const matrix *m, int batch, const char *what) {
-  if ((uintptr_t)m->p % 16) return standin_say("cublasLt: %s is not aligned to 16", what), 0;
+static int in_range(const matrix *m, int batch, size_t align, const char *what) {
+  if ((uintptr_t)m->p % align)
+    return standin_say("cublasLt: %s is not aligned to %zu as the algorithm is", what, align), 0;
   return !standin_range(m->p,
                         (size_t)(at(m, m->rows - 1, m->cols - 1, batch - 1) + 1) * size_of(m->type),
                         standin_device(), what);
@@ -241,6 +268,8 @@ static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la
   p->tb = get(d, CUBLASLT_MATMUL_DESC_TRANSB) != CUBLAS_OP_N;
   p->epilogue = (int)get(d, CUBLASLT_MATMUL_DESC_EPILOGUE),
   p->tf32 = get(d, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE) == CUBLAS_COMPUTE_32F_FAST_TF32;
+  p->wide = get(d, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE) == CUBLAS_COMPUTE_64F;
+  if (p->wide != (p->a.type == CUDA_R_64F)) return bad("the arithmetic does not fit the types");
   p->bias = (char *)(uintptr_t)get(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER),
   p->bias_stride = (int64_t)get(d, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE);
   p->bias_type = (int)get(d, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE) < 0
@@ -275,7 +304,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
   if (s) return s;
   uint64_t most = get(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
   memset(r, 0, sizeof *r);
-  r->algo.data[0] = DESC, r->workspaceSize = most < 65536 ? (size_t)most : 65536, r->wavesCount = 1;
+  r->algo.data[0] = DESC;
+  r->algo.data[1] = get(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+  r->workspaceSize = most < 65536 ? (size_t)most : 65536, r->wavesCount = 1;
   return *found = 1, CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *alpha,
@@ -295,9 +326,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
   if (get(d, CUBLASLT_MATMUL_DESC_POINTER_MODE) != CUBLASLT_POINTER_MODE_HOST)
     return bad("only host scalars are stood in for"), CUBLAS_STATUS_NOT_SUPPORTED;
   if (algo && algo->data[0] != DESC) return bad("algorithm not from the heuristic");
-  p.alpha = *(const float *)alpha, p.beta = *(const float *)beta;
-  if (!in_range(&p.a, p.batch, "A") || !in_range(&p.b, p.batch, "B") ||
-      !in_range(&p.d, p.batch, "D") || (p.beta != 0 && !in_range(&p.c, p.batch, "C")))
+  p.alpha = p.wide ? *(const double *)alpha : *(const float *)alpha;
+  p.beta = p.wide ? *(const double *)beta : *(const float *)beta;
+  size_t align = algo ? (size_t)algo->data[1] : 16;
+  if (!in_range(&p.a, p.batch, align, "A") || !in_range(&p.b, p.batch, align, "B") ||
+      !in_range(&p.d, p.batch, align, "D") || (p.beta != 0 && !in_range(&p.c, p.batch, align, "C")))
     return CUBLAS_STATUS_INVALID_VALUE;
   int64_t n_bias = p.epilogue & CUBLASLT_EPILOGUE_BIAS      ? p.d.rows
                    : p.epilogue == CUBLASLT_EPILOGUE_BGRADB ? p.d.cols

@@ -123,6 +123,7 @@ void si_protect(struct device *d, int open);
 int si_lock(void);
 void si_unlock(int *unused);
 CUcontext si_current(void);
+int si_fails(const char *what);  // whether a test wants this call to fail
 // fault.c
 int si_guarded(op *o, int *code);  // what si_do_op returned; *code: of the fault that ended it
 block *si_find(const void *p);

@@ -13,7 +13,7 @@ CUresult cuMemAlloc(CUdeviceptr *out_p, size_t n) {  // ends at a guard page, ro
   NEED_CTX(d);
   NOT_IN_CAPTURE;
   if (!n) return CUDA_ERROR_INVALID_VALUE;
-  if (d->used + n > d->total) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (d->used + n > d->total || si_fails("cuMemAlloc")) return CUDA_ERROR_OUT_OF_MEMORY;
   if (n + 3 * PAGE > (size_t)(d->end - d->next))
     FAIL(CUDA_ERROR_OUT_OF_MEMORY, "all addresses of device %d are used up", d->ordinal);
   size_t mapped = (n + PAGE - 1) / PAGE * PAGE;

@@ -98,6 +98,7 @@ static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *b, un
   NEED(f, FUNC);
   STREAM_OF(h, s);
   const char *name = f->k->name;
+  if (si_fails("cuLaunchKernel")) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (f->module->dev != d)
     FAIL(CUDA_ERROR_INVALID_CONTEXT, "kernel %s was loaded on device %d, launched on %d", name,
          f->module->dev->ordinal, d->ordinal);

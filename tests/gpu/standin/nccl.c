@@ -172,12 +172,12 @@ static size_t size_of(int t) {
          : t == ncclInt64 || t == ncclUint64 || t == ncclFloat64 ? 8
                                                                  : 0;
 }
-#define TYPES(X)                                                                              \
-  X(ncclInt8, int8_t)                                                                         \
-  X(ncclUint8, uint8_t)                                                                       \
-  X(ncclInt32, int32_t)                                                                       \
-  X(ncclUint32, uint32_t) X(ncclInt64, int64_t) X(ncclUint64, uint64_t) X(ncclFloat32, float) \
-      X(ncclFloat64, double)
+#define TYPES(X)          \
+  X(ncclInt8, int8_t)     \
+  X(ncclUint8, uint8_t)   \
+  X(ncclInt32, int32_t)   \
+  X(ncclUint32, uint32_t) \
+  X(ncclInt64, int64_t) X(ncclUint64, uint64_t) X(ncclFloat32, float) X(ncclFloat64, double)
 static double get(const void *p, size_t i, int t) {  // 64-bit integers: exact below 2^53
   switch (t) {
 #define GET(e, T) \

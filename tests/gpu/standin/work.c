@@ -68,6 +68,9 @@ int si_do_op(op *o) {
       pthread_mutex_lock(&big);
       break;
     case KERNEL:
+      if (si_fails("kernel"))
+        standin_die(CUDA_ERROR_ILLEGAL_ADDRESS, "kernel %s fails, as a test asks",
+                    o->launch.kernel->name);
       standin_run(&o->launch, rng);
       for (int i = 0; i < o->launch.kernel->nparam; i++) {
         block *b = o->launch.kernel->param[i].pointer ? si_find(*(void **)o->launch.args[i]) : NULL;

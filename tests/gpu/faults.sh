@@ -1,0 +1,76 @@
+# faults.sh - what is missing or fails on the device cuda ends the run with one sentence, its cure and the right exit
+# code.   faults.sh GRAPHRUN SOURCE MAKE_TONES STANDIN
+. "${0%/gpu/*}/e2e/lib.sh"
+standin=$4 limit=400
+make_data
+LD_LIBRARY_PATH=$standin GRAPHRUN_CACHE=$standin/kernels STANDIN_GPUS=1 STANDIN_TIMEOUT=300
+export LD_LIBRARY_PATH GRAPHRUN_CACHE STANDIN_GPUS STANDIN_TIMEOUT
+
+# refused NAME PATTERN... -- [VARIABLE=value ...] -- [key=value ...]: a run that ends with 69.
+refused() {
+  refused_name=$1
+  shift
+  : >patterns
+  while [ "$1" != -- ]; do
+    printf '%s\n' "$1" >>patterns
+    shift
+  done
+  shift
+  given=
+  while [ "$1" != -- ]; do
+    given="$given $1"
+    shift
+  done
+  shift
+  # shellcheck disable=SC2086
+  limited env $given "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/out" training.max_steps=4 device=cuda "$@"
+  verdict "$refused_name" 69
+  check "$refused_name: one error" sh -c "[ $(grep -c ' error: ' "$log") = 1 ]"
+}
+refused "no GPU" 'there is no GPU that this process may use' 'CUDA_VISIBLE_DEVICES.*device=cpu' -- STANDIN_GPUS=0 --
+refused "an old driver" 'the NVIDIA driver is for CUDA 12.8' 'install a newer driver' -- STANDIN_DRIVER=12080 --
+refused "an old GPU" 'compute capability 6.1; 7.0 or newer' 'gpu_ids' -- STANDIN_SM=61 --
+refused "a GPU that is not there" 'rank 0 is for GPU 3 of this machine, which has 1' 'from 0 to 0' \
+  -- STANDIN_GPUS=1 -- 'distributed.gpu_ids=[3]'
+mkdir none broken
+for library in libnvrtc.so.13 libcublasLt.so.13; do
+  cp "$standin"/lib*.so* broken
+  echo nothing >broken/$library
+  refused "a broken $library" "device=cuda needs .*$library" 'LD_LIBRARY_PATH' -- LD_LIBRARY_PATH=broken --
+done
+refused "no memory for the weights" 'CUDA_ERROR_OUT_OF_MEMORY' 'smaller batch, or more ranks' -- STANDIN_FAULT=cuMemAlloc:2 --
+refused "a plan that is larger than the GPU" 'the plan needs .* and the device .cuda. has' 'smaller batch, or more ranks' \
+  -- STANDIN_MEM_MB=33 -- model.params.hidden=1024
+refused "a launch fails" 'cuLaunchKernel returns CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES' "in op '" -- STANDIN_FAULT=cuLaunchKernel:30 --
+refused "a kernel fails" 'CUDA_ERROR_ILLEGAL_ADDRESS' 'resume from the newest checkpoint' -- STANDIN_FAULT=kernel:300 --
+
+# The cache of compiled kernels: written once, used, and not believed.
+run() {
+  GRAPHRUN_CACHE=$scratch/kernels tones "$1" device=cuda training.max_steps=2
+}
+compiled() { sed -n 's/.* \([0-9]*\) sources of kernels, \([0-9]*\) of them compiled before.*/\1 \2/p' "$log"; }
+run first
+check "a first run compiles" test "$(compiled | cut -d' ' -f2)" = 0
+n=$(compiled | cut -d' ' -f1)
+run second
+check "a second run compiles nothing" test "$(compiled)" = "$n $n"
+set -- kernels/*.kernel
+printf 'x' | dd of="$1" bs=1 seek=2000 conv=notrunc 2>/dev/null
+truncate -s 100 "$2"
+: >"$3"
+run third
+check "damaged files are compiled again" test "$(compiled)" = "$n $((n - 3))"
+run fourth
+check "and are whole again" test "$(compiled)" = "$n $n"
+check "what was damaged changed nothing" same_metrics first third
+check "no unfinished file is left" sh -c "! ls kernels/*.kernel.* 2>/dev/null"
+GRAPHRUN_CACHE=/proc/none tones nowhere device=cuda training.max_steps=2
+check "a folder that cannot be written is done without" same_metrics first nowhere
+
+# On a machine without a GPU a plan for one is made all the same.
+limited env LD_LIBRARY_PATH= "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+  "model.graph=$source/graphs/lmu_asr.yaml" device=cuda
+printf '%s\n' '^plan of ' '^memory ' >patterns
+verdict "a plan for GPUs needs none" 0
+counts

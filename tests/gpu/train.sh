@@ -1,0 +1,60 @@
+# train.sh - a run on the device cuda, on stand-ins for NVIDIA's libraries, follows the run on the CPU, and each goes
+# on from the other's checkpoint.   train.sh GRAPHRUN SOURCE MAKE_TONES STANDIN
+. "${0%/gpu/*}/e2e/lib.sh"
+standin=$4 limit=400
+make_data
+
+gpu() { # gpu SEED OUT [key=value ...]: a run on the stand-in
+  seed=$1
+  shift
+  # shellcheck disable=SC2086
+  LD_LIBRARY_PATH=$standin GRAPHRUN_CACHE=${cache-$standin/kernels} STANDIN_GPUS=1 STANDIN_SEED=$seed STANDIN_TIMEOUT=300 \
+    tones "$@" device=cuda
+}
+ended_well() { if [ "$code" = 0 ]; then ok "$1"; else fail "$1" "exit code $code"; fi; }
+
+# follows A B STEPS: the losses of the first steps.
+follows() {
+  i=0
+  while [ $i -lt "$3" ]; do
+    near "$(loss "$1" $i)" "$(loss "$2" $i)" 5e-3 || return 1
+    i=$((i + 1))
+  done
+}
+every="checkpoint.every_steps=10 training.max_steps=20 training.eval_every=0 checkpoint.keep_last=5"
+tones cpu device=cpu $every
+ended_well "20 steps on the CPU"
+for seed in 0 1 4; do
+  gpu $seed cuda.$seed $every
+  ended_well "20 steps on a GPU, seed $seed"
+  check "seed $seed: the losses follow the CPU's" follows cuda.$seed cpu 20
+  check "seed $seed: programs are captured and launched" \
+    grep -Eq 'device cuda, on rank 0: Stand-in GPU 0, compute capability 9.0: [0-9]+ sources of kernels.* [1-9][0-9]* programs? captured' "$log"
+done
+same_run() { same_metrics "$1" "$2" && same_files "$1/checkpoints" "$2/checkpoints"; }
+check "the order of a GPU's work changes no bit" same_run cuda.0 cuda.4
+check "nor does another" same_run cuda.0 cuda.1
+
+# Half a run on each, both ways. A resumed run's metrics begin at its first step.
+half() { ls -d "$1"/checkpoints/step-*10; }
+goes_on() { # goes_on OUT FULL: the losses of steps 10 to 19
+  i=0
+  while [ $i -lt 10 ]; do
+    near "$(loss "$1" $i)" "$(loss "$2" $((i + 10)))" 5e-3 || return 1
+    i=$((i + 1))
+  done
+}
+gpu 4 from_cpu $every "checkpoint.resume=$(half cpu)"
+ended_well "a GPU goes on from the CPU's checkpoint"
+check "its losses follow" goes_on from_cpu cpu
+tones from_cuda device=cpu $every "checkpoint.resume=$(half cuda.4)"
+ended_well "the CPU goes on from a GPU's checkpoint"
+check "its losses follow the CPU's" goes_on from_cuda cpu
+gpu 1 from_gpu $every "checkpoint.resume=$(half cuda.4)"
+check "a GPU goes on from a GPU's checkpoint to the same bytes" \
+  same_files cuda.4/checkpoints/step-00000020 from_gpu/checkpoints/step-00000020
+
+# Without captured programs the same is computed.
+GRAPHRUN_CUDA_GRAPH=0 gpu 1 direct $every
+check "GRAPHRUN_CUDA_GRAPH=0: the same bytes" same_run direct cuda.1
+counts
