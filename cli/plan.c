@@ -50,7 +50,9 @@ static gr_status plan(gr_job *j) {
   int n = gr_settings_differences(&j->spec.set, gr_device_count(j->spec.device), lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   gr_visible_out out;
-  gr_plan_explain(gr_visible_begin(&out), j->spec.plan);
+  FILE *f = gr_visible_begin(&out);
+  gr_plan_explain(f, j->spec.plan);
+  if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
   gr_visible_end(&out);
   if (j->args.dot) GR_TRY(write_dot(j->spec.plan, j->args.dot));
   if (j->args.svg) GR_TRY(write_svg(j->spec.plan, j->args.svg));

@@ -1,5 +1,6 @@
 // settings.c - see settings.h.
 #include "cli/job/settings.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -192,6 +193,17 @@ static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
+static gr_status read_traced_steps(gr_conf *c, gr_settings *s) {
+  char rest;
+  if (!s->profile_steps) return GR_OK;
+  int n =
+      sscanf(s->profile_steps, "%" SCNd64 ":%" SCNd64 "%c", &s->trace_first, &s->trace_end, &rest);
+  if (n == 2 && s->trace_first >= 0 && s->trace_first < s->trace_end) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(c, "profile.steps")->loc,
+                         "profile.steps: expected FIRST:END, found '%s'", s->profile_steps),
+                 "profile.steps=20:25 traces the steps 20 to 24; the first step of a run is 0");
+}
+
 gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, gr_settings *s) {
   *s = (gr_settings){0};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) GR_TRY(read_row(c, &rows[i], (char *)s));
@@ -200,6 +212,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(read_wrap(a, c, s));
   GR_TRY(read_hooks(a, c, s));
   GR_TRY(read_gpu_ids(a, c, s));
+  GR_TRY(read_traced_steps(c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   if (!s->enabled) s->ranks = 1;

@@ -103,8 +103,7 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
   }
 }
 
-// Programs differ by bucket: the one that needs the most memory represents its kind.
-static const gr_program *largest(const gr_plan *p, const char *kind) {
+const gr_program *gr_plan_largest(const gr_plan *p, const char *kind) {
   const gr_program *most = NULL;
   for (uint32_t i = 0; i < p->n_programs; i++)
     if (!strcmp(p->programs[i].kind, kind) &&
@@ -134,6 +133,6 @@ void gr_plan_explain(FILE *f, const gr_plan *p) {
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
   static const char *const kinds[] = {"train", "micro", "update", "eval"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    explain_program(f, arena, largest(p, kinds[i]));
+    explain_program(f, arena, gr_plan_largest(p, kinds[i]));
   gr_arena_destroy(arena);
 }

@@ -6,5 +6,8 @@
 // Prints parameters, passes, memory by kind with the node at the peak, and every collective with
 // the reason for it.
 void gr_plan_explain(FILE *, const gr_plan *);
+// Prints what the largest program of each kind would do on a GPU: launches, bytes, operations, and an
+// estimate of its time on several chips. It needs none.
+void gr_plan_predict(FILE *, const gr_plan *);
 // Prints a program's graph in Graphviz's DOT language.
 void gr_plan_dot(FILE *, const gr_program *);

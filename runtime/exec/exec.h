@@ -11,6 +11,7 @@
 #include "compiler/plan/plan.h"
 #include "ops/comm/comm.h"
 #include "runtime/device/device.h"
+#include "runtime/exec/trace.h"
 
 typedef struct gr_exec gr_exec;
 typedef struct gr_exec_options {
@@ -68,6 +69,10 @@ GR_MUST_USE gr_status gr_exec_view(gr_exec *, const gr_exec_tensor *, void *stag
 // To write a tensor, fill the memory that gr_exec_target returns, then call gr_exec_store with it.
 void *gr_exec_target(const gr_exec *, const gr_exec_tensor *, void *staging);
 GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const void *from);
+
+// Records every program and node that runs from now on, until it is called with NULL. On devices
+// that work beside the host each node is waited for, so that spans are those of the device.
+void gr_exec_trace(gr_exec *, gr_trace *);
 
 const gr_device *gr_exec_device(const gr_exec *);  // owned by the executor
 size_t gr_exec_bytes(const gr_exec *);             // of both blocks, as planned

@@ -76,6 +76,33 @@ static gr_status run_step(gr_exec *e, gr_exec_step *step) {
   return step->kernel ? step->kernel(&step->l) : gr_exec_loop_run(e, step);
 }
 
+// What a trace shows of a node.
+static void put_args(gr_text *t, const void *what) {
+  const gr_exec_step *step = what;
+  const gr_node *n = step->node;
+  double flops = gr_exec_step_flops(step), bytes = gr_exec_step_bytes(step);
+  gr_text_put(t, "\"of\":");
+  gr_text_json(t, n->scope ? n->scope : "");
+  if (n->loc.file) {
+    char at[400];
+    snprintf(at, sizeof at, "%s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+    gr_text_put(t, ",\"at\":");
+    gr_text_json(t, at);
+  }
+  gr_text_printf(t, ",\"flops\":%.0f,\"bytes\":%.0f", flops, bytes);
+}
+
+// A node's time is known when the device has done it.
+static gr_status end_step(gr_exec *e, gr_exec_step *step, double from) {
+  bool collective = step->node->op->collective;
+  if (!e->opt.profile && !e->trace) return GR_OK;
+  GR_TRY(e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE));
+  if (e->trace)
+    gr_trace_add(e->trace, collective ? GR_TRACE_COMMUNICATION : GR_TRACE_COMPUTE,
+                 step->node->op->name, put_args, step, from);
+  return GR_OK;
+}
+
 // Runs the steps with timing and with the device's checks.
 static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
   const gr_device_ops *ops = e->device->ops;
@@ -84,7 +111,9 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
   for (uint32_t i = 0; i < f->n_steps; i++) {
     gr_exec_step *step = &f->steps[i];
     gr_status s = ops->node ? ops->node(e->device, f->g, i, &step->l) : GR_OK;
+    double from = e->trace ? gr_trace_now() : 0;
     s = s ? s : run_step(e, step);
+    s = s ? s : end_step(e, step, from);
     if (s) return locate(s, e, step);
     double now = gr_seconds();
     step->seconds += now - before, step->runs++;

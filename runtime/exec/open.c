@@ -94,7 +94,7 @@ static gr_status open_all(gr_exec *e) {
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
   GR_TRY(open_comms(e));
-  e->watched = e->opt.profile || kind->begin || kind->node || kind->end;
+  gr_exec_trace(e, NULL);
   GR_TRY(check_room(e));
   GR_TRY(allocate(e, p->state_bytes, true, &e->states));
   GR_TRY(allocate(e, p->arena_bytes, false, &e->work));
@@ -132,6 +132,12 @@ void gr_exec_close(gr_exec *e) {
   free(e);
 }
 
+void gr_exec_trace(gr_exec *e, gr_trace *t) {
+  const gr_device_ops *d = e->device->ops;
+  e->trace = t;
+  e->watched = t || e->opt.profile || d->begin || d->node || d->end;
+}
+
 // ---- Running -------------------------------------------------------------------------------
 
 typedef struct issuing {
@@ -156,14 +162,16 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
     GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
     e->transferred = false;
   }
-  bool direct = !d->ops->run || e->opt.profile;  // a profile is of single nodes
+  bool direct = !d->ops->run || e->opt.profile || e->trace;  // these are of single nodes
   GR_TRY(direct ? issue(&all) : d->ops->run(d, p->frame.g, issue, &all));
   e->computed = true;
   return d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED);
 }
 
 gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
+  double from = e->trace ? gr_trace_now() : 0;
   gr_status s = run(e, &e->programs[p - e->plan->programs]);
+  if (!s && e->trace) gr_trace_add(e->trace, GR_TRACE_COMPUTE, p->name, NULL, NULL, from);
   if (!s) return GR_OK;
   for (int a = 0; a < e->plan->mesh.n_axes; a++)  // the other ranks would wait for this rank
     if (e->comm[a]) e->comm[a]->ops->abort(e->comm[a], gr_status_text(s));

@@ -42,6 +42,7 @@ struct gr_exec {
   gr_device *device;
   gr_device_block block[2];  // the arena, and the states
   char *states, *work;       // the addresses of the states and of the arena
+  gr_trace *trace;           // where what runs is recorded, or NULL
   bool watched;              // nodes are timed, or reported to the device (gr_device_ops.node)
   bool computed;             // a program ran after the last transfer, which must wait for it
   bool transferred;          // a transfer came after the last program, which must wait for it
@@ -57,6 +58,10 @@ GR_MUST_USE gr_status gr_exec_frame_open(gr_exec *, const gr_plan_frame *, char 
                                          gr_exec_frame *out);
 void *gr_exec_address(const gr_exec *, const gr_plan_frame *, char *base, uint32_t value);
 GR_MUST_USE gr_status gr_exec_frame_run(gr_exec *, gr_exec_frame *);
+
+// Of one run of a step on this rank; those of a loop are its body's, and collectives have none.
+double gr_exec_step_flops(const gr_exec_step *);
+double gr_exec_step_bytes(const gr_exec_step *);  // of operands and results
 
 // A scan as a step: opens its body, runs all its iterations, and gives its body's frame.
 GR_MUST_USE gr_status gr_exec_loop_open(gr_exec *, const gr_plan_frame *, char *base,

@@ -6,7 +6,7 @@
 
 typedef struct line {
   const gr_op *op;
-  double seconds, flops;
+  double seconds, flops, bytes;
   uint64_t runs;
 } line;
 typedef struct table {
@@ -22,13 +22,19 @@ static line *line_of(table *t, const gr_op *op) {
   return &t->lines[i];
 }
 
-// The flops of one run on this rank; those of a loop are counted in its body.
-static double flops_of(const gr_exec_step *s) {
+double gr_exec_step_flops(const gr_exec_step *s) {
   gr_op_call call = {.op = s->node->op, .attr = s->l.attr, .n_in = s->l.n_in, .n_out = s->l.n_out};
   if (s->loop || call.op->collective) return 0;
   for (int k = 0; k < call.n_in; k++) call.in[k] = s->l.in_type[k];
   for (int k = 0; k < call.n_out; k++) call.out[k] = s->l.out_type[k];
   return (double)gr_op_flops(&call);
+}
+
+double gr_exec_step_bytes(const gr_exec_step *s) {
+  size_t bytes = 0;
+  for (int k = 0; k < s->l.n_in && !s->loop; k++) bytes += gr_type_bytes(&s->l.in_type[k]);
+  for (int k = 0; k < s->l.n_out && !s->loop; k++) bytes += gr_type_bytes(&s->l.out_type[k]);
+  return (double)bytes;
 }
 
 // Sums up a frame; a loop's own time excludes the time of its body's nodes. Returns the frame's
@@ -41,7 +47,8 @@ static double add_up(table *t, const gr_exec_frame *f) {
     line *l = line_of(t, s->node->op);
     l->seconds += s->seconds - inside;
     l->runs += s->runs;
-    l->flops += flops_of(s) * (double)s->runs;
+    l->flops += gr_exec_step_flops(s) * (double)s->runs;
+    l->bytes += gr_exec_step_bytes(s) * (double)s->runs;
     total += s->seconds;
   }
   return total;
@@ -53,8 +60,8 @@ static int worst_first(const void *a, const void *b) {
   return strcmp(x->op->name, y->op->name);
 }
 
-static double rate(double flops, double seconds) {  // in GFLOP/s
-  return seconds > 0 ? flops / seconds / 1e9 : 0;
+static double rate(double count, double seconds) {  // in 10^9 a second
+  return seconds > 0 ? count / seconds / 1e9 : 0;
 }
 
 void gr_exec_profile(FILE *f, const gr_exec *e) {
@@ -64,16 +71,18 @@ void gr_exec_profile(FILE *f, const gr_exec *e) {
   if (!t.lines) return;
   for (uint32_t i = 0; i < e->plan->n_programs; i++) t.total += add_up(&t, &e->programs[i].frame);
   qsort(t.lines, (size_t)t.n, sizeof *t.lines, worst_first);
-  fprintf(f, "%10s %6s %12s %10s %8s  op\n", "seconds", "%", "runs", "us each", "GFLOP/s");
+  fprintf(f, "%10s %6s %12s %10s %8s %8s  op\n", "seconds", "%", "runs", "us each", "GFLOP/s",
+          "GB/s");
   for (int i = 0; i < t.n; i++) {
     const line *l = &t.lines[i];
     if (!l->runs) continue;
     t.flops += l->flops;
-    fprintf(f, "%10.4f %6.1f %12llu %10.2f %8.2f  %s\n", l->seconds,
+    fprintf(f, "%10.4f %6.1f %12llu %10.2f %8.2f %8.2f  %s\n", l->seconds,
             t.total > 0 ? 100 * l->seconds / t.total : 0, (unsigned long long)l->runs,
-            1e6 * l->seconds / (double)l->runs, rate(l->flops, l->seconds), l->op->name);
+            1e6 * l->seconds / (double)l->runs, rate(l->flops, l->seconds),
+            rate(l->bytes, l->seconds), l->op->name);
   }
-  fprintf(f, "%10.4f %6s %12s %10s %8.2f  all of this rank\n", t.total, "100.0", "", "",
-          rate(t.flops, t.total));
+  fprintf(f, "%10.4f %6s %12s %10s %8.2f %8s  all of this rank\n", t.total, "100.0", "", "",
+          rate(t.flops, t.total), "");
   free(t.lines);
 }

@@ -78,7 +78,9 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
                          .n_metrics = name_metrics(r, scratch, event, metrics, named),
                          .reason = reason};
   gr_hook_result result = {0};
+  double from = gr_run_span_begin(r);
   gr_status st = gr_hooks_call(r->hooks, event, &ctx, &result);
+  gr_run_span(r, GR_TRACE_HOOKS, gr_hook_events[event].name, from);
   gr_arena_destroy(scratch);
   if (was_cut_off(event, st)) return false;
   gr_run_set_failure(r, st);

@@ -136,19 +136,24 @@ gr_status gr_run_compute(gr_run *r, const gr_batch *b, gr_step_results *out) {
   const gr_program *p = r->train[b->bucket];
   for (int i = 0; i < r->spec->set.micro_batches; i++) {
     gr_batch part = gr_batch_slice(b, i, r->spec->set.micro_batches);
+    double from = gr_run_span_begin(r);
     GR_TRY(gr_run_write_inputs(r, p, &part, i));
+    gr_run_span(r, GR_TRACE_COPIES, "inputs", from);
     GR_TRY(gr_exec_run(r->exec, p));
   }
-  if (!r->update) return gr_run_read_results(r, p, out);
-  GR_TRY(gr_run_write_inputs(r, r->update, NULL, 0));
-  GR_TRY(gr_exec_run(r->exec, r->update));
-  return gr_run_read_results(r, r->update, out);
+  if (r->update) GR_TRY(gr_run_write_inputs(r, r->update, NULL, 0));
+  if (r->update) GR_TRY(gr_exec_run(r->exec, r->update));
+  double from = gr_run_span_begin(r);
+  GR_TRY(gr_run_read_results(r, r->update ? r->update : p, out));
+  gr_run_span(r, GR_TRACE_COPIES, "results", from);
+  return GR_OK;
 }
 
 static gr_status run_step(gr_run *r, const gr_batch *b) {
-  double began = gr_seconds();
+  double began = gr_seconds(), from = gr_run_span_begin(r);
   gr_step_results now;
   GR_TRY(gr_run_compute(r, b, &now));
+  gr_run_span_step(r, from);
   gr_metrics_add(&r->epoch_train, &now.metrics);
   r->loss = gr_metric_value(&now.metrics, "loss");
   r->grad_norm = now.grad_norm, r->has_grad_norm = now.has_grad_norm;
@@ -216,7 +221,9 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
                           .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
                           .signal = gr_run_signalled(),
                           .failed = r->failure != GR_OK};
+  double from = gr_run_span_begin(r);
   GR_TRY(gr_run_agree(r, k));
+  gr_run_span(r, GR_TRACE_COMMUNICATION, "agree on what is next", from);
   r->lr = k->lr;
   r->asked.save = false;
   return GR_OK;
@@ -224,7 +231,10 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
 
 static gr_status save_if_due(gr_run *r, bool asked) {
   bool due = gr_run_save_due(r, asked) && r->step != r->saved_step;
-  return due ? gr_run_save_finite(r) : GR_OK;
+  double from = gr_run_span_begin(r);
+  gr_status s = due ? gr_run_save_finite(r) : GR_OK;
+  if (due) gr_run_span(r, GR_TRACE_CHECKPOINTS, "save", from);
+  return s;
 }
 
 // A run that was stopped at the end of an epoch resumes by ending that epoch.
@@ -237,7 +247,10 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     if (r->step >= r->total_steps) break;
     const gr_batch *b = NULL;
     gr_step_controls k;
+    if (!r->failure) gr_run_set_failure(r, gr_run_trace(r));
+    double from = gr_run_span_begin(r);
     if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
+    gr_run_span(r, GR_TRACE_DATA, "next batch", from);
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));
@@ -270,7 +283,7 @@ static gr_status train(gr_run *r) {
   GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
   gr_status st = gr_run_is_dry(r) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);
-  return st;
+  return gr_also(st, gr_run_trace_end(r));
 }
 
 // ---- Entry point --------------------------------------------------------------------------------

@@ -105,6 +105,8 @@ typedef struct gr_run {
   bool confirmed;      // a step from its state had a finite gradient: it may replace older ones
   bool owed;           // a checkpoint was due while steps were skipped
 
+  gr_trace *trace;  // of the steps of profile.steps, while they run; else NULL
+
   // How the run ends.
   gr_hook_result asked;  // what hooks requested since the last agreement
   gr_status failure;     // of this rank; other ranks learn of it at the next agreement
@@ -131,6 +133,14 @@ static inline bool gr_run_is_dry(const gr_run *r) {
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 // Runs the programs of a step on a batch and reads their results.
 GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_batch *, gr_step_results *);
+// ---- tracing.c: nothing happens unless steps are being traced
+// Before each step: opens the trace of this rank, or writes it when its last step is done.
+GR_MUST_USE gr_status gr_run_trace(gr_run *);
+GR_MUST_USE gr_status gr_run_trace_end(gr_run *);  // writes it, if it is open
+// A span of this rank from a time (gr_run_span_begin) until now; `name` is a constant.
+double gr_run_span_begin(const gr_run *);
+void gr_run_span(gr_run *, gr_trace_lane, const char *name, double from);
+void gr_run_span_step(gr_run *, double from);  // of the step that has just run
 // ---- dry_run.c
 // Issues all steps, evaluations and copies of a run on a device that computes nothing but checks
 // all accesses. Writes no files.

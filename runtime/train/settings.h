@@ -44,5 +44,6 @@ typedef struct gr_settings {
   int n_hooks;
   gr_param *hook_params;
   int n_hook_params;
-  gr_loc init_loc;  // the location of model.init_from
+  int64_t trace_first, trace_end;  // profile.steps: these steps are traced, the second excluded
+  gr_loc init_loc;                 // the location of model.init_from
 } gr_settings;

@@ -1,0 +1,132 @@
+// predict.c - how long the largest programs would take on a GPU: counted from the plan, without
+// one.
+//
+// The model is a roofline (Williams, Waterman, Patterson, 2009): a launch takes the longer of
+// moving its operands and results and of its arithmetic, and every launch of a captured graph
+// starts after the one before it. Collectives move at the rate of the links between the GPUs of a
+// machine. It says what to expect of a chip and what limits a program; it knows neither caches nor
+// how well an algorithm does.
+#include <string.h>
+#include "compiler/plan/traffic.h"
+#include "compiler/report/explain.h"
+#include "compiler/report/parts.h"
+#include "ops/kernels/gpu.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+// Peak rates of NVIDIA's data sheets ("A100 80GB SXM", 2021; "H100 SXM5", 2022; "H200 SXM", 2023;
+// "HGX B200", 2024, of which this is an eighth), without sparsity: bytes and operations a second.
+// `link`: one direction of NVLink. `f32` is outside the tensor cores.
+typedef struct chip {
+  const char *name;
+  double memory, f64, f32, narrow, link;
+} chip;
+static const chip chips[] = {
+    {"A100", 2.04e12, 9.7e12, 19.5e12, 312e12, 300e9},
+    {"H100", 3.35e12, 34e12, 67e12, 989e12, 450e9},
+    {"H200", 4.8e12, 34e12, 67e12, 989e12, 450e9},
+    {"B200", 8.0e12, 37e12, 75e12, 2250e12, 900e9},
+};
+enum { CHIPS = sizeof chips / sizeof *chips };
+// Seconds from the end of a kernel of a captured graph to the start of one that waits for it, and
+// of a collective beyond what its bytes take: estimates, to be replaced by measurements.
+static const double launch_gap = 1.5e-6, collective_gap = 15e-6;
+
+typedef struct count {
+  double launches, bytes, flops, seconds[CHIPS];
+  double collectives, sent;
+  const char *missing[8];  // ops without a kernel
+  int n_missing;
+} count;
+
+static double rate_of(const chip *c, const gr_op_call *call) {
+  gr_dtype d = call->n_in ? call->in[0].dtype : call->out[0].dtype;
+  if (d == GR_F64) return c->f64;
+  return gr_op_contracts(call) && gr_dtypes[d].size == 2 ? c->narrow : c->f32;
+}
+
+static double bytes_of(const gr_op_call *call) {
+  size_t bytes = 0;
+  for (int k = 0; k < call->n_in; k++) bytes += gr_type_bytes(&call->in[k]);
+  for (int k = 0; k < call->n_out; k++) bytes += gr_type_bytes(&call->out[k]);
+  return (double)bytes;
+}
+
+static void note_missing(count *c, const char *op) {
+  for (int i = 0; i < c->n_missing; i++)
+    if (!strcmp(c->missing[i], op)) return;
+  if (c->n_missing < 8) c->missing[c->n_missing++] = op;
+}
+
+static int launches_of(gr_arena *arena, count *c, const gr_op_call *call) {
+  gr_gpu_launch launch[GR_GPU_LAUNCHES];
+  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
+  gr_status s = gr_gpu_describe(&g);
+  if (!s) return g.n;
+  gr_status_drop(s);
+  note_missing(c, call->op->name);
+  return 1;
+}
+
+static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, double runs, count *c) {
+  gr_op_call call;
+  gr_op_call_of(g, n, &call);
+  int launches = launches_of(arena, c, &call);
+  double bytes = bytes_of(&call), flops = (double)gr_op_flops(&call);
+  c->launches += runs * launches, c->bytes += runs * bytes, c->flops += runs * flops;
+  for (int i = 0; i < CHIPS; i++) {
+    double moving = bytes / chips[i].memory, computing = flops / rate_of(&chips[i], &call);
+    c->seconds[i] += runs * (launch_gap * launches + (moving > computing ? moving : computing));
+  }
+}
+
+static void add_graph(gr_arena *arena, const gr_graph *g, double runs, count *c) {
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    if (n->op == &gr_op_scan) {
+      const gr_scan *s = n->attr;
+      add_graph(arena, s->body, runs * (double)s->steps, c);
+    } else if (!n->op->collective) {
+      add_node(arena, g, n, runs, c);
+    }
+  }
+}
+
+static void add_collectives(const gr_program *p, count *c) {
+  gr_traffic t[GR_MAX_MESH];
+  gr_traffic_count(p, t);
+  for (int a = 0; a < p->frame.g->mesh.n_axes; a++)
+    c->collectives += t[a].collectives, c->sent += t[a].sent;
+  for (int i = 0; i < CHIPS; i++)
+    c->seconds[i] += collective_gap * c->collectives + c->sent / chips[i].link;
+}
+
+static void predict(FILE *f, const gr_program *p) {
+  gr_arena *arena = gr_arena_create();
+  char bytes[32], flops[32];
+  count c = {0};
+  add_graph(arena, p->frame.g, 1, &c);
+  add_collectives(p, &c);
+  fprintf(f, "  %-14s %.0f launches, %s read and written, %s", p->name, c.launches,
+          gr_bytes_text(c.bytes, bytes), gr_flops_text(c.flops, flops));
+  if (c.collectives > 0)
+    fprintf(f, ", %.0f collectives that send %s", c.collectives, gr_bytes_text(c.sent, bytes));
+  fputs("\n    about", f);
+  for (int i = 0; i < CHIPS; i++)
+    fprintf(f, "%s %.2f ms on %s", i ? "," : "", 1e3 * c.seconds[i], chips[i].name);
+  fputc('\n', f);
+  for (int i = 0; i < c.n_missing; i++)
+    fprintf(f, "    '%s' has no kernel for GPUs\n", c.missing[i]);
+  gr_arena_destroy(arena);
+}
+
+void gr_plan_predict(FILE *f, const gr_plan *p) {
+  static const char *const kinds[] = {"train", "micro", "update", "eval"};
+  fprintf(
+      f,
+      "on a GPU    one captured graph a program; times by the chips' data sheets, an estimate\n");
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    const gr_program *most = gr_plan_largest(p, kinds[i]);
+    if (most) predict(f, most);
+  }
+}

@@ -1,0 +1,110 @@
+// trace.c - see trace.h.
+#include "runtime/exec/trace.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/arena.h"
+#include "base/port.h"
+
+typedef struct span {
+  gr_trace_lane lane;
+  const char *name;
+  gr_trace_args args;
+  const void *what;
+  double from, to;
+} span;
+
+struct gr_trace {
+  char *path;
+  int rank;
+  span *spans;
+  size_t n, room, left_out;
+};
+
+static const char *const lanes[GR_TRACE_LANES] = {
+    [GR_TRACE_STEPS] = "steps",
+    [GR_TRACE_DATA] = "data",
+    [GR_TRACE_COPIES] = "copies",
+    [GR_TRACE_COMPUTE] = "compute",
+    [GR_TRACE_COMMUNICATION] = "communication",
+    [GR_TRACE_HOOKS] = "hooks",
+    [GR_TRACE_CHECKPOINTS] = "checkpoints",
+};
+
+gr_status gr_trace_open(const char *path, int rank, gr_trace **out) {
+  *out = calloc(1, sizeof **out);
+  if (*out) (*out)->path = strdup(path), (*out)->rank = rank;
+  if (*out && (*out)->path) return GR_OK;
+  free(*out);
+  *out = NULL;
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a trace");
+}
+
+double gr_trace_now(void) { return gr_wall_seconds(); }
+
+void gr_trace_add(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_args args,
+                  const void *what, double from) {
+  double to = gr_trace_now();
+  if (t->n == t->room) {
+    size_t room = t->room ? 2 * t->room : 4096;
+    span *more = realloc(t->spans, room * sizeof *more);
+    if (!more) {
+      t->left_out++;
+      return;
+    }
+    t->spans = more, t->room = room;
+  }
+  t->spans[t->n++] = (span){lane, name, args, what, from, to};
+}
+
+// ---- The file -----------------------------------------------------------------------------------
+
+static void put_metadata(FILE *f, const gr_trace *t) {
+  fprintf(f, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}}",
+          t->rank, t->rank);
+  for (int lane = 0; lane < GR_TRACE_LANES; lane++)
+    fprintf(f,
+            ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
+            "\"args\":{\"name\":\"%s\"}},\n{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,"
+            "\"tid\":%d,\"args\":{\"sort_index\":%d}}",
+            t->rank, lane, lanes[lane], t->rank, lane, lane);
+}
+
+static void put_span(FILE *f, gr_arena *arena, const gr_trace *t, const span *s) {
+  gr_text text = gr_text_make(arena);
+  gr_text_put(&text, ",\n{\"name\":");
+  gr_text_json(&text, s->name);
+  gr_text_printf(&text, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", t->rank,
+                 s->lane, 1e6 * s->from, 1e6 * (s->to - s->from));
+  if (s->args) {
+    gr_text_put(&text, ",\"args\":{");
+    s->args(&text, s->what);
+    gr_text_put(&text, "}");
+  }
+  gr_text_put(&text, "}");
+  fputs(text.at, f);
+}
+
+static void put_all(FILE *f, const gr_trace *t) {
+  fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", f);
+  put_metadata(f, t);
+  for (size_t i = 0; i < t->n; i++) {
+    gr_arena *arena = gr_arena_create();
+    put_span(f, arena, t, &t->spans[i]);
+    gr_arena_destroy(arena);
+  }
+  fprintf(f, "\n],\"otherData\":{\"spans_left_out\":%zu}}\n", t->left_out);
+}
+
+gr_status gr_trace_close(gr_trace *t) {
+  if (!t) return GR_OK;
+  FILE *f = fopen(t->path, "w");
+  bool failed = !f;
+  if (f) put_all(f, t);
+  if (f) failed = ferror(f), failed |= fclose(f) != 0;
+  gr_status s = GR_OK;
+  if (failed)
+    s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write the trace '%s': %s", t->path, strerror(errno));
+  free(t->path), free(t->spans), free(t);
+  return s;
+}
