@@ -153,7 +153,7 @@ static void end_now(launcher *l) {
 }
 
 static void check_ranks(launcher *l) {
-  bool death = false, failure = false, begun = false, here = false;
+  bool death = false, failure = false, unstarted = false, begun = false, here = false;
   // A stop request that came before any rank had registered is sent now.
   if (l->stop_requests && !l->notified) l->notified = signal_ranks(l, SIGTERM);
   for (int r = 0; r < l->launch_state->ranks; r++) {
@@ -162,13 +162,15 @@ static void check_ranks(launcher *l) {
     bool dead = is_dead(l, r);
     if (dead && !l->first_dead) l->first_dead = r + 1;
     failure |= state == GR_LAUNCH_RANK_FAILED && b->code != GR_ERR_STOPPED;
+    unstarted |= state == GR_LAUNCH_RANK_FAILED && b->code == GR_ERR_LAUNCH;
     death |= dead || (state == GR_LAUNCH_RANK_FAILED && b->code == GR_ERR_HANG);
     begun |= state != GR_LAUNCH_RANK_ABSENT, here |= state == GR_LAUNCH_RANK_RUNS && !dead;
   }
   bool gone = begun && !here;  // a rank that has not registered would wait for those
   if (death && !l->seen_death) limit(l, after_death);
   if (gone && !l->seen_end) limit(l, death ? after_all : after_leaving);
-  if (failure && !l->seen_failure) limit(l, after_failure);
+  // Ranks that wait for one that cannot start have nothing to save.
+  if (failure && !l->seen_failure) limit(l, unstarted ? after_death : after_failure);
   l->seen_death = death, l->seen_failure = failure, l->seen_end = gone;
   if (l->deadline != 0 && gr_seconds() >= l->deadline) end_now(l);
 }

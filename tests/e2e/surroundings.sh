@@ -112,8 +112,8 @@ else
   if has_mpi; then
     limit_memory 350000 2
     # MPI leaves enough for compiling or not: then the states are what there is no memory for.
-    printf '%s\n' 'launch error: no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)' \
-      'hint: (a smaller model|.*use a smaller batch)' >patterns
+    printf '%s\n' 'launch error: (no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)|cannot (allocate [0-9.]+ MB|load a part))' \
+      'hint: ' >patterns
     verdict "... for ranks that are processes" 69
     check "... says so once" test "$(grep -c ' error: ' "$log")" = 1
   fi
