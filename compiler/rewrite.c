@@ -17,7 +17,7 @@ void gr_copy_leaves(gr_rewrite *rw) {
 }
 
 gr_val gr_copy_node(gr_rewrite *rw, const gr_node *n) {
-  gr_val out = gr_emit_copy(&rw->b, n, rw->map);
+  gr_val out = gr_emit_copy(&rw->b, rw->old, n, rw->map);
   for (int i = 0; gr_is(out) && i < n->n_out; i++)
     gr_at(rw->b.g, rw->map[gr_out(n, i).id])->layout = gr_at(rw->old, gr_out(n, i))->layout;
   return out;

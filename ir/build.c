@@ -61,7 +61,7 @@ static uint64_t hash_attr(uint64_t h, const gr_op *op, const void *attr) {
 
 static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, int n_in,
                         const gr_val *in) {
-  uint64_t h = gr_hash_quick(GR_HASH_START, op->name, strlen(op->name));
+  uint64_t h = gr_hash_quick(GR_HASH_START, &op, sizeof op);  // slots decide no order
   h = gr_hash_quick(h, in, sizeof(gr_val) * (size_t)n_in);
   h = hash_attr(h, op, attr);
   for (uint64_t i = h;; i++) {
@@ -130,26 +130,49 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in) {
   return n->out;
 }
 
+// The node of this call: an equal one, or a new one.
+static gr_val find_or_append(gr_builder *b, const gr_op_call *call, const gr_val *in) {
+  uint32_t *at = bucket(b->g, call->op, call->attr, call->n_in, in);
+  if (*at) return b->g->nodes[*at - 1].out;
+  *at = b->g->n_nodes + 1;
+  gr_val out = append(b, call, in);
+  if (b->g->n_nodes > b->g->n_hash_slots / 2) grow_buckets(b->g, 4 * b->g->n_hash_slots);
+  return out;
+}
+
 gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
   if (b->err) return GR_NONE;
   gr_op_call call;
   b->err = infer_call(b, op, attr, n_in, in, &call);
   b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->created_by);
-  if (b->err) return GR_NONE;
-  uint32_t *at = bucket(b->g, op, attr, n_in, in);
-  if (*at) return b->g->nodes[*at - 1].out;
-  *at = b->g->n_nodes + 1;
-  gr_val out = append(b, &call, in);
-  if (b->g->n_nodes > b->g->n_hash_slots / 2) grow_buckets(b->g, 4 * b->g->n_hash_slots);
-  return out;
+  return b->err ? GR_NONE : find_or_append(b, &call, in);
 }
 
-gr_val gr_emit_copy(gr_builder *b, const gr_node *n, gr_val *map) {
+// Whether the values `in` have the types of the inputs of a node of another graph.
+static bool same_inputs(const gr_graph *g, const gr_val *in, const gr_graph *of, const gr_node *n) {
+  for (int i = 0; i < n->n_in; i++)
+    if (!gr_is(in[i]) || in[i].id >= g->n_values ||
+        !gr_type_same(&gr_at(g, in[i])->type, &gr_at(of, n->in[i])->type))
+      return false;
+  return true;
+}
+
+// gr_emit of a node that has been inferred on inputs of the same types.
+static gr_val emit_again(gr_builder *b, const gr_graph *of, const gr_node *n, const gr_val *in) {
+  gr_op_call call;
+  call.op = n->op, call.attr = n->attr, call.n_in = n->n_in, call.n_out = n->n_out;
+  for (int k = 0; k < n->n_out; k++) call.out[k] = gr_at(of, gr_out(n, k))->type;
+  return find_or_append(b, &call, in);
+}
+
+gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
+  if (b->err) return GR_NONE;
   gr_val in[GR_MAX_ARGS];
   for (int i = 0; i < n->n_in; i++) in[i] = map[n->in[i].id];
   gr_builder was = *b;
   b->loc = n->loc, b->scope = n->scope, b->created_by = n->created_by;
-  gr_val out = gr_emit(b, n->op, n->attr, n->n_in, in);
+  gr_val out = same_inputs(b->g, in, of, n) ? emit_again(b, of, n, in)
+                                            : gr_emit(b, n->op, n->attr, n->n_in, in);
   b->loc = was.loc, b->scope = was.scope, b->created_by = was.created_by;
   for (int i = 0; gr_is(out) && i < n->n_out; i++)
     map[gr_out(n, i).id] = (gr_val){out.id + (uint32_t)i};

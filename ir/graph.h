@@ -188,8 +188,9 @@ gr_val gr_leaf(gr_builder *, gr_role, gr_kind, const char *name, gr_type, gr_lay
 // GR_ERR_UNSUPPORTED if inference fails.
 gr_val gr_emit(gr_builder *, const gr_op *, const void *attr, int n_in, const gr_val *in);
 // Emits a node of another graph on map[] of its inputs, with its loc, scope and created_by, and
-// sets map[] of its outputs. `map` is indexed by the other graph's value ids.
-gr_val gr_emit_copy(gr_builder *, const gr_node *, gr_val *map);
+// sets map[] of its outputs. `map` is indexed by the other graph's value ids. Types are inferred
+// again only if those of the inputs differ.
+gr_val gr_emit_copy(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map);
 // Appends a value to the graph's results; name is NULL in a body (a yield).
 void gr_result(gr_builder *, const char *name, gr_val);
 // gr_emit with the operands as arguments.

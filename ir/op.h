@@ -202,7 +202,8 @@ void gr_mark_live(const gr_graph *, bool *live, const bool *given);
 // What the loss, the results and the states' next values depend on, by value id; in g's arena.
 bool *gr_graph_live(const gr_graph *);
 // gr_emit_copy, but through op->save_for_backward if a gradient will flow through the node.
-gr_val gr_emit_with_residuals(gr_builder *, const gr_node *, gr_val *map, const bool *want);
+gr_val gr_emit_with_residuals(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map,
+                              const bool *want);
 // *sum += dx, where *sum may be GR_NONE. `add` is the op to emit: ir/ does not know the ops.
 void gr_accumulate_grad(gr_builder *, const gr_op *add, gr_val *sum, gr_val dx);
 // Reverse-mode differentiation: applies the gradient rules of g's nodes from last to first.

@@ -21,7 +21,7 @@ static void copy_forward(gr_rewrite *rw) {
   const bool *want = wanted(rw->old, rw->opt);
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
-    gr_emit_with_residuals(&rw->b, &rw->old->nodes[i], rw->map, want);
+    gr_emit_with_residuals(&rw->b, rw->old, &rw->old->nodes[i], rw->map, want);
   gr_copy_links(rw);
 }
 

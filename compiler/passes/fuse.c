@@ -247,7 +247,7 @@ static const gr_graph *body_of(fuse *f, const members *m) {
     f->inside[m->in[k].id] =
         gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, NULL, v->type, gr_layout_replicated);
   }
-  for (int k = 0; k < m->n; k++) gr_emit_copy(&b, &f->g->nodes[m->node[k]], f->inside);
+  for (int k = 0; k < m->n; k++) gr_emit_copy(&b, f->g, &f->g->nodes[m->node[k]], f->inside);
   for (int k = 0; k < m->n_out; k++) gr_result(&b, NULL, f->inside[m->out[k].id]);
   f->b->err = f->b->err ? f->b->err : b.err;
   return b.g;
@@ -324,7 +324,7 @@ static void fuse_nodes(fuse *f) {
 
 static void copy_in_body(void *context, const gr_node *n) {
   fuse *f = context;
-  gr_val out = gr_emit_copy(f->b, n, f->map);
+  gr_val out = gr_emit_copy(f->b, f->g, n, f->map);
   for (int k = 0; gr_is(out) && k < n->n_out; k++)
     gr_at(f->b->g, f->map[gr_out(n, k).id])->layout = gr_at(f->g, gr_out(n, k))->layout;
 }

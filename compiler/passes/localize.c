@@ -11,7 +11,7 @@ static void place(gr_builder *b, const gr_scan *s, uint32_t i, gr_layout l, gr_v
   if (v->role != GR_TEMP)
     map[i] = gr_leaf(b, v->role, v->kind, v->name, local, l);
   else if (g->nodes[v->node].out.id == i)
-    gr_emit_copy(b, &g->nodes[v->node], map);
+    gr_emit_copy(b, g, &g->nodes[v->node], map);
   if (!b->err) gr_at(b->g, map[i])->layout = l;
 }
 

@@ -156,7 +156,7 @@ static void choose_after(hoist *h) {
 
 static void emit_outside(hoist *h, place where) {
   for (uint32_t i = 0; i < h->g->n_nodes; i++)
-    if (h->place[i] == where) gr_emit_copy(&h->rw->b, &h->g->nodes[i], h->outside);
+    if (h->place[i] == where) gr_emit_copy(&h->rw->b, h->g, &h->g->nodes[i], h->outside);
 }
 
 static void write_leaves(hoist *h) {
@@ -184,7 +184,7 @@ static void write_body(hoist *h) {
       h->inside[i] = h->varies[i] ? gr_loop_seq(&h->loop, h->outside[i])
                                   : gr_loop_const(&h->loop, h->outside[i]);
     else if (n && n->out.id == i && gr_any_out(n, h->needed) && h->place[n - g->nodes] == LOOP)
-      gr_emit_copy(&h->loop.b, n, h->inside);
+      gr_emit_copy(&h->loop.b, g, n, h->inside);
   }
   for (int k = 0; k < h->s->n_carry; k++) {
     gr_val c = gr_scan_carry(h->s, k);

@@ -36,7 +36,7 @@ static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_
 static void write_nodes(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
   for (uint32_t i = 0; i < s->body->n_nodes; i++) {
     const gr_node *n = &s->body->nodes[i];
-    gr_val out = packs(s, n) ? multiply(l, s, n, operands, map) : gr_emit_copy(&l->b, n, map);
+    gr_val out = packs(s, n) ? multiply(l, s, n, operands, map) : gr_emit_copy(&l->b, s->body, n, map);
     for (int k = 0; gr_is(out) && k < n->n_out; k++)
       gr_at(l->b.g, map[gr_out(n, k).id])->layout = gr_at(s->body, gr_out(n, k))->layout;
   }

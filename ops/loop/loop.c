@@ -96,7 +96,7 @@ static void put_nodes(const gr_graph *from, gr_builder *to, gr_val *map, const b
   for (uint32_t i = 0; i < from->n_nodes; i++) {
     const gr_node *n = &from->nodes[i];
     bool any = gr_any_out(n, live);
-    if (any) gr_emit_copy(to, n, map);
+    if (any) gr_emit_copy(to, from, n, map);
     for (int k = 0; any && k < n->n_out && !to->err; k++)
       gr_at(to->g, map[gr_out(n, k).id])->layout = gr_at(from, gr_out(n, k))->layout;
   }
@@ -181,8 +181,8 @@ void gr_loop_clone(gr_loop *l, gr_builder *outside, const gr_scan *s, const gr_v
   gr_loop_leaves(l, outside, s, operands, map);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (want)
-      gr_emit_with_residuals(&l->b, &g->nodes[i], map, want);
+      gr_emit_with_residuals(&l->b, g, &g->nodes[i], map, want);
     else
-      gr_emit_copy(&l->b, &g->nodes[i], map);
+      gr_emit_copy(&l->b, g, &g->nodes[i], map);
   gr_loop_nexts(l, s, map);
 }

@@ -52,7 +52,7 @@ static gr_val *map_forward_values(back *k) {
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     if (!varies[i] && v->role == GR_TEMP) {
-      if (g->nodes[v->node].out.id == i) gr_emit_copy(&k->loop.b, &g->nodes[v->node], here);
+      if (g->nodes[v->node].out.id == i) gr_emit_copy(&k->loop.b, g, &g->nodes[v->node], here);
     } else {
       here[i] = !gr_is(k->stack[i]) ? gr_loop_placeholder(&k->loop, v->type)
                 : varies[i]         ? gr_loop_seq(&k->loop, k->stack[i])

@@ -105,13 +105,17 @@ static void again(void) {
   gr_builder c = {.g = gr_graph_create(arena, NULL), .created_by = "second", .scope = "other"};
   gr_val map[3] = {{0}};
   map[x.id] = input(&c, "x", "f32[4]");
-  gr_val z = gr_emit_copy(&c, &b.g->nodes[0], map);
+  gr_val z = gr_emit_copy(&c, b.g, &b.g->nodes[0], map);
   CHECK(map[y.id].id == z.id, "outputs are mapped");
   const gr_node *n = &c.g->nodes[0];
   CHECK(!strcmp(n->created_by, "first") && !strcmp(n->scope, "net"), "by %s in %s", n->created_by,
         n->scope);
   CHECK(!strcmp(c.created_by, "second") && !strcmp(c.scope, "other"), "the builder is as it was");
   CHECK(gr_graph_same(b.g, c.g), "the copy is the same");
+  map[x.id] = input(&c, "wide", "f32[8]");  // types are inferred again
+  z = gr_emit_copy(&c, b.g, &b.g->nodes[0], map);
+  CHECK(gr_at(c.g, z)->type.dim[0] == 8, "the copy on %lld numbers has another size",
+        (long long)gr_at(c.g, z)->type.dim[0]);
 }
 
 // What backward makes says which forward node it is for, and nothing flows where nothing is

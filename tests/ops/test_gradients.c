@@ -76,7 +76,7 @@ static gr_status write_both(tape *t, const bool *wanted) {
     const gr_value *v = &g->values[i];
     if (v->role != GR_TEMP) here[i] = gr_leaf(&b, v->role, 0, v->name, v->type, v->layout);
     if (v->role == GR_TEMP && g->nodes[v->node].out.id == i)
-      gr_emit_with_residuals(&b, &g->nodes[v->node], here, want);
+      gr_emit_with_residuals(&b, g, &g->nodes[v->node], here, want);
   }
   gr_type one = {.dtype = GR_F64};
   if (!b.err) grads[g->loss.id] = gr_fill(&b, &one, 1);
