@@ -1,9 +1,31 @@
-// op.h - op descriptors. The ops themselves are in ops/: each is one file, NAME.c, with one
-// constant gr_op (and that of its gradient) and the functions it names, and one line of ops.def.
+// op.h - op descriptors: all that the program knows about an op is in one constant gr_op.
+//
+// An op is one file, ops/ROOM/NAME.c, with its gr_op (and that of its gradient) and the functions
+// it names, and one line of ops/ops.def. Everything else reads the descriptor. The reference
+// kernel, the notation and the examples are the op's definition; the rest is derived from them or
+// tested against them:
+//
+//   read by                         fields
+//   models (YAML), docs, hashing    name, doc, attrs, cases
+//   inference of types              index_spec (or index_spec_of), infer
+//   autodiff                        grad, save_for_backward
+//   shard, and the proof of it      index_spec (or sharding_rules), linear, padding, localize
+//   loop_hoist                      index_spec
+//   buffer assignment               inplace, scratch
+//   schedule, coalescing            collective
+//   devices                         cpu, fast, gpu, scratch
+//   the optimizer                   optimizer
+//   tests                           cases: kernels, gradient, every sharding, padding, in place
+//
+// An op is a pure function: its results depend on its operands and attributes, and for random ops on
+// their stream and the index of each element in the global value; never on threads, ranks or earlier
+// calls. Nothing is broadcast: where a model relies on broadcasting, the model builder inserts ops
+// for it.
 #pragma once
 #include "ir/graph.h"
 
-// An application of an op to typed operands, without a graph: the input and output of inference.
+// An application of an op to typed operands, without a graph: the input and output of inference. It
+// borrows all that it points to.
 typedef struct gr_op_call {
   const gr_op *op;
   const void *attr;
@@ -12,15 +34,15 @@ typedef struct gr_op_call {
   const char *const *names;  // the user's names of the operands, for errors, or NULL
   gr_loc loc;
 } gr_op_call;
-// Operands that a call does not have are scalars, up to so many: index notation is written before
-// the number of operands is checked, and reads the first ones.
+// index_spec_of may read the first GR_MISSING_ARGS operands before their number is checked, so
+// operands that a call lacks are set to scalars.
 enum { GR_MISSING_ARGS = 4 };
 static inline void gr_op_call_clear_missing(gr_op_call *s) {
   for (int i = s->n_in; i < GR_MISSING_ARGS; i++) s->in[i] = (gr_type){.rank = 0};
 }
 
-// The op call of a node. Entries beyond those that the call has, or misses, are left uninitialised:
-// the structure is large.
+// The op call of a node. Entries of in[] and out[] beyond n_in (at least GR_MISSING_ARGS) and n_out
+// are left uninitialised, because the structure has several kilobytes.
 void gr_op_call_of(const gr_graph *, const gr_node *, gr_op_call *out);
 
 // Arguments of a gradient rule: the forward node's operands x and outputs y in the new graph, and
@@ -34,7 +56,9 @@ typedef struct gr_grad {
   gr_val *dx;
 } gr_grad;
 
-// Arguments of a kernel. It must not allocate, block, or access anything else.
+// Arguments of a kernel: the types are those of this rank's slices, and every pointer is aligned to
+// 64 bytes, except inside of loops, where slices of sequences follow each other densely. A kernel
+// must not allocate, block (except collectives), keep pointers, or access anything else.
 typedef struct gr_comm gr_comm;
 typedef struct gr_launch {
   const void *attr;
@@ -124,7 +148,7 @@ typedef struct gr_sharding_rule gr_sharding_rule;
 typedef struct gr_optimizer gr_optimizer;
 struct gr_op {
   const char *name, *doc;
-  int n_in, n_out;  // GR_ANY: infer checks and sets them
+  int n_in, n_out;  // number of operands and results; GR_ANY: infer checks and sets it
   size_t attr_size;
   const gr_attr *attrs;  // ends with an empty field
 
@@ -139,7 +163,8 @@ struct gr_op {
   gr_status (*sharding_rules)(const gr_op_call *, gr_sharding_rule *,
                               int *out_n);  // replaces those of the notation
   int64_t (*flops)(const gr_op_call *);     // if the notation overcounts: gathers, windows, loops
-  // Converts attributes that hold sizes to those of one rank's part; out is the layout of result 0.
+  // Converts attributes that hold sizes of the global value to those of one rank's slice; out is
+  // the layout of result 0. NULL: no attribute holds a size.
   void (*localize)(void *attr, const gr_layout *out, const gr_mesh *);
 
   void (*grad)(const gr_grad *);  // NULL: not differentiable
@@ -147,9 +172,9 @@ struct gr_op {
   // needs none.
   gr_val (*save_for_backward)(gr_builder *, const gr_node *, const gr_val *in, const bool *want);
   gr_padding padding;
-  bool collective;      // ranks synchronise: not allowed in a scan, whose steps are not scheduled
-  bool linear;          // f(a)+f(b) = f(a+b): partial sums may pass through
-  bool random;          // draws from its stream attribute; differs by stream, so it is not merged
+  bool collective;      // all ranks of a mesh axis call it together; not allowed in a scan's body
+  bool linear;          // f(a)+f(b) = f(a+b): an operand that is a partial sum gives a partial sum
+  bool random;          // draws numbers from the stream in its attributes
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
   gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile,
   const char *tile_formula;        // and its formula; NULL: `formula`

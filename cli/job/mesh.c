@@ -232,8 +232,7 @@ static gr_status read_rules(reader *r) {
   return all;
 }
 
-// ---- Entry point
-// ----------------------------------------------------------------------------------
+// ---- Entry point --------------------------------------------------------------------------------
 
 static void share_batch(const struct strategy *s, gr_mesh_config *p) {
   int n = 0;

@@ -26,8 +26,8 @@ typedef struct rank_events {
   uint32_t n;
 } rank_events;
 
-typedef struct comm_state {  // state of one communicator
-  int arrived, first;        // number of ranks that wait there, and the first of them
+typedef struct comm_state {  // of one communicator
+  int arrived, first;        // the number of ranks that wait in a collective, and the first of them
 } comm_state;
 
 typedef struct simulation {
@@ -115,8 +115,7 @@ static gr_status report_deadlock(const simulation *p, int rank) {
   return gr_note(s, its->node->loc, "where rank %d is", other);
 }
 
-// ---- Simulation
-// -----------------------------------------------------------------------------------
+// ---- Simulation ---------------------------------------------------------------------------------
 
 static void advance(simulation *p, int rank) {
   p->next[rank]++;

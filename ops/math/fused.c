@@ -79,8 +79,7 @@ static int64_t flops(const gr_op_call *s) {
   return gr_graph_flops(((const gr_fused *)s->attr)->body);
 }
 
-// ---- The reference kernel
-// -------------------------------------------------------------------------
+// ---- The reference kernel -----------------------------------------------------------------------
 
 enum { CHUNK = 64, WIDEST = 8 };  // elements, and bytes of one
 
@@ -139,8 +138,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// ---- The fast kernel
-// ------------------------------------------------------------------------------
+// ---- The fast kernel ----------------------------------------------------------------------------
 
 // Where the tile of each value of the body is, found once for a launch.
 typedef struct program {

@@ -1,5 +1,12 @@
 // layer_norm.c - normalises rows to mean 0 and variance 1, then scales and shifts each channel (Ba,
-// Kiros, Hinton, "Layer normalization", 2016).
+// Kiros, Hinton, "Layer normalization", 2016; torch.nn.LayerNorm over the last axis).
+//
+//   x [..., C], gamma [C], beta [C] -> y [..., C]
+//   m = mean(x), s = 1 / sqrt(var(x) + eps), y = (x - m) s gamma + beta
+//
+// The variance is biased (divided by C), and is computed from (x - m)^2 in a second pass over the
+// row, since mean(x^2) - m^2 cancels in f32 if |m| is large. The notation "...C,C,C->...C" has C in
+// upper case: a row is never split over ranks, all other axes may be.
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
@@ -35,8 +42,8 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Returns 1 / sqrt(variance + eps) of a row, and its mean in *mean.
-static float deviation(const float *x, int64_t c, double eps, float *mean) {
+// Returns s of a row and sets *mean to m.
+static float inverse_deviation(const float *x, int64_t c, double eps, float *mean) {
   *mean = gr_sum_f32(x, c) / (float)c;
   return 1 / sqrtf(gr_spread_f32(x, *mean, c) / (float)c + (float)eps);
 }
@@ -48,7 +55,7 @@ static void rows_f32(void *arg, int64_t from, int64_t to) {
   for (int64_t r = from; r < to; r++) {
     const float *x = (const float *)l->in[0] + r * c;
     float *y = (float *)l->out[0] + r * c, mean;
-    float scale = deviation(x, c, ((const struct layer_norm *)l->attr)->eps, &mean);
+    float scale = inverse_deviation(x, c, ((const struct layer_norm *)l->attr)->eps, &mean);
     GR_VECTOR for (int64_t i = 0; i < c; i++) y[i] = (x[i] - mean) * scale * gamma[i] + beta[i];
   }
 }
@@ -96,10 +103,14 @@ const gr_op gr_op_layer_norm = {
 };
 
 // ---- The gradients with respect to x, gamma and beta ------------------------------------------
-// With z the normalised row and u = dy gamma: dx = (u - mean(u) - z mean(u z)) / deviation,
-// dgamma = sum over rows of dy z, dbeta = sum over rows of dy. The sums over rows are computed in
-// chunks whose number and size depend only on the shape, then added in order, so that the result
-// does not depend on the number of threads.
+// With z = (x - m) s, the normalised row, and u = dy gamma:
+//
+//   dx = (u - mean(u) - z mean(u z)) s      dgamma = sum over rows of dy z      dbeta = of dy
+//
+// because dm/dx_i = 1/C, ds/dx_i = -s^2 z_i / C, and both reach every y of the row. m and s are
+// computed again from x, so that nothing but x is kept from the forward pass. The sums over rows
+// are computed in chunks whose number and size depend only on the shape, then added in order, so
+// that the result does not depend on the number of threads.
 
 static gr_status grad_cpu(const gr_launch *l) {
   const struct layer_norm *a = l->attr;
@@ -125,16 +136,16 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-enum {
-  CHUNKS = 64,
-  CHUNK = 16
-};  // the maximum number of chunks; the minimum number of rows in each
+enum { MAX_CHUNKS = 64, MIN_CHUNK_ROWS = 16 };
 
-static int64_t chunk_rows(int64_t rows) { return gr_max_i64(CHUNK, (rows + CHUNKS - 1) / CHUNKS); }
+static int64_t chunk_rows(int64_t rows) {
+  return gr_max_i64(MIN_CHUNK_ROWS, (rows + MAX_CHUNKS - 1) / MAX_CHUNKS);
+}
 
+// One row: writes dx, and adds the row's terms to dgamma and dbeta.
 static void grad_row(const float *x, const float *gamma, const float *dy, int64_t c, double eps,
                      float *dx, float *restrict dgamma, float *restrict dbeta) {
-  float mean, scale = deviation(x, c, eps, &mean), u[GR_LANES] = {0}, uz[GR_LANES] = {0};
+  float mean, scale = inverse_deviation(x, c, eps, &mean), u[GR_LANES] = {0}, uz[GR_LANES] = {0};
   int64_t i = 0;
   for (; i + GR_LANES <= c; i += GR_LANES)
     for (int e = 0; e < GR_LANES; e++) {
@@ -182,6 +193,7 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
+// A row of dgamma and one of dbeta for each chunk, in f32; the reference needs one of each in f64.
 static size_t grad_scratch(const gr_op_call *s) {
   int64_t rows = gr_rows(s->in), size = chunk_rows(rows), chunks = (rows + size - 1) / size;
   return (size_t)(gr_last(s->in) * 2 * gr_max_i64(2, chunks)) * sizeof(float);

@@ -173,8 +173,7 @@ int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, g
   return m->n;
 }
 
-// ---- States
-// ---------------------------------------------------------------------------------------
+// ---- States -------------------------------------------------------------------------------------
 
 gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *s) {
   return (gr_exec_tensor){.at = s->at, .bytes = (size_t)gr_tensor_slice_bytes(s)};

@@ -1,5 +1,13 @@
-// test_prove.c - plans of a real model for several meshes are proved; and each of a table of ways
-// to break a plan is refused, with what is wrong and the line of the model's YAML.
+// test_prove.c - the proof accepts plans of a real model for several meshes, and refuses each of a
+// table of mutated plans, with a message that states the fault and the line of the model's YAML.
+//
+// The mutations are functions below, grouped by what they break: collectives, decisions and states,
+// memory, carries of loops. Each takes a plan that has just been proved and changes one thing in
+// it. prove.def lists every mutation with the mesh it is applied to and the expected message, so
+// that a proof that refuses for another reason fails the test as well. The last part breaks the
+// graph of one rank only, which a plan cannot express, and simulates the ranks.
+//
+// To add a mutation: write a function, add a row to prove.def, run with SHOW=1 to see the message.
 #include <string.h>
 #include "compiler/compile.h"
 #include "compiler/plan/prove.h"
@@ -10,6 +18,7 @@
 
 static gr_arena *arena;
 
+// A mesh, and the axis over which optimizer states (and with a rule weights) are sharded, or NULL.
 typedef struct way {
   const char *name;
   gr_mesh mesh;
@@ -20,6 +29,7 @@ static const way fsdp3 = {"fsdp3", {1, {{"dp", 3}}}, "dp"};
 static const way dp2_tp2 = {"dp2 x tp2", {2, {{"dp", 2}, {"tp", 2}}}, "tp"};
 static const way one = {"1", {0}, NULL};
 
+// The plan of prove.yaml for a mesh, proved, in `arena`.
 static gr_plan *plan_of(const way *w) {
   static const gr_layout_rule rule = {.pattern = "*", .axis = "dp", .placement = GR_ANY_DIM};
   static gr_layout_rule rules[1];
@@ -58,7 +68,7 @@ static void real_plans(void) {
   }
 }
 
-// ---- Finding --------------------------------------------------------------------------------
+// ---- Parts of a plan: these abort if there is none --------------------------------------------
 
 static gr_plan_frame *train(gr_plan *p) { return &p->programs[0].frame; }
 
@@ -78,6 +88,7 @@ static void replace_uses(const gr_graph *g, gr_val from, gr_val to) {
     if (g->results[i].id == from.id) g->results[i] = to;
 }
 
+// A copy of a collective's attributes, which may be shared with other nodes.
 static struct gr_coll *attr_of(gr_node *n) {
   struct gr_coll *a = GR_NEW(arena, struct gr_coll, 1);
   *a = *(const struct gr_coll *)n->attr;
@@ -279,12 +290,12 @@ static void not_stacked(gr_plan *p) {
 }
 static void body_of_another(gr_plan *p) { loop(p, NULL)->n_carry--; }
 
-typedef struct breaking {
+typedef struct mutation {
   const char *name;
   const way *way;
   void (*how)(gr_plan *);
-  const char *line, *says;
-} breaking;
+  const char *line, *says;  // parts of the expected message
+} mutation;
 
 #include "tests/compiler/prove.def"
 
@@ -316,8 +327,7 @@ static void broken_plans(void) {
   }
 }
 
-// ---- Ranks that run different graphs
-// --------------------------------------------------------------
+// ---- Ranks that run different graphs ------------------------------------------------------------
 
 static void remove_node(gr_graph *g, uint32_t i) {
   g->n_nodes--;
@@ -358,26 +368,17 @@ static void sends_fewer_values(gr_graph *g) { collective(g, 0)->n_in--; }
 static void runs_another_op(gr_graph *g) { collective(g, 0)->op = &gr_op_all_reduce; }
 static void over_another_axis(gr_graph *g) { attr_of(collective(g, 0))->mesh_axis ^= 1; }
 
-static const struct {
+typedef struct rank_mutation {
   const char *name;
   const way *way;
   void (*how)(gr_graph *);
   const char *line, *says;
-  bool rank_2;  // runs it too
-} ranks_table[] = {
-    {"lacks_one", &fsdp3, lacks_one, "prove.yaml:", "rank 1"},
-    {"lacks_last", &fsdp3, lacks_last, "prove.yaml:", "for rank 1, which has ended"},
-    {"has_one_twice", &fsdp3, has_one_twice, "prove.yaml:", "rank 1"},
-    {"swaps_two", &dp2_tp2, swaps_two, "prove.yaml:", "rank 1"},
-    {"sends_more", &fsdp3, sends_more, "prove.yaml:", "rank 1"},
-    {"sends_other_dtype", &fsdp3, sends_other_dtype, "prove.yaml:", "i32"},
-    {"sends_fewer_values", &fsdp3, sends_fewer_values, "prove.yaml:", "rank 1"},
-    {"runs_another_op", &fsdp3, runs_another_op, "prove.yaml:", "'all_reduce'"},
-    {"swaps_axes", &dp2_tp2, swaps_axes, "prove.yaml:", "the ranks wait for each other", true},
-    {"over_another_axis", &dp2_tp2, over_another_axis, "prove.yaml:12:8", "rank 3 in"},
-};
+  bool rank_2;  // rank 2 runs the changed graph too
+} rank_mutation;
 
-// Rank 1 runs another graph than the rest; unbroken copies are let through.
+#include "tests/compiler/prove_ranks.def"
+
+// Rank 1 runs another graph than the other ranks. An unchanged copy is accepted.
 static void ranks_that_differ(void) {
   for (size_t i = 0; i < sizeof ranks_table / sizeof *ranks_table; i++) {
     arena = gr_arena_create();

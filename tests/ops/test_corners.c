@@ -277,8 +277,7 @@ static void flops_of_loops(void) {
   gr_arena_destroy(arena);
 }
 
-// ---- Attributes
-// -----------------------------------------------------------------------------------
+// ---- Attributes ---------------------------------------------------------------------------------
 
 static size_t size_of(gr_attr_kind kind) {
   if (kind == GR_ATTR_INTS) return sizeof(gr_ints);

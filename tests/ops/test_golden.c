@@ -50,8 +50,7 @@ typedef struct golden {
   bool wanted[MANY];
 } golden;
 
-// ---- Reading
-// -------------------------------------------------------------------------------------
+// ---- Reading ------------------------------------------------------------------------------------
 
 static void read_line(void *golden_case, char *text, int line) {
   golden *g = golden_case;
@@ -66,8 +65,7 @@ static void read_line(void *golden_case, char *text, int line) {
   g->n_dx++;
 }
 
-// ---- Replaying
-// ------------------------------------------------------------------------------------
+// ---- Replaying ----------------------------------------------------------------------------------
 
 static struct tolerance tolerance_of(const gr_op *op) {
   for (size_t i = 1; i < sizeof tolerances / sizeof *tolerances; i++)
@@ -159,8 +157,7 @@ static void replay(const golden *g, bool fast) {
   gr_arena_destroy(arena);
 }
 
-// ---- Tests
-// -----------------------------------------------------------------------------------------
+// ---- Tests --------------------------------------------------------------------------------------
 
 // By reference kernels and by fast ones.
 static void finish(void *golden_case) {

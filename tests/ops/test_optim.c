@@ -13,8 +13,7 @@ typedef struct golden {
   value w, g, next_w, state[STATES], next[STATES];
 } golden;
 
-// ---- Reading
-// --------------------------------------------------------------------------------------
+// ---- Reading ------------------------------------------------------------------------------------
 
 static void read_state(golden *g, char *text, int line) {
   const gr_op *op = g->head.op;
@@ -37,8 +36,7 @@ static void read_line(void *golden_case, char *text, int line) {
   if (!strncmp(text, "s ", 2) || !strncmp(text, "S ", 2)) read_state(g, text, line);
 }
 
-// ---- Replaying
-// ------------------------------------------------------------------------------------
+// ---- Replaying ----------------------------------------------------------------------------------
 
 static gr_val leaf(gr_builder *b, const value *v, value *into) {
   gr_val at = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_replicated);
@@ -108,8 +106,7 @@ static void reference_agrees(void) {
   CHECK(cases > 10, "%s has %d cases", file, cases);
 }
 
-// ---- States
-// -----------------------------------------------------------------------------------------
+// ---- States -------------------------------------------------------------------------------------
 
 static void state_is(int k, const char *weight, gr_layout l, const char *type, int at0, int at1) {
   const gr_op *op = &gr_op_adafactor;

@@ -35,8 +35,7 @@ static void *grow(void *list, size_t n, size_t *cap, size_t size) {
   return more;
 }
 
-// ---- Splitting
-// ------------------------------------------------------------------------------------
+// ---- Splitting ----------------------------------------------------------------------------------
 
 // A field is followed by a delimiter, the end of its line, or the end of the file. *more: by a
 // delimiter.

@@ -22,8 +22,7 @@ static void found_by_name(void) {
   gr_status_drop(s);
 }
 
-// ---- Memory and kernels that a device does not have
-// -----------------------------------------------
+// ---- Memory and kernels that a device does not have ---------------------------------------------
 
 static gr_status refuse(gr_device *d, const gr_op_call *call, const gr_launch *where,
                         gr_device_kernel *out) {

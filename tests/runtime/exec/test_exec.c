@@ -147,8 +147,7 @@ static void no_kernel_is_said(void) {
   end(&t);
 }
 
-// ---- Errors on one rank
-// ---------------------------------------------------------------------------
+// ---- Errors on one rank -------------------------------------------------------------------------
 
 typedef struct rank {
   pthread_t thread;
