@@ -1,4 +1,12 @@
 // compile.h - the compiler's entry point: from a model's YAML to a plan with all programs.
+//
+//   gr_model_build    YAML -> graph of the global batch      once per program   (model/)
+//   gr_compile        passes -> graph of one rank            once per program   (pipeline.c)
+//   gr_memory_plan    graph -> offsets                       once per program   (plan/)
+//   gr_prove_plan     plan -> accepted, or GR_ERR_BUG        once               (plan/)
+//
+// A run has one program per kind and bucket ("train.t300"), and "init", which sets all states. The
+// same request gives the same plan, byte for byte, on every rank and machine.
 #pragma once
 #include "compiler/model/model.h"
 #include "compiler/plan/plan.h"
@@ -17,7 +25,7 @@ typedef struct gr_plan_request {
   const gr_bucket *buckets;  // at least one; its name may be ""
   int n_buckets;
   bool train, eval;  // which programs, besides "init"
-  int threads;       // that compile; 0: one for each processor
+  int threads;       // to compile on; 0: one for each processor
 } gr_plan_request;
 
 // Builds, compiles and verifies every program, plans memory, and proves the plan. All programs
@@ -28,7 +36,7 @@ GR_MUST_USE gr_status gr_plan_build(gr_arena *, const gr_plan_request *, gr_plan
 // A compiled program's graph, before memory planning.
 typedef struct gr_compiled {
   const char *kind, *bucket;
-  const gr_graph *g;  // local
+  const gr_graph *g;  // of one rank
   bool gpu;           // the plan is for GPUs; the same for all programs
   gr_notes notes;
 } gr_compiled;

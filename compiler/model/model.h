@@ -1,4 +1,8 @@
-// model.h - the graph language (graphs/*.yaml; docs/graph-language.md) to IR.
+// model.h - builds the IR of a model from its YAML (graphs/*.yaml; docs/graph-language.md).
+//
+// The graph is that of the global batch on one device: no rank, no mesh and no gradient is in it
+// yet, except that weights may carry a layout that the model asks for. One graph is built per
+// program: for training and for evaluation of each bucket, and for initial values.
 #pragma once
 #include "compiler/pass.h"
 #include "compose/tree/conf.h"
@@ -30,15 +34,15 @@ typedef struct gr_model_request {
   gr_conf *blocks;     // gr_model_blocks, once for many graphs; NULL: it is read for this one
   const gr_dim *dims;  // sizes of the inputs' letters, "n" being the global batch
   int n_dims;
-  // What the data gives: every input must be one of these, and letters take their sizes. NULL:
-  // nothing is known of the data, inputs are what the file says with the sizes in dims.
+  // The data's tensors: every input must be one of these, and letters take their sizes. NULL: there
+  // is no data; inputs have the shapes of the file, with the sizes in dims (tests).
   const gr_batch_tensor *batch;
   int n_batch;
-  gr_purpose purpose;  // GR_EVAL: dropout and the like are left out; GR_INIT: initial values only
+  gr_purpose purpose;  // GR_EVAL: without dropout and the like; GR_INIT: initial values only
   uint64_t seed;
   gr_mesh mesh;
-  const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is split; NULL: no more
-  gr_scopes *scopes;  // where to add what the model consists of, outer parts first; or NULL
+  const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is sharded, up to NULL
+  gr_scopes *scopes;  // collects the parts of the model, outer ones first; or NULL
   bool by_rank;       // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
 

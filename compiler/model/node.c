@@ -126,7 +126,7 @@ static gr_status repeat(gr_build_context *a, gr_conf *use, gr_binding *out) {
   if (given) GR_TRY(gr_model_interpolate(a, given, &as));
   const char *count = gr_arena_printf(a->arena, "$%s", as);
   const gr_arg *outer = gr_model_get(a, count);
-  gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_GONE};
+  gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_UNSET};
   GR_TRY(repeat_range(a, use, &n, &from));
   bool unnamed = a->unnamed;
   for (int64_t i = from; i < from + n; i++) {

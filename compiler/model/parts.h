@@ -1,8 +1,17 @@
 // parts.h - private interface between the files of the model builder.
 //
+// The builder walks the file's list of nodes once, in order. A node is {op: operands,
+// attributes...}, {block: operands, parameters...}, {scan: ...}, {param: ...} or {repeat: ...};
+// node.c tells them apart and calls op.c, block.c, scan.c or param.c. block.c and scan.c call back
+// for their own lists of nodes, so the files depend on each other through this header only.
+//
 // A build context emits the graph. It resolves names in frames: the file is one, and so is every
 // use of a block and every body of a scan. It emits into a builder, the graph's own or that of the
 // innermost loop; values of outer builders are captured as constants of the loop.
+//
+// Errors are the user's: GR_ERR_CONFIG or GR_ERR_TYPE with a line of the YAML. The file's own list
+// continues after an invalid node, so that all errors are reported in one run; names that an
+// invalid node would bind are marked broken, so that their uses are not reported as well.
 #pragma once
 #include "compiler/model/model.h"
 #include "ops/loop/scan.h"
@@ -10,8 +19,10 @@
 enum { GR_MODEL_RESULTS = 8, GR_MODEL_LOOPS = 8, GR_MODEL_NEST = 64 };
 
 // ---- Values of expressions ------------------------------------------------------
+// The value of a parameter, dimension or expression. UNSET: the name has no value any more, such as
+// the index of repeat: after its last iteration.
 typedef struct gr_arg {
-  enum { GR_ARG_INT, GR_ARG_FLOAT, GR_ARG_BOOL, GR_ARG_TEXT, GR_ARG_GONE } kind;
+  enum { GR_ARG_INT, GR_ARG_FLOAT, GR_ARG_BOOL, GR_ARG_TEXT, GR_ARG_UNSET } kind;
   int64_t i;  // of ints and bools
   double f;
   const char *text;
@@ -23,8 +34,8 @@ typedef struct gr_binding {
   const char *name;
   gr_loc loc;
   bool absent;  // an optional operand that is not given
-  bool broken;  // its node had an error: its uses are not reported again
-  int depth;    // loop depth of the graph that the values are in
+  bool broken;  // its node had an error: errors of its uses are not reported
+  int depth;    // number of loops around the graph that the values are in
   int n;
   gr_val v[GR_MODEL_RESULTS];
 } gr_binding;
@@ -40,7 +51,7 @@ struct gr_frame {
   gr_frame *up;           // enclosing frame, whose names are visible (scan bodies), or NULL
   gr_frame *caller;       // of a block: the frame of its use
   const gr_block *block;  // the block whose nodes these are; NULL: the file's own
-  gr_map names, args;     // to indices into:
+  gr_map names, args;     // to indices into these:
   gr_binding *bound;
   gr_arg *arg;
   uint32_t cap_bound, cap_arg;
@@ -95,98 +106,107 @@ typedef struct gr_build_context {
   bool echo;     // the error just returned follows from an earlier one
 } gr_build_context;
 
-// Functions that return gr_status fail with GR_ERR_CONFIG or GR_ERR_TYPE at the user's YAML line.
-// Everything they create is in the context's arena.
+// Everything that the functions below create is in the context's arena.
 gr_builder *gr_model_builder(gr_build_context *);          // of the graph or the innermost loop
 gr_status gr_model_take_error(gr_build_context *);         // moves the builder's error out of it
 const gr_type *gr_model_type(gr_build_context *, gr_val);  // of a value of the innermost graph
 
 // ---- expr.c: expressions --------------------------------------------------
-// Evaluate a YAML scalar, as any value, or as one of a certain kind; gr_model_shape a list of
-// sizes, gr_model_expr text at a place. Text is an expression over parameters and dimensions; with
-// `words`, a single name that is neither is a word: "mean", "xavier_uniform".
+// Evaluates a YAML scalar. A string is an expression over parameters and dimensions; with `words`,
+// a single name that is neither is a word: "mean", "xavier_uniform".
 GR_MUST_USE gr_status gr_model_arg(gr_build_context *, const gr_conf *, bool words, gr_arg *out);
+// Evaluate a scalar that must be an integer, a number, or a boolean; a list of sizes; and a string
+// that is not a YAML node of its own.
 GR_MUST_USE gr_status gr_model_int(gr_build_context *, const gr_conf *, int64_t *out);
 GR_MUST_USE gr_status gr_model_number(gr_build_context *, const gr_conf *, double *out);
 GR_MUST_USE gr_status gr_model_bool(gr_build_context *, const gr_conf *, bool *out);
 GR_MUST_USE gr_status gr_model_shape(gr_build_context *, const gr_conf *list, gr_type *out);
 GR_MUST_USE gr_status gr_model_expr(gr_build_context *, const char *text, gr_loc, gr_arg *out);
-bool gr_model_is_word(const char *);  // is the text a single name?
-// A value as a number; as the text of an attribute; and its kind, for messages.
-double gr_arg_number(const gr_arg *);
-const char *gr_arg_text(gr_arena *, const gr_arg *);
-const char *gr_arg_kind(const gr_arg *);  // "integer", "text", ...
+bool gr_model_is_word(const char *);                  // whether a string is a single name
+double gr_arg_number(const gr_arg *);                 // a value as a number
+const char *gr_arg_text(gr_arena *, const gr_arg *);  // a value as gr_attr_parse reads it
+const char *gr_arg_kind(const gr_arg *);              // for messages: "integer", "string", ...
 
 // ---- scope.c: names -------------------------------------------------------
-// A new frame; the caller makes it current.
+// Creates a frame; the caller sets it as the current one, and restores the old one afterwards.
 gr_frame *gr_model_frame(gr_build_context *, gr_frame *up, gr_frame *caller, const gr_block *);
-// Tensors: bind a name in the current frame; look it up in the visible frames (NULL: not found);
-// the same with an error that says where it may be; its single value, captured into the current
-// loop.
+// Binds a name to tensors in the current frame; a later binding of the name replaces it.
 void gr_model_bind(gr_build_context *, const char *name, gr_loc, const gr_binding *);
+// Looks a name up in the visible frames; NULL: not found.
 const gr_binding *gr_model_find(const gr_build_context *, const char *name);
+// The same; the error for an unknown name says where it is defined, or which name is similar.
 GR_MUST_USE gr_status gr_model_resolve(gr_build_context *, const char *name, gr_loc,
                                        const gr_binding **out);
+// The tensor of a name that stands for a single one, captured into the current loop.
 GR_MUST_USE gr_status gr_model_value(gr_build_context *, const char *name, gr_loc, gr_val *out);
 // A value of a graph `depth` loops deep, as a constant of the innermost loop.
 gr_val gr_model_capture(gr_build_context *, gr_val, int depth);
-// Parameters and dimensions: set in the current frame, look up (NULL: not found), substitute "$i".
+// Sets a parameter or dimension in the current frame.
 void gr_model_set(gr_build_context *, const char *name, gr_arg);
+// Looks one up in the visible frames; NULL: not found.
 const gr_arg *gr_model_get(const gr_build_context *, const char *name);
+// The node's string with "$i" replaced by the index of the current iteration.
 GR_MUST_USE gr_status gr_model_interpolate(gr_build_context *, const gr_conf *, const char **out);
 const char *gr_model_join(gr_build_context *, const char *path, const char *name);  // "path.name"
 void gr_model_scope(gr_build_context *, const char *block);  // adds the current path to the scopes
 // Splits "a, b" into names; an error if there are none or too many.
 GR_MUST_USE gr_status gr_model_names(gr_build_context *, const char *key, gr_loc,
                                      const char *out[GR_MODEL_RESULTS], int *out_n);
-// For "did you mean" (words.c): the name of n that is meant, by meaning or by spelling, or NULL;
-// what to use instead of an op that does not exist, or NULL; and an error with that hint.
+// The name among n that `word` probably means, as a synonym or by its spelling (words.c); or NULL.
 const char *gr_model_nearest(const char *word, const char *const *known, int n);
+// What to use instead of an op that other libraries have and this one does not; or NULL.
 const char *gr_model_alternative(const char *word);
+// Adds the hint "did you mean" or "use instead" to an error, if there is one.
 gr_status gr_model_suggest(gr_status, const char *word, const char *const *known, int n);
 const char *gr_model_kind(gr_conf_kind);  // "a list", "an integer"
-// Checks of the YAML: a node's kind; that all keys of a map are among n names; and the error for an
-// argument that the current use does not take.
+// Checks that a YAML node has a kind. `what` names it in the error.
 GR_MUST_USE gr_status gr_model_expect(const gr_conf *, gr_conf_kind, const char *what);
+// Checks that all keys of a map are among n names.
 GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known,
                                     int n);
+// The error for an argument that the op or block of the current node does not have.
 GR_MUST_USE gr_status gr_model_unknown_arg(gr_build_context *, const char *name, gr_loc);
 
 // ---- input.c: inputs and the data -------------------------------------------
-// Sets the sizes of the letters in shapes of inputs; then creates the inputs.
+// Sets the sizes of the letters in the shapes of inputs. Called before gr_model_inputs.
 void gr_model_letters(gr_build_context *, gr_conf *file);
+// Creates the inputs and checks each against the batch tensor of its name.
 GR_MUST_USE gr_status gr_model_inputs(gr_build_context *, gr_conf *file);
-bool gr_model_is_reserved_input(const char *name);  // is it an input or state that graphrun adds?
+// Whether graphrun itself adds an input or state of that name.
+bool gr_model_is_reserved_input(const char *name);
 
 // ---- Nodes ----------------------------------------------------------------------
-// node.c: builds one node; a list of nodes up to the first error, *last being the last binding;
-// whether a key belongs to every node (name, share, when); and evaluates `check:`.
+// node.c: builds one node; *out binds its results.
 GR_MUST_USE gr_status gr_model_node(gr_build_context *, gr_conf *item, gr_binding *out);
+// Builds a list of nodes up to the first error; *last is the binding of the last node.
 GR_MUST_USE gr_status gr_model_nodes(gr_build_context *, gr_conf *list, gr_binding *last);
+// Whether a key may be in every node, whatever its op: name, share, when.
 bool gr_model_reserved(const char *key);
+// Evaluates the expressions of `check:`; one that is false is an error with its message.
 GR_MUST_USE gr_status gr_model_checks(gr_build_context *, const gr_conf *map);
-// Build a node of each kind from its YAML: an op (op.c) and its operands, the use of a block, a
-// scan, a parameter. *out binds the results.
+// Each builds a node of its kind from its YAML (op.c, block.c, scan.c, param.c).
 GR_MUST_USE gr_status gr_model_op(gr_build_context *, const gr_op *, gr_conf *use, gr_binding *out);
-GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_binding *out, int most,
-                                        int *n);
 GR_MUST_USE gr_status gr_model_block(gr_build_context *, const gr_block *, gr_conf *use,
                                      gr_binding *out);
 GR_MUST_USE gr_status gr_model_scan(gr_build_context *, gr_conf *use, gr_binding *out);
 GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_binding *out);
+// Resolves the operands of a node, a name or a list of at most `most` names (op.c).
+GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_binding *out, int most,
+                                        int *n);
 
 // ---- block.c --------------------------------------------------------------
-// Collects the file's blocks and the built-in ones; finds one that the current frame sees (NULL:
-// none); whether the current nodes are those of a built-in block; and the error for a node whose
-// key is neither an op nor a block.
+// Collects the file's blocks and the built-in ones.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
+// The block of a name that is visible in the current frame; NULL: none.
 const gr_block *gr_model_find_block(const gr_build_context *, const char *name);
+// Whether the current nodes are those of a built-in block.
 bool gr_model_is_builtin(const gr_build_context *);
+// The error for a node whose key is neither an op nor a block.
 GR_MUST_USE gr_status gr_model_unknown_use(gr_build_context *, const char *name, gr_loc);
 
 // ---- fit.c: NumPy's broadcasting, made explicit ---------------------------
 typedef struct gr_operand {
-  bool number, absent;
+  bool number, absent;  // a number, in `by`; an optional operand that is not given; else a tensor
   double by;
   gr_val v;
   gr_loc loc;
@@ -197,22 +217,24 @@ typedef struct gr_operand {
 GR_MUST_USE gr_status gr_model_fit(gr_build_context *, const gr_op *, gr_operand *, int n,
                                    gr_val *made);
 
-// gr_model_make emits an op by name, with attributes as text; settings end with an empty one.
+// An attribute as text, for gr_model_make, which emits an op by name; an empty one ends the list.
 typedef struct gr_setting {
   const char *name, *text;
 } gr_setting;
 gr_val gr_model_make(gr_builder *, const char *op, int n_in, const gr_val *in, const gr_setting *);
 
 // ---- init.c ---------------------------------------------------------------
-// Parses `init:` and its arguments into a parameter; whether a key is such an argument; and emits
-// the parameter's initial value as its `next`.
+// Parses `init:` and its arguments into a parameter.
 GR_MUST_USE gr_status gr_model_init_rule(gr_build_context *, gr_conf *use, gr_model_param *);
+// Whether a key is an argument of `init:`.
 bool gr_model_init_key(const char *key);
+// Emits the initial value of a parameter as its `next`, for the init program.
 void gr_model_init(gr_build_context *, gr_builder *, const gr_model_param *);
 
 // ---- out.c ----------------------------------------------------------------
-// Builds train:, metrics: and predict:; and whether a mesh axis shards the batch.
+// Builds train:, metrics: and predict:.
 GR_MUST_USE gr_status gr_model_outputs(gr_build_context *, gr_conf *file);
+// Whether a mesh axis shards the batch.
 bool gr_model_splits_batch(const gr_build_context *, int axis);
 
 extern const char gr_model_blocks_yaml[];  // graphs/blocks.yaml

@@ -68,7 +68,7 @@ void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
 const gr_arg *gr_model_get(const gr_build_context *a, const char *name) {
   uint32_t i;
   for (const gr_frame *f = a->frame; f; f = f->up)
-    if (gr_map_find(&f->args, name, &i)) return f->arg[i].kind == GR_ARG_GONE ? NULL : &f->arg[i];
+    if (gr_map_find(&f->args, name, &i)) return f->arg[i].kind == GR_ARG_UNSET ? NULL : &f->arg[i];
   return NULL;
 }
 

@@ -1,5 +1,5 @@
-// passes.h - the passes, for the table in pipeline.c, which documents them. Each is in a file of
-// its name.
+// passes.h - the functions of the passes, for the table in pipeline.c, which documents them and the
+// facts that they need and establish. Each pass is in a file of its name.
 #pragma once
 #include "compiler/pass.h"
 

@@ -1,26 +1,30 @@
-// operands.h - helpers shared by ops: checks of operands, and sizes.
+// operands.h - helpers of ops: checks of operands, and sizes.
 #pragma once
 #include "ops/kernels/cpu.h"
 
-// The size of the last axis (1 for a scalar), and the number of rows along it.
+// The size of the last axis; 1 for a scalar.
 static inline int64_t gr_last(const gr_type *t) { return t->rank ? t->dim[t->rank - 1] : 1; }
+// The number of rows along the last axis: the product of the other sizes.
 static inline int64_t gr_rows(const gr_type *t) { return gr_type_count(t) / gr_last(t); }
 
-// Checks in infer functions, GR_ERR_TYPE: operand k is i32; operand k is a float of operand 0's
-// dtype; there are `least` to `most` operands. `what` names the operand in the message.
+// Checks for infer functions; the error is GR_ERR_TYPE, and `what` names the operand in it.
+// Operand k is i32:
 GR_MUST_USE gr_status gr_require_ints(const gr_op_call *, int k, const char *what);
+// Operand k is a float, of the dtype of operand 0:
 GR_MUST_USE gr_status gr_require_float(const gr_op_call *, int k, const char *what);
+// There are `least` to `most` operands:
 GR_MUST_USE gr_status gr_require_operands(const gr_op_call *, int least, int most);
 
 // Writes index notation for an operand of that rank: the letters of `first`, then a, b, c, ...
 void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank);
 
-// Whether operand 0 is f32, for which most ops have a fast kernel; and two helpers.
+// Whether operand 0 is f32, for which most ops have a fast kernel.
 static inline bool gr_is_f32(const gr_op_call *s) { return s->in[0].dtype == GR_F32; }
 static inline int64_t gr_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gr_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Element i of operand k, a sample's length, clamped to [0, most]: data can be wrong.
+// Element i of operand k, the length of a sample, clamped to [0, most]: kernels must not read or
+// write out of bounds even if the data has a wrong length.
 static inline int64_t gr_length(const gr_launch *l, int k, int64_t i, int64_t most) {
   int64_t n = ((const int32_t *)l->in[k])[i];
   return gr_max_i64(0, gr_min_i64(n, most));

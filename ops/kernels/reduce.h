@@ -4,22 +4,23 @@
 #include "ops/kernels/gpu.h"
 
 typedef struct gr_reduce_axes {
-  gr_ints axes;     // the axes that are reduced
-  int64_t keepdim;  // they are kept, with size 1
+  gr_ints axes;     // the axes to reduce
+  int64_t keepdim;  // whether reduced axes are kept, with size 1
 } gr_reduce_axes;
 
-#define GR_AXES_ATTRS                                                                         \
-  {                                                                                           \
-    GR_ATTR(gr_reduce_axes, axes, GR_ATTR_INTS, NULL, "the axes that go"),                    \
-        GR_ATTR(gr_reduce_axes, keepdim, GR_ATTR_BOOL, "false", "leave them, with size 1"), { \
-      0                                                                                       \
-    }                                                                                         \
+#define GR_AXES_ATTRS                                                                              \
+  {                                                                                                \
+    GR_ATTR(gr_reduce_axes, axes, GR_ATTR_INTS, NULL, "the axes to reduce"),                       \
+        GR_ATTR(gr_reduce_axes, keepdim, GR_ATTR_BOOL, "false", "keep reduced axes, with size 1"), \
+    {                                                                                              \
+      0                                                                                            \
+    }                                                                                              \
   }
 
 bool gr_reduce_axes_contains(const gr_reduce_axes *, int axis);  // whether it is reduced
 // Writes the index notation, "abc->ac"; whole: reduced axes may not be sharded ("aBc->ac").
 void gr_reduce_index_spec(const gr_op_call *, bool whole, char buf[128]);
-gr_status gr_reduce_infer(gr_op_call *);
+gr_status gr_reduce_infer(gr_op_call *);  // sets the type of the result
 gr_val gr_reduce_broadcast_back(gr_builder *, const gr_reduce_axes *, gr_val y,
                                 const gr_type *x);  // back to x
 

@@ -17,7 +17,6 @@
 #include "tests/check.h"
 
 static gr_arena *arena;
-
 // A mesh, and the axis over which optimizer states (and with a rule weights) are sharded, or NULL.
 typedef struct way {
   const char *name;
