@@ -80,7 +80,7 @@ static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole,
     if (w->layout.pad[i]) return disturbs(n, "moves what another axis of the mesh has padded");
   if (a->mesh_axis < 0 || a->mesh_axis >= g->mesh.n_axes) return GR_OK;  // prove.c says so
   if (s->layout.pad[a->mesh_axis] == pad) return GR_OK;
-  return disturbs(n, "has slices of another padding than it says");
+  return disturbs(n, "has slices of another padding than it declares");
 }
 
 static gr_status verify_padding(const gr_graph *g, const gr_node *n) {

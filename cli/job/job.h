@@ -2,7 +2,8 @@
 //
 // gr_job_compose only reads configuration (milliseconds, no device, no data); gr_job_open opens the
 // data set and gr_job_plan compiles, both for a number of ranks. Every rank calls all three; the
-// configuration is then replaced by rank 0's, and data and the plan's hash are compared (same_inputs.h).
+// configuration is then replaced by rank 0's, and data and the plan's hash are compared
+// (same_inputs.h).
 #pragma once
 #include "cli/job/args.h"
 #include "cli/job/mesh.h"
@@ -18,15 +19,15 @@ typedef struct gr_job {
   gr_conf *graph;        // the model's file
   gr_options options;
   gr_mesh_config mesh_config;
-  int compilers;     // threads that compile; 0: one for each processor
-  gr_run_spec spec;  // what the ranks run by
+  int compilers;     // number of threads that compile; 0: one for each processor
+  gr_run_spec spec;  // the result
 } gr_job;
 
 // Composes and checks the configuration, and reads the settings and the model's file.
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
 // The same for a configuration that is composed, resolved and checked already, such as rank 0's.
 GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
-// Reads the settings for that number of ranks and opens the data set.
+// Reads the settings that depend on the number of ranks, and opens the data set.
 GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
 // Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys
 // of the configuration that nothing has read.

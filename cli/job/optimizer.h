@@ -1,17 +1,17 @@
-// optimizer.h - the optimizer that a configuration asks for, and its hyper-parameters. Which
-// optimizers there are and what they take say their ops (ops/optim/optim.h).
+// optimizer.h - reads training.optimizer and its hyper-parameters. Which optimizers exist, and
+// their hyper-parameters, is known from their ops (ops/optim/optim.h).
 #pragma once
 #include "compose/tree/conf.h"
 
-// Makes training.optimizer take the names of the optimizers there are. Once, before any
-// configuration is checked.
+// Tells the schema the valid values of training.optimizer. Called once, before any configuration is
+// checked.
 void gr_optimizer_register(void);
 
-// The attributes of training.optimizer's op: their defaults, then what the keys of training that
-// several optimizers share say (betas, eps, momentum, weight_decay), and then
-// training.optimizer_params. Errors, all at once: names that it does not have, and values out of
-// range. A shared key in a file that does not choose the optimizer may be there for another one:
-// such keys are ignored, and *unread is a sentence that names them, or NULL. Both are in the arena.
+// *out becomes the attributes of the optimizer's op: defaults, overridden by the keys that several
+// optimizers share (training.betas, eps, momentum, weight_decay), overridden by
+// training.optimizer_params. Unknown names and values out of range are reported together. A shared
+// key in a file that does not choose the optimizer may be meant for another one: such keys are
+// ignored, and *unread is a sentence that names them, or NULL. Both are in the arena.
 GR_MUST_USE gr_status gr_optimizer_read(gr_arena *, gr_conf *root, const void **out,
                                         const char **unread);
 

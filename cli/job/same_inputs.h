@@ -1,4 +1,5 @@
-// same_inputs.h - makes sure that all ranks of a run that are processes train with the same inputs.
+// same_inputs.h - ensures that ranks that are processes train with the same configuration, files
+// and data.
 //
 // The configuration is broadcast from rank 0; what another rank has composed itself only serves to
 // warn that it was started with something else. Files and samples are not sent but compared, and

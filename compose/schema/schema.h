@@ -4,7 +4,7 @@
 #pragma once
 #include "compose/tree/conf.h"
 
-// A type is alternatives joined by '|': int, float, bool, text, path, null, any, a word that is
+// A type is alternatives joined by '|': int, float, bool, string, path, null, any, a word that is
 // meant literally, or [type] for a list. 'null' in quotes is a word, which YAML's null spells, too,
 // unless it is written as ~ or as nothing. Numbers may have bounds: "int >= 1", "float > 0 < 1";
 // lists a length: "[float; 2]". An integer without a bound has that of 32 bits, since most of them
@@ -22,8 +22,8 @@ typedef struct gr_schema_key {
 extern gr_schema_key gr_schema_keys[];
 extern const int gr_schema_count;
 
-// The words that a key takes where a layer above knows them, up to NULL. Before any configuration
-// is checked: compose/ knows no ops and no devices.
+// Sets the valid words of a key whose values only a layer above knows, up to NULL. Called before any
+// configuration is checked; compose/ knows no ops and no devices.
 void gr_schema_set_words(const char *path, const char *const *words);
 
 // Gives both names of a key the value that was merged last. `seen` is what gr_schema_aliases made,

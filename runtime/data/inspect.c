@@ -11,7 +11,7 @@ static void put_splits(const gr_dataset *d, gr_text *out) {
   for (int split = 0; split < 2; split++) {
     gr_text_printf(out, "%-10s  %6u %s", names[split], gr_dataset_count(d, (gr_split)split),
                    d->unreadable.samples);
-    if (d->ops->totals) d->ops->totals(d->self, d->samples, d->count, (gr_split)split, out);
+    if (d->ops->summary) d->ops->summary(d->self, d->samples, d->count, (gr_split)split, out);
     gr_text_put(out, "\n");
   }
 }

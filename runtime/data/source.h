@@ -141,7 +141,7 @@ typedef struct gr_source_ops {
   void (*reference)(const void *self, uint32_t sample, gr_text *);  // the expected output
   void (*decode)(const void *self, const int32_t *ids, int64_t n, gr_text *);  // predicted symbols
   // Appends to the report of `data inspect`: to a split's line, and in a section of its own.
-  void (*totals)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
+  void (*summary)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
   void (*record)(const void *self, gr_text *json);  // members of data.json, each after a comma
 

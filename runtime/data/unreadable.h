@@ -1,24 +1,24 @@
-// unreadable.h - samples that cannot be used: an error, or counted and listed.
+// unreadable.h - collects the samples that cannot be read, or makes the first one an error.
 #pragma once
 #include <pthread.h>
 #include "base/status.h"
 
 typedef struct gr_unreadable {
-  bool skip;            // data.skip_unreadable: they are left out
-  const char *samples;  // what they are called: "utterances"
-  const char *finds;    // what lists them all, for hints; NULL: nothing does
+  bool skip;            // data.skip_unreadable: count and list them
+  const char *samples;  // the plural of a sample in messages: "utterances"
+  const char *finds;    // for hints, a command that lists them all; or NULL
   uint64_t n;
-  char **lines;  // of n: place and reason; NULL: there was no memory for it
+  char **lines;  // [n]: location and reason; NULL: there was no memory for it
   size_t room;
   pthread_mutex_t lock;
 } gr_unreadable;
 
-// An empty list, and its end; it may be added to by several threads between.
+// Creates an empty list, and frees it. Between the two, any thread may add to it.
 void gr_unreadable_open(gr_unreadable *);
 void gr_unreadable_close(gr_unreadable *);
-// What becomes of a sample that cannot be used, for the reason s: with `skip` it is counted and
-// listed and, with `log`, warned of; else s comes back, with the place and a hint. Takes s over;
-// passes GR_OK through. Any thread may call it.
+// Handles a sample that cannot be read for the reason s. With `skip` it is counted, listed and,
+// with `log`, logged as a warning, and the result is GR_OK. Otherwise returns s with the location
+// and a hint. Takes ownership of s, which may be GR_OK.
 GR_MUST_USE gr_status gr_unreadable_add(gr_unreadable *, gr_loc, bool log, gr_status s);
 uint64_t gr_unreadable_count(gr_unreadable *);
 // "file:line:col: reason", in the order in which they were found; NULL beyond the last.

@@ -105,11 +105,11 @@ static void give_up(gr_status s) {
 }
 
 static void *supervise(void *unused) {
-  double begun = gr_seconds(), told = 0;
+  double begun = gr_seconds(), stopped = 0;
   while (atomic_load(&watch.state) == WAITING) {
     double now = gr_seconds();
-    if (told <= 0 && watch.stop()) told = now;
-    if (told > 0 && now - told > stop_grace_s)
+    if (stopped <= 0 && watch.stop()) stopped = now;
+    if (stopped > 0 && now - stopped > stop_grace_s)
       give_up(gr_hint(
           gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal before all ranks had started"),
           "existing checkpoints are unchanged"));

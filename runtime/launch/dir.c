@@ -74,7 +74,7 @@ static bool is_old(int dir) {
 static void clean(int tmp, const char *name) {
   int dir = open_own(tmp, name, O_RDONLY | O_DIRECTORY);
   if (dir < 0) return;
-  int launch_state = open_own(dir, "box", O_RDWR);
+  int launch_state = open_own(dir, "state", O_RDWR);
   bool left = launch_state >= 0 && is_left_over(launch_state),
        bare = launch_state < 0 && errno == ENOENT && is_old(dir);
   if (left)
@@ -128,7 +128,7 @@ gr_status gr_launch_dir_make(size_t bytes, gr_launch_dir *l) {
   bool fits = n > 0 && n < (int)sizeof l->path;
   if (!fits) errno = ENAMETOOLONG;
   if (fits && mkdtemp(l->path)) {
-    snprintf(l->state_path, sizeof l->state_path, "%s/box", l->path);
+    snprintf(l->state_path, sizeof l->state_path, "%s/state", l->path);
     l->file = create_state_file(l, bytes);
     if (l->file >= 0) return GR_OK;
     int error = errno;

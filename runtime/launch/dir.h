@@ -1,9 +1,10 @@
 // dir.h - the launcher's folder: all files that a run creates outside its output folder.
 //
-// It is TMPDIR/graphrun-XXXXXX and holds the file `box` (the launch state, state.h) and Open MPI's
-// session files. The launcher holds an exclusive lock (flock) on the box while it lives. The system
-// releases the lock however the launcher dies, which is how its ranks notice; they then hold a
-// shared lock. A folder whose state file is not locked is left over, and the next launcher removes it.
+// It is TMPDIR/graphrun-XXXXXX and holds the file `state` (the launch state, state.h) and Open
+// MPI's session files. The launcher holds an exclusive lock (flock) on that file while it lives.
+// The system releases the lock however the launcher dies, which is how its ranks notice; they then
+// hold a shared lock. A folder whose state file is not locked is left over, and the next launcher
+// removes it.
 #pragma once
 #include "base/status.h"
 

@@ -6,11 +6,11 @@
 #include "runtime/train/run.h"
 
 // Set by a signal handler, which may run on any thread, and read by every rank's thread.
-static atomic_int told_to_stop, interrupts;
+static atomic_int stop_requested, interrupts;
 
 // A second Ctrl-C exits at once, without a checkpoint.
 static void on_signal(int number) {
-  atomic_store(&told_to_stop, 1);
+  atomic_store(&stop_requested, 1);
   if (number != SIGINT || !atomic_fetch_add(&interrupts, 1)) return;
   signal(number, SIG_DFL);
   raise(number);
@@ -27,7 +27,7 @@ void gr_run_signals(void) {
     sigaction(SIGHUP, &a, NULL);
 }
 
-bool gr_run_signalled(void) { return atomic_load(&told_to_stop) != 0 || gr_launch_orphaned(); }
+bool gr_run_signalled(void) { return atomic_load(&stop_requested) != 0 || gr_launch_orphaned(); }
 
 // One small all_reduce per step: rank 0 contributes the learning rate and the hooks' requests,
 // every rank its own signals and failures.

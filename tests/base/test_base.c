@@ -23,7 +23,7 @@ static void prints_source_line(void) {
   free(text);
 }
 
-// A library says which setting, its caller where that is.
+// A library names the setting, and its caller looks up where it is set.
 static void places_what_has_none(void) {
   gr_status s = gr_range("width", 9, 1, 8);
   CHECK(s && !strcmp(gr_status_about(s), "width"), "about %s", gr_status_about(s));

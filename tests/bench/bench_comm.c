@@ -1,5 +1,5 @@
-// bench_comm.c - what collectives over the ranks of this machine cost, by size: graphrun's in memory
-// that ranks reach and in memory that they do not, and MPI's own.
+// bench_comm.c - what collectives over the ranks of this machine cost, by size: graphrun's in
+// memory that ranks reach and in memory that they do not, and MPI's own.
 //
 //   bench_comm [RANKS [KIND]]   all_reduce, reduce_scatter or all_gather; without arguments:
 //                               all_reduce over 2 and over 4 ranks
@@ -67,7 +67,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The ways take turns, so that what else the machine does is the same for all.
+// The ways alternate, so that other load on the machine affects all of them alike.
 static int time_all(const bench *b, size_t bytes, double took[WAYS][RUNS]) {
   double begun = gr_seconds();
   int runs = 0;

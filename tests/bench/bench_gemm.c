@@ -9,7 +9,7 @@
 enum { ROUNDS = 60 };
 
 static const struct shape {
-  const char *how;  // N: as it lies, T: transposed
+  const char *how;  // N: as stored, T: transposed
   int64_t m, n, k;
 } shapes[] = {{"NN", 8, 512, 512},    {"NN", 16, 512, 512},    {"NN", 32, 512, 512},
               {"NT", 8, 512, 512},    {"NT", 16, 512, 512},    {"NT", 32, 512, 512},

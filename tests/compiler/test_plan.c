@@ -273,7 +273,7 @@ static void tampered_ranks(void) {
   gr_arena_destroy(arena);
 }
 
-// Passes by name: dumped, stopped after, left out; a wrong name says which there are.
+// Passes by name: dumped, stopped after, left out; the error for a wrong name lists them.
 static void passes(void) {
   arena = gr_arena_create();
   gr_plan *p;

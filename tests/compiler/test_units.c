@@ -238,9 +238,9 @@ static void padding(void) {
   refuse("%5 = sgd %1 %1 %2 %2 %2 : f32[2,4]\n", "values of different padding");
   refuse("%5 = all_reduce %1 {mesh_axis=1, ranks=2} : f32[2,4]\n", "values of different padding");
   refuse("%5 = all_gather %1 {mesh_axis=0, ranks=3, dim=0, size=4} : f32[4,4]\n",
-         "another padding than it says");
+         "another padding than it declares");
   refuse("%5 = shard_slice %4 {mesh_axis=0, ranks=3, dim=0} : f32[2,4] dp:S0\n",
-         "another padding than it says");
+         "another padding than it declares");
   refuse("%5 = shard_slice %1 {mesh_axis=1, ranks=2, dim=1} : f32[2,2] dp:S0-1 tp:S1\n",
          "what another axis of the mesh has padded");
   refuse("result y %1\n", "result 'y' is padded");

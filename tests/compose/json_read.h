@@ -3,5 +3,5 @@
 #pragma once
 #include "compose/tree/conf.h"
 
-// Reads one value and moves *s behind it; NULL where the text is not JSON.
+// Reads one value and moves *s past it; NULL if the text is not JSON.
 gr_conf *json_read(gr_arena *, const char **s);

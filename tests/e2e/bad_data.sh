@@ -71,8 +71,8 @@ bad() {
   expect "... found by inspect --audio" 66 "samples that cannot be used: 1$" "^data/bad.jsonl:41:[0-9]+: " "$@" \
     "hint: repair them" -- "$graphrun" data inspect base.yaml data.manifest=data/bad.jsonl --audio
 }
-bad "a rate of 1 Hz" '{"audio_path": "one.wav", "text": "AB"}' "one.wav' says 1 samples a second"
-bad "... with a duration" '{"audio_path": "one.wav", "text": "AB", "duration": 0.2}' "one.wav' says 1 samples a second"
+bad "a rate of 1 Hz" '{"audio_path": "one.wav", "text": "AB"}' "one.wav' declares 1 samples a second"
+bad "... with a duration" '{"audio_path": "one.wav", "text": "AB", "duration": 0.2}' "one.wav' declares 1 samples a second"
 bad "a transcript of 10 MB" "$(cat long)" "the transcript has 10000000 symbols, and recording 'data/gone.wav'"
 bad "a duration of 999999 seconds" '{"audio_path": "gone.wav", "text": "AB", "duration": 999999}' \
   "gone.wav' lasts 999999 seconds, and may last 14400"

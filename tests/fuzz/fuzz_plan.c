@@ -82,7 +82,7 @@ static gr_status plan(gr_arena *a, const char *text, gr_job *j) {
   return gr_plan_prove(j->spec.plan);
 }
 
-// What is said of it, all errors that were joined too.
+// The text of a status, with all joined errors.
 static char *said(gr_status s) {
   char *text = NULL;
   size_t size;
@@ -201,7 +201,7 @@ static size_t replace(char *s, size_t size, size_t most, size_t at, size_t cut, 
   return size - cut + len;
 }
 
-// A name that the text binds: of an input, or what stands behind "- ".
+// A name that the text binds: of an input, or what follows "- ".
 static void put_name(gr_text *out, const char *s, const token *tokens, int n, uint64_t *state) {
   static const char *const inputs[] = {"x", "lengths", "targets", "target_lengths"};
   for (int i = 0; i < 60; i++) {
@@ -236,7 +236,7 @@ static void put_attribute(gr_text *out, const gr_attr *f, uint64_t *state) {
   }
 }
 
-// One more node behind another: an op with its attributes, on names that there are.
+// Inserts a node after another: an op with its attributes, on existing names.
 static size_t insert_node(char *s, size_t size, size_t most, const token *tokens, int n,
                           uint64_t *state) {
   const token *line = NULL;

@@ -118,7 +118,7 @@ static void again(void) {
         (long long)gr_at(c.g, z)->type.dim[0]);
 }
 
-// What backward makes says which forward node it is for, and nothing flows where nothing is
+// Nodes of the backward pass name their forward node, and no gradient flows where nothing is
 // wanted.
 static void backward(void) {
   gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "model"};

@@ -26,7 +26,7 @@ typedef struct use {
   int coord;
   gr_layout layout[GR_MAX_ARGS];  // of the results
 } use;
-// Types of the operands from the case, filled as it says; false if inference fails.
+// Types and values of the operands of a case; false if inference fails.
 gr_status use_of_case(use *, const gr_op *, const gr_case *, uint64_t seed);
 void use_fill(use *, const char *letters, uint64_t seed);
 gr_status use_run(use *, gr_kernel, gr_cpu *);  // allocates the results

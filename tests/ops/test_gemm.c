@@ -76,7 +76,7 @@ static void chosen(void) {
   try_shape(gr_gemm_one, "chosen", 130, 70, 65);
 }
 
-// The right operand packed first, as it lies and turned.
+// The right operand packed first, as stored and transposed.
 static void by_packed(void) {
   static const int64_t sizes[][3] = {{8, 512, 256}, {3, 40, 31}, {1, 1, 5}, {40, 100, 600}};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)

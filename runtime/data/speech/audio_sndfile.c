@@ -23,7 +23,7 @@ static gr_status read_open(SNDFILE *f, const SF_INFO *head, const char *path, ui
   if (got != head->frames) {
     free(x);
     return gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                   "recording '%s' is cut short: it says %lld samples and has %lld (%s)", path,
+                   "recording '%s' is cut short: it declares %lld samples and has %lld (%s)", path,
                    (long long)head->frames, (long long)got, sf_strerror(f));
   }
   *out = x;

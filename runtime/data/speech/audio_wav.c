@@ -61,7 +61,7 @@ static gr_status check(const wav *w, gr_audio_info *info) {
   int64_t bytes = w->data == UNTIL_END ? w->left : w->data;
   if (bytes > w->left)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                           "recording '%s' is cut short: it says %lld bytes of samples and has "
+                           "recording '%s' is cut short: it declares %lld bytes of samples and has "
                            "%lld",
                            w->path, (long long)bytes, (long long)w->left),
                    "copy or record it again, or take it out of the manifest");

@@ -32,9 +32,9 @@ static void butterfly(const gr_fft *f, int r, const gr_complex *t, gr_complex *x
   if (r == 4) {
     gr_complex a = plus(t[0], t[2]), b = minus(t[0], t[2]);
     gr_complex c = plus(t[1], t[3]), d = minus(t[1], t[3]);
-    gr_complex turned = {d.im, -d.re};  // -i d
-    x[0] = plus(a, c), x[m] = plus(b, turned);
-    x[2 * m] = minus(a, c), x[3 * m] = minus(b, turned);
+    gr_complex rotated = {d.im, -d.re};  // -i d
+    x[0] = plus(a, c), x[m] = plus(b, rotated);
+    x[2 * m] = minus(a, c), x[3 * m] = minus(b, rotated);
     return;
   }
   int step = f->n / r;

@@ -3,8 +3,8 @@
 #include "runtime/data/bar.h"
 #include "runtime/data/speech/speech.h"
 
-void gr_speech_totals(const void *self, const gr_sample *all, uint32_t n, gr_split split,
-                      gr_text *out) {
+void gr_speech_summary(const void *self, const gr_sample *all, uint32_t n, gr_split split,
+                       gr_text *out) {
   const gr_speech *d = self;
   double per_frame = (double)d->spec.features.hop / d->spec.features.rate;
   uint64_t symbols = 0;

@@ -93,7 +93,7 @@ static gr_status check_text(const gr_speech_item *item) {
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                          "the transcript has %d symbols, and recording '%s' no more than %d frames",
                          item->n_targets, item->from->audio, item->frames),
-                 "it is not what is said there, or data.speech.features.hop is too large");
+                 "correct its transcript, or use a smaller data.speech.features.hop");
 }
 
 static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance *u,

@@ -116,14 +116,14 @@ static int skipped(const void *self, const gr_skipped **out) {
 
 // Durations in manifests are rounded, so a difference of one percent and two frames is accepted;
 // frames that do not fit into the bucket are cut. A larger difference means a different recording.
-gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t said,
+gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t expected,
                                  int64_t frames) {
-  int64_t apart = frames > said ? frames - said : said - frames;
-  if (apart <= 2 + said / 100) return GR_OK;
+  int64_t apart = frames > expected ? frames - expected : expected - frames;
+  if (apart <= 2 + expected / 100) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' lasts %.2f seconds, the manifest says %.2f",
               u->audio, (double)(frames - 1) * f->hop / f->rate,
-              u->seconds > 0 ? u->seconds : (double)(said - 1) * f->hop / f->rate),
+              u->seconds > 0 ? u->seconds : (double)(expected - 1) * f->hop / f->rate),
       "correct \"duration\", or leave it out");
 }
 
@@ -227,7 +227,7 @@ const gr_source_ops gr_source_speech = {.name = "speech",
                                         .name_of = name_of,
                                         .reference = reference,
                                         .decode = decode,
-                                        .totals = gr_speech_totals,
+                                        .summary = gr_speech_summary,
                                         .inspect = gr_speech_inspect,
                                         .fingerprint = fingerprint,
                                         .describe = describe};

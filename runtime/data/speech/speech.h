@@ -1,7 +1,7 @@
 // speech.h - the source `speech`: recordings with transcripts, as log-mel frames and symbols.
 //
 // Fields: x f32 [t, mels] (features), lengths i32 (frames), targets i32 [u] (symbols),
-// target_lengths i32. Behind the length, features and symbols are 0.
+// target_lengths i32. Beyond a sample's length, features and symbols are 0.
 #pragma once
 #include "runtime/data/source.h"
 #include "runtime/data/speech/feature.h"
@@ -18,23 +18,24 @@ typedef struct gr_speech_spec {
   gr_text_rules text;
   gr_feature_spec features;
   gr_augment augment;
-  int32_t max_frames;   // longer utterances are left out; 0: none is too long
-  int32_t subsampling;  // > 0: utterances with more to say than ceil(frames / this) CTC steps hold
-                        // are left out; 0: the loss deals with them
+  int32_t max_frames;   // longer utterances are skipped; 0: no limit
+  int32_t subsampling;  // > 0: utterances whose symbols do not fit ceil(frames / subsampling) CTC
+                        // steps are skipped; 0: the loss has to handle them
 } gr_speech_spec;
 
-// An utterance that is kept. Its number is its place in manifest order, train's first.
+// An utterance in the data set. Items are in the order of the manifests, the training manifest
+// first.
 typedef struct gr_speech_item {
   const gr_utterance *from;
-  const char *manifest;    // its path
-  const char *text;        // after the rules
+  const char *manifest;    // path of the manifest that lists it
+  const char *text;        // the transcript after spec.text's rules
   const int32_t *targets;  // [n_targets]
   int32_t n_targets, frames;
-  bool validation;  // of the validation manifest
+  bool validation;  // listed by the validation manifest
 } gr_speech_item;
 
 typedef enum gr_speech_skip {
-  GR_SPEECH_DENSE,    // more targets than its frames hold (subsampling)
+  GR_SPEECH_DENSE,    // more targets than CTC steps (subsampling)
   GR_SPEECH_UNKNOWN,  // a symbol not in the vocabulary
   GR_SPEECH_EMPTY,    // an empty transcript
   GR_SPEECH_SKIPS
@@ -46,7 +47,7 @@ typedef struct gr_speech {
   gr_features features;
   gr_speech_item *items;
   uint32_t count;
-  int32_t most_frames;  // longer ones are left out later; 0: no limit
+  int32_t most_frames;  // the data set skips longer ones; 0: no limit
   gr_unreadable *unreadable;
   gr_skipped skipped[GR_SPEECH_SKIPS];
 } gr_speech;
@@ -57,12 +58,13 @@ extern const gr_source_ops gr_source_speech;
 
 // Reads the spec of the section `data`, with the vocabulary.
 GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *data, gr_speech_spec *out);
-// Reads manifests and makes targets; reads no audio (but the heads of recordings whose duration is
-// not said). Fails with GR_ERR_DATA and file:line:col.
+// Reads manifests and creates targets. Reads no audio, except the headers of recordings without a
+// duration in the manifest. GR_ERR_DATA with file:line:col.
 GR_MUST_USE gr_status gr_speech_list(gr_speech *, uint32_t limit);
-// Of a recording that has `frames`, and should have `said`: an error where they are far apart.
+// GR_ERR_DATA if a recording's number of frames is far from the one that its duration in the
+// manifest gives: it is probably another recording.
 GR_MUST_USE gr_status gr_speech_check_length(const gr_utterance *, const gr_feature_spec *,
-                                             int64_t said, int64_t frames);
-// What `data inspect` prints of speech: hours and symbols.
-void gr_speech_totals(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
+                                             int64_t expected, int64_t frames);
+// The report of `data inspect`: hours and symbols.
+void gr_speech_summary(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
 void gr_speech_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);

@@ -231,7 +231,7 @@ gr_status gr_npz_read(gr_npz *z, const char *name, gr_array *out) {
   if (!same_crc(bytes, m->size, m->crc))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                            "the member '%s' of '%s' is damaged: its checksum "
-                           "is another than the file says",
+                           "differs from what the file declares",
                            m->name, z->path),
                    "copy or write the file again");
   return gr_npy_parse(z->arena, z->path, m->name, bytes, m->size, out);

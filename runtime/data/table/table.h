@@ -1,8 +1,9 @@
 // table.h - the source `table`: rows of numbers from CSV and NumPy's files, with labels.
 //
-// Fields: x of data.table.dtype, the features of a row, or of a window of rows [window, ...]. With
-// labels, y: f32, a value, or i32, the number of a class; and of classes class_weight f32: n / (k
-// n_c), where n training samples are of k classes, n_c of them of this sample's.
+// Fields: x, of data.table.dtype: the features of a row, or of a window of rows [window, ...]. With
+// labels, y: f32, a value, or i32, the number of a class. With classes, class_weight f32: n / (k
+// n_c) for n training samples of k classes, n_c of them of this sample's class (as scikit-learn's
+// class_weight="balanced").
 #pragma once
 #include "runtime/data/source.h"
 #include "runtime/data/table/columns.h"
@@ -12,7 +13,7 @@ typedef enum gr_table_label { GR_LABEL_AUTO, GR_LABEL_CLASS, GR_LABEL_VALUE } gr
 enum {
   GR_TABLE_FEATURES = 65536,  // columns at most
   GR_TABLE_CLASSES = 65536,
-  // Rows of more values share one mean and one deviation, since checkpoints keep them.
+  // Rows with more values are normalised by one mean and one deviation, to keep checkpoints small.
   GR_TABLE_STATISTICS = 4096,
 };
 
@@ -22,33 +23,33 @@ typedef struct gr_names {  // of files or columns
 } gr_names;
 
 typedef struct gr_table_spec {
-  gr_names paths;     // files whose columns stand side by side
-  gr_names eval;      // the same for validation; none: `split`, or the hash of rows
-  gr_names features;  // columns; none: all that are numbers and nothing else
+  gr_names paths;     // files whose columns are joined
+  gr_names eval;      // the same for validation; none: rows are split by `split` or by hash
+  gr_names features;  // columns; none: all columns of numbers that have no other role
   const char *label, *split, *series;  // columns, or NULL
   gr_table_label label_is;
   gr_dtype dtype;  // of x: GR_F32, GR_I32, GR_I64 or GR_U8
   char delimiter;
-  bool header, normalize, majority;  // majority: of a window's labels, else the last
+  bool header, normalize, majority;  // a window's label is its most frequent, else its last
   int32_t window, stride;            // rows; window 0: each row is a sample
 } gr_table_spec;
 
-// What is read of one set of files.
+// One set of files, for training or for validation.
 typedef struct gr_table_part {
   gr_columns columns;
-  int *features;             // columns, in the order of x
-  int label, split, series;  // columns, or -1
-  int32_t *classes;          // [rows] with labels that are classes; -1: the label is missing
-  uint32_t *series_end;      // [rows]: the first row that is of another series; NULL: there is one
-  uint8_t *split_of;         // [rows]: gr_split, by the column; NULL: there is none
+  int *features;             // indices of columns, in the order of x
+  int label, split, series;  // indices of columns, or -1
+  int32_t *classes;          // [rows], if labels are classes; -1: the label is missing
+  uint32_t *series_end;      // [rows]: the first row of the next series; NULL: one series
+  uint8_t *split_of;         // [rows]: gr_split, from the column; NULL: there is no such column
 } gr_table_part;
 
 typedef struct gr_table_sample {
-  uint32_t row;  // its first
+  uint32_t row;  // the first row
   uint8_t part;
   uint8_t split;  // gr_split
-  int32_t label;  // a class
-  float value;    // or a number
+  int32_t label;  // if labels are classes
+  float value;    // otherwise
   uint64_t key;
 } gr_table_sample;
 
@@ -57,39 +58,39 @@ typedef enum gr_table_skip { GR_TABLE_ACROSS, GR_TABLE_SKIPS } gr_table_skip;
 typedef struct gr_table {
   gr_arena *arena;
   gr_table_spec spec;
-  gr_table_part part[2];  // training, and validation files if there are some
+  gr_table_part part[2];  // of spec.paths, and of spec.eval if given
   int n_parts;
   int rank;  // of a row's features
   int64_t dim[GR_ARRAY_RANK];
   int64_t width;        // their product
-  const char **names;   // of the classes
+  const char **names;   // of the classes, in sorted order
   int n_classes;        // 0: labels are values, or there are none
   float *class_weight;  // [n_classes]
   gr_table_sample *samples;
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale
-  int64_t n_statistics;  // width, 1, or 0: x is left as it is
+  int64_t n_statistics;  // width, or 1; 0: x is not normalised
   gr_skipped skipped[GR_TABLE_SKIPS];
 } gr_table;
 
 // The functions of the source. Without a configuration, a request's `spec` is a gr_table_spec.
 extern const gr_source_ops gr_source_table;
 
-// Reads the section data.table. Fails with GR_ERR_CONFIG at the key that is wrong.
+// Reads the section data.table. GR_ERR_CONFIG at the invalid key.
 GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *own, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *);
 // Numbers the classes, in the order of their values.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *);
-// Lists rows or windows; what cannot be used is reported.
+// Lists rows or windows as samples; those without a label or across series are counted as skipped.
 GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
-// A row's features, as they are in the file: [width].
+// Writes a row's features, not normalised: [width].
 void gr_table_row(const gr_table *, const gr_table_part *, int64_t row, float *out);
 // Statistics (normalize.c), see gr_source_ops.
 gr_status gr_table_fit(void *self, gr_arena *, const gr_sample *, uint32_t n);
 void gr_table_save(const void *self, gr_text *);
 gr_status gr_table_restore(void *self, const char *text);
 void gr_table_normalize(const gr_table *, float *row);
-// What `data inspect` prints, and data.json (inspect.c).
+// The report of `data inspect`, and members of data.json (inspect.c).
 void gr_table_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);
 void gr_table_record(const void *self, gr_text *);

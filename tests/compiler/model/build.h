@@ -3,7 +3,7 @@
 #include "compiler/model/model.h"
 #include "tests/check.h"
 
-#ifndef GR_SOURCE_DIR  // the repository's root; said by CMake
+#ifndef GR_SOURCE_DIR  // the repository's root; set by CMake
 #define GR_SOURCE_DIR "."
 #endif
 

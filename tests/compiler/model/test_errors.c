@@ -1,4 +1,4 @@
-// test_errors.c - what is said about models in error: tests/compiler/model/errors.txt holds the cases,
+// test_errors.c - the errors of invalid models: tests/compiler/model/errors.txt holds the cases,
 // each a model and the exact message. `test_model_errors --update` rewrites the messages.
 //
 //   === name of the case

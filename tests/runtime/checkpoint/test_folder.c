@@ -82,7 +82,7 @@ static void removal(void) {
   unlink(in(dir, "step-00000002/notes.txt"));
   CHECK(!gr_checkpoint_foreign(a, &d, steps[1]), "a checkpoint is foreign");
   MUST(gr_checkpoint_remove(&d, steps[1]));
-  MUST(gr_checkpoint_remove(&d, steps[1]));  // it may be gone
+  MUST(gr_checkpoint_remove(&d, steps[1]));  // it may not exist
   CHECK(!is_there(in(dir, steps[1])), "a checkpoint is not removed");
   gr_disk_leave(&d);
   gr_arena_destroy(a);
@@ -225,7 +225,8 @@ static void unlockable(void) {
   MUST(e);
   char text[500] = "";
   rewind(said);
-  CHECK(fread(text, 1, sizeof text - 1, said) && strstr(text, "does not support locks"), "it says: %s", text);
+  CHECK(fread(text, 1, sizeof text - 1, said) && strstr(text, "does not support locks"),
+        "it says: %s", text);
   fclose(said);
   gr_saver_close(s);
   scratch_remove(dir);

@@ -152,8 +152,8 @@ static void half_ways(void) {
   scratch_remove(dir);
 }
 
-// A run that was killed before it had pruned; and one that was stopped, whose checkpoint goes as
-// soon as there is a newer, and is never among the best.
+// A run that was killed before it had pruned; and one that was stopped, whose checkpoint is removed
+// as soon as there is a newer, and is never among the best.
 static void pruning_later(void) {
   const char *dir = scratch_dir("later");
   gr_saver_spec spec = of_one(dir, 9, 1);

@@ -190,7 +190,7 @@ static void fail_one(const char *dir, const scenario *x, int at, bool *done) {
   recover(dir);
   CHECK(whole(dir, x), "%s: error %d at operation %d", x->name, error_number, at);
   gr_status_drop(e);
-  MUST(tiny_save(dir, x->ranks, x->step, 9, 2));  // and it goes on
+  MUST(tiny_save(dir, x->ranks, x->step, 9, 2));  // and the next save works
   CHECK(tiny_seed_at(dir, x->step) == 9 && !leftovers(dir), "%s: not after %d", x->name, at);
 }
 
@@ -210,7 +210,7 @@ static void failures(void) {
   clean(dir);
 }
 
-// A failed save leaves nothing behind while the run goes on, and says what it needs.
+// A failed save leaves no files, the run continues, and the error says how much space is needed.
 static void full_disk(void) {
   const char *dir = scratch_dir("full");
   prepare(dir);

@@ -15,7 +15,7 @@
 enum { MOST = 200 };
 static char lines[MOST][200];
 static int n_lines;
-static char root[PATH_MAX];  // what paths are told relative to; empty: nothing is logged
+static char root[PATH_MAX];  // paths are logged relative to it; empty: nothing is logged
 
 // The last write of one file may have been split; one line is enough.
 static void note(const char *op, const char *path) {
@@ -142,7 +142,7 @@ static void a_replacement(void) {
   scratch_remove(dir);
 }
 
-// A directory that had to be made is durable with its name in the one above.
+// A directory that was created is durable, its name in its parent included.
 static void a_new_folder(void) {
   const char *dir = scratch_dir("folders");
   char inner[300];

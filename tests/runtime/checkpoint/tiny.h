@@ -67,7 +67,7 @@ static inline void *tiny_thread(void *arg) {
   return NULL;
 }
 
-// Saves step `step` by so many ranks; the status of rank 0, others' are dropped.
+// Saves step `step` on n ranks; returns rank 0's status and drops the others'.
 static inline gr_status tiny_save(const char *dir, int ranks, int64_t step, int seed,
                                   int keep_last) {
   tiny_job jobs[8];

@@ -107,7 +107,7 @@ static void refuses_what_is_no_recording(void) {
   CHECK(!x, "nothing is left allocated");
 }
 
-// A damaged head costs no memory: what it says is refused before anything is allocated.
+// A damaged header costs no memory: its numbers are refused before anything is allocated.
 static void refuses_heads_that_cannot_be(void) {
   static const int rates[] = {1, 999, 1000001, 0x7fffffff};
   const char *path = fixture_path("head.wav");
@@ -116,8 +116,9 @@ static void refuses_heads_that_cannot_be(void) {
   gr_audio_info info;
   for (int i = 0; i < 4; i++) {
     fixture_wav(path, rates[i], 1, 50, 1);
-    fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0, "samples a second, which is not from");
-    fixture_fails(gr_audio_read(path, 8000, 1 << 20, &x, &n), GR_ERR_DATA, 0, "head.wav' says");
+    fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0,
+                  "samples a second, which is not from");
+    fixture_fails(gr_audio_read(path, 8000, 1 << 20, &x, &n), GR_ERR_DATA, 0, "head.wav' declares");
     CHECK(!x, "nothing is left allocated");
   }
   fixture_wav(path, 1000, 1, 50, 1);
@@ -130,7 +131,7 @@ static void refuses_heads_that_cannot_be(void) {
     fixture_fails(gr_audio_check("x", &much[i]), GR_ERR_DATA, 0, "values are the most");
   MUST(gr_audio_check("x", &(gr_audio_info){8000, 2, GR_AUDIO_MAX_VALUES / 2}));
 #ifdef GR_HAVE_SNDFILE
-  // FLAC with 2^36 - 1 samples, of which none is there.
+  // FLAC whose header declares 2^36 - 1 samples, without any.
   unsigned char flac[106] = "fLaC\x80\0\0\x22\x10\0\x10\0";
   memcpy(flac + 18, "\x03\xe8\x00\xff\xff\xff\xff\xff", 8);
   fixture_bytes(path, flac, sizeof flac);
@@ -161,7 +162,7 @@ static void tells_cut_short_from_short(void) {
   }
 }
 
-// No damage crashes, and what is read is a recording of the size it says.
+// No damage crashes, and what is read has the size that the header declares.
 static void survives_damage(void) {
   const char *path = fixture_path("damaged.wav");
   size_t n;

@@ -96,7 +96,8 @@ static void takes_a_second_manifest(void) {
   gr_dataset *d;
   MUST(fixture_open(&spec, &d));
   for (uint32_t i = 0; i < 13; i++)
-    CHECK(gr_dataset_sample(d, i)->split == (i < 9 ? GR_SPLIT_TRAIN : GR_SPLIT_VALIDATION), "utterance %u", i);
+    CHECK(gr_dataset_sample(d, i)->split == (i < 9 ? GR_SPLIT_TRAIN : GR_SPLIT_VALIDATION),
+          "utterance %u", i);
   gr_dataset_close(d);
 }
 
@@ -196,7 +197,8 @@ static void larger_buckets_hold_more_text(void) {
   MUST(fixture_open(&spec, &d));
   const gr_bucket_info *b = gr_dataset_bucket(d, 0);
   n = gr_dataset_buckets(d);
-  CHECK(n == 2 && b[0].extent[2] == 5 && b[1].extent[2] == 5, "%d, %d", b[0].extent[2], b[1].extent[2]);
+  CHECK(n == 2 && b[0].extent[2] == 5 && b[1].extent[2] == 5, "%d, %d", b[0].extent[2],
+        b[1].extent[2]);
   gr_dataset_close(d);
 }
 
@@ -236,7 +238,7 @@ static void tells_shapes(void) {
   gr_dataset_close(d);
 }
 
-// The first so many of each manifest; a limit beyond their number is none.
+// The first samples of each manifest; a limit above their number has no effect.
 static void limits(void) {
   const char *path = fixture_corpus("limits", 12), *other = fixture_corpus("others", 5);
   fixture_data spec = fixture_spec(path);
@@ -252,7 +254,7 @@ static void limits(void) {
   }
 }
 
-// Relative paths are looked for in the root, absolute ones where they say.
+// Relative paths are resolved in the root, absolute ones are used as they are.
 static void roots(void) {
   const char *wav = fixture_path("one.wav"), *path = fixture_path("elsewhere/one.jsonl");
   char folder[4096], lines[9000];

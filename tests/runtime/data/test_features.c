@@ -92,7 +92,7 @@ static void refuses_empty_bands(void) {
                     &mels, &fft) == 2,
         "%s", gr_status_hint(e));
   gr_status_drop(e);
-  // The cures are what they say, and the first is the best there is.
+  // The hints' numbers work, and the first is the largest that does.
   s.fft = fft;
   MUST(gr_features_make(a, &s, &f));
   for (int m = 0; m < s.mels; m++) CHECK(f.from[m] < f.to[m], "band %d is empty", m);
@@ -144,7 +144,7 @@ static void augment(const gr_augment *s, uint64_t seed, uint64_t epoch, uint64_t
   gr_augment_apply(s, seed, epoch, u, x, T, MELS);
 }
 
-// How many bins and how many frames of all-ones are hidden, and that nothing else is.
+// Counts the bins and frames of ones that are masked, and checks that nothing else is.
 static void count_hidden(const float *x, int t, int *bins, int *rows) {
   int zeros = 0;
   *bins = *rows = 0;

@@ -33,7 +33,8 @@ static void same_on_any_ranks_and_threads(void) {
   gr_dataset *d = open_corpus(1 << 24);
   one.n = 0;
   read_all(d, plain(), 1, &one);
-  CHECK(one.n == (int)gr_dataset_batches(d, GR_SPLIT_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows", one.n);
+  CHECK(one.n == (int)gr_dataset_batches(d, GR_SPLIT_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows",
+        one.n);
   for (int ranks = 1; ranks <= 3; ranks++)
     for (int workers = 0; workers <= 3; workers++) {
       gr_loader_spec spec = plain();
@@ -65,7 +66,7 @@ static void same_with_any_cache(void) {
   }
 }
 
-// The resampler's threads do not meet: 8000 samples a second read as 11025.
+// Threads that resample do not interfere: 8000 samples a second read as 11025.
 static void same_when_resampled(void) {
 #ifndef GR_HAVE_SOXR
   SKIP("built without soxr");
@@ -103,8 +104,8 @@ static void every_one_once_an_epoch(void) {
   }
   for (uint32_t u = 0; u < gr_dataset_samples(d); u++)
     for (int e = 0; e < EPOCHS; e++)
-      CHECK(seen[e][u] == (gr_dataset_sample(d, u)->split == GR_SPLIT_TRAIN), "utterance %u, epoch %d: %d", u,
-            e, seen[e][u]);
+      CHECK(seen[e][u] == (gr_dataset_sample(d, u)->split == GR_SPLIT_TRAIN),
+            "utterance %u, epoch %d: %d", u, e, seen[e][u]);
   CHECK(first[0] != first[1], "epochs differ in order");
   CHECK(moved > 0, "some fill the empty rows of a larger bucket");
   gr_dataset_close(d);
@@ -219,7 +220,8 @@ static void masks_anew_in_each_epoch(void) {
       before[r->utterance] = r;
     }
     CHECK(same + other > CORPUS / 2, "%d compared", same + other);
-    CHECK(augment ? other > 4 * same : !other, "augment %d: %d are the same, %d not", augment, same, other);
+    CHECK(augment ? other > 4 * same : !other, "augment %d: %d are the same, %d not", augment, same,
+          other);
     gr_dataset_close(d);
   }
 }
@@ -263,7 +265,8 @@ static void validation_is_whole_and_in_order(void) {
     before = place, n++;
   }
   int want = 0;
-  for (uint32_t u = 0; u < gr_dataset_samples(d); u++) want += gr_dataset_sample(d, u)->split == GR_SPLIT_VALIDATION;
+  for (uint32_t u = 0; u < gr_dataset_samples(d); u++)
+    want += gr_dataset_sample(d, u)->split == GR_SPLIT_VALIDATION;
   CHECK(n == want && n > 0, "%d of %d", n, want);
   gr_dataset_close(d);
 }

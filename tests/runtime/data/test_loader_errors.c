@@ -74,7 +74,7 @@ static void unreadable_ones_can_weigh_0(void) {
   gr_dataset_close(d);
 }
 
-// What a manifest says of one sample is refused while planning, at its place, or left out.
+// A wrong entry of a manifest is refused while planning, at its line, or skipped.
 static void planning_refuses_what_cannot_be(void) {
   static const struct {
     const char *line, *message;
@@ -137,7 +137,8 @@ static void frames_are_limited(void) {
   fixture_data spec = fixture_spec(fixture_path("f.jsonl"));
   gr_dataset *d;
   spec.speech.features.rate = 1000000, spec.speech.features.hop = 1, spec.speech.features.mels = 1;
-  fixture_fails(fixture_open(&spec, &d), GR_ERR_DATA, 1, "has 20000001 frames, and may have 16777216");
+  fixture_fails(fixture_open(&spec, &d), GR_ERR_DATA, 1,
+                "has 20000001 frames, and may have 16777216");
 }
 
 static void reads_all_to_find_them(void) {
@@ -210,8 +211,7 @@ static void products_do_not_wrap(void) {
   spec.batch = 1 << 26;  // times 2^38 bytes: 2^64
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_DATA, 0, "x f32[67108864,16777216,4096]");
   gr_dataset_shapes(d, 0, 1 << 26, &shapes);
-  CHECK(!gr_type_possible(&shapes.field[0].type), "%s",
-        gr_type_text(&shapes.field[0].type, text));
+  CHECK(!gr_type_possible(&shapes.field[0].type), "%s", gr_type_text(&shapes.field[0].type, text));
   CHECK(gr_dataset_batches(d, GR_SPLIT_TRAIN, INT32_MAX) == 1, "one batch");
   spec.batch = 2, spec.ranks = 2, spec.workers = 257;
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "workers must be from 0 to 256");

@@ -200,7 +200,7 @@ static void splits_by_column_and_by_file(void) {
   gr_dataset_close(d);
 }
 
-// Rows stay in their split when others come, or when all are turned round.
+// Rows stay in their split when others are added, or when their order is reversed.
 static void splits_by_content(void) {
   static bool validation[300];
   int n = 0, moved = 0;

@@ -97,9 +97,10 @@ static void text_rules(void) {
   }
 }
 
-// A path is no list of symbols, and what is wrong is the setting that says it.
+// A path is no list of symbols; the error is at the setting that contains it.
 static void paths_are_not_symbols(void) {
-  static const char *const paths[] = {"vocab/chars.txt", "none.lst", "./abc", "../xy", "/abc", "a/ba"};
+  static const char *const paths[] = {"vocab/chars.txt", "none.lst", "./abc",
+                                      "../xy",           "/abc",     "a/ba"};
   static const char *const symbols[] = {"abc.", "ab/c", "-.,/", "ab.C", "a .bc", "a.bcdefgh"};
   gr_vocab v;
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {

@@ -151,7 +151,7 @@ static void working_memory_is_apart(void) {
   gr_arena_destroy(arena);
 }
 
-// A loop of five steps: its body lies on a constant, on its sequence, its values on each other.
+// A loop of five steps whose body overlaps a constant, its sequence, and its own values.
 static void loops(void) {
   open_plan(
       "%1 = input x : f32[5,64]\n%2 = input w : f32[64]\n%3 = relu %1 : f32[5,64]\n"
@@ -235,7 +235,7 @@ static void *run_rank(void *arg) {
   return NULL;
 }
 
-// What rank 0 says of two ranks with these plans, which need not be the same.
+// The text of rank 0's status for two ranks with these plans, which may differ.
 static gr_status run_both(gr_plan *first, gr_plan *second) {
   gr_loopback *world;
   rank r[2];

@@ -1,9 +1,9 @@
-// bench_exec.c - what fork and join of threads, and an op in a loop, cost. Figures for people.
+// bench_exec.c - what fork and join of threads, and an op in a loop, cost. Prints figures.
 #include <math.h>
 #include <stdlib.h>
 #include "compiler/compile.h"
-#include "ops/ops.h"
 #include "ops/loop/scan.h"
+#include "ops/ops.h"
 #include "runtime/device/threads.h"
 #include "runtime/exec/exec.h"
 

@@ -192,7 +192,7 @@ static void read_until(int fd, const char *end, seen *s) {
       break;
 }
 
-// signal: sent to the launcher once its ranks say that they have begun; 0: none.
+// signal: sent to the launcher once its ranks have reported that they run; 0: none.
 static void look_at(const char *role, const char *ranks, int signal, seen *s) {
   gr_launch_plan plan;
   MUST(gr_launch_find(2, 0, &plan));
@@ -282,7 +282,7 @@ static void signals_come_through(void) {
   seen s;
   look_at("stop", "2", SIGTERM, &s);
   must_be(&s, "stop", 75, "all is saved");
-  look_at("stop", "2", SIGINT, &s);  // which these ranks do not catch: they hear of it as SIGTERM
+  look_at("stop", "2", SIGINT, &s);  // which these ranks do not catch: they receive SIGTERM
   must_be(&s, "stop", 75, "all is saved");
 }
 

@@ -1,4 +1,4 @@
-// test_errors.c - what is wrong with a script is said at its line, with what to do.
+// test_errors.c - errors of scripts name the line and what to do.
 #include "tests/runtime/hooks/script.h"
 
 // One line of each error: text, and the line of the script.
@@ -134,7 +134,7 @@ static void traceback(void) {
   gr_status_drop(e);
 }
 
-// What is nil by its nature is no error, and is said where it becomes one.
+// Fields that are legitimately nil cause no error; where they lead to one, its hint says so.
 static void known_and_nil(void) {
   static const struct {
     const char *uses, *hint;

@@ -71,7 +71,7 @@ static void guesses(void) {
   MUST(gr_hooks_check_params(NULL, 0, NULL, 0));
 }
 
-// Each script that comes with graphrun reads what its head says that it does, and nothing else.
+// Each shipped script reads exactly the parameters that its head lists.
 static void shipped(void) {
   static const struct {
     const char *name;

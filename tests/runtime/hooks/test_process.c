@@ -68,7 +68,7 @@ static void late_metamethods(void) {
   gr_status_drop(e);
 }
 
-// One that is long, but within its limit, is let end.
+// A long call within its limit ends normally.
 static void lets_long_end(void) {
   gr_hook_result r;
   script_seconds = 100;

@@ -83,7 +83,8 @@ static void takes(void) {
   }
 }
 
-// The most that is let through comes back: as many values and bytes, and as deep, as there may be.
+// The largest state that is allowed is restored: as many values and bytes, and as deep, as there
+// may be.
 static void largest(void) {
   static const char *const all[] = {
       "for i = 1, 32767 do s[i] = true end",

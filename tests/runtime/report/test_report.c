@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "base/log.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "tests/runtime/report/whole_run.h"
 
 // Every line, with the fields that are times removed; NULL: a line is not an object.
@@ -123,7 +123,7 @@ static void resuming(void) {
   gr_arena_destroy(a);
 }
 
-// What is there of an earlier run goes when one begins: a run that is killed leaves no results.
+// Files of an earlier run are removed when a run starts: a run that is killed leaves no results.
 static void old_results(void) {
   const char *dir = scratch_dir("old_results");
   size_t len;
@@ -174,7 +174,7 @@ static bool has(const char *dir, const char *name) {
   return text != NULL;
 }
 
-// What is not asked for is not written, what was left of it goes, and results are as ever.
+// Files that are switched off are not written, old ones are removed, and results are as ever.
 static void fewer_files(void) {
   static const char events[] = "events.out.tfevents.0000000000.graphrun";
   for (int i = 0; i < 4; i++) {

@@ -1,4 +1,4 @@
-// test_equal.c - what ranks of a mesh hold alike is compared at a run's end, and nothing else.
+// test_equal.c - replicated states are compared at the end of a run, and only these.
 #include <pthread.h>
 #include <string.h>
 #include "runtime/train/run.h"
@@ -6,7 +6,7 @@
 
 enum { RANKS = 4, NUMBERS = 8 };
 
-struct gr_exec {  // of this test: runtime/train/equal.c asks for nothing but states
+struct gr_exec {  // of this test: runtime/train/equal.c only looks up states
   float at[3][NUMBERS];
 };
 gr_exec_tensor gr_exec_state(const gr_exec *e, const gr_plan_state *s) {
@@ -34,7 +34,7 @@ static void *body(void *arg) {
 }
 
 // State 0 is whole, 1 split over shard, 2 over both axes. One number of `state` is other on a rank.
-// What the first rank that noticed says, or "".
+// The error of the first rank that has one, or "".
 static const char *compare(int state, int rank, char *said, size_t size) {
   gr_arena *arena = gr_arena_create();
   gr_plan_state states[] = {
