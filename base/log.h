@@ -1,4 +1,4 @@
-// log.h - log lines for people, on standard error. Results go to files and standard output.
+// log.h - human-readable log lines, on standard error. Results go to files and standard output.
 //
 // A message is always one line: text from user files is escaped (gr_print_line).
 //

@@ -32,6 +32,20 @@ WORDS = {
     r"\bthe world of\b.*\bhears\b": "is notified",
     r"\bsettled\b|\bsettles\b": "fixed, decides",
     r"\bours\b": "graphrun's",
+    r"\bcures?\b": "hint",
+    r"\bmend(s|ed|ing)?\b": "repair, fix",
+    r"\b(is|are|be) let (through|end|go|in)\b|\blet(s|ting)? go of\b": "is accepted, ends, releases",
+    r"\btak(es?|ing) turns\b": "alternate, swap",
+    r"\b(cannot|can|to) be had\b": "available",
+    r"\bfor people\b": "to print, for reports",
+    r"\b(as|where|how) (it|they) (lies|lie)\b|\blies? (in|on|at) (it|the)\b": "is stored, is placed, overlaps",
+    r"\bas is usual\b": "the default",
+    r"\bturned round\b": "reversed",
+    r"\bwritten over\b": "overwritten",
+    r"\bhears? of\b": "is notified of, receives",
+    r"\b(is|are|was) said (of|at|there|where|about)\b": "the message, the error",
+    r"\bplaces? to (itself|themselves)\b": "a buffer of its own",
+    r"\bmade of (it|them|these)\b": "computed from, contains",
 }
 os.chdir(ROOT)
 

@@ -150,7 +150,7 @@ static gr_status run_deprecated(const call *c, gr_conf **out) {
   return GR_OK;
 }
 
-// The time is read once per process, so that all names made of it agree.
+// The time is read once per process, so that all names that contain it agree.
 static gr_status run_now(const call *c, gr_conf **out) {
   static time_t now;
   char text[256];

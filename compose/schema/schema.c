@@ -228,7 +228,8 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
   return gr_hint(s, "%s: %s", k->path, k->doc);
 }
 
-// Of a list that is one too many, or one too few, nothing more can be said; else an item is wrong.
+// The first item of a list that has the wrong type; NULL: the list itself is wrong, as by its
+// length.
 static gr_conf *wrong_item(const gr_schema_type **type, gr_conf *list, int *at) {
   const gr_schema_type *t = *type;
   while (t && t->kind != GR_SCHEMA_LIST) t = t->next;
@@ -255,7 +256,8 @@ static gr_status wrong_value(gr_arena *a, const gr_schema_key *k, const gr_schem
   return advise_value(a, s, k, type, c);
 }
 
-// ??? left anywhere below; where an interpolation has asked for it, it was said already.
+// Reports every ??? that is left below a node, unless an interpolation of it has been reported
+// already.
 static gr_status check_set(gr_arena *a, const gr_conf *c) {
   gr_status all = GR_OK;
   if (c->kind == GR_CONF_MISSING && c->read) return GR_OK;

@@ -42,7 +42,7 @@ typedef struct gr_hook_row {
   bool returns_rate;  // else nothing, or a table of stop, save and log
   bool again;         // a resumed run calls it again for the same step
   unsigned has;       // GR_HOOK_HAS_x: fields of ctx that other events lack
-  const char *when;   // it is called, for people
+  const char *when;   // it is called, for help and documentation
 } gr_hook_row;
 extern const gr_hook_row gr_hook_events[GR_HOOK_EVENTS];
 extern const char *const gr_hook_fields[];  // names of ctx's fields, up to NULL

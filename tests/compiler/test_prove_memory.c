@@ -1,5 +1,5 @@
-// test_prove_memory.c - the proof of memory refuses every plan in which something still needed
-// would be written over. Graphs are written out, planned, and their plans tampered with.
+// test_prove_memory.c - the proof of memory refuses every plan in which a value would be overwritten
+// before its last read. Graphs are given as text and planned, and then their plans are changed.
 #include <string.h>
 #include "compiler/compile.h"
 #include "compiler/plan/prove.h"

@@ -13,7 +13,7 @@ typedef struct gr_utterance {
   const char *name;
   const char *audio;  // a path that can be opened from here
   const char *text;   // as written there
-  double seconds;     // 0: not said
+  double seconds;     // 0: the manifest has no duration
   int line, col;      // in the manifest; of the text
   int audio_col, seconds_col;
 } gr_utterance;

@@ -147,8 +147,8 @@ static void carries_are_updated_without_copies(void) {
   end(&t);
 }
 
-// The executor does what the plan says: a plan that puts other values, dead by then, where a
-// carry's next value is made cannot let the two places take turns, but it can copy.
+// The executor updates a carry as the plan says: if other values reuse the memory of a carry's next
+// value, the two buffers cannot swap, but the value can be copied.
 static void a_shared_place_is_copied_from(void) {
   bench t = begin();
   plan_loop(&t);

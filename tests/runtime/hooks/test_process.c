@@ -140,7 +140,7 @@ static gr_status call_once(gr_hooks *h, double *lr) {
   return e;
 }
 
-// What a terminal or a batch system sends to all is not for it; a fault is said, and survived.
+// What a terminal or a batch system sends to all is not for it; a fault is reported, and survived.
 static void signals(void) {
   static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
   gr_hooks *h;
