@@ -135,7 +135,7 @@ static void refuses_heads_that_cannot_be(void) {
   unsigned char flac[106] = "fLaC\x80\0\0\x22\x10\0\x10\0";
   memcpy(flac + 18, "\x03\xe8\x00\xff\xff\xff\xff\xff", 8);
   fixture_bytes(path, flac, sizeof flac);
-  fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0, "says 68719476735 samples");
+  fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0, "declares 68719476735 samples");
 #endif
 }
 
