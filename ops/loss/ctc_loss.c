@@ -243,7 +243,7 @@ static gr_status gpu(gr_gpu_call *g) {
   rows = (rows + 7) / 8 * 8;
   bool fits = 2 * row <= SHARED;
   kernel(g, "ctc_frames", frames, GR_GPU_BLOCK);
-  gr_gpu_kernel *k = kernel(g, "ctc_lattice", n, (int)gr_min_i64(1024, (places + 31) / 32 * 32));
+  gr_gpu_kernel *k = kernel(g, "ctc_lattice", n, (int)gr_min_i64(512, (places + 31) / 32 * 32));
   k->shared = fits ? 2 * row : 0;
   gr_gpu_int(k, fits), gr_gpu_int(k, (int64_t)rows);
   if (s->n_out == 3) kernel(g, "ctc_gradient", frames, GR_GPU_BLOCK);
