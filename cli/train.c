@@ -7,7 +7,9 @@
 #include <unistd.h>
 #include "cli/commands.h"
 #include "cli/job/same_inputs.h"
+#include "runtime/comm/nccl.h"
 #include "runtime/comm/store.h"
+#include "runtime/device/cuda.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/rendezvous.h"
 #include "runtime/train/run.h"
@@ -32,6 +34,16 @@ static void report_differences(const gr_job *job) {
   const char *lines[GR_DIFFERENCES];
   int n = gr_settings_differences(&job->spec.set, devices_of(job), lines);
   for (int i = 0; i < n; i++) gr_log(GR_INFO, "%s", lines[i]);
+}
+
+// Sets the environment of NCCL before ranks open their GPUs. several: they are on several machines.
+static void prepare_nccl(const gr_job *job, int ranks, bool several, bool first) {
+  gr_nccl_setting set[GR_NCCL_SETTINGS];
+  if (job->spec.device != &gr_device_cuda || ranks < 2) return;
+  int n = gr_nccl_set_environment(several, job->spec.set.deterministic, set);
+  gr_text t = gr_text_make(job->arena);
+  for (int i = 0; i < n; i++) gr_text_printf(&t, " %s=%s", set[i].name, set[i].value);
+  if (n && first) gr_log(GR_INFO, "environment for NCCL, where it was not set:%s", t.at);
 }
 
 // ---- Ranks as threads -----------------------------------------------------------------------
@@ -92,6 +104,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   job->spec.plan_bytes = more_than(before);
   gr_job_keep_config(job);
   gr_run_signals();
+  prepare_nccl(job, ranks, false, true);
   return run_threads(job, ranks);
 }
 
@@ -122,7 +135,9 @@ static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
   gr_status s = prepare(job, world, composed);
   if (s && world->rank && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", world->rank, world->ranks);
-  return s ? s : gr_run_rank(&job->spec, world);
+  if (s) return s;
+  prepare_nccl(job, world->ranks, world->local_ranks < world->ranks, world->rank == 0);
+  return gr_run_rank(&job->spec, world);
 }
 
 // An mpirun that graphrun did not start reports the first exit code, which must be the cause's.
@@ -193,7 +208,10 @@ static gr_status train(gr_job *job, gr_status composed) {
   if (s) return gr_also(composed, s);
   bool single = launch.kind == GR_LAUNCH_RANK && launch.ranks == 1 && !launch.mpi;
   if (launch.kind == GR_LAUNCH_RANK && !single) return run_process(job, &launch, composed);
-  if (launch.kind == GR_LAUNCH_START && job->spec.set.backend != gr_backend_loopback) {
+  const gr_settings *set = &job->spec.set;
+  bool threads = set->backend == gr_backend_loopback ||
+                 (set->strategy == gr_strategy_dp && devices_of(job) > 0);
+  if (launch.kind == GR_LAUNCH_START && !threads) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);
     GR_TRY(gr_launch_run(&launch, job->args.argv, &code));

@@ -145,21 +145,24 @@ static void a_failing_rank_is_named(void) {
        "seven recordings");
   ends("fault", "1:3:fail", 71, "rank 1 failed", 71, "NCCL fails on rank");
 }
-static void other_collectives_are_an_error(void) {
-  ends("mismatch", NULL, 1, "rank 1 does AllReduce(count 999", 1,
-       "rank 0 does AllReduce(count 1000");
-}
-// The first rank whose time-out is over ends with 72, and may tell the others before theirs is.
-static void a_hang_is_noticed(void) {
+// What all ranks notice: the first one ends with the cause's code, and may tell the others before
+// they have noticed it themselves.
+static void all_notice(const char *role, const char *fault, int code, const char *says) {
   seen s;
-  int hangs = 0;
-  look_at("hang", "1:3:hang", &s);
+  int first = 0;
+  look_at(role, fault, &s);
   for (int i = 0; i < PLAYERS; i++) {
-    hangs += s.exit[i] == 72;
-    CHECK((s.exit[i] == 72 || s.exit[i] == 71) && strstr(s.text[i], "did not complete within 3 s"),
-          "rank %d: %d: %s", i, s.exit[i], s.text[i]);
+    first += s.exit[i] == code;
+    CHECK((s.exit[i] == code || s.exit[i] == 71) && strstr(s.text[i], says),
+          "%s: rank %d: %d, expected %d and '%s': %s", role, i, s.exit[i], code, says, s.text[i]);
   }
-  CHECK(hangs, "no rank ends with 72");
+  CHECK(first, "%s: no rank ends with %d", role, code);
+}
+static void other_collectives_are_an_error(void) {
+  all_notice("mismatch", NULL, 1, "AllReduce(count 999");
+}
+static void a_hang_is_noticed(void) {
+  all_notice("hang", "1:3:hang", 72, "did not complete within 3 s");
 }
 static void an_absent_rank_is_noticed(void) {
   ends("absent", NULL, 72, "connecting of rank 0 with NCCL did not complete within 3 s", 71,

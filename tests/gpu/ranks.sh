@@ -1,0 +1,108 @@
+# ranks.sh - several ranks with a GPU each, on the stand-ins: NCCL beside any communicator of the host gives what one
+# GPU and the CPUs give, whatever starts the ranks; ranks that die or hang.   ranks.sh GRAPHRUN SOURCE MAKE_TONES STANDIN
+. "${0%/gpu/*}/e2e/lib.sh"
+standin=$4 limit=400
+make_data
+few="training.max_steps=4 training.eval_every=0 checkpoint.every_steps=2 checkpoint.keep_last=0"
+gpus() { # GPUS OUT [key=value ...]
+  n=$1
+  shift
+  # shellcheck disable=SC2086
+  LD_LIBRARY_PATH=$standin GRAPHRUN_CACHE=$standin/kernels STANDIN_GPUS=$n STANDIN_SEED=${seed-1} STANDIN_TIMEOUT=300 \
+    tones "$@" device=cuda $few
+}
+ended_well() { if [ "$code" = 0 ]; then ok "$1"; else fail "$1" "exit code $code"; fi; }
+follows() { # A B STEPS
+  i=0
+  while [ $i -lt "$3" ]; do
+    near "$(loss "$1" $i)" "$(loss "$2" $i)" 5e-3 || return 1
+    i=$((i + 1))
+  done
+}
+# shellcheck disable=SC2086
+tones cpu device=cpu $few
+ended_well "the CPU"
+
+# ---- One process, a thread for each GPU; no launcher
+gpus 2 dp distributed.strategy=dp distributed.ranks=auto
+ended_well "dp: a thread for each of 2 GPUs"
+check "... in one process" grep -q "2 ranks as threads of this process" "$log"
+check "... follows the CPU" follows dp cpu 4
+check "... and says what it has set for NCCL" grep -q "environment for NCCL, where it was not set: CUDA_DEVICE_MAX_CONNECTIONS=1" "$log"
+NCCL_DEBUG=INFO gpus 3 three distributed.strategy=dp distributed.ranks=auto training.deterministic=true
+ended_well "3 GPUs"
+check "... follow the CPU" follows three cpu 4
+check "... variables of the user are left" sh -c "! grep -q 'NCCL_DEBUG=WARN' '$log' && grep -q 'NCCL_ALGO=Ring' '$log'"
+for strategy in zero1 fsdp; do
+  gpus 2 $strategy distributed.strategy=$strategy distributed.ranks=2 distributed.backend=loopback
+  ended_well "$strategy on 2 GPUs"
+  check "... follows the CPU" follows $strategy cpu 4
+done
+seed=4
+gpus 2 order distributed.strategy=dp distributed.ranks=2
+check "another order of work changes no bit" same_files dp/checkpoints order/checkpoints
+seed=1
+
+# ---- Processes
+if has_mpi; then
+  gpus 2 mpi distributed.ranks=2
+  ended_well "2 ranks of mpirun"
+  check "... leave what threads do" same_files dp/checkpoints mpi/checkpoints
+  gpus 2 nccl distributed.ranks=2 distributed.backend=nccl
+  check "distributed.backend=nccl is meant" sh -c "[ $code = 0 ] && ! grep -q 'there is no GPU' '$log'"
+fi
+port=$((21000 + $$ % 9000))
+# rank R OUT [VARIABLE=value ...] -- [key=value ...]: one of two, in the background
+rank() {
+  r=$1 rank_out=$2
+  shift 2
+  given=
+  while [ "$1" != -- ]; do
+    given="$given $1"
+    shift
+  done
+  shift
+  # shellcheck disable=SC2086
+  (
+    env $given LD_LIBRARY_PATH="$standin" GRAPHRUN_CACHE="$standin/kernels" STANDIN_GPUS=2 STANDIN_SEED=1 STANDIN_TIMEOUT=300 \
+      RANK=$r WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout -k 5 "$limit" "$graphrun" \
+      "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
+      "output.dir=$scratch/$rank_out" distributed.ranks=auto device=cuda $few "$@" >"$rank_out.$r.log" 2>&1 </dev/null
+    echo $? >"$rank_out.$r.code"
+  ) &
+}
+codes() { cat "$1".*.code | tr '\n' ' '; }
+rank 0 tcp --
+rank 1 tcp --
+wait
+cp tcp.0.log "$log"
+check "2 ranks started by hand" test "$(codes tcp)" = "0 0 "
+check "... leave what threads do" same_files dp/checkpoints tcp/checkpoints
+
+# ---- Ranks that die and hang, in a collective of the GPUs
+port=$((port + 1))
+rank 0 exits STANDIN_NCCL_FAULT=1:9:exit --
+rank 1 exits STANDIN_NCCL_FAULT=1:9:exit --
+wait
+cp exits.0.log "$log" && code=$(cat exits.0.code)
+printf '%s\n' 'rank died error: rank 1 died: its process' >patterns
+verdict "a rank that dies in a collective" 71
+port=$((port + 1))
+rank 0 hangs STANDIN_NCCL_FAULT=1:9:hang -- distributed.timeout=10
+rank 1 hangs STANDIN_NCCL_FAULT=1:9:hang -- distributed.timeout=10
+wait
+cat hangs.0.log hangs.1.log >"$log"
+code=$(cat hangs.0.code hangs.1.code | sort | tail -n 1)
+printf '%s\n' 'hang error: .* did not complete within 10 s' 'hint: .*NCCL_DEBUG=INFO' >patterns
+verdict "a rank that hangs in a collective" 72
+port=$((port + 1))
+LD_LIBRARY_PATH= # the stand-ins without NCCL
+mkdir without && cp "$standin"/libcuda.so.1 "$standin"/libnvrtc.so.13 "$standin"/libcublasLt.so.13 without/
+printf 'no library' >without/libnccl.so.2
+limited env LD_LIBRARY_PATH=without GRAPHRUN_CACHE="$standin/kernels" STANDIN_GPUS=2 "$graphrun" \
+  "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
+  output.dir=none device=cuda distributed.strategy=dp distributed.ranks=2
+printf '%s\n' 'launch error: NCCL cannot be loaded: .*libnccl.so.2' 'hint: install libnccl2' >patterns
+verdict "no NCCL" 69
+check "... says so once" test "$(grep -c ' error: ' "$log")" = 1
+counts
