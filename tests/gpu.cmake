@@ -1,5 +1,7 @@
+add_library(test_gpu_cases gpu/cases.c)
+target_link_libraries(test_gpu_cases gr_ops)
 add_executable(test_nvrtc gpu/test_nvrtc.c)
-target_link_libraries(test_nvrtc test_world ${CMAKE_DL_LIBS})
+target_link_libraries(test_nvrtc test_gpu_cases test_world ${CMAKE_DL_LIBS})
 add_test(NAME gpu.nvrtc COMMAND test_nvrtc)
 
 # The CUDA device on stand-ins for NVIDIA's libraries (tests/gpu/README.md): they have the real sonames,
@@ -37,8 +39,8 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endforeach()
   # Compiled kernels are kept in the build folder: a new version of the stand-in compiler has another number.
   set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE=${standin}/kernels STANDIN_TIMEOUT=300)
-  add_executable(test_gpu_ops gpu/test_ops.c gpu/cases.c)
-  target_link_libraries(test_gpu_ops test_ops_bench gr_exec)
+  add_executable(test_gpu_ops gpu/test_ops.c)
+  target_link_libraries(test_gpu_ops test_gpu_cases test_ops_bench gr_exec)
   add_dependencies(test_gpu_ops standin_nvrtc standin_cublaslt)
   foreach(test train faults)
     add_test(NAME gpu.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${test}.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
@@ -47,7 +49,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endforeach()
   foreach(seed 0 1 4)
     add_test(NAME gpu.ops.${seed} COMMAND test_gpu_ops)
-    set_tests_properties(gpu.ops.${seed} PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
+    set_tests_properties(gpu.ops.${seed} PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
   if(nccl)
     add_test(NAME gpu.ranks COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/ranks.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}

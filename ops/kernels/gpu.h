@@ -154,7 +154,7 @@ enum { GR_GPU_BLOCK = 256, GR_GPU_ITEMS = 1 << 19 };
 static inline int64_t gr_gpu_items(int64_t n) { return n < GR_GPU_ITEMS ? n : GR_GPU_ITEMS; }
 // Bytes of a number that kernels compute with: gr_wide<T>.
 static inline size_t gr_gpu_wide(gr_dtype d) {
-  return d == GR_F64 ? sizeof(double) : sizeof(float);
+  return d == GR_F64 || d == GR_I32 || d == GR_I64 ? sizeof(double) : sizeof(float);
 }
 
 // The text of NAME.cu beside NAME.c: declared in the op's file, made by the build.

@@ -25,8 +25,7 @@ typedef struct folding {
 static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t new_values(folding *f, int64_t n) {
-  gr_dtype d = f->g->call->in[0].dtype;
-  size_t wide = d == GR_F64 || d == GR_I32 || d == GR_I64 ? 8 : 4;
+  size_t wide = gr_gpu_wide(f->g->call->in[0].dtype);
   return (int64_t)(gr_gpu_take_scratch(f->g, (size_t)n * wide) / wide);
 }
 

@@ -7,10 +7,25 @@
 GR_CU(prelude);
 GR_CU(pointwise);
 
-static const char *const element_types[GR_DTYPE_COUNT] = {
-    [GR_F32] = "float", [GR_F64] = "double",    [GR_BF16] = "bf16",
-    [GR_I32] = "int",   [GR_I64] = "long long", [GR_U8] = "unsigned char",
-};
+static const char *element_type(gr_dtype d) {
+  switch (d) {
+    case GR_F32:
+      return "float";
+    case GR_F64:
+      return "double";
+    case GR_BF16:
+      return "bf16";
+    case GR_I32:
+      return "int";
+    case GR_I64:
+      return "long long";
+    case GR_U8:
+      return "unsigned char";
+    case GR_DTYPE_COUNT:
+      break;
+  }
+  return NULL;
+}
 
 gr_status gr_gpu_refuse(const gr_op_call *call) {
   char type[96];
@@ -41,15 +56,13 @@ size_t gr_call_scratch(const gr_op_call *call, bool gpu) {
   return bytes;
 }
 
-static void element_type(gr_text *out, const char *place, int k, gr_dtype dtype) {
-  gr_text_printf(out, "#define %s%d %s\n", place, k, element_types[dtype]);
-}
-
 void gr_gpu_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
   const gr_op_call *call = g->call;
   gr_text_put(out, gr_cu_prelude);
-  for (int i = 0; i < call->n_in; i++) element_type(out, "IN", i, call->in[i].dtype);
-  for (int i = 0; i < call->n_out; i++) element_type(out, "OUT", i, call->out[i].dtype);
+  for (int i = 0; i < call->n_in; i++)
+    gr_text_printf(out, "#define IN%d %s\n", i, element_type(call->in[i].dtype));
+  for (int i = 0; i < call->n_out; i++)
+    gr_text_printf(out, "#define OUT%d %s\n", i, element_type(call->out[i].dtype));
   if (k->defines) gr_text_put(out, k->defines);
   gr_text_put(out, k->source);
 }
@@ -84,13 +97,10 @@ void gr_gpu_constants(gr_text *out, const gr_op_call *call) {
   }
 }
 
-// Whether elements of a type are computed with as double.
-static bool is_wide(gr_dtype d) { return d == GR_F64 || d == GR_I32 || d == GR_I64; }
-
 // The text before that of pointwise.cu: types and sizes, and the function f.
 static void put_formula(gr_text *out, const gr_op_call *call, const char *formula, int pack) {
-  bool wide = is_wide(call->out[0].dtype);
-  for (int k = 0; k < call->n_in; k++) wide |= is_wide(call->in[k].dtype);
+  bool wide = gr_gpu_wide(call->out[0].dtype) == 8;
+  for (int k = 0; k < call->n_in; k++) wide |= gr_gpu_wide(call->in[k].dtype) == 8;
   gr_text_printf(out, "typedef %s W;\n#define PACK %d\n#define OPERANDS(F)",
                  wide ? "double" : "float", pack);
   for (int k = 0; k < call->n_in; k++) gr_text_printf(out, " F(%d)", k);

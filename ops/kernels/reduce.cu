@@ -70,7 +70,7 @@ __device__ W fold_piece(const typename S::type *x, long long p, long long n, lon
 }
 
 // A warp for each piece of each row.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
     fold_rows_by_warps(PARAMETERS) {
   const long long p = GR_FIRST / 32;
   const int lane = threadIdx.x % 32;
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // A block for each piece of each row.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
     fold_rows_by_blocks(PARAMETERS) {
   const int lane = threadIdx.x;
   for (long long p = blockIdx.x; p < outer * pieces; p += gridDim.x) {

@@ -16,7 +16,7 @@ template <int N> __device__ W first_largest(const IN0 *x, long long n) {
 }
 
 // scratch is [rows, 2].
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     accuracy(const IN0 *x, const IN1 *labels, OUT0 *, OUT1 *, W *scratch, long long rows,
              long long n, long long ignored) {
   const long long r = ROW;

@@ -21,7 +21,7 @@ __device__ W cross_entropy_row(const IN0 *x, long long n, long long label, W e, 
 }
 
 // scratch is [rows, 2]: losses and weights.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     cross_entropy(const IN0 *x, const IN1 *labels,
 #ifdef IN2
                   const IN2 *weight,

@@ -27,7 +27,7 @@ template <int N> __device__ void fill_row(OUT0 *dx, long long n, W value) {
 }
 
 // dy are those of samples of so many rows.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     cross_entropy_grad(const IN0 *x, const IN1 *labels, const IN2 *dys,
 #ifdef IN3
                        const IN3 *weight,

@@ -44,7 +44,7 @@ double gr_log_sum_exp(const gr_launch *l, int64_t row, int64_t v) {
 }
 
 gr_gpu_kernel *gr_score_kernel(gr_gpu_call *g, gr_gpu_kernel *k, int64_t pairs) {
-  gr_gpu_take_scratch(g, (size_t)pairs * 2 * (g->call->in[0].dtype == GR_F64 ? 8 : 4));
+  gr_gpu_take_scratch(g, (size_t)pairs * 2 * gr_gpu_wide(g->call->in[0].dtype));
   k->source = gr_arena_printf(g->arena, "%s\n%s", k->source, gr_cu_score);
   return k;
 }

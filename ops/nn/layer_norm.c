@@ -205,8 +205,7 @@ static gr_status grad_gpu(gr_gpu_call *g) {
   int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
   int64_t each = gr_max_i64(LEAST_ROWS, (rows + TEAMS - 1) / TEAMS);
   int64_t teams = (rows + each - 1) / each;
-  size_t wide = g->call->in[0].dtype == GR_F64 ? 8 : 4;
-  gr_gpu_take_scratch(g, (size_t)(teams * 2 * n) * wide);
+  gr_gpu_take_scratch(g, (size_t)(teams * 2 * n) * gr_gpu_wide(g->call->in[0].dtype));
   gr_gpu_kernel *k =
       gr_gpu_rows(g, gr_cu_layer_norm_grad, "layer_norm_grad", teams, n, MOST_THREADS);
   const char *source = k->source, *defines = k->defines;

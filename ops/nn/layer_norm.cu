@@ -16,7 +16,7 @@ __device__ void layer_norm_row(const IN0 *x, const IN1 *gamma, const IN2 *beta, 
   row_put<N>(y, n, [&](int k, long long i) { return (v(k, i) - mean) * scale * g(k, i) + b(k, i); });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     layer_norm(const IN0 *x, const IN1 *gamma, const IN2 *beta, OUT0 *y, long long rows,
                long long n, double eps) {
   const long long r = ROW;

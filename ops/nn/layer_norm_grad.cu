@@ -60,7 +60,7 @@ __device__ void layer_norm_grad_rows(const IN0 *x, const IN1 *gamma, const IN2 *
 }
 
 // scratch is [teams, 2, n].
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     layer_norm_grad(const IN0 *x, const IN1 *gamma, const IN2 *dy, OUT0 *dx, OUT1 *, OUT2 *,
                     W *scratch, long long rows, long long n, long long chunk, double eps) {
   const long long from = ROW * chunk, to = rows - from < chunk ? rows : from + chunk;
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // A block of 32 by 8 threads adds 32 columns of [teams, 2 n].
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
     layer_norm_grad_sums(const IN0 *, const IN1 *, const IN2 *, OUT0 *, OUT1 *dgamma, OUT2 *dbeta,
                          const W *scratch, long long teams, long long n) {
   __shared__ W part[8][32];

@@ -8,7 +8,7 @@ template <int N> __device__ void log_softmax_row(const IN0 *x, OUT0 *y, long lon
   row_put<N>(y, n, [&](int k, long long i) { return v(k, i) - log_sum; });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     log_softmax(const IN0 *x, OUT0 *y, long long rows, long long n) {
   const long long r = ROW;
   if (r >= rows) return;

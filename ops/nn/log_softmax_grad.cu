@@ -8,7 +8,7 @@ __device__ void log_softmax_grad_row(const IN0 *y, const IN1 *dy, OUT0 *dx, long
   row_put<N>(dx, n, [&](int k, long long i) { return d(k, i) - exp(v(k, i)) * sum; });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     log_softmax_grad(const IN0 *y, const IN1 *dy, OUT0 *dx, long long rows, long long n) {
   const long long r = ROW;
   if (r >= rows) return;

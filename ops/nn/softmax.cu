@@ -12,7 +12,7 @@ __device__ void softmax_row(const IN0 *x, OUT0 *y, long long n, long long used) 
 
 // x is [rows, n] and lengths are those of `sample` rows each; of `causal` consecutive rows, row r
 // sees r + 1 elements (0: all).
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     softmax(const IN0 *x,
 #ifdef IN1
             const IN1 *length,

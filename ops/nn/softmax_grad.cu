@@ -10,7 +10,7 @@ __device__ void softmax_grad_row(const IN0 *y, const IN1 *dy, OUT0 *dx, long lon
 }
 
 // lengths are those of `sample` rows each.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     softmax_grad(const IN0 *y, const IN1 *dy,
 #ifdef IN2
                  const IN2 *length,

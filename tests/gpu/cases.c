@@ -1,5 +1,6 @@
 // cases.c - see cases.h.
 #include "tests/gpu/cases.h"
+#include <string.h>
 
 #define SCALARS "f32[]", "f32[]", "f32[]"
 const gpu_case gpu_cases[] = {
@@ -63,5 +64,108 @@ const gpu_case gpu_cases[] = {
     {"edit_distance",
      {{"i32[3,300]", "i32[3]", "i32[3,280]", "i32[3]"}, .fill = "ilil"},
      "unit=word space=2"},
+    // rows: of a warp, in packs of 16 bytes; of a block, in packs and not; too long for registers
+    {"softmax", {{"f32[9,40]"}}, ""},
+    {"softmax", {{"f32[2,1000]"}}, ""},
+    {"softmax", {{"f32[2,1001]"}}, ""},
+    {"softmax", {{"f32[2,9001]"}}, ""},
+    {"softmax", {{"f32[3,2,700]", "i32[3]"}, .fill = "nl"}, ""},
+    {"softmax", {{"f32[2,3,7,600]", "i32[2]"}, .fill = "nl"}, "causal=true", "1=0"},
+    {"softmax_grad", {{"f32[9,40]", "f32[9,40]"}}, ""},
+    {"softmax_grad", {{"f32[2,1000]", "f32[2,1000]"}}, ""},
+    {"softmax_grad", {{"f32[2,2,9001]", "f32[2,2,9001]", "i32[2]"}, .fill = "nnl"}, ""},
+    {"softmax_grad", {{"f32[2,2,9]", "f32[2,2,9]", "i32[2]"}, .fill = "nnl"}, "", "2=0"},
+    {"log_softmax", {{"f32[9,40]"}}, ""},
+    {"log_softmax", {{"f32[2,1000]"}}, ""},
+    {"log_softmax", {{"f32[2,9001]"}}, ""},
+    {"log_softmax_grad", {{"f32[9,40]", "f32[9,40]"}}, ""},
+    {"log_softmax_grad", {{"f32[2,1001]", "f32[2,1001]"}}, ""},
+    {"log_softmax_grad", {{"f32[2,9001]", "f32[2,9001]"}}, ""},
+    {"layer_norm", {{"f32[9,40]", "f32[40]", "f32[40]"}}, ""},
+    {"layer_norm", {{"f32[2,1000]", "f32[1000]", "f32[1000]"}}, ""},
+    {"layer_norm", {{"f32[2,9001]", "f32[9001]", "f32[9001]"}}, ""},
+    {"layer_norm_grad", {{"f32[90,40]", "f32[40]", "f32[90,40]"}}, ""},
+    {"layer_norm_grad", {{"f32[7,1000]", "f32[1000]", "f32[7,1000]"}}, ""},
+    {"layer_norm_grad", {{"f32[7,5001]", "f32[5001]", "f32[7,5001]"}}, ""},
+    {"cross_entropy", {{"f32[9,40]", "i32[9]"}, .fill = "ni"}, ""},
+    {"cross_entropy",
+     {{"f32[2,3,1000]", "i32[2,3]", "f32[1000]"}, .fill = "nic"},
+     "smoothing=0.1 ignore_index=1"},
+    {"cross_entropy", {{"f32[2,40,9001]", "i32[2,40]"}, .fill = "ni"}, "smoothing=0.1"},
+    {"cross_entropy_grad",
+     {{"f32[3,2,40]", "i32[3,2]", "f32[3]", "f32[40]"}, .fill = "ninp"},
+     "smoothing=0.1 ignore_index=1"},
+    {"cross_entropy_grad", {{"f32[2,3,1000]", "i32[2,3]", "f32[2]"}, .fill = "nin"}, ""},
+    {"cross_entropy_grad",
+     {{"f32[2,1,9001]", "i32[2,1]", "f32[2]"}, .fill = "nin"},
+     "smoothing=0.1"},
+    {"accuracy", {{"f32[90,40]", "i32[90]"}, .fill = "ni"}, ""},
+    {"accuracy", {{"f32[2,3,1001]", "i32[2,3]"}, .fill = "ni"}, "ignore_index=1"},
+    {"accuracy", {{"f32[2,9001]", "i32[2]"}, .fill = "ni"}, ""},
+    {"accuracy", {{"f32[40,3]", "i32[40]"}, .fill = "mm"}, ""},  // equal logits
+    {"mse", {{"f32[3,20000]", "f32[3,20000]"}}, ""},
+    {"mse_grad", {{"f32[3,7]", "f32[3,7]", "f32[3]"}}, ""},
+    // reductions: rows and columns, in one stage and in two; axes apart; axes of size 1
+    {"sum", {{"f32[3,900]"}}, "axes=[1]"},
+    {"sum", {{"f32[3,4001]"}}, "axes=[1]"},
+    {"sum", {{"f32[2,40000]"}}, "axes=[1]"},
+    {"sum", {{"f32[4000,8]"}}, "axes=[0]"},
+    {"sum", {{"f32[400,301]"}}, "axes=[0]"},
+    {"sum", {{"f32[3,70,2]"}}, "axes=[1]"},
+    {"sum", {{"f32[40,4,600]"}}, "axes=[0,2]"},
+    {"sum", {{"f32[3,2,4,2,5,2]"}}, "axes=[0,2,4]"},
+    {"sum", {{"f32[3,2,4,2,5,2]"}}, "axes=[1,3,5]"},
+    {"sum", {{"f32[1,5,40]"}}, "axes=[0]"},
+    {"sum", {{"f32[5,40]"}}, "axes=[]"},
+    {"sum", {{"i32[500,12]"}, .fill = "i"}, "axes=[0]"},
+    {"reduce_max", {{"f32[4000,8]"}}, "axes=[0]"},
+    {"reduce_max", {{"f32[2,40000]"}}, "axes=[1]"},
+    {"reduce_max_grad", {{"f32[30,70]", "f32[30]", "f32[30]"}, .fill = "mmn"}, "axes=[1]"},
+    {"reduce_max_grad",
+     {{"f32[3,70,40]", "f32[3,1,40]", "f32[3,1,40]"}, .fill = "m1n"},
+     "axes=[1] keepdim=true"},
+    {"reduce_max_grad", {{"f32[3,4,5,2]", "f32[4,2]", "f32[4,2]"}, .fill = "mmn"}, "axes=[0,2]"},
+    {"sum_squares", {{"f32[300,401]"}}, ""},
+    {"bias_add_grad", {{"f32[3,400,64]"}}, ""},
+    // packs of 16 bytes
+    {"add", {{"f32[5,1000]", "f32[5,1000]"}}, ""},
+    {"where", {{"f32[5,8]", "f32[5,8]", "f32[5,8]"}, .fill = "mnn"}, ""},
+    {"bias_add", {{"f32[90,64]", "f32[64]"}}, ""},
+    {"mask", {{"f32[6,5,16]", "i32[6]"}, .fill = "nl"}, ""},
+    {"broadcast", {{"f32[3,64]"}}, "axis=1 size=5"},
+    {"concat", {{"f32[5,16]", "f32[5,32]", "f32[5,8]"}}, "axis=1"},
+    {"slice", {{"f32[2,7,16]"}}, "axis=1 from=2 size=3"},
+    {"pad", {{"f32[3,16]"}}, "axis=0 from=1 size=6"},
+    // tiles, several each way; rows in packs; a short axis
+    {"transpose", {{"f32[70,130]"}}, "perm=[1,0]"},
+    {"transpose", {{"f32[40,5,70]"}}, "perm=[2,0,1]"},
+    {"transpose", {{"f32[2,5,6,16]"}}, "perm=[0,2,1,3]"},
+    {"transpose", {{"f32[9,3,4,33]"}}, "perm=[3,1,0,2]"},
+    {"transpose", {{"f32[3,1000]"}}, "perm=[1,0]"},
     {0},
 };
+
+gr_status gpu_case_attr(gr_arena *arena, const gr_op *op, const char *words, const void **out) {
+  char *text = gr_arena_strdup(arena, words), *next = NULL;
+  void *attr = gr_arena_alloc(arena, op->attr_size + 1);
+  gr_attr_defaults(op, attr);
+  for (char *word = strtok_r(text, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
+    size_t n = strcspn(word, "=");
+    const gr_attr *a = op->attrs;
+    while (a->name && (strlen(a->name) != n || strncmp(a->name, word, n) != 0)) a++;
+    GR_TRY(gr_attr_parse(op, a, word + n + 1, GR_NOWHERE, attr));
+  }
+  *out = attr;
+  return GR_OK;
+}
+
+bool gpu_case_retyped(gr_arena *arena, const gr_case *c, const char *dtype, gr_case *out) {
+  bool any = false;
+  *out = *c;
+  for (int k = 0; k < GR_CASE_ARGS && c->in[k]; k++) {
+    if (strncmp(c->in[k], "f32[", 4) != 0 || c->in[k][4] == ']') continue;
+    out->in[k] = gr_arena_printf(arena, "%s%s", dtype, c->in[k] + 3);
+    any = true;
+  }
+  return any;
+}

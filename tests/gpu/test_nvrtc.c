@@ -8,11 +8,11 @@
 #include <dlfcn.h>
 #include "base/arena.h"
 #include "base/tasks.h"
-#include "ops/comm/collective.h"
 #include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
+#include "tests/gpu/cases.h"
 
 // ---- The library ------------------------------------------------------------------------------
 
@@ -100,40 +100,41 @@ static void add_call(const gr_op_call *call) {
   n_calls++;
 }
 
-// A case's call with its f32 operands in another type; false if the op does not take them.
-static bool call_of(const gr_op *op, const gr_case *c, gr_dtype f32_is, gr_op_call *out) {
+// A case's call; false if the op does not take its operands.
+static bool call_of(const gr_op *op, const gr_case *c, gr_op_call *out) {
   *out = (gr_op_call){.op = op, .attr = c->attr};
-  bool any = f32_is == GR_F32;
-  for (; out->n_in < GR_CASE_ARGS && c->in[out->n_in]; out->n_in++) {
-    gr_type *t = &out->in[out->n_in];
-    MUST(gr_type_parse(c->in[out->n_in], t));
-    any |= t->dtype == GR_F32;
-    if (t->dtype == GR_F32) t->dtype = f32_is;
-  }
-  gr_status s = any ? gr_op_infer(out) : GR_OK;
-  if (s) gr_status_drop(s);
-  return any && !s;
+  for (; out->n_in < GR_CASE_ARGS && c->in[out->n_in]; out->n_in++)
+    MUST(gr_type_parse(c->in[out->n_in], &out->in[out->n_in]));
+  gr_status s = gr_op_infer(out);
+  gr_status_drop(s);
+  return !s;
 }
 
-static void add_op(const gr_op *op) {
-  static const gr_dtype floats[] = {GR_F32, GR_BF16, GR_F64};
+static void add_case(const gr_op *op, const gr_case *c) {
+  static const char *const types[] = {"bf16", "f64"};
+  gr_case as;
   gr_op_call call;
-  for (const gr_case *c = op->cases; c && (c->in[0] || c->attr); c++)
-    for (int d = 0; d < (doubles ? 3 : 2); d++)
-      if (!c->fails && call_of(op, c, floats[d], &call)) add_call(&call);
-}
-
-static bool is_kernels_own(const gr_op *op) {  // not the communicator's or the executor's
-  return !op->collective && !gr_op_has_body(op);
+  CHECK(call_of(op, c, &call), "%s: inference fails", op->name);
+  add_call(&call);
+  for (int d = 0; d < (doubles ? 2 : 1); d++)
+    if (gpu_case_retyped(arena, c, types[d], &as) && call_of(op, &as, &call)) add_call(&call);
 }
 
 static void add_ops(void) {
   for (const gr_op *const *op = gr_ops; *op; op++) {
-    if (!is_kernels_own(*op) || (only && strcmp(only, (*op)->name))) continue;
-    if ((*op)->gpu || (*op)->formula)
-      add_op(*op);
-    else
-      printf("     %s has no kernel\n", (*op)->name);
+    if ((*op)->collective || gr_op_has_body(*op) || (only && strcmp(only, (*op)->name))) continue;
+    bool has = (*op)->gpu || (*op)->formula;
+    CHECK(has || *op == &gr_op_pack || *op == &gr_op_matmul_packed, "%s has no kernel",
+          (*op)->name);  // those two are in the order of a processor's vectors
+    for (const gr_case *c = (*op)->cases; c && (c->in[0] || c->attr); c++)
+      if (!c->fails && has) add_case(*op, c);
+  }
+  for (const gpu_case *c = gpu_cases; c->op; c++) {
+    const gr_op *op = gr_op_find(c->op);
+    gr_case call = c->call;
+    if (only && strcmp(only, c->op)) continue;
+    MUST(gpu_case_attr(arena, op, c->attr, &call.attr));
+    add_case(op, &call);
   }
 }
 

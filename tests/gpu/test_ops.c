@@ -1,31 +1,41 @@
 // test_ops.c - every op on the device cuda against the reference kernels on the CPU: the ops' own
-// cases and those of cases.c, in each float type. What has no kernel yet is counted.
+// cases and those of cases.c, in each float type, in place, and as slices of stacks. What has no
+// kernel yet is counted.
 //
 //   test_gpu_ops [TEST [OP]]
 #include <math.h>
 #include "base/arena.h"
+#include "ops/comm/collective.h"
 #include "ops/kernels/gpu.h"
 #include "runtime/device/device.h"
 #include "tests/check.h"
 #include "tests/gpu/cases.h"
 #include "tests/ops/bench.h"
 
+// Where values are: in memory of their own; or results in operands, if the op allows that; or each
+// in the second slice of a stack, which may begin between multiples of 16 bytes.
+typedef enum way { APART, IN_PLACE, SLICED } way;
+static const char *const way_names[] = {"", " in place", " sliced"};
+
 // A case, with a block of the device's memory for each operand and result: what a kernel touches
 // beside them is found.
 typedef struct trial {
   use u;
   int at_case;
+  way way;
   bool refused;
   gr_device_kernel kernel;
   gr_launch where;
   gr_device_block in[GR_MAX_ARGS], out[GR_MAX_ARGS], scratch;
+  void *made[GR_MAX_ARGS];  // the results
 } trial;
 
 static const char *only;  // one op, or NULL
 static gr_device *device;
 static trial *trials;
 static int n_trials, refused;
-static gr_arena *arena;  // of attributes and types
+static way tried = APART;  // of the trials that are added
+static gr_arena *arena;    // of attributes and types
 
 static void open_device(void) {
   n_trials = refused = 0;
@@ -61,25 +71,13 @@ static void choose(trial *t) {
     MUST(s);
 }
 
-// The case with its f32 operands, but for scalars, in another type; false if there are none.
-static bool retyped(const gr_case *c, const char *dtype, gr_case *out) {
-  bool any = false;
-  *out = *c;
-  for (int k = 0; k < GR_CASE_ARGS && c->in[k]; k++) {
-    if (strncmp(c->in[k], "f32[", 4) || c->in[k][4] == ']') continue;
-    out->in[k] = gr_arena_printf(arena, "%s%s", dtype, c->in[k] + 3);
-    any = true;
-  }
-  return any;
-}
-
 static trial *add(const gr_op *op, const gr_case *c, int at_case) {
   use u;
   gr_status s = use_of_case(&u, op, c, (uint64_t)at_case);
   gr_status_drop(s);  // not of that type
   if (s) return use_free(&u), NULL;
   trials = realloc(trials, sizeof *trials * (size_t)(n_trials + 1));
-  trials[n_trials] = (trial){.u = u, .at_case = at_case};
+  trials[n_trials] = (trial){.u = u, .at_case = at_case, .way = tried};
   return &trials[n_trials++];
 }
 
@@ -95,36 +93,65 @@ static void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then
   CHECK(t, "%s case %d: inference fails", op->name, at_case);
   if (t && then) then(t);
   for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
-    if (!retyped(c, dtypes[d], &other) || !runs_as(op, dtypes[d])) continue;
+    if (!gpu_case_retyped(arena, c, dtypes[d], &other) || !runs_as(op, dtypes[d])) continue;
     t = add(op, &other, at_case);
     if (t && then) then(t);
   }
 }
 
+static bool has_place(const gr_op *op) {
+  bool any = false;
+  for (int k = 0; k < GR_MAX_INPLACE; k++) any |= gr_op_inplace(op, k) >= 0;
+  return any;
+}
+
 static void add_all(void (*then)(trial *)) {
   for (const gr_op *const *o = gr_ops; *o; o++) {
     if ((only && strcmp(only, (*o)->name)) || (*o)->collective || gr_op_has_body(*o)) continue;
+    if (tried == IN_PLACE && !has_place(*o)) continue;
     int i = 0;
     for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++, i++)
       if (!c->fails) add_case(*o, c, i, then);
   }
 }
 
-static void run(trial *t) {
+// Memory for a value; at: its first element.
+static gr_device_block place(const trial *t, const gr_type *type, void **at) {
+  size_t skip = t->way == SLICED ? gr_type_bytes(type) : 0;
+  gr_device_block b = block_of(gr_type_bytes(type) + skip);
+  *at = (char *)b.at + skip;
+  return b;
+}
+
+// The operand whose memory result k takes, or -1.
+static int taken(const trial *t, int k) {
+  int i = t->way == IN_PLACE ? gr_op_inplace(t->u.call.op, k) : -1;
+  bool fits = i >= 0 && i < t->u.call.n_in &&
+              gr_type_bytes(&t->u.call.in[i]) == gr_type_bytes(&t->u.call.out[k]);
+  return fits ? i : -1;
+}
+
+static void place_all(trial *t, void **in) {
   use *u = &t->u;
-  void *in[GR_MAX_ARGS] = {0}, *out[GR_MAX_ARGS] = {0};
   for (int k = 0; k < u->call.n_in; k++) {
-    size_t bytes = gr_type_bytes(&u->call.in[k]);
-    t->in[k] = block_of(bytes), in[k] = t->in[k].at;
-    MUST(device->ops->upload(device, in[k], u->in[k].data, bytes));
+    t->in[k] = place(t, &u->call.in[k], &in[k]);
+    MUST(device->ops->upload(device, in[k], u->in[k].data, gr_type_bytes(&u->call.in[k])));
   }
   for (int k = 0; k < u->call.n_out; k++) {
-    t->out[k] = block_of(gr_type_bytes(&u->call.out[k])), out[k] = t->out[k].at;
-    MUST(device->ops->fill(device, out[k], 0xff, t->out[k].bytes));
+    int i = taken(t, k);
+    if (i >= 0) t->made[k] = in[i];
+    if (i >= 0) continue;
+    t->out[k] = place(t, &u->call.out[k], &t->made[k]);
+    MUST(device->ops->fill(device, t->made[k], 0xff, gr_type_bytes(&u->call.out[k])));
   }
-  t->scratch = block_of(gr_call_scratch(&u->call, true));
+}
+
+static void run(trial *t) {
+  void *in[GR_MAX_ARGS] = {0};
+  place_all(t, in);
+  t->scratch = block_of(gr_call_scratch(&t->u.call, true));
   gr_launch l = t->where;
-  l.in = (const void *const *)in, l.out = out, l.scratch = t->scratch.at;
+  l.in = (const void *const *)in, l.out = t->made, l.scratch = t->scratch.at;
   l.context = t->kernel.context;
   MUST(device->ops->record(device, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   MUST(device->ops->wait(device, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
@@ -135,7 +162,8 @@ static void run(trial *t) {
 
 static void release(trial *t) {
   for (int k = 0; k < t->u.call.n_in; k++) device->ops->free(device, &t->in[k]);
-  for (int k = 0; k < t->u.call.n_out; k++) device->ops->free(device, &t->out[k]);
+  for (int k = 0; k < t->u.call.n_out; k++)
+    if (taken(t, k) < 0) device->ops->free(device, &t->out[k]);
   device->ops->free(device, &t->scratch);
 }
 
@@ -154,16 +182,16 @@ static void compare(trial *t) {
   memset(got.out, 0, sizeof got.out);
   for (int k = 0; k < u->call.n_out; k++) {
     got.out[k] = value_make(u->call.out[k]);
-    MUST(device->ops->download(device, got.out[k].data, t->out[k].at,
-                               gr_type_bytes(&u->call.out[k])));
+    MUST(
+        device->ops->download(device, got.out[k].data, t->made[k], gr_type_bytes(&u->call.out[k])));
   }
   MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
   for (int k = 0; k < u->call.n_out; k++) {
     int64_t at;
     double far = worst(&got.out[k], &u->out[k], &at);
-    CHECK(far <= near_of(u), "%s case %d, result %d, number %lld: off by %.3g: %g instead of %g",
-          u->call.op->name, t->at_case, k, (long long)at, far, value_get(&got.out[k], at),
-          value_get(&u->out[k], at));
+    CHECK(far <= near_of(u), "%s case %d%s, result %d, number %lld: off by %.3g: %g instead of %g",
+          u->call.op->name, t->at_case, way_names[t->way], k, (long long)at, far,
+          value_get(&got.out[k], at), value_get(&u->out[k], at));
   }
   values_free(got.out, GR_MAX_ARGS);
 }
@@ -209,20 +237,6 @@ static void cases(void) {
 
 // ---- Other sizes ------------------------------------------------------------------------------
 
-// The attributes that the words "NAME=VALUE" say.
-static const void *attributes(const gr_op *op, const char *words) {
-  char *text = gr_arena_printf(arena, "%s", words), *next = NULL;
-  void *attr = gr_arena_alloc(arena, op->attr_size + 1);
-  gr_attr_defaults(op, attr);
-  for (char *word = strtok_r(text, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
-    size_t n = strcspn(word, "=");
-    const gr_attr *a = op->attrs;
-    while (a->name && (strlen(a->name) != n || strncmp(a->name, word, n) != 0)) a++;
-    MUST(gr_attr_parse(op, a, word + n + 1, GR_NOWHERE, attr));
-  }
-  return attr;
-}
-
 static const char *set_words;
 
 static void set(trial *t) {
@@ -233,17 +247,33 @@ static void set(trial *t) {
   }
 }
 
-static void sizes(void) {
-  open_device();
+static void add_sizes(void) {
   for (const gpu_case *c = gpu_cases; c->op; c++) {
     const gr_op *op = gr_op_find(c->op);
     gr_case call = c->call;
-    if (only && strcmp(only, c->op) != 0) continue;
-    call.attr = attributes(op, c->attr), set_words = c->set;
+    if ((only && strcmp(only, c->op) != 0) || (tried == IN_PLACE && !has_place(op))) continue;
+    MUST(gpu_case_attr(arena, op, c->attr, &call.attr));
+    set_words = c->set;
     add_case(op, &call, (int)(c - gpu_cases), set);
   }
+}
+
+static void sizes(void) {
+  open_device();
+  add_sizes();
   run_all();
 }
+
+static void try_as(way w) {
+  open_device();
+  tried = w;
+  add_all(NULL);
+  add_sizes();
+  tried = APART;
+  run_all();
+}
+static void in_place(void) { try_as(IN_PLACE); }
+static void sliced(void) { try_as(SLICED); }
 
 // ---- Random numbers of one rank's part ----------------------------------------------------------
 
@@ -263,6 +293,25 @@ static void parts(void) {
   run_all();
 }
 
+// Each rank's slice of a value that they divide unevenly; the last one's is empty.
+static void slices(void) {
+  static const struct {
+    gr_case call;
+    const char *attr;
+  } of[] = {{{{"f32[9,5]"}}, "mesh_axis=0 ranks=6 dim=[0]"},
+            {{{"f32[3,7,4]"}}, "mesh_axis=0 ranks=4 dim=[1]"},
+            {{{"bf16[3,16,8]"}}, "mesh_axis=0 ranks=2 dim=[1]"}};
+  open_device();
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    gr_case call = of[i].call;
+    MUST(gpu_case_attr(arena, &gr_op_shard_slice, of[i].attr, &call.attr));
+    const struct gr_coll *a = call.attr;
+    for (int rank = 0; rank < a->ranks; rank++)
+      add(&gr_op_shard_slice, &call, (int)i)->u.coord = rank;
+  }
+  run_all();
+}
+
 // ---- Wrong data: a kernel cannot fail, so its results are not numbers ---------------------------
 
 static trial *add_wrong(const gr_op *op, int k, int64_t at, double number) {
@@ -273,7 +322,7 @@ static trial *add_wrong(const gr_op *op, int k, int64_t at, double number) {
 
 static bool is_nan(const trial *t, int k, int64_t at) {
   value v = value_make(t->u.call.out[k]);
-  MUST(device->ops->download(device, v.data, t->out[k].at, gr_type_bytes(&v.type)));
+  MUST(device->ops->download(device, v.data, t->made[k], gr_type_bytes(&v.type)));
   MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
   bool is = isnan(value_get(&v, at));
   value_free(&v);
@@ -288,6 +337,8 @@ static void wrong(void) {
   add_wrong(&gr_op_ctc_loss_with_residuals, 1, 4, 20);  // of 20 classes, sample 1 of targets [6, 4]
   add_wrong(&gr_op_ctc_loss_with_residuals, 1, 4, -1);
   add_wrong(&gr_op_ctc_loss_with_residuals, 0, 300, NAN);  // of logits [6, 12, 20]
+  add_wrong(&gr_op_cross_entropy, 1, 1, 20);               // of 20 classes
+  add_wrong(&gr_op_accuracy, 1, 1, -1);
   begin();
   for (int i = 0; i < n_trials; i++) run(&trials[i]);
   for (int i = 0; i < 2; i++) CHECK(is_nan(&trials[i], 0, 6) && !is_nan(&trials[i], 0, 5), "%d", i);
@@ -296,11 +347,13 @@ static void wrong(void) {
     CHECK(is_nan(&trials[i], 0, 1) && !is_nan(&trials[i], 0, 0), "%d", i);
     CHECK(is_nan(&trials[i], 2, 240) && !is_nan(&trials[i], 2, 239), "%d", i);
   }
+  for (int i = 6; i < 8; i++) CHECK(is_nan(&trials[i], 0, 1) && !is_nan(&trials[i], 0, 0), "%d", i);
   for (int i = 0; i < n_trials; i++) release(&trials[i]);
   end();
 }
 
 int main(int argc, char **argv) {
   only = argc > 2 ? argv[2] : NULL;
-  return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"parts", parts}, {"wrong", wrong});
+  return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
+             {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong});
 }
