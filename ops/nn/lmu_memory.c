@@ -162,7 +162,7 @@ static gr_status cpu(const gr_launch *l) {
 GR_CU(lmu_memory);
 
 static gr_status gpu(gr_gpu_call *g) {
-  enum { BARRIER = 256, BLOCKS = 64 };  // bytes of the barrier's counter; blocks that any GPU holds
+  enum { BARRIER = 256, BLOCKS = 32 };  // bytes of the barrier's counter; blocks that any GPU holds
   const struct lmu_memory *a = g->call->attr;
   size_t count = matrix_size(a->order + 1);
   gr_gpu_copy_add(g, (gr_gpu_ref){GR_GPU_SCRATCH, 0, 0}, (gr_gpu_ref){GR_GPU_NOTHING, 0, 0},
