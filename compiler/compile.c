@@ -170,6 +170,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
   gr_options o = r->options;
   c->notes.arena = arena;
   o.notes = &c->notes, o.step_phase = phase;
+  if (purpose == GR_INIT) o.precision = GR_F32, o.n_precision_rules = 0;
   gr_graph *g = NULL;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
   gr_status s = gr_compile(arena, model, purpose, &o, &g);
@@ -184,8 +185,10 @@ static gr_layout without_padding(gr_layout l) {
   return l;
 }
 
-// The initial value of a state that only training has: zero, or what the optimizer declares.
+// The initial value of a state that only training has: zero, or what the optimizer declares, or the
+// first loss scale.
 static double initial_value(gr_arena *arena, const gr_options *o, const gr_value *v) {
+  if (o->loss_scale && !strcmp(v->name, GR_LOSS_SCALE)) return o->loss_scale->init;
   const gr_op *op = gr_optim_find(o->optimizer);
   const char *state = strrchr(v->name, '.');
   if (v->kind != GR_KIND_MOMENT || !op || !state) return 0;

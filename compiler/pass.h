@@ -31,6 +31,15 @@ typedef struct gr_wrap {
   gr_loc loc;
 } gr_wrap;
 
+// A rule of mixed precision: the dtype in which a node computes whose place in the model, place and
+// op, or weight matches a shell pattern. The last rule that matches overrides the op's class.
+typedef struct gr_precision_rule {
+  const char *pattern;
+  gr_dtype dtype;
+  gr_loc loc;
+} gr_precision_rule;
+enum { GR_MAX_PRECISION_RULES = 64 };
+
 // When the backward pass gathers the weights of the next unit (FSDP's backward_prefetch): at their
 // first use; before the gradients of the current unit are computed; or after that, before these
 // are reduce-scattered.
@@ -62,9 +71,13 @@ typedef struct gr_options {
   gr_prefetch prefetch;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
-  size_t coalesce_bytes;          // limit of a coalesced collective; 0: the pass's default
-  const char *dump, *stop_after;  // a pass's name, or NULL; "all" dumps each
-  const char *const *without;     // passes to leave out, for tests
+  gr_dtype precision;  // of products: GR_F32, GR_BF16 or GR_F16
+  const gr_precision_rule *precision_rules;
+  int n_precision_rules;
+  const gr_loss_scale *loss_scale;  // of f16; NULL: the loss is not scaled
+  size_t coalesce_bytes;            // limit of a coalesced collective; 0: the pass's default
+  const char *dump, *stop_after;    // a pass's name, or NULL; "all" dumps each
+  const char *const *without;       // passes to leave out, for tests
   int n_without;
   FILE *dump_to;
   gr_notes *notes;  // filled by gr_compile; or NULL

@@ -12,12 +12,24 @@ enum { GR_MAX_RANK = 6, GR_MAX_ARGS = 64, GR_MAX_MESH = 3 };
 
 // ---- Types ------------------------------------------------------------------
 
-typedef enum gr_dtype { GR_F32, GR_F64, GR_BF16, GR_I32, GR_I64, GR_U8, GR_DTYPE_COUNT } gr_dtype;
+// bf16: bfloat16, the upper half of an f32. f16: IEEE 754 binary16. Both are stored, and computed
+// with in f32: "narrow" means either of them.
+typedef enum gr_dtype {
+  GR_F32,
+  GR_F64,
+  GR_BF16,
+  GR_F16,
+  GR_I32,
+  GR_I64,
+  GR_U8,
+  GR_DTYPE_COUNT
+} gr_dtype;
 extern const struct gr_dtype_info {
   const char *name;
   uint8_t size;
   bool is_float;
 } gr_dtypes[GR_DTYPE_COUNT];
+static inline bool gr_is_narrow(gr_dtype d) { return d == GR_BF16 || d == GR_F16; }
 
 typedef struct gr_type {
   gr_dtype dtype;

@@ -143,6 +143,14 @@ typedef enum gr_padding {
   GR_PADDING_REMOVED,    // it gathers slices and drops the padding of its mesh axis
 } gr_padding;
 
+// What an op computes with in mixed precision (compiler/passes/precision.c), as the lists of
+// torch.autocast have it.
+typedef enum gr_amp {
+  GR_AMP_ANY,     // the dtype of its operands, f32 if they differ; weights follow the others
+  GR_AMP_NARROW,  // training.precision: products
+  GR_AMP_WIDE,    // f32: sums, exponentials, norms, losses
+} gr_amp;
+
 enum { GR_MAX_INPLACE = 4 };  // outputs of one op that may be made in operands
 typedef struct gr_sharding_rule gr_sharding_rule;
 typedef struct gr_optimizer gr_optimizer;
@@ -171,6 +179,7 @@ struct gr_op {
   // Emits a variant of the op that returns residuals for grad after its own results. NULL: grad
   // needs none.
   gr_val (*save_for_backward)(gr_builder *, const gr_node *, const gr_val *in, const bool *want);
+  gr_amp amp;
   gr_padding padding;
   bool collective;      // all ranks of a mesh axis call it together; not allowed in a scan's body
   bool linear;          // f(a)+f(b) = f(a+b): an operand that is a partial sum gives a partial sum

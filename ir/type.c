@@ -4,11 +4,8 @@
 #include "ir/graph.h"
 
 const struct gr_dtype_info gr_dtypes[GR_DTYPE_COUNT] = {
-    [GR_F32] = {"f32", 4, true},
-    [GR_F64] = {"f64", 8, true},
-    [GR_BF16] = {"bf16", 2, true},
-    [GR_I32] = {"i32", 4, false},
-    [GR_I64] = {"i64", 8, false},
+    [GR_F32] = {"f32", 4, true}, [GR_F64] = {"f64", 8, true},  [GR_BF16] = {"bf16", 2, true},
+    [GR_F16] = {"f16", 2, true}, [GR_I32] = {"i32", 4, false}, [GR_I64] = {"i64", 8, false},
     [GR_U8] = {"u8", 1, false},
 };
 
@@ -62,7 +59,7 @@ gr_status gr_type_parse(const char *text, gr_type *out) {
       return GR_OK;
   }
   return gr_hint(gr_fail(GR_ERR_TYPE, GR_NOWHERE, "'%s' is not a type", text),
-                 "types look like f32[4,7]: f32, f64, bf16 or i32, with at most %d sizes",
+                 "types look like f32[4,7]: f32, f64, bf16, f16 or i32, with at most %d sizes",
                  GR_MAX_RANK);
 }
 

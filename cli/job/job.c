@@ -2,6 +2,7 @@
 #include "cli/job/job.h"
 #include <string.h>
 #include "cli/job/paths.h"
+#include "cli/job/precision.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
@@ -108,6 +109,7 @@ static void read_options(gr_job *j) {
                             .without = j->args.without,
                             .n_without = j->args.n_without,
                             .dump_to = stdout};
+  gr_precision_options(j->arena, s, &j->options);
 }
 
 // ---- Shapes and parameters from the data ----------------------------------------------------
@@ -285,6 +287,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(check_freeze(j));
+  GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
   return check_metric(j);
 }
 

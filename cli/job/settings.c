@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 #include "cli/job/optimizer.h"
+#include "cli/job/precision.h"
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
+#include "ops/kernels/gemm.h"
 #include "runtime/device/device.h"
 
 void gr_settings_register(void) {
@@ -213,6 +215,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(read_hooks(a, c, s));
   GR_TRY(read_gpu_ids(a, c, s));
   GR_TRY(read_traced_steps(c, s));
+  GR_TRY(gr_precision_read(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   if (!s->enabled) s->ranks = 1;
@@ -224,19 +227,33 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   return GR_OK;
 }
 
+// ---- What a device does otherwise
+// ----------------------------------------------------------------
+
+static bool is_asked(const gr_settings *s, gr_precision precision, const char *dtype) {
+  bool any = s->precision == precision;
+  for (int i = 0; i < s->n_precision_rules; i++)
+    any |= !strcmp(gr_dtypes[s->precision_rules[i].dtype].name, dtype);
+  return any;
+}
+
 int gr_settings_differences(const gr_settings *s, int devices, const char *out[GR_DIFFERENCES]) {
-  static const char *const precisions[] = {
-      [gr_precision_tf32] = "tf32 is asked for, but CPU ranks compute in fp32",
-      [gr_precision_bf16] = "bf16 is asked for, but CPU ranks compute in fp32",
-      [gr_precision_fp16] = "fp16 is asked for, but CPU ranks compute in fp32"};
   int n = 0;
   if (s->unread) out[n++] = s->unread;
   if (devices) return n;
   if (s->backend == gr_backend_nccl && s->enabled)
     out[n++] = "distributed.backend is nccl, but there is no GPU here: ranks compute on CPUs";
-  if (s->mixed_precision)
-    out[n++] = "training.mixed_precision is asked for, but CPU ranks compute in fp32";
-  else if (s->precision != gr_precision_fp32)
-    out[n++] = precisions[s->precision];
+  if (s->mixed_precision && s->precision == gr_precision_fp32)
+    out[n++] =
+        "training.mixed_precision is asked for: on CPUs that is fp32; training.precision=bf16 says "
+        "otherwise";
+  if (s->precision == gr_precision_tf32)
+    out[n++] = "training.precision=tf32 is fp32 on CPUs, which have no tf32";
+  if (is_asked(s, gr_precision_bf16, "bf16") && !gr_gemm_bf16_native())
+    out[n++] =
+        "bf16 is emulated, and slower than fp32: this processor has no instructions for it "
+        "(AVX512-BF16)";
+  if (is_asked(s, gr_precision_fp16, "f16"))
+    out[n++] = "fp16 is emulated, and slower than fp32: CPUs multiply in fp32";
   return n;
 }

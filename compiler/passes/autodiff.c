@@ -25,6 +25,15 @@ static void copy_forward(gr_rewrite *rw) {
   gr_copy_links(rw);
 }
 
+// The gradient of the loss with respect to itself: 1, or the loss scale, by which all gradients are
+// then too large.
+static gr_val seed(gr_rewrite *rw, const gr_type *loss) {
+  if (!rw->opt->loss_scale) return gr_fill(&rw->b, loss, 1);
+  gr_val scale = gr_leaf(&rw->b, GR_STATE, GR_KIND_COUNTER, GR_LOSS_SCALE,
+                         (gr_type){.dtype = GR_F32}, gr_layout_replicated);
+  return rw->b.err ? GR_NONE : gr_cast(&rw->b, scale, loss->dtype);
+}
+
 gr_status gr_pass_autodiff(gr_rewrite *rw) {
   copy_forward(rw);
   if (rw->b.err) return GR_OK;
@@ -35,7 +44,7 @@ gr_status gr_pass_autodiff(gr_rewrite *rw) {
   for (uint32_t i = 1; i < forward.n_values; i++) here[i] = (gr_val){i};
 
   rw->b.loc = GR_NOWHERE, rw->b.scope = "loss";
-  grads[forward.loss.id] = gr_fill(&rw->b, &forward.values[forward.loss.id].type, 1);
+  grads[forward.loss.id] = seed(rw, &forward.values[forward.loss.id].type);
   GR_TRY(gr_backward(&rw->b, &gr_op_add, &forward, here, want, grads));
   for (uint32_t i = 1; i < forward.n_values; i++)
     if (forward.values[i].role == GR_STATE && want[i]) rw->b.g->values[i].grad = grads[i];

@@ -1,7 +1,8 @@
 // finite_check.c - decides whether to take this step, and clips gradients. Both need one number,
 // the sum of squares of all gradients: it is finite only if all gradients are, and its root is the
 // global norm that is clipped. All ranks compute it from the same all-reduced values, so all ranks
-// decide alike.
+// decide alike. The loss scale of f16, which all gradients contain, is divided out with the loss's
+// denominator.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
@@ -51,6 +52,8 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
         "see `freeze`, and the loss that `train` names");
   gr_val norm = rw->b.g->loss_denominator;
   if (!gr_is(norm)) norm = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
+  gr_val scale = gr_graph_leaf(rw->b.g, GR_STATE, GR_LOSS_SCALE);
+  if (gr_is(scale)) norm = gr_mul(&rw->b, norm, scale);
   gr_val made = gr_finite_check(&rw->b, total, rw->b.g->loss, norm, rw->opt->clip);
   gr_result(&rw->b, "ok", (gr_val){made.id + 1});
   gr_result(&rw->b, "grad_norm", (gr_val){made.id + 2});

@@ -55,6 +55,19 @@ static void update(gr_rewrite *rw, gr_optim_update *u, uint32_t w) {
     if (gr_is(u->state[k])) gr_at(rw->b.g, u->state[k])->next = u->next_state[k];
 }
 
+// Links the next loss scale; its value is a result of the step.
+static void update_loss_scale(gr_rewrite *rw, gr_val ok) {
+  gr_builder *b = &rw->b;
+  gr_val scale = gr_graph_leaf(b->g, GR_STATE, GR_LOSS_SCALE);
+  if (!gr_is(scale) || b->err) return;
+  gr_val steps = scalar(rw, GR_STATE, GR_LOSS_SCALE_STEPS, GR_I32);
+  gr_val next = GR_EMIT(b, &gr_op_loss_scale, rw->opt->loss_scale, scale, steps, ok);
+  if (b->err) return;
+  gr_at(b->g, scale)->next = next;
+  gr_at(b->g, steps)->next = (gr_val){next.id + 1};
+  gr_result(b, GR_LOSS_SCALE, next);
+}
+
 gr_status gr_pass_optimize(gr_rewrite *rw) {
   gr_optim_update u = {.b = &rw->b};
   GR_TRY(find_optimizer(rw, &u));
@@ -72,5 +85,6 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
   gr_val next = GR_EMIT(&rw->b, &gr_op_increment, NULL, u.step, u.ok);
   if (!rw->b.err) gr_at(rw->b.g, u.step)->next = next;
+  update_loss_scale(rw, u.ok);
   return GR_OK;
 }

@@ -6,6 +6,7 @@
 // Each emits the new graph through the rewrite's builder; errors name the user's YAML.
 gr_status gr_pass_lint(gr_rewrite *);
 gr_status gr_pass_annotate_sharding(gr_rewrite *);
+gr_status gr_pass_precision(gr_rewrite *);
 gr_status gr_pass_autodiff(gr_rewrite *);
 gr_status gr_pass_finite_check(gr_rewrite *);
 gr_status gr_pass_loop_hoist(gr_rewrite *);

@@ -75,7 +75,8 @@ typedef struct gr_notes {
   uint32_t n_unused;
   const char **confined;  // weights that another optimizer would allow to be sharded further
   uint32_t n_confined;
-  const gr_node **dead;  // nodes on which no loss, result or state depends
+  uint64_t precision_rules;  // those that match a node, one bit each
+  const gr_node **dead;      // nodes on which no loss, result or state depends
   uint32_t n_dead;
 } gr_notes;
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <string.h>
 #include "ir/op.h"
+#include "ops/kernels/narrow.h"
 
 // Element i of an array of that dtype, as a double.
 static inline double gr_get(const void *p, gr_dtype d, int64_t i) {
@@ -10,18 +11,8 @@ static inline double gr_get(const void *p, gr_dtype d, int64_t i) {
   if (d == GR_I32) return (double)((const int32_t *)p)[i];
   if (d == GR_I64) return (double)((const int64_t *)p)[i];
   if (d == GR_U8) return (double)((const uint8_t *)p)[i];
-  uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
-  float f;
-  memcpy(&f, &bits, 4);
-  return (double)f;
-}
-
-// Converts to bfloat16: rounds to nearest even, keeps NaN.
-static inline uint16_t gr_bf16(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, 4);
-  if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
-  return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  uint16_t bits = ((const uint16_t *)p)[i];
+  return (double)(d == GR_F16 ? gr_float_of_f16(bits) : gr_float_of_bf16(bits));
 }
 
 // Stores f, converted to the dtype, as element i.
@@ -36,6 +27,8 @@ static inline void gr_put(void *p, gr_dtype d, int64_t i, double f) {
     ((int64_t *)p)[i] = (int64_t)f;
   else if (d == GR_U8)
     ((uint8_t *)p)[i] = (uint8_t)(int64_t)f;  // modulo 256
+  else if (d == GR_F16)
+    ((uint16_t *)p)[i] = gr_f16((float)f);
   else
     ((uint16_t *)p)[i] = gr_bf16((float)f);
 }

@@ -11,15 +11,22 @@ gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
 
 // ---- oneDNN ---------------------------------------------------------------------------------
 
-static _Atomic(gr_gemm_kernel) onednn;  // atomic: each rank that runs as a thread opens it
+// atomic: each rank that runs as a thread opens it
+static _Atomic(gr_gemm_kernel) onednn;
+static _Atomic(gr_gemm_bf16_kernel) onednn_bf16;
 
 gr_gemm_kernel gr_gemm_onednn(void) { return atomic_load_explicit(&onednn, memory_order_relaxed); }
+
+gr_gemm_bf16_kernel gr_gemm_onednn_bf16(void) {
+  return atomic_load_explicit(&onednn_bf16, memory_order_relaxed);
+}
 
 gr_status gr_gemm_open(void) {
 #if GR_HAVE_ONEDNN
   const gr_gemm_module *m;
   GR_TRY(gr_module_open("onednn", &m));
   atomic_store_explicit(&onednn, m->run, memory_order_relaxed);
+  atomic_store_explicit(&onednn_bf16, m->bf16(), memory_order_relaxed);
 #endif
   return GR_OK;
 }
@@ -60,15 +67,16 @@ enum {
   MIN_BLOCK = 128,
   MAX_BLOCK = 512,
   BLOCKS = 16,
-  MANY = 16
+  MANY = 16,
+  BF16_ROWS = 32
 };
 
 typedef struct cut {
   const gr_gemm *g;
   gr_gemm_kernel kernel;
+  gr_gemm_bf16_kernel kernel_bf16;  // if kernel is NULL
   gr_gemm_steps step;
-  const float *a;
-  const float *b;
+  const void *a, *b;  // f32, or bf16
   float *c;
   int64_t block, blocks;  // rows or columns per block; blocks per GEMM
   bool rows;
@@ -80,15 +88,24 @@ static int64_t part_size(int64_t size, int64_t parts, int64_t unit) {
   return (part + unit - 1) / unit * unit;
 }
 
-static cut cut_up(const gr_gemm *g, int64_t count, int threads) {
-  cut x = {.g = g, .kernel = choose(g), .rows = g->m >= g->n, .blocks = 1};
+static cut cut_up(const gr_gemm *g, gr_gemm_kernel kernel, int64_t count, int threads) {
+  cut x = {.g = g, .kernel = kernel, .rows = g->m >= g->n, .blocks = 1};
   int64_t size = x.rows ? g->m : g->n;
   x.block = size;
   if (count >= MANY || g->m * g->n * g->k < MIN_PARALLEL) return x;
-  x.block = x.kernel == gr_gemm_onednn() ? gr_min_i64(MAX_BLOCK, part_size(size, BLOCKS, MIN_BLOCK))
-                                         : part_size(size, threads, UNIT);
+  x.block = !kernel || kernel == gr_gemm_onednn()
+                ? gr_min_i64(MAX_BLOCK, part_size(size, BLOCKS, MIN_BLOCK))
+                : part_size(size, threads, UNIT);
   x.blocks = (size + x.block - 1) / x.block;
   return x;
+}
+
+// One product of f32, or of bf16, at elements a and b of the operands.
+static void multiply(const cut *x, const gr_gemm *g, int64_t a, int64_t b, float *c) {
+  if (x->kernel)
+    x->kernel(g, (const float *)x->a + a, (const float *)x->b + b, c);
+  else
+    x->kernel_bf16(g, (const uint16_t *)x->a + a, (const uint16_t *)x->b + b, c);
 }
 
 static void part(void *arg, int64_t from, int64_t to) {
@@ -96,16 +113,21 @@ static void part(void *arg, int64_t from, int64_t to) {
   for (int64_t i = from; i < to; i++) {
     gr_gemm g = *x->g;
     int64_t which = i / x->blocks, at = i % x->blocks * x->block;
-    const float *a = x->a + which * x->step.a, *b = x->b + which * x->step.b;
+    int64_t a = which * x->step.a, b = which * x->step.b;
     float *c = x->c + which * x->step.c;
     if (x->rows) {
       g.m = gr_min_i64(x->block, g.m - at);
-      x->kernel(&g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
+      multiply(x, &g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
     } else {
       g.n = gr_min_i64(x->block, g.n - at);
-      x->kernel(&g, a, b + at * (g.tb ? g.ldb : 1), c + at);
+      multiply(x, &g, a, b + at * (g.tb ? g.ldb : 1), c + at);
     }
   }
+}
+
+static void run_parts(const gr_launch *l, cut *x, int64_t count) {
+  int64_t work = x->g->m * x->g->n * x->g->k / x->blocks;
+  gr_parallel(l, count * x->blocks, gr_max_i64(1, MIN_PARALLEL / 2 / gr_max_i64(1, work)), part, x);
 }
 
 void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
@@ -116,11 +138,21 @@ void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_
       gr_gemm_packed_by(l, g, a + i * step.a, b + i * step.b, c + i * step.c);
     return;
   }
-  cut x = cut_up(g, count, cpu ? cpu->threads : 1);
+  cut x = cut_up(g, choose(g), count, cpu ? cpu->threads : 1);
   x.step = step, x.a = a, x.b = b, x.c = c;
-  int64_t work = g->m * g->n * g->k / x.blocks,
-          grain = gr_max_i64(1, MIN_PARALLEL / 2 / gr_max_i64(1, work));
-  gr_parallel(l, count * x.blocks, grain, part, &x);
+  run_parts(l, &x, count);
+}
+
+// Measured (docs/decisions.md): for few rows or columns oneDNN's packing costs more than it saves.
+bool gr_gemm_bf16_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
+                        const uint16_t *a, const uint16_t *b, float *c) {
+  const gr_cpu *cpu = l->context;
+  gr_gemm_bf16_kernel kernel = gr_gemm_bf16_native() ? gr_gemm_onednn_bf16() : NULL;
+  if (!kernel || g->m < BF16_ROWS || g->n < BF16_ROWS || g->k < BF16_ROWS) return false;
+  cut x = cut_up(g, NULL, count, cpu ? cpu->threads : 1);
+  x.kernel_bf16 = kernel, x.step = step, x.a = a, x.b = b, x.c = c;
+  run_parts(l, &x, count);
+  return true;
 }
 
 // ---- Prepacked operands ---------------------------------------------------------------------
@@ -152,7 +184,7 @@ static void panels(void *arg, int64_t from, int64_t to) {
   for (int64_t j = from * PANEL; j < gr_min_i64(x->g->n, to * PANEL); j += PANEL) {
     gr_gemm g = *x->g;
     g.n = g.ldb = width(x->g, j), g.tb = false;
-    gr_gemm_plain(&g, x->a, x->b + j * g.k, x->c + j);
+    gr_gemm_plain(&g, x->a, (const float *)x->b + j * g.k, x->c + j);
   }
 }
 

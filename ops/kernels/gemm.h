@@ -37,6 +37,20 @@ int64_t gr_gemm_packed_at(const gr_gemm *, int64_t j, int64_t p);
 void gr_gemm_by_packed(const gr_launch *, const gr_gemm *, const float *a, const float *packed,
                        float *c);
 
+// ---- bf16, accumulated in f32 (gemm_bf16.c) ------------------------------------------------
+// Whether the processor multiplies bf16 (AVX512-BF16); elsewhere the kernels convert to f32.
+bool gr_gemm_bf16_native(void);
+// As gr_gemm_batch. False, and nothing done: converting to f32 is faster for this product, or there
+// is nothing else.
+bool gr_gemm_bf16_batch(const gr_launch *, const gr_gemm *, int64_t count, gr_gemm_steps,
+                        const uint16_t *a, const uint16_t *b, float *c);
+// As the functions above for f32, for even k. A packed matrix has zeros in the columns up to a
+// multiple of 48.
+void gr_gemm_bf16_pack(const gr_gemm *, const uint16_t *b, uint16_t *packed);
+int64_t gr_gemm_bf16_packed_at(const gr_gemm *, int64_t j, int64_t p);
+void gr_gemm_bf16_by_packed(const gr_launch *, const gr_gemm *, const uint16_t *a,
+                            const uint16_t *packed, float *c);
+
 // One product, on the calling thread.
 void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 
@@ -48,8 +62,13 @@ void gr_gemm_packed(const gr_gemm *, const float *a, const float *b, float *c); 
 void gr_gemm_packed_by(const gr_launch *, const gr_gemm *, const float *a, const float *b,
                        float *c);     // on all threads of the launch
 gr_gemm_kernel gr_gemm_onednn(void);  // NULL too if the build did not find it
+typedef void (*gr_gemm_bf16_kernel)(const gr_gemm *, const uint16_t *a, const uint16_t *b,
+                                    float *c);
+gr_gemm_bf16_kernel gr_gemm_onednn_bf16(void);
+void gr_gemm_bf16_plain(const gr_gemm *, const uint16_t *a, const uint16_t *b, float *c);
 
 // The table of module "onednn" (base/module.h): gemm_onednn.c.
 typedef struct gr_gemm_module {
   gr_gemm_kernel run;
+  gr_gemm_bf16_kernel (*bf16)(void);  // NULL: the library has none
 } gr_gemm_module;

@@ -15,6 +15,8 @@ static const char *element_type(gr_dtype d) {
       return "double";
     case GR_BF16:
       return "bf16";
+    case GR_F16:
+      return "f16";
     case GR_I32:
       return "int";
     case GR_I64:

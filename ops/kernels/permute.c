@@ -5,8 +5,9 @@
 typedef struct moves {
   gr_permutation p;
   int64_t blocks;  // strips of each matrix
-  const float *x;
-  float *y;
+  int64_t bytes;   // of an element: 4 or 2
+  const char *x;
+  char *y;
 } moves;
 
 static void append(gr_permutation *p, int64_t size, int64_t outer, int64_t inner) {
@@ -38,30 +39,39 @@ gr_permutation gr_permutation_of(const gr_type *x, const gr_ints *perm) {
 }
 
 // The first elements, in x and y, of index combination p of the axes before `axes`, except `row`.
-static void offset_of(const moves *m, int axes, int64_t p, const float **x, float **y) {
-  *x = m->x, *y = m->y;
+static void offset_of(const moves *m, int axes, int64_t p, const char **x, char **y) {
+  int64_t from = 0, to = 0;
   for (int o = axes; o--;) {
     if (o == m->p.row) continue;
-    *x += p % m->p.size[o] * m->p.from[o];
-    *y += p % m->p.size[o] * m->p.to[o];
+    from += p % m->p.size[o] * m->p.from[o];
+    to += p % m->p.size[o] * m->p.to[o];
     p /= m->p.size[o];
   }
+  *x = m->x + from * m->bytes, *y = m->y + to * m->bytes;
+}
+
+// A few elements, for which memcpy's call costs more than the copy.
+static void copy_few(const moves *m, const char *x, char *y, int64_t n) {
+  if (m->bytes == 4)
+    for (int64_t k = 0; k < n; k++) ((float *)y)[k] = ((const float *)x)[k];
+  else
+    for (int64_t k = 0; k < n; k++) ((uint16_t *)y)[k] = ((const uint16_t *)x)[k];
 }
 
 // The last axis is also last in x: each task copies the last two axes, row by row.
 static void copy_rows(void *arg, int64_t from, int64_t to) {
   const moves *m = arg;
   int rows = m->p.rank - 2;
-  int64_t run = m->p.size[rows + 1];
+  int64_t run = m->p.size[rows + 1], bytes = run * m->bytes;
   for (int64_t p = from; p < to; p++) {
-    const float *x;
-    float *y;
+    const char *x;
+    char *y;
     offset_of(m, rows, p, &x, &y);
-    for (int64_t i = 0; i < m->p.size[rows]; i++, x += m->p.from[rows], y += run)
+    for (int64_t i = 0; i < m->p.size[rows]; i++, x += m->p.from[rows] * m->bytes, y += bytes)
       if (run < 16)
-        for (int64_t k = 0; k < run; k++) y[k] = x[k];
+        copy_few(m, x, y, run);
       else
-        memcpy(y, x, sizeof *y * (size_t)run);
+        memcpy(y, x, (size_t)bytes);
   }
 }
 
@@ -137,26 +147,40 @@ static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, i
   transpose_scalar(x + whole_a, xs, y + whole_a * ys, ys, a - whole_a, b);
 }
 
+// Elements of two bytes, in blocks of whose rows and columns the cache lines stay in the L1 cache.
+static void strip_narrow(const uint16_t *x, int64_t xs, uint16_t *y, int64_t ys, int64_t a,
+                         int64_t b) {
+  for (int64_t from = 0; from < b; from += STRIP)
+    for (int64_t i = 0; i < a; i++)
+      for (int64_t j = from, to = b < from + STRIP ? b : from + STRIP; j < to; j++)
+        y[i * ys + j] = x[j * xs + i];
+}
+
 static void transpose_strips(void *arg, int64_t from, int64_t to) {
   const moves *m = arg;
   int last = m->p.rank - 1;
   for (int64_t p = from; p < to; p++) {
-    const float *x;
-    float *y;
+    const char *x;
+    char *y;
     offset_of(m, last, p / m->blocks, &x, &y);
-    int64_t i = p % m->blocks * STRIP, rows = m->p.size[m->p.row] - i;
-    strip(x + i, m->p.from[last], y + i * m->p.to[m->p.row], m->p.to[m->p.row],
-          rows < STRIP ? rows : STRIP, m->p.size[last]);
+    int64_t i = p % m->blocks * STRIP, rows = m->p.size[m->p.row] - i, step = m->p.to[m->p.row];
+    rows = rows < STRIP ? rows : STRIP;
+    x += i * m->bytes, y += i * step * m->bytes;
+    if (m->bytes == 4)
+      strip((const float *)x, m->p.from[last], (float *)y, step, rows, m->p.size[last]);
+    else
+      strip_narrow((const uint16_t *)x, m->p.from[last], (uint16_t *)y, step, rows,
+                   m->p.size[last]);
   }
 }
 
 void gr_permute(const gr_launch *l, const gr_type *x_type, const gr_ints *perm, const void *x,
                 void *y) {
-  moves m = {.p = gr_permutation_of(x_type, perm)};
+  moves m = {.p = gr_permutation_of(x_type, perm), .bytes = gr_dtypes[x_type->dtype].size};
   int64_t n = gr_type_count(x_type), run = m.p.size[m.p.rank - 1];
   m.x = x, m.y = y;
   if (m.p.rank == 1) {
-    gr_copy_rows(l, y, 4 * n, x, 4 * n, 4 * n, 1);
+    gr_copy_rows(l, y, m.bytes * n, x, m.bytes * n, m.bytes * n, 1);
   } else if (m.p.row == m.p.rank - 1) {
     int64_t piece = run * m.p.size[m.p.rank - 2];
     gr_parallel(l, n / piece, 1 + 8192 / piece, copy_rows, &m);

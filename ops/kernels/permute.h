@@ -1,4 +1,4 @@
-// permute.h - transposition of four-byte elements, bound by memory bandwidth.
+// permute.h - transposition of elements of four or two bytes, bound by memory bandwidth.
 #pragma once
 #include "ops/kernels/cpu.h"
 

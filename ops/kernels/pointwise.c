@@ -24,7 +24,9 @@ static bool all_are(const gr_op_call *s, gr_dtype dtype) {
 }
 
 bool gr_pointwise_f32(const gr_op_call *s) { return all_are(s, GR_F32); }
-bool gr_pointwise_fast(const gr_op_call *s) { return all_are(s, GR_F32) || all_are(s, GR_BF16); }
+bool gr_pointwise_fast(const gr_op_call *s) {
+  return all_are(s, GR_F32) || all_are(s, GR_BF16) || all_are(s, GR_F16);
+}
 
 typedef struct work {
   const gr_launch *l;
@@ -40,15 +42,11 @@ static void part(void *arg, int64_t from, int64_t to) {
 }
 
 void gr_tile_load(const void *array, gr_dtype dtype, int64_t from, int64_t n, float *out) {
-  (void)dtype;
-  const uint16_t *in = (const uint16_t *)array + from;
-  for (int64_t i = 0; i < n; i++) out[i] = gr_float_of((uint32_t)in[i] << 16);
+  gr_widen(dtype, (const uint16_t *)array + from, out, n);
 }
 
 void gr_tile_store(void *array, gr_dtype dtype, int64_t from, int64_t n, const float *x) {
-  (void)dtype;
-  uint16_t *out = (uint16_t *)array + from;
-  for (int64_t i = 0; i < n; i++) out[i] = gr_bf16(x[i]);
+  gr_narrow(dtype, x, (uint16_t *)array + from, n);
 }
 
 static void part_narrow(void *arg, int64_t from, int64_t to) {
@@ -66,8 +64,8 @@ static void part_narrow(void *arg, int64_t from, int64_t to) {
 }
 
 gr_status gr_pointwise_run(const gr_launch *l, gr_tile tile, int n_x) {
-  gr_parallel(l, gr_type_count(l->out_type), 4096, l->out_type->dtype == GR_BF16 ? part_narrow : part,
-              &(work){l, tile, n_x});
+  gr_parallel(l, gr_type_count(l->out_type), 4096,
+              gr_is_narrow(l->out_type->dtype) ? part_narrow : part, &(work){l, tile, n_x});
   return GR_OK;
 }
 

@@ -11,13 +11,14 @@
 #include <math.h>
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/fastmath.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 // infer: all operands have one dtype; and it is a float. GR_ERR_TYPE otherwise.
 gr_status gr_pointwise_infer(gr_op_call *);
 gr_status gr_pointwise_infer_float(gr_op_call *);
 bool gr_pointwise_f32(const gr_op_call *);   // all operands and the result are
-bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16, which run as f32 in tiles
+bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16 or f16, as f32 in tiles
 // Runs the tile function over all elements of n_x operands, on all threads.
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
 // Elements from to from + n - 1 of an array of a narrow float type (bf16) as f32, and back, rounded.

@@ -59,5 +59,6 @@ const gr_op gr_op_accuracy = {
     .infer = infer,
     .cpu = cpu,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };

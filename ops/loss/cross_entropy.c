@@ -141,6 +141,7 @@ const gr_op gr_op_cross_entropy = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };
 

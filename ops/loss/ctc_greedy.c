@@ -83,5 +83,6 @@ const gr_op gr_op_ctc_greedy = {
     .infer = infer,
     .cpu = cpu,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };

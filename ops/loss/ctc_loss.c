@@ -294,6 +294,7 @@ const gr_op gr_op_ctc_loss = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };
 

@@ -82,6 +82,7 @@ const gr_op gr_op_mse = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };
 

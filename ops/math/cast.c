@@ -1,7 +1,6 @@
 // cast.c - change of dtype.
-#include "ops/kernels/cpu.h"
-#include "ops/kernels/fastmath.h"
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 struct cast {
@@ -10,8 +9,13 @@ struct cast {
 
 gr_val gr_cast(gr_builder *b, gr_val x, gr_dtype to) {
   if (b->err) return GR_NONE;
-  gr_dtype from = gr_at(b->g, x)->type.dtype;
-  return from == to ? x : GR_EMIT(b, &gr_op_cast, (&(struct cast){(int64_t)to}), x);
+  const gr_value *v = gr_at(b->g, x);
+  gr_dtype from = v->type.dtype;
+  const gr_node *n = v->role == GR_TEMP ? &b->g->nodes[v->node] : NULL;
+  bool widened = from == GR_F32 && n && n->op == &gr_op_cast && gr_is_narrow(to) &&
+                 gr_at(b->g, n->in[0])->type.dtype == to;
+  if (from == to) return x;
+  return widened ? n->in[0] : GR_EMIT(b, &gr_op_cast, (&(struct cast){(int64_t)to}), x);
 }
 
 static gr_status infer(gr_op_call *s) {
@@ -21,7 +25,8 @@ static gr_status infer(gr_op_call *s) {
 
 static void grad(const gr_grad *g) {
   gr_dtype from = gr_at(g->b->g, g->x[0])->type.dtype, to = gr_at(g->b->g, g->y[0])->type.dtype;
-  if (gr_dtypes[from].is_float && gr_dtypes[to].is_float) g->dx[0] = gr_cast(g->b, g->dy[0], from);
+  if (gr_dtypes[from].is_float && gr_dtypes[to].is_float)
+    g->dx[0] = gr_cast_product(g->b, g->dy[0], from);
 }
 
 static gr_status cpu(const gr_launch *l) {
@@ -29,7 +34,7 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// Fast kernels for the pairs of dtypes that mixed precision and masks use.
+// Fast kernels for the pairs of dtypes that masks and mixed precision use.
 #define CAST(name, From, To, expression)                                      \
   static void name##_part(void *arg, int64_t from, int64_t to) {              \
     const gr_launch *l = arg;                                                 \
@@ -41,15 +46,23 @@ static gr_status cpu(const gr_launch *l) {
     gr_parallel(l, gr_type_count(l->out_type), 8192, name##_part, (void *)l); \
     return GR_OK;                                                             \
   }
-CAST(f32_to_bf16, float, uint16_t, gr_bf16(x[i]))
-CAST(bf16_to_f32, uint16_t, float, gr_float_of((uint32_t)x[i] << 16))
 CAST(i32_to_f32, int32_t, float, (float)x[i])
 CAST(u8_to_f32, uint8_t, float, (float)x[i])
 
+static gr_status narrow_to_f32(const gr_launch *l) {
+  gr_widen_all(l, l->in_type->dtype, l->in[0], l->out[0], gr_type_count(l->out_type));
+  return GR_OK;
+}
+
+static gr_status f32_to_narrow(const gr_launch *l) {
+  gr_narrow_all(l, l->out_type->dtype, l->in[0], l->out[0], gr_type_count(l->out_type));
+  return GR_OK;
+}
+
 static gr_kernel fast(const gr_op_call *s) {
   gr_dtype from = s->in[0].dtype, to = s->out[0].dtype;
-  if (from == GR_F32 && to == GR_BF16) return f32_to_bf16;
-  if (from == GR_BF16 && to == GR_F32) return bf16_to_f32;
+  if (from == GR_F32 && gr_is_narrow(to)) return f32_to_narrow;
+  if (gr_is_narrow(from) && to == GR_F32) return narrow_to_f32;
   if (from == GR_U8 && to == GR_F32) return u8_to_f32;
   return from == GR_I32 && to == GR_F32 ? i32_to_f32 : NULL;
 }
@@ -67,6 +80,9 @@ static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "t
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct cast){GR_BF16}},
     {{"bf16[4,6]"}, .attr = &(struct cast){GR_F32}},
+    {{"f32[4,6]"}, .attr = &(struct cast){GR_F16}},
+    {{"f16[4,6]"}, .attr = &(struct cast){GR_F32}},
+    {{"f16[4,6]"}, .attr = &(struct cast){GR_BF16}},
     {{"i32[4,6]"}, .attr = &(struct cast){GR_F32}, .fill = "i"},
     {{"u8[4,6]"}, .attr = &(struct cast){GR_F32}, .fill = "i"},
     {{"i64[4,6]"}, .attr = &(struct cast){GR_F32}, .fill = "i"},

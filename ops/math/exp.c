@@ -17,5 +17,6 @@ const gr_op gr_op_exp = {
     .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };

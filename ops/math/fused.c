@@ -9,9 +9,7 @@
 
 enum { TILE = 256 };  // elements
 
-static bool is_narrow(gr_dtype d) { return d == GR_BF16; }
-
-static bool is_tiled(gr_dtype d) { return d == GR_F32 || is_narrow(d); }
+static bool is_tiled(gr_dtype d) { return d == GR_F32 || gr_is_narrow(d); }
 
 bool gr_fused_is_like(const gr_type *t, const gr_type *out) {
   return t->rank == out->rank && !memcmp(t->dim, out->dim, sizeof *t->dim * (size_t)t->rank);
@@ -153,7 +151,7 @@ typedef struct program {
 
 // Whether the tiles of operand k are copied or converted before they are read.
 static bool is_loaded(const gr_launch *l, int k) {
-  return is_narrow(l->in_type[k].dtype) || gr_fused_is_row(&l->in_type[k], l->out_type);
+  return gr_is_narrow(l->in_type[k].dtype) || gr_fused_is_row(&l->in_type[k], l->out_type);
 }
 
 static bool is_operand(const gr_launch *l, const void *at) {
@@ -211,21 +209,21 @@ static void run_part(const gr_graph *g, const gr_node *n, float *const *at, int6
   float *y = at[n->out.id];
   gr_dtype dtype = gr_at(g, n->out)->type.dtype;
   n->op->tile(x, y, count, n->attr);
-  if (!is_narrow(dtype)) return;
+  if (!gr_is_narrow(dtype)) return;
   uint16_t rounded[TILE];
   gr_tile_store(rounded, dtype, 0, count, y);
   gr_tile_load(rounded, dtype, 0, count, y);
 }
 
 static void store(const gr_launch *l, int k, const float *tile, int64_t from, int64_t n) {
-  if (is_narrow(l->out_type[k].dtype))
+  if (gr_is_narrow(l->out_type[k].dtype))
     gr_tile_store(l->out[k], l->out_type[k].dtype, from, n, tile);
   else
     memmove((float *)l->out[k] + from, tile, (size_t)n * sizeof *tile);
 }
 
 static void load_some(const gr_launch *l, int k, int64_t from, int64_t n, float *out) {
-  if (is_narrow(l->in_type[k].dtype))
+  if (gr_is_narrow(l->in_type[k].dtype))
     gr_tile_load(l->in[k], l->in_type[k].dtype, from, n, out);
   else
     memcpy(out, (const float *)l->in[k] + from, (size_t)n * sizeof *out);
@@ -298,7 +296,7 @@ static void put_value(gr_text *t, const gr_graph *g, const gr_node *part) {
   gr_text_printf(t, "    float v%u = part_%u(", part->out.id, part->out.id);
   for (int k = 0; k < part->n_in; k++) gr_text_printf(t, "%sv%u", k ? ", " : "", part->in[k].id);
   gr_text_put(t, ");\n");
-  if (is_narrow(dtype))  // as if it had been stored
+  if (gr_is_narrow(dtype))  // as if it had been stored
     gr_text_printf(t, "    %s r%u;\n    gr_put(&r%u, 0, v%u), v%u = gr_get(&r%u, 0);\n",
                    gr_dtypes[dtype].name, part->out.id, part->out.id, part->out.id, part->out.id,
                    part->out.id);

@@ -78,5 +78,6 @@ const gr_op gr_op_mean = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };

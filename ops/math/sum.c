@@ -77,5 +77,6 @@ const gr_op gr_op_sum = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };

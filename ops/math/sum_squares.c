@@ -84,5 +84,6 @@ const gr_op gr_op_sum_squares = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };

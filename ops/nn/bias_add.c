@@ -34,13 +34,31 @@ static void rows(void *arg, int64_t from, int64_t to) {
   }
 }
 
+static void rows_narrow(void *arg, int64_t from, int64_t to) {
+  enum { TILE = 512 };
+  const gr_launch *l = arg;
+  gr_dtype d = l->out_type->dtype;
+  int64_t c = gr_type_count(&l->in_type[1]);
+  float x[TILE], v[TILE];
+  for (int64_t i = 0; i < c; i += TILE) {
+    int64_t n = c - i < TILE ? c - i : TILE;
+    gr_widen(d, (const uint16_t *)l->in[1] + i, v, n);
+    for (int64_t at = from * c + i; at < to * c; at += c) {
+      gr_widen(d, (const uint16_t *)l->in[0] + at, x, n);
+      for (int64_t j = 0; j < n; j++) x[j] += v[j];
+      gr_narrow(d, x, (uint16_t *)l->out[0] + at, n);
+    }
+  }
+}
+
 static gr_status run_fast(const gr_launch *l) {
   int64_t c = gr_type_count(&l->in_type[1]);
-  gr_parallel(l, gr_type_count(l->out_type) / c, 1 + 4096 / c, rows, (void *)l);
+  gr_parallel(l, gr_type_count(l->out_type) / c, 1 + 4096 / c,
+              gr_is_narrow(l->out_type->dtype) ? rows_narrow : rows, (void *)l);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_pointwise_f32(s) ? run_fast : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_pointwise_fast(s) ? run_fast : NULL; }
 
 // In a fused node the vector is repeated beside the rows.
 static void tile(const float *const *x, float *y, int64_t n, const void *attr) {
@@ -99,12 +117,15 @@ static gr_status grad_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
+static gr_status grad_run_narrow(const gr_launch *l) { return gr_run_widened(l, grad_run_fast); }
+
 static gr_kernel grad_fast(const gr_op_call *s) {
+  if (gr_is_narrow(s->in[0].dtype)) return grad_run_narrow;
   return gr_pointwise_f32(s) ? grad_run_fast : NULL;
 }
 
 static size_t grad_scratch(const gr_op_call *s) {
-  return grad_fast(s) ? gr_sum_scratch(block(&s->in[0])) : 0;
+  return grad_fast(s) ? gr_widened_scratch(s, gr_sum_scratch(block(&s->in[0]))) : 0;
 }
 
 static gr_status grad_gpu(gr_gpu_call *g) {

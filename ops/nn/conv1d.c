@@ -3,6 +3,7 @@
 #include "ops/kernels/gpu_tile.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 struct conv1d {
@@ -44,7 +45,6 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {
 static int64_t flops_of(const gr_type *y, const gr_type *w) {
   return 2 * gr_type_count(y) * w->dim[1] * w->dim[2];
 }
-
 static int64_t flops(const gr_op_call *s) { return flops_of(s->out, &s->in[1]); }
 
 static gr_status check_attr(const gr_op_call *s) {
@@ -165,7 +165,8 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static size_t bytes_of(const conv *v) {
   return sizeof(float) * (size_t)((v->out + rows_of(v)) * patch_of(v));
@@ -173,7 +174,7 @@ static size_t bytes_of(const conv *v) {
 
 static size_t scratch(const gr_op_call *s) {
   conv v = conv_of(s->attr, s->in, s->in + 1, s->out);
-  return bytes_of(&v);
+  return gr_widened_scratch(s, bytes_of(&v));
 }
 
 // ---- On a GPU -----------------------------------------------------------------------------------
@@ -226,6 +227,7 @@ const gr_op gr_op_conv1d = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .amp = GR_AMP_NARROW,
     .cases = cases,
 };
 
@@ -264,11 +266,12 @@ static gr_status grad_x_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_x_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_x_f32 : NULL; }
+static gr_status x_narrow(const gr_launch *l) { return gr_run_widened(l, grad_x_f32); }
+static gr_kernel grad_x_fast(const gr_op_call *s) { return gr_by_width(s, grad_x_f32, x_narrow); }
 
 static size_t grad_x_scratch(const gr_op_call *s) {
   conv v = conv_of(s->attr, s->out, s->in, s->in + 1);
-  return bytes_of(&v);
+  return gr_widened_scratch(s, bytes_of(&v));
 }
 
 static gr_status grad_x_gpu(gr_gpu_call *g) {
@@ -345,11 +348,12 @@ static gr_status grad_w_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_w_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_w_f32 : NULL; }
+static gr_status w_narrow(const gr_launch *l) { return gr_run_widened(l, grad_w_f32); }
+static gr_kernel grad_w_fast(const gr_op_call *s) { return gr_by_width(s, grad_w_f32, w_narrow); }
 
 static size_t grad_w_scratch(const gr_op_call *s) {
   conv v = conv_of(s->attr, s->in, s->out, s->in + 1);
-  return bytes_of(&v);
+  return gr_widened_scratch(s, bytes_of(&v));
 }
 
 static gr_status grad_w_gpu(gr_gpu_call *g) {
@@ -376,7 +380,6 @@ static const gr_case grad_w_cases[] = {
     {{"f32[6,9,4]", "f32[6,5,6]"}, .attr = &(struct conv1d){2, 2, 2, 3}},
     {{0}},
 };
-
 static int64_t grad_w_flops(const gr_op_call *s) { return flops_of(&s->in[1], s->out); }
 
 const gr_op gr_op_conv1d_grad_w = {

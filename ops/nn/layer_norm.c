@@ -99,6 +99,7 @@ const gr_op gr_op_layer_norm = {
     .fast = fast,
     .gpu = gpu,
     .inplace = {1},
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };
 

@@ -202,5 +202,6 @@ const gr_op gr_op_lmu_memory = {
     .cpu = cpu,
     .scratch = scratch,
     .gpu = gpu,
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };

@@ -65,6 +65,7 @@ const gr_op gr_op_log_softmax = {
     .fast = fast,
     .gpu = gpu,
     .inplace = {1},
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };
 

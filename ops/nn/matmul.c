@@ -1,11 +1,11 @@
 // matmul.c - matrix product; either operand may be read transposed.
 #include "ops/nn/matmul.h"
 #include <string.h>
-#include "ops/kernels/fastmath.h"
 #include "ops/kernels/gpu_tile.h"
+#include "ops/kernels/widen.h"
 
 static gr_val emit(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb, bool sum) {
-  return GR_EMIT(b, &gr_op_matmul, (&(struct matmul){ta, tb, sum}), x, y);
+  return GR_EMIT(b, &gr_op_matmul, (&(struct matmul){ta, tb, sum, false}), x, y);
 }
 
 gr_val gr_matmul(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb) {
@@ -24,14 +24,31 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {
   stpcpy(stpcpy(p, a->tb ? "nk" : "kn"), a->sum ? "->mn" : "->...mn");
 }
 
-static gr_status infer(gr_op_call *s) { return gr_require_float(s, 1, "the second operand"); }
+static gr_status infer(gr_op_call *s) {
+  if (((const struct matmul *)s->attr)->wide && gr_is_narrow(s->out[0].dtype))
+    s->out[0].dtype = GR_F32;
+  return gr_require_float(s, 1, "the second operand");
+}
+
+gr_val gr_cast_product(gr_builder *b, gr_val z, gr_dtype to) {
+  if (b->err) return GR_NONE;
+  const gr_value *v = gr_at(b->g, z);
+  const gr_node *n = v->role == GR_TEMP ? &b->g->nodes[v->node] : NULL;
+  if (!n || n->op != &gr_op_matmul || to != GR_F32 || !gr_is_narrow(v->type.dtype))
+    return gr_cast(b, z, to);
+  struct matmul wide = *(const struct matmul *)n->attr;
+  wide.wide = true;
+  return GR_EMIT(b, &gr_op_matmul, &wide, n->in[0], n->in[1]);
+}
 
 // z = x y:  dx = dz y', dy = x' dz; the gradient of a transposed operand is the transposed product.
 // If dz has leading axes that an operand lacks, its gradient is summed over them.
 static void grad(const gr_grad *g) {
   const struct matmul *a = g->attr;
   if (g->b->err) return;
-  gr_val x = g->x[0], y = g->x[1], dz = g->dy[0];
+  gr_val x = g->x[0], y = g->x[1],
+         dz = gr_cast(g->b, g->dy[0], gr_at(g->b->g, g->x[0])->type.dtype);
+  if (g->b->err) return;
   int rank_x = gr_at(g->b->g, x)->type.rank, rank_y = gr_at(g->b->g, y)->type.rank;
   bool sum_x = !a->sum && rank_x == 2 && rank_y > 2, sum_y = !a->sum && rank_y == 2;
   if (g->want[0])
@@ -98,49 +115,37 @@ static gr_status run_f32(const gr_launch *l) {
   return product_f32(l, l->in[0], l->in[1], l->out[0]);
 }
 
-// bf16: operands are converted to f32 in scratch memory, multiplied with f32 accumulation, and the
-// result is rounded to bf16.
-typedef struct widening {
-  const uint16_t *from;
-  float *to;
-} widening;
-
-static void widen(void *arg, int64_t from, int64_t to) {
-  const widening *w = arg;
-  for (int64_t i = from; i < to; i++) w->to[i] = gr_float_of((uint32_t)w->from[i] << 16);
+// Narrow operands are multiplied as they are where that is faster (gemm.h), and otherwise
+// converted to f32 in scratch memory. Sums are f32, and a narrow result is rounded once.
+static bool product_bf16(const gr_launch *l, float *z) {
+  const struct matmul *a = l->attr;
+  product p = product_of(l->in_type, l->in_type + 1, a);
+  bool each = a->sum && p.count > 1;
+  return l->in_type->dtype == GR_BF16 && !each &&
+         gr_gemm_bf16_batch(l, &p.g, p.count, p.step, l->in[0], l->in[1], z);
 }
 
-typedef struct rounding {
-  const float *from;
-  uint16_t *to;
-} rounding;
-
-static void narrow(void *arg, int64_t from, int64_t to) {
-  const rounding *r = arg;
-  for (int64_t i = from; i < to; i++) r->to[i] = gr_bf16(r->from[i]);
-}
-
-enum { GRAIN = 65536 };
-
-static gr_status run_bf16(const gr_launch *l) {
+static gr_status run_narrow(const gr_launch *l) {
   int64_t n_x = gr_type_count(l->in_type), n_y = gr_type_count(l->in_type + 1);
   int64_t n_z = gr_type_count(l->out_type);
-  float *x = l->scratch, *y = x + n_x, *z = y + n_y;
-  gr_parallel(l, n_x, GRAIN, widen, &(widening){l->in[0], x});
-  gr_parallel(l, n_y, GRAIN, widen, &(widening){l->in[1], y});
-  GR_TRY(product_f32(l, x, y, z));
-  gr_parallel(l, n_z, GRAIN, narrow, &(rounding){z, l->out[0]});
+  gr_dtype d = l->in_type->dtype;
+  bool wide = l->out_type->dtype == GR_F32;
+  float *x = l->scratch, *y = x + n_x, *z = wide ? l->out[0] : y + n_y;
+  if (!product_bf16(l, z)) {
+    gr_widen_all(l, d, l->in[0], x, n_x);
+    gr_widen_all(l, d, l->in[1], y, n_y);
+    GR_TRY(product_f32(l, x, y, z));
+  }
+  if (!wide) gr_narrow_all(l, d, z, l->out[0], n_z);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) {
-  return gr_is_f32(s) ? run_f32 : s->in[0].dtype == GR_BF16 ? run_bf16 : NULL;
-}
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static size_t scratch(const gr_op_call *s) {
-  if (s->in[0].dtype != GR_BF16) return 0;
-  return sizeof(float) *
-         (size_t)(gr_type_count(s->in) + gr_type_count(s->in + 1) + gr_type_count(s->out));
+  if (!gr_is_narrow(s->in[0].dtype)) return 0;
+  int64_t n = gr_type_count(s->in) + gr_type_count(s->in + 1);
+  return sizeof(float) * (size_t)(n + (s->out[0].dtype == GR_F32 ? 0 : gr_type_count(s->out)));
 }
 
 // ---- On a GPU -----------------------------------------------------------------------------------
@@ -196,6 +201,7 @@ static const gr_attr attrs[] = {
     GR_ATTR(struct matmul, ta, GR_ATTR_BOOL, "false", "read x transposed"),
     GR_ATTR(struct matmul, tb, GR_ATTR_BOOL, "false", "read y transposed"),
     GR_ATTR(struct matmul, sum, GR_ATTR_BOOL, "false", "sum over the leading axes"),
+    GR_ATTR(struct matmul, wide, GR_ATTR_BOOL, "false", "the result of bf16 or f16 is f32"),
     {0}};
 #define WITH(...) .attr = (&(struct matmul){__VA_ARGS__})
 static const gr_case cases[] = {
@@ -214,6 +220,9 @@ static const gr_case cases[] = {
     {{"f32[2,4,6]", "f32[2,8,6]"}, WITH(0, 1, 1)},
     {{"bf16[4,6]", "bf16[6,8]"}, WITH(0)},
     {{"bf16[2,6,4]", "bf16[2,6,8]"}, WITH(1, 0, 1)},
+    {{"bf16[40,96]", "bf16[96,70]"}, WITH(0, 0, 0, 1)},
+    {{"bf16[96,140]", "bf16[130,96]"}, WITH(1, 1)},
+    {{"f16[96,140]", "f16[96,40]"}, WITH(1, 0, 0, 1)},
     {{"f32[19,37]", "f32[37,53]"}, WITH(0)},
     {{"f32[19,37]", "f32[53,37]"}, WITH(0, 1)},
     {{"f32[37,19]", "f32[37,53]"}, WITH(1)},
@@ -238,5 +247,6 @@ const gr_op gr_op_matmul = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .amp = GR_AMP_NARROW,
     .cases = cases,
 };

@@ -6,5 +6,6 @@
 
 struct matmul {
   int64_t ta, tb;
-  int64_t sum;  // whether leading axes are summed over
+  int64_t sum;   // whether leading axes are summed over
+  int64_t wide;  // whether the result of narrow operands is f32
 };

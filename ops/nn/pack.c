@@ -1,7 +1,8 @@
 // pack.c - prepacked weights: if several matmuls share the right operand, it is copied once into
 // panels of columns, so that a matmul with few rows reads memory sequentially. The width of a
 // panel, and so the order of a packed matrix's elements, depends on the processor; its type does
-// not.
+// not. bf16 is packed in pairs along k (gemm_bf16.c); f16, for which processors have no products,
+// as f32.
 #include "ops/nn/matmul.h"
 
 // ROUND is a common multiple of the widths of panels on all processors (gemm_tile.h), so that the
@@ -18,51 +19,64 @@ struct packed {
 
 bool gr_matmul_packs(const gr_op_call *s) {
   const struct matmul *a = s->attr;
-  return s->op == &gr_op_matmul && !a->ta && !a->sum && s->in[0].rank == 2 && s->in[1].rank == 2 &&
-         gr_is_f32(s) && s->in[0].dim[0] <= FEW_ROWS && gr_type_count(s->in + 1) >= MIN_ELEMENTS;
+  if (s->op != &gr_op_matmul || a->ta || a->sum || s->in[0].rank != 2 || s->in[1].rank != 2)
+    return false;
+  bool pairs = s->in[0].dtype == GR_BF16 && gr_last(s->in) % 2 == 0;
+  return (gr_is_f32(s) || (s->out[0].dtype == GR_F32 && (pairs || s->in[0].dtype == GR_F16))) &&
+         s->in[0].dim[0] <= FEW_ROWS && gr_type_count(s->in + 1) >= MIN_ELEMENTS;
 }
 
 gr_val gr_pack(gr_builder *b, const gr_op_call *product, gr_val y) {
   const struct matmul *a = product->attr;
+  if (product->in[1].dtype == GR_F16) y = gr_cast(b, y, GR_F32);
   return GR_EMIT(b, &gr_op_pack, (&(struct pack){a->tb}), y);
 }
 
 gr_val gr_matmul_packed(gr_builder *b, gr_val x, gr_val packed, int64_t columns) {
-  return GR_EMIT(b, &gr_op_matmul_packed, (&(struct packed){columns}), x, packed);
+  if (b->err) return GR_NONE;
+  gr_val like = gr_cast(b, x, gr_at(b->g, packed)->type.dtype);
+  if (!b->err) gr_at(b->g, like)->layout = gr_at(b->g, x)->layout;
+  return GR_EMIT(b, &gr_op_matmul_packed, (&(struct packed){columns}), like, packed);
 }
 
 // ---- pack ---------------------------------------------------------------------------------------
 
 static int64_t rounded(int64_t n) { return (n + ROUND - 1) / ROUND * ROUND; }
 
-static gr_status f32_only(const gr_op_call *s) {
-  if (gr_is_f32(s)) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "only f32 operands can be packed");
+static gr_status check_dtype(const gr_op_call *s, int64_t k) {
+  if (gr_is_f32(s) || (s->in[0].dtype == GR_BF16 && k % 2 == 0)) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "only f32 can be packed, and bf16 with an even k");
 }
 
 static gr_status infer(gr_op_call *s) {
   int transposed = ((const struct pack *)s->attr)->transposed != 0;
   s->out[0].dim[0] = rounded(s->in[0].dim[!transposed]);
   s->out[0].dim[1] = s->in[0].dim[transposed];
-  return f32_only(s);
+  return check_dtype(s, s->out[0].dim[1]);
 }
 
 static gr_status run(const gr_launch *l) {
   bool transposed = ((const struct pack *)l->attr)->transposed;
   const gr_type *t = l->in_type;
   gr_gemm g = gr_gemm_dense(false, transposed, 0, t->dim[!transposed], t->dim[transposed]);
-  gr_gemm_pack(&g, l->in[0], l->out[0]);
-  memset((float *)l->out[0] + g.k * g.n, 0,
-         (size_t)(l->out_type->dim[0] - g.n) * (size_t)g.k * sizeof(float));
+  memset(l->out[0], 0, gr_type_bytes(l->out_type));
+  if (t->dtype == GR_BF16)
+    gr_gemm_bf16_pack(&g, l->in[0], l->out[0]);
+  else
+    gr_gemm_pack(&g, l->in[0], l->out[0]);
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {
-    GR_ATTR(struct pack, transposed, GR_ATTR_BOOL, "false", "the operand is [columns, k], as for matmul's tb"), {0}};
+static const gr_attr attrs[] = {GR_ATTR(struct pack, transposed, GR_ATTR_BOOL, "false",
+                                        "the operand is [columns, k], as for matmul's tb"),
+                                {0}};
 static const gr_case cases[] = {
     {{"f32[6,8]"}, .attr = &(struct pack){0}},
     {{"f32[107,19]"}, .attr = &(struct pack){1}},
-    {{"bf16[6,8]"}, .attr = &(struct pack){0}, .fails = "only f32"},
+    {{"bf16[6,8]"}, .attr = &(struct pack){0}},
+    {{"bf16[107,20]"}, .attr = &(struct pack){1}},
+    {{"bf16[7,8]"}, .attr = &(struct pack){0}, .fails = "with an even k"},
+    {{"f16[6,8]"}, .attr = &(struct pack){0}, .fails = "only f32"},
     {{0}},
 };
 
@@ -97,7 +111,9 @@ static gr_status packed_infer(gr_op_call *s) {
     return gr_fail(GR_ERR_TYPE, s->loc,
                    "operand 1 is not a packed matrix of %lld columns and %lld rows",
                    (long long)columns, (long long)k);
-  return f32_only(s);
+  s->out[0].dtype = GR_F32;
+  GR_TRY(check_dtype(s, k));
+  return gr_require_float(s, 1, "the packed matrix");
 }
 
 static gr_gemm product_of(const gr_launch *l) {
@@ -107,11 +123,13 @@ static gr_gemm product_of(const gr_launch *l) {
 
 static gr_status packed_cpu(const gr_launch *l) {
   gr_gemm g = product_of(l);
+  bool pairs = l->in_type->dtype == GR_BF16;
   for (int64_t i = 0; i < g.m; i++)
     for (int64_t j = 0; j < g.n; j++) {
       double sum = 0;
       for (int64_t p = 0; p < g.k; p++)
-        sum += IN(0, i * g.k + p) * IN(1, gr_gemm_packed_at(&g, j, p));
+        sum += IN(0, i * g.k + p) *
+               IN(1, (pairs ? gr_gemm_bf16_packed_at : gr_gemm_packed_at)(&g, j, p));
       OUT(0, i * g.n + j, sum);
     }
   return GR_OK;
@@ -119,7 +137,10 @@ static gr_status packed_cpu(const gr_launch *l) {
 
 static gr_status packed_run(const gr_launch *l) {
   gr_gemm g = product_of(l);
-  gr_gemm_by_packed(l, &g, l->in[0], l->in[1], l->out[0]);
+  if (l->in_type->dtype == GR_BF16)
+    gr_gemm_bf16_by_packed(l, &g, l->in[0], l->in[1], l->out[0]);
+  else
+    gr_gemm_by_packed(l, &g, l->in[0], l->in[1], l->out[0]);
   return GR_OK;
 }
 
@@ -134,6 +155,8 @@ static const gr_attr packed_attrs[] = {
 static const gr_case packed_cases[] = {
     {{"f32[4,6]", "f32[96,6]"}, .attr = &(struct packed){8}},
     {{"f32[9,33]", "f32[192,33]"}, .attr = &(struct packed){107}},
+    {{"bf16[4,6]", "bf16[96,6]"}, .attr = &(struct packed){8}},
+    {{"bf16[13,34]", "bf16[192,34]"}, .attr = &(struct packed){107}},
     {{"f32[4,6]", "f32[96,6]"}, .attr = &(struct packed){97}, .fails = "not a packed matrix"},
     {{0}},
 };
@@ -145,7 +168,7 @@ static int64_t packed_flops(const gr_op_call *s) {
 
 const gr_op gr_op_matmul_packed = {
     .name = "matmul_packed",
-    .doc = "z = x y, with y prepacked by pack.",
+    .doc = "z = x y in f32, with y prepacked by pack.",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct packed),

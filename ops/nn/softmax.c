@@ -124,6 +124,7 @@ const gr_op gr_op_softmax = {
     .fast = fast,
     .gpu = gpu,
     .inplace = {1},
+    .amp = GR_AMP_WIDE,
     .cases = cases,
 };
 

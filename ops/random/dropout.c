@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
 struct dropout {
@@ -86,7 +87,11 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, 0); }
 
 GR_CU(dropout);
 
@@ -130,6 +135,7 @@ const gr_op gr_op_dropout = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .scratch = scratch,
     .inplace = {1},
     .cases = cases,
 };

@@ -60,25 +60,30 @@ static int64_t inner_of(const gr_launch *l) {
 
 static void rows(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
-  int64_t inner = inner_of(l), size = ((const struct broadcast *)l->attr)->size;
-  for (int64_t i = from; i < to; i++) {
-    const float *x = (const float *)l->in[0] + i / size * inner;
-    memcpy((float *)l->out[0] + i * inner, x, sizeof *x * (size_t)inner);
-  }
+  int64_t size = ((const struct broadcast *)l->attr)->size;
+  size_t row = (size_t)inner_of(l) * gr_dtypes[l->in_type->dtype].size;
+  for (int64_t i = from; i < to; i++)
+    memcpy((char *)l->out[0] + (size_t)i * row, (const char *)l->in[0] + (size_t)(i / size) * row,
+           row);
 }
 
-static void runs(void *arg, int64_t from, int64_t to) {  // inner is 1
-  const gr_launch *l = arg;
-  int64_t size = ((const struct broadcast *)l->attr)->size;
-  for (int64_t i = from; i < to; i++) {
-    float x = ((const float *)l->in[0])[i], *y = (float *)l->out[0] + i * size;
-    for (int64_t k = 0; k < size; k++) y[k] = x;
+// Runs of one repeated element: inner is 1.
+#define RUNS(name, type)                                                       \
+  static void name(void *arg, int64_t from, int64_t to) {                      \
+    const gr_launch *l = arg;                                                  \
+    int64_t size = ((const struct broadcast *)l->attr)->size;                  \
+    for (int64_t i = from; i < to; i++) {                                      \
+      type x = ((const type *)l->in[0])[i], *y = (type *)l->out[0] + i * size; \
+      for (int64_t k = 0; k < size; k++) y[k] = x;                             \
+    }                                                                          \
   }
-}
+RUNS(runs_of_4, uint32_t)
+RUNS(runs_of_2, uint16_t)
 
 static gr_status run_fast(const gr_launch *l) {
   int64_t inner = inner_of(l), size = ((const struct broadcast *)l->attr)->size;
   int64_t n = gr_type_count(l->out_type);
+  gr_part runs = gr_dtypes[l->in_type->dtype].size == 4 ? runs_of_4 : runs_of_2;
   if (inner == 1)
     gr_parallel(l, n / size, 1 + 8192 / size, runs, (void *)l);
   else
@@ -87,7 +92,8 @@ static gr_status run_fast(const gr_launch *l) {
 }
 
 static gr_kernel fast(const gr_op_call *s) {
-  return gr_dtypes[s->in[0].dtype].size == 4 ? run_fast : NULL;
+  size_t bytes = gr_dtypes[s->in[0].dtype].size;
+  return bytes == 4 || bytes == 2 ? run_fast : NULL;
 }
 
 static gr_status gpu(gr_gpu_call *g) {

@@ -64,7 +64,8 @@ static gr_status run_fast(const gr_launch *l) {
 }
 
 static gr_kernel fast(const gr_op_call *s) {
-  return gr_dtypes[s->in[0].dtype].size == 4 ? run_fast : NULL;
+  size_t bytes = gr_dtypes[s->in[0].dtype].size;
+  return bytes == 4 || bytes == 2 ? run_fast : NULL;
 }
 
 // ---- On a GPU: tiles of the matrices, or element after element if an axis is short --------------
@@ -125,6 +126,8 @@ static const gr_case cases[] = {
     {{"f32[3,40,19]"}, .attr = &(struct transpose){{3, {0, 2, 1}}}},
     {{"i32[20,17]"}, .attr = &(struct transpose){{2, {1, 0}}}, .fill = "i"},
     {{"bf16[4,6]"}, .attr = &(struct transpose){{2, {1, 0}}}},
+    {{"bf16[3,140,70]"}, .attr = &(struct transpose){{3, {0, 2, 1}}}},
+    {{"f16[2,3,4,20]"}, .attr = &(struct transpose){{4, {0, 2, 1, 3}}}},
     {{"f32[]"}, .attr = &(struct transpose){{0, {0}}}},
     {{"f32[4,6]"}, .attr = &(struct transpose){{1, {0}}}, .fails = "perm has 1 axes"},
     {{"f32[4,6]"},

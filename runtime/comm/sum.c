@@ -1,6 +1,6 @@
 // sum.c - sums terms block by block. See sum.h.
 #include "runtime/comm/sum.h"
-#include "ops/kernels/cpu.h"
+#include "ops/kernels/widen.h"
 
 // Elements that are accumulated at a time, so that each term is read sequentially from the caches.
 enum { BLOCK = 1024 };
@@ -21,20 +21,29 @@ SUM(sum_i32, uint32_t)  // unsigned, because signed overflow is undefined
 SUM(sum_i64, uint64_t)
 SUM(sum_u8, uint8_t)
 
+static void sum_narrow(gr_dtype d, int64_t from, int64_t n, int terms, const void *const *term,
+                       void *to) {
+  float sum[BLOCK], t[BLOCK];
+  gr_widen(d, (const uint16_t *)term[0] + from, sum, n);
+  for (int r = 1; r < terms; r++) {
+    gr_widen(d, (const uint16_t *)term[r] + from, t, n);
+    for (int64_t i = 0; i < n; i++) sum[i] += t[i];
+  }
+  gr_narrow(d, sum, to, n);
+}
+
 static void sum_bf16(int64_t from, int64_t n, int terms, const void *const *term, void *to) {
-  float sum[BLOCK] = {0};
-  for (int r = 0; r < terms; r++)
-    for (int64_t i = 0; i < n; i++) {
-      float t = (float)gr_get(term[r], GR_BF16, from + i);
-      sum[i] = r ? sum[i] + t : t;
-    }
-  for (int64_t i = 0; i < n; i++) ((uint16_t *)to)[i] = gr_bf16(sum[i]);
+  sum_narrow(GR_BF16, from, n, terms, term, to);
+}
+
+static void sum_f16(int64_t from, int64_t n, int terms, const void *const *term, void *to) {
+  sum_narrow(GR_F16, from, n, terms, term, to);
 }
 
 void gr_comm_sum(gr_dtype d, int64_t n, int terms, const void *const *term, int outs,
                  void *const *out) {
   static void (*const sums[])(int64_t, int64_t, int, const void *const *, void *) = {
-      [GR_F32] = sum_f32, [GR_F64] = sum_f64, [GR_BF16] = sum_bf16,
+      [GR_F32] = sum_f32, [GR_F64] = sum_f64, [GR_BF16] = sum_bf16, [GR_F16] = sum_f16,
       [GR_I32] = sum_i32, [GR_I64] = sum_i64, [GR_U8] = sum_u8};
   _Alignas(64) char sum[BLOCK * sizeof(double)];
   size_t size = gr_dtypes[d].size;

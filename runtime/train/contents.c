@@ -210,6 +210,7 @@ static const struct row {
     FIELD(FLOAT, "run.lr", lr),
     FIELD(INT, "run.lr_step", lr_step),
     FIELD(INT, "run.skipped", skipped),
+    FIELD(INT, "run.failing", failing),
     {GR_CHECKPOINT_FINITE, OWN, 0, write_finite, NULL},
     FIELD(FLAG, "run.owed", owed),
     {"run.bests", OWN, 0, write_bests, read_bests},

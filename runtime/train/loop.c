@@ -157,11 +157,16 @@ static gr_status run_step(gr_run *r, const gr_batch *b) {
   gr_metrics_add(&r->epoch_train, &now.metrics);
   r->loss = gr_metric_value(&now.metrics, "loss");
   r->grad_norm = now.grad_norm, r->has_grad_norm = now.has_grad_norm;
+  // While the loss scale of fp16 can shrink, a step that overflows is one on the way to its value.
+  bool shrinks = now.loss_scale > r->spec->set.loss_scale_min;
   r->skipped = now.ok ? 0 : r->skipped + 1;
+  r->failing = now.ok ? 0 : r->failing + !shrinks;
   r->confirmed |= !r->skipped;
-  gr_named more[GR_HOOK_LOGS];
+  gr_named more[GR_HOOK_LOGS + 1];
+  int n_more = 0;
+  if (!isnan(now.loss_scale)) more[n_more++] = (gr_named){"loss_scale", now.loss_scale};
   for (int i = 0; i < r->asked.n_logs; i++)
-    more[i] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};
+    more[n_more++] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};
   gr_report_row row = {.step = r->step,
                        .epoch = r->epoch,
                        .loss = r->loss,
@@ -170,12 +175,12 @@ static gr_status run_step(gr_run *r, const gr_batch *b) {
                        .samples = b->samples,
                        .seconds = gr_seconds() - began,
                        .more = more,
-                       .n_more = r->asked.n_logs};
+                       .n_more = n_more};
   gr_run_set_failure(r, gr_report_step(r->report, &row));
   r->asked.n_logs = 0;
   gr_run_hook(r, GR_HOOK_STEP_END, &now.metrics, NULL);
   r->step++, r->batch++;
-  return r->skipped > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
+  return r->failing > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
 }
 
 // ---- An epoch's end -----------------------------------------------------------------------------

@@ -44,7 +44,8 @@ typedef struct gr_step_results {
   gr_metrics metrics;  // sums over the global batch
   double grad_norm;
   bool has_grad_norm;
-  bool ok;  // false: a gradient was not finite, so the update was skipped
+  double loss_scale;  // after the step; NaN: there is none
+  bool ok;            // false: a gradient was not finite, so the update was skipped
 } gr_step_results;
 
 typedef struct gr_samples gr_samples;
@@ -82,6 +83,7 @@ typedef struct gr_run {
   int64_t step, epoch, batch;  // completed; `batch` within the current epoch
   int64_t steps_per_epoch, total_steps;
   int64_t skipped;        // skipped steps in a row, up to the last one; 0: it was finite
+  int64_t failing;        // those of them that no smaller loss scale can explain
   int64_t lr_step;        // the step for which hooks have set lr, so that they run once; -1: none
   double started, began;  // seconds since 1970; seconds of a monotonic clock
   double lr, loss, grad_norm;

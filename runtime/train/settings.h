@@ -40,6 +40,8 @@ typedef struct gr_settings {
   int n_freeze;
   struct gr_wrap *wrap;  // distributed.fsdp.wrap (compiler/pass.h); NULL: it is null
   int n_wrap;
+  struct gr_precision_rule *precision_rules;  // (compiler/pass.h) of training.precision_rules
+  int n_precision_rules;
   gr_hook_script *hooks;
   int n_hooks;
   gr_param *hook_params;

@@ -27,7 +27,7 @@ struct gr_program_io {
   cell *values;            // of inputs that are not fields; for `micro` one per micro-batch
   metric *metrics;
   int n_metrics;
-  scalar grad_norm, ok;
+  scalar grad_norm, ok, loss_scale;
 };
 
 // ---- Opening a run -----------------------------------------------------------------------
@@ -62,6 +62,7 @@ static gr_status open_metrics(gr_run *r, gr_program_io *io) {
                        &m->weight));
   }
   GR_TRY(open_scalar(r, io->program, "grad_norm", &io->grad_norm));
+  GR_TRY(open_scalar(r, io->program, "loss_scale", &io->loss_scale));
   return open_scalar(r, io->program, "ok", &io->ok);
 }
 
@@ -138,10 +139,12 @@ gr_status gr_run_read_results(gr_run *r, const gr_program *p, gr_step_results *o
     GR_TRY(read_scalar(r, &io->metrics[i].weight));
   }
   GR_TRY(read_scalar(r, &io->grad_norm));
+  GR_TRY(read_scalar(r, &io->loss_scale));
   GR_TRY(read_scalar(r, &io->ok));
   GR_TRY(gr_exec_wait(r->exec));
   *out = (gr_step_results){.grad_norm = value_of(&io->grad_norm),
                            .has_grad_norm = io->grad_norm.from.at != NULL,
+                           .loss_scale = value_of(&io->loss_scale),
                            .ok = !io->ok.from.at || value_of(&io->ok) != 0};
   for (int i = 0; i < io->n_metrics && i < GR_MAX_METRICS; i++)
     out->metrics.at[out->metrics.n++] = (gr_metric){

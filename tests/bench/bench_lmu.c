@@ -1,6 +1,8 @@
 // bench_lmu.c - step time of the full-size LMU-ASR on made-up input: batch 8, 300 frames.
 //
-//   bench_lmu [threads [steps [profile]]]    prints one line: seconds a step, the median
+//   bench_lmu [threads [steps [PRECISION [profile]]]]    prints one line: seconds a step, the median
+//
+// PRECISION is the dtype of products: f32, bf16 or f16.
 #include <stdlib.h>
 #include <string.h>
 #include "base/base.h"
@@ -16,7 +18,7 @@ static void must(gr_status s) {
   exit(gr_status_exit(s));
 }
 
-static gr_plan *plan(gr_arena *a) {
+static gr_plan *plan(gr_arena *a, gr_dtype precision) {
   gr_conf *graph;
   must(gr_conf_read(a, "graphs/lmu_asr.yaml", &graph));
   static const gr_dim dims[] = {{"n", BATCH}, {"t", FRAMES}, {"u", SYMBOLS}, };
@@ -28,7 +30,7 @@ static gr_plan *plan(gr_arena *a) {
                 .seed = 1,
                 .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                 .batch_axis = {"dp"}},
-      .options = {.optimizer = "adam", .clip = 0.5},
+      .options = {.optimizer = "adam", .clip = 0.5, .precision = precision},
       .buckets = &bucket,
       .n_buckets = 1,
       .train = true};
@@ -61,9 +63,12 @@ int main(int argc, char **argv) {
   int threads = argc > 1 ? atoi(argv[1]) : 1, steps = argc > 2 ? atoi(argv[2]) : 5;
   double began = gr_seconds(), *took = calloc((size_t)steps + 1, sizeof *took);
   gr_arena *a = gr_arena_create();
-  gr_plan *p = plan(a);
+  gr_dtype precision = argc < 4 || !strcmp(argv[3], "f32") ? GR_F32
+                       : !strcmp(argv[3], "bf16")          ? GR_BF16
+                                                           : GR_F16;
+  gr_plan *p = plan(a, precision);
   gr_exec *e;
-  gr_exec_options o = {.threads = threads, .profile = argc > 3};
+  gr_exec_options o = {.threads = threads, .profile = argc > 4};
   must(gr_exec_open(p, &o, &e));
   must(gr_exec_run(e, gr_plan_find(p, "init", "")));
   const gr_program *train = gr_plan_find(p, "train", "");
@@ -75,9 +80,9 @@ int main(int argc, char **argv) {
     took[i] = gr_seconds() - from;
   }
   qsort(took + 1, (size_t)steps, sizeof *took, by_value);
-  printf("%.4f s a step (median of %d, %d threads); %.3f s to the first step; %lld parameters\n",
-         took[1 + steps / 2], steps, threads, ready, (long long)gr_plan_parameters(p, &(int64_t){0}));
-  if (argc > 3) gr_exec_profile(stdout, e);
+  printf("%.4f s a step (median of %d, best %.4f, %d threads); %.3f s to the first step; %lld parameters\n",
+         took[1 + steps / 2], steps, took[1], threads, ready, (long long)gr_plan_parameters(p, &(int64_t){0}));
+  if (argc > 4) gr_exec_profile(stdout, e);
   gr_exec_close(e);
   gr_arena_destroy(a);
   free(took);

@@ -24,6 +24,8 @@ typedef struct request {
   gr_layout_rule rules[8];
   const char *freeze[8];
   gr_map units;
+  gr_precision_rule precision[8];
+  gr_loss_scale scale;
 } request;
 
 static const char *take(gr_arena *a, const char *p, size_t n) { return gr_arena_strndup(a, p, n); }
@@ -35,6 +37,20 @@ static void add_rule(gr_arena *a, request *r, const char *text) {  // w*:dp:0
       (gr_layout_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
                        (gr_axis_placement)(strcmp(lay, "any") ? atoi(lay) : GR_ANY_DIM)};
   r->o.rules = r->rules;
+}
+
+static gr_dtype dtype_of(const char *name) {
+  gr_dtype d = 0;
+  while (d < GR_DTYPE_COUNT && strcmp(gr_dtypes[d].name, name)) d++;
+  CHECK(d < GR_DTYPE_COUNT, "there is no dtype %s", name);
+  return d;
+}
+
+static void add_precision_rule(gr_arena *a, request *r, const char *text) {  // *.tanh:f32
+  size_t pattern = strcspn(text, ":");
+  r->precision[r->o.n_precision_rules++] = (gr_precision_rule){
+      .pattern = take(a, text, pattern), .dtype = dtype_of(text + pattern + 1)};
+  r->o.precision_rules = r->precision;
 }
 
 static void option(gr_arena *a, request *r, const char *word) {
@@ -55,6 +71,12 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strcmp(word, "phase=update")) r->o.step_phase = GR_PHASE_UPDATE;
   if (!strcmp(word, "scatter=true")) r->o.scatter = true;
   if (!strncmp(word, "rule=", 5)) add_rule(a, r, value);
+  if (!strncmp(word, "precision=", 10)) r->o.precision = dtype_of(value);
+  if (!strncmp(word, "dtype=", 6)) add_precision_rule(a, r, value);
+  if (!strncmp(word, "loss_scale=", 11)) {
+    r->scale = (gr_loss_scale){atof(value), 2, 0.5, 1, 2000};
+    r->o.loss_scale = &r->scale;
+  }
   if (!strncmp(word, "freeze=", 7)) r->freeze[r->o.n_freeze++] = value, r->o.freeze = r->freeze;
 }
 

@@ -127,14 +127,65 @@ void use_fill(use *u, const char *fill, uint64_t seed) {
 }
 
 gr_status use_of_case(use *u, const gr_op *op, const gr_case *c, uint64_t seed) {
+  return use_of_case_as(u, op, c, GR_F32, seed);
+}
+
+gr_status use_of_case_as(use *u, const gr_op *op, const gr_case *c, gr_dtype dtype, uint64_t seed) {
   memset(u, 0, sizeof *u);
   u->call.op = op, u->call.attr = c->attr;
   for (int k = 0; k < GR_MAX_ARGS; k++) u->layout[k] = gr_layout_replicated;
-  for (; u->call.n_in < GR_CASE_ARGS && c->in[u->call.n_in]; u->call.n_in++)
-    GR_TRY(gr_type_parse(c->in[u->call.n_in], &u->call.in[u->call.n_in]));
+  for (; u->call.n_in < GR_CASE_ARGS && c->in[u->call.n_in]; u->call.n_in++) {
+    gr_type *t = &u->call.in[u->call.n_in];
+    GR_TRY(gr_type_parse(c->in[u->call.n_in], t));
+    if (t->dtype == GR_F32) t->dtype = dtype;
+  }
   GR_TRY(gr_op_infer(&u->call));
   use_fill(u, c->fill, seed);
   return GR_OK;
+}
+
+int use_narrow_cases(const gr_op *op, void (*f)(use *, const gr_case *, int)) {
+  int i = 0, ran = 0;
+  for (const gr_case *c = op->cases; c && (c->in[0] || c->attr); c++, i++)
+    for (gr_dtype d = GR_BF16; d <= GR_F16 && !c->fails && c->in[0]; d++) {
+      use u;
+      gr_status s = use_of_case_as(&u, op, c, d, (uint64_t)i);
+      bool any = false;
+      for (int k = 0; k < u.call.n_in; k++) any |= u.call.in[k].dtype == d;
+      if (!s && any) f(&u, c, i), ran++;
+      gr_status_drop(s);
+      use_free(&u);
+    }
+  return ran;
+}
+
+// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole.
+static const struct tolerance {
+  const char *op;
+  double near;
+} tolerances[] = {
+    {NULL, 1e-5},      // all that are not below
+    {"matmul", 1e-4},  // sums of thousands of products, in f32
+};
+
+static struct tolerance tolerance_of(const gr_op *op) {
+  for (size_t i = 1; i < sizeof tolerances / sizeof *tolerances; i++)
+    if (!strcmp(tolerances[i].op, op->name)) return tolerances[i];
+  return tolerances[0];
+}
+
+double use_near(const use *u) {
+  double near = tolerance_of(u->call.op).near;
+  for (int k = 0; k < u->call.n_out + u->call.n_in; k++) {
+    gr_dtype d = (k < u->call.n_out ? u->call.out[k] : u->call.in[k - u->call.n_out]).dtype;
+    near = fmax(near, d == GR_BF16 ? 4e-2 : d == GR_F16 ? 5e-3 : 0);
+  }
+  return near;
+}
+
+double use_near_parts(const use *u) {
+  bool narrow = u->call.n_out && gr_is_narrow(u->call.out[0].dtype);
+  return use_near(u) * (narrow ? 4 : 1);
 }
 
 gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {

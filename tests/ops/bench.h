@@ -28,6 +28,15 @@ typedef struct use {
 } use;
 // Types and values of the operands of a case; false if inference fails.
 gr_status use_of_case(use *, const gr_op *, const gr_case *, uint64_t seed);
+// The same with another dtype in place of f32.
+gr_status use_of_case_as(use *, const gr_op *, const gr_case *, gr_dtype, uint64_t seed);
+// Calls f for the cases of an op with bf16 and f16 in place of f32, as far as it takes them:
+// optimizers and packing do not. Returns how many.
+int use_narrow_cases(const gr_op *, void (*f)(use *, const gr_case *, int));
+// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole; and if they
+// are sums of several ranks' parts, which are rounded before they are added, and may be larger.
+double use_near(const use *);
+double use_near_parts(const use *);
 void use_fill(use *, const char *letters, uint64_t seed);
 gr_status use_run(use *, gr_kernel, gr_cpu *);  // allocates the results
 void use_free(use *);

@@ -23,6 +23,7 @@ static const char *const elsewhere[][2] = {
     {"fused", "test_fuse"},
     {"finite_check", "test_train"},
     {"increment", "test_train"},
+    {"loss_scale", "e2e.precision"},
     {"accumulate", "test_accumulate"},
     {"lion", "test_optim"},
     {"adafactor", "test_optim"},

@@ -193,7 +193,7 @@ static bool rounds(const gr_op *op, const gr_case *c) {
   if (use_of_case(&u, op, c, 0)) return true;
   bool low = false;
   for (int k = 0; k < u.call.n_out; k++)
-    low |= u.call.out[k].dtype == GR_BF16 && u.call.in[0].dtype != GR_BF16;
+    low |= gr_is_narrow(u.call.out[k].dtype) && u.call.in[0].dtype != u.call.out[k].dtype;
   use_free(&u);
   return low;
 }

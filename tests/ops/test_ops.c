@@ -10,29 +10,6 @@
 
 static const char *only;  // one op, or NULL
 
-// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole.
-static const struct tolerance {
-  const char *op;
-  double near;
-} tolerances[] = {
-    {NULL, 1e-5},      // all that are not below
-    {"matmul", 1e-4},  // sums of thousands of products, in f32
-};
-
-static struct tolerance tolerance_of(const gr_op *op) {
-  for (size_t i = 1; i < sizeof tolerances / sizeof *tolerances; i++)
-    if (!strcmp(tolerances[i].op, op->name)) return tolerances[i];
-  return tolerances[0];
-}
-
-static double near_of(const use *u) {
-  for (int k = 0; k < u->call.n_out; k++)
-    if (u->call.out[k].dtype == GR_BF16) return 4e-2;
-  for (int k = 0; k < u->call.n_in; k++)
-    if (u->call.in[k].dtype == GR_BF16) return 4e-2;
-  return tolerance_of(u->call.op).near;
-}
-
 // One line for a failing (op, case, check).
 static void verdict(const use *u, int at_case, const char *what, double far, double most,
                     const char *detail) {
@@ -71,6 +48,7 @@ static bool compare(const use *got, const use *want, int at_case, const char *wh
 
 // Calls f for every good case that can run by itself: bodies and collectives have other tests.
 static void each_case(void (*f)(use *, const gr_case *, int)) {
+  int narrow = 0;
   for (const gr_op *const *o = gr_ops; *o; o++) {
     if ((only && strcmp(only, (*o)->name)) || (*o)->collective || gr_op_has_body(*o)) continue;
     int i = 0;
@@ -80,7 +58,10 @@ static void each_case(void (*f)(use *, const gr_case *, int)) {
       if (judge(use_of_case(&u, *o, c, (uint64_t)i), *o, i, "inference")) f(&u, c, i);
       use_free(&u);
     }
+    narrow += use_narrow_cases(*o, f);
   }
+  printf("  %d uses with bf16 and f16\n", narrow);
+  CHECK(only || narrow > 200, "only %d cases ran with bf16 and f16", narrow);
 }
 
 // ---- Cases and errors -----------------------------------------------------------------------
@@ -159,7 +140,7 @@ static void fast_case(use *u, const gr_case *c, int i) {
     use v = shadow(u);
     if (judge(use_run(u, u->call.op->cpu, NULL), u->call.op, i, "reference") && fast &&
         judge(use_run(&v, fast, NULL), u->call.op, i, "fast kernel"))
-      compare(&v, u, i, round ? "fast kernel, other sizes" : "fast kernel", near_of(u));
+      compare(&v, u, i, round ? "fast kernel, other sizes" : "fast kernel", use_near(u));
     values_free(v.out, GR_MAX_ARGS);
   }
 }
@@ -240,7 +221,7 @@ static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
   gr_launch l = {.attr = u->call.attr, .n_in = u->call.n_in, .n_out = u->call.n_out};
   l.in_type = u->call.in, l.out_type = u->call.out, l.out_layout = u->layout;
   l.mesh = &u->mesh, l.coord = &u->coord, l.in = in, l.out = out, l.scratch = scratch;
-  if (judge(kernel(&l), u->call.op, i, what)) compare(&v, u, i, what, near_of(u));
+  if (judge(kernel(&l), u->call.op, i, what)) compare(&v, u, i, what, use_near(u));
   free(scratch);
   use_free(&v);
 }
@@ -326,11 +307,11 @@ static void shard(const use *u, const gr_sharding_rule *rule, int line, int part
     good = run_part(u, &r, rule, part, parts, i);
     for (int k = 0; good && k < u->call.n_out; k++) {
       gather(&all.out[k], &r.out[k], rule->out[k], part, parts);
-      if (rule->out[k] == GR_REPLICATE) good = compare_one(&r, u, k, i, what, near_of(u));
+      if (rule->out[k] == GR_REPLICATE) good = compare_one(&r, u, k, i, what, use_near_parts(u));
     }
     use_free(&r);
   }
-  if (good) compare(&all, u, i, what, near_of(u));
+  if (good) compare(&all, u, i, what, use_near_parts(u));
   values_free(all.out, GR_MAX_ARGS);
 }
 

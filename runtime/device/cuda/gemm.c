@@ -20,8 +20,10 @@ struct gr_product {
 static const struct {
   bool there;
   cudaDataType_t type;
-} types[GR_DTYPE_COUNT] = {
-    [GR_F32] = {true, CUDA_R_32F}, [GR_F64] = {true, CUDA_R_64F}, [GR_BF16] = {true, CUDA_R_16BF}};
+} types[GR_DTYPE_COUNT] = {[GR_F32] = {true, CUDA_R_32F},
+                           [GR_F64] = {true, CUDA_R_64F},
+                           [GR_BF16] = {true, CUDA_R_16BF},
+                           [GR_F16] = {true, CUDA_R_16F}};
 
 static gr_status set_batch(cublasLtMatrixLayout_t l, int64_t batch, int64_t stride) {
   int32_t n = (int32_t)batch;

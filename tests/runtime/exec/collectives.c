@@ -31,9 +31,9 @@ static void add(void *sum, gr_dtype d, const void *term) {
   gr_put(sum, d, 0, d == GR_F64 || !gr_dtypes[d].is_float ? a + b : (double)((float)a + (float)b));
 }
 
-// The sum of some ranks' terms in rank order, as the contract has it; bf16 is rounded once.
+// The sum of some ranks' terms in rank order, as the contract has it; bf16 and f16 are rounded once.
 static void sum_of(void *to, gr_dtype d, int64_t i, int round, int from, int ranks) {
-  gr_dtype in = d == GR_BF16 ? GR_F32 : d;
+  gr_dtype in = gr_is_narrow(d) ? GR_F32 : d;
   char sum[8] = {0}, term[8], low[8];
   for (int r = from; r < from + ranks; r++) {
     gr_put(low, d, 0, element(round, r, i));
@@ -49,7 +49,7 @@ static void sum_of(void *to, gr_dtype d, int64_t i, int round, int from, int ran
 static void expect_sum(char *to, gr_dtype d, int64_t i, int round, const gr_comm *c, int per) {
   if (!per) per = c->ranks;
   char sum[8] = {0}, term[8], machine[8];
-  gr_dtype in = d == GR_BF16 ? GR_F32 : d;
+  gr_dtype in = gr_is_narrow(d) ? GR_F32 : d;
   for (int r = 0; r < c->ranks; r += per) {
     sum_of(machine, d, i, round, r, c->ranks - r < per ? c->ranks - r : per);
     gr_put(term, in, 0, gr_get(machine, d, 0));
