@@ -11,8 +11,10 @@
 
 // Seconds: to connect to one port; for the answer to a hello; that the server is given beyond a
 // request's own time-out; for which a port of another job is tried again, because it may be that of
-// a run which is just ending; that rank 0 waits for the others to leave.
-static const double connect_s = 2, hello_s = 3, grace_s = 5, other_job_s = 5, leave_s = 2;
+// a run which is just ending; that rank 0 waits for the others to leave; that requests which are
+// answered at once may take.
+static const double connect_s = 2, hello_s = 3, grace_s = 5, other_job_s = 5, leave_s = 2,
+                    at_once_s = 10;
 
 struct gr_store {
   gr_store_options opt;
@@ -159,12 +161,17 @@ gr_status gr_store_open(const gr_store_options *opt, gr_store **out) {
 
 // ---- Requests -----------------------------------------------------------------------------------
 
-static gr_status lost(const gr_store *s, int error) {
+static gr_status lost(int error, double seconds) {
   if (error == ECANCELED) return stopped();
   if (error == ETIMEDOUT)
-    return gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s",
-                   s->opt.timeout_s + grace_s);
+    return gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s", seconds);
   return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 died: the connection to it was closed");
+}
+
+static double patience(const gr_store *s, gr_store_call what) {
+  bool waits = what == GR_STORE_GET || what == GR_STORE_GATHER;
+  double most = what == GR_STORE_LEAVE ? leave_s : at_once_s;
+  return waits ? s->opt.timeout_s + grace_s : s->opt.timeout_s < most ? s->opt.timeout_s : most;
 }
 
 static gr_status refused(const gr_store_reply *r, const char *text) {
@@ -187,7 +194,8 @@ static gr_status call(gr_store *s, gr_store_call what, const char *key, int64_t 
                         .bytes = (uint32_t)bytes,
                         .number = number,
                         .timeout_s = s->opt.timeout_s};
-  gr_net_wait w = wait_of(s, s->opt.timeout_s + grace_s);
+  double seconds = patience(s, what);
+  gr_net_wait w = wait_of(s, seconds);
   *out_value = NULL;
   if (strlen(key) >= sizeof r.key || bytes > GR_STORE_VALUE)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is too long for the store", key);
@@ -195,7 +203,7 @@ static gr_status call(gr_store *s, gr_store_call what, const char *key, int64_t 
   int error = gr_net_send(s->fd, &r, sizeof r, w);
   if (!error) error = gr_net_send(s->fd, value, bytes, w);
   if (!error) GR_TRY(read_reply(s, w, out, out_value, &error));
-  if (error) return lost(s, error);
+  if (error) return lost(error, seconds);
   if (out->answer == GR_STORE_DONE) return GR_OK;
   gr_status st = refused(out, *out_value);
   free(*out_value);
@@ -275,7 +283,7 @@ void gr_store_close(gr_store *s) {
   char *none;
   if (!s) return;
   if (s->fd >= 0) {
-    s->opt.timeout_s = 0, s->opt.stop = NULL;
+    s->opt.stop = NULL;
     gr_status st = call(s, GR_STORE_LEAVE, "", 0, NULL, 0, &r, &none);
     free(none);
     gr_status_drop(st);

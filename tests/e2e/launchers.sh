@@ -170,4 +170,50 @@ wait
 spoke still 0
 printf '%s\n' 'hang error: rank 1 did not reach' 'within 5 s' >patterns
 verdict "a rank that stands still" 72
+
+# ---- Two machines: network namespaces with names of their own, and a cable between them
+a=gr-a-$$ b=gr-b-$$
+two_machines() {
+  [ "$(id -u)" = 0 ] && command -v ip >/dev/null && command -v unshare >/dev/null && ip netns add $a && ip netns add $b &&
+    ip link add gra$$ netns $a type veth peer name grb$$ netns $b && ip -n $a addr add 10.77.0.1/24 dev gra$$ &&
+    ip -n $b addr add 10.77.0.2/24 dev grb$$ && ip -n $a link set gra$$ up && ip -n $b link set grb$$ up &&
+    ip -n $a link set lo up && ip -n $b link set lo up && ip netns exec $a unshare --uts hostname "$a"
+}
+# on MACHINE RANK OUT [key=value ...]
+on() {
+  at=$1 r=$2 out=$3
+  shift 3
+  # shellcheck disable=SC2086
+  (
+    ip netns exec "$at" unshare --uts sh -c 'hostname "$1" && shift && exec "$@"' sh "$at" env RANK="$r" WORLD_SIZE=2 \
+      MASTER_ADDR=10.77.0.1 MASTER_PORT=29555 timeout -k 5 "$limit" "$graphrun" "$source/tests/e2e/tones.yaml" \
+      "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$out" \
+      $steps "$@" >"$out.$r.log" 2>&1 </dev/null
+    echo $? >"$out.$r.code"
+  ) &
+}
+if two_machines 2>/dev/null; then
+  trap 'ip netns del $a; ip netns del $b; rm -rf "$scratch"' EXIT
+  on $a 0 apart
+  on $b 1 apart
+  wait
+  spoke apart 0
+  check "2 ranks on two machines" test "$(codes apart)" = "0 0 "
+  check "... leave the bytes of one machine" same_files threads2/checkpoints apart/checkpoints
+  for r in 0 1; do
+    # shellcheck disable=SC2086
+    on $([ $r = 0 ] && echo $a || echo $b) $r lost $long
+  done
+  watcher=$!
+  wait_steps lost 10
+  kill -9 "$(of_rank lost 1)"
+  wait
+  spoke lost 0
+  printf '%s\n' 'rank died error: rank 1 died: its connection to rank 0 was closed' >patterns
+  verdict "kill -9 of a rank on another machine" 71
+else
+  ip netns del $a 2>/dev/null
+  ip netns del $b 2>/dev/null
+  skip "ranks on two machines" "needs root, ip and unshare"
+fi
 counts
