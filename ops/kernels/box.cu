@@ -6,7 +6,8 @@ typedef struct {
   long long rows, columns, x_width, x_from, y_width, y_from;
 } box;
 
-template <int N> __device__ void copy_box(const IN0 *x, OUT0 *y, long long n, box b) {
+template <int N>
+__device__ void copy_box(const IN0 *x, OUT0 *y, long long n, box b) {
   for (long long i = GR_FIRST * N; i < n; i += GR_ALL * N) {
     const long long row = gr_div(i, b.y_width), column = i - row * b.y_width - b.y_from;
     gr_pack<OUT0, N> v = {};

@@ -1,6 +1,6 @@
 // pointwise.cu - y = f(x0, x1, ...) for each of n elements. The text before this one, which is
-// generated (gpu_source.c), defines f, and the number of elements that a thread reads at once, PACK.
-// y may be an operand: a thread reads all its elements before it writes them.
+// generated (gpu_source.c), defines f, and the number of elements that a thread reads at once,
+// PACK. y may be an operand: a thread reads all its elements before it writes them.
 
 #define POINTER(k) const IN##k *x##k,
 #define ALIGNED(k) &&gr_aligned(x##k)

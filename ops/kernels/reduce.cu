@@ -1,13 +1,13 @@
-// reduce.cu - folds x[outer, n, inner] over n: y[outer, inner] = factor * (sum or maximum of TERM(x)).
-// FOLD is sum or max. One launch folds pieces of n, each of them in one block or warp; if there are
-// several, their results, in working memory, are the x of a second launch. A launch reads working
-// memory from element `from` on, or x if that is -1, and writes it from `to` on, or y.
+// reduce.cu - folds x[outer, n, inner] over n: y[outer, inner] = factor * (sum or maximum of
+// TERM(x)). FOLD is sum or max. One launch folds pieces of n, each of them in one block or warp; if
+// there are several, their results, in working memory, are the x of a second launch. A launch reads
+// working memory from element `from` on, or x if that is -1, and writes it from `to` on, or y.
 //
 // The order of additions depends on the sizes alone.
 
-#define PARAMETERS                                                                             \
-  const IN0 *x, OUT0 *y, W *scratch, long long outer, long long n, long long inner,            \
-      long long piece, long long pieces, long long lanes, long long from, long long to,        \
+#define PARAMETERS                                                                      \
+  const IN0 *x, OUT0 *y, W *scratch, long long outer, long long n, long long inner,     \
+      long long piece, long long pieces, long long lanes, long long from, long long to, \
       double factor
 
 typedef gr_wide<IN0> W;
@@ -45,7 +45,8 @@ __device__ inline void put_result(OUT0 *y, W *scratch, long long to, long long i
 // ---- Rows: inner is 1 ---------------------------------------------------------------------------
 
 // One thread's share of n elements: every `lanes`-th pack of 16 bytes.
-template <class S> __device__ W fold_share(const typename S::type *x, long long n, int lane, int lanes) {
+template <class S>
+__device__ W fold_share(const typename S::type *x, long long n, int lane, int lanes) {
   constexpr int N = 16 / sizeof(typename S::type);
   const long long whole = gr_aligned(x) ? n / N * N : 0;
   W a[N];
@@ -70,8 +71,7 @@ __device__ W fold_piece(const typename S::type *x, long long p, long long n, lon
 }
 
 // A warp for each piece of each row.
-extern "C" __global__ void __launch_bounds__(256, 1)
-    fold_rows_by_warps(PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256, 1) fold_rows_by_warps(PARAMETERS) {
   const long long p = GR_FIRST / 32;
   const int lane = threadIdx.x % 32;
   if (p >= outer * pieces) return;
@@ -82,8 +82,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 }
 
 // A block for each piece of each row.
-extern "C" __global__ void __launch_bounds__(256, 1)
-    fold_rows_by_blocks(PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256, 1) fold_rows_by_blocks(PARAMETERS) {
   const int lane = threadIdx.x;
   for (long long p = blockIdx.x; p < outer * pieces; p += gridDim.x) {
     W a = from < 0 ? fold_piece<first_stage>(x, p, n, piece, pieces, lane, 256)
@@ -95,7 +94,8 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 
 // ---- Columns ------------------------------------------------------------------------------------
 // A block of 256 threads folds one piece of `lanes` times PACK columns: `lanes` threads side by
-// side, each with a pack of columns, and below each other 256 / lanes of them, which share the rows.
+// side, each with a pack of columns, and below each other 256 / lanes of them, which share the
+// rows.
 
 constexpr int PACK = 16 / sizeof(IN0);
 
@@ -131,8 +131,7 @@ __device__ void fold_columns_of(const typename S::type *x, OUT0 *y, W *scratch, 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 4)
-    fold_columns(PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256, 4) fold_columns(PARAMETERS) {
   __shared__ W part[PACK][256];
   if (from >= 0)
     fold_columns_of<next_stage, 1>(scratch + from, y, scratch, n, inner, piece, pieces, (int)lanes,

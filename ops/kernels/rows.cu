@@ -1,6 +1,6 @@
-// rows.cu - for ops over rows of n elements. A team computes a row: a warp (TEAM is 32) or a block of
-// TEAM threads. A thread keeps its HELD elements in registers, so that memory is read once; if HELD
-// is 0, rows have any length and each pass over one reads it again.
+// rows.cu - for ops over rows of n elements. A team computes a row: a warp (TEAM is 32) or a block
+// of TEAM threads. A thread keeps its HELD elements in registers, so that memory is read once; if
+// HELD is 0, rows have any length and each pass over one reads it again.
 //
 // A thread's k-th element is element i of the row. Its elements lie in packs of N, 16 bytes; N is 1
 // where rows begin between multiples of 16 bytes (PACK is 1, or a slice of a stack is unaligned).
@@ -17,7 +17,8 @@ typedef gr_wide<IN0> W;
 #define ROW ((long long)blockIdx.x * (blockDim.x / TEAM) + threadIdx.x / TEAM)
 
 // Calls f(k, i) for this thread's elements.
-template <int N, class F> __device__ inline void row_each(long long n, F f) {
+template <int N, class F>
+__device__ inline void row_each(long long n, F f) {
   if (HELD == 0)
     for (long long i = LANE; i < n; i += TEAM) f(0, i);
 #pragma unroll
@@ -28,7 +29,8 @@ template <int N, class F> __device__ inline void row_each(long long n, F f) {
 }
 
 // A row of memory.
-template <int N, class T> struct row {
+template <int N, class T>
+struct row {
   const T *x;
   W held[HELD ? HELD : 1];
   __device__ row(const T *x, long long n) : x(x) {
@@ -45,7 +47,8 @@ template <int N, class T> struct row {
 };
 
 // Writes y[i] = f(k, i).
-template <int N, class T, class F> __device__ inline void row_put(T *y, long long n, F f) {
+template <int N, class T, class F>
+__device__ inline void row_put(T *y, long long n, F f) {
   if (HELD == 0)
     for (long long i = LANE; i < n; i += TEAM) gr_put(y, i, f(0, i));
 #pragma unroll
@@ -60,16 +63,34 @@ template <int N, class T, class F> __device__ inline void row_put(T *y, long lon
 }
 
 // The sum and the maximum of f(k, i) over a row; all threads of the team get it.
-template <int N, class F> __device__ inline W row_sum(long long n, F f) {
+template <int N, class F>
+__device__ inline W row_sum(long long n, F f) {
   W a = 0;
   row_each<N>(n, [&](int k, long long i) { a += f(k, i); });
   return team_sum(a);
 }
-template <int N, class F> __device__ inline W row_max(long long n, F f) {
+template <int N, class F>
+__device__ inline W row_max(long long n, F f) {
   W a = -GR_INFINITY;
   row_each<N>(n, [&](int k, long long i) {
     const W v = f(k, i);
     a = a > v || a != a ? a : v;
   });
   return team_max(a);
+}
+
+// The sum of (v - mean)^2 over a row v.
+template <int N, class R>
+__device__ inline W row_spread(const R &v, long long n, W mean) {
+  return row_sum<N>(n, [&](int k, long long i) {
+    const W d = v(k, i) - mean;
+    return d * d;
+  });
+}
+
+// The sum of exp(v - top) over the first n elements of a row v, and their maximum, top.
+template <int N, class R>
+__device__ inline W row_exp_sum(const R &v, long long n, W *top) {
+  const W most = *top = row_max<N>(n, [&](int k, long long i) { return v(k, i); });
+  return row_sum<N>(n, [&](int k, long long i) { return exp(v(k, i) - most); });
 }

@@ -1,6 +1,7 @@
 // cross_entropy.cu - the loss and the weight of each row of n logits, one team (rows.cu) a row:
-//   loss = (1 - e) w[label] (lse - x[label]) + e / n sum_i w[i] (lse - x[i]), lse = log(sum(exp(x)))
-// score.cu adds them up. A row that is ignored has none; with a label that is no class both are NaN.
+//   loss = (1 - e) w[label] (lse - x[label]) + e / n sum_i w[i] (lse - x[i])
+// where lse = log(sum(exp(x))). score.cu adds them up. A row that is ignored has none; with a label
+// that is no class both are NaN.
 
 #ifdef IN2
 #define CLASS_WEIGHT(i) (W) gr_get(weight, i)
@@ -11,12 +12,12 @@
 template <int N, class C>
 __device__ W cross_entropy_row(const IN0 *x, long long n, long long label, W e, C weight_of) {
   const row<N, IN0> v(x, n);
-  const W top = row_max<N>(n, [&](int k, long long i) { return v(k, i); });
-  const W sum = row_sum<N>(n, [&](int k, long long i) { return exp(v(k, i) - top); });
-  const W lse = top + log(sum);
+  W top;
+  const W sum = row_exp_sum<N>(v, n, &top), lse = top + log(sum);
   W loss = (1 - e) * weight_of(label) * (lse - (W)gr_get(x, label));
   if (e > 0)
-    loss += e / n * row_sum<N>(n, [&](int k, long long i) { return weight_of(i) * (lse - v(k, i)); });
+    loss +=
+        e / n * row_sum<N>(n, [&](int k, long long i) { return weight_of(i) * (lse - v(k, i)); });
   return loss;
 }
 

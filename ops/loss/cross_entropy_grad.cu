@@ -12,8 +12,8 @@ template <int N, class C>
 __device__ void cross_entropy_grad_row(const IN0 *x, OUT0 *dx, long long n, long long label, W dy,
                                        W e, C weight_of) {
   const row<N, IN0> v(x, n);
-  const W top = row_max<N>(n, [&](int k, long long i) { return v(k, i); });
-  const W scale = 1 / row_sum<N>(n, [&](int k, long long i) { return exp(v(k, i) - top); });
+  W top;
+  const W scale = 1 / row_exp_sum<N>(v, n, &top);
   const W hit = dy * (1 - e) * weight_of(label), part = dy * e / n;
   const W all = e > 0 ? row_sum<N>(n, [&](int k, long long i) { return weight_of(i); }) : 0;
   row_put<N>(dx, n, [&](int k, long long i) {
@@ -22,7 +22,8 @@ __device__ void cross_entropy_grad_row(const IN0 *x, OUT0 *dx, long long n, long
   });
 }
 
-template <int N> __device__ void fill_row(OUT0 *dx, long long n, W value) {
+template <int N>
+__device__ void fill_row(OUT0 *dx, long long n, W value) {
   row_put<N>(dx, n, [&](int k, long long i) { return value; });
 }
 

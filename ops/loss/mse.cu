@@ -1,5 +1,5 @@
-// mse.cu - the sum of (x - y)^2 over each piece of a sample's n elements, one block a piece, and the
-// number of elements. score.cu adds them up.
+// mse.cu - the sum of (x - y)^2 over each piece of a sample's n elements, one block a piece, and
+// the number of elements. score.cu adds them up.
 
 typedef gr_wide<IN0> W;
 

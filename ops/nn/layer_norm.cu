@@ -6,14 +6,11 @@ __device__ void layer_norm_row(const IN0 *x, const IN1 *gamma, const IN2 *beta, 
                                long long n, W eps) {
   const row<N, IN0> v(x, n);
   const W mean = row_sum<N>(n, [&](int k, long long i) { return v(k, i); }) / n;
-  const W variance = row_sum<N>(n, [&](int k, long long i) {
-                       const W d = v(k, i) - mean;
-                       return d * d;
-                     }) / n;
-  const W scale = 1 / sqrt(variance + eps);
+  const W scale = 1 / sqrt(row_spread<N>(v, n, mean) / n + eps);
   const row<N, IN1> g(gamma, n);
   const row<N, IN2> b(beta, n);
-  row_put<N>(y, n, [&](int k, long long i) { return (v(k, i) - mean) * scale * g(k, i) + b(k, i); });
+  row_put<N>(y, n,
+             [&](int k, long long i) { return (v(k, i) - mean) * scale * g(k, i) + b(k, i); });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

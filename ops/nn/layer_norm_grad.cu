@@ -1,10 +1,11 @@
 // layer_norm_grad.cu - with z the normalised row and u = dy gamma:
 //   dx = (u - mean(u) - z mean(u z)) / deviation, dgamma = sum(dy z), dbeta = sum(dy) over rows.
-// A team (rows.cu) computes `chunk` rows one after the other and adds up their dy z and dy. A second
-// kernel adds the sums of all teams, in their order.
+// A team (rows.cu) computes `chunk` rows one after the other and adds up their dy z and dy. A
+// second kernel adds the sums of all teams, in their order.
 
 // This team's sums [2, n]: of dy z, then of dy; in registers, or in working memory if HELD is 0.
-template <int N> struct sums {
+template <int N>
+struct sums {
   W *memory, z[HELD ? HELD : 1], d[HELD ? HELD : 1];
   long long n;
   __device__ sums(W *memory, long long n) : memory(memory), z(), d(), n(n) {
@@ -32,11 +33,7 @@ __device__ void layer_norm_grad_row(const IN0 *x, const IN1 *gamma, const IN2 *d
   const row<N, IN2> d(dy, n);
   const row<N, IN1> g(gamma, n);
   const W mean = row_sum<N>(n, [&](int k, long long i) { return v(k, i); }) / n;
-  const W variance = row_sum<N>(n, [&](int k, long long i) {
-                       const W a = v(k, i) - mean;
-                       return a * a;
-                     }) / n;
-  const W scale = 1 / sqrt(variance + eps);
+  const W scale = 1 / sqrt(row_spread<N>(v, n, mean) / n + eps);
   W u = 0, uz = 0;
   row_each<N>(n, [&](int k, long long i) {
     const W z = (v(k, i) - mean) * scale, f = d(k, i) * g(k, i);

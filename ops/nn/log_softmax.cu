@@ -1,11 +1,11 @@
 // log_softmax.cu - y = x - log(sum(exp(x))), for rows of n elements, one team (rows.cu) a row.
 
-template <int N> __device__ void log_softmax_row(const IN0 *x, OUT0 *y, long long n) {
+template <int N>
+__device__ void log_softmax_row(const IN0 *x, OUT0 *y, long long n) {
   const row<N, IN0> v(x, n);
-  const W top = row_max<N>(n, [&](int k, long long i) { return v(k, i); });
-  const W sum = row_sum<N>(n, [&](int k, long long i) { return exp(v(k, i) - top); });
-  const W log_sum = top + log(sum);
-  row_put<N>(y, n, [&](int k, long long i) { return v(k, i) - log_sum; });
+  W top;
+  const W log_sum = log(row_exp_sum<N>(v, n, &top));
+  row_put<N>(y, n, [&](int k, long long i) { return v(k, i) - top - log_sum; });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

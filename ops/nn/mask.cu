@@ -1,5 +1,5 @@
-// mask.cu - y = x [samples, steps, frame] with zeros in steps at and beyond the sample's length. y may
-// be x.
+// mask.cu - y = x [samples, steps, frame] with zeros in steps at and beyond the sample's length. y
+// may be x.
 
 template <int N>
 __device__ void mask_of(const IN0 *x, const IN1 *length, OUT0 *y, long long n, long long steps,

@@ -4,10 +4,11 @@
 template <int N>
 __device__ void softmax_row(const IN0 *x, OUT0 *y, long long n, long long used) {
   const row<N, IN0> v(x, n);
-  const W top = row_max<N>(used, [&](int k, long long i) { return v(k, i); });
-  const W sum = row_sum<N>(used, [&](int k, long long i) { return exp(v(k, i) - top); });
+  W top;
+  const W sum = row_exp_sum<N>(v, used, &top);
   const W scale = 1 / sum, none = used ? 0 : 1 / (W)n;
-  row_put<N>(y, n, [&](int k, long long i) { return i < used ? exp(v(k, i) - top) * scale : none; });
+  row_put<N>(y, n,
+             [&](int k, long long i) { return i < used ? exp(v(k, i) - top) * scale : none; });
 }
 
 // x is [rows, n] and lengths are those of `sample` rows each; of `causal` consecutive rows, row r

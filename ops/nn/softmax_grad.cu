@@ -1,5 +1,5 @@
-// softmax_grad.cu - dx = y (dy - sum(y dy)), for rows of n elements, one team (rows.cu) a row; 0 for
-// the rows of samples of length 0, which are uniform.
+// softmax_grad.cu - dx = y (dy - sum(y dy)), for rows of n elements, one team (rows.cu) a row; 0
+// for the rows of samples of length 0, which are uniform.
 
 template <int N>
 __device__ void softmax_grad_row(const IN0 *y, const IN1 *dy, OUT0 *dx, long long n, W on) {

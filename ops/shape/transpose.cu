@@ -1,6 +1,6 @@
 // transpose.cu - y is x with its axes in another order. Axes that stay neighbours are one here, and
-// those of size 1 are none. EACH_AXIS(F) is F(0) F(1) ... for AXES axes in the order of y; a stride is
-// the distance, in x or y, of neighbours along an axis.
+// those of size 1 are none. EACH_AXIS(F) is F(0) F(1) ... for AXES axes in the order of y; a stride
+// is the distance, in x or y, of neighbours along an axis.
 
 #define NUMBERS(name) EACH_AXIS(name##_PARAMETER)
 #define SIZE_PARAMETER(d) , long long size##d
@@ -10,7 +10,7 @@
 #define FROM(d) from##d,
 #define TO(d) to##d,
 
-// ---- Elements of y one after the other: the last axis stays last, or an axis is short -------------
+// ---- Elements of y one after the other: the last axis stays last, or an axis is short --------
 
 template <int N>
 __device__ void permute_of(const IN0 *x, OUT0 *y, long long n, const gr_axes<AXES> &from) {
@@ -28,7 +28,7 @@ extern "C" __global__ void permute(const IN0 *x, OUT0 *y, long long n NUMBERS(SI
     permute_of<1>(x, y, n, from);
 }
 
-// ---- Tiles: both sides read and write neighbours -------------------------------------------------
+// ---- Tiles: both sides read and write neighbours ---------------------------------------------
 // A batch, along the axes, of matrices: y[b, a] = x[a, b]. Rows of x are x_row apart, those of y
 // y_row. A block moves one tile at a time through shared memory.
 
