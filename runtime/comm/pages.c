@@ -53,8 +53,9 @@ gr_status gr_pages_make(size_t bytes, void **out, int32_t offer[GR_PAGES_OFFER])
   offer[INODE_LOW] = (int32_t)(uint32_t)s.st_ino;
   offer[INODE_HIGH] = (int32_t)(uint32_t)((uint64_t)s.st_ino >> 32);
   if (*out) return GR_OK;
-  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot allocate %.1f MB: %s", (double)bytes / 1e6,
-                 strerror(errno));
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory that ranks share: %s",
+                         (double)bytes / 1e6, strerror(errno)),
+                 "raise the limit of memory if there is one (`ulimit -v`), or use a smaller batch");
 }
 
 // A process may open the files of another process of the same user by /proc/PID/fd. In containers
