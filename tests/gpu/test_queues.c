@@ -1,0 +1,164 @@
+// test_queues.c - memory, transfers, order and captured programs of the device cuda.
+#include "runtime/device/device.h"
+#include "tests/check.h"
+
+static gr_device *open_device(void) {
+  gr_device *d;
+  const gr_device_ops *kind;
+  MUST(gr_device_find("cuda", GR_NOWHERE, &kind));
+  if (!gr_device_count(kind)) SKIP("there is no GPU, and no stand-in");
+  MUST(kind->open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
+  return d;
+}
+
+static char *noise(size_t bytes, uint64_t seed) {
+  char *p = malloc(bytes);
+  for (size_t i = 0; i < bytes; i++) {
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    p[i] = (char)(seed >> 56);
+  }
+  return p;
+}
+
+static void memory_is_zero(void) {
+  enum { BYTES = 3000001 };
+  gr_device *d = open_device();
+  char *host = noise(BYTES, 1);
+  for (int round = 0; round < 2; round++) {  // and again, when a block was used before
+    gr_device_block b;
+    int64_t other = 0;
+    MUST(d->ops->allocate(d, BYTES, NULL, &b));
+    MUST(d->ops->download(d, host, b.at, BYTES));
+    MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
+    for (int64_t i = 0; i < BYTES; i++) other += host[i] != 0;
+    CHECK(!other, "%lld bytes are not zero", (long long)other);
+    MUST(d->ops->fill(d, b.at, 7, BYTES));
+    MUST(d->ops->synchronise(d, GR_QUEUE_COMPUTE));
+    d->ops->free(d, &b);
+  }
+  CHECK(d->limits.bytes > 1 << 20, "the device says that it has %zu bytes", d->limits.bytes);
+  free(host);
+  d->ops->close(d);
+}
+
+// More than the pinned buffers hold at once, and more pieces than they have room for.
+static void transfers_of_any_size(void) {
+  const size_t sizes[] = {70000001, 1, 0, 8 << 20, (8 << 20) + 1};
+  gr_device *d = open_device();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    gr_device_block b;
+    char *from = noise(sizes[i] + 1, i), *to = noise(sizes[i] + 1, i + 10);
+    MUST(d->ops->allocate(d, sizes[i], NULL, &b));
+    MUST(d->ops->upload(d, b.at, from, sizes[i]));
+    MUST(d->ops->download(d, to, b.at, sizes[i]));
+    MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
+    CHECK(!memcmp(from, to, sizes[i]), "%zu bytes came back otherwise", sizes[i]);
+    d->ops->free(d, &b);
+    free(from), free(to);
+  }
+  d->ops->close(d);
+}
+
+static void many_transfers(void) {
+  enum { N = 3000, BYTES = 5000 };
+  gr_device *d = open_device();
+  gr_device_block b;
+  char *from = noise((size_t)N * BYTES, 3), *to = noise((size_t)N * BYTES, 4);
+  MUST(d->ops->allocate(d, (size_t)N * BYTES, NULL, &b));
+  for (size_t i = 0; i < N; i++) {
+    MUST(d->ops->upload(d, (char *)b.at + i * BYTES, from + i * BYTES, BYTES));
+    MUST(d->ops->download(d, to + i * BYTES, (char *)b.at + i * BYTES, BYTES));
+  }
+  MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
+  CHECK(!memcmp(from, to, (size_t)N * BYTES), "%d small transfers came back otherwise", N);
+  d->ops->free(d, &b);
+  free(from), free(to);
+  d->ops->close(d);
+}
+
+// Steps as the executor orders them, without the host waiting in between.
+enum { STEPS = 60, BYTES = 40000 };
+
+static gr_status step(gr_device *d, const gr_device_block b[2], const char *from, char *to) {
+  GR_TRY(d->ops->upload(d, b[0].at, from, BYTES));
+  GR_TRY(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
+  GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
+  GR_TRY(d->ops->copy(d, b[1].at, b[0].at, BYTES));
+  GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
+  GR_TRY(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
+  return d->ops->download(d, to, b[1].at, BYTES);
+}
+
+static void queues_are_ordered(void) {
+  gr_device *d = open_device();
+  gr_device_block b[2];
+  char *from = noise((size_t)STEPS * BYTES, 5), *to = noise((size_t)STEPS * BYTES, 6);
+  for (int i = 0; i < 2; i++) MUST(d->ops->allocate(d, BYTES, NULL, &b[i]));
+  for (size_t i = 0; i < STEPS; i++) MUST(step(d, b, from + i * BYTES, to + i * BYTES));
+  MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
+  CHECK(!memcmp(from, to, (size_t)STEPS * BYTES), "steps overtook each other");
+  for (int i = 0; i < 2; i++) d->ops->free(d, &b[i]);
+  free(from), free(to);
+  d->ops->close(d);
+}
+
+// A program: what it is called with is run again without a call.
+typedef struct program {
+  gr_device *d;
+  gr_device_block *b;
+  int calls;
+  bool fails;
+} program;
+
+static gr_status issue(void *arg) {
+  program *p = arg;
+  p->calls++;
+  GR_TRY(p->d->ops->copy(p->d, p->b[1].at, p->b[0].at, BYTES));
+  if (p->fails) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "as a test asks");
+  return p->d->ops->fill(p->d, (char *)p->b[1].at + BYTES / 2, 3, BYTES / 4);
+}
+
+static void run_once(program *p, const char *from) {
+  static char to[BYTES];
+  int64_t wrong = 0;
+  gr_device *d = p->d;
+  MUST(d->ops->upload(d, p->b[0].at, from, BYTES));
+  MUST(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
+  MUST(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
+  MUST(d->ops->run(d, (const gr_graph *)p, issue, p));
+  MUST(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
+  MUST(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
+  MUST(d->ops->download(d, to, p->b[1].at, BYTES));
+  MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
+  for (int i = 0; i < BYTES; i++) {
+    bool filled = i >= BYTES / 2 && i < BYTES / 2 + BYTES / 4;
+    wrong += to[i] != (filled ? 3 : from[i]);
+  }
+  CHECK(!wrong, "%lld bytes are wrong", (long long)wrong);
+}
+
+static void programs_are_captured(void) {
+  enum { RUNS = 5 };
+  gr_device_block b[2];
+  program p = {.d = open_device(), .b = b}, other = p;
+  char *from = noise((size_t)RUNS * BYTES, 7);
+  for (int i = 0; i < 2; i++) MUST(p.d->ops->allocate(p.d, BYTES, NULL, &b[i]));
+  for (size_t i = 0; i < RUNS; i++) run_once(&p, from + i * BYTES);
+  CHECK(p.calls == 2, "five runs called it %d times", p.calls);
+  run_once(&other, from);  // an error while it is captured leaves the device usable
+  other.fails = true;
+  gr_status s = p.d->ops->run(p.d, (const gr_graph *)&other, issue, &other);
+  CHECK(s && strstr(gr_status_text(s), "as a test asks"), "%s", gr_status_text(s));
+  gr_status_drop(s);
+  run_once(&p, from + BYTES);
+  for (int i = 0; i < 2; i++) p.d->ops->free(p.d, &b[i]);
+  free(from);
+  p.d->ops->close(p.d);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"memory_is_zero", memory_is_zero},
+             {"transfers_of_any_size", transfers_of_any_size}, {"many_transfers", many_transfers},
+             {"queues_are_ordered", queues_are_ordered},
+             {"programs_are_captured", programs_are_captured});
+}
