@@ -1,0 +1,80 @@
+# precision.sh - training in bf16 and fp16: the losses of fp32, of one rank on any number, weights in
+# f32; a loss scale that finds its value on all ranks alike, and is resumed exactly; rules.
+. "${0%/*}/lib.sh"
+make_data
+quick="distributed.backend=loopback training.max_steps=12 model.params.dropout=0"
+
+field() { # OUT STEP NAME
+  sed -n "$(($2 + 1))s/.*\"$3\": \([^,]*\),.*/\1/p" "$1/metrics.jsonl"
+}
+dtypes() { "$graphrun" ckpt show "$1/checkpoints" | sed 1d | grep -oE '(f32|f16|bf16|i32)\[?' | sort | uniq -c; }
+
+# shellcheck disable=SC2086
+ran "fp32" fp32 $quick
+for precision in bf16 fp16; do
+  # shellcheck disable=SC2086
+  ran "$precision" $precision $quick training.precision=$precision training.loss_scale.init=1024
+  check "... its first loss is fp32's to 1e-3" near "$(loss fp32 0)" "$(loss $precision 0)" 1e-3
+  check "... and is not the same" test "$(loss fp32 0)" != "$(loss $precision 0)"
+  check "... its 12th to 2 %" near "$(loss fp32 11)" "$(loss $precision 11)" 0.02
+  check "... and gradients are of its size" near "$(field fp32 0 grad_norm)" "$(field $precision 0 grad_norm)" 0.02
+done
+dtypes fp32 >dtypes.fp32
+dtypes bf16 >dtypes.bf16
+check "states are those of fp32" cmp dtypes.fp32 dtypes.bf16
+for of in 2/ddp 3/ddp 2/zero1 3/zero2 2/fsdp 3/fsdp; do
+  ranks=${of%/*} strategy=${of#*/}
+  # shellcheck disable=SC2086
+  ran "bf16, $strategy on $ranks ranks" ranks $quick training.precision=bf16 distributed.ranks=$ranks \
+    distributed.strategy=$strategy
+  check "... the first loss is one rank's to 1e-5" near "$(loss bf16 0)" "$(loss ranks 0)" 1e-5
+  check "... the 12th to 2e-3" near "$(loss bf16 11)" "$(loss ranks 11)" 2e-3
+done
+# shellcheck disable=SC2086
+ran "bf16 in micro-steps" micro $quick training.precision=bf16 training.accumulate=2
+check "... the losses of the whole batch" near "$(loss bf16 11)" "$(loss micro 11)" 2e-3
+
+# ---- The loss scale: 2^30 overflows; it is halved until the step is good, on all ranks together.
+for ranks in 1 2 3; do
+  # shellcheck disable=SC2086
+  ran "fp16 from 2^30 on $ranks ranks" scale$ranks $quick training.max_steps=24 training.precision=fp16 \
+    training.loss_scale.init=1073741824 distributed.ranks=$ranks
+  check "... the first step is skipped, and the scale halved" test "$(field scale$ranks 0 loss_scale)" = 536870912.0
+  check "... until it fits" near 4096 "$(field scale$ranks 23 loss_scale)" 8
+  check "... and training goes on" near "$(loss fp32 0)" "$(loss scale$ranks 23)" 0.5
+  check "... the scales are those of one rank" test "$(field scale1 23 loss_scale)" = "$(field scale$ranks 23 loss_scale)"
+done
+check "a skipped step leaves the weights" test "$(loss scale1 23)" != "$(loss scale1 0)"
+# shellcheck disable=SC2086
+ran "more than 50 skipped steps are no failure while the scale shrinks" long $quick training.max_steps=100 \
+  training.precision=fp16 training.loss_scale.init=1e30
+check "... and the last are good" test "$(field long 98 loss_scale)" = "$(field long 99 loss_scale)"
+# shellcheck disable=SC2086
+tones stuck $quick training.max_steps=100 training.precision=fp16 training.loss_scale.init=1e30 training.loss_scale.min=1e30
+check "they are once it is at its smallest" test "$code" = 76
+
+# ---- Resumed in the middle of an interval of good steps
+grows="training.precision=fp16 training.loss_scale.init=64 training.loss_scale.growth_interval=5 model.params.dropout=0.1"
+# shellcheck disable=SC2086
+ran "a scale that grows" whole $quick $grows training.max_steps=13
+check "... after 5 steps and after 10" test "$(field whole 3 loss_scale)/$(field whole 4 loss_scale)/$(field whole 9 loss_scale)" = 64.0/128.0/256.0
+# shellcheck disable=SC2086
+ran "the same, stopped after 8" parts $quick $grows training.max_steps=8
+# shellcheck disable=SC2086
+ran "... and resumed" parts $quick $grows training.max_steps=13 checkpoint.resume=auto
+check "... to the same metrics" same_metrics whole parts
+check "... and bytes" same_files whole/checkpoints/step-00000013 parts/checkpoints/step-00000013
+
+# ---- Rules
+# shellcheck disable=SC2086
+ran "bf16, but for everything" none $quick training.precision=bf16 "training.precision_rules=[{match: '*', dtype: f32}]"
+check "... is fp32" same_files fp32/checkpoints none/checkpoints
+# shellcheck disable=SC2086
+ran "fp32, but for a place" some $quick "training.precision_rules=[{match: layers.0.lmu, dtype: bf16}]"
+check "... is not" test "$(loss fp32 0)" != "$(loss some 0)"
+for of in "match: layers.9.lmu, dtype: f32/matches 'layers.9.lmu'" "match: '*', dtype: f23/did you mean 'f32'" "matches: '*'/needs|is a pattern"; do
+  expect "a wrong rule: {${of%/*}}" 65 "precision_rules" "${of#*/}" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+    "model.graph=$source/graphs/lmu_asr.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "training.precision_rules=[{${of%/*}}]"
+done
+counts
