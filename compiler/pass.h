@@ -71,7 +71,8 @@ typedef struct gr_options {
   gr_prefetch prefetch;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
-  gr_dtype precision;  // of products: GR_F32, GR_BF16 or GR_F16
+  gr_dtype precision;     // of products: GR_F32, GR_BF16 or GR_F16
+  gr_dtype reduce_dtype;  // in which ranks send the terms of gradients; they are added in f32
   const gr_precision_rule *precision_rules;
   int n_precision_rules;
   const gr_loss_scale *loss_scale;  // of f16; NULL: the loss is not scaled

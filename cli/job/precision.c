@@ -51,7 +51,11 @@ void gr_precision_options(gr_arena *arena, const gr_settings *s, gr_options *o) 
                                     [gr_precision_tf32] = GR_F32,
                                     [gr_precision_bf16] = GR_BF16,
                                     [gr_precision_fp16] = GR_F16};
+  static const gr_dtype sent[] = {[gr_reduce_dtype_f32] = GR_F32,
+                                  [gr_reduce_dtype_bf16] = GR_BF16,
+                                  [gr_reduce_dtype_f16] = GR_F16};
   o->precision = narrow[s->precision];
+  o->reduce_dtype = sent[s->reduce_dtype];
   o->precision_rules = s->precision_rules, o->n_precision_rules = s->n_precision_rules;
   bool f16 = o->precision == GR_F16;
   for (int i = 0; i < s->n_precision_rules; i++) f16 |= s->precision_rules[i].dtype == GR_F16;

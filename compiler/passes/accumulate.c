@@ -20,6 +20,11 @@ typedef struct halves {
 
 // ---- Where to divide -----------------------------------------------------------------------
 
+static bool is_cast(const gr_graph *g, gr_val v) {
+  const gr_value *value = gr_at(g, v);
+  return value->role == GR_TEMP && g->nodes[value->node].op == &gr_op_cast;
+}
+
 // Whether a collective waits for the end of the step, so that it runs once and not for every
 // micro-batch: its operand is accumulated instead of its result.
 static bool is_deferred(const halves *c, const gr_value *v) {
@@ -28,10 +33,21 @@ static bool is_deferred(const halves *c, const gr_value *v) {
   return op == &gr_op_all_reduce || (op == &gr_op_reduce_scatter && !c->rw->opt->scatter);
 }
 
+// What is accumulated in place of v: the operand of a collective that waits, before it was cast to
+// be sent (options.reduce_dtype).
+static gr_val find_term(const halves *c, gr_val v) {
+  const gr_graph *g = c->rw->old;
+  gr_val term = v;
+  if (is_cast(g, v)) v = g->nodes[gr_at(g, v)->node].in[0];
+  while (is_deferred(c, gr_at(g, v))) term = v = g->nodes[gr_at(g, v)->node].in[0];
+  bool sent = gr_is_narrow(gr_at(g, term)->type.dtype) && is_cast(g, term);
+  return sent ? g->nodes[gr_at(g, term)->node].in[0] : term;
+}
+
 static void name_accumulator(halves *c, gr_val v, const char *name) {
   const gr_graph *g = c->rw->old;
   if (!gr_is(v)) return;
-  while (is_deferred(c, gr_at(g, v))) v = g->nodes[gr_at(g, v)->node].in[0];
+  v = find_term(c, v);
   if (!c->accumulator[v.id]) c->accumulator[v.id] = gr_arena_printf(g->arena, "%s.total", name);
 }
 

@@ -88,7 +88,11 @@ static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis
   const gr_value *was = gr_at(rw->old, n->in[k]);
   if (from >= 0 && to == GR_REPLICATE && s->gathered[n->in[k].id] >> axis & 1)
     return 0;  // the same all_gather was emitted for an earlier reader
-  int64_t c = cost(from, to, (int64_t)gr_type_bytes(&was->type));
+  int64_t bytes = (int64_t)gr_type_bytes(&was->type);
+  // Ranks' terms are added as what they are cast to, rather than rounded first for being smaller.
+  if (n->op == &gr_op_cast && from == GR_PARTIAL)
+    bytes = 1 + 2 * bytes + (int64_t)gr_type_bytes(&gr_at(rw->old, n->out)->type);
+  int64_t c = cost(from, to, bytes);
   return from >= 0 && c < NEVER && s->splits_batch[axis] && was->role != GR_STATE
              ? c * ACTIVATION_MOVE_PENALTY
              : c;
@@ -270,6 +274,22 @@ static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 
+// A value in another dtype, with the same layout.
+static gr_val cast_alike(gr_builder *b, gr_val v, gr_dtype to) {
+  gr_val w = gr_cast(b, v, to);
+  if (!b->err) gr_at(b->g, w)->layout = gr_at(b->g, v)->layout;
+  return b->err ? GR_NONE : w;
+}
+
+// Whether the ranks' terms of a gradient are sent in options.reduce_dtype.
+static bool reduces_narrow(const shard *s, gr_val v) {
+  bool partial = false;
+  if (s->rw->b.err || gr_at(s->rw->b.g, v)->type.dtype != GR_F32) return false;
+  for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
+    partial |= gr_at(s->rw->b.g, v)->layout.at[a] == GR_PARTIAL;
+  return partial && s->rw->opt->reduce_dtype != GR_F32;
+}
+
 // Converts a result to its required layout: a gradient's for the update, a next value's state.
 static gr_val convert_result(shard *s, uint32_t id, gr_val v) {
   const gr_layout *required = s->required[id];
@@ -278,7 +298,10 @@ static gr_val convert_result(shard *s, uint32_t id, gr_val v) {
   bool updated = s->rw->old->values[owner].next.id == id;
   gr_move what = updated ? GR_MOVE_UPDATED : GR_MOVE_SCATTER;
   int64_t group = owner ? gr_units_group(s->units, owner, what, true) : 0;
-  return gr_relayout_as(&s->rw->b, v, *required, group);
+  if (updated || !owner || !reduces_narrow(s, v))
+    return gr_relayout_as(&s->rw->b, v, *required, group);
+  v = cast_alike(&s->rw->b, v, s->rw->opt->reduce_dtype);
+  return cast_alike(&s->rw->b, gr_relayout_as(&s->rw->b, v, *required, group), GR_F32);
 }
 
 static gr_status emit(shard *s, uint32_t i) {

@@ -112,6 +112,36 @@ const gr_program *gr_plan_largest(const gr_plan *p, const char *kind) {
   return most;
 }
 
+// Nodes with a narrow result, and what the values of these take.
+typedef struct narrowed {
+  uint32_t nodes, in_loops, casts, all;
+  double bytes;
+} narrowed;
+
+static void count_narrow(const gr_graph *g, bool in_loop, narrowed *out) {
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    const gr_type *t = &gr_at(g, n->out)->type;
+    bool narrow = n->n_in && gr_is_narrow(gr_at(g, n->in[0])->type.dtype);
+    if (n->op == &gr_op_scan) count_narrow(((const gr_scan *)n->attr)->body, true, out);
+    out->all++, out->casts += n->op == &gr_op_cast;
+    out->nodes += narrow && n->op != &gr_op_cast;
+    out->in_loops += narrow && n->op != &gr_op_cast && in_loop;
+    if (!in_loop && gr_is_narrow(t->dtype)) out->bytes += (double)gr_type_bytes(t);
+  }
+}
+
+static void explain_precision(FILE *f, const gr_graph *g) {
+  narrowed n = {0};
+  char b[32];
+  count_narrow(g, false, &n);
+  if (n.nodes)
+    fprintf(f,
+            "  precision   %u of %u nodes read bf16 or f16, %u of them in loops; %u casts; narrow "
+            "values take %s, half of what they would in f32\n",
+            n.nodes, n.all, n.in_loops, n.casts, gr_bytes_text(n.bytes, b));
+}
+
 static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
   if (!p) return;
   fprintf(f, "program %s\n", p->name);
@@ -120,6 +150,7 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
     explain_unused(f, &p->notes);
     explain_confined(f, &p->notes);
   }
+  explain_precision(f, p->frame.g);
   explain_loops(f, &p->frame);
   gr_explain_peak(f, arena, p);
   gr_explain_moves(f, arena, p);

@@ -102,6 +102,7 @@ const gr_op gr_op_cast = {
     .attrs = attrs,
     .index_spec = "...->...",
     .linear = true,
+    .padding = GR_PADDING_PRESERVED,
     .infer = infer,
     .grad = grad,
     .cpu = cpu,

@@ -72,6 +72,7 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strcmp(word, "scatter=true")) r->o.scatter = true;
   if (!strncmp(word, "rule=", 5)) add_rule(a, r, value);
   if (!strncmp(word, "precision=", 10)) r->o.precision = dtype_of(value);
+  if (!strncmp(word, "reduce_dtype=", 13)) r->o.reduce_dtype = dtype_of(value);
   if (!strncmp(word, "dtype=", 6)) add_precision_rule(a, r, value);
   if (!strncmp(word, "loss_scale=", 11)) {
     r->scale = (gr_loss_scale){atof(value), 2, 0.5, 1, 2000};
