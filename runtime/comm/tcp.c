@@ -111,7 +111,8 @@ static gr_status join_block(gr_tcp *m, const grouping *g, double timeout_s) {
   gr_shared_join(&m->node, m->block, g->local, members_of(g, g->own), m->world_rank, (int)getpid(),
                  m->world == m ? NULL : &m->world->node, timeout_s, m->world->oversubscribed);
   m->machines = g->machines, m->machine = g->own;
-  m->base.local_rank = g->local, m->base.local_ranks = members_of(g, g->own);
+  if (m->world != m)  // the world's are those of the real machine, also where that shares no memory
+    m->base.local_rank = g->local, m->base.local_ranks = members_of(g, g->own);
   if (m->machines == 1) return GR_OK;
   m->node.poll = gr_tcp_poll_aborts;
   return gr_machines_open(&m->far, &m->node, &gr_tcp_link, m, m->base.rank, g->machines, g->most,
@@ -233,8 +234,10 @@ static gr_status find_machines(gr_arena *a, gr_tcp *m, int ranks_per_machine, in
     for (key[r] = 0; strcmp(all[key[r]].machine, all[r].machine);) key[r]++;
     if (strcmp(all[r].machine, own.machine)) continue;
     CPU_OR(&together, &together, &all[r].processors);
+    if (r == m->base.rank) m->base.local_rank = local;
     local++;
   }
+  m->base.local_ranks = local;
   m->oversubscribed = CPU_COUNT(&together) < local;
   return GR_OK;
 }

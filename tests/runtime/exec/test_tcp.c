@@ -73,6 +73,17 @@ static gr_status mesh_3x2(gr_comm *c, int per_machine) {
   return check_mesh(c, 3, 2);
 }
 
+static gr_status places(gr_comm *c, int per_machine) {
+  int of = per_machine ? per_machine : c->ranks, first = c->rank / of * of;
+  int here = c->ranks - first < of ? c->ranks - first : of;
+  if (c->local_rank == c->rank - first && c->local_ranks == here) return GR_OK;
+  return gr_fail(GR_ERR_BUG, GR_NOWHERE, "local rank %d of %d, expected %d of %d", c->local_rank,
+                 c->local_ranks, c->rank - first, here);
+}
+static void ranks_of_a_machine_are_counted(void) {
+  for (int per = 0; per <= 3; per++) all_well(5, per, places);
+}
+
 static void on_one_machine(void) {
   for (int ranks = 1; ranks <= 4; ranks++) all_well(ranks, 0, many);
   all_well(4, 0, mesh_2x2);
@@ -221,6 +232,7 @@ static void node_lists(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"on_one_machine", on_one_machine},
+             {"ranks_of_a_machine_are_counted", ranks_of_a_machine_are_counted},
              {"on_several_machines", on_several_machines},
              {"meshes_over_machines", meshes_over_machines},
              {"failures_reach_other_machines", failures_reach_other_machines},
