@@ -10,7 +10,7 @@
 // It runs after sharding, and within loops too.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
-#include "ops/math/fused.h"
+#include "ops/kernels/fused.h"
 
 typedef struct fuse {
   const gr_graph *g;  // the old graph, or the body of a loop

@@ -30,7 +30,8 @@ static const chip chips[] = {
 enum { CHIPS = sizeof chips / sizeof *chips };
 // Seconds from the end of a kernel of a captured graph to the start of one that waits for it, and
 // of a collective beyond what its bytes take: estimates, to be replaced by measurements.
-static const double launch_gap = 1.5e-6, collective_gap = 15e-6;
+// And of a wait of all blocks of a kernel for each other.
+static const double launch_gap = 1.5e-6, barrier_gap = 1.2e-6, collective_gap = 15e-6;
 
 typedef struct count {
   double launches, bytes, flops, seconds[CHIPS];
@@ -58,38 +59,44 @@ static void note_missing(count *c, const char *op) {
   if (c->n_missing < 8) c->missing[c->n_missing++] = op;
 }
 
-static int launches_of(gr_arena *arena, count *c, const gr_op_call *call) {
+// Describes a call; false: it has no kernel, or is a loop that runs node by node.
+static bool describe(gr_arena *arena, const gr_op_call *call, int *launches, double *barriers) {
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
   gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
   gr_status s = gr_gpu_describe(&g);
-  if (!s) return g.n;
+  *launches = s ? 1 : g.n, *barriers = 0;
+  for (int i = 0; i < g.n && !s; i++)
+    if (launch[i].kind == GR_GPU_KERNEL) *barriers += (double)launch[i].kernel.barriers;
   gr_status_drop(s);
-  note_missing(c, call->op->name);
-  return 1;
+  return !s;
 }
+
+static void add_graph(gr_arena *, const gr_graph *, double runs, count *);
 
 static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, double runs, count *c) {
   gr_op_call call;
+  int launches;
+  double barriers;
   gr_op_call_of(g, n, &call);
-  int launches = launches_of(arena, c, &call);
+  const gr_scan *loop = n->op == &gr_op_scan ? n->attr : NULL;
+  bool there = describe(arena, &call, &launches, &barriers);
+  if (loop && !there) {
+    add_graph(arena, loop->body, runs * (double)loop->steps, c);
+    return;
+  }
+  if (!there) note_missing(c, n->op->name);
   double bytes = bytes_of(&call), flops = (double)gr_op_flops(&call);
   c->launches += runs * launches, c->bytes += runs * bytes, c->flops += runs * flops;
   for (int i = 0; i < CHIPS; i++) {
     double moving = bytes / chips[i].memory, computing = flops / rate_of(&chips[i], &call);
-    c->seconds[i] += runs * (launch_gap * launches + (moving > computing ? moving : computing));
+    c->seconds[i] += runs * (launch_gap * launches + barrier_gap * barriers +
+                             (moving > computing ? moving : computing));
   }
 }
 
 static void add_graph(gr_arena *arena, const gr_graph *g, double runs, count *c) {
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *n = &g->nodes[i];
-    if (n->op == &gr_op_scan) {
-      const gr_scan *s = n->attr;
-      add_graph(arena, s->body, runs * (double)s->steps, c);
-    } else if (!n->op->collective) {
-      add_node(arena, g, n, runs, c);
-    }
-  }
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (!g->nodes[i].op->collective) add_node(arena, g, &g->nodes[i], runs, c);
 }
 
 static void add_collectives(const gr_program *p, count *c) {

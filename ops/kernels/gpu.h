@@ -45,7 +45,8 @@ typedef struct gr_gpu_kernel {
   int64_t blocks;       // the grid has one axis: at least 1, at most 2^31 - 1
   int threads;          // of a block: a multiple of 32, at most 1024
   size_t shared;        // bytes of dynamic shared memory
-  bool cooperative;     // all blocks run at once, so that they may wait for each other
+  bool cooperative;     // all blocks run at once, so that they may wait for each other,
+  int64_t barriers;     // so often in one run: for predictions
   int n_numbers;
   gr_gpu_number number[GR_GPU_NUMBERS];
 } gr_gpu_kernel;
@@ -111,6 +112,7 @@ struct gr_gpu_call {
   // Layouts and this rank's coordinates, for ops whose results depend on the place in the global
   // value; its addresses are not set yet. NULL while a plan is made.
   const gr_launch *where;
+  int processors;   // streaming multiprocessors of the GPU; 0 while a plan is made
   gr_arena *arena;  // for generated text; lives as long as the program
   size_t scratch;   // bytes of working memory that the launches need; it is 256-byte aligned
   int n;
@@ -135,6 +137,9 @@ void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char 
 GR_MUST_USE gr_status gr_gpu_formula(gr_gpu_call *, const char *formula);
 // Appends the attributes that a formula can name, as constants of the type W.
 void gr_gpu_constants(gr_text *, const gr_op_call *);
+// Appends a device function of floats, `name`, that computes an element of an elementwise node from
+// those of its operands. W is float in the text before it.
+void gr_gpu_function(gr_text *, const char *name, const gr_graph *, const gr_node *);
 void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
 void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);

@@ -99,6 +99,17 @@ void gr_gpu_constants(gr_text *out, const gr_op_call *call) {
   }
 }
 
+void gr_gpu_function(gr_text *t, const char *name, const gr_graph *g, const gr_node *n) {
+  gr_op_call call;
+  gr_op_call_of(g, n, &call);
+  gr_text_printf(t, "__device__ inline float %s(", name);
+  for (int k = 0; k < n->n_in; k++) gr_text_printf(t, "%sfloat x%d", k ? ", " : "", k);
+  gr_text_put(t, ") {\n");
+  gr_gpu_constants(t, &call);
+  gr_text_printf(t, "  return %s;\n}\n\n",
+                 n->op->tile_formula ? n->op->tile_formula : n->op->formula);
+}
+
 // The text before that of pointwise.cu: types and sizes, and the function f.
 static void put_formula(gr_text *out, const gr_op_call *call, const char *formula, int pack) {
   bool wide = gr_gpu_wide(call->out[0].dtype) == 8;

@@ -170,6 +170,19 @@ __device__ inline void gr_grid_barrier(unsigned *count, unsigned *goal) {
   __syncthreads();
 }
 
+// All blocks of a cooperative launch wait until `goal` of them have come so far. `count` is in global
+// memory, and 0 when the kernel starts. What was written before is there for __ldcg after it.
+__device__ inline void gr_grid_barrier(unsigned *count, unsigned goal) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(count, 1u);
+    while (atomicAdd(count, 0u) < goal) __nanosleep(20);
+    __threadfence();
+  }
+  __syncthreads();
+}
+
 // ---- Random numbers -----------------------------------------------------------------------------
 
 // Philox4x32-10 (base/rng.h): the same words as on the CPU. `key` is the hash of seed and stream.

@@ -172,5 +172,6 @@ const gr_op gr_op_scan = {
     .flops = flops,
     .save_for_backward = gr_scan_save_for_backward,
     .grad = gr_scan_grad,
+    .gpu = gr_scan_gpu,
     .cases = none,
 };

@@ -3,7 +3,7 @@
 // The fast kernel runs the body over tiles that stay in the L1 cache: each part is a loop over one
 // tile (gr_op.tile), the same code that runs the part alone, so that results are the same bits. A
 // result whose memory is that of an operand is stored after all parts have read the tile.
-#include "ops/math/fused.h"
+#include "ops/kernels/fused.h"
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/pointwise.h"
 
@@ -273,15 +273,12 @@ static gr_kernel fast(const gr_op_call *s) {
 // ---- On a GPU: one generated kernel, in which a value is a variable
 // --------------------------------
 
-static void put_part(gr_text *t, const gr_graph *g, const gr_node *part) {
-  gr_op_call call;
-  gr_op_call_of(g, part, &call);
-  gr_text_printf(t, "__device__ inline float part_%u(", part->out.id);
-  for (int k = 0; k < part->n_in; k++) gr_text_printf(t, "%sfloat x%d", k ? ", " : "", k);
-  gr_text_put(t, ") {\n");
-  gr_gpu_constants(t, &call);
-  gr_text_printf(t, "  return %s;\n}\n\n",
-                 part->op->tile_formula ? part->op->tile_formula : part->op->formula);
+void gr_fused_put_functions(gr_text *t, const gr_graph *body, const char *prefix) {
+  char name[80];
+  for (uint32_t i = 0; i < body->n_nodes; i++) {
+    snprintf(name, sizeof name, "%s_%u", prefix, body->nodes[i].out.id);
+    gr_gpu_function(t, name, body, &body->nodes[i]);
+  }
 }
 
 static void put_parameters(gr_text *t, const gr_op_call *s) {
@@ -307,7 +304,7 @@ static gr_status gpu(gr_gpu_call *c) {
   const gr_graph *g = ((const gr_fused *)s->attr)->body;
   gr_text t = gr_text_make(c->arena);
   gr_text_put(&t, "typedef float W;\n\n");
-  for (uint32_t i = 0; i < g->n_nodes; i++) put_part(&t, g, &g->nodes[i]);
+  gr_fused_put_functions(&t, g, "part");
   put_parameters(&t, s);
   gr_text_put(&t, "  for (long long i = GR_FIRST; i < n; i += GR_ALL) {\n");
   for (int k = 0; k < s->n_in; k++)

@@ -16,6 +16,14 @@ static gr_status choose(const gr_exec *e, const gr_graph *g, gr_exec_step *step)
   return GR_OK;
 }
 
+// Whether a GPU runs a whole loop as one kernel; otherwise its nodes are run step by step.
+static bool chooses_loop(const gr_exec *e, const gr_graph *g, gr_exec_step *step) {
+  if (!e->device->ops->gpu) return false;
+  gr_status s = choose(e, g, step);
+  gr_status_drop(s);
+  return !s;
+}
+
 static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
   const gr_node *n = step->node;
   gr_type *in = GR_NEW(e->arena, gr_type, n->n_in), *out = GR_NEW(e->arena, gr_type, n->n_out);
@@ -48,8 +56,9 @@ static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char 
       step->in[k] = gr_exec_address(e, p, base, n->in[k].id);
   for (int k = 0; k < n->n_out; k++) step->out[k] = gr_exec_address(e, p, base, gr_out(n, k).id);
   if (p->scratch) step->l.scratch = base + p->scratch[i];
-  if (p->body && p->body[i]) return gr_exec_loop_open(e, p->body[i], base + p->body_at[i], step);
-  return choose(e, g, step);
+  if (!p->body || !p->body[i]) return choose(e, g, step);
+  if (chooses_loop(e, g, step)) return GR_OK;
+  return gr_exec_loop_open(e, p->body[i], base + p->body_at[i], step);
 }
 
 gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, bool body,

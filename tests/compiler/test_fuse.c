@@ -1,7 +1,7 @@
 // test_fuse.c - the pass `fuse` on random graphs: the same bits as without it, by fast kernels and
 // by reference kernels, whatever groups it finds, and in place.
 #include "compiler/pass.h"
-#include "ops/math/fused.h"
+#include "ops/kernels/fused.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
 #include "tests/ops/bench.h"

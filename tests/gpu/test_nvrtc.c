@@ -13,6 +13,7 @@
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
 #include "tests/gpu/cases.h"
+#include "tests/gpu/loops.h"
 
 // ---- The library ------------------------------------------------------------------------------
 
@@ -154,6 +155,18 @@ static void add_fused(void) {
   }
 }
 
+// So are those of loops.
+static void add_loops(void) {
+  enum { SEEDS = 4 };
+  gr_op_call call;
+  for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+    gr_graph *g;
+    MUST(loops_random(arena, seed, 8, 32, &g));
+    gr_op_call_of(g, &g->nodes[0], &call);
+    add_call(&call);
+  }
+}
+
 // ---- What the compiler says ---------------------------------------------------------------------
 
 static gr_status compile(void *arg, int i) {
@@ -185,7 +198,9 @@ static void judge_kernel(const job *j, const char *entry, const char *frame, con
   int spills =
       number_before(frame, " bytes spill stores") + number_before(frame, " bytes spill loads");
   int registers = number_before(used, " registers"), shared = number_before(used, " bytes smem");
-  CHECK(!stack && !spills, "%s (%s) for %s: %s has %d bytes of stack, %d of spills", j->op,
+  // A division's slow path is a call, and a loop keeps more values than a call preserves.
+  bool few = !strcmp(j->op, "scan") && stack <= 64 && spills <= 64;
+  CHECK(few || (!stack && !spills), "%s (%s) for %s: %s has %d bytes of stack, %d of spills", j->op,
         j->types, j->arch, entry, stack, spills);
   CHECK(registers > 0 && (registers + 7) / 8 * 8 * j->threads <= 65536,
         "%s (%s) for %s: %s needs %d registers in each of %d threads", j->op, j->types, j->arch,
@@ -214,6 +229,7 @@ static void kernels(void) {
   arena = gr_arena_create();
   add_ops();
   if (!only || !strcmp(only, "fused")) add_fused();
+  if (!only || !strcmp(only, "scan")) add_loops();
   if (!library_open()) SKIP("libnvrtc.so.13 is not on this machine");
   MUST(gr_tasks_run(0, n_jobs, compile, NULL));
   if (table)

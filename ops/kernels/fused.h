@@ -6,6 +6,7 @@
 // or bf16. All values have the same sizes, except that a leaf may be a row: of the size of the last
 // axis, added to each row of the others (bias_add).
 #pragma once
+#include "base/text.h"
 #include "ir/op.h"
 
 typedef struct gr_fused {
@@ -21,3 +22,5 @@ bool gr_fused_takes(const gr_graph *, const gr_node *);
 // the same sizes. One of the two holds for all operands of parts.
 bool gr_fused_is_row(const gr_type *t, const gr_type *out);
 bool gr_fused_is_like(const gr_type *t, const gr_type *out);
+// Appends, for a GPU, a device function of floats for each part: PREFIX_V computes value V of the body.
+void gr_fused_put_functions(gr_text *, const gr_graph *body, const char *prefix);
