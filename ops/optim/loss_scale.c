@@ -4,6 +4,7 @@
 // makes the scale smaller; so many good steps in a row make it larger.
 #include <math.h>
 #include "ops/kernels/cpu.h"
+#include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
 static gr_status infer(gr_op_call *s) {
@@ -22,6 +23,16 @@ static gr_status cpu(const gr_launch *l) {
                         : scale;
   OUT(0, 0, isfinite((float)next) ? next : scale);
   OUT(1, 0, ok && !grows ? good : 0);
+  return GR_OK;
+}
+
+GR_CU(loss_scale);
+
+static gr_status gpu(gr_gpu_call *g) {
+  const gr_loss_scale *a = g->call->attr;
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_loss_scale, "loss_scale", 1, 32);
+  gr_gpu_int(k, a->growth_interval);
+  gr_gpu_real(k, a->growth_factor), gr_gpu_real(k, a->backoff_factor), gr_gpu_real(k, a->min);
   return GR_OK;
 }
 
@@ -52,5 +63,6 @@ const gr_op gr_op_loss_scale = {
     .index_spec = ",,->,",
     .infer = infer,
     .cpu = cpu,
+    .gpu = gpu,
     .cases = cases,
 };

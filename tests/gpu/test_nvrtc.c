@@ -112,12 +112,12 @@ static bool call_of(const gr_op *op, const gr_case *c, gr_op_call *out) {
 }
 
 static void add_case(const gr_op *op, const gr_case *c) {
-  static const char *const types[] = {"bf16", "f64"};
+  static const char *const types[] = {"bf16", "f16", "f64"};
   gr_case as;
   gr_op_call call;
   CHECK(call_of(op, c, &call), "%s: inference fails", op->name);
   add_call(&call);
-  for (int d = 0; d < (doubles ? 2 : 1); d++)
+  for (int d = 0; d < (doubles ? 3 : 2); d++)
     if (gpu_case_retyped(arena, c, types[d], &as) && call_of(op, &as, &call)) add_call(&call);
 }
 

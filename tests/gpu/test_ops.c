@@ -87,7 +87,7 @@ static bool runs_as(const gr_op *op, const char *dtype) {
 }
 
 static void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial *)) {
-  static const char *const dtypes[] = {"f64", "bf16"};
+  static const char *const dtypes[] = {"f64", "bf16", "f16"};
   gr_case other;
   trial *t = add(op, c, at_case);
   CHECK(t, "%s case %d: inference fails", op->name, at_case);
