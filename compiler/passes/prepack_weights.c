@@ -29,6 +29,8 @@ static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_
   gr_builder was = l->b;
   l->b.loc = n->loc, l->b.scope = n->scope;
   gr_val z = gr_matmul_packed(&l->b, x, columns, call.out[0].dim[1]);
+  if (gr_is(z)) gr_at(l->b.g, z)->layout = gr_at(s->body, n->out)->layout;
+  z = gr_cast(&l->b, z, call.out[0].dtype);  // a packed product is f32
   l->b.loc = was.loc, l->b.scope = was.scope;
   return map[n->out.id] = z;
 }
@@ -36,7 +38,8 @@ static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_
 static void write_nodes(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
   for (uint32_t i = 0; i < s->body->n_nodes; i++) {
     const gr_node *n = &s->body->nodes[i];
-    gr_val out = packs(s, n) ? multiply(l, s, n, operands, map) : gr_emit_copy(&l->b, s->body, n, map);
+    gr_val out =
+        packs(s, n) ? multiply(l, s, n, operands, map) : gr_emit_copy(&l->b, s->body, n, map);
     for (int k = 0; gr_is(out) && k < n->n_out; k++)
       gr_at(l->b.g, map[gr_out(n, k).id])->layout = gr_at(s->body, gr_out(n, k))->layout;
   }

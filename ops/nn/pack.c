@@ -22,8 +22,8 @@ bool gr_matmul_packs(const gr_op_call *s) {
   if (s->op != &gr_op_matmul || a->ta || a->sum || s->in[0].rank != 2 || s->in[1].rank != 2)
     return false;
   bool pairs = s->in[0].dtype == GR_BF16 && gr_last(s->in) % 2 == 0;
-  return (gr_is_f32(s) || (s->out[0].dtype == GR_F32 && (pairs || s->in[0].dtype == GR_F16))) &&
-         s->in[0].dim[0] <= FEW_ROWS && gr_type_count(s->in + 1) >= MIN_ELEMENTS;
+  return (gr_is_f32(s) || pairs || s->in[0].dtype == GR_F16) && s->in[0].dim[0] <= FEW_ROWS &&
+         gr_type_count(s->in + 1) >= MIN_ELEMENTS;
 }
 
 gr_val gr_pack(gr_builder *b, const gr_op_call *product, gr_val y) {
