@@ -4,6 +4,7 @@
 // second kernel adds the sums of all teams, in their order.
 
 // This team's sums [2, n]: of dy z, then of dy; in registers, or in working memory if HELD is 0.
+// The sums over a row, before the first add, wait until all threads of the team have written zeros.
 template <int N>
 struct sums {
   W *memory, z[HELD ? HELD : 1], d[HELD ? HELD : 1];
@@ -11,7 +12,6 @@ struct sums {
   __device__ sums(W *memory, long long n) : memory(memory), z(), d(), n(n) {
     if (HELD == 0)
       for (long long i = LANE; i < 2 * n; i += TEAM) memory[i] = 0;
-    if (HELD == 0 && TEAM > 32) __syncthreads();
   }
   __device__ void add(int k, long long i, W by_z, W by) {
     if (HELD)

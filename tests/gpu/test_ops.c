@@ -117,9 +117,18 @@ static void add_all(void (*then)(trial *)) {
 
 // Memory for a value; at: its first element.
 static gr_device_block place(const trial *t, const gr_type *type, void **at) {
-  size_t skip = t->way == SLICED ? gr_type_bytes(type) : 0;
-  gr_device_block b = block_of(gr_type_bytes(type) + skip);
-  *at = (char *)b.at + skip;
+  size_t bytes = gr_type_bytes(type);
+  gr_device_block b = block_of(t->way == SLICED ? 3 * bytes : bytes);
+  *at = (char *)b.at + (t->way == SLICED ? bytes : 0);
+  return b;
+}
+
+// Memory for a result: a slice follows it, so that every byte beyond its end is seen.
+static gr_device_block place_result(const trial *t, const gr_type *type, void **at) {
+  size_t bytes = gr_type_bytes(type);
+  gr_device_block b = t->way == SLICED ? place(t, type, at) : block_of(2 * bytes);
+  if (t->way != SLICED) *at = b.at;
+  MUST(device->ops->fill(device, b.at, 0xff, b.bytes));
   return b;
 }
 
@@ -141,8 +150,7 @@ static void place_all(trial *t, void **in) {
     int i = taken(t, k);
     if (i >= 0) t->made[k] = in[i];
     if (i >= 0) continue;
-    t->out[k] = place(t, &u->call.out[k], &t->made[k]);
-    MUST(device->ops->fill(device, t->made[k], 0xff, gr_type_bytes(&u->call.out[k])));
+    t->out[k] = place_result(t, &u->call.out[k], &t->made[k]);
   }
 }
 
@@ -174,6 +182,22 @@ static double near_of(const use *u) {
   for (int k = 0; k < u->call.n_out; k++) narrow |= gr_dtypes[u->call.out[k].dtype].size == 2;
   for (int k = 0; k < u->call.n_in; k++) narrow |= gr_dtypes[u->call.in[k].dtype].size == 2;
   return narrow ? 4e-2 : 1e-4;
+}
+
+// Checks that the slices beside those of the results are what they were.
+static void check_neighbours(trial *t) {
+  for (int k = 0; k < t->u.call.n_out; k++) {
+    size_t bytes = gr_type_bytes(&t->u.call.out[k]), all = (t->way == SLICED ? 3 : 2) * bytes;
+    size_t from = t->way == SLICED ? bytes : 0, bad = 0;
+    if (taken(t, k) >= 0) continue;
+    unsigned char *slices = malloc(all);
+    MUST(device->ops->download(device, slices, t->out[k].at, all));
+    MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
+    for (size_t i = 0; i < all; i++) bad += (i < from || i >= from + bytes) && slices[i] != 0xff;
+    CHECK(!bad, "%s case %d writes %zu bytes beside result %d", t->u.call.op->name, t->at_case, bad,
+          k);
+    free(slices);
+  }
 }
 
 static void compare(trial *t) {
@@ -223,6 +247,7 @@ static void run_all(void) {
     if (trials[i].refused) continue;
     run(&trials[i]);
     compare(&trials[i]);
+    check_neighbours(&trials[i]);
     release(&trials[i]);
   }
   list_refused();
