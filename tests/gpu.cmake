@@ -34,7 +34,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     list(APPEND libraries nccl)
   endif()
   foreach(library ${libraries})
-    target_link_libraries(standin_${library} PRIVATE ${standin}/libcuda.so.1)
+    target_link_libraries(standin_${library} PRIVATE -Wl,${standin}/libcuda.so.1)  # not -lcuda, which may be another
     add_dependencies(standin_${library} standin_cuda)
   endforeach()
   # Compiled kernels are kept in the build folder: a new version of the stand-in compiler has another number.
