@@ -29,6 +29,7 @@ static void compare(const gr_graph *a, const gr_graph *b, uint32_t seed, bool fa
           seed, k, fast ? "fast" : "reference");
   }
   values_free(x, a->n_values), values_free(y, b->n_values);
+  free(x), free(y);
 }
 
 static uint32_t parts(const gr_graph *g) {
