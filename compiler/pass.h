@@ -137,6 +137,10 @@ void gr_copy_links(gr_rewrite *);  // loss, denominator, results, and grad and n
 // body.
 typedef void (*gr_write_body)(gr_loop *, const gr_scan *, const gr_val *operands, gr_val *map);
 void gr_rewrite_loop(gr_rewrite *, const gr_node *scan, gr_write_body write);
+// Sets map[] for the results of an old scan whose body a closed loop has written again, yield for
+// yield, with their layouts; body_map is by value of the old body.
+void gr_map_loop(const gr_loop *, const gr_graph *old, const gr_node *scan, const gr_val *body_map,
+                 gr_val *map);
 
 // The layout of weight w, by the rules.
 gr_layout gr_weight_layout(const gr_mesh *, const gr_value *w, const gr_options *);

@@ -43,6 +43,17 @@ void gr_copy_links(gr_rewrite *rw) {
   }
 }
 
+void gr_map_loop(const gr_loop *l, const gr_graph *old, const gr_node *n, const gr_val *body_map,
+                 gr_val *map) {
+  const gr_scan *s = n->attr;
+  for (int k = 0; k < n->n_out; k++) {
+    gr_val was = gr_out(n, k), *now = &map[was.id];
+    *now = k < s->n_carry ? gr_loop_last(l, body_map[gr_scan_carry(s, k).id])
+                          : gr_loop_stack(l, k - (int)s->n_carry);
+    if (gr_is(*now)) gr_at(l->outside->g, *now)->layout = gr_at(old, was)->layout;
+  }
+}
+
 void gr_rewrite_loop(gr_rewrite *rw, const gr_node *n, gr_write_body write) {
   const gr_scan *s = n->attr;
   gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->arena, gr_val, s->body->n_values);
@@ -54,12 +65,7 @@ void gr_rewrite_loop(gr_rewrite *rw, const gr_node *n, gr_write_body write) {
   gr_loop_nexts(&l, s, map);
   for (uint32_t j = 0; j < s->body->n_results; j++) gr_loop_yield(&l, map[s->body->results[j].id]);
   gr_loop_close(&l);
-  for (int k = 0; k < n->n_out; k++) {
-    gr_val was = gr_out(n, k), *now = &rw->map[was.id];
-    *now = k < s->n_carry ? gr_loop_last(&l, map[gr_scan_carry(s, k).id])
-                          : gr_loop_stack(&l, k - (int)s->n_carry);
-    if (gr_is(*now)) gr_at(rw->b.g, *now)->layout = gr_at(rw->old, was)->layout;
-  }
+  gr_map_loop(&l, rw->old, n, map, rw->map);
 }
 
 bool gr_name_matches(const char *name, const char *const *patterns, int n) {

@@ -42,6 +42,7 @@ typedef struct gr_type {
 bool gr_type_possible(const gr_type *);
 int64_t gr_type_count(const gr_type *);
 size_t gr_type_bytes(const gr_type *);
+size_t gr_types_bytes(const gr_type *, int n);  // of n types together
 bool gr_type_same(const gr_type *, const gr_type *);
 // Text such as "f32[4,7]"; sizes are at least 1. Parsing fails with GR_ERR_TYPE; gr_type_text
 // writes to buf and returns it.

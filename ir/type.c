@@ -21,6 +21,12 @@ size_t gr_type_bytes(const gr_type *t) {
   return (size_t)gr_type_count(t) * gr_dtypes[t->dtype].size;
 }
 
+size_t gr_types_bytes(const gr_type *t, int n) {
+  size_t bytes = 0;
+  for (int k = 0; k < n; k++) bytes += gr_type_bytes(&t[k]);
+  return bytes;
+}
+
 bool gr_type_same(const gr_type *a, const gr_type *b) {
   return a->dtype == b->dtype && a->rank == b->rank &&
          !memcmp(a->dim, b->dim, sizeof(int64_t) * (size_t)a->rank);

@@ -227,8 +227,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   return GR_OK;
 }
 
-// ---- What a device does otherwise
-// ----------------------------------------------------------------
+// ---- What a device does otherwise --------------------------------------------------------------
 
 static bool is_asked(const gr_settings *s, gr_precision precision, const char *dtype) {
   bool any = s->precision == precision;

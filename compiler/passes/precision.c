@@ -143,12 +143,7 @@ static void emit_scan(level *l, const gr_node *n) {
                 .in_loop = true};
   l->b->loc = n->loc, l->b->scope = n->scope;
   emit_body(l, s, n, &loop, &body);
-  for (int k = 0; k < n->n_out; k++) {
-    gr_val was = gr_out(n, k), *now = &l->map[was.id];
-    *now = k < s->n_carry ? gr_loop_last(&loop, body.map[gr_scan_carry(s, k).id])
-                          : gr_loop_stack(&loop, k - (int)s->n_carry);
-    if (gr_is(*now)) gr_at(l->b->g, *now)->layout = gr_at(l->g, was)->layout;
-  }
+  gr_map_loop(&loop, l->g, n, body.map, l->map);
 }
 
 static void emit_nodes(level *l) {

@@ -103,6 +103,8 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
   }
 }
 
+const char *const gr_plan_kinds[] = {"train", "micro", "update", "eval", NULL};
+
 const gr_program *gr_plan_largest(const gr_plan *p, const char *kind) {
   const gr_program *most = NULL;
   for (uint32_t i = 0; i < p->n_programs; i++)
@@ -162,8 +164,7 @@ void gr_plan_explain(FILE *f, const gr_plan *p) {
   gr_explain_weights(f, p);
   explain_memory(f, p);
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
-  static const char *const kinds[] = {"train", "micro", "update", "eval"};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    explain_program(f, arena, gr_plan_largest(p, kinds[i]));
+  for (const char *const *kind = gr_plan_kinds; *kind; kind++)
+    explain_program(f, arena, gr_plan_largest(p, *kind));
   gr_arena_destroy(arena);
 }

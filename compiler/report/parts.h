@@ -7,6 +7,7 @@ const char *gr_bytes_text(double bytes, char buf[32]);  // "12.3 MB"
 const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
 // Programs differ by bucket: the one of a kind that needs the most memory; NULL: there is none.
 const gr_program *gr_plan_largest(const gr_plan *, const char *kind);
+extern const char *const gr_plan_kinds[];  // those that reports are about, up to NULL
 // States and gradients by kind, and which of them are sharded.
 void gr_explain_states(FILE *, const gr_plan *);
 // The values that are live where a program's memory peaks.

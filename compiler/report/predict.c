@@ -28,9 +28,9 @@ static const chip chips[] = {
     {"B200", 8.0e12, 37e12, 75e12, 2250e12, 900e9},
 };
 enum { CHIPS = sizeof chips / sizeof *chips };
-// Seconds from the end of a kernel of a captured graph to the start of one that waits for it, and
-// of a collective beyond what its bytes take: estimates, to be replaced by measurements.
-// And of a wait of all blocks of a kernel for each other.
+// Seconds, all of them estimates, to be replaced by measurements: from the end of a kernel of a
+// captured graph to the start of one that waits for it; for all blocks of a kernel to wait for each
+// other; of a collective beyond what its bytes take.
 static const double launch_gap = 1.5e-6, barrier_gap = 1.2e-6, collective_gap = 15e-6;
 
 typedef struct count {
@@ -44,13 +44,6 @@ static double rate_of(const chip *c, const gr_op_call *call) {
   gr_dtype d = call->n_in ? call->in[0].dtype : call->out[0].dtype;
   if (d == GR_F64) return c->f64;
   return gr_op_contracts(call) && gr_dtypes[d].size == 2 ? c->narrow : c->f32;
-}
-
-static double bytes_of(const gr_op_call *call) {
-  size_t bytes = 0;
-  for (int k = 0; k < call->n_in; k++) bytes += gr_type_bytes(&call->in[k]);
-  for (int k = 0; k < call->n_out; k++) bytes += gr_type_bytes(&call->out[k]);
-  return (double)bytes;
 }
 
 static void note_missing(count *c, const char *op) {
@@ -85,7 +78,9 @@ static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, doubl
     return;
   }
   if (!there) note_missing(c, n->op->name);
-  double bytes = bytes_of(&call), flops = (double)gr_op_flops(&call);
+  double bytes =
+      (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
+  double flops = (double)gr_op_flops(&call);
   c->launches += runs * launches, c->bytes += runs * bytes, c->flops += runs * flops;
   for (int i = 0; i < CHIPS; i++) {
     double moving = bytes / chips[i].memory, computing = flops / rate_of(&chips[i], &call);
@@ -128,12 +123,11 @@ static void predict(FILE *f, const gr_program *p) {
 }
 
 void gr_plan_predict(FILE *f, const gr_plan *p) {
-  static const char *const kinds[] = {"train", "micro", "update", "eval"};
   fprintf(
       f,
       "on a GPU    one captured graph a program; times by the chips' data sheets, an estimate\n");
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    const gr_program *most = gr_plan_largest(p, kinds[i]);
+  for (const char *const *kind = gr_plan_kinds; *kind; kind++) {
+    const gr_program *most = gr_plan_largest(p, *kind);
     if (most) predict(f, most);
   }
 }

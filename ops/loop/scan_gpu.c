@@ -19,14 +19,16 @@
 // run node by node.
 #include "ops/loop/scan_gpu.h"
 
-enum { BLOCKS = 96, MOST_SHARED = 96 << 10, LEAST_STEPS = 4, COUNTER = 256 };
+// 64 kB of shared memory for a block is what all GPUs since compute capability 7.0 have.
+enum { BLOCKS = 96, MOST_SHARED = 64 << 10, LEAST_STEPS = 4, COUNTER = 256 };
 enum { MOST_BARRIERS = (1 << 30) / BLOCKS };  // the counter of those that have come is 32 bits
 
 // ---- Which loops ------------------------------------------------------------------------------
 
 static bool is_f32(const gr_scan_writer *w, gr_val v) { return type_of(w, v)->dtype == GR_F32; }
 
-// The product that a call is, if it is one of two matrices and nothing more; NULL otherwise.
+// The product that a node is, if it is one of its two operands, dense matrices, and nothing more;
+// NULL otherwise.
 static const gr_gpu_gemm *find_product(const gr_scan_writer *w, const gr_node *n) {
   gr_op_call call;
   gr_gpu_call d = {.call = &call, .arena = w->arena};
@@ -35,10 +37,12 @@ static const gr_gpu_gemm *find_product(const gr_scan_writer *w, const gr_node *n
   d.launch = GR_NEW(w->arena, gr_gpu_launch, GR_GPU_LAUNCHES);
   gr_status s = gr_gpu_describe(&d);
   const gr_gpu_gemm *g = &d.launch[0].gemm;
-  bool plain = !s && d.n == 1 && d.launch[0].kind == GR_GPU_GEMM && g->batch == 1 &&
-               g->epilogue == GR_GPU_PLAIN && g->ldc == g->n;
+  bool alone = !s && d.n == 1 && d.launch[0].kind == GR_GPU_GEMM && g->batch == 1 &&
+               g->epilogue == GR_GPU_PLAIN && type_of(w, n->out)->rank == 2;
   gr_status_drop(s);
-  return plain && type_of(w, n->out)->rank == 2 ? g : NULL;
+  bool dense = alone && g->lda == (g->ta ? g->m : g->k) && g->ldb == (g->tb ? g->k : g->n) &&
+               g->ldc == g->n && g->a.index == 0 && g->b.index == 1;
+  return dense ? g : NULL;
 }
 
 static bool takes_node(const gr_scan_writer *w, const gr_node *n) {

@@ -7,18 +7,14 @@
 //   step, t  the number of the step, and its index in sequences and yields
 #include "ops/loop/scan_gpu.h"
 
-// ---- Text: values
-// -----------------------------------------------------------------------------------
+// ---- Values ------------------------------------------------------------------------------------
 
 #define PUT(...) gr_text_printf(&w->text, __VA_ARGS__)
 
-// The element of a value at an index, which is C text.
-static void put_element(gr_scan_writer *w, gr_val v, const char *index) {
-  const gr_value *value = gr_at(w->g, v);
-  if (value->role == GR_TEMP || value->role == GR_STATE)
-    PUT("__ldcg(&v%u[%s])", v.id, index);
-  else
-    PUT("v%u[%s]", v.id, index);
+// The element of a value at an index, which is C text too.
+static const char *element(gr_scan_writer *w, gr_val v, const char *index) {
+  bool fresh = gr_at(w->g, v)->role != GR_INPUT;  // another block may have written it
+  return gr_arena_printf(w->arena, fresh ? "__ldcg(&v%u[%s])" : "v%u[%s]", v.id, index);
 }
 
 static long long count_of(const gr_scan_writer *w, gr_val v) {
@@ -66,8 +62,7 @@ static void put_stores(gr_scan_writer *w, gr_val v, const char *indent) {
           v.id);
 }
 
-// ---- Text: nodes
-// -----------------------------------------------------------------------------------
+// ---- Nodes -------------------------------------------------------------------------------------
 
 static void put_functions(gr_scan_writer *w) {
   for (uint32_t i = 0; i < w->g->n_nodes; i++) {
@@ -87,7 +82,7 @@ static void put_operand(gr_scan_writer *w, const gr_node *n, int k) {
   if (here)
     PUT("r%u", n->in[k].id);
   else
-    put_element(w, n->in[k], reads_in_place(w, n, k) ? "at" : "column");
+    PUT("%s", element(w, n->in[k], reads_in_place(w, n, k) ? "at" : "column"));
 }
 
 static void put_fused(gr_scan_writer *w, const gr_node *n) {
@@ -122,27 +117,21 @@ static void put_elementwise(gr_scan_writer *w, const gr_node *n) {
 
 // The sum of a product's element in row `row` and column `column`, by the lanes of a warp.
 static void put_product(gr_scan_writer *w, const gr_node *n) {
-  const gr_gpu_gemm *a = product_of(w, n);
-  uint32_t i = (uint32_t)(n - w->g->nodes);
-  long long k = (long long)product_of(w, n)->k, rows = (long long)type_of(w, n->out)->dim[0],
-            columns = (long long)type_of(w, n->out)->dim[1];
-  PUT("        float r%u = 0;\n        for (int k = lane; k < %lld; k += 32) r%u += ", n->out.id, k,
-      n->out.id);
-  put_element(w, n->in[0],
-              a->ta ? gr_arena_printf(w->arena, "(long long)k * %lld + row", rows)
-                    : gr_arena_printf(w->arena, "row * %lld + k", k));
-  PUT(" * ");
-  if (w->held[i])
-    PUT("held[%zu + turn * %lld + k]", w->held[i] - 1, k);
-  else
-    put_element(w, n->in[1],
-                a->tb ? gr_arena_printf(w->arena, "column * %lld + k", k)
-                      : gr_arena_printf(w->arena, "(long long)k * %lld + column", columns));
-  PUT(";\n        r%u = gr_warp_sum(r%u);\n", n->out.id, n->out.id);
+  const gr_gpu_gemm *p = product_of(w, n);
+  size_t held = w->held[n - w->g->nodes];
+  long long rows = (long long)p->m, columns = (long long)p->n, k = (long long)p->k;
+  const char *a = p->ta ? gr_arena_printf(w->arena, "(long long)k * %lld + row", rows)
+                        : gr_arena_printf(w->arena, "row * %lld + k", k);
+  const char *b = p->tb ? gr_arena_printf(w->arena, "column * %lld + k", k)
+                        : gr_arena_printf(w->arena, "(long long)k * %lld + column", columns);
+  const char *right = held ? gr_arena_printf(w->arena, "held[%zu + turn * %lld + k]", held - 1, k)
+                           : element(w, n->in[1], b);
+  PUT("        float r%u = 0;\n        for (int k = lane; k < %lld; k += 32) r%u += %s * %s;\n"
+      "        r%u = gr_warp_sum(r%u);\n",
+      n->out.id, k, n->out.id, element(w, n->in[0], a), right, n->out.id, n->out.id);
 }
 
-// ---- Text: levels
-// -----------------------------------------------------------------------------------
+// ---- Levels ------------------------------------------------------------------------------------
 
 // The nodes of a level whose results have the sizes of node `first`: those that are not done.
 static void put_group(gr_scan_writer *w, uint32_t first, bool *done) {
@@ -193,26 +182,24 @@ static void put_copy(gr_scan_writer *w, gr_val like, const char *to, const char 
       count_of(w, like), to, from);
 }
 
-// Next values that no node makes, and yields that are leaves. They are read before the barrier.
+// Next values that no node makes, and yields that are leaves.
 static void put_leaf_copies(gr_scan_writer *w) {
-  char to[64];
   for (int c = 0; c < w->s->n_carry; c++) {
     gr_val next = gr_at(w->g, gr_scan_carry(w->s, c))->next;
     if (gr_at(w->g, next)->role == GR_TEMP) continue;
-    snprintf(to, sizeof to, "next%d", c);
-    bool carry = gr_at(w->g, next)->role == GR_STATE;
-    put_copy(w, next, to,
-             gr_arena_printf(w->arena, carry ? "__ldcg(&v%u[at])" : "v%u[at]", next.id));
+    put_copy(w, next, gr_arena_printf(w->arena, "next%d", c), element(w, next, "at"));
   }
   for (uint32_t j = 0; j < w->g->n_results; j++) {
     gr_val v = w->g->results[j];
     if (gr_at(w->g, v)->role == GR_TEMP) continue;
-    snprintf(to, sizeof to, "(out%d + t * %lld)", (int)w->s->n_carry + (int)j, count_of(w, v));
-    bool carry = gr_at(w->g, v)->role == GR_STATE;
-    put_copy(w, v, to, gr_arena_printf(w->arena, carry ? "__ldcg(&v%u[at])" : "v%u[at]", v.id));
+    put_copy(w, v,
+             gr_arena_printf(w->arena, "(out%d + t * %lld)", (int)w->s->n_carry + (int)j,
+                             count_of(w, v)),
+             element(w, v, "at"));
   }
 }
 
+// Initial carries, and the block's columns of constant matrices.
 static void put_beginning(gr_scan_writer *w) {
   PUT("  char *memory = (char *)scratch;\n  unsigned *count = (unsigned *)scratch, goal = 0;\n"
       "  const int lane = threadIdx.x %% 32, warp = threadIdx.x / 32;\n  (void)lane, "
@@ -226,15 +213,13 @@ static void put_beginning(gr_scan_writer *w) {
   for (uint32_t i = 0; i < w->g->n_nodes; i++) {
     const gr_node *n = &w->g->nodes[i];
     if (!w->held[i]) continue;
-    const gr_gpu_gemm *a = product_of(w, n);
-    long long k = (long long)product_of(w, n)->k, columns = (long long)type_of(w, n->out)->dim[1];
+    const gr_gpu_gemm *p = product_of(w, n);
+    long long k = (long long)p->k, columns = (long long)p->n;
     PUT("  for (long long column = blockIdx.x, turn = 0; column < %lld; column += gridDim.x, "
-        "turn++)\n"
-        "    for (long long k = threadIdx.x; k < %lld; k += %d)\n      held[%zu + turn * %lld + k] "
-        "= "
-        "in%d[",
+        "turn++)\n    for (long long k = threadIdx.x; k < %lld; k += %d)\n"
+        "      held[%zu + turn * %lld + k] = in%d[",
         columns, k, GR_SCAN_THREADS, w->held[i] - 1, k, gr_scan_operand(w->s, n->in[1].id));
-    if (a->tb)
+    if (p->tb)
       PUT("column * %lld + k];\n", k);
     else
       PUT("k * %lld + column];\n", columns);

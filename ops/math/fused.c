@@ -270,8 +270,7 @@ static gr_kernel fast(const gr_op_call *s) {
   return run;
 }
 
-// ---- On a GPU: one generated kernel, in which a value is a variable
-// --------------------------------
+// ---- On a GPU: one generated kernel, in which a value is a variable ----------------------------
 
 void gr_fused_put_functions(gr_text *t, const gr_graph *body, const char *prefix) {
   char name[80];

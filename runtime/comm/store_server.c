@@ -105,8 +105,7 @@ static void answer_late(gr_store_server *s, client *c) {
               strchr(who, ',') ? "s" : "", who, e->key, seconds);
 }
 
-// ---- Requests that wait
-// -----------------------------------------------------------------------------
+// ---- Requests that wait ------------------------------------------------------------------------
 
 // A rank that has left cannot contribute any more.
 static void answer_if_left(const gr_store_server *s, client *c, const gr_store_key *e) {

@@ -16,12 +16,13 @@ static gr_status choose(const gr_exec *e, const gr_graph *g, gr_exec_step *step)
   return GR_OK;
 }
 
-// Whether a GPU runs a whole loop as one kernel; otherwise its nodes are run step by step.
-static bool chooses_loop(const gr_exec *e, const gr_graph *g, gr_exec_step *step) {
-  if (!e->device->ops->gpu) return false;
+// A GPU may run a whole loop as one kernel; where it does not, step->kernel stays NULL.
+static gr_status choose_loop(const gr_exec *e, const gr_graph *g, gr_exec_step *step) {
+  if (!e->device->ops->gpu) return GR_OK;
   gr_status s = choose(e, g, step);
+  if (gr_status_code(s) != GR_ERR_UNSUPPORTED) return s;
   gr_status_drop(s);
-  return !s;
+  return GR_OK;
 }
 
 static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
@@ -57,8 +58,8 @@ static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char 
   for (int k = 0; k < n->n_out; k++) step->out[k] = gr_exec_address(e, p, base, gr_out(n, k).id);
   if (p->scratch) step->l.scratch = base + p->scratch[i];
   if (!p->body || !p->body[i]) return choose(e, g, step);
-  if (chooses_loop(e, g, step)) return GR_OK;
-  return gr_exec_loop_open(e, p->body[i], base + p->body_at[i], step);
+  GR_TRY(choose_loop(e, g, step));
+  return step->kernel ? GR_OK : gr_exec_loop_open(e, p->body[i], base + p->body_at[i], step);
 }
 
 gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, bool body,

@@ -31,10 +31,9 @@ double gr_exec_step_flops(const gr_exec_step *s) {
 }
 
 double gr_exec_step_bytes(const gr_exec_step *s) {
-  size_t bytes = 0;
-  for (int k = 0; k < s->l.n_in && !s->loop; k++) bytes += gr_type_bytes(&s->l.in_type[k]);
-  for (int k = 0; k < s->l.n_out && !s->loop; k++) bytes += gr_type_bytes(&s->l.out_type[k]);
-  return (double)bytes;
+  if (s->loop) return 0;
+  return (double)(gr_types_bytes(s->l.in_type, s->l.n_in) +
+                  gr_types_bytes(s->l.out_type, s->l.n_out));
 }
 
 // Sums up a frame; a loop's own time excludes the time of its body's nodes. Returns the frame's

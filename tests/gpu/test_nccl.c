@@ -12,8 +12,7 @@
 
 enum { MAX_RANKS = 4, PIECES = 5 };
 
-// ---- Every kind, dtype and size
-// -------------------------------------------------------------------
+// ---- Every kind, dtype and size ----------------------------------------------------------------
 
 static uint32_t mix(int round, int who, int64_t i) {
   uint32_t x = (uint32_t)(round * 7919 + who * 104729) + (uint32_t)i * 2654435761u;
@@ -68,8 +67,7 @@ static gr_status check_all(nccl_rank *r) {
   return GR_OK;
 }
 
-// ---- Slices that are staged
-// -----------------------------------------------------------------------
+// ---- Slices that are staged --------------------------------------------------------------------
 
 static gr_status run_op(nccl_rank *r, const gr_op *op, const gr_type *in, const gr_type *out,
                         int dim, bool device) {
@@ -118,8 +116,7 @@ static gr_status check_slices(nccl_rank *r) {
   return GR_OK;
 }
 
-// ---- Captured
-// -------------------------------------------------------------------------------------
+// ---- Captured ----------------------------------------------------------------------------------
 
 static gr_status issue(void *arg) {
   nccl_rank *r = arg;
@@ -146,8 +143,7 @@ static gr_status check_capture(nccl_rank *r) {
   return GR_OK;
 }
 
-// ---- Ranks as threads
-// -----------------------------------------------------------------------------
+// ---- Ranks as threads --------------------------------------------------------------------------
 
 typedef gr_status (*body)(nccl_rank *);
 typedef struct member {
@@ -194,8 +190,7 @@ static void captured(void) {
   all_well(3, check_capture);
 }
 
-// ---- Variables
-// ------------------------------------------------------------------------------------
+// ---- Variables ---------------------------------------------------------------------------------
 
 static void variables_of_the_user_win(void) {
   gr_nccl_setting set[GR_NCCL_SETTINGS];

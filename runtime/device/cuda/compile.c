@@ -35,8 +35,7 @@ static void keep(gr_unit *u) {
   pthread_mutex_unlock(&lock);
 }
 
-// ---- Options
-// --------------------------------------------------------------------------------------
+// ---- Options -----------------------------------------------------------------------------------
 
 // The newest architecture that the compiler knows and the GPU runs. Code of one generation runs on
 // later members of it; for a later generation the driver compiles PTX.
@@ -79,8 +78,7 @@ void gr_units_close(gr_cuda *c) {
     if (u->module) gr_cu.cuModuleUnload(u->module);
 }
 
-// ---- Units
-// ------------------------------------------------------------------------------------------
+// ---- Units -------------------------------------------------------------------------------------
 
 gr_status gr_unit_add(gr_cuda *c, const char *text, const gr_op_call *call, gr_unit **out) {
   size_t n = strlen(text);

@@ -100,8 +100,7 @@ static nvrtcResult ask_real(nvrtcProgram p, int n, const char *const *options) {
   return r;
 }
 
-// ---- Compiling
-// ------------------------------------------------------------------------------------
+// ---- Compiling ---------------------------------------------------------------------------------
 
 // The architecture that the options ask for; 0: an option that is not known.
 static int read_options(nvrtcProgram p, int n, const char *const *options, const char **arg,
@@ -221,8 +220,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const
   return bad ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
 }
 
-// ---- Results
-// --------------------------------------------------------------------------------------
+// ---- Results -----------------------------------------------------------------------------------
 
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *n) {
   return *n = p->ptx ? 0 : p->code.n, NVRTC_SUCCESS;
