@@ -134,6 +134,14 @@ static void sum_twice(gr_plan *p) {
   gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0);
   for (int k = 0; k < n->n_in; k++) gr_at(train(p)->g, n->in[k])->layout = gr_layout_replicated;
 }
+static void sum_of_copies(gr_plan *p) {
+  const gr_graph *g = train(p)->g;
+  gr_node *n = node(g, &gr_op_all_reduce, 0);
+  gr_val weight = gr_graph_leaf(g, GR_STATE, "body.weight");
+  for (int k = 0; k < n->n_in; k++)
+    if (gr_type_same(&gr_at(g, n->in[k])->type, &gr_at(g, weight)->type))
+      ((gr_val *)n->in)[k] = weight;
+}
 static void gather_other_dim(gr_plan *p) {
   struct gr_coll *a = attr_of(node(train(p)->g, &gr_op_all_gather, 0));
   a->dim.at[0] ^= 1;
