@@ -100,14 +100,12 @@ static gr_value *value(const gr_graph *g, const char *name) {
   return gr_at(g, gr_is(v) ? v : gr_graph_leaf(g, GR_INPUT, name));
 }
 
-static gr_plan_frame *loop(gr_plan *p, gr_node **out) {
-  gr_node *n = node(train(p)->g, &gr_op_scan, 0);
-  if (out) *out = n;
-  return train(p)->body[index_of(train(p)->g, n)];
-}
+static gr_node *loop_node(gr_plan *p) { return node(train(p)->g, &gr_op_scan, 0); }
+static uint32_t loop_index(gr_plan *p) { return index_of(train(p)->g, loop_node(p)); }
+static gr_plan_frame *loop(gr_plan *p) { return train(p)->body[loop_index(p)]; }
 
 static int carry(gr_plan *p, gr_carry_update how) {
-  gr_plan_frame *b = loop(p, NULL);
+  gr_plan_frame *b = loop(p);
   for (int k = 0; k < b->n_carry; k++)
     if (b->carry[k] == how) return k;
   abort();
@@ -168,7 +166,7 @@ static void other_padding(gr_plan *p) {
 }
 static void in_a_loop(gr_plan *p) {
   gr_op *op = GR_NEW(arena, gr_op, 1);
-  gr_node *n = &loop(p, NULL)->g->nodes[0];
+  gr_node *n = &loop(p)->g->nodes[0];
   *op = *n->op, op->collective = true;
   n->op = op;
 }
@@ -258,44 +256,27 @@ static void scratch_outside(gr_plan *p) {
       p->arena_bytes;
 }
 static void body_on_result(gr_plan *p) {
-  gr_node *n;
-  loop(p, &n);
-  train(p)->body_at[index_of(train(p)->g, n)] = train(p)->offset[n->out.id];
+  train(p)->body_at[loop_index(p)] = train(p)->offset[loop_node(p)->out.id];
 }
-static void body_misaligned(gr_plan *p) {
-  gr_node *n;
-  loop(p, &n);
-  train(p)->body_at[index_of(train(p)->g, n)] += 8;
-}
-static void body_missing(gr_plan *p) {
-  gr_node *n;
-  loop(p, &n);
-  train(p)->body[index_of(train(p)->g, n)] = NULL;
-}
-static void body_cut(gr_plan *p) { loop(p, NULL)->bytes = GR_PLAN_ALIGN; }
+static void body_misaligned(gr_plan *p) { train(p)->body_at[loop_index(p)] += 8; }
+static void body_missing(gr_plan *p) { train(p)->body[loop_index(p)] = NULL; }
+static void body_cut(gr_plan *p) { loop(p)->bytes = GR_PLAN_ALIGN; }
 
 // ---- Carries ------------------------------------------------------------------------------------
 
-static void carry_unchanged(gr_plan *p) { loop(p, NULL)->carry[0] = GR_CARRY_UNCHANGED; }
-static void carry_unknown(gr_plan *p) { loop(p, NULL)->carry[0] = GR_CARRY_COUNT; }
+static void carry_unchanged(gr_plan *p) { loop(p)->carry[0] = GR_CARRY_UNCHANGED; }
+static void carry_unknown(gr_plan *p) { loop(p)->carry[0] = GR_CARRY_COUNT; }
 static void stacked_swapped(gr_plan *p) {
-  loop(p, NULL)->carry[carry(p, GR_CARRY_IN_STACK)] = GR_CARRY_DOUBLE_BUFFERED;
+  loop(p)->carry[carry(p, GR_CARRY_IN_STACK)] = GR_CARRY_DOUBLE_BUFFERED;
 }
-static void stacked_elsewhere(gr_plan *p) {
-  gr_plan_frame *b = loop(p, NULL);
-  int k = carry(p, GR_CARRY_IN_STACK);
-  gr_node *n;
-  loop(p, &n);
-  b->stacked[gr_at(b->g, gr_scan_carry(n->attr, k))->next.id]++;
+// The stack in which the next value of a carry is made.
+static int *stack_of_carry(gr_plan *p) {
+  gr_val c = gr_scan_carry(loop_node(p)->attr, carry(p, GR_CARRY_IN_STACK));
+  return &loop(p)->stacked[gr_at(loop(p)->g, c)->next.id];
 }
-static void not_stacked(gr_plan *p) {
-  gr_plan_frame *b = loop(p, NULL);
-  int k = carry(p, GR_CARRY_IN_STACK);
-  gr_node *n;
-  loop(p, &n);
-  b->stacked[gr_at(b->g, gr_scan_carry(n->attr, k))->next.id] = 0;
-}
-static void body_of_another(gr_plan *p) { loop(p, NULL)->n_carry--; }
+static void stacked_elsewhere(gr_plan *p) { (*stack_of_carry(p))++; }
+static void not_stacked(gr_plan *p) { *stack_of_carry(p) = 0; }
+static void body_of_another(gr_plan *p) { loop(p)->n_carry--; }
 
 typedef struct mutation {
   const char *name;
