@@ -211,6 +211,11 @@ static gr_status add_training_states(gr_graph *init, const gr_options *o, const 
       if (v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR ||
           gr_map_find(&known, v->name, NULL))
         continue;
+      if (v->kind == GR_KIND_WEIGHT || v->kind == GR_KIND_BUFFER)
+        return gr_hint(
+            gr_fail(GR_ERR_CONFIG, v->loc, "'%s' exists only in the %s program", v->name,
+                    c[k].kind),
+            "create weights and buffers in every program, also where `training` is false");
       gr_type t = gr_type_global(&v->type, &v->layout, &init->mesh);
       b.loc = v->loc;
       gr_layout l = without_padding(v->layout);

@@ -11,11 +11,12 @@ static const char builtin_file[] = "graphs/blocks.yaml";
 
 // ---- Lookup ------------------------------------------------------------
 
-static const char *const block_keys[] = {"doc", "in", "params", "checks", "nodes", "out"};
+static const char *const block_keys[] = {"doc",     "in",    "params", "checks",
+                                         "buffers", "nodes", "next",   "out"};
 
 static gr_status check_block(gr_conf *c) {
   GR_TRY(gr_model_expect(c, GR_CONF_MAP, "a block"));
-  GR_TRY(gr_model_keys(c, "a block", block_keys, 6));
+  GR_TRY(gr_model_keys(c, "a block", block_keys, sizeof block_keys / sizeof *block_keys));
   gr_conf *nodes = gr_conf_member(c, "nodes");
   if (!nodes) return gr_fail(GR_ERR_CONFIG, c->key_loc, "a block needs 'nodes:'");
   GR_TRY(gr_model_expect(nodes, GR_CONF_LIST, "nodes:"));
@@ -252,7 +253,9 @@ static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
   GR_TRY(bind_inputs(a, b, given, n));
   GR_TRY(bind_params(a, b, use));
   GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
+  GR_TRY(gr_model_open_buffers(a, b->conf));
   GR_TRY(gr_model_nodes(a, gr_conf_member(b->conf, "nodes"), &last));
+  GR_TRY(gr_model_assign_buffers(a, b->conf));
   return results(a, b, &last, out);
 }
 

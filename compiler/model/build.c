@@ -2,8 +2,8 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-static const char *const sections[] = {"doc",   "params", "inputs",  "blocks", "checks",
-                                       "nodes", "train",  "metrics", "predict"};
+static const char *const sections[] = {"doc",   "params", "inputs", "blocks",  "checks", "buffers",
+                                       "nodes", "next",   "train",  "metrics", "predict"};
 
 // ---- Parameters -----------------------------------------------------------------
 
@@ -21,6 +21,9 @@ static bool same_kind(const gr_conf *default_value, const gr_conf *given) {
 static gr_status param(gr_build_context *a, const char *name, const gr_conf *default_value,
                        gr_conf *given) {
   gr_arg x;
+  if (!strcmp(name, gr_model_training))
+    return gr_fail(GR_ERR_CONFIG, default_value->key_loc,
+                   "'training' is a constant: a parameter needs another name");
   if (gr_model_get(a, name))
     return gr_fail(GR_ERR_CONFIG, default_value->key_loc,
                    "the parameter '%s' has the name of a dimension", name);
@@ -109,7 +112,10 @@ static gr_status forward(gr_build_context *a) {
   GR_TRY(gr_model_open_blocks(a, file));
   GR_TRY(gr_model_checks(a, gr_conf_member(file, "checks")));
   GR_TRY(gr_model_inputs(a, file));
+  GR_TRY(gr_model_open_buffers(a, file));
   GR_TRY(run_nodes(a, file));
+  GR_TRY(gr_model_assign_buffers(a, file));
+  gr_model_link_buffers(a);
   return gr_model_outputs(a, file);
 }
 

@@ -7,11 +7,30 @@ static const char *const keys[] = {"init",  "train", "layout", "dtype", "name",
                                    "share", "when",  "gain",   "a",     "std",
                                    "mean",  "value", "low",    "high",  "theta"};
 
+// "batch": along the first axis, over the mesh axes that shard the batch.
+static gr_status shard_as_batch(gr_build_context *a, const gr_conf *c, gr_model_param *p) {
+  int64_t ranks = 1;
+  for (int k = 0; k < a->request->mesh.n_axes && k < GR_MAX_MESH; k++) {
+    if (!gr_model_splits_batch(a, k)) continue;
+    p->layout.at[k] = 0, ranks *= a->request->mesh.axis[k].size;
+  }
+  char type[96];
+  if (p->type.rank && p->type.dim[0] % ranks == 0) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc,
+                         "the buffer '%s' is %s: its first axis cannot be split over %lld ranks",
+                         p->path, gr_type_text(&p->type, type), (long long)ranks),
+                 "layout: batch needs a first axis that the number of ranks divides");
+}
+
 static gr_status read_layout(gr_build_context *a, gr_conf *use, gr_model_param *p) {
   gr_conf *map = gr_conf_member(use, "layout");
   p->layout = gr_layout_replicated;
   if (!map) return GR_OK;
-  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "layout:"));
+  bool batch = map->kind == GR_CONF_TEXT && !strcmp(map->text, "batch");
+  if (p->kind == GR_KIND_BUFFER && batch) return shard_as_batch(a, map, p);
+  GR_TRY(gr_hint(gr_model_expect(map, GR_CONF_MAP, "layout:"),
+                 "layout: {tp: S0} splits axis 0 over the mesh axis tp%s",
+                 p->kind == GR_KIND_BUFFER ? "; layout: batch splits it as the batch is" : ""));
   for (int i = 0; i < map->n; i++) {
     const gr_conf *c = map->items[i];
     gr_arg x;
@@ -58,7 +77,7 @@ static gr_status use_shared(gr_build_context *a, const gr_model_param *p, gr_bin
     return gr_note(gr_fail(GR_ERR_TYPE, p->loc, "'%s' is %s here, but %s where it is defined",
                            p->path, gr_type_text(&p->type, want), gr_type_text(&known->type, have)),
                    known->loc, "made here");
-  *out = (gr_binding){.depth = a->depth, .n = 1, .v = {gr_model_capture(a, known->v, 0)}};
+  *out = (gr_binding){.depth = a->depth, .n = 1, .v = {gr_model_capture(a, known->now, 0)}};
   return gr_model_take_error(a);
 }
 
@@ -67,9 +86,12 @@ static gr_status check_name(const gr_build_context *a, const gr_model_param *p) 
   const gr_conf *inputs = gr_conf_member(a->request->graph, "inputs");
   int i = gr_conf_index(inputs, p->path);
   if (i < 0 && !gr_model_is_reserved_input(p->path)) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_CONFIG, p->loc, "a parameter cannot be called '%s': %s", p->path,
+  bool buffer = p->kind == GR_KIND_BUFFER;
+  gr_status s = gr_fail(GR_ERR_CONFIG, p->loc, "a %s cannot be called '%s': %s",
+                        buffer ? "buffer" : "parameter", p->path,
                         i < 0 ? "graphrun has an input or state of that name" : "an input is");
   if (i >= 0) s = gr_note(s, inputs->items[i]->key_loc, "the input");
+  if (buffer) return gr_hint(s, "choose another name, or give the block's use a 'name:'");
   return gr_hint(s, "give the layer a 'name:'; its parameters are then NAME.%s", p->path);
 }
 
@@ -88,7 +110,7 @@ static gr_status add(gr_build_context *a, gr_model_param *p, gr_binding *out) {
   }
   gr_loc loc = a->root.loc;
   a->root.loc = p->loc;
-  p->v = gr_leaf(&a->root, GR_STATE, p->kind, p->path, p->type, p->layout);
+  p->v = p->now = gr_leaf(&a->root, GR_STATE, p->kind, p->path, p->type, p->layout);
   a->root.loc = loc;
   a->params[i] = *p;
   gr_map_put(&a->by_path, p->path, i);
@@ -96,19 +118,24 @@ static gr_status add(gr_build_context *a, gr_model_param *p, gr_binding *out) {
   return gr_model_take_error(a);
 }
 
+gr_status gr_model_declare(gr_build_context *a, gr_conf *settings, gr_conf *shape,
+                           gr_model_param *p, gr_binding *out) {
+  GR_TRY(gr_model_shape(a, shape, &p->type));
+  GR_TRY(read_dtype(a, settings, p));
+  GR_TRY(read_layout(a, settings, p));
+  GR_TRY(gr_model_init_rule(a, settings, p));
+  return a->share ? use_shared(a, p, out) : add(a, p, out);
+}
+
 gr_status gr_model_make_param(gr_build_context *a, gr_conf *use, gr_binding *out) {
   gr_model_param p = {.loc = gr_model_builder(a)->loc};
   gr_conf rest = *use, *train = gr_conf_member(use, "train");
   rest.keys++, rest.items++, rest.n--;
   GR_TRY(gr_model_keys(&rest, "param", keys, sizeof keys / sizeof *keys));
-  GR_TRY(gr_model_shape(a, use->items[0], &p.type));
-  GR_TRY(read_dtype(a, use, &p));
-  GR_TRY(read_layout(a, use, &p));
-  GR_TRY(gr_model_init_rule(a, use, &p));
   bool trained = true, named = gr_conf_member(use, "name") || gr_conf_member(use, "share");
   if (train) GR_TRY(gr_model_bool(a, train, &trained));
   p.kind = trained ? GR_KIND_WEIGHT : GR_KIND_BUFFER;
   const char *name = named ? "" : a->name;
   p.path = gr_model_join(a, a->share ? a->share : a->path, name);
-  return a->share ? use_shared(a, &p, out) : add(a, &p, out);
+  return gr_model_declare(a, use, use->items[0], &p, out);
 }

@@ -76,7 +76,8 @@ typedef struct gr_model_param {
   gr_type type;
   gr_kind kind;
   gr_layout layout;
-  gr_val v;  // in the graph itself
+  gr_val v;    // in the graph itself
+  gr_val now;  // of a buffer: what `next:` has set it to so far, else v
   gr_loc loc;
   const gr_init_rule *init;
   double arg[GR_INIT_ARGS];
@@ -143,6 +144,8 @@ GR_MUST_USE gr_status gr_model_value(gr_build_context *, const char *name, gr_lo
 gr_val gr_model_capture(gr_build_context *, gr_val, int depth);
 // Sets a parameter or dimension in the current frame.
 void gr_model_set(gr_build_context *, const char *name, gr_arg);
+// The constant that is true in programs that train, in every frame.
+extern const char gr_model_training[];
 // Looks one up in the visible frames; NULL: not found.
 const gr_arg *gr_model_get(const gr_build_context *, const char *name);
 // The node's string with "$i" replaced by the index of the current iteration.
@@ -190,9 +193,21 @@ GR_MUST_USE gr_status gr_model_block(gr_build_context *, const gr_block *, gr_co
                                      gr_binding *out);
 GR_MUST_USE gr_status gr_model_scan(gr_build_context *, gr_conf *use, gr_binding *out);
 GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_binding *out);
+// Reads the settings of a parameter or buffer whose kind, path and loc are set (dtype, layout,
+// init) and creates its state, or finds the one that `share:` names (param.c).
+GR_MUST_USE gr_status gr_model_declare(gr_build_context *, gr_conf *settings, gr_conf *shape,
+                                       gr_model_param *, gr_binding *out);
 // Resolves the operands of a node, a name or a list of at most `most` names (op.c).
 GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_binding *out, int most,
                                         int *n);
+
+// ---- buffer.c -------------------------------------------------------------
+// Creates the buffers of the file or of a block (`buffers:`), and binds their names.
+GR_MUST_USE gr_status gr_model_open_buffers(gr_build_context *, gr_conf *owner);
+// Sets buffers to the values that `next:` names, after the owner's nodes.
+GR_MUST_USE gr_status gr_model_assign_buffers(gr_build_context *, gr_conf *owner);
+// Links every buffer's last value as the next value of its state. Called once, at the end.
+void gr_model_link_buffers(gr_build_context *);
 
 // ---- block.c --------------------------------------------------------------
 // Collects the file's blocks and the built-in ones.

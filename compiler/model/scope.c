@@ -65,11 +65,15 @@ void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
   f->arg[i] = arg;
 }
 
+const char gr_model_training[] = "training";
+
 const gr_arg *gr_model_get(const gr_build_context *a, const char *name) {
   uint32_t i;
   for (const gr_frame *f = a->frame; f; f = f->up)
     if (gr_map_find(&f->args, name, &i)) return f->arg[i].kind == GR_ARG_UNSET ? NULL : &f->arg[i];
-  return NULL;
+  static const gr_arg constants[] = {{.kind = GR_ARG_BOOL, .i = 0}, {.kind = GR_ARG_BOOL, .i = 1}};
+  bool training = a->request->purpose != GR_EVAL;
+  return strcmp(name, gr_model_training) ? NULL : &constants[training];
 }
 
 // ---- Unknown names ---------------------------------------------------

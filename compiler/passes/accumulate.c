@@ -70,9 +70,15 @@ static void find_after_totals(halves *c) {
   gr_mark_dependents(g, c->after_totals);
 }
 
-// By old value: whether the update program (or that of a micro-batch) computes it. A state's next
-// value and a result belong to the program in which all that they depend on is known. The update
-// program reads accumulated values from their states, so it needs nothing that they depend on.
+// Whether the update program computes a state's next value. A buffer's is computed by the forward
+// pass, of every micro-batch; any other belongs to the program that knows all it depends on.
+static bool is_set_by_update(const halves *c, const gr_value *state) {
+  return state->kind != GR_KIND_BUFFER && c->after_totals[state->next.id];
+}
+
+// By old value: whether the update program (or that of a micro-batch) computes it. A result belongs
+// to the program in which all that it depends on is known. The update program reads accumulated
+// values from their states, so it needs nothing that they depend on.
 static bool *find_needs(const halves *c, bool end) {
   const gr_graph *g = c->rw->old;
   bool *need = GR_NEW(g->arena, bool, g->n_values), *given = GR_NEW(g->arena, bool, g->n_values);
@@ -80,7 +86,7 @@ static bool *find_needs(const halves *c, bool end) {
     given[i] = end && c->accumulator[i];
     gr_val next = g->values[i].next;
     if (!end && c->accumulator[i]) need[i] = true;
-    if (gr_is(next) && c->after_totals[next.id] == end) need[i] = need[next.id] = true;
+    if (gr_is(next) && is_set_by_update(c, &g->values[i]) == end) need[i] = need[next.id] = true;
   }
   for (uint32_t i = 0; i < g->n_results; i++)
     if (c->after_totals[g->results[i].id] == end) need[g->results[i].id] = true;
@@ -97,13 +103,20 @@ static gr_status divide(halves *c) {
   find_accumulators(c);
   find_after_totals(c);
   c->in_micro = find_needs(c, false), c->in_update = find_needs(c, true);
-  for (uint32_t i = 1; i < g->n_values; i++)
-    if (g->values[i].role == GR_INPUT && c->in_micro[i] && c->in_update[i])
-      return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, g->values[i].loc,
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (v->role == GR_INPUT && c->in_micro[i] && c->in_update[i])
+      return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, v->loc,
                              "the end of a step needs all of input '%s', of which each micro-step "
                              "has a part",
-                             g->values[i].name),
+                             v->name),
                      "training.accumulate=1");
+    if (v->kind == GR_KIND_BUFFER && gr_is(v->next) && c->in_update[i])
+      return gr_hint(
+          gr_fail(GR_ERR_UNSUPPORTED, v->loc,
+                  "the end of a step needs buffer '%s', which every micro-step changes", v->name),
+          "training.accumulate=1");
+  }
   return GR_OK;
 }
 
@@ -190,7 +203,7 @@ static void link_half(halves *c, bool end) {
     if (v->role != GR_STATE || !gr_is(c->rw->map[i])) continue;
     gr_value *now = gr_at(b->g, c->rw->map[i]);
     if (gr_is(v->grad)) now->grad = c->rw->map[v->grad.id];
-    if (gr_is(v->next) && c->after_totals[v->next.id] == end) now->next = c->rw->map[v->next.id];
+    if (gr_is(v->next) && is_set_by_update(c, v) == end) now->next = c->rw->map[v->next.id];
   }
 }
 

@@ -68,7 +68,7 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
 }
 
 gr_status steps_plan(gr_arena *a, const setup *s, gr_plan **out) {
-  return steps_plan_of(a, s, model, &(gr_bucket){.name = ""}, 1, out);
+  return steps_plan_of(a, s, s->model ? s->model : model, &(gr_bucket){.name = ""}, 1, out);
 }
 
 // ---- A rank -------------------------------------------------------------------------------
@@ -219,7 +219,8 @@ static gr_status run_ranks(member *m, gr_loopback *all, const setup *s, gr_plan 
 }
 
 gr_status steps_run(const setup *s, ran *out) {
-  static const char *const names[] = {"body.weight", "body.bias", "head.weight", "head.bias"};
+  static const char *const own[] = {"body.weight", "body.bias", "head.weight", "head.bias", NULL};
+  const char *const *names = s->names ? s->names : own;
   static member m[STEPS_RANKS];
   gr_arena *a = gr_arena_create();
   gr_plan *plan;
@@ -228,7 +229,7 @@ gr_status steps_run(const setup *s, ran *out) {
   GR_TRY(steps_plan(a, s, &plan));
   GR_TRY(gr_loopback_create(s->ranks, 60, &all));
   gr_status st = run_ranks(m, all, s, plan);
-  for (int k = 0; k < 4; k++)
+  for (int k = 0; names[k]; k++)
     for (uint32_t i = 0; i < plan->n_states; i++)
       if (!strcmp(plan->states[i].name, names[k]) && !st) st = gather(s, m, i, out);
   if (!st) st = check_states(s, m);

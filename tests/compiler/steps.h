@@ -21,14 +21,16 @@ typedef struct setup {
   const char *tuning;     // its attributes, "momentum=0.9", or NULL: their defaults
   float rate, clip;
   int steps;
-  bool alike;    // all samples are the same
-  bool by_rank;  // the loss is the mean of ranks' means
-  int first;     // sample 0 of the batch is this one
-  float bad;     // what sample 0 holds in step 1, if not 0
+  bool alike;                // all samples are the same
+  bool by_rank;              // the loss is the mean of ranks' means
+  int first;                 // sample 0 of the batch is this one
+  float bad;                 // what sample 0 holds in step 1, if not 0
+  const char *model;         // NULL: the one with the states body and head
+  const char *const *names;  // of the states in ran.weights, up to NULL; NULL: body's and head's
 } setup;
 
 typedef struct ran {
-  float weights[STEPS_NUMBERS];  // after all steps
+  float weights[STEPS_NUMBERS];  // after all steps: the states, whole
   int n;
   double loss, accuracy, norm, ok;  // of the last step; ok: of step 1 if something is bad
 } ran;

@@ -1,0 +1,93 @@
+# buffers.sh - values that persist and are no weights: the same on any number of ranks, saved, read in
+# evaluation, resumed bit-exactly, and loaded into another layout.
+. "${0%/*}/lib.sh"
+
+awk 'BEGIN { srand(5); print "a,b,kind"
+  for (i = 0; i < 96; i++) { k = int(2 * rand()); printf "%.4f,%.4f,%s\n", k + rand(), rand() - k, substr("noyes", 1 + 2 * k, 2 + k) }
+}' >rows.csv
+cat >model.yaml <<YAML
+params: {classes: 2}
+inputs: {x: {shape: [n, 2]}, y: {shape: [n], dtype: i32}}
+buffers:
+  passes: {shape: [], dtype: i32}
+  cells: {shape: [12, 3], init: normal, layout: batch}
+blocks:
+  center:
+    in: {x: [n, c], w: [n]}
+    buffers: {mean: {shape: [c]}}
+    nodes:
+      - y: {sub: [x, mean]}
+      - w: {reshape: w, shape: [n, 1]}
+      - s: {mul: [x, w]}
+      - s: {sum: s, axes: [0]}
+      - k: {sum: w, axes: [0, 1]}
+      - s: {div: [s, k]}
+      - s: {add: [s, mean]}
+      - s: {scale: s, by: 0.5}
+    next: {mean: s}
+    out: y
+nodes:
+  - repeat: 2
+    name: layers.\$i
+    nodes:
+      - x: {center: [x, weight], name: center}
+      - x: {linear: x, out: 8, name: dense}
+      - x: {tanh: x}
+  - logits: {linear: x, out: classes, name: head}
+  - p: {add: [passes, 1]}
+  - c: {tanh: cells}
+  - c: {add: [c, 0.5]}
+  - loss: {cross_entropy: [logits, y]}
+  - acc: {accuracy: [logits, y]}
+  - w: {broadcast: passes, axis: 0, size: n}
+  - w: {cast: w, to: f32}
+next: {passes: p, cells: c}
+train: loss
+metrics: {accuracy: acc, passes: w}
+YAML
+cat >run.yaml <<YAML
+model: {graph: $scratch/model.yaml}
+data: {source: table, validation_fraction: 0.25, table: {path: rows.csv, label: kind}}
+training: {batch_size: 12, lr: 1e-2, max_epochs: 4, eval_every: 1, seed: 2}
+distributed: {ranks: 1}
+checkpoint: {every_steps: 5, keep_last: 20}
+logging: {progress: false}
+YAML
+run() {
+  run_out=$1
+  shift
+  limited "$graphrun" run.yaml "output.dir=$scratch/$run_out" "$@"
+}
+newest() { ls -d "$1"/checkpoints/step-* | tail -1; }
+steps=$(($(wc -l <rows.csv) - 1))
+
+expect "the plan counts them" 0 'buffers +4 states, 47 numbers' -- "$graphrun" plan run.yaml
+expect "and shards what is split like the batch" 0 'ranks +2 .*1 of [0-9]+ states split' -- \
+  "$graphrun" plan run.yaml distributed.ranks=2
+run one
+check "a run" test "$code" = 0
+check "evaluation reads what training has set" \
+  awk -F'"validation.passes": ' 'NF > 1 { split($2, v, /[,}]/); if (v[1] <= last) exit 1; last = v[1]; n++ } END { exit n != 4 }' \
+  one/evals.jsonl
+for ranks in 2 3; do
+  run "on$ranks" distributed.ranks=$ranks
+  for step in 0 9 20; do
+    check "step $step is the same on $ranks ranks" near "$(loss one $step)" "$(loss "on$ranks" $step)" 1e-4
+  done
+done
+run half training.max_steps=7
+run half
+check "a run that was stopped is the run" same_metrics one half
+check "... its last checkpoint has the same bytes" same_files "$(newest one)" "$(newest half)"
+run split distributed.ranks=2 training.max_steps=7
+run split distributed.ranks=2
+check "and on two ranks" same_files "$(newest on2)" "$(newest split)"
+run more training.max_steps=7
+run more distributed.ranks=3
+check "from one rank to three, and into slices" test "$code" = 0
+check "... goes on as before" near "$(loss one 20)" "$(loss more 20)" 1e-4
+run micro training.accumulate=2 training.max_epochs=1
+check "a micro-batch is a pass" grep -q "\"validation.passes\": $((2 * $(wc -l <micro/metrics.jsonl)))\.0" micro/evals.jsonl
+run accelerated model.init_from="$scratch/one"
+check "initial weights take them along" test "$code" = 0
+counts
