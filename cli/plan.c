@@ -47,7 +47,7 @@ static gr_status plan(gr_job *j) {
   printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
          ranks > 1 ? "s" : "", j->spec.set.batch);
   printf(j->spec.set.micro_batches > 1 ? " in %d micro-steps\n" : "\n", j->spec.set.micro_batches);
-  int n = gr_settings_differences(&j->spec.set, gr_device_count(j->spec.device), lines);
+  int n = gr_settings_differences(&j->spec.set, j->spec.device->gpu, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   gr_visible_out out;
   FILE *f = gr_visible_begin(&out);

@@ -70,6 +70,7 @@ static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
 static uint64_t hash_plan(const gr_plan *p) {
   uint64_t h = hash_number(GR_HASH_START, p->arena_bytes);
   if (p->gpu) h = hash_number(h, p->gpu);
+  if (p->tf32) h = hash_number(h, 0x7f32);
   for (int a = 0; a < p->mesh.n_axes; a++) {
     h = gr_hash_bytes(h, p->mesh.axis[a].name, strlen(p->mesh.axis[a].name));
     h = hash_number(h, (uint64_t)p->mesh.axis[a].size);
@@ -128,7 +129,7 @@ static gr_status link_all(gr_arena *arena, int threads, const gr_compiled *c, ui
                           gr_plan **out) {
   gr_plan *p = *out = GR_NEW(arena, gr_plan, 1);
   p->mesh = c->g->mesh;
-  p->gpu = c->gpu;
+  p->gpu = c->gpu, p->tf32 = c->tf32;
   p->states = GR_NEW(arena, gr_plan_state, count_states(c, n) + 1);
   p->programs = GR_NEW(arena, gr_program, n);
   p->n_programs = n;
@@ -166,7 +167,8 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
                          gr_compiled *c) {
   *c = (gr_compiled){.kind = purpose == GR_TRAIN ? phase_names[phase] : kinds[purpose],
                      .bucket = bucket,
-                     .gpu = r->options.gpu};
+                     .gpu = r->options.gpu,
+                     .tf32 = r->options.tf32};
   gr_options o = r->options;
   c->notes.arena = arena;
   o.notes = &c->notes, o.step_phase = phase;

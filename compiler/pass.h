@@ -60,6 +60,7 @@ typedef struct gr_options {
   int micro_batches;            // of a step; 0 or 1: the step is one program
   gr_step_phase step_phase;     // which of the two programs this is, if there are several
   bool gpu;                     // the plan is for GPUs (gr_plan.gpu)
+  bool tf32;                    // gr_plan.tf32
   bool scatter;                 // reduce-scatter gradients in every micro-step, to the layout of
                                 // the moments: less memory, more communication
   const gr_layout_rule *rules;  // for weights: FSDP and tensor parallelism are rules

@@ -55,6 +55,7 @@ void gr_precision_options(gr_arena *arena, const gr_settings *s, gr_options *o) 
                                   [gr_reduce_dtype_bf16] = GR_BF16,
                                   [gr_reduce_dtype_f16] = GR_F16};
   o->precision = narrow[s->precision];
+  o->tf32 = o->gpu && s->precision == gr_precision_tf32;
   o->reduce_dtype = sent[s->reduce_dtype];
   o->precision_rules = s->precision_rules, o->n_precision_rules = s->n_precision_rules;
   bool f16 = o->precision == GR_F16;

@@ -95,6 +95,7 @@ typedef struct gr_plan {
   gr_program *programs;
   uint32_t n_programs;
   bool gpu;                         // made for GPUs: only the working memory of calls differs
+  bool tf32;                        // made for GPUs, which compute products of f32 in TF32
   size_t state_bytes, arena_bytes;  // on one rank; the arena is as large as the largest program's
   uint64_t hash;                    // of all of the above; ranks compare it before step 0
 } gr_plan;

@@ -16,16 +16,17 @@
 
 // Peak rates of NVIDIA's data sheets ("A100 80GB SXM", 2021; "H100 SXM5", 2022; "H200 SXM", 2023;
 // "HGX B200", 2024, of which this is an eighth), without sparsity: bytes and operations a second.
-// `link`: one direction of NVLink. `f32` is outside the tensor cores.
+// `link`: one direction of NVLink. `f32` is outside the tensor cores, `tf32` and `narrow` are on
+// them.
 typedef struct chip {
   const char *name;
-  double memory, f64, f32, narrow, link;
+  double memory, f64, f32, tf32, narrow, link;
 } chip;
 static const chip chips[] = {
-    {"A100", 2.04e12, 9.7e12, 19.5e12, 312e12, 300e9},
-    {"H100", 3.35e12, 34e12, 67e12, 989e12, 450e9},
-    {"H200", 4.8e12, 34e12, 67e12, 989e12, 450e9},
-    {"B200", 8.0e12, 37e12, 75e12, 2250e12, 900e9},
+    {"A100", 2.04e12, 9.7e12, 19.5e12, 156e12, 312e12, 300e9},
+    {"H100", 3.35e12, 34e12, 67e12, 494e12, 989e12, 450e9},
+    {"H200", 4.8e12, 34e12, 67e12, 494e12, 989e12, 450e9},
+    {"B200", 8.0e12, 37e12, 75e12, 1125e12, 2250e12, 900e9},
 };
 enum { CHIPS = sizeof chips / sizeof *chips };
 // Seconds, all of them estimates, to be replaced by measurements: from the end of a kernel of a
@@ -34,16 +35,25 @@ enum { CHIPS = sizeof chips / sizeof *chips };
 static const double launch_gap = 1.5e-6, barrier_gap = 1.2e-6, collective_gap = 15e-6;
 
 typedef struct count {
+  bool tf32;  // products of vendor libraries are in TF32
   double launches, bytes, flops, seconds[CHIPS];
   double collectives, sent;
   const char *missing[8];  // ops without a kernel
   int n_missing;
 } count;
 
-static double rate_of(const chip *c, const gr_op_call *call) {
+// What a call is on a GPU, as far as predictions go.
+typedef struct described {
+  int launches;
+  double barriers;
+  bool product;  // a vendor's library computes it
+} described;
+
+static double rate_of(const chip *c, const gr_op_call *call, bool tf32) {
   gr_dtype d = call->n_in ? call->in[0].dtype : call->out[0].dtype;
   if (d == GR_F64) return c->f64;
-  return gr_op_contracts(call) && gr_dtypes[d].size == 2 ? c->narrow : c->f32;
+  if (gr_op_contracts(call) && gr_is_narrow(d)) return c->narrow;
+  return tf32 && d == GR_F32 ? c->tf32 : c->f32;
 }
 
 static void note_missing(count *c, const char *op) {
@@ -53,13 +63,16 @@ static void note_missing(count *c, const char *op) {
 }
 
 // Describes a call; false: it has no kernel, or is a loop that runs node by node.
-static bool describe(gr_arena *arena, const gr_op_call *call, int *launches, double *barriers) {
+static bool describe(gr_arena *arena, const gr_op_call *call, described *out) {
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
   gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
   gr_status s = gr_gpu_describe(&g);
-  *launches = s ? 1 : g.n, *barriers = 0;
-  for (int i = 0; i < g.n && !s; i++)
-    if (launch[i].kind == GR_GPU_KERNEL) *barriers += (double)launch[i].kernel.barriers;
+  *out = (described){.launches = s ? 1 : g.n};
+  for (int i = 0; i < g.n && !s; i++) {
+    bool kernel = launch[i].kind == GR_GPU_KERNEL;
+    if (kernel) out->barriers += (double)launch[i].kernel.barriers;
+    out->product |= launch[i].kind == GR_GPU_GEMM || launch[i].kind == GR_GPU_CONVOLUTION;
+  }
   gr_status_drop(s);
   return !s;
 }
@@ -68,11 +81,10 @@ static void add_graph(gr_arena *, const gr_graph *, double runs, count *);
 
 static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, double runs, count *c) {
   gr_op_call call;
-  int launches;
-  double barriers;
+  described d;
   gr_op_call_of(g, n, &call);
   const gr_scan *loop = n->op == &gr_op_scan ? n->attr : NULL;
-  bool there = describe(arena, &call, &launches, &barriers);
+  bool there = describe(arena, &call, &d);
   if (loop && !there) {
     add_graph(arena, loop->body, runs * (double)loop->steps, c);
     return;
@@ -81,10 +93,11 @@ static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, doubl
   double bytes =
       (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
   double flops = (double)gr_op_flops(&call);
-  c->launches += runs * launches, c->bytes += runs * bytes, c->flops += runs * flops;
+  c->launches += runs * d.launches, c->bytes += runs * bytes, c->flops += runs * flops;
   for (int i = 0; i < CHIPS; i++) {
-    double moving = bytes / chips[i].memory, computing = flops / rate_of(&chips[i], &call);
-    c->seconds[i] += runs * (launch_gap * launches + barrier_gap * barriers +
+    double moving = bytes / chips[i].memory;
+    double computing = flops / rate_of(&chips[i], &call, c->tf32 && d.product);
+    c->seconds[i] += runs * (launch_gap * d.launches + barrier_gap * d.barriers +
                              (moving > computing ? moving : computing));
   }
 }
@@ -103,10 +116,10 @@ static void add_collectives(const gr_program *p, count *c) {
     c->seconds[i] += collective_gap * c->collectives + c->sent / chips[i].link;
 }
 
-static void predict(FILE *f, const gr_program *p) {
+static void predict(FILE *f, const gr_plan *plan, const gr_program *p) {
   gr_arena *arena = gr_arena_create();
   char bytes[32], flops[32];
-  count c = {0};
+  count c = {.tf32 = plan->tf32};
   add_graph(arena, p->frame.g, 1, &c);
   add_collectives(p, &c);
   fprintf(f, "  %-14s %.0f launches, %s read and written, %s", p->name, c.launches,
@@ -123,11 +136,11 @@ static void predict(FILE *f, const gr_program *p) {
 }
 
 void gr_plan_predict(FILE *f, const gr_plan *p) {
-  fprintf(
-      f,
-      "on a GPU    one captured graph a program; times by the chips' data sheets, an estimate\n");
+  fputs("on a GPU    one captured graph a program; times by the chips' data sheets, an estimate\n",
+        f);
+  if (p->tf32) fputs("  products of f32 that libraries compute are in TF32\n", f);
   for (const char *const *kind = gr_plan_kinds; *kind; kind++) {
     const gr_program *most = gr_plan_largest(p, *kind);
-    if (most) predict(f, most);
+    if (most) predict(f, p, most);
   }
 }

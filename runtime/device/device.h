@@ -34,6 +34,7 @@ typedef struct gr_device {
 typedef struct gr_device_options {
   int threads;  // of this rank, for devices that compute on the host; at least 1
   bool plain;   // reference kernels only, for tests
+  bool tf32;    // products of f32 may be computed in TF32
   int rank, ranks;
   int local_rank;  // among the ranks of this machine: that of several devices which this rank takes
   const int *ids;  // n_ids numbers of devices, by local rank; none: device i is local rank i's

@@ -84,6 +84,7 @@ static gr_status open_all(gr_exec *e) {
   }
   gr_device_options o = {.threads = e->opt.threads,
                          .plain = e->opt.plain,
+                         .tf32 = p->tf32,
                          .rank = e->opt.rank,
                          .ranks = gr_mesh_ranks(&p->mesh),
                          .local_rank = e->opt.local_rank,

@@ -54,6 +54,16 @@ gpu 1 from_gpu $every "checkpoint.resume=$(half cuda.4)"
 check "a GPU goes on from a GPU's checkpoint to the same bytes" \
   same_files cuda.4/checkpoints/step-00000020 from_gpu/checkpoints/step-00000020
 
+# In TF32 products differ from the sixth digit on, and the run says nothing: it is what was asked for.
+gpu 0 tf32 training.precision=tf32 $every
+ended_well "20 steps in TF32"
+check "TF32: the losses follow the CPU's" follows tf32 cpu 20
+check "... and are not those of fp32" sh -c "! cmp -s tf32/metrics.jsonl cuda.0/metrics.jsonl"
+check "... which nothing says is fp32" sh -c "! grep -q 'fp32 on CPUs' '$log'"
+"$graphrun" plan "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
+  "data.manifest=$scratch/data/tones.jsonl" device=cuda training.precision=tf32 >"$log" 2>&1
+check "... and the plan says it" sh -c "grep -q 'are in TF32' '$log' && ! grep -q 'fp32 on CPUs' '$log'"
+
 # Without captured programs the same is computed.
 GRAPHRUN_CUDA_GRAPH=0 gpu 1 direct $every
 check "GRAPHRUN_CUDA_GRAPH=0: the same bytes" same_run direct cuda.1

@@ -49,16 +49,20 @@ static gr_status open_layouts(gr_product *p) {
   return layout(&p->c, g->out, g->m, g->n, g->ldc, g->batch, g->stride_c);
 }
 
-static gr_status open_desc(gr_product *p) {
+static cublasComputeType_t arithmetic(const gr_cuda *c, gr_dtype d) {
+  if (d == GR_F64) return CUBLAS_COMPUTE_64F;
+  return c->tf32 && d == GR_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+static gr_status open_desc(const gr_cuda *c, gr_product *p) {
   static const cublasLtEpilogue_t epilogues[] = {[GR_GPU_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT,
                                                  [GR_GPU_BIAS] = CUBLASLT_EPILOGUE_BIAS,
                                                  [GR_GPU_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_BIAS,
                                                  [GR_GPU_BIAS_GELU] = CUBLASLT_EPILOGUE_GELU_BIAS};
   const gr_gpu_gemm *g = &p->gemm;
-  bool wide = g->in == GR_F64;
   cublasOperation_t ta = g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, tb = g->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
-  LT_TRY(cublasLtMatmulDescCreate(&p->desc, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                  wide ? CUDA_R_64F : CUDA_R_32F));
+  LT_TRY(cublasLtMatmulDescCreate(&p->desc, arithmetic(c, g->in),
+                                  g->in == GR_F64 ? CUDA_R_64F : CUDA_R_32F));
   LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta));
   LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb));
   if (g->epilogue == GR_GPU_PLAIN) return GR_OK;
@@ -108,7 +112,7 @@ gr_status gr_product_open(gr_cuda *c, const gr_gpu_gemm *g, gr_product **out) {
   if (!types[g->in].there || !types[g->out].there || g->batch > INT32_MAX)
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "no product of %s", gr_dtypes[g->in].name);
   p->next = c->products, c->products = p;
-  GR_TRY(open_desc(p));
+  GR_TRY(open_desc(c, p));
   GR_TRY(open_layouts(p));
   return choose(c, p, 0);
 }

@@ -112,7 +112,8 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
   if (!c) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
   *c = (gr_cuda){.base = {.ops = &gr_cuda_ops, .limits = {.computes = true}},
                  .arena = gr_arena_create(),
-                 .graphs = !graphs || strcmp(graphs, "0")};
+                 .graphs = !graphs || strcmp(graphs, "0"),
+                 .tf32 = o->tf32};
   gr_status s = open_all(c, o);
   if (s)
     close(&c->base);

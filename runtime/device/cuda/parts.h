@@ -105,6 +105,7 @@ struct gr_cuda {
   bool virtual;        // compile to PTX
   uint64_t toolchain;  // hash of the compiler's version and options
   gr_product *products;
+  bool tf32;  // products of f32 are computed in TF32
   cublasLtHandle_t lt;
   CUdeviceptr workspace;
   bool graphs;  // programs are captured

@@ -1,0 +1,108 @@
+// test_gemm.c - matrix products on the device cuda: in TF32.
+#include <math.h>
+#include "ops/kernels/gpu.h"
+#include "runtime/device/device.h"
+#include "tests/check.h"
+#include "tests/ops/bench.h"
+
+static gr_device *device;
+
+static void open_device(bool tf32) {
+  const gr_device_ops *kind;
+  MUST(gr_device_find("cuda", GR_NOWHERE, &kind));
+  if (!gr_device_count(kind)) SKIP("there is no GPU, and no stand-in");
+  MUST(kind->open(&(gr_device_options){.threads = 1, .ranks = 1, .tf32 = tf32}, &device));
+}
+
+static gr_device_block block_of(size_t bytes) {
+  gr_device_block b;
+  MUST(device->ops->allocate(device, bytes, NULL, &b));
+  return b;
+}
+
+// Runs a call, whose operands have values, on the device; the results are in `got`.
+static void run(use *u, value *got) {
+  gr_device_block in[GR_MAX_ARGS], out[GR_MAX_ARGS];
+  void *from[GR_MAX_ARGS], *to[GR_MAX_ARGS];
+  gr_launch l = {.attr = u->call.attr,
+                 .n_in = u->call.n_in,
+                 .n_out = u->call.n_out,
+                 .in_type = u->call.in,
+                 .out_type = u->call.out,
+                 .in = (const void *const *)from,
+                 .out = to};
+  gr_device_kernel kernel;
+  MUST(device->ops->kernel(device, &u->call, &l, &kernel));
+  MUST(device->ops->ready(device));
+  gr_device_block scratch = block_of(gr_call_scratch(&u->call, true));
+  for (int k = 0; k < u->call.n_in; k++) {
+    in[k] = block_of(gr_type_bytes(&u->call.in[k])), from[k] = in[k].at;
+    MUST(device->ops->upload(device, in[k].at, u->in[k].data, gr_type_bytes(&u->call.in[k])));
+  }
+  for (int k = 0; k < u->call.n_out; k++)
+    out[k] = block_of(gr_type_bytes(&u->call.out[k])), to[k] = out[k].at;
+  l.scratch = scratch.at, l.context = kernel.context;
+  MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
+  MUST(kernel.run(&l));
+  MUST(device->ops->synchronise(device, GR_QUEUE_COMPUTE));
+  for (int k = 0; k < u->call.n_out; k++) {
+    got[k] = value_make(u->call.out[k]);
+    MUST(device->ops->download(device, got[k].data, to[k], gr_type_bytes(&u->call.out[k])));
+  }
+  MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
+  for (int k = 0; k < u->call.n_in; k++) device->ops->free(device, &in[k]);
+  for (int k = 0; k < u->call.n_out; k++) device->ops->free(device, &out[k]);
+  device->ops->free(device, &scratch);
+}
+
+// ---- TF32 ---------------------------------------------------------------------------------------
+
+// To 10 bits of mantissa, to nearest, as tensor cores read an f32.
+static void round_to_tf32(value *v) {
+  for (int64_t i = 0; v->type.dtype == GR_F32 && i < value_count(v); i++) {
+    uint32_t bits;
+    float f = (float)value_get(v, i);
+    memcpy(&bits, &f, sizeof bits);
+    bits = (bits + 0x1000) & ~UINT32_C(0x1fff);
+    memcpy(&f, &bits, sizeof bits);
+    value_put(v, i, f);
+  }
+}
+
+// How far the device's result is from the reference kernel's, with operands that are rounded or
+// not.
+static double distance(const gr_case *c, bool rounded) {
+  use u;
+  value got[GR_MAX_ARGS];
+  int64_t at;
+  MUST(use_of_case(&u, &gr_op_matmul, c, 7));
+  run(&u, got);
+  for (int k = 0; k < u.call.n_in && rounded; k++) round_to_tf32(&u.in[k]);
+  MUST(use_run(&u, gr_op_matmul.cpu, NULL));
+  double far = worst(&got[0], &u.out[0], &at);
+  values_free(got, 1);
+  use_free(&u);
+  return far;
+}
+
+static void tf32(void) {
+  static const int64_t plain[4] = {0}, transposed[4] = {1, 1};
+  static const gr_case f32[] = {{{"f32[19,64]", "f32[64,53]"}, .attr = plain},
+                                {{"f32[2,64,20]", "f32[2,24,64]"}, .attr = transposed}};
+  static const gr_case bf16 = {{"bf16[19,64]", "bf16[64,53]"}, .attr = plain};
+  open_device(true);
+  for (size_t i = 0; i < sizeof f32 / sizeof *f32; i++) {
+    double exact = distance(&f32[i], false), rounded = distance(&f32[i], true);
+    CHECK(exact > 1e-5 && exact < 1e-2, "case %zu: off by %g", i, exact);
+    CHECK(rounded < 5e-6, "case %zu: off by %g from the product of rounded operands", i, rounded);
+  }
+  double narrow = distance(&bf16, false);
+  CHECK(narrow < 1e-2, "bf16: off by %g", narrow);
+  device->ops->close(device);
+  open_device(false);
+  double exact = distance(&f32[0], false);
+  CHECK(exact < 5e-6, "without it: off by %g", exact);
+  device->ops->close(device);
+}
+
+int main(int argc, char **argv) { return RUN(argc, argv, {"tf32", tf32}); }
