@@ -4,9 +4,9 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/job/args.h"
 #include "cli/config_flags.h"
 #include "cli/help.h"
+#include "cli/job/args.h"
 #include "cli/multirun.h"
 #include "compiler/model/blocks.h"
 #include "compiler/pass.h"
@@ -150,6 +150,13 @@ static void offer_flag_value(line *l, const gr_compose_request *q, const char *t
                              const char *before) {
   if (!strcmp(takes, "DIR")) offer_files(l, before, FOLDERS);
   if (!strcmp(takes, "PASS")) offer_passes(l, before);
+  static const char *const words[][2] = {{"STEP", "best"},
+                                         {"STEP", "last"},
+                                         {"SPLIT", "validation"},
+                                         {"SPLIT", "train"},
+                                         {"SPLIT", "all"}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (!strcmp(takes, words[i][0])) offer(l, before, words[i][1], "");
   for (int i = 0; !strcmp(takes, "SHELL") && gr_cli_shell(i); i++)
     offer(l, before, gr_cli_shell(i), "");
   if (!strcmp(takes, "FILE")) offer_files(l, before, FILES);
@@ -172,6 +179,8 @@ static void offer_paths(line *l) {
 static void complete_config(line *l, const char *command, int first) {
   const char *open, *equals = strchr(l->word, '=');
   gr_compose_request q = read_request(l, command, first, &open);
+  bool run = gr_args_operand(command) == GR_OPERAND_RUN;
+  if (run && q.path) q.path = gr_arena_printf(l->arena, "%s/.hydra/config.yaml", q.path);
   size_t len = equals ? (size_t)(equals - l->word) : 0;
   const char *takes = *l->word == '-' && equals ? flag_value(command, l->word, len) : NULL;
   if (open)
@@ -183,7 +192,7 @@ static void complete_config(line *l, const char *command, int first) {
   else if (l->n && !strcmp(l->words[l->n - 1], "--help"))
     gr_show_keys(l->out, l->arena, &q, "", l->word);
   else if (!q.path)
-    offer_files(l, "", CONFIGS);
+    offer_files(l, "", run ? FOLDERS : CONFIGS);
   else
     gr_show_completion(l->out, l->arena, &q, l->word), offer_paths(l);
 }

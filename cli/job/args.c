@@ -7,8 +7,9 @@
 
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 
-// The commands that a flag is for. Those behind the first three read their few words themselves.
-enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16 };
+// The commands that a flag is for. OPS and CKPT read their few words themselves.
+enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16, EVAL = 32 };
+enum { STARTS = TRAIN | EVAL };  // commands that start ranks
 
 static const struct flag {
   const char *name, *value;  // value: placeholder for help; NULL: the flag takes none
@@ -27,10 +28,15 @@ static const struct flag {
     {"--dot", "FILE", TEXT, offsetof(gr_args, dot), PLAN, "draws the training step for graphviz"},
     {"--svg", "FILE", TEXT, offsetof(gr_args, svg), PLAN, "draws it with graphviz"},
     {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN, "plans for so many ranks"},
-    {"--plain", NULL, SET, offsetof(gr_args, plain), TRAIN, "reference kernels only"},
+    {"--plain", NULL, SET, offsetof(gr_args, plain), STARTS, "reference kernels only"},
     {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN, "prints the time of each op"},
     {"--audio", NULL, SET, offsetof(gr_args, audio), DATA,
      "of `inspect`: reads all recordings too"},
+    {"--which", "STEP", TEXT, offsetof(gr_args, which), EVAL,
+     "the checkpoint: best (the default), last, or a step"},
+    {"--split", "SPLIT", TEXT, offsetof(gr_args, split), EVAL,
+     "the samples: validation (the default), train, or all"},
+    {"--json", NULL, SET, offsetof(gr_args, json), EVAL, "prints JSON"},
     {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };
@@ -38,7 +44,10 @@ enum { N_FLAGS = sizeof flags / sizeof *flags };
 static const struct {
   const char *name;
   unsigned bit;
-} commands[] = {{"train", TRAIN}, {"plan", PLAN}, {"data", DATA}, {"ops", OPS}, {"ckpt", CKPT}};
+  gr_operand first;
+} commands[] = {{"train", TRAIN, GR_OPERAND_CONFIG}, {"plan", PLAN, GR_OPERAND_CONFIG},
+                {"data", DATA, GR_OPERAND_CONFIG},   {"ops", OPS, GR_OPERAND_CONFIG},
+                {"ckpt", CKPT, GR_OPERAND_RUN},      {"eval", EVAL, GR_OPERAND_RUN}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 // The command of a first argument; anything but a command's name is a configuration to train with.
@@ -46,6 +55,18 @@ static unsigned command_of(const char *word) {
   for (int i = 0; i < N_COMMANDS; i++)
     if (!strcmp(commands[i].name, word)) return commands[i].bit;
   return TRAIN;
+}
+
+gr_operand gr_args_operand(const char *command) {
+  for (int i = 0; i < N_COMMANDS; i++)
+    if (!strcmp(commands[i].name, command)) return commands[i].first;
+  return GR_OPERAND_CONFIG;
+}
+
+int gr_args_first(int argc, char **argv) {
+  for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
+    if (!strcmp(commands[i].name, argv[1])) return 2;
+  return 1;
 }
 
 static const struct flag *flag_of(const char *arg, size_t len) {
@@ -139,6 +160,7 @@ bool gr_args_is_config(const char *arg) {
 
 gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_args *out) {
   *out = (gr_args){.program = argv[0], .argc = argc, .argv = argv};
+  out->command = gr_args_first(argc, argv) == 2 ? argv[1] : "train";
   out->overrides = GR_NEW(arena, const char *, argc + 1);
   out->config_dirs = GR_NEW(arena, const char *, argc + 1);
   out->flags = GR_NEW(arena, char *, argc + 1);

@@ -12,9 +12,12 @@ typedef struct gr_flag {
 
 typedef struct gr_args {
   const char *program;     // argv[0], to start this program again
+  const char *command;     // "train", "plan", ...
   const char *config;      // path of the configuration: the first argument without '='
   const char **overrides;  // the other arguments that are not flags
   int n_overrides;
+  const char **words;  // of commands that take files or folders besides: these, without the first
+  int n_words;
   const char **config_dirs;  // --config-dir
   int n_config_dirs;
   const char *dump, *stop_after;  // --dump=PASS|all, --stop-after=PASS
@@ -22,8 +25,10 @@ typedef struct gr_args {
   int n_without;
   const char *dot, *svg;  // --dot=FILE, --svg=FILE
   int64_t ranks;          // --ranks=N: plan for N ranks; 0: as configured
-  bool plain, profile, audio;
-  char **flags;  // all flags and their values, in their original form
+  bool plain, profile, audio, json;
+  const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all
+  const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
+  char **flags;                    // all flags and their values, in their original form
   int n_flags;
   int argc;  // the whole command line
   char **argv;
@@ -35,6 +40,13 @@ bool gr_args_flag(const char *command, int i, gr_flag *out);
 // Whether an argument is the path of a configuration and not an override. "runs/lr=1/config.yaml"
 // is one if such a file exists.
 bool gr_args_is_config(const char *arg);
+
+// What the first argument of a command is, for completion.
+typedef enum gr_operand { GR_OPERAND_CONFIG, GR_OPERAND_RUN } gr_operand;
+gr_operand gr_args_operand(const char *command);
+
+// The index of the first argument behind the command's name, which may be missing for train.
+int gr_args_first(int argc, char **argv);
 
 // Parses the arguments from argv[first] on. argv[0] is the program and argv[1] the command's name,
 // which may be missing for train. GR_ERR_USAGE for a flag that is unknown, belongs to another

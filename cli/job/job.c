@@ -1,11 +1,14 @@
 // job.c - see job.h.
 #include "cli/job/job.h"
 #include <string.h>
+#include "cli/job/kept.h"
 #include "cli/job/paths.h"
 #include "cli/job/precision.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
+
+enum { MAX_MODEL = 16 << 20 };  // bytes of its file
 
 // ---- Composing ----------------------------------------------------------------------------
 
@@ -58,10 +61,22 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   GR_TRY(gr_compose_checked(arena, &r, &j->composed, &j->spec.conf));
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
-  GR_TRY(gr_paths_find(arena, j->spec.conf));
+  if (args->kept) gr_kept_adjust(arena, args->kept, j->spec.conf);
+  GR_TRY(gr_paths_find(arena, args->kept, j->spec.conf));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
                                j->spec.set.n_hook_params);
+}
+
+gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
+  gr_args own = *args;
+  gr_kept_run *kept = GR_NEW(arena, gr_kept_run, 1);
+  *j = (gr_job){.arena = arena, .args = *args};
+  GR_TRY(gr_kept_find(arena, args->config, kept));
+  own.kept = kept, own.config = kept->config;
+  gr_status s = gr_job_compose(arena, &own, j);
+  j->args = *args;
+  return s ? s : gr_job_set_kind(j);
 }
 
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {
@@ -79,6 +94,27 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   gr_conf *at = gr_conf_find(j->spec.conf, "model.graph");
   return gr_note(gr_conf_read(j->arena, j->spec.set.graph, &j->graph), at->loc,
                  "asked for by model.graph");
+}
+
+// ---- What the ranks do -----------------------------------------------------------------------
+
+static gr_status read_split(gr_job *j) {
+  const char *split = j->args.split ? j->args.split : "validation";
+  bool all = !strcmp(split, "all");
+  gr_weights_spec *w = &j->spec.weights;
+  w->train = all || !strcmp(split, "train") || !strcmp(split, "training");
+  w->validation = all || !strcmp(split, "validation");
+  if (w->train || w->validation) return GR_OK;
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--split must be validation, train or all, but is '%s'",
+                 split);
+}
+
+gr_status gr_job_set_kind(gr_job *j) {
+  if (strcmp(j->args.command, "eval")) return GR_OK;
+  j->spec.kind = GR_RUN_EVAL;
+  j->spec.weights = (gr_weights_spec){
+      .run = j->args.config, .which = j->args.which ? j->args.which : "best", .json = j->args.json};
+  return read_split(j);
 }
 
 // ---- Options --------------------------------------------------------------------------------
@@ -277,7 +313,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                        .options = j->options,
                        .buckets = buckets,
                        .n_buckets = n,
-                       .train = true,
+                       .train = j->spec.kind == GR_RUN_TRAIN,
                        .eval = true,
                        .threads = j->compilers};
   memcpy(r.model.batch_axis, j->mesh_config.batch_axis, sizeof r.model.batch_axis);
@@ -287,7 +323,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(check_freeze(j));
-  GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
+  if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
   return check_metric(j);
 }
 
@@ -301,6 +337,10 @@ void gr_job_keep_config(gr_job *j) {
   j->spec.config_yaml = saved.config;
   j->spec.hydra_yaml = saved.hydra;
   j->spec.overrides_yaml = saved.overrides;
+  char *model = NULL;
+  gr_status s = gr_file_read(j->arena, j->spec.set.graph, MAX_MODEL, &model, NULL);
+  gr_status_drop(s);  // the model has been read from it: if it is gone now, the run goes on
+  j->spec.model_yaml = model;
 }
 
 void gr_job_close(gr_job *j) {

@@ -25,8 +25,12 @@ typedef struct gr_job {
 
 // Composes and checks the configuration, and reads the settings and the model's file.
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
+// The same for the configuration that is kept in the run's folder args->config, to use its weights.
+GR_MUST_USE gr_status gr_job_compose_kept(gr_arena *, const gr_args *, gr_job *out);
 // The same for a configuration that is composed, resolved and checked already, such as rank 0's.
 GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
+// Sets what the ranks do, by the command line. Called before gr_job_open.
+GR_MUST_USE gr_status gr_job_set_kind(gr_job *);
 // Reads the settings that depend on the number of ranks, and opens the data set.
 GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
 // Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys

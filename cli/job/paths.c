@@ -35,9 +35,22 @@ static const char *folder_of(gr_arena *a, const char *path) {
   return slash == path ? "/" : gr_arena_strndup(a, path, (size_t)(slash - path));
 }
 
+typedef struct search {
+  gr_arena *arena;
+  const gr_kept_run *kept;  // or NULL
+  bool (*is)(const char *path);
+} search;
+
 // Searches a path; NULL: not found. For a value from the command line there is no folder of a
 // configuration to search.
-static const char *look(gr_arena *a, const gr_conf *c, bool (*is)(const char *)) {
+static const char *look(const search *s, const gr_conf *c) {
+  gr_arena *a = s->arena;
+  bool (*is)(const char *) = s->is;
+  bool kept = s->kept && *c->text != '/' && c->loc.file && !strcmp(c->loc.file, s->kept->config);
+  for (int i = 0; kept && i < s->kept->n_dirs; i++) {
+    const char *there = gr_arena_printf(a, "%s/%s", s->kept->dirs[i], c->text);
+    if (is(there)) return there;
+  }
   if (is(c->text)) return c->text;
   if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return NULL;
   const char *dir = folder_of(a, c->loc.file);
@@ -48,14 +61,15 @@ static const char *look(gr_arena *a, const gr_conf *c, bool (*is)(const char *))
   return is(above) ? above : NULL;
 }
 
-static gr_status find(gr_arena *a, const struct named *n, gr_conf *c) {
+static gr_status find(gr_arena *a, const gr_kept_run *kept, const struct named *n, gr_conf *c) {
   if (!c) return GR_OK;
   if (c->kind == GR_CONF_LIST) {
-    for (int i = 0; i < c->n; i++) GR_TRY(find(a, n, c->items[i]));
+    for (int i = 0; i < c->n; i++) GR_TRY(find(a, kept, n, c->items[i]));
     return GR_OK;
   }
   if (c->kind != GR_CONF_TEXT) return GR_OK;
-  const char *path = look(a, c, n->is);
+  const search how = {a, kept, n->is};
+  const char *path = look(&how, c);
   if (path) {
     c->text = path;
     return GR_OK;
@@ -76,21 +90,24 @@ static bool is_named(const char *key) {
 }
 
 // The paths among the keys of the sources of data are files that are read.
-static gr_status find_data(gr_arena *a, gr_conf *conf) {
+static gr_status find_data(gr_arena *a, const gr_kept_run *kept, gr_conf *conf) {
   static const struct named file = {NULL, GR_ERR_DATA, "file", searched, gr_is_file};
   for (int i = 0; i < gr_schema_count; i++) {
     const gr_schema_key *k = &gr_schema_keys[i];
     if (k->alias_of || strncmp(k->path, "data.", 5) || is_named(k->path)) continue;
-    if (gr_schema_holds(a, k, GR_SCHEMA_PATH)) GR_TRY(find(a, &file, gr_conf_find(conf, k->path)));
+    if (gr_schema_holds(a, k, GR_SCHEMA_PATH))
+      GR_TRY(find(a, kept, &file, gr_conf_find(conf, k->path)));
   }
   return GR_OK;
 }
 
-gr_status gr_paths_find(gr_arena *a, gr_conf *conf) {
-  for (int i = 0; i < N_NAMED; i++) GR_TRY(find(a, &named[i], gr_conf_find(conf, named[i].key)));
-  GR_TRY(find_data(a, conf));
+gr_status gr_paths_find(gr_arena *a, const gr_kept_run *kept, gr_conf *conf) {
+  for (int i = 0; i < N_NAMED; i++)
+    GR_TRY(find(a, kept, &named[i], gr_conf_find(conf, named[i].key)));
+  GR_TRY(find_data(a, kept, conf));
   gr_conf *vocab = gr_conf_find(conf, "data.speech.vocab");  // a path, or the symbols themselves
-  const char *path = vocab && vocab->kind == GR_CONF_TEXT ? look(a, vocab, gr_is_file) : NULL;
+  const search how = {a, kept, gr_is_file};
+  const char *path = vocab && vocab->kind == GR_CONF_TEXT ? look(&how, vocab) : NULL;
   if (path) vocab->text = path;
   return GR_OK;
 }

@@ -5,9 +5,9 @@
 // used from any folder. Output paths (output.dir, checkpoint.dir) are relative to the current
 // folder.
 #pragma once
-#include "compose/tree/conf.h"
+#include "cli/job/kept.h"
 
 // Replaces the value of each key that names an input file by the path that was found. A file that
 // is not found is an error at the value's location, with the code of the key's area (GR_ERR_DATA,
-// ...).
-GR_MUST_USE gr_status gr_paths_find(gr_arena *, gr_conf *);
+// ...). kept: the configuration is a run's, whose files are where that run found them; or NULL.
+GR_MUST_USE gr_status gr_paths_find(gr_arena *, const gr_kept_run *kept, gr_conf *);

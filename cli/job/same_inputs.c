@@ -43,7 +43,7 @@ static gr_status unpack(gr_job *j, char *bytes, size_t n, gr_conf **conf) {
   char **argv = GR_NEW(j->arena, char *, argc + 1);
   at += strlen(at) + 1;
   for (int i = 0; i < argc; i++, at += strlen(at) + 1) argv[i] = at;
-  GR_TRY(gr_args_parse(j->arena, argc, argv, strcmp(argv[1], "train") ? 1 : 2, &j->args));
+  GR_TRY(gr_args_parse(j->arena, argc, argv, gr_args_first(argc, argv), &j->args));
   return gr_conf_unpack(j->arena, at, n - (size_t)(at - bytes), conf);
 }
 

@@ -42,6 +42,30 @@ static void fill_overrides(gr_composer *c, gr_conf *lists) {
   }
 }
 
+static void add_source(gr_composer *c, gr_conf *list, const char *path, const char *schema,
+                       const char *provider) {
+  gr_conf *source = gr_conf_make(c->arena, GR_CONF_MAP, GR_NOWHERE);
+  gr_conf_put(c->arena, source, "path", text(c->arena, path));
+  gr_conf_put(c->arena, source, "schema", text(c->arena, schema));
+  gr_conf_put(c->arena, source, "provider", text(c->arena, provider));
+  gr_conf_append(c->arena, list, source);
+}
+
+// Where configurations are searched, as Hydra lists it: its own, the primary one's folder, and its
+// structured ones.
+static void fill_sources(gr_composer *c, gr_conf *runtime) {
+  gr_conf *list = gr_conf_make(c->arena, GR_CONF_LIST, GR_NOWHERE);
+  const char *slash = strrchr(c->path, '/'), *dir = ".";
+  if (slash)
+    dir = slash == c->path ? "/" : gr_arena_strndup(c->arena, c->path, (size_t)(slash - c->path));
+  char *real = realpath(dir, NULL);
+  add_source(c, list, "hydra.conf", "pkg", "hydra");
+  add_source(c, list, real ? gr_arena_strdup(c->arena, real) : dir, "file", "main");
+  add_source(c, list, "", "structured", "schema");
+  gr_conf_put(c->arena, runtime, "config_sources", list);
+  free(real);
+}
+
 static void fill_runtime(gr_composer *c, gr_conf *runtime) {
   char cwd[4096];
   gr_conf *choices = gr_conf_make(c->arena, GR_CONF_MAP, GR_NOWHERE);
@@ -51,6 +75,7 @@ static void fill_runtime(gr_composer *c, gr_conf *runtime) {
   gr_conf_put(c->arena, runtime, "choices", choices);
   if (getcwd(cwd, sizeof cwd))
     gr_conf_put(c->arena, runtime, "cwd", text(c->arena, gr_arena_strdup(c->arena, cwd)));
+  fill_sources(c, runtime);
 }
 
 static const char *text_at(gr_conf *map, const char *path, const char *default_value) {

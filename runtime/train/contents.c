@@ -28,7 +28,7 @@ static const gr_scalar *find(const reader *in, const char *name, gr_scalar_kind 
 // ---- Tensors ------------------------------------------------------------------------------------
 
 // The saver writes tensors, by the slices that it was opened with.
-static gr_status read_tensors(const reader *in) { return gr_run_read_states(in->r, in->c); }
+static gr_status read_tensors(const reader *in) { return gr_run_read_states(in->r, in->c, true); }
 
 // ---- What must be unchanged ---------------------------------------------------------------------
 
@@ -240,6 +240,13 @@ static void read_field(const reader *in, const struct row *row) {
   if (s && row->kind == INT) *(int64_t *)field = s->i;
   if (s && row->kind == FLOAT) *(double *)field = s->f;
   if (s && row->kind == FLAG) *(bool *)field = s->i != 0;
+}
+
+gr_status gr_run_weights_read(gr_run *r, gr_checkpoint *c) {
+  reader in = {r, c};
+  r->step = gr_checkpoint_step(c);
+  GR_TRY(gr_run_read_states(r, c, false));
+  return read_data(&in);
 }
 
 gr_status gr_run_contents_read(gr_run *r, gr_checkpoint *c) {

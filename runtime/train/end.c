@@ -12,10 +12,11 @@ static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
   return gr_run_save_last(r, !last && !usual);
 }
 
-// A dry run has no state to save.
-static gr_status exit_dry_run(const gr_run *r, gr_status failure, const char *cause) {
+// A dry run, and one that only uses weights, has no state to save.
+static gr_status exit_without_saving(const gr_run *r, gr_status failure, const char *cause) {
   if (failure) return failure;
   if (*cause) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s", cause);
+  if (!gr_run_is_dry(r)) return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal");
   return gr_fail(
       GR_ERR_STOPPED, GR_NOWHERE,
       "stopped by a signal at step %lld; the device '%s' computes nothing, so that there "
@@ -29,10 +30,11 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   const char *why = k->failed   ? (r->ranks > 1 ? "a rank failed" : "it cannot go on")
                     : k->signal ? "asked to stop"
                                 : r->asked.reason;
-  if (r->rank == 0) gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
+  if (r->rank == 0 && r->spec->kind == GR_RUN_TRAIN)
+    gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
   char cause[300] = "";
   gr_status s = k->failed ? gr_run_cause(r, failure, cause, sizeof cause) : GR_OK;
-  if (!s && gr_run_is_dry(r)) return exit_dry_run(r, failure, cause);
+  if (!s && !gr_run_writes(r)) return exit_without_saving(r, failure, cause);
   if (!s && r->step) s = save_leaving(r, k);
   if (failure || s) return gr_also(failure, s);
   if (k->failed)

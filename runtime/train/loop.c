@@ -90,7 +90,7 @@ static int share_of(const gr_run_spec *s, int rank) {
   return share;
 }
 
-static gr_status open_run(gr_run *r) {
+static gr_status open_programs(gr_run *r) {
   const gr_run_spec *j = r->spec;
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
@@ -111,7 +111,11 @@ static gr_status open_run(gr_run *r) {
                        .profile = j->profile};
   GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
   GR_TRY(gr_run_open_transfers(r));
-  GR_TRY(find_programs(r));
+  return find_programs(r);
+}
+
+static gr_status open_run(gr_run *r) {
+  GR_TRY(open_programs(r));
   count_steps(r);
   if (gr_run_is_dry(r)) {
     if (r->rank == 0) log_start(r);
@@ -306,16 +310,25 @@ static void close_run(gr_run *r) {
   gr_arena_destroy(r->arena);
 }
 
+static gr_status run_training(gr_run *r) {
+  gr_status s = open_run(r);
+  s = s ? s : train(r);
+  s = s || gr_run_is_dry(r) ? s : gr_run_end(r);
+  return gr_run_write_final_files(r, gr_also(s, r->failure));
+}
+
+static gr_status run_weights(gr_run *r) {
+  gr_status s = open_programs(r);
+  return gr_also(s ? s : gr_run_use_weights(r), r->failure);
+}
+
 gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
   gr_run r = {.spec = spec,
               .world = world,
               .rank = world->rank,
               .ranks = world->ranks,
               .arena = gr_arena_create()};
-  gr_status s = open_run(&r);
-  s = s ? s : train(&r);
-  s = s || gr_run_is_dry(&r) ? s : gr_run_end(&r);
-  s = gr_run_write_final_files(&r, gr_also(s, r.failure));
+  gr_status s = spec->kind == GR_RUN_TRAIN ? run_training(&r) : run_weights(&r);
   if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
   // An error that the ranks have not agreed on would leave the other ranks waiting.

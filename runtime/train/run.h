@@ -125,13 +125,18 @@ static inline int64_t gr_run_last_epoch(const gr_run *r) {
   return r->batch || !r->epoch ? r->epoch : r->epoch - 1;
 }
 
+// Whether the run has a folder that it writes to.
+static inline bool gr_run_writes(const gr_run *r) {
+  return r->spec->kind == GR_RUN_TRAIN && gr_exec_device(r->exec)->limits.computes;
+}
+
 // Whether the device computes nothing (device=null), so that no number of the run has a meaning.
 static inline bool gr_run_is_dry(const gr_run *r) {
   return !gr_exec_device(r->exec)->limits.computes;
 }
 
 // ---- loop.c
-// Runs all of one rank's training, from opening its files to its results. Collective.
+// Runs all of one rank's part of the task, from opening files to results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 // Runs the programs of a step on a batch and reads their results.
 GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_batch *, gr_step_results *);
@@ -168,7 +173,9 @@ GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_cause(gr_run *, gr_status mine, char *text, size_t size);
 GR_MUST_USE gr_status gr_run_check_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- state.c
-GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *);  // all of run->pieces
+void gr_run_list_pieces(gr_run *);  // sets run->pieces
+// Reads all of run->pieces; exact: fails if the checkpoint has other tensors, too.
+GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *, bool exact);
 // Opens the saver, and sets all states: to their initial values, or from a checkpoint.
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);
 // ---- contents.c: the table of what a checkpoint holds
@@ -181,6 +188,8 @@ typedef struct gr_run_contents {
 } gr_run_contents;
 void gr_run_contents_write(gr_run *, gr_run_contents *);
 GR_MUST_USE gr_status gr_run_contents_read(gr_run *, gr_checkpoint *);
+// Reads only what using the model takes: its states and the data's statistics.
+GR_MUST_USE gr_status gr_run_weights_read(gr_run *, gr_checkpoint *);
 // ---- saving.c
 // The scalar that marks an exit checkpoint: one that is saved only because the run is stopped.
 #define GR_RUN_EXIT_CHECKPOINT "run.passing"
@@ -243,6 +252,12 @@ GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_me
 // the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
 void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
+// ---- weights.c
+// Finds the checkpoint of a run's folder: "best", "last" or a step. Not collective. dir: where its
+// checkpoints are. The path is in the arena; GR_ERR_CHECKPOINT if there is none.
+GR_MUST_USE gr_status gr_run_find_checkpoint(gr_arena *, const char *run, const char *dir,
+                                             const char *which, const char **out);
+GR_MUST_USE gr_status gr_run_use_weights(gr_run *);  // the tasks other than training. Collective.
 // ---- transfer.c
 // Looks up inputs and results of all programs once. Called after the executor is open.
 GR_MUST_USE gr_status gr_run_open_transfers(gr_run *);

@@ -11,7 +11,19 @@
 #include "runtime/train/inputs.h"
 #include "runtime/train/settings.h"
 
+// What the ranks do: train, or use the weights of a run's checkpoint.
+typedef enum gr_run_kind { GR_RUN_TRAIN, GR_RUN_EVAL } gr_run_kind;
+
+// Of every task but training.
+typedef struct gr_weights_spec {
+  const char *run;               // the folder of the run
+  const char *which;             // its checkpoint: "best", "last" or a step
+  bool train, validation, json;  // which splits are evaluated, together; results as JSON
+} gr_weights_spec;
+
 typedef struct gr_run_spec {
+  gr_run_kind kind;
+  gr_weights_spec weights;
   gr_settings set;
   const gr_device_ops *device;
   gr_plan *plan;
@@ -23,6 +35,7 @@ typedef struct gr_run_spec {
   gr_conf *written;                     // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.
   const char *config_dir, *config_yaml, *hydra_yaml, *overrides_yaml;
+  const char *model_yaml;           // the text of the model's file, which the run's folder keeps
   const char *run_dir;              // hydra.run.dir; NULL: it is not set
   size_t launch_bytes, plan_bytes;  // memory that MPI_Init and compiling used, for the final report
   bool plain;                       // reference kernels only

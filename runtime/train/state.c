@@ -62,7 +62,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
 // ---- Starting -----------------------------------------------------------------------------
 
 // Loads all states of this rank: directly into their memory, or through host memory.
-gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c) {
+gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c, bool exact) {
   size_t bytes = 0, used = 0;
   gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + 1);
   for (int i = 0; i < r->n_pieces; i++) {
@@ -77,7 +77,7 @@ gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c) {
     want[i].at = gr_exec_target(r->exec, &t, staging + used);
     used += gr_exec_staging(r->exec, &t);
   }
-  gr_status s = gr_checkpoint_read_all(c, want, r->n_pieces, true);
+  gr_status s = gr_checkpoint_read_all(c, want, r->n_pieces, exact);
   for (int i = 0; i < r->n_pieces && !s; i++) {
     gr_exec_tensor t = gr_run_tensor_of(&r->pieces[i]);
     s = gr_exec_store(r->exec, &t, want[i].at);
@@ -136,16 +136,21 @@ static gr_status init_from(gr_run *r, char *path, size_t size) {
                  "file of safetensors");
 }
 
+void gr_run_list_pieces(gr_run *r) {
+  const gr_plan *p = r->spec->plan;
+  r->pieces = GR_NEW(r->arena, gr_tensor_slice, p->n_states + 1);
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (lasts(&p->states[i]))
+      r->pieces[r->n_pieces++] = gr_run_tensor_slice(r, &p->states[i], r->rank);
+}
+
 gr_status gr_run_open_state(gr_run *r) {
   const gr_plan *p = r->spec->plan;
   const char *dir = r->spec->set.ckpt_dir;
   char path[2048];
   if (!dir && r->dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
   r->ckpt_dir = dir;
-  r->pieces = GR_NEW(r->arena, gr_tensor_slice, p->n_states + 1);
-  for (uint32_t i = 0; i < p->n_states; i++)
-    if (lasts(&p->states[i]))
-      r->pieces[r->n_pieces++] = gr_run_tensor_slice(r, &p->states[i], r->rank);
+  gr_run_list_pieces(r);
   GR_TRY(gr_run_open_full(r));
   list_saved(r);
   bool dry = gr_run_is_dry(r);

@@ -1,0 +1,61 @@
+// kept.c - see kept.h.
+#include "cli/job/kept.h"
+#include <string.h>
+
+// A text of the run's .hydra/hydra.yaml, or NULL.
+static const char *text_at(gr_conf *hydra, const char *path) {
+  const gr_conf *c = hydra ? gr_conf_find(hydra, path) : NULL;
+  return c && c->kind == GR_CONF_TEXT && *c->text ? c->text : NULL;
+}
+
+// A run searches its input files from its working directory, then from the folder of its
+// configuration and that folder's parent. Runs of other versions have not written them down.
+static void find_dirs(gr_arena *a, const char *hydra_yaml, gr_kept_run *out) {
+  gr_conf *hydra = NULL;
+  gr_status s = gr_is_file(hydra_yaml) ? gr_conf_read(a, hydra_yaml, &hydra) : GR_OK;
+  const char *cwd = s ? NULL : text_at(hydra, "hydra.runtime.cwd");
+  const char *main = s ? NULL : text_at(hydra, "hydra.runtime.config_sources[1].path");
+  if (cwd) out->dirs[out->n_dirs++] = cwd;
+  if (main) out->dirs[out->n_dirs++] = main;
+  if (main) out->dirs[out->n_dirs++] = gr_arena_printf(a, "%s/..", main);
+  gr_status_drop(s);
+}
+
+gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
+  static const char hint[] =
+      "the folder that a run printed as its output, such as outputs/DATE/TIME";
+  *out = (gr_kept_run){.dir = dir};
+  if (!dir) return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given"), hint);
+  if (!gr_is_dir(dir))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no folder '%s'", dir), hint);
+  out->config = gr_arena_printf(a, "%s/.hydra/config.yaml", dir);
+  if (!gr_is_file(out->config))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                           "'%s' is not the folder of a run: it has no .hydra/config.yaml", dir),
+                   hint);
+  const char *model = gr_arena_printf(a, "%s/model.yaml", dir);
+  if (gr_is_file(model)) out->model = model;
+  find_dirs(a, gr_arena_printf(a, "%s/.hydra/hydra.yaml", dir), out);
+  return GR_OK;
+}
+
+// Whether the value is the run's, and not of an argument.
+static bool is_kept(const gr_kept_run *k, const gr_conf *c) {
+  return !c->loc.file || !strcmp(c->loc.file, k->config);
+}
+
+static void replace(gr_arena *a, const gr_kept_run *k, gr_conf *map, const char *key,
+                    gr_conf_kind kind) {
+  int at = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, key) : -1;
+  if (at >= 0 && is_kept(k, map->items[at]))
+    gr_conf_put(a, map, key, gr_conf_make(a, kind, map->items[at]->loc));
+}
+
+void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, gr_conf *conf) {
+  replace(a, k, conf, "hooks", GR_CONF_LIST);
+  replace(a, k, conf, "hooks_params", GR_CONF_MAP);
+  replace(a, k, gr_conf_member(conf, "model"), "init_from", GR_CONF_NULL);
+  replace(a, k, gr_conf_member(conf, "profile"), "steps", GR_CONF_NULL);
+  gr_conf *graph = gr_conf_find(conf, "model.graph");
+  if (k->model && graph && graph->kind == GR_CONF_TEXT && is_kept(k, graph)) graph->text = k->model;
+}

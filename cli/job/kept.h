@@ -1,0 +1,20 @@
+// kept.h - the configuration that a run keeps in its folder, for commands that use a run's weights.
+#pragma once
+#include "cli/job/args.h"
+#include "compose/tree/conf.h"
+
+typedef struct gr_kept_run {
+  const char *dir;      // the run's folder
+  const char *config;   // its .hydra/config.yaml
+  const char *model;    // its copy of the model's file, or NULL
+  const char *dirs[3];  // where the run searched its input files, in order
+  int n_dirs;
+} gr_kept_run;
+
+// Finds the files of a run in its folder. GR_ERR_USAGE if `dir` is NULL, GR_ERR_CONFIG if it is not
+// the folder of a run. All in the arena.
+GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out);
+
+// Changes a run's composed configuration into one for using its weights: without hooks, initial
+// weights and traces, unless arguments give them, and with the run's own copy of the model.
+void gr_kept_adjust(gr_arena *, const gr_kept_run *, gr_conf *conf);

@@ -1,0 +1,250 @@
+// start.c - determines the number of ranks of a command that computes, and starts them as processes
+// of mpirun, or, without MPI, as threads. See start.h.
+#include "cli/start.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/job/same_inputs.h"
+#include "runtime/comm/nccl.h"
+#include "runtime/comm/store.h"
+#include "runtime/device/cuda.h"
+#include "runtime/launch/launch.h"
+#include "runtime/launch/rendezvous.h"
+#include "runtime/train/run.h"
+
+enum { MAX_TO_BEGIN = 60 };  // seconds, before a configuration is known
+
+static gr_level level_of(const gr_settings *s) {
+  static const gr_level levels[] = {[gr_log_level_info] = GR_INFO,
+                                    [gr_log_level_warn] = GR_WARN,
+                                    [gr_log_level_error] = GR_ERROR};
+  return levels[s->log_level];
+}
+
+// The number of devices of the kind that ranks compute on; 0: ranks share the machine, or an error
+// occurred before a device was chosen.
+static int devices_of(const gr_job *job) {
+  int n = job->spec.device ? gr_device_count(job->spec.device) : 0, named = job->spec.set.n_gpu_ids;
+  return named && named < n ? named : n;
+}
+
+static void report_differences(const gr_job *job) {
+  const char *lines[GR_DIFFERENCES];
+  int n = gr_settings_differences(&job->spec.set, devices_of(job), lines);
+  for (int i = 0; i < n; i++) gr_log(GR_INFO, "%s", lines[i]);
+}
+
+// Sets the environment of NCCL before ranks open their GPUs. several: they are on several machines.
+static void prepare_nccl(const gr_job *job, int ranks, bool several, bool first) {
+  gr_nccl_setting set[GR_NCCL_SETTINGS];
+  if (job->spec.device != &gr_device_cuda || ranks < 2) return;
+  int n = gr_nccl_set_environment(several, job->spec.set.deterministic, set);
+  gr_text t = gr_text_make(job->arena);
+  for (int i = 0; i < n; i++) gr_text_printf(&t, " %s=%s", set[i].name, set[i].value);
+  if (n && first) gr_log(GR_INFO, "environment for NCCL, where it was not set:%s", t.at);
+}
+
+// ---- Ranks as threads -----------------------------------------------------------------------
+
+typedef struct member {
+  gr_job *job;
+  gr_comm *comm;
+  gr_status status;
+  pthread_t thread;
+} member;
+
+static void *run_member(void *arg) {
+  member *m = arg;
+  m->status = gr_run_rank(&m->job->spec, m->comm);
+  return NULL;
+}
+
+// The error to report: the first that is not a consequence of another rank's error.
+static gr_status first_cause(member *m, int n) {
+  int best = -1;
+  for (int i = 0; i < n; i++)
+    if (m[i].status && (best < 0 || (gr_status_code(m[best].status) == GR_ERR_RANK &&
+                                     gr_status_code(m[i].status) != GR_ERR_RANK)))
+      best = i;
+  for (int i = 0; i < n; i++)
+    if (i != best) gr_status_drop(m[i].status);
+  return best < 0 ? GR_OK : m[best].status;
+}
+
+static gr_status run_threads(gr_job *job, int ranks) {
+  gr_loopback *world;
+  GR_TRY(gr_loopback_create(ranks, job->spec.set.timeout, &world));
+  member *m = GR_NEW(job->arena, member, ranks);
+  int started = 0, error = 0;
+  for (; started < ranks && !error; started += !error) {
+    m[started] = (member){.job = job, .comm = gr_loopback_comm(world, started)};
+    error = pthread_create(&m[started].thread, NULL, run_member, &m[started]);
+  }
+  if (started < ranks) m[0].comm->ops->abort(m[0].comm, "a thread could not be started");
+  for (int i = 0; i < started; i++) pthread_join(m[i].thread, NULL);
+  gr_loopback_destroy(world);
+  gr_status s = first_cause(m, started);
+  if (!error) return s;
+  gr_status_drop(s);
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no thread for rank %d of %d: %s", started,
+                         ranks, strerror(error)),
+                 "fewer distributed.ranks, or more memory or threads (`ulimit -v`, `ulimit -u`)");
+}
+
+static size_t more_than(size_t before) {
+  size_t now = gr_memory_now().own;
+  return now > before ? now - before : 0;
+}
+
+static gr_status run_here(gr_job *job, int ranks) {
+  GR_TRY(gr_job_set_kind(job));
+  size_t before = gr_memory_now().own;
+  GR_TRY(gr_job_plan(job, ranks));
+  job->spec.plan_bytes = more_than(before);
+  gr_job_keep_config(job);
+  gr_run_signals();
+  prepare_nccl(job, ranks, false, true);
+  return run_threads(job, ranks);
+}
+
+// ---- Ranks as processes ---------------------------------------------------------------------
+
+// Compares the configuration, then files and samples, then the plan; all ranks complete each step
+// before the next one.
+static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
+  gr_launch_plan launch;
+  int ranks = world->ranks;
+  GR_TRY(gr_same_config(job, world, composed));
+  GR_TRY(gr_job_set_kind(job));
+  gr_log_open(level_of(&job->spec.set), world->rank, ranks);
+  if (world->rank == 0) gr_job_keep_config(job);
+  if (world->rank == 0) report_differences(job);
+  GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, devices_of(job), &launch)));
+  GR_TRY(gr_same_files(job, world));
+  size_t before = gr_memory_now().own;
+  GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
+  GR_TRY(gr_same_data(job, world));
+  job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
+  gr_status s = gr_job_plan(job, ranks);
+  job->spec.plan_bytes = more_than(before);
+  return gr_comm_all_ok(world, s);
+}
+
+static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
+  gr_log_open(GR_INFO, world->rank, world->ranks);
+  gr_status s = prepare(job, world, composed);
+  if (s && world->rank && gr_status_code(s) != GR_ERR_RANK)
+    s = gr_note(s, GR_NOWHERE, "on rank %d of %d", world->rank, world->ranks);
+  if (s) return s;
+  prepare_nccl(job, world->ranks, world->local_ranks < world->ranks, world->rank == 0);
+  return gr_run_rank(&job->spec, world);
+}
+
+// An mpirun that graphrun did not start reports the first exit code, which must be the cause's.
+static void let_first_leave(gr_status s, int ranks) {
+  if (gr_status_code(s) != GR_ERR_RANK || ranks < 2 || gr_launch_own()) return;
+  signal(SIGTERM, SIG_DFL);
+  sleep(3);
+}
+
+static gr_status open_mpi(int rank, double timeout, gr_comm **world) {
+  gr_launch_watch_startup(rank, timeout, gr_run_signalled);
+  gr_status s = gr_mpi_open(timeout, world);
+  gr_launch_startup_done();
+  return s;
+}
+
+static gr_status open_tcp(gr_arena *arena, double timeout, gr_comm **world) {
+  gr_rendezvous *r = GR_NEW(arena, gr_rendezvous, 1);
+  gr_store_options *o = GR_NEW(arena, gr_store_options, 1);
+  GR_TRY(gr_launch_rendezvous(r));
+  *o = (gr_store_options){.host = r->host,
+                          .port = r->port,
+                          .ports = r->ports,
+                          .local = r->local,
+                          .token = r->token,
+                          .rank = r->rank,
+                          .ranks = r->ranks,
+                          .timeout_s = timeout,
+                          .stop = gr_run_signalled,
+                          .setting = r->setting};
+  return gr_tcp_open(o, 0, world);
+}
+
+// Rank 0 reports errors that all ranks have. Where it was killed, rank 1 does it in its place;
+// graphrun's launcher needs neither.
+static int reporter(int rank, gr_status s) {
+  bool lost = gr_status_code(s) == GR_ERR_RANK && strstr(gr_status_text(s), "rank 0 died");
+  return lost && rank == 1 && !gr_launch_own() ? 0 : rank;
+}
+
+// Without a configuration of its own this rank takes rank 0's, and waits less long for it.
+static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_status composed) {
+  gr_comm *world = NULL;
+  double timeout = composed ? MAX_TO_BEGIN : job->spec.set.timeout;
+  bool tcp = !composed && job->spec.set.backend == gr_backend_tcp;
+  bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
+  size_t before = gr_memory_now().own;
+  gr_status s =
+      mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job->arena, timeout, &world);
+  job->spec.launch_bytes = more_than(before);
+  int ranks = world ? world->ranks : launch->ranks;
+  if (world)
+    s = run_in(job, world, composed);
+  else
+    s = gr_also(composed, s);
+  gr_comm_close(world);
+  gr_job_close(job);
+  let_first_leave(s, ranks);
+  exit(gr_launch_report_exit(reporter(launch->rank, s), s));
+}
+
+static gr_status start(gr_job *job, gr_status composed) {
+  gr_launch_plan launch = {.ranks = 0};
+  int started = gr_launch_started(NULL, NULL), wanted = (int)job->spec.set.ranks;
+  gr_log_open(composed ? GR_INFO : level_of(&job->spec.set), 0, 1);
+  if (composed && started < 2) return composed;
+  gr_status s = gr_launch_find(started > 1 ? 0 : wanted, devices_of(job), &launch);
+  if (s) return gr_also(composed, s);
+  bool single = launch.kind == GR_LAUNCH_RANK && launch.ranks == 1 && !launch.mpi;
+  if (launch.kind == GR_LAUNCH_RANK && !single) return run_process(job, &launch, composed);
+  const gr_settings *set = &job->spec.set;
+  bool threads = set->backend == gr_backend_loopback ||
+                 (set->strategy == gr_strategy_dp && devices_of(job) > 0);
+  if (launch.kind == GR_LAUNCH_START && !threads) {
+    int code = 0;
+    gr_log(GR_INFO, "%s", launch.why);
+    GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
+    exit(code);
+  }
+  report_differences(job);
+  if (launch.ranks > 1) gr_log(GR_INFO, "%d ranks as threads of this process", launch.ranks);
+  return run_here(job, launch.ranks);
+}
+
+// From here on the launcher forwards signals. False: there is no launcher.
+static bool enter(int rank) {
+  gr_run_signals();
+  return gr_launch_register_rank(rank);
+}
+
+gr_status gr_cli_start(int argc, char **argv, gr_cli_compose *compose) {
+  signal(SIGPIPE, SIG_IGN);  // the run continues if the reader of its output exits
+  int rank;
+  bool told = gr_launch_started(&rank, NULL) > 0 && enter(rank);
+  gr_arena *arena = gr_arena_create();
+  gr_args args;
+  gr_job job = {0};
+  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
+  if (gr_launch_echo()) gr_log_open(GR_ERROR, 0, 1);
+  s = s ? s : compose(arena, &args, &job);
+  job.arena = arena;
+  s = start(&job, s);
+  gr_job_close(&job);
+  if (told) exit(gr_launch_report_exit(rank, s));
+  if (s) return s;  // its locations point into the arena, which lives until the process exits
+  gr_arena_destroy(arena);
+  return GR_OK;
+}

@@ -1,0 +1,8 @@
+// start.h - starts the ranks of a command that computes: training and what uses a run's weights.
+#pragma once
+#include "cli/job/job.h"
+
+// Parses the command line, composes by `compose`, starts the ranks and runs each (gr_run_rank). In
+// a process that is a rank this exits instead of returning.
+typedef gr_status gr_cli_compose(gr_arena *, const gr_args *, gr_job *);
+GR_MUST_USE gr_status gr_cli_start(int argc, char **argv, gr_cli_compose *);

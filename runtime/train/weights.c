@@ -1,0 +1,191 @@
+// weights.c - uses the weights of a run's checkpoint: finds it, loads it, and evaluates. See run.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/json.h"
+#include "runtime/train/run.h"
+
+enum { MAX_RESULTS = 256 << 20 };  // bytes of training_results.json
+
+// ---- Which checkpoint -----------------------------------------------------------------------
+
+typedef struct kept {
+  gr_arena *arena;
+  const char *run, *dir;
+  gr_checkpoint_entry *at;
+  int n;
+} kept;
+
+// The step of the best evaluation by the results of a run that has ended; -1: not known.
+static int64_t best_of_results(const kept *k) {
+  const char *path = gr_arena_printf(k->arena, "%s/training_results.json", k->run);
+  char *text = NULL;
+  size_t len = 0;
+  const gr_json *root = NULL;
+  gr_json_error why;
+  gr_status s = gr_is_file(path) ? gr_file_read(k->arena, path, MAX_RESULTS, &text, &len) : GR_OK;
+  bool ok = !s && text && gr_json_read(k->arena, text, len, &root, &why);
+  gr_status_drop(s);
+  if (!ok || root->kind != GR_JSON_OBJECT) return -1;
+  const gr_json *step = gr_json_get(root, "best_step", GR_JSON_INT);
+  return step && gr_json_get(root, "best_metric", GR_JSON_TEXT) ? step->i : -1;
+}
+
+// The same by the newest checkpoint, for a run that has not ended.
+static int64_t best_of_newest(const kept *k) {
+  for (int i = k->n; i-- > 0;) {
+    gr_checkpoint *c = NULL;
+    if (k->at[i].state != GR_CHECKPOINT_OK) continue;
+    gr_status s = gr_checkpoint_open(k->at[i].path, &c);
+    const gr_scalar *best = s ? NULL : gr_checkpoint_scalar(c, "run.best");
+    const gr_scalar *step = s ? NULL : gr_checkpoint_scalar(c, "run.best_step");
+    bool known = best && best->kind == GR_SCALAR_FLOAT && isfinite(best->f) && step;
+    int64_t out = known ? step->i : -1;
+    gr_checkpoint_close(c);
+    gr_status_drop(s);
+    return out;
+  }
+  return -1;
+}
+
+static gr_status no_step(const kept *k, gr_status s) {
+  gr_text t = gr_text_make(k->arena);
+  for (int i = 0; i < k->n; i++)
+    if (k->at[i].state == GR_CHECKPOINT_OK)
+      gr_text_printf(&t, "%s%lld", t.len ? ", " : "", (long long)k->at[i].step);
+  return gr_hint(s, "there are the steps %s; --which=last takes the newest", t.at);
+}
+
+static gr_status of_step(const kept *k, int64_t step, bool best, const char **out) {
+  for (int i = 0; i < k->n; i++)
+    if (k->at[i].step == step && k->at[i].state == GR_CHECKPOINT_OK) {
+      *out = k->at[i].path;
+      return GR_OK;
+    }
+  return no_step(
+      k, gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%s checkpoint, of step %lld, is not in '%s'",
+                 best ? "the best" : "that", (long long)step, k->dir));
+}
+
+static gr_status newest(const kept *k, const char **out) {
+  gr_checkpoint *c = NULL;
+  GR_TRY(gr_checkpoint_newest(k->dir, &c));
+  if (c) *out = gr_arena_strdup(k->arena, gr_checkpoint_path(c));
+  gr_checkpoint_close(c);
+  if (c) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", k->dir),
+                 "a run writes its first one after an epoch, or by checkpoint.every_steps");
+}
+
+// A run that has not been evaluated yet has no best checkpoint; its newest stands in.
+static gr_status best(const kept *k, const char **out) {
+  int64_t step = best_of_results(k);
+  if (step < 0) step = best_of_newest(k);
+  if (step >= 0) return of_step(k, step, true, out);
+  return newest(k, out);
+}
+
+gr_status gr_run_find_checkpoint(gr_arena *a, const char *run, const char *dir, const char *which,
+                                 const char **out) {
+  kept k = {.arena = a, .run = run, .dir = dir};
+  char *end;
+  GR_TRY(gr_checkpoint_list(a, dir, &k.at, &k.n));
+  if (!k.n || !strcmp(which, "last")) return newest(&k, out);
+  if (!strcmp(which, "best")) return best(&k, out);
+  long long step = strtoll(which, &end, 10);
+  if (*which && !*end && step >= 0) return of_step(&k, step, false, out);
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                 "--which must be best, last or the number of a step, but is '%s'", which);
+}
+
+// ---- Loading --------------------------------------------------------------------------------
+
+static gr_status load(gr_run *r, gr_checkpoint **out) {
+  const gr_weights_spec *w = &r->spec->weights;
+  const char *dir = r->spec->set.ckpt_dir, *found = NULL;
+  char path[2048] = "";
+  bool all_ok;
+  if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", w->run);
+  gr_status s = r->rank ? GR_OK : gr_run_find_checkpoint(r->arena, w->run, dir, w->which, &found);
+  if (found) snprintf(path, sizeof path, "%s", found);
+  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  if (s || t) return gr_also(s, t);
+  if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not find the checkpoint");
+  GR_TRY(gr_run_broadcast_text(r, path, sizeof path));
+  gr_run_list_pieces(r);
+  s = gr_checkpoint_open(path, out);
+  if (!s) s = gr_run_weights_read(r, *out);
+  return gr_comm_all_ok(r->world, s);
+}
+
+// ---- Evaluation -----------------------------------------------------------------------------
+
+// Names of splits as in --split, and as a training run prints them.
+static const struct {
+  const char *name, *printed;
+} splits[] = {{"train", "training set"}, {"validation", "validation set"}, {"all", "all samples"}};
+enum { ALL = 2 };
+
+static void report_text(gr_run *r, int split, const gr_metrics *m) {
+  gr_text t = gr_text_make(r->arena);
+  for (int i = 0; i < m->n; i++)
+    gr_text_printf(&t, " %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
+  gr_log_result("%s:%s", splits[split].printed, t.at);
+}
+
+static void report_json(gr_run *r, const char *checkpoint, int split, int64_t samples,
+                        const gr_metrics *m) {
+  gr_text t = gr_text_make(r->arena);
+  gr_text_put(&t, "{\"checkpoint\": ");
+  gr_text_json(&t, checkpoint);
+  gr_text_printf(&t, ", \"step\": %lld, \"split\": \"%s\", \"samples\": %lld, \"metrics\": {",
+                 (long long)r->step, splits[split].name, (long long)samples);
+  for (int i = 0; i < m->n; i++) {
+    gr_text_put(&t, i ? ", " : "");
+    gr_text_json(&t, m->at[i].name);
+    gr_text_put(&t, ": ");
+    gr_text_json_float(&t, m->at[i].sum / m->at[i].weight);
+  }
+  gr_text_put(&t, "}}");
+  gr_log_result("%s", t.at);
+}
+
+static gr_status evaluate(gr_run *r, const char *checkpoint) {
+  const gr_weights_spec *w = &r->spec->weights;
+  const bool wanted[] = {[GR_SPLIT_TRAIN] = w->train, [GR_SPLIT_VALIDATION] = w->validation};
+  gr_samples *samples = NULL;
+  gr_metrics all = {0};
+  int64_t n = 0;
+  for (int split = 0; split < 2; split++) {
+    gr_metrics now = {0};
+    uint32_t of = gr_dataset_count(r->spec->data, (gr_split)split);
+    if (!wanted[split] || !of) continue;
+    bool shown = split == GR_SPLIT_VALIDATION && !w->json;
+    if (shown) samples = gr_samples_choose(r, (gr_split)split, r->spec->set.show_samples);
+    GR_TRY(gr_run_eval(r, (gr_split)split, shown ? samples : NULL, &now));
+    gr_metrics_add(&all, &now);
+    n += of;
+  }
+  int what = w->train && w->validation ? ALL : w->validation;
+  if (!n)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no samples: %s", splits[what].printed),
+        "--split=train, validation or all says which samples are evaluated");
+  if (samples) GR_TRY(gr_samples_print(samples, r));
+  if (!r->rank && w->json) report_json(r, checkpoint, what, n, &all);
+  if (!r->rank && !w->json) report_text(r, what, &all);
+  return GR_OK;
+}
+
+gr_status gr_run_use_weights(gr_run *r) {
+  gr_checkpoint *c = NULL;
+  if (gr_run_is_dry(r))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the device '%s' computes nothing",
+                           gr_exec_device(r->exec)->ops->name),
+                   "device=auto");
+  gr_status s = load(r, &c);
+  if (!s && r->rank == 0) gr_log(GR_INFO, "weights of %s", gr_checkpoint_path(c));
+  s = s ? s : evaluate(r, gr_checkpoint_path(c));
+  gr_checkpoint_close(c);
+  return s;
+}
