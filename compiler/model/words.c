@@ -105,8 +105,6 @@ static const struct {
     {"argmax", "accuracy and ctc_greedy look for the largest of a row"},
     {"batch_norm", "layer_norm is the one normalisation there is"},
     {"chunk", "slice takes one part"},
-    {"conv2d", "conv1d is the one convolution there is"},
-    {"conv3d", "conv1d is the one convolution there is"},
     {"cos", "of the functions of one number there are exp, log, sqrt, square, abs, tanh, sigmoid"},
     {"einsum", "transpose, reshape and matmul make it"},
     {"elu", "relu, gelu and silu are there"},

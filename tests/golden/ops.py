@@ -345,4 +345,36 @@ for order, theta in ((1, 5.0), (7, 40.0), (48, 1000.0)):
     attrs = "order=%d theta=%g" % (order, theta)
     case("lmu_memory", attrs, [], lambda: (held[:order, :order], held[:order, order]), grads=False)
 
+# ---- Convolutions over several axes, with groups --------------------------------------------------
+
+
+def listed(numbers):
+    return "[%s]" % ",".join(map(str, numbers))
+
+
+first = lambda x: x.movedim(-1, 1)  # channels
+last = lambda x: x.movedim(1, -1)
+CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+
+
+def conv_cases():
+    for shape, w, stride, pad, dilation, groups in (
+            ((2, 9, 4), (6, 2, 3), (2,), (1,), (1,), 2),
+            ((2, 6, 7, 3), (4, 3, 3, 2), (1, 1), (0, 0), (1, 1), 1),
+            ((2, 6, 7, 4), (6, 2, 3, 2), (2, 1), (1, 2), (1, 2), 2),
+            ((2, 5, 4, 4), (8, 1, 3, 3), (1, 2), (1, 1), (1, 1), 4),
+            ((2, 5, 4, 4), (3, 4, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+            ((2, 4, 5, 6, 2), (3, 2, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+            ((1, 5, 6, 4, 4), (4, 2, 2, 3, 1), (2, 1, 3), (1, 2, 0), (2, 1, 1), 2)):
+        attrs = "stride=%s pad=%s dilation=%s groups=%d" % (
+            listed(stride), listed(pad), listed(dilation), groups)
+        conv = lambda x, w, v=None: last(
+            CONV[len(stride)](first(x), w, v, stride, pad, dilation, groups))
+        operands = [normal(*shape), normal(*w)]
+        case("conv%dd" % len(stride), attrs, operands, conv)
+        case("conv%dd" % len(stride), attrs, operands + [normal(w[0])], conv)
+
+
+conv_cases()
+
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

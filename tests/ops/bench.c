@@ -166,6 +166,8 @@ static const struct tolerance {
 } tolerances[] = {
     {NULL, 1e-5},      // all that are not below
     {"matmul", 1e-4},  // sums of thousands of products, in f32
+    {"conv3d", 1e-4},
+    {"conv_grad_w", 1e-4},
 };
 
 static struct tolerance tolerance_of(const gr_op *op) {

@@ -9,8 +9,9 @@ static const struct tolerance {
   double result, gradient;
 } tolerances[] = {
     {NULL, 2e-6, 4e-6},  // all that are not below
-    {"matmul", 1e-5, 1e-5},   {"conv1d", 1e-5, 1e-5},      {"layer_norm", 4e-6, 1e-5},
-    {"ctc_loss", 4e-6, 1e-5}, {"sum_squares", 1e-5, 1e-5}, {"lmu_memory", 2e-7, 0},
+    {"matmul", 1e-5, 1e-5},      {"conv1d", 1e-5, 1e-5},     {"conv2d", 1e-5, 1e-5},
+    {"conv3d", 1e-5, 1e-5},      {"layer_norm", 4e-6, 1e-5}, {"ctc_loss", 4e-6, 1e-5},
+    {"sum_squares", 1e-5, 1e-5}, {"lmu_memory", 2e-7, 0},
 };
 
 // What PyTorch has no counterpart of, and where it is tested instead.

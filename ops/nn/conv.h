@@ -1,0 +1,93 @@
+// conv.h - convolution, channels-last: what conv1d, conv2d, conv3d and their gradients share.
+//
+//   y[n, s..., o] = sum over taps k... and channels c of x[n, s stride - pad + k dilation, c] w[o,
+//   c, k...]
+//
+// With groups, output channel o of group o / (out / groups) reads the channels of that group alone,
+// and w is [out, c / groups, taps...], as PyTorch's.
+#pragma once
+#include "ops/kernels/gpu.h"
+#include "ops/kernels/operands.h"
+#include "ops/nn/window.h"
+#include "ops/ops.h"
+
+struct gr_conv_attr {
+  gr_ints stride, pad, dilation;
+  int64_t groups;
+};
+struct gr_conv_grad_attr {  // begins as gr_conv_attr
+  gr_ints stride, pad, dilation;
+  int64_t groups;
+  gr_ints size;  // conv_grad_x: the spatial sizes of x; conv_grad_w: the taps of w
+};
+#define GR_CONV_ATTRS(type)                                                               \
+  GR_ATTR(type, stride, GR_ATTR_INTS, "1",                                                \
+          "elements of x between windows: one number for all axes, or one for each"),     \
+      GR_ATTR(type, pad, GR_ATTR_INTS, "0", "zeros before and after x, likewise"),        \
+      GR_ATTR(type, dilation, GR_ATTR_INTS, "1", "elements of x between taps, likewise"), \
+      GR_ATTR(type, groups, GR_ATTR_INT, "1",                                             \
+              "groups of channels, each convolved by itself; groups = c: depthwise")
+
+// The sizes of one call.
+typedef struct gr_conv_sizes {
+  gr_windows w;
+  int64_t n, c, out, groups;
+} gr_conv_sizes;
+gr_conv_sizes gr_conv_sizes_of(const struct gr_conv_attr *, const gr_type *x, const gr_type *w,
+                               const gr_type *y);
+static inline int64_t gr_conv_in(const gr_conv_sizes *v) { return gr_product(v->w.in); }
+static inline int64_t gr_conv_windows(const gr_conv_sizes *v) { return gr_product(v->w.out); }
+static inline int64_t gr_conv_taps(const gr_conv_sizes *v) { return gr_product(v->w.size); }
+// Channels of x, and of y, in a group.
+static inline int64_t gr_conv_c(const gr_conv_sizes *v) { return v->c / v->groups; }
+static inline int64_t gr_conv_out(const gr_conv_sizes *v) { return v->out / v->groups; }
+
+// Writes the letters of x [n, spatial..., c], w [o, c, taps...] or a result of the given rank.
+typedef enum gr_conv_role {
+  GR_CONV_X,
+  GR_CONV_W,
+  GR_CONV_DY,
+  GR_CONV_NEW_X,
+  GR_CONV_NEW_Y,
+  GR_CONV_NEW_W
+} gr_conv_role;
+char *gr_conv_letters(char *to, gr_conv_role, int axes, bool groups, bool bias);
+// What must hold of the attributes and of operands x, w, y, of which one is to be made.
+GR_MUST_USE gr_status gr_conv_check(const gr_op_call *, int axes, const struct gr_conv_attr *,
+                                    const gr_type *x, const gr_type *w, const gr_type *y);
+// Of y = conv(x, w), and equally of either gradient.
+int64_t gr_conv_flops(const gr_type *w, const gr_type *y);
+
+// ---- f32, by matrix products (conv_f32.c) -------------------------------------------------------
+size_t gr_conv_scratch(const gr_conv_sizes *);  // bytes that each of the three needs
+void gr_conv_forward(const gr_launch *, const gr_conv_sizes *, const float *x, const float *w,
+                     const float *bias, float *y);
+void gr_conv_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w, const float *dy,
+                    float *dx);
+void gr_conv_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x, const float *dy,
+                    float *dw);
+
+// ---- On a GPU (conv_gpu.c) ----------------------------------------------------------------------
+gr_status gr_conv_forward_gpu(gr_gpu_call *);
+gr_status gr_conv_grad_x_gpu(gr_gpu_call *);
+gr_status gr_conv_grad_w_gpu(gr_gpu_call *);
+
+// ---- conv1d, conv2d, conv3d (conv.c): descriptors differ in their cases and doc alone -----------
+#define GR_CONV_OP(axes)                                                                          \
+  .name = "conv" #axes "d", .n_in = GR_ANY, .n_out = 1, .attr_size = sizeof(struct gr_conv_attr), \
+  .attrs = gr_conv_attrs, .index_spec_of = gr_conv##axes##d_letters,                              \
+  .infer = gr_conv##axes##d_infer, .flops = gr_conv_op_flops, .grad = gr_conv_grad,               \
+  .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch,                        \
+  .gpu = gr_conv_forward_gpu, .amp = GR_AMP_NARROW
+extern const gr_attr gr_conv_attrs[];
+void gr_conv1d_letters(const gr_op_call *, char buf[128]);
+void gr_conv2d_letters(const gr_op_call *, char buf[128]);
+void gr_conv3d_letters(const gr_op_call *, char buf[128]);
+gr_status gr_conv1d_infer(gr_op_call *);
+gr_status gr_conv2d_infer(gr_op_call *);
+gr_status gr_conv3d_infer(gr_op_call *);
+int64_t gr_conv_op_flops(const gr_op_call *);
+void gr_conv_grad(const gr_grad *);
+gr_status gr_conv_cpu(const gr_launch *);
+gr_kernel gr_conv_fast(const gr_op_call *);
+size_t gr_conv_op_scratch(const gr_op_call *);

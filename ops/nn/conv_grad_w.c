@@ -1,0 +1,106 @@
+// conv_grad_w.c - the gradient of a convolution with respect to its kernel.
+#include "ops/kernels/widen.h"
+#include "ops/nn/conv.h"
+
+static const struct gr_conv_attr *attr_of(const void *a) { return a; }
+
+static void letters(const gr_op_call *s, char buf[128]) {
+  bool groups = attr_of(s->attr)->groups != 1;
+  int axes = s->in[0].rank < 3 ? 1 : s->in[0].rank > 5 ? 3 : s->in[0].rank - 2;
+  char *to = gr_conv_letters(buf, GR_CONV_X, axes, groups, false);
+  *to++ = ',';
+  to = gr_conv_letters(to, GR_CONV_DY, axes, groups, false);
+  *to++ = '-', *to++ = '>';
+  gr_conv_letters(to, GR_CONV_NEW_W, axes, groups, false);
+}
+
+static gr_status infer(gr_op_call *s) {
+  const struct gr_conv_grad_attr *a = s->attr;
+  int axes = s->in[0].rank - 2;
+  GR_TRY(gr_require_float(s, 1, "the gradient"));
+  if (a->size.n != axes)
+    return gr_fail(GR_ERR_TYPE, s->loc, "size has %lld numbers for %d axes", (long long)a->size.n,
+                   axes);
+  for (int i = 0; i < axes; i++) s->out[0].dim[2 + i] = a->size.at[i];
+  if (a->groups > 1) s->out[0].dim[1] = s->in[0].dim[axes + 1] / a->groups;
+  return gr_conv_check(s, axes, attr_of(a), &s->in[0], &s->out[0], &s->in[1]);
+}
+
+static gr_conv_sizes sizes(const void *attr, const gr_type *in, const gr_type *out) {
+  return gr_conv_sizes_of(attr, in, out, in + 1);
+}
+
+static double element(const gr_launch *l, const gr_conv_sizes *v, int64_t o, int64_t c,
+                      int64_t tap) {
+  int64_t windows = gr_conv_windows(v), s[GR_SPATIAL], k[GR_SPATIAL];
+  double sum = 0;
+  gr_unravel(tap, v->w.size, k);
+  for (int64_t r = 0; r < v->n * windows; r++) {
+    gr_unravel(r % windows, v->w.out, s);
+    int64_t at = gr_window_element(&v->w, s, k);
+    if (at >= 0)
+      sum += IN(0, (r / windows * gr_conv_in(v) + at) * v->c + c) * IN(1, r * v->out + o);
+  }
+  return sum;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_conv_sizes v = sizes(l->attr, l->in_type, l->out_type);
+  int64_t taps = gr_conv_taps(&v), cg = gr_conv_c(&v);
+  for (int64_t i = 0; i < v.out * cg * taps; i++) {
+    int64_t o = i / taps / cg, c = o / gr_conv_out(&v) * cg + i / taps % cg;
+    OUT(0, i, element(l, &v, o, c, i % taps));
+  }
+  return GR_OK;
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_conv_sizes v = sizes(l->attr, l->in_type, l->out_type);
+  gr_conv_grad_w(l, &v, l->in[0], l->in[1], l->out[0]);
+  return GR_OK;
+}
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+
+static size_t scratch(const gr_op_call *s) {
+  gr_conv_sizes v = sizes(s->attr, s->in, s->out);
+  return gr_widened_scratch(s, gr_conv_scratch(&v));
+}
+
+static int64_t flops(const gr_op_call *s) { return gr_conv_flops(s->out, &s->in[1]); }
+
+static const gr_attr attrs[] = {
+    GR_CONV_ATTRS(struct gr_conv_grad_attr),
+    GR_ATTR(struct gr_conv_grad_attr, size, GR_ATTR_INTS, NULL, "the taps of w along each axis"),
+    {0}};
+static const gr_case cases[] = {
+    {{"f32[6,7,4]", "f32[6,5,6]"},
+     .attr = &(struct gr_conv_grad_attr){{1, {1}}, {1, {0}}, {1, {1}}, 1, {1, {3}}}},
+    {{"f32[6,9,4]", "f32[6,5,6]"},
+     .attr = &(struct gr_conv_grad_attr){{1, {2}}, {1, {2}}, {1, {2}}, 1, {1, {3}}}},
+    {{"f32[6,5,8,4]", "f32[6,3,4,6]"},
+     .attr = &(struct gr_conv_grad_attr){{2, {2, 3}}, {2, {1, 2}}, {1, {1}}, 1, {2, {3, 2}}}},
+    {{"f32[6,3,4,4]", "f32[6,3,4,6]"},
+     .attr = &(struct gr_conv_grad_attr){{1, {1}}, {1, {0}}, {1, {1}}, 2, {2, {1, 1}}}},
+    {{"f32[4,3,3,4,4]", "f32[4,2,3,2,6]"},
+     .attr =
+         &(struct gr_conv_grad_attr){{3, {2, 1, 2}}, {1, {1}}, {3, {1, 1, 2}}, 2, {3, {2, 3, 2}}}},
+    {{0}},
+};
+
+const gr_op gr_op_conv_grad_w = {
+    .name = "conv_grad_w",
+    .doc = "The gradient of conv1d, conv2d or conv3d with respect to w, from x and dy.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct gr_conv_grad_attr),
+    .attrs = attrs,
+    .index_spec_of = letters,
+    .infer = infer,
+    .flops = flops,
+    .cpu = cpu,
+    .fast = fast,
+    .scratch = scratch,
+    .gpu = gr_conv_grad_w_gpu,
+    .cases = cases,
+};

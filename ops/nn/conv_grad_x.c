@@ -1,0 +1,112 @@
+// conv_grad_x.c - the gradient of a convolution with respect to x.
+#include "ops/kernels/widen.h"
+#include "ops/nn/conv.h"
+
+static const struct gr_conv_attr *attr_of(const void *a) { return a; }
+
+static void letters(const gr_op_call *s, char buf[128]) {
+  bool groups = attr_of(s->attr)->groups != 1;
+  int axes = s->in[1].rank < 3 ? 1 : s->in[1].rank > 5 ? 3 : s->in[1].rank - 2;
+  char *to = gr_conv_letters(buf, GR_CONV_W, axes, groups, false);
+  *to++ = ',';
+  to = gr_conv_letters(to, GR_CONV_DY, axes, groups, false);
+  *to++ = '-', *to++ = '>';
+  gr_conv_letters(to, GR_CONV_NEW_X, axes, groups, false);
+}
+
+static gr_status infer(gr_op_call *s) {
+  const struct gr_conv_grad_attr *a = s->attr;
+  int axes = s->in[1].rank - 2;
+  gr_type *x = s->out;
+  GR_TRY(gr_require_float(s, 1, "the gradient"));
+  if (a->size.n != axes)
+    return gr_fail(GR_ERR_TYPE, s->loc, "size has %lld numbers for %d axes", (long long)a->size.n,
+                   axes);
+  for (int i = 0; i < axes; i++) x->dim[1 + i] = a->size.at[i];
+  if (a->groups > 1) x->dim[x->rank - 1] = s->in[0].dim[1] * a->groups;
+  return gr_conv_check(s, axes, attr_of(a), x, &s->in[0], &s->in[1]);
+}
+
+static gr_conv_sizes sizes(const void *attr, const gr_type *in, const gr_type *out) {
+  return gr_conv_sizes_of(attr, out, in, in + 1);
+}
+
+static double element(const gr_launch *l, const gr_conv_sizes *v, int64_t n, int64_t of,
+                      int64_t c) {
+  int64_t taps = gr_conv_taps(v), cg = gr_conv_c(v), og = gr_conv_out(v);
+  int64_t at[GR_SPATIAL], k[GR_SPATIAL];
+  double sum = 0;
+  gr_unravel(of, v->w.in, at);
+  for (int64_t tap = 0; tap < taps; tap++) {
+    gr_unravel(tap, v->w.size, k);
+    int64_t window = gr_window_reading(&v->w, at, k);
+    for (int64_t i = 0; window >= 0 && i < og; i++) {
+      int64_t o = c / cg * og + i;
+      sum += IN(0, (o * cg + c % cg) * taps + tap) *
+             IN(1, (n * gr_conv_windows(v) + window) * v->out + o);
+    }
+  }
+  return sum;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_conv_sizes v = sizes(l->attr, l->in_type, l->out_type);
+  int64_t in = gr_conv_in(&v);
+  for (int64_t i = 0; i < v.n * in * v.c; i++)
+    OUT(0, i, element(l, &v, i / v.c / in, i / v.c % in, i % v.c));
+  return GR_OK;
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_conv_sizes v = sizes(l->attr, l->in_type, l->out_type);
+  gr_conv_grad_x(l, &v, l->in[0], l->in[1], l->out[0]);
+  return GR_OK;
+}
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+
+static size_t scratch(const gr_op_call *s) {
+  gr_conv_sizes v = sizes(s->attr, s->in, s->out);
+  return gr_widened_scratch(s, gr_conv_scratch(&v));
+}
+
+static int64_t flops(const gr_op_call *s) { return gr_conv_flops(&s->in[0], &s->in[1]); }
+
+static const gr_attr attrs[] = {
+    GR_CONV_ATTRS(struct gr_conv_grad_attr),
+    GR_ATTR(struct gr_conv_grad_attr, size, GR_ATTR_INTS, NULL, "the spatial sizes of x"),
+    {0}};
+static const gr_case cases[] = {
+    {{"f32[6,4,3]", "f32[6,5,6]"},
+     .attr = &(struct gr_conv_grad_attr){{1, {1}}, {1, {0}}, {1, {1}}, 1, {1, {7}}}},
+    {{"f32[6,4,3]", "f32[6,5,6]"},
+     .attr = &(struct gr_conv_grad_attr){{1, {2}}, {1, {2}}, {1, {2}}, 1, {1, {9}}}},
+    {{"f32[6,4,3,2]", "f32[2,3,4,6]"},
+     .attr = &(struct gr_conv_grad_attr){{2, {2, 3}}, {2, {1, 2}}, {1, {1}}, 1, {2, {5, 8}}}},
+    {{"f32[6,2,1,1]", "f32[2,3,4,6]"},
+     .attr = &(struct gr_conv_grad_attr){{1, {1}}, {1, {0}}, {1, {1}}, 2, {2, {3, 4}}}},
+    {{"f32[6,2,2,3,2]", "f32[2,2,3,2,6]"},
+     .attr =
+         &(struct gr_conv_grad_attr){{3, {2, 1, 2}}, {1, {1}}, {3, {1, 1, 2}}, 2, {3, {3, 3, 4}}}},
+    {{"f32[6,4,3]", "f32[6,4,6]"},
+     .attr = &(struct gr_conv_grad_attr){{1, {1}}, {1, {0}}, {1, {1}}, 1, {1, {7}}},
+     .fails = "has 4 windows, not 5"},
+    {{0}},
+};
+
+const gr_op gr_op_conv_grad_x = {
+    .name = "conv_grad_x",
+    .doc = "The gradient of conv1d, conv2d or conv3d with respect to x, from w and dy.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct gr_conv_grad_attr),
+    .attrs = attrs,
+    .index_spec_of = letters,
+    .infer = infer,
+    .flops = flops,
+    .cpu = cpu,
+    .fast = fast,
+    .scratch = scratch,
+    .gpu = gr_conv_grad_x_gpu,
+    .cases = cases,
+};
