@@ -146,9 +146,7 @@ static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
     GR_TRY(open_local(m, 1, &rank, &ranks));
     GR_TRY(open_block(m, rank, ranks, &shared));
   }
-  if (!shared)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                   "the ranks of this machine cannot map more shared memory");
+  if (!shared) return gr_pages_refused();
   GR_TRY(open_leaders(m, rank));
   gr_shared_join(&m->node, m->block, rank, ranks, m->world_rank, (int)getpid(),
                  m->world == m ? NULL : &m->world->node, timeout_s, m->oversubscribed);

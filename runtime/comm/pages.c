@@ -13,6 +13,9 @@
 enum { NOEXEC_SEAL = 8 };  // MFD_NOEXEC_SEAL of Linux 6.3, which some systems require
 enum { PID, FD, INODE_LOW, INODE_HIGH };  // the numbers of an offer
 
+static const char raise_limit[] =
+    "raise the limit of memory if there is one (`ulimit -v`), or use a smaller batch";
+
 static bool is_offered(const struct stat *s, const int32_t *offer, size_t bytes) {
   return S_ISREG(s->st_mode) && s->st_nlink == 0 && (size_t)s->st_size == bytes &&
          (uint32_t)s->st_ino == (uint32_t)offer[INODE_LOW] &&
@@ -55,7 +58,13 @@ gr_status gr_pages_make(size_t bytes, void **out, int32_t offer[GR_PAGES_OFFER])
   if (*out) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory that ranks share: %s",
                          (double)bytes / 1e6, strerror(errno)),
-                 "raise the limit of memory if there is one (`ulimit -v`), or use a smaller batch");
+                 "%s", raise_limit);
+}
+
+gr_status gr_pages_refused(void) {
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the ranks of this machine cannot map more shared memory"),
+      "%s", raise_limit);
 }
 
 // A process may open the files of another process of the same user by /proc/PID/fd. In containers

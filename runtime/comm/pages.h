@@ -17,3 +17,5 @@ void *gr_pages_map(const int32_t offer[GR_PAGES_OFFER], size_t bytes);
 // Called by the maker once every peer has mapped the offer or failed to.
 void gr_pages_close_offer(const int32_t offer[GR_PAGES_OFFER]);
 void gr_pages_free(void *, size_t bytes);  // unmaps either kind; NULL is fine
+// The error of ranks that cannot map each other's memory, with what to do.
+GR_MUST_USE gr_status gr_pages_refused(void);

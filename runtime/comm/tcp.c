@@ -172,9 +172,7 @@ static gr_status open_part(gr_arena *a, gr_comm *parent, gr_tcp *m, const int32_
   gr_status s = gr_comm_run(parent, GR_ALL_REDUCE, GR_I32, 1, &failed, &any);
   gr_pages_close_offer(offer);
   if (s) return s;
-  if (any)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                   "the ranks of this machine cannot map more shared memory");
+  if (any) return gr_pages_refused();
   GR_TRY(join_block(m, &g, ((gr_tcp *)parent)->node.timeout_s));
   GR_TRY(gr_comm_run(parent, GR_BARRIER, GR_I32, 0, NULL, NULL));
   return g.machines > 1 && !g.local ? gr_tcp_connect(m, g.leader) : GR_OK;
@@ -285,9 +283,7 @@ static gr_status open_all(gr_arena *a, gr_tcp *m, int ranks_per_machine) {
   GR_TRY(find_machines(a, m, ranks_per_machine, key));
   GR_TRY(open_blocks(a, m, "1", key, &g, &mapped));
   if (!mapped) GR_TRY(open_blocks(a, m, "2", key, &g, &mapped));
-  if (!mapped)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                   "the ranks of this machine cannot map more shared memory");
+  if (!mapped) return gr_pages_refused();
   GR_TRY(open_places(m, &g));
   GR_TRY(join_block(m, &g, m->opt.timeout_s));
   GR_TRY(gr_store_barrier(m->store, "open"));

@@ -112,7 +112,7 @@ else
   if has_mpi; then
     limit_memory 350000 2
     # MPI leaves enough for compiling or not: then the states are what there is no memory for.
-    printf '%s\n' 'launch error: (no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)|cannot (allocate [0-9.]+ MB|load a part))' \
+    printf '%s\n' 'launch error: (no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)|cannot (allocate [0-9.]+ MB|load a part)|the ranks of this machine cannot map more shared memory)' \
       'hint: ' >patterns
     verdict "... for ranks that are processes" 69
     check "... says so once" test "$(grep -c ' error: ' "$log")" = 1
