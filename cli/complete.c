@@ -193,8 +193,10 @@ static void complete_config(line *l, const char *command, int first) {
     gr_show_keys(l->out, l->arena, &q, "", l->word);
   else if (!q.path)
     offer_files(l, "", run ? FOLDERS : CONFIGS);
-  else
+  else {
     gr_show_completion(l->out, l->arena, &q, l->word), offer_paths(l);
+    if (gr_args_takes_inputs(command)) offer_files(l, "", FILES);
+  }
 }
 
 // ---- Commands --------------------------------------------------------------------

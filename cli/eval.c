@@ -1,5 +1,4 @@
 // eval.c - `graphrun eval RUN`: evaluates a checkpoint of a run.
-#include <string.h>
 #include "cli/commands.h"
 #include "cli/start.h"
 

@@ -8,8 +8,8 @@
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 
 // The commands that a flag is for. OPS and CKPT read their few words themselves.
-enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16, EVAL = 32 };
-enum { STARTS = TRAIN | EVAL };  // commands that start ranks
+enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16, EVAL = 32, PREDICT = 64 };
+enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
 
 static const struct flag {
   const char *name, *value;  // value: placeholder for help; NULL: the flag takes none
@@ -32,10 +32,12 @@ static const struct flag {
     {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN, "prints the time of each op"},
     {"--audio", NULL, SET, offsetof(gr_args, audio), DATA,
      "of `inspect`: reads all recordings too"},
-    {"--which", "STEP", TEXT, offsetof(gr_args, which), EVAL,
+    {"--which", "STEP", TEXT, offsetof(gr_args, which), EVAL | PREDICT,
      "the checkpoint: best (the default), last, or a step"},
     {"--split", "SPLIT", TEXT, offsetof(gr_args, split), EVAL,
      "the samples: validation (the default), train, or all"},
+    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT,
+     "writes the predictions there, not on standard output"},
     {"--json", NULL, SET, offsetof(gr_args, json), EVAL, "prints JSON"},
     {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
 };
@@ -47,7 +49,8 @@ static const struct {
   gr_operand first;
 } commands[] = {{"train", TRAIN, GR_OPERAND_CONFIG}, {"plan", PLAN, GR_OPERAND_CONFIG},
                 {"data", DATA, GR_OPERAND_CONFIG},   {"ops", OPS, GR_OPERAND_CONFIG},
-                {"ckpt", CKPT, GR_OPERAND_RUN},      {"eval", EVAL, GR_OPERAND_RUN}};
+                {"ckpt", CKPT, GR_OPERAND_RUN},      {"eval", EVAL, GR_OPERAND_RUN},
+                {"predict", PREDICT, GR_OPERAND_RUN}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 // The command of a first argument; anything but a command's name is a configuration to train with.
@@ -62,6 +65,8 @@ gr_operand gr_args_operand(const char *command) {
     if (!strcmp(commands[i].name, command)) return commands[i].first;
   return GR_OPERAND_CONFIG;
 }
+
+bool gr_args_takes_inputs(const char *command) { return !strcmp(command, "predict"); }
 
 int gr_args_first(int argc, char **argv) {
   for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
@@ -162,6 +167,7 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
   *out = (gr_args){.program = argv[0], .argc = argc, .argv = argv};
   out->command = gr_args_first(argc, argv) == 2 ? argv[1] : "train";
   out->overrides = GR_NEW(arena, const char *, argc + 1);
+  out->words = GR_NEW(arena, const char *, argc + 1);
   out->config_dirs = GR_NEW(arena, const char *, argc + 1);
   out->flags = GR_NEW(arena, char *, argc + 1);
   gr_status all = GR_OK;
@@ -170,6 +176,8 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
       all = gr_also(all, one_flag(arena, out, argc, argv, &i));
     else if (!out->config && gr_args_is_config(argv[i]))
       out->config = argv[i];
+    else if (gr_args_takes_inputs(out->command) && gr_args_is_config(argv[i]))
+      out->words[out->n_words++] = argv[i];
     else
       out->overrides[out->n_overrides++] = argv[i];
   }

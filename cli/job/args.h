@@ -23,8 +23,8 @@ typedef struct gr_args {
   const char *dump, *stop_after;  // --dump=PASS|all, --stop-after=PASS
   const char *without[GR_MAX_WITHOUT];
   int n_without;
-  const char *dot, *svg;  // --dot=FILE, --svg=FILE
-  int64_t ranks;          // --ranks=N: plan for N ranks; 0: as configured
+  const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
+  int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
   bool plain, profile, audio, json;
   const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
@@ -44,6 +44,7 @@ bool gr_args_is_config(const char *arg);
 // What the first argument of a command is, for completion.
 typedef enum gr_operand { GR_OPERAND_CONFIG, GR_OPERAND_RUN } gr_operand;
 gr_operand gr_args_operand(const char *command);
+bool gr_args_takes_inputs(const char *command);  // files, behind the first argument
 
 // The index of the first argument behind the command's name, which may be missing for train.
 int gr_args_first(int argc, char **argv);

@@ -8,7 +8,7 @@
 #include "compose/schema/schema.h"
 #include "compose/show.h"
 
-enum { MAX_MODEL = 16 << 20 };  // bytes of its file
+enum { MAX_MODEL = 16 << 20, MAX_RECORD = 64 << 20 };  // bytes of its file, and of data.json
 
 // ---- Composing ----------------------------------------------------------------------------
 
@@ -61,7 +61,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   GR_TRY(gr_compose_checked(arena, &r, &j->composed, &j->spec.conf));
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
-  if (args->kept) gr_kept_adjust(arena, args->kept, j->spec.conf);
+  if (args->kept)
+    gr_kept_adjust(arena, args->kept, gr_args_takes_inputs(args->command), j->spec.conf);
   GR_TRY(gr_paths_find(arena, args->kept, j->spec.conf));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
@@ -110,10 +111,13 @@ static gr_status read_split(gr_job *j) {
 }
 
 gr_status gr_job_set_kind(gr_job *j) {
-  if (strcmp(j->args.command, "eval")) return GR_OK;
-  j->spec.kind = GR_RUN_EVAL;
-  j->spec.weights = (gr_weights_spec){
-      .run = j->args.config, .which = j->args.which ? j->args.which : "best", .json = j->args.json};
+  bool predicts = gr_args_takes_inputs(j->args.command);
+  if (!predicts && strcmp(j->args.command, "eval")) return GR_OK;
+  j->spec.kind = predicts ? GR_RUN_PREDICT : GR_RUN_EVAL;
+  j->spec.weights = (gr_weights_spec){.run = j->args.config,
+                                      .which = j->args.which ? j->args.which : "best",
+                                      .out = j->args.out,
+                                      .json = j->args.json};
   return read_split(j);
 }
 
@@ -290,7 +294,12 @@ gr_status gr_job_open(gr_job *j, int ranks) {
   read_options(j);
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
-  return gr_dataset_open(data, gr_schema_doc, &j->spec.data);
+  if (j->spec.kind == GR_RUN_TRAIN) return gr_dataset_open(data, gr_schema_doc, &j->spec.data);
+  const char *const *inputs = j->spec.kind == GR_RUN_PREDICT ? j->args.words : NULL;
+  const char *path = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
+  char *record = NULL;
+  if (gr_is_file(path)) GR_TRY(gr_file_read(j->arena, path, MAX_RECORD, &record, NULL));
+  return gr_dataset_open_kept(data, gr_schema_doc, record, inputs, j->args.n_words, &j->spec.data);
 }
 
 gr_status gr_job_plan(gr_job *j, int ranks) {

@@ -1,6 +1,7 @@
 // kept.c - see kept.h.
 #include "cli/job/kept.h"
 #include <string.h>
+#include "compose/schema/schema.h"
 
 // A text of the run's .hydra/hydra.yaml, or NULL.
 static const char *text_at(gr_conf *hydra, const char *path) {
@@ -51,7 +52,17 @@ static void replace(gr_arena *a, const gr_kept_run *k, gr_conf *map, const char 
     gr_conf_put(a, map, key, gr_conf_make(a, kind, map->items[at]->loc));
 }
 
-void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, gr_conf *conf) {
+static void remove_data(gr_arena *a, const gr_kept_run *k, gr_conf *conf) {
+  for (int i = 0; i < gr_schema_count; i++) {
+    const gr_schema_key *key = &gr_schema_keys[i];
+    if (key->alias_of || strncmp(key->path, "data.", 5)) continue;
+    gr_conf *c = gr_schema_holds(a, key, GR_SCHEMA_PATH) ? gr_conf_find(conf, key->path) : NULL;
+    if (c && is_kept(k, c)) c->kind = GR_CONF_NULL;
+  }
+}
+
+void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, gr_conf *conf) {
+  if (inputs) remove_data(a, k, conf);
   replace(a, k, conf, "hooks", GR_CONF_LIST);
   replace(a, k, conf, "hooks_params", GR_CONF_MAP);
   replace(a, k, gr_conf_member(conf, "model"), "init_from", GR_CONF_NULL);

@@ -16,5 +16,6 @@ typedef struct gr_kept_run {
 GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out);
 
 // Changes a run's composed configuration into one for using its weights: without hooks, initial
-// weights and traces, unless arguments give them, and with the run's own copy of the model.
-void gr_kept_adjust(gr_arena *, const gr_kept_run *, gr_conf *conf);
+// weights and traces, unless arguments give them, and with the run's own copy of the model. inputs:
+// also without the files of data, because others take their place.
+void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, gr_conf *conf);

@@ -96,9 +96,12 @@ static const char *hint_of(gr_dataset *d) {
 }
 
 static gr_status check_some(gr_dataset *d) {
+  if (d->n_inputs && !d->count)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no %s in '%s'%s", d->unreadable.samples,
+                   d->inputs[0], d->n_inputs > 1 ? " and the other files" : "");
   uint32_t train = 0;
   for (uint32_t i = 0; i < d->count; i++) train += d->samples[i].split == GR_SPLIT_TRAIN;
-  if (train) return GR_OK;
+  if (train || (d->kept && d->count)) return GR_OK;
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   if (gr_dataset_skipped(d, &t)) gr_text_put(&t, ", and ");

@@ -64,7 +64,8 @@ static gr_status none_left(const gr_dataset *d, gr_status s) {
   gr_status e = gr_fail(GR_ERR_DATA, d->place, "none of %u %s can be read; the last: %s", d->count,
                         d->unreadable.samples, gr_status_text(s));
   gr_status_drop(s);
-  return gr_hint(e, "%s shows what is wrong with each", d->unreadable.finds);
+  const char *finds = d->unreadable.finds;
+  return finds ? gr_hint(e, "%s shows what is wrong with each", finds) : e;
 }
 
 gr_status gr_cache_get(gr_dataset *d, uint32_t sample, gr_loaded *out, bool *kept, bool *there) {

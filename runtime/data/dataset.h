@@ -58,6 +58,12 @@ GR_MUST_USE gr_status gr_dataset_open(gr_conf *data, gr_key_doc *, gr_dataset **
 // Also loads every sample once. Unreadable samples are skipped whatever the configuration says, and
 // gr_dataset_unreadable counts them. For `graphrun data inspect --audio`.
 GR_MUST_USE gr_status gr_dataset_open_all(gr_conf *data, gr_key_doc *, gr_dataset **out);
+// Opens it for the weights of a run: `record` is the text of the run's data.json, NULL if it has
+// none, so that classes are numbered as there. With n > 0 inputs these files are the samples,
+// without labels, instead of those that the section names; GR_ERR_USAGE if the source takes no
+// files.
+GR_MUST_USE gr_status gr_dataset_open_kept(gr_conf *data, gr_key_doc *, const char *record,
+                                           const char *const *inputs, int n, gr_dataset **out);
 // Opens a source with its own `spec` instead of a configuration, for tests and tools.
 GR_MUST_USE gr_status gr_dataset_create(const gr_source_ops *, const void *spec,
                                         const gr_dataset_options *, gr_dataset **out);

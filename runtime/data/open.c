@@ -40,6 +40,9 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
   gr_source_request r = {.arena = d->arena,
                          .conf = d->conf ? gr_conf_find(d->conf, d->ops->name) : NULL,
                          .spec = spec,
+                         .inputs = d->inputs,
+                         .n_inputs = d->n_inputs,
+                         .record = d->record,
                          .limit = o->limit,
                          .validation_fraction = o->validation_fraction,
                          .max_length = o->bounds ? o->bounds[o->n_buckets - 1] : 0,
@@ -100,6 +103,23 @@ static const gr_source_ops *find_source(const char *name) {
   return *s;
 }
 
+typedef struct request {
+  bool kept;  // see gr_dataset_open_kept
+  bool all;   // unreadable samples are skipped whatever the configuration says
+  const char *record;
+  const char *const *inputs;  // not NULL: files are expected
+  int n_inputs;
+} request;
+
+static gr_status read_record(gr_dataset *d, const char *text) {
+  gr_json_error why;
+  if (gr_json_read(d->arena, text, strlen(text), &d->record, &why) &&
+      d->record->kind == GR_JSON_OBJECT)
+    return GR_OK;
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "data.json of the run is damaged in line %d: %s",
+                 why.line, why.why);
+}
+
 // Every leaf that a file or an argument gives of the section of another source.
 static gr_status refuse_keys(gr_arena *a, const gr_conf *c, const char *source,
                              const char *chosen) {
@@ -123,7 +143,25 @@ static gr_status check_keys(gr_arena *a, gr_conf *data, const char *chosen) {
   return all;
 }
 
-static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, bool all, gr_dataset **out) {
+static gr_status check_inputs(const gr_source_ops *ops, bool wanted, int n) {
+  if (!wanted || (ops->inputs && n)) return GR_OK;
+  if (!ops->inputs)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the source '%s' takes no files to predict",
+                   ops->name);
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no files are given to predict"),
+                 "the source '%s' takes %s", ops->name, ops->inputs);
+}
+
+// Lengths that inputs may have are not limited: buckets are chosen for them.
+static gr_status read_options(gr_dataset *d, gr_conf *data) {
+  GR_TRY(gr_dataset_read_options(d->arena, data, d->ops->unit != NULL, &d->options));
+  if (!d->n_inputs) return GR_OK;
+  d->options.limit = 0;
+  if (d->options.bounds) d->options.bounds = NULL;
+  return GR_OK;
+}
+
+static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, const request *q, gr_dataset **out) {
   const char *name;
   *out = NULL;
   GR_TRY(gr_conf_text(data, "source", "", &name));
@@ -132,26 +170,33 @@ static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, bool all, gr_datas
     return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(data, "source")->loc,
                            "there is no source of data '%s'", name),
                    "`graphrun config --help data.source` lists them");
+  GR_TRY(check_inputs(ops, q->inputs != NULL, q->n_inputs));
   gr_dataset *d = make(ops, gr_arena_create());
-  d->conf = data, d->doc = doc;
+  d->conf = data, d->doc = doc, d->inputs = q->inputs, d->n_inputs = q->n_inputs, d->kept = q->kept;
+  if (d->n_inputs) d->unreadable.finds = NULL;
   gr_status s = check_keys(d->arena, data, name);
-  if (!s)
-    s = gr_dataset_place_error(
-        d, gr_dataset_read_options(d->arena, data, ops->unit != NULL, &d->options));
+  if (!s && q->record) s = read_record(d, q->record);
+  if (!s) s = gr_dataset_place_error(d, read_options(d, data));
   if (s) {
     free_dataset(d);
     return s;
   }
-  d->options.skip_unreadable |= all;
+  d->options.skip_unreadable |= q->all;
   return finish(d, NULL, out);
 }
 
 gr_status gr_dataset_open(gr_conf *data, gr_key_doc *doc, gr_dataset **out) {
-  return open_dataset(data, doc, false, out);
+  return open_dataset(data, doc, &(request){.all = false}, out);
+}
+
+gr_status gr_dataset_open_kept(gr_conf *data, gr_key_doc *doc, const char *record,
+                               const char *const *inputs, int n, gr_dataset **out) {
+  const request q = {.kept = true, .record = record, .inputs = inputs, .n_inputs = n};
+  return open_dataset(data, doc, &q, out);
 }
 
 gr_status gr_dataset_open_all(gr_conf *data, gr_key_doc *doc, gr_dataset **out) {
-  GR_TRY(open_dataset(data, doc, true, out));
+  GR_TRY(open_dataset(data, doc, &(request){.all = true}, out));
   return gr_dataset_load_all(*out);
 }
 

@@ -20,7 +20,7 @@ static gr_conf *find_setting(const gr_dataset *d, const char *name, int n, char 
 // hint.
 gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
   gr_conf *data = d->conf;
-  if (!s || !data) return s;
+  if (!s || !data || d->n_inputs) return s;
   gr_loc at = data->loc.file || !data->up ? data->loc : data->up->loc;
   char key[96] = "";
   for (const char *p = gr_status_about(s); p && *p; p += strspn(p, " ")) {

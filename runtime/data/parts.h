@@ -1,6 +1,7 @@
 // parts.h - internals that the data set and the loader share; private to this folder.
 #pragma once
 #include <pthread.h>
+#include "base/json.h"
 #include "runtime/data/dataset.h"
 
 // What was loaded of samples, kept while there is room; shared by all loaders.
@@ -18,6 +19,10 @@ struct gr_dataset {
   void *self;     // the source's
   gr_conf *conf;  // the section `data`, for places; NULL: it was created without one
   gr_key_doc *doc;
+  const char *const *inputs;  // see gr_source_request
+  int n_inputs;
+  bool kept;  // it is for the weights of a run (gr_dataset_open_kept)
+  const gr_json *record;
   gr_dataset_options options;
   gr_field_spec field[GR_MAX_FIELDS];  // the last is "weight"
   int n_fields;

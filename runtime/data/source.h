@@ -5,6 +5,7 @@
 // kinds of data (dataset.h, loader.h) is implemented once, over named fields.
 // docs/add-a-data-source.md shows how to add one.
 #pragma once
+#include "base/json.h"
 #include "compose/tree/conf.h"
 #include "ir/graph.h"
 #include "runtime/data/unreadable.h"
@@ -42,6 +43,12 @@ typedef struct gr_source_request {
   gr_arena *arena;  // for all that lives as long as the source does
   gr_conf *conf;    // the section data.NAME; NULL: `spec` is used instead
   const void *spec;
+  // To predict: the files that are the samples, instead of those that the keys name. They have no
+  // labels, all are in the validation split, and what fit computes is restored from a checkpoint.
+  const char *const *inputs;
+  int n_inputs;  // 0: none
+  const struct gr_json
+      *record;                 // data.json of the run whose weights are used (base/json.h); or NULL
   uint32_t limit;              // samples to list of each file, the first ones; 0: all
   double validation_fraction;  // of the samples that are split by key
   int32_t
@@ -107,6 +114,7 @@ typedef struct gr_source_ops {
   const char *name;    // of data.source
   const char *sample;  // one of them, for messages: "utterance"
   const char *unit;    // of lengths: "frame"; NULL: all samples are of one size, in one bucket
+  const char *inputs;  // what `graphrun predict` takes: "WAV files"; NULL: it takes none of these
 
   // Reads its keys and lists samples. Errors have the location of what is wrong, or name keys
   // (gr_about) by what follows data.NAME.

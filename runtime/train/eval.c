@@ -6,8 +6,8 @@
 // ---- Evaluation -----------------------------------------------------------------------------
 
 // Before each batch all ranks agree to continue, so that all of them stop at the same batch.
-static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what, gr_samples *samples,
-                              gr_metrics *out) {
+static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
+                              const gr_batch_taker *taker, gr_metrics *out) {
   const gr_batch *b = NULL;
   gr_step_results now;
   for (uint32_t of = 0;;) {
@@ -23,11 +23,12 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what, gr
     GR_TRY(gr_exec_run(r->exec, p));
     GR_TRY(gr_run_read_results(r, p, &now));
     gr_metrics_add(out, &now.metrics);
-    if (samples) GR_TRY(gr_samples_take(samples, r, b));
+    if (taker) GR_TRY(taker->take(taker->self, b));
   }
 }
 
-gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
+gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *taker,
+                           gr_metrics *out) {
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
   gr_loader_spec spec = {.split = split,
@@ -43,12 +44,28 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
   gr_metrics sums = {0};
   if (gr_dataset_count(r->spec->data, split)) {
     GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
-    gr_status st = eval_batches(r, loader, what, samples, &sums);
+    gr_status st = eval_batches(r, loader, what, taker, &sums);
     gr_loader_close(loader);
     if (st) return st;
   }
   *out = sums;
   return GR_OK;
+}
+
+typedef struct sampled {
+  gr_run *r;
+  gr_samples *samples;
+} sampled;
+
+static gr_status take_samples(void *self, const gr_batch *b) {
+  sampled *s = self;
+  return gr_samples_take(s->samples, s->r, b);
+}
+
+gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
+  sampled s = {r, samples};
+  const gr_batch_taker taker = {take_samples, &s};
+  return gr_run_eval_each(r, split, samples ? &taker : NULL, out);
 }
 
 // ---- An evaluation of the run -----------------------------------------------------------------

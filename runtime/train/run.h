@@ -248,6 +248,12 @@ GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // is NULL. If the run is stopped meanwhile, fails with the state saved and *out unchanged.
 // Collective.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
+// The same with a function that is called for each batch, when its results can be read.
+typedef struct gr_batch_taker {
+  gr_status (*take)(void *self, const gr_batch *);
+  void *self;
+} gr_batch_taker;
+GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker *, gr_metrics *out);
 // Evaluates; unless this state has been evaluated before, writes records, calls hooks and updates
 // the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
@@ -258,6 +264,9 @@ void gr_run_log_validation(const gr_run *);  // a line for the console, if this 
 GR_MUST_USE gr_status gr_run_find_checkpoint(gr_arena *, const char *run, const char *dir,
                                              const char *which, const char **out);
 GR_MUST_USE gr_status gr_run_use_weights(gr_run *);  // the tasks other than training. Collective.
+// ---- predict.c
+// Writes what the model predicts of the data set's samples, one JSON object a line. Collective.
+GR_MUST_USE gr_status gr_run_predict(gr_run *);
 // ---- transfer.c
 // Looks up inputs and results of all programs once. Called after the executor is open.
 GR_MUST_USE gr_status gr_run_open_transfers(gr_run *);

@@ -12,12 +12,13 @@
 #include "runtime/train/settings.h"
 
 // What the ranks do: train, or use the weights of a run's checkpoint.
-typedef enum gr_run_kind { GR_RUN_TRAIN, GR_RUN_EVAL } gr_run_kind;
+typedef enum gr_run_kind { GR_RUN_TRAIN, GR_RUN_EVAL, GR_RUN_PREDICT } gr_run_kind;
 
 // Of every task but training.
 typedef struct gr_weights_spec {
   const char *run;               // the folder of the run
   const char *which;             // its checkpoint: "best", "last" or a step
+  const char *out;               // the file of predictions; NULL: standard output
   bool train, validation, json;  // which splits are evaluated, together; results as JSON
 } gr_weights_spec;
 

@@ -185,7 +185,8 @@ gr_status gr_run_use_weights(gr_run *r) {
                    "device=auto");
   gr_status s = load(r, &c);
   if (!s && r->rank == 0) gr_log(GR_INFO, "weights of %s", gr_checkpoint_path(c));
-  s = s ? s : evaluate(r, gr_checkpoint_path(c));
+  bool predicts = r->spec->kind == GR_RUN_PREDICT;
+  if (!s) s = predicts ? gr_run_predict(r) : evaluate(r, gr_checkpoint_path(c));
   gr_checkpoint_close(c);
   return s;
 }

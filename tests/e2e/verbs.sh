@@ -1,4 +1,4 @@
-# verbs.sh - what is done with a run after it has trained, or while it does: eval.
+# verbs.sh - what is done with a run after it has trained, or while it does: eval and predict.
 . "${0%/*}/lib.sh"
 
 # Three kinds around three points, the second coordinate on another scale.
@@ -82,10 +82,111 @@ expect "a run without checkpoints" 78 "there is no checkpoint in 'hollow/checkpo
   "$graphrun" eval hollow model.graph="$source/graphs/mlp.yaml"
 expect "eval on a device that computes nothing" 65 "the device 'null' computes nothing" -- "$graphrun" eval "$run" device=null
 
+# ---- predict: rows of CSV, without a label and in another order of columns; arrays; recordings
+head -5 ../project/data/kinds.csv | awk -F, -v OFS=, '{ print $3, $1, $2 }' >new.csv
+head -5 ../project/data/kinds.csv | tail -4 | sed 's/.*,//' >kinds
+expect "predict rows of CSV" 0 \
+  '^\{"input": "new.csv:2", "class": "(red|blu|egr)", "probabilities": \{"blu": [0-9.e-]+, "egr": [0-9.e-]+, "red": [0-9.e-]+\}\}$' -- \
+  "$graphrun" predict "$run" new.csv
+grep '^{' "$log" >from.stdout
+sed 's/.*"class": "\([a-z]*\)".*/\1/' from.stdout >classes
+check "... one line for each, of its class" cmp classes kinds
+check "... whose probabilities are 1 together" awk -F'[:,}]' '{ s = $8 + $10 + $12; exit !(s > 0.99999 && s < 1.00001) }' from.stdout
+expect "predict into a file" 0 -- "$graphrun" predict "$run" new.csv --out=out.jsonl
+check "... the same" cmp out.jsonl from.stdout
+check "... and nothing besides" test ! -e out.jsonl.tmp
+expect "predict on 3 ranks" 0 -- "$graphrun" predict "$run" new.csv new.csv --out=ranks.jsonl distributed.ranks=3 distributed.strategy=fsdp
+cat from.stdout from.stdout >twice
+sed 's/"probabilities.*//' ranks.jsonl >ranks.classes && sed 's/"probabilities.*//' twice >twice.classes
+check "... of two files, in their order" cmp ranks.classes twice.classes
+mv ../project/data ../project/away
+expect "predict without the data of the training" 0 -- "$graphrun" predict "$run" new.csv --out=alone.jsonl
+check "... is the same" cmp alone.jsonl from.stdout
+mv ../project/away ../project/data
+head -61 ../project/data/kinds.csv | sed 's/,red$/,blu/; 2,$s/,egr$/,blu/' >one.csv
+expect "eval on data with one of the classes" 0 '"samples": 60,' -- "$graphrun" eval "$run" data.table.path=one.csv --split=all --json
+sed '3s/,blu$/,mauve/' one.csv >five.csv
+expect "... with a class that the run does not know" 66 "five.csv:3:1: .*the label 'mauve' is none of the 3 classes" -- \
+  "$graphrun" eval "$run" data.table.path=five.csv --split=all
+
+# [2, 2] f32 in NumPy's format: 0.1, 50, 2.3, 200
+head="{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }"
+{
+  printf '\223NUMPY\001\000\166\000%-117s\n' "$head"
+  printf '\315\314\314\075\000\000\110\102\063\063\023\100\000\000\110\103'
+} >two.npy
+expect "predict arrays in place of columns" 65 "'two.npy' has no column 'width'" "hint: it has: two" -- "$graphrun" predict "$run" two.npy
+cat >values.csv <<CSV
+a,y
+0.0,0.5
+1.0,1.5
+2.0,2.5
+3.0,3.5
+CSV
+cat >line.yaml <<YAML
+inputs:
+  x: {shape: [n, c], dtype: f32}
+  y: {shape: [n], dtype: f32}
+nodes:
+  - h: {linear: x, out: 1, name: fit}
+  - value: {reshape: h, shape: [n]}
+  - d: {sub: [value, y]}
+  - loss: {mul: [d, d]}
+train: loss
+predict: {value: value, hidden: h}
+YAML
+cat >fit.yaml <<YAML
+model: {graph: line.yaml}
+data: {source: table, validation_fraction: 0.1, table: {path: values.csv, label: y}}
+training: {batch_size: 4, max_epochs: 1}
+distributed: {ranks: 1}
+YAML
+if "$graphrun" plan fit.yaml >plan.log 2>&1; then
+  limited "$graphrun" fit.yaml output.dir=fit
+  expect "predict values, and lists of them" 0 '^\{"input": "values.csv:2", "value": -?[0-9.e-]+, "hidden": \[-?[0-9.e-]+\]\}$' -- \
+    "$graphrun" predict fit values.csv
+else
+  cp plan.log "$log"
+  fail "a model of values" "it does not compile"
+fi
+
+make_data
+tones heard training.max_steps=100 distributed.ranks=1
+expect "predict recordings" 0 '^\{"input": ".*/001.wav", "text": "[A-F ]*"\}$' -- \
+  "$graphrun" predict "$scratch/heard" "$scratch/data/wavs/001.wav" "$scratch/data/wavs/000.wav"
+grep '^{' "$log" | sed 's/.*wavs/wavs/' >two.said
+check "... in the order of the arguments" sh -c 'head -1 two.said | grep -q 001'
+expect "predict the recordings of a manifest, on 2 ranks" 0 -- \
+  "$graphrun" predict "$scratch/heard" "$scratch/data/tones.jsonl" --out=all.said distributed.ranks=2
+check "... each once" test "$(wc -l <all.said)" = "$(wc -l <"$scratch/data/tones.jsonl")"
+check "... with the same text" sh -c 'sed "s/.*wavs/wavs/" all.said | grep -qxF "$(head -1 two.said)"'
+printf 'RIFFnonsense' >broken.wav
+expect "predict a recording that is none" 66 "broken.wav" -- "$graphrun" predict "$scratch/heard" broken.wav
+expect "... skipped" 0 -- "$graphrun" predict "$scratch/heard" broken.wav "$scratch/data/wavs/001.wav" \
+  data.skip_unreadable=true --out=left.said
+check "... leaves the other" test "$(wc -l <left.said)" = 1
+expect "a recording that is not there" 66 "there is no recording 'gone.wav'" -- "$graphrun" predict "$scratch/heard" gone.wav
+
+expect "predict nothing" 2 "no files are given to predict" "hint: .*CSV, .npz and .npy" -- "$graphrun" predict "$run"
+expect "predict a file that is not there" 66 "cannot open 'gone.csv'" -- "$graphrun" predict "$run" gone.csv
+expect "predict without a column" 65 "'less.csv' has no column 'weight'" "hint: it has: width" -- \
+  sh -c 'printf "width\n1\n" >less.csv; "$1" predict "$2" less.csv' sh "$graphrun" "$run"
+expect "predict text as numbers" 66 "column 'weight' of 'text.csv' is text" -- \
+  sh -c 'printf "width,weight\n1,heavy\n" >text.csv; "$1" predict "$2" text.csv' sh "$graphrun" "$run"
+expect "predict rows with a hole" 66 "hole.csv:3:1: .*no value" -- \
+  sh -c 'printf "width,weight\n1,2\n1,\n" >hole.csv; "$1" predict "$2" hole.csv' sh "$graphrun" "$run"
+expect "predict a file without rows" 66 "there are no samples in 'none.csv'|none.csv" -- \
+  sh -c 'echo width,weight >none.csv; "$1" predict "$2" none.csv' sh "$graphrun" "$run"
+expect "predict into a folder that is not there" 74 "cannot write 'gone/out" -- "$graphrun" predict "$run" new.csv --out=gone/out
+sed '/^predict/d' "$source/graphs/mlp.yaml" >silent.yaml
+expect "predict with a model that says nothing" 65 "has no .predict:." "hint: " -- \
+  "$graphrun" predict "$run" new.csv model.graph=silent.yaml
+
 # ---- Completion
 offers() { "$graphrun" config --complete "$1" | grep -qxF -e "$2"; }
 check "completion of a run" offers "graphrun eval $run" "$run/"
 check "... of which checkpoint" offers "graphrun eval $run --which=l" "--which=last"
 check "... of the split" offers "graphrun eval $run --split " "train"
+check "... of inputs" offers "graphrun predict $run new" "new.csv"
 check "... of keys" offers "graphrun eval $run data.valid" "data.validation_fraction="
 counts

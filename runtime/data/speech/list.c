@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/log.h"
+#include "base/port.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/speech.h"
 
@@ -126,5 +127,43 @@ gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
   d->items = GR_NEW(d->arena, gr_speech_item, (size_t)m[0].n + m[1].n);
   for (int i = 0; i < 2; i++)
     for (uint32_t k = 0; k < m[i].n; k++) GR_TRY(add_item(d, m + i, m[i].items + k, i == 1));
+  return GR_OK;
+}
+
+// ---- Recordings to predict ----------------------------------------------------------------------
+
+static gr_status add_input(gr_speech *d, const char *manifest, const gr_utterance *u) {
+  gr_speech_item *item = &d->items[d->count];
+  *item = (gr_speech_item){.from = u, .manifest = manifest, .text = u->text, .validation = true};
+  bool there = manifest || gr_is_file(u->audio);
+  gr_status s =
+      there ? find_frames(d, u, &item->frames)
+            : gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no recording '%s'", u->audio),
+                      "correct the path");
+  gr_loc at = manifest ? (gr_loc){manifest, u->line, u->audio_col} : GR_NOWHERE;
+  d->count += !s;
+  return gr_unreadable_add(d->unreadable, at, gr_log_rank() == 0, s);
+}
+
+static bool is_manifest(const char *path) {
+  size_t n = strlen(path), end = strlen(".jsonl");
+  return n > end && !strcmp(path + n - end, ".jsonl");
+}
+
+gr_status gr_speech_list_inputs(gr_speech *d, const char *const *paths, int n) {
+  gr_manifest *m = GR_NEW(d->arena, gr_manifest, n);
+  size_t all = 0;
+  for (int i = 0; i < n; i++) {
+    gr_utterance *own = GR_NEW(d->arena, gr_utterance, 1);
+    *own = (gr_utterance){.name = paths[i], .audio = paths[i], .text = ""};
+    if (is_manifest(paths[i]))
+      GR_TRY(gr_manifest_read(d->arena, paths[i], d->spec.root, &m[i]));
+    else
+      m[i] = (gr_manifest){.items = own, .n = 1};
+    all += m[i].n;
+  }
+  d->items = GR_NEW(d->arena, gr_speech_item, all);
+  for (int i = 0; i < n; i++)
+    for (uint32_t k = 0; k < m[i].n; k++) GR_TRY(add_input(d, m[i].path, m[i].items + k));
   return GR_OK;
 }

@@ -20,8 +20,8 @@ static gr_status check_augment(const gr_augment *a) {
                   "augment.time_share");
 }
 
-static gr_status check(const gr_speech_spec *s) {
-  if (!s->train)
+static gr_status check(const gr_speech_spec *s, bool inputs) {
+  if (!s->train && !inputs)
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.speech.manifest is not given"),
                             "manifest"),
                    "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
@@ -51,13 +51,15 @@ static gr_status open_speech(gr_source_request *r, void **out) {
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, &d->spec));
   else
     d->spec = *(const gr_speech_spec *)r->spec;
-  GR_TRY(check(&d->spec));
+  GR_TRY(check(&d->spec, r->n_inputs > 0));
+  if (r->n_inputs) d->spec.max_frames = 0;
   GR_TRY(gr_features_make(r->arena, &d->spec.features, &d->features));
   int32_t most = d->spec.max_frames;
   if (r->max_length && (!most || r->max_length < most)) most = r->max_length;
   d->most_frames = r->max_length = most;
-  r->place = (gr_loc){d->spec.train, 1, 1};
   *out = d;
+  if (r->n_inputs) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
+  r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r->limit);
 }
 
@@ -212,22 +214,24 @@ static void describe(const void *self, uint32_t sample, gr_text *out) {
   gr_text_json(out, item->text);
 }
 
-const gr_source_ops gr_source_speech = {.name = "speech",
-                                        .sample = "utterance",
-                                        .unit = "frame",
-                                        .open = open_speech,
-                                        .fields = fields,
-                                        .count = count,
-                                        .info = info,
-                                        .extent = extent,
-                                        .load = load,
-                                        .fill = fill,
-                                        .metadata = metadata,
-                                        .skipped = skipped,
-                                        .name_of = name_of,
-                                        .reference = reference,
-                                        .decode = decode,
-                                        .summary = gr_speech_summary,
-                                        .inspect = gr_speech_inspect,
-                                        .fingerprint = fingerprint,
-                                        .describe = describe};
+const gr_source_ops gr_source_speech = {
+    .name = "speech",
+    .sample = "utterance",
+    .unit = "frame",
+    .inputs = "recordings (.wav), and manifests of them (.jsonl)",
+    .open = open_speech,
+    .fields = fields,
+    .count = count,
+    .info = info,
+    .extent = extent,
+    .load = load,
+    .fill = fill,
+    .metadata = metadata,
+    .skipped = skipped,
+    .name_of = name_of,
+    .reference = reference,
+    .decode = decode,
+    .summary = gr_speech_summary,
+    .inspect = gr_speech_inspect,
+    .fingerprint = fingerprint,
+    .describe = describe};

@@ -61,6 +61,8 @@ GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *data, gr_speech_s
 // Reads manifests and creates targets. Reads no audio, except the headers of recordings without a
 // duration in the manifest. GR_ERR_DATA with file:line:col.
 GR_MUST_USE gr_status gr_speech_list(gr_speech *, uint32_t limit);
+// Lists recordings to predict, without targets; a file that ends in .jsonl is a manifest of them.
+GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const char *const *paths, int n);
 // GR_ERR_DATA if a recording's number of frames is far from the one that its duration in the
 // manifest gives: it is probably another recording.
 GR_MUST_USE gr_status gr_speech_check_length(const gr_utterance *, const gr_feature_spec *,

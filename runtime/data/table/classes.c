@@ -76,6 +76,40 @@ static gr_status is_class(gr_table *t, bool *out, bool *text) {
   return GR_OK;
 }
 
+// Replaces the numbers in the order of discovery by those of `place`.
+static void renumber(gr_table *t, const int32_t *place) {
+  for (int i = 0; i < t->n_parts; i++)
+    for (int64_t row = 0; row < t->part[i].columns.rows; row++)
+      if (t->part[i].classes[row] >= 0) t->part[i].classes[row] = place[t->part[i].classes[row]];
+}
+
+// The row of a part where a class is first.
+static gr_loc first_of(const gr_table *t, int32_t class) {
+  for (int i = 0; i < t->n_parts; i++)
+    for (int64_t row = 0; row < t->part[i].columns.rows; row++)
+      if (t->part[i].classes[row] == class) return gr_columns_place(&t->part[i].columns, row);
+  return GR_NOWHERE;
+}
+
+// Numbers the classes as the run has whose weights are used: other data may lack some of them.
+static gr_status number_as(gr_table *t, const gr_map *seen, const gr_names *names) {
+  int32_t *place = GR_NEW(t->arena, int32_t, seen->n + 1);
+  gr_map known = gr_map_make(t->arena);
+  for (int i = 0; i < names->n; i++) gr_map_put(&known, names->at[i], (uint32_t)i);
+  for (uint32_t i = 0, at; i < seen->n; i++) {
+    if (!gr_map_find(&known, seen->keys[i], &at))
+      return gr_hint(gr_about(gr_fail(GR_ERR_DATA, first_of(t, (int32_t)i),
+                                      "the label '%s' is none of the %d classes of the run",
+                                      seen->keys[i], names->n),
+                              "label"),
+                     "its classes are in the data.json of its folder");
+    place[i] = (int32_t)at;
+  }
+  t->names = names->at, t->n_classes = names->n;
+  renumber(t, place);
+  return GR_OK;
+}
+
 // Numbers the classes in sorted order.
 static void sort_classes(gr_table *t, const gr_map *seen, bool text) {
   table_class *all = GR_NEW(t->arena, table_class, seen->n + 1);
@@ -87,20 +121,24 @@ static void sort_classes(gr_table *t, const gr_map *seen, bool text) {
   for (uint32_t i = 0; i < seen->n; i++)
     place[all[i].found] = (int32_t)i, t->names[i] = all[i].name;
   t->n_classes = (int)seen->n;
-  for (int i = 0; i < t->n_parts; i++)
-    for (int64_t row = 0; row < t->part[i].columns.rows; row++)
-      if (t->part[i].classes[row] >= 0) t->part[i].classes[row] = place[t->part[i].classes[row]];
+  renumber(t, place);
 }
 
-gr_status gr_table_find_classes(gr_table *t) {
+gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   bool classes, text;
+  gr_names recorded = gr_table_recorded(t->arena, record, "class_names");
+  if (t->inputs) {
+    t->names = recorded.at, t->n_classes = recorded.n;
+    return GR_OK;
+  }
   GR_TRY(is_class(t, &classes, &text));
   if (!classes) return GR_OK;
   gr_arena *scratch = gr_arena_create();
   gr_map seen = gr_map_make(t->arena);
   gr_status s = GR_OK;
   for (int i = 0; i < t->n_parts && !s; i++) s = find_in(t, &t->part[i], scratch, &seen);
-  if (!s) sort_classes(t, &seen, text);
+  if (!s && recorded.n) s = number_as(t, &seen, &recorded);
+  if (!s && !recorded.n) sort_classes(t, &seen, text);
   gr_arena_destroy(scratch);
   return s;
 }

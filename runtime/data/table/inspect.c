@@ -69,6 +69,12 @@ static void put_list(gr_text *out, const char *name, const double *v, int64_t n)
 
 void gr_table_record(const void *self, gr_text *out) {
   const gr_table *t = self;
+  gr_text_put(out, ", \"features\": [");
+  for (int i = 0; i < t->spec.features.n; i++) {
+    gr_text_put(out, i ? ", " : "");
+    gr_text_json(out, t->spec.features.at[i]);
+  }
+  gr_text_put(out, "]");
   if (t->n_classes) gr_text_put(out, ", \"class_names\": [");
   for (int i = 0; i < t->n_classes; i++) {
     gr_text_put(out, i ? ", " : "");

@@ -143,6 +143,7 @@ static uint64_t key_of_block(const rows *r, int64_t row) {
 }
 
 static gr_split split_of_row(const rows *r, int64_t row, double fraction) {
+  if (r->table->inputs) return GR_SPLIT_VALIDATION;
   if (r->table->n_parts > 1)
     return r->part == &r->table->part[1] ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
   if (r->part->split_of) return (gr_split)r->part->split_of[row];
@@ -193,7 +194,7 @@ static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_req
   if (across) return GR_OK;
   gr_table_sample *s = &t->samples[t->count++];
   *s = (gr_table_sample){
-      .row = (uint32_t)row, .part = r->part == &t->part[1], .split = (uint8_t)split};
+      .row = (uint32_t)row, .part = (uint16_t)(r->part - t->part), .split = (uint8_t)split};
   label_of(r, row, n, count, s);
   s->key = key_of_row(r, row, s->label);
   return GR_OK;

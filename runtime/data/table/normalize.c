@@ -47,11 +47,12 @@ static void weigh_classes(gr_table *t, gr_arena *arena, const gr_sample *all, ui
 
 gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
   gr_table *t = self;
-  if (t->n_classes) weigh_classes(t, arena, all, n);
+  if (t->n_classes && !t->inputs) weigh_classes(t, arena, all, n);
   if (!t->spec.normalize || t->spec.dtype != GR_F32) return GR_OK;
   t->n_statistics = t->width <= GR_TABLE_STATISTICS ? t->width : 1;
   t->mean = GR_NEW(arena, double, t->n_statistics);
   t->scale = GR_NEW(arena, double, t->n_statistics);
+  if (t->inputs) return GR_OK;  // they are restored from a checkpoint
   gr_arena *scratch = gr_arena_create();
   bool *used[2] = {NULL};
   for (int p = 0; p < t->n_parts; p++) used[p] = GR_NEW(scratch, bool, t->part[p].columns.rows + 1);

@@ -114,6 +114,14 @@ static gr_status find_series(gr_table *t, gr_table_part *p) {
   return GR_OK;
 }
 
+// A file to predict has features, and may have a series. A single array is the features by
+// whatever name.
+static void select_input(const gr_table *t, gr_table_part *p) {
+  p->label = p->split = -1;
+  if (t->spec.features.n == 1 && p->columns.n == 1 && !p->columns.at[0].csv)
+    p->columns.at[0].name = t->spec.features.at[0];
+}
+
 static gr_status open_part(gr_table *t, int part, const gr_names *paths) {
   gr_table_part *p = &t->part[part];
   const gr_table_spec *s = &t->spec;
@@ -121,8 +129,9 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths) {
   int64_t dim[GR_ARRAY_RANK] = {0};
   GR_TRY(gr_columns_open(t->arena, paths->at, paths->n, s->delimiter, s->header, &p->columns));
   t->n_parts = part + 1;
-  GR_TRY(find_column(p, s->label, "label", &p->label));
-  GR_TRY(find_column(p, s->split, "split", &p->split));
+  if (t->inputs) select_input(t, p);
+  if (!t->inputs) GR_TRY(find_column(p, s->label, "label", &p->label));
+  if (!t->inputs) GR_TRY(find_column(p, s->split, "split", &p->split));
   GR_TRY(find_column(p, s->series, "series", &p->series));
   if (!s->features.n) GR_TRY(choose_features(t, p));
   if (s->features.n > GR_TABLE_FEATURES)
@@ -137,13 +146,34 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths) {
     return gr_about(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "rows of '%s' are of another shape than those of '%s'",
                 p->columns.path, t->part[0].columns.path),
-        "eval_path");
+        t->inputs ? "features" : "eval_path");
   t->rank = rank;
   memcpy(t->dim, dim, sizeof dim);
   return find_series(t, p);
 }
 
-gr_status gr_table_open_columns(gr_table *t) {
+gr_names gr_table_recorded(gr_arena *a, const gr_json *record, const char *name) {
+  const gr_json *list = record ? gr_json_get(record, name, GR_JSON_ARRAY) : NULL;
+  gr_names out = {.at = GR_NEW(a, const char *, (list ? list->n : 0) + 1)};
+  for (const gr_json *v = list ? list->first : NULL; v; v = v->next)
+    if (v->kind == GR_JSON_TEXT) out.at[out.n++] = v->text;
+  return out;
+}
+
+// The features are those of the run, in its order: this file may have more columns.
+static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
+  if (!t->spec.features.n) t->spec.features = gr_table_recorded(t->arena, r->record, "features");
+  for (int i = 0; i < r->n_inputs; i++) {
+    gr_names one = {GR_NEW(t->arena, const char *, 1), 1};
+    one.at[0] = r->inputs[i];
+    GR_TRY(open_part(t, i, &one));
+  }
+  return check_shape(t);
+}
+
+gr_status gr_table_open_columns(gr_table *t, const gr_source_request *r) {
+  t->part = GR_NEW(t->arena, gr_table_part, r->n_inputs + 2);
+  if (t->inputs) return open_inputs(t, r);
   GR_TRY(open_part(t, 0, &t->spec.paths));
   if (t->spec.eval.n) GR_TRY(open_part(t, 1, &t->spec.eval));
   return check_shape(t);

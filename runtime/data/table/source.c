@@ -4,8 +4,10 @@
 
 enum { X, Y, CLASS_WEIGHT };
 
-static gr_status check(const gr_table_spec *s) {
-  if (!s->paths.n)
+static gr_status check(const gr_table_spec *s, int n_inputs) {
+  if (n_inputs > GR_TABLE_INPUTS)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there are more than %d files", GR_TABLE_INPUTS);
+  if (!s->paths.n && !n_inputs)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.table.path is not given"), "path"),
         "a file of CSV, .npz or .npy; several stand side by side");
@@ -33,11 +35,11 @@ static gr_status check_majority(const gr_table *t) {
 }
 
 static gr_status set_up(gr_table *t, gr_source_request *r) {
-  GR_TRY(check(&t->spec));
-  GR_TRY(gr_table_open_columns(t));
-  GR_TRY(gr_table_find_classes(t));
+  GR_TRY(check(&t->spec, r->n_inputs));
+  GR_TRY(gr_table_open_columns(t, r));
+  GR_TRY(gr_table_find_classes(t, r->record));
   GR_TRY(check_majority(t));
-  bool csv = t->part[0].columns.at[0].csv != NULL;
+  bool csv = !t->inputs && t->part[0].columns.at[0].csv != NULL;
   if (csv) r->place = (gr_loc){t->part[0].columns.path, 1, 1};
   return gr_table_list(t, r);
 }
@@ -50,13 +52,16 @@ static void close_table(void *self) {
 static gr_status check_files(const void *self) {
   const gr_table *t = self;
   for (int i = 0; i < t->n_parts; i++)
-    GR_TRY(gr_about(gr_columns_check(&t->part[i].columns), i ? "eval_path" : "path"));
+    GR_TRY(gr_about(gr_columns_check(&t->part[i].columns), t->inputs ? NULL
+                                                           : i       ? "eval_path"
+                                                                     : "path"));
   return GR_OK;
 }
 
 static gr_status open_table(gr_source_request *r, void **out) {
   gr_table *t = GR_NEW(r->arena, gr_table, 1);
   *t = (gr_table){.arena = r->arena,
+                  .inputs = r->n_inputs > 0,
                   .skipped = {[GR_TABLE_ACROSS] = {
                                   .why = "windows with rows of both splits",
                                   .hint = "a smaller data.table.window, or data.table.eval_path"}}};
@@ -144,7 +149,7 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
     gr_table_row(t, p, s->row + i, out);
     gr_table_normalize(t, out);
   }
-  if (!t->spec.label) return;
+  if (!t->spec.label || t->inputs) return;
   if (!t->n_classes) {
     *(float *)row->at[Y] = s->value;
     return;
@@ -169,6 +174,7 @@ static void name_of(const void *self, uint32_t sample, gr_text *out) {
 static void reference(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
+  if (t->inputs) return;
   if (t->n_classes)
     gr_text_put(out, t->names[s->label]);
   else if (t->spec.label)
@@ -188,6 +194,9 @@ static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out
 
 const gr_source_ops gr_source_table = {.name = "table",
                                        .sample = "sample",
+                                       .inputs =
+                                           "CSV, .npz and .npy files with the columns of the "
+                                           "features",
                                        .open = open_table,
                                        .close = close_table,
                                        .fields = fields,

@@ -5,6 +5,7 @@
 // n_c) for n training samples of k classes, n_c of them of this sample's class (as scikit-learn's
 // class_weight="balanced").
 #pragma once
+#include "base/json.h"
 #include "runtime/data/source.h"
 #include "runtime/data/table/columns.h"
 
@@ -13,6 +14,7 @@ typedef enum gr_table_label { GR_LABEL_AUTO, GR_LABEL_CLASS, GR_LABEL_VALUE } gr
 enum {
   GR_TABLE_FEATURES = 65536,  // columns at most
   GR_TABLE_CLASSES = 65536,
+  GR_TABLE_INPUTS = 65535,  // files to predict
   // Rows with more values are normalised by one mean and one deviation, to keep checkpoints small.
   GR_TABLE_STATISTICS = 4096,
 };
@@ -46,7 +48,7 @@ typedef struct gr_table_part {
 
 typedef struct gr_table_sample {
   uint32_t row;  // the first row
-  uint8_t part;
+  uint16_t part;
   uint8_t split;  // gr_split
   int32_t label;  // if labels are classes
   float value;    // otherwise
@@ -58,9 +60,10 @@ typedef enum gr_table_skip { GR_TABLE_ACROSS, GR_TABLE_SKIPS } gr_table_skip;
 typedef struct gr_table {
   gr_arena *arena;
   gr_table_spec spec;
-  gr_table_part part[2];  // of spec.paths, and of spec.eval if given
+  gr_table_part *part;  // of spec.paths, and of spec.eval if given; or of each input
   int n_parts;
-  int rank;  // of a row's features
+  bool inputs;  // samples are files to predict: there are no labels (see gr_source_request)
+  int rank;     // of a row's features
   int64_t dim[GR_ARRAY_RANK];
   int64_t width;        // their product
   const char **names;   // of the classes, in sorted order
@@ -79,9 +82,11 @@ extern const gr_source_ops gr_source_table;
 // Reads the section data.table. GR_ERR_CONFIG at the invalid key.
 GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *own, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
-GR_MUST_USE gr_status gr_table_open_columns(gr_table *);
-// Numbers the classes, in the order of their values.
-GR_MUST_USE gr_status gr_table_find_classes(gr_table *);
+GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
+// Numbers the classes, in the order of their values, or as in the record of a run.
+GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
+// The texts of a list in the record; none: it has no such list.
+gr_names gr_table_recorded(gr_arena *, const gr_json *record, const char *name);
 // Lists rows or windows as samples; those without a label or across series are counted as skipped.
 GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
 // Writes a row's features, not normalised: [width].

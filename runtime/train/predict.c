@@ -1,0 +1,303 @@
+// predict.c - writes the outputs that the model's `predict:` names, one JSON object for each
+// sample, in the order of the samples and the same on any number of ranks. See run.h.
+//
+// `tokens` with `lengths` are decoded to text, and `logits` of classes are written as the most
+// likely class and the probabilities. All other outputs are written as numbers.
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "ops/kernels/cpu.h"
+#include "runtime/train/run.h"
+
+enum { MAX_OUTPUTS = 16 };
+
+typedef struct output {
+  const char *name;
+  gr_exec_tensor from;
+  char *staging;
+  const void *at;  // of the current batch
+} output;
+
+typedef struct outputs {
+  output of[MAX_OUTPUTS];
+  int n;
+} outputs;
+
+typedef struct predictions {
+  gr_run *r;
+  gr_arena *arena;               // of the lines
+  outputs in[GR_MAX_BUCKETS];    // by bucket
+  const char **lines;            // by sample, on rank 0
+  const char **classes;          // their names
+  int64_t n_classes;             // 0: the data has none
+  FILE *file;                    // on rank 0
+  const char *path, *temporary;  // NULL: standard output
+} predictions;
+
+// ---- Opening --------------------------------------------------------------------------------
+
+static gr_status add_output(gr_run *r, const gr_program *p, const char *result, outputs *to) {
+  const char *name = result + strlen("predict.");
+  gr_exec_tensor t = gr_exec_result(r->exec, p, result);
+  if (!t.type.rank)
+    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                   "predict: '%s' is one number of a whole batch, not of each sample", name);
+  if (to->n == MAX_OUTPUTS)
+    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "predict: has more than %d outputs", MAX_OUTPUTS);
+  char *staging = gr_arena_alloc(r->arena, gr_exec_staging(r->exec, &t) + 1);
+  to->of[to->n++] = (output){.name = name, .from = t, .staging = staging};
+  return GR_OK;
+}
+
+static gr_status find_outputs(predictions *p) {
+  gr_run *r = p->r;
+  for (int b = 0; b < GR_MAX_BUCKETS && r->eval[b]; b++) {
+    const gr_graph *g = r->eval[b]->frame.g;
+    for (uint32_t i = 0; i < g->n_results; i++)
+      if (!strncmp(g->result_names[i], "predict.", strlen("predict.")))
+        GR_TRY(add_output(r, r->eval[b], g->result_names[i], &p->in[b]));
+  }
+  if (p->in[0].n) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`", r->spec->set.graph),
+      "docs/graph-language.md: `predict: {logits: logits}` names what is written");
+}
+
+static void find_classes(predictions *p) {
+  gr_metadata m[GR_MAX_METADATA];
+  int n = gr_dataset_metadata(p->r->spec->data, m);
+  for (int i = 0; i < n; i++)
+    if (!strcmp(m[i].name, "classes")) p->n_classes = m[i].value;
+  p->classes = GR_NEW(p->arena, const char *, p->n_classes + 1);
+  for (int32_t c = 0; c < p->n_classes; c++) {
+    gr_text t = gr_text_make(p->arena);
+    gr_dataset_decode(p->r->spec->data, &c, 1, &t);
+    p->classes[c] = t.at;
+  }
+}
+
+// The file is opened before anything is computed, and takes its name when it is complete.
+static gr_status open_file(predictions *p) {
+  const char *path = p->r->spec->weights.out;
+  p->file = stdout;
+  if (p->r->rank || !path) return GR_OK;
+  p->path = path, p->temporary = gr_arena_printf(p->arena, "%s.tmp", path);
+  p->file = fopen(p->temporary, "w");
+  if (p->file) return GR_OK;
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", p->temporary, strerror(errno));
+}
+
+static gr_status close_file(predictions *p, gr_status s) {
+  if (!p->path || !p->file) return s;
+  bool ok = !ferror(p->file);
+  ok &= !fclose(p->file);
+  if (!s && ok) ok = !rename(p->temporary, p->path);
+  if (!s && !ok)
+    s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", p->path, strerror(errno));
+  if (s) unlink(p->temporary);
+  return s;
+}
+
+// ---- A sample -------------------------------------------------------------------------------
+
+// The shortest decimal that parses back to the same f32.
+static void put_f32(gr_text *t, float v) {
+  char text[40];
+  if (!isfinite(v)) {
+    gr_text_json_float(t, (double)v);
+    return;
+  }
+  for (int digits = 6; digits <= 9; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, (double)v);
+    if (strtof(text, NULL) == v) break;
+  }
+  gr_text_put(t, text);
+  if (!strpbrk(text, ".e")) gr_text_put(t, ".0");
+}
+
+static void put_number(gr_text *t, const gr_exec_tensor *x, const void *at, int64_t i) {
+  gr_dtype d = x->type.dtype;
+  double v = gr_get(at, d, i);
+  if (d == GR_I32 || d == GR_I64 || d == GR_U8)
+    gr_text_put_int(t, (int64_t)v);
+  else
+    put_f32(t, (float)v);
+}
+
+// Row `row` of an output: a number, or nested lists of its dimensions from `axis` on.
+static void put_values(gr_text *t, const output *o, int axis, int64_t first) {
+  const gr_type *type = &o->from.type;
+  if (axis == type->rank) {
+    put_number(t, &o->from, o->at, first);
+    return;
+  }
+  int64_t stride = 1;
+  for (int d = axis + 1; d < type->rank; d++) stride *= type->dim[d];
+  gr_text_put(t, "[");
+  for (int64_t i = 0; i < type->dim[axis]; i++) {
+    if (i) gr_text_put(t, ", ");
+    put_values(t, o, axis + 1, first + i * stride);
+  }
+  gr_text_put(t, "]");
+}
+
+// Softmax in double, by the largest logit, so that no exponential overflows.
+static void put_classes(const predictions *p, gr_text *t, const output *o, int64_t row) {
+  int64_t n = p->n_classes, best = 0;
+  double *x = GR_NEW(t->arena, double, n), sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    x[i] = gr_get(o->at, o->from.type.dtype, row * n + i);
+    if (x[i] > x[best]) best = i;
+  }
+  for (int64_t i = 0; i < n; i++) sum += exp(x[i] - x[best]);
+  gr_text_put(t, "\"class\": ");
+  gr_text_json(t, p->classes[best]);
+  gr_text_put(t, ", \"probabilities\": {");
+  for (int64_t i = 0; i < n; i++) {
+    if (i) gr_text_put(t, ", ");
+    gr_text_json(t, p->classes[i]);
+    gr_text_put(t, ": ");
+    put_f32(t, (float)(exp(x[i] - x[best]) / sum));
+  }
+  gr_text_put(t, "}");
+}
+
+static const output *find(const outputs *all, const char *name, gr_dtype dtype, int rank) {
+  for (int i = 0; i < all->n; i++) {
+    const output *o = &all->of[i];
+    if (!strcmp(o->name, name) && o->from.type.dtype == dtype && o->from.type.rank == rank)
+      return o;
+  }
+  return NULL;
+}
+
+static void put_text(const predictions *p, gr_text *t, const output *tokens, const output *lengths,
+                     int64_t row) {
+  int64_t most = tokens->from.type.dim[1];
+  const int32_t *ids = (const int32_t *)tokens->at + row * most;
+  int64_t n = ((const int32_t *)lengths->at)[row];
+  gr_text said = gr_text_make(t->arena);
+  gr_dataset_decode(p->r->spec->data, ids, n < 0 ? 0 : n < most ? n : most, &said);
+  gr_text_put(t, "\"text\": ");
+  gr_text_json(t, said.at);
+}
+
+static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b, int64_t row) {
+  const outputs *all = &p->in[b->bucket];
+  const output *tokens = find(all, "tokens", GR_I32, 2), *lengths = find(all, "lengths", GR_I32, 1);
+  bool text = tokens && lengths;
+  gr_text t = gr_text_make(a);
+  gr_text_put(&t, "{\"input\": ");
+  gr_text_json(&t, gr_dataset_sample_name(a, p->r->spec->data, b->sample[row]));
+  for (int i = 0; i < all->n; i++) {
+    const output *o = &all->of[i];
+    if (text && o == lengths) continue;
+    gr_text_put(&t, ", ");
+    if (text && o == tokens) {
+      put_text(p, &t, tokens, lengths, row);
+    } else if (p->n_classes && find(all, "logits", GR_F32, 2) == o &&
+               o->from.type.dim[1] == p->n_classes) {
+      put_classes(p, &t, o, row);
+    } else {
+      int64_t each = 1;
+      for (int d = 1; d < o->from.type.rank; d++) each *= o->from.type.dim[d];
+      gr_text_json(&t, o->name);
+      gr_text_put(&t, ": ");
+      put_values(&t, o, 1, row * each);
+    }
+  }
+  gr_text_put(&t, "}");
+  return t.at;
+}
+
+// ---- A batch --------------------------------------------------------------------------------
+
+// A sample that cannot be read has weight 0, and no line.
+static bool is_read(const gr_batch *b, int row) {
+  const gr_field *weight = &b->field[b->n_fields - 1];
+  return b->sample[row] != GR_NO_SAMPLE && gr_get(weight->at, weight->type.dtype, row) != 0;
+}
+
+// This rank's lines: the sample, the length in words, and the text, padded with NULs.
+static gr_text pack(const predictions *p, gr_arena *a, const gr_batch *b) {
+  gr_text t = gr_text_make(a);
+  for (int row = 0; row < b->rows; row++) {
+    if (!is_read(b, row)) continue;
+    const char *line = line_of(p, a, b, row);
+    size_t len = strlen(line) + 1;
+    int32_t head[2] = {(int32_t)b->sample[row], (int32_t)((len + 3) / 4)};
+    gr_text_putn(&t, (const char *)head, sizeof head);
+    gr_text_putn(&t, line, len);
+    gr_text_putn(&t, "\0\0\0", (size_t)head[1] * 4 - len);
+  }
+  return t;
+}
+
+static void unpack(predictions *p, const int32_t *at, const int32_t *end) {
+  for (; end - at >= 2 && at[1] > 0; at += 2 + at[1])
+    p->lines[at[0]] = gr_arena_strdup(p->arena, (const char *)(at + 2));
+}
+
+static gr_status gather(predictions *p, gr_arena *a, const gr_text *mine) {
+  gr_run *r = p->r;
+  int32_t words = (int32_t)(mine->len / 4), most = 0, *sizes = GR_NEW(a, int32_t, r->ranks);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &words, sizes));
+  for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
+  if (!most) return GR_OK;
+  int32_t *own = GR_NEW(a, int32_t, most);  // zeroed: a length of 0 ends the lines
+  int32_t *all = GR_NEW(a, int32_t, (size_t)most * (size_t)r->ranks);
+  memcpy(own, mine->at, mine->len);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, own, all));
+  for (int i = 0; i < r->ranks && !r->rank; i++)
+    unpack(p, all + (size_t)i * (size_t)most, all + (size_t)i * (size_t)most + sizes[i]);
+  return GR_OK;
+}
+
+static gr_status take(void *self, const gr_batch *b) {
+  predictions *p = self;
+  outputs *all = &p->in[b->bucket];
+  for (int i = 0; i < all->n; i++)
+    GR_TRY(gr_exec_view(p->r->exec, &all->of[i].from, all->of[i].staging, &all->of[i].at));
+  gr_arena *a = gr_arena_create();
+  gr_text mine = pack(p, a, b);
+  gr_status s = gather(p, a, &mine);
+  gr_arena_destroy(a);
+  return s;
+}
+
+// ---- All ------------------------------------------------------------------------------------
+
+static void write_lines(const predictions *p) {
+  uint32_t n = gr_dataset_samples(p->r->spec->data);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!p->lines[i]) continue;
+    if (p->path)
+      fputs(p->lines[i], p->file);
+    else
+      gr_print_line(p->file, p->lines[i], strlen(p->lines[i]));
+    fputc('\n', p->file);
+  }
+}
+
+static gr_status run(predictions *p) {
+  gr_run *r = p->r;
+  gr_metrics ignored;
+  GR_TRY(gr_comm_all_ok(r->world, open_file(p)));
+  GR_TRY(find_outputs(p));
+  find_classes(p);
+  if (!r->rank) p->lines = GR_NEW(p->arena, const char *, gr_dataset_samples(r->spec->data) + 1);
+  gr_batch_taker taker = {take, p};
+  GR_TRY(gr_run_eval_each(r, GR_SPLIT_VALIDATION, &taker, &ignored));
+  if (!r->rank) write_lines(p);
+  return GR_OK;
+}
+
+gr_status gr_run_predict(gr_run *r) {
+  predictions p = {.r = r, .arena = gr_arena_create()};
+  gr_status s = run(&p);
+  if (!r->rank) s = close_file(&p, s);
+  gr_arena_destroy(p.arena);
+  return s;
+}
