@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/commands.h"
+#include "cli/job/groups.h"
 #include "cli/job/job.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
@@ -52,6 +53,7 @@ static gr_status plan(gr_job *j) {
   gr_visible_out out;
   FILE *f = gr_visible_begin(&out);
   gr_plan_explain(f, j->spec.plan);
+  gr_groups_print(f, &j->spec.set, j->spec.plan);
   if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
   gr_visible_end(&out);
   if (j->args.dot) GR_TRY(write_dot(j->spec.plan, j->args.dot));

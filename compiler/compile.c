@@ -1,11 +1,11 @@
 // compile.c - builds a plan: compiles every program, shares one layout of states, proves the plan.
 #include "compiler/compile.h"
 #include <string.h>
+#include "compiler/initial.h"
 #include "compiler/plan/memory.h"
 #include "compiler/plan/prove.h"
 #include "compiler/wrap.h"
 #include "ir/text.h"
-#include "ops/optim/optim.h"
 
 static const char *const kinds[] = {[GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init"};
 static const char *const phase_names[] = {[GR_PHASE_WHOLE_STEP] = "train",
@@ -181,54 +181,6 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
                  *c->bucket ? " of bucket " : "", c->bucket);
 }
 
-// As layouts of whole values are.
-static gr_layout without_padding(gr_layout l) {
-  memset(l.pad, 0, sizeof l.pad);
-  return l;
-}
-
-// The initial value of a state that only training has: zero, or what the optimizer declares, or the
-// first loss scale.
-static double initial_value(gr_arena *arena, const gr_options *o, const gr_value *v) {
-  if (o->loss_scale && !strcmp(v->name, GR_LOSS_SCALE)) return o->loss_scale->init;
-  const gr_op *op = gr_optim_find(o->optimizer);
-  const char *state = strrchr(v->name, '.');
-  if (v->kind != GR_KIND_MOMENT || !op || !state) return 0;
-  void *defaults = gr_arena_alloc(arena, op->attr_size);
-  gr_attr_defaults(op, defaults);
-  return gr_optim_initial(op, o->optimizer_attr ? o->optimizer_attr : defaults, state + 1);
-}
-
-// States that only training has: the optimizer's, and counters. Gradient accumulators are reset at
-// the first micro-batch of every step, so they need no initial value.
-static gr_status add_training_states(gr_graph *init, const gr_options *o, const gr_compiled *c,
-                                     uint32_t n) {
-  gr_builder b = {.g = init, .created_by = "init"};
-  gr_map known = gr_map_make(init->arena);
-  for (uint32_t i = 1; i < init->n_values; i++)
-    if (init->values[i].role == GR_STATE) gr_map_put(&known, init->values[i].name, i);
-  for (uint32_t k = 0; k < n; k++)
-    for (uint32_t i = 1; i < c[k].g->n_values && !b.err; i++) {
-      const gr_value *v = &c[k].g->values[i];
-      if (v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR ||
-          gr_map_find(&known, v->name, NULL))
-        continue;
-      if (v->kind == GR_KIND_WEIGHT || v->kind == GR_KIND_BUFFER)
-        return gr_hint(
-            gr_fail(GR_ERR_CONFIG, v->loc, "'%s' exists only in the %s program", v->name,
-                    c[k].kind),
-            "create weights and buffers in every program, also where `training` is false");
-      gr_type t = gr_type_global(&v->type, &v->layout, &init->mesh);
-      b.loc = v->loc;
-      gr_layout l = without_padding(v->layout);
-      gr_val first = gr_fill(&b, &t, initial_value(init->arena, o, v));
-      gr_val s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, l);
-      gr_map_put(&known, v->name, s.id);
-      if (!b.err) gr_at(init, s)->next = first;
-    }
-  return b.err;
-}
-
 // The model's graph is freed here, so notes must not refer to it.
 static void copy_notes(gr_arena *arena, gr_notes *n) {
   const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
@@ -264,7 +216,8 @@ static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_comp
   gr_graph *init;
   gr_arena *work = gr_arena_create();
   gr_status s = model_of(work, r, GR_INIT, &r->buckets[0], &init);
-  s = s ? s : add_training_states(init, &r->options, c, n);
+  for (uint32_t k = 0; k < n && !s; k++)
+    s = gr_add_training_states(init, &r->options, c[k].g, c[k].kind);
   s = s ? s : compile(arena, r, GR_INIT, GR_PHASE_WHOLE_STEP, "", init, &c[n]);
   if (!s) copy_notes(arena, &c[n].notes);
   gr_arena_destroy(work);

@@ -40,6 +40,18 @@ typedef struct gr_precision_rule {
 } gr_precision_rule;
 enum { GR_MAX_PRECISION_RULES = 64 };
 
+// A group of weights with an update of its own: those whose name matches a shell pattern, and that
+// of no earlier group.
+typedef struct gr_param_group {
+  const char *pattern;
+  const char *optimizer;  // the name of its op
+  const void *attr;       // the op's attributes; NULL: their defaults
+  const void *attr_1d;    // those for weights of at most one dimension; NULL: the same
+  double lr;              // factor on the learning rate
+  double clip;  // largest norm of the group's gradients, 0: any; < 0: clipped with the others
+  gr_loc loc;
+} gr_param_group;
+
 // When the backward pass gathers the weights of the next unit (FSDP's backward_prefetch): at their
 // first use; before the gradients of the current unit are computed; or after that, before these
 // are reduce-scattered.
@@ -53,8 +65,11 @@ typedef enum gr_step_phase {
 } gr_step_phase;
 
 typedef struct gr_options {
-  const char *optimizer;        // the name of an optimizer's op: "sgd", "adam"
-  const void *optimizer_attr;   // its attributes; NULL: their defaults
+  const char *optimizer;          // the name of an optimizer's op: "sgd", "adam"
+  const void *optimizer_attr;     // its attributes; NULL: their defaults
+  const void *optimizer_attr_1d;  // for weights of at most one dimension; NULL: the same
+  const gr_param_group *groups;   // n_groups; the other weights are updated as said above
+  int n_groups;
   double clip;                  // largest global norm of the gradient; 0: no clipping
   const char *zero_axis;        // mesh axis the optimizer's states are split over, or NULL
   int micro_batches;            // of a step; 0 or 1: the step is one program
@@ -148,6 +163,20 @@ gr_layout gr_weight_layout(const gr_mesh *, const gr_value *w, const gr_options 
 // The layout of the gradient and the optimizer states of weight w: that of w, further sharded over
 // options.zero_axis.
 gr_layout gr_update_layout(const gr_mesh *, const gr_value *w, const gr_options *);
+// How a weight is updated: as its group says, or as the options say.
+typedef struct gr_update_rule {
+  const gr_op *op;   // NULL: there is no optimizer of that name
+  const void *attr;  // NULL: the op's defaults
+  double lr;         // factor on the learning rate
+  int clip_group;    // the group whose gradients are clipped together, or -1: those of the others
+} gr_update_rule;
+gr_update_rule gr_update_rule_of(const gr_options *, const char *weight, int rank);
+// The group that a weight belongs to, or -1.
+int gr_param_group_of(const gr_options *, const char *weight);
+// The name of the result with the norm of a clip group's gradients, which exists if there are
+// several such groups: the factor for its gradients is the first result of the node that makes it.
+const char *gr_clip_result(gr_arena *, const gr_options *, int clip_group);
+
 // Whether a weight's name matches one of n shell patterns.
 bool gr_name_matches(const char *name, const char *const *patterns, int n);
 

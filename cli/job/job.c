@@ -1,6 +1,7 @@
 // job.c - see job.h.
 #include "cli/job/job.h"
 #include <string.h>
+#include "cli/job/groups.h"
 #include "cli/job/kept.h"
 #include "cli/job/paths.h"
 #include "cli/job/precision.h"
@@ -132,6 +133,9 @@ static void read_options(gr_job *j) {
   const gr_settings *s = &j->spec.set;
   j->options = (gr_options){.optimizer = s->optimizer,
                             .optimizer_attr = s->optimizer_attr,
+                            .optimizer_attr_1d = s->optimizer_attr_1d,
+                            .groups = s->groups,
+                            .n_groups = s->n_groups,
                             .clip = s->clip,
                             .gpu = j->spec.device->gpu,
                             .micro_batches = s->micro_batches,
@@ -233,25 +237,6 @@ static gr_status check_metric(const gr_job *j) {
               : gr_hint(s, "it has: %s", list.at);
 }
 
-// Suggestions for a pattern without matches: names of weights, and a pattern for each layer.
-static const char *near_weight(gr_job *j, const char *pattern) {
-  const gr_plan *p = j->spec.plan;
-  int n = 0, most = 1;
-  for (uint32_t i = 0; i < p->n_states; i++)
-    for (const char *c = p->states[i].name; *c; c++) most += *c == '.' ? 2 : 0;
-  const char **names = GR_NEW(j->arena, const char *, (uint32_t)most + p->n_states);
-  for (uint32_t i = 0; i < p->n_states; i++) {
-    const char *name = p->states[i].name;
-    if (p->states[i].kind != GR_KIND_WEIGHT) continue;
-    names[n++] = name;
-    for (const char *c = strchr(name, '.'); c; c = strchr(c + 1, '.')) {
-      names[n++] = gr_arena_printf(j->arena, "%.*s.*", (int)(c - name), name);
-      names[n++] = gr_arena_printf(j->arena, "*%s", c);
-    }
-  }
-  return gr_text_nearest(pattern, names, n);
-}
-
 // A pattern that matches no weight freezes nothing, so it is an error.
 static gr_status check_freeze(gr_job *j) {
   gr_status all = GR_OK;
@@ -266,7 +251,7 @@ static gr_status check_freeze(gr_job *j) {
     if (any) continue;
     gr_status s = gr_fail(GR_ERR_CONFIG, j->spec.set.freeze_loc[i],
                           "'%s' matches no weight of the model", pattern);
-    near = near_weight(j, pattern);
+    near = gr_weight_nearest(j->arena, j->spec.plan, pattern);
     if (near) s = gr_hint(s, "did you mean '%s'?", near);
     all = gr_also(all, gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
                                first ? first : "layer.weight"));
@@ -332,6 +317,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(check_freeze(j));
+  if (r.train) GR_TRY(gr_groups_check(j->arena, &j->spec.set, j->spec.plan));
   if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
   return check_metric(j);
 }

@@ -78,6 +78,11 @@ static gr_status set_named(gr_arena *a, const gr_op *op, const char *name, const
   return all;
 }
 
+gr_status gr_optimizer_set(gr_arena *a, const gr_op *op, const char *name, gr_conf *v, void *attr,
+                           bool *known) {
+  return set_named(a, op, name, name, v, attr, known);
+}
+
 // The names of an optimizer's parameters, with commas between them.
 static const char *list_names(gr_arena *a, const gr_op *op, const char *names[MAX_NAMES], int *n) {
   gr_text list = gr_text_make(a);

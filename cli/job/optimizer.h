@@ -2,6 +2,7 @@
 // their hyper-parameters, is known from their ops (ops/optim/optim.h).
 #pragma once
 #include "compose/tree/conf.h"
+#include "ir/op.h"
 
 // Tells the schema the valid values of training.optimizer. Called once, before any configuration is
 // checked.
@@ -14,6 +15,11 @@ void gr_optimizer_register(void);
 // ignored, and *unread is a sentence that names them, or NULL. Both are in the arena.
 GR_MUST_USE gr_status gr_optimizer_read(gr_arena *, gr_conf *root, const void **out,
                                         const char **unread);
+
+// Sets the hyper-parameter `name` of an optimizer, or with "betas" and a list two of them, in attr.
+// *known: the optimizer has it.
+GR_MUST_USE gr_status gr_optimizer_set(gr_arena *, const gr_op *, const char *name, gr_conf *value,
+                                       void *attr, bool *known);
 
 void gr_optimizer_markdown(gr_text *);                      // for docs/config.md
 void gr_optimizer_help(gr_text *, const char *key_prefix);  // for `graphrun config --help`

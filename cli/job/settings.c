@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include "cli/job/groups.h"
 #include "cli/job/optimizer.h"
 #include "cli/job/precision.h"
 #include "compiler/pass.h"
@@ -217,6 +218,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(read_traced_steps(c, s));
   GR_TRY(gr_precision_read(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
+  GR_TRY(gr_groups_read(a, c, s));
   s->init_loc = gr_conf_find(c, "model.init_from")->loc;
   if (!s->enabled) s->ranks = 1;
   int n = data_ranks ? data_ranks : 1, share = gr_processors() / (ranks ? ranks : 1);

@@ -11,7 +11,6 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
-#include "ops/optim/optim.h"
 
 // On a mesh without the axis (one rank, say) there is nothing to split over it.
 static int axis_of(const gr_mesh *m, const char *name) {
@@ -33,9 +32,9 @@ static bool divides(const gr_value *v, const gr_layout *l, const gr_mesh *m, int
          v->type.dim[d] % m->axis[axis].size == 0;
 }
 
-// Whether the optimizer can update slices along dimension d that the ranks do not divide.
-static bool may_pad(const gr_options *o, gr_axis_placement d) {
-  const gr_op *op = gr_optim_find(o->optimizer);
+// Whether the weight's optimizer can update slices along dimension d that the ranks do not divide.
+static bool may_pad(const gr_options *o, const gr_value *v, gr_axis_placement d) {
+  const gr_op *op = gr_update_rule_of(o, v->name, v->type.rank).op;
   return !op || op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && d == 0);
 }
 
@@ -49,7 +48,7 @@ static gr_axis_placement smallest_slice_dim(const gr_value *v, gr_layout l, cons
   int64_t least = gr_type_count(&whole);
   for (gr_axis_placement d = 0; d < v->type.rank; d++) {
     if (axis_that_splits(&l, m, axis, d) >= 0) continue;
-    if (v->type.dim[d] % m->axis[axis].size && !may_pad(o, d)) continue;
+    if (v->type.dim[d] % m->axis[axis].size && !may_pad(o, v, d)) continue;
     l.at[axis] = d;
     gr_type local = gr_type_local(&v->type, &l, m);
     if (gr_type_count(&local) < least) least = gr_type_count(&local), best = d;
@@ -148,7 +147,7 @@ static void note_confined(const gr_rewrite *rw) {
   gr_notes *n = rw->opt->notes;
   if (!n || !n->arena) return;
   gr_options any = *rw->opt;
-  any.optimizer = NULL;
+  any.optimizer = NULL, any.n_groups = 0;
   n->confined = GR_NEW(n->arena, const char *, rw->old->n_values);
   n->n_confined = 0;
   for (uint32_t i = 1; i < rw->old->n_values; i++) {

@@ -3,6 +3,9 @@
 // global norm that is clipped. All ranks compute it from the same all-reduced values, so all ranks
 // decide alike. The loss scale of f16, which all gradients contain, is divided out with the loss's
 // denominator.
+//
+// Groups of weights may be clipped by norms of their own. Then one more finite_check for each
+// scales its gradients; the step is still taken, or skipped, as a whole.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
@@ -16,13 +19,19 @@ static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
   return axes;
 }
 
-// The sum over all gradients that are sharded like that of weight `like`: each rank adds up its
-// slices, and one all_reduce of a scalar per mesh axis completes the sum.
+static int clip_group_of(const gr_rewrite *rw, const gr_value *v) {
+  return gr_update_rule_of(rw->opt, v->name, v->type.rank).clip_group;
+}
+
+// The sum over all gradients that are clipped and sharded like that of weight `like`: each rank
+// adds up its slices, and one all_reduce of a scalar per mesh axis completes the sum.
 static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
   gr_val sum = GR_NONE;
+  int group = clip_group_of(rw, &rw->old->values[like]);
   for (uint32_t i = like; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (!has_gradient(v) || done[i] || split_axes(rw, i) != split_axes(rw, like)) continue;
+    if (!has_gradient(v) || done[i] || clip_group_of(rw, v) != group) continue;
+    if (split_axes(rw, i) != split_axes(rw, like)) continue;
     done[i] = true;
     gr_accumulate_grad(&rw->b, &gr_op_add, &sum,
                        GR_EMIT(&rw->b, &gr_op_sum_squares, NULL, rw->map[v->grad.id]));
@@ -35,27 +44,58 @@ static gr_loc loss_loc(const gr_graph *g) {
   return v->role == GR_TEMP ? g->nodes[v->node].loc : v->loc;
 }
 
+// The sum of squares of the gradients of a clip group; GR_NONE: it has none.
+static gr_val sum_group(gr_rewrite *rw, int group, bool *done) {
+  gr_val total = GR_NONE;
+  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+    const gr_value *v = &rw->old->values[i];
+    if (has_gradient(v) && !done[i] && clip_group_of(rw, v) == group)
+      gr_accumulate_grad(&rw->b, &gr_op_add, &total, sum_alike(rw, i, done));
+  }
+  return total;
+}
+
+// What losses and gradients are divided by.
+static gr_val divisor(gr_rewrite *rw) {
+  gr_val norm = rw->b.g->loss_denominator;
+  if (!gr_is(norm)) norm = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
+  gr_val scale = gr_graph_leaf(rw->b.g, GR_STATE, GR_LOSS_SCALE);
+  return gr_is(scale) ? gr_mul(&rw->b, norm, scale) : norm;
+}
+
+// Emits the check of all gradients, and one of each clip group if there are several. total[1 + k]
+// is the sum of squares of group k.
+static void emit_checks(gr_rewrite *rw, gr_val all, const gr_val *total, bool several) {
+  gr_builder *b = &rw->b;
+  gr_val norm = divisor(rw);
+  gr_val made = gr_finite_check(b, all, b->g->loss, norm, several ? 0 : rw->opt->clip);
+  gr_result(b, "ok", (gr_val){made.id + 1});
+  gr_result(b, "grad_norm", (gr_val){made.id + 2});
+  for (int k = -1; several && k < rw->opt->n_groups; k++) {
+    if (!gr_is(total[1 + k])) continue;
+    double clip = k < 0 ? rw->opt->clip : rw->opt->groups[k].clip;
+    made = gr_finite_check(b, total[1 + k], b->g->loss, norm, clip);
+    gr_result(b, gr_clip_result(b->g->arena, rw->opt, k), (gr_val){made.id + 2});
+  }
+}
+
 gr_status gr_pass_finite_check(gr_rewrite *rw) {
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
   gr_copy_links(rw);
-  bool *done = GR_NEW(rw->old->arena, bool, rw->old->n_values);
-  gr_val total = GR_NONE;
+  bool *done = GR_NEW(rw->old->arena, bool, rw->old->n_values), several = false;
+  gr_val *total = GR_NEW(rw->old->arena, gr_val, 1 + rw->opt->n_groups), all = GR_NONE;
   rw->b.loc = GR_NOWHERE, rw->b.scope = "finite_check";
-  for (uint32_t i = 1; i < rw->old->n_values; i++)
-    if (has_gradient(&rw->old->values[i]) && !done[i])
-      gr_accumulate_grad(&rw->b, &gr_op_add, &total, sum_alike(rw, i, done));
+  for (int k = -1; k < rw->opt->n_groups; k++) {
+    total[1 + k] = sum_group(rw, k, done);
+    several |= k >= 0 && gr_is(total[1 + k]);
+    if (gr_is(total[1 + k])) gr_accumulate_grad(&rw->b, &gr_op_add, &all, total[1 + k]);
+  }
   if (rw->b.err) return GR_OK;
-  if (!gr_is(total))
+  if (!gr_is(all))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, loss_loc(rw->old), "the loss depends on no weight to train"),
         "see `freeze`, and the loss that `train` names");
-  gr_val norm = rw->b.g->loss_denominator;
-  if (!gr_is(norm)) norm = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
-  gr_val scale = gr_graph_leaf(rw->b.g, GR_STATE, GR_LOSS_SCALE);
-  if (gr_is(scale)) norm = gr_mul(&rw->b, norm, scale);
-  gr_val made = gr_finite_check(&rw->b, total, rw->b.g->loss, norm, rw->opt->clip);
-  gr_result(&rw->b, "ok", (gr_val){made.id + 1});
-  gr_result(&rw->b, "grad_norm", (gr_val){made.id + 2});
+  emit_checks(rw, all, total, several);
   return GR_OK;
 }

@@ -4,13 +4,13 @@
 #include "compiler/passes/passes.h"
 #include "ops/optim/optim.h"
 
-static gr_status find_optimizer(gr_rewrite *rw, gr_optim_update *u) {
-  const gr_options *o = rw->opt;
-  u->op = gr_optim_find(o->optimizer);
-  u->attr = o->optimizer_attr;
+static gr_status find_optimizer(gr_rewrite *rw, const gr_value *w, gr_optim_update *u,
+                                gr_update_rule *rule) {
+  *rule = gr_update_rule_of(rw->opt, w->name, w->type.rank);
+  u->op = rule->op, u->attr = rule->attr;
   if (!u->op)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no optimizer '%s'",
-                   o->optimizer ? o->optimizer : "");
+                   rw->opt->optimizer ? rw->opt->optimizer : "");
   if (u->attr) return GR_OK;
   void *defaults = gr_arena_alloc(rw->b.g->arena, u->op->attr_size);
   gr_attr_defaults(u->op, defaults);
@@ -26,11 +26,17 @@ static gr_val scalar(gr_rewrite *rw, gr_role role, const char *name, gr_dtype dt
                  gr_layout_replicated);
 }
 
-static void find_finite_check(gr_optim_update *u) {
-  const gr_graph *g = u->b->g;
-  for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (g->nodes[i].op == &gr_op_finite_check)
-      u->scale = gr_out(&g->nodes[i], 0), u->ok = gr_out(&g->nodes[i], 1);
+// The first result of the node that makes a result of the graph; GR_NONE: there is no such result.
+static gr_val first_beside(const gr_graph *g, const char *name) {
+  gr_val v = gr_graph_result(g, name);
+  return gr_is(v) ? g->nodes[gr_at(g, v)->node].out : GR_NONE;
+}
+
+// The factor for gradients that are clipped together.
+static gr_val scale_of(const gr_rewrite *rw, int clip_group) {
+  const gr_graph *g = rw->b.g;
+  gr_val own = first_beside(g, gr_clip_result(g->arena, rw->opt, clip_group));
+  return gr_is(own) ? own : first_beside(g, "ok");
 }
 
 static gr_val state(gr_rewrite *rw, const gr_optim_update *u, const gr_value *w, int k) {
@@ -42,17 +48,22 @@ static gr_val state(gr_rewrite *rw, const gr_optim_update *u, const gr_value *w,
                  gr_optim_state_layout(u->op, k, &w->type, l));
 }
 
-static void update(gr_rewrite *rw, gr_optim_update *u, uint32_t w) {
+static gr_status update(gr_rewrite *rw, gr_optim_update *u, gr_val lr, uint32_t w) {
   const gr_value *v = &rw->old->values[w];
+  gr_update_rule rule;
+  GR_TRY(find_optimizer(rw, v, u, &rule));
   int n = gr_optim_count_states(u->op);
   rw->b.loc = v->loc, rw->b.scope = v->name;
+  u->lr = rule.lr == 1 ? lr : gr_scale(&rw->b, lr, rule.lr);
+  u->scale = scale_of(rw, rule.clip_group);
   u->w = rw->map[w], u->g = rw->map[v->grad.id];
   for (int k = 0; k < n; k++) u->state[k] = state(rw, u, v, k);
   gr_optim_emit(u);
-  if (rw->b.err) return;
+  if (rw->b.err) return GR_OK;
   gr_at(rw->b.g, u->w)->next = u->next_w;
   for (int k = 0; k < n; k++)
     if (gr_is(u->state[k])) gr_at(rw->b.g, u->state[k])->next = u->next_state[k];
+  return GR_OK;
 }
 
 // Links the next loss scale; its value is a result of the step.
@@ -70,17 +81,16 @@ static void update_loss_scale(gr_rewrite *rw, gr_val ok) {
 
 gr_status gr_pass_optimize(gr_rewrite *rw) {
   gr_optim_update u = {.b = &rw->b};
-  GR_TRY(find_optimizer(rw, &u));
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
   gr_copy_links(rw);
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
-  find_finite_check(&u);
-  u.lr = scalar(rw, GR_INPUT, "lr", GR_F32);
+  gr_val lr = scalar(rw, GR_INPUT, "lr", GR_F32);
+  u.ok = gr_graph_result(rw->b.g, "ok");
   u.step = scalar(rw, GR_STATE, "step", GR_I32);
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (v->role == GR_STATE && gr_is(v->grad)) update(rw, &u, i);
+    if (v->role == GR_STATE && gr_is(v->grad)) GR_TRY(update(rw, &u, lr, i));
   }
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
   gr_val next = GR_EMIT(&rw->b, &gr_op_increment, NULL, u.step, u.ok);

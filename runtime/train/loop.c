@@ -166,8 +166,9 @@ static gr_status run_step(gr_run *r, const gr_batch *b) {
   r->skipped = now.ok ? 0 : r->skipped + 1;
   r->failing = now.ok ? 0 : r->failing + !shrinks;
   r->confirmed |= !r->skipped;
-  gr_named more[GR_HOOK_LOGS + 1];
+  gr_named more[GR_MAX_NORMS + GR_HOOK_LOGS + 1];
   int n_more = 0;
+  for (int i = 0; i < now.n_norms; i++) more[n_more++] = now.norms[i];
   if (!isnan(now.loss_scale)) more[n_more++] = (gr_named){"loss_scale", now.loss_scale};
   for (int i = 0; i < r->asked.n_logs; i++)
     more[n_more++] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};

@@ -18,7 +18,7 @@
 #include "runtime/report/report.h"
 #include "runtime/train/spec.h"
 
-enum { GR_MAX_METRICS = 16 };
+enum { GR_MAX_METRICS = 16, GR_MAX_NORMS = 65 };
 
 // What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
 typedef struct gr_step_controls {
@@ -44,6 +44,8 @@ typedef struct gr_step_results {
   gr_metrics metrics;  // sums over the global batch
   double grad_norm;
   bool has_grad_norm;
+  const gr_named *norms;  // of groups of weights that are clipped separately
+  int n_norms;
   double loss_scale;  // after the step; NaN: there is none
   bool ok;            // false: a gradient was not finite, so the update was skipped
 } gr_step_results;

@@ -28,13 +28,16 @@ typedef struct gr_settings {
 #include "compose/schema/schema.def"
 
   // Fields that follow from several keys, or are not one number or string.
-  int batch;                   // rows of the global batch
-  int rows, micro_batches;     // rows of a rank in a micro-batch; micro-batches of a step
-  double lr;                   // base_lr, scaled to the global batch if that is configured
-  int threads;                 // of a rank
-  int *gpu_ids, n_gpu_ids;     // distributed.gpu_ids; none: it is null
-  const void *optimizer_attr;  // attributes of the optimizer's op
-  const char *unread;          // which keys are for other optimizers, as a sentence; or NULL
+  int batch;                      // rows of the global batch
+  int rows, micro_batches;        // rows of a rank in a micro-batch; micro-batches of a step
+  double lr;                      // base_lr, scaled to the global batch if that is configured
+  int threads;                    // of a rank
+  int *gpu_ids, n_gpu_ids;        // distributed.gpu_ids; none: it is null
+  const void *optimizer_attr;     // attributes of the optimizer's op
+  const void *optimizer_attr_1d;  // the same for weights of at most one dimension; NULL: no other
+  struct gr_param_group *groups;  // (compiler/pass.h) of training.groups
+  int n_groups;
+  const char *unread;  // which keys are for other optimizers, as a sentence; or NULL
   const char **freeze;
   gr_loc *freeze_loc;
   int n_freeze;

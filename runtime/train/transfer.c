@@ -28,6 +28,9 @@ struct gr_program_io {
   metric *metrics;
   int n_metrics;
   scalar grad_norm, ok, loss_scale;
+  scalar *norm;     // of the gradients of groups of weights, "grad_norm.PATTERN"
+  gr_named *norms;  // their names and last values
+  int n_norms;
 };
 
 // ---- Opening a run -----------------------------------------------------------------------
@@ -66,6 +69,19 @@ static gr_status open_metrics(gr_run *r, gr_program_io *io) {
   return open_scalar(r, io->program, "ok", &io->ok);
 }
 
+static gr_status open_norms(gr_run *r, gr_program_io *io) {
+  const gr_graph *g = io->program->frame.g;
+  io->norm = GR_NEW(r->arena, scalar, GR_MAX_NORMS);
+  io->norms = GR_NEW(r->arena, gr_named, GR_MAX_NORMS);
+  for (uint32_t i = 0; i < g->n_results && io->n_norms < GR_MAX_NORMS; i++) {
+    const char *name = g->result_names[i];
+    if (strncmp(name, "grad_norm.", 10)) continue;
+    GR_TRY(open_scalar(r, io->program, name, &io->norm[io->n_norms]));
+    io->norms[io->n_norms++].name = name;
+  }
+  return GR_OK;
+}
+
 static void open_inputs(gr_run *r, gr_program_io *io) {
   const gr_program_inputs *in = &r->spec->inputs[io->program - r->spec->plan->programs];
   int micro_batches = r->spec->set.micro_batches;
@@ -85,6 +101,7 @@ gr_status gr_run_open_transfers(gr_run *r) {
     r->io[i].program = &p->programs[i];
     open_inputs(r, &r->io[i]);
     GR_TRY(open_metrics(r, &r->io[i]));
+    GR_TRY(open_norms(r, &r->io[i]));
   }
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     gr_exec_tensor t = gr_exec_state(r->exec, s);
@@ -138,12 +155,16 @@ gr_status gr_run_read_results(gr_run *r, const gr_program *p, gr_step_results *o
     GR_TRY(read_scalar(r, &io->metrics[i].sum));
     GR_TRY(read_scalar(r, &io->metrics[i].weight));
   }
+  for (int i = 0; i < io->n_norms; i++) GR_TRY(read_scalar(r, &io->norm[i]));
   GR_TRY(read_scalar(r, &io->grad_norm));
   GR_TRY(read_scalar(r, &io->loss_scale));
   GR_TRY(read_scalar(r, &io->ok));
   GR_TRY(gr_exec_wait(r->exec));
+  for (int i = 0; i < io->n_norms; i++) io->norms[i].value = value_of(&io->norm[i]);
   *out = (gr_step_results){.grad_norm = value_of(&io->grad_norm),
                            .has_grad_norm = io->grad_norm.from.at != NULL,
+                           .norms = io->norms,
+                           .n_norms = io->n_norms,
                            .loss_scale = value_of(&io->loss_scale),
                            .ok = !io->ok.from.at || value_of(&io->ok) != 0};
   for (int i = 0; i < io->n_metrics && i < GR_MAX_METRICS; i++)

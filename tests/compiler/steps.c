@@ -44,26 +44,30 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
   gr_dim dims[] = {{"n", steps_rows(s) * s->ranks}};
   const char *optimizer = s->optimizer ? s->optimizer : "sgd";
   const void *attr = optim_attr(a, optimizer, s->tuning ? s->tuning : "");
-  gr_plan_request r = {.model = {.graph = graph,
-                                 .params = params,
-                                 .dims = dims,
-                                 .n_dims = 1,
-                                 .seed = 3,
-                                 .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
-                                 .batch_axis = {"dp"},
-                                 .by_rank = s->by_rank},
-                       .options = {.optimizer = optimizer,
-                                   .optimizer_attr = attr,
-                                   .clip = s->clip,
-                                   .micro_batches = s->parts,
-                                   .zero_axis = s->way->zero,
-                                   .scatter = s->way->scatter,
-                                   .rules = all_split,
-                                   .n_rules = s->way->weights},
-                       .buckets = buckets,
-                       .n_buckets = n_buckets,
-                       .train = true,
-                       .eval = true};
+  gr_plan_request r = {
+      .model = {.graph = graph,
+                .params = params,
+                .dims = dims,
+                .n_dims = 1,
+                .seed = 3,
+                .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
+                .batch_axis = {"dp"},
+                .by_rank = s->by_rank},
+      .options = {.optimizer = optimizer,
+                  .optimizer_attr = attr,
+                  .optimizer_attr_1d = s->tuning_1d ? optim_attr(a, optimizer, s->tuning_1d) : NULL,
+                  .groups = s->groups,
+                  .n_groups = s->n_groups,
+                  .clip = s->clip,
+                  .micro_batches = s->parts,
+                  .zero_axis = s->way->zero,
+                  .scatter = s->way->scatter,
+                  .rules = all_split,
+                  .n_rules = s->way->weights},
+      .buckets = buckets,
+      .n_buckets = n_buckets,
+      .train = true,
+      .eval = true};
   return gr_plan_build(a, &r, out);
 }
 

@@ -110,4 +110,38 @@ confined training.optimizer=adafactor
 check "a weight that adafactor confines is named" grep -qA1 "cannot update uneven slices of columns" "$log"
 confined training.optimizer=lion
 check "... which lion does not" sh -c "grep -q '^plan ' '$log' && ! grep -q 'uneven slices of columns' '$log'"
+
+# ---- Groups of weights
+groups='training.groups=[{match: "head.*", lr: 5e-4, clip: 0.5, weight_decay: 0}, {match: "layers.*.attention.*", optimizer: sgd, lr_factor: 0.1, momentum: 0.9}]'
+groups=$(echo "$groups" | sed 's/head\.\*/ctc_projection.*/')
+expect "the plan lists groups" 0 'ctc_projection\.\* +2 trained weights, .*: adamw, lr x 0.1, clip 0.5, .*weight_decay=0.0$' \
+  'layers\..*: sgd, lr x 0.1, clip 0|layers\..*: sgd, lr x 0.1, momentum=0.9, weight_decay=0.0$' 'others .*: adamw, clip 1, .*weight_decay=0.1; no decay on [0-9]+ biases and norms' -- \
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
+  training.optimizer=adamw training.weight_decay=0.1 training.decay_biases_and_norms=false "$groups"
+# shellcheck disable=SC2086
+ran "groups on one rank" groups1 $threads distributed.ranks=1 training.optimizer=adamw training.weight_decay=0.1 \
+  training.decay_biases_and_norms=false "$groups"
+check "their norms are logged" grep -q '"grad_norm.others": .*"grad_norm.ctc_projection.\*": ' groups1/metrics.jsonl
+# shellcheck disable=SC2086
+ran "groups of fsdp on 3 ranks, stopped" groups3 $threads training.max_steps=6 distributed.ranks=3 distributed.strategy=fsdp \
+  training.optimizer=adamw training.weight_decay=0.1 training.decay_biases_and_norms=false "$groups"
+# shellcheck disable=SC2086
+ran "... go on with zero1 on 2" groups2 $threads distributed.ranks=2 distributed.strategy=zero1 checkpoint.resume="$scratch/groups3/checkpoints/step-00000006" \
+  training.optimizer=adamw training.weight_decay=0.1 training.decay_biases_and_norms=false "$groups"
+check "... to the 12th loss of one rank, to 1e-3" near "$(loss groups1 11)" "$(loss groups2 5)" 1e-3
+group() { # NAME GROUPS PATTERN...: refused, at its place
+  group_name=$1 group_text=$2
+  shift 2
+  expect "$group_name" 65 "argument [0-9]+:1:[0-9]+: config error" "$@" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+    "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" "training.groups=$group_text"
+}
+group "a group without weights" '[{match: "ctc_projektion.*"}]' "'ctc_projektion.\*' matches no weight" "did you mean 'ctc_projection.\*'"
+group "... because of an earlier one" '[{match: "ctc*"}, {match: "ctc_projection.*"}]' "every weight that 'ctc_projection.\*' matches is in an earlier group"
+group "a group without a pattern" '[{lr: 1}]' "needs 'match'"
+group "a misspelt key" '[{match: "*", clp: 1, wieght_decay: 2}]' "has no 'clp'" "did you mean 'clip'" "did you mean 'weight_decay'"
+group "values out of range" '[{match: "*", lr: -1, clip: yes, beta1: 2}]' "'lr' of a group must be a number of at least 0, but is -1" \
+  "'clip' of a group must be" "'beta1' must be a number of at least 0 and below 1"
+group "two rates" '[{match: "*", lr: 1, lr_factor: 1}]' "both 'lr' and 'lr_factor'"
+group "an optimizer that does not exist" '[{match: "*", optimizer: adm}]' "no optimizer 'adm'" "did you mean 'adam'"
+group "no list" '{match: "*"}' "must be a list of at most 64 groups"
 counts

@@ -1,7 +1,7 @@
 // test_model.c - the graph language: what the graphs in graphs/ come to, and what blocks, repeat,
 // share and scan make.
-#include "ops/ops.h"
 #include "ops/loop/scan.h"
+#include "ops/ops.h"
 #include "tests/compiler/model/build.h"
 
 static const gr_graph *body_of(const gr_graph *g) {
@@ -88,6 +88,34 @@ static void sharing(void) {
       NULL, GR_EVAL);
   CHECK(parameters(g, GR_KIND_WEIGHT) == 9 * 4 + 4 + 4, "%lld",
         (long long)parameters(g, GR_KIND_WEIGHT));
+}
+
+// A use that shares a buffer has the value that the use before it has set.
+static void sharing_buffers(void) {
+  static const char text[] =
+      "blocks:\n"
+      "  count:\n"
+      "    in: v\n"
+      "    buffers: {seen: {shape: [2], init: 3, dtype: i32}}\n"
+      "    nodes: [{s: {add: [seen, 1]}}]\n"
+      "    next: {seen: s}\n"
+      "    out: s\n" INPUTS
+      "nodes:\n"
+      "  - a: {count: x, name: first}\n"
+      "  - b: {count: x, share: first, when: training}\n"
+      "  - x: {sum: x, axes: [1]}\n"
+      "train: x\n"
+      "predict: {a: a}\n";
+  gr_graph *g = build(text, NULL, GR_TRAIN);
+  const gr_value *seen = gr_at(g, gr_graph_leaf(g, GR_STATE, "first.seen"));
+  CHECK(count(g, "add_scalar") == 2 && gr_is(seen->next), "added twice");
+  const gr_node *second = &g->nodes[gr_at(g, seen->next)->node];
+  CHECK(gr_at(g, second->in[0])->role == GR_TEMP, "the second use reads what the first has set");
+  g = build(text, NULL, GR_EVAL);
+  seen = gr_at(g, gr_graph_leaf(g, GR_STATE, "first.seen"));
+  CHECK(count(g, "add_scalar") == 1 && !gr_is(seen->next), "evaluation changes nothing");
+  g = build(text, NULL, GR_INIT);
+  CHECK(parameters(g, GR_KIND_BUFFER) == 2 && g->n_results == 0, "its initial value");
 }
 
 static void block_of_an_ops_name(void) {
@@ -212,7 +240,8 @@ static void lstm(void) {
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   return RUN(argc, argv, {"mlp", mlp}, {"lmu_asr", lmu_asr}, {"lmu_asr_small", lmu_asr_small},
-             {"paths", paths}, {"sharing", sharing}, {"block_of_an_ops_name", block_of_an_ops_name},
+             {"paths", paths}, {"sharing", sharing}, {"sharing_buffers", sharing_buffers},
+             {"block_of_an_ops_name", block_of_an_ops_name},
              {"results_of_blocks", results_of_blocks}, {"scans", scans},
              {"scan_in_scan", scan_in_scan}, {"lstm", lstm});
 }
