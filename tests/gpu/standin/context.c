@@ -33,6 +33,13 @@ static double env(const char *name, double or) {
   const char *e = getenv(name);
   return e && *e ? atof(e) : or ;
 }
+// As many as CUDA_VISIBLE_DEVICES lists, if it is set.
+static int visible(int there) {
+  const char *list = getenv("CUDA_VISIBLE_DEVICES");
+  int n = list && *list ? 1 : 0;
+  for (const char *c = list; c && *c; c++) n += *c == ',';
+  return list && n < there ? n : there;
+}
 CUresult cuInit(unsigned flags) {
   (void)flags;
   API;
@@ -42,7 +49,7 @@ CUresult cuInit(unsigned flags) {
   sm = (int)env("STANDIN_SM", 90), guard_pages = (int)env("STANDIN_GUARD", 1),
   limit_s = env("STANDIN_TIMEOUT", 0);
   eager = (int[]){0, 8, 3, 2}[seed % 4];  // how willingly work starts before somebody waits
-  ndevices = (int)env("STANDIN_GPUS", 2);
+  ndevices = visible((int)env("STANDIN_GPUS", 2));
   if (ndevices > MAX_DEVICES) ndevices = MAX_DEVICES;
   if (ndevices <= 0) return ndevices = 0, CUDA_ERROR_NO_DEVICE;
   for (int i = 0; i < ndevices; i++) {
