@@ -195,7 +195,7 @@ static void complete_config(line *l, const char *command, int first) {
     offer_files(l, "", run ? FOLDERS : CONFIGS);
   else {
     gr_show_completion(l->out, l->arena, &q, l->word), offer_paths(l);
-    if (gr_args_takes_inputs(command)) offer_files(l, "", FILES);
+    if (gr_args_takes_words(command)) offer_files(l, "", FILES);
   }
 }
 

@@ -1,4 +1,4 @@
-foreach(test save kill damage open safetensors order folder keep)
+foreach(test save kill damage open safetensors export order folder keep)
   add_executable(test_checkpoint_${test} runtime/checkpoint/test_${test}.c)
   target_link_libraries(test_checkpoint_${test} gr_checkpoint)
   add_test(NAME checkpoint.${test} COMMAND test_checkpoint_${test})

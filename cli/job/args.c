@@ -8,7 +8,7 @@
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 
 // The commands that a flag is for. OPS and CKPT read their few words themselves.
-enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16, EVAL = 32, PREDICT = 64 };
+enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16, EVAL = 32, PREDICT = 64, EXPORT = 128 };
 enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
 
 static const struct flag {
@@ -32,12 +32,14 @@ static const struct flag {
     {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN, "prints the time of each op"},
     {"--audio", NULL, SET, offsetof(gr_args, audio), DATA,
      "of `inspect`: reads all recordings too"},
-    {"--which", "STEP", TEXT, offsetof(gr_args, which), EVAL | PREDICT,
+    {"--which", "STEP", TEXT, offsetof(gr_args, which), EVAL | PREDICT | EXPORT,
      "the checkpoint: best (the default), last, or a step"},
     {"--split", "SPLIT", TEXT, offsetof(gr_args, split), EVAL,
      "the samples: validation (the default), train, or all"},
     {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT,
      "writes the predictions there, not on standard output"},
+    {"--optimizer", NULL, SET, offsetof(gr_args, optimizer), EXPORT,
+     "also writes the states of the optimizer"},
     {"--json", NULL, SET, offsetof(gr_args, json), EVAL, "prints JSON"},
     {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
 };
@@ -47,10 +49,10 @@ static const struct {
   const char *name;
   unsigned bit;
   gr_operand first;
-} commands[] = {{"train", TRAIN, GR_OPERAND_CONFIG}, {"plan", PLAN, GR_OPERAND_CONFIG},
-                {"data", DATA, GR_OPERAND_CONFIG},   {"ops", OPS, GR_OPERAND_CONFIG},
-                {"ckpt", CKPT, GR_OPERAND_RUN},      {"eval", EVAL, GR_OPERAND_RUN},
-                {"predict", PREDICT, GR_OPERAND_RUN}};
+} commands[] = {{"train", TRAIN, GR_OPERAND_CONFIG},  {"plan", PLAN, GR_OPERAND_CONFIG},
+                {"data", DATA, GR_OPERAND_CONFIG},    {"ops", OPS, GR_OPERAND_CONFIG},
+                {"ckpt", CKPT, GR_OPERAND_RUN},       {"eval", EVAL, GR_OPERAND_RUN},
+                {"predict", PREDICT, GR_OPERAND_RUN}, {"export", EXPORT, GR_OPERAND_RUN}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 // The command of a first argument; anything but a command's name is a configuration to train with.
@@ -66,7 +68,9 @@ gr_operand gr_args_operand(const char *command) {
   return GR_OPERAND_CONFIG;
 }
 
-bool gr_args_takes_inputs(const char *command) { return !strcmp(command, "predict"); }
+bool gr_args_takes_words(const char *command) {
+  return (command_of(command) & (PREDICT | EXPORT)) != 0;
+}
 
 int gr_args_first(int argc, char **argv) {
   for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
@@ -176,7 +180,7 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
       all = gr_also(all, one_flag(arena, out, argc, argv, &i));
     else if (!out->config && gr_args_is_config(argv[i]))
       out->config = argv[i];
-    else if (gr_args_takes_inputs(out->command) && gr_args_is_config(argv[i]))
+    else if (gr_args_takes_words(out->command) && gr_args_is_config(argv[i]))
       out->words[out->n_words++] = argv[i];
     else
       out->overrides[out->n_overrides++] = argv[i];

@@ -25,7 +25,7 @@ typedef struct gr_args {
   int n_without;
   const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
   int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
-  bool plain, profile, audio, json;
+  bool plain, profile, audio, json, optimizer;
   const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
   char **flags;                    // all flags and their values, in their original form
@@ -44,7 +44,7 @@ bool gr_args_is_config(const char *arg);
 // What the first argument of a command is, for completion.
 typedef enum gr_operand { GR_OPERAND_CONFIG, GR_OPERAND_RUN } gr_operand;
 gr_operand gr_args_operand(const char *command);
-bool gr_args_takes_inputs(const char *command);  // files, behind the first argument
+bool gr_args_takes_words(const char *command);  // files or folders behind the first argument
 
 // The index of the first argument behind the command's name, which may be missing for train.
 int gr_args_first(int argc, char **argv);

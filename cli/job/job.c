@@ -63,7 +63,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
-    gr_kept_adjust(arena, args->kept, gr_args_takes_inputs(args->command), j->spec.conf);
+    gr_kept_adjust(arena, args->kept, !strcmp(args->command, "predict"), j->spec.conf);
   GR_TRY(gr_paths_find(arena, args->kept, j->spec.conf));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
@@ -112,7 +112,7 @@ static gr_status read_split(gr_job *j) {
 }
 
 gr_status gr_job_set_kind(gr_job *j) {
-  bool predicts = gr_args_takes_inputs(j->args.command);
+  bool predicts = !strcmp(j->args.command, "predict");
   if (!predicts && strcmp(j->args.command, "eval")) return GR_OK;
   j->spec.kind = predicts ? GR_RUN_PREDICT : GR_RUN_EVAL;
   j->spec.weights = (gr_weights_spec){.run = j->args.config,

@@ -2,6 +2,7 @@
 #include "cli/job/kept.h"
 #include <string.h>
 #include "compose/schema/schema.h"
+#include "runtime/train/run.h"
 
 // A text of the run's .hydra/hydra.yaml, or NULL.
 static const char *text_at(gr_conf *hydra, const char *path) {
@@ -67,6 +68,40 @@ void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, gr_conf *con
   replace(a, k, conf, "hooks_params", GR_CONF_MAP);
   replace(a, k, gr_conf_member(conf, "model"), "init_from", GR_CONF_NULL);
   replace(a, k, gr_conf_member(conf, "profile"), "steps", GR_CONF_NULL);
+  gr_conf *dir = gr_conf_find(conf, "checkpoint.dir");
+  if (dir && dir->kind == GR_CONF_TEXT && *dir->text != '/' && is_kept(k, dir) && k->n_dirs) {
+    const char *there = gr_arena_printf(a, "%s/%s", k->dirs[0], dir->text);
+    if (gr_is_dir(there)) dir->text = there;
+  }
   gr_conf *graph = gr_conf_find(conf, "model.graph");
   if (k->model && graph && graph->kind == GR_CONF_TEXT && is_kept(k, graph)) graph->text = k->model;
+}
+
+// Where the run keeps its checkpoints: checkpoint.dir is relative to where it was started.
+static const char *checkpoints_of(gr_arena *a, const gr_kept_run *k) {
+  gr_conf *conf = NULL;
+  gr_status s = gr_conf_read(a, k->config, &conf);
+  const gr_conf *c = s ? NULL : gr_conf_find(conf, "checkpoint.dir");
+  gr_status_drop(s);
+  if (!c || c->kind != GR_CONF_TEXT) return gr_arena_printf(a, "%s/checkpoints", k->dir);
+  if (*c->text == '/' || !k->n_dirs) return c->text;
+  const char *there = gr_arena_printf(a, "%s/%s", k->dirs[0], c->text);
+  return gr_is_dir(there) ? there : c->text;
+}
+
+gr_status gr_kept_checkpoint(gr_arena *a, const char *path, const char *which,
+                             gr_checkpoint **out) {
+  const char *dir = path, *found = NULL;
+  gr_checkpoint_entry *entries;
+  gr_kept_run kept;
+  int n = 0;
+  if (path && gr_is_file(gr_arena_printf(a, "%s/manifest.json", path)))
+    return gr_checkpoint_open(path, out);
+  if (path && gr_is_dir(path)) GR_TRY(gr_checkpoint_list(a, path, &entries, &n));
+  if (!n) {
+    GR_TRY(gr_kept_find(a, path, &kept));
+    dir = checkpoints_of(a, &kept);
+  }
+  GR_TRY(gr_run_find_checkpoint(a, path, dir, which ? which : "best", &found));
+  return gr_checkpoint_open(found, out);
 }

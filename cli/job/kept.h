@@ -2,6 +2,7 @@
 #pragma once
 #include "cli/job/args.h"
 #include "compose/tree/conf.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 typedef struct gr_kept_run {
   const char *dir;      // the run's folder
@@ -19,3 +20,8 @@ GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out
 // weights and traces, unless arguments give them, and with the run's own copy of the model. inputs:
 // also without the files of data, because others take their place.
 void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, gr_conf *conf);
+
+// Opens a checkpoint by what a user names: a run's folder, a folder of checkpoints, or one
+// checkpoint. which: as gr_run_find_checkpoint, NULL: the best. GR_ERR_CHECKPOINT, GR_ERR_CONFIG.
+GR_MUST_USE gr_status gr_kept_checkpoint(gr_arena *, const char *path, const char *which,
+                                         gr_checkpoint **out);

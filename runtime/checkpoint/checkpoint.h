@@ -45,7 +45,9 @@ typedef struct gr_scalar {
 
 // Scalars that pruning understands. A checkpoint that is not finite is never among the best and
 // never displaces a finite one. A metric counts only for the state that it was measured on.
-#define GR_CHECKPOINT_FINITE "run.finite"       // int; 0: the last step's gradient was not finite
+#define GR_CHECKPOINT_FINITE "run.finite"  // int; 0: the last step's gradient was not finite
+#define GR_CHECKPOINT_OPTIMIZER \
+  "run.optimizer"  // text: the tensors that training alone needs, a line each
 #define GR_CHECKPOINT_MEASURED "run.eval_step"  // int: the step at which the metrics were measured
 
 // -- Writing -----------------------------------------------------------------------------
@@ -140,6 +142,15 @@ GR_MUST_USE gr_status gr_checkpoint_read(gr_checkpoint *, const gr_tensor_slice 
 // other, so that on a mismatch nothing has been overwritten.
 GR_MUST_USE gr_status gr_checkpoint_read_all(gr_checkpoint *, const gr_tensor_slice *want, int n,
                                              bool exact);
+
+// Writes the tensors as one safetensors file, through a temporary file beside it. optimizer: also
+// those of GR_CHECKPOINT_OPTIMIZER.
+typedef struct gr_checkpoint_exported {
+  int tensors;
+  int64_t bytes;
+} gr_checkpoint_exported;
+GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path, bool optimizer,
+                                           gr_checkpoint_exported *out);
 
 // -- Directories -------------------------------------------------------------------------
 

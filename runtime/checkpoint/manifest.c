@@ -270,8 +270,8 @@ gr_status gr_index_parse(gr_arena *a, const char *path, const char *text, size_t
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                    "'%s' is damaged: its text does not match its 'check'", path);
   if (!gr_json_read(a, text, len, &root, &why))
-    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' line %d column %d: %s, found %s", path, why.line,
-                   why.col, why.why, why.found);
+    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' line %d column %d: %s, found %s", path,
+                   why.line, why.col, why.why, why.found);
   GR_TRY(parse_head(&p, root));
   GR_TRY(parse_scalars(&p, gr_json_get(root, "scalars", GR_JSON_OBJECT)));
   GR_TRY(parse_files(&p, gr_json_get(root, "files", GR_JSON_ARRAY)));

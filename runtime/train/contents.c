@@ -171,6 +171,16 @@ static gr_status read_data(const reader *in) {
   return s ? gr_dataset_restore(in->r->spec->data, s->text) : GR_OK;
 }
 
+// The states that using the model does not need: moments, counters.
+static void write_optimizer(gr_run *r, gr_run_contents *out) {
+  gr_text t = gr_text_make(out->arena);
+  for (const gr_plan_state *s = r->spec->plan->states;
+       s < r->spec->plan->states + r->spec->plan->n_states; s++)
+    if (s->kind == GR_KIND_MOMENT || s->kind == GR_KIND_COUNTER)
+      gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
+  put_text(out, GR_CHECKPOINT_OPTIMIZER, t.at);
+}
+
 static void write_exit(gr_run *r, gr_run_contents *out) {
   (void)r;
   if (out->exit_checkpoint) put_int(out, GR_RUN_EXIT_CHECKPOINT, 1);
@@ -219,6 +229,7 @@ static const struct row {
     {"run.stop and log.NAME", OWN, 0, write_asked, read_asked},
     {"run.hooks", OWN, 0, write_hooks, read_hooks},
     {"run.data", OWN, 0, write_data, read_data},
+    {GR_CHECKPOINT_OPTIMIZER, OWN, 0, write_optimizer, NULL},
     {GR_RUN_EXIT_CHECKPOINT, OWN, 0, write_exit, read_exit},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };

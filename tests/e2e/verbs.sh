@@ -1,4 +1,5 @@
-# verbs.sh - what is done with a run after it has trained, or while it does: eval and predict.
+# verbs.sh - what is done with a run after it has trained, or while it does: eval,
+# predict, export.
 . "${0%/*}/lib.sh"
 
 # Three kinds around three points, the second coordinate on another scale.
@@ -181,6 +182,57 @@ expect "predict into a folder that is not there" 74 "cannot write 'gone/out" -- 
 sed '/^predict/d' "$source/graphs/mlp.yaml" >silent.yaml
 expect "predict with a model that says nothing" 65 "has no .predict:." "hint: " -- \
   "$graphrun" predict "$run" new.csv model.graph=silent.yaml
+
+# ---- export
+expect "export" 0 "^model.safetensors: 4 tensors, [0-9]+ bytes, of .*/step-" -- "$graphrun" export "$run" model.safetensors
+limited "$graphrun" "$scratch/project/configs/table.yaml" 'hooks=[]' model.graph="$source/graphs/mlp.yaml" \
+  model.init_from=model.safetensors output.dir=from training.max_steps=1
+check "... which a run can begin with" grep -q "4 tensors are those of .*model.safetensors" "$log"
+expect "export with the optimizer" 0 "^all.safetensors: 13 tensors" -- "$graphrun" export "$run" all.safetensors --optimizer --which=last
+limited "$graphrun" "$scratch/project/configs/table.yaml" 'hooks=[]' model.graph="$source/graphs/mlp.yaml" \
+  output.dir=sharded distributed.ranks=3 distributed.strategy=fsdp training.max_steps=5
+expect "export of shards" 0 "4 tensors" -- "$graphrun" export sharded/checkpoints shards.safetensors
+check "... joined: as many bytes" test "$(wc -c <shards.safetensors)" -ge "$(wc -c <model.safetensors)"
+expect "export of one checkpoint" 0 -- "$graphrun" export "$run/checkpoints/step-$(printf %08d "$first")" one.safetensors
+expect "export of a step" 0 -- "$graphrun" export "$run" same.safetensors --which="$first"
+check "... is the same" cmp one.safetensors same.safetensors
+expect "export without a file" 2 "graphrun export RUN FILE" "hint: " -- "$graphrun" export "$run"
+expect "export of no run" 65 "no folder 'nowhere'" -- "$graphrun" export nowhere x.safetensors
+expect "export into a folder that is not there" 74 "cannot write 'gone/x" -- "$graphrun" export "$run" gone/x.safetensors
+check "... leaves nothing" sh -c '! ls ./*.tmp'
+if python3 -c 'import numpy' 2>/dev/null; then
+  cat >apply.py <<'PY'
+import json, sys, numpy as np
+raw = open("model.safetensors", "rb").read()
+n = int.from_bytes(raw[:8], "little")
+head = json.loads(raw[8:8 + n])
+w = {k: np.frombuffer(raw[8 + n:], np.float32, offset=v["data_offsets"][0],
+                      count=int(np.prod(v["shape"]))).reshape(v["shape"])
+     for k, v in head.items() if k != "__metadata__"}
+data = json.load(open(sys.argv[1] + "/data.json"))
+rows = [line.split(",") for line in open("new.csv").read().split()]
+at = [rows[0].index(name) for name in data["features"]]
+x = np.array([[float(row[i]) for i in at] for row in rows[1:]])
+x = ((x - data["mean"]) * data["scale"]).astype(np.float32)
+h = np.maximum(x @ w["body.0.weight"].T + w["body.0.bias"], 0)
+logits = h @ w["head.weight"].T + w["head.bias"]
+p = np.exp(logits - logits.max(1, keepdims=True))
+p /= p.sum(1, keepdims=True)
+for line, row in zip(open("out.jsonl"), p):
+    said = json.loads(line)
+    assert said["class"] == data["class_names"][row.argmax()], said
+    assert np.allclose(row, list(said["probabilities"].values()), atol=1e-5), (row, said)
+PY
+  check "the weights give the same predictions in NumPy" python3 apply.py "$run"
+else
+  skip "the weights give the same predictions in NumPy" "no numpy"
+fi
+if python3 -c 'import safetensors.numpy' 2>/dev/null; then
+  check "safetensors loads it" python3 -c 'from safetensors.numpy import load_file
+assert set(load_file("all.safetensors")) > set(load_file("model.safetensors"))'
+else
+  skip "safetensors loads it" "no safetensors"
+fi
 
 # ---- Completion
 offers() { "$graphrun" config --complete "$1" | grep -qxF -e "$2"; }

@@ -1,0 +1,139 @@
+// export.c - writes the tensors of a checkpoint as one safetensors file, its slices joined.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/map.h"
+#include "base/text.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/index.h"
+
+enum { CHUNK = 64 << 20 };  // bytes that are read at a time, at least a row of the tensor
+
+typedef struct exporter {
+  gr_arena *arena;
+  gr_checkpoint *from;
+  const char *path, *temporary;
+  FILE *file;
+  const gr_tensor_slice **tensors;
+  int n;
+} exporter;
+
+// ---- Which tensors ----------------------------------------------------------------------------
+
+// The names of states that belong to the optimizer are in a scalar of the checkpoint, a line each.
+static gr_map optimizer_states(gr_arena *a, gr_checkpoint *c) {
+  gr_map out = gr_map_make(a);
+  const gr_scalar *s = gr_checkpoint_scalar(c, GR_CHECKPOINT_OPTIMIZER);
+  const char *at = s && s->kind == GR_SCALAR_TEXT ? s->text : "";
+  for (size_t n; *at; at += n + (at[n] == '\n')) {
+    n = strcspn(at, "\n");
+    gr_map_put(&out, gr_arena_strndup(a, at, n), 1);
+  }
+  return out;
+}
+
+// Larger elements come first, so that every tensor is aligned; else the order of the checkpoint.
+static void choose(exporter *x, bool optimizer) {
+  int n;
+  uint32_t at;
+  const gr_tensor_slice *all = gr_checkpoint_tensors(x->from, &n);
+  gr_map states = optimizer_states(x->arena, x->from);
+  x->tensors = GR_NEW(x->arena, const gr_tensor_slice *, n + 1);
+  for (int bytes = 8; bytes; bytes /= 2)
+    for (int i = 0; i < n; i++)
+      if (gr_dtype_bytes(all[i].dtype, NULL) == bytes &&
+          (optimizer || !gr_map_find(&states, all[i].name, &at)))
+        x->tensors[x->n++] = &all[i];
+}
+
+// ---- Writing ----------------------------------------------------------------------------------
+
+static void put_tensor(gr_text *t, const gr_tensor_slice *p, int64_t from) {
+  const char *dtype;
+  gr_dtype_bytes(p->dtype, &dtype);
+  gr_text_json(t, p->name);
+  gr_text_printf(t, ":{\"dtype\":\"%s\",\"shape\":[", dtype);
+  for (int d = 0; d < p->rank; d++)
+    gr_text_printf(t, "%s%lld", d ? "," : "", (long long)p->dims[d]);
+  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)from,
+                 (long long)(from + gr_tensor_slice_bytes(p)));
+}
+
+// Readers of other programs look for the format "pt" (PyTorch), and ignore other members.
+static gr_text header(const exporter *x) {
+  gr_text t = gr_text_make(x->arena);
+  int64_t from = 0;
+  gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
+  gr_text_printf(&t, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%lld\"}",
+                 (long long)gr_checkpoint_step(x->from));
+  for (int i = 0; i < x->n; from += gr_tensor_slice_bytes(x->tensors[i++])) {
+    gr_text_put(&t, ",");
+    put_tensor(&t, x->tensors[i], from);
+  }
+  gr_text_put(&t, "}");
+  while (t.len % 8) gr_text_put(&t, " ");
+  for (int i = 0; i < 8; i++) t.at[i] = (char)((t.len - 8) >> (8 * i));
+  return t;
+}
+
+static gr_status cannot_write(const exporter *x) {
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", x->temporary, strerror(errno));
+}
+
+static gr_status write_tensor(exporter *x, const gr_tensor_slice *p, char *chunk, int64_t rows) {
+  gr_tensor_slice part = *p;
+  int64_t all = p->rank ? p->dims[0] : 1;
+  part.at = chunk;
+  for (int64_t row = 0; row < all; row += rows) {
+    if (p->rank) part.offset[0] = row, part.size[0] = all - row < rows ? all - row : rows;
+    size_t bytes = (size_t)gr_tensor_slice_bytes(&part);
+    GR_TRY(gr_checkpoint_read(x->from, &part));
+    if (fwrite(chunk, 1, bytes, x->file) != bytes) return cannot_write(x);
+  }
+  return GR_OK;
+}
+
+static gr_status write_tensors(exporter *x) {
+  for (int i = 0; i < x->n; i++) {
+    const gr_tensor_slice *p = x->tensors[i];
+    int64_t bytes = gr_tensor_slice_bytes(p), all = p->rank ? p->dims[0] : 1;
+    int64_t row = all ? bytes / all : 0, rows = row && row < CHUNK ? CHUNK / row : 1;
+    rows = rows < all ? rows : all;
+    char *chunk = malloc((size_t)(rows * row) + 1);
+    if (!chunk)
+      return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory for '%s'",
+                     (double)(rows * row) / 1e6, p->name);
+    gr_status s = write_tensor(x, p, chunk, rows);
+    free(chunk);
+    GR_TRY(s);
+  }
+  return GR_OK;
+}
+
+static gr_status write_file(exporter *x) {
+  gr_text head = header(x);
+  x->file = fopen(x->temporary, "wb");
+  if (!x->file) return cannot_write(x);
+  gr_status s = fwrite(head.at, 1, head.len, x->file) == head.len ? GR_OK : cannot_write(x);
+  if (!s) s = write_tensors(x);
+  if (!s && (fflush(x->file) || fsync(fileno(x->file)))) s = cannot_write(x);
+  if (fclose(x->file) && !s) s = cannot_write(x);
+  if (!s && rename(x->temporary, x->path)) s = cannot_write(x);
+  if (s) unlink(x->temporary);
+  return s;
+}
+
+gr_status gr_checkpoint_export(gr_checkpoint *c, const char *path, bool optimizer,
+                               gr_checkpoint_exported *out) {
+  gr_arena *a = gr_arena_create();
+  exporter x = {.arena = a, .from = c, .path = path};
+  x.temporary = gr_arena_printf(a, "%s.tmp", path);
+  choose(&x, optimizer);
+  *out = (gr_checkpoint_exported){.tensors = x.n};
+  for (int i = 0; i < x.n; i++) out->bytes += gr_tensor_slice_bytes(x.tensors[i]);
+  gr_status s = write_file(&x);
+  gr_arena_destroy(a);
+  return s;
+}
