@@ -345,7 +345,7 @@ for order, theta in ((1, 5.0), (7, 40.0), (48, 1000.0)):
     attrs = "order=%d theta=%g" % (order, theta)
     case("lmu_memory", attrs, [], lambda: (held[:order, :order], held[:order, order]), grads=False)
 
-# ---- Convolutions over several axes, with groups --------------------------------------------------
+# ---- Convolutions over several axes, with groups; pooling --------------------------------------------------
 
 
 def listed(numbers):
@@ -375,6 +375,31 @@ def conv_cases():
         case("conv%dd" % len(stride), attrs, operands + [normal(w[0])], conv)
 
 
+def pool_cases():
+    maxima = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+    means = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+    adaptive = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
+    for shape, kernel, stride, pad in (
+            ((2, 9, 3), (2,), (2,), (0,)), ((2, 9, 3), (3,), (1,), (1,)),
+            ((2, 6, 7, 3), (3, 2), (2, 2), (1, 0)), ((2, 5, 5, 2), (3, 3), (1, 2), (1, 1)),
+            ((2, 4, 5, 6, 2), (1, 2, 3), (1, 2, 2), (0, 1, 1))):
+        attrs = "kernel=%s stride=%s pad=%s" % (listed(kernel), listed(stride), listed(pad))
+        d = len(kernel)
+        case("max_pool", attrs, [normal(*shape)],
+             lambda x: last(maxima[d](first(x), kernel, stride, pad)))
+        case("max_pool", attrs, [below(3, *shape).float().double()],  # equal elements
+             lambda x: last(maxima[d](first(x), kernel, stride, pad)))
+        for count in (True, False):
+            case("avg_pool", attrs + " count_include_pad=%s" % str(count).lower(),
+                 [normal(*shape)],
+                 lambda x: last(means[d](first(x), kernel, stride, pad, False, count)))
+    for shape, size in (((2, 9, 3), (4,)), ((2, 5, 7, 3), (1, 1)), ((2, 5, 7, 3), (3, 9)),
+                        ((2, 3, 4, 5, 2), (1, 1, 1)), ((2, 3, 4, 5, 2), (2, 3, 2))):
+        case("adaptive_avg_pool", "size=" + listed(size), [normal(*shape)],
+             lambda x: last(adaptive[len(size)](first(x), size)))
+
+
 conv_cases()
+pool_cases()
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

@@ -1,0 +1,142 @@
+// adaptive_avg_pool.c - means over windows that are as large as a given number of them needs.
+#include "ops/kernels/widen.h"
+#include "ops/nn/pool.h"
+
+struct adaptive {
+  gr_ints size;  // spatial sizes of the result: of y, or of x for the gradient
+};
+
+static gr_pool sizes(const gr_type *x, const gr_type *y) {
+  return gr_pool_of(NULL, NULL, NULL, x, y);
+}
+
+static void letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "x>_", buf); }
+
+// Of a window's elements, or of an element's windows: twice the larger value is near enough.
+static int64_t flops(const gr_op_call *s) {
+  return 2 * gr_max_i64(gr_type_count(&s->in[0]), gr_type_count(&s->out[0]));
+}
+
+static gr_status infer(gr_op_call *s) {
+  const struct adaptive *a = s->attr;
+  int axes = s->in[0].rank - 2;
+  GR_TRY(gr_pool_check(s));
+  if (a->size.n != 1 && a->size.n != axes)
+    return gr_fail(GR_ERR_TYPE, s->loc, "size of %s has %lld numbers for %d spatial ax%s",
+                   s->op->name, (long long)a->size.n, axes, axes == 1 ? "is" : "es");
+  for (int i = 0; i < axes; i++) {
+    s->out[0].dim[1 + i] = a->size.at[a->size.n == axes ? i : 0];
+    if (s->out[0].dim[1 + i] < 1 || s->out[0].dim[1 + i] > INT32_MAX)
+      return gr_fail(GR_ERR_TYPE, s->loc, "size of %s is %lld; it is 1 or more, below 2^31",
+                     s->op->name, (long long)s->out[0].dim[1 + i]);
+  }
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  const gr_type *x = &gr_at(g->b->g, g->x[0])->type;
+  struct adaptive a = {{x->rank - 2, {0}}};
+  for (int i = 0; i < x->rank - 2; i++) a.size.at[i] = x->dim[1 + i];
+  g->dx[0] = GR_EMIT(g->b, &gr_op_adaptive_avg_pool_grad, &a, g->dy[0]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_pool p = sizes(l->in_type, l->out_type);
+  return gr_pool_mean_cpu(l, &p);
+}
+static gr_status grad_cpu(const gr_launch *l) {
+  gr_pool p = sizes(l->out_type, l->in_type);
+  return gr_pool_mean_grad_cpu(l, &p);
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_pool p = sizes(l->in_type, l->out_type);
+  gr_pool_mean(l, &p, l->in[0], l->out[0]);
+  return GR_OK;
+}
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+
+static gr_status grad_f32(const gr_launch *l) {
+  gr_pool p = sizes(l->out_type, l->in_type);
+  gr_pool_mean_grad(l, &p, l->in[0], l->out[0]);
+  return GR_OK;
+}
+static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, grad_f32); }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32, grad_narrow); }
+
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, 0); }
+
+static gr_status gpu(gr_gpu_call *g) {
+  gr_pool p = sizes(&g->call->in[0], &g->call->out[0]);
+  gr_pool_gpu(g, &p, "mean_pool", "MEAN");
+  return GR_OK;
+}
+static gr_status grad_gpu(gr_gpu_call *g) {
+  gr_pool p = sizes(&g->call->out[0], &g->call->in[0]);
+  gr_pool_gpu(g, &p, "mean_pool_grad", "MEAN_GRAD");
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct adaptive, size, GR_ATTR_INTS, "1",
+            "windows along each axis: one number for all, or one for each"),
+    {0}};
+static const struct adaptive one = {{1, {1}}};
+static const gr_case cases[] = {
+    {{"f32[4,7,6]"}, .attr = &(struct adaptive){{1, {3}}}},
+    {{"f32[2,5,6,4]"}, .attr = &one},
+    {{"f32[2,5,6,4]"}, .attr = &(struct adaptive){{2, {2, 8}}}},
+    {{"f32[2,3,4,5,4]"}, .attr = &one},
+    {{"f32[2,5,6,4]"}, .attr = &(struct adaptive){{1, {0}}}, .fails = "1 or more"},
+    {{"f32[2,3,4,5,4]"}, .attr = &(struct adaptive){{2, {2, 2}}}, .fails = "for 3 spatial axes"},
+    {{0}},
+};
+
+const gr_op gr_op_adaptive_avg_pool = {
+    .name = "adaptive_avg_pool",
+    .doc =
+        "The mean over windows that divide the spatial axes of x [n,t,c], [n,h,w,c] or "
+        "[n,d,h,w,c] into `size` parts; of size 1: over whole axes.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct adaptive),
+    .attrs = attrs,
+    .index_spec_of = letters,
+    .infer = infer,
+    .flops = flops,
+    .grad = grad,
+    .linear = true,
+    .cpu = cpu,
+    .fast = fast,
+    .scratch = scratch,
+    .gpu = gpu,
+    .cases = cases,
+};
+
+static const gr_attr grad_attrs[] = {
+    GR_ATTR(struct adaptive, size, GR_ATTR_INTS, NULL, "the spatial sizes of x"), {0}};
+static const gr_case grad_cases[] = {
+    {{"f32[4,3,6]"}, .attr = &(struct adaptive){{1, {7}}}},
+    {{"f32[2,2,8,4]"}, .attr = &(struct adaptive){{2, {5, 6}}}},
+    {{"f32[2,1,1,1,4]"}, .attr = &(struct adaptive){{3, {3, 4, 5}}}},
+    {{0}},
+};
+
+const gr_op gr_op_adaptive_avg_pool_grad = {
+    .name = "adaptive_avg_pool_grad",
+    .doc = "The gradient of adaptive_avg_pool, from dy.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct adaptive),
+    .attrs = grad_attrs,
+    .index_spec_of = letters,
+    .infer = infer,
+    .flops = flops,
+    .linear = true,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .scratch = scratch,
+    .gpu = grad_gpu,
+    .cases = grad_cases,
+};

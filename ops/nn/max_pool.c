@@ -1,0 +1,169 @@
+// max_pool.c - maximum over windows. The gradient compares the elements of a window with its
+// maximum instead of keeping indices: the first that equals it, in row-major order, is the one, as
+// in PyTorch. x and y are kept for that, which are kept for other gradients in most models.
+#include <math.h>
+#include "ops/kernels/widen.h"
+#include "ops/nn/pool.h"
+
+struct max_pool {
+  gr_ints kernel, stride, pad;
+};
+
+static gr_pool sizes(const struct max_pool *a, const gr_type *x, const gr_type *y) {
+  return gr_pool_of(&a->kernel, &a->stride, &a->pad, x, y);
+}
+
+static void letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "x>_", buf); }
+static void grad_letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "xyy>x", buf); }
+
+static gr_status infer(gr_op_call *s) {
+  const struct max_pool *a = s->attr;
+  GR_TRY(gr_pool_check(s));
+  return gr_pool_infer(s, &a->kernel, &a->stride, &a->pad, &s->in[0], &s->out[0]);
+}
+
+static int64_t flops(const gr_op_call *s) {
+  const struct max_pool *a = s->attr;
+  gr_pool p = sizes(a, &s->in[0], s->n_in == 1 ? &s->out[0] : &s->in[1]);
+  return p.n * p.c * gr_product(p.w.out) * gr_product(p.w.size);
+}
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = GR_EMIT(g->b, &gr_op_max_pool_grad, g->attr, g->x[0], g->y[0], g->dy[0]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_pool p = sizes(l->attr, l->in_type, l->out_type);
+  int64_t windows = gr_product(p.w.out);
+  for (int64_t i = 0; i < p.n * windows * p.c; i++) {
+    double most = -INFINITY;
+    gr_pool_walk w = gr_pool_walk_of(&p, i / p.c);
+    for (int64_t at; (at = gr_pool_next(&w)) >= 0;) {
+      double x = IN(0, at * p.c + i % p.c);
+      most = x > most || isnan(x) ? x : most;
+    }
+    OUT(0, i, most);
+  }
+  return GR_OK;
+}
+
+// The first element of window r that equals its maximum; -1: none does.
+static int64_t giver(const gr_launch *l, const gr_pool *p, int64_t r, int64_t channel) {
+  double most = IN(1, r * p->c + channel);
+  gr_pool_walk w = gr_pool_walk_of(p, r);
+  for (int64_t at; (at = gr_pool_next(&w)) >= 0;) {
+    double x = IN(0, at * p->c + channel);
+    if (x == most || (isnan(x) && isnan(most))) return at;
+  }
+  return -1;
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  gr_pool p = sizes(l->attr, l->in_type, l->in_type + 1);
+  for (int64_t i = 0; i < p.n * gr_product(p.w.in) * p.c; i++) {
+    double sum = 0;
+    gr_pool_walk w = gr_pool_readers_of(&p, i / p.c);
+    for (int64_t r; (r = gr_pool_next(&w)) >= 0;)
+      if (giver(l, &p, r, i % p.c) == i / p.c) sum += IN(2, r * p.c + i % p.c);
+    OUT(0, i, sum);
+  }
+  return GR_OK;
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_pool p = sizes(l->attr, l->in_type, l->out_type);
+  gr_pool_max(l, &p, l->in[0], l->out[0]);
+  return GR_OK;
+}
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+
+static gr_status grad_f32(const gr_launch *l) {
+  gr_pool p = sizes(l->attr, l->in_type, l->in_type + 1);
+  gr_pool_max_grad(l, &p, l->in[0], l->in[1], l->in[2], l->out[0]);
+  return GR_OK;
+}
+static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, grad_f32); }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32, grad_narrow); }
+
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, 0); }
+
+static gr_status gpu(gr_gpu_call *g) {
+  gr_pool p = sizes(g->call->attr, &g->call->in[0], &g->call->out[0]);
+  gr_pool_gpu(g, &p, "max_pool", "MAX");
+  return GR_OK;
+}
+static gr_status grad_gpu(gr_gpu_call *g) {
+  gr_pool p = sizes(g->call->attr, &g->call->in[0], &g->call->in[1]);
+  gr_pool_gpu(g, &p, "max_pool_grad", "MAX_GRAD");
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {GR_POOL_ATTRS(struct max_pool), {0}};
+static const struct max_pool two = {{1, {2}}, {0}, {1, {0}}};
+static const struct max_pool over = {{2, {3, 2}}, {2, {2, 1}}, {2, {1, 0}}};
+static const struct max_pool box = {{3, {1, 2, 3}}, {3, {1, 2, 2}}, {3, {0, 0, 1}}};
+static const gr_case cases[] = {
+    {{"f32[4,7,6]"}, .attr = &two},
+    {{"f32[2,5,6,4]"}, .attr = &over},
+    {{"f32[2,3,4,5,4]"}, .attr = &box},
+    {{"f32[2,4,4,70]"}, .attr = &two},
+    {{"f32[4,1,6]"}, .attr = &two, .fails = "too few for a window of 2"},
+    {{"f32[4,7,6]"},
+     .attr = &(struct max_pool){{1, {2}}, {0}, {1, {2}}},
+     .fails = "more than half of its kernel"},
+    {{"i32[4,7,6]"}, .attr = &two, .fails = "i32"},
+    {{0}},
+};
+
+const gr_op gr_op_max_pool = {
+    .name = "max_pool",
+    .doc = "The maximum over windows of the spatial axes of x [n,t,c], [n,h,w,c] or [n,d,h,w,c].",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct max_pool),
+    .attrs = attrs,
+    .index_spec_of = letters,
+    .infer = infer,
+    .flops = flops,
+    .grad = grad,
+    .cpu = cpu,
+    .fast = fast,
+    .scratch = scratch,
+    .gpu = gpu,
+    .cases = cases,
+};
+
+static gr_status grad_infer(gr_op_call *s) {
+  const struct max_pool *a = s->attr;
+  gr_type y = s->in[1];
+  for (int k = 0; k < 3; k++) GR_TRY(gr_require_float(s, k, "the operand"));
+  GR_TRY(gr_pool_infer(s, &a->kernel, &a->stride, &a->pad, &s->in[0], &y));
+  if (gr_type_same(&y, &s->in[1])) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "%s: y does not have the sizes of the result", s->op->name);
+}
+
+static const gr_case grad_cases[] = {
+    {{"f32[4,7,6]", "f32[4,3,6]", "f32[4,3,6]"}, .attr = &two},
+    {{"f32[4,7,6]", "f32[4,3,6]", "f32[4,3,6]"}, .attr = &two, .fill = "mmn"},
+    {{"f32[2,5,6,4]", "f32[2,3,5,4]", "f32[2,3,5,4]"}, .attr = &over, .fill = "mmn"},
+    {{"f32[4,7,6]", "f32[4,4,6]", "f32[4,4,6]"}, .attr = &two, .fails = "sizes of the result"},
+    {{0}},
+};
+
+const gr_op gr_op_max_pool_grad = {
+    .name = "max_pool_grad",
+    .doc = "The gradient of max_pool, from x, y and dy.",
+    .n_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(struct max_pool),
+    .attrs = attrs,
+    .index_spec_of = grad_letters,
+    .infer = grad_infer,
+    .flops = flops,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .scratch = scratch,
+    .gpu = grad_gpu,
+    .cases = grad_cases,
+};
