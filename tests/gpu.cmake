@@ -70,6 +70,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endforeach()
   # The first compiles all kernels, which the others find in the cache.
   set_tests_properties(gpu.ops.1 gpu.ops.4 PROPERTIES DEPENDS gpu.ops.0)
+  set_tests_properties(gpu.loops.1 gpu.loops.4 PROPERTIES DEPENDS gpu.loops.0)
   if(nccl)
     add_test(NAME gpu.ranks COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/ranks.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
       $<TARGET_FILE:make_tones> ${standin})

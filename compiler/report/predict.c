@@ -6,6 +6,7 @@
 // starts after the one before it. Collectives move at the rate of the links between the GPUs of a
 // machine. It says what to expect of a chip and what limits a program; it knows neither caches nor
 // how well an algorithm does.
+#include <math.h>
 #include <string.h>
 #include "compiler/plan/traffic.h"
 #include "compiler/report/explain.h"
@@ -33,10 +34,13 @@ enum { CHIPS = sizeof chips / sizeof *chips };
 // captured graph to the start of one that waits for it; for all blocks of a kernel to wait for each
 // other; of a collective beyond what its bytes take.
 static const double launch_gap = 1.5e-6, barrier_gap = 1.2e-6, collective_gap = 15e-6;
+// Bytes a second that a block reads from its shared memory: 128 a clock, at the slowest of the
+// chips' rates, 1.4 GHz. It is what the products of a loop's kernel wait for.
+static const double shared_rate = 128 * 1.4e9;
 
 typedef struct count {
   bool tf32;  // products of vendor libraries are in TF32
-  double launches, bytes, flops, seconds[CHIPS];
+  double launches, barriers, bytes, flops, seconds[CHIPS];
   double collectives, sent;
   const char *missing[8];  // ops without a kernel
   int n_missing;
@@ -45,8 +49,8 @@ typedef struct count {
 // What a call is on a GPU, as far as predictions go.
 typedef struct described {
   int launches;
-  double barriers;
-  bool product;  // a vendor's library computes it
+  double barriers, reads;  // of kernels whose blocks wait for each other
+  bool product;            // a vendor's library computes it
 } described;
 
 static double rate_of(const chip *c, const gr_op_call *call, bool tf32) {
@@ -71,6 +75,7 @@ static bool describe(gr_arena *arena, const gr_op_call *call, described *out) {
   for (int i = 0; i < g.n && !s; i++) {
     bool kernel = launch[i].kind == GR_GPU_KERNEL;
     if (kernel) out->barriers += (double)launch[i].kernel.barriers;
+    if (kernel) out->reads += (double)launch[i].kernel.reads;
     out->product |= launch[i].kind == GR_GPU_GEMM || launch[i].kind == GR_GPU_CONVOLUTION;
   }
   gr_status_drop(s);
@@ -93,12 +98,13 @@ static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, doubl
   double bytes =
       (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
   double flops = (double)gr_op_flops(&call);
-  c->launches += runs * d.launches, c->bytes += runs * bytes, c->flops += runs * flops;
+  c->launches += runs * d.launches, c->barriers += runs * d.barriers;
+  c->bytes += runs * bytes, c->flops += runs * flops;
   for (int i = 0; i < CHIPS; i++) {
     double moving = bytes / chips[i].memory;
     double computing = flops / rate_of(&chips[i], &call, c->tf32 && d.product);
     c->seconds[i] += runs * (launch_gap * d.launches + barrier_gap * d.barriers +
-                             (moving > computing ? moving : computing));
+                             fmax(fmax(moving, computing), d.reads / shared_rate));
   }
 }
 
@@ -124,6 +130,7 @@ static void predict(FILE *f, const gr_plan *plan, const gr_program *p) {
   add_collectives(p, &c);
   fprintf(f, "  %-14s %.0f launches, %s read and written, %s", p->name, c.launches,
           gr_bytes_text(c.bytes, bytes), gr_flops_text(c.flops, flops));
+  if (c.barriers > 0) fprintf(f, ", %.0f waits for all blocks of a kernel", c.barriers);
   if (c.collectives > 0)
     fprintf(f, ", %.0f collectives that send %s", c.collectives, gr_bytes_text(c.sent, bytes));
   fputs("\n    about", f);

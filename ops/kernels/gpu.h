@@ -46,7 +46,8 @@ typedef struct gr_gpu_kernel {
   int threads;          // of a block: a multiple of 32, at most 1024
   size_t shared;        // bytes of dynamic shared memory
   bool cooperative;     // all blocks run at once, so that they may wait for each other,
-  int64_t barriers;     // so often in one run: for predictions
+  int64_t barriers;     // so often in one run: for predictions; and the bytes that a block
+  int64_t reads;        // reads from its shared memory meanwhile
   int n_numbers;
   gr_gpu_number number[GR_GPU_NUMBERS];
 } gr_gpu_kernel;
@@ -113,6 +114,7 @@ struct gr_gpu_call {
   // value; its addresses are not set yet. NULL while a plan is made.
   const gr_launch *where;
   int processors;   // streaming multiprocessors of the GPU; 0 while a plan is made
+  size_t shared;    // bytes of shared memory that a block can have there; 0 while a plan is made
   gr_arena *arena;  // for generated text; lives as long as the program
   size_t scratch;   // bytes of working memory that the launches need; it is 256-byte aligned
   int n;
@@ -135,10 +137,12 @@ void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char 
 // attributes by name: out[0][i] = formula(in[0][i], in[1][i], ...). Operands and result have equal
 // shapes and may have different types; the result may take the memory of an operand of its type.
 GR_MUST_USE gr_status gr_gpu_formula(gr_gpu_call *, const char *formula);
+// The type of elements in the text of a kernel: float, bf16, long long, ...
+const char *gr_gpu_type(gr_dtype);
 // Appends the attributes that a formula can name, as constants of the type W.
 void gr_gpu_constants(gr_text *, const gr_op_call *);
-// Appends a device function of floats, `name`, that computes an element of an elementwise node from
-// those of its operands. W is float in the text before it.
+// Appends a device function, `name`, that computes an element of an elementwise node from those of
+// its operands; all are of the type W, which the text before it has.
 void gr_gpu_function(gr_text *, const char *name, const gr_graph *, const gr_node *);
 void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);

@@ -7,7 +7,7 @@
 GR_CU(prelude);
 GR_CU(pointwise);
 
-static const char *element_type(gr_dtype d) {
+const char *gr_gpu_type(gr_dtype d) {
   switch (d) {
     case GR_F32:
       return "float";
@@ -62,9 +62,9 @@ void gr_gpu_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
   const gr_op_call *call = g->call;
   gr_text_put(out, gr_cu_prelude);
   for (int i = 0; i < call->n_in; i++)
-    gr_text_printf(out, "#define IN%d %s\n", i, element_type(call->in[i].dtype));
+    gr_text_printf(out, "#define IN%d %s\n", i, gr_gpu_type(call->in[i].dtype));
   for (int i = 0; i < call->n_out; i++)
-    gr_text_printf(out, "#define OUT%d %s\n", i, element_type(call->out[i].dtype));
+    gr_text_printf(out, "#define OUT%d %s\n", i, gr_gpu_type(call->out[i].dtype));
   if (k->defines) gr_text_put(out, k->defines);
   gr_text_put(out, k->source);
 }
@@ -102,8 +102,8 @@ void gr_gpu_constants(gr_text *out, const gr_op_call *call) {
 void gr_gpu_function(gr_text *t, const char *name, const gr_graph *g, const gr_node *n) {
   gr_op_call call;
   gr_op_call_of(g, n, &call);
-  gr_text_printf(t, "__device__ inline float %s(", name);
-  for (int k = 0; k < n->n_in; k++) gr_text_printf(t, "%sfloat x%d", k ? ", " : "", k);
+  gr_text_printf(t, "__device__ inline W %s(", name);
+  for (int k = 0; k < n->n_in; k++) gr_text_printf(t, "%sW x%d", k ? ", " : "", k);
   gr_text_put(t, ") {\n");
   gr_gpu_constants(t, &call);
   gr_text_printf(t, "  return %s;\n}\n\n",

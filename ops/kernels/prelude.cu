@@ -156,31 +156,28 @@ GR_REDUCTION(double, sum, 0, a + b)
 GR_REDUCTION(float, max, -GR_INFINITY, a > b || a != a ? a : b)
 GR_REDUCTION(double, max, -GR_INFINITY, a > b || a != a ? a : b)
 
-// All blocks of a cooperative launch wait for each other, and then read what the others wrote before.
-// `count` is 0 when the launch begins; `goal` is a variable of each thread that starts at 0.
-__device__ inline void gr_grid_barrier(unsigned *count, unsigned *goal) {
-  *goal += gridDim.x;
+// Blocks of a cooperative launch wait for each other, and then read, past the L1 cache, what the
+// others wrote before. `count` is in global memory, and 0 when the launch begins. A block says that
+// it has come, and then waits until `goal` blocks have.
+__device__ inline void gr_grid_arrive(unsigned *count) {
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
     atomicAdd(count, 1u);
-    while (atomicAdd(count, 0u) < *goal) __nanosleep(64);
-    __threadfence();
   }
-  __syncthreads();
 }
-
-// All blocks of a cooperative launch wait until `goal` of them have come so far. `count` is in global
-// memory, and 0 when the kernel starts. What was written before is there for __ldcg after it.
-__device__ inline void gr_grid_barrier(unsigned *count, unsigned goal) {
-  __syncthreads();
+__device__ inline void gr_grid_wait(unsigned *count, unsigned goal) {
   if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(count, 1u);
     while (atomicAdd(count, 0u) < goal) __nanosleep(20);
     __threadfence();
   }
   __syncthreads();
+}
+// All blocks; `goal` is a variable of each thread that starts at 0.
+__device__ inline void gr_grid_barrier(unsigned *count, unsigned *goal) {
+  *goal += gridDim.x;
+  gr_grid_arrive(count);
+  gr_grid_wait(count, *goal);
 }
 
 // ---- Random numbers -----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
-// scan_gpu.h - what the two files share that write the kernel of a loop: scan_gpu.c decides, and
-// scan_gpu_text.c writes.
+// scan_gpu.h - what the files share that write the kernel of a loop: scan_gpu.c decides which loops
+// it takes, scan_gpu_memory.c what is kept where, scan_gpu_order.c what waits for what, and
+// scan_gpu_text.c and scan_gpu_kernel.c write the text.
 #pragma once
 #include "base/text.h"
 #include "ops/kernels/fused.h"
@@ -7,7 +8,29 @@
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
 
-enum { GR_SCAN_THREADS = 256 };  // of a block
+enum { GR_SCAN_THREADS = 256, GR_SCAN_WARPS = GR_SCAN_THREADS / 32 };  // of a block
+// Groups of blocks, and bytes of working memory before the values: a counter for each group, in
+// lines of its own.
+enum { GR_SCAN_GROUPS = 16, GR_SCAN_COUNTER = 256, GR_SCAN_COUNTERS = 16 * 256 };
+
+// A value of the body.
+typedef struct gr_scan_value {
+  int rows, columns;  // as a matrix: columns is the last axis
+  bool replicated;    // all blocks of a group compute it, each for itself, in shared memory
+  bool exchanged;     // blocks read what others have written
+  bool stored;        // kept in memory: not only the thread that computes it reads it
+  int stack;          // 1 + the yield whose memory it has, or 0
+  size_t place;       // bytes into working memory, or into shared memory if it is replicated
+  size_t staged;      // 1 + bytes into shared memory, where a group's rows are copied for products
+  int level;          // at whose beginning that is done
+} gr_scan_value;
+
+// A node of the body: when it runs, in this order.
+typedef struct gr_scan_when {
+  int level;  // between levels, blocks wait for each other
+  bool late;  // after the block has said that it is done with the level: no other block waits for it
+  int sub;    // between these, the threads of a block wait for each other
+} gr_scan_when;
 
 typedef struct gr_scan_writer {
   const gr_op_call *call;
@@ -16,24 +39,32 @@ typedef struct gr_scan_writer {
   gr_arena *arena;
   gr_text text;
   const gr_gpu_gemm **product;  // by node, or NULL
-  int *level;                   // by node
+  gr_scan_value *value;         // by value
+  gr_scan_when *when;           // by node
+  size_t *held;  // by node: 1 + bytes into shared memory of its constant matrix's columns, or 0
+  bool *waits;   // by level: blocks wait for each other after it
   int levels;
-  bool *crosses;  // by value: it is read on another level, or after the step
-  int *stack;     // by value: 1 + the yield that it is, or 0
-  size_t *place;  // by value that is kept and is no yield, and by carry: bytes into working memory
-  size_t *held;   // by node: floats into shared memory, 1 more; 0: its matrix is not held
-  size_t scratch, floats;
-  int blocks, processors;
+  bool rowwise;                // rows of values depend on no other rows: groups share them out
+  int groups, blocks, rows;    // blocks and rows: of a group
+  int processors;              // of the GPU
+  size_t most_shared, shared;  // bytes of shared memory: of the GPU, and used
+  size_t scratch;
 } gr_scan_writer;
 
 // A value of the body.
 static inline const gr_type *type_of(const gr_scan_writer *w, gr_val v) {
   return &gr_at(w->g, v)->type;
 }
+static inline size_t gr_scan_size(const gr_scan_writer *w, gr_val v) {  // of an element
+  return (size_t)gr_dtypes[type_of(w, v)->dtype].size;
+}
 
 // The product that a node is, in the words of its own description; NULL: it is elementwise.
 static inline const gr_gpu_gemm *product_of(const gr_scan_writer *w, const gr_node *n) {
   return w->product[n - w->g->nodes];
+}
+static inline gr_scan_when *when_of(const gr_scan_writer *w, const gr_node *n) {
+  return &w->when[n - w->g->nodes];
 }
 
 // Whether an elementwise node reads an operand at the element that it makes, of equal sizes.
@@ -41,5 +72,49 @@ static inline bool reads_in_place(const gr_scan_writer *w, const gr_node *n, int
   return !product_of(w, n) && gr_fused_is_like(type_of(w, n->in[k]), type_of(w, n->out));
 }
 
-// Appends the kernel `loop` and the device functions of the elementwise nodes.
+// Whether a value is the same in all steps, and whether blocks write it.
+static inline bool is_constant(const gr_scan_writer *w, gr_val v) {
+  return gr_at(w->g, v)->role == GR_INPUT && !gr_scan_is_seq(w->s, v.id);
+}
+static inline bool is_written(const gr_scan_writer *w, gr_val v) {
+  return gr_at(w->g, v)->role != GR_INPUT;
+}
+
+// Whether a node's operand is written by other blocks than those that run the node.
+static inline bool is_exchange(const gr_scan_writer *w, const gr_node *n, int k) {
+  return is_written(w, n->in[k]) && !reads_in_place(w, n, k) && !w->value[n->in[k].id].replicated;
+}
+
+// Rows of a value that a block works on, and columns.
+static inline int gr_scan_rows(const gr_scan_writer *w, gr_val v) {
+  return w->rowwise ? w->rows : w->value[v.id].rows;
+}
+static inline int gr_scan_columns(const gr_scan_writer *w, gr_val v) {
+  const gr_scan_value *x = &w->value[v.id];
+  return x->replicated ? x->columns : (x->columns + w->blocks - 1) / w->blocks;
+}
+
+// Divides rows and columns over blocks, and gives values and matrices their places.
+void gr_scan_divide(gr_scan_writer *);
+// Says when each node runs, after which levels blocks wait, and which values are stored.
+void gr_scan_order(gr_scan_writer *);
+int gr_scan_waits(const gr_scan_writer *);  // in a step
+
+// The text of a node (scan_gpu_text.c), in which
+//
+//   vN           the memory of the body's value N in this step
+//   rN           the element of value N that this thread computes
+//   nextC        where the next value of carry C is written
+//   row, column  of the element; at: its index in the value
+void gr_scan_put_functions(gr_scan_writer *);
+void gr_scan_put_product(gr_scan_writer *, const gr_node *, int tile_rows, int tile_columns);
+void gr_scan_put_elementwise(gr_scan_writer *, const gr_node *);
+// Stores an element of a node's result, or of a leaf, where it is needed: value, yields, the
+// carries' next values.
+void gr_scan_put_stores(gr_scan_writer *, gr_val, const char *indent);
+// The element of a value at an index, which is C text too.
+const char *gr_scan_element(gr_scan_writer *, gr_val, const char *index);
+// Begins a loop of a block's threads over its elements of a value.
+void gr_scan_put_elements(gr_scan_writer *, gr_val);
+// The whole text (scan_gpu_kernel.c).
 void gr_scan_write_kernel(gr_scan_writer *);

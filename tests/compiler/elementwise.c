@@ -1,13 +1,9 @@
 // elementwise.c - see elementwise.h.
 #include "tests/compiler/elementwise.h"
 #include "compiler/pass.h"
+#include "tests/nodes.h"
 
 enum { E = 20, LEAVES = 6, NODES = 60 };
-
-static uint32_t below(uint32_t *seed, uint32_t n) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return (*seed >> 16) % n;
-}
 
 // An operand of the wanted dtype: through a cast, if it has another one.
 static gr_val operand(gr_builder *b, uint32_t *seed, const gr_val *v, uint32_t n, gr_dtype dtype) {

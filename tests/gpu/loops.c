@@ -1,67 +1,180 @@
 // loops.c - see loops.h.
 #include "tests/gpu/loops.h"
+#include "compiler/compile.h"
 #include "ops/loop/scan.h"
-#include "ops/ops.h"
+#include "ops/nn/matmul.h"
+#include "tests/nodes.h"
 
-enum { SEQS = 2, CARRIES = 3, CONSTS = 2, YIELDS = 3 };
+enum { SEQS = 2, CARRIES = 3, CONSTS = 2, YIELDS = 3, MOST = 60 };
 
-static uint32_t below(uint32_t *seed, uint32_t n) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return (*seed >> 16) % n;
+static gr_val leaf(gr_builder *b, gr_role role, const char *letter, int i, gr_type t) {
+  return gr_leaf(b, role, role == GR_STATE ? GR_KIND_WEIGHT : GR_KIND_BUFFER,
+                 gr_arena_printf(b->g->arena, "%s%d", letter, i), t, gr_layout_replicated);
 }
 
-static gr_val input(gr_builder *b, const char *letter, int i, gr_type t) {
-  return gr_leaf(b, GR_INPUT, GR_KIND_BUFFER, gr_arena_printf(b->g->arena, "%s%d", letter, i), t,
-                 gr_layout_replicated);
-}
-
-static gr_val random_node(gr_builder *b, uint32_t *seed, gr_val row, const gr_val *v, uint32_t n) {
-  gr_val x = v[below(seed, n)], y = v[below(seed, n)];
-  switch (below(seed, 10)) {
-    case 0:
-      return gr_add(b, x, y);
-    case 1:
-      return gr_mul(b, x, y);
-    case 2:
-      return gr_tanh(b, x);
-    case 3:
-      return gr_scale(b, x, 0.5);
-    case 4:
-      return gr_bias_add(b, x, row);
-    case 5:
-      return gr_sigmoid(b, y);
-    default:
-      return gr_matmul(b, x, y, below(seed, 2), below(seed, 2));
-  }
-}
-
-// All matrices are [side, side], so that any node takes any of them.
-gr_status loops_random(gr_arena *arena, uint32_t seed, int64_t steps, int64_t side,
-                       gr_graph **out) {
-  gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
-  gr_type square = {GR_F32, 2, {side, side}}, stack = {GR_F32, 3, {steps, side, side}};
-  gr_type vector = {GR_F32, 1, {side}};
-  gr_loop l;
-  gr_val v[40], carry[CARRIES];
-  uint32_t n = 0;
-  gr_loop_open(&l, b, steps, below(&seed, 2));
-  for (int i = 0; i < SEQS; i++) v[n++] = gr_loop_seq(&l, input(b, "x", i, stack));
-  for (int i = 0; i < CONSTS; i++) v[n++] = gr_loop_const(&l, input(b, "w", i, square));
-  gr_val row = gr_loop_const(&l, input(b, "r", 0, vector));
-  for (int i = 0; i < CARRIES; i++)
-    v[n++] = carry[i] =
-        i == 1 ? gr_loop_zero(&l, square, "z") : gr_loop_carry(&l, input(b, "c", i, square), "c");
-  for (uint32_t made = 3 + below(&seed, 9); made--; n++) v[n] = random_node(&l.b, &seed, row, v, n);
-  // The next value of a carry is anything: what a node makes, another carry, a slice of the data.
-  for (int i = 0; i < CARRIES; i++) {
-    gr_val next = v[below(&seed, n)];
-    gr_loop_next(&l, carry[i], below(&seed, 2) ? gr_tanh(&l.b, next) : next);
-  }
-  for (int i = 0; i < YIELDS; i++) gr_loop_yield(&l, v[below(&seed, n)]);
-  gr_loop_close(&l);
-  const gr_node *made = b->err || !gr_is(l.made) ? NULL : &b->g->nodes[gr_at(b->g, l.made)->node];
+static gr_status results(gr_builder *b, const gr_loop *l, gr_graph **out) {
+  const gr_node *made = b->err || !gr_is(l->made) ? NULL : &b->g->nodes[gr_at(b->g, l->made)->node];
   for (int k = 0; made && k < made->n_out; k++)
     gr_result(b, gr_arena_printf(b->g->arena, "out%d", k), gr_out(made, k));
   *out = b->g;
   return b->err;
+}
+
+// ---- Squares -----------------------------------------------------------------------------------
+
+static gr_val square_node(gr_builder *b, uint32_t *seed, gr_val row, const gr_val *v, uint32_t n) {
+  gr_val x = v[below(seed, n)], y = v[below(seed, n)];
+  uint32_t kind = below(seed, 10);
+  if (kind < NODES_SIMPLE) return nodes_simple(b, kind, x, y);
+  if (kind == 4) return gr_bias_add(b, x, row);
+  if (kind == 5) return gr_sigmoid(b, y);
+  return gr_matmul(b, x, y, below(seed, 2), below(seed, 2));
+}
+
+// The next value of a carry is anything: what a node makes, another carry, a slice of the data.
+static void carry_on(gr_loop *l, uint32_t *seed, gr_val carry, gr_val next) {
+  gr_loop_next(l, carry, below(seed, 2) ? gr_tanh(&l->b, next) : next);
+}
+
+gr_status loops_square(gr_arena *arena, const loops_body *o, gr_graph **out) {
+  gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
+  int64_t side = o->rows;
+  gr_type square = {o->dtype, 2, {side, side}}, stack = {o->dtype, 3, {o->steps, side, side}};
+  gr_type vector = {o->dtype, 1, {side}};
+  gr_loop l;
+  gr_val v[MOST], carry[CARRIES];
+  uint32_t n = 0, seed = o->seed;
+  gr_loop_open(&l, b, o->steps, below(&seed, 2));
+  for (int i = 0; i < SEQS; i++) v[n++] = gr_loop_seq(&l, leaf(b, GR_INPUT, "x", i, stack));
+  for (int i = 0; i < CONSTS; i++) v[n++] = gr_loop_const(&l, leaf(b, GR_INPUT, "w", i, square));
+  gr_val row = gr_loop_const(&l, leaf(b, GR_INPUT, "r", 0, vector));
+  for (int i = 0; i < CARRIES; i++)
+    v[n++] = carry[i] = i == 1 ? gr_loop_zero(&l, square, "z")
+                               : gr_loop_carry(&l, leaf(b, GR_INPUT, "c", i, square), "c");
+  for (uint32_t made = 3 + below(&seed, 9); made--; n++) v[n] = square_node(&l.b, &seed, row, v, n);
+  for (int i = 0; i < CARRIES; i++) carry_on(&l, &seed, carry[i], v[below(&seed, n)]);
+  for (int i = 0; i < YIELDS; i++) gr_loop_yield(&l, v[below(&seed, n)]);
+  gr_loop_close(&l);
+  return results(b, &l, out);
+}
+
+// ---- Rows of a batch ---------------------------------------------------------------------------
+
+// Columns: values of a few are computed by all blocks, and the others are not multiples of them
+// all.
+static const int64_t widths[] = {1, 3, 9, 24, 40};
+enum { WIDTHS = sizeof widths / sizeof *widths };
+
+typedef struct batch {
+  const loops_body *o;
+  gr_loop l;
+  gr_role role;  // of what is constant outside
+  uint32_t seed;
+  int leaves;
+  gr_val v[MOST], matrix[WIDTHS][WIDTHS][2], row[WIDTHS];
+  uint32_t n;
+} batch;
+
+static gr_type type_of(const batch *a, gr_val v) { return gr_at(a->l.b.g, v)->type; }
+
+static uint32_t width_of(const batch *a, gr_val v) {
+  uint32_t i = 0;
+  while (widths[i] != type_of(a, v).dim[1]) i++;
+  return i;
+}
+
+static gr_val constant(batch *a, const char *letter, gr_type t) {
+  gr_builder *b = a->l.outside;
+  gr_val outside = leaf(b, a->role, letter, a->leaves++, t);
+  if (a->role == GR_STATE) return gr_loop_const(&a->l, outside);
+  return gr_loop_const(&a->l, gr_cast(b, outside, a->o->dtype));
+}
+
+// A product with a constant matrix, of which there is one for each pair of sizes.
+static gr_val product(batch *a, gr_val x) {
+  uint32_t from = width_of(a, x), to = below(&a->seed, WIDTHS);
+  struct matmul attr = {.tb = below(&a->seed, 2), .wide = below(&a->seed, 2)};
+  gr_val *w = &a->matrix[from][to][attr.tb];
+  gr_type t = {GR_F32, 2, {widths[attr.tb ? to : from], widths[attr.tb ? from : to]}};
+  if (!gr_is(*w)) *w = constant(a, "w", t);
+  gr_dtype dtype = type_of(a, *w).dtype;
+  attr.wide &= gr_dtypes[dtype].size == 2;
+  return GR_EMIT(&a->l.b, &gr_op_matmul, &attr, gr_cast(&a->l.b, x, dtype), *w);
+}
+
+// A value of the sizes of x, of its type: x itself, if there is no other.
+static gr_val partner(batch *a, gr_val x) {
+  uint32_t from = below(&a->seed, a->n), i = 0;
+  while (i < a->n && type_of(a, a->v[(from + i) % a->n]).dim[1] != type_of(a, x).dim[1]) i++;
+  return gr_cast(&a->l.b, a->v[(from + i) % a->n], type_of(a, x).dtype);
+}
+
+static gr_val batch_node(batch *a) {
+  gr_val x = a->v[below(&a->seed, a->n)];
+  uint32_t kind = below(&a->seed, 9);
+  if (kind < NODES_SIMPLE) return nodes_simple(&a->l.b, kind, x, partner(a, x));
+  if (kind > 4) return gr_scale(&a->l.b, product(a, x), 0.5);
+  gr_val *row = &a->row[width_of(a, x)];
+  if (!gr_is(*row)) *row = constant(a, "r", (gr_type){GR_F32, 1, {type_of(a, x).dim[1]}});
+  return gr_bias_add(&a->l.b, x, gr_cast(&a->l.b, *row, type_of(a, x).dtype));
+}
+
+static gr_val carry_of(batch *a, int i) {
+  int64_t rows = a->o->rows, width = widths[below(&a->seed, WIDTHS)];
+  gr_type t = {a->role == GR_STATE || below(&a->seed, 2) ? GR_F32 : a->o->dtype, 2, {rows, width}};
+  if (a->o->dtype == GR_F64) t.dtype = GR_F64;
+  return i == 1 ? gr_loop_zero(&a->l, t, "z")
+                : gr_loop_carry(&a->l, leaf(a->l.outside, GR_INPUT, "c", i, t), "c");
+}
+
+static void put_batch(batch *a, gr_builder *b, const loops_body *o, gr_role role) {
+  gr_val carry[CARRIES];
+  *a = (batch){.o = o, .seed = o->seed, .role = role};
+  gr_loop_open(&a->l, b, o->steps, below(&a->seed, 2));
+  for (int i = 0; i < SEQS; i++) {
+    gr_type stack = {role == GR_STATE ? GR_F32 : o->dtype,
+                     3,
+                     {o->steps, o->rows, widths[below(&a->seed, WIDTHS)]}};
+    a->v[a->n++] = gr_loop_seq(&a->l, leaf(b, GR_INPUT, "x", i, stack));
+  }
+  for (int i = 0; i < CARRIES; i++) a->v[a->n++] = carry[i] = carry_of(a, i);
+  for (uint32_t made = 4 + below(&a->seed, 12); made--; a->n++) a->v[a->n] = batch_node(a);
+  for (int i = 0; i < CARRIES; i++) {
+    gr_val next = product(a, a->v[below(&a->seed, a->n)]);
+    next = below(&a->seed, 2) ? a->v[a->n - 1 - below(&a->seed, 4)] : next;
+    if (type_of(a, next).dim[1] != type_of(a, carry[i]).dim[1]) next = partner(a, carry[i]);
+    carry_on(&a->l, &a->seed, carry[i], gr_cast(&a->l.b, next, type_of(a, carry[i]).dtype));
+  }
+  for (int i = 0; i < YIELDS; i++) gr_loop_yield(&a->l, a->v[below(&a->seed, a->n)]);
+  gr_loop_close(&a->l);
+}
+
+gr_status loops_batch(gr_arena *arena, const loops_body *o, gr_graph **out) {
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
+  batch a;
+  put_batch(&a, &b, o, GR_INPUT);
+  return results(&b, &a.l, out);
+}
+
+static gr_val mean(gr_builder *b, gr_val v) {
+  for (gr_type t; !b->err && (t = gr_at(b->g, v)->type).rank;)
+    v = gr_scale(b, gr_sum(b, v, 0), 1 / (double)t.dim[0]);
+  return v;
+}
+
+gr_status loops_train(gr_arena *arena, const loops_body *o, gr_graph **out) {
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "model"};
+  gr_options options = {.optimizer = "sgd", .gpu = true, .precision = o->dtype};
+  batch a;
+  put_batch(&a, &b, o, GR_STATE);
+  const gr_node *n = b.err ? NULL : &b.g->nodes[gr_at(b.g, a.l.made)->node];
+  gr_val sum = mean(&b, leaf(&b, GR_STATE, "w", 99, (gr_type){GR_F32, 1, {4}}));
+  for (int k = 0, count = n ? n->n_out : 0; k < count; k++) {
+    gr_val t = gr_tanh(&b, mean(&b, gr_out(n, k)));
+    n = &b.g->nodes[gr_at(b.g, a.l.made)->node];  // nodes move as they become more
+    sum = gr_add(&b, sum, t);
+  }
+  b.g->loss = sum;
+  if (b.err) return b.err;
+  return gr_compile(arena, b.g, GR_TRAIN, &options, out);
 }

@@ -1,8 +1,19 @@
 // loops.h - graphs of one loop with a random body, which a GPU runs as one kernel.
 #pragma once
-#include "ir/op.h"
+#include "compiler/pass.h"
 
-// Products and elementwise nodes on f32[side,side], with a row; carries that start at zero, are handed
-// on, or come from the data; forwards or backwards. Its inputs are f32, its results out0, out1, ...
-GR_MUST_USE gr_status loops_random(gr_arena *, uint32_t seed, int64_t steps, int64_t side,
-                                   gr_graph **out);
+typedef struct loops_body {
+  uint32_t seed;
+  int64_t steps, rows;
+  gr_dtype dtype;
+} loops_body;
+
+// Products and elementwise nodes on [rows, rows], any of any, with a row; carries that start at
+// zero, are handed on, or come from the data; forwards or backwards. All values are of the dtype.
+GR_MUST_USE gr_status loops_square(gr_arena *, const loops_body *, gr_graph **out);
+// The same on rows of several sizes, as a batch has them: products with constant matrices, and
+// casts; some values are f32 where the dtype is narrower. Their inputs are inputs of the graph, or,
+// if it is to be trained, its weights. Results are out0, out1, ...
+GR_MUST_USE gr_status loops_batch(gr_arena *, const loops_body *, gr_graph **out);
+// The program of a training step of loops_batch, whose products are of the dtype.
+GR_MUST_USE gr_status loops_train(gr_arena *, const loops_body *, gr_graph **out);

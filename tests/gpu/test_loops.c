@@ -1,96 +1,162 @@
 // test_loops.c - loops as one kernel on the device cuda (ops/loop/scan_gpu.c), against the CPU
-// running their nodes step by step: random bodies of products and elementwise nodes, with rows,
-// fused or not, forwards and backwards, with carries that start at zero, are handed on, or come
-// from the data.
+// running their nodes step by step: random bodies of products and elementwise nodes, fused or not,
+// in all dtypes, alone and in training steps with their gradients.
+//
+//   test_gpu_loops [SEED]    one body of each kind
 #include <math.h>
 #include <stdlib.h>
 #include "compiler/compile.h"
-#include "compiler/pass.h"
+#include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu.h"
+#include "ops/ops.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
 #include "tests/gpu/loops.h"
+#include "tests/nodes.h"
 
-enum { BODIES = 24, MOST = 6 * 40 * 40 };
+enum { MOST = 1 << 20 };
+static const gr_device_ops *device;
+static uint32_t first = 1, last = 0;  // seeds, if they are given
 
-static float random_float(uint32_t *seed) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return (float)(*seed >> 16) / 32768 - 1;
+// ---- Running -----------------------------------------------------------------------------------
+
+static void fill(gr_exec *e, const gr_exec_tensor *t, const char *name) {
+  static char data[MOST];
+  uint32_t seed = (uint32_t)name[0] * 31 + (uint32_t)name[1];
+  int64_t n = gr_type_count(&t->type);
+  double scale = name[0] == 'w' ? 0.4 : 1;
+  CHECK(t->bytes <= MOST, "%s has %zu bytes", name, t->bytes);
+  for (int64_t k = 0; k < n; k++)
+    gr_put(data, t->type.dtype, k,
+           !strcmp(name, "lr")     ? 0.5
+           : !strcmp(name, "step") ? 0
+                                   : scale * ((double)below(&seed, 1 << 15) / (1 << 14) - 1));
+  MUST(gr_exec_write(e, t, data));
+  MUST(gr_exec_wait(e));
 }
 
-// Runs a graph on a device, and reads all its results, one after the other.
-static void run(const gr_graph *g, gr_arena *arena, const gr_device_ops *device, float *out) {
-  static float data[MOST];
+static double *take(gr_exec *e, const gr_exec_tensor *t, double *out) {
+  static char data[MOST];
+  int64_t n = gr_type_count(&t->type);
+  CHECK(t->bytes <= MOST, "a value has %zu bytes", t->bytes);
+  MUST(gr_exec_read(e, t, data));
+  MUST(gr_exec_wait(e));
+  for (int64_t k = 0; k < n; k++) *out++ = gr_get(data, t->type.dtype, k);
+  return out;
+}
+
+// Runs a graph on a device, and reads its results and states, one after the other.
+static void run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, double *out) {
   gr_plan *plan;
   gr_exec *e;
-  gr_compiled c = {.kind = "train", .bucket = "", .g = g, .gpu = device->gpu};
+  gr_compiled c = {.kind = "train", .bucket = "", .g = g, .gpu = on->gpu};
   MUST(gr_plan_link(arena, &c, 1, &plan));
-  gr_exec_options o = {.device = device, .threads = 1};
+  gr_exec_options o = {.device = on, .threads = 1};
   MUST(gr_exec_open(plan, &o, &e));
   for (uint32_t i = 1; i < g->n_values; i++) {
-    uint32_t seed = i;
-    if (g->values[i].role != GR_INPUT) continue;
-    gr_exec_tensor t = gr_exec_input(e, plan->programs, g->values[i].name);
-    for (size_t k = 0; k < t.bytes / sizeof(float); k++) data[k] = random_float(&seed);
-    MUST(gr_exec_write(e, &t, data));
-    MUST(gr_exec_wait(e));
+    gr_exec_tensor t = gr_exec_input(e, plan->programs, g->values[i].name ? g->values[i].name : "");
+    if (g->values[i].role == GR_INPUT && t.at) fill(e, &t, g->values[i].name);
+  }
+  for (uint32_t i = 0; i < plan->n_states; i++) {
+    gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
+    fill(e, &t, plan->states[i].name);
   }
   MUST(gr_exec_run(e, plan->programs));
   for (uint32_t k = 0; k < g->n_results; k++) {
     gr_exec_tensor t = gr_exec_result(e, plan->programs, g->result_names[k]);
-    MUST(gr_exec_read(e, &t, out));
-    MUST(gr_exec_wait(e));
-    out += t.bytes / sizeof(float);
+    out = take(e, &t, out);
+  }
+  for (uint32_t i = 0; i < plan->n_states; i++) {
+    gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
+    out = take(e, &t, out);
   }
   gr_exec_close(e);
 }
 
-static bool is_one_kernel(gr_arena *arena, const gr_graph *g) {
+// ---- Comparing ---------------------------------------------------------------------------------
+
+// Numbers of the kernels of a graph's loops.
+typedef struct seen {
+  int loops, kernels, groups, waits;
+} seen;
+
+static void look(gr_arena *arena, const gr_graph *g, seen *out) {
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
-  bool all = true;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     gr_op_call call;
     gr_op_call_of(g, &g->nodes[i], &call);
-    gr_gpu_call d = {.call = &call, .arena = arena, .launch = launch};
+    gr_gpu_call d = {.call = &call, .arena = arena, .launch = launch, .processors = 4};
+    if (call.op != &gr_op_scan) continue;
     gr_status s = gr_gpu_describe(&d);
-    all &= !s;
+    out->loops++, out->kernels += !s;
+    for (int k = 0; !s && k < d.n; k++)
+      if (launch[k].kind == GR_GPU_KERNEL) out->waits += launch[k].kernel.barriers > 1;
     gr_status_drop(s);
   }
-  return all;
 }
 
-static void compare(const gr_graph *g, const float *x, const float *y, uint32_t seed) {
-  for (uint32_t k = 0; k < g->n_results; k++) {
-    int64_t n = gr_type_count(&gr_at(g, g->results[k])->type);
-    double worst = 0;
-    for (int64_t i = 0; i < n; i++) {
-      double off = fabs((double)x[i] - (double)y[i]) / (1 + fabs((double)y[i]));
-      if (!(off <= worst)) worst = off;
-    }
-    CHECK(worst < 2e-4, "body %u, result %u is off by %g", seed, k, worst);
-    x += n, y += n;
+static double worst_of(const double *x, const double *y, int64_t n) {
+  double off = 0, most = 1;
+  for (int64_t i = 0; i < n; i++) {
+    if (fabs(y[i]) > most) most = fabs(y[i]);
+    if (!(fabs(x[i] - y[i]) <= off)) off = fabs(x[i] - y[i]);
   }
+  return off / most;
 }
 
-static void one(uint32_t seed, int64_t steps, int64_t side, const gr_device_ops *device) {
-  static float want[8 * MOST], got[8 * MOST];
+typedef struct kind {
+  const char *name;
+  gr_status (*make)(gr_arena *, const loops_body *, gr_graph **);
+  uint32_t bodies;
+  gr_dtype dtype;
+  double tolerance;
+} kind;
+static const kind kinds[] = {
+    {"square", loops_square, 12, GR_F32, 2e-4}, {"square", loops_square, 4, GR_F64, 1e-10},
+    {"square", loops_square, 4, GR_BF16, 0.1},  {"square", loops_square, 4, GR_F16, 0.02},
+    {"batch", loops_batch, 14, GR_F32, 2e-4},   {"batch", loops_batch, 4, GR_F64, 1e-10},
+    {"batch", loops_batch, 10, GR_BF16, 0.1},   {"batch", loops_batch, 4, GR_F16, 0.02},
+    {"train", loops_train, 8, GR_F32, 2e-4},    {"train", loops_train, 8, GR_BF16, 0.1},
+    {"train", loops_train, 4, GR_F16, 0.02},
+};
+
+static void one(const kind *k, uint32_t seed, seen *out) {
+  static double want[MOST], got[MOST];
+  bool square = k->make == loops_square;
+  loops_body o = {97 * seed + k->dtype, 4 + seed % 3, seed % 4 ? 3 + seed % 15 : 37, k->dtype};
+  if (!square) o.rows = 1 + seed * 5 % 23;
   gr_arena *arena = gr_arena_create();
   gr_graph *g;
-  MUST(loops_random(arena, seed, steps, side, &g));
-  if (seed % 2) MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer = "sgd"}, &g));
-  CHECK(is_one_kernel(arena, g), "body %u runs node by node", seed);
+  memset(want, 0, sizeof want), memset(got, 0, sizeof got);
+  MUST(k->make(arena, &o, &g));
+  if (k->make != loops_train && seed % 2)
+    MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer = "sgd"}, &g));
+  look(arena, g, out);
   run(g, arena, &gr_device_cpu, want);
   run(g, arena, device, got);
-  compare(g, got, want, seed);
+  double off = worst_of(got, want, MOST);
+  CHECK(off <= k->tolerance, "%s of %s, seed %u: off by %g", k->name, gr_dtypes[k->dtype].name,
+        seed, off);
   gr_arena_destroy(arena);
 }
 
 static void random_bodies(void) {
-  const gr_device_ops *device;
+  seen all = {0};
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
-  for (uint32_t seed = 1; seed <= BODIES; seed++)
-    one(seed, 4 + seed % 3, seed % 4 ? 3 + seed % 5 : 37, device);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (uint32_t seed = first; seed <= (last ? last : kinds[i].bodies); seed++)
+      one(&kinds[i], seed, &all);
+  printf("  %d loops, %d of them one kernel, in %d of which blocks wait for each other in a step\n",
+         all.loops, all.kernels, all.waits);
+  CHECK(all.kernels == all.loops, "%d loops run node by node", all.loops - all.kernels);
+  CHECK(last || all.waits > all.loops / 3, "the bodies are too tame");
 }
 
-int main(int argc, char **argv) { return RUN(argc, argv, {"random_bodies", random_bodies}); }
+int main(int argc, char **argv) {
+  if (argc > 1 && atoi(argv[1]) > 0) {
+    first = last = (uint32_t)atoi(argv[1]);
+    argc--, argv++;
+  }
+  return RUN(argc, argv, {"random_bodies", random_bodies});
+}

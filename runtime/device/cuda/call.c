@@ -99,7 +99,11 @@ gr_status gr_cuda_kernel(gr_device *d, const gr_op_call *call, const gr_launch *
     return GR_OK;
   }
   gr_arena *work = gr_arena_create();
-  gr_gpu_call g = {.call = call, .processors = c->processors, .where = where, .arena = work};
+  gr_gpu_call g = {.call = call,
+                   .processors = c->processors,
+                   .shared = (size_t)c->shared,
+                   .where = where,
+                   .arena = work};
   g.launch = GR_NEW(work, gr_gpu_launch, GR_GPU_LAUNCHES);
   gr_status s = open_call(c, &g, out);
   gr_arena_destroy(work);

@@ -44,6 +44,8 @@ static gr_status read_device(gr_cuda *c) {
   CU_TRY(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->device));
   CU_TRY(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, c->device));
   CU_TRY(cuDeviceGetAttribute(&c->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, c->device));
+  CU_TRY(cuDeviceGetAttribute(&c->shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                              c->device));
   c->arch = major * 10 + minor;
   if (c->arch >= 70) return GR_OK;
   return gr_hint(

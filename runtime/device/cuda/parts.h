@@ -94,6 +94,7 @@ struct gr_cuda {
   char name[128];
   int index, arch;  // arch: 90 is compute capability 9.0
   int processors;   // streaming multiprocessors
+  int shared;       // bytes of shared memory that a block can have
   CUstream stream[GR_QUEUE_COUNT];
   CUevent event[GR_EVENT_COUNT];
   gr_staging staging;
