@@ -150,11 +150,10 @@ static void offer_flag_value(line *l, const gr_compose_request *q, const char *t
                              const char *before) {
   if (!strcmp(takes, "DIR")) offer_files(l, before, FOLDERS);
   if (!strcmp(takes, "PASS")) offer_passes(l, before);
-  static const char *const words[][2] = {{"STEP", "best"},
-                                         {"STEP", "last"},
-                                         {"SPLIT", "validation"},
-                                         {"SPLIT", "train"},
-                                         {"SPLIT", "all"}};
+  static const char *const words[][2] = {
+      {"STEP", "best"},   {"STEP", "last"},        {"SPLIT", "validation"},
+      {"SPLIT", "train"}, {"SPLIT", "all"},        {"LOGGED", "loss"},
+      {"LOGGED", "lr"},   {"LOGGED", "grad_norm"}, {"LOGGED", "validation.*"}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(takes, words[i][0])) offer(l, before, words[i][1], "");
   for (int i = 0; !strcmp(takes, "SHELL") && gr_cli_shell(i); i++)
@@ -176,11 +175,25 @@ static void offer_paths(line *l) {
   offer_files(l, gr_arena_strndup(l->arena, l->word, (size_t)(from - l->word)), FILES);
 }
 
+static void offer_operand(line *l, gr_operand o) {
+  if (o == GR_CONFIG_FILE) offer_files(l, "", CONFIGS);
+  if (o == GR_FOLDER) offer_files(l, "", FOLDERS);
+  if (o == GR_ANY_FILE) offer_files(l, "", FILES);
+}
+
+// Behind the first argument: files or folders, and overrides of the configuration, which may be
+// that of a run's folder.
+static void offer_rest(line *l, gr_compose_request *q, const gr_operands *takes) {
+  if (takes->first == GR_FOLDER)
+    q->path = gr_arena_printf(l->arena, "%s/.hydra/config.yaml", q->path);
+  if (takes->overrides) gr_show_completion(l->out, l->arena, q, l->word), offer_paths(l);
+  offer_operand(l, takes->more);
+}
+
 static void complete_config(line *l, const char *command, int first) {
   const char *open, *equals = strchr(l->word, '=');
   gr_compose_request q = read_request(l, command, first, &open);
-  bool run = gr_args_operand(command) == GR_OPERAND_RUN;
-  if (run && q.path) q.path = gr_arena_printf(l->arena, "%s/.hydra/config.yaml", q.path);
+  gr_operands of = gr_args_operands(command);
   size_t len = equals ? (size_t)(equals - l->word) : 0;
   const char *takes = *l->word == '-' && equals ? flag_value(command, l->word, len) : NULL;
   if (open)
@@ -192,11 +205,9 @@ static void complete_config(line *l, const char *command, int first) {
   else if (l->n && !strcmp(l->words[l->n - 1], "--help"))
     gr_show_keys(l->out, l->arena, &q, "", l->word);
   else if (!q.path)
-    offer_files(l, "", run ? FOLDERS : CONFIGS);
-  else {
-    gr_show_completion(l->out, l->arena, &q, l->word), offer_paths(l);
-    if (gr_args_takes_words(command)) offer_files(l, "", FILES);
-  }
+    offer_operand(l, of.first);
+  else
+    offer_rest(l, &q, &of);
 }
 
 // ---- Commands --------------------------------------------------------------------

@@ -6,3 +6,6 @@ target_link_libraries(test_events gr_report)
 target_compile_definitions(test_events PRIVATE
   READ_EVENTS="${CMAKE_CURRENT_SOURCE_DIR}/report/read_events.py")
 add_test(NAME report.events COMMAND test_events)
+add_executable(test_plot runtime/report/test_plot.c)
+target_link_libraries(test_plot gr_report m)
+add_test(NAME report.plot COMMAND test_plot)

@@ -8,7 +8,17 @@
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
 
 // The commands that a flag is for. OPS and CKPT read their few words themselves.
-enum { TRAIN = 1, PLAN = 2, DATA = 4, OPS = 8, CKPT = 16, EVAL = 32, PREDICT = 64, EXPORT = 128 };
+enum {
+  TRAIN = 1,
+  PLAN = 2,
+  DATA = 4,
+  OPS = 8,
+  CKPT = 16,
+  EVAL = 32,
+  PREDICT = 64,
+  EXPORT = 128,
+  PLOT = 256
+};
 enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
 
 static const struct flag {
@@ -36,8 +46,11 @@ static const struct flag {
      "the checkpoint: best (the default), last, or a step"},
     {"--split", "SPLIT", TEXT, offsetof(gr_args, split), EVAL,
      "the samples: validation (the default), train, or all"},
-    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT,
-     "writes the predictions there, not on standard output"},
+    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT | PLOT,
+     "writes to this file, not on standard output; curves as SVG"},
+    {"--key", "LOGGED", TEXT, offsetof(gr_args, key), PLOT,
+     "which values, by names and patterns (loss,validation.*)"},
+    {"--log", NULL, SET, offsetof(gr_args, log), PLOT, "a logarithmic axis"},
     {"--optimizer", NULL, SET, offsetof(gr_args, optimizer), EXPORT,
      "also writes the states of the optimizer"},
     {"--json", NULL, SET, offsetof(gr_args, json), EVAL, "prints JSON"},
@@ -48,11 +61,18 @@ enum { N_FLAGS = sizeof flags / sizeof *flags };
 static const struct {
   const char *name;
   unsigned bit;
-  gr_operand first;
-} commands[] = {{"train", TRAIN, GR_OPERAND_CONFIG},  {"plan", PLAN, GR_OPERAND_CONFIG},
-                {"data", DATA, GR_OPERAND_CONFIG},    {"ops", OPS, GR_OPERAND_CONFIG},
-                {"ckpt", CKPT, GR_OPERAND_RUN},       {"eval", EVAL, GR_OPERAND_RUN},
-                {"predict", PREDICT, GR_OPERAND_RUN}, {"export", EXPORT, GR_OPERAND_RUN}};
+  gr_operands takes;
+} commands[] = {
+    {"train", TRAIN, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
+    {"plan", PLAN, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
+    {"data", DATA, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
+    {"ops", OPS, {GR_NO_OPERAND, GR_NO_OPERAND, false}},
+    {"ckpt", CKPT, {GR_FOLDER, GR_NO_OPERAND, false}},
+    {"eval", EVAL, {GR_FOLDER, GR_NO_OPERAND, true}},
+    {"predict", PREDICT, {GR_FOLDER, GR_ANY_FILE, true}},
+    {"export", EXPORT, {GR_FOLDER, GR_ANY_FILE, false}},
+    {"plot", PLOT, {GR_FOLDER, GR_FOLDER, false}},
+};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 // The command of a first argument; anything but a command's name is a configuration to train with.
@@ -62,14 +82,10 @@ static unsigned command_of(const char *word) {
   return TRAIN;
 }
 
-gr_operand gr_args_operand(const char *command) {
+gr_operands gr_args_operands(const char *command) {
   for (int i = 0; i < N_COMMANDS; i++)
-    if (!strcmp(commands[i].name, command)) return commands[i].first;
-  return GR_OPERAND_CONFIG;
-}
-
-bool gr_args_takes_words(const char *command) {
-  return (command_of(command) & (PREDICT | EXPORT)) != 0;
+    if (!strcmp(commands[i].name, command)) return commands[i].takes;
+  return commands[0].takes;
 }
 
 int gr_args_first(int argc, char **argv) {
@@ -180,7 +196,7 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
       all = gr_also(all, one_flag(arena, out, argc, argv, &i));
     else if (!out->config && gr_args_is_config(argv[i]))
       out->config = argv[i];
-    else if (gr_args_takes_words(out->command) && gr_args_is_config(argv[i]))
+    else if (gr_args_operands(out->command).more && gr_args_is_config(argv[i]))
       out->words[out->n_words++] = argv[i];
     else
       out->overrides[out->n_overrides++] = argv[i];

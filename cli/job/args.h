@@ -25,7 +25,8 @@ typedef struct gr_args {
   int n_without;
   const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
   int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
-  bool plain, profile, audio, json, optimizer;
+  bool plain, profile, audio, json, optimizer, log;
+  const char *key;                 // --key=KEY,... of `plot`
   const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
   char **flags;                    // all flags and their values, in their original form
@@ -41,10 +42,14 @@ bool gr_args_flag(const char *command, int i, gr_flag *out);
 // is one if such a file exists.
 bool gr_args_is_config(const char *arg);
 
-// What the first argument of a command is, for completion.
-typedef enum gr_operand { GR_OPERAND_CONFIG, GR_OPERAND_RUN } gr_operand;
-gr_operand gr_args_operand(const char *command);
-bool gr_args_takes_words(const char *command);  // files or folders behind the first argument
+// What a command takes besides flags: its first argument, further ones, and whether overrides
+// (key=value) of a configuration may be among them. A folder is that of a run.
+typedef enum gr_operand { GR_NO_OPERAND, GR_CONFIG_FILE, GR_FOLDER, GR_ANY_FILE } gr_operand;
+typedef struct gr_operands {
+  gr_operand first, more;
+  bool overrides;
+} gr_operands;
+gr_operands gr_args_operands(const char *command);
 
 // The index of the first argument behind the command's name, which may be missing for train.
 int gr_args_first(int argc, char **argv);

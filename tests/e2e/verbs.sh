@@ -1,5 +1,5 @@
 # verbs.sh - what is done with a run after it has trained, or while it does: eval,
-# predict, export.
+# predict, export, plot.
 . "${0%/*}/lib.sh"
 
 # Three kinds around three points, the second coordinate on another scale.
@@ -234,11 +234,37 @@ else
   skip "safetensors loads it" "no safetensors"
 fi
 
+# ---- plot
+expect "plot" 0 "^ +loss$" "^ +accuracy$" "validation.loss" "^ +[0-9.]+ [+]" -- env LC_ALL=C "$graphrun" plot "$run"
+expect "plot of two runs, a value each" 0 "^ +a run$" "^ +b from$" -- "$graphrun" plot "$run" from/ --key=loss
+expect "plot of patterns" 0 "^ +lr$" "^ +accuracy$" -- "$graphrun" plot "$run" '--key=lr,*accuracy'
+expect "plot in a terminal of UTF-8" 0 "┤" "──" -- env LC_ALL=C.UTF-8 "$graphrun" plot "$run" --key=loss
+expect "plot as SVG" 0 -- "$graphrun" plot "$run" from --log --out=curves.svg
+expect "... again" 0 -- "$graphrun" plot "$run" from --log --out=again.svg
+check "... is the same" cmp curves.svg again.svg
+check "... and a document" sh -c 'head -1 curves.svg | grep -q "^<svg " && tail -1 curves.svg | grep -qx "</svg>"'
+if python3 -c 'import xml.dom.minidom' 2>/dev/null; then
+  check "... of well-formed XML" python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("curves.svg")'
+else
+  skip "... of well-formed XML" "no python3"
+fi
+mkdir begun && head -5 "$run/metrics.jsonl" >begun/metrics.jsonl && printf '{"step": 5, "lo' >>begun/metrics.jsonl
+expect "plot of a run that is writing a line" 0 "loss" -- "$graphrun" plot begun
+mkdir damaged && sed '3s/.*/{"step": 2, nonsense/' "$run/metrics.jsonl" >damaged/metrics.jsonl
+expect "plot of a damaged file" 66 "damaged/metrics.jsonl:3:13: .*no row of values" -- "$graphrun" plot damaged
+expect "plot of no run" 2 "no run is given" -- "$graphrun" plot
+expect "plot of a folder that is none" 66 "there is no folder 'nowhere'" -- "$graphrun" plot nowhere
+expect "plot of a folder without values" 66 "has no metrics.jsonl" -- "$graphrun" plot "$scratch/project/data"
+expect "plot of a value that is not logged" 2 "no run has logged 'los'" "did you mean 'loss'" -- "$graphrun" plot "$run" --key=los
+expect "plot into a folder that is not there" 74 "cannot write 'gone/x.svg'" -- "$graphrun" plot "$run" --out=gone/x.svg
+
 # ---- Completion
 offers() { "$graphrun" config --complete "$1" | grep -qxF -e "$2"; }
 check "completion of a run" offers "graphrun eval $run" "$run/"
 check "... of which checkpoint" offers "graphrun eval $run --which=l" "--which=last"
 check "... of the split" offers "graphrun eval $run --split " "train"
 check "... of inputs" offers "graphrun predict $run new" "new.csv"
+check "... of a second run" offers "graphrun plot $run beg" "begun/"
+check "... of logged values" offers "graphrun plot $run --key=gr" "--key=grad_norm"
 check "... of keys" offers "graphrun eval $run data.valid" "data.validation_fraction="
 counts

@@ -1,0 +1,158 @@
+// plot.c - `graphrun plot RUN ...`: curves of what runs have logged, over each other.
+#include <fnmatch.h>
+#include <string.h>
+#include "cli/commands.h"
+#include "cli/job/args.h"
+#include "cli/show_plot.h"
+#include "runtime/report/series.h"
+
+enum { MAX_PANELS = 64, MAX_KEYS = 256, MAX_RUNS = 64 };
+
+typedef struct plotted {
+  gr_arena *arena;
+  const char *run[MAX_RUNS], *label[MAX_RUNS];
+  gr_series_list series[MAX_RUNS];
+  int n_runs;
+  const char *key[MAX_KEYS];
+  int n_keys;
+  bool log;
+} plotted;
+
+// ---- Runs -----------------------------------------------------------------------------------
+
+// The last `parts` components of a path.
+static const char *tail_of(gr_arena *a, const char *path, int parts) {
+  size_t end = strlen(path);
+  while (end > 1 && path[end - 1] == '/') end--;
+  const char *from = path + end;
+  while (from > path && !(from[-1] == '/' && --parts == 0)) from--;
+  return gr_arena_strndup(a, from, (size_t)(path + end - from));
+}
+
+// As short as tells the runs apart.
+static void label_runs(plotted *p) {
+  bool same = true;
+  for (int parts = 1; same && parts < 16; parts++) {
+    same = false;
+    for (int i = 0; i < p->n_runs; i++) {
+      p->label[i] = gr_show_visible(p->arena, tail_of(p->arena, p->run[i], parts));
+      for (int k = 0; k < i; k++) same |= !strcmp(p->label[i], p->label[k]);
+    }
+  }
+}
+
+static gr_status read_runs(plotted *p, const gr_args *args) {
+  if (!args->config)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given"),
+                   "graphrun plot outputs/DATE/TIME");
+  if (args->n_overrides)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is no folder of a run", args->overrides[0]);
+  if (args->n_words >= MAX_RUNS)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "more than %d runs", MAX_RUNS);
+  p->run[p->n_runs++] = args->config;
+  for (int i = 0; i < args->n_words; i++) p->run[p->n_runs++] = args->words[i];
+  for (int i = 0; i < p->n_runs; i++) {
+    if (!gr_is_dir(p->run[i]))
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder '%s'", p->run[i]);
+    GR_TRY(gr_series_read(p->arena, p->run[i], &p->series[i]));
+  }
+  label_runs(p);
+  return GR_OK;
+}
+
+// ---- Keys -----------------------------------------------------------------------------------
+
+static bool has_key(const plotted *p, const char *key) {
+  for (int i = 0; i < p->n_keys; i++)
+    if (!strcmp(p->key[i], key)) return true;
+  return false;
+}
+
+// Adds the keys that a pattern matches, in the order in which runs have them.
+static int add_keys(plotted *p, const char *pattern) {
+  int found = 0;
+  for (int r = 0; r < p->n_runs; r++)
+    for (int i = 0; i < p->series[r].n; i++) {
+      const char *key = p->series[r].at[i].key;
+      if (fnmatch(pattern, key, 0)) continue;
+      found++;
+      if (!has_key(p, key) && p->n_keys < MAX_KEYS) p->key[p->n_keys++] = key;
+    }
+  return found;
+}
+
+static gr_status no_key(plotted *p, const char *key) {
+  gr_text list = gr_text_make(p->arena);
+  p->n_keys = 0;
+  add_keys(p, "*");
+  for (int i = 0; i < p->n_keys; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", p->key[i]);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run has logged '%s'", key);
+  const char *near = gr_text_nearest(key, p->key, p->n_keys);
+  return near ? gr_hint(s, "did you mean '%s'? there are: %s", near, list.at)
+              : gr_hint(s, "there are: %s", list.at);
+}
+
+static gr_status choose_keys(plotted *p, const char *given) {
+  const char *at = given ? given : "loss,validation.*";
+  for (size_t n; *at; at += n + (at[n] == ',')) {
+    n = strcspn(at, ",");
+    const char *pattern = gr_arena_strndup(p->arena, at, n);
+    if (!add_keys(p, pattern) && given) return no_key(p, pattern);
+  }
+  return p->n_keys ? GR_OK : no_key(p, "loss");
+}
+
+// ---- Panels ---------------------------------------------------------------------------------
+
+// Keys with the same last part share a panel: loss, validation.loss.
+static const char *panel_of(const char *key) {
+  const char *dot = strrchr(key, '.');
+  return dot && dot[1] ? dot + 1 : key;
+}
+
+static void add_curves(const plotted *p, const char *title, gr_panel *out) {
+  gr_curve *curves = GR_NEW(p->arena, gr_curve, p->n_keys * p->n_runs);
+  int keys = 0;
+  for (int k = 0; k < p->n_keys; k++) keys += !strcmp(panel_of(p->key[k]), title);
+  *out = (gr_panel){gr_show_visible(p->arena, title), "step", curves, 0, p->log};
+  for (int k = 0; k < p->n_keys; k++)
+    for (int r = 0; r < p->n_runs && !strcmp(panel_of(p->key[k]), title); r++) {
+      const gr_series *s = gr_series_find(&p->series[r], p->key[k]);
+      const char *key = gr_show_visible(p->arena, p->key[k]);
+      if (!s) continue;
+      const char *name = p->n_runs == 1 ? key
+                         : keys == 1    ? p->label[r]
+                                        : gr_arena_printf(p->arena, "%s %s", p->label[r], key);
+      curves[out->n++] = (gr_curve){name, s->x, s->y, s->n};
+    }
+}
+
+static gr_status plot(plotted *p, const gr_args *args) {
+  gr_panel *panels = GR_NEW(p->arena, gr_panel, MAX_PANELS);
+  int n = 0;
+  GR_TRY(read_runs(p, args));
+  GR_TRY(choose_keys(p, args->key));
+  p->log = args->log;
+  for (int k = 0; k < p->n_keys; k++) {
+    const char *title = panel_of(p->key[k]);
+    bool drawn = false;
+    for (int i = 0; i < k; i++) drawn |= !strcmp(panel_of(p->key[i]), title);
+    if (drawn) continue;
+    if (n == MAX_PANELS)
+      return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "more than %d panels", MAX_PANELS);
+    add_curves(p, title, &panels[n++]);
+  }
+  return gr_show_plot(p->arena, panels, n, args->out);
+}
+
+gr_status gr_cmd_plot(int argc, char **argv) {
+  gr_arena *arena = gr_arena_create();
+  gr_args args;
+  plotted *p = GR_NEW(arena, plotted, 1);
+  p->arena = arena;
+  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
+  s = s ? s : plot(p, &args);
+  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
+  gr_arena_destroy(arena);
+  return GR_OK;
+}

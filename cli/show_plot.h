@@ -1,0 +1,7 @@
+// show_plot.h - writes panels of curves to an SVG file or draws them on standard output.
+#pragma once
+#include "runtime/report/plot.h"
+
+// path: NULL: standard output, as wide as the terminal. GR_ERR_IO.
+GR_MUST_USE gr_status gr_show_plot(gr_arena *, const gr_panel *, int n, const char *path);
+const char *gr_show_visible(gr_arena *, const char *text);  // a name without control characters
