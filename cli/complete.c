@@ -153,7 +153,8 @@ static void offer_flag_value(line *l, const gr_compose_request *q, const char *t
   static const char *const words[][2] = {
       {"STEP", "best"},   {"STEP", "last"},        {"SPLIT", "validation"},
       {"SPLIT", "train"}, {"SPLIT", "all"},        {"LOGGED", "loss"},
-      {"LOGGED", "lr"},   {"LOGGED", "grad_norm"}, {"LOGGED", "validation.*"}};
+      {"LOGGED", "lr"},   {"LOGGED", "grad_norm"}, {"LOGGED", "validation.*"},
+      {"METRIC", "loss"}, {"METRIC", "accuracy"}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(takes, words[i][0])) offer(l, before, words[i][1], "");
   for (int i = 0; !strcmp(takes, "SHELL") && gr_cli_shell(i); i++)

@@ -17,7 +17,8 @@ enum {
   EVAL = 32,
   PREDICT = 64,
   EXPORT = 128,
-  PLOT = 256
+  PLOT = 256,
+  RANKED = 512
 };
 enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
 
@@ -50,10 +51,12 @@ static const struct flag {
      "writes to this file, not on standard output; curves as SVG"},
     {"--key", "LOGGED", TEXT, offsetof(gr_args, key), PLOT,
      "which values, by names and patterns (loss,validation.*)"},
+    {"--by", "METRIC", TEXT, offsetof(gr_args, by), RANKED,
+     "ranks by this metric; METRIC:min or METRIC:max says which end is best"},
     {"--log", NULL, SET, offsetof(gr_args, log), PLOT, "a logarithmic axis"},
     {"--optimizer", NULL, SET, offsetof(gr_args, optimizer), EXPORT,
      "also writes the states of the optimizer"},
-    {"--json", NULL, SET, offsetof(gr_args, json), EVAL, "prints JSON"},
+    {"--json", NULL, SET, offsetof(gr_args, json), EVAL | RANKED, "prints JSON"},
     {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };
@@ -72,6 +75,7 @@ static const struct {
     {"predict", PREDICT, {GR_FOLDER, GR_ANY_FILE, true}},
     {"export", EXPORT, {GR_FOLDER, GR_ANY_FILE, false}},
     {"plot", PLOT, {GR_FOLDER, GR_FOLDER, false}},
+    {"runs", RANKED, {GR_FOLDER, GR_FOLDER, false}},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

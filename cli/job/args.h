@@ -26,7 +26,7 @@ typedef struct gr_args {
   const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
   int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
   bool plain, profile, audio, json, optimizer, log;
-  const char *key;                 // --key=KEY,... of `plot`
+  const char *key, *by;            // --key=KEY,... of `plot`, --by=METRIC of `runs`
   const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
   char **flags;                    // all flags and their values, in their original form

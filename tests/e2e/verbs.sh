@@ -1,5 +1,5 @@
 # verbs.sh - what is done with a run after it has trained, or while it does: eval,
-# predict, export, plot.
+# predict, export, plot, runs.
 . "${0%/*}/lib.sh"
 
 # Three kinds around three points, the second coordinate on another scale.
@@ -257,6 +257,33 @@ expect "plot of a folder that is none" 66 "there is no folder 'nowhere'" -- "$gr
 expect "plot of a folder without values" 66 "has no metrics.jsonl" -- "$graphrun" plot "$scratch/project/data"
 expect "plot of a value that is not logged" 2 "no run has logged 'los'" "did you mean 'loss'" -- "$graphrun" plot "$run" --key=los
 expect "plot into a folder that is not there" 74 "cannot write 'gone/x.svg'" -- "$graphrun" plot "$run" --out=gone/x.svg
+
+# ---- runs
+mkdir many
+for lr in 1e-2 1e-5; do
+  limited "$graphrun" "$scratch/project/configs/table.yaml" 'hooks=[]' model.graph="$source/graphs/mlp.yaml" \
+    output.dir=many/a/lr$lr training.lr=$lr training.max_epochs=3
+done
+expect "runs, ranked" 0 "^run +status +steps +best accuracy +at step +last +lr$" "^many/a/lr1e-2 +done +[0-9]+ " \
+  "^many/a/lr1e-5 +done .* 1e-05$" -- "$graphrun" runs many
+check "... the best first" sh -c 'sed -n 2p "$1" | grep -q lr1e-2' sh "$log"
+expect "runs by the lowest" 0 -- "$graphrun" runs many --by=accuracy:min
+check "... which is the other" sh -c 'sed -n 2p "$1" | grep -q lr1e-5' sh "$log"
+expect "runs by another metric, as JSON" 0 '^ \{"run": "many/a/lr1e-2", "status": "done", "steps": [0-9]+, "metric": "loss", "best": [0-9.]+, ' \
+  '"differs": \{"training.lr": "0.01"\}\}' -- "$graphrun" runs many/ --by=validation.loss --json
+if command -v python3 >/dev/null 2>&1; then
+  check "... which is JSON" python3 -c 'import json, sys; assert len(json.load(open(sys.argv[1]))) == 2' "$log"
+else
+  skip "... which is JSON" "no python3"
+fi
+rm many/a/lr1e-5/training_results.json
+expect "runs that have not ended" 0 "^many/a/lr1e-5 +unfinished" -- "$graphrun" runs many
+expect "runs of no folder" 2 "there is no folder 'nowhere'" -- "$graphrun" runs nowhere
+expect "runs where there are none" 2 "there is no run in" -- "$graphrun" runs "$scratch/project/data"
+expect "runs by what none measures" 2 "no run has measured 'cer'" "hint: --by is one of: loss accuracy" -- "$graphrun" runs many --by=cer
+expect "runs by a metric in neither direction" 2 "METRIC:min or METRIC:max" -- "$graphrun" runs many --by=loss:low
+printf 'a: [\n' >many/a/lr1e-5/.hydra/config.yaml
+expect "runs with a damaged configuration" 65 "lr1e-5/.hydra/config.yaml:" -- "$graphrun" runs many
 
 # ---- Completion
 offers() { "$graphrun" config --complete "$1" | grep -qxF -e "$2"; }
