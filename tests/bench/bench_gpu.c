@@ -117,11 +117,11 @@ static void run_round(bench *b, int steps) {
   double from = gr_seconds();
   for (int i = 0; i < steps; i++) step(b);
   double loss = loss_of(b), all = gr_seconds() - from;
+  double used = b->job.spec.device->gpu ? bench_used_bytes() : 0;
   printf(
       "{\"steps\": %d, \"step_s\": %.6g, \"host_launch_s\": %.3g, \"host_upload_s\": %.3g, "
       "\"loss\": %.6g, \"gpu_used_mb\": %.1f}\n",
-      steps, all / steps, b->launching / steps, b->uploading / steps, loss,
-      bench_used_bytes() / 1e6);
+      steps, all / steps, b->launching / steps, b->uploading / steps, loss, used / 1e6);
 }
 
 static void time_steps(int argc, char **argv) {

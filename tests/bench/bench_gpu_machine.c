@@ -166,7 +166,7 @@ void bench_ceilings(int matrix, int megabytes) {
   gr_device *d;
   bench_must(gr_device_find("cuda", GR_NOWHERE, &kind));
   bench_must(kind->open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
-  printf("{\"copy_gb_s\": %.1f, \"copy_mb\": %d, \"matrix\": %d, \"matmul_tflop_s\": {",
+  printf("{\"copy_gb_s\": %.4g, \"copy_mb\": %d, \"matrix\": %d, \"matmul_tflop_s\": {",
          copy_rate(d, (size_t)megabytes << 20) / 1e9, megabytes, matrix);
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
     printf("%s\"%s\": %.4g", i ? ", " : "", gr_dtypes[dtypes[i]].name,

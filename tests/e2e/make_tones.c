@@ -1,5 +1,6 @@
 // make_tones.c - writes a data set that trains in a second: words in which each letter sounds as
-// two tones. `make_tones DIR [COUNT]` leaves DIR/tones.jsonl and DIR/wavs/*.wav (PCM16, 8 kHz).
+// two tones. `make_tones DIR [COUNT [LENGTH]]` leaves DIR/tones.jsonl and DIR/wavs/*.wav (PCM16, 8
+// kHz): COUNT words of 2 to 7 letters, or of LENGTH. A letter is 0.09 s.
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { RATE = 8000, LETTERS = 6, TONE = 560, GAP = 160, MAX_LETTERS = 8 };
+enum { RATE = 8000, LETTERS = 6, TONE = 560, GAP = 160, MAX_LETTERS = 1000 };
 
 static FILE *create(const char *path) {
   FILE *f = fopen(path, "wb");
@@ -24,9 +25,9 @@ static void finish(FILE *f, const char *path) {
 }
 
 // Where digits of a number in base LETTERS become the letters of a word.
-static void spell(int number, char *out) {
+static void spell(int number, int length, char *out) {
   unsigned mixed = (unsigned)number * 2654435761u;
-  int length = 2 + (int)((mixed >> 8) % (MAX_LETTERS - 2));
+  if (!length) length = 2 + (int)((mixed >> 8) % 6);
   for (int i = 0; i < length; i++, mixed = mixed * 1664525u + 1013904223u)
     out[i] = (char)('A' + (mixed >> 16) % LETTERS);
   out[length] = 0;
@@ -51,9 +52,9 @@ static void put_letter(FILE *f, char letter) {
   }
 }
 
-static void write_word(const char *dir, int number, FILE *manifest) {
+static void write_word(const char *dir, int number, int length, FILE *manifest) {
   char word[MAX_LETTERS + 1], path[4096];
-  spell(number, word);
+  spell(number, length, word);
   uint32_t samples = (uint32_t)strlen(word) * (TONE + GAP);
   snprintf(path, sizeof path, "%s/wavs/%03d.wav", dir, number);
   FILE *f = create(path);
@@ -65,15 +66,16 @@ static void write_word(const char *dir, int number, FILE *manifest) {
 }
 
 int main(int argc, char **argv) {
-  int count = argc > 2 ? atoi(argv[2]) : 40;
+  int count = argc > 2 ? atoi(argv[2]) : 40, length = argc > 3 ? atoi(argv[3]) : 0;
   char path[4096];
-  if (argc < 2) return fprintf(stderr, "usage: make_tones DIR [COUNT]\n"), 2;
+  if (argc < 2 || length < 0 || length > MAX_LETTERS)
+    return fprintf(stderr, "usage: make_tones DIR [COUNT [LENGTH]]\n"), 2;
   mkdir(argv[1], 0777);
   snprintf(path, sizeof path, "%s/wavs", argv[1]);
   mkdir(path, 0777);
   snprintf(path, sizeof path, "%s/tones.jsonl", argv[1]);
   FILE *manifest = create(path);
-  for (int i = 0; i < count; i++) write_word(argv[1], i, manifest);
+  for (int i = 0; i < count; i++) write_word(argv[1], i, length, manifest);
   finish(manifest, path);
   return 0;
 }

@@ -58,7 +58,7 @@ class SelfAttention(nn.Module):
         n, t, c = x.shape
         split = lambda y: y.view(n, t, self.heads, c // self.heads).transpose(1, 2)
         scores = split(self.q(x)) @ split(self.k(x)).transpose(2, 3) / math.sqrt(c // self.heads)
-        beyond = torch.arange(t)[None, :] >= lengths[:, None]
+        beyond = torch.arange(t, device=lengths.device)[None, :] >= lengths[:, None]
         scores = scores.masked_fill(beyond[:, None, None, :], float("-inf"))
         p = F.dropout(scores.softmax(-1), self.dropout, self.training)
         return self.o((p @ split(self.v(x))).transpose(1, 2).reshape(n, t, c))
@@ -71,7 +71,7 @@ class Halve(nn.Conv1d):
     def forward(self, x, lengths):
         x = F.relu(super().forward(x.transpose(1, 2))).transpose(1, 2)
         lengths = (lengths + 1) // 2
-        keep = torch.arange(x.shape[1])[None, :] < lengths[:, None]
+        keep = torch.arange(x.shape[1], device=lengths.device)[None, :] < lengths[:, None]
         return x * keep[:, :, None], lengths
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - tests the device cuda on this machine's GPUs, with NVIDIA's own libraries. It needs no network.
+# run.sh - tests and measures the device cuda on this machine's GPUs, with NVIDIA's own libraries. It needs no network.
 #
 #   tests/gpu/run.sh [-o FOLDER] [-t SECONDS] [-l SECONDS] [-f] [STEP ...]
 #
@@ -7,18 +7,19 @@
 #   -t SECONDS  of all steps together: what is left bounds each step, and steps without time are skipped
 #   -l SECONDS  of each step, instead of its own limit
 #   -f          also repeats steps that have passed with these files on this GPU, which are left out otherwise
-#   STEP        of: machine build ops loops queues train nccl ranks faults sanitize; all by default, in this order
+#   STEP        of: machine build ops loops queues train nccl ranks faults sanitize bench; all by default, in this order
 #
 # GRAPHRUN_BUILD=FOLDER is a build that is there already, such as tools/portable makes: nothing is compiled then.
+# BENCH_MODELS=lmu_asr,... are those that the step bench measures; BENCH_TINY=1 makes them small, for the test of this script.
 # Closes with one line: N passed, N failed, N skipped.
 set -u
 source=$(cd "${0%/*}/../.." && pwd) || exit 1
-all="machine build ops loops queues train nccl ranks faults sanitize"
+all="machine build ops loops queues train nccl ranks faults sanitize bench"
 
 limit_of() { # seconds
   case $1 in
     machine) echo 60 ;;
-    build) echo 400 ;;
+    build | bench) echo 400 ;;
     ops | train | sanitize) echo 240 ;;
     *) echo 120 ;;
   esac
@@ -135,6 +136,11 @@ step_sanitize() {
   [ $bad = 0 ] || echo "$bad of these failed"
   [ $bad = 0 ]
 }
+step_bench() {
+  has python3 || leave_out "tools/bench-gpu needs python3"
+  "$source/tools/bench-gpu" --build "$build" --out "$out" --limit "$limit" ${BENCH_TINY:+--tiny} ${BENCH_MODELS:+--only $BENCH_MODELS}
+}
+
 # ---- Running them ------------------------------------------------------------------------------------
 
 if [ "${1-}" = --step ]; then

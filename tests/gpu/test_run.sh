@@ -40,9 +40,35 @@ verdict "a step that takes too long is stopped" 1
 run -t 5 -f queues
 printf '%s\n' '^queues: skipped: no time is left of 5 s' >patterns
 verdict "no step begins without time" 0
+
+if command -v python3 >/dev/null 2>&1; then
+  BENCH_TINY=1 BENCH_MODELS=mlp
+  export BENCH_TINY BENCH_MODELS
+  run -l 380 bench
+  printf '%s\n' '^bench: passed' '^1 passed, 0 failed' >patterns
+  verdict "tools/bench-gpu measures a model" 0
+  row() { python3 -c "import json
+b = json.load(open('results/speed.json'))
+assert b['ceilings']['copy_gb_s'] > 0 and b['ceilings']['matmul_tflop_s']['bf16'] > 0, b
+for r in b['rows']:
+    assert $1, r
+assert [r['precision'] for r in b['rows']] == ['bf16', 'fp32'], b"; }
+  check "... with the time of a step and what the host does for it" row \
+    "r['graphrun_step_s'] > 0 and r['graphrun_step_s'] >= r['host_launch_s'] > 0 and len(r['rounds']['graphrun']) == 2"
+  check "... the start with and without compiled kernels" row "r['cold_start_s'] > 0 and r['warm_start_s'] > 0"
+  check "... and what the plan counts" row "r['launches'] > 10 and r['bytes'] > 0 and r['flop'] > 0 and r['predicted_h200_ms'] > 0"
+  check "... and a finite loss" row "0 < r['loss'] < 3"
+  check "... as a table" test "$(grep -c '^| mlp | [bf][fp]' results/speed.md)" = 2
+  STANDIN_GPUS=0
+  limited "$source/tools/bench-gpu" --build "${graphrun%/*}" --out none
+  printf '%s\n' 'SKIPPED: there is no GPU' >patterns
+  verdict "tools/bench-gpu without a GPU" 0
+else
+  skip "tools/bench-gpu" "there is no python3"
+fi
 STANDIN_GPUS=0
 limited "$source/tests/gpu/run.sh" -o none
-printf '%s\n' 'there is no GPU that this process may use' '^2 passed, 0 failed, 8 skipped' >patterns
+printf '%s\n' 'there is no GPU that this process may use' '^2 passed, 0 failed, 9 skipped' >patterns
 verdict "without a GPU all is skipped" 0
 run chatter
 printf '%s\n' "there is no step 'chatter'; steps are: machine build" >patterns
