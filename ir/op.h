@@ -14,13 +14,14 @@
 //   buffer assignment               inplace, scratch
 //   schedule, coalescing            collective
 //   devices                         cpu, fast, gpu, scratch
+//   fuse                            tile, tile_formula, row (or row_of)
 //   the optimizer                   optimizer
 //   tests                           cases: kernels, gradient, every sharding, padding, in place
 //
-// An op is a pure function: its results depend on its operands and attributes, and for random ops on
-// their stream and the index of each element in the global value; never on threads, ranks or earlier
-// calls. Nothing is broadcast: where a model relies on broadcasting, the model builder inserts ops
-// for it.
+// An op is a pure function: its results depend on its operands and attributes, and for random ops
+// on their stream and the index of each element in the global value; never on threads, ranks or
+// earlier calls. Nothing is broadcast: where a model relies on broadcasting, the model builder
+// inserts ops for it.
 #pragma once
 #include "ir/graph.h"
 
@@ -72,6 +73,10 @@ typedef struct gr_launch {
   void *scratch;   // op->scratch bytes, 64-byte aligned
   void *context;   // the device's; for CPU kernels a gr_cpu *: the thread pool, or NULL
   gr_comm **comm;  // by mesh axis; used by collectives only
+  // Where it computes a tile of a value, as kernels of parts of fused nodes do: the type of all of
+  // this rank's part of the value, and the first of its elements in the tile. NULL: it is all.
+  const gr_type *whole;
+  int64_t first;
 } gr_launch;
 typedef gr_status (*gr_kernel)(const gr_launch *);
 typedef struct gr_gpu_call gr_gpu_call;
@@ -151,6 +156,7 @@ typedef enum gr_amp {
   GR_AMP_WIDE,    // f32: sums, exponentials, norms, losses
 } gr_amp;
 
+enum { GR_ROW_TEXT = 256 };   // bytes of a row's formula
 enum { GR_MAX_INPLACE = 4 };  // outputs of one op that may be made in operands
 typedef struct gr_sharding_rule gr_sharding_rule;
 typedef struct gr_optimizer gr_optimizer;
@@ -186,9 +192,15 @@ struct gr_op {
   bool random;          // draws numbers from the stream in its attributes
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
   gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile,
-  const char *tile_formula;        // and its formula; NULL: `formula`
+  const char *tile_formula;  // and its formula; NULL: `formula`
+  // Ops over rows, which can be part of a fused node too: the formula of an element of a row of the
+  // last axis (ops/kernels/gpu_row.h), and the kernel on a GPU without `gpu`. row_of writes it
+  // where it depends on the call, or nothing: that call is no row's. On a CPU their `fast` runs on
+  // tiles of whole rows, or of any elements of ops that are `random`.
+  const char *row;
+  void (*row_of)(const gr_op_call *, char buf[GR_ROW_TEXT]);
   int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may reuse, or 0
-  bool inplace_each;               // output i may reuse operand i, for every i
+  bool inplace_each;               // output i may reuse operand i, for every i, if of its type
 
   // cpu: the reference: plain loops in the order of the formula, any dtype, accumulating
   // in double. fast: returns a faster kernel for this op call, or NULL.

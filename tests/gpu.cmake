@@ -40,8 +40,8 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   # Compiled kernels are kept in the build folder: a new version of the stand-in compiler has another number.
   # The stand-in keeps what is destroyed, to notice its use: that is no leak.
   set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE=${standin}/kernels STANDIN_TIMEOUT=300 ASAN_OPTIONS=detect_leaks=0)
-  add_executable(test_gpu_ops gpu/test_ops.c)
-  target_link_libraries(test_gpu_ops test_gpu_cases test_ops_bench gr_exec)
+  add_executable(test_gpu_ops gpu/test_ops.c gpu/trials.c)
+  target_link_libraries(test_gpu_ops test_gpu_cases test_ops_bench test_world gr_exec)
   add_dependencies(test_gpu_ops standin_nvrtc standin_cublaslt)
   add_executable(test_gpu_gemm gpu/test_gemm.c)
   target_link_libraries(test_gpu_gemm test_ops_bench gr_exec)

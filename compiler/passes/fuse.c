@@ -1,13 +1,15 @@
-// fuse.c - elementwise nodes that follow each other become one (ops/math/fused.c): a value that
-// only the next of them reads stays in the cache, or in a GPU's registers, instead of memory.
+// fuse.c - elementwise nodes, and nodes over rows, that follow each other become one
+// (ops/kernels/fused.h): a value that only the next of them reads stays in the cache, or in a GPU's
+// registers, instead of memory.
 //
-// Every node has a level. An edge between two parts of equal sizes may join nodes of one level;
-// along any other edge the level rises. Groups are made of parts of one level that are joined by
-// edges, so that a path that leaves a group ends on a higher level and cannot come back: groups may
-// be emitted as single nodes in any order that follows the edges. Levels are as low as possible at
+// Every node has a level. An edge between two parts of one space may join nodes of one level; along
+// any other edge the level rises. Groups are made of parts of one level that are joined by edges,
+// so that a path that leaves a group ends on a higher level and cannot come back: groups may be
+// emitted as single nodes in any order that follows the edges. Levels are as low as possible at
 // first; a part then rises to the level of the parts that read it, where that costs no memory.
 //
-// It runs after sharding, and within loops too.
+// It runs after sharding, and within loops too, where parts are elementwise only: a GPU runs a loop
+// as one kernel, a thread an element.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/kernels/fused.h"
@@ -35,31 +37,49 @@ typedef struct fuse {
 
 // ---- Groups -----------------------------------------------------------------------------------
 
-// An operand is placed as the result, a row as the last axis of the result.
-static bool is_beside(const gr_graph *g, const gr_value *in, const gr_value *out) {
-  gr_layout want = out->layout;
-  for (int a = 0; !gr_fused_is_like(&in->type, &out->type) && a < g->mesh.n_axes; a++)
-    want.at[a] = want.at[a] == out->type.rank - 1 ? 0 : GR_REPLICATE;
+// A value is placed as the space: leads as its first axes, vectors as its last.
+static bool is_beside(const gr_graph *g, gr_val v, gr_val space) {
+  const gr_value *in = gr_at(g, v), *all = gr_at(g, space);
+  gr_fused_kind kind = gr_fused_kind_of(&in->type, &all->type);
+  gr_layout want = all->layout;
+  int last = all->type.rank - 1;
+  for (int a = 0; kind != GR_FUSED_LIKE && a < g->mesh.n_axes; a++)
+    if (kind == GR_FUSED_VECTOR)
+      want.at[a] = want.at[a] == last ? 0 : GR_REPLICATE;
+    else if (want.at[a] >= in->type.rank || want.at[a] == last)
+      want.at[a] = GR_REPLICATE;
   return gr_layout_same(&in->layout, &want);
 }
 
 // Parts have one layout, and neither partial sums nor padding, which some would make numbers of.
-static bool fits(const gr_graph *g, const gr_node *n) {
-  const gr_layout *out = &gr_at(g, n->out)->layout;
-  if (!gr_fused_takes(g, n) || gr_layout_is_padded(out)) return false;
+// Rows are whole.
+static bool fits(const fuse *f, const gr_node *n) {
+  const gr_graph *g = f->g;
+  if (!(f->in_loop ? gr_fused_takes_tile(g, n) : gr_fused_takes(g, n))) return false;
+  gr_val space = gr_fused_space(g, n);
+  const gr_value *all = gr_at(g, space);
+  if (gr_layout_is_padded(&all->layout) || !is_beside(g, n->out, space)) return false;
   for (int k = 0; k < n->n_in; k++)
-    if (!is_beside(g, gr_at(g, n->in[k]), gr_at(g, n->out))) return false;
-  for (int a = 0; a < g->mesh.n_axes; a++)
-    if (out->at[a] == GR_PARTIAL) return false;
+    if (!is_beside(g, n->in[k], space)) return false;
+  for (int a = 0; a < g->mesh.n_axes; a++) {
+    int at = all->layout.at[a];
+    if (at == GR_PARTIAL || (gr_fused_sees_rows(n) && at == all->type.rank - 1)) return false;
+  }
   return true;
 }
 
-// Whether the node that makes operand k of node i may be in its group.
+static const gr_type *space_of(const fuse *f, uint32_t i) {
+  return &gr_at(f->g, gr_fused_space(f->g, &f->g->nodes[i]))->type;
+}
+
+// Whether the node that makes operand k of node i may be in its group: they have one space, and the
+// operand is of its sizes or its leads.
 static bool may_join(const fuse *f, uint32_t i, int k) {
   const gr_node *n = &f->g->nodes[i];
   const gr_value *v = gr_at(f->g, n->in[k]);
-  return v->role == GR_TEMP && f->part[i] && f->part[v->node] &&
-         gr_fused_is_like(&v->type, &gr_at(f->g, n->out)->type);
+  if (v->role != GR_TEMP || !f->part[i] || !f->part[v->node]) return false;
+  return gr_fused_is_like(space_of(f, v->node), space_of(f, i)) &&
+         gr_fused_kind_of(&v->type, space_of(f, i)) != GR_FUSED_VECTOR;
 }
 
 static uint32_t least_level(const fuse *f, uint32_t i) {
@@ -147,7 +167,7 @@ static void join(fuse *f, uint32_t i) {
 
 static void find_groups(fuse *f) {
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
-    f->part[i] = fits(f->g, &f->g->nodes[i]);
+    f->part[i] = fits(f, &f->g->nodes[i]);
     f->level[i] = least_level(f, i);
   }
   raise_levels(f);

@@ -2,8 +2,9 @@
 #include "ops/kernels/cpu.h"
 
 int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
-  const gr_type *t = &l->out_type[k];
+  const gr_type *t = l->whole ? l->whole : &l->out_type[k];
   int64_t index = 0, stride = 1;
+  i += l->first;
   for (int d = t->rank; d--;) {
     int64_t at = i % t->dim[d], size = t->dim[d];
     i /= t->dim[d];

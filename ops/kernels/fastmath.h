@@ -85,7 +85,8 @@ static inline float gr_tanh_f32(float x) {
 static inline float gr_sigmoid_f32(float x) { return 1 / (1 + gr_exp_f32(-x)); }
 
 // erf(x). Below 0.92 an odd polynomial, fitted to 5e-10; above, 1 - exp(-q) with q fitted to
-// -log(erfc(x)), to 1e-9. From 4 on the result rounds to 1.
+// -log(erfc(x)), to 1e-9. From 4 on the result rounds to 1. Both end in a sum: compilers would fuse
+// a product into what the caller adds, in some loops and not in others.
 static inline float gr_erf_f32(float x) {
   float u = x * x, a = fabsf(x);
   float p = 8.3571022e-5f;
@@ -94,7 +95,7 @@ static inline float gr_erf_f32(float x) {
   p = p * u - 2.6859356e-2f;
   p = p * u + 1.12836953e-1f;
   p = p * u - 3.76126338e-1f;
-  p = p * u + 1.12837917f;
+  p = p * u + 0.12837917f;
   a = a > 4 ? 4 : a;
   float q = -1.6129040e-6f;
   q = q * a + 4.5567139e-5f;
@@ -106,5 +107,5 @@ static inline float gr_erf_f32(float x) {
   q = q * a + 1.13016335f;
   q = q * a - 3.0238048e-4f;
   float large = copysignf(1 - gr_exp_f32(-q), x);
-  return a < 0.92f ? x * p : large;
+  return a < 0.92f ? x * p + x : large;
 }

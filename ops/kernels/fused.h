@@ -1,10 +1,17 @@
-// fused.h - elementwise nodes as one node, so that what they compute in between never goes to
-// memory.
+// fused.h - nodes that follow each other as one node, so that what they compute in between never
+// goes to memory.
 //
 // The body is a graph of its own, an attribute of the node. Its leaves are the node's operands in
-// order, its results the node's results. Each node of the body, a part, is an elementwise op on f32
-// or bf16. All values have the same sizes, except that a leaf may be a row: of the size of the last
-// axis, added to each row of the others (bias_add).
+// order, its results the node's results. Each node of the body is a part. The parts share a space:
+// the sizes [..., C] of the elements that they walk over. Their operands and results are
+//
+//   like      of the space's sizes
+//   vectors   of size C, for every row (a bias)
+//   leads     one value a row, or, of integers, one for several rows or for all (lengths, a step)
+//
+// An elementwise part has a `tile` (ir/op.h), or a formula of elements in `row` and is `random`:
+// its number depends on the element's place in the global value. Other parts have a `row` and see
+// whole rows, of at most GR_FUSED_ROW elements: a softmax, a norm, the sum of a row.
 #pragma once
 #include "base/text.h"
 #include "ir/op.h"
@@ -15,12 +22,43 @@ typedef struct gr_fused {
 
 // A part has at most three operands, so that a fused node has at most 2 GR_FUSED_PARTS + 1.
 enum { GR_FUSED_PARTS = 16, GR_FUSED_VALUES = 3 * GR_FUSED_PARTS + 2 };
+enum { GR_FUSED_ROW = 4096, GR_FUSED_TILE = 256 };  // elements
+enum { GR_FUSED_SCRATCH = 4096 };                   // bytes that a part may need for a tile
 
-// Whether a node can be a part.
-bool gr_fused_takes(const gr_graph *, const gr_node *);
-// Whether a part's operand of type t is a row beside a result of type `out`, and whether they have
-// the same sizes. One of the two holds for all operands of parts.
+typedef enum gr_fused_kind {
+  GR_FUSED_NOTHING,  // it fits in none of these ways
+  GR_FUSED_LIKE,
+  GR_FUSED_VECTOR,
+  GR_FUSED_LEAD
+} gr_fused_kind;
+
+// Whether two types have the same sizes.
+bool gr_fused_is_like(const gr_type *, const gr_type *);
+// What a value of that type is beside a space. Where rows are as many as a row has elements, a
+// vector could be leads: f32 is taken for a vector.
+gr_fused_kind gr_fused_kind_of(const gr_type *, const gr_type *space);
+// Whether it is a vector beside a space of the sizes of `out`.
 bool gr_fused_is_row(const gr_type *t, const gr_type *out);
-bool gr_fused_is_like(const gr_type *t, const gr_type *out);
-// Appends, for a GPU, a device function of floats for each part: PREFIX_V computes value V of the body.
+// The value of a part whose sizes are the space, and whether the part sees whole rows.
+gr_val gr_fused_space(const gr_graph *, const gr_node *part);
+bool gr_fused_sees_rows(const gr_node *part);
+bool gr_fused_has_rows(const gr_graph *body);  // whether a part does
+// Whether a node can be a part, and whether it is one that needs no rows and no place (`tile`).
+bool gr_fused_takes(const gr_graph *, const gr_node *);
+bool gr_fused_takes_tile(const gr_graph *, const gr_node *);
+
+// The type of a tile of a value: `n` elements of the space, whole rows if `rows`.
+gr_type gr_fused_tile(const gr_type *, const gr_type *space, int64_t n, bool rows);
+// Elements of the space in one tile.
+static inline int64_t gr_fused_tile_size(const gr_type *space, bool rows) {
+  int64_t row = rows ? space->dim[space->rank - 1] : 1;
+  return row < GR_FUSED_TILE ? GR_FUSED_TILE / row * row : row;
+}
+
+// Runs a fused node by its parts' fast kernels, tile by tile (fused_cpu.c).
+gr_status gr_fused_run(const gr_launch *);
+// Describes its launch on a GPU (fused_gpu.c).
+gr_status gr_fused_gpu(gr_gpu_call *);
+// Appends, for a GPU, a device function of floats for each part: PREFIX_V computes value V of the
+// body.
 void gr_fused_put_functions(gr_text *, const gr_graph *body, const char *prefix);

@@ -34,8 +34,7 @@ void gr_gpu_real(gr_gpu_kernel *k, double r) { number(k, (gr_gpu_number){.real =
 
 // A part's elements form runs that are contiguous in the global value. Runs are at equal distances;
 // so are groups of runs, once for each further dimension that is sharded.
-void gr_gpu_global(const gr_gpu_call *g, gr_gpu_kernel *kernel, int k) {
-  const gr_type *t = &g->call->out[k];
+static void put_global(const gr_gpu_call *g, gr_gpu_kernel *kernel, const gr_type *t, int k) {
   const gr_launch *w = g->where;
   int axes = w && w->out_layout && w->mesh ? w->mesh->n_axes : 0, n = 0;
   int64_t size[GR_MAX_MESH + 1] = {1, 1, 1, 1}, step[GR_MAX_MESH + 1] = {1, 1, 1, 1};
@@ -55,6 +54,14 @@ void gr_gpu_global(const gr_gpu_call *g, gr_gpu_kernel *kernel, int k) {
   }
   const int64_t number[] = {base, size[0], size[1], step[1], size[2], step[2], step[3]};
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) gr_gpu_int(kernel, number[i]);
+}
+
+void gr_gpu_global(const gr_gpu_call *g, gr_gpu_kernel *kernel, int k) {
+  put_global(g, kernel, &g->call->out[k], k);
+}
+
+void gr_gpu_global_of(const gr_gpu_call *g, gr_gpu_kernel *kernel, const gr_type *t) {
+  put_global(g, kernel, t, 0);
 }
 
 void gr_gpu_define(gr_gpu_call *g, gr_gpu_kernel *k, const char *name, const char *format, ...) {

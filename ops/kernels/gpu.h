@@ -130,6 +130,8 @@ void gr_gpu_real(gr_gpu_kernel *, double);
 // Appends the numbers of GR_GLOBAL (prelude.cu), which say where this rank's part of result k is in
 // the global value.
 void gr_gpu_global(const gr_gpu_call *, gr_gpu_kernel *, int k);
+// The same for a value of type t that is placed as result 0.
+void gr_gpu_global_of(const gr_gpu_call *, gr_gpu_kernel *, const gr_type *t);
 // Appends "#define NAME VALUE"; the format is that of the value.
 void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -148,8 +150,9 @@ void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
 void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);
 
-// Describes a call: by op->gpu, or by the op's formula. GR_ERR_UNSUPPORTED if it has neither, in
-// the words of gr_gpu_refuse, which is for an op's `gpu` too.
+// Describes a call: by op->gpu, or by the op's formula, of an element or of a row's.
+// GR_ERR_UNSUPPORTED if it has neither, in the words of gr_gpu_refuse, which is for an op's `gpu`
+// too.
 GR_MUST_USE gr_status gr_gpu_describe(gr_gpu_call *);
 GR_MUST_USE gr_status gr_gpu_refuse(const gr_op_call *);
 // Bytes of working memory that a call needs: on a CPU what op->scratch says, on a GPU what op->gpu

@@ -73,9 +73,9 @@ static team team_of(gr_dtype d, int64_t n, int most) {
   return t;
 }
 
-gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *g, const char *source, const char *entry, int64_t teams,
-                           int64_t n, int most) {
-  team t = team_of(g->call->in[0].dtype, n, most);
+gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *g, const char *source, const char *entry, gr_dtype widest,
+                           int64_t teams, int64_t n, int most) {
+  team t = team_of(widest, n, most);
   int threads = t.threads == 32 ? 128 : t.threads;
   source = gr_arena_printf(g->arena, "%s%s", gr_cu_rows, source);
   gr_gpu_kernel *k = gr_gpu_kernel_add(g, source, entry, teams * t.threads, threads);
@@ -83,5 +83,6 @@ gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *g, const char *source, const char *entry
   gr_gpu_define(g, k, "THREADS", "%d", threads);
   gr_gpu_define(g, k, "HELD", "%d", t.held);
   gr_gpu_define(g, k, "PACK", "%d", t.pack);
+  gr_gpu_define(g, k, "WIDEST", "%s", gr_gpu_type(widest));
   return k;
 }

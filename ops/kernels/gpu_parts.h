@@ -22,7 +22,8 @@ typedef struct gr_gpu_box {
 } gr_gpu_box;
 void gr_gpu_copy_box(gr_gpu_call *, const gr_gpu_box *);
 
-// Appends a kernel of so many teams over rows of n elements of operand 0's type: its source follows
-// rows.cu. most: the threads of the largest team; longer rows are not kept in registers.
-gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *, const char *source, const char *entry, int64_t teams,
-                           int64_t n, int most);
+// Appends a kernel of so many teams over rows of n elements: its source follows rows.cu. widest:
+// the type of most bytes that rows have; most: the threads of the largest team; longer rows are not
+// kept in registers.
+gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *, const char *source, const char *entry, gr_dtype widest,
+                           int64_t teams, int64_t n, int most);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/gpu_row.h"
 
 GR_CU(prelude);
 GR_CU(pointwise);
@@ -40,8 +41,8 @@ gr_status gr_gpu_refuse(const gr_op_call *call) {
 
 gr_status gr_gpu_describe(gr_gpu_call *g) {
   const gr_op *op = g->call->op;
-  if (!op->gpu) return op->formula ? gr_gpu_formula(g, op->formula) : gr_gpu_refuse(g->call);
-  GR_TRY(op->gpu(g));
+  if (op->formula && !op->gpu) return gr_gpu_formula(g, op->formula);
+  GR_TRY(op->gpu ? op->gpu(g) : gr_gpu_row(g));
   g->scratch = (g->scratch + 255) / 256 * 256;
   return GR_OK;
 }

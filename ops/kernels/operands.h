@@ -7,6 +7,14 @@ static inline int64_t gr_last(const gr_type *t) { return t->rank ? t->dim[t->ran
 // The number of rows along the last axis: the product of the other sizes.
 static inline int64_t gr_rows(const gr_type *t) { return gr_type_count(t) / gr_last(t); }
 
+// The type of which operand 0 is a tile, or its own; *row, a row of operand 0, becomes the row of
+// that.
+static inline const gr_type *gr_whole_rows(const gr_launch *l, int64_t *row) {
+  const gr_type *t = l->whole ? l->whole : l->in_type;
+  *row += l->first / gr_last(t);
+  return t;
+}
+
 // Checks for infer functions; the error is GR_ERR_TYPE, and `what` names the operand in it.
 // Operand k is i32:
 GR_MUST_USE gr_status gr_require_ints(const gr_op_call *, int k, const char *what);

@@ -77,6 +77,13 @@ __device__ inline void gr_put(unsigned char *p, long long i, double v) {
 __device__ inline void gr_put(bf16 *p, long long i, float v) { p[i].bits = gr_bf16_bits(v); }
 __device__ inline void gr_put(f16 *p, long long i, float v) { p[i].bits = gr_f16_bits(v); }
 
+// v as if it had been stored as a T.
+template <class T> __device__ inline float gr_rounded(float v) {
+  T stored;
+  gr_put(&stored, 0, v);
+  return gr_get(&stored, 0);
+}
+
 // N elements, which are read and written at once; 16 bytes are the most that a thread can.
 template <class T, int N> struct alignas(N * sizeof(T)) gr_pack {
   T at[N];
@@ -96,6 +103,11 @@ __device__ inline long long gr_div(long long a, long long b) {
   return (a | b) >> 32 ? a / b : (long long)((unsigned)a / (unsigned)b);
 }
 __device__ inline long long gr_mod(long long a, long long b) { return a - gr_div(a, b) * b; }
+
+// a, but 0 if it is less, and `most` if it is more.
+__device__ inline long long gr_clamp(long long a, long long most) {
+  return a < 0 ? 0 : a > most ? most : a;
+}
 
 // Axes of a value that is walked through in another order than that of its elements: element i of
 // the walk is gr_place in memory.
@@ -201,4 +213,15 @@ __device__ inline void gr_philox(unsigned long long key, unsigned long long bloc
 __device__ inline unsigned gr_word(const unsigned word[4], unsigned k) {
   unsigned low = k & 1 ? word[1] : word[0], high = k & 1 ? word[3] : word[2];
   return k & 2 ? high : low;
+}
+
+// The random word of element `at`, where a thread keeps the block that it has drawn last.
+struct gr_draw {
+  long long block = -1;
+  unsigned word[4];
+};
+__device__ inline unsigned gr_drawn(gr_draw &d, unsigned long long key, long long at,
+                                    long long step) {
+  if (at / 4 != d.block) gr_philox(key, d.block = at / 4, step, d.word);
+  return gr_word(d.word, at % 4);
 }

@@ -8,6 +8,11 @@ bool gr_reduce_axes_contains(const gr_reduce_axes *a, int d) {
   return false;
 }
 
+bool gr_reduces_rows(const gr_op_call *s) {
+  const gr_reduce_axes *a = s->attr;
+  return a->axes.n == 1 && a->axes.at[0] == s->in[0].rank - 1;
+}
+
 void gr_reduce_index_spec(const gr_op_call *s, bool whole, char buf[128]) {
   const gr_reduce_axes *a = s->attr;
   char *p = buf;

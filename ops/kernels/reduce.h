@@ -18,6 +18,7 @@ typedef struct gr_reduce_axes {
   }
 
 bool gr_reduce_axes_contains(const gr_reduce_axes *, int axis);  // whether it is reduced
+bool gr_reduces_rows(const gr_op_call *);  // whether the last axis is reduced, and no other
 // Writes the index notation, "abc->ac"; whole: reduced axes may not be sharded ("aBc->ac").
 void gr_reduce_index_spec(const gr_op_call *, bool whole, char buf[128]);
 gr_status gr_reduce_infer(gr_op_call *);  // sets the type of the result

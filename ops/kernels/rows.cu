@@ -5,7 +5,7 @@
 // A thread's k-th element is element i of the row. Its elements lie in packs of N, 16 bytes; N is 1
 // where rows begin between multiples of 16 bytes (PACK is 1, or a slice of a stack is unaligned).
 
-typedef gr_wide<IN0> W;
+typedef gr_wide<WIDEST> W;
 #if TEAM == 32
 #define team_sum gr_warp_sum
 #define team_max gr_warp_max
@@ -15,6 +15,14 @@ typedef gr_wide<IN0> W;
 #endif
 #define LANE ((int)threadIdx.x % TEAM)
 #define ROW ((long long)blockIdx.x * (blockDim.x / TEAM) + threadIdx.x / TEAM)
+
+// Waits for the threads of the team.
+__device__ inline void team_sync() {
+  if (TEAM == 32)
+    __syncwarp();
+  else
+    __syncthreads();
+}
 
 // Calls f(k, i) for this thread's elements.
 template <int N, class F>
@@ -44,6 +52,12 @@ struct row {
     }
   }
   __device__ W operator()(int k, long long i) const { return HELD ? held[k] : (W)gr_get(x, i); }
+};
+
+// A row that is computed: `each` sets its elements.
+struct made {
+  W at[HELD ? HELD : 1];
+  __device__ W operator()(int k, long long) const { return at[k]; }
 };
 
 // Writes y[i] = f(k, i).

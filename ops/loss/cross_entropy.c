@@ -213,7 +213,8 @@ static gr_status grad_gpu(gr_gpu_call *g) {
   const struct cross_entropy *a = g->call->attr;
   const gr_type *x = &g->call->in[0];
   int64_t rows = gr_rows(x), n = gr_last(x);
-  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_cross_entropy_grad, "cross_entropy_grad", rows, n, 1024);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_cross_entropy_grad, "cross_entropy_grad",
+                                 g->call->in[0].dtype, rows, n, 1024);
   gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, rows / x->dim[0]);
   gr_gpu_int(k, a->ignore_index), gr_gpu_real(k, a->smoothing);
   return GR_OK;

@@ -51,7 +51,8 @@ gr_gpu_kernel *gr_score_kernel(gr_gpu_call *g, gr_gpu_kernel *k, int64_t pairs) 
 
 gr_gpu_kernel *gr_score_rows(gr_gpu_call *g, const char *source, const char *entry) {
   int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
-  gr_gpu_kernel *k = gr_score_kernel(g, gr_gpu_rows(g, source, entry, rows, n, 1024), rows);
+  gr_gpu_kernel *k =
+      gr_score_kernel(g, gr_gpu_rows(g, source, entry, g->call->in[0].dtype, rows, n, 1024), rows);
   gr_gpu_int(k, rows), gr_gpu_int(k, n);
   return k;
 }

@@ -52,6 +52,10 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
+  snprintf(buf, GR_ROW_TEXT, "%s", gr_reduces_rows(s) ? "s = sum(x0) / n; s" : "");
+}
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -78,6 +82,7 @@ const gr_op gr_op_mean = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .row_of = row_of,
     .amp = GR_AMP_WIDE,
     .cases = cases,
 };

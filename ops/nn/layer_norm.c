@@ -12,7 +12,6 @@
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
-GR_CU(layer_norm);
 GR_CU(layer_norm_grad);
 
 struct layer_norm {
@@ -67,14 +66,6 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
-static gr_status gpu(gr_gpu_call *g) {
-  int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
-  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_layer_norm, "layer_norm", rows, n, 1024);
-  gr_gpu_int(k, rows), gr_gpu_int(k, n);
-  gr_gpu_real(k, ((const struct layer_norm *)g->call->attr)->eps);
-  return GR_OK;
-}
-
 static const gr_attr attrs[] = {
     GR_ATTR(struct layer_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"), {0}};
 static const struct layer_norm usual = {1e-5};
@@ -97,7 +88,9 @@ const gr_op gr_op_layer_norm = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
-    .gpu = gpu,
+    .row =
+        "m = sum(x0) / n; v = sum((x0 - m) * (x0 - m)) / n; d = 1 / sqrt(v + eps); "
+        "(x0 - m) * d * x1 + x2",
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .cases = cases,
@@ -207,8 +200,8 @@ static gr_status grad_gpu(gr_gpu_call *g) {
   int64_t each = gr_max_i64(LEAST_ROWS, (rows + TEAMS - 1) / TEAMS);
   int64_t teams = (rows + each - 1) / each;
   gr_gpu_take_scratch(g, (size_t)(teams * 2 * n) * gr_gpu_wide(g->call->in[0].dtype));
-  gr_gpu_kernel *k =
-      gr_gpu_rows(g, gr_cu_layer_norm_grad, "layer_norm_grad", teams, n, MOST_THREADS);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_layer_norm_grad, "layer_norm_grad", g->call->in[0].dtype,
+                                 teams, n, MOST_THREADS);
   const char *source = k->source, *defines = k->defines;
   gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, each);
   gr_gpu_real(k, ((const struct layer_norm *)g->call->attr)->eps);

@@ -1,11 +1,7 @@
 // log_softmax.c - log probabilities over the last axis.
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
-
-GR_CU(log_softmax);
-GR_CU(log_softmax_grad);
 
 static gr_status infer(gr_op_call *s) { return gr_require_float(s, 0, "the operand"); }
 
@@ -42,15 +38,6 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
-static gr_status rows_gpu(gr_gpu_call *g, const char *source, const char *entry) {
-  int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
-  gr_gpu_kernel *k = gr_gpu_rows(g, source, entry, rows, n, 1024);
-  gr_gpu_int(k, rows), gr_gpu_int(k, n);
-  return GR_OK;
-}
-
-static gr_status gpu(gr_gpu_call *g) { return rows_gpu(g, gr_cu_log_softmax, "log_softmax"); }
-
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax = {
@@ -63,7 +50,7 @@ const gr_op gr_op_log_softmax = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
-    .gpu = gpu,
+    .row = "top = max(x0); s = sum(exp(x0 - top)); l = log(s); x0 - top - l",
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .cases = cases,
@@ -98,10 +85,6 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
-static gr_status grad_gpu(gr_gpu_call *g) {
-  return rows_gpu(g, gr_cu_log_softmax_grad, "log_softmax_grad");
-}
-
 static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax_grad = {
@@ -112,7 +95,7 @@ const gr_op gr_op_log_softmax_grad = {
     .index_spec = "...K,...K->...K",
     .cpu = grad_cpu,
     .fast = grad_fast,
-    .gpu = grad_gpu,
+    .row = "s = sum(x1); x1 - exp(x0) * s",
     .inplace = {2},
     .cases = grad_cases,
 };

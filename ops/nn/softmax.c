@@ -1,12 +1,8 @@
 // softmax.c - probabilities over the last axis, with entries masked by lengths or by causality.
 #include <stdio.h>
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
-
-GR_CU(softmax);
-GR_CU(softmax_grad);
 
 struct softmax {
   int64_t causal;
@@ -46,7 +42,7 @@ static void grad(const gr_grad *g) {
 // The number of unmasked entries of a row; 0 makes the row uniform.
 static int64_t unmasked(const gr_launch *l, int64_t row) {
   const struct softmax *a = l->attr;
-  const gr_type *t = l->in_type;
+  const gr_type *t = gr_whole_rows(l, &row);
   int64_t k = gr_last(t), n = k;
   if (l->n_in == 2) n = gr_length(l, 1, row / (gr_rows(t) / t->dim[0]), k);
   return a->causal ? gr_min_i64(n, row % t->dim[t->rank - 2] + 1) : n;
@@ -84,14 +80,14 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
-static gr_status gpu(gr_gpu_call *g) {
-  const gr_type *x = &g->call->in[0];
-  bool causal = ((const struct softmax *)g->call->attr)->causal;
-  int64_t rows = gr_rows(x), n = gr_last(x);
-  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_softmax, "softmax", rows, n, 1024);
-  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, x->rank ? rows / x->dim[0] : 1);
-  gr_gpu_int(k, causal ? x->dim[x->rank - 2] : 0);
-  return GR_OK;
+static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
+  bool causal = ((const struct softmax *)s->attr)->causal;
+  snprintf(buf, GR_ROW_TEXT,
+           "all = %s; used = %s; top = max(i < used ? x0 : -GR_INFINITY); "
+           "s = sum(i < used ? exp(x0 - top) : 0); i < used ? exp(x0 - top) * (1 / s) : used ? 0 : "
+           "1 / (W)n",
+           s->n_in == 2 ? "gr_clamp(x1, n)" : "n",
+           causal ? "gr_clamp(gr_mod(r, above) + 1, all)" : "all");
 }
 
 static const gr_attr attrs[] = {
@@ -122,7 +118,7 @@ const gr_op gr_op_softmax = {
     .grad = grad,
     .cpu = cpu,
     .fast = fast,
-    .gpu = gpu,
+    .row_of = row_of,
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .cases = cases,
@@ -147,7 +143,7 @@ static gr_status grad_infer(gr_op_call *s) {
 }
 
 static bool uniform(const gr_launch *l, int64_t row) {
-  const gr_type *t = l->in_type;
+  const gr_type *t = gr_whole_rows(l, &row);
   return l->n_in == 3 && gr_length(l, 2, row / (gr_rows(t) / t->dim[0]), gr_last(t)) == 0;
 }
 
@@ -180,12 +176,9 @@ static gr_status grad_run_f32(const gr_launch *l) {
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 
-static gr_status grad_gpu(gr_gpu_call *g) {
-  const gr_type *x = &g->call->in[0];
-  int64_t rows = gr_rows(x), n = gr_last(x);
-  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_softmax_grad, "softmax_grad", rows, n, 1024);
-  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, x->rank ? rows / x->dim[0] : 1);
-  return GR_OK;
+static void grad_row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
+  snprintf(buf, GR_ROW_TEXT, "s = sum(x0 * x1); %sx0 * (x1 - s)",
+           s->n_in == 3 ? "(W)(x2 > 0) * " : "");
 }
 
 static const gr_case grad_cases[] = {
@@ -203,7 +196,7 @@ const gr_op gr_op_softmax_grad = {
     .infer = grad_infer,
     .cpu = grad_cpu,
     .fast = grad_fast,
-    .gpu = grad_gpu,
+    .row_of = grad_row_of,
     .inplace = {2},
     .cases = grad_cases,
 };

@@ -48,11 +48,12 @@ static gr_status cpu(const gr_launch *l) {
 
 // The number of consecutive elements that are also contiguous in the global value.
 static int64_t run_length(const gr_launch *l) {
+  const gr_type *t = l->whole ? l->whole : l->out_type;
   int split = 0;
   for (int a = 0; l->out_layout && l->mesh && a < l->mesh->n_axes; a++)
     split = l->out_layout->at[a] > split ? l->out_layout->at[a] : split;
   int64_t n = 1;
-  for (int d = split; d < l->out_type->rank; d++) n *= l->out_type->dim[d];
+  for (int d = split; d < t->rank; d++) n *= t->dim[d];
   return n;
 }
 
@@ -75,7 +76,8 @@ static void part(void *arg, int64_t from, int64_t to) {
   gr_rng rng = rng_of(l);
   int64_t length = run_length(l);
   while (from < to) {
-    int64_t now = gr_min_i64(to, (from / length + 1) * length) - from;
+    int64_t end = ((l->first + from) / length + 1) * length - l->first;
+    int64_t now = gr_min_i64(to, end) - from;
     run(&rng, ((const struct dropout *)l->attr)->p, (uint64_t)gr_global_index(l, 0, from),
         (const float *)l->in[0] + from, (float *)l->out[0] + from, now);
     from += now;
@@ -95,16 +97,25 @@ static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, 0); }
 
 GR_CU(dropout);
 
+static uint64_t key(const struct dropout *a) {
+  return gr_rng_key(&(gr_rng){.seed = (uint64_t)a->seed, .stream = a->stream});
+}
+
 static gr_status gpu(gr_gpu_call *g) {
   const struct dropout *a = g->call->attr;
   int64_t n = gr_type_count(g->call->out);
-  gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
   gr_gpu_kernel *k =
       gr_gpu_kernel_add(g, gr_cu_dropout, "dropout", gr_gpu_items((n + 3) / 4), GR_GPU_BLOCK);
-  gr_gpu_int(k, n), gr_gpu_int(k, (int64_t)gr_rng_key(&rng)), gr_gpu_int(k, threshold(a->p));
+  gr_gpu_int(k, n), gr_gpu_int(k, (int64_t)key(a)), gr_gpu_int(k, threshold(a->p));
   gr_gpu_real(k, 1 / (1 - a->p));
   gr_gpu_global(g, k, 0);
   return GR_OK;
+}
+
+static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
+  const struct dropout *a = s->attr;
+  snprintf(buf, GR_ROW_TEXT, "gr_drawn(draw, %lluull, at, x1) >= %uu ? x0 * (W)%.17g : 0",
+           (unsigned long long)key(a), threshold(a->p), 1 / (1 - a->p));
 }
 
 static const gr_attr attrs[] = {
@@ -135,6 +146,7 @@ const gr_op gr_op_dropout = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .row_of = row_of,
     .scratch = scratch,
     .inplace = {1},
     .cases = cases,

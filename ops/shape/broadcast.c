@@ -1,4 +1,5 @@
 // broadcast.c - repeats a value along a new axis. No other op broadcasts.
+#include <stdio.h>
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/ops.h"
@@ -106,6 +107,11 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
+  bool last = ((const struct broadcast *)s->attr)->axis == s->in[0].rank;
+  snprintf(buf, GR_ROW_TEXT, "%s", last ? "x0" : "");
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct broadcast, axis, GR_ATTR_INT, NULL, "position of the new axis in the result"),
     GR_ATTR(struct broadcast, size, GR_ATTR_INT, NULL, "size of the new axis"),
@@ -133,5 +139,6 @@ const gr_op gr_op_broadcast = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .row_of = row_of,
     .cases = cases,
 };

@@ -1,22 +1,80 @@
 // elementwise.c - see elementwise.h.
 #include "tests/compiler/elementwise.h"
+#include <string.h>
 #include "compiler/pass.h"
 #include "tests/nodes.h"
 
-enum { E = 20, LEAVES = 6, NODES = 60 };
+enum { E = 20, LONG = 290, LEAVES = 6, NODES = 60 };
+
+// The vector, the step and the lengths that some nodes read.
+typedef struct extras {
+  gr_val row, step, lengths;
+} extras;
 
 // An operand of the wanted dtype: through a cast, if it has another one.
 static gr_val operand(gr_builder *b, uint32_t *seed, const gr_val *v, uint32_t n, gr_dtype dtype) {
   return gr_cast(b, v[below(seed, n)], dtype);
 }
 
-static gr_val random_node(gr_builder *b, uint32_t *seed, gr_val row, const gr_val *v, uint32_t n) {
+// An op with its defaults, but for one attribute.
+static gr_val emit(gr_builder *b, const char *name, const char *attribute, const char *text,
+                   int n_in, const gr_val *in) {
+  const gr_op *op = gr_op_find(name);
+  uint64_t attr[64] = {0};
+  gr_attr_defaults(op, attr);
+  for (const gr_attr *a = op->attrs; attribute && a->name; a++)
+    if (!strcmp(a->name, attribute) && !b->err)
+      b->err = gr_attr_parse(op, a, text, GR_NOWHERE, attr);
+  return gr_emit(b, op, attr, n_in, in);
+}
+#define EMIT(name, attribute, text, ...)                                                  \
+  emit(b, name, attribute, text, (int)(sizeof((gr_val[]){__VA_ARGS__}) / sizeof(gr_val)), \
+       (gr_val[]){__VA_ARGS__})
+
+// Nodes over rows, and what spreads a row's value over the row again.
+static gr_val random_row(gr_builder *b, uint32_t *seed, const extras *e, gr_val x, gr_val y) {
+  int64_t columns = gr_at(b->g, x)->type.dim[2];
+  switch (below(seed, 11)) {
+    case 0:
+      return EMIT("softmax", "causal", "false", x);
+    case 1:
+      return EMIT("softmax", "causal", "true", x);
+    case 2:
+      return EMIT("softmax", "causal", below(seed, 2) ? "true" : "false", x, e->lengths);
+    case 3:
+      return EMIT("softmax_grad", NULL, NULL, x, y, e->lengths);
+    case 4:
+      return EMIT("softmax_grad", NULL, NULL, x, y);
+    case 5:
+      return EMIT("log_softmax", NULL, NULL, x);
+    case 6:
+      return EMIT("log_softmax_grad", NULL, NULL, x, y);
+    case 7:
+      return EMIT("layer_norm", "eps", "1e-3", x, e->row, e->row);
+    case 8:
+      return gr_broadcast(b, gr_sum(b, x, 2), 2, columns);
+    case 9:
+      return gr_broadcast(b, EMIT("mean", "axes", "[2]", x), 2, columns);
+    default:
+      return gr_broadcast(b, gr_sum(b, x, 1), 1, columns);  // no part
+  }
+}
+
+static gr_val random_node(gr_builder *b, uint32_t *seed, const extras *e, const gr_val *v,
+                          uint32_t n) {
   gr_dtype dtype = below(seed, 3) ? GR_F32 : GR_BF16;
   gr_val x = operand(b, seed, v, n, dtype), y = operand(b, seed, v, n, dtype);
-  switch (below(seed, 14)) {
+  switch (below(seed, 18)) {
+    case 16:
+    case 17:
+      return random_row(b, seed, e, gr_cast(b, x, GR_F32), gr_cast(b, y, GR_F32));
+    case 14:
+      return EMIT("dropout", "p", "0.3", x, e->step);
+    case 15:
+      return EMIT("dropout", "stream", "other", x, e->step);
     case 12:
     case 13:
-      return gr_bias_add(b, x, gr_cast(b, row, dtype));
+      return gr_bias_add(b, x, gr_cast(b, e->row, dtype));
     case 0:
     case 1:
       return gr_add(b, x, y);
@@ -33,7 +91,7 @@ static gr_val random_node(gr_builder *b, uint32_t *seed, gr_val row, const gr_va
     case 7:
       return gr_max(b, x, y);
     case 8:
-      return gr_transpose(b, x, (gr_ints){2, {1, 0}});  // no part
+      return gr_transpose(b, x, (gr_ints){3, {0, 2, 1}});  // no part
     case 9:
       return gr_gelu(b, x);
     default:
@@ -44,16 +102,20 @@ static gr_val random_node(gr_builder *b, uint32_t *seed, gr_val row, const gr_va
 gr_status elementwise_random(gr_arena *arena, uint32_t seed, gr_graph **out) {
   gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
   gr_val v[LEAVES + NODES];
-  uint32_t n = 0, side = 1 + below(&seed, E);
+  uint32_t n = 0, side = seed % 100 ? 1 + below(&seed, E) : LONG;
   for (; n < LEAVES; n++) {
-    gr_type type = {n % 3 ? GR_F32 : GR_BF16, 2, {side, side}};
+    gr_type type = {n % 3 ? GR_F32 : GR_BF16, 3, {2, side, side}};
     v[n] = gr_leaf(&b, n % 2 ? GR_STATE : GR_INPUT, GR_KIND_BUFFER,
                    gr_arena_printf(arena, "v%u", n), type, gr_layout_replicated);
   }
-  gr_val row = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, "row", (gr_type){GR_F32, 1, {side}},
-                       gr_layout_replicated);
+  extras e = {.row = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, "row", (gr_type){GR_F32, 1, {side}},
+                             gr_layout_replicated),
+              .step = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, "step", (gr_type){GR_I32, 0, {0}},
+                              gr_layout_replicated),
+              .lengths = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, "lengths", (gr_type){GR_I32, 1, {2}},
+                                 gr_layout_replicated)};
   for (uint32_t made = 2 + below(&seed, NODES - 2); n < LEAVES + made; n++)
-    v[n] = random_node(&b, &seed, row, v, n);
+    v[n] = random_node(&b, &seed, &e, v, n);
   for (uint32_t k = 0; k < 4; k++) {
     gr_val r = v[LEAVES + below(&seed, n - LEAVES)];
     gr_result(&b, gr_arena_printf(arena, "r%u", k), gr_cast(&b, r, GR_F32));

@@ -1,5 +1,6 @@
 // test_fuse.c - the pass `fuse` on random graphs: the same bits as without it, by fast kernels and
 // by reference kernels, whatever groups it finds, and in place.
+#include <math.h>
 #include "compiler/pass.h"
 #include "ops/kernels/fused.h"
 #include "tests/check.h"
@@ -13,8 +14,11 @@ static value *fill_leaves(const gr_graph *g, uint64_t seed) {
   gr_rng rng = gr_rng_make(seed, "test", 0);
   for (uint32_t i = 1; i <= gr_graph_leaves(g); i++) {
     v[i] = value_make(g->values[i].type);
-    for (int64_t k = 0; k < value_count(&v[i]); k++)
-      value_put(&v[i], k, gr_rng_normal(&rng, (uint64_t)(i * 1000 + k)));
+    bool whole = v[i].type.dtype == GR_I32;  // lengths and steps
+    for (int64_t k = 0; k < value_count(&v[i]); k++) {
+      double x = gr_rng_normal(&rng, (uint64_t)(i * 1000 + k));
+      value_put(&v[i], k, whole ? floor(fabs(5 * x)) : x);
+    }
   }
   return v;
 }
@@ -62,8 +66,11 @@ static void run_in_place(const gr_graph *g, const gr_node *n, uint32_t seed) {
   gr_rng rng = gr_rng_make(seed, "in place", 0);
   for (int k = 0; k < n->n_in; k++) {
     value v = value_make(call.in[k]);
-    for (int64_t i = 0; i < value_count(&v); i++)
-      value_put(&v, i, gr_rng_normal(&rng, (uint64_t)(k * 10000 + i)));
+    bool whole = v.type.dtype == GR_I32;
+    for (int64_t i = 0; i < value_count(&v); i++) {
+      double x = gr_rng_normal(&rng, (uint64_t)(k * 10000 + i));
+      value_put(&v, i, whole ? floor(fabs(5 * x)) : x);
+    }
     in[k] = v.data;
   }
   for (int k = 0; k < n->n_out; k++) {
@@ -102,6 +109,104 @@ static void in_place(void) {
   }
 }
 
+// ---- Random numbers -----------------------------------------------------------------------------
+
+static gr_val dropout(gr_builder *b, gr_val x, gr_val step) {
+  uint64_t attr[8] = {0};
+  gr_attr_defaults(&gr_op_dropout, attr);
+  MUST(gr_attr_parse(&gr_op_dropout, &gr_op_dropout.attrs[0], "0.4", GR_NOWHERE, attr));
+  return GR_EMIT(b, &gr_op_dropout, attr, x, step);
+}
+
+// The fused node of a chain over [rows, columns], with rows' sums or without.
+static const gr_node *chain(gr_arena *arena, int64_t rows, int64_t columns, bool sums,
+                            gr_graph **out) {
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
+  gr_type type = {GR_F32, 2, {rows, columns}};
+  gr_val x = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, "x", type, gr_layout_replicated);
+  gr_val step = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, "step", (gr_type){GR_I32, 0, {0}},
+                        gr_layout_replicated);
+  gr_val y = dropout(&b, gr_scale(&b, x, 3), step);
+  if (sums) y = gr_add(&b, y, gr_broadcast(&b, gr_sum(&b, y, 1), 1, columns));
+  gr_result(&b, "y", gr_tanh(&b, y));
+  MUST(b.err);
+  MUST(elementwise_fused(arena, b.g, out));
+  CHECK((*out)->n_nodes == 1, "%u nodes", (*out)->n_nodes);
+  return &(*out)->nodes[0];
+}
+
+// Runs the chain on a rank's part of x, which begins at `from` and whose rows are `stride` apart.
+static void run_part_of(const float *x, int64_t stride, int64_t rows, int64_t columns, int axis,
+                        int coord, bool sums, float *out) {
+  gr_arena *arena = gr_arena_create();
+  gr_graph *g;
+  gr_op_call call;
+  const gr_node *n = chain(arena, rows, columns, sums, &g);
+  gr_op_call_of(g, n, &call);
+  gr_mesh mesh = {1, {{"dp", axis < 0 ? 1 : 2}}};
+  gr_layout layout = {.at = {(gr_axis_placement)axis}};
+  value v = value_make(call.in[0]);
+  for (int64_t r = 0; r < rows; r++)
+    memcpy((float *)v.data + r * columns, x + r * stride, (size_t)columns * sizeof *x);
+  const void *in[2] = {v.data, &(int32_t){7}};
+  void *to = out;
+  CHECK(call.in[1].dtype == GR_I32, "the step is operand 1");
+  MUST(n->op->fast(&call)(&(gr_launch){.attr = n->attr,
+                                       .n_in = 2,
+                                       .n_out = 1,
+                                       .in_type = call.in,
+                                       .out_type = call.out,
+                                       .out_layout = &layout,
+                                       .mesh = &mesh,
+                                       .coord = &coord,
+                                       .in = in,
+                                       .out = &to}));
+  value_free(&v);
+  gr_arena_destroy(arena);
+}
+
+// The parts of two ranks, which divide rows or columns, have the bits of the whole.
+static void ranks(void) {
+  enum { R = 6, C = 170 };
+  static float x[R * C], whole[R * C], part[R * C / 2];
+  gr_rng rng = gr_rng_make(1, "ranks", 0);
+  for (int i = 0; i < R * C; i++) x[i] = (float)gr_rng_normal(&rng, (uint64_t)i);
+  for (int way = 0; way < 3; way++) {  // rows; rows with sums; columns
+    int axis = way == 2;
+    int64_t rows = axis ? R : R / 2, columns = axis ? C / 2 : C;
+    run_part_of(x, C, R, C, -1, 0, way == 1, whole);
+    for (int coord = 0; coord < 2; coord++) {
+      int64_t from = coord * (axis ? columns : rows * C);
+      run_part_of(x + from, C, rows, columns, axis, coord, way == 1, part);
+      for (int64_t r = 0; r < rows; r++)
+        CHECK(!memcmp(part + r * columns, whole + from + r * C, (size_t)columns * sizeof *x),
+              "rank %d, way %d, row %d", coord, way, (int)r);
+    }
+  }
+}
+
+// Where tiles begin and end follows from the rows: an element computed alone has the bits that it
+// has among others.
+static void alone(void) {
+  enum { N = 1000 };
+  static float x[3][N], y[N];
+  gr_rng rng = gr_rng_make(1, "alone", 0);
+  for (int i = 0; i < 3 * N; i++) x[i / N][i % N] = 2 * (float)gr_rng_normal(&rng, (uint64_t)i);
+  for (const gr_op *const *op = gr_ops; *op; op++) {
+    double attr[8] = {0.37, 0.77, 1.5};
+    if (!(*op)->tile) continue;
+    (*op)->tile((const float *const[]){x[0], x[1], x[2]}, y, N, attr);
+    int other = 0;
+    for (int i = 0; i < N; i++) {
+      float one;
+      (*op)->tile((const float *const[]){&x[0][i], &x[1][i], &x[2][i]}, &one, 1, attr);
+      other += memcmp(&one, &y[i], sizeof one) && !(isnan(one) && isnan(y[i]));
+    }
+    CHECK(!other, "%s: %d of %d elements differ", (*op)->name, other, N);
+  }
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"same_bits", same_bits}, {"in_place", in_place});
+  return RUN(argc, argv, {"same_bits", same_bits}, {"in_place", in_place}, {"alone", alone},
+             {"ranks", ranks});
 }

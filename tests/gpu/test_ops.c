@@ -4,100 +4,11 @@
 //
 //   test_gpu_ops [TEST [OP]]
 #include <math.h>
-#include "base/arena.h"
 #include "ops/comm/collective.h"
-#include "ops/kernels/gpu.h"
-#include "runtime/device/device.h"
 #include "tests/check.h"
+#include "tests/compiler/elementwise.h"
 #include "tests/gpu/cases.h"
-#include "tests/ops/bench.h"
-
-// Where values are: in memory of their own; or results in operands, if the op allows that; or each
-// in the second slice of a stack, which may begin between multiples of 16 bytes.
-typedef enum way { APART, IN_PLACE, SLICED } way;
-static const char *const way_names[] = {"", " in place", " sliced"};
-
-// A case, with a block of the device's memory for each operand and result: what a kernel touches
-// beside them is found.
-typedef struct trial {
-  use u;
-  int at_case;
-  way way;
-  bool refused;
-  gr_device_kernel kernel;
-  gr_launch where;
-  gr_device_block in[GR_MAX_ARGS], out[GR_MAX_ARGS], scratch;
-  void *made[GR_MAX_ARGS];  // the results
-} trial;
-
-static const char *only;  // one op, or NULL
-static gr_device *device;
-static trial *trials;
-static int n_trials, refused;
-static way tried = APART;  // of the trials that are added
-static gr_arena *arena;    // of attributes and types
-
-static void open_device(void) {
-  n_trials = refused = 0;
-  arena = gr_arena_create();
-  const gr_device_ops *kind;
-  MUST(gr_device_find("cuda", GR_NOWHERE, &kind));
-  if (!gr_device_count(kind)) SKIP("there is no GPU, and no stand-in");
-  MUST(kind->open(&(gr_device_options){.threads = 1, .ranks = 1}, &device));
-}
-
-static gr_device_block block_of(size_t bytes) {
-  gr_device_block b;
-  MUST(device->ops->allocate(device, bytes, NULL, &b));
-  return b;
-}
-
-static void choose(trial *t) {
-  use *u = &t->u;
-  t->where = (gr_launch){.attr = u->call.attr,
-                         .n_in = u->call.n_in,
-                         .n_out = u->call.n_out,
-                         .in_type = u->call.in,
-                         .out_type = u->call.out,
-                         .out_layout = u->layout,
-                         .mesh = &u->mesh,
-                         .coord = &u->coord};
-  gr_status s = device->ops->kernel(device, &u->call, &t->where, &t->kernel);
-  t->refused = gr_status_code(s) == GR_ERR_UNSUPPORTED;
-  refused += t->refused;
-  if (t->refused)
-    gr_status_drop(s);
-  else
-    MUST(s);
-}
-
-static trial *add(const gr_op *op, const gr_case *c, int at_case) {
-  use u;
-  gr_status s = use_of_case(&u, op, c, (uint64_t)at_case);
-  gr_status_drop(s);  // not of that type
-  if (s) return use_free(&u), NULL;
-  trials = realloc(trials, sizeof *trials * (size_t)(n_trials + 1));
-  trials[n_trials] = (trial){.u = u, .at_case = at_case, .way = tried};
-  return &trials[n_trials++];
-}
-
-// Products of f64 are not stood in for.
-static bool runs_as(const gr_op *op, const char *dtype) {
-  return strcmp(dtype, "f64") || strcmp(op->name, "matmul");
-}
-
-static void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial *)) {
-  static const char *const dtypes[] = {"f64", "bf16", "f16"};
-  gr_case other;
-  trial *t = add(op, c, at_case);
-  CHECK(t, "%s case %d: inference fails", op->name, at_case);
-  if (t && then) then(t);
-  for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
-    if (!gpu_case_retyped(arena, c, dtypes[d], &other) || !runs_as(op, dtypes[d])) continue;
-    t = add(op, &other, at_case);
-    if (t && then) then(t);
-  }
-}
+#include "tests/gpu/trials.h"
 
 static bool has_place(const gr_op *op) {
   bool any = false;
@@ -113,145 +24,6 @@ static void add_all(void (*then)(trial *)) {
     for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++, i++)
       if (!c->fails) add_case(*o, c, i, then);
   }
-}
-
-// Memory for a value; at: its first element.
-static gr_device_block place(const trial *t, const gr_type *type, void **at) {
-  size_t bytes = gr_type_bytes(type);
-  gr_device_block b = block_of(t->way == SLICED ? 3 * bytes : bytes);
-  *at = (char *)b.at + (t->way == SLICED ? bytes : 0);
-  return b;
-}
-
-// Memory for a result: a slice follows it, so that every byte beyond its end is seen.
-static gr_device_block place_result(const trial *t, const gr_type *type, void **at) {
-  size_t bytes = gr_type_bytes(type);
-  gr_device_block b = t->way == SLICED ? place(t, type, at) : block_of(2 * bytes);
-  if (t->way != SLICED) *at = b.at;
-  MUST(device->ops->fill(device, b.at, 0xff, b.bytes));
-  return b;
-}
-
-// The operand whose memory result k takes, or -1.
-static int taken(const trial *t, int k) {
-  int i = t->way == IN_PLACE ? gr_op_inplace(t->u.call.op, k) : -1;
-  bool fits = i >= 0 && i < t->u.call.n_in &&
-              gr_type_bytes(&t->u.call.in[i]) == gr_type_bytes(&t->u.call.out[k]);
-  return fits ? i : -1;
-}
-
-static void place_all(trial *t, void **in) {
-  use *u = &t->u;
-  for (int k = 0; k < u->call.n_in; k++) {
-    t->in[k] = place(t, &u->call.in[k], &in[k]);
-    MUST(device->ops->upload(device, in[k], u->in[k].data, gr_type_bytes(&u->call.in[k])));
-  }
-  for (int k = 0; k < u->call.n_out; k++) {
-    int i = taken(t, k);
-    if (i >= 0) t->made[k] = in[i];
-    if (i >= 0) continue;
-    t->out[k] = place_result(t, &u->call.out[k], &t->made[k]);
-  }
-}
-
-static void run(trial *t) {
-  void *in[GR_MAX_ARGS] = {0};
-  place_all(t, in);
-  t->scratch = block_of(gr_call_scratch(&t->u.call, true));
-  gr_launch l = t->where;
-  l.in = (const void *const *)in, l.out = t->made, l.scratch = t->scratch.at;
-  l.context = t->kernel.context;
-  MUST(device->ops->record(device, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
-  MUST(device->ops->wait(device, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
-  MUST(t->kernel.run(&l));
-  MUST(device->ops->record(device, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
-  MUST(device->ops->wait(device, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
-}
-
-static void release(trial *t) {
-  for (int k = 0; k < t->u.call.n_in; k++) device->ops->free(device, &t->in[k]);
-  for (int k = 0; k < t->u.call.n_out; k++)
-    if (taken(t, k) < 0) device->ops->free(device, &t->out[k]);
-  device->ops->free(device, &t->scratch);
-}
-
-// f32 differs in the order of sums and in the functions of the library; 16 bits round in other
-// places.
-static double near_of(const use *u) {
-  bool narrow = false;
-  for (int k = 0; k < u->call.n_out; k++) narrow |= gr_dtypes[u->call.out[k].dtype].size == 2;
-  for (int k = 0; k < u->call.n_in; k++) narrow |= gr_dtypes[u->call.in[k].dtype].size == 2;
-  return narrow ? 4e-2 : 1e-4;
-}
-
-// Checks that the slices beside those of the results are what they were.
-static void check_neighbours(trial *t) {
-  for (int k = 0; k < t->u.call.n_out; k++) {
-    size_t bytes = gr_type_bytes(&t->u.call.out[k]), all = (t->way == SLICED ? 3 : 2) * bytes;
-    size_t from = t->way == SLICED ? bytes : 0, bad = 0;
-    if (taken(t, k) >= 0) continue;
-    unsigned char *slices = malloc(all);
-    MUST(device->ops->download(device, slices, t->out[k].at, all));
-    MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
-    for (size_t i = 0; i < all; i++) bad += (i < from || i >= from + bytes) && slices[i] != 0xff;
-    CHECK(!bad, "%s case %d writes %zu bytes beside result %d", t->u.call.op->name, t->at_case, bad,
-          k);
-    free(slices);
-  }
-}
-
-static void compare(trial *t) {
-  use *u = &t->u, got = t->u;
-  MUST(use_run(u, u->call.op->cpu, NULL));
-  memset(got.out, 0, sizeof got.out);
-  for (int k = 0; k < u->call.n_out; k++) {
-    got.out[k] = value_make(u->call.out[k]);
-    MUST(
-        device->ops->download(device, got.out[k].data, t->made[k], gr_type_bytes(&u->call.out[k])));
-  }
-  MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
-  for (int k = 0; k < u->call.n_out; k++) {
-    int64_t at;
-    double far = worst(&got.out[k], &u->out[k], &at);
-    CHECK(far <= near_of(u), "%s case %d%s, result %d, number %lld: off by %.3g: %g instead of %g",
-          u->call.op->name, t->at_case, way_names[t->way], k, (long long)at, far,
-          value_get(&got.out[k], at), value_get(&u->out[k], at));
-  }
-  values_free(got.out, GR_MAX_ARGS);
-}
-
-static void list_refused(void) {
-  const gr_op *last = NULL;
-  printf("%d of %d cases ran; without a kernel:", n_trials - refused, n_trials);
-  for (int i = 0; i < n_trials; i++) {
-    if (trials[i].refused && trials[i].u.call.op != last) printf(" %s", trials[i].u.call.op->name);
-    if (trials[i].refused) last = trials[i].u.call.op;
-  }
-  printf("\n");
-}
-
-static void begin(void) {
-  for (int i = 0; i < n_trials; i++) choose(&trials[i]);
-  MUST(device->ops->ready(device));
-}
-
-static void end(void) {
-  for (int i = 0; i < n_trials; i++) use_free(&trials[i].u);
-  device->ops->close(device);
-  gr_arena_destroy(arena);
-}
-
-static void run_all(void) {
-  begin();
-  for (int i = 0; i < n_trials; i++) {
-    if (trials[i].refused) continue;
-    run(&trials[i]);
-    compare(&trials[i]);
-    check_neighbours(&trials[i]);
-    release(&trials[i]);
-  }
-  list_refused();
-  end();
 }
 
 static void cases(void) {
@@ -299,6 +71,43 @@ static void try_as(way w) {
 }
 static void in_place(void) { try_as(IN_PLACE); }
 static void sliced(void) { try_as(SLICED); }
+
+// ---- Fused nodes --------------------------------------------------------------------------------
+
+// The fused nodes of random graphs, whole or as the second of two ranks, which divide the first
+// axis.
+static void add_fused(const gr_node *n, const gr_graph *g, int seed, bool part) {
+  gr_case c = {.attr = n->attr};
+  char *fill = GR_NEW(arena, char, GR_CASE_ARGS + 1);
+  if (n->n_in > GR_CASE_ARGS) return;
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_type *t = &gr_at(g, n->in[k])->type;
+    c.in[k] = gr_type_text(t, GR_NEW(arena, char, 96));
+    fill[k] = t->dtype == GR_I32 ? 'i' : 'n';
+  }
+  c.fill = fill;
+  use *u = &add(&gr_op_fused, &c, seed)->u;
+  if (!part) return;
+  u->mesh = (gr_mesh){1, {{"ranks", 2}}}, u->coord = 1;
+  for (int k = 0; k < n->n_out; k++) u->layout[k].at[0] = 0;
+}
+
+static void try_fused(way w, bool part) {
+  enum { SEEDS = 24 };
+  open_device();
+  tried = w;
+  for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+    gr_graph *g, *f;
+    MUST(elementwise_random(arena, seed, &g));
+    MUST(elementwise_fused(arena, g, &f));
+    for (uint32_t i = 0; i < f->n_nodes; i++)
+      if (f->nodes[i].op == &gr_op_fused) add_fused(&f->nodes[i], f, (int)seed, part);
+  }
+  tried = APART;
+  run_all();
+}
+static void fused(void) { try_fused(APART, false), try_fused(APART, true); }
+static void fused_placed(void) { try_fused(IN_PLACE, false), try_fused(SLICED, false); }
 
 // ---- Random numbers of one rank's part ----------------------------------------------------------
 
@@ -380,5 +189,6 @@ static void wrong(void) {
 int main(int argc, char **argv) {
   only = argc > 2 ? argv[2] : NULL;
   return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
-             {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong});
+             {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong},
+             {"fused", fused}, {"fused_placed", fused_placed});
 }
