@@ -18,7 +18,8 @@ enum {
   PREDICT = 64,
   EXPORT = 128,
   PLOT = 256,
-  RANKED = 512
+  RANKED = 512,
+  HOOKS = 1024
 };
 enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
 
@@ -29,7 +30,7 @@ static const struct flag {
   unsigned of;
   const char *doc;
 } flags[] = {
-    {"--config-dir", "DIR", DIRS, 0, TRAIN | PLAN | DATA,
+    {"--config-dir", "DIR", DIRS, 0, TRAIN | PLAN | DATA | HOOKS,
      "searches another folder for configurations"},
     {"--dump", "PASS", TEXT, offsetof(gr_args, dump), TRAIN | PLAN,
      "prints the graph after a pass; all: after each"},
@@ -39,6 +40,8 @@ static const struct flag {
     {"--dot", "FILE", TEXT, offsetof(gr_args, dot), PLAN, "draws the training step for graphviz"},
     {"--svg", "FILE", TEXT, offsetof(gr_args, svg), PLAN, "draws it with graphviz"},
     {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN, "plans for so many ranks"},
+    {"--steps", "N", NUMBER, offsetof(gr_args, steps), HOOKS,
+     "so many steps, not those of the run"},
     {"--plain", NULL, SET, offsetof(gr_args, plain), STARTS, "reference kernels only"},
     {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN, "prints the time of each op"},
     {"--audio", NULL, SET, offsetof(gr_args, audio), DATA,
@@ -47,16 +50,16 @@ static const struct flag {
      "the checkpoint: best (the default), last, or a step"},
     {"--split", "SPLIT", TEXT, offsetof(gr_args, split), EVAL,
      "the samples: validation (the default), train, or all"},
-    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT | PLOT,
+    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT | PLOT | HOOKS,
      "writes to this file, not on standard output; curves as SVG"},
     {"--key", "LOGGED", TEXT, offsetof(gr_args, key), PLOT,
      "which values, by names and patterns (loss,validation.*)"},
     {"--by", "METRIC", TEXT, offsetof(gr_args, by), RANKED,
      "ranks by this metric; METRIC:min or METRIC:max says which end is best"},
-    {"--log", NULL, SET, offsetof(gr_args, log), PLOT, "a logarithmic axis"},
+    {"--log", NULL, SET, offsetof(gr_args, log), PLOT | HOOKS, "a logarithmic axis"},
     {"--optimizer", NULL, SET, offsetof(gr_args, optimizer), EXPORT,
      "also writes the states of the optimizer"},
-    {"--json", NULL, SET, offsetof(gr_args, json), EVAL | RANKED, "prints JSON"},
+    {"--json", NULL, SET, offsetof(gr_args, json), EVAL | RANKED | HOOKS, "prints JSON"},
     {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };
@@ -74,6 +77,7 @@ static const struct {
     {"eval", EVAL, {GR_FOLDER, GR_NO_OPERAND, true}},
     {"predict", PREDICT, {GR_FOLDER, GR_ANY_FILE, true}},
     {"export", EXPORT, {GR_FOLDER, GR_ANY_FILE, false}},
+    {"hooks", HOOKS, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
     {"plot", PLOT, {GR_FOLDER, GR_FOLDER, false}},
     {"runs", RANKED, {GR_FOLDER, GR_FOLDER, false}},
 };

@@ -25,6 +25,7 @@ typedef struct gr_args {
   int n_without;
   const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
   int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
+  int64_t steps;                // --steps=N; 0: as configured
   bool plain, profile, audio, json, optimizer, log;
   const char *key, *by;            // --key=KEY,... of `plot`, --by=METRIC of `runs`
   const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all

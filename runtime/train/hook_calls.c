@@ -14,11 +14,7 @@ gr_status gr_run_open_hooks(gr_run *r) {
   return gr_hooks_open(&spec, &r->hooks);
 }
 
-// Linear warm-up: the first step has 1/warmup of the learning rate, not 0.
-double gr_run_base_lr(const gr_run *r) {
-  const gr_settings *s = &r->spec->set;
-  return s->lr * (r->step < s->warmup ? (double)(r->step + 1) / (double)s->warmup : 1);
-}
+double gr_run_base_lr(const gr_run *r) { return gr_settings_base_lr(&r->spec->set, r->step); }
 
 static void join(gr_hook_result *all, const gr_hook_result *now) {
   if (now->stop && !all->stop) memcpy(all->reason, now->reason, sizeof all->reason);

@@ -52,3 +52,9 @@ typedef struct gr_settings {
   int64_t trace_first, trace_end;  // profile.steps: these steps are traced, the second excluded
   gr_loc init_loc;                 // the location of model.init_from
 } gr_settings;
+
+// The learning rate of a step, from 0, before hooks change it. Linear warm-up: the first step has
+// 1/warmup of the learning rate, not 0.
+static inline double gr_settings_base_lr(const gr_settings *s, int64_t step) {
+  return s->lr * (step < s->warmup ? (double)(step + 1) / (double)s->warmup : 1);
+}

@@ -1,5 +1,5 @@
 # verbs.sh - what is done with a run after it has trained, or while it does: eval,
-# predict, export, plot, runs.
+# predict, export, plot, runs, hooks.
 . "${0%/*}/lib.sh"
 
 # Three kinds around three points, the second coordinate on another scale.
@@ -284,6 +284,34 @@ expect "runs by what none measures" 2 "no run has measured 'cer'" "hint: --by is
 expect "runs by a metric in neither direction" 2 "METRIC:min or METRIC:max" -- "$graphrun" runs many --by=loss:low
 printf 'a: [\n' >many/a/lr1e-5/.hydra/config.yaml
 expect "runs with a damaged configuration" 65 "lr1e-5/.hydra/config.yaml:" -- "$graphrun" runs many
+
+# ---- hooks
+schedule="$scratch/project/configs/table.yaml model.graph=$source/graphs/mlp.yaml"
+# shellcheck disable=SC2086
+expect "hooks of no script: warm-up" 0 '^\{"step": 0, "lr": 0.0025\}$' '^\{"step": 3, "lr": 0.01\}$' -- \
+  "$graphrun" hooks $schedule 'hooks=[]' training.warmup_steps=4 --steps=5 --json
+check "... so many steps" test "$(grep -c '^{' "$log")" = 5
+# shellcheck disable=SC2086
+limited "$graphrun" $schedule "hooks=[$source/hooks/cosine.lua,$source/hooks/log_csv.lua]" +hooks_params.warmup_steps=10 output.dir=cosine
+# shellcheck disable=SC2086
+expect "hooks of a schedule" 0 -- \
+  "$graphrun" hooks $schedule "hooks=[$source/hooks/cosine.lua,$source/hooks/log_csv.lua]" +hooks_params.warmup_steps=10 --json
+sed -n 's/.*"lr": \([^,}]*\).*/\1/p' "$log" >shown.lr
+sed -n 's/.*"lr": \([^,}]*\).*/\1/p' cosine/metrics.jsonl >trained.lr
+check "... shows each learning rate of the run" sh -c 'test -s trained.lr && cmp shown.lr trained.lr'
+# shellcheck disable=SC2086
+expect "hooks draws it" 0 "^ +lr$" "^96 steps: lr 0.001 at step 0, 0.01 at step 9 \(highest\)" -- \
+  "$graphrun" hooks $schedule "hooks=[$source/hooks/cosine.lua]" +hooks_params.warmup_steps=10
+# shellcheck disable=SC2086
+expect "... as SVG" 0 -- "$graphrun" hooks $schedule 'hooks=[]' --out=lr.svg
+check "... in a file" grep -q '</svg>' lr.svg
+check "hooks leaves nothing" sh -c '! ls -d "${TMPDIR:-/tmp}"/graphrun-hooks-* 2>/dev/null'
+echo 'return { lr = function(ctx) return ctx.step < 2 and 1 or nil + 1 end }' >breaks.lua
+# shellcheck disable=SC2086
+expect "a schedule that breaks" 70 "breaks.lua:1:1: hook error: .*arithmetic on a nil" "at step 2" -- "$graphrun" hooks $schedule 'hooks=[breaks.lua]'
+# shellcheck disable=SC2086
+expect "hooks of a run without an end" 2 "the run has no steps: --steps=N" -- "$graphrun" hooks $schedule 'hooks=[]' training.max_epochs=0
+expect "hooks of no configuration" 2 "no configuration is given" -- "$graphrun" hooks
 
 # ---- Completion
 offers() { "$graphrun" config --complete "$1" | grep -qxF -e "$2"; }

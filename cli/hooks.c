@@ -1,0 +1,158 @@
+// hooks.c - `graphrun hooks CONFIG.yaml --steps=N`: runs the learning-rate schedules of a
+// configuration without training, and draws or lists the learning rate.
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/commands.h"
+#include "cli/job/job.h"
+#include "cli/show_plot.h"
+
+typedef struct schedule {
+  gr_job *job;
+  gr_hooks *hooks;
+  int ranks;
+  int64_t steps, steps_per_epoch;
+  double *x, *lr;
+} schedule;
+
+// ---- Length ---------------------------------------------------------------------------------
+
+// The steps of an epoch follow from the data. Without the data scripts see nil.
+static gr_status find_steps(schedule *s) {
+  const gr_settings *set = &s->job->spec.set;
+  const gr_args *args = &s->job->args;
+  gr_status no_data = gr_job_open(s->job, s->ranks);
+  if (no_data && !args->steps)
+    return gr_note(no_data, GR_NOWHERE, "the number of steps follows from the data; or --steps=N");
+  if (no_data)
+    gr_log(GR_WARN, "ctx.steps_per_epoch is not known: %s", gr_status_text(no_data));
+  else
+    s->steps_per_epoch = gr_dataset_batches(s->job->spec.data, GR_SPLIT_TRAIN, set->batch);
+  gr_status_drop(no_data);
+  s->steps = set->max_epochs * s->steps_per_epoch;
+  if (set->max_steps && (set->max_steps < s->steps || !s->steps)) s->steps = set->max_steps;
+  if (args->steps) s->steps = args->steps;
+  if (s->steps > 0) return GR_OK;
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the run has no steps: --steps=N says how many to show");
+}
+
+// ---- Calls ----------------------------------------------------------------------------------
+
+static gr_status call(schedule *s, gr_hook_event event, int64_t step, double *lr) {
+  const gr_settings *set = &s->job->spec.set;
+  gr_hook_result result = {0};
+  double base = gr_settings_base_lr(set, step);
+  *lr = base;
+  if (!s->hooks || !gr_hooks_has(s->hooks, event)) return GR_OK;
+  gr_hook_context ctx = {.step = step,
+                         .epoch = s->steps_per_epoch ? step / s->steps_per_epoch : 0,
+                         .steps_per_epoch = s->steps_per_epoch,
+                         .max_steps = set->max_steps,
+                         .max_epochs = set->max_epochs,
+                         .world_size = s->ranks,
+                         .base_lr = base,
+                         .lr = base};
+  GR_TRY(gr_hooks_call(s->hooks, event, &ctx, &result));
+  *lr = result.lr;
+  return GR_OK;
+}
+
+static gr_status run_steps(schedule *s) {
+  double ignored;
+  GR_TRY(call(s, GR_HOOK_START, 0, &ignored));
+  for (int64_t i = 0; i < s->steps; i++) {
+    s->x[i] = (double)i;
+    GR_TRY(call(s, GR_HOOK_LR, i, &s->lr[i]));
+  }
+  return GR_OK;
+}
+
+static void remove_dir(gr_arena *a, const char *dir) {
+  struct dirent **found;
+  int n = scandir(dir, &found, NULL, alphasort);
+  for (int i = 0; i < n; i++) {
+    unlink(gr_arena_printf(a, "%s/%s", dir, found[i]->d_name));
+    free(found[i]);
+  }
+  if (n >= 0) free(found);
+  rmdir(dir);
+}
+
+// Scripts may write files; these go to a folder that is removed.
+static gr_status run_hooks(schedule *s) {
+  const gr_settings *set = &s->job->spec.set;
+  const char *tmp = getenv("TMPDIR");
+  char *dir =
+      gr_arena_printf(s->job->arena, "%s/graphrun-hooks-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+  if (!set->n_hooks) return run_steps(s);
+  if (!mkdtemp(dir))
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make the folder '%s': %s", dir, strerror(errno));
+  gr_hooks_spec spec = {.scripts = set->hooks,
+                        .n_scripts = set->n_hooks,
+                        .seed = (uint64_t)set->seed,
+                        .out_dir = dir,
+                        .seconds = set->hook_seconds};
+  gr_status st = gr_hooks_open(&spec, &s->hooks);
+  if (!st) st = run_steps(s);
+  gr_hooks_close(s->hooks);
+  remove_dir(s->job->arena, dir);
+  return st;
+}
+
+// ---- Results --------------------------------------------------------------------------------
+
+static void print_json(const schedule *s) {
+  for (int64_t i = 0; i < s->steps; i++) {
+    gr_arena *a = gr_arena_create();
+    gr_text t = gr_text_make(a);
+    gr_text_printf(&t, "{\"step\": %lld, \"lr\": ", (long long)i);
+    gr_text_json_float(&t, s->lr[i]);
+    gr_text_put(&t, "}");
+    puts(t.at);
+    gr_arena_destroy(a);
+  }
+}
+
+static void print_summary(const schedule *s) {
+  int64_t most = 0;
+  for (int64_t i = 1; i < s->steps; i++)
+    if (s->lr[i] > s->lr[most]) most = i;
+  printf("%lld steps: lr %.6g at step 0, %.6g at step %lld (highest), %.6g at step %lld\n",
+         (long long)s->steps, s->lr[0], s->lr[most], (long long)most, s->lr[s->steps - 1],
+         (long long)s->steps - 1);
+}
+
+static gr_status show(gr_job *job) {
+  const gr_args *args = &job->args;
+  schedule s = {.job = job, .ranks = (int)job->spec.set.ranks};
+  if (args->ranks) s.ranks = (int)args->ranks;
+  if (!s.ranks) s.ranks = gr_processors() > 1 ? 2 : 1;
+  GR_TRY(find_steps(&s));
+  s.x = GR_NEW(job->arena, double, s.steps);
+  s.lr = GR_NEW(job->arena, double, s.steps);
+  GR_TRY(run_hooks(&s));
+  if (args->json) {
+    print_json(&s);
+    return GR_OK;
+  }
+  const gr_curve curve = {"lr", s.x, s.lr, (int)s.steps};
+  const gr_panel panel = {"lr", "step", &curve, 1, args->log};
+  GR_TRY(gr_show_plot(job->arena, &panel, 1, args->out));
+  print_summary(&s);
+  return GR_OK;
+}
+
+gr_status gr_cmd_hooks(int argc, char **argv) {
+  gr_arena *arena = gr_arena_create();
+  gr_args args;
+  gr_job job = {0};
+  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
+  s = s ? s : gr_job_compose(arena, &args, &job);
+  s = s ? s : show(&job);
+  gr_job_close(&job);
+  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
+  gr_arena_destroy(arena);
+  return GR_OK;
+}
