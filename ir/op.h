@@ -110,9 +110,12 @@ typedef struct gr_attr {
   const char *doc;
   const char *choices;  // "sum|mean|none"
   const char *range;    // ">= 0 < 1", of a number that users set; NULL: any
+  bool axis;            // an axis, or axes, of operand 0: models may count from the end, -1 is the last
 } gr_attr;
 #define GR_ATTR(type, field, kind, default_value, doc) \
   { #field, kind, offsetof(type, field), default_value, doc }
+#define GR_AXIS(type, field, kind, default_value, doc) \
+  { #field, kind, offsetof(type, field), default_value, doc, .axis = true }
 #define GR_CHOICE(type, field, choices, default_value, doc) \
   { #field, GR_ATTR_CHOICE, offsetof(type, field), default_value, doc, choices }
 // A hyper-parameter of an optimizer: a number with a range, which a configuration may set.
@@ -190,6 +193,7 @@ struct gr_op {
   bool collective;      // all ranks of a mesh axis call it together; not allowed in a scan's body
   bool linear;          // f(a)+f(b) = f(a+b): an operand that is a partial sum gives a partial sum
   bool random;          // draws numbers from the stream in its attributes
+  bool training_only;   // in evaluation, and where attribute p is 0, the identity of operand 0
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
   gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile,
   const char *tile_formula;  // and its formula; NULL: `formula`

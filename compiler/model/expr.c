@@ -322,7 +322,8 @@ gr_status gr_model_arg(gr_build_context *a, const gr_conf *c, bool words, gr_arg
                      "expected a number, a string or an expression, found %s",
                      gr_model_kind(c->kind));
   }
-  if (words && gr_model_is_word(c->text) && *c->text != '$' && !gr_model_get(a, c->text)) {
+  bool word = gr_model_is_word(c->text) && *c->text != '$' && !gr_model_get(a, c->text);
+  if (words && (word || !*c->text)) {
     *out = (gr_arg){.kind = GR_ARG_TEXT, .text = c->text};
     return GR_OK;
   }

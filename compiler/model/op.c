@@ -144,10 +144,22 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
   return GR_OK;
 }
 
+// Axes that are counted from the end become those of an operand of that rank.
+static void count_axes(const gr_op *op, int rank, void *attr) {
+  for (const gr_attr *f = op->attrs; f && f->name; f++) {
+    int64_t *at = (int64_t *)(void *)((char *)attr + f->offset), n = 1;
+    if (!f->axis) continue;
+    if (f->kind == GR_ATTR_INTS) n = *at, at = ((gr_ints *)(void *)at)->at;
+    for (int64_t i = 0; i < n; i++)
+      if (at[i] < 0 && at[i] >= -rank) at[i] += rank;
+  }
+}
+
 // ---- Nodes -------------------------------------------------------------------
 
-// A random op returns its first operand unchanged in evaluation, and if p is 0.
+// Dropout returns its first operand unchanged in evaluation, and if p is 0.
 static bool is_left_out(gr_build_context *a, const gr_op *op, const void *attr) {
+  if (!op->training_only) return false;
   const gr_attr *p = find_attr(op, "p");
   if (p && p->kind == GR_ATTR_FLOAT && *(const double *)((const char *)attr + p->offset) == 0)
     return true;
@@ -209,11 +221,13 @@ gr_status gr_model_op(gr_build_context *a, const gr_op *op, gr_conf *use, gr_bin
   GR_TRY(attributes(a, op, use, attr));
   bool needs_step = op->random && n && op->n_in == n + 1;
   GR_TRY(check_arity(op, use, n + needs_step));
-  if (op->random && n && !given[0].number && is_left_out(a, op, attr)) {
+  if (n && !given[0].number && is_left_out(a, op, attr)) {
     *out = (gr_binding){.depth = a->depth, .n = 1, .v = {given[0].v}};
     return GR_OK;
   }
   if (needs_step) given[n++] = (gr_operand){.v = step_number(a)};
+  if (n && gr_is(given[0].v))
+    count_axes(op, gr_at(gr_model_builder(a)->g, given[0].v)->type.rank, attr);
   free_first_axis(op, gr_model_builder(a)->g, &given[0], attr);
   gr_val v;
   GR_TRY(gr_model_fit(a, op, given, n, &v));

@@ -176,6 +176,7 @@ gr_status gr_model_interpolate(gr_build_context *a, const gr_conf *c, const char
     while (n && (isalnum((unsigned char)p[n]) || p[n] == '_')) n++;
     const char *name = gr_arena_strndup(a->arena, p, n);
     const gr_arg *i = n > 1 ? gr_model_get(a, name) : NULL;
+    if (n > 1 && !i) i = gr_model_get(a, name + 1);  // a parameter
     if (n && !i) return gr_model_unknown_arg(a, n > 1 ? name : "$", c->loc);
     if (n)
       gr_text_put(&t, gr_arg_text(a->arena, i));

@@ -1,4 +1,4 @@
-// fastmath.h - exp, log, tanh, sigmoid and erf of floats, in branch-free arithmetic that compilers
+// fastmath.h - exp, log, tanh, sigmoid, erf, sin and cos of floats, in branch-free arithmetic that compilers
 // vectorise. Relative error below 1e-6 (tests/ops/test_fastmath.c); NaN gives NaN, and overflow
 // gives infinity.
 #pragma once
@@ -109,3 +109,28 @@ static inline float gr_erf_f32(float x) {
   float large = copysignf(1 - gr_exp_f32(-q), x);
   return a < 0.92f ? x * p + x : large;
 }
+
+// sin(x + quarters pi / 2): x is reduced in double to |r| <= pi / 4, with pi / 2 as the sum of two
+// numbers, and the series of sine (to r^9) or cosine (to r^8) is taken. Adding 1.5 * 2^52 rounds to
+// an integer. Infinity gives NaN.
+static inline float gr_sine_f32(float x, uint64_t quarters) {
+  const double magic = 6755399441055744.0;
+  double t = (double)x * 0.63661977236758134 + magic, k = t - magic;
+  uint64_t bits;
+  memcpy(&bits, &t, sizeof bits);
+  float r = (float)(((double)x - k * 1.5707963267948966) - k * 6.123233995736766e-17), z = r * r;
+  float s = 1.0f / 362880, c = 1.0f / 40320;
+  s = s * z - 1.0f / 5040;
+  s = s * z + 1.0f / 120;
+  s = s * z - 1.0f / 6;
+  s = s * z * r + r;
+  c = c * z - 1.0f / 720;
+  c = c * z + 1.0f / 24;
+  c = c * z - 0.5f;
+  c = c * z + 1;
+  uint64_t quadrant = bits + quarters;
+  float y = quadrant & 1 ? c : s;
+  return quadrant & 2 ? -y : y;
+}
+static inline float gr_sin_f32(float x) { return gr_sine_f32(x, 0); }
+static inline float gr_cos_f32(float x) { return gr_sine_f32(x, 1); }

@@ -32,6 +32,9 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 #define erf(x) GR_OF(erf, x)
 #define log(x) GR_OF(log, x)
 #define sqrt(x) _Generic((x), float : sqrtf, default : sqrt)(x)
+#define sin(x) GR_OF(sin, x)
+#define cos(x) GR_OF(cos, x)
+#define pow(x, y) _Generic((x), float : powf, default : pow)(x, y)
 #define fabs(x) _Generic((x), float : fabsf, default : fabs)(x)
 #define ceil(x) _Generic((x), float : ceilf, default : ceil)(x)
 

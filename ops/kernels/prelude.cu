@@ -192,6 +192,26 @@ __device__ inline void gr_grid_barrier(unsigned *count, unsigned *goal) {
   gr_grid_wait(count, *goal);
 }
 
+// ---- Functions ----------------------------------------------------------------------------------
+
+// Sine and cosine of floats as in ops/kernels/fastmath.h. The toolkit's keep an array in local memory
+// for arguments beyond 10^5.
+__device__ inline float gr_sine(float x, int quarters) {
+  const double k = rint(x * 0.63661977236758134);
+  const float r = (float)((x - k * 1.5707963267948966) - k * 6.123233995736766e-17), z = r * r;
+  const long long quadrant = (long long)k + quarters;
+  const float s = (((z * (1.0f / 362880) - 1.0f / 5040) * z + 1.0f / 120) * z - 1.0f / 6) * z * r + r;
+  const float c = (((z * (1.0f / 40320) - 1.0f / 720) * z + 1.0f / 24) * z - 0.5f) * z + 1;
+  const float y = quadrant & 1 ? c : s;
+  return quadrant & 2 ? -y : y;
+}
+__device__ inline float gr_sin(float x) { return gr_sine(x, 0); }
+__device__ inline float gr_cos(float x) { return gr_sine(x, 1); }
+__device__ inline double gr_sin(double x) { return sin(x); }
+__device__ inline double gr_cos(double x) { return cos(x); }
+#define sin(x) gr_sin(x)
+#define cos(x) gr_cos(x)
+
 // ---- Random numbers -----------------------------------------------------------------------------
 
 // Philox4x32-10 (base/rng.h): the same words as on the CPU. `key` is the hash of seed and stream.
@@ -224,4 +244,19 @@ __device__ inline unsigned gr_drawn(gr_draw &d, unsigned long long key, long lon
                                     long long step) {
   if (at / 4 != d.block) gr_philox(key, d.block = at / 4, step, d.word);
   return gr_word(d.word, at % 4);
+}
+
+// The numbers of gr_rng_uniform and gr_rng_normal.
+__device__ inline double gr_uniform(unsigned long long key, unsigned long long index,
+                                    unsigned long long step) {
+  unsigned word[4];
+  gr_philox(key, index / 4, step, word);
+  return gr_word(word, index % 4) * (1.0 / 4294967296.0);
+}
+__device__ inline double gr_normal(unsigned long long key, unsigned long long index,
+                                   unsigned long long step) {
+  unsigned word[4];
+  gr_philox(key, index / 2, step, word);
+  double u = (word[0] + 0.5) / 4294967296.0, v = word[1] / 4294967296.0;
+  return sqrt(-2.0 * log(u)) * (index % 2 ? sinpi(2 * v) : cospi(2 * v));
 }

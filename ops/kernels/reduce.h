@@ -10,7 +10,7 @@ typedef struct gr_reduce_axes {
 
 #define GR_AXES_ATTRS                                                                              \
   {                                                                                                \
-    GR_ATTR(gr_reduce_axes, axes, GR_ATTR_INTS, NULL, "the axes to reduce"),                       \
+    GR_AXIS(gr_reduce_axes, axes, GR_ATTR_INTS, NULL, "the axes to reduce"),                       \
         GR_ATTR(gr_reduce_axes, keepdim, GR_ATTR_BOOL, "false", "keep reduced axes, with size 1"), \
     {                                                                                              \
       0                                                                                            \

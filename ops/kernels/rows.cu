@@ -108,3 +108,17 @@ __device__ inline W row_exp_sum(const R &v, long long n, W *top) {
   const W most = *top = row_max<N>(n, [&](int k, long long i) { return v(k, i); });
   return row_sum<N>(n, [&](int k, long long i) { return exp(v(k, i) - most); });
 }
+
+// The index of the first largest of n elements. As in comparisons one after the other, NaN is not
+// larger than anything, and nothing is larger than NaN in the first place.
+template <int N, class T>
+__device__ W row_first_largest(const T *x, long long n) {
+  const row<N, T> v(x, n);
+  const auto value = [&](int k, long long i) -> W {
+    const W a = v(k, i);
+    return a == a ? a : i ? -GR_INFINITY : GR_INFINITY;
+  };
+  const W top = row_max<N>(n, value);
+  return -row_max<N>(
+      n, [&](int k, long long i) -> W { return value(k, i) == top ? -(W)i : -GR_INFINITY; });
+}

@@ -142,6 +142,7 @@ const gr_op gr_op_dropout = {
     .index_spec = "...,->...",
     .infer = infer,
     .random = true,
+    .training_only = true,
     .grad = grad,
     .cpu = cpu,
     .fast = fast,

@@ -91,7 +91,7 @@ static gr_status gpu(gr_gpu_call *g) {
 }
 
 static const gr_attr attrs[] = {
-    GR_ATTR(struct concat, axis, GR_ATTR_INT, NULL, "the axis to concatenate along"), {0}};
+    GR_AXIS(struct concat, axis, GR_ATTR_INT, NULL, "the axis to concatenate along"), {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[2,6]"}, .attr = &(struct concat){0}},
     {{"f32[4,6]", "f32[4,1]", "f32[4,3]"}, .attr = &(struct concat){1}},

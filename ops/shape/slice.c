@@ -91,7 +91,7 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
+static const gr_attr attrs[] = {GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
                                 GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "first index"),
                                 GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "number of indices"),
                                 {0}};
@@ -155,7 +155,7 @@ static gr_status pad_gpu(gr_gpu_call *g) {
 }
 
 static const gr_attr pad_attrs[] = {
-    GR_ATTR(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
+    GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
     GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "number of zeros before x"),
     GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "size of the axis in the result"),
     {0}};

@@ -92,6 +92,11 @@ for op, f in {"neg": torch.neg, "exp": torch.exp, "square": torch.square, "abs":
               "tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": F.relu, "gelu": F.gelu,
               "silu": F.silu}.items():
     case(op, "", [3 * normal(2, 3, 19)], f)
+for op, f in {"sin": torch.sin, "cos": torch.cos, "softplus": F.softplus,
+              "stop_gradient": lambda x: x.detach()}.items():
+    case(op, "", [3 * normal(2, 3, 19)], f)
+case("pow", "exponent=3", [a], lambda x: x**3)
+case("pow", "exponent=-1.5", [positive(2, 19)], lambda x: x**-1.5)
 case("log", "", [positive(2, 19)], torch.log)
 case("sqrt", "", [positive(2, 19)], torch.sqrt)
 case("clamp", "low=-0.5 high=0.75", [a], lambda x: x.clamp(-0.5, 0.75))
@@ -110,6 +115,15 @@ for op, f in {"sum": torch.sum, "mean": torch.mean, "reduce_max": torch.amax}.it
     case(op, "axes=[1]", [m], lambda x: f(x, dim=1))
     case(op, "axes=[0,2]", [m], lambda x: f(x, dim=(0, 2)))
 case("sum_squares", "", [m], lambda x: (x * x).sum(), grads=False)
+for axis in (0, 1, 2):
+    case("cumsum", "axis=%d" % axis, [m], lambda x: x.cumsum(axis))
+case("cumsum", "axis=1 reverse=true", [m], lambda x: x.flip(1).cumsum(1).flip(1))
+case("argmax", "", [const(m.clone())], lambda x: x.argmax(-1).int())
+case("top_k", "k=4", [m], lambda x: [x.topk(4).values, x.topk(4).indices.int()])
+case("gather", "", [m, below(6, 4, 3, 2)], lambda x, i: x.gather(-1, i.long()))
+case("gather", "", [m, ints([[[1, 1, 5]] * 3] * 4)], lambda x, i: x.gather(-1, i.long()))
+case("one_hot", "classes=7", [below(7, 4, 3)], lambda i: F.one_hot(i.long(), 7).double())
+case("arange", "size=5 start=2 step=-0.5", [], lambda: torch.arange(5).double() * -0.5 + 2)
 case("broadcast", "axis=1 size=3", [a], lambda x: x.unsqueeze(1).expand(3, 3, 7))
 case("reshape", "shape=[2,2,18]", [m], lambda x: x.reshape(2, 2, 18))
 case("transpose", "perm=[2,0,1]", [m], lambda x: x.permute(2, 0, 1))
@@ -200,6 +214,7 @@ case("cross_entropy", "smoothing=0.2", [normal(4, 3, 5), labels, weights],
      cross_entropy(0.2, -100))
 case("mse", "", [normal(4, 3), normal(4, 3)],
      lambda p, t: (((p - t) ** 2).sum(1), const(torch.full((4,), 3.0))))
+case("sample_sum", "", [m], lambda x: [x.sum((1, 2)), torch.full((4,), 18.0).double()])
 case("accuracy", "", [const(normal(4, 3, 5)), labels],
      lambda x, y: (((x.argmax(-1) == y) & (y >= 0)).sum(1).double(), (y >= 0).sum(1).double()),
      grads=False)

@@ -125,6 +125,22 @@ const gpu_case gpu_cases[] = {
     {"accuracy", {{"f32[2,3,1001]", "i32[2,3]"}, .fill = "ni"}, "ignore_index=1"},
     {"accuracy", {{"f32[2,9001]", "i32[2]"}, .fill = "ni"}, ""},
     {"accuracy", {{"f32[40,3]", "i32[40]"}, .fill = "mm"}, ""},  // equal logits
+    {"argmax", {{"f32[2,3,1001]"}}, ""},
+    {"argmax", {{"f32[2,9001]"}}, ""},
+    {"argmax", {{"f32[40,3]"}, .fill = "m"}, ""},  // equal elements
+    {"top_k", {{"f32[2,1001]"}}, "k=7"},
+    {"top_k", {{"f32[2,9001]"}}, "k=3"},
+    {"top_k", {{"f32[40,30]"}, .fill = "m"}, "k=20"},  // equal elements
+    {"gather", {{"f32[40,30]", "i32[40,7]"}, .fill = "ni"}, ""},
+    {"gather_grad", {{"f32[40,7]", "i32[40,7]"}, .fill = "ni"}, "size=33"},
+    {"one_hot", {{"i32[400]"}, .fill = "i"}, "classes=13"},
+    {"cumsum", {{"f32[3,700,5]"}}, "axis=1"},
+    {"cumsum", {{"f32[40,70]"}}, "axis=1 reverse=true"},
+    {"arange", {{0}}, "size=3000 start=-4 step=0.125"},
+    {"sample_uniform", {{"f32[33,31]", "i32[]"}, .fill = "ni"}, "stream=7"},
+    {"sample_normal", {{"f32[33,31]", "i32[]"}, .fill = "ni"}, "stream=7"},
+    {"sample_categorical", {{"f32[300,31]", "i32[]"}, .fill = "ni"}, "stream=7"},
+    {"sample_sum", {{"f32[3,20000]"}}, ""},
     {"mse", {{"f32[3,20000]", "f32[3,20000]"}}, ""},
     {"mse_grad", {{"f32[3,7]", "f32[3,7]", "f32[3]"}}, ""},
     // reductions: rows and columns, in one stage and in two; axes apart; axes of size 1

@@ -1,4 +1,5 @@
-// test_fastmath.c - the vectorised functions of ops/kernels/fastmath.h against the C library in double.
+// test_fastmath.c - the vectorised functions of ops/kernels/fastmath.h against the C library in
+// double.
 #include "ops/kernels/fastmath.h"
 #include "tests/check.h"
 
@@ -27,12 +28,17 @@ static float fast_tanh(float x) { return gr_tanh_f32(x); }
 static float fast_sigmoid(float x) { return gr_sigmoid_f32(x); }
 static float fast_erf(float x) { return gr_erf_f32(x); }
 
+static float fast_sin(float x) { return gr_sin_f32(x); }
+static float fast_cos(float x) { return gr_cos_f32(x); }
+
 static void accuracy(void) {
   sweep("exp", fast_exp, exp, 1e-30f, 100, 3e-7);
   sweep("log", fast_log, log, 1e-44f, 3.4e38f, 3e-7);
   sweep("tanh", fast_tanh, tanh, 1e-30f, 100, 4e-7);
   sweep("sigmoid", fast_sigmoid, sigmoid, 1e-30f, 100, 4e-7);
   sweep("erf", fast_erf, erf, 1e-30f, 100, 4e-7);
+  sweep("sin", fast_sin, sin, 1e-30f, 1e6f, 4e-7);
+  sweep("cos", fast_cos, cos, 1e-30f, 1e6f, 4e-7);
 }
 
 static void ends(void) {
@@ -45,6 +51,8 @@ static void ends(void) {
   CHECK(gr_tanh_f32(INFINITY) == 1 && gr_tanh_f32(-INFINITY) == -1, "tanh(inf)");
   CHECK(gr_sigmoid_f32(INFINITY) == 1 && gr_sigmoid_f32(-INFINITY) == 0, "sigmoid(inf)");
   CHECK(gr_erf_f32(INFINITY) == 1 && gr_erf_f32(-INFINITY) == -1, "erf(inf)");
+  CHECK(isnan(gr_sin_f32(INFINITY)) && isnan(gr_cos_f32(-INFINITY)), "sin(inf), cos(-inf)");
+  CHECK(gr_sin_f32(0) == 0 && gr_cos_f32(0) == 1, "sin(0), cos(0)");
   CHECK(signbit(gr_tanh_f32(-0.0f)) && signbit(gr_erf_f32(-0.0f)), "the sign of zero");
 }
 
@@ -54,6 +62,7 @@ static void not_numbers(void) {
   CHECK(isnan(gr_tanh_f32(NAN)), "tanh(nan)");
   CHECK(isnan(gr_sigmoid_f32(NAN)), "sigmoid(nan)");
   CHECK(isnan(gr_erf_f32(NAN)), "erf(nan)");
+  CHECK(isnan(gr_sin_f32(NAN)) && isnan(gr_cos_f32(NAN)), "sin(nan), cos(nan)");
 }
 
 int main(int argc, char **argv) {

@@ -92,10 +92,9 @@ static void cases(void) {
 // Ops that work element by element have a formula, which names each operand; but for changes of
 // dtype, random bits, the move that picks a rank's part, and where one number decides for all.
 static void formulas(void) {
-  static const char *const without[] = {"cast", "dropout", "shard_slice", "accumulate",
-                                        "adafactor_moment"};
+  static const char *const without[] = {"cast", "shard_slice", "accumulate", "adafactor_moment"};
   for (const gr_op *const *o = gr_ops; *o; o++) {
-    bool pointwise = (*o)->index_spec && !(*o)->collective && (*o)->n_out == 1 &&
+    bool pointwise = (*o)->index_spec && !(*o)->collective && !(*o)->random && (*o)->n_out == 1 &&
                      !strcmp(strstr((*o)->index_spec, "->"), "->...");
     for (const char *p = (*o)->index_spec; pointwise && *p != '-';) pointwise = strchr(".,", *p++);
     for (size_t k = 0; k < sizeof without / sizeof *without; k++)

@@ -1,0 +1,16 @@
+// sample.h - ops that draw random numbers in every step. Their operands are a value, of whose shape
+// they are, and the number of the step; a number depends on seed, stream, step and its index in the
+// global value.
+#pragma once
+#include "ops/kernels/source.h"
+
+typedef struct gr_sample {
+  int64_t seed;
+  uint64_t stream;
+} gr_sample;
+extern const gr_attr gr_sample_attrs[];
+
+gr_status gr_sample_infer(gr_op_call *);  // GR_ERR_TYPE: no floats, or no number of a step
+gr_rng gr_sample_rng(const gr_launch *);
+// Appends kernel `entry` of sample.cu for n results.
+gr_gpu_kernel *gr_sample_gpu(gr_gpu_call *, const char *entry, int64_t n);

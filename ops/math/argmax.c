@@ -1,0 +1,70 @@
+// argmax.c - the index of the largest element of the last axis.
+#include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/operands.h"
+#include "ops/ops.h"
+
+static gr_status infer(gr_op_call *s) {
+  GR_TRY(gr_require_float(s, 0, "the operand"));
+  s->out[0].dtype = GR_I32;
+  return GR_OK;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t n = gr_last(l->in_type);
+  for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+      if (IN(0, r * n + i) > IN(0, r * n + best)) best = i;
+    ((int32_t *)l->out[0])[r] = (int32_t)best;
+  }
+  return GR_OK;
+}
+
+static void rows_f32(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t n = gr_last(l->in_type);
+  for (int64_t r = from; r < to; r++) {
+    const float *x = (const float *)l->in[0] + r * n;
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+      if (x[i] > x[best]) best = i;
+    ((int32_t *)l->out[0])[r] = (int32_t)best;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->in_type), 1 + 8192 / gr_last(l->in_type), rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+
+GR_CU(argmax);
+
+static gr_status gpu(gr_gpu_call *g) {
+  int64_t rows = gr_rows(g->call->in), n = gr_last(g->call->in);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_argmax, "argmax", g->call->in[0].dtype, rows, n, 1024);
+  gr_gpu_int(k, rows), gr_gpu_int(k, n);
+  return GR_OK;
+}
+
+static const gr_case cases[] = {
+    {{"f32[4,6]"}},
+    {{"f32[2,3,37]"}},
+    {{"f32[4,6]"}, .fill = "m"},  // equal elements
+    {{"i32[4,6]"}, .fails = "must be a float"},
+    {{0}},
+};
+
+const gr_op gr_op_argmax = {
+    .name = "argmax",
+    .doc = "The index of the largest element of the last axis, the first if several are equal.",
+    .n_in = 1,
+    .n_out = 1,
+    .index_spec = "...V->...",
+    .infer = infer,
+    .cpu = cpu,
+    .fast = fast,
+    .gpu = gpu,
+    .cases = cases,
+};

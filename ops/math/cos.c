@@ -1,0 +1,24 @@
+// cos.c - cosine.
+#include "ops/kernels/pointwise.h"
+
+gr_val gr_cos(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_cos, NULL, x); }
+
+GR_POINTWISE1(cos, cos(x0))
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = gr_neg(g->b, gr_mul(g->b, g->dy[0], gr_sin(g->b, g->x[0])));
+}
+
+static const gr_case cases[] = {
+    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+
+const gr_op gr_op_cos = {
+    GR_POINTWISE_FIELDS(cos),
+    .doc = "The cosine of x, in radians.",
+    .n_in = 1,
+    .index_spec = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .amp = GR_AMP_WIDE,
+    .cases = cases,
+};

@@ -1,0 +1,97 @@
+// cumsum.c - running sums along an axis.
+#include "ops/kernels/gpu.h"
+#include "ops/kernels/operands.h"
+#include "ops/ops.h"
+
+struct cumsum {
+  int64_t axis, reverse;
+};
+
+static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "aBc->aBc"
+  const struct cumsum *a = s->attr;
+  char x[GR_MAX_RANK + 1];
+  gr_letters(x, "", s->in[0].rank);
+  if (a->axis >= 0 && a->axis < s->in[0].rank) x[a->axis] = (char)(x[a->axis] - 'a' + 'A');
+  snprintf(buf, 128, "%s->%s", x, x);
+}
+
+static gr_status infer(gr_op_call *s) {
+  const struct cumsum *a = s->attr;
+  if (a->axis >= 0 && a->axis < s->in[0].rank) return gr_require_float(s, 0, "the operand");
+  return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld in a value of %d axes", (long long)a->axis,
+                 s->in[0].rank);
+}
+
+static void grad(const gr_grad *g) {
+  const struct cumsum *a = g->attr;
+  g->dx[0] = GR_EMIT(g->b, &gr_op_cumsum, (&(struct cumsum){a->axis, !a->reverse}), g->dy[0]);
+}
+
+// A value as [lines / inner, n, inner]: line k is n elements at a distance of `inner`.
+typedef struct lines {
+  int64_t n, inner, count;
+} lines;
+
+static lines lines_of(const gr_op_call *s) {
+  const gr_type *t = s->in;
+  lines l = {t->dim[((const struct cumsum *)s->attr)->axis], 1, 0};
+  for (int d = t->rank - 1; d > ((const struct cumsum *)s->attr)->axis; d--) l.inner *= t->dim[d];
+  l.count = gr_type_count(t) / l.n;
+  return l;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_op_call call = {.attr = l->attr, .in = {l->in_type[0]}};
+  lines x = lines_of(&call);
+  bool reverse = ((const struct cumsum *)l->attr)->reverse;
+  for (int64_t k = 0; k < x.count; k++) {
+    double sum = 0;
+    for (int64_t i = 0; i < x.n; i++) {
+      int64_t at =
+          k / x.inner * x.n * x.inner + (reverse ? x.n - 1 - i : i) * x.inner + k % x.inner;
+      OUT(0, at, sum += IN(0, at));
+    }
+  }
+  return GR_OK;
+}
+
+GR_CU(cumsum);
+
+static gr_status gpu(gr_gpu_call *g) {
+  lines x = lines_of(g->call);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_cumsum, "cumsum", gr_gpu_items(x.count), 128);
+  gr_gpu_int(k, x.count), gr_gpu_int(k, x.n), gr_gpu_int(k, x.inner);
+  gr_gpu_int(k, ((const struct cumsum *)g->call->attr)->reverse);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_AXIS(struct cumsum, axis, GR_ATTR_INT, NULL, "the axis to sum along"),
+    GR_ATTR(struct cumsum, reverse, GR_ATTR_BOOL, "false", "from the last element to the first"),
+    {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct cumsum){1, 0}},
+    {{"f32[4,6]"}, .attr = &(struct cumsum){0, 1}},
+    {{"f32[2,37,3]"}, .attr = &(struct cumsum){1, 1}},
+    {{"i32[4]"}, .attr = &(struct cumsum){0, 0}, .fails = "must be a float"},
+    {{"f32[4,6]"}, .attr = &(struct cumsum){2, 0}, .fails = "no axis 2 in a value of 2 axes"},
+    {{0}},
+};
+
+const gr_op gr_op_cumsum = {
+    .name = "cumsum",
+    .doc = "The sum of all elements up to each along an axis, with the element itself.",
+    .n_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct cumsum),
+    .attrs = attrs,
+    .index_spec_of = index_spec_of,
+    .linear = true,
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .gpu = gpu,
+    .inplace = {1},
+    .amp = GR_AMP_WIDE,
+    .cases = cases,
+};

@@ -1,0 +1,44 @@
+// pow.c - a constant power.
+#include "ops/kernels/pointwise.h"
+
+struct pow {
+  double exponent;
+};
+
+static gr_val gr_pow(gr_builder *b, gr_val x, double exponent) {
+  return GR_EMIT(b, &gr_op_pow, &(struct pow){exponent}, x);
+}
+
+#undef GR_LOCALS
+#define GR_LOCALS(T, attr) const T exponent = (T)((const struct pow *)(attr))->exponent;
+GR_POINTWISE1(pow, pow(x0, exponent))
+
+// d x^e / dx = e x^(e - 1), which is 1 for e = 1 also where x is 0.
+static void grad(const gr_grad *g) {
+  double e = ((const struct pow *)g->attr)->exponent;
+  gr_val slope = gr_scale(g->b, gr_pow(g->b, g->x[0], e - 1), e);
+  g->dx[0] = gr_mul(g->b, g->dy[0], slope);
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct pow, exponent, GR_ATTR_FLOAT, NULL, "the constant power"), {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct pow){2.5}, .fill = "p"},
+    {{"f32[5]"}, .attr = &(struct pow){-0.5}, .fill = "p"},
+    {{"f32[5]"}, .attr = &(struct pow){3}},
+    {{"i32[4]"}, .attr = &(struct pow){2}, .fails = "takes floats, got i32"},
+    {{0}},
+};
+
+const gr_op gr_op_pow = {
+    GR_POINTWISE_FIELDS(pow),
+    .doc = "x to a constant power; NaN where x is negative and the power is not an integer.",
+    .n_in = 1,
+    .attr_size = sizeof(struct pow),
+    .attrs = attrs,
+    .index_spec = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .amp = GR_AMP_WIDE,
+    .cases = cases,
+};

@@ -1,0 +1,23 @@
+// softplus.c - log(1 + exp(x)), the smooth form of relu (Dugas et al., 2000).
+#include "ops/kernels/pointwise.h"
+
+// The exponent is at most 0, so that nothing overflows.
+GR_POINTWISE1(softplus, (x0 > 0 ? x0 : 0) + log(1 + exp(-fabs(x0))))
+
+static void grad(const gr_grad *g) {
+  g->dx[0] = gr_mul(g->b, g->dy[0], GR_EMIT(g->b, &gr_op_sigmoid, NULL, g->x[0]));
+}
+
+static const gr_case cases[] = {
+    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+
+const gr_op gr_op_softplus = {
+    GR_POINTWISE_FIELDS(softplus),
+    .doc = "log(1 + exp(x)), without overflow.",
+    .n_in = 1,
+    .index_spec = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .amp = GR_AMP_WIDE,
+    .cases = cases,
+};

@@ -1,0 +1,85 @@
+// top_k.c - the k largest elements of the last axis and their indices.
+#include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/operands.h"
+#include "ops/ops.h"
+
+struct top_k {
+  int64_t k;
+};
+
+static gr_status infer(gr_op_call *s) {
+  int64_t k = ((const struct top_k *)s->attr)->k, n = gr_last(s->in);
+  GR_TRY(gr_require_float(s, 0, "the operand"));
+  if (k < 1 || k > n)
+    return gr_fail(GR_ERR_TYPE, s->loc, "the %lld largest of %lld elements are not possible",
+                   (long long)k, (long long)n);
+  for (int o = 0; o < 2; o++) s->out[o].dim[s->out[o].rank - 1] = k;
+  s->out[1].dtype = GR_I32;
+  return GR_OK;
+}
+
+static void grad(const gr_grad *g) {
+  gr_type x = gr_at(g->b->g, g->x[0])->type;
+  if (gr_is(g->dy[0])) g->dx[0] = gr_gather_grad(g->b, g->dy[0], g->y[1], gr_last(&x));
+}
+
+// Elements are ordered by value, largest first, and then by index; NaN is last, as -infinity is.
+static double key(const gr_launch *l, int64_t i) {
+  double x = IN(0, i);
+  return x == x ? x : -INFINITY;
+}
+
+// Insertion into a sorted list of at most k indices of the row's elements.
+static void insert(const gr_launch *l, int64_t row, int32_t *best, int64_t count, int64_t k,
+                   int64_t i) {
+  int64_t at = gr_min_i64(count, k - 1);
+  if (count == k && key(l, row + i) <= key(l, row + best[at])) return;
+  for (; at > 0 && key(l, row + i) > key(l, row + best[at - 1]); at--) best[at] = best[at - 1];
+  best[at] = (int32_t)i;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t n = gr_last(l->in_type), k = gr_last(l->out_type);
+  for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
+    int32_t *best = (int32_t *)l->out[1] + r * k;
+    for (int64_t i = 0; i < n; i++) insert(l, r * n, best, gr_min_i64(i, k), k, i);
+    for (int64_t j = 0; j < k; j++) OUT(0, r * k + j, IN(0, r * n + best[j]));
+  }
+  return GR_OK;
+}
+
+GR_CU(top_k);
+
+static gr_status gpu(gr_gpu_call *g) {
+  int64_t rows = gr_rows(g->call->in), n = gr_last(g->call->in);
+  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_top_k, "top_k", g->call->in[0].dtype, rows, n, 1024);
+  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, gr_last(g->call->out));
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {GR_ATTR(struct top_k, k, GR_ATTR_INT, NULL, "how many"), {0}};
+static const gr_case cases[] = {
+    {{"f32[4,6]"}, .attr = &(struct top_k){2}},
+    {{"f32[2,3,37]"}, .attr = &(struct top_k){5}},
+    {{"f32[4,6]"}, .attr = &(struct top_k){6}},
+    {{"f32[4,6]"}, .attr = &(struct top_k){7}, .fails = "the 7 largest of 6 elements"},
+    {{"i32[4,6]"}, .attr = &(struct top_k){2}, .fails = "must be a float"},
+    {{0}},
+};
+
+const gr_op gr_op_top_k = {
+    .name = "top_k",
+    .doc =
+        "The k largest elements of the last axis, largest first, and their indices; of equal "
+        "elements the first comes first.",
+    .n_in = 1,
+    .n_out = 2,
+    .attr_size = sizeof(struct top_k),
+    .attrs = attrs,
+    .index_spec = "...V->..._,..._",
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .gpu = gpu,
+    .cases = cases,
+};

@@ -1,0 +1,46 @@
+// sample_uniform.c - random numbers of a value's shape, from the uniform distribution on [0, 1).
+#include "ops/kernels/pointwise.h"
+#include "ops/kernels/sample.h"
+#include "ops/ops.h"
+
+static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
+  (void)attr;
+  gr_rng_uniforms(rng, from, n, out);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_rng rng = gr_sample_rng(l);
+  gr_source_draw(l, &rng, draw);
+  return GR_OK;
+}
+
+static gr_status gpu(gr_gpu_call *g) {
+  gr_sample_gpu(g, "sample_uniform", gr_type_count(g->call->out));
+  return GR_OK;
+}
+
+static const gr_case cases[] = {
+    {{"f32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
+    {{"f32[6,37,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
+    {{"i32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fails = "must be a float"},
+    {{0}},
+};
+
+const gr_op gr_op_sample_uniform = {
+    .name = "sample_uniform",
+    .doc =
+        "Random numbers from 0 to 1, other ones in each step, in the shape of x, whose elements do "
+        "not matter. In a loop all steps get the same: draw before it.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(gr_sample),
+    .attrs = gr_sample_attrs,
+    .index_spec = "...,->...",
+    .infer = gr_sample_infer,
+    .random = true,
+    .grad = gr_grad_zero,
+    .cpu = cpu,
+    .gpu = gpu,
+    .amp = GR_AMP_WIDE,
+    .cases = cases,
+};

@@ -1,0 +1,59 @@
+// arange.c - numbers at equal distances.
+#include "ops/kernels/gpu.h"
+#include "ops/kernels/source.h"
+#include "ops/ops.h"
+
+struct arange {
+  int64_t size;
+  double start, step;
+  int64_t dtype;
+};
+
+static gr_status infer(gr_op_call *s) {
+  const struct arange *a = s->attr;
+  return gr_source_shape(s, &(gr_ints){1, {a->size}}, (gr_dtype)a->dtype);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  const struct arange *a = l->attr;
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
+    OUT(0, i, a->start + a->step * (double)gr_global_index(l, 0, i));
+  return GR_OK;
+}
+
+GR_CU(arange);
+
+static gr_status gpu(gr_gpu_call *g) {
+  const struct arange *a = g->call->attr;
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_arange, "arange", gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_real(k, a->start), gr_gpu_real(k, a->step);
+  gr_gpu_global(g, k, 0);
+  return GR_OK;
+}
+
+static const gr_attr attrs[] = {
+    GR_ATTR(struct arange, size, GR_ATTR_INT, NULL, "number of elements"),
+    GR_ATTR(struct arange, start, GR_ATTR_FLOAT, "0", "the first"),
+    GR_ATTR(struct arange, step, GR_ATTR_FLOAT, "1", "from one to the next"),
+    GR_ATTR(struct arange, dtype, GR_ATTR_DTYPE, "f32", "dtype of the result"),
+    {0}};
+static const gr_case cases[] = {
+    {{0}, .attr = &(struct arange){7, 0, 1, GR_I32}},
+    {{0}, .attr = &(struct arange){40, 0.5, -0.25, GR_F32}},
+    {{0}, .attr = &(struct arange){0, 0, 1, GR_F32}, .fails = "empty"},
+    {{0}},
+};
+
+const gr_op gr_op_arange = {
+    .name = "arange",
+    .doc = "start, start + step, start + 2 step, ...: `size` numbers.",
+    .n_in = 0,
+    .n_out = 1,
+    .attr_size = sizeof(struct arange),
+    .attrs = attrs,
+    .infer = infer,
+    .cpu = cpu,
+    .gpu = gpu,
+    .cases = cases,
+};

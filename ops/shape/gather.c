@@ -1,0 +1,139 @@
+// gather.c - elements of the last axis by their index, and the gradient, which adds to them.
+#include "ops/kernels/gpu.h"
+#include "ops/kernels/operands.h"
+#include "ops/ops.h"
+
+struct gather_grad {
+  int64_t size;
+};
+
+static gr_status infer(gr_op_call *s) { return gr_require_ints(s, 1, "indices"); }
+
+gr_val gr_gather_grad(gr_builder *b, gr_val dy, gr_val ids, int64_t size) {
+  return GR_EMIT(b, &gr_op_gather_grad, &(struct gather_grad){size}, dy, ids);
+}
+
+static void grad(const gr_grad *g) {
+  gr_type x = gr_at(g->b->g, g->x[0])->type;
+  if (g->want[0]) g->dx[0] = gr_gather_grad(g->b, g->dy[0], g->x[1], gr_last(&x));
+}
+
+static gr_status check(const gr_launch *l, int64_t size) {
+  const int32_t *id = l->in[1];
+  for (int64_t i = 0, n = gr_type_count(&l->in_type[1]); i < n; i++)
+    if (id[i] < 0 || id[i] >= size)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                     "index %d (number %lld) is not in an axis of %lld elements", id[i],
+                     (long long)i, (long long)size);
+  return GR_OK;
+}
+
+static gr_status cpu(const gr_launch *l) {
+  int64_t size = gr_last(l->in_type), many = gr_last(l->out_type);
+  GR_TRY(check(l, size));
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
+    OUT(0, i, IN(0, i / many * size + ((const int32_t *)l->in[1])[i]));
+  return GR_OK;
+}
+
+GR_CU(gather);
+
+static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *entry, int64_t size, int64_t many) {
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_gather, entry, gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, size), gr_gpu_int(k, many);
+  return k;
+}
+
+static gr_status gpu(gr_gpu_call *g) {
+  kernel(g, "gather", gr_last(g->call->in), gr_last(g->call->out));
+  return GR_OK;
+}
+
+static const gr_case cases[] = {
+    {{"f32[5,6]", "i32[5,2]"}, .fill = "ni"},
+    {{"f32[2,3,6]", "i32[2,3,1]"}, .fill = "ni"},
+    {{"f32[6]", "i32[4]"}, .fill = "ni"},
+    {{"i32[3,6]", "i32[3,2]"}, .fill = "ii"},
+    {{"f32[5,6]", "f32[5,2]"}, .fails = "indices of 'gather' must be i32"},
+    {{"f32[5,6]", "i32[4,2]"}, .fails = "sizes 5 and 4 differ"},
+    {{0}},
+};
+
+const gr_op gr_op_gather = {
+    .name = "gather",
+    .doc = "y[..., j] = x[..., indices[..., j]]: elements of the last axis by their index.",
+    .n_in = 2,
+    .n_out = 1,
+    .index_spec = "...V,...k->...k",
+    .infer = infer,
+    .grad = grad,
+    .cpu = cpu,
+    .gpu = gpu,
+    .cases = cases,
+};
+
+// ---- The gradient: dx[..., v] is the sum of dy[..., j] where indices[..., j] = v --------------
+
+static gr_status grad_infer(gr_op_call *s) {
+  s->out[0].dim[s->out[0].rank - 1] = ((const struct gather_grad *)s->attr)->size;
+  return infer(s);
+}
+
+static gr_status grad_cpu(const gr_launch *l) {
+  int64_t size = gr_last(l->out_type), many = gr_last(l->in_type);
+  GR_TRY(check(l, size));
+  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
+    double sum = 0;
+    for (int64_t j = i / size * many; j < (i / size + 1) * many; j++)
+      if (((const int32_t *)l->in[1])[j] == i % size) sum += IN(0, j);
+    OUT(0, i, sum);
+  }
+  return GR_OK;
+}
+
+static void scatter(void *arg, int64_t from, int64_t to) {
+  const gr_launch *l = arg;
+  int64_t size = gr_last(l->out_type), many = gr_last(l->in_type);
+  float *dx = l->out[0];
+  memset(dx + from * size, 0, sizeof *dx * (size_t)((to - from) * size));
+  for (int64_t i = from * many; i < to * many; i++)
+    dx[i / many * size + ((const int32_t *)l->in[1])[i]] += ((const float *)l->in[0])[i];
+}
+
+static gr_status grad_run_fast(const gr_launch *l) {
+  GR_TRY(check(l, gr_last(l->out_type)));
+  gr_parallel(l, gr_rows(l->out_type), 1 + 16384 / gr_last(l->out_type), scatter, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_fast : NULL; }
+
+static gr_status grad_gpu(gr_gpu_call *g) {
+  kernel(g, "gather_grad", gr_last(g->call->out), gr_last(g->call->in));
+  return GR_OK;
+}
+
+static const gr_attr grad_attrs[] = {
+    GR_ATTR(struct gather_grad, size, GR_ATTR_INT, NULL, "size of the last axis of the result"),
+    {0}};
+static const gr_case grad_cases[] = {
+    {{"f32[5,2]", "i32[5,2]"}, .attr = &(struct gather_grad){6}, .fill = "ni"},
+    {{"f32[2,3,9]", "i32[2,3,9]"}, .attr = &(struct gather_grad){5}, .fill = "ni"},
+    {{0}},
+};
+
+const gr_op gr_op_gather_grad = {
+    .name = "gather_grad",
+    .doc = "Adds each element of dy to the element of the last axis that its index selects.",
+    .n_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct gather_grad),
+    .attrs = grad_attrs,
+    .index_spec = "...K,...K->..._",
+    .infer = grad_infer,
+    .cpu = grad_cpu,
+    .fast = grad_fast,
+    .gpu = grad_gpu,
+    .cases = grad_cases,
+};

@@ -1,0 +1,26 @@
+// gather.cu - elements of the last axis by their index, and the gradient: `many` indices for each row
+// of `size` elements. An index that is not in the row gives NaN (-1 of integers), because a kernel
+// cannot fail; in the gradient it counts for nothing.
+
+extern "C" __global__ void gather(const IN0 *x, const IN1 *id, OUT0 *y, long long n,
+                                  long long size, long long many) {
+  for (long long i = GR_FIRST; i < n; i += GR_ALL) {
+    const long long at = gr_get(id, i);
+    OUT0 none;
+    for (unsigned b = 0; b < sizeof none; b++) ((unsigned char *)&none)[b] = 0xff;
+    y[i] = at >= 0 && at < size ? x[gr_div(i, many) * size + at] : none;
+  }
+}
+
+// Each element looks for its own index, so that nothing is added by two threads: rows have few
+// indices.
+extern "C" __global__ void gather_grad(const IN0 *dy, const IN1 *id, OUT0 *dx, long long n,
+                                       long long size, long long many) {
+  for (long long i = GR_FIRST; i < n; i += GR_ALL) {
+    const long long row = gr_div(i, size), v = i - row * size;
+    gr_wide<IN0> sum = 0;
+    for (long long j = row * many; j < (row + 1) * many; j++)
+      if (gr_get(id, j) == v) sum += gr_get(dy, j);
+    gr_put(dx, i, sum);
+  }
+}
