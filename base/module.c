@@ -8,25 +8,41 @@
 #include <unistd.h>
 #include "base/port.h"
 
-// Searches beside the executable and one folder above, where the test programs of a build find
-// modules. /proc/self/exe resolves links, so the command may be a symbolic link.
+// The folder of the executable. /proc/self/exe resolves links, so the command may be a symbolic
+// link. False: it is not known.
+static bool find_own_folder(char out[PATH_MAX]) {
+  ssize_t len = readlink("/proc/self/exe", out, PATH_MAX - 1);
+  out[len < 0 ? 0 : len] = 0;
+  char *end = strrchr(out, '/');
+  if (end) *end = 0;
+  return end != NULL;
+}
+
+// Searches beside the executable, one folder above, where the test programs of a build find
+// modules, and where they are installed.
 static gr_status find(const char *name, char out[PATH_MAX + 64]) {
-  char self[PATH_MAX], *end;
-  ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (len < 0)
+  static const char *const places[] = {"", "/..", "/../lib/graphrun"};
+  char self[PATH_MAX];
+  if (!find_own_folder(self))
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot find the path of the executable: %s",
                    strerror(errno));
-  self[len] = 0;
-  for (int up = 0; up < 2 && (end = strrchr(self, '/')); up++) {
-    *end = 0;
-    snprintf(out, PATH_MAX + 64, "%s/graphrun_%s.so", self, name);
+  for (int i = 0; i < 3; i++) {
+    snprintf(out, PATH_MAX + 64, "%s%s/graphrun_%s.so", self, places[i], name);
     if (gr_is_file(out)) return GR_OK;
   }
   return gr_hint(
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
               "a part of graphrun is missing: there is no graphrun_%s.so beside the executable",
               name),
-      "the build puts graphrun and graphrun_*.so into one folder: keep them together");
+      "the build puts graphrun and graphrun_*.so into one folder: keep them together, or install "
+      "them by `cmake --install`");
+}
+
+bool gr_installed_path(const char *relative, char *out, size_t size) {
+  char self[PATH_MAX];
+  if (!find_own_folder(self)) return false;
+  int n = snprintf(out, size, "%s/../share/graphrun/%s", self, relative);
+  return n > 0 && (size_t)n < size && gr_is_file(out);
 }
 
 gr_status gr_module_open(const char *name, void *out_table) {

@@ -2,6 +2,8 @@
 // the executable, loaded at first use. Loading all libraries at every start would take longer than
 // most commands.
 //
+// Modules of an installed program are in ../lib/graphrun.
+//
 // Module NAME is the file graphrun_NAME.so (CMake: gr_module). It defines one constant, gr_module:
 // a table of functions whose type is declared in a header of the module's user. Symbols that the
 // module needs from the rest of the program are resolved in the executable.
@@ -15,3 +17,6 @@ GR_MUST_USE gr_status gr_module_open(const char *name, void *out_table);
 // Writes the path of graphrun_NAME.so to `out` without loading it; false: the file does not exist,
 // or its path does not fit `size` bytes.
 bool gr_module_path(const char *name, char *out, size_t size);
+// Files that are installed with the program (graphs/, configs/, hooks/) are in ../share/graphrun.
+// Writes the path of one to `out`; false: the program is not installed, or has no such file.
+bool gr_installed_path(const char *relative, char *out, size_t size);

@@ -70,6 +70,11 @@ static gr_status read_options(gr_arena *a, int argc, char **argv, gr_config_opti
       o->overrides[o->request.n_overrides++] = argv[i];
   }
   o->request.config_dirs = o->dirs, o->request.overrides = o->overrides;
+  const char *path = o->request.path;
+  const char *installed = path && !o->help && !o->request.n_config_dirs && !gr_is_file(path)
+                              ? gr_args_installed(a, path)
+                              : NULL;
+  if (installed) o->request.path = installed;
   return all;
 }
 

@@ -13,6 +13,22 @@ const gr_command gr_commands[] = {
     {0},
 };
 
+const gr_exit_code gr_exit_codes[] = {
+    {0, "done"},
+    {2, "usage"},
+    {65, "configuration or model"},
+    {66, "data"},
+    {69, "launch"},
+    {70, "hook"},
+    {71, "a rank died"},
+    {72, "hang"},
+    {74, "files"},
+    {75, "stopped and saved"},
+    {76, "non-finite loss"},
+    {78, "checkpoint refused"},
+    {0, NULL},
+};
+
 const gr_command *gr_command_find(const char *name) {
   for (const gr_command *c = gr_commands; c->name; c++)
     if (!strcmp(name, c->name)) return c;
@@ -35,11 +51,12 @@ void gr_help_all(FILE *f) {
   for (const gr_command *c = gr_commands; c->name; c++)
     fprintf(f, "    graphrun %-7s %s\n%21s%s\n", c->name, c->usage, "", c->doc);
   fputs(
-      "\n`graphrun COMMAND --help` has the flags of each.\n"
-      "Exit codes: 0 done, 2 usage, 65 configuration or model, 66 data, 69 launch, 70 hook,\n"
-      "71 a rank died, 72 hang, 74 files, 75 stopped and saved, 76 non-finite loss,\n"
-      "78 checkpoint refused.\n",
+      "\n`graphrun COMMAND --help` has the flags of each, `graphrun --version` the version.\n"
+      "Exit codes:",
       f);
+  for (const gr_exit_code *c = gr_exit_codes; c->what; c++)
+    fprintf(f, "%s%d %s%s", c->code == 71 || c->code == 78 ? "\n" : " ", c->code, c->what,
+            c[1].what ? "," : ".\n");
 }
 
 static void put_flags(FILE *f, const char *command) {

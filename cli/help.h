@@ -10,6 +10,12 @@ typedef struct gr_command {
 } gr_command;
 extern const gr_command gr_commands[];  // terminated by an entry whose name is NULL
 
+typedef struct gr_exit_code {
+  int code;
+  const char *what;
+} gr_exit_code;
+extern const gr_exit_code gr_exit_codes[];  // terminated by an entry whose `what` is NULL
+
 const gr_command *gr_command_find(const char *name);  // NULL: no such command
 // Flag `i` (from 0) of a command; false beyond the last.
 bool gr_command_flag(const char *command, int i, gr_flag *out);

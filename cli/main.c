@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/man.h"
 #include "cli/multirun.h"
 #include "cli/job/optimizer.h"
 #include "cli/job/settings.h"
@@ -58,7 +59,19 @@ static gr_status train(int argc, char **argv) {
   return gr_cmd_train(argc, argv);
 }
 
+// Prints what one of the functions of man.h writes.
+static gr_status print_text(void (*write)(gr_text *)) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  write(&t);
+  fputs(t.at, stdout);
+  gr_arena_destroy(a);
+  return GR_OK;
+}
+
 static gr_status run(int argc, char **argv) {
+  if (!strcmp(argv[1], "--version")) return print_text(gr_version);
+  if (!strcmp(argv[1], "--man")) return print_text(gr_man);
   const gr_command *c = gr_command_find(argv[1]);
   if (c && runs[c - gr_commands] != gr_cmd_train) return runs[c - gr_commands](argc, argv);
   if (c || argv[1][0] == '-' || is_config(argv[1])) return train(argc, argv);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/module.h"
 #include "compose/schema/schema.h"
 
 typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
@@ -191,6 +192,20 @@ bool gr_args_is_config(const char *arg) {
   return *arg && !strchr("~+", *arg) && (!strchr(arg, '=') || gr_is_file(arg));
 }
 
+const char *gr_args_installed(gr_arena *a, const char *path) {
+  char out[4096];
+  if (!*path || *path == '/' || strstr(path, "..")) return NULL;
+  return gr_installed_path(path, out, sizeof out) ? gr_arena_strdup(a, out) : NULL;
+}
+
+// Without --config-dir, in whose folders the configuration may be.
+static void find_config(gr_arena *arena, gr_args *a) {
+  bool is_file = gr_args_operands(a->command).first == GR_CONFIG_FILE;
+  if (!is_file || !a->config || a->n_config_dirs || gr_is_file(a->config)) return;
+  const char *installed = gr_args_installed(arena, a->config);
+  if (installed) a->config = installed;
+}
+
 gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_args *out) {
   *out = (gr_args){.program = argv[0], .argc = argc, .argv = argv};
   out->command = gr_args_first(argc, argv) == 2 ? argv[1] : "train";
@@ -209,5 +224,6 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
     else
       out->overrides[out->n_overrides++] = argv[i];
   }
+  find_config(arena, out);
   return all;
 }

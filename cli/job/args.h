@@ -55,6 +55,10 @@ gr_operands gr_args_operands(const char *command);
 // The index of the first argument behind the command's name, which may be missing for train.
 int gr_args_first(int argc, char **argv);
 
+// A file that is installed with graphrun, by its path there ("configs/digits.yaml"), in the arena;
+// NULL: there is none. Configurations that are not found otherwise are looked up so.
+const char *gr_args_installed(gr_arena *, const char *path);
+
 // Parses the arguments from argv[first] on. argv[0] is the program and argv[1] the command's name,
 // which may be missing for train. GR_ERR_USAGE for a flag that is unknown, belongs to another
 // command or lacks its value. The result points into argv and the arena.

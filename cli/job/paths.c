@@ -4,9 +4,8 @@
 #include "compose/schema/schema.h"
 
 static const char searched[] =
-    "searched: the current folder, the folder of the configuration that names it, and that "
-    "folder's "
-    "parent";
+    "searched: the current folder, the folder of the configuration that names it, that folder's "
+    "parent, and what is installed with graphrun";
 
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
 
@@ -52,13 +51,14 @@ static const char *look(const search *s, const gr_conf *c) {
     if (is(there)) return there;
   }
   if (is(c->text)) return c->text;
-  if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return NULL;
+  const char *installed = is == gr_is_dir ? NULL : gr_args_installed(a, c->text);
+  if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return installed;
   const char *dir = folder_of(a, c->loc.file);
   const char *beside = gr_arena_printf(a, "%s/%s", dir, c->text);
   if (is(beside)) return beside;
   const char *above = strchr(dir, '/') ? gr_arena_printf(a, "%s/%s", folder_of(a, dir), c->text)
                                        : gr_arena_printf(a, "%s/../%s", dir, c->text);
-  return is(above) ? above : NULL;
+  return is(above) ? above : installed;
 }
 
 static gr_status find(gr_arena *a, const gr_kept_run *kept, const struct named *n, gr_conf *c) {
