@@ -69,7 +69,7 @@ static void note_missing(count *c, const char *op) {
 // Describes a call; false: it has no kernel, or is a loop that runs node by node.
 static bool describe(gr_arena *arena, const gr_op_call *call, described *out) {
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
-  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
+  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch, .convolutions = true};
   gr_status s = gr_gpu_describe(&g);
   *out = (described){.launches = s ? 1 : g.n};
   for (int i = 0; i < g.n && !s; i++) {

@@ -71,8 +71,9 @@ typedef struct gr_gpu_gemm {
   gr_gpu_epilogue epilogue;
 } gr_gpu_gemm;
 
-// A convolution over channels-last tensors: x [n, spatial..., c], w [out, kernel..., c], and y or
-// gradients. `what` says which of the three is made.
+// A convolution over channels-last tensors: x [n, spatial..., c], w [out, kernel..., c / groups],
+// and y or gradients. `what` says which of the three is made. Addresses are multiples of 16. A
+// device that has no library for it asks for other launches (gr_gpu_call.convolutions).
 typedef enum gr_gpu_conv_kind {
   GR_GPU_CONV,
   GR_GPU_CONV_GRAD_X,
@@ -84,7 +85,7 @@ typedef struct gr_gpu_conv {
   gr_dtype dtype;
   int spatial;  // 1, 2 or 3
   int64_t n, c, out_c, groups;
-  int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+  int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];  // `spatial` of each
 } gr_gpu_conv;
 
 typedef struct gr_gpu_copy {  // nothing is done if both are one address: a result in place
@@ -113,10 +114,11 @@ struct gr_gpu_call {
   // Layouts and this rank's coordinates, for ops whose results depend on the place in the global
   // value; its addresses are not set yet. NULL while a plan is made.
   const gr_launch *where;
-  int processors;   // streaming multiprocessors of the GPU; 0 while a plan is made
-  size_t shared;    // bytes of shared memory that a block can have there; 0 while a plan is made
-  gr_arena *arena;  // for generated text; lives as long as the program
-  size_t scratch;   // bytes of working memory that the launches need; it is 256-byte aligned
+  bool convolutions;  // a library may do them: GR_GPU_CONVOLUTION, at most one in a call
+  int processors;     // streaming multiprocessors of the GPU; 0 while a plan is made
+  size_t shared;      // bytes of shared memory that a block can have there; 0 while a plan is made
+  gr_arena *arena;    // for generated text; lives as long as the program
+  size_t scratch;     // bytes of working memory that the launches need; it is 256-byte aligned
   int n;
   gr_gpu_launch *launch;  // GR_GPU_LAUNCHES of them
 };

@@ -11,6 +11,7 @@
 typedef IN0 T;
 typedef gr_wide<T> W;
 
+#if defined(FORWARD) || defined(GRAD_X) || defined(GRAD_W)
 struct three {
   long long a, b, c;
   __device__ long long all() const { return a * b * c; }
@@ -167,12 +168,20 @@ struct columns {
   }
 };
 
+#endif
+
+#ifdef SCRATCH
+#define WORKING_MEMORY void *scratch,
+#else
+#define WORKING_MEMORY
+#endif
+
 #ifdef FORWARD
 extern "C" __global__ void conv(const T *x, const T *w,
 #ifdef IN2
                                 const T *bias,
 #endif
-                                OUT0 *y, SIZES) {
+                                OUT0 *y, WORKING_MEMORY SIZES) {
   __shared__ W memory[2 * GR_SLAB * GR_TILE_PITCH];
   W sum[4][4] = {};
   sizes z = THE_SIZES;
@@ -194,7 +203,7 @@ extern "C" __global__ void conv(const T *x, const T *w,
 #endif
 
 #ifdef GRAD_X
-extern "C" __global__ void conv_grad_x(const T *w, const T *dy, OUT0 *dx, SIZES) {
+extern "C" __global__ void conv_grad_x(const T *w, const T *dy, OUT0 *dx, WORKING_MEMORY SIZES) {
   __shared__ W memory[2 * GR_SLAB * GR_TILE_PITCH];
   W sum[4][4] = {};
   sizes z = THE_SIZES;
@@ -243,5 +252,42 @@ extern "C" __global__ void conv_add_parts(const T *x, const T *dy, OUT0 *dw, voi
     long long o = gr_div(at, taps * c), k = at - o * taps * c, tap = gr_div(k, c);
     gr_put(dw, (o * c + k - tap * c) * taps + tap, sum);
   }
+}
+#endif
+
+// ---- Around a library's call: the kernel [o, c, taps] as [o, taps, c] in working memory, and back ----
+
+#ifdef REORDER
+extern "C" __global__ void conv_reorder(const T *in0, const IN1 *in1,
+#ifdef IN2
+                                        const IN2 *in2,
+#endif
+                                        OUT0 *out0, void *scratch, long long out, long long c,
+                                        long long taps) {
+  T *rows = (T *)scratch;
+  for (long long i = GR_FIRST; i < out * c * taps; i += GR_ALL) {
+    long long at = gr_div(i, c), o = gr_div(at, taps), tap = at - o * taps;
+    rows[i] = KERNEL[(o * c + i - at * c) * taps + tap];
+  }
+}
+#endif
+
+#ifdef RESTORE
+extern "C" __global__ void conv_restore(const T *x, const IN1 *dy, OUT0 *dw, void *scratch,
+                                        long long out, long long c, long long taps) {
+  const T *rows = (const T *)scratch;
+  for (long long i = GR_FIRST; i < out * c * taps; i += GR_ALL) {
+    long long at = gr_div(i, taps), o = gr_div(at, c), channel = at - o * c;
+    dw[i] = rows[(o * taps + i - at * taps) * c + channel];
+  }
+}
+#endif
+
+#ifdef ADD_BIAS
+extern "C" __global__ void conv_add_bias(const T *x, const IN1 *w, const IN2 *bias, OUT0 *y,
+                                         WORKING_MEMORY long long out, long long c, long long taps,
+                                         long long n) {
+  for (long long i = GR_FIRST; i < n; i += GR_ALL)
+    gr_put(y, i, gr_get(y, i) + gr_get(bias, gr_mod(i, out)));
 }
 #endif

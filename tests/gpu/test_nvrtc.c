@@ -90,14 +90,19 @@ static void add_kernel(const gr_gpu_call *g, const gr_gpu_kernel *k) {
   add_source(g->call, k, text.at);
 }
 
-static void add_call(const gr_op_call *call) {
+// As on a device with a library for convolutions, or on one without.
+static void add_call_as(const gr_op_call *call, bool convolutions) {
   static gr_gpu_launch launch[GR_GPU_LAUNCHES];
-  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
+  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch, .convolutions = convolutions};
   MUST(gr_gpu_describe(&g));
   CHECK(g.n > 0, "%s: no launch", call->op->name);
   CHECK(g.scratch % 256 == 0, "%s: %zu bytes of working memory", call->op->name, g.scratch);
   for (int i = 0; i < g.n; i++)
     if (launch[i].kind == GR_GPU_KERNEL) add_kernel(&g, &launch[i].kernel);
+}
+
+static void add_call(const gr_op_call *call) {
+  add_call_as(call, false), add_call_as(call, true);
   n_calls++;
 }
 

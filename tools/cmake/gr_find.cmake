@@ -65,6 +65,23 @@ if(GR_CUDA)
 endif()
 string(APPEND GR_TABLE "    CUDA: ${state}\n")
 
+# cuDNN's are not needed: without, convolutions on GPUs are kernels of our own.
+set(state "off (-DGR_CUDNN=OFF, or no CUDA)")
+get_target_property(cuda gr_dep_CUDA INTERFACE_COMPILE_DEFINITIONS)
+if(GR_CUDNN AND cuda)
+  find_path(GR_CUDNN_INCLUDE cudnn_cnn.h HINTS ${GR_CUDA_INCLUDE} $ENV{CUDNN_HOME} $ENV{CUDNN_PATH} PATH_SUFFIXES include)
+  set(state "no cudnn.h of version 9")
+  if(GR_CUDNN_INCLUDE)
+    file(STRINGS ${GR_CUDNN_INCLUDE}/cudnn_version.h version REGEX "define CUDNN_MAJOR 9$")
+    if(version)
+      target_include_directories(gr_dep_CUDA SYSTEM INTERFACE ${GR_CUDNN_INCLUDE})
+      target_compile_definitions(gr_dep_CUDA INTERFACE GR_HAVE_CUDNN=1)
+      set(state "${GR_CUDNN_INCLUDE}")
+    endif()
+  endif()
+endif()
+string(APPEND GR_TABLE "    CUDNN: ${state}\n")
+
 # So it is with NCCL, whose header needs CUDA's.
 add_library(gr_dep_NCCL INTERFACE)
 set(state "off (-DGR_NCCL=OFF, or no CUDA)")

@@ -19,6 +19,7 @@ struct gr_step {
       gr_step *next_pending;
     } kernel;
     gr_product *product;
+    gr_convolution *convolution;
     gr_gpu_copy copy;
   };
 };
@@ -73,20 +74,43 @@ static gr_status open_step(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch
     case GR_GPU_COPY:
       out->copy = l->copy;
       return GR_OK;
-    case GR_GPU_CONVOLUTION:
-      return gr_device_refuse(c->base.ops, g->call);
+    case GR_GPU_CONVOLUTION:  // open since describe()
+      return GR_OK;
   }
   return GR_OK;
 }
 
 static gr_status run(const gr_launch *);
 
+// The launch among the call's that is a library's convolution, of which there is one at most.
+static const gr_gpu_conv *convolution_of(const gr_gpu_call *g) {
+  for (int i = 0; i < g->n; i++)
+    if (g->launch[i].kind == GR_GPU_CONVOLUTION) return &g->launch[i].conv;
+  return NULL;
+}
+
+// Describes the call, by the op's own kernels if the library does not have its convolution.
+static gr_status describe(gr_cuda *c, gr_gpu_call *g, gr_convolution **out) {
+  g->convolutions = true;
+  GR_TRY(gr_gpu_describe(g));
+  const gr_gpu_conv *conv = convolution_of(g);
+  gr_status s = conv ? gr_convolution_open(c, conv, out) : GR_OK;
+  if (gr_status_code(s) != GR_ERR_UNSUPPORTED) return s;
+  gr_status_drop(s);
+  g->n = 0, g->scratch = 0, g->convolutions = false;
+  return gr_gpu_describe(g);
+}
+
 static gr_status open_call(gr_cuda *c, gr_gpu_call *g, gr_device_kernel *out) {
   gr_cuda_call *made = GR_NEW(c->arena, gr_cuda_call, 1);
-  GR_TRY(gr_gpu_describe(g));
+  gr_convolution *convolution;
+  GR_TRY(describe(c, g, &convolution));
   *made = (gr_cuda_call){.device = c, .scratch = g->scratch > 0, .n = g->n};
   made->step = GR_NEW(c->arena, gr_step, g->n + 1);
-  for (int i = 0; i < g->n; i++) GR_TRY(open_step(c, g, &g->launch[i], &made->step[i]));
+  for (int i = 0; i < g->n; i++) {
+    GR_TRY(open_step(c, g, &g->launch[i], &made->step[i]));
+    if (g->launch[i].kind == GR_GPU_CONVOLUTION) made->step[i].convolution = convolution;
+  }
   *out = (gr_device_kernel){run, made};
   return GR_OK;
 }
@@ -171,6 +195,8 @@ static gr_status run(const gr_launch *l) {
       GR_TRY(run_kernel(call, s, l));
     else if (s->kind == GR_GPU_GEMM)
       GR_TRY(gr_product_run(call->device, s->product, l));
+    else if (s->kind == GR_GPU_CONVOLUTION)
+      GR_TRY(gr_convolution_run(call->device, s->convolution, l));
     else
       GR_TRY(run_copy(call->device, &s->copy, l));
   }

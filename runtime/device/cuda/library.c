@@ -19,6 +19,14 @@ static const char *const cublaslt_names[] = {
 #include "runtime/device/cuda/cublaslt.def"
 };
 
+#if GR_HAVE_CUDNN
+#define GR_CUDA(name) TEXT(name),
+static const char *const cudnn_names[] = {
+#include "runtime/device/cuda/cudnn.def"
+};
+gr_cudnn gr_dnn;
+#endif
+
 gr_driver gr_cu;
 gr_nvrtc gr_rtc;
 gr_cublaslt gr_lt;
@@ -28,7 +36,7 @@ typedef struct library {
   const char *const *names;
   int n;
   void *table;  // n pointers to functions
-  bool open;
+  bool open, optional;
 } library;
 #define TABLE(names, table) names, sizeof names / sizeof *names, &(table)
 
@@ -54,13 +62,19 @@ static library cublaslt = {SONAME("libcublasLt", CUBLAS_VER_MAJOR),
                            "install the CUDA toolkit's package libcublas, or name its folder in "
                            "LD_LIBRARY_PATH; device=cpu needs none",
                            TABLE(cublaslt_names, gr_lt)};
+#if GR_HAVE_CUDNN
+static library cudnn = {SONAME("libcudnn", CUDNN_MAJOR), "cuDNN",
+                        "install cuDNN 9, or name its folder in LD_LIBRARY_PATH",
+                        TABLE(cudnn_names, gr_dnn), .optional = true};
+#endif
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static gr_status load(library *l) {
   void *so = dlopen(l->soname, RTLD_NOW | RTLD_LOCAL);
   if (!so)
     return gr_hint(
-        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "device=cuda needs %s, but %s", l->what, dlerror()),
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s%s%s %s", l->optional ? "" : "device=cuda needs ",
+                l->what, l->optional ? " is not there:" : ", but", dlerror()),
         "%s", l->cure);
   for (int i = 0; i < l->n; i++) {
     void *function = dlsym(so, l->names[i]);
@@ -104,6 +118,14 @@ static gr_status begin_driver(void) {
 gr_status gr_driver_open(void) { return open(&driver, begin_driver); }
 gr_status gr_nvrtc_open(void) { return open(&nvrtc, NULL); }
 gr_status gr_cublaslt_open(void) { return open(&cublaslt, NULL); }
+#if GR_HAVE_CUDNN
+gr_status gr_cudnn_open(void) { return open(&cudnn, NULL); }
+
+gr_status gr_cudnn_failed(cudnnStatus_t r, const char *call) {
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cuDNN fails: %.*s returns %s", (int)strcspn(call, "("),
+                 call, gr_dnn.cudnnGetErrorString(r));
+}
+#endif
 
 // ---- Errors ---------------------------------------------------------------------------------
 

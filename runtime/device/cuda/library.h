@@ -5,6 +5,9 @@
 #if GR_HAVE_CUDA
 #include <cublasLt.h>
 #include <cuda.h>
+#if GR_HAVE_CUDNN
+#include <cudnn.h>
+#endif
 #include <nvrtc.h>
 #include "base/status.h"
 
@@ -20,6 +23,18 @@ typedef struct gr_nvrtc {
 typedef struct gr_cublaslt {
 #include "runtime/device/cuda/cublaslt.def"
 } gr_cublaslt;
+#if GR_HAVE_CUDNN
+#define GR_CUDA(name) __typeof__(name) *name;
+typedef struct gr_cudnn {
+#include "runtime/device/cuda/cudnn.def"
+} gr_cudnn;
+extern gr_cudnn gr_dnn;
+// As the functions below. A device does without the library.
+GR_MUST_USE gr_status gr_cudnn_open(void);
+// GR_ERR_LAUNCH with the library's text for a return code.
+gr_status gr_cudnn_failed(cudnnStatus_t, const char *call);
+#define DNN_TRY(call) GR_CALL_TRY(cudnnStatus_t, gr_dnn, gr_cudnn_failed, call)
+#endif
 
 // Valid once the function below has returned GR_OK. Of the process: libraries are never unloaded.
 extern gr_driver gr_cu;

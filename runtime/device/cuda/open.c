@@ -94,6 +94,7 @@ static void close(gr_device *d) {
   if (!drain(c)) return;  // the process is about to end with an error, and releases everything
   gr_captured_close(c);
   gr_products_close(c);
+  gr_convolutions_close(c);
   gr_units_close(c);
   if (c->workspace) gr_cu.cuMemFree(c->workspace);
   if (c->lt) gr_lt.cublasLtDestroy(c->lt);
@@ -256,6 +257,7 @@ static void report(const gr_device *d, gr_text *t) {
   const gr_cuda *c = (const gr_cuda *)d;
   gr_text_printf(t, "%s, compute capability %d.%d: ", c->name, c->arch / 10, c->arch % 10);
   gr_units_report(c, t);
+  gr_convolutions_report(c, t);
   gr_captured_report(c, t);
 }
 

@@ -71,6 +71,14 @@ GR_MUST_USE gr_status gr_product_open(gr_cuda *, const gr_gpu_gemm *, gr_product
 // Puts the product in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_product_run(gr_cuda *, gr_product *, const gr_launch *);
 
+// ---- Convolutions by cuDNN (cudnn.c) ------------------------------------------------------------
+typedef struct gr_convolution gr_convolution;
+// GR_ERR_UNSUPPORTED: there is no cuDNN, or no algorithm for it, and the op's own kernel is to run.
+GR_MUST_USE gr_status gr_convolution_open(gr_cuda *, const gr_gpu_conv *, gr_convolution **out);
+GR_MUST_USE gr_status gr_convolution_run(gr_cuda *, gr_convolution *, const gr_launch *);
+void gr_convolutions_close(gr_cuda *);
+void gr_convolutions_report(const gr_cuda *, gr_text *);
+
 // ---- Launches (call.c) --------------------------------------------------------------------------
 typedef struct gr_step gr_step;
 GR_MUST_USE gr_status gr_cuda_kernel(gr_device *, const gr_op_call *, const gr_launch *where,
@@ -108,8 +116,13 @@ struct gr_cuda {
   gr_product *products;
   bool tf32;  // products of f32 are computed in TF32
   cublasLtHandle_t lt;
-  CUdeviceptr workspace;
-  bool graphs;  // programs are captured
+  gr_convolution *convolutions;
+#if GR_HAVE_CUDNN
+  cudnnHandle_t dnn;
+  bool dnn_tried, dnn_refused;  // it was looked for; that it lacks something was said
+#endif
+  CUdeviceptr workspace;  // of cuBLASLt and cuDNN, whose work is on one queue
+  bool graphs;            // programs are captured
   gr_captured *captured;
   gr_status (*watch)(void *, double waited);  // called while the host waits; NULL: not
   void *watch_arg;

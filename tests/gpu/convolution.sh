@@ -1,0 +1,48 @@
+# convolution.sh - convolutions on the device cuda are cuDNN's, and graphrun's own where it is missing or has none; the
+# run says which.   convolution.sh GRAPHRUN SOURCE MAKE_TONES STANDIN TEST_GPU_OPS
+. "${0%/gpu/*}/e2e/lib.sh"
+standin=$4 test_ops=$5 limit=400
+. "${0%/gpu/*}/gpu/lib.sh"
+make_data
+use_gpus 1
+
+steps="training.max_steps=6 training.eval_every=0"
+train() { # train OUT
+  # shellcheck disable=SC2086
+  tones "$1" device=cuda $steps
+}
+own="run as kernels of graphrun's own, which are slower"
+says_once() { [ "$(grep -c "$own" "$log")" = 1 ] && grep -q "$1" "$log"; }
+
+# shellcheck disable=SC2086
+tones cpu device=cpu $steps
+mkdir broken && echo nothing >broken/libcudnn.so.9
+LD_LIBRARY_PATH=$PWD/broken:$LD_LIBRARY_PATH train missing
+ended_well "a run without cuDNN"
+check "... follows the CPU's" follows missing cpu 6
+if [ -e "$standin/libcudnn.so.9" ]; then
+  check "... and says once what it does without, and the cure" says_once 'cuDNN is not there: .*install cuDNN 9'
+  train library
+  ended_well "a run with cuDNN"
+  check "... follows the CPU's" follows library cpu 6
+  check "... and reports its convolutions" grep -q '[1-9][0-9]* convolutions by cuDNN' "$log"
+  check "... of which none is graphrun's own" sh -c "! grep -q \"$own\" '$log'"
+  STANDIN_CUDNN=none train none
+  ended_well "a run whose convolutions cuDNN does not have"
+  check "... says so once" says_once 'some convolutions'
+  check "... and computes what a run without cuDNN does" same_metrics none missing
+  check "... which differs from cuDNN's in the last digits" sh -c "! cmp -s none/metrics.jsonl library/metrics.jsonl"
+  STANDIN_CUDNN=fail train fails
+  printf '%s\n' 'cuDNN fails: cudnnConvolutionForward returns' "in op 'conv1d'" >patterns
+  verdict "a convolution that fails ends the run" 69
+else
+  skip "convolutions by cuDNN" "there is no stand-in: cuDNN's headers were not found, or GPUs are real"
+fi
+
+# Every case of the ops by cuDNN is in gpu.ops; here without a message of the stand-ins, and by the other kernels.
+for op in conv1d conv2d conv3d conv_grad_x conv_grad_w; do
+  for kind in library none; do
+    check "$op: kernels of $kind" env STANDIN_ABORT=1 STANDIN_CUDNN=$kind "$test_ops" "" $op
+  done
+done
+counts
