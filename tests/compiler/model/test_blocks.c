@@ -1,0 +1,174 @@
+// test_blocks.c - built-in blocks against PyTorch: the losses and gradients of
+// tests/golden/blocks.txt. A step of plain gradient descent with a learning rate of 1 shows the
+// gradient of each parameter.   test_blocks FILE
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "compiler/compile.h"
+#include "runtime/exec/exec.h"
+#include "tests/check.h"
+#include "tests/on_host.h"
+
+enum { N = 3, T = 5, C = 4, MOST = 16 };
+static const char *file;
+
+typedef struct tensor {
+  char name[64];
+  gr_type type;
+  const char *numbers;  // as text
+} tensor;
+
+typedef struct golden {
+  gr_arena *arena;
+  char name[64];
+  gr_text nodes;
+  double loss;
+  int n_states, n_grads;
+  tensor state[MOST], grad[MOST];
+} golden;
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+static void read_tensor(golden *g, tensor *t, char *text) {
+  char type[64];
+  int at = 0;
+  CHECK(sscanf(text, "%63s %63s %n", t->name, type, &at) == 2, "%s", text);
+  MUST(gr_type_parse(type, &t->type));
+  t->numbers = gr_arena_strdup(g->arena, text + at);
+}
+
+static void read_line(golden *g, char *text) {
+  text[strcspn(text, "\n")] = 0;
+  if (!strncmp(text, "case ", 5)) snprintf(g->name, sizeof g->name, "%s", text + 5);
+  if (!strncmp(text, "node ", 5)) gr_text_printf(&g->nodes, "%s\n", text + 5);
+  if (!strncmp(text, "loss ", 5)) g->loss = strtod(text + 5, NULL);
+  if (!strncmp(text, "state ", 6)) read_tensor(g, &g->state[g->n_states++], text + 6);
+  if (!strncmp(text, "grad ", 5)) read_tensor(g, &g->grad[g->n_grads++], text + 5);
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+static gr_plan *plan_of(const golden *g) {
+  static const gr_dim dims[] = {{"n", N}, {"t", T}, {"c", C}};
+  gr_conf *graph;
+  gr_plan *p;
+  const char *text = gr_arena_printf(g->arena,
+                                     "inputs: {x: {shape: [n, c]}, s: {shape: [n, t, c]}, "
+                                     "y: {shape: [n, c]}, labels: {shape: [n], dtype: i32}}\n"
+                                     "nodes:\n%strain: loss\n",
+                                     g->nodes.at);
+  MUST(gr_conf_parse(g->arena, g->name, text, &graph));
+  gr_plan_request ask = {.model = {.graph = graph,
+                                   .dims = dims,
+                                   .n_dims = 3,
+                                   .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
+                                   .batch_axis = {"dp"}},
+                         .options = {.optimizer = "sgd"},
+                         .buckets = &(gr_bucket){.name = ""},
+                         .n_buckets = 1,
+                         .train = true};
+  MUST(gr_plan_build(g->arena, &ask, &p));
+  return p;
+}
+
+static void fill_inputs(gr_exec *e, const gr_program *p) {
+  float *x = input_on_host(e, p, "x", NULL), *s = input_on_host(e, p, "s", NULL),
+        *y = input_on_host(e, p, "y", NULL), *weight = input_on_host(e, p, "weight", NULL);
+  int32_t *labels = input_on_host(e, p, "labels", NULL);
+  for (int i = 0; x && i < N * C; i++) x[i] = (float)sin(1 + i);
+  for (int i = 0; s && i < N * T * C; i++) s[i] = (float)cos(2 + 0.7 * i);
+  for (int i = 0; y && i < N * C; i++) y[i] = (float)(0.5 + 0.5 * sin(3 + 2 * i));
+  for (int i = 0; weight && i < N; i++) weight[i] = 1;
+  for (int i = 0; labels && i < N; i++) labels[i] = (2 * i + 1) % C;
+  *(float *)input_on_host(e, p, "lr", NULL) = 1;
+}
+
+static float *state(gr_exec *e, const gr_plan *p, const tensor *t) {
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (!strcmp(p->states[i].name, t->name)) {
+      char a[96], b[96];
+      CHECK(gr_type_same(&p->states[i].type, &t->type), "%s is %s, not %s", t->name,
+            gr_type_text(&p->states[i].type, a), gr_type_text(&t->type, b));
+      return state_on_host(e, &p->states[i]);
+    }
+  CHECK(false, "there is no parameter %s", t->name);
+  longjmp(check_out, 1);
+}
+
+static void read_numbers(const tensor *t, double *out) {
+  char *at = (char *)t->numbers;
+  for (int64_t i = 0; i < gr_type_count(&t->type); i++) out[i] = strtod(at, &at);
+}
+
+static void put_states(const golden *g, gr_exec *e, const gr_plan *p) {
+  for (int k = 0; k < g->n_states; k++) {
+    const tensor *t = &g->state[k];
+    int64_t n = gr_type_count(&t->type);
+    double *v = GR_NEW(g->arena, double, n);
+    float *to = state(e, p, t);
+    read_numbers(t, v);
+    for (int64_t i = 0; i < n; i++) to[i] = (float)v[i];
+  }
+}
+
+static void check_gradients(const golden *g, gr_exec *e, const gr_plan *p) {
+  CHECK(g->n_grads == g->n_states && g->n_grads, "%s: %d gradients", g->name, g->n_grads);
+  for (int k = 0; k < g->n_grads; k++) {
+    int64_t n = gr_type_count(&g->grad[k].type);
+    double *want = GR_NEW(g->arena, double, n), *was = GR_NEW(g->arena, double, n);
+    const float *is = state(e, p, &g->grad[k]);
+    read_numbers(&g->grad[k], want), read_numbers(&g->state[k], was);
+    for (int64_t i = 0; i < n; i++) {
+      double got = was[i] - (double)is[i];
+      CHECK(fabs(got - want[i]) < 2e-6 * (1 + fabs(was[i]) + fabs(want[i])),
+            "%s: the gradient of %s at %lld is %.9g, not %.9g", g->name, g->grad[k].name,
+            (long long)i, got, want[i]);
+    }
+  }
+}
+
+static void check(const golden *g) {
+  gr_plan *p = plan_of(g);
+  const gr_program *step = gr_plan_find(p, "train", "");
+  gr_exec *e;
+  MUST(gr_exec_open(p, &(gr_exec_options){.threads = 1}, &e));
+  MUST(gr_exec_run(e, gr_plan_find(p, "init", "")));
+  put_states(g, e, p);
+  fill_inputs(e, step);
+  MUST(gr_exec_run(e, step));
+  double sum = (double)*(const float *)result_on_host(e, step, "metric.loss.sum", NULL),
+         weight = (double)*(const float *)result_on_host(e, step, "metric.loss.weight", NULL);
+  CHECK(fabs(sum / weight - g->loss) < 2e-6 * (1 + fabs(g->loss)), "%s: the loss is %.9g, not %.9g",
+        g->name, sum / weight, g->loss);
+  check_gradients(g, e, p);
+  gr_exec_close(e);
+}
+
+static void torch_agrees(void) {
+  FILE *f = fopen(file, "r");
+  char *text = NULL;
+  size_t room = 0;
+  int cases = 0;
+  golden g = {0};
+  CHECK(f, "cannot open %s", file);
+  while (f && getline(&text, &room, f) > 0) {
+    if (!g.arena) {
+      g = (golden){.arena = gr_arena_create()};
+      g.nodes = gr_text_make(g.arena);
+    }
+    read_line(&g, text);
+    if (strncmp(text, "end", 3)) continue;
+    check(&g), cases++;
+    gr_arena_destroy(g.arena);
+    g.arena = NULL;
+  }
+  free(text);
+  if (f) fclose(f);
+  CHECK(cases, "%s has no cases", file);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return fprintf(stderr, "usage: test_blocks FILE\n"), 2;
+  file = argv[1];
+  return RUN(1, argv, {"torch_agrees", torch_agrees});
+}

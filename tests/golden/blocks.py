@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Writes blocks.txt: built-in blocks (graphs/blocks.yaml) that PyTorch has a counterpart of, for
+tests/compiler/model/test_blocks.c.
+
+A case is   case NAME
+            node YAML                 a line of the model's nodes, which read x, s, y, labels
+            state NAME TYPE numbers   a parameter
+            loss number               the training loss
+            grad NAME TYPE numbers    the gradient of the loss by a parameter
+            end
+The inputs are those of inputs(), which the test computes too. All numbers are worked out in f64."""
+import pathlib
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+N, T, C = 3, 5, 4
+rng = np.random.default_rng(2)
+lines = []
+
+
+def inputs():
+    """x [n, c], s [n, t, c], y [n, c] from 0 to 1, labels [n]; rounded to f32."""
+    i = np.arange(N * T * C, dtype=np.float64)
+    f = lambda v: torch.tensor(v.astype(np.float32).astype(np.float64))
+    x, s = f(np.sin(1 + i[: N * C])).reshape(N, C), f(np.cos(2 + 0.7 * i)).reshape(N, T, C)
+    y = f(0.5 + 0.5 * np.sin(3 + 2 * i[: N * C])).reshape(N, C)
+    return x, s, y, torch.tensor([(2 * k + 1) % C for k in range(N)])
+
+
+def text(kind, name, t):
+    numbers = " ".join("%.9g" % v for v in t.detach().reshape(-1).tolist())
+    lines.append("%s %s f32[%s] %s" % (kind, name, ",".join(map(str, t.shape)), numbers))
+
+
+def parameter(*shape):
+    t = torch.tensor((0.6 * rng.standard_normal(shape)).astype(np.float32).astype(np.float64))
+    return t.requires_grad_()
+
+
+def case(name, nodes, states, f):
+    """f computes the loss of the inputs and the parameters, by name."""
+    lines.append("case " + name)
+    lines.extend("node   " + line for line in nodes)
+    loss = f(*inputs(), **{k.replace(".", "_"): v for k, v in states.items()})
+    for k, v in states.items():
+        text("state", k, v)
+    lines.append("loss %.9g" % loss.item())
+    for k, g in zip(states, torch.autograd.grad(loss, list(states.values()))):
+        text("grad", k, g)
+    lines.append("end")
+
+
+SQUARES = ["- a: {square: y}", "- loss: {sample_sum: a}"]
+squares = lambda y: y.square().mean()
+
+# ---- Recurrent layers --------------------------------------------------------------------------
+
+
+def recurrent(name, module, gates, layers, both):
+    torch_module = module(C, 3, layers, batch_first=True, bidirectional=both).double()
+    states = {}
+    for l in range(layers):
+        for way in ("", "_reverse")[: 1 + both]:
+            width = C if l == 0 else 3 * (1 + both)
+            states["rnn.weight_ih_l%d%s" % (l, way)] = parameter(gates * 3, width)
+            states["rnn.weight_hh_l%d%s" % (l, way)] = parameter(gates * 3, 3)
+            states["rnn.bias_ih_l%d%s" % (l, way)] = parameter(gates * 3)
+            states["rnn.bias_hh_l%d%s" % (l, way)] = parameter(gates * 3)
+    use = "- y: {%s: s, hidden: 3, layers: %d, bidirectional: %s, name: rnn}" % (
+        name, layers, str(both).lower())
+
+    def f(x, s, y, labels, **w):
+        own = {k[4:]: v for k, v in w.items()}
+        return squares(torch.func.functional_call(torch_module, own, (s,))[0])
+
+    case("%s, layers: %d%s" % (name, layers, ", both directions" if both else ""), [use] + SQUARES,
+         states, f)
+
+
+for both in (False, True):
+    recurrent("lstm", torch.nn.LSTM, 4, 1 + both, both)
+    recurrent("gru", torch.nn.GRU, 3, 1 + both, both)
+
+# ---- Layers of one sample ----------------------------------------------------------------------
+
+
+def mlp(x, s, y, labels, net_layers_0_weight, net_layers_0_bias, net_layers_1_weight,
+        net_layers_1_bias, net_out_weight, net_out_bias):
+    h = F.softplus(F.linear(x, net_layers_0_weight, net_layers_0_bias))
+    h = F.softplus(F.linear(h, net_layers_1_weight, net_layers_1_bias))
+    return squares(F.linear(h, net_out_weight, net_out_bias))
+
+
+case("mlp", ["- y: {mlp: x, layers: 2, hidden: 5, out: 3, activation: softplus, name: net}"] + SQUARES,
+     {"net.layers.0.weight": parameter(5, C), "net.layers.0.bias": parameter(5),
+      "net.layers.1.weight": parameter(5, 5), "net.layers.1.bias": parameter(5),
+      "net.out.weight": parameter(3, 5), "net.out.bias": parameter(3)}, mlp)
+
+LINEAR = ["- z: {linear: s, out: 6, name: in}"]
+linear = lambda: {"in.weight": parameter(6, C), "in.bias": parameter(6)}
+case("rms_norm", LINEAR + ["- y: {rms_norm: z, name: norm}"] + SQUARES,
+     linear() | {"norm.weight": parameter(6)},
+     lambda x, s, y, labels, in_weight, in_bias, norm_weight: squares(
+         F.rms_norm(F.linear(s, in_weight, in_bias), (6,), norm_weight, 1e-6)))
+case("group_norm", LINEAR + ["- y: {group_norm: z, groups: 3, name: norm}"] + SQUARES,
+     linear() | {"norm.weight": parameter(6), "norm.bias": parameter(6)},
+     lambda x, s, y, labels, in_weight, in_bias, norm_weight, norm_bias: squares(F.group_norm(
+         F.linear(s, in_weight, in_bias).transpose(1, 2), 3, norm_weight, norm_bias)))
+
+# ---- Losses and distributions ------------------------------------------------------------------
+
+
+def loss(name, nodes, f):
+    states = {"in.weight": parameter(C, C), "in.bias": parameter(C)}
+    case(name, ["- z: {linear: x, name: in}"] + nodes, states,
+         lambda x, s, y, labels, in_weight, in_bias: f(F.linear(x, in_weight, in_bias), x, y, labels))
+
+
+loss("bce_with_logits", ["- loss: {bce_with_logits: [z, y]}"],
+     lambda z, x, y, labels: F.binary_cross_entropy_with_logits(z, y))
+loss("bce_with_logits, pos_weight", ["- loss: {bce_with_logits: [z, y], pos_weight: 2.5}"],
+     lambda z, x, y, labels: F.binary_cross_entropy_with_logits(z, y, pos_weight=torch.tensor(2.5)))
+loss("huber", ["- loss: {huber: [z, y], delta: 0.4}"],
+     lambda z, x, y, labels: F.huber_loss(z, y, delta=0.4))
+loss("kl_div", ["- l: {log_softmax: z}", "- loss: {kl_div: [l, y]}"],
+     lambda z, x, y, labels: F.kl_div(z.log_softmax(-1), y, reduction="batchmean"))
+picked = lambda z, labels: z.log_softmax(-1).gather(-1, labels[:, None])[:, 0]
+loss("focal_loss", ["- loss: {focal_loss: [z, labels], gamma: 1.5}"],
+     lambda z, x, y, labels: (-(1 - picked(z, labels).exp()) ** 1.5 * picked(z, labels)).mean())
+loss("log_prob", ["- loss: {log_prob: [z, labels]}"],
+     lambda z, x, y, labels: torch.distributions.Categorical(logits=z).log_prob(labels).mean())
+loss("entropy", ["- loss: {entropy: z}"],
+     lambda z, x, y, labels: torch.distributions.Categorical(logits=z).entropy().mean())
+loss("normal_log_prob", ["- d: {mul: [y, 0.5]}", "- loss: {normal_log_prob: [x, z, d]}"],
+     lambda z, x, y, labels: torch.distributions.Normal(z, (y / 2).exp()).log_prob(x).sum(-1).mean())
+loss("normal_entropy", ["- loss: {normal_entropy: z}"],
+     lambda z, x, y, labels: torch.distributions.Normal(0 * z, z.exp()).entropy().sum(-1).mean())
+
+pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")
