@@ -14,3 +14,6 @@ add_test(NAME ops.optim COMMAND test_optim ${CMAKE_CURRENT_SOURCE_DIR}/golden/op
 add_executable(test_gemm ops/test_gemm.c)
 target_link_libraries(test_gemm test_ops_bench gr_exec)
 add_test(NAME ops.gemm COMMAND test_gemm)
+add_executable(test_amx ops/test_amx.c)
+target_link_libraries(test_amx test_ops_bench gr_exec)
+add_test(NAME ops.amx COMMAND test_amx)

@@ -38,7 +38,7 @@ void gr_gemm_by_packed(const gr_launch *, const gr_gemm *, const float *a, const
                        float *c);
 
 // ---- bf16, accumulated in f32 (gemm_bf16.c) ------------------------------------------------
-// Whether the processor multiplies bf16 (AVX512-BF16); elsewhere the kernels convert to f32.
+// Whether the processor multiplies bf16 (AMX or AVX512-BF16); elsewhere the kernels convert to f32.
 bool gr_gemm_bf16_native(void);
 // As gr_gemm_batch. False, and nothing done: converting to f32 is faster for this product, or there
 // is nothing else.
@@ -53,6 +53,13 @@ void gr_gemm_bf16_by_packed(const gr_launch *, const gr_gemm *, const uint16_t *
 
 // One product, on the calling thread.
 void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
+
+// Whether the processor has AMX tiles of bf16, and the system lets this process use them; and the
+// product for panels `from` to `to` - 1 of a packed matrix on them, on the calling thread
+// (gemm_amx.c). Only where gr_gemm_amx.
+bool gr_gemm_amx(void);
+void gr_gemm_amx_panels(const gr_gemm *, const uint16_t *a, const uint16_t *packed, float *c,
+                        int64_t from, int64_t to);
 
 // ---- The kernels that the functions above choose from, for tests and benchmarks -----------
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);

@@ -2,7 +2,8 @@
 //
 // A packed matrix is in panels of PANEL columns; in a panel, elements 2p and 2p+1 of a column are
 // adjacent, as the instruction vdpbf16ps of AVX512-BF16 takes them: it adds two products to each of
-// 16 sums. Processors without it multiply in f32. Which is used is asked of the processor.
+// 16 sums. The tiles of AMX take them as well, and are used first (gemm_amx.c). Processors without
+// both multiply in f32. Which is used is asked of the processor.
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/operands.h"
 
@@ -58,7 +59,7 @@ static void panel_plain(const gr_gemm *g, const uint16_t *a, const uint16_t *b, 
 #include <immintrin.h>
 #define NATIVE __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
-bool gr_gemm_bf16_native(void) { return __builtin_cpu_supports("avx512bf16"); }
+static bool has_avx512(void) { return __builtin_cpu_supports("avx512bf16"); }
 
 enum { LANES = 16, COLS = PANEL / LANES, ROWS = 8 };
 
@@ -93,22 +94,25 @@ NATIVE static void panel_native(const gr_gemm *g, const uint16_t *a, const uint1
   for (; i < g->m; i++) tile(1, g, a + i * g->lda, b, c + i * g->ldc, columns);
 }
 #else
-bool gr_gemm_bf16_native(void) { return false; }
+static bool has_avx512(void) { return false; }
 static const panel_kernel panel_native = panel_plain;
 #endif
+
+bool gr_gemm_bf16_native(void) { return gr_gemm_amx() || has_avx512(); }
 
 // ---- Threads ------------------------------------------------------------------------------------
 
 typedef struct job {
   const gr_gemm *g;
-  panel_kernel kernel;
+  panel_kernel kernel;  // NULL: AMX
   const uint16_t *a, *b;
   float *c;
 } job;
 
 static void panels(void *arg, int64_t from, int64_t to) {
   const job *x = arg;
-  for (int64_t i = from; i < to; i++)
+  if (!x->kernel) gr_gemm_amx_panels(x->g, x->a, x->b, x->c, from, to);
+  for (int64_t i = from; i < to && x->kernel; i++)
     x->kernel(x->g, x->a, x->b + i * PANEL * x->g->k, x->c + i * PANEL,
               gr_min_i64(PANEL, x->g->n - i * PANEL));
 }
@@ -116,7 +120,9 @@ static void panels(void *arg, int64_t from, int64_t to) {
 void gr_gemm_bf16_by_packed(const gr_launch *l, const gr_gemm *g, const uint16_t *a,
                             const uint16_t *packed, float *c) {
   enum { MIN_PARALLEL = 1 << 21 };  // multiplications: below, waking a thread costs more
+  enum { LEAST_ROWS = 4 };          // of AMX, whose time is that of 16 rows
+  panel_kernel other = has_avx512() ? panel_native : panel_plain;
   int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < MIN_PARALLEL ? count : 1;
-  job x = {g, gr_gemm_bf16_native() ? panel_native : panel_plain, a, packed, c};
+  job x = {g, g->m >= LEAST_ROWS && gr_gemm_amx() ? NULL : other, a, packed, c};
   gr_parallel(l, count, grain, panels, &x);
 }
