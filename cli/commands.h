@@ -11,6 +11,7 @@ GR_MUST_USE gr_status gr_cmd_export(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_plot(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_runs(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_hooks(int argc, char **argv);
+GR_MUST_USE gr_status gr_cmd_new(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_plan(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_ops(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_ckpt(int argc, char **argv);

@@ -8,6 +8,7 @@
 #include "cli/help.h"
 #include "cli/job/args.h"
 #include "cli/multirun.h"
+#include "cli/new/new.h"
 #include "compiler/model/blocks.h"
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
@@ -157,6 +158,8 @@ static void offer_flag_value(line *l, const gr_compose_request *q, const char *t
       {"METRIC", "loss"}, {"METRIC", "accuracy"}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(takes, words[i][0])) offer(l, before, words[i][1], "");
+  for (const gr_new_kind *k = gr_new_kinds; k->name && !strcmp(takes, "KIND"); k++)
+    offer(l, before, k->name, "");
   for (int i = 0; !strcmp(takes, "SHELL") && gr_cli_shell(i); i++)
     offer(l, before, gr_cli_shell(i), "");
   if (!strcmp(takes, "FILE")) offer_files(l, before, FILES);

@@ -11,7 +11,7 @@ foreach(part job/args config config_flags complete help shells multirun job/opti
   list(APPEND GR_CONFIG_COMMAND ${CMAKE_SOURCE_DIR}/cli/${part}.c)
 endforeach()
 add_executable(test_config_bad compose/broken.c ${GR_CONFIG_COMMAND})
-target_link_libraries(test_config_bad PRIVATE gr_compiler gr_compose gr_hooks)
+target_link_libraries(test_config_bad PRIVATE gr_compiler gr_compose gr_hooks gr_new)
 add_test(NAME compose.broken COMMAND test_config_bad ${CMAKE_CURRENT_SOURCE_DIR}/compose)
 
 foreach(test completion json_schema)

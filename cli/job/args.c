@@ -20,7 +20,8 @@ enum {
   EXPORT = 128,
   PLOT = 256,
   RANKED = 512,
-  HOOKS = 1024
+  HOOKS = 1024,
+  NEW = 2048
 };
 enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
 
@@ -55,6 +56,7 @@ static const struct flag {
      "writes to this file, not on standard output; curves as SVG"},
     {"--key", "LOGGED", TEXT, offsetof(gr_args, key), PLOT,
      "which values, by names and patterns (loss,validation.*)"},
+    {"--data", "KIND", TEXT, offsetof(gr_args, data), NEW, "kind of data: table or speech"},
     {"--by", "METRIC", TEXT, offsetof(gr_args, by), RANKED,
      "ranks by this metric; METRIC:min or METRIC:max says which end is best"},
     {"--log", NULL, SET, offsetof(gr_args, log), PLOT | HOOKS, "a logarithmic axis"},
@@ -79,6 +81,7 @@ static const struct {
     {"predict", PREDICT, {GR_FOLDER, GR_ANY_FILE, true}},
     {"export", EXPORT, {GR_FOLDER, GR_ANY_FILE, false}},
     {"hooks", HOOKS, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
+    {"new", NEW, {GR_FOLDER, GR_NO_OPERAND, false}},
     {"plot", PLOT, {GR_FOLDER, GR_FOLDER, false}},
     {"runs", RANKED, {GR_FOLDER, GR_FOLDER, false}},
 };

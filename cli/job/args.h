@@ -27,7 +27,7 @@ typedef struct gr_args {
   int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
   int64_t steps;                // --steps=N; 0: as configured
   bool plain, profile, audio, json, optimizer, log;
-  const char *key, *by;            // --key=KEY,... of `plot`, --by=METRIC of `runs`
+  const char *key, *by, *data;  // --key=KEY,... of `plot`, --by=METRIC of `runs`, --data of `new`
   const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
   char **flags;                    // all flags and their values, in their original form

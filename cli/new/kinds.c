@@ -1,0 +1,28 @@
+// kinds.c - the table of starting folders. See new.h.
+#include <errno.h>
+#include <string.h>
+#include "cli/new/new.h"
+
+const char *const gr_new_names[GR_NEW_FILES] = {"config.yaml", "graph.yaml", "hook.lua",
+                                                "README.md"};
+
+// Their texts are in a file that CMake generates.
+#define GR_NEW_KIND(name, doc) extern const char *const gr_new_texts_##name[];
+#include "cli/new/kinds.def"
+#undef GR_NEW_KIND
+
+const gr_new_kind gr_new_kinds[] = {
+#define GR_NEW_KIND(name, doc) {#name, doc, gr_new_texts_##name, gr_new_##name},
+#include "cli/new/kinds.def"
+#undef GR_NEW_KIND
+    {0}};
+
+gr_status gr_new_write(const char *dir, const char *name, const void *at, size_t bytes) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  FILE *f = fopen(path, "wb");
+  bool ok = f && fwrite(at, 1, bytes, f) == bytes;
+  if (f) ok &= !fclose(f);
+  return ok ? GR_OK
+            : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
+}

@@ -1,0 +1,60 @@
+// speech.c - generated recordings: words in which each letter sounds as two tones.
+#include <math.h>
+#include <string.h>
+#include "cli/new/new.h"
+
+enum { COUNT = 120, RATE = 8000, LETTERS = 6, TONE = 640, GAP = 160, LEAST = 2, MOST = 6 };
+
+static void put_number(gr_text *t, uint32_t value, int bytes) {
+  for (int i = 0; i < bytes; i++) gr_text_putn(t, &(char){(char)(value >> (8 * i))}, 1);
+}
+
+// The head of a WAV file of 16-bit samples of one channel.
+static void put_head(gr_text *t, uint32_t samples) {
+  gr_text_put(t, "RIFF"), put_number(t, 36 + 2 * samples, 4), gr_text_put(t, "WAVEfmt ");
+  put_number(t, 16, 4), put_number(t, 1, 2), put_number(t, 1, 2), put_number(t, RATE, 4);
+  put_number(t, 2 * RATE, 4), put_number(t, 2, 2), put_number(t, 16, 2);
+  gr_text_put(t, "data"), put_number(t, 2 * samples, 4);
+}
+
+// A little noise, so that recordings of one word differ.
+static void put_letter(gr_text *t, int letter, const gr_rng *rng, uint64_t first) {
+  const double pi = 3.14159265358979323846;
+  double low = 350 + 230 * letter, high = 3600 - 290 * letter;
+  for (int i = 0; i < TONE + GAP; i++) {
+    double at = (double)i / RATE, noise = 600 * (gr_rng_uniform(rng, first + (uint64_t)i) - 0.5);
+    double tones = 7000 * (sin(2 * pi * low * at) + sin(2 * pi * high * at));
+    put_number(t, (uint32_t)(int32_t)lround((i < TONE ? tones : 0) + noise), 2);
+  }
+}
+
+static gr_status write_word(gr_arena *a, const char *dir, uint32_t number, gr_text *manifest) {
+  gr_rng rng = gr_rng_make(number, "word", 0);
+  int length = LEAST + (int)(gr_rng_u32(&rng, 0) % (MOST - LEAST + 1));
+  uint32_t samples = (uint32_t)length * (TONE + GAP);
+  char word[MOST + 1] = "";
+  gr_text t = gr_text_make(a);
+  put_head(&t, samples);
+  for (int i = 0; i < length; i++) {
+    int letter = (int)(gr_rng_u32(&rng, (uint64_t)i + 1) % LETTERS);
+    word[i] = (char)('A' + letter);
+    put_letter(&t, letter, &rng, 1000 + (uint64_t)i * (TONE + GAP));
+  }
+  const char *name = gr_arena_printf(a, "%03u.wav", number);
+  gr_text_printf(manifest, "{\"audio_path\": \"%s\", \"text\": \"%s\", \"duration\": %.3f}\n", name,
+                 word, (double)samples / RATE);
+  return gr_new_write(dir, name, t.at, t.len);
+}
+
+gr_status gr_new_speech(gr_arena *a, const char *dir) {
+  const char *data = gr_arena_printf(a, "%s/data", dir);
+  gr_text manifest = gr_text_make(a);
+  GR_TRY(gr_make_dirs(data));
+  for (uint32_t i = 0; i < COUNT; i++) {
+    gr_arena *scratch = gr_arena_create();
+    gr_status s = write_word(scratch, data, i, &manifest);
+    gr_arena_destroy(scratch);
+    GR_TRY(s);
+  }
+  return gr_new_write(data, "manifest.jsonl", manifest.at, manifest.len);
+}
