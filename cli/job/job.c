@@ -299,17 +299,19 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
   if (vars) mark_read(vars);  // used by interpolations, which are already resolved
   GR_TRY(check_unread(j));
-  gr_plan_request r = {.model = {.graph = j->graph,
-                                 .params = params,
-                                 .seed = (uint64_t)j->spec.set.seed,
-                                 .mesh = j->mesh_config.mesh,
-                                 .by_rank = j->spec.set.loss_norm == gr_loss_norm_local},
-                       .options = j->options,
-                       .buckets = buckets,
-                       .n_buckets = n,
-                       .train = j->spec.kind == GR_RUN_TRAIN,
-                       .eval = true,
-                       .threads = j->compilers};
+  gr_plan_request r = {
+      .model = {.graph = j->graph,
+                .params = params,
+                .seed = (uint64_t)j->spec.set.seed,
+                .mesh = j->mesh_config.mesh,
+                .norm_groups = j->spec.set.sync_batchnorm ? 1 : j->mesh_config.data_ranks,
+                .by_rank = j->spec.set.loss_norm == gr_loss_norm_local},
+      .options = j->options,
+      .buckets = buckets,
+      .n_buckets = n,
+      .train = j->spec.kind == GR_RUN_TRAIN,
+      .eval = true,
+      .threads = j->compilers};
   memcpy(r.model.batch_axis, j->mesh_config.batch_axis, sizeof r.model.batch_axis);
   memcpy(j->spec.batch_axis, j->mesh_config.batch_axis, sizeof j->spec.batch_axis);
   j->spec.shares = j->mesh_config.data_ranks;

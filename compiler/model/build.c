@@ -127,12 +127,15 @@ static gr_status initial(gr_build_context *a, gr_graph **out) {
 }
 
 gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
-  gr_build_context a = {.arena = arena,
-                        .request = ask,
-                        .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
-                        .path = "",
-                        .by_path = gr_map_make(arena),
-                        .streams = gr_map_make(arena)};
+  gr_build_context a = {
+      .arena = arena,
+      .request = ask,
+      .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
+      .path = "",
+      .training = {.kind = GR_ARG_BOOL, .i = ask->purpose != GR_EVAL},
+      .batch_norm_groups = {.kind = GR_ARG_INT, .i = ask->norm_groups ? ask->norm_groups : 1},
+      .by_path = gr_map_make(arena),
+      .streams = gr_map_make(arena)};
   GR_TRY(forward(&a));
   *out = a.root.g;
   return ask->purpose == GR_INIT ? initial(&a, out) : GR_OK;

@@ -191,6 +191,6 @@ gr_status gr_model_inputs(gr_build_context *a, gr_conf *file) {
   a->root.loc = map->key_loc;
   gr_type t = {.dtype = GR_F32, .rank = 1, .dim = {n->i}};
   a->weight = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, "weight", t, batch_layout(a));
-  gr_model_bind(a, "weight", map->key_loc, &(gr_binding){.n = 1, .v = {a->weight}});
+  a->sample_weight = (gr_binding){.n = 1, .v = {a->weight}};
   return gr_model_take_error(a);
 }

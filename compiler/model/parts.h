@@ -103,6 +103,8 @@ typedef struct gr_build_context {
   gr_map by_path;  // to params
   gr_map streams;  // uses so far of each random stream's name
   gr_val weight, step;
+  gr_binding sample_weight;            // the batch's weights, a name that every frame sees
+  gr_arg training, batch_norm_groups;  // constants of that name
   bool unnamed;  // in an iteration without a path of its own: its nodes are reported instead
   bool echo;     // the error just returned follows from an earlier one
 } gr_build_context;

@@ -44,11 +44,13 @@ void gr_model_bind(gr_build_context *a, const char *name, gr_loc loc, const gr_b
   f->bound[i].name = name, f->bound[i].loc = loc;
 }
 
+static const char sample_weight_name[] = "sample_weight";
+
 const gr_binding *gr_model_find(const gr_build_context *a, const char *name) {
   uint32_t i;
   for (const gr_frame *f = a->frame; f; f = f->up)
     if (gr_map_find(&f->names, name, &i)) return &f->bound[i];
-  return NULL;
+  return strcmp(name, sample_weight_name) ? NULL : &a->sample_weight;
 }
 
 void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
@@ -67,13 +69,17 @@ void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
 
 const char gr_model_training[] = "training";
 
+// Constants that every frame sees, unless a parameter has the name.
+static const gr_arg *find_constant(const gr_build_context *a, const char *name) {
+  if (!strcmp(name, gr_model_training)) return &a->training;
+  return strcmp(name, "batch_norm_groups") ? NULL : &a->batch_norm_groups;
+}
+
 const gr_arg *gr_model_get(const gr_build_context *a, const char *name) {
   uint32_t i;
   for (const gr_frame *f = a->frame; f; f = f->up)
     if (gr_map_find(&f->args, name, &i)) return f->arg[i].kind == GR_ARG_UNSET ? NULL : &f->arg[i];
-  static const gr_arg constants[] = {{.kind = GR_ARG_BOOL, .i = 0}, {.kind = GR_ARG_BOOL, .i = 1}};
-  bool training = a->request->purpose != GR_EVAL;
-  return strcmp(name, gr_model_training) ? NULL : &constants[training];
+  return find_constant(a, name);
 }
 
 // ---- Unknown names ---------------------------------------------------

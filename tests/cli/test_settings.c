@@ -82,7 +82,7 @@ static void other_names(void) {
     n += k->alias_of != NULL;
     CHECK(!k->alias_of || gr_schema_find(k->alias_of), "%s is a name of nothing", k->path);
   }
-  CHECK(n >= 10 && accepted >= 4, "%d other names, %d accepted", n, accepted);
+  CHECK(n >= 10 && accepted >= 3, "%d other names, %d accepted", n, accepted);
   gr_arena_destroy(a);
 }
 

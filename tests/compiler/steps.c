@@ -52,6 +52,7 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                 .seed = 3,
                 .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
                 .batch_axis = {"dp"},
+                .norm_groups = s->by_rank_norm ? s->ranks : 1,
                 .by_rank = s->by_rank},
       .options = {.optimizer = optimizer,
                   .optimizer_attr = attr,

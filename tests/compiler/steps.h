@@ -27,6 +27,7 @@ typedef struct setup {
   float bad;                 // what sample 0 holds in step 1, if not 0
   const char *model;         // NULL: the one with the states body and head
   const char *const *names;  // of the states in ran.weights, up to NULL; NULL: body's and head's
+  bool by_rank_norm;         // batch norm has the statistics of each rank
   const gr_param_group *groups;
   int n_groups;
   const char *tuning_1d;  // as tuning, for vectors; NULL: the same

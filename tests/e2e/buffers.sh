@@ -30,7 +30,7 @@ nodes:
   - repeat: 2
     name: layers.\$i
     nodes:
-      - x: {center: [x, weight], name: center}
+      - x: {center: [x, sample_weight], name: center}
       - x: {linear: x, out: 8, name: dense}
       - x: {tanh: x}
   - logits: {linear: x, out: classes, name: head}
@@ -90,4 +90,41 @@ run micro training.accumulate=2 training.max_epochs=1
 check "a micro-batch is a pass" grep -q "\"validation.passes\": $((2 * $(wc -l <micro/metrics.jsonl)))\.0" micro/evals.jsonl
 run accelerated model.init_from="$scratch/one"
 check "initial weights take them along" test "$code" = 0
+
+# ---- Batch norm: running statistics, over all ranks or each
+cat >norm.yaml <<YAML
+params: {classes: 2}
+inputs: {x: {shape: [n, 2]}, y: {shape: [n], dtype: i32}}
+nodes:
+  - repeat: 2
+    name: layers.\$i
+    nodes:
+      - x: {linear: x, out: 8, bias: false, name: dense}  # a bias has no gradient there but noise
+      - x: {batch_norm: x, name: norm}
+      - x: {relu: x}
+  - logits: {linear: x, out: classes, name: head}
+  - loss: {cross_entropy: [logits, y]}
+  - acc: {accuracy: [logits, y]}
+train: loss
+metrics: {accuracy: acc}
+YAML
+norm="model.graph=$scratch/norm.yaml training.batch_size=10"
+# shellcheck disable=SC2086
+{
+  run norm1 $norm
+  run norm3 $norm distributed.ranks=3
+  run norm2 $norm distributed.ranks=2 distributed.sync_batchnorm=false
+  run own1 $norm distributed.sync_batchnorm=false
+  run part $norm distributed.ranks=3 training.max_steps=7
+  run part $norm distributed.ranks=3
+}
+for step in 0 9 20; do
+  check "batch norm, step $step: the same on 3 ranks" near "$(loss norm1 $step)" "$(loss norm3 $step)" 1e-4
+done
+evaluated() { sed -n 's/.*"validation.loss": \([^,]*\),.*/\1/p' "$1/evals.jsonl" | tail -1; }
+check "evaluation uses running statistics, the same on 3 ranks" near "$(evaluated norm1)" "$(evaluated norm3)" 1e-4
+check "... which a resumed run has, to the byte" same_files "$(newest norm3)" "$(newest part)"
+differ() { ! near "$@"; }
+check "statistics of each rank are others" differ "$(loss norm1 9)" "$(loss norm2 9)" 1e-4
+check "... but not on one rank" same_metrics norm1 own1
 counts

@@ -417,4 +417,54 @@ def pool_cases():
 conv_cases()
 pool_cases()
 
+# ---- Batch norm: statistics of the rows of each group whose weight is 1 ----------------------------
+
+
+def batch_norm(x, scale, bias, w, groups, eps):
+    """y, and the means and variances, which depend on x."""
+    y, means, vars = [], [], []
+    for part, weight in zip(x.chunk(groups), w.chunk(groups)):
+        kept = part[weight > 0].reshape(-1, x.shape[-1])
+        mean, var = kept.mean(0), kept.var(0, unbiased=False)
+        y.append((part - mean) / torch.sqrt(var + eps) * scale + bias)
+        means.append(mean), vars.append(var)
+    return torch.cat(y), torch.stack(means), torch.stack(vars)
+
+
+def batch_norm_cases():
+    for shape, groups, eps, left_out in (((6, 5), 1, 1e-5, 0), ((8, 3, 2, 4), 1, 1e-3, 2),
+                                         ((8, 4), 2, 1e-5, 0), ((6, 5, 3), 3, 1e-5, 1)):
+        c, n = shape[-1], shape[0]
+        x, scale, bias = normal(*shape) * 2 + 3, positive(c), normal(c)
+        x = x.float().double()
+        w = torch.ones(n, dtype=torch.float64)
+        w[n - left_out:] = 0
+        _, mean, var = batch_norm(x, scale, bias, w, groups, eps)
+        rows = math.prod(shape[1:-1])
+        count = w.reshape(groups, -1).sum(1, keepdim=True) * rows
+        if groups == 1 and not left_out:
+            want = F.batch_norm(first(x), None, None, scale, bias, True, 0.1, eps)
+            assert torch.allclose(batch_norm(x, scale, bias, w, 1, eps)[0], last(want))
+        wide = w.reshape([n] + [1] * (len(shape) - 1))
+        sums = (x * wide).reshape(groups, -1, c).sum(1)
+        case("channel_sums", "groups=%d" % groups, [const(x.clone()), const(w)],
+             lambda x, w: (sums, count), grads=False)
+        around = ((x.reshape(groups, -1, *shape[1:]) -
+                   mean.float().double().reshape([groups] + [1] * (len(shape) - 1) + [c]))**2 *
+                  wide.reshape(groups, -1, *wide.shape[1:])).reshape(groups, -1, c).sum(1)
+        case("channel_squares", "groups=%d" % groups, [const(x.clone()), const(w), const(mean)],
+             lambda x, w, m: around, grads=False)
+        attrs = "eps=%g groups=%d" % (eps, groups)
+        case("batch_norm", attrs,
+             [x, const(mean), const(var), scale, bias, const(w), const(count)],
+             lambda x, m, v, g, b, w, k: batch_norm(x, g, b, w, groups, eps)[0])
+        fixed = [const(normal(groups, c)), const(positive(groups, c))]
+        spread = lambda t: t.repeat_interleave(n // groups, 0).reshape([n] + [1] *
+                                                                       (len(shape) - 2) + [c])
+        case("batch_norm", attrs, [x, *fixed, scale, bias],
+             lambda x, m, v, g, b: (x - spread(m)) / torch.sqrt(spread(v) + eps) * g + b)
+
+
+batch_norm_cases()
+
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

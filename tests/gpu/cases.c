@@ -103,6 +103,12 @@ const gpu_case gpu_cases[] = {
     {"log_softmax_grad", {{"f32[9,40]", "f32[9,40]"}}, ""},
     {"log_softmax_grad", {{"f32[2,1001]", "f32[2,1001]"}}, ""},
     {"log_softmax_grad", {{"f32[2,9001]", "f32[2,9001]"}}, ""},
+    // several pieces of rows, tiles of channels and groups of samples
+    {"channel_sums", {{"f32[6,300,70]", "f32[6]"}, .fill = "nm"}, "groups=2"},
+    {"channel_squares", {{"f32[6,3000,3]", "f32[6]", "f32[1,3]"}, .fill = "nmn"}, ""},
+    {"batch_norm_sums",
+     {{"f32[6,30,70]", "f32[6,30,70]", "f32[3,70]", "f32[3,70]"}, .fill = "nnnp"},
+     "groups=3"},
     {"layer_norm", {{"f32[9,40]", "f32[40]", "f32[40]"}}, ""},
     {"layer_norm", {{"f32[2,1000]", "f32[1000]", "f32[1000]"}}, ""},
     {"layer_norm", {{"f32[2,9001]", "f32[9001]", "f32[9001]"}}, ""},
