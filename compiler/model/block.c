@@ -255,7 +255,8 @@ static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
   GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
   GR_TRY(gr_model_open_buffers(a, b->conf));
   GR_TRY(gr_model_nodes(a, gr_conf_member(b->conf, "nodes"), &last));
-  GR_TRY(gr_model_assign_buffers(a, b->conf));
+  GR_TRY(gr_model_assign_buffers(a, gr_conf_member(b->conf, "next"),
+                                 gr_conf_member(b->conf, "buffers")));
   return results(a, b, &last, out);
 }
 

@@ -99,12 +99,10 @@ static gr_status assign(gr_build_context *a, const gr_conf *buffers, const char 
   return gr_model_take_error(a);
 }
 
-gr_status gr_model_assign_buffers(gr_build_context *a, gr_conf *owner) {
-  gr_conf *map = gr_conf_member(owner, "next");
-  if (!map) return GR_OK;
-  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "next:"));
-  for (int i = 0; i < map->n; i++)
-    GR_TRY(assign(a, gr_conf_member(owner, "buffers"), map->keys[i], map->items[i]));
+gr_status gr_model_assign_buffers(gr_build_context *a, gr_conf *next, gr_conf *buffers) {
+  if (!next) return GR_OK;
+  GR_TRY(gr_model_expect(next, GR_CONF_MAP, "next:"));
+  for (int i = 0; i < next->n; i++) GR_TRY(assign(a, buffers, next->keys[i], next->items[i]));
   return GR_OK;
 }
 

@@ -2,8 +2,9 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-static const char *const sections[] = {"doc",   "params", "inputs", "blocks",  "checks", "buffers",
-                                       "nodes", "next",   "train",  "metrics", "predict"};
+static const char *const sections[] = {"doc",    "params",  "inputs",  "blocks",
+                                       "checks", "buffers", "nodes",   "next",
+                                       "train",  "metrics", "predict", "programs"};
 
 // ---- Parameters -----------------------------------------------------------------
 
@@ -70,14 +71,12 @@ static void give_up(gr_build_context *a, gr_conf *item) {
   for (int i = 0; i < n; i++) gr_model_bind(a, names[i], item->loc, &(gr_binding){.broken = true});
 }
 
-// Builds the file's nodes; continues after an invalid node, so that all errors are reported at
-// once.
-static gr_status run_nodes(gr_build_context *a, gr_conf *file) {
-  gr_conf *list = gr_conf_member(file, "nodes");
+// Builds the file's nodes, or a program's; continues after an invalid node, so that all errors are
+// reported at once.
+static gr_status run_nodes(gr_build_context *a, gr_conf *list) {
   gr_frame *top = a->frame;
   gr_status all = GR_OK;
   gr_binding last;
-  if (!list) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'nodes:'");
   GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
   top->nodes = list;
   for (int i = 0; i < list->n; i++) {
@@ -101,6 +100,57 @@ static gr_status run_nodes(gr_build_context *a, gr_conf *file) {
   return all;
 }
 
+// ---- Programs -------------------------------------------------------------------
+
+static const char *const train_keys[] = {"doc", "nodes", "loss", "metrics", "next"};
+static const char *const eval_keys[] = {"doc", "nodes", "loss", "metrics", "results"};
+
+static gr_status check_program(gr_conf *map, int i) {
+  bool train = !strcmp(map->keys[i], "train");
+  gr_conf *c = map->items[i];
+  if (!train && strcmp(map->keys[i], "eval"))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc, "a run has no program '%s'", map->keys[i]),
+                   "the programs are train and eval");
+  GR_TRY(gr_model_expect(c, GR_CONF_MAP, "a program"));
+  return gr_model_keys(c, train ? "the program train" : "the program eval",
+                       train ? train_keys : eval_keys, 5);
+}
+
+// Checks `programs:` and finds the one that is built; for initial values that is train.
+static gr_status find_program(gr_build_context *a, gr_conf *file) {
+  gr_conf *map = gr_conf_member(file, "programs"), *short_form = gr_conf_member(file, "train");
+  if (!map) return GR_OK;
+  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "programs:"));
+  for (int i = 0; i < map->n; i++) GR_TRY(check_program(map, i));
+  a->programs = map;
+  a->program = gr_conf_member(map, a->request->purpose == GR_EVAL ? "eval" : "train");
+  gr_conf *train = gr_conf_member(map, "train"),
+          *loss = train ? gr_conf_member(train, "loss") : NULL;
+  if (!loss || !short_form) return GR_OK;
+  return gr_note(gr_fail(GR_ERR_CONFIG, loss->key_loc, "the loss is named twice"),
+                 short_form->key_loc, "here, in the short form");
+}
+
+static gr_conf *of_program(const gr_build_context *a, const char *key) {
+  return a->program ? gr_conf_member(a->program, key) : NULL;
+}
+
+// Builds the file's nodes, then the program's, which see all of the file's names.
+static gr_status run_all_nodes(gr_build_context *a, gr_conf *file) {
+  gr_conf *common = gr_conf_member(file, "nodes"), *own = of_program(a, "nodes");
+  if (!common && !own) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'nodes:'");
+  if (common) GR_TRY(run_nodes(a, common));
+  return own ? run_nodes(a, own) : GR_OK;
+}
+
+static gr_status set_buffers(gr_build_context *a, gr_conf *file) {
+  gr_conf *buffers = gr_conf_member(file, "buffers");
+  GR_TRY(gr_model_assign_buffers(a, gr_conf_member(file, "next"), buffers));
+  GR_TRY(gr_model_assign_buffers(a, of_program(a, "next"), buffers));
+  gr_model_link_buffers(a);
+  return GR_OK;
+}
+
 // ---- Entry point ----------------------------------------------------------------
 
 static gr_status forward(gr_build_context *a) {
@@ -108,26 +158,19 @@ static gr_status forward(gr_build_context *a) {
   GR_TRY(gr_model_expect(file, GR_CONF_MAP, "a graph"));
   GR_TRY(gr_model_keys(file, "a graph", sections, sizeof sections / sizeof *sections));
   a->frame = gr_model_frame(a, NULL, NULL, NULL);
+  GR_TRY(find_program(a, file));
   GR_TRY(open_params(a, file));
   GR_TRY(gr_model_open_blocks(a, file));
   GR_TRY(gr_model_checks(a, gr_conf_member(file, "checks")));
   GR_TRY(gr_model_inputs(a, file));
   GR_TRY(gr_model_open_buffers(a, file));
-  GR_TRY(run_nodes(a, file));
-  GR_TRY(gr_model_assign_buffers(a, file));
-  gr_model_link_buffers(a);
+  GR_TRY(run_all_nodes(a, file));
+  GR_TRY(set_buffers(a, file));
   return gr_model_outputs(a, file);
 }
 
-static gr_status initial(gr_build_context *a, gr_graph **out) {
-  gr_builder b = {.g = gr_graph_create(a->arena, &a->request->mesh), .created_by = "model"};
-  for (uint32_t i = 0; i < a->by_path.n; i++) gr_model_init(a, &b, &a->params[i]);
-  *out = b.g;
-  return b.err;
-}
-
-gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
-  gr_build_context a = {
+static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask) {
+  return (gr_build_context){
       .arena = arena,
       .request = ask,
       .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
@@ -136,6 +179,25 @@ gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph 
       .batch_norm_groups = {.kind = GR_ARG_INT, .i = ask->norm_groups ? ask->norm_groups : 1},
       .by_path = gr_map_make(arena),
       .streams = gr_map_make(arena)};
+}
+
+// The initial values of what the training program creates, and then of what only evaluation does.
+static gr_status initial(gr_build_context *a, gr_graph **out) {
+  gr_builder b = {.g = gr_graph_create(a->arena, &a->request->mesh), .created_by = "model"};
+  gr_model_request ask = *a->request;
+  ask.purpose = GR_EVAL, ask.scopes = NULL;
+  gr_build_context eval = context_of(a->arena, &ask);
+  GR_TRY(forward(&eval));
+  for (uint32_t i = 0; i < a->by_path.n; i++) gr_model_init(a, &b, &a->params[i]);
+  for (uint32_t i = 0; i < eval.by_path.n; i++)
+    if (!gr_map_find(&a->by_path, eval.params[i].path, NULL))
+      gr_model_init(&eval, &b, &eval.params[i]);
+  *out = b.g;
+  return b.err;
+}
+
+gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
+  gr_build_context a = context_of(arena, ask);
   GR_TRY(forward(&a));
   *out = a.root.g;
   return ask->purpose == GR_INIT ? initial(&a, out) : GR_OK;

@@ -100,8 +100,26 @@ static void put_metric(gr_build_context *a, const char *name, const gr_val v[2])
   gr_result(&a->root, gr_arena_printf(a->arena, "metric.%s.weight", name), v[1]);
 }
 
+// Whether all names of a score are bound: those of train's loss may be made by its own nodes.
+static bool is_bound(const gr_build_context *a, const gr_conf *c) {
+  bool bound =
+      c->kind == GR_CONF_TEXT ? gr_model_find(a, c->text) != NULL : c->kind == GR_CONF_LIST;
+  for (int i = 0; bound && c->kind == GR_CONF_LIST && i < c->n; i++)
+    bound = c->items[i]->kind == GR_CONF_TEXT && gr_model_find(a, c->items[i]->text);
+  return bound;
+}
+
+// The score to minimise, which evaluation reports: the program's, or train's.
+static gr_conf *find_loss(const gr_build_context *a, gr_conf *file) {
+  gr_conf *own = a->program ? gr_conf_member(a->program, "loss") : NULL;
+  gr_conf *train = a->programs ? gr_conf_member(a->programs, "train") : NULL;
+  gr_conf *trained = train ? gr_conf_member(train, "loss") : NULL;
+  if (own || !trained) return own ? own : gr_conf_member(file, "train");
+  return is_bound(a, trained) ? trained : NULL;
+}
+
 static gr_status train(gr_build_context *a, gr_conf *file) {
-  gr_conf *c = gr_conf_member(file, "train");
+  gr_conf *c = find_loss(a, file);
   gr_val v[2];
   if (!c && a->request->purpose == GR_TRAIN)
     return gr_hint(gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'train:'"),
@@ -116,37 +134,43 @@ static gr_status train(gr_build_context *a, gr_conf *file) {
   return GR_OK;
 }
 
-static gr_status metrics(gr_build_context *a, gr_conf *file) {
-  gr_conf *map = gr_conf_member(file, "metrics");
+static gr_status metrics(gr_build_context *a, gr_conf *map) {
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "metrics:"));
   for (int i = 0; i < map->n; i++) {
     gr_val v[2];
+    gr_loc loc = map->items[i]->key_loc;
     if (!strcmp(map->keys[i], "loss"))
-      return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc,
+      return gr_fail(GR_ERR_CONFIG, loc,
                      "the name 'loss' is reserved for the score that train: names");
+    if (gr_is(gr_graph_result(a->root.g, gr_arena_printf(a->arena, "metric.%s.sum", map->keys[i]))))
+      return gr_fail(GR_ERR_CONFIG, loc, "two metrics are called '%s'", map->keys[i]);
     GR_TRY(score(a, map->items[i], sum_batch, v));
     put_metric(a, map->keys[i], v);
   }
   return GR_OK;
 }
 
-static gr_status predict(gr_build_context *a, gr_conf *file) {
-  gr_conf *map = gr_conf_member(file, "predict");
+static gr_status predict(gr_build_context *a, gr_conf *map) {
   if (!map) return GR_OK;
-  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "predict:"));
+  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "what is predicted"));
   for (int i = 0; i < map->n; i++) {
     gr_val v;
+    const char *name = gr_arena_printf(a->arena, "predict.%s", map->keys[i]);
     GR_TRY(gr_model_expect(map->items[i], GR_CONF_TEXT, "what is predicted"));
     GR_TRY(gr_model_value(a, map->items[i]->text, map->items[i]->loc, &v));
-    if (a->request->purpose == GR_EVAL)
-      gr_result(&a->root, gr_arena_printf(a->arena, "predict.%s", map->keys[i]), v);
+    if (gr_is(gr_graph_result(a->root.g, name)))
+      return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "two results are called '%s'",
+                     map->keys[i]);
+    if (a->request->purpose == GR_EVAL) gr_result(&a->root, name, v);
   }
   return GR_OK;
 }
 
 gr_status gr_model_outputs(gr_build_context *a, gr_conf *file) {
   GR_TRY(train(a, file));
-  GR_TRY(metrics(a, file));
-  return predict(a, file);
+  GR_TRY(metrics(a, gr_conf_member(file, "metrics")));
+  if (a->program) GR_TRY(metrics(a, gr_conf_member(a->program, "metrics")));
+  GR_TRY(predict(a, gr_conf_member(file, "predict")));
+  return a->program ? predict(a, gr_conf_member(a->program, "results")) : GR_OK;
 }

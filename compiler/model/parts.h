@@ -87,6 +87,7 @@ typedef struct gr_model_param {
 typedef struct gr_build_context {
   gr_arena *arena;
   const gr_model_request *request;
+  gr_conf *programs, *program;  // `programs:`, and the one that is built; or NULL
   gr_builder root;
   gr_loop *loops[GR_MODEL_LOOPS];
   int depth;  // number of enclosing loops
@@ -206,8 +207,9 @@ GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_bindin
 // ---- buffer.c -------------------------------------------------------------
 // Creates the buffers of the file or of a block (`buffers:`), and binds their names.
 GR_MUST_USE gr_status gr_model_open_buffers(gr_build_context *, gr_conf *owner);
-// Sets buffers to the values that `next:` names, after the owner's nodes.
-GR_MUST_USE gr_status gr_model_assign_buffers(gr_build_context *, gr_conf *owner);
+// Sets some of `buffers` to the values that `next` names, after the owner's nodes. Either may be
+// NULL.
+GR_MUST_USE gr_status gr_model_assign_buffers(gr_build_context *, gr_conf *next, gr_conf *buffers);
 // Links every buffer's last value as the next value of its state. Called once, at the end.
 void gr_model_link_buffers(gr_build_context *);
 

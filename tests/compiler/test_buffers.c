@@ -163,12 +163,6 @@ static void refused(void) {
       {"inputs: {x: {shape: [n, 5]}}\nbuffers: {b: {shape: [5, 2], layout: batch}}\n"
        "nodes: [{l: {linear: x, out: 2, name: l}}, {l: {sum: l, axes: [1]}}]\ntrain: l\n",
        "cannot be split over 3 ranks"},
-      {"inputs: {x: {shape: [n, 5]}}\n"
-       "nodes:\n"
-       "  - l: {linear: x, out: 2, name: l}\n"
-       "  - l: {linear: l, out: 2, name: other, when: not training}\n"
-       "  - l: {sum: l, axes: [1]}\ntrain: l\n",
-       "exists only in the eval program"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     setup s = first();

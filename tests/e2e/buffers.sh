@@ -127,4 +127,32 @@ check "... which a resumed run has, to the byte" same_files "$(newest norm3)" "$
 differ() { ! near "$@"; }
 check "statistics of each rank are others" differ "$(loss norm1 9)" "$(loss norm2 9)" 1e-4
 check "... but not on one rank" same_metrics norm1 own1
+
+# ---- Programs: nodes that only training or only evaluation has
+cat >programs.yaml <<YAML
+params: {classes: 2}
+inputs: {x: {shape: [n, 2]}, y: {shape: [n], dtype: i32}}
+nodes:
+  - h: {linear: x, out: 8, name: body}
+  - h: {tanh: h}
+programs:
+  train:
+    nodes:
+      - h: {dropout: h, p: 0.2}
+      - logits: {linear: h, out: classes, name: head}
+      - loss: {cross_entropy: [logits, y], smoothing: 0.2}
+    loss: loss
+  eval:
+    nodes:
+      - logits: {linear: h, out: classes, name: head}
+      - loss: {cross_entropy: [logits, y]}
+      - acc: {accuracy: [logits, y]}
+    loss: loss
+    metrics: {accuracy: acc}
+    results: {logits: logits}
+YAML
+run programs model.graph="$scratch/programs.yaml" checkpoint.metric=accuracy checkpoint.mode=max distributed.ranks=2
+check "training and evaluation of their own" test "$code" = 0
+check "... the metric is that of evaluation alone" grep -q '"validation.accuracy": ' programs/evals.jsonl
+check "... and training does not compute it" test "$(grep -c '"train.accuracy"' programs/epochs.jsonl)" = 0
 counts
