@@ -6,7 +6,7 @@
 #include "runtime/data/source.h"
 #include "runtime/data/speech/feature.h"
 #include "runtime/data/speech/manifest.h"
-#include "runtime/data/speech/vocab.h"
+#include "runtime/data/vocab.h"
 
 enum { GR_SPEECH_FRAMES = 1 << 24, GR_SPEECH_SECONDS = 4 * 3600 };  // of a recording, at most
 

@@ -2,7 +2,7 @@
 // members NAME.npy, each stored or deflated.
 #pragma once
 #include "runtime/data/table/array.h"
-#include "runtime/data/table/mapping.h"
+#include "runtime/data/mapping.h"
 
 typedef struct gr_npz_member {
   const char *name;  // without ".npy"

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <unistd.h>
 #include "runtime/data/loader.h"
-#include "runtime/data/table/mapping.h"
+#include "runtime/data/mapping.h"
 #include "runtime/data/table/table.h"
 #include "tests/runtime/data/fixture.h"
 

@@ -1,5 +1,5 @@
 // test_vocab.c - symbols, text rules, there and back.
-#include "runtime/data/speech/vocab.h"
+#include "runtime/data/vocab.h"
 #include "tests/runtime/data/fixture.h"
 
 static gr_arena *arena;

@@ -2,7 +2,7 @@
 // handler puts zeros there, so that the read goes on, and marks the range; other addresses are
 // left to the handler that was there before.
 #define _GNU_SOURCE
-#include "runtime/data/table/mapping.h"
+#include "runtime/data/mapping.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

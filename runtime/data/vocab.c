@@ -1,5 +1,5 @@
 // vocab.c - see vocab.h.
-#include "runtime/data/speech/vocab.h"
+#include "runtime/data/vocab.h"
 #include <locale.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,0 +1,46 @@
+// corpus.h - text as one long sequence of tokens, cut into samples of a fixed length: the source
+// `corpus` of data (source.h).
+#pragma once
+#include "runtime/data/mapping.h"
+#include "runtime/data/source.h"
+#include "runtime/data/vocab.h"
+
+typedef struct gr_corpus_spec {
+  const char *const *paths, *const *eval;  // eval: none, the text's end is for validation
+  int n_paths, n_eval;
+  const char *vocab;  // "bytes", or a file's path
+  int32_t context;    // tokens of a sample
+  bool shift;
+} gr_corpus_spec;
+
+typedef struct gr_corpus_file {
+  gr_mapping map;      // tokens are its bytes
+  const int32_t *ids;  // or these
+  int64_t first, n;    // number of its first token in the text, and of its tokens
+} gr_corpus_file;
+
+typedef struct gr_corpus_text {  // files, one after the other
+  gr_corpus_file *file;
+  int n_files;
+  int64_t n;  // tokens
+} gr_corpus_text;
+
+typedef struct gr_corpus {
+  gr_corpus_spec spec;
+  gr_vocab vocab;          // of files of tokens; no symbols: tokens are bytes
+  gr_corpus_text text[2];  // of training, and what data.corpus.eval_path names
+  int64_t border;          // the first token of text[0] that is for validation
+  uint32_t count, train;   // samples: of both splits, and of training, which come first
+  bool inputs;             // each file of text[0] is a sample, without targets
+} gr_corpus;
+
+extern const gr_source_ops gr_source_corpus;
+// Reads the section data.corpus; the configuration must outlive the specification. GR_ERR_CONFIG.
+GR_MUST_USE gr_status gr_corpus_read_spec(gr_arena *, gr_conf *own, gr_corpus_spec *out);
+// Opens the files of a text, which borrows the paths. GR_ERR_DATA about `key`.
+GR_MUST_USE gr_status gr_corpus_open_text(gr_arena *, const gr_vocab *, const char *const *paths,
+                                          int n, const char *key, gr_corpus_text *out);
+void gr_corpus_close_text(gr_corpus_text *);
+GR_MUST_USE gr_status gr_corpus_check_text(const gr_corpus_text *);  // files that were cut short
+// Copies n tokens from the token number `from` on.
+void gr_corpus_tokens(const gr_corpus_text *, int64_t from, int64_t n, int32_t *out);

@@ -1,0 +1,182 @@
+// source.c - the functions of the source `corpus`; see corpus.h.
+//
+// The text is cut into stretches of `context` tokens, and a sample is a stretch with the token
+// after each: y is x moved by one. In training a sample starts anywhere in its stretch.
+#include <string.h>
+#include "base/rng.h"
+#include "runtime/data/corpus/corpus.h"
+
+enum { X, Y, LENGTHS };
+enum { BYTES = 256 };
+
+// ---- Opening ------------------------------------------------------------------------------------
+
+static gr_status too_short(const gr_corpus *c, int64_t tokens, const char *key) {
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                       "the text for %s has %lld tokens, and a sample takes %d and the one after",
+                       !strcmp(key, "path") ? "training" : "validation", (long long)tokens,
+                       c->spec.context),
+               key),
+      "more text, or a smaller data.corpus.context");
+}
+
+// The stretches of a text of that many tokens, each with a token after it.
+static int64_t stretches(const gr_corpus *c, int64_t tokens) {
+  return tokens > 0 ? (tokens - 1) / c->spec.context : 0;
+}
+
+static gr_status list_text(gr_corpus *c, gr_source_request *r) {
+  int64_t all = c->text[0].n, limit = r->limit ? r->limit : UINT32_MAX / 2;
+  bool own = c->spec.n_eval > 0;
+  c->border = own ? all : all - (int64_t)(r->validation_fraction * (double)all);
+  int64_t train = stretches(c, c->border),
+          eval = stretches(c, own ? c->text[1].n : all - c->border);
+  if (!train) return too_short(c, c->border, "path");
+  if (!eval && own) return too_short(c, c->text[1].n, "eval_path");
+  c->train = (uint32_t)(train < limit ? train : limit);
+  c->count = c->train + (uint32_t)(eval < limit ? eval : limit);
+  return GR_OK;
+}
+
+static gr_status open_files(gr_corpus *c, gr_source_request *r) {
+  const gr_corpus_spec *s = &c->spec;
+  if (strcmp(s->vocab, "bytes")) GR_TRY(gr_vocab_read(r->arena, s->vocab, -1, &c->vocab));
+  c->inputs = r->n_inputs > 0;
+  if (c->inputs) {
+    c->count = (uint32_t)r->n_inputs;
+    return gr_corpus_open_text(r->arena, &c->vocab, r->inputs, r->n_inputs, NULL, &c->text[0]);
+  }
+  if (!s->n_paths)
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.corpus.path is not given"), "path"),
+        "a file of text, or a list of files");
+  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, s->paths, s->n_paths, "path", &c->text[0]));
+  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, s->eval, s->n_eval, "eval_path", &c->text[1]));
+  return list_text(c, r);
+}
+
+static void close_corpus(void *self) {
+  gr_corpus *c = self;
+  for (int i = 0; i < 2; i++) gr_corpus_close_text(&c->text[i]);
+}
+
+static gr_status open_corpus(gr_source_request *r, void **out) {
+  gr_corpus *c = GR_NEW(r->arena, gr_corpus, 1);
+  *c = (gr_corpus){0};
+  if (r->conf)
+    GR_TRY(gr_corpus_read_spec(r->arena, r->conf, &c->spec));
+  else
+    c->spec = *(const gr_corpus_spec *)r->spec;
+  gr_status s = open_files(c, r);
+  if (s)
+    close_corpus(c);
+  else
+    *out = c;
+  return s;
+}
+
+static gr_status check(const void *self) {
+  const gr_corpus *c = self;
+  GR_TRY(gr_about(gr_corpus_check_text(&c->text[0]), c->inputs ? NULL : "path"));
+  return gr_about(gr_corpus_check_text(&c->text[1]), "eval_path");
+}
+
+// ---- Metadata -----------------------------------------------------------------------------------
+
+static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+  int64_t context = ((const gr_corpus *)self)->spec.context;
+  out[X] = (gr_field_spec){.name = "x", .dtype = GR_I32, .rank = 1, .dim = {context}};
+  out[Y] = (gr_field_spec){.name = "y", .dtype = GR_I32, .rank = 1, .dim = {context}};
+  out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32};
+  return 3;
+}
+
+static int64_t tokens(const gr_corpus *c) { return c->vocab.n ? c->vocab.n : BYTES; }
+
+static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+  const gr_corpus *c = self;
+  out[0] = (gr_metadata){"vocab", tokens(c)};
+  out[1] = (gr_metadata){"context", c->spec.context};
+  return 2;
+}
+
+static uint32_t count(const void *self) { return ((const gr_corpus *)self)->count; }
+
+static gr_sample_info info(const void *self, uint32_t sample) {
+  const gr_corpus *c = self;
+  uint32_t key[4];
+  gr_philox((uint64_t)c->text[0].n << 20 ^ (uint64_t)c->text[1].n, sample, 0, key);
+  return (gr_sample_info){.key = (uint64_t)key[0] << 32 | key[1],
+                          .split = sample < c->train ? GR_SPLIT_TRAIN : GR_SPLIT_VALIDATION,
+                          .length = 1};
+}
+
+// ---- A sample -----------------------------------------------------------------------------------
+
+// Where the tokens of a sample start, and in which text.
+static int64_t start_of(const gr_corpus *c, uint32_t sample, const gr_draw *d,
+                        const gr_corpus_text **text) {
+  int64_t context = c->spec.context;
+  *text = &c->text[sample >= c->train && c->spec.n_eval > 0];
+  if (sample >= c->train)
+    return (c->spec.n_eval ? 0 : c->border) + (int64_t)(sample - c->train) * context;
+  int64_t from = sample * context, last = c->border - 1 - context;
+  if (!c->spec.shift || !d->augment) return from;
+  gr_rng r = gr_rng_make(d->seed, "corpus", d->epoch);
+  from += (int64_t)gr_rng_below(&r, d->number, (uint64_t)context);
+  return from < last ? from : last;
+}
+
+// The last tokens of a file whose continuation is to be predicted.
+static void fill_input(const gr_corpus *c, uint32_t sample, gr_row *row) {
+  const gr_corpus_file *f = &c->text[0].file[sample];
+  int64_t n = f->n < c->spec.context ? f->n : c->spec.context;
+  gr_corpus_tokens(&c->text[0], f->first + f->n - n, n, row->at[X]);
+  *(int32_t *)row->at[LENGTHS] = (int32_t)n;
+}
+
+static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *draw,
+                 gr_row *row) {
+  const gr_corpus *c = self;
+  const gr_corpus_text *text;
+  (void)loaded;
+  if (c->inputs) {
+    fill_input(c, sample, row);
+    return;
+  }
+  int64_t from = start_of(c, sample, draw, &text);
+  gr_corpus_tokens(text, from, c->spec.context, row->at[X]);
+  gr_corpus_tokens(text, from + 1, c->spec.context, row->at[Y]);
+  *(int32_t *)row->at[LENGTHS] = c->spec.context;
+}
+
+// ---- Texts --------------------------------------------------------------------------------------
+
+static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+  const gr_corpus *c = self;
+  if (c->vocab.n) gr_vocab_decode(&c->vocab, ids, (size_t)n, out);
+  for (int64_t i = 0; !c->vocab.n && i < n; i++) gr_text_putn(out, (char[]){(char)ids[i]}, 1);
+}
+
+static void inspect(const void *self, const gr_sample *samples, uint32_t n, gr_text *out) {
+  const gr_corpus *c = self;
+  (void)samples, (void)n;
+  gr_text_printf(
+      out, "%lld tokens for training, %lld for validation, of %lld kinds\n", (long long)c->border,
+      (long long)(c->spec.n_eval ? c->text[1].n : c->text[0].n - c->border), (long long)tokens(c));
+}
+
+const gr_source_ops gr_source_corpus = {.name = "corpus",
+                                        .sample = "window",
+                                        .inputs = "text files",
+                                        .open = open_corpus,
+                                        .close = close_corpus,
+                                        .fields = fields,
+                                        .count = count,
+                                        .info = info,
+                                        .fill = fill,
+                                        .check = check,
+                                        .metadata = metadata,
+                                        .decode = decode,
+                                        .inspect = inspect};

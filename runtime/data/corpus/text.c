@@ -1,0 +1,70 @@
+// text.c - the files of a text as one sequence of tokens; see corpus.h.
+#include <string.h>
+#include "base/file.h"
+#include "runtime/data/corpus/corpus.h"
+
+enum { MAX_BYTES = 1 << 30 };  // of a file that is cut into tokens of a vocabulary
+
+static gr_status no_token(const char *path, const char *text, const char *bad) {
+  int line = 1, col = 1;
+  for (const char *p = text; p < bad; p++) {
+    col = *p == '\n' ? 1 : col + 1;
+    line += *p == '\n';
+  }
+  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, line, col},
+                         "the vocabulary has no token for what follows here"),
+                 "add it to the file of data.corpus.vocab, or use data.corpus.vocab=bytes");
+}
+
+static gr_status read_ids(gr_arena *a, const gr_vocab *v, const char *path, gr_corpus_file *f) {
+  char *text;
+  const char *bad;
+  size_t bytes;
+  int32_t *ids, n;
+  GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &bytes));
+  if (memchr(text, 0, bytes))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' holds a zero byte: it is no text", path),
+                   "data.corpus.vocab=bytes takes any file");
+  gr_vocab_encode(a, v, text, false, &ids, &n, &bad);
+  if (bad) return no_token(path, text, bad);
+  f->ids = ids, f->n = n;
+  return GR_OK;
+}
+
+static gr_status open_file(gr_arena *a, const gr_vocab *v, const char *path, gr_corpus_file *f) {
+  if (v->n) return read_ids(a, v, path, f);
+  GR_TRY(gr_mapping_open(path, &f->map));
+  f->n = (int64_t)f->map.bytes;
+  return GR_OK;
+}
+
+gr_status gr_corpus_open_text(gr_arena *a, const gr_vocab *v, const char *const *paths, int n,
+                              const char *key, gr_corpus_text *t) {
+  *t = (gr_corpus_text){.file = GR_NEW(a, gr_corpus_file, n + 1)};
+  for (; t->n_files < n; t->n_files++) {
+    gr_corpus_file *f = &t->file[t->n_files];
+    *f = (gr_corpus_file){.first = t->n};
+    GR_TRY(gr_about(open_file(a, v, paths[t->n_files], f), key));
+    t->n += f->n;
+  }
+  return GR_OK;
+}
+
+void gr_corpus_close_text(gr_corpus_text *t) {
+  for (int i = 0; i < t->n_files; i++) gr_mapping_close(&t->file[i].map);
+}
+
+gr_status gr_corpus_check_text(const gr_corpus_text *t) {
+  for (int i = 0; i < t->n_files; i++) GR_TRY(gr_mapping_check(&t->file[i].map));
+  return GR_OK;
+}
+
+void gr_corpus_tokens(const gr_corpus_text *t, int64_t from, int64_t n, int32_t *out) {
+  int i = 0;
+  while (i < t->n_files - 1 && from >= t->file[i].first + t->file[i].n) i++;
+  for (int64_t k = 0; k < n; k++) {
+    while (from + k >= t->file[i].first + t->file[i].n) i++;
+    const gr_corpus_file *f = &t->file[i];
+    out[k] = f->ids ? f->ids[from + k - f->first] : f->map.at[from + k - f->first];
+  }
+}

@@ -1,0 +1,171 @@
+// test_corpus.c - text to samples: stretches of bytes and of tokens, over several files, where the
+// split is, and where training samples start.
+#include <unistd.h>
+#include "runtime/data/corpus/corpus.h"
+#include "runtime/data/loader.h"
+#include "tests/runtime/data/fixture.h"
+
+typedef struct corpus {
+  gr_corpus_spec spec;
+  gr_dataset_options options;
+  const char *paths[2], *eval[1];
+} corpus;
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+
+// The letters in two files.
+static corpus *corpus_of(int32_t context, double validation_fraction) {
+  static corpus c;
+  c = (corpus){.spec = {.vocab = "bytes", .context = context},
+               .options = {.n_buckets = 1, .validation_fraction = validation_fraction}};
+  c.paths[0] = fixture_path("a.txt"), c.paths[1] = fixture_path("b.txt");
+  fixture_bytes(c.paths[0], letters, 11);
+  fixture_bytes(c.paths[1], letters + 11, 15);
+  c.spec.paths = c.paths, c.spec.n_paths = 2;
+  return &c;
+}
+
+static gr_status open_corpus(const corpus *c, gr_dataset **out) {
+  return gr_dataset_create(&gr_source_corpus, &c->spec, &c->options, out);
+}
+
+// The first letters of x of the samples of a split, in their order, and that y is one on.
+static void starts(gr_dataset *d, gr_split split, bool augment, int32_t context, char out[64]) {
+  gr_loader_spec spec = {.split = split,
+                         .batch = 8,
+                         .ranks = 1,
+                         .epochs = 1,
+                         .prefetch = 1,
+                         .augment = augment,
+                         .seed = 5};
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  const int32_t *x = fixture_field(b, "x", &t), *y = fixture_field(b, "y", &t);
+  int n = 0;
+  for (int i = 0; i < b->rows && b->sample[i] != GR_NO_SAMPLE; i++) {
+    out[n++] = (char)x[i * context];
+    for (int k = 0; k < context; k++)
+      CHECK(x[i * context + k] == out[i] + k && y[i * context + k] == out[i] + k + 1,
+            "token %d of the sample of '%c' is %d, the next %d", k, out[i], x[i * context + k],
+            y[i * context + k]);
+  }
+  out[n] = 0;
+  gr_loader_close(l);
+}
+
+// 26 letters, 20 of them for training: three stretches of 6, and the rest for validation.
+static void cuts_stretches(void) {
+  gr_dataset *d;
+  char train[64], eval[64];
+  MUST(open_corpus(corpus_of(6, 0.25), &d));
+  starts(d, GR_SPLIT_TRAIN, false, 6, train);
+  CHECK(!strcmp(train, "agm"), "%s", train);
+  CHECK(!gr_dataset_count(d, GR_SPLIT_VALIDATION), "six letters are no stretch of six and one");
+  gr_dataset_close(d);
+  MUST(open_corpus(corpus_of(4, 0.25), &d));
+  starts(d, GR_SPLIT_TRAIN, false, 4, train);
+  starts(d, GR_SPLIT_VALIDATION, false, 4, eval);
+  CHECK(!strcmp(train, "aeim") && !strcmp(eval, "u"), "%s and %s", train, eval);
+  gr_dataset_close(d);
+}
+
+static void validation_text(void) {
+  corpus *c = corpus_of(5, 0.5);
+  gr_dataset *d;
+  char train[64], eval[64];
+  c->eval[0] = fixture_path("eval.txt");
+  fixture_text(c->eval[0], "ABCDEFGHIJK");
+  c->spec.eval = c->eval, c->spec.n_eval = 1;
+  MUST(open_corpus(c, &d));
+  starts(d, GR_SPLIT_TRAIN, false, 5, train);
+  starts(d, GR_SPLIT_VALIDATION, false, 5, eval);
+  CHECK(!strcmp(train, "afkpu") && !strcmp(eval, "AF"), "%s and %s", train, eval);
+  gr_dataset_close(d);
+}
+
+// With a shift samples start anywhere in their stretch, but end before the border.
+static void shifts(void) {
+  corpus *c = corpus_of(4, 0.25);
+  gr_dataset *d;
+  char plain[64], shifted[64], again[64];
+  c->spec.shift = true;
+  MUST(open_corpus(c, &d));
+  starts(d, GR_SPLIT_TRAIN, false, 4, plain);
+  starts(d, GR_SPLIT_TRAIN, true, 4, shifted);
+  starts(d, GR_SPLIT_TRAIN, true, 4, again);
+  CHECK(!strcmp(plain, "aeim") && strcmp(shifted, plain) != 0, "%s and %s", plain, shifted);
+  CHECK(!strcmp(shifted, again), "%s, and then %s", shifted, again);
+  for (int i = 0; i < 4; i++)
+    CHECK(shifted[i] >= plain[i] && shifted[i] < plain[i] + 4 && shifted[i] <= 'a' + 15, "%s",
+          shifted);
+  gr_dataset_close(d);
+}
+
+static void tokens_of_a_file(void) {
+  static corpus c;
+  gr_dataset *d;
+  gr_loader_spec spec = {
+      .split = GR_SPLIT_TRAIN, .batch = 1, .ranks = 1, .epochs = 1, .prefetch = 1};
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  gr_metadata m[GR_MAX_METADATA];
+  c = (corpus){.spec = {.vocab = fixture_path("tokens.txt"), .context = 4},
+               .options = {.n_buckets = 1}};
+  fixture_text(c.spec.vocab, "a\nb\nab\n<space>\n");
+  c.paths[0] = fixture_path("text.txt");
+  fixture_text(c.paths[0], "ab a b");
+  c.spec.paths = c.paths, c.spec.n_paths = 1;
+  MUST(open_corpus(&c, &d));
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  const int32_t *x = fixture_field(b, "x", &t), want[] = {2, 3, 0, 3};
+  for (int i = 0; i < 4; i++) CHECK(x[i] == want[i], "token %d is %d", i, x[i]);
+  CHECK(gr_dataset_metadata(d, m) == 2 && m[0].value == 5 && m[1].value == 4, "metadata");
+  gr_loader_close(l);
+  gr_dataset_close(d);
+  fixture_text(c.paths[0], "ab\na?b");
+  fixture_fails(open_corpus(&c, &d), GR_ERR_DATA, 1, "no token for what follows here");
+}
+
+static void refuses(void) {
+  gr_dataset *d;
+  corpus *c = corpus_of(26, 0);
+  fixture_fails(open_corpus(c, &d), GR_ERR_DATA, 0, "has 26 tokens, and a sample takes 26");
+  c->paths[1] = fixture_path("absent.txt");
+  fixture_fails(open_corpus(c, &d), GR_ERR_DATA, 0, "absent.txt");
+  c = corpus_of(4, 0);
+  c->spec.n_paths = 0;
+  fixture_fails(open_corpus(c, &d), GR_ERR_CONFIG, 0, "data.corpus.path is not given");
+  c = corpus_of(4, 0);
+  fixture_text(c->paths[0], ""), fixture_text(c->paths[1], "");
+  fixture_fails(open_corpus(c, &d), GR_ERR_DATA, 0, "has 0 tokens");
+}
+
+// A file that is cut while it is read is an error, not a crash.
+static void cut_file(void) {
+  corpus *c = corpus_of(6, 0);
+  gr_dataset *d;
+  gr_loader_spec spec = {
+      .split = GR_SPLIT_TRAIN, .batch = 2, .ranks = 1, .epochs = 1, .prefetch = 1};
+  gr_loader *l;
+  const gr_batch *b;
+  MUST(open_corpus(c, &d));
+  CHECK(!truncate(c->paths[1], 2), "truncate");
+  gr_status s = gr_loader_open(d, &spec, &l);
+  if (!s) {
+    s = gr_loader_next(l, &b);
+    gr_loader_close(l);
+  }
+  fixture_fails(s, GR_ERR_DATA, 0, "was cut short while it was read");
+  gr_dataset_close(d);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"cuts_stretches", cuts_stretches}, {"validation_text", validation_text},
+             {"shifts", shifts}, {"tokens_of_a_file", tokens_of_a_file}, {"refuses", refuses},
+             {"cut_file", cut_file});
+}
