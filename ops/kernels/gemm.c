@@ -14,11 +14,16 @@ gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
 // atomic: each rank that runs as a thread opens it
 static _Atomic(gr_gemm_kernel) onednn;
 static _Atomic(gr_gemm_bf16_kernel) onednn_bf16;
+static _Atomic(const gr_onednn_convs *) onednn_convs;
 
 gr_gemm_kernel gr_gemm_onednn(void) { return atomic_load_explicit(&onednn, memory_order_relaxed); }
 
 gr_gemm_bf16_kernel gr_gemm_onednn_bf16(void) {
   return atomic_load_explicit(&onednn_bf16, memory_order_relaxed);
+}
+
+const gr_onednn_convs *gr_gemm_onednn_convs(void) {
+  return atomic_load_explicit(&onednn_convs, memory_order_relaxed);
 }
 
 gr_status gr_gemm_open(void) {
@@ -27,6 +32,7 @@ gr_status gr_gemm_open(void) {
   GR_TRY(gr_module_open("onednn", &m));
   atomic_store_explicit(&onednn, m->run, memory_order_relaxed);
   atomic_store_explicit(&onednn_bf16, m->bf16(), memory_order_relaxed);
+  atomic_store_explicit(&onednn_convs, *m->convs, memory_order_relaxed);
 #endif
   return GR_OK;
 }

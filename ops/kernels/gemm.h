@@ -74,8 +74,13 @@ typedef void (*gr_gemm_bf16_kernel)(const gr_gemm *, const uint16_t *a, const ui
 gr_gemm_bf16_kernel gr_gemm_onednn_bf16(void);
 void gr_gemm_bf16_plain(const gr_gemm *, const uint16_t *a, const uint16_t *b, float *c);
 
+// The library's convolutions (onednn.h); NULL before gr_gemm_open, or if there are none.
+typedef struct gr_onednn_convs gr_onednn_convs;
+const gr_onednn_convs *gr_gemm_onednn_convs(void);
+
 // The table of module "onednn" (base/module.h): gemm_onednn.c.
 typedef struct gr_gemm_module {
   gr_gemm_kernel run;
   gr_gemm_bf16_kernel (*bf16)(void);  // NULL: the library has none
+  const gr_onednn_convs *const *convs;
 } gr_gemm_module;

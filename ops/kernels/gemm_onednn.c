@@ -3,11 +3,12 @@
 #include <dlfcn.h>
 #include <dnnl.h>
 #include "ops/kernels/gemm.h"
+#include "ops/kernels/onednn.h"
 
 // In most distributions oneDNN uses OpenMP and would start an OpenMP team from each worker thread.
 // The team size is a setting of the calling thread; a oneDNN without OpenMP lacks the symbol and
 // does not need it.
-static void use_one_thread(void) {
+void gr_onednn_use_one_thread(void) {
   static _Thread_local bool done;
   if (done) return;
   union {
@@ -19,7 +20,7 @@ static void use_one_thread(void) {
 }
 
 static void run(const gr_gemm *g, const float *a, const float *b, float *c) {
-  use_one_thread();
+  gr_onednn_use_one_thread();
   dnnl_status_t s = dnnl_sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, 1.0f, a,
                                g->lda, b, g->ldb, g->add ? 1.0f : 0.0f, c, g->ldc);
   if (s != dnnl_success) gr_gemm_plain(g, a, b, c);  // on an error, oneDNN leaves c untouched
@@ -32,7 +33,7 @@ dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_dim_t m, dnnl
                                     dnnl_dim_t ldc) __attribute__((weak));
 
 static void run_bf16(const gr_gemm *g, const uint16_t *a, const uint16_t *b, float *c) {
-  use_one_thread();
+  gr_onednn_use_one_thread();
   dnnl_status_t s =
       dnnl_gemm_bf16bf16f32(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, 1.0f, a, g->lda,
                             b, g->ldb, g->add ? 1.0f : 0.0f, c, g->ldc);
@@ -41,4 +42,4 @@ static void run_bf16(const gr_gemm *g, const uint16_t *a, const uint16_t *b, flo
 
 static gr_gemm_bf16_kernel bf16(void) { return dnnl_gemm_bf16bf16f32 ? run_bf16 : NULL; }
 
-const gr_gemm_module gr_module = {run, bf16};
+const gr_gemm_module gr_module = {run, bf16, &gr_onednn_conv_table};

@@ -1,5 +1,6 @@
 // conv.c - see conv.h.
 #include "ops/nn/conv.h"
+#include "ops/kernels/onednn.h"
 #include "ops/kernels/widen.h"
 
 static gr_window_attr windows_attr(const struct gr_conv_attr *a) {
@@ -146,11 +147,15 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
-gr_kernel gr_conv_fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+gr_kernel gr_conv_fast(const gr_op_call *s) {
+  gr_conv_sizes v = gr_conv_sizes_of(s->attr, s->in, s->in + 1, s->out);
+  gr_conv_library_open(&v, GR_ONEDNN_FORWARD);
+  return gr_by_width(s, run_f32, run_narrow);
+}
 
 size_t gr_conv_op_scratch(const gr_op_call *s) {
   gr_conv_sizes v = gr_conv_sizes_of(s->attr, s->in, s->in + 1, s->out);
-  return gr_widened_scratch(s, gr_conv_scratch(&v));
+  return gr_widened_scratch(s, gr_conv_scratch(&v, false));
 }
 
 const gr_attr gr_conv_attrs[] = {GR_CONV_ATTRS(struct gr_conv_attr), {0}};

@@ -58,14 +58,34 @@ GR_MUST_USE gr_status gr_conv_check(const gr_op_call *, int axes, const struct g
 // Of y = conv(x, w), and equally of either gradient.
 int64_t gr_conv_flops(const gr_type *w, const gr_type *y);
 
-// ---- f32, by matrix products (conv_f32.c) -------------------------------------------------------
-size_t gr_conv_scratch(const gr_conv_sizes *);  // bytes that each of the three needs
+// ---- f32 (conv_f32.c): by oneDNN where it can, else by matrix products --------------------------
+size_t gr_conv_scratch(const gr_conv_sizes *, bool grad_w);  // bytes that either way needs
 void gr_conv_forward(const gr_launch *, const gr_conv_sizes *, const float *x, const float *w,
                      const float *bias, float *y);
 void gr_conv_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w, const float *dy,
                     float *dx);
 void gr_conv_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x, const float *dy,
                     float *dw);
+// By products.
+void gr_conv_products_forward(const gr_launch *, const gr_conv_sizes *, const float *x,
+                              const float *w, float *y);
+void gr_conv_products_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w,
+                             const float *dy, float *dx);
+void gr_conv_products_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x,
+                             const float *dy, float *dw);
+
+// By oneDNN (conv_library.c).
+// What is done, by kind: a gr_onednn_conv_kind. gr_conv_library_open makes what a call needs; false
+// from any of these: the library is not there, has no fast kernel, or is not faster, and nothing
+// counts that was written.
+bool gr_conv_library_open(const gr_conv_sizes *, int kind);
+bool gr_conv_library_forward(const gr_launch *, const gr_conv_sizes *, const float *x,
+                             const float *w, float *y);
+bool gr_conv_library_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w,
+                            const float *dy, float *dx);
+bool gr_conv_library_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x,
+                            const float *dy, float *dw);
+size_t gr_conv_library_scratch(const gr_conv_sizes *, bool grad_w);  // bytes, with a library or not
 
 // ---- On a GPU (conv_gpu.c) ----------------------------------------------------------------------
 gr_status gr_conv_forward_gpu(gr_gpu_call *);

@@ -28,9 +28,11 @@ static int64_t samples_at_once(const gr_conv_sizes *v) {
   return gr_max_i64(1, gr_min_i64(v->n, MOST_PATCHES / (gr_conv_windows(v) * patch_of(v))));
 }
 
-size_t gr_conv_scratch(const gr_conv_sizes *v) {
+size_t gr_conv_scratch(const gr_conv_sizes *v, bool grad_w) {
   int64_t rows = is_pointwise(v) ? 0 : samples_at_once(v) * gr_conv_windows(v);
-  return sizeof(float) * (size_t)((v->out + rows) * patch_of(v));
+  size_t own = sizeof(float) * (size_t)((v->out + rows) * patch_of(v));
+  size_t library = gr_conv_library_scratch(v, grad_w);
+  return own > library ? own : library;
 }
 
 // The taps along the last axis of one window, of which the others are at sample row `line`, or
@@ -142,8 +144,8 @@ static part patches_of(const gr_launch *l, const gr_conv_sizes *v, const float *
   return p;
 }
 
-void gr_conv_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x, const float *w,
-                     const float *bias, float *y) {
+void gr_conv_products_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x,
+                              const float *w, float *y) {
   float *rows = l->scratch, *patches = rows + v->out * patch_of(v);
   int64_t step = samples_at_once(v), og = gr_conv_out(v);
   kernel_to_rows(v, w, rows);
@@ -155,13 +157,10 @@ void gr_conv_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x,
       gr_gemm_run(l, &g, p.patches, rows + group * og * patch_of(v),
                   y + i * gr_conv_windows(v) * v->out + group * og);
     }
-  if (bias)
-    gr_parallel(l, v->n * gr_conv_windows(v), gr_row_grain(v->out), add_bias,
-                &(job){v, 0, bias, y});
 }
 
-void gr_conv_grad_x(const gr_launch *l, const gr_conv_sizes *v, const float *w, const float *dy,
-                    float *dx) {
+void gr_conv_products_grad_x(const gr_launch *l, const gr_conv_sizes *v, const float *w,
+                             const float *dy, float *dx) {
   float *rows = l->scratch, *patches = rows + v->out * patch_of(v);
   int64_t step = samples_at_once(v), og = gr_conv_out(v), sample = gr_conv_in(v) * v->c;
   kernel_to_rows(v, w, rows);
@@ -178,8 +177,8 @@ void gr_conv_grad_x(const gr_launch *l, const gr_conv_sizes *v, const float *w, 
     }
 }
 
-void gr_conv_grad_w(const gr_launch *l, const gr_conv_sizes *v, const float *x, const float *dy,
-                    float *dw) {
+void gr_conv_products_grad_w(const gr_launch *l, const gr_conv_sizes *v, const float *x,
+                             const float *dy, float *dw) {
   float *rows = l->scratch, *patches = rows + v->out * patch_of(v);
   int64_t step = samples_at_once(v), og = gr_conv_out(v);
   for (int64_t i = 0; i < v->n; i += step)
@@ -191,4 +190,25 @@ void gr_conv_grad_w(const gr_launch *l, const gr_conv_sizes *v, const float *x, 
                   rows + group * og * patch_of(v));
     }
   rows_to_kernel(v, rows, dw);
+}
+
+// ---- By oneDNN or by products
+// --------------------------------------------------------------------
+
+void gr_conv_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x, const float *w,
+                     const float *bias, float *y) {
+  if (!gr_conv_library_forward(l, v, x, w, y)) gr_conv_products_forward(l, v, x, w, y);
+  if (bias)
+    gr_parallel(l, v->n * gr_conv_windows(v), gr_row_grain(v->out), add_bias,
+                &(job){v, 0, bias, y});
+}
+
+void gr_conv_grad_x(const gr_launch *l, const gr_conv_sizes *v, const float *w, const float *dy,
+                    float *dx) {
+  if (!gr_conv_library_grad_x(l, v, w, dy, dx)) gr_conv_products_grad_x(l, v, w, dy, dx);
+}
+
+void gr_conv_grad_w(const gr_launch *l, const gr_conv_sizes *v, const float *x, const float *dy,
+                    float *dw) {
+  if (!gr_conv_library_grad_w(l, v, x, dy, dw)) gr_conv_products_grad_w(l, v, x, dy, dw);
 }

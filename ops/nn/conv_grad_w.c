@@ -1,4 +1,5 @@
 // conv_grad_w.c - the gradient of a convolution with respect to its kernel.
+#include "ops/kernels/onednn.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/conv.h"
 
@@ -60,11 +61,15 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+static gr_kernel fast(const gr_op_call *s) {
+  gr_conv_sizes v = sizes(s->attr, s->in, s->out);
+  gr_conv_library_open(&v, GR_ONEDNN_GRAD_W);
+  return gr_by_width(s, run_f32, run_narrow);
+}
 
 static size_t scratch(const gr_op_call *s) {
   gr_conv_sizes v = sizes(s->attr, s->in, s->out);
-  return gr_widened_scratch(s, gr_conv_scratch(&v));
+  return gr_widened_scratch(s, gr_conv_scratch(&v, true));
 }
 
 static int64_t flops(const gr_op_call *s) { return gr_conv_flops(s->out, &s->in[1]); }
