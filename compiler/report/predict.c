@@ -11,6 +11,7 @@
 #include "compiler/plan/traffic.h"
 #include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
+#include "ops/kernels/fused.h"
 #include "ops/kernels/gpu.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
@@ -41,6 +42,7 @@ static const double shared_rate = 128 * 1.4e9;
 typedef struct count {
   bool tf32;  // products of vendor libraries are in TF32
   double launches, barriers, bytes, flops, seconds[CHIPS];
+  double apart_launches, apart_bytes;  // as the first and third, if parts of fused nodes were nodes
   double collectives, sent;
   const char *missing[8];  // ops without a kernel
   int n_missing;
@@ -82,6 +84,21 @@ static bool describe(gr_arena *arena, const gr_op_call *call, described *out) {
   return !s;
 }
 
+static double bytes_of(const gr_op_call *call) {
+  return (double)(gr_types_bytes(call->in, call->n_in) + gr_types_bytes(call->out, call->n_out));
+}
+
+// Adds what the parts of a fused node would be by themselves.
+static void add_parts(gr_arena *arena, const gr_graph *body, double runs, count *c) {
+  gr_op_call call;
+  described d;
+  for (uint32_t i = 0; i < body->n_nodes; i++) {
+    gr_op_call_of(body, &body->nodes[i], &call);
+    describe(arena, &call, &d);
+    c->apart_launches += runs * d.launches, c->apart_bytes += runs * bytes_of(&call);
+  }
+}
+
 static void add_graph(gr_arena *, const gr_graph *, double runs, count *);
 
 static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, double runs, count *c) {
@@ -95,9 +112,11 @@ static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, doubl
     return;
   }
   if (!there) note_missing(c, n->op->name);
-  double bytes =
-      (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
-  double flops = (double)gr_op_flops(&call);
+  double bytes = bytes_of(&call), flops = (double)gr_op_flops(&call);
+  if (n->op == &gr_op_fused)
+    add_parts(arena, ((const gr_fused *)n->attr)->body, runs, c);
+  else
+    c->apart_launches += runs * d.launches, c->apart_bytes += runs * bytes;
   c->launches += runs * d.launches, c->barriers += runs * d.barriers;
   c->bytes += runs * bytes, c->flops += runs * flops;
   for (int i = 0; i < CHIPS; i++) {
@@ -137,6 +156,9 @@ static void predict(FILE *f, const gr_plan *plan, const gr_program *p) {
   for (int i = 0; i < CHIPS; i++)
     fprintf(f, "%s %.2f ms on %s", i ? "," : "", 1e3 * c.seconds[i], chips[i].name);
   fputc('\n', f);
+  if (c.apart_launches > c.launches)
+    fprintf(f, "    without fused nodes %.0f launches, %s read and written\n", c.apart_launches,
+            gr_bytes_text(c.apart_bytes, bytes));
   for (int i = 0; i < c.n_missing; i++)
     fprintf(f, "    '%s' has no kernel for GPUs\n", c.missing[i]);
   gr_arena_destroy(arena);

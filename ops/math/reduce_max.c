@@ -1,5 +1,6 @@
 // reduce_max.c - maximum over given axes.
 #include <math.h>
+#include "ops/kernels/gpu_row.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
@@ -68,6 +69,10 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
+  snprintf(buf, GR_ROW_TEXT, "%s", gr_reduces_rows(s) ? "m = max(x0); m" : "");
+}
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -92,6 +97,7 @@ const gr_op gr_op_reduce_max = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .row_of = row_of,
     .cases = cases,
 };
 
@@ -160,9 +166,16 @@ static void put_axes(gr_gpu_kernel *k, const gr_reduce_axes *a, const gr_type *x
   for (int i = 0; i < n; i++) gr_gpu_int(k, by[i]);
 }
 
+static void grad_row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
+  const char *row = "c = sum(x0 == x1 ? 1 : 0); x0 == x1 ? x2 / c : 0";
+  snprintf(buf, GR_ROW_TEXT, "%s", gr_reduces_rows(s) ? row : "");
+}
+
 static gr_status grad_gpu(gr_gpu_call *g) {
   const gr_reduce_axes *a = g->call->attr;
   const gr_type *x = &g->call->in[0];
+  bool leads = gr_fused_kind_of(&g->call->in[1], x) == GR_FUSED_LEAD;
+  if (gr_reduces_rows(g->call) && leads) return gr_gpu_row(g);  // reads x once
   int64_t results = gr_type_count(&g->call->in[1]), terms = gr_type_count(x) / results;
   int64_t lanes = x->rank && gr_reduce_axes_contains(a, x->rank - 1) ? 32 : 1;
   gr_gpu_kernel *k =
@@ -192,5 +205,6 @@ const gr_op gr_op_reduce_max_grad = {
     .cpu = grad_cpu,
     .fast = grad_fast,
     .gpu = grad_gpu,
+    .row_of = grad_row_of,
     .cases = grad_cases,
 };

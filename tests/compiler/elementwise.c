@@ -34,7 +34,12 @@ static gr_val emit(gr_builder *b, const char *name, const char *attribute, const
 // Nodes over rows, and what spreads a row's value over the row again.
 static gr_val random_row(gr_builder *b, uint32_t *seed, const extras *e, gr_val x, gr_val y) {
   int64_t columns = gr_at(b->g, x)->type.dim[2];
-  switch (below(seed, 11)) {
+  switch (below(seed, 13)) {
+    case 11:
+      return gr_broadcast(b, EMIT("reduce_max", "axes", "[2]", x), 2, columns);
+    case 12:
+      return EMIT("reduce_max_grad", "axes", "[2]", x, EMIT("reduce_max", "axes", "[2]", x),
+                  gr_sum(b, y, 2));
     case 0:
       return EMIT("softmax", "causal", "false", x);
     case 1:

@@ -58,6 +58,8 @@ expect "config --explain" 0 "base_config.yaml:[0-9]+" "multi_gpu.yaml:[0-9]+" --
   "$graphrun" config "$source/configs/multi_gpu.yaml" --explain training.batch_size
 
 # ---- plan
+expect "plan for a GPU" 0 "^  train.* [0-9]+ launches, .* read and written" "^    without fused nodes [0-9]+ launches, .* read and written" -- \
+  "$graphrun" plan "$source/docs/tour/run.yaml" device=cuda
 expect "the full model" 0 "7,157,792 trained numbers" -- \
   "$graphrun" plan "$source/configs/lmu_asr_full.yaml" "$data"
 # shellcheck disable=SC2086
