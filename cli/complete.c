@@ -229,6 +229,7 @@ static void complete_ckpt(line *l) {
   static const char *const verbs[] = {"list", "show", "verify"};
   for (int i = 0; l->n == 1 && i < 3; i++) offer(l, "", verbs[i], "");
   if (l->n == 2) offer_files(l, "", FOLDERS);
+  if (l->n == 3) offer_flags(l, "ckpt");
 }
 
 static void complete_first(line *l) {

@@ -35,12 +35,14 @@ static gr_status inspect_job(gr_job *j) {
   bool audio = j->args.audio;
   GR_TRY(audio ? gr_dataset_open_all(data, gr_schema_doc, &j->spec.data)
                : gr_dataset_open(data, gr_schema_doc, &j->spec.data));
-  gr_dataset_inspect(j->spec.data, (int)j->spec.set.batch_size, &t);
-  gr_print_lines(stdout, t.at);
+  if (j->args.json)
+    gr_dataset_json(j->spec.data, &t), fputs(t.at, stdout);
+  else
+    gr_dataset_inspect(j->spec.data, (int)j->spec.set.batch_size, &t), gr_print_lines(stdout, t.at);
   if (!audio) return GR_OK;
   uint64_t n = gr_dataset_unreadable(j->spec.data);
-  printf("samples that cannot be used: %llu\n", (unsigned long long)n);
-  for (uint64_t i = 0; i < n; i++) {
+  if (!j->args.json) printf("samples that cannot be used: %llu\n", (unsigned long long)n);
+  for (uint64_t i = 0; i < n && !j->args.json; i++) {
     const char *line = gr_dataset_unreadable_line(j->spec.data, i);
     gr_print_line(stdout, line, strlen(line));
     putchar('\n');
@@ -70,5 +72,5 @@ gr_status gr_cmd_data(int argc, char **argv) {
   if (argc > 3 && !strcmp(argv[2], "inspect")) return inspect(argc, argv);
   return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                  "graphrun data import asterisk OUT.jsonl | graphrun data inspect CONFIG.yaml "
-                 "[--audio]");
+                 "[--audio] [--json]");
 }

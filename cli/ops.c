@@ -12,6 +12,28 @@ static void list_ops(bool all) {
   if (!all) puts("# internal ops, such as gradients: graphrun ops --all");
 }
 
+static void put_comma(gr_text *t, bool *first) {
+  gr_text_put(t, *first ? "" : ",\n ");
+  *first = false;
+}
+
+static void put_all(gr_text *t, bool all, bool *first) {
+  const char *blocks[128];
+  int n = gr_block_names(t->arena, blocks, 128);
+  for (int i = 0; i < n; i++) put_comma(t, first), (void)gr_block_json(t, blocks[i]);
+  for (int i = 0; gr_ops[i]; i++)
+    if (all || !gr_op_is_internal(gr_ops[i])) put_comma(t, first), gr_op_json(t, gr_ops[i]);
+}
+
+static bool put_named(gr_text *t, const char *name, bool *first) {
+  const gr_op *op = gr_op_find(name);
+  gr_text block = gr_text_make(t->arena);
+  bool found = gr_block_json(&block, name);
+  if (found) put_comma(t, first), gr_text_put(t, block.at);
+  if (op) put_comma(t, first), gr_op_json(t, op);
+  return found || op;
+}
+
 static gr_status no_op(const char *name) {
   const char *names[512];
   gr_arena *arena = gr_arena_create();
@@ -28,12 +50,33 @@ static gr_status no_op(const char *name) {
   return s;
 }
 
+static gr_status print_json(int argc, char **argv, bool all) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  const char *unknown = NULL;
+  bool first = true, named = false;
+  gr_text_put(&t, "[");
+  for (int i = 2; i < argc; i++) {
+    if (argv[i][0] == '-') continue;
+    named = true;
+    if (!put_named(&t, argv[i], &first) && !unknown) unknown = argv[i];
+  }
+  if (!named) put_all(&t, all, &first);
+  gr_text_put(&t, "]\n");
+  if (!unknown) fputs(t.at, stdout);
+  gr_arena_destroy(a);
+  return unknown ? no_op(unknown) : GR_OK;
+}
+
 // A block may wrap an op of the same name and hides it in models; both are described.
 gr_status gr_cmd_ops(int argc, char **argv) {
-  bool all = false;
+  bool all = false, json = false;
   int shown = 0;
+  for (int i = 2; i < argc; i++)
+    all |= !strcmp(argv[i], "--all"), json |= !strcmp(argv[i], "--json");
+  if (json) return print_json(argc, argv, all);
   for (int i = 2; i < argc; i++) {
-    if (!strcmp(argv[i], "--all") && (all = true)) continue;
+    if (!strcmp(argv[i], "--all")) continue;
     const gr_op *op = gr_op_find(argv[i]);
     bool block = gr_block_explain(stdout, argv[i]);
     if (block && op) puts("and the op:");

@@ -40,11 +40,23 @@ static gr_status write_svg(const gr_plan *p, const char *path) {
   return GR_OK;
 }
 
+static gr_status write_drawings(const gr_job *j) {
+  if (j->args.dot) GR_TRY(write_dot(j->spec.plan, j->args.dot));
+  if (j->args.svg) GR_TRY(write_svg(j->spec.plan, j->args.svg));
+  return GR_OK;
+}
+
 static gr_status plan(gr_job *j) {
   const char *lines[GR_DIFFERENCES];
   int64_t ranks = j->args.ranks ? j->args.ranks : j->spec.set.ranks;
   if (!ranks) ranks = gr_processors() > 1 ? 2 : 1;
   GR_TRY(gr_job_plan(j, (int)ranks));
+  if (j->args.json) {
+    gr_text t = gr_text_make(j->arena);
+    gr_plan_json(&t, j->spec.plan);
+    fputs(t.at, stdout);
+    return write_drawings(j);
+  }
   printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
          ranks > 1 ? "s" : "", j->spec.set.batch);
   printf(j->spec.set.micro_batches > 1 ? " in %d micro-steps\n" : "\n", j->spec.set.micro_batches);
@@ -56,9 +68,7 @@ static gr_status plan(gr_job *j) {
   gr_groups_print(f, &j->spec.set, j->spec.plan);
   if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
   gr_visible_end(&out);
-  if (j->args.dot) GR_TRY(write_dot(j->spec.plan, j->args.dot));
-  if (j->args.svg) GR_TRY(write_svg(j->spec.plan, j->args.svg));
-  return GR_OK;
+  return write_drawings(j);
 }
 
 gr_status gr_cmd_plan(int argc, char **argv) {

@@ -62,7 +62,8 @@ static const struct flag {
     {"--log", NULL, SET, offsetof(gr_args, log), PLOT | HOOKS, "a logarithmic axis"},
     {"--optimizer", NULL, SET, offsetof(gr_args, optimizer), EXPORT,
      "also writes the states of the optimizer"},
-    {"--json", NULL, SET, offsetof(gr_args, json), EVAL | RANKED | HOOKS, "prints JSON"},
+    {"--json", NULL, SET, offsetof(gr_args, json), EVAL | RANKED | HOOKS | PLAN | DATA | OPS | CKPT,
+     "prints JSON"},
     {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };

@@ -109,3 +109,36 @@ int gr_block_names(gr_arena *a, const char **out, int most) {
   for (; blocks && n < blocks->n && n < most; n++) out[n] = blocks->keys[n];
   return n;
 }
+
+static void put_json(gr_text *t, const char *name, gr_conf *block) {
+  gr_text operands = gr_text_make(t->arena);
+  gr_conf *params;
+  const char *doc = text_of(t->arena, block, "doc");
+  put_operands(&operands, gr_conf_member(block, "in"));
+  gr_text_put(t, "{\"name\": ");
+  gr_text_json(t, name);
+  gr_text_put(t, ", \"kind\": \"block\", \"doc\": ");
+  gr_text_json(t, doc ? doc : "");
+  gr_text_put(t, ", \"operands\": ");
+  gr_text_json(t, operands.at ? operands.at : "");
+  gr_text_put(t, ", \"params\": [");
+  int n = params_of(block, &params);
+  for (int k = 0; k < n; k++) {
+    gr_text_put(t, k ? ", {\"name\": " : "{\"name\": ");
+    gr_text_json(t, params->keys[k]);
+    gr_text_put(t, ", \"default\": ");
+    if (must_be_given(params->items[k]))
+      gr_text_put(t, "null");
+    else
+      gr_text_json(t, text_of(t->arena, params, params->keys[k]));
+    gr_text_put(t, "}");
+  }
+  gr_text_put(t, "]}");
+}
+
+bool gr_block_json(gr_text *t, const char *name) {
+  gr_conf *blocks = read_blocks(t->arena);
+  int at = blocks ? gr_conf_index(blocks, name) : -1;
+  if (at >= 0) put_json(t, name, blocks->items[at]);
+  return at >= 0;
+}

@@ -1,6 +1,7 @@
 // explain.h - plan reports: text and Graphviz.
 #pragma once
 #include <stdio.h>
+#include "base/text.h"
 #include "compiler/plan/plan.h"
 
 // Prints parameters, passes, memory by kind with the node at the peak, and every collective with
@@ -9,5 +10,7 @@ void gr_plan_explain(FILE *, const gr_plan *);
 // Prints what the largest program of each kind would do on a GPU: launches, bytes, operations, and an
 // estimate of its time on several chips. It needs none.
 void gr_plan_predict(FILE *, const gr_plan *);
+// Appends the same facts as JSON: sizes, programs with their collectives, states with their layouts.
+void gr_plan_json(gr_text *, const gr_plan *);
 // Prints a program's graph in Graphviz's DOT language.
 void gr_plan_dot(FILE *, const gr_program *);

@@ -178,9 +178,14 @@ GR_MUST_USE gr_status gr_checkpoint_list(gr_arena *, const char *dir, gr_checkpo
 // it and broadcasts the path.
 GR_MUST_USE gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out);
 
+// The checkpoints at `path`: all of a directory, or `path` itself when it is a checkpoint.
+GR_MUST_USE gr_status gr_checkpoint_entries(gr_arena *, const char *path, gr_checkpoint_entry **out,
+                                            int *n);
 // Implement `graphrun ckpt list|show|verify`. `path` is a directory of checkpoints or one
 // checkpoint; `show` takes the newest of a directory. `verify` prints a line per checkpoint and
 // fails when any is damaged.
 GR_MUST_USE gr_status gr_checkpoint_print_list(FILE *, const char *path);
 GR_MUST_USE gr_status gr_checkpoint_print_show(FILE *, const char *path);
 GR_MUST_USE gr_status gr_checkpoint_print_verify(FILE *, const char *path);
+// The same as JSON. what: "list", "show" or "verify".
+GR_MUST_USE gr_status gr_checkpoint_print_json(FILE *, const char *what, const char *path);

@@ -6,8 +6,7 @@
 
 static const char *const states[] = {"complete", "incomplete", "damaged"};
 
-// The checkpoints at `path`: all of a directory, or `path` itself when it is a checkpoint.
-static gr_status entries(gr_arena *a, const char *path, gr_checkpoint_entry **out, int *n) {
+gr_status gr_checkpoint_entries(gr_arena *a, const char *path, gr_checkpoint_entry **out, int *n) {
   if (!gr_is_dir(path)) return gr_fail(GR_ERR_IO, GR_NOWHERE, "there is no directory '%s'", path);
   GR_TRY(gr_checkpoint_list(a, path, out, n));
   if (*n || !gr_is_file(gr_arena_printf(a, "%s/manifest.json", path))) return GR_OK;
@@ -29,7 +28,7 @@ static gr_status entries(gr_arena *a, const char *path, gr_checkpoint_entry **ou
 static gr_status print_list(FILE *f, gr_arena *a, const char *path) {
   gr_checkpoint_entry *all;
   int n;
-  GR_TRY(entries(a, path, &all, &n));
+  GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
   fprintf(f, "%12s  %-10s  %14s  %s\n", "step", "state", "bytes", "path");
   for (int i = 0; i < n; i++) {
     fprintf(f, "%12lld  %-10s  %14lld  %s", (long long)all[i].step, states[all[i].state],
@@ -83,7 +82,7 @@ static gr_status print_show(FILE *f, gr_arena *a, const char *path) {
   gr_checkpoint_entry *all;
   gr_checkpoint *c;
   int n, i;
-  GR_TRY(entries(a, path, &all, &n));
+  GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
   for (i = n - 1; i >= 0 && all[i].state != GR_CHECKPOINT_OK; i--) continue;
   if (i < 0) return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path);
   GR_TRY(gr_checkpoint_open(all[i].path, &c));
@@ -113,7 +112,7 @@ static gr_status verify_one(const char *path) {
 static gr_status print_verify(FILE *f, gr_arena *a, const char *path) {
   gr_checkpoint_entry *all;
   int n, bad = 0;
-  GR_TRY(entries(a, path, &all, &n));
+  GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
   if (!n) return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path);
   for (int i = 0; i < n; i++) {
     if (all[i].state == GR_CHECKPOINT_INCOMPLETE) {

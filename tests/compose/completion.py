@@ -29,9 +29,12 @@ FILES = {
 # What is typed, and what it has become after TAB.
 LINES = [
     ("command", "graphrun conf", "graphrun config "),
-    ("file", "graphrun ru", "graphrun run.yaml "),
+    ("file", "graphrun run.", "graphrun run.yaml "),
     ("folder", "graphrun oth", "graphrun other/"),
     ("file in a folder", "graphrun other/", "graphrun other/extra.yaml "),
+    ("command", "graphrun pred", "graphrun predict "),
+    ("kind of a project", "graphrun new x --data=s", "graphrun new x --data=speech "),
+    ("which checkpoint", "graphrun eval some --which=l", "graphrun eval some --which=last "),
     ("file of a command", "graphrun plan ru", "graphrun plan run.yaml "),
     ("flag", "graphrun config run.yaml --expl", "graphrun config run.yaml --explain "),
     ("flag of another command", "graphrun plan run.yaml --ra", "graphrun plan run.yaml --ranks "),
@@ -70,7 +73,7 @@ LINES = [
     ("within quotes", "graphrun run.yaml 'db=my", "graphrun run.yaml 'db=mysql' "),
     ("a folder with a blank", "graphrun a", "graphrun a\\ folder/"),
     ("a file in it", "graphrun a\\ folder/o", "graphrun a\\ folder/odd\\ name.yaml "),
-    ("after another command", "true; graphrun ru", "true; graphrun run.yaml "),
+    ("after another command", "true; graphrun run.", "true; graphrun run.yaml "),
     ("op", "graphrun ops ctc_loss_g", "graphrun ops ctc_loss_grad "),
     ("checkpoints", "graphrun ckpt ver", "graphrun ckpt verify "),
     ("shell", "graphrun config --completion zs", "graphrun config --completion zsh "),

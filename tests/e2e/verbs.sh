@@ -1,5 +1,5 @@
 # verbs.sh - what is done with a run after it has trained, or while it does: eval,
-# predict, export, plot, runs, hooks.
+# predict, export, plot, runs, hooks; and what commands print as JSON.
 . "${0%/*}/lib.sh"
 
 # Three kinds around three points, the second coordinate on another scale.
@@ -312,6 +312,41 @@ expect "a schedule that breaks" 70 "breaks.lua:1:1: hook error: .*arithmetic on 
 # shellcheck disable=SC2086
 expect "hooks of a run without an end" 2 "the run has no steps: --steps=N" -- "$graphrun" hooks $schedule 'hooks=[]' training.max_epochs=0
 expect "hooks of no configuration" 2 "no configuration is given" -- "$graphrun" hooks
+
+# ---- JSON
+# json NAME CODE PATTERN COMMAND...: prints one JSON value, and the pattern.
+json() {
+  json_name=$1 json_code=$2 json_pattern=$3
+  shift 3
+  timeout -k 5 "$limit" "$graphrun" "$@" >printed.json 2>"$log" </dev/null
+  code=$?
+  if [ "$code" != "$json_code" ]; then
+    fail "$json_name --json" "exit code $code"
+  elif ! grep -q -e "$json_pattern" printed.json; then
+    fail "$json_name --json" "it does not say /$json_pattern/"
+  elif command -v python3 >/dev/null 2>&1 && ! python3 -c 'import json; json.load(open("printed.json"))' 2>"$log"; then
+    fail "$json_name --json" "it is no JSON"
+  else
+    ok "$json_name --json"
+  fi
+}
+# shellcheck disable=SC2086
+json plan 0 '"trained_parameters": 99,' plan $schedule 'hooks=[]' --json
+# shellcheck disable=SC2086
+json "plan for ranks" 0 '"layout": {"dp": "S0"}, "bytes"' plan $schedule 'hooks=[]' distributed.strategy=fsdp --ranks=2 --json
+json ops 0 '^ *{"name": "relu", "kind": "op", ' ops --json
+check "... without what passes make" sh -c '! grep -q "internal op" printed.json'
+json "ops --all" 0 '"name": "relu_grad", "kind": "internal op"' ops --all --json
+json "ops of a block and an op" 0 '"name": "linear", "kind": "block"' ops linear relu --json
+check "... two" test "$(grep -c '"kind"' printed.json)" = 2
+expect "ops of none --json" 2 "no op or block .nonsense" -- "$graphrun" ops nonsense --json
+json "ckpt list" 0 '"step": 96, "state": "complete", "finite": true' ckpt list "$run" --json
+json "ckpt show" 0 '"name": "head.weight", "dtype": "f32", "shape": \[3, 16\]' ckpt show "$run" --json
+json "ckpt verify" 0 '"step": 96, "ok": true' ckpt verify "$run" --json
+cp -r "$run/checkpoints" hurt && printf x | dd of="hurt/step-00000096/rank-00000.safetensors.zst" bs=1 seek=300 conv=notrunc 2>/dev/null
+json "ckpt verify of a damaged one" 78 '"step": 96, "ok": false, .*"why": ' ckpt verify hurt --json
+# shellcheck disable=SC2086
+json "data inspect" 0 '"class_names": \["blu", "egr", "red"\]' data inspect $schedule 'hooks=[]' --json
 
 # ---- Completion
 offers() { "$graphrun" config --complete "$1" | grep -qxF -e "$2"; }
