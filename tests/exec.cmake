@@ -8,7 +8,7 @@ endforeach()
 # Processes die here, and MPI itself leaves memory behind.
 set_tests_properties(exec.mpi PROPERTIES TIMEOUT 180 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 
-foreach(test exec loops)
+foreach(test exec loops beside)
   add_executable(test_${test} runtime/exec/test_${test}.c)
   target_link_libraries(test_${test} gr_exec gr_compiler)
   add_test(NAME exec.${test} COMMAND test_${test})

@@ -21,11 +21,11 @@ static gr_status load(const gr_nccl_module **out) {
 }
 #endif
 
-gr_status gr_nccl_open(gr_device *d, gr_comm *host, double timeout_s, gr_comm **out) {
+gr_status gr_nccl_open(gr_device *d, gr_queue q, gr_comm *host, double timeout_s, gr_comm **out) {
   const gr_nccl_module *nccl;
   *out = NULL;
   GR_TRY(gr_comm_all_ok(host, load(&nccl)));
-  return nccl->open(d, host, timeout_s, out);
+  return nccl->open(d, q, host, timeout_s, out);
 }
 
 // ---- The environment ----------------------------------------------------------------------------
@@ -52,6 +52,7 @@ static const struct row {
   bool (*here)(void);
 } rows[] = {
     {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, ANY, is_always},  // launches start in their order
+    {{"NCCL_LAUNCH_ORDER_IMPLICIT", "1"}, ANY, is_always},   // of two communicators, too
     {{"NCCL_DEBUG", "WARN"}, ANY, is_always},
     {{"NCCL_NVLS_ENABLE", "1"}, ANY, has_nvswitch},
     {{"NCCL_P2P_LEVEL", "NVL"}, ONE_MACHINE, has_nvswitch},

@@ -2,8 +2,8 @@
 // graphrun_nccl.so, which is loaded when it is opened first; NCCL (libnccl.so.2) is loaded by that.
 //
 // It is made from a communicator of the same ranks on the host, which carries NCCL's id, the
-// barriers, and the news that a rank has failed. Collectives are put onto the device's compute
-// queue and can be captured. Their errors show where the host waits for the device, which then asks
+// barriers, and the news that a rank has failed. Collectives are put onto a queue of the device and
+// can be captured. Their errors show where the host waits for the device, which then asks
 // the communicator (gr_cuda_module.watch).
 #pragma once
 #include "ops/comm/comm.h"
@@ -11,14 +11,15 @@
 
 typedef struct gr_nccl_module {  // the table of module "nccl" (base/module.h): nccl_open.c
   gr_status (*load)(void);       // NCCL itself
-  gr_status (*open)(gr_device *, gr_comm *host, double timeout_s, gr_comm **out);
+  gr_status (*open)(gr_device *, gr_queue, gr_comm *host, double timeout_s, gr_comm **out);
 } gr_nccl_module;
 
 // Opens the communicator of a device of CUDA with the ranks of `host`. Collective over `host`,
 // which must live longer. timeout_s bounds opening and every wait for the device. Fails with
 // GR_ERR_LAUNCH on all ranks if one of them has no NCCL, GR_ERR_HANG if NCCL does not connect the
 // ranks in time.
-GR_MUST_USE gr_status gr_nccl_open(gr_device *, gr_comm *host, double timeout_s, gr_comm **out);
+GR_MUST_USE gr_status gr_nccl_open(gr_device *, gr_queue, gr_comm *host, double timeout_s,
+                                   gr_comm **out);
 
 typedef struct gr_nccl_setting {
   const char *name, *value;

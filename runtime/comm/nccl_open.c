@@ -161,18 +161,23 @@ gr_status gr_nccl_settle(gr_nccl_comm *c, const char *what) {
   }
 }
 
+static gr_status check_one(gr_nccl_comm *c, double waited) {
+  ncclResult_t r = ncclSuccess;
+  ncclResult_t asked = gr_nccl.ncclCommGetAsyncError(c->comm, &r);
+  if (asked != ncclSuccess) r = asked;
+  if (r != ncclSuccess && r != ncclInProgress) return gr_nccl_failed(c, r, "a collective");
+  GR_TRY(check_host(c));
+  return waited > c->timeout_s ? report_hang(c, "a collective") : GR_OK;
+}
+
 // Called by the device again and again while the host waits for it, with how long it has waited.
+// When one communicator has failed, the others of the device would wait for it.
 static gr_status check_all(void *arg, double waited) {
-  for (gr_nccl_comm *c = arg; c; c = c->next) {
-    ncclResult_t r = ncclSuccess;
-    if (c->ended) continue;
-    ncclResult_t asked = gr_nccl.ncclCommGetAsyncError(c->comm, &r);
-    if (asked != ncclSuccess) r = asked;
-    if (r != ncclSuccess && r != ncclInProgress) return gr_nccl_failed(c, r, "a collective");
-    GR_TRY(check_host(c));
-    if (waited > c->timeout_s) return report_hang(c, "a collective");
-  }
-  return GR_OK;
+  gr_status s = GR_OK;
+  for (gr_nccl_comm *c = arg; c && !s; c = c->next)
+    if (!c->ended) s = check_one(c, waited);
+  for (gr_nccl_comm *c = arg; c && s; c = c->next) end(c);
+  return s;
 }
 
 // ---- The communicator ---------------------------------------------------------------------------
@@ -191,12 +196,12 @@ static void abort_all(gr_comm *base, const char *why) {
 static gr_status copy_rows(gr_comm *base, void *to, size_t to_stride, const void *from,
                            size_t from_stride, size_t width, size_t rows) {
   gr_nccl_comm *c = (gr_nccl_comm *)base;
-  return c->cuda->copy_rows(c->device, to, to_stride, from, from_stride, width, rows);
+  return c->cuda->copy_rows(c->device, c->queue, to, to_stride, from, from_stride, width, rows);
 }
 
 static gr_status clear(gr_comm *base, void *at, size_t bytes) {
   gr_nccl_comm *c = (gr_nccl_comm *)base;
-  return c->device->ops->fill(c->device, at, 0, bytes);
+  return c->cuda->clear(c->device, c->queue, at, bytes);
 }
 
 // Removes a communicator from those that its device asks.
@@ -279,11 +284,11 @@ static gr_status connect(gr_nccl_comm *c) {
   return gr_nccl_settle(c, "connecting");
 }
 
-static gr_status open(gr_device *d, gr_comm *host, double timeout_s, gr_comm **out) {
+static gr_status open(gr_device *d, gr_queue q, gr_comm *host, double timeout_s, gr_comm **out) {
   *out = NULL;
   gr_nccl_comm *c = calloc(1, sizeof *c);
   if (!c) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a communicator");
-  *c = (gr_nccl_comm){.base = *host, .host = host, .device = d, .timeout_s = timeout_s};
+  *c = (gr_nccl_comm){.base = *host, .host = host, .device = d, .queue = q, .timeout_s = timeout_s};
   c->base.ops = &vtable;
   gr_status s = gr_cuda_module_open(&c->cuda);
   s = s ? s : connect(c);

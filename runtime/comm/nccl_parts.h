@@ -18,6 +18,7 @@ struct gr_nccl_comm {
   gr_comm *host;
   gr_device *device;
   const gr_cuda_module *cuda;
+  gr_queue queue;  // of the device, onto which collectives are put
   ncclComm_t comm;
   double timeout_s, checked;  // checked: when the host's communicator was asked last
   bool ended;                 // aborted: nothing may be called any more

@@ -1,4 +1,4 @@
-// nccl_run.c - collectives as NCCL's calls on the device's compute queue. See nccl.h.
+// nccl_run.c - collectives as NCCL's calls on a queue of the device. See nccl.h.
 #include <string.h>
 #include "runtime/comm/nccl_parts.h"
 
@@ -21,7 +21,7 @@ static gr_status find_type(gr_dtype d, ncclDataType_t *out) {
 
 static gr_status put(gr_nccl_comm *c, gr_collective kind, ncclDataType_t type,
                      const gr_comm_piece *p) {
-  cudaStream_t stream = c->cuda->stream(c->device, GR_QUEUE_COMPUTE);
+  cudaStream_t stream = c->cuda->stream(c->device, c->queue);
   size_t n = (size_t)p->count;
   if (!n) return GR_OK;
   if (kind == GR_ALL_REDUCE)

@@ -1,6 +1,7 @@
 // device.c - the list of devices. See device.h.
 #include "runtime/device/device.h"
 #include <string.h>
+#include "ops/ops.h"
 
 #define GR_DEVICE(name) extern const gr_device_ops gr_device_##name;
 #include "runtime/device/devices.def"
@@ -14,6 +15,11 @@ const gr_device_ops *const gr_devices[] = {
 
 int gr_device_count(const gr_device_ops *d) { return d->count ? d->count() : 0; }
 
+gr_queue gr_device_queue(const gr_device *d, const gr_op *op) {
+  if (!d->limits.beside || !op->collective) return GR_QUEUE_COMPUTE;
+  return op == &gr_op_all_gather ? GR_QUEUE_GATHER : GR_QUEUE_REDUCE;
+}
+
 static gr_status unknown(const char *name, gr_loc loc) {
   char known[256] = "auto";
   for (const gr_device_ops *const *d = gr_devices; *d; d++)
@@ -22,13 +28,27 @@ static gr_status unknown(const char *name, gr_loc loc) {
                  "device is one of %s", known);
 }
 
-gr_status gr_device_find(const char *name, gr_loc loc, const gr_device_ops **out) {
+static bool is_there(const gr_device_ops *d) { return gr_device_count(d) > 0; }
+static bool seems_there(const gr_device_ops *d) {
+  return d->seems_there ? d->seems_there() : is_there(d);
+}
+
+static gr_status find(const char *name, gr_loc loc, bool (*fits)(const gr_device_ops *),
+                      const gr_device_ops **out) {
   bool automatic = !strcmp(name, "auto");
   *out = NULL;
   for (const gr_device_ops *const *d = gr_devices; *d && !*out; d++)
-    if (automatic ? gr_device_count(*d) > 0 : !strcmp((*d)->name, name)) *out = *d;
+    if (automatic ? fits(*d) : !strcmp((*d)->name, name)) *out = *d;
   if (automatic && !*out) *out = &gr_device_cpu;
   return *out ? GR_OK : unknown(name, loc);
+}
+
+gr_status gr_device_find(const char *name, gr_loc loc, const gr_device_ops **out) {
+  return find(name, loc, is_there, out);
+}
+
+gr_status gr_device_guess(const char *name, gr_loc loc, const gr_device_ops **out) {
+  return find(name, loc, seems_there, out);
 }
 
 gr_status gr_device_refuse(const gr_device_ops *d, const gr_op_call *call) {

@@ -5,9 +5,10 @@
 // access a device's memory through its table only: the host must not dereference an address in it
 // unless limits.host_memory is set.
 //
-// Work is enqueued on two queues, and each queue runs in order: kernels, copies and fills on
-// GR_QUEUE_COMPUTE, uploads and downloads on GR_QUEUE_TRANSFER. A call may return before its work
-// is done. Work on one queue that depends on the other waits for an event that was recorded there;
+// Work is enqueued on queues, and each queue runs in order: kernels, copies and fills on
+// GR_QUEUE_COMPUTE, uploads and downloads on GR_QUEUE_TRANSFER, and on devices with limits.beside
+// collectives on two more. A call may return before its work
+// is done. Work on one queue that depends on another waits for an event that was recorded there;
 // the host waits with synchronise. The CPU does all work within the call, so its events are no-ops.
 //
 // The executor (runtime/exec) is the only caller, from the thread of the device's rank. It
@@ -22,6 +23,8 @@ typedef struct gr_device_ops gr_device_ops;
 typedef struct gr_device_limits {
   bool computes;     // false: kernels do nothing, and downloads give zeros
   bool host_memory;  // the host may read and write the memory directly, after synchronise
+  bool marks;        // `mark` is called
+  bool beside;       // collectives run beside kernels, on queues of their own (gr_device_queue)
   size_t bytes;      // of all blocks together; 0: not known before allocate is called
 } gr_device_limits;
 
@@ -32,9 +35,10 @@ typedef struct gr_device {
 } gr_device;
 
 typedef struct gr_device_options {
-  int threads;  // of this rank, for devices that compute on the host; at least 1
-  bool plain;   // reference kernels only, for tests
-  bool tf32;    // products of f32 may be computed in TF32
+  int threads;   // of this rank, for devices that compute on the host; at least 1
+  bool in_line;  // collectives wait for the kernels before them: limits.beside is false
+  bool plain;    // reference kernels only, for tests
+  bool tf32;     // products of f32 may be computed in TF32
   int rank, ranks;
   int local_rank;  // among the ranks of this machine: that of several devices which this rank takes
   const int *ids;  // n_ids numbers of devices, by local rank; none: device i is local rank i's
@@ -54,18 +58,30 @@ typedef struct gr_device_kernel {
   void *context;
 } gr_device_kernel;
 
-typedef enum gr_queue { GR_QUEUE_COMPUTE, GR_QUEUE_TRANSFER, GR_QUEUE_COUNT } gr_queue;
+typedef enum gr_queue {
+  GR_QUEUE_COMPUTE,
+  GR_QUEUE_TRANSFER,
+  GR_QUEUE_GATHER,  // collectives that gather
+  GR_QUEUE_REDUCE,  // collectives that sum
+  GR_QUEUE_COUNT
+} gr_queue;
 
+enum { GR_BESIDE = 16 };  // one queue's collectives that the other queues can tell apart
 // A device has these events; each may be recorded any number of times.
 typedef enum gr_device_event {
   GR_EVENT_TRANSFERRED,  // earlier uploads and downloads are done: a program may run
   GR_EVENT_COMPUTED,     // the program is done: results may be read and inputs written
-  GR_EVENT_COUNT,
+  GR_EVENT_FORKED,       // the kernels ahead of a collective are done
+  GR_EVENT_GATHERED,     // GR_BESIDE events of collectives of GR_QUEUE_GATHER that are done
+  GR_EVENT_REDUCED = GR_EVENT_GATHERED + GR_BESIDE,  // the same of GR_QUEUE_REDUCE
+  GR_EVENT_COUNT = GR_EVENT_REDUCED + GR_BESIDE,
 } gr_device_event;
 
 struct gr_device_ops {
   const char *name, *doc;  // the value of the key `device`; one line
   bool gpu;                // plans for it are made for GPUs (gr_plan.gpu)
+  // Whether the machine seems to have one, found without starting its driver. NULL: `count` says so.
+  bool (*seems_there)(void);
   // The number of devices in this machine; each serves one rank. NULL: ranks share the machine.
   int (*count)(void);
   gr_status (*open)(const gr_device_options *, gr_device **out);
@@ -108,6 +124,9 @@ struct gr_device_ops {
   gr_status (*begin)(gr_device *, const gr_graph *);
   gr_status (*node)(gr_device *, const gr_graph *, uint32_t node, const gr_launch *);
   gr_status (*end)(gr_device *, const gr_graph *);
+  // For profilers of the device, if limits.marks is set: what is enqueued from now on is of this
+  // program or node, until it is called with NULL; these nest. The name outlives the device.
+  void (*mark)(gr_device *, const char *name);
   // Appends a sentence for the run's log about what the device has done so far. NULL: no report.
   void (*report)(const gr_device *, gr_text *);
 };
@@ -118,6 +137,10 @@ extern const gr_device_ops gr_device_cpu;
 // The device of a configuration: that of the name, or for "auto" the first of the list whose count
 // is above 0, else the CPU. An unknown name is GR_ERR_CONFIG at `loc`.
 GR_MUST_USE gr_status gr_device_find(const char *name, gr_loc loc, const gr_device_ops **out);
-int gr_device_count(const gr_device_ops *);  // 0: ranks share the machine
+// The same for commands that run nothing, which start no driver: "auto" is the first device that
+// seems to be there.
+GR_MUST_USE gr_status gr_device_guess(const char *name, gr_loc loc, const gr_device_ops **out);
+int gr_device_count(const gr_device_ops *);                  // 0: ranks share the machine
+gr_queue gr_device_queue(const gr_device *, const gr_op *);  // of an op's calls
 // The error GR_ERR_UNSUPPORTED for a call without a kernel, worded alike for all devices.
 GR_MUST_USE gr_status gr_device_refuse(const gr_device_ops *, const gr_op_call *);

@@ -5,7 +5,7 @@
 //   lifetimes    bytes that are read but never written; a value that is overwritten before its
 //                last reader, or before its use as a result or as a state's next value
 //   overlap      results over operands where the op may not work in place; working memory
-//   order        accesses that the events of the two queues do not order
+//   order        accesses that the events of the queues do not order
 //   collectives  sizes that do not fit the ranks; ranks at different calls
 //
 // The graph says which value an operand is: its bytes must be those that the value's own node wrote
@@ -56,7 +56,8 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
   *out = NULL;
   null_device *d = calloc(1, sizeof *d);
   if (!d) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
-  *d = (null_device){.base = {.ops = &gr_device_null}, .rank = o->rank};
+  *d = (null_device){.base = {.ops = &gr_device_null, .limits = {.beside = !o->in_line}},
+                     .rank = o->rank};
   gr_status s = gr_shadow_create(&d->shadow);
   if (s) {
     free(d);
@@ -194,10 +195,11 @@ static const char *describe(const gr_graph *g, uint32_t value, char buf[160]) {
   return buf;
 }
 
-static gr_status read_value(null_device *d, const frame *f, uint32_t value, const void *at,
-                            const char *what) {
+static gr_status read_value(null_device *d, const frame *f, gr_queue queue, uint32_t value,
+                            const void *at, const char *what) {
   char text[160];
-  gr_shadow_access a = {.at = at, .bytes = gr_type_bytes(&f->g->values[value].type)};
+  size_t bytes = gr_type_bytes(&f->g->values[value].type);
+  gr_shadow_access a = {.queue = queue, .at = at, .bytes = bytes};
   expect(f, value, &a);
   return gr_note(gr_shadow_read(d->shadow, &a), GR_NOWHERE, "%s %s", what,
                  describe(f->g, value, text));
@@ -218,12 +220,13 @@ static gr_status end(gr_device *device, const gr_graph *g) {
   if (g->n_nodes) f->end[f->node] = gr_shadow_stamp(d->shadow);
   for (uint32_t i = 0; i < g->n_results; i++) {
     uint32_t v = g->results[i].id;
-    if (g->values[v].role == GR_TEMP) GR_TRY(read_value(d, f, v, f->at[v], "in the result"));
+    if (g->values[v].role == GR_TEMP)
+      GR_TRY(read_value(d, f, GR_QUEUE_COMPUTE, v, f->at[v], "in the result"));
   }
   for (uint32_t i = 1; i < g->n_values; i++) {
     uint32_t v = g->values[i].next.id;
     if (v && g->values[v].role == GR_TEMP)
-      GR_TRY(read_value(d, f, v, f->at[v], "in a state's next value"));
+      GR_TRY(read_value(d, f, GR_QUEUE_COMPUTE, v, f->at[v], "in a state's next value"));
   }
   d->running = f->outer;
   return GR_OK;
@@ -259,15 +262,15 @@ static gr_status write_results(null_device *d, frame *f, const gr_launch *l, con
   gr_op_call call;
   gr_op_call_of(f->g, n, &call);
   size_t scratch = n->op->scratch ? n->op->scratch(&call) : 0;
+  gr_queue queue = gr_device_queue(&d->base, n->op);
   GR_TRY(check_overlap(l, n, scratch));
   if (scratch)
-    GR_TRY(gr_note(write(d, GR_QUEUE_COMPUTE, l->scratch, scratch, n, "working memory"), GR_NOWHERE,
+    GR_TRY(gr_note(write(d, queue, l->scratch, scratch, n, "working memory"), GR_NOWHERE,
                    "in the working memory"));
   f->begin[f->node] = gr_shadow_stamp(d->shadow) + 1;
   for (int k = 0; k < l->n_out; k++)
-    GR_TRY(gr_note(
-        write(d, GR_QUEUE_COMPUTE, l->out[k], gr_type_bytes(&l->out_type[k]), n, n->op->name),
-        GR_NOWHERE, "in result %d", k));
+    GR_TRY(gr_note(write(d, queue, l->out[k], gr_type_bytes(&l->out_type[k]), n, n->op->name),
+                   GR_NOWHERE, "in result %d", k));
   return GR_OK;
 }
 
@@ -279,9 +282,10 @@ static gr_status node(gr_device *device, const gr_graph *g, uint32_t i, const gr
   f->node = i;
   f->begin[i] = gr_shadow_stamp(d->shadow) + 1;
   char what[32];
+  gr_queue queue = gr_device_queue(device, n->op);
   for (int k = 0; k < n->n_in; k++) {
     snprintf(what, sizeof what, "in operand %d,", k);
-    if (gr_is(n->in[k])) GR_TRY(read_value(d, f, n->in[k].id, l->in[k], what));
+    if (gr_is(n->in[k])) GR_TRY(read_value(d, f, queue, n->in[k].id, l->in[k], what));
   }
   for (int k = 0; k < n->n_out; k++) f->at[gr_out(n, k).id] = l->out[k];
   return n->op == &gr_op_scan ? GR_OK : write_results(d, f, l, n);  // the body's nodes write them

@@ -34,8 +34,13 @@ struct gr_shadow {
   bool recorded[GR_EVENT_COUNT];
 };
 
-static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer"};
-static const char *const event_names[GR_EVENT_COUNT] = {"transferred", "computed"};
+static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer", "gather", "reduce"};
+
+static const char *event_name(gr_device_event e) {
+  static const char *const names[] = {"transferred", "computed", "forked"};
+  if (e < GR_EVENT_GATHERED) return names[e];
+  return e < GR_EVENT_REDUCED ? "gathered" : "reduced";
+}
 
 gr_status gr_shadow_create(gr_shadow **out) {
   *out = calloc(1, sizeof **out);
@@ -223,7 +228,7 @@ gr_status gr_shadow_wait(gr_shadow *s, gr_queue q, gr_device_event e) {
   if (!s->recorded[e])
     return gr_fail(GR_ERR_BUG, GR_NOWHERE,
                    "the %s queue waits for the event '%s', which is not recorded", queue_names[q],
-                   event_names[e]);
+                   event_name(e));
   learn(&s->queue[q], &s->event[e]);
   return GR_OK;
 }

@@ -21,8 +21,10 @@ typedef struct gr_exec_options {
   gr_comm *const *comm;         // by mesh axis; may be NULL on a mesh of one rank
   // Makes a communicator of the device's memory from one of `comm`, for devices whose memory the
   // host cannot access; collective over it. NULL: collectives take those of `comm`.
-  gr_status (*open_comm)(gr_device *, gr_comm *host, double timeout_s, gr_comm **out);
+  // The queue is that of the communicator's collectives (gr_device_queue).
+  gr_status (*open_comm)(gr_device *, gr_queue, gr_comm *host, double timeout_s, gr_comm **out);
   double timeout_s;    // for open_comm
+  bool in_line;        // collectives do not run beside kernels (gr_device_options.in_line)
   int rank;            // in the mesh
   int local_rank;      // among the ranks of this machine
   const int *gpu_ids;  // n_gpu_ids devices, by local rank (gr_device_options.ids)

@@ -44,13 +44,17 @@ static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
                         .coord = e->coord,
                         .in = (const void *const *)step->in,
                         .out = step->out,
-                        .comm = e->comm};
+                        .comm = e->comm[step->queue]};
 }
 
 static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char *base, bool body,
                            gr_exec_step *step) {
   const gr_graph *g = p->g;
   const gr_node *n = step->node = &g->nodes[i];
+  step->queue = gr_device_queue(e->device, n->op);
+  if (e->device->limits.marks)
+    step->mark = gr_arena_printf(e->arena, "%s%s%s", n->scope ? n->scope : "", n->scope ? " " : "",
+                                 n->op->name);
   fill_types(e, g, step);
   for (int k = 0; k < n->n_in; k++)
     if (!body || gr_at(g, n->in[k])->role == GR_TEMP)
@@ -68,6 +72,7 @@ gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, boo
   out->steps = GR_NEW(e->arena, gr_exec_step, out->n_steps);
   for (uint32_t i = 0; i < out->n_steps; i++)
     GR_TRY(open_step(e, p, i, base, body, &out->steps[i]));
+  if (!body) gr_exec_beside_open(e, p, base, out);
   return GR_OK;
 }
 
@@ -84,6 +89,16 @@ static gr_status locate(gr_status s, const gr_exec *e, const gr_exec_step *step)
 
 static gr_status run_step(gr_exec *e, gr_exec_step *step) {
   return step->kernel ? step->kernel(&step->l) : gr_exec_loop_run(e, step);
+}
+
+static gr_status run_ordered(gr_exec *e, gr_exec_step *step) {
+  gr_device *d = e->device;
+  if (step->mark) d->ops->mark(d, step->mark);
+  GR_TRY(gr_exec_beside_begin(e, step));
+  GR_TRY(run_step(e, step));
+  GR_TRY(gr_exec_beside_end(e, step));
+  if (step->mark) d->ops->mark(d, NULL);
+  return GR_OK;
 }
 
 // What a trace shows of a node.
@@ -106,7 +121,7 @@ static void put_args(gr_text *t, const void *what) {
 static gr_status end_step(gr_exec *e, gr_exec_step *step, double from) {
   bool collective = step->node->op->collective;
   if (!e->opt.profile && !e->trace) return GR_OK;
-  GR_TRY(e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE));
+  GR_TRY(e->device->ops->synchronise(e->device, step->queue));
   if (e->trace)
     gr_trace_add(e->trace, collective ? GR_TRACE_COMMUNICATION : GR_TRACE_COMPUTE,
                  step->node->op->name, put_args, step, from);
@@ -120,23 +135,27 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
   if (ops->begin) GR_TRY(ops->begin(e->device, f->g));
   for (uint32_t i = 0; i < f->n_steps; i++) {
     gr_exec_step *step = &f->steps[i];
-    gr_status s = ops->node ? ops->node(e->device, f->g, i, &step->l) : GR_OK;
+    gr_status s = gr_exec_beside_begin(e, step);
+    s = s || !ops->node ? s : ops->node(e->device, f->g, i, &step->l);
     double from = e->trace ? gr_trace_now() : 0;
     s = s ? s : run_step(e, step);
+    s = s ? s : gr_exec_beside_end(e, step);
     s = s ? s : end_step(e, step, from);
     if (s) return locate(s, e, step);
     double now = gr_seconds();
     step->seconds += now - before, step->runs++;
     before = now;
   }
+  GR_TRY(gr_exec_beside_join(e, f));
   return ops->end ? ops->end(e->device, f->g) : GR_OK;
 }
 
 gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
   if (e->watched) return run_watched(e, f);
+  bool more = e->device->limits.beside || e->device->limits.marks;
   for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step++) {
-    gr_status s = run_step(e, step);
+    gr_status s = more ? run_ordered(e, step) : run_step(e, step);
     if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);
   }
-  return GR_OK;
+  return gr_exec_beside_join(e, f);
 }

@@ -4,6 +4,7 @@
 // before it, and a transfer for the programs before it. `computed` and `transferred` tell whether
 // there is anything to wait for, so that a sequence of transfers waits once.
 #include <stdlib.h>
+#include "ops/comm/collective.h"
 #include "runtime/exec/exec.h"
 #include "runtime/exec/parts.h"
 
@@ -25,7 +26,8 @@ static bool collectives_use(const gr_plan *p, bool states) {
 static gr_status allocate(gr_exec *e, size_t bytes, bool states, char **out) {
   gr_device *d = e->device;
   gr_device_block *b = &e->block[states];
-  gr_comm *shared = e->comm[0] && collectives_use(e->plan, states) ? e->comm[0] : NULL;
+  gr_comm *first = e->comm[GR_QUEUE_COMPUTE][0];
+  gr_comm *shared = first && collectives_use(e->plan, states) ? first : NULL;
   gr_status s = gr_note(d->ops->allocate(d, bytes, shared, b), GR_NOWHERE, "while allocating %s",
                         states ? "weights and other states" : "the values of a step");
   *out = b->at;
@@ -59,15 +61,33 @@ static void open_next(gr_exec *e, const gr_plan_frame *p, gr_exec_program *out) 
 
 // ---- Opening -------------------------------------------------------------------------------
 
-// Makes the communicators of the device's memory: those of the host carry them.
+// Whether any collective of the plan is on a queue, and over a mesh axis.
+static bool is_used(const gr_exec *e, gr_queue q, int axis) {
+  for (uint32_t i = 0; i < e->plan->n_programs; i++) {
+    const gr_graph *g = e->plan->programs[i].frame.g;
+    for (uint32_t k = 0; k < g->n_nodes; k++) {
+      const gr_op *op = g->nodes[k].op;
+      if (op->collective && gr_device_queue(e->device, op) == q &&
+          ((const struct gr_coll *)g->nodes[k].attr)->mesh_axis == axis)
+        return true;
+    }
+  }
+  return false;
+}
+
+// Makes the communicators of the device's memory, one for each queue, because what is put onto
+// one communicator runs in order: those of the host carry them.
 static gr_status open_comms(gr_exec *e) {
-  for (int a = 0; a < e->plan->mesh.n_axes && e->opt.open_comm; a++) {
-    gr_comm *host = e->comm[a];
-    if (!host || host->ranks == 1) continue;
-    GR_TRY(gr_note(e->opt.open_comm(e->device, host, e->opt.timeout_s, &e->device_comm[a]),
-                   GR_NOWHERE, "while opening mesh axis '%s' on the device",
-                   e->plan->mesh.axis[a].name));
-    e->comm[a] = e->device_comm[a];
+  for (int a = 0; a < e->plan->mesh.n_axes; a++) {
+    gr_comm *host = e->comm[GR_QUEUE_COMPUTE][a];
+    for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++) {
+      e->comm[q][a] = host;
+      if (!e->opt.open_comm || !host || host->ranks == 1 || !is_used(e, q, a)) continue;
+      GR_TRY(gr_note(e->opt.open_comm(e->device, q, host, e->opt.timeout_s, &e->comm[q][a]),
+                     GR_NOWHERE, "while opening mesh axis '%s' on the device",
+                     e->plan->mesh.axis[a].name));
+      e->opened[q][a] = true;
+    }
   }
   return GR_OK;
 }
@@ -76,14 +96,15 @@ static gr_status open_all(gr_exec *e) {
   const gr_plan *p = e->plan;
   for (int a = 0; a < p->mesh.n_axes; a++) {
     e->coord[a] = gr_mesh_coord(&p->mesh, e->opt.rank, a);
-    e->comm[a] = e->opt.comm ? e->opt.comm[a] : NULL;
-    int there = e->comm[a] ? e->comm[a]->ranks : 1;
+    gr_comm *host = e->comm[GR_QUEUE_COMPUTE][a] = e->opt.comm ? e->opt.comm[a] : NULL;
+    int there = host ? host->ranks : 1;
     if (there != p->mesh.axis[a].size)
       return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mesh axis '%s' is for %d ranks, but there are %d",
                      p->mesh.axis[a].name, p->mesh.axis[a].size, there);
   }
   gr_device_options o = {.threads = e->opt.threads,
                          .plain = e->opt.plain,
+                         .in_line = e->opt.in_line,
                          .tf32 = p->tf32,
                          .rank = e->opt.rank,
                          .ranks = gr_mesh_ranks(&p->mesh),
@@ -125,7 +146,8 @@ gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec 
 void gr_exec_close(gr_exec *e) {
   if (!e) return;
   for (int a = 0; a < GR_MAX_MESH; a++)
-    if (e->device_comm[a]) e->device_comm[a]->ops->close(e->device_comm[a]);
+    for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
+      if (e->opened[q][a]) e->comm[q][a]->ops->close(e->comm[q][a]);
   for (int i = 0; e->device && i < 2; i++)
     if (e->block[i].at) e->device->ops->free(e->device, &e->block[i]);
   if (e->device) e->device->ops->close(e->device);
@@ -171,11 +193,16 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
 
 gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
   double from = e->trace ? gr_trace_now() : 0;
+  bool marks = e->device->limits.marks;
+  if (marks) e->device->ops->mark(e->device, p->name);
   gr_status s = run(e, &e->programs[p - e->plan->programs]);
+  if (marks) e->device->ops->mark(e->device, NULL);
   if (!s && e->trace) gr_trace_add(e->trace, GR_TRACE_COMPUTE, p->name, NULL, NULL, from);
   if (!s) return GR_OK;
   for (int a = 0; a < e->plan->mesh.n_axes; a++)  // the other ranks would wait for this rank
-    if (e->comm[a]) e->comm[a]->ops->abort(e->comm[a], gr_status_text(s));
+    for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
+      if (e->comm[q][a] && (!q || e->opened[q][a]))
+        e->comm[q][a]->ops->abort(e->comm[q][a], gr_status_text(s));
   return gr_note(s, GR_NOWHERE, "in program '%s'", p->name);
 }
 

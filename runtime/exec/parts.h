@@ -13,6 +13,12 @@ typedef struct gr_exec_step {
   void **in, **out;
   gr_exec_loop *loop;  // of a scan
   const gr_node *node;
+  const char *mark;  // its place and op, for profilers of the device; NULL: none
+  gr_queue queue;    // of its work
+  gr_device_event
+      event;  // recorded when the work of a step that is not on the compute queue is done
+  const gr_device_event *wait;  // n_wait of them: events of earlier steps that it needs
+  int n_wait;
   double seconds;  // when profiling: spent in this node, including the body of a scan
   uint64_t runs;
 } gr_exec_step;
@@ -21,6 +27,7 @@ typedef struct gr_exec_frame {
   const gr_graph *g;
   gr_exec_step *steps;
   uint32_t n_steps;
+  gr_device_event last[GR_QUEUE_COUNT];  // of the last step on a queue; 0: it has none
 } gr_exec_frame;
 
 typedef struct gr_exec_copy {
@@ -47,8 +54,8 @@ struct gr_exec {
   bool computed;             // a program ran after the last transfer, which must wait for it
   bool transferred;          // a transfer came after the last program, which must wait for it
   int coord[GR_MAX_MESH];
-  gr_comm *comm[GR_MAX_MESH];         // those that collectives take
-  gr_comm *device_comm[GR_MAX_MESH];  // of opt.open_comm
+  gr_comm *comm[GR_QUEUE_COUNT][GR_MAX_MESH];  // those that collectives on a queue take
+  bool opened[GR_QUEUE_COUNT][GR_MAX_MESH];    // by opt.open_comm
   gr_exec_program *programs;
 };
 
@@ -58,6 +65,13 @@ GR_MUST_USE gr_status gr_exec_frame_open(gr_exec *, const gr_plan_frame *, char 
                                          gr_exec_frame *out);
 void *gr_exec_address(const gr_exec *, const gr_plan_frame *, char *base, uint32_t value);
 GR_MUST_USE gr_status gr_exec_frame_run(gr_exec *, gr_exec_frame *);
+
+// Steps beside the compute queue (beside.c): what each step of a program waits for follows from the
+// memory that it and earlier ones use.
+void gr_exec_beside_open(gr_exec *, const gr_plan_frame *, char *base, gr_exec_frame *);
+GR_MUST_USE gr_status gr_exec_beside_begin(gr_exec *, const gr_exec_step *);  // before it runs
+GR_MUST_USE gr_status gr_exec_beside_end(gr_exec *, const gr_exec_step *);    // after that
+GR_MUST_USE gr_status gr_exec_beside_join(gr_exec *, const gr_exec_frame *);  // at the end of all
 
 // Of one run of a step on this rank; those of a loop are its body's, and collectives have none.
 double gr_exec_step_flops(const gr_exec_step *);

@@ -104,6 +104,7 @@ static gr_status open_programs(gr_run *r) {
                        .comm = r->axes,
                        .open_comm = j->device == &gr_device_cuda ? gr_nccl_open : NULL,
                        .timeout_s = j->set.timeout,
+                       .in_line = !j->set.overlap,
                        .rank = r->rank,
                        .local_rank = r->world->local_rank,
                        .gpu_ids = j->set.gpu_ids,

@@ -22,6 +22,7 @@ for ranks in 2 3; do
   nulled zero2 $ranks distributed.strategy=zero2
   nulled fsdp $ranks distributed.strategy=fsdp
 done
+nulled "in line" 2 distributed.strategy=fsdp distributed.overlap=false
 nulled tp 2 distributed.strategy=tp
 nulled mesh auto distributed.strategy=fsdp_tp 'distributed.mesh={dp: 3, tp: 2}'
 nulled hsdp auto distributed.strategy=hsdp 'distributed.mesh={replicate: 2, shard: 2}'

@@ -39,7 +39,11 @@ check "... follows the CPU" follows fsdp cpu 4
 seed=4
 gpus 2 order distributed.strategy=dp distributed.ranks=2
 check "another order of work changes no bit" same_files dp/checkpoints order/checkpoints
+gpus 2 fsdp.order distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback
+check "nor does it with gathers and sums beside each other" same_files fsdp/checkpoints fsdp.order/checkpoints
 seed=1
+gpus 2 line distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback distributed.overlap=false
+check "distributed.overlap=false: the same bytes" same_files fsdp/checkpoints line/checkpoints
 
 # ---- Processes
 if has_mpi; then

@@ -54,6 +54,21 @@ check "... which nothing says is fp32" sh -c "! grep -q 'fp32 on CPUs' '$log'"
   "data.manifest=$scratch/data/tones.jsonl" device=cuda training.precision=tf32 >"$log" 2>&1
 check "... and the plan says it" sh -c "grep -q 'are in TF32' '$log' && ! grep -q 'fp32 on CPUs' '$log'"
 
+# A profiler is told the names of the model.
+if [ -f "$standin/libnvtx_profiler.so" ]; then
+  NVTX_INJECTION64_PATH=$standin/libnvtx_profiler.so STANDIN_NVTX=$scratch/ranges
+  export NVTX_INJECTION64_PATH STANDIN_NVTX
+  gpu 0 marked training.max_steps=3 training.eval_every=0
+  ended_well "a run with a profiler of NVTX"
+  check "each run of a program is a range" test "$(grep -c '^push 0 train[.]t' ranges)" = 3
+  check "and so are nodes, by the names of the model, as often as they are launched" \
+    grep -q '^push [1-9] layers[.]0[.]lmu ' ranges
+  check "each range ends" awk '/^push/ { n++ } /^pop/ { n-- } END { exit n != 0 || !NR }' ranges
+  unset NVTX_INJECTION64_PATH
+else
+  skip "a profiler of NVTX" "its headers are not on this machine"
+fi
+
 # Without captured programs the same is computed.
 GRAPHRUN_CUDA_GRAPH=0
 export GRAPHRUN_CUDA_GRAPH

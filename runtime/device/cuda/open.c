@@ -113,7 +113,10 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
   *out = NULL;
   gr_cuda *c = calloc(1, sizeof *c);
   if (!c) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
-  *c = (gr_cuda){.base = {.ops = &gr_cuda_ops, .limits = {.computes = true}},
+  *c = (gr_cuda){.base = {.ops = &gr_cuda_ops,
+                          .limits = {.computes = true,
+                                     .marks = gr_nvtx_wanted(),
+                                     .beside = o->ranks > 1 && !o->in_line}},
                  .arena = gr_arena_create(),
                  .graphs = !graphs || strcmp(graphs, "0"),
                  .tf32 = o->tf32};
@@ -237,7 +240,7 @@ static void watch(gr_device *d, gr_status (*check)(void *, double), void *arg) {
   gr_cuda_of(d)->watch = check, gr_cuda_of(d)->watch_arg = arg;
 }
 static void *watched(gr_device *d) { return gr_cuda_of(d)->watch_arg; }
-static gr_status copy_rows(gr_device *d, void *to, size_t to_stride, const void *from,
+static gr_status copy_rows(gr_device *d, gr_queue q, void *to, size_t to_stride, const void *from,
                            size_t from_stride, size_t width, size_t rows) {
   gr_cuda *c = gr_cuda_of(d);
   CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -249,7 +252,13 @@ static gr_status copy_rows(gr_device *d, void *to, size_t to_stride, const void 
                         .WidthInBytes = width,
                         .Height = rows};
   c->launches++;
-  CU_TRY(cuMemcpy2DAsync(&copy, c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(cuMemcpy2DAsync(&copy, c->stream[q]));
+  return GR_OK;
+}
+static gr_status clear_part(gr_device *d, gr_queue q, void *at, size_t bytes) {
+  gr_cuda *c = gr_cuda_of(d);
+  c->launches++;
+  CU_TRY(cuMemsetD8Async((CUdeviceptr)at, 0, bytes, c->stream[q]));
   return GR_OK;
 }
 
@@ -279,8 +288,10 @@ const gr_device_ops gr_cuda_ops = {
     .kernel = gr_cuda_kernel,
     .ready = gr_cuda_ready,
     .run = gr_cuda_run,
+    .mark = gr_nvtx_mark,
     .report = report,
 };
 
 extern const gr_cuda_module gr_module;
-const gr_cuda_module gr_module = {open, stream, index_of, use, watch, watched, copy_rows};
+const gr_cuda_module gr_module = {open,  stream,  index_of,  use,
+                                  watch, watched, copy_rows, clear_part};

@@ -87,6 +87,10 @@ GR_MUST_USE gr_status gr_cuda_ready(gr_device *);
 // The address of a part of a call's memory.
 CUdeviceptr gr_ref_address(gr_gpu_ref, const gr_launch *);
 
+// ---- Names for profilers (nvtx.c) ----------------------------------------------------------------
+bool gr_nvtx_wanted(void);  // there is a profiler
+void gr_nvtx_mark(gr_device *, const char *name);
+
 // ---- Captured programs (graph.c) ---------------------------------------------------------------
 typedef struct gr_captured gr_captured;
 GR_MUST_USE gr_status gr_cuda_run(gr_device *, const gr_graph *, gr_status (*issue)(void *),
