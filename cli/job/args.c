@@ -215,6 +215,7 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
   out->command = gr_args_first(argc, argv) == 2 ? argv[1] : "train";
   out->overrides = GR_NEW(arena, const char *, argc + 1);
   out->words = GR_NEW(arena, const char *, argc + 1);
+  out->starts = command_of(out->command) & STARTS;
   out->config_dirs = GR_NEW(arena, const char *, argc + 1);
   out->flags = GR_NEW(arena, char *, argc + 1);
   gr_status all = GR_OK;

@@ -26,6 +26,7 @@ typedef struct gr_args {
   const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
   int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
   int64_t steps;                // --steps=N; 0: as configured
+  bool starts;                  // the command starts ranks
   bool plain, profile, audio, json, optimizer, log;
   const char *key, *by, *data;  // --key=KEY,... of `plot`, --by=METRIC of `runs`, --data of `new`
   const char *which, *split;       // --which=best|last|STEP, --split=validation|train|all

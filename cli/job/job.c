@@ -87,8 +87,9 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, (int)j->spec.set.ranks,
                              &j->mesh_config));
   j->spec.set.ranks = j->mesh_config.ranks;
-  GR_TRY(gr_device_find(j->spec.set.device, gr_conf_find(j->spec.conf, "device")->loc,
-                        &j->spec.device));
+  gr_loc device_at = gr_conf_find(j->spec.conf, "device")->loc;
+  GR_TRY((j->args.starts ? gr_device_find : gr_device_guess)(j->spec.set.device, device_at,
+                                                             &j->spec.device));
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   if (!j->spec.set.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
@@ -276,6 +277,7 @@ gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->mesh_config));
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
+  gr_precision_of_device(j->spec.conf, j->spec.device->gpu, &j->spec.set);
   read_options(j);
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);

@@ -46,6 +46,11 @@ gr_status gr_precision_read(gr_arena *arena, gr_conf *root, gr_settings *s) {
   return all;
 }
 
+void gr_precision_of_device(gr_conf *root, bool gpu, gr_settings *s) {
+  bool given = !gr_conf_find(root, "training.precision")->is_default;
+  if (s->mixed_precision && gpu && !given) s->precision = gr_precision_bf16;
+}
+
 void gr_precision_options(gr_arena *arena, const gr_settings *s, gr_options *o) {
   static const gr_dtype narrow[] = {[gr_precision_fp32] = GR_F32,
                                     [gr_precision_tf32] = GR_F32,

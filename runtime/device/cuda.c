@@ -2,7 +2,9 @@
 #include "runtime/device/cuda.h"
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/module.h"
 
 #if GR_HAVE_CUDA
@@ -22,9 +24,16 @@ static int count(void) {
   return found;
 }
 
+// Files of the driver's kernel module, of Linux and of Windows' subsystem for it.
+static bool seems_there(void) {
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  return (!visible || *visible) && (!access("/dev/nvidia0", F_OK) || !access("/dev/dxg", F_OK));
+}
+
 gr_status gr_cuda_module_open(const gr_cuda_module **out) { return gr_module_open("cuda", out); }
 #else
 static int count(void) { return 0; }
+static bool seems_there(void) { return false; }
 
 gr_status gr_cuda_module_open(const gr_cuda_module **out) {
   *out = NULL;
@@ -50,6 +59,7 @@ const gr_device_ops gr_device_cuda = {
     .name = "cuda",
     .doc = "NVIDIA GPUs, one for each rank",
     .gpu = true,
+    .seems_there = seems_there,
     .count = count,
     .open = open,
 };

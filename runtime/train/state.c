@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ops/ops.h"
 #include "runtime/train/run.h"
 
 // Gradient accumulators are reset at the first micro-batch of a step, so checkpoints omit them.
@@ -61,29 +62,72 @@ static gr_status open_saver(gr_run *r, const char *dir) {
 
 // ---- Starting -----------------------------------------------------------------------------
 
+// The loss scale and its count of good steps are states of fp16 alone. A run that goes on in fp16
+// from a checkpoint without them begins with their first values; one that goes on without fp16
+// drops them.
+static const char *const of_fp16[] = {GR_LOSS_SCALE, GR_LOSS_SCALE_STEPS};
+enum { OF_FP16 = sizeof of_fp16 / sizeof *of_fp16 };
+
+static bool is_of_fp16(const char *name) {
+  for (int i = 0; i < OF_FP16; i++)
+    if (!strcmp(name, of_fp16[i])) return true;
+  return false;
+}
+
+// The slices of this rank's states that a checkpoint has. Returns how many.
+static int list_wanted(gr_run *r, gr_checkpoint *c, gr_tensor_slice *want) {
+  int n = 0;
+  for (int i = 0; i < r->n_pieces; i++)
+    if (!is_of_fp16(r->pieces[i].name) || gr_checkpoint_tensor(c, r->pieces[i].name))
+      want[n++] = r->pieces[i];
+  return n;
+}
+
+// Adds what a checkpoint has and this run drops, to be read to `to`.
+static int add_dropped(const gr_run *r, gr_checkpoint *c, gr_tensor_slice *want, int n, void *to) {
+  for (int k = 0; k < OF_FP16; k++) {
+    const gr_tensor_slice *has = gr_checkpoint_tensor(c, of_fp16[k]);
+    bool wanted = !has || has->rank;
+    for (int i = 0; i < r->n_pieces && !wanted; i++)
+      wanted = !strcmp(r->pieces[i].name, of_fp16[k]);
+    if (wanted) continue;
+    want[n] = *has;
+    want[n++].at = to;
+  }
+  return n;
+}
+
 // Loads all states of this rank: directly into their memory, or through host memory.
 gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c, bool exact) {
   size_t bytes = 0, used = 0;
-  gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + 1);
-  for (int i = 0; i < r->n_pieces; i++) {
-    gr_exec_tensor t = gr_run_tensor_of(&r->pieces[i]);
-    bytes += gr_exec_staging(r->exec, &t);
+  double dropped[1];
+  gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + OF_FP16);
+  gr_exec_tensor *to = GR_NEW(r->arena, gr_exec_tensor, r->n_pieces + 1);
+  int n = list_wanted(r, c, want);
+  for (int i = 0; i < n; i++) {
+    to[i] = gr_run_tensor_of(&want[i]);
+    bytes += gr_exec_staging(r->exec, &to[i]);
   }
   char *staging = malloc(bytes + 1);
   if (!staging) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to read a checkpoint");
-  for (int i = 0; i < r->n_pieces; i++) {
-    gr_exec_tensor t = gr_run_tensor_of(&r->pieces[i]);
-    want[i] = r->pieces[i];
-    want[i].at = gr_exec_target(r->exec, &t, staging + used);
-    used += gr_exec_staging(r->exec, &t);
+  for (int i = 0; i < n; i++) {
+    want[i].at = gr_exec_target(r->exec, &to[i], staging + used);
+    used += gr_exec_staging(r->exec, &to[i]);
   }
-  gr_status s = gr_checkpoint_read_all(c, want, r->n_pieces, exact);
-  for (int i = 0; i < r->n_pieces && !s; i++) {
-    gr_exec_tensor t = gr_run_tensor_of(&r->pieces[i]);
-    s = gr_exec_store(r->exec, &t, want[i].at);
-  }
+  gr_status s = gr_checkpoint_read_all(c, want, add_dropped(r, c, want, n, dropped), exact);
+  for (int i = 0; i < n && !s; i++) s = gr_exec_store(r->exec, &to[i], want[i].at);
   free(staging);
   return s;
+}
+
+// Sets the states that a checkpoint lacks, before the others are read over theirs.
+static gr_status begin_missing(gr_run *r, gr_checkpoint *c) {
+  gr_tensor_slice *has = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + 1);
+  if (list_wanted(r, c, has) == r->n_pieces) return GR_OK;
+  if (!r->rank)
+    gr_log(GR_INFO, "'%s' has no loss scale: it begins at training.loss_scale.init, %g",
+           gr_checkpoint_path(c), r->spec->set.loss_scale_init);
+  return gr_exec_run(r->exec, gr_plan_find(r->spec->plan, "init", ""));
 }
 
 static gr_status restore(gr_run *r, const char *path) {
@@ -93,7 +137,8 @@ static gr_status restore(gr_run *r, const char *path) {
     return gr_hint(opened,
                    "checkpoint.resume is auto, none, or the folder of one step, such as "
                    "outputs/DATE/TIME/checkpoints/step-00001000");
-  gr_status s = gr_run_contents_read(r, c);
+  gr_status s = begin_missing(r, c);
+  s = s ? s : gr_run_contents_read(r, c);
   if (!s && r->rank == 0) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
   gr_checkpoint_close(c);
   return s;

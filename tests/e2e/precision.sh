@@ -49,6 +49,14 @@ done
 "$graphrun" plan "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" training.precision=bf16 >"$log"
 check "plan says what is narrow" grep -Eq "precision +[0-9]+ of [0-9]+ nodes read bf16" "$log"
+narrow() { # what a plan of training.mixed_precision says, with more words
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
+    "data.manifest=$scratch/data/tones.jsonl" training.mixed_precision=true "$@" >"$log" 2>&1 && grep -Eo "nodes read bf16|on CPUs that is fp32" "$log" | sort -u
+}
+check "training.mixed_precision is bf16 on GPUs" test "$(narrow device=cuda)" = "nodes read bf16"
+check "... fp32 on CPUs, and says so" test "$(narrow device=cpu)" = "on CPUs that is fp32"
+check "... and training.precision decides instead" test "$(narrow device=cuda training.precision=fp32)" = ""
+check "... on CPUs, too" test "$(narrow device=cpu training.precision=bf16)" = "nodes read bf16"
 
 # ---- The loss scale: 2^30 overflows; it is halved until the step is good, on all ranks together.
 for ranks in 1 2 3; do
@@ -68,6 +76,22 @@ check "... and the last are good" test "$(field long 98 loss_scale)" = "$(field 
 # shellcheck disable=SC2086
 tones stuck $quick training.max_steps=100 training.precision=fp16 training.loss_scale.init=1e30 training.loss_scale.min=1e30
 check "they are once it is at its smallest" test "$code" = 76
+
+# ---- Resumed in another precision
+for way in fp32/fp16 fp16/fp32 fp16/bf16; do
+  rm -rf other
+  # shellcheck disable=SC2086
+  ran "${way%/*}, stopped after 4" other $quick training.max_steps=4 training.precision=${way%/*} training.loss_scale.init=1024
+  # shellcheck disable=SC2086
+  ran "... goes on in ${way#*/}" other $quick training.precision=${way#*/} training.loss_scale.init=2048 checkpoint.resume=auto
+  check "... and follows fp32" near "$(loss fp32 11)" "$(loss other 11)" 0.02
+  case $way in
+    */fp16)
+      check "... with the first scale, and says so" sh -c \
+        "grep -q 'has no loss scale: it begins at training.loss_scale.init, 2048' '$log' && [ '$(field other 11 loss_scale)' = 2048.0 ]" ;;
+    *) check "... without a scale" test -z "$(field other 11 loss_scale)" ;;
+  esac
+done
 
 # ---- Resumed in the middle of an interval of good steps
 grows="training.precision=fp16 training.loss_scale.init=64 training.loss_scale.growth_interval=5 model.params.dropout=0.1"

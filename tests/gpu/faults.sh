@@ -80,4 +80,15 @@ limited env LD_LIBRARY_PATH= "$graphrun" plan "$source/tests/e2e/tones.yaml" "da
   "model.graph=$source/graphs/lmu_asr.yaml" device=cuda
 printf '%s\n' '^plan of ' '^memory ' >patterns
 verdict "a plan for GPUs needs none" 0
+
+# The driver is started by commands that run, and by no other.
+loads_driver() {
+  LD_DEBUG=files limited "$graphrun" "$@" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml"
+  grep -q 'file=libcuda.so.1 .*dynamically loaded' "$log"
+}
+never() { ! "$@"; }
+check "plan does not start the driver" never loads_driver plan "$source/tests/e2e/tones.yaml" device=auto
+check "nor does data inspect" never loads_driver data inspect "$source/tests/e2e/tones.yaml" device=auto
+check "nor does config" never loads_driver config "$source/tests/e2e/tones.yaml" device=auto
+check "a run does" loads_driver "$source/tests/e2e/tones.yaml" device=auto training.max_steps=1 "output.dir=$scratch/auto"
 counts
