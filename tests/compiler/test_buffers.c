@@ -46,9 +46,10 @@ static const char model[] =
     "  - logits: {linear: h, out: 4, name: head}\n"
     "  - loss: {cross_entropy: [logits, y]}\n"
     "  - acc: {accuracy: [logits, y]}\n"
+    "  - level: {sum: h, axes: [1]}\n"  // divided by the count that the mean is divided by
     "next: {mean: m, passes: p, cells: e, before: cells}\n"
     "train: loss\n"
-    "metrics: {accuracy: acc}\n";
+    "metrics: {accuracy: acc, level: level}\n";
 static const char *const names[] = {"mean",
                                     "passes",
                                     "cells",
