@@ -160,7 +160,14 @@ static double copy_rate(gr_device *d, size_t bytes) {
 }
 
 void bench_ceilings(int matrix, int megabytes) {
-  static const gr_dtype dtypes[] = {GR_F32, GR_BF16, GR_F16};
+  static const struct {
+    const char *name;
+    gr_dtype dtype;
+    bool tf32;
+  } kinds[] = {{"f32", GR_F32, false},
+               {"tf32", GR_F32, true},
+               {"bf16", GR_BF16, false},
+               {"f16", GR_F16, false}};
   gr_arena *arena = gr_arena_create();
   const gr_device_ops *kind;
   gr_device *d;
@@ -168,10 +175,14 @@ void bench_ceilings(int matrix, int megabytes) {
   bench_must(kind->open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
   printf("{\"copy_gb_s\": %.4g, \"copy_mb\": %d, \"matrix\": %d, \"matmul_tflop_s\": {",
          copy_rate(d, (size_t)megabytes << 20) / 1e9, megabytes, matrix);
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    printf("%s\"%s\": %.4g", i ? ", " : "", gr_dtypes[dtypes[i]].name,
-           matmul_rate(d, arena, dtypes[i], matrix) / 1e12);
-  printf("}}\n");
   d->ops->close(d);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    bench_must(
+        kind->open(&(gr_device_options){.threads = 1, .ranks = 1, .tf32 = kinds[i].tf32}, &d));
+    printf("%s\"%s\": %.4g", i ? ", " : "", kinds[i].name,
+           matmul_rate(d, arena, kinds[i].dtype, matrix) / 1e12);
+    d->ops->close(d);
+  }
+  printf("}}\n");
   gr_arena_destroy(arena);
 }

@@ -7,14 +7,14 @@
 #   -t SECONDS  of all steps together: what is left bounds each step, and steps without time are skipped
 #   -l SECONDS  of each step, instead of its own limit
 #   -f          also repeats steps that have passed with these files on this GPU, which are left out otherwise
-#   STEP        of: machine build ops loops queues train nccl ranks faults sanitize bench; all by default, in this order
+#   STEP        of: machine build ops gemm convolution loops queues train nccl ranks faults sanitize bench; all by default, in this order
 #
 # GRAPHRUN_BUILD=FOLDER is a build that is there already, such as tools/portable makes: nothing is compiled then.
 # BENCH_MODELS=lmu_asr,... are those that the step bench measures; BENCH_TINY=1 makes them small, for the test of this script.
 # Closes with one line: N passed, N failed, N skipped.
 set -u
 source=$(cd "${0%/*}/../.." && pwd) || exit 1
-all="machine build ops loops queues train nccl ranks faults sanitize bench"
+all="machine build ops gemm convolution loops queues train nccl ranks faults sanitize bench"
 
 limit_of() { # seconds
   case $1 in
@@ -102,10 +102,12 @@ step_build() {
   if ! [ -f "$build/CMakeCache.txt" ]; then
     cmake -S "$source" -B "$build" -DGR_MPI=OFF -DGR_ONEDNN=OFF -DGR_SNDFILE=OFF -DGR_SOXR=OFF || exit 1
   fi
-  cmake --build "$build" -j "$(nproc)" --target graphrun make_tones bench_gpu test_gpu_ops test_gpu_loops \
-    test_gpu_queues test_nccl
+  cmake --build "$build" -j "$(nproc)" --target graphrun make_tones bench_gpu test_gpu_ops test_gpu_gemm \
+    test_gpu_loops test_gpu_queues test_nccl
 }
 step_ops() { "$build/tests/test_gpu_ops"; }
+step_gemm() { "$build/tests/test_gpu_gemm"; }
+step_convolution() { script convolution "$build/tests/test_gpu_ops"; }
 step_loops() { "$build/tests/test_gpu_loops"; }
 step_queues() { "$build/tests/test_gpu_queues"; }
 step_nccl() {
@@ -113,7 +115,7 @@ step_nccl() {
   loader_finds libnccl.so.2 || leave_out "libnccl.so.2 is not on this machine"
   "$build/tests/test_nccl"
 }
-script() { sh "$source/tests/gpu/$1.sh" "$build/graphrun" "$source" "$build/tests/make_tones" -; }
+script() { sh "$source/tests/gpu/$1.sh" "$build/graphrun" "$source" "$build/tests/make_tones" - "${2-}"; }
 step_train() { script train; }
 step_ranks() { script ranks; }
 step_faults() { script faults; }
