@@ -168,6 +168,10 @@ expect "... skipped" 0 -- "$graphrun" predict "$scratch/heard" broken.wav "$scra
 check "... leaves the other" test "$(wc -l <left.said)" = 1
 expect "a recording that is not there" 66 "there is no recording 'gone.wav'" -- "$graphrun" predict "$scratch/heard" gone.wav
 
+cp -r "$run" torn && printf '{"features": [' >torn/data.json
+expect "predict with a damaged data.json" 66 "data.json of the run is damaged in line 1" -- "$graphrun" predict torn new.csv
+rm torn/data.json
+expect "predict without a data.json" 66 "data.json, which names its classes, is not there" "hint: " -- "$graphrun" predict torn new.csv data.table.features='[width,weight]'
 expect "predict nothing" 2 "no files are given to predict" "hint: .*CSV, .npz and .npy" -- "$graphrun" predict "$run"
 expect "predict a file that is not there" 66 "cannot open 'gone.csv'" -- "$graphrun" predict "$run" gone.csv
 expect "predict without a column" 65 "'less.csv' has no column 'weight'" "hint: it has: width" -- \

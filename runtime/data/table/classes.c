@@ -127,6 +127,10 @@ static void sort_classes(gr_table *t, const gr_map *seen, bool text) {
 gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   bool classes, text;
   gr_names recorded = gr_table_recorded(t->arena, record, "class_names");
+  if (t->inputs && !record && t->spec.label)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "the run's data.json, which names its classes, is not there"),
+                   "every run writes it into its folder: copy the whole folder");
   if (t->inputs) {
     t->names = recorded.at, t->n_classes = recorded.n;
     return GR_OK;
