@@ -74,6 +74,17 @@ void gr_conv_products_grad_x(const gr_launch *, const gr_conv_sizes *, const flo
 void gr_conv_products_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x,
                              const float *dy, float *dw);
 
+// Depthwise convolutions, window by window (conv_depthwise.c): what products are of when there is a
+// channel in each group. Working memory is that of the kernel.
+static inline bool gr_conv_is_depthwise(const gr_conv_sizes *v) {
+  return v->groups > 1 && v->groups == v->c && v->c == v->out;
+}
+void gr_conv_depthwise_forward(const gr_launch *, const gr_conv_sizes *, const float *x,
+                               const float *w, float *y);
+void gr_conv_depthwise_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w,
+                              const float *dy, float *dx);
+void gr_conv_depthwise_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x,
+                              const float *dy, float *dw);
 // By oneDNN (conv_library.c).
 // What is done, by kind: a gr_onednn_conv_kind. gr_conv_library_open makes what a call needs; false
 // from any of these: the library is not there, has no fast kernel, or is not faster, and nothing

@@ -1,6 +1,7 @@
 // conv_f32.c - convolution of f32 as products of the kernel with patches of x (im2col): a row of
 // patches for each window, [taps, channels], and the kernel as rows [out, taps, channels]. Patches
-// are made for as many samples at once as fit a block of memory.
+// are made for as many samples at once as fit a block of memory. Depthwise convolutions are no
+// products (conv_depthwise.c), and oneDNN does most that have two axes or three (conv_library.c).
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/rows.h"
 #include "ops/nn/conv.h"
@@ -29,7 +30,8 @@ static int64_t samples_at_once(const gr_conv_sizes *v) {
 }
 
 size_t gr_conv_scratch(const gr_conv_sizes *v, bool grad_w) {
-  int64_t rows = is_pointwise(v) ? 0 : samples_at_once(v) * gr_conv_windows(v);
+  int64_t rows =
+      is_pointwise(v) || gr_conv_is_depthwise(v) ? 0 : samples_at_once(v) * gr_conv_windows(v);
   size_t own = sizeof(float) * (size_t)((v->out + rows) * patch_of(v));
   size_t library = gr_conv_library_scratch(v, grad_w);
   return own > library ? own : library;
@@ -146,6 +148,10 @@ static part patches_of(const gr_launch *l, const gr_conv_sizes *v, const float *
 
 void gr_conv_products_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x,
                               const float *w, float *y) {
+  if (gr_conv_is_depthwise(v)) {
+    gr_conv_depthwise_forward(l, v, x, w, y);
+    return;
+  }
   float *rows = l->scratch, *patches = rows + v->out * patch_of(v);
   int64_t step = samples_at_once(v), og = gr_conv_out(v);
   kernel_to_rows(v, w, rows);
@@ -161,6 +167,10 @@ void gr_conv_products_forward(const gr_launch *l, const gr_conv_sizes *v, const 
 
 void gr_conv_products_grad_x(const gr_launch *l, const gr_conv_sizes *v, const float *w,
                              const float *dy, float *dx) {
+  if (gr_conv_is_depthwise(v)) {
+    gr_conv_depthwise_grad_x(l, v, w, dy, dx);
+    return;
+  }
   float *rows = l->scratch, *patches = rows + v->out * patch_of(v);
   int64_t step = samples_at_once(v), og = gr_conv_out(v), sample = gr_conv_in(v) * v->c;
   kernel_to_rows(v, w, rows);
@@ -179,6 +189,10 @@ void gr_conv_products_grad_x(const gr_launch *l, const gr_conv_sizes *v, const f
 
 void gr_conv_products_grad_w(const gr_launch *l, const gr_conv_sizes *v, const float *x,
                              const float *dy, float *dw) {
+  if (gr_conv_is_depthwise(v)) {
+    gr_conv_depthwise_grad_w(l, v, x, dy, dw);
+    return;
+  }
   float *rows = l->scratch, *patches = rows + v->out * patch_of(v);
   int64_t step = samples_at_once(v), og = gr_conv_out(v);
   for (int64_t i = 0; i < v->n; i += step)
