@@ -93,7 +93,7 @@ static void add_fused(const gr_node *n, const gr_graph *g, int seed, bool part) 
 }
 
 static void try_fused(way w, bool part) {
-  enum { SEEDS = 24 };
+  enum { SEEDS = 10 };
   open_device();
   tried = w;
   for (uint32_t seed = 1; seed <= SEEDS; seed++) {
