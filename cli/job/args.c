@@ -44,6 +44,8 @@ static const struct flag {
     {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN, "plans for so many ranks"},
     {"--steps", "N", NUMBER, offsetof(gr_args, steps), HOOKS,
      "so many steps, not those of the run"},
+    {"--tokens", "N", NUMBER, offsetof(gr_args, tokens), PREDICT,
+     "continues each text by so many tokens"},
     {"--plain", NULL, SET, offsetof(gr_args, plain), STARTS, "reference kernels only"},
     {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN, "prints the time of each op"},
     {"--audio", NULL, SET, offsetof(gr_args, audio), DATA,

@@ -119,6 +119,7 @@ gr_status gr_job_set_kind(gr_job *j) {
   j->spec.weights = (gr_weights_spec){.run = j->args.config,
                                       .which = j->args.which ? j->args.which : "best",
                                       .out = j->args.out,
+                                      .tokens = j->args.tokens,
                                       .json = j->args.json};
   return read_split(j);
 }

@@ -2,7 +2,8 @@
 // sample, in the order of the samples and the same on any number of ranks. See run.h.
 //
 // `tokens` with `lengths` are decoded to text, and `logits` of classes are written as the most
-// likely class and the probabilities. All other outputs are written as numbers.
+// likely class and the probabilities. All other outputs are written as numbers. With --tokens each
+// sequence is continued instead, and the text of the new tokens is written.
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,12 +28,13 @@ typedef struct outputs {
 
 typedef struct predictions {
   gr_run *r;
-  gr_arena *arena;               // of the lines
-  outputs in[GR_MAX_BUCKETS];    // by bucket
-  const char **lines;            // by sample, on rank 0
-  const char **classes;          // their names
-  int64_t n_classes;             // 0: the data has none
-  FILE *file;                    // on rank 0
+  gr_arena *arena;             // of the lines
+  outputs in[GR_MAX_BUCKETS];  // by bucket
+  const char **lines;          // by sample, on rank 0
+  const char **classes;        // their names
+  int64_t n_classes;           // 0: the data has none
+  const int32_t *made;         // [rows, tokens]: what continues the sequences of the batch; or NULL
+  FILE *file;                  // on rank 0
   const char *path, *temporary;  // NULL: standard output
 } predictions;
 
@@ -173,40 +175,52 @@ static const output *find(const outputs *all, const char *name, gr_dtype dtype, 
   return NULL;
 }
 
-static void put_text(const predictions *p, gr_text *t, const output *tokens, const output *lengths,
-                     int64_t row) {
-  int64_t most = tokens->from.type.dim[1];
-  const int32_t *ids = (const int32_t *)tokens->at + row * most;
-  int64_t n = ((const int32_t *)lengths->at)[row];
+static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, int64_t n) {
   gr_text said = gr_text_make(t->arena);
-  gr_dataset_decode(p->r->spec->data, ids, n < 0 ? 0 : n < most ? n : most, &said);
+  gr_dataset_decode(p->r->spec->data, ids, n, &said);
   gr_text_put(t, "\"text\": ");
   gr_text_json(t, said.at);
 }
 
-static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b, int64_t row) {
+static void put_text(const predictions *p, gr_text *t, const output *tokens, const output *lengths,
+                     int64_t row) {
+  int64_t most = tokens->from.type.dim[1], n = ((const int32_t *)lengths->at)[row];
+  put_decoded(p, t, (const int32_t *)tokens->at + row * most, n < 0 ? 0 : n < most ? n : most);
+}
+
+static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int64_t row) {
   const outputs *all = &p->in[b->bucket];
   const output *tokens = find(all, "tokens", GR_I32, 2), *lengths = find(all, "lengths", GR_I32, 1);
   bool text = tokens && lengths;
-  gr_text t = gr_text_make(a);
-  gr_text_put(&t, "{\"input\": ");
-  gr_text_json(&t, gr_dataset_sample_name(a, p->r->spec->data, b->sample[row]));
   for (int i = 0; i < all->n; i++) {
     const output *o = &all->of[i];
     if (text && o == lengths) continue;
-    gr_text_put(&t, ", ");
+    gr_text_put(t, ", ");
     if (text && o == tokens) {
-      put_text(p, &t, tokens, lengths, row);
+      put_text(p, t, tokens, lengths, row);
     } else if (p->n_classes && find(all, "logits", GR_F32, 2) == o &&
                o->from.type.dim[1] == p->n_classes) {
-      put_classes(p, &t, o, row);
+      put_classes(p, t, o, row);
     } else {
       int64_t each = 1;
       for (int d = 1; d < o->from.type.rank; d++) each *= o->from.type.dim[d];
-      gr_text_json(&t, o->name);
-      gr_text_put(&t, ": ");
-      put_values(&t, o, 1, row * each);
+      gr_text_json(t, o->name);
+      gr_text_put(t, ": ");
+      put_values(t, o, 1, row * each);
     }
+  }
+}
+
+static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b, int64_t row) {
+  int64_t tokens = p->r->spec->weights.tokens;
+  gr_text t = gr_text_make(a);
+  gr_text_put(&t, "{\"input\": ");
+  gr_text_json(&t, gr_dataset_sample_name(a, p->r->spec->data, b->sample[row]));
+  if (p->made) {
+    gr_text_put(&t, ", ");
+    put_decoded(p, &t, p->made + row * tokens, tokens);
+  } else {
+    put_outputs(p, &t, b, row);
   }
   gr_text_put(&t, "}");
   return t.at;
@@ -255,14 +269,24 @@ static gr_status gather(predictions *p, gr_arena *a, const gr_text *mine) {
   return GR_OK;
 }
 
-static gr_status take(void *self, const gr_batch *b) {
-  predictions *p = self;
+static gr_status view_outputs(predictions *p, const gr_batch *b) {
   outputs *all = &p->in[b->bucket];
   for (int i = 0; i < all->n; i++)
     GR_TRY(gr_exec_view(p->r->exec, &all->of[i].from, all->of[i].staging, &all->of[i].at));
-  gr_arena *a = gr_arena_create();
+  return GR_OK;
+}
+
+static gr_status take_batch(predictions *p, gr_arena *a, const gr_batch *b) {
+  int64_t tokens = p->r->spec->weights.tokens;
+  p->made = NULL;
+  GR_TRY(tokens ? gr_run_generate(p->r, a, b, tokens, &p->made) : view_outputs(p, b));
   gr_text mine = pack(p, a, b);
-  gr_status s = gather(p, a, &mine);
+  return gather(p, a, &mine);
+}
+
+static gr_status take(void *self, const gr_batch *b) {
+  gr_arena *a = gr_arena_create();
+  gr_status s = take_batch(self, a, b);
   gr_arena_destroy(a);
   return s;
 }

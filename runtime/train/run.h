@@ -269,6 +269,11 @@ GR_MUST_USE gr_status gr_run_use_weights(gr_run *);  // the tasks other than tra
 // ---- predict.c
 // Writes what the model predicts of the data set's samples, one JSON object a line. Collective.
 GR_MUST_USE gr_status gr_run_predict(gr_run *);
+// ---- generate.c
+// Continues each sequence of the batch, with which the program has just been run, by so many tokens:
+// *out is [rows, tokens], in the arena. GR_ERR_CONFIG if the model or the data has no tokens.
+GR_MUST_USE gr_status gr_run_generate(gr_run *, gr_arena *, const gr_batch *, int64_t tokens,
+                                      const int32_t **out);
 // ---- transfer.c
 // Looks up inputs and results of all programs once. Called after the executor is open.
 GR_MUST_USE gr_status gr_run_open_transfers(gr_run *);

@@ -19,6 +19,7 @@ typedef struct gr_weights_spec {
   const char *run;               // the folder of the run
   const char *which;             // its checkpoint: "best", "last" or a step
   const char *out;               // the file of predictions; NULL: standard output
+  int64_t tokens;                // that continue each sequence; 0: the model's predictions
   bool train, validation, json;  // which splits are evaluated, together; results as JSON
 } gr_weights_spec;
 

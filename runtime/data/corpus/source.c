@@ -44,8 +44,12 @@ static gr_status open_files(gr_corpus *c, gr_source_request *r) {
   if (strcmp(s->vocab, "bytes")) GR_TRY(gr_vocab_read(r->arena, s->vocab, -1, &c->vocab));
   c->inputs = r->n_inputs > 0;
   if (c->inputs) {
-    c->count = (uint32_t)r->n_inputs;
-    return gr_corpus_open_text(r->arena, &c->vocab, r->inputs, r->n_inputs, NULL, &c->text[0]);
+    c->count = (uint32_t)r->n_inputs, c->spec.paths = r->inputs;
+    GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, r->inputs, r->n_inputs, NULL, &c->text[0]));
+    for (int i = 0; i < r->n_inputs; i++)
+      if (!c->text[0].file[i].n)
+        return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is empty: nothing can follow", r->inputs[i]);
+    return GR_OK;
   }
   if (!s->n_paths)
     return gr_hint(
@@ -151,6 +155,14 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
   *(int32_t *)row->at[LENGTHS] = c->spec.context;
 }
 
+static void name_of(const void *self, uint32_t sample, gr_text *out) {
+  const gr_corpus *c = self;
+  if (c->inputs)
+    gr_text_put(out, c->spec.paths[sample]);
+  else
+    gr_text_printf(out, "window %u", sample);
+}
+
 // ---- Texts --------------------------------------------------------------------------------------
 
 static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
@@ -178,5 +190,6 @@ const gr_source_ops gr_source_corpus = {.name = "corpus",
                                         .fill = fill,
                                         .check = check,
                                         .metadata = metadata,
+                                        .name_of = name_of,
                                         .decode = decode,
                                         .inspect = inspect};
