@@ -193,7 +193,8 @@ struct gr_op {
   bool collective;      // all ranks of a mesh axis call it together; not allowed in a scan's body
   bool linear;          // f(a)+f(b) = f(a+b): an operand that is a partial sum gives a partial sum
   bool random;          // draws numbers from the stream in its attributes
-  bool training_only;   // in evaluation, and where attribute p is 0, the identity of operand 0
+  bool training_only;   // in evaluation, and where attribute p is 0, the identity of operand 0; or,
+                        // of any number of operands, the op with p = 0 and without the step number
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
   gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile,
   const char *tile_formula;  // and its formula; NULL: `formula`

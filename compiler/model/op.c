@@ -112,9 +112,10 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   return gr_hint(s, "'graphrun ops %s' lists its attributes", op->name);
 }
 
-// The random stream: the op's name and path, and a count if several ops have the same path.
-static uint64_t stream(gr_build_context *a, const gr_op *op) {
-  char *name = gr_arena_printf(a->arena, "%s:%s", op->name, a->path);
+// The random stream: what the attribute is by default, the op's path, and a count if several ops
+// have both in common.
+static uint64_t stream(gr_build_context *a, const gr_attr *f) {
+  char *name = gr_arena_printf(a->arena, "%s:%s", f->default_value, a->path);
   uint32_t uses = 0;
   gr_map_find(&a->streams, name, &uses);
   gr_map_put(&a->streams, name, uses + 1);
@@ -134,7 +135,7 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
     bool given = gr_conf_member(use, f->name) != NULL;
     if (f->kind == GR_ATTR_STREAM)
-      *(uint64_t *)((char *)attr + f->offset) = stream(a, op);
+      *(uint64_t *)((char *)attr + f->offset) = stream(a, f);
     else if (!strcmp(f->name, "seed") && !given)
       *(int64_t *)((char *)attr + f->offset) = (int64_t)a->request->seed;
     else if (!f->default_value && !given)
@@ -164,6 +165,12 @@ static bool is_left_out(gr_build_context *a, const gr_op *op, const void *attr) 
   if (p && p->kind == GR_ATTR_FLOAT && *(const double *)((const char *)attr + p->offset) == 0)
     return true;
   return a->request->purpose == GR_EVAL;
+}
+
+// An op that also drops, besides what it is for, is emitted with p = 0.
+static void set_no_dropout(const gr_op *op, void *attr) {
+  const gr_attr *p = find_attr(op, "p");
+  if (p) *(double *)((char *)attr + p->offset) = 0;
 }
 
 static gr_val step_number(gr_build_context *a) {
@@ -219,13 +226,16 @@ gr_status gr_model_op(gr_build_context *a, const gr_op *op, gr_conf *use, gr_bin
   void *attr = gr_arena_alloc(a->arena, op->attr_size + 8);
   GR_TRY(operands(a, use->items[0], given, &n));
   GR_TRY(attributes(a, op, use, attr));
+  bool drops_too = op->training_only && op->n_in == GR_ANY;  // an operand more if p is not 0
   bool needs_step = op->random && n && op->n_in == n + 1;
   GR_TRY(check_arity(op, use, n + needs_step));
-  if (n && !given[0].number && is_left_out(a, op, attr)) {
+  bool left_out = n && !given[0].number && is_left_out(a, op, attr);
+  if (left_out && !drops_too) {
     *out = (gr_binding){.depth = a->depth, .n = 1, .v = {given[0].v}};
     return GR_OK;
   }
-  if (needs_step) given[n++] = (gr_operand){.v = step_number(a)};
+  if (left_out) set_no_dropout(op, attr);
+  if (needs_step || (drops_too && !left_out)) given[n++] = (gr_operand){.v = step_number(a)};
   if (n && gr_is(given[0].v))
     count_axes(op, gr_at(gr_model_builder(a)->g, given[0].v)->type.rank, attr);
   free_first_axis(op, gr_model_builder(a)->g, &given[0], attr);

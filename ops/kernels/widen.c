@@ -81,7 +81,7 @@ size_t gr_widened_scratch(const gr_op_call *s, size_t own) {
 }
 
 gr_status gr_run_widened(const gr_launch *l, gr_kernel kernel) {
-  enum { MOST = 4 };  // operands or results of ops with a fast kernel
+  enum { MOST = 8 };  // operands or results of ops with a fast kernel
   gr_type in[MOST], out[MOST];
   const void *x[MOST];
   void *y[MOST];

@@ -467,4 +467,35 @@ def batch_norm_cases():
 
 batch_norm_cases()
 
+# ---- Attention: [n, t, h, d], which PyTorch wants as [n, h, t, d] --------------------------------
+
+
+def attention(causal, scale=None):
+    def f(q, k, v, n=None):
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+        if causal:
+            seen = seen.tril()
+        if n is not None:  # a sample without keys weighs all of them alike, whatever the products
+            seen = seen & (torch.arange(k.shape[-2]) < n.reshape(-1, 1, 1, 1))
+            seen = seen | (n == 0).reshape(-1, 1, 1, 1)
+            q = q * (n > 0).reshape(-1, 1, 1, 1)
+        y = F.scaled_dot_product_attention(q, k, v, seen, scale=scale)
+        return y.transpose(1, 2)
+    return f
+
+
+case("attention", "", [normal(2, 5, 3, 4), normal(2, 5, 3, 4), normal(2, 5, 3, 4)], attention(False))
+case("attention", "causal=true", [normal(2, 5, 3, 4), normal(2, 5, 3, 4), normal(2, 5, 3, 4)],
+     lambda q, k, v: F.scaled_dot_product_attention(
+         q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=True).transpose(1, 2))
+case("attention", "scale=0.9", [normal(2, 3, 2, 20), normal(2, 7, 2, 20), normal(2, 7, 2, 18)],
+     attention(False, 0.9))
+case("attention", "", [normal(4, 3, 2, 4), normal(4, 6, 2, 4), normal(4, 6, 2, 3), ints([6, 0, 1, 4])],
+     attention(False))
+case("attention", "causal=true",
+     [normal(4, 6, 2, 4), normal(4, 5, 2, 4), normal(4, 5, 2, 3), ints([5, 0, 1, 9])], attention(True))
+case("attention", "", [normal(2, 3, 2, 4), normal(2, 5, 2, 4), normal(2, 5, 2, 4), ints([5, 2])],
+     attention(False), grads=False)
+
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

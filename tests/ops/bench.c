@@ -168,6 +168,7 @@ static const struct tolerance {
     {"matmul", 1e-4},  // sums of thousands of products, in f32
     {"conv3d", 1e-4},
     {"conv_grad_w", 1e-4},
+    {"attention_grad", 5e-4},  // the weights of its cases do not add up to 1
 };
 
 static struct tolerance tolerance_of(const gr_op *op) {

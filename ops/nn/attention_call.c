@@ -1,0 +1,166 @@
+// attention_call.c - what calls of attention and of its gradient have in common: operands, sizes,
+// masks, and launches on a GPU. See attention.h.
+#include <math.h>
+#include <stdio.h>
+#include "base/arena.h"
+#include "ops/kernels/operands.h"
+#include "ops/nn/attention.h"
+#include "ops/ops.h"
+
+// ---- Operands -----------------------------------------------------------------------------------
+
+static bool is_gradient(const gr_op *op) { return op == &gr_op_attention_grad; }
+static int first_of(const gr_op *op) { return is_gradient(op) ? ATTENTION_GRAD_IN : ATTENTION_IN; }
+static bool drops(const gr_op_call *s) { return ((const struct attention *)s->attr)->p > 0; }
+
+// Lengths, and last the step number, follow the `first` operands.
+static bool has_lengths(int n_in, int first, bool dropped) { return n_in > first + dropped; }
+
+void gr_attention_index_spec(const gr_op_call *s, char buf[128]) {
+  int first = first_of(s->op);
+  snprintf(buf, 128, "nThD,nShD,nShE%s%s%s->%s", is_gradient(s->op) ? ",nThE,nThE,nhT" : "",
+           has_lengths(s->n_in, first, drops(s)) ? ",n" : "", drops(s) ? "," : "",
+           is_gradient(s->op)                         ? "nThD,nShD,nShE"
+           : s->op == &gr_op_attention_with_residuals ? "nThE,nhT"
+                                                      : "nThE");
+}
+
+gr_status gr_attention_infer(gr_op_call *s) {
+  int first = first_of(s->op);
+  const struct attention *a = s->attr;
+  GR_TRY(gr_require_operands(s, first + drops(s), first + 1 + drops(s)));
+  GR_TRY(gr_require_float(s, ATTENTION_Q, "queries"));
+  GR_TRY(gr_require_float(s, ATTENTION_K, "keys"));
+  GR_TRY(gr_require_float(s, ATTENTION_V, "values"));
+  if (has_lengths(s->n_in, first, drops(s))) GR_TRY(gr_require_ints(s, first, "lengths"));
+  if (drops(s)) GR_TRY(gr_require_ints(s, s->n_in - 1, "steps"));
+  if (!(a->p >= 0 && a->p < 1))
+    return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "attention with p %g is not possible", a->p),
+                   "p is the probability that a weight is dropped, at least 0 and below 1");
+  if (!isfinite(a->scale))
+    return gr_hint(
+        gr_fail(GR_ERR_TYPE, s->loc, "attention with scale %g is not possible", a->scale),
+        "0, the default, is 1 / sqrt(d)");
+  return GR_OK;
+}
+
+// Where in the global value the part of result 0 begins along a dimension, and the whole size.
+static int64_t begin_of(const gr_launch *l, int dim, int64_t *whole) {
+  int64_t from = 0, size = l->out_type[0].dim[dim];
+  for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {  // as gr_global_index
+    if (l->out_layout[0].at[a] != dim) continue;
+    from += l->coord[a] * size;
+    size *= l->mesh->axis[a].size;
+  }
+  *whole = size;
+  return from;
+}
+
+gr_attention gr_attention_of(const gr_launch *l) {
+  const struct attention *given = l->attr;
+  const gr_type *q = &l->in_type[ATTENTION_Q], *v = &l->in_type[ATTENTION_V];
+  int64_t samples;
+  int first = l->n_out == 3 ? ATTENTION_GRAD_IN : ATTENTION_IN;
+  gr_attention a = {.n = q->dim[0],
+                    .t = q->dim[1],
+                    .s = v->dim[1],
+                    .heads = q->dim[2],
+                    .d = q->dim[3],
+                    .e = v->dim[3],
+                    .causal = given->causal,
+                    .drops = given->p > 0};
+  a.scale = given->scale != 0 ? given->scale : 1 / sqrt((double)a.d);
+  a.least = (uint32_t)(given->p * 4294967296.0), a.keep = 1 / (1 - given->p);
+  a.rng = (gr_rng){.seed = (uint64_t)given->seed, .stream = given->stream};
+  a.first_sample = begin_of(l, 0, &samples), a.first_head = begin_of(l, 2, &a.all_heads);
+  if (!l->in) return a;
+  if (has_lengths(l->n_in, first, a.drops)) a.lengths = l->in[first];
+  if (a.drops)
+    a.rng.step = (uint64_t)(int64_t)gr_get(l->in[l->n_in - 1], l->in_type[l->n_in - 1].dtype, 0);
+  return a;
+}
+
+bool gr_attention_is_uniform(const gr_attention *a, int64_t sample) {
+  return a->lengths && a->lengths[sample] <= 0;
+}
+
+int64_t gr_attention_seen(const gr_attention *a, int64_t sample, int64_t i) {
+  if (gr_attention_is_uniform(a, sample)) return a->s;
+  int64_t n = a->lengths ? gr_min_i64(a->lengths[sample], a->s) : a->s;
+  return a->causal ? gr_min_i64(n, i + 1) : n;
+}
+
+// ---- Of the reference ---------------------------------------------------------------------------
+
+int64_t gr_attention_at_row(const gr_attention_row *r) {
+  return (r->sample * r->a.t + r->i) * r->a.heads + r->head;
+}
+int64_t gr_attention_at_key(const gr_attention_row *r, int64_t j) {
+  return (r->sample * r->a.s + j) * r->a.heads + r->head;
+}
+
+double gr_attention_score(const gr_attention_row *r, int64_t j) {
+  const gr_launch *l = r->l;
+  double sum = 0;
+  if (gr_attention_is_uniform(&r->a, r->sample)) return 0;
+  for (int64_t c = 0; c < r->a.d; c++)
+    sum += IN(ATTENTION_Q, gr_attention_at_row(r) * r->a.d + c) *
+           IN(ATTENTION_K, gr_attention_at_key(r, j) * r->a.d + c);
+  return sum * r->a.scale;
+}
+
+double gr_attention_kept(const gr_attention_row *r, int64_t j) {
+  if (!r->a.drops) return 1;
+  uint64_t index = gr_attention_index(&r->a, r->sample, r->head, r->i) + (uint64_t)j;
+  return gr_rng_u32(&r->a.rng, index) >= r->a.least ? r->a.keep : 0;
+}
+
+int64_t gr_attention_pairs(const gr_op_call *s) {
+  const gr_type *q = &s->in[ATTENTION_Q];
+  int64_t t = q->dim[1], keys = s->in[ATTENTION_K].dim[1], seen = t * keys;
+  if (((const struct attention *)s->attr)->causal) {
+    int64_t few = gr_min_i64(t, keys);
+    seen = few * (few + 1) / 2 + (t - few) * keys;
+  }
+  return q->dim[0] * q->dim[2] * seen;
+}
+
+// ---- On a GPU -----------------------------------------------------------------------------------
+
+GR_CU(tile);
+GR_CU(attention_tile);
+
+gr_gpu_kernel *gr_attention_kernel(gr_gpu_call *g, const char *text, const char *entry,
+                                   int64_t blocks, int64_t cols) {
+  const gr_op_call *s = g->call;
+  int first = first_of(s->op);
+  gr_launch l = {.attr = s->attr, .n_in = s->n_in, .n_out = s->n_out};
+  l.in_type = s->in, l.out_type = s->out;
+  if (g->where) l.out_layout = g->where->out_layout, l.mesh = g->where->mesh;
+  if (g->where) l.coord = g->where->coord;
+  gr_attention a = gr_attention_of(&l);
+  text = gr_arena_printf(g->arena, "%s%s%s", gr_cu_tile, gr_cu_attention_tile, text);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, text, entry, blocks * GR_GPU_BLOCK, GR_GPU_BLOCK);
+  gr_gpu_define(g, k, "LENGTHS", "%d", has_lengths(s->n_in, first, a.drops));
+  gr_gpu_define(g, k, "DROPS", "%d", a.drops);
+  gr_gpu_define(g, k, "COLS", "%d", (int)cols);
+  const int64_t sizes[] = {a.t, a.s, a.heads, a.d, a.e, a.causal};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) gr_gpu_int(k, sizes[i]);
+  gr_gpu_real(k, a.scale);
+  gr_gpu_int(k, (int64_t)gr_rng_key(&a.rng)), gr_gpu_int(k, a.least), gr_gpu_real(k, a.keep);
+  gr_gpu_int(k, a.first_sample), gr_gpu_int(k, a.first_head), gr_gpu_int(k, a.all_heads);
+  return k;
+}
+
+enum { TILE = 64 };  // GR_TILE of tile.cu
+static int64_t tiles(int64_t n) { return (n + TILE - 1) / TILE; }
+
+void gr_attention_tile_kernel(gr_gpu_call *g, const char *text, const char *entry, int64_t rows,
+                              int64_t width, int64_t most) {
+  const gr_type *q = &g->call->in[ATTENTION_Q];
+  if (q->dtype == GR_F64) most /= 2;
+  int64_t cols = gr_min_i64(most, tiles(width)), parts = (tiles(width) + cols - 1) / cols;
+  gr_gpu_kernel *k =
+      gr_attention_kernel(g, text, entry, q->dim[0] * q->dim[2] * tiles(rows) * parts, cols);
+  gr_gpu_int(k, tiles(rows)), gr_gpu_int(k, parts);
+}

@@ -1,0 +1,138 @@
+// attention_grad.c - the gradients of attention (attention.c), from weights that are computed again
+// from the log of each row's sum of exponentials.
+#include <math.h>
+#include <string.h>
+#include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/operands.h"
+#include "ops/kernels/widen.h"
+#include "ops/nn/attention.h"
+#include "ops/ops.h"
+
+static gr_status infer(gr_op_call *s) {
+  GR_TRY(gr_attention_infer(s));
+  GR_TRY(gr_require_float(s, ATTENTION_Y, "the result"));
+  GR_TRY(gr_require_float(s, ATTENTION_DY, "the gradient"));
+  if (s->in[ATTENTION_LSE].dtype == GR_F32) return GR_OK;
+  return gr_require_float(s, ATTENTION_LSE, "the log of sums");
+}
+
+// The sums of a head's gradients, in double.
+typedef struct sums {
+  double *dq, *dk, *dv;
+} sums;
+
+static void row_backward(const gr_attention_row *r, const sums *to) {
+  const gr_launch *l = r->l;
+  const gr_attention *a = &r->a;
+  double lse = IN(ATTENTION_LSE, (r->sample * a->heads + r->head) * a->t + r->i), delta = 0;
+  double scale = gr_attention_is_uniform(a, r->sample) ? 0 : a->scale;
+  for (int64_t c = 0; c < a->e; c++)
+    delta += IN(ATTENTION_Y, gr_attention_at_row(r) * a->e + c) *
+             IN(ATTENTION_DY, gr_attention_at_row(r) * a->e + c);
+  memset(to->dq, 0, sizeof *to->dq * (size_t)a->d);
+  for (int64_t j = 0, n = gr_attention_seen(a, r->sample, r->i); j < n; j++) {
+    double w = exp(gr_attention_score(r, j) - lse), m = gr_attention_kept(r, j), dw = 0;
+    for (int64_t c = 0; c < a->e; c++) {
+      double dy = IN(ATTENTION_DY, gr_attention_at_row(r) * a->e + c);
+      dw += dy * IN(ATTENTION_V, gr_attention_at_key(r, j) * a->e + c);
+      to->dv[j * a->e + c] += w * m * dy;
+    }
+    double ds = scale != 0 ? w * (m * dw - delta) * scale : 0;
+    for (int64_t c = 0; c < a->d && scale != 0; c++) {
+      to->dq[c] += ds * IN(ATTENTION_K, gr_attention_at_key(r, j) * a->d + c);
+      to->dk[j * a->d + c] += ds * IN(ATTENTION_Q, gr_attention_at_row(r) * a->d + c);
+    }
+  }
+  for (int64_t c = 0; c < a->d; c++) OUT(0, gr_attention_at_row(r) * a->d + c, to->dq[c]);
+}
+
+static gr_status cpu(const gr_launch *l) {
+  gr_attention_row r = {.l = l, .a = gr_attention_of(l)};
+  const gr_attention *a = &r.a;
+  sums to = {l->scratch, (double *)l->scratch + a->d, (double *)l->scratch + a->d * (1 + a->s)};
+  for (r.sample = 0; r.sample < a->n; r.sample++)
+    for (r.head = 0; r.head < a->heads; r.head++) {
+      memset(to.dk, 0, sizeof *to.dk * (size_t)(a->s * (a->d + a->e)));
+      for (r.i = 0; r.i < a->t; r.i++) row_backward(&r, &to);
+      for (int64_t j = 0; j < a->s; j++) {
+        for (int64_t c = 0; c < a->d; c++)
+          OUT(1, gr_attention_at_key(&r, j) * a->d + c, to.dk[j * a->d + c]);
+        for (int64_t c = 0; c < a->e; c++)
+          OUT(2, gr_attention_at_key(&r, j) * a->e + c, to.dv[j * a->e + c]);
+      }
+    }
+  return GR_OK;
+}
+
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_attention_grad_f32); }
+static gr_kernel fast(const gr_op_call *s) {
+  return gr_by_width(s, gr_attention_grad_f32, run_narrow);
+}
+
+static size_t scratch(const gr_op_call *s) {
+  int64_t d = s->in[ATTENTION_Q].dim[3], e = s->in[ATTENTION_V].dim[3];
+  size_t plain = sizeof(double) * (size_t)(d + s->in[ATTENTION_K].dim[1] * (d + e));
+  size_t wide = gr_widened_scratch(s, gr_attention_grad_f32_scratch(s));
+  return plain > wide ? plain : wide;
+}
+
+// q k' again, dy v', w' dy, ds k and ds' q.
+static int64_t flops(const gr_op_call *s) {
+  return 2 * gr_attention_pairs(s) *
+         (3 * s->in[ATTENTION_Q].dim[3] + 2 * s->in[ATTENTION_V].dim[3]);
+}
+
+GR_CU(attention_grad);
+
+static gr_status gpu(gr_gpu_call *g) {
+  enum { WARPS = GR_GPU_BLOCK / 32 };
+  const gr_type *q = &g->call->in[ATTENTION_Q], *v = &g->call->in[ATTENTION_V];
+  int64_t rows = gr_rows(q);
+  gr_gpu_take_scratch(g, gr_gpu_wide(q->dtype) * (size_t)rows);
+  gr_gpu_kernel *k = gr_attention_kernel(g, gr_cu_attention_grad, "attention_delta",
+                                         (rows + WARPS - 1) / WARPS, 1);
+  gr_gpu_int(k, rows);
+  gr_attention_tile_kernel(g, gr_cu_attention_grad, "attention_rows", q->dim[1], gr_last(q), 2);
+  gr_attention_tile_kernel(g, gr_cu_attention_grad, "attention_keys", v->dim[1],
+                           gr_max_i64(gr_last(q), gr_last(v)), 2);
+  return GR_OK;
+}
+
+#define WITH(...) .attr = (&(struct attention){__VA_ARGS__})
+static const gr_case cases[] = {
+    {{"f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,6,5]"},
+     WITH(0)},
+    {{"f32[6,7,2,20]", "f32[6,9,2,20]", "f32[6,9,2,17]", "f32[6,7,2,17]", "f32[6,7,2,17]",
+      "f32[6,2,7]", "i32[6]"},
+     WITH(0),
+     .fill = "nnnnnnl"},
+    {{"f32[2,2,2,2]", "f32[2,257,2,2]", "f32[2,257,2,1]", "f32[2,2,2,1]", "f32[2,2,2,1]",
+      "f32[2,2,2]", "i32[]"},
+     WITH(.p = 0.3, .seed = 1, .stream = 2),
+     .fill = "nnnnnni"},
+    {{"f32[2,129,2,2]", "f32[2,3,2,2]", "f32[2,3,2,2]", "f32[2,129,2,2]", "f32[2,129,2,2]",
+      "f32[2,2,129]", "i32[2]", "i32[]"},
+     WITH(0, 1, 0.2, 1, 2),
+     .fill = "nnnnnpii"},
+    {{0}},
+};
+
+const gr_op gr_op_attention_grad = {
+    .name = "attention_grad",
+    .doc =
+        "The gradients of attention with respect to q, k and v, from them, y, dy, the log of sums, "
+        "the lengths and the step.",
+    .n_in = GR_ANY,
+    .n_out = 3,
+    .attr_size = sizeof(struct attention),
+    .attrs = gr_attention_attrs,
+    .index_spec_of = gr_attention_index_spec,
+    .infer = infer,
+    .flops = flops,
+    .random = true,
+    .cpu = cpu,
+    .fast = fast,
+    .scratch = scratch,
+    .gpu = gpu,
+    .cases = cases,
+};
