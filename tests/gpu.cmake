@@ -23,7 +23,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endfunction()
   set(at gpu/standin)
   standin(cuda libcuda.so.1 "cu*; standin_*;" ${at}/core.c ${at}/fault.c ${at}/work.c ${at}/queue.c
-    ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/graph.c ${at}/module.c ${at}/exec.c)
+    ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/graph.c ${at}/loop.c ${at}/module.c ${at}/exec.c)
   standin(nvrtc libnvrtc.so.13 "nvrtc*;" ${at}/nvrtc.c ${at}/nvrtc_rewrite.c)
   standin(cublaslt libcublasLt.so.13 "cublasLt*;" ${at}/cublaslt.c)
   if(EXISTS ${GR_CUDA_INCLUDE}/nvtx3/nvToolsExt.h)

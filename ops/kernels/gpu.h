@@ -119,6 +119,7 @@ struct gr_gpu_call {
   size_t shared;      // bytes of shared memory that a block can have there; 0 while a plan is made
   gr_arena *arena;    // for generated text; lives as long as the program
   size_t scratch;     // bytes of working memory that the launches need; it is 256-byte aligned
+                      // (with an error: that a device may use to run the call in another way)
   int n;
   gr_gpu_launch *launch;  // GR_GPU_LAUNCHES of them
 };

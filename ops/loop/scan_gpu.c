@@ -105,6 +105,7 @@ static gr_scan_writer *open_writer(gr_gpu_call *c) {
 gr_status gr_scan_gpu(gr_gpu_call *c) {
   gr_scan_writer *w = open_writer(c);
   const gr_scan *s = w->s;
+  c->scratch = gr_scan_repeat_bytes(s);
   if (!takes(w)) return gr_gpu_refuse(c->call);
   gr_scan_divide(w);
   gr_scan_order(w);

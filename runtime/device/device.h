@@ -77,6 +77,27 @@ typedef enum gr_device_event {
   GR_EVENT_COUNT = GR_EVENT_REDUCED + GR_BESIDE,
 } gr_device_event;
 
+// A copy in each step of a loop: the addresses are those of the first step, and the strides the
+// bytes from step to step.
+typedef struct gr_device_slice {
+  void *to;
+  const void *from;
+  size_t bytes;
+  ptrdiff_t to_stride, from_stride;
+} gr_device_slice;
+
+// A loop whose body is the same in every step: what changes is copied to fixed addresses before it,
+// and from them after it.
+enum { GR_LOOP_BEFORE, GR_LOOP_AFTER, GR_LOOP_CARRIES, GR_LOOP_COPIES };
+typedef struct gr_device_loop {
+  int64_t steps;
+  void *counter;  // 8 bytes of the device's memory, for the number of the step
+  gr_device_slice *slice[GR_LOOP_COPIES];
+  int n[GR_LOOP_COPIES];
+  gr_status (*body)(void *arg);  // enqueues it
+  void *arg;
+} gr_device_loop;
+
 struct gr_device_ops {
   const char *name, *doc;  // the value of the key `device`; one line
   bool gpu;                // plans for it are made for GPUs (gr_plan.gpu)
@@ -117,6 +138,11 @@ struct gr_device_ops {
   // same addresses each time, so that the device may record them and replay the record instead of
   // another call. NULL: it is called for each run.
   gr_status (*run)(gr_device *, const gr_graph *, gr_status (*issue)(void *arg), void *arg);
+
+  // Runs a loop, of which `issue` above enqueues the body once. The first is called for each such
+  // loop before `ready`. NULL: the executor enqueues each step.
+  gr_status (*loop_open)(gr_device *, const gr_op_call *);
+  gr_status (*loop)(gr_device *, const gr_device_loop *);
 
   // For devices that check, trace or capture what runs; NULL: not called. `begin` and `end` are
   // around each run of a graph: a program, or one step of a loop's body. `node` comes before each

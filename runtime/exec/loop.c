@@ -9,6 +9,10 @@
 //   IN_PLACE         the next value overwrites the last carry
 //   DOUBLE_BUFFERED  the last carry and the next value's memory in the block swap each step
 //   COPIED           the next value is copied to the last carry when the step ends
+//
+// A device that repeats a captured body (gr_device_ops.loop) gets one of fixed pointers: sequences
+// and yields have windows in working memory, to and from which each step's slices are copied, and
+// all carries that would move are copied.
 #include <string.h>
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
@@ -32,7 +36,18 @@ typedef struct carry {
 typedef struct copy {
   void **to, **from;
   size_t bytes;
+  ptrdiff_t stride;  // of `to`, from step to step
 } copy;
+
+typedef struct window {  // a fixed place for the slices of a value
+  void *const *stack;    // the pointer in the loop's own launch
+  void *at;
+  size_t bytes;
+  ptrdiff_t start, stride;
+  void ***uses;  // the body's pointers to the value
+  uint32_t n_uses;
+  bool out;  // the body writes it
+} window;
 
 struct gr_exec_loop {
   gr_exec_frame frame;
@@ -42,6 +57,9 @@ struct gr_exec_loop {
   carry *carries;
   copy *copies;  // at the end of a step: yields that are not written in place
   uint32_t n_copies;
+  window *windows;  // of a loop that the device repeats; or NULL
+  uint32_t n_windows;
+  gr_device_loop repeated;
 };
 
 // Used while a loop is opened: the body's pointers to each value.
@@ -154,10 +172,44 @@ static void open_yields(gr_exec *e, gr_exec_loop *l, const gr_plan_frame *p, con
     if (p->stacked[v] == (int)j + 1) continue;
     ptrdiff_t stride = stride_of(s, v);
     void **to = GR_NEW(e->arena, void *, 1);
-    l->copies[l->n_copies++] = (copy){to, &u->at[v], gr_type_bytes(&p->g->values[v].type)};
+    l->copies[l->n_copies++] = (copy){to, &u->at[v], gr_type_bytes(&p->g->values[v].type), stride};
     l->slots[l->n_slots++] = (slot){to, &step->out[s->n_carry + (int)j],
                                     stride < 0 ? -stride * (s->steps - 1) : 0, stride};
   }
+}
+
+static void add_window(gr_exec_loop *l, const uses *u, uint32_t v, void *const *stack, char **at) {
+  ptrdiff_t stride = stride_of(l->scan, v);
+  window *w = &l->windows[l->n_windows++];
+  *w = (window){.stack = stack,
+                .at = *at,
+                .bytes = gr_type_bytes(&l->scan->body->values[v].type),
+                .start = stride < 0 ? -stride * (l->scan->steps - 1) : 0,
+                .stride = stride,
+                .uses = u->of + u->first[v],
+                .n_uses = count_uses(u, v),
+                .out = !gr_scan_is_seq(l->scan, v)};
+  *at += gr_scan_repeat_slice(l->scan, v);
+}
+
+static gr_status open_repeated(gr_exec *e, gr_exec_loop *l, const gr_plan_frame *p, const uses *u,
+                               gr_exec_step *step) {
+  const gr_device_ops *ops = e->device->ops;
+  const gr_scan *s = l->scan;
+  gr_op_call call = {.op = step->node->op, .loc = step->node->loc};  // for messages
+  if (!ops->loop || e->opt.profile || !gr_scan_repeat_bytes(s)) return GR_OK;
+  char *at = (char *)step->l.scratch + GR_SCAN_REPEAT_COUNTER;
+  uint32_t most = (uint32_t)s->n_seq + p->g->n_results;
+  l->windows = GR_NEW(e->arena, window, most + 1);
+  for (uint32_t v = 1; v <= (uint32_t)s->n_seq; v++)
+    add_window(l, u, v, (void *const *)&step->in[gr_scan_operand(s, v)], &at);
+  for (uint32_t v = 1; v < p->g->n_values; v++)
+    if (p->g->values[v].role == GR_TEMP && p->stacked[v])
+      add_window(l, u, v, &step->out[s->n_carry + p->stacked[v] - 1], &at);
+  l->repeated = (gr_device_loop){.steps = s->steps, .counter = step->l.scratch};
+  for (int k = 0; k < GR_LOOP_COPIES; k++)
+    l->repeated.slice[k] = GR_NEW(e->arena, gr_device_slice, most + (uint32_t)s->n_carry + 1);
+  return ops->loop_open(e->device, &call);
 }
 
 gr_status gr_exec_loop_open(gr_exec *e, const gr_plan_frame *p, char *base, gr_exec_step *step) {
@@ -171,7 +223,7 @@ gr_status gr_exec_loop_open(gr_exec *e, const gr_plan_frame *p, char *base, gr_e
   open_yields(e, l, p, &u, step);
   for (int k = 0; k < l->scan->n_carry; k++) open_carry(l, p, &u, base, k, step);
   sort_slots(l);
-  return GR_OK;
+  return open_repeated(e, l, p, &u, step);
 }
 
 // ---- Running -------------------------------------------------------------------------------
@@ -228,10 +280,63 @@ static gr_status note_loop(gr_status s, const gr_exec_step *step, const char *wh
   return gr_note(s, step->node->loc, "while %s a scan", when);
 }
 
+// ---- Running a body that the device repeats -----------------------------------------------------
+
+static void add_slice(gr_device_loop *r, int when, void *to, ptrdiff_t to_stride, const void *from,
+                      ptrdiff_t from_stride, size_t bytes) {
+  r->slice[when][r->n[when]++] = (gr_device_slice){to, from, bytes, to_stride, from_stride};
+}
+
+// Points the body to fixed addresses, and lists what is copied.
+static gr_status enter_repeated(gr_device *d, gr_exec_loop *l) {
+  gr_device_loop *r = &l->repeated;
+  memset(r->n, 0, sizeof r->n);
+  for (const slot *s = l->slots, *end = s + l->n_slots; s < end; s++)
+    *s->at = (char *)*s->from + s->start;
+  for (const window *w = l->windows, *end = w + l->n_windows; w < end; w++) {
+    char *stack = (char *)*w->stack + w->start;
+    point(w->uses, w->n_uses, w->at);
+    if (w->out)
+      add_slice(r, GR_LOOP_AFTER, stack, w->stride, w->at, 0, w->bytes);
+    else
+      add_slice(r, GR_LOOP_BEFORE, w->at, 0, stack, w->stride, w->bytes);
+  }
+  for (int k = 0; k < l->scan->n_carry; k++) {
+    const carry *c = &l->carries[k];
+    GR_TRY(c->init ? d->ops->copy(d, *c->last, *c->init, c->bytes)
+                   : d->ops->fill(d, *c->last, 0, c->bytes));
+    if (moves(c)) point(c->reads, c->n_reads, *c->last);
+    if (c->how == GR_CARRY_DOUBLE_BUFFERED) point(c->writes, c->n_writes, c->own);
+    if (moves(c) || c->how == GR_CARRY_COPIED)
+      add_slice(r, GR_LOOP_CARRIES, *c->last, 0, *c->next, 0, c->bytes);
+  }
+  for (const copy *y = l->copies, *end = y + l->n_copies; y < end; y++)
+    add_slice(r, GR_LOOP_AFTER, *y->to, y->stride, *y->from, 0, y->bytes);
+  return GR_OK;
+}
+
+typedef struct body {
+  gr_exec *e;
+  gr_exec_loop *l;
+} body;
+
+static gr_status run_body(void *arg) {
+  const body *b = arg;
+  return gr_note(gr_exec_frame_run(b->e, &b->l->frame), GR_NOWHERE, "in a scan");
+}
+
+static gr_status run_repeated(gr_exec *e, gr_exec_step *step) {
+  gr_exec_loop *l = step->loop;
+  GR_TRY(note_loop(enter_repeated(e->device, l), step, "entering"));
+  l->repeated.body = run_body, l->repeated.arg = &(body){e, l};
+  return e->device->ops->loop(e->device, &l->repeated);
+}
+
 gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
   gr_exec_loop *l = step->loop;
   int64_t steps = l->scan->steps;
   gr_device *d = e->device;
+  if (l->windows && !e->trace) return run_repeated(e, step);
   GR_TRY(note_loop(enter(d, l), step, "entering"));
   for (int64_t t = 0; t < steps; t++) {
     gr_status s = gr_exec_frame_run(e, &l->frame);

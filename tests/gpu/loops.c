@@ -58,6 +58,34 @@ gr_status loops_square(gr_arena *arena, const loops_body *o, gr_graph **out) {
   return results(b, &l, out);
 }
 
+// Small factors, so that differences in rounding do not grow from step to step.
+gr_status loops_long(gr_arena *arena, const loops_body *o, gr_graph **out) {
+  gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
+  gr_type square = {GR_F32, 2, {o->rows, o->rows}},
+          stack = {GR_F32, 3, {o->steps, o->rows, o->rows}};
+  gr_loop l;
+  uint32_t seed = o->seed;
+  gr_loop_open(&l, b, o->steps, below(&seed, 2));
+  gr_val x = gr_loop_seq(&l, leaf(b, GR_INPUT, "x", 0, stack));
+  gr_val w = gr_loop_const(&l, leaf(b, GR_INPUT, "w", 0, square));
+  gr_val c0 = gr_loop_carry(&l, leaf(b, GR_INPUT, "c", 0, square), "c");
+  gr_val c1 = gr_loop_zero(&l, square, "z");
+  gr_val c2 = gr_loop_carry(&l, leaf(b, GR_INPUT, "c", 1, square), "c");
+  gr_val turned = gr_transpose(&l.b, c0, (gr_ints){2, {1, 0}});
+  gr_val product = gr_scale(&l.b, gr_matmul(&l.b, turned, w, false, true), 0.3);
+  gr_val next = gr_tanh(&l.b, gr_add(&l.b, product, x));
+  gr_val sum = gr_add(&l.b, gr_scale(&l.b, c1, 0.5), below(&seed, 2) ? c0 : next);
+  gr_val mixed = gr_mul(&l.b, gr_add(&l.b, c2, sum), x);
+  gr_loop_next(&l, c0, next);
+  gr_loop_next(&l, c1, sum);
+  gr_loop_next(&l, c2, below(&seed, 2) ? x : below(&seed, 2) ? next : turned);
+  const gr_val yields[] = {mixed, next, sum, c0, c1, c2, turned, product};
+  gr_loop_yield(&l, mixed);
+  for (int i = 0; i < YIELDS; i++) gr_loop_yield(&l, yields[below(&seed, 8)]);
+  gr_loop_close(&l);
+  return results(b, &l, out);
+}
+
 // ---- Rows of a batch ---------------------------------------------------------------------------
 
 // Columns: values of a few are computed by all blocks, and the others are not multiples of them

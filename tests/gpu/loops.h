@@ -15,5 +15,8 @@ GR_MUST_USE gr_status loops_square(gr_arena *, const loops_body *, gr_graph **ou
 // casts; some values are f32 where the dtype is narrower. Their inputs are inputs of the graph, or,
 // if it is to be trained, its weights. Results are out0, out1, ...
 GR_MUST_USE gr_status loops_batch(gr_arena *, const loops_body *, gr_graph **out);
+// One with a node that is no part of such a kernel, and so many steps that a captured program
+// repeats the body. rows: at least 2; f32.
+GR_MUST_USE gr_status loops_long(gr_arena *, const loops_body *, gr_graph **out);
 // The program of a training step of loops_batch, whose products are of the dtype.
 GR_MUST_USE gr_status loops_train(gr_arena *, const loops_body *, gr_graph **out);

@@ -45,8 +45,21 @@ static double *take(gr_exec *e, const gr_exec_tensor *t, double *out) {
   return out;
 }
 
-// Runs a graph on a device, and reads its results and states, one after the other.
-static void run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, double *out) {
+// The nodes of the programs that a device has captured.
+static int count_captured(gr_exec *e, gr_arena *arena) {
+  gr_text t = gr_text_make(arena);
+  const gr_device *d = gr_exec_device(e);
+  int n = 0;
+  if (!d->ops->report) return 0;
+  d->ops->report(d, &t);
+  const char *at = strstr(t.at, "captured, of ");
+  if (!at || sscanf(at, "captured, of %d nodes", &n) != 1) return 0;
+  return n;
+}
+
+// Runs a graph on a device so often, and reads its results and states, one after the other. Returns
+// the nodes that were captured.
+static int run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, int runs, double *out) {
   gr_plan *plan;
   gr_exec *e;
   gr_compiled c = {.kind = "train", .bucket = "", .g = g, .gpu = on->gpu};
@@ -61,7 +74,7 @@ static void run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, dou
     gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
     fill(e, &t, plan->states[i].name);
   }
-  MUST(gr_exec_run(e, plan->programs));
+  while (runs--) MUST(gr_exec_run(e, plan->programs));
   for (uint32_t k = 0; k < g->n_results; k++) {
     gr_exec_tensor t = gr_exec_result(e, plan->programs, g->result_names[k]);
     out = take(e, &t, out);
@@ -70,7 +83,9 @@ static void run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, dou
     gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
     out = take(e, &t, out);
   }
+  int captured = count_captured(e, arena);
   gr_exec_close(e);
+  return captured;
 }
 
 // ---- Comparing ---------------------------------------------------------------------------------
@@ -132,8 +147,8 @@ static void one(const kind *k, uint32_t seed, seen *out) {
   if (k->make != loops_train && seed % 2)
     MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer = "sgd"}, &g));
   look(arena, g, out);
-  run(g, arena, &gr_device_cpu, want);
-  run(g, arena, device, got);
+  run(g, arena, &gr_device_cpu, 1, want);
+  run(g, arena, device, 1, got);
   double off = worst_of(got, want, MOST);
   CHECK(off <= k->tolerance, "%s of %s, seed %u: off by %g", k->name, gr_dtypes[k->dtype].name,
         seed, off);
@@ -153,10 +168,32 @@ static void random_bodies(void) {
   CHECK(last || all.waits > all.loops / 3, "the bodies are too tame");
 }
 
+// Bodies that are no kernel: the first run of a program enqueues each step, the second captures the
+// body once, the third replays that.
+static void repeated_bodies(void) {
+  static double want[MOST], got[MOST];
+  MUST(gr_device_find("cuda", GR_NOWHERE, &device));
+  if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
+  for (uint32_t seed = first; seed <= (last ? last : 3); seed++)
+    for (int runs = 1; runs <= 3; runs += 2) {
+      gr_arena *arena = gr_arena_create();
+      gr_graph *g;
+      loops_body o = {seed, 300, 5, GR_F32};
+      memset(want, 0, sizeof want), memset(got, 0, sizeof got);
+      MUST(loops_long(arena, &o, &g));
+      run(g, arena, &gr_device_cpu, 1, want);
+      int nodes = run(g, arena, device, runs, got);
+      double off = worst_of(got, want, MOST);
+      CHECK(off <= 2e-5, "seed %u, %d runs: off by %g", seed, runs, off);
+      CHECK(runs == 1 || (nodes > 0 && nodes < 20), "%d nodes are captured", nodes);
+      gr_arena_destroy(arena);
+    }
+}
+
 int main(int argc, char **argv) {
   if (argc > 1 && atoi(argv[1]) > 0) {
     first = last = (uint32_t)atoi(argv[1]);
     argc--, argv++;
   }
-  return RUN(argc, argv, {"random_bodies", random_bodies});
+  return RUN(argc, argv, {"random_bodies", random_bodies}, {"repeated_bodies", repeated_bodies});
 }

@@ -160,8 +160,11 @@ static void add_fused(void) {
   }
 }
 
-// So are those of loops.
+// So are those of loops; the device has one around the bodies of others.
+GR_CU(repeat);
 static void add_loops(void) {
+  const gr_op_call repeated = {.op = &gr_op_scan};
+  add_source(&repeated, &(gr_gpu_kernel){.threads = 256}, gr_cu_repeat);
   enum { SEEDS = 4 };
   static gr_status (*const make[])(gr_arena *, const loops_body *, gr_graph **) = {
       loops_square, loops_batch, loops_train};

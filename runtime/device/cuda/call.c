@@ -146,6 +146,7 @@ static gr_status resolve(const gr_step *step, CUfunction *f) {
 gr_status gr_cuda_ready(gr_device *d) {
   gr_cuda *c = gr_cuda_of(d);
   GR_TRY(gr_units_build(c));
+  GR_TRY(gr_cuda_loop_ready(c));
   for (; c->pending; c->pending = c->pending->kernel.next_pending) {
     gr_unit *u = c->pending->kernel.unit;
     GR_TRY(gr_note(resolve(c->pending, &c->pending->kernel.function), u->loc,

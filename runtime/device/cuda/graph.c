@@ -3,7 +3,7 @@
 // captured.
 #include "runtime/device/cuda/parts.h"
 
-// Loops are unrolled, and each node of a graph takes memory of the driver and time to set up.
+// Short loops are unrolled, and each node of a graph takes memory of the driver and time to set up.
 enum { MOST_NODES = 100000 };
 
 struct gr_captured {
@@ -41,7 +41,9 @@ static gr_status capture(gr_cuda *c, gr_captured *p, gr_status (*issue)(void *),
   CUgraph graph = NULL;
   CUstream stream = c->stream[GR_QUEUE_COMPUTE];
   CU_TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  c->capturing = true;
   gr_status s = issue(arg);
+  c->capturing = false;
   CUresult r = gr_cu.cuStreamEndCapture(stream, &graph);
   if (!s && r) s = gr_driver_failed(r, "cuStreamEndCapture");
   s = s ? s : instantiate(c, p, graph);

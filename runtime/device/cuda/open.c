@@ -93,6 +93,7 @@ static void close(gr_device *d) {
   if (c->context) gr_cu.cuCtxSetCurrent(c->context);
   if (!drain(c)) return;  // the process is about to end with an error, and releases everything
   gr_captured_close(c);
+  gr_cuda_loop_close(c);
   gr_products_close(c);
   gr_convolutions_close(c);
   gr_units_close(c);
@@ -289,6 +290,8 @@ const gr_device_ops gr_cuda_ops = {
     .ready = gr_cuda_ready,
     .run = gr_cuda_run,
     .mark = gr_nvtx_mark,
+    .loop_open = gr_cuda_loop_open,
+    .loop = gr_cuda_loop,
     .report = report,
 };
 

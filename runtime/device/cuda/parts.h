@@ -98,6 +98,19 @@ GR_MUST_USE gr_status gr_cuda_run(gr_device *, const gr_graph *, gr_status (*iss
 void gr_captured_close(gr_cuda *);
 void gr_captured_report(const gr_cuda *, gr_text *);
 
+// ---- Loops whose body is put in line once (repeat.c) --------------------------------------------
+enum { GR_CUDA_LOOPS = 3 };  // within each other; those within are put in line step by step
+GR_MUST_USE gr_status gr_cuda_loop_open(gr_device *, const gr_op_call *);
+GR_MUST_USE gr_status gr_cuda_loop_ready(gr_cuda *);
+GR_MUST_USE gr_status gr_cuda_loop(gr_device *, const gr_device_loop *);
+void gr_cuda_loop_close(gr_cuda *);
+typedef struct gr_cuda_loops {
+  gr_unit *unit;  // NULL: there are none
+  CUfunction copy, next, end;
+  CUstream stream[GR_CUDA_LOOPS];  // for capturing bodies
+  int depth;                       // of the body that is being captured
+} gr_cuda_loops;
+
 enum { GR_CUDA_WORKSPACE = 32 << 20 };  // bytes, which cuBLASLt's fastest algorithms ask for
 struct gr_cuda {
   gr_device base;
@@ -128,6 +141,8 @@ struct gr_cuda {
   CUdeviceptr workspace;  // of cuBLASLt and cuDNN, whose work is on one queue
   bool graphs;            // programs are captured
   gr_captured *captured;
+  bool capturing;
+  gr_cuda_loops loop;
   gr_status (*watch)(void *, double waited);  // called while the host waits; NULL: not
   void *watch_arg;
   uint64_t launches;  // so far: a difference is the size of a program

@@ -30,6 +30,7 @@ typedef struct {  // what device code asks of the engine; `line` names the barri
   void (*grid_sync)(int line);
   void (*yield)(void);
   void (*trap)(const char *why);
+  void (*condition)(uint64_t loop, unsigned value);  // cudaGraphSetConditional
 } standin_engine;
 typedef struct {
   const standin_kernel *kernel;

@@ -122,6 +122,9 @@ static inline void __threadfence_system() {}
 static inline void __nanosleep(unsigned) { __si_engine->yield(); }
 static inline long long clock64() { return 0; }
 static inline int clock() { return 0; }
+extern "C" inline void cudaGraphSetConditional(unsigned long long loop, unsigned value) {
+  __si_engine->condition(loop, value);
+}
 #define __trap() __si_engine->trap("__trap()")
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class T> static inline T __ldcg(const T *p) { return *p; }

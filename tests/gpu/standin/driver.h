@@ -11,7 +11,7 @@
 enum { MAX_DEVICES = 16, SMS = 4, SM_SMEM = 228 << 10, BLOCK_SMEM = 227 << 10, PAGE = 4096 };
 #define ADDRESSES ((size_t)64 << 30)  // of a device; TSan leaves no room for more
 enum { CTX = 0x43545801, STREAM, EVENT, GRAPH, EXEC, MODULE, FUNC, DEAD };
-enum kind { MARK, COPY, SET, KERNEL, HOST, EXTERN };
+enum kind { MARK, COPY, SET, KERNEL, HOST, EXTERN, LOOP };
 enum state { PENDING, RUNNING, DONE };
 
 typedef struct CUgraphNode_st op;  // one piece of work; in a graph: the template of one
@@ -34,6 +34,8 @@ struct CUgraphNode_st {
   size_t bytes;
   const void *chain;
   const char *name;
+  CUgraph body;   // LOOP: repeated
+  uint64_t loop;  // while the condition of this number is not 0
 };
 struct CUctx_st {
   int magic;
@@ -62,7 +64,8 @@ struct CUgraph_st {
   pthread_t owner;
   CUstream origin;
   op **node;
-  int n;
+  int n, instances;
+  int body;  // it is that of a loop
 };
 struct CUgraphExec_st {
   int magic;
@@ -142,6 +145,10 @@ int si_canary(const block *b);
 CUresult si_drain(struct device *d, op *target);
 void si_some(struct device *d, int one_in);
 void *si_background(void *unused);
+// loop.c
+void si_run_loop(op *o);
+void si_begin_loops(CUgraph g);  // gives the conditions of a graph's loops their default values
+void si_drop_graph(CUgraph g);
 // queue.c
 CUresult si_illegal(const char *fn);
 CUresult si_get_stream(CUstream h, struct device *d, CUstream *s);

@@ -126,7 +126,11 @@ static void yield(void) {
   to_scheduler();
 }
 
-static const standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here};
+static void condition(uint64_t loop, unsigned value) {
+  if (!standin_condition(loop, value)) die_here("a condition of no loop that is running is set");
+}
+
+static const standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here, condition};
 
 static void enter(void) {
   x.l->kernel->call(x.l->args);

@@ -71,7 +71,12 @@ CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n) {
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long long flags) {
   API;
   NEED(g, GRAPH);
-  (void)flags, g->refs++;
+  (void)flags;
+  if (g->body) FAIL(CUDA_ERROR_INVALID_VALUE, "the body of a conditional node is instantiated");
+  for (int i = 0; i < g->n && g->instances; i++)
+    if (g->node[i]->kind == LOOP)
+      FAIL(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes is instantiated twice");
+  g->refs++, g->instances++;
   *x = calloc(1, sizeof **x);
   return **x = (struct CUgraphExec_st){EXEC, g, NULL}, CUDA_SUCCESS;
 }
@@ -79,14 +84,20 @@ CUresult cuGraphUpload(CUgraphExec x, CUstream s) {
   NEED(x, EXEC);
   return (void)s, CUDA_SUCCESS;
 }
+static int begin(void *graph) {
+  si_begin_loops(*(CUgraph *)graph);
+  return 1;
+}
 CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
   API;
   NEED_CTX(d);
   NEED(x, EXEC);
   STREAM_OF(h, s);
   if (s->capture) FAIL(CUDA_ERROR_NOT_SUPPORTED, "a graph inside a graph is not stood in for");
-  op *head = si_new_op(MARK, d, "graph begins"), *tail = si_new_op(MARK, d, "graph ends");
+  op *head = si_new_op(EXTERN, d, "graph begins"), *tail = si_new_op(MARK, d, "graph ends");
   int n = x->graph->n;
+  head->poll = begin, head->data = malloc(sizeof x->graph), head->bytes = sizeof x->graph;
+  memcpy(head->data, &x->graph, sizeof x->graph);
   op **copy_of = calloc((size_t)n + 1, sizeof *copy_of);
   si_depend(head, x->last), si_drop(x->last), x->last = si_hold(tail);
   for (int i = 0; i < n; i++) {
@@ -106,12 +117,16 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
   si_drop(head), free(copy_of);
   return e;
 }
+void si_drop_graph(CUgraph g) {
+  if (!g || --g->refs) return;
+  for (int i = 0; i < g->n; i++) si_drop(g->node[i]);
+  free(g->node), g->magic = DEAD;
+}
 CUresult cuGraphDestroy(CUgraph g) {
   API;
   NEED(g, GRAPH);
-  if (--g->refs) return CUDA_SUCCESS;
-  for (int i = 0; i < g->n; i++) si_drop(g->node[i]);
-  return free(g->node), g->magic = DEAD, CUDA_SUCCESS;
+  if (g->body) FAIL(CUDA_ERROR_INVALID_VALUE, "the body of a conditional node is destroyed");
+  return si_drop_graph(g), CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec x) {
   NEED(x, EXEC);

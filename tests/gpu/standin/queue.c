@@ -38,6 +38,9 @@ CUresult si_enqueue(CUstream s, op *o) {
       }
   if (s->capture) {
     CUgraph g = s->capture;
+    if (g->body && (o->kind == HOST || o->chain))  // a collective
+      FAIL((g->invalid = 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
+           "%s in the body of a conditional node", o->name);
     for (int i = 0; i < s->nfront; i++) si_add(&o->deps, &o->ndeps, si_hold(s->front[i]));
     for (int i = g->n - 1; o->chain && i >= 0; i--)
       if (g->node[i]->chain == o->chain) {

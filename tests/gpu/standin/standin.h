@@ -10,6 +10,7 @@ typedef struct {
   int cooperative;
   void **args;
 } standin_launch;
+int standin_condition(uint64_t loop, unsigned value);  // 0: there is no such loop that runs
 void standin_run(const standin_launch *l, uint64_t *rng);  // leaves by standin_die on errors
 void standin_where(char *text, size_t size);               // the device thread that runs now
 

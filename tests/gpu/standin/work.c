@@ -12,6 +12,7 @@ op *si_new_op(enum kind k, struct device *d, const char *name) {
 void si_drop(op *o) {
   if (!o || --o->refs) return;
   if (o->kind != HOST) free(o->data);
+  si_drop_graph(o->body);
   for (int i = 0; i < o->ndeps; i++) si_drop(o->deps[i]);
   free(o->deps), free(o->launch.args), free(o);
 }
@@ -39,6 +40,7 @@ op *si_copy_op(op *o) {
   c->refs = 1, c->owner = keep.owner, c->deps = NULL, c->ndeps = 0, c->state = PENDING;
   if (o->kind != HOST && o->data) c->data = memcpy(malloc(o->bytes + 1), o->data, o->bytes);
   if (o->kind == KERNEL) si_bind_args(c);
+  if (c->body) c->body->refs++;
   return c;
 }
 
@@ -82,6 +84,9 @@ int si_do_op(op *o) {
       break;
     case EXTERN:
       return o->poll(o->data);
+    case LOOP:
+      si_run_loop(o);
+      break;
   }
   return 1;
 }
