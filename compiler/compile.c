@@ -62,6 +62,7 @@ static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
   for (int k = 0; k < f->n_carry; k++) h = hash_number(h, f->carry[k]);
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
     h = hash_number(hash_number(h, f->scratch[i]), f->body_at[i]);
+    if (f->group_size && f->group_size[i] > 1) h = hash_number(h, f->group_size[i]);
     if (f->body[i]) h = hash_frame(h, f->body[i]);
   }
   return h;
@@ -129,7 +130,7 @@ static gr_status link_all(gr_arena *arena, int threads, const gr_compiled *c, ui
                           gr_plan **out) {
   gr_plan *p = *out = GR_NEW(arena, gr_plan, 1);
   p->mesh = c->g->mesh;
-  p->gpu = c->gpu, p->tf32 = c->tf32;
+  p->gpu = c->gpu, p->tf32 = c->tf32, p->reserved_bytes = c->reserved;
   p->states = GR_NEW(arena, gr_plan_state, count_states(c, n) + 1);
   p->programs = GR_NEW(arena, gr_program, n);
   p->n_programs = n;
@@ -168,7 +169,8 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
   *c = (gr_compiled){.kind = purpose == GR_TRAIN ? phase_names[phase] : kinds[purpose],
                      .bucket = bucket,
                      .gpu = r->options.gpu,
-                     .tf32 = r->options.tf32};
+                     .tf32 = r->options.tf32,
+                     .reserved = r->options.reserved};
   gr_options o = r->options;
   c->notes.arena = arena;
   o.notes = &c->notes, o.step_phase = phase;

@@ -37,7 +37,8 @@ GR_MUST_USE gr_status gr_plan_build(gr_arena *, const gr_plan_request *, gr_plan
 typedef struct gr_compiled {
   const char *kind, *bucket;
   const gr_graph *g;  // of one rank
-  bool gpu, tf32;     // gr_plan.gpu and .tf32; the same for all programs
+  bool gpu, tf32;     // gr_plan.gpu and .tf32; the same for all programs, as is what follows
+  size_t reserved;    // gr_plan.reserved_bytes
   gr_notes notes;
 } gr_compiled;
 // The last part of gr_plan_build: links n programs into a plan (states, memory, hash, proof).

@@ -76,6 +76,7 @@ typedef struct gr_options {
   gr_step_phase step_phase;     // which of the two programs this is, if there are several
   bool gpu;                     // the plan is for GPUs (gr_plan.gpu)
   bool tf32;                    // gr_plan.tf32
+  size_t reserved;              // gr_plan.reserved_bytes
   bool scatter;                 // reduce-scatter gradients in every micro-step, to the layout of
                                 // the moments: less memory, more communication
   const gr_layout_rule *rules;  // for weights: FSDP and tensor parallelism are rules
@@ -125,6 +126,7 @@ typedef struct gr_pass {
   bool train_only;   // skipped for eval and init programs
   bool phases_only;  // runs only for the two programs of a step with micro-batches
   bool cpu_only;     // plans for GPUs do without it
+  bool gpu_only;     // and plans for CPUs without this
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass

@@ -11,7 +11,7 @@
 //   autodiff                        grad, save_for_backward
 //   shard, and the proof of it      index_spec (or sharding_rules), linear, padding, localize
 //   loop_hoist                      index_spec
-//   buffer assignment               inplace, scratch
+//   buffer assignment               inplace, scratch, multi_tensor
 //   schedule, coalescing            collective
 //   devices                         cpu, fast, gpu, scratch
 //   fuse                            tile, tile_formula, row (or row_of)
@@ -192,6 +192,8 @@ struct gr_op {
   gr_padding padding;
   bool collective;      // all ranks of a mesh axis call it together; not allowed in a scan's body
   bool linear;          // f(a)+f(b) = f(a+b): an operand that is a partial sum gives a partial sum
+  bool multi_tensor;    // nodes of it that follow each other are launched together on GPUs: many
+                        // are small, and independent
   bool random;          // draws numbers from the stream in its attributes
   bool training_only;   // in evaluation, and where attribute p is 0, the identity of operand 0; or,
                         // of any number of operands, the op with p = 0 and without the step number

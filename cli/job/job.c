@@ -140,6 +140,7 @@ static void read_options(gr_job *j) {
                             .n_groups = s->n_groups,
                             .clip = s->clip,
                             .gpu = j->spec.device->gpu,
+                            .reserved = j->spec.device->reserved,
                             .micro_batches = s->micro_batches,
                             .zero_axis = j->mesh_config.split_axis,
                             .scatter = j->mesh_config.scatter,

@@ -19,6 +19,15 @@ static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
   return axes;
 }
 
+// Emits the sums of squares of all gradients, so that they follow each other, and GPUs launch them
+// together. What asks for one later gets it (hash-consing).
+static void emit_squares(gr_rewrite *rw) {
+  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+    const gr_value *v = &rw->old->values[i];
+    if (has_gradient(v)) gr_sum_squares(&rw->b, rw->map[v->grad.id]);
+  }
+}
+
 static int clip_group_of(const gr_rewrite *rw, const gr_value *v) {
   return gr_update_rule_of(rw->opt, v->name, v->type.rank).clip_group;
 }
@@ -86,6 +95,7 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
   bool *done = GR_NEW(rw->old->arena, bool, rw->old->n_values), several = false;
   gr_val *total = GR_NEW(rw->old->arena, gr_val, 1 + rw->opt->n_groups), all = GR_NONE;
   rw->b.loc = GR_NOWHERE, rw->b.scope = "finite_check";
+  emit_squares(rw);
   for (int k = -1; k < rw->opt->n_groups; k++) {
     total[1 + k] = sum_group(rw, k, done);
     several |= k >= 0 && gr_is(total[1 + k]);

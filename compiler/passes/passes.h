@@ -16,5 +16,6 @@ gr_status gr_pass_shard(gr_rewrite *);
 gr_status gr_pass_accumulate(gr_rewrite *);
 gr_status gr_pass_prepack_weights(gr_rewrite *);
 gr_status gr_pass_coalesce_collectives(gr_rewrite *);
+gr_status gr_pass_epilogue(gr_rewrite *);
 gr_status gr_pass_fuse(gr_rewrite *);
 gr_status gr_pass_schedule(gr_rewrite *);

@@ -5,6 +5,7 @@
 // that nothing is copied when the step ends. The remaining live ranges are packed (memory_fit.c).
 #include "compiler/plan/memory.h"
 #include <string.h>
+#include "compiler/plan/launch_groups.h"
 #include "compiler/plan/memory_fit.h"
 #include "ops/kernels/gpu.h"
 #include "ops/ops.h"
@@ -14,6 +15,8 @@ typedef struct planner {
   const gr_graph *g;
   gr_plan_frame *f;
   const uint32_t *last;        // by value
+  gr_launch_groups groups;     // candidates: all that they access is live as long as they are
+  size_t *scratch_bytes;       // by node
   bool *double_buffered;       // by value of a body: the next value of a double-buffered carry. Its
                                // memory and the carry's swap each step, so nothing else may use it
   uint32_t *alias_root;        // by value: the value whose memory it reuses, initially itself
@@ -110,11 +113,11 @@ static void add_value_ranges(planner *p) {
     const gr_value *v = &g->values[i];
     bool input = v->role == GR_INPUT && !is_body(p);
     if (!input && !has_own_memory(p, i)) continue;
-    uint32_t root = p->alias_root[i];
+    uint32_t root = p->alias_root[i], last = p->groups.last[p->last[i]];
     if (!of[root])
-      of[root] = add_live_range(p, input || p->double_buffered[i] ? 0 : v->node, p->last[i],
-                                gr_type_bytes(&v->type), &p->f->offset[root]);
-    if (p->last[i] > of[root]->to) of[root]->to = p->last[i];
+      of[root] = add_live_range(p, input || p->double_buffered[i] ? 0 : p->groups.first[v->node],
+                                last, gr_type_bytes(&v->type), &p->f->offset[root]);
+    if (last > of[root]->to) of[root]->to = last;
   }
 }
 
@@ -125,8 +128,9 @@ static void add_scratch_ranges(planner *p) {
       add_live_range(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
     gr_op_call call;
     gr_op_call_of(p->g, n, &call);
-    size_t bytes = gr_call_scratch(&call, p->f->gpu);
-    if (bytes) add_live_range(p, i, i, bytes, &p->f->scratch[i]);
+    size_t bytes = p->scratch_bytes[i] = gr_call_scratch(&call, p->f->gpu);
+    uint32_t from = p->groups.first[i], to = p->groups.last[i];
+    if (bytes) add_live_range(p, from, to, bytes, &p->f->scratch[i]);
   }
 }
 
@@ -178,6 +182,8 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
   planner p = {.arena = arena, .g = g, .f = f, .last = gr_memory_last_use(arena, g)};
   p.alias_root = GR_NEW(arena, uint32_t, g->n_values);
   p.double_buffered = GR_NEW(arena, bool, g->n_values);
+  p.scratch_bytes = GR_NEW(arena, size_t, g->n_nodes + 1);
+  gr_launch_groups_find(arena, g, f->gpu && !is_body(&p), &p.groups);
   for (uint32_t i = 1; i < g->n_values; i++) {
     p.alias_root[i] = i;
     p.double_buffered[g->values[i].next.id] = is_body(&p);
@@ -186,6 +192,7 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
   if (!is_body(&p)) write_nexts_in_states(&p);
   for (uint32_t i = 0; i < g->n_nodes; i++) reuse_operands(&p, i);
   pack(&p);
+  if (!is_body(&p)) gr_launch_groups_choose(arena, &p.groups, p.scratch_bytes, f);
 }
 
 void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *by_name,

@@ -44,8 +44,12 @@ extern const char *const gr_carry_updates[GR_CARRY_COUNT];  // names, "double-bu
 typedef struct gr_plan_frame gr_plan_frame;
 struct gr_plan_frame {
   const gr_graph *g;
-  bool gpu;                // the working memory is what GPU kernels need, not CPU kernels
-  uint64_t graph_hash;     // gr_graph_hash(g)
+  bool gpu;             // the working memory is what GPU kernels need, not CPU kernels
+  uint64_t graph_hash;  // gr_graph_hash(g)
+  // By node: how many nodes, from this one on, may run at once, because none reads or overwrites
+  // what another of them writes; 1: it alone; 0: it is in the group of an earlier one. NULL in a
+  // body.
+  uint32_t *group_size;
   size_t *offset;          // by value, in bytes: into the arena, the states, or the body's block
   bool *in_states;         // by value: `offset` is into the block of states
   size_t *scratch;         // by node: offset of gr_call_scratch bytes, in the block of temporaries
@@ -97,6 +101,7 @@ typedef struct gr_plan {
   bool gpu;                         // made for GPUs: only the working memory of calls differs
   bool tf32;                        // made for GPUs, which compute products of f32 in TF32
   size_t state_bytes, arena_bytes;  // on one rank; the arena is as large as the largest program's
+  size_t reserved_bytes;            // that the device takes for itself, beside these two blocks
   uint64_t hash;                    // of all of the above; ranks compare it before step 0
 } gr_plan;
 

@@ -4,7 +4,8 @@
 // to apply a step is the same on all ranks (prove_layout.c); collectives are over axes of the mesh,
 // for all ranks of the axis, with counts that match every rank's slice; no collective is in a loop
 // (verify.c); states are the same in all programs; and no value is overwritten before its last
-// read, including in loops (prove_memory.c, prove_carry.c).
+// read, including in loops (prove_memory.c, prove_carry.c), nor by a node that is launched together
+// with the reader (prove_groups.c).
 //
 // Not checked here but argued: a rank runs the nodes of a graph in order, and no rank skips a node.
 // So ranks with the same plan, whose hash they compare before step 0, issue the same collectives in
@@ -37,7 +38,8 @@ static gr_status prove_program(gr_arena *arena, const gr_plan *p, const gr_progr
   GR_TRY(prove_states(p, program));
   GR_TRY(gr_prove_layouts(program->frame.g));
   GR_TRY(gr_prove_ranks(arena, &p->mesh, &program->frame.g, 1));
-  return gr_prove_memory(arena, p, program);
+  GR_TRY(gr_prove_memory(arena, p, program));
+  return gr_prove_groups(arena, p, program);
 }
 
 static gr_status prove_one(void *arg, int i) {

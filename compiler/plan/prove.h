@@ -27,6 +27,8 @@ GR_MUST_USE gr_status gr_prove_ranks(gr_arena *, const gr_mesh *, const gr_graph
 GR_MUST_USE gr_status gr_prove_states_disjoint(const gr_plan *);
 // No value of the program is overwritten before its last read (prove_memory.c).
 GR_MUST_USE gr_status gr_prove_memory(gr_arena *, const gr_plan *, const gr_program *);
+// Nodes that are launched together do not disturb each other (prove_groups.c).
+GR_MUST_USE gr_status gr_prove_groups(gr_arena *, const gr_plan *, const gr_program *);
 // For the values of a scan's body that are outside the body's block, by value: the address range
 // during a step, as addresses from `from` on, in spans[]; and in held[] whether that range is
 // reserved for the whole step. Fails if the plan's carry updates or stacks are impossible

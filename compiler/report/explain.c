@@ -24,9 +24,13 @@ const char *gr_flops_text(double flops, char buf[32]) {
 
 static void explain_memory(FILE *f, const gr_plan *p) {
   char s[32], a[32], all[32];
-  fprintf(f, "memory      %s on each rank: states %s, arena %s; nothing else is allocated\n",
-          gr_bytes_text((double)(p->state_bytes + p->arena_bytes), all),
+  fprintf(f, "memory      %s on each rank: states %s, arena %s",
+          gr_bytes_text((double)(p->state_bytes + p->arena_bytes + p->reserved_bytes), all),
           gr_bytes_text((double)p->state_bytes, s), gr_bytes_text((double)p->arena_bytes, a));
+  if (p->reserved_bytes)
+    fprintf(f, ", working memory of the device's libraries %s",
+            gr_bytes_text((double)p->reserved_bytes, s));
+  fputs("; nothing else is allocated\n", f);
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *m = &p->programs[i].frame;
     fprintf(f, "  %-14s %4u nodes, %11s, arena %10s, no plan could do with less than %s\n",

@@ -12,7 +12,7 @@
 #include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
 #include "ops/kernels/fused.h"
-#include "ops/kernels/gpu.h"
+#include "ops/kernels/gpu_join.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
 
@@ -132,6 +132,30 @@ static void add_graph(gr_arena *arena, const gr_graph *g, double runs, count *c)
     if (!g->nodes[i].op->collective) add_node(arena, g, &g->nodes[i], runs, c);
 }
 
+// Launches that are saved because n nodes from node `first` on are launched together.
+static int saved_by_group(const gr_graph *g, uint32_t first, uint32_t n) {
+  gr_arena *work = gr_arena_create();
+  gr_op_call *calls = GR_NEW(work, gr_op_call, n);
+  gr_gpu_call *all_calls;
+  gr_gpu_joined *joined;
+  int all = 0, left = 0;
+  for (uint32_t i = 0; i < n; i++) gr_op_call_of(g, &g->nodes[first + i], &calls[i]);
+  gr_status s = gr_gpu_describe_all(work, calls, NULL, 0, (int)n, &all_calls);
+  for (uint32_t i = 0; i < n && !s; i++) all += all_calls[i].n;
+  if (!s) left = gr_gpu_join(work, all_calls, (int)n, &joined);
+  gr_status_drop(s);
+  gr_arena_destroy(work);
+  return all - left;
+}
+
+static void subtract_groups(const gr_plan_frame *f, count *c) {
+  for (uint32_t i = 0; i < f->g->n_nodes; i += f->group_size[i]) {
+    int saved = f->group_size[i] > 1 ? saved_by_group(f->g, i, f->group_size[i]) : 0;
+    c->launches -= saved;
+    for (int k = 0; k < CHIPS; k++) c->seconds[k] -= launch_gap * saved;
+  }
+}
+
 static void add_collectives(const gr_program *p, count *c) {
   gr_traffic t[GR_MAX_MESH];
   gr_traffic_count(p, t);
@@ -146,6 +170,7 @@ static void predict(FILE *f, const gr_plan *plan, const gr_program *p) {
   char bytes[32], flops[32];
   count c = {.tf32 = plan->tf32};
   add_graph(arena, p->frame.g, 1, &c);
+  subtract_groups(&p->frame, &c);
   add_collectives(p, &c);
   fprintf(f, "  %-14s %.0f launches, %s read and written, %s", p->name, c.launches,
           gr_bytes_text(c.bytes, bytes), gr_flops_text(c.flops, flops));

@@ -52,12 +52,10 @@ typedef struct gr_gpu_kernel {
   gr_gpu_number number[GR_GPU_NUMBERS];
 } gr_gpu_kernel;
 
-typedef enum gr_gpu_epilogue {
-  GR_GPU_PLAIN,
-  GR_GPU_BIAS,
-  GR_GPU_BIAS_RELU,
-  GR_GPU_BIAS_GELU
-} gr_gpu_epilogue;
+// What a library does with a product as it writes it. cuBLASLt's gelu approximates by tanh, which
+// is not the gelu of models here, so that only the vector is added before one.
+// Each does what those before it do.
+typedef enum gr_gpu_epilogue { GR_GPU_PLAIN, GR_GPU_BIAS, GR_GPU_BIAS_RELU } gr_gpu_epilogue;
 
 // c = op(a) op(b), each of `batch` times: row-major matrices, op(a) [m, k], op(b) [k, n], c [m, n],
 // accumulated in f32 (f64 for f64). ta, tb: a is stored [k, m], b is stored [n, k].
@@ -114,6 +112,10 @@ struct gr_gpu_call {
   // Layouts and this rank's coordinates, for ops whose results depend on the place in the global
   // value; its addresses are not set yet. NULL while a plan is made.
   const gr_launch *where;
+  // Whether the device's library does the product with that epilogue. NULL while a plan is made: it
+  // does. Describing must take the same working memory either way.
+  bool (*takes)(void *device, const gr_gpu_gemm *);
+  void *device;
   bool convolutions;  // a library may do them: GR_GPU_CONVOLUTION, at most one in a call
   int processors;     // streaming multiprocessors of the GPU; 0 while a plan is made
   size_t shared;      // bytes of shared memory that a block can have there; 0 while a plan is made

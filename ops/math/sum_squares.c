@@ -84,6 +84,7 @@ const gr_op gr_op_sum_squares = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .multi_tensor = true,
     .amp = GR_AMP_WIDE,
     .cases = cases,
 };

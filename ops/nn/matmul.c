@@ -61,20 +61,14 @@ static void grad(const gr_grad *g) {
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-// An op call as one GEMM that is repeated `count` times; sum: all add to the same result.
-typedef struct product {
-  gr_gemm g;
-  int64_t count;
-  gr_gemm_steps step;
-} product;
-
-static product product_of(const gr_type *x, const gr_type *y, const struct matmul *a) {
+gr_matmul_shape gr_matmul_shape_of(const gr_type *x, const gr_type *y, const struct matmul *a) {
   int64_t k = a->ta ? x->dim[x->rank - 2] : gr_last(x),
           m = a->ta ? gr_last(x) : x->dim[x->rank - 2];
   int64_t n = a->tb ? y->dim[y->rank - 2] : gr_last(y);
   int64_t lead_x = gr_type_count(x) / (m * k), lead_y = gr_type_count(y) / (k * n);
-  product p = {.count = gr_max_i64(lead_x, lead_y),
-               .step = {x->rank > 2 ? m * k : 0, y->rank > 2 ? k * n : 0, a->sum ? 0 : m * n}};
+  gr_matmul_shape p = {
+      .count = gr_max_i64(lead_x, lead_y),
+      .step = {x->rank > 2 ? m * k : 0, y->rank > 2 ? k * n : 0, a->sum ? 0 : m * n}};
   if (!a->sum && y->rank == 2 && !a->ta) m *= lead_x, p.count = 1;              // more rows
   if (a->sum && a->ta && !a->tb) k *= gr_max_i64(lead_x, lead_y), p.count = 1;  // more to sum
   p.g = gr_gemm_dense(a->ta, a->tb, m, n, k);
@@ -83,7 +77,7 @@ static product product_of(const gr_type *x, const gr_type *y, const struct matmu
 
 static gr_status cpu(const gr_launch *l) {
   const struct matmul *a = l->attr;
-  product p = product_of(l->in_type, l->in_type + 1, a);
+  gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
   gr_gemm g = p.g;
   int64_t inner = a->sum ? p.count : 1, ra = a->ta ? 1 : g.lda, ca = a->ta ? g.lda : 1;
   int64_t rb = a->tb ? 1 : g.ldb, cb = a->tb ? g.ldb : 1;
@@ -101,7 +95,7 @@ static gr_status cpu(const gr_launch *l) {
 
 static gr_status product_f32(const gr_launch *l, const float *x, const float *y, float *z) {
   const struct matmul *a = l->attr;
-  product p = product_of(l->in_type, l->in_type + 1, a);
+  gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
   if (!a->sum) {
     gr_gemm_batch(l, &p.g, p.count, p.step, x, y, z);
     return GR_OK;
@@ -119,7 +113,7 @@ static gr_status run_f32(const gr_launch *l) {
 // converted to f32 in scratch memory. Sums are f32, and a narrow result is rounded once.
 static bool product_bf16(const gr_launch *l, float *z) {
   const struct matmul *a = l->attr;
-  product p = product_of(l->in_type, l->in_type + 1, a);
+  gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
   bool each = a->sum && p.count > 1;
   return l->in_type->dtype == GR_BF16 && !each &&
          gr_gemm_bf16_batch(l, &p.g, p.count, p.step, l->in[0], l->in[1], z);
@@ -153,7 +147,7 @@ static size_t scratch(const gr_op_call *s) {
 GR_CU(matmul);
 
 // Products that add to one another and are not one product with more to sum: a kernel of our own.
-static void add_sum(gr_gpu_call *g, const product *p, const struct matmul *a) {
+static void add_sum(gr_gpu_call *g, const gr_matmul_shape *p, const struct matmul *a) {
   enum { LEAST = 256 };  // terms that a part sums
   int64_t size = p->g.m * p->g.n;
   gr_gpu_parts cut = gr_gpu_cut(1 + size / 4096, p->count * p->g.k, LEAST);
@@ -169,31 +163,36 @@ static void add_sum(gr_gpu_call *g, const product *p, const struct matmul *a) {
   g->scratch = gr_gpu_wide(g->call->in[0].dtype) * (size_t)(cut.parts * size);
 }
 
+gr_gpu_gemm gr_matmul_gpu(const gr_op_call *s, const gr_matmul_shape *p) {
+  return (gr_gpu_gemm){.a = {GR_GPU_IN, 0, 0},
+                       .b = {GR_GPU_IN, 1, 0},
+                       .c = {GR_GPU_OUT, 0, 0},
+                       .in = s->in[0].dtype,
+                       .out = s->out[0].dtype,
+                       .m = p->g.m,
+                       .n = p->g.n,
+                       .k = p->g.k,
+                       .batch = p->count,
+                       .lda = p->g.lda,
+                       .ldb = p->g.ldb,
+                       .ldc = p->g.ldc,
+                       .stride_a = p->step.a,
+                       .stride_b = p->step.b,
+                       .stride_c = p->step.c,
+                       .ta = p->g.ta,
+                       .tb = p->g.tb};
+}
+
 static gr_status gpu(gr_gpu_call *g) {
   const gr_op_call *s = g->call;
   const struct matmul *a = s->attr;
-  product p = product_of(s->in, s->in + 1, a);
+  gr_matmul_shape p = gr_matmul_shape_of(s->in, s->in + 1, a);
   if (a->sum && p.count > 1) {
     add_sum(g, &p, a);
     return GR_OK;
   }
-  gr_gpu_gemm_add(g, &(gr_gpu_gemm){.a = {GR_GPU_IN, 0, 0},
-                                    .b = {GR_GPU_IN, 1, 0},
-                                    .c = {GR_GPU_OUT, 0, 0},
-                                    .in = s->in[0].dtype,
-                                    .out = s->out[0].dtype,
-                                    .m = p.g.m,
-                                    .n = p.g.n,
-                                    .k = p.g.k,
-                                    .batch = p.count,
-                                    .lda = p.g.lda,
-                                    .ldb = p.g.ldb,
-                                    .ldc = p.g.ldc,
-                                    .stride_a = p.step.a,
-                                    .stride_b = p.step.b,
-                                    .stride_c = p.step.c,
-                                    .ta = p.g.ta,
-                                    .tb = p.g.tb});
+  gr_gpu_gemm gemm = gr_matmul_gpu(s, &p);
+  gr_gpu_gemm_add(g, &gemm);
   return GR_OK;
 }
 

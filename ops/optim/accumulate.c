@@ -80,6 +80,7 @@ const gr_op gr_op_accumulate = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .multi_tensor = true,
     .inplace = {1},
     .cases = cases,
 };

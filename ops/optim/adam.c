@@ -143,6 +143,7 @@ const gr_op gr_op_adam = {
     .cpu = adam_cpu,
     .fast = adam_fast,
     .gpu = gpu,
+    .multi_tensor = true,
     .inplace = {1 + W, 1 + M, 1 + V},
     .cases = cases,
 };
@@ -162,6 +163,7 @@ const gr_op gr_op_adamw = {
     .cpu = adamw_cpu,
     .fast = adamw_fast,
     .gpu = gpu,
+    .multi_tensor = true,
     .inplace = {1 + W, 1 + M, 1 + V},
     .cases = cases,
 };

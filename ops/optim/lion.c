@@ -107,6 +107,7 @@ const gr_op gr_op_lion = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .multi_tensor = true,
     .inplace = {1 + W, 1 + M},
     .cases = cases,
 };

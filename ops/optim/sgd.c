@@ -137,6 +137,7 @@ const gr_op gr_op_sgd = {
     .cpu = cpu,
     .fast = fast,
     .gpu = gpu,
+    .multi_tensor = true,
     .inplace = {1, 6},
     .cases = cases,
 };

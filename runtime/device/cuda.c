@@ -60,6 +60,7 @@ const gr_device_ops gr_device_cuda = {
     .doc = "NVIDIA GPUs, one for each rank",
     .gpu = true,
     .seems_there = seems_there,
+    .reserved = GR_CUDA_RESERVED,
     .count = count,
     .open = open,
 };

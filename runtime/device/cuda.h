@@ -3,6 +3,10 @@
 #pragma once
 #include "runtime/device/device.h"
 
+// All memory of a GPU that the device takes for itself: the working memory of each library, in bytes.
+// What cuBLASLt's fastest algorithms ask for; cuDNN's calls use the same memory, between its.
+enum { GR_CUDA_WORKSPACE = 32 << 20, GR_CUDA_RESERVED = GR_CUDA_WORKSPACE };
+
 // The table of module "cuda" (base/module.h): cuda/open.c. All but `open` take a device that it
 // opened.
 typedef struct gr_cuda_module {

@@ -25,7 +25,7 @@ typedef struct gr_device_limits {
   bool host_memory;  // the host may read and write the memory directly, after synchronise
   bool marks;        // `mark` is called
   bool beside;       // collectives run beside kernels, on queues of their own (gr_device_queue)
-  size_t bytes;      // of all blocks together; 0: not known before allocate is called
+  size_t bytes;      // of all blocks and what is reserved; 0: not known before allocate is called
 } gr_device_limits;
 
 // An open device. Each kind has a structure of its own, of which this is the first member.
@@ -103,6 +103,9 @@ struct gr_device_ops {
   bool gpu;                // plans for it are made for GPUs (gr_plan.gpu)
   // Whether the machine seems to have one, found without starting its driver. NULL: `count` says so.
   bool (*seems_there)(void);
+  // Bytes of a device's memory that `open` takes for itself, such as the working memory of libraries:
+  // they are counted in the plan (gr_plan.reserved_bytes).
+  size_t reserved;
   // The number of devices in this machine; each serves one rank. NULL: ranks share the machine.
   int (*count)(void);
   gr_status (*open)(const gr_device_options *, gr_device **out);
@@ -131,6 +134,11 @@ struct gr_device_ops {
   // the layouts of the results and this rank's coordinates; its addresses are not set yet.
   gr_status (*kernel)(gr_device *, const gr_op_call *, const gr_launch *where,
                       gr_device_kernel *out);
+  // Chooses one kernel for n calls that may run at once (gr_plan_frame.group_size); it is launched
+  // with the first one's gr_launch. The addresses of `launches` are set, and stay. NULL: each call
+  // has its own kernel.
+  gr_status (*kernels)(gr_device *, int n, const gr_op_call *, const gr_launch *const *launches,
+                       gr_device_kernel *out);
   // Called once all calls of a plan have their kernels: compiles and loads them. NULL: nothing.
   gr_status (*ready)(gr_device *);
 

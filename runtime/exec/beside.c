@@ -101,7 +101,8 @@ gr_status gr_exec_beside_begin(gr_exec *e, const gr_exec_step *step) {
     GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_FORKED));
     GR_TRY(d->ops->wait(d, step->queue, GR_EVENT_FORKED));
   }
-  for (int i = 0; i < step->n_wait; i++) GR_TRY(d->ops->wait(d, step->queue, step->wait[i]));
+  for (uint32_t k = 0; k < step->nodes; k++)  // those that are launched together wait together
+    for (int i = 0; i < step[k].n_wait; i++) GR_TRY(d->ops->wait(d, step->queue, step[k].wait[i]));
   return GR_OK;
 }
 

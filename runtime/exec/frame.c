@@ -47,8 +47,9 @@ static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
                         .comm = e->comm[step->queue]};
 }
 
+// together: another function chooses its kernel.
 static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char *base, bool body,
-                           gr_exec_step *step) {
+                           bool together, gr_exec_step *step) {
   const gr_graph *g = p->g;
   const gr_node *n = step->node = &g->nodes[i];
   step->queue = gr_device_queue(e->device, n->op);
@@ -61,17 +62,45 @@ static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char 
       step->in[k] = gr_exec_address(e, p, base, n->in[k].id);
   for (int k = 0; k < n->n_out; k++) step->out[k] = gr_exec_address(e, p, base, gr_out(n, k).id);
   if (p->scratch) step->l.scratch = base + p->scratch[i];
+  step->nodes = 1;
+  if (together) return GR_OK;
   if (!p->body || !p->body[i]) return choose(e, g, step);
   GR_TRY(choose_loop(e, g, step));
   return step->kernel ? GR_OK : gr_exec_loop_open(e, p->body[i], base + p->body_at[i], step);
+}
+
+// Chooses one kernel for n steps.
+static gr_status choose_together(gr_exec *e, const gr_graph *g, gr_exec_step *steps, uint32_t n) {
+  gr_arena *work = gr_arena_create();
+  gr_op_call *calls = GR_NEW(work, gr_op_call, n);
+  const gr_launch **launches = GR_NEW(work, const gr_launch *, n);
+  gr_device_kernel k = {0};
+  for (uint32_t i = 0; i < n; i++) {
+    gr_op_call_of(g, steps[i].node, &calls[i]);
+    launches[i] = &steps[i].l;
+  }
+  gr_status s = e->device->ops->kernels(e->device, (int)n, calls, launches, &k);
+  gr_arena_destroy(work);
+  steps->kernel = k.run, steps->l.context = k.context, steps->nodes = n;
+  return s;
+}
+
+// Opens the step of node i, or those of its group.
+static gr_status open_group(gr_exec *e, const gr_plan_frame *p, uint32_t i, uint32_t n, char *base,
+                            bool body, gr_exec_step *steps) {
+  for (uint32_t k = 0; k < n; k++) GR_TRY(open_step(e, p, i + k, base, body, n > 1, &steps[i + k]));
+  return n > 1 ? choose_together(e, p->g, &steps[i], n) : GR_OK;
 }
 
 gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, bool body,
                              gr_exec_frame *out) {
   out->g = p->g, out->n_steps = p->g->n_nodes;
   out->steps = GR_NEW(e->arena, gr_exec_step, out->n_steps);
-  for (uint32_t i = 0; i < out->n_steps; i++)
-    GR_TRY(open_step(e, p, i, base, body, &out->steps[i]));
+  bool together = p->group_size && e->device->ops->kernels;
+  for (uint32_t i = 0, n; i < out->n_steps; i += n) {
+    n = together ? p->group_size[i] : 1;
+    GR_TRY(open_group(e, p, i, n, base, body, out->steps));
+  }
   if (!body) gr_exec_beside_open(e, p, base, out);
   return GR_OK;
 }
@@ -133,7 +162,7 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
   const gr_device_ops *ops = e->device->ops;
   double before = gr_seconds();
   if (ops->begin) GR_TRY(ops->begin(e->device, f->g));
-  for (uint32_t i = 0; i < f->n_steps; i++) {
+  for (uint32_t i = 0; i < f->n_steps; i += f->steps[i].nodes) {
     gr_exec_step *step = &f->steps[i];
     gr_status s = gr_exec_beside_begin(e, step);
     s = s || !ops->node ? s : ops->node(e->device, f->g, i, &step->l);
@@ -153,7 +182,7 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
 gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
   if (e->watched) return run_watched(e, f);
   bool more = e->device->limits.beside || e->device->limits.marks;
-  for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step++) {
+  for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step += step->nodes) {
     gr_status s = more ? run_ordered(e, step) : run_step(e, step);
     if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);
   }

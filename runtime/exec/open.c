@@ -36,7 +36,7 @@ static gr_status allocate(gr_exec *e, size_t bytes, bool states, char **out) {
 }
 
 static gr_status check_room(const gr_exec *e) {
-  size_t there = e->device->limits.bytes, needed = gr_exec_bytes(e);
+  size_t there = e->device->limits.bytes, needed = gr_exec_bytes(e) + e->plan->reserved_bytes;
   if (!there || needed <= there) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                          "the plan needs %.1f MB on each rank, and the device '%s' has %.1f MB",

@@ -19,6 +19,7 @@ typedef struct gr_exec_step {
       event;  // recorded when the work of a step that is not on the compute queue is done
   const gr_device_event *wait;  // n_wait of them: events of earlier steps that it needs
   int n_wait;
+  uint32_t nodes;  // that it runs: this one, and those after it that are launched together with it
   double seconds;  // when profiling: spent in this node, including the body of a scan
   uint64_t runs;
 } gr_exec_step;

@@ -22,7 +22,7 @@ static line *line_of(table *t, const gr_op *op) {
   return &t->lines[i];
 }
 
-double gr_exec_step_flops(const gr_exec_step *s) {
+static double flops_of(const gr_exec_step *s) {
   gr_op_call call = {.op = s->node->op, .attr = s->l.attr, .n_in = s->l.n_in, .n_out = s->l.n_out};
   if (s->loop || call.op->collective) return 0;
   for (int k = 0; k < call.n_in; k++) call.in[k] = s->l.in_type[k];
@@ -30,10 +30,18 @@ double gr_exec_step_flops(const gr_exec_step *s) {
   return (double)gr_op_flops(&call);
 }
 
+double gr_exec_step_flops(const gr_exec_step *s) {
+  double flops = 0;
+  for (uint32_t i = 0; i < s->nodes; i++) flops += flops_of(&s[i]);
+  return flops;
+}
+
 double gr_exec_step_bytes(const gr_exec_step *s) {
-  if (s->loop) return 0;
-  return (double)(gr_types_bytes(s->l.in_type, s->l.n_in) +
-                  gr_types_bytes(s->l.out_type, s->l.n_out));
+  double bytes = 0;
+  for (uint32_t i = 0; i < s->nodes && !s->loop; i++)
+    bytes += (double)(gr_types_bytes(s[i].l.in_type, s[i].l.n_in) +
+                      gr_types_bytes(s[i].l.out_type, s[i].l.n_out));
+  return bytes;
 }
 
 // Sums up a frame; a loop's own time excludes the time of its body's nodes. Returns the frame's

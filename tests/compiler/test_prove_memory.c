@@ -1,5 +1,6 @@
-// test_prove_memory.c - the proof of memory refuses every plan in which a value would be overwritten
-// before its last read. Graphs are given as text and planned, and then their plans are changed.
+// test_prove_memory.c - the proof of memory refuses every plan in which a value would be
+// overwritten before its last read. Graphs are given as text and planned, and then their plans are
+// changed.
 #include <string.h>
 #include "compiler/compile.h"
 #include "compiler/plan/prove.h"
@@ -11,13 +12,16 @@ static gr_arena *arena;
 static gr_plan *plan;
 static gr_plan_frame *frame;  // of its only program
 
-static void open_plan(const char *text) {
+static void open_plan_for(const char *text, bool gpu) {
   gr_graph *g;
   arena = gr_arena_create();
   MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
-  MUST(gr_plan_link(arena, &(gr_compiled){.kind = "eval", .bucket = "", .g = g}, 1, &plan));
+  gr_compiled c = {.kind = "eval", .bucket = "", .g = g, .gpu = gpu};
+  MUST(gr_plan_link(arena, &c, 1, &plan));
   frame = &plan->programs[0].frame;
 }
+
+static void open_plan(const char *text) { open_plan_for(text, false); }
 
 static void refuses(const char *wanted, const char *what, uint32_t a, uint32_t b) {
   gr_status s = gr_plan_prove(plan);
@@ -109,9 +113,67 @@ static void bodies_lie_apart(void) {
   gr_arena_destroy(arena);
 }
 
+// ---- Nodes that are launched together ----------------------------------------------------------
+
+// %5 to %7 are sums of other values. %8 reads what they make, and %9 what %8 makes.
+static const char sums[] =
+    "%1 = input x : f32[64]\n%2 = input y : f32[20000]\n%3 = relu %1 : f32[64]\n"
+    "%4 = tanh %1 : f32[64]\n%5 = sum_squares %3 : f32[]\n%6 = sum_squares %2 : f32[]\n"
+    "%7 = sum_squares %4 : f32[]\n%8 = sum_squares %7 : f32[]\n%9 = sum_squares %8 : f32[]\n"
+    "result a %5\nresult b %6\nresult c %9\n";
+
+static void groups(void) {
+  static const uint32_t wanted[] = {1, 1, 3, 0, 0, 1, 1};
+  open_plan(sums);
+  for (uint32_t i = 0; i < 7; i++) CHECK(frame->group_size[i] == 1, "node %u on a CPU", i);
+  gr_arena_destroy(arena);
+  open_plan_for(sums, true);
+  for (uint32_t i = 0; i < 7; i++)
+    CHECK(frame->group_size[i] == wanted[i], "node %u: %u", i, frame->group_size[i]);
+  CHECK(frame->scratch[2] != frame->scratch[3] && frame->scratch[3] != frame->scratch[4],
+        "nodes of a group share working memory");
+  gr_arena_destroy(arena);
+}
+
+// A group that a plan has besides: two nodes of which one reads what the other makes; and one that
+// overlaps another group, or goes beyond the graph.
+static void groups_are_apart(void) {
+  open_plan_for(sums, true);
+  frame->group_size[2] = 4, frame->group_size[5] = 0;
+  refuses("launched together, but one writes what the other accesses", "the result of %7", 7, 8);
+  frame->group_size[2] = 3, frame->group_size[5] = 1;
+  frame->group_size[3] = 1;
+  refuses("cannot be launched with others", "a group in a group", 6, 7);
+  frame->group_size[3] = 0;
+  frame->group_size[6] = 2;
+  refuses("no group for", "a group without nodes", 9, 0);
+  frame->group_size[6] = 1;
+  size_t was = frame->scratch[4];
+  frame->scratch[4] = frame->scratch[3];
+  refuses("launched together, but one writes what the other accesses", "working memory", 6, 7);
+  frame->scratch[4] = was;
+  MUST(gr_plan_prove(plan));
+  gr_arena_destroy(arena);
+}
+
+// A state that is updated in place, and that another node of the group would read as it was: each
+// is launched by itself.
+static void groups_that_share(void) {
+  open_plan_for(
+      "%1 = input g : f32[64]\n%2 = input i : i32[]\n%3 = buffer s : f32[64] next=%5\n"
+      "%4 = accumulate %1 %3 %2 : f32[64]\n%5 = accumulate %3 %1 %2 : f32[64]\n"
+      "%6 = accumulate %1 %1 %2 : f32[64]\nresult a %4\nresult b %6\n",
+      true);
+  CHECK(frame->in_states[5], "%%5 is made in the state");
+  CHECK(frame->group_size[0] == 1 && frame->group_size[1] == 2, "groups of %u and %u",
+        frame->group_size[0], frame->group_size[1]);
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"what_outlives_the_graph", what_outlives_the_graph},
              {"states_keep_their_values", states_keep_their_values},
              {"working_memory_lies_apart", working_memory_lies_apart},
-             {"bodies_lie_apart", bodies_lie_apart});
+             {"bodies_lie_apart", bodies_lie_apart}, {"groups", groups},
+             {"groups_are_apart", groups_are_apart}, {"groups_that_share", groups_that_share});
 }

@@ -1,4 +1,4 @@
-// test_gemm.c - matrix products on the device cuda: in TF32.
+// test_gemm.c - matrix products on the device cuda: in TF32, and with what follows them.
 #include <math.h>
 #include "ops/kernels/gpu.h"
 #include "runtime/device/device.h"
@@ -105,4 +105,33 @@ static void tf32(void) {
   device->ops->close(device);
 }
 
-int main(int argc, char **argv) { return RUN(argc, argv, {"tf32", tf32}); }
+// ---- Epilogues ----------------------------------------------------------------------------------
+
+// A vector and relu, with a NaN in the operand: done by the library, by a kernel after it, or
+// partly. A NaN stays one, and all else is what the reference kernel says.
+static void epilogue(void) {
+  static const char *const ways[][2] = {
+      {NULL, NULL}, {"STANDIN_RELU", "max"}, {"STANDIN_EPILOGUES", "0"}};
+  static const int64_t relu[4] = {0, 1, 0, 1}, plain[4] = {0, 1, 0, 0};
+  for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+    for (int r = 0; r < 2; r++) {
+      const gr_case c = {{"f32[19,24]", "f32[40,24]", "f32[40]"}, .attr = r ? relu : plain};
+      use u;
+      value got[GR_MAX_ARGS];
+      int64_t at;
+      if (ways[w][0]) setenv(ways[w][0], ways[w][1], 1);
+      open_device(false);
+      MUST(use_of_case(&u, &gr_op_matmul_bias, &c, 3));
+      value_put(&u.in[0], 5, NAN);
+      run(&u, got);
+      MUST(use_run(&u, gr_op_matmul_bias.cpu, NULL));
+      double far = worst(&got[0], &u.out[0], &at);
+      CHECK(far < 1e-5, "way %zu, relu %d: off by %g at %lld", w, r, far, (long long)at);
+      values_free(got, 1);
+      use_free(&u);
+      device->ops->close(device);
+      if (ways[w][0]) unsetenv(ways[w][0]);
+    }
+}
+
+int main(int argc, char **argv) { return RUN(argc, argv, {"tf32", tf32}, {"epilogue", epilogue}); }

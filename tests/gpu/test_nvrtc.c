@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include "base/arena.h"
 #include "base/tasks.h"
-#include "ops/kernels/gpu.h"
+#include "ops/kernels/gpu_join.h"
 #include "ops/ops.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
@@ -87,6 +87,10 @@ static void add_kernel(const gr_gpu_call *g, const gr_gpu_kernel *k) {
   CHECK(k->threads % 32 == 0 && k->threads >= 32 && k->threads <= 1024, "%s: %d threads", op,
         k->threads);
   gr_gpu_source(g, k, &text);
+  add_source(g->call, k, text.at);
+  if (!g->call->op->multi_tensor) return;
+  text = gr_text_make(arena);
+  gr_gpu_joined_source(g, k, &text);
   add_source(g->call, k, text.at);
 }
 

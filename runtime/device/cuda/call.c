@@ -43,13 +43,8 @@ CUdeviceptr gr_ref_address(gr_gpu_ref r, const gr_launch *l) {
 // ---- Choosing -----------------------------------------------------------------------------------
 
 static gr_status open_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_kernel *k,
-                             gr_step *out) {
-  gr_arena *work = gr_arena_create();
-  gr_text text = gr_text_make(work);
-  gr_gpu_source(g, k, &text);
-  gr_status s = gr_unit_add(c, text.at, g->call, &out->kernel.unit);
-  gr_arena_destroy(work);
-  GR_TRY(s);
+                             const char *text, gr_step *out) {
+  GR_TRY(gr_unit_add(c, text, g->call, &out->kernel.unit));
   out->kernel.entry = gr_arena_strdup(c->arena, k->entry);
   out->kernel.blocks = (unsigned)k->blocks, out->kernel.threads = (unsigned)k->threads;
   out->kernel.shared = (unsigned)k->shared, out->kernel.cooperative = k->cooperative;
@@ -64,11 +59,28 @@ static gr_status open_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_kern
   return GR_OK;
 }
 
+gr_status gr_step_open_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_kernel *k,
+                              const char *text, gr_step **out) {
+  *out = GR_NEW(c->arena, gr_step, 1);
+  (*out)->kind = GR_GPU_KERNEL;
+  return open_kernel(c, g, k, text, *out);
+}
+
+static gr_status open_own_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_kernel *k,
+                                 gr_step *out) {
+  gr_arena *work = gr_arena_create();
+  gr_text text = gr_text_make(work);
+  gr_gpu_source(g, k, &text);
+  gr_status s = open_kernel(c, g, k, text.at, out);
+  gr_arena_destroy(work);
+  return s;
+}
+
 static gr_status open_step(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch *l, gr_step *out) {
   *out = (gr_step){.kind = l->kind};
   switch (l->kind) {
     case GR_GPU_KERNEL:
-      return open_kernel(c, g, &l->kernel, out);
+      return open_own_kernel(c, g, &l->kernel, out);
     case GR_GPU_GEMM:
       return gr_product_open(c, &l->gemm, &out->product);
     case GR_GPU_COPY:
@@ -78,6 +90,11 @@ static gr_status open_step(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch
       return GR_OK;
   }
   return GR_OK;
+}
+
+gr_status gr_step_open(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch *l, gr_step **out) {
+  *out = GR_NEW(c->arena, gr_step, 1);
+  return open_step(c, g, l, *out);
 }
 
 static gr_status run(const gr_launch *);
@@ -124,6 +141,8 @@ gr_status gr_cuda_kernel(gr_device *d, const gr_op_call *call, const gr_launch *
   }
   gr_arena *work = gr_arena_create();
   gr_gpu_call g = {.call = call,
+                   .takes = gr_product_takes,
+                   .device = c,
                    .processors = c->processors,
                    .shared = (size_t)c->shared,
                    .where = where,
@@ -147,6 +166,7 @@ gr_status gr_cuda_ready(gr_device *d) {
   gr_cuda *c = gr_cuda_of(d);
   GR_TRY(gr_units_build(c));
   GR_TRY(gr_cuda_loop_ready(c));
+  CU_TRY(cuStreamSynchronize(c->stream[GR_QUEUE_TRANSFER]));  // tables of joined kernels
   for (; c->pending; c->pending = c->pending->kernel.next_pending) {
     gr_unit *u = c->pending->kernel.unit;
     GR_TRY(gr_note(resolve(c->pending, &c->pending->kernel.function), u->loc,
@@ -157,17 +177,8 @@ gr_status gr_cuda_ready(gr_device *d) {
 
 // ---- Running ------------------------------------------------------------------------------------
 
-static gr_status run_kernel(gr_cuda_call *call, gr_step *s, const gr_launch *l) {
-  void *args[2 * GR_MAX_ARGS + 1 + GR_GPU_NUMBERS];
-  int n = 0;
-  for (int i = 0; i < l->n_in; i++) args[n++] = (void *)&l->in[i];
-  for (int i = 0; i < l->n_out; i++) args[n++] = (void *)&l->out[i];
-  if (call->scratch) args[n++] = (void *)&l->scratch;
-  for (int i = 0; i < s->kernel.n_numbers; i++) {
-    gr_gpu_number *number = &s->kernel.number[i];
-    args[n++] = number->real ? (void *)&number->r : (void *)&number->i;
-  }
-  CUstream stream = call->device->stream[GR_QUEUE_COMPUTE];
+gr_status gr_step_launch(gr_cuda *c, const gr_step *s, void **args) {
+  CUstream stream = c->stream[GR_QUEUE_COMPUTE];
   if (s->kernel.cooperative)
     CU_TRY(cuLaunchCooperativeKernel(s->kernel.function, s->kernel.blocks, 1, 1, s->kernel.threads,
                                      1, 1, s->kernel.shared, stream, args));
@@ -175,6 +186,19 @@ static gr_status run_kernel(gr_cuda_call *call, gr_step *s, const gr_launch *l) 
     CU_TRY(cuLaunchKernel(s->kernel.function, s->kernel.blocks, 1, 1, s->kernel.threads, 1, 1,
                           s->kernel.shared, stream, args, NULL));
   return GR_OK;
+}
+
+static gr_status run_kernel(gr_cuda *c, gr_step *s, const gr_launch *l, bool scratch) {
+  void *args[2 * GR_MAX_ARGS + 1 + GR_GPU_NUMBERS];
+  int n = 0;
+  for (int i = 0; i < l->n_in; i++) args[n++] = (void *)&l->in[i];
+  for (int i = 0; i < l->n_out; i++) args[n++] = (void *)&l->out[i];
+  if (scratch) args[n++] = (void *)&l->scratch;
+  for (int i = 0; i < s->kernel.n_numbers; i++) {
+    gr_gpu_number *number = &s->kernel.number[i];
+    args[n++] = number->real ? (void *)&number->r : (void *)&number->i;
+  }
+  return gr_step_launch(c, s, args);
 }
 
 static gr_status run_copy(gr_cuda *c, const gr_gpu_copy *copy, const gr_launch *l) {
@@ -187,19 +211,24 @@ static gr_status run_copy(gr_cuda *c, const gr_gpu_copy *copy, const gr_launch *
   return GR_OK;
 }
 
-static gr_status run(const gr_launch *l) {
-  gr_cuda_call *call = l->context;
-  call->device->launches += (uint64_t)call->n;
-  for (int i = 0; i < call->n; i++) {
-    gr_step *s = &call->step[i];
-    if (s->kind == GR_GPU_KERNEL)
-      GR_TRY(run_kernel(call, s, l));
-    else if (s->kind == GR_GPU_GEMM)
-      GR_TRY(gr_product_run(call->device, s->product, l));
-    else if (s->kind == GR_GPU_CONVOLUTION)
-      GR_TRY(gr_convolution_run(call->device, s->convolution, l));
-    else
-      GR_TRY(run_copy(call->device, &s->copy, l));
+gr_status gr_step_run(gr_cuda *c, gr_step *s, const gr_launch *l, bool scratch) {
+  c->launches++;
+  switch (s->kind) {
+    case GR_GPU_KERNEL:
+      return run_kernel(c, s, l, scratch);
+    case GR_GPU_GEMM:
+      return gr_product_run(c, s->product, l);
+    case GR_GPU_CONVOLUTION:
+      return gr_convolution_run(c, s->convolution, l);
+    case GR_GPU_COPY:
+      return run_copy(c, &s->copy, l);
   }
+  return GR_OK;
+}
+
+static gr_status run(const gr_launch *l) {
+  const gr_cuda_call *call = l->context;
+  for (int i = 0; i < call->n; i++)
+    GR_TRY(gr_step_run(call->device, &call->step[i], l, call->scratch));
   return GR_OK;
 }

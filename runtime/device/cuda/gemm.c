@@ -1,6 +1,7 @@
 // gemm.c - matrix products by cuBLASLt. It is column-major: a row-major c = a b is c' = b' a',
 // where a row-major matrix is the transposed column-major one, so that the operands change places
 // and nothing is moved.
+#include <math.h>
 #include <string.h>
 #include "runtime/device/cuda/parts.h"
 
@@ -57,8 +58,7 @@ static cublasComputeType_t arithmetic(const gr_cuda *c, gr_dtype d) {
 static gr_status open_desc(const gr_cuda *c, gr_product *p) {
   static const cublasLtEpilogue_t epilogues[] = {[GR_GPU_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT,
                                                  [GR_GPU_BIAS] = CUBLASLT_EPILOGUE_BIAS,
-                                                 [GR_GPU_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_BIAS,
-                                                 [GR_GPU_BIAS_GELU] = CUBLASLT_EPILOGUE_GELU_BIAS};
+                                                 [GR_GPU_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_BIAS};
   const gr_gpu_gemm *g = &p->gemm;
   cublasOperation_t ta = g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, tb = g->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
   LT_TRY(cublasLtMatmulDescCreate(&p->desc, arithmetic(c, g->in),
@@ -105,25 +105,85 @@ static gr_status choose(gr_cuda *c, gr_product *p, int class) {
   return s;
 }
 
-gr_status gr_product_open(gr_cuda *c, const gr_gpu_gemm *g, gr_product **out) {
-  gr_product *p = *out = GR_NEW(c->arena, gr_product, 1);
-  p->gemm = *g;
+// The first algorithm that cuBLASLt proposes for a product.
+static gr_status open_product(gr_cuda *c, const gr_gpu_gemm *g, gr_product *p) {
+  *p = (gr_product){.gemm = *g};
   if (p->gemm.batch < 1) p->gemm.batch = 1;
   if (!types[g->in].there || !types[g->out].there || g->batch > INT32_MAX)
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "no product of %s", gr_dtypes[g->in].name);
-  p->next = c->products, c->products = p;
   GR_TRY(open_desc(c, p));
   GR_TRY(open_layouts(p));
   return choose(c, p, 0);
 }
 
+static void close_product(const gr_product *p) {
+  if (p->desc) gr_lt.cublasLtMatmulDescDestroy(p->desc);
+  if (p->a) gr_lt.cublasLtMatrixLayoutDestroy(p->a);
+  if (p->b) gr_lt.cublasLtMatrixLayoutDestroy(p->b);
+  if (p->c) gr_lt.cublasLtMatrixLayoutDestroy(p->c);
+}
+
+gr_status gr_product_open(gr_cuda *c, const gr_gpu_gemm *g, gr_product **out) {
+  gr_product *p = *out = GR_NEW(c->arena, gr_product, 1);
+  gr_status s = open_product(c, g, p);
+  p->next = c->products, c->products = p;
+  return s;
+}
+
+bool gr_product_takes(void *device, const gr_gpu_gemm *g) {
+  gr_cuda *c = device;
+  gr_product p;
+  if (g->epilogue == GR_GPU_BIAS_RELU && !c->relu_keeps_nan) return false;
+  gr_status s = open_product(c, g, &p);
+  close_product(&p);
+  gr_status_drop(s);
+  return !s;
+}
+
+// Products of NaN by 0, with relu. Whether cuBLASLt's relu is max(0, x), which may be 0 of NaN, is
+// not documented; here NaN stays NaN, so that a step that is not finite is found.
+static gr_status multiply_nan(gr_cuda *c, CUdeviceptr at, gr_product *p, float *out) {
+  enum { SIZE = 16, BYTES = SIZE * SIZE * sizeof(float) };
+  const gr_gpu_gemm g = {.a = {GR_GPU_IN, 0, 0},
+                         .b = {GR_GPU_IN, 0, BYTES},
+                         .c = {GR_GPU_IN, 0, 2 * BYTES},
+                         .bias = {GR_GPU_IN, 0, BYTES},
+                         .m = SIZE,
+                         .n = SIZE,
+                         .k = SIZE,
+                         .lda = SIZE,
+                         .ldb = SIZE,
+                         .ldc = SIZE,
+                         .epilogue = GR_GPU_BIAS_RELU};
+  const void *in = (const void *)at;
+  CUstream stream = c->stream[GR_QUEUE_COMPUTE];
+  GR_TRY(open_product(c, &g, p));
+  CU_TRY(cuMemsetD8Async(at, 0xff, BYTES, stream));  // NaN
+  CU_TRY(cuMemsetD8Async(at + BYTES, 0, 2 * BYTES, stream));
+  GR_TRY(gr_product_run(c, p, &(gr_launch){.n_in = 1, .in = &in}));
+  CU_TRY(cuStreamSynchronize(stream));
+  GR_TRY(gr_staging_download(c, (char *)out, at + 2 * BYTES, sizeof *out));
+  CU_TRY(cuStreamSynchronize(c->stream[GR_QUEUE_TRANSFER]));
+  gr_staging_land(c);
+  return GR_OK;
+}
+
+gr_status gr_products_probe(gr_cuda *c) {
+  CUdeviceptr at = 0;
+  gr_product p = {0};
+  float out = 0;
+  CU_TRY(cuMemAlloc(&at, 4096));
+  gr_status s = multiply_nan(c, at, &p, &out);
+  close_product(&p);
+  gr_cu.cuMemFree(at);
+  c->relu_keeps_nan = !s && isnan(out);
+  if (gr_status_code(s) != GR_ERR_UNSUPPORTED) return s;
+  gr_status_drop(s);
+  return GR_OK;
+}
+
 void gr_products_close(gr_cuda *c) {
-  for (gr_product *p = c->products; p; p = p->next) {
-    if (p->desc) gr_lt.cublasLtMatmulDescDestroy(p->desc);
-    if (p->a) gr_lt.cublasLtMatrixLayoutDestroy(p->a);
-    if (p->b) gr_lt.cublasLtMatrixLayoutDestroy(p->b);
-    if (p->c) gr_lt.cublasLtMatrixLayoutDestroy(p->c);
-  }
+  for (gr_product *p = c->products; p; p = p->next) close_product(p);
 }
 
 gr_status gr_product_run(gr_cuda *c, gr_product *p, const gr_launch *l) {

@@ -70,9 +70,10 @@ static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
     CU_TRY(cuEventCreate(&c->event[e], CU_EVENT_DISABLE_TIMING));
   GR_TRY(gr_staging_open(c));
   LT_TRY(cublasLtCreate(&c->lt));
+  CU_TRY(cuMemGetInfo(&c->base.limits.bytes, &unused));
   CU_TRY(cuMemAlloc(&c->workspace, GR_CUDA_WORKSPACE));
   GR_TRY(gr_units_open(c));
-  CU_TRY(cuMemGetInfo(&c->base.limits.bytes, &unused));
+  GR_TRY(gr_products_probe(c));
   return GR_OK;
 }
 
@@ -96,6 +97,7 @@ static void close(gr_device *d) {
   gr_cuda_loop_close(c);
   gr_products_close(c);
   gr_convolutions_close(c);
+  gr_tables_close(c);
   gr_units_close(c);
   if (c->workspace) gr_cu.cuMemFree(c->workspace);
   if (c->lt) gr_lt.cublasLtDestroy(c->lt);
@@ -275,6 +277,7 @@ const gr_device_ops gr_cuda_ops = {
     .name = "cuda",
     .doc = "NVIDIA GPUs, one for each rank",
     .gpu = true,
+    .reserved = GR_CUDA_RESERVED,
     .open = open,
     .close = close,
     .allocate = allocate,
@@ -287,6 +290,7 @@ const gr_device_ops gr_cuda_ops = {
     .wait = wait,
     .synchronise = synchronise,
     .kernel = gr_cuda_kernel,
+    .kernels = gr_cuda_kernels,
     .ready = gr_cuda_ready,
     .run = gr_cuda_run,
     .mark = gr_nvtx_mark,

@@ -67,6 +67,10 @@ void gr_kernel_cache_write(const uint64_t key[2], const char *code, size_t bytes
 // ---- Matrix products (gemm.c) -------------------------------------------------------------------
 typedef struct gr_product gr_product;
 void gr_products_close(gr_cuda *);
+// Finds out what the library does; called once.
+GR_MUST_USE gr_status gr_products_probe(gr_cuda *);
+// gr_gpu_call.takes of a gr_cuda.
+bool gr_product_takes(void *, const gr_gpu_gemm *);
 GR_MUST_USE gr_status gr_product_open(gr_cuda *, const gr_gpu_gemm *, gr_product **out);
 // Puts the product in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_product_run(gr_cuda *, gr_product *, const gr_launch *);
@@ -84,12 +88,27 @@ typedef struct gr_step gr_step;
 GR_MUST_USE gr_status gr_cuda_kernel(gr_device *, const gr_op_call *, const gr_launch *where,
                                      gr_device_kernel *out);
 GR_MUST_USE gr_status gr_cuda_ready(gr_device *);
+// One launch of a described call. scratch: its kernels are given the call's working memory.
+GR_MUST_USE gr_status gr_step_open(gr_cuda *, const gr_gpu_call *, const gr_gpu_launch *,
+                                   gr_step **out);
+GR_MUST_USE gr_status gr_step_run(gr_cuda *, gr_step *, const gr_launch *, bool scratch);
+// A kernel of other text and other parameters than the call's.
+GR_MUST_USE gr_status gr_step_open_kernel(gr_cuda *, const gr_gpu_call *, const gr_gpu_kernel *,
+                                          const char *text, gr_step **out);
+GR_MUST_USE gr_status gr_step_launch(gr_cuda *, const gr_step *, void **args);
 // The address of a part of a call's memory.
 CUdeviceptr gr_ref_address(gr_gpu_ref, const gr_launch *);
 
-// ---- Names for profilers (nvtx.c) ----------------------------------------------------------------
+// ---- Names for profilers (nvtx.c)
+// ----------------------------------------------------------------
 bool gr_nvtx_wanted(void);  // there is a profiler
 void gr_nvtx_mark(gr_device *, const char *name);
+
+// ---- Joined launches (join.c) ------------------------------------------------------------------
+typedef struct gr_table gr_table;
+GR_MUST_USE gr_status gr_cuda_kernels(gr_device *, int n, const gr_op_call *,
+                                      const gr_launch *const *launches, gr_device_kernel *out);
+void gr_tables_close(gr_cuda *);
 
 // ---- Captured programs (graph.c) ---------------------------------------------------------------
 typedef struct gr_captured gr_captured;
@@ -111,7 +130,6 @@ typedef struct gr_cuda_loops {
   int depth;                       // of the body that is being captured
 } gr_cuda_loops;
 
-enum { GR_CUDA_WORKSPACE = 32 << 20 };  // bytes, which cuBLASLt's fastest algorithms ask for
 struct gr_cuda {
   gr_device base;
   CUdevice device;
@@ -126,12 +144,14 @@ struct gr_cuda {
   gr_arena *arena;
   gr_unit *units;
   gr_step *pending;  // kernels whose unit is not loaded yet
+  gr_table *tables;  // of joined kernels
   char *options[8];  // of the compiler
   int n_options;
   bool virtual;        // compile to PTX
   uint64_t toolchain;  // hash of the compiler's version and options
   gr_product *products;
-  bool tf32;  // products of f32 are computed in TF32
+  bool relu_keeps_nan;  // in an epilogue
+  bool tf32;            // products of f32 are computed in TF32
   cublasLtHandle_t lt;
   gr_convolution *convolutions;
 #if GR_HAVE_CUDNN

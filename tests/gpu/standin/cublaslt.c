@@ -200,10 +200,16 @@ static double dot(const product *p, const double *a, const double *b, int64_t k)
   return p->wide ? wide : narrow;
 }
 
+// STANDIN_RELU=max: relu of NaN is 0, as max(0, x) may be.
+static bool drops_nan(void) {
+  const char *relu = getenv("STANDIN_RELU");
+  return relu && !strcmp(relu, "max");
+}
+
 static double finished(const product *p, double v, int64_t i, int batch) {
   if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
     v += load(p->bias, batch * p->bias_stride + i, p->bias_type);
-  if (p->epilogue & CUBLASLT_EPILOGUE_RELU) v = v > 0 ? v : 0;
+  if (p->epilogue & CUBLASLT_EPILOGUE_RELU) v = v < 0 || (isnan(v) && drops_nan()) ? 0 : v;
   if (p->epilogue & CUBLASLT_EPILOGUE_GELU)
     v = 0.5 * v * (1 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
   return v;
@@ -287,9 +293,10 @@ static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la
                        CUBLASLT_EPILOGUE_GELU,    CUBLASLT_EPILOGUE_GELU_BIAS,
                        CUBLASLT_EPILOGUE_BGRADB};
   int ok = 0;
-  for (int i = 0; i < 7; i++) ok |= p->epilogue == known[i];
+  const char *some = getenv("STANDIN_EPILOGUES");
+  for (int i = 0; i < (some && !strcmp(some, "0") ? 1 : 7); i++) ok |= p->epilogue == known[i];
   if (!ok || (p->d.row_major && p->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
-    return bad("epilogue"), CUBLAS_STATUS_NOT_SUPPORTED;
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
 }
 

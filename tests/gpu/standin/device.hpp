@@ -169,6 +169,7 @@ template <class To, class From> static inline To __si_bits(From f) { To t; __bui
 static inline int __float_as_int(float f) { return __si_bits<int>(f); }
 static inline unsigned __float_as_uint(float f) { return __si_bits<unsigned>(f); }
 static inline float __int_as_float(int i) { return __si_bits<float>(i); }
+static inline double __longlong_as_double(long long i) { return __si_bits<double>(i); }
 static inline float __uint_as_float(unsigned i) { return __si_bits<float>(i); }
 
 // ---- one kernel of the table at the end of the source ----

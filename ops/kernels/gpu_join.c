@@ -1,0 +1,151 @@
+// gpu_join.c - see gpu_join.h.
+#include "ops/kernels/gpu_join.h"
+#include <ctype.h>
+#include <string.h>
+#include "base/arena.h"
+
+// ---- Which launches are alike -------------------------------------------------------------------
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+static bool same_types(const gr_type *a, const gr_type *b, int n) {
+  for (int k = 0; k < n; k++)
+    if (a[k].dtype != b[k].dtype) return false;
+  return true;
+}
+
+static bool same_operands(const gr_gpu_call *a, const gr_gpu_call *b) {
+  const gr_op_call *x = a->call, *y = b->call;
+  return x->n_in == y->n_in && x->n_out == y->n_out && same_types(x->in, y->in, x->n_in) &&
+         same_types(x->out, y->out, x->n_out) && !a->scratch == !b->scratch;
+}
+
+static bool same_code(const gr_gpu_kernel *a, const gr_gpu_kernel *b) {
+  return a->threads == b->threads && a->shared == b->shared && a->n_numbers == b->n_numbers &&
+         same_text(a->entry, b->entry) && same_text(a->source, b->source) &&
+         same_text(a->defines, b->defines);
+}
+
+// Whether launch `at` of the two calls may be one kernel's.
+static bool may_join(const gr_gpu_call *a, const gr_gpu_call *b, int at) {
+  const gr_gpu_launch *x = &a->launch[at], *y = &b->launch[at];
+  return x->kind == GR_GPU_KERNEL && y->kind == GR_GPU_KERNEL && !x->kernel.cooperative &&
+         !y->kernel.cooperative && same_code(&x->kernel, &y->kernel) && same_operands(a, b);
+}
+
+// Joins launch `at` of calls i, i + 1, ... that are alike and not done.
+static gr_gpu_joined join(gr_arena *arena, const gr_gpu_call *calls, int n, int i, int at,
+                          bool *done) {
+  enum { MOST_BLOCKS = 1 << 30 };
+  const gr_gpu_launch *l = &calls[i].launch[at];
+  gr_gpu_joined j = {.at = at, .n = 1, .call = GR_NEW(arena, int, n - i)};
+  int64_t blocks = l->kind == GR_GPU_KERNEL ? l->kernel.blocks : 0;
+  j.call[0] = i;
+  for (int k = i + 1; k < n; k++) {
+    if (done[k] || at >= calls[k].n || !may_join(&calls[i], &calls[k], at)) continue;
+    blocks += calls[k].launch[at].kernel.blocks;
+    if (blocks > MOST_BLOCKS) break;
+    done[k] = true, j.call[j.n++] = k;
+  }
+  return j;
+}
+
+int gr_gpu_join(gr_arena *arena, const gr_gpu_call *calls, int n, gr_gpu_joined **out) {
+  int launches = 0;
+  bool *done = GR_NEW(arena, bool, n);
+  *out = GR_NEW(arena, gr_gpu_joined, n * GR_GPU_LAUNCHES);
+  for (int at = 0; at < GR_GPU_LAUNCHES; at++) {
+    memset(done, 0, sizeof *done * (size_t)n);
+    for (int i = 0; i < n; i++)
+      if (!done[i] && at < calls[i].n) (*out)[launches++] = join(arena, calls, n, i, at, done);
+  }
+  return launches;
+}
+
+gr_status gr_gpu_describe_all(gr_arena *arena, const gr_op_call *calls,
+                              const gr_launch *const *where, int processors, int n,
+                              gr_gpu_call **out) {
+  gr_gpu_call *g = *out = GR_NEW(arena, gr_gpu_call, n);
+  for (int i = 0; i < n; i++) {
+    g[i] = (gr_gpu_call){.call = &calls[i],
+                         .where = where ? where[i] : NULL,
+                         .processors = processors,
+                         .arena = arena,
+                         .launch = GR_NEW(arena, gr_gpu_launch, GR_GPU_LAUNCHES)};
+    GR_TRY(gr_gpu_describe(&g[i]));
+  }
+  return GR_OK;
+}
+
+// ---- The text -----------------------------------------------------------------------------------
+
+int gr_gpu_row_words(const gr_gpu_call *g, const gr_gpu_kernel *k) {
+  return 2 + g->call->n_in + g->call->n_out + (g->scratch > 0) + k->n_numbers;
+}
+
+static const struct {
+  const char *word, *instead;
+} words[] = {{"__global__", "__device__"},
+             {"__launch_bounds__", "GR_UNBOUNDED"},
+             {"blockIdx", "gr_member_block"},
+             {"gridDim", "gr_member_grid"}};
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+// Appends text with words replaced: what a launch says of itself is what its row says, and kernels
+// are functions.
+static void put_replaced(gr_text *out, const char *text) {
+  size_t n;
+  for (const char *p = text; *p; p += n) {
+    const char *instead = NULL;
+    for (n = 0; is_word(p[n]) == is_word(*p) && p[n]; n++) continue;
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+      if (n == strlen(words[w].word) && !strncmp(p, words[w].word, n)) instead = words[w].instead;
+    gr_text_putn(out, instead ? instead : p, instead ? strlen(instead) : n);
+  }
+}
+
+static const char before[] =
+    "#define GR_UNBOUNDED(...)\n"
+    "struct gr_member_index { unsigned x; };\n"
+    "__shared__ gr_member_index gr_member_block, gr_member_grid;\n\n"
+    "struct gr_parameter {  // of a row\n"
+    "  unsigned long long bits;\n"
+    "  template <class T> __device__ operator T *() const { return (T *)bits; }\n"
+    "  __device__ operator long long() const { return (long long)bits; }\n"
+    "  __device__ operator double() const { return __longlong_as_double((long long)bits); }\n"
+    "};\n";
+
+static const char find_row[] =
+    "  long long low = 0, high = members;\n"
+    "  while (high - low > 1) {\n"
+    "    long long middle = (low + high) / 2;\n"
+    "    if (table[middle * WORDS].bits <= blockIdx.x)\n"
+    "      low = middle;\n"
+    "    else\n"
+    "      high = middle;\n"
+    "  }\n"
+    "  table += low * WORDS;\n"
+    "  if (threadIdx.x == 0) {\n"
+    "    gr_member_block.x = blockIdx.x - (unsigned)table[0].bits;\n"
+    "    gr_member_grid.x = (unsigned)table[1].bits;\n"
+    "  }\n"
+    "  __syncthreads();\n";
+
+void gr_gpu_joined_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
+  gr_arena *work = gr_arena_create();
+  gr_text text = gr_text_make(work);
+  gr_gpu_source(g, k, &text);
+  gr_text_put(out, before);
+  put_replaced(out, text.at);
+  gr_arena_destroy(work);
+  int n = gr_gpu_row_words(g, k);
+  gr_text_printf(out, "\n#define WORDS %d\n", n);
+  gr_text_printf(
+      out,
+      "extern \"C\" __global__ void __launch_bounds__(%d, 1) joined(const gr_parameter *table, "
+      "long long members) {\n%s  %s(",
+      k->threads, find_row, k->entry);
+  for (int i = 2; i < n; i++) gr_text_printf(out, "%stable[%d]", i > 2 ? ", " : "", i);
+  gr_text_put(out, ");\n}\n");
+}
