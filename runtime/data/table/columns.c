@@ -2,7 +2,7 @@
 #include "runtime/data/table/columns.h"
 #include <string.h>
 #include "base/text.h"
-#include "runtime/data/table/npy.h"
+#include "runtime/data/npy.h"
 
 static bool ends_in(const char *path, const char *end) {
   size_t n = strlen(path), m = strlen(end);
@@ -13,17 +13,6 @@ static bool ends_in(const char *path, const char *end) {
 static const char *stem(gr_arena *a, const char *path) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   return gr_arena_strndup(a, name, strlen(name) - strlen(".npy"));
-}
-
-static gr_array of_csv(const gr_csv *t, const gr_column *c) {
-  gr_array a = {.file = t->path, .name = c->name, .rank = 1, .dim = {t->rows}, .count = t->rows};
-  if (c->type == GR_COLUMN_INT)
-    a.element = GR_ELEMENT_INT, a.size = sizeof *c->ints, a.at = (const void *)c->ints;
-  else if (c->type == GR_COLUMN_FLOAT)
-    a.element = GR_ELEMENT_FLOAT, a.size = sizeof *c->floats, a.at = (const void *)c->floats;
-  else
-    a.element = GR_ELEMENT_TEXTS, a.size = sizeof *c->texts, a.at = (const void *)c->texts;
-  return a;
 }
 
 static gr_table_column *room(gr_arena *a, gr_columns *c, int more) {
@@ -52,7 +41,7 @@ static gr_status open_csv(gr_arena *a, const char *path, char delimiter, bool he
   gr_table_column *to = room(a, c, t->n_columns);
   for (int i = 0; i < t->n_columns; i++)
     to[i] = (gr_table_column){
-        .name = t->columns[i].name, .values = of_csv(t, &t->columns[i]), .csv = t, .csv_column = i};
+        .name = t->columns[i].name, .values = gr_csv_array(t, i), .csv = t, .csv_column = i};
   c->n += t->n_columns;
   return check_rows(c, &to[0].values);
 }

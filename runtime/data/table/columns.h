@@ -1,7 +1,7 @@
 // columns.h - the named columns of one or several files: arrays of .npy and .npz, columns of CSV.
 #pragma once
-#include "runtime/data/table/array.h"
-#include "runtime/data/table/csv.h"
+#include "runtime/data/array.h"
+#include "runtime/data/csv.h"
 #include "runtime/data/table/npz.h"
 
 typedef struct gr_table_column {

@@ -4,7 +4,7 @@
 #include "runtime/data/table/table.h"
 
 static const char *role_of(const gr_table *t, const gr_table_part *p, int column) {
-  if (column == p->label) return t->n_classes ? "label: classes" : "label: values";
+  if (column == p->label) return t->classes.n ? "label: classes" : "label: values";
   if (column == p->split) return "split";
   if (column == p->series) return "series";
   for (int i = 0; i < t->spec.features.n; i++)
@@ -42,23 +42,17 @@ static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out)
   }
 }
 
-static void put_classes(const gr_table *t, const gr_sample *all, uint32_t n, gr_text *out) {
-  uint64_t *count = GR_NEW(out->arena, uint64_t, 2 * t->n_classes + 2), most = 0;
-  for (uint32_t i = 0; i < n; i++) count[2 * t->samples[all[i].index].label + (int)all[i].split]++;
-  for (int c = 0; c < t->n_classes; c++)
-    most = count[2 * c] + count[2 * c + 1] > most ? count[2 * c] + count[2 * c + 1] : most;
-  gr_text_printf(out, "classes (%d)%26s train validation\n", t->n_classes, "");
-  for (int c = 0; c < t->n_classes; c++) {
-    gr_text_printf(out, "  %5d %-28.60s %8llu %10llu ", c, t->names[c],
-                   (unsigned long long)count[2 * c], (unsigned long long)count[2 * c + 1]);
-    gr_text_bar(out, count[2 * c] + count[2 * c + 1], most);
-  }
+const gr_class_count *gr_table_count(const gr_table *t, gr_arena *a, const gr_sample *all,
+                                     uint32_t n) {
+  gr_class_count *count = GR_NEW(a, gr_class_count, t->classes.n + 1);
+  for (uint32_t i = 0; i < n; i++) count[t->samples[all[i].index].label].of[all[i].split]++;
+  return count;
 }
 
 void gr_table_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_table *t = self;
   for (int i = 0; i < t->n_parts; i++) put_columns(t, &t->part[i], out);
-  if (t->n_classes) put_classes(t, all, n, out);
+  if (t->classes.n) gr_classes_put(&t->classes, gr_table_count(t, out->arena, all, n), out);
 }
 
 static void put_list(gr_text *out, const char *name, const double *v, int64_t n) {
@@ -75,15 +69,7 @@ void gr_table_record(const void *self, gr_text *out) {
     gr_text_json(out, t->spec.features.at[i]);
   }
   gr_text_put(out, "]");
-  if (t->n_classes) gr_text_put(out, ", \"class_names\": [");
-  for (int i = 0; i < t->n_classes; i++) {
-    gr_text_put(out, i ? ", " : "");
-    gr_text_json(out, t->names[i]);
-  }
-  if (t->n_classes) gr_text_put(out, "], \"class_weights\": [");
-  for (int i = 0; i < t->n_classes; i++)
-    gr_text_printf(out, "%s%.6g", i ? ", " : "", (double)t->class_weight[i]);
-  if (t->n_classes) gr_text_put(out, "]");
+  if (t->classes.n) gr_classes_record(&t->classes, out);
   if (t->n_statistics) put_list(out, "mean", t->mean, t->n_statistics);
   if (t->n_statistics) put_list(out, "scale", t->scale, t->n_statistics);
 }

@@ -2,7 +2,6 @@
 // table.h.
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 #include "base/log.h"
 #include "runtime/data/table/table.h"
 
@@ -104,18 +103,6 @@ static uint64_t key_of_row(const rows *r, int64_t row, int32_t label) {
   return mixed(h, (uint64_t)(uint32_t)label);
 }
 
-static bool read_split(const char *word, uint8_t *out) {
-  static const char *const words[][6] = {{"train", "training", "0", "false"},
-                                         {"validation", "valid", "val", "dev", "1", "true"}};
-  for (uint8_t split = 0; split < 2; split++)
-    for (int i = 0; i < 6 && words[split][i]; i++)
-      if (!strcasecmp(word, words[split][i])) {
-        *out = split;
-        return true;
-      }
-  return false;
-}
-
 static gr_status read_splits(gr_table *t, gr_table_part *p) {
   const gr_array *a;
   if (p->split < 0) return GR_OK;
@@ -125,7 +112,10 @@ static gr_status read_splits(gr_table *t, gr_table_part *p) {
   gr_status s = GR_OK;
   for (int64_t row = 0; row < p->columns.rows && !s; row++) {
     const char *word = gr_array_text(scratch, a, row);
-    if (!read_split(word, &p->split_of[row]))
+    gr_split split = GR_SPLIT_TRAIN;
+    bool known = gr_split_by_word(word, &split);
+    p->split_of[row] = (uint8_t)split;
+    if (!known)
       s = gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
                                    "the split in row %lld of '%s' is '%s'", (long long)row,
                                    p->columns.path, word),
@@ -214,7 +204,7 @@ static gr_status list_part(rows *r, const gr_source_request *q) {
   gr_columns *c = &r->part->columns;
   int64_t n = s->window ? s->window : 1, stride = s->window && s->stride ? s->stride : n;
   uint32_t before = r->table->count;
-  uint32_t *count = GR_NEW(r->table->arena, uint32_t, r->table->n_classes + 1);
+  uint32_t *count = GR_NEW(r->table->arena, uint32_t, r->table->classes.n + 1);
   r->state = GR_NEW(r->table->arena, uint8_t, c->rows + 1);
   if (r->part->label >= 0) GR_TRY(gr_columns_read(c, r->part->label, &r->label));
   GR_TRY(read_splits(r->table, r->part));

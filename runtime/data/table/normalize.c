@@ -32,22 +32,10 @@ static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float
   return rows;
 }
 
-// A class without training samples has weight 1.
-static void weigh_classes(gr_table *t, gr_arena *arena, const gr_sample *all, uint32_t n) {
-  uint32_t *count = GR_NEW(arena, uint32_t, t->n_classes + 1), train = 0;
-  t->class_weight = GR_NEW(arena, float, t->n_classes + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    if (all[i].split != GR_SPLIT_TRAIN) continue;
-    count[t->samples[all[i].index].label]++, train++;
-  }
-  for (int c = 0; c < t->n_classes; c++)
-    t->class_weight[c] =
-        count[c] ? (float)((double)train / ((double)t->n_classes * count[c])) : 1.0f;
-}
-
 gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
   gr_table *t = self;
-  if (t->n_classes && !t->inputs) weigh_classes(t, arena, all, n);
+  if (t->classes.n && !t->inputs)
+    gr_classes_weigh(&t->classes, arena, gr_table_count(t, arena, all, n));
   if (!t->spec.normalize || t->spec.dtype != GR_F32) return GR_OK;
   t->n_statistics = t->width <= GR_TABLE_STATISTICS ? t->width : 1;
   t->mean = GR_NEW(arena, double, t->n_statistics);

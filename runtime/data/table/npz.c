@@ -6,7 +6,7 @@
 #include <zlib.h>
 #endif
 #include "base/text.h"
-#include "runtime/data/table/npy.h"
+#include "runtime/data/npy.h"
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, END64 = 56, LOCATOR = 20, COMMENT = 65535 };
 enum { MAX_MEMBERS = 65536, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };

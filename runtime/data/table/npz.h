@@ -1,7 +1,7 @@
 // npz.h - NumPy's archive of arrays: a ZIP file (APPNOTE.TXT 6.3.10 of PKWARE, with ZIP64) of
 // members NAME.npy, each stored or deflated.
 #pragma once
-#include "runtime/data/table/array.h"
+#include "runtime/data/array.h"
 #include "runtime/data/mapping.h"
 
 typedef struct gr_npz_member {

@@ -152,17 +152,9 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths) {
   return find_series(t, p);
 }
 
-gr_names gr_table_recorded(gr_arena *a, const gr_json *record, const char *name) {
-  const gr_json *list = record ? gr_json_get(record, name, GR_JSON_ARRAY) : NULL;
-  gr_names out = {.at = GR_NEW(a, const char *, (list ? list->n : 0) + 1)};
-  for (const gr_json *v = list ? list->first : NULL; v; v = v->next)
-    if (v->kind == GR_JSON_TEXT) out.at[out.n++] = v->text;
-  return out;
-}
-
 // The features are those of the run, in its order: this file may have more columns.
 static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
-  if (!t->spec.features.n) t->spec.features = gr_table_recorded(t->arena, r->record, "features");
+  if (!t->spec.features.n) t->spec.features = gr_names_recorded(t->arena, r->record, "features");
   for (int i = 0; i < r->n_inputs; i++) {
     gr_names one = {GR_NEW(t->arena, const char *, 1), 1};
     one.at[0] = r->inputs[i];

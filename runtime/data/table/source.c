@@ -27,7 +27,7 @@ static gr_status check(const gr_table_spec *s, int n_inputs) {
 }
 
 static gr_status check_majority(const gr_table *t) {
-  if (!t->spec.majority || t->n_classes) return GR_OK;
+  if (!t->spec.majority || t->classes.n) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                   "data.table.window_label is majority, and labels are no classes"),
                           "window_label"),
@@ -90,16 +90,16 @@ static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   if (t->spec.window) x->dim[x->rank++] = t->spec.window;
   for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
   if (!t->spec.label) return 1;
-  out[Y] = (gr_field_spec){.name = "y", .dtype = t->n_classes ? GR_I32 : GR_F32};
+  out[Y] = (gr_field_spec){.name = "y", .dtype = t->classes.n ? GR_I32 : GR_F32};
   out[CLASS_WEIGHT] = (gr_field_spec){.name = "class_weight", .dtype = GR_F32};
-  return t->n_classes ? 3 : 2;
+  return t->classes.n ? 3 : 2;
 }
 
 static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_table *t = self;
   int n = 0;
   out[n++] = (gr_metadata){"features", t->dim[t->rank - 1]};
-  if (t->n_classes) out[n++] = (gr_metadata){"classes", t->n_classes};
+  if (t->classes.n) out[n++] = (gr_metadata){"classes", t->classes.n};
   if (t->spec.window) out[n++] = (gr_metadata){"window", t->spec.window};
   return n;
 }
@@ -150,12 +150,12 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
     gr_table_normalize(t, out);
   }
   if (!t->spec.label || t->inputs) return;
-  if (!t->n_classes) {
+  if (!t->classes.n) {
     *(float *)row->at[Y] = s->value;
     return;
   }
   *(int32_t *)row->at[Y] = s->label;
-  *(float *)row->at[CLASS_WEIGHT] = t->class_weight[s->label];
+  *(float *)row->at[CLASS_WEIGHT] = t->classes.weight[s->label];
 }
 
 // ---- Summaries and identity -----------------------------------------------------------------
@@ -175,21 +175,15 @@ static void reference(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
   if (t->inputs) return;
-  if (t->n_classes)
-    gr_text_put(out, t->names[s->label]);
+  if (t->classes.n)
+    gr_text_put(out, t->classes.names[s->label]);
   else if (t->spec.label)
     gr_text_printf(out, "%.6g", (double)s->value);
 }
 
 static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
   const gr_table *t = self;
-  for (int64_t i = 0; i < n; i++) {
-    if (i) gr_text_put(out, " ");
-    if (ids[i] >= 0 && ids[i] < t->n_classes)
-      gr_text_put(out, t->names[ids[i]]);
-    else
-      gr_text_printf(out, "%d", ids[i]);
-  }
+  gr_classes_decode(&t->classes, ids, n, out);
 }
 
 const gr_source_ops gr_source_table = {.name = "table",

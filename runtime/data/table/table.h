@@ -5,24 +5,17 @@
 // n_c) for n training samples of k classes, n_c of them of this sample's class (as scikit-learn's
 // class_weight="balanced").
 #pragma once
-#include "base/json.h"
-#include "runtime/data/source.h"
+#include "runtime/data/labels.h"
 #include "runtime/data/table/columns.h"
 
 typedef enum gr_table_label { GR_LABEL_AUTO, GR_LABEL_CLASS, GR_LABEL_VALUE } gr_table_label;
 
 enum {
   GR_TABLE_FEATURES = 65536,  // columns at most
-  GR_TABLE_CLASSES = 65536,
-  GR_TABLE_INPUTS = 65535,  // files to predict
+  GR_TABLE_INPUTS = 65535,    // files to predict
   // Rows with more values are normalised by one mean and one deviation, to keep checkpoints small.
   GR_TABLE_STATISTICS = 4096,
 };
-
-typedef struct gr_names {  // of files or columns
-  const char **at;
-  int n;
-} gr_names;
 
 typedef struct gr_table_spec {
   gr_names paths;     // files whose columns are joined
@@ -65,10 +58,8 @@ typedef struct gr_table {
   bool inputs;  // samples are files to predict: there are no labels (see gr_source_request)
   int rank;     // of a row's features
   int64_t dim[GR_ARRAY_RANK];
-  int64_t width;        // their product
-  const char **names;   // of the classes, in sorted order
-  int n_classes;        // 0: labels are values, or there are none
-  float *class_weight;  // [n_classes]
+  int64_t width;       // their product
+  gr_classes classes;  // none: labels are values, or there are none
   gr_table_sample *samples;
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale
@@ -85,10 +76,10 @@ GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *own, gr_table_spec
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
-// The texts of a list in the record; none: it has no such list.
-gr_names gr_table_recorded(gr_arena *, const gr_json *record, const char *name);
 // Lists rows or windows as samples; those without a label or across series are counted as skipped.
 GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
+// Numbers of samples by class and split.
+const gr_class_count *gr_table_count(const gr_table *, gr_arena *, const gr_sample *, uint32_t n);
 // Writes a row's features, not normalised: [width].
 void gr_table_row(const gr_table *, const gr_table_part *, int64_t row, float *out);
 // Statistics (normalize.c), see gr_source_ops.

@@ -1,5 +1,5 @@
 // test_table_csv.c - tables as text: what the reader gives, and what it refuses.
-#include "runtime/data/table/csv.h"
+#include "runtime/data/csv.h"
 #include "tests/runtime/data/fixture.h"
 
 static gr_status read_csv(gr_arena *arena, const char *text, gr_csv *out) {

@@ -6,7 +6,7 @@
 #ifdef GR_HAVE_ZLIB
 #include <zlib.h>
 #endif
-#include "runtime/data/table/npy.h"
+#include "runtime/data/npy.h"
 #include "runtime/data/table/npz.h"
 #include "tests/runtime/data/fixture.h"
 

@@ -1,5 +1,5 @@
 // npy.c - see npy.h.
-#include "runtime/data/table/npy.h"
+#include "runtime/data/npy.h"
 #include <string.h>
 
 // The header is a Python dictionary literal: {'descr': '<f8', 'fortran_order': False,

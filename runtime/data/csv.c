@@ -1,6 +1,6 @@
 // csv.c - see csv.h. The text is split in place: a NUL at the end of each field replaces the
 // character after it.
-#include "runtime/data/table/csv.h"
+#include "runtime/data/csv.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,4 +243,16 @@ int gr_csv_find(const gr_csv *t, const char *name) {
 
 bool gr_csv_missing(const gr_csv *t, uint32_t row, int column) {
   return t->holes[(size_t)row * (size_t)t->n_columns + (size_t)column];
+}
+
+gr_array gr_csv_array(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  gr_array a = {.file = t->path, .name = c->name, .rank = 1, .dim = {t->rows}, .count = t->rows};
+  if (c->type == GR_COLUMN_INT)
+    a.element = GR_ELEMENT_INT, a.size = sizeof *c->ints, a.at = (const void *)c->ints;
+  else if (c->type == GR_COLUMN_FLOAT)
+    a.element = GR_ELEMENT_FLOAT, a.size = sizeof *c->floats, a.at = (const void *)c->floats;
+  else
+    a.element = GR_ELEMENT_TEXTS, a.size = sizeof *c->texts, a.at = (const void *)c->texts;
+  return a;
 }

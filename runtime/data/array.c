@@ -1,5 +1,5 @@
 // array.c - see array.h.
-#include "runtime/data/table/array.h"
+#include "runtime/data/array.h"
 #include <math.h>
 #include <string.h>
 #include "base/text.h"

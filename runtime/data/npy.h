@@ -1,6 +1,6 @@
 // npy.h - NumPy's format of one array (numpy.lib.format, versions 1.0, 2.0 and 3.0).
 #pragma once
-#include "runtime/data/table/array.h"
+#include "runtime/data/array.h"
 
 // Reads the header in bytes[0 .. n) and checks that the values are all there; *out views them, and
 // `file` and `name` are borrowed for it. Integers, floats, booleans and texts. Values that are

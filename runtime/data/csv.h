@@ -1,6 +1,6 @@
 // csv.h - a table as text: comma-separated values (RFC 4180), read into typed columns.
 #pragma once
-#include "base/arena.h"
+#include "runtime/data/array.h"
 
 typedef enum gr_column_type { GR_COLUMN_INT, GR_COLUMN_FLOAT, GR_COLUMN_TEXT } gr_column_type;
 
@@ -37,3 +37,4 @@ GR_MUST_USE gr_status gr_csv_read(gr_arena *, const char *path, char delimiter, 
                                   gr_csv *out);
 int gr_csv_find(const gr_csv *, const char *name);  // -1: no such column
 bool gr_csv_missing(const gr_csv *, uint32_t row, int column);
+gr_array gr_csv_array(const gr_csv *, int column);  // a view of a column

@@ -1,0 +1,143 @@
+// labels.c - see labels.h.
+#include "runtime/data/labels.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "runtime/data/bar.h"
+
+gr_names gr_names_recorded(gr_arena *a, const gr_json *record, const char *name) {
+  const gr_json *list = record ? gr_json_get(record, name, GR_JSON_ARRAY) : NULL;
+  gr_names out = {.at = GR_NEW(a, const char *, (list ? list->n : 0) + 1)};
+  for (const gr_json *v = list ? list->first : NULL; v; v = v->next)
+    if (v->kind == GR_JSON_TEXT) out.at[out.n++] = v->text;
+  return out;
+}
+
+// ---- Numbers ------------------------------------------------------------------------------------
+
+gr_classes gr_classes_make(gr_arena *a) { return (gr_classes){.found = gr_map_make(a)}; }
+
+gr_status gr_classes_add(gr_classes *c, gr_arena *a, const char *name, gr_loc at, int32_t *found) {
+  uint32_t i = c->found.n;
+  if (!gr_map_find(&c->found, name, &i)) {
+    if (i == GR_CLASSES)
+      return gr_about(gr_fail(GR_ERR_DATA, at, "there are more than %d classes", GR_CLASSES),
+                      "label");
+    if (i == c->room) {
+      c->room = 2 * c->room + 16;
+      gr_loc *more = GR_NEW(a, gr_loc, c->room);
+      if (i) memcpy(more, c->first, i * sizeof *more);
+      c->first = more;
+    }
+    c->first[i] = at;
+    gr_map_put(&c->found, gr_arena_strdup(a, name), i);
+  }
+  *found = (int32_t)i;
+  return GR_OK;
+}
+
+typedef struct named {
+  const char *name;
+  int64_t number;  // if all names are integers
+  int32_t found;
+} named;
+
+static int by_number(const void *x, const void *y) {
+  const named *a = x, *b = y;
+  return (a->number > b->number) - (a->number < b->number);
+}
+static int by_name(const void *x, const void *y) {
+  return strcmp(((const named *)x)->name, ((const named *)y)->name);
+}
+
+static void sort_names(gr_classes *c, gr_arena *a, bool text, int32_t *place) {
+  int n = (int)c->found.n;
+  named *all = GR_NEW(a, named, n + 1);
+  for (int32_t i = 0; i < n; i++)
+    all[i] = (named){c->found.keys[i], strtoll(c->found.keys[i], NULL, 10), i};
+  qsort(all, (size_t)n, sizeof *all, text ? by_name : by_number);
+  c->names = GR_NEW(a, const char *, n + 1), c->n = n;
+  for (int32_t i = 0; i < n; i++) place[all[i].found] = i, c->names[i] = all[i].name;
+}
+
+gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_names *recorded,
+                            int32_t **place) {
+  *place = GR_NEW(a, int32_t, c->found.n + 1);
+  if (!recorded->n) {
+    sort_names(c, a, text, *place);
+    return GR_OK;
+  }
+  gr_map known = gr_map_make(a);
+  for (int i = 0; i < recorded->n; i++) gr_map_put(&known, recorded->at[i], (uint32_t)i);
+  for (uint32_t i = 0, at; i < c->found.n; i++) {
+    if (!gr_map_find(&known, c->found.keys[i], &at))
+      return gr_hint(gr_about(gr_fail(GR_ERR_DATA, c->first[i],
+                                      "the label '%s' is none of the %d classes of the run",
+                                      c->found.keys[i], recorded->n),
+                              "label"),
+                     "its classes are in the data.json of its folder");
+    (*place)[i] = (int32_t)at;
+  }
+  c->names = recorded->at, c->n = recorded->n;
+  return GR_OK;
+}
+
+// ---- Weights ------------------------------------------------------------------------------------
+
+void gr_classes_weigh(gr_classes *c, gr_arena *a, const gr_class_count *count) {
+  uint64_t train = 0;
+  c->weight = GR_NEW(a, float, c->n + 1);
+  for (int i = 0; i < c->n; i++) train += count[i].of[GR_SPLIT_TRAIN];
+  for (int i = 0; i < c->n; i++) {
+    double of_class = (double)count[i].of[GR_SPLIT_TRAIN];
+    c->weight[i] = of_class > 0 ? (float)((double)train / (c->n * of_class)) : 1.0f;
+  }
+}
+
+// ---- Texts --------------------------------------------------------------------------------------
+
+void gr_classes_put(const gr_classes *c, const gr_class_count *count, gr_text *out) {
+  uint64_t most = 0;
+  for (int i = 0; i < c->n; i++)
+    most = count[i].of[0] + count[i].of[1] > most ? count[i].of[0] + count[i].of[1] : most;
+  gr_text_printf(out, "classes (%d)%26s train validation\n", c->n, "");
+  for (int i = 0; i < c->n; i++) {
+    gr_text_printf(out, "  %5d %-28.60s %8llu %10llu ", i, c->names[i],
+                   (unsigned long long)count[i].of[0], (unsigned long long)count[i].of[1]);
+    gr_text_bar(out, count[i].of[0] + count[i].of[1], most);
+  }
+}
+
+void gr_classes_record(const gr_classes *c, gr_text *json) {
+  gr_text_put(json, ", \"class_names\": [");
+  for (int i = 0; i < c->n; i++) {
+    gr_text_put(json, i ? ", " : "");
+    gr_text_json(json, c->names[i]);
+  }
+  gr_text_put(json, "], \"class_weights\": [");
+  for (int i = 0; i < c->n; i++)
+    gr_text_printf(json, "%s%.6g", i ? ", " : "", (double)c->weight[i]);
+  gr_text_put(json, "]");
+}
+
+void gr_classes_decode(const gr_classes *c, const int32_t *ids, int64_t n, gr_text *out) {
+  for (int64_t i = 0; i < n; i++) {
+    if (i) gr_text_put(out, " ");
+    if (ids[i] >= 0 && ids[i] < c->n)
+      gr_text_put(out, c->names[ids[i]]);
+    else
+      gr_text_printf(out, "%d", ids[i]);
+  }
+}
+
+bool gr_split_by_word(const char *word, gr_split *out) {
+  static const char *const words[][6] = {{"train", "training", "0", "false"},
+                                         {"validation", "valid", "val", "dev", "1", "true"}};
+  for (int split = 0; split < 2; split++)
+    for (int i = 0; i < 6 && words[split][i]; i++)
+      if (!strcasecmp(word, words[split][i])) {
+        *out = (gr_split)split;
+        return true;
+      }
+  return false;
+}

@@ -1,0 +1,49 @@
+// labels.h - what a list says of its samples: the names of their classes, and their split.
+#pragma once
+#include "base/json.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "runtime/data/source.h"
+
+enum { GR_CLASSES = 65536 };  // of a data set at most
+
+typedef struct gr_names {
+  const char **at;
+  int n;
+} gr_names;
+
+typedef struct gr_classes {
+  const char **names;  // [n], by number
+  int n;               // 0: there are none
+  float *weight;       // [n], by gr_classes_weigh
+  gr_map found;        // names in the order in which they are added, until they are numbered
+  gr_loc *first;       // by place in that order: where the name is first
+  uint32_t room;
+} gr_classes;
+
+// The texts of a list in data.json; no texts: it has no such list.
+gr_names gr_names_recorded(gr_arena *, const gr_json *record, const char *name);
+
+gr_classes gr_classes_make(gr_arena *);  // without names
+// Adds a name that is at loc, unless it is there; *found becomes its place in the order of such
+// additions. The name is copied. Fails with GR_ERR_DATA beyond GR_CLASSES.
+GR_MUST_USE gr_status gr_classes_add(gr_classes *, gr_arena *, const char *name, gr_loc,
+                                     int32_t *found);
+// Numbers the names: in the order of the recorded ones, and it is GR_ERR_DATA that one is not among
+// them; without recorded ones in their own order, that of texts or else of integers. (*place)[i] is
+// the number of the name that was found as i.
+GR_MUST_USE gr_status gr_classes_number(gr_classes *, gr_arena *, bool text,
+                                        const gr_names *recorded, int32_t **place);
+typedef struct gr_class_count {
+  uint64_t of[2];  // by gr_split: numbers of samples
+} gr_class_count;
+
+// Weights: n / (k n_c) for n training samples of k classes, n_c of them of this class (as
+// scikit-learn's class_weight="balanced"); 1 of a class without any.
+void gr_classes_weigh(gr_classes *, gr_arena *, const gr_class_count *count);
+void gr_classes_put(const gr_classes *, const gr_class_count *count, gr_text *out);  // a table
+void gr_classes_record(const gr_classes *, gr_text *json);  // members of data.json
+void gr_classes_decode(const gr_classes *, const int32_t *ids, int64_t n, gr_text *out);
+
+// Whether the word says a split: train or validation and words alike, 0 or 1.
+bool gr_split_by_word(const char *word, gr_split *out);
