@@ -86,16 +86,20 @@ static void whole_videos(void) {
   unsigned starts = 0;
   gr_type t;
   const int32_t *y = fixture_field(b, "y", &t);
+  const float *weight = fixture_field(b, "class_weight", &t);
   for (int i = 0; i < 3; i++) {
     starts |= 1u << clip_of(b, i, 3) / FRAME;
     CHECK(y[i] == 1, "walk comes after rest");
+    CHECK(weight[i] == 0.5f, "weight %g of 3 samples of 2 classes", (double)weight[i]);
   }
   CHECK(starts == (1 | 1 << 2 | 1 << 4), "clips start at frames %x", starts);
   gr_loader_close(l);
   first_batch(d, GR_SPLIT_VALIDATION, &l, &b);
   CHECK(clip_of(b, 0, 3) == 100, "the other video");
   y = fixture_field(b, "y", &t);
-  CHECK(y[0] == 0, "rest");
+  weight = fixture_field(b, "class_weight", &t);
+  CHECK(y[0] == 0 && weight[0] == 1, "rest, of which there is none in training: %g",
+        (double)weight[0]);
   gr_loader_close(l);
   gr_dataset_close(d);
 }
@@ -131,15 +135,16 @@ static void centres(void) {
   gr_dataset_close(d);
 }
 
-// Without a split column all clips of a video are in the split of its name.
+// Without a split column all lines of a video are in the split of its name.
 static void split_by_video(void) {
-  char text[4096] = "path,label\n";
+  char text[4096] = "path,label,frame\n";
   gr_dataset *d;
   for (int i = 0; i < 40; i++) {
     char name[16];
     snprintf(name, sizeof name, "v%02d.npy", i);
     save_video(name, 6, i);
-    snprintf(text + strlen(text), sizeof text - strlen(text), "%s,%d\n", name, i % 2);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "%s,%d,1\n%s,%d,3\n", name, i % 2,
+             name, i % 2);
   }
   video v = of_list(text, 3, 1);
   v.options.validation_fraction = 0.4;
