@@ -14,17 +14,18 @@ static const struct named {
   gr_code missing;
   const char *what, *hint;
   bool (*is)(const char *path);
+  const char *member;  // of mappings in a list, which holds the path; or NULL
 } named[] = {
-    {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file},
-    {"model.init_from", GR_ERR_CHECKPOINT, "weights", searched, is_there},
-    {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file},
+    {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file, NULL},
+    {"model.init_from", GR_ERR_CHECKPOINT, "weights", searched, is_there, "from"},
+    {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file, NULL},
     {"data.speech.manifest", GR_ERR_DATA, "manifest",
      "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line; "
      "`graphrun "
      "data import asterisk data/speech.jsonl` makes one from Debian's recordings",
-     gr_is_file},
-    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file},
-    {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir},
+     gr_is_file, NULL},
+    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file, NULL},
+    {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir, NULL},
 };
 enum { N_NAMED = sizeof named / sizeof *named };
 
@@ -67,7 +68,8 @@ static gr_status find(gr_arena *a, const gr_kept_run *kept, const struct named *
     for (int i = 0; i < c->n; i++) GR_TRY(find(a, kept, n, c->items[i]));
     return GR_OK;
   }
-  if (c->kind != GR_CONF_TEXT) return GR_OK;
+  if (c->kind == GR_CONF_MAP && n->member) c = gr_conf_member(c, n->member);
+  if (!c || c->kind != GR_CONF_TEXT) return GR_OK;
   const search how = {a, kept, n->is};
   const char *path = look(&how, c);
   if (path) {
@@ -91,7 +93,7 @@ static bool is_named(const char *key) {
 
 // The paths among the keys of the sources of data are files that are read.
 static gr_status find_data(gr_arena *a, const gr_kept_run *kept, gr_conf *conf) {
-  static const struct named file = {NULL, GR_ERR_DATA, "file", searched, gr_is_file};
+  static const struct named file = {NULL, GR_ERR_DATA, "file", searched, gr_is_file, NULL};
   for (int i = 0; i < gr_schema_count; i++) {
     const gr_schema_key *k = &gr_schema_keys[i];
     if (k->alias_of || strncmp(k->path, "data.", 5) || is_named(k->path)) continue;

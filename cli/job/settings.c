@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "cli/job/groups.h"
+#include "cli/job/init_from.h"
 #include "cli/job/optimizer.h"
 #include "cli/job/precision.h"
 #include "compiler/pass.h"
@@ -219,7 +220,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(gr_precision_read(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
   GR_TRY(gr_groups_read(a, c, s));
-  s->init_loc = gr_conf_find(c, "model.init_from")->loc;
+  GR_TRY(gr_init_from_read(a, c, s));
   if (!s->enabled) s->ranks = 1;
   int n = data_ranks ? data_ranks : 1, share = gr_processors() / (ranks ? ranks : 1);
   s->threads = s->given_threads ? (int)s->given_threads : share > 1 ? share : 1;

@@ -14,7 +14,7 @@
 // when the disk fails, GR_ERR_CHECKPOINT when a checkpoint is damaged or does not match the
 // request.
 #pragma once
-#include "base/arena.h"
+#include "base/map.h"
 
 enum { GR_CHECKPOINT_DIMS = 8 };
 
@@ -32,6 +32,12 @@ gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int r
                                       const int64_t *dims, void *at);
 // Bytes of the slice's elements; -1: unknown dtype, or too large.
 int64_t gr_tensor_slice_bytes(const gr_tensor_slice *);
+// Calls `read` for the parts of a slice that are consecutive in the whole tensor, in order: n
+// elements, from element `first` of the tensor and element `at` of the slice on. Stops at an error.
+GR_MUST_USE gr_status gr_tensor_slice_runs(const gr_tensor_slice *,
+                                           gr_status (*read)(void *ctx, int64_t first, int64_t n,
+                                                             int64_t at),
+                                           void *ctx);
 
 // A named value that is not a tensor: epoch, batch, seed, config hash, metrics, the hooks' state.
 typedef enum gr_scalar_kind { GR_SCALAR_INT, GR_SCALAR_FLOAT, GR_SCALAR_TEXT } gr_scalar_kind;
@@ -134,6 +140,8 @@ bool gr_checkpoint_is_finite(const gr_checkpoint *);  // GR_CHECKPOINT_FINITE is
 // The tensors as whole slices with `at` NULL, and the tensor of a name (NULL: none).
 const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *, int *n);
 const gr_tensor_slice *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);
+// The names of tensors that training alone needs, by GR_CHECKPOINT_OPTIMIZER.
+gr_map gr_checkpoint_optimizer(gr_arena *, const gr_checkpoint *);
 
 // Fills want->at with that slice of the tensor want->name, from the files that hold parts of it.
 // GR_ERR_CHECKPOINT when dtype or shape differ from the checkpoint's; the message names both.

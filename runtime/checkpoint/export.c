@@ -23,7 +23,7 @@ typedef struct exporter {
 // ---- Which tensors ----------------------------------------------------------------------------
 
 // The names of states that belong to the optimizer are in a scalar of the checkpoint, a line each.
-static gr_map optimizer_states(gr_arena *a, gr_checkpoint *c) {
+gr_map gr_checkpoint_optimizer(gr_arena *a, const gr_checkpoint *c) {
   gr_map out = gr_map_make(a);
   const gr_scalar *s = gr_checkpoint_scalar(c, GR_CHECKPOINT_OPTIMIZER);
   const char *at = s && s->kind == GR_SCALAR_TEXT ? s->text : "";
@@ -39,7 +39,7 @@ static void choose(exporter *x, bool optimizer) {
   int n;
   uint32_t at;
   const gr_tensor_slice *all = gr_checkpoint_tensors(x->from, &n);
-  gr_map states = optimizer_states(x->arena, x->from);
+  gr_map states = gr_checkpoint_optimizer(x->arena, x->from);
   x->tensors = GR_NEW(x->arena, const gr_tensor_slice *, n + 1);
   for (int bytes = 8; bytes; bytes /= 2)
     for (int i = 0; i < n; i++)

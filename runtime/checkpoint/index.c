@@ -43,6 +43,25 @@ int64_t gr_tensor_slice_bytes(const gr_tensor_slice *p) {
   return product(each, p->rank, p->size);
 }
 
+gr_status gr_tensor_slice_runs(const gr_tensor_slice *p,
+                               gr_status (*read)(void *, int64_t, int64_t, int64_t), void *ctx) {
+  int whole = p->rank;  // from this axis on the slice covers the whole tensor
+  int64_t run = 1, runs = 1;
+  while (whole > 0 && p->size[whole - 1] == p->dims[whole - 1]) run *= p->dims[--whole];
+  if (whole > 0) run *= p->size[--whole];
+  for (int d = 0; d < whole; d++) runs *= p->size[d];
+  for (int64_t r = 0; r < runs; r++) {
+    int64_t rest = r, first = 0, stride = 1;
+    for (int d = p->rank; d--; stride *= p->dims[d]) {
+      int64_t at = p->offset[d];
+      if (d < whole) at += rest % p->size[d], rest /= p->size[d];
+      first += at * stride;
+    }
+    GR_TRY(read(ctx, first, run, r * run));
+  }
+  return GR_OK;
+}
+
 static gr_status check_slice(const gr_tensor_slice *p) {
   size_t len = strlen(p->name);
   if (!len || len > GR_CHECKPOINT_NAME)

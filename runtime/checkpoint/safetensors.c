@@ -166,8 +166,6 @@ static void convert(const char *dtype, const char *from, float *to, int64_t n) {
     if (!strcmp(dtype, "f64")) {
       memcpy(&wide, from + 8 * i, 8);
       to[i] = (float)wide;
-    } else if (!strcmp(dtype, "f32")) {
-      memcpy(&to[i], from + 4 * i, 4);
     } else {
       memcpy(&half, from + 2 * i, 2);
       to[i] = *dtype == 'b' ? from_bf16(half) : from_f16(half);
@@ -175,33 +173,29 @@ static void convert(const char *dtype, const char *from, float *to, int64_t n) {
   }
 }
 
-// Reads n consecutive elements of tensor i, from element `first` on.
-static gr_status read_run(gr_safetensors *s, int i, int64_t first, int64_t n, float *to) {
-  const char *dtype = s->tensors[i].dtype;
-  int64_t each = gr_dtype_bytes(dtype, NULL);
-  while (n > 0) {
-    int64_t now = n < CHUNK / each ? n : CHUNK / each;
-    GR_TRY(read_at(s, s->data + s->begin[i] + first * each, s->chunk, now * each));
+typedef struct reading {
+  gr_safetensors *from;
+  int tensor;
+  const gr_tensor_slice *want;
+} reading;
+
+static gr_status read_run(void *ctx, int64_t first, int64_t n, int64_t at) {
+  const reading *r = ctx;
+  gr_safetensors *s = r->from;
+  const char *dtype = s->tensors[r->tensor].dtype;
+  int64_t each = gr_dtype_bytes(dtype, NULL), from = s->data + s->begin[r->tensor] + first * each;
+  if (!strcmp(dtype, r->want->dtype))
+    return read_at(s, from, (char *)r->want->at + at * each, n * each);
+  float *to = (float *)r->want->at + at;
+  for (int64_t now; n > 0; n -= now, from += now * each, to += now) {
+    now = n < CHUNK / each ? n : CHUNK / each;
+    GR_TRY(read_at(s, from, s->chunk, now * each));
     convert(dtype, s->chunk, to, now);
-    first += now, to += now, n -= now;
   }
   return GR_OK;
 }
 
 gr_status gr_safetensors_read(gr_safetensors *s, int i, const gr_tensor_slice *want) {
-  int whole = want->rank;  // from this axis on the slice covers the whole tensor
-  int64_t run = 1, runs = 1;
-  while (whole > 0 && want->size[whole - 1] == want->dims[whole - 1]) run *= want->dims[--whole];
-  if (whole > 0) run *= want->size[--whole];
-  for (int d = 0; d < whole; d++) runs *= want->size[d];
-  for (int64_t r = 0; r < runs; r++) {
-    int64_t rest = r, first = 0, stride = 1;
-    for (int d = want->rank; d--; stride *= want->dims[d]) {
-      int64_t at = want->offset[d];
-      if (d < whole) at += rest % want->size[d], rest /= want->size[d];
-      first += at * stride;
-    }
-    GR_TRY(read_run(s, i, first, run, (float *)want->at + r * run));
-  }
-  return GR_OK;
+  reading r = {s, i, want};
+  return gr_tensor_slice_runs(want, read_run, &r);
 }

@@ -12,7 +12,7 @@ void gr_safetensors_close(gr_safetensors *);  // NULL is fine
 // The tensors in header order, as whole slices with `at` NULL, owned by the file. dtype is as in
 // gr_tensor_slice, or the file's own name of a dtype that is not supported ("F8_E4M3").
 const gr_tensor_slice *gr_safetensors_tensors(const gr_safetensors *, int *n);
-// Fills want->at (f32) with that slice of tensor `i`, which must have the shape of `want` and a
-// floating-point dtype; other dtypes than f32 are converted.
+// Fills want->at with that slice of tensor `i`, which must have the shape of `want` and either its
+// dtype, or another floating-point dtype while that of `want` is f32.
 GR_MUST_USE gr_status gr_safetensors_read(gr_safetensors *, int i, const gr_tensor_slice *want);
-bool gr_safetensors_is_float(const gr_tensor_slice *);  // gr_safetensors_read supports its dtype
+bool gr_safetensors_is_float(const gr_tensor_slice *);  // it can be read as f32

@@ -229,7 +229,8 @@ GR_MUST_USE gr_status gr_run_open_full(gr_run *);  // allocates memory for such 
 gr_tensor_slice gr_run_full_tensor_slice(gr_run *, const gr_plan_state *);
 GR_MUST_USE gr_status gr_run_gather_full(gr_run *);  // gathers them. Collective.
 // ---- init.c
-GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *path);  // model.init_from
+// Loads weights by model.init_from; path[i] is the file or the checkpoint of entry i.
+GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *const *path);
 // ---- hook_calls.c
 double gr_run_base_lr(const gr_run *);  // the next step's learning rate before hooks change it
 GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
@@ -270,8 +271,9 @@ GR_MUST_USE gr_status gr_run_use_weights(gr_run *);  // the tasks other than tra
 // Writes what the model predicts of the data set's samples, one JSON object a line. Collective.
 GR_MUST_USE gr_status gr_run_predict(gr_run *);
 // ---- generate.c
-// Continues each sequence of the batch, with which the program has just been run, by so many tokens:
-// *out is [rows, tokens], in the arena. GR_ERR_CONFIG if the model or the data has no tokens.
+// Continues each sequence of the batch, with which the program has just been run, by so many
+// tokens: *out is [rows, tokens], in the arena. GR_ERR_CONFIG if the model or the data has no
+// tokens.
 GR_MUST_USE gr_status gr_run_generate(gr_run *, gr_arena *, const gr_batch *, int64_t tokens,
                                       const int32_t **out);
 // ---- transfer.c

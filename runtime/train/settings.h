@@ -15,6 +15,21 @@
                               gr_##field##_text} gr_##field;
 #include "compose/schema/schema.def"
 
+// A pattern of names, and what the `*` of the new name stand for: what those of `from` match.
+typedef struct gr_pattern {
+  const char *text;
+  const char *to;  // of a rename; NULL: tensors of that name are left out
+  gr_loc loc;
+} gr_pattern;
+// An entry of model.init_from: weights that another run or program has written.
+typedef struct gr_init_entry {
+  const char *from;
+  gr_loc loc;
+  gr_pattern *rename, *allow_missing, *allow_unused;
+  int n_rename, n_allow_missing, n_allow_unused;
+  bool ignores_unused;  // model.init_from is a path
+} gr_init_entry;
+
 #define GR_SETTING_INT int64_t
 #define GR_SETTING_FLOAT double
 #define GR_SETTING_BOOL bool
@@ -50,7 +65,8 @@ typedef struct gr_settings {
   gr_param *hook_params;
   int n_hook_params;
   int64_t trace_first, trace_end;  // profile.steps: these steps are traced, the second excluded
-  gr_loc init_loc;                 // the location of model.init_from
+  gr_init_entry *init_from;        // model.init_from, in order
+  int n_init_from;
 } gr_settings;
 
 // The learning rate of a step, from 0, before hooks change it. Linear warm-up: the first step has

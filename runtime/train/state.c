@@ -166,19 +166,27 @@ static gr_status choose(gr_run *r, gr_resume what, const char *given, const char
 }
 
 // A folder of checkpoints means its newest checkpoint, and a run's folder means its checkpoints.
-static gr_status init_from(gr_run *r, char *path, size_t size) {
-  const char *from = r->spec->set.init_from;
-  const char *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
+static gr_status choose_weights(gr_run *r, const gr_init_entry *entry, const char **out) {
+  const char *from = entry->from, *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
   bool many = gr_is_dir(from) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", from));
   if (many && gr_is_dir(inner)) from = inner;
+  char path[2048];
   gr_resume what = many ? gr_resume_auto : gr_resume_text;
-  GR_TRY(gr_note(choose(r, what, from, from, path, size), r->spec->set.init_loc,
+  GR_TRY(gr_note(choose(r, what, from, from, path, sizeof path), entry->loc,
                  "asked for by model.init_from"));
-  if (*path) return gr_run_init_from(r, path);
-  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, r->spec->set.init_loc,
-                         "there is no checkpoint in the folder '%s'", from),
-                 "model.init_from is a run's folder, a folder of checkpoints, one of them, or a "
-                 "file of safetensors");
+  *out = gr_arena_strdup(r->arena, path);
+  if (*path) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CHECKPOINT, entry->loc, "there is no checkpoint in the folder '%s'", from),
+      "weights are in a run's folder, a folder of checkpoints, one of them, a safetensors file or "
+      "an index of several (.index.json), or an .npz file");
+}
+
+static gr_status init_from(gr_run *r) {
+  const gr_settings *s = &r->spec->set;
+  const char **path = GR_NEW(r->arena, const char *, s->n_init_from + 1);
+  for (int i = 0; i < s->n_init_from; i++) GR_TRY(choose_weights(r, &s->init_from[i], &path[i]));
+  return s->n_init_from ? gr_run_init_from(r, path) : GR_OK;
 }
 
 void gr_run_list_pieces(gr_run *r) {
@@ -206,5 +214,5 @@ gr_status gr_run_open_state(gr_run *r) {
   if (*path && r->rank == 0 && !dry) gr_run_log_config_changes(r, path);
   if (*path) return restore(r, path);
   GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
-  return r->spec->set.init_from ? init_from(r, path, sizeof path) : GR_OK;
+  return init_from(r);
 }

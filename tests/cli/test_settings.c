@@ -60,7 +60,7 @@ static void words(void) {
 static void defaults(void) {
   gr_arena *a = gr_arena_create();
   gr_settings s = read_text(a, "model: {graph: g.yaml}\n");
-  CHECK(!strcmp(s.graph, "g.yaml") && !s.init_from && !s.dir, "texts and nulls");
+  CHECK(!strcmp(s.graph, "g.yaml") && !s.n_init_from && !s.dir, "texts and nulls");
   CHECK(s.base_lr == 1e-3 && s.batch_size == 16 && s.timeout == 300, "numbers");
   CHECK(s.final_train_eval && !s.mixed_precision, "truths");
   CHECK(s.ranks == 0 && s.given_threads == 0 && s.threads >= 1, "auto is 0 until it is known");

@@ -49,7 +49,7 @@ static void dtypes(void) {
   CHECK(gr_safetensors_is_float(&t[3]) && !gr_safetensors_is_float(&t[4]), "floats");
   for (int i = 0; i < 4; i++) {
     gr_tensor_slice want = t[i];
-    want.at = got;
+    want.at = got, want.dtype = "f32";
     MUST(gr_safetensors_read(s, i, &want));
     if (i == 0) CHECK(got[0] == 1.0f / 3 && got[1] == -2 && isinf(got[2]), "f64");
     if (i == 1) CHECK(!memcmp(got, single, sizeof single), "f32");
@@ -57,6 +57,10 @@ static void dtypes(void) {
       CHECK(!memcmp(got, halves, sizeof halves) && isnan(got[8]), "f16: %g", (double)got[3]);
     if (i == 3) CHECK(got[0] == 1 && got[1] == -3.140625f && got[2] == 0x1p-133f, "bf16");
   }
+  gr_tensor_slice same = t[2];
+  same.at = got;
+  MUST(gr_safetensors_read(s, 2, &same));
+  CHECK(!memcmp(got, half, sizeof half), "a dtype stays");
   gr_safetensors_close(s);
 }
 
