@@ -63,7 +63,7 @@ expect "data inspect shows columns and classes" 0 'width +f64 +feature' 'id +tex
   'kind +text +label: classes' 'classes \(3\)' -- "$graphrun" data inspect table.yaml
 expect "the other name of the source" 0 'classes \(3\)' -- \
   "$graphrun" data inspect table.yaml '~data.source' +data.kind=table
-expect "an unknown source" 65 "'data.source' must be 'speech' or 'table'" "did you mean 'table'" -- \
+expect "an unknown source" 65 "'data.source' must be 'speech', 'table'" "did you mean 'table'" -- \
   "$graphrun" data inspect table.yaml data.source=tables
 for key in data.max_seconds data.speech.max_seconds; do
   expect "a key of speech: $key" 65 "argument 1:1:[0-9]+: .*'data.speech.max_seconds' is a key of the source 'speech', and data.source is 'table'" \
