@@ -172,8 +172,7 @@ static void refuses(const char *text, const char *why) {
   gr_tensor_source *s;
   write_text("bad.index.json", text);
   gr_status e = gr_tensor_source_open(in_dir("bad.index.json"), &s);
-  CHECK(e && !s && strstr(gr_status_text(e), why), "'%s': %s", text,
-        e ? gr_status_text(e) : "ok");
+  CHECK(e && !s && strstr(gr_status_text(e), why), "'%s': %s", text, e ? gr_status_text(e) : "ok");
   gr_status_drop(e);
 }
 
@@ -186,6 +185,33 @@ static void bad_indices(void) {
           "'1.safetensors' lacks a tensor of it: v");
   refuses("{\"weight_map\": {\"w\": \"none.safetensors\"}}", "none.safetensors");
   refuses("{\"weight_map\"", "is no index");
+}
+
+// A file that is cut off anywhere is refused.
+static void cut(const char *name, const bytes *whole) {
+  for (size_t n = 0; n < whole->n; n++) {
+    bytes b = *whole;
+    gr_tensor_source *s;
+    b.n = n;
+    gr_status e = gr_tensor_source_open(write_file(name, &b), &s);
+    CHECK(e && !s, "%zu of %zu bytes of %s", n, whole->n, name);
+    gr_status_drop(e);
+  }
+}
+
+static bytes contents(const char *path) {
+  bytes b = {.n = 0};
+  FILE *f = fopen(path, "rb");
+  CHECK(f, "cannot read %s", path);
+  if (f) b.n = fread(b.at, 1, sizeof b.at, f), fclose(f);
+  return b;
+}
+
+static void cut_files(void) {
+  bytes npz = contents(write_npz()), index = contents(in_dir("m.index.json"));
+  CHECK(npz.n > 400 && index.n > 50, "%zu and %zu bytes", npz.n, index.n);
+  cut("cut.npz", &npz);
+  cut("cut.index.json", &index);
 }
 
 // ---- Names --------------------------------------------------------------------------------------
@@ -216,7 +242,7 @@ static void renames(void) {
 int main(int argc, char **argv) {
   dir = scratch_dir("source");
   int failed = RUN(argc, argv, {"npz", npz}, {"shards", shards}, {"bad indices", bad_indices},
-                   {"renames", renames});
+                   {"cut files", cut_files}, {"renames", renames});
   scratch_remove(dir);
   return failed;
 }
