@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
@@ -96,10 +97,22 @@ static gr_status map(const char *path, int fd, gr_mapping *out) {
   return GR_OK;
 }
 
+enum { SPARE_FILES = 64 };  // besides mapped ones
+
+// Data of many files take more than the usual limit of 1024 open files: the process may raise it.
+static void raise_limit(int fd) {
+  struct rlimit l;
+  if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur >= l.rlim_max) return;
+  if ((rlim_t)fd + SPARE_FILES < l.rlim_cur) return;
+  l.rlim_cur = l.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &l);  // if it fails, opening a file will, and says so
+}
+
 gr_status gr_mapping_open(const char *path, gr_mapping *out) {
   int fd;
   *out = (gr_mapping){0};
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));
+  raise_limit(fd);
   gr_status s = map(path, fd, out);
   if (!out->at) close(fd);
   return s;

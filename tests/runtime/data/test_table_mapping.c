@@ -1,6 +1,7 @@
 // test_table_mapping.c - files that are cut short while they are mapped: the bytes that are gone
 // read as zeros, and are found before they are used.
 #define _GNU_SOURCE
+#include <sys/resource.h>
 #include <unistd.h>
 #include "runtime/data/loader.h"
 #include "runtime/data/mapping.h"
@@ -68,7 +69,24 @@ static void ends_the_run(void) {
                 "is cut short");
 }
 
+// More files than the limit of open ones, which is raised.
+static void many_files(void) {
+  enum { FILES = 300, LIMIT = 128 };
+  static gr_mapping map[FILES];
+  struct rlimit before, low;
+  const char *path = fixture_path("one.npy");
+  fixture_bytes(path, "abc", 3);
+  CHECK(!getrlimit(RLIMIT_NOFILE, &before), "getrlimit");
+  if (before.rlim_max < FILES + 64) return;
+  low = before, low.rlim_cur = LIMIT;
+  CHECK(!setrlimit(RLIMIT_NOFILE, &low), "setrlimit");
+  for (int i = 0; i < FILES; i++) MUST(gr_mapping_open(path, &map[i]));
+  CHECK(map[FILES - 1].at[2] == 'c', "the last one's bytes");
+  for (int i = 0; i < FILES; i++) gr_mapping_close(&map[i]);
+  CHECK(!setrlimit(RLIMIT_NOFILE, &before), "setrlimit");
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"finds_what_is_gone", finds_what_is_gone},
-             {"ends_the_run", ends_the_run});
+  return RUN(argc, argv, {"finds_what_is_gone", finds_what_is_gone}, {"ends_the_run", ends_the_run},
+             {"many_files", many_files});
 }
