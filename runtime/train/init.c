@@ -184,14 +184,14 @@ static bool may_miss(const loading *l, const gr_plan_state *s) {
 }
 
 // Why a state cannot be loaded; NULL: it can, or may be missing.
-static const char *misfit(const loading *l, const gr_plan_state *state) {
+static const char *misfit(const loading *l, const gr_plan_state *state, bool guesses) {
   gr_tensor_slice want = gr_run_tensor_slice(l->run, state, l->run->rank);
   int i = 0;
   const entry *e = find(l, state->name, &i);
   if (!e && may_miss(l, state)) return NULL;
   if (!e)
     return gr_arena_printf(l->arena, "%s %s is not there%s", state->name, shape_of(l->arena, &want),
-                           guess(l, &want));
+                           guesses ? guess(l, &want) : "");
   const gr_tensor_slice *has = &e->tensors[i];
   if (gr_tensor_source_converts(e->source, i, want.dtype) && same_shape(has, &want)) return NULL;
   const char *as =
@@ -209,7 +209,7 @@ static gr_status check_fit(const loading *l) {
   const gr_plan *p = l->run->spec->plan;
   list found = {.n = 0};
   for (uint32_t i = 0; i < p->n_states; i++) {
-    const char *why = is_wanted(&p->states[i]) ? misfit(l, &p->states[i]) : NULL;
+    const char *why = is_wanted(&p->states[i]) ? misfit(l, &p->states[i], found.n < SHOWN) : NULL;
     if (why && found.n++ < SHOWN) found.why[found.n - 1] = why;
   }
   if (!found.n) return GR_OK;

@@ -179,7 +179,8 @@ static gr_status copy_run(void *ctx, int64_t first, int64_t n, int64_t at) {
 
 static gr_status read_npz(gr_tensor_source *s, int i, const gr_tensor_slice *want) {
   copying c = {&s->arrays[i], want, !strcmp(s->tensors[i].dtype, want->dtype)};
-  return gr_tensor_slice_runs(want, copy_run, &c);
+  GR_TRY(gr_tensor_slice_runs(want, copy_run, &c));
+  return gr_mapping_check(&s->npz.map);
 }
 
 // ---- All kinds ----------------------------------------------------------------------------------

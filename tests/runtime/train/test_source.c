@@ -199,6 +199,22 @@ static void cut(const char *name, const bytes *whole) {
   }
 }
 
+// A file that is cut off while weights are loaded from it gives an error, not zeros.
+static void cut_while_open(void) {
+  gr_tensor_source *s;
+  float got[4];
+  const char *path = write_npz();
+  MUST(gr_tensor_source_open(path, &s));
+  gr_tensor_slice want = middle(got);
+  MUST(gr_tensor_source_read(s, 0, &want));
+  CHECK(!truncate(path, 0), "cannot cut %s off", path);
+  gr_status e = gr_tensor_source_read(s, 0, &want);
+  CHECK(gr_status_code(e) == GR_ERR_DATA && strstr(gr_status_text(e), "x.npz"), "%s",
+        gr_status_text(e));
+  gr_status_drop(e);
+  gr_tensor_source_close(s);
+}
+
 static bytes contents(const char *path) {
   bytes b = {.n = 0};
   FILE *f = fopen(path, "rb");
@@ -241,8 +257,9 @@ static void renames(void) {
 
 int main(int argc, char **argv) {
   dir = scratch_dir("source");
-  int failed = RUN(argc, argv, {"npz", npz}, {"shards", shards}, {"bad indices", bad_indices},
-                   {"cut files", cut_files}, {"renames", renames});
+  int failed =
+      RUN(argc, argv, {"npz", npz}, {"shards", shards}, {"bad indices", bad_indices},
+          {"cut files", cut_files}, {"cut while open", cut_while_open}, {"renames", renames});
   scratch_remove(dir);
   return failed;
 }
