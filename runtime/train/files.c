@@ -1,4 +1,5 @@
 // files.c - the folder of a run, and the configuration in it. See run.h.
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 #include "runtime/launch/launch.h"
@@ -76,8 +77,11 @@ static gr_status write_file(gr_run *r, const char *dir, const char *name, const 
   const char *path = gr_arena_printf(r->arena, "%s/%s", dir, name);
   FILE *f = fopen(path, "w");
   bool ok = f && fputs(text, f) >= 0;
-  if (f) ok &= !fclose(f);
-  return ok ? GR_OK : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
+  int why = errno;
+  if (f && fclose(f) && ok) ok = false, why = errno;
+  if (ok) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(why)),
+                 "free space, or choose another folder: output.dir");
 }
 
 // These keys only say whether a run resumes, and where its files are.

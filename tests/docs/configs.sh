@@ -34,6 +34,12 @@ else
   echo "FAIL: configs/video.yaml: $said" >&2
   failed=$((failed + 1))
 fi
+if said=$("$1" plan configs/gpt.yaml data.corpus.path=docs/decisions.md 2>&1); then
+  passed=$((passed + 1))
+else
+  echo "FAIL: configs/gpt.yaml: $said" >&2
+  failed=$((failed + 1))
+fi
 printf '%s\n' a,b,c,label 3,1,4,0 1,5,9,1 >"$tables/sequences.csv"
 if said=$("$1" plan configs/encoder.yaml data.table.path="$tables/sequences.csv" 'data.table.features=[a,b,c]' data.table.label=label \
   model.params.layers=1 data.validation_fraction=0.0 2>&1); then
