@@ -498,4 +498,9 @@ case("attention", "causal=true",
 case("attention", "", [normal(2, 3, 2, 4), normal(2, 5, 2, 4), normal(2, 5, 2, 4), ints([5, 2])],
      attention(False), grads=False)
 
+case("matmul_bias", "tb=true relu=true", [normal(3, 5, 4), normal(7, 4), normal(7)],
+     lambda x, w, v: F.relu(x @ w.T + v), grads=False)
+case("matmul_bias", "ta=true", [normal(4, 5), normal(4, 7), normal(7)], lambda x, w, v: x.T @ w + v,
+     grads=False)
+
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")
