@@ -124,7 +124,6 @@ static const struct {
 static const struct {
   const char *word, *instead;
 } absent[] = {
-    {"batch_norm", "layer_norm is the one normalisation there is"},
     {"chunk", "slice takes one part"},
     {"einsum", "transpose, reshape and matmul make it"},
     {"elu", "relu, gelu and silu are there"},

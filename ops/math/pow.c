@@ -13,9 +13,10 @@ static gr_val gr_pow(gr_builder *b, gr_val x, double exponent) {
 #define GR_LOCALS(T, attr) const T exponent = (T)((const struct pow *)(attr))->exponent;
 GR_POINTWISE1(pow, pow(x0, exponent))
 
-// d x^e / dx = e x^(e - 1), which is 1 for e = 1 also where x is 0.
+// d x^e / dx = e x^(e - 1), which is 1 for e = 1 also where x is 0; x^0 is constant there, too.
 static void grad(const gr_grad *g) {
   double e = ((const struct pow *)g->attr)->exponent;
+  if (e == 0) return;
   gr_val slope = gr_scale(g->b, gr_pow(g->b, g->x[0], e - 1), e);
   g->dx[0] = gr_mul(g->b, g->dy[0], slope);
 }
@@ -26,6 +27,7 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct pow){2.5}, .fill = "p"},
     {{"f32[5]"}, .attr = &(struct pow){-0.5}, .fill = "p"},
     {{"f32[5]"}, .attr = &(struct pow){3}},
+    {{"f32[5]"}, .attr = &(struct pow){0}, .fill = "z"},
     {{"i32[4]"}, .attr = &(struct pow){2}, .fails = "takes floats, got i32"},
     {{0}},
 };

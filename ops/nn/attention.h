@@ -55,8 +55,7 @@ gr_status gr_attention_infer(gr_op_call *);
 // Pairs of a row and a key that it may see, of all heads.
 int64_t gr_attention_pairs(const gr_op_call *);
 
-// ---- The reference kernels' view: a row of queries of one head
-// ------------------------------------
+// ---- The reference kernels' view: a row of queries of one head ---------------------------------
 
 typedef struct gr_attention_row {
   const gr_launch *l;
@@ -70,8 +69,7 @@ int64_t gr_attention_at_key(const gr_attention_row *, int64_t j);
 double gr_attention_score(const gr_attention_row *, int64_t j);
 double gr_attention_kept(const gr_attention_row *, int64_t j);
 
-// ---- Kernels
-// ----------------------------------------------------------------------------------------
+// ---- Kernels -----------------------------------------------------------------------------------
 
 // For f32 (attention_f32.c), and the bytes of working memory that these need.
 gr_status gr_attention_f32(const gr_launch *);

@@ -206,8 +206,7 @@ void gr_conv_products_grad_w(const gr_launch *l, const gr_conv_sizes *v, const f
   rows_to_kernel(v, rows, dw);
 }
 
-// ---- By oneDNN or by products
-// --------------------------------------------------------------------
+// ---- By oneDNN or by products ------------------------------------------------------------------
 
 void gr_conv_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x, const float *w,
                      const float *bias, float *y) {

@@ -5,6 +5,18 @@
 #include <strings.h>
 #include "runtime/data/bar.h"
 
+gr_names gr_names_read(gr_arena *a, gr_conf *conf, const char *key) {
+  gr_conf *c = gr_conf_find(conf, key);
+  bool list = c && c->kind == GR_CONF_LIST, text = c && c->kind == GR_CONF_TEXT;
+  gr_names out = {.at = GR_NEW(a, const char *, (list ? c->n : 1) + 1)};
+  if (text) out.at[out.n++] = c->text;
+  for (int i = 0; list && i < c->n; i++) {
+    c->items[i]->read = true;
+    out.at[out.n++] = c->items[i]->text;  // the schema admits only strings
+  }
+  return out;
+}
+
 gr_names gr_names_recorded(gr_arena *a, const gr_json *record, const char *name) {
   const gr_json *list = record ? gr_json_get(record, name, GR_JSON_ARRAY) : NULL;
   gr_names out = {.at = GR_NEW(a, const char *, (list ? list->n : 0) + 1)};

@@ -21,6 +21,8 @@ typedef struct gr_classes {
   uint32_t room;
 } gr_classes;
 
+// The texts of a key that is a text or a list of them; no texts: it is null, or not there.
+gr_names gr_names_read(gr_arena *, gr_conf *, const char *key);
 // The texts of a list in data.json; no texts: it has no such list.
 gr_names gr_names_recorded(gr_arena *, const gr_json *record, const char *name);
 

@@ -85,8 +85,7 @@ static gr_status read_safetensors(gr_tensor_source *s, int i, const gr_tensor_sl
   return gr_safetensors_read(s->files[s->file[i]], s->index[i], want);
 }
 
-// ---- An index of several safetensors files: {"weight_map": {NAME: FILE}}
-// -------------------------
+// ---- An index of several safetensors files: {"weight_map": {NAME: FILE}} -----------------------
 
 static gr_status bad_index(const gr_tensor_source *s, const char *what, const char *name) {
   return gr_hint(

@@ -47,7 +47,7 @@ for config in "$source"/configs/*.yaml; do
   name=configs/${config##*/}
   [ "$name" = configs/distributed.yaml ] && continue  # a part of others
   expect "config $name" 0 "^model:" "^training:" -- "$graphrun" config "$config"
-  case $name in configs/base_config.yaml) ;; *) grep -q '^ *source: ' "$config" && continue ;; esac # docs.configs plans them
+  grep '^ *source: ' "$config" | grep -qv speech && continue # docs.configs plans them
   # The sizes do not depend on which recordings there are.
   expect "plan $name proves" 0 "trained numbers" "find_unused_parameters" "collectives" -- \
     "$graphrun" plan "$config" "$data" data.text.unknown=skip

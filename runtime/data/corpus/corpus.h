@@ -1,15 +1,15 @@
 // corpus.h - text as one long sequence of tokens, cut into samples of a fixed length: the source
 // `corpus` of data (source.h).
 #pragma once
+#include "runtime/data/labels.h"
 #include "runtime/data/mapping.h"
 #include "runtime/data/source.h"
 #include "runtime/data/vocab.h"
 
 typedef struct gr_corpus_spec {
-  const char *const *paths, *const *eval;  // eval: none, the text's end is for validation
-  int n_paths, n_eval;
-  const char *vocab;  // "bytes", or a file's path
-  int32_t context;    // tokens of a sample
+  gr_names paths, eval;  // eval: none, the text's end is for validation
+  const char *vocab;     // "bytes", or a file's path
+  int32_t context;       // tokens of a sample
   bool shift;
 } gr_corpus_spec;
 
@@ -38,8 +38,8 @@ extern const gr_source_ops gr_source_corpus;
 // Reads the section data.corpus; the configuration must outlive the specification. GR_ERR_CONFIG.
 GR_MUST_USE gr_status gr_corpus_read_spec(gr_arena *, gr_conf *own, gr_corpus_spec *out);
 // Opens the files of a text, which borrows the paths. GR_ERR_DATA about `key`.
-GR_MUST_USE gr_status gr_corpus_open_text(gr_arena *, const gr_vocab *, const char *const *paths,
-                                          int n, const char *key, gr_corpus_text *out);
+GR_MUST_USE gr_status gr_corpus_open_text(gr_arena *, const gr_vocab *, const gr_names *paths,
+                                          const char *key, gr_corpus_text *out);
 void gr_corpus_close_text(gr_corpus_text *);
 GR_MUST_USE gr_status gr_corpus_check_text(const gr_corpus_text *);  // files that were cut short
 // Copies n tokens from the token number `from` on.

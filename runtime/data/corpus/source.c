@@ -28,7 +28,7 @@ static int64_t stretches(const gr_corpus *c, int64_t tokens) {
 
 static gr_status list_text(gr_corpus *c, gr_source_request *r) {
   int64_t all = c->text[0].n, limit = r->limit ? r->limit : UINT32_MAX / 2;
-  bool own = c->spec.n_eval > 0;
+  bool own = c->spec.eval.n > 0;
   c->border = own ? all : all - (int64_t)(r->validation_fraction * (double)all);
   int64_t train = stretches(c, c->border),
           eval = stretches(c, own ? c->text[1].n : all - c->border);
@@ -39,24 +39,29 @@ static gr_status list_text(gr_corpus *c, gr_source_request *r) {
   return GR_OK;
 }
 
+// The files are samples, in the place of those that the configuration names.
+static gr_status open_inputs(gr_corpus *c, gr_source_request *r) {
+  c->spec.paths = (gr_names){GR_NEW(r->arena, const char *, r->n_inputs), r->n_inputs};
+  for (int i = 0; i < r->n_inputs; i++) c->spec.paths.at[i] = r->inputs[i];
+  c->count = (uint32_t)r->n_inputs;
+  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &c->spec.paths, NULL, &c->text[0]));
+  for (int i = 0; i < r->n_inputs; i++)
+    if (!c->text[0].file[i].n)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is empty: nothing can follow", r->inputs[i]);
+  return GR_OK;
+}
+
 static gr_status open_files(gr_corpus *c, gr_source_request *r) {
   const gr_corpus_spec *s = &c->spec;
   if (strcmp(s->vocab, "bytes")) GR_TRY(gr_vocab_read(r->arena, s->vocab, -1, &c->vocab));
   c->inputs = r->n_inputs > 0;
-  if (c->inputs) {
-    c->count = (uint32_t)r->n_inputs, c->spec.paths = r->inputs;
-    GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, r->inputs, r->n_inputs, NULL, &c->text[0]));
-    for (int i = 0; i < r->n_inputs; i++)
-      if (!c->text[0].file[i].n)
-        return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is empty: nothing can follow", r->inputs[i]);
-    return GR_OK;
-  }
-  if (!s->n_paths)
+  if (c->inputs) return open_inputs(c, r);
+  if (!s->paths.n)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.corpus.path is not given"), "path"),
         "a file of text, or a list of files");
-  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, s->paths, s->n_paths, "path", &c->text[0]));
-  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, s->eval, s->n_eval, "eval_path", &c->text[1]));
+  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &s->paths, "path", &c->text[0]));
+  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &s->eval, "eval_path", &c->text[1]));
   return list_text(c, r);
 }
 
@@ -122,9 +127,9 @@ static gr_sample_info info(const void *self, uint32_t sample) {
 static int64_t start_of(const gr_corpus *c, uint32_t sample, const gr_draw *d,
                         const gr_corpus_text **text) {
   int64_t context = c->spec.context;
-  *text = &c->text[sample >= c->train && c->spec.n_eval > 0];
+  *text = &c->text[sample >= c->train && c->spec.eval.n > 0];
   if (sample >= c->train)
-    return (c->spec.n_eval ? 0 : c->border) + (int64_t)(sample - c->train) * context;
+    return (c->spec.eval.n ? 0 : c->border) + (int64_t)(sample - c->train) * context;
   int64_t from = sample * context, last = c->border - 1 - context;
   if (!c->spec.shift || !d->augment) return from;
   gr_rng r = gr_rng_make(d->seed, "corpus", d->epoch);
@@ -158,7 +163,7 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
 static void name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_corpus *c = self;
   if (c->inputs)
-    gr_text_put(out, c->spec.paths[sample]);
+    gr_text_put(out, c->spec.paths.at[sample]);
   else
     gr_text_printf(out, "window %u", sample);
 }
@@ -176,7 +181,7 @@ static void inspect(const void *self, const gr_sample *samples, uint32_t n, gr_t
   (void)samples, (void)n;
   gr_text_printf(
       out, "%lld tokens for training, %lld for validation, of %lld kinds\n", (long long)c->border,
-      (long long)(c->spec.n_eval ? c->text[1].n : c->text[0].n - c->border), (long long)tokens(c));
+      (long long)(c->spec.eval.n ? c->text[1].n : c->text[0].n - c->border), (long long)tokens(c));
 }
 
 const gr_source_ops gr_source_corpus = {.name = "corpus",

@@ -38,13 +38,13 @@ static gr_status open_file(gr_arena *a, const gr_vocab *v, const char *path, gr_
   return GR_OK;
 }
 
-gr_status gr_corpus_open_text(gr_arena *a, const gr_vocab *v, const char *const *paths, int n,
+gr_status gr_corpus_open_text(gr_arena *a, const gr_vocab *v, const gr_names *paths,
                               const char *key, gr_corpus_text *t) {
-  *t = (gr_corpus_text){.file = GR_NEW(a, gr_corpus_file, n + 1)};
-  for (; t->n_files < n; t->n_files++) {
+  *t = (gr_corpus_text){.file = GR_NEW(a, gr_corpus_file, paths->n + 1)};
+  for (; t->n_files < paths->n; t->n_files++) {
     gr_corpus_file *f = &t->file[t->n_files];
     *f = (gr_corpus_file){.first = t->n};
-    GR_TRY(gr_about(open_file(a, v, paths[t->n_files], f), key));
+    GR_TRY(gr_about(open_file(a, v, paths->at[t->n_files], f), key));
     t->n += f->n;
   }
   return GR_OK;

@@ -4,20 +4,6 @@
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-static gr_status read_names(gr_arena *a, gr_conf *own, const char *path, gr_names *out) {
-  gr_conf *c = gr_conf_find(own, path);
-  *out = (gr_names){0};
-  if (!c || (c->kind != GR_CONF_LIST && c->kind != GR_CONF_TEXT)) return GR_OK;
-  bool list = c->kind == GR_CONF_LIST;
-  out->at = GR_NEW(a, const char *, (list ? c->n : 1) + 1);
-  if (!list) out->at[out->n++] = c->text;
-  for (int i = 0; list && i < c->n; i++) {
-    c->items[i]->read = true;
-    out->at[out->n++] = c->items[i]->text;  // the schema admits only strings
-  }
-  return GR_OK;
-}
-
 static gr_status read_rows(gr_conf *own, const char *path, int32_t *out) {
   int64_t v;
   GR_TRY(gr_conf_int(own, path, 0, &v));
@@ -48,9 +34,9 @@ static gr_status read_words(gr_conf *own, gr_table_spec *s) {
 
 gr_status gr_table_read_spec(gr_arena *a, gr_conf *own, gr_table_spec *s) {
   *s = (gr_table_spec){0};
-  GR_TRY(read_names(a, own, "path", &s->paths));
-  GR_TRY(read_names(a, own, "eval_path", &s->eval));
-  GR_TRY(read_names(a, own, "features", &s->features));
+  s->paths = gr_names_read(a, own, "path");
+  s->eval = gr_names_read(a, own, "eval_path");
+  s->features = gr_names_read(a, own, "features");
   GR_TRY(gr_conf_text(own, "label", NULL, &s->label));
   GR_TRY(gr_conf_text(own, "split", NULL, &s->split));
   GR_TRY(gr_conf_text(own, "series", NULL, &s->series));

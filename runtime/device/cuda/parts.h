@@ -99,8 +99,7 @@ GR_MUST_USE gr_status gr_step_launch(gr_cuda *, const gr_step *, void **args);
 // The address of a part of a call's memory.
 CUdeviceptr gr_ref_address(gr_gpu_ref, const gr_launch *);
 
-// ---- Names for profilers (nvtx.c)
-// ----------------------------------------------------------------
+// ---- Names for profilers (nvtx.c) --------------------------------------------------------------
 bool gr_nvtx_wanted(void);  // there is a profiler
 void gr_nvtx_mark(gr_device *, const char *name);
 

@@ -21,7 +21,7 @@ static corpus *corpus_of(int32_t context, double validation_fraction) {
   c.paths[0] = fixture_path("a.txt"), c.paths[1] = fixture_path("b.txt");
   fixture_bytes(c.paths[0], letters, 11);
   fixture_bytes(c.paths[1], letters + 11, 15);
-  c.spec.paths = c.paths, c.spec.n_paths = 2;
+  c.spec.paths = (gr_names){c.paths, 2};
   return &c;
 }
 
@@ -78,7 +78,7 @@ static void validation_text(void) {
   char train[64], eval[64];
   c->eval[0] = fixture_path("eval.txt");
   fixture_text(c->eval[0], "ABCDEFGHIJK");
-  c->spec.eval = c->eval, c->spec.n_eval = 1;
+  c->spec.eval = (gr_names){c->eval, 1};
   MUST(open_corpus(c, &d));
   starts(d, GR_SPLIT_TRAIN, false, 5, train);
   starts(d, GR_SPLIT_VALIDATION, false, 5, eval);
@@ -118,7 +118,7 @@ static void tokens_of_a_file(void) {
   fixture_text(c.spec.vocab, "a\nb\nab\n<space>\n");
   c.paths[0] = fixture_path("text.txt");
   fixture_text(c.paths[0], "ab a b");
-  c.spec.paths = c.paths, c.spec.n_paths = 1;
+  c.spec.paths = (gr_names){c.paths, 1};
   MUST(open_corpus(&c, &d));
   MUST(gr_loader_open(d, &spec, &l));
   MUST(gr_loader_next(l, &b));
@@ -138,7 +138,7 @@ static void refuses(void) {
   c->paths[1] = fixture_path("absent.txt");
   fixture_fails(open_corpus(c, &d), GR_ERR_DATA, 0, "absent.txt");
   c = corpus_of(4, 0);
-  c->spec.n_paths = 0;
+  c->spec.paths.n = 0;
   fixture_fails(open_corpus(c, &d), GR_ERR_CONFIG, 0, "data.corpus.path is not given");
   c = corpus_of(4, 0);
   fixture_text(c->paths[0], ""), fixture_text(c->paths[1], "");
