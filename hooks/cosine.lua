@@ -1,34 +1,40 @@
--- cosine.lua - linear warm-up, then cosine decay of the learning rate, optionally with warm restarts
--- (SGDR: Loshchilov and Hutter, 2017).
+-- cosine.lua - linear warm-up, then cosine decay of the learning rate, for each step or each epoch.
 --
--- params.warmup_steps   steps of warm-up; default 0
--- params.total_steps    step at which the decay ends; default: the run's last step
+-- Position s counts steps or epochs from 0. While s < warmup the rate is lr * (s + 1) / warmup, so
+-- the first step already learns; then min_lr + (lr - min_lr) * (1 + cos(pi * t)) / 2, where t goes
+-- from 0 at the end of the warm-up to 1 at `total`, and stays 1. That is PyTorch's LinearLR followed
+-- by CosineAnnealingLR.
+--
+-- params.per            "step" (default) or "epoch": the rate is constant within an epoch
+-- params.warmup_steps   warm-up with per=step; default 0
+-- params.total_steps    step at which the decay ends with per=step; default: the run's last step
+-- params.warmup_epochs  the same two with per=epoch
+-- params.total_epochs
 -- params.min_lr         learning rate at the end of the decay and after it; default 0
--- params.restart_steps  length of the first cosine; default: no restarts
--- params.restart_mult   each cosine is longer than the previous one by this factor; default 1
 
--- Position of step s in its cosine, from 0 (the maximum) to 1 (the minimum).
-local function place(ctx, s)
-  local p = ctx.params
-  local length = p.restart_steps
-  if not length then
-    local total = p.total_steps or ctx.total_steps
-    if not total then error("the run has no end: set params.total_steps") end
-    return math.min(1, s / math.max(1, total - (p.warmup_steps or 0)))
-  end
-  local mult = p.restart_mult or 1
-  if length < 1 or mult < 1 then error("restart_steps and restart_mult must be at least 1") end
-  if mult == 1 then return s % length / length end
-  while s >= length do
-    s, length = s - length, length * mult
-  end
-  return s / length
-end
+-- Position, warm-up and total of the unit that params.per names.
+local units = {
+  step = function(ctx, p)
+    return ctx.step, p.warmup_steps, p.total_steps or ctx.total_steps
+  end,
+  epoch = function(ctx, p)
+    local total = ctx.total_steps and ctx.steps_per_epoch
+      and math.ceil(ctx.total_steps / ctx.steps_per_epoch)
+    return ctx.epoch, p.warmup_epochs, p.total_epochs or total or ctx.max_epochs
+  end,
+}
 
 return {
   lr = function(ctx)
-    local warmup, low = ctx.params.warmup_steps or 0, ctx.params.min_lr or 0
-    if ctx.step < warmup then return ctx.lr * (ctx.step + 1) / warmup end
-    return low + (ctx.lr - low) * 0.5 * (1 + math.cos(math.pi * place(ctx, ctx.step - warmup)))
+    local p = ctx.params
+    local unit = units[p.per or "step"]
+    if not unit then error("per must be step or epoch, not " .. tostring(p.per)) end
+    local s, warmup, total = unit(ctx, p)
+    local low = p.min_lr or 0
+    warmup = warmup or 0
+    if s < warmup then return ctx.lr * (s + 1) / warmup end
+    if not total then error("the run has no end: set params.total_" .. (p.per or "step") .. "s") end
+    local t = math.min(1, (s - warmup) / math.max(1, total - warmup))
+    return low + (ctx.lr - low) * 0.5 * (1 + math.cos(math.pi * t))
   end,
 }

@@ -7,7 +7,8 @@
 
 return {
   on_eval_end = function(ctx)
-    local p, state = ctx.params, ctx.state
+    local p = ctx.params
+    local state = ctx.state
     local name = p.metric or "loss"
     local value = ctx.metrics[name]
     if not value then

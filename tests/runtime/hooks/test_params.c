@@ -1,4 +1,6 @@
 // test_params.c - values of hooks_params that no script reads are errors, before anything runs.
+#include <dirent.h>
+#include "base/text.h"
 #include "tests/runtime/hooks/script.h"
 
 static gr_status check(const char *text, const char *key) {
@@ -71,28 +73,60 @@ static void guesses(void) {
   MUST(gr_hooks_check_params(NULL, 0, NULL, 0));
 }
 
+// ---- The shipped scripts -----------------------------------------------------------------------
+
+enum { MAX_KEYS = 32 };
+
+// The keys that the head of a script lists, in lines "-- params.KEY".
+static int listed(const char *text, gr_param *out) {
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, "\n-- params.")) && n < MAX_KEYS;) {
+    at += strlen("\n-- params.");
+    char *key = gr_arena_strndup(script_arena, at, strcspn(at, " \n"));
+    out[n++] = (gr_param){.key = key};
+  }
+  return n;
+}
+
+// Whether a hint that lists what hooks read has the key.
+static bool lists(const char *hint, const char *key) {
+  const char *at = strstr(hint, key);
+  return at && (at[-1] == ' ') && strchr(",;", at[strlen(key)]);
+}
+
+static void check_shipped(const char *path) {
+  gr_param p[MAX_KEYS], none = {.key = "nothing_of_the_kind"};
+  char *text;
+  size_t len;
+  MUST(gr_file_read(script_arena, path, 1 << 20, &text, &len));
+  gr_hook_script s = {.path = path};
+  int n = listed(text, p), commas = 0;
+  CHECK(n, "%s lists no parameters", path);
+  MUST(gr_hooks_check_params(&s, 1, p, n));
+  gr_status e = gr_hooks_check_params(&s, 1, &none, 1);
+  CHECK(e, "%s reads anything", path);
+  const char *hint = e ? gr_status_hint(e) : "";
+  for (int i = 0; i < n; i++)
+    CHECK(lists(hint, p[i].key), "%s: %s not in %s", path, p[i].key, hint);
+  for (const char *at = hint; *at && *at != ';'; at++) commas += *at == ',';
+  CHECK(commas == n - 1, "%s: the head lists %d parameters, but %s", path, n, hint);
+  gr_status_drop(e);
+}
+
 // Each shipped script reads exactly the parameters that its head lists.
 static void shipped(void) {
-  static const struct {
-    const char *name;
-    const char *keys[6];
-  } all[] = {{"warmup_linear", {"warmup_steps"}},
-             {"step_decay", {"warmup_steps", "decay", "decay_steps", "max_lr"}},
-             {"cosine", {"warmup_steps", "total_steps", "min_lr", "restart_steps", "restart_mult"}},
-             {"scale_lr", {"scale", "base"}},
-             {"early_stop", {"metric", "mode", "patience", "min_delta"}},
-             {"log_csv", {"file", "every"}}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    gr_param p[6];
-    int n = 0;
-    for (; n < 6 && all[i].keys[n]; n++) p[n] = (gr_param){.key = all[i].keys[n]};
-    gr_hook_script s = {.path = gr_arena_printf(script_arena, "%s/%s.lua", HOOKS_DIR, all[i].name)};
-    MUST(gr_hooks_check_params(&s, 1, p, n));
-    p[0].key = "nothing_of_the_kind";
-    gr_status e = gr_hooks_check_params(&s, 1, p, n);
-    CHECK(e, "%s reads anything", all[i].name);
-    gr_status_drop(e);
+  struct dirent **found;
+  int n = scandir(HOOKS_DIR, &found, NULL, alphasort), scripts = 0;
+  for (int i = 0; i < n; i++) {
+    const char *end = strrchr(found[i]->d_name, '.');
+    if (end && !strcmp(end, ".lua")) {
+      check_shipped(gr_arena_printf(script_arena, "%s/%s", HOOKS_DIR, found[i]->d_name));
+      scripts++;
+    }
+    free(found[i]);
   }
+  if (n >= 0) free(found);
+  CHECK(scripts >= 7, "%d scripts", scripts);
 }
 
 int main(int argc, char **argv) {

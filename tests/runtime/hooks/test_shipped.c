@@ -91,13 +91,6 @@ static void cosine(void) {
         shipped_lr(h, c, 60));
   CHECK(near(shipped_lr(h, c, 110), 0.1) && near(shipped_lr(h, c, 500), 0.1), "the end");
   gr_hooks_close(h);
-  gr_param w[] = {{"restart_steps", GR_PARAM_INT, .i = 10}, {"restart_mult", GR_PARAM_INT, .i = 2}};
-  h = ship_one("cosine", w, 2);
-  static const int tops[] = {0, 10, 30, 70}, middles[] = {5, 20, 50};
-  for (int i = 0; i < 4; i++) CHECK(near(shipped_lr(h, c, tops[i]), 1), "top %d", tops[i]);
-  for (int i = 0; i < 3; i++)
-    CHECK(near(shipped_lr(h, c, middles[i]), 0.5), "middle %d", middles[i]);
-  gr_hooks_close(h);
 }
 
 static void composed(void) {
