@@ -26,8 +26,8 @@ static const gr_init_rule rules[] = {
     {"ones", "fill", 0, 0},
     {"constant", "fill", BIT(VALUE), BIT(VALUE)},
     {"uniform", "init_uniform", BIT(LOW) | BIT(HIGH), 0},
-    {"normal", "init_normal", BIT(MEAN) | BIT(STD), 0},
-    {"trunc_normal", "init_trunc_normal", BIT(MEAN) | BIT(STD), 0},
+    {"normal", "init_normal", BIT(MEAN) | BIT(STD) | BIT(GAIN), 0},
+    {"trunc_normal", "init_trunc_normal", BIT(MEAN) | BIT(STD) | BIT(GAIN), 0},
     {"kaiming_uniform", "init_uniform", BIT(GAIN) | BIT(A), 0, FAN_IN, 3},
     {"kaiming_normal", "init_normal", BIT(GAIN) | BIT(A), 0, FAN_IN, 1},
     {"xavier_uniform", "init_uniform", BIT(GAIN), 0, FAN_BOTH, 6},
@@ -135,7 +135,7 @@ static gr_val draw(gr_build_context *a, gr_builder *b, const gr_model_param *p) 
   gr_arena *arena = a->arena;
   bool uniform = !strcmp(r->op, "init_uniform"), fan = r->fan != FAN_NONE;
   double x = uniform ? p->arg[GR_INIT_LOW] : p->arg[GR_INIT_MEAN];
-  double y = uniform ? p->arg[GR_INIT_HIGH] : p->arg[GR_INIT_STD];
+  double y = uniform ? p->arg[GR_INIT_HIGH] : p->arg[GR_INIT_STD] * p->arg[GR_INIT_GAIN];
   if (fan) y = deviation(p), x = uniform ? -y : 0;
   const char *stream = gr_arena_printf(arena, "init:%s", p->path);
   return gr_model_make(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes lmu_asr_*.txt for tests/compiler/test_lmu_asr.c: a small LMU-ASR's weights and input, its loss
+"""Writes lmu_asr_*.txt for tests/compiler/test_torch_models.c: a small LMU-ASR's weights and input, its loss
 and every gradient, and the losses and weights of ten steps of Adam with clipping. In double.
 
 Lines: `params NAME=VALUE ...`, then `KIND NAME DIMS... : VALUES...`."""
@@ -35,7 +35,7 @@ def make(case, sizes):
     targets = torch.randint(0, sizes["vocab"] - 1, (N, U))
     targets[torch.arange(U)[None, :] >= target_lengths[:, None]] = 0
     weight = torch.tensor([1.0, 1.0, 1.0, 0.0])
-    out = ["params " + " ".join(f"{k}={v}" for k, v in sizes.items())]
+    out = ["params " + " ".join(f"{k}={v}" for k, v in sizes.items()) + " dropout=0.0"]
     out += [line("weight", k, p.data) for k, p in model.named_parameters()]
     for name, value in (("x", x), ("lengths", lengths), ("targets", targets),
                         ("target_lengths", target_lengths), ("weight", weight)):

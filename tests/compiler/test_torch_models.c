@@ -1,5 +1,10 @@
-// test_lmu_asr.c - graphs/lmu_asr.yaml against PyTorch (tests/golden/make_lmu_asr.py): loss, every
-// gradient, ten steps of Adam; and on 2 and 3 ranks against one.
+// test_torch_models.c - models of graphs/ against PyTorch: loss, every gradient, ten steps of its
+// optimizer; and on 2 and 3 ranks against one.
+//
+//   test_torch_models GRAPH GOLDEN...    the files that tests/golden/make_*.py have written for it
+//
+// What a file is of is in it: `params` of the model, its inputs, and losses under the name of the
+// optimizer and its hyper-parameters ("adamw,weight_decay=0.1").
 #include <math.h>
 #include <pthread.h>
 #include "base/base.h"
@@ -7,12 +12,12 @@
 #include "runtime/comm/comm.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
+#include "tests/compiler/optim.h"
 #include "tests/golden/golden.h"
 #include "tests/on_host.h"
 
-#ifndef GR_SOURCE
-#define GR_SOURCE "."
-#endif
+static const char *graph_path, *const *files;
+static int n_files;
 
 // float32 here, double there: relative to the largest value of each tensor.
 static const struct {
@@ -25,14 +30,18 @@ static const struct {
 
 typedef struct model {
   gr_arena *arena;
+  const char *name;
   golden *all;
   int n;
   gr_plan *plan;
 } model;
 
+// name NULL: any.
 static const golden *need(const model *m, const char *kind, const char *name) {
-  const golden *g = golden_find(m->all, m->n, kind, name);
-  CHECK(g, "the golden file has no %s %s", kind, name);
+  const golden *g = NULL;
+  for (int i = 0; i < m->n && !g; i++)
+    if (!strcmp(m->all[i].kind, kind) && (!name || !strcmp(m->all[i].name, name))) g = &m->all[i];
+  CHECK(g, "%s has no %s %s", m->name, kind, name ? name : "");
   if (!g) longjmp(check_out, 1);
   return g;
 }
@@ -49,35 +58,55 @@ static gr_conf *params_of(gr_arena *a, char *line) {
                    : !strcmp(eq + 1, "False") ? "false"
                                               : eq + 1);
   }
-  gr_text_put(&yaml, "dropout: 0.0\n");
   gr_conf *out;
   MUST(gr_conf_parse(a, "<params>", yaml.at, &out));
   return out;
 }
 
+// The sizes of the letters of the inputs' shapes, other than the first axis.
+static int dims_of(const model *m, gr_conf *graph, gr_dim *out, int most) {
+  const gr_conf *inputs = gr_conf_member(graph, "inputs");
+  int n = 1;
+  for (int i = 0; i < inputs->n; i++) {
+    const gr_conf *shape = gr_conf_member(inputs->items[i], "shape");
+    const golden *g = need(m, "input", inputs->keys[i]);
+    CHECK(shape->n == g->rank, "%s has %d dimensions", g->name, g->rank);
+    for (int k = 1; k < shape->n && n < most; k++)
+      if (!gr_conf_member(gr_conf_member(graph, "params"), shape->items[k]->text))
+        out[n++] = (gr_dim){shape->items[k]->text, g->dims[k]};
+  }
+  return n;
+}
+
+static int64_t rows_of(const model *m) { return need(m, "input", "weight")->count; }
+
 // `rows`: the golden batch padded with rows of weight 0. sgd with lr 1 leaves the gradient.
-static void open_model(model *m, const char *name, int ranks, int64_t rows, bool sgd) {
-  char path[512], *line = NULL;
-  m->arena = gr_arena_create();
-  snprintf(path, sizeof path, "%s/tests/golden/lmu_asr_%s.txt", GR_SOURCE, name);
+static void open_model(model *m, const char *path, int ranks, bool sgd) {
+  char *line = NULL;
+  *m = (model){.arena = gr_arena_create(), .name = path};
   m->all = golden_read(m->arena, path, &m->n, &line);
   CHECK(m->all && line, "cannot read %s", path);
   if (!m->all || !line) longjmp(check_out, 1);
   gr_conf *graph;
-  MUST(gr_conf_read(m->arena, GR_SOURCE "/graphs/lmu_asr.yaml", &graph));
-  const golden *x = need(m, "input", "x"), *y = need(m, "input", "targets");
-  gr_dim dims[] = {{"n", rows}, {"t", x->dims[1]}, {"u", y->dims[1]}};
+  MUST(gr_conf_read(m->arena, graph_path, &graph));
+  const char *losses = need(m, "losses", NULL)->name, *comma = strchr(losses, ',');
+  const char *optimizer = sgd ? "sgd" : gr_arena_strndup(m->arena, losses, strcspn(losses, ","));
+  gr_dim dims[16] = {{"n", (rows_of(m) + ranks - 1) / ranks * ranks}};
   gr_bucket bucket = {.name = ""};
-  gr_plan_request r = {.model = {.graph = graph,
-                                 .params = params_of(m->arena, line),
-                                 .dims = dims,
-                                 .n_dims = 3,
-                                 .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
-                                 .batch_axis = {"dp"}},
-                       .options = {.optimizer = sgd ? "sgd" : "adam", .clip = sgd ? 0 : 0.5},
-                       .buckets = &bucket,
-                       .n_buckets = 1,
-                       .train = true};
+  gr_plan_request r = {
+      .model = {.graph = graph,
+                .params = params_of(m->arena, line),
+                .dims = dims,
+                .n_dims = dims_of(m, graph, dims, 16),
+                .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
+                .batch_axis = {"dp"}},
+      .options = {.optimizer = optimizer,
+                  .optimizer_attr =
+                      comma && !sgd ? optim_attr(m->arena, optimizer, comma + 1) : NULL,
+                  .clip = sgd ? 0 : 0.5},
+      .buckets = &bucket,
+      .n_buckets = 1,
+      .train = true};
   MUST(gr_plan_build(m->arena, &r, &m->plan));
 }
 
@@ -106,20 +135,21 @@ static gr_status set_weights(const model *m, gr_exec *e) {
 
 // This rank's rows of the batch; rows past the golden ones repeat row 0 and weigh 0.
 static gr_status set_inputs(const model *m, gr_exec *e, int rank) {
-  static const char *const names[] = {"x", "lengths", "targets", "target_lengths", "weight"};
   const gr_program *p = gr_plan_find(m->plan, "train", "");
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < m->n; i++) {
+    const golden *g = &m->all[i];
     gr_type t;
-    const golden *g;
-    GR_TRY(find(m, "input", names[i], &g));
-    void *at = input_on_host(e, p, names[i], &t);
+    if (strcmp(g->kind, "input")) continue;
+    void *at = input_on_host(e, p, g->name, &t);
+    if (!at) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the model has no input %s", g->name);
     int64_t rows = t.dim[0], inner = gr_type_count(&t) / rows;
     for (int64_t row = 0; row < rows; row++) {
       int64_t from = rank * rows + row;
       bool padding = from >= g->dims[0];
       for (int64_t k = 0; k < inner; k++)
         gr_put(at, t.dtype, row * inner + k,
-               padding && i == 4 ? 0 : g->values[(padding ? 0 : from) * inner + k]);
+               padding && !strcmp(g->name, "weight") ? 0
+                                                     : g->values[(padding ? 0 : from) * inner + k]);
     }
   }
   return GR_OK;
@@ -153,9 +183,9 @@ static void near(const char *what, const char *name, const double *want, const d
         worst, largest);
 }
 
-static void check_gradients(const char *name, bool plain) {
+static void check_gradients(const char *file, bool plain) {
   model m;
-  open_model(&m, name, 1, 4, true);
+  open_model(&m, file, 1, true);
   gr_exec *e;
   gr_exec_options o = {.threads = 1, .plain = plain};
   MUST(gr_exec_open(m.plan, &o, &e));
@@ -163,7 +193,7 @@ static void check_gradients(const char *name, bool plain) {
   MUST(set_inputs(&m, e, 0));
   step(&m, e, 1);
   double loss = loss_of(&m, e);
-  near("loss", "loss", need(&m, "losses", "adam")->values, &loss, 1);
+  near("loss", "loss", need(&m, "losses", NULL)->values, &loss, 1);
   for (uint32_t i = 0; i < m.plan->n_states; i++) {
     const gr_plan_state *s = &m.plan->states[i];
     if (s->kind != GR_KIND_WEIGHT) continue;
@@ -177,14 +207,16 @@ static void check_gradients(const char *name, bool plain) {
   gr_arena_destroy(m.arena);
 }
 
-static void gradients_plain(void) { check_gradients("plain", true); }
-static void gradients_fast(void) { check_gradients("plain", false); }
-static void gradients_small_plain(void) { check_gradients("small", true); }
-static void gradients_small_fast(void) { check_gradients("small", false); }
+static void gradients_plain(void) {
+  for (int i = 0; i < n_files; i++) check_gradients(files[i], true);
+}
+static void gradients_fast(void) {
+  for (int i = 0; i < n_files; i++) check_gradients(files[i], false);
+}
 
-static void check_ten_steps(const char *name) {
+static void check_ten_steps(const char *file) {
   model m;
-  open_model(&m, name, 1, 4, false);
+  open_model(&m, file, 1, false);
   gr_exec *e;
   gr_exec_options o = {.threads = 2};
   MUST(gr_exec_open(m.plan, &o, &e));
@@ -195,7 +227,7 @@ static void check_ten_steps(const char *name) {
     step(&m, e, 1e-2F);
     losses[i] = loss_of(&m, e);
   }
-  near("losses of ten steps", name, need(&m, "losses", "adam")->values, losses, 10);
+  near("losses of ten steps", file, need(&m, "losses", NULL)->values, losses, 10);
   for (uint32_t i = 0; i < m.plan->n_states; i++) {
     const gr_plan_state *s = &m.plan->states[i];
     if (s->kind != GR_KIND_WEIGHT) continue;
@@ -211,8 +243,9 @@ static void check_ten_steps(const char *name) {
   gr_arena_destroy(m.arena);
 }
 
-static void ten_steps(void) { check_ten_steps("plain"); }
-static void ten_steps_small(void) { check_ten_steps("small"); }
+static void ten_steps(void) {
+  for (int i = 0; i < n_files; i++) check_ten_steps(files[i]);
+}
 
 // ---- Ranks ------------------------------------------------------------------------------
 
@@ -255,7 +288,7 @@ static void *run_member(void *r) {
 
 static void check_ranks(int ranks) {
   model m;
-  open_model(&m, "small", ranks, (4 + ranks - 1) / ranks * ranks, false);
+  open_model(&m, files[n_files - 1], ranks, false);
   gr_loopback *world;
   MUST(gr_loopback_create(ranks, 60, &world));
   member r[4] = {{0}};
@@ -267,8 +300,8 @@ static void check_ranks(int ranks) {
   for (int i = 0; i < ranks; i++) pthread_join(thread[i], NULL);
   for (int i = 0; i < ranks; i++) MUST(r[i].status);
   for (int i = 1; i < ranks; i++) CHECK(r[i].weights == r[0].weights, "rank %d differs", i);
-  near("loss", "of the first step", need(&m, "losses", "adam")->values, r[0].losses, 1);
-  near("losses of ten steps", "on ranks", need(&m, "losses", "adam")->values, r[0].losses, 10);
+  near("loss", "of the first step", need(&m, "losses", NULL)->values, r[0].losses, 1);
+  near("losses of ten steps", "on ranks", need(&m, "losses", NULL)->values, r[0].losses, 10);
   gr_loopback_destroy(world);
   gr_arena_destroy(m.arena);
 }
@@ -277,9 +310,8 @@ static void two_ranks(void) { check_ranks(2); }
 static void three_ranks(void) { check_ranks(3); }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"gradients_plain", gradients_plain}, {"gradients_fast", gradients_fast},
-             {"gradients_small_plain", gradients_small_plain},
-             {"gradients_small_fast", gradients_small_fast}, {"ten_steps", ten_steps},
-             {"ten_steps_small", ten_steps_small}, {"two_ranks", two_ranks},
-             {"three_ranks", three_ranks});
+  if (argc < 3) return fprintf(stderr, "usage: test_torch_models GRAPH GOLDEN...\n"), 2;
+  graph_path = argv[1], files = (const char *const *)argv + 2, n_files = argc - 2;
+  return RUN(1, argv, {"gradients_plain", gradients_plain}, {"gradients_fast", gradients_fast},
+             {"ten_steps", ten_steps}, {"two_ranks", two_ranks}, {"three_ranks", three_ranks});
 }
