@@ -211,8 +211,7 @@ static gr_status start(gr_job *job, gr_status composed) {
   bool single = launch.kind == GR_LAUNCH_RANK && launch.ranks == 1 && !launch.mpi;
   if (launch.kind == GR_LAUNCH_RANK && !single) return run_process(job, &launch, composed);
   const gr_settings *set = &job->spec.set;
-  bool threads = set->backend == gr_backend_loopback ||
-                 (set->strategy == gr_strategy_dp && devices_of(job) > 0);
+  bool threads = set->backend == gr_backend_loopback || set->strategy == gr_strategy_dp;
   if (launch.kind == GR_LAUNCH_START && !threads) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);

@@ -38,6 +38,11 @@ for strategy in zero1 fsdp; do
     near "$(loss one 49)" "$(loss $strategy 49)" 1e-3
 done
 
+# dp is ddp on threads.
+ran "dp on 2 ranks" dp training.max_steps=50 distributed.ranks=2 distributed.strategy=dp
+check "dp: ranks are threads" grep -q "2 ranks as threads of this process" "$log"
+check "dp: the checkpoints of ddp, byte for byte" same_files threads2/checkpoints dp/checkpoints
+
 # Twice the same, with workers that race, threads in a rank, and checkpoints on the way.
 for run in again1 again2; do
   ran "$run" $run training.max_steps=40 distributed.ranks=2 distributed.backend=loopback \
