@@ -218,7 +218,8 @@ static void complete_config(line *l, const char *command, int first) {
 
 static void complete_data(line *l) {
   bool import = l->n > 1 && !strcmp(l->words[1], "import");
-  if (l->n == 1) offer(l, "", "import", ""), offer(l, "", "inspect", "");
+  static const char *const verbs[] = {"import", "inspect", "transforms"};
+  for (int i = 0; l->n == 1 && i < 3; i++) offer(l, "", verbs[i], "");
   if (l->n == 2 && import) offer(l, "", "asterisk", "");
   if (l->n == 3 && import) offer_files(l, "", FILES);
   if (l->n == 4 && import) offer(l, "", "--with-digits", "");

@@ -4,6 +4,7 @@
 #include "cli/job/job.h"
 #include "compose/schema/schema.h"
 #include "runtime/data/speech/manifest.h"
+#include "runtime/data/transforms.h"
 
 static gr_status make_parent(gr_arena *arena, const char *path) {
   const char *slash = strrchr(path, '/');
@@ -67,10 +68,20 @@ static gr_status inspect(int argc, char **argv) {
   return GR_OK;
 }
 
+static gr_status transforms(void) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  gr_transforms_help(&t);
+  fputs(t.at, stdout);
+  gr_arena_destroy(a);
+  return GR_OK;
+}
+
 gr_status gr_cmd_data(int argc, char **argv) {
   if (argc > 2 && !strcmp(argv[2], "import")) return import(argc, argv);
   if (argc > 3 && !strcmp(argv[2], "inspect")) return inspect(argc, argv);
+  if (argc == 3 && !strcmp(argv[2], "transforms")) return transforms();
   return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                  "graphrun data import asterisk OUT.jsonl | graphrun data inspect CONFIG.yaml "
-                 "[--audio] [--json]");
+                 "[--audio] [--json] | graphrun data transforms");
 }

@@ -47,6 +47,7 @@ typedef struct gr_dataset_options {
   bool skip_unreadable;        // an unreadable sample gets weight 0 and is counted; else an error
   size_t cache_bytes;          // of loaded samples kept in memory
   int workers, prefetch;       // for loaders
+  gr_conf *transforms;         // data.transforms (transform.h); NULL: none
 } gr_dataset_options;
 
 typedef struct gr_dataset gr_dataset;

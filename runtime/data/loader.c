@@ -108,14 +108,18 @@ static void pad(const gr_dataset *d, const slot *s, int row, int32_t length) {
   }
 }
 
-static void fill_from(const gr_loader *l, const slot *s, int row, const gr_loaded *x) {
+static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_loaded *x) {
   const gr_dataset *d = l->data;
   const gr_draw draw = {l->spec.seed, s->batch.epoch, s->samples[row], l->spec.augment};
   gr_row r = {.length = d->buckets[s->batch.bucket].length};
+  gr_transform_row transformed;
   size_t bytes;
   for (int f = 0; f < d->n_fields; f++) r.at[f] = row_of(s, f, row, &bytes);
   *(float *)r.at[d->n_fields - 1] = 1;  // weight
+  GR_TRY(gr_transforms_begin(d->transforms, &r, &transformed));
   d->ops->fill(d->self, d->samples[s->samples[row]].index, d->ops->load ? x : NULL, &draw, &r);
+  gr_transforms_end(d->transforms, &draw, &transformed);
+  return GR_OK;
 }
 
 static gr_status fill(gr_loader *l, slot *s, int row) {
@@ -123,12 +127,13 @@ static gr_status fill(gr_loader *l, slot *s, int row) {
   bool kept = true, there = false;
   if (s->samples[row] != GR_NO_SAMPLE)
     GR_TRY(gr_cache_get(l->data, s->samples[row], &x, &kept, &there));
+  gr_status error = GR_OK;
   if (there)
-    fill_from(l, s, row, &x);
+    error = fill_from(l, s, row, &x);
   else
     pad(l->data, s, row, l->data->buckets[s->batch.bucket].length);
   if (!kept) free(x.at);
-  return GR_OK;
+  return error;
 }
 
 // Keeps the error of the first failing row, regardless of thread timing. The caller holds the lock.
@@ -231,6 +236,7 @@ static gr_status set_up(gr_loader *l) {
 gr_status gr_loader_open(gr_dataset *d, const gr_loader_spec *spec, gr_loader **out) {
   *out = NULL;
   GR_TRY(gr_dataset_place_error(d, check(d, spec)));
+  GR_TRY(gr_dataset_place_error(d, gr_dataset_fit(d)));
   gr_arena *a = gr_arena_create();
   gr_loader *l = GR_NEW(a, gr_loader, 1);
   l->arena = a, l->data = d, l->spec = *spec;

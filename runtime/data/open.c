@@ -32,7 +32,7 @@ static gr_status list_fields(gr_dataset *d) {
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the source '%s' has %d fields", d->ops->name, n);
   d->field[n] = (gr_field_spec){.name = "weight", .dtype = GR_F32};
   d->n_fields = n + 1;
-  return GR_OK;
+  return gr_transforms_open(d->arena, d->options.transforms, d->field, n, &d->transforms);
 }
 
 static gr_status open_source(gr_dataset *d, const void *spec) {
@@ -65,6 +65,7 @@ static gr_status set_up(gr_dataset *d, const void *spec) {
 static void free_dataset(gr_dataset *d) {
   if (d->self && d->ops->close) d->ops->close(d->self);
   gr_unreadable_close(&d->unreadable);
+  pthread_mutex_destroy(&d->fitting);
   gr_arena_destroy(d->arena);
 }
 
@@ -74,6 +75,7 @@ static gr_dataset *make(const gr_source_ops *ops, gr_arena *a) {
   d->unreadable.samples = gr_arena_printf(a, "%ss", ops->sample);
   if (ops->load) d->unreadable.finds = "`graphrun data inspect CONFIG.yaml --audio`";
   gr_unreadable_open(&d->unreadable);
+  pthread_mutex_init(&d->fitting, NULL);
   return d;
 }
 

@@ -73,6 +73,7 @@ gr_status gr_dataset_read_options(gr_arena *arena, gr_conf *data, bool has_lengt
   GR_TRY(gr_conf_int(data, "cache_mb", 0, &cache));
   GR_TRY(read_int(data, "workers", &o->workers));
   GR_TRY(read_int(data, "prefetch", &o->prefetch));
+  o->transforms = gr_conf_find(data, "transforms");
   if (has_length) GR_TRY(read_int(data, "frame_multiple", &o->length_multiple));
   if (has_length) GR_TRY(read_buckets(arena, data, o));
   GR_TRY(gr_range("limit", limit, 0, UINT32_MAX));

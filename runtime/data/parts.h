@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include "base/json.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/transforms.h"
 
 // What was loaded of samples, kept while there is room; shared by all loaders.
 typedef struct gr_cache {
@@ -26,6 +27,9 @@ struct gr_dataset {
   gr_dataset_options options;
   gr_field_spec field[GR_MAX_FIELDS];  // the last is "weight"
   int n_fields;
+  gr_transforms *transforms;  // of x; NULL: none
+  bool fitted;                // their statistics are known: computed or restored
+  pthread_mutex_t fitting;
   gr_sample *samples;
   uint32_t count;
   uint32_t listed;     // in the source's files, with what is left out
@@ -48,6 +52,10 @@ GR_MUST_USE gr_status gr_dataset_check_options(const gr_dataset_options *);
 
 // Chooses the buckets, leaves out what is too long, and lists each bucket's members.
 GR_MUST_USE gr_status gr_dataset_make_buckets(gr_dataset *);
+
+// Computes what transforms need of the training samples, unless it is known: reads all of them.
+// Called before the first row is filled, so that planning reads no samples.
+GR_MUST_USE gr_status gr_dataset_fit(gr_dataset *);
 
 // One batch of an epoch: samples[first .. first + count) of its order.
 typedef struct gr_order_batch {

@@ -38,7 +38,8 @@ void gr_dataset_shapes(const gr_dataset *d, int bucket, int rows, gr_batch *out)
 }
 
 int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
-  return d->ops->metadata ? d->ops->metadata(d->self, out) : 0;
+  int n = d->ops->metadata ? d->ops->metadata(d->self, out) : 0;
+  return gr_transforms_metadata(d->transforms, out, n);
 }
 
 uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
@@ -107,15 +108,30 @@ void gr_dataset_describe(const gr_dataset *d, uint32_t sample, gr_text *out) {
 }
 
 bool gr_dataset_save(const gr_dataset *d, gr_text *out) {
+  gr_text transforms = gr_text_make(out->arena);
   if (d->ops->save) d->ops->save(d->self, out);
+  if (d->fitted) gr_transforms_save(d->transforms, &transforms);
+  if (transforms.len) gr_text_printf(out, "\n%s", transforms.at);
   return out->len > 0;
 }
 
+// The source's line, and that of the transforms.
+static gr_status restore(gr_dataset *d, const char *text) {
+  const char *end = strchr(text, '\n');
+  size_t n = end ? (size_t)(end - text) : strlen(text);
+  gr_arena *a = gr_arena_create();
+  gr_status s = GR_OK;
+  if (n && d->ops->restore) s = d->ops->restore(d->self, gr_arena_strndup(a, text, n));
+  if (!s && d->transforms) s = gr_transforms_restore(d->transforms, end ? end + 1 : "");
+  d->fitted = !s;
+  gr_arena_destroy(a);
+  return s;
+}
+
 gr_status gr_dataset_restore(gr_dataset *d, const char *text) {
-  if (!d->ops->restore) return GR_OK;
-  pthread_mutex_lock(&d->cache.lock);  // ranks that are threads restore the same data set
-  gr_status s = d->ops->restore(d->self, text);
-  pthread_mutex_unlock(&d->cache.lock);
+  pthread_mutex_lock(&d->fitting);  // ranks that are threads restore the same data set
+  gr_status s = restore(d, text);
+  pthread_mutex_unlock(&d->fitting);
   return s;
 }
 

@@ -1,0 +1,60 @@
+// fit.c - computes what transforms need of the training samples. See parts.h.
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/data/parts.h"
+
+// Memory for all fields of a row, as the source fills them.
+static gr_row make_row(gr_arena *a, const gr_dataset *d) {
+  gr_batch shapes;
+  gr_row row = {.length = d->buckets[d->n_buckets - 1].length};
+  gr_dataset_shapes(d, d->n_buckets - 1, 1, &shapes);
+  for (int f = 0; f < d->n_fields; f++)
+    row.at[f] = gr_arena_alloc(a, gr_type_bytes(&shapes.field[f].type));
+  return row;
+}
+
+static gr_status add_sample(gr_dataset *d, int which, uint32_t sample, const gr_row *memory) {
+  gr_loaded x;
+  bool kept, there;
+  gr_transform_row r;
+  gr_row row = *memory;
+  GR_TRY(gr_cache_get(d, sample, &x, &kept, &there));
+  if (!there) return GR_OK;
+  gr_status s = gr_transforms_begin(d->transforms, &row, &r);
+  if (!s) {
+    const gr_draw draw = {.number = sample};
+    d->ops->fill(d->self, d->samples[sample].index, d->ops->load ? &x : NULL, &draw, &row);
+    gr_transforms_add(d->transforms, which, &r);
+    gr_transforms_drop(&r);
+  }
+  if (!kept) free(x.at);
+  return s;
+}
+
+static gr_status fit_one(gr_dataset *d, int which, const gr_row *row) {
+  const gr_transform *t = &d->transforms->at[which];
+  for (uint32_t i = 0; i < d->count; i++)
+    if (d->samples[i].split == GR_SPLIT_TRAIN) GR_TRY(add_sample(d, which, i, row));
+  t->ops->finish(t->self);
+  return d->ops->check ? d->ops->check(d->self) : GR_OK;
+}
+
+static gr_status fit(gr_dataset *d) {
+  gr_arena *a = gr_arena_create();
+  gr_row row = make_row(a, d);
+  gr_status s = GR_OK;
+  for (int i = gr_transforms_fitted(d->transforms, -1); i >= 0 && !s;
+       i = gr_transforms_fitted(d->transforms, i))
+    s = fit_one(d, i, &row);
+  gr_arena_destroy(a);
+  return s;
+}
+
+gr_status gr_dataset_fit(gr_dataset *d) {
+  if (!d->transforms) return GR_OK;
+  pthread_mutex_lock(&d->fitting);
+  gr_status s = d->fitted ? GR_OK : fit(d);
+  d->fitted = !s;
+  pthread_mutex_unlock(&d->fitting);
+  return s;
+}

@@ -1,0 +1,67 @@
+// transform.h - what changes the x of a sample between its source and the batch: augmentation of
+// training samples, and normalization. data.transforms lists the transforms of a run.
+//
+// A transform is one row of transforms.def and one file transform/NAME.c, which defines the
+// constant gr_transform_NAME. It works on the source's field x, u8 or f32, whose rank says what it
+// is:
+//
+//   1  [c]                          a row
+//   2  [t, c]                       a series
+//   3  [height, width, c]           an image
+//   4  [frames, height, width, c]   a video, all of whose frames are changed alike
+//
+// In training every transform is applied, with random numbers that depend only on the seed, the
+// epoch, the number of the sample and the place in the list: they are the same on any number of
+// ranks and workers. To other samples, those of evaluations and predictions, only transforms are
+// applied that change x's type or set `always`, and they get no random numbers: a random crop
+// becomes one of the centre.
+#pragma once
+#include "base/rng.h"
+#include "compose/schema/schema.h"
+#include "ir/graph.h"
+
+enum { GR_MAX_TRANSFORMS = 32 };
+
+// The random numbers of one transform of one sample: those of index `first` to `first` + 2^32 - 1.
+typedef struct gr_transform_draw {
+  gr_rng rng;
+  uint64_t first;
+} gr_transform_draw;
+
+// Number i of the sample, in [0, 1) or in [low, high).
+static inline double gr_transform_uniform(const gr_transform_draw *d, uint32_t i) {
+  return gr_rng_uniform(&d->rng, d->first + i);
+}
+static inline double gr_transform_between(const gr_transform_draw *d, uint32_t i, double low,
+                                          double high) {
+  return low + (high - low) * gr_transform_uniform(d, i);
+}
+
+typedef struct gr_transform_ops {
+  const char *name, *doc;
+  // The parameters, up to one whose path is NULL: path is the name; type, default and doc are as in
+  // compose/schema/schema.def. `- NAME: VALUE` gives the first of them.
+  const gr_schema_key *params;
+  int least_rank, most_rank;  // of x
+  bool always;                // also applied to samples that are not trained on
+
+  // Reads the parameters: checked against `params`, with every default filled in. *x is the type of
+  // a sample's x; sets it to the type of the result. Errors are GR_ERR_CONFIG; those without a
+  // location get that of the transform in the configuration.
+  gr_status (*open)(gr_arena *, gr_conf *params, gr_type *x, void **self);
+  // Writes the transformed x, of type `from`, to y. They do not overlap, and y is not cleared. draw
+  // is NULL for samples that are not trained on. Several threads may call it at once.
+  void (*apply)(const void *self, const gr_type *from, const void *x, void *y,
+                const gr_transform_draw *draw);
+
+  // Statistics of the training samples. Optional, all or none. `statistics` returns the numbers
+  // that the samples determine, which checkpoints keep, and how many; *n = 0: there are none, and
+  // nothing is called. `add` gets the x of each training sample, as this transform would, in the
+  // order of the samples; `finish` computes the numbers.
+  double *(*statistics)(void *self, int *n);
+  void (*add)(void *self, const gr_type *from, const void *x);
+  void (*finish)(void *self);
+} gr_transform_ops;
+
+// Every transform, in the order of transforms.def; ends with NULL.
+extern const gr_transform_ops *const gr_transform_table[];

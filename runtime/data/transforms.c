@@ -1,0 +1,312 @@
+// transforms.c - see transforms.h.
+#include "runtime/data/transforms.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GR_TRANSFORM(name) extern const gr_transform_ops gr_transform_##name;
+#include "runtime/data/transforms.def"
+#undef GR_TRANSFORM
+
+const gr_transform_ops *const gr_transform_table[] = {
+#define GR_TRANSFORM(name) &gr_transform_##name,
+#include "runtime/data/transforms.def"
+#undef GR_TRANSFORM
+    NULL};
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+enum { MAX_NAMES = 64 };
+
+static gr_status unknown(const char *what, const char *name, gr_loc at, const char *const *names,
+                         int n) {
+  gr_arena *a = gr_arena_create();
+  gr_text all = gr_text_make(a);
+  for (int i = 0; i < n; i++) gr_text_printf(&all, "%s%s", i ? ", " : "", names[i]);
+  gr_status s = gr_fail(GR_ERR_CONFIG, at, "%s '%s'", what, name);
+  const char *near = gr_text_nearest(name, names, n);
+  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  s = gr_hint(s, n ? "there are %s" : "it has no parameters", all.at);
+  gr_arena_destroy(a);
+  return s;
+}
+
+static gr_status find(const char *name, gr_loc at, const gr_transform_ops **out) {
+  const char *names[MAX_NAMES];
+  int n = 0;
+  for (const gr_transform_ops *const *t = gr_transform_table; *t && n < MAX_NAMES; t++) {
+    if (!strcmp((*t)->name, name)) {
+      *out = *t;
+      return GR_OK;
+    }
+    names[n++] = (*t)->name;
+  }
+  return unknown("there is no transform", name, at, names, n);
+}
+
+static const gr_schema_key *find_param(const gr_transform_ops *t, const char *name) {
+  const gr_schema_key *p = t->params;
+  while (p && p->path && strcmp(p->path, name)) p++;
+  return p && p->path ? p : NULL;
+}
+
+static gr_status unknown_param(const gr_transform_ops *t, const gr_conf *map, int i) {
+  const char *names[MAX_NAMES];
+  gr_arena *a = gr_arena_create();
+  const gr_conf *c = map->items[i];
+  int n = 0;
+  for (const gr_schema_key *p = t->params; p && p->path && n < MAX_NAMES; p++) names[n++] = p->path;
+  gr_status s = unknown(gr_arena_printf(a, "the transform '%s' has no parameter", t->name),
+                        map->keys[i], c->key_loc.file ? c->key_loc : c->loc, names, n);
+  gr_arena_destroy(a);
+  return s;
+}
+
+static gr_status check_param(gr_arena *a, const gr_transform_ops *t, const gr_schema_key *p,
+                             gr_conf *c) {
+  gr_schema_type *type = gr_schema_type_read(a, p->type);
+  if (gr_schema_type_fits(type, c)) return GR_OK;
+  gr_text wanted = gr_text_make(a), found = gr_text_make(a);
+  gr_schema_type_write(&wanted, type);
+  gr_conf_json(&found, c, 0);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of the transform '%s' must be %s, but is %s",
+                         p->path, t->name, wanted.at, found.at),
+                 "%s: %s", p->path, p->doc);
+}
+
+// The parameters of an entry as a mapping: what it gives, and defaults.
+static gr_status read_params(gr_arena *a, const gr_transform_ops *t, gr_conf *given,
+                             gr_conf **out) {
+  gr_status all = GR_OK;
+  gr_conf *map = given && given->kind == GR_CONF_MAP
+                     ? gr_conf_copy(a, given)
+                     : gr_conf_make(a, GR_CONF_MAP, given ? given->loc : GR_NOWHERE);
+  if (given && given->kind != GR_CONF_MAP && given->kind != GR_CONF_NULL && t->params)
+    gr_conf_put(a, map, t->params->path, gr_conf_copy(a, given));
+  for (int i = 0; i < map->n; i++) {
+    const gr_schema_key *p = find_param(t, map->keys[i]);
+    all = gr_also(all, p ? check_param(a, t, p, map->items[i]) : unknown_param(t, map, i));
+  }
+  for (const gr_schema_key *p = t->params; p && p->path; p++) {
+    gr_conf *value;
+    if (gr_conf_index(map, p->path) >= 0) continue;
+    GR_TRY(gr_schema_default(a, p, &value));
+    if (value) gr_conf_put(a, map, p->path, value);
+  }
+  *out = map;
+  return all;
+}
+
+static gr_status check_x(const gr_transform *t, gr_loc at) {
+  const gr_transform_ops *o = t->ops;
+  char type[96];
+  if (t->from.rank >= o->least_rank && t->from.rank <= o->most_rank) return GR_OK;
+  static const char *const kinds[] = {"", "rows [c]", "series [t, c]", "images [height, width, c]",
+                                      "videos [frames, height, width, c]"};
+  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "the transform '%s' is not for an x that is %s",
+                         o->name, gr_type_text(&t->from, type)),
+                 "it is for %s%s%s", kinds[o->least_rank],
+                 o->least_rank < o->most_rank ? " to " : "",
+                 o->least_rank < o->most_rank ? kinds[o->most_rank] : "");
+}
+
+// An entry is `NAME`, `NAME: VALUE` of the first parameter, or `NAME: {PARAMETER: VALUE, ...}`.
+static gr_status read_entry(gr_arena *a, gr_conf *item, int number, gr_transform *t) {
+  bool map = item->kind == GR_CONF_MAP && item->n == 1;
+  const char *name = map ? item->keys[0] : item->kind == GR_CONF_TEXT ? item->text : NULL;
+  gr_conf *params;
+  if (!name)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc,
+                           "an entry of data.transforms must be a transform with its parameters, "
+                           "but is %s%s",
+                           gr_conf_a_kind(item->kind),
+                           item->kind == GR_CONF_MAP ? " of other than one key" : ""),
+                   "as in [{flip: {p: 0.5}}, normalize]");
+  gr_loc at = map && item->items[0]->key_loc.file ? item->items[0]->key_loc : item->loc;
+  GR_TRY(find(name, at, &t->ops));
+  GR_TRY(read_params(a, t->ops, map ? item->items[0] : NULL, &params));
+  GR_TRY(check_x(t, at));
+  t->to = t->from;
+  GR_TRY(gr_place(t->ops->open(a, params, &t->to, &t->self), at));
+  if (!gr_type_possible(&t->to) || gr_type_bytes(&t->to) > INT32_MAX)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, at, "the transform '%s' makes samples of over 2 GB", name),
+        "a smaller size");
+  t->always = t->ops->always || !gr_type_same(&t->from, &t->to);
+  t->stream = gr_arena_printf(a, "transform:%d:%s", number, name);
+  return GR_OK;
+}
+
+static gr_status find_x(const gr_field_spec *fields, int n, gr_loc at, int *field, gr_type *x) {
+  *field = 0;
+  while (*field < n && strcmp(fields[*field].name, "x")) ++*field;
+  const gr_field_spec *f = &fields[*field];
+  bool fixed =
+      *field < n && f->rank >= 1 && f->rank <= 4 && (f->dtype == GR_U8 || f->dtype == GR_F32);
+  for (int i = 0; fixed && i < f->rank; i++) fixed = f->dim[i] > 0;
+  if (!fixed)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "data.transforms is not for this source of data"),
+                   "it is for x of one size, of u8 or f32: images, videos, and tables");
+  *x = (gr_type){.dtype = f->dtype, .rank = f->rank};
+  memcpy(x->dim, f->dim, (size_t)f->rank * sizeof *f->dim);
+  return GR_OK;
+}
+
+static size_t larger(size_t a, const gr_type *t) {
+  return gr_type_bytes(t) > a ? gr_type_bytes(t) : a;
+}
+
+gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, int n,
+                             gr_transforms **out) {
+  *out = NULL;
+  if (!list || list->kind != GR_CONF_LIST || !list->n) return GR_OK;
+  gr_conf_mark(list);
+  gr_transforms *t = GR_NEW(a, gr_transforms, 1);
+  if (list->n > GR_MAX_TRANSFORMS)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, list->loc, "data.transforms lists %d transforms", list->n),
+        "%d are the most", GR_MAX_TRANSFORMS);
+  GR_TRY(find_x(fields, n, list->loc, &t->field, &t->source));
+  t->at = GR_NEW(a, gr_transform, list->n);
+  gr_type x = t->source;
+  for (; t->n < list->n; t->n++) {
+    gr_transform *one = &t->at[t->n];
+    one->from = x;
+    GR_TRY(read_entry(a, list->items[t->n], t->n, one));
+    t->room = larger(larger(t->room, &one->from), &one->to);
+    x = one->to;
+  }
+  gr_field_spec *f = &fields[t->field];
+  f->dtype = x.dtype, f->rank = x.rank;
+  memcpy(f->dim, x.dim, (size_t)x.rank * sizeof *x.dim);
+  *out = t;
+  return GR_OK;
+}
+
+// ---- Applying -----------------------------------------------------------------------------------
+
+gr_status gr_transforms_begin(const gr_transforms *t, gr_row *row, gr_transform_row *r) {
+  *r = (gr_transform_row){0};
+  if (!t) return GR_OK;
+  r->x = row->at[t->field];
+  for (int i = 0; i < 2; i++) r->room[i] = malloc(t->room);
+  if (!r->room[0] || !r->room[1]) {
+    gr_transforms_drop(r);
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to transform a sample (%zu bytes)", t->room);
+  }
+  row->at[t->field] = memset(r->room[0], 0, gr_type_bytes(&t->source));
+  return GR_OK;
+}
+
+void gr_transforms_drop(gr_transform_row *r) {
+  free(r->room[0]), free(r->room[1]);
+  *r = (gr_transform_row){0};
+}
+
+// The x that reaches transform `end`, in room[0].
+static const gr_type *apply(const gr_transforms *t, int end, const gr_draw *draw,
+                            gr_transform_row *r) {
+  const gr_type *x = &t->source;
+  for (int i = 0; i < end; i++) {
+    const gr_transform *one = &t->at[i];
+    gr_transform_draw own;
+    if (!draw->augment && !one->always) continue;
+    if (draw->augment)
+      own = (gr_transform_draw){gr_rng_make(draw->seed, one->stream, draw->epoch),
+                                (uint64_t)draw->number << 32};
+    one->ops->apply(one->self, &one->from, r->room[0], r->room[1], draw->augment ? &own : NULL);
+    char *swap = r->room[0];
+    r->room[0] = r->room[1], r->room[1] = swap;
+    x = &one->to;
+  }
+  return x;
+}
+
+void gr_transforms_end(const gr_transforms *t, const gr_draw *draw, gr_transform_row *r) {
+  if (!t) return;
+  const gr_type *x = apply(t, t->n, draw, r);
+  memcpy(r->x, r->room[0], gr_type_bytes(x));
+  gr_transforms_drop(r);
+}
+
+// ---- Metadata -----------------------------------------------------------------------------------
+
+static int put_metadata(gr_metadata *out, int n, const char *name, int64_t value) {
+  int i = 0;
+  while (i < n && strcmp(out[i].name, name)) i++;
+  if (i < GR_MAX_METADATA) out[i] = (gr_metadata){name, value};
+  return i == n && n < GR_MAX_METADATA ? n + 1 : n;
+}
+
+int gr_transforms_metadata(const gr_transforms *t, gr_metadata out[GR_MAX_METADATA], int n) {
+  static const char *const names[] = {"frames", "height", "width", "channels"};
+  if (!t) return n;
+  const gr_type *x = &t->at[t->n - 1].to;
+  for (int i = 0; x->rank > 2 && i < x->rank; i++)
+    n = put_metadata(out, n, names[4 - x->rank + i], x->dim[i]);
+  return n;
+}
+
+// ---- Statistics ---------------------------------------------------------------------------------
+
+static double *statistics(const gr_transform *t, int *n) {
+  *n = 0;
+  return t->ops->statistics ? t->ops->statistics(t->self, n) : NULL;
+}
+
+int gr_transforms_fitted(const gr_transforms *t, int after) {
+  int n = 0, i = after + 1;
+  for (; t && i < t->n; i++)
+    if (statistics(&t->at[i], &n), n) return i;
+  return -1;
+}
+
+void gr_transforms_add(gr_transforms *t, int which, gr_transform_row *r) {
+  const gr_type *x = apply(t, which, &(gr_draw){.augment = false}, r);
+  t->at[which].ops->add(t->at[which].self, x, r->room[0]);
+}
+
+// Format: "n value value ..." for each transform with statistics; values are restored bit for bit.
+void gr_transforms_save(const gr_transforms *t, gr_text *out) {
+  for (int i = gr_transforms_fitted(t, -1); i >= 0; i = gr_transforms_fitted(t, i)) {
+    int n;
+    const double *at = statistics(&t->at[i], &n);
+    gr_text_printf(out, "%s%d", out->len ? " " : "", n);
+    for (int k = 0; k < n; k++) gr_text_printf(out, " %.17g", at[k]);
+  }
+}
+
+static bool read_number(const char **at, double *out) {
+  char *end;
+  *out = strtod(*at, &end);
+  bool ok = end != *at && isfinite(*out);
+  *at = end;
+  return ok;
+}
+
+gr_status gr_transforms_restore(gr_transforms *t, const char *text) {
+  for (int i = gr_transforms_fitted(t, -1); i >= 0; i = gr_transforms_fitted(t, i)) {
+    int n;
+    double *at = statistics(&t->at[i], &n), saved = 0;
+    bool ok = read_number(&text, &saved) && saved == n;
+    for (int k = 0; ok && k < n; k++) ok = read_number(&text, &at[k]);
+    if (!ok)
+      return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                             "the checkpoint has no statistics for the transform '%s' of x",
+                             t->at[i].ops->name),
+                     "resume with the same data.transforms and data");
+  }
+  return GR_OK;
+}
+
+// ---- Help ---------------------------------------------------------------------------------------
+
+void gr_transforms_help(gr_text *out) {
+  for (const gr_transform_ops *const *t = gr_transform_table; *t; t++) {
+    gr_text_printf(out, "%s%s: %s\n", t == gr_transform_table ? "" : "\n", (*t)->name, (*t)->doc);
+    for (const gr_schema_key *p = (*t)->params; p && p->path; p++)
+      gr_text_printf(out, "  %-8s %s; default %s%s%s\n           %s\n", p->path, p->type,
+                     *p->default_value ? p->default_value : "none", *p->unit ? " " : "", p->unit,
+                     p->doc);
+  }
+}

@@ -1,0 +1,50 @@
+// transforms.h - the list data.transforms of a data set: read, applied to rows, and kept in
+// checkpoints. Private to this folder; transform.h is what a transform implements.
+#pragma once
+#include "runtime/data/source.h"
+#include "runtime/data/transform.h"
+
+typedef struct gr_transform {
+  const gr_transform_ops *ops;
+  void *self;
+  gr_type from, to;    // of a sample's x
+  const char *stream;  // of its random numbers
+  bool always;         // also for samples that are not trained on
+} gr_transform;
+
+typedef struct gr_transforms {
+  int field;       // of the source: x
+  gr_type source;  // of the source's x
+  size_t room;     // bytes of the largest x in between
+  gr_transform *at;
+  int n;
+} gr_transforms;
+
+// A row while it is filled: the source writes its x to memory of its own.
+typedef struct gr_transform_row {
+  char *room[2];  // malloc
+  void *x;        // of the row
+} gr_transform_row;
+
+// Reads the list, and sets the type of the field x to that of what it makes of it. *out is NULL
+// where it is empty. Fails with GR_ERR_CONFIG at the entry.
+GR_MUST_USE gr_status gr_transforms_open(gr_arena *, gr_conf *list, gr_field_spec *fields, int n,
+                                         gr_transforms **out);
+// Makes the row's x the source's, cleared, for it to be filled. NULL is fine.
+GR_MUST_USE gr_status gr_transforms_begin(const gr_transforms *, gr_row *, gr_transform_row *);
+// Writes what becomes of it to the row. draw->augment says whether the sample is trained on.
+void gr_transforms_end(const gr_transforms *, const gr_draw *, gr_transform_row *);
+
+// Adds what the last transform makes known of x: height, width, channels and frames.
+int gr_transforms_metadata(const gr_transforms *, gr_metadata out[GR_MAX_METADATA], int n);
+
+// The transform after `after` that has statistics, from -1 on; -1: there is none. gr_transforms_add
+// takes a row in which the source has filled in x of a training sample.
+int gr_transforms_fitted(const gr_transforms *, int after);
+void gr_transforms_add(gr_transforms *, int which, gr_transform_row *);
+void gr_transforms_save(const gr_transforms *, gr_text *);
+GR_MUST_USE gr_status gr_transforms_restore(gr_transforms *, const char *text);
+void gr_transforms_drop(gr_transform_row *);  // frees a row that is not ended
+
+// What `graphrun data transforms` prints.
+void gr_transforms_help(gr_text *);
