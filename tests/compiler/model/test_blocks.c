@@ -1,15 +1,16 @@
-// test_blocks.c - built-in blocks against PyTorch: the losses and gradients of
-// tests/golden/blocks.txt. A step of plain gradient descent with a learning rate of 1 shows the
-// gradient of each parameter.   test_blocks FILE
+// test_blocks.c - blocks against PyTorch and NumPy: losses, gradients, states after steps of Adam,
+// and buffers, of tests/golden/blocks.txt and ppo.txt. A step of plain gradient descent with a
+// learning rate of 1 shows the gradient of each parameter.   test_blocks FILE
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compiler/compile.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
+#include "tests/compiler/optim.h"
 #include "tests/on_host.h"
 
-enum { N = 3, T = 5, C = 4, MOST = 16 };
+enum { N = 3, T = 5, C = 4, MOST = 96 };
 static const char *file;
 
 typedef struct tensor {
@@ -21,10 +22,12 @@ typedef struct tensor {
 typedef struct golden {
   gr_arena *arena;
   char name[64];
-  gr_text nodes;
+  const char *blocks;   // a model's file, or NULL
+  gr_text nodes, text;  // of the model: its nodes, or all that follows the blocks
   double loss;
-  int n_states, n_grads;
-  tensor state[MOST], grad[MOST];
+  int adam;  // steps
+  int n_states, n_grads, n_after;
+  tensor state[MOST], grad[MOST], after[MOST];
 } golden;
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -41,29 +44,63 @@ static void read_line(golden *g, char *text) {
   text[strcspn(text, "\n")] = 0;
   if (!strncmp(text, "case ", 5)) snprintf(g->name, sizeof g->name, "%s", text + 5);
   if (!strncmp(text, "node ", 5)) gr_text_printf(&g->nodes, "%s\n", text + 5);
+  if (!strncmp(text, "text ", 5)) gr_text_printf(&g->text, "%s\n", text + 5);
+  if (!strncmp(text, "blocks ", 7)) g->blocks = gr_arena_strdup(g->arena, text + 7);
+  if (!strncmp(text, "adam ", 5)) g->adam = atoi(text + 5);
   if (!strncmp(text, "loss ", 5)) g->loss = strtod(text + 5, NULL);
   if (!strncmp(text, "state ", 6)) read_tensor(g, &g->state[g->n_states++], text + 6);
   if (!strncmp(text, "grad ", 5)) read_tensor(g, &g->grad[g->n_grads++], text + 5);
+  if (!strncmp(text, "after ", 6)) read_tensor(g, &g->after[g->n_after++], text + 6);
+}
+
+// The sections params: and blocks: of a model's file, which are its first ones.
+static void put_blocks(const golden *g, gr_text *out) {
+  char *line = NULL;
+  size_t room = 0;
+  FILE *f = fopen(gr_arena_printf(g->arena, "%s/%s", GR_SOURCE_DIR, g->blocks), "r");
+  CHECK(f, "cannot open %s", g->blocks);
+  while (f && getline(&line, &room, f) > 0) {
+    bool section = line[0] >= 'a' && line[0] <= 'z';
+    if (section && strncmp(line, "params:", 7) && strncmp(line, "blocks:", 7)) break;
+    gr_text_put(out, line);
+  }
+  free(line);
+  if (f) fclose(f);
+}
+
+static const char *model_of(const golden *g) {
+  gr_text t = gr_text_make(g->arena);
+  if (g->blocks) put_blocks(g, &t);
+  if (g->text.len)
+    gr_text_put(&t, g->text.at);
+  else
+    gr_text_printf(&t,
+                   "inputs: {x: {shape: [n, c]}, s: {shape: [n, t, c]}, y: {shape: [n, c]}, "
+                   "labels: {shape: [n], dtype: i32}}\nnodes:\n%strain: loss\n",
+                   g->nodes.at);
+  return t.at;
 }
 
 // ---- Running ------------------------------------------------------------------------------------
 
-static gr_plan *plan_of(const golden *g) {
+// With Adam each of two groups of weights is clipped by itself.
+static gr_plan *plan_of(const golden *g, bool adam) {
   static const gr_dim dims[] = {{"n", N}, {"t", T}, {"c", C}};
+  const void *attr = adam ? optim_attr(g->arena, "adam", "eps=1e-5") : NULL;
+  gr_param_group encoder = {"*.encoder.*", "adam", .attr = attr, .lr = 1, .clip = 0.5};
   gr_conf *graph;
   gr_plan *p;
-  const char *text = gr_arena_printf(g->arena,
-                                     "inputs: {x: {shape: [n, c]}, s: {shape: [n, t, c]}, "
-                                     "y: {shape: [n, c]}, labels: {shape: [n], dtype: i32}}\n"
-                                     "nodes:\n%strain: loss\n",
-                                     g->nodes.at);
-  MUST(gr_conf_parse(g->arena, g->name, text, &graph));
+  MUST(gr_conf_parse(g->arena, g->name, model_of(g), &graph));
   gr_plan_request ask = {.model = {.graph = graph,
                                    .dims = dims,
                                    .n_dims = 3,
                                    .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                                    .batch_axis = {"dp"}},
-                         .options = {.optimizer = "sgd"},
+                         .options = {.optimizer = adam ? "adam" : "sgd",
+                                     .optimizer_attr = attr,
+                                     .groups = &encoder,
+                                     .n_groups = adam,
+                                     .clip = adam ? 0.5 : 0},
                          .buckets = &(gr_bucket){.name = ""},
                          .n_buckets = 1,
                          .train = true};
@@ -71,7 +108,7 @@ static gr_plan *plan_of(const golden *g) {
   return p;
 }
 
-static void fill_inputs(gr_exec *e, const gr_program *p) {
+static void fill_inputs(gr_exec *e, const gr_program *p, float lr) {
   float *x = input_on_host(e, p, "x", NULL), *s = input_on_host(e, p, "s", NULL),
         *y = input_on_host(e, p, "y", NULL), *weight = input_on_host(e, p, "weight", NULL);
   int32_t *labels = input_on_host(e, p, "labels", NULL);
@@ -80,7 +117,7 @@ static void fill_inputs(gr_exec *e, const gr_program *p) {
   for (int i = 0; y && i < N * C; i++) y[i] = (float)(0.5 + 0.5 * sin(3 + 2 * i));
   for (int i = 0; weight && i < N; i++) weight[i] = 1;
   for (int i = 0; labels && i < N; i++) labels[i] = (2 * i + 1) % C;
-  *(float *)input_on_host(e, p, "lr", NULL) = 1;
+  *(float *)input_on_host(e, p, "lr", NULL) = lr;
 }
 
 static float *state(gr_exec *e, const gr_plan *p, const tensor *t) {
@@ -112,7 +149,7 @@ static void put_states(const golden *g, gr_exec *e, const gr_plan *p) {
 }
 
 static void check_gradients(const golden *g, gr_exec *e, const gr_plan *p) {
-  CHECK(g->n_grads == g->n_states && g->n_grads, "%s: %d gradients", g->name, g->n_grads);
+  CHECK(g->n_grads == g->n_states, "%s: %d gradients", g->name, g->n_grads);
   for (int k = 0; k < g->n_grads; k++) {
     int64_t n = gr_type_count(&g->grad[k].type);
     double *want = GR_NEW(g->arena, double, n), *was = GR_NEW(g->arena, double, n);
@@ -127,21 +164,48 @@ static void check_gradients(const golden *g, gr_exec *e, const gr_plan *p) {
   }
 }
 
-static void check(const golden *g) {
-  gr_plan *p = plan_of(g);
+static void check_loss(const golden *g, gr_exec *e, const gr_program *step) {
+  double sum = (double)*(const float *)result_on_host(e, step, "metric.loss.sum", NULL),
+         weight = (double)*(const float *)result_on_host(e, step, "metric.loss.weight", NULL);
+  CHECK(fabs(sum / weight - g->loss) < 2e-6 * (1 + fabs(g->loss)), "%s: the loss is %.9g, not %.9g",
+        g->name, sum / weight, g->loss);
+}
+
+// Errors add up over the steps.
+static void check_after(const golden *g, gr_exec *e, const gr_plan *p) {
+  double most = g->adam ? 2e-5 : 4e-6;
+  for (int k = 0; k < g->n_after; k++) {
+    int64_t n = gr_type_count(&g->after[k].type);
+    double *want = GR_NEW(g->arena, double, n);
+    const float *is = state(e, p, &g->after[k]);
+    read_numbers(&g->after[k], want);
+    for (int64_t i = 0; i < n; i++)
+      CHECK(fabs((double)is[i] - want[i]) < most * (1 + fabs(want[i])),
+            "%s: %s at %lld is %.9g, not %.9g", g->name, g->after[k].name, (long long)i,
+            (double)is[i], want[i]);
+  }
+}
+
+static void run(const golden *g, bool adam, int steps) {
+  gr_plan *p = plan_of(g, adam);
   const gr_program *step = gr_plan_find(p, "train", "");
   gr_exec *e;
   MUST(gr_exec_open(p, &(gr_exec_options){.threads = 1}, &e));
   MUST(gr_exec_run(e, gr_plan_find(p, "init", "")));
   put_states(g, e, p);
-  fill_inputs(e, step);
-  MUST(gr_exec_run(e, step));
-  double sum = (double)*(const float *)result_on_host(e, step, "metric.loss.sum", NULL),
-         weight = (double)*(const float *)result_on_host(e, step, "metric.loss.weight", NULL);
-  CHECK(fabs(sum / weight - g->loss) < 2e-6 * (1 + fabs(g->loss)), "%s: the loss is %.9g, not %.9g",
-        g->name, sum / weight, g->loss);
-  check_gradients(g, e, p);
+  for (int i = 0; i < steps; i++) {
+    fill_inputs(e, step, adam ? 0.01f : 1.0f);
+    MUST(gr_exec_run(e, step));
+  }
+  if (!adam && g->n_grads) check_loss(g, e, step), check_gradients(g, e, p);
+  if (adam || !g->n_grads) check_after(g, e, p);
   gr_exec_close(e);
+}
+
+static void check(const golden *g) {
+  CHECK(g->n_grads || g->n_after, "%s compares nothing", g->name);
+  run(g, false, 1);
+  if (g->adam) run(g, true, g->adam);
 }
 
 static void torch_agrees(void) {
@@ -154,7 +218,7 @@ static void torch_agrees(void) {
   while (f && getline(&text, &room, f) > 0) {
     if (!g.arena) {
       g = (golden){.arena = gr_arena_create()};
-      g.nodes = gr_text_make(g.arena);
+      g.nodes = gr_text_make(g.arena), g.text = gr_text_make(g.arena);
     }
     read_line(&g, text);
     if (strncmp(text, "end", 3)) continue;
