@@ -12,7 +12,8 @@ static gr_status read_rows(gr_conf *own, const char *path, int32_t *out) {
 }
 
 static gr_status read_words(gr_conf *own, gr_table_spec *s) {
-  const char *label_is, *dtype, *of_window, *delimiter;
+  static const char *const channels[] = {"", "all", "flatten", "average", "first"};
+  const char *label_is, *dtype, *of_window, *delimiter, *of_series;
   GR_TRY(gr_conf_text(own, "label_is", "", &label_is));
   GR_TRY(gr_conf_text(own, "dtype", "", &dtype));
   GR_TRY(gr_conf_text(own, "window_label", "", &of_window));
@@ -22,6 +23,9 @@ static gr_status read_words(gr_conf *own, gr_table_spec *s) {
                                              : GR_LABEL_AUTO;
   for (int d = 0; d < GR_DTYPE_COUNT; d++)
     if (!strcmp(dtype, gr_dtypes[d].name)) s->dtype = (gr_dtype)d;
+  GR_TRY(gr_conf_text(own, "channels", "", &of_series));
+  for (int i = 0; i < (int)(sizeof channels / sizeof *channels); i++)
+    if (of_series && !strcmp(of_series, channels[i])) s->channels = (gr_table_channels)i;
   s->majority = !strcmp(of_window, "majority");
   s->delimiter = delimiter[0];
   if (strlen(delimiter) == 1 && !strchr("\"\r\n", delimiter[0])) return GR_OK;

@@ -187,6 +187,11 @@ static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_req
       .row = (uint32_t)row, .part = (uint16_t)(r->part - t->part), .split = (uint8_t)split};
   label_of(r, row, n, count, s);
   s->key = key_of_row(r, row, s->label);
+  int64_t samples = gr_table_series_samples(t);  // of one key, that are in one split
+  for (uint32_t c = 1; c < samples; c++) {
+    t->samples[t->count] = *s;
+    t->samples[t->count++].channel = c;
+  }
   return GR_OK;
 }
 
@@ -212,7 +217,7 @@ static gr_status list_part(rows *r, const gr_source_request *q) {
     end = r->part->series_end ? r->part->series_end[first] : c->rows;
     begin_series(r, first);
     for (int64_t row = first; row + n <= end; row += stride) {
-      if (q->limit && r->table->count - before == q->limit) return GR_OK;
+      if (q->limit && r->table->count - before >= q->limit) return GR_OK;
       GR_TRY(add_sample(r, row, n, q, count));
     }
   }
@@ -222,7 +227,7 @@ static gr_status list_part(rows *r, const gr_source_request *q) {
 gr_status gr_table_list(gr_table *t, const gr_source_request *q) {
   int64_t most = 0;
   for (int i = 0; i < t->n_parts; i++) most += t->part[i].columns.rows;
-  if (most >= UINT32_MAX)
+  if (__builtin_mul_overflow(most, gr_table_series_samples(t), &most) || most >= UINT32_MAX)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has more than 2^32 rows",
                    t->part[0].columns.path);
   t->samples = GR_NEW(t->arena, gr_table_sample, most + 1);

@@ -23,7 +23,7 @@ static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float
       if (!used[p][i]) continue;
       gr_table_row(t, &t->part[p], i, row);
       for (int64_t k = 0; k < t->width; k++) {
-        int64_t at = t->n_statistics == 1 ? 0 : k;
+        int64_t at = k / (t->width / t->n_statistics);
         double d = row[k] - t->mean[at];
         sum[at] += square ? d * d : row[k];
       }
@@ -37,7 +37,8 @@ gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32
   if (t->classes.n && !t->inputs)
     gr_classes_weigh(&t->classes, arena, gr_table_count(t, arena, all, n));
   if (!t->spec.normalize || t->spec.dtype != GR_F32) return GR_OK;
-  t->n_statistics = t->width <= GR_TABLE_STATISTICS ? t->width : 1;
+  int64_t each = t->spec.channels ? t->n_channels : t->width;
+  t->n_statistics = each <= GR_TABLE_STATISTICS ? each : 1;
   t->mean = GR_NEW(arena, double, t->n_statistics);
   t->scale = GR_NEW(arena, double, t->n_statistics);
   if (t->inputs) return GR_OK;  // they are restored from a checkpoint
@@ -61,7 +62,7 @@ gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32
 
 void gr_table_normalize(const gr_table *t, float *row) {
   for (int64_t k = 0; k < t->width && t->n_statistics; k++) {
-    int64_t at = t->n_statistics == 1 ? 0 : k;
+    int64_t at = k / (t->width / t->n_statistics);
     row[k] = (float)((row[k] - t->mean[at]) * t->scale[at]);
   }
 }

@@ -160,13 +160,14 @@ static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
     one.at[0] = r->inputs[i];
     GR_TRY(open_part(t, i, &one));
   }
-  return check_shape(t);
+  return GR_OK;
 }
 
 gr_status gr_table_open_columns(gr_table *t, const gr_source_request *r) {
   t->part = GR_NEW(t->arena, gr_table_part, r->n_inputs + 2);
-  if (t->inputs) return open_inputs(t, r);
-  GR_TRY(open_part(t, 0, &t->spec.paths));
-  if (t->spec.eval.n) GR_TRY(open_part(t, 1, &t->spec.eval));
-  return check_shape(t);
+  if (!t->inputs) GR_TRY(open_part(t, 0, &t->spec.paths));
+  if (!t->inputs && t->spec.eval.n) GR_TRY(open_part(t, 1, &t->spec.eval));
+  if (t->inputs) GR_TRY(open_inputs(t, r));
+  GR_TRY(check_shape(t));
+  return gr_table_find_channels(t);
 }

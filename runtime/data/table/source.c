@@ -87,8 +87,12 @@ static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_table *t = self;
   gr_field_spec *x = &out[X];
   *x = (gr_field_spec){.name = "x", .dtype = t->spec.dtype};
-  if (t->spec.window) x->dim[x->rank++] = t->spec.window;
-  for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
+  if (t->spec.channels) {
+    x->rank = 2, x->dim[0] = t->moments, x->dim[1] = gr_table_series_channels(t);
+  } else {
+    if (t->spec.window) x->dim[x->rank++] = t->spec.window;
+    for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
+  }
   if (!t->spec.label) return 1;
   out[Y] = (gr_field_spec){.name = "y", .dtype = t->classes.n ? GR_I32 : GR_F32};
   out[CLASS_WEIGHT] = (gr_field_spec){.name = "class_weight", .dtype = GR_F32};
@@ -97,10 +101,12 @@ static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
 
 static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_table *t = self;
+  bool series = t->spec.channels != GR_CHANNELS_NONE;
   int n = 0;
-  out[n++] = (gr_metadata){"features", t->dim[t->rank - 1]};
+  out[n++] = (gr_metadata){"features", series ? gr_table_series_channels(t) : t->dim[t->rank - 1]};
   if (t->classes.n) out[n++] = (gr_metadata){"classes", t->classes.n};
-  if (t->spec.window) out[n++] = (gr_metadata){"window", t->spec.window};
+  if (series || t->spec.window)
+    out[n++] = (gr_metadata){"window", series ? t->moments : t->spec.window};
   return n;
 }
 
@@ -132,23 +138,31 @@ static void fill_ints(const gr_table *t, const gr_table_part *p, int64_t row, ch
   }
 }
 
+static void fill_rows(const gr_table *t, const gr_table_part *p, const gr_table_sample *s,
+                      void *x) {
+  int64_t rows = t->spec.window ? t->spec.window : 1;
+  for (int64_t i = 0; i < rows; i++) {
+    if (t->spec.dtype != GR_F32) {
+      size_t bytes = (size_t)t->width * gr_dtypes[t->spec.dtype].size;
+      fill_ints(t, p, s->row + i, (char *)x + (size_t)i * bytes);
+      continue;
+    }
+    float *out = (float *)x + i * t->width;
+    gr_table_row(t, p, s->row + i, out);
+    gr_table_normalize(t, out);
+  }
+}
+
 static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *draw,
                  gr_row *row) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
   const gr_table_part *p = &t->part[s->part];
-  int64_t rows = t->spec.window ? t->spec.window : 1;
   (void)loaded, (void)draw;
-  for (int64_t i = 0; i < rows; i++) {
-    if (t->spec.dtype != GR_F32) {
-      size_t bytes = (size_t)t->width * gr_dtypes[t->spec.dtype].size;
-      fill_ints(t, p, s->row + i, (char *)row->at[X] + (size_t)i * bytes);
-      continue;
-    }
-    float *out = (float *)row->at[X] + i * t->width;
-    gr_table_row(t, p, s->row + i, out);
-    gr_table_normalize(t, out);
-  }
+  if (t->spec.channels)
+    gr_table_series(t, p, s, row->at[X]);
+  else
+    fill_rows(t, p, s, row->at[X]);
   if (!t->spec.label || t->inputs) return;
   if (!t->classes.n) {
     *(float *)row->at[Y] = s->value;
@@ -169,6 +183,11 @@ static void name_of(const void *self, uint32_t sample, gr_text *out) {
     gr_text_printf(out, "%s:%d", c->path, at.line);
   else
     gr_text_printf(out, "%s[%u]", c->path, s->row);
+  if (t->spec.channels != GR_CHANNELS_FLATTEN) return;
+  if (t->spec.features.n == t->n_channels)
+    gr_text_printf(out, " %s", t->spec.features.at[s->channel]);
+  else
+    gr_text_printf(out, " channel %u", s->channel);
 }
 
 static void reference(const void *self, uint32_t sample, gr_text *out) {

@@ -1,6 +1,7 @@
 // table.h - the source `table`: rows of numbers from CSV and NumPy's files, with labels.
 //
-// Fields: x, of data.table.dtype: the features of a row, or of a window of rows [window, ...]. With
+// Fields: x, of data.table.dtype: the features of a row, or of a window of rows [window, ...], or a
+// series [moments, channels] of either. With
 // labels, y: f32, a value, or i32, the number of a class. With classes, class_weight f32: n / (k
 // n_c) for n training samples of k classes, n_c of them of this sample's class (as scikit-learn's
 // class_weight="balanced").
@@ -9,6 +10,15 @@
 #include "runtime/data/table/columns.h"
 
 typedef enum gr_table_label { GR_LABEL_AUTO, GR_LABEL_CLASS, GR_LABEL_VALUE } gr_table_label;
+
+// What becomes of the channels of a series (data.table.channels).
+typedef enum gr_table_channels {
+  GR_CHANNELS_NONE,  // x is not a series
+  GR_CHANNELS_ALL,
+  GR_CHANNELS_FLATTEN,  // each is a sample
+  GR_CHANNELS_AVERAGE,
+  GR_CHANNELS_FIRST
+} gr_table_channels;
 
 enum {
   GR_TABLE_FEATURES = 65536,  // columns at most
@@ -27,6 +37,7 @@ typedef struct gr_table_spec {
   char delimiter;
   bool header, normalize, majority;  // a window's label is its most frequent, else its last
   int32_t window, stride;            // rows; window 0: each row is a sample
+  gr_table_channels channels;
 } gr_table_spec;
 
 // One set of files, for training or for validation.
@@ -42,9 +53,10 @@ typedef struct gr_table_part {
 typedef struct gr_table_sample {
   uint32_t row;  // the first row
   uint16_t part;
-  uint8_t split;  // gr_split
-  int32_t label;  // if labels are classes
-  float value;    // otherwise
+  uint8_t split;     // gr_split
+  uint32_t channel;  // of a series whose channels are samples
+  int32_t label;     // if labels are classes
+  float value;       // otherwise
   uint64_t key;
 } gr_table_sample;
 
@@ -58,12 +70,13 @@ typedef struct gr_table {
   bool inputs;  // samples are files to predict: there are no labels (see gr_source_request)
   int rank;     // of a row's features
   int64_t dim[GR_ARRAY_RANK];
-  int64_t width;       // their product
-  gr_classes classes;  // none: labels are values, or there are none
+  int64_t width;                // their product
+  int64_t n_channels, moments;  // of a series, if samples are series
+  gr_classes classes;           // none: labels are values, or there are none
   gr_table_sample *samples;
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale
-  int64_t n_statistics;  // width, or 1; 0: x is not normalised
+  int64_t n_statistics;  // width, or 1, or a series' channels; 0: x is not normalised
   gr_skipped skipped[GR_TABLE_SKIPS];
 } gr_table;
 
@@ -82,6 +95,12 @@ GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
 const gr_class_count *gr_table_count(const gr_table *, gr_arena *, const gr_sample *, uint32_t n);
 // Writes a row's features, not normalised: [width].
 void gr_table_row(const gr_table *, const gr_table_part *, int64_t row, float *out);
+// Series (series.c). Finds the numbers of channels and moments. GR_ERR_CONFIG, GR_ERR_DATA.
+GR_MUST_USE gr_status gr_table_find_channels(gr_table *);
+int64_t gr_table_series_samples(const gr_table *);   // that one window becomes
+int64_t gr_table_series_channels(const gr_table *);  // of x
+// Writes x of a sample: [moments, gr_table_series_channels], normalised.
+void gr_table_series(const gr_table *, const gr_table_part *, const gr_table_sample *, float *out);
 // Statistics (normalize.c), see gr_source_ops.
 gr_status gr_table_fit(void *self, gr_arena *, const gr_sample *, uint32_t n);
 void gr_table_save(const void *self, gr_text *);
