@@ -37,6 +37,17 @@ static inline double gr_transform_between(const gr_transform_draw *d, uint32_t i
   return low + (high - low) * gr_transform_uniform(d, i);
 }
 
+// Value i of an x of that dtype. What is put into bytes is rounded to the nearest of 0 to 255.
+static inline double gr_transform_get(gr_dtype dtype, const void *x, int64_t i) {
+  return dtype == GR_U8 ? ((const uint8_t *)x)[i] : (double)((const float *)x)[i];
+}
+static inline void gr_transform_put(gr_dtype dtype, void *y, int64_t i, double v) {
+  if (dtype == GR_U8)
+    ((uint8_t *)y)[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : (int)(v + 0.5));
+  else
+    ((float *)y)[i] = (float)v;
+}
+
 typedef struct gr_transform_ops {
   const char *name, *doc;
   // The parameters, up to one whose path is NULL: path is the name; type, default and doc are as in
