@@ -15,6 +15,7 @@ typedef struct schedule {
   int ranks;
   int64_t steps, steps_per_epoch;
   double *x, *lr;
+  const char *dir;  // for files that scripts write
 } schedule;
 
 // ---- Length ---------------------------------------------------------------------------------
@@ -40,11 +41,10 @@ static gr_status find_steps(schedule *s) {
 
 // ---- Calls ----------------------------------------------------------------------------------
 
+// lr: the current learning rate; the event may change it.
 static gr_status call(schedule *s, gr_hook_event event, int64_t step, double *lr) {
   const gr_settings *set = &s->job->spec.set;
   gr_hook_result result = {0};
-  double base = gr_settings_base_lr(set, step);
-  *lr = base;
   if (!s->hooks || !gr_hooks_has(s->hooks, event)) return GR_OK;
   gr_hook_context ctx = {.step = step,
                          .epoch = s->steps_per_epoch ? step / s->steps_per_epoch : 0,
@@ -52,19 +52,27 @@ static gr_status call(schedule *s, gr_hook_event event, int64_t step, double *lr
                          .max_steps = set->max_steps,
                          .max_epochs = set->max_epochs,
                          .world_size = s->ranks,
-                         .base_lr = base,
-                         .lr = base};
+                         .base_lr = gr_settings_base_lr(set, step),
+                         .lr = *lr,
+                         .global_batch = set->batch,
+                         .output_dir = s->dir};
   GR_TRY(gr_hooks_call(s->hooks, event, &ctx, &result));
   *lr = result.lr;
   return GR_OK;
 }
 
 static gr_status run_steps(schedule *s) {
-  double ignored;
-  GR_TRY(call(s, GR_HOOK_START, 0, &ignored));
+  const gr_settings *set = &s->job->spec.set;
+  double lr = gr_settings_base_lr(set, 0);
+  GR_TRY(call(s, GR_HOOK_START, 0, &lr));
   for (int64_t i = 0; i < s->steps; i++) {
+    bool begins = s->steps_per_epoch ? i % s->steps_per_epoch == 0 : !i;
+    if (begins) GR_TRY(call(s, GR_HOOK_EPOCH_START, i, &lr));
     s->x[i] = (double)i;
-    GR_TRY(call(s, GR_HOOK_LR, i, &s->lr[i]));
+    lr = gr_settings_base_lr(set, i);
+    GR_TRY(call(s, GR_HOOK_LR, i, &lr));
+    GR_TRY(call(s, GR_HOOK_BEFORE_OPTIMIZER, i, &lr));
+    s->lr[i] = lr;
   }
   return GR_OK;
 }
@@ -94,6 +102,7 @@ static gr_status run_hooks(schedule *s) {
                         .seed = (uint64_t)set->seed,
                         .out_dir = dir,
                         .seconds = set->hook_seconds};
+  s->dir = dir;
   gr_status st = gr_hooks_open(&spec, &s->hooks);
   if (!st) st = run_steps(s);
   gr_hooks_close(s->hooks);

@@ -160,7 +160,9 @@ static gr_status call_script(gr_hooks *h, int i, gr_hook_event event, const gr_h
   gr_wire_put_int(out, event);
   gr_wire_put_bytes(out, c, sizeof *c);
   gr_wire_put_bytes(out, r, sizeof *r);
-  gr_wire_put_text(out, c->reason);
+  gr_wire_put_text(out, c->output_dir);
+  gr_wire_put_text(out, c->last_checkpoint);
+  gr_wire_put_text(out, gr_hook_events[event].has_reason ? c->reason : NULL);
   for (int k = 0; k < c->n_metrics; k++) {
     gr_wire_put_text(out, c->metrics[k].name);
     gr_wire_put_float(out, c->metrics[k].value);
@@ -174,17 +176,8 @@ static gr_status call_script(gr_hooks *h, int i, gr_hook_event event, const gr_h
   return s->is_new ? copy_state(&s->after, &h->in) : GR_OK;
 }
 
-// What the event's ctx has.
-static gr_hook_context context_of(gr_hook_event event, const gr_hook_context *all) {
-  gr_hook_context c = *all;
-  if (!(gr_hook_events[event].has & GR_HOOK_HAS_METRICS)) c.n_metrics = 0;
-  if (!(gr_hook_events[event].has & GR_HOOK_HAS_REASON)) c.reason = NULL;
-  return c;
-}
-
-gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context *all,
+gr_status gr_hooks_call(gr_hooks *h, gr_hook_event event, const gr_hook_context *context,
                         gr_hook_result *out) {
-  gr_hook_context own = context_of(event, all), *context = &own;
   gr_hook_result r = {.lr = context->lr};
   gr_status e = gr_hooks_has(h, event) ? restart(h) : GR_OK;
   gr_hooks_mark_files(h);

@@ -191,8 +191,23 @@ static int64_t total_steps(const gr_hook_context *c) {
   return by_epoch > 0 && by_epoch < c->max_steps ? by_epoch : c->max_steps;
 }
 
+static void set_text(lua_State *L, const char *name, const char *text) {
+  lua_pushstring(L, text);  // NULL: nil
+  lua_setfield(L, -2, name);
+}
+
+static void set_progress(lua_State *L, const gr_hook_context *c) {
+  if (c->has_best) set_number(L, "best", c->best), set_int(L, "best_step", c->best_step);
+  set_int(L, "skipped_steps", c->skipped_steps);
+  set_known(L, "global_batch", c->global_batch);
+  if (c->samples_per_s > 0) set_number(L, "samples_per_s", c->samples_per_s);
+  set_number(L, "elapsed", c->elapsed);
+  set_text(L, "output_dir", c->output_dir);
+  set_text(L, "last_checkpoint", c->last_checkpoint);
+}
+
 void gr_sandbox_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *c, double lr) {
-  lua_createtable(L, 0, 16);
+  lua_createtable(L, 0, 32);
   set_int(L, "step", c->step);
   set_int(L, "epoch", c->epoch);
   set_known(L, "steps_per_epoch", c->steps_per_epoch);
@@ -207,10 +222,8 @@ void gr_sandbox_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *
   for (int i = 0; i < c->n_metrics; i++) set_number(L, c->metrics[i].name, c->metrics[i].value);
   push_read_only(L, "ctx.metrics");
   lua_setfield(L, -2, "metrics");
-  if (c->reason) {
-    lua_pushstring(L, c->reason);
-    lua_setfield(L, -2, "reason");
-  }
+  set_progress(L, c);
+  set_text(L, "reason", c->reason);
   set_ref(L, "params", s->params_proxy);
   set_ref(L, "state", s->state_proxy);
   if (luaL_newmetatable(L, "ctx.fields")) {

@@ -8,14 +8,14 @@
 //   }
 //
 // lr returns a number, which is ctx.lr of the next script; the last script's is the step's learning
-// rate. The others return nothing or a table of stop (true or a reason), save (true: checkpoint
-// now) and log ({name = number}).
+// rate. The others return nothing or a table of controls.
 //
-// hooks.def lists the fields of ctx, too. state is a table that the script may write and that
-// checkpoints save. A value that is not known is nil; reading an unknown field, or setting anything
-// outside ctx.state, is an error. graphrun.log(text) writes to the log, graphrun.append(file, text)
-// to a file in the run's output directory. These files are part of the state: a new run starts with
-// empty ones, a resumed run truncates them to their length at the checkpoint.
+// hooks.def lists the controls and the fields of ctx, too. state is a table that the script may
+// write and that checkpoints save. A value that is not known is nil; reading an unknown field, or
+// setting anything outside ctx.state, is an error. graphrun.log(text) writes to the log,
+// graphrun.append(file, text) to a file in the run's output directory. These files are part of the
+// state: a new run starts with empty ones, a resumed run truncates them to their length at the
+// checkpoint.
 //
 // Scripts see Lua's base, string, table and math libraries without files, code loading, clocks and
 // other sources of nondeterminism (math.random is seeded by the run's seed, the step and the event;
@@ -36,17 +36,18 @@ typedef enum gr_hook_event {
 } gr_hook_event;
 
 // A row of hooks.def.
-enum { GR_HOOK_HAS_METRICS = 1, GR_HOOK_HAS_REASON = 2 };
+typedef enum gr_hook_returns { GR_HOOK_RATE, GR_HOOK_CONTROLS, GR_HOOK_NOTHING } gr_hook_returns;
 typedef struct gr_hook_row {
-  const char *name;   // of the script's function
-  bool returns_rate;  // else nothing, or a table of stop, save and log
-  bool again;         // a resumed run calls it again for the same step
-  unsigned has;       // GR_HOOK_HAS_x: fields of ctx that other events lack
-  const char *when;   // it is called, for help and documentation
+  const char *name;  // of the script's function
+  gr_hook_returns returns;
+  bool again;        // a resumed run calls it again for the same step
+  bool has_reason;   // its ctx has a reason
+  const char *when;  // it is called, for help and documentation
 } gr_hook_row;
 extern const gr_hook_row gr_hook_events[GR_HOOK_EVENTS];
-extern const char *const gr_hook_fields[];  // names of ctx's fields, up to NULL
-void gr_hooks_help(gr_text *);              // both tables, for `graphrun config --help hooks`
+extern const char *const gr_hook_fields[];         // names of ctx's fields, up to NULL
+extern const char *const gr_hook_control_names[];  // names of controls, up to NULL
+void gr_hooks_help(gr_text *);                     // all tables, for `graphrun config --help hooks`
 
 typedef enum gr_param_kind {
   GR_PARAM_INT,
@@ -97,9 +98,16 @@ typedef struct gr_hook_context {
   double base_lr, lr;
   double loss;
   bool has_loss;  // false: ctx.loss is nil
+  bool has_best;  // false: ctx.best and ctx.best_step are nil
+  double best;
+  int64_t best_step;
+  int64_t skipped_steps, global_batch;
+  double samples_per_s;  // 0: not known
+  double elapsed;
   const gr_named *metrics;
   int n_metrics;
-  const char *reason;  // for GR_HOOK_STOP; otherwise NULL
+  const char *output_dir, *last_checkpoint;  // NULL: nil
+  const char *reason;                        // of events that have one; otherwise NULL
 } gr_hook_context;
 
 // Limits on the states of all scripts together, as bytes of text and as number of keys and values.
@@ -109,7 +117,7 @@ enum { GR_HOOK_LOGS = 16, GR_HOOK_NAME = 48, GR_HOOK_REASON = 160 };
 // Plain data without pointers, so that it can be broadcast as bytes.
 typedef struct gr_hook_result {
   double lr;  // after GR_HOOK_LR the step's learning rate; otherwise the context's
-  bool stop, save;
+  bool stop, save, evaluate;
   char reason[GR_HOOK_REASON];  // of stop
   int n_logs;
   struct {

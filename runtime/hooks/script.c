@@ -1,4 +1,4 @@
-// script.c - loads scripts, calls their functions and reads what they return. See script.h.
+// script.c - loads scripts and calls their functions. See script.h.
 #include "runtime/hooks/script.h"
 #include <lauxlib.h>
 #include <math.h>
@@ -101,110 +101,6 @@ bool gr_script_load(gr_sandbox *w, gr_lua_script *s) {
   return gr_sandbox_run(w, s, load, s);
 }
 
-// -- What scripts return -----------------------------------------------------------------
-
-static void cut_to_utf8(char *text) {
-  for (size_t n = strlen(text); n && !gr_utf8_valid(text);) text[--n] = 0;
-}
-
-static void take_stop(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
-  char reason[GR_HOOK_REASON];
-  if (lua_type(L, -1) == LUA_TSTRING)
-    snprintf(reason, sizeof reason, "%s", lua_tostring(L, -1)), cut_to_utf8(reason);
-  else if (lua_isboolean(L, -1))
-    snprintf(reason, sizeof reason, "requested by %s", s->name);
-  else
-    luaL_error(L, "'stop' must be true or a reason, but is a %s", luaL_typename(L, -1));
-  if (r->stop || !lua_toboolean(L, -1)) return;
-  r->stop = true;
-  memcpy(r->reason, reason, sizeof reason);
-}
-
-static void take_save(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
-  (void)s;
-  if (!lua_isboolean(L, -1))
-    luaL_error(L, "'save' must be true or false, but is a %s", luaL_typename(L, -1));
-  r->save |= lua_toboolean(L, -1) != 0;
-}
-
-// Takes the name and the value on top of the stack.
-static void take_one_log(lua_State *L, gr_hook_result *r) {
-  static const char *const reserved[] = {"step",      "epoch",         "loss", "lr",
-                                         "grad_norm", "samples_per_s", "wall"};
-  const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-  if (!*name || strlen(name) >= GR_HOOK_NAME || !gr_utf8_valid(name) ||
-      lua_type(L, -1) != LUA_TNUMBER)
-    luaL_error(L, "'log' must be { name = number }, with names in UTF-8 of at most %d bytes",
-               GR_HOOK_NAME - 1);
-  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-    if (!strcmp(reserved[k], name))
-      luaL_error(L, "'log' cannot set '%s', which every row has", name);
-  if (r->n_logs == GR_HOOK_LOGS)
-    luaL_error(L, "'log' has more than %d values in one step", GR_HOOK_LOGS);
-  snprintf(r->logs[r->n_logs].name, GR_HOOK_NAME, "%s", name);
-  r->logs[r->n_logs++].value = lua_tonumber(L, -1);
-}
-
-static void take_log(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
-  (void)s;
-  if (!lua_istable(L, -1))
-    luaL_error(L, "'log' must be { name = number }, but is a %s", luaL_typename(L, -1));
-  int table = lua_gettop(L);
-  gr_sandbox_unwrap(L, table);
-  gr_sandbox_sorted_keys(L, table);
-  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
-    lua_pushvalue(L, -1);
-    lua_rawget(L, table);
-    take_one_log(L, r);
-    lua_pop(L, 2);
-  }
-  lua_settop(L, table);
-}
-
-static void take_lr(lua_State *L, gr_hook_result *r) {
-  double lr = lua_tonumber(L, -1);
-  if (lua_type(L, -1) != LUA_TNUMBER)
-    luaL_error(L, "lr(ctx) must return the learning rate, a number, but returned a %s",
-               luaL_typename(L, -1));
-  if (!isfinite(lr) || lr < 0)
-    luaL_error(L, "lr(ctx) returned %f; a learning rate must be finite and not negative", lr);
-  r->lr = lr;
-}
-
-enum { N_CONTROLS = 3 };
-static const char *const control_names[N_CONTROLS] = {"stop", "save", "log"};
-static void (*const take_control[N_CONTROLS])(lua_State *, const gr_lua_script *,
-                                              gr_hook_result *) = {take_stop, take_save, take_log};
-
-static int unknown_control(lua_State *L, const char *event, const char *key) {
-  const char *near = gr_text_nearest(key, control_names, N_CONTROLS);
-  return luaL_error(L, "%s returned '%s'; it may return stop, save and log%s%s%s", event, key,
-                    strcmp(key, "lr") ? "" : ", and lr(ctx) sets the learning rate",
-                    near ? "; did you mean " : "", near ? near : "");
-}
-
-static void take_step_controls(lua_State *L, const gr_lua_script *s, const char *event,
-                               gr_hook_result *r) {
-  if (lua_isnil(L, -1)) return;
-  if (!lua_istable(L, -1))
-    luaL_error(L, "%s returned a %s; it may return nothing or { stop =, save =, log = }", event,
-               luaL_typename(L, -1));
-  int table = lua_gettop(L);
-  gr_sandbox_unwrap(L, table);
-  gr_sandbox_sorted_keys(L, table);
-  for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
-    const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?";
-    int k = 0;
-    while (k < N_CONTROLS && strcmp(key, control_names[k])) k++;
-    if (k == N_CONTROLS) unknown_control(L, event, key);
-    lua_pushstring(L, key);
-    lua_rawget(L, table);
-    take_control[k](L, s, r);
-    lua_pop(L, 2);
-  }
-  lua_settop(L, table);
-}
-
 // -- Calling -----------------------------------------------------------------------------
 
 typedef struct calling {
@@ -231,10 +127,7 @@ static int call(lua_State *L) {
   gr_sandbox_push_ctx(L, s, c->context, c->result->lr);
   lua_call(L, 1, 1);
   gr_sandbox_of(L)->line = s->line[c->event];
-  if (gr_hook_events[c->event].returns_rate)
-    take_lr(L, c->result);
-  else
-    take_step_controls(L, s, gr_hook_events[c->event].name, c->result);
+  gr_script_take(L, s, c->event, c->result);
   put_answer(L, s, c->result);
   return 0;
 }

@@ -102,6 +102,10 @@ bool gr_script_load(gr_sandbox *, gr_lua_script *);
 bool gr_script_call(gr_sandbox *, gr_lua_script *, gr_hook_event, const gr_hook_context *,
                     gr_hook_result *);
 
+// ---- controls.c: reading what a function returned.
+// Takes the value on top of the stack into the result; a wrong one raises a Lua error.
+void gr_script_take(lua_State *, const gr_lua_script *, gr_hook_event, gr_hook_result *);
+
 // ---- worker.c: messages to the run.
 void gr_sandbox_log(gr_sandbox *, gr_level, const char *text,
                     size_t len);     // sends a line for the log

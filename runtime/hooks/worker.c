@@ -95,9 +95,14 @@ static bool call(gr_sandbox *w) {
   memcpy(&c, at, sizeof c);
   at = gr_wire_bytes(in, NULL);
   memcpy(&result, at, sizeof result);
-  const char *reason = gr_wire_text(in);
+  const char *texts[3];
+  for (int i = 0; i < 3; i++) {
+    const char *text = gr_wire_text(in);
+    texts[i] = text ? gr_arena_strdup(a, text) : NULL;
+  }
   gr_named *metrics = GR_NEW(a, gr_named, c.n_metrics + 1);
-  c.reason = reason ? gr_arena_strdup(a, reason) : NULL, c.metrics = metrics;
+  c.output_dir = texts[0], c.last_checkpoint = texts[1], c.reason = texts[2];
+  c.metrics = metrics;
   for (int i = 0; i < c.n_metrics; i++) {
     metrics[i].name = gr_arena_strdup(a, gr_wire_text(in));
     metrics[i].value = gr_wire_float(in);

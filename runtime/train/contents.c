@@ -121,11 +121,29 @@ static gr_status read_epoch(const reader *in) {
   return GR_OK;
 }
 
+// The metrics of the last step, "step.NAME".
+static void write_last(gr_run *r, gr_run_contents *out) {
+  for (int i = 0; i < r->last.n; i++)
+    put_float(out, gr_arena_printf(out->arena, "step.%s", r->last.at[i].name),
+              gr_metric_value(&r->last, r->last.at[i].name));
+}
+
+static gr_status read_last(const reader *in) {
+  gr_metrics *m = &in->r->last;
+  int n;
+  const gr_scalar *all = gr_checkpoint_scalars(in->c, &n);
+  for (int i = 0; i < n && m->n < GR_MAX_METRICS; i++)
+    if (all[i].kind == GR_SCALAR_FLOAT && !strncmp(all[i].name, "step.", 5))
+      m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, all[i].name + 5), all[i].f, 1};
+  return GR_OK;
+}
+
 // ---- Hooks and data -----------------------------------------------------------------------------
 
 // Requests of hooks that no agreement has acted on yet.
 static void write_asked(gr_run *r, gr_run_contents *out) {
   if (r->asked.stop) put_text(out, "run.stop", r->asked.reason);
+  if (r->asked.evaluate) put_int(out, "run.evaluate", 1);
   for (int i = 0; i < r->asked.n_logs; i++)
     put_float(out, gr_arena_printf(out->arena, "log.%s", r->asked.logs[i].name),
               r->asked.logs[i].value);
@@ -144,6 +162,8 @@ static gr_status read_asked(const reader *in) {
     snprintf(a->logs[a->n_logs].name, GR_HOOK_NAME, "%s", all[i].name + 4);
     a->logs[a->n_logs++].value = all[i].f;
   }
+  const gr_scalar *evaluate = find(in, "run.evaluate", GR_SCALAR_INT);
+  a->evaluate = evaluate && evaluate->i;
   const gr_scalar *stop = find(in, "run.stop", GR_SCALAR_TEXT);
   if (!stop || !same_run(in->r) || !in->r->spec->set.n_hooks) return GR_OK;
   a->stop = true;
@@ -218,15 +238,22 @@ static const struct row {
     FIELD(INT, GR_CHECKPOINT_MEASURED, eval_step),
     FIELD(FLOAT, "run.loss", loss),
     FIELD(FLOAT, "run.lr", lr),
+    FIELD(FLOAT, "run.grad_norm", grad_norm),
+    FIELD(FLAG, "run.has_grad_norm", has_grad_norm),
     FIELD(INT, "run.lr_step", lr_step),
+    FIELD(INT, "run.optimizer_step", optimizer_step),
+    FIELD(INT, "run.epoch_begun", epoch_begun),
+    FIELD(INT, "run.eval_begun", eval_begun),
     FIELD(INT, "run.skipped", skipped),
+    FIELD(INT, "run.all_skipped", all_skipped),
     FIELD(INT, "run.failing", failing),
     {GR_CHECKPOINT_FINITE, OWN, 0, write_finite, NULL},
     FIELD(FLAG, "run.owed", owed),
     {"run.bests", OWN, 0, write_bests, read_bests},
     {"METRIC", OWN, 0, write_validation, read_validation},
     {"epoch.METRIC", OWN, 0, write_epoch, read_epoch},
-    {"run.stop and log.NAME", OWN, 0, write_asked, read_asked},
+    {"step.METRIC", OWN, 0, write_last, read_last},
+    {"run.stop, run.evaluate and log.NAME", OWN, 0, write_asked, read_asked},
     {"run.hooks", OWN, 0, write_hooks, read_hooks},
     {"run.data", OWN, 0, write_data, read_data},
     {GR_CHECKPOINT_OPTIMIZER, OWN, 0, write_optimizer, NULL},

@@ -35,6 +35,7 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   char cause[300] = "";
   gr_status s = k->failed ? gr_run_cause(r, failure, cause, sizeof cause) : GR_OK;
   if (!s && !gr_run_writes(r)) return exit_without_saving(r, failure, cause);
+  if (!s && k->failed) gr_run_hook_exception(r, failure ? gr_status_text(failure) : cause);
   if (!s && r->step) s = save_leaving(r, k);
   if (failure || s) return gr_also(failure, s);
   if (k->failed)

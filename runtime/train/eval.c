@@ -73,6 +73,8 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 // Without validation samples there is nothing to report.
 gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
   gr_named named[GR_MAX_METRICS];
+  if (r->eval_begun != r->step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
+    r->eval_begun = r->step;
   GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, samples, &r->validation));
   bool again = r->eval_step == r->step;
   if (again || !gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION)) return GR_OK;

@@ -1,4 +1,5 @@
 // hook_calls.c - calls a run's Lua scripts: their parameters, contexts and requests. See run.h.
+#include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
 
@@ -18,7 +19,7 @@ double gr_run_base_lr(const gr_run *r) { return gr_settings_base_lr(&r->spec->se
 
 static void join(gr_hook_result *all, const gr_hook_result *now) {
   if (now->stop && !all->stop) memcpy(all->reason, now->reason, sizeof all->reason);
-  all->stop |= now->stop, all->save |= now->save;
+  all->stop |= now->stop, all->save |= now->save, all->evaluate |= now->evaluate;
   for (int i = 0; i < now->n_logs; i++) {
     int at = 0;
     while (at < all->n_logs && strcmp(all->logs[at].name, now->logs[i].name)) at++;
@@ -28,15 +29,45 @@ static void join(gr_hook_result *all, const gr_hook_result *now) {
   }
 }
 
-// The metrics of an event, by name; for a step also its gradient norm.
-static int name_metrics(const gr_run *r, gr_arena *a, gr_hook_event event, const gr_metrics *m,
-                        gr_named *out) {
-  int n = m ? gr_metrics_named(a, m, "", out) : 0;
-  if (event != GR_HOOK_STEP_END || !r->has_grad_norm || n == GR_MAX_METRICS) return n;
+// Those that the event gives, by name, or those of the last step with its gradient norm.
+static int name_metrics(const gr_run *r, gr_arena *a, const gr_metrics *given, gr_named *out) {
+  int n = gr_metrics_named(a, given ? given : &r->last, "", out);
+  if (given || !r->has_grad_norm || n == GR_MAX_METRICS) return n;
   for (int i = 0; i < n; i++)
     if (!strcmp(out[i].name, "grad_norm")) return n;  // the model has a metric of this name
   out[n++] = (gr_named){"grad_norm", r->grad_norm};
   return n;
+}
+
+static const char *last_checkpoint(const gr_run *r, gr_arena *a) {
+  if (r->saved_step < 0 || r->resumed_step == r->saved_step) return r->resumed_from;
+  return gr_arena_printf(a, "%s/step-%08lld", r->ckpt_dir, (long long)r->saved_step);
+}
+
+static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event event,
+                                  const char *reason) {
+  const gr_settings *s = &r->spec->set;
+  double base = gr_run_base_lr(r);
+  return (gr_hook_context){.step = r->step,
+                           .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(r) : r->epoch,
+                           .steps_per_epoch = r->steps_per_epoch,
+                           .max_steps = s->max_steps,
+                           .max_epochs = s->max_epochs,
+                           .world_size = r->ranks,
+                           .base_lr = base,
+                           .lr = event == GR_HOOK_START || event == GR_HOOK_RESUME ? base : r->lr,
+                           .loss = r->loss,
+                           .has_loss = r->step > 0 || event == GR_HOOK_STEP_END,
+                           .has_best = !isnan(r->best),
+                           .best = r->best,
+                           .best_step = r->best_step,
+                           .skipped_steps = r->all_skipped,
+                           .global_batch = s->batch,
+                           .samples_per_s = r->samples_per_s,
+                           .elapsed = gr_seconds() - r->began,
+                           .output_dir = r->dir,
+                           .last_checkpoint = last_checkpoint(r, a),
+                           .reason = reason};
 }
 
 // A call that is interrupted because the run stops has no effect. Nothing is lost: a resumed run
@@ -53,26 +84,13 @@ static bool was_cut_off(gr_hook_event event, gr_status s) {
 }
 
 bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
-  const gr_settings *s = &r->spec->set;
-  double base = gr_run_base_lr(r);
-  bool rate = gr_hook_events[event].returns_rate;
-  if (rate) r->lr = base;
+  bool rate = gr_hook_events[event].returns == GR_HOOK_RATE;
+  if (rate) r->lr = gr_run_base_lr(r);
   if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->failure) return true;
   gr_named named[GR_MAX_METRICS + 1];
   gr_arena *scratch = gr_arena_create();
-  gr_hook_context ctx = {.step = r->step,
-                         .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(r) : r->epoch,
-                         .steps_per_epoch = r->steps_per_epoch,
-                         .max_steps = s->max_steps,
-                         .max_epochs = s->max_epochs,
-                         .world_size = r->ranks,
-                         .base_lr = base,
-                         .lr = event == GR_HOOK_START ? base : r->lr,
-                         .loss = r->loss,
-                         .has_loss = r->step > 0 || event == GR_HOOK_STEP_END,
-                         .metrics = named,
-                         .n_metrics = name_metrics(r, scratch, event, metrics, named),
-                         .reason = reason};
+  gr_hook_context ctx = context_of(r, scratch, event, reason);
+  ctx.metrics = named, ctx.n_metrics = name_metrics(r, scratch, metrics, named);
   gr_hook_result result = {0};
   double from = gr_run_span_begin(r);
   gr_status st = gr_hooks_call(r->hooks, event, &ctx, &result);
@@ -84,4 +102,32 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   if (rate) r->lr = result.lr;
   join(&r->asked, &result);
   return true;
+}
+
+void gr_run_hook_epoch(gr_run *r) {
+  if (r->batch || r->epoch_begun == r->epoch || r->failure) return;
+  if (gr_run_hook(r, GR_HOOK_EPOCH_START, NULL, NULL)) r->epoch_begun = r->epoch;
+}
+
+// Calls an event of the next step unless a checkpoint says that it was called. False: a script was
+// cut off.
+static bool call_once(gr_run *r, gr_hook_event event, int64_t *done) {
+  bool has = r->hooks && gr_hooks_has(r->hooks, event);
+  if (r->failure || (has && *done == r->step)) return true;
+  bool called = gr_run_hook(r, event, NULL, NULL);
+  *done = has && called && !r->failure ? r->step : -1;
+  return called;
+}
+
+void gr_run_hook_step(gr_run *r) {
+  if (call_once(r, GR_HOOK_LR, &r->lr_step))
+    call_once(r, GR_HOOK_BEFORE_OPTIMIZER, &r->optimizer_step);
+}
+
+void gr_run_hook_exception(gr_run *r, const char *reason) {
+  gr_hook_result before = r->asked;
+  if (r->excepted) return;
+  r->excepted = true;
+  gr_run_hook(r, GR_HOOK_EXCEPTION, NULL, reason);
+  r->asked = before;
 }

@@ -93,6 +93,7 @@ static int share_of(const gr_run_spec *s, int rank) {
 static gr_status open_programs(gr_run *r) {
   const gr_run_spec *j = r->spec;
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
+  r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
   GR_TRY(gr_run_check_same(r, j->plan->hash, "the plan"));
   r->share = share_of(j, r->rank);
@@ -130,6 +131,7 @@ static gr_status open_run(gr_run *r) {
   GR_TRY(gr_run_save_config(r));
   if (r->rank == 0) log_start(r);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
+  if (r->resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
   return gr_run_check(r);
 }
 
@@ -160,11 +162,13 @@ static gr_status run_step(gr_run *r, const gr_batch *b) {
   GR_TRY(gr_run_compute(r, b, &now));
   gr_run_span_step(r, from);
   gr_metrics_add(&r->epoch_train, &now.metrics);
+  r->last = now.metrics;
   r->loss = gr_metric_value(&now.metrics, "loss");
   r->grad_norm = now.grad_norm, r->has_grad_norm = now.has_grad_norm;
   // While the loss scale of fp16 can shrink, a step that overflows is one on the way to its value.
   bool shrinks = now.loss_scale > r->spec->set.loss_scale_min;
   r->skipped = now.ok ? 0 : r->skipped + 1;
+  r->all_skipped += !now.ok;
   r->failing = now.ok ? 0 : r->failing + !shrinks;
   r->confirmed |= !r->skipped;
   gr_named more[GR_MAX_NORMS + GR_HOOK_LOGS + 1];
@@ -173,18 +177,20 @@ static gr_status run_step(gr_run *r, const gr_batch *b) {
   if (!isnan(now.loss_scale)) more[n_more++] = (gr_named){"loss_scale", now.loss_scale};
   for (int i = 0; i < r->asked.n_logs; i++)
     more[n_more++] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};
+  double seconds = gr_seconds() - began;
+  r->samples_per_s = seconds > 0 ? b->samples / seconds : 0;
   gr_report_row row = {.step = r->step,
                        .epoch = r->epoch,
                        .loss = r->loss,
                        .lr = r->lr,
                        .grad_norm = r->grad_norm,
                        .samples = b->samples,
-                       .seconds = gr_seconds() - began,
+                       .seconds = seconds,
                        .more = more,
                        .n_more = n_more};
   gr_run_set_failure(r, gr_report_step(r->report, &row));
   r->asked.n_logs = 0;
-  gr_run_hook(r, GR_HOOK_STEP_END, &now.metrics, NULL);
+  gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
   r->step++, r->batch++;
   return r->failing > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
 }
@@ -221,14 +227,12 @@ static gr_status end_epoch(gr_run *r, double began) {
 
 // What all ranks do next. A failure of this rank is in r->failure and stops all ranks.
 static gr_status agree(gr_run *r, gr_step_controls *k) {
-  bool has = r->hooks && gr_hooks_has(r->hooks, GR_HOOK_LR);
-  bool called = true;
-  if (!r->failure && !(has && r->lr_step == r->step))
-    called = gr_run_hook(r, GR_HOOK_LR, NULL, NULL);
-  r->lr_step = has && called && !r->failure ? r->step : -1;
+  gr_run_hook_epoch(r);
+  gr_run_hook_step(r);
   *k = (gr_step_controls){.lr = r->lr,
                           .stop = r->asked.stop,
                           .save = r->asked.save,
+                          .evaluate = r->asked.evaluate,
                           .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
                           .signal = gr_run_signalled(),
                           .failed = r->failure != GR_OK};
@@ -236,7 +240,18 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
   GR_TRY(gr_run_agree(r, k));
   gr_run_span(r, GR_TRACE_COMMUNICATION, "agree on what is next", from);
   r->lr = k->lr;
-  r->asked.save = false;
+  r->asked.save = false, r->asked.evaluate = k->evaluate;
+  return GR_OK;
+}
+
+// An evaluation that a hook has requested. If it is interrupted, the resumed run repeats it.
+static gr_status evaluate_if_asked(gr_run *r) {
+  if (!r->asked.evaluate) return GR_OK;
+  if (r->eval_step != r->step) r->validation.n = 0;
+  GR_TRY(gr_run_validate(r, NULL));
+  r->asked.evaluate = false;
+  if (r->among_best && r->eval_step == r->step) GR_TRY(gr_run_save_finite(r));
+  gr_run_log_validation(r);
   return GR_OK;
 }
 
@@ -265,6 +280,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));
+    GR_TRY(evaluate_if_asked(r));
     GR_TRY(save_if_due(r, k.save));
     GR_TRY(run_step(r, b));
   }
@@ -316,6 +332,7 @@ static gr_status run_training(gr_run *r) {
   gr_status s = open_run(r);
   s = s ? s : train(r);
   s = s || gr_run_is_dry(r) ? s : gr_run_end(r);
+  if (s && gr_status_code(s) != GR_ERR_STOPPED) gr_run_hook_exception(r, gr_status_text(s));
   return gr_run_write_final_files(r, gr_also(s, r->failure));
 }
 

@@ -23,11 +23,12 @@ enum { GR_MAX_METRICS = 16, GR_MAX_NORMS = 65 };
 // What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
 typedef struct gr_step_controls {
   double lr;
-  bool stop;    // a hook requests it, or the last step is done
-  bool save;    // a hook requests a checkpoint
-  bool finish;  // rank 0 has written its part of the pending checkpoint
-  bool signal;  // a rank has received a signal to stop
-  bool failed;  // a rank has failed
+  bool stop;      // a hook requests it, or the last step is done
+  bool save;      // a hook requests a checkpoint
+  bool evaluate;  // a hook requests an evaluation
+  bool finish;    // rank 0 has written its part of the pending checkpoint
+  bool signal;    // a rank has received a signal to stop
+  bool failed;    // a rank has failed
 } gr_step_controls;
 
 typedef struct gr_metric {
@@ -84,12 +85,20 @@ typedef struct gr_run {
   // Progress.
   int64_t step, epoch, batch;  // completed; `batch` within the current epoch
   int64_t steps_per_epoch, total_steps;
-  int64_t skipped;        // skipped steps in a row, up to the last one; 0: it was finite
-  int64_t failing;        // those of them that no smaller loss scale can explain
-  int64_t lr_step;        // the step for which hooks have set lr, so that they run once; -1: none
+  int64_t skipped;      // skipped steps in a row, up to the last one; 0: it was finite
+  int64_t failing;      // those of them that no smaller loss scale can explain
+  int64_t all_skipped;  // steps that were skipped since the run began
+  // The steps for which lr and on_before_optimizer were called, and the epoch and the step for
+  // which on_epoch_start and on_eval_start were, so that they run once; -1: none.
+  int64_t lr_step, optimizer_step, epoch_begun, eval_begun;
   double started, began;  // seconds since 1970; seconds of a monotonic clock
   double lr, loss, grad_norm;
+  double samples_per_s;  // of the last step of this process; 0: there was none
   bool has_grad_norm;
+  gr_metrics last;           // of the last step
+  const char *resumed_from;  // the checkpoint that this process has read, or NULL
+  int64_t resumed_step;      // of that checkpoint; -1: there is none
+  bool excepted;             // on_exception was called
 
   // Metrics and evaluations.
   const char *names[GR_MAX_METRICS];  // of metrics
@@ -163,7 +172,7 @@ GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // writes .hydra/, as Hydra
 // ---- sync.c
 void gr_run_signals(void);    // installs handlers: SIGINT, TERM, HUP, USR1 and USR2 request a stop
 bool gr_run_signalled(void);  // whether one has come
-// Combines what the ranks want: one all_reduce of six numbers. Collective.
+// Combines what the ranks want: one small all_reduce. Collective.
 GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_step_controls *mine_then_all);
 // Keeps an error of this rank for the next agreement, and takes ownership of it; GR_OK is fine.
 void gr_run_set_failure(gr_run *, gr_status);
@@ -185,7 +194,7 @@ typedef struct gr_run_contents {
   gr_arena *arena;
   const char *hooks;     // the states of scripts as text, or NULL
   bool exit_checkpoint;  // saved only because the run was stopped
-  gr_scalar at[32 + GR_HOOK_LOGS + 3 * GR_MAX_METRICS];
+  gr_scalar at[40 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS];
   int n;
 } gr_run_contents;
 void gr_run_contents_write(gr_run *, gr_run_contents *);
@@ -238,6 +247,11 @@ GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
 // run->failure. False: the run is being stopped and a script was killed, so the event did not
 // happen.
 bool gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
+// Call on_epoch_start if an epoch begins, and lr and on_before_optimizer of the next step; each
+// once, also if the run is resumed in between.
+void gr_run_hook_epoch(gr_run *);
+void gr_run_hook_step(gr_run *);
+void gr_run_hook_exception(gr_run *, const char *reason);  // on_exception, once
 // ---- end.c
 // Saves the state and returns the error for which all ranks agreed to stop training or an
 // evaluation.

@@ -139,6 +139,7 @@ static gr_status restore(gr_run *r, const char *path) {
                    "outputs/DATE/TIME/checkpoints/step-00001000");
   gr_status s = begin_missing(r, c);
   s = s ? s : gr_run_contents_read(r, c);
+  if (!s) r->resumed_from = gr_arena_strdup(r->arena, path), r->resumed_step = r->step;
   if (!s && r->rank == 0) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
   gr_checkpoint_close(c);
   return s;

@@ -33,16 +33,17 @@ bool gr_run_signalled(void) { return atomic_load(&stop_requested) != 0 || gr_lau
 // every rank its own signals and failures.
 gr_status gr_run_agree(gr_run *r, gr_step_controls *k) {
   bool first = r->rank == 0;
-  double mine[6] = {first ? k->lr : 0,  first && k->stop, first && k->save,
+  double mine[7] = {first ? k->lr : 0,  first && k->stop, first && k->save, first && k->evaluate,
                     first && k->finish, k->signal,        k->failed};
-  double all[6];
-  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 6, mine, all));
+  double all[7];
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 7, mine, all));
   *k = (gr_step_controls){.lr = all[0],
                           .stop = all[1] > 0,
                           .save = all[2] > 0,
-                          .finish = all[3] > 0,
-                          .signal = all[4] > 0,
-                          .failed = all[5] > 0};
+                          .evaluate = all[3] > 0,
+                          .finish = all[4] > 0,
+                          .signal = all[5] > 0,
+                          .failed = all[6] > 0};
   return GR_OK;
 }
 
