@@ -32,6 +32,10 @@ typedef struct gr_transform_draw {
 static inline double gr_transform_uniform(const gr_transform_draw *d, uint32_t i) {
   return gr_rng_uniform(&d->rng, d->first + i);
 }
+// Of mean 0 and deviation 1. The same index gives another number than gr_transform_uniform's.
+static inline double gr_transform_normal(const gr_transform_draw *d, uint32_t i) {
+  return gr_rng_normal(&d->rng, d->first + i);
+}
 static inline double gr_transform_between(const gr_transform_draw *d, uint32_t i, double low,
                                           double high) {
   return low + (high - low) * gr_transform_uniform(d, i);
@@ -73,6 +77,9 @@ typedef struct gr_transform_ops {
   void (*add)(void *self, const gr_type *from, const void *x);
   void (*finish)(void *self);
 } gr_transform_ops;
+
+// An error for an x that is not f32.
+GR_MUST_USE gr_status gr_transform_needs_floats(const gr_type *x, const char *transform);
 
 // Every transform, in the order of transforms.def; ends with NULL.
 extern const gr_transform_ops *const gr_transform_table[];

@@ -14,6 +14,14 @@ const gr_transform_ops *const gr_transform_table[] = {
 #undef GR_TRANSFORM
     NULL};
 
+gr_status gr_transform_needs_floats(const gr_type *x, const char *transform) {
+  char type[96];
+  if (x->dtype == GR_F32) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the transform '%s' is for f32, x is %s",
+                         transform, gr_type_text(x, type)),
+                 "list it before transforms that make bytes");
+}
+
 // ---- Reading ------------------------------------------------------------------------------------
 
 enum { MAX_NAMES = 64 };
