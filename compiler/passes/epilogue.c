@@ -1,8 +1,9 @@
-// epilogue.c - products with what follows them and GPUs' libraries do as they write the result: a
-// vector that is added to each row, and relu.
+// epilogue.c - products with what GPUs' libraries do as they write the result: a vector that is
+// added to each row, and relu; and beside a gradient of weights that of the vector, the sum of the
+// rows of one operand.
 //
 // It runs after sharding, when a sum over ranks stands between a product and its vector if the
-// product is a partial sum. A product that anything else reads stays as it is.
+// product is a partial sum. A product that anything else reads stays without its vector.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
@@ -41,48 +42,111 @@ static const gr_node *next_of(const uses *u, const gr_node *n, const gr_op *op) 
   return next->op == op && next->in[0].id == n->out.id ? next : NULL;
 }
 
-// A product that is joined with what follows it, by the node that stands last.
+// A product that is joined with what follows it or stands beside it. Where they stand in the graph,
+// one node says which is emitted there, and the others none.
 typedef struct joined {
-  const gr_node *product, *add;
+  const gr_node *product;
+  const gr_node *add, *last;   // the vector that is added, and the node whose result it has
+  const gr_node *sums, *wide;  // the sums beside it, and their cast to the type of the product
 } joined;
+typedef struct found {
+  const uses *u;
+  joined *at;    // by node: what is emitted where it stands
+  bool *inside;  // by node: a part of one that is emitted elsewhere
+} found;
 
-// Finds them, by last node; and the nodes that are inside of one, but not last.
-static void find_joined(const uses *u, joined *by_last, bool *inside) {
-  const gr_graph *g = u->g;
+static void find_added(found *f, const gr_node *n) {
+  const gr_node *nodes = f->u->g->nodes;
+  if (!gr_matmul_takes_bias(n) || is_partial(f->u->g, n->out)) return;
+  const gr_node *add = next_of(f->u, n, &gr_op_bias_add);
+  if (!add) return;
+  const gr_node *relu = next_of(f->u, add, &gr_op_relu), *last = relu ? relu : add;
+  f->at[last - nodes] = (joined){n, .add = add, .last = last};
+  f->inside[n - nodes] = true;
+  if (relu) f->inside[add - nodes] = true;
+}
+
+static bool stands_before(const gr_graph *g, gr_val v, const gr_node *n) {
+  return gr_at(g, v)->role != GR_TEMP || gr_at(g, v)->node < (uint32_t)(n - g->nodes);
+}
+
+// The library writes sums in the type of the product. Narrow ones that are only cast to it lose
+// nothing: they are not rounded in between.
+static bool sums_fit(const uses *u, joined *j) {
+  gr_dtype product = gr_at(u->g, j->product->out)->type.dtype;
+  if (gr_at(u->g, j->sums->out)->type.dtype == product) return true;
+  j->wide = product == GR_F32 ? next_of(u, j->sums, &gr_op_cast) : NULL;
+  return j->wide && gr_at(u->g, j->wide->out)->type.dtype == product;
+}
+
+// Joins a product with the sums of the rows of an operand, if its operands are there where the
+// first of the two stands.
+static void find_summed(found *f, const gr_node *product, const gr_node *sums) {
+  const gr_graph *g = f->u->g;
+  joined j = {.product = product, .sums = sums};
+  const gr_node *first = product < sums ? product : sums;
+  if (!sums || f->inside[sums - g->nodes] || f->inside[product - g->nodes]) return;
+  if (gr_matmul_sums(g, product, sums->in[0]) < 0 || !sums_fit(f->u, &j)) return;
+  for (int k = 0; k < product->n_in; k++)
+    if (!stands_before(g, product->in[k], first)) return;
+  f->inside[product - g->nodes] = f->inside[sums - g->nodes] = true;
+  if (j.wide) f->inside[j.wide - g->nodes] = true;
+  f->at[first - g->nodes] = j;
+}
+
+static void find_joined(found *f) {
+  const gr_graph *g = f->u->g;
+  const gr_node **sums = GR_NEW(g->arena, const gr_node *, g->n_values);  // of a value's rows
   for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *n = &g->nodes[i], *add = NULL;
-    if (gr_matmul_takes_bias(n) && !is_partial(g, n->out)) add = next_of(u, n, &gr_op_bias_add);
-    if (!add) continue;
-    const gr_node *relu = next_of(u, add, &gr_op_relu), *last = relu ? relu : add;
-    by_last[last - g->nodes] = (joined){n, add};
-    inside[i] = true;
-    if (relu) inside[add - g->nodes] = true;
+    const gr_node *n = &g->nodes[i];
+    if (n->op == &gr_op_bias_add_grad && !sums[n->in[0].id]) sums[n->in[0].id] = n;
+    find_added(f, n);
+  }
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (int k = g->nodes[i].op == &gr_op_matmul ? 1 : -1; k >= 0; k--)
+      find_summed(f, &g->nodes[i], sums[g->nodes[i].in[k].id]);
+}
+
+// An added vector: where the last node stands, all operands are.
+static void emit_added(gr_rewrite *rw, const joined *j) {
+  const gr_node *n = j->product;
+  gr_val out = gr_matmul_bias(&rw->b, n, rw->map[n->in[0].id], rw->map[n->in[1].id],
+                              rw->map[j->add->in[1].id], j->last != j->add);
+  rw->map[j->last->out.id] = out;
+  if (gr_is(out)) gr_at(rw->b.g, out)->layout = gr_at(rw->old, j->last->out)->layout;
+}
+
+static void emit_sums(gr_rewrite *rw, const joined *j) {
+  const gr_node *n = j->product, *last = j->wide ? j->wide : j->sums;
+  int summed = gr_matmul_sums(rw->old, n, j->sums->in[0]);
+  gr_val out = gr_matmul_bias_grad(&rw->b, n, rw->map[n->in[0].id], rw->map[n->in[1].id], summed);
+  if (!gr_is(out)) return;
+  const gr_val was[] = {n->out, last->out};
+  for (uint32_t k = 0; k < 2; k++) {
+    gr_val v = rw->map[was[k].id] = (gr_val){out.id + k};
+    gr_at(rw->b.g, v)->layout = gr_at(rw->old, was[k])->layout;
   }
 }
 
-// Emits one where its last node stands: there all operands are.
-static void emit(gr_rewrite *rw, const joined *j, const gr_node *last) {
-  gr_builder *b = &rw->b;
-  const gr_node *n = j->product;
-  b->loc = n->loc, b->scope = n->scope;
-  gr_val out = gr_matmul_bias(b, n, rw->map[n->in[0].id], rw->map[n->in[1].id],
-                              rw->map[j->add->in[1].id], last != j->add);
-  rw->map[last->out.id] = out;
-  if (gr_is(out)) gr_at(b->g, out)->layout = gr_at(rw->old, last->out)->layout;
+static void emit(gr_rewrite *rw, const joined *j) {
+  rw->b.loc = j->product->loc, rw->b.scope = j->product->scope;
+  if (j->add)
+    emit_added(rw, j);
+  else
+    emit_sums(rw, j);
 }
 
 gr_status gr_pass_epilogue(gr_rewrite *rw) {
   const gr_graph *g = rw->old;
   uses u = {g, GR_NEW(g->arena, uint32_t, g->n_values)};
-  joined *by_last = GR_NEW(g->arena, joined, g->n_nodes + 1);
-  bool *inside = GR_NEW(g->arena, bool, g->n_nodes + 1);
+  found f = {&u, GR_NEW(g->arena, joined, g->n_nodes + 1), GR_NEW(g->arena, bool, g->n_nodes + 1)};
   find_readers(&u);
-  find_joined(&u, by_last, inside);
+  find_joined(&f);
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < g->n_nodes && !rw->b.err; i++) {
-    if (by_last[i].product)
-      emit(rw, &by_last[i], &g->nodes[i]);
-    else if (!inside[i])
+    if (f.at[i].product)
+      emit(rw, &f.at[i]);
+    else if (!f.inside[i])
       gr_copy_node(rw, &g->nodes[i]);
   }
   gr_copy_links(rw);

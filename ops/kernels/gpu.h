@@ -54,13 +54,20 @@ typedef struct gr_gpu_kernel {
 
 // What a library does with a product as it writes it. cuBLASLt's gelu approximates by tanh, which
 // is not the gelu of models here, so that only the vector is added before one.
-// Each does what those before it do.
-typedef enum gr_gpu_epilogue { GR_GPU_PLAIN, GR_GPU_BIAS, GR_GPU_BIAS_RELU } gr_gpu_epilogue;
+// Of the first three each does what those before it do. The others write sums over k of an operand,
+// as it is multiplied, beside the product: of op(a) [m], or of op(b) [n].
+typedef enum gr_gpu_epilogue {
+  GR_GPU_PLAIN,
+  GR_GPU_BIAS,
+  GR_GPU_BIAS_RELU,
+  GR_GPU_SUMS_OF_A,
+  GR_GPU_SUMS_OF_B
+} gr_gpu_epilogue;
 
 // c = op(a) op(b), each of `batch` times: row-major matrices, op(a) [m, k], op(b) [k, n], c [m, n],
 // accumulated in f32 (f64 for f64). ta, tb: a is stored [k, m], b is stored [n, k].
 typedef struct gr_gpu_gemm {
-  gr_gpu_ref a, b, c, bias;  // bias [n], with an epilogue that adds one
+  gr_gpu_ref a, b, c, bias;  // bias: with an epilogue, the vector [n] that it adds, or the sums
   gr_dtype in, out;
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc;                 // elements from row to row, as stored

@@ -1,4 +1,4 @@
-// gpu_reduce.c - reductions over any axes of operand 0 into result 0, by the kernels of reduce.cu.
+// gpu_reduce.c - reductions over any axes of an operand into a result, by the kernels of reduce.cu.
 // Reduced axes that are neighbours are one axis. They are folded from the last to the first, each
 // by one launch, or by two if one would have too few blocks for a GPU.
 #include "ops/kernels/gpu_parts.h"
@@ -18,23 +18,36 @@ enum {
 
 typedef struct folding {
   gr_gpu_call *g;
+  int in, out;  // the operand and the result
   const char *fold, *term;
-  int64_t at;  // the first of the values so far in working memory; -1: they are operand 0
+  int64_t at;  // the first of the values so far in working memory; -1: they are the operand
 } folding;
 
 static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t new_values(folding *f, int64_t n) {
-  size_t wide = gr_gpu_wide(f->g->call->in[0].dtype);
+  size_t wide = gr_gpu_wide(f->g->call->in[f->in].dtype);
   return (int64_t)(gr_gpu_take_scratch(f->g, (size_t)n * wide) / wide);
 }
 
 // Threads side by side, each with 16 bytes of columns of x, and the tiles that these make.
 static int64_t lanes_of(const folding *f, const gr_block *b, int64_t *tiles) {
-  int64_t pack = 16 / gr_dtypes[f->g->call->in[0].dtype].size, lanes = 1;
+  int64_t pack = 16 / gr_dtypes[f->g->call->in[f->in].dtype].size, lanes = 1;
   while (lanes < COLUMN_LANES && lanes * pack < b->inner) lanes *= 2;
   *tiles = ceil_of(b->inner, lanes * pack);
   return lanes;
+}
+
+static void define_pointers(const folding *f, gr_gpu_kernel *k) {
+  const gr_op_call *c = f->g->call;
+  gr_text list = gr_text_make(f->g->arena);
+  for (int i = 0; i < c->n_in; i++)
+    gr_text_printf(&list, "%sconst IN%d *%s", i ? ", " : "", i, i == f->in ? "x" : "");
+  for (int i = 0; i < c->n_out; i++)
+    gr_text_printf(&list, ", OUT%d *%s", i, i == f->out ? "y" : "");
+  gr_gpu_define(f->g, k, "POINTERS", "%s", list.at);
+  gr_gpu_define(f->g, k, "X", "IN%d", f->in);
+  gr_gpu_define(f->g, k, "Y", "OUT%d", f->out);
 }
 
 // One launch: folds pieces of n, from f->at to `to`.
@@ -46,6 +59,7 @@ static void fold_pieces(folding *f, gr_block b, int64_t piece, int64_t to, doubl
                       : warps ? "fold_rows_by_warps"
                               : "fold_rows_by_blocks";
   gr_gpu_kernel *k = gr_gpu_kernel_add(f->g, gr_cu_reduce, entry, threads, 256);
+  define_pointers(f, k);
   gr_gpu_define(f->g, k, "FOLD", "%s", f->fold);
   gr_gpu_define(f->g, k, "TERM(v)", "%s", f->term);
   gr_gpu_int(k, b.outer), gr_gpu_int(k, b.n), gr_gpu_int(k, b.inner);
@@ -83,8 +97,13 @@ static bool folds_before(const gr_reduce_axes *a, const gr_type *x, int d) {
 
 void gr_gpu_reduce(gr_gpu_call *g, const gr_reduce_axes *a, const char *fold, const char *term,
                    double factor) {
-  const gr_type *x = &g->call->in[0];
-  folding f = {g, fold, term, -1};
+  gr_gpu_reduce_operand(g, 0, 0, a, fold, term, factor);
+}
+
+void gr_gpu_reduce_operand(gr_gpu_call *g, int in, int out, const gr_reduce_axes *a,
+                           const char *fold, const char *term, double factor) {
+  const gr_type *x = &g->call->in[in];
+  folding f = {g, in, out, fold, term, -1};
   gr_block b = {gr_type_count(x), 1, 1};
   gr_gpu_take_scratch(g, 1);  // the kernels have working memory as a parameter
   for (int d = x->rank; d--;) {

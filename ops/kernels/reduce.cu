@@ -5,12 +5,13 @@
 //
 // The order of additions depends on the sizes alone.
 
-#define PARAMETERS                                                                      \
-  const IN0 *x, OUT0 *y, W *scratch, long long outer, long long n, long long inner,     \
-      long long piece, long long pieces, long long lanes, long long from, long long to, \
-      double factor
+// POINTERS declares the call's operands and results, of which x, of X, and y, of Y, have names.
 
-typedef gr_wide<IN0> W;
+#define PARAMETERS                                                                          \
+  POINTERS, W *scratch, long long outer, long long n, long long inner, long long piece,     \
+      long long pieces, long long lanes, long long from, long long to, double factor
+
+typedef gr_wide<X> W;
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -24,7 +25,7 @@ __device__ inline W fold_sum(W a, W b) { return a + b; }
 __device__ inline W fold_max(W a, W b) { return a > b || a != a ? a : b; }
 
 struct first_stage {  // reads elements of x
-  typedef IN0 type;
+  typedef X type;
   __device__ static W term(const type *x, long long i) {
     const W v = gr_get(x, i);
     return TERM(v);
@@ -35,7 +36,7 @@ struct next_stage {  // reads results of the stage before
   __device__ static W term(const type *x, long long i) { return x[i]; }
 };
 
-__device__ inline void put_result(OUT0 *y, W *scratch, long long to, long long i, W a, W factor) {
+__device__ inline void put_result(Y *y, W *scratch, long long to, long long i, W a, W factor) {
   if (to < 0)
     gr_put(y, i, factor * a);
   else
@@ -97,10 +98,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) fold_rows_by_blocks(PARAMET
 // side, each with a pack of columns, and below each other 256 / lanes of them, which share the
 // rows.
 
-constexpr int PACK = 16 / sizeof(IN0);
+constexpr int PACK = 16 / sizeof(X);
 
 template <class S, int N>
-__device__ void fold_columns_of(const typename S::type *x, OUT0 *y, W *scratch, long long n,
+__device__ void fold_columns_of(const typename S::type *x, Y *y, W *scratch, long long n,
                                 long long inner, long long piece, long long pieces, int lanes,
                                 long long to, W factor, W (*part)[256]) {
   const int lane = threadIdx.x % lanes, above = threadIdx.x / lanes, height = 256 / lanes;

@@ -48,3 +48,6 @@ size_t gr_sum_scratch(gr_block);
 // term is an expression of v, the element.
 void gr_gpu_reduce(gr_gpu_call *, const gr_reduce_axes *, const char *fold, const char *term,
                    double factor);
+// The same of operand `in` to result `out`.
+void gr_gpu_reduce_operand(gr_gpu_call *, int in, int out, const gr_reduce_axes *, const char *fold,
+                           const char *term, double factor);

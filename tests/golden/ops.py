@@ -502,5 +502,8 @@ case("matmul_bias", "tb=true relu=true", [normal(3, 5, 4), normal(7, 4), normal(
      lambda x, w, v: F.relu(x @ w.T + v), grads=False)
 case("matmul_bias", "ta=true", [normal(4, 5), normal(4, 7), normal(7)], lambda x, w, v: x.T @ w + v,
      grads=False)
+case("matmul_bias_grad", "left=true", [normal(2, 5, 3), normal(2, 5, 7)],
+     lambda x, y: (x.reshape(-1, 3).T @ y.reshape(-1, 7), x.sum((0, 1))), grads=False)
+case("matmul_bias_grad", "", [normal(6, 3), normal(6, 7)], lambda x, y: (x.T @ y, y.sum(0)), grads=False)
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

@@ -1,5 +1,6 @@
 // test_gemm.c - matrix products on the device cuda: in TF32, and with what follows them.
 #include <math.h>
+#include "base/arena.h"
 #include "ops/kernels/gpu.h"
 #include "runtime/device/device.h"
 #include "tests/check.h"
@@ -20,8 +21,9 @@ static gr_device_block block_of(size_t bytes) {
   return b;
 }
 
-// Runs a call, whose operands have values, on the device; the results are in `got`.
-static void run(use *u, value *got) {
+// Runs a call, whose operands have values, on the device; the results are in `got`. The last
+// operand begins so many bytes after a multiple of 256.
+static void run_shifted(use *u, value *got, size_t shift) {
   gr_device_block in[GR_MAX_ARGS], out[GR_MAX_ARGS];
   void *from[GR_MAX_ARGS], *to[GR_MAX_ARGS];
   gr_launch l = {.attr = u->call.attr,
@@ -36,8 +38,9 @@ static void run(use *u, value *got) {
   MUST(device->ops->ready(device));
   gr_device_block scratch = block_of(gr_call_scratch(&u->call, true));
   for (int k = 0; k < u->call.n_in; k++) {
-    in[k] = block_of(gr_type_bytes(&u->call.in[k])), from[k] = in[k].at;
-    MUST(device->ops->upload(device, in[k].at, u->in[k].data, gr_type_bytes(&u->call.in[k])));
+    size_t at = k == u->call.n_in - 1 ? shift : 0;
+    in[k] = block_of(at + gr_type_bytes(&u->call.in[k])), from[k] = (char *)in[k].at + at;
+    MUST(device->ops->upload(device, from[k], u->in[k].data, gr_type_bytes(&u->call.in[k])));
   }
   for (int k = 0; k < u->call.n_out; k++)
     out[k] = block_of(gr_type_bytes(&u->call.out[k])), to[k] = out[k].at;
@@ -54,6 +57,8 @@ static void run(use *u, value *got) {
   for (int k = 0; k < u->call.n_out; k++) device->ops->free(device, &out[k]);
   device->ops->free(device, &scratch);
 }
+
+static void run(use *u, value *got) { run_shifted(u, got, 0); }
 
 // ---- TF32 ---------------------------------------------------------------------------------------
 
@@ -107,8 +112,31 @@ static void tf32(void) {
 
 // ---- Epilogues ----------------------------------------------------------------------------------
 
+// A call against the reference kernel, with a NaN in its first operand, on a device that a variable
+// changes, or none; and with a last operand that is aligned, or not.
+static void compare(const gr_op *op, const gr_case *c, const char *const way[2], size_t shift) {
+  use u;
+  value got[GR_MAX_ARGS];
+  int64_t at;
+  if (way[0]) setenv(way[0], way[1], 1);
+  open_device(false);
+  MUST(use_of_case(&u, op, c, 3));
+  value_put(&u.in[0], 5, NAN);
+  run_shifted(&u, got, shift);
+  MUST(use_run(&u, op->cpu, NULL));
+  for (int k = 0; k < u.call.n_out; k++) {
+    double far = worst(&got[k], &u.out[k], &at);
+    CHECK(far < 1e-4, "%s, %s: result %d is off by %g at %lld", op->name, way[0] ? way[0] : "", k,
+          far, (long long)at);
+  }
+  values_free(got, (uint32_t)u.call.n_out);
+  use_free(&u);
+  device->ops->close(device);
+  if (way[0]) unsetenv(way[0]);
+}
+
 // A vector and relu, with a NaN in the operand: done by the library, by a kernel after it, or
-// partly. A NaN stays one, and all else is what the reference kernel says.
+// partly. A NaN stays one.
 static void epilogue(void) {
   static const char *const ways[][2] = {
       {NULL, NULL}, {"STANDIN_RELU", "max"}, {"STANDIN_EPILOGUES", "0"}};
@@ -116,22 +144,43 @@ static void epilogue(void) {
   for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
     for (int r = 0; r < 2; r++) {
       const gr_case c = {{"f32[19,24]", "f32[40,24]", "f32[40]"}, .attr = r ? relu : plain};
-      use u;
-      value got[GR_MAX_ARGS];
-      int64_t at;
-      if (ways[w][0]) setenv(ways[w][0], ways[w][1], 1);
-      open_device(false);
-      MUST(use_of_case(&u, &gr_op_matmul_bias, &c, 3));
-      value_put(&u.in[0], 5, NAN);
-      run(&u, got);
-      MUST(use_run(&u, gr_op_matmul_bias.cpu, NULL));
-      double far = worst(&got[0], &u.out[0], &at);
-      CHECK(far < 1e-5, "way %zu, relu %d: off by %g at %lld", w, r, far, (long long)at);
-      values_free(got, 1);
-      use_free(&u);
-      device->ops->close(device);
-      if (ways[w][0]) unsetenv(ways[w][0]);
+      compare(&gr_op_matmul_bias, &c, ways[w], r ? sizeof(float) : 0);
+      compare(&gr_op_matmul_bias, &c, ways[w], 0);
     }
 }
 
-int main(int argc, char **argv) { return RUN(argc, argv, {"tf32", tf32}, {"epilogue", epilogue}); }
+static bool all(void *device_, const gr_gpu_gemm *g) { return (void)device_, (void)g, true; }
+static bool none(void *device_, const gr_gpu_gemm *g) { return (void)device_, (void)g, false; }
+
+// The launches of a call on a device that takes every epilogue, or none; and its working memory.
+static int launches(const gr_op_call *call, bool takes, size_t *out_scratch) {
+  gr_gpu_launch list[GR_GPU_LAUNCHES];
+  gr_arena *a = gr_arena_create();
+  gr_gpu_call g = {.call = call, .takes = takes ? all : none, .arena = a, .launch = list};
+  MUST(gr_gpu_describe(&g));
+  *out_scratch = g.scratch;
+  gr_arena_destroy(a);
+  return g.n;
+}
+
+// Sums of the rows of either operand, beside the product: the same by the library and by kernels,
+// which the call has only where the library does not do it, with the same working memory.
+static void sums(void) {
+  static const char *const ways[][2] = {{NULL, NULL}, {"STANDIN_EPILOGUES", "0"}};
+  static const int64_t left[2] = {1, 0}, right[2] = {0, 0};
+  for (int i = 0; i < 4; i++) {
+    const gr_case c = {{"f32[2,300,24]", "f32[2,300,40]"}, .attr = i / 2 ? left : right};
+    use u;
+    size_t by_library, by_kernels;
+    compare(&gr_op_matmul_bias_grad, &c, ways[i % 2], 0);
+    MUST(use_of_case(&u, &gr_op_matmul_bias_grad, &c, 3));
+    int n = launches(&u.call, true, &by_library), more = launches(&u.call, false, &by_kernels);
+    CHECK(n == 1 && more == 3, "%d and %d launches", n, more);
+    CHECK(by_library == by_kernels, "%zu and %zu bytes", by_library, by_kernels);
+    use_free(&u);
+  }
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"tf32", tf32}, {"epilogue", epilogue}, {"sums", sums});
+}

@@ -30,7 +30,7 @@ class Mutant:
         self.new = "\n".join(l[2:] for l in lines[2:-1] if l.startswith("+ "))
         self.tests, self.origin = lines[-1], origin
         odd = [l for l in lines[2:-1] if not l.startswith(("- ", "+ ")) and l not in ("-", "+")]
-        if odd or not self.old:
+        if odd or not self.old or self.tests.startswith(("- ", "+ ")):
             sys.exit(f"{origin}: not a mutant: {odd or lines[0]}")
 
 
@@ -135,6 +135,11 @@ def check_applies(queue):
     return 1 if failed or not queue else 0
 
 
+def failed_test(out):
+    failed = re.search(r"^\s*\d+ - (\S+) \(", out, re.M)
+    return failed.group(1) if failed else "ctest"
+
+
 def try_one(work, m):
     file = work / m.path
     changed, why = change(work, m)
@@ -147,7 +152,7 @@ def try_one(work, m):
         if code:
             return "does not compile: " + " ".join(out.split())[-300:]
         code, out = ctest(work, m.tests)
-        return "found" if code else "SURVIVES"
+        return "found by " + failed_test(out) if code else "SURVIVES"
     finally:
         file.write_text(text)
 
@@ -161,7 +166,7 @@ def work_through(work, queue, lock, results):
         result = try_one(work, m)
         with lock:
             results.append((m, result))
-            print(f"{result:9} {m.path}: {m.what} ({m.origin})", flush=True)
+            print(f"{result:24} {m.path}: {m.what} ({m.origin})", flush=True)
 
 
 def main():
@@ -190,9 +195,9 @@ def main():
         t.start()
     for t in threads:
         t.join()
-    found = sum(r == "found" for _, r in results)
+    found = sum(r.startswith("found") for _, r in results)
     for m, r in results:
-        if r != "found":
+        if not r.startswith("found"):
             print(f"{r}: {m.origin} {m.what}")
     print(f"{found} of {len(results)} mutants found, {100 * found / max(1, len(results)):.1f} %")
     if not a.work:

@@ -58,7 +58,9 @@ static cublasComputeType_t arithmetic(const gr_cuda *c, gr_dtype d) {
 static gr_status open_desc(const gr_cuda *c, gr_product *p) {
   static const cublasLtEpilogue_t epilogues[] = {[GR_GPU_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT,
                                                  [GR_GPU_BIAS] = CUBLASLT_EPILOGUE_BIAS,
-                                                 [GR_GPU_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_BIAS};
+                                                 [GR_GPU_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_BIAS,
+                                                 [GR_GPU_SUMS_OF_A] = CUBLASLT_EPILOGUE_BGRADB,
+                                                 [GR_GPU_SUMS_OF_B] = CUBLASLT_EPILOGUE_BGRADA};
   const gr_gpu_gemm *g = &p->gemm;
   cublasOperation_t ta = g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, tb = g->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
   LT_TRY(cublasLtMatmulDescCreate(&p->desc, arithmetic(c, g->in),
@@ -80,10 +82,19 @@ static gr_status set_alignment(cublasLtMatmulPreference_t pref, uint32_t bytes) 
   return GR_OK;
 }
 
+// The library takes the alignment of a vector, which has no preference, from its address.
+static gr_status set_bias(const gr_product *p, uintptr_t at) {
+  if (p->gemm.epilogue == GR_GPU_PLAIN) return GR_OK;
+  LT_TRY(
+      cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at, sizeof at));
+  return GR_OK;
+}
+
 static gr_status ask(gr_cuda *c, gr_product *p, cublasLtMatmulPreference_t pref, int class) {
   size_t most = GR_CUDA_WORKSPACE;
   int found = 0;
   GR_TRY(set_alignment(pref, class ? gr_dtypes[p->gemm.in].size : ALIGNED));
+  GR_TRY(set_bias(p, class ? gr_dtypes[p->gemm.out].size : ALIGNED));
   LT_TRY(cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
                                               sizeof most));
   cublasStatus_t s = gr_lt.cublasLtMatmulAlgoGetHeuristic(c->lt, p->desc, p->a, p->b, p->c, p->c,
@@ -191,12 +202,11 @@ gr_status gr_product_run(gr_cuda *c, gr_product *p, const gr_launch *l) {
   static const double wide_one = 1, wide_zero = 0;
   bool wide = p->gemm.in == GR_F64;
   CUdeviceptr a = gr_ref_address(p->gemm.b, l), b = gr_ref_address(p->gemm.a, l);
-  CUdeviceptr out = gr_ref_address(p->gemm.c, l), bias = gr_ref_address(p->gemm.bias, l);
-  int class = (a | b | out) % ALIGNED != 0;
+  CUdeviceptr out = gr_ref_address(p->gemm.c, l), bias = 0;
+  if (p->gemm.epilogue != GR_GPU_PLAIN) bias = gr_ref_address(p->gemm.bias, l);
+  int class = (a | b | out | bias) % ALIGNED != 0;
   if (!p->known[class]) GR_TRY(choose(c, p, class));
-  if (p->gemm.epilogue != GR_GPU_PLAIN)
-    LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-                                          sizeof bias));
+  GR_TRY(set_bias(p, bias));
   const cublasLtMatmulHeuristicResult_t *h = &p->chosen[class];
   LT_TRY(cublasLtMatmul(c->lt, p->desc, wide ? (const void *)&wide_one : &one, (const void *)a,
                         p->a, (const void *)b, p->b, wide ? (const void *)&wide_zero : &zero,

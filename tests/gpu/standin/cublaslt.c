@@ -215,6 +215,13 @@ static double finished(const product *p, double v, int64_t i, int batch) {
   return v;
 }
 
+// How many sums over k an epilogue writes: of the rows of op(A), or of the columns of op(B).
+static int64_t sums_of(const product *p) {
+  return p->epilogue == CUBLASLT_EPILOGUE_BGRADA   ? p->d.rows
+         : p->epilogue == CUBLASLT_EPILOGUE_BGRADB ? p->d.cols
+                                                   : 0;
+}
+
 static void multiply_one(const product *p, int n) {
   int64_t k = p->ta ? p->a.rows : p->a.cols;
   double *a = pack(p, &p->a, p->ta, p->d.rows, k, n), *b = pack(p, &p->b, !p->tb, p->d.cols, k, n);
@@ -224,9 +231,10 @@ static void multiply_one(const product *p, int n) {
       if (p->beta != 0) v += p->beta * load(p->c.p, at(&p->c, i, j, n), p->c.type);
       store(p->d.p, at(&p->d, i, j, n), p->d.type, finished(p, v, i, n));
     }
-  for (int64_t j = 0; j < p->d.cols && p->epilogue == CUBLASLT_EPILOGUE_BGRADB; j++) {
+  const double *summed = p->epilogue == CUBLASLT_EPILOGUE_BGRADA ? a : b;
+  for (int64_t j = 0; j < sums_of(p); j++) {
     double sum = 0;
-    for (int64_t l = 0; l < k; l++) sum += b[j * k + l];
+    for (int64_t l = 0; l < k; l++) sum += summed[j * k + l];
     store(p->bias, n * p->bias_stride + j, p->bias_type, sum);
   }
   free(a), free(b);
@@ -291,10 +299,12 @@ static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la
   const int known[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS,
                        CUBLASLT_EPILOGUE_RELU,    CUBLASLT_EPILOGUE_RELU_BIAS,
                        CUBLASLT_EPILOGUE_GELU,    CUBLASLT_EPILOGUE_GELU_BIAS,
-                       CUBLASLT_EPILOGUE_BGRADB};
+                       CUBLASLT_EPILOGUE_BGRADA,  CUBLASLT_EPILOGUE_BGRADB};
+  const int n_known = sizeof known / sizeof *known;
   int ok = 0;
   const char *some = getenv("STANDIN_EPILOGUES");
-  for (int i = 0; i < (some && !strcmp(some, "0") ? 1 : 7); i++) ok |= p->epilogue == known[i];
+  for (int i = 0; i < (some && !strcmp(some, "0") ? 1 : n_known); i++)
+    ok |= p->epilogue == known[i];
   if (!ok || (p->d.row_major && p->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
@@ -313,6 +323,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
   memset(r, 0, sizeof *r);
   r->algo.data[0] = DESC;
   r->algo.data[1] = get(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+  r->algo.data[2] = (uintptr_t)p.bias & -(uintptr_t)p.bias;  // a vector's alignment; of NULL, any
   r->workspaceSize = most < 65536 ? (size_t)most : 65536, r->wavesCount = 1;
   return *found = 1, CUBLAS_STATUS_SUCCESS;
 }
@@ -339,13 +350,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
   if (!in_range(&p.a, p.batch, align, "A") || !in_range(&p.b, p.batch, align, "B") ||
       !in_range(&p.d, p.batch, align, "D") || (p.beta != 0 && !in_range(&p.c, p.batch, align, "C")))
     return CUBLAS_STATUS_INVALID_VALUE;
-  int64_t n_bias = p.epilogue & CUBLASLT_EPILOGUE_BIAS      ? p.d.rows
-                   : p.epilogue == CUBLASLT_EPILOGUE_BGRADB ? p.d.cols
-                                                            : 0;
+  int64_t n_bias = p.epilogue & CUBLASLT_EPILOGUE_BIAS ? p.d.rows : sums_of(&p);
   if (n_bias &&
       standin_range(p.bias, (size_t)((p.batch - 1) * p.bias_stride + n_bias) * size_of(p.bias_type),
                     standin_device(), "bias"))
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (n_bias && algo && (!algo->data[2] || (uintptr_t)p.bias % algo->data[2]))
+    return bad("the algorithm is not for a vector that is aligned like this");
   if (workspace && standin_range(workspace, workspace_size, standin_device(), "workspace"))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (p.c.p == p.d.p && p.beta != 0 && memcmp(&p.c, &p.d, sizeof p.c))
