@@ -87,8 +87,24 @@ static gr_status check_shape(const gr_conf *use, const gr_model_param *p) {
   return GR_OK;
 }
 
+static gr_status read_values(gr_build_context *a, gr_conf *list, gr_model_param *p) {
+  int64_t n = gr_type_count(&p->type);
+  if (list->n != n || !n)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc, "init has %d values, but the shape has %lld",
+                           (int)list->n, (long long)n),
+                   "it is a flat list, row by row; a single number fills any shape");
+  double *values = GR_NEW(a->arena, double, (size_t)n);
+  for (int64_t i = 0; i < n; i++) GR_TRY(gr_model_number(a, list->items[i], &values[i]));
+  p->values = values;
+  return GR_OK;
+}
+
 gr_status gr_model_init_rule(gr_build_context *a, gr_conf *use, gr_model_param *p) {
   gr_conf *c = gr_conf_member(use, "init");
+  if (c && c->kind == GR_CONF_LIST) {
+    GR_TRY(find_rule("constant", c->loc, &p->init));
+    return read_values(a, c, p);
+  }
   gr_arg x = {.kind = GR_ARG_TEXT, .text = "zeros"};
   p->arg[GR_INIT_GAIN] = 1, p->arg[GR_INIT_STD] = 1, p->arg[GR_INIT_HIGH] = 1;
   if (c) GR_TRY(gr_model_arg(a, c, true, &x));
@@ -149,15 +165,30 @@ static gr_val draw(gr_build_context *a, gr_builder *b, const gr_model_param *p) 
           {0}});
 }
 
+static gr_val fill(gr_builder *b, const char *shape, double value, gr_dtype dtype) {
+  return gr_model_make(b, "fill", 0, NULL,
+                       (gr_setting[]){{"shape", shape},
+                                      {"value", number_text(b->g->arena, value)},
+                                      {"dtype", gr_dtypes[dtype].name},
+                                      {0}});
+}
+
+static gr_val join_values(gr_builder *b, const gr_model_param *p) {
+  int n = (int)gr_type_count(&p->type);
+  gr_val *each = GR_NEW(b->g->arena, gr_val, (size_t)n);
+  for (int i = 0; i < n; i++) each[i] = fill(b, "[1]", p->values[i], p->type.dtype);
+  gr_ints shape = {.n = p->type.rank};
+  memcpy(shape.at, p->type.dim, sizeof *shape.at * (size_t)shape.n);
+  return gr_reshape(b, gr_concat(b, n, each, 0), shape);
+}
+
 void gr_model_init(gr_build_context *a, gr_builder *b, const gr_model_param *p) {
   gr_val v;
   b->loc = p->loc, b->scope = p->path;
-  if (!strcmp(p->init->op, "fill"))
-    v = gr_model_make(b, "fill", 0, NULL,
-                      (gr_setting[]){{"shape", shape_text(a->arena, &p->type)},
-                                     {"value", number_text(a->arena, p->arg[GR_INIT_VALUE])},
-                                     {"dtype", gr_dtypes[p->type.dtype].name},
-                                     {0}});
+  if (p->values)
+    v = join_values(b, p);
+  else if (!strcmp(p->init->op, "fill"))
+    v = fill(b, shape_text(a->arena, &p->type), p->arg[GR_INIT_VALUE], p->type.dtype);
   else if (!strcmp(p->init->op, "lmu_memory"))
     v = gr_model_make(
         b, p->init->op, 0, NULL,

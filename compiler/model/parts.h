@@ -81,6 +81,7 @@ typedef struct gr_model_param {
   gr_loc loc;
   const gr_init_rule *init;
   double arg[GR_INIT_ARGS];
+  const double *values;  // of `init: [values]`, row by row; or NULL
 } gr_model_param;
 
 // ---- The build context ----------------------------------------------------------

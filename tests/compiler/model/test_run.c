@@ -123,6 +123,18 @@ static void broadcasting(void) {
   }
 }
 
+static void listed_values(void) {
+  ran r =
+      run("  - w: {param: [2, c], init: [1, -2, 3.5, 4, 5, 6, 7, 1 / 8], train: false}\n"
+          "  - v: {param: [1], init: [0.25]}\n"
+          "  - y: {mul: [w, v]}\n"
+          "predict: {y: y}\n");
+  static const float want[] = {1, -2, 3.5f, 4, 5, 6, 7, 0.125f};
+  const float *y = result(&r, "predict.y");
+  for (int i = 0; i < 2 * C; i++) CHECK(y[i] == want[i] / 4, "value %d is %g", i, (double)y[i] * 4);
+  close_run(&r);
+}
+
 static void ones_are_stretched(void) {
   ran r =
       run("  - w: {param: [c, 1], init: normal}\n"
@@ -215,7 +227,8 @@ static void lstm_forwards(void) { lstm(false); }
 static void lstm_backwards(void) { lstm(true); }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"broadcasting", broadcasting}, {"ones_are_stretched", ones_are_stretched},
-             {"sums_forwards", sums_forwards}, {"sums_backwards", sums_backwards},
-             {"lstm_forwards", lstm_forwards}, {"lstm_backwards", lstm_backwards});
+  return RUN(argc, argv, {"broadcasting", broadcasting}, {"listed_values", listed_values},
+             {"ones_are_stretched", ones_are_stretched}, {"sums_forwards", sums_forwards},
+             {"sums_backwards", sums_backwards}, {"lstm_forwards", lstm_forwards},
+             {"lstm_backwards", lstm_backwards});
 }
