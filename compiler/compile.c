@@ -7,7 +7,8 @@
 #include "compiler/wrap.h"
 #include "ir/text.h"
 
-static const char *const kinds[] = {[GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init"};
+static const char *const kinds[] = {
+    [GR_TRAIN] = "train", [GR_EVAL] = "eval", [GR_INIT] = "init", [GR_REPORT] = "report"};
 static const char *const phase_names[] = {[GR_PHASE_WHOLE_STEP] = "train",
                                           [GR_PHASE_MICRO_BATCH] = "micro",
                                           [GR_PHASE_UPDATE] = "update"};
@@ -174,7 +175,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, gr_purpose p
   gr_options o = r->options;
   c->notes.arena = arena;
   o.notes = &c->notes, o.step_phase = phase;
-  if (purpose == GR_INIT) o.precision = GR_F32, o.n_precision_rules = 0;
+  if (purpose == GR_INIT || purpose == GR_REPORT) o.precision = GR_F32, o.n_precision_rules = 0;
   gr_graph *g = NULL;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
   gr_status s = gr_compile(arena, model, purpose, &o, &g);
@@ -202,7 +203,7 @@ static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r, gr_pu
                                 gr_step_phase phase, const gr_bucket *bucket, gr_compiled *c) {
   gr_graph *model;
   gr_arena *work = gr_arena_create();
-  const char *name = phase == GR_PHASE_UPDATE ? "" : bucket->name;
+  const char *name = phase == GR_PHASE_UPDATE || purpose == GR_REPORT ? "" : bucket->name;
   gr_status s = model_of(work, r, purpose, bucket, &model);
   s = s ? s : compile(arena, r, purpose, phase, name, model, c);
   if (!s) copy_notes(arena, &c->notes);
@@ -246,6 +247,10 @@ typedef struct program_request {
   const gr_bucket *bucket;
 } program_request;
 
+static bool has_report(const gr_plan_request *r) {
+  return r->model.graph->kind == GR_CONF_MAP && gr_conf_member(r->model.graph, "report");
+}
+
 // In the order in which `graphrun plan` lists them. The update after micro-batches is one program
 // for all buckets: their gradient accumulators have the same layout.
 static uint32_t list_programs(const gr_plan_request *r, program_request *out) {
@@ -257,6 +262,8 @@ static uint32_t list_programs(const gr_plan_request *r, program_request *out) {
     out[n++] = (program_request){GR_TRAIN, GR_PHASE_UPDATE, &r->buckets[0]};
   for (int i = 0; r->eval && i < r->n_buckets; i++)
     out[n++] = (program_request){GR_EVAL, GR_PHASE_WHOLE_STEP, &r->buckets[i]};
+  if (r->eval && has_report(r))
+    out[n++] = (program_request){GR_REPORT, GR_PHASE_WHOLE_STEP, &r->buckets[0]};
   return n;
 }
 
@@ -276,7 +283,7 @@ static gr_status compile_one(void *arg, int i) {
 // Output of passes is buffered and printed in the order of the programs.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
-  program_request *list = GR_NEW(arena, program_request, 2 * r->n_buckets + 1);
+  program_request *list = GR_NEW(arena, program_request, 2 * r->n_buckets + 2);
   *n = list_programs(r, list);
   compiling w = {r, list, c, make_arenas(arena, *n)};
   bool prints = r->options.dump || r->options.stop_after;
@@ -341,7 +348,7 @@ static gr_mesh real_axes(const gr_mesh *m) {
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
   gr_plan_request own = *request, *r = &own;
   own.model.mesh = real_axes(&request->model.mesh);
-  gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 2);
+  gr_compiled *c = GR_NEW(arena, gr_compiled, 2 * r->n_buckets + 3);
   uint32_t n = 0;
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
   GR_TRY(share_files(arena, &r->model));

@@ -131,7 +131,7 @@ typedef struct gr_pass {
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass
 
-typedef enum gr_purpose { GR_TRAIN, GR_EVAL, GR_INIT } gr_purpose;
+typedef enum gr_purpose { GR_TRAIN, GR_EVAL, GR_INIT, GR_REPORT } gr_purpose;
 // Runs the passes on the model's graph and verifies after each; *out is in the arena and shares
 // nothing with the model's graph. Errors of passes are the user's (their YAML line) or GR_ERR_BUG.
 GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, const gr_options *,

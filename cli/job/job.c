@@ -222,12 +222,14 @@ static gr_status check_metric(const gr_job *j) {
   gr_text list = gr_text_make(j->arena);
   int n = 0;
   for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
-    const gr_graph *g = j->spec.plan->programs[i].frame.g;
-    if (n || strcmp(j->spec.plan->programs[i].kind, "eval")) continue;
-    for (uint32_t k = 0; k < g->n_results && n < 64; k++) {
+    const gr_program *p = &j->spec.plan->programs[i];
+    const gr_graph *g = p->frame.g;
+    bool eval = !n && !strcmp(p->kind, "eval"), report = !strcmp(p->kind, "report");
+    for (uint32_t k = 0; (eval || report) && k < g->n_results && n < 64; k++) {
       const char *name = g->result_names[k], *end = strrchr(name, '.');
-      if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
-      names[n] = gr_arena_strndup(j->arena, name + 7, (size_t)(end - name - 7));
+      if (report ? strncmp(name, "report.", 7) : strncmp(name, "metric.", 7) || strcmp(end, ".sum"))
+        continue;
+      names[n] = report ? name + 7 : gr_arena_strndup(j->arena, name + 7, (size_t)(end - name - 7));
       if (!strcmp(names[n], metric)) return GR_OK;
       gr_text_printf(&list, "%s%s", n ? ", " : "", names[n]);
       n++;

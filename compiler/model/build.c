@@ -2,9 +2,9 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-static const char *const sections[] = {"doc",    "params",  "inputs",  "blocks",
-                                       "checks", "buffers", "nodes",   "next",
-                                       "train",  "metrics", "predict", "programs"};
+static const char *const sections[] = {"doc",     "params",   "inputs", "blocks", "checks",
+                                       "buffers", "nodes",    "next",   "train",  "metrics",
+                                       "predict", "programs", "sums",   "report"};
 
 // ---- Parameters -----------------------------------------------------------------
 
@@ -71,9 +71,7 @@ static void give_up(gr_build_context *a, gr_conf *item) {
   for (int i = 0; i < n; i++) gr_model_bind(a, names[i], item->loc, &(gr_binding){.broken = true});
 }
 
-// Builds the file's nodes, or a program's; continues after an invalid node, so that all errors are
-// reported at once.
-static gr_status run_nodes(gr_build_context *a, gr_conf *list) {
+gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
   gr_frame *top = a->frame;
   gr_status all = GR_OK;
   gr_binding last;
@@ -103,7 +101,7 @@ static gr_status run_nodes(gr_build_context *a, gr_conf *list) {
 // ---- Programs -------------------------------------------------------------------
 
 static const char *const train_keys[] = {"doc", "nodes", "loss", "metrics", "next"};
-static const char *const eval_keys[] = {"doc", "nodes", "loss", "metrics", "results"};
+static const char *const eval_keys[] = {"doc", "nodes", "loss", "metrics", "results", "sums"};
 
 static gr_status check_program(gr_conf *map, int i) {
   bool train = !strcmp(map->keys[i], "train");
@@ -113,7 +111,7 @@ static gr_status check_program(gr_conf *map, int i) {
                    "the programs are train and eval");
   GR_TRY(gr_model_expect(c, GR_CONF_MAP, "a program"));
   return gr_model_keys(c, train ? "the program train" : "the program eval",
-                       train ? train_keys : eval_keys, 5);
+                       train ? train_keys : eval_keys, train ? 5 : 6);
 }
 
 // Checks `programs:` and finds the one that is built; for initial values that is train.
@@ -139,8 +137,8 @@ static gr_conf *of_program(const gr_build_context *a, const char *key) {
 static gr_status run_all_nodes(gr_build_context *a, gr_conf *file) {
   gr_conf *common = gr_conf_member(file, "nodes"), *own = of_program(a, "nodes");
   if (!common && !own) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'nodes:'");
-  if (common) GR_TRY(run_nodes(a, common));
-  return own ? run_nodes(a, own) : GR_OK;
+  if (common) GR_TRY(gr_model_run_nodes(a, common));
+  return own ? gr_model_run_nodes(a, own) : GR_OK;
 }
 
 static gr_status set_buffers(gr_build_context *a, gr_conf *file) {
@@ -153,15 +151,20 @@ static gr_status set_buffers(gr_build_context *a, gr_conf *file) {
 
 // ---- Entry point ----------------------------------------------------------------
 
-static gr_status forward(gr_build_context *a) {
-  gr_conf *file = a->request->graph;
+// What every program sees: parameters and blocks.
+static gr_status open_file(gr_build_context *a, gr_conf *file) {
   GR_TRY(gr_model_expect(file, GR_CONF_MAP, "a graph"));
   GR_TRY(gr_model_keys(file, "a graph", sections, sizeof sections / sizeof *sections));
   a->frame = gr_model_frame(a, NULL, NULL, NULL);
   GR_TRY(find_program(a, file));
   GR_TRY(open_params(a, file));
   GR_TRY(gr_model_open_blocks(a, file));
-  GR_TRY(gr_model_checks(a, gr_conf_member(file, "checks")));
+  return gr_model_checks(a, gr_conf_member(file, "checks"));
+}
+
+static gr_status forward(gr_build_context *a) {
+  gr_conf *file = a->request->graph;
+  GR_TRY(open_file(a, file));
   GR_TRY(gr_model_inputs(a, file));
   GR_TRY(gr_model_open_buffers(a, file));
   GR_TRY(run_all_nodes(a, file));
@@ -175,7 +178,7 @@ static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask)
       .request = ask,
       .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
       .path = "",
-      .training = {.kind = GR_ARG_BOOL, .i = ask->purpose != GR_EVAL},
+      .training = {.kind = GR_ARG_BOOL, .i = ask->purpose == GR_TRAIN || ask->purpose == GR_INIT},
       .batch_norm_groups = {.kind = GR_ARG_INT, .i = ask->norm_groups ? ask->norm_groups : 1},
       .by_path = gr_map_make(arena),
       .streams = gr_map_make(arena)};
@@ -196,7 +199,19 @@ static gr_status initial(gr_build_context *a, gr_graph **out) {
   return b.err;
 }
 
+// The program of report:, over the results of evaluation.
+static gr_status report(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
+  gr_model_request eval_request = *ask;
+  eval_request.purpose = GR_EVAL;
+  gr_build_context eval = context_of(arena, &eval_request), a = context_of(arena, ask);
+  GR_TRY(forward(&eval));
+  GR_TRY(open_file(&a, ask->graph));
+  *out = a.root.g;
+  return gr_model_report(&a, ask->graph, eval.root.g);
+}
+
 gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
+  if (ask->purpose == GR_REPORT) return report(arena, ask, out);
   gr_build_context a = context_of(arena, ask);
   GR_TRY(forward(&a));
   *out = a.root.g;

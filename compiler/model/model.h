@@ -38,7 +38,8 @@ typedef struct gr_model_request {
   // is no data; inputs have the shapes of the file, with the sizes in dims (tests).
   const gr_batch_tensor *batch;
   int n_batch;
-  gr_purpose purpose;  // GR_EVAL: without dropout and the like; GR_INIT: initial values only
+  gr_purpose purpose;  // GR_EVAL: without dropout and the like; GR_INIT: initial values only;
+                       // GR_REPORT: what evaluation's sums give, for a file with `report:`
   uint64_t seed;
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is sharded, up to NULL
@@ -53,7 +54,10 @@ GR_MUST_USE gr_status gr_model_blocks(gr_arena *, gr_conf **out);
 // Builds the forward graph: inputs, weights, `loss` and `norm` summed over the batch with the
 // implicit input `weight` [n] (1 for a sample, 0 for padding), and as results
 //   "metric.NAME.sum", "metric.NAME.weight"  scalars, for each of `metrics` (and "loss"),
-//   "predict.NAME"                           for each of `predict` (GR_EVAL).
+//   "predict.NAME"                           for each of `predict` (GR_EVAL),
+//   "sum.NAME"                               f32, for each of `sums` (GR_EVAL).
 // For GR_INIT: a graph whose states are the weights and buffers, each with `next`, its initial
 // value.
+// For GR_REPORT: inputs are the sums and the metrics, all replicated, by name; results are
+//   "report.NAME", "result.NAME"             scalars and tensors in f32.
 GR_MUST_USE gr_status gr_model_build(gr_arena *, const gr_model_request *, gr_graph **out);

@@ -1,4 +1,4 @@
-// out.c - builds train:, metrics: and predict: as sums over the batch.
+// out.c - builds train:, metrics: and predict: as sums over the batch. See report.c for sums:.
 //
 // A score is (sum [n], weight [n]); a vector [n] has weight 1. Both are multiplied by the batch's
 // weights, which are 0 for padding, and summed: sum / weight is the mean over real samples on any
@@ -172,5 +172,7 @@ gr_status gr_model_outputs(gr_build_context *a, gr_conf *file) {
   GR_TRY(metrics(a, gr_conf_member(file, "metrics")));
   if (a->program) GR_TRY(metrics(a, gr_conf_member(a->program, "metrics")));
   GR_TRY(predict(a, gr_conf_member(file, "predict")));
-  return a->program ? predict(a, gr_conf_member(a->program, "results")) : GR_OK;
+  if (a->program) GR_TRY(predict(a, gr_conf_member(a->program, "results")));
+  GR_TRY(gr_model_sums(a, gr_conf_member(file, "sums")));
+  return a->program ? gr_model_sums(a, gr_conf_member(a->program, "sums")) : GR_OK;
 }

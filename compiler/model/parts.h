@@ -214,6 +214,11 @@ GR_MUST_USE gr_status gr_model_assign_buffers(gr_build_context *, gr_conf *next,
 // Links every buffer's last value as the next value of its state. Called once, at the end.
 void gr_model_link_buffers(gr_build_context *);
 
+// ---- build.c --------------------------------------------------------------
+// Builds the file's nodes, or a program's; continues after an invalid node, so that all errors are
+// reported at once.
+GR_MUST_USE gr_status gr_model_run_nodes(gr_build_context *, gr_conf *list);
+
 // ---- block.c --------------------------------------------------------------
 // Collects the file's blocks and the built-in ones.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
@@ -254,6 +259,12 @@ void gr_model_init(gr_build_context *, gr_builder *, const gr_model_param *);
 // ---- out.c ----------------------------------------------------------------
 // Builds train:, metrics: and predict:.
 GR_MUST_USE gr_status gr_model_outputs(gr_build_context *, gr_conf *file);
+// ---- report.c -------------------------------------------------------------
+// Makes the tensors that `sums:` names results of the evaluation program. NULL: there are none.
+GR_MUST_USE gr_status gr_model_sums(gr_build_context *, gr_conf *map);
+// Builds `report:` into an empty graph, over the results of the evaluation program.
+GR_MUST_USE gr_status gr_model_report(gr_build_context *, gr_conf *file, const gr_graph *eval);
+
 // Whether a mesh axis shards the batch.
 bool gr_model_splits_batch(const gr_build_context *, int axis);
 

@@ -50,7 +50,8 @@ const gr_binding *gr_model_find(const gr_build_context *a, const char *name) {
   uint32_t i;
   for (const gr_frame *f = a->frame; f; f = f->up)
     if (gr_map_find(&f->names, name, &i)) return &f->bound[i];
-  return strcmp(name, sample_weight_name) ? NULL : &a->sample_weight;
+  bool weight = a->sample_weight.n && !strcmp(name, sample_weight_name);
+  return weight ? &a->sample_weight : NULL;
 }
 
 void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {

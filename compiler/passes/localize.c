@@ -54,3 +54,9 @@ gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const
   s.body = local_body(rw, &s, split);
   return gr_emit(&rw->b, n->op, &s, n->n_in, args);
 }
+
+gr_val gr_cast_local(gr_builder *b, gr_val v, gr_dtype to) {
+  gr_val w = gr_cast(b, v, to);
+  if (!b->err) gr_at(b->g, w)->layout = gr_at(b->g, v)->layout;
+  return b->err ? GR_NONE : w;
+}

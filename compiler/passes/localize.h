@@ -6,3 +6,5 @@
 // layouts; in and out are the layouts chosen for it. Emits no collective.
 gr_val gr_emit_local(gr_rewrite *, const gr_node *n, const gr_val *args, const gr_layout *in,
                      const gr_layout *out);
+// A value in another dtype, with the same layout.
+gr_val gr_cast_local(gr_builder *, gr_val, gr_dtype to);

@@ -103,10 +103,11 @@ static void emit_node(level *l, const gr_node *n) {
 
 static void emit_nodes(level *l);
 
-// A value with the dtype that it had in the old graph.
+// A value with the dtype that it had in the old graph. A product is computed in it: sums of counts
+// are exact.
 static gr_val restored(level *l, gr_val v) {
   gr_dtype was = gr_at(l->g, v)->type.dtype;
-  return l->b->err || !casts(was) ? l->map[v.id] : gr_cast(l->b, l->map[v.id], was);
+  return l->b->err || !casts(was) ? l->map[v.id] : gr_cast_product(l->b, l->map[v.id], was);
 }
 
 // The rewritten body of a scan. Sequences and constants have the dtype of the operands; carries,

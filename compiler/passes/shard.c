@@ -157,12 +157,16 @@ static const gr_layout *save_layout(const shard *s, gr_layout l) {
   return k;
 }
 
+static bool is_sum(const gr_graph *g, uint32_t result) {
+  return g->result_names && g->result_names[result] && !strncmp(g->result_names[result], "sum.", 4);
+}
+
 // Required layouts: of gradients that of the update, of next values that of the state; scalar
-// results are replicated.
+// results and sums over the batch are replicated.
 static void find_required(shard *s) {
   const gr_graph *old = s->rw->old;
   for (uint32_t i = 0; i < old->n_results; i++)
-    if (!gr_at(old, old->results[i])->type.rank)
+    if (!gr_at(old, old->results[i])->type.rank || is_sum(old, i))
       s->required[old->results[i].id] = &gr_layout_replicated;
   s->required[old->loss.id] = s->required[old->loss_denominator.id] = &gr_layout_replicated;
   for (uint32_t i = 1; i < old->n_values; i++) {
@@ -274,13 +278,6 @@ static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 
-// A value in another dtype, with the same layout.
-static gr_val cast_alike(gr_builder *b, gr_val v, gr_dtype to) {
-  gr_val w = gr_cast(b, v, to);
-  if (!b->err) gr_at(b->g, w)->layout = gr_at(b->g, v)->layout;
-  return b->err ? GR_NONE : w;
-}
-
 // Whether the ranks' terms of a gradient are sent in options.reduce_dtype.
 static bool reduces_narrow(const shard *s, gr_val v) {
   bool partial = false;
@@ -300,8 +297,8 @@ static gr_val convert_result(shard *s, uint32_t id, gr_val v) {
   int64_t group = owner ? gr_units_group(s->units, owner, what, true) : 0;
   if (updated || !owner || !reduces_narrow(s, v))
     return gr_relayout_as(&s->rw->b, v, *required, group);
-  v = cast_alike(&s->rw->b, v, s->rw->opt->reduce_dtype);
-  return cast_alike(&s->rw->b, gr_relayout_as(&s->rw->b, v, *required, group), GR_F32);
+  v = gr_cast_local(&s->rw->b, v, s->rw->opt->reduce_dtype);
+  return gr_cast_local(&s->rw->b, gr_relayout_as(&s->rw->b, v, *required, group), GR_F32);
 }
 
 static gr_status emit(shard *s, uint32_t i) {
@@ -344,8 +341,9 @@ static void link_all(shard *s) {
   gr_val *map = rw->map;
   for (uint32_t i = 0; i < old->n_results && !rw->b.err; i++) {
     gr_val *v = &map[old->results[i].id];
+    gr_layout to = result_layout(s, gr_at(rw->b.g, *v)->layout);
     rw->b.scope = "result";
-    *v = gr_relayout(&rw->b, *v, result_layout(s, gr_at(rw->b.g, *v)->layout));
+    *v = gr_relayout(&rw->b, *v, is_sum(old, i) ? gr_layout_replicated : to);
   }
   gr_copy_links(rw);
   rw->b.scope = "next";

@@ -86,7 +86,8 @@ typedef struct gr_notes {
 
 typedef struct gr_program {
   const char *name;    // "init", "train.t300", "eval.t300"
-  const char *kind;    // "init", "train" (with micro-batches "micro" and "update"), "eval"
+  const char *kind;    // "init", "train" (with micro-batches "micro" and "update"), "eval",
+                       // "report"
   const char *bucket;  // "t300", or ""
   gr_plan_frame frame;
   gr_notes notes;

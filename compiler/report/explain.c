@@ -107,7 +107,7 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
   }
 }
 
-const char *const gr_plan_kinds[] = {"train", "micro", "update", "eval", NULL};
+const char *const gr_plan_kinds[] = {"train", "micro", "update", "eval", "report", NULL};
 
 const gr_program *gr_plan_largest(const gr_plan *p, const char *kind) {
   const gr_program *most = NULL;

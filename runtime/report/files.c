@@ -158,6 +158,35 @@ gr_status gr_events_put(gr_events *e, int64_t step, double wall, const char *pre
   return put_record(e);
 }
 
+gr_status gr_events_put_picture(gr_events *e, int64_t step, double wall, const char *prefix,
+                                const char *name, int side, const gr_text *png) {
+  gr_text *t = &e->record;
+  if (e->file.fd < 0) return GR_OK;
+  uint64_t s = (uint64_t)side;
+  size_t tag = strlen(prefix) + strlen(name);
+  size_t image = 2 * (1 + varint_bytes(s)) + 2 + 1 + varint_bytes(png->len) + png->len;
+  size_t value = 1 + varint_bytes(tag) + tag + 1 + varint_bytes(image) + image;
+  put_head(t, wall, step);
+  gr_text_putn(t, "\x2a", 1);  // summary = 5
+  put_varint(t, 1 + varint_bytes(value) + value);
+  gr_text_putn(t, "\x0a", 1);  // value = 1
+  put_varint(t, value);
+  gr_text_putn(t, "\x0a", 1);  // tag = 1
+  put_varint(t, tag);
+  gr_text_put(t, prefix);
+  gr_text_put(t, name);
+  gr_text_putn(t, "\x22", 1);  // image = 4
+  put_varint(t, image);
+  gr_text_putn(t, "\x08", 1);  // height = 1
+  put_varint(t, s);
+  gr_text_putn(t, "\x10", 1);  // width = 2
+  put_varint(t, s);
+  gr_text_putn(t, "\x18\x03\x22", 3);  // colorspace = 3: RGB; encoded_image_string = 4
+  put_varint(t, png->len);
+  gr_text_putn(t, png->at, png->len);
+  return put_record(e);
+}
+
 // Reads a varint and advances *p past it; false: there is none.
 static bool get_varint(const unsigned char **p, const unsigned char *end, uint64_t *out) {
   *out = 0;

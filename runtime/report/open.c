@@ -116,6 +116,13 @@ static void put_all(gr_report *r, const gr_named *v, int n) {
   for (int i = 0; i < n; i++) put(r, v[i].name, v[i].value);
 }
 
+static void put_table(gr_text *t, const gr_table *table) {
+  gr_text_put(t, ", ");
+  gr_text_json(t, table->name);
+  gr_text_put(t, ": ");
+  gr_table_json(t, table);
+}
+
 static gr_status end(gr_report *r, gr_lines *f) {
   gr_text_put(&r->line, "}\n");
   return gr_lines_put(f, r->line.at, r->line.len);
@@ -204,15 +211,43 @@ static gr_status put_event(gr_report *r, int64_t steps, double wall, const char 
   return n ? gr_events_put(&r->events, steps > 0 ? steps - 1 : 0, wall, prefix, v, n) : GR_OK;
 }
 
-gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_named *v, int n) {
+static gr_status write_file(const char *path, const gr_text *t) {
+  gr_lines f;
+  GR_TRY(gr_lines_open(path, "", 0, &f));
+  gr_status s = gr_lines_put(&f, t->at, t->len);
+  gr_lines_close(&f);
+  return s;
+}
+
+// Draws a table as NAME.svg and as a picture of the event.
+static gr_status draw(gr_report *r, gr_arena *a, int64_t steps, double wall, const gr_table *table,
+                      const gr_tables *all) {
+  gr_text svg = gr_text_make(a), png = gr_text_make(a);
+  int side;
+  if (!gr_table_is_drawn(table)) return GR_OK;
+  gr_table_svg(&svg, table, all);
+  GR_TRY(write_file(gr_arena_printf(a, "%s/%s.svg", r->spec.dir, table->name), &svg));
+  gr_table_png(&png, table, &side);
+  return gr_events_put_picture(&r->events, steps > 0 ? steps - 1 : 0, wall, GR_EVENTS_EVAL,
+                               table->name, side, &png);
+}
+
+gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_named *v, int n,
+                         const gr_tables *tables) {
   if (r->spec.rank) return GR_OK;
   double wall = gr_wall_seconds();
   begin(r, "steps", steps);
   put_int(r, "epoch", epoch);
   put_all(r, v, n);
+  for (int i = 0; i < tables->n; i++) put_table(&r->line, &tables->at[i]);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->evals));
-  return put_event(r, steps, wall, GR_EVENTS_EVAL, v, n);
+  GR_TRY(put_event(r, steps, wall, GR_EVENTS_EVAL, v, n));
+  gr_arena *a = gr_arena_create();
+  gr_status s = GR_OK;
+  for (int i = 0; i < tables->n && !s; i++) s = draw(r, a, steps, wall, &tables->at[i], tables);
+  gr_arena_destroy(a);
+  return s;
 }
 
 gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {

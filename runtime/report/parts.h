@@ -36,6 +36,10 @@ enum { GR_EPOCH_EVENTS = 64 };  // maximum number of scalars of an epoch
 // when the file is not open.
 GR_MUST_USE gr_status gr_events_put(gr_events *, int64_t step, double wall, const char *prefix,
                                     const gr_named *values, int n);
+// The same for a PNG file of side x side pixels, a picture with that tag.
+GR_MUST_USE gr_status gr_events_put_picture(gr_events *, int64_t step, double wall,
+                                            const char *prefix, const char *name, int side,
+                                            const gr_text *png);
 void gr_events_close(gr_events *);
 
 uint32_t gr_crc32c(const void *, size_t bytes);  // RFC 3720, appendix B.4

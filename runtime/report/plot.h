@@ -27,6 +27,9 @@ typedef struct gr_plot_terminal {
 // Appends one panel as lines of text.
 void gr_plot_text(gr_text *, const gr_panel *, const gr_plot_terminal *);
 
+// Appends text with what XML reserves escaped; control characters are left out.
+void gr_plot_escape(gr_text *, const char *);
+
 // ---- An axis: the range of values that it shows, and where its ticks are.
 enum { GR_TICKS = 16 };
 typedef struct gr_axis {

@@ -12,8 +12,7 @@ static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7"
 enum { COLOURS = sizeof colours / sizeof *colours };
 static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 3\""};
 
-// Text of users, with what XML reserves escaped; control characters are left out.
-static void put_escaped(gr_text *t, const char *s) {
+void gr_plot_escape(gr_text *t, const char *s) {
   for (; *s; s++) {
     unsigned char c = (unsigned char)*s;
     if (c == '&' || c == '<' || c == '>' || c == '"')
@@ -25,7 +24,7 @@ static void put_escaped(gr_text *t, const char *s) {
 
 static void put_text(gr_text *t, double x, double y, const char *how, const char *text) {
   gr_text_printf(t, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, how);
-  put_escaped(t, text);
+  gr_plot_escape(t, text);
   gr_text_put(t, "</text>\n");
 }
 

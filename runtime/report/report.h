@@ -3,7 +3,8 @@
 //   metrics.jsonl          one object per step
 //   evals.jsonl            one object per evaluation
 //   epochs.jsonl           one object per epoch
-//   events.out.tfevents.*  the same scalars for TensorBoard
+//   events.out.tfevents.*  the same scalars for TensorBoard, and pictures of matrices
+//   NAME.svg               a matrix of the last evaluation
 //   training_results.json  summary of the whole run, written at its end
 //   run.log                all log lines (base/log.h), and the error that ended the run
 //
@@ -24,6 +25,7 @@
 #pragma once
 #include "base/arena.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/report/table.h"
 
 typedef struct gr_report_spec {
   const char *dir;
@@ -67,10 +69,10 @@ double gr_report_rate(const gr_report *);
 
 // Shows the progress of an evaluation on a terminal. The line is erased at its end.
 void gr_report_evaluating(gr_report *, const char *what, int64_t batch, int64_t batches);
-// Writes the row of an evaluation after `steps` steps. A run that resumes at that step keeps the
-// row, unless its spec has eval_open.
+// Writes the row of an evaluation after `steps` steps, with its tables, which are also drawn. A run
+// that resumes at that step keeps the row, unless its spec has eval_open.
 GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t steps, int64_t epoch,
-                                     const gr_named *values, int n);
+                                     const gr_named *values, int n, const gr_tables *);
 
 typedef struct gr_report_epoch_row {
   int64_t epoch, steps;  // steps: completed at its end
@@ -96,6 +98,7 @@ typedef struct gr_results {
   const char *best_checkpoint;  // or NULL
   const gr_named *metrics;      // at the end of the run
   int n_metrics;
+  gr_tables tables[2];   // likewise, of the splits
   double total_seconds;  // since the start or the last resume
   double started;        // seconds since 1970
   const char *config;    // the composed configuration as JSON, or NULL

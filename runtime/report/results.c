@@ -44,6 +44,21 @@ static void put_metrics(gr_text *t, const gr_results *r) {
   gr_text_put(t, "}");
 }
 
+static void put_tables(gr_text *t, const gr_results *r) {
+  if (!r->tables[0].n && !r->tables[1].n) return;
+  bool any = false;
+  key(t, "tables");
+  gr_text_put(t, "{");
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; i < r->tables[k].n; i++, any = true) {
+      gr_text_put(t, any ? ",\n  " : "");
+      gr_text_json(t, r->tables[k].at[i].name);
+      gr_text_put(t, ": ");
+      gr_table_json(t, &r->tables[k].at[i]);
+    }
+  gr_text_put(t, "}");
+}
+
 static void put_best(gr_text *t, const gr_results *r) {
   put_text(t, "best_metric", r->best_metric);
   if (!r->best_metric) return;
@@ -97,6 +112,7 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   put_float(&t, "final_loss", r->final_loss);
   put_best(&t, r);
   put_metrics(&t, r);
+  put_tables(&t, r);
   put_float(&t, "total_seconds", r->total_seconds);
   put_float(&t, "total_minutes", r->total_seconds / 60);
   put_float(&t, "started", r->started);

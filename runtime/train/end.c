@@ -67,7 +67,9 @@ static gr_status final_eval(gr_run *r) {
   gr_samples *samples = gr_samples_choose(r, GR_SPLIT_VALIDATION, s->show_samples);
   bool done = r->eval_step == r->step;
   if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
-  if (!done || s->show_samples) GR_TRY(gr_run_validate(r, samples));
+  if (s->final_train_eval) r->tables_at_end = gr_tables_copy(r->arena, gr_run_tables(r), "train.");
+  bool lost = r->sums && !r->tables.n;  // a run that resumes at its end has the metrics alone
+  if (!done || lost || s->show_samples) GR_TRY(gr_run_validate(r, samples));
   if (!done) gr_run_log_validation(r);
   GR_TRY(gr_samples_print(samples, r));
   r->evaluated = true;

@@ -23,6 +23,7 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
     GR_TRY(gr_exec_run(r->exec, p));
     GR_TRY(gr_run_read_results(r, p, &now));
     gr_metrics_add(out, &now.metrics);
+    GR_TRY(gr_run_add_sums(r, b->bucket));
     if (taker) GR_TRY(taker->take(taker->self, b));
   }
 }
@@ -62,10 +63,19 @@ static gr_status take_samples(void *self, const gr_batch *b) {
   return gr_samples_take(s->samples, s->r, b);
 }
 
-gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
+gr_status gr_run_eval_part(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
   sampled s = {r, samples};
   const gr_batch_taker taker = {take_samples, &s};
   return gr_run_eval_each(r, split, samples ? &taker : NULL, out);
+}
+
+gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
+  gr_metrics all;
+  gr_run_clear_sums(r);
+  GR_TRY(gr_run_eval_part(r, split, samples, &all));
+  GR_TRY(gr_run_report_sums(r, &all));
+  *out = all;
+  return GR_OK;
 }
 
 // ---- An evaluation of the run -----------------------------------------------------------------
@@ -76,11 +86,13 @@ gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
   if (r->eval_begun != r->step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
     r->eval_begun = r->step;
   GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, samples, &r->validation));
+  r->tables = gr_tables_copy(r->arena, gr_run_tables(r), "validation.");
   bool again = r->eval_step == r->step;
   if (again || !gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION)) return GR_OK;
   int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
   r->eval_step = r->step;
-  gr_run_set_failure(r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n));
+  gr_run_set_failure(
+      r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n, &r->tables));
   gr_run_update_best(r);
   gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
   return GR_OK;
@@ -98,7 +110,12 @@ void gr_run_log_validation(const gr_run *r) {
   for (int i = 0; i < r->validation.n; i++)
     gr_text_printf(&t, "  %s %.4f", r->validation.at[i].name,
                    r->validation.at[i].sum / r->validation.at[i].weight);
-  if (best) gr_text_printf(&t, "  best %s", r->spec->set.metric);
-  if (saved) gr_text_put(&t, best ? ", saved" : "  saved");
+  if (best && saved)
+    gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)r->step,
+                   r->spec->set.metric, r->best);
+  else if (best)
+    gr_text_printf(&t, "  best %s", r->spec->set.metric);
+  else if (saved)
+    gr_text_put(&t, "  saved");
   gr_log(GR_INFO, "%s", t.at);
 }

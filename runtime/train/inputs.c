@@ -16,8 +16,10 @@ static gr_status bind_field(const gr_value *v, const gr_batch *shapes, int *out)
                  "the data gives no tensor of that name");
 }
 
-static gr_status bind_one(const gr_value *v, const gr_batch *shapes, gr_program_input *out) {
-  *out = (gr_program_input){.name = v->name, .type = v->type};
+static gr_status bind_one(const gr_program *p, const gr_value *v, const gr_batch *shapes,
+                          gr_program_input *out) {
+  *out = (gr_program_input){.name = v->name, .type = v->type, .field = GR_INPUT_SUM};
+  if (!strcmp(p->kind, "report")) return GR_OK;
   if (!strcmp(v->name, "lr"))
     out->field = GR_INPUT_LR;
   else if (!strcmp(v->name, "micro"))
@@ -35,7 +37,7 @@ gr_status gr_program_inputs_bind(gr_arena *arena, const gr_program *p, const gr_
   out->at = GR_NEW(arena, gr_program_input, out->n + 1);
   for (uint32_t i = 1, k = 0; i < g->n_values; i++)
     if (g->values[i].role == GR_INPUT)
-      GR_TRY(gr_note(bind_one(&g->values[i], shapes, &out->at[k++]), GR_NOWHERE,
+      GR_TRY(gr_note(bind_one(p, &g->values[i], shapes, &out->at[k++]), GR_NOWHERE,
                      "in the program %s", p->name));
   return GR_OK;
 }

@@ -6,7 +6,8 @@
 #include "compiler/plan/plan.h"
 #include "runtime/data/dataset.h"
 
-enum { GR_INPUT_LR = -1, GR_INPUT_MICRO = -2 };  // learning rate; index of the micro-batch
+// The learning rate; the index of the micro-batch; a sum or metric of an evaluation (sums.c).
+enum { GR_INPUT_LR = -1, GR_INPUT_MICRO = -2, GR_INPUT_SUM = -3 };
 
 typedef struct gr_program_input {
   const char *name;

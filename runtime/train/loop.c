@@ -113,7 +113,8 @@ static gr_status open_programs(gr_run *r) {
                        .profile = j->profile};
   GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
   GR_TRY(gr_run_open_transfers(r));
-  return find_programs(r);
+  GR_TRY(find_programs(r));
+  return gr_run_open_sums(r);
 }
 
 static gr_status open_run(gr_run *r) {

@@ -65,6 +65,8 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
                     .best_checkpoint = isnan(r->best) ? NULL : best_checkpoint(r),
                     .metrics = named,
                     .n_metrics = n,
+                    .tables = {r->evaluated ? r->tables_at_end : (gr_tables){0},
+                               r->evaluated ? r->tables : (gr_tables){0}},
                     .total_seconds = gr_seconds() - r->began,
                     .started = r->started,
                     .config = config.at};

@@ -18,7 +18,7 @@
 #include "runtime/report/report.h"
 #include "runtime/train/spec.h"
 
-enum { GR_MAX_METRICS = 16, GR_MAX_NORMS = 65 };
+enum { GR_MAX_METRICS = 64, GR_MAX_NORMS = 65 };
 
 // What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
 typedef struct gr_step_controls {
@@ -53,6 +53,7 @@ typedef struct gr_step_results {
 
 typedef struct gr_samples gr_samples;
 typedef struct gr_program_io gr_program_io;
+typedef struct gr_sums gr_sums;
 
 typedef struct gr_run {
   const gr_run_spec *spec;
@@ -104,9 +105,11 @@ typedef struct gr_run {
   const char *names[GR_MAX_METRICS];  // of metrics
   int n_names;
   gr_metrics epoch_train, validation, train_at_end;
-  int64_t eval_step;  // completed steps at the last evaluation; -1: there was none
-  bool evaluated;     // train_at_end and validation are those of the final state
-  double best;        // value of the metric; best_step and best_epoch say where
+  gr_sums *sums;                    // of evaluations; NULL: the model has no `report:`
+  gr_tables tables, tables_at_end;  // of the last validation, and of the training set at the end
+  int64_t eval_step;                // completed steps at the last evaluation; -1: there was none
+  bool evaluated;                   // train_at_end and validation are those of the final state
+  double best;                      // value of the metric; best_step and best_epoch say where
   int64_t best_step, best_epoch;
   double *bests;  // the best keep_best values of the metric, best first
   int n_bests, max_bests;
@@ -261,10 +264,12 @@ GR_MUST_USE gr_status gr_run_end(gr_run *);  // the final evaluation, checkpoint
 // Returns the status, joined with errors of this function.
 GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // ---- eval.c
-// Runs the eval program over a split. `samples` collects the predictions of the chosen samples, or
-// is NULL. If the run is stopped meanwhile, fails with the state saved and *out unchanged.
-// Collective.
+// Runs the eval program over a split, and the report program. `samples` collects the predictions of
+// the chosen samples, or is NULL. If the run is stopped meanwhile, fails with the state saved and
+// *out unchanged. Collective.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
+// A part of an evaluation, between gr_run_clear_sums and gr_run_report_sums.
+GR_MUST_USE gr_status gr_run_eval_part(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
 // The same with a function that is called for each batch, when its results can be read.
 typedef struct gr_batch_taker {
   gr_status (*take)(void *self, const gr_batch *);
@@ -275,6 +280,15 @@ GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker 
 // the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
 void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
+// ---- sums.c
+GR_MUST_USE gr_status gr_run_open_sums(gr_run *);             // after the programs
+void gr_run_clear_sums(gr_run *);                             // before an evaluation
+GR_MUST_USE gr_status gr_run_add_sums(gr_run *, int bucket);  // after each batch
+// After the last one: runs the report program, adds its metrics, and sets its tables.
+GR_MUST_USE gr_status gr_run_report_sums(gr_run *, gr_metrics *);
+// The tables of the last evaluation, valid until the next one; and a copy, under other names.
+gr_tables gr_run_tables(const gr_run *);
+gr_tables gr_tables_copy(gr_arena *, gr_tables, const char *prefix);
 // ---- weights.c
 // Finds the checkpoint of a run's folder: "best", "last" or a step. Not collective. dir: where its
 // checkpoints are. The path is in the arena; GR_ERR_CHECKPOINT if there is none.

@@ -128,9 +128,16 @@ enum { ALL = 2 };
 
 static void report_text(gr_run *r, int split, const gr_metrics *m) {
   gr_text t = gr_text_make(r->arena);
+  gr_tables tables = gr_run_tables(r);
   for (int i = 0; i < m->n; i++)
     gr_text_printf(&t, " %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
   gr_log_result("%s:%s", splits[split].printed, t.at);
+  for (int i = 0; i < tables.n; i++) {
+    t.len = 0;
+    gr_table_text(&t, &tables.at[i], &tables);
+    for (char *line = strtok(t.at, "\n"); line; line = strtok(NULL, "\n"))
+      gr_log_result("%s", line);
+  }
 }
 
 static void report_json(gr_run *r, const char *checkpoint, int split, int64_t samples,
@@ -146,7 +153,15 @@ static void report_json(gr_run *r, const char *checkpoint, int split, int64_t sa
     gr_text_put(&t, ": ");
     gr_text_json_float(&t, m->at[i].sum / m->at[i].weight);
   }
-  gr_text_put(&t, "}}");
+  gr_text_put(&t, "}");
+  gr_tables tables = gr_run_tables(r);
+  for (int i = 0; i < tables.n; i++) {
+    gr_text_put(&t, i ? ", " : ", \"tables\": {");
+    gr_text_json(&t, tables.at[i].name);
+    gr_text_put(&t, ": ");
+    gr_table_json(&t, &tables.at[i]);
+  }
+  gr_text_put(&t, tables.n ? "}}" : "}");
   gr_log_result("%s", t.at);
 }
 
@@ -156,13 +171,14 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
   gr_samples *samples = NULL;
   gr_metrics all = {0};
   int64_t n = 0;
+  gr_run_clear_sums(r);
   for (int split = 0; split < 2; split++) {
     gr_metrics now = {0};
     uint32_t of = gr_dataset_count(r->spec->data, (gr_split)split);
     if (!wanted[split] || !of) continue;
     bool shown = split == GR_SPLIT_VALIDATION && !w->json;
     if (shown) samples = gr_samples_choose(r, (gr_split)split, r->spec->set.show_samples);
-    GR_TRY(gr_run_eval(r, (gr_split)split, shown ? samples : NULL, &now));
+    GR_TRY(gr_run_eval_part(r, (gr_split)split, shown ? samples : NULL, &now));
     gr_metrics_add(&all, &now);
     n += of;
   }
@@ -171,6 +187,7 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no samples: %s", splits[what].printed),
         "--split=train, validation or all says which samples are evaluated");
+  GR_TRY(gr_run_report_sums(r, &all));
   if (samples) GR_TRY(gr_samples_print(samples, r));
   if (!r->rank && w->json) report_json(r, checkpoint, what, n, &all);
   if (!r->rank && !w->json) report_text(r, what, &all);

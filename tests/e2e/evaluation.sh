@@ -112,7 +112,7 @@ closing() { # NAME OUT STEPS EPOCH [key=value ...]
   check "... and the best" grep -q "\"best_epoch\": $epoch," "$out/training_results.json"
   check "... and its checkpoint" grep -q "\"best_checkpoint\": \"checkpoints/step-0*$steps\"" \
     "$out/training_results.json"
-  check "... a line on the console" grep -q "^epoch $epoch  step $steps  validation  .*best cer, saved$" "$log"
+  check "... a line on the console" grep -q "^epoch $epoch  step $steps  validation  .*  saved best model: step-[0-9]* (cer: [0-9.]*)$" "$log"
 }
 closing "an evaluation in the middle of an epoch" middle 6 1 training.max_steps=6
 closing "one without samples shown" unshown 6 1 training.max_steps=6 logging.show_samples=0

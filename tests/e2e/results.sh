@@ -74,13 +74,13 @@ check "unset is the loss, the least" test "$(reported unset)" = "$(best_of unset
 check "... and named" test "$(result unset best_metric)" = '"loss"'
 check "without validation there is no best" test "$(result nothing best_metric)" = null
 check "... and no evaluation" test "$(rows_of nothing/evals.jsonl)" = 0
-check "the console marks as best what beats all before" test "$(grep -c '  best loss' least/run.log)" = \
+check "the console marks as best what beats all before" test "$(grep -Ec '  best loss|  saved best model' least/run.log)" = \
   "$(awk '{ v = substr($0, index($0, "validation.loss\": ") + 18) + 0
             if (NR == 1 || v < best) { best = v; n++ } } END { print n }' least/evals.jsonl)"
 
 has "the last evaluation says that it is saved" done/run.log '^epoch 2  step 10  validation .*  saved$'
 ran "to an epoch's end" whole training.max_steps=8
-has "... says so, too" whole/run.log '^epoch 1  step 8  validation .*, saved$'
+has "... says so, too" whole/run.log '^epoch 1  step 8  validation .*  saved best model: step-00000008 '
 
 # ---- Samples
 samples() { # LOG: what is shown of them

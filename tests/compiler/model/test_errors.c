@@ -74,7 +74,11 @@ static gr_status build(gr_arena *a, const piece *c) {
   if (c->params) GR_TRY(gr_conf_parse(a, "run.yaml", c->params, &params));
   gr_model_request r = {.graph = file, .params = params, .dims = dims, .n_dims = 4};
   if (c->data) GR_TRY(read_batch(a, c->data, &r));
-  return gr_model_build(a, &r, &g);
+  GR_TRY(gr_model_build(a, &r, &g));
+  r.purpose = GR_EVAL;
+  if (gr_conf_member(file, "sums")) GR_TRY(gr_model_build(a, &r, &g));
+  r.purpose = GR_REPORT;
+  return gr_conf_member(file, "report") ? gr_model_build(a, &r, &g) : GR_OK;
 }
 
 static const char *message(gr_arena *a, const piece *c) {

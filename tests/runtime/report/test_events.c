@@ -58,7 +58,7 @@ static void closing(void) {
     gr_report *r = start(dir, 0, 0, false);
     steps(r, 0, 2);
     MUST(gr_report_epoch(r, &(gr_report_epoch_row){.steps = 2, .metrics = &cer, .n_metrics = 1}));
-    MUST(gr_report_eval(r, 2, 0, &cer, 1));
+    MUST(gr_report_eval(r, 2, 0, &cer, 1, &(gr_tables){0}));
     gr_report_close(r);
     gr_report_spec spec = {.dir = dir,
                            .ranks = 1,

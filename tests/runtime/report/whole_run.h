@@ -29,7 +29,7 @@ static inline gr_report *start(const char *dir, int64_t step, int64_t epoch, boo
 // An evaluation and an epoch's row after a number of steps.
 static inline void end_epoch(gr_report *r, int64_t done) {
   gr_named cer = {"cer", 0.75}, both[] = {{"cer", 0.5}, {"val", 0.75}};
-  MUST(gr_report_eval(r, done, done / 3 - 1, &cer, 1));
+  MUST(gr_report_eval(r, done, done / 3 - 1, &cer, 1, &(gr_tables){0}));
   MUST(gr_report_epoch(r, &(gr_report_epoch_row){.epoch = done / 3 - 1,
                                                  .steps = done,
                                                  .lr = 2e-3,

@@ -1,0 +1,99 @@
+// png.c - a square matrix as a PNG file (RFC 2083) of 256 shades: white to blue. The pixels are
+// stored without compression, which needs no library and makes at most 256 kB. See table.h.
+#include <math.h>
+#include "runtime/report/table.h"
+
+enum { SIDE = 128, MOST_STORED = 65535 };  // pixels, about; bytes of a stored block of deflate
+
+static uint32_t crc32_of(const char *p, size_t n) {
+  uint32_t crc = ~UINT32_C(0);
+  for (; n--; p++) {
+    crc ^= (unsigned char)*p;
+    for (int i = 0; i < 8; i++) crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xedb88320) : 0);
+  }
+  return ~crc;
+}
+
+static void put_big(gr_text *t, uint32_t v) {
+  for (int i = 24; i >= 0; i -= 8) gr_text_putn(t, &(char){(char)(v >> i)}, 1);
+}
+
+static void put_chunk(gr_text *t, const char *type, const gr_text *data) {
+  put_big(t, (uint32_t)data->len);
+  size_t from = t->len;
+  gr_text_putn(t, type, 4);
+  if (data->len) gr_text_putn(t, data->at, data->len);
+  put_big(t, crc32_of(t->at + from, t->len - from));
+}
+
+static void put_header(gr_text *t, gr_text *work, int side) {
+  work->len = 0;
+  put_big(work, (uint32_t)side);
+  put_big(work, (uint32_t)side);
+  gr_text_putn(work, "\x08\x03\0\0\0", 5);  // 8 bits a pixel, an index into the palette
+  put_chunk(t, "IHDR", work);
+}
+
+static void put_palette(gr_text *t, gr_text *work) {
+  work->len = 0;
+  for (int i = 0; i < 256; i++) {
+    char rgb[3] = {(char)(255 - 247 * i / 255), (char)(255 - 174 * i / 255),
+                   (char)(255 - 99 * i / 255)};
+    gr_text_putn(work, rgb, 3);
+  }
+  put_chunk(t, "PLTE", work);
+}
+
+static int shade(const gr_table *a, int64_t i, int64_t k) {
+  double whole = 0;
+  for (int64_t c = 0; c < a->dim[1]; c++) whole += fabs((double)a->at[i * a->dim[1] + c]);
+  double part = whole > 0 ? fabs((double)a->at[i * a->dim[1] + k]) / whole : 0;
+  return isfinite(part) ? (int)(255 * part + 0.5) : 0;
+}
+
+// The rows of pixels, each after the number of its filter, 0: none.
+static void put_pixels(gr_text *out, const gr_table *a, int cell) {
+  gr_text row = gr_text_make(out->arena);
+  for (int64_t i = 0; i < a->dim[0]; i++) {
+    row.len = 0;
+    gr_text_putn(&row, "", 1);
+    for (int64_t k = 0; k < a->dim[1]; k++) {
+      char v = (char)shade(a, i, k);
+      for (int c = 0; c < cell; c++) gr_text_putn(&row, &v, 1);
+    }
+    for (int c = 0; c < cell; c++) gr_text_putn(out, row.at, row.len);
+  }
+}
+
+// The zlib stream of stored blocks (RFC 1950, 1951).
+static void store(gr_text *out, const gr_text *raw) {
+  uint32_t a = 1, b = 0;
+  gr_text_putn(out, "\x78\x01", 2);
+  for (size_t at = 0; at < raw->len;) {
+    size_t n = raw->len - at < MOST_STORED ? raw->len - at : MOST_STORED;
+    char head[5] = {at + n == raw->len, (char)n, (char)(n >> 8), (char)~n, (char)(~n >> 8)};
+    gr_text_putn(out, head, 5);
+    gr_text_putn(out, raw->at + at, n);
+    at += n;
+  }
+  for (size_t i = 0; i < raw->len; i++) {
+    a = (a + (unsigned char)raw->at[i]) % 65521;
+    b = (b + a) % 65521;
+  }
+  put_big(out, b << 16 | a);
+}
+
+void gr_table_png(gr_text *t, const gr_table *a, int *side) {
+  int n = (int)a->dim[0], cell = n < SIDE ? SIDE / n : 1;
+  gr_text raw = gr_text_make(t->arena), work = gr_text_make(t->arena);
+  *side = n * cell;
+  gr_text_putn(t, "\x89PNG\r\n\x1a\n", 8);
+  put_header(t, &work, *side);
+  put_palette(t, &work);
+  put_pixels(&raw, a, cell);
+  work.len = 0;
+  store(&work, &raw);
+  put_chunk(t, "IDAT", &work);
+  work.len = 0;
+  put_chunk(t, "IEND", &work);
+}
