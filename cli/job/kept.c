@@ -11,15 +11,15 @@ static const char *text_at(gr_conf *hydra, const char *path) {
 }
 
 // A run searches its input files from its working directory, then from the folder of its
-// configuration and that folder's parent. Runs of other versions have not written them down.
+// configuration and the folders above that. Runs of other versions have not written them down.
 static void find_dirs(gr_arena *a, const char *hydra_yaml, gr_kept_run *out) {
   gr_conf *hydra = NULL;
   gr_status s = gr_is_file(hydra_yaml) ? gr_conf_read(a, hydra_yaml, &hydra) : GR_OK;
   const char *cwd = s ? NULL : text_at(hydra, "hydra.runtime.cwd");
   const char *main = s ? NULL : text_at(hydra, "hydra.runtime.config_sources[1].path");
   if (cwd) out->dirs[out->n_dirs++] = cwd;
-  if (main) out->dirs[out->n_dirs++] = main;
-  if (main) out->dirs[out->n_dirs++] = gr_arena_printf(a, "%s/..", main);
+  for (int i = 0; main && i <= GR_FOLDERS_ABOVE; i++, main = gr_arena_printf(a, "%s/..", main))
+    out->dirs[out->n_dirs++] = main;
   gr_status_drop(s);
 }
 

@@ -4,11 +4,14 @@
 #include "compose/tree/conf.h"
 #include "runtime/checkpoint/checkpoint.h"
 
+// Folders above that of a configuration in which its input files are searched, too.
+enum { GR_FOLDERS_ABOVE = 2 };
+
 typedef struct gr_kept_run {
-  const char *dir;      // the run's folder
-  const char *config;   // its .hydra/config.yaml
-  const char *model;    // its copy of the model's file, or NULL
-  const char *dirs[3];  // where the run searched its input files, in order
+  const char *dir;                         // the run's folder
+  const char *config;                      // its .hydra/config.yaml
+  const char *model;                       // its copy of the model's file, or NULL
+  const char *dirs[2 + GR_FOLDERS_ABOVE];  // where the run searched its input files, in order
   int n_dirs;
 } gr_kept_run;
 

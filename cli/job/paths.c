@@ -4,8 +4,8 @@
 #include "compose/schema/schema.h"
 
 static const char searched[] =
-    "searched: the current folder, the folder of the configuration that names it, that folder's "
-    "parent, and what is installed with graphrun";
+    "searched: the current folder, the folder of the configuration that names it and the two above "
+    "it, and what is installed with graphrun";
 
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
 
@@ -35,6 +35,12 @@ static const char *folder_of(gr_arena *a, const char *path) {
   return slash == path ? "/" : gr_arena_strndup(a, path, (size_t)(slash - path));
 }
 
+static const char *folder_above(gr_arena *a, const char *dir) {
+  size_t n = strlen(dir);
+  bool has_above = strchr(dir, '/') && (n < 3 || strcmp(dir + n - 3, "/.."));
+  return has_above ? folder_of(a, dir) : gr_arena_printf(a, "%s/..", dir);
+}
+
 typedef struct search {
   gr_arena *arena;
   const gr_kept_run *kept;  // or NULL
@@ -55,11 +61,11 @@ static const char *look(const search *s, const gr_conf *c) {
   const char *installed = is == gr_is_dir ? NULL : gr_args_installed(a, c->text);
   if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return installed;
   const char *dir = folder_of(a, c->loc.file);
-  const char *beside = gr_arena_printf(a, "%s/%s", dir, c->text);
-  if (is(beside)) return beside;
-  const char *above = strchr(dir, '/') ? gr_arena_printf(a, "%s/%s", folder_of(a, dir), c->text)
-                                       : gr_arena_printf(a, "%s/../%s", dir, c->text);
-  return is(above) ? above : installed;
+  for (int i = 0; i <= GR_FOLDERS_ABOVE; i++, dir = folder_above(a, dir)) {
+    const char *there = gr_arena_printf(a, "%s/%s", dir, c->text);
+    if (is(there)) return there;
+  }
+  return installed;
 }
 
 static gr_status find(gr_arena *a, const gr_kept_run *kept, const struct named *n, gr_conf *c) {

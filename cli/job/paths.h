@@ -1,9 +1,9 @@
 // paths.h - resolves the paths of input files in a configuration.
 //
 // A relative path is searched in the current folder, then in the folder of the configuration file
-// that names it, then in that folder's parent: configs/a.yaml may name graphs/b.yaml and can be
-// used from any folder. Output paths (output.dir, checkpoint.dir) are relative to the current
-// folder.
+// that names it, then in the folders above that: configs/a.yaml and configs/b/c.yaml may name
+// graphs/d.yaml and can be used from any folder. Output paths (output.dir, checkpoint.dir) are
+// relative to the current folder.
 #pragma once
 #include "cli/job/kept.h"
 

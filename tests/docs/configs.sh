@@ -34,6 +34,15 @@ else
   echo "FAIL: configs/video.yaml: $said" >&2
   failed=$((failed + 1))
 fi
+tools/har-data --windows 12 "$tables/har" >/dev/null || exit 1
+for config in vit dp pretrain small; do
+  if said=$("$1" plan configs/har/$config.yaml data.table.path="$tables/har/windows.csv" model.init_from=null 2>&1); then
+    passed=$((passed + 1))
+  else
+    echo "FAIL: configs/har/$config.yaml: $said" >&2
+    failed=$((failed + 1))
+  fi
+done
 if said=$("$1" plan configs/gpt.yaml data.corpus.path=docs/decisions.md 2>&1); then
   passed=$((passed + 1))
 else

@@ -27,4 +27,84 @@ expect "a patch that does not divide the image" 65 "patch must divide the height
 dropouts() { "$graphrun" plan vit.yaml model.params.layers=2 --dump=lint "$@" | grep -c '= dropout .*encoder'; }
 check "a frozen encoder drops as it trains" test "$(dropouts)" = 6
 check "... unless its dropout is 0" test "$(dropouts model.params.encoder_dropout=0.0)" = 0
+
+# ---- Windows, plots, a pretrained encoder: the path of the README, smaller
+"$source/tools/har-data" --windows 30 data/har >"$log" 2>&1 || fail "windows are made" "tools/har-data"
+small="model.params.dim=16 model.params.layers=1 model.params.heads=2 model.params.mlp=32 model.params.head=16
+  training.batch_is=global training.batch_size=20 training.max_epochs=2 training.eval_every=1 distributed.backend=loopback
+  logging.show_samples=1 checkpoint.every_steps=4 checkpoint.keep_last=0"
+# har CONFIG OUT [key=value ...] in $code and $log.
+har() {
+  har_config=$1 har_out=$2
+  shift 2
+  # shellcheck disable=SC2086
+  limited "$graphrun" "$source/configs/har/$har_config.yaml" "output.dir=$scratch/$har_out" $small "$@"
+}
+ran_har() {
+  ran_name=$1
+  shift
+  har "$@"
+  if [ "$code" = 0 ]; then ok "$ran_name"; else fail "$ran_name" "exit code $code"; fi
+}
+
+expect "nine samples of each window" 0 "^train +216 samples" "^validation +54 samples" "^ +0 Downstairs +36 +9 " -- \
+  "$graphrun" data inspect "$source/configs/har/pretrain.yaml"
+check "the same command makes the same windows" sh -c \
+  "'$source/tools/har-data' --windows 30 again >/dev/null && cmp again/windows.csv data/har/windows.csv"
+
+for ranks in 1 2 3; do
+  ran_har "pretrains on $ranks" pretrain pretrain$ranks distributed.ranks=$ranks
+  for step in 0 9 21; do
+    check "... step $step as on one" near "$(loss pretrain1 $step)" "$(loss pretrain$ranks $step)" 2e-3
+  done
+done
+ran_har "strategy dp" pretrain dp distributed.ranks=2 distributed.strategy=dp
+check "... is ddp to the byte" same_files pretrain2/checkpoints dp/checkpoints
+
+ran_har "trains a new head for the frozen encoder" small head "model.init_from=[{from:pretrain1,rename:[{head.*:null}],allow_missing:['head.*']}]"
+check "... which is that of the other run" grep -q "tensors are those of .*pretrain1" "$log"
+"$graphrun" export pretrain1 before.safetensors --which=last >/dev/null 2>&1 && "$graphrun" export head after.safetensors --which=last >/dev/null 2>&1
+stem() { # the bytes of encoder.stem.weight in a file of safetensors
+  head -c 100000 "$1" | grep -ao '"encoder.stem.weight":{[^}]*}' | sed 's/.*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/'
+}
+same_stem() {
+  set -- $(stem before.safetensors) $(stem after.safetensors)
+  [ $# = 4 ] && [ "$2" -gt "$1" ] || return 1
+  size() { od -An -tu8 -N8 "$1" | tr -d ' '; }
+  cut() { tail -c +$((9 + $(size "$1") + $2)) "$1" | head -c $(($3 - $2)) | cksum; }
+  [ "$(cut before.safetensors "$1" "$2")" = "$(cut after.safetensors "$3" "$4")" ]
+}
+check "... and is not changed by training" same_stem
+expect "predicts each channel of new windows" 0 '"input": "data/har/windows.csv:2 acc_x", "class": "' -- \
+  "$graphrun" predict head data/har/windows.csv
+check "... a line for each" test 270 = "$(grep -c '"class"' "$log")"
+for mode in average first; do
+  ran_har "mode $mode" pretrain mode-$mode data.table.channels=$mode training.max_epochs=1
+  check "... has a sample for each window" grep -q "^24 training and 6 validation samples" "$log"
+done
+
+# Killed at any moment and resumed: the bytes of a run without a stop.
+slow="hooks=[$source/tests/e2e/slow.lua,$source/hooks/cosine.lua,$source/hooks/early_stop.lua]"
+augmented="data.transforms=[{jitter:0.02},{scaling:0.1},{time_warp:0.2},{lineplot:64}]"
+ran_har "a run without a stop" pretrain straight distributed.ranks=2 "$slow" "$augmented"
+for at in 3 9; do
+  # shellcheck disable=SC2086
+  "$graphrun" "$source/configs/har/pretrain.yaml" "output.dir=$scratch/killed" $small distributed.ranks=2 "$slow" "$augmented" \
+    checkpoint.resume=auto >"$log" 2>&1 </dev/null &
+  watcher=$!
+  wait_steps killed $at
+  kill -9 $watcher 2>/dev/null
+  wait $watcher 2>/dev/null
+  check "killed after step $at" test ! -e killed/training_results.json
+done
+ran_har "resumed" pretrain killed distributed.ranks=2 "$slow" "$augmented" checkpoint.resume=auto
+check "... leaves the same checkpoints, byte for byte" same_files straight/checkpoints killed/checkpoints
+check "... and metrics" same_metrics straight killed
+
+# What cannot be used
+expect "a window that is no number of rows" 65 "there are no windows|stride" -- \
+  "$graphrun" plan "$source/configs/har/pretrain.yaml" data.table.window=0 data.table.stride=4
+expect "a plot of all channels at once" 65 "lineplot draws one channel of f32" "hint: .*flatten" -- \
+  "$graphrun" plan "$source/configs/har/pretrain.yaml" data.table.channels=all
+expect "a number of windows that is none" 2 "a number of windows, not 'x'" -- "$source/tools/har-data" --windows x
 counts
