@@ -98,7 +98,7 @@ static gr_sample_info info(const void *self, uint32_t sample) {
   return (gr_sample_info){.key = (uint64_t)key[0] << 32 | key[1],
                           .split = (gr_split)c->split,
                           .length = 1,
-                          .loc = {v->inputs ? NULL : v->list.path, c->line, 1}};
+                          .loc = {v->inputs ? NULL : v->list.csv.path, c->line, 1}};
 }
 
 static int skipped(const void *self, const gr_skipped **out) {

@@ -4,9 +4,7 @@
 // Fields: x u8 [frames, height, width, channels]; y i32, the class of the clip's label;
 // class_weight f32 (labels.h).
 #pragma once
-#include "runtime/data/array.h"
-#include "runtime/data/csv.h"
-#include "runtime/data/labels.h"
+#include "runtime/data/file_list.h"
 #include "runtime/data/mapping.h"
 #include "runtime/data/source.h"
 
@@ -35,7 +33,7 @@ typedef enum gr_video_skip { GR_VIDEO_BEYOND, GR_VIDEO_SKIPS } gr_video_skip;
 typedef struct gr_video {
   gr_arena *arena;
   gr_video_spec spec;
-  gr_csv list;
+  gr_file_list list;
   gr_video_file *file;
   uint32_t n_files;
   int64_t height, width, channels;  // of every video; 0: none is open yet

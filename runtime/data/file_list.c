@@ -1,0 +1,83 @@
+// file_list.c - see file_list.h.
+#include "runtime/data/file_list.h"
+#include <string.h>
+
+static gr_status find_column(gr_file_list *l, const char *name, const char *optional, int *at,
+                             gr_array *out) {
+  *at = gr_csv_find(&l->csv, name);
+  if (*at >= 0) *out = gr_csv_array(&l->csv, *at);
+  if (*at >= 0 || !optional) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){l->csv.path, 1, 1},
+                         "the list of %s has no column '%s'", l->what, name),
+                 "its first line names the columns: path and label, and optionally %s", optional);
+}
+
+gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *optional,
+                            gr_file_list *out) {
+  *out = (gr_file_list){.what = what};
+  GR_TRY(gr_csv_read(a, path, ',', true, &out->csv));
+  GR_TRY(find_column(out, "path", optional, &out->path_at, &out->path));
+  GR_TRY(find_column(out, "label", optional, &out->label_at, &out->label));
+  GR_TRY(find_column(out, "split", NULL, &out->split_at, &out->split));
+  if (out->label.element == GR_ELEMENT_FLOAT)
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
+                           "labels of the list of %s are numbers with fractions", what),
+                   "classes are whole numbers or text");
+  return GR_OK;
+}
+
+gr_loc gr_file_list_place(const gr_file_list *l, uint32_t row) {
+  return (gr_loc){l->csv.path, l->csv.lines[row], 1};
+}
+
+gr_status gr_file_list_check(const gr_file_list *l, uint32_t row, int column) {
+  if (column < 0 || !gr_csv_missing(&l->csv, row, column)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "there is no %s in this line",
+                         l->csv.columns[column].name),
+                 "fill it in, or leave out the line");
+}
+
+gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes) {
+  gr_arena *scratch = gr_arena_create();
+  gr_status s = GR_OK;
+  l->class_of = GR_NEW(a, int32_t, l->csv.rows + 1);
+  for (uint32_t row = 0; row < l->csv.rows && !s; row++) {
+    s = gr_file_list_check(l, row, l->path_at);
+    s = s ? s : gr_file_list_check(l, row, l->label_at);
+    s = s ? s : gr_file_list_check(l, row, l->split_at);
+    if (!s)
+      s = gr_classes_add(classes, a, gr_array_text(scratch, &l->label, row),
+                         gr_file_list_place(l, row), &l->class_of[row]);
+  }
+  gr_arena_destroy(scratch);
+  return s;
+}
+
+void gr_file_list_number(gr_file_list *l, const int32_t *place) {
+  for (uint32_t row = 0; row < l->csv.rows; row++) l->class_of[row] = place[l->class_of[row]];
+}
+
+const char *gr_file_list_name(gr_arena *a, const gr_file_list *l, uint32_t row) {
+  return gr_array_text(a, &l->path, row);
+}
+
+const char *gr_file_list_path(gr_arena *a, const gr_file_list *l, const char *name) {
+  const char *list = l->csv.path, *slash = strrchr(list, '/');
+  if (*name == '/' || !slash) return name;
+  return gr_arena_printf(a, "%.*s%s", (int)(slash + 1 - list), list, name);
+}
+
+gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
+                             double validation_fraction, gr_split *out) {
+  *out = gr_split_by_key(key, validation_fraction);
+  if (l->split_at < 0) return GR_OK;
+  gr_arena *scratch = gr_arena_create();
+  const char *word = gr_array_text(scratch, &l->split, row);
+  gr_status s = GR_OK;
+  if (!gr_split_by_word(word, out))
+    s = gr_hint(
+        gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "the split in this line is '%s'", word),
+        "it is train or validation, or 0 or 1");
+  gr_arena_destroy(scratch);
+  return s;
+}
