@@ -7,6 +7,9 @@ static const char searched[] =
     "searched: the current folder, the folder of the configuration that names it and the two above "
     "it, and what is installed with graphrun";
 
+#define IMAGES \
+  "a folder with a folder of images for each class, or a CSV file with the columns path and label"
+
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
 
 static const struct named {
@@ -25,6 +28,8 @@ static const struct named {
      "data import asterisk data/speech.jsonl` makes one from Debian's recordings",
      gr_is_file, NULL},
     {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file, NULL},
+    {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
+    {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
     {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir, NULL},
 };
 enum { N_NAMED = sizeof named / sizeof *named };

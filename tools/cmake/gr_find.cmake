@@ -36,6 +36,8 @@ gr_part(ZSTD zstd.h zstd REQUIRED)
 gr_part(SNDFILE sndfile.h sndfile)
 gr_part(SOXR soxr.h soxr)
 gr_part(ZLIB zlib.h z)
+gr_part(PNG png.h png)
+gr_part(JPEG jpeglib.h jpeg)
 gr_part(ONEDNN dnnl.h dnnl)
 
 add_library(gr_dep_MPI INTERFACE)

@@ -1,0 +1,141 @@
+// fit.c - converts and scales pictures; see picture.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/arena.h"
+#include "runtime/data/image/picture.h"
+
+// ---- Channels -----------------------------------------------------------------------------------
+
+// a b / 255, rounded.
+static int blend(int a, int b) { return (a * b + 127) / 255; }
+
+static void put_pixel(const unsigned char *from, int channels, unsigned char *to, int wanted) {
+  bool alpha = channels % 2 == 0;
+  int r = from[0], g = channels > 2 ? from[1] : r, b = channels > 2 ? from[2] : r;
+  int a = alpha ? from[channels - 1] : 255;
+  if (alpha && wanted < 4) r = blend(r, a), g = blend(g, a), b = blend(b, a);
+  if (wanted == 1) {  // 0.299, 0.587 and 0.114, in 65536ths
+    to[0] = (unsigned char)((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
+    return;
+  }
+  to[0] = (unsigned char)r, to[1] = (unsigned char)g, to[2] = (unsigned char)b;
+  if (wanted == 4) to[3] = (unsigned char)a;
+}
+
+gr_status gr_picture_convert(const char *path, gr_picture *p, int channels) {
+  gr_picture to;
+  if (p->channels == channels) return GR_OK;
+  GR_TRY(gr_picture_alloc(path, p->height, p->width, channels, &to));
+  for (int64_t i = 0; i < p->height * p->width; i++)
+    put_pixel(p->at + i * p->channels, p->channels, to.at + i * channels, channels);
+  free(p->at);
+  *p = to;
+  return GR_OK;
+}
+
+// ---- Scaling ------------------------------------------------------------------------------------
+
+enum { BITS = 22 };  // of weights' fractions: sums of weights and bytes fit 32 bits
+
+// For each value of a line of the result: which of the source's it is a weighted mean of.
+typedef struct taps {
+  int64_t *first;
+  int *n;
+  int32_t *weight;  // [most] for each, in units of 2^-BITS
+  int most;
+} taps;
+
+// Values [from, to) of a line of `size` become `out`. A result covers a triangle as wide as two of
+// its own steps, or as two values of the source where that is scaled up.
+static taps make_taps(gr_arena *a, int64_t size, double from, double to, int64_t out) {
+  double scale = (to - from) / (double)out, wide = scale > 1 ? scale : 1;
+  taps t = {.first = GR_NEW(a, int64_t, out), .n = GR_NEW(a, int, out)};
+  t.most = 2 * (int)ceil(wide) + 1;
+  t.weight = GR_NEW(a, int32_t, (size_t)out * (size_t)t.most);
+  double *w = GR_NEW(a, double, t.most);
+  for (int64_t i = 0; i < out; i++) {
+    double centre = from + ((double)i + 0.5) * scale, sum = 0;
+    int64_t first = (int64_t)fmax(0, centre - wide + 0.5);
+    int64_t end = (int64_t)fmin((double)size, centre + wide + 0.5);
+    t.first[i] = first, t.n[i] = (int)(end - first);
+    for (int k = 0; k < t.n[i]; k++)
+      sum += w[k] = fmax(0, 1 - fabs((double)(first + k) + 0.5 - centre) / wide);
+    for (int k = 0; k < t.n[i]; k++)
+      t.weight[i * t.most + k] = (int32_t)lround(w[k] / sum * (1 << BITS));
+  }
+  return t;
+}
+
+static unsigned char rounded(int64_t sum) {
+  int64_t v = (sum + (1 << (BITS - 1))) >> BITS;
+  return (unsigned char)(v > 255 ? 255 : v);
+}
+
+// Lines along a dimension of [outer, size, inner] become lines of `out` values.
+static void scale_lines(const unsigned char *x, int64_t outer, int64_t size, int64_t inner,
+                        const taps *t, int64_t out, unsigned char *y) {
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t i = 0; i < out; i++) {
+      const unsigned char *from = x + (o * size + t->first[i]) * inner;
+      const int32_t *w = t->weight + i * t->most;
+      unsigned char *to = y + (o * out + i) * inner;
+      for (int64_t c = 0; c < inner; c++) {
+        int64_t sum = 0;
+        for (int k = 0; k < t->n[i]; k++) sum += (int64_t)w[k] * from[k * inner + c];
+        to[c] = rounded(sum);
+      }
+    }
+}
+
+// The part of the image that becomes the result.
+typedef struct box {
+  double top, bottom, left, right;
+} box;
+
+static gr_status scale(const gr_picture *p, box b, int64_t height, int64_t width,
+                       unsigned char *out) {
+  size_t bytes = (size_t)(p->height * width) * (size_t)p->channels;
+  unsigned char *narrow = malloc(bytes);
+  if (!narrow)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to scale an image (%zu bytes)", bytes);
+  gr_arena *a = gr_arena_create();
+  taps h = make_taps(a, p->width, b.left, b.right, width);
+  taps v = make_taps(a, p->height, b.top, b.bottom, height);
+  scale_lines(p->at, p->height, p->width, p->channels, &h, width, narrow);
+  scale_lines(narrow, 1, p->height, width * p->channels, &v, height, out);
+  gr_arena_destroy(a);
+  free(narrow);
+  return GR_OK;
+}
+
+static box cover(const gr_picture *p, int64_t height, int64_t width) {
+  double h = (double)p->height, w = (double)p->width, wanted = (double)width / (double)height;
+  if (w > h * wanted)
+    w = h * wanted;
+  else
+    h = w / wanted;
+  double top = ((double)p->height - h) / 2, left = ((double)p->width - w) / 2;
+  return (box){top, top + h, left, left + w};
+}
+
+static void crop(const gr_picture *p, int64_t height, int64_t width, unsigned char *out) {
+  int64_t top = (p->height - height) / 2, left = (p->width - width) / 2;
+  int64_t first = left < 0 ? -left : 0, n = width < p->width ? width : p->width;
+  memset(out, 0, (size_t)(height * width) * (size_t)p->channels);
+  for (int64_t i = 0; i < height; i++)
+    if (top + i >= 0 && top + i < p->height)
+      memcpy(out + (i * width + first) * p->channels,
+             p->at + ((top + i) * p->width + left + first) * p->channels,
+             (size_t)n * (size_t)p->channels);
+}
+
+gr_status gr_picture_fit(const gr_picture *p, gr_picture_resize how, int64_t height, int64_t width,
+                         unsigned char *out) {
+  if (how == GR_PICTURE_CROP || (p->height == height && p->width == width)) {
+    crop(p, height, width, out);
+    return GR_OK;
+  }
+  box whole = {0, (double)p->height, 0, (double)p->width};
+  return scale(p, how == GR_PICTURE_COVER ? cover(p, height, width) : whole, height, width, out);
+}

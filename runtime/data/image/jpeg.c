@@ -1,0 +1,101 @@
+// jpeg.c - reads JPEG with libjpeg-turbo. Module "jpeg".
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+// jpeglib.h needs size_t and FILE.
+#include <jerror.h>
+#include <jpeglib.h>
+#include "runtime/data/image/module.h"
+
+// A progressive file may hold any number of scans of the whole image, each in a few bytes.
+enum { MAX_SCANS = 200 };
+
+// libjpeg reports errors by a jump back to `run`, so everything that changes is in here.
+typedef struct job {
+  struct jpeg_decompress_struct jpeg;
+  struct jpeg_error_mgr errors;
+  struct jpeg_progress_mgr progress;
+  const char *path;
+  gr_picture *out;
+  gr_status status;
+  char why[JMSG_LENGTH_MAX];
+  jmp_buf jump;
+} job;
+
+static void fail(j_common_ptr jpeg) {
+  job *j = jpeg->client_data;
+  jpeg->err->format_message(jpeg, j->why);
+  longjmp(j->jump, 1);
+}
+
+// Damage that the library passes over: pixels would be invented. Other warnings are of what is
+// unusual around the image.
+static void warn(j_common_ptr jpeg, int level) {
+  static const int harmless[] = {JWRN_EXTRANEOUS_DATA, JWRN_ADOBE_XFORM, JWRN_JFIF_MAJOR,
+                                 JWRN_TOO_MUCH_DATA};
+  if (level >= 0) return;
+  for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+    if (jpeg->err->msg_code == harmless[i]) return;
+  fail(jpeg);
+}
+
+static void note_progress(j_common_ptr jpeg) {
+  job *j = jpeg->client_data;
+  if (((j_decompress_ptr)jpeg)->input_scan_number <= MAX_SCANS) return;
+  snprintf(j->why, sizeof j->why, "it has more than %d scans", MAX_SCANS);
+  longjmp(j->jump, 1);
+}
+
+static gr_status check_colours(job *j) {
+  bool gray = j->jpeg.jpeg_color_space == JCS_GRAYSCALE;
+  if (j->jpeg.jpeg_color_space == JCS_CMYK || j->jpeg.jpeg_color_space == JCS_YCCK)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "the JPEG image '%s' has the colours of print, CMYK", j->path),
+                   "convert it to RGB");
+  j->jpeg.out_color_space = gray ? JCS_GRAYSCALE : JCS_RGB;
+  return gr_picture_alloc(j->path, j->jpeg.image_height, j->jpeg.image_width, gray ? 1 : 3, j->out);
+}
+
+static void read_rows(job *j) {
+  jpeg_read_header(&j->jpeg, TRUE);
+  j->status = check_colours(j);
+  if (j->status) return;
+  jpeg_start_decompress(&j->jpeg);
+  size_t row = (size_t)j->out->width * (size_t)j->out->channels;
+  while (j->jpeg.output_scanline < j->jpeg.output_height) {
+    JSAMPROW at = j->out->at + j->jpeg.output_scanline * row;
+    jpeg_read_scanlines(&j->jpeg, &at, 1);
+  }
+}
+
+static void run(job *j, const unsigned char *bytes, size_t n) {
+  if (setjmp(j->jump)) {
+    j->status = gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "the JPEG image '%s' cannot be read: %s", j->path, j->why),
+        "copy or save it again");
+    return;
+  }
+  jpeg_create_decompress(&j->jpeg);
+  j->jpeg.client_data = j;  // which creating it has kept
+  j->progress.progress_monitor = note_progress;
+  j->jpeg.progress = &j->progress;
+  jpeg_mem_src(&j->jpeg, bytes, (unsigned long)n);
+  read_rows(j);
+}
+
+static gr_status decode(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+  job *j = calloc(1, sizeof *j);
+  if (!j) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read '%s'", path);
+  j->path = path, j->out = out;
+  j->jpeg.err = jpeg_std_error(&j->errors);
+  j->jpeg.client_data = j;
+  j->errors.error_exit = fail;
+  j->errors.emit_message = warn;
+  run(j, bytes, n);
+  jpeg_destroy_decompress(&j->jpeg);
+  gr_status s = j->status;
+  free(j);
+  return s;
+}
+
+const gr_picture_module gr_module = {decode};

@@ -1,0 +1,39 @@
+// picture.h - reads image files: PNG and JPEG by modules, PPM, PGM and NumPy's arrays here; and
+// fits what they hold to one size and one number of channels.
+//
+// All arithmetic is in integers, so that an image gives the same bytes on every machine.
+#pragma once
+#include "base/status.h"
+
+enum { GR_PICTURE_SIDE = 65535 };             // pixels, at most
+#define GR_PICTURE_VALUES (INT64_C(1) << 28)  // of an image, at most
+
+typedef struct gr_picture {
+  int64_t height, width;
+  int channels;       // 1: gray, 2: gray and alpha, 3: RGB, 4: RGB and alpha
+  unsigned char *at;  // malloc: [height, width, channels]
+} gr_picture;
+
+typedef enum gr_picture_resize {
+  GR_PICTURE_STRETCH,  // the whole image, whatever its proportions
+  GR_PICTURE_COVER,    // the largest part in the middle that has the proportions of the result
+  GR_PICTURE_CROP,     // the middle, not scaled; zeros where the image is smaller
+} gr_picture_resize;
+
+// Reads a file, whose first bytes say what it is. Fails with GR_ERR_DATA, which names the file and
+// what is wrong; GR_ERR_LAUNCH if a module cannot be loaded. The caller frees out->at.
+GR_MUST_USE gr_status gr_picture_read(const char *path, gr_picture *out);
+// The same of a file's bytes; `path` is for messages.
+GR_MUST_USE gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t n,
+                                        gr_picture *out);
+// Allocates out->at for a size that a file declares, which is checked first.
+GR_MUST_USE gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width,
+                                       int channels, gr_picture *out);
+
+// Converts in place to `channels` (1, 3 or 4): gray is the luma of ITU-R BT.601; without alpha in
+// the result, colours are blended with black by it; without alpha in the file it is 255.
+GR_MUST_USE gr_status gr_picture_convert(const char *path, gr_picture *, int channels);
+// Writes the image as [height, width, channels of the image]. Scaling is bilinear with
+// antialiasing: each value is the mean, weighted by a triangle, of those that it covers.
+GR_MUST_USE gr_status gr_picture_fit(const gr_picture *, gr_picture_resize, int64_t height,
+                                     int64_t width, unsigned char *out);

@@ -1,0 +1,170 @@
+// read.c - reads image files of any kind; see picture.h.
+#include "runtime/data/image/picture.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/module.h"
+#include "runtime/data/image/module.h"
+#include "runtime/data/mapping.h"
+#include "runtime/data/npy.h"
+
+gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width, int channels,
+                           gr_picture *out) {
+  bool sides = height >= 1 && width >= 1 && height <= GR_PICTURE_SIDE && width <= GR_PICTURE_SIDE;
+  if (!sides || channels < 1 || channels > 4 || height * width * channels > GR_PICTURE_VALUES)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                "the image '%s' declares %lld x %lld pixels of %d channel%s", path,
+                (long long)width, (long long)height, channels, channels == 1 ? "" : "s"),
+        "%d pixels a side and 2^28 values of 1 to 4 channels are the most: scale it down, "
+        "or copy it again if its head is damaged",
+        GR_PICTURE_SIDE);
+  size_t bytes = (size_t)(height * width) * (size_t)channels;
+  *out = (gr_picture){height, width, channels, calloc(bytes, 1)};
+  if (out->at) return GR_OK;
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the image '%s' (%zu bytes)", path, bytes);
+}
+
+// ---- Modules ------------------------------------------------------------------------------------
+
+// Without its library a kind of file is refused.
+static gr_status by_module(const char *name, const char *path, const unsigned char *bytes, size_t n,
+                           gr_picture *out) {
+  const gr_picture_module *module;
+  GR_TRY(gr_module_open(name, &module));
+  return module->decode(path, bytes, n, out);
+}
+
+#ifdef GR_HAVE_PNG
+static gr_status read_png(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+  return by_module("png", path, bytes, n, out);
+}
+#else
+static gr_status read_png(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+  (void)bytes, (void)n, (void)out, (void)by_module;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is a PNG image, which this build does not read", path),
+      "build with libpng (libpng-dev), or convert images to PPM");
+}
+#endif
+
+#ifdef GR_HAVE_JPEG
+static gr_status read_jpeg(const char *path, const unsigned char *bytes, size_t n,
+                           gr_picture *out) {
+  return by_module("jpeg", path, bytes, n, out);
+}
+#else
+static gr_status read_jpeg(const char *path, const unsigned char *bytes, size_t n,
+                           gr_picture *out) {
+  (void)bytes, (void)n, (void)out, (void)by_module;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                         "'%s' is a JPEG image, which this build does not read", path),
+                 "build with libjpeg-turbo (libjpeg62-turbo-dev), or convert images to PPM");
+}
+#endif
+
+// ---- PPM and PGM --------------------------------------------------------------------------------
+
+typedef struct text {
+  const unsigned char *at, *end;
+} text;
+
+static bool is_blank(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// A number of the header, after blanks and comments; -1: there is none.
+static int64_t take_number(text *t) {
+  for (; t->at < t->end && (is_blank(*t->at) || *t->at == '#'); t->at++)
+    if (*t->at == '#')
+      while (t->at + 1 < t->end && *t->at != '\n') t->at++;
+  int64_t n = -1;
+  for (; t->at < t->end && *t->at >= '0' && *t->at <= '9' && n < INT32_MAX; t->at++)
+    n = (n < 0 ? 0 : n) * 10 + (*t->at - '0');
+  return n;
+}
+
+static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+  text t = {bytes + 2, bytes + n};
+  int channels = bytes[1] == '6' ? 3 : 1;
+  int64_t width = take_number(&t), height = take_number(&t), most = take_number(&t);
+  if (most != 255 || t.at == t.end || !is_blank(*t.at))
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                "the image '%s' has no head of width, height and 255 as PPM and PGM do", path),
+        "values of 8 bits are read, of the binary kinds P5 and P6");
+  t.at++;
+  GR_TRY(gr_picture_alloc(path, height, width, channels, out));
+  size_t want = (size_t)(height * width) * (size_t)channels, there = (size_t)(t.end - t.at);
+  if (there < want)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                "the image '%s' is cut short: it declares %zu bytes of pixels and has %zu", path,
+                want, there),
+        "copy or save it again");
+  memcpy(out->at, t.at, want);
+  return GR_OK;
+}
+
+// ---- NumPy --------------------------------------------------------------------------------------
+
+static gr_status copy_array(const char *path, const gr_array *a, gr_picture *out) {
+  if (a->element != GR_ELEMENT_UINT || a->size != 1 || a->rank < 2 || a->rank > 3)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the image '%s' is of %s with %d dimension%s",
+                           path, gr_array_type(a), a->rank, a->rank == 1 ? "" : "s"),
+                   "images are u8 of [height, width] or [height, width, channels]");
+  int64_t channels = a->rank == 3 ? a->dim[2] : 1;
+  GR_TRY(gr_picture_alloc(path, a->dim[0], a->dim[1], channels > 4 ? 5 : (int)channels, out));
+  memcpy(out->at, a->at, (size_t)a->count);
+  return GR_OK;
+}
+
+static gr_status read_npy(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+  gr_arena *a = gr_arena_create();
+  gr_array array;
+  gr_status s = gr_npy_parse(a, path, "image", bytes, n, &array);
+  s = s ? s : copy_array(path, &array, out);
+  gr_arena_destroy(a);
+  return s;
+}
+
+// ---- Any ----------------------------------------------------------------------------------------
+
+static gr_status read_any(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+  static const struct {
+    const char *start;
+    gr_status (*read)(const char *, const unsigned char *, size_t, gr_picture *);
+  } kinds[] = {{"\x89PNG", read_png},
+               {"\xff\xd8\xff", read_jpeg},
+               {"P5", read_ppm},
+               {"P6", read_ppm},
+               {"\x93NUMPY", read_npy}};
+  if (!n) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the image '%s' is an empty file", path);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    size_t head = strlen(kinds[i].start);
+    if (n >= head && !memcmp(bytes, kinds[i].start, head))
+      return kinds[i].read(path, bytes, n, out);
+  }
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is no image that is read", path),
+                 "PNG, JPEG, PPM, PGM and .npy are, whatever a file's name");
+}
+
+gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t n,
+                            gr_picture *out) {
+  *out = (gr_picture){0};
+  gr_status s = read_any(path, bytes, n, out);
+  if (!s) return GR_OK;
+  free(out->at);
+  *out = (gr_picture){0};
+  return s;
+}
+
+gr_status gr_picture_read(const char *path, gr_picture *out) {
+  gr_mapping map;
+  *out = (gr_picture){0};
+  GR_TRY(gr_mapping_open(path, &map));
+  gr_status s = gr_picture_decode(path, map.at, map.bytes, out), cut = gr_mapping_check(&map);
+  gr_mapping_close(&map);
+  if (!cut) return s;
+  gr_status_drop(s);  // it is wrong because the file has changed
+  free(out->at);
+  *out = (gr_picture){0};
+  return cut;
+}

@@ -1,0 +1,230 @@
+// test_image.c - the source `image`: folders by class and lists, labels, splits and values; and
+// what is wrong with them.
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "runtime/data/image/image.h"
+#include "tests/runtime/data/tally.h"
+
+enum { H = 2, W = 3 };
+
+typedef struct images {
+  gr_image_spec spec;
+  gr_dataset_options options;
+} images;
+
+static images of_path(const char *path) {
+  return (images){.spec = {fixture_path("%s", path), NULL, H, W, GR_PICTURE_STRETCH, 1},
+                  .options = {.n_buckets = 1, .cache_bytes = 1 << 20}};
+}
+
+static gr_status open_images(const images *m, gr_dataset **out) {
+  return gr_dataset_create(&gr_source_image, &m->spec, &m->options, out);
+}
+
+static const gr_image *of_set(const gr_dataset *d) { return d->self; }
+
+// A gray image of one value, or of `width` pixels that count from it.
+static void save(const char *name, int width, int first) {
+  unsigned char all[256];
+  int n = snprintf((char *)all, 64, "P5\n%d %d\n255\n", width, H);
+  for (int i = 0; i < width * H; i++) all[n + i] = (unsigned char)(first + i);
+  fixture_bytes(fixture_path("%s", name), all, (size_t)(n + width * H));
+}
+
+static void make_folder(const char *name) {
+  CHECK(!mkdir(fixture_path("%s", name), 0777), "cannot make the folder %s", name);
+}
+
+// root/cat of three images, one of them in a folder; root/dog of two, and a file of text.
+static void classes_at(const char *root) {
+  char name[128];
+  static const struct {
+    const char *path;
+    int first;
+  } all[] = {{"cat/b.ppm", 10},
+             {"cat/a.PGM", 0},
+             {"cat/more/c.pgm", 20},
+             {"dog/x.pgm", 100},
+             {"dog/y.pgm", 110}};
+  static const char *const folders[] = {"", "/cat", "/cat/more", "/dog"};
+  for (int i = 0; i < 4; i++) {
+    snprintf(name, sizeof name, "%s%s", root, folders[i]);
+    make_folder(name);
+  }
+  for (int i = 0; i < 5; i++) {
+    snprintf(name, sizeof name, "%s/%s", root, all[i].path);
+    save(name, W, all[i].first);
+  }
+  snprintf(name, sizeof name, "%s/dog/notes.txt", root);
+  fixture_text(fixture_path("%s", name), "hello");
+}
+
+static void first_batch(gr_dataset *d, gr_split split, gr_loader **l, const gr_batch **b) {
+  gr_loader_spec spec = {.split = split, .batch = 8, .ranks = 1, .epochs = 1, .prefetch = 1};
+  MUST(gr_loader_open(d, &spec, l));
+  MUST(gr_loader_next(*l, b));
+}
+
+static void folders(void) {
+  images m = of_path("tree");
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  static const int first[] = {0, 10, 20, 100, 110};
+  classes_at("tree");
+  MUST(open_images(&m, &d));
+  CHECK(d->count == 5 && of_set(d)->skipped[GR_IMAGE_OTHER].count == 1, "%u images", d->count);
+  CHECK(!strcmp(of_set(d)->file[2].name, "cat/more/c.pgm"), "%s", of_set(d)->file[2].name);
+  first_batch(d, GR_SPLIT_TRAIN, &l, &b);
+  const unsigned char *x = fixture_field(b, "x", &t);
+  CHECK(t.dtype == GR_U8 && t.rank == 4 && t.dim[1] == H && t.dim[2] == W && t.dim[3] == 1, "x");
+  const int32_t *y = fixture_field(b, "y", &t);
+  const float *weight = fixture_field(b, "class_weight", &t);
+  for (int i = 0; i < 5; i++) {
+    for (int k = 0; k < H * W; k++)
+      CHECK(x[i * H * W + k] == first[i] + k, "value %d of image %d is %d", k, i, x[i * H * W + k]);
+    CHECK(y[i] == (i > 2), "class %d of image %d", y[i], i);
+    float want = i > 2 ? 5.0f / (2 * 2) : 5.0f / (2 * 3);
+    CHECK(weight[i] == want, "weight %g, not %g", (double)weight[i], (double)want);
+  }
+  gr_loader_close(l);
+  gr_metadata meta[GR_MAX_METADATA];
+  CHECK(gr_dataset_metadata(d, meta) == 4 && meta[0].value == 2 && meta[1].value == H &&
+            meta[2].value == W && meta[3].value == 1,
+        "metadata");
+  gr_dataset_close(d);
+  m.options.limit = 1;  // of each class
+  MUST(open_images(&m, &d));
+  CHECK(d->count == 2, "%u images", d->count);
+  gr_dataset_close(d);
+  m.options.limit = 0;
+  classes_at("other");
+  m.spec.eval_path = fixture_path("other/");
+  MUST(open_images(&m, &d));
+  CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 5 && gr_dataset_count(d, GR_SPLIT_VALIDATION) == 5,
+        "one folder for each split");
+  gr_dataset_close(d);
+}
+
+static images of_list(const char *text) {
+  images m = of_path("list.csv");
+  fixture_text(m.spec.path, text);
+  return m;
+}
+
+// Labels that are numbers are ordered as such; paths are relative to the list.
+static void lists(void) {
+  images m = of_list("label,path,split\n10,a.pgm,train\n9,b.pgm,val\n10,b.pgm,0\n");
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  save("a.pgm", W, 5), save("b.pgm", W, 50);
+  MUST(open_images(&m, &d));
+  CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 2, "of the column split");
+  first_batch(d, GR_SPLIT_VALIDATION, &l, &b);
+  const unsigned char *x = fixture_field(b, "x", &t);
+  const int32_t *y = fixture_field(b, "y", &t);
+  CHECK(x[0] == 50 && y[0] == 0, "x %d of class %d", x[0], y[0]);
+  gr_loader_close(l);
+  gr_dataset_close(d);
+}
+
+// Every rank gets the same rows as one rank does, with as many workers as it likes.
+static void same_on_ranks(void) {
+  static tally one, three;
+  char text[4096] = "path,label\n";
+  gr_dataset *d;
+  for (int i = 0; i < 31; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "r%02d.pgm", i);
+    save(name, 5 + i % 7, i);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "%s,%s\n", name, i % 3 ? "a" : "b");
+  }
+  images m = of_list(text);
+  gr_loader_spec spec = plain();
+  MUST(open_images(&m, &d));
+  read_all(d, spec, 1, &one);
+  gr_dataset_close(d);
+  m.options.cache_bytes = 0;
+  spec.workers = 3;
+  MUST(open_images(&m, &d));
+  read_all(d, spec, 3, &three);
+  int k = 0;
+  for (int i = 0; i < three.n; i++)
+    if (i % 6 != 5 && k < one.n) {
+      CHECK(one.rows[k].hash == three.rows[i].hash, "row %d differs", k);
+      k++;
+    }
+  CHECK(k == one.n && k >= 62, "%d rows of %d", k, one.n);
+  gr_dataset_close(d);
+}
+
+// ---- Errors -------------------------------------------------------------------------------------
+
+static void refuses(const images *m, int line, const char *part) {
+  gr_dataset *d = NULL;
+  fixture_fails(open_images(m, &d), GR_ERR_DATA, line, part);
+}
+
+static void bad_lists(void) {
+  images m = of_list("path,kind\na.pgm,1\n");
+  refuses(&m, 1, "the list of images has no column 'label'");
+  m = of_list("path,label\na.pgm,cat\nb.pgm,\n");
+  refuses(&m, 3, "there is no label in this line");
+  m = of_list("path,label\na.pgm,cat\nb.pgm,cat\n");
+  refuses(&m, 0, "all 2 images are of one class, 'cat'");
+  m = of_list("path,label,split\na.pgm,cat,test\nb.pgm,dog,1\n");
+  refuses(&m, 2, "the split in this line is 'test'");
+  m = of_list("path,label,split\na.pgm,cat,0\nb.pgm,dog,1\n");
+  m.spec.eval_path = m.spec.path;
+  refuses(&m, 1, "both say what is for validation");
+  m = of_list("path,label\n");
+  refuses(&m, 0, "");
+}
+
+static void bad_folders(void) {
+  images m = of_path("empty");
+  make_folder("empty");
+  refuses(&m, 0, "empty' has no folders with images");
+  save("empty/a.pgm", W, 0);
+  refuses(&m, 0, "has images and no folders: their classes are not known");
+  make_folder("empty/cat");
+  refuses(&m, 0, "has images and no folders");
+  save("empty/cat/a.pgm", W, 0);
+  refuses(&m, 0, "all 1 images are of one class, 'cat'");
+  CHECK(!symlink(".", fixture_path("%s", "empty/cat/loop")), "a link");
+  refuses(&m, 0, "folders deep");
+  m = of_path("absent");
+  refuses(&m, 0, "absent");
+}
+
+// An image is read when it is needed: its line is where the error is.
+static void bad_images(void) {
+  images m = of_list("path,label\na.pgm,cat\nbad.pgm,dog\n");
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_loader_spec spec = {.batch = 2, .ranks = 1, .epochs = 1, .prefetch = 1};
+  save("a.pgm", W, 5);
+  fixture_text(fixture_path("bad.pgm"), "P5 3 2 255\nabc");
+  MUST(open_images(&m, &d));
+  MUST(gr_loader_open(d, &spec, &l));
+  fixture_fails(gr_loader_next(l, &b), GR_ERR_DATA, 3, "bad.pgm' is cut short");
+  gr_loader_close(l);
+  gr_dataset_close(d);
+  m.options.skip_unreadable = true;
+  MUST(open_images(&m, &d));
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  CHECK(weight_of(b, 0) == 1 && weight_of(b, 1) == 0, "it gets no weight");
+  gr_loader_close(l);
+  gr_dataset_close(d);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"folders", folders}, {"lists", lists}, {"same_on_ranks", same_on_ranks},
+             {"bad_lists", bad_lists}, {"bad_folders", bad_folders}, {"bad_images", bad_images});
+}

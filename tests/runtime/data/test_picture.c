@@ -1,0 +1,307 @@
+// test_picture.c - reading image files of every kind, converting and scaling them; and files that
+// are damaged.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "runtime/data/image/picture.h"
+#include "tests/runtime/data/fixture.h"
+#include "tests/runtime/data/png.h"
+#ifdef GR_HAVE_JPEG
+#include <jpeglib.h>
+#endif
+
+static png file;
+
+static void expect(const gr_picture *p, int64_t height, int64_t width, int channels,
+                   const unsigned char *values) {
+  CHECK(p->height == height && p->width == width && p->channels == channels,
+        "[%lld, %lld, %d], not [%lld, %lld, %d]", (long long)p->height, (long long)p->width,
+        p->channels, (long long)height, (long long)width, channels);
+  for (int64_t i = 0; i < height * width * channels; i++)
+    CHECK(p->at[i] == values[i], "value %lld is %d, not %d", (long long)i, p->at[i], values[i]);
+}
+
+static void decodes(const void *bytes, size_t n, int64_t height, int64_t width, int channels,
+                    const char *values) {
+  gr_picture p;
+  MUST(gr_picture_decode("x.png", bytes, n, &p));
+  expect(&p, height, width, channels, (const unsigned char *)values);
+  free(p.at);
+}
+
+static void refuses(const void *bytes, size_t n, const char *part) {
+  gr_picture p;
+  fixture_fails(gr_picture_decode("dir/a.png", bytes, n, &p), GR_ERR_DATA, 0, part);
+  gr_status s = gr_picture_decode("dir/a.png", bytes, n, &p);
+  CHECK(strstr(gr_status_text(s), "'dir/a.png'"), "the file is named: %s", gr_status_text(s));
+  CHECK(!p.at, "nothing is left");
+  gr_status_drop(s);
+}
+
+// ---- PNG ----------------------------------------------------------------------------------------
+
+#ifdef GR_HAVE_PNG
+static void reads_png(void) {
+  png_begin(&file, 3, 2, 8, 0);
+  png_end(&file, "\x01\x02\x03\xfd\xfe\xff", 2, 3);
+  decodes(file.at, file.n, 2, 3, 1, "\x01\x02\x03\xfd\xfe\xff");
+  png_begin(&file, 2, 1, 8, 2);
+  png_end(&file, "abcdef", 1, 6);
+  decodes(file.at, file.n, 1, 2, 3, "abcdef");
+  png_begin(&file, 1, 2, 8, 4);
+  png_end(&file, "abcd", 2, 2);
+  decodes(file.at, file.n, 2, 1, 2, "abcd");
+  png_begin(&file, 1, 2, 8, 6);
+  png_end(&file, "abcdefgh", 2, 4);
+  decodes(file.at, file.n, 2, 1, 4, "abcdefgh");
+}
+
+// Fewer bits are spread over 0 to 255, 16 are rounded, palettes looked up, also their alpha.
+static void reads_depths(void) {
+  png_begin(&file, 4, 1, 1, 0);
+  png_end(&file, "\xa0", 1, 1);
+  decodes(file.at, file.n, 1, 4, 1, "\xff\x00\xff\x00");
+  png_begin(&file, 2, 1, 4, 0);
+  png_end(&file, "\x1f", 1, 1);
+  decodes(file.at, file.n, 1, 2, 1, "\x11\xff");
+  png_begin(&file, 2, 1, 16, 0);
+  png_end(&file, "\x00\xff\x80\x00", 1, 4);
+  decodes(file.at, file.n, 1, 2, 1, "\x01\x80");
+  png_begin(&file, 2, 1, 8, 3);
+  png_chunk(&file, "PLTE", "abcdef", 6);
+  png_end(&file, "\x01\x00", 1, 2);
+  decodes(file.at, file.n, 1, 2, 3, "defabc");
+  png_begin(&file, 2, 1, 8, 3);
+  png_chunk(&file, "PLTE", "abcdef", 6);
+  png_chunk(&file, "tRNS", "\x07", 1);
+  png_end(&file, "\x01\x00", 1, 2);
+  decodes(file.at, file.n, 1, 2, 4,
+          "def\xff"
+          "abc\x07");
+}
+
+static void bad_png(void) {
+  png_begin(&file, 2, 1, 8, 2);
+  png_end(&file, "abcdef", 1, 6);
+  for (size_t n = 8; n + 16 < file.n; n++) refuses(file.at, n, "cannot be read");
+  refuses(file.at, 40, "the file is cut short");
+  file.at[29] ^= 1;  // the checksum of the header
+  refuses(file.at, file.n, "CRC");
+  png_begin(&file, 2, 1, 8, 2);
+  png_end(&file, "abcdef", 1, 6);
+  file.at[52] ^= 1;  // a pixel
+  refuses(file.at, file.n, "IDAT");
+  png_begin(&file, 60000, 60000, 8, 6);
+  png_end(&file, "abcdef", 1, 6);
+  refuses(file.at, file.n, "declares 60000 x 60000 pixels of 4 channels");
+  png_begin(&file, 100000, 1, 8, 0);
+  png_end(&file, "abcdef", 1, 6);
+  refuses(file.at, file.n, "cannot be read");
+  png_begin(&file, 0, 1, 8, 0);
+  png_end(&file, "abcdef", 1, 6);
+  refuses(file.at, file.n, "cannot be read");
+}
+#else
+static void reads_png(void) {
+  png_begin(&file, 1, 1, 8, 0);
+  png_end(&file, "a", 1, 1);
+  refuses(file.at, file.n, "a PNG image, which this build does not read");
+}
+static void reads_depths(void) { SKIP("built without libpng"); }
+static void bad_png(void) { SKIP("built without libpng"); }
+#endif
+
+// ---- JPEG ---------------------------------------------------------------------------------------
+
+#ifdef GR_HAVE_JPEG
+// A smooth image: its values change little when they are compressed.
+static unsigned char smooth(int h, int w, int c) {
+  return (unsigned char)(128 + 100 * sin(0.04 * (h + 2 * w) + c));
+}
+
+enum { SIDE = 40 };
+
+static unsigned char *encode(J_COLOR_SPACE space, int channels, bool progressive,
+                             unsigned long *n) {
+  struct jpeg_compress_struct jpeg;
+  struct jpeg_error_mgr errors;
+  unsigned char *out = NULL, row[SIDE * 4];
+  JSAMPROW rows[] = {row};
+  jpeg.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&jpeg);
+  jpeg_mem_dest(&jpeg, &out, n);
+  jpeg.image_width = jpeg.image_height = SIDE;
+  jpeg.input_components = channels, jpeg.in_color_space = space;
+  jpeg_set_defaults(&jpeg);
+  jpeg_set_quality(&jpeg, 100, TRUE);
+  if (progressive) jpeg_simple_progression(&jpeg);
+  jpeg_start_compress(&jpeg, TRUE);
+  for (int i = 0; i < SIDE; i++) {
+    for (int k = 0; k < SIDE * channels; k++) row[k] = smooth(i, k / channels, k % channels);
+    jpeg_write_scanlines(&jpeg, rows, 1);
+  }
+  jpeg_finish_compress(&jpeg);
+  jpeg_destroy_compress(&jpeg);
+  return out;
+}
+
+static void reads_jpeg(void) {
+  for (int k = 0; k < 4; k++) {
+    unsigned long n = 0;
+    gr_picture p;
+    int channels = k % 2 ? 3 : 1;
+    unsigned char *bytes = encode(k % 2 ? JCS_RGB : JCS_GRAYSCALE, channels, k > 1, &n);
+    MUST(gr_picture_decode("x.jpg", bytes, n, &p));
+    CHECK(p.height == SIDE && p.width == SIDE && p.channels == channels, "its size");
+    for (int i = 0; i < SIDE * SIDE * channels; i++) {
+      int pixel = i / channels, want = smooth(pixel / SIDE, pixel % SIDE, i % channels);
+      CHECK(abs(p.at[i] - want) < 12, "value %d of kind %d is %d, not %d", i, k, p.at[i], want);
+    }
+    free(p.at);
+    free(bytes);
+  }
+}
+
+static void bad_jpeg(void) {
+  unsigned long n = 0;
+  unsigned char *bytes = encode(JCS_RGB, 3, false, &n);
+  for (unsigned long cut = 3; cut + 8 < n; cut += 29) refuses(bytes, cut, "cannot be read");
+  refuses(bytes, n / 2, "Premature end of JPEG");
+  bytes[n / 2] = 0xff, bytes[n / 2 + 1] = 0xd9;  // an end in the middle
+  refuses(bytes, n, "cannot be read");
+  free(bytes), bytes = NULL;
+  bytes = encode(JCS_CMYK, 4, false, &n);
+  refuses(bytes, n, "has the colours of print, CMYK");
+  free(bytes);
+  bytes = encode(JCS_GRAYSCALE, 1, false, &n);
+  for (unsigned long i = 2; i + 9 < n; i++)  // the frame's header: height and width
+    if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) memset(bytes + i + 5, 0xfe, 4);
+  refuses(bytes, n, "declares 65278 x 65278 pixels of 1 channel");
+  free(bytes);
+}
+#else
+static void reads_jpeg(void) {
+  refuses("\xff\xd8\xff\xe0", 4, "a JPEG image, which this build does not read");
+}
+static void bad_jpeg(void) { SKIP("built without libjpeg-turbo"); }
+#endif
+
+// ---- Others -------------------------------------------------------------------------------------
+
+static void reads_others(void) {
+  static const char ppm[] = "P6 # c\n# x\n2\t1\r255\nabcdef", pgm[] = "P5\n1 2\n255\nab";
+  static const char npy[] =
+      "\x93NUMPY\x01\x00\x3b\x00{'descr': '|u1', 'fortran_order': False, 'shape': "
+      "(2, 2), }\n123456";
+  decodes(ppm, sizeof ppm - 1, 1, 2, 3, "abcdef");
+  decodes(pgm, sizeof pgm - 1, 2, 1, 1, "ab");
+  refuses(ppm, sizeof ppm - 2, "declares 6 bytes of pixels and has 5");
+  refuses("P5\n1 2\n65535\nabcd", 16, "no head of width, height and 255");
+  refuses("P6 1 2", 6, "no head of width, height and 255");
+  refuses("P5\n-1 2\n255\nabcd", 14, "no head");
+  refuses("P5\n99999999999 2\n255\nabcd", 24, "no head");
+  refuses("P5\n70000 2\n255\nabcd", 18, "declares 70000 x 2 pixels");
+  refuses("GIF89a", 6, "is no image that is read");
+  refuses("", 0, "is an empty file");
+  refuses(npy, 12, "is no array of NumPy");
+}
+
+static void reads_arrays(void) {
+  unsigned char all[256] = "\x93NUMPY\x01";
+  gr_picture p;
+  int n = snprintf((char *)all + 10, 200,
+                   "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 3)}");
+  all[8] = (unsigned char)n;
+  memcpy(all + 10 + n, "abcdef", 6);
+  decodes(all, (size_t)n + 16, 2, 1, 3, "abcdef");
+  refuses(all, (size_t)n + 15, "cut short");
+  all[22] = 'i';
+  refuses(all, (size_t)n + 16, "is of i8 with 3 dimensions");
+  fixture_fails(gr_picture_read("absent.png", &p), GR_ERR_DATA, 0, "absent.png");
+  fixture_fails(gr_picture_read("/", &p), GR_ERR_DATA, 0, "a folder");
+}
+
+// ---- Conversion and scaling ---------------------------------------------------------------------
+
+static void converts_one(const char *from, int channels, const char *to, int wanted) {
+  gr_picture p;
+  MUST(gr_picture_alloc("x", 1, 2, channels, &p));
+  memcpy(p.at, from, 2 * (size_t)channels);
+  MUST(gr_picture_convert("x", &p, wanted));
+  expect(&p, 1, 2, wanted, (const unsigned char *)to);
+  free(p.at);
+}
+
+static void converts(void) {
+  converts_one("ab", 1, "aaabbb", 3);
+  converts_one("ab", 1,
+               "aaa\xff"
+               "bbb\xff",
+               4);
+  // 0.299 r + 0.587 g + 0.114 b
+  converts_one("\x64\xc8\x32\xff\x00\x00", 3, "\x99\x4c", 1);
+  converts_one("\x64\xff\x64\x80", 2, "\x64\x32", 1);  // with alpha 255 and 128
+  converts_one("\x64\xc8\x32\x80\xff\xff\xff\x00", 4, "\x32\x64\x19\x00\x00\x00", 3);
+  converts_one("\x64\xc8\x32\x80\xff\xff\xff\x00", 4, "\x4d\x00", 1);
+  converts_one("ab\x63\x64", 2, "aaabccc\x64", 4);
+}
+
+static gr_picture pattern(int height, int width, int channels) {
+  gr_picture p;
+  MUST(gr_picture_alloc("x", height, width, channels, &p));
+  for (int i = 0; i < height; i++)
+    for (int k = 0; k < width; k++)
+      for (int c = 0; c < channels; c++)
+        p.at[(i * width + k) * channels + c] =
+            (unsigned char)((i * 37 + k * 11 + c * 101 + i * k * 7) % 256);
+  return p;
+}
+
+// PyTorch's values, which are not rounded between the two directions.
+static void scales(void) {
+  static unsigned char out[4096];
+  FILE *f = fopen(GR_GOLDEN "/resize.txt", "r");
+  int h, w, c, height, width, cases = 0;
+  CHECK(f, "cannot open %s", GR_GOLDEN "/resize.txt");
+  CHECK(fscanf(f, "%*[^\n]") == 0, "the first line");
+  for (; fscanf(f, "%d %d %d %d %d", &h, &w, &c, &height, &width) == 5; cases++) {
+    gr_picture p = pattern(h, w, c);
+    MUST(gr_picture_fit(&p, GR_PICTURE_STRETCH, height, width, out));
+    for (int i = 0; i < height * width * c; i++) {
+      double want = 0;
+      CHECK(fscanf(f, "%lf", &want) == 1, "a value");
+      CHECK(fabs(out[i] - want) < 1.01, "[%d, %d, %d] to [%d, %d]: value %d is %d, not %g", h, w, c,
+            height, width, i, out[i], want);
+    }
+    free(p.at);
+  }
+  CHECK(cases == 9, "%d cases", cases);
+  fclose(f);
+}
+
+static void fits_one(gr_picture_resize how, int64_t height, int64_t width, const char *want) {
+  unsigned char out[64];
+  gr_picture p = {3, 4, 1,
+                  (unsigned char[]){'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'}};
+  MUST(gr_picture_fit(&p, how, height, width, out));
+  CHECK(!memcmp(out, want, (size_t)(height * width)), "[%lld, %lld] is %.*s, not %s",
+        (long long)height, (long long)width, (int)(height * width), (char *)out, want);
+}
+
+static void fits(void) {
+  fits_one(GR_PICTURE_STRETCH, 3, 4, "abcdefghijkl");
+  fits_one(GR_PICTURE_CROP, 1, 2, "fg");
+  fits_one(GR_PICTURE_CROP, 3, 2, "bcfgjk");
+  fits_one(GR_PICTURE_CROP, 5, 2, "\0\0bcfgjk\0\0");
+  fits_one(GR_PICTURE_CROP, 1, 7, "\0efgh\0\0");
+  // Columns 0.5 to 3.5: between each two, rounded up; and the mean, as weights are symmetric.
+  fits_one(GR_PICTURE_COVER, 3, 3, "bcdfghjkl");
+  fits_one(GR_PICTURE_COVER, 1, 1, "g");
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"reads_png", reads_png}, {"reads_depths", reads_depths},
+             {"bad_png", bad_png}, {"reads_jpeg", reads_jpeg}, {"bad_jpeg", bad_jpeg},
+             {"reads_others", reads_others}, {"reads_arrays", reads_arrays}, {"converts", converts},
+             {"scales", scales}, {"fits", fits});
+}
