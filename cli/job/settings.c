@@ -7,6 +7,7 @@
 #include "cli/job/groups.h"
 #include "cli/job/init_from.h"
 #include "cli/job/optimizer.h"
+#include "cli/job/other_names.h"
 #include "cli/job/precision.h"
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
@@ -218,6 +219,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(read_gpu_ids(a, c, s));
   GR_TRY(read_traced_steps(c, s));
   GR_TRY(gr_precision_read(a, c, s));
+  GR_TRY(gr_other_names_read(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
   GR_TRY(gr_groups_read(a, c, s));
   GR_TRY(gr_init_from_read(a, c, s));

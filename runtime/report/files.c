@@ -130,31 +130,43 @@ static size_t varint_bytes(uint64_t v) {
   return n;
 }
 
+static void put_scalar(gr_text *t, const char *tag, double value) {
+  size_t n = strlen(tag);
+  float f = (float)value;
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  gr_text_putn(t, "\x0a", 1);  // value = 1
+  put_varint(t, 1 + varint_bytes(n) + n + 5);
+  gr_text_putn(t, "\x0a", 1);  // tag = 1
+  put_varint(t, n);
+  gr_text_put(t, tag);
+  put_fixed(t, 0x15, bits, 4);  // simple_value = 2
+}
+
+// Other tags of a value come after those of all values: resuming looks at the first tag.
+static void put_scalars(const gr_events *e, gr_arena *a, const char *prefix, const gr_named *values,
+                        int n, gr_text *out) {
+  for (int i = 0; i < n; i++)
+    put_scalar(out, gr_arena_printf(a, "%s%s", prefix, values[i].name), values[i].value);
+  size_t len = strlen(prefix);
+  for (int k = 0; k < e->tags.n; k++)
+    for (int i = 0; i < n; i++)
+      if (!strncmp(e->tags.at[k].of, prefix, len) &&
+          !strcmp(e->tags.at[k].of + len, values[i].name))
+        put_scalar(out, e->tags.at[k].name, values[i].value);
+}
+
 gr_status gr_events_put(gr_events *e, int64_t step, double wall, const char *prefix,
                         const gr_named *values, int n) {
-  gr_text *t = &e->record;
-  size_t bytes = 0;
   if (e->file.fd < 0) return GR_OK;
-  put_head(t, wall, step);
-  for (int i = 0; i < n; i++) {
-    size_t tag = strlen(prefix) + strlen(values[i].name), value = 1 + varint_bytes(tag) + tag + 5;
-    bytes += 1 + varint_bytes(value) + value;
-  }
-  gr_text_putn(t, "\x2a", 1);  // summary = 5
-  put_varint(t, bytes);
-  for (int i = 0; i < n; i++) {
-    size_t tag = strlen(prefix) + strlen(values[i].name);
-    float f = (float)values[i].value;
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    gr_text_putn(t, "\x0a", 1);  // value = 1
-    put_varint(t, 1 + varint_bytes(tag) + tag + 5);
-    gr_text_putn(t, "\x0a", 1);  // tag = 1
-    put_varint(t, tag);
-    gr_text_put(t, prefix);
-    gr_text_put(t, values[i].name);
-    put_fixed(t, 0x15, bits, 4);  // simple_value = 2
-  }
+  gr_arena *a = gr_arena_create();
+  gr_text all = gr_text_make(a);
+  put_scalars(e, a, prefix, values, n, &all);
+  put_head(&e->record, wall, step);
+  gr_text_putn(&e->record, "\x2a", 1);  // summary = 5
+  put_varint(&e->record, all.len);
+  gr_text_putn(&e->record, all.at, all.len);
+  gr_arena_destroy(a);
   return put_record(e);
 }
 
@@ -248,7 +260,7 @@ gr_status gr_events_open(gr_arena *a, const char *path, const gr_report_spec *sp
   for (int64_t n; buf && (n = whole_record(in, buf, spec)) > 0;) keep += n;
   free(buf);
   if (in) fclose(in);
-  out->record = gr_text_make(a);
+  out->record = gr_text_make(a), out->tags = spec->tags;
   GR_TRY(open_at(path, keep, &out->file));
   if (keep) return GR_OK;
   put_head(&out->record, 0, 0);

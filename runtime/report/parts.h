@@ -22,6 +22,7 @@ void gr_lines_close(gr_lines *);
 typedef struct gr_events {
   gr_lines file;
   gr_text record;
+  gr_other_names tags;
 } gr_events;
 // Opens for appending after the records of the steps before spec->resume_step. Of the last of those
 // steps, the records of the epoch or evaluation are dropped when the spec says that it is still to

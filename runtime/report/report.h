@@ -25,6 +25,7 @@
 #pragma once
 #include "base/arena.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/report/other_names.h"
 #include "runtime/report/table.h"
 
 typedef struct gr_report_spec {
@@ -41,6 +42,7 @@ typedef struct gr_report_spec {
   bool terminal;         // standard error is a terminal: progress is one line that is overwritten
   bool no_lines;         // do not write metrics.jsonl and evals.jsonl
   bool no_events;        // do not write event files
+  gr_other_names tags;   // of values in event files
 } gr_report_spec;
 
 typedef struct gr_report gr_report;
@@ -98,10 +100,11 @@ typedef struct gr_results {
   const char *best_checkpoint;  // or NULL
   const gr_named *metrics;      // at the end of the run
   int n_metrics;
-  gr_tables tables[2];   // likewise, of the splits
-  double total_seconds;  // since the start or the last resume
-  double started;        // seconds since 1970
-  const char *config;    // the composed configuration as JSON, or NULL
+  gr_tables tables[2];         // likewise, of the splits
+  double total_seconds;        // since the start or the last resume
+  double started;              // seconds since 1970
+  const char *config;          // the composed configuration as JSON, or NULL
+  gr_other_names other_names;  // of values in training_results.json
 } gr_results;
 // Writes training_results.json, including the rows of epochs.jsonl, through a temporary file.
 GR_MUST_USE gr_status gr_report_finish(gr_report *, const gr_results *);

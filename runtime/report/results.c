@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/log.h"
 #include "base/port.h"
 #include "runtime/report/parts.h"
 
@@ -121,6 +122,9 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   put_text(&t, "config_hash", r->config_hash);
   key(&t, "config");
   gr_text_put(&t, r->config ? r->config : "null");
+  const char *missing = gr_other_names_put(a, &r->other_names, &t);
+  if (missing && !r->exit_code)
+    gr_log(GR_WARN, "logging.results: " GR_RESULTS_NAME " has no value '%s'", missing);
   gr_text_put(&t, "\n}\n");
   return replace(gr_arena_printf(a, "%s/." GR_RESULTS_NAME ".tmp", dir),
                  gr_arena_printf(a, "%s/" GR_RESULTS_NAME, dir), &t);

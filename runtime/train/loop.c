@@ -26,7 +26,8 @@ static gr_status open_report(gr_run *r) {
                          .every_steps = every > 1 ? every : 0,
                          .quiet = !r->spec->set.progress,
                          .no_lines = !r->spec->set.lines,
-                         .no_events = !r->spec->set.events};
+                         .no_events = !r->spec->set.events,
+                         .tags = r->spec->set.tags};
   return gr_report_open(&spec, &r->report);
 }
 

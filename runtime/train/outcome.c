@@ -69,7 +69,8 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
                                r->evaluated ? r->tables : (gr_tables){0}},
                     .total_seconds = gr_seconds() - r->began,
                     .started = r->started,
-                    .config = config.at};
+                    .config = config.at,
+                    .other_names = r->spec->set.result_names};
   return gr_report_finish(r->report, &out);
 }
 

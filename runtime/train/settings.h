@@ -6,6 +6,7 @@
 // distributed.strategy=fsdp.
 #pragma once
 #include "runtime/hooks/hooks.h"
+#include "runtime/report/other_names.h"
 
 #define GR_WORD_CONSTANT(field, word) gr_##field##_##word,
 #define GR_WORDS(field, path, default_value, unit, doc, ...) \
@@ -67,6 +68,7 @@ typedef struct gr_settings {
   int64_t trace_first, trace_end;  // profile.steps: these steps are traced, the second excluded
   gr_init_entry *init_from;        // model.init_from, in order
   int n_init_from;
+  gr_other_names tags, result_names;  // logging.tags, logging.results
 } gr_settings;
 
 // The learning rate of a step, from 0, before hooks change it. Linear warm-up: the first step has

@@ -75,6 +75,24 @@ same_stem() {
   [ "$(cut before.safetensors "$1" "$2")" = "$(cut after.safetensors "$3" "$4")" ]
 }
 check "... and is not changed by training" same_stem
+for name in best_val_acc test_acc total_time_minutes; do
+  check "training_results.json has $name" grep -q "^ \"$name\": [0-9]" head/training_results.json
+done
+for name in train_loss val_acc learning_rates epoch_times; do
+  check "... and a list $name of both epochs" grep -Eq "^ \"$name\": \[[0-9.e-]+, [0-9.e-]+\]" head/training_results.json
+done
+for tag in Loss/train Loss/val Accuracy/train Accuracy/val Learning_rate; do
+  check "TensorBoard has $tag of both epochs" test 2 = "$(grep -ao "$tag" head/events.out.tfevents.* | wc -l)"
+done
+check "the accuracy of each activity is recorded" grep -q '"validation.class_accuracy": \[[0-9.]*, ' head/training_results.json
+expect "a tag of no value" 65 "logging.tags: 'loss' is no tag" "hint: .*epoch/train.loss" -- \
+  "$graphrun" plan "$source/configs/har/pretrain.yaml" +logging.tags.Loss=loss
+expect "a value that results do not have" 65 "'best_valeu' is no value of training_results.json" -- \
+  "$graphrun" plan "$source/configs/har/pretrain.yaml" +logging.results.best=best_valeu
+expect "a name that results have" 65 "training_results.json has a 'steps' already" -- \
+  "$graphrun" plan "$source/configs/har/pretrain.yaml" +logging.results.steps=best_value
+har small null-name logging.results.best_val_acc=metrics.validation.acuracy training.max_epochs=1 model.init_from=null
+check "a value that was not there is said" grep -q "has no value 'metrics.validation.acuracy'" "$log"
 expect "predicts each channel of new windows" 0 '"input": "data/har/windows.csv:2 acc_x", "class": "' -- \
   "$graphrun" predict head data/har/windows.csv
 check "... a line for each" test 270 = "$(grep -c '"class"' "$log")"

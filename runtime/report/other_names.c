@@ -1,0 +1,91 @@
+// other_names.c - see other_names.h.
+#include "runtime/report/other_names.h"
+#include <string.h>
+#include "base/json.h"
+
+static const gr_json *member(const gr_json *object, const char *name, size_t len) {
+  const gr_json *m = object && object->kind == GR_JSON_OBJECT ? object->first : NULL;
+  while (m && (strlen(m->name) != len || strncmp(m->name, name, len))) m = m->next;
+  return m;
+}
+
+// A member whose name is the path, or the rest of the path in the member that begins it: names of
+// metrics have dots.
+static const gr_json *find(const gr_json *object, const char *path) {
+  size_t len = strlen(path);
+  const gr_json *found = member(object, path, len);
+  if (found) return found;
+  const char *dot = strchr(path, '.');
+  const gr_json *in = dot ? member(object, path, (size_t)(dot - path)) : NULL;
+  return in ? find(in, dot + 1) : NULL;
+}
+
+static void put_value(const gr_json *v, gr_text *out) {
+  const char *between = "";
+  switch (v ? v->kind : GR_JSON_NULL) {
+    case GR_JSON_NULL:
+      gr_text_put(out, "null");
+      break;
+    case GR_JSON_BOOL:
+      gr_text_put(out, v->i ? "true" : "false");
+      break;
+    case GR_JSON_INT:
+      gr_text_put_int(out, v->i);
+      break;
+    case GR_JSON_FLOAT:
+      gr_text_json_float(out, v->f);
+      break;
+    case GR_JSON_TEXT:
+      gr_text_json(out, v->text);
+      break;
+    default:
+      gr_text_put(out, v->kind == GR_JSON_ARRAY ? "[" : "{");
+      for (const gr_json *m = v->first; m; m = m->next, between = ", ") {
+        gr_text_put(out, between);
+        if (m->name) gr_text_json(out, m->name), gr_text_put(out, ": ");
+        put_value(m, out);
+      }
+      gr_text_put(out, v->kind == GR_JSON_ARRAY ? "]" : "}");
+  }
+}
+
+// Whether any row has the value.
+static bool put_history(const gr_json *rows, const char *name, gr_text *out) {
+  bool any = false;
+  const char *between = "";
+  gr_text_put(out, "[");
+  for (const gr_json *row = rows->first; row; row = row->next, between = ", ") {
+    const gr_json *v = member(row, name, strlen(name));
+    any |= v != NULL;
+    gr_text_put(out, between);
+    put_value(v, out);
+  }
+  gr_text_put(out, "]");
+  return any || !rows->n;
+}
+
+static bool put_one(const gr_json *all, const char *of, gr_text *out) {
+  static const char history[] = "history.";
+  const gr_json *rows = all ? gr_json_get(all, "history", GR_JSON_ARRAY) : NULL;
+  if (rows && !strncmp(of, history, strlen(history)))
+    return put_history(rows, of + strlen(history), out);
+  const gr_json *v = find(all, of);
+  put_value(v, out);
+  return v;
+}
+
+const char *gr_other_names_put(gr_arena *a, const gr_other_names *names, gr_text *json) {
+  const gr_json *all;
+  gr_json_error why;
+  const char *missing = NULL;
+  if (!names->n) return NULL;
+  const char *whole = gr_arena_printf(a, "%s\n}", json->at);
+  (void)gr_json_read(a, whole, strlen(whole), &all, &why);  // it cannot be read: all are null
+  for (int i = 0; i < names->n; i++) {
+    gr_text_put(json, ",\n ");
+    gr_text_json(json, names->at[i].name);
+    gr_text_put(json, ": ");
+    if (!put_one(all, names->at[i].of, json) && !missing) missing = names->at[i].of;
+  }
+  return missing;
+}
