@@ -105,7 +105,7 @@ static inline bool gr_is(gr_val v) { return v.id != 0; }  // v is not GR_NONE
 typedef enum gr_role {
   GR_TEMP,   // computed by a node, used within a step
   GR_INPUT,  // set by the loader (or by the training loop: "lr") before each step
-  GR_STATE,  // persists from step to step; checkpointed, except gradient accumulators
+  GR_STATE,  // persists from step to step; checkpointed, except tables and gradient accumulators
 } gr_role;
 
 typedef enum gr_kind {  // of a state; memory is reported by kind
@@ -113,6 +113,7 @@ typedef enum gr_kind {  // of a state; memory is reported by kind
   GR_KIND_BUFFER,       // constant, or updated by the forward pass (an LMU's A, running statistics)
   GR_KIND_MOMENT,       // optimizer state
   GR_KIND_COUNTER,      // step numbers, loss scales
+  GR_KIND_TABLE,        // constant of the data set: set when a run begins, not checkpointed
   GR_KIND_GRAD_ACCUMULATOR,  // sum over a step's micro-batches; reset at the first of them
   GR_KIND_COUNT,
 } gr_kind;

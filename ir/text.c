@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const kinds[GR_KIND_COUNT] = {"weight", "buffer", "moment", "counter",
-                                                 "grad_accumulator"};
+static const char *const kinds[GR_KIND_COUNT] = {"weight",  "buffer", "moment",
+                                                 "counter", "table",  "grad_accumulator"};
 
 const char *gr_leaf_word(const gr_value *v) {
   return v->role == GR_INPUT ? "input" : kinds[v->kind];

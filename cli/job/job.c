@@ -324,6 +324,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_plan_build(j->arena, &r, &j->spec.plan));
   GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
   GR_TRY(bind_inputs(j));
+  GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));
   GR_TRY(check_freeze(j));
   if (r.train) GR_TRY(gr_groups_check(j->arena, &j->spec.set, j->spec.plan));
   if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));

@@ -31,6 +31,9 @@ static const struct named {
     {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
     {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
     {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir, NULL},
+    {"data.market.path", GR_ERR_DATA, "folder",
+     "a folder has one CSV file for each ticker; `tools/market-data data/market` makes some",
+     gr_is_dir, NULL},
 };
 enum { N_NAMED = sizeof named / sizeof *named };
 

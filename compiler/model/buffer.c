@@ -73,6 +73,10 @@ static gr_val computed(gr_builder *b, gr_val v) {
 static gr_status check_next(gr_build_context *a, const gr_model_param *p, const gr_conf *c,
                             gr_val v) {
   char is[96], wanted[96];
+  if (p->kind == GR_KIND_TABLE)
+    return gr_note(
+        gr_fail(GR_ERR_CONFIG, c->key_loc, "'%s' is a table of the data, a constant", p->path),
+        p->loc, "the buffer");
   if (a->depth)
     return gr_hint(
         gr_fail(GR_ERR_UNSUPPORTED, c->loc, "a loop cannot set the buffer '%s'", p->path),

@@ -34,6 +34,7 @@ static const gr_init_rule rules[] = {
     {"xavier_normal", "init_normal", BIT(GAIN), 0, FAN_BOTH, 2},
     {"lecun_uniform", "init_uniform", BIT(GAIN), 0, FAN_IN, 3},
     {"lecun_normal", "init_normal", BIT(GAIN), 0, FAN_IN, 1},
+    {"data", "fill", 0, 0},  // a run replaces it
     {"lmu_a", "lmu_memory", BIT(THETA), BIT(THETA)},
     {"lmu_b", "lmu_memory", BIT(THETA), BIT(THETA), .out = 1},
 };
@@ -70,6 +71,19 @@ static gr_status read_args(gr_build_context *a, gr_conf *use, const gr_init_rule
       return gr_fail(GR_ERR_CONFIG, c->key_loc, "init '%s' has no '%s'", r->name, arg_names[i]);
     GR_TRY(gr_model_number(a, c, &p->arg[i]));
   }
+  return GR_OK;
+}
+
+// A buffer of the data is a table: the same on all ranks, and the run sets it.
+static gr_status make_table(const gr_conf *use, gr_loc loc, gr_model_param *p) {
+  if (strcmp(p->init->name, "data")) return GR_OK;
+  if (p->kind != GR_KIND_BUFFER)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "init 'data' is for buffers"),
+                   "buffers: {NAME: {shape: [...], init: data}}, NAME being a table of the data");
+  const gr_conf *layout = gr_conf_member((gr_conf *)use, "layout");
+  if (layout)
+    return gr_fail(GR_ERR_CONFIG, layout->key_loc, "a table of the data is whole on every rank");
+  p->kind = GR_KIND_TABLE;
   return GR_OK;
 }
 
@@ -119,6 +133,7 @@ gr_status gr_model_init_rule(gr_build_context *a, gr_conf *use, gr_model_param *
   if (leaky && p->arg[GR_INIT_GAIN] == 0)
     p->arg[GR_INIT_GAIN] = sqrt(2 / (1 + p->arg[GR_INIT_A] * p->arg[GR_INIT_A]));
   if (!strcmp(x.text, "ones")) p->arg[GR_INIT_VALUE] = 1;
+  GR_TRY(make_table(use, c ? c->loc : use->loc, p));
   return check_shape(use, p);
 }
 

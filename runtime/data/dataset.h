@@ -81,6 +81,7 @@ const char *gr_dataset_bucket_name(gr_arena *, const gr_dataset *, int bucket); 
 // The fields of `rows` rows of a bucket: shapes only, `at` is NULL.
 void gr_dataset_shapes(const gr_dataset *, int bucket, int rows, gr_batch *out);
 int gr_dataset_metadata(const gr_dataset *, gr_metadata out[GR_MAX_METADATA]);
+int gr_dataset_tables(const gr_dataset *, gr_data_table out[GR_MAX_TABLES]);
 uint32_t gr_dataset_count(const gr_dataset *, gr_split);
 uint32_t gr_dataset_batches(const gr_dataset *, gr_split,
                             int batch);  // of an epoch; in each the same

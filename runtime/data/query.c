@@ -37,6 +37,10 @@ void gr_dataset_shapes(const gr_dataset *d, int bucket, int rows, gr_batch *out)
   }
 }
 
+int gr_dataset_tables(const gr_dataset *d, gr_data_table out[GR_MAX_TABLES]) {
+  return d->ops->tables ? d->ops->tables(d->self, out) : 0;
+}
+
 int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
   int n = d->ops->metadata ? d->ops->metadata(d->self, out) : 0;
   return gr_transforms_metadata(d->transforms, out, n);

@@ -10,7 +10,7 @@
 #include "ir/graph.h"
 #include "runtime/data/unreadable.h"
 
-enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8 };
+enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8, GR_MAX_TABLES = 8 };
 
 typedef enum gr_split {
   GR_SPLIT_TRAIN,
@@ -37,6 +37,14 @@ typedef struct gr_metadata {
   const char *name;
   int64_t value;
 } gr_metadata;
+
+// A value of the whole data set, which every rank has: the initial value of the model's buffers of
+// that name that say `init: data`.
+typedef struct gr_data_table {
+  const char *name;
+  gr_type type;
+  const void *at;
+} gr_data_table;
 
 // The arguments of a source's open.
 typedef struct gr_source_request {
@@ -137,6 +145,8 @@ typedef struct gr_source_ops {
   gr_status (*check)(const void *self);
 
   int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);  // optional
+  // After fit, and again after restore. Optional.
+  int (*tables)(const void *self, gr_data_table out[GR_MAX_TABLES]);
   int (*skipped)(const void *self, const gr_skipped **out);             // optional: reasons
   // Once the split is known: computes what depends on the training samples. Optional.
   gr_status (*fit)(void *self, gr_arena *, const gr_sample *, uint32_t n);

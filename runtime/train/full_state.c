@@ -7,7 +7,8 @@
 bool gr_run_is_gathered(const gr_run *r, const gr_plan_state *s) {
   gr_state_dict type = r->spec->set.state_dict;
   return (type == gr_state_dict_full || type == gr_state_dict_full_state_dict) &&
-         s->kind != GR_KIND_GRAD_ACCUMULATOR && !gr_type_same(&s->type, &s->global);
+         s->kind != GR_KIND_GRAD_ACCUMULATOR && s->kind != GR_KIND_TABLE &&
+         !gr_type_same(&s->type, &s->global);
 }
 
 gr_status gr_run_open_full(gr_run *r) {

@@ -25,3 +25,6 @@ typedef struct gr_program_inputs {
 // differs, is an error at its line of the model.
 GR_MUST_USE gr_status gr_program_inputs_bind(gr_arena *, const gr_program *, const gr_batch *shapes,
                                              gr_program_inputs *out);
+
+// Checks that the data have the tables of the plan's states, of their types (tables.c).
+GR_MUST_USE gr_status gr_tables_check(const gr_plan *, const gr_dataset *);

@@ -192,6 +192,9 @@ void gr_run_list_pieces(gr_run *);  // sets run->pieces
 GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *, bool exact);
 // Opens the saver, and sets all states: to their initial values, or from a checkpoint.
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);
+// ---- tables.c
+// Writes the data's tables to the states that hold them.
+GR_MUST_USE gr_status gr_run_load_tables(gr_run *);
 // ---- contents.c: the table of what a checkpoint holds
 typedef struct gr_run_contents {
   gr_arena *arena;

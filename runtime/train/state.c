@@ -6,7 +6,9 @@
 #include "runtime/train/run.h"
 
 // Gradient accumulators are reset at the first micro-batch of a step, so checkpoints omit them.
-static bool lasts(const gr_plan_state *s) { return s->kind != GR_KIND_GRAD_ACCUMULATOR; }
+static bool lasts(const gr_plan_state *s) {
+  return s->kind != GR_KIND_GRAD_ACCUMULATOR && s->kind != GR_KIND_TABLE;
+}
 
 // Excludes padding: a rank's slice is dense and at the start of its memory.
 gr_tensor_slice gr_run_tensor_slice(gr_run *r, const gr_plan_state *s, int rank) {
@@ -213,7 +215,10 @@ gr_status gr_run_open_state(gr_run *r) {
   if (!dry) GR_TRY(open_saver(r, dir));
   GR_TRY(choose(r, resume, r->spec->set.resume_text, dir, path, sizeof path));
   if (*path && r->rank == 0 && !dry) gr_run_log_config_changes(r, path);
-  if (*path) return restore(r, path);
-  GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
-  return init_from(r);
+  if (*path)
+    GR_TRY(restore(r, path));
+  else
+    GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
+  GR_TRY(gr_run_load_tables(r));
+  return *path ? GR_OK : init_from(r);
 }

@@ -115,6 +115,7 @@ static gr_status load(gr_run *r, gr_checkpoint **out) {
   gr_run_list_pieces(r);
   s = gr_checkpoint_open(path, out);
   if (!s) s = gr_run_weights_read(r, *out);
+  if (!s) s = gr_run_load_tables(r);
   return gr_comm_all_ok(r->world, s);
 }
 

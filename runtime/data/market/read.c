@@ -1,0 +1,168 @@
+// read.c - reads the tickers' files and keeps the days that all of them have; see market.h.
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/data/csv.h"
+#include "runtime/data/market/market.h"
+
+static const char *const columns[GR_MARKET_COLUMNS] = {"open", "high", "low", "close", "volume"};
+
+// ---- The folder ---------------------------------------------------------------------------------
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static gr_status list_folder(gr_market *m, gr_names *out) {
+  DIR *d = opendir(m->spec.path);
+  int room = 0;
+  if (!d)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not a folder that can be read", m->spec.path),
+        "data.market.path is a folder of CSV files, one for each ticker");
+  *out = (gr_names){NULL, 0};
+  for (const struct dirent *e; (e = readdir(d));) {
+    size_t n = strlen(e->d_name);
+    if (n <= 4 || strcmp(e->d_name + n - 4, ".csv")) continue;
+    if (out->n == room) {
+      const char **more = GR_NEW(m->arena, const char *, room = 2 * room + 16);
+      if (out->n) memcpy(more, out->at, sizeof *more * (size_t)out->n);
+      out->at = more;
+    }
+    out->at[out->n++] = gr_arena_strndup(m->arena, e->d_name, n - 4);
+  }
+  closedir(d);
+  if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_text);
+  if (out->n) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no CSV file in '%s'", m->spec.path),
+                 "one for each ticker, such as AAPL.csv; `tools/market-data` makes some");
+}
+
+// ---- A file -------------------------------------------------------------------------------------
+
+static gr_status find_column(const gr_csv *t, const char *name, int *at) {
+  *at = gr_csv_find(t, name);
+  if (*at >= 0) return GR_OK;
+  const char **names = malloc(sizeof *names * (size_t)(t->n_columns + 1));
+  for (int i = 0; names && i < t->n_columns; i++) names[i] = t->columns[i].name;
+  const char *near = names ? gr_text_nearest(name, names, t->n_columns) : NULL;
+  free(names);
+  gr_status s = gr_fail(GR_ERR_DATA, (gr_loc){t->path, 1, 1}, "there is no column '%s'", name);
+  if (near) s = gr_hint(s, "there is '%s'", near);
+  return gr_hint(s, "the first line names timestamp, open, high, low, close and volume");
+}
+
+// Dates that are numbers get leading zeros, so that the order of texts is that of time.
+static const char *date_text(gr_arena *a, const gr_csv *t, int at, uint32_t row) {
+  const gr_column *c = &t->columns[at];
+  if (c->type == GR_COLUMN_INT) return gr_arena_printf(a, "%020lld", (long long)c->ints[row]);
+  gr_array dates = gr_csv_array(t, at);
+  return gr_arena_strdup(a, gr_array_text(a, &dates, row));
+}
+
+// As the file has it, but for leading zeros.
+static const char *shown(const char *date) {
+  while (date[0] == '0' && date[1] >= '0' && date[1] <= '9') date++;
+  return date;
+}
+
+static gr_status check_order(const gr_ticker *k, int row) {
+  if (!row || strcmp(k->dates[row - 1], k->dates[row]) < 0) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){k->path, k->lines[row], 1},
+                         "the day %s does not come after %s, the day before it",
+                         shown(k->dates[row]), shown(k->dates[row - 1])),
+                 "days ascend, and each is there once: 2024-01-31, or numbers");
+}
+
+static gr_status read_dates(gr_market *m, const gr_csv *t, gr_ticker *k) {
+  int at;
+  GR_TRY(find_column(t, "timestamp", &at));
+  k->dates = GR_NEW(m->arena, const char *, t->rows + 1);
+  k->lines = GR_NEW(m->arena, int, t->rows + 1);
+  k->rows = (int)t->rows;
+  for (uint32_t row = 0; row < t->rows; row++) {
+    k->lines[row] = t->lines[row];
+    if (gr_csv_missing(t, row, at))
+      return gr_hint(
+          gr_fail(GR_ERR_DATA, (gr_loc){t->path, t->lines[row], 1}, "this line has no timestamp"),
+          "remove the line, or fill it in");
+    k->dates[row] = date_text(m->arena, t, at, row);
+    GR_TRY(check_order(k, (int)row));
+  }
+  return GR_OK;
+}
+
+static gr_status read_column(gr_market *m, const gr_csv *t, gr_ticker *k, int which) {
+  int at;
+  GR_TRY(find_column(t, columns[which], &at));
+  gr_array values = gr_csv_array(t, at);
+  double *out = k->column[which] = GR_NEW(m->arena, double, t->rows + 1);
+  for (uint32_t row = 0; row < t->rows; row++) {
+    bool there = !gr_csv_missing(t, row, at) && !gr_array_is_text(&values);
+    out[row] = there ? gr_array_number(&values, row) : (double)NAN;
+    if (isfinite(out[row]) && (out[row] > 0 || (which == GR_VOLUME && out[row] == 0))) continue;
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, (gr_loc){t->path, t->lines[row], 1}, "the %s of %s is %s",
+                columns[which], shown(k->dates[row]),
+                there ? gr_array_text(m->arena, &values, row)
+                      : (gr_csv_missing(t, row, at) ? "missing" : "not a number")),
+        "prices are numbers above 0, volumes numbers of at least 0: remove the line or fill it in");
+  }
+  return GR_OK;
+}
+
+static gr_status read_ticker(gr_market *m, gr_ticker *k) {
+  gr_csv t;
+  k->path = gr_arena_printf(m->arena, "%s/%s.csv", m->spec.path, k->name);
+  GR_TRY(gr_csv_read(m->arena, k->path, ',', true, &t));
+  GR_TRY(read_dates(m, &t, k));
+  for (int i = 0; i < GR_MARKET_COLUMNS; i++) GR_TRY(read_column(m, &t, k, i));
+  return GR_OK;
+}
+
+// ---- The days that all have ---------------------------------------------------------------------
+
+static bool has_date(const gr_ticker *k, const char *date) {
+  return k->rows && bsearch(&date, k->dates, (size_t)k->rows, sizeof *k->dates, by_text);
+}
+
+static void keep_common(const gr_market *m, gr_ticker *k) {
+  int to = 0;
+  for (int row = 0; row < k->rows && to < m->days; row++) {
+    if (strcmp(k->dates[row], m->dates[to])) continue;
+    for (int i = 0; i < GR_MARKET_COLUMNS; i++) k->column[i][to] = k->column[i][row];
+    to++;
+  }
+}
+
+static gr_status align(gr_market *m) {
+  const gr_ticker *first = &m->ticker[0];
+  m->dates = GR_NEW(m->arena, const char *, first->rows + 1);
+  for (int row = 0; row < first->rows; row++) {
+    int have = 1;
+    while (have < m->n_tickers && has_date(&m->ticker[have], first->dates[row])) have++;
+    if (have == m->n_tickers) m->dates[m->days++] = first->dates[row];
+  }
+  for (int k = 0; k < m->n_tickers; k++) keep_common(m, &m->ticker[k]);
+  if (m->days >= 2) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the %d tickers of '%s' have %d day%s in common",
+                         m->n_tickers, m->spec.path, m->days, m->days == 1 ? "" : "s"),
+                 "days are compared as they are written: '%s' has %d, the first %s", first->path,
+                 first->rows, first->rows ? shown(first->dates[0]) : "none");
+}
+
+gr_status gr_market_read(gr_market *m) {
+  gr_names names = m->spec.tickers;
+  if (!m->spec.path)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.market.path is not given"),
+                   "a folder of CSV files, one for each ticker");
+  if (!names.n) GR_TRY(list_folder(m, &names));
+  m->n_tickers = names.n;
+  m->ticker = GR_NEW(m->arena, gr_ticker, names.n);
+  for (int k = 0; k < names.n; k++) {
+    m->ticker[k] = (gr_ticker){.name = names.at[k]};
+    GR_TRY(read_ticker(m, &m->ticker[k]));
+  }
+  return align(m);
+}
