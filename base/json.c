@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/map.h"
 #include "base/text.h"
 
-enum { MAX_DEPTH = 32, MAX_MEMBERS = 4096, MAX_VALUES = 4000000 };
+// Objects with more members than FEW find a repeated name in a map.
+enum { MAX_DEPTH = 32, FEW = 16, MAX_VALUES = 4000000 };
 
 typedef struct reader {
   gr_arena *arena;
@@ -144,16 +146,29 @@ static gr_json *child(reader *r, gr_json *of, gr_json **last) {
   return *last = v;
 }
 
-static bool name(reader *r, const gr_json *of, gr_json *member) {
+static bool is_repeated(reader *r, const gr_json *of, const gr_json *member, gr_map *names) {
+  if (of->n <= FEW) {
+    for (const gr_json *m = of->first; m != member; m = m->next)
+      if (!strcmp(m->name, member->name)) return true;
+    return false;
+  }
+  if (!names->arena) {
+    *names = gr_map_make(r->arena);
+    for (const gr_json *m = of->first; m != member; m = m->next) gr_map_put(names, m->name, 0);
+  }
+  if (gr_map_find(names, member->name, NULL)) return true;
+  gr_map_put(names, member->name, 0);
+  return false;
+}
+
+static bool name(reader *r, const gr_json *of, gr_json *member, gr_map *names) {
   if (r->at >= r->end || *r->at != '"') return fail(r, "expected a name in double quotes");
   const char *from = r->at;
   if (!text(r, &member->name)) return false;
-  if (of->n > MAX_MEMBERS) return fail(r, "expected at most 4096 members");
-  for (const gr_json *m = of->first; m != member; m = m->next)
-    if (!strcmp(m->name, member->name)) {
-      r->at = from;
-      return fail(r, "expected a name that the object does not have yet");
-    }
+  if (is_repeated(r, of, member, names)) {
+    r->at = from;
+    return fail(r, "expected a name that the object does not have yet");
+  }
   spaces(r);
   if (!word(r, ":")) return fail(r, "expected ':' after the name");
   spaces(r);
@@ -162,13 +177,14 @@ static bool name(reader *r, const gr_json *of, gr_json *member) {
 
 static bool children(reader *r, gr_json *out, const char *close) {
   gr_json *last = NULL;
+  gr_map names = {0};
   if (++r->depth > MAX_DEPTH) return fail(r, "expected at most 32 nested values");
   r->at++;
   spaces(r);
   while (!(out->n == 0 && word(r, close))) {
     gr_json *v = child(r, out, &last);
     if (!v) return fail(r, "expected at most 4 million values");
-    if (out->kind == GR_JSON_OBJECT && !name(r, out, v)) return false;
+    if (out->kind == GR_JSON_OBJECT && !name(r, out, v, &names)) return false;
     if (!value(r, v)) return false;
     spaces(r);
     if (word(r, close)) break;

@@ -1,7 +1,7 @@
 // json.h - strict JSON parser (RFC 8259) for files that may be damaged or hostile.
 //
 // Stricter than the standard: no duplicate member names, no NUL in strings, valid UTF-8 only, at
-// most 32 levels, 4096 members per object, 4 million values. Extension: NaN, Infinity, -Infinity.
+// most 32 levels and 4 million values. Extension: NaN, Infinity, -Infinity.
 #pragma once
 #include "base/arena.h"
 

@@ -1,7 +1,7 @@
 // test_json.c - the strict reader of JSON: what it takes, what it refuses and where.
 #include <math.h>
-#include "base/text.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "tests/check.h"
 
 static const gr_json *read_text(gr_arena *a, const char *text, gr_json_error *why) {
@@ -107,6 +107,30 @@ static void places(void) {
   gr_arena_destroy(a);
 }
 
+// Names are found to be repeated in objects of any size, the first and the last of them too.
+static void wide_objects(void) {
+  gr_arena *a = gr_arena_create();
+  gr_json_error why;
+  static const int sizes[] = {2, 16, 17, 18, 100, 60000};
+  char *wide = malloc(1000000);
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    int n = sizes[k], again[] = {-1, 0, n / 2, n - 1};
+    for (int j = 0; j < 4; j++) {
+      size_t len = (size_t)sprintf(wide, "{");
+      for (int i = 0; i < n; i++) len += (size_t)sprintf(wide + len, "\"%d\":%d,", i, i);
+      sprintf(wide + len, "\"%d\":0}", again[j]);
+      const gr_json *v = read_text(a, wide, &why);
+      CHECK(!v == (again[j] >= 0), "%d members, then %d", n, again[j]);
+      if (!v) continue;
+      snprintf(wide, 20, "%d", n - 1);
+      const gr_json *last = gr_json_get(v, wide, GR_JSON_INT);
+      CHECK(last && last->i == n - 1, "the last of %d members", n);
+    }
+  }
+  free(wide);
+  gr_arena_destroy(a);
+}
+
 static void limits(void) {
   gr_arena *a = gr_arena_create();
   gr_json_error why;
@@ -115,24 +139,16 @@ static void limits(void) {
   CHECK(read_text(a, deep, &why), "32 levels are too many");
   memset(deep, '[', 33), memset(deep + 33, ']', 33);
   CHECK(!read_text(a, deep, &why) && strstr(why.why, "nested"), "33 levels are taken");
-  char *wide = malloc(100000);
-  for (int n = 4096; n <= 4097; n++) {
-    size_t len = 1;
-    *wide = '{';
-    for (int i = 0; i < n; i++) len += (size_t)sprintf(wide + len, "\"%d\":1,", i);
-    wide[len - 1] = '}', wide[len] = 0;
-    CHECK(!read_text(a, wide, &why) == (n > 4096), "%d members", n);
-  }
   size_t many = 9000001;
   char *list = malloc(many + 1);
   for (size_t i = 0; i < many; i++) list[i] = i % 2 ? '1' : ',';
   list[0] = '[', list[many - 1] = ']', list[many] = 0;
   CHECK(!read_text(a, list, &why) && strstr(why.why, "4 million"), "%s", why.why);
-  free(wide), free(list);
+  free(list);
   gr_arena_destroy(a);
 }
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"values", values}, {"refused", refused}, {"places", places},
-             {"limits", limits});
+             {"wide_objects", wide_objects}, {"limits", limits});
 }
