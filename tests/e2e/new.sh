@@ -1,7 +1,7 @@
 # new.sh - `graphrun new` from an empty folder: make, train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table speech; do
+for kind in table speech image text; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
@@ -10,6 +10,8 @@ for kind in table speech; do
   case $kind in
   table) input=data.csv metric=accuracy bound='v > 0.85' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
+  image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
+  text) input="prompt.txt --tokens=20" metric=accuracy bound='v > 0.5' ;;
   esac
   check "... and learns" sh -c 'sed -n "s/^validation set: .*'$metric' //p" "$1" | awk "{ v = \$1; exit !('"$bound"') }"' sh "$log"
   expect "... eval" 0 "^validation set: " -- "$graphrun" eval run

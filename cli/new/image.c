@@ -1,0 +1,64 @@
+// image.c - generated images: circles, squares and triangles of any colour, size and place.
+#include <math.h>
+#include "cli/new/new.h"
+
+enum { SIDE = 24, KINDS = 3, COUNT = 60 };
+
+static const char *const kinds[KINDS] = {"circle", "square", "triangle"};
+
+typedef struct shape {
+  int kind;
+  double x, y, radius;
+  double color[3], behind[3];
+} shape;
+
+static double between(const gr_rng *r, uint64_t i, double low, double high) {
+  return low + (high - low) * gr_rng_uniform(r, i);
+}
+
+static bool is_inside(const shape *s, double x, double y) {
+  double dx = fabs(x - s->x), dy = y - s->y, r = s->radius;
+  if (s->kind == 0) return dx * dx + dy * dy < r * r;
+  if (s->kind == 1) return dx < 0.9 * r && fabs(dy) < 0.9 * r;
+  return dy < r && dy > -r && dx < (dy + r) / 2;
+}
+
+static shape draw_shape(const gr_rng *r, int kind) {
+  shape s = {.kind = kind, .radius = between(r, 0, 5, 9)};
+  s.x = between(r, 1, s.radius, SIDE - s.radius), s.y = between(r, 2, s.radius, SIDE - s.radius);
+  for (uint64_t c = 0; c < 3; c++) {
+    s.color[c] = between(r, 3 + c, 110, 250);
+    s.behind[c] = between(r, 6 + c, 0, 90);
+  }
+  return s;
+}
+
+// PPM, which needs no library: a line of text, then bytes of red, green and blue.
+static gr_status write_image(gr_arena *a, const char *dir, int kind, uint32_t number) {
+  gr_rng rng = gr_rng_make(number * KINDS + (uint32_t)kind, "shape", 0);
+  shape s = draw_shape(&rng, kind);
+  gr_text t = gr_text_make(a);
+  gr_text_printf(&t, "P6 %d %d 255\n", SIDE, SIDE);
+  for (uint64_t i = 0; i < SIDE * SIDE; i++) {
+    bool inside = is_inside(&s, (double)(i % SIDE) + 0.5, (double)(i / SIDE) + 0.5);
+    for (uint64_t c = 0; c < 3; c++) {
+      double v = (inside ? s.color : s.behind)[c] + between(&rng, 100 + 3 * i + c, -25, 25);
+      gr_text_putn(&t, &(char){(char)(unsigned char)fmax(0, fmin(255, v))}, 1);
+    }
+  }
+  return gr_new_write(dir, gr_arena_printf(a, "%02u.ppm", number), t.at, t.len);
+}
+
+gr_status gr_new_image(gr_arena *a, const char *dir) {
+  for (int kind = 0; kind < KINDS; kind++) {
+    const char *folder = gr_arena_printf(a, "%s/images/%s", dir, kinds[kind]);
+    GR_TRY(gr_make_dirs(folder));
+    for (uint32_t i = 0; i < COUNT; i++) {
+      gr_arena *scratch = gr_arena_create();
+      gr_status s = write_image(scratch, folder, kind, i);
+      gr_arena_destroy(scratch);
+      GR_TRY(s);
+    }
+  }
+  return GR_OK;
+}
