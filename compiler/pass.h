@@ -88,6 +88,9 @@ typedef struct gr_options {
   gr_prefetch prefetch;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
+  const char *const *trained;  // n_trained patterns of those that the program trains; none: all
+  int n_trained;
+  const char *step;       // the name of the counter of the program's updates; NULL: "step"
   gr_dtype precision;     // of products: GR_F32, GR_BF16 or GR_F16
   gr_dtype reduce_dtype;  // in which ranks send the terms of gradients; they are added in f32
   const gr_precision_rule *precision_rules;
@@ -139,6 +142,8 @@ GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, 
 // Runs one pass by name, for tests; `old` must have the facts that it needs.
 GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *old,
                                   const gr_options *, gr_graph **out);
+// Whether anything that a graph computes depends on a batch of the data (dce.c).
+bool gr_reads_batch(const gr_graph *);
 // Checks the invariants of every graph and those of the facts; GR_ERR_BUG, with the pass at fault.
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
 
@@ -179,6 +184,8 @@ int gr_param_group_of(const gr_options *, const char *weight);
 // several such groups: the factor for its gradients is the first result of the node that makes it.
 const char *gr_clip_result(gr_arena *, const gr_options *, int clip_group);
 
+// Whether a state is a weight that the program trains, if its loss depends on it.
+bool gr_is_trained(const gr_options *, const gr_value *);
 // Whether a weight's name matches one of n shell patterns.
 bool gr_name_matches(const char *name, const char *const *patterns, int n);
 

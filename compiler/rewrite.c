@@ -68,6 +68,12 @@ void gr_rewrite_loop(gr_rewrite *rw, const gr_node *n, gr_write_body write) {
   gr_map_loop(&l, rw->old, n, map, rw->map);
 }
 
+bool gr_is_trained(const gr_options *o, const gr_value *v) {
+  return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && gr_dtypes[v->type.dtype].is_float &&
+         !gr_name_matches(v->name, o->freeze, o->n_freeze) &&
+         (!o->n_trained || gr_name_matches(v->name, o->trained, o->n_trained));
+}
+
 bool gr_name_matches(const char *name, const char *const *patterns, int n) {
   for (int i = 0; i < n; i++)
     if (!fnmatch(patterns[i], name, 0)) return true;

@@ -4,6 +4,7 @@
 #include "cli/job/groups.h"
 #include "cli/job/kept.h"
 #include "cli/job/paths.h"
+#include "cli/job/phases.h"
 #include "cli/job/precision.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
@@ -304,6 +305,8 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   if (given) mark_read(given);  // the model builder checks these names
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
   if (vars) mark_read(vars);  // used by interpolations, which are already resolved
+  const gr_model_program *programs;
+  GR_TRY(gr_phases_read(j->arena, j->graph, &j->spec, &programs));
   GR_TRY(check_unread(j));
   gr_plan_request r = {
       .model = {.graph = j->graph,
@@ -315,6 +318,8 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
       .options = j->options,
       .buckets = buckets,
       .n_buckets = n,
+      .programs = programs,
+      .n_programs = j->spec.n_programs,
       .train = j->spec.kind == GR_RUN_TRAIN,
       .eval = true,
       .threads = j->compilers};
@@ -325,6 +330,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));
+  GR_TRY(gr_phases_count(&j->spec));
   GR_TRY(check_freeze(j));
   if (r.train) GR_TRY(gr_groups_check(j->arena, &j->spec.set, j->spec.plan));
   if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));

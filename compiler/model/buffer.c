@@ -98,7 +98,7 @@ static gr_status assign(gr_build_context *a, const gr_conf *buffers, const char 
   GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "the next value of a buffer"));
   GR_TRY(gr_model_value(a, c->text, c->loc, &v));
   GR_TRY(check_next(a, &a->params[i], c, v));
-  if (a->request->purpose == GR_EVAL || v.id == a->params[i].now.id) return GR_OK;
+  if (a->evaluates || v.id == a->params[i].now.id) return GR_OK;
   a->params[i].now = computed(&a->root, v);
   return gr_model_take_error(a);
 }

@@ -100,29 +100,47 @@ gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
 
 // ---- Programs -------------------------------------------------------------------
 
-static const char *const train_keys[] = {"doc", "nodes", "loss", "metrics", "next"};
+static const char *const keys[] = {"doc", "nodes", "loss", "metrics", "next", "trains", "training"};
 static const char *const eval_keys[] = {"doc", "nodes", "loss", "metrics", "results", "sums"};
 
 static gr_status check_program(gr_conf *map, int i) {
-  bool train = !strcmp(map->keys[i], "train");
-  gr_conf *c = map->items[i];
-  if (!train && strcmp(map->keys[i], "eval"))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc, "a run has no program '%s'", map->keys[i]),
-                   "the programs are train and eval");
-  GR_TRY(gr_model_expect(c, GR_CONF_MAP, "a program"));
-  return gr_model_keys(c, train ? "the program train" : "the program eval",
-                       train ? train_keys : eval_keys, train ? 5 : 6);
+  const char *name = map->keys[i];
+  bool eval = !strcmp(name, gr_model_eval);
+  if (!strcmp(name, "init") || !strcmp(name, "report") || !gr_model_is_word(name))
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "a program cannot be called '%s'", name),
+        "a name is letters, digits and _; init and report are programs of every model");
+  GR_TRY(gr_model_expect(map->items[i], GR_CONF_MAP, "a program"));
+  char what[96];
+  snprintf(what, sizeof what, "the program %.70s", name);
+  return gr_model_keys(map->items[i], what, eval ? eval_keys : keys,
+                       (int)(eval ? sizeof eval_keys : sizeof keys) / (int)sizeof *keys);
 }
 
-// Checks `programs:` and finds the one that is built; for initial values that is train.
+// Sets what the context knows of the program that is built.
+static gr_status open_program(gr_build_context *a, gr_conf *file) {
+  const gr_model_request *ask = a->request;
+  bool trains = ask->purpose == GR_TRAIN || ask->purpose == GR_INIT;
+  const char *name = trains ? gr_model_train : gr_model_eval;
+  if (ask->program)
+    a->is = *ask->program;
+  else
+    GR_TRY(gr_model_program_read(a->arena, file, name, &a->is));
+  a->training = (gr_arg){.kind = GR_ARG_BOOL, .i = a->is.training};
+  a->evaluates = !strcmp(a->is.name, gr_model_eval);
+  a->named = !a->evaluates && strcmp(a->is.name, gr_model_train) != 0;
+  a->program = a->programs ? gr_conf_member(a->programs, a->is.name) : NULL;
+  return GR_OK;
+}
+
+// Checks `programs:`, and opens the one that is built.
 static gr_status find_program(gr_build_context *a, gr_conf *file) {
   gr_conf *map = gr_conf_member(file, "programs"), *short_form = gr_conf_member(file, "train");
-  if (!map) return GR_OK;
-  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "programs:"));
-  for (int i = 0; i < map->n; i++) GR_TRY(check_program(map, i));
+  if (map) GR_TRY(gr_model_expect(map, GR_CONF_MAP, "programs:"));
+  for (int i = 0; map && i < map->n; i++) GR_TRY(check_program(map, i));
   a->programs = map;
-  a->program = gr_conf_member(map, a->request->purpose == GR_EVAL ? "eval" : "train");
-  gr_conf *train = gr_conf_member(map, "train"),
+  GR_TRY(open_program(a, file));
+  gr_conf *train = map ? gr_conf_member(map, gr_model_train) : NULL,
           *loss = train ? gr_conf_member(train, "loss") : NULL;
   if (!loss || !short_form) return GR_OK;
   return gr_note(gr_fail(GR_ERR_CONFIG, loss->key_loc, "the loss is named twice"),
@@ -149,6 +167,15 @@ static gr_status set_buffers(gr_build_context *a, gr_conf *file) {
   return GR_OK;
 }
 
+// A named program counts its runs.
+static gr_status count_runs(gr_build_context *a) {
+  gr_builder *b = &a->root;
+  if (!a->named || !gr_is(a->step)) return GR_OK;
+  gr_val next = gr_add(b, a->step, gr_fill(b, &gr_at(b->g, a->step)->type, 1));
+  if (!b->err) gr_at(b->g, a->step)->next = next;
+  return gr_model_take_error(a);
+}
+
 // ---- Entry point ----------------------------------------------------------------
 
 // What every program sees: parameters and blocks.
@@ -169,7 +196,8 @@ static gr_status forward(gr_build_context *a) {
   GR_TRY(gr_model_open_buffers(a, file));
   GR_TRY(run_all_nodes(a, file));
   GR_TRY(set_buffers(a, file));
-  return gr_model_outputs(a, file);
+  GR_TRY(gr_model_outputs(a, file));
+  return count_runs(a);
 }
 
 static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask) {
@@ -178,31 +206,46 @@ static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask)
       .request = ask,
       .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
       .path = "",
-      .training = {.kind = GR_ARG_BOOL, .i = ask->purpose == GR_TRAIN || ask->purpose == GR_INIT},
       .batch_norm_groups = {.kind = GR_ARG_INT, .i = ask->norm_groups ? ask->norm_groups : 1},
       .by_path = gr_map_make(arena),
       .streams = gr_map_make(arena)};
 }
 
-// The initial values of what the training program creates, and then of what only evaluation does.
-static gr_status initial(gr_build_context *a, gr_graph **out) {
-  gr_builder b = {.g = gr_graph_create(a->arena, &a->request->mesh), .created_by = "model"};
-  gr_model_request ask = *a->request;
-  ask.purpose = GR_EVAL, ask.scopes = NULL;
-  gr_build_context eval = context_of(a->arena, &ask);
-  GR_TRY(forward(&eval));
-  for (uint32_t i = 0; i < a->by_path.n; i++) gr_model_init(a, &b, &a->params[i]);
-  for (uint32_t i = 0; i < eval.by_path.n; i++)
-    if (!gr_map_find(&a->by_path, eval.params[i].path, NULL))
-      gr_model_init(&eval, &b, &eval.params[i]);
+// The initial values of what the programs create: of a state, what the first that has it says.
+static gr_status initial(gr_arena *arena, const gr_model_request *ask,
+                         const gr_model_program *programs, int n, gr_graph **out) {
+  gr_builder b = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"};
+  gr_map known = gr_map_make(arena);
+  for (int k = 0; k < n; k++) {
+    gr_model_request own = *ask;
+    own.program = &programs[k];
+    if (!programs[k].trains) own.scopes = NULL;
+    gr_build_context a = context_of(arena, &own);
+    GR_TRY(forward(&a));
+    for (uint32_t i = 0; i < a.by_path.n; i++) {
+      if (gr_map_find(&known, a.params[i].path, NULL)) continue;
+      gr_model_init(&a, &b, &a.params[i]);
+      gr_map_put(&known, a.params[i].path, i);
+    }
+  }
   *out = b.g;
   return b.err;
+}
+
+// Without a list of programs they are train and eval.
+static gr_status build_initial(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
+  gr_model_program own[2];
+  if (ask->programs) return initial(arena, ask, ask->programs, ask->n_programs, out);
+  GR_TRY(gr_model_expect(ask->graph, GR_CONF_MAP, "a graph"));
+  GR_TRY(gr_model_program_read(arena, ask->graph, gr_model_train, &own[0]));
+  GR_TRY(gr_model_program_read(arena, ask->graph, gr_model_eval, &own[1]));
+  return initial(arena, ask, own, 2, out);
 }
 
 // The program of report:, over the results of evaluation.
 static gr_status report(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
   gr_model_request eval_request = *ask;
-  eval_request.purpose = GR_EVAL;
+  eval_request.purpose = GR_EVAL, eval_request.program = NULL;
   gr_build_context eval = context_of(arena, &eval_request), a = context_of(arena, ask);
   GR_TRY(forward(&eval));
   GR_TRY(open_file(&a, ask->graph));
@@ -212,8 +255,9 @@ static gr_status report(gr_arena *arena, const gr_model_request *ask, gr_graph *
 
 gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
   if (ask->purpose == GR_REPORT) return report(arena, ask, out);
+  if (ask->purpose == GR_INIT) return build_initial(arena, ask, out);
   gr_build_context a = context_of(arena, ask);
   GR_TRY(forward(&a));
   *out = a.root.g;
-  return ask->purpose == GR_INIT ? initial(&a, out) : GR_OK;
+  return GR_OK;
 }

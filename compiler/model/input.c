@@ -183,6 +183,7 @@ gr_status gr_model_inputs(gr_build_context *a, gr_conf *file) {
   gr_conf *map = gr_conf_member(file, "inputs");
   const gr_arg *n = gr_model_get(a, "n");
   gr_status s = GR_OK;
+  if (!map && gr_conf_member(file, "programs")) return GR_OK;  // they take no data
   if (!map) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'inputs:'");
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "inputs:"));
   if (!n) return gr_fail(GR_ERR_CONFIG, map->key_loc, "the size of the batch, 'n', is unknown");

@@ -28,6 +28,26 @@ typedef struct gr_scopes {
   uint32_t n, cap;
 } gr_scopes;
 
+// What a model's file says of a program (program.c).
+typedef struct gr_model_program {
+  const char *name;            // "train", "eval", "rollout"
+  bool trains;                 // it minimises its loss
+  bool training;               // the constant of that name in its expressions
+  const char *const *trained;  // n_trained patterns of the weights that it trains; none: all
+  const gr_loc *trained_loc;
+  int n_trained;
+} gr_model_program;
+extern const char gr_model_train[], gr_model_eval[];  // names of programs
+
+// The names of the programs of a file: those of its short form that it does not state, then those
+// that it states, in its order. Returns how many.
+int gr_model_program_names(gr_arena *, gr_conf *graph, const char ***out);
+bool gr_model_has_program(gr_conf *graph, const char *name);
+gr_loc gr_model_program_loc(gr_conf *graph, const char *name);  // where it is stated
+// Reads what the file says of a program of that name; one that it does not state has the defaults.
+GR_MUST_USE gr_status gr_model_program_read(gr_arena *, gr_conf *graph, const char *name,
+                                            gr_model_program *out);
+
 typedef struct gr_model_request {
   gr_conf *graph;      // the file, as read
   gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
@@ -38,8 +58,11 @@ typedef struct gr_model_request {
   // is no data; inputs have the shapes of the file, with the sizes in dims (tests).
   const gr_batch_tensor *batch;
   int n_batch;
-  gr_purpose purpose;  // GR_EVAL: without dropout and the like; GR_INIT: initial values only;
+  gr_purpose purpose;  // of the program; or GR_INIT: initial values only, of all programs; or
                        // GR_REPORT: what evaluation's sums give, for a file with `report:`
+  const gr_model_program *program;   // NULL: "eval" if that is the purpose, else "train"
+  const gr_model_program *programs;  // n_programs of them, of GR_INIT; NULL: train and eval
+  int n_programs;
   uint64_t seed;
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is sharded, up to NULL

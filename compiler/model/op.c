@@ -112,10 +112,11 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   return gr_hint(s, "'graphrun ops %s' lists its attributes", op->name);
 }
 
-// The random stream: what the attribute is by default, the op's path, and a count if several ops
-// have both in common.
+// The random stream: the program but for train and eval, what the attribute is by default, the op's
+// path, and a count if several ops have all of it in common.
 static uint64_t stream(gr_build_context *a, const gr_attr *f) {
-  char *name = gr_arena_printf(a->arena, "%s:%s", f->default_value, a->path);
+  char *name = gr_arena_printf(a->arena, "%s%s%s:%s", a->named ? a->is.name : "",
+                               a->named ? "/" : "", f->default_value, a->path);
   uint32_t uses = 0;
   gr_map_find(&a->streams, name, &uses);
   gr_map_put(&a->streams, name, uses + 1);
@@ -164,7 +165,7 @@ static bool is_left_out(gr_build_context *a, const gr_op *op, const void *attr) 
   const gr_attr *p = find_attr(op, "p");
   if (p && p->kind == GR_ATTR_FLOAT && *(const double *)((const char *)attr + p->offset) == 0)
     return true;
-  return a->request->purpose == GR_EVAL;
+  return !a->training.i;
 }
 
 // An op that also drops, besides what it is for, is emitted with p = 0.
@@ -173,12 +174,15 @@ static void set_no_dropout(const gr_op *op, void *attr) {
   if (p) *(double *)((char *)attr + p->offset) = 0;
 }
 
-static gr_val step_number(gr_build_context *a) {
+gr_val gr_model_step(gr_build_context *a) {
   gr_type scalar = {.dtype = GR_I32};
+  const char *name = a->named ? gr_arena_printf(a->arena, "runs.%s", a->is.name) : "step";
   if (!gr_is(a->step))
-    a->step = gr_leaf(&a->root, GR_STATE, GR_KIND_COUNTER, "step", scalar, gr_layout_replicated);
-  return gr_model_capture(a, a->step, 0);
+    a->step = gr_leaf(&a->root, GR_STATE, GR_KIND_COUNTER, name, scalar, gr_layout_replicated);
+  return a->step;
 }
+
+static gr_val step_number(gr_build_context *a) { return gr_model_capture(a, gr_model_step(a), 0); }
 
 static gr_status check_arity(const gr_op *op, const gr_conf *use, int n) {
   if (op->n_in == GR_ANY || op->n_in == n) return GR_OK;

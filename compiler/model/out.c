@@ -1,8 +1,9 @@
 // out.c - builds train:, metrics: and predict: as sums over the batch. See report.c for sums:.
 //
-// A score is (sum [n], weight [n]); a vector [n] has weight 1. Both are multiplied by the batch's
-// weights, which are 0 for padding, and summed: sum / weight is the mean over real samples on any
-// number of ranks and padded samples. A scalar is used unchanged.
+// A score is (sum [n], weight [n]); a vector [n] has weight 1. Of samples both are multiplied by
+// the batch's weights, which are 0 for padding, and summed: sum / weight is the mean over real
+// samples on any number of ranks and padded samples. What depends on no input, such as what a
+// program computes from buffers, is of any length and has no padding. A scalar is used unchanged.
 #include <string.h>
 #include "compiler/model/parts.h"
 
@@ -18,26 +19,41 @@ static gr_val as_f32(gr_builder *b, gr_val v) {
   return b->err || gr_at(b->g, v)->type.dtype == GR_F32 ? v : gr_cast(b, v, GR_F32);
 }
 
-// The contribution of each sample to the sum of a score, or to its weight, which defaults to 1.
-static gr_val weighted(gr_build_context *a, gr_val v) {
-  return gr_is(v) ? gr_mul(&a->root, as_f32(&a->root, v), a->weight) : a->weight;
+// Whether a value is of the samples of a batch: it depends on an input.
+static bool is_of_samples(gr_build_context *a, gr_val v) {
+  const gr_graph *g = a->root.g;
+  bool *depends = GR_NEW(a->arena, bool, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) depends[i] = g->values[i].role == GR_INPUT;
+  gr_mark_dependents(g, depends);
+  return depends[v.id];
+}
+
+// The contribution of each sample to the sum of a score (0), or to its weight (1), which defaults
+// to 1.
+static gr_val weighted(gr_build_context *a, const gr_val score[2], int which) {
+  gr_builder *b = &a->root;
+  gr_type each = {GR_F32, 1, {gr_model_type(a, score[0])->dim[0]}};
+  bool of_samples = is_of_samples(a, score[0]) || (gr_is(score[1]) && is_of_samples(a, score[1]));
+  gr_val v = score[which];
+  if (!of_samples) return gr_is(v) ? as_f32(b, v) : gr_fill(b, &each, 1);
+  return gr_is(v) ? gr_mul(b, as_f32(b, v), a->weight) : a->weight;
 }
 
 // The two sums of a score over the batch.
 static void sum_batch(gr_build_context *a, const gr_val score[2], gr_val out[2]) {
-  for (int i = 0; i < 2; i++) out[i] = gr_sum(&a->root, weighted(a, score[i]), 0);
+  for (int i = 0; i < 2; i++) out[i] = gr_sum(&a->root, weighted(a, score, i), 0);
 }
 
 // The sums over the ranks of each rank's mean, and of 1 for each rank that has a sample.
 static void sum_ranks(gr_build_context *a, const gr_val score[2], gr_val out[2]) {
   gr_builder *b = &a->root;
   const gr_mesh *mesh = &a->request->mesh;
-  int64_t ranks = 1, n = gr_model_type(a, a->weight)->dim[0];
+  int64_t ranks = 1, n = gr_model_type(a, score[0])->dim[0];
   for (int i = 0; i < mesh->n_axes; i++)
     if (gr_model_splits_batch(a, i)) ranks *= mesh->axis[i].size;
   gr_val sum[2];
   for (int i = 0; i < 2; i++)
-    sum[i] = gr_sum(b, gr_reshape(b, weighted(a, score[i]), (gr_ints){2, {-1, n / ranks}}), 1);
+    sum[i] = gr_sum(b, gr_reshape(b, weighted(a, score, i), (gr_ints){2, {-1, n / ranks}}), 1);
   gr_type by_rank = {GR_F32, 1, {ranks}};
   gr_val has = gr_less(b, gr_fill(b, &by_rank, 0), sum[1]);
   gr_val weight = gr_where(b, has, sum[1], gr_fill(b, &by_rank, 1));
@@ -58,9 +74,11 @@ static gr_status misfit(gr_build_context *a, const gr_binding *s, const char *na
                  "a score is one number per sample, [n], or a sum and a weight, [n] and [n]");
 }
 
+// Of samples, one for each; else any vector.
 static bool is_per_sample(gr_build_context *a, gr_val v) {
-  const gr_type *t = gr_model_type(a, v), *w = gr_model_type(a, a->weight);
-  return t->rank == 1 && t->dim[0] == w->dim[0];
+  const gr_type *t = gr_model_type(a, v);
+  if (t->rank != 1 || !gr_is(a->weight) || !is_of_samples(a, v)) return t->rank == 1;
+  return t->dim[0] == gr_model_type(a, a->weight)->dim[0];
 }
 
 // Builds the two scalars of a score with one of the two functions above.
@@ -112,6 +130,7 @@ static bool is_bound(const gr_build_context *a, const gr_conf *c) {
 // The score to minimise, which evaluation reports: the program's, or train's.
 static gr_conf *find_loss(const gr_build_context *a, gr_conf *file) {
   gr_conf *own = a->program ? gr_conf_member(a->program, "loss") : NULL;
+  if (a->named) return own;
   gr_conf *train = a->programs ? gr_conf_member(a->programs, "train") : NULL;
   gr_conf *trained = train ? gr_conf_member(train, "loss") : NULL;
   if (own || !trained) return own ? own : gr_conf_member(file, "train");
@@ -121,7 +140,7 @@ static gr_conf *find_loss(const gr_build_context *a, gr_conf *file) {
 static gr_status train(gr_build_context *a, gr_conf *file) {
   gr_conf *c = find_loss(a, file);
   gr_val v[2];
-  if (!c && a->request->purpose == GR_TRAIN)
+  if (!c && a->is.trains && a->request->purpose == GR_TRAIN)
     return gr_hint(gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'train:'"),
                    "train: NAME names the loss to minimise");
   if (!c) return GR_OK;
@@ -162,17 +181,17 @@ static gr_status predict(gr_build_context *a, gr_conf *map) {
     if (gr_is(gr_graph_result(a->root.g, name)))
       return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "two results are called '%s'",
                      map->keys[i]);
-    if (a->request->purpose == GR_EVAL) gr_result(&a->root, name, v);
+    if (a->evaluates) gr_result(&a->root, name, v);
   }
   return GR_OK;
 }
 
 gr_status gr_model_outputs(gr_build_context *a, gr_conf *file) {
   GR_TRY(train(a, file));
-  GR_TRY(metrics(a, gr_conf_member(file, "metrics")));
+  if (!a->named) GR_TRY(metrics(a, gr_conf_member(file, "metrics")));
   if (a->program) GR_TRY(metrics(a, gr_conf_member(a->program, "metrics")));
-  GR_TRY(predict(a, gr_conf_member(file, "predict")));
+  if (!a->named) GR_TRY(predict(a, gr_conf_member(file, "predict")));
   if (a->program) GR_TRY(predict(a, gr_conf_member(a->program, "results")));
-  GR_TRY(gr_model_sums(a, gr_conf_member(file, "sums")));
+  if (!a->named) GR_TRY(gr_model_sums(a, gr_conf_member(file, "sums")));
   return a->program ? gr_model_sums(a, gr_conf_member(a->program, "sums")) : GR_OK;
 }

@@ -84,7 +84,7 @@ static gr_status use_shared(gr_build_context *a, const gr_model_param *p, gr_bin
 // Inputs and parameters share one namespace: a layer without `name:` has a parameter "weight".
 static gr_status check_name(const gr_build_context *a, const gr_model_param *p) {
   const gr_conf *inputs = gr_conf_member(a->request->graph, "inputs");
-  int i = gr_conf_index(inputs, p->path);
+  int i = inputs ? gr_conf_index(inputs, p->path) : -1;
   if (i < 0 && !gr_model_is_reserved_input(p->path)) return GR_OK;
   bool buffer = p->kind == GR_KIND_BUFFER;
   gr_status s = gr_fail(GR_ERR_CONFIG, p->loc, "a %s cannot be called '%s': %s",

@@ -89,6 +89,8 @@ typedef struct gr_build_context {
   gr_arena *arena;
   const gr_model_request *request;
   gr_conf *programs, *program;  // `programs:`, and the one that is built; or NULL
+  gr_model_program is;          // the one that is built
+  bool evaluates, named;        // it is eval; it is neither eval nor train
   gr_builder root;
   gr_loop *loops[GR_MODEL_LOOPS];
   int depth;  // number of enclosing loops
@@ -219,6 +221,11 @@ void gr_model_link_buffers(gr_build_context *);
 // reported at once.
 GR_MUST_USE gr_status gr_model_run_nodes(gr_build_context *, gr_conf *list);
 
+// ---- op.c -----------------------------------------------------------------
+// The counter from which random numbers are drawn: of completed steps in train and eval; of a named
+// program its own runs, which each run increments.
+gr_val gr_model_step(gr_build_context *);
+
 // ---- block.c --------------------------------------------------------------
 // Collects the file's blocks and the built-in ones.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
@@ -257,7 +264,7 @@ bool gr_model_init_key(const char *key);
 void gr_model_init(gr_build_context *, gr_builder *, const gr_model_param *);
 
 // ---- out.c ----------------------------------------------------------------
-// Builds train:, metrics: and predict:.
+// Builds the loss, metrics and predictions of the program.
 GR_MUST_USE gr_status gr_model_outputs(gr_build_context *, gr_conf *file);
 // ---- report.c -------------------------------------------------------------
 // Makes the tensors that `sums:` names results of the evaluation program. NULL: there are none.

@@ -7,10 +7,7 @@
 static bool *wanted(const gr_graph *g, const gr_options *o) {
   bool *want = GR_NEW(g->arena, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
-    const gr_value *v = &g->values[i];
-    want[i] = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT &&
-              gr_dtypes[v->type.dtype].is_float &&
-              !gr_name_matches(v->name, o->freeze, o->n_freeze);
+    want[i] = gr_is_trained(o, &g->values[i]);
   }
   gr_mark_dependents(g, want);
   return want;

@@ -1,4 +1,5 @@
 // dce.c - dead code elimination: keeps what the loss, the results and the states' next values need.
+// A program that reads nothing of a batch takes none, so its inputs are dropped, too.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/loop/scan.h"
@@ -25,10 +26,25 @@ static void copy_scan(gr_rewrite *rw, const gr_node *n, const bool *live) {
   }
 }
 
+static bool is_of_batch(const gr_value *v) {
+  return v->role == GR_INPUT && v->kind == GR_KIND_BUFFER;
+}
+
+bool gr_reads_batch(const gr_graph *g) {
+  const bool *live = gr_graph_live(g);
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (live[i] && is_of_batch(&g->values[i])) return true;
+  return false;
+}
+
 gr_status gr_pass_dce(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   const bool *live = gr_graph_live(old);
-  gr_copy_leaves(rw);
+  bool batch = gr_reads_batch(old);
+  for (uint32_t i = 1; i < old->n_values; i++) {
+    const gr_value *v = &old->values[i];
+    if (v->role != GR_TEMP && (batch || !is_of_batch(v))) gr_copy_leaf(rw, i, &v->type, v->layout);
+  }
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) {
     const gr_node *n = &old->nodes[i];
     bool any = false, all = true;

@@ -87,7 +87,7 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
   gr_val lr = scalar(rw, GR_INPUT, "lr", GR_F32);
   u.ok = gr_graph_result(rw->b.g, "ok");
-  u.step = scalar(rw, GR_STATE, "step", GR_I32);
+  u.step = scalar(rw, GR_STATE, rw->opt->step ? rw->opt->step : "step", GR_I32);
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role == GR_STATE && gr_is(v->grad)) GR_TRY(update(rw, &u, lr, i));

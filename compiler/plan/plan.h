@@ -85,10 +85,12 @@ typedef struct gr_notes {
 } gr_notes;
 
 typedef struct gr_program {
-  const char *name;    // "init", "train.t300", "eval.t300"
-  const char *kind;    // "init", "train" (with micro-batches "micro" and "update"), "eval",
-                       // "report"
-  const char *bucket;  // "t300", or ""
+  const char *name;     // "init", "train.t300", "eval.t300", "rollout", "report"
+  const char *kind;     // without the bucket; with micro-batches "train.micro" and "train.update"
+  const char *bucket;   // "t300", or ""
+  bool trains;          // it computes gradients
+  int64_t minibatches;  // of a pass over the rows that it selects from; 0: it selects none
+  int64_t minibatch_rows;
   gr_plan_frame frame;
   gr_notes notes;
 } gr_program;

@@ -107,12 +107,22 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
   }
 }
 
-const char *const gr_plan_kinds[] = {"train", "micro", "update", "eval", "report", NULL};
+static bool is_of_kind(const gr_program *p, const char *kind) { return !strcmp(p->kind, kind); }
+
+const char *gr_plan_kind(const gr_plan *p, int i) {
+  for (uint32_t k = 0; k < p->n_programs; k++) {
+    const char *kind = p->programs[k].kind;
+    bool known = !strcmp(kind, "init");
+    for (uint32_t j = 0; j < k && !known; j++) known = is_of_kind(&p->programs[j], kind);
+    if (!known && !i--) return kind;
+  }
+  return NULL;
+}
 
 const gr_program *gr_plan_largest(const gr_plan *p, const char *kind) {
   const gr_program *most = NULL;
   for (uint32_t i = 0; i < p->n_programs; i++)
-    if (!strcmp(p->programs[i].kind, kind) &&
+    if (is_of_kind(&p->programs[i], kind) &&
         (!most || p->programs[i].frame.bytes > most->frame.bytes))
       most = &p->programs[i];
   return most;
@@ -152,7 +162,7 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
   if (!p) return;
   fprintf(f, "program %s\n", p->name);
   explain_passes(f, &p->notes);
-  if (!strcmp(p->kind, "train") || !strcmp(p->kind, "micro")) {
+  if (p->trains) {
     explain_unused(f, &p->notes);
     explain_confined(f, &p->notes);
   }
@@ -168,7 +178,8 @@ void gr_plan_explain(FILE *f, const gr_plan *p) {
   gr_explain_weights(f, p);
   explain_memory(f, p);
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
-  for (const char *const *kind = gr_plan_kinds; *kind; kind++)
-    explain_program(f, arena, gr_plan_largest(p, *kind));
+  const char *kind;
+  for (int i = 0; (kind = gr_plan_kind(p, i)); i++)
+    explain_program(f, arena, gr_plan_largest(p, kind));
   gr_arena_destroy(arena);
 }

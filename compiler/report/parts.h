@@ -7,7 +7,8 @@ const char *gr_bytes_text(double bytes, char buf[32]);  // "12.3 MB"
 const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
 // Programs differ by bucket: the one of a kind that needs the most memory; NULL: there is none.
 const gr_program *gr_plan_largest(const gr_plan *, const char *kind);
-extern const char *const gr_plan_kinds[];  // those that reports are about, up to NULL
+// The i-th of the kinds that reports are about, all but init; NULL: there are no more.
+const char *gr_plan_kind(const gr_plan *, int i);
 // States and gradients by kind, and which of them are sharded.
 void gr_explain_states(FILE *, const gr_plan *);
 // The values that are live where a program's memory peaks.

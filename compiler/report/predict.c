@@ -193,8 +193,9 @@ void gr_plan_predict(FILE *f, const gr_plan *p) {
   fputs("on a GPU    one captured graph a program; times by the chips' data sheets, an estimate\n",
         f);
   if (p->tf32) fputs("  products of f32 that libraries compute are in TF32\n", f);
-  for (const char *const *kind = gr_plan_kinds; *kind; kind++) {
-    const gr_program *most = gr_plan_largest(p, *kind);
+  const char *kind;
+  for (int i = 0; (kind = gr_plan_kind(p, i)); i++) {
+    const gr_program *most = gr_plan_largest(p, kind);
     if (most) predict(f, p, most);
   }
 }

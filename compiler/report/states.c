@@ -39,15 +39,12 @@ static void explain_kind(FILE *f, const gr_plan *p, int kind) {
             (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
 }
 
-// Counts gradients as the optimizer reads them, in the program that ends a step.
-static void explain_gradients(FILE *f, const gr_plan *p) {
-  const gr_program *last = gr_plan_find(p, "update", "");
+// Counts gradients as the optimizer reads them, in a program that ends a step.
+static void explain_gradients_of(FILE *f, const gr_plan *p, const gr_program *last, bool named) {
   char n[32], b[32];
   int64_t count = 0, numbers = 0;
   double bytes = 0;
-  for (uint32_t i = 0; !last && i < p->n_programs; i++)
-    if (!strcmp(p->programs[i].kind, "train")) last = &p->programs[i];
-  for (uint32_t i = 1; last && i < last->frame.g->n_values; i++) {
+  for (uint32_t i = 1; i < last->frame.g->n_values; i++) {
     const gr_value *v = &last->frame.g->values[i];
     if (v->role != GR_STATE || !gr_is(v->grad)) continue;
     const gr_value *grad = gr_at(last->frame.g, v->grad);
@@ -55,8 +52,21 @@ static void explain_gradients(FILE *f, const gr_plan *p) {
     count++, numbers += gr_type_count(&whole), bytes += (double)gr_type_bytes(&grad->type);
   }
   if (count)
-    fprintf(f, "  %-10s %4lld values, %s numbers, %s on each rank, in the arena\n", "gradients",
-            (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
+    fprintf(f, "  %-10s %4lld values, %s numbers, %s on each rank, in the arena%s%s\n", "gradients",
+            (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b), named ? " of " : "",
+            named ? last->kind : "");
+}
+
+static void explain_gradients(FILE *f, const gr_plan *p) {
+  const char *kind;
+  int n = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; (kind = gr_plan_kind(p, i)); i++) {
+      const gr_program *last = gr_plan_largest(p, kind);
+      bool ends = gr_is(gr_graph_result(last->frame.g, "ok"));
+      if (pass && ends) explain_gradients_of(f, p, last, n > 1);
+      n += !pass && ends;
+    }
 }
 
 static bool is_split(const gr_plan_state *s) { return !gr_type_same(&s->type, &s->global); }

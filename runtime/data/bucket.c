@@ -96,6 +96,7 @@ static const char *hint_of(gr_dataset *d) {
 }
 
 static gr_status check_some(gr_dataset *d) {
+  if (d->ops->empty) return GR_OK;
   if (d->n_inputs && !d->count)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no %s in '%s'%s", d->unreadable.samples,
                    d->inputs[0], d->n_inputs > 1 ? " and the other files" : "");
@@ -133,7 +134,7 @@ static void assign(gr_dataset *d, const int32_t *bounds, int n) {
   d->buckets = GR_NEW(d->arena, gr_bucket_info, n);
   for (int b = 0; b < n; b++) {
     place[b] = d->n_buckets;
-    if (used[b]) d->buckets[d->n_buckets++].length = bounds[b];
+    if (used[b] || d->ops->empty) d->buckets[d->n_buckets++].length = bounds[b];
   }
   for (uint32_t i = 0; i < d->count; i++) {
     gr_sample *s = d->samples + i;
@@ -165,11 +166,13 @@ static void list_members(gr_dataset *d) {
 }
 
 gr_status gr_dataset_make_buckets(gr_dataset *d) {
-  int n = d->options.n_buckets;
+  int n = d->ops->empty ? 1 : d->options.n_buckets;
   if (d->max_length) keep_short(d, d->max_length);
   GR_TRY(check_some(d));
   int32_t *bounds = GR_NEW(d->arena, int32_t, n);
-  if (d->options.bounds) {
+  if (d->ops->empty) {
+    bounds[0] = 1;
+  } else if (d->options.bounds) {
     memcpy(bounds, d->options.bounds, (size_t)n * sizeof *bounds);
   } else {
     gr_arena *scratch = gr_arena_create();

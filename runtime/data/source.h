@@ -123,6 +123,7 @@ typedef struct gr_source_ops {
   const char *sample;  // one of them, for messages: "utterance"
   const char *unit;    // of lengths: "frame"; NULL: all samples are of one size, in one bucket
   const char *inputs;  // what `graphrun predict` takes: "WAV files"; NULL: it takes none of these
+  bool empty;          // it has no samples, and one bucket
 
   // Reads its keys and lists samples. Errors have the location of what is wrong, or name keys
   // (gr_about) by what follows data.NAME.

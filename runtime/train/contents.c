@@ -67,6 +67,27 @@ static void write_finite(gr_run *r, gr_run_contents *out) {
   put_int(out, GR_CHECKPOINT_FINITE, !r->skipped);
 }
 
+// Where the training data continue. Without `loop:` run.epoch and run.batch say it.
+static void write_place(gr_run *r, gr_run_contents *out) {
+  if (!r->spec->looped) return;
+  put_int(out, "run.data_epoch", r->data_epoch);
+  put_int(out, "run.data_batch", r->data_batch);
+}
+
+// The place in another loop means nothing in this one.
+static gr_status read_place(const reader *in) {
+  gr_run *r = in->r;
+  const gr_scalar *epoch = find(in, "run.data_epoch", GR_SCALAR_INT);
+  const gr_scalar *batch = find(in, "run.data_batch", GR_SCALAR_INT);
+  if (epoch && batch) r->data_epoch = epoch->i, r->data_batch = batch->i;
+  if (!r->spec->looped || r->batch <= r->runs_per_epoch) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+              "'%s' is %lld runs into a pass of the loop, which has %lld here",
+              gr_checkpoint_path(in->c), (long long)r->batch, (long long)r->runs_per_epoch),
+      "resume with the same `loop:`");
+}
+
 // ---- Metrics ------------------------------------------------------------------------------------
 
 static void write_bests(gr_run *r, gr_run_contents *out) {
@@ -229,6 +250,7 @@ static const struct row {
     {"tensors", OWN, 0, NULL, read_tensors},
     FIELD(INT, "run.epoch", epoch),
     FIELD(INT, "run.batch", batch),
+    {"run.data_epoch and run.data_batch", OWN, 0, write_place, read_place},
     {"run.seed", OWN, 0, write_seed, NULL},
     {"run.global_batch", OWN, 0, write_batch, read_batch},
     {"run.samples", OWN, 0, write_samples, read_samples},

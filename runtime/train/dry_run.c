@@ -28,7 +28,7 @@ static gr_status end_epoch(gr_run *r, counts *n) {
   r->epoch++, r->batch = 0;
   if (s->eval_every && (r->epoch % s->eval_every == 0 || r->step == r->total_steps)) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &r->validation));
-    n->evaluations += gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION) > 0;
+    n->evaluations += gr_run_can_eval(r, GR_SPLIT_VALIDATION);
   }
   if (!s->every_epochs || r->epoch % s->every_epochs) return GR_OK;
   n->saves++;
@@ -38,15 +38,16 @@ static gr_status end_epoch(gr_run *r, counts *n) {
 static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
   const gr_batch *b = NULL;
   gr_step_results ignored;
-  if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
+  const gr_run_program *p = gr_run_next_program(r);
+  if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, &b));
   r->lr = gr_run_base_lr(r);
   gr_step_controls k = {.lr = r->lr, .signal = gr_run_signalled(), .failed = r->failure != GR_OK};
   GR_TRY(gr_run_agree(r, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
-  GR_TRY(gr_run_compute(r, b, &ignored));
-  r->step++, r->batch++;
+  GR_TRY(gr_run_compute(r, p, b, &ignored));
+  r->step += p->trains, r->batch++;
   int64_t every = r->spec->set.every_steps;
-  if (every && r->step % every == 0) {
+  if (p->trains && every && r->step % every == 0) {
     n->saves++;
     GR_TRY(copy_states(r));
   }
@@ -68,8 +69,8 @@ static void report(gr_run *r, const counts *n) {
 
 gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
   counts n = {0};
-  while (r->step < r->total_steps) GR_TRY(step(r, loader, &n));
-  if (r->spec->set.final_train_eval) {
+  while (!gr_run_is_done(r)) GR_TRY(step(r, loader, &n));
+  if (r->spec->set.final_train_eval && gr_run_can_eval(r, GR_SPLIT_TRAIN)) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
     n.evaluations++;
   }

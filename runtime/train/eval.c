@@ -18,14 +18,27 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
     of = b ? b->of : of;
     if (r->report) gr_report_evaluating(r->report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
-    const gr_program *p = r->eval[b->bucket];
-    GR_TRY(gr_run_write_inputs(r, p, b, 0));
-    GR_TRY(gr_exec_run(r->exec, p));
-    GR_TRY(gr_run_read_results(r, p, &now));
+    GR_TRY(gr_run_compute(r, r->eval, b, &now));
     gr_metrics_add(out, &now.metrics);
     GR_TRY(gr_run_add_sums(r, b->bucket));
     if (taker) GR_TRY(taker->take(taker->self, b));
   }
+}
+
+bool gr_run_can_eval(const gr_run *r, gr_split split) {
+  if (!r->eval) return false;
+  if (!r->eval->takes_batch) return split == GR_SPLIT_VALIDATION;
+  return gr_dataset_count(r->spec->data, split) > 0;
+}
+
+static gr_status eval_once(gr_run *r, gr_metrics *out) {
+  gr_step_results now;
+  gr_step_controls k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
+  GR_TRY(gr_run_agree(r, &k));
+  if (k.failed || k.signal) return gr_run_exit_early(r, &k);
+  GR_TRY(gr_run_compute(r, r->eval, NULL, &now));
+  gr_metrics_add(out, &now.metrics);
+  return gr_run_add_sums(r, 0);
 }
 
 gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *taker,
@@ -43,7 +56,9 @@ gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *take
   const char *what = split == GR_SPLIT_TRAIN ? "training" : "validation";
   gr_loader *loader;
   gr_metrics sums = {0};
-  if (gr_dataset_count(r->spec->data, split)) {
+  if (gr_run_can_eval(r, split) && !r->eval->takes_batch) {
+    GR_TRY(eval_once(r, &sums));
+  } else if (gr_run_can_eval(r, split)) {
     GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
     gr_status st = eval_batches(r, loader, what, taker, &sums);
     gr_loader_close(loader);
@@ -88,7 +103,7 @@ gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
   GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, samples, &r->validation));
   r->tables = gr_tables_copy(r->arena, gr_run_tables(r), "validation.");
   bool again = r->eval_step == r->step;
-  if (again || !gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION)) return GR_OK;
+  if (again || !gr_run_can_eval(r, GR_SPLIT_VALIDATION)) return GR_OK;
   int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
   r->eval_step = r->step;
   gr_run_set_failure(

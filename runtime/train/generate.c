@@ -82,7 +82,7 @@ static gr_status run_again(generation *g) {
 
 gr_status gr_run_generate(gr_run *r, gr_arena *a, const gr_batch *b, int64_t tokens,
                           const int32_t **out) {
-  generation g = {.r = r, .p = r->eval[b->bucket], .batch = *b};
+  generation g = {.r = r, .p = r->eval->at[b->bucket], .batch = *b};
   GR_TRY(open_generation(&g, a));
   int32_t *made = GR_NEW(a, int32_t, g.rows * tokens + 1);
   for (int64_t k = 0; k < tokens; k++) {

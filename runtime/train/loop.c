@@ -7,8 +7,6 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-enum { MAX_SKIPPED = 50 };  // consecutive steps without a finite gradient
-
 // ---- Opening --------------------------------------------------------------------------------
 
 // If a resumed run has the same folder as the run that it continues, that run's files are kept.
@@ -31,6 +29,30 @@ static gr_status open_report(gr_run *r) {
   return gr_report_open(&spec, &r->report);
 }
 
+static void log_loop(const gr_run *r) {
+  gr_log(GR_INFO,
+         "an epoch is a pass through the loop: %lld run%s of programs, %lld of them step%s",
+         (long long)r->runs_per_epoch, gr_text_s(r->runs_per_epoch), (long long)r->steps_per_epoch,
+         gr_text_s(r->steps_per_epoch));
+}
+
+static bool takes_data(const gr_run *r) {
+  bool takes = false;
+  for (int i = 0; i < r->spec->n_programs; i++) takes |= r->programs[i].takes_batch;
+  return takes;
+}
+
+static void log_data(const gr_run *r, const char *micro) {
+  const gr_settings *set = &r->spec->set;
+  gr_log(GR_INFO,
+         "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
+         "lr %g, %lld step%s an epoch",
+         gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
+         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->batch, r->shares,
+         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
+         set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
+}
+
 static void log_start(gr_run *r) {
   const gr_plan *p = r->spec->plan;
   const gr_settings *set = &r->spec->set;
@@ -44,13 +66,8 @@ static void log_start(gr_run *r) {
   gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
          (long long)trained, of, p->n_programs, (double)(p->state_bytes + p->arena_bytes) / 1e6,
          (unsigned long long)p->hash);
-  gr_log(GR_INFO,
-         "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
-         "lr %g, %lld step%s an epoch",
-         gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->batch, r->shares,
-         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
-         set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
+  if (r->spec->looped) log_loop(r);
+  if (takes_data(r)) log_data(r, micro);
   if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
   if (!gr_run_is_dry(r))
     gr_log(GR_INFO, "output: %s", r->dir);
@@ -61,22 +78,41 @@ static void log_start(gr_run *r) {
 
 static void count_steps(gr_run *r) {
   const gr_settings *s = &r->spec->set;
-  r->steps_per_epoch = gr_dataset_batches(r->spec->data, GR_SPLIT_TRAIN, s->batch);
+  r->steps_per_epoch = r->spec->loop.steps, r->runs_per_epoch = r->spec->loop.runs;
   r->total_steps = s->max_epochs * r->steps_per_epoch;
   if (s->max_steps && (s->max_steps < r->total_steps || !s->max_epochs))
     r->total_steps = s->max_steps;
+}
+
+// What follows the last step of the last epoch is run, too.
+bool gr_run_is_done(const gr_run *r) {
+  const gr_settings *s = &r->spec->set;
+  if (s->max_epochs ? r->epoch >= s->max_epochs : !s->max_steps) return true;
+  return s->max_steps && r->step >= s->max_steps;
+}
+
+static gr_status find_program(gr_run *r, int i, int buckets) {
+  gr_run_program *p = &r->programs[i];
+  const gr_plan *plan = r->spec->plan;
+  p->name = r->spec->programs[i];
+  p->update = gr_plan_find(plan, gr_arena_printf(r->arena, "%s.update", p->name), "");
+  const char *kind = p->update ? gr_arena_printf(r->arena, "%s.micro", p->name) : p->name;
+  p->at[0] = gr_plan_find(plan, kind, "");
+  p->takes_batch = !p->at[0];
+  for (int b = 0; p->takes_batch && b < buckets; b++)
+    p->at[b] = gr_plan_find(plan, kind, gr_dataset_bucket_name(r->arena, r->spec->data, b));
+  p->trains = p->at[0] && p->at[0]->trains;
+  p->loss = gr_run_metric_name(r, gr_run_metric_of(r->arena, p->name, "loss"));
+  if (!strcmp(p->name, "eval") && p->at[0]) r->eval = p;
+  return GR_OK;
 }
 
 static gr_status find_programs(gr_run *r) {
   int n = gr_dataset_buckets(r->spec->data);
   if (n > GR_MAX_BUCKETS)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%d buckets are more than %d", n, GR_MAX_BUCKETS);
-  r->update = gr_plan_find(r->spec->plan, "update", "");
-  for (int i = 0; i < n; i++) {
-    const char *name = gr_dataset_bucket_name(r->arena, r->spec->data, i);
-    r->train[i] = gr_plan_find(r->spec->plan, r->update ? "micro" : "train", name);
-    r->eval[i] = gr_plan_find(r->spec->plan, "eval", name);
-  }
+  r->programs = GR_NEW(r->arena, gr_run_program, r->spec->n_programs);
+  for (int i = 0; i < r->spec->n_programs; i++) GR_TRY(find_program(r, i, n));
   return GR_OK;
 }
 
@@ -137,67 +173,15 @@ static gr_status open_run(gr_run *r) {
   return gr_run_check(r);
 }
 
-// ---- A step -----------------------------------------------------------------------------------
-
-// Runs one program; with accumulation, the micro-step program and then the one that ends the step,
-// which has the results.
-gr_status gr_run_compute(gr_run *r, const gr_batch *b, gr_step_results *out) {
-  const gr_program *p = r->train[b->bucket];
-  for (int i = 0; i < r->spec->set.micro_batches; i++) {
-    gr_batch part = gr_batch_slice(b, i, r->spec->set.micro_batches);
-    double from = gr_run_span_begin(r);
-    GR_TRY(gr_run_write_inputs(r, p, &part, i));
-    gr_run_span(r, GR_TRACE_COPIES, "inputs", from);
-    GR_TRY(gr_exec_run(r->exec, p));
-  }
-  if (r->update) GR_TRY(gr_run_write_inputs(r, r->update, NULL, 0));
-  if (r->update) GR_TRY(gr_exec_run(r->exec, r->update));
-  double from = gr_run_span_begin(r);
-  GR_TRY(gr_run_read_results(r, r->update ? r->update : p, out));
-  gr_run_span(r, GR_TRACE_COPIES, "results", from);
-  return GR_OK;
-}
-
-static gr_status run_step(gr_run *r, const gr_batch *b) {
-  double began = gr_seconds(), from = gr_run_span_begin(r);
-  gr_step_results now;
-  GR_TRY(gr_run_compute(r, b, &now));
-  gr_run_span_step(r, from);
-  gr_metrics_add(&r->epoch_train, &now.metrics);
-  r->last = now.metrics;
-  r->loss = gr_metric_value(&now.metrics, "loss");
-  r->grad_norm = now.grad_norm, r->has_grad_norm = now.has_grad_norm;
-  // While the loss scale of fp16 can shrink, a step that overflows is one on the way to its value.
-  bool shrinks = now.loss_scale > r->spec->set.loss_scale_min;
-  r->skipped = now.ok ? 0 : r->skipped + 1;
-  r->all_skipped += !now.ok;
-  r->failing = now.ok ? 0 : r->failing + !shrinks;
-  r->confirmed |= !r->skipped;
-  gr_named more[GR_MAX_NORMS + GR_HOOK_LOGS + 1];
-  int n_more = 0;
-  for (int i = 0; i < now.n_norms; i++) more[n_more++] = now.norms[i];
-  if (!isnan(now.loss_scale)) more[n_more++] = (gr_named){"loss_scale", now.loss_scale};
-  for (int i = 0; i < r->asked.n_logs; i++)
-    more[n_more++] = (gr_named){r->asked.logs[i].name, r->asked.logs[i].value};
-  double seconds = gr_seconds() - began;
-  r->samples_per_s = seconds > 0 ? b->samples / seconds : 0;
-  gr_report_row row = {.step = r->step,
-                       .epoch = r->epoch,
-                       .loss = r->loss,
-                       .lr = r->lr,
-                       .grad_norm = r->grad_norm,
-                       .samples = b->samples,
-                       .seconds = seconds,
-                       .more = more,
-                       .n_more = n_more};
-  gr_run_set_failure(r, gr_report_step(r->report, &row));
-  r->asked.n_logs = 0;
-  gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
-  r->step++, r->batch++;
-  return r->failing > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
-}
-
 // ---- An epoch's end -----------------------------------------------------------------------------
+
+// That of the last program of the run that trains.
+static double train_loss(const gr_run *r) {
+  const char *name = NULL;
+  for (int i = 0; i < r->spec->n_programs; i++)
+    if (r->programs[i].trains) name = r->programs[i].loss;
+  return name ? gr_metric_value(&r->epoch_train, name) : (double)NAN;
+}
 
 static gr_status end_epoch(gr_run *r, double began) {
   const gr_settings *s = &r->spec->set;
@@ -210,7 +194,7 @@ static gr_status end_epoch(gr_run *r, double began) {
   gr_report_epoch_row row = {.epoch = r->epoch,
                              .steps = r->step,
                              .lr = r->lr,
-                             .train_loss = gr_metric_value(&r->epoch_train, "loss"),
+                             .train_loss = train_loss(r),
                              .seconds = gr_seconds() - began,
                              .samples = gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
                              .metrics = named,
@@ -272,22 +256,29 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
       GR_TRY(end_epoch(r, epoch_began));
       epoch_began = gr_seconds();
     }
-    if (r->step >= r->total_steps) break;
+    if (gr_run_is_done(r)) break;
     const gr_batch *b = NULL;
     gr_step_controls k;
     if (!r->failure) gr_run_set_failure(r, gr_run_trace(r));
     double from = gr_run_span_begin(r);
-    if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
+    if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, &b));
     gr_run_span(r, GR_TRACE_DATA, "next batch", from);
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(evaluate_if_asked(r));
     GR_TRY(save_if_due(r, k.save));
-    GR_TRY(run_step(r, b));
+    GR_TRY(gr_run_step(r, gr_run_next_program(r), b));
   }
   r->ended = "done";
   return GR_OK;
+}
+
+// Whether a program of the loop takes batches.
+static bool phase_takes_data(const gr_run *r, const gr_phase *p) {
+  bool takes = p->program >= 0 && r->programs[p->program].takes_batch;
+  for (int i = 0; i < p->n; i++) takes |= phase_takes_data(r, &p->list[i]);
+  return takes;
 }
 
 static gr_status train(gr_run *r) {
@@ -301,15 +292,16 @@ static gr_status train(gr_run *r) {
                          .seed = (uint64_t)s->seed,
                          .shuffle = true,
                          .augment = true,
-                         .epoch = (uint32_t)r->epoch,
-                         .first = (uint32_t)r->batch,
+                         .epoch = (uint32_t)(r->spec->looped ? r->data_epoch : r->epoch),
+                         .first = (uint32_t)(r->spec->looped ? r->data_batch : r->batch),
                          .workers = o->workers,
                          .prefetch = o->prefetch};
-  gr_loader *loader;
-  if (!r->steps_per_epoch)
+  gr_loader *loader = NULL;
+  bool takes = phase_takes_data(r, &r->spec->loop);
+  if (takes && !gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
-  GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
+  if (takes) GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
   gr_status st = gr_run_is_dry(r) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);
   return gr_also(st, gr_run_trace_end(r));

@@ -55,11 +55,11 @@ static gr_status add_output(gr_run *r, const gr_program *p, const char *result, 
 
 static gr_status find_outputs(predictions *p) {
   gr_run *r = p->r;
-  for (int b = 0; b < GR_MAX_BUCKETS && r->eval[b]; b++) {
-    const gr_graph *g = r->eval[b]->frame.g;
+  for (int b = 0; b < GR_MAX_BUCKETS && r->eval && r->eval->at[b]; b++) {
+    const gr_graph *g = r->eval->at[b]->frame.g;
     for (uint32_t i = 0; i < g->n_results; i++)
       if (!strncmp(g->result_names[i], "predict.", strlen("predict.")))
-        GR_TRY(add_output(r, r->eval[b], g->result_names[i], &p->in[b]));
+        GR_TRY(add_output(r, r->eval->at[b], g->result_names[i], &p->in[b]));
   }
   if (p->in[0].n) return GR_OK;
   return gr_hint(

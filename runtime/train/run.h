@@ -51,6 +51,15 @@ typedef struct gr_step_results {
   bool ok;            // false: a gradient was not finite, so the update was skipped
 } gr_step_results;
 
+// A program of the run.
+typedef struct gr_run_program {
+  const char *name;                      // "train", "rollout"
+  const gr_program *at[GR_MAX_BUCKETS];  // by bucket; of one that takes no batch only the first
+  const gr_program *update;  // with micro-batches: the program after those of at[]; or NULL
+  bool trains, takes_batch;
+  const char *loss;  // the name of its metric
+} gr_run_program;
+
 typedef struct gr_samples gr_samples;
 typedef struct gr_program_io gr_program_io;
 typedef struct gr_sums gr_sums;
@@ -61,10 +70,10 @@ typedef struct gr_run {
   int rank, ranks;
   int share, shares;  // this rank reads part `share` of the `shares` parts of every batch
   gr_exec *exec;
-  gr_program_io *io;  // by program: where its inputs and results are (transfer.c)
-  const gr_program *train[GR_MAX_BUCKETS], *eval[GR_MAX_BUCKETS];  // by bucket
-  const gr_program *update;  // with micro-batches: the program after those of train[]; or NULL
-  gr_arena *arena;           // of this rank
+  gr_program_io *io;           // by program: where its inputs and results are (transfer.c)
+  gr_run_program *programs;    // as in the spec
+  const gr_run_program *eval;  // one of them; NULL: there is none
+  gr_arena *arena;             // of this rank
 
   // Files and scripts. On ranks other than 0, hooks, log and lock are NULL.
   gr_hooks *hooks;
@@ -83,12 +92,14 @@ typedef struct gr_run {
   char *staging;  // host memory for one state, if the host cannot access the device's; else NULL
   size_t staging_bytes;
 
-  // Progress.
-  int64_t step, epoch, batch;  // completed; `batch` within the current epoch
-  int64_t steps_per_epoch, total_steps;
-  int64_t skipped;      // skipped steps in a row, up to the last one; 0: it was finite
-  int64_t failing;      // those of them that no smaller loss scale can explain
-  int64_t all_skipped;  // steps that were skipped since the run began
+  // Progress. A step is a run of a program that trains, `batch` counts the runs of all programs
+  // within the current epoch, which is a pass through the loop: without `loop:` they are one.
+  int64_t step, epoch, batch;  // completed
+  int64_t steps_per_epoch, runs_per_epoch, total_steps;
+  int64_t data_epoch, data_batch;  // of the training data: the next batch
+  int64_t skipped;                 // skipped steps in a row, up to the last one; 0: it was finite
+  int64_t failing;                 // those of them that no smaller loss scale can explain
+  int64_t all_skipped;             // steps that were skipped since the run began
   // The steps for which lr and on_before_optimizer were called, and the epoch and the step for
   // which on_epoch_start and on_eval_start were, so that they run once; -1: none.
   int64_t lr_step, optimizer_step, epoch_begun, eval_begun;
@@ -131,7 +142,7 @@ typedef struct gr_run {
 
 // Whether all steps of an epoch are done but not its evaluation, hooks and records.
 static inline bool gr_run_epoch_open(const gr_run *r) {
-  return r->batch && r->batch == r->steps_per_epoch;
+  return r->batch && r->batch == r->runs_per_epoch;
 }
 
 // The epoch, counted from 0, of the last completed step.
@@ -152,8 +163,17 @@ static inline bool gr_run_is_dry(const gr_run *r) {
 // ---- loop.c
 // Runs all of one rank's part of the task, from opening files to results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
-// Runs the programs of a step on a batch and reads their results.
-GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_batch *, gr_step_results *);
+// Whether all steps that the configuration asks for are done.
+bool gr_run_is_done(const gr_run *);
+// ---- step.c
+// The program that runs next, and its batch if it takes one, else NULL.
+const gr_run_program *gr_run_next_program(const gr_run *);
+GR_MUST_USE gr_status gr_run_next_batch(gr_run *, gr_loader *, const gr_batch **);
+// Runs a program on a batch, NULL if it takes none, and reads its results.
+GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_run_program *, const gr_batch *,
+                                     gr_step_results *);
+// Runs a program on a batch, and writes and reports what follows if that is a step.
+GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_batch *);
 // ---- tracing.c: nothing happens unless steps are being traced
 // Before each step: opens the trace of this rank, or writes it when its last step is done.
 GR_MUST_USE gr_status gr_run_trace(gr_run *);
@@ -267,6 +287,9 @@ GR_MUST_USE gr_status gr_run_end(gr_run *);  // the final evaluation, checkpoint
 // Returns the status, joined with errors of this function.
 GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // ---- eval.c
+// Whether there is something to evaluate: a program that takes batches needs samples, one that
+// takes none runs once for the validation split.
+bool gr_run_can_eval(const gr_run *, gr_split);
 // Runs the eval program over a split, and the report program. `samples` collects the predictions of
 // the chosen samples, or is NULL. If the run is stopped meanwhile, fails with the state saved and
 // *out unchanged. Collective.
@@ -316,6 +339,8 @@ GR_MUST_USE gr_status gr_run_write_inputs(gr_run *, const gr_program *, const gr
                                           int micro);
 GR_MUST_USE gr_status gr_run_read_results(gr_run *, const gr_program *, gr_step_results *out);
 const char *gr_run_metric_name(gr_run *, const char *name);  // interned: equal names, one pointer
+// The name of a program's metric: those of train and eval have their own, others "PROGRAM.NAME".
+const char *gr_run_metric_of(gr_arena *, const char *program, const char *name);
 void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
 double gr_metric_value(const gr_metrics *, const char *name);  // sum / weight; NaN: no such metric
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);

@@ -22,11 +22,12 @@ struct gr_samples {
 
 static void find_answers(const gr_run *r, gr_samples *s) {
   size_t most[2] = {0};
-  for (int i = 0; i < GR_MAX_BUCKETS && r->eval[i]; i++) {
+  for (int i = 0; i < GR_MAX_BUCKETS && r->eval && r->eval->at[i]; i++) {
+    const gr_program *eval = r->eval->at[i];
     struct answers_of *in = &s->in[i];
-    in->tokens = gr_exec_result(r->exec, r->eval[i], "predict.tokens");
-    in->lengths = gr_exec_result(r->exec, r->eval[i], "predict.lengths");
-    in->logits = gr_exec_result(r->exec, r->eval[i], "predict.logits");
+    in->tokens = gr_exec_result(r->exec, eval, "predict.tokens");
+    in->lengths = gr_exec_result(r->exec, eval, "predict.lengths");
+    in->logits = gr_exec_result(r->exec, eval, "predict.logits");
     const gr_exec_tensor *of = in->tokens.at ? &in->tokens : &in->logits;
     size_t bytes[2] = {gr_exec_staging(r->exec, of), gr_exec_staging(r->exec, &in->lengths)};
     for (int k = 0; k < 2; k++) most[k] = bytes[k] > most[k] ? bytes[k] : most[k];

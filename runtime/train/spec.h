@@ -9,6 +9,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/device/device.h"
 #include "runtime/train/inputs.h"
+#include "runtime/train/phases.h"
 #include "runtime/train/settings.h"
 
 // What the ranks do: train, or use the weights of a run's checkpoint.
@@ -30,6 +31,10 @@ typedef struct gr_run_spec {
   const gr_device_ops *device;
   gr_plan *plan;
   gr_program_inputs *inputs;  // of the plan's programs, in their order
+  const char **programs;      // names of those that the run has: phases refer to these
+  int n_programs;
+  gr_phase loop;  // one pass through it is an epoch
+  bool looped;    // it is `loop:` of the configuration, and not epochs of train
   gr_dataset *data;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which a batch is split; NULL: no more
   int shares;                           // the number of parts that a batch is split into

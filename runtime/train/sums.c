@@ -40,8 +40,8 @@ static gr_status open_sum(gr_run *r, gr_sums *s, const char *result, const gr_ty
   *a = (sum){.name = result + 4, .type = *t};
   size_t n = (size_t)gr_type_count(t);
   a->now = GR_NEW(r->arena, float, n), a->total = GR_NEW(r->arena, double, n);
-  for (int i = 0; i < gr_dataset_buckets(r->spec->data); i++) {
-    a->from[i] = gr_exec_result(r->exec, r->eval[i], result);
+  for (int i = 0; i < GR_MAX_BUCKETS && r->eval->at[i]; i++) {
+    a->from[i] = gr_exec_result(r->exec, r->eval->at[i], result);
     if (!a->from[i].at || !gr_type_same(&a->from[i].type, t))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum '%s' differs between buckets", a->name);
   }
@@ -102,7 +102,7 @@ gr_status gr_run_open_sums(gr_run *r) {
   const gr_program *report = gr_plan_find(r->spec->plan, "report", "");
   if (!report) return GR_OK;
   gr_sums *s = r->sums = GR_NEW(r->arena, gr_sums, 1);
-  const gr_graph *eval = r->eval[0]->frame.g;
+  const gr_graph *eval = r->eval->at[0]->frame.g;
   s->report = report;
   s->at = GR_NEW(r->arena, sum, eval->n_results + 1);
   for (uint32_t i = 0; i < eval->n_results; i++)

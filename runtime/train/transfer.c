@@ -43,6 +43,12 @@ const char *gr_run_metric_name(gr_run *r, const char *name) {
   return own;
 }
 
+const char *gr_run_metric_of(gr_arena *arena, const char *program, const char *name) {
+  size_t n = strcspn(program, ".");
+  bool own = (n == 5 && !strncmp(program, "train", n)) || (n == 4 && !strncmp(program, "eval", n));
+  return own ? name : gr_arena_printf(arena, "%.*s.%s", (int)n, program, name);
+}
+
 static gr_status open_scalar(const gr_run *r, const gr_program *p, const char *name, scalar *out) {
   *out = (scalar){.from = gr_exec_result(r->exec, p, name)};
   if (!out->from.at || (!out->from.type.rank && out->from.bytes <= sizeof out->to)) return GR_OK;
@@ -59,7 +65,7 @@ static gr_status open_metrics(gr_run *r, gr_program_io *io) {
     if (strncmp(name, "metric.", 7) || strcmp(end, ".sum")) continue;
     const char *plain = gr_arena_strndup(r->arena, name + 7, (size_t)(end - name - 7));
     metric *m = &io->metrics[io->n_metrics++];
-    m->name = gr_run_metric_name(r, plain);
+    m->name = gr_run_metric_name(r, gr_run_metric_of(r->arena, io->program->kind, plain));
     GR_TRY(open_scalar(r, io->program, name, &m->sum));
     GR_TRY(open_scalar(r, io->program, gr_arena_printf(r->arena, "metric.%s.weight", plain),
                        &m->weight));
@@ -192,8 +198,9 @@ double gr_metric_value(const gr_metrics *m, const char *name) {
 
 int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, gr_named *out) {
   for (int i = 0; i < m->n; i++)
-    out[i] = (gr_named){gr_arena_printf(arena, "%s%s", prefix, m->at[i].name),
-                        m->at[i].sum / m->at[i].weight};
+    out[i] = (gr_named){
+        gr_arena_printf(arena, "%s%s", strchr(m->at[i].name, '.') ? "" : prefix, m->at[i].name),
+        m->at[i].sum / m->at[i].weight};
   return m->n;
 }
 

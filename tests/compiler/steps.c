@@ -126,8 +126,8 @@ static double mean(gr_exec *e, const gr_program *p, const char *name) {
 }
 
 static gr_status run_steps(member *m, gr_exec *e) {
-  const gr_program *p = gr_plan_find(m->plan, m->s->parts > 1 ? "micro" : "train", "");
-  const gr_program *update = gr_plan_find(m->plan, "update", ""), *last = update ? update : p;
+  const gr_program *p = gr_plan_find(m->plan, m->s->parts > 1 ? "train.micro" : "train", "");
+  const gr_program *update = gr_plan_find(m->plan, "train.update", ""), *last = update ? update : p;
   GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
   for (int step = 0; step < m->s->steps; step++) {
     for (int part = 0; part < m->s->parts; part++) {

@@ -108,7 +108,7 @@ static void buckets_alike(void) {
     setup s = {.way = &steps_ways[w], .batch = 4, .ranks = 2, .parts = 2};
     MUST(steps_plan_of(arena, &s, text, buckets, 2, &p));
     for (int b = 0; b < 2; b++) {
-      const gr_graph *g = gr_plan_find(p, "micro", buckets[b].name)->frame.g;
+      const gr_graph *g = gr_plan_find(p, "train.micro", buckets[b].name)->frame.g;
       int scatters = count_ops(g, "reduce_scatter"), gathers = count_ops(g, "all_gather");
       CHECK(scatters == want[w][b], "%s, %s: %d reduce_scatter", steps_ways[w].name,
             buckets[b].name, scatters);
@@ -134,9 +134,9 @@ static void moves(void) {
   for (int w = 0; w < 4; w++) {
     gr_plan *p = plan_of(&(setup){.way = &steps_ways[w], .batch = 12, .ranks = 2, .parts = 3});
     const int got[5] = {
-        collectives(p, "micro", "all_reduce"), collectives(p, "micro", "reduce_scatter"),
-        collectives(p, "micro", "all_gather"), collectives(p, "update", "all_reduce"),
-        collectives(p, "update", "reduce_scatter")};
+        collectives(p, "train.micro", "all_reduce"), collectives(p, "train.micro", "reduce_scatter"),
+        collectives(p, "train.micro", "all_gather"), collectives(p, "train.update", "all_reduce"),
+        collectives(p, "train.update", "reduce_scatter")};
     for (int k = 0; k < 5; k++)
       CHECK(got[k] == want[w][k], "%s: count %d is %d, not %d", steps_ways[w].name, k, got[k],
             want[w][k]);

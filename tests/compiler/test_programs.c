@@ -112,10 +112,113 @@ static void short_form(void) {
   CHECK(hash[0] == hash[1], "the plans differ");
 }
 
+// ---- Named programs ---------------------------------------------------------------------------
+
+static const char many[] =
+    "inputs: {x: {shape: [n, 5]}, y: {shape: [n], dtype: i32}}\n"
+    "buffers: {far: {shape: []}}\n"
+    "nodes:\n"
+    "  - h: {linear: x, out: 6, bias: false, name: body}\n"
+    "  - logits: {linear: h, out: 4, bias: false, name: head}\n"
+    "  - loss: {cross_entropy: [logits, y]}\n"
+    "programs:\n"
+    "  lower: {loss: loss, trains: [\"bo*\"]}\n"
+    "  upper: {loss: loss, trains: [\"head.weight\"]}\n"
+    "  both: {loss: loss}\n"
+    "  watch: {loss: loss, training: false}\n"
+    "  norm:\n"
+    "    nodes:\n"
+    "      - w: {param: [6, 5], share: body.weight}\n"
+    "      - z: {sample_normal: w}\n"
+    "      - s: {mul: [w, z]}\n"
+    "      - s: {sum: s, axes: [0, 1]}\n"
+    "    next: {far: s}\n";
+
+static gr_status plan_many(const char *text, gr_plan **out) {
+  gr_conf *graph;
+  const char **of;
+  GR_TRY(gr_conf_parse(arena, "model.yaml", text, &graph));
+  int n = gr_model_program_names(arena, graph, &of);
+  gr_model_program *programs = GR_NEW(arena, gr_model_program, n);
+  for (int i = 0; i < n; i++) GR_TRY(gr_model_program_read(arena, graph, of[i], &programs[i]));
+  gr_dim dims[] = {{"n", 12}};
+  gr_bucket bucket = {.name = "all"};
+  gr_plan_request r = {.model = {.graph = graph,
+                                 .dims = dims,
+                                 .n_dims = 1,
+                                 .mesh = {.n_axes = 1, .axis = {{"dp", 2}}},
+                                 .batch_axis = {"dp"}},
+                       .options = {.optimizer = "adam"},
+                       .buckets = &bucket,
+                       .n_buckets = 1,
+                       .programs = programs,
+                       .n_programs = n};
+  return gr_plan_build(arena, &r, out);
+}
+
+static bool has_gradient(const gr_graph *g, const char *weight) {
+  gr_val v = gr_graph_leaf(g, GR_STATE, weight);
+  return gr_is(v) && gr_is(gr_at(g, v)->grad) && gr_is(gr_at(g, v)->next);
+}
+
+// Each program trains the weights that it names, and the others are constants there.
+static void trains(void) {
+  static const struct {
+    const char *program;
+    bool body, head;
+    int products;  // of the forward pass 2, and one for each gradient
+  } cases[] = {{"lower", true, false, 4},
+               {"upper", false, true, 3},
+               {"both", true, true, 5},
+               {"watch", false, false, 2}};
+  gr_plan *p;
+  MUST(plan_many(many, &p));
+  for (int i = 0; i < 4; i++) {
+    const gr_program *q = gr_plan_find(p, cases[i].program, "all");
+    const gr_graph *g = q->frame.g;
+    CHECK(has_gradient(g, "body.weight") == cases[i].body, "%s: body", cases[i].program);
+    CHECK(has_gradient(g, "head.weight") == cases[i].head, "%s: head", cases[i].program);
+    CHECK(count(g, &gr_op_matmul) == cases[i].products, "%s: %d products", cases[i].program,
+          count(g, &gr_op_matmul));
+    CHECK(q->trains == (cases[i].body || cases[i].head), "%s trains", cases[i].program);
+    CHECK(gr_is(gr_graph_result(g, "metric.loss.sum")), "%s has the loss", cases[i].program);
+  }
+  int moments = 0, counters = 0;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    moments += p->states[i].kind == GR_KIND_MOMENT;
+    counters += p->states[i].kind == GR_KIND_COUNTER;
+  }
+  CHECK(moments == 4, "%d states of the optimizer for two weights", moments);
+  CHECK(counters == 4, "%d counters: steps of three programs, runs of one", counters);
+}
+
+// A program that reads no input takes no batch: it is compiled once, and has no inputs.
+static void without_batch(void) {
+  gr_plan *p;
+  MUST(plan_many(many, &p));
+  const gr_program *q = gr_plan_find(p, "norm", "");
+  CHECK(q && !q->trains && !gr_plan_find(p, "norm", "all"), "it has no bucket");
+  const gr_graph *g = q->frame.g;
+  for (uint32_t i = 1; i < g->n_values; i++)
+    CHECK(g->values[i].role != GR_INPUT, "the input %s", g->values[i].name);
+  gr_val runs = gr_graph_leaf(g, GR_STATE, "runs.norm");
+  CHECK(gr_is(runs) && gr_is(gr_at(g, runs)->next), "it counts its runs");
+}
+
+static void bad_pattern(void) {
+  char *text = gr_arena_strdup(arena, many);
+  memcpy(strstr(text, "bo*"), "bx*", 3);
+  gr_plan *p;
+  gr_status s = plan_many(text, &p);
+  CHECK(gr_status_code(s) == GR_ERR_CONFIG && gr_status_loc(s).line == 8, "%s", gr_status_text(s));
+  gr_status_drop(s);
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   int failed = RUN(argc, argv, {"each_has_its_own", each_has_its_own},
-                   {"share_states", share_states}, {"short_form", short_form});
+                   {"share_states", share_states}, {"short_form", short_form}, {"trains", trains},
+                   {"without_batch", without_batch}, {"bad_pattern", bad_pattern});
   gr_arena_destroy(arena);
   return failed;
 }

@@ -1,0 +1,145 @@
+// link.c - see link.h.
+#include "compiler/link.h"
+#include <string.h>
+#include "compiler/plan/memory.h"
+#include "compiler/plan/prove.h"
+#include "ir/text.h"
+
+// ---- States -----------------------------------------------------------------------------
+
+static bool is_updated(const gr_value *v) { return v->kind == GR_KIND_WEIGHT && gr_is(v->next); }
+
+static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_training) {
+  uint32_t i;
+  if (gr_map_find(by_name, v->name, &i)) {
+    p->states[i].trained |= in_training && is_updated(v);
+    return;  // the proof checks that both are alike
+  }
+  gr_map_put(by_name, v->name, p->n_states);
+  p->states[p->n_states++] =
+      (gr_plan_state){.name = v->name,
+                      .kind = v->kind,
+                      .type = v->type,
+                      .global = gr_type_global(&v->type, &v->layout, &p->mesh),
+                      .layout = v->layout,
+                      .offset = p->state_bytes,
+                      .bytes = gr_type_bytes(&v->type),
+                      .trained = in_training && is_updated(v)};
+  p->state_bytes += (gr_type_bytes(&v->type) + GR_PLAN_ALIGN - 1) / GR_PLAN_ALIGN * GR_PLAN_ALIGN;
+}
+
+static void add_states(gr_plan *p, gr_map *by_name, const gr_compiled *c) {
+  for (uint32_t i = 1; i < c->g->n_values; i++)
+    if (c->g->values[i].role == GR_STATE)
+      add_state(p, by_name, &c->g->values[i], strcmp(c->kind, "init") != 0);
+}
+
+uint32_t gr_count_states(const gr_compiled *c, uint32_t n) {
+  uint32_t states = 0;
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 1; i < c[k].g->n_values; i++) states += c[k].g->values[i].role == GR_STATE;
+  return states;
+}
+
+// ---- The hash ---------------------------------------------------------------------------
+
+static uint64_t hash_number(uint64_t h, uint64_t n) { return gr_hash_bytes(h, &n, sizeof n); }
+
+static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
+  h = hash_number(h, f->graph_hash);
+  h = hash_number(h, f->bytes);
+  for (uint32_t i = 1; i < f->g->n_values; i++)
+    h = hash_number(hash_number(h, f->offset[i]), f->in_states[i]);
+  for (uint32_t i = 1; f->stacked && i < f->g->n_values; i++)
+    h = hash_number(h, (uint64_t)f->stacked[i]);
+  for (int k = 0; k < f->n_carry; k++) h = hash_number(h, f->carry[k]);
+  for (uint32_t i = 0; i < f->g->n_nodes; i++) {
+    h = hash_number(hash_number(h, f->scratch[i]), f->body_at[i]);
+    if (f->group_size && f->group_size[i] > 1) h = hash_number(h, f->group_size[i]);
+    if (f->body[i]) h = hash_frame(h, f->body[i]);
+  }
+  return h;
+}
+
+static uint64_t hash_plan(const gr_plan *p) {
+  uint64_t h = hash_number(GR_HASH_START, p->arena_bytes);
+  if (p->gpu) h = hash_number(h, p->gpu);
+  if (p->tf32) h = hash_number(h, 0x7f32);
+  for (int a = 0; a < p->mesh.n_axes; a++) {
+    h = gr_hash_bytes(h, p->mesh.axis[a].name, strlen(p->mesh.axis[a].name));
+    h = hash_number(h, (uint64_t)p->mesh.axis[a].size);
+  }
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    char text[96];
+    gr_type_text(&s->type, text);
+    h = gr_hash_bytes(h, s->name, strlen(s->name));
+    h = gr_hash_bytes(h, text, strlen(text));
+    for (int a = 0; a < p->mesh.n_axes; a++)
+      h = hash_number(hash_number(h, (uint64_t)s->layout.at[a]), (uint64_t)s->layout.pad[a]);
+    h = hash_number(h, s->offset);
+  }
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    h = gr_hash_bytes(h, p->programs[i].name, strlen(p->programs[i].name));
+    h = hash_frame(h, &p->programs[i].frame);
+  }
+  return h;
+}
+
+// ---- Linking ----------------------------------------------------------------------------
+
+gr_arena **gr_arenas_within(gr_arena *arena, uint32_t n) {
+  gr_arena **list = GR_NEW(arena, gr_arena *, n + 1);
+  for (uint32_t i = 0; i < n; i++) list[i] = gr_arena_within(arena);
+  return list;
+}
+
+static void hash_graphs(gr_plan_frame *f) {
+  f->graph_hash = gr_graph_hash(f->g);
+  for (uint32_t i = 0; i < f->g->n_nodes; i++)
+    if (f->body[i]) hash_graphs(f->body[i]);
+}
+
+typedef struct linking {
+  gr_plan *plan;
+  const gr_map *by_name;  // index into the plan's states
+  const gr_compiled *compiled;
+  gr_arena **arena;  // by program
+} linking;
+
+static gr_status plan_memory(void *arg, int i) {
+  const linking *l = arg;
+  const gr_compiled *c = &l->compiled[i];
+  gr_program *program = &l->plan->programs[i];
+  *program = (gr_program){.kind = c->kind,
+                          .bucket = c->bucket,
+                          .trains = c->trains,
+                          .minibatches = c->minibatches,
+                          .notes = c->notes};
+  program->name = *c->bucket ? gr_arena_printf(l->arena[i], "%s.%s", c->kind, c->bucket) : c->kind;
+  gr_memory_plan(l->arena[i], l->plan->states, l->by_name, c->g, c->gpu, &program->frame);
+  hash_graphs(&program->frame);
+  return GR_OK;
+}
+
+gr_status gr_plan_link_on(gr_arena *arena, int threads, const gr_compiled *c, uint32_t n,
+                          gr_plan **out) {
+  gr_plan *p = *out = GR_NEW(arena, gr_plan, 1);
+  p->mesh = c->g->mesh;
+  p->gpu = c->gpu, p->tf32 = c->tf32, p->reserved_bytes = c->reserved;
+  p->states = GR_NEW(arena, gr_plan_state, gr_count_states(c, n) + 1);
+  p->programs = GR_NEW(arena, gr_program, n);
+  p->n_programs = n;
+  gr_map by_name = gr_map_make(arena);  // index into states
+  for (uint32_t i = 0; i < n; i++) add_states(p, &by_name, &c[i]);
+  linking l = {p, &by_name, c, gr_arenas_within(arena, n)};
+  GR_TRY(gr_tasks_run(threads, (int)n, plan_memory, &l));
+  for (uint32_t i = 0; i < n; i++)
+    if (p->programs[i].frame.bytes > p->arena_bytes) p->arena_bytes = p->programs[i].frame.bytes;
+  p->hash = hash_plan(p);
+  return gr_prove_plan(p, threads);
+}
+
+gr_status gr_plan_link(gr_arena *arena, const gr_compiled *c, uint32_t n, gr_plan **out) {
+  return gr_plan_link_on(arena, 1, c, n, out);
+}

@@ -1,0 +1,127 @@
+// programs.c - see programs.h.
+#include "compiler/programs.h"
+#include <string.h>
+
+gr_status gr_program_model(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
+                           gr_graph **out) {
+  const gr_bucket *bucket = a->bucket;
+  gr_model_request m = r->model;
+  gr_dim *dims = GR_NEW(arena, gr_dim, m.n_dims + bucket->n_dims + 1);
+  if (m.n_dims) memcpy(dims, m.dims, sizeof *dims * (size_t)m.n_dims);
+  if (bucket->n_dims) memcpy(dims + m.n_dims, bucket->dims, sizeof *dims * (size_t)bucket->n_dims);
+  m.dims = dims;
+  m.n_dims += bucket->n_dims;
+  if (bucket->batch) m.batch = bucket->batch, m.n_batch = bucket->n_batch;
+  m.purpose = a->purpose, m.program = a->is;
+  m.programs = r->programs, m.n_programs = r->n_programs;
+  return gr_model_build(arena, &m, out);
+}
+
+// Without a list, what `train` and `eval` say.
+gr_status gr_programs_read(gr_arena *arena, gr_plan_request *r) {
+  gr_model_program *own = GR_NEW(arena, gr_model_program, 2);
+  if (r->programs) return GR_OK;
+  GR_TRY(gr_model_program_read(arena, r->model.graph, gr_model_train, &own[0]));
+  GR_TRY(gr_model_program_read(arena, r->model.graph, gr_model_eval, &own[1]));
+  r->programs = own, r->n_programs = 2;
+  return GR_OK;
+}
+
+// What a program's graph says of it, before it is compiled.
+typedef struct facts {
+  bool reads_batch;
+  int64_t minibatches;
+} facts;
+
+static gr_status no_weight(const gr_graph *g, const gr_model_program *is, int i) {
+  gr_arena *scratch = g->arena;
+  const char **names = GR_NEW(scratch, const char *, g->n_values);
+  int n = 0;
+  for (uint32_t k = 1; k < g->n_values; k++)
+    if (g->values[k].role == GR_STATE && g->values[k].kind == GR_KIND_WEIGHT)
+      names[n++] = g->values[k].name;
+  const char *near = gr_text_nearest(is->trained[i], names, n);
+  gr_status s = gr_fail(GR_ERR_CONFIG, is->trained_loc[i],
+                        "'%s' matches no weight of the program %s", is->trained[i], is->name);
+  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  return gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
+                 n ? names[0] : "layer.weight");
+}
+
+// A pattern of `trains` that matches no weight is an error.
+static gr_status check_trained(const gr_graph *g, const gr_model_program *is) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < is->n_trained; i++) {
+    bool any = false;
+    for (uint32_t k = 1; k < g->n_values && !any; k++) {
+      const gr_value *v = &g->values[k];
+      any = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT &&
+            gr_name_matches(v->name, &is->trained[i], 1);
+    }
+    if (!any) all = gr_also(all, no_weight(g, is, i));
+  }
+  return all;
+}
+
+static gr_purpose purpose_of(const gr_model_program *is) { return is->trains ? GR_TRAIN : GR_EVAL; }
+
+static gr_status read_facts(const gr_plan_request *r, const gr_model_program *is, facts *out) {
+  const gr_program_request a = {.purpose = purpose_of(is), .is = is, .bucket = &r->buckets[0]};
+  gr_arena *work = gr_arena_create();
+  gr_graph *g;
+  gr_status s = gr_program_model(work, r, &a, &g);
+  if (!s) s = check_trained(g, is);
+  if (!s) *out = (facts){.reads_batch = gr_reads_batch(g)};
+  gr_arena_destroy(work);
+  return s;
+}
+
+static gr_status no_micro_batches(const gr_plan_request *r, const gr_model_program *is) {
+  return gr_hint(
+      gr_fail(GR_ERR_UNSUPPORTED, gr_model_program_loc(r->model.graph, is->name),
+              "training.accumulate divides batches of data, and the program %s takes none",
+              is->name),
+      "training.accumulate=1");
+}
+
+// Adds a program, for each bucket if it takes batches. The update after micro-batches is one
+// program for all buckets: their gradient accumulators have the same layout.
+static gr_status list_program(const gr_plan_request *r, const gr_model_program *is,
+                              gr_program_request *out, uint32_t *n) {
+  bool micro = is->trains && r->options.micro_batches > 1;
+  facts f;
+  GR_TRY(read_facts(r, is, &f));
+  if (micro && !f.reads_batch) return no_micro_batches(r, is);
+  gr_program_request a = {.purpose = purpose_of(is),
+                          .is = is,
+                          .phase = micro ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP,
+                          .minibatches = f.minibatches};
+  for (int i = 0; i < (f.reads_batch ? r->n_buckets : 1); i++) {
+    a.bucket = &r->buckets[i], a.bucket_name = f.reads_batch ? r->buckets[i].name : "";
+    out[(*n)++] = a;
+  }
+  a.bucket = &r->buckets[0], a.bucket_name = "", a.phase = GR_PHASE_UPDATE;
+  if (micro) out[(*n)++] = a;
+  return GR_OK;
+}
+
+static bool has_report(const gr_plan_request *r) {
+  return r->model.graph->kind == GR_CONF_MAP && gr_conf_member(r->model.graph, "report");
+}
+
+// In the order in which `graphrun plan` lists them.
+gr_status gr_programs_list(const gr_plan_request *r, gr_program_request *out, uint32_t *n) {
+  gr_status all = GR_OK;
+  bool report = false;
+  for (int i = 0; i < r->n_programs; i++) {
+    const char *name = r->programs[i].name;
+    bool eval = !strcmp(name, gr_model_eval);
+    bool left_out = (!r->train && !strcmp(name, gr_model_train)) || (!r->eval && eval);
+    if (!left_out) all = gr_also(all, list_program(r, &r->programs[i], out, n));
+    report |= eval && !left_out && has_report(r);
+  }
+  if (report)
+    out[(*n)++] =
+        (gr_program_request){.purpose = GR_REPORT, .bucket = &r->buckets[0], .bucket_name = ""};
+  return all;
+}

@@ -1,0 +1,22 @@
+// programs.h - which programs of a model are compiled, and how often.
+#pragma once
+#include "compiler/request.h"
+
+// A program to compile: of init and report, `is` is NULL.
+typedef struct gr_program_request {
+  gr_purpose purpose;
+  const gr_model_program *is;
+  gr_step_phase phase;
+  const gr_bucket *bucket;
+  const char *bucket_name;  // "": it takes no batch, or is one for all buckets
+  int64_t minibatches;      // gr_program.minibatches
+} gr_program_request;
+
+// Builds the model's graph of a program, whose bucket must be set.
+GR_MUST_USE gr_status gr_program_model(gr_arena *, const gr_plan_request *,
+                                       const gr_program_request *, gr_graph **out);
+// Reads what the file says of train and eval, if the request does not say which programs it is for.
+GR_MUST_USE gr_status gr_programs_read(gr_arena *, gr_plan_request *);
+// Lists what is compiled, at most n_programs (n_buckets + 1) + 1, in the order of `graphrun plan`.
+GR_MUST_USE gr_status gr_programs_list(const gr_plan_request *, gr_program_request *out,
+                                       uint32_t *n);

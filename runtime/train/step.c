@@ -1,0 +1,106 @@
+// step.c - runs one program: a step, if it trains. See run.h.
+#include <math.h>
+#include <string.h>
+#include "runtime/train/run.h"
+
+enum { MAX_SKIPPED = 50 };  // consecutive steps without a finite gradient
+
+const gr_run_program *gr_run_next_program(const gr_run *r) {
+  return &r->programs[gr_phase_at(&r->spec->loop, r->batch)];
+}
+
+gr_status gr_run_next_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
+  *out = NULL;
+  return gr_run_next_program(r)->takes_batch ? gr_loader_next(loader, out) : GR_OK;
+}
+
+// Runs one program; with accumulation, the micro-step program and then the one that ends the step,
+// which has the results.
+gr_status gr_run_compute(gr_run *r, const gr_run_program *of, const gr_batch *b,
+                         gr_step_results *out) {
+  const gr_program *p = of->at[b ? b->bucket : 0];
+  int parts = of->update ? r->spec->set.micro_batches : 1;
+  for (int i = 0; i < parts; i++) {
+    gr_batch part = b ? gr_batch_slice(b, i, parts) : (gr_batch){0};
+    double from = gr_run_span_begin(r);
+    GR_TRY(gr_run_write_inputs(r, p, b ? &part : NULL, i));
+    gr_run_span(r, GR_TRACE_COPIES, "inputs", from);
+    GR_TRY(gr_exec_run(r->exec, p));
+  }
+  if (of->update) GR_TRY(gr_run_write_inputs(r, of->update, NULL, 0));
+  if (of->update) GR_TRY(gr_exec_run(r->exec, of->update));
+  double from = gr_run_span_begin(r);
+  GR_TRY(gr_run_read_results(r, of->update ? of->update : p, out));
+  gr_run_span(r, GR_TRACE_COPIES, "results", from);
+  return GR_OK;
+}
+
+// Values of a step that its row has besides the loss.
+typedef struct values {
+  gr_named at[GR_MAX_NORMS + GR_MAX_METRICS + GR_HOOK_LOGS + 1];
+  int n;
+} values;
+
+static void put(values *v, const char *name, double value) {
+  v->at[v->n++] = (gr_named){name, value};
+}
+
+// In the rows of train, metrics are those of the epoch.
+static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_results *now,
+                        values *v) {
+  v->n = 0;
+  if (strcmp(p->loss, "loss") != 0)
+    for (int i = 0; i < now->metrics.n; i++)
+      put(v, now->metrics.at[i].name, now->metrics.at[i].sum / now->metrics.at[i].weight);
+  for (int i = 0; i < now->n_norms; i++) v->at[v->n++] = now->norms[i];
+  if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
+  for (int i = 0; i < r->asked.n_logs; i++) put(v, r->asked.logs[i].name, r->asked.logs[i].value);
+}
+
+static void count_skipped(gr_run *r, const gr_step_results *now) {
+  // While the loss scale of fp16 can shrink, a step that overflows is one on the way to its value.
+  bool shrinks = now->loss_scale > r->spec->set.loss_scale_min;
+  r->skipped = now->ok ? 0 : r->skipped + 1;
+  r->all_skipped += !now->ok;
+  r->failing = now->ok ? 0 : r->failing + !shrinks;
+  r->confirmed |= !r->skipped;
+}
+
+// What follows a run of a program that trains.
+static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
+                          const gr_step_results *now, double seconds) {
+  values more;
+  int64_t samples = b ? b->samples : p->at[0]->minibatch_rows;
+  r->last = now->metrics;
+  r->loss = gr_metric_value(&now->metrics, p->loss);
+  r->grad_norm = now->grad_norm, r->has_grad_norm = now->has_grad_norm;
+  count_skipped(r, now);
+  list_values(r, p, now, &more);
+  r->samples_per_s = seconds > 0 ? (double)samples / seconds : 0;
+  gr_report_row row = {.step = r->step,
+                       .epoch = r->epoch,
+                       .loss = r->loss,
+                       .lr = r->lr,
+                       .grad_norm = r->grad_norm,
+                       .samples = samples,
+                       .seconds = seconds,
+                       .more = more.at,
+                       .n_more = more.n};
+  gr_run_set_failure(r, gr_report_step(r->report, &row));
+  r->asked.n_logs = 0;
+  gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
+  r->step++, r->batch++;
+  return r->failing > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
+}
+
+gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
+  double began = gr_seconds(), from = gr_run_span_begin(r);
+  gr_step_results now;
+  GR_TRY(gr_run_compute(r, p, b, &now));
+  if (p->trains) gr_run_span_step(r, from);
+  gr_metrics_add(&r->epoch_train, &now.metrics);
+  if (b) r->data_epoch = b->epoch, r->data_batch = b->index + 1;
+  if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began);
+  r->batch++;
+  return GR_OK;
+}

@@ -1,0 +1,191 @@
+# programs.sh - several programs over the same weights and buffers, and the run's loop: a bandit learns by
+# policy gradient, the same on any number of ranks, and after kill -9 inside a phase.
+. "${0%/*}/lib.sh"
+
+cat >bandit.yaml <<'YAML'
+doc: a bandit with contexts, learnt by policy gradient
+params: {envs: 12, arms: 4, c: 3, hidden: 16}
+buffers:
+  context: {shape: [envs, c], init: normal, layout: batch}
+  seen: {shape: [envs, c], layout: batch}
+  action: {shape: [envs], dtype: i32, layout: batch}
+  reward: {shape: [envs], layout: batch}
+blocks:
+  actor:
+    in: x
+    params: {hidden: 16, arms: 4}
+    nodes:
+      - x: {linear: x, out: hidden, name: hidden}
+      - x: {tanh: x}
+      - x: {linear: x, out: arms, name: out}
+  payment:
+    in: [context, act]
+    params: {arms: 4, c: 3}
+    nodes:
+      - w: {param: [arms, c], init: normal, train: false, name: world}
+      - pay: {matmul: [context, w], tb: true}
+      - one: {one_hot: act, classes: arms}
+      - got: {mul: [pay, one]}
+      - got: {sum: got, axes: [1]}
+programs:
+  rollout:
+    nodes:
+      - logits: {actor: context, hidden: hidden, arms: arms, name: actor}
+      - act: {sample_categorical: logits}
+      - got: {payment: [context, act], arms: arms, c: c}
+      - new: {sample_normal: context}
+    next: {seen: context, action: act, reward: got, context: new}
+    metrics: {reward: got}
+  update:
+    nodes:
+      - logits: {actor: seen, hidden: hidden, arms: arms, name: actor}
+      - lp: {log_prob: [logits, action]}
+      - loss: {mul: [lp, reward]}
+      - loss: {neg: loss}
+      - v: {linear: seen, out: 1, name: critic}
+      - v: {reshape: v, shape: [envs]}
+      - gap: {sub: [v, reward]}
+      - gap: {square: gap}
+      - loss: {add: [loss, gap]}
+    loss: loss
+    metrics: {gap: gap}
+  eval:
+    nodes:
+      - logits: {actor: context, hidden: hidden, arms: arms, name: actor}
+      - act: {argmax: logits}
+      - got: {payment: [context, act], arms: arms, c: c}
+    metrics: {reward: got}
+YAML
+cat >run.yaml <<YAML
+model: {graph: $scratch/bandit.yaml}
+data: {source: none}
+loop: [rollout, {repeat: 2, do: [rollout, update]}]
+training: {max_epochs: 30, lr: 0.02, seed: 3, eval_every: 10}
+distributed: {ranks: 1}
+checkpoint: {every_steps: 7, keep_last: 30, metric: reward, mode: max}
+logging: {progress: false}
+YAML
+run() {
+  run_out=$1
+  shift
+  limited "$graphrun" run.yaml "output.dir=$scratch/$run_out" "$@"
+}
+newest() { ls -d "$1"/checkpoints/step-* | tail -1; }
+value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -1; } # of the last row
+above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a > b) }'; }
+
+# ---- The plan
+expect "every program is planned" 0 '^program rollout' '^program update' '^program eval' \
+  'gradients +6 values' 'counters +2 states' 'all_reduce .*result metric.reward.sum' -- "$graphrun" plan run.yaml --ranks=2
+
+# ---- A run
+run one
+check "a run" test "$code" = 0
+check "it says what a pass is" grep -q '5 runs of programs, 2 of them steps' "$log"
+check "a step is a run of the program that trains" test "$(wc -l <one/metrics.jsonl)" = 60
+check "an epoch is a pass" test "$(wc -l <one/epochs.jsonl)" = 30
+reward() { sed -n 's/.*"rollout.reward": \([^,]*\),.*/\1/p' "$1" | $2 -n 10 | awk '{ s += $1 } END { print s / NR }'; }
+check "it learns" above "$(reward one/epochs.jsonl tail)" "$(reward one/epochs.jsonl head)"
+check "metrics of a pass have the program's name" grep -q '"rollout.reward": .*"update.loss": .*"update.gap": ' one/epochs.jsonl
+check "... and those of its steps" grep -q '"update.loss": .*"update.gap": ' one/metrics.jsonl
+check "evaluations without samples" test "$(wc -l <one/evals.jsonl)" = 3
+for ranks in 2 3; do
+  run "on$ranks" distributed.ranks=$ranks
+  for step in 0 20 59; do
+    check "step $step is the same on $ranks ranks" near "$(loss one $step)" "$(loss "on$ranks" $step)" 1e-3
+  done
+  check "evaluation is the same on $ranks ranks" near "$(value one/evals.jsonl validation.reward)" \
+    "$(value "on$ranks/evals.jsonl" validation.reward)" 1e-4
+done
+expect "nothing is computed on the device null" 0 '60 steps, 3 evaluations' -- "$graphrun" run.yaml device=null training.eval_every=10
+
+# ---- Stops
+run half training.max_steps=31
+run half
+check "a run that was stopped inside a phase is the run" same_metrics one half
+check "... its last checkpoint has the same bytes" same_files "$(newest one)" "$(newest half)"
+long="hooks=[$source/tests/e2e/slow.lua] training.eval_every=0"
+for ranks in 1 2; do
+  # shellcheck disable=SC2086
+  run "whole$ranks" $long distributed.ranks=$ranks
+  mkdir -p "killed$ranks"
+  # shellcheck disable=SC2086
+  timeout -k 5 "$limit" "$graphrun" run.yaml output.dir="$scratch/killed$ranks" $long distributed.ranks=$ranks \
+    distributed.backend=loopback >"$log" 2>&1 </dev/null &
+  watcher=$!
+  wait_steps "killed$ranks" 20
+  for at in $(processes "killed$ranks"); do kill -9 "$at" 2>/dev/null; done
+  wait "$watcher" 2>/dev/null
+  check "killed before the end on $ranks ranks" test "$(steps_of "killed$ranks")" -lt 60
+  # shellcheck disable=SC2086
+  run "killed$ranks" $long distributed.ranks=$ranks distributed.backend=loopback
+  check "a killed run goes on, on $ranks ranks" same_metrics "whole$ranks" "killed$ranks"
+  check "... to the same bytes" same_files "$(newest "whole$ranks")" "$(newest "killed$ranks")"
+done
+
+# ---- Programs that take data, beside some that do not
+awk 'BEGIN { srand(5); print "a,b,kind"
+  for (i = 0; i < 96; i++) { k = int(2 * rand()); printf "%.4f,%.4f,%s\n", k + rand(), rand() - k, substr("noyes", 1 + 2 * k, 2 + k) }
+}' >rows.csv
+cat >mean.yaml <<'YAML'
+doc: a slow copy of a weight
+params: {classes: 2}
+inputs: {x: {shape: [n, 2]}, y: {shape: [n], dtype: i32}}
+buffers: {slow: {shape: [classes, 2]}}
+nodes:
+  - w: {param: [classes, 2], init: xavier_uniform, name: w}
+  - logits: {matmul: [x, w], tb: true}
+  - loss: {cross_entropy: [logits, y]}
+programs:
+  follow:
+    nodes:
+      - d: {sub: [w, slow]}
+      - d: {scale: d, by: 0.5}
+      - slow2: {add: [slow, d]}
+      - d: {square: d}
+      - far: {sum: d, axes: [0, 1]}
+    next: {slow: slow2}
+    metrics: {far: far}
+train: loss
+YAML
+data="model.graph=$scratch/mean.yaml data.source=table data.validation_fraction=0.25 data.table.path=rows.csv data.table.label=kind
+  training.batch_size=12 checkpoint.metric=loss checkpoint.mode=min training.max_epochs=4"
+# shellcheck disable=SC2086
+{
+  run plain $data 'loop=[{over: data, do: train}]'
+  sed '/^programs/,/^    metrics/d' mean.yaml >without.yaml
+  run without $data model.graph="$scratch/without.yaml" loop=null
+  check "a loop of epochs of train is what a run is without one" same_metrics plain without
+  run follow $data 'loop=[{repeat: 3, do: [{repeat: 2, do: train}, follow]}]'
+  check "batches go on over passes" test "$(wc -l <follow/metrics.jsonl)" = 24
+  run follow2 $data 'loop=[{repeat: 3, do: [{repeat: 2, do: train}, follow]}]' training.max_steps=9
+  run follow2 $data 'loop=[{repeat: 3, do: [{repeat: 2, do: train}, follow]}]'
+  check "... and over a stop" same_metrics follow follow2
+  check "... to the same bytes" same_files "$(newest follow)" "$(newest follow2)"
+  run follow3 $data 'loop=[{repeat: 3, do: [{repeat: 2, do: train}, follow]}]' distributed.ranks=3
+  check "... and on three ranks" near "$(loss follow 23)" "$(loss follow3 23)" 1e-4
+}
+
+# ---- Errors
+bad() {
+  bad_name=$1 pattern=$2
+  shift 2
+  expect "$bad_name" 65 "$pattern" 'hint: ' -- "$graphrun" plan run.yaml "$@"
+}
+bad "a loop that names no program" "the model has no program 'rolout'" 'loop=[rolout, update]'
+bad "eval in the loop" "'eval' is no phase of the loop" 'loop=[rollout, update, eval]'
+bad "a loop that trains nothing" 'no program of the loop trains anything' 'loop=[rollout]'
+bad "an empty loop" 'a loop of nothing' 'loop=[]'
+bad "a loop that is none" 'loop: is a list of phases' 'loop=3'
+bad "a phase that is none" 'a phase is the name of a program' 'loop=[3]'
+bad "a phase without do" "a phase needs 'do'" 'loop=[{repeat: 3}]'
+bad "a key that a phase has not" "a phase has no key 'tims'" 'loop=[{tims: 3, do: update}]'
+bad "what a phase cannot go over" 'a phase cannot go over this' 'loop=[{over: all, do: update}]'
+bad "data that are not there" 'there is no training data' 'loop=[{over: data, do: update}]'
+bad "minibatches of a program that selects none" "the program 'update' selects none" 'loop=[{over: minibatches, do: update}]'
+bad "no loop" "which says when the program 'rollout' runs" loop=null
+bad "micro-batches of no batch" 'the program update takes none' training.accumulate=2
+expect "a program that is never run" 0 "the program 'rollout' of the model is never run" -- "$graphrun" plan run.yaml 'loop=[update]'
+sed 's/^    loss: loss/    loss: loss\n    trains: ["actr.*"]/' bandit.yaml >trains.yaml
+bad "trains matches nothing" "'actr.\*' matches no weight of the program update" model.graph=trains.yaml
+counts
