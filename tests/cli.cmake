@@ -1,6 +1,6 @@
 add_executable(test_torch_models compiler/test_torch_models.c)
 target_link_libraries(test_torch_models gr_exec gr_compiler gr_compose)
-foreach(model lmu_asr vit)
+foreach(model lmu_asr vit cnn3d)
   file(GLOB of_torch CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/golden/${model}_*.txt)
   add_test(NAME cli.${model} COMMAND test_torch_models ${CMAKE_SOURCE_DIR}/graphs/${model}.yaml ${of_torch})
 endforeach()

@@ -98,6 +98,8 @@ const char *gr_dataset_unreadable_line(gr_dataset *, uint64_t i);
 // Appends what `graphrun data inspect` prints: counts, skipped samples, lengths, padding of
 // buckets.
 void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
+// Appends its table of classes, with their weights: nothing if there are none.
+void gr_dataset_classes(const gr_dataset *, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder
 size_t gr_dataset_cached(gr_dataset *);               // bytes of samples in the cache
 

@@ -73,10 +73,15 @@ static void put_buckets(const gr_dataset *d, int batch, gr_text *out) {
                  held ? 100.0 * (double)all / (double)held : 0.0);
 }
 
+void gr_dataset_classes(const gr_dataset *d, gr_text *out) {
+  if (d->ops->classes) d->ops->classes(d->self, d->samples, d->count, out);
+}
+
 void gr_dataset_inspect(gr_dataset *d, int batch, gr_text *out) {
   put_splits(d, out);
   if (gr_dataset_skipped(d, out)) gr_text_put(out, "\n");
   if (d->ops->inspect) d->ops->inspect(d->self, d->samples, d->count, out);
+  gr_dataset_classes(d, out);
   if (d->ops->unit) put_lengths(d, out);
   put_buckets(d, batch > 0 ? batch : 1, out);
 }

@@ -96,10 +96,15 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
 
 // ---- Weights ------------------------------------------------------------------------------------
 
-void gr_classes_weigh(gr_classes *c, gr_arena *a, const gr_class_count *count) {
+static uint64_t in_training(const gr_classes *c, const gr_class_count *count) {
   uint64_t train = 0;
-  c->weight = GR_NEW(a, float, c->n + 1);
   for (int i = 0; i < c->n; i++) train += count[i].of[GR_SPLIT_TRAIN];
+  return train;
+}
+
+void gr_classes_weigh(gr_classes *c, gr_arena *a, const gr_class_count *count) {
+  uint64_t train = in_training(c, count);
+  c->weight = GR_NEW(a, float, c->n + 1);
   for (int i = 0; i < c->n; i++) {
     double of_class = (double)count[i].of[GR_SPLIT_TRAIN];
     c->weight[i] = of_class > 0 ? (float)((double)train / (c->n * of_class)) : 1.0f;
@@ -109,13 +114,15 @@ void gr_classes_weigh(gr_classes *c, gr_arena *a, const gr_class_count *count) {
 // ---- Texts --------------------------------------------------------------------------------------
 
 void gr_classes_put(const gr_classes *c, const gr_class_count *count, gr_text *out) {
-  uint64_t most = 0;
+  uint64_t most = 0, train = in_training(c, count);
   for (int i = 0; i < c->n; i++)
     most = count[i].of[0] + count[i].of[1] > most ? count[i].of[0] + count[i].of[1] : most;
-  gr_text_printf(out, "classes (%d)%26s train validation\n", c->n, "");
+  gr_text_printf(out, "classes (%d)%26s train validation   share   weight\n", c->n, "");
   for (int i = 0; i < c->n; i++) {
-    gr_text_printf(out, "  %5d %-28.60s %8llu %10llu ", i, c->names[i],
-                   (unsigned long long)count[i].of[0], (unsigned long long)count[i].of[1]);
+    gr_text_printf(out, "  %5d %-28.60s %8llu %10llu %6.2f%% %8.4f ", i, c->names[i],
+                   (unsigned long long)count[i].of[0], (unsigned long long)count[i].of[1],
+                   train ? 100.0 * (double)count[i].of[0] / (double)train : 0,
+                   c->weight ? (double)c->weight[i] : 1);
     gr_text_bar(out, count[i].of[0] + count[i].of[1], most);
   }
 }

@@ -43,7 +43,8 @@ typedef struct gr_class_count {
 // Weights: n / (k n_c) for n training samples of k classes, n_c of them of this class (as
 // scikit-learn's class_weight="balanced"); 1 of a class without any.
 void gr_classes_weigh(gr_classes *, gr_arena *, const gr_class_count *count);
-void gr_classes_put(const gr_classes *, const gr_class_count *count, gr_text *out);  // a table
+// A table: counts, shares of the training samples, weights.
+void gr_classes_put(const gr_classes *, const gr_class_count *count, gr_text *out);
 void gr_classes_record(const gr_classes *, gr_text *json);  // members of data.json
 void gr_classes_decode(const gr_classes *, const int32_t *ids, int64_t n, gr_text *out);
 

@@ -162,6 +162,7 @@ typedef struct gr_source_ops {
   // Appends to the report of `data inspect`: to a split's line, and in a section of its own.
   void (*summary)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
+  void (*classes)(const void *self, const gr_sample *, uint32_t n, gr_text *);  // the table of them
   void (*record)(const void *self, gr_text *json);  // members of data.json, each after a comma
 
   // A hash by which ranks compare what they read; with_file: also of the size of the sample's file.

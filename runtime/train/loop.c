@@ -53,6 +53,22 @@ static void log_data(const gr_run *r, const char *micro) {
          set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
 }
 
+// Whether the model reads the weights of classes.
+static bool weighs_classes(const gr_run *r) {
+  bool any = false;
+  for (uint32_t i = 0; i < r->spec->plan->n_programs; i++)
+    for (int k = 0; k < r->spec->inputs[i].n; k++)
+      any |= !strcmp(r->spec->inputs[i].at[k].name, "class_weight");
+  return any;
+}
+
+static void log_classes(gr_run *r) {
+  gr_text t = gr_text_make(r->arena);
+  gr_dataset_classes(r->spec->data, &t);
+  char *rest = NULL, *line = t.len ? strtok_r(t.at, "\n", &rest) : NULL;
+  for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
+}
+
 static void log_start(gr_run *r) {
   const gr_plan *p = r->spec->plan;
   const gr_settings *set = &r->spec->set;
@@ -69,6 +85,7 @@ static void log_start(gr_run *r) {
   if (r->spec->looped) log_loop(r);
   if (takes_data(r)) log_data(r, micro);
   if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
+  if (weighs_classes(r)) log_classes(r);
   if (!gr_run_is_dry(r))
     gr_log(GR_INFO, "output: %s", r->dir);
   else

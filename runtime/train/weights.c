@@ -134,9 +134,10 @@ static void report_text(gr_run *r, int split, const gr_metrics *m) {
     gr_text_printf(&t, " %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
   gr_log_result("%s:%s", splits[split].printed, t.at);
   for (int i = 0; i < tables.n; i++) {
+    char *rest = NULL;
     t.len = 0;
     gr_table_text(&t, &tables.at[i], &tables);
-    for (char *line = strtok(t.at, "\n"); line; line = strtok(NULL, "\n"))
+    for (char *line = strtok_r(t.at, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
       gr_log_result("%s", line);
   }
 }

@@ -40,7 +40,7 @@ distributed: {ranks: 1}
 YAML
 
 expect "the report of the data" 0 "^train +31 clips" "^validation +11 clips" \
-  "42 videos of 378 frames in all, each frame \[16, 16, 1\]" "^ +1 rest +18 +6 #+" -- \
+  "42 videos of 378 frames in all, each frame \[16, 16, 1\]" "^ +1 rest +18 +6  58\.06%   0\.5741 #+" -- \
   "$graphrun" data inspect video.yaml
 
 # The network of 7 classes
@@ -79,6 +79,32 @@ check "the loss is the weighted mean" near "$weighted" "$(value on3)" 1e-4
 
 expect "learns to tell the motions" 0 "validation set: loss .* accuracy (1.0000|0.9)" -- \
   "$graphrun" video.yaml output.dir=learnt training.max_epochs=30 training.eval_every=30 model.params.filters=4 model.params.hidden=32
+
+# As configs/video/cnn3d.yaml trains, killed in an epoch and behind the best evaluation so far, and resumed: running
+# statistics, the cosines by epochs, the best F1 and the evaluations waited for are as without the kill.
+restarts="$source/configs/video/cnn3d.yaml data.video.path=clips/list.csv data.video.frames=9 model.params.filters=2 model.params.hidden=8
+  training.batch_is=global training.batch_size=7 training.max_epochs=5 training.precision=fp32 distributed.backend=loopback
+  checkpoint.every_steps=3 checkpoint.keep_last=50 hooks_params.T_0=2 +hooks_params.spin=300000"
+hooks="hooks=[$source/tests/e2e/slow.lua,$source/hooks/cosine_restarts.lua,$source/hooks/early_stop.lua]"
+# shellcheck disable=SC2086
+expect "the classes' weights and the best by F1" 0 "^classes \(3\) +train validation +share +weight" \
+  "^ +0 down +4 +2 +12.90% +2.5833 #" "^epoch [0-9]  step [0-9]*  validation  .*  saved best model: step-[0-9]+ \(f1_macro: 0\.[0-9]+\)$" -- \
+  "$graphrun" $restarts "$hooks" output.dir=straight
+check "the rate restarts after two epochs" awk -F'"lr": ' '{ split($2, a, ","); lr[NR - 1] = a[1] }
+  END { exit !(lr[0] == 0.001 && lr[5] > 0.0005 && lr[5] < 0.000501 && lr[10] == 0.001 && lr[15] < lr[10]) }' straight/metrics.jsonl
+for at in 8 16; do
+  # shellcheck disable=SC2086
+  "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto >"$log" 2>&1 </dev/null &
+  watcher=$!
+  wait_steps killed $at
+  kill -9 $watcher 2>/dev/null
+  wait $watcher 2>/dev/null
+  check "killed after step $at" test ! -e killed/training_results.json
+done
+# shellcheck disable=SC2086
+expect "resumed" 0 -- "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto
+check "... it leaves the same checkpoints, byte for byte" same_files straight/checkpoints killed/checkpoints
+check "... and metrics" same_metrics straight killed
 
 # What cannot be used
 head -c 500 clips/rest0.npy >clips/cut.npy

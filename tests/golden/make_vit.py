@@ -54,5 +54,6 @@ def make(case, size, sizes):
     (pathlib.Path(__file__).parent / f"vit_{case}.txt").write_text("\n".join(out) + "\n")
 
 
-for case, (size, sizes) in CASES.items():
-    make(case, size, sizes)
+if __name__ == "__main__":
+    for case, (size, sizes) in CASES.items():
+        make(case, size, sizes)

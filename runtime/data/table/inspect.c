@@ -51,7 +51,12 @@ const gr_class_count *gr_table_count(const gr_table *t, gr_arena *a, const gr_sa
 
 void gr_table_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_table *t = self;
+  (void)all, (void)n;
   for (int i = 0; i < t->n_parts; i++) put_columns(t, &t->part[i], out);
+}
+
+void gr_table_classes(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
+  const gr_table *t = self;
   if (t->classes.n) gr_classes_put(&t->classes, gr_table_count(t, out->arena, all, n), out);
 }
 

@@ -226,4 +226,5 @@ const gr_source_ops gr_source_table = {.name = "table",
                                        .reference = reference,
                                        .decode = decode,
                                        .inspect = gr_table_inspect,
+                                       .classes = gr_table_classes,
                                        .record = gr_table_record};

@@ -108,4 +108,5 @@ gr_status gr_table_restore(void *self, const char *text);
 void gr_table_normalize(const gr_table *, float *row);
 // The report of `data inspect`, and members of data.json (inspect.c).
 void gr_table_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);
+void gr_table_classes(const void *self, const gr_sample *, uint32_t n, gr_text *);
 void gr_table_record(const void *self, gr_text *);

@@ -153,11 +153,16 @@ static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out
 
 static void inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_video *v = self;
+  (void)all, (void)n;
   int64_t frames = 0;
   for (uint32_t i = 0; i < v->n_files; i++) frames += v->file[i].frames;
   gr_text_printf(out, "%u videos of %lld frames in all, each frame [%lld, %lld, %lld]\n",
                  v->n_files, (long long)frames, (long long)v->height, (long long)v->width,
                  (long long)v->channels);
+}
+
+static void classes(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
+  const gr_video *v = self;
   gr_classes_put(&v->classes, count_classes(v, out->arena, all, n), out);
 }
 
@@ -182,4 +187,5 @@ const gr_source_ops gr_source_video = {.name = "video",
                                        .reference = reference,
                                        .decode = decode,
                                        .inspect = inspect,
+                                       .classes = classes,
                                        .record = record};
