@@ -1,6 +1,8 @@
 # Timings, for people; nothing here is a test. `cmake --build build --target bench` runs them.
 add_executable(bench_lmu EXCLUDE_FROM_ALL bench/bench_lmu.c)
 target_link_libraries(bench_lmu gr_exec gr_compiler gr_compose)
+add_executable(bench_video EXCLUDE_FROM_ALL bench/bench_video.c)
+target_link_libraries(bench_video gr_exec gr_compiler gr_compose)
 add_executable(bench_attention EXCLUDE_FROM_ALL bench/bench_attention.c)
 target_link_libraries(bench_attention gr_exec gr_compiler gr_compose)
 add_executable(bench_gemm EXCLUDE_FROM_ALL bench/bench_gemm.c)
