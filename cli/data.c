@@ -4,6 +4,7 @@
 #include "cli/job/job.h"
 #include "compose/schema/schema.h"
 #include "runtime/data/speech/manifest.h"
+#include "runtime/data/table/import.h"
 #include "runtime/data/transforms.h"
 
 static gr_status make_parent(gr_arena *arena, const char *path) {
@@ -12,22 +13,57 @@ static gr_status make_parent(gr_arena *arena, const char *path) {
   return gr_make_dirs(gr_arena_strndup(arena, path, (size_t)(slash - path)));
 }
 
-static gr_status import(int argc, char **argv) {
-  if (argc < 5 || strcmp(argv[3], "asterisk"))
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data import asterisk OUT.jsonl"),
-                   "--with-digits keeps recordings whose transcripts contain digits");
+static gr_status import_asterisk(const char *out, const char *flag) {
   gr_arena *arena = gr_arena_create();
-  gr_import_asterisk spec = {.no_digits = argc < 6 || strcmp(argv[5], "--with-digits")};
+  gr_import_asterisk spec = {.no_digits = !flag || strcmp(flag, "--with-digits")};
   gr_import_counts n = {0};
-  gr_status s = make_parent(arena, argv[4]);
-  s = s ? s : gr_import_asterisk_run(&spec, argv[4], &n);
+  gr_status s = make_parent(arena, out);
+  s = s ? s : gr_import_asterisk_run(&spec, out, &n);
   gr_arena_destroy(arena);
   if (s) return s;
   printf(
       "%s: %u recordings, %.1f minutes; left out: %u sounds, %u with digits, %u without a "
       "recording\n",
-      argv[4], n.written, n.seconds / 60, n.sounds, n.digits, n.missing);
+      out, n.written, n.seconds / 60, n.sounds, n.digits, n.missing);
   return GR_OK;
+}
+
+static gr_status import_watch(const char *dir, const char *from) {
+  gr_import_watch n;
+  GR_TRY(gr_import_watch_run(from, dir, &n));
+  printf(
+      "%s: watch.npy and watch.csv, %llu moments of %u recordings of %u exercises by %u people\n",
+      dir, (unsigned long long)n.moments, n.recordings, n.exercises, n.subjects);
+  return GR_OK;
+}
+
+static const struct import {
+  const char *name, *usage, *hint;
+  gr_status (*run)(const char *out, const char *more);  // more: NULL if it is not given
+} imports[] = {
+    {"asterisk", "asterisk OUT.jsonl",
+     "--with-digits keeps recordings whose transcripts contain "
+     "digits",
+     import_asterisk},
+    {"seglearn-watch", "seglearn-watch DIR [FILE]",
+     "FILE is seglearn's wheel or its watch_dataset.npy; without it the wheel is in DIR",
+     import_watch},
+};
+enum { N_IMPORTS = sizeof imports / sizeof *imports };
+
+static gr_status import(int argc, char **argv) {
+  gr_arena *a = gr_arena_create();
+  gr_text usage = gr_text_make(a), hint = gr_text_make(a);
+  for (int i = 0; i < N_IMPORTS; i++) {
+    gr_text_printf(&usage, "%sgraphrun data import %s", i ? " | " : "", imports[i].usage);
+    gr_text_printf(&hint, "%s%s", i ? "; " : "", imports[i].hint);
+    if (argc < 5 || strcmp(argv[3], imports[i].name)) continue;
+    gr_arena_destroy(a);
+    return imports[i].run(argv[4], argc > 5 ? argv[5] : NULL);
+  }
+  gr_status s = gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s", usage.at), "%s", hint.at);
+  gr_arena_destroy(a);
+  return s;
 }
 
 static gr_status inspect_job(gr_job *j) {
@@ -82,6 +118,7 @@ gr_status gr_cmd_data(int argc, char **argv) {
   if (argc > 3 && !strcmp(argv[2], "inspect")) return inspect(argc, argv);
   if (argc == 3 && !strcmp(argv[2], "transforms")) return transforms();
   return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                 "graphrun data import asterisk OUT.jsonl | graphrun data inspect CONFIG.yaml "
+                 "graphrun data import asterisk OUT.jsonl | import seglearn-watch DIR [FILE] | "
+                 "graphrun data inspect CONFIG.yaml "
                  "[--audio] [--json] | graphrun data transforms");
 }

@@ -47,6 +47,13 @@ for config in vit dp pretrain small; do
     failed=$((failed + 1))
   fi
 done
+"$1" data import seglearn-watch "$tables/watch" tests/golden/watch4.npy >/dev/null || exit 1
+if said=$("$1" plan configs/har/watch.yaml "data.table.path=[$tables/watch/watch.npy,$tables/watch/watch.csv]" data.table.window=2 data.table.stride=1 2>&1); then
+  passed=$((passed + 1))
+else
+  echo "FAIL: configs/har/watch.yaml: $said" >&2
+  failed=$((failed + 1))
+fi
 if said=$("$1" plan configs/gpt.yaml data.corpus.path=docs/decisions.md 2>&1); then
   passed=$((passed + 1))
 else

@@ -216,7 +216,7 @@ static gr_status no_array(const gr_npz *z, const char *name) {
   return s;
 }
 
-gr_status gr_npz_read(gr_npz *z, const char *name, gr_array *out) {
+gr_status gr_npz_bytes(gr_npz *z, const char *name, const unsigned char **out, size_t *n) {
   gr_npz_member *m = z->members, *end = m + z->n;
   while (m < end && strcmp(m->name, name)) m++;
   if (m == end) return no_array(z, name);
@@ -234,5 +234,13 @@ gr_status gr_npz_read(gr_npz *z, const char *name, gr_array *out) {
                            "differs from what the file declares",
                            m->name, z->path),
                    "copy or write the file again");
-  return gr_npy_parse(z->arena, z->path, m->name, bytes, m->size, out);
+  *out = bytes, *n = m->size;
+  return GR_OK;
+}
+
+gr_status gr_npz_read(gr_npz *z, const char *name, gr_array *out) {
+  const unsigned char *bytes = NULL;
+  size_t n = 0;
+  GR_TRY(gr_npz_bytes(z, name, &bytes, &n));
+  return gr_npy_parse(z->arena, z->path, name, bytes, n, out);
 }
