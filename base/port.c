@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,6 +99,21 @@ gr_memory gr_memory_now(void) {
   }
   if (f) fclose(f);
   return m;
+}
+
+void gr_machine_read(gr_machine *m) {
+  struct utsname u;
+  char line[256];
+  *m = (gr_machine){.memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE)};
+  if (!uname(&u)) {
+    snprintf(m->host, sizeof m->host, "%s", u.nodename);
+    snprintf(m->system, sizeof m->system, "%s %s %s", u.sysname, u.release, u.machine);
+  }
+  FILE *f = fopen("/proc/cpuinfo", "re");
+  while (f && fgets(line, sizeof line, f) &&
+         sscanf(line, "model name : %127[^\n]", m->processor) != 1)
+    continue;
+  if (f) fclose(f);
 }
 
 bool gr_is_dir(const char *path) {

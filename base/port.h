@@ -27,6 +27,12 @@ typedef struct gr_memory {
   size_t own, files, shared;
 } gr_memory;
 gr_memory gr_memory_now(void);
+// The machine: its name, system and processor as texts ("" where unknown), its memory in bytes.
+typedef struct gr_machine {
+  char host[128], system[256], processor[128];
+  double memory;
+} gr_machine;
+void gr_machine_read(gr_machine *);
 // Creates directories durably: the parent is synced. gr_make_dirs works like `mkdir -p`;
 // gr_make_dir creates one level, *made is false if something with that name exists. GR_ERR_IO.
 GR_MUST_USE gr_status gr_make_dirs(const char *path);

@@ -9,6 +9,7 @@ GR_MUST_USE gr_status gr_cmd_eval(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_predict(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_export(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_plot(int argc, char **argv);
+GR_MUST_USE gr_status gr_cmd_report(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_runs(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_hooks(int argc, char **argv);
 GR_MUST_USE gr_status gr_cmd_new(int argc, char **argv);

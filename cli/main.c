@@ -11,6 +11,7 @@
 #include "cli/multirun.h"
 #include "cli/job/optimizer.h"
 #include "cli/job/settings.h"
+#include "cli/job/version.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 

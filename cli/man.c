@@ -2,41 +2,8 @@
 #include "cli/man.h"
 #include <string.h>
 #include "cli/help.h"
+#include "cli/job/version.h"
 #include "compose/schema/schema.h"
-
-#ifndef GR_VERSION
-#define GR_VERSION "unknown"
-#endif
-
-void gr_version(gr_text *t) {
-  static const char *const parts[] = {
-#ifdef GR_HAVE_MPI
-      "MPI",
-#endif
-#ifdef GR_HAVE_CUDA
-      "CUDA",
-#endif
-#ifdef GR_HAVE_NCCL
-      "NCCL",
-#endif
-#ifdef GR_HAVE_ONEDNN
-      "oneDNN",
-#endif
-#ifdef GR_HAVE_SNDFILE
-      "libsndfile",
-#endif
-#ifdef GR_HAVE_SOXR
-      "soxr",
-#endif
-#ifdef GR_HAVE_ZLIB
-      "zlib",
-#endif
-      "Lua",        "zstd"};
-  gr_text_put(t, "graphrun " GR_VERSION "\nbuilt with");
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    gr_text_printf(t, "%s %s", i ? "," : "", parts[i]);
-  gr_text_put(t, "\n");
-}
 
 // Text in roff: backslashes and hyphens are escaped, and no line begins with a control character.
 static void put(gr_text *t, const char *s) {
@@ -88,16 +55,16 @@ static void put_key(gr_text *t, const gr_schema_key *k) {
 }
 
 void gr_man(gr_text *t) {
+  gr_text_printf(t, ".TH GRAPHRUN 1 \"\" \"graphrun %s\" \"User Commands\"\n", gr_version_number);
   gr_text_put(
-      t, ".TH GRAPHRUN 1 \"\" \"graphrun " GR_VERSION
-         "\" \"User Commands\"\n"
-         ".SH NAME\ngraphrun \\- trains neural networks from configuration alone\n"
-         ".SH SYNOPSIS\n.B graphrun\nCONFIG.yaml [key=value ...]\n.br\n"
-         ".B graphrun\nCOMMAND ...\n"
-         ".SH DESCRIPTION\n"
-         "Composes a YAML configuration as Hydra does, compiles the whole training step into one "
-         "static graph, proves and plans it for every rank, and runs it on all ranks.\n"
-         ".SH COMMANDS\n");
+      t,
+      ".SH NAME\ngraphrun \\- trains neural networks from configuration alone\n"
+      ".SH SYNOPSIS\n.B graphrun\nCONFIG.yaml [key=value ...]\n.br\n"
+      ".B graphrun\nCOMMAND ...\n"
+      ".SH DESCRIPTION\n"
+      "Composes a YAML configuration as Hydra does, compiles the whole training step into one "
+      "static graph, proves and plans it for every rank, and runs it on all ranks.\n"
+      ".SH COMMANDS\n");
   for (const gr_command *c = gr_commands; c->name; c++) put_command(t, c);
   gr_text_put(t, ".SH CONFIGURATION KEYS\n");
   for (int i = 0; i < gr_schema_count; i++)

@@ -2,5 +2,4 @@
 #pragma once
 #include "base/text.h"
 
-void gr_man(gr_text *);      // appends graphrun(1) in roff
-void gr_version(gr_text *);  // appends the version, and the libraries that this build has
+void gr_man(gr_text *);  // appends graphrun(1) in roff

@@ -114,7 +114,10 @@ static void add_curves(const plotted *p, const char *title, gr_panel *out) {
   gr_curve *curves = GR_NEW(p->arena, gr_curve, p->n_keys * p->n_runs);
   int keys = 0;
   for (int k = 0; k < p->n_keys; k++) keys += !strcmp(panel_of(p->key[k]), title);
-  *out = (gr_panel){gr_show_visible(p->arena, title), "step", curves, 0, p->log};
+  *out = (gr_panel){.title = gr_show_visible(p->arena, title),
+                    .x_label = "step",
+                    .curves = curves,
+                    .log = p->log};
   for (int k = 0; k < p->n_keys; k++)
     for (int r = 0; r < p->n_runs && !strcmp(panel_of(p->key[k]), title); r++) {
       const gr_series *s = gr_series_find(&p->series[r], p->key[k]);
@@ -123,7 +126,7 @@ static void add_curves(const plotted *p, const char *title, gr_panel *out) {
       const char *name = p->n_runs == 1 ? key
                          : keys == 1    ? p->label[r]
                                         : gr_arena_printf(p->arena, "%s %s", p->label[r], key);
-      curves[out->n++] = (gr_curve){name, s->x, s->y, s->n};
+      curves[out->n++] = (gr_curve){.name = name, .x = s->x, .y = s->y, .n = s->n};
     }
 }
 

@@ -1,19 +1,16 @@
 // runs.c - `graphrun runs DIR ...`: the runs in folders, ranked by a metric, with what differs in
 // their configurations.
 #include <dirent.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/job/args.h"
 #include "compose/tree/conf.h"
+#include "runtime/page/folder.h"
 #include "runtime/report/series.h"
 
-enum { MAX_DEPTH = 6, MAX_RESULTS = 256 << 20, VALUE_COLUMNS = 24, MAX_SHOWN = 8 };
+enum { MAX_DEPTH = 6, VALUE_COLUMNS = 24, MAX_SHOWN = 8 };
 
 typedef struct run {
   const char *path, *status;
@@ -35,29 +32,6 @@ typedef struct table {
 
 // ---- Reading a run --------------------------------------------------------------------------
 
-// A run holds a lock on its folder while it lasts.
-static bool is_running(gr_arena *a, const char *path) {
-  int fd = open(gr_arena_printf(a, "%s/.run.lock", path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB);
-  if (fd >= 0) close(fd);
-  return held;
-}
-
-static const char *status_of(gr_arena *a, const char *path) {
-  const char *file = gr_arena_printf(a, "%s/training_results.json", path);
-  char *text = NULL;
-  size_t len = 0;
-  const gr_json *root;
-  gr_json_error why;
-  if (is_running(a, path)) return "running";
-  if (!gr_is_file(file)) return "unfinished";
-  gr_status s = gr_file_read(a, file, MAX_RESULTS, &text, &len);
-  bool ok = !s && gr_json_read(a, text, len, &root, &why) && root->kind == GR_JSON_OBJECT;
-  const gr_json *ended = ok ? gr_json_get(root, "ended", GR_JSON_TEXT) : NULL;
-  gr_status_drop(s);
-  return ended ? ended->text : "unreadable results";
-}
-
 static gr_status add_run(table *t, const char *path) {
   if (t->n == t->room) {
     run *more = GR_NEW(t->arena, run, 32 + 2 * t->room);
@@ -65,7 +39,7 @@ static gr_status add_run(table *t, const char *path) {
     t->runs = more, t->room = 32 + 2 * t->room;
   }
   run *r = &t->runs[t->n++];
-  *r = (run){.path = path, .status = status_of(t->arena, path), .best = NAN, .last = NAN};
+  *r = (run){.path = path, .status = gr_folder_status(t->arena, path), .best = NAN, .last = NAN};
   return gr_conf_read(t->arena, gr_arena_printf(t->arena, "%s/.hydra/config.yaml", path), &r->conf);
 }
 

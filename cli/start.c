@@ -104,6 +104,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(gr_job_plan(job, ranks));
   job->spec.plan_bytes = more_than(before);
   gr_job_keep_config(job);
+  gr_job_keep_about(job);
   gr_run_signals();
   prepare_nccl(job, ranks, false, true);
   return run_threads(job, ranks);
@@ -129,6 +130,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
   gr_status s = gr_job_plan(job, ranks);
   job->spec.plan_bytes = more_than(before);
+  if (!s && world->rank == 0) gr_job_keep_about(job);
   return gr_comm_all_ok(world, s);
 }
 

@@ -2,7 +2,7 @@
 add_executable(make_tones e2e/make_tones.c)
 target_link_libraries(make_tones m)
 add_library(jump MODULE e2e/jump.c)
-set(e2e_tests
+set(e2e_tests report
   ranks launchers loop device mesh sharding optimizers resume checkpoints stops watchdog evaluation
   results surroundings hooks hook_events bad_input bad_data init_from torch order commands modules keys precision table trace
   buffers programs verbs install new text video har metrics market)

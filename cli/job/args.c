@@ -21,7 +21,8 @@ enum {
   PLOT = 256,
   RANKED = 512,
   HOOKS = 1024,
-  NEW = 2048
+  NEW = 2048,
+  REPORT = 4096
 };
 enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
 
@@ -54,8 +55,8 @@ static const struct flag {
      "the checkpoint: best (the default), last, or a step"},
     {"--split", "SPLIT", TEXT, offsetof(gr_args, split), EVAL,
      "the samples: validation (the default), train, or all"},
-    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT | PLOT | HOOKS,
-     "writes to this file, not on standard output; curves as SVG"},
+    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT | PLOT | HOOKS | REPORT,
+     "writes to this file, not on standard output; curves as SVG, a report as HTML"},
     {"--key", "LOGGED", TEXT, offsetof(gr_args, key), PLOT,
      "which values, by names and patterns (loss,validation.*)"},
     {"--data", "KIND", TEXT, offsetof(gr_args, data), NEW, "kind of data: table or speech"},
@@ -86,6 +87,7 @@ static const struct {
     {"hooks", HOOKS, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
     {"new", NEW, {GR_FOLDER, GR_NO_OPERAND, false}},
     {"plot", PLOT, {GR_FOLDER, GR_FOLDER, false}},
+    {"report", REPORT, {GR_FOLDER, GR_NO_OPERAND, false}},
     {"runs", RANKED, {GR_FOLDER, GR_FOLDER, false}},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -39,4 +39,6 @@ GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
 // Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
 // configuration trees may not be read any more.
 void gr_job_keep_config(gr_job *);
+// Stores the texts of about.json and plan.json in spec. Called after gr_job_plan.
+void gr_job_keep_about(gr_job *);
 void gr_job_close(gr_job *);  // closes the data set; does not free the arena

@@ -32,7 +32,7 @@ static void linear_ticks(gr_axis *a, int wanted) {
 static void log_ticks(gr_axis *a, int wanted, int n_multiples) {
   static const int multiples[] = {1, 2, 5, 3, 4, 6, 7, 8, 9};
   int from = (int)floor(log10(a->low)), to = (int)ceil(log10(a->high));
-  int every = (to - from) / wanted + 1;
+  int every = (to - from - 1) / wanted + 1;
   a->n = 0;
   for (int e = from; e <= to; e += every)
     for (int k = 1; k < 10; k++) {

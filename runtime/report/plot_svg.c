@@ -1,16 +1,28 @@
-// plot_svg.c - draws panels of curves as SVG. See plot.h.
+// plot_svg.c - draws panels of curves as SVG, as a document or within a page. See plot.h.
 #include <math.h>
 #include <string.h>
 #include "runtime/report/plot.h"
 
 // Pixels. A panel is the plot area with margins; the legend is right of it.
 enum { LEFT = 76, RIGHT = 24, TOP = 40, BOTTOM = 48, WIDTH = 640, HEIGHT = 260, LETTER = 7 };
+enum { INLINE_LEFT = 52, INLINE_RIGHT = 14, INLINE_TOP = 10, INLINE_BOTTOM = 24, FEW = 40 };
 
 // Colours that are told apart with most kinds of colour blindness (Okabe and Ito, 2008).
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#e69f00", "#56b4e9", "#5c4b8a", "#000000"};
 enum { COLOURS = sizeof colours / sizeof *colours };
 static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 3\""};
+
+// A panel as it is drawn: its plot area in pixels, and its axes.
+typedef struct area {
+  gr_text *t;
+  const gr_panel *panel;
+  double width, height;
+  gr_axis x, y;
+} area;
+
+static double across(const area *a, double x) { return a->width * gr_axis_place(&a->x, x); }
+static double down(const area *a, double y) { return a->height * (1 - gr_axis_place(&a->y, y)); }
 
 void gr_plot_escape(gr_text *t, const char *s) {
   for (; *s; s++) {
@@ -23,42 +35,49 @@ void gr_plot_escape(gr_text *t, const char *s) {
 }
 
 static void put_text(gr_text *t, double x, double y, const char *how, const char *text) {
-  gr_text_printf(t, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, how);
+  gr_text_printf(t, "<text x=\"%.1f\" y=\"%.1f\" fill=\"currentColor\"%s>", x, y, how);
   gr_plot_escape(t, text);
   gr_text_put(t, "</text>\n");
 }
 
-static void put_line(gr_text *t, double x1, double y1, double x2, double y2, const char *colour) {
-  gr_text_printf(t, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x1,
-                 y1, x2, y2, colour);
+// pale: of the opacity of its colour.
+static void put_line(gr_text *t, double x1, double y1, double x2, double y2, double pale) {
+  gr_text_printf(t,
+                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"currentColor\" "
+                 "stroke-opacity=\"%g\"/>\n",
+                 x1, y1, x2, y2, pale);
 }
 
-static void put_axes(gr_text *t, const gr_panel *p, const gr_axis *x, const gr_axis *y) {
-  for (int i = 0; i < y->n; i++) {
-    double at = HEIGHT * (1 - gr_axis_place(y, y->tick[i]));
-    put_line(t, 0, at, WIDTH, at, "#e4e4e4");
-    put_text(t, -8, at + 4, " text-anchor=\"end\"", y->label[i]);
+static void put_axes(const area *a) {
+  gr_text *t = a->t;
+  for (int i = 0; i < a->y.n; i++) {
+    double at = down(a, a->y.tick[i]);
+    put_line(t, 0, at, a->width, at, 0.12);
+    put_text(t, -8, at + 4, " text-anchor=\"end\"", a->y.label[i]);
   }
-  for (int i = 0; i < x->n; i++) {
-    double at = WIDTH * gr_axis_place(x, x->tick[i]);
-    put_line(t, at, HEIGHT, at, HEIGHT + 5, "#444444");
-    put_text(t, at, HEIGHT + 20, " text-anchor=\"middle\"", x->label[i]);
+  for (int i = 0; i < a->x.n; i++) {
+    double at = across(a, a->x.tick[i]);
+    put_line(t, at, a->height, at, a->height + 5, 0.7);
+    put_text(t, at, a->height + 20, " text-anchor=\"middle\"", a->x.label[i]);
   }
-  put_line(t, 0, HEIGHT, WIDTH, HEIGHT, "#444444");
-  put_line(t, 0, 0, 0, HEIGHT, "#444444");
-  put_text(t, WIDTH / 2.0, HEIGHT + 38, " text-anchor=\"middle\"", p->x_label);
-  put_text(t, 0, -14, " font-weight=\"bold\"", p->title);
+  put_line(t, 0, a->height, a->width, a->height, 0.7);
+  if (a->panel->marked > a->x.low && a->panel->marked <= a->x.high) {
+    double at = across(a, a->panel->marked);
+    gr_text_printf(t,
+                   "<line class=\"mark\" x1=\"%.1f\" y1=\"0\" x2=\"%.1f\" y2=\"%.1f\" "
+                   "stroke=\"currentColor\" stroke-opacity=\"0.5\" stroke-dasharray=\"3 3\"/>\n",
+                   at, at, a->height);
+  }
 }
 
 typedef struct pen {
   gr_text *t;
   bool down;  // within a piece of the path
-  int drawn;  // points of the whole curve
 } pen;
 
 static void put_point(pen *p, double x, double y) {
   gr_text_printf(p->t, "%s%.1f %.1f", p->down ? "L" : "M", x, y);
-  p->down = true, p->drawn++;
+  p->down = true;
 }
 
 typedef struct column {  // points whose x is in the same pixel
@@ -77,17 +96,16 @@ static void put_column(pen *p, const column *c) {
   if (c->last != then) put_point(p, c->x, c->last);
 }
 
-static void put_path(pen *p, const gr_panel *panel, const gr_curve *c, const gr_axis *x,
-                     const gr_axis *y) {
+static void put_path(pen *p, const area *a, const gr_curve *c) {
   column now = {.at = -1};
   for (int i = 0; i < c->n; i++) {
-    if (!gr_axis_shows(panel, c->y[i])) {
+    if (!gr_axis_shows(a->panel, c->y[i])) {
       put_column(p, &now);
       now.at = -1, p->down = false;
       continue;
     }
-    double px = WIDTH * gr_axis_place(x, c->x[i]), py = HEIGHT * (1 - gr_axis_place(y, c->y[i]));
-    if ((int)px != now.at || c->n <= 2 * WIDTH) {
+    double px = across(a, c->x[i]), py = down(a, c->y[i]);
+    if ((int)px != now.at || c->n <= 2 * a->width) {
       put_column(p, &now);
       now = (column){(int)px, px, py, py, py, py};
     }
@@ -96,31 +114,45 @@ static void put_path(pen *p, const gr_panel *panel, const gr_curve *c, const gr_
   put_column(p, &now);
 }
 
-// Few points are also marked, so that a single one is seen.
-static void put_curve(gr_text *t, const gr_panel *panel, int index, const gr_axis *x,
-                      const gr_axis *y) {
-  const gr_curve *c = &panel->curves[index];
-  const char *colour = colours[index % COLOURS];
-  pen p = {.t = t};
-  gr_text_printf(t, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\"%s d=\"", colour,
-                 dashes[index / COLOURS % 3]);
-  put_path(&p, panel, c, x, y);
-  gr_text_put(t, "\"/>\n");
-  for (int i = 0; i < c->n && c->n <= 40; i++)
-    if (gr_axis_shows(panel, c->y[i]))
-      gr_text_printf(t, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.4\" fill=\"%s\"/>\n",
-                     WIDTH * gr_axis_place(x, c->x[i]), HEIGHT * (1 - gr_axis_place(y, c->y[i])),
-                     colour);
+int gr_plot_colour(const gr_panel *p, int curve) {
+  int given = p->curves[curve].colour;
+  return (given ? given - 1 : curve) % COLOURS;
 }
 
-static void put_legend(gr_text *t, const gr_panel *p) {
-  for (int i = 0; i < p->n; i++) {
+// A colour that the style of a page may replace.
+static void put_colour(gr_text *t, int colour) {
+  gr_text_printf(t, " class=\"k%d\" color=\"%s\"", colour, colours[colour]);
+}
+
+// Few points are also marked, so that a single one is seen.
+static void put_curve(const area *a, int index) {
+  const gr_curve *c = &a->panel->curves[index];
+  int colour = gr_plot_colour(a->panel, index);
+  pen p = {.t = a->t};
+  gr_text_put(a->t, "<path fill=\"none\" stroke=\"currentColor\"");
+  put_colour(a->t, colour);
+  gr_text_printf(a->t, " stroke-width=\"%s\"%s d=\"",
+                 c->faint ? "1\" stroke-opacity=\"0.35" : "1.6", dashes[index / COLOURS % 3]);
+  put_path(&p, a, c);
+  gr_text_put(a->t, "\"/>\n");
+  for (int i = 0; i < c->n && c->n <= FEW; i++) {
+    if (!gr_axis_shows(a->panel, c->y[i])) continue;
+    gr_text_printf(a->t, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.4\" fill=\"currentColor\"",
+                   across(a, c->x[i]), down(a, c->y[i]));
+    put_colour(a->t, colour);
+    gr_text_put(a->t, "/>\n");
+  }
+}
+
+static void put_legend(const area *a) {
+  for (int i = 0; i < a->panel->n; i++) {
     double y = 8 + 18.0 * i;
-    gr_text_printf(t,
+    gr_text_printf(a->t,
                    "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\" "
                    "stroke-width=\"2\"%s/>\n",
-                   WIDTH + 16, y, WIDTH + 40, y, colours[i % COLOURS], dashes[i / COLOURS % 3]);
-    put_text(t, WIDTH + 46, y + 4, "", p->curves[i].name);
+                   WIDTH + 16, y, WIDTH + 40, y, colours[gr_plot_colour(a->panel, i)],
+                   dashes[i / COLOURS % 3]);
+    put_text(a->t, WIDTH + 46, y + 4, "", a->panel->curves[i].name);
   }
 }
 
@@ -145,26 +177,50 @@ static int panel_height(const gr_panel *p) {
   return TOP + BOTTOM + (legend > HEIGHT ? legend : HEIGHT);
 }
 
+static bool put_area(area *a, int x_ticks, int y_ticks) {
+  if (!gr_axis_fit(a->panel, x_ticks, y_ticks, &a->x, &a->y)) return false;
+  put_axes(a);
+  for (int c = 0; c < a->panel->n; c++) put_curve(a, c);
+  return true;
+}
+
+static void put_panel(area *a) {
+  const gr_panel *p = a->panel;
+  put_text(a->t, 0, -14, " font-weight=\"bold\"", p->title);
+  if (!put_area(a, 8, 6)) {
+    put_text(a->t, 0, 10, "", "no finite value");
+    return;
+  }
+  put_line(a->t, 0, 0, 0, a->height, 0.7);
+  put_text(a->t, a->width / 2, a->height + 38, " text-anchor=\"middle\"", p->x_label);
+  put_legend(a);
+}
+
 void gr_plot_svg(gr_text *t, const gr_panel *p, int n) {
   int width = LEFT + WIDTH + legend_width(p, n) + RIGHT, height = 0;
   for (int i = 0; i < n; i++) height += panel_height(&p[i]);
   gr_text_printf(t,
                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                 "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-                 "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
+                 "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" "
+                 "color=\"black\">\n<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
                  width, height, width, height, width, height);
   for (int i = 0, top = TOP; i < n; top += panel_height(&p[i++])) {
-    gr_axis x, y;
+    area a = {.t = t, .panel = &p[i], .width = WIDTH, .height = HEIGHT};
     gr_text_printf(t, "<g transform=\"translate(%d %d)\">\n", LEFT, top);
-    if (gr_axis_fit(&p[i], 8, 6, &x, &y)) {
-      put_axes(t, &p[i], &x, &y);
-      for (int c = 0; c < p[i].n; c++) put_curve(t, &p[i], c, &x, &y);
-      put_legend(t, &p[i]);
-    } else {
-      put_text(t, 0, -14, " font-weight=\"bold\"", p[i].title);
-      put_text(t, 0, 10, "", "no finite value");
-    }
+    put_panel(&a);
     gr_text_put(t, "</g>\n");
   }
   gr_text_put(t, "</svg>\n");
+}
+
+void gr_plot_inline(gr_text *t, const gr_panel *p, int width, int height) {
+  area a = {.t = t,
+            .panel = p,
+            .width = width - INLINE_LEFT - INLINE_RIGHT,
+            .height = height - INLINE_TOP - INLINE_BOTTOM};
+  gr_text_printf(t, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", width, height);
+  gr_plot_escape(t, p->title);
+  gr_text_printf(t, "\">\n<g transform=\"translate(%d %d)\">\n", INLINE_LEFT, INLINE_TOP);
+  if (!put_area(&a, width / 80, height / 42)) put_text(t, 0, 10, "", "no finite value");
+  gr_text_put(t, "</g>\n</svg>\n");
 }

@@ -135,8 +135,8 @@ void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
 }
 
 // Writes the files in Hydra's layout, so that its tools can read them, the data's metadata, such as
-// the names of classes, and the model, so that later edits of its file do not affect this run's
-// weights.
+// the names of classes, the plan, and the model, so that later edits of its file do not affect this
+// run's weights.
 gr_status gr_run_save_config(gr_run *r) {
   const gr_run_spec *s = r->spec;
   gr_text data = gr_text_make(r->arena);
@@ -144,6 +144,8 @@ gr_status gr_run_save_config(gr_run *r) {
   gr_dataset_json(s->data, &data);
   GR_TRY(write_file(r, r->dir, "data.json", data.at));
   if (s->model_yaml) GR_TRY(write_file(r, r->dir, "model.yaml", s->model_yaml));
+  if (s->about_json) GR_TRY(write_file(r, r->dir, "about.json", s->about_json));
+  if (s->plan_json) GR_TRY(write_file(r, r->dir, "plan.json", s->plan_json));
   const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, s->config_dir);
   GR_TRY(gr_make_dirs(dir));
   GR_TRY(write_file(r, dir, "config.yaml", s->config_yaml));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/hash.h"
+#include "runtime/page/page.h"
 #include "runtime/train/run.h"
 
 // A value of the configuration as it is written in files: interpolations of the environment are not
@@ -84,6 +85,9 @@ gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
       !s ? r->ended
          : gr_arena_printf(r->arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
   gr_status written = write(r, ended, gr_status_exit(s));
+  bool page = r->spec->set.page;
+  if (page) gr_log(GR_INFO, "report: %s/" GR_PAGE_NAME, r->dir);
   if (!written) gr_log(GR_INFO, "results: %s/training_results.json", r->dir);
+  if (page) written = gr_also(written, gr_page_write(r->dir, NULL, true));  // it quotes the log
   return gr_also(s, written);
 }

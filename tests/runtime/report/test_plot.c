@@ -54,10 +54,11 @@ static int count(const char *text, const char *what) {
 static void draws_svg(void) {
   gr_arena *a = gr_arena_create();
   const double x[] = {1, 2, 3, 4, 5}, y[] = {3, 2, NAN, 1, -1}, flat[] = {2, 2, 2, 2, INFINITY};
-  const gr_curve curves[] = {{"a <b> & \"c\"\n", x, y, 5}, {"flat", x, flat, 5}};
-  gr_panel p[] = {{"loss", "step", curves, 2, false},
-                  {"logged", "step", curves, 1, true},
-                  {"empty", "step", curves, 0, false}};
+  const gr_curve curves[] = {{.name = "a <b> & \"c\"\n", .x = x, .y = y, .n = 5},
+                             {.name = "flat", .x = x, .y = flat, .n = 5}};
+  gr_panel p[] = {{.title = "loss", .x_label = "step", .curves = curves, .n = 2},
+                  {.title = "logged", .x_label = "step", .curves = curves, .n = 1, .log = true},
+                  {.title = "empty", .x_label = "step", .curves = curves, .n = 0}};
   gr_text t = gr_text_make(a), u = gr_text_make(a);
   gr_plot_svg(&t, p, 3);
   gr_plot_svg(&u, p, 3);
@@ -80,8 +81,8 @@ static void thins_long_curves(void) {
   gr_arena *a = gr_arena_create();
   double *x = GR_NEW(a, double, N), *y = GR_NEW(a, double, N);
   for (int i = 0; i < N; i++) x[i] = i, y[i] = i == 77777 ? 100 : sin(i * 0.1);
-  const gr_curve c = {"c", x, y, N};
-  const gr_panel p = {"long", "step", &c, 1, false};
+  const gr_curve c = {.name = "c", .x = x, .y = y, .n = N};
+  const gr_panel p = {.title = "long", .x_label = "step", .curves = &c, .n = 1};
   gr_text t = gr_text_make(a);
   gr_plot_svg(&t, &p, 1);
   CHECK(t.len < 60000, "%zu bytes", t.len);
@@ -96,8 +97,9 @@ static void thins_long_curves(void) {
 static void draws_text(void) {
   gr_arena *a = gr_arena_create();
   const double x[] = {0, 50, 100}, y[] = {0, 5, 10}, z[] = {10, 5, 0};
-  const gr_curve curves[] = {{"up", x, y, 3}, {"down", x, z, 3}};
-  gr_panel p = {"loss", "step", curves, 1, false};
+  const gr_curve curves[] = {{.name = "up", .x = x, .y = y, .n = 3},
+                             {.name = "down", .x = x, .y = z, .n = 3}};
+  gr_panel p = {.title = "loss", .x_label = "step", .curves = curves, .n = 1};
   gr_plot_terminal how = {.columns = 60, .rows = 15};
   gr_text t = gr_text_make(a), u = gr_text_make(a), v = gr_text_make(a);
   gr_plot_text(&t, &p, &how);

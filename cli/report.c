@@ -1,0 +1,38 @@
+// report.c - `graphrun report RUN`: makes report.html of a run, which may still be running.
+#include <string.h>
+#include "cli/commands.h"
+#include "cli/job/args.h"
+#include "runtime/page/page.h"
+#include "runtime/page/folder.h"
+
+static gr_status report(gr_arena *a, const gr_args *args) {
+  size_t n = args->config ? strlen(args->config) : 0;
+  while (n > 1 && args->config[n - 1] == '/') n--;
+  const char *dir = n ? gr_arena_strndup(a, args->config, n) : NULL;
+  if (!dir)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given"),
+                   "graphrun report outputs/DATE/TIME");
+  if (args->n_overrides || args->n_words)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many",
+                   args->n_words ? args->words[0] : args->overrides[0]);
+  if (!gr_is_dir(dir))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder '%s'", dir),
+                   "the folder that a run printed as its output, such as outputs/DATE/TIME");
+  if (!gr_folder_is_run(a, dir))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not the folder of a run", dir),
+                   "a run's folder has .hydra/config.yaml or metrics.jsonl");
+  const char *out = args->out ? args->out : gr_arena_printf(a, "%s/" GR_PAGE_NAME, dir);
+  GR_TRY(gr_page_write(dir, out, false));
+  printf("%s\n", out);
+  return GR_OK;
+}
+
+gr_status gr_cmd_report(int argc, char **argv) {
+  gr_arena *arena = gr_arena_create();
+  gr_args args;
+  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
+  s = s ? s : report(arena, &args);
+  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
+  gr_arena_destroy(arena);
+  return GR_OK;
+}

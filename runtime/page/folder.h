@@ -1,0 +1,36 @@
+// folder.h - what a run's folder says about the run.
+#pragma once
+#include "base/json.h"
+#include "base/text.h"
+#include "runtime/report/series.h"
+
+typedef struct gr_picture {
+  const char *name;  // "confusion", of confusion.svg
+  const char *text;
+  size_t len;
+} gr_picture;
+
+enum { GR_MAX_PICTURES = 16 };
+typedef struct gr_folder {
+  gr_arena *arena;
+  const char *path, *name;  // name: its last two parts
+  // The objects of training_results.json, about.json, plan.json and data.json; NULL: there is none.
+  const gr_json *results, *about, *plan, *data;
+  const char *status;  // see gr_folder_status
+  gr_series_list series;
+  gr_picture picture[GR_MAX_PICTURES];  // SVG files in the folder, by name
+  int n_pictures;
+  const char *log;   // the end of run.log; NULL: there is none
+  gr_text problems;  // lines about files that could not be read
+} gr_folder;
+
+// Reads a folder into the arena. ended: as gr_page_write. Never fails: what cannot be read is in
+// `problems`.
+void gr_folder_read(gr_arena *, const char *path, bool ended, gr_folder *);
+
+// Whether a folder is that of a run: it has .hydra/config.yaml or values that a run has logged.
+bool gr_folder_is_run(gr_arena *, const char *path);
+
+// "running" while a run holds the lock of its folder, how it ended by training_results.json
+// ("done", "failed: WHY"), or "unfinished".
+const char *gr_folder_status(gr_arena *, const char *path);

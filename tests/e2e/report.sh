@@ -1,0 +1,87 @@
+# report.sh - what a run shows of itself: its page, its log and its results, however it ends.
+. "${0%/*}/lib.sh"
+
+mkdir -p data
+awk 'BEGIN { srand(3); print "id,width,weight,kind"
+  for (i = 0; i < 240; i++) { k = int(3 * rand())
+    printf "r%d,%.4f,%.2f,%s\n", i, k + 0.6 * rand(), 1000 * (k == 1) + 400 * rand(), substr("redbluegrey", k * 3 + 1, 3) }
+}' >data/kinds.csv
+cat >table.yaml <<YAML
+model: {graph: $source/graphs/mlp.yaml, params: {dim: 16, layers: 1}}
+data: {source: table, validation_fraction: 0.25, table: {path: $scratch/data/kinds.csv, label: kind}}
+training: {batch_size: 16, lr: 1e-2, max_epochs: 4, eval_every: 2, seed: 2}
+distributed: {ranks: 2, backend: loopback}
+checkpoint: {metric: accuracy, mode: max}
+YAML
+# well_formed PAGE: elements that begin end, in order, and nothing is loaded.
+cat >page.py <<'PY'
+import html.parser, sys
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], ""
+    def handle_starttag(self, tag, attrs):
+        assert tag != "script"
+        for name, value in attrs:
+            assert name not in ("src", "href") or value.startswith("data:"), value
+        if tag not in ("meta", "img"): self.open.append(tag)
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.getpos())
+    def handle_startendtag(self, tag, attrs): pass
+    def handle_data(self, data): self.text += data
+page = Page()
+page.feed(open(sys.argv[1], encoding="utf-8").read())
+assert not page.open, page.open
+for word in sys.argv[2:]: assert word in page.text, word
+PY
+well_formed() {
+  if command -v python3 >/dev/null 2>&1; then
+    check "$@"
+  else
+    skip "$1" "no python3"
+  fi
+}
+
+# ---- The page of a run
+expect "a run on two ranks" 0 -- "$graphrun" table.yaml output.dir=run 'vars={x: "<b>&"}'
+check "... makes a page" test -s run/report.html
+accuracy=$(sed -n 's/.*"validation.accuracy": \([^,}]*\).*/\1/p' run/training_results.json | head -1)
+well_formed "... of HTML, with its metrics, values and where they are from" python3 page.py run/report.html done \
+  "$(printf %.4f "$accuracy")" "table.yaml:3:32" "argument 2" '<b>&' "best accuracy" "Configuration" "train" "dp = 2"
+expect "the plan is what plan prints" 0 -- sh -c '"$1" plan table.yaml --json >plan.json' sh "$graphrun"
+check "... but for the output" cmp plan.json run/plan.json
+cp run/report.html first.html
+expect "report" 0 '^run/report.html$' -- "$graphrun" report run/
+check "... of the same files is the same page" cmp run/report.html first.html
+expect "report to another file" 0 '^other.html$' -- "$graphrun" report run --out=other.html
+check "... the same" cmp other.html first.html
+expect "a run without a page" 0 -- "$graphrun" table.yaml output.dir=bare logging.report=false
+check "... has none" test ! -e bare/report.html
+
+# ---- Runs that end in another way
+expect "a run whose hook fails" 70 -- "$graphrun" table.yaml output.dir=failed "hooks=[$source/tests/e2e/fails.lua]"
+well_formed "... has a page with the reason" python3 page.py failed/report.html failed "on purpose"
+check "... which its log has" grep -q "on purpose" failed/run.log
+cp -r run dead && rm dead/training_results.json dead/report.html && printf '{"step": 5, "lo' >>dead/metrics.jsonl
+expect "report of a run that was killed" 0 -- "$graphrun" report dead
+well_formed "... says so" python3 page.py dead/report.html unfinished "it was killed"
+(
+  exec 9>dead/.run.lock
+  flock 9 2>/dev/null || exit 9
+  limited "$graphrun" report dead
+  exit "$code"
+)
+if [ $? = 9 ]; then
+  skip "report of a run that runs" "no flock"
+else
+  well_formed "report of a run that runs" python3 page.py dead/report.html running
+fi
+
+# ---- Mistakes
+expect "report of no run" 2 "no run is given" "hint: graphrun report outputs/" -- "$graphrun" report
+expect "report of no folder" 66 "there is no folder 'nowhere'" "hint:" -- "$graphrun" report nowhere
+expect "report of a folder that is no run's" 66 "'data' is not the folder of a run" "hint:" -- "$graphrun" report data
+expect "report of two runs" 2 "'dead' is one argument too many" -- "$graphrun" report run dead
+expect "report where it cannot be written" 74 "cannot write 'gone/r.html'" "hint:" -- "$graphrun" report run --out=gone/r.html
+
+counts
