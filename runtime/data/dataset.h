@@ -38,6 +38,12 @@ typedef struct gr_bucket_info {
   uint32_t count[2];              // samples of each gr_split
 } gr_bucket_info;
 
+typedef enum gr_sampler_kind {
+  GR_SAMPLER_SHUFFLE,   // each training sample once in an epoch
+  GR_SAMPLER_BALANCED,  // as many of each class
+  GR_SAMPLER_WEIGHTED,  // drawn in proportion to weights
+} gr_sampler_kind;
+
 typedef struct gr_dataset_options {
   double validation_fraction;  // of the samples split by key, [0, 1)
   const int32_t *bounds;       // the largest length of each bucket, ascending; NULL: chosen so that
@@ -47,7 +53,9 @@ typedef struct gr_dataset_options {
   bool skip_unreadable;        // an unreadable sample gets weight 0 and is counted; else an error
   size_t cache_bytes;          // of loaded samples kept in memory
   int workers, prefetch;       // for loaders
-  gr_conf *transforms;         // data.transforms (transform.h); NULL: none
+  gr_sampler_kind sampler;
+  gr_conf *sampler_weights;  // data.sampler_weights: of classes; NULL: none
+  gr_conf *transforms;       // data.transforms (transform.h); NULL: none
 } gr_dataset_options;
 
 typedef struct gr_dataset gr_dataset;

@@ -9,7 +9,8 @@ static gr_status find_column(gr_file_list *l, const char *name, const char *opti
   if (*at >= 0 || !optional) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){l->csv.path, 1, 1},
                          "the list of %s has no column '%s'", l->what, name),
-                 "its first line names the columns: path and label, and optionally %s", optional);
+                 "its first line names the columns: path and label, and optionally %s and weight",
+                 optional);
 }
 
 gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *optional,
@@ -19,6 +20,7 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   GR_TRY(find_column(out, "path", optional, &out->path_at, &out->path));
   GR_TRY(find_column(out, "label", optional, &out->label_at, &out->label));
   GR_TRY(find_column(out, "split", NULL, &out->split_at, &out->split));
+  GR_TRY(find_column(out, "weight", NULL, &out->weight_at, &out->weight));
   if (out->label.element == GR_ELEMENT_FLOAT)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                            "labels of the list of %s are numbers with fractions", what),
@@ -65,6 +67,18 @@ const char *gr_file_list_path(gr_arena *a, const gr_file_list *l, const char *na
   const char *list = l->csv.path, *slash = strrchr(list, '/');
   if (*name == '/' || !slash) return name;
   return gr_arena_printf(a, "%.*s%s", (int)(slash + 1 - list), list, name);
+}
+
+gr_status gr_file_list_weight(const gr_file_list *l, uint32_t row, bool *has, float *out) {
+  *has = l->weight_at >= 0;
+  if (!*has) return GR_OK;
+  GR_TRY(gr_file_list_check(l, row, l->weight_at));
+  double v = gr_array_is_text(&l->weight) ? -1 : gr_array_number(&l->weight, row);
+  *out = (float)v;
+  if (v >= 0 && v <= 1e30) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, gr_file_list_place(l, row),
+                         "the weight in this line is no number of at least 0"),
+                 "data.sampler=weighted draws samples in proportion to their weights");
 }
 
 gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,

@@ -1,5 +1,5 @@
 // file_list.h - a CSV file that lists files and their labels: the columns path and label, and
-// optionally split. Sources of images and videos share it.
+// optionally split and weight. Sources of images and videos share it.
 #pragma once
 #include "runtime/data/array.h"
 #include "runtime/data/csv.h"
@@ -8,9 +8,9 @@
 typedef struct gr_file_list {
   gr_csv csv;
   const char *what;  // the files, for messages: "videos"
-  gr_array path, label, split;
-  int path_at, label_at, split_at;  // numbers of these columns; split_at -1: there is none
-  int32_t *class_of;                // [rows]: numbers of labels, by gr_file_list_classes
+  gr_array path, label, split, weight;
+  int path_at, label_at, split_at, weight_at;  // numbers of these columns; -1: there is none
+  int32_t *class_of;                           // [rows]: numbers of labels, by gr_file_list_classes
 } gr_file_list;
 
 // Reads the list and finds its columns; `optional` are those of the source, for messages: "split
@@ -28,6 +28,9 @@ void gr_file_list_number(gr_file_list *, const int32_t *place);
 // A row's path as the list has it, and where the file is: relative to the list's folder.
 const char *gr_file_list_name(gr_arena *, const gr_file_list *, uint32_t row);
 const char *gr_file_list_path(gr_arena *, const gr_file_list *, const char *name);
+// A row's weight for data.sampler=weighted, if there is that column.
+GR_MUST_USE gr_status gr_file_list_weight(const gr_file_list *, uint32_t row, bool *has,
+                                          float *out);
 // A row's split: that of its column, or without one by the key.
 GR_MUST_USE gr_status gr_file_list_split(const gr_file_list *, uint32_t row, uint64_t key,
                                          double validation_fraction, gr_split *out);

@@ -96,6 +96,13 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
 
 // ---- Weights ------------------------------------------------------------------------------------
 
+const gr_class_count *gr_classes_count(const gr_classes *c, gr_arena *a, const gr_sample *all,
+                                       uint32_t n) {
+  gr_class_count *out = GR_NEW(a, gr_class_count, c->n + 1);
+  for (uint32_t i = 0; i < n; i++) out[all[i].label - 1].of[all[i].split]++;
+  return out;
+}
+
 static uint64_t in_training(const gr_classes *c, const gr_class_count *count) {
   uint64_t train = 0;
   for (int i = 0; i < c->n; i++) train += count[i].of[GR_SPLIT_TRAIN];

@@ -40,6 +40,9 @@ typedef struct gr_class_count {
   uint64_t of[2];  // by gr_split: numbers of samples
 } gr_class_count;
 
+// Numbers of samples by class and split, [n]; all have a class.
+const gr_class_count *gr_classes_count(const gr_classes *, gr_arena *, const gr_sample *,
+                                       uint32_t n);
 // Weights: n / (k n_c) for n training samples of k classes, n_c of them of this class (as
 // scikit-learn's class_weight="balanced"); 1 of a class without any.
 void gr_classes_weigh(gr_classes *, gr_arena *, const gr_class_count *count);

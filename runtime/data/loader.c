@@ -15,9 +15,9 @@ enum { MAX_WORKERS = 256, MAX_PREFETCH = 64 };
 
 typedef struct slot {
   gr_batch batch;
-  char *at[GR_MAX_FIELDS];  // memory of the fields, sized for the largest bucket
-  uint32_t *samples;
-  int done;  // rows
+  char *at[GR_MAX_FIELDS];     // memory of the fields, sized for the largest bucket
+  uint32_t *samples, *repeat;  // repeat: as in gr_order
+  int done;                    // rows
   gr_status error;
   int error_row;
 } slot;
@@ -56,6 +56,7 @@ static void begin(gr_loader *l) {
   for (int i = 0; i < l->rows; i++) {
     int64_t row = (int64_t)l->spec.rank * l->rows + i;
     s->samples[i] = row < g->count ? l->order.samples[g->first + row] : GR_NO_SAMPLE;
+    s->repeat[i] = row < g->count ? l->order.repeat[g->first + row] : 0;
   }
   gr_batch *b = &s->batch;
   gr_dataset_shapes(l->data, g->bucket, l->rows, b);
@@ -110,7 +111,8 @@ static void pad(const gr_dataset *d, const slot *s, int row, int32_t length) {
 
 static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_loaded *x) {
   const gr_dataset *d = l->data;
-  const gr_draw draw = {l->spec.seed, s->batch.epoch, s->samples[row], l->spec.augment};
+  const gr_draw draw = {l->spec.seed, (uint64_t)s->repeat[row] << 32 | s->batch.epoch,
+                        s->samples[row], l->spec.augment};
   gr_row r = {.length = d->buckets[s->batch.bucket].length};
   gr_transform_row transformed;
   size_t bytes;
@@ -188,6 +190,7 @@ static bool make_slot(const gr_loader *l, slot *s) {
     if (!s->at[f]) return false;
   }
   s->samples = GR_NEW(l->arena, uint32_t, l->rows);
+  s->repeat = GR_NEW(l->arena, uint32_t, l->rows);
   return true;
 }
 

@@ -17,7 +17,12 @@ static gr_status list_samples(gr_dataset *d) {
     if (info.length < 1 || (!d->ops->unit && info.length != 1))
       return gr_fail(GR_ERR_BUG, info.loc, "the source '%s' gives a %s the length %d", d->ops->name,
                      d->ops->sample, info.length);
-    d->samples[i] = (gr_sample){.index = i, .length = info.length, .split = split_of(d, &info)};
+    d->samples[i] = (gr_sample){.index = i,
+                                .length = info.length,
+                                .split = split_of(d, &info),
+                                .label = info.label,
+                                .weight = info.has_weight ? info.weight : 1};
+    d->weights |= info.has_weight;
   }
   const gr_skipped *skipped;
   int n = d->ops->skipped ? d->ops->skipped(d->self, &skipped) : 0;
@@ -58,6 +63,9 @@ static gr_status set_up(gr_dataset *d, const void *spec) {
   GR_TRY(list_fields(d));
   GR_TRY(list_samples(d));
   GR_TRY(gr_dataset_make_buckets(d));
+  if (!d->kept)  // else it is not trained on
+    GR_TRY(gr_sampler_make(d->arena, d, d->members[GR_SPLIT_TRAIN][0],
+                           d->buckets[0].count[GR_SPLIT_TRAIN], &d->sampler));
   if (d->ops->fit) GR_TRY(d->ops->fit(d->self, d->arena, d->samples, d->count));
   return d->ops->check ? d->ops->check(d->self) : GR_OK;
 }

@@ -63,6 +63,17 @@ static gr_status read_buckets(gr_arena *arena, gr_conf *data, gr_dataset_options
   return GR_OK;
 }
 
+static gr_status read_sampler(gr_conf *data, gr_dataset_options *o) {
+  const char *name;
+  gr_conf *weights = gr_conf_find(data, "sampler_weights");
+  GR_TRY(gr_conf_text(data, "sampler", "shuffle", &name));
+  o->sampler = !strcmp(name, "balanced")   ? GR_SAMPLER_BALANCED
+               : !strcmp(name, "weighted") ? GR_SAMPLER_WEIGHTED
+                                           : GR_SAMPLER_SHUFFLE;
+  o->sampler_weights = weights && weights->kind != GR_CONF_NULL ? weights : NULL;
+  return GR_OK;
+}
+
 gr_status gr_dataset_read_options(gr_arena *arena, gr_conf *data, bool has_length,
                                   gr_dataset_options *o) {
   int64_t cache, limit;
@@ -74,6 +85,7 @@ gr_status gr_dataset_read_options(gr_arena *arena, gr_conf *data, bool has_lengt
   GR_TRY(read_int(data, "workers", &o->workers));
   GR_TRY(read_int(data, "prefetch", &o->prefetch));
   o->transforms = gr_conf_find(data, "transforms");
+  GR_TRY(read_sampler(data, o));
   if (has_length) GR_TRY(read_int(data, "frame_multiple", &o->length_multiple));
   if (has_length) GR_TRY(read_buckets(arena, data, o));
   GR_TRY(gr_range("limit", limit, 0, UINT32_MAX));

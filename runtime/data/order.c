@@ -42,8 +42,11 @@ uint32_t gr_dataset_batches(const gr_dataset *d, gr_split split, int batch) {
 
 gr_order gr_order_make(gr_arena *a, const gr_dataset *d, const gr_order_spec *s) {
   uint32_t n = gr_dataset_batches(d, s->split, s->batch), most = d->count > n ? d->count : n;
-  return (gr_order){GR_NEW(a, uint32_t, most), GR_NEW(a, gr_order_batch, n), n,
-                    GR_NEW(a, uint32_t, 2 * (size_t)most)};
+  return (gr_order){.samples = GR_NEW(a, uint32_t, most),
+                    .repeat = GR_NEW(a, uint32_t, most),
+                    .batches = GR_NEW(a, gr_order_batch, n),
+                    .n = n,
+                    .scratch = GR_NEW(a, uint32_t, 2 * (size_t)most)};
 }
 
 static void shuffle(uint32_t *items, uint32_t n, uint32_t *scratch, const gr_rng *r) {
@@ -60,15 +63,25 @@ static void shuffle_batches(gr_order *o, const gr_rng *r) {
   }
 }
 
+// How often each of n samples has come before.
+static void count_repeats(gr_order *o, const gr_dataset *d, uint32_t n) {
+  memset(o->scratch, 0, d->count * sizeof *o->scratch);
+  for (uint32_t i = 0; i < n; i++) o->repeat[i] = o->scratch[o->samples[i]]++;
+}
+
 // For each bucket, smallest first: shuffles its samples and those carried from the bucket below,
 // and cuts them into batches.
 void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uint32_t epoch) {
   walk w = {d, s->split, (uint32_t)s->batch};
   uint32_t first = 0, carried = 0, made = 0;
+  bool drawn = d->sampler && s->shuffle && s->split == GR_SPLIT_TRAIN;  // there is one bucket
   for (int b = 0; b < d->n_buckets; b++) {
     uint32_t members = d->buckets[b].count[s->split], n = carried + members;
     if (!members) continue;
-    memcpy(o->samples + first + carried, d->members[s->split][b], members * sizeof(uint32_t));
+    if (drawn)
+      gr_sampler_draw(d->sampler, s->seed, epoch, members, o->samples);
+    else
+      memcpy(o->samples + first + carried, d->members[s->split][b], members * sizeof(uint32_t));
     if (s->shuffle) {
       char stream[32];
       snprintf(stream, sizeof stream, "data:bucket%d", b);
@@ -83,6 +96,7 @@ void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uin
     }
     first += n;
   }
+  if (drawn) count_repeats(o, d, first);
   gr_rng r = gr_rng_make(s->seed, "data:batches", epoch);
   if (s->shuffle) shuffle_batches(o, &r);
 }

@@ -14,6 +14,9 @@ typedef struct gr_cache {
   uint32_t n_unreadable;
 } gr_cache;
 
+// Which training samples an epoch has, where not each of them once: data.sampler (sampler.c).
+typedef struct gr_sampler gr_sampler;
+
 struct gr_dataset {
   gr_arena *arena;
   const gr_source_ops *ops;
@@ -31,6 +34,8 @@ struct gr_dataset {
   bool fitted;                // their statistics are known: computed or restored
   pthread_mutex_t fitting;
   gr_sample *samples;
+  bool weights;         // samples have weights of their own
+  gr_sampler *sampler;  // NULL: each training sample once in an epoch
   uint32_t count;
   uint32_t listed;     // in the source's files, with what is left out
   gr_loc place;        // of errors about all samples
@@ -64,6 +69,7 @@ typedef struct gr_order_batch {
 } gr_order_batch;
 typedef struct gr_order {
   uint32_t *samples;
+  uint32_t *repeat;  // [count of data]: how often the epoch has had this sample before
   gr_order_batch *batches;
   uint32_t n;
   uint32_t *scratch;  // as long as both
@@ -86,3 +92,10 @@ GR_MUST_USE gr_status gr_cache_try(gr_dataset *, uint32_t sample);
 // for one that cannot be used and may be skipped.
 GR_MUST_USE gr_status gr_cache_get(gr_dataset *, uint32_t sample, gr_loaded *out, bool *kept,
                                    bool *there);
+
+// Reads the weights of classes and lists the training samples; *out is NULL for `shuffle`.
+// `member` [n] are the training samples. GR_ERR_CONFIG, or GR_ERR_DATA.
+GR_MUST_USE gr_status gr_sampler_make(gr_arena *, const gr_dataset *, const uint32_t *member,
+                                      uint32_t n, gr_sampler **out);
+// Writes the n samples of an epoch, in no particular order.
+void gr_sampler_draw(const gr_sampler *, uint64_t seed, uint32_t epoch, uint32_t n, uint32_t *out);

@@ -71,6 +71,9 @@ typedef struct gr_sample_info {
   gr_split split;
   int32_t length;  // at least 1; 1 where no field has GR_DIM_LENGTH
   gr_loc loc;      // the line that lists it; its file lives as long as the configuration does
+  int32_t label;   // 1 + the number of its class (gr_metadata "classes"); 0: it has none
+  bool has_weight;
+  float weight;  // for data.sampler=weighted, if it has one: at least 0
 } gr_sample_info;
 
 // The split of a sample with that key: a hash of what names it, against the share for validation.
@@ -97,7 +100,9 @@ typedef struct gr_loaded {
 // nothing else, so that batches are the same on any number of ranks and workers.
 typedef struct gr_draw {
   uint64_t seed;
-  uint32_t epoch, number;  // the sample's number in the data set
+  uint64_t
+      epoch;  // its number; in bits 32 to 63, how often it has had the sample before (data.sampler)
+  uint32_t number;  // the sample's, in the data set
   bool augment;
 } gr_draw;
 
@@ -113,6 +118,8 @@ typedef struct gr_sample {
   int32_t length;
   int bucket;
   gr_split split;
+  int32_t label;  // as in gr_sample_info
+  float weight;   // 1 if it has none
 } gr_sample;
 
 // `self` is what open returned. Samples are numbers below count(self). Functions marked optional
@@ -148,7 +155,7 @@ typedef struct gr_source_ops {
   int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);  // optional
   // After fit, and again after restore. Optional.
   int (*tables)(const void *self, gr_data_table out[GR_MAX_TABLES]);
-  int (*skipped)(const void *self, const gr_skipped **out);             // optional: reasons
+  int (*skipped)(const void *self, const gr_skipped **out);  // optional: reasons
   // Once the split is known: computes what depends on the training samples. Optional.
   gr_status (*fit)(void *self, gr_arena *, const gr_sample *, uint32_t n);
   // What fit computed, as text for a checkpoint; and back. Optional, both or none.

@@ -20,6 +20,8 @@ typedef struct gr_image_file {
   int32_t label;            // its class; while they are listed, its place in the order of additions
   gr_loc loc;               // its line, if a list has it
   uint8_t split;            // gr_split
+  bool has_weight;
+  float weight;  // of the column weight
 } gr_image_file;
 
 typedef enum gr_image_skip { GR_IMAGE_OTHER, GR_IMAGE_SKIPS } gr_image_skip;

@@ -140,6 +140,7 @@ static gr_status add_row(gr_image *m, const gr_source_request *r, const gr_file_
   GR_TRY(gr_file_list_split(l, row, gr_hash_text(f.name), r->validation_fraction, &split));
   if (m->spec.eval_path) split = eval ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
   f.split = (uint8_t)split;
+  GR_TRY(gr_file_list_weight(l, row, &f.has_weight, &f.weight));
   return add_file(m, f);
 }
 

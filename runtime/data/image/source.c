@@ -89,9 +89,15 @@ static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
 static uint32_t count(const void *self) { return ((const gr_image *)self)->count; }
 
 static gr_sample_info info(const void *self, uint32_t sample) {
-  const gr_image_file *f = &((const gr_image *)self)->file[sample];
-  return (gr_sample_info){
-      .key = gr_hash_text(f->name), .split = (gr_split)f->split, .length = 1, .loc = f->loc};
+  const gr_image *m = self;
+  const gr_image_file *f = &m->file[sample];
+  return (gr_sample_info){.key = gr_hash_text(f->name),
+                          .split = (gr_split)f->split,
+                          .length = 1,
+                          .loc = f->loc,
+                          .label = m->inputs ? 0 : f->label + 1,
+                          .has_weight = f->has_weight,
+                          .weight = f->weight};
 }
 
 static int skipped(const void *self, const gr_skipped **out) {
@@ -99,16 +105,9 @@ static int skipped(const void *self, const gr_skipped **out) {
   return GR_IMAGE_SKIPS;
 }
 
-static const gr_class_count *count_classes(const gr_image *m, gr_arena *a, const gr_sample *all,
-                                           uint32_t n) {
-  gr_class_count *out = GR_NEW(a, gr_class_count, m->classes.n + 1);
-  for (uint32_t i = 0; i < n; i++) out[m->file[all[i].index].label].of[all[i].split]++;
-  return out;
-}
-
 static gr_status fit(void *self, gr_arena *a, const gr_sample *all, uint32_t n) {
   gr_image *m = self;
-  if (!m->inputs) gr_classes_weigh(&m->classes, a, count_classes(m, a, all, n));
+  if (!m->inputs) gr_classes_weigh(&m->classes, a, gr_classes_count(&m->classes, a, all, n));
   return GR_OK;
 }
 
@@ -167,9 +166,14 @@ static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out
 
 static void inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_image *m = self;
+  (void)all, (void)n;
   gr_text_printf(out, "images of [%lld, %lld, %d]\n", (long long)m->spec.height,
                  (long long)m->spec.width, m->spec.channels);
-  gr_classes_put(&m->classes, count_classes(m, out->arena, all, n), out);
+}
+
+static void classes(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
+  const gr_image *m = self;
+  gr_classes_put(&m->classes, gr_classes_count(&m->classes, out->arena, all, n), out);
 }
 
 static void record(const void *self, gr_text *json) {
@@ -192,4 +196,5 @@ const gr_source_ops gr_source_image = {.name = "image",
                                        .reference = reference,
                                        .decode = decode,
                                        .inspect = inspect,
+                                       .classes = classes,
                                        .record = record};

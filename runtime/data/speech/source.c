@@ -170,8 +170,8 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr
   const gr_speech_item *item = item_of(self, sample);
   memcpy(row->at[X], x->at, x->bytes);
   if (draw->augment)
-    gr_augment_apply(&d->spec.augment, draw->seed, draw->epoch, draw->number, row->at[X], x->length,
-                     d->spec.features.mels);
+    gr_augment_apply(&d->spec.augment, draw->seed, (uint32_t)draw->epoch, draw->number, row->at[X],
+                     x->length, d->spec.features.mels);
   memcpy(row->at[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
   *(int32_t *)row->at[LENGTHS] = x->length;
   *(int32_t *)row->at[TARGET_LENGTHS] = item->n_targets;

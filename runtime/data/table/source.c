@@ -118,7 +118,8 @@ static gr_sample_info info(const void *self, uint32_t sample) {
   return (gr_sample_info){.key = s->key,
                           .split = (gr_split)s->split,
                           .length = 1,
-                          .loc = gr_columns_place(&t->part[s->part].columns, s->row)};
+                          .loc = gr_columns_place(&t->part[s->part].columns, s->row),
+                          .label = t->classes.n && !t->inputs ? s->label + 1 : 0};
 }
 
 static int skipped(const void *self, const gr_skipped **out) {

@@ -114,6 +114,7 @@ static gr_status add_line(lines *l, uint32_t row) {
   GR_TRY(gr_file_list_split(&v->list, row, v->file[like.video].key, l->request->validation_fraction,
                             &split));
   like.split = (uint8_t)split;
+  GR_TRY(gr_file_list_weight(&v->list, row, &like.has_weight, &like.weight));
   if (!v->file[like.video].at) return GR_OK;
   return l->frame_at < 0 ? add_clips(v, l->request, like) : add_around(l, row, like);
 }

@@ -98,7 +98,10 @@ static gr_sample_info info(const void *self, uint32_t sample) {
   return (gr_sample_info){.key = (uint64_t)key[0] << 32 | key[1],
                           .split = (gr_split)c->split,
                           .length = 1,
-                          .loc = {v->inputs ? NULL : v->list.csv.path, c->line, 1}};
+                          .loc = {v->inputs ? NULL : v->list.csv.path, c->line, 1},
+                          .label = v->inputs ? 0 : c->label + 1,
+                          .has_weight = c->has_weight,
+                          .weight = c->weight};
 }
 
 static int skipped(const void *self, const gr_skipped **out) {
@@ -106,16 +109,9 @@ static int skipped(const void *self, const gr_skipped **out) {
   return GR_VIDEO_SKIPS;
 }
 
-static const gr_class_count *count_classes(const gr_video *v, gr_arena *a, const gr_sample *all,
-                                           uint32_t n) {
-  gr_class_count *out = GR_NEW(a, gr_class_count, v->classes.n + 1);
-  for (uint32_t i = 0; i < n; i++) out[v->clip[all[i].index].label].of[all[i].split]++;
-  return out;
-}
-
 static gr_status fit(void *self, gr_arena *a, const gr_sample *all, uint32_t n) {
   gr_video *v = self;
-  if (!v->inputs) gr_classes_weigh(&v->classes, a, count_classes(v, a, all, n));
+  if (!v->inputs) gr_classes_weigh(&v->classes, a, gr_classes_count(&v->classes, a, all, n));
   return GR_OK;
 }
 
@@ -163,7 +159,7 @@ static void inspect(const void *self, const gr_sample *all, uint32_t n, gr_text 
 
 static void classes(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_video *v = self;
-  gr_classes_put(&v->classes, count_classes(v, out->arena, all, n), out);
+  gr_classes_put(&v->classes, gr_classes_count(&v->classes, out->arena, all, n), out);
 }
 
 static void record(const void *self, gr_text *json) {

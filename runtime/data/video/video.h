@@ -26,6 +26,8 @@ typedef struct gr_video_clip {
   int32_t label;
   int line;       // of the list
   uint8_t split;  // gr_split
+  bool has_weight;
+  float weight;  // of the column weight
 } gr_video_clip;
 
 typedef enum gr_video_skip { GR_VIDEO_BEYOND, GR_VIDEO_SKIPS } gr_video_skip;

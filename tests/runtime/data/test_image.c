@@ -181,6 +181,10 @@ static void bad_lists(void) {
   m = of_list("path,label,split\na.pgm,cat,0\nb.pgm,dog,1\n");
   m.spec.eval_path = m.spec.path;
   refuses(&m, 1, "both say what is for validation");
+  m = of_list("path,label,weight\na.pgm,cat,1\nb.pgm,dog,-1\n");
+  refuses(&m, 3, "the weight in this line is no number of at least 0");
+  m = of_list("path,label,weight\na.pgm,cat,1\nb.pgm,dog,\n");
+  refuses(&m, 3, "there is no weight in this line");
   m = of_list("path,label\n");
   refuses(&m, 0, "");
 }
