@@ -167,6 +167,10 @@ same_metrics() {
   timeless "$1" >"$scratch/left" && timeless "$2" >"$scratch/right" &&
     [ -s "$scratch/left" ] && cmp -s "$scratch/left" "$scratch/right"
 }
+other_metrics() {
+  timeless "$1" >"$scratch/left" && timeless "$2" >"$scratch/right" &&
+    [ -s "$scratch/left" ] && [ -s "$scratch/right" ] && ! cmp -s "$scratch/left" "$scratch/right"
+}
 same_files() {
   [ -n "$(ls -A "$1")" ] && diff -r "$1" "$2" >"$scratch/diff" 2>&1
 }

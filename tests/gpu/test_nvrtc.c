@@ -1,13 +1,16 @@
 // test_nvrtc.c - every kernel of every op, compiled by NVRTC as a device does it: no error, no
 // registers that spill to local memory, and few enough of them for the launch. It needs no GPU.
 //
-//   test_nvrtc [sm_80 | sm_90 | sm_100 | all] [table] [OP]
+//   test_nvrtc [sm_80 | sm_90 | sm_100 | all] [table] [OP | FILE.gr ...]
 //
 // One architecture, sm_90, if none is given; `all` adds f64 to f32 and bf16; `table` prints
-// registers and shared memory.
+// registers and shared memory. Of files, which `graphrun plan --dump=schedule` writes, it compiles
+// the kernels of all graphs, instead of those of cases (nvrtc_configs.sh).
 #include <dlfcn.h>
 #include "base/arena.h"
 #include "base/tasks.h"
+#include "base/text.h"
+#include "ir/text.h"
 #include "ops/kernels/gpu_join.h"
 #include "ops/ops.h"
 #include "tests/check.h"
@@ -46,7 +49,9 @@ static bool library_open(void) {
 static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
 enum { ARCHS = 3, MOST = 8192 };
 static bool wanted[ARCHS], doubles, table;
-static const char *only;  // an op, or NULL
+static const char *only;    // an op, or NULL
+static char *const *files;  // the last arguments
+static int n_files;
 
 typedef struct job {
   const char *text, *op, *arch;
@@ -192,6 +197,31 @@ static void add_loops(void) {
   }
 }
 
+// ---- The graphs of a file -----------------------------------------------------------------------
+
+static void add_graph(const gr_graph *g) {
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    gr_op_call call;
+    gr_op_call_of(g, &g->nodes[i], &call);
+    if (!call.op->collective) add_call(&call);
+  }
+}
+
+// Text from "# after PASS" to the next, or to the plan.
+static void add_file(const char *path) {
+  enum { MOST_BYTES = 1 << 26 };
+  char *text, *next;
+  MUST(gr_file_read(arena, path, MOST_BYTES, &text, NULL));
+  char *end = strstr(text, "\nplan of ");
+  if (end) end[1] = '\0';
+  for (text = strstr(text, "# after "); text; text = next) {
+    gr_graph *g;
+    if ((next = strstr(text + 1, "# after "))) next[-1] = '\0';
+    MUST(gr_graph_parse(arena, gr_op_find, path, text, &g));
+    add_graph(g);
+  }
+}
+
 // ---- What the compiler says ---------------------------------------------------------------------
 
 static gr_status compile(void *arg, int i) {
@@ -217,6 +247,12 @@ static int number_before(const char *line, const char *words) {
   return at ? atoi(at) : 0;
 }
 
+typedef struct arch_sum {
+  const char *arch;
+  int kernels, registers, shared, spills;  // of registers and static shared memory, the most
+} arch_sum;
+static arch_sum sums[ARCHS + 1];
+
 // Judges one kernel by its two lines: "0 bytes stack frame, ..." and "Used 14 registers, ...".
 static void judge_kernel(const job *j, const char *entry, const char *frame, const char *used) {
   int stack = number_before(frame, " bytes stack frame");
@@ -228,6 +264,11 @@ static void judge_kernel(const job *j, const char *entry, const char *frame, con
   CHECK(registers > 0 && (registers + 7) / 8 * 8 * j->threads <= 65536,
         "%s (%s) for %s: %s needs %d registers in each of %d threads", j->op, j->types, j->arch,
         entry, registers, j->threads);
+  arch_sum *sum = &sums[0];
+  while (sum->arch && sum->arch != j->arch) sum++;
+  sum->arch = j->arch, sum->kernels++, sum->spills += stack + spills;
+  if (registers > sum->registers) sum->registers = registers;
+  if (shared > sum->shared) sum->shared = shared;
   if (table)
     printf("| %s | %s | %s | %s | %d | %d | %d |\n", j->op, j->types, entry, j->arch, registers,
            shared, spills);
@@ -248,11 +289,16 @@ static void judge(job *j) {
   free(j->log);
 }
 
-static void kernels(void) {
-  arena = gr_arena_create();
+static void add_cases(void) {
   add_ops();
   if (!only || !strcmp(only, "fused")) add_fused();
   if (!only || !strcmp(only, "scan")) add_loops();
+}
+
+static void kernels(void) {
+  arena = gr_arena_create();
+  for (int i = 0; i < n_files; i++) add_file(files[i]);
+  if (!n_files) add_cases();
   if (!library_open()) SKIP("libnvrtc.so.13 is not on this machine");
   MUST(gr_tasks_run(0, n_jobs, compile, NULL));
   if (table)
@@ -260,6 +306,11 @@ static void kernels(void) {
         "| op | types | kernel | for | registers | shared | spills "
         "|\n|---|---|---|---|---|---|---|\n");
   for (int i = 0; i < n_jobs; i++) judge(&jobs[i]);
+  for (const arch_sum *s = sums; s->arch; s++)
+    printf(
+        "     %s: %d kernels, at most %d registers, %d bytes of static shared memory, "
+        "%d bytes of stack and spills\n",
+        s->arch, s->kernels, s->registers, s->shared, s->spills);
   printf("     %d calls, %d sources compiled\n", n_calls, n_jobs);
   gr_arena_destroy(arena);
 }
@@ -273,6 +324,8 @@ int main(int argc, char **argv) {
       if (all || !strcmp(argv[i], archs[a])) wanted[a] = arch = any = true;
     if (!strcmp(argv[i], "table"))
       table = true;
+    else if (strstr(argv[i], ".gr"))
+      files = argv + i, n_files = argc - i, i = argc;
     else if (!arch)
       only = argv[i];
   }
