@@ -18,8 +18,10 @@ typedef struct check_test {
   void (*run)(void);
 } check_test;
 
-static int check_failed, check_checks, check_skipped;
-static jmp_buf check_out;
+// One for all files of a test program, so that a check counts where it is called from another file.
+#define CHECK_SHARED __attribute__((weak))
+CHECK_SHARED int check_failed, check_checks, check_skipped;
+CHECK_SHARED jmp_buf check_out;
 
 #define CHECK(cond, ...)                                                     \
   do {                                                                       \
