@@ -4,6 +4,7 @@
 //
 //   test_gpu_ops [TEST [OP]]
 #include <math.h>
+#include "ir/text.h"
 #include "ops/comm/collective.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
@@ -109,6 +110,22 @@ static void try_fused(way w, bool part) {
 static void fused(void) { try_fused(APART, false), try_fused(APART, true); }
 static void fused_placed(void) { try_fused(IN_PLACE, false), try_fused(SLICED, false); }
 
+// What is stored as bf16 in between is rounded there: x + 256 - 256 is a whole number.
+static void fused_rounds(void) {
+  static const char text[] =
+      "%1 = input x : bf16[4,100]\n"
+      "%2 = add_scalar %1 {by=256.0} : bf16[4,100]\n"
+      "%3 = add_scalar %2 {by=-256.0} : bf16[4,100]\n"
+      "result y %3\n";
+  gr_graph *g, *f;
+  open_device();
+  MUST(gr_graph_parse(arena, gr_op_find, "text", text, &g));
+  MUST(elementwise_fused(arena, g, &f));
+  CHECK(f->n_nodes == 1 && f->nodes[0].op == &gr_op_fused, "%u nodes", f->n_nodes);
+  add_fused(&f->nodes[0], f, 1, false);
+  run_all();
+}
+
 // ---- Random numbers of one rank's part ----------------------------------------------------------
 
 // The second of two ranks, for each dimension of the result that they may split.
@@ -190,5 +207,5 @@ int main(int argc, char **argv) {
   only = argc > 2 ? argv[2] : NULL;
   return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
              {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong},
-             {"fused", fused}, {"fused_placed", fused_placed});
+             {"fused", fused}, {"fused_placed", fused_placed}, {"fused_rounds", fused_rounds});
 }
