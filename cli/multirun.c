@@ -9,24 +9,25 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/sweep.h"
 #include "compose/hydra/hydra.h"
-#include "compose/hydra/multirun.h"
 #include "compose/schema/schema.h"
 
-typedef struct sweep {
+typedef struct runs {
   gr_arena *arena;
   gr_args args;
   gr_compose_request request;
   long at_once;
   bool dry_run;
   gr_job_list jobs;
+  const char *dir;      // folder of the sweep; NULL: it has none
   const char **output;  // output folder of each job
   pid_t *running;       // process of each job; 0: not started, or ended
   sigset_t signals;     // signals to wait for: SIGCHLD, and those that request a stop
   bool stopped;
   int failed;
   int first_code;
-} sweep;
+} runs;
 
 // ---- Arguments -------------------------------------------------------------------
 
@@ -51,7 +52,7 @@ static gr_status read_count(const char *text, long *out) {
 }
 
 // Reads and removes the flags of a sweep; the other arguments are as for a single run.
-static gr_status read_arguments(sweep *w, int argc, char **argv) {
+static gr_status read_arguments(runs *w, int argc, char **argv) {
   char **rest = GR_NEW(w->arena, char *, argc + 1);
   int n = 0;
   w->at_once = 1;
@@ -81,7 +82,7 @@ static gr_status read_arguments(sweep *w, int argc, char **argv) {
 // ---- Jobs ------------------------------------------------------------------------
 
 // Composes and checks the configuration of every job before the first one starts.
-static gr_status prepare(sweep *w) {
+static gr_status prepare(runs *w) {
   gr_status all = GR_OK;
   GR_TRY(gr_multirun_list(w->arena, &w->request, &w->jobs));
   w->output = GR_NEW(w->arena, const char *, w->jobs.n + 1);
@@ -93,13 +94,14 @@ static gr_status prepare(sweep *w) {
     q.overrides = w->jobs.overrides[j], q.n_overrides = w->jobs.n_all;
     gr_status s = gr_compose_checked(w->arena, &q, &c, &conf);
     if (!s && c.hydra) s = gr_hydra_run_dir(w->arena, c.hydra, &w->output[j]);
+    if (!s && c.hydra && !w->dir) s = gr_hydra_sweep_dir(w->arena, c.hydra, &w->dir);
     if (!w->output[j]) w->output[j] = gr_arena_printf(w->arena, "multirun/%d", j);
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
   }
   return all;
 }
 
-static void list_job(const sweep *w, int j) {
+static void list_job(const runs *w, int j) {
   printf("#%d: %s:", j, w->output[j]);
   for (int i = 0; i < w->jobs.n_each; i++) printf(" %s", w->jobs.overrides[j][i]);
   printf("\n");
@@ -108,7 +110,7 @@ static void list_job(const sweep *w, int j) {
 
 // ---- Processes -------------------------------------------------------------------
 
-static void run_job(const sweep *w, int j) {
+static void run_job(const runs *w, int j) {
   int n = 0;
   char **argv = GR_NEW(w->arena, char *, w->jobs.n_all + w->args.n_flags + 4);
   argv[n++] = "graphrun";
@@ -122,7 +124,7 @@ static void run_job(const sweep *w, int j) {
   _exit(69);
 }
 
-static gr_status start_job(sweep *w, int j) {
+static gr_status start_job(runs *w, int j) {
   list_job(w, j);
   pid_t child = fork();
   if (!child) sigprocmask(SIG_UNBLOCK, &w->signals, NULL);
@@ -134,13 +136,13 @@ static gr_status start_job(sweep *w, int j) {
 }
 
 // Starts no more jobs, and signals the running ones, which save and end.
-static void stop(sweep *w) {
+static void stop(runs *w) {
   w->stopped = true;
   for (int j = 0; j < w->jobs.n; j++)
     if (w->running[j] > 0) kill(w->running[j], SIGTERM);
 }
 
-static gr_status wait_for_one(sweep *w) {
+static gr_status wait_for_one(runs *w) {
   int state;
   pid_t child;
   while (!(child = waitpid(-1, &state, WNOHANG))) {
@@ -160,7 +162,7 @@ static gr_status wait_for_one(sweep *w) {
   return GR_OK;
 }
 
-static void wait_for_signals(sweep *w) {
+static void wait_for_signals(runs *w) {
   static const int some[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
   struct sigaction hangup;
   sigemptyset(&w->signals);
@@ -171,7 +173,7 @@ static void wait_for_signals(sweep *w) {
   signal(SIGPIPE, SIG_IGN);  // as in a single run
 }
 
-static gr_status run_all(sweep *w) {
+static gr_status run_all(runs *w) {
   int next = 0, ended = 0;
   wait_for_signals(w);
   while (ended < (w->stopped ? next : w->jobs.n)) {
@@ -196,10 +198,13 @@ gr_status gr_cli_multirun(int argc, char **argv) {
   static gr_arena *kept;  // freed by the next call, because errors point into it
   gr_arena_destroy(kept);
   kept = gr_arena_create();
-  sweep w = {.arena = kept};
+  runs w = {.arena = kept};
   GR_TRY(read_arguments(&w, argc, argv));
   GR_TRY(prepare(&w));
-  if (!w.dry_run) return run_all(&w);
-  for (int j = 0; j < w.jobs.n; j++) list_job(&w, j);
-  return GR_OK;
+  for (int j = 0; w.dry_run && j < w.jobs.n; j++) list_job(&w, j);
+  if (w.dry_run) return GR_OK;
+  gr_sweep_of_runs sweep = {w.arena, w.dir, &w.jobs, w.output};
+  GR_TRY(gr_sweep_begin(&sweep));
+  gr_status ran = run_all(&w);
+  return gr_also(ran, gr_sweep_end(&sweep));
 }

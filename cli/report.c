@@ -1,9 +1,11 @@
-// report.c - `graphrun report RUN`: makes report.html of a run, which may still be running.
+// report.c - `graphrun report RUN`: makes report.html of a run, which may still be running, or of
+// the runs in a folder.
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/job/args.h"
-#include "runtime/page/page.h"
+#include "cli/runs_table.h"
 #include "runtime/page/folder.h"
+#include "runtime/page/page.h"
 
 static gr_status report(gr_arena *a, const gr_args *args) {
   size_t n = args->config ? strlen(args->config) : 0;
@@ -18,11 +20,15 @@ static gr_status report(gr_arena *a, const gr_args *args) {
   if (!gr_is_dir(dir))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder '%s'", dir),
                    "the folder that a run printed as its output, such as outputs/DATE/TIME");
-  if (!gr_folder_is_run(a, dir))
+  const char *out = args->out ? args->out : gr_arena_printf(a, "%s/" GR_PAGE_NAME, dir);
+  gr_runs_table t = {.arena = a};
+  bool single = gr_folder_is_run(a, dir);
+  if (!single) GR_TRY(gr_runs_find(&t, dir));
+  if (!single && !t.n)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not the folder of a run", dir),
                    "a run's folder has .hydra/config.yaml or metrics.jsonl");
-  const char *out = args->out ? args->out : gr_arena_printf(a, "%s/" GR_PAGE_NAME, dir);
-  GR_TRY(gr_page_write(dir, out, false));
+  if (!single) GR_TRY(gr_runs_rank(&t, NULL));
+  GR_TRY(single ? gr_page_write(dir, out, false) : gr_runs_page(&t, dir, out));
   printf("%s\n", out);
   return GR_OK;
 }

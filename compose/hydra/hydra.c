@@ -134,12 +134,16 @@ static gr_status path_of(gr_arena *a, gr_conf *hydra, gr_conf *node, const char 
   return GR_OK;
 }
 
+gr_status gr_hydra_sweep_dir(gr_arena *a, gr_conf *hydra, const char **out) {
+  return path_of(a, hydra, gr_conf_find(hydra, "sweep.dir"), out);
+}
+
 gr_status gr_hydra_run_dir(gr_arena *a, gr_conf *hydra, const char **out) {
   const gr_conf *number = gr_conf_find(hydra, "job.num");
   const char *subdir = NULL;
   if (!number || number->kind != GR_CONF_INT)
     return path_of(a, hydra, gr_conf_find(hydra, "run.dir"), out);
-  GR_TRY(path_of(a, hydra, gr_conf_find(hydra, "sweep.dir"), out));
+  GR_TRY(gr_hydra_sweep_dir(a, hydra, out));
   GR_TRY(path_of(a, hydra, gr_conf_find(hydra, "sweep.subdir"), &subdir));
   if (*out && subdir) *out = gr_arena_printf(a, "%s/%s", *out, subdir);
   return GR_OK;

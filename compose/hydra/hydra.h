@@ -11,6 +11,9 @@ void gr_hydra_fill(gr_composer *, gr_conf *hydra);
 // when it is not set.
 GR_MUST_USE gr_status gr_hydra_run_dir(gr_arena *, gr_conf *hydra, const char **out);
 
+// The folder of a sweep, hydra.sweep.dir; *out is NULL when it is not set.
+GR_MUST_USE gr_status gr_hydra_sweep_dir(gr_arena *, gr_conf *hydra, const char **out);
+
 // Whether a value is a built-in default that no file or argument has set.
 bool gr_hydra_builtin(const gr_conf *);
 

@@ -75,7 +75,7 @@ static gr_status multiply(gr_arena *a, const axis *all, int n, gr_job_list *out)
   for (int i = 0; i < n && jobs <= MAX_JOBS; i++) jobs *= all[i].n;
   if (jobs > MAX_JOBS)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the sweep has more than %d runs", MAX_JOBS);
-  *out = (gr_job_list){.n = (int)jobs, .n_each = n, .n_all = n + 2};
+  out->n = (int)jobs, out->n_each = n, out->n_all = n + 2;
   out->overrides = GR_NEW(a, const char **, jobs + 1);
   for (int j = 0; j < out->n; j++) {
     int rest = j;
@@ -99,6 +99,7 @@ gr_status gr_multirun_list(gr_arena *a, const gr_compose_request *q, gr_job_list
   errors = gr_also(errors, gr_composer_list(&c, true));
   errors = gr_also(errors, gr_composer_merge(&c, &composed));
   if (errors) return errors;
+  *out = (gr_job_list){.base = composed};
   const gr_conf *params = composed.hydra ? gr_conf_find(composed.hydra, "sweeper.params") : NULL;
   int n = 0;
   axis *all = GR_NEW(a, axis, q->n_overrides + (params ? params->n : 0) + 1);

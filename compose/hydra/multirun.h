@@ -3,6 +3,7 @@
 #include "compose/compose.h"
 
 typedef struct gr_job_list {
+  gr_composed base;  // the configuration without what is swept, as Hydra writes to multirun.yaml
   const char ***overrides;  // n lists of n_all arguments each
   int n, n_each,
       n_all;  // the first n_each are the user's; the others set hydra.job.num and the like

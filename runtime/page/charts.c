@@ -67,6 +67,13 @@ static bool is_rough(const gr_series *s) {
   return s->n >= MANY && strcmp(s->key, "lr") && strcmp(s->key, "loss_scale");
 }
 
+gr_curve gr_page_mean(gr_arena *a, const gr_series *s, const char *name, int colour) {
+  gr_curve c = {.x = s->x, .y = s->y, .n = s->n};
+  if (is_rough(s)) c = smoothed(a, s);
+  c.name = name, c.colour = colour;
+  return c;
+}
+
 static void add_curve(gr_arena *a, const gr_series *s, const char *figure, gr_panel *p,
                       gr_curve *curves, int colour) {
   gr_curve c = {.x = s->x, .y = s->y, .n = s->n, .colour = colour};

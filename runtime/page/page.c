@@ -46,3 +46,12 @@ gr_status gr_page_write(const char *run, const char *out, bool ended) {
   gr_arena_destroy(a);
   return s;
 }
+
+gr_status gr_page_write_sweep(const gr_page_sweep *sweep, const char *out) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  gr_page_sweep_text(&t, sweep);
+  gr_status s = write_file(out ? out : gr_arena_printf(a, "%s/" GR_PAGE_NAME, sweep->dir), &t);
+  gr_arena_destroy(a);
+  return s;
+}

@@ -34,6 +34,13 @@ void gr_page_charts(gr_text *, const gr_series_list *, double marked);
 // The figure of a panel: its title and legend as text, and its curves.
 void gr_page_figure(gr_text *, const gr_panel *, bool wide);
 
+// A curve of all values of a series, or of their mean if there are many.
+gr_curve gr_page_mean(gr_arena *, const gr_series *, const char *name, int colour);
+
+// ---- sweep.c: the whole page of a sweep
+struct gr_page_sweep;
+void gr_page_sweep_text(gr_text *, const struct gr_page_sweep *);
+
 // ---- sections.c
 void gr_page_head(gr_text *, const gr_folder *);
 void gr_page_metrics(gr_text *, const gr_folder *);

@@ -77,6 +77,25 @@ else
   well_formed "report of a run that runs" python3 page.py dead/report.html running
 fi
 
+# ---- Sweeps
+expect "a sweep" 0 '^run +status +steps +best accuracy +at step +last +lr$' '^sweep/[01] +done +[0-9]+ ' '^report: sweep/report.html$' -- \
+  "$graphrun" -m table.yaml training.lr=1e-4,2e-2 distributed.ranks=1 hydra.sweep.dir=sweep training.max_epochs=2
+check "... whose table is ordered by the metric" sh -c 'sed -n "/^run /,\$p" "$1" | sed -n 2p | grep -q "^sweep/1 .*0.02$"' sh "$log"
+check "... leaves what was composed without the sweep" sh -c 'head -2 sweep/multirun.yaml | tr -d "\n" | grep -q "^hydra:  mode: MULTIRUN" &&
+  grep -q "^    - training.lr=1e-4,2e-2$" sweep/multirun.yaml && sed -n "/^training:/,/^[a-z]/p" sweep/multirun.yaml | grep -q "lr: 0.01"'
+printf 'name: graphrun\nbest_params:\n  training.lr: 0.02\nbest_value: ' >best.yaml
+check "... and the best parameters" sh -c 'head -c "$(wc -c <best.yaml)" sweep/optimization_results.yaml | cmp - best.yaml'
+cp sweep/report.html first.html
+expect "report of a sweep" 0 '^sweep/report.html$' -- "$graphrun" report sweep
+check "... is the page that the sweep has made" cmp sweep/report.html first.html
+check "... with links to those of the runs" grep -q '<a href="1/report.html">' first.html
+expect "runs of a sweep" 0 '^sweep/1 +done' -- "$graphrun" runs sweep
+expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed' -- \
+  "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,gone.csv" hydra.sweep.dir=half training.max_epochs=1
+check "... has the page of the others" grep -q '<a href="0/report.html">' half/report.html
+expect "a sweep that is only listed" 0 -- "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run
+check "... writes nothing" test ! -e listed
+
 # ---- Mistakes
 expect "report of no run" 2 "no run is given" "hint: graphrun report outputs/" -- "$graphrun" report
 expect "report of no folder" 66 "there is no folder 'nowhere'" "hint:" -- "$graphrun" report nowhere

@@ -1,0 +1,119 @@
+// runs_print.c - the table of runs as text and as JSON. See runs_table.h.
+#include <math.h>
+#include <string.h>
+#include "cli/runs_table.h"
+
+enum { VALUE_COLUMNS = 24, MAX_SHOWN = 8 };
+
+static const char *number(gr_arena *a, double v) {
+  return isnan(v) ? "-" : gr_arena_printf(a, "%.6g", v);
+}
+
+// The end of a key that no other key has: "lr" of "training.lr".
+static const char *short_key(const gr_runs_table *t, int key) {
+  const char *whole = t->keys[key], *at = whole + strlen(whole);
+  for (;;) {
+    while (at > whole && at[-1] != '.') at--;
+    int same = 0;
+    for (int k = 0; k < t->n_keys; k++) {
+      size_t n = strlen(t->keys[k]), len = strlen(at);
+      bool ends = n >= len && !strcmp(t->keys[k] + n - len, at);
+      same += ends && (n == len || t->keys[k][n - len - 1] == '.');
+    }
+    if (same == 1 || at == whole) return at;
+    at--;
+  }
+}
+
+static const char *shortened(gr_arena *a, const char *text) {
+  size_t n = strlen(text);
+  return n <= VALUE_COLUMNS ? text : gr_arena_printf(a, "%.*s...", VALUE_COLUMNS - 3, text);
+}
+
+// Cell `column` of a run, or of the head (NULL).
+static const char *cell(const gr_runs_table *t, const gr_ranked_run *r, int column) {
+  gr_arena *a = t->arena;
+  switch (column) {
+    case 0:
+      return r ? r->path : "run";
+    case 1:
+      return r ? shortened(a, r->status) : "status";
+    case 2:
+      return r ? gr_arena_printf(a, "%lld", (long long)r->steps) : "steps";
+    case 3:
+      return r ? number(a, r->best) : gr_arena_printf(a, "best %s", t->metric);
+    case 4:
+      return !r               ? "at step"
+             : isnan(r->best) ? "-"
+                              : gr_arena_printf(a, "%lld", (long long)r->best_step);
+    case 5:
+      return r ? number(a, r->last) : "last";
+    default:
+      return r ? shortened(a, r->values[column - 6]) : short_key(t, column - 6);
+  }
+}
+
+void gr_runs_print(const gr_runs_table *t) {
+  int shown = t->n_keys < MAX_SHOWN ? t->n_keys : MAX_SHOWN;
+  for (int row = -1; row < t->n; row++) {
+    gr_text line = gr_text_make(t->arena);
+    for (int c = 0; c < 6 + shown; c++) {
+      int width = 0;
+      for (int i = -1; i < t->n; i++) {
+        int n = (int)strlen(cell(t, i < 0 ? NULL : &t->runs[i], c));
+        width = n > width ? n : width;
+      }
+      bool last = c == 5 + shown, right = c >= 2 && c <= 5;
+      gr_text_printf(&line, "%*s%s",
+                     right  ? width
+                     : last ? 0
+                            : -width,
+                     cell(t, row < 0 ? NULL : &t->runs[row], c), last ? "" : "  ");
+    }
+    gr_print_line(stdout, line.at, line.len);
+    putchar('\n');
+  }
+  if (shown < t->n_keys) printf("%d more keys differ: --json lists all\n", t->n_keys - shown);
+}
+
+static void put_number(gr_text *t, const char *name, double v) {
+  gr_text_printf(t, ", \"%s\": ", name);
+  if (isnan(v))
+    gr_text_put(t, "null");
+  else
+    gr_text_json_float(t, v);
+}
+
+void gr_runs_print_json(const gr_runs_table *t) {
+  gr_text out = gr_text_make(t->arena);
+  gr_text_put(&out, "[");
+  for (int i = 0; i < t->n; i++) {
+    const gr_ranked_run *r = &t->runs[i];
+    gr_text_put(&out, i ? ",\n {\"run\": " : "\n {\"run\": ");
+    gr_text_json(&out, r->path);
+    gr_text_put(&out, ", \"status\": ");
+    gr_text_json(&out, r->status);
+    gr_text_printf(&out, ", \"steps\": %lld, \"metric\": ", (long long)r->steps);
+    gr_text_json(&out, t->metric);
+    put_number(&out, "best", r->best);
+    gr_text_printf(&out, ", \"best_step\": %lld", (long long)r->best_step);
+    put_number(&out, "last", r->last);
+    gr_text_put(&out, ", \"differs\": {");
+    for (int k = 0; k < t->n_keys; k++) {
+      gr_text_put(&out, k ? ", " : "");
+      gr_text_json(&out, t->keys[k]);
+      gr_text_put(&out, ": ");
+      gr_text_json(&out, r->values[k]);
+    }
+    gr_text_put(&out, "}}");
+  }
+  puts(out.at);
+  puts("]");
+}
+
+const char *gr_runs_label(const gr_runs_table *t, int run) {
+  gr_text label = gr_text_make(t->arena);
+  for (int k = 0; k < t->n_keys; k++)
+    gr_text_printf(&label, "%s%s=%s", k ? " " : "", short_key(t, k), t->runs[run].values[k]);
+  return label.at;
+}

@@ -1,0 +1,34 @@
+// runs_table.h - runs in folders, ranked by a metric, with what differs in their configurations.
+#pragma once
+#include "compose/tree/conf.h"
+
+typedef struct gr_ranked_run {
+  const char *path, *status;
+  gr_conf *conf;
+  int64_t steps, best_step;
+  double best, last;    // of the metric; NaN: it has not been evaluated
+  const char **values;  // by key that differs
+} gr_ranked_run;
+
+typedef struct gr_runs_table {
+  gr_arena *arena;
+  gr_ranked_run *runs;  // best first
+  int n, room;
+  const char *metric;  // without "validation."
+  bool max;
+  const char **keys;  // that differ
+  int n_keys;
+} gr_runs_table;
+
+// Adds the run of a folder, or those in folders below it, in the order of their names. Everything
+// is in table->arena, which the caller sets.
+GR_MUST_USE gr_status gr_runs_find(gr_runs_table *, const char *dir);
+// Ranks the runs, at least one, by METRIC[:min|max]; NULL: by what the first run keeps its best
+// checkpoints.
+GR_MUST_USE gr_status gr_runs_rank(gr_runs_table *, const char *by);
+void gr_runs_print(const gr_runs_table *);
+void gr_runs_print_json(const gr_runs_table *);
+// What tells a run from the others: "lr=0.01 seed=1".
+const char *gr_runs_label(const gr_runs_table *, int run);
+// Writes the page of the runs as those of a sweep, to `out`, or if that is NULL DIR/report.html.
+GR_MUST_USE gr_status gr_runs_page(const gr_runs_table *, const char *dir, const char *out);

@@ -1,0 +1,96 @@
+// sweep.c - see sweep.h.
+#include "cli/sweep.h"
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "cli/runs_table.h"
+#include "runtime/page/page.h"
+
+static gr_status write_yaml(const gr_sweep_of_runs *w, const char *name, const gr_conf *conf) {
+  const char *path = gr_arena_printf(w->arena, "%s/%s", w->dir, name);
+  gr_text t = gr_text_make(w->arena);
+  gr_conf_yaml(&t, conf);
+  FILE *f = fopen(path, "w");
+  bool ok = f && fwrite(t.at, 1, t.len, f) == t.len;
+  int why = errno;
+  if (f && fclose(f) && ok) ok = false, why = errno;
+  if (ok) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(why)),
+                 "free space, or choose another folder: hydra.sweep.dir=FOLDER");
+}
+
+static gr_conf *text(gr_arena *a, const char *value) {
+  gr_conf *c = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
+  c->text = value;
+  return c;
+}
+
+gr_status gr_sweep_begin(const gr_sweep_of_runs *w) {
+  gr_arena *a = w->arena;
+  gr_conf *root = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+  const gr_composed *base = &w->jobs->base;
+  if (!w->dir) return GR_OK;
+  GR_TRY(gr_hint(gr_make_dirs(w->dir), "hydra.sweep.dir=FOLDER is where a sweep puts its files"));
+  gr_conf *hydra = gr_conf_copy(a, base->hydra);
+  gr_conf_put(a, hydra, "mode", text(a, "MULTIRUN"));
+  gr_conf_put(a, root, "hydra", hydra);
+  gr_conf_put_all(a, root, base->job);
+  return write_yaml(w, "multirun.yaml", root);
+}
+
+// ---- The end --------------------------------------------------------------------------------
+
+static int job_of(const gr_sweep_of_runs *w, const gr_ranked_run *r) {
+  for (int j = 0; j < w->jobs->n; j++)
+    if (!strcmp(w->output[j], r->path)) return j;
+  return -1;
+}
+
+// Whether jobs differ in an argument.
+static bool is_swept(const gr_job_list *jobs, int argument) {
+  for (int j = 1; j < jobs->n; j++)
+    if (strcmp(jobs->overrides[j][argument], jobs->overrides[0][argument])) return true;
+  return false;
+}
+
+// A run's value of a swept key; a choice of a group is a text.
+static gr_conf *value_of(const gr_sweep_of_runs *w, const gr_ranked_run *r, const char *key,
+                         const char *given) {
+  const gr_conf *c = gr_conf_find(r->conf, key + strspn(key, "+"));
+  return c && c->kind != GR_CONF_MAP ? gr_conf_copy(w->arena, c) : text(w->arena, given);
+}
+
+static gr_status write_best(const gr_sweep_of_runs *w, const gr_ranked_run *r, int job) {
+  gr_arena *a = w->arena;
+  gr_conf *root = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+  gr_conf *params = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+  gr_conf *value = gr_conf_make(a, GR_CONF_FLOAT, GR_NOWHERE);
+  for (int i = 0; i < w->jobs->n_each; i++) {
+    const char *line = w->jobs->overrides[job][i];
+    size_t n = strcspn(line, "=");
+    const char *key = gr_arena_strndup(a, line, n);
+    if (is_swept(w->jobs, i) && line[n])
+      gr_conf_put(a, params, key, value_of(w, r, key, line + n + 1));
+  }
+  value->number = r->best;
+  gr_conf_put(a, root, "name", text(a, "graphrun"));
+  gr_conf_put(a, root, "best_params", params);
+  gr_conf_put(a, root, "best_value", value);
+  return write_yaml(w, "optimization_results.yaml", root);
+}
+
+gr_status gr_sweep_end(const gr_sweep_of_runs *w) {
+  gr_runs_table t = {.arena = w->arena};
+  for (int j = 0; j < w->jobs->n; j++)
+    if (gr_is_dir(w->output[j])) GR_TRY(gr_runs_find(&t, w->output[j]));
+  if (!t.n) return GR_OK;  // none has begun
+  GR_TRY(gr_runs_rank(&t, NULL));
+  printf("\n");
+  gr_runs_print(&t);
+  if (!w->dir) return GR_OK;
+  int job = job_of(w, &t.runs[0]);
+  if (job >= 0 && isfinite(t.runs[0].best)) GR_TRY(write_best(w, &t.runs[0], job));
+  GR_TRY(gr_runs_page(&t, w->dir, NULL));
+  printf("report: %s/" GR_PAGE_NAME "\n", w->dir);
+  return GR_OK;
+}
