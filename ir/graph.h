@@ -8,7 +8,7 @@
 #include "base/base.h"
 
 // Most ops have a handful of operands; a scan has one for each weight its body reads.
-enum { GR_MAX_RANK = 6, GR_MAX_ARGS = 64, GR_MAX_MESH = 3 };
+enum { GR_MAX_RANK = 6, GR_MAX_ARGS = 128, GR_MAX_MESH = 3 };
 
 // ---- Types ------------------------------------------------------------------
 
