@@ -3,36 +3,52 @@
 #include <string.h>
 #include "ops/loop/scan.h"
 
-// Sets the layout of a body's value if the batch is sharded over the mesh axes of `split`.
-static void place(gr_builder *b, const gr_scan *s, uint32_t i, gr_layout l, gr_val *map) {
+// The layouts of a body's values if the batch is sharded over the mesh axes of `split`.
+static gr_layout *body_layouts(gr_arena *arena, const gr_scan *s, const gr_mesh *mesh,
+                               const bool *split) {
   const gr_graph *g = s->body;
-  const gr_value *v = &g->values[i];
-  gr_type local = gr_type_local(&v->type, &l, &b->g->mesh);
-  if (v->role != GR_TEMP)
-    map[i] = gr_leaf(b, v->role, v->kind, v->name, local, l);
-  else if (g->nodes[v->node].out.id == i)
-    gr_emit_copy(b, g, &g->nodes[v->node], map);
-  if (!b->err) gr_at(b->g, map[i])->layout = l;
+  gr_layout *out = GR_NEW(arena, gr_layout, g->n_values);
+  gr_axis_placement *lay = GR_NEW(arena, gr_axis_placement, g->n_values);
+  gr_scan_layouts(s, lay);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    out[i] = g->values[i].layout;
+    for (int a = 0; a < mesh->n_axes && a < GR_MAX_MESH; a++)
+      if (split[a]) out[i].at[a] = lay[i];
+  }
+  return out;
 }
 
-static const gr_graph *local_body(gr_rewrite *rw, const gr_scan *s, const bool *split) {
-  const gr_graph *g = s->body;
-  gr_builder b = {.g = gr_graph_create(rw->b.g->arena, &rw->old->mesh),
-                  .created_by = rw->b.created_by};
-  gr_val *map = GR_NEW(b.g->arena, gr_val, g->n_values);
-  gr_axis_placement *lay = GR_NEW(b.g->arena, gr_axis_placement, g->n_values);
-  gr_scan_layouts(s, lay);
-  for (uint32_t i = 1; i < g->n_values && !b.err; i++) {
-    gr_layout l = g->values[i].layout;
-    for (int a = 0; a < rw->old->mesh.n_axes && a < GR_MAX_MESH; a++)
-      if (split[a]) l.at[a] = lay[i];
-    place(&b, s, i, l, map);
+// A node of a body on the values of map[]; loops in it are split too.
+static void place_node(gr_rewrite *rw, const gr_node *n, const gr_layout *lay, gr_val *map) {
+  gr_val args[GR_MAX_ARGS];
+  gr_layout in[GR_MAX_ARGS];
+  for (int k = 0; k < n->n_in; k++) args[k] = map[n->in[k].id], in[k] = lay[n->in[k].id];
+  rw->b.loc = n->loc, rw->b.scope = n->scope, rw->b.created_by = n->created_by;
+  gr_val v = gr_emit_local(rw, n, args, in, &lay[n->out.id]);
+  for (int k = 0; k < n->n_out && !rw->b.err; k++) {
+    map[gr_out(n, k).id] = (gr_val){v.id + (uint32_t)k};
+    gr_at(rw->b.g, map[gr_out(n, k).id])->layout = lay[gr_out(n, k).id];
   }
-  for (uint32_t i = 1; i < g->n_values && !b.err; i++)
-    if (gr_is(g->values[i].next)) gr_at(b.g, map[i])->next = map[g->values[i].next.id];
-  for (uint32_t i = 0; i < g->n_results; i++) gr_result(&b, NULL, map[g->results[i].id]);
-  rw->b.err = gr_note(b.err, rw->b.loc, "while splitting the body of a scan");
-  return b.g;
+}
+
+static const gr_graph *local_body(gr_rewrite *outer, const gr_scan *s, const bool *split) {
+  const gr_graph *g = s->body;
+  const gr_mesh *mesh = &outer->old->mesh;
+  gr_rewrite rw = {.old = outer->old, .opt = outer->opt};
+  rw.b = (gr_builder){.g = gr_graph_create(outer->b.g->arena, mesh)};
+  gr_val *map = GR_NEW(rw.b.g->arena, gr_val, g->n_values);
+  const gr_layout *lay = body_layouts(rw.b.g->arena, s, mesh, split);
+  for (uint32_t i = 1; i <= gr_graph_leaves(g) && !rw.b.err; i++) {
+    const gr_value *v = &g->values[i];
+    map[i] =
+        gr_leaf(&rw.b, v->role, v->kind, v->name, gr_type_local(&v->type, &lay[i], mesh), lay[i]);
+  }
+  for (uint32_t i = 0; i < g->n_nodes && !rw.b.err; i++) place_node(&rw, &g->nodes[i], lay, map);
+  for (uint32_t i = 1; i < g->n_values && !rw.b.err; i++)
+    if (gr_is(g->values[i].next)) gr_at(rw.b.g, map[i])->next = map[g->values[i].next.id];
+  for (uint32_t i = 0; i < g->n_results; i++) gr_result(&rw.b, NULL, map[g->results[i].id]);
+  outer->b.err = gr_note(rw.b.err, outer->b.loc, "while splitting the body of a scan");
+  return rw.b.g;
 }
 
 gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const gr_layout *in,

@@ -53,16 +53,17 @@ static void read_line(golden *g, char *text) {
   if (!strncmp(text, "after ", 6)) read_tensor(g, &g->after[g->n_after++], text + 6);
 }
 
-// The sections params: and blocks: of a model's file, which are its first ones.
+// The sections params: and blocks: of a model's file.
 static void put_blocks(const golden *g, gr_text *out) {
   char *line = NULL;
   size_t room = 0;
+  bool taken = false;
   FILE *f = fopen(gr_arena_printf(g->arena, "%s/%s", GR_SOURCE_DIR, g->blocks), "r");
   CHECK(f, "cannot open %s", g->blocks);
   while (f && getline(&line, &room, f) > 0) {
-    bool section = line[0] >= 'a' && line[0] <= 'z';
-    if (section && strncmp(line, "params:", 7) && strncmp(line, "blocks:", 7)) break;
-    gr_text_put(out, line);
+    if (line[0] >= 'a' && line[0] <= 'z')
+      taken = !strncmp(line, "params:", 7) || !strncmp(line, "blocks:", 7);
+    if (taken) gr_text_put(out, line);
   }
   free(line);
   if (f) fclose(f);
