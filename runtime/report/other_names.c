@@ -49,19 +49,28 @@ static void put_value(const gr_json *v, gr_text *out) {
   }
 }
 
-// Whether any row has the value.
+// Whether an object has another member that begins as the name does, up to its dot: a name among
+// names of its kind, such as those of validation, is expected.
+static bool has_others(const gr_json *object, const char *name) {
+  size_t n = strcspn(name, ".") + 1;
+  const gr_json *m = object && object->kind == GR_JSON_OBJECT ? object->first : NULL;
+  while (m && (n > strlen(name) || strncmp(m->name, name, n))) m = m->next;
+  return m;
+}
+
+// False: no row has the value, and rows have others of its kind.
 static bool put_history(const gr_json *rows, const char *name, gr_text *out) {
-  bool any = false;
+  bool any = false, others = false;
   const char *between = "";
   gr_text_put(out, "[");
   for (const gr_json *row = rows->first; row; row = row->next, between = ", ") {
     const gr_json *v = member(row, name, strlen(name));
-    any |= v != NULL;
+    any |= v != NULL, others |= has_others(row, name);
     gr_text_put(out, between);
     put_value(v, out);
   }
   gr_text_put(out, "]");
-  return any || !rows->n;
+  return any || !others;
 }
 
 static bool put_one(const gr_json *all, const char *of, gr_text *out) {
@@ -70,8 +79,10 @@ static bool put_one(const gr_json *all, const char *of, gr_text *out) {
   if (rows && !strncmp(of, history, strlen(history)))
     return put_history(rows, of + strlen(history), out);
   const gr_json *v = find(all, of);
+  const char *dot = strchr(of, '.');
+  const gr_json *in = dot && all ? member(all, of, (size_t)(dot - of)) : NULL;
   put_value(v, out);
-  return v;
+  return v || !has_others(in, dot ? dot + 1 : "");
 }
 
 const char *gr_other_names_put(gr_arena *a, const gr_other_names *names, gr_text *json) {

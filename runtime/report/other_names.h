@@ -16,5 +16,6 @@ typedef struct gr_other_names {
 
 // Appends members to `json`, an object that lacks its closing brace. `of` is another member;
 // metrics.NAME, tables.NAME; history.NAME, the list of a value of all rows; config.KEY. A value
-// that is not there is null. Returns the first such `of`, or NULL.
+// that is not there is null. Returns the first such `of` whose like there are, so that it may be
+// misspelt; or NULL.
 const char *gr_other_names_put(gr_arena *, const gr_other_names *, gr_text *json);
