@@ -15,7 +15,9 @@ typedef struct schedule {
   int ranks;
   int64_t steps, steps_per_epoch;
   double *x, *lr;
-  const char *dir;  // for files that scripts write
+  double now[GR_MAX_ADJUSTABLE],
+      *set[GR_MAX_ADJUSTABLE];  // by value that hooks may set; NULL: none
+  const char *dir;              // for files that scripts write
 } schedule;
 
 // ---- Length ---------------------------------------------------------------------------------
@@ -41,6 +43,15 @@ static gr_status find_steps(schedule *s) {
 
 // ---- Calls ----------------------------------------------------------------------------------
 
+// A value is shown if a script sets it; before that it is what the configuration says.
+static void take(schedule *s, int k, int64_t step, double value) {
+  if (!s->set[k]) {
+    s->set[k] = GR_NEW(s->job->arena, double, s->steps);
+    for (int64_t i = 0; i < step; i++) s->set[k][i] = s->now[k];
+  }
+  s->now[k] = value;
+}
+
 // lr: the current learning rate; the event may change it.
 static gr_status call(schedule *s, gr_hook_event event, int64_t step, double *lr) {
   const gr_settings *set = &s->job->spec.set;
@@ -55,24 +66,33 @@ static gr_status call(schedule *s, gr_hook_event event, int64_t step, double *lr
                          .base_lr = gr_settings_base_lr(set, step),
                          .lr = *lr,
                          .global_batch = set->batch,
+                         .set = s->now,
                          .output_dir = s->dir};
   GR_TRY(gr_hooks_call(s->hooks, event, &ctx, &result));
   *lr = result.lr;
+  for (int k = 0; k < s->job->spec.n_adjust; k++)
+    if (result.is_set[k]) take(s, k, step, result.set[k]);
   return GR_OK;
+}
+
+static void note_step(schedule *s, int64_t step, double lr) {
+  s->x[step] = (double)step, s->lr[step] = lr;
+  for (int k = 0; k < s->job->spec.n_adjust; k++)
+    if (s->set[k]) s->set[k][step] = s->now[k];
 }
 
 static gr_status run_steps(schedule *s) {
   const gr_settings *set = &s->job->spec.set;
   double lr = gr_settings_base_lr(set, 0);
+  for (int k = 0; k < s->job->spec.n_adjust; k++) s->now[k] = s->job->spec.adjust[k].initial;
   GR_TRY(call(s, GR_HOOK_START, 0, &lr));
   for (int64_t i = 0; i < s->steps; i++) {
     bool begins = s->steps_per_epoch ? i % s->steps_per_epoch == 0 : !i;
     if (begins) GR_TRY(call(s, GR_HOOK_EPOCH_START, i, &lr));
-    s->x[i] = (double)i;
     lr = gr_settings_base_lr(set, i);
     GR_TRY(call(s, GR_HOOK_LR, i, &lr));
     GR_TRY(call(s, GR_HOOK_BEFORE_OPTIMIZER, i, &lr));
-    s->lr[i] = lr;
+    note_step(s, i, lr);
   }
   return GR_OK;
 }
@@ -101,6 +121,8 @@ static gr_status run_hooks(schedule *s) {
                         .n_scripts = set->n_hooks,
                         .seed = (uint64_t)set->seed,
                         .out_dir = dir,
+                        .adjust = s->job->spec.adjust,
+                        .n_adjust = s->job->spec.n_adjust,
                         .seconds = set->hook_seconds};
   s->dir = dir;
   gr_status st = gr_hooks_open(&spec, &s->hooks);
@@ -118,6 +140,13 @@ static void print_json(const schedule *s) {
     gr_text t = gr_text_make(a);
     gr_text_printf(&t, "{\"step\": %lld, \"lr\": ", (long long)i);
     gr_text_json_float(&t, s->lr[i]);
+    for (int k = 0; k < s->job->spec.n_adjust; k++) {
+      if (!s->set[k]) continue;
+      gr_text_put(&t, ", ");
+      gr_text_json(&t, s->job->spec.adjust[k].input);
+      gr_text_put(&t, ": ");
+      gr_text_json_float(&t, s->set[k][i]);
+    }
     gr_text_put(&t, "}");
     puts(t.at);
     gr_arena_destroy(a);
@@ -133,6 +162,23 @@ static void print_summary(const schedule *s) {
          (long long)s->steps - 1);
 }
 
+// A panel for the learning rate and one for each value that scripts set.
+static gr_status draw(const schedule *s) {
+  const gr_job *job = s->job;
+  gr_curve *curves = GR_NEW(job->arena, gr_curve, job->spec.n_adjust + 1);
+  gr_panel *panels = GR_NEW(job->arena, gr_panel, job->spec.n_adjust + 1);
+  int n = 0;
+  for (int k = -1; k < job->spec.n_adjust; k++) {
+    const double *y = k < 0 ? s->lr : s->set[k];
+    const char *name = k < 0 ? "lr" : job->spec.adjust[k].input;
+    if (!y) continue;
+    curves[n] = (gr_curve){name, s->x, y, (int)s->steps};
+    panels[n] = (gr_panel){name, "step", &curves[n], 1, job->args.log};
+    n++;
+  }
+  return gr_show_plot(job->arena, panels, n, job->args.out);
+}
+
 static gr_status show(gr_job *job) {
   const gr_args *args = &job->args;
   schedule s = {.job = job, .ranks = (int)job->spec.set.ranks};
@@ -146,9 +192,7 @@ static gr_status show(gr_job *job) {
     print_json(&s);
     return GR_OK;
   }
-  const gr_curve curve = {"lr", s.x, s.lr, (int)s.steps};
-  const gr_panel panel = {"lr", "step", &curve, 1, args->log};
-  GR_TRY(gr_show_plot(job->arena, &panel, 1, args->out));
+  GR_TRY(draw(&s));
   print_summary(&s);
   return GR_OK;
 }

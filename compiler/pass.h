@@ -71,6 +71,7 @@ typedef struct gr_options {
   const gr_param_group *groups;   // n_groups; the other weights are updated as said above
   int n_groups;
   double clip;                  // largest global norm of the gradient; 0: no clipping
+  bool adjustable;              // hyper-parameters are inputs of the update (adjust.h)
   const char *zero_axis;        // mesh axis the optimizer's states are split over, or NULL
   int micro_batches;            // of a step; 0 or 1: the step is one program
   gr_step_phase step_phase;     // which of the two programs this is, if there are several
@@ -186,6 +187,11 @@ const char *gr_clip_result(gr_arena *, const gr_options *, int clip_group);
 
 // Whether a state is a weight that the program trains, if its loss depends on it.
 bool gr_is_trained(const gr_options *, const gr_value *);
+
+// The name of the input for a value that may change (adjust.h), of a group (an index of
+// options.groups, or -1).
+const char *gr_adjust_input_name(gr_arena *, const gr_options *, const char *key, int group);
+
 // Whether a weight's name matches one of n shell patterns.
 bool gr_name_matches(const char *name, const char *const *patterns, int n);
 

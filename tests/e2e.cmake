@@ -4,7 +4,7 @@ target_link_libraries(make_tones m)
 add_library(jump MODULE e2e/jump.c)
 set(e2e_tests report
   ranks launchers loop device mesh sharding optimizers resume checkpoints stops watchdog evaluation
-  results surroundings hooks hook_events bad_input bad_data init_from torch order commands modules keys precision table trace
+  results surroundings hooks hook_events hook_set bad_input bad_data init_from torch order commands modules keys precision table trace
   buffers programs verbs install new text video har metrics market)
 foreach(test ${e2e_tests})
   add_test(NAME e2e.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${test}.sh

@@ -6,6 +6,7 @@
 #include "cli/job/paths.h"
 #include "cli/job/phases.h"
 #include "cli/job/precision.h"
+#include "compiler/adjust.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
@@ -140,6 +141,7 @@ static void read_options(gr_job *j) {
                             .groups = s->groups,
                             .n_groups = s->n_groups,
                             .clip = s->clip,
+                            .adjustable = s->adjustable,
                             .gpu = j->spec.device->gpu,
                             .reserved = j->spec.device->reserved,
                             .micro_batches = s->micro_batches,
@@ -184,7 +186,8 @@ static gr_status bind_inputs(gr_job *j) {
     int b = 0;
     while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->spec.data, b), p->bucket)) b++;
     if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.rows, &shapes);
-    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &shapes : NULL, &j->spec.inputs[i]));
+    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &shapes : NULL, j->spec.adjust,
+                                  j->spec.n_adjust, &j->spec.inputs[i]));
   }
   return GR_OK;
 }
@@ -284,6 +287,7 @@ gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   gr_precision_of_device(j->spec.conf, j->spec.device->gpu, &j->spec.set);
   read_options(j);
+  GR_TRY(gr_list_adjustable(j->arena, &j->options, &j->spec.adjust, &j->spec.n_adjust));
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
   if (j->spec.kind == GR_RUN_TRAIN) return gr_dataset_open(data, gr_schema_doc, &j->spec.data);

@@ -72,18 +72,27 @@ static gr_val divisor(gr_rewrite *rw) {
   return gr_is(scale) ? gr_mul(&rw->b, norm, scale) : norm;
 }
 
+// The clip norm of a group as an input, if it may be changed; else GR_NONE.
+static gr_val clip_input(gr_rewrite *rw, int group) {
+  if (!rw->opt->adjustable) return GR_NONE;
+  const char *name = gr_adjust_input_name(rw->b.g->arena, rw->opt, "clip", group);
+  return gr_leaf(&rw->b, GR_INPUT, GR_KIND_COUNTER, name, (gr_type){.dtype = GR_F64},
+                 gr_layout_replicated);
+}
+
 // Emits the check of all gradients, and one of each clip group if there are several. total[1 + k]
 // is the sum of squares of group k.
 static void emit_checks(gr_rewrite *rw, gr_val all, const gr_val *total, bool several) {
   gr_builder *b = &rw->b;
   gr_val norm = divisor(rw);
-  gr_val made = gr_finite_check(b, all, b->g->loss, norm, several ? 0 : rw->opt->clip);
+  gr_val set = several ? GR_NONE : clip_input(rw, -1);
+  gr_val made = gr_finite_check(b, all, b->g->loss, norm, several ? 0 : rw->opt->clip, set);
   gr_result(b, "ok", (gr_val){made.id + 1});
   gr_result(b, "grad_norm", (gr_val){made.id + 2});
   for (int k = -1; several && k < rw->opt->n_groups; k++) {
     if (!gr_is(total[1 + k])) continue;
     double clip = k < 0 ? rw->opt->clip : rw->opt->groups[k].clip;
-    made = gr_finite_check(b, total[1 + k], b->g->loss, norm, clip);
+    made = gr_finite_check(b, total[1 + k], b->g->loss, norm, clip, clip_input(rw, k));
     gr_result(b, gr_clip_result(b->g->arena, rw->opt, k), (gr_val){made.id + 2});
   }
 }

@@ -1,5 +1,6 @@
 // optimize.c - the optimizer, as ops: the next value of each weight and of the optimizer's
 // states. ZeRO is only another layout of those states; the shard pass derives the rest.
+#include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/optim/optim.h"
@@ -48,13 +49,45 @@ static gr_val state(gr_rewrite *rw, const gr_optim_update *u, const gr_value *w,
                  gr_optim_state_layout(u->op, k, &w->type, l));
 }
 
+static int param_group_of(const gr_rewrite *rw, const gr_value *w) {
+  return gr_param_group_of(rw->opt, w->name);
+}
+
+static gr_val adjusted(gr_rewrite *rw, const char *key, int group, gr_dtype dtype) {
+  const char *name = gr_adjust_input_name(rw->b.g->arena, rw->opt, key, group);
+  return scalar(rw, GR_INPUT, name, dtype);
+}
+
+// Hyper-parameters as operands. A weight that does not decay, because it has at most one dimension,
+// does not either when others do.
+static void set_params(gr_rewrite *rw, gr_optim_update *u, const gr_value *w) {
+  int group = param_group_of(rw, w);
+  const void *usual = group < 0 ? rw->opt->optimizer_attr : rw->opt->groups[group].attr;
+  gr_type t = {.dtype = GR_F64};
+  for (int k = 0; k < GR_MAX_OPTIM_PARAMS; k++) u->param[k] = GR_NONE;
+  for (int k = 0; rw->opt->adjustable && u->op->attrs[k].name; k++) {
+    if (!gr_optim_is_operand(u->op, k)) continue;
+    const char *name = u->op->attrs[k].name;
+    bool none = u->attr != usual && usual && !strcmp(name, "weight_decay");
+    u->param[k] = none ? gr_fill(&rw->b, &t, 0) : adjusted(rw, name, group, GR_F64);
+  }
+}
+
+static gr_val rate_of(gr_rewrite *rw, const gr_value *w, gr_val lr, double factor) {
+  int group = param_group_of(rw, w);
+  if (rw->opt->adjustable && group >= 0)
+    return gr_mul(&rw->b, lr, adjusted(rw, "lr_factor", group, GR_F32));
+  return factor == 1 ? lr : gr_scale(&rw->b, lr, factor);
+}
+
 static gr_status update(gr_rewrite *rw, gr_optim_update *u, gr_val lr, uint32_t w) {
   const gr_value *v = &rw->old->values[w];
   gr_update_rule rule;
   GR_TRY(find_optimizer(rw, v, u, &rule));
   int n = gr_optim_count_states(u->op);
   rw->b.loc = v->loc, rw->b.scope = v->name;
-  u->lr = rule.lr == 1 ? lr : gr_scale(&rw->b, lr, rule.lr);
+  u->lr = rate_of(rw, v, lr, rule.lr);
+  set_params(rw, u, v);
   u->scale = scale_of(rw, rule.clip_group);
   u->w = rw->map[w], u->g = rw->map[v->grad.id];
   for (int k = 0; k < n; k++) u->state[k] = state(rw, u, v, k);

@@ -1,18 +1,25 @@
 // adam.c - Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019), in the order of
 // operations that PyTorch documents. They differ only in where the weight decay is applied.
+#include <stdio.h>
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
-enum { W, G, M, V, LR, STEP, SCALE, OK, OPERANDS };  // the operands, in order
+// The operands, in order; those after OK are the attributes, if they are operands.
+enum { W, G, M, V, LR, STEP, SCALE, OK, BETA1, BETA2, EPS, DECAY, OPERANDS };
 enum { GRAIN = 16384 };
 
 typedef struct adam {
   double beta1, beta2, eps;
   double weight_decay;  // adam: L2, added to the gradient; adamw: decoupled
 } adam;
+
+static adam params_of(const gr_launch *l) {
+  if (l->n_in < OPERANDS) return *(const adam *)l->attr;
+  return (adam){IN(BETA1, 0), IN(BETA2, 0), IN(EPS, 0), IN(DECAY, 0)};
+}
 
 // The factors that all elements of a launch share.
 typedef struct rates {
@@ -22,8 +29,7 @@ typedef struct rates {
   bool ok;
 } rates;
 
-static rates rates_of(const gr_launch *l, bool decoupled) {
-  const adam *a = l->attr;
+static rates rates_of(const gr_launch *l, const adam *a, bool decoupled) {
   double lr = IN(LR, 0), t = IN(STEP, 0) + 1;
   return (rates){.step = lr / (1 - pow(a->beta1, t)),
                  .root = 1 / sqrt(1 - pow(a->beta2, t)),
@@ -34,8 +40,8 @@ static rates rates_of(const gr_launch *l, bool decoupled) {
 }
 
 static gr_status plain(const gr_launch *l, bool decoupled) {
-  const adam *a = l->attr;
-  rates r = rates_of(l, decoupled);
+  adam p = params_of(l), *a = &p;
+  rates r = rates_of(l, a, decoupled);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
     double w = IN(W, i), m = IN(M, i), v = IN(V, i);
     if (r.ok) {
@@ -65,8 +71,9 @@ static void update(const adam *a, const rates *r, const gr_launch *l, int64_t fr
 
 static void update_part(const gr_launch *l, bool decoupled, int64_t from, int64_t to) {
   static const int of[3] = {W, M, V};
-  rates r = rates_of(l, decoupled);
-  if (r.ok) update(l->attr, &r, l, from, to);
+  adam a = params_of(l);
+  rates r = rates_of(l, &a, decoupled);
+  if (r.ok) update(&a, &r, l, from, to);
   for (int k = 0; k < 3 && !r.ok; k++)
     memmove((float *)l->out[k] + from, (const float *)l->in[of[k]] + from,
             sizeof(float) * (size_t)(to - from));
@@ -116,15 +123,22 @@ static const gr_attr attrs[] = {
     {0}};
 static const gr_optimizer optimizer = {
     .states = {{"m", "running mean of gradients"}, {"v", "running mean of squared gradients"}},
-    .operands = "w g m v lr step scale ok",
+    .operands = "w g m v lr step scale ok beta1 beta2 eps weight_decay",
 };
+static void index_spec_of(const gr_op_call *c, char buf[128]) {
+  snprintf(buf, 128, "...,...,...,...,,,,%s->...,...,...", c->n_in > DECAY ? ",,,," : "");
+}
 static const adam usual = {0.9, 0.999, 1e-8, 0.01};
 #define OPERANDS_OF(t) \
   { t, t, t, t, "f32[]", "i32[]", "f32[]", "f32[]" }
+#define ALL_OPERANDS_OF(t) \
+  { t, t, t, t, "f32[]", "i32[]", "f32[]", "f32[]", "f64[]", "f64[]", "f64[]", "f64[]" }
 static const gr_case cases[] = {
     {OPERANDS_OF("f32[4,6]"), .attr = &usual, .fill = "nnnpsis1"},
     {OPERANDS_OF("f32[6,2,37]"), .attr = &usual, .fill = "nnnpsis1"},
     {OPERANDS_OF("f32[4,6]"), .attr = &usual, .fill = "nnnpsisz"},
+    {ALL_OPERANDS_OF("f32[4,6]"), .attr = &usual, .fill = "nnnpsis1ssss"},
+    {ALL_OPERANDS_OF("f32[6,2,37]"), .attr = &usual, .fill = "nnnpsis1ssss"},
     {{0}},
 };
 
@@ -132,12 +146,12 @@ const gr_op gr_op_adam = {
     .name = "adam",
     .doc =
         "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam with L2 weight "
-        "decay.",
-    .n_in = OPERANDS,
-    .n_out = 3,
+        "decay. The attributes may be operands, too: f64[], in their order.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
     .attr_size = sizeof(adam),
     .attrs = attrs,
-    .index_spec = "...,...,...,...,,,,->...,...,...",
+    .index_spec_of = index_spec_of,
     .padding = GR_PADDING_PRESERVED,
     .optimizer = &optimizer,
     .cpu = adam_cpu,
@@ -152,12 +166,12 @@ const gr_op gr_op_adamw = {
     .name = "adamw",
     .doc =
         "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam with decoupled "
-        "weight decay.",
-    .n_in = OPERANDS,
-    .n_out = 3,
+        "weight decay. The attributes may be operands, too: f64[], in their order.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
     .attr_size = sizeof(adam),
     .attrs = attrs,
-    .index_spec = "...,...,...,...,,,,->...,...,...",
+    .index_spec_of = index_spec_of,
     .padding = GR_PADDING_PRESERVED,
     .optimizer = &optimizer,
     .cpu = adamw_cpu,

@@ -2,10 +2,17 @@
 // share are computed in double by one thread of each block.
 extern "C" __global__ void adam(const IN0 *w, const IN1 *g, const IN2 *m, const IN3 *v,
                                 const IN4 *lr, const IN5 *step, const IN6 *scale, const IN7 *ok,
+#ifdef IN8
+                                const IN8 *set_beta1, const IN9 *set_beta2, const IN10 *set_eps,
+                                const IN11 *set_decay,
+#endif
                                 OUT0 *to_w, OUT1 *to_m, OUT2 *to_v, long long n,
                                 long long decoupled, double beta1, double beta2, double eps,
                                 double decay) {
   typedef gr_wide<IN0> W;
+#ifdef IN8
+  beta1 = *set_beta1, beta2 = *set_beta2, eps = *set_eps, decay = *set_decay;
+#endif
   __shared__ W rate, root, keep;
   if (threadIdx.x == 0) {
     double t = (double)gr_get(step, 0) + 1, per_step = gr_get(lr, 0);

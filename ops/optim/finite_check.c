@@ -5,6 +5,7 @@
 // PyTorch's clip_grad_norm_: a gradient whose norm exceeds `clip` is scaled to it (Pascanu,
 // Mikolov, Bengio, "On the difficulty of training recurrent neural networks", 2013).
 #include <math.h>
+#include <stdio.h>
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu.h"
 #include "ops/ops.h"
@@ -14,19 +15,24 @@ struct finite_check {
 };
 
 static gr_status infer(gr_op_call *s) {
-  for (int k = 0; k < 3; k++)
+  for (int k = 0; k < s->n_in; k++)
     if (s->in[k].rank || !gr_dtypes[s->in[k].dtype].is_float)
       return gr_fail(GR_ERR_TYPE, s->loc, "operand %d of finite_check must be a float scalar", k);
   for (int k = 0; k < 3; k++) s->out[k] = (gr_type){.dtype = GR_F32};
   return GR_OK;
 }
 
+static void index_spec_of(const gr_op_call *s, char buf[128]) {
+  snprintf(buf, 128, "%s", s->n_in > 3 ? ",,,->,," : ",,->,,");
+}
+
 static gr_status cpu(const gr_launch *l) {
   const struct finite_check *a = l->attr;
+  double clip = l->n_in > 3 ? IN(3, 0) : a->clip;
   double total = IN(0, 0), loss = IN(1, 0), norm = IN(2, 0);
   bool ok = isfinite(total) && isfinite(loss) && isfinite(norm) && norm > 0;
   double length = ok ? sqrt(total) / norm : total;
-  double shorten = a->clip > 0 ? fmin(1, a->clip / (length + 1e-6)) : 1;
+  double shorten = clip > 0 ? fmin(1, clip / (length + 1e-6)) : 1;
   OUT(0, 0, ok ? shorten / norm : 0);
   OUT(1, 0, ok);
   OUT(2, 0, length);
@@ -47,6 +53,8 @@ static const gr_attr attrs[] = {GR_ATTR(struct finite_check, clip, GR_ATTR_FLOAT
 static const gr_case cases[] = {
     {{"f32[]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fill = "ppp"},
     {{"f32[]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0.5}, .fill = "ppp"},
+    {{"f32[]", "f32[]", "f32[]", "f64[]"}, .attr = &(struct finite_check){0}, .fill = "ppps"},
+    {{"f32[]", "f32[]", "f32[]", "f64[]"}, .attr = &(struct finite_check){0.5}, .fill = "pppz"},
     {{"f32[3]", "f32[]", "f32[]"}, .attr = &(struct finite_check){0}, .fails = "expected 0"},
     {{0}}};
 
@@ -54,18 +62,22 @@ const gr_op gr_op_finite_check = {
     .name = "finite_check",
     .doc =
         "From the gradients' sum of squares, the sum of losses and the sum of weights: the factor "
-        "for gradients, 1 if all three are finite (else 0), and the gradient's norm.",
-    .n_in = 3,
-    .n_out = 3,
+        "for gradients, 1 if all three are finite (else 0), and the gradient's norm. The clip may "
+        "be "
+        "a fourth operand, f64[].",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
     .attr_size = sizeof(struct finite_check),
     .attrs = attrs,
-    .index_spec = ",,->,,",
+    .index_spec_of = index_spec_of,
     .infer = infer,
     .cpu = cpu,
     .gpu = gpu,
     .cases = cases,
 };
 
-gr_val gr_finite_check(gr_builder *b, gr_val total, gr_val loss, gr_val norm, double clip) {
-  return GR_EMIT(b, &gr_op_finite_check, &(struct finite_check){clip}, total, loss, norm);
+gr_val gr_finite_check(gr_builder *b, gr_val total, gr_val loss, gr_val norm, double clip,
+                       gr_val set_clip) {
+  const gr_val in[4] = {total, loss, norm, set_clip};
+  return gr_emit(b, &gr_op_finite_check, &(struct finite_check){clip}, gr_is(set_clip) ? 4 : 3, in);
 }

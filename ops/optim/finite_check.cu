@@ -1,7 +1,13 @@
 // finite_check.cu - see finite_check.c: one thread.
 extern "C" __global__ void finite_check(const IN0 *total, const IN1 *loss, const IN2 *norm,
+#ifdef IN3
+                                        const IN3 *set_clip,
+#endif
                                         OUT0 *factor, OUT1 *ok, OUT2 *length, double clip) {
   if (GR_FIRST) return;
+#ifdef IN3
+  clip = *set_clip;
+#endif
   double squares = gr_get(total, 0), weight = gr_get(norm, 0);
   bool good = isfinite(squares) && isfinite((double)gr_get(loss, 0)) && isfinite(weight) &&
               weight > 0;

@@ -1,21 +1,28 @@
 // lion.c - Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023, algorithm 2):
 // the step is the sign of a running mean of gradients, with decoupled weight decay. Lion has one
 // state where Adam has two.
+#include <stdio.h>
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
-enum { W, G, M, LR, SCALE, OK, OPERANDS };  // the operands, in order
+// The operands, in order; those after OK are the attributes, if they are operands.
+enum { W, G, M, LR, SCALE, OK, BETA1, BETA2, DECAY, OPERANDS };
 enum { GRAIN = 16384 };
 
 typedef struct lion {
   double beta1, beta2, weight_decay;
 } lion;
 
+static lion params_of(const gr_launch *l) {
+  if (l->n_in < OPERANDS) return *(const lion *)l->attr;
+  return (lion){IN(BETA1, 0), IN(BETA2, 0), IN(DECAY, 0)};
+}
+
 static gr_status cpu(const gr_launch *l) {
-  const lion *a = l->attr;
+  const lion p = params_of(l), *a = &p;
   double lr = IN(LR, 0), scale = IN(SCALE, 0);
   bool ok = IN(OK, 0) != 0;
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
@@ -30,7 +37,7 @@ static gr_status cpu(const gr_launch *l) {
 
 static void part(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
-  const lion *a = l->attr;
+  const lion p = params_of(l), *a = &p;
   const float *w = l->in[W], *g = l->in[G], *m = l->in[M];
   float *to_w = l->out[0], *to_m = l->out[1];
   float lr = (float)IN(LR, 0), scale = (float)IN(SCALE, 0);
@@ -77,8 +84,11 @@ static const gr_attr attrs[] = {
     {0}};
 static const gr_optimizer optimizer = {
     .states = {{"m", "running mean of gradients"}},
-    .operands = "w g m lr scale ok",
+    .operands = "w g m lr scale ok beta1 beta2 weight_decay",
 };
+static void index_spec_of(const gr_op_call *c, char buf[128]) {
+  snprintf(buf, 128, "...,...,...,,,%s->...,...", c->n_in > DECAY ? ",,," : "");
+}
 static const lion usual = {0.9, 0.99, 0.01};
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]"}, &usual, .fill = "nnnss1"},
@@ -86,6 +96,9 @@ static const gr_case cases[] = {
      &usual,
      .fill = "nnnss1"},
     {{"f32[4,6]", "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]"}, &usual, .fill = "nnnssz"},
+    {{"f32[4,6]", "f32[4,6]", "f32[4,6]", "f32[]", "f32[]", "f32[]", "f64[]", "f64[]", "f64[]"},
+     &usual,
+     .fill = "nnnss1sss"},
     {{"f32[4,6]", "f32[4,5]", "f32[4,6]", "f32[]", "f32[]", "f32[]"},
      &usual,
      .fails = "sizes 6 and 5 differ"},
@@ -96,12 +109,12 @@ const gr_op gr_op_lion = {
     .name = "lion",
     .doc =
         "w', m' from w, gradient, m, lr, gradient scale, ok: Lion, w - lr (sign(mean) + "
-        "weight_decay w).",
-    .n_in = OPERANDS,
-    .n_out = 2,
+        "weight_decay w). The attributes may be operands, too: f64[], in their order.",
+    .n_in = GR_ANY,
+    .n_out = GR_ANY,
     .attr_size = sizeof(lion),
     .attrs = attrs,
-    .index_spec = "...,...,...,,,->...,...",
+    .index_spec_of = index_spec_of,
     .padding = GR_PADDING_PRESERVED,
     .optimizer = &optimizer,
     .cpu = cpu,

@@ -87,7 +87,22 @@ static gr_val operand(const gr_optim_update *u, const char *word, size_t n) {
     const char *name = u->op->optimizer->states[k].name;
     if (strlen(name) == n && !strncmp(name, word, n)) return u->state[k];
   }
+  for (int k = 0; k < GR_MAX_OPTIM_PARAMS && u->op->attrs[k].name; k++) {
+    const char *name = u->op->attrs[k].name;
+    if (strlen(name) == n && !strncmp(name, word, n)) return u->param[k];
+  }
   return GR_NONE;
+}
+
+bool gr_optim_is_operand(const gr_op *op, int k) {
+  const char *name = op->attrs[k].name, *list = op->optimizer->operands;
+  size_t n = strlen(name);
+  for (const char *p = list; p && k < GR_MAX_OPTIM_PARAMS && *p; p += strspn(p, " ")) {
+    size_t word = strcspn(p, " ");
+    if (word == n && !strncmp(p, name, n)) return true;
+    p += word;
+  }
+  return false;
 }
 
 // Emits an optimizer whose update is a single node.

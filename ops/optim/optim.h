@@ -39,7 +39,7 @@ typedef struct gr_optim_state {
   const char *initial;  // the hyper-parameter that all its numbers start as; NULL: 0
 } gr_optim_state;
 
-enum { GR_MAX_OPTIM_STATES = 4 };
+enum { GR_MAX_OPTIM_STATES = 4, GR_MAX_OPTIM_PARAMS = 8 };
 
 // One weight's update. States that the weight does not have are GR_NONE.
 typedef struct gr_optim_update {
@@ -48,13 +48,15 @@ typedef struct gr_optim_update {
   const void *attr;
   gr_val w, g, lr, step, scale, ok;
   gr_val state[GR_MAX_OPTIM_STATES];
+  gr_val param[GR_MAX_OPTIM_PARAMS];  // hyper-parameters that are operands, by attribute; GR_NONE
   gr_val next_w, next_state[GR_MAX_OPTIM_STATES];  // what gr_optim_emit sets
 } gr_optim_update;
 
 struct gr_optimizer {
   gr_optim_state states[GR_MAX_OPTIM_STATES + 1];  // up to one without a name
-  // The op's operands in order, "w g m v lr step scale ok"; states that a weight does not have are
-  // left out. NULL where `emit` emits the nodes: an update that needs sums over a whole weight is
+  // The op's operands in order, "w g m v lr step scale ok beta1"; states that a weight does not have
+  // are left out, and the hyper-parameters unless they may be changed while a run goes on: then all
+  // of them are operands, f64[], and the attributes do not count. NULL where `emit` emits the nodes: an update that needs sums over a whole weight is
   // made of several, so that each can be split over ranks as its index notation says.
   const char *operands;
   void (*emit)(gr_optim_update *);
@@ -62,6 +64,9 @@ struct gr_optimizer {
 
 // Emits the nodes of an update and sets its next_w and next_state.
 void gr_optim_emit(gr_optim_update *);
+
+// Whether hyper-parameter k, an index of op->attrs, may be an operand.
+bool gr_optim_is_operand(const gr_op *optimizer, int k);
 
 // The optimizer of that name, or NULL.
 const gr_op *gr_optim_find(const char *name);

@@ -50,6 +50,14 @@ static gr_status set_up(gr_hooks *h) {
   gr_wire_put_int(&h->out, (int64_t)h->spec.memory_bytes);
   gr_wire_put_float(&h->out, h->spec.seconds);
   gr_wire_put_int(&h->out, h->spec.n_scripts);
+  gr_wire_put_int(&h->out, h->spec.n_adjust);
+  for (int i = 0; i < h->spec.n_adjust; i++) {
+    const gr_adjustable *a = &h->spec.adjust[i];
+    gr_wire_put_bytes(&h->out, a, sizeof *a);
+    gr_wire_put_text(&h->out, a->key);
+    gr_wire_put_text(&h->out, a->group);
+    gr_wire_put_text(&h->out, a->fixed);
+  }
   return gr_hooks_ask(h, &h->scripts[0], -1);
 }
 
@@ -163,6 +171,8 @@ static gr_status call_script(gr_hooks *h, int i, gr_hook_event event, const gr_h
   gr_wire_put_text(out, c->output_dir);
   gr_wire_put_text(out, c->last_checkpoint);
   gr_wire_put_text(out, gr_hook_events[event].has_reason ? c->reason : NULL);
+  for (int k = 0; k < h->spec.n_adjust; k++)
+    gr_wire_put_float(out, c->set ? c->set[k] : h->spec.adjust[k].initial);
   for (int k = 0; k < c->n_metrics; k++) {
     gr_wire_put_text(out, c->metrics[k].name);
     gr_wire_put_float(out, c->metrics[k].value);

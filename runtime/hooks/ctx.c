@@ -66,7 +66,7 @@ static int read_only(lua_State *L) {
                     lua_tostring(L, lua_upvalueindex(1)), luaL_tolstring(L, 2, NULL));
 }
 
-static void push_read_only(lua_State *L, const char *name) {
+void gr_sandbox_push_read_only(lua_State *L, const char *name) {
   lua_pushstring(L, name);
   lua_pushcclosure(L, read_only, 1);
   gr_sandbox_push_proxy(L, -2);
@@ -87,7 +87,7 @@ static void push_params(lua_State *L, const gr_lua_script *s) {
       lua_pushstring(L, p->text);
     lua_setfield(L, -2, p->key);
   }
-  push_read_only(L, "ctx.params");
+  gr_sandbox_push_read_only(L, "ctx.params");
 }
 
 void gr_sandbox_set_state(lua_State *L, gr_lua_script *s) {
@@ -220,9 +220,11 @@ void gr_sandbox_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *
   if (c->has_loss) set_number(L, "loss", c->loss);
   lua_createtable(L, 0, c->n_metrics);
   for (int i = 0; i < c->n_metrics; i++) set_number(L, c->metrics[i].name, c->metrics[i].value);
-  push_read_only(L, "ctx.metrics");
+  gr_sandbox_push_read_only(L, "ctx.metrics");
   lua_setfield(L, -2, "metrics");
   set_progress(L, c);
+  gr_sandbox_push_set(L, c->set);
+  lua_setfield(L, -2, "set");
   set_text(L, "reason", c->reason);
   set_ref(L, "params", s->params_proxy);
   set_ref(L, "state", s->state_proxy);

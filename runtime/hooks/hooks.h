@@ -26,6 +26,7 @@
 // Hooks run on rank 0; the caller broadcasts the result, which is plain data. Errors are
 // GR_ERR_HOOK with file and line of the script and a Lua traceback in the notes.
 #pragma once
+#include "base/adjustable.h"
 #include "base/arena.h"
 #include "base/text.h"
 
@@ -75,9 +76,11 @@ typedef struct gr_hooks_spec {    // everything it points to is borrowed until c
   const gr_hook_script *scripts;  // called in this order
   int n_scripts;
   uint64_t seed;
-  const char *out_dir;  // for graphrun.append, which fails when this is NULL
-  size_t memory_bytes;  // limit for all scripts together; 0: 64 MiB
-  double seconds;       // limit on the processor time of one call of one script; 0: 1
+  const char *out_dir;          // for graphrun.append, which fails when this is NULL
+  size_t memory_bytes;          // limit for all scripts together; 0: 64 MiB
+  const gr_adjustable *adjust;  // n_adjust values that scripts may set
+  int n_adjust;
+  double seconds;  // limit on the processor time of one call of one script; 0: 1
   // Whether the run is to stop; polled while a script runs. A script that does not end soon after
   // is killed (GR_ERR_STOPPED). May be NULL.
   bool (*stop)(void);
@@ -106,6 +109,7 @@ typedef struct gr_hook_context {
   double elapsed;
   const gr_named *metrics;
   int n_metrics;
+  const double *set;  // the values that scripts may set, as in gr_hooks_spec.adjust
   const char *output_dir, *last_checkpoint;  // NULL: nil
   const char *reason;                        // of events that have one; otherwise NULL
 } gr_hook_context;
@@ -118,6 +122,8 @@ enum { GR_HOOK_LOGS = 16, GR_HOOK_NAME = 48, GR_HOOK_REASON = 160 };
 typedef struct gr_hook_result {
   double lr;  // after GR_HOOK_LR the step's learning rate; otherwise the context's
   bool stop, save, evaluate;
+  bool is_set[GR_MAX_ADJUSTABLE];  // values that the event has set
+  double set[GR_MAX_ADJUSTABLE];
   char reason[GR_HOOK_REASON];  // of stop
   int n_logs;
   struct {

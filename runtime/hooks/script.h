@@ -32,6 +32,8 @@ typedef struct gr_sandbox {
   lua_State *L;
   gr_lua_script *scripts;
   int n_scripts;
+  gr_adjustable *adjust;  // n_adjust values that scripts may set; `input` is not set
+  int n_adjust;
   uint64_t seed;
   double seconds;
   size_t memory_bytes, used;  // limit, and what Lua has allocated
@@ -76,6 +78,8 @@ bool gr_sandbox_unwrap(lua_State *, int index);
 // The same for ctx.state only, which then counts as changed.
 bool gr_sandbox_unwrap_state(lua_State *, int index);
 void gr_sandbox_open_ctx(lua_State *, gr_lua_script *);  // creates its ctx.params and ctx.state
+// Makes the table on top of the stack read-only; `name` is for errors.
+void gr_sandbox_push_read_only(lua_State *, const char *name);
 // Pushes the ctx of one call; lr: ctx.lr.
 void gr_sandbox_push_ctx(lua_State *, gr_lua_script *, const gr_hook_context *, double lr);
 // Makes the table on top of the stack the script's state.
@@ -105,6 +109,10 @@ bool gr_script_call(gr_sandbox *, gr_lua_script *, gr_hook_event, const gr_hook_
 // ---- controls.c: reading what a function returned.
 // Takes the value on top of the stack into the result; a wrong one raises a Lua error.
 void gr_script_take(lua_State *, const gr_lua_script *, gr_hook_event, gr_hook_result *);
+
+// ---- set.c: values that scripts may set.
+void gr_take_set(lua_State *, const gr_lua_script *, gr_hook_result *);  // the control `set`
+void gr_sandbox_push_set(lua_State *, const double *values);             // ctx.set
 
 // ---- worker.c: messages to the run.
 void gr_sandbox_log(gr_sandbox *, gr_level, const char *text,

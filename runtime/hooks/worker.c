@@ -43,11 +43,27 @@ static const char *copy(gr_sandbox *w, const char *text) {
   return gr_arena_strdup(w->arena, text ? text : "");
 }
 
+static void read_adjustable(gr_sandbox *w) {
+  gr_wire *in = &w->in;
+  w->n_adjust = (int)gr_wire_int(in);
+  w->adjust = GR_NEW(w->arena, gr_adjustable, w->n_adjust + 1);
+  for (int i = 0; i < w->n_adjust && !in->bad; i++) {
+    gr_adjustable *a = &w->adjust[i];
+    const char *at = gr_wire_bytes(in, NULL);
+    if (!at) return;
+    memcpy(a, at, sizeof *a);
+    a->key = copy(w, gr_wire_text(in));
+    const char *group = gr_wire_text(in), *fixed = gr_wire_text(in);
+    a->group = group ? copy(w, group) : NULL, a->fixed = fixed ? copy(w, fixed) : NULL;
+  }
+}
+
 static bool set_up(gr_sandbox *w) {
   w->seed = (uint64_t)gr_wire_int(&w->in);
   w->memory_bytes = (size_t)gr_wire_int(&w->in);
   w->seconds = gr_wire_float(&w->in);
   w->n_scripts = (int)gr_wire_int(&w->in);
+  read_adjustable(w);
   w->scripts = GR_NEW(w->arena, gr_lua_script, w->n_scripts + 1);
   w->running = w->scripts;
   w->running->name = "";
@@ -103,6 +119,9 @@ static bool call(gr_sandbox *w) {
   gr_named *metrics = GR_NEW(a, gr_named, c.n_metrics + 1);
   c.output_dir = texts[0], c.last_checkpoint = texts[1], c.reason = texts[2];
   c.metrics = metrics;
+  double *set = GR_NEW(a, double, w->n_adjust + 1);
+  for (int i = 0; i < w->n_adjust; i++) set[i] = gr_wire_float(in);
+  c.set = set;
   for (int i = 0; i < c.n_metrics; i++) {
     metrics[i].name = gr_arena_strdup(a, gr_wire_text(in));
     metrics[i].value = gr_wire_float(in);

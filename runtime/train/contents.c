@@ -192,6 +192,20 @@ static gr_status read_asked(const reader *in) {
   return GR_OK;
 }
 
+// What hooks have set, by the name of the program's input.
+static void write_set(gr_run *r, gr_run_contents *out) {
+  for (int i = 0; i < r->spec->n_adjust; i++)
+    if (r->is_set[i]) put_float(out, r->spec->adjust[i].input, r->set[i]);
+}
+
+static gr_status read_set(const reader *in) {
+  for (int i = 0; i < in->r->spec->n_adjust; i++) {
+    const gr_scalar *s = find(in, in->r->spec->adjust[i].input, GR_SCALAR_FLOAT);
+    if (s) in->r->set[i] = s->f, in->r->is_set[i] = true;
+  }
+  return GR_OK;
+}
+
 static void write_hooks(gr_run *r, gr_run_contents *out) {
   (void)r;
   if (out->hooks) put_text(out, "run.hooks", out->hooks);
@@ -276,6 +290,7 @@ static const struct row {
     {"epoch.METRIC", OWN, 0, write_epoch, read_epoch},
     {"step.METRIC", OWN, 0, write_last, read_last},
     {"run.stop, run.evaluate and log.NAME", OWN, 0, write_asked, read_asked},
+    {"set.NAME", OWN, 0, write_set, read_set},
     {"run.hooks", OWN, 0, write_hooks, read_hooks},
     {"run.data", OWN, 0, write_data, read_data},
     {GR_CHECKPOINT_OPTIMIZER, OWN, 0, write_optimizer, NULL},

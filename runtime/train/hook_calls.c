@@ -11,6 +11,8 @@ gr_status gr_run_open_hooks(gr_run *r) {
                         .seed = (uint64_t)s->seed,
                         .out_dir = r->dir,
                         .seconds = s->hook_seconds,
+                        .adjust = r->spec->adjust,
+                        .n_adjust = r->spec->n_adjust,
                         .stop = gr_run_signalled};
   return gr_hooks_open(&spec, &r->hooks);
 }
@@ -67,7 +69,8 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
                            .elapsed = gr_seconds() - r->began,
                            .output_dir = r->dir,
                            .last_checkpoint = last_checkpoint(r, a),
-                           .reason = reason};
+                           .set = r->set,
+      .reason = reason};
 }
 
 // A call that is interrupted because the run stops has no effect. Nothing is lost: a resumed run
@@ -100,6 +103,8 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   gr_run_set_failure(r, st);
   if (st) return true;
   if (rate) r->lr = result.lr;
+  for (int i = 0; i < r->spec->n_adjust; i++)
+    if (result.is_set[i]) r->set[i] = result.set[i], r->is_set[i] = true;
   join(&r->asked, &result);
   return true;
 }

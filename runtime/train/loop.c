@@ -149,6 +149,7 @@ static gr_status open_programs(gr_run *r) {
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
   r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
+  for (int i = 0; i < j->n_adjust; i++) r->set[i] = j->adjust[i].initial;
   GR_TRY(gr_run_check_same(r, j->plan->hash, "the plan"));
   r->share = share_of(j, r->rank);
   r->shares = j->shares;

@@ -105,7 +105,9 @@ typedef struct gr_run {
   int64_t lr_step, optimizer_step, epoch_begun, eval_begun;
   double started, began;  // seconds since 1970; seconds of a monotonic clock
   double lr, loss, grad_norm;
-  double samples_per_s;  // of the last step of this process; 0: there was none
+  double set[GR_MAX_ADJUSTABLE];   // values that hooks may set, as in spec->adjust
+  bool is_set[GR_MAX_ADJUSTABLE];  // by a hook
+  double samples_per_s;            // of the last step of this process; 0: there was none
   bool has_grad_norm;
   gr_metrics last;           // of the last step
   const char *resumed_from;  // the checkpoint that this process has read, or NULL
@@ -195,7 +197,7 @@ GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // writes .hydra/, as Hydra
 // ---- sync.c
 void gr_run_signals(void);    // installs handlers: SIGINT, TERM, HUP, USR1 and USR2 request a stop
 bool gr_run_signalled(void);  // whether one has come
-// Combines what the ranks want: one small all_reduce. Collective.
+// Combines what the ranks want, and sets run->set to rank 0's. One small all_reduce. Collective.
 GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_step_controls *mine_then_all);
 // Keeps an error of this rank for the next agreement, and takes ownership of it; GR_OK is fine.
 void gr_run_set_failure(gr_run *, gr_status);
@@ -220,7 +222,7 @@ typedef struct gr_run_contents {
   gr_arena *arena;
   const char *hooks;     // the states of scripts as text, or NULL
   bool exit_checkpoint;  // saved only because the run was stopped
-  gr_scalar at[40 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS];
+  gr_scalar at[40 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS + GR_MAX_ADJUSTABLE];
   int n;
 } gr_run_contents;
 void gr_run_contents_write(gr_run *, gr_run_contents *);

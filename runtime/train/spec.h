@@ -4,6 +4,7 @@
 // Ranks that are threads share one spec. It is immutable while they run, except for the data set,
 // which is thread-safe. The caller owns it and all it points to, in one arena.
 #pragma once
+#include "base/adjustable.h"
 #include "compiler/plan/plan.h"
 #include "compose/tree/conf.h"
 #include "runtime/data/dataset.h"
@@ -31,6 +32,8 @@ typedef struct gr_run_spec {
   const gr_device_ops *device;
   gr_plan *plan;
   gr_program_inputs *inputs;  // of the plan's programs, in their order
+  gr_adjustable *adjust;      // n_adjust values that hooks may set
+  int n_adjust;
   const char **programs;      // names of those that the run has: phases refer to these
   int n_programs;
   gr_phase loop;  // one pass through it is an epoch

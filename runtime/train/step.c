@@ -37,7 +37,7 @@ gr_status gr_run_compute(gr_run *r, const gr_run_program *of, const gr_batch *b,
 
 // Values of a step that its row has besides the loss.
 typedef struct values {
-  gr_named at[GR_MAX_NORMS + GR_MAX_METRICS + GR_HOOK_LOGS + 1];
+  gr_named at[GR_MAX_NORMS + GR_MAX_METRICS + GR_MAX_ADJUSTABLE + GR_HOOK_LOGS + 1];
   int n;
 } values;
 
@@ -54,6 +54,8 @@ static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_
       put(v, now->metrics.at[i].name, now->metrics.at[i].sum / now->metrics.at[i].weight);
   for (int i = 0; i < now->n_norms; i++) v->at[v->n++] = now->norms[i];
   if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
+  for (int i = 0; i < r->spec->n_adjust; i++)
+    if (r->is_set[i]) put(v, r->spec->adjust[i].input, r->set[i]);
   for (int i = 0; i < r->asked.n_logs; i++) put(v, r->asked.logs[i].name, r->asked.logs[i].value);
 }
 

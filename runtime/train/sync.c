@@ -29,14 +29,19 @@ void gr_run_signals(void) {
 
 bool gr_run_signalled(void) { return atomic_load(&stop_requested) != 0 || gr_launch_orphaned(); }
 
-// One small all_reduce per step: rank 0 contributes the learning rate and the hooks' requests,
-// every rank its own signals and failures.
+// One small all_reduce per step: rank 0 contributes the learning rate, the values that hooks have
+// set and their requests, every rank its own signals and failures.
 gr_status gr_run_agree(gr_run *r, gr_step_controls *k) {
+  enum { OWN = 7 };
   bool first = r->rank == 0;
-  double mine[7] = {first ? k->lr : 0,  first && k->stop, first && k->save, first && k->evaluate,
-                    first && k->finish, k->signal,        k->failed};
-  double all[7];
-  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 7, mine, all));
+  int n = r->spec->n_adjust;
+  double mine[OWN + GR_MAX_ADJUSTABLE] = {
+      first ? k->lr : 0,  first && k->stop, first && k->save, first && k->evaluate,
+      first && k->finish, k->signal,        k->failed};
+  double all[OWN + GR_MAX_ADJUSTABLE];
+  for (int i = 0; i < n; i++) mine[OWN + i] = first ? r->set[i] : 0;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, OWN + n, mine, all));
+  for (int i = 0; i < n; i++) r->set[i] = all[OWN + i];
   *k = (gr_step_controls){.lr = all[0],
                           .stop = all[1] > 0,
                           .save = all[2] > 0,

@@ -24,7 +24,8 @@ typedef struct metric {
 struct gr_program_io {
   const gr_program *program;
   gr_exec_tensor *inputs;  // as in gr_program_inputs
-  cell *values;            // of inputs that are not fields; for `micro` one per micro-batch
+  cell *values;            // of `micro`, one per micro-batch
+  cell *numbers;           // by input: the learning rate, or a value that hooks may set
   metric *metrics;
   int n_metrics;
   scalar grad_norm, ok, loss_scale;
@@ -93,6 +94,7 @@ static void open_inputs(gr_run *r, gr_program_io *io) {
   int micro_batches = r->spec->set.micro_batches;
   io->inputs = GR_NEW(r->arena, gr_exec_tensor, in->n + 1);
   io->values = GR_NEW(r->arena, cell, micro_batches + 1);
+  io->numbers = GR_NEW(r->arena, cell, in->n + 1);
   for (int i = 0; i < in->n; i++) {
     io->inputs[i] = gr_exec_input(r->exec, io->program, in->at[i].name);
     for (int k = 0; in->at[i].field == GR_INPUT_MICRO && k < micro_batches; k++)
@@ -129,11 +131,12 @@ static gr_program_io *io_of(const gr_run *r, const gr_program *p) {
 gr_status gr_run_write_inputs(gr_run *r, const gr_program *p, const gr_batch *b, int micro) {
   const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
   gr_program_io *io = io_of(r, p);
-  cell *lr = &io->values[r->spec->set.micro_batches];
   for (int i = 0; i < inputs->n; i++) {
     const gr_program_input *in = &inputs->at[i];
-    const void *from = in->field == GR_INPUT_LR ? lr : &io->values[micro];
-    if (in->field == GR_INPUT_LR) gr_put(lr, in->type.dtype, 0, r->lr);
+    const void *from = in->field == GR_INPUT_MICRO ? &io->values[micro] : &io->numbers[i];
+    if (in->field == GR_INPUT_LR) gr_put(&io->numbers[i], in->type.dtype, 0, r->lr);
+    if (in->field <= GR_INPUT_SET)
+      gr_put(&io->numbers[i], in->type.dtype, 0, r->set[GR_INPUT_SET - in->field]);
     if (in->field >= 0) {
       const gr_field *field = &b->field[in->field];
       if (!gr_type_same(&in->type, &field->type))
