@@ -83,12 +83,12 @@ static double *weight_decay_of(const gr_op *op, void *attr) {
   return NULL;
 }
 
-// The attributes without weight decay; NULL: they have none.
-static const void *without_decay(gr_arena *a, const gr_op *op, const void *attr) {
+// The attributes without weight decay; NULL: they have none, and hooks cannot set it.
+static const void *without_decay(gr_arena *a, const gr_op *op, const void *attr, bool adjustable) {
   void *copy = gr_arena_alloc(a, op->attr_size);
   memcpy(copy, attr, op->attr_size);
   double *decay = weight_decay_of(op, copy);
-  if (!decay || *decay == 0) return NULL;
+  if (!decay || (*decay == 0 && !adjustable)) return NULL;
   *decay = 0;
   return copy;
 }
@@ -127,7 +127,7 @@ static gr_status read_group(gr_arena *a, const gr_settings *s, gr_conf *item, gr
   e = gr_also(e, read_attr(a, op, item, attr));
   out->attr = attr;
   bool decays = s->decay_biases_and_norms || gr_conf_member(item, "weight_decay");
-  if (!decays) out->attr_1d = without_decay(a, op, attr);
+  if (!decays) out->attr_1d = without_decay(a, op, attr, s->adjustable);
   return e;
 }
 
@@ -135,7 +135,7 @@ gr_status gr_groups_read(gr_arena *a, gr_conf *root, gr_settings *s) {
   gr_conf *list = gr_conf_find(root, "training.groups");
   const gr_op *op = gr_optim_find(s->optimizer);
   if (op && !s->decay_biases_and_norms)
-    s->optimizer_attr_1d = without_decay(a, op, s->optimizer_attr);
+    s->optimizer_attr_1d = without_decay(a, op, s->optimizer_attr, s->adjustable);
   if (!list) return GR_OK;
   gr_conf_mark(list);
   if (list->kind != GR_CONF_LIST || list->n > MAX_GROUPS)

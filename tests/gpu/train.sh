@@ -44,6 +44,22 @@ gpu 1 from_gpu $every "checkpoint.resume=$(half cuda.4)"
 check "a GPU goes on from a GPU's checkpoint to the same bytes" \
   same_files cuda.4/checkpoints/step-00000020 from_gpu/checkpoints/step-00000020
 
+# Values that hooks change are in the device's memory: the programs that were captured read them there.
+cat >changes.lua <<'L'
+return {
+  on_before_optimizer = function(ctx)
+    return { set = { weight_decay = ctx.step / 50, beta1 = 0.9 - ctx.step / 40, clip = 1 / (1 + ctx.step) } }
+  end,
+}
+L
+tones set_cpu device=cpu $every training.adjustable=true "hooks=[$scratch/changes.lua]"
+ended_well "20 steps on the CPU whose values a hook changes"
+gpu 4 set_cuda $every training.adjustable=true "hooks=[$scratch/changes.lua]"
+ended_well "... on a GPU"
+check "... its losses follow the CPU's" follows set_cuda set_cpu 20
+check "... and are not those without the hook" sh -c "! cmp -s set_cpu/metrics.jsonl cpu/metrics.jsonl"
+check "... the programs are captured all the same" grep -Eq ' [1-9][0-9]* programs? captured' "$log"
+
 # In TF32 products differ from the sixth digit on, and the run says nothing: it is what was asked for.
 gpu 0 tf32 training.precision=tf32 $every
 ended_well "20 steps in TF32"
