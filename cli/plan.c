@@ -12,11 +12,8 @@
 static gr_status write_dot(const gr_plan *p, const char *path) {
   FILE *f = fopen(path, "w");
   if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
-  for (uint32_t i = 0; i < p->n_programs; i++)
-    if (strcmp(p->programs[i].kind, "eval")) {  // training programs come before evaluation
-      gr_plan_dot(f, &p->programs[i]);
-      break;
-    }
+  const gr_program *drawn = gr_plan_drawn(p);
+  if (drawn) gr_plan_dot(f, drawn);
   if (fclose(f)) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
   return GR_OK;
 }

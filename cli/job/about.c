@@ -58,7 +58,7 @@ static void put_values(gr_text *t, const gr_conf *c, bool *first) {
 
 void gr_job_keep_about(gr_job *j) {
   gr_text about = gr_text_make(j->arena), plan = gr_text_make(j->arena);
-  gr_text libraries = gr_text_make(j->arena);
+  gr_text libraries = gr_text_make(j->arena), graph = gr_text_make(j->arena);
   bool first = true;
   gr_version_libraries(&libraries);
   gr_text_put(&about, "{");
@@ -71,5 +71,8 @@ void gr_job_keep_about(gr_job *j) {
   put_values(&about, j->spec.conf, &first);
   gr_text_put(&about, "]}\n");
   gr_plan_json(&plan, j->spec.plan);
+  const gr_program *drawn = gr_plan_drawn(j->spec.plan);
+  if (drawn && j->spec.set.events) gr_plan_graph_def(&graph, drawn);
+  j->spec.graph_def = graph.at, j->spec.graph_def_bytes = graph.len;
   j->spec.about_json = about.at, j->spec.plan_json = plan.at;
 }

@@ -14,3 +14,7 @@ void gr_plan_predict(FILE *, const gr_plan *);
 void gr_plan_json(gr_text *, const gr_plan *);
 // Prints a program's graph in Graphviz's DOT language.
 void gr_plan_dot(FILE *, const gr_program *);
+// The program that is drawn: the first one that trains.
+const gr_program *gr_plan_drawn(const gr_plan *);
+// Appends its graph as a tensorflow.GraphDef, for TensorBoard.
+void gr_plan_graph_def(gr_text *, const gr_program *);

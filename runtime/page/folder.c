@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/port.h"
 
-enum { MAX_JSON = 256 << 20, MAX_PICTURE = 2 << 20, LOG_BYTES = 12000 };
+enum { MAX_JSON = 256 << 20, MAX_PICTURE = 2 << 20, MAX_SAMPLES = 1 << 20, LOG_BYTES = 12000 };
 
 // ---- How it ended ---------------------------------------------------------------------------
 
@@ -121,6 +121,16 @@ static void read_log(gr_folder *f) {
   f->log = line ? line + 1 : text;
 }
 
+static void read_samples(gr_folder *f) {
+  char *text = NULL;
+  const char *path = gr_arena_printf(f->arena, "%s/samples.jsonl", f->path);
+  if (!gr_is_file(path)) return;
+  gr_status s = gr_file_read(f->arena, path, MAX_SAMPLES, &text, NULL);
+  if (s) gr_text_printf(&f->problems, "samples.jsonl: %s\n", gr_status_text(s));
+  gr_status_drop(s);
+  f->samples = text;
+}
+
 void gr_folder_read(gr_arena *a, const char *path, bool ended, gr_folder *f) {
   *f = (gr_folder){.arena = a, .path = path, .problems = gr_text_make(a)};
   bool running = !ended && is_running(a, path);
@@ -135,4 +145,5 @@ void gr_folder_read(gr_arena *a, const char *path, bool ended, gr_folder *f) {
   gr_status_drop(s);
   read_pictures(f);
   read_log(f);
+  read_samples(f);
 }

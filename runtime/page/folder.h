@@ -20,8 +20,9 @@ typedef struct gr_folder {
   gr_series_list series;
   gr_picture picture[GR_MAX_PICTURES];  // SVG files in the folder, by name
   int n_pictures;
-  const char *log;   // the end of run.log; NULL: there is none
-  gr_text problems;  // lines about files that could not be read
+  const char *log;      // the end of run.log; NULL: there is none
+  const char *samples;  // samples.jsonl; NULL: there is none
+  gr_text problems;     // lines about files that could not be read
 } gr_folder;
 
 // Reads a folder into the arena. ended: as gr_page_write. Never fails: what cannot be read is in

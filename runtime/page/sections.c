@@ -192,6 +192,35 @@ void gr_page_metrics(gr_text *t, const gr_folder *f) {
   gr_text_put(t, "</section>\n");
 }
 
+// ---- Samples --------------------------------------------------------------------------------
+
+static void put_sample(gr_text *t, const char *line, size_t len) {
+  const gr_json *s;
+  gr_json_error why;
+  if (!gr_json_read(t->arena, line, len, &s, &why) || s->kind != GR_JSON_OBJECT) return;
+  const char *name = gr_html_text_of(s, "sample"), *is = gr_html_text_of(s, "reference");
+  const char *said = gr_html_text_of(s, "predicted");
+  if (!name || !is || !said) return;
+  gr_text_put(t, "<tr>");
+  gr_html_cell(t, "key", name);
+  gr_html_cell(t, "", is);
+  gr_html_cell(t, strcmp(is, said) ? "differs" : "", *said ? said : "(nothing)");
+  gr_text_put(t, "</tr>\n");
+}
+
+void gr_page_samples(gr_text *t, const gr_folder *f) {
+  if (!f->samples || !*f->samples) return;
+  gr_text_put(t,
+              "<section>\n<h2>Samples</h2>\n<div class=\"scroll\"><table class=\"samples\">\n"
+              "<tr><th></th><th>reference</th><th>predicted</th></tr>\n");
+  for (const char *line = f->samples; *line;) {
+    size_t n = strcspn(line, "\n");
+    put_sample(t, line, n);
+    line += n + (line[n] == '\n');
+  }
+  gr_text_put(t, "</table></div>\n</section>\n");
+}
+
 // ---- Pictures and the log -------------------------------------------------------------------
 
 void gr_page_pictures(gr_text *t, const gr_folder *f) {

@@ -6,9 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/port.h"
+#include "base/proto.h"
 #include "runtime/report/parts.h"
-
-enum { MAX_RECORD = 1 << 20 };
 
 static gr_status failed(const char *what, const char *path) {
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, path, strerror(errno));
@@ -89,28 +88,13 @@ static uint64_t from_little(const unsigned char *p, int bytes) {
   return v;
 }
 
-static void put_varint(gr_text *t, uint64_t v) {
-  for (; v > 127; v >>= 7) gr_text_putn(t, &(char){(char)(v | 128)}, 1);
-  gr_text_putn(t, &(char){(char)v}, 1);
+void gr_events_begin(gr_events *e, int64_t step, double wall) {
+  e->record.len = 0;
+  gr_proto_double(&e->record, 1, wall);         // Event.wall_time
+  gr_proto_int(&e->record, 2, (uint64_t)step);  // Event.step
 }
 
-static void put_fixed(gr_text *t, char tag, uint64_t bits, int bytes) {
-  unsigned char b[8];
-  little(b, bits, bytes);
-  gr_text_putn(t, &tag, 1);
-  gr_text_putn(t, (char *)b, (size_t)bytes);
-}
-
-static void put_head(gr_text *t, double wall, int64_t step) {
-  uint64_t bits;
-  memcpy(&bits, &wall, 8);
-  t->len = 0;
-  put_fixed(t, 0x09, bits, 8);  // wall_time = 1
-  gr_text_putn(t, "\x10", 1);   // step = 2
-  put_varint(t, (uint64_t)step);
-}
-
-static gr_status put_record(gr_events *e) {
+gr_status gr_events_end(gr_events *e) {
   gr_text *t = &e->record;
   size_t n = t->len;
   unsigned char head[12], tail[4];
@@ -124,23 +108,12 @@ static gr_status put_record(gr_events *e) {
   return gr_lines_put(&e->file, t->at, n + 16);
 }
 
-static size_t varint_bytes(uint64_t v) {
-  size_t n = 1;
-  for (; v > 127; v >>= 7) n++;
-  return n;
-}
-
+// Appends a Summary.value of a summary.
 static void put_scalar(gr_text *t, const char *tag, double value) {
-  size_t n = strlen(tag);
-  float f = (float)value;
-  uint32_t bits;
-  memcpy(&bits, &f, 4);
-  gr_text_putn(t, "\x0a", 1);  // value = 1
-  put_varint(t, 1 + varint_bytes(n) + n + 5);
-  gr_text_putn(t, "\x0a", 1);  // tag = 1
-  put_varint(t, n);
-  gr_text_put(t, tag);
-  put_fixed(t, 0x15, bits, 4);  // simple_value = 2
+  gr_text v = gr_text_make(t->arena);
+  gr_proto_text(&v, 1, tag);
+  gr_proto_float(&v, 2, (float)value);  // simple_value
+  gr_proto_message(t, 1, &v);
 }
 
 // Other tags of a value come after those of all values: resuming looks at the first tag.
@@ -162,41 +135,28 @@ gr_status gr_events_put(gr_events *e, int64_t step, double wall, const char *pre
   gr_arena *a = gr_arena_create();
   gr_text all = gr_text_make(a);
   put_scalars(e, a, prefix, values, n, &all);
-  put_head(&e->record, wall, step);
-  gr_text_putn(&e->record, "\x2a", 1);  // summary = 5
-  put_varint(&e->record, all.len);
-  gr_text_putn(&e->record, all.at, all.len);
+  gr_events_begin(e, step, wall);
+  gr_proto_message(&e->record, 5, &all);  // Event.summary
   gr_arena_destroy(a);
-  return put_record(e);
+  return gr_events_end(e);
 }
 
 gr_status gr_events_put_picture(gr_events *e, int64_t step, double wall, const char *prefix,
                                 const char *name, int side, const gr_text *png) {
-  gr_text *t = &e->record;
   if (e->file.fd < 0) return GR_OK;
-  uint64_t s = (uint64_t)side;
-  size_t tag = strlen(prefix) + strlen(name);
-  size_t image = 2 * (1 + varint_bytes(s)) + 2 + 1 + varint_bytes(png->len) + png->len;
-  size_t value = 1 + varint_bytes(tag) + tag + 1 + varint_bytes(image) + image;
-  put_head(t, wall, step);
-  gr_text_putn(t, "\x2a", 1);  // summary = 5
-  put_varint(t, 1 + varint_bytes(value) + value);
-  gr_text_putn(t, "\x0a", 1);  // value = 1
-  put_varint(t, value);
-  gr_text_putn(t, "\x0a", 1);  // tag = 1
-  put_varint(t, tag);
-  gr_text_put(t, prefix);
-  gr_text_put(t, name);
-  gr_text_putn(t, "\x22", 1);  // image = 4
-  put_varint(t, image);
-  gr_text_putn(t, "\x08", 1);  // height = 1
-  put_varint(t, s);
-  gr_text_putn(t, "\x10", 1);  // width = 2
-  put_varint(t, s);
-  gr_text_putn(t, "\x18\x03\x22", 3);  // colorspace = 3: RGB; encoded_image_string = 4
-  put_varint(t, png->len);
-  gr_text_putn(t, png->at, png->len);
-  return put_record(e);
+  gr_arena *a = gr_arena_create();
+  gr_text image = gr_text_make(a), value = gr_text_make(a), summary = gr_text_make(a);
+  gr_proto_int(&image, 1, (uint64_t)side);  // Summary.Image.height
+  gr_proto_int(&image, 2, (uint64_t)side);  // width
+  gr_proto_int(&image, 3, 3);               // colorspace: RGB
+  gr_proto_message(&image, 4, png);         // encoded_image_string
+  gr_proto_text(&value, 1, gr_arena_printf(a, "%s%s", prefix, name));
+  gr_proto_message(&value, 4, &image);
+  gr_proto_message(&summary, 1, &value);
+  gr_events_begin(e, step, wall);
+  gr_proto_message(&e->record, 5, &summary);
+  gr_arena_destroy(a);
+  return gr_events_end(e);
 }
 
 // Reads a varint and advances *p past it; false: there is none.
@@ -237,6 +197,7 @@ static bool is_of(const event *e, const char *prefix) {
 
 static bool event_stays(const event *e, const gr_report_spec *spec) {
   if (e->step != spec->resume_step - 1) return e->step < spec->resume_step;
+  if (is_of(e, GR_EVENTS_END) || is_of(e, GR_EVENTS_SAMPLES)) return false;  // of an end
   return !(spec->epoch_open && is_of(e, GR_EVENTS_EPOCH)) &&
          !(spec->eval_open && is_of(e, GR_EVENTS_EVAL));
 }
@@ -246,7 +207,7 @@ static int64_t whole_record(FILE *in, unsigned char *buf, const gr_report_spec *
   unsigned char head[12], tail[4];
   if (fread(head, 1, 12, in) != 12 || masked(head, 8) != from_little(head + 8, 4)) return 0;
   uint64_t n = from_little(head, 8);
-  if (n > MAX_RECORD || fread(buf, 1, n, in) != n || fread(tail, 1, 4, in) != 4) return 0;
+  if (n > GR_MAX_EVENT || fread(buf, 1, n, in) != n || fread(tail, 1, 4, in) != 4) return 0;
   if (masked(buf, n) != from_little(tail, 4)) return 0;
   event e = event_of(buf, n);
   return event_stays(&e, spec) ? (int64_t)n + 16 : 0;
@@ -256,18 +217,16 @@ gr_status gr_events_open(gr_arena *a, const char *path, const gr_report_spec *sp
                          gr_events *out) {
   int64_t keep = 0;
   FILE *in = spec->resume_step > 0 && gr_is_file(path) ? fopen(path, "rb") : NULL;
-  unsigned char *buf = in ? malloc(MAX_RECORD) : NULL;
+  unsigned char *buf = in ? malloc(GR_MAX_EVENT) : NULL;
   for (int64_t n; buf && (n = whole_record(in, buf, spec)) > 0;) keep += n;
   free(buf);
   if (in) fclose(in);
   out->record = gr_text_make(a), out->tags = spec->tags;
   GR_TRY(open_at(path, keep, &out->file));
   if (keep) return GR_OK;
-  put_head(&out->record, 0, 0);
-  gr_text_put(&out->record,
-              "\x1a\x0d"
-              "brain.Event:2");  // file_version = 3
-  return put_record(out);
+  gr_events_begin(out, 0, 0);
+  gr_proto_text(&out->record, 3, "brain.Event:2");  // Event.file_version
+  return gr_events_end(out);
 }
 
 void gr_events_close(gr_events *e) { gr_lines_close(&e->file); }

@@ -48,7 +48,13 @@ static gr_status open_lines(gr_report *r, bool off, const char *name, const char
 static gr_status open_events(gr_report *r) {
   // TensorBoard looks for "tfevents" in the name. It has no time stamp, so that runs do not differ.
   const char *path = path_of(r, "events.out.tfevents.0000000000.graphrun");
-  if (!r->spec.no_events) return gr_events_open(r->arena, path, &r->spec, &r->events);
+  if (!r->spec.no_events) {
+    GR_TRY(gr_events_open(r->arena, path, &r->spec, &r->events));
+    if (r->spec.resume_step) return GR_OK;
+    double wall = gr_wall_seconds();
+    GR_TRY(gr_events_put_start(&r->events, wall, r->spec.params, r->spec.n_params));
+    return gr_events_put_graph(&r->events, wall, r->spec.graph, r->spec.graph_bytes);
+  }
   if (!r->spec.resume_step) remove(path);
   return GR_OK;
 }
@@ -59,6 +65,7 @@ static gr_status open_files(gr_report *r) {
   GR_TRY(gr_make_dirs(r->spec.dir));
   if (r->spec.rank) return GR_OK;
   remove(path_of(r, GR_RESULTS_NAME));
+  remove(path_of(r, "samples.jsonl"));
   GR_TRY(open_lines(r, off, "metrics.jsonl", "step", step, &r->metrics));
   GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? evals : 0, &r->evals));
   GR_TRY(open_lines(r, false, "epochs.jsonl", "epoch", r->spec.resume_epoch, &r->epochs));
@@ -268,7 +275,33 @@ gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   return put_event(r, x->steps, wall, GR_EVENTS_EPOCH, events, n);
 }
 
+static gr_status write_samples(gr_report *r, int64_t steps, const gr_report_sample *s, int n) {
+  gr_lines f;
+  GR_TRY(gr_lines_open(path_of(r, "samples.jsonl"), "steps", 0, &f));
+  gr_status st = GR_OK;
+  for (int i = 0; i < n && !st; i++) {
+    begin(r, "steps", steps);
+    gr_text_put(&r->line, ", \"sample\": ");
+    gr_text_json(&r->line, s[i].name);
+    gr_text_put(&r->line, ", \"reference\": ");
+    gr_text_json(&r->line, s[i].reference);
+    gr_text_put(&r->line, ", \"predicted\": ");
+    gr_text_json(&r->line, s[i].predicted);
+    st = end(r, &f);
+  }
+  gr_lines_close(&f);
+  return st;
+}
+
+gr_status gr_report_samples(gr_report *r, int64_t steps, const gr_report_sample *s, int n) {
+  if (r->spec.rank || !n) return GR_OK;
+  GR_TRY(write_samples(r, steps, s, n));
+  return gr_events_put_samples(&r->events, steps > 0 ? steps - 1 : 0, gr_wall_seconds(), s, n);
+}
+
 gr_status gr_report_finish(gr_report *r, const gr_results *results) {
   if (r->spec.rank) return GR_OK;
+  GR_TRY(gr_events_put_end(&r->events, results->steps > 0 ? results->steps - 1 : 0,
+                           gr_wall_seconds(), !results->exit_code));
   return gr_results_write(r->spec.dir, r->epochs.path, results);
 }

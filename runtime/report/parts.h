@@ -41,7 +41,21 @@ GR_MUST_USE gr_status gr_events_put(gr_events *, int64_t step, double wall, cons
 GR_MUST_USE gr_status gr_events_put_picture(gr_events *, int64_t step, double wall,
                                             const char *prefix, const char *name, int side,
                                             const gr_text *png);
+#define GR_EVENTS_END "_hparams_/session_end_info"
+#define GR_EVENTS_SAMPLES "samples/validation"
+// Hyper-parameters, and how the run has ended, as the plugin hparams has them; samples as a table
+// of text; the graph, a tensorflow.GraphDef (one that is too large is left out).
+GR_MUST_USE gr_status gr_events_put_start(gr_events *, double wall, const gr_param *, int n);
+GR_MUST_USE gr_status gr_events_put_end(gr_events *, int64_t step, double wall, bool well);
+GR_MUST_USE gr_status gr_events_put_samples(gr_events *, int64_t step, double wall,
+                                            const gr_report_sample *, int n);
+GR_MUST_USE gr_status gr_events_put_graph(gr_events *, double wall, const void *graph,
+                                          size_t bytes);
 void gr_events_close(gr_events *);
+// An event of another kind: its message is appended to `record` between these two.
+enum { GR_MAX_EVENT = 16 << 20 };  // bytes of an event that resuming reads
+void gr_events_begin(gr_events *, int64_t step, double wall);
+GR_MUST_USE gr_status gr_events_end(gr_events *);
 
 uint32_t gr_crc32c(const void *, size_t bytes);  // RFC 3720, appendix B.4
 

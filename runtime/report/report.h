@@ -42,7 +42,11 @@ typedef struct gr_report_spec {
   bool terminal;         // standard error is a terminal: progress is one line that is overwritten
   bool no_lines;         // do not write metrics.jsonl and evals.jsonl
   bool no_events;        // do not write event files
-  gr_other_names tags;   // of values in event files
+  const gr_param *params;  // hyper-parameters, for TensorBoard
+  int n_params;
+  const char *graph;  // the graph as a tensorflow.GraphDef, for TensorBoard
+  size_t graph_bytes;
+  gr_other_names tags;  // of values in event files
 } gr_report_spec;
 
 typedef struct gr_report gr_report;
@@ -75,6 +79,14 @@ void gr_report_evaluating(gr_report *, const char *what, int64_t batch, int64_t 
 // that resumes at that step keeps the row, unless its spec has eval_open.
 GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t steps, int64_t epoch,
                                      const gr_named *values, int n, const gr_tables *);
+
+typedef struct gr_report_sample {
+  const char *name, *reference, *predicted;
+} gr_report_sample;
+// Writes samples of the validation set with the model's predictions at the end of a run: to
+// samples.jsonl, and as text for TensorBoard.
+GR_MUST_USE gr_status gr_report_samples(gr_report *, int64_t steps, const gr_report_sample *,
+                                        int n);
 
 typedef struct gr_report_epoch_row {
   int64_t epoch, steps;  // steps: completed at its end

@@ -25,7 +25,10 @@ static gr_status open_report(gr_run *r) {
                          .quiet = !r->spec->set.progress,
                          .no_lines = !r->spec->set.lines,
                          .no_events = !r->spec->set.events,
-                         .tags = r->spec->set.tags};
+                         .tags = r->spec->set.tags,
+                         .graph = r->spec->graph_def,
+                         .graph_bytes = r->spec->graph_def_bytes};
+  spec.params = gr_run_hparams(r, &spec.n_params);
   return gr_report_open(&spec, &r->report);
 }
 

@@ -176,6 +176,9 @@ GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_run_program *, const gr_
                                      gr_step_results *);
 // Runs a program on a batch, and writes and reports what follows if that is a step.
 GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_batch *);
+// ---- hparams.c
+// The hyper-parameters of the run, *n of them: values that files or arguments have set.
+const gr_param *gr_run_hparams(gr_run *, int *n);
 // ---- tracing.c: nothing happens unless steps are being traced
 // Before each step: opens the trace of this rank, or writes it when its last step is done.
 GR_MUST_USE gr_status gr_run_trace(gr_run *);

@@ -165,31 +165,42 @@ static int columns(const char *text) {
   return n;
 }
 
-static void print(gr_run *r, gr_arena *a, const gr_samples *s) {
-  int width = 9;  // "predicted"
-  for (uint32_t i = 0; i < s->n; i++) {
-    int n = columns(short_name(a, gr_dataset_sample_name(a, r->spec->data, s->items[i])));
-    width = n > width ? n : width;
-  }
+// Samples with their predictions as texts; returns their number. *out is in the arena.
+static int texts_of(gr_run *r, gr_arena *a, const gr_samples *s, gr_report_sample **out) {
+  int n = 0;
+  *out = GR_NEW(a, gr_report_sample, s->n + 1);
   for (uint32_t i = 0; i < s->n; i++) {
     if (!s->answers[i].tokens) continue;
     gr_text said = gr_text_make(a);
-    const char *name = short_name(a, gr_dataset_sample_name(a, r->spec->data, s->items[i]));
     gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
-    gr_log_result("  %s%*s  %s", name, width - columns(name), "",
-                  gr_dataset_reference(a, r->spec->data, s->items[i]));
-    gr_log_result("  %*s  %s", width, "predicted", said.len ? said.at : "(nothing)");
+    (*out)[n++] = (gr_report_sample){gr_dataset_sample_name(a, r->spec->data, s->items[i]),
+                                     gr_dataset_reference(a, r->spec->data, s->items[i]), said.at};
+  }
+  return n;
+}
+
+static void print(gr_arena *a, const gr_report_sample *s, int n) {
+  int width = 9;  // "predicted"
+  for (int i = 0; i < n; i++) {
+    int now = columns(short_name(a, s[i].name));
+    width = now > width ? now : width;
+  }
+  for (int i = 0; i < n; i++) {
+    const char *name = short_name(a, s[i].name);
+    gr_log_result("  %s%*s  %s", name, width - columns(name), "", s[i].reference);
+    gr_log_result("  %*s  %s", width, "predicted", *s[i].predicted ? s[i].predicted : "(nothing)");
   }
 }
 
 gr_status gr_samples_print(gr_samples *s, gr_run *r) {
-  uint32_t n = 0;
+  gr_report_sample *texts;
   GR_TRY(gather(r, s));
-  for (uint32_t i = 0; i < s->n; i++) n += s->answers[i].tokens != NULL;
-  if (r->rank || !n) return GR_OK;
+  if (r->rank) return GR_OK;
   gr_arena *scratch = gr_arena_create();
-  gr_log_result("%u of %u validation samples with their labels and predictions:", n, s->of);
-  print(r, scratch, s);
+  int n = texts_of(r, scratch, s, &texts);
+  if (n) gr_log_result("%d of %u validation samples with their labels and predictions:", n, s->of);
+  print(scratch, texts, n);
+  gr_status written = r->report ? gr_report_samples(r->report, r->step, texts, n) : GR_OK;
   gr_arena_destroy(scratch);
-  return GR_OK;
+  return written;
 }

@@ -45,8 +45,10 @@ typedef struct gr_run_spec {
   gr_conf *written;                     // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.
   const char *config_dir, *config_yaml, *hydra_yaml, *overrides_yaml;
-  const char *model_yaml;           // the text of the model's file, which the run's folder keeps
-  const char *about_json;           // the program, the machine and the origins of values; or NULL
+  const char *model_yaml;  // the text of the model's file, which the run's folder keeps
+  const char *about_json;  // the program, the machine and the origins of values; or NULL
+  const char *graph_def;   // the training program as a tensorflow.GraphDef
+  size_t graph_def_bytes;
   const char *plan_json;            // the plan, as `graphrun plan --json` prints it; or NULL
   const char *run_dir;              // hydra.run.dir; NULL: it is not set
   size_t launch_bytes, plan_bytes;  // memory that MPI_Init and compiling used, for the final report

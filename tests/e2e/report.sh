@@ -50,6 +50,53 @@ well_formed "... of HTML, with its metrics, values and where they are from" pyth
   "$(printf %.4f "$accuracy")" "table.yaml:3:32" "argument 2" '<b>&' "best accuracy" "Configuration" "train" "dp = 2"
 expect "the plan is what plan prints" 0 -- sh -c '"$1" plan table.yaml --json >plan.json' sh "$graphrun"
 check "... but for the output" cmp plan.json run/plan.json
+check "... and the samples that it prints" test "$(wc -l <run/samples.jsonl)" = 3
+cat >events.py <<'PY'
+import sys
+try:
+    from tensorboard.backend.event_processing import event_accumulator
+    from tensorboard.plugins.hparams import plugin_data_pb2
+    from tensorboard.util import tensor_util
+except ImportError:
+    sys.exit(77)
+events = event_accumulator.EventAccumulator(sys.argv[1])
+events.Reload()
+def hparams(tag):
+    data = plugin_data_pb2.HParamsPluginData()
+    data.ParseFromString(events.SummaryMetadata(tag).plugin_data.content)
+    return data
+start = hparams("_hparams_/session_start_info").session_start_info.hparams
+assert start["training.lr"].number_value == 0.01 and start["data.table.label"].string_value == "kind", start
+assert "output.dir" not in start and "training.accumulate" not in start, start
+assert hparams("_hparams_/session_end_info").session_end_info.status == 1
+graph = events.Graph().node
+names = {n.name for n in graph}
+assert len(names) == len(graph) and all(i in names for n in graph for i in n.input), names
+assert any(n.op == "matmul" and n.name.startswith("body/0/") for n in graph), names
+texts = tensor_util.make_ndarray(events.Tensors("samples/validation")[0].tensor_proto)
+assert texts.shape == (4, 3) and texts[0, 2] == b"predicted", texts
+# Every evaluation is there once: two, of which the second closes the run.
+for tag in ("eval/validation.loss", "eval/validation.accuracy"):
+    assert [e.step for e in events.Scalars(tag)] == [23, 47], events.Scalars(tag)
+assert sorted(t for t in events.Tags()["scalars"] if "accuracy" in t) == ["epoch/train.accuracy", "eval/validation.accuracy"]
+PY
+python3 events.py run >"$scratch/said" 2>&1
+case $? in
+  0) ok "TensorBoard reads hyper-parameters, graph, samples, and each evaluation once" ;;
+  77) skip "TensorBoard reads hyper-parameters, graph, samples" "TensorBoard is not installed" ;;
+  *) fail "TensorBoard reads hyper-parameters, graph, samples" "$(tail -1 "$scratch/said")" ;;
+esac
+# An evaluation is one line of the console, one of evals.jsonl, and the last one is in the results.
+check "each evaluation is once in evals.jsonl" sh -c 'test "$(sed "s/, .*//" run/evals.jsonl | tr -d "\n")" = "{\"steps\": 24{\"steps\": 48"'
+check "... and in the log" test "$(grep -c "step [0-9]*  validation" run/run.log)" = 2
+check "... the closing one in the results" grep -q "\"validation.accuracy\": $accuracy" run/training_results.json
+check "... and in evals.jsonl" sh -c 'tail -1 run/evals.jsonl | grep -q "\"validation.accuracy\": $1"' sh "$accuracy"
+check "... and at the end of the log" grep -q "^validation set: .*accuracy $(printf %.4f "$accuracy")" run/run.log
+expect "a run whose end is in no epoch's end" 0 -- "$graphrun" table.yaml output.dir=short training.max_steps=30 training.eval_every=1
+check "... is evaluated there, once" sh -c 'test "$(sed "s/, .*//" short/evals.jsonl | tr -d "\n")" = "{\"steps\": 12{\"steps\": 24{\"steps\": 30"'
+check "... and says so, once" test "$(grep -c "step 30  validation" short/run.log)" = 1
+
+# ---- The page again
 cp run/report.html first.html
 expect "report" 0 '^run/report.html$' -- "$graphrun" report run/
 check "... of the same files is the same page" cmp run/report.html first.html
@@ -75,6 +122,19 @@ if [ $? = 9 ]; then
   skip "report of a run that runs" "no flock"
 else
   well_formed "report of a run that runs" python3 page.py dead/report.html running
+fi
+
+if has_mpi; then
+  make_data
+  begin killed distributed.ranks=2 training.max_epochs=1000000 logging.tensorboard=false
+  wait_steps killed 3
+  kill -9 "$(process_of_rank killed 0)"
+  ended
+  check "rank 0 is killed" test "$code" = 71
+  check "... which the log says, for rank 0 could not" grep -q "rank 0 was killed by SIGKILL" killed/run.log
+  check "... once" test "$(grep -c "rank 0 was killed" killed/run.log)" = 1
+else
+  skip "rank 0 is killed" "no MPI"
 fi
 
 # ---- Sweeps

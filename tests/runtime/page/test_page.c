@@ -33,6 +33,9 @@ static void full_run(const char *dir) {
   put_file(dir, "about.json", about);
   put_file(dir, "plan.json", plan);
   put_file(dir, "confusion.svg", picture);
+  put_file(dir, "samples.jsonl",
+           "{\"steps\": 6, \"sample\": \"a.wav\", \"reference\": \"<i>HI\", \"predicted\": \"\"}\n"
+           "rubbish\n{\"sample\": 3}\n");
   put_file(dir, "run.log", "first\n\033[2Jcleared </pre><script>\n");
 }
 
@@ -89,6 +92,8 @@ static void whole(void) {
       "3 over dp, 4.1 kB",
       "2.5 MFLOP",
       "&#60;host&#62;",
+      "a.wav</td><td class=\"\">&#60;i&#62;HI</td><td "
+      "class=\"differs\">(nothing)</td></tr>\n</table>",
       "4, 16.0 GB",
       "\\x1b[2Jcleared &#60;/pre&#62;&#60;script&#62;",
       "base64,PHN2ZyB4bWxucz0i",  // <svg xmlns="

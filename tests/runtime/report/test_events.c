@@ -48,6 +48,55 @@ static void events_resume(void) {
   scratch_remove(dir);
 }
 
+// Hyper-parameters, the graph, samples as text and the end, as TensorBoard's messages have them. A
+// run that resumes at the end drops what its end wrote, and writes it again.
+static void other_kinds(void) {
+  const char *events = "events.out.tfevents.0000000000.graphrun", *dir = scratch_dir("kinds");
+  const gr_param params[] = {{.key = "lr", .kind = GR_PARAM_FLOAT, .f = 0.5},
+                             {.key = "opt", .kind = GR_PARAM_TEXT, .text = "adam"}};
+  const gr_report_sample sample = {"a.wav", "IT_IS <b>", ""};
+  gr_report_spec spec = {.dir = dir,
+                         .ranks = 1,
+                         .quiet = true,
+                         .params = params,
+                         .n_params = 2,
+                         .graph = "GRAPH",
+                         .graph_bytes = 5};
+  size_t len[2], at;
+  char *text[2];
+  for (int k = 0; k < 2; k++, spec.resume_step = 3, spec.resume_epoch = 1) {
+    gr_report *r;
+    MUST(gr_report_open(&spec, &r));
+    if (!k) steps(r, 0, 3);
+    MUST(gr_report_samples(r, 3, &sample, 1));
+    MUST(gr_report_finish(r, &(gr_results){.ended = "done", .steps = 3}));
+    gr_report_close(r);
+    text[k] = read_file(dir, events, &len[k]);
+    blank_times((unsigned char *)text[k], len[k]);
+  }
+  CHECK(len[0] == len[1] && !memcmp(text[0], text[1], len[0]), "%zu and %zu bytes", len[0], len[1]);
+  // hparams: {"lr": number_value 0.5}, {"opt": string_value "adam"}; graph_def; Success.
+  static const char *const has[] = {"_hparams_/session_start_info",
+                                    "\x0a\x02lr\x12\x09\x11",
+                                    "\x0a\x03opt\x12\x06\x1a\x04"
+                                    "adam",
+                                    "\x22\x05GRAPH",
+                                    "samples/validation",
+                                    "IT\\_IS \\<b\\>",
+                                    "\x42\x09predicted",
+                                    "_hparams_/session_end_info",
+                                    "\x22\x02\x08\x01"};
+  for (size_t i = 0; i < sizeof has / sizeof *has; i++)
+    CHECK(holds(text[0], len[0], has[i]), "%zu: %s", i, has[i]);
+  char *lines = read_file(dir, "samples.jsonl", &at);
+  CHECK(!strcmp(lines,
+                "{\"steps\": 3, \"sample\": \"a.wav\", \"reference\": \"IT_IS <b>\", "
+                "\"predicted\": \"\"}\n"),
+        "%s", lines);
+  free(text[0]), free(text[1]), free(lines);
+  scratch_remove(dir);
+}
+
 // The evaluation that closes a run comes after the epoch's row, or in the middle of an epoch. A run
 // killed behind it makes it again: its row goes, the epoch's stays.
 static void closing(void) {
@@ -119,5 +168,5 @@ static void tensorboard(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"crc", crc}, {"events_resume", events_resume}, {"closing", closing},
-             {"tags", tags}, {"tensorboard", tensorboard});
+             {"tags", tags}, {"other_kinds", other_kinds}, {"tensorboard", tensorboard});
 }

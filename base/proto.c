@@ -1,0 +1,49 @@
+// proto.c - see proto.h.
+#include "base/proto.h"
+#include <string.h>
+
+enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };  // wire types
+
+void gr_proto_varint(gr_text *t, uint64_t v) {
+  for (; v > 127; v >>= 7) gr_text_putn(t, &(char){(char)(v | 128)}, 1);
+  gr_text_putn(t, &(char){(char)v}, 1);
+}
+
+static void put_tag(gr_text *t, int field, int wire) {
+  gr_proto_varint(t, (uint64_t)field << 3 | (uint64_t)wire);
+}
+
+static void put_little(gr_text *t, uint64_t bits, int bytes) {
+  for (int i = 0; i < bytes; i++) gr_text_putn(t, &(char){(char)(bits >> (8 * i))}, 1);
+}
+
+void gr_proto_int(gr_text *t, int field, uint64_t v) {
+  put_tag(t, field, VARINT);
+  gr_proto_varint(t, v);
+}
+
+void gr_proto_float(gr_text *t, int field, float v) {
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  put_tag(t, field, FIXED32);
+  put_little(t, bits, 4);
+}
+
+void gr_proto_double(gr_text *t, int field, double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  put_tag(t, field, FIXED64);
+  put_little(t, bits, 8);
+}
+
+void gr_proto_bytes(gr_text *t, int field, const void *at, size_t bytes) {
+  put_tag(t, field, LENGTH);
+  gr_proto_varint(t, bytes);
+  gr_text_putn(t, at, bytes);
+}
+
+void gr_proto_text(gr_text *t, int field, const char *s) { gr_proto_bytes(t, field, s, strlen(s)); }
+
+void gr_proto_message(gr_text *t, int field, const gr_text *m) {
+  gr_proto_bytes(t, field, m->at, m->len);
+}

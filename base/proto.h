@@ -1,0 +1,12 @@
+// proto.h - writes Protocol Buffers (protobuf.dev/programming-guides/encoding): each function
+// appends one field. A message within a message is written to a text of its own first.
+#pragma once
+#include "base/text.h"
+
+void gr_proto_varint(gr_text *, uint64_t);  // without a field
+void gr_proto_int(gr_text *, int field, uint64_t);
+void gr_proto_float(gr_text *, int field, float);
+void gr_proto_double(gr_text *, int field, double);
+void gr_proto_bytes(gr_text *, int field, const void *, size_t);
+void gr_proto_text(gr_text *, int field, const char *);
+void gr_proto_message(gr_text *, int field, const gr_text *);
