@@ -217,6 +217,11 @@ void gr_launch_set_resume_hint(const char *how) {
   if (b) snprintf(b->resume_hint, sizeof b->resume_hint, "%s", how);
 }
 
+void gr_launch_set_log(const char *path) {
+  gr_launch_state *b = launch_state();
+  if (b) snprintf(b->log, sizeof b->log, "%s", path);
+}
+
 // Writes the text of an error to the launch state; false: it could not be written.
 static bool hand_over(gr_launch_rank_state *me, gr_status s) {
   FILE *f = fmemopen(me->text, sizeof me->text, "w");

@@ -52,6 +52,9 @@ void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void));
 void gr_launch_startup_done(void);
 // Sets what the launcher advises the user to do when a rank has died. Does nothing without one.
 void gr_launch_set_resume_hint(const char *how);
+// Names the run's log file, to which the launcher adds the error that ended the run, if rank 0 could
+// not. Does nothing without a launcher.
+void gr_launch_set_log(const char *path);
 // Whether this rank's launcher is gone (kill -9), which a thread notices within 0.1 s. Ranks should
 // then save and end; those still running after the grace period (a minute) are killed.
 bool gr_launch_orphaned(void);

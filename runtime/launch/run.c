@@ -248,6 +248,31 @@ static gr_status report_lost(const launcher *l, int signal) {
   return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
 }
 
+// Whether the log ends with this error already; only its first line is compared.
+static bool is_logged(FILE *log, const char *text) {
+  static char end[2 * GR_LAUNCH_STATE_TEXT];
+  char line[512];
+  snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+  if (fseek(log, -(long)(sizeof end - 1), SEEK_END)) rewind(log);
+  end[fread(end, 1, sizeof end - 1, log)] = 0;
+  fseek(log, 0, SEEK_CUR);  // between reading and writing
+  return strstr(end, line) != NULL;
+}
+
+// Rank 0 writes its log as long as it can. A rank that was killed, or whose memory was exhausted,
+// cannot. A log that cannot be written is left as it is: the error is printed.
+static void log_end(const launcher *l, gr_status s, const char *text) {
+  const char *path = l->launch_state->log;
+  char own[GR_LAUNCH_STATE_TEXT] = "";
+  FILE *to = s ? fmemopen(own, sizeof own - 1, "w") : NULL;
+  if (to) gr_status_print(to, s), fclose(to);
+  if (s) text = own;
+  FILE *log = *path && *text ? fopen(path, "r+e") : NULL;
+  if (!log) return;
+  if (!is_logged(log, text)) fputs(text, log);
+  fclose(log);
+}
+
 // Prints the cause if no rank has printed it; returns the exit code.
 static int conclude(const launcher *l, int status, gr_status *out) {
   int cause = find_cause(l), dead = -1, entered = 0, done = 0;
@@ -260,6 +285,7 @@ static int conclude(const launcher *l, int status, gr_status *out) {
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   bool lost_mpirun = WIFSIGNALED(status) && !l->killing;
   if (cause >= 0 && (dead < 0 || cause_weight(l->launch_state->rank[cause].code) > 1)) {
+    log_end(l, GR_OK, l->launch_state->rank[cause].text);
     fputs(l->launch_state->rank[cause].text, stderr);
     return l->launch_state->rank[cause].exit;
   }
@@ -297,6 +323,7 @@ gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_ex
     gr_launch_watchdog_end(&l.watchdog);
     end_left(&l);
     *out_exit = conclude(&l, status, &s);
+    if (s) log_end(&l, s, "");
   }
   sigprocmask(SIG_SETMASK, &before, NULL);
   munmap(l.launch_state, gr_launch_state_bytes(p->ranks));

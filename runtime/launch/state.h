@@ -32,6 +32,7 @@ typedef struct gr_launch_state {
   int locked;                  // the launcher holds a lock on this file while it lives (dir.h)
   char host[64];               // the launcher's machine
   char resume_hint[512];       // how to continue when a rank has died
+  char log[1024];              // the run's log file, for what no rank could write to it; or ""
   gr_launch_rank_state rank[];
 } gr_launch_state;
 

@@ -62,6 +62,7 @@ gr_status gr_run_open_dir(gr_run *r) {
   GR_TRY(gr_comm_all_ok(r->world, check_seen(dir)));
   r->dir = gr_arena_strdup(r->arena, dir);
   if (r->rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
+  if (r->rank == 0) gr_launch_set_log(gr_arena_printf(r->arena, "%s/run.log", r->dir));
   if (r->rank == 0)
     gr_launch_set_resume_hint(
         gr_arena_printf(r->arena,
