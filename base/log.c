@@ -12,6 +12,7 @@ static struct {
   int rank, ranks;
   FILE *copy;
   char progress[256];  // "": none
+  int terminal;        // as given to gr_log_terminal, plus 1
   pthread_mutex_t lock;
 } state = {.least = GR_INFO, .ranks = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -25,11 +26,18 @@ void gr_log_copy_to(FILE *f) {
   pthread_mutex_unlock(&state.lock);
 }
 
-// Columns of the terminal; 80 if another process owns it. The progress line is cut to this width: a
+void gr_log_terminal(int fd) {
+  pthread_mutex_lock(&state.lock);
+  state.terminal = fd + 1;
+  pthread_mutex_unlock(&state.lock);
+}
+
+// Columns of the terminal; 80 if they are not known. The progress line is cut to this width: a
 // line that wraps cannot be erased with one carriage return.
 static int columns(void) {
   struct winsize size;
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
+  int fd = state.terminal ? state.terminal - 1 : STDERR_FILENO;
+  return ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
 }
 
 static void put_progress(void) {

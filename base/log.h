@@ -26,4 +26,7 @@ void gr_log_end(gr_status);
 // Keeps one progress line at the bottom of the terminal, below all log lines; NULL removes it. Call
 // only if standard error reaches a terminal, which may be another process's.
 void gr_log_progress(const char *line);
+// The terminal that shows standard error, if that is a pipe to another process: its width counts.
+// Borrowed; -1: standard error itself.
+void gr_log_terminal(int fd);
 int gr_log_rank(void);  // as given to gr_log_open

@@ -30,6 +30,13 @@ static int devices_of(const gr_job *job) {
   return named && named < n ? named : n;
 }
 
+// A progress line on a terminal, for what may take long before training begins; the next log line,
+// or NULL, removes it.
+static void show_phase(const gr_job *job, int rank, const char *what) {
+  if (rank || job->spec.kind != GR_RUN_TRAIN || !gr_launch_terminal()) return;
+  if (job->spec.set.progress) gr_log_progress(what);
+}
+
 static void report_differences(const gr_job *job) {
   const char *lines[GR_DIFFERENCES];
   int n = gr_settings_differences(&job->spec.set, devices_of(job), lines);
@@ -101,7 +108,12 @@ static size_t more_than(size_t before) {
 static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(gr_job_set_kind(job));
   size_t before = gr_memory_now().own;
-  GR_TRY(gr_job_plan(job, ranks));
+  show_phase(job, 0, "reading the data");
+  gr_status s = gr_job_open(job, ranks);
+  show_phase(job, 0, s ? NULL : "planning");
+  s = s ? s : gr_job_plan(job, ranks);
+  show_phase(job, 0, NULL);
+  if (s) return s;
   job->spec.plan_bytes = more_than(before);
   gr_job_keep_config(job);
   gr_job_keep_about(job);
@@ -125,10 +137,16 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, devices_of(job), &launch)));
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().own;
-  GR_TRY(gr_comm_all_ok(world, gr_job_open(job, ranks)));
+  if (world->rank == 0) gr_launch_use_terminal();
+  show_phase(job, world->rank, "reading the data");
+  gr_status opened = gr_comm_all_ok(world, gr_job_open(job, ranks));
+  show_phase(job, world->rank, NULL);
+  if (opened) return opened;
   GR_TRY(gr_same_data(job, world));
   job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
+  show_phase(job, world->rank, "planning");
   gr_status s = gr_job_plan(job, ranks);
+  show_phase(job, world->rank, NULL);
   job->spec.plan_bytes = more_than(before);
   if (!s && world->rank == 0) gr_job_keep_about(job);
   return gr_comm_all_ok(world, s);

@@ -251,3 +251,11 @@ bool gr_launch_terminal(void) {
   const gr_launch_state *b = launch_state();
   return b ? b->terminal : isatty(STDERR_FILENO);
 }
+
+void gr_launch_use_terminal(void) {
+  const gr_launch_state *b = launch_state();
+  char path[64];
+  if (!b || !b->terminal) return;
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", b->launcher, STDERR_FILENO);
+  gr_log_terminal(open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+}

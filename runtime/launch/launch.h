@@ -63,3 +63,5 @@ bool gr_launch_orphaned(void);
 // 0. Takes ownership of the status. Returns the exit code.
 int gr_launch_report_exit(int rank, gr_status);
 bool gr_launch_terminal(void);  // whether the user sees this rank's standard error on a terminal
+// Measures progress lines by the launcher's terminal, if it has one. Called once.
+void gr_launch_use_terminal(void);

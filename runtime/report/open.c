@@ -14,6 +14,7 @@ struct gr_report {
   gr_events events;
   gr_text line;                    // buffer of the row or progress line that is being formatted
   double shown;                    // time of the last progress line
+  double eval_began;               // time of an evaluation's first batch
   double samples, seconds, steps;  // exponentially decaying sums: each step weighs 0.95 of the next
 };
 
@@ -175,10 +176,13 @@ void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t
   double now = gr_seconds();
   if (r->spec.rank || r->spec.quiet || !r->spec.terminal) return;
   if (batch == batches) gr_log_progress(NULL);
+  if (batch == 0) r->eval_began = now;
   if (batch == batches || now - r->shown < r->spec.every_seconds) return;
   r->shown = now, r->line.len = 0;
   gr_text_printf(&r->line, "evaluating the %s set  batch %lld/%lld", what, (long long)batch,
                  (long long)batches);
+  if (batch > 0)
+    put_left(&r->line, (now - r->eval_began) / (double)batch * (double)(batches - batch));
   gr_log_progress(r->line.at);
 }
 
