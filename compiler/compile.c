@@ -37,7 +37,8 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
   *c = (gr_compiled){.kind = kind_of(arena, a),
                      .bucket = a->bucket_name,
                      .trains = a->is && a->is->trains && a->phase != GR_PHASE_UPDATE,
-                     .minibatches = a->minibatches,
+                     .minibatches = a->minibatches.n,
+                     .minibatch_rows = a->minibatches.rows,
                      .gpu = r->options.gpu,
                      .tf32 = r->options.tf32,
                      .reserved = r->options.reserved};

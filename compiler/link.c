@@ -115,6 +115,7 @@ static gr_status plan_memory(void *arg, int i) {
                           .bucket = c->bucket,
                           .trains = c->trains,
                           .minibatches = c->minibatches,
+                          .minibatch_rows = c->minibatch_rows,
                           .notes = c->notes};
   program->name = *c->bucket ? gr_arena_printf(l->arena[i], "%s.%s", c->kind, c->bucket) : c->kind;
   gr_memory_plan(l->arena[i], l->plan->states, l->by_name, c->g, c->gpu, &program->frame);

@@ -6,7 +6,7 @@
 typedef struct gr_compiled {
   const char *kind, *bucket;
   bool trains;  // as in gr_program, and the next
-  int64_t minibatches;
+  int64_t minibatches, minibatch_rows;
   const gr_graph *g;  // of one rank
   bool gpu, tf32;     // gr_plan.gpu and .tf32; the same for all programs, as is what follows
   size_t reserved;    // gr_plan.reserved_bytes

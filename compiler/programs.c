@@ -30,7 +30,7 @@ gr_status gr_programs_read(gr_arena *arena, gr_plan_request *r) {
 // What a program's graph says of it, before it is compiled.
 typedef struct facts {
   bool reads_batch;
-  int64_t minibatches;
+  gr_minibatches minibatches;
 } facts;
 
 static gr_status no_weight(const gr_graph *g, const gr_model_program *is, int i) {
@@ -69,9 +69,12 @@ static gr_status read_facts(const gr_plan_request *r, const gr_model_program *is
   const gr_program_request a = {.purpose = purpose_of(is), .is = is, .bucket = &r->buckets[0]};
   gr_arena *work = gr_arena_create();
   gr_graph *g;
-  gr_status s = gr_program_model(work, r, &a, &g);
+  *out = (facts){0};
+  gr_plan_request own = *r;
+  own.model.minibatches = &out->minibatches;
+  gr_status s = gr_program_model(work, &own, &a, &g);
   if (!s) s = check_trained(g, is);
-  if (!s) *out = (facts){.reads_batch = gr_reads_batch(g)};
+  if (!s) out->reads_batch = gr_reads_batch(g);
   gr_arena_destroy(work);
   return s;
 }

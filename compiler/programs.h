@@ -9,7 +9,7 @@ typedef struct gr_program_request {
   gr_step_phase phase;
   const gr_bucket *bucket;
   const char *bucket_name;  // "": it takes no batch, or is one for all buckets
-  int64_t minibatches;      // gr_program.minibatches
+  gr_minibatches minibatches;
 } gr_program_request;
 
 // Builds the model's graph of a program, whose bucket must be set.

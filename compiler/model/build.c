@@ -100,7 +100,7 @@ gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
 
 // ---- Programs -------------------------------------------------------------------
 
-static const char *const keys[] = {"doc", "nodes", "loss", "metrics", "next", "trains", "training"};
+static const char *const keys[] = {"doc", "nodes", "loss", "metrics", "next", "trains", "training", "over"};
 static const char *const eval_keys[] = {"doc", "nodes", "loss", "metrics", "results", "sums"};
 
 static gr_status check_program(gr_conf *map, int i) {
@@ -156,6 +156,7 @@ static gr_status run_all_nodes(gr_build_context *a, gr_conf *file) {
   gr_conf *common = gr_conf_member(file, "nodes"), *own = of_program(a, "nodes");
   if (!common && !own) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'nodes:'");
   if (common) GR_TRY(gr_model_run_nodes(a, common));
+  GR_TRY(gr_model_open_minibatch(a, file));
   return own ? gr_model_run_nodes(a, own) : GR_OK;
 }
 

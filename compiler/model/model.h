@@ -48,6 +48,11 @@ gr_loc gr_model_program_loc(gr_conf *graph, const char *name);  // where it is s
 GR_MUST_USE gr_status gr_model_program_read(gr_arena *, gr_conf *graph, const char *name,
                                             gr_model_program *out);
 
+// The minibatches that a program goes over: n in a pass, of so many rows. 0: it goes over none.
+typedef struct gr_minibatches {
+  int64_t n, rows;
+} gr_minibatches;
+
 typedef struct gr_model_request {
   gr_conf *graph;      // the file, as read
   gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
@@ -66,6 +71,7 @@ typedef struct gr_model_request {
   uint64_t seed;
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is sharded, up to NULL
+  gr_minibatches *minibatches;          // set to those of the program; or NULL
   gr_scopes *scopes;  // collects the parts of the model, outer ones first; or NULL
   int norm_groups;    // equal parts of the batch that batch norm normalises each; 0: 1, the whole
   bool by_rank;       // trains on the mean of the ranks' means, not of all samples

@@ -226,6 +226,11 @@ GR_MUST_USE gr_status gr_model_run_nodes(gr_build_context *, gr_conf *list);
 // program its own runs, which each run increments.
 gr_val gr_model_step(gr_build_context *);
 
+// ---- minibatch.c ----------------------------------------------------------
+// If the program goes over minibatches (`over:`), the names of their buffers stand for rows of them
+// from here on.
+GR_MUST_USE gr_status gr_model_open_minibatch(gr_build_context *, gr_conf *file);
+
 // ---- block.c --------------------------------------------------------------
 // Collects the file's blocks and the built-in ones.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);

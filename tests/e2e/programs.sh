@@ -123,6 +123,74 @@ for ranks in 1 2; do
   check "... to the same bytes" same_files "$(newest "whole$ranks")" "$(newest "killed$ranks")"
 done
 
+# ---- Minibatches of rows of buffers
+cat >mini.yaml <<'YAML'
+params: {envs: 12, steps: 4, arms: 4, c: 3, of: 12, axes: 2}
+buffers:
+  context: {shape: [envs, c], init: normal, layout: batch}
+  seen: {shape: [envs, steps, c], layout: batch}
+  action: {shape: [envs, steps], dtype: i32, layout: batch}
+  reward: {shape: [envs, steps], layout: batch}
+  row: {shape: [envs, steps], layout: batch}
+programs:
+  rollout:
+    nodes:
+      - xs: {broadcast: context, axis: 1, size: steps}
+      - noise: {sample_normal: xs}
+      - xs: {add: [xs, noise]}
+      - logits: {linear: xs, out: arms, name: actor}
+      - act: {sample_categorical: logits}
+      - w: {param: [arms, c], init: normal, train: false, name: world}
+      - pay: {matmul: [xs, w], tb: true}
+      - one: {one_hot: act, classes: arms}
+      - got: {mul: [pay, one]}
+      - got: {sum: got, axes: [2]}
+      - score: {mean: got, axes: [1]}
+      - new: {sample_normal: context}
+      - number: {arange: [], size: 48, dtype: f32}
+      - number: {reshape: number, shape: [envs, steps]}
+    next: {seen: xs, action: act, reward: got, context: new, row: number}
+    metrics: {reward: score}
+  update:
+    over: {rows: [seen, action, reward, row], axes: axes, of: of}
+    nodes:
+      - logits: {linear: seen, out: arms, name: actor}
+      - lp: {log_prob: [logits, action]}
+      - loss: {mul: [lp, reward]}
+      - loss: {neg: loss}
+      - squares: {square: row}
+    loss: loss
+    metrics: {row: row, squares: squares}
+YAML
+mini="model.graph=$scratch/mini.yaml training.max_epochs=8 checkpoint.metric=loss"
+minibatches="loop=[rollout,{repeat: 2, over: minibatches, do: update}]"
+# shellcheck disable=SC2086
+{
+  run mini $mini "$minibatches"
+  check "a pass has as many steps as there are minibatches" test "$(wc -l <mini/metrics.jsonl)" = 64
+  check "... which have every row as often" awk -F'"update.row": |"update.squares": ' \
+    '{ split($2, m, ","); split($3, q, ","); if (m[1] != 23.5 || q[1] < 744.1 || q[1] > 744.2) exit 1 } END { exit NR != 8 }' \
+    mini/epochs.jsonl
+  check "... in another order in each pass" test "$(sed 's/.*"update.squares": \([^,]*\),.*/\1/' mini/metrics.jsonl | sort -u | wc -l)" -gt 40
+  for ranks in 2 3; do
+    run "mini$ranks" $mini "$minibatches" distributed.ranks=$ranks
+    for step in 0 20 63; do
+      check "minibatches: step $step is the same on $ranks ranks" near "$(loss mini $step)" "$(loss "mini$ranks" $step)" 1e-3
+    done
+    run "cut$ranks" $mini "$minibatches" distributed.ranks=$ranks training.max_steps=29
+    run "cut$ranks" $mini "$minibatches" distributed.ranks=$ranks
+    check "... and after a stop among them" same_files "$(newest "mini$ranks")" "$(newest "cut$ranks")"
+  done
+  expect "rows are selected where they are: only gradients and results are reduced" 0 \
+    'collectives: 1 of [0-9]+ values' -- "$graphrun" plan run.yaml $mini 'loop=[update]' --ranks=3
+  expect "whole environments" 0 '^program update' -- \
+    "$graphrun" plan run.yaml $mini "$minibatches" model.params.axes=2 model.params.of=48
+  expect "rows that minibatches do not divide" 65 '48 rows of .seen. are no whole number of minibatches of 10' \
+    'hint: of: 8 or 12' -- "$graphrun" plan run.yaml $mini "$minibatches" model.params.of=10
+  expect "minibatches that ranks do not divide" 65 'minibatches of 8 rows cannot be split over 3 ranks' 'hint: ' -- \
+    "$graphrun" plan run.yaml $mini "$minibatches" model.params.of=8 --ranks=3
+}
+
 # ---- Programs that take data, beside some that do not
 awk 'BEGIN { srand(5); print "a,b,kind"
   for (i = 0; i < 96; i++) { k = int(2 * rand()); printf "%.4f,%.4f,%s\n", k + rand(), rand() - k, substr("noyes", 1 + 2 * k, 2 + k) }

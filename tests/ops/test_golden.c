@@ -23,6 +23,7 @@ static const char *const elsewhere[][2] = {
     {"sample_uniform", "own random numbers: test_sample"},
     {"sample_normal", "own random numbers: test_sample"},
     {"sample_categorical", "own random numbers: test_sample"},
+    {"minibatch", "own random numbers: test_sample"},
     {"scan", "test_scan, test_scan_random"},
     {"fused", "test_fuse"},
     {"finite_check", "test_train"},

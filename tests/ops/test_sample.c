@@ -1,6 +1,7 @@
 // test_sample.c - random numbers of each step have their distribution, are other ones in each step,
 // and are the same for the same seed, stream and step.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "ops/kernels/sample.h"
 #include "ops/ops.h"
@@ -63,6 +64,75 @@ static void categorical(void) {
           count[c], N);
 }
 
+// ---- Minibatches
+// ----------------------------------------------------------------------------------
+
+enum { PASSES = 3000 };
+
+// Run `step` on rows 0 to blocks * size - 1; picked[b]: the row that block b gives.
+static void pick(int blocks, int size, int32_t step, float *picked) {
+  struct {
+    int64_t of, seed;
+    uint64_t stream;
+  } attr = {blocks, 3, 5};
+  const gr_type types[] = {{GR_F32, 1, {blocks * size}}, {.dtype = GR_I32}},
+                out = {GR_F32, 1, {blocks}};
+  const void *operands[] = {x, &step};
+  void *to = picked;
+  for (int i = 0; i < blocks * size; i++) x[i] = (float)i;
+  MUST(gr_op_minibatch.cpu(&(gr_launch){.attr = &attr,
+                                        .n_in = 2,
+                                        .n_out = 1,
+                                        .in_type = types,
+                                        .out_type = &out,
+                                        .in = operands,
+                                        .out = &to}));
+}
+
+// A pass has every row once, each minibatch one of every block, and another order in each pass.
+static void minibatch(void) {
+  static const int sizes[] = {1, 2, 3, 5, 16, 17, 1000};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    int size = sizes[k], blocks = 6, same = 0;
+    static bool seen[N];
+    static float first[N], now[6];
+    for (int pass = 0; pass < 2; pass++) {
+      memset(seen, 0, sizeof seen);
+      for (int i = 0; i < size; i++) {
+        pick(blocks, size, pass * size + i, now);
+        for (int b = 0; b < blocks; b++) {
+          int row = (int)now[b];
+          CHECK(row / size == b && !seen[row], "block %d of %d: row %d", b, size, row);
+          seen[row] = true;
+          if (pass) same += first[i * blocks + b] == now[b];
+          first[i * blocks + b] = now[b];
+        }
+      }
+    }
+    CHECK(size < 1000 || same < 40, "two passes of %d have %d places in common", size, same);
+  }
+}
+
+// Every row of a block comes at every place of a pass equally often, and so does every order.
+static void minibatch_orders(void) {
+  int place[3][3] = {{0}}, orders[27] = {0};
+  float now[2];
+  for (int pass = 0; pass < PASSES; pass++) {
+    int order = 0;
+    for (int i = 0; i < 3; i++) {
+      pick(2, 3, 3 * pass + i, now);
+      place[i][(int)now[1] - 3]++, order = 3 * order + (int)now[1] - 3;
+    }
+    orders[order]++;
+  }
+  for (int i = 0; i < 3; i++)
+    for (int row = 0; row < 3; row++)
+      CHECK(abs(place[i][row] - PASSES / 3) < 150, "row %d at place %d: %d", row, i, place[i][row]);
+  for (int i = 0; i < 27; i++)
+    CHECK(!orders[i] || abs(orders[i] - PASSES / 6) < 120, "order %d: %d", i, orders[i]);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"uniform", uniform}, {"normal", normal}, {"categorical", categorical});
+  return RUN(argc, argv, {"uniform", uniform}, {"normal", normal}, {"categorical", categorical},
+             {"minibatch", minibatch}, {"minibatch_orders", minibatch_orders});
 }
