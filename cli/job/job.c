@@ -10,6 +10,7 @@
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
+#include "runtime/train/run.h"
 
 enum { MAX_MODEL = 16 << 20, MAX_RECORD = 64 << 20 };  // bytes of its file, and of data.json
 
@@ -219,29 +220,51 @@ static gr_status bind_metadata(gr_job *j, gr_conf **out) {
   return GR_OK;
 }
 
+typedef struct metrics {
+  const char *at[64];
+  int n;
+} metrics;
+
+// Adds the metrics of a program: those of the loop's with the program's name.
+static void list_metrics(const gr_job *j, const gr_program *p, metrics *out) {
+  const gr_graph *g = p->frame.g;
+  bool report = !strcmp(p->kind, "report");
+  for (uint32_t k = 0; k < g->n_results && out->n < 64; k++) {
+    const char *name = g->result_names[k], *end = strrchr(name, '.');
+    if (report ? strncmp(name, "report.", 7) : strncmp(name, "metric.", 7) || strcmp(end, ".sum"))
+      continue;
+    out->at[out->n++] =
+        report ? name + 7
+               : gr_run_metric_of(j->arena, p->kind,
+                                  gr_arena_strndup(j->arena, name + 7, (size_t)(end - name - 7)));
+  }
+}
+
+// Those that checkpoint.metric may name: of evaluation, and of named programs.
+static void find_metrics(const gr_job *j, metrics *out) {
+  out->n = 0;
+  for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
+    const gr_program *p = &j->spec.plan->programs[i];
+    bool train = !strncmp(p->kind, gr_model_train, 5) && (!p->kind[5] || p->kind[5] == '.');
+    bool again = i && !strcmp(p->kind, p[-1].kind);  // in another bucket
+    if (!train && !again) list_metrics(j, p, out);
+  }
+}
+
 // With a metric that no program computes, no best checkpoint would be kept, silently.
 static gr_status check_metric(const gr_job *j) {
   const gr_conf *at = gr_conf_find(j->spec.conf, "checkpoint.metric");
-  const char *names[64], *metric = j->spec.set.metric;
+  const char *metric = j->spec.set.metric;
   gr_text list = gr_text_make(j->arena);
-  int n = 0;
-  for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
-    const gr_program *p = &j->spec.plan->programs[i];
-    const gr_graph *g = p->frame.g;
-    bool eval = !n && !strcmp(p->kind, "eval"), report = !strcmp(p->kind, "report");
-    for (uint32_t k = 0; (eval || report) && k < g->n_results && n < 64; k++) {
-      const char *name = g->result_names[k], *end = strrchr(name, '.');
-      if (report ? strncmp(name, "report.", 7) : strncmp(name, "metric.", 7) || strcmp(end, ".sum"))
-        continue;
-      names[n] = report ? name + 7 : gr_arena_strndup(j->arena, name + 7, (size_t)(end - name - 7));
-      if (!strcmp(names[n], metric)) return GR_OK;
-      gr_text_printf(&list, "%s%s", n ? ", " : "", names[n]);
-      n++;
-    }
+  metrics m;
+  find_metrics(j, &m);
+  for (int i = 0; i < m.n; i++) {
+    if (!strcmp(m.at[i], metric)) return GR_OK;
+    gr_text_printf(&list, "%s%s", i ? ", " : "", m.at[i]);
   }
-  if (!n || !at || at->is_default) return GR_OK;
+  if (!m.n || !at || at->is_default) return GR_OK;
   gr_status s = gr_fail(GR_ERR_CONFIG, at->loc, "the model has no metric '%s'", metric);
-  const char *near = gr_text_nearest(metric, names, n);
+  const char *near = gr_text_nearest(metric, m.at, m.n);
   return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.at)
               : gr_hint(s, "it has: %s", list.at);
 }

@@ -65,12 +65,13 @@ typedef struct gr_saver_spec {
   // tensor is written by exactly one rank: a replicated tensor is listed by one rank only.
   const gr_tensor_slice *pieces;
   int n_pieces;
-  const char *owner;   // names this run to others that want the folder, e.g. output.dir; or NULL
-  double patience;     // seconds to wait for another run to release the folder
-  int keep_last;       // number of newest finite checkpoints to keep, at least one
-  int keep_best;       // number of best checkpoints by `metric` to keep; 0: none
-  const char *metric;  // a scalar's name; a checkpoint without it is not among the best
-  bool metric_max;     // larger is better
+  const char *owner;     // names this run to others that want the folder, e.g. output.dir; or NULL
+  double patience;       // seconds to wait for another run to release the folder
+  int keep_last;         // number of newest finite checkpoints to keep, at least one
+  int keep_best;         // number of best checkpoints by `metric` to keep; 0: none
+  const char *metric;    // a scalar's name; a checkpoint without it is not among the best
+  bool metric_measured;  // a checkpoint has the metric only if it was measured on its state
+  bool metric_max;       // larger is better
   // Name of a scalar that marks a checkpoint made on exit: it is kept until there is a newer one.
   const char *exit_checkpoint;
   // Copies a tensor to host memory, called from begin, where `at` is not a host address; NULL: it

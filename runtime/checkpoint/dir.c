@@ -182,8 +182,10 @@ static bool is_of_run(const gr_checkpoint *c, const gr_saver_spec *spec) {
 }
 
 // A metric counts only if it was measured on the state that the checkpoint holds.
-static double metric_of(const gr_checkpoint *c, const char *name) {
-  const gr_scalar *at = gr_checkpoint_scalar(c, GR_CHECKPOINT_MEASURED);
+static double metric_of(const gr_checkpoint *c, const gr_saver_spec *spec) {
+  const char *name = spec->metric;
+  const gr_scalar *at =
+      spec->metric_measured ? NULL : gr_checkpoint_scalar(c, GR_CHECKPOINT_MEASURED);
   double value = name ? number_of(gr_checkpoint_scalar(c, name)) : (double)NAN;
   bool elsewhere = at && at->kind == GR_SCALAR_INT && at->i != gr_checkpoint_step(c);
   return elsewhere || !isfinite(value) ? (double)NAN : value;
@@ -199,7 +201,7 @@ static trait trait_of(gr_arena *a, const gr_disk_dir *dir, const gr_checkpoint_e
   if (t.ok) {
     t.finite = gr_checkpoint_is_finite(c);
     t.exit_checkpoint = spec->exit_checkpoint && gr_checkpoint_scalar(c, spec->exit_checkpoint);
-    if (t.finite && !t.exit_checkpoint) t.metric = metric_of(c, spec->metric);
+    if (t.finite && !t.exit_checkpoint) t.metric = metric_of(c, spec);
   }
   gr_checkpoint_close(c);
   gr_status_drop(e);

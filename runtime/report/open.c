@@ -7,12 +7,15 @@
 #include "runtime/report/parts.h"
 #include "runtime/report/report.h"
 
+enum { EPOCH_SECONDS = 10 };  // between lines of epochs
+
 struct gr_report {
   gr_arena *arena;
   gr_report_spec spec;
   gr_lines metrics, evals, epochs;
   gr_events events;
   gr_text line;                    // buffer of the row or progress line that is being formatted
+  double epoch_shown;              // time of the last line of an epoch
   double shown;                    // time of the last progress line
   double eval_began;               // time of an evaluation's first batch
   double samples, seconds, steps;  // exponentially decaying sums: each step weighs 0.95 of the next
@@ -261,6 +264,19 @@ gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_na
   return s;
 }
 
+// A line with the metrics of training, as often as those of steps.
+static void show_epoch(gr_report *r, const gr_report_epoch_row *x) {
+  double now = gr_seconds();
+  bool edge = !r->epoch_shown || x->last;
+  if (!x->shown || r->spec.quiet || (!edge && now - r->epoch_shown < EPOCH_SECONDS)) return;
+  r->epoch_shown = now, r->line.len = 0;
+  gr_text_printf(&r->line, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->steps);
+  for (int i = 0; i < x->n_train; i++)
+    gr_text_printf(&r->line, "  %s %.4f", x->metrics[i].name, x->metrics[i].value);
+  gr_log_progress(NULL);
+  gr_log(GR_INFO, "%s", r->line.at);
+}
+
 gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   if (r->spec.rank) return GR_OK;
   double wall = gr_wall_seconds(), rate = x->seconds > 0 ? (double)x->samples / x->seconds : 0;
@@ -276,6 +292,7 @@ gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   put(r, "wall", wall);
   GR_TRY(end(r, &r->epochs));
   for (int i = 0; i < x->n_train && n < GR_EPOCH_EVENTS; i++) events[n++] = x->metrics[i];
+  show_epoch(r, x);
   return put_event(r, x->steps, wall, GR_EVENTS_EPOCH, events, n);
 }
 

@@ -93,6 +93,7 @@ typedef struct gr_report_epoch_row {
   double train_loss, lr, seconds;
   int64_t samples;
   const gr_named *metrics;  // of training and validation
+  bool shown, last;         // with a line for the console, if one is due; it is the last epoch
   int n_metrics, n_train;   // the first n_train are of training and have no event of their own yet
 } gr_report_epoch_row;
 // Writes the row of an epoch and its event.

@@ -33,13 +33,24 @@ static bool take(gr_run *r, double value) {
   return true;
 }
 
-void gr_run_update_best(gr_run *r) {
-  double value = gr_metric_value(&r->validation, r->spec->set.metric);
+static void update_best(gr_run *r, double value) {
   r->among_best = false;
   if (!counts(r, value)) return;
   if (isnan(r->best) || better(r, value, r->best))
     r->best = value, r->best_step = r->step, r->best_epoch = gr_run_last_epoch(r);
   r->among_best = take(r, value);
+}
+
+void gr_run_update_best(gr_run *r) {
+  update_best(r, gr_metric_value(&r->validation, r->spec->set.metric));
+}
+
+bool gr_run_update_pass_best(gr_run *r) {
+  double value = gr_metric_value(&r->epoch_train, r->spec->set.metric);
+  if (!gr_run_metric_is_of_pass(r)) return false;
+  update_best(r, value);
+  r->pass_step = r->step, r->pass_value = value;
+  return r->among_best;
 }
 
 const char *gr_run_bests(const gr_run *r, gr_arena *a) {

@@ -107,6 +107,13 @@ static void write_validation(gr_run *r, gr_run_contents *out) {
               gr_metric_value(&r->validation, r->validation.at[i].name));
 }
 
+// The metric by which checkpoints are compared, if it is one of a pass, and this is the state at
+// its end. Its name has a dot.
+static void write_pass(gr_run *r, gr_run_contents *out) {
+  if (r->pass_step == r->step && gr_run_metric_is_of_pass(r))
+    put_float(out, r->spec->set.metric, r->pass_value);
+}
+
 static gr_status read_validation(const reader *in) {
   gr_metrics *m = &in->r->validation;
   int n;
@@ -287,6 +294,7 @@ static const struct row {
     FIELD(FLAG, "run.owed", owed),
     {"run.bests", OWN, 0, write_bests, read_bests},
     {"METRIC", OWN, 0, write_validation, read_validation},
+    {"PROGRAM.METRIC", OWN, 0, write_pass, NULL},
     {"epoch.METRIC", OWN, 0, write_epoch, read_epoch},
     {"step.METRIC", OWN, 0, write_last, read_last},
     {"run.stop, run.evaluate and log.NAME", OWN, 0, write_asked, read_asked},

@@ -150,7 +150,7 @@ static int share_of(const gr_run_spec *s, int rank) {
 static gr_status open_programs(gr_run *r) {
   const gr_run_spec *j = r->spec;
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
-  r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
+  r->pass_step = r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
   r->started = gr_wall_seconds(), r->began = gr_seconds();
   for (int i = 0; i < j->n_adjust; i++) r->set[i] = j->adjust[i].initial;
   GR_TRY(gr_run_check_same(r, j->plan->hash, "the plan"));
@@ -220,11 +220,14 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .samples = gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
                              .metrics = named,
                              .n_metrics = n,
-                             .n_train = n_train};
+                             .n_train = n_train,
+                             .last = r->step == r->total_steps,
+                             .shown = r->spec->looped};
   gr_run_set_failure(r, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
-  r->epoch++, r->batch = 0, r->epoch_train.n = 0;
   bool best = r->among_best && r->eval_step == r->step;
+  best |= gr_run_update_pass_best(r);
+  r->epoch++, r->batch = 0, r->epoch_train.n = 0;
   if (best || (s->every_epochs && r->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
   return GR_OK;

@@ -9,6 +9,7 @@
 // of what comes next. Every function that fails gives the error of this rank, or GR_ERR_RANK if
 // another rank has failed.
 #pragma once
+#include <string.h>
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/lock.h"
 #include "runtime/comm/comm.h"
@@ -126,7 +127,9 @@ typedef struct gr_run {
   int64_t best_step, best_epoch;
   double *bests;  // the best keep_best values of the metric, best first
   int n_bests, max_bests;
-  bool among_best;  // the last evaluation is one of them
+  bool among_best;    // the last evaluation is one of them
+  int64_t pass_step;  // completed steps at the end of the last pass, if the metric is one of a pass
+  double pass_value;  // the metric of that pass
 
   // The checkpoint in progress.
   int64_t saved_step;  // the step of the newest checkpoint, pending or committed; -1: none
@@ -253,6 +256,12 @@ GR_MUST_USE gr_status gr_run_give_up(gr_run *);
 GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
 // ---- best.c
 void gr_run_update_best(gr_run *);  // after an evaluation: sets best, bests and among_best
+// Whether checkpoint.metric is one of a program of the loop: the mean over a pass. Then at the end
+// of a pass the same is set, and pass_step and pass_value; returns among_best.
+static inline bool gr_run_metric_is_of_pass(const gr_run *r) {
+  return r->spec->looped && strchr(r->spec->set.metric, '.');
+}
+bool gr_run_update_pass_best(gr_run *);
 const char *gr_run_bests(const gr_run *, gr_arena *);  // run->bests as text for a checkpoint
 void gr_run_restore_bests(gr_run *, const char *);
 // The slice of a state that a rank holds. `at` refers to this rank's memory of the state, on its

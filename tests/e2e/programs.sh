@@ -63,7 +63,6 @@ loop: [rollout, {repeat: 2, do: [rollout, update]}]
 training: {max_epochs: 30, lr: 0.02, seed: 3, eval_every: 10}
 distributed: {ranks: 1}
 checkpoint: {every_steps: 7, keep_last: 30, metric: reward, mode: max}
-logging: {progress: false}
 YAML
 run() {
   run_out=$1
@@ -81,6 +80,7 @@ expect "every program is planned" 0 '^program rollout' '^program update' '^progr
 # ---- A run
 run one
 check "a run" test "$code" = 0
+cp "$log" one.log
 check "it says what a pass is" grep -q '5 runs of programs, 2 of them steps' "$log"
 check "a step is a run of the program that trains" test "$(wc -l <one/metrics.jsonl)" = 60
 check "an epoch is a pass" test "$(wc -l <one/epochs.jsonl)" = 30
@@ -98,6 +98,15 @@ for ranks in 2 3; do
     "$(value "on$ranks/evals.jsonl" validation.reward)" 1e-4
 done
 expect "nothing is computed on the device null" 0 '60 steps, 3 evaluations' -- "$graphrun" run.yaml device=null training.eval_every=10
+
+run best checkpoint.metric=rollout.reward checkpoint.every_steps=0 checkpoint.keep_last=1 checkpoint.keep_best=1 training.eval_every=0
+largest() { sed -n 's/.*"rollout.reward": \([^,]*\),.*/\1/p' "$1" | sort -g | tail -1; }
+check "the best pass is known by a metric of a program" near "$(value best/training_results.json best_value)" \
+  "$(largest best/epochs.jsonl)" 1e-6
+check "... and its checkpoint is kept" test -f "best/$(sed -n 's/.*"best_checkpoint": "\([^"]*\)".*/\1/p' best/training_results.json)/manifest.json"
+check "the console has a line with a pass's metrics" grep -q 'epoch 29  step 60  rollout.reward ' one.log
+expect "a metric that no program has" 65 "did you mean 'rollout.reward'" -- \
+  "$graphrun" plan run.yaml checkpoint.metric=rollout.rewad
 
 # ---- Stops
 run half training.max_steps=31
@@ -124,45 +133,7 @@ for ranks in 1 2; do
 done
 
 # ---- Minibatches of rows of buffers
-cat >mini.yaml <<'YAML'
-params: {envs: 12, steps: 4, arms: 4, c: 3, of: 12, axes: 2}
-buffers:
-  context: {shape: [envs, c], init: normal, layout: batch}
-  seen: {shape: [envs, steps, c], layout: batch}
-  action: {shape: [envs, steps], dtype: i32, layout: batch}
-  reward: {shape: [envs, steps], layout: batch}
-  row: {shape: [envs, steps], layout: batch}
-programs:
-  rollout:
-    nodes:
-      - xs: {broadcast: context, axis: 1, size: steps}
-      - noise: {sample_normal: xs}
-      - xs: {add: [xs, noise]}
-      - logits: {linear: xs, out: arms, name: actor}
-      - act: {sample_categorical: logits}
-      - w: {param: [arms, c], init: normal, train: false, name: world}
-      - pay: {matmul: [xs, w], tb: true}
-      - one: {one_hot: act, classes: arms}
-      - got: {mul: [pay, one]}
-      - got: {sum: got, axes: [2]}
-      - score: {mean: got, axes: [1]}
-      - new: {sample_normal: context}
-      - number: {arange: [], size: 48, dtype: f32}
-      - number: {reshape: number, shape: [envs, steps]}
-    next: {seen: xs, action: act, reward: got, context: new, row: number}
-    metrics: {reward: score}
-  update:
-    over: {rows: [seen, action, reward, row], axes: axes, of: of}
-    nodes:
-      - logits: {linear: seen, out: arms, name: actor}
-      - lp: {log_prob: [logits, action]}
-      - loss: {mul: [lp, reward]}
-      - loss: {neg: loss}
-      - squares: {square: row}
-    loss: loss
-    metrics: {row: row, squares: squares}
-YAML
-mini="model.graph=$scratch/mini.yaml training.max_epochs=8 checkpoint.metric=loss"
+mini="model.graph=$source/tests/e2e/minibatches.yaml training.max_epochs=8 checkpoint.metric=update.loss"
 minibatches="loop=[rollout,{repeat: 2, over: minibatches, do: update}]"
 # shellcheck disable=SC2086
 {
