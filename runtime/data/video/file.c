@@ -1,5 +1,10 @@
-// file.c - a video in NumPy's format; see video.h.
+// file.c - a video in NumPy's format, or compressed; see video.h.
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "base/module.h"
 #include "runtime/data/npy.h"
+#include "runtime/data/video/module.h"
 #include "runtime/data/video/video.h"
 
 static gr_status check_type(const gr_array *a) {
@@ -35,15 +40,63 @@ static gr_status check_size(gr_video *v, const gr_array *a) {
       "all videos have the same height, width and channels");
 }
 
+// ---- Compressed ---------------------------------------------------------------------------------
+
+#ifdef GR_HAVE_LIBAV
+static gr_status decode(const gr_video_spec *s, const char *path, gr_video_frames *out) {
+  const gr_video_module *libav;
+  GR_TRY(gr_module_open("libav", &libav));
+  return libav->decode(path, s->height, s->width, s->gray ? 1 : 3, out);
+}
+#else
+static gr_status decode(const gr_video_spec *s, const char *path, gr_video_frames *out) {
+  (void)s, (void)out;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "the video '%s' is no .npy file, the one kind that this build reads", path),
+      "build with FFmpeg's libraries (libavformat-dev, libavcodec-dev, libswscale-dev), or "
+      "save its frames by numpy.save");
+}
+#endif
+
+static gr_status open_compressed(gr_video *v, gr_video_file *f, gr_array *a) {
+  gr_video_frames d;
+  GR_TRY(decode(&v->spec, f->path, &d));
+  f->decoded = d.at;
+  *a = (gr_array){.file = f->path,
+                  .name = "video",
+                  .element = GR_ELEMENT_UINT,
+                  .size = 1,
+                  .rank = 4,
+                  .dim = {d.frames, d.height, d.width, d.channels},
+                  .count = d.frames * d.height * d.width * d.channels,
+                  .at = d.at};
+  return GR_OK;
+}
+
+// ---- All ----------------------------------------------------------------------------------------
+
+// By its name, so that a damaged array is reported as one; or by its first bytes.
+static bool is_npy(const gr_video_file *f) {
+  const char *dot = strrchr(f->path, '.');
+  if (dot && !strcasecmp(dot, ".npy")) return true;
+  return f->map.bytes > 5 && !memcmp(f->map.at, "\x93NUMPY", 6);
+}
+
 gr_status gr_video_open_file(gr_video *v, gr_video_file *f) {
   gr_array a;
-  f->at = NULL;
+  f->at = NULL, f->decoded = NULL;
   GR_TRY(gr_mapping_open(f->path, &f->map));
-  gr_status s = gr_npy_parse(v->arena, f->path, "video", f->map.at, f->map.bytes, &a);
+  bool npy = is_npy(f);
+  if (!npy) gr_mapping_close(&f->map);
+  gr_status s = npy ? gr_npy_parse(v->arena, f->path, "video", f->map.at, f->map.bytes, &a)
+                    : open_compressed(v, f, &a);
   s = s ? s : check_type(&a);
   s = s ? s : check_size(v, &a);
   if (s) {
     gr_mapping_close(&f->map);
+    free(f->decoded);
+    f->decoded = NULL;
     return s;
   }
   f->at = a.at, f->frames = a.dim[0];

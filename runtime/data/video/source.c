@@ -1,4 +1,5 @@
 // source.c - the functions of the source `video`; see video.h.
+#include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
 #include "runtime/data/video/video.h"
@@ -14,6 +15,15 @@ static gr_status read_spec(gr_conf *own, gr_video_spec *s) {
   GR_TRY(gr_conf_int(own, "frames", 0, &frames));
   GR_TRY(gr_conf_int(own, "stride", 0, &stride));
   s->frames = (int32_t)frames, s->stride = (int32_t)stride;
+  const gr_conf *size = gr_conf_find(own, "size");
+  const char *color;
+  if (size->kind == GR_CONF_INT) s->height = s->width = size->integer;
+  if (size->kind == GR_CONF_LIST) {
+    GR_TRY(gr_conf_int(own, "size[0]", 0, &s->height));
+    GR_TRY(gr_conf_int(own, "size[1]", 0, &s->width));
+  }
+  GR_TRY(gr_conf_text(own, "color", "rgb", &color));
+  s->gray = !strcmp(color, "gray");
   return GR_OK;
 }
 
@@ -39,7 +49,10 @@ static gr_status set_up(gr_video *v, gr_source_request *r) {
 
 static void close_video(void *self) {
   gr_video *v = self;
-  for (uint32_t i = 0; i < v->n_files; i++) gr_mapping_close(&v->file[i].map);
+  for (uint32_t i = 0; i < v->n_files; i++) {
+    gr_mapping_close(&v->file[i].map);
+    free(v->file[i].decoded);
+  }
 }
 
 static gr_status open_source(gr_source_request *r, void **out) {
@@ -168,7 +181,7 @@ static void record(const void *self, gr_text *json) {
 
 const gr_source_ops gr_source_video = {.name = "video",
                                        .sample = "clip",
-                                       .inputs = ".npy files of videos",
+                                       .inputs = "files of videos: .npy, or compressed",
                                        .open = open_source,
                                        .close = close_video,
                                        .fields = fields,

@@ -1,4 +1,4 @@
-// video.h - clips of videos that are arrays in NumPy's files: the source `video` of data
+// video.h - clips of videos, arrays in NumPy's files or compressed: the source `video` of data
 // (source.h).
 //
 // Fields: x u8 [frames, height, width, channels]; y i32, the class of the clip's label;
@@ -11,6 +11,8 @@
 typedef struct gr_video_spec {
   const char *path;  // of the list
   int32_t frames, stride;
+  int64_t height, width;  // of compressed videos; 0: as they are
+  bool gray;              // they are converted to gray, else to RGB
 } gr_video_spec;
 
 typedef struct gr_video_file {
@@ -18,6 +20,7 @@ typedef struct gr_video_file {
   gr_mapping map;
   int64_t frames;
   const unsigned char *at;  // [frames, height, width, channels]; NULL: it cannot be used
+  unsigned char *decoded;   // malloc: the same, of a compressed video; else NULL
   uint64_t key;             // a hash of the name
 } gr_video_file;
 
