@@ -9,3 +9,17 @@ endforeach()
 # They write what is read.
 target_link_libraries(test_data_picture gr_dep_JPEG)
 target_link_libraries(test_data_video_compressed gr_dep_LIBAV)
+
+# Files of data and weights, as the fuzz targets of compose.cmake.
+foreach(target picture arrays corpus weights)
+  if(GR_FUZZ)
+    add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
+    target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+    target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(fuzz_${target} fuzz/fuzz_${target}.c fuzz/replay.c)
+    add_test(NAME data.fuzz_${target}
+             COMMAND fuzz_${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${target})
+  endif()
+  target_link_libraries(fuzz_${target} PRIVATE gr_data gr_checkpoint)
+endforeach()

@@ -29,12 +29,16 @@ gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int r
   return p;
 }
 
-// bytes * size[0] * ... * size[rank - 1]; -1 when the product or a size is out of range.
+// bytes * size[0] * ... * size[rank - 1]; -1 when a size is negative or the product out of range.
+// Of a tensor without elements the other sizes count: strides are their products.
 static int64_t product(int64_t bytes, int rank, const int64_t *size) {
-  for (int d = 0; d < rank; d++)
-    if (size[d] < 0 || __builtin_mul_overflow(bytes, size[d], &bytes) || bytes > INT64_MAX / 4)
-      return -1;
-  return bytes;
+  bool none = false;
+  for (int d = 0; d < rank; d++) {
+    int64_t n = size[d] ? size[d] : 1;
+    none |= !size[d];
+    if (n < 0 || __builtin_mul_overflow(bytes, n, &bytes) || bytes > INT64_MAX / 4) return -1;
+  }
+  return none ? 0 : bytes;
 }
 
 int64_t gr_tensor_slice_bytes(const gr_tensor_slice *p) {

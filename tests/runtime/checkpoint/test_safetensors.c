@@ -126,6 +126,10 @@ static void damage(void) {
   refuses(A "[16,0]}}", 64, "offsets are outside");
   refuses(A "[-4,12]}}", 64, "its header");
   refuses(A "[0,9223372036854775807]}}", 64, "offsets are outside");
+  refuses(
+      "{\"a\":{\"dtype\":\"F32\",\"shape\":[0,4511627776,1089511627776],\"data_offsets\":[0,0]}}",
+      64,
+      "offsets are outside");  // no elements, and strides that overflow
   refuses(A "[0]}}", 64, "its header");
   refuses(A "[0,16]}", 64, "expected");
   refuses("[]", 64, "not a JSON object");

@@ -1,0 +1,20 @@
+// fuzz_picture.c - any bytes are an image or an error; an image can be converted and scaled.
+#include "fuzz.h"
+#include "runtime/data/image/picture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const int channels[] = {1, 3, 4};
+  static unsigned char out[9 * 7 * 4];
+  gr_picture p;
+  gr_status s = gr_picture_decode("input", data, size, &p);
+  HOLDS(s ? !p.at : p.at && p.height > 0 && p.width > 0 && p.channels > 0 && p.channels < 5);
+  if (!s && p.height * p.width < 1 << 20) {  // larger ones take long
+    s = gr_picture_convert("input", &p, channels[size % 3]);
+    for (int how = 0; how < 3 && !s; how++)
+      s = gr_picture_fit(&p, (gr_picture_resize)how, 9, 7, out);
+    HOLDS(!s);
+  }
+  gr_status_drop(s);
+  free(p.at);
+  return 0;
+}
