@@ -83,6 +83,7 @@ gr_status loops_long(gr_arena *arena, const loops_body *o, gr_graph **out) {
   gr_loop_yield(&l, mixed);
   for (int i = 0; i < YIELDS; i++) gr_loop_yield(&l, yields[below(&seed, 8)]);
   gr_loop_close(&l);
+  gr_result(b, "after", gr_relu(b, gr_scale(b, gr_loop_last(&l, c0), 2)));  // work behind the loop
   return results(b, &l, out);
 }
 
