@@ -101,6 +101,19 @@ for mode in average first; do
   check "... has a sample for each window" grep -q "^24 training and 6 validation samples" "$log"
 done
 
+# Windows as an array [windows, channels, moments], and their labels beside it
+printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (6, 9, 128), }" >windows.npy
+truncate -s $((128 + 6 * 9 * 128 * 4)) windows.npy
+array="data.table.path=[windows.npy,labels.csv] data.table.features=windows data.table.label=label data.table.window=0
+  data.table.series=null data.table.split=null data.validation_fraction=0.0"
+# shellcheck disable=SC2086
+expect "an array of windows" 0 "^train +54 samples" -- "$graphrun" data inspect "$source/configs/har/pretrain.yaml" $array
+# shellcheck disable=SC2086
+ran_har "... is trained on" pretrain array $array training.max_epochs=1 training.final_train_eval=false
+truncate -s 1000 windows.npy
+# shellcheck disable=SC2086
+expect "an array that is cut short" 66 "windows.npy" -- "$graphrun" data inspect "$source/configs/har/pretrain.yaml" $array
+
 # Killed at any moment and resumed: the bytes of a run without a stop.
 slow="hooks=[$source/tests/e2e/slow.lua,$source/hooks/cosine.lua,$source/hooks/early_stop.lua]"
 augmented="data.transforms=[{jitter:0.02},{scaling:0.1},{time_warp:0.2},{lineplot:64}]"
