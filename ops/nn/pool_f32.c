@@ -1,11 +1,11 @@
-// pool_f32.c - pooling of f32: all channels of a window at once. Gradients are added window by
-// window, sample by sample.
+// pool_f32.c - mean pooling of f32: all channels of a window at once. Gradients are added window by
+// window, sample by sample. See pool_max_f32.c for the maximum.
 #include "ops/kernels/rows.h"
 #include "ops/nn/pool.h"
 
 typedef struct job {
   const gr_pool *p;
-  const float *x, *y, *dy;
+  const float *x, *dy;
   float *to;
 } job;
 
@@ -13,61 +13,6 @@ static int64_t cost(const gr_pool *p) {  // of a window
   int64_t elements =
       p->adaptive ? gr_product(p->w.in) / gr_product(p->w.out) + 1 : gr_product(p->w.size);
   return elements * p->c;
-}
-
-// ---- Maximum ------------------------------------------------------------------------------------
-
-static void largest(void *arg, int64_t from, int64_t to) {
-  const job *j = arg;
-  int64_t n = j->p->c;
-  for (int64_t r = from; r < to; r++) {
-    float *y = j->to + r * n;
-    gr_pool_walk w = gr_pool_walk_of(j->p, r);
-    for (int64_t c = 0; c < n; c++) y[c] = -INFINITY;
-    for (int64_t at; (at = gr_pool_next(&w)) >= 0;) {
-      const float *x = j->x + at * n;
-      GR_VECTOR for (int64_t c = 0; c < n; c++) y[c] = y[c] > x[c] || y[c] != y[c] ? y[c] : x[c];
-    }
-  }
-}
-
-void gr_pool_max(const gr_launch *l, const gr_pool *p, const float *x, float *y) {
-  gr_parallel(l, p->n * gr_product(p->w.out), gr_row_grain(cost(p)), largest,
-              &(job){.p = p, .x = x, .to = y});
-}
-
-// The gradient of a window goes to the first of its elements that equals its maximum. `left` is
-// what is still to be given, of channels [from, from + n).
-enum { BLOCK = 64 };
-static void give(const float *x, const float *y, float *dx, float *left, int64_t n) {
-  GR_VECTOR for (int64_t c = 0; c < n; c++) {
-    bool it = x[c] == y[c] || (x[c] != x[c] && y[c] != y[c]);
-    dx[c] += it ? left[c] : 0;
-    left[c] = it ? 0 : left[c];
-  }
-}
-
-static void give_window(const job *j, int64_t r, int64_t from) {
-  const gr_pool *p = j->p;
-  float left[BLOCK];
-  int64_t n = gr_min_i64(BLOCK, p->c - from);
-  gr_pool_walk w = gr_pool_walk_of(p, r);
-  memcpy(left, j->dy + r * p->c + from, sizeof *left * (size_t)n);
-  for (int64_t at; (at = gr_pool_next(&w)) >= 0;)
-    give(j->x + at * p->c + from, j->y + r * p->c + from, j->to + at * p->c + from, left, n);
-}
-
-static void give_samples(void *arg, int64_t from, int64_t to) {
-  const job *j = arg;
-  int64_t windows = gr_product(j->p->w.out), size = gr_product(j->p->w.in) * j->p->c;
-  memset(j->to + from * size, 0, sizeof(float) * (size_t)((to - from) * size));
-  for (int64_t r = from * windows; r < to * windows; r++)
-    for (int64_t c = 0; c < j->p->c; c += BLOCK) give_window(j, r, c);
-}
-
-void gr_pool_max_grad(const gr_launch *l, const gr_pool *p, const float *x, const float *y,
-                      const float *dy, float *dx) {
-  gr_parallel(l, p->n, 1, give_samples, &(job){.p = p, .x = x, .y = y, .dy = dy, .to = dx});
 }
 
 // ---- Mean ---------------------------------------------------------------------------------------
