@@ -89,12 +89,20 @@ static void fold(const gr_launch *l, const gr_channels *g, float *factor, float 
 static void rows_f32(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
-  for (int64_t r = from; r < to; r++) {
-    int64_t group = r / (g.samples * g.rows) * g.c;
-    const float *x = (const float *)l->in[X] + r * g.c, *mean = (const float *)l->in[MEAN] + group;
-    const float *factor = (const float *)l->scratch + group, *term = factor + g.groups * g.c;
-    float *y = (float *)l->out[0] + r * g.c;
-    GR_VECTOR for (int64_t i = 0; i < g.c; i++) y[i] = (x[i] - mean[i]) * factor[i] + term[i];
+  float tile[3][GR_CHANNELS_TILE];
+  const float *mean = NULL, *factor = NULL, *term = NULL;
+  for (int64_t row = from, group = -1; row < to;) {
+    gr_channel_rows r = gr_channels_rows(&g, row, to);
+    const float *x = (const float *)l->in[X] + row * g.c, *own = l->scratch;
+    float *y = (float *)l->out[0] + row * g.c;
+    if (r.group != group) {
+      group = r.group;
+      mean = gr_channels_repeat(&g, (const float *)l->in[MEAN] + group * g.c, tile[0]);
+      factor = gr_channels_repeat(&g, own + group * g.c, tile[1]);
+      term = gr_channels_repeat(&g, own + (g.groups + group) * g.c, tile[2]);
+    }
+    GR_VECTOR for (int64_t i = 0; i < r.n; i++) y[i] = (x[i] - mean[i]) * factor[i] + term[i];
+    row += r.rows;
   }
 }
 
@@ -137,6 +145,9 @@ static const gr_batch_norm one = {1e-5, 1}, two = {1e-3, 2};
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[1,6]", "f32[1,6]", "f32[6]", "f32[6]"}, .attr = &one, .fill = "nccnn"},
     {{"f32[4,3,2,6]", "f32[2,6]", "f32[2,6]", "f32[6]", "f32[6]"}, .attr = &two, .fill = "nccnn"},
+    {{"f32[2,3,130]", "f32[1,130]", "f32[1,130]", "f32[130]", "f32[130]"},
+     .attr = &one,
+     .fill = "nccnn"},
     {{"f32[6,5,7]", "f32[1,7]", "f32[1,7]", "f32[7]", "f32[7]", "f32[6]", "f32[1,1]"},
      .attr = &one,
      .fill = "cccnncc"},
@@ -201,12 +212,12 @@ static gr_status sums_cpu(const gr_launch *l) {
 }
 
 // The deviation is divided out at the end.
-static void products(const gr_launch *l, const gr_channels *g, int64_t row, float *restrict at) {
-  int64_t group = row / (g->samples * g->rows) * g->c;
-  const float *x = (const float *)l->in[0] + row * g->c, *mean = (const float *)l->in[2] + group;
-  const float *dy = (const float *)l->in[1] + row * g->c;
-  float *restrict product = at + g->c;
-  GR_VECTOR for (int64_t i = 0; i < g->c; i++) {
+static void products(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
+                     const gr_channel_sum *to) {
+  const float *x = (const float *)l->in[0] + r->first * g->c, *mean = to->mean;
+  const float *dy = (const float *)l->in[1] + r->first * g->c;
+  float *restrict at = to->at, *restrict product = at + to->width;
+  GR_VECTOR for (int64_t i = 0; i < r->n; i++) {
     at[i] += dy[i];
     product[i] += dy[i] * (x[i] - mean[i]);
   }
@@ -215,7 +226,7 @@ static void products(const gr_launch *l, const gr_channels *g, int64_t row, floa
 static gr_status sums_f32(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   double eps = attr_of(l->attr)->eps;
-  gr_channels_sum(l, &g, 2, products);
+  gr_channels_sum(l, &g, 2, l->in[2], products);
   for (int64_t i = 0; i < g.groups * g.c; i++)
     OUT(1, i, (double)((const float *)l->out[1])[i] / sqrt(IN(3, i) + eps));
   return GR_OK;
@@ -238,6 +249,7 @@ static const gr_case sums_cases[] = {
     {{"f32[4,6]", "f32[4,6]", "f32[1,6]", "f32[1,6]"}, .attr = &one, .fill = "nncc"},
     {{"f32[6,5,3,7]", "f32[6,5,3,7]", "f32[1,7]", "f32[1,7]"}, .attr = &one, .fill = "ppzc"},
     {{"f32[12,30,6]", "f32[12,30,6]", "f32[2,6]", "f32[2,6]"}, .attr = &two, .fill = "nncc"},
+    {{"f32[2,3,130]", "f32[2,3,130]", "f32[1,130]", "f32[1,130]"}, .attr = &one, .fill = "nncc"},
     {{0}}};
 
 const gr_op gr_op_batch_norm_sums = {
@@ -301,15 +313,23 @@ static void grad_fold(const gr_launch *l, const gr_channels *g, float *at) {
 static void grad_rows(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
-  int64_t n = g.groups * g.c;
-  for (int64_t r = from; r < to; r++) {
-    int64_t group = r / (g.samples * g.rows) * g.c;
-    const float *x = (const float *)l->in[0] + r * g.c, *mean = (const float *)l->in[2] + group;
-    const float *dy = (const float *)l->in[1] + r * g.c, *f = (const float *)l->scratch + group;
-    float *dx = (float *)l->out[0] + r * g.c;
-    float w = l->n_in == 9 ? ((const float *)l->in[5])[r / g.rows] : 0;
-    GR_VECTOR for (int64_t i = 0; i < g.c; i++) dx[i] =
-        dy[i] * f[i] - w * ((x[i] - mean[i]) * f[n + i] + f[2 * n + i]);
+  float tile[4][GR_CHANNELS_TILE];
+  const float *mean = NULL, *f[3] = {NULL};
+  for (int64_t row = from, group = -1; row < to;) {
+    gr_channel_rows r = gr_channels_rows(&g, row, to);
+    const float *x = (const float *)l->in[0] + row * g.c, *dy = (const float *)l->in[1] + row * g.c;
+    float *dx = (float *)l->out[0] + row * g.c;
+    float w = l->n_in == 9 ? ((const float *)l->in[5])[r.sample] : 0;
+    if (r.group != group) {
+      group = r.group;
+      mean = gr_channels_repeat(&g, (const float *)l->in[2] + group * g.c, tile[3]);
+      for (int k = 0; k < 3; k++)
+        f[k] = gr_channels_repeat(&g, (const float *)l->scratch + (k * g.groups + group) * g.c,
+                                  tile[k]);
+    }
+    GR_VECTOR for (int64_t i = 0; i < r.n; i++) dx[i] =
+        dy[i] * f[0][i] - w * ((x[i] - mean[i]) * f[1][i] + f[2][i]);
+    row += r.rows;
   }
 }
 
@@ -340,6 +360,9 @@ static const gr_case grad_cases[] = {
       "f32[1,7]", "f32[1,7]"},
      .attr = &one,
      .fill = "nnccnmpnn"},
+    {{"f32[2,3,130]", "f32[2,3,130]", "f32[1,130]", "f32[1,130]", "f32[130]"},
+     .attr = &one,
+     .fill = "nnccn"},
     {{"f32[12,2,6]", "f32[12,2,6]", "f32[2,6]", "f32[2,6]", "f32[6]", "f32[12]", "f32[2,1]",
       "f32[2,6]", "f32[2,6]"},
      .attr = &two,

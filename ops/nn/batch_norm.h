@@ -35,11 +35,32 @@ gr_status gr_channels_rules(const gr_op_call *, const char *in, const char *out,
 // Converts `groups` to that of a rank: result 0 has the layout `out`.
 void gr_channels_localize(int64_t *groups, const gr_layout *out, const gr_mesh *);
 
-// Adds up to `sums` terms for each channel of row `row` of x to at[0..sums c).
-typedef void (*gr_channel_terms)(const gr_launch *, const gr_channels *, int64_t row, float *at);
-// result k [groups, c] = the sum over the rows of each group of term k. The order of additions
-// depends on the shape alone.
-void gr_channels_sum(const gr_launch *, const gr_channels *, int sums, gr_channel_terms);
+// ---- Several rows at once, on CPUs: loops over few channels are slow.
+
+enum { GR_CHANNELS_TILE = 128 };  // numbers
+// Rows of one sample that follow each other, at most so many that they fill a tile.
+typedef struct gr_channel_rows {
+  int64_t first, rows, n;  // n: numbers, rows c
+  int64_t sample, group;
+} gr_channel_rows;
+// Those that begin at row `first` and end before row `to`.
+gr_channel_rows gr_channels_rows(const gr_channels *, int64_t first, int64_t to);
+// The c numbers `of` for each of a tile's rows: `tile` filled with them again and again, or `of`
+// itself if a tile is one row.
+const float *gr_channels_repeat(const gr_channels *, const float *of, float tile[GR_CHANNELS_TILE]);
+
+// Adds term k of n numbers to at[k width], ..., at[k width + n - 1]. mean: of each of them.
+typedef struct gr_channel_sum {
+  float *at;
+  int64_t width;
+  const float *mean;
+} gr_channel_sum;
+typedef void (*gr_channel_terms)(const gr_launch *, const gr_channels *, const gr_channel_rows *,
+                                 const gr_channel_sum *);
+// result k [groups, c] = the sum over the rows of each group of term k. mean [groups, c], or NULL.
+// The order of additions depends on the shape alone.
+void gr_channels_sum(const gr_launch *, const gr_channels *, int sums, const float *mean,
+                     gr_channel_terms);
 size_t gr_channels_scratch(const gr_channels *, int sums);
 // The same on a GPU, by the kernels of channel_sums.cu; `term` is the name that it tests by #ifdef.
 void gr_channels_sum_gpu(gr_gpu_call *, const gr_channels *, int sums, const char *term,

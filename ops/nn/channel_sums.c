@@ -7,6 +7,7 @@
 // The squares are those of x - mean, in a second pass: mean(x^2) - mean(x)^2 cancels if the mean is
 // large. Neither has a gradient: batch_norm's takes it into account that its statistics are of x.
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/rows.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/ops.h"
 
@@ -53,15 +54,16 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void weighted(const gr_launch *l, const gr_channels *g, int64_t row, float *at) {
-  const float *x = (const float *)l->in[0] + row * g->c;
-  float w = ((const float *)l->in[1])[row / g->rows];
-  for (int64_t i = 0; i < g->c; i++) at[i] += w * x[i];
+static void weighted(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
+                     const gr_channel_sum *to) {
+  const float *x = (const float *)l->in[0] + r->first * g->c;
+  float w = ((const float *)l->in[1])[r->sample], *at = to->at;
+  GR_VECTOR for (int64_t i = 0; i < r->n; i++) at[i] += w * x[i];
 }
 
 static gr_status run_f32(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, groups_of(l->attr));
-  gr_channels_sum(l, &g, 1, weighted);
+  gr_channels_sum(l, &g, 1, NULL, weighted);
   put_counts(l, &g);
   return GR_OK;
 }
@@ -92,6 +94,7 @@ static const gr_case cases[] = {
     {{"f32[6,5,3,7]", "f32[6]"}, .attr = &one, .fill = "cm"},
     {{"f32[12,2,6]", "f32[12]"}, .attr = &two, .fill = "cp"},
     {{"f32[4,300,3]", "f32[4]"}, .attr = &two, .fill = "cm"},
+    {{"f32[2,3,130]", "f32[2]"}, .attr = &one, .fill = "cm"},
     {{"f32[5,6]", "f32[5]"}, .attr = &two, .fails = "5 samples cannot be divided into 2 groups"},
     {{"f32[4,6]", "f32[6]"},
      .attr = &one,
@@ -145,17 +148,16 @@ static gr_status squares_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void spread(const gr_launch *l, const gr_channels *g, int64_t row, float *at) {
-  int64_t sample = row / g->rows, group = sample / g->samples;
-  const float *x = (const float *)l->in[0] + row * g->c;
-  const float *mean = (const float *)l->in[2] + group * g->c;
-  float w = ((const float *)l->in[1])[sample];
-  for (int64_t i = 0; i < g->c; i++) at[i] += w * (x[i] - mean[i]) * (x[i] - mean[i]);
+static void spread(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
+                   const gr_channel_sum *to) {
+  const float *x = (const float *)l->in[0] + r->first * g->c, *mean = to->mean;
+  float w = ((const float *)l->in[1])[r->sample], *at = to->at;
+  GR_VECTOR for (int64_t i = 0; i < r->n; i++) at[i] += w * (x[i] - mean[i]) * (x[i] - mean[i]);
 }
 
 static gr_status squares_f32(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, groups_of(l->attr));
-  gr_channels_sum(l, &g, 1, spread);
+  gr_channels_sum(l, &g, 1, l->in[2], spread);
   return GR_OK;
 }
 
@@ -171,6 +173,7 @@ static const gr_case squares_cases[] = {
     {{"f32[4,6]", "f32[4]", "f32[1,6]"}, .attr = &one, .fill = "cpc"},
     {{"f32[6,5,3,7]", "f32[6]", "f32[1,7]"}, .attr = &one, .fill = "cmc"},
     {{"f32[12,2,6]", "f32[12]", "f32[2,6]"}, .attr = &two, .fill = "cpc"},
+    {{"f32[2,3,130]", "f32[2]", "f32[1,130]"}, .attr = &one, .fill = "cmc"},
     {{"f32[4,6]", "f32[4]", "f32[6]"}, .attr = &one, .fails = "is f32[6], not f32[1,6]"},
     {{0}}};
 

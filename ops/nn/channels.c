@@ -81,14 +81,32 @@ void gr_channels_localize(int64_t *groups, const gr_layout *out, const gr_mesh *
     if (out->at[a] == 0 && *groups > 1) *groups /= m->axis[a].size;
 }
 
-// ---- Sums on CPUs: in f32 over few rows, of these in f64 ----------------------------------------
+// ---- Sums on CPUs: in f32 over few tiles, of these in f64 ---------------------------------------
 
-enum { MAX_CHUNKS = 64, MIN_CHUNK_ROWS = 64, FEW_ROWS = 16 };
+enum { MAX_CHUNKS = 64, MIN_CHUNK_ROWS = 64, FEW_TILES = 16 };
+
+static int64_t tile_rows(const gr_channels *g) { return gr_max_i64(1, GR_CHANNELS_TILE / g->c); }
+
+gr_channel_rows gr_channels_rows(const gr_channels *g, int64_t first, int64_t to) {
+  gr_channel_rows r = {.first = first, .sample = first / g->rows};
+  r.rows = gr_min_i64(tile_rows(g), gr_min_i64(to, (r.sample + 1) * g->rows) - first);
+  r.group = r.sample / g->samples, r.n = r.rows * g->c;
+  return r;
+}
+
+const float *gr_channels_repeat(const gr_channels *g, const float *of,
+                                float tile[GR_CHANNELS_TILE]) {
+  int64_t rows = tile_rows(g);
+  for (int64_t r = 0; rows > 1 && r < rows; r++)
+    memcpy(tile + r * g->c, of, sizeof *of * (size_t)g->c);
+  return rows > 1 ? tile : of;
+}
 
 typedef struct summing {
   const gr_launch *l;
   const gr_channels *g;
   int sums;
+  const float *mean;
   gr_channel_terms terms;
   int64_t chunk, chunks;  // rows of a chunk; chunks of a group
 } summing;
@@ -98,9 +116,10 @@ static int64_t chunk_rows(const gr_channels *g) {
   return gr_max_i64(MIN_CHUNK_ROWS, (rows + MAX_CHUNKS - 1) / MAX_CHUNKS);
 }
 
-// Numbers of each chunk in working memory: the sums in f64, and the ones of few rows in f32.
+// Numbers of each chunk in working memory: the sums in f64, and the ones of few tiles in f32.
 static size_t chunk_bytes(const gr_channels *g, int sums) {
-  return ((size_t)(sums * g->c) * (sizeof(double) + sizeof(float)) + 7) / 8 * 8;
+  size_t n = (size_t)(sums * g->c);
+  return (n * sizeof(double) + n * (size_t)tile_rows(g) * sizeof(float) + 7) / 8 * 8;
 }
 
 static int64_t chunks_of(const gr_channels *g) {
@@ -111,27 +130,43 @@ size_t gr_channels_scratch(const gr_channels *g, int sums) {
   return (size_t)(g->groups * chunks_of(g)) * chunk_bytes(g, sums);
 }
 
-static void sum_chunks(void *arg, int64_t from, int64_t to) {
-  const summing *w = arg;
-  int64_t n = w->sums * w->g->c, rows = w->g->samples * w->g->rows;
-  for (int64_t k = from; k < to; k++) {
-    double *total =
-        (double *)(void *)((char *)w->l->scratch + (size_t)k * chunk_bytes(w->g, w->sums));
-    float *few = (float *)(void *)(total + n);
-    int64_t first = k % w->chunks * w->chunk, end = gr_min_i64(rows, first + w->chunk);
-    int64_t group = k / w->chunks * rows;
-    memset(total, 0, sizeof *total * (size_t)n);
-    for (int64_t r = first; r < end; r += FEW_ROWS) {
-      memset(few, 0, sizeof *few * (size_t)n);
-      for (int64_t i = r; i < gr_min_i64(end, r + FEW_ROWS); i++)
-        w->terms(w->l, w->g, group + i, few);
-      for (int64_t i = 0; i < n; i++) total[i] += (double)few[i];
-    }
+// Adds the sums of few tiles to the totals, and clears them.
+static void fold(const summing *w, double *total, float *few) {
+  int64_t c = w->g->c, tile = tile_rows(w->g);
+  for (int64_t i = 0; i < w->sums * tile; i++)
+    for (int64_t k = 0; k < c; k++) total[i / tile * c + k] += (double)few[i * c + k];
+  memset(few, 0, sizeof *few * (size_t)(w->sums * tile * c));
+}
+
+// Rows [row, end) of a group.
+static void sum_chunk(const summing *w, int64_t row, int64_t end, double *total) {
+  int64_t n = w->sums * w->g->c, group = row / (w->g->samples * w->g->rows);
+  float *few = (float *)(void *)(total + n), tile[GR_CHANNELS_TILE];
+  gr_channel_sum to = {.at = few, .width = tile_rows(w->g) * w->g->c};
+  if (w->mean) to.mean = gr_channels_repeat(w->g, w->mean + group * w->g->c, tile);
+  memset(total, 0, sizeof *total * (size_t)n);
+  memset(few, 0, sizeof *few * (size_t)(w->sums * to.width));
+  for (int tiles = 1; row < end; tiles++) {
+    gr_channel_rows r = gr_channels_rows(w->g, row, end);
+    w->terms(w->l, w->g, &r, &to);
+    row += r.rows;
+    if (tiles % FEW_TILES == 0 || row >= end) fold(w, total, few);
   }
 }
 
-void gr_channels_sum(const gr_launch *l, const gr_channels *g, int sums, gr_channel_terms terms) {
-  summing w = {l, g, sums, terms, chunk_rows(g), chunks_of(g)};
+static void sum_chunks(void *arg, int64_t from, int64_t to) {
+  const summing *w = arg;
+  int64_t rows = w->g->samples * w->g->rows;
+  for (int64_t k = from; k < to; k++) {
+    int64_t first = k % w->chunks * w->chunk, group = k / w->chunks * rows;
+    sum_chunk(w, group + first, group + gr_min_i64(rows, first + w->chunk),
+              (double *)(void *)((char *)w->l->scratch + (size_t)k * chunk_bytes(w->g, w->sums)));
+  }
+}
+
+void gr_channels_sum(const gr_launch *l, const gr_channels *g, int sums, const float *mean,
+                     gr_channel_terms terms) {
+  summing w = {l, g, sums, mean, terms, chunk_rows(g), chunks_of(g)};
   size_t bytes = chunk_bytes(g, sums);
   gr_parallel(l, g->groups * w.chunks, 1, sum_chunks, &w);
   for (int64_t group = 0; group < g->groups; group++)
