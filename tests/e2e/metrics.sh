@@ -102,6 +102,9 @@ check "the console line names the saved best" \
   grep -Eq '^epoch 0  step 0  validation  loss .*  f1_macro 0.4873 .*  saved best model: step-00000000 \(f1_macro: 0.4873\)$' one/run.log
 check "evals.jsonl has the tables" grep -q '"validation.confusion": \[\[' one/evals.jsonl
 check "and the results" grep -q '"train.confusion": \[\[' one/training_results.json
+sum_of() { numbers "$1" "$2" | awk '{ for (i = 1; i <= NF; i++) n += $i; print n }'; }
+check "... of the training set alone" test "$(sum_of train.confusion one/training_results.json)" = 100
+check "... and of the validation set" test "$(sum_of validation.confusion one/training_results.json)" = 600
 check "the matrix is drawn" grep -q '>validation.confusion</text>' one/validation.confusion.svg
 check "... and in TensorBoard" grep -aq 'eval/validation.confusion' one/events.*
 
