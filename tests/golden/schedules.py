@@ -6,6 +6,8 @@ A case is   case SCRIPT
             param KEY VALUE       of hooks_params
             run KEY VALUE         base_lr, max_epochs, steps_per_epoch, per (steps of one of PyTorch's steps)
             lr NUMBERS            one for each of PyTorch's steps
+            momentum NUMBERS      the same
+            metric NUMBERS        of the evaluation after each step
             end
 """
 import pathlib
@@ -28,11 +30,12 @@ def rates(o, scheduler, n):
     return out
 
 
-def case(script, params, run, lr):
+def case(script, params, run, lr, **more):
     lines.append("case " + script)
-    lines.extend("param %s %s" % p for p in params.items())
+    lines.extend("param %s %s" % (k, str(v).lower() if v is True else v) for k, v in params.items())
     lines.extend("run %s %s" % p for p in run.items())
-    lines.append("lr " + " ".join("%.17g" % v for v in lr))
+    for name, values in {"lr": lr, **more}.items():
+        lines.append(name + " " + " ".join("%.17g" % v for v in values))
     lines.append("end")
 
 
@@ -74,6 +77,44 @@ restarts("epoch", 0, 10, 2, 1e-6, 100)
 restarts("step", 0, 7, 1, 0.0, 40)
 restarts("step", 5, 10, 3, 1e-4, 150)
 restarts("epoch", 3, 4, 1, 1e-6, 30)
+
+# ---- One cycle and plateaus ---------------------------------------------------------------------
+
+
+def one_cycle(n, **params):
+    o = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1, momentum=0.9)
+    scheduler = S.OneCycleLR(o, max_lr=0.1, total_steps=n, **params)
+    lr, momentum = [], []
+    for i in range(n):
+        lr.append(o.param_groups[0]["lr"])
+        momentum.append(o.param_groups[0]["momentum"])
+        o.step()
+        if i < n - 1:
+            scheduler.step()
+    case("one_cycle", params, {"base_lr": 0.1, "max_steps": n}, lr, momentum=momentum)
+
+
+def plateau(seed, n, **params):
+    o = optimizer(0.5)
+    scheduler = S.ReduceLROnPlateau(o, **params)
+    g = torch.Generator().manual_seed(seed)
+    sign = -1 if params.get("mode") == "max" else 1
+    values = [sign * (2 / (1 + 0.3 * i) + 0.3 * torch.rand(1, generator=g).item()) + 3 for i in range(n)]
+    lr = []
+    for v in values:
+        lr.append(o.param_groups[0]["lr"])
+        o.step()
+        scheduler.step(v)
+    case("reduce_on_plateau", params, {"base_lr": 0.5}, lr, metric=values)
+
+
+one_cycle(40)
+one_cycle(50, pct_start=0.2, anneal_strategy="linear", div_factor=10.0, final_div_factor=100.0)
+one_cycle(60, three_phase=True, pct_start=0.25, base_momentum=0.8, max_momentum=0.9)
+plateau(1, 60)
+plateau(2, 60, patience=2, factor=0.5, cooldown=3, threshold=0.01)
+plateau(3, 60, mode="max", patience=1, threshold_mode="abs", threshold=0.05, min_lr=0.01)
+plateau(4, 40, patience=0, factor=0.3, eps=0.01)
 
 here = pathlib.Path(__file__).parent
 (here / "schedules.txt").write_text("\n".join(lines) + "\n")

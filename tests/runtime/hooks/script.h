@@ -9,6 +9,8 @@ static const char *script_dir;  // of the test that runs
 static gr_arena *script_arena;  // of paths, which errors point to
 static double script_seconds = 20;  // more than any needs, with sanitizers on a busy machine
 static bool (*script_stop)(void);
+static const gr_adjustable *script_adjust;  // of hooks that are opened from now on
+static int script_n_adjust;
 
 static inline void script_begin(const char *name) {
   script_dir = scratch_dir(name);
@@ -35,6 +37,8 @@ static inline gr_status script_open_all(const char *const *paths, int n, const g
                         .n_scripts = n,
                         .seed = 7,
                         .out_dir = script_dir,
+                        .adjust = script_adjust,
+                        .n_adjust = script_n_adjust,
                         .seconds = script_seconds,
                         .stop = script_stop};
   return gr_hooks_open(&spec, out);

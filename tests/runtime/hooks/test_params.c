@@ -90,8 +90,9 @@ static int listed(const char *text, gr_param *out) {
 
 // Whether a hint that lists what hooks read has the key.
 static bool lists(const char *hint, const char *key) {
-  const char *at = strstr(hint, key);
-  return at && (at[-1] == ' ') && strchr(",;", at[strlen(key)]);
+  for (const char *at = hint; (at = strstr(at, key)); at++)
+    if (at[-1] == ' ' && strchr(",;", at[strlen(key)])) return true;
+  return false;
 }
 
 static void check_shipped(const char *path) {

@@ -10,8 +10,8 @@ typedef struct schedule {
   int n_params;
   bool per_epoch;
   gr_hook_context c;
-  double rates[MAX_RATES];
-  int n;
+  double rates[MAX_RATES], momentum[MAX_RATES], metric[MAX_RATES];
+  int n, n_momentum, n_metric;
 } schedule;
 
 static const char *golden;
@@ -27,6 +27,10 @@ static void read_param(schedule *s, const char *key, const char *value) {
   if (!*end) return;
   p->kind = GR_PARAM_FLOAT, p->f = strtod(value, &end);
   if (!*end) return;
+  if (!strcmp(value, "true")) {
+    p->kind = GR_PARAM_BOOL, p->i = 1;
+    return;
+  }
   p->kind = GR_PARAM_TEXT, p->text = gr_arena_strdup(script_arena, value);
   s->per_epoch |= !strcmp(key, "per") && !strcmp(value, "epoch");
 }
@@ -61,6 +65,8 @@ static bool read_case(FILE *f, schedule *s) {
     if (sscanf(line, "param %63s %63s", key, value) == 2) read_param(s, key, value);
     if (sscanf(line, "run %63s %63s", key, value) == 2) read_run(s, key, value);
     if (!strncmp(line, "lr ", 3)) s->n = read_numbers(line + 3, s->rates);
+    if (!strncmp(line, "momentum ", 9)) s->n_momentum = read_numbers(line + 9, s->momentum);
+    if (!strncmp(line, "metric ", 7)) s->n_metric = read_numbers(line + 7, s->metric);
     sscanf(line, "case %63s", s->script);
     if (!strcmp(line, "end\n")) return true;
   }
@@ -74,10 +80,31 @@ static bool near(double a, double b, double scale) {
 }
 
 static gr_hooks *open_schedule(const schedule *s) {
+  static const gr_adjustable momenta[] = {
+      {.key = "momentum", .initial = 0.9, .highest = 1},
+      {.key = "momentum", .group = "head.*", .initial = 0.9, .highest = 1}};
+  script_adjust = momenta, script_n_adjust = s->n_momentum ? 2 : 0;
   const char *path = gr_arena_printf(script_arena, "%s/%s.lua", HOOKS_DIR, s->script);
   gr_hooks *h;
   MUST(script_open_all(&path, 1, s->params, s->n_params, &h));
   return h;
+}
+
+// What the step's update has; each of the adjustable values is a momentum.
+static void compare_momentum(const schedule *s, gr_hooks *h, gr_hook_context c, double want) {
+  gr_hook_result r;
+  MUST(gr_hooks_call(h, GR_HOOK_BEFORE_OPTIMIZER, &c, &r));
+  for (int k = 0; k < script_n_adjust; k++)
+    CHECK(r.is_set[k] && near(r.set[k], want, 1),
+          "%s (case %d), step %d: momentum %.17g, not %.17g", s->script, compared, (int)c.step,
+          r.set[k], want);
+}
+
+static void evaluate(gr_hooks *h, gr_hook_context c, double value) {
+  gr_hook_result r;
+  gr_named m = {"loss", value};
+  c.metrics = &m, c.n_metrics = 1;
+  MUST(gr_hooks_call(h, GR_HOOK_EVAL_END, &c, &r));
 }
 
 // All steps of an epoch have its rate.
@@ -90,6 +117,9 @@ static void compare(const schedule *s) {
     double want = s->rates[step / each], got = shipped_lr(h, c, step);
     CHECK(near(got, want, c.base_lr), "%s (case %d), step %d: %.17g, not %.17g", s->script,
           compared, (int)step, got, want);
+    c.step = step;
+    if (s->n_momentum) compare_momentum(s, h, c, s->momentum[step]);
+    if (s->n_metric) evaluate(h, c, s->metric[step]);
   }
   gr_hooks_close(h);
 }
@@ -103,7 +133,7 @@ static void rates(void) {
     compare(&s);
   }
   if (f) fclose(f);
-  CHECK(compared >= 8, "%d cases", compared);
+  CHECK(compared >= 15, "%d cases", compared);
 }
 
 // ---- Mistakes ----------------------------------------------------------------------------------
@@ -114,7 +144,11 @@ static void refuses(const char *script, const gr_param *p, int n, const char *wh
   memcpy(s.params, p, sizeof *p * (size_t)n);
   gr_hooks *h = open_schedule(&s);
   gr_hook_result r;
+  gr_named m = {"loss", 1};
+  s.c.metrics = &m, s.c.n_metrics = 1;
   gr_status e = gr_hooks_call(h, GR_HOOK_LR, &s.c, &r);
+  if (!e) e = gr_hooks_call(h, GR_HOOK_BEFORE_OPTIMIZER, &s.c, &r);
+  if (!e) e = gr_hooks_call(h, GR_HOOK_EVAL_END, &s.c, &r);
   CHECK(gr_status_code(e) == GR_ERR_HOOK && strstr(gr_status_text(e), why), "%s: %s", script,
         gr_status_text(e));
   gr_status_drop(e);
@@ -123,11 +157,21 @@ static void refuses(const char *script, const gr_param *p, int n, const char *wh
 
 static void mistakes(void) {
   gr_param none = {"min_lr", GR_PARAM_INT, .i = 0}, per = {"per", GR_PARAM_TEXT, .text = "day"},
-           t0 = {"T_0", GR_PARAM_INT, .i = 0};
+           t0 = {"T_0", GR_PARAM_INT, .i = 0},
+           strategy = {"anneal_strategy", GR_PARAM_TEXT, .text = "sin"},
+           mode = {"plateau_mode", GR_PARAM_TEXT, .text = "least"},
+           metric = {"plateau_metric", GR_PARAM_TEXT, .text = "gain"},
+           cycle = {"cycle_momentum", GR_PARAM_BOOL, .i = 1};
   refuses("cosine", &none, 1, "set params.total_steps");
   refuses("cosine", &per, 1, "per must be step or epoch, not day");
   refuses("cosine_restarts", &none, 1, "T_0 is not set");
   refuses("cosine_restarts", &per, 1, "per must be step or epoch, not day");
+  refuses("one_cycle", &none, 1, "set params.total_steps");
+  refuses("one_cycle", &strategy, 1, "anneal_strategy must be cos or linear, not sin");
+  refuses("one_cycle", (gr_param[]){cycle, {"total_steps", GR_PARAM_INT, .i = 9}}, 2,
+          "'set' needs training.adjustable=true");
+  refuses("reduce_on_plateau", &mode, 1, "mode must be min or max");
+  refuses("reduce_on_plateau", &metric, 1, "there is no metric 'gain'");
   refuses("cosine_restarts", &t0, 1, "T_0 and T_mult must be at least 1");
 }
 

@@ -11,23 +11,12 @@ static const gr_adjustable table[] = {
 };
 enum { N = sizeof table / sizeof *table };
 
-static gr_status open_with(const char *text, int n, gr_hooks **out) {
-  static gr_hook_script s;
-  s.path = script_put("set.lua", text);
-  gr_hooks_spec spec = {.scripts = &s,
-                        .n_scripts = 1,
-                        .adjust = table,
-                        .n_adjust = n,
-                        .out_dir = script_dir,
-                        .seconds = script_seconds};
-  return gr_hooks_open(&spec, out);
-}
-
 static gr_status call_with(const char *text, int n, const double *set, gr_hook_result *r) {
   gr_hooks *h;
   gr_hook_context c = script_context(3);
   c.set = set;
-  GR_TRY(open_with(text, n, &h));
+  script_adjust = table, script_n_adjust = n;
+  GR_TRY(script_open(text, &h));
   gr_status e = gr_hooks_call(h, GR_HOOK_STEP_END, &c, r);
   gr_hooks_close(h);
   return e;
@@ -99,7 +88,7 @@ static void mistakes(void) {
         all[i].n, NULL, &r);
     CHECK(gr_status_code(e) == GR_ERR_HOOK && strstr(gr_status_text(e), all[i].says), "%s: %s",
           all[i].set, gr_status_text(e));
-    CHECK(strstr(gr_status_loc(e).file, "set.lua") && gr_status_loc(e).line == 1, "%s: line %d",
+    CHECK(strstr(gr_status_loc(e).file, "a.lua") && gr_status_loc(e).line == 1, "%s: line %d",
           all[i].set, gr_status_loc(e).line);
     for (int k = 0; k < N; k++) CHECK(!r.is_set[k], "%s: %d is set", all[i].set, k);
     gr_status_drop(e);
