@@ -112,7 +112,7 @@ ran "an evaluation that a hook asks for" asked $two training.max_steps=7 \
   "hooks=[$scratch/waits.lua]" hooks_params={wait:false}
 check "... is recorded" grep -q '"steps": 6' asked/evals.jsonl
 check "... its best is a checkpoint" test -d asked/checkpoints/step-00000006
-check "... and the console says so" grep -q 'step 6  validation.*best cer, saved' "$log"
+check "... and the console says so" grep -q 'step 6  validation.*saved best model: step-00000006' "$log"
 # shellcheck disable=SC2086
 begin cut $two training.max_steps=7 hooks_seconds=100000 "hooks=[$scratch/waits.lua]" \
   hooks_params={wait:true}

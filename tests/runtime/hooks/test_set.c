@@ -88,7 +88,7 @@ static void mistakes(void) {
         all[i].n, NULL, &r);
     CHECK(gr_status_code(e) == GR_ERR_HOOK && strstr(gr_status_text(e), all[i].says), "%s: %s",
           all[i].set, gr_status_text(e));
-    CHECK(strstr(gr_status_loc(e).file, "a.lua") && gr_status_loc(e).line == 1, "%s: line %d",
+    CHECK(e && strstr(gr_status_loc(e).file, "a.lua") && gr_status_loc(e).line == 1, "%s: line %d",
           all[i].set, gr_status_loc(e).line);
     for (int k = 0; k < N; k++) CHECK(!r.is_set[k], "%s: %d is set", all[i].set, k);
     gr_status_drop(e);
