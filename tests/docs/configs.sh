@@ -54,6 +54,15 @@ else
   echo "FAIL: configs/har/watch.yaml: $said" >&2
   failed=$((failed + 1))
 fi
+for config in market:5 clstm:18 paper:30; do
+  tools/market-data --tickers="${config#*:}" --days=700 "$tables/market" >/dev/null || exit 1
+  if said=$("$1" plan "configs/ppo/${config%:*}.yaml" data.market.path="$tables/market" 2>&1); then
+    passed=$((passed + 1))
+  else
+    echo "FAIL: configs/ppo/${config%:*}.yaml: $said" >&2
+    failed=$((failed + 1))
+  fi
+done
 if said=$("$1" plan configs/gpt.yaml data.corpus.path=docs/decisions.md 2>&1); then
   passed=$((passed + 1))
 else
