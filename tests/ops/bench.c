@@ -198,6 +198,7 @@ gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
   for (int k = 0; k < u->call.n_out; k++) {
     value_free(&u->out[k]);
     u->out[k] = value_make(u->call.out[k]);
+    memset(u->out[k].data, 0xff, gr_type_bytes(&u->call.out[k]));  // NaN: what is not written shows
     out[k] = u->out[k].data;
   }
   size_t bytes = u->call.op->scratch ? u->call.op->scratch(&u->call) : 0;
