@@ -100,6 +100,23 @@ for pattern in '^ranks +4 \(dp=2 x tp=2\)' '^  layers.0.attention.q.weight +f32\
 done
 check "plan: nothing is gathered over tp" sh -c '! grep -q "all_gather *tp" plan.txt'
 
+# ---- An encoder, and a decoder that attends to it -----------------------------------------------
+split="distributed.ranks=auto distributed.strategy=tp"
+transcribe="model={graph: $source/tests/e2e/transcribe.yaml, params: null}"
+# shellcheck disable=SC2086
+expect "a decoder is split by heads" 0 '^  decoder.layers.1.attention.q.weight +f32\[16,16\] +dp:R +tp:S0 ' \
+  '^  decoder.layers.1.cross_attention.k.weight +f32\[16,16\] +dp:R +tp:S0 ' \
+  '^  decoder.layers.1.cross_attention.o.weight +f32\[16,16\] +dp:R +tp:S1 ' \
+  '^  decoder.layers.1.feed_forward.down.weight +f32\[16,64\] +dp:R +tp:S1 ' -- \
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "$transcribe" \
+  $split 'distributed.mesh={dp: 2, tp: 2}' data.buckets=1
+expect "... which must divide them" 65 "the mesh axis tp must divide heads" -- \
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "$transcribe" \
+  $split 'distributed.mesh={tp: 2}' model.params.heads=1
+ran "a decoder on one rank" decoder "$transcribe"
+ran "... and on four" decodertp "$transcribe" $split 'distributed.mesh={dp: 2, tp: 2}' distributed.backend=loopback
+check "... its 10th loss is one rank's to 1e-5" near "$(loss decoder 9)" "$(loss decodertp 9)" 1e-5
+
 # ---- Errors -------------------------------------------------------------------------------------
 wrong() { # wrong NAME COLUMN SAYS HINT -- key=value ...
   wrong_name=$1 wrong_at=$2 wrong_says=$3 wrong_hint=$4

@@ -137,4 +137,100 @@ loss("normal_log_prob", ["- d: {mul: [y, 0.5]}", "- loss: {normal_log_prob: [x, 
 loss("normal_entropy", ["- loss: {normal_entropy: z}"],
      lambda z, x, y, labels: torch.distributions.Normal(0 * z, z.exp()).entropy().sum(-1).mean())
 
+# ---- Attention on another sequence --------------------------------------------------------------
+# The labels serve as lengths of what is attended to.
+
+ATTENTION = ("q", "k", "v", "o")
+
+
+def attention(prefix, width, memory):
+    """The states of a block of attention of that name."""
+    states = {}
+    for p in ATTENTION:
+        states["%s.%s.weight" % (prefix, p)] = parameter(width, memory if p in "kv" else width)
+        states["%s.%s.bias" % (prefix, p)] = parameter(width)
+    return states
+
+
+def beyond(labels):
+    return torch.arange(T)[None, :] >= labels[:, None]
+
+
+def cross_attention(x, s, y, labels, **w):
+    module = torch.nn.MultiheadAttention(C, 2, kdim=6, vdim=6, batch_first=True).double()
+    own = {"%s_proj_weight" % p: w["body_%s_weight" % p] for p in "qkv"}
+    own["in_proj_bias"] = torch.cat([w["body_%s_bias" % p] for p in "qkv"])
+    own |= {"out_proj." + p: w["body_o_" + p] for p in ("weight", "bias")}
+    memory = F.linear(s, w["in_weight"], w["in_bias"])
+    return squares(torch.func.functional_call(
+        module, own, (s[:, :3], memory, memory), {"key_padding_mask": beyond(labels)})[0])
+
+
+QUERIES = ["- q: {slice: s, axis: 1, from: 0, size: 3}"]
+for fused in ("true", "false"):
+    use = "- y: {cross_attention: [q, z, labels], heads: 2, fused_attention: %s, name: body}" % fused
+    case("cross_attention, fused_attention: " + fused, LINEAR + QUERIES + [use] + SQUARES,
+         linear() | attention("body", C, 6), cross_attention)
+
+
+def decoder_layer(prefix, hidden):
+    states = attention(prefix + "attention", C, C) | attention(prefix + "cross_attention", C, C)
+    for norm in ("norm1", "norm2", "norm3"):
+        states |= {prefix + norm + ".weight": parameter(C), prefix + norm + ".bias": parameter(C)}
+    return states | {prefix + "feed_forward.up.weight": parameter(hidden, C),
+                     prefix + "feed_forward.up.bias": parameter(hidden),
+                     prefix + "feed_forward.down.weight": parameter(C, hidden),
+                     prefix + "feed_forward.down.bias": parameter(C)}
+
+
+def in_torch(states, layers):
+    """The states of transformer_decoder by the names of torch.nn.TransformerDecoder."""
+    own = {}
+    for l in range(layers):
+        at = "layers.%d." % l
+        for here, there in (("attention", "self_attn"), ("cross_attention", "multihead_attn")):
+            for kind in ("weight", "bias"):
+                own[at + there + ".in_proj_" + kind] = torch.cat(
+                    [states["%s%s.%s.%s" % (at, here, p, kind)] for p in "qkv"])
+                own[at + there + ".out_proj." + kind] = states["%s%s.o.%s" % (at, here, kind)]
+        for kind in ("weight", "bias"):
+            for norm in ("norm1", "norm2", "norm3"):
+                own[at + norm + "." + kind] = states[at + norm + "." + kind]
+            own[at + "linear1." + kind] = states[at + "feed_forward.up." + kind]
+            own[at + "linear2." + kind] = states[at + "feed_forward.down." + kind]
+    return own | {k: v for k, v in states.items() if k.startswith("norm.")}
+
+
+def decoder(layers, norm_first, activation, lengths):
+    layer = torch.nn.TransformerDecoderLayer(C, 2, 5, 0.0, activation, batch_first=True,
+                                             norm_first=norm_first)
+    module = torch.nn.TransformerDecoder(layer, layers,
+                                         torch.nn.LayerNorm(C) if norm_first else None).double()
+    states = {"in.weight": parameter(C, C), "in.bias": parameter(C)}
+    for l in range(layers):
+        states |= decoder_layer("body.layers.%d." % l, 5)
+    if norm_first:
+        states |= {"body.norm.weight": parameter(C), "body.norm.bias": parameter(C)}
+    use = ("- y: {transformer_decoder: [q, z%s], layers: %d, heads: 2, hidden: 5, activation: %s, "
+           "norm_first: %s, name: body}") % (", labels" if lengths else "", layers, activation,
+                                             str(norm_first).lower())
+
+    def f(x, s, y, labels, **w):
+        own = in_torch({k[5:]: w[k.replace(".", "_")] for k in states if k.startswith("body.")},
+                       layers)
+        given = {"tgt_mask": torch.ones(3, 3).triu(1).bool(),
+                 "memory_key_padding_mask": beyond(labels) if lengths else None}
+        memory = F.linear(s, w["in_weight"], w["in_bias"])
+        got = torch.func.functional_call(module, own, (s[:, :3], memory), given)
+        return squares(got - s[:, 1:4])
+
+    case("transformer_decoder, norm_first: %s" % str(norm_first).lower(),
+         ["- z: {linear: s, name: in}"] + QUERIES +
+         [use, "- next: {slice: s, axis: 1, from: 1, size: 3}", "- y: {sub: [y, next]}"] + SQUARES,
+         states, f)
+
+
+decoder(2, True, "gelu", True)
+decoder(1, False, "relu", False)
+
 pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")
