@@ -16,7 +16,7 @@ run() { # OUT [key=value ...]
   run_out=$1
   shift
   limited "$graphrun" "$configs/market.yaml" data.market.path=prices "output.dir=$scratch/$run_out" model.params.envs=12 model.params.steps=8 \
-    model.params.episode=30 'loop=[rollout,advantage,{repeat: 6, do: update}]' training.max_epochs=10 \
+    model.params.episode=30 model.params.minibatch=24 'loop=[rollout,advantage,{repeat: 3, over: minibatches, do: update}]' training.max_epochs=5 \
     training.eval_every=2 checkpoint.every_steps=7 checkpoint.keep_last=30 distributed.backend=loopback "$@"
 }
 newest() { ls -d "$1"/checkpoints/step-* | tail -1; }
@@ -24,7 +24,7 @@ value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -1; } # of the last
 
 run one distributed.ranks=1
 check "a run" test "$code" = 0
-check "a step is an update" test "$(wc -l <one/metrics.jsonl)" = 60
+check "a step is a minibatch" test "$(wc -l <one/metrics.jsonl)" = 60
 for ranks in 2 3; do
   run "on$ranks" distributed.ranks=$ranks
   for step in 0 11 12 35 59; do
