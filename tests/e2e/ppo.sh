@@ -17,8 +17,9 @@ run() { # OUT [key=value ...]
   shift
   limited "$graphrun" "$configs/market.yaml" data.market.path=prices "output.dir=$scratch/$run_out" model.params.envs=12 model.params.steps=8 \
     model.params.episode=30 model.params.minibatch=24 'loop=[rollout,advantage,{repeat: 3, over: minibatches, do: update}]' training.max_epochs=5 \
-    training.eval_every=2 checkpoint.every_steps=7 checkpoint.keep_last=30 distributed.backend=loopback "$@"
+    training.eval_every=2 checkpoint.every_steps=9 checkpoint.keep_last=30 distributed.backend=loopback "$@"
 }
+# A pass has 12 steps, in three times four minibatches; of the checkpoints every 9 steps the first that is between two of those times is at 36.
 newest() { ls -d "$1"/checkpoints/step-* | tail -1; }
 value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -1; } # of the last row
 
@@ -48,6 +49,8 @@ for ranks in 1 2; do
   check "killed inside a pass on $ranks ranks" test "$(steps_of "killed$ranks")" -lt 60
   # shellcheck disable=SC2086
   run "killed$ranks" $long distributed.ranks=$ranks
+  from=$(sed -n 's/.*resumed from .*step-0*\([0-9]*\).*/\1/p' "$log" | head -1)
+  check "... resumed between two minibatches" test $((${from:-0} % 4)) != 0
   check "a killed run goes on, on $ranks ranks" same_metrics "whole$ranks" "killed$ranks"
   check "... to the same bytes" same_files "$(newest "whole$ranks")" "$(newest "killed$ranks")"
 done
