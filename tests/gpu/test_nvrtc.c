@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "ir/text.h"
 #include "ops/kernels/gpu_join.h"
+#include "ops/loop/scan.h"
 #include "ops/ops.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
@@ -199,11 +200,24 @@ static void add_loops(void) {
 
 // ---- The graphs of a file -----------------------------------------------------------------------
 
+// Of a loop that is no kernel, the device repeats the nodes of the body.
+static bool is_repeated(const gr_op_call *call) {
+  static gr_gpu_launch launch[GR_GPU_LAUNCHES];
+  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
+  if (call->op != &gr_op_scan) return false;
+  gr_status s = gr_gpu_describe(&g);
+  gr_status_drop(s);
+  return s;
+}
+
 static void add_graph(const gr_graph *g) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     gr_op_call call;
     gr_op_call_of(g, &g->nodes[i], &call);
-    if (!call.op->collective) add_call(&call);
+    if (is_repeated(&call))
+      add_graph(((const gr_scan *)call.attr)->body);
+    else if (!call.op->collective)
+      add_call(&call);
   }
 }
 

@@ -128,6 +128,20 @@ static void fused_rounds(void) {
 
 // ---- Random numbers of one rank's part ----------------------------------------------------------
 
+// Whether ranks may split dimension d of the result; *rank is how many it has.
+static bool may_split(const gr_op *op, const gr_case *c, int d, int *rank) {
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
+  int n;
+  bool may = false;
+  use u;
+  MUST(use_of_case(&u, op, c, 1));
+  MUST(gr_op_sharding_rules(&u.call, rules, &n));
+  for (int i = 0; i < n; i++) may |= rules[i].out[0] == d;
+  *rank = u.call.out[0].rank;
+  use_free(&u);
+  return may;
+}
+
 // The second of two ranks, for each dimension of the result that they may split.
 static void parts(void) {
   open_device();
@@ -135,8 +149,8 @@ static void parts(void) {
     int i = 0;
     for (const gr_case *c = (*o)->cases; (*o)->random && (c->in[0] || c->attr); c++, i++)
       for (int d = 0, rank = c->fails ? 0 : 1; d < rank; d++) {
+        if (!may_split(*o, c, d, &rank)) continue;
         use *u = &add(*o, c, i)->u;
-        rank = u->call.out[0].rank;
         u->mesh = (gr_mesh){1, {{"ranks", 2}}};
         u->coord = 1, u->layout[0].at[0] = (gr_axis_placement)d;
       }
