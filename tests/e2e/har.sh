@@ -81,8 +81,9 @@ done
 for name in train_loss val_acc learning_rates epoch_times; do
   check "... and a list $name of both epochs" grep -Eq "^ \"$name\": \[[0-9.e-]+, [0-9.e-]+\]" head/training_results.json
 done
+# The byte 025 between a tag and its number tells them from the configuration's text, which names the tags, too.
 for tag in Loss/train Loss/val Accuracy/train Accuracy/val Learning_rate; do
-  check "TensorBoard has $tag of both epochs" test 2 = "$(grep -ao "$tag" head/events.out.tfevents.* | wc -l)"
+  check "TensorBoard has $tag of both epochs" test 2 = "$(grep -ao "$tag$(printf '\025')" head/events.out.tfevents.* | wc -l)"
 done
 check "the accuracy of each activity is recorded" grep -q '"validation.class_accuracy": \[[0-9.]*, ' head/training_results.json
 expect "a tag of no value" 65 "logging.tags: 'loss' is no tag" "hint: .*epoch/train.loss" -- \
