@@ -10,7 +10,8 @@
 #include "runtime/report/parts.h"
 
 static gr_status failed(const char *what, const char *path) {
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, path, strerror(errno));
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, path, strerror(errno)),
+                 "free space, or choose another folder: output.dir");
 }
 
 // Opens for appending after the first `keep` bytes and truncates the rest.
