@@ -140,7 +140,7 @@ fi
 expect "standard output that is full" 74 "cannot write to standard output" -- \
   sh -c "'$graphrun' ops >/dev/full"
 mkdir full
-if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=300k none full 2>/dev/null; then
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=400k none full 2>/dev/null; then
   trap 'umount full; cd /; rm -rf "$scratch"' EXIT
   run "a full disk" 74 "No space left on device" "older ones are as they were" "hint: free space" \
     "could not be saved" "checkpoint.resume=auto output.dir=full/run" -- \
