@@ -357,6 +357,7 @@ const char *gr_run_metric_name(gr_run *, const char *name);  // interned: equal 
 const char *gr_run_metric_of(gr_arena *, const char *program, const char *name);
 void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
 double gr_metric_value(const gr_metrics *, const char *name);  // sum / weight; NaN: no such metric
+// Those whose weight is not 0, named; returns how many.
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);
 // The device's tensor of a slice from gr_run_tensor_slice.
 gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);

@@ -51,7 +51,8 @@ static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_
   v->n = 0;
   if (strcmp(p->loss, "loss") != 0)
     for (int i = 0; i < now->metrics.n; i++)
-      put(v, now->metrics.at[i].name, now->metrics.at[i].sum / now->metrics.at[i].weight);
+      if (now->metrics.at[i].weight != 0)
+        put(v, now->metrics.at[i].name, now->metrics.at[i].sum / now->metrics.at[i].weight);
   for (int i = 0; i < now->n_norms; i++) v->at[v->n++] = now->norms[i];
   if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
   for (int i = 0; i < r->spec->n_adjust; i++)

@@ -200,11 +200,13 @@ double gr_metric_value(const gr_metrics *m, const char *name) {
 }
 
 int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, gr_named *out) {
+  int n = 0;
   for (int i = 0; i < m->n; i++)
-    out[i] = (gr_named){
-        gr_arena_printf(arena, "%s%s", strchr(m->at[i].name, '.') ? "" : prefix, m->at[i].name),
-        m->at[i].sum / m->at[i].weight};
-  return m->n;
+    if (m->at[i].weight != 0)
+      out[n++] = (gr_named){
+          gr_arena_printf(arena, "%s%s", strchr(m->at[i].name, '.') ? "" : prefix, m->at[i].name),
+          m->at[i].sum / m->at[i].weight};
+  return n;
 }
 
 // ---- States -------------------------------------------------------------------------------------

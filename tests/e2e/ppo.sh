@@ -25,6 +25,7 @@ value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -1; } # of the last
 
 run one distributed.ranks=1
 check "a run" test "$code" = 0
+check "what has no weight is in no line" sh -c '! grep -i nan one/epochs.jsonl one/metrics.jsonl one/run.log && grep -q rollout.return one/epochs.jsonl'
 check "a step is a minibatch" test "$(wc -l <one/metrics.jsonl)" = 60
 for ranks in 2 3; do
   run "on$ranks" distributed.ranks=$ranks
