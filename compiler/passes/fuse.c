@@ -52,7 +52,8 @@ static bool is_beside(const gr_graph *g, gr_val v, gr_val space) {
 }
 
 // Parts have one layout, and neither partial sums nor padding, which some would make numbers of.
-// Rows are whole.
+// Rows that a part sees are whole, for no op over rows divides them, unless its results are partial
+// sums, which lie beside no space (test_fuse.c looks at every op).
 static bool fits(const fuse *f, const gr_node *n) {
   const gr_graph *g = f->g;
   if (!(f->in_loop ? gr_fused_takes_tile(g, n) : gr_fused_takes(g, n))) return false;
@@ -61,10 +62,8 @@ static bool fits(const fuse *f, const gr_node *n) {
   if (gr_layout_is_padded(&all->layout) || !is_beside(g, n->out, space)) return false;
   for (int k = 0; k < n->n_in; k++)
     if (!is_beside(g, n->in[k], space)) return false;
-  for (int a = 0; a < g->mesh.n_axes; a++) {
-    int at = all->layout.at[a];
-    if (at == GR_PARTIAL || (gr_fused_sees_rows(n) && at == all->type.rank - 1)) return false;
-  }
+  for (int a = 0; a < g->mesh.n_axes; a++)
+    if (all->layout.at[a] == GR_PARTIAL) return false;
   return true;
 }
 

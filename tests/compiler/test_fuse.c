@@ -206,7 +206,48 @@ static void alone(void) {
   }
 }
 
+// Whether the space of a part is divided along its rows by a sharding rule.
+static bool divides_rows(const gr_graph *g, const gr_node *n, const gr_sharding_rule *rule) {
+  gr_val space = gr_fused_space(g, n);
+  gr_axis_placement at = space.id == n->out.id ? rule->out[0] : rule->in[0];
+  return at == gr_at(g, space)->type.rank - 1;
+}
+
+static int check_rows_of(const gr_op *op, const gr_case *c) {
+  gr_arena *arena = gr_arena_create();
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
+  gr_val in[GR_CASE_ARGS];
+  gr_op_call call;
+  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
+  int n_in = 0, n = 0;
+  for (; c->in[n_in]; n_in++) {
+    gr_type t;
+    MUST(gr_type_parse(c->in[n_in], &t));
+    in[n_in] = gr_leaf(&b, GR_INPUT, GR_KIND_BUFFER, c->in[n_in], t, gr_layout_replicated);
+  }
+  gr_emit(&b, op, c->attr, n_in, in);
+  MUST(b.err);
+  const gr_node *node = &b.g->nodes[0];
+  bool part = gr_fused_takes(b.g, node) && gr_fused_sees_rows(node);
+  gr_op_call_of(b.g, node, &call);
+  if (part) MUST(gr_op_sharding_rules(&call, rules, &n));
+  for (int r = 0; r < n; r++)
+    CHECK(!divides_rows(b.g, node, &rules[r]) || rules[r].out[0] == GR_PARTIAL,
+          "%s with %s, rule %d: a rank would see a part of a row", op->name, c->in[0], r);
+  gr_arena_destroy(arena);
+  return part;
+}
+
+// What sees whole rows is never on a rank that has a part of them, as the pass takes for granted.
+static void whole_rows(void) {
+  int parts = 0;
+  for (const gr_op *const *op = gr_ops; *op; op++)
+    for (const gr_case *c = (*op)->cases; c && (c->in[0] || c->attr); c++)
+      if (!c->fails && ((*op)->row || (*op)->row_of)) parts += check_rows_of(*op, c);
+  CHECK(parts > 15, "only %d cases are parts", parts);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"same_bits", same_bits}, {"in_place", in_place}, {"alone", alone},
-             {"ranks", ranks});
+             {"ranks", ranks}, {"whole_rows", whole_rows});
 }

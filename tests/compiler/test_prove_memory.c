@@ -113,6 +113,37 @@ static void bodies_lie_apart(void) {
   gr_arena_destroy(arena);
 }
 
+// A fused node reads vectors and integers for every row, until it has written its last: a result of
+// as many bytes is not made there, only in an operand of its own type, element by element.
+static void fused_nodes_in_place(void) {
+  open_plan(
+      "%1 = input x : bf16[2,8]\n%2 = input v : f32[8]\n%3 = input s : i32[8]\n"
+      "%4 = tanh %1 : bf16[2,8]\n%5 = tanh %2 : f32[8]\n%6 = add %3 %3 : i32[8]\n"
+      "%7 %8 = fused %4 %5 : bf16[2,8], bf16[2,8]\n"
+      "body {\n  %1 = input : bf16[2,8]\n  %2 = input : f32[8]\n  %3 = relu %1 : bf16[2,8]\n"
+      "  %4 = cast %3 {to=f32} : f32[2,8]\n  %5 = bias_add %4 %2 : f32[2,8]\n"
+      "  %6 = cast %5 {to=bf16} : bf16[2,8]\n  result %3\n  result %6\n}\n"
+      "%9 = reshape %8 {shape=[8,1,2]} : bf16[8,1,2]\n"
+      "%10 %11 = fused %9 %6 : bf16[8,1,2], bf16[8,1,2]\n"
+      "body {\n  %1 = input : bf16[8,1,2]\n  %2 = input : i32[8]\n"
+      "  %3 = cast %1 {to=f32} : f32[8,1,2]\n  %4 = softmax %3 %2 {causal=false} : f32[8,1,2]\n"
+      "  %5 = cast %4 {to=bf16} : bf16[8,1,2]\n  %6 = relu %1 : bf16[8,1,2]\n"
+      "  result %6\n  result %5\n}\n"
+      "result a %7\nresult b %10\nresult c %11\n");
+  CHECK(frame->offset[7] == frame->offset[4], "a result is not made in an operand of its type");
+  static const uint32_t pairs[][2] = {{8, 5}, {11, 6}};  // of 32 bytes each
+  for (int i = 0; i < 2; i++) {
+    uint32_t made = pairs[i][0], read = pairs[i][1];
+    CHECK(frame->offset[made] != frame->offset[read], "%%%u is made in %%%u", made, read);
+    size_t was = frame->offset[made];
+    frame->offset[made] = frame->offset[read];
+    refuses("which is still read", "a result on what is read for each row", made, read);
+    frame->offset[made] = was;
+  }
+  MUST(gr_plan_prove(plan));
+  gr_arena_destroy(arena);
+}
+
 // ---- Nodes that are launched together ----------------------------------------------------------
 
 // %5 to %7 are sums of other values. %8 reads what they make, and %9 what %8 makes.
@@ -174,6 +205,7 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"what_outlives_the_graph", what_outlives_the_graph},
              {"states_keep_their_values", states_keep_their_values},
              {"working_memory_lies_apart", working_memory_lies_apart},
-             {"bodies_lie_apart", bodies_lie_apart}, {"groups", groups},
-             {"groups_are_apart", groups_are_apart}, {"groups_that_share", groups_that_share});
+             {"bodies_lie_apart", bodies_lie_apart}, {"fused_nodes_in_place", fused_nodes_in_place},
+             {"groups", groups}, {"groups_are_apart", groups_are_apart},
+             {"groups_that_share", groups_that_share});
 }
