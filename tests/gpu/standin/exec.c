@@ -24,7 +24,8 @@ struct fiber {
 };
 struct block {
   struct fiber *fiber;
-  int n, left, arrived, sum, result, nready, *ready;
+  int n, left, arrived, sum, result;
+  int first, nready, *ready;  // a ring
   char *saved;  // its shared memory while another block runs
 };
 
@@ -67,7 +68,15 @@ static void die_here(const char *why) {
 
 static void make_ready(struct fiber *f) {
   f->state = READY;
-  f->block->ready[f->block->nready++] = (int)(f - f->block->fiber);
+  struct block *b = f->block;
+  b->ready[(b->first + b->nready++) % b->n] = (int)(f - b->fiber);
+}
+// Takes fiber `k` of the ready ones; the first ready one takes its place.
+static struct fiber *take_ready(struct block *b, int k) {
+  int *at = &b->ready[(b->first + k) % b->n], i = *at;
+  *at = b->ready[b->first];
+  b->first = (b->first + 1) % b->n, b->nready--;
+  return &b->fiber[i];
 }
 static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = line; }
 static void to_scheduler(void) { standin_switch(&x.cur->sp, x.main_sp); }
@@ -181,7 +190,9 @@ static void start_block(struct block *b, int slot, unsigned index) {
                               .bid = {index % gx, index / gx % gy, index / gx / gy}}};
     memcpy(f->t.bdim, l->block, sizeof l->block);
     memcpy(f->t.gdim, l->grid, sizeof l->grid);
-    uint64_t *top = (uint64_t *)(x.stacks + (size_t)(slot * n + i + 1) * STACK) - 8;
+    // Tops of stacks at different offsets: at the same one they would share a few sets of the cache.
+    char *end = x.stacks + (size_t)(slot * n + i + 1) * STACK - i % 16 * 256;
+    uint64_t *top = (uint64_t *)end - 8;
     memset(top, 0, 64);
     top[6] = (uint64_t)(uintptr_t)enter;  // seen by `ret` with the stack aligned as after a call
     f->sp = top;
@@ -218,9 +229,7 @@ static void run_blocks(int n) {
     load(b);
     // A fiber that yields is ready again: leave the block after a while so that others get on.
     for (int budget = 4 * b->n; b->nready && budget--;) {
-      int k = (int)standin_random(x.rng, (unsigned)b->nready);
-      x.cur = &b->fiber[b->ready[k]];
-      memmove(b->ready + k, b->ready + k + 1, (size_t)(--b->nready - k) * sizeof *b->ready);
+      x.cur = take_ready(b, (int)standin_random(x.rng, (unsigned)b->nready));
       *x.l->module->self = &x.cur->t;
       standin_switch(&x.main_sp, x.cur->sp);
       x.cur = NULL;
