@@ -8,10 +8,12 @@ foreach(name audio features vocab manifest data order loader loader_errors aster
 endforeach()
 # They write what is read.
 target_link_libraries(test_data_picture gr_dep_JPEG)
-target_link_libraries(test_data_video_compressed gr_dep_LIBAV)
+add_library(mp4 STATIC mp4.c)
+target_link_libraries(mp4 gr_dep_LIBAV)
+target_link_libraries(test_data_video_compressed mp4)
 
 # Files of data and weights, as the fuzz targets of compose.cmake.
-foreach(target picture arrays corpus weights)
+foreach(target picture arrays corpus weights video)
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
     target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)

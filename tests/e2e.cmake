@@ -1,14 +1,16 @@
 # The program from outside: whole runs, stops, resumes and bad input, on data made by make_tones.
 add_executable(make_tones e2e/make_tones.c)
 target_link_libraries(make_tones m)
+add_executable(make_mp4 e2e/make_mp4.c)
+target_link_libraries(make_mp4 mp4)
 add_library(jump MODULE e2e/jump.c)
 set(e2e_tests report
   ranks launchers loop device mesh sharding optimizers resume checkpoints stops watchdog evaluation
   results surroundings hooks hook_events hook_set bad_input bad_data init_from torch order commands modules keys precision table trace
-  buffers programs verbs install new text video har metrics market ppo)
+  buffers programs verbs install new text video mp4 har metrics market ppo)
 foreach(test ${e2e_tests})
   add_test(NAME e2e.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${test}.sh
-    $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> $<TARGET_FILE:jump>)
+    $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> $<TARGET_FILE:jump> $<TARGET_FILE:make_mp4>)
 endforeach()
 # A command that fails leaves its memory to the system, for the places that its error names; and
 # MPI leaves some when it is not shut down.

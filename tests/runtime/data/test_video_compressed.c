@@ -24,74 +24,19 @@ static void refuses(const char *name, const char *part) {
 }
 
 #ifdef GR_HAVE_LIBAV
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
+#include "tests/mp4.h"
 
-// ---- Writing MP4 --------------------------------------------------------------------------------
-
-typedef struct writer {
-  AVFormatContext *file;
-  AVCodecContext *codec;
-  AVStream *stream;
-} writer;
-
-static void write_packets(writer *w, AVFrame *frame) {
-  AVPacket *p = av_packet_alloc();
-  CHECK(avcodec_send_frame(w->codec, frame) >= 0, "a frame");
-  while (avcodec_receive_packet(w->codec, p) >= 0) {
-    p->duration = 1;  // else the last frame is beyond the end that the file declares
-    av_packet_rescale_ts(p, w->codec->time_base, w->stream->time_base);
-    p->stream_index = 0;
-    CHECK(av_interleaved_write_frame(w->file, p) >= 0, "a packet");
-  }
-  av_packet_free(&p);
-}
-
-// Gray noise-free frames: a bright square whose left edge is at column 4 t.
-static void paint(AVFrame *f, int t) {
-  f->pts = t;
+// A bright square whose left edge is at column 4 t.
+static void paint(const void *scene, int t, unsigned char *luma, int stride) {
+  (void)scene;
   for (int i = 0; i < H; i++)
     for (int k = 0; k < W; k++)
-      f->data[0][i * f->linesize[0] + k] =
-          i >= 16 && i < 32 && k >= 4 * t && k < 4 * t + 16 ? 220 : 40;
-  for (int c = 1; c < 3; c++)
-    for (int i = 0; i < H / 2; i++) memset(f->data[c] + i * f->linesize[c], 128, W / 2);
-}
-
-static void open_writer(writer *w, const char *path) {
-  const AVCodec *codec = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
-  CHECK(avformat_alloc_output_context2(&w->file, NULL, "mp4", path) >= 0, "a file");
-  w->stream = avformat_new_stream(w->file, NULL);
-  w->codec = avcodec_alloc_context3(codec);
-  w->codec->width = W, w->codec->height = H, w->codec->pix_fmt = AV_PIX_FMT_YUV420P;
-  w->codec->time_base = (AVRational){1, 25};
-  w->codec->bit_rate = 4000000;
-  w->codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
-  CHECK(avcodec_open2(w->codec, codec, NULL) >= 0, "the codec");
-  avcodec_parameters_from_context(w->stream->codecpar, w->codec);
-  w->stream->time_base = w->codec->time_base;
-  CHECK(avio_open(&w->file->pb, path, AVIO_FLAG_WRITE) >= 0, "the path");
-  CHECK(avformat_write_header(w->file, NULL) >= 0, "the head");
+      luma[i * stride + k] = i >= 16 && i < 32 && k >= 4 * t && k < 4 * t + 16 ? 220 : 40;
 }
 
 static void write_video(const char *name, int frames) {
-  writer w = {0};
-  av_log_set_level(AV_LOG_QUIET);
-  open_writer(&w, fixture_path("%s", name));
-  AVFrame *f = av_frame_alloc();
-  f->width = W, f->height = H, f->format = AV_PIX_FMT_YUV420P;
-  CHECK(av_frame_get_buffer(f, 0) >= 0, "a frame");
-  for (int t = 0; t < frames; t++) {
-    CHECK(av_frame_make_writable(f) >= 0, "a frame");
-    paint(f, t);
-    write_packets(&w, f);
-  }
-  if (frames) write_packets(&w, NULL);
-  CHECK(av_write_trailer(w.file) >= 0, "the end");
-  av_frame_free(&f);
-  avcodec_free_context(&w.codec);
-  avio_closep(&w.file->pb);
-  avformat_free_context(w.file);
+  mp4_scene s = {.height = H, .width = W, .frames = frames, .paint = paint};
+  CHECK(mp4_write(fixture_path("%s", name), &s), "%s is written", name);
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -147,6 +92,8 @@ static void bad_mp4(void) {
   fixture_text(fixture_path("empty.mp4"), "");
   refuses("empty.mp4", "empty.mp4");
   refuses("absent.mp4", "absent.mp4");
+  CHECK(mp4_write_sound(fixture_path("sound.mp4")), "sound");
+  refuses("sound.mp4", "it has no video that this FFmpeg decodes");
   write_video("short.mp4", 3);
   refuses("short.mp4", "short.mp4' has 3 frames, a clip has 4");
 }
