@@ -62,7 +62,7 @@ CUresult cuInit(unsigned flags) {
     d->end = d->next + ADDRESSES;
     if (d->next == MAP_FAILED)
       FAIL(CUDA_ERROR_OUT_OF_MEMORY, "no address range: %s", strerror(errno));
-    madvise(d->next, ADDRESSES, MADV_HUGEPAGE);  // where there are some: opened and closed as one entry, not 512
+    madvise(d->next, ADDRESSES, MADV_HUGEPAGE);  // each is opened and closed by one entry, not 512
   }
   si_catch_faults();
   pthread_t t;
