@@ -96,7 +96,7 @@ run "a weight as long as a bucket" 65 "wpe.yaml:[0-9]+:11: .*'wpe' is f32.* in b
   model.graph=graphs/wpe.yaml
 
 # ---- Data
-run "no such manifest" 66 "argument [0-9]+:1:15: .*none.jsonl" "hint: .*data import" -- data.manifest=none.jsonl
+run "no such manifest" 66 "argument [0-9]+:1:15: .*none.jsonl" "hint: .*audio_path" -- data.manifest=none.jsonl
 line() { # FILE LINE: tones.jsonl with one line more
   cp data/tones.jsonl "data/$1"
   printf '%s\n' "$2" >>"data/$1"

@@ -66,7 +66,7 @@ expect "of other days, another number of them" 0 "validation set: loss" -- \
 
 # What is wrong
 mkdir empty bad
-expect "no such folder" 66 "cannot open the folder 'nowhere'" "market-data" -- "$graphrun" market.yaml data.market.path=nowhere
+expect "no such folder" 66 "cannot open the folder 'nowhere'" "one CSV file for each ticker" -- "$graphrun" market.yaml data.market.path=nowhere
 expect "an empty folder" 66 "there is no CSV file in 'empty'" -- "$graphrun" market.yaml data.market.path=empty
 cp prices/T00.csv bad/A.csv
 sed 's/close/end/' prices/T01.csv >bad/B.csv
