@@ -22,6 +22,9 @@ static gr_status show(gr_runs_table *t, const gr_args *args) {
   if (!t->n)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no run in '%s'", first),
                    "a run's folder has .hydra/config.yaml");
+  if (args->price && !args->scaling)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--price is what a rank costs an hour, for --scaling");
+  if (args->scaling) return gr_runs_scaling(t, args->price, args->json);
   GR_TRY(gr_runs_rank(t, args->by));
   if (args->json)
     gr_runs_print_json(t);

@@ -28,6 +28,9 @@ GR_MUST_USE gr_status gr_runs_find(gr_runs_table *, const char *dir);
 GR_MUST_USE gr_status gr_runs_rank(gr_runs_table *, const char *by);
 void gr_runs_print(const gr_runs_table *);
 void gr_runs_print_json(const gr_runs_table *);
+// Prints, by ranks, how the speed of runs that have ended grows with their ranks, and what a million
+// samples cost. price: what a rank costs an hour, as text; NULL: without costs.
+GR_MUST_USE gr_status gr_runs_scaling(const gr_runs_table *, const char *price, bool json);
 // What tells a run from the others: "lr=0.01 seed=1".
 const char *gr_runs_label(const gr_runs_table *, int run);
 // Writes the page of the runs as those of a sweep, to `out`, or if that is NULL DIR/report.html.

@@ -28,8 +28,9 @@ typedef struct gr_args {
   int64_t steps;                // --steps=N; 0: as configured
   bool starts;                  // the command starts ranks
   int64_t tokens;               // --tokens=N; 0: not given
-  bool plain, profile, audio, json, optimizer, log;
+  bool plain, profile, audio, json, optimizer, log, scaling;
   const char *key, *by, *data;  // --key=KEY,... of `plot`, --by=METRIC of `runs`, --data of `new`
+  const char *price;            // --price=P of `runs --scaling`
   const char *which, *split;    // --which=best|last|STEP, --split=validation|train|all
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
   char **flags;                    // all flags and their values, in their original form

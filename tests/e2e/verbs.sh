@@ -286,6 +286,21 @@ expect "runs of no folder" 2 "there is no folder 'nowhere'" -- "$graphrun" runs 
 expect "runs where there are none" 2 "there is no run in" -- "$graphrun" runs "$scratch/project/data"
 expect "runs by what none measures" 2 "no run has measured 'cer'" "hint: --by is one of: loss accuracy" -- "$graphrun" runs many --by=cer
 expect "runs by a metric in neither direction" 2 "METRIC:min or METRIC:max" -- "$graphrun" runs many --by=loss:low
+# How speed grows with ranks: the median of steps without the first tenth, against the run of the fewest.
+mkdir -p by/a by/b
+for ranks in 1 3; do
+  to=by/$(echo a b c | cut -c$ranks)
+  cp -r many/a/lr1e-2/.hydra "$to"
+  echo "{\"ended\": \"done\", \"ranks\": $ranks}" >"$to/training_results.json"
+  for step in $(seq 0 20); do echo "{\"step\": $step, \"samples_per_s\": $(((step < 3 ? 9 : step == 7 ? 900 : 100) * ranks * (7 - ranks) / 6))}"; done >"$to/metrics.jsonl"
+done
+expect "runs by their ranks" 0 "^by/a +1 +100 +1.00 +1.00 +100% +2.78 +11.11$" "^by/b +3 +200 +2.00 +3.00 +67% +1.39 +16.67$" -- \
+  "$graphrun" runs by --scaling --price=4
+expect "... as JSON" 0 '"ranks": 3, "samples_per_s": 200.0, "speed_up": 2.0, "efficiency": 0.666[67]*, "hours_per_million": 1.38[89]*, "cost_per_million": null\}$' -- \
+  "$graphrun" runs by --scaling --json
+expect "... at no price" 2 "--price is what a rank costs an hour, a number above 0, but is '4x'" -- "$graphrun" runs by --scaling --price=4x
+expect "a price for nothing" 2 "for --scaling" -- "$graphrun" runs by --price=4
+expect "the scaling of a run that has not ended" 2 "the speed of 'many/a/lr1e-5' is not known: the run has not ended" -- "$graphrun" runs many --scaling
 printf 'a: [\n' >many/a/lr1e-5/.hydra/config.yaml
 expect "runs with a damaged configuration" 65 "lr1e-5/.hydra/config.yaml:" -- "$graphrun" runs many
 

@@ -1,0 +1,114 @@
+// runs_scaling.c - how the speed of runs grows with their ranks, and what training costs on them.
+// See runs_table.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/runs_table.h"
+#include "runtime/page/folder.h"
+
+typedef struct scaled {
+  const char *path;
+  int64_t ranks;
+  double speed;  // samples a second
+} scaled;
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// The median of the steps after the first tenth, in which caches fill.
+static double steady(gr_arena *a, const gr_series *s) {
+  int first = s->n / 10 + 1, n = 0;
+  double *v = GR_NEW(a, double, s->n + 1);
+  for (int i = first; i < s->n; i++)
+    if (isfinite(s->y[i])) v[n++] = s->y[i];
+  qsort(v, (size_t)n, sizeof *v, ascending);
+  return !n ? NAN : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static gr_status measure(gr_arena *a, const char *path, scaled *out) {
+  gr_folder f;
+  gr_folder_read(a, path, true, &f);
+  const gr_json *ranks = f.results ? gr_json_get(f.results, "ranks", GR_JSON_INT) : NULL;
+  const gr_series *s = gr_series_find(&f.series, "samples_per_s");
+  *out = (scaled){path, ranks ? ranks->i : 0, s ? steady(a, s) : NAN};
+  if (out->ranks > 0 && out->speed > 0) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the speed of '%s' is not known: %s", path,
+                         out->ranks > 0 ? "it has logged no samples a second, or too few steps"
+                                        : "the run has not ended"),
+                 "--scaling is for runs that have ended, with a few tens of steps");
+}
+
+// By ranks; equal ones stay in the order of the table, which is that of a metric.
+static void sort(scaled *v, int n) {
+  for (int i = 1; i < n; i++) {
+    scaled moved = v[i];
+    int at = i;
+    for (; at && v[at - 1].ranks > moved.ranks; at--) v[at] = v[at - 1];
+    v[at] = moved;
+  }
+}
+
+// Times and costs are those of a million samples.
+static void print(gr_arena *a, const scaled *v, int n, double price) {
+  int width = 3;
+  for (int i = 0; i < n; i++) width = (int)fmax(width, (double)strlen(v[i].path));
+  printf("%-*s  ranks  samples/s  speed-up  ideal  efficiency  hours%s\n", width, "run",
+         price > 0 ? "    cost" : "");
+  for (int i = 0; i < n; i++) {
+    double ideal = (double)v[i].ranks / (double)v[0].ranks, up = v[i].speed / v[0].speed;
+    double hours = 1e6 / v[i].speed / 3600;
+    gr_text line = gr_text_make(a);
+    gr_text_printf(&line, "%-*s  %5lld  %9.5g  %8.2f  %5.2f  %9.0f%%  %5.3g", width, v[i].path,
+                   (long long)v[i].ranks, v[i].speed, up, ideal, 100 * up / ideal, hours);
+    if (price > 0) gr_text_printf(&line, "  %6.4g", hours * price * (double)v[i].ranks);
+    gr_print_line(stdout, line.at, line.len);
+    putchar('\n');
+  }
+  printf("speed: the median of the steps; hours%s: of a million samples\n",
+         price > 0 ? " and cost" : "");
+}
+
+static void print_json(gr_arena *a, const scaled *v, int n, double price) {
+  gr_text out = gr_text_make(a);
+  for (int i = 0; i < n; i++) {
+    double up = v[i].speed / v[0].speed, hours = 1e6 / v[i].speed / 3600;
+    gr_text_put(&out, i ? ",\n {\"run\": " : "[\n {\"run\": ");
+    gr_text_json(&out, v[i].path);
+    gr_text_printf(&out, ", \"ranks\": %lld, \"samples_per_s\": ", (long long)v[i].ranks);
+    gr_text_json_float(&out, v[i].speed);
+    gr_text_put(&out, ", \"speed_up\": ");
+    gr_text_json_float(&out, up);
+    gr_text_put(&out, ", \"efficiency\": ");
+    gr_text_json_float(&out, up * (double)v[0].ranks / (double)v[i].ranks);
+    gr_text_put(&out, ", \"hours_per_million\": ");
+    gr_text_json_float(&out, hours);
+    gr_text_put(&out, ", \"cost_per_million\": ");
+    if (price > 0)
+      gr_text_json_float(&out, hours * price * (double)v[i].ranks);
+    else
+      gr_text_put(&out, "null");
+    gr_text_put(&out, "}");
+  }
+  puts(out.at);
+  puts("]");
+}
+
+static gr_status read_price(const char *text, double *out) {
+  char *end = NULL;
+  *out = text ? strtod(text, &end) : 0;
+  if (!text || (end != text && !*end && isfinite(*out) && *out > 0)) return GR_OK;
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                 "--price is what a rank costs an hour, a number above 0, but is '%s'", text);
+}
+
+gr_status gr_runs_scaling(const gr_runs_table *t, const char *price, bool json) {
+  scaled *v = GR_NEW(t->arena, scaled, t->n + 1);
+  double an_hour;
+  GR_TRY(read_price(price, &an_hour));
+  for (int i = 0; i < t->n; i++) GR_TRY(measure(t->arena, t->runs[i].path, &v[i]));
+  sort(v, t->n);
+  (json ? print_json : print)(t->arena, v, t->n, an_hour);
+  return GR_OK;
+}
