@@ -43,6 +43,19 @@ static gr_status write_drawings(const gr_job *j) {
   return GR_OK;
 }
 
+static bool takes_batches(const gr_plan *p) {
+  for (uint32_t i = 0; i < p->n_programs; i++)
+    if (*p->programs[i].bucket) return true;
+  return false;
+}
+
+static void print_head(const gr_job *j, int64_t ranks) {
+  const gr_settings *s = &j->spec.set;
+  printf("plan of %s for %lld rank%s", j->args.config, (long long)ranks, ranks > 1 ? "s" : "");
+  if (takes_batches(j->spec.plan)) printf(", global batch %d", s->batch);
+  printf(s->micro_batches > 1 ? " in %d micro-steps\n" : "\n", s->micro_batches);
+}
+
 static gr_status plan(gr_job *j) {
   const char *lines[GR_DIFFERENCES];
   int64_t ranks = j->args.ranks ? j->args.ranks : j->spec.set.ranks;
@@ -54,9 +67,7 @@ static gr_status plan(gr_job *j) {
     fputs(t.at, stdout);
     return write_drawings(j);
   }
-  printf("plan of %s for %lld rank%s, global batch %d", j->args.config, (long long)ranks,
-         ranks > 1 ? "s" : "", j->spec.set.batch);
-  printf(j->spec.set.micro_batches > 1 ? " in %d micro-steps\n" : "\n", j->spec.set.micro_batches);
+  print_head(j, ranks);
   int n = gr_settings_differences(&j->spec.set, j->spec.device->gpu, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   gr_visible_out out;

@@ -13,6 +13,7 @@ gr_status gr_program_model(gr_arena *arena, const gr_plan_request *r, const gr_p
   m.n_dims += bucket->n_dims;
   if (bucket->batch) m.batch = bucket->batch, m.n_batch = bucket->n_batch;
   m.purpose = a->purpose, m.program = a->is;
+  m.micro_batches = a->phase == GR_PHASE_WHOLE_STEP ? 1 : r->options.micro_batches;
   m.programs = r->programs, m.n_programs = r->n_programs;
   return gr_model_build(arena, &m, out);
 }
@@ -81,9 +82,11 @@ static gr_status read_facts(const gr_plan_request *r, const gr_model_program *is
 
 static gr_status no_micro_batches(const gr_plan_request *r, const gr_model_program *is) {
   return gr_hint(
-      gr_fail(GR_ERR_UNSUPPORTED, gr_model_program_loc(r->model.graph, is->name),
-              "training.accumulate divides batches of data, and the program %s takes none",
-              is->name),
+      gr_fail(
+          GR_ERR_UNSUPPORTED, gr_model_program_loc(r->model.graph, is->name),
+          "training.accumulate divides batches of data and minibatches, and the program %s takes "
+          "neither",
+          is->name),
       "training.accumulate=1");
 }
 
@@ -94,7 +97,7 @@ static gr_status list_program(const gr_plan_request *r, const gr_model_program *
   bool micro = is->trains && r->options.micro_batches > 1;
   facts f;
   GR_TRY(read_facts(r, is, &f));
-  if (micro && !f.reads_batch) return no_micro_batches(r, is);
+  if (micro && !f.reads_batch && !f.minibatches.n) return no_micro_batches(r, is);
   gr_program_request a = {.purpose = purpose_of(is),
                           .is = is,
                           .phase = micro ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP,

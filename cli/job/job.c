@@ -304,6 +304,15 @@ static gr_status check_unread(gr_job *j) {
   return gr_conf_unread(j->arena, j->spec.conf);
 }
 
+// Without samples there is no batch: micro-steps divide minibatches of rows alone.
+static gr_status open_data(gr_job *j, gr_conf *data) {
+  gr_settings *s = &j->spec.set;
+  GR_TRY(gr_dataset_open(data, gr_schema_doc, &j->spec.data));
+  if (!gr_dataset_has_samples(j->spec.data))
+    s->micro_batches = j->options.micro_batches = (int)s->accumulate;
+  return GR_OK;
+}
+
 gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->mesh_config));
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
@@ -313,7 +322,7 @@ gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(gr_list_adjustable(j->arena, &j->options, &j->spec.adjust, &j->spec.n_adjust));
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
-  if (j->spec.kind == GR_RUN_TRAIN) return gr_dataset_open(data, gr_schema_doc, &j->spec.data);
+  if (j->spec.kind == GR_RUN_TRAIN) return open_data(j, data);
   const char *const *inputs = j->spec.kind == GR_RUN_PREDICT ? j->args.words : NULL;
   const char *path = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
   char *record = NULL;

@@ -3,7 +3,8 @@
 //   over: {rows: [seen, reward], of: 128, axes: 2}
 //
 // In the program's own nodes the names of the buffers stand for 128 of their rows, which the op
-// `minibatch` selects; axes: how many of the first axes count rows together.
+// `minibatch` selects; axes: how many of the first axes count rows together. Of a step in
+// micro-steps each sees an equal part of these rows.
 #include <string.h>
 #include "compiler/model/parts.h"
 
@@ -13,6 +14,7 @@ typedef struct over {
   int64_t of, axes;
   int64_t n;  // the rows of each
   uint64_t stream;
+  int64_t parts;  // micro-steps of a step, each of which sees as many rows
 } over;
 
 static const char example[] = "over: {rows: [seen, reward], of: 128}";
@@ -101,6 +103,14 @@ static gr_status check_rows(const over *o, const gr_conf *c, int64_t n, int64_t 
         gr_fail(GR_ERR_CONFIG, c->loc, "minibatches of %lld rows cannot be split over %lld ranks",
                 (long long)o->of, (long long)ranks),
         "a multiple of %lld rows, or another number of ranks", (long long)ranks);
+  if (o->of / ranks % o->parts)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc,
+                           "a rank's %lld rows of a minibatch are no whole number of rows for each "
+                           "of %lld micro-steps",
+                           (long long)(o->of / ranks), (long long)o->parts),
+                   "of: a multiple of %lld, which is ranks x micro-steps, or another "
+                   "training.accumulate",
+                   (long long)(ranks * o->parts));
   return GR_OK;
 }
 
@@ -136,22 +146,23 @@ static gr_status open_buffer(gr_build_context *a, over *o, const gr_conf *c) {
   a->root.loc = c->loc, a->root.scope = c->text;
   gr_val rows = join_rows(a, &t, v, (int)o->axes);
   gr_binding bound = {.n = 1};
-  bound.v[0] =
-      gr_minibatch(&a->root, rows, gr_model_step(a), o->of, (int64_t)a->request->seed, o->stream);
+  bound.v[0] = gr_minibatch(&a->root, rows, gr_model_step(a), o->of / o->parts,
+                            (int64_t)a->request->seed, o->stream, o->parts);
   gr_model_bind(a, c->text, c->loc, &bound);
   return gr_model_take_error(a);
 }
 
 gr_status gr_model_open_minibatch(gr_build_context *a, gr_conf *file) {
   gr_conf *map = a->program ? gr_conf_member(a->program, "over") : NULL;
-  over o = {.buffers = gr_conf_member(file, "buffers")};
+  over o = {.buffers = gr_conf_member(file, "buffers"),
+            .parts = a->request->micro_batches > 1 ? a->request->micro_batches : 1};
   if (!map) return GR_OK;
   GR_TRY(read_over(a, map, &o));
   GR_TRY(check_next(&o, gr_conf_member(file, "next")));
   GR_TRY(check_next(&o, gr_conf_member(a->program, "next")));
   o.stream = gr_hash_text(gr_arena_printf(a->arena, "minibatch:%s", a->is.name));
   for (int i = 0; i < o.rows->n; i++) GR_TRY(open_buffer(a, &o, o.rows->items[i]));
-  gr_type each = {GR_F32, 1, {o.of}};
+  gr_type each = {GR_F32, 1, {o.of / o.parts}};
   a->sample_weight = (gr_binding){.n = 1, .v = {gr_fill(&a->root, &each, 1)}};
   if (a->request->minibatches)
     *a->request->minibatches = (gr_minibatches){.n = o.n / o.of, .rows = o.of};

@@ -72,6 +72,7 @@ typedef struct gr_model_request {
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is sharded, up to NULL
   gr_minibatches *minibatches;          // set to those of the program; or NULL
+  int micro_batches;  // of a step, which divide the program's minibatches; 0 or 1: one
   gr_scopes *scopes;  // collects the parts of the model, outer ones first; or NULL
   int norm_groups;    // equal parts of the batch that batch norm normalises each; 0: 1, the whole
   bool by_rank;       // trains on the mean of the ranks' means, not of all samples

@@ -71,8 +71,10 @@ static void find_after_totals(halves *c) {
 }
 
 // Whether the update program computes a state's next value. A buffer's is computed by the forward
-// pass, of every micro-batch; any other belongs to the program that knows all it depends on.
+// pass, of every micro-batch, and a counter counts steps; any other belongs to the program that
+// knows all it depends on.
 static bool is_set_by_update(const halves *c, const gr_value *state) {
+  if (state->kind == GR_KIND_COUNTER) return true;
   return state->kind != GR_KIND_BUFFER && c->after_totals[state->next.id];
 }
 
@@ -138,14 +140,25 @@ static void emit_accumulate(halves *c, uint32_t i, gr_val total) {
   gr_at(b->g, total)->next = next;
 }
 
-// Random numbers depend on the step number, so each micro-step needs one of its own.
+// The number of the step that random numbers and minibatches of the forward pass depend on.
+static gr_val find_step(const halves *c) {
+  const gr_graph *g = c->rw->old;
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (g->values[i].role == GR_STATE && g->values[i].kind == GR_KIND_COUNTER &&
+        g->values[i].type.dtype == GR_I32 && c->in_micro[i])
+      return (gr_val){i};
+  return (gr_val){0};
+}
+
+// Each micro-step has a step number of its own, so that it draws other random numbers and another
+// part of the step's minibatch.
 static void emit_draw_count(halves *c) {
   gr_builder *b = &c->rw->b;
   gr_type scalar = {.dtype = GR_I32};
   b->loc = GR_NOWHERE, b->scope = "micro-steps";
   c->micro = gr_leaf(b, GR_INPUT, GR_KIND_COUNTER, "micro", scalar, gr_layout_replicated);
-  gr_val step = gr_graph_leaf(c->rw->old, GR_STATE, "step");
-  if (!gr_is(step) || !gr_is(c->rw->map[step.id])) return;
+  gr_val step = find_step(c);
+  if (!gr_is(step)) return;
   gr_val parts = gr_fill(b, &scalar, c->rw->opt->micro_batches);
   c->rw->map[step.id] = gr_add(b, gr_mul(b, c->rw->map[step.id], parts), c->micro);
 }

@@ -7,6 +7,10 @@
 // holds M, whose results beyond M are mapped again until one is below it (cycle walking: Black and
 // Rogaway, "Ciphers with arbitrary finite domains", 2002). It gives one row at a time, without the
 // others.
+//
+// With `parts` a run gives one part of a minibatch of parts * of rows, and takes as many runs: part
+// k has the rows of blocks k, k + parts, k + 2 parts, ..., so that a rank still selects from its
+// own.
 #include "base/rng.h"
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
@@ -17,18 +21,22 @@ enum { ROUNDS = 6, MAX_BITS = 15 };  // of each half: at most 2^30 rows in a blo
 struct minibatch {
   int64_t of, seed;
   uint64_t stream;
+  int64_t parts;
 };
+
+static int64_t blocks(const struct minibatch *a) { return a->of * a->parts; }
 
 static gr_status infer(gr_op_call *s) {
   const struct minibatch *a = s->attr;
   GR_TRY(gr_require_ints(s, 1, "runs"));
-  if (!s->in[0].rank || a->of < 1 || s->in[0].dim[0] % a->of)
+  if (a->parts < 1) return gr_fail(GR_ERR_TYPE, s->loc, "a minibatch has at least one part");
+  if (!s->in[0].rank || a->of < 1 || s->in[0].dim[0] % blocks(a))
     return gr_hint(gr_fail(GR_ERR_TYPE, s->loc,
                            "%lld rows are no whole number of minibatches of "
                            "%lld",
-                           s->in[0].rank ? (long long)s->in[0].dim[0] : 0, (long long)a->of),
+                           s->in[0].rank ? (long long)s->in[0].dim[0] : 0, (long long)blocks(a)),
                    "a number of rows that divides them");
-  if (s->in[0].dim[0] / a->of > INT64_C(1) << (2 * MAX_BITS))
+  if (s->in[0].dim[0] / blocks(a) > INT64_C(1) << (2 * MAX_BITS))
     return gr_fail(GR_ERR_UNSUPPORTED, s->loc, "more than 2^%d minibatches", 2 * MAX_BITS);
   s->out[0] = s->in[0];
   s->out[0].dim[0] = a->of;
@@ -49,9 +57,9 @@ static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
     if (out->at[a] == 0) ((struct minibatch *)attr)->of /= m->axis[a].size;
 }
 
-gr_val gr_minibatch(gr_builder *b, gr_val x, gr_val runs, int64_t of, int64_t seed,
-                    uint64_t stream) {
-  const struct minibatch a = {of, seed, stream};
+gr_val gr_minibatch(gr_builder *b, gr_val x, gr_val runs, int64_t of, int64_t seed, uint64_t stream,
+                    int64_t parts) {
+  const struct minibatch a = {of, seed, stream, parts};
   return GR_EMIT(b, &gr_op_minibatch, &a, x, runs);
 }
 
@@ -84,14 +92,16 @@ static uint64_t key_of(const struct minibatch *a) {
 static void select(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
   const struct minibatch *a = l->attr;
-  int64_t rows = l->in_type[0].dim[0] / a->of, width = gr_type_count(l->out_type) / a->of;
-  int64_t run = (uint32_t)(int32_t)gr_get(l->in[1], l->in_type[1].dtype, 0), pass = run / rows;
+  int64_t rows = l->in_type[0].dim[0] / blocks(a), width = gr_type_count(l->out_type) / a->of;
+  int64_t number = (uint32_t)(int32_t)gr_get(l->in[1], l->in_type[1].dtype, 0);
+  int64_t part = number % a->parts, run = number / a->parts, pass = run / rows;
   size_t bytes = gr_type_bytes(l->out_type) / (size_t)a->of;
   int bits = half_bits(rows);
   uint64_t key = key_of(a);
   for (int64_t i = from; i < to; i++) {
-    int64_t block = gr_global_index(l, 0, i * width) / width;
-    int64_t at = i * rows + permuted(key, pass, block, rows, bits, run - pass * rows);
+    int64_t block = gr_global_index(l, 0, i * width) / width * a->parts + part;
+    int64_t at =
+        (i * a->parts + part) * rows + permuted(key, pass, block, rows, bits, run - pass * rows);
     memcpy((char *)l->out[0] + (size_t)i * bytes, (const char *)l->in[0] + (size_t)at * bytes,
            bytes);
   }
@@ -107,11 +117,11 @@ GR_CU(minibatch);
 
 static gr_status gpu(gr_gpu_call *g) {
   const struct minibatch *a = g->call->attr;
-  int64_t rows = g->call->in[0].dim[0] / a->of, width = gr_type_count(g->call->out) / a->of;
+  int64_t rows = g->call->in[0].dim[0] / blocks(a), width = gr_type_count(g->call->out) / a->of;
   gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_minibatch, "minibatch",
                                        gr_gpu_items(a->of * GR_GPU_BLOCK), GR_GPU_BLOCK);
   gr_gpu_int(k, a->of), gr_gpu_int(k, rows), gr_gpu_int(k, width);
-  gr_gpu_int(k, half_bits(rows)), gr_gpu_int(k, (int64_t)key_of(a));
+  gr_gpu_int(k, half_bits(rows)), gr_gpu_int(k, (int64_t)key_of(a)), gr_gpu_int(k, a->parts);
   gr_gpu_global_of(g, k, &(gr_type){GR_I32, 1, {a->of}});
   gr_gpu_define(g, k, "ROUNDS", "%d", ROUNDS);
   gr_gpu_define(g, k, "MAX_BITS", "%d", MAX_BITS);
@@ -122,13 +132,16 @@ static const gr_attr attrs[] = {
     GR_ATTR(struct minibatch, of, GR_ATTR_INT, NULL, "rows of a minibatch"),
     GR_ATTR(struct minibatch, seed, GR_ATTR_INT, "0", "seed of the random numbers"),
     GR_ATTR(struct minibatch, stream, GR_ATTR_STREAM, "minibatch", "name of the random stream"),
+    GR_ATTR(struct minibatch, parts, GR_ATTR_INT, "1",
+            "number of runs that a minibatch takes, each of which gives a part of it"),
     {0}};
 static const gr_case cases[] = {
-    {{"f32[24,3]", "i32[]"}, .attr = &(struct minibatch){6, 1, 2}, .fill = "ni"},
-    {{"i32[30]", "i32[]"}, .attr = &(struct minibatch){6, 1, 2}, .fill = "ii"},
-    {{"f32[12,2,5]", "i32[]"}, .attr = &(struct minibatch){12, 1, 2}, .fill = "ni"},
-    {{"f32[24,3]", "i32[]"}, .attr = &(struct minibatch){5, 1, 2}, .fails = "no whole number"},
-    {{"f32[24,3]", "f32[]"}, .attr = &(struct minibatch){6, 1, 2}, .fails = "runs"},
+    {{"f32[24,3]", "i32[]"}, .attr = &(struct minibatch){6, 1, 2, 1}, .fill = "ni"},
+    {{"f32[24,3]", "i32[]"}, .attr = &(struct minibatch){4, 1, 2, 3}, .fill = "ni"},
+    {{"i32[30]", "i32[]"}, .attr = &(struct minibatch){6, 1, 2, 1}, .fill = "ii"},
+    {{"f32[12,2,5]", "i32[]"}, .attr = &(struct minibatch){12, 1, 2, 1}, .fill = "ni"},
+    {{"f32[24,3]", "i32[]"}, .attr = &(struct minibatch){5, 1, 2, 1}, .fails = "no whole number"},
+    {{"f32[24,3]", "f32[]"}, .attr = &(struct minibatch){6, 1, 2, 1}, .fails = "runs"},
     {{0}},
 };
 

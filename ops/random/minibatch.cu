@@ -17,12 +17,13 @@ __device__ inline long long permuted(unsigned long long key, long long pass, lon
 
 extern "C" __global__ void minibatch(const IN0 *x, const IN1 *runs, OUT0 *y, long long of,
                                      long long rows, long long width, long long bits,
-                                     long long key, GR_GLOBAL) {
-  const long long number = (unsigned)(int)gr_get(runs, 0), pass = gr_div(number, rows);
+                                     long long key, long long parts, GR_GLOBAL) {
+  const long long runs_of_all = (unsigned)(int)gr_get(runs, 0), number = gr_div(runs_of_all, parts);
+  const long long part = runs_of_all - number * parts, pass = gr_div(number, rows);
   for (long long i = blockIdx.x; i < of; i += gridDim.x) {
     const long long at =
-        permuted(key, pass, GR_GLOBAL_OF(i), rows, (int)bits, number - pass * rows);
-    const IN0 *from = x + (i * rows + at) * width;
+        permuted(key, pass, GR_GLOBAL_OF(i) * parts + part, rows, (int)bits, number - pass * rows);
+    const IN0 *from = x + ((i * parts + part) * rows + at) * width;
     for (long long c = threadIdx.x; c < width; c += blockDim.x) y[i * width + c] = from[c];
   }
 }

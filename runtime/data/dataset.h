@@ -91,6 +91,8 @@ void gr_dataset_shapes(const gr_dataset *, int bucket, int rows, gr_batch *out);
 int gr_dataset_metadata(const gr_dataset *, gr_metadata out[GR_MAX_METADATA]);
 int gr_dataset_tables(const gr_dataset *, gr_data_table out[GR_MAX_TABLES]);
 uint32_t gr_dataset_count(const gr_dataset *, gr_split);
+// False of a source that never has any, such as `none`: there are no batches of data.
+bool gr_dataset_has_samples(const gr_dataset *);
 uint32_t gr_dataset_batches(const gr_dataset *, gr_split,
                             int batch);  // of an epoch; in each the same
 

@@ -46,6 +46,8 @@ int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
   return gr_transforms_metadata(d->transforms, out, n);
 }
 
+bool gr_dataset_has_samples(const gr_dataset *d) { return !d->ops->empty; }
+
 uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
   uint32_t sum = 0;
   for (int b = 0; b < d->n_buckets; b++) sum += d->buckets[b].count[split];

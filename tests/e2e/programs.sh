@@ -77,6 +77,9 @@ above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a > b) }'; }
 expect "every program is planned" 0 '^program rollout' '^program update' '^program eval' \
   'gradients +6 values' 'counters +2 states' 'all_reduce .*result metric.reward.sum' -- "$graphrun" plan run.yaml --ranks=2
 
+head_of() { "$graphrun" plan "$@" 2>>"$log" | head -1; }
+check "... without a batch, where no program takes one" test "$(head_of run.yaml --ranks=2)" = "plan of run.yaml for 2 ranks"
+
 # ---- A run
 run one
 check "a run" test "$code" = 0
@@ -152,6 +155,26 @@ minibatches="loop=[rollout,{repeat: 2, over: minibatches, do: update}]"
     run "cut$ranks" $mini "$minibatches" distributed.ranks=$ranks
     check "... and after a stop among them" same_files "$(newest "mini$ranks")" "$(newest "cut$ranks")"
   done
+  # In two micro-steps: the same rows, and so the same gradients.
+  for ranks in 1 2 3; do
+    run "micro$ranks" $mini "$minibatches" distributed.ranks=$ranks training.accumulate=2
+    check "in micro-steps on $ranks: as many steps" test "$(steps_of "micro$ranks")" = 64
+    for step in 0 1 20 63; do
+      check "... step $step is that of whole minibatches" near "$(loss mini $step)" "$(loss "micro$ranks" $step)" 1e-3
+    done
+    check "... of the same rows" test "$(sed -n '41s/.*"update.squares": \([^,]*\),.*/\1/p' mini/metrics.jsonl)" = \
+      "$(sed -n '41s/.*"update.squares": \([^,]*\),.*/\1/p' "micro$ranks/metrics.jsonl")"
+  done
+  run cutm $mini "$minibatches" training.accumulate=2 training.max_steps=29
+  run cutm $mini "$minibatches" training.accumulate=2
+  check "... and after a stop among them" same_files "$(newest micro1)" "$(newest cutm)"
+  run changed $mini "$minibatches" training.accumulate=2 training.max_steps=29
+  run changed $mini "$minibatches" training.accumulate=3
+  check "... which others go on with" near "$(loss mini 63)" "$(loss changed 63)" 1e-3
+  expect "micro-steps take a part of the memory" 0 'update.micro +[0-9]+ nodes' 'update.update ' -- \
+    "$graphrun" plan run.yaml $mini "$minibatches" training.accumulate=2
+  expect "minibatches that micro-steps do not divide" 65 "a rank's 4 rows of a minibatch are no whole number of rows for each of 3 micro-steps" \
+    'hint: of: a multiple of 9' -- "$graphrun" plan run.yaml $mini "$minibatches" training.accumulate=3 --ranks=3
   expect "rows are selected where they are: only gradients and results are reduced" 0 \
     'collectives: 1 of [0-9]+ values' -- "$graphrun" plan run.yaml $mini 'loop=[update]' --ranks=3
   expect "whole environments" 0 '^program update' -- \
@@ -223,7 +246,7 @@ bad "what a phase cannot go over" 'a phase cannot go over this' 'loop=[{over: al
 bad "data that are not there" 'there is no training data' 'loop=[{over: data, do: update}]'
 bad "minibatches of a program that selects none" "the program 'update' selects none" 'loop=[{over: minibatches, do: update}]'
 bad "no loop" "which says when the program 'rollout' runs" loop=null
-bad "micro-batches of no batch" 'the program update takes none' training.accumulate=2
+bad "micro-batches of no batch" 'the program update takes neither' training.accumulate=2
 expect "a program that is never run" 0 "the program 'rollout' of the model is never run" -- "$graphrun" plan run.yaml 'loop=[update]'
 sed 's/^    loss: loss/    loss: loss\n    trains: ["actr.*"]/' bandit.yaml >trains.yaml
 bad "trains matches nothing" "'actr.\*' matches no weight of the program update" model.graph=trains.yaml

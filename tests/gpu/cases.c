@@ -49,6 +49,7 @@ const gpu_case gpu_cases[] = {
     {"dropout", {{"f32[13,37,6]", "i32[]"}, .fill = "ni"}, "p=0.3 seed=5 stream=7"},
     {"minibatch", {{"f32[1000,3,100]", "i32[]"}, .fill = "nl"}, "of=8 seed=5 stream=7"},
     {"minibatch", {{"i32[900]", "i32[]"}, .fill = "il"}, "of=300 seed=5 stream=7"},
+    {"minibatch", {{"f32[1000,3]", "i32[]"}, .fill = "nl"}, "of=8 seed=5 stream=7 parts=5"},
     {"init_uniform", {{0}}, "shape=[33,31] low=-2 high=3 stream=7"},
     {"init_normal", {{0}}, "shape=[33,31] mean=1 std=0.1 stream=8"},
     {"init_trunc_normal", {{0}}, "shape=[33,31] mean=1 std=0.1 stream=9"},

@@ -74,7 +74,8 @@ static void pick(int blocks, int size, int32_t step, float *picked) {
   struct {
     int64_t of, seed;
     uint64_t stream;
-  } attr = {blocks, 3, 5};
+    int64_t parts;
+  } attr = {blocks, 3, 5, 1};
   const gr_type types[] = {{GR_F32, 1, {blocks * size}}, {.dtype = GR_I32}},
                 out = {GR_F32, 1, {blocks}};
   const void *operands[] = {x, &step};
