@@ -13,7 +13,7 @@ target_link_libraries(mp4 gr_dep_LIBAV)
 target_link_libraries(test_data_video_compressed mp4)
 
 # Files of data and weights, as the fuzz targets of compose.cmake.
-foreach(target picture arrays corpus weights video)
+foreach(target picture arrays corpus weights video pickle)
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
     target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
