@@ -11,11 +11,17 @@ static gr_status usage(const gr_args *args) {
 static gr_status export(gr_arena *arena, const gr_args *args) {
   gr_checkpoint *c = NULL;
   gr_checkpoint_exported done;
+  gr_export what = args->optimizer ? GR_EXPORT_EVERYTHING
+                   : args->no_ema  ? GR_EXPORT_TRAINED
+                                   : GR_EXPORT_WEIGHTS;
   GR_TRY(usage(args));
   GR_TRY(gr_kept_checkpoint(arena, args->config, args->which, &c));
-  gr_status s = gr_checkpoint_export(c, args->words[0], args->optimizer, &done);
+  gr_status s = gr_checkpoint_export(c, args->words[0], what, &done);
+  const char *averages =
+      done.averages ? gr_arena_printf(arena, " (%d of them averages of weights)", done.averages)
+                    : "";
   if (!s)
-    printf("%s: %d tensors, %lld bytes, of %s\n", args->words[0], done.tensors,
+    printf("%s: %d tensors%s, %lld bytes, of %s\n", args->words[0], done.tensors, averages,
            (long long)done.bytes, gr_checkpoint_path(c));
   gr_checkpoint_close(c);
   return s;

@@ -1,6 +1,7 @@
 // adjust.h - values that may change while a run goes on: hyper-parameters of the optimizer, the
-// clip norm, and factors on the learning rate. With options.adjustable each is a scalar input of
-// the update, which the run writes before every step; otherwise it is a constant of the plan.
+// clip norm, factors on the learning rate, and the decay of averages of weights. With
+// options.adjustable each is a scalar input of the update, which the run writes before every step;
+// otherwise it is a constant of the plan.
 #pragma once
 #include "base/adjustable.h"
 #include "base/status.h"

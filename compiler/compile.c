@@ -12,7 +12,9 @@
 static const char *kind_of(gr_arena *arena, const gr_program_request *a) {
   static const char *const phases[] = {
       [GR_PHASE_MICRO_BATCH] = "micro", [GR_PHASE_UPDATE] = "update"};
-  if (!a->is) return a->purpose == GR_INIT ? "init" : "report";
+  static const char *const own[] = {
+      [GR_INIT] = "init", [GR_REPORT] = "report", [GR_BEGIN_EMA] = "ema"};
+  if (!a->is) return own[a->purpose];
   if (a->phase == GR_PHASE_WHOLE_STEP) return a->is->name;
   return gr_arena_printf(arena, "%s.%s", a->is->name, phases[a->phase]);
 }
@@ -25,6 +27,7 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
   o.notes = notes, o.step_phase = a->phase;
   if (o.stop_after && !o.dump) o.dump = o.stop_after;
   if (!a->is) o.precision = GR_F32, o.n_precision_rules = 0;
+  o.ema = gr_programs_ema(arena, r, a, &o);
   if (!a->is || !a->is->trains) return o;
   o.trained = a->is->trained, o.n_trained = a->is->n_trained;
   if (strcmp(a->is->name, gr_model_train) != 0)
@@ -123,7 +126,7 @@ static gr_status compile_one(void *arg, int i) {
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
   gr_program_request *list =
-      GR_NEW(arena, gr_program_request, r->n_programs * (r->n_buckets + 1) + 1);
+      GR_NEW(arena, gr_program_request, r->n_programs * (r->n_buckets + 1) + 2);
   GR_TRY(gr_programs_list(r, list, n));
   compiling w = {r, list, c, gr_arenas_within(arena, *n)};
   bool prints = r->options.dump || r->options.stop_after;
@@ -192,7 +195,7 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
   GR_TRY(share_files(arena, &r->model));
   GR_TRY(gr_programs_read(arena, r));
-  gr_compiled *c = GR_NEW(arena, gr_compiled, r->n_programs * (r->n_buckets + 1) + 2);
+  gr_compiled *c = GR_NEW(arena, gr_compiled, r->n_programs * (r->n_buckets + 1) + 3);
   GR_TRY(read_units(arena, r));
   GR_TRY(compile_all(arena, r, c, &n));
   GR_TRY(check_states(arena, c, n));

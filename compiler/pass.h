@@ -64,14 +64,25 @@ typedef enum gr_step_phase {
   GR_PHASE_UPDATE
 } gr_step_phase;
 
+// What a program does with the averages of weights (training.ema_decay).
+typedef enum gr_ema_use {
+  GR_EMA_NONE,
+  GR_EMA_UPDATE,  // lets them follow the weights that it trains
+  GR_EMA_READ,    // reads them in place of these weights
+  GR_EMA_BEGIN    // sets them to these weights
+} gr_ema_use;
+
 typedef struct gr_options {
   const char *optimizer;          // the name of an optimizer's op: "sgd", "adam"
   const void *optimizer_attr;     // its attributes; NULL: their defaults
   const void *optimizer_attr_1d;  // for weights of at most one dimension; NULL: the same
   const gr_param_group *groups;   // n_groups; the other weights are updated as said above
   int n_groups;
-  double clip;                  // largest global norm of the gradient; 0: no clipping
-  bool adjustable;              // hyper-parameters are inputs of the update (adjust.h)
+  double clip;      // largest global norm of the gradient; 0: no clipping
+  bool adjustable;  // hyper-parameters are inputs of the update (adjust.h)
+  bool has_ema;     // trained weights have an average, which decays by ema_decay
+  double ema_decay;
+  gr_ema_use ema;               // of this program; its `trained` says of which weights
   const char *zero_axis;        // mesh axis the optimizer's states are split over, or NULL
   int micro_batches;            // of a step; 0 or 1: the step is one program
   gr_step_phase step_phase;     // which of the two programs this is, if there are several
@@ -131,11 +142,18 @@ typedef struct gr_pass {
   bool phases_only;  // runs only for the two programs of a step with micro-batches
   bool cpu_only;     // plans for GPUs do without it
   bool gpu_only;     // and plans for CPUs without this
+  bool ema_only;     // runs only for programs that use averages of weights
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass
 
-typedef enum gr_purpose { GR_TRAIN, GR_EVAL, GR_INIT, GR_REPORT } gr_purpose;
+typedef enum gr_purpose {
+  GR_TRAIN,
+  GR_EVAL,
+  GR_INIT,
+  GR_REPORT,
+  GR_BEGIN_EMA  // sets averages of weights to the weights
+} gr_purpose;
 // Runs the passes on the model's graph and verifies after each; *out is in the arena and shares
 // nothing with the model's graph. Errors of passes are the user's (their YAML line) or GR_ERR_BUG.
 GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, const gr_options *,

@@ -12,10 +12,13 @@ gr_status gr_program_model(gr_arena *arena, const gr_plan_request *r, const gr_p
   m.dims = dims;
   m.n_dims += bucket->n_dims;
   if (bucket->batch) m.batch = bucket->batch, m.n_batch = bucket->n_batch;
-  m.purpose = a->purpose, m.program = a->is;
+  bool begins = a->purpose == GR_BEGIN_EMA;  // reads the weights that init sets
+  m.purpose = begins ? GR_INIT : a->purpose, m.program = a->is;
   m.micro_batches = a->phase == GR_PHASE_WHOLE_STEP ? 1 : r->options.micro_batches;
   m.programs = r->programs, m.n_programs = r->n_programs;
-  return gr_model_build(arena, &m, out);
+  GR_TRY(gr_model_build(arena, &m, out));
+  for (uint32_t i = 1; begins && i < (*out)->n_values; i++) (*out)->values[i].next = GR_NONE;
+  return GR_OK;
 }
 
 // Without a list, what `train` and `eval` say.
@@ -111,6 +114,35 @@ static gr_status list_program(const gr_plan_request *r, const gr_model_program *
   return GR_OK;
 }
 
+// ---- Averages of weights --------------------------------------------------------------------
+
+// The patterns of what any program trains; none: all weights. false: no program trains.
+static bool list_trained(gr_arena *arena, const gr_plan_request *r, gr_options *o) {
+  int most = 0;
+  bool all = false, any = false;
+  for (int i = 0; i < r->n_programs; i++) most += r->programs[i].n_trained;
+  const char **list = GR_NEW(arena, const char *, most + 1);
+  o->trained = list, o->n_trained = 0;
+  for (int i = 0; i < r->n_programs; i++) {
+    const gr_model_program *p = &r->programs[i];
+    any |= p->trains, all |= p->trains && !p->n_trained;
+    for (int k = 0; p->trains && k < p->n_trained; k++) list[o->n_trained++] = p->trained[k];
+  }
+  if (all) o->n_trained = 0;
+  return any;
+}
+
+gr_ema_use gr_programs_ema(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
+                           gr_options *o) {
+  bool begins = a->purpose == GR_BEGIN_EMA, reads = a->is && !strcmp(a->is->name, gr_model_eval);
+  if (!o->has_ema) return GR_EMA_NONE;
+  if (a->is && a->is->trains) return GR_EMA_UPDATE;
+  if (!(begins || reads) || !list_trained(arena, r, o)) return GR_EMA_NONE;
+  return begins ? GR_EMA_BEGIN : GR_EMA_READ;
+}
+
+// ---- The list -------------------------------------------------------------------------------
+
 static bool has_report(const gr_plan_request *r) {
   return r->model.graph->kind == GR_CONF_MAP && gr_conf_member(r->model.graph, "report");
 }
@@ -129,5 +161,8 @@ gr_status gr_programs_list(const gr_plan_request *r, gr_program_request *out, ui
   if (report)
     out[(*n)++] =
         (gr_program_request){.purpose = GR_REPORT, .bucket = &r->buckets[0], .bucket_name = ""};
+  if (r->train && r->options.has_ema)
+    out[(*n)++] =
+        (gr_program_request){.purpose = GR_BEGIN_EMA, .bucket = &r->buckets[0], .bucket_name = ""};
   return all;
 }

@@ -17,6 +17,10 @@ GR_MUST_USE gr_status gr_program_model(gr_arena *, const gr_plan_request *,
                                        const gr_program_request *, gr_graph **out);
 // Reads what the file says of train and eval, if the request does not say which programs it is for.
 GR_MUST_USE gr_status gr_programs_read(gr_arena *, gr_plan_request *);
-// Lists what is compiled, at most n_programs (n_buckets + 1) + 1, in the order of `graphrun plan`.
+// What a program does with averages of weights. If that is to read or set them, *o says of which
+// weights: those that any program trains.
+gr_ema_use gr_programs_ema(gr_arena *, const gr_plan_request *, const gr_program_request *,
+                           gr_options *o);
+// Lists what is compiled, at most n_programs (n_buckets + 1) + 2, in the order of `graphrun plan`.
 GR_MUST_USE gr_status gr_programs_list(const gr_plan_request *, gr_program_request *out,
                                        uint32_t *n);

@@ -112,6 +112,7 @@ typedef enum gr_kind {  // of a state; memory is reported by kind
   GR_KIND_WEIGHT,       // trained parameter
   GR_KIND_BUFFER,       // constant, or updated by the forward pass (an LMU's A, running statistics)
   GR_KIND_MOMENT,       // optimizer state
+  GR_KIND_EMA,          // exponential moving average of a weight
   GR_KIND_COUNTER,      // step numbers, loss scales
   GR_KIND_TABLE,        // constant of the data set: set when a run begins, not checkpointed
   GR_KIND_GRAD_ACCUMULATOR,  // sum over a step's micro-batches; reset at the first of them

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const kinds[GR_KIND_COUNT] = {"weight",  "buffer", "moment",
+static const char *const kinds[GR_KIND_COUNT] = {"weight",  "buffer", "moment", "average",
                                                  "counter", "table",  "grad_accumulator"};
 
 const char *gr_leaf_word(const gr_value *v) {

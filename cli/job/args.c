@@ -69,6 +69,8 @@ static const struct flag {
     {"--log", NULL, SET, offsetof(gr_args, log), PLOT | HOOKS, "a logarithmic axis"},
     {"--optimizer", NULL, SET, offsetof(gr_args, optimizer), EXPORT,
      "also writes the states of the optimizer"},
+    {"--no-ema", NULL, SET, offsetof(gr_args, no_ema), EVAL | PREDICT | EXPORT,
+     "the trained weights, where the run has averages of them (training.ema_decay)"},
     {"--json", NULL, SET, offsetof(gr_args, json), EVAL | RANKED | HOOKS | PLAN | DATA | OPS | CKPT,
      "prints JSON"},
     {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},

@@ -28,7 +28,7 @@ typedef struct gr_args {
   int64_t steps;                // --steps=N; 0: as configured
   bool starts;                  // the command starts ranks
   int64_t tokens;               // --tokens=N; 0: not given
-  bool plain, profile, audio, json, optimizer, log, scaling;
+  bool plain, profile, audio, json, optimizer, log, scaling, no_ema;
   const char *key, *by, *data;  // --key=KEY,... of `plot`, --by=METRIC of `runs`, --data of `new`
   const char *price;            // --price=P of `runs --scaling`
   const char *which, *split;    // --which=best|last|STEP, --split=validation|train|all

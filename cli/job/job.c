@@ -67,6 +67,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
     gr_kept_adjust(arena, args->kept, !strcmp(args->command, "predict"), j->spec.conf);
+  gr_conf *decay = args->no_ema ? gr_conf_find(j->spec.conf, "training.ema_decay") : NULL;
+  if (decay) decay->kind = GR_CONF_NULL;
   GR_TRY(gr_paths_find(arena, args->kept, j->spec.conf));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
@@ -143,6 +145,8 @@ static void read_options(gr_job *j) {
                             .n_groups = s->n_groups,
                             .clip = s->clip,
                             .adjustable = s->adjustable,
+                            .has_ema = s->ema_decay >= 0,
+                            .ema_decay = s->ema_decay,
                             .gpu = j->spec.device->gpu,
                             .reserved = j->spec.device->reserved,
                             .micro_batches = s->micro_batches,

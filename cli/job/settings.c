@@ -198,6 +198,14 @@ static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
+static gr_status read_ema_decay(gr_conf *c, gr_settings *s) {
+  const gr_conf *at = gr_conf_find(c, "training.ema_decay");
+  s->ema_decay = -1;
+  return !at || at->kind == GR_CONF_NULL
+             ? GR_OK
+             : gr_conf_float(c, "training.ema_decay", -1, &s->ema_decay);
+}
+
 static gr_status read_traced_steps(gr_conf *c, gr_settings *s) {
   char rest;
   if (!s->profile_steps) return GR_OK;
@@ -218,6 +226,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(read_hooks(a, c, s));
   GR_TRY(read_gpu_ids(a, c, s));
   GR_TRY(read_traced_steps(c, s));
+  GR_TRY(read_ema_decay(c, s));
   GR_TRY(gr_precision_read(a, c, s));
   GR_TRY(gr_other_names_read(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));

@@ -100,16 +100,18 @@ gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
 
 // ---- Programs -------------------------------------------------------------------
 
-static const char *const keys[] = {"doc", "nodes", "loss", "metrics", "next", "trains", "training", "over"};
+static const char *const keys[] = {"doc",  "nodes",  "loss",     "metrics",
+                                   "next", "trains", "training", "over"};
 static const char *const eval_keys[] = {"doc", "nodes", "loss", "metrics", "results", "sums"};
 
 static gr_status check_program(gr_conf *map, int i) {
   const char *name = map->keys[i];
   bool eval = !strcmp(name, gr_model_eval);
-  if (!strcmp(name, "init") || !strcmp(name, "report") || !gr_model_is_word(name))
+  bool taken = !strcmp(name, "init") || !strcmp(name, "report") || !strcmp(name, "ema");
+  if (taken || !gr_model_is_word(name))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "a program cannot be called '%s'", name),
-        "a name is letters, digits and _; init and report are programs of every model");
+        "a name is letters, digits and _; init, report and ema are programs of every model");
   GR_TRY(gr_model_expect(map->items[i], GR_CONF_MAP, "a program"));
   char what[96];
   snprintf(what, sizeof what, "the program %.70s", name);

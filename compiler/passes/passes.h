@@ -11,6 +11,7 @@ gr_status gr_pass_autodiff(gr_rewrite *);
 gr_status gr_pass_finite_check(gr_rewrite *);
 gr_status gr_pass_loop_hoist(gr_rewrite *);
 gr_status gr_pass_optimize(gr_rewrite *);
+gr_status gr_pass_ema(gr_rewrite *);
 gr_status gr_pass_dce(gr_rewrite *);
 gr_status gr_pass_shard(gr_rewrite *);
 gr_status gr_pass_accumulate(gr_rewrite *);

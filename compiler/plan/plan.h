@@ -70,7 +70,7 @@ typedef struct gr_pass_note {
   uint32_t nodes, in_loops, collectives;  // counts after the pass; in_loops: in bodies
   double calls, bytes;  // kernels run by one run of the program, and what they read and write
 } gr_pass_note;
-enum { GR_MAX_PASSES = 16 };
+enum { GR_MAX_PASSES = 20 };
 typedef struct gr_notes {
   gr_arena *arena;  // holds the notes: the graphs between passes are freed
   gr_pass_note passes[GR_MAX_PASSES];

@@ -6,6 +6,7 @@
 static const char *const kinds[GR_KIND_COUNT] = {[GR_KIND_WEIGHT] = "weight",
                                                  [GR_KIND_BUFFER] = "buffer",
                                                  [GR_KIND_MOMENT] = "optimizer",
+                                                 [GR_KIND_EMA] = "ema",
                                                  [GR_KIND_COUNTER] = "counter",
                                                  [GR_KIND_TABLE] = "table",
                                                  [GR_KIND_GRAD_ACCUMULATOR] = "accumulator"};

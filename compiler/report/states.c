@@ -9,6 +9,7 @@ static const char *const kind_names[GR_KIND_COUNT] = {
     [GR_KIND_WEIGHT] = "weights",
     [GR_KIND_BUFFER] = "buffers",
     [GR_KIND_MOMENT] = "optimizer",
+    [GR_KIND_EMA] = "ema",
     [GR_KIND_COUNTER] = "counters",
     [GR_KIND_TABLE] = "tables",
     [GR_KIND_GRAD_ACCUMULATOR] = "accumulators",

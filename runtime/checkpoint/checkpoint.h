@@ -53,7 +53,8 @@ typedef struct gr_scalar {
 // never displaces a finite one. A metric counts only for the state that it was measured on.
 #define GR_CHECKPOINT_FINITE "run.finite"  // int; 0: the last step's gradient was not finite
 #define GR_CHECKPOINT_OPTIMIZER \
-  "run.optimizer"  // text: the tensors that training alone needs, a line each
+  "run.optimizer"                    // text: the tensors that training alone needs, a line each
+#define GR_CHECKPOINT_EMA "run.ema"  // text: the averages, "WEIGHT.ema", of weights, a line each
 #define GR_CHECKPOINT_MEASURED "run.eval_step"  // int: the step at which the metrics were measured
 
 // -- Writing -----------------------------------------------------------------------------
@@ -143,22 +144,31 @@ const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *, int *n);
 const gr_tensor_slice *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);
 // The names of tensors that training alone needs, by GR_CHECKPOINT_OPTIMIZER.
 gr_map gr_checkpoint_optimizer(gr_arena *, const gr_checkpoint *);
+// The names of averages of weights, by GR_CHECKPOINT_EMA, and the name of a weight's; NULL: there
+// is none.
+gr_map gr_checkpoint_emas(gr_arena *, const gr_checkpoint *);
+const char *gr_checkpoint_ema_of(gr_arena *, const gr_map *emas, const char *weight);
 
 // Fills want->at with that slice of the tensor want->name, from the files that hold parts of it.
 // GR_ERR_CHECKPOINT when dtype or shape differ from the checkpoint's; the message names both.
 GR_MUST_USE gr_status gr_checkpoint_read(gr_checkpoint *, const gr_tensor_slice *want);
-// Reads n slices. First checks that the checkpoint has every tensor requested and, if `exact`, no
-// other, so that on a mismatch nothing has been overwritten.
+// Reads n slices, but those whose `at` is NULL. First checks that the checkpoint has every tensor
+// requested and, if `exact`, no other, so that on a mismatch nothing has been overwritten.
 GR_MUST_USE gr_status gr_checkpoint_read_all(gr_checkpoint *, const gr_tensor_slice *want, int n,
                                              bool exact);
 
-// Writes the tensors as one safetensors file, through a temporary file beside it. optimizer: also
-// those of GR_CHECKPOINT_OPTIMIZER.
+// Which tensors are exported.
+typedef enum gr_export {
+  GR_EXPORT_WEIGHTS,     // weights, or their averages by the names of the weights, and buffers
+  GR_EXPORT_TRAINED,     // weights themselves, and buffers
+  GR_EXPORT_EVERYTHING,  // by their own names, also those of GR_CHECKPOINT_OPTIMIZER
+} gr_export;
 typedef struct gr_checkpoint_exported {
-  int tensors;
+  int tensors, averages;  // averages: of them
   int64_t bytes;
 } gr_checkpoint_exported;
-GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path, bool optimizer,
+// Writes tensors as one safetensors file, through a temporary file beside it.
+GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path, gr_export,
                                            gr_checkpoint_exported *out);
 
 // -- Directories -------------------------------------------------------------------------

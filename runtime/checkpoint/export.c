@@ -13,19 +13,20 @@ enum { CHUNK = 64 << 20 };  // bytes that are read at a time, at least a row of 
 
 typedef struct exporter {
   gr_arena *arena;
-  gr_checkpoint *from;
+  gr_checkpoint *checkpoint;
   const char *path, *temporary;
   FILE *file;
-  const gr_tensor_slice **tensors;
-  int n;
+  gr_tensor_slice *tensors;  // by their names in the file
+  const char **from;         // their names in the checkpoint
+  int n, averages;
 } exporter;
 
 // ---- Which tensors ----------------------------------------------------------------------------
 
-// The names of states that belong to the optimizer are in a scalar of the checkpoint, a line each.
-gr_map gr_checkpoint_optimizer(gr_arena *a, const gr_checkpoint *c) {
+// The names in a scalar of the checkpoint, a line each.
+static gr_map names_in(gr_arena *a, const gr_checkpoint *c, const char *scalar) {
   gr_map out = gr_map_make(a);
-  const gr_scalar *s = gr_checkpoint_scalar(c, GR_CHECKPOINT_OPTIMIZER);
+  const gr_scalar *s = gr_checkpoint_scalar(c, scalar);
   const char *at = s && s->kind == GR_SCALAR_TEXT ? s->text : "";
   for (size_t n; *at; at += n + (at[n] == '\n')) {
     n = strcspn(at, "\n");
@@ -34,18 +35,42 @@ gr_map gr_checkpoint_optimizer(gr_arena *a, const gr_checkpoint *c) {
   return out;
 }
 
+gr_map gr_checkpoint_optimizer(gr_arena *a, const gr_checkpoint *c) {
+  return names_in(a, c, GR_CHECKPOINT_OPTIMIZER);
+}
+
+gr_map gr_checkpoint_emas(gr_arena *a, const gr_checkpoint *c) {
+  return names_in(a, c, GR_CHECKPOINT_EMA);
+}
+
+const char *gr_checkpoint_ema_of(gr_arena *a, const gr_map *emas, const char *weight) {
+  const char *name = emas->n ? gr_arena_printf(a, "%s.ema", weight) : NULL;
+  return name && gr_map_find(emas, name, NULL) ? name : NULL;
+}
+
+static void add(exporter *x, const gr_tensor_slice *t, const char *average) {
+  x->tensors[x->n] = *t;
+  x->from[x->n++] = average ? average : t->name;
+  x->averages += average != NULL;
+}
+
 // Larger elements come first, so that every tensor is aligned; else the order of the checkpoint.
-static void choose(exporter *x, bool optimizer) {
+static void choose(exporter *x, gr_export what) {
   int n;
-  uint32_t at;
-  const gr_tensor_slice *all = gr_checkpoint_tensors(x->from, &n);
-  gr_map states = gr_checkpoint_optimizer(x->arena, x->from);
-  x->tensors = GR_NEW(x->arena, const gr_tensor_slice *, n + 1);
+  const gr_tensor_slice *all = gr_checkpoint_tensors(x->checkpoint, &n);
+  gr_map states = gr_checkpoint_optimizer(x->arena, x->checkpoint);
+  gr_map emas = gr_checkpoint_emas(x->arena, x->checkpoint);
+  bool everything = what == GR_EXPORT_EVERYTHING;
+  x->tensors = GR_NEW(x->arena, gr_tensor_slice, n + 1);
+  x->from = GR_NEW(x->arena, const char *, n + 1);
   for (int bytes = 8; bytes; bytes /= 2)
-    for (int i = 0; i < n; i++)
-      if (gr_dtype_bytes(all[i].dtype, NULL) == bytes &&
-          (optimizer || !gr_map_find(&states, all[i].name, &at)))
-        x->tensors[x->n++] = &all[i];
+    for (int i = 0; i < n; i++) {
+      const char *name = all[i].name;
+      bool left_out = gr_map_find(&states, name, NULL) || gr_map_find(&emas, name, NULL);
+      if (gr_dtype_bytes(all[i].dtype, NULL) != bytes || (left_out && !everything)) continue;
+      bool own = what != GR_EXPORT_WEIGHTS;
+      add(x, &all[i], own ? NULL : gr_checkpoint_ema_of(x->arena, &emas, name));
+    }
 }
 
 // ---- Writing ----------------------------------------------------------------------------------
@@ -67,10 +92,10 @@ static gr_text header(const exporter *x) {
   int64_t from = 0;
   gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
   gr_text_printf(&t, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%lld\"}",
-                 (long long)gr_checkpoint_step(x->from));
-  for (int i = 0; i < x->n; from += gr_tensor_slice_bytes(x->tensors[i++])) {
+                 (long long)gr_checkpoint_step(x->checkpoint));
+  for (int i = 0; i < x->n; from += gr_tensor_slice_bytes(&x->tensors[i++])) {
     gr_text_put(&t, ",");
-    put_tensor(&t, x->tensors[i], from);
+    put_tensor(&t, &x->tensors[i], from);
   }
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");
@@ -82,14 +107,15 @@ static gr_status cannot_write(const exporter *x) {
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", x->temporary, strerror(errno));
 }
 
-static gr_status write_tensor(exporter *x, const gr_tensor_slice *p, char *chunk, int64_t rows) {
+static gr_status write_tensor(exporter *x, int i, char *chunk, int64_t rows) {
+  const gr_tensor_slice *p = &x->tensors[i];
   gr_tensor_slice part = *p;
   int64_t all = p->rank ? p->dims[0] : 1;
-  part.at = chunk;
+  part.at = chunk, part.name = x->from[i];
   for (int64_t row = 0; row < all; row += rows) {
     if (p->rank) part.offset[0] = row, part.size[0] = all - row < rows ? all - row : rows;
     size_t bytes = (size_t)gr_tensor_slice_bytes(&part);
-    GR_TRY(gr_checkpoint_read(x->from, &part));
+    GR_TRY(gr_checkpoint_read(x->checkpoint, &part));
     if (fwrite(chunk, 1, bytes, x->file) != bytes) return cannot_write(x);
   }
   return GR_OK;
@@ -97,7 +123,7 @@ static gr_status write_tensor(exporter *x, const gr_tensor_slice *p, char *chunk
 
 static gr_status write_tensors(exporter *x) {
   for (int i = 0; i < x->n; i++) {
-    const gr_tensor_slice *p = x->tensors[i];
+    const gr_tensor_slice *p = &x->tensors[i];
     int64_t bytes = gr_tensor_slice_bytes(p), all = p->rank ? p->dims[0] : 1;
     int64_t row = all ? bytes / all : 0, rows = row && row < CHUNK ? CHUNK / row : 1;
     rows = rows < all ? rows : all;
@@ -105,7 +131,7 @@ static gr_status write_tensors(exporter *x) {
     if (!chunk)
       return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory for '%s'",
                      (double)(rows * row) / 1e6, p->name);
-    gr_status s = write_tensor(x, p, chunk, rows);
+    gr_status s = write_tensor(x, i, chunk, rows);
     free(chunk);
     GR_TRY(s);
   }
@@ -125,14 +151,14 @@ static gr_status write_file(exporter *x) {
   return s;
 }
 
-gr_status gr_checkpoint_export(gr_checkpoint *c, const char *path, bool optimizer,
+gr_status gr_checkpoint_export(gr_checkpoint *c, const char *path, gr_export what,
                                gr_checkpoint_exported *out) {
   gr_arena *a = gr_arena_create();
-  exporter x = {.arena = a, .from = c, .path = path};
+  exporter x = {.arena = a, .checkpoint = c, .path = path};
   x.temporary = gr_arena_printf(a, "%s.tmp", path);
-  choose(&x, optimizer);
-  *out = (gr_checkpoint_exported){.tensors = x.n};
-  for (int i = 0; i < x.n; i++) out->bytes += gr_tensor_slice_bytes(x.tensors[i]);
+  choose(&x, what);
+  *out = (gr_checkpoint_exported){.tensors = x.n, .averages = x.averages};
+  for (int i = 0; i < x.n; i++) out->bytes += gr_tensor_slice_bytes(&x.tensors[i]);
   gr_status s = write_file(&x);
   gr_arena_destroy(a);
   return s;

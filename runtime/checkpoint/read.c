@@ -343,6 +343,7 @@ gr_status gr_checkpoint_read_all(gr_checkpoint *c, const gr_tensor_slice *want, 
                              "checkpoint '%s' has a tensor '%s' that the model does not have",
                              c->path, c->index.tensors[i].name),
                      "do the model and the optimizer match those that wrote it?");
-  for (int i = 0; i < n; i++) GR_TRY(gr_checkpoint_read(c, &want[i]));
+  for (int i = 0; i < n; i++)
+    if (want[i].at) GR_TRY(gr_checkpoint_read(c, &want[i]));
   return GR_OK;
 }

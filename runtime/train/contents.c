@@ -233,14 +233,23 @@ static gr_status read_data(const reader *in) {
   return s ? gr_dataset_restore(in->r->spec->data, s->text) : GR_OK;
 }
 
-// The states that using the model does not need: moments, counters.
-static void write_optimizer(gr_run *r, gr_run_contents *out) {
-  gr_text t = gr_text_make(out->arena);
+// The names of states of two kinds.
+static char *states_of(const gr_run *r, gr_arena *a, gr_kind kind, gr_kind or) {
+  gr_text t = gr_text_make(a);
   for (const gr_plan_state *s = r->spec->plan->states;
        s < r->spec->plan->states + r->spec->plan->n_states; s++)
-    if (s->kind == GR_KIND_MOMENT || s->kind == GR_KIND_COUNTER)
-      gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
-  put_text(out, GR_CHECKPOINT_OPTIMIZER, t.at);
+    if (s->kind == kind || s->kind == or) gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
+  return t.at;
+}
+
+// The states that using the model does not need: moments, counters.
+static void write_optimizer(gr_run *r, gr_run_contents *out) {
+  put_text(out, GR_CHECKPOINT_OPTIMIZER, states_of(r, out->arena, GR_KIND_MOMENT, GR_KIND_COUNTER));
+}
+
+static void write_emas(gr_run *r, gr_run_contents *out) {
+  char *names = states_of(r, out->arena, GR_KIND_EMA, GR_KIND_EMA);
+  if (*names) put_text(out, GR_CHECKPOINT_EMA, names);
 }
 
 static void write_exit(gr_run *r, gr_run_contents *out) {
@@ -302,6 +311,7 @@ static const struct row {
     {"run.hooks", OWN, 0, write_hooks, read_hooks},
     {"run.data", OWN, 0, write_data, read_data},
     {GR_CHECKPOINT_OPTIMIZER, OWN, 0, write_optimizer, NULL},
+    {GR_CHECKPOINT_EMA, OWN, 0, write_emas, NULL},
     {GR_RUN_EXIT_CHECKPOINT, OWN, 0, write_exit, read_exit},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };

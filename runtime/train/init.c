@@ -285,6 +285,9 @@ static void print_entry(const loading *l, const entry *e) {
     taken++, renamed += strcmp(e->names[i], e->tensors[i].name) != 0;
   }
   const char *also = renamed ? gr_arena_printf(l->arena, ", %d of them renamed", renamed) : "";
+  int averages = gr_tensor_source_averages(e->source);
+  if (averages)
+    also = gr_arena_printf(l->arena, "%s; %d there are averages of weights", also, averages);
   gr_log(GR_INFO, "%d tensors are those of %s%s", taken, e->path, also);
   if (left)
     gr_log(GR_INFO, "  %d are left there%s%s", left, unused.at, left > NAMED ? ", ..." : "");

@@ -85,6 +85,9 @@ static void log_start(gr_run *r) {
   gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
          (long long)trained, of, p->n_programs, (double)(p->state_bytes + p->arena_bytes) / 1e6,
          (unsigned long long)p->hash);
+  if (gr_plan_find(p, "ema", ""))
+    gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",
+           set->ema_decay);
   if (r->spec->looped) log_loop(r);
   if (takes_data(r)) log_data(r, micro);
   if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);

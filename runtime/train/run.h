@@ -228,7 +228,7 @@ typedef struct gr_run_contents {
   gr_arena *arena;
   const char *hooks;     // the states of scripts as text, or NULL
   bool exit_checkpoint;  // saved only because the run was stopped
-  gr_scalar at[40 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS + GR_MAX_ADJUSTABLE];
+  gr_scalar at[41 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS + GR_MAX_ADJUSTABLE];
   int n;
 } gr_run_contents;
 void gr_run_contents_write(gr_run *, gr_run_contents *);

@@ -51,6 +51,7 @@ typedef struct gr_settings {
   int *gpu_ids, n_gpu_ids;        // distributed.gpu_ids; none: it is null
   const void *optimizer_attr;     // attributes of the optimizer's op
   const void *optimizer_attr_1d;  // the same for weights of at most one dimension; NULL: no other
+  double ema_decay;               // training.ema_decay; < 0: there are no averages
   struct gr_param_group *groups;  // (compiler/pass.h) of training.groups
   int n_groups;
   const char *unread;  // which keys are for other optimizers, as a sentence; or NULL

@@ -18,6 +18,8 @@ struct gr_tensor_source {
   gr_tensor_slice *tensors;
   int n;
   gr_checkpoint *checkpoint;
+  const char **from;       // its names of the tensors
+  int averages;            // of weights, which stand for the weights
   gr_safetensors **files;  // of an index, or one
   int n_files;
   int *file, *index;  // of tensor i: where it is among `files`
@@ -39,15 +41,23 @@ static gr_status open_checkpoint(gr_tensor_source *s) {
   int n;
   const gr_tensor_slice *all = gr_checkpoint_tensors(s->checkpoint, &n);
   gr_map optimizer = gr_checkpoint_optimizer(s->arena, s->checkpoint);
+  gr_map emas = gr_checkpoint_emas(s->arena, s->checkpoint);
   s->tensors = GR_NEW(s->arena, gr_tensor_slice, n + 1);
-  for (int i = 0; i < n; i++)
-    if (!gr_map_find(&optimizer, all[i].name, NULL)) s->tensors[s->n++] = all[i];
+  s->from = GR_NEW(s->arena, const char *, n + 1);
+  for (int i = 0; i < n; i++) {
+    const char *name = all[i].name;
+    if (gr_map_find(&optimizer, name, NULL) || gr_map_find(&emas, name, NULL)) continue;
+    const char *average = gr_checkpoint_ema_of(s->arena, &emas, name);
+    s->averages += average != NULL;
+    s->from[s->n] = average ? average : name;
+    s->tensors[s->n++] = all[i];
+  }
   return GR_OK;
 }
 
 static gr_status read_checkpoint(gr_tensor_source *s, int i, const gr_tensor_slice *want) {
   gr_tensor_slice there = *want;
-  there.name = s->tensors[i].name;
+  there.name = s->from[i];
   return gr_checkpoint_read(s->checkpoint, &there);
 }
 
@@ -222,6 +232,8 @@ const gr_tensor_slice *gr_tensor_source_tensors(const gr_tensor_source *s, int *
   *n = s->n;
   return s->tensors;
 }
+
+int gr_tensor_source_averages(const gr_tensor_source *s) { return s->averages; }
 
 bool gr_tensor_source_converts(const gr_tensor_source *s, int i, const char *dtype) {
   const gr_tensor_slice *has = &s->tensors[i];

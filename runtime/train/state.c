@@ -77,36 +77,52 @@ static bool is_of_fp16(const char *name) {
   return false;
 }
 
-// The slices of this rank's states that a checkpoint has. Returns how many.
-static int list_wanted(gr_run *r, gr_checkpoint *c, gr_tensor_slice *want) {
-  int n = 0;
-  for (int i = 0; i < r->n_pieces; i++)
-    if (!is_of_fp16(r->pieces[i].name) || gr_checkpoint_tensor(c, r->pieces[i].name))
-      want[n++] = r->pieces[i];
-  return n;
-}
+// Averages of weights are other states that a run may lack or add: those that a checkpoint lacks
+// begin as its weights.
+static bool has_emas(const gr_run *r) { return gr_plan_find(r->spec->plan, "ema", "") != NULL; }
 
-// Adds what a checkpoint has and this run drops, to be read to `to`.
-static int add_dropped(const gr_run *r, gr_checkpoint *c, gr_tensor_slice *want, int n, void *to) {
-  for (int k = 0; k < OF_FP16; k++) {
-    const gr_tensor_slice *has = gr_checkpoint_tensor(c, of_fp16[k]);
-    bool wanted = !has || has->rank;
-    for (int i = 0; i < r->n_pieces && !wanted; i++)
-      wanted = !strcmp(r->pieces[i].name, of_fp16[k]);
-    if (wanted) continue;
-    want[n] = *has;
-    want[n++].at = to;
+// The slices of this rank's states that a checkpoint has, and others that must be there. Returns
+// how many. adds: the run adds what is missing. *emas: averages of weights that are.
+static int list_wanted(gr_run *r, gr_checkpoint *c, bool adds, gr_tensor_slice *want, int *emas) {
+  const gr_plan *p = r->spec->plan;
+  int n = 0, at = 0;
+  *emas = 0;
+  for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
+    if (!lasts(s)) continue;
+    const gr_tensor_slice *piece = &r->pieces[at++];
+    bool ema = adds && s->kind == GR_KIND_EMA;
+    bool may_miss = ema || is_of_fp16(s->name);
+    bool misses = may_miss && !gr_checkpoint_tensor(c, s->name);
+    if (!misses) want[n++] = *piece;
+    *emas += misses && ema;
   }
   return n;
 }
 
-// Loads all states of this rank: directly into their memory, or through host memory.
-gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c, bool exact) {
+// Adds what a checkpoint has and this run drops, which is not read.
+static int add_dropped(const gr_run *r, gr_checkpoint *c, gr_tensor_slice *want, int n) {
+  int all, emas = 0;
+  const gr_tensor_slice *has = gr_checkpoint_tensors(c, &all);
+  gr_map averages = gr_checkpoint_emas(r->arena, c), wanted = gr_map_make(r->arena);
+  for (int i = 0; i < n; i++) gr_map_put(&wanted, want[i].name, (uint32_t)i);
+  for (int i = 0; i < all; i++) {
+    bool ema = gr_map_find(&averages, has[i].name, NULL);
+    if (!(ema || is_of_fp16(has[i].name)) || gr_map_find(&wanted, has[i].name, NULL)) continue;
+    emas += ema;
+    want[n++] = has[i];
+  }
+  if (emas && !r->rank && r->spec->kind == GR_RUN_TRAIN)
+    gr_log(GR_INFO, "'%s' has averages of %d weights, which this run drops (training.ema_decay)",
+           gr_checkpoint_path(c), emas);
+  return n;
+}
+
+// Loads n states of this rank, the first of `want`: directly into their memory, or through host
+// memory. `all` of `want` are checked.
+static gr_status read_wanted(gr_run *r, gr_checkpoint *c, gr_tensor_slice *want, int n, int all,
+                             bool exact) {
   size_t bytes = 0, used = 0;
-  double dropped[1];
-  gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + OF_FP16);
-  gr_exec_tensor *to = GR_NEW(r->arena, gr_exec_tensor, r->n_pieces + 1);
-  int n = list_wanted(r, c, want);
+  gr_exec_tensor *to = GR_NEW(r->arena, gr_exec_tensor, n + 1);
   for (int i = 0; i < n; i++) {
     to[i] = gr_run_tensor_of(&want[i]);
     bytes += gr_exec_staging(r->exec, &to[i]);
@@ -117,16 +133,43 @@ gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c, bool exact) {
     want[i].at = gr_exec_target(r->exec, &to[i], staging + used);
     used += gr_exec_staging(r->exec, &to[i]);
   }
-  gr_status s = gr_checkpoint_read_all(c, want, add_dropped(r, c, want, n, dropped), exact);
+  gr_status s = gr_checkpoint_read_all(c, want, all, exact);
   for (int i = 0; i < n && !s; i++) s = gr_exec_store(r->exec, &to[i], want[i].at);
   free(staging);
   return s;
 }
 
-// Sets the states that a checkpoint lacks, before the others are read over theirs.
-static gr_status begin_missing(gr_run *r, gr_checkpoint *c) {
-  gr_tensor_slice *has = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + 1);
-  if (list_wanted(r, c, has) == r->n_pieces) return GR_OK;
+// All averages become their weights, and then what the checkpoint has of them.
+static gr_status begin_emas(gr_run *r, gr_checkpoint *c, gr_tensor_slice *want, int n,
+                            int missing) {
+  int kept = 0;
+  if (!r->rank)
+    gr_log(GR_INFO, "'%s' has no average of %d weight%s: %s as the weight%s (training.ema_decay)",
+           gr_checkpoint_path(c), missing, gr_text_s(missing),
+           missing > 1 ? "they begin" : "it begins", gr_text_s(missing));
+  GR_TRY(gr_exec_run(r->exec, gr_plan_find(r->spec->plan, "ema", "")));
+  gr_map averages = gr_checkpoint_emas(r->arena, c);
+  for (int i = 0; i < n; i++)
+    if (gr_map_find(&averages, want[i].name, NULL)) want[kept++] = want[i];
+  return read_wanted(r, c, want, kept, kept, false);
+}
+
+// exact: the run goes on from the checkpoint, so that it adds and drops states of its own.
+gr_status gr_run_read_states(gr_run *r, gr_checkpoint *c, bool exact) {
+  int emas, all;
+  gr_checkpoint_tensors(c, &all);
+  gr_tensor_slice *want = GR_NEW(r->arena, gr_tensor_slice, r->n_pieces + all + 1);
+  int n = list_wanted(r, c, exact, want, &emas);
+  GR_TRY(read_wanted(r, c, want, n, add_dropped(r, c, want, n), exact));
+  return emas ? begin_emas(r, c, want, n, emas) : GR_OK;
+}
+
+// Sets the loss scale that a checkpoint lacks, before the other states are read over theirs.
+static gr_status begin_loss_scale(gr_run *r, gr_checkpoint *c) {
+  bool lacks = false;
+  for (int i = 0; i < r->n_pieces; i++)
+    lacks |= is_of_fp16(r->pieces[i].name) && !gr_checkpoint_tensor(c, r->pieces[i].name);
+  if (!lacks) return GR_OK;
   if (!r->rank)
     gr_log(GR_INFO, "'%s' has no loss scale: it begins at training.loss_scale.init, %g",
            gr_checkpoint_path(c), r->spec->set.loss_scale_init);
@@ -140,7 +183,7 @@ static gr_status restore(gr_run *r, const char *path) {
     return gr_hint(opened,
                    "checkpoint.resume is auto, none, or the folder of one step, such as "
                    "outputs/DATE/TIME/checkpoints/step-00001000");
-  gr_status s = begin_missing(r, c);
+  gr_status s = begin_loss_scale(r, c);
   s = s ? s : gr_run_contents_read(r, c);
   if (!s) r->resumed_from = gr_arena_strdup(r->arena, path), r->resumed_step = r->step;
   if (!s && r->rank == 0) gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
@@ -221,5 +264,7 @@ gr_status gr_run_open_state(gr_run *r) {
   else
     GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
   GR_TRY(gr_run_load_tables(r));
-  return *path ? GR_OK : init_from(r);
+  if (*path) return GR_OK;
+  GR_TRY(init_from(r));
+  return has_emas(r) ? gr_exec_run(r->exec, gr_plan_find(p, "ema", "")) : GR_OK;
 }

@@ -203,7 +203,9 @@ gr_status gr_run_use_weights(gr_run *r) {
                            gr_exec_device(r->exec)->ops->name),
                    "device=auto");
   gr_status s = load(r, &c);
-  if (!s && r->rank == 0) gr_log(GR_INFO, "weights of %s", gr_checkpoint_path(c));
+  if (!s && r->rank == 0)
+    gr_log(GR_INFO, "%sweights of %s", r->spec->set.ema_decay >= 0 ? "averages of the " : "",
+           gr_checkpoint_path(c));
   bool predicts = r->spec->kind == GR_RUN_PREDICT;
   if (!s) s = predicts ? gr_run_predict(r) : evaluate(r, gr_checkpoint_path(c));
   gr_checkpoint_close(c);

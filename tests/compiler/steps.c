@@ -60,6 +60,8 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                   .groups = s->groups,
                   .n_groups = s->n_groups,
                   .clip = s->clip,
+                  .has_ema = s->has_ema,
+                  .ema_decay = s->ema_decay,
                   .micro_batches = s->parts,
                   .zero_axis = s->way->zero,
                   .scatter = s->way->scatter,
@@ -84,7 +86,7 @@ typedef struct member {
   gr_comm *world;
   gr_status status;
   float state[64][STEPS_NUMBERS];
-  double loss, accuracy, norm, ok;
+  double loss, accuracy, norm, ok, eval_loss;
 } member;
 
 static double x_at(int step, int sample, int c) {
@@ -129,6 +131,7 @@ static gr_status run_steps(member *m, gr_exec *e) {
   const gr_program *p = gr_plan_find(m->plan, m->s->parts > 1 ? "train.micro" : "train", "");
   const gr_program *update = gr_plan_find(m->plan, "train.update", ""), *last = update ? update : p;
   GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
+  if (m->s->has_ema) GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "ema", "")));
   for (int step = 0; step < m->s->steps; step++) {
     for (int part = 0; part < m->s->parts; part++) {
       fill(m, e, p, step, part);
@@ -145,6 +148,15 @@ static gr_status run_steps(member *m, gr_exec *e) {
   return GR_OK;
 }
 
+// A micro-step's rows of a rank, as evaluation takes them: the first of the batch of step 0.
+static gr_status run_eval(member *m, gr_exec *e) {
+  const gr_program *p = gr_plan_find(m->plan, "eval", "");
+  fill(m, e, p, 0, 0);
+  GR_TRY(gr_exec_run(e, p));
+  m->eval_loss = mean(e, p, "loss");
+  return GR_OK;
+}
+
 static gr_status run_rank(member *m) {
   gr_comm *axes[GR_MAX_MESH] = {0};
   gr_exec *e;
@@ -152,6 +164,7 @@ static gr_status run_rank(member *m) {
   gr_exec_options o = {.threads = 1, .comm = axes, .rank = m->world->rank};
   GR_TRY(gr_exec_open(m->plan, &o, &e));
   gr_status s = run_steps(m, e);
+  if (!s && m->s->has_eval) s = run_eval(m, e);
   for (uint32_t i = 0; i < m->plan->n_states; i++)
     memcpy(m->state[i], state_on_host(e, &m->plan->states[i]), m->plan->states[i].bytes);
   gr_exec_close(e);
@@ -239,6 +252,7 @@ gr_status steps_run(const setup *s, ran *out) {
       if (!strcmp(plan->states[i].name, names[k]) && !st) st = gather(s, m, i, out);
   if (!st) st = check_states(s, m);
   out->loss = m[0].loss, out->accuracy = m[0].accuracy, out->norm = m[0].norm, out->ok = m[0].ok;
+  out->eval_loss = m[0].eval_loss;
   gr_loopback_destroy(all);
   gr_arena_destroy(a);
   return st;

@@ -31,12 +31,16 @@ typedef struct setup {
   const gr_param_group *groups;
   int n_groups;
   const char *tuning_1d;  // as tuning, for vectors; NULL: the same
+  bool has_eval;          // ran.eval_loss
+  bool has_ema;           // weights have averages
+  double ema_decay;
 } setup;
 
 typedef struct ran {
   float weights[STEPS_NUMBERS];  // after all steps: the states, whole
   int n;
   double loss, accuracy, norm, ok;  // of the last step; ok: of step 1 if something is bad
+  double eval_loss;                 // of evaluation after all steps, on the batch of step 0
 } ran;
 
 gr_status steps_plan(gr_arena *, const setup *, gr_plan **out);

@@ -78,6 +78,11 @@ static void option(gr_arena *a, request *r, const char *word) {
     r->scale = (gr_loss_scale){atof(value), 2, 0.5, 1, 2000};
     r->o.loss_scale = &r->scale;
   }
+  if (!strcmp(word, "ema=update")) r->o.ema = GR_EMA_UPDATE;
+  if (!strcmp(word, "ema=read")) r->o.ema = GR_EMA_READ;
+  if (!strcmp(word, "ema=begin")) r->o.ema = GR_EMA_BEGIN;
+  if (!strncmp(word, "ema_decay=", 10)) r->o.ema_decay = atof(value);
+  if (!strcmp(word, "adjustable=true")) r->o.adjustable = true;
   if (!strncmp(word, "freeze=", 7)) r->freeze[r->o.n_freeze++] = value, r->o.freeze = r->freeze;
 }
 

@@ -506,4 +506,33 @@ case("matmul_bias_grad", "left=true", [normal(2, 5, 3), normal(2, 5, 7)],
      lambda x, y: (x.reshape(-1, 3).T @ y.reshape(-1, 7), x.sum((0, 1))), grads=False)
 case("matmul_bias_grad", "", [normal(6, 3), normal(6, 7)], lambda x, y: (x.T @ y, y.sum(0)), grads=False)
 
+# ---- The averages of torch.optim.swa_utils.AveragedModel, in f32 ---------------------------------
+
+
+def ema_cases():
+    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+    for decay in 0.9, 0.999, 0.3, 0.0:
+        torch.manual_seed(7)
+        model = torch.nn.Linear(5, 3)
+        data, labels = torch.randn(8, 5), torch.randn(8, 3)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.5)
+        averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))
+        averaged.update_parameters(model)  # its first update copies
+        for _ in range(3):
+            before = averaged.module.weight.detach().clone()
+            sgd.zero_grad()
+            F.mse_loss(model(data), labels).backward()
+            sgd.step()
+            averaged.update_parameters(model)
+            lines.append("case ema")
+            text("x", before)
+            text("x", model.weight)
+            lines.append("x f64[] %.17g" % decay)
+            text("x", torch.ones(()))
+            text("y", averaged.module.weight)
+            lines.append("end")
+
+
+ema_cases()
+
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

@@ -92,7 +92,8 @@ static void cases(void) {
 // Ops that work element by element have a formula, which names each operand; but for changes of
 // dtype, random bits, the move that picks a rank's part, and where one number decides for all.
 static void formulas(void) {
-  static const char *const without[] = {"cast", "shard_slice", "accumulate", "adafactor_moment"};
+  static const char *const without[] = {"cast", "shard_slice", "accumulate", "adafactor_moment",
+                                        "ema"};
   for (const gr_op *const *o = gr_ops; *o; o++) {
     bool pointwise = (*o)->index_spec && !(*o)->collective && !(*o)->random && (*o)->n_out == 1 &&
                      !strcmp(strstr((*o)->index_spec, "->"), "->...");
