@@ -48,12 +48,15 @@ for config in vit dp pretrain small; do
   fi
 done
 "$1" data import seglearn-watch "$tables/watch" tests/golden/watch4.npy >/dev/null || exit 1
-if said=$("$1" plan configs/har/watch.yaml "data.table.path=[$tables/watch/watch.npy,$tables/watch/watch.csv]" data.table.window=2 data.table.stride=1 2>&1); then
-  passed=$((passed + 1))
-else
-  echo "FAIL: configs/har/watch.yaml: $said" >&2
-  failed=$((failed + 1))
-fi
+for config in watch:model.params.blocks=1 watch_plots:training.seed=1; do
+  if said=$("$1" plan "configs/har/${config%%:*}.yaml" "${config#*:}" "data.table.path=[$tables/watch/watch.npy,$tables/watch/watch.csv]" \
+    data.table.window=2 data.table.stride=1 2>&1); then
+    passed=$((passed + 1))
+  else
+    echo "FAIL: configs/har/${config%%:*}.yaml: $said" >&2
+    failed=$((failed + 1))
+  fi
+done
 for config in market:5 clstm:18 paper:30; do
   tools/market-data --tickers="${config#*:}" --days=700 "$tables/market" >/dev/null || exit 1
   if said=$("$1" plan "configs/ppo/${config%:*}.yaml" data.market.path="$tables/market" 2>&1); then

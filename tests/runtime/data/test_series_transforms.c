@@ -68,11 +68,55 @@ static void plots_as_pillow(void) {
   size_t room = 0;
   int cases = 0;
   CHECK(f, "no " GR_GOLDEN "/lineplot.txt");
-  arena = gr_arena_create();
+  if (!arena) arena = gr_arena_create();
   while (f && getline(&line, &room, f) > 0) check_plot(line, f), cases++;
   CHECK(cases == 7, "%d cases", cases);
   free(line);
   if (f) fclose(f);
+}
+
+enum { H = 20, W = 30, PLOT = H * W * 3, MOMENTS = 50, CHANNELS = 3 };
+
+// The plot of one channel, of numbers that are `stride` apart.
+static const unsigned char *plot_of(const char *list, const float *x, int stride) {
+  float *alone = GR_NEW(arena, float, MOMENTS);
+  one o;
+  for (int i = 0; i < MOMENTS; i++) alone[i] = x[i * stride];
+  MUST(open_one(list, GR_F32, MOMENTS, 1, &o));
+  return apply(&o, alone, 0, false);
+}
+
+static void plots_channels(void) {
+  float x[MOMENTS * CHANNELS];
+  one o;
+  for (int i = 0; i < MOMENTS; i++)
+    x[3 * i] = sinf(0.3f * (float)i), x[3 * i + 1] = (float)(i % 7) - 9, x[3 * i + 2] = 5;
+  MUST(open_one("[{lineplot: {size: [20, 30]}}]", GR_F32, MOMENTS, CHANNELS, &o));
+  CHECK(o.to.dim[0] == CHANNELS * H && o.to.dim[1] == W && o.to.dim[2] == 3,
+        "one plot below another");
+  const unsigned char *image = apply(&o, x, 0, false);
+  for (int c = 0; c < CHANNELS; c++)
+    CHECK(
+        !memcmp(image + c * PLOT, plot_of("[{lineplot: {size: [20, 30]}}]", x + c, CHANNELS), PLOT),
+        "the plot of channel %d is that of the channel alone", c);
+}
+
+// In a range, a plot is that of the values between its ends, some of which are at them.
+static void plots_a_range(void) {
+  static const char in_range[] = "[{lineplot: {size: [20, 30], range: [-2, 1.5]}}]";
+  float beyond[MOMENTS], cut[MOMENTS], within[MOMENTS];
+  for (int i = 0; i < MOMENTS; i++) {
+    beyond[i] = 3 * sinf(0.3f * (float)i);
+    cut[i] = fminf(fmaxf(beyond[i], -2), 1.5f), within[i] = 0.2f * sinf(0.3f * (float)i);
+  }
+  const unsigned char *own = plot_of("[{lineplot: {size: [20, 30]}}]", cut, 1);
+  CHECK(!memcmp(plot_of(in_range, beyond, 1), own, PLOT), "values beyond the range are at its end");
+  CHECK(!memcmp(plot_of(in_range, cut, 1), own, PLOT), "the range is from end to end");
+  const unsigned char *low = plot_of(in_range, within, 1);
+  int blue = 0, elsewhere = 0;
+  for (int i = 0; i < H * W; i++)
+    if (!low[3 * i]) blue++, elsewhere += i / W < 6 || i / W > 11;
+  CHECK(blue >= W && !elsewhere, "%d pixels, %d beyond the middle", blue, elsewhere);
 }
 
 // ---- Augmentations ------------------------------------------------------------------------------
@@ -141,8 +185,12 @@ static void warps_time(void) {
 
 static void says_what_it_is_not_for(void) {
   one o;
-  fixture_fails(open_one("[lineplot]", GR_F32, 9, 2, &o), GR_ERR_CONFIG, 1,
-                "lineplot draws one channel of f32");
+  fixture_fails(open_one("[lineplot]", GR_U8, 9, 2, &o), GR_ERR_CONFIG, 1,
+                "the transform 'lineplot' is for f32");
+  fixture_fails(open_one("[{lineplot: {range: [3, 3]}}]", GR_F32, 9, 2, &o), GR_ERR_CONFIG, 1,
+                "the range of lineplot is from 3 to 3");
+  fixture_fails(open_one("[{lineplot: 4096}]", GR_F32, 9, 6, &o), GR_ERR_CONFIG, 1,
+                "lineplot would make 6 plots");
   fixture_fails(open_one("[{jitter: 1}]", GR_U8, 9, 2, &o), GR_ERR_CONFIG, 1,
                 "the transform 'jitter' is for f32");
   fixture_fails(open_one("[{lineplot: 1}]", GR_F32, 9, 1, &o), GR_ERR_CONFIG, 1, "'size'");
@@ -151,9 +199,10 @@ static void says_what_it_is_not_for(void) {
 }
 
 int main(int argc, char **argv) {
-  int failed = RUN(argc, argv, {"plots_as_pillow", plots_as_pillow}, {"jitters", jitters},
-                   {"scales", scales}, {"warps_time", warps_time},
-                   {"says_what_it_is_not_for", says_what_it_is_not_for});
+  int failed =
+      RUN(argc, argv, {"plots_as_pillow", plots_as_pillow}, {"plots_channels", plots_channels},
+          {"plots_a_range", plots_a_range}, {"jitters", jitters}, {"scales", scales},
+          {"warps_time", warps_time}, {"says_what_it_is_not_for", says_what_it_is_not_for});
   gr_arena_destroy(arena);
   return failed;
 }
