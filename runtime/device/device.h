@@ -24,6 +24,7 @@ typedef struct gr_device_limits {
   bool computes;     // false: kernels do nothing, and downloads give zeros
   bool host_memory;  // the host may read and write the memory directly, after synchronise
   bool marks;        // `mark` is called
+  bool timings;      // it measures what `run` replays (gr_device_ops.timings)
   bool beside;       // collectives run beside kernels, on queues of their own (gr_device_queue)
   size_t bytes;      // of all blocks and what is reserved; 0: not known before allocate is called
 } gr_device_limits;
@@ -39,6 +40,7 @@ typedef struct gr_device_options {
   bool in_line;  // collectives wait for the kernels before them: limits.beside is false
   bool plain;    // reference kernels only, for tests
   bool tf32;     // products of f32 may be computed in TF32
+  bool timings;  // `time` will be called, if the device can: limits.timings says whether
   int rank, ranks;
   int local_rank;  // among the ranks of this machine: that of several devices which this rank takes
   const int *ids;  // n_ids numbers of devices, by local rank; none: device i is local rank i's
@@ -98,13 +100,27 @@ typedef struct gr_device_loop {
   void *arg;
 } gr_device_loop;
 
+typedef enum gr_device_timed {
+  GR_TIMED_BY_HOST,  // the program is not recorded
+  GR_TIMED_LATER,    // this run warms up, and is slower than the others
+  GR_TIMED,
+} gr_device_timed;
+// What the device measured of one kernel or copy, in nanoseconds, since gr_wall_seconds was 0.
+typedef struct gr_device_timing {
+  void *of;          // of gr_device_ops.time_as when it was enqueued; NULL: of no node
+  const char *what;  // "kernel", "copy", "fill", "upload" or "download"; a constant
+  bool first;        // of those of one time_as: there is one for each run of a node
+  int64_t from, lasts;
+} gr_device_timing;
+
 struct gr_device_ops {
   const char *name, *doc;  // the value of the key `device`; one line
   bool gpu;                // plans for it are made for GPUs (gr_plan.gpu)
-  // Whether the machine seems to have one, found without starting its driver. NULL: `count` says so.
+  // Whether the machine seems to have one, found without starting its driver. NULL: `count` says
+  // so.
   bool (*seems_there)(void);
-  // Bytes of a device's memory that `open` takes for itself, such as the working memory of libraries:
-  // they are counted in the plan (gr_plan.reserved_bytes).
+  // Bytes of a device's memory that `open` takes for itself, such as the working memory of
+  // libraries: they are counted in the plan (gr_plan.reserved_bytes).
   size_t reserved;
   // The number of devices in this machine; each serves one rank. NULL: ranks share the machine.
   int (*count)(void);
@@ -146,6 +162,16 @@ struct gr_device_ops {
   // same addresses each time, so that the device may record them and replay the record instead of
   // another call. NULL: it is called for each run.
   gr_status (*run)(gr_device *, const gr_graph *, gr_status (*issue)(void *arg), void *arg);
+
+  // With limits.timings, the device itself measures programs that `run` replays, without a wait
+  // between nodes. `time` begins or ends that; programs are recorded once more for it. `timed`:
+  // whether the next run of this program is measured; if not, the executor may wait for each node.
+  // What is enqueued after time_as is of `of`. `timings` waits for all that was enqueued and gives
+  // what was measured since it was called last, in no particular order.
+  gr_status (*time)(gr_device *, bool on);
+  gr_device_timed (*timed)(gr_device *, const gr_graph *);
+  void (*time_as)(gr_device *, void *of);
+  gr_status (*timings)(gr_device *, void (*take)(void *arg, const gr_device_timing *), void *arg);
 
   // Runs a loop, of which `issue` above enqueues the body once. The first is called for each such
   // loop before `ready`. NULL: the executor enqueues each step.

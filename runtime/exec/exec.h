@@ -30,6 +30,7 @@ typedef struct gr_exec_options {
   const int *gpu_ids;  // n_gpu_ids devices, by local rank (gr_device_options.ids)
   int n_gpu_ids;
   bool profile;  // measure the time of every node
+  bool trace;    // gr_exec_trace will be called
 } gr_exec_options;
 
 // Opens the device, allocates the plan's two blocks on it, and chooses a kernel for every node. All
@@ -72,11 +73,13 @@ GR_MUST_USE gr_status gr_exec_view(gr_exec *, const gr_exec_tensor *, void *stag
 void *gr_exec_target(const gr_exec *, const gr_exec_tensor *, void *staging);
 GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const void *from);
 
-// Records every program and node that runs from now on, until it is called with NULL. On devices
-// that work beside the host each node is waited for, so that spans are those of the device.
-void gr_exec_trace(gr_exec *, gr_trace *);
+// Records every program and node that runs from now on, until it is called with NULL. Spans are
+// those of the device: one that works beside the host measures them itself, or each node is waited
+// for.
+GR_MUST_USE gr_status gr_exec_trace(gr_exec *, gr_trace *);
 
 const gr_device *gr_exec_device(const gr_exec *);  // owned by the executor
 size_t gr_exec_bytes(const gr_exec *);             // of both blocks, as planned
 size_t gr_exec_shared_bytes(const gr_exec *);      // of blocks that other ranks can access
-void gr_exec_profile(FILE *, const gr_exec *);     // prints the time by op, longest first
+// Prints the time by op, longest first; what runs later is not measured.
+GR_MUST_USE gr_status gr_exec_profile(FILE *, gr_exec *);

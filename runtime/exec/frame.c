@@ -122,38 +122,13 @@ static gr_status run_step(gr_exec *e, gr_exec_step *step) {
 
 static gr_status run_ordered(gr_exec *e, gr_exec_step *step) {
   gr_device *d = e->device;
+  gr_exec_step *outer = gr_exec_times_of(e, step);
   if (step->mark) d->ops->mark(d, step->mark);
   GR_TRY(gr_exec_beside_begin(e, step));
   GR_TRY(run_step(e, step));
   GR_TRY(gr_exec_beside_end(e, step));
   if (step->mark) d->ops->mark(d, NULL);
-  return GR_OK;
-}
-
-// What a trace shows of a node.
-static void put_args(gr_text *t, const void *what) {
-  const gr_exec_step *step = what;
-  const gr_node *n = step->node;
-  double flops = gr_exec_step_flops(step), bytes = gr_exec_step_bytes(step);
-  gr_text_put(t, "\"of\":");
-  gr_text_json(t, n->scope ? n->scope : "");
-  if (n->loc.file) {
-    char at[400];
-    snprintf(at, sizeof at, "%s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
-    gr_text_put(t, ",\"at\":");
-    gr_text_json(t, at);
-  }
-  gr_text_printf(t, ",\"flops\":%.0f,\"bytes\":%.0f", flops, bytes);
-}
-
-// A node's time is known when the device has done it.
-static gr_status end_step(gr_exec *e, gr_exec_step *step, double from) {
-  bool collective = step->node->op->collective;
-  if (!e->opt.profile && !e->trace) return GR_OK;
-  GR_TRY(e->device->ops->synchronise(e->device, step->queue));
-  if (e->trace)
-    gr_trace_add(e->trace, collective ? GR_TRACE_COMMUNICATION : GR_TRACE_COMPUTE,
-                 step->node->op->name, put_args, step, from);
+  gr_exec_times_of(e, outer);
   return GR_OK;
 }
 
@@ -169,10 +144,10 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
     double from = e->trace ? gr_trace_now() : 0;
     s = s ? s : run_step(e, step);
     s = s ? s : gr_exec_beside_end(e, step);
-    s = s ? s : end_step(e, step, from);
+    s = s ? s : gr_exec_times_wait(e, step, from);
     if (s) return locate(s, e, step);
     double now = gr_seconds();
-    step->seconds += now - before, step->runs++;
+    if (e->counts) step->seconds += now - before, step->runs++;
     before = now;
   }
   GR_TRY(gr_exec_beside_join(e, f));
@@ -181,7 +156,7 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
 
 gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
   if (e->watched) return run_watched(e, f);
-  bool more = e->device->limits.beside || e->device->limits.marks;
+  bool more = e->device->limits.beside || e->device->limits.marks || e->timed;
   for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step += step->nodes) {
     gr_status s = more ? run_ordered(e, step) : run_step(e, step);
     if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);

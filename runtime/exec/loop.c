@@ -197,7 +197,8 @@ static gr_status open_repeated(gr_exec *e, gr_exec_loop *l, const gr_plan_frame 
   const gr_device_ops *ops = e->device->ops;
   const gr_scan *s = l->scan;
   gr_op_call call = {.op = step->node->op, .loc = step->node->loc};  // for messages
-  if (!ops->loop || e->opt.profile || !gr_scan_repeat_bytes(s)) return GR_OK;
+  bool by_step = e->opt.profile && !e->device->limits.timings;
+  if (!ops->loop || by_step || !gr_scan_repeat_bytes(s)) return GR_OK;
   char *at = (char *)step->l.scratch + GR_SCAN_REPEAT_COUNTER;
   uint32_t most = (uint32_t)s->n_seq + p->g->n_results;
   l->windows = GR_NEW(e->arena, window, most + 1);
@@ -336,7 +337,7 @@ gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
   gr_exec_loop *l = step->loop;
   int64_t steps = l->scan->steps;
   gr_device *d = e->device;
-  if (l->windows && !e->trace) return run_repeated(e, step);
+  if (l->windows && (e->timed || !e->trace)) return run_repeated(e, step);
   GR_TRY(note_loop(enter(d, l), step, "entering"));
   for (int64_t t = 0; t < steps; t++) {
     gr_status s = gr_exec_frame_run(e, &l->frame);

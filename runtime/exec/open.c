@@ -106,6 +106,7 @@ static gr_status open_all(gr_exec *e) {
                          .plain = e->opt.plain,
                          .in_line = e->opt.in_line,
                          .tf32 = p->tf32,
+                         .timings = e->opt.profile || e->opt.trace,
                          .rank = e->opt.rank,
                          .ranks = gr_mesh_ranks(&p->mesh),
                          .local_rank = e->opt.local_rank,
@@ -116,7 +117,6 @@ static gr_status open_all(gr_exec *e) {
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
   GR_TRY(open_comms(e));
-  gr_exec_trace(e, NULL);
   GR_TRY(check_room(e));
   GR_TRY(allocate(e, p->state_bytes, true, &e->states));
   GR_TRY(allocate(e, p->arena_bytes, false, &e->work));
@@ -127,7 +127,8 @@ static gr_status open_all(gr_exec *e) {
                    "while opening program '%s'", p->programs[i].name));
     open_next(e, f, &e->programs[i]);
   }
-  return e->device->ops->ready ? e->device->ops->ready(e->device) : GR_OK;
+  if (e->device->ops->ready) GR_TRY(e->device->ops->ready(e->device));
+  return e->opt.profile ? gr_exec_times_begin(e) : GR_OK;
 }
 
 gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec **out) {
@@ -155,12 +156,6 @@ void gr_exec_close(gr_exec *e) {
   free(e);
 }
 
-void gr_exec_trace(gr_exec *e, gr_trace *t) {
-  const gr_device_ops *d = e->device->ops;
-  e->trace = t;
-  e->watched = t || e->opt.profile || d->begin || d->node || d->end;
-}
-
 // ---- Running -------------------------------------------------------------------------------
 
 typedef struct issuing {
@@ -185,10 +180,17 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
     GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
     e->transferred = false;
   }
-  bool direct = !d->ops->run || e->opt.profile || e->trace;  // these are of single nodes
+  gr_exec_times_choose(e, p->frame.g);
+  bool direct = !d->ops->run || (e->waits && !e->timed);
   GR_TRY(direct ? issue(&all) : d->ops->run(d, p->frame.g, issue, &all));
   e->computed = true;
-  return d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED);
+  GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
+  return gr_exec_times_taken(e);
+}
+
+// In a trace. Where the device measures, the host only enqueues the program.
+static void put_span(gr_exec *e, const gr_program *p, double from) {
+  gr_trace_add(e->trace, e->waits ? GR_TRACE_COMPUTE : GR_TRACE_STEPS, p->name, NULL, NULL, from);
 }
 
 gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
@@ -197,7 +199,7 @@ gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
   if (marks) e->device->ops->mark(e->device, p->name);
   gr_status s = run(e, &e->programs[p - e->plan->programs]);
   if (marks) e->device->ops->mark(e->device, NULL);
-  if (!s && e->trace) gr_trace_add(e->trace, GR_TRACE_COMPUTE, p->name, NULL, NULL, from);
+  if (!s && e->trace) put_span(e, p, from);
   if (!s) return GR_OK;
   for (int a = 0; a < e->plan->mesh.n_axes; a++)  // the other ranks would wait for this rank
     for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)

@@ -1,5 +1,5 @@
 // parts.h - the executor's structures, private to this folder: open.c opens a plan, frame.c runs a
-// graph, loop.c a scan, and profile.c prints times.
+// graph, loop.c a scan, times.c measures what runs, and profile.c prints times.
 #pragma once
 #include "ops/loop/scan.h"
 #include "runtime/exec/exec.h"
@@ -19,8 +19,9 @@ typedef struct gr_exec_step {
       event;  // recorded when the work of a step that is not on the compute queue is done
   const gr_device_event *wait;  // n_wait of them: events of earlier steps that it needs
   int n_wait;
-  uint32_t nodes;  // that it runs: this one, and those after it that are launched together with it
-  double seconds;  // when profiling: spent in this node, including the body of a scan
+  uint32_t nodes;   // that it runs: this one, and those after it that are launched together with it
+  double seconds;   // when profiling: the host's in this node, including the body of a scan
+  double measured;  // and by the device itself, without it
   uint64_t runs;
 } gr_exec_step;
 
@@ -51,7 +52,12 @@ struct gr_exec {
   gr_device_block block[2];  // the arena, and the states
   char *states, *work;       // the addresses of the states and of the arena
   gr_trace *trace;           // where what runs is recorded, or NULL
-  bool watched;              // nodes are timed, or reported to the device (gr_device_ops.node)
+  bool timed;                // the device measures what runs (gr_device_ops.time)
+  bool waits;                // each node of this run is waited for, and timed by the host
+  bool counts;               // and that is added up
+  bool watched;              // ..., or nodes are reported to the device (gr_device_ops.node)
+  gr_exec_step *running;     // what the device measures is of this step, or of no step
+  int untaken;               // runs whose times it still has
   bool computed;             // a program ran after the last transfer, which must wait for it
   bool transferred;          // a transfer came after the last program, which must wait for it
   int coord[GR_MAX_MESH];
@@ -73,6 +79,17 @@ void gr_exec_beside_open(gr_exec *, const gr_plan_frame *, char *base, gr_exec_f
 GR_MUST_USE gr_status gr_exec_beside_begin(gr_exec *, const gr_exec_step *);  // before it runs
 GR_MUST_USE gr_status gr_exec_beside_end(gr_exec *, const gr_exec_step *);    // after that
 GR_MUST_USE gr_status gr_exec_beside_join(gr_exec *, const gr_exec_frame *);  // at the end of all
+
+// Times of nodes (times.c). Before each run of a program, after it, and when they are wanted no
+// more.
+GR_MUST_USE gr_status gr_exec_times_begin(gr_exec *);
+void gr_exec_times_choose(gr_exec *, const gr_graph *);
+GR_MUST_USE gr_status gr_exec_times_taken(gr_exec *);
+GR_MUST_USE gr_status gr_exec_times_end(gr_exec *);
+// What is enqueued from now on is of this step; returns whose it was.
+gr_exec_step *gr_exec_times_of(gr_exec *, gr_exec_step *);
+// After a step: if the host times it, waits until it is done.
+GR_MUST_USE gr_status gr_exec_times_wait(gr_exec *, gr_exec_step *, double from);
 
 // Of one run of a step on this rank; those of a loop are its body's, and collectives have none.
 double gr_exec_step_flops(const gr_exec_step *);

@@ -45,14 +45,15 @@ double gr_exec_step_bytes(const gr_exec_step *s) {
 }
 
 // Sums up a frame; a loop's own time excludes the time of its body's nodes. Returns the frame's
-// time.
+// time by the host.
 static double add_up(table *t, const gr_exec_frame *f) {
   double total = 0;
   for (uint32_t i = 0; i < f->n_steps; i++) {
     const gr_exec_step *s = &f->steps[i];
     double inside = s->loop ? add_up(t, gr_exec_loop_frame(s->loop)) : 0;
     line *l = line_of(t, s->node->op);
-    l->seconds += s->seconds - inside;
+    double own = s->seconds - inside + s->measured;
+    l->seconds += own, t->total += own;
     l->runs += s->runs;
     l->flops += gr_exec_step_flops(s) * (double)s->runs;
     l->bytes += gr_exec_step_bytes(s) * (double)s->runs;
@@ -71,12 +72,13 @@ static double rate(double count, double seconds) {  // in 10^9 a second
   return seconds > 0 ? count / seconds / 1e9 : 0;
 }
 
-void gr_exec_profile(FILE *f, const gr_exec *e) {
+gr_status gr_exec_profile(FILE *f, gr_exec *e) {
   int ops = 0;
   while (gr_ops[ops]) ops++;
   table t = {.lines = calloc((size_t)ops + 1, sizeof *t.lines)};
-  if (!t.lines) return;
-  for (uint32_t i = 0; i < e->plan->n_programs; i++) t.total += add_up(&t, &e->programs[i].frame);
+  if (!t.lines) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a profile");
+  gr_status s = gr_exec_times_end(e);
+  for (uint32_t i = 0; i < e->plan->n_programs; i++) add_up(&t, &e->programs[i].frame);
   qsort(t.lines, (size_t)t.n, sizeof *t.lines, worst_first);
   fprintf(f, "%10s %6s %12s %10s %8s %8s  op\n", "seconds", "%", "runs", "us each", "GFLOP/s",
           "GB/s");
@@ -92,4 +94,5 @@ void gr_exec_profile(FILE *f, const gr_exec *e) {
   fprintf(f, "%10.4f %6s %12s %10s %8.2f %8s  all of this rank\n", t.total, "100.0", "", "",
           rate(t.flops, t.total), "");
   free(t.lines);
+  return s;
 }

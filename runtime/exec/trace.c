@@ -1,6 +1,7 @@
 // trace.c - see trace.h.
 #include "runtime/exec/trace.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/arena.h"
@@ -11,7 +12,7 @@ typedef struct span {
   const char *name;
   gr_trace_args args;
   const void *what;
-  double from, to;
+  int64_t from, lasts;  // in nanoseconds
 } span;
 
 struct gr_trace {
@@ -19,6 +20,8 @@ struct gr_trace {
   int rank;
   span *spans;
   size_t n, room, left_out;
+  bool used[GR_TRACE_LANES];
+  int64_t base;  // in seconds
 };
 
 static const char *const lanes[GR_TRACE_LANES] = {
@@ -29,11 +32,16 @@ static const char *const lanes[GR_TRACE_LANES] = {
     [GR_TRACE_COMMUNICATION] = "communication",
     [GR_TRACE_HOOKS] = "hooks",
     [GR_TRACE_CHECKPOINTS] = "checkpoints",
+    [GR_TRACE_GPU] = "GPU: compute",
+    [GR_TRACE_GPU_COPIES] = "GPU: uploads and downloads",
+    [GR_TRACE_GPU_GATHERS] = "GPU: collectives that gather",
+    [GR_TRACE_GPU_SUMS] = "GPU: collectives that sum",
 };
 
 gr_status gr_trace_open(const char *path, int rank, gr_trace **out) {
   *out = calloc(1, sizeof **out);
   if (*out) (*out)->path = strdup(path), (*out)->rank = rank;
+  if (*out) (*out)->base = (int64_t)gr_wall_seconds() & ~(int64_t)4194303;
   if (*out && (*out)->path) return GR_OK;
   free(*out);
   *out = NULL;
@@ -44,7 +52,12 @@ double gr_trace_now(void) { return gr_wall_seconds(); }
 
 void gr_trace_add(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_args args,
                   const void *what, double from) {
-  double to = gr_trace_now();
+  double lasts = gr_trace_now() - from;
+  gr_trace_put(t, lane, name, args, what, (int64_t)(1e9 * from), (int64_t)(1e9 * lasts));
+}
+
+void gr_trace_put(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_args args,
+                  const void *what, int64_t from, int64_t lasts) {
   if (t->n == t->room) {
     size_t room = t->room ? 2 * t->room : 4096;
     span *more = realloc(t->spans, room * sizeof *more);
@@ -54,7 +67,8 @@ void gr_trace_add(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_ar
     }
     t->spans = more, t->room = room;
   }
-  t->spans[t->n++] = (span){lane, name, args, what, from, to};
+  t->used[lane] = true;
+  t->spans[t->n++] = (span){lane, name, args, what, from, lasts};
 }
 
 // ---- The file -----------------------------------------------------------------------------------
@@ -62,12 +76,14 @@ void gr_trace_add(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_ar
 static void put_metadata(FILE *f, const gr_trace *t) {
   fprintf(f, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}}",
           t->rank, t->rank);
-  for (int lane = 0; lane < GR_TRACE_LANES; lane++)
+  for (int lane = 0; lane < GR_TRACE_LANES; lane++) {
+    if (!t->used[lane]) continue;
     fprintf(f,
             ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
             "\"args\":{\"name\":\"%s\"}},\n{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,"
             "\"tid\":%d,\"args\":{\"sort_index\":%d}}",
             t->rank, lane, lanes[lane], t->rank, lane, lane);
+  }
 }
 
 static void put_span(FILE *f, gr_arena *arena, const gr_trace *t, const span *s) {
@@ -75,7 +91,7 @@ static void put_span(FILE *f, gr_arena *arena, const gr_trace *t, const span *s)
   gr_text_put(&text, ",\n{\"name\":");
   gr_text_json(&text, s->name);
   gr_text_printf(&text, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", t->rank,
-                 s->lane, 1e6 * s->from, 1e6 * (s->to - s->from));
+                 s->lane, 1e-3 * (double)(s->from - t->base * 1000000000), 1e-3 * (double)s->lasts);
   if (s->args) {
     gr_text_put(&text, ",\"args\":{");
     s->args(&text, s->what);
@@ -93,7 +109,8 @@ static void put_all(FILE *f, const gr_trace *t) {
     put_span(f, arena, t, &t->spans[i]);
     gr_arena_destroy(arena);
   }
-  fprintf(f, "\n],\"otherData\":{\"spans_left_out\":%zu}}\n", t->left_out);
+  fprintf(f, "\n],\"otherData\":{\"spans_left_out\":%zu,\"base_time_seconds\":%" PRId64 "}}\n",
+          t->left_out, t->base);
 }
 
 gr_status gr_trace_close(gr_trace *t) {

@@ -3,7 +3,8 @@
 //
 // Spans are kept in memory and written when the trace is closed, so that writing does not change
 // what is measured. Times are those of gr_wall_seconds, so that the traces of several ranks fit
-// together. A trace is used by one thread.
+// together, less a multiple of 48 days: readers that keep them as `double` still tell nanoseconds.
+// A trace is used by one thread.
 #pragma once
 #include "base/text.h"
 
@@ -16,6 +17,10 @@ typedef enum gr_trace_lane {  // drawn from top to bottom
   GR_TRACE_COMMUNICATION,     // collectives, and agreements of the ranks
   GR_TRACE_HOOKS,
   GR_TRACE_CHECKPOINTS,
+  GR_TRACE_GPU,  // one for each queue of a device that measures itself (gr_device_ops.timings)
+  GR_TRACE_GPU_COPIES,
+  GR_TRACE_GPU_GATHERS,
+  GR_TRACE_GPU_SUMS,
   GR_TRACE_LANES,
 } gr_trace_lane;
 
@@ -25,9 +30,12 @@ typedef void (*gr_trace_args)(gr_text *, const void *what);
 // Creates the trace of a rank; the file is written when it is closed. GR_ERR_IO without memory.
 GR_MUST_USE gr_status gr_trace_open(const char *path, int rank, gr_trace **out);
 double gr_trace_now(void);
-// Adds a span from a time until now. `name` and `what` live as long as the trace; without memory
+// Adds a span from a time until now; or one of known nanoseconds, from a time since gr_wall_seconds
+// was 0. `name` and `what` live as long as the trace; without memory
 // for it the span is left out, and counted.
 void gr_trace_add(gr_trace *, gr_trace_lane, const char *name, gr_trace_args, const void *what,
                   double from);
+void gr_trace_put(gr_trace *, gr_trace_lane, const char *name, gr_trace_args, const void *what,
+                  int64_t from, int64_t lasts);
 // Writes the file and frees the trace. GR_ERR_IO with the path if it cannot be written.
 GR_MUST_USE gr_status gr_trace_close(gr_trace *);

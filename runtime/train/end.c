@@ -149,7 +149,7 @@ static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_check(r));
   GR_TRY(report_memory(r));
   report_device(r);
-  if (r->spec->profile && r->rank == 0) gr_exec_profile(stderr, r->exec);
+  if (r->spec->profile && r->rank == 0) GR_TRY(gr_exec_profile(stderr, r->exec));
   return check_finite(r);
 }
 

@@ -171,7 +171,8 @@ static gr_status open_programs(gr_run *r) {
                        .local_rank = r->world->local_rank,
                        .gpu_ids = j->set.gpu_ids,
                        .n_gpu_ids = j->set.n_gpu_ids,
-                       .profile = j->profile};
+                       .profile = j->profile,
+                       .trace = j->set.trace_end > 0};
   GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
   GR_TRY(gr_run_open_transfers(r));
   GR_TRY(find_programs(r));

@@ -28,8 +28,8 @@ gr_status gr_run_trace_end(gr_run *r) {
   gr_trace *t = r->trace;
   if (!t) return GR_OK;
   r->trace = NULL;
-  gr_exec_trace(r->exec, NULL);
-  GR_TRY(gr_trace_close(t));
+  gr_status s = gr_exec_trace(r->exec, NULL);
+  GR_TRY(gr_also(s, gr_trace_close(t)));
   if (r->rank == 0)
     gr_log(GR_INFO, "trace: %s%s; ui.perfetto.dev draws it", path_of(r),
            r->ranks > 1 ? ", and one of each other rank" : "");
@@ -41,6 +41,5 @@ gr_status gr_run_trace(gr_run *r) {
   if (r->trace && r->step >= s->trace_end) return gr_run_trace_end(r);
   if (r->trace || r->step < s->trace_first || r->step >= s->trace_end) return GR_OK;
   GR_TRY(gr_trace_open(path_of(r), r->rank, &r->trace));
-  gr_exec_trace(r->exec, r->trace);
-  return GR_OK;
+  return gr_exec_trace(r->exec, r->trace);
 }

@@ -116,7 +116,7 @@ static void measure(const char *name, const char *model, const setting *s) {
       name, 1e3 * took[1 + s->steps / 2], 1e3 * spent[1 + s->steps / 2], s->steps, 1e3 * took[1],
       1e3 * spent[1], s->threads, 1e-6 * (double)p->arena_bytes,
       (double)*(const float *)result_on_host(e, train, "metric.loss.sum", &t));
-  if (s->profile) gr_exec_profile(stdout, e);
+  if (s->profile) must(gr_exec_profile(stdout, e));
   gr_exec_close(e);
   gr_arena_destroy(a);
   free(took), free(spent);

@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
   qsort(took + 1, (size_t)steps, sizeof *took, by_value);
   printf("%.4f s a step (median of %d, best %.4f, %d threads); %.3f s to the first step; %lld parameters\n",
          took[1 + steps / 2], steps, took[1], threads, ready, (long long)gr_plan_parameters(p, &(int64_t){0}));
-  if (argc > 4) gr_exec_profile(stdout, e);
+  if (argc > 4) must(gr_exec_profile(stdout, e));
   gr_exec_close(e);
   gr_arena_destroy(a);
   free(took);

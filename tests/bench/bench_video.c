@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
       "%.4f s of processors a step, %.4f s of time (medians of %d, %d threads); %lld parameters\n",
       cpu[1 + steps / 2], wall[1 + steps / 2], steps, threads,
       (long long)gr_plan_parameters(p, &(int64_t){0}));
-  if (argc > 8) gr_exec_profile(stdout, e);
+  if (argc > 8) must(gr_exec_profile(stdout, e));
   gr_exec_close(e);
   gr_arena_destroy(a);
   free(wall);

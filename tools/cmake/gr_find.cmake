@@ -97,6 +97,19 @@ if(GR_CUDNN AND cuda)
 endif()
 string(APPEND GR_TABLE "    CUDNN: ${state}\n")
 
+# Nor are CUPTI's: without, nodes on GPUs are timed one by one. Some toolkits have them in a folder of their own.
+set(state "off (-DGR_CUPTI=OFF, or no CUDA)")
+if(GR_CUPTI AND cuda)
+  find_path(GR_CUPTI_INCLUDE cupti.h HINTS ${GR_CUDA_INCLUDE} ${GR_CUDA_INCLUDE}/../extras/CUPTI/include)
+  set(state "no cupti.h")
+  if(GR_CUPTI_INCLUDE)
+    target_include_directories(gr_dep_CUDA SYSTEM INTERFACE ${GR_CUPTI_INCLUDE})
+    target_compile_definitions(gr_dep_CUDA INTERFACE GR_HAVE_CUPTI=1)
+    set(state "${GR_CUPTI_INCLUDE}")
+  endif()
+endif()
+string(APPEND GR_TABLE "    CUPTI: ${state}\n")
+
 # So it is with NCCL, whose header needs CUDA's.
 add_library(gr_dep_NCCL INTERFACE)
 set(state "off (-DGR_NCCL=OFF, or no CUDA)")

@@ -9,9 +9,11 @@ enum { MOST_NODES = 100000 };
 struct gr_captured {
   gr_captured *next;
   const gr_graph *g;
-  CUgraphExec exec;  // NULL: not captured
-  bool direct;       // it is too large, and will not be
-  size_t nodes;
+  CUgraphExec exec;   // NULL: not captured
+  CUgraphExec timed;  // the same, captured while it is measured (cupti.c)
+  uint64_t pieces;    // of `timed`
+  bool direct;        // it is too large, and will not be
+  size_t nodes;       // 0: it was not captured
 };
 
 static gr_captured *find(gr_cuda *c, const gr_graph *g) {
@@ -30,23 +32,26 @@ static gr_status run_first(gr_cuda *c, const gr_graph *g, gr_status (*issue)(voi
   return GR_OK;
 }
 
-static gr_status instantiate(gr_cuda *c, gr_captured *p, CUgraph graph) {
+static gr_status instantiate(gr_cuda *c, gr_captured *p, CUgraph graph, CUgraphExec *out) {
   CU_TRY(cuGraphGetNodes(graph, NULL, &p->nodes));
-  CU_TRY(cuGraphInstantiateWithFlags(&p->exec, graph, 0));
-  CU_TRY(cuGraphUpload(p->exec, c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(cuGraphInstantiateWithFlags(out, graph, 0));
+  CU_TRY(cuGraphUpload(*out, c->stream[GR_QUEUE_COMPUTE]));
   return GR_OK;
 }
 
-static gr_status capture(gr_cuda *c, gr_captured *p, gr_status (*issue)(void *), void *arg) {
+static gr_status capture(gr_cuda *c, gr_captured *p, CUgraphExec *out, gr_status (*issue)(void *),
+                         void *arg) {
   CUgraph graph = NULL;
   CUstream stream = c->stream[GR_QUEUE_COMPUTE];
   CU_TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   c->capturing = true;
+  if (c->times.on) gr_cuda_times_capture(c);
   gr_status s = issue(arg);
+  if (c->times.on) p->pieces = gr_cuda_times_captured(c);
   c->capturing = false;
   CUresult r = gr_cu.cuStreamEndCapture(stream, &graph);
   if (!s && r) s = gr_driver_failed(r, "cuStreamEndCapture");
-  s = s ? s : instantiate(c, p, graph);
+  s = s ? s : instantiate(c, p, graph, out);
   if (graph) gr_cu.cuGraphDestroy(graph);
   return gr_note(s, GR_NOWHERE, "while capturing a program");
 }
@@ -57,13 +62,27 @@ gr_status gr_cuda_run(gr_device *d, const gr_graph *g, gr_status (*issue)(void *
   gr_captured *p = find(c, g);
   if (!p) return run_first(c, g, issue, arg);
   if (p->direct) return issue(arg);
-  if (!p->exec) GR_TRY(capture(c, p, issue, arg));
+  CUgraphExec *exec = c->times.on ? &p->timed : &p->exec;
+  if (!*exec) GR_TRY(capture(c, p, exec, issue, arg));
   c->replays++;
-  CU_TRY(cuGraphLaunch(p->exec, c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(cuGraphLaunch(*exec, c->stream[GR_QUEUE_COMPUTE]));
+  if (c->times.on) gr_cuda_times_launched(c, p->pieces);
   return GR_OK;
 }
 
+gr_device_timed gr_cuda_timed(gr_device *d, const gr_graph *g) {
+  gr_cuda *c = gr_cuda_of(d);
+  const gr_captured *p = find(c, g);
+  return !c->graphs || (p && p->direct) ? GR_TIMED_BY_HOST : p ? GR_TIMED : GR_TIMED_LATER;
+}
+
+void gr_captured_forget(gr_cuda *c) {
+  for (gr_captured *p = c->captured; p; p = p->next)
+    if (p->timed) gr_cu.cuGraphExecDestroy(p->timed), p->timed = NULL;
+}
+
 void gr_captured_close(gr_cuda *c) {
+  gr_captured_forget(c);
   for (gr_captured *p = c->captured; p; p = p->next)
     if (p->exec) gr_cu.cuGraphExecDestroy(p->exec);
 }
@@ -72,7 +91,7 @@ void gr_captured_report(const gr_cuda *c, gr_text *t) {
   int n = 0;
   size_t nodes = 0;
   for (const gr_captured *p = c->captured; p; p = p->next)
-    if (p->exec) n++, nodes += p->nodes;
+    if (p->nodes) n++, nodes += p->nodes;
   gr_text_printf(t, "; %d program%s captured, of %zu nodes in all, and launched %llu times", n,
                  gr_text_s(n), nodes, (unsigned long long)c->replays);
 }

@@ -26,6 +26,13 @@ static const char *const cudnn_names[] = {
 };
 gr_cudnn gr_dnn;
 #endif
+#if GR_HAVE_CUPTI
+#define GR_CUDA(name) TEXT(name),
+static const char *const cupti_names[] = {
+#include "runtime/device/cuda/cupti.def"
+};
+gr_cupti gr_cp;
+#endif
 
 gr_driver gr_cu;
 gr_nvrtc gr_rtc;
@@ -66,6 +73,12 @@ static library cublaslt = {SONAME("libcublasLt", CUBLAS_VER_MAJOR),
 static library cudnn = {SONAME("libcudnn", CUDNN_MAJOR), "cuDNN",
                         "install cuDNN 9, or name its folder in LD_LIBRARY_PATH",
                         TABLE(cudnn_names, gr_dnn), .optional = true};
+#endif
+#if GR_HAVE_CUPTI
+static library cupti = {SONAME("libcupti", GR_CUDA_MAJOR), "CUPTI (it measures kernels)",
+                        "install the CUDA toolkit's package cuda-cupti, or name its folder, often "
+                        "extras/CUPTI/lib64 of the toolkit's, in LD_LIBRARY_PATH",
+                        TABLE(cupti_names, gr_cp), .optional = true};
 #endif
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -124,6 +137,25 @@ gr_status gr_cudnn_open(void) { return open(&cudnn, NULL); }
 gr_status gr_cudnn_failed(cudnnStatus_t r, const char *call) {
   return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cuDNN fails: %.*s returns %s", (int)strcspn(call, "("),
                  call, gr_dnn.cudnnGetErrorString(r));
+}
+#endif
+
+#if GR_HAVE_CUPTI
+gr_status gr_cupti_open(gr_status (*begin)(void)) { return open(&cupti, begin); }
+
+gr_status gr_cupti_failed(CUptiResult r, const char *call) {
+  const char *text = NULL;
+  gr_cp.cuptiGetResultString(r, &text);
+  gr_status s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "CUPTI fails: %.*s returns %s",
+                        (int)strcspn(call, "("), call, text ? text : "an unknown error");
+  if (r == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+    return gr_hint(s,
+                   "this machine lets administrators alone measure GPUs: the option "
+                   "NVreg_RestrictProfilingToAdminUsers=0 of the kernel's module nvidia lets all, "
+                   "and a container needs --cap-add=SYS_ADMIN");
+  if (r == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    return gr_hint(s, "another profiler, such as Nsight Systems, has this process: run without it");
+  return s;
 }
 #endif
 

@@ -8,6 +8,9 @@
 #if GR_HAVE_CUDNN
 #include <cudnn.h>
 #endif
+#if GR_HAVE_CUPTI
+#include <cupti.h>
+#endif
 #include <nvrtc.h>
 #include "base/status.h"
 
@@ -34,6 +37,18 @@ GR_MUST_USE gr_status gr_cudnn_open(void);
 // GR_ERR_LAUNCH with the library's text for a return code.
 gr_status gr_cudnn_failed(cudnnStatus_t, const char *call);
 #define DNN_TRY(call) GR_CALL_TRY(cudnnStatus_t, gr_dnn, gr_cudnn_failed, call)
+#endif
+#if GR_HAVE_CUPTI
+#define GR_CUDA(name) __typeof__(name) *name;
+typedef struct gr_cupti {
+#include "runtime/device/cuda/cupti.def"
+} gr_cupti;
+extern gr_cupti gr_cp;
+// As the functions below; `begin` is called once, when it was loaded. A device does without it.
+GR_MUST_USE gr_status gr_cupti_open(gr_status (*begin)(void));
+// GR_ERR_LAUNCH with the library's text for a return code, and what to do.
+gr_status gr_cupti_failed(CUptiResult, const char *call);
+#define CP_TRY(call) GR_CALL_TRY(CUptiResult, gr_cp, gr_cupti_failed, call)
 #endif
 
 // Valid once the function below has returned GR_OK. Of the process: libraries are never unloaded.

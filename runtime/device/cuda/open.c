@@ -61,6 +61,7 @@ static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
   GR_TRY(gr_nvrtc_open());
   GR_TRY(gr_cublaslt_open());
   GR_TRY(choose(o, &c->index));
+  c->base.limits.timings = gr_cuda_times_open(c, o);  // best before there is a context
   GR_TRY(read_device(c));
   CU_TRY(cuDevicePrimaryCtxRetain(&c->context, c->device));
   CU_TRY(cuCtxSetCurrent(c->context));
@@ -93,6 +94,7 @@ static void close(gr_device *d) {
   gr_cuda *c = gr_cuda_of(d);
   if (c->context) gr_cu.cuCtxSetCurrent(c->context);
   if (!drain(c)) return;  // the process is about to end with an error, and releases everything
+  gr_cuda_times_close(c);
   gr_captured_close(c);
   gr_cuda_loop_close(c);
   gr_products_close(c);
@@ -293,6 +295,10 @@ const gr_device_ops gr_cuda_ops = {
     .kernels = gr_cuda_kernels,
     .ready = gr_cuda_ready,
     .run = gr_cuda_run,
+    .time = gr_cuda_time,
+    .timed = gr_cuda_timed,
+    .time_as = gr_cuda_time_as,
+    .timings = gr_cuda_timings,
     .mark = gr_nvtx_mark,
     .loop_open = gr_cuda_loop_open,
     .loop = gr_cuda_loop,

@@ -103,6 +103,52 @@ CUdeviceptr gr_ref_address(gr_gpu_ref, const gr_launch *);
 bool gr_nvtx_wanted(void);  // there is a profiler
 void gr_nvtx_mark(gr_device *, const char *name);
 
+// ---- Times of captured programs (cupti.c) ------------------------------------------------------
+typedef struct gr_node_tag {
+  uint64_t node;  // not 0
+  void *of;       // as of gr_device_timing
+  bool first;
+  bool counts;  // it runs once in a launch of its graph
+} gr_node_tag;
+typedef struct gr_node_tags {
+  gr_node_tag *slots;
+  size_t n, n_slots;
+} gr_node_tags;
+// tags.c. Without memory a tag is left out, and the records of the node are of no program's.
+const gr_node_tag *gr_tag_find(const gr_node_tags *, uint64_t node);  // NULL: it has none
+void gr_tag_put(gr_node_tags *, gr_node_tag);
+void gr_tags_free(gr_node_tags *);
+typedef struct gr_cuda_times {
+  bool on;
+  struct gr_cuda *next;  // of the process's devices that are measured
+  // What is enqueued is of `of`, and whether it is the first.
+  void *of;
+  bool fresh;
+  bool capturing;   // a program, so that what is enqueued becomes nodes
+  CUgraph graph;    // of that program; NULL: not known yet
+  uint64_t pieces;  // its kernels, copies and fills, without those of loops that repeat
+  gr_node_tags tags;
+  gr_device_timing *taken;  // n of them; there is room for more
+  size_t n, room;
+  uint32_t context;       // as CUPTI numbers it
+  uint64_t began;         // by CUPTI's clock
+  int64_t epoch;          // nanoseconds from gr_wall_seconds' 0 to CUPTI's
+  int64_t launched, due;  // pieces that ran, and those of them that are not taken yet
+  int64_t missing;
+  uint64_t untimed;
+} gr_cuda_times;
+// Whether programs can be measured; if not, says once why, and who does it instead.
+bool gr_cuda_times_open(gr_cuda *, const gr_device_options *);
+void gr_cuda_times_close(gr_cuda *);
+GR_MUST_USE gr_status gr_cuda_time(gr_device *, bool on);
+void gr_cuda_time_as(gr_device *, void *of);
+GR_MUST_USE gr_status gr_cuda_timings(gr_device *, void (*take)(void *, const gr_device_timing *),
+                                      void *arg);
+// Around the capture of a program that will be measured. The second gives its pieces.
+void gr_cuda_times_capture(gr_cuda *);
+uint64_t gr_cuda_times_captured(gr_cuda *);
+void gr_cuda_times_launched(gr_cuda *, uint64_t pieces);
+
 // ---- Joined launches (join.c) ------------------------------------------------------------------
 typedef struct gr_table gr_table;
 GR_MUST_USE gr_status gr_cuda_kernels(gr_device *, int n, const gr_op_call *,
@@ -113,7 +159,9 @@ void gr_tables_close(gr_cuda *);
 typedef struct gr_captured gr_captured;
 GR_MUST_USE gr_status gr_cuda_run(gr_device *, const gr_graph *, gr_status (*issue)(void *),
                                   void *arg);
+gr_device_timed gr_cuda_timed(gr_device *, const gr_graph *);
 void gr_captured_close(gr_cuda *);
+void gr_captured_forget(gr_cuda *);  // those that were measured
 void gr_captured_report(const gr_cuda *, gr_text *);
 
 // ---- Loops whose body is put in line once (repeat.c) --------------------------------------------
@@ -162,6 +210,7 @@ struct gr_cuda {
   gr_captured *captured;
   bool capturing;
   gr_cuda_loops loop;
+  gr_cuda_times times;
   gr_status (*watch)(void *, double waited);  // called while the host waits; NULL: not
   void *watch_arg;
   uint64_t launches;  // so far: a difference is the size of a program

@@ -23,7 +23,9 @@ struct CUgraphNode_st {
   op **deps;
   struct device *dev;
   pthread_t owner;
-  double time;
+  double ready, time;  // on the device's clock: when it may begin, and when it ended
+  uint64_t id, clone;  // of a node: its own number, and that of its copy in an executable graph
+  int hidden;          // no work of its own
   char *dst, *src;
   size_t n;
   unsigned value, width;
@@ -145,6 +147,13 @@ int si_canary(const block *b);
 CUresult si_drain(struct device *d, op *target);
 void si_some(struct device *d, int one_in);
 void *si_background(void *unused);
+// timeline.c
+void si_after(op *o, const op *on);  // it begins when that has ended
+double si_begins(const op *o);
+double si_lasts(const op *o);
+void si_tell_created(CUgraph g, op *node);
+void si_tell_cloned(CUgraph g);  // an executable graph has copies of its nodes
+void si_tell_done(const op *o, double from);
 // loop.c
 void si_run_loop(op *o);
 void si_begin_loops(CUgraph g);  // gives the conditions of a graph's loops their default values

@@ -77,6 +77,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
     if (g->node[i]->kind == LOOP)
       FAIL(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes is instantiated twice");
   g->refs++, g->instances++;
+  si_tell_cloned(g);
   *x = calloc(1, sizeof **x);
   return **x = (struct CUgraphExec_st){EXEC, g, NULL}, CUDA_SUCCESS;
 }
@@ -96,7 +97,8 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
   if (s->capture) FAIL(CUDA_ERROR_NOT_SUPPORTED, "a graph inside a graph is not stood in for");
   op *head = si_new_op(EXTERN, d, "graph begins"), *tail = si_new_op(MARK, d, "graph ends");
   int n = x->graph->n;
-  head->poll = begin, head->data = malloc(sizeof x->graph), head->bytes = sizeof x->graph;
+  head->hidden = 1, head->poll = begin, head->data = malloc(sizeof x->graph),
+  head->bytes = sizeof x->graph;
   memcpy(head->data, &x->graph, sizeof x->graph);
   op **copy_of = calloc((size_t)n + 1, sizeof *copy_of);
   si_depend(head, x->last), si_drop(x->last), x->last = si_hold(tail);

@@ -94,6 +94,7 @@ CUresult cuGraphAddNode(CUgraphNode *out, CUgraph g, const CUgraphNode *after,
   p->conditional.phGraph_out = &o->body;
   o->index = g->n;
   si_add(&g->node, &g->n, o);
+  si_tell_created(g, o);
   return *out = o, CUDA_SUCCESS;
 }
 
@@ -105,8 +106,9 @@ void si_begin_loops(CUgraph g) {
     }
 }
 
-// The nodes of a graph in an order drawn from the seed.
-static void run_once(CUgraph g, struct device *d) {
+// The nodes of a graph in an order drawn from the seed, one after the other from a time; returns
+// that of the end.
+static double run_once(CUgraph g, struct device *d, double now) {
   char *done = calloc((size_t)g->n + 1, 1);
   for (int left = g->n; left;) {
     op *best = NULL;
@@ -117,22 +119,28 @@ static void run_once(CUgraph g, struct device *d) {
       if (ready && standin_random(&d->rng, seen + 1) == seen) best = g->node[i];
       seen += (unsigned)ready;
     }
+    best->ready = now;
     int r = si_do_op(best);
     if (r < 1)
       standin_die(r ? -r : CUDA_ERROR_UNKNOWN, "%s in the body of a conditional node", best->name);
     done[best->index] = 1, left--;
+    double from = now;
+    best->time = now = best->kind == LOOP ? best->time : now + si_lasts(best);
+    si_tell_done(best, from);
   }
   free(done);
+  return now;
 }
 
 void si_run_loop(op *o) {
   int turns = 0;
   find(o->loop)->running = 1;
+  o->time = si_begins(o);
   while (find(o->loop)->value) {
     if (++turns > MOST_TURNS)
       standin_die(CUDA_ERROR_LAUNCH_TIMEOUT, "a conditional node does not end");
     si_begin_loops(o->body);
-    run_once(o->body, o->dev);
+    o->time = run_once(o->body, o->dev, o->time);
   }
   find(o->loop)->running = 0;
 }

@@ -49,6 +49,7 @@ CUresult si_enqueue(CUstream s, op *o) {
       }
     o->index = g->n;
     si_add(&g->node, &g->n, o);
+    si_tell_created(g, o);
     s->nfront = 0;
     si_add(&s->front, &s->nfront, o);
     return CUDA_SUCCESS;

@@ -10,7 +10,7 @@ typedef struct {
   int cooperative;
   void **args;
 } standin_launch;
-int standin_condition(uint64_t loop, unsigned value);  // 0: there is no such loop that runs
+int standin_condition(uint64_t loop, unsigned value);      // 0: there is no such loop that runs
 void standin_run(const standin_launch *l, uint64_t *rng);  // leaves by standin_die on errors
 void standin_where(char *text, size_t size);               // the device thread that runs now
 
@@ -28,6 +28,24 @@ int standin_range(const void *p, size_t n, int device,
                   const char *what);  // 0: inside an allocation
 int standin_device(void);             // of the current context, or -1
 int standin_stream_device(void *stream);
+
+// What a stand-in of CUPTI is told: of nodes of graphs, and of work that is done, in seconds.
+// Within these calls it may call nothing of the driver's. NULL: it has no observer.
+typedef struct {
+  char kind;      // 'k' kernel, 'c' copy within devices, 'u' upload, 'd' download, 's' memset
+  uint64_t node;  // 0: of no graph
+  unsigned device;
+  double from, to;
+  size_t bytes;
+  const char *name;
+} standin_work;
+typedef struct {
+  void (*created)(void *graph, void *node, int type);
+  void (*cloned)(void *graph, void *original, void *node, int type);
+  void (*done)(const standin_work *);
+} standin_observer;
+void standin_observe(const standin_observer *);
+uint64_t standin_node_id(void *node);
 
 static inline float standin_bf16(uint16_t h) {
   union {

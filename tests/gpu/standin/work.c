@@ -7,6 +7,7 @@
 op *si_new_op(enum kind k, struct device *d, const char *name) {
   op *o = calloc(1, sizeof *o);
   o->kind = k, o->dev = d, o->refs = 1, o->name = name, o->owner = pthread_self();
+  o->ready = si_now();
   return o;
 }
 void si_drop(op *o) {
@@ -22,7 +23,10 @@ void si_add(op ***list, int *n, op *o) {
   (*list)[(*n)++] = o;
 }
 void si_depend(op *o, op *on) {
-  if (on && on != o && on->state != DONE) si_add(&o->deps, &o->ndeps, si_hold(on));
+  if (on && on != o && on->state != DONE)
+    si_add(&o->deps, &o->ndeps, si_hold(on));
+  else
+    si_after(o, on);
 }
 
 // The arguments of a launch point into one block of bytes; do it again for a copied node.
@@ -37,7 +41,8 @@ op *si_copy_op(op *o) {
   op *c = si_new_op(o->kind, o->dev, o->name);
   op keep = *c;
   *c = *o;
-  c->refs = 1, c->owner = keep.owner, c->deps = NULL, c->ndeps = 0, c->state = PENDING;
+  c->refs = 1, c->owner = keep.owner, c->ready = keep.ready, c->deps = NULL, c->ndeps = 0,
+  c->state = PENDING;
   if (o->kind != HOST && o->data) c->data = memcpy(malloc(o->bytes + 1), o->data, o->bytes);
   if (o->kind == KERNEL) si_bind_args(c);
   if (c->body) c->body->refs++;
@@ -92,7 +97,10 @@ int si_do_op(op *o) {
 }
 
 static void finish(op *o) {
-  o->state = DONE, o->time = si_now();
+  double from = si_begins(o);
+  o->state = DONE;
+  if (o->kind != LOOP) o->time = from + si_lasts(o);
+  si_tell_done(o, from);
   for (int i = 0; i < o->ndeps; i++) si_drop(o->deps[i]);
   free(o->deps), o->deps = NULL, o->ndeps = 0;
   for (int i = 0; i < npool; i++)

@@ -115,7 +115,7 @@ static void kernels_are_chosen(void) {
     char *text;
     size_t len;
     FILE *f = open_memstream(&text, &len);
-    gr_exec_profile(f, t.exec);
+    MUST(gr_exec_profile(f, t.exec));
     fclose(f);
     CHECK(strstr(text, "quick"), "the profile says:\n%s", text);
     double seconds, percent, each, rate;

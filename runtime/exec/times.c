@@ -1,0 +1,110 @@
+// times.c - where the times of nodes come from, for profiles and traces. A device that measures
+// what it replays gives them itself (gr_device_ops.timings), so that programs run as they always do
+// and spans of several queues show side by side. Otherwise the host waits for each node: on the CPU
+// that is no wait, and on a GPU it is the cost of a launch for each node and no overlap.
+#include <string.h>
+#include "runtime/exec/parts.h"
+
+enum { RUNS = 64 };  // after so many, times are taken from the device: it keeps them in memory
+
+// What a trace shows of a node.
+static void put_args(gr_text *t, const void *what) {
+  const gr_exec_step *step = what;
+  const gr_node *n = step->node;
+  double flops = gr_exec_step_flops(step), bytes = gr_exec_step_bytes(step);
+  gr_text_put(t, "\"of\":");
+  gr_text_json(t, n->scope ? n->scope : "");
+  if (n->loc.file) {
+    char at[400];
+    snprintf(at, sizeof at, "%s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+    gr_text_put(t, ",\"at\":");
+    gr_text_json(t, at);
+  }
+  gr_text_printf(t, ",\"flops\":%.0f,\"bytes\":%.0f", flops, bytes);
+}
+
+// ---- By the host -------------------------------------------------------------------------------
+
+gr_status gr_exec_times_wait(gr_exec *e, gr_exec_step *step, double from) {
+  if (!e->waits) return GR_OK;
+  GR_TRY(e->device->ops->synchronise(e->device, step->queue));
+  if (e->trace)
+    gr_trace_add(e->trace, step->node->op->collective ? GR_TRACE_COMMUNICATION : GR_TRACE_COMPUTE,
+                 step->node->op->name, put_args, step, from);
+  return GR_OK;
+}
+
+// ---- By the device -----------------------------------------------------------------------------
+
+static const gr_trace_lane lanes[GR_QUEUE_COUNT] = {
+    [GR_QUEUE_COMPUTE] = GR_TRACE_GPU,
+    [GR_QUEUE_TRANSFER] = GR_TRACE_GPU_COPIES,
+    [GR_QUEUE_GATHER] = GR_TRACE_GPU_GATHERS,
+    [GR_QUEUE_REDUCE] = GR_TRACE_GPU_SUMS,
+};
+
+// Uploads and downloads are of no node; so are copies of states at a program's end.
+static gr_trace_lane lane_of(const gr_device_timing *t) {
+  const gr_exec_step *step = t->of;
+  bool loads = !strcmp(t->what, "upload") || !strcmp(t->what, "download");
+  return lanes[step ? step->queue : loads ? GR_QUEUE_TRANSFER : GR_QUEUE_COMPUTE];
+}
+
+static void take_one(void *arg, const gr_device_timing *t) {
+  const gr_exec *e = arg;
+  gr_exec_step *step = t->of;
+  if (step) step->measured += 1e-9 * (double)t->lasts, step->runs += t->first;
+  if (e->trace)
+    gr_trace_put(e->trace, lane_of(t), step ? step->node->op->name : t->what,
+                 step ? put_args : NULL, step, t->from, t->lasts);
+}
+
+static gr_status take(gr_exec *e) {
+  e->untaken = 0;
+  return e->device->ops->timings(e->device, take_one, e);
+}
+
+gr_status gr_exec_times_begin(gr_exec *e) {
+  if (!e->device->limits.timings) return GR_OK;
+  if (e->timed) return take(e);
+  GR_TRY(e->device->ops->time(e->device, true));
+  e->timed = true;
+  return GR_OK;
+}
+
+gr_status gr_exec_times_end(gr_exec *e) {
+  if (!e->timed) return GR_OK;
+  GR_TRY(take(e));
+  e->timed = false;
+  return e->device->ops->time(e->device, false);
+}
+
+void gr_exec_times_choose(gr_exec *e, const gr_graph *g) {
+  const gr_device_ops *d = e->device->ops;
+  gr_device_timed timed = e->timed ? d->timed(e->device, g) : GR_TIMED_BY_HOST;
+  e->counts = timed == GR_TIMED_BY_HOST;
+  e->waits = e->trace ? timed != GR_TIMED : e->opt.profile && e->counts;
+  e->watched = e->waits || d->begin || d->node || d->end;
+  e->running = NULL;
+}
+
+gr_status gr_exec_times_taken(gr_exec *e) {
+  return e->timed && ++e->untaken == RUNS ? take(e) : GR_OK;
+}
+
+gr_exec_step *gr_exec_times_of(gr_exec *e, gr_exec_step *step) {
+  gr_exec_step *before = e->running;
+  e->running = step;
+  if (e->timed) e->device->ops->time_as(e->device, step);
+  return before;
+}
+
+// ---- Traces ------------------------------------------------------------------------------------
+
+gr_status gr_exec_trace(gr_exec *e, gr_trace *t) {
+  gr_status s = t                ? gr_exec_times_begin(e)
+                : e->opt.profile ? e->timed ? take(e) : GR_OK
+                                 : gr_exec_times_end(e);
+  e->trace = t;
+  return s;
+}
