@@ -22,17 +22,33 @@ typedef struct schedule {
 
 // ---- Length ---------------------------------------------------------------------------------
 
-// The steps of an epoch follow from the data. Without the data scripts see nil.
+static bool has_loop(const gr_job *j) {
+  const gr_conf *loop = gr_conf_find(j->spec.conf, "loop");
+  return loop && loop->kind != GR_CONF_NULL;
+}
+
+// The steps of an epoch: the batches of the data, or the runs of a pass through the loop that
+// train, which follow from the programs' minibatches and so from the plan.
+static gr_status count_steps(schedule *s) {
+  gr_job *j = s->job;
+  if (has_loop(j)) {
+    GR_TRY(gr_job_plan(j, s->ranks));
+    s->steps_per_epoch = j->spec.loop.steps;
+    return GR_OK;
+  }
+  GR_TRY(gr_job_open(j, s->ranks));
+  s->steps_per_epoch = gr_dataset_batches(j->spec.data, GR_SPLIT_TRAIN, j->spec.set.batch);
+  return GR_OK;
+}
+
+// Without the data scripts see nil as the steps of an epoch.
 static gr_status find_steps(schedule *s) {
   const gr_settings *set = &s->job->spec.set;
   const gr_args *args = &s->job->args;
-  gr_status no_data = gr_job_open(s->job, s->ranks);
+  gr_status no_data = count_steps(s);
   if (no_data && !args->steps)
     return gr_note(no_data, GR_NOWHERE, "the number of steps follows from the data; or --steps=N");
-  if (no_data)
-    gr_log(GR_WARN, "ctx.steps_per_epoch is not known: %s", gr_status_text(no_data));
-  else
-    s->steps_per_epoch = gr_dataset_batches(s->job->spec.data, GR_SPLIT_TRAIN, set->batch);
+  if (no_data) gr_log(GR_WARN, "ctx.steps_per_epoch is not known: %s", gr_status_text(no_data));
   gr_status_drop(no_data);
   s->steps = set->max_epochs * s->steps_per_epoch;
   if (set->max_steps && (set->max_steps < s->steps || !s->steps)) s->steps = set->max_steps;
@@ -134,11 +150,39 @@ static gr_status run_hooks(schedule *s) {
 
 // ---- Results --------------------------------------------------------------------------------
 
+// The program that is trained in a step; NULL: the run has no loop, or it is not known.
+static const char *program_of(const schedule *s, int64_t step) {
+  const gr_run_spec *spec = &s->job->spec;
+  if (!spec->looped || !s->steps_per_epoch) return NULL;
+  return spec->programs[gr_phase_of_step(&spec->loop, step)];
+}
+
+// How many steps of an epoch each program has.
+static void print_loop(const schedule *s) {
+  const gr_run_spec *spec = &s->job->spec;
+  if (!program_of(s, 0)) return;
+  gr_text t = gr_text_make(s->job->arena);
+  int64_t *steps = GR_NEW(s->job->arena, int64_t, spec->n_programs);
+  for (int64_t i = 0; i < s->steps_per_epoch; i++) steps[gr_phase_of_step(&spec->loop, i)]++;
+  for (int i = 0; i < spec->n_programs; i++)
+    if (steps[i])
+      gr_text_printf(&t, "%s%lld of %s", t.len ? ", " : "", (long long)steps[i], spec->programs[i]);
+  printf("an epoch is a pass through the loop: %lld run%s of programs, %lld of them step%s: %s\n",
+         (long long)spec->loop.runs, gr_text_s(spec->loop.runs), (long long)s->steps_per_epoch,
+         gr_text_s(s->steps_per_epoch), t.at);
+}
+
 static void print_json(const schedule *s) {
   for (int64_t i = 0; i < s->steps; i++) {
     gr_arena *a = gr_arena_create();
     gr_text t = gr_text_make(a);
-    gr_text_printf(&t, "{\"step\": %lld, \"lr\": ", (long long)i);
+    gr_text_printf(&t, "{\"step\": %lld, ", (long long)i);
+    if (program_of(s, i)) {
+      gr_text_put(&t, "\"program\": ");
+      gr_text_json(&t, program_of(s, i));
+      gr_text_put(&t, ", ");
+    }
+    gr_text_put(&t, "\"lr\": ");
     gr_text_json_float(&t, s->lr[i]);
     for (int k = 0; k < s->job->spec.n_adjust; k++) {
       if (!s->set[k]) continue;
@@ -193,6 +237,7 @@ static gr_status show(gr_job *job) {
     return GR_OK;
   }
   GR_TRY(draw(&s));
+  print_loop(&s);
   print_summary(&s);
   return GR_OK;
 }

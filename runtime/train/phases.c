@@ -10,3 +10,13 @@ int gr_phase_at(const gr_phase *p, int64_t place) {
   }
   return p->program;
 }
+
+int gr_phase_of_step(const gr_phase *p, int64_t step) {
+  while (p->program < 0) {
+    step %= p->steps / p->times;
+    const gr_phase *next = p->list;
+    while (step >= next->steps) step -= next++->steps;
+    p = next;
+  }
+  return p->program;
+}

@@ -22,3 +22,5 @@ typedef struct gr_phase {
 
 // The program that is run as number `place`, from 0, of the runs of a phase.
 int gr_phase_at(const gr_phase *, int64_t place);
+// The program whose run is step number `step`, from 0, of a phase that has steps.
+int gr_phase_of_step(const gr_phase *, int64_t step);

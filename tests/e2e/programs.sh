@@ -111,6 +111,28 @@ check "the console has a line with a pass's metrics" grep -q 'epoch 29  step 60 
 expect "a metric that no program has" 65 "did you mean 'rollout.reward'" -- \
   "$graphrun" plan run.yaml checkpoint.metric=rollout.rewad
 
+# ---- Schedules
+cat >passes.lua <<'LUA'
+local begun, starts = 0, 0
+return {
+  on_start = function() starts = starts + 1 end,
+  on_epoch_start = function(ctx) begun = begun + 1; ctx.state.begun = ctx.epoch end,
+  lr = function(ctx) return 1e6 * starts + 1e4 * begun + 100 * ctx.epoch + ctx.steps_per_epoch end,
+}
+LUA
+expect "hooks: steps are those of programs that train, and epochs passes" 0 '^\{"step": 0, "program": "update", "lr": 1010002' \
+  '^\{"step": 1, "program": "update", "lr": 1010002' '^\{"step": 2, "program": "update", "lr": 1020102' \
+  '^\{"step": 59, "program": "update", "lr": 1302902' -- "$graphrun" hooks run.yaml 'hooks=[passes.lua]' --json
+check "... all of the run's" test "$(wc -l <"$log")" = 60
+expect "... and says what a pass is" 0 \
+  '^an epoch is a pass through the loop: 5 runs of programs, 2 of them steps: 2 of update' '^7 steps: lr' -- \
+  "$graphrun" hooks run.yaml 'hooks=[passes.lua]' --steps=7
+run scheduled 'hooks=[passes.lua]' training.max_epochs=3 training.lr=1
+"$graphrun" hooks run.yaml 'hooks=[passes.lua]' training.max_epochs=3 training.lr=1 --json 2>&1 | sed 's/.*"lr": \([^,}]*\).*/\1/' >asked
+sed 's/.*"lr": \([^,}]*\).*/\1/' scheduled/metrics.jsonl >was
+check "... the rates are those of the run" cmp asked was
+expect "a loop that is wrong" 65 "the model has no program 'updat'" -- "$graphrun" hooks run.yaml 'loop=[updat]'
+
 # ---- Stops
 run half training.max_steps=31
 run half
