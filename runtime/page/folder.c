@@ -78,11 +78,38 @@ static const char *name_of(gr_arena *a, const char *path) {
   return name;
 }
 
+// The last line of evals.jsonl; NULL: there is none.
+static const gr_json *last_evaluation(gr_folder *f) {
+  const gr_json *row = NULL;
+  gr_json_error e;
+  char *text = NULL;
+  size_t n = 0;
+  const char *path = gr_arena_printf(f->arena, "%s/evals.jsonl", f->path);
+  if (!gr_is_file(path)) return NULL;
+  gr_status s = gr_file_read(f->arena, path, MAX_JSON, &text, &n);
+  if (s) {  // gr_series_read says why
+    gr_status_drop(s);
+    return NULL;
+  }
+  while (n && text[n - 1] != '\n') n--;  // one that is being written
+  size_t end = n ? n - 1 : 0, from = end;
+  while (from && text[from - 1] != '\n') from--;
+  bool read = gr_json_read(f->arena, text + from, end - from, &row, &e);
+  return read && row->kind == GR_JSON_OBJECT ? row : NULL;
+}
+
+// A picture of an earlier run in the same folder has no table here.
+static bool is_own(const gr_folder *f, const char *file, size_t n) {
+  const char *name = gr_arena_strndup(f->arena, file, n);
+  return f->tables && gr_json_get(f->tables, name, GR_JSON_ARRAY);
+}
+
 static void add_picture(gr_folder *f, const char *file) {
   char *text = NULL;
   size_t len = 0, n = strlen(file);
   if (n < 5 || *file == '.' || strcmp(file + n - 4, ".svg") || f->n_pictures == GR_MAX_PICTURES)
     return;
+  if (!is_own(f, file, n - 4)) return;
   const char *path = gr_arena_printf(f->arena, "%s/%s", f->path, file);
   gr_status s = gr_file_read(f->arena, path, MAX_PICTURE, &text, &len);
   if (s)
@@ -143,6 +170,8 @@ void gr_folder_read(gr_arena *a, const char *path, bool ended, gr_folder *f) {
   gr_status s = gr_series_read(a, path, &f->series);
   if (s && gr_status_loc(s).file) gr_text_printf(&f->problems, "%s\n", gr_status_text(s));
   gr_status_drop(s);
+  f->tables = f->results ? gr_json_get(f->results, "tables", GR_JSON_OBJECT) : NULL;
+  if (!f->tables || !f->tables->n) f->tables = last_evaluation(f);
   read_pictures(f);
   read_log(f);
   read_samples(f);

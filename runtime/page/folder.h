@@ -18,7 +18,8 @@ typedef struct gr_folder {
   const gr_json *results, *about, *plan, *data;
   const char *status;  // see gr_folder_status
   gr_series_list series;
-  gr_picture picture[GR_MAX_PICTURES];  // SVG files in the folder, by name
+  const gr_json *tables;  // the object whose members are those of the last evaluation; or NULL
+  gr_picture picture[GR_MAX_PICTURES];  // of those of the tables that were drawn, by name
   int n_pictures;
   const char *log;      // the end of run.log; NULL: there is none
   const char *samples;  // samples.jsonl; NULL: there is none

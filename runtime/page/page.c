@@ -28,6 +28,7 @@ static void put_run(gr_text *t, const gr_folder *f) {
   gr_page_head(t, f);
   gr_page_charts(t, &f->series, isnan(best) ? 0 : best);
   gr_page_metrics(t, f);
+  gr_page_classes(t, f);
   gr_page_pictures(t, f);
   gr_page_samples(t, f);
   gr_page_config(t, f);

@@ -45,6 +45,8 @@ void gr_page_sweep_text(gr_text *, const struct gr_page_sweep *);
 void gr_page_head(gr_text *, const gr_folder *);
 void gr_page_metrics(gr_text *, const gr_folder *);
 void gr_page_pictures(gr_text *, const gr_folder *);
+// ---- classes.c: a row for each class, with what the last evaluation says of it
+void gr_page_classes(gr_text *, const gr_folder *);
 void gr_page_samples(gr_text *, const gr_folder *);
 void gr_page_log(gr_text *, const gr_folder *);
 // ---- setup.c

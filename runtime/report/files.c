@@ -198,9 +198,9 @@ static bool is_of(const event *e, const char *prefix) {
 
 static bool event_stays(const event *e, const gr_report_spec *spec) {
   if (e->step != spec->resume_step - 1) return e->step < spec->resume_step;
-  if (is_of(e, GR_EVENTS_END) || is_of(e, GR_EVENTS_SAMPLES)) return false;  // of an end
-  return !(spec->epoch_open && is_of(e, GR_EVENTS_EPOCH)) &&
-         !(spec->eval_open && is_of(e, GR_EVENTS_EVAL));
+  if (is_of(e, GR_EVENTS_END)) return false;
+  bool of_eval = is_of(e, GR_EVENTS_EVAL) || is_of(e, GR_EVENTS_SAMPLES);
+  return !(spec->epoch_open && is_of(e, GR_EVENTS_EPOCH)) && !(spec->eval_open && of_eval);
 }
 
 // Bytes of the record at the file's position, if it is complete and is kept; otherwise 0.

@@ -314,10 +314,13 @@ static gr_status write_samples(gr_report *r, int64_t steps, const gr_report_samp
   return st;
 }
 
-gr_status gr_report_samples(gr_report *r, int64_t steps, const gr_report_sample *s, int n) {
+gr_status gr_report_samples(gr_report *r, int64_t steps, const gr_report_sample *s, int n,
+                            bool again) {
   if (r->spec.rank || !n) return GR_OK;
   GR_TRY(write_samples(r, steps, s, n));
-  return gr_events_put_samples(&r->events, steps > 0 ? steps - 1 : 0, gr_wall_seconds(), s, n);
+  if (again) return GR_OK;
+  return gr_events_put_samples(&r->events, steps > 0 ? steps - 1 : 0, gr_wall_seconds(), s,
+                               n < GR_MAX_SHOWN ? n : GR_MAX_SHOWN);
 }
 
 gr_status gr_report_finish(gr_report *r, const gr_results *results) {

@@ -83,10 +83,12 @@ GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t steps, int64_t epoch,
 typedef struct gr_report_sample {
   const char *name, *reference, *predicted;
 } gr_report_sample;
-// Writes samples of the validation set with the model's predictions at the end of a run: to
-// samples.jsonl, and as text for TensorBoard.
-GR_MUST_USE gr_status gr_report_samples(gr_report *, int64_t steps, const gr_report_sample *,
-                                        int n);
+enum { GR_MAX_SHOWN = 32 };
+// Writes samples of an evaluation with the model's predictions: to samples.jsonl, in place of those
+// of the evaluation before, and the first GR_MAX_SHOWN as text for TensorBoard; again: that has
+// them, since a run that was resumed had evaluated this state before.
+GR_MUST_USE gr_status gr_report_samples(gr_report *, int64_t steps, const gr_report_sample *, int n,
+                                        bool again);
 
 typedef struct gr_report_epoch_row {
   int64_t epoch, steps;  // steps: completed at its end

@@ -64,14 +64,13 @@ static void show_metrics(const char *what, const gr_metrics *m) {
 
 static gr_status final_eval(gr_run *r) {
   const gr_settings *s = &r->spec->set;
-  gr_samples *samples = gr_samples_choose(r, GR_SPLIT_VALIDATION, s->show_samples);
   bool done = r->eval_step == r->step;
   if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
   if (s->final_train_eval) r->tables_at_end = gr_tables_copy(r->arena, gr_run_tables(r), "train.");
   bool lost = r->sums && !r->tables.n;  // a run that resumes at its end has the metrics alone
-  if (!done || lost || s->show_samples) GR_TRY(gr_run_validate(r, samples));
+  if (!done || lost || (s->show_samples && !r->samples)) GR_TRY(gr_run_validate(r));
   if (!done) gr_run_log_validation(r);
-  GR_TRY(gr_samples_print(samples, r));
+  if (r->samples) gr_samples_print(r->samples, r);
   r->evaluated = true;
   if (r->rank) return GR_OK;
   show_metrics("training set", &r->train_at_end);

@@ -95,19 +95,29 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 
 // ---- An evaluation of the run -----------------------------------------------------------------
 
+static gr_status eval_samples(gr_run *r) {
+  int64_t n = r->spec->set.show_samples;
+  gr_samples_close(r->samples);
+  r->samples = n ? gr_samples_choose(r, GR_SPLIT_VALIDATION, n) : NULL;
+  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, r->samples, &r->validation));
+  return r->samples ? gr_samples_gather(r->samples, r) : GR_OK;
+}
+
 // Without validation samples there is nothing to report.
-gr_status gr_run_validate(gr_run *r, gr_samples *samples) {
+gr_status gr_run_validate(gr_run *r) {
   gr_named named[GR_MAX_METRICS];
   if (r->eval_begun != r->step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
     r->eval_begun = r->step;
-  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, samples, &r->validation));
+  GR_TRY(eval_samples(r));
   r->tables = gr_tables_copy(r->arena, gr_run_tables(r), "validation.");
   bool again = r->eval_step == r->step;
+  if (again && r->samples) gr_run_set_failure(r, gr_samples_write(r->samples, r, true));
   if (again || !gr_run_can_eval(r, GR_SPLIT_VALIDATION)) return GR_OK;
   int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
   r->eval_step = r->step;
   gr_run_set_failure(
       r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n, &r->tables));
+  if (r->samples) gr_run_set_failure(r, gr_samples_write(r->samples, r, false));
   gr_run_update_best(r);
   gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
   return GR_OK;

@@ -213,7 +213,7 @@ static gr_status end_epoch(gr_run *r, double began) {
   gr_named named[2 * GR_MAX_METRICS];
   r->validation.n = 0;
   if (s->eval_every && ((r->epoch + 1) % s->eval_every == 0 || r->step == r->total_steps))
-    GR_TRY(gr_run_validate(r, NULL));
+    GR_TRY(gr_run_validate(r));
   int n = gr_metrics_named(r->arena, &r->epoch_train, "train.", named), n_train = n;
   n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
   gr_report_epoch_row row = {.epoch = r->epoch,
@@ -262,7 +262,7 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
 static gr_status evaluate_if_asked(gr_run *r) {
   if (!r->asked.evaluate) return GR_OK;
   if (r->eval_step != r->step) r->validation.n = 0;
-  GR_TRY(gr_run_validate(r, NULL));
+  GR_TRY(gr_run_validate(r));
   r->asked.evaluate = false;
   if (r->among_best && r->eval_step == r->step) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
@@ -342,6 +342,7 @@ static void close_run(gr_run *r) {
   gr_report_close_log(r->log);
   gr_saver_close(r->saver);
   gr_hooks_close(r->hooks);
+  gr_samples_close(r->samples);
   free(r->full);
   free(r->staging);
   gr_lock_release(r->lock);

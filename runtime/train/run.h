@@ -120,6 +120,7 @@ typedef struct gr_run {
   int n_names;
   gr_metrics epoch_train, validation, train_at_end;
   gr_sums *sums;                    // of evaluations; NULL: the model has no `report:`
+  gr_samples *samples;              // shown of the last validation; NULL: none
   gr_tables tables, tables_at_end;  // of the last validation, and of the training set at the end
   int64_t eval_step;                // completed steps at the last evaluation; -1: there was none
   bool evaluated;                   // train_at_end and validation are those of the final state
@@ -316,9 +317,9 @@ typedef struct gr_batch_taker {
   void *self;
 } gr_batch_taker;
 GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker *, gr_metrics *out);
-// Evaluates; unless this state has been evaluated before, writes records, calls hooks and updates
-// the best. Collective.
-GR_MUST_USE gr_status gr_run_validate(gr_run *, gr_samples *);
+// Evaluates, with the samples that are shown (r->samples); unless this state has been evaluated
+// before, writes records, calls hooks and updates the best. Collective.
+GR_MUST_USE gr_status gr_run_validate(gr_run *);
 void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
 // ---- sums.c
 GR_MUST_USE gr_status gr_run_open_sums(gr_run *);             // after the programs
@@ -364,9 +365,14 @@ gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);
 // Copies a state, or a gathered one, to the host's memory; a callback of gr_saver.
 GR_MUST_USE gr_status gr_run_fetch(void *run, const gr_tensor_slice *, void *to);
 // ---- samples.c
-// Chooses at most `most` samples of a split to print, the same ones on any number of ranks.
+// Chooses at most `most` samples of a split to show, the same ones on any number of ranks. The
+// caller closes them; closing NULL is fine.
 gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
+void gr_samples_close(gr_samples *);
 // Collects the predictions of those chosen samples that are in the batch.
 GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_run *, const gr_batch *);
-// Prints them on rank 0, in the order of the data set. Collective.
-GR_MUST_USE gr_status gr_samples_print(gr_samples *, gr_run *);
+// Gathers the predictions of all ranks' samples. Collective.
+GR_MUST_USE gr_status gr_samples_gather(gr_samples *, gr_run *);
+// Writes them on rank 0, in the order of the data set; again: as gr_report_samples.
+GR_MUST_USE gr_status gr_samples_write(const gr_samples *, gr_run *, bool again);
+void gr_samples_print(const gr_samples *, gr_run *);  // prints them on rank 0, likewise

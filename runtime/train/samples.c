@@ -1,5 +1,6 @@
-// samples.c - prints the model's outputs for some samples of an evaluation. The samples depend only
-// on the order of the data; their outputs are gathered from all ranks. See run.h.
+// samples.c - the model's outputs for some samples of an evaluation: printed, and written for
+// TensorBoard. The samples depend only on the order of the data; their outputs are gathered from
+// all ranks. See run.h.
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "runtime/train/run.h"
@@ -12,6 +13,7 @@ typedef struct answer {
 } answer;
 
 struct gr_samples {
+  gr_arena *arena;
   uint32_t n, of, *items;  // the samples, ascending; of how many
   answer *answers;         // `tokens` is NULL for samples of other ranks
   struct answers_of {      // by bucket: the outputs of its program; .at NULL: it has none
@@ -32,18 +34,24 @@ static void find_answers(const gr_run *r, gr_samples *s) {
     size_t bytes[2] = {gr_exec_staging(r->exec, of), gr_exec_staging(r->exec, &in->lengths)};
     for (int k = 0; k < 2; k++) most[k] = bytes[k] > most[k] ? bytes[k] : most[k];
   }
-  for (int k = 0; k < 2; k++) s->staging[k] = gr_arena_alloc(r->arena, most[k] + 1);
+  for (int k = 0; k < 2; k++) s->staging[k] = gr_arena_alloc(s->arena, most[k] + 1);
 }
 
 gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
-  gr_samples *s = GR_NEW(r->arena, gr_samples, 1);
+  gr_arena *arena = gr_arena_create();
+  gr_samples *s = GR_NEW(arena, gr_samples, 1);
+  s->arena = arena;
   s->of = gr_dataset_count(r->spec->data, split);
   s->n = most < s->of ? (uint32_t)most : s->of;
-  s->items = GR_NEW(r->arena, uint32_t, s->n + 1);
-  s->answers = GR_NEW(r->arena, answer, s->n + 1);
+  s->items = GR_NEW(arena, uint32_t, s->n + 1);
+  s->answers = GR_NEW(arena, answer, s->n + 1);
   find_answers(r, s);
   gr_dataset_sample_evenly(r->spec->data, split, s->n, s->items);
   return s;
+}
+
+void gr_samples_close(gr_samples *s) {
+  if (s) gr_arena_destroy(s->arena);
 }
 
 // The index of an item among the chosen samples; -1: it is not chosen.
@@ -83,7 +91,7 @@ static gr_status take_classes(gr_samples *s, gr_run *r, const gr_batch *f) {
   for (int row = 0; row < f->rows; row++) {
     int64_t at = find(s, f->sample[row]);
     if (at < 0 || !counts(f, row)) continue;
-    int32_t *own = GR_NEW(r->arena, int32_t, 1);
+    int32_t *own = GR_NEW(s->arena, int32_t, 1);
     *own = largest((const float *)logits + row * t.type.dim[1], t.type.dim[1]);
     s->answers[at] = (answer){own, 1};
   }
@@ -102,7 +110,7 @@ gr_status gr_samples_take(gr_samples *s, gr_run *r, const gr_batch *f) {
     int64_t at = find(s, f->sample[row]);
     if (at < 0 || !counts(f, row)) continue;
     int32_t n = lengths[row];
-    int32_t *own = GR_NEW(r->arena, int32_t, n + 1);
+    int32_t *own = GR_NEW(s->arena, int32_t, n + 1);
     memcpy(own, tokens + row * t.type.dim[1], (size_t)n * sizeof *own);
     s->answers[at] = (answer){own, n};
   }
@@ -112,8 +120,8 @@ gr_status gr_samples_take(gr_samples *s, gr_run *r, const gr_batch *f) {
 // ---- From all ranks ---------------------------------------------------------------------------
 
 // This rank's answers as integers: index, length, tokens; padded with -1 to `most` tokens.
-static int32_t *pack(gr_run *r, const gr_samples *s, int32_t most) {
-  int32_t *words = GR_NEW(r->arena, int32_t, most + 1), *to = words;
+static int32_t *pack(const gr_samples *s, int32_t most) {
+  int32_t *words = GR_NEW(s->arena, int32_t, most + 1), *to = words;
   for (uint32_t i = 0; i < s->n; i++) {
     const answer *a = &s->answers[i];
     if (!a->tokens) continue;
@@ -132,14 +140,15 @@ static void unpack(gr_samples *s, const int32_t *words, const int32_t *end) {
   }
 }
 
-static gr_status gather(gr_run *r, gr_samples *s) {
-  int32_t mine = 0, most = 0, *sizes = GR_NEW(r->arena, int32_t, r->ranks);
+gr_status gr_samples_gather(gr_samples *s, gr_run *r) {
+  int32_t mine = 0, most = 0, *sizes = GR_NEW(s->arena, int32_t, r->ranks);
+  if (!s->n) return GR_OK;
   for (uint32_t i = 0; i < s->n; i++) mine += s->answers[i].tokens ? 2 + s->answers[i].n : 0;
   GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &mine, sizes));
   for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
   if (!most) return GR_OK;
-  int32_t *all = GR_NEW(r->arena, int32_t, (size_t)most * (size_t)r->ranks);
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, pack(r, s, most), all));
+  int32_t *all = GR_NEW(s->arena, int32_t, (size_t)most * (size_t)r->ranks);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, pack(s, most), all));
   for (int i = 0; i < r->ranks; i++)
     unpack(s, all + (size_t)i * (size_t)most, all + (size_t)(i + 1) * (size_t)most);
   return GR_OK;
@@ -192,15 +201,22 @@ static void print(gr_arena *a, const gr_report_sample *s, int n) {
   }
 }
 
-gr_status gr_samples_print(gr_samples *s, gr_run *r) {
+gr_status gr_samples_write(const gr_samples *s, gr_run *r, bool again) {
   gr_report_sample *texts;
-  GR_TRY(gather(r, s));
-  if (r->rank) return GR_OK;
+  if (r->rank || !s->n) return GR_OK;
+  gr_arena *scratch = gr_arena_create();
+  int n = texts_of(r, scratch, s, &texts);
+  gr_status written = gr_report_samples(r->report, r->step, texts, n, again);
+  gr_arena_destroy(scratch);
+  return written;
+}
+
+void gr_samples_print(const gr_samples *s, gr_run *r) {
+  gr_report_sample *texts;
+  if (r->rank) return;
   gr_arena *scratch = gr_arena_create();
   int n = texts_of(r, scratch, s, &texts);
   if (n) gr_log_result("%d of %u validation samples with their labels and predictions:", n, s->of);
   print(scratch, texts, n);
-  gr_status written = r->report ? gr_report_samples(r->report, r->step, texts, n) : GR_OK;
   gr_arena_destroy(scratch);
-  return written;
 }

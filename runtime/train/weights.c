@@ -190,7 +190,9 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no samples: %s", splits[what].printed),
         "--split=train, validation or all says which samples are evaluated");
   GR_TRY(gr_run_report_sums(r, &all));
-  if (samples) GR_TRY(gr_samples_print(samples, r));
+  if (samples) GR_TRY(gr_samples_gather(samples, r));
+  if (samples) gr_samples_print(samples, r);
+  gr_samples_close(samples);
   if (!r->rank && w->json) report_json(r, checkpoint, what, n, &all);
   if (!r->rank && !w->json) report_text(r, what, &all);
   return GR_OK;

@@ -75,6 +75,7 @@ assert len(names) == len(graph) and all(i in names for n in graph for i in n.inp
 assert any(n.op == "matmul" and n.name.startswith("body/0/") for n in graph), names
 texts = tensor_util.make_ndarray(events.Tensors("samples/validation")[0].tensor_proto)
 assert texts.shape == (4, 3) and texts[0, 2] == b"predicted", texts
+assert [t.step for t in events.Tensors("samples/validation")] == [23, 47]
 # Every evaluation is there once: two, of which the second closes the run.
 for tag in ("eval/validation.loss", "eval/validation.accuracy"):
     assert [e.step for e in events.Scalars(tag)] == [23, 47], events.Scalars(tag)
@@ -86,6 +87,12 @@ case $? in
   77) skip "TensorBoard reads hyper-parameters, graph, samples" "TensorBoard is not installed" ;;
   *) fail "TensorBoard reads hyper-parameters, graph, samples" "$(tail -1 "$scratch/said")" ;;
 esac
+# In TensorBoard every evaluation has its samples, under one tag; in the run's folder and on the console those of the last.
+check "each evaluation has its samples in TensorBoard" test "$(cat run/events.out.* | grep -ao 'samples/validation' | wc -l)" = 2
+check "... the run's folder those of the last" sh -c 'test "$(sed "s/, .*//" run/samples.jsonl | sort -u)" = "{\"steps\": 48"'
+check "... which are printed once" test "$(grep -c "validation samples with their labels" run/run.log)" = 1
+expect "a run that is resumed at its end" 0 "3 of [0-9]+ validation samples" -- "$graphrun" table.yaml output.dir=run checkpoint.resume=auto 'vars={x: "<b>&"}'
+check "... adds none" test "$(cat run/events.out.* | grep -ao 'samples/validation' | wc -l)" = 2
 # An evaluation is one line of the console, one of evals.jsonl, and the last one is in the results.
 check "each evaluation is once in evals.jsonl" sh -c 'test "$(sed "s/, .*//" run/evals.jsonl | tr -d "\n")" = "{\"steps\": 24{\"steps\": 48"'
 check "... and in the log" test "$(grep -c "step [0-9]*  validation" run/run.log)" = 2

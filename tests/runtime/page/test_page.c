@@ -28,11 +28,24 @@ static void put_file(const char *dir, const char *name, const char *text) {
   CHECK(f && fputs(text, f) >= 0 && !fclose(f), "%s", path);
 }
 
+static void add_line(const char *dir, const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  FILE *f = fopen(path, "a");
+  CHECK(f && fputs(text, f) >= 0 && !fclose(f), "%s", path);
+}
+
 static void full_run(const char *dir) {
   whole_run(dir);
   put_file(dir, "about.json", about);
   put_file(dir, "plan.json", plan);
-  put_file(dir, "confusion.svg", picture);
+  put_file(dir, "validation.confusion.svg", picture);
+  put_file(dir, "validation.earlier.svg", "<svg>of an earlier run</svg>");
+  put_file(dir, "data.json", "{\"class_names\": [\"<rest>\", \"right\"], \"n\": 2}");
+  add_line(
+      dir, "evals.jsonl",
+      "{\"steps\": 6, \"epoch\": 1, \"validation.recall\": [0.75, null], \"validation.three\": "
+      "[1, 2, 3], \"validation.confusion\": [[3, 1], [0, 0]]}\n{\"steps\": 7, \"val");
   put_file(dir, "samples.jsonl",
            "{\"steps\": 6, \"sample\": \"a.wav\", \"reference\": \"<i>HI\", \"predicted\": \"\"}\n"
            "rubbish\n{\"sample\": 3}\n");
@@ -97,12 +110,16 @@ static void whole(void) {
       "4, 16.0 GB",
       "\\x1b[2Jcleared &#60;/pre&#62;&#60;script&#62;",
       "base64,PHN2ZyB4bWxucz0i",  // <svg xmlns="
+      "<th class=\"n\">recall</th><th class=\"n\">support</th></tr>\n<tr><td>&#60;rest&#62;</td>"
+      "<td class=\"n\">0.7500</td><td class=\"n\">4</td></tr>\n<tr><td>right</td><td class=\"n\">",
       "<b>Loss</b>",
       "<b>cer</b>",
       "<b>Gradient norm</b>",
       "<b>gap</b>"};
   for (size_t i = 0; i < sizeof has / sizeof *has; i++)
     CHECK(strstr(page, has[i]), "'%s' is missing", has[i]);
+  CHECK(!strstr(page, "three</th>"), "a vector that is not of the classes");
+  CHECK(!strstr(strstr(page, "data:image") + 1, "data:image"), "a picture of an earlier run");
   check_document(page);
   char *again = page_of(dir, true);
   CHECK(!strcmp(page, again), "the same files give another page");

@@ -49,7 +49,8 @@ static void events_resume(void) {
 }
 
 // Hyper-parameters, the graph, samples as text and the end, as TensorBoard's messages have them. A
-// run that resumes at the end drops what its end wrote, and writes it again.
+// run that resumes at the end drops what its end wrote, and writes it again; samples are those of an
+// evaluation, which stays.
 static void other_kinds(void) {
   const char *events = "events.out.tfevents.0000000000.graphrun", *dir = scratch_dir("kinds");
   const gr_param params[] = {{.key = "lr", .kind = GR_PARAM_FLOAT, .f = 0.5},
@@ -68,7 +69,7 @@ static void other_kinds(void) {
     gr_report *r;
     MUST(gr_report_open(&spec, &r));
     if (!k) steps(r, 0, 3);
-    MUST(gr_report_samples(r, 3, &sample, 1));
+    MUST(gr_report_samples(r, 3, &sample, 1, k));
     MUST(gr_report_finish(r, &(gr_results){.ended = "done", .steps = 3}));
     gr_report_close(r);
     text[k] = read_file(dir, events, &len[k]);
