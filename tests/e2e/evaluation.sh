@@ -5,7 +5,7 @@ make_data
 for i in $(seq 100); do
   awk -v i="$i" '{ sub(/}$/, ", \"name\": \"" i "." NR "\"}"); print }' data/tones.jsonl
 done >data/many.jsonl
-# 5 steps an epoch; evaluations after steps 5 and 10 and at the end, each of 500 batches.
+# 5 steps an epoch; evaluations after steps 5 and 10, each of 500 batches.
 many="data.eval_manifest=$scratch/data/many.jsonl training.max_steps=10 training.eval_every=1
   training.final_train_eval=false checkpoint.every_steps=4 checkpoint.keep_last=2 checkpoint.metric=loss
   checkpoint.resume=auto hooks=[$source/tests/e2e/busy.lua] logging.show_samples=100000"
@@ -24,7 +24,6 @@ same_run() {
 }
 rows_of() { if [ -f "$1" ]; then wc -l <"$1"; else echo 0; fi; }
 has_steps() { [ "$(steps_of "$1")" -ge "$2" ]; }
-has_rows() { [ "$(rows_of "$1/evals.jsonl")" -ge "$2" ]; }
 ended_as() { grep -q "^ \"ended\": \"$2" "$1/training_results.json"; }
 # stopped NAME OUT ROWS AWAITED [key=value ...]: TERM when the command AWAITED has come true, which
 # is behind the last step before an evaluation. When that was over before the signal came, on a
@@ -51,7 +50,10 @@ stopped() {
   check "... its checkpoint verifies" "$graphrun" ckpt verify "$out/checkpoints"
   check "... its results say so" ended_as "$out" "stopped by a signal at step"
 }
-# through OUT [key=value ...]: a run stopped in each of its three evaluations, then let through.
+# Its signals are handled.
+has_begun() { grep -q '^output: ' "$log"; }
+# through OUT [key=value ...]: a run stopped in each of its two evaluations, then let through; and stopped when it is resumed
+# at its end, where it evaluates for the samples that it prints.
 through() {
   through=$1
   shift
@@ -60,10 +62,13 @@ through() {
   # shellcheck disable=SC2086
   stopped "TERM in the one after the last step" "$through" 1 "has_steps $through 10" $many "$@"
   # shellcheck disable=SC2086
-  stopped "TERM in the final evaluation" "$through" 2 "has_rows $through 2" $many "$@"
-  # shellcheck disable=SC2086
   tones "$through" $many "$@"
   check "the run goes on to its end" test "$code" = 0
+  # shellcheck disable=SC2086
+  stopped "TERM in the evaluation of a run at its end" "$through" 2 has_begun $many "$@"
+  # shellcheck disable=SC2086
+  tones "$through" $many "$@"
+  check "... which ends again" test "$code" = 0
 }
 
 # shellcheck disable=SC2086
