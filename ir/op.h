@@ -206,6 +206,10 @@ struct gr_op {
   // tiles of whole rows, or of any elements of ops that are `random`.
   const char *row;
   void (*row_of)(const gr_op_call *, char buf[GR_ROW_TEXT]);
+  // The last results of such an op may be sums over all rows, vectors: an expression for each, which
+  // may use what statements of `row` have named: "x2 * (x0 - m) * s; x2". On a tile, `fast` adds to
+  // what they hold, and `cpu` keeps what it needs for that in its working memory.
+  const char *column_sums;
   int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may reuse, or 0
   bool inplace_each;               // output i may reuse operand i, for every i, if of its type
 

@@ -10,41 +10,23 @@
 //
 // It runs after sharding, and within loops too, where parts are elementwise only: a GPU runs a loop
 // as one kernel, a thread an element.
-#include "compiler/pass.h"
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 #include "ops/kernels/fused.h"
 
-typedef struct fuse {
-  const gr_graph *g;  // the old graph, or the body of a loop
-  gr_builder *b;      // of the new one
-  gr_val *map;        // by old value
-  gr_arena *arena;
-  bool in_loop;
-  bool *part;         // by node: it can be a part
-  uint32_t *level;    // by node
-  uint32_t *group;    // by node: 1 + the first node of its group, or 0
-  uint32_t *next;     // by node: the next node of its group, or 0
-  uint32_t *end;      // by first node of a group: the last one
-  uint32_t *size;     // by first node of a group
-  bool *kept;         // by value: it is read outside of its group
-  uint32_t *last;     // by value: the last node that reads it
-  uint32_t *readers;  // by value: how many operands it is
-  bool *done;         // by node
-  gr_val *inside;     // by old value, while a group is emitted: its value in the group's body
-  void *context;
-  void (*copy)(void *context, const gr_node *);  // emits a node that is no part
-} fuse;
-
 // ---- Groups -----------------------------------------------------------------------------------
 
-// A value is placed as the space: leads as its first axes, vectors as its last.
-static bool is_beside(const gr_graph *g, gr_val v, gr_val space) {
+// A value is placed as the space: leads as its first axes, vectors as its last. What is added up
+// over rows, some of which a rank has, is a partial sum.
+static bool is_beside(const gr_graph *g, gr_val v, gr_val space, bool sum) {
   const gr_value *in = gr_at(g, v), *all = gr_at(g, space);
   gr_fused_kind kind = gr_fused_kind_of(&in->type, &all->type);
   gr_layout want = all->layout;
   int last = all->type.rank - 1;
   for (int a = 0; kind != GR_FUSED_LIKE && a < g->mesh.n_axes; a++)
-    if (kind == GR_FUSED_VECTOR)
+    if (sum)
+      want.at[a] = want.at[a] == GR_REPLICATE ? GR_REPLICATE : GR_PARTIAL;
+    else if (kind == GR_FUSED_VECTOR)
       want.at[a] = want.at[a] == last ? 0 : GR_REPLICATE;
     else if (want.at[a] >= in->type.rank || want.at[a] == last)
       want.at[a] = GR_REPLICATE;
@@ -54,26 +36,28 @@ static bool is_beside(const gr_graph *g, gr_val v, gr_val space) {
 // Parts have one layout, and neither partial sums nor padding, which some would make numbers of.
 // Rows that a part sees are whole, for no op over rows divides them, unless its results are partial
 // sums, which lie beside no space (test_fuse.c looks at every op).
-static bool fits(const fuse *f, const gr_node *n) {
+static bool fits(const gr_fuse *f, const gr_node *n) {
   const gr_graph *g = f->g;
   if (!(f->in_loop ? gr_fused_takes_tile(g, n) : gr_fused_takes(g, n))) return false;
   gr_val space = gr_fused_space(g, n);
   const gr_value *all = gr_at(g, space);
-  if (gr_layout_is_padded(&all->layout) || !is_beside(g, n->out, space)) return false;
+  if (gr_layout_is_padded(&all->layout)) return false;
+  for (int k = 0; k < n->n_out; k++)
+    if (!is_beside(g, gr_out(n, k), space, gr_fused_is_sum(g, gr_out(n, k)))) return false;
   for (int k = 0; k < n->n_in; k++)
-    if (!is_beside(g, n->in[k], space)) return false;
+    if (!is_beside(g, n->in[k], space, false)) return false;
   for (int a = 0; a < g->mesh.n_axes; a++)
     if (all->layout.at[a] == GR_PARTIAL) return false;
   return true;
 }
 
-static const gr_type *space_of(const fuse *f, uint32_t i) {
+static const gr_type *space_of(const gr_fuse *f, uint32_t i) {
   return &gr_at(f->g, gr_fused_space(f->g, &f->g->nodes[i]))->type;
 }
 
 // Whether the node that makes operand k of node i may be in its group: they have one space, and the
 // operand is of its sizes or its leads.
-static bool may_join(const fuse *f, uint32_t i, int k) {
+static bool may_join(const gr_fuse *f, uint32_t i, int k) {
   const gr_node *n = &f->g->nodes[i];
   const gr_value *v = gr_at(f->g, n->in[k]);
   if (v->role != GR_TEMP || !f->part[i] || !f->part[v->node]) return false;
@@ -81,7 +65,7 @@ static bool may_join(const fuse *f, uint32_t i, int k) {
          gr_fused_kind_of(&v->type, space_of(f, i)) != GR_FUSED_VECTOR;
 }
 
-static uint32_t least_level(const fuse *f, uint32_t i) {
+static uint32_t least_level(const gr_fuse *f, uint32_t i) {
   const gr_node *n = &f->g->nodes[i];
   uint32_t level = 0;
   for (int k = 0; k < n->n_in; k++) {
@@ -93,7 +77,7 @@ static uint32_t least_level(const fuse *f, uint32_t i) {
   return level;
 }
 
-static void find_readers(fuse *f) {
+static void find_readers(gr_fuse *f) {
   for (uint32_t i = 0; i < f->g->n_nodes; i++)
     for (int k = 0; k < f->g->nodes[i].n_in; k++) {
       f->last[f->g->nodes[i].in[k].id] = i;
@@ -104,7 +88,7 @@ static void find_readers(fuse *f) {
 // Whether a part may be computed later: the parts that it would leave behind follow, since nothing
 // else reads them, and at most one operand, which takes as much memory as the result, lives longer.
 // In loops memory is little.
-static bool may_rise(const fuse *f, uint32_t i) {
+static bool may_rise(const gr_fuse *f, uint32_t i) {
   const gr_node *n = &f->g->nodes[i];
   int longer = 0;
   for (int k = 0; k < n->n_in; k++) {
@@ -116,7 +100,7 @@ static bool may_rise(const fuse *f, uint32_t i) {
   return f->in_loop || longer <= 1;
 }
 
-static void raise_levels(fuse *f) {
+static void raise_levels(gr_fuse *f) {
   uint32_t *most = GR_NEW(f->arena, uint32_t, f->g->n_nodes + 1);  // by node: 1 + the level, or 0
   for (uint32_t i = f->g->n_nodes; i--;) {
     if (f->part[i] && most[i] > f->level[i] + 1 && may_rise(f, i)) f->level[i] = most[i] - 1;
@@ -131,7 +115,7 @@ static void raise_levels(fuse *f) {
 }
 
 // Appends group b to group a; both are 1 + a first node.
-static void append(fuse *f, uint32_t a, uint32_t b) {
+static void append(gr_fuse *f, uint32_t a, uint32_t b) {
   if (a == b) return;
   for (uint32_t i = b;; i = f->next[i - 1] + 1) {
     f->group[i - 1] = a;
@@ -144,7 +128,7 @@ static void append(fuse *f, uint32_t a, uint32_t b) {
 
 // Joins a part with the groups that make its operands, or begins a group on the next level if
 // those are too many nodes.
-static void join(fuse *f, uint32_t i) {
+static void join(gr_fuse *f, uint32_t i) {
   const gr_node *n = &f->g->nodes[i];
   uint32_t all = 1, with[3], n_with = 0;
   for (int k = 0; k < n->n_in; k++) {
@@ -164,7 +148,7 @@ static void join(fuse *f, uint32_t i) {
   if (n_with) append(f, with[0], i + 1);
 }
 
-static void find_groups(fuse *f) {
+static void find_groups(gr_fuse *f) {
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
     f->part[i] = fits(f, &f->g->nodes[i]);
     f->level[i] = least_level(f, i);
@@ -177,11 +161,11 @@ static void find_groups(fuse *f) {
   }
 }
 
-static bool is_alone(const fuse *f, uint32_t i) {
+static bool is_alone(const gr_fuse *f, uint32_t i) {
   return !f->group[i] || f->size[f->group[i] - 1] == 1;
 }
 
-static void find_kept(fuse *f) {
+static void find_kept(gr_fuse *f) {
   const gr_graph *g = f->g;
   f->kept[g->loss.id] = f->kept[g->loss_denominator.id] = true;
   for (uint32_t i = 0; i < g->n_results; i++) f->kept[g->results[i].id] = true;
@@ -197,105 +181,15 @@ static void find_kept(fuse *f) {
 
 // ---- Emitting ---------------------------------------------------------------------------------
 
-typedef struct members {
-  uint32_t node[GR_FUSED_PARTS];
-  gr_val in[GR_FUSED_VALUES], out[GR_FUSED_PARTS];  // of the old graph
-  int n, n_in, n_out;
-} members;
+static void place(gr_fuse *f, uint32_t i);
 
-static void add_operand(const fuse *f, members *m, gr_val v) {
-  const gr_value *value = gr_at(f->g, v);
-  if (value->role == GR_TEMP && f->group[value->node] == f->group[m->node[0]]) return;
-  for (int k = 0; k < m->n_in; k++)
-    if (m->in[k].id == v.id) return;
-  m->in[m->n_in++] = v;
-}
-
-static void sort_nodes(members *m) {
-  for (int i = 1; i < m->n; i++)
-    for (int k = i; k && m->node[k - 1] > m->node[k]; k--) {
-      uint32_t t = m->node[k];
-      m->node[k] = m->node[k - 1], m->node[k - 1] = t;
-    }
-}
-
-static void find_members(const fuse *f, uint32_t i, members *m) {
-  *m = (members){0};
-  uint32_t first = f->group[i] - 1;
-  for (uint32_t k = first;; k = f->next[k]) {
-    m->node[m->n++] = k;
-    if (k == f->end[first]) break;
-  }
-  sort_nodes(m);
-  for (int k = 0; k < m->n; k++) {
-    const gr_node *n = &f->g->nodes[m->node[k]];
-    for (int j = 0; j < n->n_in; j++) add_operand(f, m, n->in[j]);
-    if (f->kept[n->out.id]) m->out[m->n_out++] = n->out;
-  }
-}
-
-// The operand, from operand `from` on, whose memory a result should take over: the state that it is
-// the next value of, or else a value that nothing reads later; -1: there is none.
-static int taken_over(const fuse *f, const members *m, gr_val result, int from) {
-  int found = -1;
-  for (int j = from; j < m->n_in; j++) {
-    const gr_value *v = gr_at(f->g, m->in[j]);
-    uint32_t last = f->last[m->in[j].id];
-    if (!gr_type_same(&v->type, &gr_at(f->g, result)->type)) continue;
-    if (v->role != GR_TEMP && v->next.id == result.id) return j;
-    bool dies = v->role == GR_TEMP && f->group[last] == f->group[m->node[0]];
-    if (dies && found < 0) found = j;
-  }
-  return found;
-}
-
-// Result k of a fused node may be made in the memory of operand k.
-static void pair(const fuse *f, members *m) {
-  for (int k = 0; k < m->n_out && k < m->n_in; k++) {
-    int j = taken_over(f, m, m->out[k], k);
-    if (j < 0) continue;
-    gr_val t = m->in[k];
-    m->in[k] = m->in[j], m->in[j] = t;
-  }
-}
-
-static const gr_graph *body_of(fuse *f, const members *m) {
-  gr_builder b = {.g = gr_graph_create(f->b->g->arena, NULL), .created_by = f->b->created_by};
-  for (int k = 0; k < m->n_in; k++) {
-    const gr_value *v = gr_at(f->g, m->in[k]);
-    f->inside[m->in[k].id] =
-        gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, NULL, v->type, gr_layout_replicated);
-  }
-  for (int k = 0; k < m->n; k++) gr_emit_copy(&b, f->g, &f->g->nodes[m->node[k]], f->inside);
-  for (int k = 0; k < m->n_out; k++) gr_result(&b, NULL, f->inside[m->out[k].id]);
-  f->b->err = f->b->err ? f->b->err : b.err;
-  return b.g;
-}
-
-static void emit_group(fuse *f, const members *m) {
-  const gr_node *last = &f->g->nodes[m->node[m->n - 1]];
-  gr_val in[GR_FUSED_VALUES];
-  gr_fused attr = {body_of(f, m)};
-  for (int k = 0; k < m->n_in; k++) in[k] = f->map[m->in[k].id];
-  gr_builder was = *f->b;
-  f->b->loc = last->loc, f->b->scope = last->scope;
-  gr_val out = gr_emit(f->b, &gr_op_fused, &attr, m->n_in, in);
-  f->b->loc = was.loc, f->b->scope = was.scope;
-  for (int k = 0; gr_is(out) && k < m->n_out; k++) {
-    gr_val made = f->map[m->out[k].id] = (gr_val){out.id + (uint32_t)k};
-    gr_at(f->b->g, made)->layout = gr_at(f->g, m->out[k])->layout;
-  }
-}
-
-static void place(fuse *f, uint32_t i);
-
-static void place_operands(fuse *f, const gr_val *in, int n) {
+static void place_operands(gr_fuse *f, const gr_val *in, int n) {
   for (int k = 0; k < n; k++)
     if (gr_at(f->g, in[k])->role == GR_TEMP) place(f, gr_at(f->g, in[k])->node);
 }
 
 // Emits a node, or its group, after what it reads.
-static void place(fuse *f, uint32_t i) {
+static void place(gr_fuse *f, uint32_t i) {
   const gr_node *n = &f->g->nodes[i];
   if (f->done[i]) return;
   if (is_alone(f, i)) {
@@ -304,17 +198,16 @@ static void place(fuse *f, uint32_t i) {
     f->copy(f->context, n);
     return;
   }
-  members m;
-  find_members(f, i, &m);
-  pair(f, &m);
+  gr_fuse_members m;
+  gr_fuse_find_members(f, i, &m);
   for (int k = 0; k < m.n; k++) f->done[m.node[k]] = true;
   if (!m.n_out) return;  // nothing reads it
   place_operands(f, m.in, m.n_in);
-  emit_group(f, &m);
+  gr_fuse_emit(f, &m);
 }
 
 // A group stands where its last part stood, if nothing needs it earlier.
-static bool waits(const fuse *f, uint32_t i) {
+static bool waits(const gr_fuse *f, uint32_t i) {
   if (is_alone(f, i)) return false;
   uint32_t latest = i;
   for (uint32_t k = f->group[i] - 1;; k = f->next[k]) {
@@ -324,7 +217,7 @@ static bool waits(const fuse *f, uint32_t i) {
   return latest != i;
 }
 
-static void fuse_nodes(fuse *f) {
+static void fuse_nodes(gr_fuse *f) {
   uint32_t nodes = f->g->n_nodes + 1, values = f->g->n_values;
   f->level = GR_NEW(f->arena, uint32_t, nodes), f->group = GR_NEW(f->arena, uint32_t, nodes);
   f->next = GR_NEW(f->arena, uint32_t, nodes), f->end = GR_NEW(f->arena, uint32_t, nodes);
@@ -342,7 +235,7 @@ static void fuse_nodes(fuse *f) {
 // ---- Loops --------------------------------------------------------------------------------------
 
 static void copy_in_body(void *context, const gr_node *n) {
-  fuse *f = context;
+  gr_fuse *f = context;
   gr_val out = gr_emit_copy(f->b, f->g, n, f->map);
   for (int k = 0; gr_is(out) && k < n->n_out; k++)
     gr_at(f->b->g, f->map[gr_out(n, k).id])->layout = gr_at(f->g, gr_out(n, k))->layout;
@@ -350,12 +243,12 @@ static void copy_in_body(void *context, const gr_node *n) {
 
 static void write_body(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
   (void)operands;
-  fuse f = {.g = s->body,
-            .b = &l->b,
-            .map = map,
-            .arena = l->b.g->arena,
-            .in_loop = true,
-            .copy = copy_in_body};
+  gr_fuse f = {.g = s->body,
+               .b = &l->b,
+               .map = map,
+               .arena = l->b.g->arena,
+               .in_loop = true,
+               .copy = copy_in_body};
   f.context = &f;
   fuse_nodes(&f);
 }
@@ -370,7 +263,7 @@ static void copy_or_enter(void *context, const gr_node *n) {
 
 gr_status gr_pass_fuse(gr_rewrite *rw) {
   gr_arena *arena = gr_arena_create();
-  fuse f = {.g = rw->old, .b = &rw->b, .map = rw->map, .arena = arena, .copy = copy_or_enter};
+  gr_fuse f = {.g = rw->old, .b = &rw->b, .map = rw->map, .arena = arena, .copy = copy_or_enter};
   f.context = rw;
   gr_copy_leaves(rw);
   fuse_nodes(&f);

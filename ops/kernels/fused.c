@@ -46,6 +46,25 @@ bool gr_fused_has_rows(const gr_graph *body) {
   return false;
 }
 
+int gr_fused_sums(const gr_op *op) {
+  int n = op->column_sums != NULL;
+  for (const char *at = op->column_sums; n && *at; at++) n += *at == ';';
+  return n;
+}
+
+bool gr_fused_is_sum(const gr_graph *g, gr_val v) {
+  if (gr_at(g, v)->role != GR_TEMP) return false;
+  const gr_node *n = &g->nodes[gr_at(g, v)->node];
+  return (int)(v.id - n->out.id) >= n->n_out - gr_fused_sums(n->op);
+}
+
+int64_t gr_fused_sum_elements(const gr_graph *body) {
+  int64_t n = 0;
+  for (uint32_t v = 1; v < body->n_values; v++)
+    if (gr_fused_is_sum(body, (gr_val){v})) n += gr_type_count(&body->values[v].type);
+  return n;
+}
+
 gr_type gr_fused_tile(const gr_type *t, const gr_type *space, int64_t n, bool rows) {
   gr_fused_kind kind = gr_fused_kind_of(t, space);
   gr_type tile = *t;
@@ -59,7 +78,7 @@ gr_type gr_fused_tile(const gr_type *t, const gr_type *space, int64_t n, bool ro
 // ---- Which nodes are parts ----------------------------------------------------------------------
 
 bool gr_fused_takes_tile(const gr_graph *g, const gr_node *n) {
-  if (!n->op->tile || n->n_out != 1 || n->n_in < 1 || n->n_in > 3) return false;
+  if (!n->op->tile || n->n_out != 1 || n->n_in < 1 || n->n_in > GR_FUSED_ARGS) return false;
   const gr_type *out = &gr_at(g, n->out)->type;
   for (int k = 0; k < n->n_in; k++) {
     const gr_type *in = &gr_at(g, n->in[k])->type;
@@ -71,12 +90,24 @@ bool gr_fused_takes_tile(const gr_graph *g, const gr_node *n) {
 
 // Integers are leads that come from outside; vectors and leads are f32, and elements are what the
 // op's fast kernel takes. What could be a vector or leads is neither.
+static bool takes_vector(const gr_type *t, const gr_type *space) {
+  bool square = is_lead(t, space);
+  return gr_fused_kind_of(t, space) == GR_FUSED_VECTOR && t->dtype == GR_F32 && !square;
+}
+
 static bool takes_operand(const gr_type *t, const gr_type *space) {
   gr_fused_kind kind = gr_fused_kind_of(t, space);
-  bool square = kind == GR_FUSED_VECTOR && is_lead(t, space);
   if (t->dtype == GR_I32) return kind == GR_FUSED_LEAD;
-  return (kind == GR_FUSED_LIKE && is_tiled(t->dtype)) ||
-         (kind != GR_FUSED_NOTHING && t->dtype == GR_F32 && !square);
+  return (kind == GR_FUSED_LIKE && is_tiled(t->dtype)) || takes_vector(t, space) ||
+         (kind == GR_FUSED_LEAD && t->dtype == GR_F32);
+}
+
+// A row, or its lead, and then sums.
+static bool takes_results(const gr_op_call *s, const gr_type *space) {
+  if (s->n_out - gr_fused_sums(s->op) != 1) return false;
+  for (int k = 1; k < s->n_out; k++)
+    if (!takes_vector(&s->out[k], space)) return false;
+  return s->out[0].dtype != GR_I32 && takes_operand(&s->out[0], space);
 }
 
 static bool has_formula(const gr_op_call *s) {
@@ -87,28 +118,29 @@ static bool has_formula(const gr_op_call *s) {
 
 // Whether the op's fast kernel runs on a tile of f32, in the scratch memory that there is.
 static bool runs_on_tiles(const gr_op_call *s, const gr_type *space, bool rows) {
-  gr_op_call tile = {.op = s->op, .attr = s->attr, .n_in = s->n_in, .n_out = 1};
+  gr_op_call tile = {.op = s->op, .attr = s->attr, .n_in = s->n_in, .n_out = s->n_out};
   int64_t n = gr_fused_tile_size(space, rows);
-  for (int k = 0; k <= s->n_in; k++) {
-    gr_type *t = k < s->n_in ? &tile.in[k] : &tile.out[0];
-    *t = gr_fused_tile(k < s->n_in ? &s->in[k] : &s->out[0], space, n, rows);
+  for (int k = 0; k < s->n_in + s->n_out; k++) {
+    bool in = k < s->n_in;
+    gr_type *t = in ? &tile.in[k] : &tile.out[k - s->n_in];
+    *t = gr_fused_tile(in ? &s->in[k] : &s->out[k - s->n_in], space, n, rows);
     if (is_tiled(t->dtype)) t->dtype = GR_F32;
   }
-  return s->op->fast && s->op->fast(s) && s->op->fast(&tile) &&
-         (!s->op->scratch || s->op->scratch(&tile) <= GR_FUSED_SCRATCH);
+  bool fits = !s->op->scratch || s->op->column_sums || s->op->scratch(&tile) <= GR_FUSED_SCRATCH;
+  return fits && s->op->fast && s->op->fast(s) && s->op->fast(&tile);
 }
 
 static bool takes_row(const gr_graph *g, const gr_node *n) {
   gr_op_call s;
   bool rows = gr_fused_sees_rows(n);
-  if ((!n->op->row && !n->op->row_of) || n->n_out != 1 || n->n_in < 1 || n->n_in > 3) return false;
+  if (!n->op->row && !n->op->row_of) return false;
+  if (n->n_out > GR_FUSED_ARGS || n->n_in < 1 || n->n_in > GR_FUSED_ARGS) return false;
   gr_op_call_of(g, n, &s);
   const gr_type *space = &gr_at(g, gr_fused_space(g, n))->type;
   if (rows && (!space->rank || space->dim[space->rank - 1] > GR_FUSED_ROW)) return false;
   for (int k = 0; k < n->n_in; k++)
     if (!takes_operand(&s.in[k], space)) return false;
-  return s.out[0].dtype != GR_I32 && takes_operand(&s.out[0], space) && has_formula(&s) &&
-         runs_on_tiles(&s, space, rows);
+  return takes_results(&s, space) && has_formula(&s) && runs_on_tiles(&s, space, rows);
 }
 
 bool gr_fused_takes(const gr_graph *g, const gr_node *n) {

@@ -9,6 +9,9 @@
 //   vectors   of size C, for every row (a bias)
 //   leads     one value a row, or, of integers, one for several rows or for all (lengths, a step)
 //
+// Results may also be vectors that are sums over all rows (gr_op.column_sums): the gradients of a
+// norm's gain and bias. No part of the same node reads them.
+//
 // An elementwise part has a `tile` (ir/op.h), or a formula of elements in `row` and is `random`:
 // its number depends on the element's place in the global value. Other parts have a `row` and see
 // whole rows, of at most GR_FUSED_ROW elements: a softmax, a norm, the sum of a row.
@@ -20,8 +23,10 @@ typedef struct gr_fused {
   const gr_graph *body;
 } gr_fused;
 
-// A part has at most three operands, so that a fused node has at most 2 GR_FUSED_PARTS + 1.
-enum { GR_FUSED_PARTS = 16, GR_FUSED_VALUES = 3 * GR_FUSED_PARTS + 2 };
+// A part has at most three operands and three results, so that a fused node has at most
+// 2 GR_FUSED_PARTS + 1 operands. Tiles are of all values but sums.
+enum { GR_FUSED_ARGS = 3, GR_FUSED_PARTS = 16 };
+enum { GR_FUSED_TILES = 3 * GR_FUSED_PARTS + 2, GR_FUSED_VALUES = 5 * GR_FUSED_PARTS + 2 };
 enum { GR_FUSED_ROW = 4096, GR_FUSED_TILE = 256 };  // elements
 enum { GR_FUSED_SCRATCH = 4096 };                   // bytes that a part may need for a tile
 
@@ -43,6 +48,11 @@ bool gr_fused_is_row(const gr_type *t, const gr_type *out);
 gr_val gr_fused_space(const gr_graph *, const gr_node *part);
 bool gr_fused_sees_rows(const gr_node *part);
 bool gr_fused_has_rows(const gr_graph *body);  // whether a part does
+// How many results of the op, its last ones, are sums over all rows; and whether a value is one.
+int gr_fused_sums(const gr_op *);
+bool gr_fused_is_sum(const gr_graph *, gr_val);
+// Elements of all sums of a body together.
+int64_t gr_fused_sum_elements(const gr_graph *body);
 // Whether a node can be a part, and whether it is one that needs no rows and no place (`tile`).
 bool gr_fused_takes(const gr_graph *, const gr_node *);
 bool gr_fused_takes_tile(const gr_graph *, const gr_node *);

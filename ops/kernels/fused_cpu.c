@@ -1,9 +1,12 @@
 // fused_cpu.c - the fast kernel of fused nodes. It runs the body over tiles that stay in the L1
 // cache: each part is a loop over one tile (gr_op.tile), or its own fast kernel on one tile, the
 // same code that runs the part alone, so that results are the same bits. A result whose memory is
-// that of an operand is stored after all parts have read the tile. See fused.h.
+// that of an operand is stored after all parts have read the tile. Sums over rows are added up in
+// the chunks of rows that their op has by itself (gr_row_chunks). See fused.h.
+#include <string.h>
 #include "ops/kernels/fused.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
 #include "ops/kernels/widen.h"
 
 // Where the tile of each value of the body is, found once for a launch.
@@ -16,8 +19,11 @@ typedef struct program {
   gr_fused_kind kind[GR_FUSED_VALUES];  // by value
   int buffer[GR_FUSED_VALUES];          // a buffer, or -1: it is read in memory
   char *memory[GR_FUSED_VALUES];        // where its elements begin
+  int64_t sum_at[GR_FUSED_VALUES];      // of a sum: its first element among those of a chunk
+  bool is_sum[GR_FUSED_VALUES];
+  int64_t sums;                    // elements of all sums
   uint32_t last[GR_FUSED_VALUES];  // the last node that reads it; n_nodes: it is stored at the end
-  bool stored[GR_FUSED_PARTS];     // by result: at the end of a tile
+  bool stored[GR_FUSED_VALUES];    // by result: at the end of a tile
   gr_kernel kernel[GR_FUSED_PARTS];  // of parts without `tile`
   int n_buffers;
 } program;
@@ -36,6 +42,7 @@ static bool is_operand(const gr_launch *l, const void *at) {
 static void find_results(program *p) {
   for (int k = 0; k < p->l->n_out; k++) {
     uint32_t v = p->g->results[k].id;
+    if (p->is_sum[v]) continue;
     bool direct = !p->memory[v] && gr_at(p->g, p->g->results[k])->type.dtype == GR_F32 &&
                   !is_operand(p->l, p->l->out[k]);
     if (direct) p->memory[v] = p->l->out[k];
@@ -58,7 +65,10 @@ static void find_buffers(program *p) {
   for (int k = 0; k < p->l->n_in; k++) p->buffer[k + 1] = is_loaded(p, k) ? take(p, taken) : -1;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
-    p->buffer[n->out.id] = p->memory[n->out.id] ? -1 : take(p, taken);
+    for (int k = 0; k < n->n_out; k++) {
+      uint32_t v = gr_out(n, k).id;
+      p->buffer[v] = p->memory[v] || p->is_sum[v] ? -1 : take(p, taken);
+    }
     for (int k = 0; k < n->n_in; k++)
       if (p->last[n->in[k].id] == i && p->buffer[n->in[k].id] >= 0)
         taken[p->buffer[n->in[k].id]] = false;
@@ -68,9 +78,9 @@ static void find_buffers(program *p) {
 // The types of a part's call on a tile of n elements; values are f32 there.
 static void tile_types(const program *p, const gr_node *n, int64_t count, gr_type *in,
                        gr_type *out) {
-  for (int k = 0; k <= n->n_in; k++) {
-    const gr_type *t = &gr_at(p->g, k < n->n_in ? n->in[k] : n->out)->type;
-    gr_type *to = k < n->n_in ? &in[k] : out;
+  for (int k = 0; k < n->n_in + n->n_out; k++) {
+    const gr_type *t = &gr_at(p->g, k < n->n_in ? n->in[k] : gr_out(n, k - n->n_in))->type;
+    gr_type *to = k < n->n_in ? &in[k] : &out[k - n->n_in];
     *to = gr_fused_tile(t, p->space, count, p->rows);
     if (gr_is_narrow(to->dtype)) to->dtype = GR_F32;
   }
@@ -81,10 +91,18 @@ static void find_kernels(program *p) {
     const gr_node *n = &p->g->nodes[i];
     if (n->op->tile) continue;
     gr_op_call tile;
-    tile.op = n->op, tile.attr = n->attr, tile.n_in = n->n_in, tile.n_out = 1;
+    tile.op = n->op, tile.attr = n->attr, tile.n_in = n->n_in, tile.n_out = n->n_out;
     gr_op_call_clear_missing(&tile);
     tile_types(p, n, p->size, tile.in, tile.out);
     p->kernel[i] = n->op->fast(&tile);
+  }
+}
+
+static void find_sums(program *p) {
+  for (uint32_t v = 1; v < p->g->n_values; v++) {
+    p->is_sum[v] = gr_fused_is_sum(p->g, (gr_val){v});
+    p->sum_at[v] = p->sums;
+    if (p->is_sum[v]) p->sums += gr_type_count(&p->g->values[v].type);
   }
 }
 
@@ -99,6 +117,7 @@ static void prepare(program *p, const gr_launch *l) {
     if (!is_loaded(p, k)) p->memory[k + 1] = (char *)l->in[k];
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++) p->last[g->nodes[i].in[k].id] = i;
+  find_sums(p);
   find_results(p);
   find_buffers(p);
   find_kernels(p);
@@ -125,22 +144,23 @@ static const void *operand(const program *p, gr_val v, float *const *at) {
 
 static void run_kernel(const program *p, uint32_t i, float *const *at, int64_t from, int64_t n) {
   const gr_node *part = &p->g->nodes[i];
-  gr_type in_type[3], out_type;
-  const void *in[3];
-  void *out = at[part->out.id];
+  gr_type in_type[GR_FUSED_ARGS], out_type[GR_FUSED_ARGS];
+  const void *in[GR_FUSED_ARGS];
+  void *out[GR_FUSED_ARGS];
   char scratch[GR_FUSED_SCRATCH] __attribute__((aligned(64)));
-  tile_types(p, part, n, in_type, &out_type);
+  tile_types(p, part, n, in_type, out_type);
   for (int k = 0; k < part->n_in; k++) in[k] = operand(p, part->in[k], at);
+  for (int k = 0; k < part->n_out; k++) out[k] = at[gr_out(part, k).id];
   gr_launch l = {.attr = part->attr,
                  .n_in = part->n_in,
-                 .n_out = 1,
+                 .n_out = part->n_out,
                  .in_type = in_type,
-                 .out_type = &out_type,
+                 .out_type = out_type,
                  .out_layout = p->l->out_layout,
                  .mesh = p->l->mesh,
                  .coord = p->l->coord,
                  .in = in,
-                 .out = &out,
+                 .out = out,
                  .scratch = scratch,
                  .whole = p->space,
                  .first = from};
@@ -195,11 +215,13 @@ static void load(const program *p, int k, int64_t from, int64_t n, float *out) {
   }
 }
 
-static void run_tile(const program *p, float *buffers, int64_t from, int64_t n) {
+// sums: those of the chunk that the tile is in.
+static void run_tile(const program *p, float *buffers, float *sums, int64_t from, int64_t n) {
   float *at[GR_FUSED_VALUES];
   int64_t step = (p->size + 15) / 16 * 16;
   for (uint32_t v = 1; v < p->g->n_values; v++)
     at[v] = p->buffer[v] >= 0 ? buffers + p->buffer[v] * step
+            : p->is_sum[v]    ? sums + p->sum_at[v]
                               : (float *)p->memory[v] + count_in(p, v, from);
   for (int k = 0; k < p->l->n_in; k++)
     if (p->buffer[k + 1] >= 0) load(p, k, from, n, at[k + 1]);
@@ -208,18 +230,47 @@ static void run_tile(const program *p, float *buffers, int64_t from, int64_t n) 
     if (p->stored[k]) store(p, k, at[p->g->results[k].id], from, n);
 }
 
+static void run_tiles_of(const program *p, float *sums, int64_t from, int64_t to) {
+  float buffers[GR_FUSED_TILES * GR_FUSED_ROW] __attribute__((aligned(64)));
+  for (; from < to; from += p->size)
+    run_tile(p, buffers, sums, from, gr_min_i64(p->size, to - from));
+}
+
 static void run_tiles(void *arg, int64_t from, int64_t to) {
   const program *p = arg;
-  float buffers[GR_FUSED_VALUES * GR_FUSED_ROW] __attribute__((aligned(64)));
   int64_t row = p->rows ? p->columns : 1;
-  for (from *= row, to *= row; from < to; from += p->size)
-    run_tile(p, buffers, from, gr_min_i64(p->size, to - from));
+  run_tiles_of(p, NULL, from * row, to * row);
+}
+
+static void run_chunks(void *arg, int64_t from, int64_t to) {
+  const program *p = arg;
+  int64_t rows = gr_rows(p->space), size = gr_chunk_rows(rows);
+  for (int64_t k = from; k < to; k++) {
+    float *sums = (float *)p->l->scratch + k * p->sums;
+    memset(sums, 0, sizeof *sums * (size_t)p->sums);
+    run_tiles_of(p, sums, k * size * p->columns, gr_min_i64(rows, (k + 1) * size) * p->columns);
+  }
+}
+
+static void store_sums(const program *p) {
+  for (int k = 0; k < p->l->n_out; k++) {
+    uint32_t v = p->g->results[k].id;
+    if (p->is_sum[v])
+      memcpy(p->l->out[k], (float *)p->l->scratch + p->sum_at[v],
+             gr_type_bytes(&p->l->out_type[k]));
+  }
 }
 
 gr_status gr_fused_run(const gr_launch *l) {
   program p;
   prepare(&p, l);
-  int64_t row = p.rows ? p.columns : 1;
-  gr_parallel(l, gr_type_count(p.space) / row, p.rows ? 1 + 4096 / row : 4096, run_tiles, &p);
+  int64_t row = p.rows ? p.columns : 1, chunks = gr_row_chunks(gr_rows(p.space));
+  if (!p.sums) {
+    gr_parallel(l, gr_type_count(p.space) / row, p.rows ? 1 + 4096 / row : 4096, run_tiles, &p);
+    return GR_OK;
+  }
+  gr_parallel(l, chunks, 1, run_chunks, &p);
+  gr_add_chunks(l->scratch, chunks, p.sums);
+  store_sums(&p);
   return GR_OK;
 }

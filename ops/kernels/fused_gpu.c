@@ -20,7 +20,7 @@ static gr_gpu_parts_of parts_of(gr_gpu_call *g, const gr_graph *body) {
   p.space = &gr_at(body, gr_fused_space(body, &body->nodes[0]))->type;
   for (uint32_t i = 0; i < body->n_nodes; i++) {
     gr_op_call_of(body, &body->nodes[i], &calls[i]);
-    p.part[i].call = &calls[i];
+    p.part[i].call = &calls[i], p.part[i].out = body->nodes[i].out.id;
     for (int k = 0; k < body->nodes[i].n_in; k++) p.part[i].in[k] = body->nodes[i].in[k].id;
   }
   for (uint32_t k = 0; k < body->n_results; k++) p.result[k] = body->results[k].id;
@@ -37,7 +37,7 @@ static bool is_like(const gr_gpu_parts_of *p, uint32_t v) {
 
 static void put_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
   const gr_gpu_part *part = &p->part[k];
-  uint32_t v = n_in(p) + 1 + (uint32_t)k;
+  uint32_t v = part->out;
   gr_dtype dtype = part->call->out[0].dtype;
   PUT("  float v%u;\n  {\n", v);
   for (int j = 0; j < part->call->n_in; j++) PUT("    const auto x%d = v%u;\n", j, part->in[j]);

@@ -12,6 +12,20 @@ const char *gr_gpu_row_formula(gr_arena *arena, const gr_op_call *s) {
   return text;
 }
 
+int gr_gpu_maker(const gr_gpu_parts_of *p, uint32_t v, int *result) {
+  int k = 0;
+  while (k < p->n && v >= p->part[k].out + (uint32_t)p->part[k].call->n_out) k++;
+  *result = (int)(v - p->part[k].out);
+  return k;
+}
+
+const gr_type *gr_gpu_value(const gr_gpu_parts_of *p, uint32_t v) {
+  int result;
+  if (v <= (uint32_t)p->g->call->n_in) return &p->g->call->in[v - 1];
+  const gr_gpu_part *part = &p->part[gr_gpu_maker(p, v, &result)];
+  return &part->call->out[result];
+}
+
 gr_dtype gr_gpu_widest(const gr_gpu_parts_of *p) {
   const gr_op_call *s = p->g->call;
   gr_dtype widest = p->space->dtype;
@@ -40,8 +54,20 @@ void gr_gpu_put_pointers(gr_text *t, const gr_op_call *s, bool typed) {
 #define PUT(...) gr_text_printf(t, __VA_ARGS__)
 #define EACH "[&](int k, long long i) { "
 
-static uint32_t made_by(const gr_gpu_parts_of *p, int part) {
-  return (uint32_t)(p->g->call->n_in + 1 + part);
+// The first value that a part makes of its sums over all rows, and whether a value is one.
+static uint32_t first_sum(const gr_gpu_part *part) {
+  return part->out + (uint32_t)(part->call->n_out - gr_fused_sums(part->call->op));
+}
+
+static bool is_sum(const gr_gpu_parts_of *p, uint32_t v) {
+  int result;
+  return v > (uint32_t)p->g->call->n_in && v >= first_sum(&p->part[gr_gpu_maker(p, v, &result)]);
+}
+
+static int count_sums(const gr_gpu_parts_of *p) {
+  int n = 0;
+  for (int k = 0; k < p->n; k++) n += gr_fused_sums(p->part[k].call->op);
+  return n;
 }
 
 // The operands that an expression names, with a value for each element (or, once, for a row).
@@ -90,8 +116,8 @@ static void put_statement(gr_text *t, const gr_gpu_parts_of *p, const gr_gpu_par
 
 // The element of a part's result: alone, it is written at once.
 static void put_result(gr_text *t, const gr_gpu_parts_of *p, int k, const char *formula) {
-  uint32_t v = made_by(p, k);
   const gr_gpu_part *part = &p->part[k];
+  uint32_t v = part->out;
   gr_dtype dtype = part->call->out[0].dtype;
   if (gr_gpu_value_kind(p, v) == GR_FUSED_LEAD) {
     PUT("    v%u = %s;\n", v, formula);
@@ -106,6 +132,19 @@ static void put_result(gr_text *t, const gr_gpu_parts_of *p, int k, const char *
         v, gr_dtypes[dtype].name, formula);
 }
 
+// Adds a row's terms to the sums over all rows.
+static void put_sums(gr_text *t, const gr_gpu_parts_of *p, const gr_gpu_part *part) {
+  const char *rest = part->call->op->column_sums;
+  for (uint32_t v = first_sum(part); rest && *rest; v++) {
+    size_t length = strcspn(rest, ";");
+    const char *term = gr_arena_printf(p->g->arena, "%.*s", (int)length, rest);
+    PUT("    row_each<N>(n, " EACH);
+    put_operands(t, p, part, term, false);
+    PUT("s%u.add(k, i, (W)(%s)); });\n", v, term);
+    rest += length + strspn(rest + length, "; ");
+  }
+}
+
 static void put_row_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
   const gr_gpu_part *part = &p->part[k];
   const char *rest = gr_gpu_row_formula(p->g->arena, part->call);
@@ -118,6 +157,7 @@ static void put_row_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
     size_t length = strcspn(rest, ";"), name = name_of(rest);
     const char *s = gr_arena_printf(p->g->arena, "%.*s", (int)length, rest);
     if (!name) {
+      put_sums(t, p, part);  // first: the result may take over an operand's memory
       put_result(t, p, k, s);
       return;
     }
@@ -128,7 +168,7 @@ static void put_row_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
 
 static void put_tile_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
   gr_text call = gr_text_make(p->g->arena);
-  gr_text_printf(&call, "part_%u(", made_by(p, k));
+  gr_text_printf(&call, "part_%u(", p->part[k].out);
   for (int j = 0; j < p->part[k].call->n_in; j++)
     gr_text_printf(&call, "%sv%u(k, i)", j ? ", " : "", p->part[k].in[j]);
   gr_text_put(&call, ")");
@@ -136,7 +176,7 @@ static void put_tile_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
 }
 
 static void put_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
-  uint32_t v = made_by(p, k);
+  uint32_t v = p->part[k].out;
   bool lead = gr_gpu_value_kind(p, v) == GR_FUSED_LEAD;
   if (p->n > 1 || lead) PUT(lead ? "  W v%u;\n" : "  made v%u;\n", v);
   PUT("  {\n");
@@ -170,6 +210,7 @@ static void put_stores(gr_text *t, const gr_gpu_parts_of *p) {
   bool leads = false;
   for (int k = 0; k < p->g->call->n_out; k++) {
     bool lead = gr_gpu_value_kind(p, p->result[k]) == GR_FUSED_LEAD;
+    if (is_sum(p, p->result[k])) continue;
     if (lead && !leads)
       PUT("  team_sync();  // an operand may be there, which others still read\n");
     leads |= lead;
@@ -180,47 +221,120 @@ static void put_stores(gr_text *t, const gr_gpu_parts_of *p) {
   }
 }
 
+// What stands between pointers and numbers: sums over all rows are objects of the team, or memory.
+static void put_sum_names(gr_text *t, const gr_gpu_parts_of *p, const char *before) {
+  for (int k = 0; k < p->n; k++)
+    for (int j = 0; j < gr_fused_sums(p->part[k].call->op); j++)
+      PUT("%ss%u, ", before, first_sum(&p->part[k]) + (uint32_t)j);
+}
+
 static void put_parameters(gr_text *t, const gr_gpu_parts_of *p, const char *row, bool typed) {
   const gr_op_call *s = p->g->call;
   const char *type = typed ? "long long " : "";
-  gr_gpu_put_pointers(t, s, typed);
   PUT("%s%s, %sn, %sabove", type, row, type, type);
   for (int k = 0; k < s->n_in; k++)
     if (is_integer(&s->in[k])) PUT(", %seach%d", type, k);
-  PUT("%s%s", typed ? PLACE_PARAMETERS(p) : PLACES(p), typed ? ") {\n" : ");\n");
+  PUT("%s", typed ? PLACE_PARAMETERS(p) : PLACES(p));
 }
 
 static void put_row(gr_text *t, const gr_gpu_parts_of *p) {
   PUT("template <int N>\n__device__ void fused_row(");
+  gr_gpu_put_pointers(t, p->g->call, true);
+  put_sum_names(t, p, "column_sums<N> &");
   put_parameters(t, p, "r", true);
+  PUT(") {\n");
   put_loads(t, p);
   for (int k = 0; k < p->n; k++) put_part(t, p, k);
   put_stores(t, p);
   PUT("}\n\n");
 }
 
-static void put_call(gr_text *t, const gr_gpu_parts_of *p, const char *pack) {
-  PUT("    fused_row<%s>(", pack);
-  put_parameters(t, p, "r", false);
+// Moves the pointers of values of the space's sizes by so many elements.
+static void put_moves(gr_text *t, const gr_gpu_parts_of *p, const char *indent, const char *by) {
+  const gr_op_call *s = p->g->call;
+  for (int k = 0; k < s->n_in + s->n_out; k++) {
+    int j = k < s->n_in ? k : k - s->n_in;
+    const gr_type *type = k < s->n_in ? &s->in[j] : &s->out[j];
+    if (gr_fused_kind_of(type, p->space) == GR_FUSED_LIKE)
+      PUT("%s%s%d += %s;\n", indent, k < s->n_in ? "in" : "out", j, by);
+  }
 }
 
-// Moves the pointers of values of the space's sizes to the row, and asks whether packs are aligned.
+// Several rows, and the team's sums over them, which go to its part of the working memory.
+static void put_rows(gr_text *t, const gr_gpu_parts_of *p) {
+  int n = 0;
+  PUT("template <int N>\n__device__ void fused_rows(");
+  gr_gpu_put_pointers(t, p->g->call, true);
+  PUT("W *sums, long long from, ");
+  put_parameters(t, p, "to", true);
+  PUT(") {\n");
+  for (int k = 0; k < p->n; k++)
+    for (int j = 0; j < gr_fused_sums(p->part[k].call->op); j++)
+      PUT("  column_sums<N> s%u(sums + %d * n, n);\n", first_sum(&p->part[k]) + (uint32_t)j, n++);
+  put_moves(t, p, "  ", "from * n");
+  PUT("  for (long long r = from; r < to; r++) {\n    fused_row<N>(");
+  gr_gpu_put_pointers(t, p->g->call, false);
+  put_sum_names(t, p, "");
+  put_parameters(t, p, "r", false);
+  PUT(");\n");
+  put_moves(t, p, "    ", "n");
+  PUT("  }\n");
+  for (int k = 0; k < p->n; k++)
+    for (int j = 0; j < gr_fused_sums(p->part[k].call->op); j++)
+      PUT("  s%u.write(n);\n", first_sum(&p->part[k]) + (uint32_t)j);
+  PUT("}\n\n");
+}
+
+static void put_call(gr_text *t, const gr_gpu_parts_of *p, const char *pack) {
+  bool sums = count_sums(p);
+  PUT("    %s<%s>(", sums ? "fused_rows" : "fused_row", pack);
+  gr_gpu_put_pointers(t, p->g->call, false);
+  if (sums) PUT("scratch + ROW * %d * n, from, ", count_sums(p));
+  put_parameters(t, p, sums ? "to" : "r", false);
+  PUT(");\n");
+}
+
+// Asks whether packs are aligned: rows are, where the first is.
 static void put_entry(gr_text *t, const gr_gpu_parts_of *p) {
   const gr_op_call *s = p->g->call;
   PUT("extern \"C\" __global__ void __launch_bounds__(THREADS, 1) fused(");
+  gr_gpu_put_pointers(t, s, true);
+  if (count_sums(p)) PUT("W *scratch, ");
   put_parameters(t, p, "rows", true);
-  PUT("  const long long r = ROW;\n  if (r >= rows) return;\n  bool packs = true;\n");
+  if (count_sums(p))
+    PUT(", long long chunk) {\n  const long long from = ROW * chunk;\n"
+        "  const long long to = rows - from < chunk ? rows : from + chunk;\n"
+        "  if (from >= rows) return;\n");
+  else
+    PUT(") {\n  const long long r = ROW;\n  if (r >= rows) return;\n");
+  if (!count_sums(p)) put_moves(t, p, "  ", "r * n");
+  PUT("  bool packs = true;\n");
   for (int k = 0; k < s->n_in + s->n_out; k++) {
-    bool in = k < s->n_in;
-    int j = in ? k : k - s->n_in;
-    gr_fused_kind kind = gr_fused_kind_of(in ? &s->in[j] : &s->out[j], p->space);
-    if (kind == GR_FUSED_LIKE) PUT("  %s%d += r * n;\n", in ? "in" : "out", j);
-    if (kind != GR_FUSED_LEAD) PUT("  packs &= gr_aligned(%s%d);\n", in ? "in" : "out", j);
+    int j = k < s->n_in ? k : k - s->n_in;
+    const gr_type *type = k < s->n_in ? &s->in[j] : &s->out[j];
+    if (gr_fused_kind_of(type, p->space) != GR_FUSED_LEAD)
+      PUT("  packs &= gr_aligned(%s%d);\n", k < s->n_in ? "in" : "out", j);
   }
   PUT("  if (packs)\n");
   put_call(t, p, "PACK");
   PUT("  else\n");
   put_call(t, p, "1");
+  PUT("}\n");
+}
+
+// The kernel that adds up the sums of all teams.
+static void put_totals(gr_text *t, const gr_gpu_parts_of *p) {
+  int n = 0;
+  PUT("\nextern \"C\" __global__ void __launch_bounds__(256, 1) fused_sums(");
+  gr_gpu_put_pointers(t, p->g->call, true);
+  PUT("const W *scratch, long long teams, long long n) {\n  long long i;\n  W total;\n"
+      "  if (!team_totals(scratch, teams, %d * n, &i, &total)) return;\n",
+      count_sums(p));
+  for (int k = 0; k < p->n; k++)
+    for (int j = 0; j < gr_fused_sums(p->part[k].call->op); j++, n++)
+      for (int out = 0; out < p->g->call->n_out; out++)
+        if (p->result[out] == first_sum(&p->part[k]) + (uint32_t)j)
+          PUT("  if (i / n == %d) gr_put(out%d, i %% n, total);\n", n, out);
   PUT("}\n");
 }
 
@@ -234,8 +348,32 @@ static void put_numbers(const gr_gpu_parts_of *p, gr_gpu_kernel *k) {
   if (gr_gpu_has_places(p)) gr_gpu_global_of(p->g, k, p->space);
 }
 
+// Each team has so many rows that the teams are enough for every GPU and their sums are little.
+static void describe_sums(const gr_gpu_parts_of *p, gr_text *t) {
+  enum { TEAMS = 1024, LEAST_ROWS = 4, MOST_THREADS = 512 };
+  int64_t rows = gr_rows(p->space), n = gr_last(p->space), columns = count_sums(p) * n;
+  int64_t each = gr_max_i64(LEAST_ROWS, (rows + TEAMS - 1) / TEAMS),
+          teams = (rows + each - 1) / each;
+  gr_dtype widest = gr_gpu_widest(p);
+  gr_gpu_take_scratch(p->g, (size_t)(teams * columns) * gr_gpu_wide(widest));
+  put_rows(t, p);
+  put_entry(t, p);
+  put_totals(t, p);
+  gr_gpu_kernel *k = gr_gpu_rows(p->g, t->at, "fused", widest, teams, n, MOST_THREADS);
+  const char *source = k->source, *defines = k->defines;
+  put_numbers(p, k);
+  gr_gpu_int(k, each);
+  k = gr_gpu_kernel_add(p->g, source, "fused_sums", (columns + 31) / 32 * 256, 256);
+  k->defines = defines;
+  gr_gpu_int(k, teams), gr_gpu_int(k, n);
+}
+
 void gr_gpu_rows_of_parts(const gr_gpu_parts_of *p, gr_text *t) {
   put_row(t, p);
+  if (count_sums(p)) {
+    describe_sums(p, t);
+    return;
+  }
   put_entry(t, p);
   put_numbers(p, gr_gpu_rows(p->g, t->at, "fused", gr_gpu_widest(p), gr_rows(p->space),
                              gr_last(p->space), 1024));
@@ -243,11 +381,12 @@ void gr_gpu_rows_of_parts(const gr_gpu_parts_of *p, gr_text *t) {
 
 gr_status gr_gpu_row(gr_gpu_call *g) {
   const gr_op_call *s = g->call;
-  if (s->n_in > 3 || s->n_out != 1 || !gr_gpu_row_formula(g->arena, s)[0]) return gr_gpu_refuse(s);
+  bool fits = s->n_in <= GR_FUSED_ARGS && s->n_out == 1 + gr_fused_sums(s->op);
+  if (!fits || !gr_gpu_row_formula(g->arena, s)[0]) return gr_gpu_refuse(s);
   bool folds = gr_type_count(&s->in[0]) > gr_type_count(&s->out[0]);
   gr_gpu_parts_of p = {.g = g, .space = folds ? &s->in[0] : &s->out[0], .n = 1};
-  p.part[0] = (gr_gpu_part){s, {1, 2, 3}};
-  p.result[0] = (uint32_t)s->n_in + 1;
+  p.part[0] = (gr_gpu_part){s, {1, 2, 3}, (uint32_t)s->n_in + 1};
+  for (int k = 0; k < s->n_out; k++) p.result[k] = p.part[0].out + (uint32_t)k;
   gr_text text = gr_text_make(g->arena);
   gr_gpu_rows_of_parts(&p, &text);
   return GR_OK;

@@ -13,30 +13,29 @@
 //   at               the element's place in the global value, of ops that are `random`; and `draw`,
 //                    the random words that the thread has drawn last (gr_drawn)
 //   W                the type that is computed with; attributes are constants of it, by name
+//
+// Where a part has sums over all rows (gr_op.column_sums), a team computes several rows, one after
+// the other, and adds up these; a second kernel adds the sums of all teams, in their order.
 #pragma once
 #include "ops/kernels/fused.h"
 #include "ops/kernels/gpu.h"
 
-// The parts of a kernel. Operand k of the launch is value k + 1, and part p makes value
-// n_in + 1 + p.
+// The parts of a kernel. Operand k of the launch is value k + 1; results of parts are the others.
 typedef struct gr_gpu_part {
   const gr_op_call *call;
-  uint32_t in[3];  // values
+  uint32_t in[GR_FUSED_ARGS], out;  // values; results are out, out + 1, ...
 } gr_gpu_part;
 typedef struct gr_gpu_parts_of {
   gr_gpu_call *g;
   const gr_type *space;  // fused.h
   int n;
   gr_gpu_part part[GR_FUSED_PARTS];
-  uint32_t result[GR_FUSED_PARTS];  // values, by result of the launch
+  uint32_t result[GR_FUSED_VALUES];  // values, by result of the launch
 } gr_gpu_parts_of;
 
-// The type of a value.
-static inline const gr_type *gr_gpu_value(const gr_gpu_parts_of *p, uint32_t v) {
-  int n_in = p->g->call->n_in;
-  return v <= (uint32_t)n_in ? &p->g->call->in[v - 1]
-                             : &p->part[v - 1 - (uint32_t)n_in].call->out[0];
-}
+// The type of a value; and of one that a part makes, which of its results it is.
+const gr_type *gr_gpu_value(const gr_gpu_parts_of *, uint32_t v);
+int gr_gpu_maker(const gr_gpu_parts_of *, uint32_t v, int *result);
 // What a value is beside the space.
 static inline gr_fused_kind gr_gpu_value_kind(const gr_gpu_parts_of *p, uint32_t v) {
   return gr_fused_kind_of(gr_gpu_value(p, v), p->space);

@@ -76,6 +76,43 @@ __device__ inline void row_put(T *y, long long n, F f) {
   }
 }
 
+// Sums over the rows of a team, [n]: in registers, or in its part of the working memory if HELD is 0.
+template <int N>
+struct column_sums {
+  W *memory, held[HELD ? HELD : 1];
+  __device__ column_sums(W *memory, long long n) : memory(memory), held() {
+    if (HELD == 0)
+      for (long long i = LANE; i < n; i += TEAM) memory[i] = 0;
+  }
+  __device__ void add(int k, long long i, W v) {
+    if (HELD)
+      held[k] += v;
+    else
+      memory[i] += v;
+  }
+  __device__ void write(long long n) {
+    row_each<N>(n, [&](int k, long long i) {
+      if (HELD) memory[i] = held[k];
+    });
+  }
+};
+
+// A block of 32 by 8 threads adds 32 columns of [teams, columns]. True for the thread that has the
+// total of column *i.
+__device__ inline bool team_totals(const W *sums, long long teams, long long columns, long long *i,
+                                   W *total) {
+  __shared__ W part[8][32];
+  const int lane = threadIdx.x % 32, above = threadIdx.x / 32;
+  W a = 0;
+  *i = blockIdx.x * 32LL + lane;
+  for (long long t = above; t < teams && *i < columns; t += 8) a += sums[t * columns + *i];
+  part[above][lane] = a;
+  __syncthreads();
+  for (int k = 1; k < 8; k++) a += part[k][lane];
+  *total = a;
+  return above == 0 && *i < columns;
+}
+
 // The sum and the maximum of f(k, i) over a row; all threads of the team get it.
 template <int N, class F>
 __device__ inline W row_sum(long long n, F f) {

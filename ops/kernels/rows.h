@@ -91,5 +91,21 @@ static inline float gr_log_sum_exp_f32(const float *x, int64_t n) {
   return top + logf(gr_lanes_sum(s));
 }
 
+// Sums over all rows are computed in chunks of rows, whose number and size follow from the rows
+// alone, and then added in order: the result does not depend on the number of threads.
+enum { GR_MOST_ROW_CHUNKS = 64, GR_LEAST_CHUNK_ROWS = 16 };
+static inline int64_t gr_chunk_rows(int64_t rows) {
+  int64_t n = (rows + GR_MOST_ROW_CHUNKS - 1) / GR_MOST_ROW_CHUNKS;
+  return n > GR_LEAST_CHUNK_ROWS ? n : GR_LEAST_CHUNK_ROWS;
+}
+static inline int64_t gr_row_chunks(int64_t rows) {
+  return (rows + gr_chunk_rows(rows) - 1) / gr_chunk_rows(rows);
+}
+// Adds the sums of all chunks, n of each, to those of the first.
+static inline void gr_add_chunks(float *restrict sums, int64_t chunks, int64_t n) {
+  for (int64_t k = 1; k < chunks; k++)
+    for (int64_t i = 0; i < n; i++) sums[i] += sums[k * n + i];
+}
+
 // Rows per chunk of parallel work, for a few tens of microseconds each.
 static inline int64_t gr_row_grain(int64_t row) { return 1 + 16384 / (row + 1); }

@@ -7,6 +7,12 @@ struct cast {
   int64_t to;  // a gr_dtype
 };
 
+gr_val gr_cast_from(const gr_graph *g, gr_val v) {
+  while (gr_at(g, v)->role == GR_TEMP && g->nodes[gr_at(g, v)->node].op == &gr_op_cast)
+    v = g->nodes[gr_at(g, v)->node].in[0];
+  return v;
+}
+
 gr_val gr_cast(gr_builder *b, gr_val x, gr_dtype to) {
   if (b->err) return GR_NONE;
   const gr_value *v = gr_at(b->g, x);

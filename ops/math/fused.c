@@ -2,6 +2,7 @@
 #include "ops/kernels/fused.h"
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
 
 static const gr_graph *body_of(const void *attr) { return ((const gr_fused *)attr)->body; }
 
@@ -15,7 +16,9 @@ static gr_status check_parts(const gr_op_call *s, const gr_graph *body) {
   const gr_type *space = space_of(body);
   for (uint32_t i = 0; i < body->n_nodes; i++) {
     const gr_node *n = &body->nodes[i];
-    if (!gr_fused_takes(body, n) ||
+    bool reads_sum = false;
+    for (int k = 0; k < n->n_in; k++) reads_sum |= gr_fused_is_sum(body, n->in[k]);
+    if (!gr_fused_takes(body, n) || reads_sum ||
         !gr_fused_is_like(&gr_at(body, gr_fused_space(body, n))->type, space))
       return gr_fail(GR_ERR_TYPE, s->loc, "'%s' cannot be part of a fused node", n->op->name);
   }
@@ -23,9 +26,11 @@ static gr_status check_parts(const gr_op_call *s, const gr_graph *body) {
 }
 
 static gr_status check_body(const gr_op_call *s, const gr_graph *body) {
-  uint32_t leaves = gr_graph_leaves(body);
+  uint32_t leaves = gr_graph_leaves(body), made = 0;
+  for (uint32_t i = 0; i < body->n_nodes; i++) made += (uint32_t)body->nodes[i].n_out;
   if (!body->n_nodes || body->n_nodes > GR_FUSED_PARTS || !body->n_results ||
-      body->n_values != 1 + leaves + body->n_nodes || (uint32_t)s->n_in != leaves)
+      body->n_values != 1 + leaves + made || body->n_values > GR_FUSED_VALUES ||
+      (uint32_t)s->n_in != leaves)
     return gr_fail(GR_ERR_TYPE, s->loc, "the body has %u inputs and %u nodes, for %d operands",
                    leaves, body->n_nodes, s->n_in);
   for (int k = 0; k < s->n_in; k++)
@@ -50,8 +55,9 @@ static gr_axis_placement beside(const gr_type *t, const gr_type *space, int d) {
   return (gr_axis_placement)(d < rank ? d : GR_REPLICATE);
 }
 
-// Everything replicated, or everything sharded along the same dimension: not that of rows which a
-// part sees whole. Types are the body's, those of one rank, for the call may be a global one.
+// Everything replicated, or everything sharded along the same dimension, so that sums over rows are
+// partial: not that of rows which a part sees whole. Types are the body's, those of one rank, for
+// the call may be a global one.
 static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   const gr_graph *body = body_of(s->attr);
   const gr_type *space = space_of(body);
@@ -60,7 +66,9 @@ static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) 
     for (int k = 0; k < s->n_in; k++)
       rule[d + 1].in[k] = beside(&body->values[k + 1].type, space, d);
     for (int k = 0; k < s->n_out; k++)
-      rule[d + 1].out[k] = beside(&gr_at(body, body->results[k])->type, space, d);
+      rule[d + 1].out[k] = d >= 0 && gr_fused_is_sum(body, body->results[k])
+                               ? GR_PARTIAL
+                               : beside(&gr_at(body, body->results[k])->type, space, d);
   }
   *out_n = 1 + n;
   return GR_OK;
@@ -78,6 +86,7 @@ typedef struct chunk {
   int64_t from, n;  // elements of the space
   bool rows;
   const void *at[GR_FUSED_VALUES];  // by value of the body
+  char *sums;                       // working memory of the next part that has sums
   char made[GR_FUSED_VALUES][GR_FUSED_ROW * WIDEST];
 } chunk;
 
@@ -99,10 +108,19 @@ static size_t place(const chunk *c, const gr_type *t) {
   return (size_t)at * gr_dtypes[t->dtype].size;
 }
 
+// A part with sums keeps them, as doubles, in its piece of the working memory from tile to tile.
+static void *next_sums(chunk *c, const gr_graph *g, const gr_node *part) {
+  void *at = c->sums;
+  for (int k = 0; k < part->n_out; k++)
+    if (gr_fused_is_sum(g, gr_out(part, k)))
+      c->sums += (size_t)gr_type_count(&gr_at(g, gr_out(part, k))->type) * sizeof(double);
+  return at;
+}
+
 static gr_status run_part(chunk *c, const gr_graph *g, const gr_node *part) {
-  gr_type in_type[3], out_type;
-  const void *in[3];
-  void *out = c->made[part->out.id];
+  gr_type in_type[GR_FUSED_ARGS], out_type[GR_FUSED_ARGS];
+  const void *in[GR_FUSED_ARGS];
+  void *out[GR_FUSED_ARGS];
   for (int k = 0; k < part->n_in; k++) {
     const gr_type *t = &gr_at(g, part->in[k])->type;
     bool spread_here = part->op->tile && gr_fused_kind_of(t, c->space) == GR_FUSED_VECTOR;
@@ -110,13 +128,26 @@ static gr_status run_part(chunk *c, const gr_graph *g, const gr_node *part) {
     in_type[k].dtype = t->dtype;
     in[k] = spread_here ? c->made[part->in[k].id] : c->at[part->in[k].id];
   }
-  out_type = gr_fused_tile(&gr_at(g, part->out)->type, c->space, c->n, c->rows);
-  c->at[part->out.id] = out;
+  for (int k = 0; k < part->n_out; k++) {
+    uint32_t v = gr_out(part, k).id;
+    out_type[k] = gr_fused_tile(&g->values[v].type, c->space, c->n, c->rows);
+    c->at[v] = out[k] = c->made[v];
+  }
   gr_launch l = *c->l;
-  l.attr = part->attr, l.n_in = part->n_in, l.n_out = 1;
-  l.in_type = in_type, l.out_type = &out_type, l.in = in, l.out = &out;
-  l.whole = c->space, l.first = c->from, l.context = NULL, l.scratch = NULL;
+  l.attr = part->attr, l.n_in = part->n_in, l.n_out = part->n_out;
+  l.in_type = in_type, l.out_type = out_type, l.in = in, l.out = out;
+  l.whole = c->space, l.first = c->from, l.context = NULL, l.scratch = next_sums(c, g, part);
   return part->op->cpu(&l);
+}
+
+static void store(const chunk *c, const gr_graph *g) {
+  for (int k = 0; k < c->l->n_out; k++) {
+    const gr_type *t = &c->l->out_type[k];
+    gr_type tile = gr_fused_tile(t, c->space, c->n, c->rows);
+    bool later = gr_fused_is_sum(g, g->results[k]) && c->from + c->n < gr_type_count(c->space);
+    if (!later)  // an operand may be there
+      memmove((char *)c->l->out[k] + place(c, t), c->at[g->results[k].id], gr_type_bytes(&tile));
+  }
 }
 
 // Runs each part's reference kernel on a few elements, or whole rows, at a time.
@@ -126,19 +157,22 @@ static gr_status cpu(const gr_launch *l) {
   c.l = l, c.space = space_of(g), c.from = 0, c.rows = gr_fused_has_rows(g);
   int64_t all = gr_type_count(c.space), size = gr_fused_tile_size(c.space, c.rows);
   for (; c.from < all; c.from += c.n) {
-    c.n = gr_min_i64(size, all - c.from);
+    c.n = gr_min_i64(size, all - c.from), c.sums = l->scratch;
     for (int k = 0; k < l->n_in; k++) {
       c.at[k + 1] = (const char *)l->in[k] + place(&c, &l->in_type[k]);
       if (gr_fused_kind_of(&l->in_type[k], c.space) == GR_FUSED_VECTOR) spread(&c, k);
     }
     for (uint32_t i = 0; i < g->n_nodes; i++) GR_TRY(run_part(&c, g, &g->nodes[i]));
-    for (int k = 0; k < l->n_out; k++) {
-      gr_type tile = gr_fused_tile(&l->out_type[k], c.space, c.n, c.rows);
-      memmove((char *)l->out[k] + place(&c, &l->out_type[k]), c.at[g->results[k].id],
-              gr_type_bytes(&tile));
-    }
+    store(&c, g);
   }
   return GR_OK;
+}
+
+// Of sums over rows: of each chunk of rows in f32, and for the reference one in f64.
+static size_t scratch(const gr_op_call *s) {
+  const gr_graph *body = body_of(s->attr);
+  int64_t chunks = gr_row_chunks(gr_rows(space_of(body)));
+  return (size_t)(gr_fused_sum_elements(body) * gr_max_i64(2, chunks)) * sizeof(float);
 }
 
 static gr_kernel fast(const gr_op_call *s) {
@@ -165,6 +199,7 @@ const gr_op gr_op_fused = {
     .inplace_each = true,
     .cpu = cpu,
     .fast = fast,
+    .scratch = scratch,
     .gpu = gr_fused_gpu,
     .cases = none,
 };

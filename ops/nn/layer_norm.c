@@ -7,12 +7,9 @@
 // The variance is biased (divided by C), and is computed from (x - m)^2 in a second pass over the
 // row, since mean(x^2) - m^2 cancels in f32 if |m| is large. The notation "...C,C,C->...C" has C in
 // upper case: a row is never split over ranks, all other axes may be.
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
-
-GR_CU(layer_norm_grad);
 
 struct layer_norm {
   double eps;
@@ -102,15 +99,14 @@ const gr_op gr_op_layer_norm = {
 //   dx = (u - mean(u) - z mean(u z)) s      dgamma = sum over rows of dy z      dbeta = of dy
 //
 // because dm/dx_i = 1/C, ds/dx_i = -s^2 z_i / C, and both reach every y of the row. m and s are
-// computed again from x, so that nothing but x is kept from the forward pass. The sums over rows
-// are computed in chunks whose number and size depend only on the shape, then added in order, so
-// that the result does not depend on the number of threads.
+// computed again from x, so that nothing but x is kept from the forward pass. On a CPU the sums
+// over rows are computed in chunks (gr_row_chunks).
 
 static gr_status grad_cpu(const gr_launch *l) {
   const struct layer_norm *a = l->attr;
   int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type);
   double *dgamma = l->scratch, *dbeta = dgamma + c;
-  memset(dgamma, 0, sizeof *dgamma * 2 * (size_t)c);
+  if (!l->first) memset(dgamma, 0, sizeof *dgamma * 2 * (size_t)c);
   for (int64_t r = 0; r < rows; r++) {
     double mean = 0, var = 0, mean_u = 0, mean_uz = 0;
     for (int64_t i = 0; i < c; i++) mean += IN(0, r * c + i) / (double)c;
@@ -128,12 +124,6 @@ static gr_status grad_cpu(const gr_launch *l) {
   }
   for (int64_t i = 0; i < c; i++) OUT(1, i, dgamma[i]), OUT(2, i, dbeta[i]);
   return GR_OK;
-}
-
-enum { MAX_CHUNKS = 64, MIN_CHUNK_ROWS = 16 };
-
-static int64_t chunk_rows(int64_t rows) {
-  return gr_max_i64(MIN_CHUNK_ROWS, (rows + MAX_CHUNKS - 1) / MAX_CHUNKS);
 }
 
 // One row: writes dx, and adds the row's terms to dgamma and dbeta.
@@ -158,28 +148,33 @@ static void grad_row(const float *x, const float *gamma, const float *dy, int64_
   }
 }
 
+static void grad_rows(const gr_launch *l, int64_t from, int64_t to, float *dgamma, float *dbeta) {
+  int64_t c = gr_last(l->in_type);
+  double eps = ((const struct layer_norm *)l->attr)->eps;
+  for (int64_t r = from; r < to; r++)
+    grad_row((const float *)l->in[0] + r * c, l->in[1], (const float *)l->in[2] + r * c, c, eps,
+             (float *)l->out[0] + r * c, dgamma, dbeta);
+}
+
 static void grad_chunks(void *arg, int64_t from, int64_t to) {
   const gr_launch *l = arg;
-  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = chunk_rows(rows);
-  double eps = ((const struct layer_norm *)l->attr)->eps;
+  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = gr_chunk_rows(rows);
   for (int64_t k = from; k < to; k++) {
     float *sums = (float *)l->scratch + k * 2 * c;
     memset(sums, 0, sizeof *sums * 2 * (size_t)c);
-    for (int64_t r = k * size; r < gr_min_i64(rows, (k + 1) * size); r++)
-      grad_row((const float *)l->in[0] + r * c, l->in[1], (const float *)l->in[2] + r * c, c, eps,
-               (float *)l->out[0] + r * c, sums, sums + c);
+    grad_rows(l, k * size, gr_min_i64(rows, (k + 1) * size), sums, sums + c);
   }
 }
 
 static gr_status grad_run_f32(const gr_launch *l) {
-  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = chunk_rows(rows);
-  int64_t chunks = (rows + size - 1) / size;
-  gr_parallel(l, chunks, 1, grad_chunks, (void *)l);
+  int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), chunks = gr_row_chunks(rows);
   float *dgamma = l->out[1], *dbeta = l->out[2], *sums = l->scratch;
-  for (int64_t k = 1; k < chunks; k++) {
-    const float *more = sums + k * 2 * c;
-    GR_VECTOR for (int64_t i = 0; i < 2 * c; i++) sums[i] += more[i];
+  if (l->whole) {  // a tile
+    grad_rows(l, 0, rows, dgamma, dbeta);
+    return GR_OK;
   }
+  gr_parallel(l, chunks, 1, grad_chunks, (void *)l);
+  gr_add_chunks(sums, chunks, 2 * c);
   memcpy(dgamma, sums, sizeof *sums * (size_t)c);
   memcpy(dbeta, sums + c, sizeof *sums * (size_t)c);
   return GR_OK;
@@ -189,26 +184,8 @@ static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run
 
 // A row of dgamma and one of dbeta for each chunk, in f32; the reference needs one of each in f64.
 static size_t grad_scratch(const gr_op_call *s) {
-  int64_t rows = gr_rows(s->in), size = chunk_rows(rows), chunks = (rows + size - 1) / size;
+  int64_t chunks = gr_row_chunks(gr_rows(s->in));
   return (size_t)(gr_last(s->in) * 2 * gr_max_i64(2, chunks)) * sizeof(float);
-}
-
-// A team of threads for so many rows; their sums over these rows are in working memory.
-static gr_status grad_gpu(gr_gpu_call *g) {
-  enum { TEAMS = 1024, LEAST_ROWS = 4, MOST_THREADS = 512 };
-  int64_t rows = gr_rows(&g->call->in[0]), n = gr_last(&g->call->in[0]);
-  int64_t each = gr_max_i64(LEAST_ROWS, (rows + TEAMS - 1) / TEAMS);
-  int64_t teams = (rows + each - 1) / each;
-  gr_gpu_take_scratch(g, (size_t)(teams * 2 * n) * gr_gpu_wide(g->call->in[0].dtype));
-  gr_gpu_kernel *k = gr_gpu_rows(g, gr_cu_layer_norm_grad, "layer_norm_grad", g->call->in[0].dtype,
-                                 teams, n, MOST_THREADS);
-  const char *source = k->source, *defines = k->defines;
-  gr_gpu_int(k, rows), gr_gpu_int(k, n), gr_gpu_int(k, each);
-  gr_gpu_real(k, ((const struct layer_norm *)g->call->attr)->eps);
-  k = gr_gpu_kernel_add(g, source, "layer_norm_grad_sums", (2 * n + 31) / 32 * 256, 256);
-  k->defines = defines;
-  gr_gpu_int(k, teams), gr_gpu_int(k, n);
-  return GR_OK;
 }
 
 static const gr_case grad_cases[] = {
@@ -228,7 +205,11 @@ const gr_op gr_op_layer_norm_grad = {
     .cpu = grad_cpu,
     .fast = grad_fast,
     .scratch = grad_scratch,
-    .gpu = grad_gpu,
+    .row =
+        "m = sum(x0) / n; v = sum((x0 - m) * (x0 - m)) / n; s = 1 / sqrt(v + eps); "
+        "a = sum(x2 * x1) / n; b = sum(x2 * x1 * ((x0 - m) * s)) / n; "
+        "(x2 * x1 - a - (x0 - m) * s * b) * s",
+    .column_sums = "x2 * ((x0 - m) * s); x2",
     .inplace = {3},
     .cases = grad_cases,
 };

@@ -1,7 +1,9 @@
 // test_fuse.c - the pass `fuse` on random graphs: the same bits as without it, by fast kernels and
 // by reference kernels, whatever groups it finds, and in place.
 #include <math.h>
+#include <string.h>
 #include "compiler/pass.h"
+#include "ir/text.h"
 #include "ops/kernels/fused.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
@@ -84,12 +86,14 @@ static void run_in_place(const gr_graph *g, const gr_node *n, uint32_t seed) {
                  .in_type = call.in,
                  .out_type = call.out,
                  .in = (const void *const *)in,
-                 .out = apart};
+                 .out = apart,
+                 .scratch = calloc(1, n->op->scratch(&call) + 1)};
   MUST(n->op->fast(&call)(&l));
   l.out = out;
   MUST(n->op->fast(&call)(&l));
   for (int k = 0; k < n->n_out; k++)
     CHECK(!memcmp(out[k], apart[k], gr_type_bytes(&call.out[k])), "seed %u, result %d", seed, k);
+  free(l.scratch);
   for (int k = 0; k < n->n_out; k++) {
     if (k >= n->n_in || out[k] != in[k]) free(out[k]);
     free(apart[k]);
@@ -206,6 +210,27 @@ static void alone(void) {
   }
 }
 
+// A sum over all rows is known when the last row is: no part of the same node can read it.
+static void sums_are_results(void) {
+  for (int i = 0; i < 2; i++) {
+    const char *reads = i ? "%5" : "%2";
+    gr_arena *arena = gr_arena_create();
+    gr_graph *g;
+    const char *text = gr_arena_printf(
+        arena,
+        "%%1 = input x : f32[4,6]\n%%2 = input w : f32[6]\n%%3 = fused %%1 %%2 : f32[4,6]\nbody {\n"
+        "  %%1 = input : f32[4,6]\n  %%2 = input : f32[6]\n"
+        "  %%3 %%4 %%5 = layer_norm_grad %%1 %%2 %%1 {eps=1e-05} : f32[4,6], f32[6], f32[6]\n"
+        "  %%6 = tanh %%3 : f32[4,6]\n  %%7 = bias_add %%6 %s : f32[4,6]\n  result %%7\n}\n",
+        reads);
+    gr_status s = gr_graph_parse(arena, gr_op_find, "text", text, &g);
+    CHECK(!s == !i, "%s: %s", reads, s ? gr_status_text(s) : "taken");
+    if (s) CHECK(strstr(gr_status_text(s), "cannot be part"), "%s", gr_status_text(s));
+    if (s) gr_status_drop(s);
+    gr_arena_destroy(arena);
+  }
+}
+
 // Whether the space of a part is divided along its rows by a sharding rule.
 static bool divides_rows(const gr_graph *g, const gr_node *n, const gr_sharding_rule *rule) {
   gr_val space = gr_fused_space(g, n);
@@ -249,5 +274,5 @@ static void whole_rows(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"same_bits", same_bits}, {"in_place", in_place}, {"alone", alone},
-             {"ranks", ranks}, {"whole_rows", whole_rows});
+             {"ranks", ranks}, {"whole_rows", whole_rows}, {"sums_are_results", sums_are_results});
 }
