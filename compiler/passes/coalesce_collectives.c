@@ -14,6 +14,7 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/units.h"
 #include "ops/comm/collective.h"
 
 // Bytes of a coalesced all_reduce, as in PyTorch's DDP (bucket_cap_mb), and of one that moves
@@ -145,7 +146,7 @@ static bool is_grouped(const gr_node *n) {
 
 static bool is_gather(const coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
-  return is_grouped(n) && gr_at(j->rw->old, n->in[0])->role != GR_TEMP;
+  return is_grouped(n) && gr_is(gr_units_state(j->rw->old, n->in[0]));
 }
 
 static void link_groups(coalescer *j) {
@@ -173,11 +174,21 @@ static uint32_t next_to_coalesce(const coalescer *j, uint32_t i) {
   return 0;
 }
 
-// Emits one all_gather of all states of node i's group.
+// Emits the casts that a state has gone through before it is gathered, ahead of their place.
+static void emit_casts(coalescer *j, gr_val v) {
+  const gr_value *value = gr_at(j->rw->old, v);
+  if (value->role != GR_TEMP || j->done[value->node]) return;
+  j->done[value->node] = true;
+  emit_casts(j, j->rw->old->nodes[value->node].in[0]);
+  gr_copy_node(j->rw, &j->rw->old->nodes[value->node]);
+}
+
+// Emits one all_gather of all states of node i's group, or of what they are cast to.
 static void gather(coalescer *j, uint32_t i) {
   for (uint32_t k = i + 1; k; k = next_to_coalesce(j, k - 1)) {
     if (!is_gather(j, k - 1)) continue;
     j->done[k - 1] = true;
+    emit_casts(j, j->rw->old->nodes[k - 1].in[0]);
     defer(j, &j->rw->old->nodes[k - 1]);
   }
   emit(j, find(j, &j->rw->old->nodes[i]));
@@ -227,6 +238,7 @@ static bool defer_behind(coalescer *j, uint32_t i) {
 
 static void visit(coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
+  if (j->done[i] && !n->op->collective) return;
   if (n->n_in && defer_behind(j, i)) return;
   for (int k = 0; k < n->n_in; k++) emit_for(j, n->in[k].id);
   if (is_grouped(n))
@@ -234,7 +246,7 @@ static void visit(coalescer *j, uint32_t i) {
   else if (n->op->collective && n->n_in == 1)
     defer_or_copy(j, n);
   else
-    gr_copy_node(j->rw, n);
+    j->done[i] = true, gr_copy_node(j->rw, n);
 }
 
 // The number of collectives behind the gradient check, one after the other, that each node behind

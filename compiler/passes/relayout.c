@@ -8,6 +8,16 @@
 #include "compiler/passes/relayout.h"
 #include "ops/comm/collective.h"
 
+int64_t gr_relayout_cost(gr_axis_placement from, gr_axis_placement to, int64_t bytes) {
+  if (from == to) return 0;
+  if (to == GR_PARTIAL) return GR_RELAYOUT_NEVER;
+  if (from == GR_REPLICATE) return 1;
+  if (from == GR_PARTIAL)
+    return 2 * bytes + (to >= 0);  // a scatter sends half as much, but then a gather follows
+  if (to == GR_REPLICATE) return bytes;
+  return 2 * bytes;  // Shard(d) to Shard(e), by way of Replicate
+}
+
 static const gr_op *op_for(gr_axis_placement from, gr_axis_placement to) {
   if (from >= 0) return &gr_op_all_gather;
   if (from == GR_REPLICATE) return &gr_op_shard_slice;

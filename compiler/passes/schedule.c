@@ -5,6 +5,7 @@
 // use, so that they occupy memory for as short as possible.
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/units.h"
 
 typedef struct scheduler {
   gr_rewrite *rw;
@@ -31,8 +32,8 @@ static bool ready(const scheduler *o, const gr_node *n) {
 }
 
 // Emits collectives that read a result of node i and whose other operands are ready. Those that
-// read only states (gathers of sharded weights) stay where their results are first needed: earlier
-// would occupy memory for longer.
+// read only states, or what these are cast to (gathers of sharded weights), stay where their
+// results are first needed: earlier would occupy memory for longer.
 static void emit_ready_collectives(scheduler *o, uint32_t i) {
   const gr_graph *g = o->rw->old;
   for (uint32_t j = i + 1; j < g->n_nodes && j < i + 64; j++) {
@@ -40,7 +41,8 @@ static void emit_ready_collectives(scheduler *o, uint32_t i) {
     bool reads = false;
     for (int k = 0; k < n->n_in; k++) {
       const gr_value *v = gr_at(g, n->in[k]);
-      reads |= v->role == GR_TEMP && v->node == i;
+      bool weight = gr_is(gr_units_state(g, n->in[k]));
+      reads |= v->role == GR_TEMP && v->node == i && !weight;
     }
     if (n->op->collective && reads && !o->done[j] && ready(o, n)) emit(o, j);
   }

@@ -28,8 +28,8 @@
 #include "compiler/passes/units.h"
 #include "ops/comm/collective.h"
 
-#define NEVER (INT64_MAX / 256)  // the cost of what is impossible; sums of it do not overflow
-#define AVOID (NEVER / 1024)     // a cost above that of any move: taken only without a choice
+#define NEVER GR_RELAYOUT_NEVER
+#define AVOID (NEVER / 1024)  // a cost above that of any move: taken only without a choice
 enum { ACTIVATION_MOVE_PENALTY = 16 };  // factor on the bytes of an activation, against a weight's
 
 typedef struct shard {
@@ -48,19 +48,6 @@ typedef struct shard {
 } shard;
 
 _Static_assert(GR_MAX_MESH <= 8, "shard.gathered has a bit for each axis of the mesh");
-
-// The cost of converting a value of `bytes` bytes along one axis, in bytes that a rank sends and
-// receives, up to a common factor. Ties are broken by the 1: a slice is a local copy, and a value
-// that is reduce-scattered will usually be gathered later.
-static int64_t cost(gr_axis_placement from, gr_axis_placement to, int64_t bytes) {
-  if (from == to) return 0;
-  if (to == GR_PARTIAL) return NEVER;
-  if (from == GR_REPLICATE) return 1;
-  if (from == GR_PARTIAL)
-    return 2 * bytes + (to >= 0);  // a scatter sends half as much, but then a gather follows
-  if (to == GR_REPLICATE) return bytes;
-  return 2 * bytes;  // Shard(d) to Shard(e), by way of Replicate
-}
 
 // ---- Choosing -----------------------------------------------------------------------
 
@@ -92,10 +79,10 @@ static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis
   // Ranks' terms are added as what they are cast to, rather than rounded first for being smaller.
   if (n->op == &gr_op_cast && from == GR_PARTIAL)
     bytes = 1 + 2 * bytes + (int64_t)gr_type_bytes(&gr_at(rw->old, n->out)->type);
-  int64_t c = cost(from, to, bytes);
-  return from >= 0 && c < NEVER && s->splits_batch[axis] && was->role != GR_STATE
-             ? c * ACTIVATION_MOVE_PENALTY
-             : c;
+  int64_t c = gr_relayout_cost(from, to, bytes);
+  bool activation = !gr_is(gr_units_state(rw->old, n->in[k]));
+  return from >= 0 && c < NEVER && s->splits_batch[axis] && activation ? c * ACTIVATION_MOVE_PENALTY
+                                                                       : c;
 }
 
 // Whether a gradient that may stay Partial does so along an axis. Gradient accumulation adds
@@ -110,8 +97,10 @@ static bool waits_for_update(const shard *s, gr_axis_placement required) {
 static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rule *rule, int axis,
                          const gr_layout in[], const gr_layout out[]) {
   const gr_graph *old = s->rw->old;
-  int64_t total = 0;
-  bool fits = true;
+  bool fits = true, parts = s->splits_batch[axis] && rule->out[0] >= 0;
+  // What is computed of weights alone is whole, as they are where they are used: a part of it would
+  // count as an activation, and others would be moved to lie beside it.
+  int64_t total = parts && gr_units_only_states(old, n, s->loss_at) ? AVOID : 0;
   for (int k = 0; k < n->n_in; k++) {
     total += conversion_cost(s, n, k, axis, rule->in[k]);
     fits &= can_shard(s, n->op, &gr_at(old, n->in[k])->type, rule->in[k], &in[k], axis);
@@ -124,7 +113,7 @@ static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rul
     if (waits && s->splits_batch[axis])
       total += rule->out[k] == GR_PARTIAL ? 0 : AVOID;
     else if (required && v->type.rank && !(waits && rule->out[k] == GR_PARTIAL))
-      total += cost(rule->out[k], required->at[axis], (int64_t)gr_type_bytes(&v->type));
+      total += gr_relayout_cost(rule->out[k], required->at[axis], (int64_t)gr_type_bytes(&v->type));
     fits &= can_shard(s, n->op, &v->type, rule->out[k], &out[k], axis);
   }
   return fits ? total : NEVER;
@@ -265,15 +254,17 @@ static bool is_split(const shard *s, gr_val v) {
   return false;
 }
 
-// Operand k of node i in the layout that the node requires. A sharded weight is gathered only
-// around its uses: between the forward and the backward pass of its unit its memory is free.
+// Operand k of node i in the layout that the node requires. A sharded weight, or what it was cast
+// to, is gathered only around its uses: between the forward and the backward pass of its unit its
+// memory is free.
 static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
   uint32_t id = s->rw->old->nodes[i].in[k].id;
   gr_val v = s->rw->map[id];
-  bool gathers = s->rw->old->values[id].role == GR_STATE && is_split(s, v) && !is_at(s, v, &to);
-  int64_t group = gathers ? gr_units_group(s->units, id, GR_MOVE_GATHER, i > s->loss_at) : 0;
+  gr_val state = gr_units_state(s->rw->old, (gr_val){id});
+  bool gathers = gr_is(state) && is_split(s, v) && !is_at(s, v, &to);
+  int64_t group = gathers ? gr_units_group(s->units, state.id, GR_MOVE_GATHER, i > s->loss_at) : 0;
   const gr_layout *from = &gr_at(s->rw->b.g, v)->layout;
-  for (int a = 0; s->rw->old->values[id].role != GR_STATE && a < s->rw->old->mesh.n_axes; a++)
+  for (int a = 0; !gr_is(state) && a < s->rw->old->mesh.n_axes; a++)
     s->gathered[id] |= (uint8_t)((from->at[a] >= 0 && to.at[a] == GR_REPLICATE) << a);
   return gr_relayout_as(&s->rw->b, v, to, group);
 }

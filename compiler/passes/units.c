@@ -1,6 +1,7 @@
 // units.c - assigns weights to FSDP units (units.h).
 #include "compiler/passes/units.h"
 #include <string.h>
+#include "ops/ops.h"
 
 static const size_t most_loose = 4 << 20;  // bytes of weights outside of units, gathered together
 
@@ -62,6 +63,17 @@ static uint32_t unit_of(gr_units *u, uint32_t id) {
   }
   if (u->of[id] != u->loose) u->loose = 0;
   return u->of[id];
+}
+
+gr_val gr_units_state(const gr_graph *g, gr_val v) {
+  v = gr_cast_from(g, v);
+  return gr_at(g, v)->role == GR_STATE ? v : GR_NONE;
+}
+
+bool gr_units_only_states(const gr_graph *g, const gr_node *n, uint32_t loss_at) {
+  bool all = n->n_in > 0 && n->op != &gr_op_cast && (uint32_t)(n - g->nodes) <= loss_at;
+  for (int k = 0; k < n->n_in; k++) all &= gr_is(gr_units_state(g, n->in[k]));
+  return all;
 }
 
 int64_t gr_units_group(gr_units *u, uint32_t id, gr_move what, bool backward) {

@@ -11,6 +11,11 @@ typedef enum gr_move { GR_MOVE_GATHER, GR_MOVE_SCATTER, GR_MOVE_UPDATED, GR_MOVE
 // The units of a graph, for the shard pass, which asks in the order of its nodes. In the arena.
 typedef struct gr_units gr_units;
 gr_units *gr_units_open(gr_arena *, const gr_graph *, const gr_options *);
+// The state that a value is, or is cast from: a narrow weight is gathered as what it was cast to.
+// GR_NONE: it is another value.
+gr_val gr_units_state(const gr_graph *, gr_val);
+// Whether a node up to that of the loss computes something else than a cast, of states alone.
+bool gr_units_only_states(const gr_graph *, const gr_node *, uint32_t loss_at);
 // The group of a collective that communicates state `id`, its gradient or its next value. A unit
 // gathered for the forward pass is gathered again for the backward pass (`backward`) if weights of
 // another unit were used in between.

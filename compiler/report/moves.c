@@ -73,10 +73,13 @@ static const char *reason(const uses *u, const gr_node *n, int k) {
   if (why) return why;
   const gr_node *r = reader(u, v);
   const char *op = r ? r->op->name : "nothing", *scope = r && r->scope ? r->scope : "the graph";
-  const gr_value *leaf = gr_at(u->g, from);
+  gr_val origin = gr_cast_from(u->g, from);
+  const gr_value *leaf = gr_at(u->g, origin);
+  bool cast = origin.id != from.id;
   if (leaf->role != GR_TEMP)
-    return gr_arena_printf(u->arena, "%s is split, '%s' in %s needs it whole", leaf->name, op,
-                           scope);
+    return gr_arena_printf(u->arena, "%s is split, '%s' in %s needs it whole%s%s", leaf->name, op,
+                           scope, cast ? ", as " : "",
+                           cast ? gr_dtypes[gr_at(u->g, from)->type.dtype].name : "");
   if (scope && !strcmp(scope, "finite_check")) return "the length of the gradient, of all parts";
   return gr_arena_printf(u->arena, "'%s' in %s needs all of it", op, scope);
 }
