@@ -7,6 +7,7 @@ enum { GR_MAX_ADJUSTABLE = 128 };
 typedef struct gr_adjustable {
   const char *key;         // "weight_decay"
   const char *group;       // the pattern of its group of weights; NULL: of the weights in none
+  bool freezes;            // whether the weights of `group` are frozen: 1, or 0
   const char *input;       // the program's input: "set.weight_decay", "set.weight_decay.actor.*"
   double initial;          // what the configuration says
   double lowest, highest;  // the range of its values

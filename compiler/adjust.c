@@ -68,7 +68,8 @@ static void add_params(list *l, int group) {
 
 gr_status gr_list_adjustable(gr_arena *arena, const gr_options *o, gr_adjustable **out, int *n) {
   enum { OF_GROUP = GR_MAX_OPTIM_PARAMS + 3 };
-  list l = {arena, o, GR_NEW(arena, gr_adjustable, OF_GROUP * (o->n_groups + 1)), 0};
+  list l = {arena, o, GR_NEW(arena, gr_adjustable, OF_GROUP * (o->n_groups + 1) + o->n_freezable),
+            0};
   for (int k = -1; o->adjustable && k < o->n_groups; k++) {
     double clip = k < 0 ? o->clip : o->groups[k].clip;
     add_params(&l, k);
@@ -76,6 +77,12 @@ gr_status gr_list_adjustable(gr_arena *arena, const gr_options *o, gr_adjustable
     if (k < 0 && o->has_ema) add(&l, "ema_decay", k, o->ema_decay, ">= 0 <= 1");
     if (k >= 0) add(&l, "lr_factor", k, o->groups[k].lr, ">= 0");
   }
+  for (int i = 0; i < o->n_freezable; i++)
+    l.at[l.n++] = (gr_adjustable){.key = "frozen",
+                                  .freezes = true,
+                                  .group = o->freezable[i],
+                                  .input = gr_arena_printf(arena, "set.frozen.%s", o->freezable[i]),
+                                  .highest = 1};
   *out = l.at, *n = l.n;
   if (l.n <= GR_MAX_ADJUSTABLE) return GR_OK;
   return gr_hint(

@@ -7,6 +7,9 @@
 #include "base/status.h"
 #include "compiler/pass.h"
 
+// Besides them, whether the weights of a pattern of training.freezable are frozen, 0 or 1, which is
+// no input: the run chooses the program by it.
+//
 // The values that the options make adjustable, at most GR_MAX_ADJUSTABLE, in the arena; *n of them.
 // The same options give the same list. GR_ERR_CONFIG: there are more.
 GR_MUST_USE gr_status gr_list_adjustable(gr_arena *, const gr_options *, gr_adjustable **out,

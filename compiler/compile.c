@@ -9,14 +9,15 @@
 // ---- Building ---------------------------------------------------------------------------
 
 // "train", or with micro-batches "train.micro" and "train.update".
-static const char *kind_of(gr_arena *arena, const gr_program_request *a) {
+static const char *kind_of(gr_arena *arena, const gr_options *o, const gr_program_request *a) {
   static const char *const phases[] = {
       [GR_PHASE_MICRO_BATCH] = "micro", [GR_PHASE_UPDATE] = "update"};
   static const char *const own[] = {
       [GR_INIT] = "init", [GR_REPORT] = "report", [GR_BEGIN_EMA] = "ema"};
   if (!a->is) return own[a->purpose];
-  if (a->phase == GR_PHASE_WHOLE_STEP) return a->is->name;
-  return gr_arena_printf(arena, "%s.%s", a->is->name, phases[a->phase]);
+  const char *name = gr_frozen_kind(arena, a->is->name, o->freezable, o->n_freezable, a->frozen);
+  if (a->phase == GR_PHASE_WHOLE_STEP) return name;
+  return gr_arena_printf(arena, "%s.%s", name, phases[a->phase]);
 }
 
 // The options of a program.
@@ -29,7 +30,7 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
   if (!a->is) o.precision = GR_F32, o.n_precision_rules = 0;
   o.ema = gr_programs_ema(arena, r, a, &o);
   if (!a->is || !a->is->trains) return o;
-  o.trained = a->is->trained, o.n_trained = a->is->n_trained;
+  o.trained = a->is->trained, o.n_trained = a->is->n_trained, o.frozen = a->frozen;
   if (strcmp(a->is->name, gr_model_train) != 0)
     o.step = gr_arena_printf(arena, "steps.%s", a->is->name);
   return o;
@@ -37,9 +38,11 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
 
 static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
                          const gr_graph *model, gr_compiled *c) {
-  *c = (gr_compiled){.kind = kind_of(arena, a),
+  *c = (gr_compiled){.kind = kind_of(arena, &r->options, a),
                      .bucket = a->bucket_name,
                      .trains = a->is && a->is->trains && a->phase != GR_PHASE_UPDATE,
+                     .frozen = a->frozen,
+                     .freezable = a->freezable,
                      .minibatches = a->minibatches.n,
                      .minibatch_rows = a->minibatches.rows,
                      .gpu = r->options.gpu,
@@ -125,8 +128,7 @@ static gr_status compile_one(void *arg, int i) {
 // Output of passes is buffered and printed in the order of the programs.
 static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
                              uint32_t *n) {
-  gr_program_request *list =
-      GR_NEW(arena, gr_program_request, r->n_programs * (r->n_buckets + 1) + 2);
+  gr_program_request *list = GR_NEW(arena, gr_program_request, gr_programs_most(r));
   GR_TRY(gr_programs_list(r, list, n));
   compiling w = {r, list, c, gr_arenas_within(arena, *n)};
   bool prints = r->options.dump || r->options.stop_after;
@@ -195,7 +197,7 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
   GR_TRY(share_files(arena, &r->model));
   GR_TRY(gr_programs_read(arena, r));
-  gr_compiled *c = GR_NEW(arena, gr_compiled, r->n_programs * (r->n_buckets + 1) + 3);
+  gr_compiled *c = GR_NEW(arena, gr_compiled, gr_programs_most(r) + 1);
   GR_TRY(read_units(arena, r));
   GR_TRY(compile_all(arena, r, c, &n));
   GR_TRY(check_states(arena, c, n));

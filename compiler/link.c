@@ -114,6 +114,8 @@ static gr_status plan_memory(void *arg, int i) {
   *program = (gr_program){.kind = c->kind,
                           .bucket = c->bucket,
                           .trains = c->trains,
+                          .frozen = c->frozen,
+                          .freezable = c->freezable,
                           .minibatches = c->minibatches,
                           .minibatch_rows = c->minibatch_rows,
                           .notes = c->notes};

@@ -5,7 +5,8 @@
 // A compiled program's graph, before memory planning.
 typedef struct gr_compiled {
   const char *kind, *bucket;
-  bool trains;  // as in gr_program, and the next
+  bool trains;  // as in gr_program, and the next ones
+  unsigned frozen, freezable;
   int64_t minibatches, minibatch_rows;
   const gr_graph *g;  // of one rank
   bool gpu, tf32;     // gr_plan.gpu and .tf32; the same for all programs, as is what follows

@@ -100,6 +100,9 @@ typedef struct gr_options {
   gr_prefetch prefetch;
   const char *const *freeze;  // patterns of weights that are not trained
   int n_freeze;
+  const char *const *freezable;  // n_freezable patterns of weights that hooks freeze and unfreeze
+  int n_freezable;
+  unsigned frozen;             // of this program: bit i says that freezable[i] is frozen
   const char *const *trained;  // n_trained patterns of those that the program trains; none: all
   int n_trained;
   const char *step;       // the name of the counter of the program's updates; NULL: "step"
@@ -205,6 +208,11 @@ const char *gr_clip_result(gr_arena *, const gr_options *, int clip_group);
 
 // Whether a state is a weight that the program trains, if its loss depends on it.
 bool gr_is_trained(const gr_options *, const gr_value *);
+
+// The first pattern of options.freezable that matches a weight's name, or -1; and whether it is
+// frozen in the program.
+int gr_freezable_of(const gr_options *, const char *weight);
+bool gr_is_frozen(const gr_options *, const char *weight);
 
 // The name of the input for a value that may change (adjust.h), of a group (an index of
 // options.groups, or -1).

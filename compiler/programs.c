@@ -35,6 +35,8 @@ gr_status gr_programs_read(gr_arena *arena, gr_plan_request *r) {
 typedef struct facts {
   bool reads_batch;
   gr_minibatches minibatches;
+  unsigned freezable;  // bit i: the i-th pattern matches a weight that it trains
+  bool trains_others;  // it trains weights that no pattern matches
 } facts;
 
 static gr_status no_weight(const gr_graph *g, const gr_model_program *is, int i) {
@@ -67,6 +69,22 @@ static gr_status check_trained(const gr_graph *g, const gr_model_program *is) {
   return all;
 }
 
+// Of the weights that the loss depends on.
+static void read_freezable(const gr_plan_request *r, const gr_model_program *is, const gr_graph *g,
+                           facts *out) {
+  bool *need = GR_NEW(g->arena, bool, g->n_values);
+  gr_options o = r->options;
+  o.trained = is->trained, o.n_trained = is->n_trained;
+  need[g->loss.id] = true;
+  gr_mark_live(g, need, NULL);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    if (!need[i] || !gr_is_trained(&o, &g->values[i])) continue;
+    int k = gr_freezable_of(&o, g->values[i].name);
+    out->trains_others |= k < 0;
+    if (k >= 0) out->freezable |= 1u << k;
+  }
+}
+
 static gr_purpose purpose_of(const gr_model_program *is) { return is->trains ? GR_TRAIN : GR_EVAL; }
 
 static gr_status read_facts(const gr_plan_request *r, const gr_model_program *is, facts *out) {
@@ -79,6 +97,7 @@ static gr_status read_facts(const gr_plan_request *r, const gr_model_program *is
   gr_status s = gr_program_model(work, &own, &a, &g);
   if (!s) s = check_trained(g, is);
   if (!s) out->reads_batch = gr_reads_batch(g);
+  if (!s && is->trains && r->options.n_freezable) read_freezable(r, is, g, out);
   gr_arena_destroy(work);
   return s;
 }
@@ -95,6 +114,19 @@ static gr_status no_micro_batches(const gr_plan_request *r, const gr_model_progr
 
 // Adds a program, for each bucket if it takes batches. The update after micro-batches is one
 // program for all buckets: their gradient accumulators have the same layout.
+static void add_program(const gr_plan_request *r, gr_program_request a, bool reads_batch,
+                        gr_program_request *out, uint32_t *n) {
+  bool micro = a.phase == GR_PHASE_MICRO_BATCH;
+  for (int i = 0; i < (reads_batch ? r->n_buckets : 1); i++) {
+    a.bucket = &r->buckets[i], a.bucket_name = reads_batch ? r->buckets[i].name : "";
+    out[(*n)++] = a;
+  }
+  a.bucket = &r->buckets[0], a.bucket_name = "", a.phase = GR_PHASE_UPDATE;
+  if (micro) out[(*n)++] = a;
+}
+
+// Adds a program, and again for every set of patterns that may be frozen in it and leave it
+// something to train.
 static gr_status list_program(const gr_plan_request *r, const gr_model_program *is,
                               gr_program_request *out, uint32_t *n) {
   bool micro = is->trains && r->options.micro_batches > 1;
@@ -105,13 +137,16 @@ static gr_status list_program(const gr_plan_request *r, const gr_model_program *
                           .is = is,
                           .phase = micro ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP,
                           .minibatches = f.minibatches};
-  for (int i = 0; i < (f.reads_batch ? r->n_buckets : 1); i++) {
-    a.bucket = &r->buckets[i], a.bucket_name = f.reads_batch ? r->buckets[i].name : "";
-    out[(*n)++] = a;
+  a.freezable = f.freezable;
+  for (a.frozen = 0; a.frozen <= f.freezable; a.frozen++) {
+    bool some = !a.frozen || f.trains_others || (f.freezable & ~a.frozen);
+    if (!(a.frozen & ~f.freezable) && some) add_program(r, a, f.reads_batch, out, n);
   }
-  a.bucket = &r->buckets[0], a.bucket_name = "", a.phase = GR_PHASE_UPDATE;
-  if (micro) out[(*n)++] = a;
   return GR_OK;
+}
+
+int gr_programs_most(const gr_plan_request *r) {
+  return (r->n_programs * (r->n_buckets + 1) << r->options.n_freezable) + 2;
 }
 
 // ---- Averages of weights --------------------------------------------------------------------

@@ -7,6 +7,7 @@ typedef struct gr_program_request {
   gr_purpose purpose;
   const gr_model_program *is;
   gr_step_phase phase;
+  unsigned frozen, freezable;  // as in gr_program
   const gr_bucket *bucket;
   const char *bucket_name;  // "": it takes no batch, or is one for all buckets
   gr_minibatches minibatches;
@@ -21,6 +22,7 @@ GR_MUST_USE gr_status gr_programs_read(gr_arena *, gr_plan_request *);
 // weights: those that any program trains.
 gr_ema_use gr_programs_ema(gr_arena *, const gr_plan_request *, const gr_program_request *,
                            gr_options *o);
-// Lists what is compiled, at most n_programs (n_buckets + 1) + 2, in the order of `graphrun plan`.
+// Lists what is compiled, at most gr_programs_most, in the order of `graphrun plan`.
+int gr_programs_most(const gr_plan_request *);
 GR_MUST_USE gr_status gr_programs_list(const gr_plan_request *, gr_program_request *out,
                                        uint32_t *n);

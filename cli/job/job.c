@@ -1,6 +1,7 @@
 // job.c - see job.h.
 #include "cli/job/job.h"
 #include <string.h>
+#include "cli/job/checks.h"
 #include "cli/job/groups.h"
 #include "cli/job/kept.h"
 #include "cli/job/paths.h"
@@ -156,6 +157,8 @@ static void read_options(gr_job *j) {
                             .n_rules = j->mesh_config.n_rules,
                             .freeze = s->freeze,
                             .n_freeze = s->n_freeze,
+                            .freezable = s->freezable,
+                            .n_freezable = s->n_freezable,
                             .wrap = s->wrap,
                             .n_wrap = s->n_wrap,
                             .prefetch = prefetch_of(s->fsdp_prefetch),
@@ -222,77 +225,6 @@ static gr_status bind_metadata(gr_job *j, gr_conf **out) {
   }
   *out = params;
   return GR_OK;
-}
-
-typedef struct metrics {
-  const char *at[64];
-  int n;
-} metrics;
-
-// Adds the metrics of a program: those of the loop's with the program's name.
-static void list_metrics(const gr_job *j, const gr_program *p, metrics *out) {
-  const gr_graph *g = p->frame.g;
-  bool report = !strcmp(p->kind, "report");
-  for (uint32_t k = 0; k < g->n_results && out->n < 64; k++) {
-    const char *name = g->result_names[k], *end = strrchr(name, '.');
-    if (report ? strncmp(name, "report.", 7) : strncmp(name, "metric.", 7) || strcmp(end, ".sum"))
-      continue;
-    out->at[out->n++] =
-        report ? name + 7
-               : gr_run_metric_of(j->arena, p->kind,
-                                  gr_arena_strndup(j->arena, name + 7, (size_t)(end - name - 7)));
-  }
-}
-
-// Those that checkpoint.metric may name: of evaluation, and of named programs.
-static void find_metrics(const gr_job *j, metrics *out) {
-  out->n = 0;
-  for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
-    const gr_program *p = &j->spec.plan->programs[i];
-    bool train = !strncmp(p->kind, gr_model_train, 5) && (!p->kind[5] || p->kind[5] == '.');
-    bool again = i && !strcmp(p->kind, p[-1].kind);  // in another bucket
-    if (!train && !again) list_metrics(j, p, out);
-  }
-}
-
-// With a metric that no program computes, no best checkpoint would be kept, silently.
-static gr_status check_metric(const gr_job *j) {
-  const gr_conf *at = gr_conf_find(j->spec.conf, "checkpoint.metric");
-  const char *metric = j->spec.set.metric;
-  gr_text list = gr_text_make(j->arena);
-  metrics m;
-  find_metrics(j, &m);
-  for (int i = 0; i < m.n; i++) {
-    if (!strcmp(m.at[i], metric)) return GR_OK;
-    gr_text_printf(&list, "%s%s", i ? ", " : "", m.at[i]);
-  }
-  if (!m.n || !at || at->is_default) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_CONFIG, at->loc, "the model has no metric '%s'", metric);
-  const char *near = gr_text_nearest(metric, m.at, m.n);
-  return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.at)
-              : gr_hint(s, "it has: %s", list.at);
-}
-
-// A pattern that matches no weight freezes nothing, so it is an error.
-static gr_status check_freeze(gr_job *j) {
-  gr_status all = GR_OK;
-  for (int i = 0; i < j->spec.set.n_freeze; i++) {
-    const char *pattern = j->spec.set.freeze[i], *first = NULL, *near;
-    bool any = false;
-    for (uint32_t k = 0; k < j->spec.plan->n_states && !any; k++) {
-      if (j->spec.plan->states[k].kind != GR_KIND_WEIGHT) continue;
-      if (!first) first = j->spec.plan->states[k].name;
-      any = gr_name_matches(j->spec.plan->states[k].name, &pattern, 1);
-    }
-    if (any) continue;
-    gr_status s = gr_fail(GR_ERR_CONFIG, j->spec.set.freeze_loc[i],
-                          "'%s' matches no weight of the model", pattern);
-    near = gr_weight_nearest(j->arena, j->spec.plan, pattern);
-    if (near) s = gr_hint(s, "did you mean '%s'?", near);
-    all = gr_also(all, gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
-                               first ? first : "layer.weight"));
-  }
-  return all;
 }
 
 static void mark_read(gr_conf *c) {
@@ -371,10 +303,11 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));
   GR_TRY(gr_phases_count(&j->spec));
-  GR_TRY(check_freeze(j));
+  GR_TRY(gr_check_freeze(j->arena, &j->spec));
+  if (r.train) GR_TRY(gr_check_freezable(j->arena, &j->spec, &j->options));
   if (r.train) GR_TRY(gr_groups_check(j->arena, &j->spec.set, j->spec.plan));
   if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
-  return check_metric(j);
+  return gr_check_metric(j->arena, &j->spec);
 }
 
 // The folder .hydra, or hydra.output_subdir; null: the files are not written.

@@ -198,6 +198,16 @@ static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
+static gr_status read_freezable(gr_arena *a, gr_conf *c, gr_settings *s) {
+  GR_TRY(read_texts(a, c, "training.freezable", "a pattern of weight names", &s->freezable,
+                    &s->freezable_loc, &s->n_freezable));
+  if (s->n_freezable <= GR_MAX_FREEZABLE) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, s->freezable_loc[GR_MAX_FREEZABLE],
+              "training.freezable has %d patterns, more than %d", s->n_freezable, GR_MAX_FREEZABLE),
+      "the plan has programs for every combination of what may be frozen");
+}
+
 static gr_status read_ema_decay(gr_conf *c, gr_settings *s) {
   const gr_conf *at = gr_conf_find(c, "training.ema_decay");
   s->ema_decay = -1;
@@ -227,6 +237,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(read_gpu_ids(a, c, s));
   GR_TRY(read_traced_steps(c, s));
   GR_TRY(read_ema_decay(c, s));
+  GR_TRY(read_freezable(a, c, s));
   GR_TRY(gr_precision_read(a, c, s));
   GR_TRY(gr_other_names_read(a, c, s));
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));

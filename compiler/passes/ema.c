@@ -28,13 +28,17 @@ static void follow(gr_rewrite *rw, uint32_t weight, gr_val w, gr_val ok) {
   if (!rw->b.err) gr_at(rw->b.g, e)->next = next;
 }
 
-// What a program that trains does after the update of each weight.
+// What a program that trains does after the update of each weight. The averages of weights that are
+// frozen in it, and not in others, come closer to these.
 static void follow_updates(gr_rewrite *rw) {
   gr_val ok = gr_graph_result(rw->b.g, "ok");
+  gr_options unfrozen = *rw->opt;
+  unfrozen.frozen = 0;
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && gr_is(v->grad))
-      follow(rw, i, rw->map[v->next.id], ok);
+    if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
+    bool frozen = gr_is_frozen(rw->opt, v->name) && gr_is_trained(&unfrozen, v);
+    if (gr_is(v->grad) || frozen) follow(rw, i, frozen ? rw->map[i] : rw->map[v->next.id], ok);
   }
 }
 

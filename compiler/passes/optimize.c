@@ -80,6 +80,19 @@ static gr_val rate_of(gr_rewrite *rw, const gr_value *w, gr_val lr, double facto
   return factor == 1 ? lr : gr_scale(&rw->b, lr, factor);
 }
 
+// The name of the counter of updates: of a pattern of weights that are frozen at times its own, so
+// that the bias correction of Adam begins with their first update; -1: that of all others.
+static const char *counter_name(gr_rewrite *rw, int freezable) {
+  const char *all = rw->opt->step ? rw->opt->step : "step";
+  if (freezable < 0) return all;
+  return gr_arena_printf(rw->b.g->arena, "%s(%s)", all, rw->opt->freezable[freezable]);
+}
+
+static void count_update(gr_rewrite *rw, gr_val counter, gr_val ok) {
+  gr_val next = GR_EMIT(&rw->b, &gr_op_increment, NULL, counter, ok);
+  if (!rw->b.err) gr_at(rw->b.g, counter)->next = next;
+}
+
 static gr_status update(gr_rewrite *rw, gr_optim_update *u, gr_val lr, uint32_t w) {
   const gr_value *v = &rw->old->values[w];
   gr_update_rule rule;
@@ -90,6 +103,7 @@ static gr_status update(gr_rewrite *rw, gr_optim_update *u, gr_val lr, uint32_t 
   set_params(rw, u, v);
   u->scale = scale_of(rw, rule.clip_group);
   u->w = rw->map[w], u->g = rw->map[v->grad.id];
+  u->step = scalar(rw, GR_STATE, counter_name(rw, gr_freezable_of(rw->opt, v->name)), GR_I32);
   for (int k = 0; k < n; k++) u->state[k] = state(rw, u, v, k);
   gr_optim_emit(u);
   if (rw->b.err) return GR_OK;
@@ -120,14 +134,17 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
   gr_val lr = scalar(rw, GR_INPUT, "lr", GR_F32);
   u.ok = gr_graph_result(rw->b.g, "ok");
-  u.step = scalar(rw, GR_STATE, rw->opt->step ? rw->opt->step : "step", GR_I32);
+  gr_val step = scalar(rw, GR_STATE, counter_name(rw, -1), GR_I32);
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role == GR_STATE && gr_is(v->grad)) GR_TRY(update(rw, &u, lr, i));
   }
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
-  gr_val next = GR_EMIT(&rw->b, &gr_op_increment, NULL, u.step, u.ok);
-  if (!rw->b.err) gr_at(rw->b.g, u.step)->next = next;
+  count_update(rw, step, u.ok);
+  for (int i = 0; i < rw->opt->n_freezable; i++) {
+    gr_val own = gr_graph_leaf(rw->b.g, GR_STATE, counter_name(rw, i));
+    if (gr_is(own)) count_update(rw, own, u.ok);
+  }
   update_loss_scale(rw, u.ok);
   return GR_OK;
 }

@@ -15,6 +15,15 @@ const gr_program *gr_plan_find(const gr_plan *p, const char *kind, const char *b
   return NULL;
 }
 
+const char *gr_frozen_kind(gr_arena *a, const char *name, const char *const *freezable, int n,
+                           unsigned frozen) {
+  const char *list = "";
+  if (!frozen) return name;
+  for (int i = 0; i < n; i++)
+    if (frozen >> i & 1) list = gr_arena_printf(a, "%s%s%s", list, *list ? ", " : "", freezable[i]);
+  return gr_arena_printf(a, "%s.frozen(%s)", name, list);
+}
+
 int64_t gr_plan_parameters(const gr_plan *p, int64_t *trained) {
   int64_t n = 0;
   *trained = 0;

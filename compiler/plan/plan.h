@@ -12,6 +12,9 @@
 #pragma once
 #include "ir/op.h"
 
+// Patterns of weights that hooks may freeze: there is a program for each combination.
+enum { GR_MAX_FREEZABLE = 4 };
+
 typedef struct gr_plan_state {
   const char *name;
   gr_kind kind;
@@ -89,6 +92,8 @@ typedef struct gr_program {
   const char *kind;     // without the bucket; with micro-batches "train.micro" and "train.update"
   const char *bucket;   // "t300", or ""
   bool trains;          // it computes gradients
+  unsigned frozen;      // bit i: the i-th pattern of training.freezable is frozen
+  unsigned freezable;   // the same of the patterns that match weights that it trains
   int64_t minibatches;  // of a pass over the rows that it selects from; 0: it selects none
   int64_t minibatch_rows;
   gr_plan_frame frame;
@@ -110,6 +115,9 @@ typedef struct gr_plan {
 
 // The program of a kind ("train", "eval") for a bucket; NULL: the plan has none.
 const gr_program *gr_plan_find(const gr_plan *, const char *kind, const char *bucket);
+// The kind of a program that trains, with what is frozen in it: "train.frozen(encoder.*)".
+const char *gr_frozen_kind(gr_arena *, const char *name, const char *const *freezable, int n,
+                           unsigned frozen);
 // The number of parameters (elements of weights) of the whole model; *trained: of those that
 // training updates.
 int64_t gr_plan_parameters(const gr_plan *, int64_t *trained);

@@ -112,7 +112,9 @@ void gr_script_take(lua_State *, const gr_lua_script *, gr_hook_event, gr_hook_r
 
 // ---- set.c: values that scripts may set.
 void gr_take_set(lua_State *, const gr_lua_script *, gr_hook_result *);  // the control `set`
-void gr_sandbox_push_set(lua_State *, const double *values);             // ctx.set
+void gr_take_freeze(lua_State *, const gr_lua_script *, gr_hook_result *);
+void gr_take_unfreeze(lua_State *, const gr_lua_script *, gr_hook_result *);
+void gr_sandbox_push_set(lua_State *, const double *values);  // ctx.set
 
 // ---- worker.c: messages to the run.
 void gr_sandbox_log(gr_sandbox *, gr_level, const char *text,

@@ -43,12 +43,19 @@ static const char *push_place(lua_State *L, const char *group, const char *key) 
   return lua_pushfstring(L, "'%s' of group '%s'", key, group);
 }
 
+// What training.adjustable makes.
+static bool any_but_frozen(const gr_sandbox *w) {
+  for (int i = 0; i < w->n_adjust; i++)
+    if (!w->adjust[i].freezes) return true;
+  return false;
+}
+
 // Raises the error for a name that cannot be set.
 static int no_such(lua_State *L, const char *group, const char *key) {
   const gr_sandbox *w = gr_sandbox_of(L);
   const char *names[GR_MAX_ADJUSTABLE];
   int n = 0;
-  if (!w->n_adjust)
+  if (!any_but_frozen(w))
     luaL_error(L, "'set' needs training.adjustable=true: without it '%s' is a constant of the plan",
                key);
   for (int i = 0; i < w->n_adjust; i++)
@@ -123,7 +130,7 @@ static void each(lua_State *L, const char *what, const char *group, take_entry *
 static void take_group(lua_State *L, const char *ignored, const char *pattern, gr_hook_result *r) {
   (void)ignored;
   const gr_sandbox *w = gr_sandbox_of(L);
-  bool known = !w->n_adjust;  // without any, what is in it has the better message
+  bool known = !any_but_frozen(w);  // without any, what is in it has the better message
   for (int i = 0; i < w->n_adjust; i++)
     known |= w->adjust[i].group && same(w->adjust[i].group, pattern);
   if (!known) luaL_error(L, "training.groups has no group '%s'", pattern);
@@ -140,4 +147,62 @@ static void take_entry_of_set(lua_State *L, const char *group, const char *key, 
 void gr_take_set(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
   (void)s;
   each(L, "set", NULL, take_entry_of_set, r);
+}
+
+// ---- Freezing ----------------------------------------------------------------------------------
+
+// Raises the error for a pattern that the plan has no programs for.
+static int not_freezable(lua_State *L, const char *control, const char *pattern) {
+  const gr_sandbox *w = gr_sandbox_of(L);
+  const char *names[GR_MAX_ADJUSTABLE];
+  int n = 0;
+  for (int i = 0; i < w->n_adjust; i++)
+    if (w->adjust[i].freezes) names[n++] = w->adjust[i].group;
+  if (!n)
+    return luaL_error(L,
+                      "'%s' needs training.freezable=[\"%s\"]: without it the plan has no program "
+                      "in which these weights are frozen",
+                      control, pattern);
+  const char *near = gr_text_nearest(pattern, names, n);
+  if (!near) near = names[0];
+  return luaL_error(L, "training.freezable has no pattern '%s'; it has, for example, '%s'", pattern,
+                    near);
+}
+
+// Takes the pattern on top of the stack.
+static void take_pattern(lua_State *L, const char *control, double frozen, gr_hook_result *r) {
+  const gr_sandbox *w = gr_sandbox_of(L);
+  const char *type = luaL_typename(L, -1);
+  if (lua_type(L, -1) != LUA_TSTRING)
+    luaL_error(L, "'%s' must be a pattern of weights or a list of them, but has a %s", control,
+               type);
+  const char *pattern = lua_tostring(L, -1);
+  int i = 0;
+  while (i < w->n_adjust && !(w->adjust[i].freezes && !strcmp(w->adjust[i].group, pattern))) i++;
+  if (i == w->n_adjust) not_freezable(L, control, pattern);
+  r->is_set[i] = true, r->set[i] = frozen;
+}
+
+static void take_patterns(lua_State *L, const char *control, double frozen, gr_hook_result *r) {
+  int top = lua_gettop(L);
+  if (!lua_istable(L, top)) {
+    take_pattern(L, control, frozen, r);
+    return;
+  }
+  gr_sandbox_unwrap(L, top);
+  for (lua_Integer i = 1; lua_rawgeti(L, top, i) != LUA_TNIL; i++) {
+    take_pattern(L, control, frozen, r);
+    lua_pop(L, 1);
+  }
+  lua_settop(L, top);
+}
+
+void gr_take_freeze(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
+  (void)s;
+  take_patterns(L, "freeze", 1, r);
+}
+
+void gr_take_unfreeze(lua_State *L, const gr_lua_script *s, gr_hook_result *r) {
+  (void)s;
+  take_patterns(L, "unfreeze", 0, r);
 }

@@ -53,13 +53,19 @@ typedef struct gr_step_results {
 } gr_step_results;
 
 // A program of the run.
-typedef struct gr_run_program {
+typedef struct gr_run_program gr_run_program;
+struct gr_run_program {
   const char *name;                      // "train", "rollout"
   const gr_program *at[GR_MAX_BUCKETS];  // by bucket; of one that takes no batch only the first
   const gr_program *update;  // with micro-batches: the program after those of at[]; or NULL
   bool trains, takes_batch;
   const char *loss;  // the name of its metric
-} gr_run_program;
+  // The same program with weights frozen, n_variants of them; `frozen` is as in gr_program.
+  // may_freeze: the patterns that match weights that the program trains.
+  unsigned frozen, may_freeze;
+  gr_run_program *variants;
+  int n_variants;
+};
 
 typedef struct gr_samples gr_samples;
 typedef struct gr_program_io gr_program_io;

@@ -58,6 +58,9 @@ typedef struct gr_settings {
   const char **freeze;
   gr_loc *freeze_loc;
   int n_freeze;
+  const char **freezable;  // training.freezable
+  gr_loc *freezable_loc;
+  int n_freezable;
   struct gr_wrap *wrap;  // distributed.fsdp.wrap (compiler/pass.h); NULL: it is null
   int n_wrap;
   struct gr_precision_rule *precision_rules;  // (compiler/pass.h) of training.precision_rules

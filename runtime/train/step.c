@@ -14,10 +14,40 @@ gr_status gr_run_next_batch(gr_run *r, gr_loader *loader, const gr_batch **out) 
   return gr_run_next_program(r)->takes_batch ? gr_loader_next(loader, out) : GR_OK;
 }
 
+static gr_status none_left(const gr_run *r, const gr_run_program *of, unsigned frozen) {
+  const gr_settings *s = &r->spec->set;
+  gr_arena *a = gr_arena_create();
+  gr_status e =
+      gr_hint(gr_fail(GR_ERR_HOOK, GR_NOWHERE, "the plan has no program %s: it would train nothing",
+                      gr_frozen_kind(a, of->name, s->freezable, s->n_freezable, frozen)),
+              "a hook has frozen all weights that the program %s trains; unfreeze one pattern of "
+              "training.freezable before the next step",
+              of->name);
+  gr_arena_destroy(a);
+  return e;
+}
+
+// The program that freezes what hooks have frozen.
+static gr_status find_variant(const gr_run *r, const gr_run_program *of,
+                              const gr_run_program **out) {
+  unsigned frozen = 0, bit = 1;
+  for (int i = 0; i < r->spec->n_adjust; i++) {
+    if (!r->spec->adjust[i].freezes) continue;
+    if (r->set[i] != 0) frozen |= bit;
+    bit <<= 1;
+  }
+  frozen &= of->may_freeze;
+  *out = of;
+  for (int i = 0; i < of->n_variants && frozen; i++)
+    if (of->variants[i].frozen == frozen) *out = &of->variants[i];
+  return frozen && *out == of ? none_left(r, of, frozen) : GR_OK;
+}
+
 // Runs one program; with accumulation, the micro-step program and then the one that ends the step,
 // which has the results.
 gr_status gr_run_compute(gr_run *r, const gr_run_program *of, const gr_batch *b,
                          gr_step_results *out) {
+  GR_TRY(find_variant(r, of, &of));
   const gr_program *p = of->at[b ? b->bucket : 0];
   int parts = of->update ? r->spec->set.micro_batches : 1;
   for (int i = 0; i < parts; i++) {

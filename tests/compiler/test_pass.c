@@ -22,7 +22,7 @@ typedef struct request {
   char pass[32];
   gr_options o;
   gr_layout_rule rules[8];
-  const char *freeze[8];
+  const char *freeze[8], *freezable[8];
   gr_map units;
   gr_precision_rule precision[8];
   gr_loss_scale scale;
@@ -83,6 +83,9 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strcmp(word, "ema=begin")) r->o.ema = GR_EMA_BEGIN;
   if (!strncmp(word, "ema_decay=", 10)) r->o.ema_decay = atof(value);
   if (!strcmp(word, "adjustable=true")) r->o.adjustable = true;
+  if (!strncmp(word, "freezable=", 10))
+    r->freezable[r->o.n_freezable++] = value, r->o.freezable = r->freezable;
+  if (!strncmp(word, "frozen=", 7)) r->o.frozen = (unsigned)atoi(value);
   if (!strncmp(word, "freeze=", 7)) r->freeze[r->o.n_freeze++] = value, r->o.freeze = r->freeze;
 }
 
