@@ -30,6 +30,7 @@ static bool open_codec(writer *w, const mp4_scene *s) {
   w->codec->pix_fmt = AV_PIX_FMT_YUV420P;
   w->codec->time_base = (AVRational){1, 25};
   w->codec->bit_rate = 4000000;
+  w->codec->max_b_frames = s->b_frames;
   w->codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER | AV_CODEC_FLAG_BITEXACT;
   if (avcodec_open2(w->codec, codec, NULL) < 0) return false;
   w->stream->time_base = w->codec->time_base;

@@ -8,6 +8,7 @@ typedef void (*mp4_paint)(const void *scene, int t, unsigned char *luma, int str
 typedef struct mp4_scene {
   int height, width;  // even
   int frames;         // 0: a video stream without any
+  int b_frames;       // at most so many in a row that are decoded after a later frame
   mp4_paint paint;
   const void *scene;
 } mp4_scene;

@@ -51,12 +51,24 @@ static gr_status check_limit(void) {
       "run `ulimit -f unlimited` first, or set distributed.backend=loopback (ranks as threads)");
 }
 
+// Maps the launch state, opened again: a mapping of the locked file would hold its lock in the
+// watchdog, which inherits it.
+static void *map_launch_state(const launcher *l, size_t bytes) {
+  int file = open(l->dir.state_path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return MAP_FAILED;
+  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  int error = errno;
+  close(file);
+  errno = error;
+  return at;
+}
+
 static gr_status create_launch_state(launcher *l, int ranks) {
   size_t bytes = gr_launch_state_bytes(ranks);
   GR_TRY(check_limit());
   gr_launch_dir_clean();
   GR_TRY(gr_launch_dir_make(bytes, &l->dir));
-  l->launch_state = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, l->dir.file, 0);
+  l->launch_state = map_launch_state(l, bytes);
   if (l->launch_state == MAP_FAILED) {
     gr_status s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot use the file '%s': %s",
                           l->dir.state_path, strerror(errno));

@@ -43,7 +43,7 @@ static void keep_watch(gr_launch_state *s, int lock, pid_t mpirun, int go, int l
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);  // it ends with mpirun or by SIGKILL
   prctl(PR_SET_NAME, "graphrun-watch");
-  close(lock);  // a lock is held as long as any copy of its file is open
+  close(lock);  // a lock is held as long as any copy of its file is open or mapped
   if (setpgid(0, mpirun) || write(go, &byte, 1) != 1) return;
   close(go);
   while (read(life, &byte, 1) < 0 && errno == EINTR) continue;

@@ -127,6 +127,30 @@ check "... its events are those of a run that was not stopped" diff asked/counts
 for run in asked cut; do sed 's/"wall": [^,}]*//' $run/evals.jsonl >$run.evals; done
 check "... and so are its evaluations" diff asked.evals cut.evals
 
+# A run that is stopped between an epoch's beginning and its first step.
+cat >first.lua <<'L'
+return {
+  on_epoch_start = function(ctx) graphrun.append("epochs.txt", "epoch " .. ctx.epoch .. "\n") end,
+  lr = function(ctx)
+    if ctx.step == 4 and ctx.params.wait then
+      graphrun.log("the first step")
+      while true do end
+    end
+    return ctx.lr
+  end,
+}
+L
+# shellcheck disable=SC2086
+begin first $two training.max_steps=5 hooks_seconds=100000 "hooks=[$scratch/first.lua]" hooks_params={wait:true}
+await grep -q "the first step" "$log"
+kill -TERM "$pid"
+ended
+check "a signal before the first step of an epoch: the run stops" test "$code" = 75
+# shellcheck disable=SC2086
+ran "... and goes on" first $two training.max_steps=5 checkpoint.resume=auto "hooks=[$scratch/first.lua]" hooks_params={wait:false}
+printf 'epoch 0\nepoch 1\n' >want
+check "... with an epoch that has begun already" diff want first/epochs.txt
+
 # ---- Failing -----------------------------------------------------------------------------------
 
 cat >fails.lua <<'L'
