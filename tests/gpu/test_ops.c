@@ -2,7 +2,7 @@
 // cases and those of cases.c, in each float type, in place, and as slices of stacks. What has no
 // kernel yet is counted.
 //
-//   test_gpu_ops [TEST [OP]]
+//   test_gpu_ops [TEST [OP,...]]      with ops, of the tests that go through all ops these alone
 #include <math.h>
 #include "ir/text.h"
 #include "ops/comm/collective.h"
@@ -17,9 +17,17 @@ static bool has_place(const gr_op *op) {
   return any;
 }
 
+// `only` is a list with commas.
+static bool is_wanted(const char *op) {
+  size_t n = strlen(op);
+  for (const char *p = only; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
+    if (!strncmp(p, op, n) && (!p[n] || p[n] == ',')) return true;
+  return !only;
+}
+
 static void add_all(void (*then)(trial *)) {
   for (const gr_op *const *o = gr_ops; *o; o++) {
-    if ((only && strcmp(only, (*o)->name)) || (*o)->collective || gr_op_has_body(*o)) continue;
+    if (!is_wanted((*o)->name) || (*o)->collective || gr_op_has_body(*o)) continue;
     if (tried == IN_PLACE && !has_place(*o)) continue;
     int i = 0;
     for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++, i++)
@@ -49,7 +57,7 @@ static void add_sizes(void) {
   for (const gpu_case *c = gpu_cases; c->op; c++) {
     const gr_op *op = gr_op_find(c->op);
     gr_case call = c->call;
-    if ((only && strcmp(only, c->op) != 0) || (tried == IN_PLACE && !has_place(op))) continue;
+    if (!is_wanted(c->op) || (tried == IN_PLACE && !has_place(op))) continue;
     MUST(gpu_case_attr(arena, op, c->attr, &call.attr));
     set_words = c->set;
     add_case(op, &call, (int)(c - gpu_cases), set);
@@ -219,6 +227,9 @@ static void wrong(void) {
 
 int main(int argc, char **argv) {
   only = argc > 2 ? argv[2] : NULL;
+  if (only)
+    return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
+               {"sliced", sliced});
   return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
              {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong},
              {"fused", fused}, {"fused_placed", fused_placed}, {"fused_rounds", fused_rounds});

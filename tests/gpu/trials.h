@@ -22,7 +22,7 @@ typedef struct trial {
   void *made[GR_MAX_ARGS];  // the results
 } trial;
 
-extern const char *only;  // one op, or NULL
+extern const char *only;  // ops, with commas between them, or NULL
 extern gr_device *device;
 extern trial *trials;
 extern int n_trials;
