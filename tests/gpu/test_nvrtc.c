@@ -267,14 +267,21 @@ typedef struct arch_sum {
 } arch_sum;
 static arch_sum sums[ARCHS + 1];
 
+// CUDA's own sin and cos of f64, which no shipped configuration computes, reduce large angles in an
+// array on the stack.
+static bool needs_stack(const job *j) {
+  return strstr(j->types, "f64") && (!strcmp(j->op, "sin") || !strcmp(j->op, "cos"));
+}
+
 // Judges one kernel by its two lines: "0 bytes stack frame, ..." and "Used 14 registers, ...".
 static void judge_kernel(const job *j, const char *entry, const char *frame, const char *used) {
   int stack = number_before(frame, " bytes stack frame");
   int spills =
       number_before(frame, " bytes spill stores") + number_before(frame, " bytes spill loads");
   int registers = number_before(used, " registers"), shared = number_before(used, " bytes smem");
-  CHECK(!stack && !spills, "%s (%s) for %s: %s has %d bytes of stack, %d of spills", j->op,
-        j->types, j->arch, entry, stack, spills);
+  CHECK(!spills && (!stack || needs_stack(j)),
+        "%s (%s) for %s: %s has %d bytes of stack, %d of spills", j->op, j->types, j->arch, entry,
+        stack, spills);
   CHECK(registers > 0 && (registers + 7) / 8 * 8 * j->threads <= 65536,
         "%s (%s) for %s: %s needs %d registers in each of %d threads", j->op, j->types, j->arch,
         entry, registers, j->threads);
