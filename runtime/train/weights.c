@@ -114,6 +114,10 @@ static gr_status load(gr_run *r, gr_checkpoint **out) {
   GR_TRY(gr_run_broadcast_text(r, path, sizeof path));
   gr_run_list_pieces(r);
   s = gr_checkpoint_open(path, out);
+  if (!s && r->spec->set.ema_decay >= 0 && !gr_checkpoint_scalar(*out, GR_CHECKPOINT_EMA))
+    s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                        "'%s' has no averages of weights (training.ema_decay)", path),
+                "--no-ema reads the trained weights");
   if (!s) s = gr_run_weights_read(r, *out);
   if (!s) s = gr_run_load_tables(r);
   return gr_comm_all_ok(r->world, s);

@@ -8,14 +8,6 @@ front="subsample.*"
 may="training.freezable=[subsample.*]"
 losses() { sed -n 's/.*"loss": \([^,}]*\).*/\1/p' "$1/metrics.jsonl" | sed -n "$2"; }
 same_losses() { test "$(losses "$1" "$3")" = "$(losses "$2" "$3")" && test -n "$(losses "$1" "$3")"; }
-# A sum over the bytes of a tensor of a checkpoint: weight OUT STEP NAME.
-weight() {
-  "$graphrun" export "$scratch/$1" one.safetensors "--which=$2" >/dev/null 2>&1 || return
-  head_bytes=$(od -An -tu8 -N8 one.safetensors | tr -d ' ')
-  range=$(tail -c +9 one.safetensors | head -c "$head_bytes" |
-    sed -n "s/.*\"$3\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p")
-  tail -c +$((9 + head_bytes + ${range% *})) one.safetensors | head -c $((${range#* } - ${range% *})) | cksum
-}
 same_weight() { test -n "$(weight "$1" "$2" "$5")" && test "$(weight "$1" "$2" "$5")" = "$(weight "$3" "$4" "$5")"; }
 other_weight() { test "$(weight "$1" "$2" "$5")" != "$(weight "$3" "$4" "$5")"; }
 

@@ -195,3 +195,12 @@ counts() {
   echo "$passed passed, $failed failed, $skipped skipped"
   [ "$failed" = 0 ]
 }
+
+# A checksum of a tensor as graphrun export writes it: weight OUT STEP NAME [--no-ema]
+weight() {
+  "$graphrun" export "$scratch/$1" one.safetensors "--which=$2" ${4:-} >/dev/null 2>&1 || return
+  head_bytes=$(od -An -tu8 -N8 one.safetensors | tr -d ' ')
+  range=$(tail -c +9 one.safetensors | head -c "$head_bytes" |
+    sed -n "s/.*\"$3\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p")
+  tail -c +$((9 + head_bytes + ${range% *})) one.safetensors | head -c $((${range#* } - ${range% *})) | cksum
+}

@@ -172,7 +172,8 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr
   if (draw->augment)
     gr_augment_apply(&d->spec.augment, draw->seed, (uint32_t)draw->epoch, draw->number, row->at[X],
                      x->length, d->spec.features.mels);
-  memcpy(row->at[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
+  if (item->n_targets)
+    memcpy(row->at[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
   *(int32_t *)row->at[LENGTHS] = x->length;
   *(int32_t *)row->at[TARGET_LENGTHS] = item->n_targets;
 }
