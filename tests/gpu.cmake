@@ -59,9 +59,11 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     target_link_libraries(standin_${library} PRIVATE -Wl,${standin}/libcuda.so.1)  # not -lcuda, which may be another
     add_dependencies(standin_${library} standin_cuda)
   endforeach()
-  # Compiled kernels are kept in the build folder: a new version of the stand-in compiler has another number.
+  # Compiled kernels are kept in the build folder, or in one that builds share: they depend on the stand-in compiler,
+  # whose version is a hash of it, and not on how the program is built.
+  set(GR_STANDIN_KERNELS "${standin}/kernels" CACHE PATH "folder of kernels that the stand-in NVRTC has compiled")
   # The stand-in keeps what is destroyed, to notice its use: that is no leak.
-  set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE=${standin}/kernels STANDIN_TIMEOUT=300 ASAN_OPTIONS=detect_leaks=0)
+  set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE=${GR_STANDIN_KERNELS} STANDIN_TIMEOUT=300 ASAN_OPTIONS=detect_leaks=0)
   add_executable(test_gpu_ops gpu/test_ops.c gpu/trials.c)
   target_link_libraries(test_gpu_ops test_gpu_cases test_ops_bench test_world gr_exec)
   add_dependencies(test_gpu_ops standin_nvrtc standin_cublaslt ${cudnn})
@@ -77,12 +79,12 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   foreach(test train programs profile faults test_run)
     add_test(NAME gpu.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${test}.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
       $<TARGET_FILE:make_tones> ${standin})
-    set_tests_properties(gpu.${test} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+    set_tests_properties(gpu.${test} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "STANDIN_KERNELS=${GR_STANDIN_KERNELS};ASAN_OPTIONS=detect_leaks=0")
   endforeach()
   set_tests_properties(gpu.test_run PROPERTIES DEPENDS gpu.ops.0)
   add_test(NAME gpu.convolution COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/convolution.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
     $<TARGET_FILE:make_tones> ${standin} $<TARGET_FILE:test_gpu_ops>)
-  set_tests_properties(gpu.convolution PROPERTIES TIMEOUT ${limit} ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+  set_tests_properties(gpu.convolution PROPERTIES TIMEOUT ${limit} ENVIRONMENT "STANDIN_KERNELS=${GR_STANDIN_KERNELS};ASAN_OPTIONS=detect_leaks=0")
   add_executable(test_gpu_queues gpu/test_queues.c)
   target_link_libraries(test_gpu_queues gr_device)
   add_dependencies(test_gpu_queues standin_nvrtc standin_cublaslt ${cudnn})
@@ -111,7 +113,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   if(nccl)
     add_test(NAME gpu.ranks COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/ranks.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
       $<TARGET_FILE:make_tones> ${standin})
-    set_tests_properties(gpu.ranks PROPERTIES TIMEOUT ${limit} ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+    set_tests_properties(gpu.ranks PROPERTIES TIMEOUT ${limit} ENVIRONMENT "STANDIN_KERNELS=${GR_STANDIN_KERNELS};ASAN_OPTIONS=detect_leaks=0")
     foreach(test nccl nccl_faults)
       add_executable(test_${test} gpu/test_${test}.c gpu/nccl_rank.c)
       target_link_libraries(test_${test} gr_exec)

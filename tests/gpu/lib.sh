@@ -4,7 +4,7 @@ real() { [ "$standin" = - ]; }
 if real; then
   GRAPHRUN_CACHE=${GRAPHRUN_CACHE-$scratch/cache}
 else
-  LD_LIBRARY_PATH=$standin GRAPHRUN_CACHE=$standin/kernels STANDIN_TIMEOUT=300
+  LD_LIBRARY_PATH=$standin GRAPHRUN_CACHE=${STANDIN_KERNELS:-$standin/kernels} STANDIN_TIMEOUT=300
   export STANDIN_TIMEOUT
 fi
 export LD_LIBRARY_PATH GRAPHRUN_CACHE
