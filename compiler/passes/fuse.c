@@ -8,8 +8,8 @@
 // emitted as single nodes in any order that follows the edges. Levels are as low as possible at
 // first; a part then rises to the level of the parts that read it, where that costs no memory.
 //
-// It runs after sharding, and within loops too, where parts are elementwise only: a GPU runs a loop
-// as one kernel, a thread an element.
+// It runs after sharding, and within loops too, where no part is random. A GPU runs a loop whose
+// parts are all elementwise as one kernel, a thread an element; others node by node.
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 #include "ops/kernels/fused.h"
@@ -38,7 +38,7 @@ static bool is_beside(const gr_graph *g, gr_val v, gr_val space, bool sum) {
 // sums, which lie beside no space (test_fuse.c looks at every op).
 static bool fits(const gr_fuse *f, const gr_node *n) {
   const gr_graph *g = f->g;
-  if (!(f->in_loop ? gr_fused_takes_tile(g, n) : gr_fused_takes(g, n))) return false;
+  if (!gr_fused_takes(g, n) || (f->in_loop && n->op->random)) return false;
   gr_val space = gr_fused_space(g, n);
   const gr_value *all = gr_at(g, space);
   if (gr_layout_is_padded(&all->layout)) return false;

@@ -77,7 +77,7 @@ gr_type gr_fused_tile(const gr_type *t, const gr_type *space, int64_t n, bool ro
 
 // ---- Which nodes are parts ----------------------------------------------------------------------
 
-bool gr_fused_takes_tile(const gr_graph *g, const gr_node *n) {
+static bool takes_tile(const gr_graph *g, const gr_node *n) {
   if (!n->op->tile || n->n_out != 1 || n->n_in < 1 || n->n_in > GR_FUSED_ARGS) return false;
   const gr_type *out = &gr_at(g, n->out)->type;
   for (int k = 0; k < n->n_in; k++) {
@@ -144,5 +144,5 @@ static bool takes_row(const gr_graph *g, const gr_node *n) {
 }
 
 bool gr_fused_takes(const gr_graph *g, const gr_node *n) {
-  return n->op->tile ? gr_fused_takes_tile(g, n) : takes_row(g, n);
+  return n->op->tile ? takes_tile(g, n) : takes_row(g, n);
 }

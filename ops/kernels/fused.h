@@ -53,9 +53,8 @@ int gr_fused_sums(const gr_op *);
 bool gr_fused_is_sum(const gr_graph *, gr_val);
 // Elements of all sums of a body together.
 int64_t gr_fused_sum_elements(const gr_graph *body);
-// Whether a node can be a part, and whether it is one that needs no rows and no place (`tile`).
+// Whether a node can be a part.
 bool gr_fused_takes(const gr_graph *, const gr_node *);
-bool gr_fused_takes_tile(const gr_graph *, const gr_node *);
 
 // The type of a tile of a value: `n` elements of the space, whole rows if `rows`.
 gr_type gr_fused_tile(const gr_type *, const gr_type *space, int64_t n, bool rows);

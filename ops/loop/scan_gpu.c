@@ -53,7 +53,7 @@ static const gr_gpu_gemm *find_product(const gr_scan_writer *w, const gr_node *n
 }
 
 static bool takes_elementwise(const gr_scan_writer *w, const gr_node *n) {
-  if (n->op == &gr_op_fused) return true;
+  if (n->op == &gr_op_fused) return !gr_fused_has_rows(((const gr_fused *)n->attr)->body);
   if (!n->op->tile || n->n_out != 1 || !(n->op->tile_formula || n->op->formula)) return false;
   const gr_type *out = type_of(w, n->out);
   for (int k = 0; k < n->n_in; k++)
