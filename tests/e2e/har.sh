@@ -133,7 +133,7 @@ check "... tell activities apart" awk -v right="$(right)" 'BEGIN { exit !(right 
 expect "... and with LSTMs" 0 "weight lstm.weight_hh_l0 : f32\[32,8\]" -- \
   "$graphrun" plan "$source/configs/har/watch.yaml" $watch $series model.params.lstm=8 --dump=lint
 # shellcheck disable=SC2086
-expect "plots of nine channels, one below another" 0 "input x : u8\[32,288,128,3\]" -- \
+expect "plots of nine channels, one below another" 0 "input x : u8\[[0-9]+,288,128,3\]" -- \
   "$graphrun" plan "$source/configs/har/watch_plots.yaml" $watch --dump=lint
 # shellcheck disable=SC2086
 limited "$graphrun" "$source/configs/har/watch_plots.yaml" "output.dir=$scratch/plots" distributed.ranks=2 $watch training.max_epochs=1
