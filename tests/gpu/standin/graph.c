@@ -104,6 +104,7 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
   si_depend(head, x->last), si_drop(x->last), x->last = si_hold(tail);
   for (int i = 0; i < n; i++) {
     op *from = x->graph->node[i], *o = copy_of[i] = si_copy_op(from);
+    o->ready = head->ready;  // all are there at once, however long this takes
     si_depend(o, head);
     for (int j = 0; j < from->ndeps; j++) si_depend(o, copy_of[from->deps[j]->index]);
     si_depend(tail, o);
