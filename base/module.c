@@ -45,6 +45,18 @@ bool gr_installed_path(const char *relative, char *out, size_t size) {
   return n > 0 && (size_t)n < size && gr_is_file(out);
 }
 
+extern const char gr_module_stamp[];  // generated; every module has one of its own
+
+// The table of functions of a module of another build may have other members.
+static gr_status check_stamp(void *module, const char *path) {
+  const char *stamp = dlsym(module, "gr_module_stamp");
+  if (stamp && !strcmp(stamp, gr_module_stamp)) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "'%s' belongs to another build of graphrun", path),
+      "copy or install the program together with the graphrun_*.so of its own build; in a "
+      "build folder, build again");
+}
+
 gr_status gr_module_open(const char *name, void *out_table) {
   char path[PATH_MAX + 64];
   GR_TRY(find(name, path));
@@ -54,6 +66,7 @@ gr_status gr_module_open(const char *name, void *out_table) {
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot load a part of graphrun: %s", dlerror()),
         "either a library is missing (tools/setup installs it), or the file belongs to "
         "another build of graphrun");
+  GR_TRY(check_stamp(module, path));
   void *table = dlsym(module, "gr_module");
   memcpy(out_table, &table, sizeof table);
   if (table) return GR_OK;

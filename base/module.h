@@ -6,13 +6,15 @@
 //
 // Module NAME is the file graphrun_NAME.so (CMake: gr_module). It defines one constant, gr_module:
 // a table of functions whose type is declared in a header of the module's user. Symbols that the
-// module needs from the rest of the program are resolved in the executable.
+// module needs from the rest of the program are resolved in the executable. The build adds
+// gr_module_stamp, a hash of the headers that both were compiled with: a module of another build is
+// refused.
 #pragma once
 #include "base/status.h"
 
 // Loads a module; it is never unloaded. out_table is the address of a pointer to the module's table
 // type. Safe from any thread. Fails with GR_ERR_LAUNCH if the file or a library that it needs is
-// missing.
+// missing, or if it is of another build.
 GR_MUST_USE gr_status gr_module_open(const char *name, void *out_table);
 // Writes the path of graphrun_NAME.so to `out` without loading it; false: the file does not exist,
 // or its path does not fit `size` bytes.

@@ -113,12 +113,28 @@ static gr_status transforms(void) {
   return GR_OK;
 }
 
+static const char usage[] =
+    "graphrun data import asterisk OUT.jsonl | graphrun data import seglearn-watch DIR [FILE] | "
+    "graphrun data inspect CONFIG.yaml [--audio] [--json] | graphrun data transforms";
+
+// A configuration without a verb is probably to be inspected.
+static gr_status unknown_verb(const char *verb) {
+  static const char *const verbs[] = {"import", "inspect", "transforms"};
+  const char *near = gr_text_nearest(verb, verbs, 3);
+  size_t n = strlen(verb);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data cannot do '%s'", verb);
+  if (n > 5 && !strcmp(verb + n - 5, ".yaml")) return gr_hint(s, "graphrun data inspect %s", verb);
+  return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "%s", usage);
+}
+
 gr_status gr_cmd_data(int argc, char **argv) {
-  if (argc > 2 && !strcmp(argv[2], "import")) return import(argc, argv);
-  if (argc > 3 && !strcmp(argv[2], "inspect")) return inspect(argc, argv);
-  if (argc == 3 && !strcmp(argv[2], "transforms")) return transforms();
-  return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                 "graphrun data import asterisk OUT.jsonl | import seglearn-watch DIR [FILE] | "
-                 "graphrun data inspect CONFIG.yaml "
-                 "[--audio] [--json] | graphrun data transforms");
+  const char *verb = argc > 2 ? argv[2] : NULL;
+  if (!verb)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "data: nothing is asked for"), "%s", usage);
+  if (!strcmp(verb, "import")) return import(argc, argv);
+  if (!strcmp(verb, "inspect")) return inspect(argc, argv);
+  if (strcmp(verb, "transforms") != 0) return unknown_verb(verb);
+  if (argc == 3) return transforms();
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", argv[3]),
+                 "graphrun data transforms");
 }

@@ -225,9 +225,7 @@ static gr_status draw(const schedule *s) {
 
 static gr_status show(gr_job *job) {
   const gr_args *args = &job->args;
-  schedule s = {.job = job, .ranks = (int)job->spec.set.ranks};
-  if (args->ranks) s.ranks = (int)args->ranks;
-  if (!s.ranks) s.ranks = gr_processors() > 1 ? 2 : 1;
+  schedule s = {.job = job, .ranks = gr_job_usual_ranks(job)};
   GR_TRY(find_steps(&s));
   s.x = GR_NEW(job->arena, double, s.steps);
   s.lr = GR_NEW(job->arena, double, s.steps);

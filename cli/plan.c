@@ -49,18 +49,17 @@ static bool takes_batches(const gr_plan *p) {
   return false;
 }
 
-static void print_head(const gr_job *j, int64_t ranks) {
+static void print_head(const gr_job *j, int ranks) {
   const gr_settings *s = &j->spec.set;
-  printf("plan of %s for %lld rank%s", j->args.config, (long long)ranks, ranks > 1 ? "s" : "");
+  printf("plan of %s for %d rank%s", j->args.config, ranks, ranks > 1 ? "s" : "");
   if (takes_batches(j->spec.plan)) printf(", global batch %d", s->batch);
   printf(s->micro_batches > 1 ? " in %d micro-steps\n" : "\n", s->micro_batches);
 }
 
 static gr_status plan(gr_job *j) {
   const char *lines[GR_DIFFERENCES];
-  int64_t ranks = j->args.ranks ? j->args.ranks : j->spec.set.ranks;
-  if (!ranks) ranks = gr_processors() > 1 ? 2 : 1;
-  GR_TRY(gr_job_plan(j, (int)ranks));
+  int ranks = gr_job_usual_ranks(j);
+  GR_TRY(gr_job_plan(j, ranks));
   if (j->args.json) {
     gr_text t = gr_text_make(j->arena);
     gr_plan_json(&t, j->spec.plan);
@@ -70,6 +69,10 @@ static gr_status plan(gr_job *j) {
   print_head(j, ranks);
   int n = gr_settings_differences(&j->spec.set, j->spec.device->gpu, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
+  if (gr_job_guesses_gpus(j))
+    printf(
+        "note        distributed.ranks is auto: as many as there are GPUs, here planned for one; "
+        "--ranks=N\n");
   gr_visible_out out;
   FILE *f = gr_visible_begin(&out);
   gr_plan_explain(f, j->spec.plan);

@@ -105,6 +105,19 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
                  "asked for by model.graph");
 }
 
+bool gr_job_guesses_gpus(const gr_job *j) {
+  const gr_settings *s = &j->spec.set;
+  return !j->args.ranks && !s->ranks && j->spec.device->gpu && !s->n_gpu_ids;
+}
+
+int gr_job_usual_ranks(const gr_job *j) {
+  const gr_settings *s = &j->spec.set;
+  if (j->args.ranks) return (int)j->args.ranks;
+  if (s->ranks) return (int)s->ranks;
+  if (j->spec.device->gpu) return s->n_gpu_ids ? s->n_gpu_ids : 1;
+  return gr_processors() > 1 ? 2 : 1;
+}
+
 // ---- What the ranks do -----------------------------------------------------------------------
 
 static gr_status read_split(gr_job *j) {

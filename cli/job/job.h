@@ -29,6 +29,10 @@ GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
 GR_MUST_USE gr_status gr_job_compose_kept(gr_arena *, const gr_args *, gr_job *out);
 // The same for a configuration that is composed, resolved and checked already, such as rank 0's.
 GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
+// The number of ranks that a command which starts none plans for: that of --ranks or of the
+// configuration; for `auto` the GPUs of distributed.gpu_ids or one, and on CPUs what a run takes.
+int gr_job_usual_ranks(const gr_job *);
+bool gr_job_guesses_gpus(const gr_job *);  // whether that is a guess of how many GPUs there are
 // Sets what the ranks do, by the command line. Called before gr_job_open.
 GR_MUST_USE gr_status gr_job_set_kind(gr_job *);
 // Reads the settings that depend on the number of ranks, and opens the data set.

@@ -58,6 +58,13 @@ expect "config --explain" 0 "base_config.yaml:[0-9]+" "multi_gpu.yaml:[0-9]+" --
   "$graphrun" config "$source/configs/multi_gpu.yaml" --explain training.batch_size
 
 # ---- plan
+on_gpus="model.graph=$source/docs/tour/mlp.yaml data.manifest=$source/docs/tour/speech.jsonl distributed.ranks=auto device=cuda"
+# shellcheck disable=SC2086
+{
+expect "plan for GPUs: for one, unless ranks or GPUs are given" 0 "^plan of .* for 1 rank, global" "^note .* here planned for one; --ranks=N" -- "$graphrun" plan "$source/docs/tour/run.yaml" $on_gpus
+expect "... for those that are listed" 0 "^plan of .* for 2 ranks, global" -- "$graphrun" plan "$source/docs/tour/run.yaml" $on_gpus 'distributed.gpu_ids=[0,2]'
+expect "... for as many as asked for" 0 "^plan of .* for 4 ranks, global" -- "$graphrun" plan "$source/docs/tour/run.yaml" $on_gpus --ranks=4
+}
 expect "plan for a GPU" 0 "^  train.* [0-9]+ launches, .* read and written" "^    without fused nodes [0-9]+ launches, .* read and written" -- \
   "$graphrun" plan "$source/docs/tour/run.yaml" device=cuda model.graph="$source/docs/tour/mlp.yaml" \
   data.manifest="$source/docs/tour/speech.jsonl"

@@ -259,6 +259,10 @@ expect "plot of a damaged file" 66 "damaged/metrics.jsonl:3:13: .*no row of valu
 expect "plot of no run" 2 "no run is given" -- "$graphrun" plot
 expect "plot of a folder that is none" 66 "there is no folder 'nowhere'" -- "$graphrun" plot nowhere
 expect "plot of a folder without values" 66 "has no metrics.jsonl" -- "$graphrun" plot "$scratch/project/data"
+expect "data without a verb" 2 "graphrun data cannot do 'config.yaml'" "hint: graphrun data inspect config.yaml" -- "$graphrun" data config.yaml
+expect "data with another verb" 2 "did you mean 'inspect'" -- "$graphrun" data inspct config.yaml
+expect "data of nothing" 2 "hint: graphrun data import asterisk" -- "$graphrun" data
+expect "data inspect of nothing" 2 "no configuration is given" -- "$graphrun" data inspect
 expect "plot of a value that is not logged" 2 "no run has logged 'los'" "did you mean 'loss'" -- "$graphrun" plot "$run" --key=los
 expect "plot into a folder that is not there" 74 "cannot write 'gone/x.svg'" -- "$graphrun" plot "$run" --out=gone/x.svg
 

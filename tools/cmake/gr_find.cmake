@@ -131,11 +131,24 @@ string(APPEND GR_TABLE "    NCCL: ${state}\n")
 # only the module may need, so that every program has them.
 set(CMAKE_ENABLE_EXPORTS ON)  # modules call functions of the program
 # A module exports its table alone: of two functions of one name the program's would be called in both.
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/module.map CONTENT "{ global: gr_module; local: *; };\n")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/module.map CONTENT "{ global: gr_module; gr_module_stamp; local: *; };\n")
+# What a module and the program agree on are the headers, and how they are compiled: the program loads
+# modules with its own stamp of them only (base/module.c).
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/base/*.h ${CMAKE_SOURCE_DIR}/ir/*.h ${CMAKE_SOURCE_DIR}/ops/*.h
+     ${CMAKE_SOURCE_DIR}/ops/*.def ${CMAKE_SOURCE_DIR}/compiler/*.h ${CMAKE_SOURCE_DIR}/runtime/*.h ${CMAKE_SOURCE_DIR}/runtime/*.def)
+string(REPLACE ";" "\n" list "${headers}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/module_headers.txt CONTENT "@list@\n" @ONLY)
+set(stamp ${CMAKE_BINARY_DIR}/generated/module_stamp.c)
+add_custom_command(OUTPUT ${stamp}
+  COMMAND ${CMAKE_COMMAND} -DHEADERS=${CMAKE_BINARY_DIR}/module_headers.txt -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${stamp}
+    "-DOPTIONS=${CMAKE_C_COMPILER_ID} ${CMAKE_SYSTEM_PROCESSOR} ${GR_SANITIZE}" -P ${CMAKE_SOURCE_DIR}/tools/cmake/gr_stamp.cmake
+  DEPENDS ${headers} ${CMAKE_BINARY_DIR}/module_headers.txt ${CMAKE_SOURCE_DIR}/tools/cmake/gr_stamp.cmake VERBATIM)
+add_library(gr_stamp OBJECT ${stamp})
+set_target_properties(gr_stamp PROPERTIES POSITION_INDEPENDENT_CODE ON)
 function(gr_module target dep name sources)
   get_target_property(there gr_dep_${dep} INTERFACE_COMPILE_DEFINITIONS)
   if(there)
-    add_library(graphrun_${name} MODULE ${sources})
+    add_library(graphrun_${name} MODULE ${sources} $<TARGET_OBJECTS:gr_stamp>)
     set_target_properties(graphrun_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     target_link_libraries(graphrun_${name} PRIVATE gr_dep_${dep})
     target_link_options(graphrun_${name} PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/module.map)
