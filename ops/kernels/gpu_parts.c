@@ -60,11 +60,12 @@ typedef struct team {
 } team;
 
 // A warp for a row of up to 512 elements, else the smallest block whose threads keep few elements
-// each: a thread has at most 64 registers where 1,024 share those of a processor.
+// each: a thread has at most 64 registers where 1,024 share those of a processor. A kernel that
+// keeps much for each element has fewer threads, and a warp for a row of up to 256.
 static team team_of(gr_dtype d, int64_t n, int most) {
-  int held = d == GR_F64 ? 4 : 8, threads = 32;
-  if (n <= 2 * held * 32)
-    held *= 2;
+  int held = d == GR_F64 ? 4 : 8, in_warp = most == 1024 ? 2 * held : held, threads = 32;
+  if (n <= in_warp * 32)
+    held = in_warp;
   else
     for (threads = 128; threads < most && threads * held < n; threads *= 2) continue;
   if (threads * held < n) return (team){threads, 0, 1};
