@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/file.h"
 
@@ -28,8 +29,9 @@ static struct sigaction before;
 
 // ---- Pages that are gone ------------------------------------------------------------------------
 
-// Zeros from the page of the address to the end of its range. mmap is a system call without locks
-// in the C library, so that a handler may make it.
+// Zeros from the page of the address to the end of its range. By the system call itself, which a
+// handler may make: the thread sanitizer counts the C library's mmap as a write of the pages, which
+// other threads may be reading.
 static bool replace(uintptr_t at) {
   uintptr_t page = at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
   for (range *r = atomic_load(&ranges); r; r = r->next) {
@@ -37,7 +39,7 @@ static bool replace(uintptr_t at) {
     if (at < atomic_load(&r->from) || at >= to) continue;
     atomic_store(&r->cut, true);
     int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-    return mmap((void *)page, to - page, PROT_READ, how, -1, 0) != MAP_FAILED;
+    return syscall(SYS_mmap, page, to - page, PROT_READ, how, -1, 0) != -1;
   }
   return false;
 }
