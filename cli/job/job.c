@@ -47,6 +47,15 @@ static gr_status read_hydra(gr_job *j) {
   return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->spec.run_dir);
 }
 
+// `graphrun hooks --steps=N` does without the data.
+static gr_status find_paths(gr_job *j) {
+  gr_status s = gr_paths_find(j->arena, j->args.kept, j->spec.conf);
+  bool optional = !strcmp(j->args.command, "hooks") && j->args.steps;
+  if (!optional || gr_status_code(s) != GR_ERR_DATA) return s;
+  gr_status_drop(s);
+  return GR_OK;
+}
+
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){
       .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
@@ -70,7 +79,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
     gr_kept_adjust(arena, args->kept, !strcmp(args->command, "predict"), j->spec.conf);
   gr_conf *decay = args->no_ema ? gr_conf_find(j->spec.conf, "training.ema_decay") : NULL;
   if (decay) decay->kind = GR_CONF_NULL;
-  GR_TRY(gr_paths_find(arena, args->kept, j->spec.conf));
+  GR_TRY(find_paths(j));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
                                j->spec.set.n_hook_params);

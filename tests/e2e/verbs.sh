@@ -315,6 +315,11 @@ expect "hooks of no script: warm-up" 0 '^\{"step": 0, "lr": 0.0025\}$' '^\{"step
   "$graphrun" hooks $schedule 'hooks=[]' training.warmup_steps=4 --steps=5 --json
 check "... so many steps" test "$(grep -c '^{' "$log")" = 5
 # shellcheck disable=SC2086
+expect "hooks without the data" 0 "ctx.steps_per_epoch is not known: cannot open .nowhere.csv" '^\{"step": 4, "lr": ' -- \
+  "$graphrun" hooks $schedule 'hooks=[]' data.table.path=nowhere.csv --steps=5 --json
+# shellcheck disable=SC2086
+expect "... or a number of steps" 66 "cannot open the file 'nowhere.csv'" -- "$graphrun" hooks $schedule 'hooks=[]' data.table.path=none.csv
+# shellcheck disable=SC2086
 limited "$graphrun" $schedule "hooks=[$source/hooks/cosine.lua,$source/hooks/log_csv.lua]" +hooks_params.warmup_steps=10 output.dir=cosine
 # shellcheck disable=SC2086
 expect "hooks of a schedule" 0 -- \
