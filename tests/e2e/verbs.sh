@@ -318,7 +318,7 @@ check "... so many steps" test "$(grep -c '^{' "$log")" = 5
 expect "hooks without the data" 0 "ctx.steps_per_epoch is not known: cannot open .nowhere.csv" '^\{"step": 4, "lr": ' -- \
   "$graphrun" hooks $schedule 'hooks=[]' data.table.path=nowhere.csv --steps=5 --json
 # shellcheck disable=SC2086
-expect "... or a number of steps" 66 "cannot open the file 'nowhere.csv'" -- "$graphrun" hooks $schedule 'hooks=[]' data.table.path=none.csv
+expect "... or a number of steps" 66 "cannot open the file 'nowhere.csv'" -- "$graphrun" hooks $schedule 'hooks=[]' data.table.path=nowhere.csv
 # shellcheck disable=SC2086
 limited "$graphrun" $schedule "hooks=[$source/hooks/cosine.lua,$source/hooks/log_csv.lua]" +hooks_params.warmup_steps=10 output.dir=cosine
 # shellcheck disable=SC2086
