@@ -2,10 +2,13 @@
 """Checks what a machine can judge: function length (none over 60 lines, 90 % within 25), file length
 (400), no goto, every header self-contained and guarded, a head line in every file, every public
 prototype documented, plain words in comments, messages and docs, file names that do not repeat
-their folder's. tools/layers.py checks what includes what."""
+their folder's. tools/layers.py checks what includes what.
+
+    tools/style.py [BUILD]      the build's folder, for the headers that it generates; default: build"""
 import os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
 FOLDERS = ["base", "compose", "ir", "ops", "compiler", "runtime", "cli", "tests"]
 MOST_FUNCTION, USUAL_FUNCTION, MOST_FILE = 60, 25, 400
 # Phrases that a reader of English technical prose does not expect; the standard term follows.
@@ -102,8 +105,8 @@ def undocumented(path, lines):
         at += 1
 
 def header_alone(path, cc="gcc"):
-    run = subprocess.run([cc, "-std=gnu11", "-fsyntax-only", "-I.", "-Ibuild/generated", "-include",
-                          str(path), "-x", "c", "/dev/null"], capture_output=True, text=True)
+    run = subprocess.run([cc, "-std=gnu11", "-fsyntax-only", "-I.", f"-I{BUILD}/generated",
+                          "-include", str(path), "-x", "c", "/dev/null"], capture_output=True, text=True)
     return run.returncode == 0
 
 def main():
