@@ -73,6 +73,7 @@ static gr_status set_up(gr_dataset *d, const void *spec) {
 static void free_dataset(gr_dataset *d) {
   if (d->self && d->ops->close) d->ops->close(d->self);
   gr_unreadable_close(&d->unreadable);
+  free(d->restored);
   pthread_mutex_destroy(&d->fitting);
   gr_arena_destroy(d->arena);
 }

@@ -32,6 +32,7 @@ struct gr_dataset {
   int n_fields;
   gr_transforms *transforms;  // of x; NULL: none
   bool fitted;                // their statistics are known: computed or restored
+  char *restored;             // what was restored last; NULL: nothing
   pthread_mutex_t fitting;
   gr_sample *samples;
   bool weights;         // samples have weights of their own

@@ -1,4 +1,5 @@
 // query.c - queries of a data set: shapes, counts and readable summaries. See dataset.h.
+#include <stdlib.h>
 #include <string.h>
 #include "runtime/data/dataset.h"
 #include "runtime/data/parts.h"
@@ -134,9 +135,13 @@ static gr_status restore(gr_dataset *d, const char *text) {
   return s;
 }
 
+// Ranks that are threads restore the same data set: only the first does, because it may read the
+// values without the lock from then on.
 gr_status gr_dataset_restore(gr_dataset *d, const char *text) {
-  pthread_mutex_lock(&d->fitting);  // ranks that are threads restore the same data set
-  gr_status s = restore(d, text);
+  pthread_mutex_lock(&d->fitting);
+  bool done = d->restored && !strcmp(d->restored, text);
+  gr_status s = done ? GR_OK : restore(d, text);
+  if (!done && !s) free(d->restored), d->restored = strdup(text);
   pthread_mutex_unlock(&d->fitting);
   return s;
 }
