@@ -125,6 +125,7 @@ int main(int argc, char **argv) {
   gr_optimizer_register();
   gr_settings_register();
   open_standard_files();
+  setvbuf(stderr, NULL, _IOLBF, BUFSIZ);  // a line is one write: launchers mix those of ranks
   signal(SIGXFSZ, SIG_IGN);  // makes writes beyond `ulimit -f` fail, as on a full disk
   bool help = wants_help(argc, argv);
   if (argc < 2) return gr_help_all(stderr), 2;

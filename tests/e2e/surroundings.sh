@@ -172,6 +172,23 @@ for i in 1 2 3 4 5 6; do
 done
 wait
 check "six runs at once have six folders" test "$(sed -n 's/^output: //p' said? | sort -u | wc -l)" = 6
+# A launcher that reads the output of several ranks mixes what they write: each write is whole lines.
+if command -v python3 >/dev/null 2>&1; then
+  cat >writes.py <<'END'
+import socket, subprocess, sys
+ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+run = subprocess.Popen(sys.argv[1:], stdout=theirs, stderr=theirs)
+theirs.close()
+writes = list(iter(lambda: ours.recv(1 << 20), b""))
+parts = [w for w in writes if not w.endswith(b"\n")]
+print(f"{len(writes)} writes, of which {len(parts)} are parts of lines {parts[:3]}")
+sys.exit(run.wait() or len(writes) < 5 or len(parts) > 0)
+END
+  check "lines are written whole" python3 writes.py "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl \
+    "model.graph=$source/graphs/lmu_asr.yaml" training.max_steps=2 distributed.ranks=1 output.dir=whole
+else
+  skip "lines are written whole" "no python3"
+fi
 begin shared training.max_steps=4000 "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps shared 2
 cp "$log" first
