@@ -47,10 +47,10 @@ static gr_status read_hydra(gr_job *j) {
   return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->spec.run_dir);
 }
 
-// `graphrun hooks --steps=N` does without the data.
+// With --steps=N, of `graphrun hooks`, the data need not be there.
 static gr_status find_paths(gr_job *j) {
   gr_status s = gr_paths_find(j->arena, j->args.kept, j->spec.conf);
-  bool optional = !strcmp(j->args.command, "hooks") && j->args.steps;
+  bool optional = j->args.steps > 0;
   if (!optional || gr_status_code(s) != GR_ERR_DATA) return s;
   gr_status_drop(s);
   return GR_OK;
