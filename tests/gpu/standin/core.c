@@ -39,11 +39,12 @@ unsigned standin_random(uint64_t *rng, unsigned n) {
   return (unsigned)((*rng >> 32) % n);
 }
 
-double si_now(void) {
+int64_t si_clock(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+double si_now(void) { return 1e-9 * (double)si_clock(); }
 
 void si_protect(struct device *d, int open) {
   if (d->open == open) return;

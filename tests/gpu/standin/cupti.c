@@ -175,7 +175,7 @@ static void done(const standin_work *w) {
     if (every("drop"))
       dropped++;
     else
-      put_work(w, untimed ? 0 : (uint64_t)(1e9 * w->from), untimed ? 0 : (uint64_t)(1e9 * w->to));
+      put_work(w, untimed ? 0 : (uint64_t)w->from, untimed ? 0 : (uint64_t)w->to);
     other_record other = {.kind = UNKNOWN};
     if (every("unknown")) put(&other, sizeof other);
   }

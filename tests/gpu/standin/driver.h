@@ -23,7 +23,7 @@ struct CUgraphNode_st {
   op **deps;
   struct device *dev;
   pthread_t owner;
-  double ready, time;  // on the device's clock: when it may begin, and when it ended
+  int64_t ready, time;  // ns of the device's clock: when it may begin, and when it ended
   uint64_t id, clone;  // of a node: its own number, and that of its copy in an executable graph
   int hidden;          // no work of its own
   char *dst, *src;
@@ -123,7 +123,8 @@ extern _Thread_local int depth, in_callback;
 extern _Thread_local CUstreamCaptureMode thread_mode;
 
 // core.c
-double si_now(void);
+int64_t si_clock(void);  // ns, monotonic
+double si_now(void);     // the same in s
 void si_protect(struct device *d, int open);
 int si_lock(void);
 void si_unlock(int *unused);
@@ -149,11 +150,11 @@ void si_some(struct device *d, int one_in);
 void *si_background(void *unused);
 // timeline.c
 void si_after(op *o, const op *on);  // it begins when that has ended
-double si_begins(const op *o);
-double si_lasts(const op *o);
+int64_t si_begins(const op *o);
+int64_t si_lasts(const op *o);
 void si_tell_created(CUgraph g, op *node);
 void si_tell_cloned(CUgraph g);  // an executable graph has copies of its nodes
-void si_tell_done(const op *o, double from);
+void si_tell_done(const op *o, int64_t from);
 // loop.c
 void si_run_loop(op *o);
 void si_begin_loops(CUgraph g);  // gives the conditions of a graph's loops their default values

@@ -108,7 +108,7 @@ void si_begin_loops(CUgraph g) {
 
 // The nodes of a graph in an order drawn from the seed, one after the other from a time; returns
 // that of the end.
-static double run_once(CUgraph g, struct device *d, double now) {
+static int64_t run_once(CUgraph g, struct device *d, int64_t now) {
   char *done = calloc((size_t)g->n + 1, 1);
   for (int left = g->n; left;) {
     op *best = NULL;
@@ -124,7 +124,7 @@ static double run_once(CUgraph g, struct device *d, double now) {
     if (r < 1)
       standin_die(r ? -r : CUDA_ERROR_UNKNOWN, "%s in the body of a conditional node", best->name);
     done[best->index] = 1, left--;
-    double from = now;
+    int64_t from = now;
     best->time = now = best->kind == LOOP ? best->time : now + si_lasts(best);
     si_tell_done(best, from);
   }

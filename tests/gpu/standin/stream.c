@@ -135,7 +135,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
   if ((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING || !a->op || !b->op)
     return CUDA_ERROR_INVALID_HANDLE;
   if (a->op->state != DONE || b->op->state != DONE) return CUDA_ERROR_NOT_READY;
-  return *ms = (float)(1e3 * (b->op->time - a->op->time)), CUDA_SUCCESS;
+  return *ms = (float)(1e-6 * (double)(b->op->time - a->op->time)), CUDA_SUCCESS;
 }
 CUresult cuLaunchHostFunc(CUstream h, CUhostFn fn, void *data) {
   API;

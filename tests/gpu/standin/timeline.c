@@ -1,6 +1,7 @@
 // timeline.c - the stand-in driver: the device's clock, on which work of streams that do not wait
 // for each other overlaps, although it runs one piece after the other here; and its observer.
-// How long work lasts follows from its size alone.
+// How long work lasts follows from its size alone, and is in whole nanoseconds: a double of seconds
+// since the machine started is too coarse for them after weeks.
 #define _GNU_SOURCE
 #include "tests/gpu/standin/driver.h"
 
@@ -16,24 +17,24 @@ uint64_t standin_node_id(void *node) { return ((op *)node)->id; }
 void si_after(op *o, const op *on) {
   if (on && on->time > o->ready) o->ready = on->time;
 }
-double si_begins(const op *o) {
-  double begins = o->ready;
+int64_t si_begins(const op *o) {
+  int64_t begins = o->ready;
   for (int i = 0; i < o->ndeps; i++)
     if (o->deps[i]->time > begins) begins = o->deps[i]->time;
   return begins;
 }
 
-double si_lasts(const op *o) {
+int64_t si_lasts(const op *o) {
   const unsigned *g = o->launch.grid;
   switch (o->kind) {
     case COPY:
-      return 1e-6 + 1e-9 * (double)o->n;
+      return 1000 + (int64_t)o->n;
     case SET:
-      return 1e-6 + 1e-9 * (double)o->n * o->width;
+      return 1000 + (int64_t)(o->n * o->width);
     case KERNEL:
-      return 2e-6 + 1e-6 * (double)g[0] * g[1] * g[2];
+      return 2000 + (int64_t)1000 * g[0] * g[1] * g[2];
     case EXTERN:
-      return o->hidden ? 0 : 50e-6;
+      return o->hidden ? 0 : 50000;
     default:
       return 0;
   }
@@ -62,7 +63,7 @@ void si_tell_cloned(CUgraph g) {
   }
 }
 
-void si_tell_done(const op *o, double from) {
+void si_tell_done(const op *o, int64_t from) {
   if (!observer || o->dev->error || o->hidden || o->kind == MARK || o->kind == HOST ||
       o->kind == LOOP)
     return;

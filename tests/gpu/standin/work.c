@@ -7,7 +7,7 @@
 op *si_new_op(enum kind k, struct device *d, const char *name) {
   op *o = calloc(1, sizeof *o);
   o->kind = k, o->dev = d, o->refs = 1, o->name = name, o->owner = pthread_self();
-  o->ready = si_now();
+  o->ready = si_clock();
   return o;
 }
 void si_drop(op *o) {
@@ -97,7 +97,7 @@ int si_do_op(op *o) {
 }
 
 static void finish(op *o) {
-  double from = si_begins(o);
+  int64_t from = si_begins(o);
   o->state = DONE;
   if (o->kind != LOOP) o->time = from + si_lasts(o);
   si_tell_done(o, from);
