@@ -76,7 +76,7 @@ void gr_runs_print(const gr_runs_table *t) {
   if (shown < t->n_keys) printf("%d more keys differ: --json lists all\n", t->n_keys - shown);
 }
 
-static void put_number(gr_text *t, const char *name, double v) {
+void gr_runs_put_number(gr_text *t, const char *name, double v) {
   gr_text_printf(t, ", \"%s\": ", name);
   if (isnan(v))
     gr_text_put(t, "null");
@@ -95,9 +95,9 @@ void gr_runs_print_json(const gr_runs_table *t) {
     gr_text_json(&out, r->status);
     gr_text_printf(&out, ", \"steps\": %lld, \"metric\": ", (long long)r->steps);
     gr_text_json(&out, t->metric);
-    put_number(&out, "best", r->best);
+    gr_runs_put_number(&out, "best", r->best);
     gr_text_printf(&out, ", \"best_step\": %lld", (long long)r->best_step);
-    put_number(&out, "last", r->last);
+    gr_runs_put_number(&out, "last", r->last);
     gr_text_put(&out, ", \"differs\": {");
     for (int k = 0; k < t->n_keys; k++) {
       gr_text_put(&out, k ? ", " : "");

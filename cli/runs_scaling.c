@@ -9,7 +9,9 @@
 typedef struct scaled {
   const char *path;
   int64_t ranks;
-  double speed;  // samples a second
+  double speed;        // samples a second
+  double ideal, up;    // times the speed of the first run: if it grew with the ranks, and measured
+  double hours, cost;  // of a million samples; NaN: without a price
 } scaled;
 
 static int ascending(const void *a, const void *b) {
@@ -40,7 +42,7 @@ static gr_status measure(gr_arena *a, const char *path, scaled *out) {
                  "--scaling is for runs that have ended, with a few tens of steps");
 }
 
-// By ranks; equal ones stay in the order of the table, which is that of a metric.
+// By ranks; runs on as many stay in the order of their names.
 static void sort(scaled *v, int n) {
   for (int i = 1; i < n; i++) {
     scaled moved = v[i];
@@ -50,45 +52,46 @@ static void sort(scaled *v, int n) {
   }
 }
 
-// Times and costs are those of a million samples.
-static void print(gr_arena *a, const scaled *v, int n, double price) {
+// What follows from the speeds, relative to the run on the fewest ranks.
+static void compare(scaled *v, int n, double price) {
+  for (int i = 0; i < n; i++) {
+    v[i].ideal = (double)v[i].ranks / (double)v[0].ranks;
+    v[i].up = v[i].speed / v[0].speed;
+    v[i].hours = 1e6 / v[i].speed / 3600;
+    v[i].cost = price > 0 ? v[i].hours * price * (double)v[i].ranks : NAN;
+  }
+}
+
+static void print(gr_arena *a, const scaled *v, int n, bool costs) {
   int width = 3;
   for (int i = 0; i < n; i++) width = (int)fmax(width, (double)strlen(v[i].path));
   printf("%-*s  ranks  samples/s  speed-up  ideal  efficiency  hours%s\n", width, "run",
-         price > 0 ? "    cost" : "");
+         costs ? "    cost" : "");
   for (int i = 0; i < n; i++) {
-    double ideal = (double)v[i].ranks / (double)v[0].ranks, up = v[i].speed / v[0].speed;
-    double hours = 1e6 / v[i].speed / 3600;
+    const scaled *r = &v[i];
     gr_text line = gr_text_make(a);
-    gr_text_printf(&line, "%-*s  %5lld  %9.5g  %8.2f  %5.2f  %9.0f%%  %5.3g", width, v[i].path,
-                   (long long)v[i].ranks, v[i].speed, up, ideal, 100 * up / ideal, hours);
-    if (price > 0) gr_text_printf(&line, "  %6.4g", hours * price * (double)v[i].ranks);
+    gr_text_printf(&line, "%-*s  %5lld  %9.5g  %8.2f  %5.2f  %9.0f%%  %5.3g", width, r->path,
+                   (long long)r->ranks, r->speed, r->up, r->ideal, 100 * r->up / r->ideal,
+                   r->hours);
+    if (costs) gr_text_printf(&line, "  %6.4g", r->cost);
     gr_print_line(stdout, line.at, line.len);
     putchar('\n');
   }
   printf("speed: the median of the steps; hours%s: of a million samples\n",
-         price > 0 ? " and cost" : "");
+         costs ? " and cost" : "");
 }
 
-static void print_json(gr_arena *a, const scaled *v, int n, double price) {
+static void print_json(gr_arena *a, const scaled *v, int n) {
   gr_text out = gr_text_make(a);
   for (int i = 0; i < n; i++) {
-    double up = v[i].speed / v[0].speed, hours = 1e6 / v[i].speed / 3600;
     gr_text_put(&out, i ? ",\n {\"run\": " : "[\n {\"run\": ");
     gr_text_json(&out, v[i].path);
-    gr_text_printf(&out, ", \"ranks\": %lld, \"samples_per_s\": ", (long long)v[i].ranks);
-    gr_text_json_float(&out, v[i].speed);
-    gr_text_put(&out, ", \"speed_up\": ");
-    gr_text_json_float(&out, up);
-    gr_text_put(&out, ", \"efficiency\": ");
-    gr_text_json_float(&out, up * (double)v[0].ranks / (double)v[i].ranks);
-    gr_text_put(&out, ", \"hours_per_million\": ");
-    gr_text_json_float(&out, hours);
-    gr_text_put(&out, ", \"cost_per_million\": ");
-    if (price > 0)
-      gr_text_json_float(&out, hours * price * (double)v[i].ranks);
-    else
-      gr_text_put(&out, "null");
+    gr_text_printf(&out, ", \"ranks\": %lld", (long long)v[i].ranks);
+    gr_runs_put_number(&out, "samples_per_s", v[i].speed);
+    gr_runs_put_number(&out, "speed_up", v[i].up);
+    gr_runs_put_number(&out, "efficiency", v[i].up / v[i].ideal);
+    gr_runs_put_number(&out, "hours_per_million", v[i].hours);
+    gr_runs_put_number(&out, "cost_per_million", v[i].cost);
     gr_text_put(&out, "}");
   }
   puts(out.at);
@@ -109,6 +112,10 @@ gr_status gr_runs_scaling(const gr_runs_table *t, const char *price, bool json) 
   GR_TRY(read_price(price, &an_hour));
   for (int i = 0; i < t->n; i++) GR_TRY(measure(t->arena, t->runs[i].path, &v[i]));
   sort(v, t->n);
-  (json ? print_json : print)(t->arena, v, t->n, an_hour);
+  compare(v, t->n, an_hour);
+  if (json)
+    print_json(t->arena, v, t->n);
+  else
+    print(t->arena, v, t->n, an_hour > 0);
   return GR_OK;
 }

@@ -1,5 +1,6 @@
 // runs_table.h - runs in folders, ranked by a metric, with what differs in their configurations.
 #pragma once
+#include "base/text.h"
 #include "compose/tree/conf.h"
 
 typedef struct gr_ranked_run {
@@ -28,6 +29,8 @@ GR_MUST_USE gr_status gr_runs_find(gr_runs_table *, const char *dir);
 GR_MUST_USE gr_status gr_runs_rank(gr_runs_table *, const char *by);
 void gr_runs_print(const gr_runs_table *);
 void gr_runs_print_json(const gr_runs_table *);
+// Adds `, "NAME": VALUE` to an object of JSON; NaN is null.
+void gr_runs_put_number(gr_text *, const char *name, double value);
 // Prints, by ranks, how the speed of runs that have ended grows with their ranks, and what a million
 // samples cost. price: what a rank costs an hour, as text; NULL: without costs.
 GR_MUST_USE gr_status gr_runs_scaling(const gr_runs_table *, const char *price, bool json);

@@ -76,9 +76,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
-    gr_kept_adjust(arena, args->kept, !strcmp(args->command, "predict"), j->spec.conf);
-  gr_conf *decay = args->no_ema ? gr_conf_find(j->spec.conf, "training.ema_decay") : NULL;
-  if (decay) decay->kind = GR_CONF_NULL;
+    gr_kept_adjust(arena, args->kept, !strcmp(args->command, "predict"), args->no_ema,
+                   j->spec.conf);
   GR_TRY(find_paths(j));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,

@@ -62,7 +62,7 @@ static void remove_data(gr_arena *a, const gr_kept_run *k, gr_conf *conf) {
   }
 }
 
-void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, gr_conf *conf) {
+void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema, gr_conf *conf) {
   if (inputs) remove_data(a, k, conf);
   replace(a, k, conf, "hooks", GR_CONF_LIST);
   replace(a, k, conf, "hooks_params", GR_CONF_MAP);
@@ -73,6 +73,8 @@ void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, gr_conf *con
     const char *there = gr_arena_printf(a, "%s/%s", k->dirs[0], dir->text);
     if (gr_is_dir(there)) dir->text = there;
   }
+  gr_conf *decay = no_ema ? gr_conf_find(conf, "training.ema_decay") : NULL;
+  if (decay) decay->kind = GR_CONF_NULL;
   gr_conf *graph = gr_conf_find(conf, "model.graph");
   if (k->model && graph && graph->kind == GR_CONF_TEXT && is_kept(k, graph)) graph->text = k->model;
 }

@@ -3,13 +3,14 @@
 #include <string.h>
 #include "compose/schema/schema.h"
 
-static const char searched[] =
-    "searched: the current folder, the folder of the configuration that names it and the two above "
-    "it, and what is installed with graphrun";
+#define SEARCHED                                                                                   \
+  "searched: the current folder, the folder of the configuration that names it and the two above " \
+  "it, and what is installed with graphrun"
+static const char searched[] = SEARCHED;
 
 #define WEIGHTS                                                                                \
   "weights are those of a run's folder, which must be trained first, of a checkpoint or of a " \
-  "safetensors file"
+  "safetensors file; " SEARCHED
 #define IMAGES \
   "a folder with a folder of images for each class, or a CSV file with the columns path and label"
 

@@ -77,6 +77,7 @@ __device__ inline void row_put(T *y, long long n, F f) {
 }
 
 // Sums over the rows of a team, [n]: in registers, or in its part of the working memory if HELD is 0.
+// A team without rows writes zeros.
 template <int N>
 struct column_sums {
   W *memory, held[HELD ? HELD : 1];

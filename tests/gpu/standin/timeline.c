@@ -1,7 +1,7 @@
 // timeline.c - the stand-in driver: the device's clock, on which work of streams that do not wait
 // for each other overlaps, although it runs one piece after the other here; and its observer.
-// How long work lasts follows from its size alone, and is in whole nanoseconds: a double of seconds
-// since the machine started is too coarse for them after weeks.
+// How long work lasts follows from its size alone, and is in whole nanoseconds: seconds as a double
+// would lose or gain one, by how long the machine has been up.
 #define _GNU_SOURCE
 #include "tests/gpu/standin/driver.h"
 
