@@ -221,6 +221,17 @@ static void find_config(gr_arena *arena, gr_args *a) {
   if (installed) a->config = installed;
 }
 
+// A second configuration would else be an override without its '='.
+static gr_status check_second(const gr_args *a, const char *arg) {
+  size_t len = strlen(arg);
+  bool named = len > 5 && !strcmp(arg + len - 5, ".yaml") && !strchr(arg, '=');
+  if (!a->config || !(named || gr_is_file(arg))) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a second configuration, after '%s'",
+                         arg, a->config),
+                 "a command takes one; it composes others that its 'defaults' list names, and "
+                 "KEY=VALUE changes a key");
+}
+
 gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_args *out) {
   *out = (gr_args){.program = argv[0], .argc = argc, .argv = argv};
   out->command = gr_args_first(argc, argv) == 2 ? argv[1] : "train";
@@ -237,8 +248,10 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
       out->config = argv[i];
     else if (gr_args_operands(out->command).more && gr_args_is_config(argv[i]))
       out->words[out->n_words++] = argv[i];
-    else
+    else {
+      if (gr_args_operands(out->command).overrides) all = gr_also(all, check_second(out, argv[i]));
       out->overrides[out->n_overrides++] = argv[i];
+    }
   }
   find_config(arena, out);
   return all;

@@ -39,6 +39,7 @@ run "a strategy that needs a mesh" 65 "argument [0-9]+:1:22: .*hsdp needs" "hint
   distributed.strategy=hsdp distributed.ranks=2
 run "more ranks than samples in a batch" 65 "argument [0-9]+:1:19: .*100000 ranks" "hint: " -- \
   distributed.ranks=100000
+run "a second configuration" 2 "'other.yaml' is a second configuration" "hint: .*defaults" -- other.yaml
 run "an argument without '='" 2 "argument [0-9]+:1:12: " "hint: write KEY=VALUE" -- training.lr
 expect "??? left" 65 "tones.yaml:8:13: .*data.manifest.*\?\?\?" "hint: .*data.manifest=VALUE" -- \
   "$graphrun" "$source/tests/e2e/tones.yaml"
