@@ -51,22 +51,27 @@ struct loop_side {
   }
 };
 
-// The sums of N numbers over the lanes of a warp: lane i gets that of number i / (32 / N).
+// The sums of N numbers over the lanes of a warp: lane i gets that of number i / (32 / N). Halves
+// of lanes and of numbers are template parameters, because the compiler does not always unroll a
+// loop over them, and then it keeps the numbers in local memory.
+template <int HALF, int DISTANCE, int N>
+__device__ inline void loop_halve(W (&x)[N]) {
+  if constexpr (HALF > 0) {
+    const bool upper = threadIdx.x & DISTANCE;
+#pragma unroll
+    for (int i = 0; i < HALF; i++) {
+      const W sent = upper ? x[i] : x[i + HALF], kept = upper ? x[i + HALF] : x[i];
+      x[i] = kept + __shfl_xor_sync(0xffffffffu, sent, DISTANCE);
+    }
+    loop_halve<HALF / 2, DISTANCE / 2>(x);
+  } else if constexpr (DISTANCE > 0) {
+    x[0] += __shfl_xor_sync(0xffffffffu, x[0], DISTANCE);
+    loop_halve<0, DISTANCE / 2>(x);
+  }
+}
 template <int N>
 __device__ inline W loop_sums(W (&x)[N]) {
-  const int lane = threadIdx.x % 32;
-  int distance = 16;
-#pragma unroll
-  for (int n = N / 2; n; n /= 2, distance /= 2) {
-    const bool upper = lane & distance;
-#pragma unroll
-    for (int i = 0; i < n; i++) {
-      const W sent = upper ? x[i] : x[i + n], kept = upper ? x[i + n] : x[i];
-      x[i] = kept + __shfl_xor_sync(0xffffffffu, sent, distance);
-    }
-  }
-#pragma unroll
-  for (; distance; distance /= 2) x[0] += __shfl_xor_sync(0xffffffffu, x[0], distance);
+  loop_halve<N / 2, 16>(x);
   return x[0];
 }
 

@@ -1,7 +1,7 @@
 // test_nvrtc.c - every kernel of every op, compiled by NVRTC as a device does it: no error, no
 // registers that spill to local memory, and few enough of them for the launch. It needs no GPU.
 //
-//   test_nvrtc [sm_80 | sm_90 | sm_100 | all] [table] [OP | FILE.gr ...]
+//   test_nvrtc [sm_80 | sm_90 | sm_100 | all] [table] [OP] [FILE.gr ...]
 //
 // One architecture, sm_90, if none is given; `all` adds f64 to f32 and bf16; `table` prints
 // registers and shared memory. Of files, which `graphrun plan --dump=schedule` writes, it compiles
@@ -216,7 +216,7 @@ static void add_graph(const gr_graph *g) {
     gr_op_call_of(g, &g->nodes[i], &call);
     if (is_repeated(&call))
       add_graph(((const gr_scan *)call.attr)->body);
-    else if (!call.op->collective)
+    else if (!call.op->collective && (!only || !strcmp(only, call.op->name)))
       add_call(&call);
   }
 }
