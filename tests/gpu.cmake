@@ -11,6 +11,19 @@ add_test(NAME gpu.nvrtc_configs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/nvrtc
   $<TARGET_FILE:test_nvrtc>)
 set_tests_properties(gpu.nvrtc_configs PROPERTIES TIMEOUT ${limit})
 
+# Graphs for cuDNN, planned by the real one where it is, with a driver that has no device.
+set(at ${CMAKE_SOURCE_DIR}/runtime/device/cuda)
+add_executable(test_cudnn gpu/test_cudnn.c ${at}/cudnn_graph.c ${at}/cudnn_sdpa.c ${at}/library.c)
+target_link_libraries(test_cudnn gr_ops gr_dep_CUDA ${CMAKE_DL_LIBS})
+add_library(no_driver MODULE gpu/standin/no_driver.c)
+set_target_properties(no_driver PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME libcuda.so.1
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/no_driver)
+add_dependencies(test_cudnn no_driver)
+find_path(GR_CUDNN_LIBRARIES libcudnn_graph.so.9 HINTS ${GR_CUDA_INCLUDE}/.. ${GR_CUDNN_INCLUDE}/.. $ENV{CUDNN_HOME}
+  PATH_SUFFIXES lib lib64)
+add_test(NAME gpu.cudnn COMMAND test_cudnn)
+set_tests_properties(gpu.cudnn PROPERTIES TIMEOUT ${limit} ENVIRONMENT "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/no_driver:${GR_CUDNN_LIBRARIES}")
+
 # The CUDA device on stand-ins for NVIDIA's libraries (tests/gpu/README.md): they have the real sonames,
 # and the tests find them by LD_LIBRARY_PATH.
 get_target_property(cuda gr_dep_CUDA INTERFACE_COMPILE_DEFINITIONS)
@@ -41,7 +54,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(cudnn "")
   set(cupti "")
   if("GR_HAVE_CUDNN=1" IN_LIST cuda)
-    standin(cudnn libcudnn.so.9 "cudnn*;" ${at}/cudnn.c)
+    standin(cudnn libcudnn.so.9 "cudnn*;" ${at}/cudnn.c ${at}/cudnn_graph.c ${at}/cudnn_run.c)
     list(APPEND libraries cudnn)
     set(cudnn standin_cudnn)
   endif()

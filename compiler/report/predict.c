@@ -55,11 +55,12 @@ typedef struct described {
   bool product;            // a vendor's library computes it
 } described;
 
-static double rate_of(const chip *c, const gr_op_call *call, bool tf32) {
+// product: a vendor's library computes it; kernels of our own have no tensor cores.
+static double rate_of(const chip *c, const gr_op_call *call, bool product, bool tf32) {
   gr_dtype d = call->n_in ? call->in[0].dtype : call->out[0].dtype;
   if (d == GR_F64) return c->f64;
-  if (gr_op_contracts(call) && gr_is_narrow(d)) return c->narrow;
-  return tf32 && d == GR_F32 ? c->tf32 : c->f32;
+  if (product && gr_op_contracts(call) && gr_is_narrow(d)) return c->narrow;
+  return product && tf32 && d == GR_F32 ? c->tf32 : c->f32;
 }
 
 static void note_missing(count *c, const char *op) {
@@ -71,14 +72,14 @@ static void note_missing(count *c, const char *op) {
 // Describes a call; false: it has no kernel, or is a loop that runs node by node.
 static bool describe(gr_arena *arena, const gr_op_call *call, described *out) {
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
-  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch, .convolutions = true};
+  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch, .layers = true};
   gr_status s = gr_gpu_describe(&g);
   *out = (described){.launches = s ? 1 : g.n};
   for (int i = 0; i < g.n && !s; i++) {
     bool kernel = launch[i].kind == GR_GPU_KERNEL;
     if (kernel) out->barriers += (double)launch[i].kernel.barriers;
     if (kernel) out->reads += (double)launch[i].kernel.reads;
-    out->product |= launch[i].kind == GR_GPU_GEMM || launch[i].kind == GR_GPU_CONVOLUTION;
+    out->product |= launch[i].kind != GR_GPU_KERNEL && launch[i].kind != GR_GPU_COPY;
   }
   gr_status_drop(s);
   return !s;
@@ -121,7 +122,7 @@ static void add_node(gr_arena *arena, const gr_graph *g, const gr_node *n, doubl
   c->bytes += runs * bytes, c->flops += runs * flops;
   for (int i = 0; i < CHIPS; i++) {
     double moving = bytes / chips[i].memory;
-    double computing = flops / rate_of(&chips[i], &call, c->tf32 && d.product);
+    double computing = flops / rate_of(&chips[i], &call, d.product, c->tf32);
     c->seconds[i] += runs * (launch_gap * d.launches + barrier_gap * d.barriers +
                              fmax(fmax(moving, computing), d.reads / shared_rate));
   }

@@ -78,7 +78,7 @@ typedef struct gr_gpu_gemm {
 
 // A convolution over channels-last tensors: x [n, spatial..., c], w [out, kernel..., c / groups],
 // and y or gradients. `what` says which of the three is made. Addresses are multiples of 16. A
-// device that has no library for it asks for other launches (gr_gpu_call.convolutions).
+// device that has no library for it asks for other launches (gr_gpu_call.layers).
 typedef enum gr_gpu_conv_kind {
   GR_GPU_CONV,
   GR_GPU_CONV_GRAD_X,
@@ -93,6 +93,34 @@ typedef struct gr_gpu_conv {
   int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];  // `spatial` of each
 } gr_gpu_conv;
 
+// Attention, forward or the gradients of q, k and v: q [n, t, heads, d], k [n, s, heads, d],
+// v and y as wide as e; f16 or bf16, d and e multiples of 8 and at most 128. lse, f32 [n, heads,
+// t], is left out where nothing reads it. Of each sample `keys` keys are seen, i32 [n], at least
+// one; `rows` is t, as often. Gradients of keys beyond them are not defined. A device that has no
+// library for it asks for other launches, as with convolutions.
+typedef enum gr_gpu_place {
+  GR_GPU_Q,
+  GR_GPU_K,
+  GR_GPU_V,
+  GR_GPU_Y,
+  GR_GPU_LSE,
+  GR_GPU_DY,
+  GR_GPU_DQ,
+  GR_GPU_DK,
+  GR_GPU_DV,
+  GR_GPU_ROWS,
+  GR_GPU_KEYS,   // this and the last GR_GPU_NOTHING: all of them
+  GR_GPU_DELTA,  // of gradients: working memory, f32 [n, heads, t]
+  GR_GPU_PLACES
+} gr_gpu_place;
+typedef struct gr_gpu_attention {
+  gr_gpu_ref at[GR_GPU_PLACES];
+  gr_dtype dtype;
+  bool gradient, causal;
+  int64_t n, t, s, heads, d, e;
+  double scale;
+} gr_gpu_attention;
+
 typedef struct gr_gpu_copy {  // nothing is done if both are one address: a result in place
   gr_gpu_ref to, from;        // from GR_GPU_NOTHING: `to` is set to zeros
   size_t bytes;
@@ -102,6 +130,7 @@ typedef enum gr_gpu_kind {
   GR_GPU_KERNEL,
   GR_GPU_GEMM,
   GR_GPU_CONVOLUTION,
+  GR_GPU_ATTENTION,
   GR_GPU_COPY
 } gr_gpu_kind;
 typedef struct gr_gpu_launch {
@@ -110,6 +139,7 @@ typedef struct gr_gpu_launch {
     gr_gpu_kernel kernel;
     gr_gpu_gemm gemm;
     gr_gpu_conv conv;
+    gr_gpu_attention attention;
     gr_gpu_copy copy;
   };
 } gr_gpu_launch;
@@ -123,12 +153,12 @@ struct gr_gpu_call {
   // does. Describing must take the same working memory either way.
   bool (*takes)(void *device, const gr_gpu_gemm *);
   void *device;
-  bool convolutions;  // a library may do them: GR_GPU_CONVOLUTION, at most one in a call
-  int processors;     // streaming multiprocessors of the GPU; 0 while a plan is made
-  size_t shared;      // bytes of shared memory that a block can have there; 0 while a plan is made
-  gr_arena *arena;    // for generated text; lives as long as the program
-  size_t scratch;     // bytes of working memory that the launches need; it is 256-byte aligned
-                      // (with an error: that a device may use to run the call in another way)
+  bool layers;      // a library may do GR_GPU_CONVOLUTION or GR_GPU_ATTENTION, one in a call
+  int processors;   // streaming multiprocessors of the GPU; 0 while a plan is made
+  size_t shared;    // bytes of shared memory that a block can have there; 0 while a plan is made
+  gr_arena *arena;  // for generated text; lives as long as the program
+  size_t scratch;   // bytes of working memory that the launches need; it is 256-byte aligned
+                    // (with an error: that a device may use to run the call in another way)
   int n;
   gr_gpu_launch *launch;  // GR_GPU_LAUNCHES of them
 };
@@ -160,6 +190,7 @@ void gr_gpu_constants(gr_text *, const gr_op_call *);
 void gr_gpu_function(gr_text *, const char *name, const gr_graph *, const gr_node *);
 void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
+void gr_gpu_attention_add(gr_gpu_call *, const gr_gpu_attention *);
 void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);
 
 // Describes a call: by op->gpu, or by the op's formula, of an element or of a row's.

@@ -4,8 +4,6 @@
 #include "ops/nn/attention.h"
 #include <math.h>
 #include <stdio.h>
-#include "base/arena.h"
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/widen.h"
 #include "ops/ops.h"
@@ -81,14 +79,6 @@ static int64_t flops(const gr_op_call *s) {
   return 2 * gr_attention_pairs(s) * (s->in[ATTENTION_Q].dim[3] + s->in[ATTENTION_V].dim[3]);
 }
 
-GR_CU(attention);
-
-static gr_status gpu(gr_gpu_call *g) {
-  gr_attention_tile_kernel(g, gr_cu_attention, "attention", g->call->in[ATTENTION_Q].dim[1],
-                           gr_last(&g->call->in[ATTENTION_V]), 4);
-  return GR_OK;
-}
-
 // ---- The ops ------------------------------------------------------------------------------------
 
 const gr_attr gr_attention_attrs[] = {
@@ -144,7 +134,7 @@ const gr_op gr_op_attention = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
-    .gpu = gpu,
+    .gpu = gr_attention_gpu,
     .amp = GR_AMP_NARROW,
     .cases = cases,
 };
@@ -175,7 +165,7 @@ const gr_op gr_op_attention_with_residuals = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
-    .gpu = gpu,
+    .gpu = gr_attention_gpu,
     .amp = GR_AMP_NARROW,
     .cases = kept_cases,
 };

@@ -7,6 +7,9 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 #ifdef OUT1
               OUT1 *lse,
 #endif
+#ifdef SCRATCH
+              void *scratch,
+#endif
               NUMBERS, long long tiles, long long parts) {
   __shared__ W memory[MEMORY];
   const long long part = gr_mod(blockIdx.x, parts), tile = gr_div(blockIdx.x, parts);

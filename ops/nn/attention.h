@@ -51,6 +51,8 @@ static inline uint64_t gr_attention_index(const gr_attention *a, int64_t sample,
 
 // The notation and the checks of operands, of all three ops.
 void gr_attention_index_spec(const gr_op_call *, char buf[128]);
+// The number of the operand that is the lengths, or -1.
+int gr_attention_lengths(const gr_op_call *);
 gr_status gr_attention_infer(gr_op_call *);
 // Pairs of a row and a key that it may see, of all heads.
 int64_t gr_attention_pairs(const gr_op_call *);
@@ -77,12 +79,6 @@ gr_status gr_attention_grad_f32(const gr_launch *);
 size_t gr_attention_f32_scratch(const gr_op_call *);
 size_t gr_attention_grad_f32_scratch(const gr_op_call *);
 
-// Appends a kernel for GPUs with `blocks` of 256 threads, whose text follows attention_tile.cu, and
-// its numbers up to those that are its own.
-gr_gpu_kernel *gr_attention_kernel(gr_gpu_call *, const char *text, const char *entry,
-                                   int64_t blocks, int64_t cols);
-// Appends one with a block for each tile of `rows` of each head, and for each part of `width`
-// columns of results: a thread has sums of `most` times 64 columns in its registers, half as many
-// of f64.
-void gr_attention_tile_kernel(gr_gpu_call *, const char *text, const char *entry, int64_t rows,
-                              int64_t width, int64_t most);
+// The launches on a GPU (attention_gpu.c).
+gr_status gr_attention_gpu(gr_gpu_call *);
+gr_status gr_attention_grad_gpu(gr_gpu_call *);

@@ -1,8 +1,7 @@
-// attention_call.c - what calls of attention and of its gradient have in common: operands, sizes,
-// masks, and launches on a GPU. See attention.h.
+// attention_call.c - what calls of attention and of its gradient have in common: operands, sizes
+// and masks. See attention.h.
 #include <math.h>
 #include <stdio.h>
-#include "base/arena.h"
 #include "ops/kernels/operands.h"
 #include "ops/nn/attention.h"
 #include "ops/ops.h"
@@ -15,6 +14,11 @@ static bool drops(const gr_op_call *s) { return ((const struct attention *)s->at
 
 // Lengths, and last the step number, follow the `first` operands.
 static bool has_lengths(int n_in, int first, bool dropped) { return n_in > first + dropped; }
+
+int gr_attention_lengths(const gr_op_call *s) {
+  int first = first_of(s->op);
+  return has_lengths(s->n_in, first, drops(s)) ? first : -1;
+}
 
 void gr_attention_index_spec(const gr_op_call *s, char buf[128]) {
   int first = first_of(s->op);
@@ -123,44 +127,4 @@ int64_t gr_attention_pairs(const gr_op_call *s) {
     seen = few * (few + 1) / 2 + (t - few) * keys;
   }
   return q->dim[0] * q->dim[2] * seen;
-}
-
-// ---- On a GPU -----------------------------------------------------------------------------------
-
-GR_CU(tile);
-GR_CU(attention_tile);
-
-gr_gpu_kernel *gr_attention_kernel(gr_gpu_call *g, const char *text, const char *entry,
-                                   int64_t blocks, int64_t cols) {
-  const gr_op_call *s = g->call;
-  int first = first_of(s->op);
-  gr_launch l = {.attr = s->attr, .n_in = s->n_in, .n_out = s->n_out};
-  l.in_type = s->in, l.out_type = s->out;
-  if (g->where) l.out_layout = g->where->out_layout, l.mesh = g->where->mesh;
-  if (g->where) l.coord = g->where->coord;
-  gr_attention a = gr_attention_of(&l);
-  text = gr_arena_printf(g->arena, "%s%s%s", gr_cu_tile, gr_cu_attention_tile, text);
-  gr_gpu_kernel *k = gr_gpu_kernel_add(g, text, entry, blocks * GR_GPU_BLOCK, GR_GPU_BLOCK);
-  gr_gpu_define(g, k, "LENGTHS", "%d", has_lengths(s->n_in, first, a.drops));
-  gr_gpu_define(g, k, "DROPS", "%d", a.drops);
-  gr_gpu_define(g, k, "COLS", "%d", (int)cols);
-  const int64_t sizes[] = {a.t, a.s, a.heads, a.d, a.e, a.causal};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) gr_gpu_int(k, sizes[i]);
-  gr_gpu_real(k, a.scale);
-  gr_gpu_int(k, (int64_t)gr_rng_key(&a.rng)), gr_gpu_int(k, a.least), gr_gpu_real(k, a.keep);
-  gr_gpu_int(k, a.first_sample), gr_gpu_int(k, a.first_head), gr_gpu_int(k, a.all_heads);
-  return k;
-}
-
-enum { TILE = 64 };  // GR_TILE of tile.cu
-static int64_t tiles(int64_t n) { return (n + TILE - 1) / TILE; }
-
-void gr_attention_tile_kernel(gr_gpu_call *g, const char *text, const char *entry, int64_t rows,
-                              int64_t width, int64_t most) {
-  const gr_type *q = &g->call->in[ATTENTION_Q];
-  if (q->dtype == GR_F64) most /= 2;
-  int64_t cols = gr_min_i64(most, tiles(width)), parts = (tiles(width) + cols - 1) / cols;
-  gr_gpu_kernel *k =
-      gr_attention_kernel(g, text, entry, q->dim[0] * q->dim[2] * tiles(rows) * parts, cols);
-  gr_gpu_int(k, tiles(rows)), gr_gpu_int(k, parts);
 }

@@ -2,7 +2,6 @@
 // from the log of each row's sum of exponentials.
 #include <math.h>
 #include <string.h>
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/attention.h"
@@ -82,22 +81,6 @@ static int64_t flops(const gr_op_call *s) {
          (3 * s->in[ATTENTION_Q].dim[3] + 2 * s->in[ATTENTION_V].dim[3]);
 }
 
-GR_CU(attention_grad);
-
-static gr_status gpu(gr_gpu_call *g) {
-  enum { WARPS = GR_GPU_BLOCK / 32 };
-  const gr_type *q = &g->call->in[ATTENTION_Q], *v = &g->call->in[ATTENTION_V];
-  int64_t rows = gr_rows(q);
-  gr_gpu_take_scratch(g, gr_gpu_wide(q->dtype) * (size_t)rows);
-  gr_gpu_kernel *k = gr_attention_kernel(g, gr_cu_attention_grad, "attention_delta",
-                                         (rows + WARPS - 1) / WARPS, 1);
-  gr_gpu_int(k, rows);
-  gr_attention_tile_kernel(g, gr_cu_attention_grad, "attention_rows", q->dim[1], gr_last(q), 2);
-  gr_attention_tile_kernel(g, gr_cu_attention_grad, "attention_keys", v->dim[1],
-                           gr_max_i64(gr_last(q), gr_last(v)), 2);
-  return GR_OK;
-}
-
 #define WITH(...) .attr = (&(struct attention){__VA_ARGS__})
 static const gr_case cases[] = {
     {{"f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,6,5]"},
@@ -137,6 +120,6 @@ const gr_op gr_op_attention_grad = {
     .cpu = cpu,
     .fast = fast,
     .scratch = scratch,
-    .gpu = gpu,
+    .gpu = gr_attention_grad_gpu,
     .cases = cases,
 };

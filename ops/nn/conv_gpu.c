@@ -33,7 +33,7 @@ static bool suits(const gr_conv_sizes *v, const gr_type *t) {
 }
 static bool by_library(const gr_gpu_call *g, const gr_conv_sizes *v) {
   const gr_op_call *s = g->call;
-  bool all = g->convolutions && suits(v, &s->in[0]) && suits(v, &s->in[1]) && suits(v, s->out);
+  bool all = g->layers && suits(v, &s->in[0]) && suits(v, &s->in[1]) && suits(v, s->out);
   return all && s->in[0].dtype == s->in[1].dtype && s->in[0].dtype == s->out[0].dtype;
 }
 

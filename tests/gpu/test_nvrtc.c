@@ -102,13 +102,13 @@ static void add_kernel(const gr_gpu_call *g, const gr_gpu_kernel *k) {
 
 static bool refuses(void *device, const gr_gpu_gemm *g) { return (void)device, (void)g, false; }
 
-// As on a device whose libraries convolve and do what follows a product, or on one without.
+// As on a device whose libraries do layers and what follows a product, or on one without.
 static void add_call_as(const gr_op_call *call, bool libraries) {
   static gr_gpu_launch launch[GR_GPU_LAUNCHES];
   gr_gpu_call g = {.call = call,
                    .arena = arena,
                    .launch = launch,
-                   .convolutions = libraries,
+                   .layers = libraries,
                    .takes = libraries ? NULL : refuses};
   MUST(gr_gpu_describe(&g));
   CHECK(g.n > 0, "%s: no launch", call->op->name);

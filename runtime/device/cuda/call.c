@@ -20,6 +20,7 @@ struct gr_step {
     } kernel;
     gr_product *product;
     gr_convolution *convolution;
+    gr_fused *attention;
     gr_gpu_copy copy;
   };
 };
@@ -86,7 +87,8 @@ static gr_status open_step(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch
     case GR_GPU_COPY:
       out->copy = l->copy;
       return GR_OK;
-    case GR_GPU_CONVOLUTION:  // open since describe()
+    case GR_GPU_CONVOLUTION:
+    case GR_GPU_ATTENTION:  // open since describe()
       return GR_OK;
   }
   return GR_OK;
@@ -99,34 +101,43 @@ gr_status gr_step_open(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch *l,
 
 static gr_status run(const gr_launch *);
 
-// The launch among the call's that is a library's convolution, of which there is one at most.
-static const gr_gpu_conv *convolution_of(const gr_gpu_call *g) {
-  for (int i = 0; i < g->n; i++)
-    if (g->launch[i].kind == GR_GPU_CONVOLUTION) return &g->launch[i].conv;
-  return NULL;
+// What a library does of a call: one of these at most.
+typedef struct layer {
+  gr_convolution *convolution;
+  gr_fused *attention;
+} layer;
+
+static gr_status open_layer(gr_cuda *c, const gr_gpu_call *g, layer *out) {
+  for (int i = 0; i < g->n; i++) {
+    const gr_gpu_launch *l = &g->launch[i];
+    if (l->kind == GR_GPU_CONVOLUTION) return gr_convolution_open(c, &l->conv, &out->convolution);
+    if (l->kind == GR_GPU_ATTENTION) return gr_fused_open(c, &l->attention, &out->attention);
+  }
+  return GR_OK;
 }
 
-// Describes the call, by the op's own kernels if the library does not have its convolution.
-static gr_status describe(gr_cuda *c, gr_gpu_call *g, gr_convolution **out) {
-  g->convolutions = true;
+// Describes the call, by the op's own kernels if the library does not have its layer.
+static gr_status describe(gr_cuda *c, gr_gpu_call *g, layer *out) {
+  g->layers = true;
   GR_TRY(gr_gpu_describe(g));
-  const gr_gpu_conv *conv = convolution_of(g);
-  gr_status s = conv ? gr_convolution_open(c, conv, out) : GR_OK;
+  gr_status s = open_layer(c, g, out);
   if (gr_status_code(s) != GR_ERR_UNSUPPORTED) return s;
   gr_status_drop(s);
-  g->n = 0, g->scratch = 0, g->convolutions = false;
+  g->n = 0, g->scratch = 0, g->layers = false;
   return gr_gpu_describe(g);
 }
 
 static gr_status open_call(gr_cuda *c, gr_gpu_call *g, gr_device_kernel *out) {
   gr_cuda_call *made = GR_NEW(c->arena, gr_cuda_call, 1);
-  gr_convolution *convolution;
-  GR_TRY(describe(c, g, &convolution));
+  layer library = {0};
+  GR_TRY(describe(c, g, &library));
   *made = (gr_cuda_call){.device = c, .scratch = g->scratch > 0, .n = g->n};
   made->step = GR_NEW(c->arena, gr_step, g->n + 1);
   for (int i = 0; i < g->n; i++) {
-    GR_TRY(open_step(c, g, &g->launch[i], &made->step[i]));
-    if (g->launch[i].kind == GR_GPU_CONVOLUTION) made->step[i].convolution = convolution;
+    gr_step *step = &made->step[i];
+    GR_TRY(open_step(c, g, &g->launch[i], step));
+    if (step->kind == GR_GPU_CONVOLUTION) step->convolution = library.convolution;
+    if (step->kind == GR_GPU_ATTENTION) step->attention = library.attention;
   }
   *out = (gr_device_kernel){run, made};
   return GR_OK;
@@ -220,6 +231,8 @@ gr_status gr_step_run(gr_cuda *c, gr_step *s, const gr_launch *l, bool scratch) 
       return gr_product_run(c, s->product, l);
     case GR_GPU_CONVOLUTION:
       return gr_convolution_run(c, s->convolution, l);
+    case GR_GPU_ATTENTION:
+      return gr_fused_run(c, s->attention, l);
     case GR_GPU_COPY:
       return run_copy(c, &s->copy, l);
   }

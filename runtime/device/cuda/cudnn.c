@@ -41,8 +41,8 @@ static gr_status begin(gr_cuda *c) {
   return GR_OK;
 }
 
-// Says once why graphrun's own kernels run, and frees the status.
-static void own_kernels(gr_cuda *c, const char *which, gr_status why) {
+// And frees the status.
+void gr_cudnn_own_kernels(gr_cuda *c, const char *which, gr_status why) {
   const char *hint = gr_status_hint(why);
   if (!c->dnn_refused)
     gr_log(GR_INFO, "%s run as kernels of graphrun's own, which are slower: %s%s%s", which,
@@ -51,11 +51,10 @@ static void own_kernels(gr_cuda *c, const char *which, gr_status why) {
   gr_status_drop(why);
 }
 
-// Tries once.
-static bool is_there(gr_cuda *c) {
+bool gr_cudnn_is_there(gr_cuda *c, const char *which) {
   if (!c->dnn_tried) {
     gr_status s = begin(c);
-    if (s) own_kernels(c, "convolutions", s);
+    if (s) gr_cudnn_own_kernels(c, which, s);
   }
   c->dnn_tried = true;
   return c->dnn != NULL;
@@ -161,7 +160,8 @@ static gr_status choose(const gr_cuda *c, gr_convolution *p) {
 }
 
 gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, gr_convolution **out) {
-  if (!is_there(c)) return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "there is no cuDNN");
+  if (!gr_cudnn_is_there(c, "convolutions"))
+    return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "there is no cuDNN");
   gr_convolution *p = *out = GR_NEW(c->arena, gr_convolution, 1);
   p->conv = *v;
   p->next = c->convolutions, c->convolutions = p;
@@ -169,11 +169,12 @@ gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, gr_convolution *
   s = s ? s : choose(c, p);
   p->runs = !s;
   if (!s) return GR_OK;
-  own_kernels(c, "some convolutions", s);
+  gr_cudnn_own_kernels(c, "some convolutions", s);
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "cuDNN does not have the convolution");
 }
 
 void gr_convolutions_close(gr_cuda *c) {
+  gr_fused_close(c);
   for (gr_convolution *p = c->convolutions; p; p = p->next) {
     if (p->x) gr_dnn.cudnnDestroyTensorDescriptor(p->x);
     if (p->y) gr_dnn.cudnnDestroyTensorDescriptor(p->y);

@@ -272,6 +272,7 @@ static void report(const gr_device *d, gr_text *t) {
   gr_text_printf(t, "%s, compute capability %d.%d: ", c->name, c->arch / 10, c->arch % 10);
   gr_units_report(c, t);
   gr_convolutions_report(c, t);
+  gr_fused_report(c, t);
   gr_captured_report(c, t);
 }
 

@@ -83,6 +83,18 @@ GR_MUST_USE gr_status gr_convolution_run(gr_cuda *, gr_convolution *, const gr_l
 void gr_convolutions_close(gr_cuda *);
 void gr_convolutions_report(const gr_cuda *, gr_text *);
 
+// ---- Attention by cuDNN (cudnn_attention.c) -----------------------------------------------------
+typedef struct gr_fused gr_fused;
+// As of convolutions. They are closed before cuDNN's handle, by gr_convolutions_close.
+GR_MUST_USE gr_status gr_fused_open(gr_cuda *, const gr_gpu_attention *, gr_fused **out);
+GR_MUST_USE gr_status gr_fused_run(gr_cuda *, gr_fused *, const gr_launch *);
+void gr_fused_close(gr_cuda *);
+void gr_fused_report(const gr_cuda *, gr_text *);
+// Whether cuDNN is there; the first time it loads it. If not, says once why kernels of graphrun's
+// own run instead of it for `which`.
+bool gr_cudnn_is_there(gr_cuda *, const char *which);
+void gr_cudnn_own_kernels(gr_cuda *, const char *which, gr_status why);
+
 // ---- Launches (call.c) --------------------------------------------------------------------------
 typedef struct gr_step gr_step;
 GR_MUST_USE gr_status gr_cuda_kernel(gr_device *, const gr_op_call *, const gr_launch *where,
@@ -201,6 +213,7 @@ struct gr_cuda {
   bool tf32;            // products of f32 are computed in TF32
   cublasLtHandle_t lt;
   gr_convolution *convolutions;
+  gr_fused *fused;  // attention by cuDNN
 #if GR_HAVE_CUDNN
   cudnnHandle_t dnn;
   bool dnn_tried, dnn_refused;  // it was looked for; that it lacks something was said

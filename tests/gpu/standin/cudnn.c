@@ -1,25 +1,15 @@
 // cudnn.c - libcudnn.so.9 without a GPU: convolutions by plain loops, arguments checked strictly.
+// Graphs of operations are in cudnn_graph.c.
 //
 // The heuristics put first what a caller must not take: an algorithm that is not deterministic, and
 // one that needs more working memory than there is. STANDIN_CUDNN=none: they know none; =fail:
 // every convolution fails.
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/gpu/standin/cudnn.h"
 
-#include <cudnn.h>
-
-#include "tests/gpu/standin/standin.h"
-
-enum { TENSOR = 0x444e0001, FILTER, CONVOLUTION, HANDLE, GONE };
 enum { AXES = 3, RANK = 2 + AXES, ALIGNED = 16 };
 static const size_t huge = (size_t)1 << 40, usual = 65536;
 static const cudnnMathType_t converting = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
 
-struct cudnnContext {
-  int magic, device;
-  void *stream;
-};
 struct cudnnTensorStruct {
   int magic, type, rank, dim[RANK], stride[RANK];
 };
@@ -30,14 +20,15 @@ struct cudnnConvolutionStruct {
   int magic, axes, pad[AXES], step[AXES], dilation[AXES], groups, math, compute;
 };
 
-static cudnnStatus_t bad(const char *what) {
+cudnnStatus_t si_bad(const char *what) {
   standin_say("cudnn: %s", what);
   return CUDNN_STATUS_BAD_PARAM;
 }
+#define bad si_bad
 #define NEED(h, kind) \
   if (!(h) || (h)->magic != (kind)) return bad("bad, or destroyed, " #kind)
 
-size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
+size_t cudnnGetVersion(void) { return si_asked("old") ? 90100 : CUDNN_VERSION; }
 const char *cudnnGetErrorString(cudnnStatus_t s) {
   return s ? "an error of the stand-in" : "CUDNN_STATUS_SUCCESS";
 }
@@ -254,16 +245,22 @@ static bool in_range(const char *p, long n, int type, const char *what) {
   return !standin_range(p, (size_t)n * (type == CUDNN_DATA_FLOAT ? 4 : 2), standin_device(), what);
 }
 
-static bool asked(const char *what) {
+bool si_asked(const char *what) {
   const char *is = getenv("STANDIN_CUDNN");
   return is && !strcmp(is, what);
 }
 
+bool si_ready(const struct cudnnContext *h) {
+  const char *what = !h || h->magic != HANDLE        ? "bad, or destroyed, HANDLE"
+                     : h->device != standin_device() ? "the handle is of another device"
+                     : !h->stream                    ? "no stream was set"
+                                                     : NULL;
+  return !what || (bad(what), false);
+}
+
 static cudnnStatus_t launch(cudnnHandle_t h, work *k, const void *alpha, const void *beta,
                             bool deterministic, size_t needs, const char *name) {
-  NEED(h, HANDLE);
-  if (h->device != standin_device()) return bad("the handle is of another device");
-  if (!h->stream) return bad("no stream was set");
+  if (!si_ready(h)) return CUDNN_STATUS_BAD_PARAM;
   if (*(const float *)beta != 0) return bad("beta is not stood in for");
   if (k->x.type == CUDNN_DATA_FLOAT && k->c.math == (int)converting)
     return bad("f32 would be computed in f16");
@@ -275,7 +272,7 @@ static cudnnStatus_t launch(cudnnHandle_t h, work *k, const void *alpha, const v
       !in_range(k->py, count(k->y.dim, k->y.rank), k->x.type, "y") ||
       !in_range(k->pw, count(k->w.dim, k->w.rank), k->x.type, "w"))
     return CUDNN_STATUS_BAD_PARAM;
-  if (asked("fail")) return CUDNN_STATUS_EXECUTION_FAILED;
+  if (si_asked("fail")) return CUDNN_STATUS_EXECUTION_FAILED;
   k->alpha = *(const float *)alpha;
   return standin_enqueue(h->stream, name, convolve, k, sizeof *k, NULL)
              ? CUDNN_STATUS_EXECUTION_FAILED
@@ -294,7 +291,7 @@ static cudnnStatus_t advise(cudnnHandle_t h, const work *k, const int algo[3], i
                             candidate *out) {
   NEED(h, HANDLE);
   *found = 0;
-  if (asked("none")) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (si_asked("none")) return CUDNN_STATUS_NOT_SUPPORTED;
   cudnnMathType_t math = (cudnnMathType_t)k->c.math;
   const candidate all[] = {offer(algo[0], 0, CUDNN_NON_DETERMINISTIC, math),
                            offer(algo[1], huge, CUDNN_DETERMINISTIC, math),

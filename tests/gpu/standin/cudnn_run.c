@@ -1,0 +1,269 @@
+// cudnn_run.c - runs a graph of operations, one after the other, in double. Values that are stored
+// in 16 bits are rounded to them. What a product does not compute, as a sample has fewer rows, is
+// NaN.
+#include <math.h>
+#include "tests/gpu/standin/cudnn.h"
+
+#define OP(x) CUDNN_ATTR_OPERATION_##x
+#define KIND(x) CUDNN_BACKEND_##x##_DESCRIPTOR
+enum { VALUES = 96 };
+
+typedef struct {
+  int64_t id;
+  const node *t;
+  char *at;   // in memory, or NULL
+  double *v;  // by the place in memory; NULL: not read, or made, yet
+  bool made;
+} value;
+typedef struct {
+  const node *graph;
+  char *workspace;
+  int64_t needs;
+  int n;
+  value of[VALUES];
+} work;
+
+static int64_t id_of(const node *t) { return si_number(t, CUDNN_ATTR_TENSOR_UNIQUE_ID, 0); }
+static bool is_virtual(const node *t) { return si_number(t, CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0); }
+static bool is_host(const node *t) { return si_number(t, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0); }
+static int type_of(const node *t) { return (int)si_number(t, CUDNN_ATTR_TENSOR_DATA_TYPE, 0); }
+static value *find(work *w, int64_t id) {
+  for (int i = 0; i < w->n; i++)
+    if (w->of[i].id == id) return &w->of[i];
+  return NULL;
+}
+
+// ---- Elements -----------------------------------------------------------------------------------
+
+static int64_t place(const node *t, const int64_t at[RANKS]) {
+  int64_t i = 0;
+  for (int k = 0; k < RANKS; k++) i += si_dim(t)[k] == 1 ? 0 : at[k] * si_stride(t)[k];
+  return i;
+}
+static bool next(const node *t, int64_t at[RANKS]) {
+  for (int k = RANKS; k--; at[k] = 0)
+    if (++at[k] < si_dim(t)[k]) return true;
+  return false;
+}
+static double load(int type, const char *at, int64_t i) {
+  return type == CUDNN_DATA_FLOAT   ? ((const float *)at)[i]
+         : type == CUDNN_DATA_INT32 ? ((const int *)at)[i]
+         : type == CUDNN_DATA_HALF  ? standin_f16(((const uint16_t *)at)[i])
+                                    : standin_bf16(((const uint16_t *)at)[i]);
+}
+static double rounded(int type, double v) {
+  return type == CUDNN_DATA_HALF       ? standin_f16(standin_to_f16((float)v))
+         : type == CUDNN_DATA_BFLOAT16 ? standin_bf16(standin_to_bf16((float)v))
+                                       : v;
+}
+static void store(int type, char *at, int64_t i, double v) {
+  if (type == CUDNN_DATA_FLOAT)
+    ((float *)at)[i] = (float)v;
+  else
+    ((uint16_t *)at)[i] =
+        type == CUDNN_DATA_HALF ? standin_to_f16((float)v) : standin_to_bf16((float)v);
+}
+
+// The elements of an operand: those of memory are read when they are needed first. The same memory
+// may be seen in several ways.
+static const double *read(work *w, const node *t) {
+  value *v = find(w, id_of(t));
+  if (v->v) return v->v;
+  int64_t at[RANKS] = {0};
+  v->v = calloc((size_t)si_span(t), sizeof *v->v);
+  do {
+    int64_t i = place(t, at);
+    v->v[i] = load(type_of(t), v->at, i);
+  } while (next(t, at));
+  return v->v;
+}
+static double *result(work *w, const node *t) {
+  value *v = find(w, id_of(t));
+  if (!v->v) v->v = calloc((size_t)si_span(t), sizeof *v->v);
+  return v->v;
+}
+static void put(work *w, const node *t, int64_t i, double v) {
+  value *to = find(w, id_of(t));
+  result(w, t)[i] = rounded(type_of(t), v);
+  if (to->at) store(type_of(t), to->at, i, v);
+}
+
+// ---- Operations ---------------------------------------------------------------------------------
+
+static double pointwise(int mode, double x, double b, double t) {
+  switch (mode) {
+    case CUDNN_POINTWISE_ADD:
+      return x + b;
+    case CUDNN_POINTWISE_SUB:
+      return x - b;
+    case CUDNN_POINTWISE_MUL:
+      return x * b;
+    case CUDNN_POINTWISE_DIV:
+      return x / b;
+    case CUDNN_POINTWISE_EXP:
+      return exp(x);
+    case CUDNN_POINTWISE_LOG:
+      return log(x);
+    case CUDNN_POINTWISE_CMP_LT:
+      return x < b;
+    case CUDNN_POINTWISE_CMP_GE:
+      return x >= b;
+    case CUDNN_POINTWISE_LOGICAL_AND:
+      return x != 0 && b != 0;
+    case CUDNN_POINTWISE_BINARY_SELECT:
+      return t != 0 ? x : b;
+    default:
+      return NAN;
+  }
+}
+
+static void run_pointwise(work *w, const node *d) {
+  const node *how = si_node(d, OP(POINTWISE_PW_DESCRIPTOR)), *y = si_node(d, OP(POINTWISE_YDESC));
+  const node *of[] = {si_node(d, OP(POINTWISE_XDESC)), si_node(d, OP(POINTWISE_BDESC)),
+                      si_node(d, OP(POINTWISE_TDESC))};
+  int mode = (int)si_number(how, CUDNN_ATTR_POINTWISE_MODE, 0);
+  int64_t at[RANKS] = {0}, axis = si_number(how, CUDNN_ATTR_POINTWISE_AXIS, 0);
+  const double *from[3] = {0};
+  for (int i = 0; i < 3 && mode != CUDNN_POINTWISE_GEN_INDEX; i++)
+    if (of[i]) from[i] = read(w, of[i]);
+  do {
+    double v[3] = {0};
+    for (int i = 0; i < 3; i++)
+      if (from[i]) v[i] = from[i][place(of[i], at)];
+    put(w, y, place(y, at),
+        mode == CUDNN_POINTWISE_GEN_INDEX ? (double)at[axis] : pointwise(mode, v[0], v[1], v[2]));
+  } while (next(y, at));
+}
+
+static void run_reduction(work *w, const node *d) {
+  const node *x = si_node(d, OP(REDUCTION_XDESC)), *y = si_node(d, OP(REDUCTION_YDESC));
+  bool top = si_number(si_node(d, OP(REDUCTION_DESC)), CUDNN_ATTR_REDUCTION_OPERATOR, 0) ==
+             CUDNN_REDUCE_TENSOR_MAX;
+  const double *from = read(w, x);
+  double *sum = result(w, y);
+  int64_t at[RANKS] = {0}, n = si_span(y);
+  for (int64_t i = 0; i < n; i++) sum[i] = top ? -INFINITY : 0;
+  do {
+    double v = from[place(x, at)], *to = &sum[place(y, at)];
+    *to = top ? fmax(*to, v) : *to + v;
+  } while (next(x, at));
+}
+
+static void run_reshape(work *w, const node *d) {
+  const node *x = si_node(d, OP(RESHAPE_XDESC)), *y = si_node(d, OP(RESHAPE_YDESC));
+  const double *from = read(w, x);
+  int64_t n = si_span(x);
+  for (int64_t i = 0; i < n; i++) result(w, y)[i] = rounded(type_of(y), from[i]);
+}
+
+static int64_t count(work *w, const node *d, int name, int64_t sample, int64_t all) {
+  const node *t = si_node(d, name);
+  return t ? (int64_t)read(w, t)[sample] : all;
+}
+static void run_matmul(work *w, const node *d) {
+  const node *a = si_node(d, OP(MATMUL_ADESC)), *b = si_node(d, OP(MATMUL_BDESC));
+  const node *c = si_node(d, OP(MATMUL_CDESC));
+  const double *x = read(w, a), *y = read(w, b);
+  int64_t at[RANKS] = {0};
+  do {
+    int64_t m = count(w, d, OP(MATMUL_GEMM_M_OVERRIDE_DESC), at[0], si_dim(c)[2]);
+    int64_t n = count(w, d, OP(MATMUL_GEMM_N_OVERRIDE_DESC), at[0], si_dim(c)[3]);
+    int64_t k = count(w, d, OP(MATMUL_GEMM_K_OVERRIDE_DESC), at[0], si_dim(a)[3]);
+    double sum = at[2] < m && at[3] < n ? 0 : NAN;
+    for (int64_t i = 0; i < k && i < si_dim(a)[3]; i++)
+      sum += x[place(a, (int64_t[]){at[0], at[1], at[2], i})] *
+             y[place(b, (int64_t[]){at[0], at[1], i, at[3]})];
+    put(w, c, place(c, at), sum);
+  } while (next(c, at));
+}
+
+static int run_all(void *arg) {
+  work *w = arg;
+  const attribute *ops = si_attribute(w->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (w->needs) memset(w->workspace, 0xee, (size_t)w->needs);
+  for (int i = 0; i < ops->n; i++) {
+    const node *d = (node *)(intptr_t)ops->v[i];
+    if (d->kind == KIND(OPERATION_POINTWISE)) run_pointwise(w, d);
+    if (d->kind == KIND(OPERATION_REDUCTION)) run_reduction(w, d);
+    if (d->kind == KIND(OPERATION_RESHAPE)) run_reshape(w, d);
+    if (d->kind == KIND(OPERATION_MATMUL)) run_matmul(w, d);
+  }
+  for (int i = 0; i < w->n; i++) free(w->of[i].v);
+  return 1;
+}
+
+// ---- Checks -------------------------------------------------------------------------------------
+
+// Where the call has a value; false: it has none, or a wrong address.
+static bool locate(value *v, const node *pack) {
+  const attribute *id = si_attribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  const attribute *at = si_attribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  int64_t aligned = si_number(v->t, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1);
+  for (int i = 0; i < id->n; i++)
+    if (id->v[i] == v->id) v->at = (char *)(intptr_t)at->v[i];
+  if (!v->at) return si_bad("a value has no address"), false;
+  if (is_host(v->t)) {
+    v->v = calloc(1, sizeof *v->v);
+    *v->v = *(const float *)(const void *)v->at, v->at = NULL;
+    return true;
+  }
+  if ((intptr_t)v->at % aligned) return si_bad("a value is not aligned as its tensor says"), false;
+  size_t bytes = (size_t)(si_span(v->t) * si_size(type_of(v->t)));
+  return !standin_range(v->at, bytes, standin_device(), "a value of a graph");
+}
+
+static bool add(work *w, const node *t, const node *pack, bool makes) {
+  value *v = find(w, id_of(t));
+  if (!v) {
+    if (w->n == VALUES) return si_bad("a graph with too many values"), false;
+    v = &w->of[w->n++];
+    *v = (value){.id = id_of(t), .t = t};
+    if (is_virtual(t) ? !makes : !locate(v, pack))
+      return si_bad("a value is read before it is made"), false;
+  } else if (makes || si_span(v->t) != si_span(t) || type_of(v->t) != type_of(t)) {
+    return si_bad("two values have one id"), false;
+  }
+  return true;
+}
+
+// The values of an operation, and last its result.
+static bool add_op(work *w, const node *op, const node *pack) {
+  static const struct {
+    int kind, of[7], result;
+  } each[] = {{KIND(OPERATION_POINTWISE),
+               {OP(POINTWISE_XDESC), OP(POINTWISE_BDESC), OP(POINTWISE_TDESC)},
+               OP(POINTWISE_YDESC)},
+              {KIND(OPERATION_REDUCTION), {OP(REDUCTION_XDESC)}, OP(REDUCTION_YDESC)},
+              {KIND(OPERATION_RESHAPE), {OP(RESHAPE_XDESC)}, OP(RESHAPE_YDESC)},
+              {KIND(OPERATION_MATMUL),
+               {OP(MATMUL_ADESC), OP(MATMUL_BDESC), OP(MATMUL_GEMM_M_OVERRIDE_DESC),
+                OP(MATMUL_GEMM_N_OVERRIDE_DESC), OP(MATMUL_GEMM_K_OVERRIDE_DESC)},
+               OP(MATMUL_CDESC)}};
+  for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+    if (each[i].kind != op->kind) continue;
+    for (int k = 0; each[i].of[k]; k++)
+      if (si_node(op, each[i].of[k]) && !add(w, si_node(op, each[i].of[k]), pack, false))
+        return false;
+    return add(w, si_node(op, each[i].result), pack, true);
+  }
+  return si_bad("what is no operation in a graph"), false;
+}
+
+cudnnStatus_t si_run_graph(cudnnHandle_t h, const node *graph, const node *pack, int64_t needs) {
+  work w = {.graph = graph, .needs = needs};
+  const attribute *ops = si_attribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (!si_ready(h)) return CUDNN_STATUS_BAD_PARAM;
+  for (int i = 0; i < ops->n; i++)
+    if (!add_op(&w, (node *)(intptr_t)ops->v[i], pack)) return CUDNN_STATUS_BAD_PARAM;
+  int placed = 0;
+  for (int i = 0; i < w.n; i++) placed += !is_virtual(w.of[i].t);
+  if (placed != si_attribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)->n)
+    return si_bad("addresses of values that the graph has not");
+  w.workspace = (char *)(intptr_t)si_number(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
+  if (standin_range(w.workspace, (size_t)needs, standin_device(), "workspace") ||
+      (intptr_t)w.workspace % 256)
+    return si_bad("a workspace that is too small, or not aligned");
+  return standin_enqueue(h->stream, "cudnnBackendExecute", run_all, &w, sizeof w, NULL)
+             ? CUDNN_STATUS_EXECUTION_FAILED
+             : CUDNN_STATUS_SUCCESS;
+}
