@@ -7,14 +7,14 @@
 #   -t SECONDS  of all steps together: what is left bounds each step, and steps without time are skipped
 #   -l SECONDS  of each step, instead of its own limit
 #   -f          also repeats steps that have passed with these files on this GPU, which are left out otherwise
-#   STEP        of: machine build ops gemm convolution loops queues train profile nccl ranks faults sanitize bench; all by default, in this order
+#   STEP        of: machine build ops gemm convolution attention loops queues train profile nccl ranks faults sanitize bench; all by default, in this order
 #
 # GRAPHRUN_BUILD=FOLDER is a build that is there already, such as tools/portable makes: nothing is compiled then.
 # BENCH_MODELS=lmu_asr,... are those that the step bench measures; BENCH_TINY=1 makes them small, for the test of this script.
 # Closes with one line: N passed, N failed, N skipped.
 set -u
 source=$(cd "${0%/*}/../.." && pwd) || exit 1
-all="machine build ops gemm convolution loops queues train profile nccl ranks faults sanitize bench"
+all="machine build ops gemm convolution attention loops queues train profile nccl ranks faults sanitize bench"
 
 limit_of() { # seconds
   case $1 in
@@ -108,6 +108,7 @@ step_build() {
 step_ops() { "$build/tests/test_gpu_ops"; }
 step_gemm() { "$build/tests/test_gpu_gemm"; }
 step_convolution() { script convolution "$build/tests/test_gpu_ops"; }
+step_attention() { script attention "$build/tests/test_gpu_ops"; }
 step_loops() { "$build/tests/test_gpu_loops"; }
 step_queues() { "$build/tests/test_gpu_queues"; }
 step_nccl() {

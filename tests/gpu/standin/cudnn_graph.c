@@ -229,7 +229,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of) {
 // Of attention: the bytes that it needs, or -1 where cuDNN does not have it.
 static int64_t needs_of(const node *graph) {
   const attribute *ops = si_attribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  int64_t needs = -1;
+  int64_t needs = -1, more = 0;
   bool gradient = false;
   for (int i = ops->n; i--;) {
     const node *op = (node *)(intptr_t)ops->v[i];
@@ -239,8 +239,9 @@ static int64_t needs_of(const node *graph) {
     const int64_t *c = si_dim(si_node(op, OP(MATMUL_CDESC)));
     needs = c[0] * c[1] * ((c[2] + 63) / 64) * ((c[3] + 63) / 64) * 8192 + 256;
     if (a[3] % 8 || a[3] > 128) needs = -1;
+    if (si_asked("large")) more = c[0] << 24;  // 16 MB for each sample
   }
-  return gradient || needs < 0 ? needs : 256;
+  return needs < 0 ? -1 : more + (gradient ? needs : 256);
 }
 
 static int64_t propose(const node *ask, int64_t most, node *const *out) {
@@ -289,7 +290,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t of,
       !pack->finished || pack->kind != KIND(VARIANT_PACK))
     return si_bad("a plan, or what it runs with, is not finished");
   if (plan->config != GOOD) return si_bad("a plan that is not deterministic, or too large");
-  if (si_asked("fail")) return CUDNN_STATUS_EXECUTION_FAILED;
+  if (si_asked("fail-graph")) return CUDNN_STATUS_EXECUTION_FAILED;
   const node *config = si_node(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   return si_run_graph(h, (node *)(intptr_t)config->of[0].v[0], pack, plan->needs);
 }

@@ -11,9 +11,9 @@ enum { VALUES = 96 };
 typedef struct {
   int64_t id;
   const node *t;
-  char *at;   // in memory, or NULL
-  double *v;  // by the place in memory; NULL: not read, or made, yet
-  bool made;
+  char *at;     // in memory, or NULL
+  double host;  // by value
+  double *v;    // by the place in memory; NULL: not read, or made, yet
 } value;
 typedef struct {
   const node *graph;
@@ -47,7 +47,7 @@ static bool next(const node *t, int64_t at[RANKS]) {
 }
 static double load(int type, const char *at, int64_t i) {
   return type == CUDNN_DATA_FLOAT   ? ((const float *)at)[i]
-         : type == CUDNN_DATA_INT32 ? ((const int *)at)[i]
+         : type == CUDNN_DATA_INT32 ? (float)((const int *)at)[i]
          : type == CUDNN_DATA_HALF  ? standin_f16(((const uint16_t *)at)[i])
                                     : standin_bf16(((const uint16_t *)at)[i]);
 }
@@ -68,6 +68,7 @@ static void store(int type, char *at, int64_t i, double v) {
 // may be seen in several ways.
 static const double *read(work *w, const node *t) {
   value *v = find(w, id_of(t));
+  if (is_host(t)) return &v->host;
   if (v->v) return v->v;
   int64_t at[RANKS] = {0};
   v->v = calloc((size_t)si_span(t), sizeof *v->v);
@@ -188,7 +189,7 @@ static int run_all(void *arg) {
     if (d->kind == KIND(OPERATION_RESHAPE)) run_reshape(w, d);
     if (d->kind == KIND(OPERATION_MATMUL)) run_matmul(w, d);
   }
-  for (int i = 0; i < w->n; i++) free(w->of[i].v);
+  for (int i = 0; i < w->n; i++) free(w->of[i].v), w->of[i].v = NULL;  // it may run again
   return 1;
 }
 
@@ -203,8 +204,7 @@ static bool locate(value *v, const node *pack) {
     if (id->v[i] == v->id) v->at = (char *)(intptr_t)at->v[i];
   if (!v->at) return si_bad("a value has no address"), false;
   if (is_host(v->t)) {
-    v->v = calloc(1, sizeof *v->v);
-    *v->v = *(const float *)(const void *)v->at, v->at = NULL;
+    v->host = *(const float *)(const void *)v->at, v->at = NULL;
     return true;
   }
   if ((intptr_t)v->at % aligned) return si_bad("a value is not aligned as its tensor says"), false;

@@ -26,7 +26,7 @@ struct block {
   struct fiber *fiber;
   int n, left, arrived, sum, result;
   int first, nready, *ready;  // a ring
-  char *saved;  // its shared memory while another block runs
+  char *saved;                // its shared memory while another block runs
 };
 
 static struct {
@@ -190,7 +190,8 @@ static void start_block(struct block *b, int slot, unsigned index) {
                               .bid = {index % gx, index / gx % gy, index / gx / gy}}};
     memcpy(f->t.bdim, l->block, sizeof l->block);
     memcpy(f->t.gdim, l->grid, sizeof l->grid);
-    // Tops of stacks at different offsets: at the same one they would share a few sets of the cache.
+    // Tops of stacks at different offsets: at the same one they would share a few sets of the
+    // cache.
     char *end = x.stacks + (size_t)(slot * n + i + 1) * STACK - i % 16 * 256;
     uint64_t *top = (uint64_t *)end - 8;
     memset(top, 0, 64);

@@ -2,8 +2,9 @@
 // and takes compiled kernels without looking at them. cuDNN plans for a described device with it.
 #define NAMES(F)                                                                         \
   F(cuLaunchKernel)                                                                      \
-  F(cuLaunchKernelEx) F(cuLaunchCooperativeKernel) F(cuStreamGetCtx) F(cuLinkCreate)     \
-      F(cuLinkAddData) F(cuLinkComplete) F(cuLinkDestroy) F(cuLibraryLoadFromFile)       \
+  F(cuLaunchKernelEx)                                                                    \
+  F(cuLaunchCooperativeKernel) F(cuStreamGetCtx) F(cuLinkCreate) F(cuLinkAddData)        \
+      F(cuLinkComplete) F(cuLinkDestroy) F(cuLibraryLoadFromFile)                        \
           F(cuOccupancyMaxPotentialClusterSize) F(cuDeviceGetCount) F(cuDeviceGet)       \
               F(cuCtxPushCurrent) F(cuCtxPopCurrent) F(cuCtxGetLimit) F(cuCtxGetCurrent) \
                   F(cuGetErrorName) F(cuGetErrorString)

@@ -1,0 +1,66 @@
+# attention.sh - attention in 16 bits on the device cuda is cuDNN's, and graphrun's own where it is missing, older or has
+# none; the run says which.   attention.sh GRAPHRUN SOURCE MAKE_TONES STANDIN TEST_GPU_OPS
+. "${0%/gpu/*}/e2e/lib.sh"
+standin=$4 test_ops=$5 limit=400
+. "${0%/gpu/*}/gpu/lib.sh"
+make_data
+use_gpus 1
+
+steps="training.max_steps=6 training.eval_every=0 training.precision=bf16 model.params.dropout=0.0"
+train() { # train OUT [key=value ...]
+  train_out=$1
+  shift
+  # shellcheck disable=SC2086
+  tones "$train_out" device=cuda $steps "$@"
+}
+own="run as kernels of graphrun's own, which are slower"
+says_once() { [ "$(grep -c "$own" "$log")" = 1 ] && grep -q "$1" "$log"; }
+by_library() { grep -q "; $1 calls of attention by cuDNN" "$log"; }
+not_by_library() { ! grep -q 'attention by cuDNN' "$log"; }
+
+# shellcheck disable=SC2086
+tones cpu device=cpu $steps
+if [ -e "$standin/libcudnn.so.9" ]; then
+  for seed in 0 1 4; do
+    use_gpus 1 $seed
+    train library.$seed
+    ended_well "a run with cuDNN, seed $seed"
+    check "... follows the CPU's" follows library.$seed cpu 6
+    check "... and reports its calls of attention" by_library 6
+  done
+  check "... of which none is graphrun's own" sh -c "! grep -q \"$own\" '$log'"
+  check "the order of a GPU's work changes nothing" same_metrics library.0 library.4
+  STANDIN_CUDNN=large train large
+  ended_well "a run whose attention is computed in parts"
+  check "... is the same" same_metrics large library.4
+  check "... by cuDNN" by_library 6
+  for kind in none old; do
+    STANDIN_CUDNN=$kind train $kind
+    ended_well "a run whose attention cuDNN does not have ($kind)"
+    check "... says so once" says_once 'some c[a-z ]*'
+    check "... and follows the CPU's" follows $kind cpu 6
+  done
+  check "... which differs from cuDNN's in the last digits" other_metrics none library.4
+  STANDIN_CUDNN=fail-graph train fails
+  printf '%s\n' 'cuDNN fails: cudnnBackendExecute returns' "in op 'attention" >patterns
+  verdict "attention that fails ends the run" 69
+  # What cuDNN is not asked for.
+  train dropout model.params.dropout=0.1
+  check "attention with dropout is graphrun's own; evaluation has none" by_library 2
+  train narrow model.params.heads=8
+  check "heads of 4 columns are graphrun's own" not_by_library
+  train single training.precision=fp32
+  check "f32 is graphrun's own" not_by_library
+else
+  skip "attention by cuDNN" "there is no stand-in: cuDNN's headers were not found, or GPUs are real"
+fi
+
+# Every case of the ops by cuDNN is in gpu.ops; here without a message of the stand-ins, in parts, and by the other kernels.
+for kind in library large none; do
+  for seed in 0 1 4; do
+    use_gpus 1 $seed
+    check "every case, seed $seed: kernels of $kind" env STANDIN_ABORT=1 STANDIN_CUDNN=$kind "$test_ops" "" \
+      attention,attention_with_residuals,attention_grad
+  done
+done
+counts
