@@ -61,9 +61,10 @@ extern "C" __global__ void attention_absent(OPERANDS, void *scratch, NUMBERS) {
     W sum = 0;
     if (lengths[p.sample] <= 0 && p.column < e)
       for (long long r = 0; r < t; r++)
-        sum += gr_get(dy, ((p.sample * t + r) * heads + p.head) * e + p.column);
+        sum += exp(-(W)gr_get(lse, (p.sample * heads + p.head) * t + r)) *
+               (W)gr_get(dy, ((p.sample * t + r) * heads + p.head) * e + p.column);
     if (p.column < d) gr_put(dk, key * d + p.column, (W)0);
-    if (p.column < e) gr_put(dv, key * e + p.column, sum / (W)s);
+    if (p.column < e) gr_put(dv, key * e + p.column, sum);
   }
 }
 #endif
