@@ -309,7 +309,7 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTenso
                                                      cudnnConvolutionFwdAlgoPerf_t *out) {
   static const int algo[] = {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_FFT,
                              CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM};
-  work k;
+  work k = {0};
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   return s ? s : advise(h, &k, algo, most, found, out);
 }
@@ -319,7 +319,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnConvolutionBwdDataAlgoPerf_t *out) {
   static const int algo[] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT,
                              CUDNN_CONVOLUTION_BWD_DATA_ALGO_1};
-  work k;
+  work k = {0};
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   return s ? s : advise(h, &k, algo, most, found, (candidate *)(void *)out);
 }
@@ -330,7 +330,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
   static const int algo[] = {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
                              CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT,
                              CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1};
-  work k;
+  work k = {0};
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   return s ? s : advise(h, &k, algo, most, found, (candidate *)(void *)out);
 }
