@@ -111,7 +111,9 @@ static gr_status capture_body(gr_cuda *c, const gr_device_loop *l,
 // Puts what comes next in line there: all kernels, and what libraries do.
 static gr_status use_stream(gr_cuda *c, CUstream stream) {
   c->stream[GR_QUEUE_COMPUTE] = stream;
+#if GR_HAVE_CUDNN
   if (c->dnn) DNN_TRY(cudnnSetStream(c->dnn, (cudaStream_t)stream));
+#endif
   return GR_OK;
 }
 
