@@ -8,17 +8,20 @@
 #include "runtime/report/report.h"
 
 enum { EPOCH_SECONDS = 10 };  // between lines of epochs
+enum { MARKS = 63 };
 
 struct gr_report {
   gr_arena *arena;
   gr_report_spec spec;
   gr_lines metrics, evals, epochs;
   gr_events events;
-  gr_text line;                    // buffer of the row or progress line that is being formatted
-  double epoch_shown;              // time of the last line of an epoch
-  double shown;                    // time of the last progress line
-  double eval_began;               // time of an evaluation's first batch
-  double samples, seconds, steps;  // exponentially decaying sums: each step weighs 0.95 of the next
+  gr_text line;             // buffer of the row or progress line that is being formatted
+  double epoch_shown;       // time of the last line of an epoch
+  double shown;             // time of the last progress line
+  double eval_began;        // time of an evaluation's first batch
+  double samples, seconds;  // exponentially decaying sums: each step weighs 0.95 of the next
+  int64_t rows;             // of steps of this process
+  double mark[MARKS];       // mark[k]: time of row 2^k, counted from 1
 };
 
 static char *path_of(gr_report *r, const char *name) {
@@ -85,6 +88,7 @@ gr_status gr_report_open(const gr_report_spec *spec, gr_report **out) {
   r->spec.dir = gr_arena_strdup(r->arena, spec->dir);
   r->line = gr_text_make(r->arena);
   r->metrics.fd = r->evals.fd = r->epochs.fd = r->events.file.fd = -1;
+  if (!r->spec.clock) r->spec.clock = gr_seconds;
   if (r->spec.every_seconds <= 0) r->spec.every_seconds = r->spec.terminal ? 0.1 : 10;
   gr_status e = open_files(r);
   if (e)
@@ -149,6 +153,15 @@ static void put_left(gr_text *t, double seconds) {
     gr_text_printf(t, "  eta %ld:%02ld", s / 60, s % 60);
 }
 
+// Seconds that a step has taken of late, with all that came between steps: evaluations, checkpoints
+// and waiting for data. The steps after the last power of two that is at most half of them all
+// count: never the first step, which warms up, and at least the later half of a run. 0: not known.
+static double seconds_a_step(const gr_report *r, double now) {
+  int k = -1;
+  while ((int64_t)2 << (k + 1) <= r->rows) k++;
+  return k < 0 ? 0 : (now - r->mark[k]) / (double)(r->rows - ((int64_t)1 << k));
+}
+
 static bool due(const gr_report *r, int64_t step, double now) {
   if (r->spec.quiet) return false;
   bool edge = step == r->spec.resume_step || step + 1 == r->spec.total_steps;
@@ -158,7 +171,7 @@ static bool due(const gr_report *r, int64_t step, double now) {
 
 // The line shows completed steps, so that the last one is 100/100. The last one is not erased.
 static void progress(gr_report *r, const gr_report_row *x) {
-  double now = gr_seconds();
+  double now = r->spec.clock(), each = seconds_a_step(r, now);
   int64_t left = r->spec.total_steps - x->step - 1;
   gr_text *t = &r->line;
   if (!due(r, x->step, now)) return;
@@ -166,7 +179,7 @@ static void progress(gr_report *r, const gr_report_row *x) {
   gr_text_printf(t, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->step + 1);
   if (r->spec.total_steps > 0) gr_text_printf(t, "/%lld", (long long)r->spec.total_steps);
   gr_text_printf(t, "  loss %.4f  lr %.3g  %.4g samples/s", x->loss, x->lr, gr_report_rate(r));
-  if (left > 0 && r->steps > 0) put_left(t, (double)left * r->seconds / r->steps);
+  if (left > 0 && r->rows > 1) put_left(t, (double)left * each);
   if (r->spec.terminal && left) {
     gr_log_progress(t->at);
     return;
@@ -176,7 +189,7 @@ static void progress(gr_report *r, const gr_report_row *x) {
 }
 
 void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t batches) {
-  double now = gr_seconds();
+  double now = r->spec.clock();
   if (r->spec.rank || r->spec.quiet || !r->spec.terminal) return;
   if (batch == batches) gr_log_progress(NULL);
   if (batch == 0) r->eval_began = now;
@@ -191,10 +204,14 @@ void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t
 
 double gr_report_rate(const gr_report *r) { return r->seconds > 0 ? r->samples / r->seconds : 0; }
 
+// The first step, which warms up, counts only until there is another.
 static void smooth(gr_report *r, double samples, double seconds) {
-  r->samples = 0.95 * r->samples + samples;
-  r->seconds = 0.95 * r->seconds + seconds;
-  r->steps = 0.95 * r->steps + 1;
+  double before = r->rows > 1 ? 0.95 : 0;
+  r->samples = before * r->samples + samples;
+  r->seconds = before * r->seconds + seconds;
+  r->rows++;
+  for (int k = 0; k < MARKS && (int64_t)1 << k <= r->rows; k++)
+    if ((int64_t)1 << k == r->rows) r->mark[k] = r->spec.clock();
 }
 
 // -- Rows --------------------------------------------------------------------------------
@@ -266,7 +283,7 @@ gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_na
 
 // A line with the metrics of training, as often as those of steps.
 static void show_epoch(gr_report *r, const gr_report_epoch_row *x) {
-  double now = gr_seconds();
+  double now = r->spec.clock();
   bool edge = !r->epoch_shown || x->last;
   if (!x->shown || r->spec.quiet || (!edge && now - r->epoch_shown < EPOCH_SECONDS)) return;
   r->epoch_shown = now, r->line.len = 0;

@@ -47,6 +47,8 @@ typedef struct gr_report_spec {
   const char *graph;  // the graph as a tensorflow.GraphDef, for TensorBoard
   size_t graph_bytes;
   gr_other_names tags;  // of values in event files
+  double (*clock)(
+      void);  // seconds, for intervals of lines and the remaining time; NULL: gr_seconds
 } gr_report_spec;
 
 typedef struct gr_report gr_report;

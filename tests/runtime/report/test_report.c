@@ -212,12 +212,64 @@ static void progress(void) {
   gr_report_close(r);
   gr_report_close_log(log);
   char *text = read_file(dir, "run.log", &len);
-  const char *want = "epoch 0  step 1/100  loss 0.5000  lr 0.001  16 samples/s  eta 0:50\n";
+  const char *want = "epoch 0  step 1/100  loss 0.5000  lr 0.001  16 samples/s\n";
   CHECK(text && !strncmp(text, want, strlen(want)), "%s", text);
   CHECK(strstr(text, "step 100/100  loss 0.5000  lr 0.001  16 samples/s\n"), "%s", text);
   int lines = 0;
   for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
   CHECK(lines == 4, "%d lines, not those of steps 0, 39, 79, 99", lines);
+  free(text);
+  scratch_remove(dir);
+}
+
+// A run of 400 steps of 0.5 s in 20 epochs, each with an evaluation and a checkpoint of 4 s, whose
+// first step takes 60 s and whose first epoch reads its data for as long again as it computes.
+static double now_s;
+static double fake_clock(void) { return now_s; }
+static double eta_of(const char *log, int64_t step) {
+  char start[40];
+  long hours = 0, minutes, seconds;
+  snprintf(start, sizeof start, "step %lld/400 ", (long long)step);
+  const char *line = strstr(log, start), *eta = line ? strstr(line, "  eta ") : NULL;
+  if (!eta || memchr(line, '\n', (size_t)(eta - line))) return -1;
+  if (sscanf(eta, "  eta %ld:%ld:%ld", &hours, &minutes, &seconds) == 3)
+    return (double)(3600 * hours + 60 * minutes + seconds);
+  return sscanf(eta, "  eta %ld:%ld", &minutes, &seconds) == 2 ? (double)(60 * minutes + seconds)
+                                                               : -1;
+}
+
+static void remaining_time(void) {
+  const char *dir = scratch_dir("remaining");
+  gr_report *r;
+  gr_report_spec spec = {.dir = dir,
+                         .ranks = 1,
+                         .total_steps = 400,
+                         .every_seconds = 1e9,
+                         .every_steps = 1,
+                         .clock = fake_clock};
+  FILE *log;
+  size_t len;
+  double after[401];
+  MUST(gr_report_open_log(dir, &log));
+  MUST(gr_report_open(&spec, &r));
+  now_s = 1000;
+  for (int64_t s = 0; s < 400; s++) {
+    double took = s ? 0.5 : 60;
+    now_s += took + (s < 20 ? 0.5 : 0);
+    after[s + 1] = now_s;
+    MUST(gr_report_step(
+        r, &(gr_report_row){.step = s, .loss = 0.5, .lr = 1e-3, .samples = 8, .seconds = took}));
+    now_s += s % 20 == 19 ? 4 : 0;
+  }
+  gr_report_close(r);
+  gr_report_close_log(log);
+  char *text = read_file(dir, "run.log", &len);
+  CHECK(eta_of(text, 1) < 0, "the first step says nothing of the others");
+  for (int64_t s = 21; s < 400; s++) {
+    double left = now_s - after[s] - 4, eta = eta_of(text, s), near = 2 * left + 10;
+    CHECK(eta > left / 2 - 10 && eta < near, "step %lld: eta %g, but %g s are left", (long long)s,
+          eta, left);
+  }
   free(text);
   scratch_remove(dir);
 }
@@ -285,6 +337,6 @@ static void full_results(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"rows", rows}, {"results", results}, {"resuming", resuming},
              {"old_results", old_results}, {"log_file", log_file}, {"progress", progress},
-             {"fewer_files", fewer_files}, {"synced", synced}, {"full_disk", full_disk},
-             {"full_results", full_results});
+             {"remaining_time", remaining_time}, {"fewer_files", fewer_files}, {"synced", synced},
+             {"full_disk", full_disk}, {"full_results", full_results});
 }
