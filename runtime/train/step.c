@@ -3,7 +3,10 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-enum { MAX_SKIPPED = 50 };  // consecutive steps without a finite gradient
+// Steps in a row without a finite gradient: later ones end the run. A run that has not had AT_START
+// finite steps yet is rather wrong from its beginning, and ends after as many, or sooner if it is
+// short.
+enum { MAX_SKIPPED = 50, AT_START = 10, LEAST = 2 };
 
 const gr_run_program *gr_run_next_program(const gr_run *r) {
   return &r->programs[gr_phase_at(&r->spec->loop, r->batch)];
@@ -99,6 +102,12 @@ static void count_skipped(gr_run *r, const gr_step_results *now) {
   r->confirmed |= !r->skipped;
 }
 
+static int64_t most_skipped(const gr_run *r) {
+  if (r->step - r->all_skipped >= AT_START) return MAX_SKIPPED;
+  int64_t tenth = r->total_steps > 0 ? r->total_steps / 10 : AT_START;
+  return (tenth < LEAST ? LEAST : tenth < AT_START ? tenth : AT_START) - 1;
+}
+
 // What follows a run of a program that trains.
 static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
                           const gr_step_results *now, double seconds) {
@@ -123,7 +132,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   r->asked.n_logs = 0;
   gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
   r->step++, r->batch++;
-  return r->failing > MAX_SKIPPED ? gr_run_give_up(r) : GR_OK;
+  return r->failing > most_skipped(r) ? gr_run_give_up(r) : GR_OK;
 }
 
 gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
