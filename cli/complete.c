@@ -131,7 +131,7 @@ static gr_compose_request read_request(line *l, const char *command, int first, 
       if (takes && !value) *open = takes;
       if (takes && value && !strncmp(w, "--config-dir", 12)) dirs[q.n_config_dirs++] = value;
       i += takes && !equals;
-    } else if (!q.path && gr_args_is_config(w)) {
+    } else if (!q.path && gr_args_is_operand(gr_args_operands(command).first, w)) {
       q.path = w;
     } else {
       overrides[q.n_overrides++] = w;

@@ -64,7 +64,7 @@ static gr_status read_options(gr_arena *a, int argc, char **argv, gr_config_opti
   for (int i = 0; i < argc; i++) {
     if (argv[i][0] == '-')
       all = gr_also(all, take_flag(a, o, argc, argv, &i));
-    else if (!o->request.path && gr_args_is_config(argv[i]))
+    else if (!o->request.path && gr_args_is_operand(GR_CONFIG_FILE, argv[i]))
       o->request.path = argv[i];
     else
       o->overrides[o->request.n_overrides++] = argv[i];

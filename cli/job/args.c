@@ -203,8 +203,14 @@ static gr_status one_flag(gr_arena *arena, gr_args *a, int argc, char **argv, in
   return apply(a, f, value);
 }
 
-bool gr_args_is_config(const char *arg) {
-  return *arg && !strchr("~+", *arg) && (!strchr(arg, '=') || gr_is_file(arg));
+bool gr_args_is_operand(gr_operand kind, const char *arg) {
+  static const char *const begins[] = {"/", "./", "../"};
+  if (kind == GR_NO_OPERAND || !*arg) return false;
+  if (kind != GR_FOLDER && gr_is_file(arg)) return true;
+  if (kind != GR_CONFIG_FILE && gr_is_dir(arg)) return true;
+  for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+    if (!strncmp(arg, begins[i], strlen(begins[i]))) return true;
+  return !strchr("~+", *arg) && !strchr(arg, '=');
 }
 
 const char *gr_args_installed(gr_arena *a, const char *path) {
@@ -221,15 +227,41 @@ static void find_config(gr_arena *arena, gr_args *a) {
   if (installed) a->config = installed;
 }
 
-// A second configuration would else be an override without its '='.
+// A second configuration or run would else be an override without its '='.
 static gr_status check_second(const gr_args *a, const char *arg) {
+  bool run = gr_args_operands(a->command).first == GR_FOLDER;
   size_t len = strlen(arg);
-  bool named = len > 5 && !strcmp(arg + len - 5, ".yaml") && !strchr(arg, '=');
-  if (!a->config || !(named || gr_is_file(arg))) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a second configuration, after '%s'",
-                         arg, a->config),
+  bool named = len > 5 && !strcmp(arg + len - 5, ".yaml");
+  if (!a->config || strchr(arg, '=') || !(named || gr_is_file(arg) || (run && gr_is_dir(arg))))
+    return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a second %s, after '%s'", arg,
+                         run ? "run" : "configuration", a->config),
                  "a command takes one; it composes others that its 'defaults' list names, and "
                  "KEY=VALUE changes a key");
+}
+
+// The path of a run that does not exist and contains '=' looks like an override.
+static gr_status check_first(const gr_args *a) {
+  if (gr_args_operands(a->command).first != GR_FOLDER || a->config || !a->n_overrides) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given: there is no folder '%s'",
+                         a->overrides[0]),
+                 "an argument with '=' that is no folder is an override; a run's folder is given "
+                 "besides: graphrun %s outputs/DATE/TIME",
+                 a->command);
+}
+
+// Adds an argument that is not a flag.
+static gr_status take(gr_args *a, const char *arg) {
+  gr_operands takes = gr_args_operands(a->command);
+  if (!a->config && (!takes.overrides || gr_args_is_operand(takes.first, arg))) {
+    a->config = arg;
+  } else if (takes.more && (!takes.overrides || gr_args_is_operand(takes.more, arg))) {
+    a->words[a->n_words++] = arg;
+  } else {
+    a->overrides[a->n_overrides++] = arg;
+    if (takes.overrides) return check_second(a, arg);
+  }
+  return GR_OK;
 }
 
 gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_args *out) {
@@ -244,15 +276,10 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
   for (int i = first; i < argc; i++) {
     if (argv[i][0] == '-')
       all = gr_also(all, one_flag(arena, out, argc, argv, &i));
-    else if (!out->config && gr_args_is_config(argv[i]))
-      out->config = argv[i];
-    else if (gr_args_operands(out->command).more && gr_args_is_config(argv[i]))
-      out->words[out->n_words++] = argv[i];
-    else {
-      if (gr_args_operands(out->command).overrides) all = gr_also(all, check_second(out, argv[i]));
-      out->overrides[out->n_overrides++] = argv[i];
-    }
+    else
+      all = gr_also(all, take(out, argv[i]));
   }
+  if (!all) all = check_first(out);
   find_config(arena, out);
   return all;
 }

@@ -13,8 +13,8 @@ typedef struct gr_flag {
 typedef struct gr_args {
   const char *program;     // argv[0], to start this program again
   const char *command;     // "train", "plan", ...
-  const char *config;      // path of the configuration: the first argument without '='
-  const char **overrides;  // the other arguments that are not flags
+  const char *config;      // the first operand: path of a configuration, or a run's folder
+  const char **overrides;  // the arguments that are neither flags nor operands
   int n_overrides;
   const char **words;  // of commands that take files or folders besides: these, without the first
   int n_words;
@@ -42,10 +42,6 @@ typedef struct gr_args {
 // Flag `i` (from 0) of a command in the table of args.c; false beyond the last.
 bool gr_args_flag(const char *command, int i, gr_flag *out);
 
-// Whether an argument is the path of a configuration and not an override. "runs/lr=1/config.yaml"
-// is one if such a file exists.
-bool gr_args_is_config(const char *arg);
-
 // What a command takes besides flags: its first argument, further ones, and whether overrides
 // (key=value) of a configuration may be among them. A folder is that of a run.
 typedef enum gr_operand { GR_NO_OPERAND, GR_CONFIG_FILE, GR_FOLDER, GR_ANY_FILE } gr_operand;
@@ -54,6 +50,11 @@ typedef struct gr_operands {
   bool overrides;
 } gr_operands;
 gr_operands gr_args_operands(const char *command);
+
+// Whether an argument that is not a flag is an operand of the given kind and not an override. A
+// path may contain '=' ("multirun/training.lr=0.1"): what exists as a path is one, and so is what
+// begins like no key: "/", "./" or "../".
+bool gr_args_is_operand(gr_operand kind, const char *arg);
 
 // The index of the first argument behind the command's name, which may be missing for train.
 int gr_args_first(int argc, char **argv);
