@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/job/identity.h"
 #include "cli/sweep.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
+#include "runtime/train/identity.h"
 
 typedef struct runs {
   gr_arena *arena;
@@ -20,10 +22,11 @@ typedef struct runs {
   long at_once;
   bool dry_run;
   gr_job_list jobs;
-  const char *dir;      // folder of the sweep; NULL: it has none
-  const char **output;  // output folder of each job
-  pid_t *running;       // process of each job; 0: not started, or ended
-  sigset_t signals;     // signals to wait for: SIGCHLD, and those that request a stop
+  const char *dir;        // folder of the sweep; NULL: it has none
+  const char **output;    // output folder of each job
+  const char **identity;  // of its configuration (identity.h)
+  pid_t *running;         // process of each job; 0: not started, or ended
+  sigset_t signals;       // signals to wait for: SIGCHLD, and those that request a stop
   bool stopped;
   int failed;
   int first_code;
@@ -79,6 +82,22 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
                  "graphrun -m configs/multi_gpu.yaml training.lr=1e-3,2e-3");
 }
 
+// ---- Identities ------------------------------------------------------------------
+
+// Whether the run in the folder, if there is one, is of this configuration.
+static gr_status check_folder(runs *w, const char *dir, const char *identity) {
+  const char *was;
+  GR_TRY(gr_identity_read(w->arena, dir, &was));
+  return was ? gr_identity_check(dir, was, identity, GR_IDENTITY_CONFIG) : GR_OK;
+}
+
+static gr_status identify(runs *w, int j, gr_conf *conf) {
+  const gr_conf *resume = gr_conf_find(conf, "checkpoint.resume");
+  bool continues = resume && resume->kind == GR_CONF_TEXT && !strcmp(resume->text, "auto");
+  w->identity[j] = gr_identity_of_config(w->arena, conf);
+  return continues ? check_folder(w, w->output[j], w->identity[j]) : GR_OK;
+}
+
 // ---- Jobs ------------------------------------------------------------------------
 
 // Composes and checks the configuration of every job before the first one starts.
@@ -86,6 +105,7 @@ static gr_status prepare(runs *w) {
   gr_status all = GR_OK;
   GR_TRY(gr_multirun_list(w->arena, &w->request, &w->jobs));
   w->output = GR_NEW(w->arena, const char *, w->jobs.n + 1);
+  w->identity = GR_NEW(w->arena, const char *, w->jobs.n + 1);
   w->running = GR_NEW(w->arena, pid_t, w->jobs.n + 1);
   for (int j = 0; j < w->jobs.n; j++) {
     gr_composed c;
@@ -96,6 +116,7 @@ static gr_status prepare(runs *w) {
     if (!s && c.hydra) s = gr_hydra_run_dir(w->arena, c.hydra, &w->output[j]);
     if (!s && c.hydra && !w->dir) s = gr_hydra_sweep_dir(w->arena, c.hydra, &w->dir);
     if (!w->output[j]) w->output[j] = gr_arena_printf(w->arena, "multirun/%d", j);
+    if (!s) s = identify(w, j, conf);
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
   }
   return all;
@@ -203,7 +224,7 @@ gr_status gr_cli_multirun(int argc, char **argv) {
   GR_TRY(prepare(&w));
   for (int j = 0; w.dry_run && j < w.jobs.n; j++) list_job(&w, j);
   if (w.dry_run) return GR_OK;
-  gr_sweep_of_runs sweep = {w.arena, w.dir, &w.jobs, w.output};
+  gr_sweep_of_runs sweep = {w.arena, w.dir, &w.jobs, w.output, w.identity};
   GR_TRY(gr_sweep_begin(&sweep));
   gr_status ran = run_all(&w);
   return gr_also(ran, gr_sweep_end(&sweep));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/job/identity.h"
 #include "cli/job/same_inputs.h"
 #include "runtime/comm/nccl.h"
 #include "runtime/comm/store.h"
@@ -117,6 +118,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   job->spec.plan_bytes = more_than(before);
   gr_job_keep_config(job);
   gr_job_keep_about(job);
+  if (job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
   gr_run_signals();
   prepare_nccl(job, ranks, false, true);
   return run_threads(job, ranks);
@@ -149,6 +151,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   show_phase(job, world->rank, NULL);
   job->spec.plan_bytes = more_than(before);
   if (!s && world->rank == 0) gr_job_keep_about(job);
+  if (!s && world->rank == 0 && job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
   return gr_comm_all_ok(world, s);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cli/runs_table.h"
 #include "runtime/page/page.h"
+#include "runtime/train/identity.h"
 
 static gr_status write_yaml(const gr_sweep_of_runs *w, const char *name, const gr_conf *conf) {
   const char *path = gr_arena_printf(w->arena, "%s/%s", w->dir, name);
@@ -79,10 +80,24 @@ static gr_status write_best(const gr_sweep_of_runs *w, const gr_ranked_run *r, i
   return write_yaml(w, "optimization_results.yaml", root);
 }
 
+// Whether the folder of a job has a run of its configuration. Other versions leave no identity.
+static gr_status is_its_run(const gr_sweep_of_runs *w, int j, bool *out) {
+  const char *was;
+  gr_text ignored = gr_text_make(w->arena);
+  *out = gr_is_dir(w->output[j]);
+  if (!*out) return GR_OK;
+  GR_TRY(gr_identity_read(w->arena, w->output[j], &was));
+  *out = !was || !gr_identity_compare(was, w->identity[j], GR_IDENTITY_CONFIG, &ignored);
+  return GR_OK;
+}
+
 gr_status gr_sweep_end(const gr_sweep_of_runs *w) {
   gr_runs_table t = {.arena = w->arena};
-  for (int j = 0; j < w->jobs->n; j++)
-    if (gr_is_dir(w->output[j])) GR_TRY(gr_runs_find(&t, w->output[j]));
+  for (int j = 0; j < w->jobs->n; j++) {
+    bool its = false;
+    GR_TRY(is_its_run(w, j, &its));
+    if (its) GR_TRY(gr_runs_find(&t, w->output[j]));
+  }
   if (!t.n) return GR_OK;  // none has begun
   GR_TRY(gr_runs_rank(&t, NULL));
   printf("\n");

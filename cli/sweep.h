@@ -7,6 +7,8 @@ typedef struct gr_sweep_of_runs {
   const char *dir;  // its folder; NULL: it has none, and nothing is written
   const gr_job_list *jobs;
   const char *const *output;  // the folder of each job
+  const char *const
+      *identity;  // of its configuration; what another one has left there is not listed
 } gr_sweep_of_runs;
 
 // Writes multirun.yaml, as Hydra does: the configuration without what is swept.

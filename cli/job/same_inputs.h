@@ -16,3 +16,5 @@ GR_MUST_USE gr_status gr_same_config(gr_job *, gr_comm *world, gr_status compose
 // lengths, and sizes of recordings. Neither reads audio.
 GR_MUST_USE gr_status gr_same_files(gr_job *, gr_comm *world);
 GR_MUST_USE gr_status gr_same_data(gr_job *, gr_comm *world);
+// The hash of the samples that gr_same_data compares. Not collective.
+uint64_t gr_job_data_hash(gr_job *);

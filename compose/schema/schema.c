@@ -22,6 +22,21 @@ gr_schema_key gr_schema_keys[] = {
 enum { N_KEYS = sizeof gr_schema_keys / sizeof *gr_schema_keys, MAX_ERRORS = 20 };
 const int gr_schema_count = N_KEYS;
 
+static const char *const neutral[] = {
+#define GR_NEUTRAL(...) __VA_ARGS__,
+#include "compose/schema/schema.def"
+};
+
+// Every entry is a key, or ends in a point and is a section.
+bool gr_schema_is_neutral(const char *path) {
+  for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++) {
+    size_t n = strlen(neutral[i]);
+    bool section = neutral[i][n - 1] == '.';
+    if (section ? !strncmp(path, neutral[i], n) : !strcmp(path, neutral[i])) return true;
+  }
+  return false;
+}
+
 static gr_schema_key *find_key(const char *path) {
   for (int i = 0; i < N_KEYS; i++)
     if (!strcmp(gr_schema_keys[i].path, path)) return &gr_schema_keys[i];

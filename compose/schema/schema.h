@@ -22,8 +22,8 @@ typedef struct gr_schema_key {
 extern gr_schema_key gr_schema_keys[];
 extern const int gr_schema_count;
 
-// Sets the valid words of a key whose values only a layer above knows, up to NULL. Called before any
-// configuration is checked; compose/ knows no ops and no devices.
+// Sets the valid words of a key whose values only a layer above knows, up to NULL. Called before
+// any configuration is checked; compose/ knows no ops and no devices.
 void gr_schema_set_words(const char *path, const char *const *words);
 
 // Gives both names of a key the value that was merged last. `seen` is what gr_schema_aliases made,
@@ -41,6 +41,10 @@ void gr_schema_rename(gr_conf *root);
 // wrong types, values out of range, and, in one that is whole, ??? left and keys that must be
 // given; up to 20 at once.
 GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job, bool whole);
+
+// Whether another value of the key leaves what a run computes as it is: how long and where it runs,
+// and what it writes (GR_NEUTRAL). Keys that hold paths of input files are not neutral.
+bool gr_schema_is_neutral(const char *path);
 
 const gr_schema_key *gr_schema_find(const char *path);        // NULL: no such key
 const char *gr_schema_doc(const char *path);                  // its line of doc; NULL: no such key

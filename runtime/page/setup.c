@@ -192,5 +192,7 @@ void gr_page_machine(gr_text *t, const gr_folder *f) {
   gr_html_fact_end(t);
   put_fact(t, "system", gr_html_text_of(m, "system"));
   put_fact(t, "configuration's hash", gr_html_text_of(f->results, "config_hash"));
+  put_fact(t, "identity", gr_html_text_of(f->results, "identity"));
+  put_fact(t, "resumed from", gr_html_text_of(f->results, "resumed_from"));
   gr_text_put(t, "</dl>\n</section>\n");
 }

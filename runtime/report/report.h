@@ -103,11 +103,14 @@ typedef struct gr_report_epoch_row {
 // Writes the row of an epoch and its event.
 GR_MUST_USE gr_status gr_report_epoch(gr_report *, const gr_report_epoch_row *);
 
+#define GR_RESULTS_NAME "training_results.json"  // in the folder of the run
 typedef struct gr_results {
   const char *model, *backend, *device;  // device: "cpu", "NVIDIA H200", ...
   const char *ended;                     // "done", "stopped by a hook: REASON", "failed: WHY", ...
   int exit_code;
   const char *config_hash;
+  const char *identity;      // its hash; NULL: none
+  const char *resumed_from;  // the checkpoint that checkpoint.resume names; NULL: none
   int gpus, ranks;
   int64_t parameters, trainable, epochs, steps;
   double final_loss;

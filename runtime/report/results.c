@@ -120,6 +120,8 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   put_float(&t, "finished", gr_wall_seconds());
   GR_TRY(put_history(a, &t, epochs));
   put_text(&t, "config_hash", r->config_hash);
+  put_text(&t, "identity", r->identity);
+  put_text(&t, "resumed_from", r->resumed_from);
   key(&t, "config");
   gr_text_put(&t, r->config ? r->config : "null");
   const char *missing = gr_other_names_put(a, &r->other_names, &t);

@@ -63,6 +63,12 @@ static gr_status read_samples(const reader *in) {
   return GR_OK;
 }
 
+// A run of another identity does not go on from it (start.c).
+static void write_identity(gr_run *r, gr_run_contents *out) {
+  if (r->spec->identity) put_text(out, GR_RUN_IDENTITY, r->spec->identity);
+  put_int(out, GR_RUN_TOTAL_STEPS, r->total_steps);
+}
+
 static void write_finite(gr_run *r, gr_run_contents *out) {
   put_int(out, GR_CHECKPOINT_FINITE, !r->skipped);
 }
@@ -179,8 +185,8 @@ static void write_asked(gr_run *r, gr_run_contents *out) {
 
 static bool same_run(const gr_run *r) { return r->spec->set.resume == gr_resume_auto; }
 
-// A run that a hook has stopped is not continued, unless it resumes from a checkpoint that is named
-// by its path, or continues without hooks.
+// A run that a hook has stopped is not continued, unless it is to be longer than it was, resumes
+// from a checkpoint that is named by its path, or continues without hooks.
 static gr_status read_asked(const reader *in) {
   gr_hook_result *a = &in->r->asked;
   int n;
@@ -193,6 +199,8 @@ static gr_status read_asked(const reader *in) {
   const gr_scalar *evaluate = find(in, "run.evaluate", GR_SCALAR_INT);
   a->evaluate = evaluate && evaluate->i;
   const gr_scalar *stop = find(in, "run.stop", GR_SCALAR_TEXT);
+  const gr_scalar *total = find(in, GR_RUN_TOTAL_STEPS, GR_SCALAR_INT);
+  if (total && in->r->total_steps > total->i) return GR_OK;
   if (!stop || !same_run(in->r) || !in->r->spec->set.n_hooks) return GR_OK;
   a->stop = true;
   snprintf(a->reason, sizeof a->reason, "%s", stop->text);
@@ -284,6 +292,7 @@ static const struct row {
     {"run.seed", OWN, 0, write_seed, NULL},
     {"run.global_batch", OWN, 0, write_batch, read_batch},
     {"run.samples", OWN, 0, write_samples, read_samples},
+    {GR_RUN_IDENTITY " and " GR_RUN_TOTAL_STEPS, OWN, 0, write_identity, NULL},
     FIELD(FLOAT, "run.best", best),
     FIELD(INT, "run.best_step", best_step),
     FIELD(INT, "run.best_epoch", best_epoch),

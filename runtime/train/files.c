@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include "runtime/launch/launch.h"
+#include "runtime/train/identity.h"
 #include "runtime/train/run.h"
 
 // Seconds to wait until a run that was killed, or was orphaned and is saving, releases its folder.
@@ -61,6 +62,10 @@ gr_status gr_run_open_dir(gr_run *r) {
   GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
   GR_TRY(gr_comm_all_ok(r->world, check_seen(dir)));
   r->dir = gr_arena_strdup(r->arena, dir);
+  return GR_OK;
+}
+
+gr_status gr_run_open_log(gr_run *r) {
   if (r->rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
   if (r->rank == 0) gr_launch_set_log(gr_arena_printf(r->arena, "%s/run.log", r->dir));
   if (r->rank == 0)
@@ -68,7 +73,7 @@ gr_status gr_run_open_dir(gr_run *r) {
         gr_arena_printf(r->arena,
                         "go on from the last checkpoint with: checkpoint.resume=auto "
                         "output.dir=%s",
-                        dir));
+                        r->dir));
   return GR_OK;
 }
 
@@ -141,7 +146,9 @@ void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
 gr_status gr_run_save_config(gr_run *r) {
   const gr_run_spec *s = r->spec;
   gr_text data = gr_text_make(r->arena);
-  if (r->rank || !s->config_dir) return GR_OK;
+  if (r->rank) return GR_OK;
+  if (s->identity) GR_TRY(write_file(r, r->dir, GR_IDENTITY_NAME, s->identity));
+  if (!s->config_dir) return GR_OK;
   gr_dataset_json(s->data, &data);
   GR_TRY(write_file(r, r->dir, "data.json", data.at));
   if (s->model_yaml) GR_TRY(write_file(r, r->dir, "model.yaml", s->model_yaml));

@@ -197,11 +197,12 @@ static gr_status open_programs(gr_run *r) {
 static gr_status open_run(gr_run *r) {
   GR_TRY(open_programs(r));
   count_steps(r);
-  if (gr_run_is_dry(r)) {
-    if (r->rank == 0) log_start(r);
-    return gr_run_open_state(r);
-  }
-  GR_TRY(gr_run_open_dir(r));
+  if (!gr_run_is_dry(r)) GR_TRY(gr_run_open_dir(r));
+  GR_TRY(gr_run_find_start(r));
+  if (gr_run_is_dry(r) && r->rank == 0) log_start(r);
+  if (gr_run_is_dry(r)) return gr_run_open_state(r);
+  if (r->nothing_left) return GR_OK;
+  GR_TRY(gr_run_open_log(r));
   gr_run_set_failure(r, gr_run_open_hooks(r));
   GR_TRY(gr_run_check(r));
   GR_TRY(gr_run_open_state(r));
@@ -368,6 +369,7 @@ static void close_run(gr_run *r) {
 
 static gr_status run_training(gr_run *r) {
   gr_status s = open_run(r);
+  if (!s && r->nothing_left) return GR_OK;
   s = s ? s : train(r);
   s = s || gr_run_is_dry(r) ? s : gr_run_end(r);
   if (s && gr_status_code(s) != GR_ERR_STOPPED) gr_run_hook_exception(r, gr_status_text(s));

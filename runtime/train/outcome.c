@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/hash.h"
 #include "runtime/page/page.h"
+#include "runtime/train/identity.h"
 #include "runtime/train/run.h"
 
 // A value of the configuration as it is written in files: interpolations of the environment are not
@@ -46,6 +47,8 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   int n = 0;
   if (r->evaluated) n = gr_metrics_named(r->arena, &r->train_at_end, "train.", named);
   if (r->evaluated) n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
+  char identity[GR_IDENTITY_HASH];
+  if (r->spec->identity) gr_identity_hash(r->spec->identity, identity);
   int64_t trained, parameters = gr_plan_parameters(r->spec->plan, &trained);
   gr_results out = {.model = as_written(r, "model.graph", r->spec->set.graph),
                     .backend = r->ranks > 1 ? r->world->ops->backend : "none",
@@ -53,6 +56,8 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
                     .ended = ended,
                     .exit_code = exit_code,
                     .config_hash = config_hash(r),
+                    .identity = r->spec->identity ? identity : NULL,
+                    .resumed_from = r->spec->set.resume == gr_resume_text ? r->start : NULL,
                     .ranks = r->ranks,
                     .parameters = parameters,
                     .trainable = trained,

@@ -117,6 +117,8 @@ typedef struct gr_run {
   double samples_per_s;            // of the last step of this process; 0: there was none
   bool has_grad_norm;
   gr_metrics last;           // of the last step
+  const char *start;         // the checkpoint to resume from; NULL: none
+  bool nothing_left;         // the run was finished before: nothing is computed or written
   const char *resumed_from;  // the checkpoint that this process has read, or NULL
   int64_t resumed_step;      // of that checkpoint; -1: there is none
   bool excepted;             // on_exception was called
@@ -203,6 +205,8 @@ void gr_run_span_step(gr_run *, double from);  // of the step that has just run
 GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
 // ---- files.c
 GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
+// Opens run.log in the folder, once it is known that the run goes on.
+GR_MUST_USE gr_status gr_run_open_log(gr_run *);
 double gr_run_patience(const gr_run *);  // seconds to wait for another run to release a folder
 // Logs where the configuration differs from that of the run that wrote the checkpoint.
 void gr_run_log_config_changes(gr_run *, const char *checkpoint);
@@ -227,6 +231,15 @@ void gr_run_list_pieces(gr_run *);  // sets run->pieces
 GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *, bool exact);
 // Opens the saver, and sets all states: to their initial values, or from a checkpoint.
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);
+// ---- start.c
+// Chooses the checkpoint to resume from, run->start. Where the folder has a finished
+// run, fails with GR_ERR_CHECKPOINT if that is of another identity, and sets run->nothing_left if
+// it is not to be longer. Writes nothing. Collective.
+GR_MUST_USE gr_status gr_run_find_start(gr_run *);
+// The checkpoint to read, which rank 0 finds: the newest in dir, if there is one, or `given`.
+// Empty: none. Collective.
+GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_run *, gr_resume what, const char *given,
+                                               const char *dir, char *path, size_t size);
 // ---- tables.c
 // Writes the data's tables to the states that hold them.
 GR_MUST_USE gr_status gr_run_load_tables(gr_run *);
@@ -235,7 +248,7 @@ typedef struct gr_run_contents {
   gr_arena *arena;
   const char *hooks;     // the states of scripts as text, or NULL
   bool exit_checkpoint;  // saved only because the run was stopped
-  gr_scalar at[41 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS + GR_MAX_ADJUSTABLE];
+  gr_scalar at[43 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS + GR_MAX_ADJUSTABLE];
   int n;
 } gr_run_contents;
 void gr_run_contents_write(gr_run *, gr_run_contents *);
@@ -245,6 +258,9 @@ GR_MUST_USE gr_status gr_run_weights_read(gr_run *, gr_checkpoint *);
 // ---- saving.c
 // The scalar that marks an exit checkpoint: one that is saved only because the run is stopped.
 #define GR_RUN_EXIT_CHECKPOINT "run.passing"
+// The identity of the run that wrote it (identity.h), and how many steps that was to have.
+#define GR_RUN_IDENTITY "run.identity"
+#define GR_RUN_TOTAL_STEPS "run.total_steps"
 // Begins a checkpoint. A run that resumes from an exit checkpoint must leave the same files as one
 // that was never stopped, so hooks are not called for it, and the next checkpoint replaces it.
 GR_MUST_USE gr_status gr_run_save(gr_run *, bool exit_checkpoint);

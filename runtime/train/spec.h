@@ -34,7 +34,7 @@ typedef struct gr_run_spec {
   gr_program_inputs *inputs;  // of the plan's programs, in their order
   gr_adjustable *adjust;      // n_adjust values that hooks may set
   int n_adjust;
-  const char **programs;      // names of those that the run has: phases refer to these
+  const char **programs;  // names of those that the run has: phases refer to these
   int n_programs;
   gr_phase loop;  // one pass through it is an epoch
   bool looped;    // it is `loop:` of the configuration, and not epochs of train
@@ -45,6 +45,7 @@ typedef struct gr_run_spec {
   gr_conf *written;                     // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.
   const char *config_dir, *config_yaml, *hydra_yaml, *overrides_yaml;
+  const char *identity;    // of this run (identity.h); NULL: not on this rank, or of no run
   const char *model_yaml;  // the text of the model's file, which the run's folder keeps
   const char *about_json;  // the program, the machine and the origins of values; or NULL
   const char *graph_def;   // the training program as a tensorflow.GraphDef

@@ -191,27 +191,6 @@ static gr_status restore(gr_run *r, const char *path) {
   return s;
 }
 
-// The checkpoint to read, which rank 0 finds: the newest in dir, if there is one, or `given`.
-// Empty: none.
-static gr_status choose(gr_run *r, gr_resume what, const char *given, const char *dir, char *path,
-                        size_t size) {
-  gr_status s = GR_OK;
-  *path = 0;
-  if (r->rank == 0 && what == gr_resume_auto) {
-    gr_checkpoint *c = NULL;
-    s = gr_checkpoint_newest(dir, &c);
-    if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
-    gr_checkpoint_close(c);
-  } else if (r->rank == 0 && what == gr_resume_text) {
-    snprintf(path, size, "%s", given);
-  }
-  bool all_ok;
-  gr_status t = gr_run_all_ok(r, !s, &all_ok);
-  if (s || t) return gr_also(s, t);
-  if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not look for a checkpoint");
-  return gr_run_broadcast_text(r, path, size);
-}
-
 // A folder of checkpoints means its newest checkpoint, and a run's folder means its checkpoints.
 static gr_status choose_weights(gr_run *r, const gr_init_entry *entry, const char **out) {
   const char *from = entry->from, *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
@@ -219,7 +198,7 @@ static gr_status choose_weights(gr_run *r, const gr_init_entry *entry, const cha
   if (many && gr_is_dir(inner)) from = inner;
   char path[2048];
   gr_resume what = many ? gr_resume_auto : gr_resume_text;
-  GR_TRY(gr_note(choose(r, what, from, from, path, sizeof path), entry->loc,
+  GR_TRY(gr_note(gr_run_choose_checkpoint(r, what, from, from, path, sizeof path), entry->loc,
                  "asked for by model.init_from"));
   *out = gr_arena_strdup(r->arena, path);
   if (*path) return GR_OK;
@@ -246,25 +225,18 @@ void gr_run_list_pieces(gr_run *r) {
 
 gr_status gr_run_open_state(gr_run *r) {
   const gr_plan *p = r->spec->plan;
-  const char *dir = r->spec->set.ckpt_dir;
-  char path[2048];
-  if (!dir && r->dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
-  r->ckpt_dir = dir;
+  bool dry = gr_run_is_dry(r);
   gr_run_list_pieces(r);
   GR_TRY(gr_run_open_full(r));
   list_saved(r);
-  bool dry = gr_run_is_dry(r);
-  gr_resume resume = r->spec->set.resume;
-  if (dry && resume == gr_resume_auto) resume = gr_resume_none;  // a dry run has no folder
-  if (!dry) GR_TRY(open_saver(r, dir));
-  GR_TRY(choose(r, resume, r->spec->set.resume_text, dir, path, sizeof path));
-  if (*path && r->rank == 0 && !dry) gr_run_log_config_changes(r, path);
-  if (*path)
-    GR_TRY(restore(r, path));
+  if (!dry) GR_TRY(open_saver(r, r->ckpt_dir));
+  if (r->start && r->rank == 0 && !dry) gr_run_log_config_changes(r, r->start);
+  if (r->start)
+    GR_TRY(restore(r, r->start));
   else
     GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
   GR_TRY(gr_run_load_tables(r));
-  if (*path) return GR_OK;
+  if (r->start) return GR_OK;
   GR_TRY(init_from(r));
   return has_emas(r) ? gr_exec_run(r->exec, gr_plan_find(p, "ema", "")) : GR_OK;
 }

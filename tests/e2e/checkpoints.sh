@@ -75,7 +75,7 @@ check "... and names the good one" grep -q "hint: .*checkpoint.resume=auto" "$lo
 tones last $blow training.max_steps=41 checkpoint.keep_last=1
 check "a run that ends with a ruinous step" test "$code" = 0
 check "... keeps the one before, too" test "$(steps last)" = "40 41 "
-tones last training.max_steps=400 training.eval_every=0 checkpoint.resume=auto
+tones last training.max_steps=400 training.eval_every=0 "$(from last)"
 printf '%s\n' "the weights after step 41 are good for nothing" \
   "hint: .*checkpoint.resume=.*/step-00000040 output.dir=" >patterns
 verdict "... and the next run names that" 76

@@ -111,13 +111,13 @@ check "... and the weights" same_export never --no-ema killed --no-ema
 check "... which are others" other_export never "" never --no-ema
 
 ran "a checkpoint without averages" late training.max_steps=5
-ran "... goes on with them" late training.ema_decay=0.9 checkpoint.resume=auto
+ran "... goes on with them" late training.ema_decay=0.9 "$(from late)"
 check "... from its weights on, as the run says" \
   grep -Eq "has no average of [0-9]+ weights: they begin as the weights \(training.ema_decay\)" "$log"
 check "... the weights are those without" same_export late --no-ema plain ""
 check "... the averages are none of the first weights" other_export late "" averaged ""
 ran "a checkpoint with averages" drops training.max_steps=5 training.ema_decay=0.9
-ran "... goes on without" drops checkpoint.resume=auto
+ran "... goes on without" drops "$(from drops)"
 check "... as the run says" grep -Eq "averages of [0-9]+ weights, which this run drops" "$log"
 check "... the weights are those without" same_export drops "" plain ""
 # Gradient descent has no other states, so that a run may train more weights than the one it goes on from.
@@ -125,7 +125,7 @@ some="training.optimizer=sgd checkpoint.keep_last=5"
 # shellcheck disable=SC2086
 ran "averages of some weights" some $some "model.freeze=[subsample.*]" training.max_steps=5 training.ema_decay=0.9
 # shellcheck disable=SC2086
-ran "... go on with those of all, which stay" some $some training.max_steps=6 training.ema_decay=1 checkpoint.resume=auto
+ran "... go on with those of all, which stay" some $some training.max_steps=6 training.ema_decay=1 "$(from some)"
 check "... as the run says" grep -Eq "has no average of 4 weights: they begin as the weights" "$log"
 check "... the others are as they were" test "$(weight some 6 ctc_projection.bias)" = "$(weight some 5 ctc_projection.bias)"
 check "... and not as the weights" test "$(weight some 6 ctc_projection.bias)" != "$(weight some 6 ctc_projection.bias --no-ema)"

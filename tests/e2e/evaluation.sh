@@ -64,6 +64,7 @@ through() {
   # shellcheck disable=SC2086
   tones "$through" $many "$@"
   check "the run goes on to its end" test "$code" = 0
+  rm "$through/training_results.json"
   # shellcheck disable=SC2086
   stopped "TERM in the evaluation of a run at its end" "$through" 2 has_begun $many "$@"
   # shellcheck disable=SC2086

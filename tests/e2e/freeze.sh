@@ -81,7 +81,7 @@ check "... every loss is that of the whole" same_losses whole killed 1,40p
 check "... and the weights are, to the bit" same_weight whole last killed last subsample.0.weight
 # shellcheck disable=SC2086
 ran "stopped while frozen" stays "$may" "$hook" training.max_steps=3
-ran "... and resumed without the hook" stays "$may" training.max_steps=6 checkpoint.resume=auto
+ran "... and resumed without the hook" stays "$may" training.max_steps=6 "$(from stays)"
 check "... they stay frozen" same_weight stays 3 stays 6 subsample.0.weight
 
 # ---- The shipped hook, averages ---------------------------------------------------------------------

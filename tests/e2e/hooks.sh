@@ -142,7 +142,7 @@ tones early $two training.max_steps=200 training.eval_every=1 checkpoint.resume=
   "hooks=[$source/hooks/early_stop.lua]" "hooks_params={metric: loss, patience: 2, min_delta: 100}"
 check "resuming a run that early_stop has stopped: it stops at once" grep -q 'has not improved' "$log"
 check "... with no step more" test "$(steps_of early)/$code" = "$stopped_at/0"
-tones early training.max_steps=$((stopped_at + 2)) checkpoint.resume=auto
+tones early training.max_steps=$((stopped_at + 2)) "$(from early)"
 check "... and goes on without the hook" test "$(steps_of early)/$code" = "$((stopped_at + 2))/0"
 
 # ---- The process of the hooks

@@ -193,7 +193,7 @@ check "... is not worth a word" sh -c "! grep -Eq 'fp32 on CPUs|on CPUs that is 
 for asked in precision=tf32 mixed_precision=true; do
   ran "training.$asked" other training.max_steps=2 training.$asked
   check "... is said to be fp32" grep -Eq "training.${asked%=true}.*(fp32 on CPUs|on CPUs that is fp32)" "$log"
-  check "... and is" same_files fp32/checkpoints other/checkpoints
+  check "... and is" same_tensors fp32/checkpoints other/checkpoints
   expect "... which plan says too" 0 "^note .*(fp32 on CPUs|on CPUs that is fp32)" -- "$graphrun" plan \
     "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
     "data.manifest=$scratch/data/tones.jsonl" training.$asked

@@ -175,6 +175,13 @@ same_files() {
   [ -n "$(ls -A "$1")" ] && diff -r "$1" "$2" >"$scratch/diff" 2>&1
 }
 
+# from OUT: resumes from its newest checkpoint, also with another configuration than that of its run.
+from() { echo "checkpoint.resume=$(ls -d "$scratch/$1"/checkpoints/step-* | tail -1)"; }
+# The tensors of two folders of checkpoints are the same bytes; their manifests name their runs.
+same_tensors() {
+  [ -n "$(ls -A "$1")" ] && diff -r -x manifest.json "$1" "$2" >"$scratch/diff" 2>&1
+}
+
 # loss OUT STEP: of that row.
 loss() {
   sed -n "$(($2 + 1))s/.*\"loss\": \([^,]*\),.*/\1/p" "$1/metrics.jsonl"

@@ -91,6 +91,7 @@ esac
 check "each evaluation has its samples in TensorBoard" test "$(cat run/events.out.* | grep -ao 'samples/validation' | wc -l)" = 2
 check "... the run's folder those of the last" sh -c 'test "$(sed "s/, .*//" run/samples.jsonl | sort -u)" = "{\"steps\": 48"'
 check "... which are printed once" test "$(grep -c "validation samples with their labels" run/run.log)" = 1
+rm run/training_results.json
 expect "a run that is resumed at its end" 0 "3 of [0-9]+ validation samples" -- "$graphrun" table.yaml output.dir=run checkpoint.resume=auto 'vars={x: "<b>&"}'
 check "... adds none" test "$(cat run/events.out.* | grep -ao 'samples/validation' | wc -l)" = 2
 # An evaluation is one line of the console, one of evals.jsonl, and the last one is in the results.

@@ -168,13 +168,13 @@ ended
 check "a run that is stopped ends with 75" test "$code" = 75
 has "... its results say so" stopped/training_results.json '^ "ended": "stopped by a signal at step [0-9]+; the state is saved"'
 # After kill -9 there are no results, not those of the run that is gone on with.
-begin done training.max_steps=100000 checkpoint.resume=auto "hooks=[$source/tests/e2e/slow.lua]"
+begin done training.max_steps=100000 "$(from done)" "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps done 12
 kill -9 "$pid"
 ended
 check "a run that is killed leaves no results of another" test ! -e done/training_results.json
 # A run that is refused before it begins leaves those that are there.
-tones other training.batch_size=4 checkpoint.resume=auto
+tones other training.batch_size=4 "$(from other)"
 check "a resume that is refused" test "$code" = 78
 check "... keeps the results" test "$(result other ended)" = '"done"'
 has "... run.log has the reason" other/run.log 'error: .*batches of 8'

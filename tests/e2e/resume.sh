@@ -108,6 +108,7 @@ check "... and changes nothing" same_files whole/checkpoints finished/checkpoint
 tones finished $short training.max_steps=66 checkpoint.every_steps=2 checkpoint.keep_last=0 checkpoint.resume=auto
 check "four checkpoints" test "$code/$(ls finished/checkpoints | wc -l)" = 0/4
 # shellcheck disable=SC2086
+rm finished/training_results.json
 tones finished $short training.max_steps=66 checkpoint.keep_last=2 checkpoint.keep_best=0 checkpoint.resume=auto
 check "... of which the last two stay, once a run has ended" \
   test "$code/$(ls finished/checkpoints | tr '\n' ' ')" = "0/step-00000064 step-00000066 "

@@ -210,12 +210,12 @@ else
 fi
 
 # ---- Another configuration
-tones plain training.max_steps=8 training.seed=4 checkpoint.resume=auto
+tones plain training.max_steps=8 training.seed=4 "$(from plain)"
 printf '%s\n' "not that of the run before" "training.max_steps: 8, was 6" "training.seed: 4, was 3" >patterns
 verdict "going on with another configuration says what is other" 0
 check "... and nothing else" test "$(grep -c ', was ' "$log")" = 4
 head -n 30 data/tones.jsonl >data/fewer.jsonl
-tones plain training.max_steps=9 training.seed=4 checkpoint.resume=auto data.manifest="$scratch/data/fewer.jsonl"
+tones plain training.max_steps=9 training.seed=4 "$(from plain)" data.manifest="$scratch/data/fewer.jsonl"
 printf '%s\n' "warning: there are 20 training samples, and were 27" >patterns
 verdict "... and other data" 0
 counts
