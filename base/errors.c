@@ -128,7 +128,8 @@ const char *gr_status_hint(gr_status s) { return s && *s->hint ? s->hint : NULL;
 gr_code gr_status_code(gr_status s) { return s ? s->code : (gr_code)0; }
 gr_loc gr_status_loc(gr_status s) { return s ? s->loc : GR_NOWHERE; }
 const char *gr_status_about(gr_status s) { return s ? s->about : NULL; }
-int gr_status_exit(gr_status s) { return s ? gr_codes[s->code].exit : 0; }
+int gr_code_exit(gr_code code) { return gr_codes[code].exit; }
+int gr_status_exit(gr_status s) { return s ? gr_code_exit(s->code) : 0; }
 
 void gr_status_drop(gr_status s) {
   for (gr_status next; s; s = next) {

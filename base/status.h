@@ -84,7 +84,8 @@ const char *gr_status_hint(gr_status);   // NULL: none
 gr_code gr_status_code(gr_status);       // 0 for GR_OK
 gr_loc gr_status_loc(gr_status);         // GR_NOWHERE for GR_OK
 const char *gr_status_about(gr_status);  // NULL: none
-int gr_status_exit(gr_status);           // the process's exit code (gr_codes in errors.c)
+int gr_code_exit(gr_code);               // the exit code of a process that ends with this error
+int gr_status_exit(gr_status);           // that of a status; GR_OK: 0
 // Frees the status; GR_OK is allowed. Every status is returned, taken over or dropped exactly once.
 void gr_status_drop(gr_status);
 

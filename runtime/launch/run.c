@@ -285,35 +285,82 @@ static void log_end(const launcher *l, gr_status s, const char *text) {
   fclose(log);
 }
 
-// Prints the cause if no rank has printed it; returns the exit code.
+// How mpirun ended, in words.
+static void mpirun_end(int status, char text[64]) {
+  if (WIFSIGNALED(status))
+    snprintf(text, 64, "mpirun was killed by %s", gr_launch_state_signal_name(WTERMSIG(status)));
+  else
+    snprintf(text, 64, "mpirun ended with exit code %d", WEXITSTATUS(status));
+}
+
+// Ranks of other machines leave no records here: theirs is mpirun's exit code, if it is one of
+// ours.
+static bool is_remote_verdict(int code) {
+  if (gr_launch_state_all_local()) return false;
+  bool known = code == 0;
+  for (int c = 1; c < GR_CODE_COUNT; c++) known |= gr_code_exit((gr_code)c) == code;
+  return known;
+}
+
+// Rank `missing` has not even registered, and no rank has failed or died.
+static gr_status report_missing(const launcher *l, int missing, bool any, int status) {
+  char end[64];
+  mpirun_end(status, end);
+  if (!any)
+    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s before all ranks had started", end),
+                   "check whether `mpirun -n %d hostname` works", l->launch_state->ranks);
+  gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d has left no record of how it ended; %s",
+                        missing, end);
+  return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
+}
+
+// What the ranks' records say.
+typedef struct records {
+  int cause;    // the rank whose error is the cause; -1: none has failed
+  int dead;     // one that ended without a word; -1: none
+  int missing;  // the first that has not registered; -1: none
+  int entered, done;
+} records;
+
+static records read_records(const launcher *l) {
+  records r = {.cause = find_cause(l), .dead = -1, .missing = -1};
+  for (int i = l->launch_state->ranks - 1; i >= 0; i--) {
+    int state = atomic_load(&l->launch_state->rank[i].state);
+    r.entered += state != GR_LAUNCH_RANK_ABSENT, r.done += state == GR_LAUNCH_RANK_DONE;
+    if (state == GR_LAUNCH_RANK_RUNS) r.dead = i;
+    if (state == GR_LAUNCH_RANK_ABSENT) r.missing = i;
+  }
+  if (r.dead >= 0 && l->first_dead) r.dead = l->first_dead - 1;  // later ones died because of it
+  return r;
+}
+
+// Prints the cause if no rank has printed it; returns the exit code. That is decided by the ranks'
+// records alone, because mpirun's own code is also of its clean-up: under load it has been 1 after
+// a run without an error.
 static int conclude(const launcher *l, int status, gr_status *out) {
-  int cause = find_cause(l), dead = -1, entered = 0, done = 0;
-  for (int r = l->launch_state->ranks - 1; r >= 0; r--) {
-    int state = atomic_load(&l->launch_state->rank[r].state);
-    entered += state != GR_LAUNCH_RANK_ABSENT, done += state == GR_LAUNCH_RANK_DONE;
-    if (state == GR_LAUNCH_RANK_RUNS) dead = r;
+  records r = read_records(l);
+  char end[64];
+  mpirun_end(status, end);
+  if (r.cause >= 0 && (r.dead < 0 || cause_weight(l->launch_state->rank[r.cause].code) > 1)) {
+    log_end(l, GR_OK, l->launch_state->rank[r.cause].text);
+    fputs(l->launch_state->rank[r.cause].text, stderr);
+    return l->launch_state->rank[r.cause].exit;
   }
-  if (dead >= 0 && l->first_dead) dead = l->first_dead - 1;  // later ones were killed because of it
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (r.done == l->launch_state->ranks) {
+    if (status) gr_log(GR_WARN, "%s although all ranks have ended without an error", end);
+    return 0;
+  }
   bool lost_mpirun = WIFSIGNALED(status) && !l->killing;
-  if (cause >= 0 && (dead < 0 || cause_weight(l->launch_state->rank[cause].code) > 1)) {
-    log_end(l, GR_OK, l->launch_state->rank[cause].text);
-    fputs(l->launch_state->rank[cause].text, stderr);
-    return l->launch_state->rank[cause].exit;
-  }
-  if (done == l->launch_state->ranks) return code;
+  if (!l->stop_requests && !lost_mpirun && r.dead < 0 && WIFEXITED(status) &&
+      is_remote_verdict(WEXITSTATUS(status)))
+    return WEXITSTATUS(status);  // a rank has printed why
   *out = l->stop_requests ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
                                             "stopped by signals before the ranks could save"),
                                     "existing checkpoints are unchanged")
          : lost_mpirun    ? report_lost(l, WTERMSIG(status))
-         : dead >= 0      ? report_death(l, dead)
-                          : GR_OK;
-  if (*out) return gr_status_exit(*out);
-  if (entered || !code || code == 1 || code >= 126)
-    *out = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                           "mpirun ended with exit code %d before all ranks had started", code),
-                   "check whether `mpirun -n %d hostname` works", l->launch_state->ranks);
-  return *out ? gr_status_exit(*out) : code;  // otherwise a rank has printed why
+         : r.dead >= 0    ? report_death(l, r.dead)
+                          : report_missing(l, r.missing, r.entered > 0, status);
+  return gr_status_exit(*out);
 }
 
 gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_exit) {
