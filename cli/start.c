@@ -168,6 +168,7 @@ static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
 // An mpirun that graphrun did not start reports the first exit code, which must be the cause's.
 static void let_first_leave(gr_status s, int ranks) {
   if (gr_status_code(s) != GR_ERR_RANK || ranks < 2 || gr_launch_own()) return;
+  if (gr_run_signalled()) return;  // it is ending the ranks already
   signal(SIGTERM, SIG_DFL);
   sleep(3);
 }
@@ -196,12 +197,8 @@ static gr_status open_tcp(gr_arena *arena, double timeout, gr_comm **world) {
   return gr_tcp_open(o, 0, world);
 }
 
-// Rank 0 reports errors that all ranks have. Where it was killed, rank 1 does it in its place;
-// graphrun's launcher needs neither.
-static int reporter(int rank, gr_status s) {
-  bool lost = gr_status_code(s) == GR_ERR_RANK && strstr(gr_status_text(s), "rank 0 died");
-  return lost && rank == 1 && !gr_launch_own() ? 0 : rank;
-}
+// Where MPI connects the ranks, mpirun notices deaths.
+static gr_status find_death(void *world) { return gr_tcp_find_death(world); }
 
 // Without a configuration of its own this rank takes rank 0's, and waits less long for it.
 static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_status composed) {
@@ -213,15 +210,17 @@ static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_statu
   gr_status s =
       mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job->arena, timeout, &world);
   job->spec.launch_bytes = more_than(before);
+  if (world && !mpi) gr_launch_watch_peers(find_death, world);
   int ranks = world ? world->ranks : launch->ranks;
   if (world)
     s = run_in(job, world, composed);
   else
     s = gr_also(composed, s);
+  gr_launch_watch_peers(NULL, NULL);
   gr_comm_close(world);
   gr_job_close(job);
   let_first_leave(s, ranks);
-  exit(gr_launch_report_exit(reporter(launch->rank, s), s));
+  exit(gr_launch_report_exit(launch->rank, s));
 }
 
 static gr_status start(gr_job *job, gr_status composed) {

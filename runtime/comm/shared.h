@@ -77,6 +77,9 @@ void gr_shared_join(gr_shared *, void *block, int rank, int ranks, int world_ran
                     gr_shared *world, double timeout_s, bool oversubscribed);
 // Marks the member as gone: peers that still wait for it get GR_ERR_RANK. Does not free the block.
 void gr_shared_leave(gr_shared *);
+// A member whose process has ended without leaving, as a slot of the block; NULL: there is none.
+// May be called by another thread.
+const gr_comm_slot *gr_shared_find_dead(const gr_shared *);
 int gr_shared_rank(const gr_shared *);  // this member's rank in the world
 // Makes a region usable for in-place collectives. All ranks add the same regions in the same order.
 // The region is borrowed until the world closes.

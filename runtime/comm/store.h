@@ -58,5 +58,8 @@ typedef struct gr_store_failure {
 void gr_store_fail(gr_store *, const gr_store_failure *);
 // Reads the recorded failure. A server that is gone is the death of rank 0.
 void gr_store_check(gr_store *, gr_store_failure *out);
+// The death of another rank, as the server has noticed it, or of the server, as this rank sees it;
+// GR_OK: none is known. May be called by another thread.
+GR_MUST_USE gr_status gr_store_find_death(gr_store *);
 // Where this process reached the server, which is where other machines reach this process.
 const char *gr_store_own_address(const gr_store *);

@@ -276,6 +276,21 @@ void gr_store_check(gr_store *s, gr_store_failure *out) {
   gr_status_drop(st);
 }
 
+// A connection that is closed reads as the end of a file, which is seen without reading.
+static bool is_closed(int fd) {
+  char byte;
+  ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+gr_status gr_store_find_death(gr_store *s) {
+  int dead = s->server ? gr_store_server_dead(s->server) : -1;
+  if (dead >= 0)
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its connection to rank 0 was closed",
+                   dead);
+  return s->fd >= 0 && !s->server && is_closed(s->fd) ? lost(ECONNRESET, 0) : GR_OK;
+}
+
 const char *gr_store_own_address(const gr_store *s) { return s->address; }
 
 void gr_store_close(gr_store *s) {

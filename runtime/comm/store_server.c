@@ -40,6 +40,7 @@ struct gr_store_server {
   gr_store_key *keys;
   gr_store_failure failure;
   atomic_bool ending, leave_all, ended;
+  atomic_int dead;  // 1 + the first rank that has died; 0: none
 };
 
 // ---- Answers ------------------------------------------------------------------------------------
@@ -226,6 +227,8 @@ static void lose(gr_store_server *s, client *c) {
     gr_store_failure f = {.code = GR_ERR_RANK, .rank = c->rank};
     snprintf(f.why, sizeof f.why, "rank %d died: its connection to rank 0 was closed", c->rank);
     record(s, &f);
+    int none = 0;
+    atomic_compare_exchange_strong(&s->dead, &none, c->rank + 1);
     s->left[c->rank] = true;
   }
   drop(c);
@@ -363,6 +366,8 @@ gr_status gr_store_server_start(int listening, uint64_t token, int ranks, gr_sto
     release(s);
   return ok ? GR_OK : gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start the store of rank 0");
 }
+
+int gr_store_server_dead(const gr_store_server *s) { return atomic_load(&s->dead) - 1; }
 
 void gr_store_server_end(gr_store_server *s, double seconds) {
   double until = gr_seconds() + seconds;

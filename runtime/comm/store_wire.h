@@ -52,5 +52,7 @@ typedef struct gr_store_server gr_store_server;
 // Starts the server on a listening socket, which it takes over.
 GR_MUST_USE gr_status gr_store_server_start(int listening, uint64_t token, int ranks,
                                             gr_store_server **out);
+// A rank whose connection was closed before it has left; -1: none. Of any thread.
+int gr_store_server_dead(const gr_store_server *);
 // Waits until all clients have left, at most so many seconds, and ends the server.
 void gr_store_server_end(gr_store_server *, double seconds);

@@ -26,6 +26,15 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
 
 static gr_status check(gr_comm *c) { return gr_shared_check(&((gr_tcp *)c)->node.base); }
 
+gr_status gr_tcp_find_death(gr_comm *c) {
+  const gr_tcp *m = (const gr_tcp *)c;
+  const gr_comm_slot *dead = gr_shared_find_dead(&m->node);
+  if (dead)
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d is gone", dead->rank,
+                   atomic_load(&dead->pid));
+  return m->store ? gr_store_find_death(m->store) : GR_OK;
+}
+
 static void abort_all(gr_comm *c, const char *why) {
   gr_shared_abort(&((gr_tcp *)c)->node.base, why);
   gr_tcp_report_abort((gr_tcp *)c);

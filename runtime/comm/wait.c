@@ -109,6 +109,12 @@ static bool is_dead(const gr_comm_slot *slot) {
   return pid > 0 && !gr_process_state(pid) && atomic_load(&slot->pid) == pid;
 }
 
+const gr_comm_slot *gr_shared_find_dead(const gr_shared *s) {
+  for (int r = 0; r < s->base.ranks; r++)
+    if (r != s->base.rank && is_dead(&s->block->slot[r])) return &s->block->slot[r];
+  return NULL;
+}
+
 // Records members that ended without reporting a failure. epoch: the round in which they are
 // waited for. Arrival is checked again after the process, because a member may arrive and then end.
 static void check_peers(gr_shared *s, uint64_t epoch) {

@@ -21,19 +21,20 @@ enum { HAVE_MPI = 0 };
 
 // Environment variables of launchers, those that start others' processes last. alone: whether a
 // size of 1 counts as a launch, too; it does not for Slurm and for variables set by hand, because
-// users run any program in a Slurm step of one task or in a container with WORLD_SIZE=1. only_with:
-// a variable that must be set as well.
+// users run any program in a Slurm step of one task or in a container with WORLD_SIZE=1. launcher:
+// whether the process that set them stays until the ranks have ended. only_with: a variable that
+// must be set as well.
 static const struct starter {
   const char *size, *rank, *by;
-  bool alone, mpi;
+  bool alone, mpi, launcher;
   const char *only_with;
 } starters[] = {
-    {"WORLD_SIZE", "RANK", "torchrun", true, false, "TORCHELASTIC_RUN_ID"},
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun", true, true, NULL},
-    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun", true, true, NULL},
-    {"PMI_SIZE", "PMI_RANK", "mpirun", true, true, NULL},
-    {"WORLD_SIZE", "RANK", "RANK and WORLD_SIZE", false, false, NULL},
-    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun", false, true, NULL},
+    {"WORLD_SIZE", "RANK", "torchrun", true, false, true, "TORCHELASTIC_RUN_ID"},
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun", true, true, true, NULL},
+    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun", true, true, true, NULL},
+    {"PMI_SIZE", "PMI_RANK", "mpirun", true, true, true, NULL},
+    {"WORLD_SIZE", "RANK", "RANK and WORLD_SIZE", false, false, false, NULL},
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun", false, true, true, NULL},
 };
 
 static int number(const char *name) {
@@ -198,11 +199,21 @@ static void report_exhausted(const char *text) {
   _exit(GR_ARENA_EXIT);
 }
 
+// Variables that are set by hand have no launcher: the shell that has started the rank may end.
+static void watch_other_launcher(int rank) {
+  int ranks, same;
+  const struct starter *s = find_starter(&ranks, &same);
+  gr_launch_state_watch_parent(s && s->launcher ? s->rank : NULL, rank);
+}
+
 bool gr_launch_register_rank(int rank) {
   int file;
   gr_launch_state *b = gr_launch_state_own(&file);
   gr_launch_rank_state *me = own(rank);
-  if (!me) return false;
+  if (!me) {
+    watch_other_launcher(rank);
+    return false;
+  }
   gr_launch_state_record_signals(me);
   atomic_store(&me->pid, (int)getpid());
   atomic_store(&me->state, GR_LAUNCH_RANK_RUNS);
@@ -239,7 +250,8 @@ int gr_launch_report_exit(int rank, gr_status s) {
   bool echo = gr_status_code(s) == GR_ERR_RANK || (orphaned && stopped);
   if (me) me->code = (int)gr_status_code(s), me->exit = code;
   bool handed = me && s && !orphaned && hand_over(me, s);
-  if (s && !handed && (!echo || rank == 0)) gr_status_print(stderr, s);
+  bool speaks = rank == 0 || (rank == 1 && !me && echo && strstr(gr_status_text(s), "rank 0 died"));
+  if (s && !handed && (!echo || speaks)) gr_status_print(stderr, s);
   if (me) atomic_store(&me->state, s ? GR_LAUNCH_RANK_FAILED : GR_LAUNCH_RANK_DONE);
   if (me && orphaned && s && !stopped)
     gr_launch_state_kill_others(launch_state(), rank);  // without a launcher, no other process does

@@ -44,7 +44,13 @@ bool gr_launch_own(void);  // whether graphrun's own launcher has started this r
 bool gr_launch_echo(void);
 // Tells the launcher that this rank runs, and records from now on which signal ends it, so that the
 // launcher knows which rank died and why. False: graphrun's launcher did not start this process.
+// In any case it begins to watch the launcher (gr_launch_orphaned).
 bool gr_launch_register_rank(int rank);
+// Watches the other ranks of `world` from here on: `find` is called by another thread, ten times a
+// second, and returns an error once a rank has died. If this process is still there 2.5 s later,
+// for example in a long computation, it ends with that error. NULL: no longer.
+typedef gr_status gr_launch_find_death(void *world);
+void gr_launch_watch_peers(gr_launch_find_death *, void *world);
 // Call these two around gr_mpi_open, which waits for all ranks. The process is ended with an error
 // message when that takes more than `seconds`, two seconds after `stop` returns true, or when MPI
 // cannot start. Standard error is held back meanwhile and printed once MPI has started.
@@ -52,15 +58,16 @@ void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void));
 void gr_launch_startup_done(void);
 // Sets what the launcher advises the user to do when a rank has died. Does nothing without one.
 void gr_launch_set_resume_hint(const char *how);
-// Names the run's log file, to which the launcher adds the error that ended the run, if rank 0 could
-// not. Does nothing without a launcher.
+// Names the run's log file, to which the launcher adds the error that ended the run, if rank 0
+// could not. Does nothing without a launcher.
 void gr_launch_set_log(const char *path);
-// Whether this rank's launcher is gone (kill -9), which a thread notices within 0.1 s. Ranks should
-// then save and end; those still running after the grace period (a minute) are killed.
+// Whether this rank's launcher (graphrun's, torchrun, srun, mpirun) is gone (kill -9), which a
+// thread notices within 0.1 s. Ranks should then save and end; those still running after the grace
+// period (a minute) are killed. Ranks that were started by hand have no launcher.
 bool gr_launch_orphaned(void);
 // Hands a rank's final status to the launcher, which prints the one that is the cause. Without a
 // launcher it is printed here, unless it only reports another rank's failure and this is not rank
-// 0. Takes ownership of the status. Returns the exit code.
+// 0 (or rank 1, where rank 0 has died). Takes ownership of the status. Returns the exit code.
 int gr_launch_report_exit(int rank, gr_status);
 bool gr_launch_terminal(void);  // whether the user sees this rank's standard error on a terminal
 // Measures progress lines by the launcher's terminal, if it has one. Called once.

@@ -293,8 +293,8 @@ static void mpirun_end(int status, char text[64]) {
     snprintf(text, 64, "mpirun ended with exit code %d", WEXITSTATUS(status));
 }
 
-// Ranks of other machines leave no records here: theirs is mpirun's exit code, if it is one of
-// ours.
+// Ranks of other machines leave no records here: theirs is mpirun's exit code, if it is one
+// of graphrun's.
 static bool is_remote_verdict(int code) {
   if (gr_launch_state_all_local()) return false;
   bool known = code == 0;

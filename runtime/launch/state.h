@@ -43,6 +43,9 @@ gr_launch_state *gr_launch_state_own(int *out_file);
 // Starts the thread that checks every 0.1 s whether the launcher lives. Once it is gone,
 // gr_launch_orphaned returns true, and after the grace period the remaining ranks are killed.
 void gr_launch_state_watch_launcher(gr_launch_state *, int file, int rank);
+// The same for a rank that another launcher has started. variable: the one with its number; NULL:
+// no launcher has set it, and none is watched.
+void gr_launch_state_watch_parent(const char *variable, int rank);
 // Shortens the grace period (initially 60 s); a longer one is ignored.
 void gr_launch_state_set_grace_period(double seconds);
 // The process number of rank r while it is registered as running and its process lives; else 0.

@@ -171,6 +171,77 @@ spoke still 0
 printf '%s\n' 'hang error: rank 1 did not reach' 'within 5 s' >patterns
 verdict "a rank that stands still" 72
 
+# ---- A launcher that is killed (-9), and a death that no collective shows
+cat >script.sh <<'END'
+"$@"
+exit $?
+END
+cat >agent.sh <<'END'
+# agent.sh KIND OUT PORT COMMAND...: starts two ranks as that launcher does, and waits for them.
+kind=$1 out=$2 port=$3
+shift 3
+for r in 0 1; do
+  case $kind in
+    torch) set_here="TORCHELASTIC_RUN_ID=none TORCHELASTIC_USE_AGENT_STORE=True LOCAL_WORLD_SIZE=2 RANK=$r WORLD_SIZE=2" ;;
+    srun) set_here="SLURM_JOB_ID=$port SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=$r SLURM_NNODES=1" ;;
+    hand) set_here="RANK=$r WORLD_SIZE=2" ;;
+  esac
+  env $set_here MASTER_ADDR=localhost MASTER_PORT="$port" "$@" >"$out.$r.log" 2>&1 </dev/null &
+done
+wait
+END
+# agent KIND OUT [COMMAND...]: in the background; the command runs graphrun.
+agent() {
+  kind=$1 out=$2
+  shift 2
+  new_port
+  # shellcheck disable=SC2086
+  sh agent.sh "$kind" "$out" $port "$@" "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$out" $steps $long training.max_steps=20000 \
+    distributed.backend=tcp &
+  watcher=$!
+  wait_steps "$out" 10
+}
+for kind in torch srun; do
+  agent $kind $kind-gone
+  kill -9 $watcher
+  check "kill -9 of the launcher ($kind): nothing is left running" gone $kind-gone
+  check "... the ranks saved" "$graphrun" ckpt verify $kind-gone/checkpoints
+  printf '%s\n' 'stopped error: stopped by a signal at step [0-9]*; the state is saved' >patterns
+  cp $kind-gone.0.log "$log" && code=75
+  verdict "... and say so" 75
+done
+agent torch scripts sh script.sh
+kill -9 $watcher
+check "... also where it has started a script for each rank" gone scripts
+agent torch script sh script.sh
+kill -9 $(for at in $(processes script); do grep -qzx script.sh "/proc/$at/cmdline" && echo "$at"; done | head -1)
+check "... and where such a script is killed" gone script
+agent hand alone
+kill -9 $watcher
+reached=$(steps_of alone) tries=0
+while [ "$(steps_of alone)" -lt $((reached + 20)) ] && [ $tries -lt 600 ]; do sleep 0.1 && tries=$((tries + 1)); done
+check "ranks started by hand outlive their shell" test "$(steps_of alone)" -ge $((reached + 20))
+kill -TERM $(of_rank alone 1)
+check "... until they are told to stop" gone alone
+
+cat >endless.lua <<'END'
+return { lr = function(ctx) while ctx.step == 20 do end return ctx.lr end }
+END
+new_port
+for r in 0 1; do
+  rank $r busy "RANK=$r WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- training.max_steps=400 training.eval_every=0 \
+    "hooks=[$scratch/endless.lua]" hooks_seconds=1000
+done
+watcher=$!
+wait_steps busy 20
+kill -9 "$(of_rank busy 1)"
+wait
+spoke busy 0
+printf '%s\n' 'rank died error: rank 1 died: its process' >patterns
+verdict "kill -9 of rank 1 while rank 0 is in a long computation" 71
+check "... nothing is left running" gone busy
+
 # ---- Two machines: network namespaces with names of their own, and a cable between them
 a=gr-a-$$ b=gr-b-$$
 two_machines() {
