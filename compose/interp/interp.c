@@ -81,7 +81,7 @@ gr_status gr_interp_select(gr_resolver *r, gr_conf *from, const char *path, cons
     if (!collection(c)) return GR_OK;
     GR_TRY(step(r, c, part, holder, &c));
     GR_TRY(follow(r, &c));
-    r->env |= c && c->from_env;
+    r->env |= c && c->from_env, r->secret |= c && c->from_env;
   }
   *out = c;
   return GR_OK;
@@ -297,6 +297,16 @@ static gr_status resolve_items(gr_resolver *r, gr_conf *c) {
   return all;
 }
 
+// An error of a value that comes from the environment, without that value, which may be a secret.
+static gr_status without_secret(gr_resolver *r, const gr_conf *c, gr_status s) {
+  if (!r->secret) return s;
+  gr_status other = gr_fail(gr_status_code(s), c->loc,
+                            "'%s' has no value: what the environment gives does not fit into '%s'",
+                            gr_conf_path(r->arena, c), c->text);
+  gr_status_drop(s);
+  return gr_hint(other, "values of environment variables are not printed, as they may be secrets");
+}
+
 static gr_status resolve(gr_resolver *r, gr_conf *c) {
   if (collection(c)) {
     if (c->busy) return GR_OK;
@@ -308,13 +318,13 @@ static gr_status resolve(gr_resolver *r, gr_conf *c) {
   }
   if (c->kind != GR_CONF_INTERP) return GR_OK;
   gr_conf *value = NULL;
-  r->absent = r->env = false;
+  r->absent = r->env = r->secret = false;
   gr_status s = gr_interp_value(r, c, &value);
   bool env = r->env;
   if (!s) s = replace(r, c, value);
   c->from_env |= env;
   if (!s) return GR_OK;
-  if (!r->partial || !r->absent) return s;
+  if (!r->partial || !r->absent) return without_secret(r, c, s);
   gr_status_drop(s);
   return GR_OK;
 }

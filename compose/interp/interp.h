@@ -39,6 +39,7 @@ typedef struct gr_resolver {
   bool partial;                    // the tree is incomplete: a missing key is not an error
   bool absent;                     // a key was missing
   bool env;                        // the value contains an environment variable
+  bool secret;                     // ... that is set: errors must not show it
   int depth;                       // nesting of interpolations that refer to each other
   int copied;                      // number of nodes that interpolations have copied
   size_t bytes;                    // bytes of strings that interpolations have produced

@@ -35,6 +35,7 @@ static gr_status run_env(const call *c, gr_conf **out) {
   gr_text t = gr_text_make(c->r->arena);
   c->r->env = true;
   if (value) {
+    c->r->secret = true;
     *out = make_text(c, gr_arena_strdup(c->r->arena, value));
   } else if (c->n < 2) {
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->holder->loc,

@@ -191,14 +191,19 @@ static const char *nearest_word(const gr_schema_type *t, const char *text) {
   return gr_text_nearest(text, words, n);
 }
 
+// A value from the environment may be a secret: what refers to it is written instead.
 static void write_found(gr_text *t, const gr_conf *c) {
   if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST) {
     gr_text_printf(t, "%s of %d", gr_conf_a_kind(c->kind), c->n);
     return;
   }
-  gr_conf_json(t, c, 0);
+  bool hidden = c->from_env && c->raw;
+  if (hidden)
+    gr_text_printf(t, "the value of '%s'", c->raw);
+  else
+    gr_conf_json(t, c, 0);
   bool plain = c->kind == GR_CONF_TEXT || c->kind == GR_CONF_BOOL;
-  if (plain) gr_text_printf(t, ", %s", gr_conf_a_kind(c->kind));
+  if (plain || hidden) gr_text_printf(t, ", %s", gr_conf_a_kind(c->kind));
 }
 
 static bool has_blank(const gr_conf *list) {
@@ -221,6 +226,7 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
   const char *like = text ? nearest_word(type, text) : NULL;
   gr_conf list = {.kind = GR_CONF_LIST, .n = 1, .items = (gr_conf *[]){c}};
   gr_conf whole = {.kind = GR_CONF_INT};
+  if (c->raw && c->from_env) return gr_hint(s, "change what that refers to");
   if (c->raw) return gr_hint(s, "it is the value of '%s': change what that refers to", c->raw);
   if (like) return gr_hint(s, "did you mean '%s'?", like);
   if (text && gr_scalar_resolve(text, true) > GR_SCALAR_BOOL)

@@ -117,6 +117,8 @@ typedef struct gr_hook_context {
 // Limits on the states of all scripts together, as bytes of text and as number of keys and values.
 // They are far below what the reader of checkpoints accepts.
 enum { GR_HOOK_STATE_BYTES = 1 << 20, GR_HOOK_STATE_VALUES = 1 << 16 };
+// Limits on what scripts write to the log, in bytes: in one call, and in a run.
+enum { GR_HOOK_CALL_LOG = 64 << 10, GR_HOOK_RUN_LOG = 16 << 20 };
 enum { GR_HOOK_LOGS = 16, GR_HOOK_NAME = 48, GR_HOOK_REASON = 160 };
 // Plain data without pointers, so that it can be broadcast as bytes.
 typedef struct gr_hook_result {

@@ -208,10 +208,28 @@ static bool append(gr_hooks *h, watch *w) {
   return gr_wire_send(h->socket, &h->out, wait_for, w);
 }
 
+// Counts a line of the log. False: it is left out, which the first such line reports.
+static bool may_log(gr_hooks *h, size_t bytes) {
+  bool reported = h->logged_in_call > GR_HOOK_CALL_LOG || h->logged > GR_HOOK_RUN_LOG;
+  h->logged_in_call += bytes;
+  if (reported) return false;
+  h->logged += bytes;
+  if (h->logged > GR_HOOK_RUN_LOG) {
+    gr_log(GR_WARN, "hooks have written %d MiB to the log; the lines that follow are left out",
+           GR_HOOK_RUN_LOG >> 20);
+    return false;
+  }
+  if (h->logged_in_call <= GR_HOOK_CALL_LOG) return true;
+  h->logged -= bytes;
+  gr_log(GR_WARN, "a hook has written %d KiB to the log in one call; the rest of it is left out",
+         GR_HOOK_CALL_LOG >> 10);
+  return false;
+}
+
 static void log_line(gr_hooks *h) {
   gr_level level = (gr_level)gr_wire_int(&h->in);
   const char *text = gr_wire_text(&h->in);
-  if (text && !h->restarting) gr_log(level, "%s", text);
+  if (text && !h->restarting && may_log(h, strlen(text) + 1)) gr_log(level, "%s", text);
 }
 
 // Serves the script's log and append messages until its answer arrives. False: there is none.
@@ -232,7 +250,7 @@ gr_status gr_hooks_ask(gr_hooks *h, const gr_script *s, int event) {
   int status;
   watch w = {.h = h, .began = gr_seconds(), .used = process_seconds(h)};
   w.next = w.began + TICK;
-  h->place.line = 0;
+  h->place.line = 0, h->logged_in_call = 0;
   bool answered = answer(h, &w);
   if (answered && h->in.kind == GR_WIRE_DONE) return GR_OK;
   reap(h, &status);

@@ -47,7 +47,8 @@ struct gr_hooks {
   gr_hook_file *files;  // in order of first use
   int64_t appended;     // bytes that all scripts have appended
   gr_wire in, out;
-  bool restarting;  // what scripts log and append now is a repetition and is ignored
+  size_t logged_in_call, logged;  // bytes of log lines: in this request, and in all
+  bool restarting;                // what scripts log and append now is a repetition and is ignored
   // The process.
   pid_t pid;  // 0: none
   int socket, places;

@@ -20,6 +20,16 @@ void gr_html(gr_text *t, const char *s) {
   }
 }
 
+void gr_html_address(gr_text *t, const char *path) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+  gr_text_put(t, "./");
+  for (; *path; path++)
+    if (strchr(plain, *path))
+      gr_text_putn(t, path, 1);
+    else
+      gr_text_printf(t, "%%%02X", (unsigned char)*path);
+}
+
 void gr_html_cell(gr_text *t, const char *kind, const char *text) {
   gr_text_printf(t, "<td class=\"%s\">", kind);
   gr_html(t, text);

@@ -9,6 +9,10 @@
 // Appends text of users: what HTML reserves is escaped, control characters and those that change
 // the writing direction are written out.
 void gr_html(gr_text *, const char *);
+// Appends a path below the page's own folder as the address of a link. It begins with ./ and all but
+// letters, digits and -._~/ is percent-encoded, so that no part of a name is read as a scheme
+// (javascript:), a query or a fragment.
+void gr_html_address(gr_text *, const char *path);
 void gr_html_cell(gr_text *, const char *kind, const char *text);  // <td class=kind>text</td>
 void gr_html_number(gr_text *, double);                            // at most 4 digits after the dot
 void gr_html_count(gr_text *, int64_t);                            // 1,234,567

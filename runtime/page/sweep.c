@@ -67,7 +67,7 @@ static void put_run(gr_text *t, const gr_page_sweep *s, int at) {
   if (at < MAX_CURVES) gr_text_printf(t, "<span class=\"k%d dot\"></span>", at % 8);
   gr_html(t, *r->label ? r->label : "as configured");
   gr_text_put(t, "</td><td>");
-  if (below) gr_text_put(t, "<a href=\""), gr_html(t, r->dir + n + 1);
+  if (below) gr_text_put(t, "<a href=\""), gr_html_address(t, r->dir + n + 1);
   if (below) gr_text_put(t, "/" GR_PAGE_NAME "\">");
   gr_html(t, below ? r->dir + n + 1 : r->dir);
   gr_text_put(t, below ? "</a></td>" : "</td>");

@@ -218,4 +218,29 @@ check "... logging.tensorboard=false: no events" sh -c '! ls quiet/events.*'
 check "... logging.level=warn: no word on the way" sh -c "! grep -E 'output:|ranks as threads' '$log'"
 check "... nor in run.log" test ! -s quiet/run.log
 check "... but results" grep -q '"ended": "done"' quiet/training_results.json
+
+# Values of environment variables may be secrets: errors name what refers to them.
+# secret NAME PATTERN ARGUMENT...: an error of the configuration that says PATTERN and not the value.
+secret() {
+  secret_name=$1 pattern=$2
+  shift 2
+  # shellcheck disable=SC2016
+  expect "$secret_name" 65 "$pattern" -- env TOKEN='hunter2: [x' "$graphrun" config "$source/tests/e2e/tones.yaml" --resolve \
+    data.manifest=data/tones.jsonl '+vars.token="${oc.env:TOKEN}"' "$@"
+  check "... and keeps the value to itself" sh -c "! grep -q hunter2 '$log'"
+}
+# shellcheck disable=SC2016
+{
+  secret "a secret where a number belongs" "'training.lr' must be a number .* is the value of '.{oc.env:TOKEN}', a string" \
+    'training.lr="${oc.env:TOKEN}"'
+  secret "... by way of another key" "'training.seed' must be .*the value of '.{vars.token}', a string" 'training.seed="${vars.token}"'
+  secret "... inside a string" "'training.optimizer' must be .*the value of 'a.{vars.token}'" 'training.optimizer="a${vars.token}"'
+  secret "... in a list" "'training.betas\[1\]' must be .*the value of '.{vars.token}'" 'training.betas=[0.9,"${vars.token}"]'
+  secret "... as a path" "'vars.x' has no value: what the environment gives does not fit" '+vars.x="${${vars.token}}"'
+  secret "... that is decoded" "'vars.x' has no value: .* into '.{oc.decode:.{oc.env:TOKEN}}'" '+vars.x="${oc.decode:${oc.env:TOKEN}}"'
+  secret "... as the name of a variable" "'vars.x' has no value" '+vars.x="${oc.env:${oc.env:TOKEN}}"'
+}
+# shellcheck disable=SC2016
+expect "a variable that is not set is named" 65 "the environment variable 'NO_SUCH' is not set" -- "$graphrun" config \
+  "$source/tests/e2e/tones.yaml" --resolve data.manifest=data/tones.jsonl '+vars.x="${oc.env:NO_SUCH}"'
 counts

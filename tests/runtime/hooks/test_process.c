@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/log.h"
 #include "base/port.h"
 #include "tests/runtime/hooks/script.h"
 
@@ -235,12 +236,58 @@ static void memory(void) {
   gr_status_drop(e);
 }
 
+// -- The log -----------------------------------------------------------------------------
+
+// Calls `lr` so many times; *out is the log, which the caller frees.
+static void log_of(const char *script, int calls, char **out, size_t *n) {
+  gr_hooks *h;
+  gr_hook_context c = script_context(3);
+  FILE *copy = open_memstream(out, n);
+  int own = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+  CHECK(dup2(null, STDERR_FILENO) >= 0, "standard error");  // megabytes
+  gr_log_open(GR_INFO, 0, 1);
+  gr_log_copy_to(copy);
+  MUST(script_open(script, &h));
+  for (int i = 0; i < calls; i++) {
+    gr_hook_result r;
+    MUST(gr_hooks_call(h, GR_HOOK_LR, &c, &r));
+  }
+  gr_hooks_close(h);
+  dup2(own, STDERR_FILENO), close(own), close(null);
+  gr_log_copy_to(NULL);
+  gr_log_open(GR_ERROR, 0, 1);
+  fclose(copy);
+}
+
+static int count_of(const char *text, const char *what) {
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, what)); at++) n++;
+  return n;
+}
+
+// What a script prints in a loop is cut, call by call, and each cut is reported once.
+static void prints_for_ever(void) {
+  char *text;
+  size_t n;
+  log_of(IN("for i = 1, 1e4 do print(('x'):rep(99)) end"), 2, &text, &n);
+  size_t most = 2 * (GR_HOOK_CALL_LOG + 4096);
+  CHECK(n > GR_HOOK_CALL_LOG && n < most, "%zu bytes of log", n);
+  CHECK(count_of(text, "64 KiB to the log in one call") == 2, "%.300s", text + n - 300);
+  CHECK(count_of(text, "MiB") == 0, "lines that are left out count");
+  free(text);
+  log_of(IN("for i = 1, 30 do print(('x'):rep(2000)) end"), 300, &text, &n);
+  CHECK(n > GR_HOOK_RUN_LOG - 4096 && n < GR_HOOK_RUN_LOG + (2 << 20), "%zu bytes of log", n);
+  CHECK(count_of(text, "16 MiB to the log; the lines that follow") == 1, "%.300s", text + n - 300);
+  free(text);
+}
+
 int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
   script_begin("process");
   int bad = RUN(argc, argv, {"ends_slow", ends_slow}, {"late_metamethods", late_metamethods},
                 {"lets_long_end", lets_long_end}, {"stop_cuts_off", stop_cuts_off},
-                {"signals", signals}, {"files", files}, {"by_hand", by_hand}, {"memory", memory});
+                {"signals", signals}, {"files", files}, {"by_hand", by_hand}, {"memory", memory},
+                {"prints_for_ever", prints_for_ever});
   script_end();
   return bad;
 }

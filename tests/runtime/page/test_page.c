@@ -193,7 +193,38 @@ static void cannot_write(void) {
   scratch_remove(dir);
 }
 
+// No name of a folder is more than a path below the page.
+static void links(void) {
+  static const struct {
+    const char *folder, *link;
+  } all[] = {{"javascript:alert(1)", "./javascript%3Aalert%281%29/"},
+             {"//elsewhere.example/a", ".///elsewhere.example/a/"},
+             {"lr=1e-3,seed=2", "./lr%3D1e-3%2Cseed%3D2/"},
+             {"a b?c#d%41", "./a%20b%3Fc%23d%2541/"},
+             {"\xc3\xa4\"'<&>\n", "./%C3%A4%22%27%3C%26%3E%0A/"},
+             {"..plain_~", "./..plain_~/"}};
+  const char *dir = scratch_dir("links");
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    char folder[300], want[200], *page = NULL;
+    snprintf(folder, sizeof folder, "%s/%s", dir, all[i].folder);
+    snprintf(want, sizeof want, "<a href=\"%s" GR_PAGE_NAME "\">", all[i].link);
+    gr_page_run run = {.dir = folder, .label = "", .status = "done", .best = 1, .last = 1};
+    gr_page_sweep sweep = {.dir = dir, .metric = "loss", .runs = &run, .n = 1};
+    char out[300];
+    snprintf(out, sizeof out, "%s/sweep.html", dir);
+    MUST(gr_page_write_sweep(&sweep, out));
+    size_t len;
+    page = scratch_read(out, &len);
+    CHECK(strstr(page, want), "'%s': expected %s in %s", all[i].folder, want,
+          strstr(page, "<table"));
+    check_document(page);
+    free(page);
+  }
+  scratch_remove(dir);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"a whole run", whole}, {"an unfinished run", unfinished},
-             {"a failed run", failed}, {"damaged files", damaged}, {"no place", cannot_write});
+             {"a failed run", failed}, {"damaged files", damaged}, {"no place", cannot_write},
+             {"links", links});
 }
