@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "cli/job/identity.h"
 #include "cli/job/same_inputs.h"
+#include "compose/tree/pack.h"
 #include "runtime/comm/nccl.h"
 #include "runtime/comm/store.h"
 #include "runtime/device/cuda.h"
@@ -180,7 +181,16 @@ static gr_status open_mpi(int rank, double timeout, gr_comm **world) {
   return s;
 }
 
-static gr_status open_tcp(gr_arena *arena, double timeout, gr_comm **world) {
+// Ranks that nothing but a port tells apart from those of another job must have one configuration.
+static void identify(const gr_job *job, bool composed, bool named, gr_store_options *o) {
+  uint64_t hash = composed ? gr_conf_hash(job->spec.conf) : 0;
+  o->job = named ? 0 : hash;
+  o->job_name = gr_arena_printf(job->arena, "'%.80s', configuration %08x",
+                                job->args.config ? job->args.config : "", (unsigned)hash);
+}
+
+static gr_status open_tcp(const gr_job *job, bool composed, double timeout, gr_comm **world) {
+  gr_arena *arena = job->arena;
   gr_rendezvous *r = GR_NEW(arena, gr_rendezvous, 1);
   gr_store_options *o = GR_NEW(arena, gr_store_options, 1);
   GR_TRY(gr_launch_rendezvous(r));
@@ -194,6 +204,7 @@ static gr_status open_tcp(gr_arena *arena, double timeout, gr_comm **world) {
                           .timeout_s = timeout,
                           .stop = gr_run_signalled,
                           .setting = r->setting};
+  identify(job, composed, r->named, o);
   return gr_tcp_open(o, 0, world);
 }
 
@@ -208,7 +219,7 @@ static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_statu
   bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
   size_t before = gr_memory_now().own;
   gr_status s =
-      mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job->arena, timeout, &world);
+      mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job, !composed, timeout, &world);
   job->spec.launch_bytes = more_than(before);
   if (world && !mpi) gr_launch_watch_peers(find_death, world);
   int ranks = world ? world->ranks : launch->ranks;

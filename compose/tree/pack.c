@@ -3,6 +3,7 @@
 // length.
 #include "compose/tree/pack.h"
 #include <string.h>
+#include "base/hash.h"
 
 enum { DEPTH = 64, ABSENT = 0xffffffff };  // limit of nesting, as in yaml.c; length that means NULL
 
@@ -136,6 +137,28 @@ static bool found(const gr_conf *a, const gr_conf *b, const gr_conf **in_a, cons
   *in_a = a, *in_b = b;
   return true;
 }
+
+static uint64_t hash_text(uint64_t h, const char *text) {
+  return gr_hash_bytes(h, text, strlen(text) + 1);
+}
+
+static uint64_t hash_value(uint64_t h, const gr_conf *c) {
+  if (c->raw && strstr(c->raw, "${now:")) return h;
+  if (c->raw && c->from_env) return hash_text(h, c->raw);
+  h = gr_hash_bytes(h, &c->kind, sizeof c->kind);
+  if (is_text(c->kind)) h = hash_text(h, c->text);
+  if (c->kind == GR_CONF_BOOL) h = hash_text(h, c->truth ? "true" : "false");
+  if (c->kind == GR_CONF_INT) h = gr_hash_bytes(h, &c->integer, sizeof c->integer);
+  if (c->kind == GR_CONF_FLOAT) h = gr_hash_bytes(h, &c->number, sizeof c->number);
+  if (!is_node(c->kind)) return h;
+  for (int i = 0; i < c->n; i++) {
+    if (c->kind == GR_CONF_MAP) h = hash_text(h, c->keys[i]);
+    h = hash_value(h, c->items[i]);
+  }
+  return hash_text(h, "end");
+}
+
+uint64_t gr_conf_hash(const gr_conf *c) { return hash_value(GR_HASH_START, c); }
 
 bool gr_conf_differs(const gr_conf *a, const gr_conf *b, const gr_conf **in_a,
                      const gr_conf **in_b) {

@@ -1,10 +1,10 @@
 // store.h - a key-value store of rank 0, over TCP, by which ranks that no MPI connects find each
 // other: they gather each other's addresses, and hear that a rank has failed or died.
 //
-// Rank 0 runs the server on a thread of its own. A process joins with the job's token, its rank and
-// the number of ranks; one that does not belong to the job, has another version of graphrun, or a
-// rank that is taken, is refused and told why. The token keeps jobs apart. It is not encrypted, so
-// it does not protect from somebody who reads the network.
+// Rank 0 runs the server on a thread of its own. A process joins with the job's token and hash, its
+// rank and the number of ranks; one that does not belong to the job, has another version of
+// graphrun, or a rank that is taken, is refused and told why. The token keeps jobs apart. It is not
+// encrypted, so it does not protect from somebody who reads the network.
 //
 // A rank uses its store by one thread at a time. Errors: GR_ERR_LAUNCH when a rank cannot join,
 // GR_ERR_HANG when ranks do not come in time (it names them), GR_ERR_RANK when a rank has failed or
@@ -21,6 +21,10 @@ struct gr_store_options {
   int port, ports;
   bool local;         // all ranks are on this machine: listen at `host` alone, not at all addresses
   const char *token;  // of the job; any text
+  // What the job computes, where nothing else tells two jobs on one port apart; 0: not known, which
+  // fits to every job. job_name: it, for errors; NULL: none.
+  uint64_t job;
+  const char *job_name;
   int rank, ranks;
   double timeout_s;     // for all ranks to join, and for each call
   bool (*stop)(void);   // asked ten times a second whether to give up; NULL: never

@@ -22,6 +22,7 @@ struct gr_store {
   int fd;
   gr_store_server *server;  // of rank 0
   char address[GR_NET_ADDRESS];
+  char other_job[128];  // the name of one whose rank 0 was found
 };
 
 static gr_net_wait wait_of(const gr_store *s, double seconds) {
@@ -49,7 +50,7 @@ static gr_status start_server(gr_store *s) {
   int fd = -1, port, error = EADDRINUSE;
   for (int i = 0; i < o->ports && error == EADDRINUSE; i++)
     error = gr_net_listen(o->local ? o->host : NULL, o->port + i, &fd, &port);
-  if (!error) return gr_store_server_start(fd, s->token, o->ranks, &s->server);
+  if (!error) return gr_store_server_start(fd, s->token, o, &s->server);
   if (error == EADDRINUSE) return port_in_use(o, o->port);
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "rank 0 cannot listen on port %d of '%s': %s",
                          o->port, o->host, strerror(error)),
@@ -77,7 +78,8 @@ static gr_status read_reply(gr_store *s, gr_net_wait w, gr_store_reply *r, char 
 }
 
 static gr_status say_hello(gr_store *s, found *out) {
-  gr_store_hello h = {GR_STORE_MAGIC, GR_STORE_VERSION, s->token, s->opt.rank, s->opt.ranks};
+  gr_store_hello h = {GR_STORE_MAGIC, GR_STORE_VERSION, s->token,
+                      s->opt.rank,    s->opt.ranks,     s->opt.job};
   gr_store_reply r = {0};
   gr_net_wait w = wait_of(s, hello_s);
   char *text = NULL;
@@ -88,6 +90,7 @@ static gr_status say_hello(gr_store *s, found *out) {
   if (!error && r.answer == GR_STORE_REFUSED)
     st = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "rank 0 refused this process: %s", text),
                  "start every rank with the same graphrun, and with a rank of its own");
+  if (*out == OTHER_JOB) snprintf(s->other_job, sizeof s->other_job, "%s", text);
   free(text);
   return error == ECANCELED ? gr_also(st, stopped()) : st;
 }
@@ -108,9 +111,11 @@ static gr_status cannot_join(const gr_store *s, found best, double seconds) {
   const gr_store_options *o = &s->opt;
   if (best == OTHER_JOB)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                           "on port %d of '%s' is rank 0 of another job, with another token",
-                           o->port, o->host),
-                   "set %s to a port of this job's own", o->setting);
+                           "on port %d of '%s' is rank 0 of another job: %s; this is %s", o->port,
+                           o->host, s->other_job, o->job_name ? o->job_name : "one without a name"),
+                   "set %s to a port of this job's own; ranks of one job that are meant to differ "
+                   "get the same GRAPHRUN_TOKEN",
+                   o->setting);
   if (best == STRANGER)
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,

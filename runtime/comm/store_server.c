@@ -15,7 +15,9 @@
 #include "runtime/comm/store_keys.h"
 #include "runtime/comm/store_wire.h"
 
-// Connections at a time that have not said who they are, and how long each may take to do so.
+// Connections at a time that have not said who they are, and how long each may take to do so. One
+// more takes the place of the oldest: a rank says who it is at once, so that connections which say
+// nothing keep none out.
 enum { MAX_STRANGERS = 64 };
 static const double hello_s = 10;
 
@@ -33,7 +35,8 @@ typedef struct client {
 struct gr_store_server {
   pthread_t thread;
   int listening;
-  uint64_t token;
+  uint64_t token, job;
+  const char *job_name;
   int ranks, n_clients;  // n_clients: places, one of each rank and those of strangers
   client *clients;
   bool *joined, *left;  // by rank; left: it has said so, or its connection is closed
@@ -168,12 +171,14 @@ static void serve(gr_store_server *s, client *c, const char *value) {
 static void join(gr_store_server *s, client *c, const gr_store_hello *h) {
   c->leaving = true;  // unless it may stay
   if (h->token != s->token)
-    answer(c, GR_STORE_OTHER_JOB, 0, NULL, 0);
+    answer_text(c, GR_STORE_OTHER_JOB, "%s", s->job_name);
   else if (h->version != GR_STORE_VERSION)
     answer_text(c, GR_STORE_REFUSED,
                 "rank 0 runs another version of graphrun: its ranks speak protocol %d, and rank %d "
                 "protocol %u",
                 GR_STORE_VERSION, h->rank, h->version);
+  else if (h->job && s->job && h->job != s->job)
+    answer_text(c, GR_STORE_OTHER_JOB, "%s", s->job_name);
   else if (h->ranks != s->ranks || h->rank < 0 || h->rank >= s->ranks)
     answer_text(c, GR_STORE_REFUSED, "this is rank %d of %d, but rank 0 was started for %d ranks",
                 h->rank, h->ranks, s->ranks);
@@ -195,7 +200,8 @@ static size_t length_of(const client *c) {
   gr_store_request r = {.magic = GR_STORE_MAGIC};
   memcpy(&r, c->in, c->got < sizeof r ? c->got : sizeof r);
   if (c->got >= sizeof r.magic && r.magic != GR_STORE_MAGIC) return 0;
-  if (c->rank < 0) return sizeof(gr_store_hello);
+  if (c->rank < 0 && c->got < GR_STORE_HELLO) return GR_STORE_HELLO;
+  if (c->rank < 0) return r.call == GR_STORE_VERSION ? sizeof(gr_store_hello) : GR_STORE_HELLO;
   if (c->got < sizeof r) return sizeof r;
   bool valid = r.call <= GR_STORE_LEAVE && r.bytes <= GR_STORE_VALUE && !r.key[GR_STORE_KEY - 1];
   return valid ? sizeof r + r.bytes : 0;
@@ -203,8 +209,8 @@ static size_t length_of(const client *c) {
 
 static void take_message(gr_store_server *s, client *c) {
   if (c->rank < 0) {
-    gr_store_hello h;
-    memcpy(&h, c->in, sizeof h);
+    gr_store_hello h = {0};
+    memcpy(&h, c->in, c->got);
     join(s, c, &h);
   } else {
     memcpy(&c->request, c->in, sizeof c->request);
@@ -268,18 +274,24 @@ static void transmit(gr_store_server *s, client *c) {
 
 // ---- The thread ---------------------------------------------------------------------------------
 
+// A free place, or that of the stranger that has been here longest. There are more places than
+// ranks.
+static client *make_place(gr_store_server *s) {
+  client *oldest = NULL;
+  for (int i = 0; i < s->n_clients; i++) {
+    client *c = &s->clients[i];
+    if (c->fd < 0) return c;
+    if (c->rank < 0 && (!oldest || c->until < oldest->until)) oldest = c;
+  }
+  drop(oldest);
+  return oldest;
+}
+
 static void admit(gr_store_server *s) {
   int fd = accept4(s->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  client *free_place = NULL;
   if (fd < 0) return;
-  for (int i = 0; i < s->n_clients && !free_place; i++)
-    if (s->clients[i].fd < 0) free_place = &s->clients[i];
-  if (!free_place) {
-    close(fd);
-    return;
-  }
   gr_net_prepare(fd);
-  *free_place = (client){.fd = fd, .rank = -1, .until = gr_seconds() + hello_s};
+  *make_place(s) = (client){.fd = fd, .rank = -1, .until = gr_seconds() + hello_s};
 }
 
 // A connection that waits is watched for being closed alone.
@@ -342,13 +354,17 @@ static void release(gr_store_server *s) {
   free(s);
 }
 
-gr_status gr_store_server_start(int listening, uint64_t token, int ranks, gr_store_server **out) {
+gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_options *o,
+                                gr_store_server **out) {
+  int ranks = o->ranks;
   gr_store_server *s = calloc(1, sizeof *s);
   sigset_t all, before;
   *out = NULL;
   if (!s) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for the store of rank 0");
   *s = (gr_store_server){.listening = listening,
                          .token = token,
+                         .job = o->job,
+                         .job_name = o->job_name ? o->job_name : "one without a name",
                          .ranks = ranks,
                          .n_clients = ranks + MAX_STRANGERS,
                          .joined = calloc((size_t)ranks, sizeof *s->joined),

@@ -5,20 +5,22 @@
 #include "runtime/comm/store.h"
 
 // GR_STORE_VERSION changes with everything that ranks send each other.
-enum { GR_STORE_MAGIC = 0x67725374, GR_STORE_VERSION = 1 };
+enum { GR_STORE_MAGIC = 0x67725374, GR_STORE_VERSION = 2 };
 
 typedef struct gr_store_hello {  // the first message of a client
   uint32_t magic, version;
   uint64_t token;  // gr_hash_text
   int32_t rank, ranks;
+  uint64_t job;  // from here on it may be another in another version
 } gr_store_hello;
+enum { GR_STORE_HELLO = offsetof(gr_store_hello, job) };  // bytes of it in every version
 
 typedef enum gr_store_answer {
   GR_STORE_DONE,
-  GR_STORE_OTHER_JOB,
-  GR_STORE_REFUSED,  // the text says why
-  GR_STORE_LATE,     // the time-out is over; the text names the ranks that did not come
-  GR_STORE_FAILED,   // a rank has failed; the text is a gr_store_failure
+  GR_STORE_OTHER_JOB,  // the text names this one
+  GR_STORE_REFUSED,    // the text says why
+  GR_STORE_LATE,       // the time-out is over; the text names the ranks that did not come
+  GR_STORE_FAILED,     // a rank has failed; the text is a gr_store_failure
 } gr_store_answer;
 
 typedef enum gr_store_call {
@@ -50,7 +52,7 @@ typedef struct gr_store_reply {  // followed by the value or the text
 
 typedef struct gr_store_server gr_store_server;
 // Starts the server on a listening socket, which it takes over.
-GR_MUST_USE gr_status gr_store_server_start(int listening, uint64_t token, int ranks,
+GR_MUST_USE gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_options *,
                                             gr_store_server **out);
 // A rank whose connection was closed before it has left; -1: none. Of any thread.
 int gr_store_server_dead(const gr_store_server *);

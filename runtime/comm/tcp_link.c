@@ -10,16 +10,12 @@
 #include "base/hash.h"
 #include "runtime/comm/tcp_parts.h"
 
-enum { MAGIC = 0x67724c6b };
+// MAX_STRANGERS: connections at a time that have not said who they are; one more takes the place of
+// the oldest.
+enum { MAGIC = 0x67724c6b, MAX_STRANGERS = 64 };
 static const double check_interval_s = 0.1;
 static const double hello_s = 5;  // for a connection to say which communicator it belongs to
 static const double death_s = 3;  // in which the store hears why a connection was closed
-
-typedef struct hello {
-  uint32_t magic;
-  int32_t from;  // machine
-  uint64_t token, id;
-} hello;
 
 // ---- Failure reports ----------------------------------------------------------------------------
 
@@ -172,7 +168,7 @@ static gr_status connect_to(gr_tcp *m, int machine, int rank) {
   const gr_tcp *w = m->world;
   const gr_tcp_place *p = &w->place[rank];
   const char *at = rank ? p->address : w->opt.host;
-  hello h = {MAGIC, m->machine, gr_hash_text(w->opt.token), m->id};
+  gr_tcp_hello h = {MAGIC, m->machine, gr_hash_text(w->opt.token), m->id};
   gr_net_wait wait = wait_until(m, m->node.timeout_s);
   int error = gr_net_connect(at, p->port, wait, &m->peer[machine]);
   if (!error) error = gr_net_send(m->peer[machine], &h, sizeof h, wait);
@@ -182,27 +178,71 @@ static gr_status connect_to(gr_tcp *m, int machine, int rank) {
                  "machines need to reach each other on any port; is there a firewall?");
 }
 
-// Accepts one connection, if there is one, and keeps it until its communicator asks for it.
-static gr_status accept_one(gr_tcp *w) {
+static bool is_stranger(const gr_tcp_waiting *c) { return c->got < sizeof c->hello; }
+
+static void drop_waiting(gr_tcp_waiting **at) {
+  gr_tcp_waiting *c = *at;
+  *at = c->older;
+  close(c->fd), free(c);
+}
+
+// Drops the oldest stranger if there are too many; the list begins with the newest connection.
+static void limit_strangers(gr_tcp *w) {
+  gr_tcp_waiting **oldest = NULL;
+  int n = 0;
+  for (gr_tcp_waiting **at = &w->waiting; *at; at = &(*at)->older)
+    if (is_stranger(*at)) oldest = at, n++;
+  if (n > MAX_STRANGERS) drop_waiting(oldest);
+}
+
+// Accepts one connection, if there is one.
+static void accept_one(gr_tcp *w) {
   int fd = accept4(w->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  hello h = {0};
-  if (fd < 0) return GR_OK;
+  if (fd < 0) return;
   gr_tcp_waiting *c = calloc(1, sizeof *c);
-  bool valid = c && !gr_net_receive(fd, &h, sizeof h, wait_until(w, hello_s)) && h.magic == MAGIC &&
-               h.token == gr_hash_text(w->opt.token);
-  if (!valid) {
-    close(fd), free(c);
-    return GR_OK;
+  if (!c) {
+    close(fd);
+    return;
   }
   gr_net_prepare(fd);
-  *c = (gr_tcp_waiting){.older = w->waiting, .fd = fd, .from = h.from, .id = h.id};
+  *c = (gr_tcp_waiting){.older = w->waiting, .fd = fd, .until = gr_seconds() + hello_s};
   w->waiting = c;
-  return GR_OK;
+  limit_strangers(w);
+}
+
+// Reads what there is of a hello. False: the connection is closed, late, or no rank's.
+static bool read_hello(const gr_tcp *w, gr_tcp_waiting *c) {
+  ssize_t n = recv(c->fd, (char *)&c->hello + c->got, sizeof c->hello - c->got, 0);
+  if (n < 0) return (errno == EAGAIN || errno == EINTR) && gr_seconds() < c->until;
+  c->got += (size_t)n;
+  return n && (is_stranger(c) ||
+               (c->hello.magic == MAGIC && c->hello.token == gr_hash_text(w->opt.token)));
+}
+
+static void read_hellos(gr_tcp *w) {
+  for (gr_tcp_waiting **at = &w->waiting; *at;) {
+    if (is_stranger(*at) && !read_hello(w, *at))
+      drop_waiting(at);
+    else
+      at = &(*at)->older;
+  }
+}
+
+// Waits a moment for connections and hellos, and takes what there is.
+static bool wait_for_some(gr_tcp *w) {
+  struct pollfd p[MAX_STRANGERS + 1] = {{.fd = w->listening, .events = POLLIN}};
+  nfds_t n = 1;
+  for (gr_tcp_waiting *c = w->waiting; c; c = c->older)
+    if (is_stranger(c)) p[n++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+  bool any = poll(p, n, (int)(check_interval_s * 1e3)) > 0;
+  if (p[0].revents) accept_one(w);
+  read_hellos(w);
+  return any;
 }
 
 static bool take_waiting(gr_tcp *m, int machine) {
   for (gr_tcp_waiting **at = &m->world->waiting, *c; (c = *at); at = &c->older) {
-    if (c->id != m->id || c->from != machine) continue;
+    if (is_stranger(c) || c->hello.id != m->id || c->hello.from != machine) continue;
     m->peer[machine] = c->fd;
     *at = c->older;
     free(c);
@@ -214,11 +254,7 @@ static bool take_waiting(gr_tcp *m, int machine) {
 static gr_status accept_from(gr_tcp *m, int machine, int rank) {
   double until = gr_seconds() + m->node.timeout_s;
   while (!take_waiting(m, machine)) {
-    struct pollfd p = {.fd = m->world->listening, .events = POLLIN};
-    if (poll(&p, 1, (int)(check_interval_s * 1e3)) > 0)
-      GR_TRY(accept_one(m->world));
-    else
-      GR_TRY(gr_shared_check(&m->node.base));
+    if (!wait_for_some(m->world)) GR_TRY(gr_shared_check(&m->node.base));
     if (gr_seconds() > until)
       return gr_hint(gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank %d did not connect within %g s", rank,
                              m->node.timeout_s),
@@ -244,11 +280,7 @@ void gr_tcp_disconnect(gr_tcp *m) {
   free(m->peer);
   m->peer = NULL;
   if (m->world != m) return;
-  for (gr_tcp_waiting *c = m->waiting, *older; c; c = older) {
-    older = c->older;
-    close(c->fd), free(c);
-  }
-  m->waiting = NULL;
+  while (m->waiting) drop_waiting(&m->waiting);
   if (m->listening >= 0) close(m->listening);
   m->listening = -1;
 }

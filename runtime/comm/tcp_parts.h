@@ -15,12 +15,21 @@ typedef struct gr_tcp_place {
   char address[GR_NET_ADDRESS];
 } gr_tcp_place;
 
-// A connection from another machine that belongs to a communicator which this rank has not begun to
-// open.
+// The first message of a connection between machines.
+typedef struct gr_tcp_hello {
+  uint32_t magic;
+  int32_t from;  // machine
+  uint64_t token, id;
+} gr_tcp_hello;
+
+// A connection that has not said yet which communicator it belongs to, or one of a communicator
+// which this rank has not begun to open.
 typedef struct gr_tcp_waiting {
   struct gr_tcp_waiting *older;
-  int fd, from;
-  uint64_t id;
+  int fd;
+  double until;  // for its hello
+  size_t got;    // bytes of the hello
+  gr_tcp_hello hello;
 } gr_tcp_waiting;
 
 struct gr_tcp {

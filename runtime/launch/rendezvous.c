@@ -76,6 +76,7 @@ static gr_status read_slurm(gr_rendezvous *r) {
   r->port = SLURM_FIRST + (int)(seed % SLURM_PORTS), r->ports = CANDIDATES;
   GR_TRY(slurm_host(r));
   snprintf(r->token, sizeof r->token, "slurm %s %s", job ? job : "", step ? step : "");
+  r->named = job != NULL;
   return GR_OK;
 }
 
@@ -99,6 +100,7 @@ static gr_status read_torchrun(gr_rendezvous *r) {
   snprintf(r->host, sizeof r->host, "%s", r->local && !is_loopback(at) ? "127.0.0.1" : at);
   snprintf(r->token, sizeof r->token, "torchrun %s %s %s", run ? run : "", restarts ? restarts : "",
            value_of("MASTER_PORT"));
+  r->named = run && strcmp(run, "none");  // torchrun's default
   return GR_OK;
 }
 
@@ -113,7 +115,7 @@ gr_status gr_launch_rendezvous(gr_rendezvous *r) {
   bool slurm = !strcmp(by, "srun");
   GR_TRY(slurm ? read_slurm(r) : read_torchrun(r));
   if (slurm && port) r->port = number(port), r->ports = 1;
-  if (token) snprintf(r->token, sizeof r->token, "%s", token);
+  if (token) r->named = true, snprintf(r->token, sizeof r->token, "%s", token);
   if (r->port + r->ports > 65536) r->ports = 65536 - r->port;
   return GR_OK;
 }

@@ -9,6 +9,7 @@ typedef struct gr_rendezvous {
   int port, ports;      // rank 0 listens on the first free one of `ports` ports from `port` on
   bool local;           // all ranks are on this machine
   char token[256];      // equal for the ranks of one job and one start of it
+  bool named;           // the launcher or the user has named the job; else the token is the port's
   const char *setting;  // the variable that chooses the port
 } gr_rendezvous;
 

@@ -110,10 +110,24 @@ while [ ! -s taken.1.code ]; do sleep 0.1; done
 spoke taken 1
 printf '%s\n' "launch error: on port $port of '127.0.0.1' is rank 0 of another job" >patterns
 verdict "a rank of another job" 69
-rank 1 fits "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" --
+rank 1 mixed "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- training.lr=1
+while [ ! -s mixed.1.code ]; do sleep 0.1; done
+spoke mixed 1
+printf '%s\n' "launch error: on port $port of '127.0.0.1' is rank 0 of another job: '.*tones.yaml', configuration [0-9a-f]{8}; this is '.*tones.yaml', configuration [0-9a-f]{8}$" \
+  'hint: set MASTER_PORT to a port of this job.s own; .*GRAPHRUN_TOKEN' >patterns
+verdict "a rank of a job with another configuration" 69
+rm taken.1.*
+rank 1 taken "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=30
 wait
 spoke taken 0
-check "... and the ranks of this one find each other" test "$(codes fits)$(cat taken.0.code)" = "0 0"
+check "... and the ranks of this one find each other" test "$(codes taken)" = "0 0 "
+for r in 0 1; do
+  rank $r named "RANK=$r WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port GRAPHRUN_TOKEN=one" -- training.lr=0.00$((r + 1))
+done
+wait
+spoke named 1
+printf '%s\n' 'this rank was started with another configuration than rank 0: training.lr is 0.002 here and 0.001 there' >patterns
+verdict "ranks of a job with a token may differ, and say so" 0
 
 expect "variables without MASTER_ADDR" 69 "WORLD_SIZE=2 and RANK=0 are set, but MASTER_ADDR is not" \
   "hint: .*unset WORLD_SIZE and RANK" -- env WORLD_SIZE=2 RANK=0 "$graphrun" "$source/tests/e2e/tones.yaml" \
@@ -250,13 +264,14 @@ two_machines() {
     ip -n $b addr add 10.77.0.2/24 dev grb$$ && ip -n $a link set gra$$ up && ip -n $b link set grb$$ up &&
     ip -n $a link set lo up && ip -n $b link set lo up && ip netns exec $a unshare --uts hostname "$a"
 }
-# on MACHINE RANK OUT [key=value ...]
+# on MACHINE RANK OUT [key=value ...]; $more: further variables
+more=WORLD_SIZE=2
 on() {
   at=$1 r=$2 out=$3
   shift 3
   # shellcheck disable=SC2086
   (
-    ip netns exec "$at" unshare --uts sh -c 'hostname "$1" && shift && exec "$@"' sh "$at" env RANK="$r" WORLD_SIZE=2 \
+    ip netns exec "$at" unshare --uts sh -c 'hostname "$1" && shift && exec "$@"' sh "$at" env RANK="$r" $more \
       MASTER_ADDR=10.77.0.1 MASTER_PORT=29555 timeout -k 5 "$limit" "$graphrun" "$source/tests/e2e/tones.yaml" \
       "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$out" \
       $steps "$@" >"$out.$r.log" 2>&1 </dev/null
@@ -271,6 +286,22 @@ if two_machines 2>/dev/null; then
   spoke apart 0
   check "2 ranks on two machines" test "$(codes apart)" = "0 0 "
   check "... leave the bytes of one machine" same_files threads2/checkpoints apart/checkpoints
+  # As torchrun --nnodes=2 --nproc-per-node=2 starts them: an agent on each machine, one job.
+  # shellcheck disable=SC2086
+  ran "4 ranks as threads" threads4 $steps distributed.ranks=4 distributed.backend=loopback
+  for r in 0 1 2 3; do
+    more="WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 LOCAL_RANK=$((r % 2)) GROUP_RANK=$((r / 2)) GROUP_WORLD_SIZE=2
+      TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=0 TORCHELASTIC_USE_AGENT_STORE=True"
+    on $([ $r -lt 2 ] && echo $a || echo $b) $r nodes
+  done
+  wait
+  spoke nodes 0
+  check "2 nodes of 2 ranks of torchrun" test "$(codes nodes)" = "0 0 0 0 "
+  check "... are one job of 4" grep -q "global batch 8 = 4 ranks x 2" "$log"
+  for step in 0 11; do
+    check "... have the loss of 4 threads at step $step" near "$(loss nodes $step)" "$(loss threads4 $step)" 1e-4
+  done
+  more=WORLD_SIZE=2
   for r in 0 1; do
     # shellcheck disable=SC2086
     on $([ $r = 0 ] && echo $a || echo $b) $r lost $long

@@ -69,6 +69,27 @@ cp patterns "$scratch/patterns"
 verdict "SIGTERM to a sweep" 75
 check "... the run under way has saved" "$graphrun" ckpt verify swept/0
 check "... the next has not begun" test ! -e swept/1
+
+# Runs that do not end by themselves: once as many as may run at a time have begun, no other does.
+cat >endless.lua <<'END'
+return { lr = function(ctx) while ctx.step == 3 do end return ctx.lr end }
+END
+for jobs in 1 2 3; do
+  [ $jobs = 2 ] && given=--jobs=2 || given="--jobs $jobs"
+  # shellcheck disable=SC2086
+  timeout -k 5 "$limit" "$graphrun" -m "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3,4e-3 hydra.sweep.dir=at_once$jobs $given \
+    "hooks=[endless.lua]" hooks_seconds=1000 >"$log" 2>&1 </dev/null &
+  watcher=$!
+  pid=
+  while [ -z "$pid" ] && kill -0 "$watcher"; do pid=$(children "$watcher"); done
+  for j in $(seq 0 $((jobs - 1))); do wait_steps at_once$jobs/$j 3; done
+  check "--jobs $jobs: $jobs runs at once" test "$(grep -c '^#[0-9]*: ' "$log")" = $jobs
+  kill -TERM "$pid"
+  ended
+  printf '%s\n' "stopped by a signal; $((4 - jobs)) of 4 runs were not started" >"$scratch/patterns"
+  verdict "... and no other is started after a signal" 75
+done
 cd "$scratch" || exit 1
 
 if ! has_mpi; then

@@ -62,15 +62,19 @@ static void end(member *m, int n) {
   for (int i = 0; i < n; i++) pthread_join(m[i].thread, NULL);
 }
 
+static void check_well(const member *m, int n) {
+  for (int r = 0; r < n; r++) {
+    CHECK(!m[r].status, "rank %d of %d: %s", r, n, gr_status_text(m[r].status));
+    gr_status_drop(m[r].status);
+  }
+}
+
 static void all_well(int ranks, body run) {
   static member m[MAX_RANKS];
   int port = free_port();
   for (int r = 0; r < ranks; r++) begin(&m[r], options(port, r, ranks, 60), run);
   end(m, ranks);
-  for (int r = 0; r < ranks; r++) {
-    CHECK(!m[r].status, "rank %d of %d: %s", r, ranks, gr_status_text(m[r].status));
-    gr_status_drop(m[r].status);
-  }
+  check_well(m, ranks);
 }
 
 static void expect(member *m, gr_code code, const char *says) {
@@ -172,6 +176,23 @@ static void another_token_is_refused(void) {
   expect(&m[1], GR_ERR_LAUNCH, "is rank 0 of another job");
 }
 
+// Jobs that only what they compute tells apart: the other one's rank is refused with both names,
+// and one that does not know what it computes fits.
+static void jobs_on_one_port_are_kept_apart(void) {
+  member m[4];
+  for (int r = 0, port = free_port(); r < 4; r++) {
+    gr_store_options o = options(port, r == 3 ? 1 : r, 3, 60);
+    o.job = r == 2 ? 0 : r == 3 ? 8 : 7, o.job_name = r == 3 ? "'b.yaml'" : "'a.yaml'";
+    if (r == 3) begin(&m[3], o, keys), end(&m[3], 1);
+    if (r != 1 && r != 3) begin(&m[r], o, keys);
+  }
+  expect(&m[3], GR_ERR_LAUNCH, "is rank 0 of another job: 'a.yaml'; this is 'b.yaml'");
+  m[3].opt.job = 7;
+  begin(&m[1], m[3].opt, keys);
+  end(m, 3);
+  check_well(m, 3);
+}
+
 static void ranks_must_fit(void) {
   member m[3];
   int port = free_port();
@@ -240,10 +261,23 @@ static void strangers_do_not_disturb(void) {
   begin(&m[1], options(port, 1, 2, 60), keys);
   end(m, 2);
   close(silent);
-  for (int r = 0; r < 2; r++) {
-    CHECK(!m[r].status, "rank %d: %s", r, gr_status_text(m[r].status));
-    gr_status_drop(m[r].status);
-  }
+  check_well(m, 2);
+}
+
+// Connections that say nothing, more of them than there are places, keep no rank out.
+static void idle_connections_keep_none_out(void) {
+  enum { IDLE = 300 };
+  static int idle[IDLE], port;
+  member m[3];
+  gr_net_wait w = {gr_seconds() + 60, NULL};
+  begin(&m[0], options(port = free_port(), 0, 3, 60), keys);
+  while (gr_net_connect("127.0.0.1", port, w, &idle[0])) poll(NULL, 0, 10);
+  for (int i = 1; i < IDLE; i++)
+    CHECK(!gr_net_connect("127.0.0.1", port, w, &idle[i]), "no connection %d", i);
+  for (int r = 1; r < 3; r++) begin(&m[r], options(port, r, 3, 60), keys);
+  end(m, 3);
+  for (int i = 0; i < IDLE; i++) close(idle[i]);
+  check_well(m, 3);
 }
 
 static gr_status waits(gr_store *s, int rank, int ranks) {
@@ -309,10 +343,7 @@ static void the_first_free_port_is_found(void) {
     begin(&m[r], o, keys);
   }
   end(m, 3);
-  for (int r = 0; r < 3; r++) {
-    CHECK(!m[r].status, "rank %d: %s", r, gr_status_text(m[r].status));
-    gr_status_drop(m[r].status);
-  }
+  check_well(m, 3);
   close(fd);
 }
 
@@ -336,10 +367,7 @@ static void over_ipv6(void) {
     begin(&m[r], o, keys);
   }
   end(m, 2);
-  for (int r = 0; r < 2; r++) {
-    CHECK(!m[r].status, "rank %d: %s", r, gr_status_text(m[r].status));
-    gr_status_drop(m[r].status);
-  }
+  check_well(m, 2);
 }
 
 static bool stop_now(void) { return true; }
@@ -361,6 +389,8 @@ int main(int argc, char **argv) {
              {"ranks_must_fit", ranks_must_fit},
              {"other_versions_are_refused", other_versions_are_refused},
              {"strangers_do_not_disturb", strangers_do_not_disturb},
+             {"idle_connections_keep_none_out", idle_connections_keep_none_out},
+             {"jobs_on_one_port_are_kept_apart", jobs_on_one_port_are_kept_apart},
              {"a_dead_rank_is_noticed", a_dead_rank_is_noticed},
              {"failures_are_heard", failures_are_heard},
              {"a_port_in_use_names_its_owner", a_port_in_use_names_its_owner},

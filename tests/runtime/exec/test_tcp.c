@@ -6,6 +6,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/net.h"
 #include "runtime/comm/store.h"
+#include "runtime/comm/tcp_parts.h"
 #include "runtime/launch/rendezvous.h"
 #include "tests/check.h"
 #include "tests/runtime/exec/collectives.h"
@@ -33,7 +34,8 @@ static void *run_member(void *arg) {
   return NULL;
 }
 
-static void on_ranks(int ranks, int per_machine, double timeout_s, body run, member m[MAX_RANKS]) {
+static void begin_on_ranks(const char *token, int ranks, int per_machine, double timeout_s,
+                           body run, member m[MAX_RANKS]) {
   int fd, port;
   if (gr_net_listen("127.0.0.1", 0, &fd, &port)) abort();
   close(fd);
@@ -42,7 +44,7 @@ static void on_ranks(int ranks, int per_machine, double timeout_s, body run, mem
                           .port = port,
                           .ports = 1,
                           .local = true,
-                          .token = "test_tcp",
+                          .token = token,
                           .rank = r,
                           .ranks = ranks,
                           .timeout_s = timeout_s,
@@ -50,6 +52,10 @@ static void on_ranks(int ranks, int per_machine, double timeout_s, body run, mem
     m[r] = (member){.opt = o, .per_machine = per_machine, .run = run};
     if (pthread_create(&m[r].thread, NULL, run_member, &m[r])) abort();
   }
+}
+
+static void on_ranks(int ranks, int per_machine, double timeout_s, body run, member m[MAX_RANKS]) {
+  begin_on_ranks("test_tcp", ranks, per_machine, timeout_s, run, m);
   for (int r = 0; r < ranks; r++) pthread_join(m[r].thread, NULL);
 }
 
@@ -100,6 +106,72 @@ static void on_several_machines(void) {
 static void meshes_over_machines(void) {
   all_well(4, 1, mesh_2x2);
   all_well(6, 1, mesh_3x2);
+}
+
+// Connections that say nothing, where machines connect to each other.
+static gr_status among_idle_connections(gr_comm *c, int per_machine) {
+  enum { IDLE = 70 };
+  const gr_tcp_place *at = &((gr_tcp *)c)->place[c->rank];
+  gr_net_wait w = {gr_seconds() + 60, NULL};
+  int idle[IDLE];
+  for (int i = 0; i < IDLE; i++)
+    if (gr_net_connect(at->address, at->port, w, &idle[i]))
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "no connection %d to %s:%d", i, at->address, at->port);
+  gr_status s = mesh_2x2(c, per_machine);
+  for (int i = 0; i < IDLE; i++) close(idle[i]);
+  return s;
+}
+static void idle_connections_keep_none_out(void) { all_well(4, 1, among_idle_connections); }
+
+// Two worlds at once, of one token each, on ports of their own: sums are those of their own ranks.
+static gr_status sums_of_world(gr_comm *c, int per_machine) {
+  const gr_store_options *o = &((gr_tcp *)c)->opt;
+  int32_t own = strcmp(o->token, "test_tcp") ? 1000 : 1, all = 0;
+  (void)per_machine;
+  for (int i = 0; i < 200; i++) {
+    GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_I32, 1, &own, &all));
+    if (all != own * c->ranks)
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum is %d instead of %d", all, own * c->ranks);
+  }
+  return GR_OK;
+}
+static void two_worlds_at_once(void) {
+  for (int per = 0; per <= 1; per++) {
+    member m[2][MAX_RANKS];
+    begin_on_ranks("test_tcp", 3, per, 60, sums_of_world, m[0]);
+    begin_on_ranks("another", 3, per, 60, sums_of_world, m[1]);
+    for (int i = 0; i < 6; i++) {
+      member *one = &m[i / 3][i % 3];
+      pthread_join(one->thread, NULL);
+      CHECK(!one->status, "world %d, rank %d: %s", i / 3, i % 3, gr_status_text(one->status));
+      gr_status_drop(one->status);
+    }
+  }
+}
+
+// Two communicators of one world, used in turns: neither gets what the other sends.
+static gr_status two_parts(gr_comm *c, int per_machine) {
+  gr_comm *part[2] = {NULL, NULL};
+  (void)per_machine;
+  GR_TRY(c->ops->split(c, c->rank % 2, c->rank, &part[0]));
+  gr_status s = c->ops->split(c, c->rank / 2, -c->rank, &part[1]);
+  for (int i = 0; i < 100 && !s; i++)
+    for (int k = 0; k < 2 && !s; k++) {
+      int32_t own = (c->rank + 1) * (i + 1) * (k ? 1000 : 1), all = 0, expected = 0;
+      s = gr_comm_run(part[k], GR_ALL_REDUCE, GR_I32, 1, &own, &all);
+      for (int r = 0; r < c->ranks; r++)
+        if (k ? r / 2 == c->rank / 2 : r % 2 == c->rank % 2)
+          expected += (r + 1) * (i + 1) * (k ? 1000 : 1);
+      if (!s && all != expected)
+        s = gr_fail(GR_ERR_BUG, GR_NOWHERE, "part %d: %d instead of %d", k, all, expected);
+      if (!s && k && part[1]->rank != 1 - c->rank % 2)
+        s = gr_fail(GR_ERR_BUG, GR_NOWHERE, "the key does not order the ranks");
+    }
+  for (int k = 0; k < 2 && part[k]; k++) part[k]->ops->close(part[k]);
+  return s;
+}
+static void two_communicators_of_a_world(void) {
+  for (int per = 0; per <= 2; per++) all_well(4, per, two_parts);
 }
 
 // ---- Ranks that fail ----------------------------------------------------------------------------
@@ -235,6 +307,9 @@ int main(int argc, char **argv) {
              {"ranks_of_a_machine_are_counted", ranks_of_a_machine_are_counted},
              {"on_several_machines", on_several_machines},
              {"meshes_over_machines", meshes_over_machines},
+             {"idle_connections_keep_none_out", idle_connections_keep_none_out},
+             {"two_worlds_at_once", two_worlds_at_once},
+             {"two_communicators_of_a_world", two_communicators_of_a_world},
              {"failures_reach_other_machines", failures_reach_other_machines},
              {"silence_is_a_hang", silence_is_a_hang}, {"variables_say_where", variables_say_where},
              {"node_lists", node_lists});
