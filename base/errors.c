@@ -27,15 +27,19 @@ const gr_code_row gr_codes[GR_CODE_COUNT] = {
 gr_source gr_sources_known[GR_MAX_SOURCES];
 int gr_n_sources_known;
 
+// Without memory the source is not registered, and errors about it do not quote its lines.
 void gr_source_add(const char *file, const char *text) {
-  for (int i = 0; i < gr_n_sources_known; i++)
-    if (!strcmp(gr_sources_known[i].file, file)) {
-      gr_sources_known[i].text = text;
-      return;
-    }
-  if (gr_n_sources_known < GR_MAX_SOURCES)
-    gr_sources_known[gr_n_sources_known].file = file,
-    gr_sources_known[gr_n_sources_known++].text = text;
+  int i = 0;
+  while (i < gr_n_sources_known && strcmp(gr_sources_known[i].file, file)) i++;
+  char *name = strdup(file), *copy = strdup(text);
+  if (i == GR_MAX_SOURCES || !name || !copy) {
+    free(name), free(copy);
+    return;
+  }
+  gr_source *s = &gr_sources_known[i];
+  free(s->file), free(s->text);
+  *s = (gr_source){name, copy};
+  if (i == gr_n_sources_known) gr_n_sources_known++;
 }
 
 // Appends to a fixed buffer and truncates: reporting an error must not need more memory.
@@ -54,10 +58,19 @@ static void GR_PRINTF(3, 4) appendf(char *buf, size_t size, const char *fmt, ...
 static struct gr_error no_memory = {.code = GR_ERR_LAUNCH,
                                     .text = "no memory left, not even to report an error"};
 
+// Without memory for the file's name the error has no place.
+static void set_place(struct gr_error *e, gr_loc at) {
+  char *file = at.file ? strdup(at.file) : NULL;
+  free(e->file);
+  e->file = file;
+  e->loc = file ? (gr_loc){file, at.line, at.col} : GR_NOWHERE;
+}
+
 gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc at, const char *fmt, ...) {
   gr_status s = calloc(1, sizeof *s);
   if (!s) return &no_memory;
-  s->code = code, s->loc = at, s->cfile = cfile, s->cline = cline;
+  s->code = code, s->cfile = cfile, s->cline = cline;
+  set_place(s, at);
   va_list ap;
   va_start(ap, fmt);
   append(s->text, sizeof s->text, fmt, ap);
@@ -88,13 +101,13 @@ gr_status gr_hint(gr_status s, const char *fmt, ...) {
 }
 
 gr_status gr_about(gr_status s, const char *settings) {
-  if (s && s != &no_memory) s->about = settings;
+  if (s && s != &no_memory) snprintf(s->about, sizeof s->about, "%s", settings ? settings : "");
   return s;
 }
 
 gr_status gr_place(gr_status s, gr_loc at) {
   for (struct gr_error *e = s; e && e != &no_memory; e = e->next)
-    if (!e->loc.file) e->loc = at;
+    if (!e->loc.file) set_place(e, at);
   return s;
 }
 
@@ -127,13 +140,15 @@ const char *gr_status_text(gr_status s) { return s ? s->text : "ok"; }
 const char *gr_status_hint(gr_status s) { return s && *s->hint ? s->hint : NULL; }
 gr_code gr_status_code(gr_status s) { return s ? s->code : (gr_code)0; }
 gr_loc gr_status_loc(gr_status s) { return s ? s->loc : GR_NOWHERE; }
-const char *gr_status_about(gr_status s) { return s ? s->about : NULL; }
+const char *gr_status_about(gr_status s) { return s && *s->about ? s->about : NULL; }
 int gr_code_exit(gr_code code) { return gr_codes[code].exit; }
 int gr_status_exit(gr_status s) { return s ? gr_code_exit(s->code) : 0; }
 
 void gr_status_drop(gr_status s) {
   for (gr_status next; s; s = next) {
     next = s->next;
-    if (s != &no_memory) free(s);
+    if (s == &no_memory) continue;
+    free(s->file);
+    free(s);
   }
 }

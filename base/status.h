@@ -3,7 +3,8 @@
 // A function that can fail returns gr_status. NULL is success, so `if (s)` reads "if it
 // failed". An error holds a message, the place in the *user's* files (gr_loc), a hint what to
 // do, and the line of C that created it. The holder of a status owns it: return it, pass it
-// to a function below that takes it over, or end its life with gr_status_drop.
+// to a function below that takes it over, or end its life with gr_status_drop. A status copies
+// every string that it is given, so it may outlive the arena, the file and the tree it names.
 #pragma once
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 // A place in a user's file. Every IR node and config value carries one, so an error detected
 // five passes later, or on rank 3 at step 900, still names the YAML line.
 typedef struct gr_loc {
-  const char *file;  // borrowed, must outlive every error that names it; NULL: no place
+  const char *file;  // borrowed, but errors copy it; NULL: no place
   int line, col;     // 1-based
 } gr_loc;
 #define GR_NOWHERE ((gr_loc){0})
@@ -57,7 +58,7 @@ GR_MUST_USE gr_status gr_note(gr_status, gr_loc, const char *fmt, ...) GR_PRINTF
 GR_MUST_USE gr_status gr_hint(gr_status, const char *fmt, ...) GR_PRINTF(2, 3);
 // Names the settings that a library's error is about, such as "features.window"; blanks separate
 // alternatives. The library does not know where in the YAML they are: the caller that read them
-// looks them up (gr_status_about) and sets the place. `settings` is borrowed: pass a literal.
+// looks them up (gr_status_about) and sets the place. At most 255 bytes are kept.
 GR_MUST_USE gr_status gr_about(gr_status, const char *settings);
 // Sets the place of every joined error that has none.
 GR_MUST_USE gr_status gr_place(gr_status, gr_loc);
@@ -90,6 +91,6 @@ int gr_status_exit(gr_status);           // that of a status; GR_OK: 0
 void gr_status_drop(gr_status);
 
 // Registers the text of a source that is not on disk (built-in blocks, command-line arguments), so
-// that errors can quote its lines. Both strings are borrowed for the life of the process; a second
-// call with the same name replaces the text. Not thread-safe: call before threads start.
+// that errors can quote its lines. Both strings are copied; a second call with the same name
+// replaces the text. Not thread-safe: call before threads start.
 void gr_source_add(const char *file, const char *text);

@@ -6,11 +6,11 @@ enum { GR_MAX_SOURCES = 64 };
 
 struct gr_error {
   gr_code code;
-  gr_loc loc;
-  const char *about;
+  gr_loc loc;  // its file is `file`
+  char *file;  // owned; NULL: no place
   const char *cfile;
   int cline;
-  char text[1024], notes[2048], hint[512];
+  char text[1024], notes[2048], hint[512], about[256];
   struct gr_error *next;
 };
 
@@ -22,7 +22,7 @@ extern const gr_code_row gr_codes[];  // indexed by gr_code
 
 // Sources registered with gr_source_add; errors quote these instead of a file.
 typedef struct gr_source {
-  const char *file, *text;
+  char *file, *text;  // owned
 } gr_source;
 extern gr_source gr_sources_known[GR_MAX_SOURCES];
 extern int gr_n_sources_known;

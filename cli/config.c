@@ -227,17 +227,15 @@ static gr_status run(gr_arena *a, const gr_config_options *o, gr_text *t) {
   return o->diff ? show_diff(a, o, t) : show_tree_of(a, o, t);
 }
 
-// The arena is freed by the next call, because errors point into it until they are printed.
 gr_status gr_cli_config(int argc, char **argv) {
-  static gr_arena *kept;
-  gr_arena_destroy(kept);
-  gr_arena *a = kept = gr_arena_create();
+  gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_config_options o = {0};
   gr_status s = read_options(a, argc, argv, &o);
   if (!s) s = run(a, &o, &t);
   fputs(t.at, stdout);
   if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
+  gr_arena_destroy(a);
   return s;
 }
 

@@ -99,9 +99,8 @@ static gr_status inspect(int argc, char **argv) {
   s = s ? s : gr_job_compose(arena, &args, &job);
   s = s ? s : inspect_job(&job);
   gr_job_close(&job);
-  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
   gr_arena_destroy(arena);
-  return GR_OK;
+  return s;
 }
 
 static gr_status transforms(void) {

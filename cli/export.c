@@ -32,7 +32,6 @@ gr_status gr_cmd_export(int argc, char **argv) {
   gr_args args;
   gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
   s = s ? s : export(arena, &args);
-  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
   gr_arena_destroy(arena);
-  return GR_OK;
+  return s;
 }

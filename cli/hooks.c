@@ -248,7 +248,6 @@ gr_status gr_cmd_hooks(int argc, char **argv) {
   s = s ? s : gr_job_compose(arena, &args, &job);
   s = s ? s : show(&job);
   gr_job_close(&job);
-  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
   gr_arena_destroy(arena);
-  return GR_OK;
+  return s;
 }

@@ -215,17 +215,20 @@ static gr_status run_all(runs *w) {
                  "the message of each run is above and in its folder");
 }
 
-gr_status gr_cli_multirun(int argc, char **argv) {
-  static gr_arena *kept;  // freed by the next call, because errors point into it
-  gr_arena_destroy(kept);
-  kept = gr_arena_create();
-  runs w = {.arena = kept};
-  GR_TRY(read_arguments(&w, argc, argv));
-  GR_TRY(prepare(&w));
-  for (int j = 0; w.dry_run && j < w.jobs.n; j++) list_job(&w, j);
-  if (w.dry_run) return GR_OK;
-  gr_sweep_of_runs sweep = {w.arena, w.dir, &w.jobs, w.output, w.identity};
+static gr_status multirun(runs *w, int argc, char **argv) {
+  GR_TRY(read_arguments(w, argc, argv));
+  GR_TRY(prepare(w));
+  for (int j = 0; w->dry_run && j < w->jobs.n; j++) list_job(w, j);
+  if (w->dry_run) return GR_OK;
+  gr_sweep_of_runs sweep = {w->arena, w->dir, &w->jobs, w->output, w->identity};
   GR_TRY(gr_sweep_begin(&sweep));
-  gr_status ran = run_all(&w);
+  gr_status ran = run_all(w);
   return gr_also(ran, gr_sweep_end(&sweep));
+}
+
+gr_status gr_cli_multirun(int argc, char **argv) {
+  runs w = {.arena = gr_arena_create()};
+  gr_status s = multirun(&w, argc, argv);
+  gr_arena_destroy(w.arena);
+  return s;
 }

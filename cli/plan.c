@@ -90,7 +90,6 @@ gr_status gr_cmd_plan(int argc, char **argv) {
   s = s ? s : gr_job_compose(arena, &args, &job);
   s = s ? s : plan(&job);
   gr_job_close(&job);
-  if (s) return s;  // the error's locations point into the arena, which is therefore not freed
   gr_arena_destroy(arena);
-  return GR_OK;
+  return s;
 }

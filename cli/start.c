@@ -276,7 +276,6 @@ gr_status gr_cli_start(int argc, char **argv, gr_cli_compose *compose) {
   s = start(&job, s);
   gr_job_close(&job);
   if (told) exit(gr_launch_report_exit(rank, s));
-  if (s) return s;  // its locations point into the arena, which lives until the process exits
   gr_arena_destroy(arena);
-  return GR_OK;
+  return s;
 }

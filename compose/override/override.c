@@ -5,13 +5,9 @@
 
 #define ARGUMENT "argument "
 
-// "argument 3", the file name in locations. It must outlive every error, so common ones are static.
+// "argument 3", the file name in locations.
 static const char *argument_name(gr_arena *a, int number) {
-  enum { MOST = 64, SIZE = 16 };
-  static char names[MOST][SIZE];
-  if (number < 1 || number > MOST) return gr_arena_printf(a, ARGUMENT "%d", number);
-  snprintf(names[number - 1], SIZE, ARGUMENT "%d", number);
-  return names[number - 1];
+  return gr_arena_printf(a, ARGUMENT "%d", number);
 }
 
 bool gr_override_is_place(gr_loc at) {

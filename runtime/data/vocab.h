@@ -14,9 +14,8 @@ typedef struct gr_vocab {
 } gr_vocab;
 
 // One symbol per line; a line of one space, or "<space>", is the space. The blank is the line
-// "<blank>" where there is one, else it is put at `blank` (-1: after the last). `path` must live
-// as long as errors may. Fails naming file:line:col: empty line, symbol twice, not UTF-8; else
-// about (gr_about) "vocab" or "blank".
+// "<blank>" where there is one, else it is put at `blank` (-1: after the last). Fails naming
+// file:line:col: empty line, symbol twice, not UTF-8; else about (gr_about) "vocab" or "blank".
 GR_MUST_USE gr_status gr_vocab_read(gr_arena *, const char *path, int32_t blank, gr_vocab *out);
 // Each character of `symbols` is one; the blank is put at `blank` (-1: after the last). Fails about
 // "vocab" or "blank", and on what is the path of a file that is not there.

@@ -66,7 +66,7 @@ typedef struct gr_param {
 } gr_param;
 
 typedef struct gr_hook_script {
-  const char *path;  // must outlive all errors, which refer to it
+  const char *path;  // borrowed until close
   gr_loc from;       // the line of the configuration that names it
   const gr_param *params;
   int n_params;

@@ -44,6 +44,33 @@ static void places_what_has_none(void) {
   MUST(gr_about(gr_place(GR_OK, GR_NOWHERE), "width"));
 }
 
+// A status outlives whatever named its place: the strings given are overwritten and freed.
+static void owns_its_strings(void) {
+  char *file = strdup("prices.csv"), *about = strdup("market.path"), *word = strdup("AAPL");
+  char *later = strdup("config.yaml"), *source = strdup("<argument>"), *line = strdup("lr=one\n");
+  gr_status s = gr_fail(GR_ERR_DATA, ((gr_loc){file, 3, 1}), "no price of %s", word);
+  s = gr_about(gr_hint(gr_note(s, (gr_loc){file, 1, 1}, "of %s", word), "add %s", word), about);
+  s = gr_also(s, gr_place(gr_fail(GR_ERR_DATA, GR_NOWHERE, "none"), (gr_loc){later, 4, 2}));
+  gr_source_add(source, line);
+  s = gr_also(s, gr_fail(GR_ERR_CONFIG, ((gr_loc){source, 1, 4}), "no number"));
+  char *given[] = {file, about, word, later, source, line};
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+    memset(given[i], '#', strlen(given[i])), free(given[i]);
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  gr_status_print(f, s);
+  fclose(f);
+  CHECK(!strcmp(text,
+                "prices.csv:3:1: data error: no price of AAPL\n  prices.csv:1:1: of AAPL\n"
+                "  hint: add AAPL\nconfig.yaml:4:2: data error: none\n<argument>:1:4: config "
+                "error: no number\n    1 | lr=one\n      |    ^\n"),
+        "printed:\n%s", text);
+  CHECK(!strcmp(gr_status_about(s), "market.path"), "about %s", gr_status_about(s));
+  free(text);
+  gr_status_drop(s);
+}
+
 static void joins_at_most_twenty(void) {
   gr_status s = GR_OK;
   for (int i = 0; i < 30; i++) s = gr_also(s, gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "error %d", i));
@@ -327,7 +354,7 @@ int main(int argc, char **argv) {
       {"control_characters_are_visible", control_characters_are_visible},
       {"errors_show_control_characters", errors_show_control_characters},
       {"log_lines_show_control_characters", log_lines_show_control_characters},
-      {"places_what_has_none", places_what_has_none},
+      {"places_what_has_none", places_what_has_none}, {"owns_its_strings", owns_its_strings},
       {"joins_at_most_twenty", joins_at_most_twenty},
       {"long_messages_are_cut", long_messages_are_cut},
       {"guesses_what_was_meant", guesses_what_was_meant}, {"map_keeps_order", map_keeps_order},

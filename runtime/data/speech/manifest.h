@@ -19,7 +19,7 @@ typedef struct gr_utterance {
 } gr_utterance;
 
 typedef struct gr_manifest {
-  const char *path;  // borrowed: must live as long as errors may
+  const char *path;  // borrowed
   gr_utterance *items;
   uint32_t n;
 } gr_manifest;

@@ -6,7 +6,7 @@
 #include "tests/runtime/checkpoint/scratch.h"
 
 static const char *script_dir;  // of the test that runs
-static gr_arena *script_arena;  // of paths, which errors point to
+static gr_arena *script_arena;  // of paths
 static double script_seconds = 20;  // more than any needs, with sanitizers on a busy machine
 static bool (*script_stop)(void);
 static const gr_adjustable *script_adjust;  // of hooks that are opened from now on
