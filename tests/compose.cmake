@@ -34,7 +34,7 @@ foreach(target yaml override interp compose plan)
     target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
     target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
   else()
-    add_executable(fuzz_${target} fuzz/fuzz_${target}.c fuzz/replay.c)
+    add_executable(fuzz_${target} fuzz/fuzz_${target}.c fuzz/replay.c fuzz/meter.c)
     add_test(NAME compose.fuzz_${target}
              COMMAND fuzz_${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${target})
   endif()

@@ -13,13 +13,14 @@ target_link_libraries(mp4 gr_dep_LIBAV)
 target_link_libraries(test_data_video_compressed mp4)
 
 # Files of data and weights, as the fuzz targets of compose.cmake.
-foreach(target picture arrays corpus weights video pickle)
+set(GR_DATA_FUZZ picture arrays corpus weights video pickle market table manifest labels audio json)
+foreach(target ${GR_DATA_FUZZ})
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)
     target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
     target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
   else()
-    add_executable(fuzz_${target} fuzz/fuzz_${target}.c fuzz/replay.c)
+    add_executable(fuzz_${target} fuzz/fuzz_${target}.c fuzz/replay.c fuzz/meter.c)
     add_test(NAME data.fuzz_${target}
              COMMAND fuzz_${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${target})
   endif()

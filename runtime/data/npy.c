@@ -183,6 +183,7 @@ gr_status gr_npy_parse(gr_arena *arena, const char *file, const char *name,
     possible = possible && !__builtin_mul_overflow(out->count, r.dim[i], &out->count);
   }
   size_t there = n - (size_t)(r.end - bytes), need = 0;
+  if (!out->size) possible = possible && out->count <= (int64_t)there;  // texts of no length
   possible = possible && !__builtin_mul_overflow((size_t)out->count, out->size, &need);
   if (possible && need == there) {
     rearrange(arena, &r, out);

@@ -3,6 +3,8 @@
 #include "fuzz_file.h"
 #include "runtime/data/corpus/corpus.h"
 
+const fuzz_budget fuzz_memory = {4 << 20, 1000};
+
 static void read_text(gr_arena *a, const gr_vocab *v, const char *path) {
   gr_corpus_text text = {0};
   gr_names paths = {&path, 1};
@@ -11,7 +13,7 @@ static void read_text(gr_arena *a, const gr_vocab *v, const char *path) {
   if (!s) gr_corpus_tokens(&text, 0, text.n, ids);
   for (int64_t i = 0; i < text.n && !s; i++) HOLDS(ids[i] >= 0 && ids[i] < (v->n ? v->n : 256));
   gr_corpus_close_text(&text);
-  gr_status_drop(s);
+  fuzz_print(s);
 }
 
 // The vocabulary and the text, with a NUL between them.
@@ -25,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gr_status s = gr_vocab_read(a, words.path, -1, &v);
   if (!s) read_text(a, &v, text.path);
   read_text(a, &bytes, text.path);
-  gr_status_drop(s);
+  fuzz_print(s);
   fuzz_file_close(&words), fuzz_file_close(&text);
   gr_arena_destroy(a);
   return 0;

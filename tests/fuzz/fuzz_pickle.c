@@ -2,6 +2,8 @@
 #include "fuzz.h"
 #include "runtime/data/table/pickle.h"
 
+const fuzz_budget fuzz_memory = {1 << 20, 1000};
+
 enum { DEPTH = 8, ELEMENTS = 1000 };
 
 static void read_all(const gr_pickle *v, int depth) {
@@ -22,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   HOLDS(s || v);
   if (!s) read_all(v, DEPTH);
   if (!s) gr_pickle_member(v, "X");
-  gr_status_drop(s);
+  fuzz_print(s);
   gr_arena_destroy(a);
   return 0;
 }

@@ -3,6 +3,8 @@
 #include "fuzz_file.h"
 #include "runtime/data/video/video.h"
 
+const fuzz_budget fuzz_memory = {64 << 20, 1 << 16};
+
 static unsigned sum(const gr_video *v, const gr_video_file *f) {
   unsigned all = 0;
   int64_t bytes = f->frames * v->height * v->width * v->channels;
@@ -19,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   HOLDS(!s == (f.at != NULL));
   HOLDS(s || (f.frames >= v.spec.frames && sum(&v, &f) < UINT32_MAX));
   HOLDS(!s || (!f.decoded && !gr_status_loc(s).file));
-  gr_status_drop(s);
+  fuzz_print(s);
   gr_mapping_close(&f.map);
   free(f.decoded);
   fuzz_file_close(&input);

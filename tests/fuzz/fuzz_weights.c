@@ -3,6 +3,8 @@
 #include "fuzz_file.h"
 #include "runtime/checkpoint/safetensors.h"
 
+const fuzz_budget fuzz_memory = {8 << 20, 1000};
+
 static void take_tensor(gr_safetensors *t, int i, gr_tensor_slice want) {
   int64_t count = 1;
   for (int k = 0; k < want.rank; k++)
@@ -25,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (int i = 0; i < n && i < 100; i++)
     if (gr_safetensors_is_float(&all[i])) take_tensor(t, i, all[i]);
   gr_safetensors_close(t);
-  gr_status_drop(s);
+  fuzz_print(s);
   fuzz_file_close(&f);
   return 0;
 }

@@ -1,16 +1,110 @@
-// replay.c - runs a fuzz target on every file of the folders given. Where there is no libFuzzer,
+// replay.c - runs a fuzz target on every file of the folders given, and counts the memory that it
+// takes (fuzz_memory). Where there is no libFuzzer,
 //   TARGET --mutate SEED COUNT FOLDER...
-// searches too, if the target has a mutator: COUNT mutants of those files, told apart by SEED. The
-// one that a property does not hold for is left in the file `finding`.
+// searches too: COUNT mutants of those files, told apart by SEED, by the target's own mutator or by
+// the one below. The one that a property does not hold for is left in the file `finding`.
 #include <dirent.h>
 #include <signal.h>
 #include <unistd.h>
 #include "fuzz.h"
+#include "meter.h"
 
 enum { MAX_FILES = 1000, MAX_BYTES = 1 << 16 };
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
     __attribute__((weak));
+
+// ---- One input --------------------------------------------------------------------
+
+// In memory of its own size, so that a sanitizer sees a read beyond it.
+static void run_target(const void *data, size_t size) {
+  uint8_t *own = malloc(size ? size : 1);
+  HOLDS(own);
+  memcpy(own, data, size);
+  fuzz_meter_begin();
+  LLVMFuzzerTestOneInput(own, size);
+  size_t peak = fuzz_meter_peak();
+  free(own);
+  if (!&fuzz_memory || !fuzz_meter_counts()) return;
+  size_t most = fuzz_memory.base + fuzz_memory.factor * size;
+  if (peak > most) fprintf(stderr, "%zu bytes of input took %zu of memory\n", size, peak);
+  HOLDS(peak <= most);
+}
+
+// ---- Mutants ----------------------------------------------------------------------
+
+static uint64_t drawn;
+static size_t draw(size_t below) {  // splitmix64
+  uint64_t z = drawn += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return below ? (size_t)((z ^ z >> 31) % below) : 0;
+}
+
+// Replaces `old` bytes at `at` by `n` of `with`.
+static size_t splice(uint8_t *data, size_t size, size_t most, size_t at, size_t old,
+                     const void *with, size_t n) {
+  if (at + old > size || size - old + n > most) return size;
+  memmove(data + at + n, data + at + old, size - at - old);
+  memcpy(data + at, with, n);
+  return size - old + n;
+}
+
+static size_t put_number(uint8_t *data, size_t size) {
+  static const uint64_t odd[] = {0,          1,          0x7f,       0x80,        0xff,
+                                 0x7fff,     0x8000,     0xffff,     0x7fffffff,  0x80000000,
+                                 0xffffffff, UINT64_MAX, 0x01000000, 0x100000000, INT64_MAX};
+  uint64_t v = odd[draw(sizeof odd / sizeof *odd)];
+  size_t n = (size_t)1 << draw(4), at = draw(size);
+  bool big = draw(2);
+  for (size_t i = 0; i < n && at + i < size; i++)
+    data[at + i] = (uint8_t)(v >> 8 * (big ? n - 1 - i : i));
+  return size;
+}
+
+static size_t put_word(uint8_t *data, size_t size, size_t most) {
+  static const char *const words[] = {"\n",       ",",
+                                      "\"",       "nan",
+                                      "-1",       "99999999999999999999",
+                                      "1e999",    "\xef\xbb\xbf",
+                                      "{",        "}",
+                                      "[",        ":",
+                                      " ",        "\r\n",
+                                      "\xff\xfe", "../",
+                                      "\\u0000",  "abc",
+                                      "0",        "'"};
+  const char *w = words[draw(sizeof words / sizeof *words)];
+  size_t at = draw(size + 1), old = draw(3) ? 0 : draw(8);
+  return splice(data, size, most, at, old, w, strlen(w));
+}
+
+static size_t copy_range(uint8_t *data, size_t size, size_t most) {
+  uint8_t range[64];
+  size_t n = 1 + draw(sizeof range), from = draw(size);
+  if (from + n > size) n = size - from;
+  memcpy(range, data + from, n);
+  return splice(data, size, most, draw(size + 1), draw(2) ? n : 0, range, n);
+}
+
+static size_t mutate(uint8_t *data, size_t size, size_t most, unsigned seed) {
+  drawn = seed;
+  if (!size) return size;
+  switch (draw(6)) {
+    case 0:
+      data[draw(size)] ^= (uint8_t)(1 << draw(8));
+      return size;
+    case 1:
+      return put_number(data, size);
+    case 2:
+      return put_word(data, size, most);
+    case 3:
+      return copy_range(data, size, most);
+    case 4:
+      return splice(data, size, most, draw(size), 1 + draw(16), "", 0);
+    default:
+      return 1 + draw(size);  // cut short
+  }
+}
 
 // ---- Searching --------------------------------------------------------------------
 
@@ -41,7 +135,9 @@ static void keep_file(const char *text, size_t size) {
 }
 
 static int search(unsigned seed, unsigned count) {
-  HOLDS(LLVMFuzzerCustomMutator && n_files);
+  size_t (*own)(uint8_t *, size_t, size_t, unsigned) = LLVMFuzzerCustomMutator;
+  HOLDS(n_files);
+  if (!own) own = mutate;
   signal(SIGABRT, keep_finding), signal(SIGSEGV, keep_finding), signal(SIGFPE, keep_finding);
   for (unsigned i = 0; i < count; i++) {
     unsigned of = (seed + i) * 2654435761U;
@@ -49,8 +145,8 @@ static int search(unsigned seed, unsigned count) {
     mutant.size = files[from].size;
     memcpy(mutant.data, files[from].text, mutant.size);
     for (unsigned k = 0; k <= i % 2; k++)
-      mutant.size = LLVMFuzzerCustomMutator(mutant.data, mutant.size, MAX_BYTES, of + k);
-    LLVMFuzzerTestOneInput(mutant.data, mutant.size);
+      mutant.size = own(mutant.data, mutant.size, MAX_BYTES, of + k);
+    run_target(mutant.data, mutant.size);
   }
   for (int i = 0; i < n_files; i++) free(files[i].text);
   printf("%u mutants of %d inputs\n", count, n_files);
@@ -71,7 +167,7 @@ static int replay_file(const char *path) {
   else if (searching)
     keep_file(text, len);
   else
-    LLVMFuzzerTestOneInput((const uint8_t *)text, len);
+    run_target(text, len);
   bool bad = s != NULL;
   gr_status_drop(s);
   gr_arena_destroy(a);

@@ -7,8 +7,9 @@
 #include <jpeglib.h>
 #include "runtime/data/image/module.h"
 
-// A progressive file may hold any number of scans of the whole image, each in a few bytes.
-enum { MAX_SCANS = 200 };
+// A progressive file may hold any number of scans of the whole image, each in a few bytes. Decoding
+// takes time for each pixel of each scan: SCANNED of them for a byte of the file, beyond the first.
+enum { MAX_SCANS = 200, SCANNED = 16 * GR_PICTURE_HUFFMAN, SCANNED_ANYWAY = 1 << 26 };
 
 // libjpeg reports errors by a jump back to `run`, so everything that changes is in here.
 typedef struct job {
@@ -16,6 +17,7 @@ typedef struct job {
   struct jpeg_error_mgr errors;
   struct jpeg_progress_mgr progress;
   const char *path;
+  size_t bytes;  // of the file
   gr_picture *out;
   gr_status status;
   char why[JMSG_LENGTH_MAX];
@@ -41,9 +43,22 @@ static void warn(j_common_ptr jpeg, int level) {
 
 static void note_progress(j_common_ptr jpeg) {
   job *j = jpeg->client_data;
-  if (((j_decompress_ptr)jpeg)->input_scan_number <= MAX_SCANS) return;
-  snprintf(j->why, sizeof j->why, "it has more than %d scans", MAX_SCANS);
+  int64_t scans = j->jpeg.input_scan_number;
+  int64_t pixels = (int64_t)j->jpeg.image_height * j->jpeg.image_width;
+  bool many = scans * pixels > SCANNED_ANYWAY + SCANNED * (int64_t)j->bytes;
+  if (scans <= MAX_SCANS && !many) return;
+  if (many)
+    snprintf(j->why, sizeof j->why, "%lld scans of so many pixels are too many for its size",
+             (long long)scans);
+  else
+    snprintf(j->why, sizeof j->why, "it has more than %d scans", MAX_SCANS);
   longjmp(j->jump, 1);
+}
+
+static gr_status check_size(const job *j) {
+  int64_t height = j->jpeg.image_height, width = j->jpeg.image_width;
+  int factor = j->jpeg.arith_code ? GR_PICTURE_ARITHMETIC : GR_PICTURE_HUFFMAN;
+  return gr_picture_check_bytes(j->path, height, width, height * width, factor, j->bytes);
 }
 
 static gr_status check_colours(job *j) {
@@ -58,7 +73,8 @@ static gr_status check_colours(job *j) {
 
 static void read_rows(job *j) {
   jpeg_read_header(&j->jpeg, TRUE);
-  j->status = check_colours(j);
+  j->status = check_size(j);
+  if (!j->status) j->status = check_colours(j);
   if (j->status) return;
   jpeg_start_decompress(&j->jpeg);
   size_t row = (size_t)j->out->width * (size_t)j->out->channels;
@@ -86,7 +102,7 @@ static void run(job *j, const unsigned char *bytes, size_t n) {
 static gr_status decode(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
   job *j = calloc(1, sizeof *j);
   if (!j) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read '%s'", path);
-  j->path = path, j->out = out;
+  j->path = path, j->bytes = n, j->out = out;
   j->jpeg.err = jpeg_std_error(&j->errors);
   j->jpeg.client_data = j;
   j->errors.error_exit = fail;

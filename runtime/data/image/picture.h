@@ -30,6 +30,16 @@ GR_MUST_USE gr_status gr_picture_decode(const char *path, const unsigned char *b
 GR_MUST_USE gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width,
                                        int channels, gr_picture *out);
 
+// GR_ERR_DATA if `n` bytes of file cannot hold `packed` bytes, with each of them standing for at
+// most `factor`: checked before memory is allocated for an image of the size that a file declares.
+enum {
+  GR_PICTURE_DEFLATE = 1040,        // zlib's "Maximum Compression Factor" is 1032
+  GR_PICTURE_HUFFMAN = 512,         // JPEG: pixels, of blocks of 64 that take a bit each
+  GR_PICTURE_ARITHMETIC = 1 << 15,  // JPEG: the same, a limit of our own
+};
+GR_MUST_USE gr_status gr_picture_check_bytes(const char *path, int64_t height, int64_t width,
+                                             int64_t packed, int factor, size_t n);
+
 // Converts in place to `channels` (1, 3 or 4): gray is the luma of ITU-R BT.601; without alpha in
 // the result, colours are blended with black by it; without alpha in the file it is 255.
 GR_MUST_USE gr_status gr_picture_convert(const char *path, gr_picture *, int channels);

@@ -9,7 +9,7 @@
 typedef struct job {
   const char *path;
   const unsigned char *at;
-  size_t left;
+  size_t left, bytes;  // of the file: not read yet, and all
   gr_picture *out;
   png_structp png;
   png_infop info;
@@ -34,12 +34,29 @@ static void read_bytes(png_structp png, png_bytep out, size_t n) {
   j->at += n, j->left -= n;
 }
 
+// Pixels before they are expanded: bytes that the file has to hold, packed by deflate.
+static void check_pixels(job *j) {
+  int64_t row = (int64_t)png_get_rowbytes(j->png, j->info) + 1;
+  j->status = gr_picture_check_bytes(
+      j->path, png_get_image_height(j->png, j->info), png_get_image_width(j->png, j->info),
+      row * png_get_image_height(j->png, j->info), GR_PICTURE_DEFLATE, j->bytes);
+}
+
+// Texts, profiles and what else pixels do not depend on is passed over, and no chunk may be larger
+// than the file: libpng would allocate as much as a chunk declares.
+static void limit_chunks(job *j) {
+  png_set_user_limits(j->png, GR_PICTURE_SIDE, GR_PICTURE_SIDE);
+  png_set_chunk_malloc_max(j->png, j->bytes);
+  png_set_keep_unknown_chunks(j->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+}
+
 // Values of 8 bits: palettes are looked up, 16 bits are rounded, and transparent colours become
 // alpha.
 static void read_header(job *j) {
   png_set_read_fn(j->png, j, read_bytes);
-  png_set_user_limits(j->png, GR_PICTURE_SIDE, GR_PICTURE_SIDE);
+  limit_chunks(j);
   png_read_info(j->png, j->info);
+  check_pixels(j);
   png_set_expand(j->png);
   png_set_scale_16(j->png);
 }
@@ -71,11 +88,11 @@ static void run(job *j) {
     return;
   }
   read_header(j);
-  read_rows(j);
+  if (!j->status) read_rows(j);
 }
 
 static gr_status decode(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
-  job j = {.path = path, .at = bytes, .left = n, .out = out};
+  job j = {.path = path, .at = bytes, .left = n, .bytes = n, .out = out};
   run(&j);
   png_destroy_read_struct(&j.png, &j.info, NULL);
   return j.status;

@@ -1,9 +1,9 @@
 // read.c - reads image files of any kind; see picture.h.
-#include "runtime/data/image/picture.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/module.h"
 #include "runtime/data/image/module.h"
+#include "runtime/data/image/picture.h"
 #include "runtime/data/mapping.h"
 #include "runtime/data/npy.h"
 
@@ -22,6 +22,16 @@ gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width, int 
   *out = (gr_picture){height, width, channels, calloc(bytes, 1)};
   if (out->at) return GR_OK;
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the image '%s' (%zu bytes)", path, bytes);
+}
+
+gr_status gr_picture_check_bytes(const char *path, int64_t height, int64_t width, int64_t packed,
+                                 int factor, size_t n) {
+  if (packed / factor <= (int64_t)n) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                         "the image '%s' declares %lld x %lld pixels, and its %zu bytes cannot "
+                         "hold so many",
+                         path, (long long)width, (long long)height, n),
+                 "its head is damaged, or the file is cut short: copy or save it again");
 }
 
 // ---- Modules ------------------------------------------------------------------------------------
@@ -91,15 +101,17 @@ static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n
                 "the image '%s' has no head of width, height and 255 as PPM and PGM do", path),
         "values of 8 bits are read, of the binary kinds P5 and P6");
   t.at++;
-  GR_TRY(gr_picture_alloc(path, height, width, channels, out));
-  size_t want = (size_t)(height * width) * (size_t)channels, there = (size_t)(t.end - t.at);
-  if (there < want)
+  bool sides = width >= 0 && height >= 0 && width <= GR_PICTURE_SIDE && height <= GR_PICTURE_SIDE;
+  int64_t want = sides ? width * height * channels : 0;  // gr_picture_alloc refuses others
+  int64_t there = (int64_t)(t.end - t.at);
+  if (there < want && want <= GR_PICTURE_VALUES)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                "the image '%s' is cut short: it declares %zu bytes of pixels and has %zu", path,
-                want, there),
+                "the image '%s' is cut short: it declares %lld bytes of pixels and has %lld", path,
+                (long long)want, (long long)there),
         "copy or save it again");
-  memcpy(out->at, t.at, want);
+  GR_TRY(gr_picture_alloc(path, height, width, channels, out));
+  memcpy(out->at, t.at, (size_t)want);
   return GR_OK;
 }
 

@@ -4,6 +4,20 @@
 #include <stdlib.h>
 #include "runtime/data/speech/audio_module.h"
 
+// Memory grows with what is decoded, up to the declared frames: a head may declare anything.
+static sf_count_t read_frames(SNDFILE *f, const SF_INFO *head, float **out) {
+  sf_count_t got = 0, room = 1 << 16, more = 1;
+  for (; more > 0 && got < head->frames; room *= 2) {
+    if (room > head->frames) room = head->frames;
+    float *x = realloc(*out, (size_t)room * (size_t)head->channels * sizeof *x);
+    if (!x) return -1;
+    *out = x;
+    more = sf_readf_float(f, x + got * head->channels, room - got);
+    got += more > 0 ? more : 0;
+  }
+  return got;
+}
+
 static gr_status read_open(SNDFILE *f, const SF_INFO *head, const char *path, uint64_t most,
                            float **out) {
   gr_audio_info info = {head->samplerate, head->channels, (uint64_t)head->frames};
@@ -14,14 +28,13 @@ static gr_status read_open(SNDFILE *f, const SF_INFO *head, const char *path, ui
   if ((uint64_t)head->frames > most)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has %lld samples, more than %llu", path,
                    (long long)head->frames, (unsigned long long)most);
-  size_t bytes = (size_t)head->frames * (size_t)head->channels * sizeof(float);
-  float *x = malloc(bytes);
-  if (!x)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for recording '%s' (%zu bytes)", path,
-                   bytes);
-  sf_count_t got = sf_readf_float(f, x, head->frames);
+  float *x = NULL;
+  sf_count_t got = read_frames(f, head, &x);
   if (got != head->frames) {
     free(x);
+    if (got < 0)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the %lld samples of recording '%s'",
+                     (long long)head->frames, path);
     return gr_fail(GR_ERR_DATA, GR_NOWHERE,
                    "recording '%s' is cut short: it declares %lld samples and has %lld (%s)", path,
                    (long long)head->frames, (long long)got, sf_strerror(f));

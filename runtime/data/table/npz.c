@@ -102,6 +102,9 @@ static gr_status read_entry(gr_npz *z, gr_arena *a, uint64_t *at, uint64_t end) 
   if (!read_extra(m, p + CENTRAL + name, p + CENTRAL + name + extra))
     return broken(z, *at, "the extra field with 64-bit sizes is cut short");
   *at += CENTRAL + name + extra + note;
+  if (m->packed > z->map.bytes - z->packed)  // members that share bytes would multiply them
+    return broken(z, *at, "members are said to have more bytes than the file");
+  z->packed += m->packed;
   if (!stem) return GR_OK;  // members that are not arrays are ignored
   m->name = gr_arena_strndup(a, text, stem);
   if ((method != STORED && method != DEFLATED) || (number(p + 8, 2) & ENCRYPTED))

@@ -19,6 +19,7 @@ typedef struct gr_npz {
   gr_mapping map;
   gr_npz_member *members;
   int n;
+  uint64_t packed;  // bytes of all members in the file
 } gr_npz;
 
 // Lists the arrays of a file; no array is read. `path` is borrowed. Fails with GR_ERR_DATA, which

@@ -5,8 +5,14 @@
 #include <stdlib.h>
 #include "runtime/data/video/module.h"
 
+// What a file may take, by its bytes: a codec packs a picture that repeats into a few of them.
+enum { ALLOCATION = 1 << 28 };                                  // of any file, in one piece
+#define PICTURE(bytes) ((INT64_C(1) << 22) + 4096 * (bytes))    // pixels of a frame
+#define PICTURES(bytes) ((INT64_C(1) << 28) + ((bytes) << 19))  // pixels of all frames
+
 typedef struct job {
   const char *path;
+  int64_t bytes, pixels;  // of the file; decoded so far
   AVFormatContext *file;
   AVCodecContext *codec;
   struct SwsContext *scaler;
@@ -38,7 +44,8 @@ static gr_status open_file(job *j) {
     return broken(j, "it is no .npy file, and no MP4, MOV, MKV, WebM, AVI, OGG or FLV", error);
   error = avformat_find_stream_info(j->file, NULL);
   if (error < 0) return broken(j, "its streams are not known", error);
-  return GR_OK;
+  j->bytes = avio_size(j->file->pb);
+  return j->bytes < 0 ? broken(j, "its size is not known", (int)j->bytes) : GR_OK;
 }
 
 static gr_status open_codec(job *j) {
@@ -51,6 +58,7 @@ static gr_status open_codec(job *j) {
   j->codec->err_recognition = AV_EF_EXPLODE;  // damage is an error, not a guess
   j->codec->flags |= AV_CODEC_FLAG_BITEXACT;
   j->codec->thread_count = 1;
+  j->codec->max_pixels = PICTURE(j->bytes);
   if (error >= 0) error = avcodec_open2(j->codec, codec, NULL);
   return error < 0 ? broken(j, "its codec", error) : GR_OK;
 }
@@ -74,6 +82,9 @@ static gr_status make_room(job *j) {
 static gr_status add_frame(job *j) {
   gr_video_frames *o = j->out;
   const AVFrame *f = j->frame;
+  j->pixels += (int64_t)f->height * f->width;
+  if (j->pixels > PICTURES(j->bytes))
+    return broken(j, "it has more pixels than a file of its size may", 0);
   if (!o->height) o->height = f->height, o->width = f->width;
   GR_TRY(make_room(j));
   j->scaler =
@@ -132,6 +143,7 @@ static gr_status decode(const char *path, int64_t height, int64_t width, int cha
   job j = {.path = path, .out = out};
   *out = (gr_video_frames){.height = height, .width = width, .channels = channels};
   av_log_set_level(AV_LOG_QUIET);
+  av_max_alloc(ALLOCATION);
   gr_status s = run(&j);
   sws_freeContext(j.scaler);
   av_frame_free(&j.frame);

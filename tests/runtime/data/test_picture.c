@@ -9,6 +9,9 @@
 #ifdef GR_HAVE_JPEG
 #include <jpeglib.h>
 #endif
+#ifdef GR_HAVE_ZLIB
+#include <zlib.h>
+#endif
 
 static png file;
 
@@ -80,6 +83,25 @@ static void reads_depths(void) {
           "abc\x07");
 }
 
+#ifdef GR_HAVE_ZLIB
+// No image is too empty for its size.
+static void reads_blank_png(void) {
+  enum { SIDE = 4096 };
+  static unsigned char rows[(SIDE / 8 + 1) * SIDE], packed[1 << 12];
+  uLongf n = sizeof packed;
+  gr_picture p;
+  CHECK(compress2(packed, &n, rows, sizeof rows, 9) == Z_OK, "packed");
+  png_begin(&file, SIDE, SIDE, 1, 0);
+  png_chunk(&file, "IDAT", packed, n);
+  png_chunk(&file, "IEND", NULL, 0);
+  MUST(gr_picture_decode("x.png", file.at, file.n, &p));
+  CHECK(p.height == SIDE && p.width == SIDE && p.channels == 1 && !p.at[SIDE * SIDE - 1], "zeros");
+  free(p.at);
+}
+#else
+static void reads_blank_png(void) { SKIP("built without zlib"); }
+#endif
+
 static void bad_png(void) {
   png_begin(&file, 2, 1, 8, 2);
   png_end(&file, "abcdef", 1, 6);
@@ -93,7 +115,10 @@ static void bad_png(void) {
   refuses(file.at, file.n, "IDAT");
   png_begin(&file, 60000, 60000, 8, 6);
   png_end(&file, "abcdef", 1, 6);
-  refuses(file.at, file.n, "declares 60000 x 60000 pixels of 4 channels");
+  refuses(file.at, file.n, "declares 60000 x 60000 pixels, and its 75 bytes cannot hold so many");
+  gr_picture p;
+  fixture_fails(gr_picture_alloc("a", 60000, 60000, 4, &p), GR_ERR_DATA, 0,
+                "declares 60000 x 60000 pixels of 4 channels");
   png_begin(&file, 100000, 1, 8, 0);
   png_end(&file, "abcdef", 1, 6);
   refuses(file.at, file.n, "cannot be read");
@@ -108,6 +133,7 @@ static void reads_png(void) {
   refuses(file.at, file.n, "a PNG image, which this build does not read");
 }
 static void reads_depths(void) { SKIP("built without libpng"); }
+static void reads_blank_png(void) { SKIP("built without libpng"); }
 static void bad_png(void) { SKIP("built without libpng"); }
 #endif
 
@@ -120,6 +146,40 @@ static unsigned char smooth(int h, int w, int c) {
 }
 
 enum { SIDE = 40 };
+
+// Of one colour, in as few bytes as there can be.
+static unsigned char *encode_blank(int side, bool progressive, unsigned long *n) {
+  struct jpeg_compress_struct jpeg;
+  struct jpeg_error_mgr errors;
+  unsigned char *out = NULL, *row = calloc((size_t)side, 1);
+  JSAMPROW rows[] = {row};
+  jpeg.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&jpeg);
+  jpeg_mem_dest(&jpeg, &out, n);
+  jpeg.image_width = jpeg.image_height = (unsigned)side;
+  jpeg.input_components = 1, jpeg.in_color_space = JCS_GRAYSCALE;
+  jpeg_set_defaults(&jpeg);
+  jpeg.optimize_coding = TRUE;
+  if (progressive) jpeg_simple_progression(&jpeg);
+  jpeg_start_compress(&jpeg, TRUE);
+  for (int i = 0; i < side; i++) jpeg_write_scanlines(&jpeg, rows, 1);
+  jpeg_finish_compress(&jpeg);
+  jpeg_destroy_compress(&jpeg);
+  free(row);
+  return out;
+}
+
+// No image is too empty for its size.
+static void reads_blank_jpeg(void) {
+  for (int progressive = 0; progressive < 2; progressive++) {
+    unsigned long n = 0;
+    gr_picture p;
+    unsigned char *bytes = encode_blank(2048, progressive, &n);
+    CHECK(n < 40000, "%lu bytes", n);
+    MUST(gr_picture_decode("x.jpg", bytes, n, &p));
+    free(p.at), free(bytes);
+  }
+}
 
 static unsigned char *encode(J_COLOR_SPACE space, int channels, bool progressive,
                              unsigned long *n) {
@@ -176,10 +236,11 @@ static void bad_jpeg(void) {
   bytes = encode(JCS_GRAYSCALE, 1, false, &n);
   for (unsigned long i = 2; i + 9 < n; i++)  // the frame's header: height and width
     if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) memset(bytes + i + 5, 0xfe, 4);
-  refuses(bytes, n, "declares 65278 x 65278 pixels of 1 channel");
+  refuses(bytes, n, "declares 65278 x 65278 pixels, and its");
   free(bytes);
 }
 #else
+static void reads_blank_jpeg(void) { SKIP("built without libjpeg-turbo"); }
 static void reads_jpeg(void) {
   refuses("\xff\xd8\xff\xe0", 4, "a JPEG image, which this build does not read");
 }
@@ -301,7 +362,8 @@ static void fits(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_png", reads_png}, {"reads_depths", reads_depths},
-             {"bad_png", bad_png}, {"reads_jpeg", reads_jpeg}, {"bad_jpeg", bad_jpeg},
+             {"reads_blank_png", reads_blank_png}, {"bad_png", bad_png}, {"reads_jpeg", reads_jpeg},
+             {"reads_blank_jpeg", reads_blank_jpeg}, {"bad_jpeg", bad_jpeg},
              {"reads_others", reads_others}, {"reads_arrays", reads_arrays}, {"converts", converts},
              {"scales", scales}, {"fits", fits});
 }

@@ -1,0 +1,28 @@
+// fuzz_manifest.c - any bytes are a manifest of recordings or an error; one recording is there.
+#include "fuzz_source.h"
+#include "runtime/data/speech/speech.h"
+
+const fuzz_budget fuzz_memory = {8 << 20, 2000};
+
+static void put_recording(void) {
+  unsigned char wav[44 + 1600] =
+      "RIFF\x64\x06\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0"
+      "data\x40\x06";
+  for (size_t i = 44; i < sizeof wav; i++) wav[i] = (unsigned char)(37 * i);
+  fuzz_put("a.wav", wav, sizeof wav);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  gr_arena *a = gr_arena_create();
+  gr_vocab vocab;
+  gr_status s = gr_vocab_make(a, "abc ", -1, &vocab);
+  HOLDS(!s);
+  put_recording();
+  gr_speech_spec spec = {.train = fuzz_put("m.jsonl", data, size),
+                         .vocab = &vocab,
+                         .text = {.unknown = (gr_unknown)(size % 3)},
+                         .features = {8000, 200, 80, 256, 8, 0, 0, true}};
+  fuzz_source(&gr_source_speech, &spec);
+  gr_arena_destroy(a);
+  return 0;
+}
