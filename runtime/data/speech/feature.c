@@ -146,65 +146,106 @@ static float reflected(const float *x, int64_t n, int64_t i) {
   return x[i < n ? i : period - i];
 }
 
+enum { FRAMES = 2 * GR_FFT_LANES };  // computed at once: two real signals are a complex one
+
 typedef struct scratch {
-  gr_complex *in, *out, *t;  // [fft], [fft], [largest factor]
-  double *power[2];          // [bins]
+  gr_complex_lanes *in, *out, *t;  // [fft], [fft], [largest factor]
+  gr_lanes *power[2];              // [bins]: of the even frames and of the odd ones
 } scratch;
 
-// Power spectra of frames i and i + 1: two real signals are transformed as one complex signal.
-static void spectra(const gr_features *f, const float *x, int64_t n, int64_t i, scratch *s) {
+// Frames first .. first + FRAMES - 1, those beyond the last like frame `first`.
+static void window_frames(const gr_features *f, const float *x, int64_t n, int64_t first,
+                          int64_t frames, gr_complex_lanes *in) {
   int fft = f->spec.fft;
-  int64_t at = i * f->spec.hop - fft / 2;
-  int64_t next = at + f->spec.hop;
-  bool inside = at >= 0 && next + fft <= n;
-  for (int k = 0; k < fft; k++) {
-    float a = inside ? x[at + k] : reflected(x, n, at + k);
-    float b = inside ? x[next + k] : reflected(x, n, next + k);
-    s->in[k] = (gr_complex){a * f->window[k], b * f->window[k]};
+  for (int i = 0; i < FRAMES; i++) {
+    int64_t frame = first + i < frames ? first + i : first, at = frame * f->spec.hop - fft / 2;
+    double *to = (i % 2 ? (double *)&in->im : (double *)&in->re) + i / 2;
+    if (at >= 0 && at + fft <= n)
+      for (int k = 0; k < fft; k++) to[k * FRAMES] = x[at + k] * f->window[k];
+    else
+      for (int k = 0; k < fft; k++) to[k * FRAMES] = reflected(x, n, at + k) * f->window[k];
   }
+}
+
+static void spectra(const gr_features *f, scratch *s) {
   gr_fft_run(&f->fft, s->in, s->out, s->t);
   for (int k = 0; k < f->bins; k++) {
-    gr_complex p = s->out[k], q = s->out[k ? fft - k : 0];
-    double a = p.re + q.re, b = p.im - q.im, c = p.im + q.im, d = p.re - q.re;
+    const gr_complex_lanes *p = &s->out[k], *q = &s->out[k ? f->spec.fft - k : 0];
+    gr_lanes a = p->re + q->re, b = p->im - q->im, c = p->im + q->im, d = p->re - q->re;
     s->power[0][k] = 0.25 * (a * a + b * b);
     s->power[1][k] = 0.25 * (c * c + d * d);
   }
 }
 
-static void mel_frame(const gr_features *f, const double *power, float *out) {
+// log10 of a positive normal number to within 2e-15: the logarithm of its mantissa in [sqrt(1/2),
+// sqrt(2)) as the series of 2 artanh((m - 1) / (m + 1)). Unlike the C library's, the compiler can
+// compute it in vectors.
+static inline double log10_of(double x) {
+  const uint64_t root_half = 0x3fe6a09e667f3bcd;
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  int64_t exponent = (int64_t)(bits - root_half) >> 52;
+  bits -= (uint64_t)exponent << 52;
+  double m, sum = 0;
+  memcpy(&m, &bits, sizeof m);
+  double s = (m - 1) / (m + 1), z = s * s;
+  for (int k = 17; k > 0; k -= 2) sum = sum * z + 1.0 / k;
+  return (double)(int32_t)exponent * 0.30102999566398119521 + s * sum * 0.86858896380650365530;
+}
+
+// The n frames from `out` on.
+static void mel_frames(const gr_features *f, const scratch *s, int n, float *out) {
   for (int m = 0; m < f->spec.mels; m++) {
     const float *w = f->filters[m];
-    double sum = 0;
-    for (int k = f->from[m]; k < f->to[m]; k++) sum += w[k - f->from[m]] * power[k];
-    out[m] = (float)(10.0 * log10(sum > 1e-10 ? sum : 1e-10));
+    double level[FRAMES];
+    for (int j = 0; j < 2; j++) {
+      gr_lanes sum = {0};
+      for (int k = f->from[m]; k < f->to[m]; k++) sum += (double)w[k - f->from[m]] * s->power[j][k];
+      memcpy(level + j * GR_FFT_LANES, &sum, sizeof sum);
+    }
+    for (int i = 0; i < FRAMES; i++)
+      level[i] = 10.0 * log10_of(level[i] > 1e-10 ? level[i] : 1e-10);
+    for (int i = 0; i < n; i++)
+      out[i * f->spec.mels + m] = (float)level[i % 2 * GR_FFT_LANES + i / 2];
   }
 }
 
-static void normalise(float *x, int64_t t, int mels) {
-  for (int m = 0; m < mels; m++) {
-    double sum = 0, square = 0;
-    for (int64_t i = 0; i < t; i++) sum += x[i * mels + m];
-    double mean = sum / (double)t;
-    for (int64_t i = 0; i < t; i++) square += pow(x[i * mels + m] - mean, 2);
-    double deviation = t > 1 ? sqrt(square / (double)(t - 1)) : 0;
-    for (int64_t i = 0; i < t; i++)
-      x[i * mels + m] = (float)((x[i * mels + m] - mean) / (deviation + 1e-5));
-  }
+// Over the frames of each bin; sums are those of one bin after the other.
+static void normalise(float *x, int64_t t, int mels, double *mean, double *deviation) {
+  for (int m = 0; m < mels; m++) mean[m] = deviation[m] = 0;
+  for (int64_t i = 0; i < t; i++)
+    for (int m = 0; m < mels; m++) mean[m] += x[i * mels + m];
+  for (int m = 0; m < mels; m++) mean[m] /= (double)t;
+  for (int64_t i = 0; i < t; i++)
+    for (int m = 0; m < mels; m++) {
+      double apart = x[i * mels + m] - mean[m];
+      deviation[m] += apart * apart;
+    }
+  for (int m = 0; m < mels; m++) deviation[m] = t > 1 ? sqrt(deviation[m] / (double)(t - 1)) : 0;
+  for (int64_t i = 0; i < t; i++)
+    for (int m = 0; m < mels; m++)
+      x[i * mels + m] = (float)((x[i * mels + m] - mean[m]) / (deviation[m] + 1e-5));
 }
 
 gr_status gr_features_compute(const gr_features *f, const float *samples, uint64_t n, float *out) {
   size_t fft = (size_t)f->spec.fft, bins = (size_t)f->bins, largest = (size_t)f->fft.largest;
-  size_t bytes = (2 * fft + largest) * sizeof(gr_complex) + 2 * bins * sizeof(double);
-  gr_complex *all = malloc(bytes);
-  if (!all) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for features (%zu bytes)", bytes);
-  scratch s = {all, all + fft, all + 2 * fft, {(double *)(all + 2 * fft + largest), NULL}};
+  size_t mels = (size_t)f->spec.mels;
+  size_t bytes = (2 * fft + largest) * sizeof(gr_complex_lanes) + 2 * bins * sizeof(gr_lanes);
+  gr_complex_lanes *all = aligned_alloc(sizeof(gr_lanes), bytes);
+  double *sums = malloc(2 * mels * sizeof *sums);
+  if (!all || !sums) {
+    free(all), free(sums);
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for features (%zu bytes)", bytes);
+  }
+  scratch s = {all, all + fft, all + 2 * fft, {(gr_lanes *)(all + 2 * fft + largest), NULL}};
   s.power[1] = s.power[0] + bins;
   int64_t t = gr_feature_frames(&f->spec, n);
-  for (int64_t i = 0; i < t; i += 2) {
-    spectra(f, samples, (int64_t)n, i, &s);
-    for (int j = 0; j < 2 && i + j < t; j++) mel_frame(f, s.power[j], out + (i + j) * f->spec.mels);
+  for (int64_t i = 0; i < t; i += FRAMES) {
+    window_frames(f, samples, (int64_t)n, i, t, s.in);
+    spectra(f, &s);
+    mel_frames(f, &s, (int)(t - i < FRAMES ? t - i : FRAMES), out + i * f->spec.mels);
   }
-  free(all);
-  if (f->spec.normalise) normalise(out, t, f->spec.mels);
+  if (f->spec.normalise) normalise(out, t, f->spec.mels, sums, sums + mels);
+  free(all), free(sums);
   return GR_OK;
 }

@@ -17,49 +17,61 @@ gr_fft gr_fft_make(int n, gr_complex *roots) {
   return f;
 }
 
-static gr_complex times(gr_complex a, gr_complex b) {
-  return (gr_complex){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-static gr_complex plus(gr_complex a, gr_complex b) {
-  return (gr_complex){a.re + b.re, a.im + b.im};
-}
-static gr_complex minus(gr_complex a, gr_complex b) {
-  return (gr_complex){a.re - b.re, a.im - b.im};
+typedef gr_complex_lanes lanes;
+
+static inline void times(const lanes *a, gr_complex b, lanes *y) {
+  gr_lanes re = a->re * b.re - a->im * b.im;
+  y->im = a->re * b.im + a->im * b.re;
+  y->re = re;
 }
 
-// The transform of t[r] into x[0], x[m], ...; radix 4 is unrolled, others follow the definition.
-static void butterfly(const gr_fft *f, int r, const gr_complex *t, gr_complex *x, int m) {
+// The transform of 4 values, unrolled.
+static inline void butterfly4(const lanes *t, lanes *x, int m) {
+  lanes a = {t[0].re + t[2].re, t[0].im + t[2].im}, b = {t[0].re - t[2].re, t[0].im - t[2].im};
+  lanes c = {t[1].re + t[3].re, t[1].im + t[3].im}, d = {t[1].re - t[3].re, t[1].im - t[3].im};
+  x[0].re = a.re + c.re, x[0].im = a.im + c.im;
+  x[m].re = b.re + d.im, x[m].im = b.im - d.re;  // b - i d
+  x[2 * m].re = a.re - c.re, x[2 * m].im = a.im - c.im;
+  x[3 * m].re = b.re - d.im, x[3 * m].im = b.im + d.re;
+}
+
+// The transform of t[r] into x[0], x[m], ...; radices other than 4 follow the definition.
+static void butterfly(const gr_fft *f, int r, const lanes *t, lanes *x, int m) {
   if (r == 4) {
-    gr_complex a = plus(t[0], t[2]), b = minus(t[0], t[2]);
-    gr_complex c = plus(t[1], t[3]), d = minus(t[1], t[3]);
-    gr_complex rotated = {d.im, -d.re};  // -i d
-    x[0] = plus(a, c), x[m] = plus(b, rotated);
-    x[2 * m] = minus(a, c), x[3 * m] = minus(b, rotated);
+    butterfly4(t, x, m);
     return;
   }
   int step = f->n / r;
   for (int q = 0; q < r; q++) {
-    gr_complex sum = t[0];
-    for (int j = 1; j < r; j++) sum = plus(sum, times(t[j], f->roots[(int64_t)j * q % r * step]));
+    lanes sum = t[0], product;
+    for (int j = 1; j < r; j++) {
+      times(&t[j], f->roots[(int64_t)j * q % r * step], &product);
+      sum.re += product.re, sum.im += product.im;
+    }
     x[q * m] = sum;
   }
 }
 
 // Transforms in[0], in[stride], ... (n of them) into out.
-static void run(const gr_fft *f, int level, int n, const gr_complex *in, int stride,
-                gr_complex *out, gr_complex *t) {
+static void run(const gr_fft *f, int level, int n, const lanes *in, int stride, lanes *out,
+                lanes *t) {
   if (n == 1) {
     *out = *in;
     return;
   }
   int r = f->factors[level], m = n / r;
+  if (m == 1) {
+    for (int j = 0; j < r; j++) t[j] = in[j * stride];
+    butterfly(f, r, t, out, 1);
+    return;
+  }
   for (int j = 0; j < r; j++) run(f, level + 1, m, in + j * stride, stride * r, out + j * m, t);
   for (int k = 0; k < m; k++) {
-    for (int j = 0; j < r; j++) t[j] = times(out[j * m + k], f->roots[j * k * stride]);
+    for (int j = 0; j < r; j++) times(&out[j * m + k], f->roots[j * k * stride], &t[j]);
     butterfly(f, r, t, out + k, m);
   }
 }
 
-void gr_fft_run(const gr_fft *f, const gr_complex *in, gr_complex *out, gr_complex *scratch) {
+void gr_fft_run(const gr_fft *f, const lanes *in, lanes *out, lanes *scratch) {
   run(f, 0, f->n, in, 1, out, scratch);
 }

@@ -1,0 +1,85 @@
+// bench_data.c - user time of reading samples: one epoch of a source, without a cache, by this
+// thread alone. tools/bench-data makes the files and compares it with PyTorch's readers.
+//   bench_data speech|image|text PATH [ROUNDS]
+// prints the median of the rounds in microseconds of user time a sample.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include "runtime/data/corpus/corpus.h"
+#include "runtime/data/image/image.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/speech/speech.h"
+
+enum { BATCH = 8, MAX_ROUNDS = 64 };
+
+static void must(gr_status s) {
+  if (!s) return;
+  gr_status_print(stderr, s);
+  exit(1);
+}
+
+static double user_seconds(void) {
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  return (double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec;
+}
+
+static gr_dataset *open_data(gr_arena *a, const char *kind, const char **path) {
+  static const gr_dataset_options o = {.n_buckets = 1};
+  gr_dataset *d;
+  gr_vocab vocab;
+  must(gr_vocab_make(a, "ab ", -1, &vocab));
+  gr_vocab *kept = GR_NEW(a, gr_vocab, 1);
+  *kept = vocab;
+  gr_speech_spec speech = {
+      .train = *path, .vocab = kept, .features = {16000, 400, 160, 512, 80, 0, 0, true}};
+  gr_image_spec image = {.path = *path, .height = 224, .width = 224, .channels = 3};
+  gr_corpus_spec corpus = {.paths = {path, 1}, .vocab = "bytes", .context = 512, .shift = true};
+  bool is_speech = !strcmp(kind, "speech"), is_image = !strcmp(kind, "image");
+  const gr_source_ops *ops = is_speech  ? &gr_source_speech
+                             : is_image ? &gr_source_image
+                                        : &gr_source_corpus;
+  const void *spec = is_speech ? (void *)&speech : is_image ? (void *)&image : (void *)&corpus;
+  must(gr_dataset_create(ops, spec, &o, &d));
+  return d;
+}
+
+static double round_of(gr_dataset *d) {
+  gr_loader_spec spec = {.split = GR_SPLIT_TRAIN,
+                         .batch = BATCH,
+                         .ranks = 1,
+                         .epochs = 1,
+                         .prefetch = 1,
+                         .seed = 1,
+                         .shuffle = true};
+  gr_loader *l;
+  const gr_batch *b;
+  double from = user_seconds();
+  must(gr_loader_open(d, &spec, &l));
+  do must(gr_loader_next(l, &b));
+  while (b);
+  gr_loader_close(l);
+  return (user_seconds() - from) * 1e6 / gr_dataset_count(d, GR_SPLIT_TRAIN);
+}
+
+static int by_number(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) return fprintf(stderr, "bench_data speech|image|text PATH [ROUNDS]\n"), 2;
+  int rounds = argc > 3 ? atoi(argv[3]) : 5;
+  double us[MAX_ROUNDS];
+  if (rounds < 1 || rounds > MAX_ROUNDS) return 2;
+  gr_arena *a = gr_arena_create();
+  const char *path = argv[2];
+  gr_dataset *d = open_data(a, argv[1], &path);
+  round_of(d);  // libraries are loaded
+  for (int i = 0; i < rounds; i++) us[i] = round_of(d);
+  qsort(us, (size_t)rounds, sizeof *us, by_number);
+  printf("%.1f\n", us[rounds / 2]);
+  gr_dataset_close(d);
+  gr_arena_destroy(a);
+  return 0;
+}
