@@ -8,8 +8,9 @@ const fuzz_budget fuzz_memory = {24 << 20, 64 << 10};
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const int channels[] = {1, 3, 4};
   static unsigned char out[9 * 7 * 4];
+  static const gr_picture_use use = {3, 2};
   gr_picture p;
-  gr_status s = gr_picture_decode("input", data, size, &p);
+  gr_status s = gr_picture_decode("input", data, size, size % 2 ? &use : NULL, &p);
   HOLDS(s ? !p.at : p.at && p.height > 0 && p.width > 0 && p.channels > 0 && p.channels < 5);
   if (!s && p.height * p.width < 1 << 20) {  // larger ones take long
     s = gr_picture_convert("input", &p, channels[size % 3]);

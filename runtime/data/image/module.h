@@ -4,5 +4,6 @@
 
 // As gr_picture_decode, of files of its kind. `why` of errors is the library's.
 typedef struct gr_picture_module {
-  gr_status (*decode)(const char *path, const unsigned char *bytes, size_t n, gr_picture *out);
+  gr_status (*decode)(const char *path, const unsigned char *bytes, size_t n,
+                      const gr_picture_use *, gr_picture *out);
 } gr_picture_module;

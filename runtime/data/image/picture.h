@@ -10,9 +10,12 @@ enum { GR_PICTURE_SIDE = 65535 };             // pixels, at most
 
 typedef struct gr_picture {
   int64_t height, width;
-  int channels;       // 1: gray, 2: gray and alpha, 3: RGB, 4: RGB and alpha
-  unsigned char *at;  // malloc: [height, width, channels]
+  int channels;  // 1: gray, 2: gray and alpha, 3: RGB, 4: RGB and alpha
+  // malloc: [height, width, channels], then GR_PICTURE_SPARE bytes that may be read
+  // (gr_picture_fit)
+  unsigned char *at;
 } gr_picture;
+enum { GR_PICTURE_SPARE = 4 };
 
 typedef enum gr_picture_resize {
   GR_PICTURE_STRETCH,  // the whole image, whatever its proportions
@@ -20,12 +23,18 @@ typedef enum gr_picture_resize {
   GR_PICTURE_CROP,     // the middle, not scaled; zeros where the image is smaller
 } gr_picture_resize;
 
+// The size that an image is scaled to. A JPEG of at least 4 times as many pixels a side is decoded
+// at 1/2, 1/4 or 1/8 of its size, but no smaller than twice this; NULL or zeros: as it is.
+typedef struct gr_picture_use {
+  int64_t height, width;
+} gr_picture_use;
+
 // Reads a file, whose first bytes say what it is. Fails with GR_ERR_DATA, which names the file and
 // what is wrong; GR_ERR_LAUNCH if a module cannot be loaded. The caller frees out->at.
-GR_MUST_USE gr_status gr_picture_read(const char *path, gr_picture *out);
+GR_MUST_USE gr_status gr_picture_read(const char *path, const gr_picture_use *, gr_picture *out);
 // The same of a file's bytes; `path` is for messages.
 GR_MUST_USE gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t n,
-                                        gr_picture *out);
+                                        const gr_picture_use *, gr_picture *out);
 // Allocates out->at for a size that a file declares, which is checked first.
 GR_MUST_USE gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width,
                                        int channels, gr_picture *out);

@@ -91,7 +91,9 @@ static void run(job *j) {
   if (!j->status) read_rows(j);
 }
 
-static gr_status decode(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+static gr_status decode(const char *path, const unsigned char *bytes, size_t n,
+                        const gr_picture_use *use, gr_picture *out) {
+  (void)use;
   job j = {.path = path, .at = bytes, .left = n, .bytes = n, .out = out};
   run(&j);
   png_destroy_read_struct(&j.png, &j.info, NULL);

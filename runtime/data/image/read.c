@@ -19,7 +19,7 @@ gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width, int 
         "or copy it again if its head is damaged",
         GR_PICTURE_SIDE);
   size_t bytes = (size_t)(height * width) * (size_t)channels;
-  *out = (gr_picture){height, width, channels, calloc(bytes, 1)};
+  *out = (gr_picture){height, width, channels, calloc(bytes + GR_PICTURE_SPARE, 1)};
   if (out->at) return GR_OK;
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the image '%s' (%zu bytes)", path, bytes);
 }
@@ -38,19 +38,21 @@ gr_status gr_picture_check_bytes(const char *path, int64_t height, int64_t width
 
 // Without its library a kind of file is refused.
 static gr_status by_module(const char *name, const char *path, const unsigned char *bytes, size_t n,
-                           gr_picture *out) {
+                           const gr_picture_use *use, gr_picture *out) {
   const gr_picture_module *module;
   GR_TRY(gr_module_open(name, &module));
-  return module->decode(path, bytes, n, out);
+  return module->decode(path, bytes, n, use, out);
 }
 
 #ifdef GR_HAVE_PNG
-static gr_status read_png(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
-  return by_module("png", path, bytes, n, out);
+static gr_status read_png(const char *path, const unsigned char *bytes, size_t n,
+                          const gr_picture_use *use, gr_picture *out) {
+  return by_module("png", path, bytes, n, use, out);
 }
 #else
-static gr_status read_png(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
-  (void)bytes, (void)n, (void)out, (void)by_module;
+static gr_status read_png(const char *path, const unsigned char *bytes, size_t n,
+                          const gr_picture_use *use, gr_picture *out) {
+  (void)bytes, (void)n, (void)use, (void)out, (void)by_module;
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is a PNG image, which this build does not read", path),
       "build with libpng (libpng-dev), or convert images to PPM");
@@ -59,13 +61,13 @@ static gr_status read_png(const char *path, const unsigned char *bytes, size_t n
 
 #ifdef GR_HAVE_JPEG
 static gr_status read_jpeg(const char *path, const unsigned char *bytes, size_t n,
-                           gr_picture *out) {
-  return by_module("jpeg", path, bytes, n, out);
+                           const gr_picture_use *use, gr_picture *out) {
+  return by_module("jpeg", path, bytes, n, use, out);
 }
 #else
 static gr_status read_jpeg(const char *path, const unsigned char *bytes, size_t n,
-                           gr_picture *out) {
-  (void)bytes, (void)n, (void)out, (void)by_module;
+                           const gr_picture_use *use, gr_picture *out) {
+  (void)bytes, (void)n, (void)use, (void)out, (void)by_module;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                          "'%s' is a JPEG image, which this build does not read", path),
                  "build with libjpeg-turbo (libjpeg62-turbo-dev), or convert images to PPM");
@@ -91,8 +93,10 @@ static int64_t take_number(text *t) {
   return n;
 }
 
-static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n,
+                          const gr_picture_use *use, gr_picture *out) {
   text t = {bytes + 2, bytes + n};
+  (void)use;
   int channels = bytes[1] == '6' ? 3 : 1;
   int64_t width = take_number(&t), height = take_number(&t), most = take_number(&t);
   if (most != 255 || t.at == t.end || !is_blank(*t.at))
@@ -128,7 +132,9 @@ static gr_status copy_array(const char *path, const gr_array *a, gr_picture *out
   return GR_OK;
 }
 
-static gr_status read_npy(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+static gr_status read_npy(const char *path, const unsigned char *bytes, size_t n,
+                          const gr_picture_use *use, gr_picture *out) {
+  (void)use;
   gr_arena *a = gr_arena_create();
   gr_array array;
   gr_status s = gr_npy_parse(a, path, "image", bytes, n, &array);
@@ -139,10 +145,12 @@ static gr_status read_npy(const char *path, const unsigned char *bytes, size_t n
 
 // ---- Any ----------------------------------------------------------------------------------------
 
-static gr_status read_any(const char *path, const unsigned char *bytes, size_t n, gr_picture *out) {
+static gr_status read_any(const char *path, const unsigned char *bytes, size_t n,
+                          const gr_picture_use *use, gr_picture *out) {
   static const struct {
     const char *start;
-    gr_status (*read)(const char *, const unsigned char *, size_t, gr_picture *);
+    gr_status (*read)(const char *, const unsigned char *, size_t, const gr_picture_use *,
+                      gr_picture *);
   } kinds[] = {{"\x89PNG", read_png},
                {"\xff\xd8\xff", read_jpeg},
                {"P5", read_ppm},
@@ -152,27 +160,27 @@ static gr_status read_any(const char *path, const unsigned char *bytes, size_t n
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     size_t head = strlen(kinds[i].start);
     if (n >= head && !memcmp(bytes, kinds[i].start, head))
-      return kinds[i].read(path, bytes, n, out);
+      return kinds[i].read(path, bytes, n, use, out);
   }
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is no image that is read", path),
                  "PNG, JPEG, PPM, PGM and .npy are, whatever a file's name");
 }
 
 gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t n,
-                            gr_picture *out) {
+                            const gr_picture_use *use, gr_picture *out) {
   *out = (gr_picture){0};
-  gr_status s = read_any(path, bytes, n, out);
+  gr_status s = read_any(path, bytes, n, use, out);
   if (!s) return GR_OK;
   free(out->at);
   *out = (gr_picture){0};
   return s;
 }
 
-gr_status gr_picture_read(const char *path, gr_picture *out) {
+gr_status gr_picture_read(const char *path, const gr_picture_use *use, gr_picture *out) {
   gr_mapping map;
   *out = (gr_picture){0};
   GR_TRY(gr_mapping_open(path, &map));
-  gr_status s = gr_picture_decode(path, map.at, map.bytes, out), cut = gr_mapping_check(&map);
+  gr_status s = gr_picture_decode(path, map.at, map.bytes, use, out), cut = gr_mapping_check(&map);
   gr_mapping_close(&map);
   if (!cut) return s;
   gr_status_drop(s);  // it is wrong because the file has changed

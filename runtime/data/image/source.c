@@ -115,7 +115,8 @@ static gr_status fit(void *self, gr_arena *a, const gr_sample *all, uint32_t n) 
 
 static gr_status read_image(const gr_image_spec *s, const char *path, unsigned char *out) {
   gr_picture p;
-  GR_TRY(gr_picture_read(path, &p));
+  const gr_picture_use use = {s->height, s->width};
+  GR_TRY(gr_picture_read(path, s->resize == GR_PICTURE_CROP ? NULL : &use, &p));
   gr_status e = gr_picture_convert(path, &p, s->channels);
   e = e ? e : gr_picture_fit(&p, s->resize, s->height, s->width, out);
   free(p.at);

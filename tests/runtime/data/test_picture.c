@@ -27,15 +27,15 @@ static void expect(const gr_picture *p, int64_t height, int64_t width, int chann
 static void decodes(const void *bytes, size_t n, int64_t height, int64_t width, int channels,
                     const char *values) {
   gr_picture p;
-  MUST(gr_picture_decode("x.png", bytes, n, &p));
+  MUST(gr_picture_decode("x.png", bytes, n, NULL, &p));
   expect(&p, height, width, channels, (const unsigned char *)values);
   free(p.at);
 }
 
 static void refuses(const void *bytes, size_t n, const char *part) {
   gr_picture p;
-  fixture_fails(gr_picture_decode("dir/a.png", bytes, n, &p), GR_ERR_DATA, 0, part);
-  gr_status s = gr_picture_decode("dir/a.png", bytes, n, &p);
+  fixture_fails(gr_picture_decode("dir/a.png", bytes, n, NULL, &p), GR_ERR_DATA, 0, part);
+  gr_status s = gr_picture_decode("dir/a.png", bytes, n, NULL, &p);
   CHECK(strstr(gr_status_text(s), "'dir/a.png'"), "the file is named: %s", gr_status_text(s));
   CHECK(!p.at, "nothing is left");
   gr_status_drop(s);
@@ -94,7 +94,7 @@ static void reads_blank_png(void) {
   png_begin(&file, SIDE, SIDE, 1, 0);
   png_chunk(&file, "IDAT", packed, n);
   png_chunk(&file, "IEND", NULL, 0);
-  MUST(gr_picture_decode("x.png", file.at, file.n, &p));
+  MUST(gr_picture_decode("x.png", file.at, file.n, NULL, &p));
   CHECK(p.height == SIDE && p.width == SIDE && p.channels == 1 && !p.at[SIDE * SIDE - 1], "zeros");
   free(p.at);
 }
@@ -176,7 +176,7 @@ static void reads_blank_jpeg(void) {
     gr_picture p;
     unsigned char *bytes = encode_blank(2048, progressive, &n);
     CHECK(n < 40000, "%lu bytes", n);
-    MUST(gr_picture_decode("x.jpg", bytes, n, &p));
+    MUST(gr_picture_decode("x.jpg", bytes, n, NULL, &p));
     free(p.at), free(bytes);
   }
 }
@@ -211,7 +211,7 @@ static void reads_jpeg(void) {
     gr_picture p;
     int channels = k % 2 ? 3 : 1;
     unsigned char *bytes = encode(k % 2 ? JCS_RGB : JCS_GRAYSCALE, channels, k > 1, &n);
-    MUST(gr_picture_decode("x.jpg", bytes, n, &p));
+    MUST(gr_picture_decode("x.jpg", bytes, n, NULL, &p));
     CHECK(p.height == SIDE && p.width == SIDE && p.channels == channels, "its size");
     for (int i = 0; i < SIDE * SIDE * channels; i++) {
       int pixel = i / channels, want = smooth(pixel / SIDE, pixel % SIDE, i % channels);
@@ -220,6 +220,33 @@ static void reads_jpeg(void) {
     free(p.at);
     free(bytes);
   }
+}
+
+// SIDE pixels at 1, 1/2, 1/4 and 1/8 for what is computed from them: at least twice as many as
+// that.
+static void scales_jpeg(void) {
+  static const struct {
+    gr_picture_use use;
+    int by;
+  } cases[] = {{{0, 0}, 1}, {{10, 10}, 2}, {{11, 10}, 1}, {{10, 11}, 1}, {{6, 5}, 2},
+               {{5, 5}, 4}, {{2, 3}, 4},   {{2, 2}, 8},   {{1, 1}, 8},   {{1, 40}, 1}};
+  unsigned long n = 0;
+  unsigned char *bytes = encode(JCS_RGB, 3, false, &n);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    gr_picture p;
+    int by = cases[k].by, side = SIDE / by;
+    MUST(gr_picture_decode("x.jpg", bytes, n, &cases[k].use, &p));
+    CHECK(p.height == side && p.width == side && p.channels == 3, "case %d: %d", (int)k,
+          (int)p.height);
+    for (int i = 0; i < side * side * 3; i++) {
+      int pixel = i / 3, at = (by - 1) / 2;
+      int want = smooth(pixel / side * by + at, pixel % side * by + at, i % 3);
+      CHECK(abs(p.at[i] - want) < 12 + 6 * by, "case %d, value %d: %d, not %d", (int)k, i, p.at[i],
+            want);
+    }
+    free(p.at);
+  }
+  free(bytes);
 }
 
 static void bad_jpeg(void) {
@@ -240,6 +267,7 @@ static void bad_jpeg(void) {
   free(bytes);
 }
 #else
+static void scales_jpeg(void) { SKIP("built without libjpeg-turbo"); }
 static void reads_blank_jpeg(void) { SKIP("built without libjpeg-turbo"); }
 static void reads_jpeg(void) {
   refuses("\xff\xd8\xff\xe0", 4, "a JPEG image, which this build does not read");
@@ -278,8 +306,8 @@ static void reads_arrays(void) {
   refuses(all, (size_t)n + 15, "cut short");
   all[22] = 'i';
   refuses(all, (size_t)n + 16, "is of i8 with 3 dimensions");
-  fixture_fails(gr_picture_read("absent.png", &p), GR_ERR_DATA, 0, "absent.png");
-  fixture_fails(gr_picture_read("/", &p), GR_ERR_DATA, 0, "a folder");
+  fixture_fails(gr_picture_read("absent.png", NULL, &p), GR_ERR_DATA, 0, "absent.png");
+  fixture_fails(gr_picture_read("/", NULL, &p), GR_ERR_DATA, 0, "a folder");
 }
 
 // ---- Conversion and scaling ---------------------------------------------------------------------
@@ -363,7 +391,7 @@ static void fits(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_png", reads_png}, {"reads_depths", reads_depths},
              {"reads_blank_png", reads_blank_png}, {"bad_png", bad_png}, {"reads_jpeg", reads_jpeg},
-             {"reads_blank_jpeg", reads_blank_jpeg}, {"bad_jpeg", bad_jpeg},
-             {"reads_others", reads_others}, {"reads_arrays", reads_arrays}, {"converts", converts},
-             {"scales", scales}, {"fits", fits});
+             {"reads_blank_jpeg", reads_blank_jpeg}, {"scales_jpeg", scales_jpeg},
+             {"bad_jpeg", bad_jpeg}, {"reads_others", reads_others}, {"reads_arrays", reads_arrays},
+             {"converts", converts}, {"scales", scales}, {"fits", fits});
 }
