@@ -1,6 +1,6 @@
 foreach(name audio features vocab manifest data order loader loader_errors asterisk table_files table_mapping table_csv table series corpus video
         transform transform_values series_transforms
-        picture image sampler video_compressed market pickle)
+        picture image sampler video_compressed market pickle corners)
   add_executable(test_data_${name} runtime/data/test_${name}.c runtime/data/fixture.c)
   target_link_libraries(test_data_${name} gr_data)
   target_compile_definitions(test_data_${name} PRIVATE GR_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")

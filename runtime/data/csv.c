@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "runtime/data/encoding.h"
 
 typedef struct reader {
   gr_arena *arena;
@@ -116,11 +117,13 @@ static bool skip_empty_line(reader *r) {
 }
 
 static gr_status cut(reader *r) {
+  size_t mark = 0;
+  GR_TRY(gr_encoding_check(r->path, r->at, (size_t)(r->end - r->at), &mark));
   char *nul = memchr(r->at, 0, (size_t)(r->end - r->at));
   for (char *c = r->at; nul && c < nul; c++)
     if (*c == '\n') r->line++, r->line_start = c + 1;
   if (nul) return gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text");
-  if (r->end - r->at >= 3 && !memcmp(r->at, "\xef\xbb\xbf", 3)) r->at += 3;  // a byte order mark
+  r->at += mark;
   while (r->at < r->end)
     if (!skip_empty_line(r)) GR_TRY(cut_row(r));
   return r->n_rows ? GR_OK : gr_fail(GR_ERR_DATA, (gr_loc){r->path, 1, 1}, "the table is empty");

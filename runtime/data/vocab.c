@@ -6,6 +6,7 @@
 #include <wctype.h>
 #include "base/file.h"
 #include "base/port.h"
+#include "runtime/data/encoding.h"
 
 static const char BLANK[] = "<blank>";
 enum { MAX_BYTES = 1 << 26 };
@@ -110,7 +111,9 @@ gr_status gr_vocab_read(gr_arena *a, const char *path, int32_t blank, gr_vocab *
   list l = {.arena = a};
   gr_map seen = gr_map_make(a);
   gr_loc loc = {path, 1, 1};
-  for (const char *p = text, *end = text + len; p < end; loc.line++) {
+  size_t mark = 0;
+  GR_TRY(gr_encoding_check(path, text, len, &mark));
+  for (const char *p = text + mark, *end = text + len; p < end; loc.line++) {
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     if (!stop) stop = end;
     GR_TRY(add_line(&l, &seen, loc, p, (size_t)(stop - p)));

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "runtime/data/corpus/corpus.h"
+#include "runtime/data/encoding.h"
 
 enum { MAX_BYTES = 1 << 30 };  // of a file that is cut into tokens of a vocabulary
 
@@ -22,10 +23,12 @@ static gr_status read_ids(gr_arena *a, const gr_vocab *v, const char *path, gr_c
   size_t bytes;
   int32_t *ids, n;
   GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &bytes));
+  size_t mark = 0;
+  GR_TRY(gr_encoding_check(path, text, bytes, &mark));
   if (memchr(text, 0, bytes))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' holds a zero byte: it is no text", path),
                    "data.corpus.vocab=bytes takes any file");
-  gr_vocab_encode(a, v, text, false, &ids, &n, &bad);
+  gr_vocab_encode(a, v, text + mark, false, &ids, &n, &bad);
   if (bad) return no_token(path, text, bad);
   f->ids = ids, f->n = n;
   return GR_OK;

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/port.h"
 #include "base/text.h"
+#include "runtime/data/encoding.h"
 
 enum { AUDIO, TEXT, DURATION, NAME, OFFSET, MEMBERS };
 static const size_t MAX_BYTES = INT32_MAX;  // lines and columns are ints
@@ -140,7 +141,9 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_m
   *out = (gr_manifest){path, GR_NEW(a, gr_utterance, most_items(text, end)), 0};
   gr_map seen = gr_map_make(a);
   gr_loc loc = {path, 1, 1};
-  for (const char *p = text; p < end; loc.line++) {
+  size_t mark = 0;
+  GR_TRY(gr_encoding_check(path, text, len, &mark));
+  for (const char *p = text + mark; p < end; loc.line++) {
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     if (!stop) stop = end;
     size_t n = (size_t)(stop - p);

@@ -85,11 +85,16 @@ static const char *element_of(const gr_pickle *dtype, gr_array *a) {
                {"i2", GR_ELEMENT_INT, 2},   {"i4", GR_ELEMENT_INT, 4},  {"i8", GR_ELEMENT_INT, 8},
                {"f4", GR_ELEMENT_FLOAT, 4}, {"f8", GR_ELEMENT_FLOAT, 8}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (dtype->i != '>' && !strcmp(dtype->text, known[i].name)) {
+    if (!strcmp(dtype->text, known[i].name)) {
       a->element = known[i].element, a->size = known[i].size;
       return NULL;
     }
-  return "an array is not of numbers, or big-endian";
+  return "an array is not of numbers";
+}
+
+static void copy_swapped(const gr_array *a, unsigned char *to) {
+  for (size_t i = 0; i < (size_t)a->count; i++)
+    for (size_t b = 0; b < a->size; b++) to[i * a->size + b] = a->at[i * a->size + a->size - 1 - b];
 }
 
 // Copies values that are stored with the first axis varying fastest.
@@ -111,6 +116,12 @@ static const char *values_of(gr_pickle_calls *c, const gr_pickle *dtype, bool fo
       (int64_t)(values->len / a->size) != a->count)
     return "an array has not as many values as its shape says";
   a->at = (const unsigned char *)values->text;
+  if (dtype->i == '>' && a->size > 1) {
+    unsigned char *swapped = room(c, values->len);
+    if (!swapped) return "the same values are used again and again";
+    copy_swapped(a, swapped);
+    a->at = swapped;
+  }
   if (!fortran || a->rank < 2) return NULL;
   unsigned char *rows = room(c, values->len);
   if (!rows) return "the same values are used again and again";
