@@ -8,5 +8,7 @@
 #include "base/port.h"
 #include "base/rng.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "base/tasks.h"
 #include "base/text.h"
+#include "base/work.h"

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include "base/arena.h"
 #include "base/port.h"
+#include "base/stop.h"
 
 enum { STACK = 8 << 20 };  // what a program's first thread usually has: tasks may recurse
 
@@ -25,7 +26,8 @@ static void note_failure(tasks *t, int i) {
 static void *work(void *arg) {
   tasks *t = arg;
   for (int i; (i = atomic_fetch_add(&t->next, 1)) < t->n && i < atomic_load(&t->failed);) {
-    t->errors[i] = t->task(t->arg, i);
+    t->errors[i] = gr_stop_check();
+    if (!t->errors[i]) t->errors[i] = t->task(t->arg, i);
     if (t->errors[i]) note_failure(t, i);
   }
   return NULL;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/stop.h"
 
 gr_text gr_text_make(gr_arena *a) {
   gr_text t = {.arena = a, .cap = 64};
@@ -270,16 +271,22 @@ void gr_text_json_float(gr_text *t, double x) {
     gr_text_printf(t, "%.*f", n - exponent < 2 ? 1 : n - 1 - exponent, x);
 }
 
+enum { LONG = 1 << 20 };  // bytes: shorter files are read whatever comes
+
 gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, size_t *out_len) {
   FILE *f;
   GR_TRY(gr_file_stream(path, GR_ERR_IO, &f));
   gr_text t = gr_text_make(a);
   char buf[1 << 14];
   size_t n;
-  do gr_text_putn(&t, buf, n = fread(buf, 1, sizeof buf, f));
-  while (n == sizeof buf && t.len <= most);
+  gr_status stopped = GR_OK;
+  do {
+    gr_text_putn(&t, buf, n = fread(buf, 1, sizeof buf, f));
+    if (t.len > LONG) stopped = gr_stop_check();
+  } while (n == sizeof buf && t.len <= most && !stopped);
   int bad = ferror(f) ? errno : 0;
   fclose(f);
+  if (stopped) return stopped;
   if (bad) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", path, strerror(bad));
   if (t.len > most)
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is larger than %zu bytes", path, most);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/work.h"
 #include "cli/job/identity.h"
 #include "cli/job/same_inputs.h"
 #include "compose/tree/pack.h"
@@ -32,11 +33,27 @@ static int devices_of(const gr_job *job) {
   return named && named < n ? named : n;
 }
 
-// A progress line on a terminal, for what may take long before training begins; the next log line,
-// or NULL, removes it.
-static void show_phase(const gr_job *job, int rank, const char *what) {
-  if (rank || job->spec.kind != GR_RUN_TRAIN || !gr_launch_terminal()) return;
-  if (job->spec.set.progress) gr_log_progress(what);
+// What may take long before training begins.
+static void begin_work(const gr_job *job, int rank, const char *what, gr_work *out) {
+  bool shown = !rank && job->spec.kind == GR_RUN_TRAIN && job->spec.set.progress;
+  gr_work_shown how = gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
+  gr_work_begin(out, shown ? how : GR_WORK_HIDDEN, what, 0);
+}
+
+static gr_status open_data(gr_job *job, int rank, int ranks) {
+  gr_work work;
+  begin_work(job, rank, "reading the data", &work);
+  gr_status s = gr_job_open(job, ranks);
+  gr_work_end(&work);
+  return s;
+}
+
+static gr_status compile(gr_job *job, int rank, int ranks) {
+  gr_work work;
+  begin_work(job, rank, "planning", &work);
+  gr_status s = gr_job_plan(job, ranks);
+  gr_work_end(&work);
+  return s;
 }
 
 static void report_differences(const gr_job *job) {
@@ -110,17 +127,13 @@ static size_t more_than(size_t before) {
 static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(gr_job_set_kind(job));
   size_t before = gr_memory_now().own;
-  show_phase(job, 0, "reading the data");
-  gr_status s = gr_job_open(job, ranks);
-  show_phase(job, 0, s ? NULL : "planning");
-  s = s ? s : gr_job_plan(job, ranks);
-  show_phase(job, 0, NULL);
-  if (s) return s;
+  gr_run_signals();
+  GR_TRY(open_data(job, 0, ranks));
+  GR_TRY(compile(job, 0, ranks));
   job->spec.plan_bytes = more_than(before);
   gr_job_keep_config(job);
   gr_job_keep_about(job);
   if (job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
-  gr_run_signals();
   prepare_nccl(job, ranks, false, true);
   return run_threads(job, ranks);
 }
@@ -141,15 +154,10 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().own;
   if (world->rank == 0) gr_launch_use_terminal();
-  show_phase(job, world->rank, "reading the data");
-  gr_status opened = gr_comm_all_ok(world, gr_job_open(job, ranks));
-  show_phase(job, world->rank, NULL);
-  if (opened) return opened;
+  GR_TRY(gr_comm_all_ok(world, open_data(job, world->rank, ranks)));
   GR_TRY(gr_same_data(job, world));
   job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
-  show_phase(job, world->rank, "planning");
-  gr_status s = gr_job_plan(job, ranks);
-  show_phase(job, world->rank, NULL);
+  gr_status s = compile(job, world->rank, ranks);
   job->spec.plan_bytes = more_than(before);
   if (!s && world->rank == 0) gr_job_keep_about(job);
   if (!s && world->rank == 0 && job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);

@@ -2,6 +2,7 @@
 // the same inputs is the same node. The hash table is open-addressed; a slot holds 1 + a node
 // index.
 #include <string.h>
+#include "base/work.h"
 #include "ir/op.h"
 
 gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
@@ -140,8 +141,14 @@ static gr_val find_or_append(gr_builder *b, const gr_op_call *call, const gr_val
   return out;
 }
 
+// Compiling is long work as well (base/stop.h).
+static bool is_over(gr_builder *b) {
+  if (!b->err) b->err = gr_work_step(0);
+  return b->err != GR_OK;
+}
+
 gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
-  if (b->err) return GR_NONE;
+  if (is_over(b)) return GR_NONE;
   gr_op_call call;
   b->err = infer_call(b, op, attr, n_in, in, &call);
   b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->created_by);
@@ -166,7 +173,7 @@ static gr_val emit_again(gr_builder *b, const gr_graph *of, const gr_node *n, co
 }
 
 gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
-  if (b->err) return GR_NONE;
+  if (is_over(b)) return GR_NONE;
   gr_val in[GR_MAX_ARGS];
   for (int i = 0; i < n->n_in; i++) in[i] = map[n->in[i].id];
   gr_builder was = *b;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/stop.h"
 #include "compose/tree/pack.h"
 
 enum { HEAD = 1 << 20, SIZED = 100000 };  // bytes that are hashed; recordings that are compared
@@ -163,7 +164,7 @@ static prints take_prints(gr_job *j) {
   prints p = {.n = gr_dataset_samples(j->spec.data)};
   uint32_t apart = p.n / SIZED + 1;
   p.at = GR_NEW(j->arena, uint64_t, p.n + 1);
-  for (uint32_t i = 0; i < p.n; i++)
+  for (uint32_t i = 0; i < p.n && !gr_stop_due(); i++)
     p.at[i] = gr_dataset_fingerprint(j->spec.data, i, i % apart == 0);
   p.all = gr_hash_bytes(GR_HASH_START, p.at, sizeof *p.at * p.n);
   return p;
@@ -200,6 +201,7 @@ uint64_t gr_job_data_hash(gr_job *j) { return take_prints(j).all; }
 gr_status gr_same_data(gr_job *j, gr_comm *world) {
   prints own = take_prints(j);
   int odd;
+  GR_TRY(gr_comm_all_ok(world, gr_stop_check()));
   GR_TRY(gr_comm_compare(world, own.all, &odd));
   return odd < 0 ? GR_OK : name_sample(j, world, &own, odd);
 }

@@ -1,5 +1,6 @@
 // source.c - see source.h.
 #include "ops/kernels/source.h"
+#include "base/work.h"
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/operands.h"
 
@@ -14,6 +15,8 @@ typedef struct work {
   const gr_rng *rng;
   gr_draw draw;
   int64_t run;  // the number of consecutive elements that are also contiguous in the global value
+  gr_work *phase;
+  int64_t bytes;  // of an element
 } work;
 
 static bool is_split(const gr_launch *l, int d) {
@@ -36,15 +39,19 @@ static void part(void *arg, int64_t from, int64_t to) {
   const work *w = arg;
   const gr_launch *l = w->l;
   double x[MAX_DRAW];
-  for (int64_t i = from, n; i < to; i += n) {
+  for (int64_t i = from, n; i < to && !gr_stop_due(); i += n) {
     n = gr_min_i64(gr_min_i64(MAX_DRAW, to - i), w->run - i % w->run);
     w->draw(w->rng, l->attr, (uint64_t)gr_global_index(l, 0, i), n, x);
     for (int64_t k = 0; k < n; k++) OUT(0, i + k, x[k]);
+    gr_work_add(w->phase, n * w->bytes);
   }
 }
 
-void gr_source_draw(const gr_launch *l, const gr_rng *rng, gr_draw draw) {
-  gr_parallel(l, gr_type_count(l->out_type), 4096, part, &(work){l, rng, draw, run_of(l)});
+gr_status gr_source_draw(const gr_launch *l, const gr_rng *rng, gr_draw draw) {
+  gr_type one = {.dtype = l->out_type->dtype};
+  work w = {l, rng, draw, run_of(l), gr_work_current(), (int64_t)gr_type_bytes(&one)};
+  gr_parallel(l, gr_type_count(l->out_type), 4096, part, &w);
+  return gr_stop_check();
 }
 
 GR_CU(init);

@@ -23,8 +23,7 @@ static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, 
 static gr_status cpu(const gr_launch *l) {
   const struct init_uniform *a = l->attr;
   gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
-  gr_source_draw(l, &rng, draw);
-  return GR_OK;
+  return gr_source_draw(l, &rng, draw);
 }
 
 static gr_status gpu(gr_gpu_call *g) {

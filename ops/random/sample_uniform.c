@@ -10,8 +10,7 @@ static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, 
 
 static gr_status cpu(const gr_launch *l) {
   gr_rng rng = gr_sample_rng(l);
-  gr_source_draw(l, &rng, draw);
-  return GR_OK;
+  return gr_source_draw(l, &rng, draw);
 }
 
 static gr_status gpu(gr_gpu_call *g) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include "base/log.h"
 #include "base/port.h"
+#include "base/stop.h"
 #include "runtime/checkpoint/dir.h"
 
 static int64_t bytes_in(gr_arena *a, const char *path) {
@@ -81,14 +82,17 @@ static gr_status open_verified(const char *path, gr_checkpoint **out) {
 }
 
 // The newest checkpoint that verifies among those whose finiteness is `finite`; NULL: none.
-static void find_newest(const gr_checkpoint_entry *all, int n, bool finite, gr_checkpoint **out) {
+static gr_status find_newest(const gr_checkpoint_entry *all, int n, bool finite,
+                             gr_checkpoint **out) {
   for (int i = n; i-- > 0 && !*out;) {
     const gr_checkpoint_entry *x = &all[i];
     if (x->state != GR_CHECKPOINT_OK || x->finite != finite) continue;
     gr_status skip = open_verified(x->path, out);
+    if (gr_status_code(skip) == GR_ERR_STOPPED) return skip;
     if (skip) gr_log(GR_WARN, "skipping checkpoint '%s': %s", x->path, gr_status_text(skip));
     gr_status_drop(skip);
   }
+  return GR_OK;
 }
 
 static void report(const gr_checkpoint_entry *all, int n, const gr_checkpoint *found) {
@@ -127,9 +131,10 @@ gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out) {
     if (all[i].state != GR_CHECKPOINT_OK)
       gr_log(GR_WARN, "skipping checkpoint '%s': %s", all[i].path, all[i].why);
   }
-  if (!e) find_newest(all, n, true, out);
-  if (!e && !*out) find_newest(all, n, false, out);
+  if (!e) e = find_newest(all, n, true, out);
+  if (!e && !*out) e = find_newest(all, n, false, out);
   if (!e) report(all, n, *out);
+  if (!e) e = gr_stop_check();
   if (!e && !*out && there) e = none_verifies(dir, there);
   gr_arena_destroy(a);
   return e;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zstd.h>
 #include "base/hash.h"
+#include "base/work.h"
 #include "base/text.h"
 #include "runtime/checkpoint/index.h"
 
@@ -68,7 +69,7 @@ static gr_status next_frame(cursor *r, const gr_frame *f, int64_t bytes) {
   if (ZSTD_isError(n)) return damaged(r, ZSTD_getErrorName(n));
   if ((int64_t)n != bytes) return damaged(r, "a frame's size differs from the manifest's");
   r->at += f->packed;
-  return GR_OK;
+  return gr_work_step(bytes);
 }
 
 static int64_t frame_bytes(int64_t all, int i) {

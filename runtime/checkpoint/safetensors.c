@@ -7,9 +7,10 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/json.h"
+#include "base/work.h"
 #include "runtime/checkpoint/index.h"
 
-enum { MAX_HEADER = 100 << 20, CHUNK = 1 << 16 };
+enum { MAX_HEADER = 100 << 20, CHUNK = 1 << 16, PIECE = 16 << 20 };
 
 struct gr_safetensors {
   gr_arena *arena;
@@ -29,11 +30,13 @@ static gr_status damaged(const gr_safetensors *s, const char *what) {
 
 static gr_status read_at(const gr_safetensors *s, int64_t from, void *to, int64_t bytes) {
   for (int64_t done = 0; done < bytes;) {
-    ssize_t n = pread(s->fd, (char *)to + done, (size_t)(bytes - done), from + done);
+    size_t most = (size_t)(bytes - done < PIECE ? bytes - done : PIECE);
+    ssize_t n = pread(s->fd, (char *)to + done, most, from + done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
       return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", s->path, strerror(errno));
     if (!n) return damaged(s, "it ends early");
+    GR_TRY(gr_work_step(n));
     done += n;
   }
   return GR_OK;

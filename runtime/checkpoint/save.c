@@ -8,6 +8,7 @@
 #include <zstd.h>
 #include "base/log.h"
 #include "base/port.h"
+#include "base/stop.h"
 #include "runtime/checkpoint/saver.h"
 
 // -- Opening -----------------------------------------------------------------------------
@@ -41,7 +42,9 @@ static gr_status get_memory(gr_saver *s) {
     ok = s->staging != NULL;
     // Pre-fault the pages so that out-of-memory shows at start-up and not at a save. Without
     // volatile the compiler would turn this into a calloc.
-    for (size_t i = 0; ok && i < s->staging_bytes; i += 4096) ((volatile char *)s->staging)[i] = 0;
+    for (size_t i = 0; ok && i < s->staging_bytes && !gr_stop_due(); i += 4096)
+      ((volatile char *)s->staging)[i] = 0;
+    GR_TRY(gr_stop_check());
   }
   if (ok) return GR_OK;
   gr_status e =

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "base/port.h"
+#include "base/work.h"
 #include "runtime/data/parts.h"
 
 enum { MAX_THREADS = 64 };
@@ -22,6 +23,7 @@ void gr_cache_close(gr_dataset *d) {
 static gr_status load(const gr_dataset *d, uint32_t sample, gr_loaded *out) {
   const gr_sample *s = d->samples + sample;
   *out = (gr_loaded){0};
+  GR_TRY(gr_work_step(0));
   return d->ops->load(d->self, s->index, d->buckets[s->bucket].length, out);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/map.h"
+#include "base/work.h"
 #include "base/text.h"
 #include "runtime/data/encoding.h"
 
@@ -116,6 +117,8 @@ static bool skip_empty_line(reader *r) {
   return n;
 }
 
+enum { ROWS_A_STEP = 1024 };
+
 static gr_status cut(reader *r) {
   size_t mark = 0;
   GR_TRY(gr_encoding_check(r->path, r->at, (size_t)(r->end - r->at), &mark));
@@ -124,8 +127,10 @@ static gr_status cut(reader *r) {
     if (*c == '\n') r->line++, r->line_start = c + 1;
   if (nul) return gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text");
   r->at += mark;
-  while (r->at < r->end)
+  while (r->at < r->end) {
     if (!skip_empty_line(r)) GR_TRY(cut_row(r));
+    if (!(r->n_rows % ROWS_A_STEP)) GR_TRY(gr_work_step(0));
+  }
   return r->n_rows ? GR_OK : gr_fail(GR_ERR_DATA, (gr_loc){r->path, 1, 1}, "the table is empty");
 }
 

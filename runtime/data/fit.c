@@ -1,6 +1,7 @@
 // fit.c - computes what transforms need of the training samples. See parts.h.
 #include <stdlib.h>
 #include <string.h>
+#include "base/work.h"
 #include "runtime/data/parts.h"
 
 // Memory for all fields of a row, as the source fills them.
@@ -18,6 +19,7 @@ static gr_status add_sample(gr_dataset *d, int which, uint32_t sample, const gr_
   bool kept, there;
   gr_transform_row r;
   gr_row row = *memory;
+  GR_TRY(gr_work_step(0));
   GR_TRY(gr_cache_get(d, sample, &x, &kept, &there));
   if (!there) return GR_OK;
   gr_status s = gr_transforms_begin(d->transforms, &row, &r);

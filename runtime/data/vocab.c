@@ -6,6 +6,7 @@
 #include <wctype.h>
 #include "base/file.h"
 #include "base/port.h"
+#include "base/stop.h"
 #include "runtime/data/encoding.h"
 
 static const char BLANK[] = "<blank>";
@@ -188,7 +189,7 @@ void gr_vocab_encode(gr_arena *a, const gr_vocab *v, const char *text, bool drop
   *out = GR_NEW(a, int32_t, strlen(text) + 1);
   *n = 0;
   *bad = NULL;
-  for (const char *p = text; *p;) {
+  for (const char *p = text; *p && !gr_stop_due();) {
     size_t len;
     int32_t id = match(v, p, &len);
     if (id >= 0) {

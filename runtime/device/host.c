@@ -2,6 +2,7 @@
 #include "runtime/device/host.h"
 #include <stdlib.h>
 #include "base/port.h"
+#include "base/work.h"
 #include "ops/kernels/gemm.h"
 #include "runtime/device/threads.h"
 
@@ -31,13 +32,24 @@ void gr_host_close(gr_device *d) {
 
 // ---- Memory -----------------------------------------------------------------------------------
 
+typedef struct clearing {
+  char *at;
+  gr_work *phase;
+} clearing;
+
 static void clear(void *arg, int64_t from, int64_t to) {
-  memset((char *)arg + from * LINE, 0, (size_t)(to - from) * LINE);
+  const clearing *c = arg;
+  for (int64_t n; from < to && !gr_stop_due(); from += n) {
+    n = to - from < GRAIN / LINE ? to - from : GRAIN / LINE;
+    memset(c->at + from * LINE, 0, (size_t)n * LINE);
+    gr_work_add(c->phase, n * LINE);
+  }
 }
 
 // Shared memory has small pages and takes longer to allocate, so it is used only where it speeds up
 // collectives. Writing zeros on all threads pre-faults the pages, so that out-of-memory shows at
-// start-up and not in the middle of a run.
+// start-up and not in the middle of a run. A block that a request to stop has left half cleared is
+// freed by the caller.
 gr_status gr_host_allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device_block *out) {
   size_t lines = bytes / LINE + 1;
   *out = (gr_device_block){.bytes = bytes, .shared = shared != NULL};
@@ -47,9 +59,10 @@ gr_status gr_host_allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_devic
     out->at = gr_large_alloc(lines * LINE);
   if (!out->at)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory", (double)bytes / 1e6);
+  clearing c = {out->at, gr_work_current()};
   gr_parallel(&(gr_launch){.context = ((gr_host_device *)d)->cpu}, (int64_t)lines, GRAIN / LINE,
-              clear, out->at);
-  return GR_OK;
+              clear, &c);
+  return gr_stop_check();
 }
 
 void gr_host_free(gr_device *d, gr_device_block *b) {

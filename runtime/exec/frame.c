@@ -1,4 +1,5 @@
 // frame.c - resolves a plan's frame into steps that are ready to launch.
+#include "base/work.h"
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
 
@@ -157,8 +158,10 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
 gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
   if (e->watched) return run_watched(e, f);
   bool more = e->device->limits.beside || e->device->limits.marks || e->timed;
+  gr_work *phase = gr_work_current();  // before a run trains: then a request to stop ends it
   for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step += step->nodes) {
     gr_status s = more ? run_ordered(e, step) : run_step(e, step);
+    if (phase && !s) s = gr_work_step(0);
     if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);
   }
   return gr_exec_beside_join(e, f);

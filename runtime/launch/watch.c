@@ -82,6 +82,7 @@ static void *keep_watch(void *unused) {
     if (orphaned_at <= 0 && launcher_is_gone()) {
       orphaned_at = now;
       atomic_store(&watch.orphaned, true);
+      gr_stop_request();
     }
     if (orphaned_at > 0 && now - orphaned_at > atomic_load(&watch.grace_s)) {
       if (watch.launch_state) gr_launch_state_kill_others(watch.launch_state, watch.rank);

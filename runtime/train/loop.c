@@ -114,46 +114,6 @@ bool gr_run_is_done(const gr_run *r) {
   return s->max_steps && r->step >= s->max_steps;
 }
 
-// A program by its kind, which says what is frozen in it.
-static void find_kind(gr_run *r, const char *kind, int buckets, gr_run_program *p) {
-  const gr_plan *plan = r->spec->plan;
-  p->update = gr_plan_find(plan, gr_arena_printf(r->arena, "%s.update", kind), "");
-  if (p->update) kind = gr_arena_printf(r->arena, "%s.micro", kind);
-  p->at[0] = gr_plan_find(plan, kind, "");
-  p->takes_batch = !p->at[0];
-  for (int b = 0; p->takes_batch && b < buckets; b++)
-    p->at[b] = gr_plan_find(plan, kind, gr_dataset_bucket_name(r->arena, r->spec->data, b));
-  p->trains = p->at[0] && p->at[0]->trains;
-  p->loss = gr_run_metric_name(r, gr_run_metric_of(r->arena, p->name, "loss"));
-}
-
-static void find_program(gr_run *r, int i, int buckets) {
-  const gr_settings *s = &r->spec->set;
-  gr_run_program *p = &r->programs[i];
-  p->name = r->spec->programs[i];
-  find_kind(r, p->name, buckets, p);
-  p->variants = GR_NEW(r->arena, gr_run_program, 1 << s->n_freezable);
-  for (unsigned frozen = 1; p->trains && !(frozen >> s->n_freezable); frozen++) {
-    gr_run_program *v = &p->variants[p->n_variants];
-    *v = (gr_run_program){.name = p->name, .frozen = frozen};
-    find_kind(r, gr_frozen_kind(r->arena, p->name, s->freezable, s->n_freezable, frozen), buckets,
-              v);
-    if (!v->at[0]) continue;
-    p->n_variants++;
-  }
-  p->may_freeze = p->at[0] ? p->at[0]->freezable : 0;
-  if (!strcmp(p->name, "eval") && p->at[0]) r->eval = p;
-}
-
-static gr_status find_programs(gr_run *r) {
-  int n = gr_dataset_buckets(r->spec->data);
-  if (n > GR_MAX_BUCKETS)
-    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%d buckets are more than %d", n, GR_MAX_BUCKETS);
-  r->programs = GR_NEW(r->arena, gr_run_program, r->spec->n_programs);
-  for (int i = 0; i < r->spec->n_programs; i++) find_program(r, i, n);
-  return GR_OK;
-}
-
 // The part of a batch that a rank reads: ranks that differ only on other axes read the same part.
 static int share_of(const gr_run_spec *s, int rank) {
   const gr_mesh *m = &s->plan->mesh;
@@ -188,9 +148,14 @@ static gr_status open_programs(gr_run *r) {
                        .n_gpu_ids = j->set.n_gpu_ids,
                        .profile = j->profile,
                        .trace = j->set.trace_end > 0};
-  GR_TRY(gr_exec_open(j->plan, &o, &r->exec));
+  gr_work work;
+  gr_work_begin(&work, gr_run_work_shown(r), "allocating memory",
+                (double)(j->plan->state_bytes + j->plan->arena_bytes));
+  gr_status s = gr_exec_open(j->plan, &o, &r->exec);
+  gr_work_end(&work);
+  GR_TRY(s);
   GR_TRY(gr_run_open_transfers(r));
-  GR_TRY(find_programs(r));
+  GR_TRY(gr_run_find_programs(r));
   return gr_run_open_sums(r);
 }
 
@@ -325,6 +290,15 @@ static bool phase_takes_data(const gr_run *r, const gr_phase *p) {
   return takes;
 }
 
+// The first one of a data set also computes what transforms need of all samples.
+static gr_status open_loader(gr_run *r, const gr_loader_spec *spec, gr_loader **out) {
+  gr_work work;
+  gr_work_begin(&work, gr_run_work_shown(r), "going through the training samples", 0);
+  gr_status s = gr_loader_open(r->spec->data, spec, out);
+  gr_work_end(&work);
+  return s;
+}
+
 static gr_status train(gr_run *r) {
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
@@ -345,7 +319,9 @@ static gr_status train(gr_run *r) {
   if (takes && !gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
-  if (takes) GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
+  if (takes) GR_TRY(open_loader(r, &spec, &loader));
+  r->opened = true;
+  gr_stop_defer(true);
   gr_status st = gr_run_is_dry(r) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);
   return gr_also(st, gr_run_trace_end(r));
@@ -388,6 +364,7 @@ gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
               .ranks = world->ranks,
               .arena = gr_arena_create()};
   gr_status s = spec->kind == GR_RUN_TRAIN ? run_training(&r) : run_weights(&r);
+  if (!r.opened) s = gr_run_stopped_opening(&r, s);
   if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
   // An error that the ranks have not agreed on would leave the other ranks waiting.

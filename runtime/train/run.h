@@ -10,6 +10,7 @@
 // another rank has failed.
 #pragma once
 #include <string.h>
+#include "base/work.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/lock.h"
 #include "runtime/comm/comm.h"
@@ -152,6 +153,7 @@ typedef struct gr_run {
   gr_hook_result asked;  // what hooks requested since the last agreement
   gr_status failure;     // of this rank; other ranks learn of it at the next agreement
   const char *ended;     // the reason, for results; NULL: it has not ended
+  bool opened;           // ranks agree on stopping; before, each ends by itself (base/stop.h)
 } gr_run;
 
 // Whether all steps of an epoch are done but not its evaluation, hooks and records.
@@ -179,6 +181,8 @@ static inline bool gr_run_is_dry(const gr_run *r) {
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 // Whether all steps that the configuration asks for are done.
 bool gr_run_is_done(const gr_run *);
+// ---- programs.c
+GR_MUST_USE gr_status gr_run_find_programs(gr_run *);  // sets run->programs and run->eval
 // ---- step.c
 // The program that runs next, and its batch if it takes one, else NULL.
 const gr_run_program *gr_run_next_program(const gr_run *);
@@ -212,8 +216,12 @@ double gr_run_patience(const gr_run *);  // seconds to wait for another run to r
 void gr_run_log_config_changes(gr_run *, const char *checkpoint);
 GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // writes .hydra/, as Hydra does
 // ---- sync.c
+// How long work of this rank is shown before it trains: gr_work_begin.
+gr_work_shown gr_run_work_shown(const gr_run *);
 void gr_run_signals(void);    // installs handlers: SIGINT, TERM, HUP, USR1 and USR2 request a stop
 bool gr_run_signalled(void);  // whether one has come
+// What a rank that has not opened ends with, by the status of its part: tells the others.
+GR_MUST_USE gr_status gr_run_stopped_opening(gr_run *, gr_status);
 // Combines what the ranks want, and sets run->set to rank 0's. One small all_reduce. Collective.
 GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_step_controls *mine_then_all);
 // Keeps an error of this rank for the next agreement, and takes ownership of it; GR_OK is fine.

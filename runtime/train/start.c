@@ -2,6 +2,7 @@
 // the same run, or not at all if that run is finished. See run.h.
 #include <string.h>
 #include "base/json.h"
+#include "base/work.h"
 #include "runtime/train/identity.h"
 #include "runtime/train/run.h"
 
@@ -13,7 +14,10 @@ gr_status gr_run_choose_checkpoint(gr_run *r, gr_resume what, const char *given,
   *path = 0;
   if (r->rank == 0 && what == gr_resume_auto) {
     gr_checkpoint *c = NULL;
+    gr_work work;
+    gr_work_begin(&work, gr_run_work_shown(r), "verifying the newest checkpoint", 0);
     s = gr_checkpoint_newest(dir, &c);
+    gr_work_end(&work);
     if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
     gr_checkpoint_close(c);
   } else if (r->rank == 0 && what == gr_resume_text) {

@@ -223,6 +223,28 @@ void gr_run_list_pieces(gr_run *r) {
       r->pieces[r->n_pieces++] = gr_run_tensor_slice(r, &p->states[i], r->rank);
 }
 
+// The bytes that the program draws at random, which takes nearly all of its time.
+static double drawn_bytes(const gr_graph *g) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op->random) bytes += (double)gr_type_bytes(&gr_at(g, g->nodes[i].out)->type);
+  return bytes;
+}
+
+// From a checkpoint; path NULL: to their initial values.
+static gr_status set_states(gr_run *r, const char *path) {
+  const gr_program *init = gr_plan_find(r->spec->plan, "init", "");
+  gr_work work;
+  double all = drawn_bytes(init->frame.g);
+  if (path) all = 0;
+  for (int i = 0; path && i < r->n_pieces; i++) all += (double)gr_tensor_slice_bytes(&r->pieces[i]);
+  gr_work_begin(&work, gr_run_work_shown(r),
+                path ? "reading the checkpoint" : "drawing initial weights", all);
+  gr_status s = path ? restore(r, path) : gr_exec_run(r->exec, init);
+  gr_work_end(&work);
+  return s;
+}
+
 gr_status gr_run_open_state(gr_run *r) {
   const gr_plan *p = r->spec->plan;
   bool dry = gr_run_is_dry(r);
@@ -231,12 +253,13 @@ gr_status gr_run_open_state(gr_run *r) {
   list_saved(r);
   if (!dry) GR_TRY(open_saver(r, r->ckpt_dir));
   if (r->start && r->rank == 0 && !dry) gr_run_log_config_changes(r, r->start);
-  if (r->start)
-    GR_TRY(restore(r, r->start));
-  else
-    GR_TRY(gr_exec_run(r->exec, gr_plan_find(p, "init", "")));
+  GR_TRY(set_states(r, r->start));
   GR_TRY(gr_run_load_tables(r));
   if (r->start) return GR_OK;
-  GR_TRY(init_from(r));
+  gr_work work;
+  gr_work_begin(&work, gr_run_work_shown(r), "reading weights", 0);
+  gr_status s = init_from(r);
+  gr_work_end(&work);
+  GR_TRY(s);
   return has_emas(r) ? gr_exec_run(r->exec, gr_plan_find(p, "ema", "")) : GR_OK;
 }

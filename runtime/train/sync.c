@@ -2,15 +2,15 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "base/work.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
-// Set by a signal handler, which may run on any thread, and read by every rank's thread.
-static atomic_int stop_requested, interrupts;
+static atomic_int interrupts;
 
 // A second Ctrl-C exits at once, without a checkpoint.
 static void on_signal(int number) {
-  atomic_store(&stop_requested, 1);
+  gr_stop_request();
   if (number != SIGINT || !atomic_fetch_add(&interrupts, 1)) return;
   signal(number, SIG_DFL);
   raise(number);
@@ -27,7 +27,12 @@ void gr_run_signals(void) {
     sigaction(SIGHUP, &a, NULL);
 }
 
-bool gr_run_signalled(void) { return atomic_load(&stop_requested) != 0 || gr_launch_orphaned(); }
+bool gr_run_signalled(void) { return gr_stop_requested() || gr_launch_orphaned(); }
+
+gr_work_shown gr_run_work_shown(const gr_run *r) {
+  if (r->rank || !r->spec->set.progress) return GR_WORK_HIDDEN;
+  return gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
+}
 
 // One small all_reduce per step: rank 0 contributes the learning rate, the values that hooks have
 // set and their requests, every rank its own signals and failures.
@@ -101,4 +106,13 @@ gr_status gr_run_check_same(gr_run *r, uint64_t hash, const char *what) {
   return gr_hint(
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s of rank %d is not that of rank 0", what, odd),
       "every rank must see the same configuration, files and data");
+}
+
+// Before ranks agree on stopping, the first one that a signal reaches ends for itself, and the
+// others because of it.
+gr_status gr_run_stopped_opening(gr_run *r, gr_status s) {
+  if (gr_status_code(s) == GR_ERR_STOPPED) r->world->ops->abort(r->world, gr_status_text(s));
+  if (gr_status_code(s) != GR_ERR_RANK || !gr_stop_due()) return s;
+  gr_status_drop(s);
+  return gr_stop_check();
 }

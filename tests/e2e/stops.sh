@@ -92,6 +92,21 @@ for jobs in 1 2 3; do
 done
 cd "$scratch" || exit 1
 
+# From the moment on at which a run catches signals, while it reads, plans, takes memory and draws
+# weights: all of it ends with 75.
+catches_term() { grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$1/status"; }
+for delay in 0 0.05 0.1 0.2; do
+  # shellcheck disable=SC2086
+  begin soon$delay $long training.max_steps=4000 model.params.hidden=1024 model.params.layers=6
+  await catches_term "$pid"
+  sleep $delay
+  kill -TERM "$pid"
+  ended
+  printf '%s\n' '^stopped error: stopped by a signal (while|at step) ' 'hint: ' >patterns
+  verdict "SIGTERM $delay s after a run catches it" 75
+  check "... nothing is left running" none_left soon$delay
+done
+
 if ! has_mpi; then
   skip "ranks as processes" "no MPI"
   counts
@@ -128,7 +143,7 @@ for processes in 3 4 5 6; do # the watcher, the launcher, mpirun, its watchdog, 
   await of_run early$processes $processes
   kill -TERM "$pid"
   ended
-  printf '%s\n' 'stopped by a signal (at step|before all ranks had started)' 'hint: ' >patterns
+  printf '%s\n' 'stopped by a signal (at step|before all ranks had started|while )' 'hint: ' >patterns
   verdict "SIGTERM when a run has $processes processes" 75
   check "... nothing is left running" none_left early$processes
 done

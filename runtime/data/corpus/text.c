@@ -1,6 +1,7 @@
 // text.c - the files of a text as one sequence of tokens; see corpus.h.
 #include <string.h>
 #include "base/file.h"
+#include "base/stop.h"
 #include "runtime/data/corpus/corpus.h"
 #include "runtime/data/encoding.h"
 
@@ -29,6 +30,7 @@ static gr_status read_ids(gr_arena *a, const gr_vocab *v, const char *path, gr_c
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' holds a zero byte: it is no text", path),
                    "data.corpus.vocab=bytes takes any file");
   gr_vocab_encode(a, v, text + mark, false, &ids, &n, &bad);
+  GR_TRY(gr_stop_check());
   if (bad) return no_token(path, text, bad);
   f->ids = ids, f->n = n;
   return GR_OK;

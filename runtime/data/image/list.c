@@ -5,12 +5,14 @@
 #include <string.h>
 #include <strings.h>
 #include "base/port.h"
+#include "base/work.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/image/image.h"
 
 enum { MAX_DEPTH = 8, MAX_IMAGES = 1 << 30 };
 
 static gr_status add_file(gr_image *m, gr_image_file f) {
+  GR_TRY(gr_work_step(0));
   if (m->count == m->room) {
     if (m->count >= MAX_IMAGES)
       return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are more than 2^30 images");

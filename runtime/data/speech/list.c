@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/port.h"
+#include "base/work.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/speech.h"
 
@@ -100,6 +101,7 @@ static gr_status check_text(const gr_speech_item *item) {
 static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance *u,
                           bool validation) {
   bool keep;
+  GR_TRY(gr_work_step(0));
   gr_speech_item item = {.from = u, .manifest = m->path, .validation = validation};
   GR_TRY(make_targets(d, m, &item, &keep));
   if (!keep) return GR_OK;
@@ -134,6 +136,7 @@ gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
 
 static gr_status add_input(gr_speech *d, const char *manifest, const gr_utterance *u) {
   gr_speech_item *item = &d->items[d->count];
+  GR_TRY(gr_work_step(0));
   *item = (gr_speech_item){.from = u, .manifest = manifest, .text = u->text, .validation = true};
   bool there = manifest || gr_is_file(u->audio);
   gr_status s =

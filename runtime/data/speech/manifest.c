@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/port.h"
+#include "base/work.h"
 #include "base/text.h"
 #include "runtime/data/encoding.h"
 
@@ -144,6 +145,7 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_m
   size_t mark = 0;
   GR_TRY(gr_encoding_check(path, text, len, &mark));
   for (const char *p = text + mark; p < end; loc.line++) {
+    GR_TRY(gr_work_step(0));
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     if (!stop) stop = end;
     size_t n = (size_t)(stop - p);

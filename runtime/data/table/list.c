@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/log.h"
+#include "base/work.h"
 #include "runtime/data/table/table.h"
 
 enum { BLOCK = 8 };  // windows in a block of rows that is assigned to one split
@@ -172,6 +173,7 @@ static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_req
                             uint32_t *count) {
   gr_table *t = r->table;
   bool good = true, across = false;
+  GR_TRY(gr_work_step(0));
   for (int64_t i = row; i < row + n; i++) {
     GR_TRY(check_row(r, i, q->unreadable));
     good &= r->state[i] == GOOD;

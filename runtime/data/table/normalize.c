@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/stop.h"
 #include "runtime/data/table/table.h"
 
 // Marks the rows of training samples; a row that is in several windows counts once.
@@ -19,7 +20,7 @@ static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float
                       double *sum) {
   int64_t rows = 0;
   for (int p = 0; p < t->n_parts; p++)
-    for (int64_t i = 0; i < t->part[p].columns.rows; i++) {
+    for (int64_t i = 0; i < t->part[p].columns.rows && !gr_stop_due(); i++) {
       if (!used[p][i]) continue;
       gr_table_row(t, &t->part[p], i, row);
       for (int64_t k = 0; k < t->width; k++) {
@@ -57,7 +58,7 @@ gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32
     t->scale[k] = deviation > 1e-12 * (1 + fabs(t->mean[k])) ? 1 / deviation : 1;
   }
   gr_arena_destroy(scratch);
-  return GR_OK;
+  return gr_stop_check();
 }
 
 void gr_table_normalize(const gr_table *t, float *row) {

@@ -5,6 +5,7 @@
 #ifdef GR_HAVE_ZLIB
 #include <zlib.h>
 #endif
+#include "base/stop.h"
 #include "base/text.h"
 #include "runtime/data/npy.h"
 
@@ -146,12 +147,12 @@ void gr_npz_close(gr_npz *z) {
 // chunks.
 static bool inflate_all(const unsigned char *from, uint64_t packed, unsigned char *to,
                         uint64_t size) {
-  enum { PIECE = 1 << 30 };
+  enum { PIECE = 16 << 20 };
   z_stream s = {.next_in = (Bytef *)(uintptr_t)from, .next_out = to};
   if (inflateInit2(&s, -MAX_WBITS) != Z_OK) return false;
   int code = Z_OK;
   uint64_t in = packed, out = size;
-  while (code == Z_OK) {
+  while (code == Z_OK && !gr_stop_due()) {
     uInt give = (uInt)(in < PIECE ? in : PIECE), room = (uInt)(out < PIECE ? out : PIECE);
     s.avail_in = give, s.avail_out = room;
     code = inflate(&s, Z_NO_FLUSH);
@@ -175,6 +176,7 @@ static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *
   if (inflate_all(packed, m->packed, m->bytes, m->size)) return GR_OK;
   free(m->bytes);
   m->bytes = NULL;
+  GR_TRY(gr_stop_check());
   return gr_fail(GR_ERR_DATA, GR_NOWHERE,
                  "the member '%s' of '%s' is damaged: it cannot be unpacked", m->name, z->path);
 }

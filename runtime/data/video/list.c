@@ -1,6 +1,7 @@
 // list.c - lists clips from the lines of a CSV file, or from files to predict; see video.h.
 #include <string.h>
 #include "base/log.h"
+#include "base/work.h"
 #include "runtime/data/video/video.h"
 
 // A line says the label of a video, and so of all its clips; or, with a frame, of the clip that has
@@ -109,6 +110,7 @@ static gr_status add_line(lines *l, uint32_t row) {
   gr_video *v = l->video;
   gr_video_clip like = {.label = v->list.class_of[row], .line = v->list.csv.lines[row]};
   gr_split split = GR_SPLIT_TRAIN;
+  GR_TRY(gr_work_step(0));
   GR_TRY(open_video(l, row, &like.video));
   // All clips of a video are in one split, unless a column says otherwise.
   GR_TRY(gr_file_list_split(&v->list, row, v->file[like.video].key, l->request->validation_fraction,
