@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/port.h"
 #include "base/rng.h"
+#include "base/room.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/tasks.h"
