@@ -1,6 +1,6 @@
-// fastmath.h - exp, log, tanh, sigmoid, erf, sin and cos of floats, in branch-free arithmetic that compilers
-// vectorise. Relative error below 1e-6 (tests/ops/test_fastmath.c); NaN gives NaN, and overflow
-// gives infinity.
+// fastmath.h - exp, log, log1p, tanh, sigmoid, erf, sin and cos of floats, in branch-free
+// arithmetic that compilers vectorise. Relative error below 1e-6 (tests/ops/test_fastmath.c); NaN
+// gives NaN, and overflow gives infinity.
 #pragma once
 #include <math.h>
 #include <stdint.h>
@@ -69,6 +69,14 @@ static inline float gr_log_f32(float x) {
   y = x > 3.40282347e38f ? x : y;
   uint32_t quiet = x == 0 ? 0 : 0x400000;  // else -infinity, by this bit NaN
   return x > 0 ? y : gr_float_of(0xff800000 | quiet);
+}
+
+// log(1 + x). What is lost by rounding 1 + x to u is (x - (u - 1)), which adds that / u. 0 keeps
+// its sign, -1 gives -infinity, and less NaN.
+static inline float gr_log1p_f32(float x) {
+  float u = 1 + x, lost = (x - (u - 1)) / u;
+  float y = gr_log_f32(u) + (u > 0 && u <= 3.40282347e38f ? lost : 0);
+  return u == 1 ? x : y;
 }
 
 // tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, which does not cancel for small x.

@@ -31,6 +31,7 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 #define tanh(x) GR_OF(tanh, x)
 #define erf(x) GR_OF(erf, x)
 #define log(x) GR_OF(log, x)
+#define log1p(x) GR_OF(log1p, x)
 #define sqrt(x) _Generic((x), float : sqrtf, default : sqrt)(x)
 #define sin(x) GR_OF(sin, x)
 #define cos(x) GR_OF(cos, x)

@@ -1,8 +1,9 @@
 // softplus.c - log(1 + exp(x)), the smooth form of relu (Dugas et al., 2000).
 #include "ops/kernels/pointwise.h"
 
-// The exponent is at most 0, so that nothing overflows.
-GR_POINTWISE1(softplus, (x0 > 0 ? x0 : 0) + log(1 + exp(-fabs(x0))))
+// The exponent is at most 0, so that nothing overflows; log1p, because 1 + exp(x) rounds to 1 from
+// x = -17 on.
+GR_POINTWISE1(softplus, (x0 > 0 ? x0 : 0) + log1p(exp(-fabs(x0))))
 
 static void grad(const gr_grad *g) {
   g->dx[0] = gr_mul(g->b, g->dy[0], GR_EMIT(g->b, &gr_op_sigmoid, NULL, g->x[0]));
@@ -13,7 +14,7 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_softplus = {
     GR_POINTWISE_FIELDS(softplus),
-    .doc = "log(1 + exp(x)), without overflow.",
+    .doc = "log(1 + exp(x)), without overflow or cancellation.",
     .n_in = 1,
     .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,

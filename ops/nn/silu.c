@@ -22,16 +22,14 @@ const gr_op gr_op_silu = {
     .cases = cases,
 };
 
-GR_POINTWISE2(silu_grad,
-              (0.5f * (1 + tanh(0.5f * x0))) * (1 + x0 * (0.5f * (1 - tanh(0.5f * x0)))) * x1)
+// 1 / (1 + exp(-x)), and not (1 + tanh(x / 2)) / 2, which cancels for negative x.
+GR_POINTWISE2(silu_grad, (1 / (1 + exp(-x0))) * (1 + x0 * (1 - 1 / (1 + exp(-x0)))) * x1)
 
 static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_silu_grad = {
     GR_POINTWISE_FIELDS(silu_grad),
-    .doc =
-        "The gradient of silu with respect to x, from x and dy; sigmoid is computed with tanh, "
-        "which cannot overflow.",
+    .doc = "s (1 + x (1 - s)) dy with s = sigmoid(x): the gradient of silu, from x and dy.",
     .n_in = 2,
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,

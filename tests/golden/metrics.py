@@ -6,7 +6,8 @@ metrics.csv   s0 .. s4,score,label   scores of five classes, a score from 0 to 1
 metrics.txt   NAME numbers           as scikit-learn defines them (zero_division=0): labels are those that
                                      occur among y or the outputs. AUC: the probability that a sample of a
                                      class above 1 has a larger score than one of the others, ties half
-Class 4 never occurs, class 3 is never the output. All numbers are worked out in f64 by definition."""
+Class 4 never occurs but is the output of some samples, class 3 is never the output. All numbers are worked out in f64 by definition, and compared with
+scikit-learn where it is installed."""
 import pathlib
 import numpy as np
 
@@ -15,7 +16,8 @@ rng = np.random.default_rng(7)
 y = rng.choice(K, size=N, p=[0.62, 0.2, 0.1, 0.08, 0])
 x = rng.normal(size=(N, K)).round(3)
 x[np.arange(N), y] += 1.5
-x[:, 3:] -= 9
+x[:, 3] -= 9
+x[:, 4] -= 1
 score = (np.floor(np.clip(rng.normal(0.4 + 0.1 * (y > 1), 0.15), 0, 0.999) * 100) + 0.5) / 100
 
 here = pathlib.Path(__file__)
@@ -40,6 +42,17 @@ for name, v in (("precision", precision), ("recall", recall), ("f1", f1)):
     numbers[name + "_macro"] = np.mean([v[k] for k in occur])
     numbers[name + "_weighted"] = sum(v[k] * (y == k).sum() for k in occur) / N
     numbers[name + "_micro"] = (y == out).mean()
+numbers["balanced_accuracy"] = np.mean([recall[k] for k in sorted(set(y))])
+try:
+    import sklearn.metrics as reference
+    assert np.isclose(numbers["balanced_accuracy"], reference.balanced_accuracy_score(y, out))
+    for name in ("precision", "recall", "f1"):
+        for average in ("macro", "weighted", "micro"):
+            score_of = getattr(reference, name + "_score")
+            assert np.isclose(numbers[name + "_" + average],
+                              score_of(y, out, average=average, zero_division=0)), (name, average)
+except ImportError:
+    print("metrics.py: scikit-learn is not installed, nothing is compared with it")
 pairs = score[y > 1][:, None] - score[y <= 1][None, :]
 numbers["auc"] = ((pairs > 0) + 0.5 * (pairs == 0)).mean()
 numbers["perplexity"] = np.exp(np.mean(

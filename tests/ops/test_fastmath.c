@@ -13,6 +13,7 @@ static void sweep(const char *name, float (*fast)(float), double (*exact)(double
     for (int sign = 0; sign < 2; sign++) {
       float x = sign ? -gr_float_of(bits) : gr_float_of(bits);
       if (exact == log && sign) continue;
+      if (exact == log1p && x <= -1) continue;
       double want = exact((double)x), got = (double)fast(x);
       if (fabs(want) < 1.2e-38 || fabs(want) > 3.4e38) continue;  // not a normal float
       double d = fabs(got - want) / fabs(want);
@@ -24,6 +25,7 @@ static void sweep(const char *name, float (*fast)(float), double (*exact)(double
 
 static float fast_exp(float x) { return gr_exp_f32(x); }
 static float fast_log(float x) { return gr_log_f32(x); }
+static float fast_log1p(float x) { return gr_log1p_f32(x); }
 static float fast_tanh(float x) { return gr_tanh_f32(x); }
 static float fast_sigmoid(float x) { return gr_sigmoid_f32(x); }
 static float fast_erf(float x) { return gr_erf_f32(x); }
@@ -34,6 +36,7 @@ static float fast_cos(float x) { return gr_cos_f32(x); }
 static void accuracy(void) {
   sweep("exp", fast_exp, exp, 1e-30f, 100, 3e-7);
   sweep("log", fast_log, log, 1e-44f, 3.4e38f, 3e-7);
+  sweep("log1p", fast_log1p, log1p, 1e-37f, 3.4e38f, 4e-7);
   sweep("tanh", fast_tanh, tanh, 1e-30f, 100, 4e-7);
   sweep("sigmoid", fast_sigmoid, sigmoid, 1e-30f, 100, 4e-7);
   sweep("erf", fast_erf, erf, 1e-30f, 100, 4e-7);
@@ -48,6 +51,9 @@ static void ends(void) {
   CHECK(gr_exp_f32(0) == 1, "exp(0) is %.9g", (double)gr_exp_f32(0));
   CHECK(gr_log_f32(0) == -INFINITY && gr_log_f32(INFINITY) == INFINITY, "log(0), log(inf)");
   CHECK(gr_log_f32(1) == 0 && isnan(gr_log_f32(-1)), "log(1), log(-1)");
+  CHECK(gr_log1p_f32(-1) == -INFINITY && gr_log1p_f32(INFINITY) == INFINITY,
+        "log1p(-1), log1p(inf)");
+  CHECK(isnan(gr_log1p_f32(-1.5f)) && signbit(gr_log1p_f32(-0.0f)), "log1p(-1.5), log1p(-0)");
   CHECK(gr_tanh_f32(INFINITY) == 1 && gr_tanh_f32(-INFINITY) == -1, "tanh(inf)");
   CHECK(gr_sigmoid_f32(INFINITY) == 1 && gr_sigmoid_f32(-INFINITY) == 0, "sigmoid(inf)");
   CHECK(gr_erf_f32(INFINITY) == 1 && gr_erf_f32(-INFINITY) == -1, "erf(inf)");
@@ -59,6 +65,7 @@ static void ends(void) {
 static void not_numbers(void) {
   CHECK(isnan(gr_exp_f32(NAN)), "exp(nan)");
   CHECK(isnan(gr_log_f32(NAN)), "log(nan)");
+  CHECK(isnan(gr_log1p_f32(NAN)), "log1p(nan)");
   CHECK(isnan(gr_tanh_f32(NAN)), "tanh(nan)");
   CHECK(isnan(gr_sigmoid_f32(NAN)), "sigmoid(nan)");
   CHECK(isnan(gr_erf_f32(NAN)), "erf(nan)");

@@ -1,0 +1,87 @@
+// test_tails.c - formulas where their results are small, by relative errors: one that cancels loses
+// all digits there, which bounds on absolute errors cannot see.
+#include <math.h>
+#include <string.h>
+#include "tests/check.h"
+#include "tests/ops/bench.h"
+
+// How far the fast kernel of a formula may be from the reference in double, relative to what that
+// gives, where the result is a normal f32.
+static double may_be_off(const char *op) {
+  static const struct {
+    const char *op;
+    double by;
+  } known[] = {
+      {"gelu", INFINITY},       // as PyTorch's, 1 + erf(x) for negative x: exact to 6e-8 |x|
+      {"gelu_grad", INFINITY},  // likewise
+      {"silu_grad", 1e-4},      // its root at -1.278
+      {"tanh_grad", 1e-3},      // 1 - y^2 at y near 1, from y, which is rounded as much
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(op, known[i].op)) return known[i].by;
+  return 3e-6;
+}
+
+enum { TAIL = 400 };
+
+// From 1e-7 to 80, of both signs.
+static double tail_at(int i) {
+  double x = 1e-7 * pow(8e8, (double)(i / 2) / (TAIL / 2 - 1));
+  return i % 2 ? -x : x;
+}
+
+static void tail_of(const gr_op *op, const void *attr) {
+  use u = {.call = {.op = op, .attr = attr, .n_in = op->n_in}}, v;
+  for (int k = 0; k < op->n_in; k++) {
+    u.call.in[k] = (gr_type){GR_F32, 1, {TAIL}};
+    u.in[k] = value_make(u.call.in[k]);
+    for (int i = 0; i < TAIL; i++) value_put(&u.in[k], i, k ? 1.25 : tail_at(i));
+  }
+  MUST(gr_op_infer(&u.call));
+  v = u;
+  gr_kernel fast = op->fast(&u.call);
+  MUST(use_run(&u, op->cpu, NULL));
+  MUST(use_run(&v, fast, NULL));
+  for (int i = 0; i < TAIL; i++) {
+    double want = value_get(&u.out[0], i), y = value_get(&v.out[0], i);
+    bool same = y == want || (isnan(y) && isnan(want)) || fabs(want) < 1.2e-38;
+    CHECK(same || fabs(y - want) <= may_be_off(op->name) * fabs(want), "%s(%g) is %g, not %g",
+          op->name, tail_at(i), y, want);
+  }
+  value_free(&v.out[0]);
+  use_free(&u);
+}
+
+// Every op that is a formula of f32, with the attributes that it has by default or, where it has
+// none, 0.
+static void tails(void) {
+  int n = 0;
+  for (const gr_op *const *o = gr_ops; *o; o++) {
+    int64_t attr[32] = {0};
+    gr_op_call call = {.op = *o, .attr = attr, .n_in = (*o)->n_in};
+    if (!(*o)->formula || !(*o)->tile || (*o)->n_in < 1 || (*o)->n_in > 3) continue;
+    gr_attr_defaults(*o, attr);
+    for (int k = 0; k < call.n_in; k++) call.in[k] = (gr_type){GR_F32, 1, {TAIL}};
+    gr_status s = gr_op_infer(&call);
+    bool takes = !s && (*o)->fast && (*o)->fast(&call);
+    gr_status_drop(s);
+    if (takes) tail_of(*o, attr), n++;
+  }
+  CHECK(n > 25, "only %d formulas", n);
+}
+
+// From where 1 + exp(x) rounds to 1 on, and the ends.
+static void softplus(void) {
+  static const float x[] = {-17, -30, -80, 30, -INFINITY, INFINITY};
+  static const double want[] = {4.1399377e-08, 9.3576230e-14, 1.8048514e-35, 30, 0, INFINITY};
+  const gr_op *op = gr_op_find("softplus");
+  float y[6];
+  op->tile((const float *[]){x}, y, 6, NULL);
+  for (int i = 0; i < 6; i++)
+    CHECK((double)y[i] == want[i] || fabs((double)y[i] - want[i]) <= 1e-6 * want[i],
+          "softplus(%g) is %g, not %g", (double)x[i], (double)y[i], want[i]);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"tails", tails}, {"softplus", softplus});
+}
