@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/map.h"
@@ -196,22 +197,48 @@ static bool children(reader *r, gr_json *out, const char *close) {
   return true;
 }
 
+static const struct special {
+  const char *word;
+  double f;
+} specials[] = {
+    {"NaN", __builtin_nan("")}, {"Infinity", __builtin_inf()}, {"-Infinity", -__builtin_inf()}};
+enum { SPECIALS = sizeof specials / sizeof *specials };
+
+static bool special(reader *r, gr_json *out) {
+  for (int i = 0; i < SPECIALS; i++)
+    if (word(r, specials[i].word)) {
+      out->kind = GR_JSON_FLOAT, out->f = specials[i].f;
+      return true;
+    }
+  return false;
+}
+
+static double number_of(const char *text) {
+  for (int i = 0; i < SPECIALS; i++)
+    if (!strcmp(text, specials[i].word)) return specials[i].f;
+  return 0;
+}
+
 static bool constant(reader *r, gr_json *out) {
   static const struct {
     const char *word;
     gr_json value;
   } all[] = {{"true", {.kind = GR_JSON_BOOL, .i = 1}},
              {"false", {.kind = GR_JSON_BOOL}},
-             {"null", {.kind = GR_JSON_NULL}},
-             {"NaN", {.kind = GR_JSON_FLOAT, .f = __builtin_nan("")}},
-             {"Infinity", {.kind = GR_JSON_FLOAT, .f = __builtin_inf()}},
-             {"-Infinity", {.kind = GR_JSON_FLOAT, .f = -__builtin_inf()}}};
+             {"null", {.kind = GR_JSON_NULL}}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (word(r, all[i].word)) {
-      out->kind = all[i].value.kind, out->i = all[i].value.i, out->f = all[i].value.f;
+      out->kind = all[i].value.kind, out->i = all[i].value.i;
       return true;
     }
-  return false;
+  return special(r, out);
+}
+
+static bool string(reader *r, gr_json *out) {
+  out->kind = GR_JSON_TEXT;
+  if (!text(r, &out->text)) return false;
+  out->f = number_of(out->text);
+  return true;
 }
 
 static bool value(reader *r, gr_json *out) {
@@ -221,10 +248,7 @@ static bool value(reader *r, gr_json *out) {
     out->kind = c == '{' ? GR_JSON_OBJECT : GR_JSON_ARRAY;
     return children(r, out, c == '{' ? "}" : "]");
   }
-  if (c == '"') {
-    out->kind = GR_JSON_TEXT;
-    return text(r, &out->text);
-  }
+  if (c == '"') return string(r, out);
   return constant(r, out) || number(r, out);
 }
 
@@ -255,10 +279,15 @@ bool gr_json_read(gr_arena *a, const char *s, size_t len, const gr_json **out, g
   return ok;
 }
 
+bool gr_json_is_number(const gr_json *v) {
+  return v->kind == GR_JSON_INT || v->kind == GR_JSON_FLOAT ||
+         (v->kind == GR_JSON_TEXT && !isfinite(v->f));
+}
+
 const gr_json *gr_json_get(const gr_json *o, const char *key, gr_json_kind kind) {
   if (!o || o->kind != GR_JSON_OBJECT) return NULL;
   for (const gr_json *m = o->first; m; m = m->next)
     if (!strcmp(m->name, key))
-      return m->kind == kind || (kind == GR_JSON_FLOAT && m->kind == GR_JSON_INT) ? m : NULL;
+      return m->kind == kind || (kind == GR_JSON_FLOAT && gr_json_is_number(m)) ? m : NULL;
   return NULL;
 }

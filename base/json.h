@@ -1,7 +1,8 @@
 // json.h - strict JSON parser (RFC 8259) for files that may be damaged or hostile.
 //
 // Stricter than the standard: no duplicate member names, no NUL in strings, valid UTF-8 only, at
-// most 32 levels and 4 million values. Extension: NaN, Infinity, -Infinity.
+// most 32 levels and 4 million values. Extension: the words NaN, Infinity and -Infinity, which
+// Python writes; this program writes them as strings (gr_text_json_float).
 #pragma once
 #include "base/arena.h"
 
@@ -10,7 +11,7 @@ typedef enum gr_json_kind {
   GR_JSON_BOOL,    // in i
   GR_JSON_INT,     // in i, and rounded in f
   GR_JSON_FLOAT,   // in f: has a point or an exponent, or does not fit i
-  GR_JSON_TEXT,    // in text
+  GR_JSON_TEXT,    // in text; "NaN", "Infinity" and "-Infinity" are numbers too, in f
   GR_JSON_ARRAY,   // elements: a list of n from first by next
   GR_JSON_OBJECT,  // members: likewise, each with a name
 } gr_json_kind;
@@ -37,5 +38,8 @@ typedef struct gr_json_error {
 // static message) and what was found.
 bool gr_json_read(gr_arena *, const char *text, size_t len, const gr_json **out,
                   gr_json_error *why);
-// The member with that name and kind, or NULL; GR_JSON_FLOAT accepts an integer too.
+// Whether f is the value of a number: an integer, a float, or a text that gr_text_json_float writes
+// for one that is not finite.
+bool gr_json_is_number(const gr_json *);
+// The member with that name and kind, or NULL; GR_JSON_FLOAT accepts every number.
 const gr_json *gr_json_get(const gr_json *object, const char *name, gr_json_kind);

@@ -251,7 +251,7 @@ static void put_decimal(gr_text *t, int64_t n, int k) {
 }
 
 // As Python's repr: the shortest digits, with an exponent below 1e-4 and from 1e16 on.
-void gr_text_json_float(gr_text *t, double x) {
+void gr_text_put_float(gr_text *t, double x) {
   if (isnan(x) || isinf(x)) {
     gr_text_put(t, isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
     return;
@@ -269,6 +269,20 @@ void gr_text_json_float(gr_text *t, double x) {
     gr_text_put(t, digits);
   else
     gr_text_printf(t, "%.*f", n - exponent < 2 ? 1 : n - 1 - exponent, x);
+}
+
+void gr_text_json_float(gr_text *t, double x) {
+  const char *quote = isnan(x) || isinf(x) ? "\"" : "";
+  gr_text_put(t, quote);
+  gr_text_put_float(t, x);
+  gr_text_put(t, quote);
+}
+
+void gr_text_json_rounded(gr_text *t, double x, int digits) {
+  if (isnan(x) || isinf(x))
+    gr_text_json_float(t, x);
+  else
+    gr_text_printf(t, "%.*g", digits, x);
 }
 
 enum { LONG = 1 << 20 };  // bytes: shorter files are read whatever comes

@@ -60,8 +60,14 @@ void gr_visible_end(gr_visible_out *);
 // Appends s as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD.
 void gr_text_json(gr_text *, const char *s);
 // Appends the shortest decimal that parses back to the same double, always recognisable as a float
-// ("1.0", "1e-05", "NaN", "Infinity"): the format of Python's json module.
+// ("1.0", "1e-05", "NaN", "Infinity"): the format of Python's json module. Not for JSON, which has
+// no such words.
+void gr_text_put_float(gr_text *, double);
+// Appends a number of JSON, in that format. All JSON is written with it: one that is not finite is
+// the string "NaN", "Infinity" or "-Infinity", as in the JSON of protocol buffers, which
+// gr_json_get takes for a number.
 void gr_text_json_float(gr_text *, double);
+void gr_text_json_rounded(gr_text *, double, int digits);  // of `digits` significant digits
 
 // Reads a whole regular file (base/file.h) into the arena, NUL-terminated; out_len may be NULL.
 // Fails with GR_ERR_IO if it cannot be read or has more than `most` bytes.

@@ -47,7 +47,7 @@ const char *gr_arg_text(gr_arena *arena, const gr_arg *a) {
   if (a->kind == GR_ARG_INT)
     gr_text_printf(&t, "%lld", (long long)a->i);
   else
-    gr_text_json_float(&t, a->f);
+    gr_text_put_float(&t, a->f);
   return t.at;
 }
 

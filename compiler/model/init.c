@@ -150,7 +150,7 @@ static const char *shape_text(gr_arena *arena, const gr_type *t) {
 
 static const char *number_text(gr_arena *arena, double x) {
   gr_text s = gr_text_make(arena);
-  gr_text_json_float(&s, x);
+  gr_text_put_float(&s, x);
   return s.at;
 }
 

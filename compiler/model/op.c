@@ -86,7 +86,7 @@ static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf 
       break;
     case GR_ATTR_FLOAT:
       GR_TRY(gr_model_number(a, c, &x));
-      gr_text_json_float(&t, x);
+      gr_text_put_float(&t, x);
       break;
     default:
       GR_TRY(gr_model_arg(a, c, true, &any));

@@ -9,7 +9,7 @@ static void put_float(gr_text *t, double x) {
   else if (isinf(x))
     gr_text_put(t, x > 0 ? "inf" : "-inf");
   else
-    gr_text_json_float(t, x);
+    gr_text_put_float(t, x);
 }
 
 // 'text', or "text" if it contains ' and no ", as Python's repr().

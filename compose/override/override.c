@@ -144,7 +144,7 @@ static void write_float(gr_text *t, double x) {
   else if (x > 1.7976931348623157e308 || x < -1.7976931348623157e308)
     gr_text_put(t, x > 0 ? "inf" : "-inf");
   else
-    gr_text_json_float(t, x);
+    gr_text_put_float(t, x);
 }
 
 static void write_items(gr_text *t, const gr_conf *c) {

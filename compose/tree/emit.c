@@ -238,7 +238,7 @@ static const char *float_text(gr_arena *a, double x) {
   if (isnan(x)) return ".nan";
   if (isinf(x)) return x > 0 ? ".inf" : "-.inf";
   gr_text t = gr_text_make(a);
-  gr_text_json_float(&t, x);
+  gr_text_put_float(&t, x);
   const char *e = strchr(t.at, 'e');
   return e && !strchr(t.at, '.') ? gr_arena_printf(a, "%.*s.0%s", (int)(e - t.at), t.at, e) : t.at;
 }

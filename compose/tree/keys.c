@@ -13,7 +13,7 @@ const char *gr_conf_key_text(gr_arena *a, const gr_conf *k) {
   if (k->kind == GR_CONF_INT) return gr_arena_printf(a, "%lld", (long long)k->integer);
   if (k->kind != GR_CONF_FLOAT) return k->text;
   gr_text t = gr_text_make(a);
-  gr_text_json_float(&t, k->number);
+  gr_text_put_float(&t, k->number);
   return t.at;
 }
 

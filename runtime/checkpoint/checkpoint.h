@@ -46,7 +46,8 @@ typedef struct gr_scalar {
   gr_scalar_kind kind;
   int64_t i;
   double f;          // restored bit for bit, including NaN and infinities
-  const char *text;  // UTF-8
+  const char *text;  // UTF-8; one that is "NaN", "Infinity" or "-Infinity" is restored as a float
+                     // with this text
 } gr_scalar;
 
 // Scalars that pruning understands. A checkpoint that is not finite is never among the best and

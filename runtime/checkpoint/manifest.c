@@ -160,11 +160,11 @@ static gr_status parse_scalars(const parser *p, const gr_json *list) {
   p->x->n_scalars = list->n;
   for (const gr_json *v = list->first; v; v = v->next, s++) {
     *s = (gr_scalar){.name = v->name, .i = v->i, .f = v->f, .text = v->text};
-    if (v->kind != GR_JSON_INT && v->kind != GR_JSON_FLOAT && v->kind != GR_JSON_TEXT)
+    if (!gr_json_is_number(v) && v->kind != GR_JSON_TEXT)
       return bad(p, "a scalar is neither a number nor text");
-    s->kind = v->kind == GR_JSON_INT     ? GR_SCALAR_INT
-              : v->kind == GR_JSON_FLOAT ? GR_SCALAR_FLOAT
-                                         : GR_SCALAR_TEXT;
+    s->kind = v->kind == GR_JSON_INT ? GR_SCALAR_INT
+              : gr_json_is_number(v) ? GR_SCALAR_FLOAT
+                                     : GR_SCALAR_TEXT;
   }
   return GR_OK;
 }

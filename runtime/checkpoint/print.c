@@ -58,7 +58,7 @@ static void print_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
     if (s->kind == GR_SCALAR_TEXT)
       gr_text_json(&t, s->text);
     else if (s->kind == GR_SCALAR_FLOAT)
-      gr_text_json_float(&t, s->f);
+      gr_text_put_float(&t, s->f);
     else
       gr_text_printf(&t, "%lld", (long long)s->i);
     fprintf(f, "  %-24s %.200s%s\n", s->name, t.at, t.len > 200 ? "..." : "");

@@ -141,8 +141,10 @@ void gr_classes_record(const gr_classes *c, gr_text *json) {
     gr_text_json(json, c->names[i]);
   }
   gr_text_put(json, "], \"class_weights\": [");
-  for (int i = 0; i < c->n; i++)
-    gr_text_printf(json, "%s%.6g", i ? ", " : "", (double)c->weight[i]);
+  for (int i = 0; i < c->n; i++) {
+    gr_text_put(json, i ? ", " : "");
+    gr_text_json_rounded(json, (double)c->weight[i], 6);
+  }
   gr_text_put(json, "]");
 }
 

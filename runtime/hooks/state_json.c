@@ -56,7 +56,7 @@ static void put_number(lua_State *L, gr_sandbox *w) {
   if (lua_isinteger(L, -1))
     gr_text_printf(t, "%lld", (long long)lua_tointeger(L, -1));
   else
-    gr_text_json_float(t, lua_tonumber(L, -1));
+    gr_text_put_float(t, lua_tonumber(L, -1));
   put(w, t->at, t->len);
 }
 

@@ -15,9 +15,7 @@ typedef struct classes {
   const gr_json *confusion;  // counts, whose rows are the classes that samples have; or NULL
 } classes;
 
-static bool is_number(const gr_json *v) {
-  return v->kind == GR_JSON_INT || v->kind == GR_JSON_FLOAT || v->kind == GR_JSON_NULL;
-}
+static bool is_number(const gr_json *v) { return gr_json_is_number(v) || v->kind == GR_JSON_NULL; }
 
 static bool is_vector(const gr_json *v, int n) {
   bool all = v->kind == GR_JSON_ARRAY && v->n == n;

@@ -110,7 +110,7 @@ void gr_html_json(gr_text *t, const gr_json *v) {
       gr_text_put_int(t, v->i);
       return;
     case GR_JSON_FLOAT:
-      gr_text_json_float(&number, v->f);
+      gr_text_put_float(&number, v->f);
       gr_text_put(t, number.at);
       return;
     case GR_JSON_TEXT:

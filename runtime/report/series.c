@@ -49,8 +49,8 @@ static void add(gr_arena *a, gr_series *s, double x, double y) {
 }
 
 static bool is_value(const reader *r, const gr_json *v) {
-  return (v->kind == GR_JSON_INT || v->kind == GR_JSON_FLOAT) && strcmp(v->name, r->file->steps) &&
-         strcmp(v->name, "epoch") && strcmp(v->name, "wall");
+  return gr_json_is_number(v) && strcmp(v->name, r->file->steps) && strcmp(v->name, "epoch") &&
+         strcmp(v->name, "wall");
 }
 
 static gr_status read_line(reader *r, const char *path, int line, const char *text, size_t len) {

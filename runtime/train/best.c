@@ -57,7 +57,7 @@ const char *gr_run_bests(const gr_run *r, gr_arena *a) {
   gr_text t = gr_text_make(a);
   for (int i = 0; i < r->n_bests; i++) {
     gr_text_put(&t, i ? " " : "");
-    gr_text_json_float(&t, r->bests[i]);
+    gr_text_put_float(&t, r->bests[i]);
   }
   return t.at ? t.at : "";
 }

@@ -19,10 +19,11 @@ static void put_text(gr_run_contents *out, const char *name, const char *text) {
   out->at[out->n++] = (gr_scalar){.name = name, .kind = GR_SCALAR_TEXT, .text = text};
 }
 
-// The scalar of this name and kind, or NULL.
+// The scalar of this name and kind, or NULL. A number that is not finite is a text as well.
 static const gr_scalar *find(const reader *in, const char *name, gr_scalar_kind kind) {
   const gr_scalar *s = gr_checkpoint_scalar(in->c, name);
-  return s && s->kind == kind ? s : NULL;
+  bool fits = s && (s->kind == kind || (kind == GR_SCALAR_TEXT && s->text));
+  return fits ? s : NULL;
 }
 
 // ---- Tensors ------------------------------------------------------------------------------------

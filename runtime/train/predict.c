@@ -2,7 +2,8 @@
 // sample, in the order of the samples and the same on any number of ranks. See run.h.
 //
 // `tokens` with `lengths` are decoded to text, and `logits` of classes are written as the most
-// likely class and the probabilities. All other outputs are written as numbers. With --tokens each
+// likely class and the probabilities. All other outputs are written as numbers, sequences without
+// their padding. With --tokens each
 // sequence is continued instead, and the text of the new tokens is written.
 #include <errno.h>
 #include <math.h>
@@ -128,8 +129,9 @@ static void put_number(gr_text *t, const gr_exec_tensor *x, const void *at, int6
     put_f32(t, (float)v);
 }
 
-// Row `row` of an output: a number, or nested lists of its dimensions from `axis` on.
-static void put_values(gr_text *t, const output *o, int axis, int64_t first) {
+// Row `row` of an output: a number, or nested lists of its dimensions from `axis` on, of which the
+// first has `steps` elements.
+static void put_values(gr_text *t, const output *o, int axis, int64_t first, int64_t steps) {
   const gr_type *type = &o->from.type;
   if (axis == type->rank) {
     put_number(t, &o->from, o->at, first);
@@ -138,9 +140,9 @@ static void put_values(gr_text *t, const output *o, int axis, int64_t first) {
   int64_t stride = 1;
   for (int d = axis + 1; d < type->rank; d++) stride *= type->dim[d];
   gr_text_put(t, "[");
-  for (int64_t i = 0; i < type->dim[axis]; i++) {
+  for (int64_t i = 0, n = axis == 1 ? steps : type->dim[axis]; i < n; i++) {
     if (i) gr_text_put(t, ", ");
-    put_values(t, o, axis + 1, first + i * stride);
+    put_values(t, o, axis + 1, first + i * stride, steps);
   }
   gr_text_put(t, "]");
 }
@@ -175,6 +177,40 @@ static const output *find(const outputs *all, const char *name, gr_dtype dtype, 
   return NULL;
 }
 
+// The output NAME_lengths i32 [n] of a sequence NAME [n, t, ...], or NULL.
+static const output *lengths_of(const outputs *all, const output *o) {
+  char name[256];
+  snprintf(name, sizeof name, "%s_lengths", o->name);
+  return o->from.type.rank > 1 ? find(all, name, GR_I32, 1) : NULL;
+}
+
+static bool are_lengths(const outputs *all, const output *o) {
+  for (int i = 0; i < all->n; i++)
+    if (lengths_of(all, &all->of[i]) == o) return true;
+  return false;
+}
+
+// The length of the sample itself, or -1 if the data has samples of one size only.
+static int64_t length_of(const gr_batch *b, int64_t row) {
+  for (int i = 0; i < b->n_fields; i++) {
+    const gr_field *f = &b->field[i];
+    if (!strcmp(f->name, "lengths") && f->type.dtype == GR_I32 && f->type.rank == 1)
+      return ((const int32_t *)f->at)[row];
+  }
+  return -1;
+}
+
+// How many elements of axis 1 are the sample's: the rest are padding.
+static int64_t steps_of(const predictions *p, const outputs *all, const output *o,
+                        const gr_batch *b, int64_t row) {
+  if (o->from.type.rank < 2) return 1;
+  const output *given = lengths_of(all, o);
+  int64_t most = o->from.type.dim[1], n = given ? ((const int32_t *)given->at)[row] : -1;
+  if (!given && most == gr_dataset_bucket(p->r->spec->data, b->bucket)->length)
+    n = length_of(b, row);
+  return n < 0 ? (given ? 0 : most) : n < most ? n : most;
+}
+
 static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, int64_t n) {
   gr_text said = gr_text_make(t->arena);
   gr_dataset_decode(p->r->spec->data, ids, n, &said);
@@ -194,7 +230,7 @@ static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int
   bool text = tokens && lengths;
   for (int i = 0; i < all->n; i++) {
     const output *o = &all->of[i];
-    if (text && o == lengths) continue;
+    if ((text && o == lengths) || are_lengths(all, o)) continue;
     gr_text_put(t, ", ");
     if (text && o == tokens) {
       put_text(p, t, tokens, lengths, row);
@@ -206,7 +242,7 @@ static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int
       for (int d = 1; d < o->from.type.rank; d++) each *= o->from.type.dim[d];
       gr_text_json(t, o->name);
       gr_text_put(t, ": ");
-      put_values(t, o, 1, row * each);
+      put_values(t, o, 1, row * each, steps_of(p, all, o, b, row));
     }
   }
 }

@@ -191,7 +191,7 @@ static void json_text(void) {
 }
 
 // Against Python's repr.
-static void json_floats(void) {
+static void floats(void) {
   static const struct {
     double x;
     const char *text;
@@ -211,7 +211,7 @@ static void json_floats(void) {
   gr_arena *a = gr_arena_create();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gr_text t = gr_text_make(a);
-    gr_text_json_float(&t, cases[i].x);
+    gr_text_put_float(&t, cases[i].x);
     CHECK(!strcmp(t.at, cases[i].text), "%s, not %s", t.at, cases[i].text);
   }
   gr_arena_destroy(a);
@@ -232,7 +232,7 @@ static void short_decimals(void) {
     do snprintf(want, sizeof want, "%.*e", n - 1, x);
     while (strtod(want, NULL) != x && ++n <= 17);
     gr_text t = gr_text_make(a);
-    gr_text_json_float(&t, x);
+    gr_text_put_float(&t, x);
     snprintf(got, sizeof got, "%.*e", n - 1, strtod(t.at, NULL));
     int written = 0;  // digits, without zeros in front and behind
     for (const char *p = t.at; *p && *p != 'e'; p++)
@@ -358,7 +358,7 @@ int main(int argc, char **argv) {
       {"joins_at_most_twenty", joins_at_most_twenty},
       {"long_messages_are_cut", long_messages_are_cut},
       {"guesses_what_was_meant", guesses_what_was_meant}, {"map_keeps_order", map_keeps_order},
-      {"json_text", json_text}, {"json_floats", json_floats}, {"short_decimals", short_decimals},
+      {"json_text", json_text}, {"floats", floats}, {"short_decimals", short_decimals},
       {"whole_numbers", whole_numbers}, {"philox_known_answers", philox_known_answers},
       {"rng_blocks_are_blocks", rng_blocks_are_blocks}, {"rng_many_at_once", rng_many_at_once},
       {"rng_moments", rng_moments}, {"shuffle_is_a_permutation", shuffle_is_a_permutation},

@@ -35,6 +35,34 @@ static void values(void) {
   gr_arena_destroy(a);
 }
 
+// What is not finite is a string in what is written, and a number again when it is read.
+static void numbers(void) {
+  static const struct {
+    double x;
+    const char *text;
+  } rows[] = {{1, "1.0"},
+              {(double)INFINITY, "\"Infinity\""},
+              {-(double)INFINITY, "\"-Infinity\""},
+              {(double)NAN, "\"NaN\""}};
+  gr_arena *a = gr_arena_create();
+  gr_json_error why;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    gr_text t = gr_text_make(a), rounded = gr_text_make(a);
+    gr_text_json_float(&t, rows[i].x), gr_text_json_rounded(&rounded, rows[i].x, 3);
+    CHECK(!strcmp(t.at, rows[i].text), "%g is %s", rows[i].x, t.at);
+    CHECK(!strcmp(rounded.at, i ? rows[i].text : "1"), "%g is rounded to %s", rows[i].x,
+          rounded.at);
+    const gr_json *v = read_text(a, gr_arena_printf(a, "{\"x\": %s}", t.at), &why);
+    const gr_json *x = gr_json_get(v, "x", GR_JSON_FLOAT);
+    CHECK(x && (x->f == rows[i].x || (isnan(x->f) && isnan(rows[i].x))), "%s is read otherwise",
+          t.at);
+    CHECK(!gr_json_get(v, "x", GR_JSON_INT), "%s is an integer", t.at);
+  }
+  const gr_json *v = read_text(a, "{\"x\": \"inf\", \"y\": \"Infinity \"}", &why);
+  CHECK(!gr_json_get(v, "x", GR_JSON_FLOAT) && !gr_json_get(v, "y", GR_JSON_FLOAT), "other texts");
+  gr_arena_destroy(a);
+}
+
 static const char *const bad[] = {"",
                                   " ",
                                   "{",
@@ -149,6 +177,6 @@ static void limits(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"values", values}, {"refused", refused}, {"places", places},
-             {"wide_objects", wide_objects}, {"limits", limits});
+  return RUN(argc, argv, {"values", values}, {"numbers", numbers}, {"refused", refused},
+             {"places", places}, {"wide_objects", wide_objects}, {"limits", limits});
 }

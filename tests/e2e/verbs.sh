@@ -168,6 +168,32 @@ expect "... skipped" 0 -- "$graphrun" predict "$scratch/heard" broken.wav "$scra
 check "... leaves the other" test "$(wc -l <left.said)" = 1
 expect "a recording that is not there" 66 "there is no recording 'gone.wav'" -- "$graphrun" predict "$scratch/heard" gone.wav
 
+# Two recordings of other lengths in one batch: sequences are cut to the sample's own length.
+cat >frames.yaml <<'YAML'
+params: {vocab: "???", blank: "???"}
+inputs:
+  x: {shape: [n, t, c]}
+  lengths: {shape: [n], dtype: i32}
+  targets: {shape: [n, u], dtype: i32}
+  target_lengths: {shape: [n], dtype: i32}
+nodes:
+  - frames: {linear: x, out: vocab, name: head}
+  - loss: {ctc_loss: [frames, targets, lengths, target_lengths], blank: blank, zero_infinity: true, normalize: target_length}
+  - halves: {conv1d: x, out: 1, kernel: 3, stride: 2, pad: 1, name: halve}
+  - halves_lengths: {ceil_div: lengths, by: 2}
+  - first: {slice: x, axis: 2, from: 0, size: 1}
+train: loss
+predict: {first: first, halves: halves, halves_lengths: halves_lengths, own: lengths}
+YAML
+ran "a model of sequences" frames model.graph="$(pwd)/frames.yaml" '~model.params' checkpoint.metric=loss data.buckets=1 training.max_steps=1 distributed.ranks=1
+expect "predict sequences" 0 -- "$graphrun" predict "$scratch/frames" "$scratch/data/tones.jsonl" --out=frames.said
+check "... each as long as its sample" awk '{
+  match($0, /"own": [0-9]+/); n = substr($0, RSTART + 7, RLENGTH - 7)
+  match($0, /"first": \[.*\], "halves"/); first = gsub(/[0-9]+\]/, "&", $0)
+  seen[n]; bad += first != n + int((n + 1) / 2) }
+  END { for (n in seen) kinds++; exit bad || kinds < 2 }' frames.said
+check "... and the lengths that cut them are not written" sh -c "test -s frames.said && ! grep -q halves_lengths frames.said"
+
 cp -r "$run" torn && printf '{"features": [' >torn/data.json
 expect "predict with a damaged data.json" 66 "data.json of the run is damaged in line 1" -- "$graphrun" predict torn new.csv
 rm torn/data.json

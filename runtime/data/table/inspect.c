@@ -62,7 +62,10 @@ void gr_table_classes(const void *self, const gr_sample *all, uint32_t n, gr_tex
 
 static void put_list(gr_text *out, const char *name, const double *v, int64_t n) {
   gr_text_printf(out, ", \"%s\": [", name);
-  for (int64_t k = 0; k < n; k++) gr_text_printf(out, "%s%.9g", k ? ", " : "", v[k]);
+  for (int64_t k = 0; k < n; k++) {
+    gr_text_put(out, k ? ", " : "");
+    gr_text_json_rounded(out, v[k], 9);
+  }
   gr_text_put(out, "]");
 }
 
