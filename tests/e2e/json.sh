@@ -3,16 +3,17 @@
 . "${0%/*}/lib.sh"
 
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
-  echo "$i,$((i % 2)),$( [ "$i" -gt 8 ] && echo validation || echo train)"
+  x=$i
+  [ "$i" -gt 1 ] || x=1e25
+  echo "$x,$((i % 2)),$( [ "$i" -gt 8 ] && echo validation || echo train)"
 done | sed '1i x,label,split' >samples.csv
-# The gradient's elements are finite and the sum of their squares is not; log 0 and 0 log 0.
+# The gradient of the large sample is finite, and the sum of its squares is not; log 0 and 0 log 0.
 cat >model.yaml <<'YAML'
 inputs: {x: {shape: [n, c]}, y: {shape: [n], dtype: i32}}
 nodes:
   - w: {param: [2, c], name: w}
   - logits: {matmul: [x, w], tb: true}
-  - large: {scale: logits, by: 1e25}
-  - loss: {cross_entropy: [large, y]}
+  - loss: {cross_entropy: [logits, y]}
   - zero: {scale: logits, by: 0.0}
   - below: {log: zero}
   - none: {mul: [below, zero]}
@@ -27,7 +28,7 @@ model: {graph: model.yaml}
 data:
   source: table
   table: {path: samples.csv, label: label, normalize: false, split: split}
-training: {batch_size: 4, max_epochs: 2, seed: 1, log_every: 1}
+training: {batch_size: 2, max_epochs: 2, seed: 3, log_every: 1}
 distributed: {ranks: 1, backend: loopback}
 YAML
 
@@ -49,7 +50,7 @@ PY
 python=$(command -v python3)
 strict() { "$python" strict.py "$@"; }
 
-expect "a run whose gradient overflows" 76 "no finite gradient" -- "$graphrun" run.yaml output.dir=run
+expect "a run whose gradient overflows" 0 -- "$graphrun" run.yaml output.dir=run
 check "it overflows" grep -q '"grad_norm": "Infinity"' run/metrics.jsonl
 check "metrics may be infinite" grep -q '"validation.least": "-Infinity"' run/evals.jsonl
 check "... and not numbers" grep -q '"validation.not_a_number": "NaN"' run/evals.jsonl
