@@ -57,7 +57,7 @@ static void print_head(const gr_job *j, int ranks) {
 }
 
 static gr_status plan(gr_job *j) {
-  const char *lines[GR_DIFFERENCES];
+  const char *lines[GR_JOB_DIFFERENCES];
   int ranks = gr_job_usual_ranks(j);
   GR_TRY(gr_job_plan(j, ranks));
   if (j->args.json) {
@@ -67,7 +67,7 @@ static gr_status plan(gr_job *j) {
     return write_drawings(j);
   }
   print_head(j, ranks);
-  int n = gr_settings_differences(&j->spec.set, j->spec.device->gpu, lines);
+  int n = gr_job_differences(j, ranks, j->spec.device->gpu, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   if (gr_job_guesses_gpus(j))
     printf(

@@ -56,9 +56,9 @@ static gr_status compile(gr_job *job, int rank, int ranks) {
   return s;
 }
 
-static void report_differences(const gr_job *job) {
-  const char *lines[GR_DIFFERENCES];
-  int n = gr_settings_differences(&job->spec.set, devices_of(job), lines);
+static void report_differences(gr_job *job, int ranks) {
+  const char *lines[GR_JOB_DIFFERENCES];
+  int n = gr_job_differences(job, ranks, devices_of(job), lines);
   for (int i = 0; i < n; i++) gr_log(GR_INFO, "%s", lines[i]);
 }
 
@@ -149,7 +149,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   GR_TRY(gr_job_set_kind(job));
   gr_log_open(level_of(&job->spec.set), world->rank, ranks);
   if (world->rank == 0) gr_job_keep_config(job);
-  if (world->rank == 0) report_differences(job);
+  if (world->rank == 0) report_differences(job, ranks);
   GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, devices_of(job), &launch)));
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().own;
@@ -259,7 +259,7 @@ static gr_status start(gr_job *job, gr_status composed) {
     GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
     exit(code);
   }
-  report_differences(job);
+  report_differences(job, launch.ranks);
   if (launch.ranks > 1) gr_log(GR_INFO, "%d ranks as threads of this process", launch.ranks);
   return run_here(job, launch.ranks);
 }

@@ -95,6 +95,11 @@ gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
   return s ? s : gr_job_set_kind(j);
 }
 
+// What a run was configured for matters to its training, not to who uses its weights elsewhere.
+static bool trains(const gr_job *j) {
+  return strcmp(j->args.command, "predict") && strcmp(j->args.command, "eval");
+}
+
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   j->spec.conf = conf;
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, 0, 0, &j->spec.set));
@@ -104,6 +109,8 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   gr_loc device_at = gr_conf_find(j->spec.conf, "device")->loc;
   GR_TRY((j->args.starts ? gr_device_find : gr_device_guess)(j->spec.set.device, device_at,
                                                              &j->spec.device));
+  const gr_effects e = {.conf = conf, .set = &j->spec.set, .gpu = j->spec.device->gpu};
+  if (trains(j)) GR_TRY(gr_effects_check(j->arena, &e));
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   if (!j->spec.set.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
@@ -124,6 +131,12 @@ int gr_job_usual_ranks(const gr_job *j) {
   if (s->ranks) return (int)s->ranks;
   if (j->spec.device->gpu) return s->n_gpu_ids ? s->n_gpu_ids : 1;
   return gr_processors() > 1 ? 2 : 1;
+}
+
+int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]) {
+  const gr_effects e = {j->spec.conf, &j->spec.set, &j->mesh_config, devices > 0, ranks};
+  int n = gr_settings_differences(&j->spec.set, devices, out);
+  return trains(j) ? n + gr_effects_list(j->arena, &e, out + n) : n;
 }
 
 // ---- What the ranks do -----------------------------------------------------------------------
@@ -253,11 +266,12 @@ static void mark_read(gr_conf *c) {
   for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
 }
 
-// Fails for every key that nothing has read: a key without effect is an error. Rows of schema.def
-// mark the keys that are accepted without effect. Called last, when all readers have run.
+// Fails for every key that nothing has read: a key without effect is an error, but for those of
+// effects.def, of which the run prints lines. Called last, when all readers have run.
 static gr_status check_unread(gr_job *j) {
-  for (int i = 0; i < gr_schema_count; i++)
-    if (gr_schema_keys[i].accepted) gr_conf_find(j->spec.conf, gr_schema_keys[i].path);  // marks it
+  const char *lines[GR_MAX_EFFECTS];
+  const gr_effects e = {j->spec.conf, &j->spec.set, &j->mesh_config, false, 1};
+  gr_effects_list(j->arena, &e, lines);  // marks the keys
   return gr_conf_unread(j->arena, j->spec.conf);
 }
 

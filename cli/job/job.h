@@ -6,6 +6,7 @@
 // (same_inputs.h).
 #pragma once
 #include "cli/job/args.h"
+#include "cli/job/effects.h"
 #include "cli/job/mesh.h"
 #include "cli/job/settings.h"
 #include "compiler/compile.h"
@@ -33,6 +34,11 @@ GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
 // configuration; for `auto` the GPUs of distributed.gpu_ids or one, and on CPUs what a run takes.
 int gr_job_usual_ranks(const gr_job *);
 bool gr_job_guesses_gpus(const gr_job *);  // whether that is a guess of how many GPUs there are
+// Lists what the run has not, or otherwise, of what the configuration asks for, one line each: keys
+// without effect, and what its device computes otherwise. devices: as gr_settings_differences.
+// Called after gr_job_take; returns the number of lines.
+enum { GR_JOB_DIFFERENCES = GR_DIFFERENCES + GR_MAX_EFFECTS };
+int gr_job_differences(gr_job *, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]);
 // Sets what the ranks do, by the command line. Called before gr_job_open.
 GR_MUST_USE gr_status gr_job_set_kind(gr_job *);
 // Reads the settings that depend on the number of ranks, and opens the data set.

@@ -15,8 +15,6 @@ gr_schema_key gr_schema_keys[] = {
   {path, type " | null", "null", "", "another name of " of ", which it overrides", .alias_of = of},
 #define GR_SHORT(path, of, type, doc) \
   {path, type, "", "", doc " (short for " of ")", .alias_of = of},
-#define GR_ACCEPTED(path, type, default_value, unit, doc) \
-  {path, type, default_value, unit, doc, .accepted = true},
 #include "compose/schema/schema.def"
 };
 enum { N_KEYS = sizeof gr_schema_keys / sizeof *gr_schema_keys, MAX_ERRORS = 20 };

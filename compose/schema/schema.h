@@ -16,7 +16,6 @@ typedef struct gr_schema_key {
   const char *unit;           // or ""
   const char *doc;
   const char *alias_of;  // the key that it is another name of, or NULL
-  bool accepted;         // understood, and changes nothing here
 } gr_schema_key;
 
 extern gr_schema_key gr_schema_keys[];

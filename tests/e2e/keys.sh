@@ -200,6 +200,24 @@ for asked in precision=tf32 mixed_precision=true; do
 done
 ran "training.deterministic" other training.max_steps=2 training.deterministic=true
 check "... is so without" same_files fp32/checkpoints other/checkpoints
+check "... which is said" grep -q "^training.deterministic=true: no effect, because runs on CPUs always produce" "$log"
+
+# ---- Values without effect: a line for each reason, on every launcher; defaults have none
+for of in distributed.backend=loopback distributed.backend=auto; do
+  ran "values without effect, $of" other training.max_steps=1 $of distributed.ranks=2 distributed.sampler=batch \
+    distributed.find_unused_parameters=true distributed.fsdp.offload_params=true training.loss_scale.min=2 \
+    training.loss_scale.init=4 training.mixed_precision=false distributed.fsdp.backward_prefetch=none checkpoint.resume=none
+  check "... a line each" test "$(grep -c ': no effect, because ' "$log")" = 4
+  check "... keys with one reason together" grep -q \
+    "^training.loss_scale.init=4, training.loss_scale.min=2: no effect, because nothing is computed in fp16" "$log"
+done
+expect "... which plan says too" 0 "^note +distributed.sampler=batch: no effect" -- "$graphrun" plan \
+  "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
+  "data.manifest=$scratch/data/tones.jsonl" distributed.sampler=batch
+expect "offload_params on GPUs" 65 "argument [0-9]+:1:[0-9]+: .*offload_params is true, but weights of GPU ranks stay" \
+  "hint: false, which is the default" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+  "model.graph=$source/graphs/lmu_asr.yaml" "data.manifest=$scratch/data/tones.jsonl" device=cuda \
+  training.fsdp_config.fsdp_offload_params=true
 
 # ---- checkpoint.level, logging
 size() {
