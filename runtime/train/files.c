@@ -52,6 +52,15 @@ static gr_status check_seen(const char *dir) {
                  "output.dir must name a folder that all ranks share, by the same path");
 }
 
+void gr_run_set_resume_hint(const gr_run *r, bool saved) {
+  char hint[2048] = "this run had not written a checkpoint yet: start it again";
+  if (r->rank || !r->dir) return;
+  if (saved)
+    snprintf(hint, sizeof hint,
+             "go on from the last checkpoint with: checkpoint.resume=auto output.dir=%s", r->dir);
+  gr_launch_set_resume_hint(hint);
+}
+
 gr_status gr_run_open_dir(gr_run *r) {
   char dir[1024] = "";
   bool all_ok;
@@ -68,12 +77,7 @@ gr_status gr_run_open_dir(gr_run *r) {
 gr_status gr_run_open_log(gr_run *r) {
   if (r->rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
   if (r->rank == 0) gr_launch_set_log(gr_arena_printf(r->arena, "%s/run.log", r->dir));
-  if (r->rank == 0)
-    gr_launch_set_resume_hint(
-        gr_arena_printf(r->arena,
-                        "go on from the last checkpoint with: checkpoint.resume=auto "
-                        "output.dir=%s",
-                        r->dir));
+  gr_run_set_resume_hint(r, false);
   return GR_OK;
 }
 

@@ -214,6 +214,8 @@ GR_MUST_USE gr_status gr_run_open_log(gr_run *);
 double gr_run_patience(const gr_run *);  // seconds to wait for another run to release a folder
 // Logs where the configuration differs from that of the run that wrote the checkpoint.
 void gr_run_log_config_changes(gr_run *, const char *checkpoint);
+// Stores, for the launcher, how to go on if a rank dies: from a checkpoint, if one is saved.
+void gr_run_set_resume_hint(const gr_run *, bool saved);
 GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // writes .hydra/, as Hydra does
 // ---- sync.c
 // How long work of this rank is shown before it trains: gr_work_begin.

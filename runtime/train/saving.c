@@ -71,6 +71,7 @@ gr_status gr_run_save_finish(gr_run *r) {
   r->saving = false;
   if (!r->confirmed && r->step > r->saved_step) return abandon(r);
   gr_status s = r->confirmed ? gr_saver_finish(r->saver) : gr_saver_commit(r->saver);
+  if (!s) gr_run_set_resume_hint(r, true);
   if (gr_status_code(s) != GR_ERR_IO) return s;
   if (r->rank == 0) gr_status_print(stderr, s);
   if (r->rank == 0)

@@ -140,19 +140,19 @@ if [ "$(id -u)" != 0 ]; then
 fi
 expect "standard output that is full" 74 "cannot write to standard output" -- \
   sh -c "'$graphrun' ops >/dev/full"
-mkdir full
-if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=400k none full 2>/dev/null; then
-  trap 'umount full; cd /; rm -rf "$scratch"' EXIT
-  run "a full disk" 74 "No space left on device" "older ones are as they were" "hint: free space" \
-    "could not be saved" "checkpoint.resume=auto output.dir=full/run" -- \
-    output.dir=full/run training.max_steps=20 checkpoint.every_steps=5
+if full_disk full; then
+  printf '%s\n' "No space left on device" "older ones are as they were" "hint: free space" "could not be saved" \
+    "checkpoint.resume=auto output.dir=.*full/run" >patterns
+  verdict "a full disk" 74
   check "... what was saved before is intact" "$graphrun" ckpt verify full/run
-  head -c 400000 /dev/zero >full/rest 2>/dev/null
+  head -c 1073741824 /dev/zero >full/rest 2>/dev/null # until nothing is left
+  # shellcheck disable=SC2086
   run "a disk without one free byte" 74 "cannot write 'full/run/" -- \
-    output.dir=full/run training.max_steps=400 checkpoint.resume=auto
+    output.dir=full/run $disk_run training.max_steps=400 checkpoint.resume=auto
   rm full/rest && mv full/run/checkpoints freed
+  # shellcheck disable=SC2086
   run "... after which the run goes on" 0 "resumed from freed/step-" -- \
-    output.dir=freed_run checkpoint.dir=freed training.max_steps=20 checkpoint.resume=auto
+    output.dir=freed_run $disk_run checkpoint.dir=freed checkpoint.resume=auto
 else
   skip "a full disk" "needs root and a tmpfs"
 fi

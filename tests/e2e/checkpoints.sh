@@ -85,13 +85,13 @@ verdict "... and the next run names that" 76
 cat >long.lua <<'L'
 return { lr = function(ctx)
   local sum = 0
-  for i = 1, (ctx.step >= 50 and ctx.step < 60) and 20000000 or 0 do sum = sum + i end
+  while ctx.params.hold and ctx.step >= ctx.params.hold do sum = sum + 1 end
   return ctx.step == 40 and 1e9 or ctx.lr
 end }
 L
 long="hooks=[$scratch/long.lua] training.eval_every=0 checkpoint.every_steps=10 training.max_steps=400"
 # shellcheck disable=SC2086
-begin stopped $long
+begin stopped $long hooks_params={hold:55} hooks_seconds=100000
 wait_steps stopped 50
 kill -TERM "$pid"
 ended
@@ -161,7 +161,8 @@ check "an evaluation with a loss of NaN is no best, whatever its metric" \
   grep -q '"best_metric": null' nan/training_results.json
 check "... which it has" grep -q '"steps": 44.*"validation.loss": NaN, "validation.cer": [0-9]' nan/evals.jsonl
 # shellcheck disable=SC2086
-begin resumed $every checkpoint.metric=loss checkpoint.keep_best=3 "hooks=[$source/tests/e2e/slow.lua]"
+begin resumed $every checkpoint.metric=loss checkpoint.keep_best=3 "hooks=[$source/tests/e2e/slow.lua]" \
+  hooks_params={hold:33} hooks_seconds=100000
 wait_steps resumed 31
 kill -9 $(processes resumed) 2>/dev/null
 ended
@@ -172,7 +173,7 @@ tones whole $every checkpoint.metric=loss checkpoint.keep_best=3
 check "killed and resumed, the same checkpoints stay, byte for byte" same_files whole/checkpoints resumed/checkpoints
 
 # ---- A folder of checkpoints that another run writes to.
-begin one checkpoint.dir="$scratch/shared" training.max_steps=4000 "hooks=[$source/tests/e2e/slow.lua]"
+begin one checkpoint.dir="$scratch/shared" training.max_steps=1000000 "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps one 2
 owner=$pid
 tones two checkpoint.dir="$scratch/shared" distributed.timeout=8

@@ -86,19 +86,18 @@ check "1 rank of torchrun starts no others" grep -q "global batch 8 = 1 rank x 8
 
 # ---- What can go wrong
 new_port
-rank 0 missing "RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=3
-rank 2 missing "RANK=2 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=3
+rank 0 missing "RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=20
+rank 2 missing "RANK=2 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=20
 wait
 spoke missing 0
-printf '%s\n' 'hang error: rank 1 did not join within 3 s' 'hint: .*distributed.timeout' >patterns
+printf '%s\n' 'hang error: rank 1 did not join within 20 s' 'hint: .*distributed.timeout' >patterns
 verdict "a rank that is missing" 72
 check "... on all ranks" test "$(codes missing)" = "72 72 "
 
 new_port
-rank 0 taken "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=30
+rank 0 taken "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=1e6
 listens() { grep -qi "0100007F:$(printf %04X $port) .* 0A " /proc/net/tcp; }
-tries=0
-while ! listens && [ $tries -lt 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
+within listens
 rank 0 second "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" --
 while [ ! -s second.0.code ]; do sleep 0.1; done
 spoke second 0
@@ -138,7 +137,7 @@ printf '%s\n' 'asks for 3 ranks, but RANK and WORLD_SIZE started 2' >patterns
 verdict "another number of ranks than configured" 69
 
 # ---- Ranks that die, and stops
-long="training.max_steps=400 training.eval_every=0 checkpoint.every_steps=20 hooks=[$source/tests/e2e/slow.lua]"
+long="training.max_steps=1000000 training.eval_every=0 checkpoint.every_steps=20 hooks=[$source/tests/e2e/slow.lua]"
 of_rank() { # OUT RANK
   for at in $(processes "$1"); do
     grep -qzx "RANK=$2" "/proc/$at/environ" 2>/dev/null && [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$graphrun")" ] &&
@@ -175,14 +174,14 @@ wait
 spoke term 0
 check "SIGTERM to one rank: all stop with 75" test "$(codes term)" = "75 75 75 "
 check "... and save" "$graphrun" ckpt verify term/checkpoints
-long_run still distributed.timeout=5
+long_run still distributed.timeout=20
 stopped=$(of_rank still 1)
 kill -STOP "$stopped"
 while [ ! -s still.0.code ] || [ ! -s still.2.code ]; do sleep 0.1; done
 kill -9 "$stopped"
 wait
 spoke still 0
-printf '%s\n' 'hang error: rank 1 did not reach' 'within 5 s' >patterns
+printf '%s\n' 'hang error: rank 1 did not reach' 'within 20 s' >patterns
 verdict "a rank that stands still" 72
 
 # ---- A launcher that is killed (-9), and a death that no collective shows

@@ -36,13 +36,13 @@ for ranks in 2 3; do
     "$(value "on$ranks/evals.jsonl" validation.return)" 1e-3
 done
 
-long="hooks=[$source/tests/e2e/slow.lua] +hooks_params.spin=6000000 training.eval_every=0"
+long="hooks=[$source/tests/e2e/slow.lua] training.eval_every=0"
 for ranks in 1 2; do
   # shellcheck disable=SC2086
   run "whole$ranks" $long distributed.ranks=$ranks
   mkdir -p "killed$ranks"
   # shellcheck disable=SC2086
-  run "killed$ranks" $long distributed.ranks=$ranks &
+  run "killed$ranks" $long distributed.ranks=$ranks +hooks_params.hold=22 hooks_seconds=100000 &
   watcher=$!
   wait_steps "killed$ranks" 20
   for at in $(processes "killed$ranks"); do kill -9 "$at" 2>/dev/null; done

@@ -145,7 +145,7 @@ for ranks in 1 2; do
   mkdir -p "killed$ranks"
   # shellcheck disable=SC2086
   timeout -k 5 "$limit" "$graphrun" run.yaml output.dir="$scratch/killed$ranks" $long distributed.ranks=$ranks \
-    distributed.backend=loopback 'hooks_params={spin: 15000000}' >"$log" 2>&1 </dev/null &
+    distributed.backend=loopback 'hooks_params={hold: 25}' hooks_seconds=100000 >"$log" 2>&1 </dev/null &
   watcher=$!
   wait_steps "killed$ranks" 20
   for at in $(processes "killed$ranks"); do kill -9 "$at" 2>/dev/null; done

@@ -19,7 +19,7 @@ killed() {
   kills=0
   for at in $moments; do
     # shellcheck disable=SC2086
-    begin "$killed_out" $long checkpoint.resume=auto "$@"
+    begin "$killed_out" $long checkpoint.resume=auto "$@" ++hooks_params.hold=$((at + 20)) hooks_seconds=100000
     wait_steps "$killed_out" "$at"
     [ "$at" = 38 ] && wait_unfinished "$killed_out"
     kill_all "$killed_out"
@@ -31,7 +31,7 @@ killed() {
 }
 # A checkpoint is being written now, or none was seen being written for 15 steps.
 wait_unfinished() {
-  while kill -0 "$watcher" 2>/dev/null && [ "$(wc -l <"$1/metrics.jsonl")" -lt 53 ]; do
+  while kill -0 "$watcher" 2>/dev/null && [ "$(wc -l <"$1/metrics.jsonl")" -lt 53 ] 2>/dev/null; do
     for tmp in "$1"/checkpoints/.tmp-*; do [ -e "$tmp" ] && return; done
   done
 }
@@ -53,7 +53,7 @@ asked() {
   stops=0
   for at in 3 61 113; do
     # shellcheck disable=SC2086
-    begin "$asked_out" $long checkpoint.resume=auto "$@"
+    begin "$asked_out" $long checkpoint.resume=auto "$@" ++hooks_params.hold=$((at + 5)) hooks_seconds=100000
     wait_steps "$asked_out" "$at"
     kill -TERM "$pid"
     ended

@@ -4,7 +4,7 @@ make_data
 # What runs leave outside their folders goes here.
 mkdir tmp && export TMPDIR="$scratch/tmp"
 nothing_left() { [ -z "$(ls -A tmp)" ]; }
-long="training.max_steps=400 training.eval_every=0 checkpoint.every_steps=20
+long="training.max_steps=1000000 training.eval_every=0 checkpoint.every_steps=20
   hooks=[$source/tests/e2e/slow.lua]"
 
 # All of a run but the watcher, which would end, too.
@@ -34,18 +34,17 @@ stopped() {
   check "... with the very next step" grep -q "resumed from .* step $steps\$" "$log"
 }
 
-# Who insists does not wait for a checkpoint. The second signal has to come within the step in
-# which the first came; where the machine is too busy for that, try again.
-for try in 1 2 3 4 5 6 7 8 9 10; do
-  # shellcheck disable=SC2086
-  begin twice$try $long checkpoint.every_steps=0 hooks_params={spin:20000000}
-  wait_steps twice$try 1
-  kill -INT "$pid" && sleep 0.01 && kill -INT "$pid"
-  ended
-  [ "$code" = 75 ] || break
-done
+# Who insists does not wait for the run to stop: here it waits for its hooks, whose process stands still.
+# shellcheck disable=SC2086
+begin twice $long hooks_seconds=100000
+wait_steps twice 1
+hooks=$(children "$pid")
+kill -STOP $hooks
+while kill -INT "$pid" 2>/dev/null; do sleep 0.1; done
+ended
+kill -KILL $hooks 2>/dev/null
 check "SIGINT twice to one process ends it at once" test "$code" = 130
-check "... nothing is left running" none_left twice$try
+check "... nothing is left running" gone twice
 
 stopped "SIGTERM to one process" term TERM launcher
 stopped "SIGINT to one process" int INT launcher
@@ -56,7 +55,7 @@ stopped "SIGTERM to ranks as threads" threads TERM launcher distributed.ranks=2 
 # A sweep: the run under way saves, and no other begins.
 mkdir sweep && cd sweep || exit 1
 timeout -k 5 "$limit" "$graphrun" -m "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
-  "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3 training.max_steps=400 hydra.sweep.dir=swept \
+  "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3 training.max_steps=1000000 hydra.sweep.dir=swept \
   "hooks=[$source/tests/e2e/slow.lua]" >"$log" 2>&1 </dev/null &
 watcher=$!
 pid=
@@ -177,11 +176,11 @@ fi
 
 # A rank that neither dies nor goes on.
 # shellcheck disable=SC2086
-begin hang $long distributed.ranks=2 distributed.timeout=10
+begin hang $long distributed.ranks=2 distributed.timeout=30
 wait_steps hang 30
 kill -STOP $(process_of_rank hang 1)
 ended
-printf '%s\n' 'rank 1 did not reach' 'within 10 s' >patterns
+printf '%s\n' 'rank 1 did not reach' 'within 30 s' >patterns
 verdict "a rank that stands still" 72
 check "... nothing is left running" none_left hang
 check "... nor in temporary folders" nothing_left
@@ -190,15 +189,12 @@ check "... the last checkpoint is intact" "$graphrun" ckpt verify hang
 # killed NAME OUT RANK SIGNAL
 killed() {
   # shellcheck disable=SC2086
-  begin "$2" $long distributed.ranks=3
-  wait_steps "$2" 30
-  began=$(date +%s)
+  begin "$2" $long distributed.ranks=3 distributed.timeout=1e6
+  wait_steps "$2" 41 # the checkpoint of step 20 is complete when that of step 40 is begun
   kill -"$4" $(process_of_rank "$2" "$3")
   ended
-  took=$(($(date +%s) - began))
   printf '%s\n' "^rank died error: rank $3 was killed by SIG$4 " "hint: .*resume=auto output.dir=" >patterns
   verdict "$1" 71
-  sanitised || check "... all end within 5 s ($took s), on a machine that has nothing else to do" test "$took" -le 30
   check "... nothing is left running" none_left "$2"
   check "... nor in temporary folders" nothing_left
   check "... the last checkpoint is intact" "$graphrun" ckpt verify "$2/checkpoints"
@@ -206,6 +202,13 @@ killed() {
   tones "$2" $long distributed.ranks=2 training.max_steps=60 checkpoint.resume=auto
   check "... the run goes on, on two ranks" test "$code" = 0
 }
+# shellcheck disable=SC2086
+begin early $long checkpoint.every_steps=0 distributed.ranks=2 distributed.timeout=1e6
+wait_steps early 1
+kill -9 $(process_of_rank early 1)
+ended
+printf '%s\n' "^rank died error: rank 1 was killed by SIGKILL " "hint: this run had not written a checkpoint yet: start it again" >patterns
+verdict "kill -9 before the first checkpoint" 71
 killed "kill -9 of rank 2" dead2 2 KILL
 killed "kill -9 of rank 0" dead0 0 KILL
 killed "a fault of rank 1" dead1 1 SEGV
@@ -213,7 +216,7 @@ killed "a fault of rank 1" dead1 1 SEGV
 # mpirun itself
 # shellcheck disable=SC2086
 begin lost $long distributed.ranks=2
-wait_steps lost 30
+wait_steps lost 41
 for at in $(all_of lost); do
   case $(readlink "/proc/$at/exe") in */orterun | *mpirun* | *mpiexec* | */prte*) kill -9 "$at" ;; esac
 done
@@ -230,7 +233,7 @@ wait_steps orphans 30
 kill -9 "$pid"
 ended
 check "kill -9 of the launcher: nothing is left running" gone orphans
-check "... the ranks saved and stopped" test "$(steps_of orphans)" -lt 400
+check "... the ranks saved and stopped" test "$(steps_of orphans)" -lt 1000000
 check "... the last checkpoint is intact" "$graphrun" ckpt verify orphans/checkpoints
 check "... its folder is left" test "$(ls tmp | wc -l)" = 1
 mkdir tmp/graphrun-living tmp/graphrun-AAAAAA && ln -s "$scratch/data" tmp/graphrun-BBBBBB
@@ -261,7 +264,7 @@ kill -9 "$pid"
 ended
 check "kill -9 of the launcher at once: nothing is left running" gone unborn3
 # shellcheck disable=SC2086
-begin still $long distributed.ranks=2 distributed.timeout=10
+begin still $long distributed.ranks=2 distributed.timeout=30
 wait_steps still 30
 kill -STOP $(process_of_rank still 1)
 kill -9 "$pid"
