@@ -74,6 +74,12 @@ gr_status gr_module_open(const char *name, void *out_table) {
                  dlerror());
 }
 
+bool gr_library_found(const char *soname) {
+  void *library = dlopen(soname, RTLD_LAZY | RTLD_LOCAL);
+  if (library) dlclose(library);
+  return library != NULL;
+}
+
 bool gr_module_path(const char *name, char *out, size_t size) {
   char path[PATH_MAX + 64];
   gr_status s = find(name, path);

@@ -19,6 +19,8 @@ GR_MUST_USE gr_status gr_module_open(const char *name, void *out_table);
 // Writes the path of graphrun_NAME.so to `out` without loading it; false: the file does not exist,
 // or its path does not fit `size` bytes.
 bool gr_module_path(const char *name, char *out, size_t size);
+// Whether the dynamic linker finds and loads a library, by a name such as "libcuda.so.1".
+bool gr_library_found(const char *soname);
 // Files that are installed with the program (graphs/, configs/, hooks/) are in ../share/graphrun.
 // Writes the path of one to `out`; false: the program is not installed, or has no such file.
 bool gr_installed_path(const char *relative, char *out, size_t size);

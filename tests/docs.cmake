@@ -61,6 +61,9 @@ set_tests_properties(docs.device PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_lea
 # What the pages quote of the program, the configurations they name, and a run of the tour's model.
 add_test(NAME docs.quotes COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/quotes.sh $<TARGET_FILE:graphrun>)
 add_test(NAME docs.configs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/configs.sh $<TARGET_FILE:graphrun>)
+add_test(NAME docs.systems COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/systems.sh ${CMAKE_BINARY_DIR} ${CMAKE_CTEST_COMMAND})
+list(TRANSFORM e2e_tests PREPEND e2e. OUTPUT_VARIABLE before)
+set_tests_properties(docs.systems PROPERTIES DEPENDS "${before}")
 add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
 
 # add-a-data-source.md: a folder, and a line of sources.def.
