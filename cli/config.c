@@ -29,6 +29,13 @@ static const gr_config_flag *find_flag(const char *arg, const char **value) {
   static const gr_config_flag short_multirun = {"-m", NULL, "",
                                                 offsetof(gr_config_options, multirun)};
   static const gr_config_flag short_help = {"-h", NULL, "", offsetof(gr_config_options, help)};
+  static const char *const shorts[][2] = {{"-cn", "--config-name"},
+                                          {"-cp", "--config-path"},
+                                          {"-cd", "--config-dir"},
+                                          {"-c", "--cfg"},
+                                          {"-p", "--package"}};
+  for (int i = 0; i < 5; i++)
+    if (!strcmp(arg, shorts[i][0])) return find_flag(shorts[i][1], value);
   if (!strcmp(arg, "-m")) return &short_multirun;
   if (!strcmp(arg, "-h")) return &short_help;
   const char *equals = strchr(arg, '=');
@@ -70,6 +77,8 @@ static gr_status read_options(gr_arena *a, int argc, char **argv, gr_config_opti
       o->overrides[o->request.n_overrides++] = argv[i];
   }
   o->request.config_dirs = o->dirs, o->request.overrides = o->overrides;
+  all = gr_also(all, gr_args_named(a, o->config_path, o->config_name, o->request.n_config_dirs,
+                                   &o->request.path));
   const char *path = o->request.path;
   const char *installed = path && !o->help && !o->request.n_config_dirs && !gr_is_file(path)
                               ? gr_args_installed(a, path)
@@ -86,7 +95,7 @@ static gr_status show_help(const gr_config_options *o, gr_text *t) {
     gr_optimizer_markdown(t);
     return GR_OK;
   }
-  if (o->request.path) {
+  if (o->request.path && !gr_is_file(o->request.path)) {
     gr_schema_help(t, o->request.path);
     gr_optimizer_help(t, o->request.path);
     if (!strcmp(o->request.path, "hooks")) gr_hooks_help(t);
@@ -170,11 +179,22 @@ static const char *within(const gr_config_options *o, const gr_composed *compose
   return of_hydra ? key + 6 : key;
 }
 
+// The configuration with the hydra node before it, as Hydra prints both.
+static gr_conf *with_hydra(gr_arena *a, const gr_composed *composed) {
+  gr_conf *both = gr_conf_make(a, GR_CONF_MAP, composed->job->loc);
+  if (composed->hydra) gr_conf_put(a, both, "hydra", composed->hydra);
+  gr_conf_put_all(a, both, composed->job);
+  return both;
+}
+
 static gr_status show_tree_of(gr_arena *a, const gr_config_options *o, gr_text *t) {
   gr_composed composed;
   gr_conf *c;
   GR_TRY(compose(a, o, o->request.path, &composed));
+  bool all = o->cfg && !strcmp(o->cfg, "all");
+  if (all && o->resolve && composed.hydra) GR_TRY(gr_conf_resolve(a, composed.hydra, false));
   const char *key = within(o, &composed, o->explain ? o->explain : o->package, &c);
+  if (all) c = with_hydra(a, &composed);
   bool given_only = c == composed.job && !o->raw && !o->resolve;
   if (o->explain && given_only) GR_TRY(gr_schema_check(a, c, true));
   if (c == composed.hydra && o->resolve) GR_TRY(gr_conf_resolve(a, c, false));
@@ -207,6 +227,14 @@ static gr_status check_one(const gr_config_options *o) {
   return GR_OK;
 }
 
+// --cfg job|hydra|all: the second is --hydra.
+static gr_status take_cfg(gr_config_options *o) {
+  if (!o->cfg) return GR_OK;
+  o->hydra |= !strcmp(o->cfg, "hydra");
+  if (o->hydra || !strcmp(o->cfg, "job") || !strcmp(o->cfg, "all")) return GR_OK;
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--cfg must be job, hydra or all, but is '%s'", o->cfg);
+}
+
 static gr_status run(gr_arena *a, const gr_config_options *o, gr_text *t) {
   if (o->completion) return gr_cli_completion_script(o->completion, t);
   if (o->complete) {
@@ -232,6 +260,7 @@ gr_status gr_cli_config(int argc, char **argv) {
   gr_text t = gr_text_make(a);
   gr_config_options o = {0};
   gr_status s = read_options(a, argc, argv, &o);
+  if (!s) s = take_cfg(&o);
   if (!s) s = run(a, &o, &t);
   fputs(t.at, stdout);
   if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");

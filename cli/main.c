@@ -6,12 +6,13 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "cli/commands.h"
+#include "cli/config.h"
 #include "cli/help.h"
-#include "cli/man.h"
-#include "cli/multirun.h"
 #include "cli/job/optimizer.h"
 #include "cli/job/settings.h"
 #include "cli/job/version.h"
+#include "cli/man.h"
+#include "cli/multirun.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 
@@ -52,6 +53,9 @@ static bool has_word(int argc, char **argv, const char *word) {
 }
 
 static gr_status train(int argc, char **argv) {
+  int first = gr_args_first(argc, argv);
+  if (has_word(argc, argv, "--cfg") || has_word(argc, argv, "-c"))
+    return gr_cli_config(argc - first, argv + first);
   if (has_word(argc, argv, "-m") || has_word(argc, argv, "--multirun"))
     return gr_cli_multirun(argc, argv);
   if (has_word(argc, argv, "--jobs") || has_word(argc, argv, "--dry-run"))
@@ -79,8 +83,14 @@ static gr_status run(int argc, char **argv) {
   return no_command(argv[1]);
 }
 
+// `graphrun help [COMMAND]` is `graphrun [COMMAND] --help`.
+static bool is_help(int argc, char **argv) {
+  return argc > 1 && !strcmp(argv[1], "help") && !gr_is_file("help");
+}
+
 // Whether a command's help is requested. `config` is excepted, because it has help of its own.
 static bool wants_help(int argc, char **argv) {
+  if (is_help(argc, argv)) return true;
   bool config = argc > 1 && !strcmp(argv[1], "config");
   for (int i = 1; i < argc && !config; i++)
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return true;
@@ -89,7 +99,8 @@ static bool wants_help(int argc, char **argv) {
 
 // `graphrun --help` is about all commands, `graphrun run.yaml --help` about training.
 static void print_help(int argc, char **argv) {
-  const gr_command *c = gr_command_find(argv[1]);
+  const char *word = is_help(argc, argv) && argc > 2 ? argv[2] : argv[1];
+  const gr_command *c = gr_command_find(word);
   if (c || (argc > 2 && is_config(argv[1])))
     gr_help_command(stdout, c ? c : gr_command_find("train"));
   else
@@ -126,7 +137,7 @@ int main(int argc, char **argv) {
   gr_settings_register();
   open_standard_files();
   setvbuf(stderr, NULL, _IOLBF, BUFSIZ);  // a line is one write: launchers mix those of ranks
-  signal(SIGXFSZ, SIG_IGN);  // makes writes beyond `ulimit -f` fail, as on a full disk
+  signal(SIGXFSZ, SIG_IGN);               // makes writes beyond `ulimit -f` fail, as on a full disk
   bool help = wants_help(argc, argv);
   if (argc < 2) return gr_help_all(stderr), 2;
   if (help) print_help(argc, argv);

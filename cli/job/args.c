@@ -35,6 +35,10 @@ static const struct flag {
 } flags[] = {
     {"--config-dir", "DIR", DIRS, 0, TRAIN | PLAN | DATA | HOOKS,
      "searches another folder for configurations"},
+    {"--config-name", "NAME", TEXT, offsetof(gr_args, config_name), TRAIN | PLAN | DATA | HOOKS,
+     "the configuration NAME.yaml, as with Hydra; also -cn"},
+    {"--config-path", "DIR", TEXT, offsetof(gr_args, config_path), TRAIN | PLAN | DATA | HOOKS,
+     "of --config-name: the folder that has it; also -cp"},
     {"--dump", "PASS", TEXT, offsetof(gr_args, dump), TRAIN | PLAN,
      "prints the graph after a pass; all: after each"},
     {"--stop-after", "PASS", TEXT, offsetof(gr_args, stop_after), TRAIN | PLAN,
@@ -119,8 +123,37 @@ int gr_args_first(int argc, char **argv) {
 }
 
 static const struct flag *flag_of(const char *arg, size_t len) {
+  static const char *const shorts[][2] = {
+      {"-cn", "--config-name"}, {"-cp", "--config-path"}, {"-cd", "--config-dir"}};
+  for (int i = 0; i < 3; i++)
+    if (len == 3 && !strncmp(shorts[i][0], arg, len))
+      return flag_of(shorts[i][1], strlen(shorts[i][1]));
   for (int i = 0; i < N_FLAGS; i++)
     if (strlen(flags[i].name) == len && !strncmp(flags[i].name, arg, len)) return &flags[i];
+  return NULL;
+}
+
+// Flags of Hydra and of launchers, and what does that here.
+static const char *const foreign[][2] = {
+    {"--info",
+     "`graphrun config CONFIG.yaml` prints the configuration, with --defaults or --tree "
+     "its files, with --explain KEY where a value comes from; `graphrun --version` the "
+     "libraries"},
+    {"--cfg",
+     "it is for training: `graphrun CONFIG.yaml --cfg job`, or `graphrun config "
+     "CONFIG.yaml`"},
+    {"--resolve", "with --cfg, or `graphrun config CONFIG.yaml --resolve`"},
+    {"--package", "with --cfg, or `graphrun config CONFIG.yaml --package KEY`"},
+    {"--hydra-help", "`graphrun --help`; `graphrun config --help` lists the keys"},
+    {"--shell-completion", "graphrun config --completion bash, zsh or fish"},
+    {"--experimental-rerun", "graphrun RUN/.hydra/config.yaml"},
+    {"--nproc_per_node", "distributed.ranks=N"},
+    {"--nproc-per-node", "distributed.ranks=N"},
+};
+
+static const char *foreign_cure(const char *flag) {
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    if (!strcmp(foreign[i][0], flag)) return foreign[i][1];
   return NULL;
 }
 
@@ -132,6 +165,7 @@ static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len, unsigned
   const char *near = gr_text_nearest(word, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no flag %s", word);
   const char *key = gr_schema_nearest(a, word + strspn(word, "-"));
+  if (foreign_cure(word)) return gr_hint(s, "%s", foreign_cure(word));
   if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
@@ -194,12 +228,15 @@ static gr_status one_flag(gr_arena *arena, gr_args *a, int argc, char **argv, in
   const struct flag *f = flag_of(arg, len);
   if (!f) return unknown_flag(arena, arg, len, command);
   if (!(f->of & command)) return other_command(arena, f);
-  a->flags[a->n_flags++] = argv[*i];
+  int first = *i;
   if (value) value++;
   if (!value && f->kind != SET) {
     if (*i + 1 >= argc) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s needs a value", f->name);
-    value = a->flags[a->n_flags++] = argv[++*i];
+    value = argv[++*i];
   }
+  bool names =
+      f->offset == offsetof(gr_args, config_name) || f->offset == offsetof(gr_args, config_path);
+  for (int k = first; k <= *i && !names; k++) a->flags[a->n_flags++] = argv[k];
   return apply(a, f, value);
 }
 
@@ -217,6 +254,24 @@ const char *gr_args_installed(gr_arena *a, const char *path) {
   char out[4096];
   if (!*path || *path == '/' || strstr(path, "..")) return NULL;
   return gr_installed_path(path, out, sizeof out) ? gr_arena_strdup(a, out) : NULL;
+}
+
+gr_status gr_args_named(gr_arena *a, const char *dir, const char *name, bool searched,
+                        const char **config) {
+  if (!name && !dir) return GR_OK;
+  if (!name)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--config-path without --config-name"),
+                   "--config-path DIR --config-name NAME is the same as DIR/NAME.yaml");
+  if (*config)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                           "two configurations: '%s', and --config-name %s", *config, name),
+                   "a command takes one");
+  size_t n = strlen(name);
+  bool whole = n > 5 && !strcmp(name + n - 5, ".yaml");
+  const char *file = gr_arena_printf(a, "%s%s", name, whole ? "" : ".yaml");
+  const char *usual = gr_arena_printf(a, "%s/%s", dir ? dir : "configs", file);
+  *config = dir || (!searched && !gr_is_file(file) && gr_is_file(usual)) ? usual : file;
+  return GR_OK;
 }
 
 // Without --config-dir, in whose folders the configuration may be.
@@ -279,6 +334,8 @@ gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_ar
     else
       all = gr_also(all, take(out, argv[i]));
   }
+  all = gr_also(all, gr_args_named(arena, out->config_path, out->config_name, out->n_config_dirs,
+                                   &out->config));
   if (!all) all = check_first(out);
   find_config(arena, out);
   return all;

@@ -20,7 +20,8 @@ typedef struct gr_args {
   int n_words;
   const char **config_dirs;  // --config-dir
   int n_config_dirs;
-  const char *dump, *stop_after;  // --dump=PASS|all, --stop-after=PASS
+  const char *config_path, *config_name;  // --config-path, --config-name: of Hydra
+  const char *dump, *stop_after;          // --dump=PASS|all, --stop-after=PASS
   const char *without[GR_MAX_WITHOUT];
   int n_without;
   const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
@@ -33,7 +34,7 @@ typedef struct gr_args {
   const char *price;            // --price=P of `runs --scaling`
   const char *which, *split;    // --which=best|last|STEP, --split=validation|train|all
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
-  char **flags;                    // all flags and their values, in their original form
+  char **flags;                    // flags and their values but those that name the configuration
   int n_flags;
   int argc;  // the whole command line
   char **argv;
@@ -55,6 +56,12 @@ gr_operands gr_args_operands(const char *command);
 // path may contain '=' ("multirun/training.lr=0.1"): what exists as a path is one, and so is what
 // begins like no key: "/", "./" or "../".
 bool gr_args_is_operand(gr_operand kind, const char *arg);
+
+// --config-path DIR --config-name NAME, either of which may be NULL: *config, which may be given
+// already, becomes DIR/NAME.yaml. Without a folder it is NAME.yaml, or configs/NAME.yaml where that
+// alone is a file. searched: other folders are searched for it (--config-dir).
+GR_MUST_USE gr_status gr_args_named(gr_arena *, const char *dir, const char *name, bool searched,
+                                    const char **config);
 
 // The index of the first argument behind the command's name, which may be missing for train.
 int gr_args_first(int argc, char **argv);

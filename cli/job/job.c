@@ -97,7 +97,8 @@ gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
 
 // What a run was configured for matters to its training, not to who uses its weights elsewhere.
 static bool trains(const gr_job *j) {
-  return strcmp(j->args.command, "predict") && strcmp(j->args.command, "eval");
+  const char *command = j->args.command;
+  return !command || (strcmp(command, "predict") && strcmp(command, "eval"));
 }
 
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {

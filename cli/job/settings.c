@@ -14,10 +14,12 @@
 #include "ops/kernels/gemm.h"
 #include "runtime/device/device.h"
 
+#define GPU "gpu"  // another name of cuda
+
 void gr_settings_register(void) {
   enum { MOST = 16 };
-  static const char *words[MOST + 1] = {"auto"};
-  int n = 1;
+  static const char *words[MOST + 2] = {"auto", GPU};
+  int n = 2;
   for (const gr_device_ops *const *d = gr_devices; *d && n < MOST; d++) words[n++] = (*d)->name;
   gr_schema_set_words("device", words);
 }
@@ -243,6 +245,7 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
   GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
   GR_TRY(gr_groups_read(a, c, s));
   GR_TRY(gr_init_from_read(a, c, s));
+  if (s->device && !strcmp(s->device, GPU)) s->device = "cuda";
   if (!s->enabled) s->ranks = 1;
   int n = data_ranks ? data_ranks : 1, share = gr_processors() / (ranks ? ranks : 1);
   s->threads = s->given_threads ? (int)s->given_threads : share > 1 ? share : 1;

@@ -143,6 +143,10 @@ void gr_hooks_enter(int argc, char **argv);
 GR_MUST_USE gr_status gr_hooks_check_params(const gr_hook_script *, int n, const gr_param *,
                                             int n_params);
 
+// Finds a value of hooks_params that a script reads, that is not given and that the message of the
+// script's error names; false: there is none.
+bool gr_hooks_missing_param(const gr_hook_script *, const char *message, char *out, size_t size);
+
 typedef struct gr_hooks gr_hooks;
 // Starts the hooks' process, and loads the scripts and runs their main chunks there.
 GR_MUST_USE gr_status gr_hooks_open(const gr_hooks_spec *, gr_hooks **out);

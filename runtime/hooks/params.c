@@ -189,6 +189,39 @@ static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) 
                  count ? list.at : "none", p->key);
 }
 
+static bool has_word(const char *text, const char *word) {
+  size_t n = strlen(word);
+  for (const char *at = text; (at = strstr(at, word)); at += n) {
+    bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+    if (begins && !(isalnum((unsigned char)at[n]) || at[n] == '_')) return true;
+  }
+  return false;
+}
+
+static bool is_given(const gr_hook_script *from, const char *key) {
+  for (int i = 0; i < from->n_params; i++)
+    if (!strcmp(from->params[i].key, key)) return true;
+  return false;
+}
+
+bool gr_hooks_missing_param(const gr_hook_script *from, const char *message, char *out,
+                            size_t size) {
+  gr_arena *a = gr_arena_create();
+  script s = {0};
+  char *text;
+  size_t len;
+  const char *names[MAX_NAMES], *found = NULL;
+  gr_status e = gr_file_read(a, from->path, MAX_SCRIPT, &text, &len);
+  if (!e) read_tokens(a, text, &s), look_through(a, &s);
+  int n = e ? 0 : names_read(a, &s, 1, names);
+  for (int i = 0; i < n && !found; i++)
+    if (!is_given(from, names[i]) && has_word(message, names[i])) found = names[i];
+  if (found) snprintf(out, size, "%s", found);
+  gr_status_drop(e);
+  gr_arena_destroy(a);
+  return found != NULL;
+}
+
 gr_status gr_hooks_check_params(const gr_hook_script *from, int n, const gr_param *params,
                                 int n_params) {
   gr_arena *a = gr_arena_create();

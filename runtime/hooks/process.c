@@ -162,6 +162,20 @@ static gr_status too_long(const gr_hooks *h, gr_loc at, const char *trace) {
       e, "hooks run between steps and should be short; hooks_seconds sets the limit of one call");
 }
 
+// A script that computes with a value of hooks_params which is not given fails with a nil value.
+static gr_status with_missing_param(const gr_hooks *h, gr_loc at, gr_status e,
+                                    const char *message) {
+  char key[128];
+  for (int i = 0; at.file && i < h->spec.n_scripts; i++) {
+    const gr_hook_script *s = &h->spec.scripts[i];
+    if (!strcmp(s->path, at.file) && gr_hooks_missing_param(s, message, key, sizeof key))
+      return gr_hint(e,
+                     "hooks_params.%s, which this hook reads, is not given: hooks_params.%s=VALUE",
+                     key, key);
+  }
+  return e;
+}
+
 // The error of a FAILED answer: code, line, message, traceback, hint.
 static gr_status failed(gr_hooks *h, gr_loc at, bool stopping) {
   gr_wire *in = &h->in;
@@ -175,6 +189,7 @@ static gr_status failed(gr_hooks *h, gr_loc at, bool stopping) {
   if (code == GR_ERR_HANG) return too_long(h, at, trace);
   gr_status e = gr_fail(code, code == GR_ERR_CHECKPOINT ? GR_NOWHERE : at, "%s", message);
   if (*trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
+  if (code == GR_ERR_HOOK && !*hint) return with_missing_param(h, at, e, message);
   return *hint ? gr_hint(e, "%s", hint) : e;
 }
 

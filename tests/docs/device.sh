@@ -28,7 +28,7 @@ check "results name the device" grep -q '"device": "traced"' one.traced/training
 tones large device=traced model.params.hidden=4096
 printf '%s\n' "and the device 'traced' has 67.1 MB" "\`graphrun plan\` says what needs it" >patterns
 verdict "a plan that is larger than the device is refused" 69
-tones unknown device=gpu
-printf '%s\n' "'device' must be 'auto', 'cuda', 'cpu', 'null' or 'traced', but is \"gpu\"" >patterns
+tones unknown device=gpux
+printf '%s\n' "'device' must be 'auto', 'gpu', 'cuda', 'cpu', 'null' or 'traced', but is \"gpux\"" >patterns
 verdict "a device that is not there is refused" 65
 counts

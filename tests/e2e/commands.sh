@@ -154,4 +154,55 @@ if command -v zstd >/dev/null 2>&1; then
 else
   skip "zstd -d" "no zstd program"
 fi
+
+# ---- What comes from Hydra, other trainers and habit
+"$graphrun" new habits --data=table >/dev/null 2>&1
+mkdir habits/conf && cp habits/* habits/conf/ 2>/dev/null
+for how in "--config-path habits --config-name config" "--config-path=habits --config-name=config.yaml" "-cp habits -cn config"; do
+  # shellcheck disable=SC2086
+  expect "$how" 0 "^output: by_name" -- "$graphrun" $how training.max_epochs=1 output.dir=by_name
+  # shellcheck disable=SC2086
+  expect "... of config" 0 "^ *max_epochs: 7" -- "$graphrun" config $how training.max_epochs=7
+  rm -rf by_name
+done
+expect "... of plan" 0 "trained numbers|parameters" -- "$graphrun" plan --config-path habits --config-name config
+expect "... of a sweep" 0 -- "$graphrun" -m -cp habits -cn config training.lr=1e-3,2e-3 training.max_epochs=1 hydra.sweep.dir=swept
+check "... both runs" test -f swept/1/training_results.json
+(cd habits && mkdir configs && mv config.yaml configs/usual.yaml && cp graph.yaml data.csv hook.lua configs)
+cd habits || exit 1
+expect "--config-name alone, in configs" 0 "^output: here" -- "$graphrun" --config-name usual training.max_epochs=1 output.dir=here
+cd ..
+expect "--config-path alone" 2 "config-path without --config-name" "hint: .*DIR/NAME.yaml" -- "$graphrun" --config-path habits
+expect "a file and a name" 2 "two configurations: 'a.yaml', and --config-name b" -- "$graphrun" a.yaml --config-name b
+usual=habits/configs/usual.yaml
+expect "--cfg job" 0 "^training:" -- "$graphrun" $usual --cfg job training.lr=3e-3
+check "... is what config prints" sh -c '"$1" config "$2" training.lr=3e-3 | cmp - "$3"' sh "$graphrun" $usual "$log"
+expect "--cfg hydra" 0 "^run:" -- "$graphrun" $usual --cfg=hydra
+expect "--cfg all" 0 "^hydra:" "^training:" -- "$graphrun" $usual -c all
+expect "--cfg job --package" 0 "^lr: 0.003" -- "$graphrun" $usual --cfg job --package training training.lr=3e-3
+expect "--cfg of nothing" 2 "--cfg must be job, hydra or all, but is 'jobs'" -- "$graphrun" $usual --cfg jobs
+expect "--info" 2 "there is no flag --info" "hint: .*graphrun config CONFIG.yaml.*--explain" -- "$graphrun" $usual --info
+expect "graphrun help" 0 "graphrun CONFIG.yaml" "Exit codes" -- "$graphrun" help
+expect "graphrun help plan" 0 "^graphrun plan CONFIG.yaml" "--dot FILE" -- "$graphrun" help plan
+expect "config FILE --help" 0 "graphrun config FILE" "--explain" -- "$graphrun" config $usual --help
+expect "device=gpu" 69 "" -- env CUDA_VISIBLE_DEVICES= "$graphrun" $usual device=gpu
+"$graphrun" plan $usual device=gpu >as_gpu 2>&1
+"$graphrun" plan $usual device=cuda >as_cuda 2>&1
+check "... is cuda" cmp as_gpu as_cuda
+expect "training.amp" 65 "argument 1:1:1: .*no key 'training.amp'" "hint: training.mixed_precision=true" -- "$graphrun" $usual training.amp=true
+expect "training.scheduler" 65 "no key 'training.scheduler.name'" "hint: .*hooks=\[hooks/cosine.lua\]" -- "$graphrun" $usual training.scheduler.name=cosine
+expect "training.early_stopping" 65 "no key 'training.early_stopping'" "hint: .*hooks=\[hooks/early_stop.lua\]" -- \
+  "$graphrun" $usual training.early_stopping=true
+printf '%s\n' 'defaults: [usual, _self_]' 'training: {lr_scheduler: cosine, early_stopping: {patience: 3}, amp: true}' >habits/configs/other.yaml
+expect "... in a file, all at once" 65 "other.yaml:2:12: .*lr_scheduler" "hooks/cosine.lua" "other.yaml:2:[0-9]+: .*early_stopping" \
+  "hooks/early_stop.lua" "other.yaml:2:[0-9]+: .*amp" "training.mixed_precision" -- "$graphrun" habits/configs/other.yaml
+expect "distributed.mesh={replica: 2}" 65 "argument 1:1:19: .*no axis 'replica'" "hint: did you mean 'replicate'" -- \
+  "$graphrun" $usual 'distributed.mesh={replica: 2}'
+echo 'return { lr = function(ctx) return ctx.lr * ctx.params.gain end }' >gain.lua
+expect "a value of hooks_params that is not given" 70 "gain.lua:1:1: .*gain" "hint: hooks_params.gain, which this hook reads, is not given: hooks_params.gain=VALUE" -- \
+  "$graphrun" $usual '~hooks_params' "hooks=[gain.lua]" output.dir=gain
+echo 'return { on_epoch_stop = function() end }' >event.lua
+expect "an event that there is not" 70 "event.lua:1:1: .*no event 'on_epoch_stop'; did you mean 'on_epoch_" -- \
+  "$graphrun" $usual '~hooks_params' "hooks=[event.lua]" output.dir=event
+expect "the last checkpoint where there is none" 78 "there is no checkpoint in 'gain/checkpoints'" "hint: " -- "$graphrun" eval gain --which=last
 counts
