@@ -8,6 +8,7 @@
 #include "cli/job/phases.h"
 #include "cli/job/precision.h"
 #include "compiler/adjust.h"
+#include "compiler/model/model.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
@@ -56,6 +57,31 @@ static gr_status find_paths(gr_job *j) {
   return GR_OK;
 }
 
+// The model's file, found and parsed, of a configuration that may have errors elsewhere; NULL: it
+// has errors itself, which are reported later.
+static gr_conf *find_model(gr_job *j, gr_conf *conf) {
+  gr_conf *at = gr_conf_find(conf, "model.graph"), *graph = NULL;
+  if (!at || at->kind != GR_CONF_TEXT) return NULL;
+  gr_conf *root = gr_conf_make(j->arena, GR_CONF_MAP, conf->loc);
+  gr_conf *model = gr_conf_make(j->arena, GR_CONF_MAP, conf->loc);
+  gr_conf_put(j->arena, model, "graph", gr_conf_copy(j->arena, at));
+  gr_conf_put(j->arena, root, "model", model);
+  gr_status s = gr_paths_find(j->arena, j->args.kept, root);
+  if (!s) s = gr_conf_read(j->arena, gr_conf_find(root, "model.graph")->text, &graph);
+  if (s) graph = NULL;
+  gr_status_drop(s);
+  return graph;
+}
+
+// Names of model.params that the model has not: reported with all else that is wrong.
+static gr_status check_params(gr_job *j) {
+  gr_conf *conf = j->spec.conf;
+  if (!conf || conf->kind != GR_CONF_MAP) return GR_OK;
+  gr_conf *given = gr_conf_find(conf, "model.params"), *graph = find_model(j, conf);
+  if (!given || given->kind != GR_CONF_MAP || !graph) return GR_OK;
+  return gr_model_check_params(graph, given);
+}
+
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){
       .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
@@ -72,13 +98,14 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                           .overrides = args->overrides,
                           .n_overrides = args->n_overrides,
                           .known = gr_schema_takes};
-  GR_TRY(gr_compose_checked(arena, &r, &j->composed, &j->spec.conf));
+  gr_status composed = gr_compose_checked(arena, &r, &j->composed, &j->spec.conf);
+  if (composed) return gr_also(composed, check_params(j));
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
     gr_kept_adjust(arena, args->kept, !strcmp(args->command, "predict"), args->no_ema,
                    j->spec.conf);
-  GR_TRY(find_paths(j));
+  GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
                                j->spec.set.n_hook_params);

@@ -70,6 +70,18 @@ const gr_block *gr_model_find_block(const gr_build_context *a, const char *name)
   return NULL;
 }
 
+static int most_inputs(const gr_block *b) {
+  const gr_conf *in = gr_conf_member(b->conf, "in");
+  return !in ? 0 : in->kind == GR_CONF_TEXT ? 1 : in->n;
+}
+
+bool gr_model_means_op(const gr_block *b, gr_conf *use) {
+  const gr_op *op = b->builtin ? gr_op_find(b->name) : NULL;
+  const gr_conf *operands = use->items[0];
+  int given = operands->kind == GR_CONF_LIST ? operands->n : 1;
+  return op && !gr_op_is_internal(op) && given > most_inputs(b);
+}
+
 gr_status gr_model_unknown_use(gr_build_context *a, const char *name, gr_loc loc) {
   int n = 0, n_ops = 0;
   while (gr_ops[n_ops]) n_ops++;
@@ -129,7 +141,7 @@ static gr_status bind_shape(gr_build_context *a, const gr_conf *shape, const cha
 }
 
 static gr_status count_inputs(const gr_block *b, gr_conf *in, int given, gr_loc loc) {
-  int most = !in ? 0 : in->kind == GR_CONF_TEXT ? 1 : in->n, least = 0;
+  int most = most_inputs(b), least = 0;
   for (int i = 0; i < most; i++) {
     const char *text = in->kind == GR_CONF_TEXT             ? in->text
                        : in->kind == GR_CONF_MAP            ? in->keys[i]
@@ -146,7 +158,7 @@ static gr_status count_inputs(const gr_block *b, gr_conf *in, int given, gr_loc 
 static gr_status bind_inputs(gr_build_context *a, const gr_block *b, const gr_binding *given,
                              int n) {
   gr_conf *in = gr_conf_member(b->conf, "in");
-  int most = !in ? 0 : in->kind == GR_CONF_TEXT ? 1 : in->n;
+  int most = most_inputs(b);
   for (int i = 0; i < most; i++) {
     bool optional, there = i < n && !given[i].absent;
     const char *name = input_name(a, in, i, &optional);

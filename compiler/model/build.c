@@ -14,6 +14,11 @@ static gr_status unknown_params(gr_conf *own, gr_conf *given) {
   return gr_model_keys(given, "the model", own ? own->keys : NULL, own ? own->n : 0);
 }
 
+gr_status gr_model_check_params(gr_conf *file, gr_conf *given) {
+  gr_conf *own = file->kind == GR_CONF_MAP ? gr_conf_member(file, "params") : NULL;
+  return unknown_params(own && own->kind == GR_CONF_MAP ? own : NULL, given);
+}
+
 static bool same_kind(const gr_conf *default_value, const gr_conf *given) {
   return default_value->kind == given->kind || default_value->kind == GR_CONF_MISSING ||
          (default_value->kind == GR_CONF_FLOAT && given->kind == GR_CONF_INT);

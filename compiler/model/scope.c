@@ -248,6 +248,7 @@ gr_status gr_model_expect(const gr_conf *c, gr_conf_kind kind, const char *what)
 }
 
 gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known, int n) {
+  gr_status all = GR_OK;
   for (int i = 0; i < map->n; i++) {
     bool found = false;
     for (int k = 0; k < n; k++) found |= !strcmp(map->keys[i], known[k]);
@@ -257,7 +258,8 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
     char list[256] = "";
     for (int k = 0; k < n; k++)
       snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
-    return gr_hint(gr_model_suggest(s, map->keys[i], known, n), "allowed keys: %s", list);
+    s = gr_hint(gr_model_suggest(s, map->keys[i], known, n), "allowed keys: %s", list);
+    all = gr_also(all, s);
   }
-  return GR_OK;
+  return all;
 }

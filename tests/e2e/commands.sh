@@ -202,7 +202,28 @@ echo 'return { lr = function(ctx) return ctx.lr * ctx.params.gain end }' >gain.l
 expect "a value of hooks_params that is not given" 70 "gain.lua:1:1: .*gain" "hint: hooks_params.gain, which this hook reads, is not given: hooks_params.gain=VALUE" -- \
   "$graphrun" $usual '~hooks_params' "hooks=[gain.lua]" output.dir=gain
 echo 'return { on_epoch_stop = function() end }' >event.lua
+expect "names that the model has not, with all else that is wrong" 65 "1:1:1: .*the model has no 'depth'" "2:1:1: .*the model has no 'widht'" \
+  "did you mean 'width'" "3:1:13: .*'training.lr' must be" -- "$graphrun" $usual model.params.depth=3 model.params.widht=2 training.lr=x
+expect "... and with a file that is not there" 65 "no 'depth'" "2:1:17: .*cannot open the file 'none.csv'" -- \
+  "$graphrun" $usual model.params.depth=3 data.table.path=none.csv
 expect "an event that there is not" 70 "event.lua:1:1: .*no event 'on_epoch_stop'; did you mean 'on_epoch_" -- \
   "$graphrun" $usual '~hooks_params' "hooks=[event.lua]" output.dir=event
 expect "the last checkpoint where there is none" 78 "there is no checkpoint in 'gain/checkpoints'" "hint: " -- "$graphrun" eval gain --which=last
+
+# ---- A built-in block hides the op of its name for as many operands as it takes
+for how in block op; do
+  {
+    printf '%s\n' 'inputs:' '  x: {shape: [n, c]}' '  y: {shape: [n], dtype: i32}' 'params: {classes: 2}' 'nodes:' '  - x: {reshape: x, shape: [n, c, 1]}'
+    if [ $how = block ]; then
+      printf '%s\n' '  - x: {conv1d: x, out: 4, kernel: 2, bias: false, name: conv}' '  - x: {layer_norm: x, name: norm}'
+    else
+      printf '%s\n' '  - w: {param: [4, 1, 2], init: kaiming_uniform, gain: sqrt(2), name: conv.weight}' '  - x: {conv1d: [x, w]}' \
+        '  - g: {param: [4], init: ones, name: norm.weight}' '  - b: {param: [4], init: zeros, name: norm.bias}' '  - x: {layer_norm: [x, g, b], eps: 1e-5}'
+    fi
+    printf '%s\n' '  - x: {mean: x, axes: [1]}' '  - x: {linear: x, out: classes, name: head}' '  - loss: {cross_entropy: [x, y]}' 'train: loss'
+  } >$how.yaml
+  expect "a convolution and a norm as the $how" 0 -- "$graphrun" $usual model.graph=$how.yaml '~model.params.width' '~model.params.layers' checkpoint.metric=loss checkpoint.mode=min training.max_epochs=2 \
+    distributed.ranks=1 output.dir=as_$how
+done
+check "... are the same" same_metrics as_block as_op
 counts
