@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *kind_of(mode_t mode) {
+const char *gr_file_mode_kind(unsigned mode) {
   return S_ISREG(mode)    ? NULL
          : S_ISDIR(mode)  ? "a folder"
          : S_ISFIFO(mode) ? "a FIFO"
@@ -18,7 +18,7 @@ static const char *kind_of(mode_t mode) {
 
 const char *gr_file_kind(const char *path) {
   struct stat st;
-  return stat(path, &st) ? NULL : kind_of(st.st_mode);
+  return stat(path, &st) ? NULL : gr_file_mode_kind(st.st_mode);
 }
 
 static gr_status wrong_kind(const char *path, gr_code code, const char *kind) {
@@ -40,7 +40,7 @@ gr_status gr_file_open(const char *path, gr_code code, int *out_fd) {
     if (fd >= 0) close(fd);
     return s;
   }
-  kind = kind_of(st.st_mode);
+  kind = gr_file_mode_kind(st.st_mode);
   if (!kind) {
     *out_fd = fd;
     return GR_OK;

@@ -8,6 +8,7 @@
 // The kind of a file that is not regular, for messages: "a folder", "a FIFO", "a socket", ...; NULL
 // if it is regular or does not exist.
 const char *gr_file_kind(const char *path);
+const char *gr_file_mode_kind(unsigned mode);  // by the mode of its status
 
 // Opens a regular file for reading, as a descriptor or as a stream; symbolic links are followed.
 // Fails with `code`, naming the path and what is there instead. The caller closes it.

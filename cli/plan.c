@@ -1,8 +1,8 @@
 // plan.c - `graphrun plan CONFIG.yaml`: compiles without running and prints the plan.
-#include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/job/groups.h"
 #include "cli/job/job.h"
@@ -10,29 +10,34 @@
 #include "compiler/report/explain.h"
 
 static gr_status write_dot(const gr_plan *p, const char *path) {
-  FILE *f = fopen(path, "w");
-  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
   const gr_program *drawn = gr_plan_drawn(p);
-  if (drawn) gr_plan_dot(f, drawn);
-  if (fclose(f)) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s'", path);
-  return GR_OK;
+  gr_output *out;
+  GR_TRY(gr_output_open(NULL, path, &out));
+  if (drawn) gr_plan_dot(gr_output_stream(out), drawn);
+  return gr_output_close(out, GR_OK);
+}
+
+static gr_status run_dot(const char *dot, const char *path, int to) {
+  pid_t child = fork();
+  if (child == 0) {
+    if (dup2(to, STDOUT_FILENO) >= 0) execlp("dot", "dot", "-Tsvg", dot, (char *)NULL);
+    _exit(127);
+  }
+  int status = 0;
+  if (child > 0 && waitpid(child, &status, 0) >= 0 && WIFEXITED(status) && !WEXITSTATUS(status))
+    return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "Graphviz's `dot` could not write '%s'", path),
+                 "install graphviz; the graph is in '%s'", dot);
 }
 
 // Runs Graphviz's dot. If it is missing, the DOT file is kept.
 static gr_status write_svg(const gr_plan *p, const char *path) {
-  char dot[1024], out[1040];
+  char dot[1024];
+  gr_output *out;
   snprintf(dot, sizeof dot, "%s.dot", path);
-  snprintf(out, sizeof out, "-o%s", path);
   GR_TRY(write_dot(p, dot));
-  pid_t child = fork();
-  if (child == 0) {
-    execlp("dot", "dot", "-Tsvg", out, dot, (char *)NULL);
-    _exit(127);
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
-    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "Graphviz's `dot` could not write '%s'", path),
-                   "install graphviz; the graph is in '%s'", dot);
+  GR_TRY(gr_output_open(NULL, path, &out));
+  GR_TRY(gr_output_close(out, run_dot(dot, path, gr_output_fd(out))));
   unlink(dot);
   return GR_OK;
 }

@@ -20,7 +20,6 @@ static gr_status report(gr_arena *a, const gr_args *args) {
   if (!gr_is_dir(dir))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder '%s'", dir),
                    "the folder that a run printed as its output, such as outputs/DATE/TIME");
-  const char *out = args->out ? args->out : gr_arena_printf(a, "%s/" GR_PAGE_NAME, dir);
   gr_runs_table t = {.arena = a};
   bool single = gr_folder_is_run(a, dir);
   if (!single) GR_TRY(gr_runs_find(&t, dir));
@@ -28,8 +27,11 @@ static gr_status report(gr_arena *a, const gr_args *args) {
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not the folder of a run", dir),
                    "a run's folder has .hydra/config.yaml or metrics.jsonl");
   if (!single) GR_TRY(gr_runs_rank(&t, NULL));
-  GR_TRY(single ? gr_page_write(dir, out, false) : gr_runs_page(&t, dir, out));
-  printf("%s\n", out);
+  GR_TRY(single ? gr_page_write(dir, args->out, false) : gr_runs_page(&t, dir, args->out));
+  if (args->out)
+    printf("%s\n", args->out);
+  else
+    printf("%s/" GR_PAGE_NAME "\n", dir);
   return GR_OK;
 }
 

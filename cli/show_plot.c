@@ -1,12 +1,12 @@
 // show_plot.c - see show_plot.h.
 #define _GNU_SOURCE
 #include "cli/show_plot.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "base/output.h"
 
 enum { COLUMNS = 80, MAX_COLUMNS = 160, ROWS = 20 };
 
@@ -40,19 +40,11 @@ const char *gr_show_visible(gr_arena *a, const char *text) {
   return t.at;
 }
 
-static gr_status write_file(const char *path, const gr_text *t) {
-  FILE *f = fopen(path, "w");
-  bool ok = f && fwrite(t->at, 1, t->len, f) == t->len;
-  if (f) ok &= !fclose(f);
-  return ok ? GR_OK
-            : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
-}
-
 gr_status gr_show_plot(gr_arena *a, const gr_panel *panels, int n, const char *path) {
   gr_text t = gr_text_make(a);
   if (path) {
     gr_plot_svg(&t, panels, n);
-    return write_file(path, &t);
+    return gr_output_write(NULL, path, t.at, t.len);
   }
   gr_plot_terminal how = terminal();
   for (int i = 0; i < n; i++) {

@@ -1,22 +1,16 @@
 // sweep.c - see sweep.h.
 #include "cli/sweep.h"
-#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include "base/output.h"
 #include "cli/runs_table.h"
 #include "runtime/page/page.h"
 #include "runtime/train/identity.h"
 
 static gr_status write_yaml(const gr_sweep_of_runs *w, const char *name, const gr_conf *conf) {
-  const char *path = gr_arena_printf(w->arena, "%s/%s", w->dir, name);
   gr_text t = gr_text_make(w->arena);
   gr_conf_yaml(&t, conf);
-  FILE *f = fopen(path, "w");
-  bool ok = f && fwrite(t.at, 1, t.len, f) == t.len;
-  int why = errno;
-  if (f && fclose(f) && ok) ok = false, why = errno;
-  if (ok) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(why)),
+  return gr_hint(gr_output_write(w->dir, name, t.at, t.len),
                  "free space, or choose another folder: hydra.sweep.dir=FOLDER");
 }
 

@@ -2,7 +2,7 @@
 """Checks what a machine can judge: function length (none over 60 lines, 90 % within 25), file length
 (400), no goto, every header self-contained and guarded, a head line in every file, every public
 prototype documented, plain words in comments, messages and docs, file names that do not repeat
-their folder's. tools/layers.py checks what includes what.
+their folder's, and that only base/output.c writes files. tools/layers.py checks what includes what.
 
     tools/style.py [BUILD]      the build's folder, for the headers that it generates; default: build"""
 import os, pathlib, re, subprocess, sys
@@ -50,7 +50,37 @@ WORDS = {
     r"\bplaces? to (itself|themselves)\b": "a buffer of its own",
     r"\bmade of (it|them|these)\b": "computed from, contains",
 }
+# What opens a file by itself: base/output.h writes files and base/file.h reads them, so that no link is
+# followed, nothing is waited for, and a target is replaced at once. The exceptions, with what they may call:
+OPENS = re.compile(r"\b(fopen|freopen|creat|mkstemp|mkostemp|tmpfile|rename|renameat|renameat2|linkat)\s*\(|"
+                   r"\b(open|openat)\s*\([^;{]*?\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND)\b")
+MAY_OPEN = {
+    "base/output.c": None,                                   # the writer of files: all of them
+    "base/port.c": {"fopen"},                                # reads /proc
+    "runtime/comm/tcp.c": {"fopen"},                         # reads /proc
+    "runtime/comm/net_owner.c": {"fopen"},                   # reads /proc
+    "runtime/comm/mpi_names.c": {"fopen", "open"},           # reads /proc; puts Open MPI's names back
+    "runtime/comm/pages.c": {"open"},                        # maps another rank's memory, by /proc
+    "runtime/checkpoint/disk.c": {"renameat", "renameat2"},  # renames the folders of checkpoints
+    "runtime/launch/dir.c": {"open", "rename"},              # memory of the ranks, in a new folder of its own
+    "runtime/launch/launch.c": {"open"},                     # maps that memory
+    "runtime/launch/run.c": {"open"},                        # maps that memory
+    "cli/main.c": {"open"},                                  # /dev/null in place of closed descriptors
+}
 os.chdir(ROOT)
+
+def code_of(text):
+    """The text without comments and strings, with all its lines."""
+    kept = lambda m: re.sub(r"[^\n]", " ", m[0]) if m[0].startswith("/") else m[0][0] * 2
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', kept, text, flags=re.S)
+
+def opens(path, text):
+    """Calls that open, make or rename a file outside of the code that does it for all."""
+    code, allowed = code_of(text), MAY_OPEN.get(str(path), set())
+    for call in OPENS.finditer(code):
+        name = call[1] or call[2]
+        if allowed is not None and name not in allowed and not path.parts[0] == "tests":
+            yield f"{path}:{code.count(chr(10), 0, call.start()) + 1}: {name}: use base/output.h or base/file.h"
 
 def functions(path):
     """(name, first line, lines) of every function: a line at column 0 that opens a body."""
@@ -132,6 +162,7 @@ def main():
                     bad.append(f"{path}:{first}: {name} is {count} lines, more than {MOST_FUNCTION}")
         elif not re.search(r"^#pragma once$", text, re.M) and path.parts[0] != "tests":
             bad.append(f"{path}: no #pragma once")
+        bad += opens(path, text)
         if path.suffix == ".h" and path.parts[0] != "tests":
             bad += undocumented(path, lines)
         if path.stem.startswith(path.parent.name + "_") and path.parts[0] != "tests":

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/file.h"
 #include "base/hash.h"
 #include "cli/job/same_inputs.h"
 #include "compose/schema/schema.h"
@@ -55,7 +56,8 @@ enum { WHOLE = 64 << 20, PARTS = 256, PART = 1 << 14 };
 // Of a file of up to 64 MB all is hashed, of a larger one its size and evenly spaced parts.
 static uint64_t hash_file(gr_arena *a, const char *path, uint64_t from, int64_t *budget) {
   struct stat st;
-  FILE *f = gr_is_file(path) ? fopen(path, "rb") : NULL;
+  FILE *f;
+  gr_status_drop(gr_file_stream(path, GR_ERR_IO, &f));  // what is wrong with it is said elsewhere
   int64_t size = f && !fstat(fileno(f), &st) ? (int64_t)st.st_size : -1;
   from = gr_hash_bytes(from, &size, sizeof size);
   bool whole = size <= *budget;

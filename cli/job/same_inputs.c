@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/file.h"
 #include "base/stop.h"
 #include "compose/tree/pack.h"
 
@@ -112,7 +113,8 @@ gr_status gr_same_config(gr_job *j, gr_comm *world, gr_status composed) {
 static uint64_t hash_file(gr_arena *a, const char *path, int64_t *size) {
   struct stat st;
   if (gr_is_dir(path)) path = gr_arena_printf(a, "%s/manifest.json", path);
-  FILE *f = gr_is_file(path) ? fopen(path, "rb") : NULL;
+  FILE *f;
+  gr_status_drop(gr_file_stream(path, GR_ERR_IO, &f));
   char *head = gr_arena_alloc(a, HEAD);
   size_t n = f ? fread(head, 1, HEAD, f) : 0;
   *size = f && !fstat(fileno(f), &st) ? (int64_t)st.st_size : -1;

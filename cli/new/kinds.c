@@ -1,6 +1,5 @@
 // kinds.c - the table of starting folders. See new.h.
-#include <errno.h>
-#include <string.h>
+#include "base/output.h"
 #include "cli/new/new.h"
 
 const char *const gr_new_names[GR_NEW_FILES] = {"config.yaml", "graph.yaml", "hook.lua",
@@ -18,11 +17,5 @@ const gr_new_kind gr_new_kinds[] = {
     {0}};
 
 gr_status gr_new_write(const char *dir, const char *name, const void *at, size_t bytes) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s/%s", dir, name);
-  FILE *f = fopen(path, "wb");
-  bool ok = f && fwrite(at, 1, bytes, f) == bytes;
-  if (f) ok &= !fclose(f);
-  return ok ? GR_OK
-            : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(errno));
+  return gr_output_write(dir, name, at, bytes);
 }

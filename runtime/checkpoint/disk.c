@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include "base/output.h"
 
 int (*gr_disk_fault)(const char *op, const char *path, size_t *bytes);
 
@@ -87,8 +88,7 @@ gr_status gr_disk_sync(const gr_disk_dir *d) {
 
 gr_status gr_disk_create(const gr_disk_dir *d, const char *name, int64_t need, gr_disk_file *out) {
   *out = (gr_disk_file){.fd = -1, .dir = d, .name = name, .need = need};
-  if (gr_disk_pass(d, "create", name, NULL))
-    out->fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (gr_disk_pass(d, "create", name, NULL)) out->fd = gr_output_new_at(d->fd, name);
   if (out->fd >= 0) return GR_OK;
   bool there = errno == EEXIST;
   gr_status s = failed("create", d, name, need);

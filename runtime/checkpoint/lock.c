@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/output.h"
 #include "base/port.h"
 #include "runtime/checkpoint/disk.h"
 
@@ -58,14 +59,13 @@ static void write_owner(gr_lock *k, const char *owner) {
 }
 
 static gr_status open_file(gr_lock *k) {
-  struct stat s;
   k->fd = -1;
   if (gr_disk_pass(&k->dir, "create", k->name, NULL))
-    k->fd = openat(k->dir.fd, k->name,
-                   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
-  if (k->fd < 0) return cannot(k, errno == ELOOP ? "it is a symbolic link" : strerror(errno));
-  if (!fstat(k->fd, &s) && S_ISREG(s.st_mode)) return GR_OK;
-  return cannot(k, "it is not a regular file");
+    k->fd = gr_output_update_at(k->dir.fd, k->name);
+  if (k->fd >= 0) return GR_OK;
+  return cannot(k, errno == ELOOP   ? "it is a symbolic link"
+                   : errno == ENXIO ? "it is not a regular file"
+                                    : strerror(errno));
 }
 
 // Whether the locked file still has its name: the run that held the lock may have removed it

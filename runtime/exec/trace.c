@@ -1,10 +1,10 @@
 // trace.c - see trace.h.
 #include "runtime/exec/trace.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/arena.h"
+#include "base/output.h"
 #include "base/port.h"
 
 typedef struct span {
@@ -16,7 +16,7 @@ typedef struct span {
 } span;
 
 struct gr_trace {
-  char *path;
+  char *dir, *name;
   int rank;
   span *spans;
   size_t n, room, left_out;
@@ -38,12 +38,17 @@ static const char *const lanes[GR_TRACE_LANES] = {
     [GR_TRACE_GPU_SUMS] = "GPU: collectives that sum",
 };
 
-gr_status gr_trace_open(const char *path, int rank, gr_trace **out) {
+static void release(gr_trace *t) {
+  if (t) free(t->dir), free(t->name), free(t->spans);
+  free(t);
+}
+
+gr_status gr_trace_open(const char *dir, const char *name, int rank, gr_trace **out) {
   *out = calloc(1, sizeof **out);
-  if (*out) (*out)->path = strdup(path), (*out)->rank = rank;
+  if (*out) (*out)->dir = strdup(dir), (*out)->name = strdup(name), (*out)->rank = rank;
   if (*out) (*out)->base = (int64_t)gr_wall_seconds() & ~(int64_t)4194303;
-  if (*out && (*out)->path) return GR_OK;
-  free(*out);
+  if (*out && (*out)->dir && (*out)->name) return GR_OK;
+  release(*out);
   *out = NULL;
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a trace");
 }
@@ -115,13 +120,10 @@ static void put_all(FILE *f, const gr_trace *t) {
 
 gr_status gr_trace_close(gr_trace *t) {
   if (!t) return GR_OK;
-  FILE *f = fopen(t->path, "w");
-  bool failed = !f;
-  if (f) put_all(f, t);
-  if (f) failed = ferror(f), failed |= fclose(f) != 0;
-  gr_status s = GR_OK;
-  if (failed)
-    s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write the trace '%s': %s", t->path, strerror(errno));
-  free(t->path), free(t->spans), free(t);
+  gr_output *out;
+  gr_status s = gr_output_open(t->dir, t->name, &out);
+  if (out) put_all(gr_output_stream(out), t);
+  s = gr_output_close(out, s);
+  release(t);
   return s;
 }

@@ -27,8 +27,9 @@ typedef enum gr_trace_lane {  // drawn from top to bottom
 // Writes the members of a span's "args" object, without braces; `what` is the span's.
 typedef void (*gr_trace_args)(gr_text *, const void *what);
 
-// Creates the trace of a rank; the file is written when it is closed. GR_ERR_IO without memory.
-GR_MUST_USE gr_status gr_trace_open(const char *path, int rank, gr_trace **out);
+// Creates the trace of a rank; the file DIR/NAME is written when it is closed. GR_ERR_IO without
+// memory.
+GR_MUST_USE gr_status gr_trace_open(const char *dir, const char *name, int rank, gr_trace **out);
 double gr_trace_now(void);
 // Adds a span from a time until now; or one of known nanoseconds, from a time since gr_wall_seconds
 // was 0. `name` and `what` live as long as the trace; without memory

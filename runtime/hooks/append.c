@@ -3,11 +3,11 @@
 // The files' lengths are part of the saved state, so that a resumed run leaves the same files as an
 // uninterrupted one.
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/output.h"
 #include "runtime/hooks/process.h"
 
 enum { MAX_NAME = 100, MAX_FILES = 64 };
@@ -44,26 +44,15 @@ static gr_hook_file *add(gr_hooks *h, const char *name, int64_t bytes) {
   return *last = f;
 }
 
-static int open_file(gr_hooks *h, const char *name, bool fresh) {
-  int dir = open(h->spec.out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0) return -1;
-  int fd =
-      openat(dir, name,
-             O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (fresh ? O_TRUNC : 0), 0666);
-  int e = errno;
-  close(dir);
-  errno = e;
-  return fd;
-}
-
-static bool write_all(int fd, const char *text, size_t len) {
-  while (len) {
-    ssize_t n = write(fd, text, len);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text += n, len -= (size_t)n;
-  }
-  return true;
+// A file of a run that has been before is overwritten if it is `fresh`.
+static gr_status open_file(gr_hooks *h, const char *name, bool fresh, int *out_fd) {
+  GR_TRY(gr_output_append(h->spec.out_dir, name, out_fd));
+  if (!fresh || !ftruncate(*out_fd, 0)) return GR_OK;
+  gr_status s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot truncate '%s/%s': %s", h->spec.out_dir, name,
+                        strerror(errno));
+  close(*out_fd);
+  *out_fd = -1;
+  return s;
 }
 
 // Opens and closes the file each time, so that a kill loses nothing.
@@ -79,13 +68,18 @@ const char *gr_hooks_append(gr_hooks *h, const char *name, size_t name_len, cons
   if (!f && count(h) == MAX_FILES) return "graphrun.append: more than 64 files in one run";
   if ((h->appended += (int64_t)len) > MAX_APPENDED)
     return "graphrun.append: more than 1 GiB in one run";
-  int fd = open_file(h, name, !f || !f->bytes);
+  int fd;
+  gr_status s = open_file(h, name, !f || !f->bytes, &fd);
   if (!f) f = add(h, name, 0);
-  bool ok = fd >= 0 && write_all(fd, text, len);
+  if (s) {
+    const char *why = gr_arena_strdup(h->arena, gr_status_text(s));
+    gr_status_drop(s);
+    return why;
+  }
+  bool ok = gr_output_put(fd, text, len);
   int e = errno;
-  if (fd >= 0 && !ok && ftruncate(fd, f->bytes))
-    f->before = -1;  // truncated when the event is reverted
-  if (fd >= 0 && close(fd) && ok) ok = false, e = errno;
+  if (!ok && ftruncate(fd, f->bytes)) f->before = -1;  // truncated when the event is reverted
+  if (close(fd) && ok) ok = false, e = errno;
   if (!ok)
     return gr_arena_printf(h->arena, "cannot append to '%s/%s': %s", h->spec.out_dir, name,
                            strerror(e));
@@ -102,9 +96,12 @@ void gr_hooks_revert_files(gr_hooks *h) {
   for (gr_hook_file *f = h->files; f; f = f->next) {
     if (f->bytes == f->before) continue;
     f->bytes = f->before;
-    int fd = open_file(h, f->name, false);
-    if (fd < 0 || ftruncate(fd, f->before))
-      gr_log(GR_WARN, "cannot truncate '%s/%s': %s", h->spec.out_dir, f->name, strerror(errno));
+    int fd;
+    gr_status s = open_file(h, f->name, false, &fd);
+    if (s || ftruncate(fd, f->before))
+      gr_log(GR_WARN, "cannot truncate '%s/%s': %s", h->spec.out_dir, f->name,
+             s ? gr_status_text(s) : strerror(errno));
+    gr_status_drop(s);
     if (fd >= 0) close(fd);
   }
 }
@@ -112,9 +109,10 @@ void gr_hooks_revert_files(gr_hooks *h) {
 gr_status gr_hooks_continue_file(gr_hooks *h, const char *name, int64_t bytes) {
   if (!is_allowed_name(name, strlen(name)) || !h->spec.out_dir || find(h, name)) return GR_OK;
   add(h, name, bytes);
-  int fd = open_file(h, name, false);
+  int fd;
   struct stat s;
-  bool ok = fd >= 0 && !fstat(fd, &s);
+  GR_TRY(open_file(h, name, false, &fd));
+  bool ok = !fstat(fd, &s);
   if (ok && s.st_size < bytes)
     gr_log(GR_WARN, "'%s/%s' has lost lines: it has %lld bytes, and had %lld at the checkpoint",
            h->spec.out_dir, name, (long long)s.st_size, (long long)bytes);
@@ -122,6 +120,6 @@ gr_status gr_hooks_continue_file(gr_hooks *h, const char *name, int64_t bytes) {
   gr_status e = ok ? GR_OK
                    : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot continue '%s/%s': %s", h->spec.out_dir,
                              name, strerror(errno));
-  if (fd >= 0) close(fd);
+  close(fd);
   return e;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "base/output.h"
 #include "runtime/launch/dir.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/state.h"
@@ -267,8 +269,23 @@ static bool is_logged(FILE *log, const char *text) {
   snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
   if (fseek(log, -(long)(sizeof end - 1), SEEK_END)) rewind(log);
   end[fread(end, 1, sizeof end - 1, log)] = 0;
-  fseek(log, 0, SEEK_CUR);  // between reading and writing
   return strstr(end, line) != NULL;
+}
+
+static gr_status append_to_log(const char *path, const char *text) {
+  char dir[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  FILE *log;
+  int fd;
+  GR_TRY(gr_file_stream(path, GR_ERR_IO, &log));
+  bool logged = is_logged(log, text);
+  fclose(log);
+  if (logged || !slash) return GR_OK;
+  snprintf(dir, sizeof dir, "%.*s", (int)(slash - path), path);
+  GR_TRY(gr_output_append(dir, slash + 1, &fd));
+  gr_output_put(fd, text, strlen(text));
+  close(fd);
+  return GR_OK;
 }
 
 // Rank 0 writes its log as long as it can. A rank that was killed, or whose memory was exhausted,
@@ -279,10 +296,7 @@ static void log_end(const launcher *l, gr_status s, const char *text) {
   FILE *to = s ? fmemopen(own, sizeof own - 1, "w") : NULL;
   if (to) gr_status_print(to, s), fclose(to);
   if (s) text = own;
-  FILE *log = *path && *text ? fopen(path, "r+e") : NULL;
-  if (!log) return;
-  if (!is_logged(log, text)) fputs(text, log);
-  fclose(log);
+  if (*path && *text) gr_status_drop(append_to_log(path, text));
 }
 
 // How mpirun ended, in words.

@@ -1,25 +1,12 @@
 // page.c - puts a page together and writes it. See page.h.
 #include "runtime/page/page.h"
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-#include "base/port.h"
+#include "base/output.h"
 #include "runtime/page/parts.h"
 
-// Replaces the file at once, so that a reader never sees a part of it.
-static gr_status write_file(const char *path, const gr_text *t) {
-  const char *tmp = gr_arena_printf(t->arena, "%s.tmp", path);
-  FILE *f = fopen(tmp, "wb");
-  bool ok = f && fwrite(t->at, 1, t->len, f) == t->len;
-  int why = errno;
-  if (f && fclose(f) && ok) ok = false, why = errno;
-  if (ok && rename(tmp, path)) ok = false, why = errno;
-  if (ok) return GR_OK;
-  if (f) unlink(tmp);
-  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(why)),
-                 "free space, or name another file: graphrun report RUN --out=FILE.html");
+static gr_status write_file(const char *run, const char *out, const gr_text *t) {
+  gr_status s = gr_output_write(out ? NULL : run, out ? out : GR_PAGE_NAME, t->at, t->len);
+  return gr_hint(s, "free space, or name another file: graphrun report RUN --out=FILE.html");
 }
 
 static void put_run(gr_text *t, const gr_folder *f) {
@@ -44,7 +31,7 @@ gr_status gr_page_write(const char *run, const char *out, bool ended) {
   gr_text t = gr_text_make(a);
   gr_folder_read(a, run, ended, f);
   put_run(&t, f);
-  gr_status s = write_file(out ? out : gr_arena_printf(a, "%s/" GR_PAGE_NAME, run), &t);
+  gr_status s = write_file(run, out, &t);
   gr_arena_destroy(a);
   return s;
 }
@@ -53,7 +40,7 @@ gr_status gr_page_write_sweep(const gr_page_sweep *sweep, const char *out) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_page_sweep_text(&t, sweep);
-  gr_status s = write_file(out ? out : gr_arena_printf(a, "%s/" GR_PAGE_NAME, sweep->dir), &t);
+  gr_status s = write_file(sweep->dir, out, &t);
   gr_arena_destroy(a);
   return s;
 }

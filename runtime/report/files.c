@@ -1,35 +1,40 @@
 // files.c - JSON lines and TensorBoard event files. See parts.h.
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include "base/port.h"
+#include "base/file.h"
+#include "base/output.h"
 #include "base/proto.h"
 #include "runtime/report/parts.h"
 
+#define AFTER_ERROR "free space, or choose another folder: output.dir"
+
 static gr_status failed(const char *what, const char *path) {
   return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, path, strerror(errno)),
-                 "free space, or choose another folder: output.dir");
+                 AFTER_ERROR);
 }
 
 // Opens for appending after the first `keep` bytes and truncates the rest.
-static gr_status open_at(const char *path, int64_t keep, gr_lines *out) {
-  *out = (gr_lines){.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666),
-                    .path = path};
-  if (out->fd < 0) return failed("open", path);
-  return ftruncate(out->fd, keep) ? failed("cut", path) : GR_OK;
+static gr_status open_at(const char *dir, const char *name, int64_t keep, gr_lines *out) {
+  *out = (gr_lines){.fd = -1};
+  snprintf(out->path, sizeof out->path, "%s/%s", dir, name);
+  GR_TRY(gr_hint(gr_output_append(dir, name, &out->fd), AFTER_ERROR));
+  return ftruncate(out->fd, keep) ? failed("cut", out->path) : GR_OK;
+}
+
+// Opens what an earlier run has written; NULL: there is none that can be read.
+static FILE *open_earlier(const char *dir, const char *name) {
+  char path[PATH_MAX];
+  FILE *in = NULL;
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  gr_status_drop(gr_file_stream(path, GR_ERR_IO, &in));
+  return in;
 }
 
 gr_status gr_lines_put(gr_lines *f, const char *text, size_t len) {
-  while (len && f->fd >= 0) {
-    ssize_t n = write(f->fd, text, len);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("write", f->path);
-    text += n, len -= (size_t)n;
-  }
-  return GR_OK;
+  return f->fd < 0 || gr_output_put(f->fd, text, len) ? GR_OK : failed("write", f->path);
 }
 
 void gr_lines_close(gr_lines *f) {
@@ -45,17 +50,18 @@ static bool stays(const char *line, size_t len, const char *head, int64_t below)
   return end > line + n && number < below;
 }
 
-gr_status gr_lines_open(const char *path, const char *key, int64_t below, gr_lines *out) {
+gr_status gr_lines_open(const char *dir, const char *name, const char *key, int64_t below,
+                        gr_lines *out) {
   char head[32], *line = NULL;
   size_t cap = 0;
   int64_t keep = 0;
   snprintf(head, sizeof head, "{\"%s\": ", key);
-  FILE *in = below > 0 && gr_is_file(path) ? fopen(path, "r") : NULL;
+  FILE *in = below > 0 ? open_earlier(dir, name) : NULL;
   for (ssize_t n; in && (n = getline(&line, &cap, in)) > 0 && stays(line, (size_t)n, head, below);)
     keep += n;
   free(line);
   if (in) fclose(in);
-  return open_at(path, keep, out);
+  return open_at(dir, name, keep, out);
 }
 
 // -- Events ------------------------------------------------------------------------------
@@ -214,16 +220,16 @@ static int64_t whole_record(FILE *in, unsigned char *buf, const gr_report_spec *
   return event_stays(&e, spec) ? (int64_t)n + 16 : 0;
 }
 
-gr_status gr_events_open(gr_arena *a, const char *path, const gr_report_spec *spec,
+gr_status gr_events_open(gr_arena *a, const char *name, const gr_report_spec *spec,
                          gr_events *out) {
   int64_t keep = 0;
-  FILE *in = spec->resume_step > 0 && gr_is_file(path) ? fopen(path, "rb") : NULL;
+  FILE *in = spec->resume_step > 0 ? open_earlier(spec->dir, name) : NULL;
   unsigned char *buf = in ? malloc(GR_MAX_EVENT) : NULL;
   for (int64_t n; buf && (n = whole_record(in, buf, spec)) > 0;) keep += n;
   free(buf);
   if (in) fclose(in);
   out->record = gr_text_make(a), out->tags = spec->tags;
-  GR_TRY(open_at(path, keep, &out->file));
+  GR_TRY(open_at(spec->dir, name, keep, &out->file));
   if (keep) return GR_OK;
   gr_events_begin(out, 0, 0);
   gr_proto_text(&out->record, 3, "brain.Event:2");  // Event.file_version

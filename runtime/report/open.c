@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/log.h"
+#include "base/output.h"
 #include "base/port.h"
 #include "runtime/report/parts.h"
 #include "runtime/report/report.h"
@@ -29,10 +31,14 @@ static char *path_of(gr_report *r, const char *name) {
 }
 
 gr_status gr_report_open_log(const char *dir, FILE **out) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s/run.log", dir);
-  *out = fopen(path, "ae");
-  if (!*out) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  int fd;
+  *out = NULL;
+  GR_TRY(gr_output_append(dir, "run.log", &fd));
+  *out = fdopen(fd, "a");
+  if (!*out) {
+    close(fd);
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s/run.log': %s", dir, strerror(errno));
+  }
   gr_log_copy_to(*out);
   return GR_OK;
 }
@@ -46,23 +52,22 @@ void gr_report_close_log(FILE *log) {
 // A file that is switched off stays closed, and an earlier run's file is removed.
 static gr_status open_lines(gr_report *r, bool off, const char *name, const char *key,
                             int64_t below, gr_lines *out) {
-  const char *path = path_of(r, name);
-  if (!off) return gr_lines_open(path, key, below, out);
-  if (!r->spec.resume_step) remove(path);
+  if (!off) return gr_lines_open(r->spec.dir, name, key, below, out);
+  if (!r->spec.resume_step) remove(path_of(r, name));
   return GR_OK;
 }
 
 static gr_status open_events(gr_report *r) {
   // TensorBoard looks for "tfevents" in the name. It has no time stamp, so that runs do not differ.
-  const char *path = path_of(r, "events.out.tfevents.0000000000.graphrun");
+  const char *name = "events.out.tfevents.0000000000.graphrun";
   if (!r->spec.no_events) {
-    GR_TRY(gr_events_open(r->arena, path, &r->spec, &r->events));
+    GR_TRY(gr_events_open(r->arena, name, &r->spec, &r->events));
     if (r->spec.resume_step) return GR_OK;
     double wall = gr_wall_seconds();
     GR_TRY(gr_events_put_start(&r->events, wall, r->spec.params, r->spec.n_params));
     return gr_events_put_graph(&r->events, wall, r->spec.graph, r->spec.graph_bytes);
   }
-  if (!r->spec.resume_step) remove(path);
+  if (!r->spec.resume_step) remove(path_of(r, name));
   return GR_OK;
 }
 
@@ -242,14 +247,6 @@ static gr_status put_event(gr_report *r, int64_t steps, double wall, const char 
   return n ? gr_events_put(&r->events, steps > 0 ? steps - 1 : 0, wall, prefix, v, n) : GR_OK;
 }
 
-static gr_status write_file(const char *path, const gr_text *t) {
-  gr_lines f;
-  GR_TRY(gr_lines_open(path, "", 0, &f));
-  gr_status s = gr_lines_put(&f, t->at, t->len);
-  gr_lines_close(&f);
-  return s;
-}
-
 // Draws a table as NAME.svg and as a picture of the event.
 static gr_status draw(gr_report *r, gr_arena *a, int64_t steps, double wall, const gr_table *table,
                       const gr_tables *all) {
@@ -257,7 +254,7 @@ static gr_status draw(gr_report *r, gr_arena *a, int64_t steps, double wall, con
   int side;
   if (!gr_table_is_drawn(table)) return GR_OK;
   gr_table_svg(&svg, table, all);
-  GR_TRY(write_file(gr_arena_printf(a, "%s/%s.svg", r->spec.dir, table->name), &svg));
+  GR_TRY(gr_output_write(r->spec.dir, gr_arena_printf(a, "%s.svg", table->name), svg.at, svg.len));
   gr_table_png(&png, table, &side);
   return gr_events_put_picture(&r->events, steps > 0 ? steps - 1 : 0, wall, GR_EVENTS_EVAL,
                                table->name, side, &png);
@@ -313,9 +310,10 @@ gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   return put_event(r, x->steps, wall, GR_EVENTS_EPOCH, events, n);
 }
 
+// In place, so that it needs no more room on a disk that a checkpoint is filling.
 static gr_status write_samples(gr_report *r, int64_t steps, const gr_report_sample *s, int n) {
   gr_lines f;
-  GR_TRY(gr_lines_open(path_of(r, "samples.jsonl"), "steps", 0, &f));
+  GR_TRY(gr_lines_open(r->spec.dir, "samples.jsonl", "steps", 0, &f));
   gr_status st = GR_OK;
   for (int i = 0; i < n && !st; i++) {
     begin(r, "steps", steps);

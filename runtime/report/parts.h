@@ -1,18 +1,19 @@
 // parts.h - the files of a report: JSON lines and TensorBoard event files.
 #pragma once
+#include <limits.h>
 #include "base/text.h"
 #include "runtime/report/report.h"
 
 // A file of JSON objects, one per line, each written by one system call and beginning with
 // {"KEY": number.
 typedef struct gr_lines {
-  int fd;  // -1: not open
-  const char *path;
+  int fd;               // -1: not open
+  char path[PATH_MAX];  // for messages
 } gr_lines;
-// Opens for appending, after the leading lines that are complete and whose number is below `below`;
-// the rest is truncated.
-GR_MUST_USE gr_status gr_lines_open(const char *path, const char *key, int64_t below,
-                                    gr_lines *out);
+// Opens DIR/NAME for appending, after the leading lines that are complete and whose number is below
+// `below`; the rest is truncated.
+GR_MUST_USE gr_status gr_lines_open(const char *dir, const char *name, const char *key,
+                                    int64_t below, gr_lines *out);
 // Appends a line; does nothing when the file is not open.
 GR_MUST_USE gr_status gr_lines_put(gr_lines *, const char *text, size_t len);
 void gr_lines_close(gr_lines *);
@@ -24,10 +25,10 @@ typedef struct gr_events {
   gr_text record;
   gr_other_names tags;
 } gr_events;
-// Opens for appending after the records of the steps before spec->resume_step. Of the last of those
-// steps, the records of the epoch or evaluation are dropped when the spec says that it is still to
-// be reported.
-GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *path, const gr_report_spec *,
+// Opens a file in spec->dir for appending after the records of the steps before spec->resume_step.
+// Of the last of those steps, the records of the epoch or evaluation are dropped when the spec says
+// that it is still to be reported.
+GR_MUST_USE gr_status gr_events_open(gr_arena *, const char *name, const gr_report_spec *,
                                      gr_events *out);
 #define GR_EVENTS_TRAIN "train/"
 #define GR_EVENTS_EPOCH "epoch/"

@@ -1,9 +1,7 @@
 // results.c - writes training_results.json, the summary of a run.
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/log.h"
+#include "base/output.h"
 #include "base/port.h"
 #include "runtime/report/parts.h"
 
@@ -85,17 +83,6 @@ static gr_status put_history(gr_arena *a, gr_text *t, const char *path) {
   return GR_OK;
 }
 
-static gr_status replace(const char *tmp, const char *path, const gr_text *t) {
-  FILE *f = fopen(tmp, "wb");
-  bool ok = f && fwrite(t->at, 1, t->len, f) == t->len && !fflush(f) && !fsync(fileno(f));
-  int e = errno;
-  if (f && fclose(f) && ok) ok = false, e = errno;
-  if (ok && rename(tmp, path)) ok = false, e = errno;
-  if (ok) return GR_OK;
-  unlink(tmp);
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(e));
-}
-
 static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, const gr_results *r) {
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "{");
@@ -128,8 +115,7 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   if (missing && !r->exit_code)
     gr_log(GR_WARN, "logging.results: " GR_RESULTS_NAME " has no value '%s'", missing);
   gr_text_put(&t, "\n}\n");
-  return replace(gr_arena_printf(a, "%s/." GR_RESULTS_NAME ".tmp", dir),
-                 gr_arena_printf(a, "%s/" GR_RESULTS_NAME, dir), &t);
+  return gr_output_write(dir, GR_RESULTS_NAME, t.at, t.len);
 }
 
 gr_status gr_results_write(const char *dir, const char *epochs, const gr_results *r) {

@@ -1,7 +1,7 @@
 // files.c - the folder of a run, and the configuration in it. See run.h.
-#include <errno.h>
 #include <string.h>
 #include <time.h>
+#include "base/output.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/identity.h"
 #include "runtime/train/run.h"
@@ -83,14 +83,8 @@ gr_status gr_run_open_log(gr_run *r) {
 
 // ---- The configuration ------------------------------------------------------------------------
 
-static gr_status write_file(gr_run *r, const char *dir, const char *name, const char *text) {
-  const char *path = gr_arena_printf(r->arena, "%s/%s", dir, name);
-  FILE *f = fopen(path, "w");
-  bool ok = f && fputs(text, f) >= 0;
-  int why = errno;
-  if (f && fclose(f) && ok) ok = false, why = errno;
-  if (ok) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(why)),
+static gr_status write_file(gr_run *r, const char *name, const char *text) {
+  return gr_hint(gr_output_write(r->dir, name, text, strlen(text)),
                  "free space, or choose another folder: output.dir");
 }
 
@@ -144,6 +138,10 @@ void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
   gr_arena_destroy(a);
 }
 
+static const char *in_config_dir(gr_run *r, const char *name) {
+  return gr_arena_printf(r->arena, "%s/%s", r->spec->config_dir, name);
+}
+
 // Writes the files in Hydra's layout, so that its tools can read them, the data's metadata, such as
 // the names of classes, the plan, and the model, so that later edits of its file do not affect this
 // run's weights.
@@ -151,16 +149,15 @@ gr_status gr_run_save_config(gr_run *r) {
   const gr_run_spec *s = r->spec;
   gr_text data = gr_text_make(r->arena);
   if (r->rank) return GR_OK;
-  if (s->identity) GR_TRY(write_file(r, r->dir, GR_IDENTITY_NAME, s->identity));
+  if (s->identity) GR_TRY(write_file(r, GR_IDENTITY_NAME, s->identity));
   if (!s->config_dir) return GR_OK;
   gr_dataset_json(s->data, &data);
-  GR_TRY(write_file(r, r->dir, "data.json", data.at));
-  if (s->model_yaml) GR_TRY(write_file(r, r->dir, "model.yaml", s->model_yaml));
-  if (s->about_json) GR_TRY(write_file(r, r->dir, "about.json", s->about_json));
-  if (s->plan_json) GR_TRY(write_file(r, r->dir, "plan.json", s->plan_json));
-  const char *dir = gr_arena_printf(r->arena, "%s/%s", r->dir, s->config_dir);
-  GR_TRY(gr_make_dirs(dir));
-  GR_TRY(write_file(r, dir, "config.yaml", s->config_yaml));
-  GR_TRY(write_file(r, dir, "hydra.yaml", s->hydra_yaml));
-  return write_file(r, dir, "overrides.yaml", s->overrides_yaml);
+  GR_TRY(write_file(r, "data.json", data.at));
+  if (s->model_yaml) GR_TRY(write_file(r, "model.yaml", s->model_yaml));
+  if (s->about_json) GR_TRY(write_file(r, "about.json", s->about_json));
+  if (s->plan_json) GR_TRY(write_file(r, "plan.json", s->plan_json));
+  GR_TRY(gr_make_dirs(gr_arena_printf(r->arena, "%s/%s", r->dir, s->config_dir)));
+  GR_TRY(write_file(r, in_config_dir(r, "config.yaml"), s->config_yaml));
+  GR_TRY(write_file(r, in_config_dir(r, "hydra.yaml"), s->hydra_yaml));
+  return write_file(r, in_config_dir(r, "overrides.yaml"), s->overrides_yaml);
 }

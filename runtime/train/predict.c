@@ -5,11 +5,10 @@
 // likely class and the probabilities. All other outputs are written as numbers, sequences without
 // their padding. With --tokens each
 // sequence is continued instead, and the text of the new tokens is written.
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include "base/output.h"
 #include "ops/kernels/cpu.h"
 #include "runtime/train/run.h"
 
@@ -35,8 +34,7 @@ typedef struct predictions {
   const char **classes;        // their names
   int64_t n_classes;           // 0: the data has none
   const int32_t *made;         // [rows, tokens]: what continues the sequences of the batch; or NULL
-  FILE *file;                  // on rank 0
-  const char *path, *temporary;  // NULL: standard output
+  gr_output *out;              // on rank 0; NULL: standard output
 } predictions;
 
 // ---- Opening --------------------------------------------------------------------------------
@@ -84,23 +82,7 @@ static void find_classes(predictions *p) {
 // The file is opened before anything is computed, and takes its name when it is complete.
 static gr_status open_file(predictions *p) {
   const char *path = p->r->spec->weights.out;
-  p->file = stdout;
-  if (p->r->rank || !path) return GR_OK;
-  p->path = path, p->temporary = gr_arena_printf(p->arena, "%s.tmp", path);
-  p->file = fopen(p->temporary, "w");
-  if (p->file) return GR_OK;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", p->temporary, strerror(errno));
-}
-
-static gr_status close_file(predictions *p, gr_status s) {
-  if (!p->path || !p->file) return s;
-  bool ok = !ferror(p->file);
-  ok &= !fclose(p->file);
-  if (!s && ok) ok = !rename(p->temporary, p->path);
-  if (!s && !ok)
-    s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", p->path, strerror(errno));
-  if (s) unlink(p->temporary);
-  return s;
+  return p->r->rank || !path ? GR_OK : gr_output_open(NULL, path, &p->out);
 }
 
 // ---- A sample -------------------------------------------------------------------------------
@@ -331,13 +313,14 @@ static gr_status take(void *self, const gr_batch *b) {
 
 static void write_lines(const predictions *p) {
   uint32_t n = gr_dataset_samples(p->r->spec->data);
+  FILE *to = p->out ? gr_output_stream(p->out) : stdout;
   for (uint32_t i = 0; i < n; i++) {
     if (!p->lines[i]) continue;
-    if (p->path)
-      fputs(p->lines[i], p->file);
+    if (p->out)
+      fputs(p->lines[i], to);
     else
-      gr_print_line(p->file, p->lines[i], strlen(p->lines[i]));
-    fputc('\n', p->file);
+      gr_print_line(to, p->lines[i], strlen(p->lines[i]));
+    fputc('\n', to);
   }
 }
 
@@ -357,7 +340,7 @@ static gr_status run(predictions *p) {
 gr_status gr_run_predict(gr_run *r) {
   predictions p = {.r = r, .arena = gr_arena_create()};
   gr_status s = run(&p);
-  if (!r->rank) s = close_file(&p, s);
+  s = gr_output_close(p.out, s);
   gr_arena_destroy(p.arena);
   return s;
 }

@@ -20,8 +20,8 @@ void gr_run_span_step(gr_run *r, double from) {
   gr_trace_add(r->trace, GR_TRACE_STEPS, "step", put_step, step, from);
 }
 
-static const char *path_of(gr_run *r) {
-  return gr_arena_printf(r->arena, "%s/trace.%d.json", r->dir, r->rank);
+static const char *name_of(gr_run *r) {
+  return gr_arena_printf(r->arena, "trace.%d.json", r->rank);
 }
 
 gr_status gr_run_trace_end(gr_run *r) {
@@ -31,7 +31,7 @@ gr_status gr_run_trace_end(gr_run *r) {
   gr_status s = gr_exec_trace(r->exec, NULL);
   GR_TRY(gr_also(s, gr_trace_close(t)));
   if (r->rank == 0)
-    gr_log(GR_INFO, "trace: %s%s; ui.perfetto.dev draws it", path_of(r),
+    gr_log(GR_INFO, "trace: %s/%s%s; ui.perfetto.dev draws it", r->dir, name_of(r),
            r->ranks > 1 ? ", and one of each other rank" : "");
   return GR_OK;
 }
@@ -40,6 +40,6 @@ gr_status gr_run_trace(gr_run *r) {
   const gr_settings *s = &r->spec->set;
   if (r->trace && r->step >= s->trace_end) return gr_run_trace_end(r);
   if (r->trace || r->step < s->trace_first || r->step >= s->trace_end) return GR_OK;
-  GR_TRY(gr_trace_open(path_of(r), r->rank, &r->trace));
+  GR_TRY(gr_trace_open(r->dir, name_of(r), r->rank, &r->trace));
   return gr_exec_trace(r->exec, r->trace);
 }

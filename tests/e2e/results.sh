@@ -188,7 +188,7 @@ else
   skip "a full disk" "needs root and a tmpfs"
 fi
 
-mkdir -p blocked/.training_results.json.tmp
+mkdir -p blocked/training_results.json/inside
 tones blocked training.max_steps=4
 check "results that cannot be written end a run with 74" test "$code" = 74
 has "... which names them" "$log" "cannot write '.*blocked/training_results.json'"

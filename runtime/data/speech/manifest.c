@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/output.h"
 #include "base/port.h"
 #include "base/work.h"
 #include "base/text.h"
@@ -157,7 +158,7 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_m
   return GR_OK;
 }
 
-static bool write_items(FILE *f, const gr_utterance *items, uint32_t n) {
+static void put_items(FILE *f, const gr_utterance *items, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     gr_arena *a = gr_arena_create();
     gr_text t = gr_text_make(a);
@@ -172,11 +173,9 @@ static bool write_items(FILE *f, const gr_utterance *items, uint32_t n) {
       gr_text_json_float(&t, items[i].seconds);
     }
     gr_text_put(&t, "}\n");
-    bool ok = fwrite(t.at, 1, t.len, f) == t.len;
+    fwrite(t.at, 1, t.len, f);
     gr_arena_destroy(a);
-    if (!ok) return false;
   }
-  return fflush(f) == 0 && fsync(fileno(f)) == 0;
 }
 
 static gr_status make_folder(gr_arena *a, const char *path) {
@@ -185,24 +184,13 @@ static gr_status make_folder(gr_arena *a, const char *path) {
   return gr_make_dirs(gr_arena_strndup(a, path, (size_t)(slash - path)));
 }
 
-static gr_status write_through(gr_arena *a, const char *path, const gr_utterance *items,
-                               uint32_t n) {
-  GR_TRY(make_folder(a, path));
-  const char *part = gr_arena_printf(a, "%s.part", path);
-  FILE *f = fopen(part, "wb");
-  if (!f) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make '%s': %s", part, strerror(errno));
-  bool ok = write_items(f, items, n);
-  int why = errno;
-  if (fclose(f) && ok) ok = false, why = errno;
-  if (ok && rename(part, path)) ok = false, why = errno;
-  if (ok) return GR_OK;
-  remove(part);
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(why));
-}
-
 gr_status gr_manifest_write(const char *path, const gr_utterance *items, uint32_t n) {
   gr_arena *a = gr_arena_create();
-  gr_status s = write_through(a, path, items, n);
+  gr_output *out = NULL;
+  gr_status s = make_folder(a, path);
+  if (!s) s = gr_output_open(NULL, path, &out);
+  if (out) put_items(gr_output_stream(out), items, n);
+  s = gr_output_close(out, s);
   gr_arena_destroy(a);
   return s;
 }

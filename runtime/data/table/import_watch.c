@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/output.h"
 #include "base/port.h"
 #include "base/text.h"
 #include "runtime/data/mapping.h"
@@ -145,21 +146,15 @@ static void write_lines(const recordings *r, FILE *f) {
   }
 }
 
-// Through a temporary file, so that what is there is whole.
-static gr_status write_file(gr_arena *a, const recordings *r, const char *dir, const char *name,
+static gr_status write_file(const recordings *r, const char *dir, const char *name,
                             uint64_t moments) {
-  const char *path = gr_arena_printf(a, "%s/%s", dir, name),
-             *tmp = gr_arena_printf(a, "%s.tmp", path);
-  FILE *f = fopen(tmp, "wbe");
-  if (f && moments) write_values(r, moments, f);
-  if (f && !moments) write_lines(r, f);
-  bool ok = f && !ferror(f) && !fflush(f);
-  int e = errno;
-  if (f && fclose(f) && ok) ok = false, e = errno;
-  if (ok && rename(tmp, path)) ok = false, e = errno;
-  if (ok) return GR_OK;
-  remove(tmp);
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, strerror(e));
+  gr_output *out;
+  GR_TRY(gr_output_open(dir, name, &out));
+  if (moments)
+    write_values(r, moments, gr_output_stream(out));
+  else
+    write_lines(r, gr_output_stream(out));
+  return gr_output_close(out, GR_OK);
 }
 
 static gr_status import(gr_arena *a, const char *path, const unsigned char *bytes, size_t n,
@@ -170,8 +165,8 @@ static gr_status import(gr_arena *a, const char *path, const unsigned char *byte
   GR_TRY(pickle_in(path, bytes, n, &at));
   GR_TRY(gr_pickle_read(a, path, bytes + at, n - at, &whole));
   GR_TRY(open_recordings(whole, &r, out));
-  GR_TRY(write_file(a, &r, dir, "watch.npy", out->moments));
-  return write_file(a, &r, dir, "watch.csv", 0);
+  GR_TRY(write_file(&r, dir, "watch.npy", out->moments));
+  return write_file(&r, dir, "watch.csv", 0);
 }
 
 static gr_status import_wheel(gr_arena *a, const char *path, const char *dir,

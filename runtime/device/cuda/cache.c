@@ -3,17 +3,17 @@
 // without.
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/hash.h"
+#include "base/output.h"
 #include "base/port.h"
 #include "runtime/device/cuda/parts.h"
 
-enum { PATH = 1024, MOST = 256 << 20 };  // bytes
+enum { PATH = 1024, NAME = 64, MOST = 256 << 20 };  // bytes
 typedef struct head {
   char magic[8];
   uint64_t key[2], bytes, hash;  // of the code that follows
@@ -31,26 +31,22 @@ static bool folder(char out[PATH]) {
   return n > 0 && n < PATH - 100;
 }
 
+static void name_of(const uint64_t key[2], char out[NAME]) {
+  snprintf(out, NAME, "%016llx%016llx.kernel", (unsigned long long)key[0],
+           (unsigned long long)key[1]);
+}
+
 static bool path_of(const uint64_t key[2], char out[PATH]) {
   if (!folder(out)) return false;
-  snprintf(out + strlen(out), 100, "/%016llx%016llx.kernel", (unsigned long long)key[0],
-           (unsigned long long)key[1]);
+  char name[NAME];
+  name_of(key, name);
+  snprintf(out + strlen(out), NAME + 1, "/%s", name);
   return true;
 }
 
 static bool read_all(int fd, void *to, size_t bytes) {
   for (char *at = to; bytes;) {
     ssize_t n = read(fd, at, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += n, bytes -= (size_t)n;
-  }
-  return true;
-}
-
-static bool write_all(int fd, const void *from, size_t bytes) {
-  for (const char *at = from; bytes;) {
-    ssize_t n = write(fd, at, bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     at += n, bytes -= (size_t)n;
@@ -86,21 +82,18 @@ bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes) 
   return good;
 }
 
-// Ranks may write the same file at once: each writes its own, and the last rename wins.
+// Ranks may write the same file at once; the last one stays.
 void gr_kernel_cache_write(const uint64_t key[2], const char *code, size_t bytes) {
-  static _Atomic unsigned count;
-  char path[PATH], own[PATH + 64], dir[PATH];
-  if (!folder(dir) || !path_of(key, path)) return;
-  gr_status s = gr_make_dirs(dir);
-  gr_status_drop(s);
-  if (s) return;
-  snprintf(own, sizeof own, "%s.%d.%u", path, (int)getpid(), atomic_fetch_add(&count, 1));
+  char dir[PATH], name[NAME];
+  gr_output *out = NULL;
+  if (!folder(dir)) return;
+  name_of(key, name);
   head h = {
       .key = {key[0], key[1]}, .bytes = bytes, .hash = gr_hash_bytes(GR_HASH_START, code, bytes)};
   memcpy(h.magic, magic, sizeof magic);
-  int fd = open(own, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return;
-  bool good = write_all(fd, &h, sizeof h) && write_all(fd, code, bytes);
-  good &= !close(fd);
-  if (!good || rename(own, path)) unlink(own);
+  gr_status s = gr_make_dirs(dir);
+  if (!s) s = gr_output_open(dir, name, &out);
+  if (out) fwrite(&h, sizeof h, 1, gr_output_stream(out));
+  if (out) fwrite(code, 1, bytes, gr_output_stream(out));
+  gr_status_drop(gr_output_close(out, s));
 }

@@ -41,7 +41,7 @@ static void spans(void) {
   static const char odd[] = "a \"quoted\" \\ name\n\x01\xff";
   int n = 7;
   gr_trace *t;
-  MUST(gr_trace_open(path, 3, &t));
+  MUST(gr_trace_open("/", path + 1, 3, &t));
   double from = gr_trace_now();
   gr_trace_add(t, GR_TRACE_COMPUTE, "matmul", put_args, &n, from);
   gr_trace_add(t, GR_TRACE_HOOKS, odd, NULL, NULL, from);
@@ -61,7 +61,7 @@ static void spans(void) {
 
 static void not_written(void) {
   gr_trace *t;
-  MUST(gr_trace_open("/nowhere/trace.json", 0, &t));
+  MUST(gr_trace_open("/nowhere", "trace.json", 0, &t));
   gr_status s = gr_trace_close(t);
   CHECK(gr_status_code(s) == GR_ERR_IO && strstr(gr_status_text(s), "/nowhere/trace.json"),
         "no error");

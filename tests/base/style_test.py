@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""What tools/style.py says of code that opens files by itself."""
+import pathlib, sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import style
+
+FOUND = ['FILE *f = fopen(path, "w");', 'f = fopen (path, "r");', "int fd = creat(p, 0666);", "rename(a, b);",
+         "if (!renameat(d, a, d, b)) return;", "fd = open(path,\n  O_WRONLY | O_CREAT, 0666);",
+         "fd = openat(d, n, how | O_APPEND);", "mkstemp(t);", 'g("//"); f = fopen(p, "wb");',
+         "x = open(path, flags(a, b) | O_RDWR);", "h('\"'); tmpfile();"]
+NOT_FOUND = ["int fd = open(path, O_RDONLY | O_CLOEXEC);", "// fopen(path)", 'say("rename(a, b)");',
+             "gr_disk_rename(d, a, b);", "static bool open(job *j) { int how = O_WRONLY; }", "fdopen(fd, m);",
+             "/* creat(p) */", "kind->open(s); x = y | O_CREAT;"]
+
+def lines(path, text):
+    return list(style.opens(pathlib.PurePath(path), text))
+
+def main():
+    bad = []
+    for text in FOUND:
+        if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
+            bad.append(f"not found once, in line 2: {text}")
+        bad += [f"found in {p}: {text}" for p in ("base/output.c", "tests/x.c") if lines(p, text)]
+    bad += [f"found: {text}" for text in NOT_FOUND if lines("cli/x.c", text)]
+    if lines("base/port.c", "fopen(p);") or len(lines("base/port.c", "creat(p);")) != 1:
+        bad.append("an exception allows what it lists, and nothing else")
+    for path, calls in style.MAY_OPEN.items():
+        text = (style.ROOT / path).read_text()
+        used = {call[1] or call[2] for call in style.OPENS.finditer(style.code_of(text))}
+        if calls and calls != used:
+            bad.append(f"{path} may call {sorted(calls)}, and calls {sorted(used)}")
+    print("\n".join(bad), end="\n" if bad else "")
+    print(f"{int(not bad)} passed, {int(bool(bad))} failed, 0 skipped")
+    return bool(bad)
+
+if __name__ == "__main__":
+    sys.exit(main())
