@@ -1,10 +1,10 @@
-// export.c - `graphrun export RUN FILE.safetensors`: writes a checkpoint for other programs.
+// export.c - `graphrun export RUN FILE`: writes a checkpoint for other programs.
 #include "cli/commands.h"
 #include "cli/job/kept.h"
 
 static gr_status usage(const gr_args *args) {
-  if (args->n_words == 1 && !args->n_overrides) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun export RUN FILE.safetensors"),
+  if (args->n_words == 1 && !args->n_overrides) return gr_checkpoint_exportable(args->words[0]);
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun export RUN FILE.safetensors|FILE.npz"),
                  "RUN is a run's folder, its checkpoints/, or one checkpoint");
 }
 

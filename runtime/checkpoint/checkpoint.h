@@ -168,7 +168,10 @@ typedef struct gr_checkpoint_exported {
   int tensors, averages;  // averages: of them
   int64_t bytes;
 } gr_checkpoint_exported;
-// Writes tensors as one safetensors file, through a temporary file beside it.
+// GR_ERR_USAGE unless the path ends in .safetensors or .npz (NumPy), the formats that are written.
+GR_MUST_USE gr_status gr_checkpoint_exportable(const char *path);
+// Writes tensors as one file of the format that its ending names. NumPy has no bf16: in an .npz
+// they are f32, with the same values.
 GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path, gr_export,
                                            gr_checkpoint_exported *out);
 

@@ -1,23 +1,16 @@
-// export.c - writes the tensors of a checkpoint as one safetensors file, its slices joined.
+// export.c - writes the tensors of a checkpoint as one file, its slices joined. See export.h.
+#include "runtime/checkpoint/export.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/map.h"
 #include "base/output.h"
 #include "base/text.h"
-#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/chunks.h"
 #include "runtime/checkpoint/index.h"
 
-enum { CHUNK = 64 << 20 };  // bytes that are read at a time, at least a row of the tensor
-
-typedef struct exporter {
-  gr_arena *arena;
-  gr_checkpoint *checkpoint;
-  FILE *file;
-  gr_tensor_slice *tensors;  // by their names in the file
-  const char **from;         // their names in the checkpoint
-  int n, averages;
-} exporter;
+gr_chunk_sizes gr_chunks = {
+    .exported = 64 << 20, .converted = 1 << 16, .read = 16 << 20, .zip32 = UINT32_MAX};
 
 // ---- Which tensors ----------------------------------------------------------------------------
 
@@ -46,14 +39,14 @@ const char *gr_checkpoint_ema_of(gr_arena *a, const gr_map *emas, const char *we
   return name && gr_map_find(emas, name, NULL) ? name : NULL;
 }
 
-static void add(exporter *x, const gr_tensor_slice *t, const char *average) {
+static void add(gr_exporter *x, const gr_tensor_slice *t, const char *average) {
   x->tensors[x->n] = *t;
   x->from[x->n++] = average ? average : t->name;
   x->averages += average != NULL;
 }
 
 // Larger elements come first, so that every tensor is aligned; else the order of the checkpoint.
-static void choose(exporter *x, gr_export what) {
+static void choose(gr_exporter *x, gr_export what) {
   int n;
   const gr_tensor_slice *all = gr_checkpoint_tensors(x->checkpoint, &n);
   gr_map states = gr_checkpoint_optimizer(x->arena, x->checkpoint);
@@ -85,7 +78,7 @@ static void put_tensor(gr_text *t, const gr_tensor_slice *p, int64_t from) {
 }
 
 // Readers of other programs look for the format "pt" (PyTorch), and ignore other members.
-static gr_text header(const exporter *x) {
+static gr_text header(const gr_exporter *x) {
   gr_text t = gr_text_make(x->arena);
   int64_t from = 0;
   gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
@@ -101,51 +94,86 @@ static gr_text header(const exporter *x) {
   return t;
 }
 
-static gr_status write_tensor(exporter *x, int i, char *chunk, int64_t rows) {
+static gr_status read_rows(gr_exporter *x, int i, char *chunk, int64_t rows,
+                           void (*put)(void *, const char *, int64_t), void *ctx) {
   const gr_tensor_slice *p = &x->tensors[i];
   gr_tensor_slice part = *p;
   int64_t all = p->rank ? p->dims[0] : 1;
   part.at = chunk, part.name = x->from[i];
-  for (int64_t row = 0; row < all; row += rows) {
+  for (int64_t row = 0; row < all && !ferror(x->file); row += rows) {
     if (p->rank) part.offset[0] = row, part.size[0] = all - row < rows ? all - row : rows;
-    size_t bytes = (size_t)gr_tensor_slice_bytes(&part);
     GR_TRY(gr_checkpoint_read(x->checkpoint, &part));
-    fwrite(chunk, 1, bytes, x->file);
-    if (ferror(x->file)) return GR_OK;  // closing the file fails, and says why
+    put(ctx, chunk, gr_tensor_slice_bytes(&part));
   }
   return GR_OK;
 }
 
-static gr_status write_tensors(exporter *x) {
-  for (int i = 0; i < x->n; i++) {
-    const gr_tensor_slice *p = &x->tensors[i];
-    int64_t bytes = gr_tensor_slice_bytes(p), all = p->rank ? p->dims[0] : 1;
-    int64_t row = all ? bytes / all : 0, rows = row && row < CHUNK ? CHUNK / row : 1;
-    rows = rows < all ? rows : all;
-    char *chunk = malloc((size_t)(rows * row) + 1);
-    if (!chunk)
-      return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory for '%s'",
-                     (double)(rows * row) / 1e6, p->name);
-    gr_status s = write_tensor(x, i, chunk, rows);
-    free(chunk);
-    GR_TRY(s);
-  }
-  return GR_OK;
+gr_status gr_exporter_read(gr_exporter *x, int i, void (*put)(void *, const char *, int64_t),
+                           void *ctx) {
+  const gr_tensor_slice *p = &x->tensors[i];
+  int64_t bytes = gr_tensor_slice_bytes(p), all = p->rank ? p->dims[0] : 1;
+  int64_t row = all ? bytes / all : 0;
+  int64_t rows = row && row < gr_chunks.exported ? gr_chunks.exported / row : 1;
+  rows = rows < all ? rows : all;
+  char *chunk = malloc((size_t)(rows * row) + 1);
+  if (!chunk)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory for '%s'",
+                   (double)(rows * row) / 1e6, p->name);
+  gr_status s = read_rows(x, i, chunk, rows, put, ctx);
+  free(chunk);
+  return s;
 }
 
-static gr_status write_file(exporter *x, const char *path) {
+static void put_plain(void *file, const char *data, int64_t bytes) {
+  fwrite(data, 1, (size_t)bytes, file);
+}
+
+static gr_status write_safetensors(gr_exporter *x) {
   gr_text head = header(x);
+  fwrite(head.at, 1, head.len, x->file);
+  for (int i = 0; i < x->n; i++) GR_TRY(gr_exporter_read(x, i, put_plain, x->file));
+  return GR_OK;
+}
+
+// ---- Formats ----------------------------------------------------------------------------------
+
+static const struct format {
+  const char *ending;
+  gr_status (*write)(gr_exporter *);
+} formats[] = {{".safetensors", write_safetensors}, {".npz", gr_export_npz}};
+
+static gr_status find_format(const char *path, const struct format **out) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    size_t n = strlen(formats[i].ending), len = strlen(name);
+    *out = &formats[i];
+    if (len >= n && !strcmp(name + len - n, formats[i].ending)) return GR_OK;
+  }
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         "cannot export to '%s': the file's ending decides its format, and must be "
+                         ".safetensors or .npz",
+                         path),
+                 "PyTorch, JAX and Hugging Face read FILE.safetensors, NumPy reads FILE.npz");
+}
+
+gr_status gr_checkpoint_exportable(const char *path) {
+  const struct format *ignored;
+  return find_format(path, &ignored);
+}
+
+static gr_status write_file(gr_exporter *x, const char *path) {
+  const struct format *format;
   gr_output *out;
+  GR_TRY(find_format(path, &format));
   GR_TRY(gr_output_open(NULL, path, &out));
   x->file = gr_output_stream(out);
-  fwrite(head.at, 1, head.len, x->file);
-  return gr_output_close(out, write_tensors(x));
+  return gr_output_close(out, format->write(x));
 }
 
 gr_status gr_checkpoint_export(gr_checkpoint *c, const char *path, gr_export what,
                                gr_checkpoint_exported *out) {
   gr_arena *a = gr_arena_create();
-  exporter x = {.arena = a, .checkpoint = c};
+  gr_exporter x = {.arena = a, .checkpoint = c};
   choose(&x, what);
   *out = (gr_checkpoint_exported){.tensors = x.n, .averages = x.averages};
   for (int i = 0; i < x.n; i++) out->bytes += gr_tensor_slice_bytes(&x.tensors[i]);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <zstd.h>
 #include "base/hash.h"
-#include "base/work.h"
 #include "base/text.h"
+#include "base/work.h"
 #include "runtime/checkpoint/index.h"
 
 struct gr_checkpoint {

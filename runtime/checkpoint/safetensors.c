@@ -8,9 +8,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/work.h"
+#include "runtime/checkpoint/chunks.h"
 #include "runtime/checkpoint/index.h"
 
-enum { MAX_HEADER = 100 << 20, CHUNK = 1 << 16, PIECE = 16 << 20 };
+enum { MAX_HEADER = 100 << 20 };
 
 struct gr_safetensors {
   gr_arena *arena;
@@ -30,7 +31,8 @@ static gr_status damaged(const gr_safetensors *s, const char *what) {
 
 static gr_status read_at(const gr_safetensors *s, int64_t from, void *to, int64_t bytes) {
   for (int64_t done = 0; done < bytes;) {
-    size_t most = (size_t)(bytes - done < PIECE ? bytes - done : PIECE);
+    int64_t left = bytes - done;
+    size_t most = (size_t)(left < gr_chunks.read ? left : gr_chunks.read);
     ssize_t n = pread(s->fd, (char *)to + done, most, from + done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
@@ -119,7 +121,7 @@ gr_status gr_safetensors_open(const char *path, gr_safetensors **out) {
   gr_safetensors *s = GR_NEW(a, gr_safetensors, 1);
   *out = NULL;
   s->arena = a, s->path = gr_arena_strdup(a, path), s->fd = -1;
-  s->chunk = gr_arena_alloc(a, CHUNK);
+  s->chunk = gr_arena_alloc(a, (size_t)gr_chunks.converted);
   gr_status e = open_file(s);
   if (e)
     gr_safetensors_close(s);
@@ -191,7 +193,7 @@ static gr_status read_run(void *ctx, int64_t first, int64_t n, int64_t at) {
     return read_at(s, from, (char *)r->want->at + at * each, n * each);
   float *to = (float *)r->want->at + at;
   for (int64_t now; n > 0; n -= now, from += now * each, to += now) {
-    now = n < CHUNK / each ? n : CHUNK / each;
+    now = n < gr_chunks.converted / each ? n : gr_chunks.converted / each;
     GR_TRY(read_at(s, from, s->chunk, now * each));
     convert(dtype, s->chunk, to, now);
   }

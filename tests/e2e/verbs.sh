@@ -227,6 +227,11 @@ expect "export of one checkpoint" 0 -- "$graphrun" export "$run/checkpoints/step
 expect "export of a step" 0 -- "$graphrun" export "$run" same.safetensors --which="$first"
 check "... is the same" cmp one.safetensors same.safetensors
 expect "export without a file" 2 "graphrun export RUN FILE" "hint: " -- "$graphrun" export "$run"
+expect "export for NumPy" 0 "^model.npz: 4 tensors" -- "$graphrun" export "$run" model.npz
+for name in model.pt model.onnx model; do
+  expect "export as $name" 2 "cannot export to '$name': .*\.safetensors or \.npz" "hint: " -- "$graphrun" export "$run" "$name"
+  check "... writes nothing" test ! -e "$name"
+done
 expect "export of no run" 65 "no folder 'nowhere'" -- "$graphrun" export nowhere x.safetensors
 expect "export into a folder that is not there" 74 "cannot write 'gone/x" -- "$graphrun" export "$run" gone/x.safetensors
 check "... leaves nothing" sh -c '! ls -A | grep tmp'
@@ -239,6 +244,8 @@ head = json.loads(raw[8:8 + n])
 w = {k: np.frombuffer(raw[8 + n:], np.float32, offset=v["data_offsets"][0],
                       count=int(np.prod(v["shape"]))).reshape(v["shape"])
      for k, v in head.items() if k != "__metadata__"}
+with np.load("model.npz") as z:
+    assert set(z) == set(w) and all(z[k].dtype == w[k].dtype and np.array_equal(z[k], w[k]) for k in w), dict(z)
 data = json.load(open(sys.argv[1] + "/data.json"))
 rows = [line.split(",") for line in open("new.csv").read().split()]
 at = [rows[0].index(name) for name in data["features"]]

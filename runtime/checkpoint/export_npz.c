@@ -1,0 +1,186 @@
+// export_npz.c - NumPy's archive of arrays: a ZIP file (APPNOTE.TXT 6.3.10 of PKWARE) of members
+// NAME.npy (numpy.lib.format, version 1.0), stored. See export.h.
+//
+// The file is written in one pass, so that it may be a pipe: a member's checksum follows its data
+// (bit 3), and sizes are in the directory at the end. Sizes and offsets of 4 GiB and more are
+// written as ZIP64 has them.
+#include <string.h>
+#include "base/text.h"
+#include "runtime/checkpoint/chunks.h"
+#include "runtime/checkpoint/export.h"
+#include "runtime/checkpoint/index.h"
+
+enum { FOLLOWS = 1 << 3, UTF8 = 1 << 11, ZIP20 = 20, ZIP45 = 45, JANUARY_1980 = 0x21 };
+enum { MOST_MEMBERS = 0xffff, ALIGNED = 64 };
+
+typedef struct member {
+  char *name;
+  uint64_t at, bytes;
+  uint32_t crc;
+} member;
+
+typedef struct archive {
+  gr_exporter *from;
+  uint64_t at;
+  member *members, *now;
+  bool widens;  // the tensor's bf16, which NumPy has not, are written as f32
+  uint32_t crc[8][256];
+} archive;
+
+// ---- Checksum -----------------------------------------------------------------------------------
+
+// CRC-32 of ISO-HDLC, eight bytes at a time: table k is that of a byte with k bytes behind it.
+static void make_tables(archive *z) {
+  for (uint32_t i = 0; i < 256; i++) {
+    uint32_t c = i;
+    for (int bit = 0; bit < 8; bit++) c = c >> 1 ^ (c & 1 ? UINT32_C(0xedb88320) : 0);
+    z->crc[0][i] = c;
+  }
+  for (int k = 1; k < 8; k++)
+    for (int i = 0; i < 256; i++)
+      z->crc[k][i] = z->crc[k - 1][i] >> 8 ^ z->crc[0][z->crc[k - 1][i] & 255];
+}
+
+static uint32_t checksum(const archive *z, uint32_t crc, const unsigned char *p, size_t n) {
+  crc = ~crc;
+  for (; n >= 8; p += 8, n -= 8) {
+    uint32_t next = 0;
+    crc ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    for (int k = 0; k < 4; k++) {
+      next ^= z->crc[7 - k][crc >> (8 * k) & 255];
+      next ^= z->crc[3 - k][p[4 + k]];
+    }
+    crc = next;
+  }
+  for (; n; p++, n--) crc = crc >> 8 ^ z->crc[0][(crc ^ *p) & 255];
+  return ~crc;
+}
+
+// ---- Members ------------------------------------------------------------------------------------
+
+static void put(archive *z, const void *data, size_t bytes) {
+  fwrite(data, 1, bytes, z->from->file);
+  z->at += bytes;
+}
+
+static void number(archive *z, uint64_t v, int bytes) {
+  unsigned char little[8];
+  for (int i = 0; i < bytes; i++) little[i] = (unsigned char)(v >> (8 * i));
+  put(z, little, (size_t)bytes);
+}
+
+static void put_data(archive *z, const void *data, size_t bytes) {
+  z->now->crc = checksum(z, z->now->crc, data, bytes);
+  put(z, data, bytes);
+}
+
+static void put_piece(void *ctx, const char *data, int64_t bytes) {
+  archive *z = ctx;
+  if (!z->widens) {
+    put_data(z, data, (size_t)bytes);
+    return;
+  }
+  enum { PART = 1024 };
+  char wide[4 * PART] = {0};
+  for (int64_t done = 0, n; done < bytes; done += 2 * n) {
+    n = (bytes - done) / 2 < PART ? (bytes - done) / 2 : PART;
+    for (int64_t i = 0; i < n; i++) memcpy(wide + 4 * i + 2, data + done + 2 * i, 2);
+    put_data(z, wide, (size_t)(4 * n));
+  }
+}
+
+static const char *descr(const char *dtype) {
+  static const char *const names[][2] = {{"f64", "<f8"},  {"f32", "<f4"}, {"f16", "<f2"},
+                                         {"bf16", "<f4"}, {"i64", "<i8"}, {"i32", "<i4"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i][0], dtype)) return names[i][1];
+  return "|u1";
+}
+
+// The head of NAME.npy, whose data begins at a multiple of 64 bytes in it.
+static gr_text npy_head(gr_arena *a, const gr_tensor_slice *p) {
+  gr_text t = gr_text_make(a);
+  gr_text_putn(&t, "\x93NUMPY\1\0\0\0", 10);
+  gr_text_printf(&t, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr(p->dtype));
+  for (int d = 0; d < p->rank; d++)
+    gr_text_printf(&t, "%s%lld", d ? ", " : "", (long long)p->dims[d]);
+  gr_text_put(&t, p->rank == 1 ? ",), }" : "), }");
+  while ((t.len + 1) % ALIGNED) gr_text_put(&t, " ");
+  gr_text_put(&t, "\n");
+  t.at[8] = (char)((t.len - 10) & 255), t.at[9] = (char)((t.len - 10) >> 8);
+  return t;
+}
+
+static bool is_wide(uint64_t v) { return v >= gr_chunks.zip32; }
+
+// What the local header and the directory's entry of a member both have.
+static void put_entry(archive *z, const member *m, bool wide, bool known, int extra) {
+  number(z, wide ? ZIP45 : ZIP20, 2);
+  number(z, FOLLOWS | UTF8, 2);
+  number(z, 0, 2);  // stored
+  number(z, 0, 2), number(z, JANUARY_1980, 2);
+  number(z, known ? m->crc : 0, 4);
+  number(z, wide ? UINT32_MAX : known ? m->bytes : 0, 4);
+  number(z, wide ? UINT32_MAX : known ? m->bytes : 0, 4);
+  number(z, strlen(m->name), 2);
+  number(z, (uint64_t)extra, 2);
+}
+
+static gr_status put_member(archive *z, int i) {
+  const gr_tensor_slice *p = &z->from->tensors[i];
+  gr_text head = npy_head(z->from->arena, p);
+  member *m = z->now = &z->members[i];
+  z->widens = !strcmp(p->dtype, "bf16");
+  *m = (member){.name = gr_arena_printf(z->from->arena, "%s.npy", p->name), .at = z->at};
+  m->bytes = head.len + (uint64_t)gr_tensor_slice_bytes(p) * (z->widens ? 2 : 1);
+  bool wide = is_wide(m->bytes);
+  number(z, 0x04034b50, 4);
+  put_entry(z, m, wide, false, wide ? 20 : 0);
+  put(z, m->name, strlen(m->name));
+  if (wide) number(z, 1, 2), number(z, 16, 2), number(z, 0, 8), number(z, 0, 8);
+  put_data(z, head.at, head.len);
+  GR_TRY(gr_exporter_read(z->from, i, put_piece, z));
+  number(z, 0x08074b50, 4), number(z, m->crc, 4);
+  number(z, m->bytes, wide ? 8 : 4), number(z, m->bytes, wide ? 8 : 4);
+  return GR_OK;
+}
+
+// ---- The directory ------------------------------------------------------------------------------
+
+static void put_directory_entry(archive *z, const member *m) {
+  bool wide = is_wide(m->bytes) || is_wide(m->at);
+  number(z, 0x02014b50, 4), number(z, wide ? ZIP45 : ZIP20, 2);
+  put_entry(z, m, wide, true, wide ? 28 : 0);
+  number(z, 0, 8);  // no comment, the first disk, no attributes
+  number(z, 0, 2);
+  number(z, wide ? UINT32_MAX : m->at, 4);
+  put(z, m->name, strlen(m->name));
+  if (!wide) return;
+  number(z, 1, 2), number(z, 24, 2);
+  number(z, m->bytes, 8), number(z, m->bytes, 8), number(z, m->at, 8);
+}
+
+static void put_end(archive *z, uint64_t n, uint64_t at, uint64_t bytes) {
+  uint64_t end = z->at;
+  bool wide = n >= MOST_MEMBERS || is_wide(at) || is_wide(bytes);
+  if (wide) {
+    number(z, 0x06064b50, 4), number(z, 44, 8), number(z, ZIP45, 2), number(z, ZIP45, 2);
+    number(z, 0, 8), number(z, n, 8), number(z, n, 8), number(z, bytes, 8), number(z, at, 8);
+    number(z, 0x07064b50, 4), number(z, 0, 4), number(z, end, 8), number(z, 1, 4);
+  }
+  number(z, 0x06054b50, 4), number(z, 0, 4);
+  number(z, wide ? MOST_MEMBERS : n, 2), number(z, wide ? MOST_MEMBERS : n, 2);
+  number(z, wide ? UINT32_MAX : bytes, 4), number(z, wide ? UINT32_MAX : at, 4);
+  number(z, 0, 2);
+}
+
+gr_status gr_export_npz(gr_exporter *x) {
+  archive *z = GR_NEW(x->arena, archive, 1);
+  z->from = x, z->members = GR_NEW(x->arena, member, x->n + 1);
+  make_tables(z);
+  for (int i = 0; i < x->n; i++) GR_TRY(put_member(z, i));
+  uint64_t at = z->at;
+  for (int i = 0; i < x->n; i++) put_directory_entry(z, &z->members[i]);
+  put_end(z, (uint64_t)x->n, at, z->at - at);
+  return GR_OK;
+}
