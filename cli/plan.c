@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/job/groups.h"
 #include "cli/job/job.h"
+#include "cli/job/memory.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
 
@@ -84,6 +85,8 @@ static gr_status plan(gr_job *j) {
   gr_groups_print(f, &j->spec.set, j->spec.plan);
   if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
   gr_visible_end(&out);
+  fflush(stdout);
+  gr_job_print_memory(stderr, j, ranks);  // of this machine, where stdout is the same on all
   return write_drawings(j);
 }
 

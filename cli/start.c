@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/work.h"
 #include "cli/job/identity.h"
+#include "cli/job/memory.h"
 #include "cli/job/same_inputs.h"
 #include "compose/tree/pack.h"
 #include "runtime/comm/nccl.h"
@@ -131,6 +132,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(open_data(job, 0, ranks));
   GR_TRY(compile(job, 0, ranks));
   job->spec.plan_bytes = more_than(before);
+  GR_TRY(gr_job_check_memory(job, ranks, true, true));
   gr_job_keep_config(job);
   gr_job_keep_about(job);
   if (job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
@@ -159,8 +161,11 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
   gr_status s = compile(job, world->rank, ranks);
   job->spec.plan_bytes = more_than(before);
-  if (!s && world->rank == 0) gr_job_keep_about(job);
-  if (!s && world->rank == 0 && job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
+  bool first = world->rank == 0;
+  GR_TRY(gr_comm_all_ok(world, s));
+  s = gr_job_check_memory(job, world->local_ranks, false, world->local_rank == 0);
+  if (!s && first) gr_job_keep_about(job);
+  if (!s && first && job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
   return gr_comm_all_ok(world, s);
 }
 

@@ -304,21 +304,30 @@ static gr_status check_unread(gr_job *j) {
 }
 
 // Without samples there is no batch: micro-steps divide minibatches of rows alone.
-static gr_status open_data(gr_job *j, gr_conf *data) {
+static void follow_data(gr_job *j) {
   gr_settings *s = &j->spec.set;
-  GR_TRY(gr_dataset_open(data, gr_schema_doc, &j->spec.data));
   if (!gr_dataset_has_samples(j->spec.data))
     s->micro_batches = j->options.micro_batches = (int)s->accumulate;
+}
+
+static gr_status open_data(gr_job *j, gr_conf *data) {
+  GR_TRY(gr_dataset_open(data, gr_schema_doc, &j->spec.data));
+  follow_data(j);
   return GR_OK;
 }
 
-gr_status gr_job_open(gr_job *j, int ranks) {
+// Reads the settings that depend on the number of ranks.
+static gr_status read_for_ranks(gr_job *j, int ranks) {
   GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->mesh_config));
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   gr_precision_of_device(j->spec.conf, j->spec.device->gpu, &j->spec.set);
   read_options(j);
-  GR_TRY(gr_list_adjustable(j->arena, &j->options, &j->spec.adjust, &j->spec.n_adjust));
+  return gr_list_adjustable(j->arena, &j->options, &j->spec.adjust, &j->spec.n_adjust);
+}
+
+gr_status gr_job_open(gr_job *j, int ranks) {
+  GR_TRY(read_for_ranks(j, ranks));
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
   if (j->spec.kind == GR_RUN_TRAIN) return open_data(j, data);
@@ -371,6 +380,30 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   if (r.train) GR_TRY(gr_groups_check(j->arena, &j->spec.set, j->spec.plan));
   if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
   return gr_check_metric(j->arena, &j->spec);
+}
+
+// Composes, with all that is printed or drawn on the way left out.
+static gr_status compose_with(gr_arena *a, const gr_args *of, const char *override, gr_job *out) {
+  gr_args args = *of;
+  const char **all = GR_NEW(a, const char *, args.n_overrides + 1);
+  for (int i = 0; i < args.n_overrides; i++) all[i] = args.overrides[i];
+  all[args.n_overrides++] = override;
+  args.overrides = all;
+  args.dump = args.stop_after = args.dot = args.svg = NULL;
+  return gr_job_compose(a, &args, out);
+}
+
+gr_status gr_job_plan_with(const gr_job *j, const char *override, int ranks, gr_job *out) {
+  gr_arena *a = gr_arena_create();
+  gr_status s = compose_with(a, &j->args, override, out);
+  out->arena = a, out->compilers = j->compilers;
+  if (!s) s = read_for_ranks(out, ranks);
+  if (s) return s;
+  out->spec.data = j->spec.data;
+  follow_data(out);
+  gr_conf *data = gr_conf_find(out->spec.conf, "data");
+  if (data) mark_read(data);  // it is open
+  return gr_job_plan(out, ranks);
 }
 
 // The folder .hydra, or hydra.output_subdir; null: the files are not written.

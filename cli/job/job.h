@@ -46,6 +46,10 @@ GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
 // Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys
 // of the configuration that nothing has read.
 GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
+// The same job with one override more, on the data that is open: its plan is in out->spec.plan. What
+// is made is in out->arena, which the caller destroys, also after an error.
+GR_MUST_USE gr_status gr_job_plan_with(const gr_job *, const char *override, int ranks,
+                                       gr_job *out);
 // Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
 // configuration trees may not be read any more.
 void gr_job_keep_config(gr_job *);

@@ -48,7 +48,7 @@ static gr_status get_memory(gr_saver *s) {
   }
   if (ok) return GR_OK;
   gr_status e =
-      gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a snapshot of %zu bytes", s->staging_bytes);
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a snapshot of %zu bytes", s->staging_bytes);
   return gr_hint(e,
                  "the snapshot lets training continue while a checkpoint is written; it needs as "
                  "much memory as the "

@@ -113,6 +113,9 @@ void gr_dataset_classes(const gr_dataset *, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder
 size_t gr_dataset_cached(gr_dataset *);               // bytes of samples in the cache
 
+// Bytes that it may come to hold: at most data.cache_mb, and about what all samples have in batches.
+size_t gr_dataset_cache_most(const gr_dataset *);
+
 // What the source computed from the training samples (means, deviations), as text for a checkpoint;
 // false: nothing. gr_dataset_restore sets it again, before loaders are opened.
 bool gr_dataset_save(const gr_dataset *, gr_text *);
