@@ -21,13 +21,14 @@ struct gr_init_rule {
   double spread;  // with a fan, the limit or deviation is gain x sqrt(spread / fan)
   int out;        // index of the op's result
 };
+#define TRUNC_NORMAL "trunc_normal"
 static const gr_init_rule rules[] = {
     {"zeros", "fill", 0, 0},
     {"ones", "fill", 0, 0},
     {"constant", "fill", BIT(VALUE), BIT(VALUE)},
     {"uniform", "init_uniform", BIT(LOW) | BIT(HIGH), 0},
     {"normal", "init_normal", BIT(MEAN) | BIT(STD) | BIT(GAIN), 0},
-    {"trunc_normal", "init_trunc_normal", BIT(MEAN) | BIT(STD) | BIT(GAIN), 0},
+    {TRUNC_NORMAL, "init_trunc_normal", BIT(MEAN) | BIT(STD) | BIT(GAIN), 0},
     {"kaiming_uniform", "init_uniform", BIT(GAIN) | BIT(A), 0, FAN_IN, 3},
     {"kaiming_normal", "init_normal", BIT(GAIN) | BIT(A), 0, FAN_IN, 1},
     {"xavier_uniform", "init_uniform", BIT(GAIN), 0, FAN_BOTH, 6},
@@ -154,6 +155,10 @@ static const char *number_text(gr_arena *arena, double x) {
   return s.at;
 }
 
+// The deviation of a normal distribution that is cut at two deviations:
+// sqrt(1 - 4 phi(2) / (2 Phi(2) - 1)).
+static const double TRUNCATED = 0.87962566103423978;
+
 static double deviation(const gr_model_param *p) {  // or the limit
   double rest = 1;
   for (int i = 2; i < p->type.rank; i++) rest *= (double)p->type.dim[i];
@@ -168,6 +173,7 @@ static gr_val draw(gr_build_context *a, gr_builder *b, const gr_model_param *p) 
   double x = uniform ? p->arg[GR_INIT_LOW] : p->arg[GR_INIT_MEAN];
   double y = uniform ? p->arg[GR_INIT_HIGH] : p->arg[GR_INIT_STD] * p->arg[GR_INIT_GAIN];
   if (fan) y = deviation(p), x = uniform ? -y : 0;
+  if (!strcmp(r->name, TRUNC_NORMAL)) y /= TRUNCATED;
   const char *stream = gr_arena_printf(arena, "init:%s", p->path);
   return gr_model_make(
       b, r->op, 0, NULL,

@@ -33,7 +33,7 @@ def make(case, size, sizes):
     x = torch.randint(0, 256, (N, size, size, 3))
     y = torch.arange(N) % sizes["classes"]
     weight = torch.tensor([1.0, 1.0, 1.0, 0.0])
-    params = sizes | dict(dropout=0.0, encoder_dropout=0.0, smoothing=SMOOTHING)
+    params = sizes | dict(dropout=0.0, encoder_dropout=0.0, attention_dropout=0.0, smoothing=SMOOTHING)
     out = ["params " + " ".join(f"{k}={v}" for k, v in params.items())]
     out += [line("weight", k, p.data) for k, p in model.named_parameters()]
     out += [line("input", name, value) for name, value in (("x", x), ("y", y), ("weight", weight))]
