@@ -37,10 +37,12 @@ static gr_val new_value(gr_graph *g, gr_value v) {
 gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_type type,
                gr_layout layout) {
   if (b->err) return GR_NONE;
-  return new_value(
+  gr_val v = new_value(
       b->g,
       (gr_value){
           .type = type, .layout = layout, .role = role, .kind = kind, .name = name, .loc = b->loc});
+  gr_graph_index_leaf(b->g, v);
+  return v;
 }
 
 // ---- Hash-consing ---------------------------------------------------------------------

@@ -49,7 +49,11 @@ static void copy_values(copier *c, const gr_graph *g, gr_graph *out) {
   out->values = GR_NEW(c->arena, gr_value, g->n_values);
   out->n_values = out->cap_values = g->n_values;
   memcpy(out->values, g->values, sizeof *g->values * g->n_values);
-  for (uint32_t i = 1; i < g->n_values; i++) out->values[i].name = copy_text(c, g->values[i].name);
+  memset(out->leaves, 0, sizeof out->leaves);
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    out->values[i].name = copy_text(c, g->values[i].name);
+    gr_graph_index_leaf(out, (gr_val){i});
+  }
 }
 
 static void copy_results(copier *c, const gr_graph *g, gr_graph *out) {

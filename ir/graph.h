@@ -6,6 +6,7 @@
 // are the shapes of one rank's part.
 #pragma once
 #include "base/base.h"
+#include "base/map.h"
 
 // Most ops have a handful of operands; a scan has one for each weight its body reads.
 enum { GR_MAX_RANK = 6, GR_MAX_ARGS = 128, GR_MAX_MESH = 3 };
@@ -157,6 +158,7 @@ typedef struct gr_graph {
   const char **result_names;  // n_results of them; of a body: NULL
   uint32_t n_results;
   uint32_t *hash_slots, n_hash_slots;  // hash-consing of nodes (build.c)
+  gr_map leaves[GR_STATE + 1];         // by role: ids of leaves by name (gr_graph_index_leaf)
 } gr_graph;
 
 // An empty graph, allocated in the arena like everything emitted into it. A NULL mesh has no axes.
@@ -179,9 +181,12 @@ static inline bool gr_any_out(const gr_node *n, const bool *set) {
 bool gr_graph_same(const gr_graph *, const gr_graph *);
 // Number of leading leaves: values 1 to this are leaves. In a scan's body these are all its leaves.
 uint32_t gr_graph_leaves(const gr_graph *);
-// Linear search by name; GR_NONE: not found.
+// The first of that name; GR_NONE: not found. Leaves are looked up in a map, results, of which
+// there are few, one by one.
 gr_val gr_graph_leaf(const gr_graph *, gr_role, const char *name);
 gr_val gr_graph_result(const gr_graph *, const char *name);
+// Adds a leaf to that map: whatever makes a value that is one does so once its name is known.
+void gr_graph_index_leaf(gr_graph *, gr_val);
 
 // ---- Building ---------------------------------------------------------------
 // The first error is kept in the builder and later calls do nothing and return GR_NONE, so rules
