@@ -6,3 +6,7 @@ endforeach()
 add_executable(test_checkpoint_pieces runtime/checkpoint/test_pieces.c)
 target_link_libraries(test_checkpoint_pieces gr_checkpoint gr_data)
 add_test(NAME checkpoint.pieces COMMAND test_checkpoint_pieces)
+add_executable(test_checkpoint_format runtime/checkpoint/test_format.c)
+target_link_libraries(test_checkpoint_format gr_checkpoint)
+add_test(NAME checkpoint.format COMMAND test_checkpoint_format
+         ${CMAKE_CURRENT_SOURCE_DIR}/runtime/checkpoint/version1/step-00000003)

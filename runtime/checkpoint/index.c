@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/index.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/text.h"
 #include "runtime/checkpoint/limits.h"
 
@@ -18,6 +19,16 @@ int gr_dtype_bytes(const char *dtype, const char **safetensors) {
       return dtypes[i].bytes;
     }
   return 0;
+}
+
+uint64_t gr_frame_hash(int version, const void *data, size_t bytes) {
+  return version == 1 ? gr_hash_bytes(GR_HASH_START, data, bytes) : gr_hash_data(data, bytes);
+}
+
+uint64_t gr_slice_hash(gr_arena *a, const uint64_t *frames, int n) {
+  unsigned char *bytes = gr_arena_alloc(a, 8 * (size_t)n + 1);
+  for (int i = 0; i < 8 * n; i++) bytes[i] = (unsigned char)(frames[i / 8] >> (8 * (i % 8)));
+  return gr_hash_data(bytes, 8 * (size_t)n);
 }
 
 int gr_frames(int64_t bytes) { return (int)((bytes + GR_FRAME_BYTES - 1) / GR_FRAME_BYTES); }

@@ -8,17 +8,18 @@
 #include "runtime/checkpoint/checkpoint.h"
 
 #define GR_FRAME_BYTES ((int64_t)4 << 20)  // bytes of data in a zstd frame, at most
-enum { GR_CHECKPOINT_VERSION = 1, GR_MAX_PACKED = (4 << 20) + (4 << 12) + 64 };
+// Version 1 has FNV-1a where version 2 has XXH64, and is read, not written.
+enum { GR_CHECKPOINT_VERSION = 2, GR_MAX_PACKED = (4 << 20) + (4 << 12) + 64 };
 
 typedef struct gr_frame {
   int64_t packed;  // bytes of the compressed frame
-  uint64_t hash;   // gr_hash_bytes of the compressed frame
+  uint64_t hash;   // of the compressed frame (gr_frame_hash)
 } gr_frame;
 
 typedef struct gr_stored {  // a slice that a file holds; not empty
   gr_tensor_slice piece;
   int file;       // index into gr_index.files
-  uint64_t hash;  // of the uncompressed data
+  uint64_t hash;  // of the hashes of its frames' data (gr_slice_hash); version 1: of its data
   int64_t at;     // byte offset of its first frame in the file
   gr_frame *frames;
   int n_frames;
@@ -34,6 +35,7 @@ typedef struct gr_rank_file {
 } gr_rank_file;
 
 typedef struct gr_index {
+  int version;  // of its format; set by gr_index_parse
   int64_t step;
   int ranks;
   gr_scalar *scalars;
@@ -51,6 +53,11 @@ typedef struct gr_index {
 // Bytes of an element ("f32": 4), and the dtype's name in safetensors ("F32"); 0: unknown dtype.
 int gr_dtype_bytes(const char *dtype, const char **safetensors);
 int gr_frames(int64_t bytes);  // number of frames for so much data
+// The hash of a frame's bytes in a checkpoint of that version.
+uint64_t gr_frame_hash(int version, const void *, size_t bytes);
+// The hash of a slice from those of the data of its n frames, so that frames can be hashed in any
+// order: XXH64 of them, 8 bytes each, the lowest first.
+uint64_t gr_slice_hash(gr_arena *, const uint64_t *frames, int n);
 
 // Groups n slices by tensor: sets tensors, by_name, pieces and first. An empty slice declares its
 // tensor and adds no piece. Fails when slices of a tensor disagree on shape or dtype.

@@ -248,10 +248,11 @@ static gr_status parse_head(const parser *p, const gr_json *root) {
   int64_t version = 0, ranks = 0;
   if (!format || strcmp(format->text, FORMAT)) return bad(p, "its format is another one");
   get_int(root, "version", INT_MAX, &version);
-  if (version != GR_CHECKPOINT_VERSION)
+  p->x->version = (int)version;
+  if (version < 1 || version > GR_CHECKPOINT_VERSION)
     return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                           "'%s' has format version %lld; this graphrun reads version %d", p->path,
-                           (long long)version, GR_CHECKPOINT_VERSION),
+                           "'%s' has format version %lld; this graphrun reads versions 1 to %d",
+                           p->path, (long long)version, GR_CHECKPOINT_VERSION),
                    "use the graphrun that wrote it, or a newer one");
   if (!get_int(root, "step", INT64_MAX / 4, &p->x->step) ||
       !get_int(root, "ranks", 1 << 20, &ranks) || !ranks)

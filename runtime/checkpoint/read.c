@@ -1,81 +1,11 @@
-// read.c - opens and verifies a checkpoint, and reads slices of its tensors.
-//
-// Memory is sized by the manifest and by the request, never by a compressed frame: a frame that
-// expands to more than the manifest states is an error.
+// read.c - opens a checkpoint, and reads slices of its tensors.
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
-#include "base/hash.h"
 #include "base/text.h"
-#include "base/work.h"
-#include "runtime/checkpoint/index.h"
-
-struct gr_checkpoint {
-  gr_arena *arena;
-  const char *path;
-  gr_index index;
-  ZSTD_DCtx *zstd;
-  char *packed, *data;  // [GR_MAX_PACKED], [GR_FRAME_BYTES]
-};
-
-// Position in a file that is being read frame by frame.
-typedef struct cursor {
-  gr_checkpoint *c;
-  const gr_rank_file *file;
-  int fd;
-  int64_t at;      // byte offset of the next frame
-  const char *of;  // what is being read, for messages: the tensor, or "its header"
-} cursor;
-
-static gr_status damaged(const cursor *r, const char *what) {
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s/%s' is damaged at %s: %s", r->c->path,
-                 r->file->name, r->of, what);
-}
-
-static gr_status open_file(gr_checkpoint *c, const gr_rank_file *f, cursor *out) {
-  char *path = gr_arena_printf(c->arena, "%s/%s", c->path, f->name);
-  *out = (cursor){.c = c, .file = f, .of = "its header"};
-  out->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
-                           O_NOFOLLOW);  // O_NONBLOCK: opening a FIFO must not block
-  if (out->fd >= 0) return GR_OK;
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
-}
-
-static gr_status read_packed(cursor *r, int64_t bytes) {
-  for (int64_t done = 0; done < bytes;) {
-    ssize_t n = pread(r->fd, r->c->packed + done, (size_t)(bytes - done), r->at + done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s/%s': %s", r->c->path, r->file->name,
-                     strerror(errno));
-    if (!n) return damaged(r, "the file ends early");
-    done += n;
-  }
-  return GR_OK;
-}
-
-// Reads the next frame, which expands to `bytes` bytes, into c->data.
-static gr_status next_frame(cursor *r, const gr_frame *f, int64_t bytes) {
-  gr_checkpoint *c = r->c;
-  GR_TRY(read_packed(r, f->packed));
-  if (gr_hash_bytes(GR_HASH_START, c->packed, (size_t)f->packed) != f->hash)
-    return damaged(r, "its bytes do not match the hash in the manifest");
-  size_t n =
-      ZSTD_decompressDCtx(c->zstd, c->data, (size_t)GR_FRAME_BYTES, c->packed, (size_t)f->packed);
-  if (ZSTD_isError(n)) return damaged(r, ZSTD_getErrorName(n));
-  if ((int64_t)n != bytes) return damaged(r, "a frame's size differs from the manifest's");
-  r->at += f->packed;
-  return gr_work_step(bytes);
-}
-
-static int64_t frame_bytes(int64_t all, int i) {
-  int64_t left = all - i * GR_FRAME_BYTES;
-  return left < GR_FRAME_BYTES ? left : GR_FRAME_BYTES;
-}
+#include "runtime/checkpoint/reader.h"
 
 // -- Opening -----------------------------------------------------------------------------
 
@@ -120,9 +50,7 @@ gr_status gr_checkpoint_open(const char *path, gr_checkpoint **out) {
 
 void gr_checkpoint_close(gr_checkpoint *c) {
   if (!c) return;
-  ZSTD_freeDCtx(c->zstd);
-  free(c->packed);
-  free(c->data);
+  gr_frame_buffers_close(c->buffers);
   gr_arena_destroy(c->arena);
   free(c);
 }
@@ -159,53 +87,7 @@ const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *c, int *n) {
 
 // Allocates the buffers on the first read, because listing a directory needs none.
 static gr_status get_buffers(gr_checkpoint *c) {
-  if (!c->zstd) c->zstd = ZSTD_createDCtx();
-  if (!c->packed) c->packed = malloc(GR_MAX_PACKED);
-  if (!c->data) c->data = malloc((size_t)GR_FRAME_BYTES);
-  if (c->zstd && c->packed && c->data) return GR_OK;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to read '%s'", c->path);
-}
-
-// -- Verifying ---------------------------------------------------------------------------
-
-static gr_status verify_header(cursor *r) {
-  size_t len;
-  const gr_rank_file *f = r->file;
-  char *head = gr_safetensors_head(r->c->arena, f->pieces, f->n_pieces, &len);
-  if ((int64_t)len != f->header_bytes) return damaged(r, "it is not the header of these tensors");
-  for (int i = 0; i < f->n_header; i++) {
-    int64_t n = frame_bytes(f->header_bytes, i);
-    GR_TRY(next_frame(r, &f->header[i], n));
-    if (memcmp(r->c->data, head + i * GR_FRAME_BYTES, (size_t)n))
-      return damaged(r, "it is not the header of these tensors");
-  }
-  return GR_OK;
-}
-
-static gr_status verify_piece(cursor *r, const gr_stored *p) {
-  uint64_t hash = GR_HASH_START;
-  int64_t bytes = gr_tensor_slice_bytes(&p->piece);
-  r->of = gr_arena_printf(r->c->arena, "tensor '%s'", p->piece.name);
-  for (int i = 0; i < p->n_frames; i++) {
-    GR_TRY(next_frame(r, &p->frames[i], frame_bytes(bytes, i)));
-    hash = gr_hash_bytes(hash, r->c->data, (size_t)frame_bytes(bytes, i));
-  }
-  return hash == p->hash ? GR_OK : damaged(r, "its data do not match the hash in the manifest");
-}
-
-static gr_status verify_file(gr_checkpoint *c, const gr_rank_file *f) {
-  cursor r;
-  GR_TRY(open_file(c, f, &r));
-  gr_status e = verify_header(&r);
-  for (int i = 0; i < f->n_pieces && !e; i++) e = verify_piece(&r, f->pieces[i]);
-  close(r.fd);
-  return e;
-}
-
-gr_status gr_checkpoint_verify(gr_checkpoint *c) {
-  GR_TRY(get_buffers(c));
-  for (int i = 0; i < c->index.n_files; i++) GR_TRY(verify_file(c, &c->index.files[i]));
-  return GR_OK;
+  return c->buffers ? GR_OK : gr_frame_buffers_open(c, &c->buffers);
 }
 
 // -- Reading slices ----------------------------------------------------------------------
@@ -282,8 +164,8 @@ static bool next_row(const gr_tensor_slice *p, box *b) {
 }
 
 // Copies bytes [from, from + n) of a stored slice to `to`. Rows come in increasing order, so each
-// frame is decompressed once; *loaded is the number of the frame in c->data.
-static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n, char *to,
+// frame is decompressed once; *loaded is the number of the frame in buffers->data.
+static gr_status copy_out(gr_frame_cursor *r, const gr_stored *p, int64_t from, int64_t n, char *to,
                           int *loaded) {
   int64_t all = gr_tensor_slice_bytes(&p->piece);
   while (n > 0) {
@@ -293,11 +175,11 @@ static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n
       if (*loaded + 1 < frame)
         r->at += f->packed;
       else
-        GR_TRY(next_frame(r, f, frame_bytes(all, frame)));
+        GR_TRY(gr_frame_next(r, f, gr_frame_bytes(all, frame)));
     }
-    int64_t in = from % GR_FRAME_BYTES, left = frame_bytes(all, frame) - in;
+    int64_t in = from % GR_FRAME_BYTES, left = gr_frame_bytes(all, frame) - in;
     int64_t now = n < left ? n : left;
-    memcpy(to, r->c->data + in, (size_t)now);
+    memcpy(to, r->buffers->data + in, (size_t)now);
     to += now, from += now, n -= now;
   }
   return GR_OK;
@@ -305,10 +187,10 @@ static gr_status copy_out(cursor *r, const gr_stored *p, int64_t from, int64_t n
 
 static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_tensor_slice *want) {
   box b;
-  cursor r;
+  gr_frame_cursor r;
   if (!intersect(&p->piece, want, &b)) return GR_OK;
-  GR_TRY(open_file(c, &c->index.files[p->file], &r));
-  r.of = gr_arena_printf(c->arena, "tensor '%s'", want->name);
+  GR_TRY(gr_frame_open(c, &c->index.files[p->file], c->buffers, &r));
+  r.tensor = want->name;
   r.at = p->at;
   int64_t each = gr_dtype_bytes(want->dtype, NULL);
   int64_t row = each * (want->rank ? b.size[want->rank - 1] : 1);

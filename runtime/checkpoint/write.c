@@ -75,24 +75,50 @@ gr_status gr_saver_copy_scalars(gr_saver *s, const gr_scalar *from, int n) {
 
 // -- Writing -----------------------------------------------------------------------------
 
+// How well a frame compresses, by four parts of it. Weights that train are mostly noise: packing
+// them takes far longer than writing them, and saves little.
+static bool is_noise(gr_saver *s, const char *data, size_t bytes) {
+  enum { PARTS = 4, PART = 1 << 14, ALL = PARTS * PART };
+  char *sample = s->packed + GR_MAX_PACKED - ALL;
+  if (s->spec.level > GR_CHECKPOINT_PACKS_ALL || bytes < 4 * ALL) return false;
+  for (int i = 0; i < PARTS; i++) memcpy(sample + i * PART, data + bytes / PARTS * (size_t)i, PART);
+  size_t n = ZSTD_compress2(s->zstd, s->packed, GR_MAX_PACKED - ALL, sample, ALL);
+  return !ZSTD_isError(n) && n > ALL - ALL / 8;
+}
+
+// The level at which noise is stored as it is.
+static bool set_level(gr_saver *s, int level) {
+  return !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, level));
+}
+
+// *data_hash: of the data, which is in the processor's cache before and after.
 static gr_status put_frame(gr_saver *s, gr_disk_file *f, const char *data, size_t bytes,
-                           gr_frame *out) {
+                           gr_frame *out, uint64_t *data_hash) {
+  *data_hash = gr_hash_data(data, bytes);
+  bool stored =
+      is_noise(s, data, bytes) && set_level(s, ZSTD_minCLevel() > -7 ? ZSTD_minCLevel() : -7);
   size_t n = ZSTD_compress2(s->zstd, s->packed, GR_MAX_PACKED, data, bytes);
+  if (stored && !set_level(s, s->spec.level))
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "zstd does not take level %d again", s->spec.level);
   if (ZSTD_isError(n))
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "zstd failed to compress: %s", ZSTD_getErrorName(n));
   out->packed = (int64_t)n;
-  out->hash = gr_hash_bytes(GR_HASH_START, s->packed, n);
+  out->hash = gr_hash_data(s->packed, n);
   return gr_disk_write(f, s->packed, n);
 }
 
-// Writes data as frames at offset *at of the file, and advances *at.
+// Writes data as frames at offset *at of the file, and advances *at. *hash: of the data.
 static gr_status put_frames(gr_saver *s, gr_disk_file *f, const char *data, int64_t bytes,
-                            gr_frame *frames, int64_t *at) {
-  for (int64_t done = 0; done < bytes; done += GR_FRAME_BYTES, frames++) {
-    int64_t now = bytes - done < GR_FRAME_BYTES ? bytes - done : GR_FRAME_BYTES;
-    GR_TRY(put_frame(s, f, data + done, (size_t)now, frames));
-    *at += frames->packed;
+                            gr_frame *frames, int64_t *at, uint64_t *hash) {
+  int n = gr_frames(bytes);
+  uint64_t *hashes = GR_NEW(s->save, uint64_t, n + 1);
+  for (int i = 0; i < n; i++) {
+    int64_t from = i * GR_FRAME_BYTES, left = bytes - from;
+    size_t now = (size_t)(left < GR_FRAME_BYTES ? left : GR_FRAME_BYTES);
+    GR_TRY(put_frame(s, f, data + from, now, &frames[i], &hashes[i]));
+    *at += frames[i].packed;
   }
+  *hash = gr_slice_hash(s->save, hashes, n);
   return GR_OK;
 }
 
@@ -103,9 +129,8 @@ static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *at) {
     int64_t bytes = gr_tensor_slice_bytes(&p->piece);
     const char *data = staged ? staged : p->piece.at;
     p->at = *at;
-    p->hash = gr_hash_bytes(GR_HASH_START, data, (size_t)bytes);
-    GR_TRY(gr_note(put_frames(s, f, data, bytes, p->frames, at), GR_NOWHERE, "at tensor '%s'",
-                   p->piece.name));
+    GR_TRY(gr_note(put_frames(s, f, data, bytes, p->frames, at, &p->hash), GR_NOWHERE,
+                   "at tensor '%s'", p->piece.name));
     if (staged) staged += bytes;
   }
   return GR_OK;
@@ -120,7 +145,8 @@ static gr_status put_file(gr_saver *s, const gr_disk_dir *dir, gr_rank_file *fil
   file->header_bytes = (int64_t)len;
   file->n_header = gr_frames(file->header_bytes);
   file->header = GR_NEW(s->save, gr_frame, file->n_header);
-  gr_status e = put_frames(s, &f, head, file->header_bytes, file->header, &file->bytes);
+  uint64_t unused;
+  gr_status e = put_frames(s, &f, head, file->header_bytes, file->header, &file->bytes, &unused);
   if (!e) e = put_pieces(s, &f, &file->bytes);
   if (!e) e = gr_disk_finish(&f);
   gr_disk_abandon(&f);

@@ -348,9 +348,31 @@ static void directories(void) {
   }
 }
 
+// As xxhsum -H1 prints them, of bytes i * i * 7 + i.
+static void data_hashes(void) {
+  static const struct {
+    size_t bytes;
+    uint64_t hash;
+  } known[] = {{0, UINT64_C(0xef46db3751d8e999)},   {1, UINT64_C(0xe934a84adb052768)},
+               {3, UINT64_C(0x0a8b0eaaa44d36dc)},   {4, UINT64_C(0xa52c40dc1e458cb4)},
+               {7, UINT64_C(0xa327711b1bc04318)},   {8, UINT64_C(0x7966fb2834796e77)},
+               {12, UINT64_C(0xfb41c9031996f3e9)},  {31, UINT64_C(0xbdb87f28fde1ec91)},
+               {32, UINT64_C(0x70e7f6563e61b260)},  {33, UINT64_C(0x9dd01335c51ac88f)},
+               {63, UINT64_C(0x6a3ef85d3e6d755e)},  {64, UINT64_C(0xfe8083554c30b401)},
+               {100, UINT64_C(0xd52ddaaf21127aa9)}, {255, UINT64_C(0xb18d4cc00af2c58e)},
+               {390, UINT64_C(0x8a590edbcb65db7c)}};
+  unsigned char bytes[400];
+  for (int shift = 0; shift < 8; shift++) {
+    for (int i = 0; i < 392; i++) bytes[i + shift] = (unsigned char)(i * i * 7 + i);
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+      CHECK(gr_hash_data(bytes + shift, known[k].bytes) == known[k].hash, "%zu bytes at %d",
+            known[k].bytes, shift);
+  }
+}
+
 int main(int argc, char **argv) {
   return RUN(
-      argc, argv, {"prints_source_line", prints_source_line},
+      argc, argv, {"data_hashes", data_hashes}, {"prints_source_line", prints_source_line},
       {"control_characters_are_visible", control_characters_are_visible},
       {"errors_show_control_characters", errors_show_control_characters},
       {"log_lines_show_control_characters", log_lines_show_control_characters},

@@ -139,7 +139,10 @@ static void edited_manifests(void) {
   static const struct {
     const char *from, *to, *says;
   } edits[] = {
-      {"\"version\": 1", "\"version\": 2", "has format version 2; this graphrun reads version 1"},
+      {"\"version\": 2", "\"version\": 3",
+       "has format version 3; this graphrun reads versions 1 to 2"},
+      {"\"version\": 2", "\"version\": 0",
+       "has format version 0; this graphrun reads versions 1 to 2"},
       {"graphrun checkpoint", "something else", "its format is another one"},
       {"\"step\": 7", "\"step\": -7", "its step"},
       {"\"ranks\": 2", "\"ranks\": 0", "number of ranks"},
