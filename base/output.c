@@ -123,6 +123,13 @@ static gr_status enter(const char *dir, const char *name, const char *path, int 
   return s;
 }
 
+// Copies the folder of a path, "" for the root, and returns the rest.
+static const char *split(const char *path, char dir[PATH_MAX]) {
+  const char *slash = strrchr(path, '/');
+  snprintf(dir, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+  return slash ? slash + 1 : path;
+}
+
 static void path_of(const char *dir, const char *name, char out[PATH_MAX]) {
   if (snprintf(out, PATH_MAX, "%s%s%s", dir ? dir : "", dir ? "/" : "", name) < 0) *out = 0;
 }
@@ -238,9 +245,8 @@ static gr_status open_user_file(gr_output *o, const char *path) {
   if (strlen(path) >= sizeof real) return cannot(path, strerror(ENAMETOOLONG));
   GR_TRY(open_target(o, path, real));
   if (o->fd >= 0) return GR_OK;
-  char *slash = strrchr(real, '/');
-  snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - real) : 1, slash ? real : ".");
-  GR_TRY(enter(dir, slash ? slash + 1 : real, path, &o->dir, o->name));
+  const char *name = split(real, dir);
+  GR_TRY(enter(dir, name, path, &o->dir, o->name));
   return open_temporary(o);
 }
 
@@ -336,12 +342,13 @@ gr_status gr_output_write(const char *dir, const char *name, const void *data, s
 // ---- Logs -------------------------------------------------------------------------------------
 
 gr_status gr_output_append(const char *dir, const char *name, int *out_fd) {
-  char path[PATH_MAX], last[PATH_MAX];
+  char path[PATH_MAX], last[PATH_MAX], of_path[PATH_MAX];
   struct stat st;
   int folder;
   *out_fd = -1;
   path_of(dir, name, path);
-  GR_TRY(enter(dir, name, path, &folder, last));
+  if (!dir) name = split(path, of_path);
+  GR_TRY(enter(dir ? dir : of_path, name, path, &folder, last));
   *out_fd = update_at(folder, last, O_WRONLY | O_APPEND);
   int e = errno;
   const char *kind = NULL;

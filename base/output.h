@@ -33,7 +33,7 @@ GR_MUST_USE gr_status gr_output_write(const char *dir, const char *name, const v
                                       size_t bytes);
 
 // A log: a regular file, created if missing, that is written in place; every write appends. The
-// caller closes it.
+// caller closes it. Where `dir` is NULL, `name` is a path, whose last part may not be a link.
 GR_MUST_USE gr_status gr_output_append(const char *dir, const char *name, int *out_fd);
 // Writes all bytes to a descriptor; false: errno says why.
 bool gr_output_put(int fd, const void *, size_t bytes);

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,18 +272,13 @@ static bool is_logged(FILE *log, const char *text) {
 }
 
 static gr_status append_to_log(const char *path, const char *text) {
-  char dir[PATH_MAX];
-  const char *slash = strrchr(path, '/');
   FILE *log;
-  int fd;
+  int fd = -1;
   GR_TRY(gr_file_stream(path, GR_ERR_IO, &log));
   bool logged = is_logged(log, text);
   fclose(log);
-  if (logged || !slash) return GR_OK;
-  snprintf(dir, sizeof dir, "%.*s", (int)(slash - path), path);
-  GR_TRY(gr_output_append(dir, slash + 1, &fd));
-  gr_output_put(fd, text, strlen(text));
-  close(fd);
+  if (!logged) GR_TRY(gr_output_append(NULL, path, &fd));
+  if (!logged) gr_output_put(fd, text, strlen(text)), close(fd);
   return GR_OK;
 }
 

@@ -314,9 +314,13 @@ static void logs_grow(void) {
   CHECK((mode_of(path) & 0777) == 0640, "mode %o", mode_of(path));
   CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC, "closed in other programs");
   close(fd), close(too);
+  MUST(gr_output_append(NULL, path, &fd));
+  CHECK(gr_output_put(fd, "four", 4) && !close(fd), "by a path");
+  holds(path, "onetwothreefour");
   put(other, "victim");
   CHECK(!unlink(path) && !symlink("other", path), "a link");
   refused(gr_output_append(folder, "file", &fd), "'file' is a symbolic link");
+  refused(gr_output_append(NULL, path, &fd), "'file' is a symbolic link");
   CHECK(fd == -1, "nothing is open");
   holds(other, "victim");
   end(2);
