@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/port.h"
 #include "runtime/data/parts.h"
 
 enum { MAX_WORKERS = 256, MAX_PREFETCH = 64 };
@@ -39,7 +38,6 @@ struct gr_loader {
   int next_row;                  // of the batch that was started last
   uint32_t epoch, index;         // of the next batch to start
   bool order_made;               // for `epoch`
-  double waited;
 };
 
 int gr_loader_rows(const gr_loader_spec *s) {
@@ -264,9 +262,7 @@ static void make_next(gr_loader *l, slot *s) {
   int row;
   if (!l->spec.workers)
     for (slot *mine; take(l, &mine, &row);) note_done(mine, row, fill(l, mine, row));
-  double from = gr_seconds();
   while (l->started <= l->taken || s->done < l->rows) pthread_cond_wait(&l->ready, &l->lock);
-  l->waited += gr_seconds() - from;
 }
 
 gr_status gr_loader_next(gr_loader *l, const gr_batch **out) {
@@ -290,7 +286,14 @@ gr_status gr_loader_next(gr_loader *l, const gr_batch **out) {
   return error;
 }
 
-double gr_loader_waited(const gr_loader *l) { return l->waited; }
+bool gr_loader_ready(gr_loader *l) {
+  if (!l) return true;
+  pthread_mutex_lock(&l->lock);
+  bool built = l->started > l->taken && l->slots[l->taken % (uint64_t)l->depth].done == l->rows;
+  bool ready = built || l->taken >= l->end;
+  pthread_mutex_unlock(&l->lock);
+  return ready;
+}
 
 void gr_loader_close(gr_loader *l) {
   if (!l) return;

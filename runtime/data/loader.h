@@ -32,7 +32,9 @@ GR_MUST_USE gr_status gr_loader_open(gr_dataset *, const gr_loader_spec *, gr_lo
 // An error of a worker is returned at the batch it belongs to; after it the loader can only be
 // closed.
 GR_MUST_USE gr_status gr_loader_next(gr_loader *, const gr_batch **out);
-double gr_loader_waited(const gr_loader *);  // seconds the caller has waited for batches so far
-void gr_loader_close(gr_loader *);           // joins the workers; NULL is fine
+// Whether gr_loader_next would return without waiting for workers or loading samples itself. NULL:
+// true.
+bool gr_loader_ready(gr_loader *);
+void gr_loader_close(gr_loader *);  // joins the workers; NULL is fine
 // Micro-batch `i` of `n` of a rank's rows, which n divides.
 gr_batch gr_batch_slice(const gr_batch *, int i, int n);

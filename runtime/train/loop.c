@@ -258,6 +258,15 @@ static gr_status save_if_due(gr_run *r, bool asked) {
   return s;
 }
 
+// Within the span of a batch that was not ready, the trace shows a span of waiting.
+static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
+  bool ready = gr_loader_ready(loader);
+  double from = gr_run_span_begin(r);
+  if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, out));
+  if (!ready && *out) gr_run_span(r, GR_TRACE_DATA, "not ready", from);
+  gr_run_span(r, GR_TRACE_DATA, "next batch", from);
+}
+
 // A run that was stopped at the end of an epoch resumes by ending that epoch.
 static gr_status loop(gr_run *r, gr_loader *loader) {
   for (double epoch_began = gr_seconds();;) {
@@ -269,9 +278,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     const gr_batch *b = NULL;
     gr_step_controls k;
     if (!r->failure) gr_run_set_failure(r, gr_run_trace(r));
-    double from = gr_run_span_begin(r);
-    if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, &b));
-    gr_run_span(r, GR_TRACE_DATA, "next batch", from);
+    take_batch(r, loader, &b);
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
     if (k.finish) GR_TRY(gr_run_save_finish(r));

@@ -1,6 +1,7 @@
 // bench_data.c - user time of reading samples: one epoch of a source, without a cache, by this
-// thread alone. tools/bench-data makes the files and compares it with PyTorch's readers.
-//   bench_data speech|image|text PATH [ROUNDS]
+// thread alone or by workers. tools/bench-data makes the files and compares it with PyTorch's
+// readers.
+//   bench_data speech|image|text PATH [ROUNDS [WORKERS]]
 // prints the median of the rounds in microseconds of user time a sample.
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +45,13 @@ static gr_dataset *open_data(gr_arena *a, const char *kind, const char **path) {
   return d;
 }
 
-static double round_of(gr_dataset *d) {
+static double round_of(gr_dataset *d, int workers) {
   gr_loader_spec spec = {.split = GR_SPLIT_TRAIN,
                          .batch = BATCH,
                          .ranks = 1,
                          .epochs = 1,
-                         .prefetch = 1,
+                         .prefetch = workers ? 3 : 1,
+                         .workers = workers,
                          .seed = 1,
                          .shuffle = true};
   gr_loader *l;
@@ -68,15 +70,15 @@ static int by_number(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) return fprintf(stderr, "bench_data speech|image|text PATH [ROUNDS]\n"), 2;
-  int rounds = argc > 3 ? atoi(argv[3]) : 5;
+  if (argc < 3) return fprintf(stderr, "bench_data speech|image|text PATH [ROUNDS [WORKERS]]\n"), 2;
+  int rounds = argc > 3 ? atoi(argv[3]) : 5, workers = argc > 4 ? atoi(argv[4]) : 0;
   double us[MAX_ROUNDS];
   if (rounds < 1 || rounds > MAX_ROUNDS) return 2;
   gr_arena *a = gr_arena_create();
   const char *path = argv[2];
   gr_dataset *d = open_data(a, argv[1], &path);
-  round_of(d);  // libraries are loaded
-  for (int i = 0; i < rounds; i++) us[i] = round_of(d);
+  round_of(d, workers);  // libraries are loaded
+  for (int i = 0; i < rounds; i++) us[i] = round_of(d, workers);
   qsort(us, (size_t)rounds, sizeof *us, by_number);
   printf("%.1f\n", us[rounds / 2]);
   gr_dataset_close(d);

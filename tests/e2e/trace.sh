@@ -31,4 +31,6 @@ for bad in 5 5:5 7:3 -1:2 a:b 1:2:3; do
     "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
     "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/bad" "profile.steps=\"$bad\""
 done
+ran "a run without workers" own data.workers=0 distributed.ranks=1 training.max_steps=4 profile.steps=2:4
+check "... is not ready for any step" test "$(shown own/trace.0.json 'not ready')" = 2
 counts

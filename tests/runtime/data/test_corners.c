@@ -1,6 +1,7 @@
 // test_corners.c - corners of the readers: byte orders of pickles, texts that are not UTF-8, a
 // blank that could be printed, samples that are damaged once they are listed, borders of texts, and
 // the cache at its limit.
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -295,6 +296,46 @@ static void cache_is_full_at_its_limit(void) {
   }
 }
 
+// After the first epoch nothing is read again, and workers finish batches without being asked, also
+// those of the next epoch: the step that comes late waits for none. Not a matter of time: this
+// waits until a batch is ready.
+static void ready_before_it_is_asked_for(void) {
+  enum { SAMPLES = 5, EPOCHS = 3 };
+  const char *list = fixture_path("ready.csv");
+  fixture_text(list, "path,label\nr0.pgm,a\nr1.pgm,b\nr2.pgm,a\nr3.pgm,b\nr4.pgm,a\n");
+  for (int i = 0; i < SAMPLES; i++) fixture_text(fixture_path("r%d.pgm", i), "P5 2 2 255\nabcd");
+  gr_image_spec spec = {.path = list, .height = 2, .width = 2, .channels = 1};
+  gr_dataset_options o = {.n_buckets = 1, .cache_bytes = 1 << 10};
+  gr_loader_spec how = {.split = GR_SPLIT_TRAIN,
+                        .batch = 2,
+                        .ranks = 1,
+                        .epochs = EPOCHS,
+                        .workers = 2,
+                        .prefetch = 2};
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  double weights;
+  MUST(gr_dataset_create(&gr_source_image, &spec, &o, &d));
+  MUST(read_epoch(d, &weights));
+  for (int i = 0; i < SAMPLES; i++) remove(fixture_path("r%d.pgm", i));
+  MUST(gr_loader_open(d, &how, &l));
+  for (int i = 0; i < EPOCHS * 3; i++) {
+    while (!gr_loader_ready(l)) sched_yield();
+    MUST(gr_loader_next(l, &b));
+    CHECK(b && b->epoch == (uint32_t)i / 3, "batch %d", i);
+  }
+  CHECK(gr_loader_ready(l), "the end is ready");
+  MUST(gr_loader_next(l, &b));
+  CHECK(!b, "the end");
+  gr_loader_close(l);
+  how.workers = 0;
+  MUST(gr_loader_open(d, &how, &l));
+  CHECK(!gr_loader_ready(l), "no worker builds it");
+  gr_loader_close(l);
+  gr_dataset_close(d);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"pickles_of_any_order", pickles_of_any_order},
              {"utf16_is_refused", utf16_is_refused},
@@ -304,5 +345,6 @@ int main(int argc, char **argv) {
              {"images_after_listing", images_after_listing},
              {"windows_end_with_the_text", windows_end_with_the_text},
              {"a_text_of_one_window", a_text_of_one_window},
-             {"cache_is_full_at_its_limit", cache_is_full_at_its_limit});
+             {"cache_is_full_at_its_limit", cache_is_full_at_its_limit},
+             {"ready_before_it_is_asked_for", ready_before_it_is_asked_for});
 }
