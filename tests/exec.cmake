@@ -1,6 +1,6 @@
 add_library(test_exec_collectives runtime/exec/collectives.c)
 target_link_libraries(test_exec_collectives PUBLIC gr_exec)
-foreach(test pool loopback mpi store tcp trace)
+foreach(test pool loopback mpi store tcp death trace)
   add_executable(test_${test} runtime/exec/test_${test}.c)
   target_link_libraries(test_${test} test_exec_collectives)
   add_test(NAME exec.${test} COMMAND test_${test})

@@ -12,7 +12,7 @@
 
 // MAX_STRANGERS: connections at a time that have not said who they are; one more takes the place of
 // the oldest.
-enum { MAGIC = 0x67724c6b, MAX_STRANGERS = 64 };
+enum { MAX_STRANGERS = 64 };
 static const double check_interval_s = 0.1;
 static const double hello_s = 5;  // for a connection to say which communicator it belongs to
 static const double death_s = 3;  // in which the store hears why a connection was closed
@@ -168,7 +168,7 @@ static gr_status connect_to(gr_tcp *m, int machine, int rank) {
   const gr_tcp *w = m->world;
   const gr_tcp_place *p = &w->place[rank];
   const char *at = rank ? p->address : w->opt.host;
-  gr_tcp_hello h = {MAGIC, m->machine, gr_hash_text(w->opt.token), m->id};
+  gr_tcp_hello h = {GR_TCP_MAGIC, m->machine, gr_hash_text(w->opt.token), m->id};
   gr_net_wait wait = wait_until(m, m->node.timeout_s);
   int error = gr_net_connect(at, p->port, wait, &m->peer[machine]);
   if (!error) error = gr_net_send(m->peer[machine], &h, sizeof h, wait);
@@ -216,7 +216,7 @@ static bool read_hello(const gr_tcp *w, gr_tcp_waiting *c) {
   if (n < 0) return (errno == EAGAIN || errno == EINTR) && gr_seconds() < c->until;
   c->got += (size_t)n;
   return n && (is_stranger(c) ||
-               (c->hello.magic == MAGIC && c->hello.token == gr_hash_text(w->opt.token)));
+               (c->hello.magic == GR_TCP_MAGIC && c->hello.token == gr_hash_text(w->opt.token)));
 }
 
 static void read_hellos(gr_tcp *w) {

@@ -16,6 +16,7 @@ typedef struct gr_tcp_place {
 } gr_tcp_place;
 
 // The first message of a connection between machines.
+enum { GR_TCP_MAGIC = 0x67724c6b };
 typedef struct gr_tcp_hello {
   uint32_t magic;
   int32_t from;  // machine

@@ -173,7 +173,7 @@ expect "report of a sweep" 0 '^sweep/report.html$' -- "$graphrun" report sweep
 check "... is the page that the sweep has made" cmp sweep/report.html first.html
 check "... with links to those of the runs" grep -q '<a href="./1/report.html">' first.html
 expect "runs of a sweep" 0 '^sweep/1 +done' -- "$graphrun" runs sweep
-expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed' -- \
+expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed, the first with code 66' -- \
   "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,gone.csv" hydra.sweep.dir=half training.max_epochs=1
 check "... has the page of the others" grep -q '<a href="./0/report.html">' half/report.html
 expect "a sweep that is only listed" 0 -- "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run

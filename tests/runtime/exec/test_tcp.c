@@ -1,8 +1,10 @@
 // test_tcp.c - ranks that find each other over TCP: on one machine, and on machines that are played
 // by threads which do not share memory.
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "runtime/comm/comm.h"
 #include "runtime/comm/net.h"
 #include "runtime/comm/store.h"
@@ -107,6 +109,22 @@ static void meshes_over_machines(void) {
   all_well(4, 1, mesh_2x2);
   all_well(6, 1, mesh_3x2);
 }
+
+// A connection that does not know the job's token is closed.
+static gr_status a_stranger_is_refused(gr_comm *c, int per_machine) {
+  const gr_tcp_place *at = &((gr_tcp *)c)->place[c->rank];
+  gr_net_wait w = {gr_seconds() + 60, NULL};
+  gr_tcp_hello h = {GR_TCP_MAGIC, 1, gr_hash_text("another job"), 1};
+  int fd;
+  if (gr_net_connect(at->address, at->port, w, &fd) || gr_net_send(fd, &h, sizeof h, w))
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "no connection to %s:%d", at->address, at->port);
+  gr_status s = mesh_2x2(c, per_machine);
+  bool closed = gr_net_receive(fd, &h, 1, (gr_net_wait){gr_seconds(), NULL}) == ECONNRESET;
+  close(fd);
+  if (s || closed || c->rank) return s;  // rank 0 is the one that others connect to
+  return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a connection of another job is kept");
+}
+static void other_jobs_are_refused(void) { all_well(4, 1, a_stranger_is_refused); }
 
 // Connections that say nothing, where machines connect to each other.
 static gr_status among_idle_connections(gr_comm *c, int per_machine) {
@@ -290,6 +308,26 @@ static void variables_say_where(void) {
   is_refused("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3", "does not say where rank 0 is");
 }
 
+// A launcher or the user names the job by its token; a port alone does not.
+static void variables_name_the_job(void) {
+  static const struct {
+    const char *more;
+    bool named;
+  } jobs[] = {{"", false},
+              {" TORCHELASTIC_RUN_ID=none", false},
+              {" TORCHELASTIC_RUN_ID=6f2a", true},
+              {" GRAPHRUN_TOKEN=mine", true}};
+  for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+    char text[256];
+    gr_rendezvous r;
+    snprintf(text, sizeof text, "WORLD_SIZE=4 RANK=1 MASTER_ADDR=a MASTER_PORT=29500%s",
+             jobs[i].more);
+    MUST(read_from(text, &r));
+    CHECK(r.named == jobs[i].named, "%s: %d", text, r.named);
+    CHECK(!strstr(text, "TOKEN") || !strcmp(r.token, "mine"), "%s: the token is %s", text, r.token);
+  }
+}
+
 static void node_lists(void) {
   static const char *const lists[][2] = {
       {"host", "host"}, {"a,b[1-2]", "a"}, {"n[1,3]", "n1"}, {"n[001-128]-ib,m", "n001-ib"}};
@@ -308,9 +346,10 @@ int main(int argc, char **argv) {
              {"on_several_machines", on_several_machines},
              {"meshes_over_machines", meshes_over_machines},
              {"idle_connections_keep_none_out", idle_connections_keep_none_out},
+             {"other_jobs_are_refused", other_jobs_are_refused},
              {"two_worlds_at_once", two_worlds_at_once},
              {"two_communicators_of_a_world", two_communicators_of_a_world},
              {"failures_reach_other_machines", failures_reach_other_machines},
              {"silence_is_a_hang", silence_is_a_hang}, {"variables_say_where", variables_say_where},
-             {"node_lists", node_lists});
+             {"variables_name_the_job", variables_name_the_job}, {"node_lists", node_lists});
 }

@@ -1,0 +1,160 @@
+// test_death.c - deaths of ranks as another thread sees them, beside collectives: ranks are
+// processes here.
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "runtime/comm/comm.h"
+#include "runtime/comm/net.h"
+#include "runtime/comm/store.h"
+#include "tests/check.h"
+
+enum { DIES, LEAVES };
+
+// A process dies once the other has opened what it opens.
+static int opened[2];
+static void prepare(void) {
+  if (pipe(opened)) abort();
+}
+static void await_opened(void) {
+  char byte;
+  close(opened[1]);
+  if (read(opened[0], &byte, 1) != 1) _exit(2);
+}
+static void tell_opened(void) {
+  if (write(opened[1], "", 1) != 1) abort();
+  close(opened[0]), close(opened[1]);
+}
+
+static gr_store_options options(int port, int rank) {
+  return (gr_store_options){.host = "127.0.0.1",
+                            .port = port,
+                            .ports = 1,
+                            .local = true,
+                            .token = "test_death",
+                            .rank = rank,
+                            .ranks = 2,
+                            .timeout_s = 120,
+                            .setting = "MASTER_PORT"};
+}
+
+static int free_port(void) {
+  int fd, port;
+  if (gr_net_listen("127.0.0.1", 0, &fd, &port)) abort();
+  close(fd);
+  return port;
+}
+
+// What is found, within a minute; `text` becomes the error.
+static gr_code find_death(gr_status (*find)(void *), void *of, int least_ms, char text[200]) {
+  double begun = gr_seconds();
+  gr_status s = GR_OK;
+  while (!(s = find(of)) && gr_seconds() - begun < (least_ms ? least_ms / 1e3 : 60))
+    poll(NULL, 0, 10);
+  snprintf(text, 200, "%s", gr_status_text(s));
+  gr_code code = gr_status_code(s);
+  gr_status_drop(s);
+  return code;
+}
+
+static gr_status in_store(void *s) { return gr_store_find_death(s); }
+static gr_status in_world(void *c) { return gr_tcp_find_death(c); }
+
+// ---- The store ----------------------------------------------------------------------------------
+
+// The other rank opens the store and then dies or leaves.
+static pid_t other_of_store(int port, int rank, int how) {
+  prepare();
+  pid_t pid = fork();
+  if (pid) return pid;
+  gr_store_options o = options(port, rank);
+  gr_store *s;
+  if (gr_store_open(&o, &s)) _exit(1);
+  await_opened();
+  if (how == LEAVES) gr_store_close(s);
+  _exit(0);
+}
+
+static void of_a_store(void) {
+  for (int rank = 0; rank < 2; rank++) {
+    int port = free_port();
+    char text[200];
+    gr_store_options o = options(port, rank);
+    gr_store *s;
+    pid_t other = other_of_store(port, 1 - rank, DIES);
+    MUST(gr_store_open(&o, &s));
+    tell_opened();
+    gr_code code = find_death(in_store, s, 0, text);
+    CHECK(code == GR_ERR_RANK && strstr(text, rank ? "rank 0 died" : "rank 1 died"),
+          "rank %d: code %d: %s", rank, (int)code, text);
+    waitpid(other, NULL, 0);
+    gr_store_close(s);
+  }
+}
+
+static void a_rank_that_leaves_has_not_died(void) {
+  int port = free_port();
+  char text[200];
+  gr_store_options o = options(port, 0);
+  gr_store *s;
+  pid_t other = other_of_store(port, 1, LEAVES);
+  MUST(gr_store_open(&o, &s));
+  tell_opened();
+  waitpid(other, NULL, 0);
+  CHECK(!find_death(in_store, s, 200, text), "%s", text);
+  gr_store_close(s);
+}
+
+// ---- A world ------------------------------------------------------------------------------------
+
+static void of_a_world(void) {
+  for (int per = 0; per <= 1; per++)
+    for (int rank = 0; rank < 2; rank++) {
+      int port = free_port();
+      char text[200], want[64];
+      gr_store_options o = options(port, rank), of_other = options(port, 1 - rank);
+      gr_comm *c;
+      prepare();
+      pid_t other = fork();
+      if (!other) {
+        if (gr_tcp_open(&of_other, per, &c)) _exit(1);
+        await_opened();
+        _exit(0);
+      }
+      MUST(gr_tcp_open(&o, per, &c));
+      tell_opened();
+      gr_code code = find_death(in_world, c, 0, text);
+      snprintf(want, sizeof want, "rank %d died: %s", 1 - rank, per ? "" : "its process");
+      CHECK(code == GR_ERR_RANK && strstr(text, want), "rank %d, %d on each machine: %d: %s", rank,
+            per, (int)code, text);
+      waitpid(other, NULL, 0);
+      gr_comm_close(c);
+    }
+}
+
+static gr_status none_is_dead(gr_comm *c) {
+  GR_TRY(gr_tcp_find_death(c));
+  return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+}
+
+static void living_ranks_are_not_dead(void) {
+  int port = free_port(), state = 0;
+  gr_store_options o = options(port, 0), of_other = options(port, 1);
+  gr_comm *c;
+  pid_t other = fork();
+  if (!other) {
+    bool bad = gr_tcp_open(&of_other, 0, &c) || none_is_dead(c);
+    gr_comm_close(c);
+    _exit(bad);
+  }
+  MUST(gr_tcp_open(&o, 0, &c));
+  MUST(none_is_dead(c));
+  gr_comm_close(c);
+  CHECK(waitpid(other, &state, 0) == other && !state, "the other rank: %d", state);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"of_a_store", of_a_store},
+             {"a_rank_that_leaves_has_not_died", a_rank_that_leaves_has_not_died},
+             {"of_a_world", of_a_world}, {"living_ranks_are_not_dead", living_ranks_are_not_dead});
+}
