@@ -58,6 +58,7 @@ MAY_OPEN = {
     "base/output.c": None,                                   # the writer of files: all of them
     "base/port.c": {"fopen"},                                # reads /proc
     "runtime/comm/tcp.c": {"fopen"},                         # reads /proc
+    "runtime/launch/parent.c": {"fopen"},                    # reads /proc
     "runtime/comm/net_owner.c": {"fopen"},                   # reads /proc
     "runtime/comm/mpi_names.c": {"fopen", "open"},           # reads /proc; puts Open MPI's names back
     "runtime/comm/pages.c": {"open"},                        # maps another rank's memory, by /proc

@@ -241,6 +241,10 @@ static int find_cause(const launcher *l) {
   return best;
 }
 
+static gr_status with_resume_hint(const launcher *l, gr_status s) {
+  return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
+}
+
 static gr_status report_death(const launcher *l, int rank) {
   const gr_launch_rank_state *b = &l->launch_state->rank[rank];
   int signal = atomic_load(&b->signal), pid = atomic_load(&b->pid);
@@ -251,14 +255,7 @@ static gr_status report_death(const launcher *l, int rank) {
                         gr_launch_state_signal_name(signal ? signal : SIGKILL), pid);
   if (!signal)
     s = gr_hint(s, "the system does this when memory runs out; check `dmesg | grep -i kill`");
-  return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
-}
-
-// mpirun itself was killed; ranks do not outlive it.
-static gr_status report_lost(const launcher *l, int signal) {
-  gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "mpirun was killed by %s, and all ranks with it",
-                        gr_launch_state_signal_name(signal));
-  return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
+  return with_resume_hint(l, s);
 }
 
 // Whether the log ends with this error already; only its first line is compared.
@@ -301,8 +298,7 @@ static void mpirun_end(int status, char text[64]) {
     snprintf(text, 64, "mpirun ended with exit code %d", WEXITSTATUS(status));
 }
 
-// Ranks of other machines leave no records here: theirs is mpirun's exit code, if it is one
-// of graphrun's.
+// Ranks of other machines leave no records here: theirs is mpirun's exit code, if graphrun has it.
 static bool is_remote_verdict(int code) {
   if (gr_launch_state_all_local()) return false;
   bool known = code == 0;
@@ -311,15 +307,13 @@ static bool is_remote_verdict(int code) {
 }
 
 // Rank `missing` has not even registered, and no rank has failed or died.
-static gr_status report_missing(const launcher *l, int missing, bool any, int status) {
-  char end[64];
-  mpirun_end(status, end);
+static gr_status report_missing(const launcher *l, int missing, bool any, const char *end) {
   if (!any)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s before all ranks had started", end),
                    "check whether `mpirun -n %d hostname` works", l->launch_state->ranks);
-  gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d has left no record of how it ended; %s",
-                        missing, end);
-  return *l->launch_state->resume_hint ? gr_hint(s, "%s", l->launch_state->resume_hint) : s;
+  return with_resume_hint(
+      l, gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d has left no record of how it ended; %s", missing,
+                 end));
 }
 
 // What the ranks' records say.
@@ -365,9 +359,10 @@ static int conclude(const launcher *l, int status, gr_status *out) {
   *out = l->stop_requests ? gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE,
                                             "stopped by signals before the ranks could save"),
                                     "existing checkpoints are unchanged")
-         : lost_mpirun    ? report_lost(l, WTERMSIG(status))
-         : r.dead >= 0    ? report_death(l, r.dead)
-                          : report_missing(l, r.missing, r.entered > 0, status);
+         : lost_mpirun    ? with_resume_hint(
+                                l, gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s, and all ranks with it", end))
+         : r.dead >= 0 ? report_death(l, r.dead)
+                       : report_missing(l, r.missing, r.entered > 0, end);
   return gr_status_exit(*out);
 }
 
