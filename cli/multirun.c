@@ -88,7 +88,7 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
 static gr_status check_folder(runs *w, const char *dir, const char *identity) {
   const char *was;
   GR_TRY(gr_identity_read(w->arena, dir, &was));
-  return was ? gr_identity_check(dir, was, identity, GR_IDENTITY_CONFIG) : GR_OK;
+  return was ? gr_identity_check(dir, NULL, was, identity, GR_IDENTITY_CONFIG) : GR_OK;
 }
 
 static gr_status identify(runs *w, int j, gr_conf *conf) {

@@ -25,12 +25,14 @@ static const char *const neutral[] = {
 #include "compose/schema/schema.def"
 };
 
-// Every entry is a key, or ends in a point and is a section.
+// Every entry is a key, which may have keys of its own below it, or ends in a point and is a
+// section.
 bool gr_schema_is_neutral(const char *path) {
   for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++) {
     size_t n = strlen(neutral[i]);
     bool section = neutral[i][n - 1] == '.';
-    if (section ? !strncmp(path, neutral[i], n) : !strcmp(path, neutral[i])) return true;
+    if (strncmp(path, neutral[i], n)) continue;
+    if (section || !path[n] || path[n] == '.') return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/output.h"
+#include "compose/schema/schema.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/identity.h"
 #include "runtime/train/run.h"
@@ -122,19 +123,47 @@ static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
 }
 
 // The previous run has written its configuration two folders above its checkpoint, or in this
-// folder.
-void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
-  gr_arena *a = gr_arena_create();
+// folder. NULL: neither has one.
+static gr_conf *read_config(gr_run *r, gr_arena *a, const char *checkpoint) {
   gr_conf *before = NULL;
   const char *path = gr_arena_printf(a, "%s/../../.hydra/config.yaml", checkpoint);
   if (!gr_is_file(path)) path = gr_arena_printf(a, "%s/.hydra/config.yaml", r->dir);
-  gr_status s = gr_is_file(path) ? gr_conf_read(a, path, &before) : GR_OK;
+  gr_status_drop(gr_is_file(path) ? gr_conf_read(a, path, &before) : GR_OK);
+  return before && before->kind == GR_CONF_MAP ? before : NULL;
+}
+
+// Appends keys that are a part of a run's identity and that both have, with other values. A version
+// that had no identities did not know all keys of today.
+static void put_counting(gr_text *out, const gr_conf *was, const gr_conf *is) {
+  for (int i = 0; was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP && i < was->n; i++) {
+    int at = gr_conf_index(is, was->keys[i]);
+    if (at >= 0) put_counting(out, was->items[i], is->items[at]);
+  }
+  const char *key = gr_conf_path(out->arena, was);
+  if ((was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP) || gr_schema_is_neutral(key)) return;
+  const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
+  if (strcmp(before, now))
+    gr_text_printf(out, "%s%s is %s, was %s", out->len ? "; " : "", key, now, before);
+}
+
+gr_status gr_run_check_recorded(gr_run *r, const char *checkpoint) {
+  gr_arena *a = gr_arena_create();
+  const gr_conf *before = read_config(r, a, checkpoint);
+  gr_text other = gr_text_make(a);
+  if (before && r->spec->written) put_counting(&other, before, r->spec->written);
+  gr_status s = other.len ? gr_identity_refuse(checkpoint, checkpoint, other.at) : GR_OK;
+  gr_arena_destroy(a);
+  return s;
+}
+
+void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
+  gr_arena *a = gr_arena_create();
+  const gr_conf *before = read_config(r, a, checkpoint);
   gr_text lines = gr_text_make(a);
-  if (!s && before && before->kind == GR_CONF_MAP) put_changes(&lines, before, r->spec->written);
+  if (before) put_changes(&lines, before, r->spec->written);
   if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:");
   for (char *line = lines.at, *end; (end = strchr(line, '\n')); line = end + 1)
     gr_log(GR_INFO, "%.*s", (int)(end - line), line);
-  gr_status_drop(s);
   gr_arena_destroy(a);
 }
 

@@ -19,7 +19,12 @@ static const gr_json *read(gr_arena *a, const char *text) {
   return ok ? root : NULL;
 }
 
-static int compare_part(const gr_json *was, const gr_json *is, const char *part, gr_text *out) {
+static bool is_data(const char *name) {
+  return !strncmp(name, "data.", 5) || !strcmp(name, "samples");
+}
+
+static int compare_part(const gr_json *was, const gr_json *is, const char *part, bool data,
+                        gr_text *out) {
   const gr_json *before = gr_json_get(was, part, GR_JSON_OBJECT);
   const gr_json *now = gr_json_get(is, part, GR_JSON_OBJECT);
   bool values = !strcmp(part, "config");  // hashes of contents say nothing to a reader
@@ -27,6 +32,7 @@ static int compare_part(const gr_json *was, const gr_json *is, const char *part,
   for (const gr_json *v = now ? now->first : NULL; v && before; v = v->next) {
     const gr_json *w = gr_json_get(before, v->name, GR_JSON_TEXT);
     if (!w || v->kind != GR_JSON_TEXT || !strcmp(w->text, v->text)) continue;
+    if (data && !is_data(v->name)) continue;
     if (n++ >= MAX_LISTED) continue;
     const char *comma = out->len ? "; " : "";
     if (values)
@@ -42,8 +48,10 @@ static int compare_part(const gr_json *was, const gr_json *is, const char *part,
 int gr_identity_compare(const char *was, const char *is, gr_identity_part part, gr_text *out) {
   gr_arena *a = gr_arena_create();
   const gr_json *before = read(a, was), *now = read(a, is);
-  int n = before && now ? compare_part(before, now, "config", out) : -1;
-  if (n >= 0 && part == GR_IDENTITY_ALL) n += compare_part(before, now, "contents", out);
+  bool data = part == GR_IDENTITY_DATA;
+  int n = before && now ? 0 : -1;
+  if (!n && !data) n = compare_part(before, now, "config", false, out);
+  if (n >= 0 && part != GR_IDENTITY_CONFIG) n += compare_part(before, now, "contents", data, out);
   gr_arena_destroy(a);
   return n;
 }
@@ -57,22 +65,27 @@ gr_status gr_identity_read(gr_arena *a, const char *dir, const char **out) {
   return GR_OK;
 }
 
-gr_status gr_identity_check(const char *dir, const char *was, const char *is,
-                            gr_identity_part part) {
+gr_status gr_identity_refuse(const char *place, const char *checkpoint, const char *differences) {
+  return gr_hint(
+      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' has another run: %s", place, differences),
+      "another output.dir for a run of its own; checkpoint.resume=%s to go on from %s with what "
+      "has "
+      "changed; or checkpoint.resume=none to start from the beginning in this folder",
+      checkpoint ? checkpoint : "PATH", checkpoint ? "there" : "the checkpoint at PATH");
+}
+
+gr_status gr_identity_check(const char *place, const char *checkpoint, const char *was,
+                            const char *is, gr_identity_part part) {
   gr_arena *a = gr_arena_create();
   gr_text lines = gr_text_make(a);
   int n = gr_identity_compare(was, is, part, &lines);
   gr_status s = GR_OK;
   if (n < 0)
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-                        "the folder '%s' has the identity of a run that cannot be read", dir),
+                        "'%s' has the identity of a run that cannot be read", place),
                 "give this run another output.dir");
   else if (n)
-    s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' has another run: %s", dir, lines.at),
-                "another output.dir for a run of its own; checkpoint.resume=PATH of a checkpoint "
-                "to go on from it with what has changed; or checkpoint.resume=none to start from "
-                "the beginning "
-                "in this folder");
+    s = gr_identity_refuse(place, checkpoint, lines.at);
   gr_arena_destroy(a);
   return s;
 }

@@ -10,7 +10,11 @@
 #define GR_IDENTITY_NAME "identity.json"
 enum { GR_IDENTITY_HASH = 17, GR_IDENTITY_BYTES = 16 << 20 };
 
-typedef enum gr_identity_part { GR_IDENTITY_CONFIG = 1, GR_IDENTITY_ALL = 3 } gr_identity_part;
+typedef enum gr_identity_part {
+  GR_IDENTITY_CONFIG,  // the values of keys
+  GR_IDENTITY_DATA,    // the contents of the data
+  GR_IDENTITY_ALL,
+} gr_identity_part;
 
 // The hash of an identity, 16 hexadecimal digits.
 void gr_identity_hash(const char *identity, char out[GR_IDENTITY_HASH]);
@@ -20,7 +24,10 @@ void gr_identity_hash(const char *identity, char out[GR_IDENTITY_HASH]);
 int gr_identity_compare(const char *was, const char *is, gr_identity_part, gr_text *out);
 // The identity that a run's folder holds, in the arena; NULL: none. GR_ERR_IO.
 GR_MUST_USE gr_status gr_identity_read(gr_arena *, const char *dir, const char **out);
-// Fails with GR_ERR_CHECKPOINT if `was`, of the run in the folder, differs; names the differences
-// and what can be done.
-GR_MUST_USE gr_status gr_identity_check(const char *dir, const char *was, const char *is,
-                                        gr_identity_part);
+// Fails with GR_ERR_CHECKPOINT if `was`, of the run in `place`, differs; names the differences and
+// what can be done. checkpoint: the path of one to go on from, or NULL.
+GR_MUST_USE gr_status gr_identity_check(const char *place, const char *checkpoint, const char *was,
+                                        const char *is, gr_identity_part);
+// The same error, for differences that are found in another way.
+GR_MUST_USE gr_status gr_identity_refuse(const char *place, const char *checkpoint,
+                                         const char *differences);

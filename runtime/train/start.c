@@ -32,25 +32,40 @@ gr_status gr_run_choose_checkpoint(gr_run *r, gr_resume what, const char *given,
 
 // ---- Whether a run is finished ------------------------------------------------------------------
 
-// Whether the results in the folder are those of this checkpoint, of a run that ended well. A run
-// that was killed between its last checkpoint and its results still has those to write.
-static bool is_finished(const gr_run *r, gr_checkpoint *c, const char *identity) {
+// What the results in the folder say of the run that wrote them. ended_well false: there are none,
+// or it was stopped or failed.
+typedef struct results {
+  bool ended_well;
+  int64_t steps;
+  char identity[GR_IDENTITY_HASH];  // empty: of a version without identities
+} results;
+
+static results read_results(const gr_run *r) {
   gr_arena *a = gr_arena_create();
   const char *path = gr_arena_printf(a, "%s/" GR_RESULTS_NAME, r->dir);
-  char *text = NULL, its[GR_IDENTITY_HASH];
+  char *text = NULL;
   const gr_json *root = NULL;
   gr_json_error why;
   size_t n = 0;
+  results out = {0};
   gr_status_drop(gr_is_file(path) ? gr_file_read(a, path, MAX_RESULTS, &text, &n) : GR_OK);
   bool there = text && gr_json_read(a, text, n, &root, &why) && root->kind == GR_JSON_OBJECT;
-  gr_identity_hash(identity, its);
   const gr_json *whose = there ? gr_json_get(root, "identity", GR_JSON_TEXT) : NULL;
   const gr_json *steps = there ? gr_json_get(root, "steps", GR_JSON_INT) : NULL;
   const gr_json *code = there ? gr_json_get(root, "exit_code", GR_JSON_INT) : NULL;
-  bool finished = whose && steps && code && !code->i && steps->i == gr_checkpoint_step(c) &&
-                  !strcmp(whose->text, its);
+  out.ended_well = steps && code && !code->i;
+  out.steps = steps ? steps->i : 0;
+  if (whose) snprintf(out.identity, sizeof out.identity, "%s", whose->text);
   gr_arena_destroy(a);
-  return finished;
+  return out;
+}
+
+// Whether the results are those of this checkpoint. A run that was killed between its last
+// checkpoint and its results still has those to write.
+static bool is_finished(const results *of, gr_checkpoint *c, const char *identity) {
+  char its[GR_IDENTITY_HASH] = "";
+  if (identity) gr_identity_hash(identity, its);
+  return of->ended_well && of->steps == gr_checkpoint_step(c) && !strcmp(of->identity, its);
 }
 
 static int64_t number_of(gr_checkpoint *c, const char *name) {
@@ -77,17 +92,38 @@ static void log_nothing_left(const gr_run *r, gr_checkpoint *c) {
   gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger training.max_epochs goes on", r->dir);
 }
 
+// The identity that the checkpoint holds; NULL: it is of a version without identities.
+static const char *identity_of(gr_checkpoint *c) {
+  const gr_scalar *s = gr_checkpoint_scalar(c, GR_RUN_IDENTITY);
+  return s && s->kind == GR_SCALAR_TEXT ? s->text : NULL;
+}
+
+// Where the folder has a finished run, or no step would be trained, results would be written under
+// another configuration than theirs: both the checkpoint and the folder must be of this run.
+static gr_status check_closed(gr_run *r, gr_checkpoint *c) {
+  const char *was = identity_of(c), *of_folder, *path = gr_checkpoint_path(c);
+  const char *is = r->spec->identity;
+  if (!was) return gr_run_check_recorded(r, path);
+  GR_TRY(gr_identity_check(path, path, was, is, GR_IDENTITY_ALL));
+  GR_TRY(gr_identity_read(r->arena, r->dir, &of_folder));
+  return of_folder ? gr_identity_check(r->dir, path, of_folder, is, GR_IDENTITY_ALL) : GR_OK;
+}
+
 // On rank 0. A run that is not finished may go on with another configuration, of which it lists
-// what is other; and so may any from a checkpoint that is named by its path.
+// what is other, but not with other data; any may from a checkpoint that is named by its path.
 static gr_status check_start(gr_run *r, const char *path) {
   gr_checkpoint *c;
   if (!*path || r->spec->set.resume != gr_resume_auto || !r->spec->identity) return GR_OK;
   GR_TRY(gr_checkpoint_open(path, &c));
-  const gr_scalar *was = gr_checkpoint_scalar(c, GR_RUN_IDENTITY);
-  bool finished = was && was->kind == GR_SCALAR_TEXT && is_finished(r, c, was->text);
-  gr_status s =
-      finished ? gr_identity_check(r->dir, was->text, r->spec->identity, GR_IDENTITY_ALL) : GR_OK;
-  r->nothing_left = !s && finished && !goes_on(r, c);
+  const char *was = identity_of(c), *is = r->spec->identity;
+  results before = read_results(r);
+  bool more = goes_on(r, c);
+  gr_status s = GR_OK;
+  if (before.ended_well || !more)
+    s = check_closed(r, c);
+  else if (was)
+    s = gr_identity_check(r->dir, path, was, is, GR_IDENTITY_DATA);
+  r->nothing_left = !s && !more && is_finished(&before, c, was);
   if (r->nothing_left) log_nothing_left(r, c);
   gr_checkpoint_close(c);
   return s;

@@ -28,7 +28,7 @@ state() { (cd "$1" && find . -type f ! -name '*.lock' ! -name run.log -exec cksu
 refused() {
   refused_name=$1 refused_out=$2
   state "$2" >before
-  printf '%s\n' "$3" 'checkpoint.resume=PATH' 'checkpoint.resume=none' 'another output.dir' >patterns
+  printf '%s\n' "$3" 'checkpoint.resume=[^ ]*/step-[0-9]+ to go on' 'checkpoint.resume=none' 'another output.dir' >patterns
   shift 3
   table "$refused_out" "$@"
   verdict "$refused_name" 78
@@ -85,6 +85,11 @@ refused "from then on the run is the changed one" run 'training.lr is 0.01, was 
 nothing "... which is finished" run training.lr=2e-2 training.max_epochs=4
 table run checkpoint.resume=none
 went_on "resume=none starts from the beginning" 2
+table fresh training.max_epochs=4
+table fresh training.lr=0.5 checkpoint.resume=none
+refused "after a shorter run from the beginning nothing is relabelled" fresh 'training.lr is 0.5, was 0.01' training.lr=0.5
+refused "... by either configuration" fresh 'training.lr is 0.01, was 0.5' training.max_epochs=4
+refused "... nor is the old one continued as the new" fresh 'training.lr is 0.5, was 0.01' training.lr=0.5 training.max_epochs=6
 
 # A run that was killed, and one whose results were not written.
 table stopped hooks=[late.lua] training.max_epochs=6
@@ -101,6 +106,37 @@ rm open/training_results.json
 table open training.max_epochs=3 training.lr=5e-3
 went_on "a run that is not finished goes on with another learning rate" 3
 check "... which it says" grep -q 'training.lr: 0.005, was 0.01' "$log"
+table open training.max_epochs=4 training.lr=5e-3
+rm open/training_results.json
+sed '2s/^[0-9.]*/0.1234/' kinds.bak >kinds.csv
+refused "a run that is not finished does not go on with other data" open 'data.table.path has other contents' training.max_epochs=5
+cp kinds.bak kinds.csv
+refused "results that are missing are not written under another configuration" open 'training.lr is 0.7' training.lr=0.7 training.max_epochs=4
+
+# Versions without identities left their configuration, which is compared instead.
+cat >forget.py <<'PY'
+import pathlib, re
+for m in pathlib.Path("older").glob("checkpoints/*/manifest.json"):
+    kept = b"".join(l for l in m.read_bytes().splitlines(True) if b'"run.identity"' not in l)
+    body = kept[: kept.rindex(b'"check": "') + len(b'"check": "')]
+    h = 0xCBF29CE484222325
+    for byte in body:
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    m.write_bytes(body + b'%016x"\n}\n' % h)
+r = pathlib.Path("older/training_results.json")
+r.write_text(re.sub(r'\n "identity": [^\n]*', "", r.read_text()))
+pathlib.Path("older/identity.json").unlink()
+PY
+table older
+if python3 forget.py; then
+  check "a checkpoint without an identity" test "$(grep -l run.identity older/checkpoints/*/manifest.json | wc -l)" = 0
+  refused "... is of another run by its configuration" older 'training.lr is 9, was 0.01' training.lr=9
+  nothing "... or of the same" older
+  table older training.max_epochs=3
+  went_on "... and goes on, longer" 3
+else
+  skip "checkpoints without identities" "python3 cannot take them away"
+fi
 
 # Sweeps.
 sweep() { limited "$graphrun" -m table.yaml hydra.sweep.dir=sw training.max_epochs=1 "$@"; }
