@@ -26,6 +26,9 @@ add_test(NAME compose.sweep COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/compose/sweep
 add_executable(test_compose compose/unit.c)
 target_link_libraries(test_compose PRIVATE gr_compose)
 add_test(NAME compose.unit COMMAND test_compose)
+add_executable(test_identity_keys compose/identity_keys.c)
+target_link_libraries(test_identity_keys PRIVATE gr_compose)
+add_test(NAME compose.identity_keys COMMAND test_identity_keys)
 
 # Fuzz targets: with -DGR_FUZZ=ON and clang they search, otherwise they replay their corpora.
 foreach(target yaml override interp compose plan)

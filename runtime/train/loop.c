@@ -171,12 +171,13 @@ static gr_status open_run(gr_run *r) {
   gr_run_set_failure(r, gr_run_open_hooks(r));
   GR_TRY(gr_run_check(r));
   GR_TRY(gr_run_open_state(r));
-  GR_TRY(open_report(r));
-  GR_TRY(gr_run_save_config(r));
   if (r->rank == 0) log_start(r);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   if (r->resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
-  return gr_run_check(r);
+  GR_TRY(gr_run_check(r));
+  // From here on the folder's files are this run's: a start that fails has left them alone.
+  GR_TRY(open_report(r));
+  return gr_run_save_config(r);
 }
 
 // ---- An epoch's end -----------------------------------------------------------------------------

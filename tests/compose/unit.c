@@ -222,25 +222,6 @@ static void schema(void) {
 }
 
 // Every row's default must be of the row's type, and its type must be understood.
-// A new key is a part of a run's identity; these are not, by themselves or by their section.
-static void neutral_keys(void) {
-  static const char *const neutral[] = {
-      "training.max_epochs", "training.accumulate", "device",
-      "distributed.ranks",   "output.dir",          "logging.level",
-      "checkpoint.resume",   "data.workers",        "vars"};
-  static const char *const counting[] = {
-      "training.lr", "training.seed",   "model.params",        "checkpoint.metric",         "hooks",
-      "loop",        "data.table.path", "training.eval_every", "distributed.sync_batchnorm"};
-  int n = 0;
-  for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
-    CHECK(gr_schema_find(neutral[i]) && gr_schema_is_neutral(neutral[i]), "%s counts", neutral[i]);
-  for (size_t i = 0; i < sizeof counting / sizeof *counting; i++)
-    CHECK(gr_schema_find(counting[i]) && !gr_schema_is_neutral(counting[i]), "%s is neutral",
-          counting[i]);
-  for (int i = 0; i < gr_schema_count; i++) n += gr_schema_is_neutral(gr_schema_keys[i].path);
-  CHECK(n < gr_schema_count / 2, "%d of %d keys are neutral", n, gr_schema_count);
-}
-
 static void schema_table(void) {
   gr_arena *a = gr_arena_create();
   for (int i = 0; i < gr_schema_count; i++) {
@@ -388,8 +369,8 @@ int main(int argc, char **argv) {
       RUN(1, argv, {"types", types}, {"packed", packed}, {"first difference", first_difference},
           {"access", accessors}, {"unread", unread}, {"large maps", large_maps},
           {"written", written}, {"resolved", resolved}, {"hostile", hostile}, {"schema", schema},
-          {"schema table", schema_table}, {"neutral keys", neutral_keys},
-          {"schema ranges", schema_ranges}, {"composed", composed}, {"origins", origins},
+          {"schema table", schema_table}, {"schema ranges", schema_ranges},
+          {"composed", composed}, {"origins", origins},
           {"completion", completion}, {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());

@@ -181,9 +181,9 @@ done
 run "... resume=auto takes the one before, and says so" 0 "warning.*step-00000020" \
   "resumed from .*step-00000010" -- output.dir=flipped training.max_steps=25 checkpoint.resume=auto
 run "another model than the checkpoint's" 78 "f32.16.* here and f32.32.*" "hint: " -- output.dir=good \
-  checkpoint.resume=auto model.params.hidden=16
+  checkpoint.resume=good/checkpoints/step-00000020 model.params.hidden=16
 run "another batch than the checkpoint's" 78 "batches of 8, this run has 16" "hint: " -- output.dir=good \
-  checkpoint.resume=auto training.batch_size=16
+  checkpoint.resume=good/checkpoints/step-00000020 training.batch_size=16
 run "a checkpoint that is none" 78 "'data' is not a checkpoint" "hint: " -- checkpoint.resume=data
 check "... and the good one is as it was" "$graphrun" ckpt verify good
 

@@ -113,6 +113,15 @@ refused "a run that is not finished does not go on with other data" open 'data.t
 cp kinds.bak kinds.csv
 refused "results that are missing are not written under another configuration" open 'training.lr is 0.7' training.lr=0.7 training.max_epochs=4
 
+# A start that fails leaves a folder to the run that trained.
+echo 'return { on_start = function() error("not today") end }' >fails.lua
+state run >before
+printf '%s\n' 'not today' >patterns
+table run training.lr=0.7 hooks=[fails.lua] checkpoint.resume=none
+verdict "a start that fails" 70
+state run >after
+check "... leaves the folder as it was" cmp before after
+
 # Versions without identities left their configuration, which is compared instead.
 cat >forget.py <<'PY'
 import pathlib, re
