@@ -132,4 +132,5 @@ void gr_job_identify(gr_job *j) {
   gr_text_put(&t, "}}\n");
   gr_arena_destroy(work);
   j->spec.identity = t.at;
+  j->spec.is_neutral = gr_schema_is_neutral;
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 #include <time.h>
 #include "base/output.h"
-#include "compose/schema/schema.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/identity.h"
 #include "runtime/train/run.h"
@@ -134,13 +133,13 @@ static gr_conf *read_config(gr_run *r, gr_arena *a, const char *checkpoint) {
 
 // Appends keys that are a part of a run's identity and that both have, with other values. A version
 // that had no identities did not know all keys of today.
-static void put_counting(gr_text *out, const gr_conf *was, const gr_conf *is) {
+static void put_counting(const gr_run *r, gr_text *out, const gr_conf *was, const gr_conf *is) {
   for (int i = 0; was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP && i < was->n; i++) {
     int at = gr_conf_index(is, was->keys[i]);
-    if (at >= 0) put_counting(out, was->items[i], is->items[at]);
+    if (at >= 0) put_counting(r, out, was->items[i], is->items[at]);
   }
   const char *key = gr_conf_path(out->arena, was);
-  if ((was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP) || gr_schema_is_neutral(key)) return;
+  if ((was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP) || r->spec->is_neutral(key)) return;
   const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
   if (strcmp(before, now))
     gr_text_printf(out, "%s%s is %s, was %s", out->len ? "; " : "", key, now, before);
@@ -150,7 +149,8 @@ gr_status gr_run_check_recorded(gr_run *r, const char *checkpoint) {
   gr_arena *a = gr_arena_create();
   const gr_conf *before = read_config(r, a, checkpoint);
   gr_text other = gr_text_make(a);
-  if (before && r->spec->written) put_counting(&other, before, r->spec->written);
+  if (before && r->spec->written && r->spec->is_neutral)
+    put_counting(r, &other, before, r->spec->written);
   gr_status s = other.len ? gr_identity_refuse(checkpoint, checkpoint, other.at) : GR_OK;
   gr_arena_destroy(a);
   return s;

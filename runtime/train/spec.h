@@ -45,6 +45,7 @@ typedef struct gr_run_spec {
   gr_conf *written;                     // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.
   const char *config_dir, *config_yaml, *hydra_yaml, *overrides_yaml;
+  bool (*is_neutral)(const char *key);  // changes nothing that is computed; set with identity
   const char *identity;    // of this run (identity.h); NULL: not on this rank, or of no run
   const char *model_yaml;  // the text of the model's file, which the run's folder keeps
   const char *about_json;  // the program, the machine and the origins of values; or NULL

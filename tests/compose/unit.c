@@ -369,9 +369,8 @@ int main(int argc, char **argv) {
       RUN(1, argv, {"types", types}, {"packed", packed}, {"first difference", first_difference},
           {"access", accessors}, {"unread", unread}, {"large maps", large_maps},
           {"written", written}, {"resolved", resolved}, {"hostile", hostile}, {"schema", schema},
-          {"schema table", schema_table}, {"schema ranges", schema_ranges},
-          {"composed", composed}, {"origins", origins},
-          {"completion", completion}, {"sweeps", sweeps});
+          {"schema table", schema_table}, {"schema ranges", schema_ranges}, {"composed", composed},
+          {"origins", origins}, {"completion", completion}, {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());
   return system(line) ? 1 : status;
