@@ -11,9 +11,11 @@ dtypes() { "$graphrun" ckpt show "$1/checkpoints" | sed 1d | grep -oE '(f32|f16|
 
 # shellcheck disable=SC2086
 ran "fp32" fp32 $quick
+cp "$log" fp32.said
 for precision in bf16 fp16; do
   # shellcheck disable=SC2086
   ran "$precision" $precision $quick training.precision=$precision training.loss_scale.init=1024
+  cp "$log" "$precision.said"
   check "... its first loss is fp32's to 1e-3" near "$(loss fp32 0)" "$(loss $precision 0)" 1e-3
   check "... and is not the same" test "$(loss fp32 0)" != "$(loss $precision 0)"
   check "... its 12th to 2 %" near "$(loss fp32 11)" "$(loss $precision 11)" 0.02
@@ -47,7 +49,15 @@ for strategy in ddp zero2 fsdp; do
   check "... the 12th loss is one rank's to 1e-2" near "$(loss fp32 11)" "$(loss parts-sent 11)" 1e-2
 done
 "$graphrun" plan "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
-  "data.manifest=$scratch/data/tones.jsonl" training.precision=bf16 >"$log"
+  "data.manifest=$scratch/data/tones.jsonl" training.precision=bf16 >"$log" 2>&1
+# What mixed precision costs is said before it is paid, in plans and runs alike, by what the processor has.
+if grep -q amx_bf16 /proc/cpuinfo; then
+  skip "bf16 without AMX is said to be slower" "this processor has AMX"
+else
+  check "plan says what bf16 may cost here" grep -Eq "bf16 (is emulated, and|may be) slower than fp32" "$log"
+  check "... and so does a run" grep -Eq "bf16 (is emulated, and|may be) slower than fp32" bf16.said
+fi
+check "... and not where it is not asked for" sh -c '! grep -q "slower than fp32" fp32.said'
 check "plan says what is narrow" grep -Eq "precision +[0-9]+ of [0-9]+ nodes read bf16" "$log"
 "$graphrun" plan "$source/configs/gpt.yaml" "data.corpus.path=$source/docs/decisions.md" training.precision=bf16 \
   distributed.strategy=fsdp >"$log"
