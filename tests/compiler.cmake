@@ -6,6 +6,7 @@ foreach(test pass plan prove prove_memory train mesh accumulate buffers batch_no
   target_compile_definitions(test_compiler_${test} PRIVATE GR_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME compiler.${test} COMMAND test_compiler_${test})
 endforeach()
+target_link_options(test_compiler_prove PRIVATE LINKER:--wrap=gr_coll_rows)
 target_link_libraries(test_compiler_fuse test_ops_bench)
 # What is counted is compiled again, and found before the libraries; all but memory_fit.c, which tries orders for a fixed
 # number of steps, however large a graph.

@@ -22,11 +22,14 @@ typedef struct way {
   const char *name;
   gr_mesh mesh;
   const char *split;
+  const char *also;  // a second axis over which the batch is sharded, or NULL
 } way;
-static const way ddp2 = {"dp2", {1, {{"dp", 2}}}, NULL};
-static const way fsdp3 = {"fsdp3", {1, {{"dp", 3}}}, "dp"};
-static const way dp2_tp2 = {"dp2 x tp2", {2, {{"dp", 2}, {"tp", 2}}}, "tp"};
-static const way one = {"1", {0}, NULL};
+static const way ddp2 = {"dp2", {1, {{"dp", 2}}}, NULL, NULL};
+static const way fsdp3 = {"fsdp3", {1, {{"dp", 3}}}, "dp", NULL};
+static const way fsdp12 = {"fsdp12", {1, {{"dp", 12}}}, "dp", NULL};
+static const way dp2_tp2 = {"dp2 x tp2", {2, {{"dp", 2}, {"tp", 2}}}, "tp", NULL};
+static const way hsdp2_2 = {"hsdp 2 x 2", {2, {{"dp", 2}, {"shard", 2}}}, "shard", "shard"};
+static const way one = {"1", {0}, NULL, NULL};
 
 // The plan of prove.yaml for a mesh, proved, in `arena`.
 static gr_plan *plan_of(const way *w) {
@@ -44,7 +47,7 @@ static gr_plan *plan_of(const way *w) {
                                  .n_dims = 3,
                                  .seed = 3,
                                  .mesh = w->mesh,
-                                 .batch_axis = {"dp"}},
+                                 .batch_axis = {"dp", w->also}},
                        .options = {.optimizer = "adam",
                                    .clip = 1,
                                    .zero_axis = w->split,
@@ -59,7 +62,7 @@ static gr_plan *plan_of(const way *w) {
 }
 
 static void real_plans(void) {
-  static const way *const ways[] = {&ddp2, &fsdp3, &dp2_tp2, &one};
+  static const way *const ways[] = {&ddp2, &fsdp3, &fsdp12, &dp2_tp2, &hsdp2_2, &one};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     arena = gr_arena_create();
     MUST(gr_plan_prove(plan_of(ways[i])));
@@ -171,12 +174,46 @@ static void in_a_loop(gr_plan *p) {
   n->op = op;
 }
 
+// Two slices of a dimension that two axes shard, one after the other: in the other order every
+// value has the type and a layout that it could have, but its rows are mixed up.
+static void slices_swapped(gr_plan *p) {
+  const gr_graph *g = train(p)->g;
+  gr_node *first = node(g, &gr_op_shard_slice, 0), *second = node(g, &gr_op_shard_slice, 1);
+  gr_value *between = gr_at(g, first->out);
+  if (second->in[0].id != first->out.id) abort();
+  attr_of(first)->mesh_axis = 1, attr_of(second)->mesh_axis = 0;
+  between->layout.at[1] = between->layout.at[0], between->layout.at[0] = GR_REPLICATE;
+}
+
+// Kernels move other rows than ranks hold: gr_coll_rows is wrapped, and wrong for one kind of
+// slices.
+int64_t __real_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from);
+int64_t __wrap_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from);
+static enum { RIGHT, FIRST, LAST_FULL, REMAINDER, EMPTY, LAST } wrong_rows;
+int64_t __wrap_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from) {
+  int64_t rows = __real_gr_coll_rows(size, ranks, rank, from), most = (size + ranks - 1) / ranks;
+  int64_t full = size / most;
+  const int64_t at[] = {-1, 0, full - 1, full, full + 1, ranks - 1};
+  bool border = wrong_rows == LAST && rank <= full + 1;  // that is one of the others
+  if (rank != at[wrong_rows] || border) return rows;
+  return rows ? rows - 1 : 1;
+}
+static void wrong_first(gr_plan *p) { (void)p, wrong_rows = FIRST; }
+static void wrong_last_full(gr_plan *p) { (void)p, wrong_rows = LAST_FULL; }
+static void wrong_remainder(gr_plan *p) { (void)p, wrong_rows = REMAINDER; }
+static void wrong_empty(gr_plan *p) { (void)p, wrong_rows = EMPTY; }
+static void wrong_last(gr_plan *p) { (void)p, wrong_rows = LAST; }
+
 // ---- What ranks decide and keep -----------------------------------------------------------------
 
 static void check_of_terms(gr_plan *p) {
   gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0),
           *c = node(train(p)->g, &gr_op_finite_check, 0);
   ((gr_val *)c->in)[1] = n->in[0];
+}
+static void check_of_slices(gr_plan *p) {
+  gr_node *c = node(train(p)->g, &gr_op_finite_check, 0);
+  gr_at(train(p)->g, c->in[1])->layout.at[0] = (gr_axis_placement)0;
 }
 static void check_is_called_whole(gr_plan *p) {
   gr_node *c = node(train(p)->g, &gr_op_finite_check, 0),
@@ -214,69 +251,7 @@ static void states_overlap(gr_plan *p) { p->states[1].offset = p->states[0].offs
 static void state_resized(gr_plan *p) { p->states[0].bytes += 4; }
 static void states_cut(gr_plan *p) { p->state_bytes -= GR_PLAN_ALIGN; }
 
-// ---- Memory -------------------------------------------------------------------------------------
-
-static void on_operand(gr_plan *p) {
-  gr_node *n = node(train(p)->g, &gr_op_matmul, 0);
-  train(p)->offset[n->out.id] = train(p)->offset[n->in[0].id];
-}
-static void outside(gr_plan *p) {
-  train(p)->offset[node(train(p)->g, &gr_op_matmul, 0)->out.id] = p->arena_bytes;
-}
-static void misaligned(gr_plan *p) {
-  train(p)->offset[node(train(p)->g, &gr_op_matmul, 0)->out.id] += 4;
-}
-static void on_a_state(gr_plan *p) {
-  uint32_t v = node(train(p)->g, &gr_op_matmul, 0)->out.id;
-  train(p)->in_states[v] = true, train(p)->offset[v] = 0;
-}
-static void results_overlap(gr_plan *p) {
-  gr_node *n = node(train(p)->g, &gr_op_adam, 0);
-  train(p)->offset[n->out.id + 1] = train(p)->offset[n->out.id + 2];
-}
-static void on_a_kept_result(gr_plan *p) {
-  gr_node *n = node(train(p)->g, &gr_op_finite_check, 0);
-  train(p)->offset[n->out.id + 1] = train(p)->offset[n->out.id + 2];
-}
-static void inputs_overlap(gr_plan *p) {
-  const gr_graph *g = train(p)->g;
-  train(p)->offset[gr_graph_leaf(g, GR_INPUT, "y").id] =
-      train(p)->offset[gr_graph_leaf(g, GR_INPUT, "x").id];
-}
-static void input_outside(gr_plan *p) {
-  train(p)->offset[gr_graph_leaf(train(p)->g, GR_INPUT, "x").id] = p->arena_bytes;
-}
-static void arena_cut(gr_plan *p) { p->arena_bytes /= 2; }
-static void scratch_on_result(gr_plan *p) {
-  gr_node *n = node(train(p)->g, &gr_op_sum_squares, 0);
-  train(p)->scratch[index_of(train(p)->g, n)] = train(p)->offset[n->out.id];
-}
-static void scratch_outside(gr_plan *p) {
-  train(p)->scratch[index_of(train(p)->g, node(train(p)->g, &gr_op_sum_squares, 0))] =
-      p->arena_bytes;
-}
-static void body_on_result(gr_plan *p) {
-  train(p)->body_at[loop_index(p)] = train(p)->offset[loop_node(p)->out.id];
-}
-static void body_misaligned(gr_plan *p) { train(p)->body_at[loop_index(p)] += 8; }
-static void body_missing(gr_plan *p) { train(p)->body[loop_index(p)] = NULL; }
-static void body_cut(gr_plan *p) { loop(p)->bytes = GR_PLAN_ALIGN; }
-
-// ---- Carries ------------------------------------------------------------------------------------
-
-static void carry_unchanged(gr_plan *p) { loop(p)->carry[0] = GR_CARRY_UNCHANGED; }
-static void carry_unknown(gr_plan *p) { loop(p)->carry[0] = GR_CARRY_COUNT; }
-static void stacked_swapped(gr_plan *p) {
-  loop(p)->carry[carry(p, GR_CARRY_IN_STACK)] = GR_CARRY_DOUBLE_BUFFERED;
-}
-// The stack in which the next value of a carry is made.
-static int *stack_of_carry(gr_plan *p) {
-  gr_val c = gr_scan_carry(loop_node(p)->attr, carry(p, GR_CARRY_IN_STACK));
-  return &loop(p)->stacked[gr_at(loop(p)->g, c)->next.id];
-}
-static void stacked_elsewhere(gr_plan *p) { (*stack_of_carry(p))++; }
-static void not_stacked(gr_plan *p) { *stack_of_carry(p) = 0; }
-static void body_of_another(gr_plan *p) { loop(p)->n_carry--; }
+#include "tests/compiler/prove_memory.def"
 
 typedef struct mutation {
   const char *name;
@@ -311,6 +286,7 @@ static void broken_plans(void) {
     gr_plan *p = plan_of(table[i].way);
     table[i].how(p);
     check_refused(table[i].name, gr_plan_prove(p), table[i].line, table[i].says);
+    wrong_rows = RIGHT;
     gr_arena_destroy(arena);
   }
 }
