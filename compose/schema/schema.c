@@ -136,34 +136,6 @@ static const char *other_name(const char *name) {
   return NULL;
 }
 
-// Keys of other trainers for which no single key stands here.
-static const char *const cures[][2] = {
-    {"amp", "training.mixed_precision=true, or training.precision=bf16 or fp16"},
-    {"scheduler",
-     "a schedule of the learning rate is a hook: hooks=[hooks/cosine.lua]; "
-     "training.warmup_steps warms up; docs/hooks.md lists others"},
-    {"early_stopping",
-     "it is a hook: hooks=[hooks/early_stop.lua], with hooks_params.metric, "
-     "hooks_params.patience and hooks_params.min_delta"},
-};
-
-// Whether a part of a path, between dots, is the word, or ends in it: lr_scheduler.
-static bool has_part(const char *path, const char *word) {
-  size_t len = strlen(word);
-  for (size_t n; *path; path += n + (path[n] == '.')) {
-    n = strcspn(path, ".");
-    bool ends = n >= len && !strncmp(path + n - len, word, len);
-    if (ends && (n == len || path[n - len - 1] == '_')) return true;
-  }
-  return false;
-}
-
-const char *gr_schema_cure(const char *path) {
-  for (size_t i = 0; i < sizeof cures / sizeof *cures; i++)
-    if (has_part(path, cures[i][0])) return cures[i][1];
-  return NULL;
-}
-
 const char *gr_schema_nearest(gr_arena *a, const char *path) {
   const char *names[2 * N_KEYS], *last = strrchr(path, '.');
   last = last ? last + 1 : path;

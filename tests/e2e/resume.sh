@@ -19,7 +19,7 @@ killed() {
   kills=0
   for at in $moments; do
     # shellcheck disable=SC2086
-    begin "$killed_out" $long checkpoint.resume=auto "$@" ++hooks_params.hold=$((at + 20)) hooks_seconds=100000
+    begin "$killed_out" $long checkpoint.resume=auto "$@"
     wait_steps "$killed_out" "$at"
     [ "$at" = 38 ] && wait_unfinished "$killed_out"
     kill_all "$killed_out"
@@ -51,9 +51,9 @@ asked() {
   asked_out=$1
   shift
   stops=0
-  for at in 3 61 113; do
+  for at in 3 61 97; do
     # shellcheck disable=SC2086
-    begin "$asked_out" $long checkpoint.resume=auto "$@" ++hooks_params.hold=$((at + 5)) hooks_seconds=100000
+    begin "$asked_out" $long checkpoint.resume=auto "$@"
     wait_steps "$asked_out" "$at"
     kill -TERM "$pid"
     ended

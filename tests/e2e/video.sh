@@ -94,7 +94,7 @@ check "the rate restarts after two epochs" awk -F'"lr": ' '{ split($2, a, ","); 
   END { exit !(lr[0] == 0.001 && lr[5] > 0.0005 && lr[5] < 0.000501 && lr[10] == 0.001 && lr[15] < lr[10]) }' straight/metrics.jsonl
 for at in 8 16; do
   # shellcheck disable=SC2086
-  "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto +hooks_params.hold=$((at + 2)) hooks_seconds=100000 >"$log" 2>&1 </dev/null &
+  "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto >"$log" 2>&1 </dev/null &
   watcher=$!
   wait_steps killed $at
   kill -9 $watcher 2>/dev/null
