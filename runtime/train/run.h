@@ -18,6 +18,7 @@
 #include "runtime/exec/exec.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/report.h"
+#include "runtime/train/run_dir.h"
 #include "runtime/train/spec.h"
 
 enum { GR_MAX_METRICS = 64, GR_MAX_NORMS = 65 };
@@ -207,19 +208,6 @@ void gr_run_span_step(gr_run *, double from);  // of the step that has just run
 // Issues all steps, evaluations and copies of a run on a device that computes nothing but checks
 // all accesses. Writes no files.
 GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
-// ---- files.c
-GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
-// Opens run.log in the folder, once it is known that the run goes on.
-GR_MUST_USE gr_status gr_run_open_log(gr_run *);
-double gr_run_patience(const gr_run *);  // seconds to wait for another run to release a folder
-// Fails with GR_ERR_CHECKPOINT where the configuration that is recorded beside a checkpoint without
-// an identity has other values of keys that change what is computed.
-GR_MUST_USE gr_status gr_run_check_recorded(gr_run *, const char *checkpoint);
-// Logs where the configuration differs from that of the run that wrote the checkpoint.
-void gr_run_log_config_changes(gr_run *, const char *checkpoint);
-// Stores, for the launcher, how to go on if a rank dies: from a checkpoint, if one is saved.
-void gr_run_set_resume_hint(const gr_run *, bool saved);
-GR_MUST_USE gr_status gr_run_save_config(gr_run *);  // writes .hydra/, as Hydra does
 // ---- sync.c
 // How long work of this rank is shown before it trains: gr_work_begin.
 gr_work_shown gr_run_work_shown(const gr_run *);
@@ -254,8 +242,7 @@ GR_MUST_USE gr_status gr_run_find_start(gr_run *);
 GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_run *, gr_resume what, const char *given,
                                                const char *dir, char *path, size_t size);
 // ---- tables.c
-// Writes the data's tables to the states that hold them.
-GR_MUST_USE gr_status gr_run_load_tables(gr_run *);
+GR_MUST_USE gr_status gr_run_load_tables(gr_run *);  // writes the data's tables to their states
 // ---- contents.c: the table of what a checkpoint holds
 typedef struct gr_run_contents {
   gr_arena *arena;
