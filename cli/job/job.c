@@ -192,46 +192,6 @@ gr_status gr_job_set_kind(gr_job *j) {
   return read_split(j);
 }
 
-// ---- Options --------------------------------------------------------------------------------
-
-static gr_prefetch prefetch_of(gr_fsdp_prefetch key) {
-  if (key == gr_fsdp_prefetch_backward_pre) return GR_PREFETCH_PRE;
-  return key == gr_fsdp_prefetch_backward_post ? GR_PREFETCH_POST : GR_PREFETCH_NONE;
-}
-
-static void read_options(gr_job *j) {
-  const gr_settings *s = &j->spec.set;
-  j->options = (gr_options){.optimizer = s->optimizer,
-                            .optimizer_attr = s->optimizer_attr,
-                            .optimizer_attr_1d = s->optimizer_attr_1d,
-                            .groups = s->groups,
-                            .n_groups = s->n_groups,
-                            .clip = s->clip,
-                            .adjustable = s->adjustable,
-                            .has_ema = s->ema_decay >= 0,
-                            .ema_decay = s->ema_decay,
-                            .gpu = j->spec.device->gpu,
-                            .reserved = j->spec.device->reserved,
-                            .micro_batches = s->micro_batches,
-                            .zero_axis = j->mesh_config.split_axis,
-                            .scatter = j->mesh_config.scatter,
-                            .rules = j->mesh_config.rules,
-                            .n_rules = j->mesh_config.n_rules,
-                            .freeze = s->freeze,
-                            .n_freeze = s->n_freeze,
-                            .freezable = s->freezable,
-                            .n_freezable = s->n_freezable,
-                            .wrap = s->wrap,
-                            .n_wrap = s->n_wrap,
-                            .prefetch = prefetch_of(s->fsdp_prefetch),
-                            .dump = j->args.dump,
-                            .stop_after = j->args.stop_after,
-                            .without = j->args.without,
-                            .n_without = j->args.n_without,
-                            .dump_to = stdout};
-  gr_precision_options(j->arena, s, &j->options);
-}
-
 // ---- Shapes and parameters from the data ----------------------------------------------------
 
 // The batch tensors of a bucket, for batches of `rows` over all ranks.
@@ -322,7 +282,7 @@ static gr_status read_for_ranks(gr_job *j, int ranks) {
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
   gr_precision_of_device(j->spec.conf, j->spec.device->gpu, &j->spec.set);
-  read_options(j);
+  gr_job_read_options(j);
   return gr_list_adjustable(j->arena, &j->options, &j->spec.adjust, &j->spec.n_adjust);
 }
 

@@ -50,6 +50,7 @@ GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
 // is made is in out->arena, which the caller destroys, also after an error.
 GR_MUST_USE gr_status gr_job_plan_with(const gr_job *, const char *override, int ranks,
                                        gr_job *out);
+void gr_job_read_options(gr_job *);  // sets job->options, by its settings and mesh
 // Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
 // configuration trees may not be read any more.
 void gr_job_keep_config(gr_job *);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
+#include "runtime/train/samples.h"
 
 // ---- Leaving early ------------------------------------------------------------------------
 

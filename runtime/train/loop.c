@@ -6,6 +6,7 @@
 #include "runtime/device/cuda.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
+#include "runtime/train/samples.h"
 
 // ---- Opening --------------------------------------------------------------------------------
 

@@ -386,15 +386,3 @@ int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_name
 gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);
 // Copies a state, or a gathered one, to the host's memory; a callback of gr_saver.
 GR_MUST_USE gr_status gr_run_fetch(void *run, const gr_tensor_slice *, void *to);
-// ---- samples.c
-// Chooses at most `most` samples of a split to show, the same ones on any number of ranks. The
-// caller closes them; closing NULL is fine.
-gr_samples *gr_samples_choose(gr_run *, gr_split, int64_t most);
-void gr_samples_close(gr_samples *);
-// Collects the predictions of those chosen samples that are in the batch.
-GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_run *, const gr_batch *);
-// Gathers the predictions of all ranks' samples. Collective.
-GR_MUST_USE gr_status gr_samples_gather(gr_samples *, gr_run *);
-// Writes them on rank 0, in the order of the data set; again: as gr_report_samples.
-GR_MUST_USE gr_status gr_samples_write(const gr_samples *, gr_run *, bool again);
-void gr_samples_print(const gr_samples *, gr_run *);  // prints them on rank 0, likewise

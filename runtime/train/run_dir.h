@@ -4,6 +4,8 @@
 
 typedef struct gr_run gr_run;
 
+// Makes the run's folder, or takes the one that is configured, and locks it: run->dir. Collective.
+// GR_ERR_IO.
 GR_MUST_USE gr_status gr_run_open_dir(gr_run *);
 // Opens run.log in the folder, once it is known that the run goes on.
 GR_MUST_USE gr_status gr_run_open_log(gr_run *);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "runtime/train/run.h"
+#include "runtime/train/samples.h"
 
 enum { NAME_COLUMNS = 24 };
 

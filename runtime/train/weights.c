@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/json.h"
 #include "runtime/train/run.h"
+#include "runtime/train/samples.h"
 
 enum { MAX_RESULTS = 256 << 20 };  // bytes of training_results.json
 

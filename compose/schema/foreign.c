@@ -1,9 +1,9 @@
-// cures.c - what takes the place of keys of other trainers. See schema.h.
+// foreign.c - what takes the place of keys of other trainers. See schema.h.
 #include <string.h>
 #include "compose/schema/schema.h"
 
 // Keys of other trainers for which no single key stands here.
-static const char *const cures[][2] = {
+static const char *const replacements[][2] = {
     {"amp", "training.mixed_precision=true, or training.precision=bf16 or fp16"},
     {"scheduler",
      "a schedule of the learning rate is a hook: hooks=[hooks/cosine.lua]; "
@@ -25,7 +25,7 @@ static bool has_part(const char *path, const char *word) {
 }
 
 const char *gr_schema_cure(const char *path) {
-  for (size_t i = 0; i < sizeof cures / sizeof *cures; i++)
-    if (has_part(path, cures[i][0])) return cures[i][1];
+  for (size_t i = 0; i < sizeof replacements / sizeof *replacements; i++)
+    if (has_part(path, replacements[i][0])) return replacements[i][1];
   return NULL;
 }
