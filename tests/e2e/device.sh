@@ -44,15 +44,15 @@ tones none device=null checkpoint.resume=auto
 printf '%s\n' 'device null: 10 steps' >patterns
 verdict "resume=auto: there is no folder to look in" 0
 
-for word in gpu nul '' '"~"'; do
+for word in npu nul '' '"~"'; do
   tones none device=$word
-  printf '%s\n' "1:[0-9]+: config error: 'device' must be 'auto', 'cuda', 'cpu' or 'null', but is (\"|null)" 'hint: ' >patterns
+  printf '%s\n' "1:[0-9]+: config error: 'device' must be 'auto', 'gpu', 'cuda', 'cpu' or 'null', but is (\"|null)" 'hint: ' >patterns
   verdict "device=$word is refused" 65
 done
 for value in '' ' ~' ' !!null'; do
   sed "\$a device:$value" "$source/tests/e2e/tones.yaml" >nothing.yaml
   limited "$graphrun" plan nothing.yaml "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml"
-  printf '%s\n' "nothing.yaml:[0-9]+:[0-9]+: config error: 'device' must be 'auto', 'cuda', 'cpu' or 'null', but is null" 'hint: ' >patterns
+  printf '%s\n' "nothing.yaml:[0-9]+:[0-9]+: config error: 'device' must be 'auto', 'gpu', 'cuda', 'cpu' or 'null', but is null" 'hint: ' >patterns
   verdict "device:$value in a file is refused" 65
 done
 for value in null '"null"' NULL; do

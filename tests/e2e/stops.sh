@@ -207,7 +207,7 @@ begin early $long checkpoint.every_steps=0 distributed.ranks=2 distributed.timeo
 wait_steps early 1
 kill -9 $(process_of_rank early 1)
 ended
-printf '%s\n' "^rank died error: rank 1 was killed by SIGKILL " "hint: this run had not written a checkpoint yet: start it again" >patterns
+printf '%s\n' "^rank died error: rank 1 was killed by SIGKILL " "this run had not written a checkpoint yet: start it again" >patterns
 verdict "kill -9 before the first checkpoint" 71
 killed "kill -9 of rank 2" dead2 2 KILL
 killed "kill -9 of rank 0" dead0 0 KILL
