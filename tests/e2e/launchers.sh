@@ -116,7 +116,7 @@ printf '%s\n' "launch error: on port $port of '127.0.0.1' is rank 0 of another j
   'hint: set MASTER_PORT to a port of this job.s own; .*GRAPHRUN_TOKEN' >patterns
 verdict "a rank of a job with another configuration" 69
 rm taken.1.*
-rank 1 taken "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=30
+rank 1 taken "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- distributed.timeout=1e6
 wait
 spoke taken 0
 check "... and the ranks of this one find each other" test "$(codes taken)" = "0 0 "
