@@ -1,5 +1,5 @@
 foreach(name audio features vocab manifest data order loader loader_errors asterisk table_files table_mapping table_csv table series corpus video
-        transform transform_values series_transforms
+        transform transform_values transform_frames series_transforms
         picture image sampler video_compressed market pickle corners)
   add_executable(test_data_${name} runtime/data/test_${name}.c runtime/data/fixture.c)
   target_link_libraries(test_data_${name} gr_data)

@@ -104,6 +104,63 @@ static void shifts(void) {
   gr_dataset_close(d);
 }
 
+// 20 letters are for training: stretches of 6 start at 0, 6 and 12, and the last one may move by
+// one.
+static void shifts_to_the_border(void) {
+  corpus *c = corpus_of(6, 0.25);
+  gr_dataset *d;
+  bool seen[26] = {false};
+  c->spec.shift = true;
+  MUST(open_corpus(c, &d));
+  for (uint32_t epoch = 0; epoch < 40; epoch++) {
+    gr_loader_spec spec = {
+        .batch = 3, .ranks = 1, .epoch = epoch, .epochs = 1, .prefetch = 1, .augment = true};
+    gr_loader *l;
+    const gr_batch *b;
+    gr_type t;
+    MUST(gr_loader_open(d, &spec, &l));
+    MUST(gr_loader_next(l, &b));
+    const int32_t *x = fixture_field(b, "x", &t), *y = fixture_field(b, "y", &t);
+    for (int i = 0; i < 3; i++) {
+      CHECK(y[6 * i + 5] < 'a' + 20, "'%c' is for validation", y[6 * i + 5]);
+      seen[x[6 * i] - 'a'] = true;
+    }
+    gr_loader_close(l);
+  }
+  for (int i = 0; i < 26; i++) CHECK(seen[i] == (i < 14), "a window starts at '%c'", 'a' + i);
+  gr_dataset_close(d);
+}
+
+// What is to be continued are the last tokens of each file.
+static void continues_the_end(void) {
+  gr_conf *conf;
+  gr_dataset *d;
+  gr_arena *a = gr_arena_create();
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  const char *files[] = {gr_arena_strdup(a, fixture_path("long.txt")),
+                         gr_arena_strdup(a, fixture_path("short.txt"))};
+  fixture_text(files[0], letters), fixture_text(files[1], "xyz");
+  MUST(gr_conf_parse(a, "run.yaml", "{source: corpus, corpus: {vocab: bytes, context: 5}}", &conf));
+  MUST(gr_dataset_open_kept(conf, NULL, NULL, files, 2, &d));
+  gr_loader_spec spec = {
+      .split = GR_SPLIT_VALIDATION, .batch = 2, .ranks = 1, .epochs = 1, .prefetch = 1};
+  if (!gr_dataset_count(d, GR_SPLIT_VALIDATION)) spec.split = GR_SPLIT_TRAIN;
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  const int32_t *x = fixture_field(b, "x", &t), *lengths = fixture_field(b, "lengths", &t);
+  for (int row = 0; row < 2; row++) {
+    const char *want = b->sample[row] ? "xyz" : "vwxyz";
+    CHECK(lengths[row] == (int32_t)strlen(want), "%d tokens of '%s'", lengths[row], want);
+    for (int i = 0; want[i]; i++)
+      CHECK(x[5 * row + i] == want[i], "token %d of '%s' is %d", i, want, x[5 * row + i]);
+  }
+  gr_loader_close(l);
+  gr_dataset_close(d);
+  gr_arena_destroy(a);
+}
+
 static void tokens_of_a_file(void) {
   static corpus c;
   gr_dataset *d;
@@ -166,6 +223,7 @@ static void cut_file(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"cuts_stretches", cuts_stretches}, {"validation_text", validation_text},
-             {"shifts", shifts}, {"tokens_of_a_file", tokens_of_a_file}, {"refuses", refuses},
-             {"cut_file", cut_file});
+             {"shifts", shifts}, {"shifts_to_the_border", shifts_to_the_border},
+             {"continues_the_end", continues_the_end}, {"tokens_of_a_file", tokens_of_a_file},
+             {"refuses", refuses}, {"cut_file", cut_file});
 }

@@ -149,6 +149,31 @@ static void chosen_tickers(void) {
   gr_dataset_close(d);
 }
 
+// On days of one price the true range is the step from the close of the day before.
+static void ranges_from_yesterday(void) {
+  for (int sign = -1; sign < 2; sign += 2) {
+    double price[4], out[4];
+    for (int d = 0; d < 4; d++) price[d] = 10 + sign * d;
+    const gr_ticker t = {.column = {price, price, price, price, price}};
+    CHECK(gr_market_indicator(arena, &t, "adx", 4, 2, out), "adx");
+    for (int d = 0; d < 4; d++)  // half of the way to 100 each day
+      CHECK(fabs(out[d] - 100 * (1 - pow(0.5, d))) < 1e-9, "adx of day %d is %g", d, out[d]);
+  }
+}
+
+// Of one ticker: the square of a change's distance, in deviations of those before, by n - 1.
+static void turbulence_of_one(void) {
+  static const double change[] = {0, 0.01, -0.02, 0.03, 0.005};
+  double price[5] = {20}, out[5];
+  for (int d = 1; d < 5; d++) price[d] = price[d - 1] * exp(change[d]);
+  const gr_ticker t = {.column = {price, price, price, price, price}};
+  gr_market_turbulence(arena, &t, 1, 5, 3, out);
+  double mean = 0.02 / 3, square = pow(0.01 - mean, 2) + pow(-0.02 - mean, 2) + pow(0.03 - mean, 2);
+  double want = pow(0.005 - mean, 2) / (square / 2);
+  for (int d = 0; d < 4; d++) CHECK(out[d] == 0, "day %d has too few before it", d);
+  CHECK(fabs(out[4] - want) < 1e-5 * want, "the turbulence is %.9g, not %.9g", out[4], want);
+}
+
 #define HEAD "timestamp,open,high,low,close,volume\n"
 static void refused(void) {
   static const struct {
@@ -220,8 +245,9 @@ static void still(void) {
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   int failed = RUN(argc, argv, {"numpy_agrees", numpy_agrees}, {"restores", restores},
-                   {"chosen_tickers", chosen_tickers}, {"refused", refused},
-                   {"refused_keys", refused_keys}, {"still", still});
+                   {"ranges_from_yesterday", ranges_from_yesterday},
+                   {"turbulence_of_one", turbulence_of_one}, {"chosen_tickers", chosen_tickers},
+                   {"refused", refused}, {"refused_keys", refused_keys}, {"still", still});
   gr_arena_destroy(arena);
   return failed;
 }

@@ -172,6 +172,47 @@ static void weighs_samples(void) {
   has_weights = false;
 }
 
+// A class that is repeated has its samples in another order each time.
+static void shuffles_repeats(void) {
+  gr_dataset *d;
+  uint32_t drawn[TRAIN];
+  int same = 0;
+  MUST(open_set(GR_SAMPLER_BALANCED, NULL, &d));
+  gr_sampler_draw(d->sampler, 9, 0, TRAIN, drawn);
+  const uint32_t *rare = drawn + TRAIN - 33;  // of the 10 of class c, three times and three more
+  for (int i = 0; i < 33; i++) CHECK(rare[i] >= 90, "sample %u is not of class c", rare[i]);
+  for (int i = 0; i < 20; i++) same += rare[i] == rare[i + 10];
+  CHECK(same < 15, "%d of 20 are at the place that they had before", same);
+  gr_dataset_close(d);
+}
+
+// Both kinds of weights are multiplied, and each epoch has other samples.
+static void weighs_both(void) {
+  static epoch e[2];
+  gr_dataset *d;
+  int of[CLASSES][4] = {{0}}, differ = 0, all = 0;
+  has_weights = true;
+  MUST(open_set(GR_SAMPLER_WEIGHTED, "{ant: 1, bee: 0, cow: 6}", &d));
+  for (uint32_t k = 0; k < 60; k++) {
+    read_epoch(d, k, &e[k % 2]);
+    for (int s = 0; s < TRAIN; s++) {
+      of[class_of((uint32_t)s)][s % 4] += e[k % 2].of[s];
+      differ += k && e[0].of[s] != e[1].of[s];
+    }
+  }
+  has_weights = false;
+  gr_dataset_close(d);
+  // 15 samples of a of each weight weigh 90, those of c (3 of weight 2 and 3, 2 of 0 and 1) 6 x 17.
+  for (int c = 0; c < CLASSES; c++)
+    for (int w = 0; w < 4; w++) {
+      double want = 6000.0 / 192 * w * (c == 0 ? 15 : c == 1 ? 0 : w > 1 ? 18 : 12);
+      all += of[c][w];
+      CHECK(fabs(of[c][w] - want) <= 5 * sqrt(want), "%d of class %d and weight %d, not %g",
+            of[c][w], c, w, want);
+    }
+  CHECK(all == 6000 && differ > 59 * 20, "%d samples, %d differ between epochs", all, differ);
+}
+
 static void same_on_ranks(void) {
   static tally one, three, rest;
   gr_dataset *d;
@@ -224,7 +265,8 @@ static void errors(void) {
 
 int main(int argc, char **argv) {
   int failed = RUN(argc, argv, {"balances", balances}, {"draws_repeats", draws_repeats},
-                   {"weighs_classes", weighs_classes}, {"weighs_samples", weighs_samples},
+                   {"shuffles_repeats", shuffles_repeats}, {"weighs_classes", weighs_classes},
+                   {"weighs_samples", weighs_samples}, {"weighs_both", weighs_both},
                    {"same_on_ranks", same_on_ranks}, {"errors", errors});
   gr_arena_destroy(arena);
   return failed;
