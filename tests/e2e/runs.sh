@@ -2,13 +2,15 @@
 # shown of them. The folders are made by hand.
 . "${0%/*}/lib.sh"
 
-# made FOLDER LR ACCURACY...: a run whose evaluations had these accuracies, one a step.
+# made FOLDER LR ACCURACY...: a run whose evaluations had these accuracies, one a step, and keeps its
+# best checkpoints by $metric and $mode.
+metric=accuracy mode=max
 made() {
   folder=$1 lr=$2
   shift 2
   mkdir -p "$folder/.hydra"
-  printf 'training: {lr: %s, seed: 3}\ncheckpoint: {metric: accuracy, mode: max, resume: none}\noutput: {dir: %s}\n' \
-    "$lr" "$folder" >"$folder/.hydra/config.yaml"
+  printf 'training: {lr: %s, seed: 3}\ncheckpoint: {metric: %s, mode: %s, resume: none}\noutput: {dir: %s}\n' \
+    "$lr" "$metric" "$mode" "$folder" >"$folder/.hydra/config.yaml"
   step=0
   for accuracy in "$@"; do
     step=$((step + 1))
@@ -40,6 +42,27 @@ check "... with the least values" grep -Eq '^all/c +unfinished +[0-9]+ +0.125[0]
 order "by another metric, of which little is good" "all/a all/b all/c all/d/e/f" -- all --by=loss
 order "... or much" "all/a all/b all/c all/d/e/f" -- all --by=validation.loss:min
 order "... as is said" "all/a all/b all/c all/d/e/f" -- all --by=loss:max
+# What a run says of its own metric goes before what the name of a metric says, and is of no other.
+for pair in "accuracy min x/b x/a" "accuracy max x/a x/b" "loss max x/b x/a" "loss min x/a x/b"; do
+  # shellcheck disable=SC2086
+  set -- $pair
+  rm -rf x && metric=$1 mode=$2
+  made x/a 0.1 0.75 && made x/b 0.2 0.25
+  sed -i 's/"validation.loss": 0.1/"validation.loss": 0.5/' x/b/evals.jsonl
+  ordered() { # NAME FIRST SECOND ARGUMENTS...
+    pair_name=$1 pair_wanted="$2 $3 "
+    shift 3
+    limited "$graphrun" runs x "$@"
+    check "$pair_name" test "$code/$(sed -n 's/^\(x[^ ]*\) .*/\1/p' "$log" | tr '\n' ' ')" = "0/$pair_wanted"
+  }
+  ordered "own metric $metric, mode $mode" "$3" "$4"
+  ordered "... asked for by name" "$3" "$4" --by="$metric"
+  ordered "... and the other way, as is asked" "$4" "$3" --by="$metric:$([ "$mode" = min ] && echo max || echo min)"
+  case $metric in
+  accuracy) ordered "... is not that of loss" x/a x/b --by=loss ;;
+  loss) ordered "... is not that of accuracy" x/a x/b --by=accuracy ;;
+  esac
+done
 expect "a metric that none has" 2 "no run has measured 'wer'" "hint: --by is one of: accuracy loss" -- "$graphrun" runs all --by=wer
 expect "an order that is none" 2 "METRIC:min or METRIC:max, but is 'loss:best'" -- "$graphrun" runs all --by=loss:best
 
