@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/map.h"
-#include "base/work.h"
 #include "base/text.h"
+#include "base/work.h"
 #include "runtime/data/encoding.h"
 
 typedef struct reader {
@@ -195,6 +195,21 @@ static gr_column_type find_type(const reader *r, size_t first, size_t rows, int 
   return type;
 }
 
+// Cells keep their place in the text of their line, unless an earlier one was in quotes.
+static void find_first_text(const reader *r, size_t first, size_t rows, int c, gr_column *out) {
+  bool found = false;
+  double f;
+  for (size_t row = 0; row < rows; row++) {
+    const char *cell = cell_at(r, first, row, c);
+    if (says_missing(cell)) continue;
+    bool number = to_float(cell, &f);
+    out->numbers += number;
+    if (number || found) continue;
+    found = true, out->first_text = (uint32_t)row;
+    out->first_text_column = (int)(cell - cell_at(r, first, row, 0)) + 1;
+  }
+}
+
 static void fill_column(const reader *r, size_t first, size_t rows, int c, bool *holes,
                         gr_column *out) {
   int64_t *ints = NULL;
@@ -204,6 +219,7 @@ static void fill_column(const reader *r, size_t first, size_t rows, int c, bool 
   if (out->type == GR_COLUMN_INT) out->ints = ints = GR_NEW(r->arena, int64_t, rows);
   if (out->type == GR_COLUMN_FLOAT) out->floats = floats = GR_NEW(r->arena, double, rows);
   if (out->type == GR_COLUMN_TEXT) out->texts = texts = GR_NEW(r->arena, const char *, rows);
+  if (texts) find_first_text(r, first, rows, c, out);
   for (size_t row = 0; row < rows; row++) {
     const char *cell = cell_at(r, first, row, c);
     bool hole = says_missing(cell);
@@ -251,6 +267,30 @@ int gr_csv_find(const gr_csv *t, const char *name) {
 
 bool gr_csv_missing(const gr_csv *t, uint32_t row, int column) {
   return t->holes[(size_t)row * (size_t)t->n_columns + (size_t)column];
+}
+
+bool gr_csv_mostly_numbers(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  return c->type == GR_COLUMN_TEXT && 2 * (uint64_t)c->numbers > t->rows - c->missing;
+}
+
+gr_loc gr_csv_first_text(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  return (gr_loc){t->path, t->lines[c->first_text], c->first_text_column};
+}
+
+void gr_csv_make_numbers(gr_arena *a, gr_csv *t, int column) {
+  gr_column *c = &t->columns[column];
+  double *floats = GR_NEW(a, double, t->rows);
+  if (c->type != GR_COLUMN_TEXT) return;
+  for (uint32_t row = 0; row < t->rows; row++) {
+    bool *hole = &t->holes[(size_t)row * (size_t)t->n_columns + (size_t)column];
+    if (!*hole && !to_float(c->texts[row], floats + row)) {
+      if (!c->missing++ || row < c->first_missing) c->first_missing = row;
+      *hole = true;
+    }
+  }
+  c->type = GR_COLUMN_FLOAT, c->floats = floats;
 }
 
 gr_array gr_csv_array(const gr_csv *t, int column) {

@@ -14,6 +14,9 @@ typedef struct gr_column {
   const char *const *texts;  // of GR_COLUMN_TEXT
   uint32_t missing;          // cells with nothing in them, which no type minds
   uint32_t first_missing;    // the row of the first, if there is one
+  // Of GR_COLUMN_TEXT: cells that are numbers, and the place of the first that is none.
+  uint32_t numbers, first_text;
+  int first_text_column;  // of its line, from 1
 } gr_column;
 
 typedef struct gr_csv {
@@ -21,8 +24,8 @@ typedef struct gr_csv {
   int n_columns;
   gr_column *columns;
   uint32_t rows;
-  const int *lines;   // [rows]: where each begins in the file
-  const bool *holes;  // [rows][n_columns]: the cells that are missing
+  const int *lines;  // [rows]: where each begins in the file
+  bool *holes;       // [rows][n_columns]: the cells that are missing
 } gr_csv;
 
 enum { GR_CSV_COLUMNS = 65536 };
@@ -37,4 +40,10 @@ GR_MUST_USE gr_status gr_csv_read(gr_arena *, const char *path, char delimiter, 
                                   gr_csv *out);
 int gr_csv_find(const gr_csv *, const char *name);  // -1: no such column
 bool gr_csv_missing(const gr_csv *, uint32_t row, int column);
+// Whether a column of text has more numbers than other cells: it is probably one of numbers, with
+// cells that are wrong.
+bool gr_csv_mostly_numbers(const gr_csv *, int column);
+gr_loc gr_csv_first_text(const gr_csv *, int column);  // of a column of text
+// Makes a column of text one of floats, whose cells that are no numbers are missing.
+void gr_csv_make_numbers(gr_arena *, gr_csv *, int column);
 gr_array gr_csv_array(const gr_csv *, int column);  // a view of a column

@@ -148,6 +148,9 @@ typedef struct gr_source_ops {
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
                gr_row *);
 
+  // The path of the sample's own file, which load reads. Optional: with it a run looks for every
+  // file before it begins.
+  const char *(*path_of)(const void *self, uint32_t sample);
   // Whether all that open, fit and fill have read so far was there: called when samples have been
   // read and before they are used. Optional.
   gr_status (*check)(const void *self);
@@ -170,6 +173,7 @@ typedef struct gr_source_ops {
   void (*summary)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
   void (*classes)(const void *self, const gr_sample *, uint32_t n, gr_text *);  // the table of them
+  void (*notes)(const void *self, gr_text *);       // lines that a run prints when it begins
   void (*record)(const void *self, gr_text *json);  // members of data.json, each after a comma
 
   // A hash by which ranks compare what they read; with_file: also of the size of the sample's file.

@@ -66,9 +66,9 @@ static bool weighs_classes(const gr_run *r) {
   return any;
 }
 
-static void log_classes(gr_run *r) {
+static void log_of_data(gr_run *r, void (*put)(const gr_dataset *, gr_text *)) {
   gr_text t = gr_text_make(r->arena);
-  gr_dataset_classes(r->spec->data, &t);
+  put(r->spec->data, &t);
   char *rest = NULL, *line = t.len ? strtok_r(t.at, "\n", &rest) : NULL;
   for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
 }
@@ -92,7 +92,8 @@ static void log_start(gr_run *r) {
   if (r->spec->looped) log_loop(r);
   if (takes_data(r)) log_data(r, micro);
   if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
-  if (weighs_classes(r)) log_classes(r);
+  log_of_data(r, gr_dataset_notes);
+  if (weighs_classes(r)) log_of_data(r, gr_dataset_classes);
   if (!gr_run_is_dry(r))
     gr_log(GR_INFO, "output: %s", r->dir);
   else
@@ -160,9 +161,20 @@ static gr_status open_programs(gr_run *r) {
   return gr_run_open_sums(r);
 }
 
+// A file that is missing would end the run when its sample is due, after hours. Each rank looks for
+// a part of them.
+static gr_status check_files(gr_run *r) {
+  gr_work work;
+  gr_work_begin(&work, gr_run_work_shown(r), "looking for the data's files", 0);
+  gr_status s = gr_dataset_check_files(r->spec->data, r->rank, r->ranks);
+  gr_work_end(&work);
+  return gr_comm_all_ok(r->world, s);
+}
+
 static gr_status open_run(gr_run *r) {
   GR_TRY(open_programs(r));
   count_steps(r);
+  if (!gr_run_is_dry(r)) GR_TRY(check_files(r));
   if (!gr_run_is_dry(r)) GR_TRY(gr_run_open_dir(r));
   GR_TRY(gr_run_find_start(r));
   if (gr_run_is_dry(r) && r->rank == 0) log_start(r);

@@ -88,6 +88,7 @@ static const char *const counting[] = {
     "data.table.series",
     "data.table.channels",
     "data.table.delimiter",
+    "data.table.on_bad_cell",
     "data.table.header",
     "data.corpus.path",
     "data.corpus.eval_path",

@@ -105,13 +105,13 @@ line() { # FILE LINE: tones.jsonl with one line more
 line audio.jsonl '{"audio_path": "none.wav", "text": "AB", "duration": 0.18}'
 run "a recording that is not there" 66 "none.wav" "audio.jsonl:41:16: " "hint: .*manifest's folder" -- \
   data.manifest=data/audio.jsonl
-check "... nothing is lost: what was done is saved" "$graphrun" ckpt verify out
 run "... or left out" 0 "skipped: .*none.wav" -- data.manifest=data/audio.jsonl data.skip_unreadable=true \
   output.dir=skip
 head -c 4000 "$graphrun" >data/noise.wav
 line noise.jsonl '{"audio_path": "noise.wav", "text": "AB", "duration": 0.18}'
 run "audio that is not audio" 66 "noise.wav" "noise.jsonl:41:16: " "hint: .*skip_unreadable" -- \
   data.manifest=data/noise.jsonl
+check "... nothing is lost: what was done is saved" "$graphrun" ckpt verify out
 head -c 900 data/wavs/002.wav >data/short.wav
 line short.jsonl '{"audio_path": "short.wav", "text": "AB", "duration": 0.63}'
 run "audio that is cut off" 66 "short.wav" "short.jsonl:41:16: " "hint: " -- data.manifest=data/short.jsonl

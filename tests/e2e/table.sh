@@ -159,4 +159,35 @@ done
 head -c 300 x.npy >short.npy
 expect "an array that is cut short" 66 "'short' in 'short.npy' is cut short" -- \
   "$graphrun" plan table.yaml 'data.table.path=[short.npy,y.npy]' data.table.label=y
+
+# ---- Which columns are features, and cells that are no numbers
+awk 'BEGIN { srand(4); print "number,width,weight,note,kind"
+  for (i = 0; i < 60; i++) { k = int(2 * rand())
+    printf "%d,%.4f,%.2f,%s,%s\n", 100 + i, k + 0.6 * rand(), 400 * rand(), i % 2 ? "fine" : "torn", k ? "red" : "blue" }
+}' >cells.csv
+cells="data.table.path=cells.csv training.max_epochs=1"
+# shellcheck disable=SC2086
+table cells $cells
+check "a run says which columns are features" grep -q '2 features: width, weight; 2 left out: number (counts the rows), note (text)' "$log"
+# shellcheck disable=SC2086
+table named $cells 'data.table.features=[number,width]'
+check "... a column that counts the rows is one if it is named" grep -q '2 features: number, width; 2 left out: weight, note$' "$log"
+sed '7s/^\([^,]*,[^,]*\),[^,]*,/\1,abc,/' cells.csv >abc.csv
+at=$(sed -n 7p abc.csv | awk -F, '{ print length($1) + length($2) + 3 }')
+printf '%s\n' "abc.csv:7:$at: data error: 'abc' in the column 'weight' is no number, as 59 other cells of it are" \
+  'hint: correct the cell; data.table.on_bad_cell=missing' >patterns
+table bad data.table.path=abc.csv
+verdict "one cell that is no number is an error at its place" 66
+table bad data.table.path=abc.csv data.table.on_bad_cell=missing data.skip_unreadable=true training.max_epochs=1
+check "... or missing, as an empty one" grep -q 'skipped 1 of 60 samples: 1 unreadable' "$log"
+check "... and its column stays a feature" grep -q '2 features: width, weight' "$log"
+table bad data.table.path=abc.csv data.table.on_bad_cell=missing
+printf '%s\n' "abc.csv:7:1: data error: the column 'weight' has no value in row 5" >patterns
+verdict "... whose row is an error" 66
+expect "predicting a file with such a cell names it" 66 "abc.csv:7:$at: data error: 'abc' in the column 'weight' is no number" -- \
+  "$graphrun" predict cells abc.csv
+expect "evaluating one does, too" 66 "abc.csv:7:$at: data error: 'abc' in the column 'weight'" -- \
+  "$graphrun" eval cells data.table.path=abc.csv --split=all
+cut -d, -f1,3- cells.csv >narrow.csv
+expect "a file without a column names the column" 65 "'narrow.csv' has no column 'width'" -- "$graphrun" predict cells narrow.csv
 counts

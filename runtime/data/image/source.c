@@ -123,6 +123,10 @@ static gr_status read_image(const gr_image_spec *s, const char *path, unsigned c
   return e;
 }
 
+static const char *path_of(const void *self, uint32_t sample) {
+  return ((const gr_image *)self)->file[sample].path;
+}
+
 static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
   const gr_image_spec *s = &((const gr_image *)self)->spec;
   const char *path = ((const gr_image *)self)->file[sample].path;
@@ -189,6 +193,7 @@ const gr_source_ops gr_source_image = {.name = "image",
                                        .count = count,
                                        .info = info,
                                        .load = load,
+                                       .path_of = path_of,
                                        .fill = fill,
                                        .metadata = metadata,
                                        .skipped = skipped,

@@ -190,6 +190,10 @@ static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out
   gr_vocab_decode(((const gr_speech *)self)->spec.vocab, ids, (size_t)n, out);
 }
 
+static const char *path_of(const void *self, uint32_t sample) {
+  return item_of(self, sample)->from->audio;
+}
+
 // The size of the recording in bytes; -1: the file is missing. No audio is read.
 static int64_t size_of(const gr_speech_item *item) {
   struct stat s;
@@ -226,6 +230,7 @@ const gr_source_ops gr_source_speech = {
     .info = info,
     .extent = extent,
     .load = load,
+    .path_of = path_of,
     .fill = fill,
     .metadata = metadata,
     .skipped = skipped,

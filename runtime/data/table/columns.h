@@ -7,7 +7,7 @@
 typedef struct gr_table_column {
   const char *name;  // of .npy: the file's name without its ending
   gr_array values;   // its first dimension is the rows; at is NULL until it is read
-  const gr_csv *csv;
+  gr_csv *csv;
   int csv_column;
   gr_npz *npz;
 } gr_table_column;

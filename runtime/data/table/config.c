@@ -13,11 +13,13 @@ static gr_status read_rows(gr_conf *own, const char *path, int32_t *out) {
 
 static gr_status read_words(gr_conf *own, gr_table_spec *s) {
   static const char *const channels[] = {"", "all", "flatten", "average", "first"};
-  const char *label_is, *dtype, *of_window, *delimiter, *of_series;
+  const char *label_is, *dtype, *of_window, *delimiter, *of_series, *bad;
   GR_TRY(gr_conf_text(own, "label_is", "", &label_is));
   GR_TRY(gr_conf_text(own, "dtype", "", &dtype));
   GR_TRY(gr_conf_text(own, "window_label", "", &of_window));
   GR_TRY(gr_conf_text(own, "delimiter", "", &delimiter));
+  GR_TRY(gr_conf_text(own, "on_bad_cell", "", &bad));
+  s->bad_is_missing = !strcmp(bad, "missing");
   s->label_is = !strcmp(label_is, "class")   ? GR_LABEL_CLASS
                 : !strcmp(label_is, "value") ? GR_LABEL_VALUE
                                              : GR_LABEL_AUTO;

@@ -34,23 +34,18 @@ static gr_status no_features(const gr_table_part *p, int found) {
   return s;
 }
 
-// Without data.table.features: all columns of numbers of a CSV file that have no other role; of
-// arrays `x`, or the only array that has no other role.
-static gr_status choose_features(gr_table *t, gr_table_part *p) {
-  gr_names *names = &t->spec.features;
-  names->at = GR_NEW(t->arena, const char *, p->columns.n + 1);
-  int x = gr_columns_find(&p->columns, "x");
-  bool csv = false;
-  for (int i = 0; i < p->columns.n; i++) {
-    const gr_table_column *c = &p->columns.at[i];
-    if (i == p->label || i == p->split || i == p->series ||
-        (c->csv && gr_array_is_text(&c->values)))
-      continue;
-    csv |= c->csv != NULL;
-    names->at[names->n++] = c->name;
-  }
-  if (!csv && x >= 0) names->at[0] = "x", names->n = 1;
-  return names->n == 1 || (names->n && csv) ? GR_OK : no_features(p, names->n);
+// A column of text whose cells are mostly numbers, or that the configuration names as a feature.
+static gr_status bad_cell(const gr_table_column *c) {
+  const gr_column *column = &c->csv->columns[c->csv_column];
+  const char *found = column->texts[column->first_text];
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_csv_first_text(c->csv, c->csv_column),
+                                  "'%.40s' in the column '%s' is no number, as %u other cell%s of "
+                                  "it %s",
+                                  found, c->name, column->numbers, gr_text_s(column->numbers),
+                                  column->numbers == 1 ? "is" : "are"),
+                          "features"),
+                 "correct the cell; data.table.on_bad_cell=missing takes it for an empty one; "
+                 "data.table.features=[...] names the columns to use");
 }
 
 static gr_status not_numbers(const gr_array *a, const char *about) {
@@ -61,6 +56,94 @@ static gr_status not_numbers(const gr_array *a, const char *about) {
       "leave it out of the features; a column is text where any cell of it is no number");
 }
 
+// Of a column that is to be a feature: text with numbers among it becomes numbers, if that is what
+// is to be done with bad cells.
+static gr_status need_numbers(const gr_table *t, gr_table_column *c) {
+  bool text = gr_array_is_text(&c->values);
+  uint32_t numbers = text && c->csv ? c->csv->columns[c->csv_column].numbers : 0;
+  if (!text) return GR_OK;
+  if (!numbers) return not_numbers(&c->values, "features");
+  if (!t->spec.bad_is_missing) return bad_cell(c);
+  gr_csv_make_numbers(t->arena, c->csv, c->csv_column);
+  c->values = gr_csv_array(c->csv, c->csv_column);
+  return GR_OK;
+}
+
+enum { MIN_COUNTED = 16 };  // rows: a column that counts fewer may be anything
+
+// Whether each row of a column of whole numbers has one more than the row before: it names the
+// rows.
+static bool counts_rows(const gr_table_column *c) {
+  const gr_array *a = &c->values;
+  if (!c->csv || c->csv->columns[c->csv_column].type != GR_COLUMN_INT || a->count < MIN_COUNTED)
+    return false;
+  const int64_t *v = c->csv->columns[c->csv_column].ints;
+  for (int64_t i = 1; i < a->count; i++)
+    if (v[i] != v[i - 1] + 1) return false;
+  return !c->csv->columns[c->csv_column].missing;
+}
+
+static bool has_role(const gr_table_part *p, int column) {
+  return column == p->label || column == p->split || column == p->series;
+}
+
+// Without data.table.features: all columns of numbers of a CSV file that have no other role and do
+// not count the rows; of arrays `x`, or the only array that has no other role.
+static gr_status choose_features(gr_table *t, gr_table_part *p) {
+  gr_names *names = &t->spec.features;
+  names->at = GR_NEW(t->arena, const char *, p->columns.n + 1);
+  int x = gr_columns_find(&p->columns, "x");
+  bool csv = false;
+  p->chosen = true;
+  // A column that counts the rows is a feature only where there is no other.
+  for (int counted = 0; counted < 2 && !names->n; counted++)
+    for (int i = 0; i < p->columns.n; i++) {
+      gr_table_column *c = &p->columns.at[i];
+      if (has_role(p, i) || counts_rows(c) != (counted == 1)) continue;
+      if (c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column)) GR_TRY(need_numbers(t, c));
+      if (c->csv && gr_array_is_text(&c->values)) continue;
+      csv |= c->csv != NULL;
+      names->at[names->n++] = c->name;
+    }
+  if (!csv && x >= 0) names->at[0] = "x", names->n = 1;
+  return names->n == 1 || (names->n && csv) ? GR_OK : no_features(p, names->n);
+}
+
+// ---- What is printed of it ----------------------------------------------------------------------
+
+enum { MAX_LISTED = 20 };
+
+static void list_name(gr_text *out, int *n, const char *name, const char *why) {
+  if (*n < MAX_LISTED)
+    gr_text_printf(out, "%s%s%s", *n ? ", " : "", name, why);
+  else if (*n == MAX_LISTED)
+    gr_text_put(out, ", ...");
+  ++*n;
+}
+
+void gr_table_notes(const void *self, gr_text *out) {
+  const gr_table *t = self;
+  const gr_table_part *p = &t->part[0];
+  gr_text left = gr_text_make(out->arena);
+  int used = 0, unused = 0;
+  if (t->inputs || !p->columns.n || !p->columns.at[0].csv) return;
+  gr_text_printf(out, "%d feature%s: ", t->spec.features.n, gr_text_s(t->spec.features.n));
+  for (int i = 0; i < t->spec.features.n; i++) list_name(out, &used, t->spec.features.at[i], "");
+  for (int i = 0; i < p->columns.n; i++) {
+    const gr_table_column *c = &p->columns.at[i];
+    bool feature = has_role(p, i);
+    for (int k = 0; k < t->spec.features.n; k++) feature |= p->features[k] == i;
+    if (feature) continue;
+    list_name(&left, &unused, c->name,
+              !p->chosen                     ? ""
+              : gr_array_is_text(&c->values) ? " (text)"
+                                             : " (counts the rows)");
+  }
+  if (unused) gr_text_printf(out, "; %d left out: %s", unused, left.at);
+}
+
+// ---- Shapes -------------------------------------------------------------------------------------
+
 // The shape of a row: that of a single array; several arrays are concatenated to a vector.
 static gr_status find_shape(const gr_table *t, gr_table_part *p, int *rank, int64_t *dim) {
   int n = t->spec.features.n;
@@ -68,7 +151,7 @@ static gr_status find_shape(const gr_table *t, gr_table_part *p, int *rank, int6
   for (int i = 0; i < n; i++) {
     const gr_array *a;
     GR_TRY(gr_columns_read(&p->columns, p->features[i], &a));
-    if (gr_array_is_text(a)) return not_numbers(a, "features");
+    GR_TRY(need_numbers(t, &p->columns.at[p->features[i]]));
     if (n > 1 && a->rank > 2)
       return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                       "'%s' has %d dimensions, and is one of "

@@ -228,4 +228,5 @@ const gr_source_ops gr_source_table = {.name = "table",
                                        .decode = decode,
                                        .inspect = gr_table_inspect,
                                        .classes = gr_table_classes,
+                                       .notes = gr_table_notes,
                                        .record = gr_table_record};

@@ -35,6 +35,7 @@ typedef struct gr_table_spec {
   gr_table_label label_is;
   gr_dtype dtype;  // of x: GR_F32, GR_I32, GR_I64 or GR_U8
   char delimiter;
+  bool bad_is_missing;               // a cell that is no number in a column of numbers
   bool header, normalize, majority;  // a window's label is its most frequent, else its last
   int32_t window, stride;            // rows; window 0: each row is a sample
   gr_table_channels channels;
@@ -45,6 +46,7 @@ typedef struct gr_table_part {
   gr_columns columns;
   int *features;             // indices of columns, in the order of x
   int label, split, series;  // indices of columns, or -1
+  bool chosen;               // features are those that choose_features has found
   int32_t *classes;          // [rows], if labels are classes; -1: the label is missing
   uint32_t *series_end;      // [rows]: the first row of the next series; NULL: one series
   uint8_t *split_of;         // [rows]: gr_split, from the column; NULL: there is no such column
@@ -91,6 +93,9 @@ GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request 
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
 // Lists rows or windows as samples; those without a label or across series are counted as skipped.
 GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
+// Appends a line that says which columns are features, and which are left out and why; nothing for
+// arrays. See gr_source_ops.
+void gr_table_notes(const void *self, gr_text *);
 // Numbers of samples by class and split.
 const gr_class_count *gr_table_count(const gr_table *, gr_arena *, const gr_sample *, uint32_t n);
 // Writes a row's features, not normalised: [width].
