@@ -143,6 +143,40 @@ static void guards(void) {
 }
 
 // Maxima see NaN wherever it is.
+// Of equal elements the first is taken, by every kernel, in f32 and in the narrow dtypes.
+static void ties_of(const char *name, const void *attr, int64_t k, gr_dtype dtype) {
+  static const double x[3][9] = {{1, 7, 7, 0, 7, 1, 0, 7, 7},
+                                 {2, 2, 2, 2, 2, 2, 2, 2, 2},
+                                 {-3, -INFINITY, -3, -1, -2, -1, -2, -3, -1}};
+  static const int want[3][5] = {{1, 2, 4, 7, 8}, {0, 1, 2, 3, 4}, {3, 5, 8, 4, 6}};
+  const gr_op *op = gr_op_find(name);
+  gr_case c = {{"f32[3,9]"}, .attr = attr};
+  use u;
+  MUST(use_of_case_as(&u, op, &c, dtype, 1));
+  for (int64_t i = 0; i < 27; i++) value_put(&u.in[0], i, x[i / 9][i % 9]);
+  gr_kernel kernels[] = {op->cpu, op->fast ? op->fast(&u.call) : NULL};
+  for (int which = 0; which < 2; which++) {
+    if (!kernels[which]) continue;
+    MUST(use_run(&u, kernels[which], NULL));
+    for (int64_t i = 0; i < 3 * k; i++) {
+      int at = want[i / k][i % k], got = (int)value_get(&u.out[op->n_out - 1], i);
+      CHECK(got == at, "%s of %s, kernel %d: number %d is at %d, not %d", name,
+            gr_dtypes[dtype].name, which, (int)i, got, at);
+      CHECK(op->n_out == 1 || value_get(&u.out[0], i) == x[i / k][at], "%s: value %d", name,
+            (int)i);
+    }
+  }
+  use_free(&u);
+}
+
+static void ties(void) {
+  static const gr_dtype dtypes[] = {GR_F32, GR_BF16, GR_F16};
+  for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+    ties_of("argmax", NULL, 1, dtypes[d]);
+    for (int64_t k = 1; k <= 5; k++) ties_of("top_k", &k, k, dtypes[d]);
+  }
+}
+
 static void maxima(void) {
   struct {
     gr_ints axes;
@@ -298,8 +332,8 @@ static void attributes_have_no_padding(void) {
   for (const gr_op *const *o = gr_ops; *o; o++) {
     size_t end = 0;
     while (begins_at(*o, end, &end)) continue;
-    CHECK(end == (*o)->attr_size, "%s: attributes of %zu bytes; no field begins at %zu",
-          (*o)->name, (*o)->attr_size, end);
+    CHECK(end == (*o)->attr_size, "%s: attributes of %zu bytes; no field begins at %zu", (*o)->name,
+          (*o)->attr_size, end);
   }
 }
 
@@ -327,8 +361,8 @@ static void no_operands(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"attributes_have_no_padding", attributes_have_no_padding},
-             {"numbers", numbers}, {"ids", ids},
-             {"symbols", symbols}, {"weighs_nothing", weighs_nothing}, {"guards", guards},
+             {"numbers", numbers}, {"ids", ids}, {"symbols", symbols},
+             {"weighs_nothing", weighs_nothing}, {"guards", guards}, {"ties", ties},
              {"maxima", maxima}, {"lines", lines}, {"reshape_back", reshape_back}, {"flops", flops},
              {"flops_of_loops", flops_of_loops}, {"no_operands", no_operands});
 }
