@@ -142,10 +142,10 @@ fi
 
 # A file that is cut short during the run: the pages that are gone would end a process that reads them.
 { npy '60000, 1' && head -c 60000 /dev/zero | tr '\0' '\1'; } >long.npy
-{ npy '60000,' && head -c 60000 /dev/zero; } >zeros.npy
+{ npy '60000,' && head -c 30000 /dev/zero && head -c 30000 /dev/zero | tr '\0' '\1'; } >labels.npy
 for ranks in 1 2; do
   cp long.npy cut.npy
-  timeout -k 5 "$limit" "$graphrun" table.yaml 'data.table.path=[cut.npy,zeros.npy]' data.table.label=zeros output.dir=cut$ranks \
+  timeout -k 5 "$limit" "$graphrun" table.yaml 'data.table.path=[cut.npy,labels.npy]' data.table.label=labels output.dir=cut$ranks \
     distributed.ranks=$ranks training.max_epochs=1000 training.batch_size=8 >"$log" 2>&1 </dev/null &
   watcher=$!
   wait_steps cut$ranks 20
@@ -190,4 +190,12 @@ expect "evaluating one does, too" 66 "abc.csv:7:$at: data error: 'abc' in the co
   "$graphrun" eval cells data.table.path=abc.csv --split=all
 cut -d, -f1,3- cells.csv >narrow.csv
 expect "a file without a column names the column" 65 "'narrow.csv' has no column 'width'" -- "$graphrun" predict cells narrow.csv
+sed '2,$s/[^,]*$/red/' cells.csv >one.csv
+printf '%s\n' "one.csv:2:1: data error: all rows of 'one.csv' are of one class, 'red'" 'hint: another column for data.table.label' >patterns
+table single data.table.path=one.csv
+verdict "a table of one class is an error" 66
+cp cells.csv seen.csv && head -n 4 cells.csv | sed '2s/[^,]*$/green/' >unseen.csv
+# shellcheck disable=SC2086
+table unseen data.table.path=seen.csv data.table.eval_path=unseen.csv training.max_epochs=1
+check "a class that only validation has is named" grep -q "the class 'green' has 1 validation sample and none for training; the first is in unseen.csv:2" "$log"
 counts

@@ -45,7 +45,10 @@ static bool is_image(const char *name) {
   return false;
 }
 
-static int is_shown(const struct dirent *e) { return *e->d_name != '.'; }
+// Hidden files, and the folder that macOS adds to archives, are no images.
+static int is_shown(const struct dirent *e) {
+  return *e->d_name != '.' && strcmp(e->d_name, "__MACOSX") != 0;
+}
 
 static int by_bytes(const struct dirent **a, const struct dirent **b) {
   return strcmp((*a)->d_name, (*b)->d_name);

@@ -56,6 +56,17 @@ static void renumber(gr_table *t, const int32_t *place) {
       if (t->part[i].classes[row] >= 0) t->part[i].classes[row] = place[t->part[i].classes[row]];
 }
 
+static gr_status check_several(const gr_table *t) {
+  if (t->classes.n != 1) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&t->part[0].columns, 0),
+                                  "all rows of '%s' are of one class, '%s': there is nothing to "
+                                  "tell apart",
+                                  t->part[0].columns.path, t->classes.names[0]),
+                          "label"),
+                 "another column for data.table.label, rows of other classes, or "
+                 "data.table.label_is=value");
+}
+
 gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   bool classes, text;
   gr_names recorded = gr_names_recorded(t->arena, record, "class_names");
@@ -76,6 +87,7 @@ gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   for (int i = 0; i < t->n_parts && !s; i++) s = find_in(t, &t->part[i], scratch);
   if (!s) s = gr_classes_number(&t->classes, t->arena, text, &recorded, &place);
   if (!s) renumber(t, place);
+  if (!s && !recorded.n) s = check_several(t);
   gr_arena_destroy(scratch);
   return s;
 }
