@@ -62,7 +62,6 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct top_k){2}},
     {{"f32[2,3,37]"}, .attr = &(struct top_k){5}},
     {{"f32[4,6]"}, .attr = &(struct top_k){6}},
-    {{"f32[4,6]"}, .attr = &(struct top_k){4}, .fill = "m"},  // equal elements
     {{"f32[4,6]"}, .attr = &(struct top_k){7}, .fails = "the 7 largest of 6 elements"},
     {{"i32[4,6]"}, .attr = &(struct top_k){2}, .fails = "must be a float"},
     {{0}},
