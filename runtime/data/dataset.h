@@ -108,12 +108,12 @@ const char *gr_dataset_unreadable_line(gr_dataset *, uint64_t i);
 // Appends what `graphrun data inspect` prints: counts, skipped samples, lengths, padding of
 // buckets.
 void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
-// Appends its table of classes, with their weights: nothing if there are none.
 // Looks for the files of samples part, part + parts, part + 2 parts, ... before they are needed;
 // nothing where unreadable samples are skipped. GR_ERR_DATA names the first that is not there.
 GR_MUST_USE gr_status gr_dataset_check_files(const gr_dataset *, int part, int parts);
 // Appends lines of the source that a run prints when it begins, if it has any.
 void gr_dataset_notes(const gr_dataset *, gr_text *);
+// Appends its table of classes, with their weights: nothing if there are none.
 void gr_dataset_classes(const gr_dataset *, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder
 size_t gr_dataset_cached(gr_dataset *);               // bytes of samples in the cache
