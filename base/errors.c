@@ -141,6 +141,14 @@ const char *gr_status_hint(gr_status s) { return s && *s->hint ? s->hint : NULL;
 gr_code gr_status_code(gr_status s) { return s ? s->code : (gr_code)0; }
 gr_loc gr_status_loc(gr_status s) { return s ? s->loc : GR_NOWHERE; }
 const char *gr_status_about(gr_status s) { return s && *s->about ? s->about : NULL; }
+
+int gr_status_dead_rank(gr_status s) {
+  int rank, end = 0;
+  for (const char *p = gr_status_text(s); (p = strstr(p, "rank ")); p++)
+    if (sscanf(p, GR_RANK_DIED "%n", &rank, &end) == 1 && end) return rank;
+  return -1;
+}
+
 int gr_code_exit(gr_code code) { return gr_codes[code].exit; }
 int gr_status_exit(gr_status s) { return s ? gr_code_exit(s->code) : 0; }
 

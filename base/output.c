@@ -217,10 +217,10 @@ static gr_status open_stream(gr_output *o, const char *path) {
 static bool is_trusted(const char *path, const struct stat *link) {
   struct stat folder;
   char dir[PATH_MAX];
-  const char *slash = strrchr(path, '/');
-  snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+  split(path, dir);
   return link->st_uid == geteuid() ||
-         (!stat(dir, &folder) && (folder.st_uid == link->st_uid || !(folder.st_mode & S_IWOTH)));
+         (!stat(*dir ? dir : "/", &folder) &&
+          (folder.st_uid == link->st_uid || !(folder.st_mode & S_IWOTH)));
 }
 
 // Finds the regular file to replace, in `real`, or opens what is written through.

@@ -85,8 +85,12 @@ const char *gr_status_hint(gr_status);   // NULL: none
 gr_code gr_status_code(gr_status);       // 0 for GR_OK
 gr_loc gr_status_loc(gr_status);         // GR_NOWHERE for GR_OK
 const char *gr_status_about(gr_status);  // NULL: none
-int gr_code_exit(gr_code);               // the exit code of a process that ends with this error
-int gr_status_exit(gr_status);           // that of a status; GR_OK: 0
+// How a message names a rank, its argument, that has died and can report nothing itself. Other
+// ranks may have put words before it.
+#define GR_RANK_DIED "rank %d died: "
+int gr_status_dead_rank(gr_status);  // the rank that the message so names; -1: none
+int gr_code_exit(gr_code);           // the exit code of a process that ends with this error
+int gr_status_exit(gr_status);       // that of a status; GR_OK: 0
 // Frees the status; GR_OK is allowed. Every status is returned, taken over or dropped exactly once.
 void gr_status_drop(gr_status);
 

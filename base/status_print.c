@@ -19,6 +19,14 @@ static void put_blanks(FILE *f, const char *s, size_t len) {
   }
 }
 
+// Where the character that byte `offset` is part of starts; the byte itself where it is part of
+// none, as among the bytes of a file that is no text.
+static size_t start_of_char(const char *line, size_t offset) {
+  for (size_t back = 0; back <= offset && back < 4; back++)
+    if (starts_char(line[offset - back])) return offset - back;
+  return offset;
+}
+
 // at.col counts characters, not bytes. A long line is cut to the part around the column.
 static void print_line(FILE *f, const char *line, size_t len, gr_loc at) {
   enum { MOST = 160, BEFORE = 60 };
@@ -27,9 +35,8 @@ static void print_line(FILE *f, const char *line, size_t len, gr_loc at) {
   for (int col = 1; caret < len; caret++)
     if (starts_char(line[caret]) && col++ >= at.col) break;
   if (len > MOST && caret > BEFORE) from = caret - BEFORE;
-  while (from && !starts_char(line[from])) from--;
-  if (to - from > MOST) to = from + MOST;
-  while (to < len && !starts_char(line[to])) to--;
+  from = start_of_char(line, from);
+  if (to - from > MOST) to = start_of_char(line, from + MOST);
   fprintf(f, "%5d | %s", at.line, from ? "..." : "");
   gr_print_line(f, line + from, to - from);
   fprintf(f, "%s\n      | %s", to < len ? "..." : "", from ? "   " : "");

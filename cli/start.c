@@ -182,8 +182,8 @@ static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
 // An mpirun that graphrun did not start reports the first exit code, which must be the cause's.
 static void let_first_leave(gr_status s, int ranks) {
   if (gr_status_code(s) != GR_ERR_RANK || ranks < 2 || gr_launch_own()) return;
-  bool died = strstr(gr_status_text(s), " died");  // a rank that can say nothing itself
-  if (gr_run_signalled() && died) return;          // the launcher is ending the ranks already
+  // The launcher ends the ranks already where one has died.
+  if (gr_run_signalled() && gr_status_dead_rank(s) >= 0) return;
   signal(SIGTERM, SIG_DFL);
   if (gr_run_signalled()) raise(SIGTERM);
   sleep(3);

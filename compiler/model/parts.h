@@ -235,10 +235,10 @@ GR_MUST_USE gr_status gr_model_open_minibatch(gr_build_context *, gr_conf *file)
 // Collects the file's blocks and the built-in ones.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
 // The block of a name that is visible in the current frame; NULL: none.
+const gr_block *gr_model_find_block(const gr_build_context *, const char *name);
 // Whether a use of a built-in block has more operands than the block takes, and an op has its name:
 // then the op is meant, with weights of one's own.
 bool gr_model_means_op(const gr_block *, gr_conf *use);
-const gr_block *gr_model_find_block(const gr_build_context *, const char *name);
 // Whether the current nodes are those of a built-in block.
 bool gr_model_is_builtin(const gr_build_context *);
 // The error for a node whose key is neither an op nor a block.

@@ -115,7 +115,8 @@ static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_overrid
       GR_ERR_CONFIG, key_place(o), "could not override '%s': there is no key '%s'%s%s%s", o->key,
       r->known ? o->key : part, inner ? " in '" : "", inner ? where : "", inner ? "'" : "");
   const char *like = r->known ? gr_schema_nearest(r->arena, o->key) : NULL;
-  if (r->known && gr_schema_cure(o->key)) return gr_hint(s, "%s", gr_schema_cure(o->key));
+  if (r->known && gr_schema_replacement(o->key))
+    return gr_hint(s, "%s", gr_schema_replacement(o->key));
   if (!like && in->kind == GR_CONF_MAP) {
     like = gr_text_nearest(part, in->keys, in->n);
     if (like) like = gr_arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", like);

@@ -24,7 +24,7 @@ static bool has_part(const char *path, const char *word) {
   return false;
 }
 
-const char *gr_schema_cure(const char *path) {
+const char *gr_schema_replacement(const char *path) {
   for (size_t i = 0; i < sizeof replacements / sizeof *replacements; i++)
     if (has_part(path, replacements[i][0])) return replacements[i][1];
   return NULL;

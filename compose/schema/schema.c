@@ -178,7 +178,7 @@ static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section,
         "quoted");
   if (!other) other = other_name(name);
   if (other && !below(other, section)) like = NULL;
-  if (gr_schema_cure(name)) return gr_hint(s, "%s", gr_schema_cure(name));
+  if (gr_schema_replacement(name)) return gr_hint(s, "%s", gr_schema_replacement(name));
   if (like) return gr_hint(s, "did you mean '%s%s%s'?", section, *section ? "." : "", like);
   if (other) return gr_hint(s, "did you mean '%s'?", other);
   return gr_hint(s, "`graphrun config --help` lists the keys; values of your own go under 'vars'");

@@ -49,9 +49,9 @@ const gr_schema_key *gr_schema_find(const char *path);        // NULL: no such k
 const char *gr_schema_doc(const char *path);                  // its line of doc; NULL: no such key
 const char *gr_schema_nearest(gr_arena *, const char *path);  // by a wrong one; NULL: no idea
 // What takes the place of a key of other trainers, as a sentence; NULL: not known.
-const char *gr_schema_cure(const char *path);
-bool gr_schema_takes(const char *path);                       // a key, or below one of any kind
-bool gr_schema_section(const char *path);                     // it has keys below it
+const char *gr_schema_replacement(const char *path);
+bool gr_schema_takes(const char *path);    // a key, or below one of any kind
+bool gr_schema_section(const char *path);  // it has keys below it
 // The literal words of a key's type ("sgd", "adam", "true"); out has room for `most`.
 int gr_schema_choices(gr_arena *, const gr_schema_key *, const char **out, int most);
 

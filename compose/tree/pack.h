@@ -11,9 +11,8 @@ GR_MUST_USE gr_status gr_conf_unpack(gr_arena *, const char *bytes, size_t n, gr
 
 // Finds the first value, in the order of `b`, that differs between the trees, ignoring locations
 // and values of ${now:...}. False: none. The value is NULL for the tree that does not have it.
-//
-// gr_conf_hash is equal where they do not differ; of values from environment variables it takes the
-// interpolation.
-uint64_t gr_conf_hash(const gr_conf *);
 bool gr_conf_differs(const gr_conf *a, const gr_conf *b, const gr_conf **in_a,
                      const gr_conf **in_b);
+// Equal for trees that do not differ, in one version and byte order: it is compared by processes of
+// one job and never stored. Of a value from the environment it takes the interpolation.
+uint64_t gr_conf_hash(const gr_conf *);

@@ -72,7 +72,7 @@ static inline float gr_log_f32(float x) {
 }
 
 // log(1 + x). What is lost by rounding 1 + x to u is (x - (u - 1)), which adds that / u. 0 keeps
-// its sign, -1 gives -infinity, and less NaN.
+// its sign, -1 gives -infinity, and x below -1 NaN.
 static inline float gr_log1p_f32(float x) {
   float u = 1 + x, lost = (x - (u - 1)) / u;
   float y = gr_log_f32(u) + (u > 0 && u <= 3.40282347e38f ? lost : 0);

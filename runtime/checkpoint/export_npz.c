@@ -5,6 +5,7 @@
 // (bit 3), and sizes are in the directory at the end. Sizes and offsets of 4 GiB and more are
 // written as ZIP64 has them.
 #include <string.h>
+#include "base/crc.h"
 #include "base/text.h"
 #include "runtime/checkpoint/chunks.h"
 #include "runtime/checkpoint/export.h"
@@ -24,37 +25,7 @@ typedef struct archive {
   uint64_t at;
   member *members, *now;
   bool widens;  // the tensor's bf16, which NumPy has not, are written as f32
-  uint32_t crc[8][256];
 } archive;
-
-// ---- Checksum -----------------------------------------------------------------------------------
-
-// CRC-32 of ISO-HDLC, eight bytes at a time: table k is that of a byte with k bytes behind it.
-static void make_tables(archive *z) {
-  for (uint32_t i = 0; i < 256; i++) {
-    uint32_t c = i;
-    for (int bit = 0; bit < 8; bit++) c = c >> 1 ^ (c & 1 ? UINT32_C(0xedb88320) : 0);
-    z->crc[0][i] = c;
-  }
-  for (int k = 1; k < 8; k++)
-    for (int i = 0; i < 256; i++)
-      z->crc[k][i] = z->crc[k - 1][i] >> 8 ^ z->crc[0][z->crc[k - 1][i] & 255];
-}
-
-static uint32_t checksum(const archive *z, uint32_t crc, const unsigned char *p, size_t n) {
-  crc = ~crc;
-  for (; n >= 8; p += 8, n -= 8) {
-    uint32_t next = 0;
-    crc ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-    for (int k = 0; k < 4; k++) {
-      next ^= z->crc[7 - k][crc >> (8 * k) & 255];
-      next ^= z->crc[3 - k][p[4 + k]];
-    }
-    crc = next;
-  }
-  for (; n; p++, n--) crc = crc >> 8 ^ z->crc[0][(crc ^ *p) & 255];
-  return ~crc;
-}
 
 // ---- Members ------------------------------------------------------------------------------------
 
@@ -70,7 +41,7 @@ static void number(archive *z, uint64_t v, int bytes) {
 }
 
 static void put_data(archive *z, const void *data, size_t bytes) {
-  z->now->crc = checksum(z, z->now->crc, data, bytes);
+  z->now->crc = gr_crc(GR_CRC32, z->now->crc, data, bytes);
   put(z, data, bytes);
 }
 
@@ -177,7 +148,6 @@ static void put_end(archive *z, uint64_t n, uint64_t at, uint64_t bytes) {
 gr_status gr_export_npz(gr_exporter *x) {
   archive *z = GR_NEW(x->arena, archive, 1);
   z->from = x, z->members = GR_NEW(x->arena, member, x->n + 1);
-  make_tables(z);
   for (int i = 0; i < x->n; i++) GR_TRY(put_member(z, i));
   uint64_t at = z->at;
   for (int i = 0; i < x->n; i++) put_directory_entry(z, &z->members[i]);

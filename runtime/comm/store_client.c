@@ -170,7 +170,7 @@ static gr_status lost(int error, double seconds) {
   if (error == ECANCELED) return stopped();
   if (error == ETIMEDOUT)
     return gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s", seconds);
-  return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 died: the connection to it was closed");
+  return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "the connection to it was closed", 0);
 }
 
 static double patience(const gr_store *s, gr_store_call what) {
@@ -291,7 +291,7 @@ static bool is_closed(int fd) {
 gr_status gr_store_find_death(gr_store *s) {
   int dead = s->server ? gr_store_server_dead(s->server) : -1;
   if (dead >= 0)
-    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its connection to rank 0 was closed",
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "its connection to rank 0 was closed",
                    dead);
   return s->fd >= 0 && !s->server && is_closed(s->fd) ? lost(ECONNRESET, 0) : GR_OK;
 }

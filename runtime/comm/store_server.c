@@ -231,7 +231,7 @@ static bool make_room(client *c, size_t bytes) {
 static void lose(gr_store_server *s, client *c) {
   if (c->rank >= 0 && !s->left[c->rank]) {
     gr_store_failure f = {.code = GR_ERR_RANK, .rank = c->rank};
-    snprintf(f.why, sizeof f.why, "rank %d died: its connection to rank 0 was closed", c->rank);
+    snprintf(f.why, sizeof f.why, GR_RANK_DIED "its connection to rank 0 was closed", c->rank);
     record(s, &f);
     int none = 0;
     atomic_compare_exchange_strong(&s->dead, &none, c->rank + 1);

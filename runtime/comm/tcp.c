@@ -30,7 +30,7 @@ gr_status gr_tcp_find_death(gr_comm *c) {
   const gr_tcp *m = (const gr_tcp *)c;
   const gr_comm_slot *dead = gr_shared_find_dead(&m->node);
   if (dead)
-    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d died: its process %d is gone", dead->rank,
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "its process %d is gone", dead->rank,
                    atomic_load(&dead->pid));
   return m->store ? gr_store_find_death(m->store) : GR_OK;
 }

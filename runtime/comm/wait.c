@@ -123,7 +123,7 @@ static void check_peers(gr_shared *s, uint64_t epoch) {
     const gr_comm_slot *slot = &s->block->slot[r];
     if (r == s->base.rank || has_arrived(s, r, epoch)) continue;
     if (is_dead(slot) && !has_arrived(s, r, epoch))
-      gr_comm_status_abort(f, GR_ERR_RANK, slot->rank, "rank %d died: its process %d is gone",
+      gr_comm_status_abort(f, GR_ERR_RANK, slot->rank, GR_RANK_DIED "its process %d is gone",
                            slot->rank, atomic_load(&slot->pid));
     else if (epoch <= s->epoch && atomic_load(&slot->pid) == GR_COMM_SLOT_LEFT &&
              !has_arrived(s, r, epoch))

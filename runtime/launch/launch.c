@@ -250,7 +250,7 @@ int gr_launch_report_exit(int rank, gr_status s) {
   bool echo = gr_status_code(s) == GR_ERR_RANK || (orphaned && stopped);
   if (me) me->code = (int)gr_status_code(s), me->exit = code;
   bool handed = me && s && !orphaned && hand_over(me, s);
-  bool speaks = rank == 0 || (rank == 1 && !me && echo && strstr(gr_status_text(s), "rank 0 died"));
+  bool speaks = rank == 0 || (rank == 1 && !me && echo && gr_status_dead_rank(s) == 0);
   if (s && !handed && (!echo || speaks)) gr_status_print(stderr, s);
   if (me) atomic_store(&me->state, s ? GR_LAUNCH_RANK_FAILED : GR_LAUNCH_RANK_DONE);
   if (me && orphaned && s && !stopped)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/crc.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/proto.h"
@@ -66,22 +67,8 @@ gr_status gr_lines_open(const char *dir, const char *name, const char *key, int6
 
 // -- Events ------------------------------------------------------------------------------
 
-uint32_t gr_crc32c(const void *data, size_t bytes) {
-  static const uint32_t nibble[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
-                                      0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
-                                      0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
-                                      0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
-  uint32_t crc = ~UINT32_C(0);
-  for (const unsigned char *p = data; bytes--; p++) {
-    crc ^= *p;
-    crc = crc >> 4 ^ nibble[crc & 15];
-    crc = crc >> 4 ^ nibble[crc & 15];
-  }
-  return ~crc;
-}
-
 static uint32_t masked(const void *data, size_t bytes) {
-  uint32_t c = gr_crc32c(data, bytes);
+  uint32_t c = gr_crc(GR_CRC32C, 0, data, bytes);
   return (c >> 15 | c << 17) + UINT32_C(0xa282ead8);
 }
 

@@ -58,8 +58,6 @@ enum { GR_MAX_EVENT = 16 << 20 };  // bytes of an event that resuming reads
 void gr_events_begin(gr_events *, int64_t step, double wall);
 GR_MUST_USE gr_status gr_events_end(gr_events *);
 
-uint32_t gr_crc32c(const void *, size_t bytes);  // RFC 3720, appendix B.4
-
 // Writes training_results.json to `dir`, with the rows of the file epochs_path as its history. The
 // file is replaced atomically (results.c).
 GR_MUST_USE gr_status gr_results_write(const char *dir, const char *epochs_path,

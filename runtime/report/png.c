@@ -1,18 +1,10 @@
 // png.c - a square matrix as a PNG file (RFC 2083) of 256 shades: white to blue. The pixels are
 // stored without compression, which needs no library and makes at most 256 kB. See table.h.
 #include <math.h>
+#include "base/crc.h"
 #include "runtime/report/table.h"
 
 enum { SIDE = 128, MOST_STORED = 65535 };  // pixels, about; bytes of a stored block of deflate
-
-static uint32_t crc32_of(const char *p, size_t n) {
-  uint32_t crc = ~UINT32_C(0);
-  for (; n--; p++) {
-    crc ^= (unsigned char)*p;
-    for (int i = 0; i < 8; i++) crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xedb88320) : 0);
-  }
-  return ~crc;
-}
 
 static void put_big(gr_text *t, uint32_t v) {
   for (int i = 24; i >= 0; i -= 8) gr_text_putn(t, &(char){(char)(v >> i)}, 1);
@@ -23,7 +15,7 @@ static void put_chunk(gr_text *t, const char *type, const gr_text *data) {
   size_t from = t->len;
   gr_text_putn(t, type, 4);
   if (data->len) gr_text_putn(t, data->at, data->len);
-  put_big(t, crc32_of(t->at + from, t->len - from));
+  put_big(t, gr_crc(GR_CRC32, 0, t->at + from, t->len - from));
 }
 
 static void put_header(gr_text *t, gr_text *work, int side) {

@@ -64,7 +64,7 @@ static gr_status read_samples(const reader *in) {
   return GR_OK;
 }
 
-// A run of another identity does not go on from it (start.c).
+// What start.c compares with the run that is to go on from it.
 static void write_identity(gr_run *r, gr_run_contents *out) {
   if (r->spec->identity) put_text(out, GR_RUN_IDENTITY, r->spec->identity);
   put_int(out, GR_RUN_TOTAL_STEPS, r->total_steps);

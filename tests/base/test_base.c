@@ -23,6 +23,25 @@ static void prints_source_line(void) {
   free(text);
 }
 
+// A long line of bytes that no UTF-8 character starts with is cut like any other.
+static void prints_lines_that_are_no_text(void) {
+  char line[402];
+  memset(line, 0x81, sizeof line - 2);
+  strcpy(line + sizeof line - 2, "\n");
+  gr_source_add("<bytes>", line);
+  for (int col = 1; col < 600; col += 100) {
+    gr_status s = gr_fail(GR_ERR_DATA, ((gr_loc){"<bytes>", 1, col}), "no text");
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    gr_status_print(f, s);
+    fclose(f);
+    CHECK(n > 60 && n < 4 * 400 + 2 * 700, "column %d: %zu bytes", col, n);
+    gr_status_drop(s);
+    free(text);
+  }
+}
+
 // A library names the setting, and its caller looks up where it is set.
 static void places_what_has_none(void) {
   gr_status s = gr_range("width", 9, 1, 8);
@@ -348,31 +367,27 @@ static void directories(void) {
   }
 }
 
-// As xxhsum -H1 prints them, of bytes i * i * 7 + i.
-static void data_hashes(void) {
-  static const struct {
-    size_t bytes;
-    uint64_t hash;
-  } known[] = {{0, UINT64_C(0xef46db3751d8e999)},   {1, UINT64_C(0xe934a84adb052768)},
-               {3, UINT64_C(0x0a8b0eaaa44d36dc)},   {4, UINT64_C(0xa52c40dc1e458cb4)},
-               {7, UINT64_C(0xa327711b1bc04318)},   {8, UINT64_C(0x7966fb2834796e77)},
-               {12, UINT64_C(0xfb41c9031996f3e9)},  {31, UINT64_C(0xbdb87f28fde1ec91)},
-               {32, UINT64_C(0x70e7f6563e61b260)},  {33, UINT64_C(0x9dd01335c51ac88f)},
-               {63, UINT64_C(0x6a3ef85d3e6d755e)},  {64, UINT64_C(0xfe8083554c30b401)},
-               {100, UINT64_C(0xd52ddaaf21127aa9)}, {255, UINT64_C(0xb18d4cc00af2c58e)},
-               {390, UINT64_C(0x8a590edbcb65db7c)}};
-  unsigned char bytes[400];
-  for (int shift = 0; shift < 8; shift++) {
-    for (int i = 0; i < 392; i++) bytes[i + shift] = (unsigned char)(i * i * 7 + i);
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-      CHECK(gr_hash_data(bytes + shift, known[k].bytes) == known[k].hash, "%zu bytes at %d",
-            known[k].bytes, shift);
+static void finds_the_dead_rank(void) {
+  const struct {
+    const char *text;
+    int rank;
+  } cases[] = {{"rank 3 died: its process 7 is gone", 3},
+               {"rank 1 has failed: rank 12 died: its connection was closed", 12},
+               {"rank 3 has failed before", -1},
+               {"rank x died: no number", -1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_status s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s", cases[i].text);
+    CHECK(gr_status_dead_rank(s) == cases[i].rank, "%s: %d", cases[i].text, gr_status_dead_rank(s));
+    gr_status_drop(s);
   }
+  CHECK(gr_status_dead_rank(GR_OK) == -1, "no error");
 }
 
 int main(int argc, char **argv) {
   return RUN(
-      argc, argv, {"data_hashes", data_hashes}, {"prints_source_line", prints_source_line},
+      argc, argv, {"finds_the_dead_rank", finds_the_dead_rank},
+      {"prints_source_line", prints_source_line},
+      {"prints_lines_that_are_no_text", prints_lines_that_are_no_text},
       {"control_characters_are_visible", control_characters_are_visible},
       {"errors_show_control_characters", errors_show_control_characters},
       {"log_lines_show_control_characters", log_lines_show_control_characters},
