@@ -4,26 +4,54 @@
 #include "cli/commands.h"
 #include "runtime/checkpoint/checkpoint.h"
 
-gr_status gr_cmd_ckpt(int argc, char **argv) {
-  static const struct {
-    const char *name;
-    gr_status (*print)(FILE *, const char *path);
-  } verbs[] = {{"list", gr_checkpoint_print_list},
-               {"show", gr_checkpoint_print_show},
-               {"verify", gr_checkpoint_print_verify}};
-  char inner[4096];
-  bool json = argc == 5 && !strcmp(argv[4], "--json");
-  for (int i = 0; (argc == 4 || json) && i < 3; i++)
-    if (!strcmp(argv[2], verbs[i].name)) {
-      snprintf(inner, sizeof inner, "%s/checkpoints", argv[3]);  // of a run's folder
-      if (json)
-        return gr_checkpoint_print_json(stdout, argv[2], gr_is_dir(inner) ? inner : argv[3]);
-      gr_visible_out out;
-      gr_status s = verbs[i].print(gr_visible_begin(&out), gr_is_dir(inner) ? inner : argv[3]);
-      gr_visible_end(&out);
-      return s;
+static const struct verb {
+  const char *name;
+  gr_status (*print)(FILE *, const char *path);
+} verbs[] = {{"list", gr_checkpoint_print_list},
+             {"show", gr_checkpoint_print_show},
+             {"verify", gr_checkpoint_print_verify}};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static int words(gr_arena *a, const char **out, int most) {
+  (void)a;
+  int n = 0;
+  for (; n < N_VERBS && n < most; n++) out[n] = verbs[n].name;
+  return n;
+}
+
+static gr_status print(const struct verb *v, const char *path, bool json) {
+  if (json) return gr_checkpoint_print_json(stdout, v->name, path);
+  gr_visible_out out;
+  gr_status s = v->print(gr_visible_begin(&out), path);
+  gr_visible_end(&out);
+  return s;
+}
+
+static gr_status choose(gr_arena *a, const gr_args *args) {
+  for (int i = 0; args->n_words == 1 && i < N_VERBS; i++)
+    if (!strcmp(args->config, verbs[i].name)) {
+      const char *inner = gr_arena_printf(a, "%s/checkpoints", args->words[0]);  // of a run
+      return print(&verbs[i], gr_is_dir(inner) ? inner : args->words[0], args->json);
     }
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY [--json]"),
       "DIRECTORY is a run's folder, its checkpoints/, or one checkpoint");
 }
+
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_ckpt, argc, argv, choose);
+}
+
+const gr_command gr_command_ckpt = {
+    .name = "ckpt",
+    .usage = "list DIR | show DIR | verify DIR [--json]",
+    .doc = "checkpoints",
+    .example = "graphrun ckpt verify outputs/2026-01-01/10-00-00/checkpoints",
+    .keys =
+        "checkpoint.dir checkpoint.every_steps checkpoint.every_epochs checkpoint.keep_last "
+        "checkpoint.keep_best checkpoint.metric checkpoint.resume",
+    .takes = {GR_ANY_FILE, GR_FOLDER, false},
+    .flags = {gr_flags_json},
+    .words = words,
+    .run = run,
+};

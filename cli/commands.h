@@ -1,20 +1,15 @@
-// commands.h - the functions of graphrun's commands, one per row of commands.def.
+// commands.h - the commands of the program: a file and a row of commands.def each.
 #pragma once
-#include "base/status.h"
+#include "cli/job/args.h"
 
-// Each takes the whole command line: argv[0] is the program and argv[1] the command's name, which
-// may be missing for train. Each prints to standard output; the caller prints the error and exits.
-GR_MUST_USE gr_status gr_cmd_train(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_eval(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_predict(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_export(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_plot(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_report(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_runs(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_hooks(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_new(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_plan(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_ops(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_ckpt(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_data(int argc, char **argv);
-GR_MUST_USE gr_status gr_cmd_config(int argc, char **argv);
+#define GR_COMMAND(name) extern const gr_command gr_command_##name;
+#include "cli/commands.def"
+#undef GR_COMMAND
+
+extern const gr_command *const gr_commands[];         // the last is NULL
+const gr_command *gr_command_find(const char *name);  // NULL: no such command
+
+// Parses a command line for its command, whose function gets the arena and the result. Both are
+// freed. For a command's own `run`; output is printed by the function, errors by the caller.
+GR_MUST_USE gr_status gr_command_parsed(const gr_command *, int argc, char **argv,
+                                        gr_status (*run)(gr_arena *, const gr_args *));

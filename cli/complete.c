@@ -4,10 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/config_flags.h"
-#include "cli/help.h"
-#include "cli/job/args.h"
-#include "cli/multirun.h"
+#include "cli/commands.h"
 #include "cli/new/new.h"
 #include "compiler/model/blocks.h"
 #include "compiler/pass.h"
@@ -97,28 +94,29 @@ static void offer_files(line *l, const char *before, file_kind kind) {
 
 // ---- Flags -----------------------------------------------------------------------
 
-static const char *command_of(const line *l) {
+static const gr_command *command_of(const line *l) {
   const gr_command *c = l->n ? gr_command_find(l->words[0]) : NULL;
-  return c ? c->name : "train";
+  return c ? c : gr_commands[0];
 }
 
-static const char *flag_value(const char *command, const char *name, size_t len) {
-  gr_flag f;
-  for (int i = 0; gr_command_flag(command, i, &f); i++)
-    if (strlen(f.name) == len && !strncmp(f.name, name, len)) return f.value;
+static const char *flag_value(const gr_command *command, const char *name, size_t len) {
+  const gr_flag *f;
+  for (int i = 0; (f = gr_command_flag(command, i)); i++)
+    if (strlen(f->name) == len && !strncmp(f->name, name, len)) return f->value;
   return NULL;
 }
 
-static void offer_flags(line *l, const char *command) {
-  gr_flag f;
-  for (int i = 0; gr_command_flag(command, i, &f); i++) offer(l, "", f.name, "");
+static void offer_flags(line *l, const gr_command *command) {
+  const gr_flag *f;
+  for (int i = 0; (f = gr_command_flag(command, i)); i++) offer(l, "", f->name, "");
 }
 
 // ---- Arguments of a configuration ------------------------------------------------
 
 // Sorts the words into configuration, --config-dir and overrides, as the commands do. If the last
 // word before the cursor is a flag that needs a value, *open is the placeholder of that value.
-static gr_compose_request read_request(line *l, const char *command, int first, const char **open) {
+static gr_compose_request read_request(line *l, const gr_command *command, int first,
+                                       const char **open) {
   const char **overrides = GR_NEW(l->arena, const char *, l->n + 1);
   const char **dirs = GR_NEW(l->arena, const char *, l->n + 1);
   gr_compose_request q = {.overrides = overrides, .config_dirs = dirs, .known = gr_schema_takes};
@@ -131,7 +129,7 @@ static gr_compose_request read_request(line *l, const char *command, int first, 
       if (takes && !value) *open = takes;
       if (takes && value && !strncmp(w, "--config-dir", 12)) dirs[q.n_config_dirs++] = value;
       i += takes && !equals;
-    } else if (!q.path && gr_args_is_operand(gr_args_operands(command).first, w)) {
+    } else if (!q.path && gr_args_is_operand(command->takes.first, w)) {
       q.path = w;
     } else {
       overrides[q.n_overrides++] = w;
@@ -194,10 +192,10 @@ static void offer_rest(line *l, gr_compose_request *q, const gr_operands *takes)
   offer_operand(l, takes->more);
 }
 
-static void complete_config(line *l, const char *command, int first) {
+static void complete_config(line *l, const gr_command *command, int first) {
   const char *open, *equals = strchr(l->word, '=');
   gr_compose_request q = read_request(l, command, first, &open);
-  gr_operands of = gr_args_operands(command);
+  gr_operands of = command->takes;
   size_t len = equals ? (size_t)(equals - l->word) : 0;
   const char *takes = *l->word == '-' && equals ? flag_value(command, l->word, len) : NULL;
   if (open)
@@ -216,51 +214,38 @@ static void complete_config(line *l, const char *command, int first) {
 
 // ---- Commands --------------------------------------------------------------------
 
-static void complete_data(line *l) {
+// The names that a command's first argument may be.
+static void offer_words(line *l, const gr_command *c) {
+  const char *words[MAX_WORDS];
+  int n = c->words(l->arena, words, MAX_WORDS);
+  for (int i = 0; i < n; i++) offer(l, "", words[i], "");
+}
+
+static void complete_data(line *l, const gr_command *c) {
   bool import = l->n > 1 && !strcmp(l->words[1], "import");
-  static const char *const verbs[] = {"import", "inspect", "transforms"};
-  for (int i = 0; l->n == 1 && i < 3; i++) offer(l, "", verbs[i], "");
   if (l->n == 2 && import) offer(l, "", "asterisk", "");
   if (l->n == 3 && import) offer_files(l, "", FILES);
   if (l->n == 4 && import) offer(l, "", "--with-digits", "");
-  if (l->n > 1 && !strcmp(l->words[1], "inspect")) complete_config(l, "data", 2);
-}
-
-static void complete_ckpt(line *l) {
-  static const char *const verbs[] = {"list", "show", "verify"};
-  for (int i = 0; l->n == 1 && i < 3; i++) offer(l, "", verbs[i], "");
-  if (l->n == 2) offer_files(l, "", FOLDERS);
-  if (l->n == 3) offer_flags(l, "ckpt");
+  if (l->n > 1 && !strcmp(l->words[1], "inspect")) complete_config(l, c, 2);
 }
 
 static void complete_first(line *l) {
-  for (const gr_command *c = gr_commands; c->name; c++) offer(l, "", c->name, "");
+  for (const gr_command *const *c = gr_commands; *c; c++) offer(l, "", (*c)->name, "");
   offer_files(l, "", CONFIGS);
-}
-
-static void complete_ops(line *l) {
-  const char *blocks[128];
-  int n = gr_block_names(l->arena, blocks, 128);
-  for (int i = 0; i < n; i++)
-    if (!gr_op_find(blocks[i])) offer(l, "", blocks[i], "");
-  for (int i = 0; gr_ops[i]; i++) offer(l, "", gr_ops[i]->name, "");
-  offer_flags(l, "ops");
 }
 
 void gr_cli_complete(gr_arena *a, const char *text, gr_text *out) {
   line *l = GR_NEW(a, line, 1);
   l->arena = a, l->out = out;
   read_line(l, text);
-  const char *command = command_of(l);
-  bool named = l->n && !strcmp(command, l->words[0]);
+  const gr_command *command = command_of(l);
+  bool named = l->n && !strcmp(command->name, l->words[0]);
   if (!l->n && *l->word != '-')
     complete_first(l);
-  else if (!strcmp(command, "ckpt"))
-    complete_ckpt(l);
-  else if (!strcmp(command, "data"))
-    complete_data(l);
-  else if (strcmp(command, "ops"))
-    complete_config(l, command, named);
+  else if (command->words && l->n == 1 && *l->word != '-')
+    offer_words(l, command);
+  else if (command == &gr_command_data)
+    complete_data(l, command);
   else
-    complete_ops(l);
+    complete_config(l, command, named);
 }

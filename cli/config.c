@@ -1,10 +1,10 @@
-// config.c - implements `graphrun config`. Options may be anywhere among the arguments. See
+// config.c - `graphrun config`: prints a composed configuration and the origins of its values. See
 // config.h.
 #include "cli/config.h"
+#include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/complete.h"
-#include "cli/config_flags.h"
 #include "cli/job/optimizer.h"
 #include "compose/hydra/multirun.h"
 #include "compose/interp/interp.h"
@@ -12,84 +12,15 @@
 #include "compose/show.h"
 #include "runtime/hooks/hooks.h"
 
-// ---- Arguments -------------------------------------------------------------------
-
-static gr_status unknown_flag(gr_arena *a, const char *arg) {
-  const char *names[GR_CONFIG_FLAGS], *word = gr_arena_strndup(a, arg, strcspn(arg, "="));
-  for (int i = 0; i < GR_CONFIG_FLAGS; i++) names[i] = gr_config_flags[i].name;
-  const char *like = gr_text_nearest(word, names, GR_CONFIG_FLAGS);
-  const char *key = gr_schema_nearest(a, word + strspn(word, "-"));
-  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no option %s", word);
-  if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
-  return like ? gr_hint(s, "did you mean %s?", like)
-              : gr_hint(s, "`graphrun config --help` lists them");
-}
-
-static const gr_config_flag *find_flag(const char *arg, const char **value) {
-  static const gr_config_flag short_multirun = {"-m", NULL, "",
-                                                offsetof(gr_config_options, multirun)};
-  static const gr_config_flag short_help = {"-h", NULL, "", offsetof(gr_config_options, help)};
-  static const char *const shorts[][2] = {{"-cn", "--config-name"},
-                                          {"-cp", "--config-path"},
-                                          {"-cd", "--config-dir"},
-                                          {"-c", "--cfg"},
-                                          {"-p", "--package"}};
-  for (int i = 0; i < 5; i++)
-    if (!strcmp(arg, shorts[i][0])) return find_flag(shorts[i][1], value);
-  if (!strcmp(arg, "-m")) return &short_multirun;
-  if (!strcmp(arg, "-h")) return &short_help;
-  const char *equals = strchr(arg, '=');
-  size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
-  *value = equals ? equals + 1 : NULL;
-  for (int i = 0; i < GR_CONFIG_FLAGS; i++)
-    if (strlen(gr_config_flags[i].name) == n && !strncmp(gr_config_flags[i].name, arg, n))
-      return &gr_config_flags[i];
-  return NULL;
-}
-
-static gr_status take_flag(gr_arena *a, gr_config_options *o, int argc, char **argv, int *i) {
-  const char *value = NULL;
-  const gr_config_flag *f = find_flag(argv[*i], &value);
-  if (!f) return unknown_flag(a, argv[*i]);
-  if (!f->value) {
-    *(bool *)((char *)o + f->offset) = true;
-    return GR_OK;
-  }
-  if (!value && ++*i < argc) value = argv[*i];
-  if (!value) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s needs a value: %s", f->name, f->value);
-  if (!strcmp(f->name, "--config-dir"))
-    o->dirs[o->request.n_config_dirs++] = value;
-  else
-    *(const char **)((char *)o + f->offset) = value;
-  return GR_OK;
-}
-
-static gr_status read_options(gr_arena *a, int argc, char **argv, gr_config_options *o) {
-  o->dirs = GR_NEW(a, const char *, argc + 1);
-  o->overrides = GR_NEW(a, const char *, argc + 1);
-  gr_status all = GR_OK;
-  for (int i = 0; i < argc; i++) {
-    if (argv[i][0] == '-')
-      all = gr_also(all, take_flag(a, o, argc, argv, &i));
-    else if (!o->request.path && gr_args_is_operand(GR_CONFIG_FILE, argv[i]))
-      o->request.path = argv[i];
-    else
-      o->overrides[o->request.n_overrides++] = argv[i];
-  }
-  o->request.config_dirs = o->dirs, o->request.overrides = o->overrides;
-  all = gr_also(all, gr_args_named(a, o->config_path, o->config_name, o->request.n_config_dirs,
-                                   &o->request.path));
-  const char *path = o->request.path;
-  const char *installed = path && !o->help && !o->request.n_config_dirs && !gr_is_file(path)
-                              ? gr_args_installed(a, path)
-                              : NULL;
-  if (installed) o->request.path = installed;
-  return all;
-}
+typedef struct options {
+  bool json, resolve, raw, hydra, defaults, tree, schema, help, markdown, multirun, dry_run;
+  const char *package, *explain, *diff, *completion, *complete, *cfg;
+  gr_compose_request request;
+} options;
 
 // ---- Showing ---------------------------------------------------------------------
 
-static gr_status show_help(const gr_config_options *o, gr_text *t) {
+static gr_status show_help(const options *o, gr_text *t) {
   if (o->markdown) {
     gr_schema_markdown(t);
     gr_optimizer_markdown(t);
@@ -105,10 +36,9 @@ static gr_status show_help(const gr_config_options *o, gr_text *t) {
     return GR_OK;
   }
   gr_text_put(t, "graphrun config FILE [key=value ...] [options]\n\n");
-  for (int i = 0; i < GR_CONFIG_FLAGS; i++)
-    gr_text_printf(t, "  %-12s %-6s  %s\n", gr_config_flags[i].name,
-                   gr_config_flags[i].value ? gr_config_flags[i].value : "",
-                   gr_config_flags[i].doc);
+  const gr_flag *f;
+  for (int i = 0; (f = gr_command_flag(&gr_command_config, i)); i++)
+    gr_text_printf(t, "  %-12s %-6s  %s\n", f->name, f->value ? f->value : "", f->doc);
   gr_text_put(t, "\nKeys:\n\n");
   gr_schema_help(t, "");
   return GR_OK;
@@ -117,8 +47,7 @@ static gr_status show_help(const gr_config_options *o, gr_text *t) {
 // Composes a configuration for printing. Interpolations and missing keys are kept as they are
 // unless
 // --resolve is given.
-static gr_status compose(gr_arena *a, const gr_config_options *o, const char *path,
-                         gr_composed *out) {
+static gr_status compose(gr_arena *a, const options *o, const char *path, gr_composed *out) {
   gr_compose_request q = o->request;
   gr_conf *checked = NULL;
   q.path = path, q.known = o->raw ? NULL : gr_schema_takes;
@@ -131,7 +60,7 @@ static gr_status compose(gr_arena *a, const gr_config_options *o, const char *pa
   return o->resolve ? gr_conf_resolve(a, out->job, true) : GR_OK;
 }
 
-static gr_status show_diff(gr_arena *a, const gr_config_options *o, gr_text *t) {
+static gr_status show_diff(gr_arena *a, const options *o, gr_text *t) {
   gr_composed x, y;
   GR_TRY(compose(a, o, o->diff, &x));
   GR_TRY(compose(a, o, o->request.path, &y));
@@ -139,7 +68,7 @@ static gr_status show_diff(gr_arena *a, const gr_config_options *o, gr_text *t) 
   return GR_OK;
 }
 
-static gr_status show_list(gr_arena *a, const gr_config_options *o, gr_text *t) {
+static gr_status show_list(gr_arena *a, const options *o, gr_text *t) {
   gr_composer c;
   gr_status all = gr_composer_open(&c, a, &o->request);
   if (!c.primary) return all;
@@ -152,7 +81,7 @@ static gr_status show_list(gr_arena *a, const gr_config_options *o, gr_text *t) 
   return GR_OK;
 }
 
-static gr_status show_jobs(gr_arena *a, const gr_config_options *o, gr_text *t) {
+static gr_status show_jobs(gr_arena *a, const options *o, gr_text *t) {
   gr_job_list jobs;
   gr_compose_request q = o->request;
   q.known = o->raw ? NULL : gr_schema_takes;
@@ -160,7 +89,7 @@ static gr_status show_jobs(gr_arena *a, const gr_config_options *o, gr_text *t) 
   gr_status all = GR_OK;
   for (int j = 0; j < jobs.n; j++) {
     gr_composed composed;
-    gr_config_options one = *o;
+    options one = *o;
     one.request.overrides = jobs.overrides[j], one.request.n_overrides = jobs.n_all;
     gr_status s = compose(a, &one, o->request.path, &composed);
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
@@ -172,7 +101,7 @@ static gr_status show_jobs(gr_arena *a, const gr_config_options *o, gr_text *t) 
 }
 
 // Selects the tree for a key: keys such as "hydra.run.dir" are in the hydra node.
-static const char *within(const gr_config_options *o, const gr_composed *composed, const char *key,
+static const char *within(const options *o, const gr_composed *composed, const char *key,
                           gr_conf **root) {
   bool of_hydra = key && composed->hydra && !o->hydra && !strncmp(key, "hydra.", 6);
   *root = o->hydra || of_hydra ? composed->hydra : composed->job;
@@ -187,7 +116,7 @@ static gr_conf *with_hydra(gr_arena *a, const gr_composed *composed) {
   return both;
 }
 
-static gr_status show_tree_of(gr_arena *a, const gr_config_options *o, gr_text *t) {
+static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
   gr_composed composed;
   gr_conf *c;
   GR_TRY(compose(a, o, o->request.path, &composed));
@@ -212,7 +141,7 @@ static gr_status show_tree_of(gr_arena *a, const gr_config_options *o, gr_text *
 }
 
 // Options that select what is printed exclude each other.
-static gr_status check_one(const gr_config_options *o) {
+static gr_status check_one(const options *o) {
   const char *asked[] = {o->defaults ? "--defaults" : NULL, o->tree ? "--tree" : NULL,
                          o->explain ? "--explain" : NULL,   o->diff ? "--diff" : NULL,
                          o->package ? "--package" : NULL,   o->multirun ? "-m" : NULL};
@@ -228,14 +157,14 @@ static gr_status check_one(const gr_config_options *o) {
 }
 
 // --cfg job|hydra|all: the second is --hydra.
-static gr_status take_cfg(gr_config_options *o) {
+static gr_status take_cfg(options *o) {
   if (!o->cfg) return GR_OK;
   o->hydra |= !strcmp(o->cfg, "hydra");
   if (o->hydra || !strcmp(o->cfg, "job") || !strcmp(o->cfg, "all")) return GR_OK;
   return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--cfg must be job, hydra or all, but is '%s'", o->cfg);
 }
 
-static gr_status run(gr_arena *a, const gr_config_options *o, gr_text *t) {
+static gr_status show(gr_arena *a, const options *o, gr_text *t) {
   if (o->completion) return gr_cli_completion_script(o->completion, t);
   if (o->complete) {
     gr_cli_complete(a, o->complete, t);
@@ -255,17 +184,71 @@ static gr_status run(gr_arena *a, const gr_config_options *o, gr_text *t) {
   return o->diff ? show_diff(a, o, t) : show_tree_of(a, o, t);
 }
 
-gr_status gr_cli_config(int argc, char **argv) {
+gr_status gr_cli_config(int argc, char **argv, int first) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
-  gr_config_options o = {0};
-  gr_status s = read_options(a, argc, argv, &o);
-  if (!s) s = take_cfg(&o);
-  if (!s) s = run(a, &o, &t);
+  gr_args args;
+  gr_status s = gr_args_parse(a, gr_commands, &gr_command_config, argc, argv, first, &args);
+  options *o = args.options;
+  o->request = (gr_compose_request){.path = args.config,
+                                    .config_dirs = args.config_dirs.list,
+                                    .n_config_dirs = args.config_dirs.n,
+                                    .overrides = args.overrides,
+                                    .n_overrides = args.n_overrides};
+  if (!s) s = take_cfg(o);
+  if (!s) s = show(a, o, &t);
   fputs(t.at, stdout);
   if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
   gr_arena_destroy(a);
   return s;
 }
 
-gr_status gr_cmd_config(int argc, char **argv) { return gr_cli_config(argc - 2, argv + 2); }
+static gr_status run(int argc, char **argv) { return gr_cli_config(argc, argv, 2); }
+
+static const gr_flag own_flags[] = {
+    {"--json", NULL, NULL, GR_FLAG_SET, offsetof(options, json),
+     "as JSON: keys in order, floats stay floats"},
+    {"--resolve", NULL, NULL, GR_FLAG_SET, offsetof(options, resolve),
+     "with interpolations replaced by their values"},
+    {"--raw", NULL, NULL, GR_FLAG_SET, offsetof(options, raw),
+     "composition alone: no schema, no defaults"},
+    {"--hydra", NULL, NULL, GR_FLAG_SET, offsetof(options, hydra), "the hydra node instead"},
+    {"--package", "-p", "KEY", GR_FLAG_TEXT, offsetof(options, package), "only the part below KEY"},
+    {"--explain", NULL, "KEY", GR_FLAG_TEXT, offsetof(options, explain),
+     "every location that sets KEY, the last first"},
+    {"--defaults", NULL, NULL, GR_FLAG_SET, offsetof(options, defaults),
+     "the files of the configuration, in merge order"},
+    {"--tree", NULL, NULL, GR_FLAG_SET, offsetof(options, tree),
+     "the files of the configuration, as a tree"},
+    {"--diff", NULL, "CONFIG", GR_FLAG_TEXT, offsetof(options, diff),
+     "what differs from another configuration"},
+    {"--schema", NULL, NULL, GR_FLAG_SET, offsetof(options, schema),
+     "the JSON Schema of configurations, for editors"},
+    {"--cfg", "-c", "PART", GR_FLAG_TEXT, offsetof(options, cfg),
+     "job, as without it; hydra: the hydra node; all: both"},
+    {"--multirun", "-m", NULL, GR_FLAG_SET, offsetof(options, multirun),
+     "arguments may be sweeps (key=1,2); with --dry-run lists the runs"},
+    {"--dry-run", NULL, NULL, GR_FLAG_SET, offsetof(options, dry_run),
+     "lists the runs of a sweep and composes each"},
+    {"--completion", NULL, "SHELL", GR_FLAG_TEXT, offsetof(options, completion),
+     "a script for bash, zsh or fish"},
+    {"--complete", NULL, "LINE", GR_FLAG_TEXT, offsetof(options, complete),
+     "candidates for the last word of a command line"},
+    {"--help", "-h", NULL, GR_FLAG_SET, offsetof(options, help),
+     "this help; with a key or section, the keys that start with it"},
+    {"--markdown", NULL, NULL, GR_FLAG_SET, offsetof(options, markdown),
+     "with --help: all keys as docs/config.md"},
+    {0}};
+
+const gr_command gr_command_config = {
+    .name = "config",
+    .usage = "CONFIG.yaml [key=value ...]",
+    .doc = "the composed configuration",
+    .example = "graphrun config configs/multi_gpu.yaml --explain training.lr",
+    .keys = "",
+    .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
+    .flags = {gr_flags_config},
+    .own = own_flags,
+    .options = sizeof(options),
+    .run = run,
+};

@@ -1,4 +1,5 @@
 // data.c - `graphrun data`: writes a manifest of Debian's recordings, and describes a data set.
+#include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/job/job.h"
@@ -6,6 +7,10 @@
 #include "runtime/data/speech/manifest.h"
 #include "runtime/data/table/import.h"
 #include "runtime/data/transforms.h"
+
+typedef struct options {
+  bool audio;
+} options;
 
 static gr_status make_parent(gr_arena *arena, const char *path) {
   const char *slash = strrchr(path, '/');
@@ -69,7 +74,7 @@ static gr_status import(int argc, char **argv) {
 static gr_status inspect_job(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
-  bool audio = j->args.audio;
+  bool audio = ((const options *)j->args.options)->audio;
   GR_TRY(audio ? gr_dataset_open_all(data, gr_schema_doc, &j->spec.data)
                : gr_dataset_open(data, gr_schema_doc, &j->spec.data));
   if (j->args.json)
@@ -95,7 +100,7 @@ static gr_status inspect(int argc, char **argv) {
   gr_arena *arena = gr_arena_create();
   gr_args args;
   gr_job job = {0};
-  gr_status s = gr_args_parse(arena, argc, argv, 3, &args);
+  gr_status s = gr_args_parse(arena, gr_commands, &gr_command_data, argc, argv, 3, &args);
   s = s ? s : gr_job_compose(arena, &args, &job);
   s = s ? s : inspect_job(&job);
   gr_job_close(&job);
@@ -116,17 +121,26 @@ static const char usage[] =
     "graphrun data import asterisk OUT.jsonl | graphrun data import seglearn-watch DIR [FILE] | "
     "graphrun data inspect CONFIG.yaml [--audio] [--json] | graphrun data transforms";
 
+static const char *const verbs[] = {"import", "inspect", "transforms"};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static int words(gr_arena *a, const char **out, int most) {
+  (void)a;
+  int n = 0;
+  for (; n < N_VERBS && n < most; n++) out[n] = verbs[n];
+  return n;
+}
+
 // A configuration without a verb is probably to be inspected.
 static gr_status unknown_verb(const char *verb) {
-  static const char *const verbs[] = {"import", "inspect", "transforms"};
-  const char *near = gr_text_nearest(verb, verbs, 3);
+  const char *near = gr_text_nearest(verb, verbs, N_VERBS);
   size_t n = strlen(verb);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data cannot do '%s'", verb);
   if (n > 5 && !strcmp(verb + n - 5, ".yaml")) return gr_hint(s, "graphrun data inspect %s", verb);
   return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "%s", usage);
 }
 
-gr_status gr_cmd_data(int argc, char **argv) {
+static gr_status run(int argc, char **argv) {
   const char *verb = argc > 2 ? argv[2] : NULL;
   if (!verb)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "data: nothing is asked for"), "%s", usage);
@@ -137,3 +151,25 @@ gr_status gr_cmd_data(int argc, char **argv) {
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", argv[3]),
                  "graphrun data transforms");
 }
+
+static const gr_flag own_flags[] = {{"--audio", NULL, NULL, GR_FLAG_SET, offsetof(options, audio),
+                                     "of `inspect`: reads all recordings too"},
+                                    {0}};
+
+const gr_command gr_command_data = {
+    .name = "data",
+    .usage =
+        "import asterisk OUT.jsonl | import seglearn-watch DIR [FILE] | inspect CONFIG.yaml "
+        "[key=value ...] [--audio] [--json] | transforms",
+    .doc = "data sets",
+    .example = "graphrun data inspect configs/multi_gpu.yaml data.limit=100",
+    .keys =
+        "data.source data.validation_fraction data.buckets data.limit data.workers "
+        "data.skip_unreadable",
+    .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
+    .flags = {gr_flags_config, gr_flags_json},
+    .own = own_flags,
+    .options = sizeof(options),
+    .words = words,
+    .run = run,
+};

@@ -1,6 +1,11 @@
 // export.c - `graphrun export RUN FILE`: writes a checkpoint for other programs.
+#include <stddef.h>
 #include "cli/commands.h"
 #include "cli/job/kept.h"
+
+typedef struct options {
+  bool optimizer;
+} options;
 
 static gr_status usage(const gr_args *args) {
   if (args->n_words == 1 && !args->n_overrides) return gr_checkpoint_exportable(args->words[0]);
@@ -9,11 +14,12 @@ static gr_status usage(const gr_args *args) {
 }
 
 static gr_status export(gr_arena *arena, const gr_args *args) {
+  const options *own = args->options;
   gr_checkpoint *c = NULL;
   gr_checkpoint_exported done;
-  gr_export what = args->optimizer ? GR_EXPORT_EVERYTHING
-                   : args->no_ema  ? GR_EXPORT_TRAINED
-                                   : GR_EXPORT_WEIGHTS;
+  gr_export what = own->optimizer ? GR_EXPORT_EVERYTHING
+                   : args->no_ema ? GR_EXPORT_TRAINED
+                                  : GR_EXPORT_WEIGHTS;
   GR_TRY(usage(args));
   GR_TRY(gr_kept_checkpoint(arena, args->config, args->which, &c));
   gr_status s = gr_checkpoint_export(c, args->words[0], what, &done);
@@ -27,11 +33,24 @@ static gr_status export(gr_arena *arena, const gr_args *args) {
   return s;
 }
 
-gr_status gr_cmd_export(int argc, char **argv) {
-  gr_arena *arena = gr_arena_create();
-  gr_args args;
-  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
-  s = s ? s : export(arena, &args);
-  gr_arena_destroy(arena);
-  return s;
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_export, argc, argv, export);
 }
+
+static const gr_flag own_flags[] = {
+    {"--optimizer", NULL, NULL, GR_FLAG_SET, offsetof(options, optimizer),
+     "also writes the states of the optimizer"},
+    {0}};
+
+const gr_command gr_command_export = {
+    .name = "export",
+    .usage = "RUN FILE.safetensors|FILE.npz [--which=best|last|STEP] [--optimizer]",
+    .doc = "writes the weights of a checkpoint as one file for other programs",
+    .example = "graphrun export outputs/2026-01-01/10-00-00 model.safetensors",
+    .keys = "",
+    .takes = {GR_FOLDER, GR_ANY_FILE, false},
+    .flags = {gr_flags_kept},
+    .own = own_flags,
+    .options = sizeof(options),
+    .run = run,
+};

@@ -2,16 +2,7 @@
 #include "cli/help.h"
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/config_flags.h"
-#include "cli/multirun.h"
 #include "compose/schema/schema.h"
-
-const gr_command gr_commands[] = {
-#define GR_COMMAND(name, usage, doc, run, example, keys) {name, usage, doc, example, keys},
-#include "cli/commands.def"
-#undef GR_COMMAND
-    {0},
-};
 
 const gr_exit_code gr_exit_codes[] = {
     {0, "done"},
@@ -29,27 +20,13 @@ const gr_exit_code gr_exit_codes[] = {
     {0, NULL},
 };
 
-const gr_command *gr_command_find(const char *name) {
-  for (const gr_command *c = gr_commands; c->name; c++)
-    if (!strcmp(name, c->name)) return c;
-  return NULL;
-}
-
-bool gr_command_flag(const char *command, int i, gr_flag *out) {
-  if (!strcmp(command, "config")) return gr_config_flag_at(i, out);
-  int n = 0;
-  while (gr_args_flag(command, n, out)) n++;
-  if (i < n) return gr_args_flag(command, i, out);
-  return !strcmp(command, "train") && gr_multirun_flag(i - n, out);
-}
-
 void gr_help_all(FILE *f) {
   fputs(
       "graphrun trains neural networks from configuration alone.\n\n"
       "    graphrun CONFIG.yaml [key=value ...]\n\n",
       f);
-  for (const gr_command *c = gr_commands; c->name; c++)
-    fprintf(f, "    graphrun %-7s %s\n%21s%s\n", c->name, c->usage, "", c->doc);
+  for (const gr_command *const *c = gr_commands; *c; c++)
+    fprintf(f, "    graphrun %-7s %s\n%21s%s\n", (*c)->name, (*c)->usage, "", (*c)->doc);
   fputs(
       "\n`graphrun COMMAND --help` has the flags of each, `graphrun --version` the version.\n"
       "Exit codes:",
@@ -59,13 +36,13 @@ void gr_help_all(FILE *f) {
             c[1].what ? "," : ".\n");
 }
 
-static void put_flags(FILE *f, const char *command) {
-  gr_flag flag;
-  for (int i = 0; gr_command_flag(command, i, &flag); i++) {
+static void put_flags(FILE *f, const gr_command *c) {
+  const gr_flag *flag;
+  for (int i = 0; (flag = gr_command_flag(c, i)); i++) {
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s", flag.name, flag.value ? " " : "",
-             flag.value ? flag.value : "");
-    fprintf(f, "%s    %-20s %s\n", i ? "" : "\nFlags:\n", left, flag.doc);
+    snprintf(left, sizeof left, "%s%s%s", flag->name, flag->value ? " " : "",
+             flag->value ? flag->value : "");
+    fprintf(f, "%s    %-20s %s\n", i ? "" : "\nFlags:\n", left, flag->doc);
   }
 }
 
@@ -87,7 +64,7 @@ static void put_keys(FILE *f, const char *keys) {
 
 void gr_help_command(FILE *f, const gr_command *c) {
   fprintf(f, "graphrun %s %s\n    %s\n", c->name, c->usage, c->doc);
-  put_flags(f, c->name);
+  put_flags(f, c);
   put_keys(f, c->keys);
   fprintf(f, "\nFor example:\n    %s\n", c->example);
 }

@@ -9,6 +9,10 @@
 #include "cli/job/job.h"
 #include "cli/show_plot.h"
 
+typedef struct options {
+  bool log;
+} options;
+
 typedef struct schedule {
   gr_job *job;
   gr_hooks *hooks;
@@ -217,7 +221,7 @@ static gr_status draw(const schedule *s) {
     const char *name = k < 0 ? "lr" : job->spec.adjust[k].input;
     if (!y) continue;
     curves[n] = (gr_curve){name, s->x, y, (int)s->steps};
-    panels[n] = (gr_panel){name, "step", &curves[n], 1, job->args.log};
+    panels[n] = (gr_panel){name, "step", &curves[n], 1, ((const options *)job->args.options)->log};
     n++;
   }
   return gr_show_plot(job->arena, panels, n, job->args.out);
@@ -240,14 +244,35 @@ static gr_status show(gr_job *job) {
   return GR_OK;
 }
 
-gr_status gr_cmd_hooks(int argc, char **argv) {
-  gr_arena *arena = gr_arena_create();
-  gr_args args;
+static gr_status compose_and_show(gr_arena *arena, const gr_args *args) {
   gr_job job = {0};
-  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
-  s = s ? s : gr_job_compose(arena, &args, &job);
+  gr_status s = gr_job_compose(arena, args, &job);
   s = s ? s : show(&job);
   gr_job_close(&job);
-  gr_arena_destroy(arena);
   return s;
 }
+
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_hooks, argc, argv, compose_and_show);
+}
+
+static const gr_flag job_flags[] = {{"--steps", NULL, "N", GR_FLAG_NUMBER, offsetof(gr_args, steps),
+                                     "so many steps, not those of the run"},
+                                    {0}};
+static const gr_flag own_flags[] = {
+    {"--log", NULL, NULL, GR_FLAG_SET, offsetof(options, log), "a logarithmic axis"}, {0}};
+
+const gr_command gr_command_hooks = {
+    .name = "hooks",
+    .usage = "CONFIG.yaml [key=value ...] [--steps=N] [--log] [--out=FILE.svg] [--json]",
+    .doc = "runs learning-rate schedules without training, and draws the learning rate",
+    .example = "graphrun hooks configs/multi_gpu.yaml 'hooks=[hooks/cosine.lua]' --steps=1000",
+    .keys =
+        "hooks hooks_params training.lr training.warmup_steps training.max_epochs "
+        "training.max_steps training.lr_scale",
+    .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
+    .flags = {gr_flags_config, job_flags, gr_flags_out, gr_flags_json},
+    .own = own_flags,
+    .options = sizeof(options),
+    .run = run,
+};

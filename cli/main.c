@@ -6,23 +6,15 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "cli/commands.h"
-#include "cli/config.h"
 #include "cli/help.h"
 #include "cli/job/optimizer.h"
 #include "cli/job/settings.h"
 #include "cli/job/version.h"
 #include "cli/man.h"
-#include "cli/multirun.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 
-// As gr_commands.
-static gr_status (*const runs[])(int argc, char **argv) = {
-#define GR_COMMAND(name, usage, doc, run, example, keys) run,
-#include "cli/commands.def"
-#undef GR_COMMAND
-};
-enum { MAX_COMMANDS = sizeof runs / sizeof *runs };
+enum { MAX_COMMANDS = 64 };
 
 static bool is_config(const char *arg) {
   size_t n = strlen(arg);
@@ -35,7 +27,7 @@ static gr_status no_command(const char *word) {
   int n = 0;
   char file[4096];
   snprintf(file, sizeof file, "%s.yaml", word);
-  for (; gr_commands[n].name && n < MAX_COMMANDS; n++) names[n] = gr_commands[n].name;
+  for (; gr_commands[n] && n < MAX_COMMANDS; n++) names[n] = gr_commands[n]->name;
   const char *near = gr_text_nearest(word, names, n);
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
@@ -43,25 +35,6 @@ static gr_status no_command(const char *word) {
   if (gr_is_file(file)) return gr_hint(s, "did you mean 'graphrun %s'?", file);
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
-}
-
-static bool has_word(int argc, char **argv, const char *word) {
-  size_t n = strlen(word);
-  for (int i = 1; i < argc; i++)
-    if (!strncmp(argv[i], word, n) && (!argv[i][n] || argv[i][n] == '=')) return true;
-  return false;
-}
-
-static gr_status train(int argc, char **argv) {
-  int first = gr_args_first(argc, argv);
-  if (has_word(argc, argv, "--cfg") || has_word(argc, argv, "-c"))
-    return gr_cli_config(argc - first, argv + first);
-  if (has_word(argc, argv, "-m") || has_word(argc, argv, "--multirun"))
-    return gr_cli_multirun(argc, argv);
-  if (has_word(argc, argv, "--jobs") || has_word(argc, argv, "--dry-run"))
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--jobs and --dry-run are for sweeps"),
-                   "add -m: graphrun -m CONFIG.yaml training.lr=1e-3,2e-3 --dry-run");
-  return gr_cmd_train(argc, argv);
 }
 
 // Prints what one of the functions of man.h writes.
@@ -78,9 +51,8 @@ static gr_status run(int argc, char **argv) {
   if (!strcmp(argv[1], "--version")) return print_text(gr_version);
   if (!strcmp(argv[1], "--man")) return print_text(gr_man);
   const gr_command *c = gr_command_find(argv[1]);
-  if (c && runs[c - gr_commands] != gr_cmd_train) return runs[c - gr_commands](argc, argv);
-  if (c || argv[1][0] == '-' || is_config(argv[1])) return train(argc, argv);
-  return no_command(argv[1]);
+  if (!c && argv[1][0] != '-' && !is_config(argv[1])) return no_command(argv[1]);
+  return (c ? c : gr_commands[0])->run(argc, argv);
 }
 
 // `graphrun help [COMMAND]` is `graphrun [COMMAND] --help`.
@@ -102,7 +74,7 @@ static void print_help(int argc, char **argv) {
   const char *word = is_help(argc, argv) && argc > 2 ? argv[2] : argv[1];
   const gr_command *c = gr_command_find(word);
   if (c || (argc > 2 && is_config(argv[1])))
-    gr_help_command(stdout, c ? c : gr_command_find("train"));
+    gr_help_command(stdout, c ? c : gr_commands[0]);
   else
     gr_help_all(stdout);
 }

@@ -1,6 +1,7 @@
 // man.c - see man.h.
 #include "cli/man.h"
 #include <string.h>
+#include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/job/version.h"
 #include "compose/schema/schema.h"
@@ -29,7 +30,7 @@ static void put_item(gr_text *t, const char *name, const char *value, const char
 }
 
 static void put_command(gr_text *t, const gr_command *c) {
-  gr_flag flag;
+  const gr_flag *flag;
   gr_text_put(t, ".SS \"graphrun ");
   put(t, c->name);
   gr_text_put(t, " ");
@@ -37,8 +38,8 @@ static void put_command(gr_text *t, const gr_command *c) {
   gr_text_put(t, "\"\n");
   put(t, c->doc);
   gr_text_put(t, ".\n");
-  for (int i = 0; gr_command_flag(c->name, i, &flag); i++)
-    put_item(t, flag.name, flag.value, flag.doc);
+  for (int i = 0; (flag = gr_command_flag(c, i)); i++)
+    put_item(t, flag->name, flag->value, flag->doc);
   gr_text_put(t, ".PP\nExample:\n.PP\n.nf\n.RS\n");
   put(t, c->example);
   gr_text_put(t, "\n.RE\n.fi\n");
@@ -65,7 +66,7 @@ void gr_man(gr_text *t) {
       "Composes a YAML configuration as Hydra does, compiles the whole training step into one "
       "static graph, proves and plans it for every rank, and runs it on all ranks.\n"
       ".SH COMMANDS\n");
-  for (const gr_command *c = gr_commands; c->name; c++) put_command(t, c);
+  for (const gr_command *const *c = gr_commands; *c; c++) put_command(t, *c);
   gr_text_put(t, ".SH CONFIGURATION KEYS\n");
   for (int i = 0; i < gr_schema_count; i++)
     if (!gr_schema_keys[i].alias_of) put_key(t, &gr_schema_keys[i]);

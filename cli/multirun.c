@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/commands.h"
 #include "cli/job/identity.h"
 #include "cli/sweep.h"
 #include "compose/hydra/hydra.h"
@@ -20,7 +21,7 @@ typedef struct runs {
   gr_args args;
   gr_compose_request request;
   long at_once;
-  bool dry_run;
+  const gr_sweep_options *own;
   gr_job_list jobs;
   const char *dir;        // folder of the sweep; NULL: it has none
   const char **output;    // output folder of each job
@@ -34,46 +35,15 @@ typedef struct runs {
 
 // ---- Arguments -------------------------------------------------------------------
 
-static const gr_flag flags[] = {{"-m", NULL, "a sweep: key=1,2 is a run for each value"},
-                                {"--multirun", NULL, "the same"},
-                                {"--dry-run", NULL, "of a sweep: composes and lists the runs"},
-                                {"--jobs", "N", "of a sweep: so many runs at a time"}};
-enum { N_FLAGS = sizeof flags / sizeof *flags };
-
-bool gr_multirun_flag(int i, gr_flag *out) {
-  if (i < N_FLAGS) *out = flags[i];
-  return i < N_FLAGS;
-}
-
-static gr_status read_count(const char *text, long *out) {
-  char *end;
-  *out = text ? strtol(text, &end, 10) : 0;
-  if (!text || *end || *out < 1 || *out > 1024)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--jobs must be a number from 1 to 1024, but is '%s'",
-                   text ? text : "");
-  return GR_OK;
-}
-
-// Reads and removes the flags of a sweep; the other arguments are as for a single run.
 static gr_status read_arguments(runs *w, int argc, char **argv) {
-  char **rest = GR_NEW(w->arena, char *, argc + 1);
-  int n = 0;
-  w->at_once = 1;
-  for (int i = 0; i < argc; i++) {
-    if (!strcmp(argv[i], "--dry-run"))
-      w->dry_run = true;
-    else if (!strncmp(argv[i], "--jobs=", 7))
-      GR_TRY(read_count(argv[i] + 7, &w->at_once));
-    else if (!strcmp(argv[i], "--jobs"))
-      GR_TRY(read_count(++i < argc ? argv[i] : NULL, &w->at_once));
-    else if (strcmp(argv[i], "-m") && strcmp(argv[i], "--multirun"))
-      rest[n++] = argv[i];
-  }
-  int first = n > 1 && !strcmp(rest[1], "train") ? 2 : 1;
-  if (n > 1) GR_TRY(gr_args_parse(w->arena, n, rest, first, &w->args));
+  const gr_command *train = &gr_command_train;
+  GR_TRY(gr_args_parse(w->arena, gr_commands, train, argc, argv, gr_args_first(train, argc, argv),
+                       &w->args));
+  w->own = w->args.options;
+  w->at_once = w->own->jobs ? (long)w->own->jobs : 1;
   w->request = (gr_compose_request){.path = w->args.config,
-                                    .config_dirs = w->args.config_dirs,
-                                    .n_config_dirs = w->args.n_config_dirs,
+                                    .config_dirs = w->args.config_dirs.list,
+                                    .n_config_dirs = w->args.config_dirs.n,
                                     .overrides = w->args.overrides,
                                     .n_overrides = w->args.n_overrides,
                                     .known = gr_schema_takes};
@@ -218,8 +188,8 @@ static gr_status run_all(runs *w) {
 static gr_status multirun(runs *w, int argc, char **argv) {
   GR_TRY(read_arguments(w, argc, argv));
   GR_TRY(prepare(w));
-  for (int j = 0; w->dry_run && j < w->jobs.n; j++) list_job(w, j);
-  if (w->dry_run) return GR_OK;
+  for (int j = 0; w->own->dry_run && j < w->jobs.n; j++) list_job(w, j);
+  if (w->own->dry_run) return GR_OK;
   gr_sweep_of_runs sweep = {w->arena, w->dir, &w->jobs, w->output, w->identity};
   GR_TRY(gr_sweep_begin(&sweep));
   gr_status ran = run_all(w);

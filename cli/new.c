@@ -1,8 +1,12 @@
 // new.c - `graphrun new NAME`: a folder to start from, which trains in less than a minute.
 #include "cli/new/new.h"
+#include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/job/args.h"
+
+typedef struct options {
+  const char *data;
+} options;
 
 static gr_status find_kind(const char *name, const gr_new_kind **out) {
   const char *names[16];
@@ -36,11 +40,12 @@ static gr_status make_folder(gr_arena *a, const char *dir) {
 }
 
 static gr_status make(gr_arena *a, const gr_args *args) {
+  const options *own = args->options;
   const gr_new_kind *kind;
   if (!args->config || args->n_overrides)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun new NAME [--data=KIND]"),
                    "NAME is the folder to make, without spaces around or '='");
-  GR_TRY(find_kind(args->data ? args->data : gr_new_kinds[0].name, &kind));
+  GR_TRY(find_kind(own->data ? own->data : gr_new_kinds[0].name, &kind));
   size_t n = strlen(args->config);
   while (n > 1 && args->config[n - 1] == '/') n--;
   const char *dir = gr_arena_strndup(a, args->config, n);
@@ -58,11 +63,22 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-gr_status gr_cmd_new(int argc, char **argv) {
-  gr_arena *arena = gr_arena_create();
-  gr_args args;
-  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
-  s = s ? s : make(arena, &args);
-  gr_arena_destroy(arena);
-  return s;
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_new, argc, argv, make);
 }
+
+static const gr_flag own_flags[] = {{"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data),
+                                     "kind of data: table (the default), speech, image or text"},
+                                    {0}};
+
+const gr_command gr_command_new = {
+    .name = "new",
+    .usage = "NAME [--data=table|speech|image|text]",
+    .doc = "makes a folder to start from, which trains in less than a minute",
+    .example = "graphrun new fruit --data=table",
+    .keys = "",
+    .takes = {GR_FOLDER, GR_NO_OPERAND, false},
+    .own = own_flags,
+    .options = sizeof(options),
+    .run = run,
+};

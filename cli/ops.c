@@ -1,8 +1,13 @@
 // ops.c - `graphrun ops`: lists and explains the blocks and ops that models are written with.
+#include "ops/ops.h"
+#include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
 #include "compiler/model/blocks.h"
-#include "ops/ops.h"
+
+typedef struct options {
+  bool all;
+} options;
 
 static void list_ops(bool all) {
   puts("# blocks: layers with weights, used like ops");
@@ -50,40 +55,68 @@ static gr_status no_op(const char *name) {
   return s;
 }
 
-static gr_status print_json(int argc, char **argv, bool all) {
-  gr_arena *a = gr_arena_create();
+// The names that are asked for; NULL beyond the last.
+static const char *asked(const gr_args *args, int i) {
+  if (i == 0) return args->config;
+  return i <= args->n_words ? args->words[i - 1] : NULL;
+}
+
+static gr_status print_json(gr_arena *a, const gr_args *args, bool all) {
   gr_text t = gr_text_make(a);
-  const char *unknown = NULL;
-  bool first = true, named = false;
+  const char *name;
+  bool first = true;
   gr_text_put(&t, "[");
-  for (int i = 2; i < argc; i++) {
-    if (argv[i][0] == '-') continue;
-    named = true;
-    if (!put_named(&t, argv[i], &first) && !unknown) unknown = argv[i];
-  }
-  if (!named) put_all(&t, all, &first);
+  for (int i = 0; (name = asked(args, i)); i++)
+    if (!put_named(&t, name, &first)) return no_op(name);
+  if (!args->config) put_all(&t, all, &first);
   gr_text_put(&t, "]\n");
-  if (!unknown) fputs(t.at, stdout);
-  gr_arena_destroy(a);
-  return unknown ? no_op(unknown) : GR_OK;
+  fputs(t.at, stdout);
+  return GR_OK;
 }
 
 // A block may wrap an op of the same name and hides it in models; both are described.
-gr_status gr_cmd_ops(int argc, char **argv) {
-  bool all = false, json = false;
-  int shown = 0;
-  for (int i = 2; i < argc; i++)
-    all |= !strcmp(argv[i], "--all"), json |= !strcmp(argv[i], "--json");
-  if (json) return print_json(argc, argv, all);
-  for (int i = 2; i < argc; i++) {
-    if (!strcmp(argv[i], "--all")) continue;
-    const gr_op *op = gr_op_find(argv[i]);
-    bool block = gr_block_explain(stdout, argv[i]);
+static gr_status explain(gr_arena *a, const gr_args *args) {
+  const options *own = args->options;
+  const char *name;
+  if (args->json) return print_json(a, args, own->all);
+  if (!args->config) list_ops(own->all);
+  for (int i = 0; (name = asked(args, i)); i++) {
+    const gr_op *op = gr_op_find(name);
+    bool block = gr_block_explain(stdout, name);
     if (block && op) puts("and the op:");
     if (op) gr_op_explain(stdout, op);
-    if (!block && !op) return no_op(argv[i]);
-    shown++;
+    if (!block && !op) return no_op(name);
   }
-  if (!shown) list_ops(all);
   return GR_OK;
 }
+
+// Blocks that have no op of their name, then ops.
+static int words(gr_arena *a, const char **out, int most) {
+  int n = 0, blocks = gr_block_names(a, out, most);
+  for (int i = 0; i < blocks; i++)
+    if (!gr_op_find(out[i])) out[n++] = out[i];
+  for (int i = 0; gr_ops[i] && n < most; i++) out[n++] = gr_ops[i]->name;
+  return n;
+}
+
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_ops, argc, argv, explain);
+}
+static const gr_flag own_flags[] = {
+    {"--all", NULL, NULL, GR_FLAG_SET, offsetof(options, all),
+     "what only passes emit, too: gradients, optimizers, collectives"},
+    {0}};
+
+const gr_command gr_command_ops = {
+    .name = "ops",
+    .usage = "[NAME ...] [--all] [--json]",
+    .doc = "what models are written with: blocks and ops, with their params",
+    .example = "graphrun ops ctc_loss linear",
+    .keys = "",
+    .takes = {GR_ANY_FILE, GR_ANY_FILE, false},
+    .flags = {gr_flags_json},
+    .own = own_flags,
+    .options = sizeof(options),
+    .words = words,
+    .run = run,
+};

@@ -1,4 +1,5 @@
 // plan.c - `graphrun plan CONFIG.yaml`: compiles without running and prints the plan.
+#include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,10 @@
 #include "cli/job/memory.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
+
+typedef struct options {
+  const char *dot, *svg;
+} options;
 
 static gr_status write_dot(const gr_plan *p, const char *path) {
   const gr_program *drawn = gr_plan_drawn(p);
@@ -44,8 +49,9 @@ static gr_status write_svg(const gr_plan *p, const char *path) {
 }
 
 static gr_status write_drawings(const gr_job *j) {
-  if (j->args.dot) GR_TRY(write_dot(j->spec.plan, j->args.dot));
-  if (j->args.svg) GR_TRY(write_svg(j->spec.plan, j->args.svg));
+  const options *own = j->args.options;
+  if (own->dot) GR_TRY(write_dot(j->spec.plan, own->dot));
+  if (own->svg) GR_TRY(write_svg(j->spec.plan, own->svg));
   return GR_OK;
 }
 
@@ -90,14 +96,39 @@ static gr_status plan(gr_job *j) {
   return write_drawings(j);
 }
 
-gr_status gr_cmd_plan(int argc, char **argv) {
-  gr_arena *arena = gr_arena_create();
-  gr_args args;
+static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
   gr_job job = {0};
-  gr_status s = gr_args_parse(arena, argc, argv, 2, &args);
-  s = s ? s : gr_job_compose(arena, &args, &job);
+  gr_status s = gr_job_compose(arena, args, &job);
   s = s ? s : plan(&job);
   gr_job_close(&job);
-  gr_arena_destroy(arena);
   return s;
 }
+
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_plan, argc, argv, compose_and_plan);
+}
+
+static const gr_flag job_flags[] = {
+    {"--ranks", NULL, "N", GR_FLAG_NUMBER, offsetof(gr_args, ranks), "plans for so many ranks"},
+    {0}};
+static const gr_flag own_flags[] = {
+    {"--dot", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, dot),
+     "draws the training step for graphviz"},
+    {"--svg", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, svg), "draws it with graphviz"},
+    {0}};
+
+const gr_command gr_command_plan = {
+    .name = "plan",
+    .usage =
+        "CONFIG.yaml [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--dump=PASS] [--json]",
+    .doc = "compile only: parameters, passes, memory, collectives, proof",
+    .example = "graphrun plan configs/multi_gpu.yaml --ranks=8 distributed.strategy=fsdp",
+    .keys =
+        "model.graph training.batch_size training.accumulate distributed.strategy distributed.mesh "
+        "distributed.layout distributed.fsdp.sharding_strategy",
+    .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
+    .flags = {gr_flags_config, gr_flags_compile, job_flags, gr_flags_json},
+    .own = own_flags,
+    .options = sizeof(options),
+    .run = run,
+};

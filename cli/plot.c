@@ -1,10 +1,15 @@
 // plot.c - `graphrun plot RUN ...`: curves of what runs have logged, over each other.
 #include <fnmatch.h>
+#include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/job/args.h"
 #include "cli/show_plot.h"
 #include "runtime/report/series.h"
+
+typedef struct options {
+  const char *key;
+  bool log;
+} options;
 
 enum { MAX_PANELS = 64, MAX_KEYS = 256, MAX_RUNS = 64 };
 
@@ -130,12 +135,15 @@ static void add_curves(const plotted *p, const char *title, gr_panel *out) {
     }
 }
 
-static gr_status plot(plotted *p, const gr_args *args) {
+static gr_status plot(gr_arena *a, const gr_args *args) {
+  const options *own = args->options;
+  plotted *p = GR_NEW(a, plotted, 1);
+  p->arena = a;
   gr_panel *panels = GR_NEW(p->arena, gr_panel, MAX_PANELS);
   int n = 0;
   GR_TRY(read_runs(p, args));
-  GR_TRY(choose_keys(p, args->key));
-  p->log = args->log;
+  GR_TRY(choose_keys(p, own->key));
+  p->log = own->log;
   for (int k = 0; k < p->n_keys; k++) {
     const char *title = panel_of(p->key[k]);
     bool drawn = false;
@@ -148,13 +156,25 @@ static gr_status plot(plotted *p, const gr_args *args) {
   return gr_show_plot(p->arena, panels, n, args->out);
 }
 
-gr_status gr_cmd_plot(int argc, char **argv) {
-  gr_arena *arena = gr_arena_create();
-  gr_args args;
-  plotted *p = GR_NEW(arena, plotted, 1);
-  p->arena = arena;
-  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
-  s = s ? s : plot(p, &args);
-  gr_arena_destroy(arena);
-  return s;
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_plot, argc, argv, plot);
 }
+
+static const gr_flag own_flags[] = {
+    {"--key", NULL, "LOGGED", GR_FLAG_TEXT, offsetof(options, key),
+     "which values, by names and patterns (loss,validation.*)"},
+    {"--log", NULL, NULL, GR_FLAG_SET, offsetof(options, log), "a logarithmic axis"},
+    {0}};
+
+const gr_command gr_command_plot = {
+    .name = "plot",
+    .usage = "RUN ... [--key=KEY,...] [--log] [--out=FILE.svg]",
+    .doc = "curves of what runs have logged, in the terminal or as SVG",
+    .example = "graphrun plot outputs/2026-01-01/* --key=loss,validation.* --out=curves.svg",
+    .keys = "",
+    .takes = {GR_FOLDER, GR_FOLDER, false},
+    .flags = {gr_flags_out},
+    .own = own_flags,
+    .options = sizeof(options),
+    .run = run,
+};

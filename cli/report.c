@@ -2,7 +2,6 @@
 // the runs in a folder.
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/job/args.h"
 #include "cli/runs_table.h"
 #include "runtime/page/folder.h"
 #include "runtime/page/page.h"
@@ -35,11 +34,18 @@ static gr_status report(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-gr_status gr_cmd_report(int argc, char **argv) {
-  gr_arena *arena = gr_arena_create();
-  gr_args args;
-  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
-  s = s ? s : report(arena, &args);
-  gr_arena_destroy(arena);
-  return s;
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_report, argc, argv, report);
 }
+
+const gr_command gr_command_report = {
+    .name = "report",
+    .usage = "RUN [--out=FILE.html]",
+    .doc =
+        "makes the page report.html of a run, which may still be running, or of a folder of runs",
+    .example = "graphrun report outputs/2026-01-01/10-00-00",
+    .keys = "logging.report",
+    .takes = {GR_FOLDER, GR_NO_OPERAND, false},
+    .flags = {gr_flags_out},
+    .run = run,
+};

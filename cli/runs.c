@@ -1,11 +1,18 @@
 // runs.c - `graphrun runs DIR ...`: the runs in folders, ranked by a metric, with what differs in
 // their configurations.
+#include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/job/args.h"
 #include "cli/runs_table.h"
 
-static gr_status show(gr_runs_table *t, const gr_args *args) {
+typedef struct options {
+  const char *by, *price;
+  bool scaling;
+} options;
+
+static gr_status show(gr_arena *a, const gr_args *args) {
+  const options *own = args->options;
+  gr_runs_table t = {.arena = a};
   const char *first = args->config ? args->config : "outputs";
   if (args->n_overrides)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is no folder", args->overrides[0]);
@@ -13,32 +20,48 @@ static gr_status show(gr_runs_table *t, const gr_args *args) {
     const char *given = i ? args->words[i - 1] : first;
     size_t n = strlen(given);
     while (n > 1 && given[n - 1] == '/') n--;
-    const char *dir = gr_arena_strndup(t->arena, given, n);
+    const char *dir = gr_arena_strndup(a, given, n);
     if (!gr_is_dir(dir))
       return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no folder '%s'", dir),
                      "graphrun runs DIR: a folder of runs, by default outputs");
-    GR_TRY(gr_runs_find(t, dir));
+    GR_TRY(gr_runs_find(&t, dir));
   }
-  if (!t->n)
+  if (!t.n)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no run in '%s'", first),
                    "a run's folder has .hydra/config.yaml");
-  if (args->price && !args->scaling)
+  if (own->price && !own->scaling)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--price is what a rank costs an hour, for --scaling");
-  if (args->scaling) return gr_runs_scaling(t, args->price, args->json);
-  GR_TRY(gr_runs_rank(t, args->by));
+  if (own->scaling) return gr_runs_scaling(&t, own->price, args->json);
+  GR_TRY(gr_runs_rank(&t, own->by));
   if (args->json)
-    gr_runs_print_json(t);
+    gr_runs_print_json(&t);
   else
-    gr_runs_print(t);
+    gr_runs_print(&t);
   return GR_OK;
 }
 
-gr_status gr_cmd_runs(int argc, char **argv) {
-  gr_arena *arena = gr_arena_create();
-  gr_args args;
-  gr_runs_table t = {.arena = arena};
-  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
-  s = s ? s : show(&t, &args);
-  gr_arena_destroy(arena);
-  return s;
+static gr_status run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_runs, argc, argv, show);
 }
+
+static const gr_flag own_flags[] = {
+    {"--by", NULL, "METRIC", GR_FLAG_TEXT, offsetof(options, by),
+     "ranks by this metric; METRIC:min or METRIC:max says which end is best"},
+    {"--scaling", NULL, NULL, GR_FLAG_SET, offsetof(options, scaling),
+     "how speed grows with ranks, of runs that have ended"},
+    {"--price", NULL, "PRICE", GR_FLAG_TEXT, offsetof(options, price),
+     "of --scaling: what a rank costs an hour, for costs"},
+    {0}};
+
+const gr_command gr_command_runs = {
+    .name = "runs",
+    .usage = "[DIR ...] [--by=METRIC[:min|max]] [--scaling [--price=PRICE]] [--json]",
+    .doc = "the runs in a folder, ranked by a metric, and what differs in their configurations",
+    .example = "graphrun runs outputs --by=validation.accuracy",
+    .keys = "",
+    .takes = {GR_FOLDER, GR_FOLDER, false},
+    .flags = {gr_flags_json},
+    .own = own_flags,
+    .options = sizeof(options),
+    .run = run,
+};

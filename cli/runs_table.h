@@ -31,8 +31,8 @@ void gr_runs_print(const gr_runs_table *);
 void gr_runs_print_json(const gr_runs_table *);
 // Adds `, "NAME": VALUE` to an object of JSON; NaN is null.
 void gr_runs_put_number(gr_text *, const char *name, double value);
-// Prints, by ranks, how the speed of runs that have ended grows with their ranks, and what a million
-// samples cost. price: what a rank costs an hour, as text; NULL: without costs.
+// Prints, by ranks, how the speed of runs that have ended grows with their ranks, and what a
+// million samples cost. price: what a rank costs an hour, as text; NULL: without costs.
 GR_MUST_USE gr_status gr_runs_scaling(const gr_runs_table *, const char *price, bool json);
 // What tells a run from the others: "lr=0.01 seed=1".
 const char *gr_runs_label(const gr_runs_table *, int run);

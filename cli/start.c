@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/work.h"
+#include "cli/commands.h"
 #include "cli/job/identity.h"
 #include "cli/job/memory.h"
 #include "cli/job/same_inputs.h"
@@ -277,14 +278,15 @@ static bool enter(int rank) {
   return gr_launch_register_rank(rank);
 }
 
-gr_status gr_cli_start(int argc, char **argv, gr_cli_compose *compose) {
+gr_status gr_cli_start(const gr_command *command, int argc, char **argv, gr_cli_compose *compose) {
   signal(SIGPIPE, SIG_IGN);  // the run continues if the reader of its output exits
   int rank;
   bool told = gr_launch_started(&rank, NULL) > 0 && enter(rank);
   gr_arena *arena = gr_arena_create();
   gr_args args;
-  gr_job job = {0};
-  gr_status s = gr_args_parse(arena, argc, argv, gr_args_first(argc, argv), &args);
+  gr_status s = gr_args_parse(arena, gr_commands, command, argc, argv,
+                              gr_args_first(command, argc, argv), &args);
+  gr_job job = {.args = args};
   if (gr_launch_echo()) gr_log_open(GR_ERROR, 0, 1);
   s = s ? s : compose(arena, &args, &job);
   job.arena = arena;

@@ -2,7 +2,7 @@
 #pragma once
 #include "cli/job/job.h"
 
-// Parses the command line, composes by `compose`, starts the ranks and runs each (gr_run_rank). In
-// a process that is a rank this exits instead of returning.
+// Parses the command line of the command, composes by `compose`, starts the ranks and runs each
+// (gr_run_rank). In a process that is a rank this exits instead of returning.
 typedef gr_status gr_cli_compose(gr_arena *, const gr_args *, gr_job *);
-GR_MUST_USE gr_status gr_cli_start(int argc, char **argv, gr_cli_compose *);
+GR_MUST_USE gr_status gr_cli_start(const gr_command *, int argc, char **argv, gr_cli_compose *);

@@ -7,11 +7,8 @@ add_test(NAME compose.conformance COMMAND test_conformance ${GR_RECORDED} ${CMAK
 add_test(NAME compose.recorded COMMAND test_conformance ${CMAKE_CURRENT_SOURCE_DIR}/compose/recorded
                                        ${CMAKE_CURRENT_BINARY_DIR}/recorded)
 
-foreach(part config config_flags complete help shells multirun sweep runs_print runs_table)
-  list(APPEND GR_CONFIG_COMMAND ${CMAKE_SOURCE_DIR}/cli/${part}.c)
-endforeach()
-add_executable(test_config_bad compose/broken.c ${GR_CONFIG_COMMAND})
-target_link_libraries(test_config_bad PRIVATE gr_job gr_compiler gr_compose gr_hooks gr_new gr_page)
+add_executable(test_config_bad compose/broken.c)
+target_link_libraries(test_config_bad PRIVATE gr_cli)
 add_test(NAME compose.broken COMMAND test_config_bad ${CMAKE_CURRENT_SOURCE_DIR}/compose)
 
 foreach(test completion json_schema)

@@ -52,7 +52,7 @@ get_target_property(sources graphrun SOURCES)
 list(TRANSFORM sources PREPEND ../cli/)
 add_executable(graphrun_traced ${sources} ../runtime/device/device.c docs/traced.c)
 target_include_directories(graphrun_traced BEFORE PRIVATE ${copy})
-target_link_libraries(graphrun_traced gr_job gr_new)
+target_link_libraries(graphrun_traced gr_cli)
 set_target_properties(graphrun_traced PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 add_test(NAME docs.device COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/device.sh
   $<TARGET_FILE:graphrun_traced> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)

@@ -1,4 +1,4 @@
-// args.c - the table of flags, and parsing them. See args.h.
+// args.c - parsing a command line by the tables of its command. See args.h.
 #include "cli/job/args.h"
 #include <stddef.h>
 #include <stdlib.h>
@@ -6,132 +6,59 @@
 #include "base/module.h"
 #include "compose/schema/schema.h"
 
-typedef enum flag_kind { SET, TEXT, NUMBER, DIRS, WITHOUT } flag_kind;
+// ---- Flags that several commands take ---------------------------------------------------------
 
-// The commands that a flag is for. OPS and CKPT read their few words themselves.
-enum {
-  TRAIN = 1,
-  PLAN = 2,
-  DATA = 4,
-  OPS = 8,
-  CKPT = 16,
-  EVAL = 32,
-  PREDICT = 64,
-  EXPORT = 128,
-  PLOT = 256,
-  RANKED = 512,
-  HOOKS = 1024,
-  NEW = 2048,
-  REPORT = 4096
-};
-enum { STARTS = TRAIN | EVAL | PREDICT };  // commands that start ranks
-
-static const struct flag {
-  const char *name, *value;  // value: placeholder for help; NULL: the flag takes none
-  flag_kind kind;
-  size_t offset;
-  unsigned of;
-  const char *doc;
-} flags[] = {
-    {"--config-dir", "DIR", DIRS, 0, TRAIN | PLAN | DATA | HOOKS,
+const gr_flag gr_flags_config[] = {
+    {"--config-dir", "-cd", "DIR", GR_FLAG_LIST, offsetof(gr_args, config_dirs),
      "searches another folder for configurations"},
-    {"--config-name", "NAME", TEXT, offsetof(gr_args, config_name), TRAIN | PLAN | DATA | HOOKS,
-     "the configuration NAME.yaml, as with Hydra; also -cn"},
-    {"--config-path", "DIR", TEXT, offsetof(gr_args, config_path), TRAIN | PLAN | DATA | HOOKS,
-     "of --config-name: the folder that has it; also -cp"},
-    {"--dump", "PASS", TEXT, offsetof(gr_args, dump), TRAIN | PLAN,
+    {"--config-name", "-cn", "NAME", GR_FLAG_TEXT, offsetof(gr_args, config_name),
+     "the configuration NAME.yaml, as with Hydra; also -cn", true},
+    {"--config-path", "-cp", "DIR", GR_FLAG_TEXT, offsetof(gr_args, config_path),
+     "of --config-name: the folder that has it; also -cp", true},
+    {0}};
+const gr_flag gr_flags_compile[] = {
+    {"--dump", NULL, "PASS", GR_FLAG_TEXT, offsetof(gr_args, dump),
      "prints the graph after a pass; all: after each"},
-    {"--stop-after", "PASS", TEXT, offsetof(gr_args, stop_after), TRAIN | PLAN,
+    {"--stop-after", NULL, "PASS", GR_FLAG_TEXT, offsetof(gr_args, stop_after),
      "compiles up to a pass, and prints what it leaves"},
-    {"--without", "PASS", WITHOUT, 0, TRAIN | PLAN, "leaves a pass out, to see what it does"},
-    {"--dot", "FILE", TEXT, offsetof(gr_args, dot), PLAN, "draws the training step for graphviz"},
-    {"--svg", "FILE", TEXT, offsetof(gr_args, svg), PLAN, "draws it with graphviz"},
-    {"--ranks", "N", NUMBER, offsetof(gr_args, ranks), PLAN, "plans for so many ranks"},
-    {"--steps", "N", NUMBER, offsetof(gr_args, steps), HOOKS,
-     "so many steps, not those of the run"},
-    {"--tokens", "N", NUMBER, offsetof(gr_args, tokens), PREDICT,
-     "continues each text by so many tokens"},
-    {"--plain", NULL, SET, offsetof(gr_args, plain), STARTS, "reference kernels only"},
-    {"--profile", NULL, SET, offsetof(gr_args, profile), TRAIN, "prints the time of each op"},
-    {"--audio", NULL, SET, offsetof(gr_args, audio), DATA,
-     "of `inspect`: reads all recordings too"},
-    {"--which", "STEP", TEXT, offsetof(gr_args, which), EVAL | PREDICT | EXPORT,
+    {"--without", NULL, "PASS", GR_FLAG_LIST, offsetof(gr_args, without),
+     "leaves a pass out, to see what it does"},
+    {0}};
+const gr_flag gr_flags_kept[] = {
+    {"--which", NULL, "STEP", GR_FLAG_TEXT, offsetof(gr_args, which),
      "the checkpoint: best (the default), last, or a step"},
-    {"--split", "SPLIT", TEXT, offsetof(gr_args, split), EVAL,
-     "the samples: validation (the default), train, or all"},
-    {"--out", "FILE", TEXT, offsetof(gr_args, out), PREDICT | PLOT | HOOKS | REPORT,
-     "writes to this file, not on standard output; curves as SVG, a report as HTML"},
-    {"--key", "LOGGED", TEXT, offsetof(gr_args, key), PLOT,
-     "which values, by names and patterns (loss,validation.*)"},
-    {"--data", "KIND", TEXT, offsetof(gr_args, data), NEW,
-     "kind of data: table (the default), speech, image or text"},
-    {"--by", "METRIC", TEXT, offsetof(gr_args, by), RANKED,
-     "ranks by this metric; METRIC:min or METRIC:max says which end is best"},
-    {"--scaling", NULL, SET, offsetof(gr_args, scaling), RANKED,
-     "how speed grows with ranks, of runs that have ended"},
-    {"--price", "PRICE", TEXT, offsetof(gr_args, price), RANKED,
-     "of --scaling: what a rank costs an hour, for costs"},
-    {"--log", NULL, SET, offsetof(gr_args, log), PLOT | HOOKS, "a logarithmic axis"},
-    {"--optimizer", NULL, SET, offsetof(gr_args, optimizer), EXPORT,
-     "also writes the states of the optimizer"},
-    {"--no-ema", NULL, SET, offsetof(gr_args, no_ema), EVAL | PREDICT | EXPORT,
+    {"--no-ema", NULL, NULL, GR_FLAG_SET, offsetof(gr_args, no_ema),
      "the trained weights, where the run has averages of them (training.ema_decay)"},
-    {"--json", NULL, SET, offsetof(gr_args, json), EVAL | RANKED | HOOKS | PLAN | DATA | OPS | CKPT,
-     "prints JSON"},
-    {"--all", NULL, SET, 0, OPS, "what only passes emit, too: gradients, optimizers, collectives"},
-};
-enum { N_FLAGS = sizeof flags / sizeof *flags };
+    {0}};
+const gr_flag gr_flags_plain[] = {
+    {"--plain", NULL, NULL, GR_FLAG_SET, offsetof(gr_args, plain), "reference kernels only"}, {0}};
+const gr_flag gr_flags_out[] = {
+    {"--out", NULL, "FILE", GR_FLAG_TEXT, offsetof(gr_args, out),
+     "writes to this file, not on standard output; curves as SVG, a report as HTML"},
+    {0}};
+const gr_flag gr_flags_json[] = {
+    {"--json", NULL, NULL, GR_FLAG_SET, offsetof(gr_args, json), "prints JSON"}, {0}};
 
-static const struct {
-  const char *name;
-  unsigned bit;
-  gr_operands takes;
-} commands[] = {
-    {"train", TRAIN, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
-    {"plan", PLAN, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
-    {"data", DATA, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
-    {"ops", OPS, {GR_NO_OPERAND, GR_NO_OPERAND, false}},
-    {"ckpt", CKPT, {GR_FOLDER, GR_NO_OPERAND, false}},
-    {"eval", EVAL, {GR_FOLDER, GR_NO_OPERAND, true}},
-    {"predict", PREDICT, {GR_FOLDER, GR_ANY_FILE, true}},
-    {"export", EXPORT, {GR_FOLDER, GR_ANY_FILE, false}},
-    {"hooks", HOOKS, {GR_CONFIG_FILE, GR_NO_OPERAND, true}},
-    {"new", NEW, {GR_FOLDER, GR_NO_OPERAND, false}},
-    {"plot", PLOT, {GR_FOLDER, GR_FOLDER, false}},
-    {"report", REPORT, {GR_FOLDER, GR_NO_OPERAND, false}},
-    {"runs", RANKED, {GR_FOLDER, GR_FOLDER, false}},
-};
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
-
-// The command of a first argument; anything but a command's name is a configuration to train with.
-static unsigned command_of(const char *word) {
-  for (int i = 0; i < N_COMMANDS; i++)
-    if (!strcmp(commands[i].name, word)) return commands[i].bit;
-  return TRAIN;
-}
-
-gr_operands gr_args_operands(const char *command) {
-  for (int i = 0; i < N_COMMANDS; i++)
-    if (!strcmp(commands[i].name, command)) return commands[i].takes;
-  return commands[0].takes;
-}
-
-int gr_args_first(int argc, char **argv) {
-  for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
-    if (!strcmp(commands[i].name, argv[1])) return 2;
-  return 1;
-}
-
-static const struct flag *flag_of(const char *arg, size_t len) {
-  static const char *const shorts[][2] = {
-      {"-cn", "--config-name"}, {"-cp", "--config-path"}, {"-cd", "--config-dir"}};
-  for (int i = 0; i < 3; i++)
-    if (len == 3 && !strncmp(shorts[i][0], arg, len))
-      return flag_of(shorts[i][1], strlen(shorts[i][1]));
-  for (int i = 0; i < N_FLAGS; i++)
-    if (strlen(flags[i].name) == len && !strncmp(flags[i].name, arg, len)) return &flags[i];
+const gr_flag *gr_command_flag(const gr_command *c, int i) {
+  for (int k = 0; k <= GR_FLAG_TABLES; k++)
+    for (const gr_flag *f = k < GR_FLAG_TABLES ? c->flags[k] : c->own; f && f->name; f++)
+      if (!i--) return f;
   return NULL;
 }
+
+// ---- Commands ---------------------------------------------------------------------------------
+
+const gr_command *gr_args_command(const gr_command *const *commands, int argc, char **argv) {
+  for (int i = 0; argc > 1 && commands[i]; i++)
+    if (!strcmp(commands[i]->name, argv[1])) return commands[i];
+  return commands[0];
+}
+
+int gr_args_first(const gr_command *c, int argc, char **argv) {
+  return argc > 1 && !strcmp(c->name, argv[1]) ? 2 : 1;
+}
+
+// ---- Flags that are wrong ---------------------------------------------------------------------
 
 // Flags of Hydra and of launchers, and what does that here.
 static const char *const foreign[][2] = {
@@ -157,11 +84,12 @@ static const char *foreign_cure(const char *flag) {
   return NULL;
 }
 
-static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len, unsigned command) {
-  const char *names[N_FLAGS], *word = gr_arena_strndup(a, arg, len);
+enum { MAX_NAMES = 64 };  // flags of a command that are listed
+
+static gr_status unknown_flag(gr_arena *a, const gr_command *c, const char *arg, size_t len) {
+  const char *names[MAX_NAMES], *word = gr_arena_strndup(a, arg, len);
   int n = 0;
-  for (int i = 0; i < N_FLAGS; i++)
-    if (flags[i].of & command) names[n++] = flags[i].name;
+  for (const gr_flag *f; n < MAX_NAMES && (f = gr_command_flag(c, n));) names[n++] = f->name;
   const char *near = gr_text_nearest(word, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no flag %s", word);
   const char *key = gr_schema_nearest(a, word + strspn(word, "-"));
@@ -170,74 +98,83 @@ static gr_status unknown_flag(gr_arena *a, const char *arg, size_t len, unsigned
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
   for (int i = 0; i < n; i++) gr_text_printf(&list, "%s%s", i ? " " : "", names[i]);
-  return gr_hint(s, "the flags are: %s", list.at);
+  return n ? gr_hint(s, "the flags are: %s", list.at) : s;
 }
 
-static gr_status other_command(gr_arena *a, const struct flag *f) {
-  const char *name = "train";
-  for (int i = 0; i < N_COMMANDS; i++)
-    if (f->of & commands[i].bit) name = commands[i].name;
+static const gr_flag *flag_of(const gr_command *c, const char *arg, size_t len) {
+  const gr_flag *f;
+  for (int i = 0; (f = gr_command_flag(c, i)); i++) {
+    if (strlen(f->name) == len && !strncmp(f->name, arg, len)) return f;
+    if (f->brief && strlen(f->brief) == len && !strncmp(f->brief, arg, len)) return f;
+  }
+  return NULL;
+}
+
+// The flag is that of another command, or of none.
+static gr_status wrong_flag(gr_arena *a, const gr_args *args, const char *arg, size_t len) {
+  const gr_flag *f = NULL;
+  const gr_command *other = NULL;
+  for (int i = 0; args->commands[i] && !f; i++) f = flag_of(other = args->commands[i], arg, len);
+  if (!f || foreign_cure(f->name)) return unknown_flag(a, args->command, arg, len);
   gr_status s =
       gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is not a flag of this command", f->name),
-              "it is a flag of `graphrun %s`", name);
-  const char *key = gr_schema_nearest(a, f->name + 2);
+              "it is a flag of `graphrun %s`", other->name);
+  const char *key = gr_schema_nearest(a, f->name + strspn(f->name, "-"));
   return key ? gr_hint(s, "the key is %s=VALUE", key) : s;
 }
 
-bool gr_args_flag(const char *command, int i, gr_flag *out) {
-  for (int k = 0; k < N_FLAGS; k++) {
-    if (!(flags[k].of & command_of(command)) || i--) continue;
-    *out = (gr_flag){flags[k].name, flags[k].value, flags[k].doc};
-    return true;
-  }
+// ---- Parsing ----------------------------------------------------------------------------------
+
+static gr_status number(const gr_flag *f, const char *value, int64_t *out) {
+  char *end;
+  int64_t most = f->most ? f->most : GR_MAX_RANKS;
+  *out = strtoll(value, &end, 10);
+  if (!*value || *end || *out < 1 || *out > most)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s must be a number from 1 to %lld, but is '%s'",
+                   f->name, (long long)most, value);
+  return GR_OK;
+}
+
+static bool is_own(const gr_command *c, const gr_flag *flag) {
+  for (const gr_flag *f = c->own; f && f->name; f++)
+    if (f == flag) return true;
   return false;
 }
 
-static gr_status number(const char *name, const char *value, int64_t *out) {
-  char *end;
-  *out = strtoll(value, &end, 10);
-  if (!*value || *end || *out < 1 || *out > GR_MAX_RANKS)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s must be a number from 1 to %d, but is '%s'", name,
-                   GR_MAX_RANKS, value);
-  return GR_OK;
-}
-
-static gr_status apply(gr_args *a, const struct flag *f, const char *value) {
-  char *base = (char *)a + f->offset;
-  if (f->kind == SET) {
-    if (value) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s takes no value", f->name);
-    *(bool *)base = true;
-  } else if (f->kind == TEXT) {
-    *(const char **)base = value;
-  } else if (f->kind == NUMBER) {
-    return number(f->name, value, (int64_t *)base);
-  } else if (f->kind == DIRS) {
-    a->config_dirs[a->n_config_dirs++] = value;
-  } else if (a->n_without == GR_MAX_WITHOUT) {
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "more than %d flags --without", GR_MAX_WITHOUT);
-  } else {
-    a->without[a->n_without++] = value;
+static gr_status apply(gr_arena *arena, gr_args *a, const gr_flag *f, const char *value) {
+  char *at = (is_own(a->command, f) ? (char *)a->options : (char *)a) + f->offset;
+  gr_words *words = (gr_words *)at;
+  switch (f->kind) {
+    case GR_FLAG_SET:
+      if (value) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s takes no value", f->name);
+      *(bool *)at = true;
+      return GR_OK;
+    case GR_FLAG_TEXT:
+      *(const char **)at = value;
+      return GR_OK;
+    case GR_FLAG_NUMBER:
+      return number(f, value, (int64_t *)at);
+    case GR_FLAG_LIST:
+      if (!words->list) words->list = GR_NEW(arena, const char *, a->argc + 1);
+      words->list[words->n++] = value;
   }
   return GR_OK;
 }
 
-static gr_status one_flag(gr_arena *arena, gr_args *a, int argc, char **argv, int *i) {
-  const char *arg = argv[*i], *value = strchr(arg, '=');
+static gr_status one_flag(gr_arena *arena, gr_args *a, int *i) {
+  const char *arg = a->argv[*i], *value = strchr(arg, '=');
   size_t len = value ? (size_t)(value - arg) : strlen(arg);
-  unsigned command = command_of(argv[1]);
-  const struct flag *f = flag_of(arg, len);
-  if (!f) return unknown_flag(arena, arg, len, command);
-  if (!(f->of & command)) return other_command(arena, f);
+  const gr_flag *f = flag_of(a->command, arg, len);
+  if (!f) return wrong_flag(arena, a, arg, len);
   int first = *i;
   if (value) value++;
-  if (!value && f->kind != SET) {
-    if (*i + 1 >= argc) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s needs a value", f->name);
-    value = argv[++*i];
+  if (!value && f->kind != GR_FLAG_SET) {
+    if (*i + 1 >= a->argc)
+      return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s needs a value: %s", f->name, f->value);
+    value = a->argv[++*i];
   }
-  bool names =
-      f->offset == offsetof(gr_args, config_name) || f->offset == offsetof(gr_args, config_path);
-  for (int k = first; k <= *i && !names; k++) a->flags[a->n_flags++] = argv[k];
-  return apply(a, f, value);
+  for (int k = first; k <= *i && !f->of_sweep; k++) a->flags[a->n_flags++] = a->argv[k];
+  return apply(arena, a, f, value);
 }
 
 bool gr_args_is_operand(gr_operand kind, const char *arg) {
@@ -256,8 +193,11 @@ const char *gr_args_installed(gr_arena *a, const char *path) {
   return gr_installed_path(path, out, sizeof out) ? gr_arena_strdup(a, out) : NULL;
 }
 
-gr_status gr_args_named(gr_arena *a, const char *dir, const char *name, bool searched,
-                        const char **config) {
+// --config-path DIR --config-name NAME, either of which may be NULL: *config, which may be given
+// already, becomes DIR/NAME.yaml. Without a folder it is NAME.yaml, or configs/NAME.yaml where that
+// alone is a file. searched: other folders are searched for it (--config-dir).
+static gr_status take_name(gr_arena *a, const char *dir, const char *name, bool searched,
+                           const char **config) {
   if (!name && !dir) return GR_OK;
   if (!name)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--config-path without --config-name"),
@@ -276,15 +216,15 @@ gr_status gr_args_named(gr_arena *a, const char *dir, const char *name, bool sea
 
 // Without --config-dir, in whose folders the configuration may be.
 static void find_config(gr_arena *arena, gr_args *a) {
-  bool is_file = gr_args_operands(a->command).first == GR_CONFIG_FILE;
-  if (!is_file || !a->config || a->n_config_dirs || gr_is_file(a->config)) return;
+  bool is_file = a->command->takes.first == GR_CONFIG_FILE;
+  if (!is_file || !a->config || a->config_dirs.n || gr_is_file(a->config)) return;
   const char *installed = gr_args_installed(arena, a->config);
   if (installed) a->config = installed;
 }
 
 // A second configuration or run would else be an override without its '='.
 static gr_status check_second(const gr_args *a, const char *arg) {
-  bool run = gr_args_operands(a->command).first == GR_FOLDER;
+  bool run = a->command->takes.first == GR_FOLDER;
   size_t len = strlen(arg);
   bool named = len > 5 && !strcmp(arg + len - 5, ".yaml");
   if (!a->config || strchr(arg, '=') || !(named || gr_is_file(arg) || (run && gr_is_dir(arg))))
@@ -297,17 +237,17 @@ static gr_status check_second(const gr_args *a, const char *arg) {
 
 // The path of a run that does not exist and contains '=' looks like an override.
 static gr_status check_first(const gr_args *a) {
-  if (gr_args_operands(a->command).first != GR_FOLDER || a->config || !a->n_overrides) return GR_OK;
+  if (a->command->takes.first != GR_FOLDER || a->config || !a->n_overrides) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given: there is no folder '%s'",
                          a->overrides[0]),
                  "an argument with '=' that is no folder is an override; a run's folder is given "
                  "besides: graphrun %s outputs/DATE/TIME",
-                 a->command);
+                 a->command->name);
 }
 
 // Adds an argument that is not a flag.
 static gr_status take(gr_args *a, const char *arg) {
-  gr_operands takes = gr_args_operands(a->command);
+  gr_operands takes = a->command->takes;
   if (!a->config && (!takes.overrides || gr_args_is_operand(takes.first, arg))) {
     a->config = arg;
   } else if (takes.more && (!takes.overrides || gr_args_is_operand(takes.more, arg))) {
@@ -319,23 +259,20 @@ static gr_status take(gr_args *a, const char *arg) {
   return GR_OK;
 }
 
-gr_status gr_args_parse(gr_arena *arena, int argc, char **argv, int first, gr_args *out) {
-  *out = (gr_args){.program = argv[0], .argc = argc, .argv = argv};
-  out->command = gr_args_first(argc, argv) == 2 ? argv[1] : "train";
+gr_status gr_args_parse(gr_arena *arena, const gr_command *const *commands,
+                        const gr_command *command, int argc, char **argv, int first, gr_args *out) {
+  *out = (gr_args){
+      .program = argv[0], .command = command, .commands = commands, .argc = argc, .argv = argv};
   out->overrides = GR_NEW(arena, const char *, argc + 1);
   out->words = GR_NEW(arena, const char *, argc + 1);
-  out->starts = command_of(out->command) & STARTS;
-  out->config_dirs = GR_NEW(arena, const char *, argc + 1);
   out->flags = GR_NEW(arena, char *, argc + 1);
+  out->options = gr_arena_alloc(arena, command->options + 1);
+  memset(out->options, 0, command->options);
   gr_status all = GR_OK;
-  for (int i = first; i < argc; i++) {
-    if (argv[i][0] == '-')
-      all = gr_also(all, one_flag(arena, out, argc, argv, &i));
-    else
-      all = gr_also(all, take(out, argv[i]));
-  }
-  all = gr_also(all, gr_args_named(arena, out->config_path, out->config_name, out->n_config_dirs,
-                                   &out->config));
+  for (int i = first; i < argc; i++)
+    all = gr_also(all, argv[i][0] == '-' ? one_flag(arena, out, &i) : take(out, argv[i]));
+  all = gr_also(all, take_name(arena, out->config_path, out->config_name, out->config_dirs.n > 0,
+                               &out->config));
   if (!all) all = check_first(out);
   find_config(arena, out);
   return all;

@@ -1,47 +1,44 @@
-// args.h - parses the command line of commands that take a configuration:
+// args.h - commands as data, and parsing their command lines:
 //   graphrun COMMAND CONFIG.yaml [key=value ...] [--flag[=value] ...]
 #pragma once
 #include "base/base.h"
+#include "runtime/train/spec.h"
 
-enum { GR_MAX_WITHOUT = 16, GR_MAX_RANKS = 1000000 };  // ranks: as distributed.ranks
+enum { GR_MAX_RANKS = 1000000 };  // as distributed.ranks
 
-// A flag, the placeholder of its value ("FILE", "PASS"; NULL: it takes none), and what it does.
+// ---- Flags ------------------------------------------------------------------------------------
+
+typedef struct gr_words {
+  const char **list;
+  int n;
+} gr_words;
+
+typedef enum gr_flag_kind {
+  GR_FLAG_SET,     // a bool that it makes true; it takes no value
+  GR_FLAG_TEXT,    // a const char *: the value that is given last
+  GR_FLAG_NUMBER,  // an int64_t from 1 to `most`
+  GR_FLAG_LIST,    // a gr_words: all values
+} gr_flag_kind;
+
 typedef struct gr_flag {
-  const char *name, *value, *doc;
+  const char *name, *brief;  // "--config-name", "-cn"; brief NULL: it has none
+  const char *value;         // placeholder of its value ("FILE", "PASS"); NULL: it takes none
+  gr_flag_kind kind;
+  size_t offset;  // of the member it sets
+  const char *doc;
+  bool of_sweep;  // of a sweep as a whole: its runs do not get it
+  int64_t most;   // of a number; 0: GR_MAX_RANKS
 } gr_flag;
 
-typedef struct gr_args {
-  const char *program;     // argv[0], to start this program again
-  const char *command;     // "train", "plan", ...
-  const char *config;      // the first operand: path of a configuration, or a run's folder
-  const char **overrides;  // the arguments that are neither flags nor operands
-  int n_overrides;
-  const char **words;  // of commands that take files or folders besides: these, without the first
-  int n_words;
-  const char **config_dirs;  // --config-dir
-  int n_config_dirs;
-  const char *config_path, *config_name;  // --config-path, --config-name: of Hydra
-  const char *dump, *stop_after;          // --dump=PASS|all, --stop-after=PASS
-  const char *without[GR_MAX_WITHOUT];
-  int n_without;
-  const char *dot, *svg, *out;  // --dot=FILE, --svg=FILE, --out=FILE
-  int64_t ranks;                // --ranks=N: plan for N ranks; 0: as configured
-  int64_t steps;                // --steps=N; 0: as configured
-  bool starts;                  // the command starts ranks
-  int64_t tokens;               // --tokens=N; 0: not given
-  bool plain, profile, audio, json, optimizer, log, scaling, no_ema;
-  const char *key, *by, *data;  // --key=KEY,... of `plot`, --by=METRIC of `runs`, --data of `new`
-  const char *price;            // --price=P of `runs --scaling`
-  const char *which, *split;    // --which=best|last|STEP, --split=validation|train|all
-  const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
-  char **flags;                    // flags and their values but those that name the configuration
-  int n_flags;
-  int argc;  // the whole command line
-  char **argv;
-} gr_args;
+// Tables of flags that several commands take, whose offsets are in gr_args; the last has no name.
+extern const gr_flag gr_flags_config[];   // which configuration
+extern const gr_flag gr_flags_compile[];  // what of compiling is shown
+extern const gr_flag gr_flags_kept[];     // which weights of a run
+extern const gr_flag gr_flags_plain[];
+extern const gr_flag gr_flags_out[];
+extern const gr_flag gr_flags_json[];
 
-// Flag `i` (from 0) of a command in the table of args.c; false beyond the last.
-bool gr_args_flag(const char *command, int i, gr_flag *out);
+// ---- Commands ---------------------------------------------------------------------------------
 
 // What a command takes besides flags: its first argument, further ones, and whether overrides
 // (key=value) of a configuration may be among them. A folder is that of a run.
@@ -50,27 +47,72 @@ typedef struct gr_operands {
   gr_operand first, more;
   bool overrides;
 } gr_operands;
-gr_operands gr_args_operands(const char *command);
+
+enum { GR_FLAG_TABLES = 6 };
+// All that the program knows of a command: its help, its completion and its parsing.
+typedef struct gr_command {
+  const char *name, *usage, *doc, *example;
+  const char *keys;  // paths of the keys that its help shows, separated by spaces
+  gr_operands takes;
+  bool starts;                           // it starts ranks,
+  gr_run_kind kind;                      // which do this
+  const gr_flag *flags[GR_FLAG_TABLES];  // tables with offsets in gr_args
+  const gr_flag *own;                    // a table with offsets in the command's own options
+  size_t options;                        // bytes of these
+  int (*words)(gr_arena *, const char **out,
+               int most);                   // what its first argument may be; NULL: any
+  gr_status (*run)(int argc, char **argv);  // takes the whole command line
+} gr_command;
+
+// Flag `i` (from 0) of a command; NULL beyond the last.
+const gr_flag *gr_command_flag(const gr_command *, int i);
+
+// ---- Parsed -----------------------------------------------------------------------------------
+
+typedef struct gr_args {
+  const char *program;        // argv[0], to start this program again
+  const gr_command *command;  // NULL in tests that parse no command line
+  const char *config;         // the first operand: path of a configuration, or a run's folder
+  const char **overrides;     // the arguments that are neither flags nor operands
+  int n_overrides;
+  const char **words;  // of commands that take files or folders besides: these, without the first
+  int n_words;
+  void *options;  // the command's own, zero where no flag was given
+
+  gr_words config_dirs;
+  const char *config_path, *config_name;
+  const char *dump, *stop_after;
+  gr_words without;
+  const char *which, *split;
+  const char *out;
+  int64_t ranks, steps, tokens;  // 0: not given
+  bool plain, profile, json, no_ema;
+
+  const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
+  char **flags;                    // flags and their values as given, for the runs of a sweep
+  int n_flags;
+  const gr_command *const *commands;  // of the program, to parse another rank's command line
+  int argc;                           // the whole command line
+  char **argv;
+} gr_args;
+
+// The command that a command line names, the first of the table where it names none. The table
+// ends with NULL.
+const gr_command *gr_args_command(const gr_command *const *commands, int argc, char **argv);
+// The index of the first argument behind the command's name, which may be missing for the first.
+int gr_args_first(const gr_command *, int argc, char **argv);
 
 // Whether an argument that is not a flag is an operand of the given kind and not an override. A
 // path may contain '=' ("multirun/training.lr=0.1"): what exists as a path is one, and so is what
 // begins like no key: "/", "./" or "../".
 bool gr_args_is_operand(gr_operand kind, const char *arg);
 
-// --config-path DIR --config-name NAME, either of which may be NULL: *config, which may be given
-// already, becomes DIR/NAME.yaml. Without a folder it is NAME.yaml, or configs/NAME.yaml where that
-// alone is a file. searched: other folders are searched for it (--config-dir).
-GR_MUST_USE gr_status gr_args_named(gr_arena *, const char *dir, const char *name, bool searched,
-                                    const char **config);
-
-// The index of the first argument behind the command's name, which may be missing for train.
-int gr_args_first(int argc, char **argv);
-
 // A file that is installed with graphrun, by its path there ("configs/digits.yaml"), in the arena;
 // NULL: there is none. Configurations that are not found otherwise are looked up so.
 const char *gr_args_installed(gr_arena *, const char *path);
 
-// Parses the arguments from argv[first] on. argv[0] is the program and argv[1] the command's name,
-// which may be missing for train. GR_ERR_USAGE for a flag that is unknown, belongs to another
-// command or lacks its value. The result points into argv and the arena.
-GR_MUST_USE gr_status gr_args_parse(gr_arena *, int argc, char **argv, int first, gr_args *out);
+// Parses the arguments of a command from argv[first] on. GR_ERR_USAGE for a flag that is unknown,
+// belongs to another command or lacks its value. The result points into argv and the arena.
+GR_MUST_USE gr_status gr_args_parse(gr_arena *, const gr_command *const *commands,
+                                    const gr_command *, int argc, char **argv, int first,
+                                    gr_args *out);

@@ -82,19 +82,25 @@ static gr_status check_params(gr_job *j) {
   return gr_model_check_params(graph, given);
 }
 
+static gr_run_kind kind_of(const gr_args *a) {
+  return a->command ? a->command->kind : GR_RUN_TRAIN;
+}
+
+static bool starts(const gr_args *a) { return a->command && a->command->starts; }
+
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){
       .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
   if (!args->config)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                    "graphrun configs/multi_gpu.yaml");
-  if (!gr_is_file(args->config) && !args->n_config_dirs)
+  if (!gr_is_file(args->config) && !args->config_dirs.n)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", args->config),
         "the path of a .yaml file, such as configs/multi_gpu.yaml");
   gr_compose_request r = {.path = args->config,
-                          .config_dirs = args->config_dirs,
-                          .n_config_dirs = args->n_config_dirs,
+                          .config_dirs = args->config_dirs.list,
+                          .n_config_dirs = args->config_dirs.n,
                           .overrides = args->overrides,
                           .n_overrides = args->n_overrides,
                           .known = gr_schema_takes};
@@ -103,8 +109,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
-    gr_kept_adjust(arena, args->kept, !strcmp(args->command, "predict"), args->no_ema,
-                   j->spec.conf);
+    gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
   GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
@@ -123,10 +128,7 @@ gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
 }
 
 // What a run was configured for matters to its training, not to who uses its weights elsewhere.
-static bool trains(const gr_job *j) {
-  const char *command = j->args.command;
-  return !command || (strcmp(command, "predict") && strcmp(command, "eval"));
-}
+static bool trains(const gr_job *j) { return kind_of(&j->args) == GR_RUN_TRAIN; }
 
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   j->spec.conf = conf;
@@ -135,8 +137,8 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
                              &j->mesh_config));
   j->spec.set.ranks = j->mesh_config.ranks;
   gr_loc device_at = gr_conf_find(j->spec.conf, "device")->loc;
-  GR_TRY((j->args.starts ? gr_device_find : gr_device_guess)(j->spec.set.device, device_at,
-                                                             &j->spec.device));
+  GR_TRY((starts(&j->args) ? gr_device_find : gr_device_guess)(j->spec.set.device, device_at,
+                                                               &j->spec.device));
   const gr_effects e = {.conf = conf, .set = &j->spec.set, .gpu = j->spec.device->gpu};
   if (trains(j)) GR_TRY(gr_effects_check(j->arena, &e));
   GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
@@ -181,9 +183,8 @@ static gr_status read_split(gr_job *j) {
 }
 
 gr_status gr_job_set_kind(gr_job *j) {
-  bool predicts = !strcmp(j->args.command, "predict");
-  if (!predicts && strcmp(j->args.command, "eval")) return GR_OK;
-  j->spec.kind = predicts ? GR_RUN_PREDICT : GR_RUN_EVAL;
+  j->spec.kind = kind_of(&j->args);
+  if (trains(j)) return GR_OK;
   j->spec.weights = (gr_weights_spec){.run = j->args.config,
                                       .which = j->args.which ? j->args.which : "best",
                                       .out = j->args.out,
@@ -349,7 +350,7 @@ static gr_status compose_with(gr_arena *a, const gr_args *of, const char *overri
   for (int i = 0; i < args.n_overrides; i++) all[i] = args.overrides[i];
   all[args.n_overrides++] = override;
   args.overrides = all;
-  args.dump = args.stop_after = args.dot = args.svg = NULL;
+  args.dump = args.stop_after = NULL;
   return gr_job_compose(a, &args, out);
 }
 

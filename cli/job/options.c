@@ -34,8 +34,8 @@ void gr_job_read_options(gr_job *j) {
                             .prefetch = prefetch_of(s->fsdp_prefetch),
                             .dump = j->args.dump,
                             .stop_after = j->args.stop_after,
-                            .without = j->args.without,
-                            .n_without = j->args.n_without,
+                            .without = j->args.without.list,
+                            .n_without = j->args.without.n,
                             .dump_to = stdout};
   gr_precision_options(j->arena, s, &j->options);
 }

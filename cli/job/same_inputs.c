@@ -45,7 +45,8 @@ static gr_status unpack(gr_job *j, char *bytes, size_t n, gr_conf **conf) {
   char **argv = GR_NEW(j->arena, char *, argc + 1);
   at += strlen(at) + 1;
   for (int i = 0; i < argc; i++, at += strlen(at) + 1) argv[i] = at;
-  GR_TRY(gr_args_parse(j->arena, argc, argv, gr_args_first(argc, argv), &j->args));
+  const gr_command *const *commands = j->args.commands, *c = gr_args_command(commands, argc, argv);
+  GR_TRY(gr_args_parse(j->arena, commands, c, argc, argv, gr_args_first(c, argc, argv), &j->args));
   return gr_conf_unpack(j->arena, at, n - (size_t)(at - bytes), conf);
 }
 

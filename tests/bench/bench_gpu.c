@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/commands.h"
 #include "cli/job/job.h"
 #include "ops/kernels/cpu.h"
 #include "runtime/data/loader.h"
@@ -53,7 +54,7 @@ static void open_batch(bench *b) {
 static void open_all(bench *b, int argc, char **argv) {
   gr_args args;
   gr_arena *arena = gr_arena_create();
-  bench_must(gr_args_parse(arena, argc, argv, 2, &args));
+  bench_must(gr_args_parse(arena, gr_commands, &gr_command_plan, argc, argv, 2, &args));
   bench_must(gr_job_compose(arena, &args, &b->job));
   bench_must(gr_job_plan(&b->job, 1));
   const gr_run_spec *spec = &b->job.spec;

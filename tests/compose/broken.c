@@ -22,7 +22,7 @@ static char *message_of(int argc, char **argv) {
   char *text = NULL;
   size_t size;
   FILE *f = open_memstream(&text, &size);
-  gr_status s = gr_cli_config(argc, argv);
+  gr_status s = gr_cli_config(argc, argv, 0);
   gr_status_print(f, s);
   if (s) fprintf(f, "exit code %d\n", gr_status_exit(s));
   gr_status_drop(s);
