@@ -58,6 +58,16 @@ add_test(NAME docs.device COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/device.sh
   $<TARGET_FILE:graphrun_traced> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
 set_tests_properties(docs.device PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 
+# add-a-command.md.
+gr_docs_copy(cli/commands.def "GR_COMMAND(new)" "GR_COMMAND(new)\nGR_COMMAND(weights)")
+add_executable(graphrun_weights ../cli/main.c ../cli/commands.c docs/weights.c)
+target_include_directories(graphrun_weights BEFORE PRIVATE ${copy})
+target_link_libraries(graphrun_weights gr_cli)
+set_target_properties(graphrun_weights PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+add_test(NAME docs.command COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/command.sh
+  $<TARGET_FILE:graphrun_weights> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
+set_tests_properties(docs.command PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+
 # What the pages quote of the program, the configurations they name, and a run of the tour's model.
 add_test(NAME docs.quotes COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/quotes.sh $<TARGET_FILE:graphrun>)
 add_test(NAME docs.configs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/configs.sh $<TARGET_FILE:graphrun>)
