@@ -21,7 +21,7 @@ static gr_status find_kind(const char *name, const gr_new_kind **out) {
   }
   const char *near = gr_text_nearest(name, names, n);
   gr_status s =
-      *out ? GR_OK : gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no kind of data '%s'", name);
+      *out ? GR_OK : gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no kind of project '%s'", name);
   s = near ? gr_hint(s, "did you mean '%s'? there are %s", near, list.at)
            : gr_hint(s, "there are %s", list.at);
   gr_arena_destroy(a);
@@ -54,11 +54,10 @@ static gr_status make(gr_arena *a, const gr_args *args) {
     GR_TRY(gr_new_write(dir, gr_new_names[i], kind->texts[i], strlen(kind->texts[i])));
   GR_TRY(kind->generate(a, dir));
   gr_text t = gr_text_make(a);
-  gr_text_printf(
-      &t,
-      "%s: a project for %s, with generated data. README.md says what is in it. To train:\n"
-      "  cd %s && graphrun config.yaml output.dir=run\n",
-      dir, kind->doc, dir);
+  gr_text_printf(&t,
+                 "%s: a project for %s. README.md says what is in it. To train:\n"
+                 "  cd %s && graphrun config.yaml output.dir=run\n",
+                 dir, kind->doc, dir);
   gr_print_lines(stdout, t.at);
   return GR_OK;
 }
@@ -67,13 +66,18 @@ static gr_status run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_new, argc, argv, make);
 }
 
-static const gr_flag own_flags[] = {{"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data),
-                                     "kind of data: table (the default), speech, image or text"},
-                                    {0}};
+#define GR_NEW_KIND(name, doc) " " #name
+static const char kinds[] = "the kind of project, or the first:"
+#include "cli/new/kinds.def"
+    ;
+#undef GR_NEW_KIND
+
+static const gr_flag own_flags[] = {
+    {"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data), kinds}, {0}};
 
 const gr_command gr_command_new = {
     .name = "new",
-    .usage = "NAME [--data=table|speech|image|text]",
+    .usage = "NAME [--data=KIND]",
     .doc = "makes a folder to start from, which trains in less than a minute",
     .example = "graphrun new fruit --data=table",
     .keys = "",

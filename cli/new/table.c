@@ -2,25 +2,33 @@
 // little.
 #include "cli/new/new.h"
 
-enum { ROWS = 600, COLUMNS = 3, KINDS = 3 };
+enum { ROWS = 600, TEST_ROWS = 100, COLUMNS = 3, KINDS = 3 };
 
-gr_status gr_new_table(gr_arena *a, const char *dir) {
+static void put_row(gr_text *t, const gr_rng *rng, uint64_t row) {
   static const struct {
     const char *name;
     double mean[COLUMNS], deviation[COLUMNS];
   } fruit[KINDS] = {{"apple", {180, 75, 10.5}, {25, 6, 1.2}},
                     {"pear", {190, 65, 12.0}, {25, 5, 1.2}},
                     {"plum", {60, 45, 11.5}, {15, 5, 1.4}}};
+  uint32_t kind = gr_rng_u32(rng, 8 * row) % KINDS;
+  for (uint64_t c = 0; c < COLUMNS; c++)
+    gr_text_printf(
+        t, "%.1f,",
+        fruit[kind].mean[c] + fruit[kind].deviation[c] * gr_rng_normal(rng, 8 * row + 2 * (c + 1)));
+  gr_text_printf(t, "%s\n", fruit[kind].name);
+}
+
+static gr_status write_rows(gr_arena *a, const char *dir, const char *name, uint64_t from,
+                            uint64_t n) {
   gr_rng rng = gr_rng_make(1, "fruit", 0);
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "weight,diameter,sugar,fruit\n");
-  for (uint64_t i = 0; i < ROWS; i++) {
-    uint32_t kind = gr_rng_u32(&rng, 8 * i) % KINDS;
-    for (uint64_t c = 0; c < COLUMNS; c++)
-      gr_text_printf(&t, "%.1f,",
-                     fruit[kind].mean[c] +
-                         fruit[kind].deviation[c] * gr_rng_normal(&rng, 8 * i + 2 * (c + 1)));
-    gr_text_printf(&t, "%s\n", fruit[kind].name);
-  }
-  return gr_new_write(dir, "data.csv", t.at, t.len);
+  for (uint64_t row = from; row < from + n; row++) put_row(&t, &rng, row);
+  return gr_new_write(dir, name, t.at, t.len);
+}
+
+gr_status gr_new_table(gr_arena *a, const char *dir) {
+  GR_TRY(write_rows(a, dir, "data.csv", 0, ROWS));
+  return write_rows(a, dir, "test.csv", ROWS, TEST_ROWS);
 }

@@ -33,7 +33,7 @@ LINES = [
     ("folder", "graphrun oth", "graphrun other/"),
     ("file in a folder", "graphrun other/", "graphrun other/extra.yaml "),
     ("command", "graphrun pred", "graphrun predict "),
-    ("kind of a project", "graphrun new x --data=s", "graphrun new x --data=speech "),
+    ("kind of a project", "graphrun new x --data=sp", "graphrun new x --data=speech "),
     ("which checkpoint", "graphrun eval some --which=l", "graphrun eval some --which=last "),
     ("file of a command", "graphrun plan ru", "graphrun plan run.yaml "),
     ("flag", "graphrun config run.yaml --expl", "graphrun config run.yaml --explain "),

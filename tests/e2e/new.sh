@@ -1,14 +1,18 @@
 # new.sh - `graphrun new` from an empty folder: make, train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table speech image text; do
+for kind in table regression series speech image video text rl; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
-  expect "... it trains" 0 "^validation set: loss" -- "$graphrun" config.yaml output.dir=run
+  expect "... it trains" 0 "^validation set: " -- "$graphrun" config.yaml output.dir=run
   case $kind in
-  table) input=data.csv metric=accuracy bound='v > 0.85' ;;
+  table) input=test.csv metric=f1_macro bound='v > 0.85' ;;
+  regression) input=test.csv metric=r2 bound='v > 0.9' ;;
+  series) input=data.csv metric=f1_macro bound='v > 0.85' ;;
+  video) input=clips/left00.npy metric=f1_macro bound='v > 0.85' ;;
+  rl) input='' metric=balanced bound='v > 150' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
   image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
   text) input="prompt.txt --tokens=20" metric=accuracy bound='v > 0.5' ;;
@@ -16,17 +20,18 @@ for kind in table speech image text; do
   check "... and learns" sh -c 'sed -n "s/^validation set: .*'$metric' //p" "$1" | awk "{ v = \$1; exit !('"$bound"') }"' sh "$log"
   expect "... eval" 0 "^validation set: " -- "$graphrun" eval run
   # shellcheck disable=SC2086
-  expect "... predict" 0 '^\{"input": ' -- "$graphrun" predict run $input
+  [ -z "$input" ] || expect "... predict" 0 '^\{"input": ' -- "$graphrun" predict run $input
+  [ "$input" != test.csv ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run data.table.path=test.csv --split=all
   expect "... export" 0 "^model.safetensors: [1-9]" -- "$graphrun" export run model.safetensors
   expect "... hooks" 0 "^[0-9]+ steps: lr" -- "$graphrun" hooks config.yaml
-  expect "... plot" 0 "loss" -- "$graphrun" plot run
+  expect "... plot" 0 "$metric" -- "$graphrun" plot run --key="validation.$metric"
   cd ../..
 done
 expect "new without a kind is a table" 0 -- "$graphrun" new plain
 check "... with the same files" sh -c 'rm -rf made/table/run made/table/model.safetensors && diff -r plain made/table'
 expect "new where something is" 2 "'plain' is there already" "hint: " -- "$graphrun" new plain
 check "... changes nothing" diff -r plain made/table
-expect "new of a kind that is none" 2 "no kind of data 'tabel'" "did you mean 'table'" -- "$graphrun" new x --data=tabel
+expect "new of a kind that is none" 2 "no kind of project 'tabel'" "did you mean 'table'" -- "$graphrun" new x --data=tabel
 check "... makes nothing" test ! -e x
 expect "new of nothing" 2 "graphrun new NAME" -- "$graphrun" new
 expect "new in a file" 74 "plain/config.yaml" -- "$graphrun" new plain/config.yaml/x

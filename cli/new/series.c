@@ -1,0 +1,31 @@
+// series.c - generated recordings: a sensor of two channels on something that rests, swings or
+// shakes, in noise.
+#include <math.h>
+#include "cli/new/new.h"
+
+enum { RECORDINGS = 60, MOMENTS = 128, KINDS = 3 };
+
+static void put_recording(gr_text *t, const gr_rng *all, uint32_t number) {
+  static const char *const kinds[KINDS] = {"rest", "swing", "shake"};
+  static const double rate[KINDS] = {0, 0.06, 0.21}, size[KINDS] = {0, 1, 0.6};
+  uint32_t kind = number % KINDS;
+  gr_rng rng = *all;
+  rng.step = number;
+  double phase = 2 * M_PI * gr_rng_uniform(&rng, 0), tilt = gr_rng_normal(&rng, 2);
+  double f = rate[kind] * (0.8 + 0.4 * gr_rng_uniform(&rng, 4));
+  const char *split = number / KINDS % 5 == 4 ? "validation" : "train";
+  for (uint64_t i = 0; i < MOMENTS; i++) {
+    double angle = phase + 2 * M_PI * f * (double)i;
+    double a = tilt + size[kind] * sin(angle) + 0.3 * gr_rng_normal(&rng, 8 + 4 * i);
+    double b = size[kind] * cos(angle) + 0.3 * gr_rng_normal(&rng, 10 + 4 * i);
+    gr_text_printf(t, "%.3f,%.3f,%s,%u,%s\n", a, b, kinds[kind], number, split);
+  }
+}
+
+gr_status gr_new_series(gr_arena *a, const char *dir) {
+  gr_rng rng = gr_rng_make(1, "motion", 0);
+  gr_text t = gr_text_make(a);
+  gr_text_put(&t, "acc_x,acc_y,motion,recording,split\n");
+  for (uint32_t i = 0; i < RECORDINGS; i++) put_recording(&t, &rng, i);
+  return gr_new_write(dir, "data.csv", t.at, t.len);
+}
