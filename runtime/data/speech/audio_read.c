@@ -121,19 +121,26 @@ gr_status gr_audio_probe(const char *path, gr_audio_info *out) {
   return read_any(path, out, UINT64_MAX, NULL);
 }
 
+// Frees the samples if one of them is not a number.
+static gr_status check_finite(const char *path, const char *when, float **x, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++)
+    if (!isfinite((*x)[i])) {
+      free(*x);
+      *x = NULL;
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s': sample %llu is not a number%s", path,
+                     (unsigned long long)i, when);
+    }
+  return GR_OK;
+}
+
 gr_status gr_audio_read(const char *path, int rate, uint64_t most, float **out, uint64_t *samples) {
   gr_audio_info info = {0};
   *out = NULL;
   GR_TRY(read_any(path, &info, most, out));
   downmix(*out, info.samples, info.channels);
   *samples = info.samples;
-  for (uint64_t i = 0; i < info.samples; i++)
-    if (!isfinite((*out)[i])) {
-      free(*out);
-      *out = NULL;
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s': sample %llu is not a number", path,
-                     (unsigned long long)i);
-    }
-  if (rate && rate != info.rate) return resample(path, &info, rate, out, samples);
-  return GR_OK;
+  GR_TRY(check_finite(path, "", out, info.samples));
+  if (!rate || rate == info.rate) return GR_OK;
+  GR_TRY(resample(path, &info, rate, out, samples));
+  return check_finite(path, " at another rate: its samples are too large", out, *samples);
 }
