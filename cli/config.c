@@ -13,7 +13,8 @@
 #include "runtime/hooks/hooks.h"
 
 typedef struct options {
-  bool json, resolve, raw, hydra, defaults, tree, schema, help, markdown, multirun, dry_run;
+  bool json, resolve, raw, hydra, defaults, tree, schema, help, markdown, other_names;
+  bool multirun, dry_run;
   const char *package, *explain, *diff, *completion, *complete, *cfg;
   gr_compose_request request;
 } options;
@@ -174,6 +175,10 @@ static gr_status show(gr_arena *a, const options *o, gr_text *t) {
     gr_schema_json(t);
     return GR_OK;
   }
+  if (o->other_names) {
+    gr_schema_other_names(t, o->markdown);
+    return GR_OK;
+  }
   if (o->help) return show_help(o, t);
   if (!o->request.path)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
@@ -236,8 +241,10 @@ static const gr_flag own_flags[] = {
      "candidates for the last word of a command line"},
     {"--help", "-h", NULL, GR_FLAG_SET, offsetof(options, help),
      "this help; with a key or section, the keys that start with it"},
+    {"--other-names", NULL, NULL, GR_FLAG_SET, offsetof(options, other_names),
+     "settings of PyTorch, Lightning, ..., and the keys that they are here"},
     {"--markdown", NULL, NULL, GR_FLAG_SET, offsetof(options, markdown),
-     "with --help: all keys as docs/config.md"},
+     "with --help: all keys as docs/config.md; with --other-names: as a table"},
     {0}};
 
 const gr_command gr_command_config = {

@@ -60,30 +60,6 @@ int gr_args_first(const gr_command *c, int argc, char **argv) {
 
 // ---- Flags that are wrong ---------------------------------------------------------------------
 
-// Flags of Hydra and of launchers, and what does that here.
-static const char *const foreign[][2] = {
-    {"--info",
-     "`graphrun config CONFIG.yaml` prints the configuration, with --defaults or --tree "
-     "its files, with --explain KEY where a value comes from; `graphrun --version` the "
-     "libraries"},
-    {"--cfg",
-     "it is for training: `graphrun CONFIG.yaml --cfg job`, or `graphrun config "
-     "CONFIG.yaml`"},
-    {"--resolve", "with --cfg, or `graphrun config CONFIG.yaml --resolve`"},
-    {"--package", "with --cfg, or `graphrun config CONFIG.yaml --package KEY`"},
-    {"--hydra-help", "`graphrun --help`; `graphrun config --help` lists the keys"},
-    {"--shell-completion", "graphrun config --completion bash, zsh or fish"},
-    {"--experimental-rerun", "graphrun RUN/.hydra/config.yaml"},
-    {"--nproc_per_node", "distributed.ranks=N"},
-    {"--nproc-per-node", "distributed.ranks=N"},
-};
-
-static const char *foreign_cure(const char *flag) {
-  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-    if (!strcmp(foreign[i][0], flag)) return foreign[i][1];
-  return NULL;
-}
-
 enum { MAX_NAMES = 64 };  // flags of a command that are listed
 
 static gr_status unknown_flag(gr_arena *a, const gr_command *c, const char *arg, size_t len) {
@@ -92,8 +68,9 @@ static gr_status unknown_flag(gr_arena *a, const gr_command *c, const char *arg,
   for (const gr_flag *f; n < MAX_NAMES && (f = gr_command_flag(c, n));) names[n++] = f->name;
   const char *near = gr_text_nearest(word, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no flag %s", word);
+  const gr_foreign *foreign = gr_schema_foreign(word);
+  if (foreign && !*foreign->key) return gr_hint(s, "%s", foreign->text);
   const char *key = gr_schema_nearest(a, word + strspn(word, "-"));
-  if (foreign_cure(word)) return gr_hint(s, "%s", foreign_cure(word));
   if (key) return gr_hint(s, "keys have no dashes: %s=VALUE", key);
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
@@ -115,7 +92,7 @@ static gr_status wrong_flag(gr_arena *a, const gr_args *args, const char *arg, s
   const gr_flag *f = NULL;
   const gr_command *other = NULL;
   for (int i = 0; args->commands[i] && !f; i++) f = flag_of(other = args->commands[i], arg, len);
-  if (!f || foreign_cure(f->name)) return unknown_flag(a, args->command, arg, len);
+  if (!f || gr_schema_foreign(f->name)) return unknown_flag(a, args->command, arg, len);
   gr_status s =
       gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is not a flag of this command", f->name),
               "it is a flag of `graphrun %s`", other->name);

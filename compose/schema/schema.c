@@ -98,8 +98,10 @@ static int names_in(gr_arena *a, const char *section, const char **out) {
   return n;
 }
 
-// A key of another section that ends in this name.
+// The key that has this name in other programs, or one of another section that ends in it.
 static const char *elsewhere(const char *name) {
+  const gr_foreign *f = gr_schema_foreign(name);
+  if (f && *f->key) return f->key;
   for (int i = 0; i < N_KEYS; i++) {
     const char *last = strrchr(gr_schema_keys[i].path, '.');
     if (last && !strcmp(last + 1, name)) return gr_schema_keys[i].path;
@@ -107,44 +109,25 @@ static const char *elsewhere(const char *name) {
   return NULL;
 }
 
-// What other trainers call it.
-static const char *other_name(const char *name) {
-  static const char *const names[][2] = {
-      {"learning_rate", "training.lr"},
-      {"epochs", "training.max_epochs"},
-      {"num_epochs", "training.max_epochs"},
-      {"num_train_epochs", "training.max_epochs"},
-      {"max_grad_norm", "training.grad_clip"},
-      {"gradient_clip_val", "training.grad_clip"},
-      {"clip_grad_norm", "training.grad_clip"},
-      {"gradient_accumulation_steps", "training.accumulate"},
-      {"accumulate_grad_batches", "training.accumulate"},
-      {"fp16", "training.precision"},
-      {"bf16", "training.precision"},
-      {"world_size", "distributed.ranks"},
-      {"nproc_per_node", "distributed.ranks"},
-      {"devices", "distributed.ranks"},
-      {"gpus", "distributed.ranks"},
-      {"num_gpus", "distributed.ranks"},
-      {"log_dir", "output.dir"},
-      {"output_dir", "output.dir"},
-      {"save_dir", "checkpoint.dir"},
-      {"resume_from_checkpoint", "checkpoint.resume"},
-  };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(names[i][0], name)) return names[i][1];
-  return NULL;
+static const char *last_part(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot ? dot + 1 : path;
+}
+
+// The key of a setting of other programs that has another name here; NULL: it is none.
+static const char *renamed(const char *name) {
+  const gr_foreign *f = gr_schema_foreign(name);
+  return f && *f->key && strcmp(last_part(f->key), name) ? f->key : NULL;
 }
 
 const char *gr_schema_nearest(gr_arena *a, const char *path) {
-  const char *names[2 * N_KEYS], *last = strrchr(path, '.');
-  last = last ? last + 1 : path;
+  const char *names[2 * N_KEYS], *last = last_part(path);
+  if (renamed(last)) return renamed(last);
   int n = names_in(a, "", names);
   for (int i = 0; i < N_KEYS; i++) names[n++] = gr_schema_keys[i].path;
   const char *like = gr_text_nearest(path, names, n);
   if (like && below(path, like)) like = NULL;  // its own section
-  if (!like) like = elsewhere(last);
-  return like ? like : other_name(last);
+  return like ? like : elsewhere(last);
 }
 
 static gr_status with_source(gr_status s, const gr_conf *c) {
@@ -176,8 +159,7 @@ static gr_status unknown_key(gr_arena *a, const gr_conf *c, const char *section,
         s,
         "inside {...} a ',' ends a value: numbers are written without it, strings with it "
         "quoted");
-  if (!other) other = other_name(name);
-  if (other && !below(other, section)) like = NULL;
+  if (renamed(name) || (other && !below(other, section))) like = NULL;
   if (gr_schema_replacement(name)) return gr_hint(s, "%s", gr_schema_replacement(name));
   if (like) return gr_hint(s, "did you mean '%s%s%s'?", section, *section ? "." : "", like);
   if (other) return gr_hint(s, "did you mean '%s'?", other);

@@ -48,8 +48,21 @@ bool gr_schema_is_neutral(const char *path);
 const gr_schema_key *gr_schema_find(const char *path);        // NULL: no such key
 const char *gr_schema_doc(const char *path);                  // its line of doc; NULL: no such key
 const char *gr_schema_nearest(gr_arena *, const char *path);  // by a wrong one; NULL: no idea
-// What takes the place of a key of other trainers, as a sentence; NULL: not known.
+
+// A setting of another program (foreign.def): the key that takes its place, or "", and what differs
+// or is done instead, or "".
+typedef struct gr_foreign {
+  const char *program, *name, *key, *text;
+} gr_foreign;
+extern const gr_foreign gr_foreign_names[];  // ends with an entry whose name is NULL
+
+const gr_foreign *gr_schema_foreign(const char *name);  // a flag with its dashes; NULL: not known
+// What is done instead of a setting of another program for which there is no key, as a sentence.
+// NULL: it is not known, or there is a key.
 const char *gr_schema_replacement(const char *path);
+// All of them: for a terminal, or as a table in Markdown.
+void gr_schema_other_names(gr_text *, bool markdown);
+
 bool gr_schema_takes(const char *path);    // a key, or below one of any kind
 bool gr_schema_section(const char *path);  // it has keys below it
 // The literal words of a key's type ("sgd", "adam", "true"); out has room for `most`.
