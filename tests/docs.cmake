@@ -76,6 +76,17 @@ list(TRANSFORM e2e_tests PREPEND e2e. OUTPUT_VARIABLE before)
 set_tests_properties(docs.systems PROPERTIES DEPENDS "${before}")
 add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
 
+# Links and paths, and the examples of pages that are run as they stand.
+add_test(NAME docs.links COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/links.py)
+foreach(page README.md docs/coming-from.md)
+  string(TOLOWER ${page} test)
+  string(REGEX REPLACE "^docs/|[.]md$" "" test ${test})
+  string(REPLACE - _ test ${test})
+  add_test(NAME docs.${test} COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/page.py
+    $<TARGET_FILE:graphrun> ${CMAKE_BINARY_DIR} ${page})
+  set_tests_properties(docs.${test} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+endforeach()
+
 # add-a-data-source.md: a folder, and a line of sources.def.
 gr_docs_copy(runtime/data/sources.def "GR_SOURCE(table, \"rows of numbers\")"
              "GR_SOURCE(table, \"rows of numbers\")\nGR_SOURCE(waves, \"notes as waves\")")

@@ -41,12 +41,14 @@ static void hints(void) {
     if (*f->key) {
       SAME(gr_schema_nearest(a, name), f->key, name);
       SAME(gr_schema_nearest(a, gr_arena_printf(a, "trainer.%s", name)), f->key, name);
-      CHECK(!gr_schema_cure(name), "%s has a key, and the hint '%s'", name, gr_schema_cure(name));
+      CHECK(!gr_schema_replacement(name), "%s has a key, and the hint '%s'", name,
+            gr_schema_replacement(name));
     } else {
-      SAME(gr_schema_cure(f->name), f->text, f->name);
+      SAME(gr_schema_replacement(f->name), f->text, f->name);
     }
   }
-  SAME(gr_schema_cure("training.lr_scheduler.lr"), gr_schema_cure("scheduler"), "a part of a path");
+  SAME(gr_schema_replacement("training.lr_scheduler.lr"), gr_schema_replacement("scheduler"),
+       "a part of a path");
   CHECK(!gr_schema_foreign("info") && !gr_schema_foreign("nothing"), "a flag is no key");
   SAME(gr_schema_foreign("nproc_per_node")->key, "distributed.ranks",
        "a flag's key, without dashes");
