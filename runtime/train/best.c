@@ -6,14 +6,13 @@
 #include "runtime/train/run.h"
 
 static bool better(const gr_run *r, double a, double b) {
-  return r->spec->set.mode == gr_mode_max ? a > b : a < b;
+  return r->me.spec->set.mode == gr_mode_max ? a > b : a < b;
 }
 
 // Both the metric and the loss must be finite: some metrics are finite even if the weights are NaN.
 static bool counts(const gr_run *r, double value) {
   double loss = gr_metric_value(&r->validation, "loss");
-  bool has_loss = false;
-  for (int i = 0; i < r->validation.n; i++) has_loss |= !strcmp(r->validation.at[i].name, "loss");
+  bool has_loss = gr_metrics_has(&r->validation, "loss");
   return isfinite(value) && (isfinite(loss) || !has_loss) && !r->skipped;
 }
 
@@ -21,15 +20,15 @@ static bool counts(const gr_run *r, double value) {
 static bool take(gr_run *r, double value) {
   int at = r->n_bests;
   while (at && better(r, value, r->bests[at - 1])) at--;
-  if (at >= r->spec->set.keep_best) return false;
+  if (at >= r->me.spec->set.keep_best) return false;
   if (r->n_bests == r->max_bests) {
-    double *more = GR_NEW(r->arena, double, 8 + 2 * r->max_bests);
+    double *more = GR_NEW(r->me.arena, double, 8 + 2 * r->max_bests);
     if (r->n_bests) memcpy(more, r->bests, sizeof *more * (size_t)r->n_bests);
     r->bests = more, r->max_bests = 8 + 2 * r->max_bests;
   }
   memmove(r->bests + at + 1, r->bests + at, sizeof *r->bests * (size_t)(r->n_bests - at));
   r->bests[at] = value;
-  if (++r->n_bests > r->spec->set.keep_best) r->n_bests--;
+  if (++r->n_bests > r->me.spec->set.keep_best) r->n_bests--;
   return true;
 }
 
@@ -42,11 +41,11 @@ static void update_best(gr_run *r, double value) {
 }
 
 void gr_run_update_best(gr_run *r) {
-  update_best(r, gr_metric_value(&r->validation, r->spec->set.metric));
+  update_best(r, gr_metric_value(&r->validation, r->me.spec->set.metric));
 }
 
 bool gr_run_update_pass_best(gr_run *r) {
-  double value = gr_metric_value(&r->epoch_train, r->spec->set.metric);
+  double value = gr_metric_value(&r->epoch_train, r->me.spec->set.metric);
   if (!gr_run_metric_is_of_pass(r)) return false;
   update_best(r, value);
   r->pass_step = r->step, r->pass_value = value;

@@ -34,16 +34,16 @@ static gr_status read_tensors(const reader *in) { return gr_run_read_states(in->
 // ---- What must be unchanged ---------------------------------------------------------------------
 
 static void write_seed(gr_run *r, gr_run_contents *out) {
-  put_int(out, "run.seed", r->spec->set.seed);
+  put_int(out, "run.seed", r->me.spec->set.seed);
 }
 
 static void write_batch(gr_run *r, gr_run_contents *out) {
-  put_int(out, "run.global_batch", r->spec->set.batch);
+  put_int(out, "run.global_batch", r->me.spec->set.batch);
 }
 
 static gr_status read_batch(const reader *in) {
   const gr_scalar *then = find(in, "run.global_batch", GR_SCALAR_INT);
-  int now = in->r->spec->set.batch;
+  int now = in->r->me.spec->set.batch;
   if (!then || then->i == now) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' was made with batches of %lld, this run has %d",
@@ -52,13 +52,13 @@ static gr_status read_batch(const reader *in) {
 }
 
 static void write_samples(gr_run *r, gr_run_contents *out) {
-  put_int(out, "run.samples", gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN));
+  put_int(out, "run.samples", gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN));
 }
 
 static gr_status read_samples(const reader *in) {
   const gr_scalar *then = find(in, "run.samples", GR_SCALAR_INT);
-  int64_t now = gr_dataset_count(in->r->spec->data, GR_SPLIT_TRAIN);
-  if (!in->r->rank && then && then->i != now)
+  int64_t now = gr_dataset_count(in->r->me.spec->data, GR_SPLIT_TRAIN);
+  if (!in->r->me.rank && then && then->i != now)
     gr_log(GR_WARN, "there are %lld training samples, and were %lld: they come in another order",
            (long long)now, (long long)then->i);
   return GR_OK;
@@ -66,7 +66,7 @@ static gr_status read_samples(const reader *in) {
 
 // What start.c compares with the run that is to go on from it.
 static void write_identity(gr_run *r, gr_run_contents *out) {
-  if (r->spec->identity) put_text(out, GR_RUN_IDENTITY, r->spec->identity);
+  if (r->me.spec->identity) put_text(out, GR_RUN_IDENTITY, r->me.spec->identity);
   put_int(out, GR_RUN_TOTAL_STEPS, r->total_steps);
 }
 
@@ -76,7 +76,7 @@ static void write_finite(gr_run *r, gr_run_contents *out) {
 
 // Where the training data continue. Without `loop:` run.epoch and run.batch say it.
 static void write_place(gr_run *r, gr_run_contents *out) {
-  if (!r->spec->looped) return;
+  if (!r->me.spec->looped) return;
   put_int(out, "run.data_epoch", r->data_epoch);
   put_int(out, "run.data_batch", r->data_batch);
 }
@@ -87,7 +87,7 @@ static gr_status read_place(const reader *in) {
   const gr_scalar *epoch = find(in, "run.data_epoch", GR_SCALAR_INT);
   const gr_scalar *batch = find(in, "run.data_batch", GR_SCALAR_INT);
   if (epoch && batch) r->data_epoch = epoch->i, r->data_batch = batch->i;
-  if (!r->spec->looped || r->batch <= r->runs_per_epoch) return GR_OK;
+  if (!r->me.spec->looped || r->batch <= r->runs_per_epoch) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
               "'%s' is %lld runs into a pass of the loop, which has %lld here",
@@ -118,7 +118,7 @@ static void write_validation(gr_run *r, gr_run_contents *out) {
 // its end. Its name has a dot.
 static void write_pass(gr_run *r, gr_run_contents *out) {
   if (r->pass_step == r->step && gr_run_metric_is_of_pass(r))
-    put_float(out, r->spec->set.metric, r->pass_value);
+    put_float(out, r->me.spec->set.metric, r->pass_value);
 }
 
 static gr_status read_validation(const reader *in) {
@@ -127,7 +127,7 @@ static gr_status read_validation(const reader *in) {
   const gr_scalar *all = gr_checkpoint_scalars(in->c, &n);
   for (int i = 0; i < n && m->n < GR_MAX_METRICS; i++)
     if (all[i].kind == GR_SCALAR_FLOAT && !strchr(all[i].name, '.'))
-      m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, all[i].name), all[i].f, 1};
+      m->at[m->n++] = (gr_metric){gr_run_metric_name(&in->r->me, all[i].name), all[i].f, 1};
   return GR_OK;
 }
 
@@ -148,10 +148,11 @@ static gr_status read_epoch(const reader *in) {
     const char *end = strrchr(all[i].name, '.');
     if (strncmp(all[i].name, "epoch.", 6) || strcmp(end, ".sum")) continue;
     const char *name =
-        gr_arena_strndup(in->r->arena, all[i].name + 6, (size_t)(end - all[i].name - 6));
+        gr_arena_strndup(in->r->me.arena, all[i].name + 6, (size_t)(end - all[i].name - 6));
     const gr_scalar *weight =
-        find(in, gr_arena_printf(in->r->arena, "epoch.%s.weight", name), GR_SCALAR_FLOAT);
-    if (weight) m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, name), all[i].f, weight->f};
+        find(in, gr_arena_printf(in->r->me.arena, "epoch.%s.weight", name), GR_SCALAR_FLOAT);
+    if (weight)
+      m->at[m->n++] = (gr_metric){gr_run_metric_name(&in->r->me, name), all[i].f, weight->f};
   }
   return GR_OK;
 }
@@ -169,7 +170,7 @@ static gr_status read_last(const reader *in) {
   const gr_scalar *all = gr_checkpoint_scalars(in->c, &n);
   for (int i = 0; i < n && m->n < GR_MAX_METRICS; i++)
     if (all[i].kind == GR_SCALAR_FLOAT && !strncmp(all[i].name, "step.", 5))
-      m->at[m->n++] = (gr_metric){gr_run_metric_name(in->r, all[i].name + 5), all[i].f, 1};
+      m->at[m->n++] = (gr_metric){gr_run_metric_name(&in->r->me, all[i].name + 5), all[i].f, 1};
   return GR_OK;
 }
 
@@ -184,7 +185,7 @@ static void write_asked(gr_run *r, gr_run_contents *out) {
               r->asked.logs[i].value);
 }
 
-static bool same_run(const gr_run *r) { return r->spec->set.resume == gr_resume_auto; }
+static bool same_run(const gr_run *r) { return r->me.spec->set.resume == gr_resume_auto; }
 
 // A run that a hook has stopped is not continued, unless it is to be longer than it was, resumes
 // from a checkpoint that is named by its path, or continues without hooks.
@@ -202,7 +203,7 @@ static gr_status read_asked(const reader *in) {
   const gr_scalar *stop = find(in, "run.stop", GR_SCALAR_TEXT);
   const gr_scalar *total = find(in, GR_RUN_TOTAL_STEPS, GR_SCALAR_INT);
   if (total && in->r->total_steps > total->i) return GR_OK;
-  if (!stop || !same_run(in->r) || !in->r->spec->set.n_hooks) return GR_OK;
+  if (!stop || !same_run(in->r) || !in->r->me.spec->set.n_hooks) return GR_OK;
   a->stop = true;
   snprintf(a->reason, sizeof a->reason, "%s", stop->text);
   return GR_OK;
@@ -210,14 +211,14 @@ static gr_status read_asked(const reader *in) {
 
 // What hooks have set, by the name of the program's input.
 static void write_set(gr_run *r, gr_run_contents *out) {
-  for (int i = 0; i < r->spec->n_adjust; i++)
-    if (r->is_set[i]) put_float(out, r->spec->adjust[i].input, r->set[i]);
+  for (int i = 0; i < r->me.spec->n_adjust; i++)
+    if (r->is_set[i]) put_float(out, r->me.spec->adjust[i].input, r->values.set[i]);
 }
 
 static gr_status read_set(const reader *in) {
-  for (int i = 0; i < in->r->spec->n_adjust; i++) {
-    const gr_scalar *s = find(in, in->r->spec->adjust[i].input, GR_SCALAR_FLOAT);
-    if (s) in->r->set[i] = s->f, in->r->is_set[i] = true;
+  for (int i = 0; i < in->r->me.spec->n_adjust; i++) {
+    const gr_scalar *s = find(in, in->r->me.spec->adjust[i].input, GR_SCALAR_FLOAT);
+    if (s) in->r->values.set[i] = s->f, in->r->is_set[i] = true;
   }
   return GR_OK;
 }
@@ -234,19 +235,19 @@ static gr_status read_hooks(const reader *in) {
 
 static void write_data(gr_run *r, gr_run_contents *out) {
   gr_text data = gr_text_make(out->arena);
-  if (gr_dataset_save(r->spec->data, &data)) put_text(out, "run.data", data.at);
+  if (gr_dataset_save(r->me.spec->data, &data)) put_text(out, "run.data", data.at);
 }
 
 static gr_status read_data(const reader *in) {
   const gr_scalar *s = find(in, "run.data", GR_SCALAR_TEXT);
-  return s ? gr_dataset_restore(in->r->spec->data, s->text) : GR_OK;
+  return s ? gr_dataset_restore(in->r->me.spec->data, s->text) : GR_OK;
 }
 
 // The names of states of two kinds.
 static char *states_of(const gr_run *r, gr_arena *a, gr_kind kind, gr_kind or) {
   gr_text t = gr_text_make(a);
-  for (const gr_plan_state *s = r->spec->plan->states;
-       s < r->spec->plan->states + r->spec->plan->n_states; s++)
+  for (const gr_plan_state *s = r->me.spec->plan->states;
+       s < r->me.spec->plan->states + r->me.spec->plan->n_states; s++)
     if (s->kind == kind || s->kind == or) gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
   return t.at;
 }
@@ -299,7 +300,7 @@ static const struct row {
     FIELD(INT, "run.best_epoch", best_epoch),
     FIELD(INT, GR_CHECKPOINT_MEASURED, eval_step),
     FIELD(FLOAT, "run.loss", loss),
-    FIELD(FLOAT, "run.lr", lr),
+    FIELD(FLOAT, "run.lr", values.lr),
     FIELD(FLOAT, "run.grad_norm", grad_norm),
     FIELD(FLAG, "run.has_grad_norm", has_grad_norm),
     FIELD(INT, "run.lr_step", lr_step),

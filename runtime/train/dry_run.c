@@ -24,11 +24,11 @@ static gr_status copy_states(gr_run *r) {
 }
 
 static gr_status end_epoch(gr_run *r, counts *n) {
-  const gr_settings *s = &r->spec->set;
+  const gr_settings *s = &r->me.spec->set;
   r->epoch++, r->batch = 0;
   if (s->eval_every && (r->epoch % s->eval_every == 0 || r->step == r->total_steps)) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &r->validation));
-    n->evaluations += gr_run_can_eval(r, GR_SPLIT_VALIDATION);
+    n->evaluations += gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION);
   }
   if (!s->every_epochs || r->epoch % s->every_epochs) return GR_OK;
   n->saves++;
@@ -40,13 +40,14 @@ static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
   gr_step_results ignored;
   const gr_run_program *p = gr_run_next_program(r);
   if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, &b));
-  r->lr = gr_run_base_lr(r);
-  gr_step_controls k = {.lr = r->lr, .signal = gr_run_signalled(), .failed = r->failure != GR_OK};
+  r->values.lr = gr_run_base_lr(r);
+  gr_step_controls k = {
+      .lr = r->values.lr, .signal = gr_run_signalled(), .failed = r->failure != GR_OK};
   GR_TRY(gr_run_agree(r, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
-  GR_TRY(gr_run_compute(r, p, b, &ignored));
+  GR_TRY(gr_run_compute(&r->me, &r->values, p, b, &ignored));
   r->step += p->trains, r->batch++;
-  int64_t every = r->spec->set.every_steps;
+  int64_t every = r->me.spec->set.every_steps;
   if (p->trains && every && r->step % every == 0) {
     n->saves++;
     GR_TRY(copy_states(r));
@@ -55,9 +56,9 @@ static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
 }
 
 static void report(gr_run *r, const counts *n) {
-  const gr_device *d = gr_exec_device(r->exec);
-  gr_text t = gr_text_make(r->arena);
-  if (r->rank) return;
+  const gr_device *d = gr_exec_device(r->me.exec);
+  gr_text t = gr_text_make(r->me.arena);
+  if (r->me.rank) return;
   if (d->ops->report) d->ops->report(d, &t);
   gr_log_result(
       "device %s: %lld step%s, %lld evaluation%s and %lld cop%s of the weights to the host; "
@@ -70,7 +71,7 @@ static void report(gr_run *r, const counts *n) {
 gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
   counts n = {0};
   while (!gr_run_is_done(r)) GR_TRY(step(r, loader, &n));
-  if (r->spec->set.final_train_eval && gr_run_can_eval(r, GR_SPLIT_TRAIN)) {
+  if (r->me.spec->set.final_train_eval && gr_run_can_eval(&r->me, GR_SPLIT_TRAIN)) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
     n.evaluations++;
   }

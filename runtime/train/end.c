@@ -17,25 +17,25 @@ static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
 static gr_status exit_without_saving(const gr_run *r, gr_status failure, const char *cause) {
   if (failure) return failure;
   if (*cause) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s", cause);
-  if (!gr_run_is_dry(r)) return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal");
+  if (!gr_run_is_dry(&r->me)) return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal");
   return gr_fail(
       GR_ERR_STOPPED, GR_NOWHERE,
       "stopped by a signal at step %lld; the device '%s' computes nothing, so that there "
       "was nothing to save",
-      (long long)r->step, gr_exec_device(r->exec)->ops->name);
+      (long long)r->step, gr_exec_device(r->me.exec)->ops->name);
 }
 
 gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   gr_status failure = r->failure;
   r->failure = GR_OK;
-  const char *why = k->failed   ? (r->ranks > 1 ? "a rank failed" : "it cannot go on")
+  const char *why = k->failed   ? (r->me.ranks > 1 ? "a rank failed" : "it cannot go on")
                     : k->signal ? "asked to stop"
                                 : r->asked.reason;
-  if (r->rank == 0 && r->spec->kind == GR_RUN_TRAIN)
+  if (r->me.rank == 0 && r->me.spec->kind == GR_RUN_TRAIN)
     gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
   char cause[300] = "";
-  gr_status s = k->failed ? gr_run_cause(r, failure, cause, sizeof cause) : GR_OK;
-  if (!s && !gr_run_writes(r)) return exit_without_saving(r, failure, cause);
+  gr_status s = k->failed ? gr_run_cause(&r->me, failure, cause, sizeof cause) : GR_OK;
+  if (!s && !gr_run_writes(&r->me)) return exit_without_saving(r, failure, cause);
   if (!s && k->failed) gr_run_hook_exception(r, failure ? gr_status_text(failure) : cause);
   if (!s && r->step) s = save_leaving(r, k);
   if (failure || s) return gr_also(failure, s);
@@ -47,8 +47,9 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
         gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
                 (long long)r->step, r->step ? "the state is saved" : "there was nothing to save"),
         "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
-  r->ended = *r->asked.reason ? gr_arena_printf(r->arena, "stopped by a hook: %s", r->asked.reason)
-                              : "stopped by a hook";
+  r->ended = *r->asked.reason
+                 ? gr_arena_printf(r->me.arena, "stopped by a hook: %s", r->asked.reason)
+                 : "stopped by a hook";
   return GR_OK;
 }
 
@@ -57,23 +58,23 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
 static void show_metrics(const char *what, const gr_metrics *m) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
-  for (int i = 0; i < m->n; i++)
-    gr_text_printf(&t, " %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
+  gr_metrics_print(&t, m, " ");
   if (m->n) gr_log_result("%s:%s", what, t.at);
   gr_arena_destroy(a);
 }
 
 static gr_status final_eval(gr_run *r) {
-  const gr_settings *s = &r->spec->set;
+  const gr_settings *s = &r->me.spec->set;
   bool done = r->eval_step == r->step;
   if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
-  if (s->final_train_eval) r->tables_at_end = gr_tables_copy(r->arena, gr_run_tables(r), "train.");
+  if (s->final_train_eval)
+    r->tables_at_end = gr_tables_copy(r->me.arena, gr_run_tables(r), "train.");
   bool lost = r->sums && !r->tables.n;  // a run that resumes at its end has the metrics alone
   if (!done || lost || (s->show_samples && !r->samples)) GR_TRY(gr_run_validate(r));
   if (!done) gr_run_log_validation(r);
   if (r->samples) gr_samples_print(r->samples, r);
   r->evaluated = true;
-  if (r->rank) return GR_OK;
+  if (r->me.rank) return GR_OK;
   show_metrics("training set", &r->train_at_end);
   show_metrics("validation set", &r->validation);
   return GR_OK;
@@ -88,27 +89,27 @@ static void put_part(gr_text *t, const char *what, double bytes, double *rest) {
 // remainder.
 static void log_memory(gr_run *r, double planned) {
   gr_memory now = gr_memory_now();
-  double own_shared = (double)gr_exec_shared_bytes(r->exec), shared = (double)now.shared;
+  double own_shared = (double)gr_exec_shared_bytes(r->me.exec), shared = (double)now.shared;
   double peak = (double)gr_resident_bytes(), rest = peak - planned;
-  gr_text t = gr_text_make(r->arena);
+  gr_text t = gr_text_make(r->me.arena);
   gr_text_printf(&t, "peak resident memory %.0f MB: planned %.0f", peak / 1e6, planned / 1e6);
   put_part(&t, "program and libraries", (double)now.files, &rest);
   put_part(&t, "mapped from other ranks", shared > own_shared ? shared - own_shared : 0, &rest);
-  put_part(&t, strcmp(r->world->ops->backend, "mpi") ? "communication" : "MPI",
-           (double)r->spec->launch_bytes, &rest);
-  put_part(&t, "reading and compiling", (double)r->spec->plan_bytes, &rest);
-  put_part(&t, "cached data", (double)gr_dataset_cached(r->spec->data), &rest);
+  put_part(&t, strcmp(r->me.world->ops->backend, "mpi") ? "communication" : "MPI",
+           (double)r->me.spec->launch_bytes, &rest);
+  put_part(&t, "reading and compiling", (double)r->me.spec->plan_bytes, &rest);
+  put_part(&t, "cached data", (double)gr_dataset_cached(r->me.spec->data), &rest);
   put_part(&t, "batches and all else", rest, &rest);
   gr_log(GR_INFO, "%s", t.at);
 }
 
 // Ranks that run as threads share one process and its memory.
 static gr_status report_memory(gr_run *r) {
-  double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(r->saver) + r->full_bytes +
-                         r->staging_bytes),
+  double mine = (double)(gr_exec_bytes(r->me.exec) + gr_saver_bytes(r->saver) + r->full_bytes +
+                         r->me.staging_bytes),
          all;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
-  if (r->rank == 0) log_memory(r, strcmp(r->world->ops->backend, "threads") ? mine : all);
+  GR_TRY(gr_comm_run(r->me.world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
+  if (r->me.rank == 0) log_memory(r, strcmp(r->me.world->ops->backend, "threads") ? mine : all);
   return GR_OK;
 }
 
@@ -126,22 +127,22 @@ static gr_status check_finite(gr_run *r) {
 
 // Each process reports what it has read; ranks that are threads share one data set.
 static void log_unreadable(gr_run *r) {
-  uint64_t n = gr_dataset_unreadable(r->spec->data);
-  if (n && r->rank == gr_log_rank())
+  uint64_t n = gr_dataset_unreadable(r->me.spec->data);
+  if (n && r->me.rank == gr_log_rank())
     gr_log(GR_WARN, "%llu sample%s could not be used and weighed 0", (unsigned long long)n,
            n > 1 ? "s" : "");
 }
 
 static void report_device(const gr_run *r) {
-  const gr_device *d = gr_exec_device(r->exec);
-  gr_text t = gr_text_make(r->arena);
-  if (r->rank || !d->ops->report) return;
+  const gr_device *d = gr_exec_device(r->me.exec);
+  gr_text t = gr_text_make(r->me.arena);
+  if (r->me.rank || !d->ops->report) return;
   d->ops->report(d, &t);
   gr_log(GR_INFO, "device %s, on rank 0: %s", d->ops->name, t.at);
 }
 
 static gr_status finish(gr_run *r) {
-  GR_TRY(gr_run_weights_equal(r));
+  GR_TRY(gr_run_weights_equal(&r->me));
   GR_TRY(final_eval(r));
   gr_run_prune_last(r);
   log_unreadable(r);
@@ -149,7 +150,7 @@ static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_check(r));
   GR_TRY(report_memory(r));
   report_device(r);
-  if (r->spec->profile && r->rank == 0) GR_TRY(gr_exec_profile(stderr, r->exec));
+  if (r->me.spec->profile && r->me.rank == 0) GR_TRY(gr_exec_profile(stderr, r->me.exec));
   return check_finite(r);
 }
 

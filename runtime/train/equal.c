@@ -1,6 +1,6 @@
-// equal.c - checks at the end of a run that replicated states are bitwise equal. See run.h.
+// equal.c - checks at the end of a run that replicated states are bitwise equal. See rank.h.
 #include "base/hash.h"
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 
 // The mesh axes that a state is sharded over. Ranks with equal coordinates on these axes hold the
 // same slice.
@@ -19,7 +19,7 @@ static bool same_part(const gr_mesh *mesh, unsigned axes, int rank, int other) {
 }
 
 // Covers all states that are sharded over exactly these axes; sets their number.
-static gr_status hash_states(gr_run *r, unsigned axes, uint64_t *hash, uint32_t *n) {
+static gr_status hash_states(gr_rank *r, unsigned axes, uint64_t *hash, uint32_t *n) {
   const gr_plan *p = r->spec->plan;
   const void *at;
   *n = 0, *hash = GR_HASH_START;
@@ -33,7 +33,7 @@ static gr_status hash_states(gr_run *r, unsigned axes, uint64_t *hash, uint32_t 
   return GR_OK;
 }
 
-static gr_status compare(gr_run *r, unsigned axes, uint64_t hash) {
+static gr_status compare(gr_rank *r, unsigned axes, uint64_t hash) {
   gr_arena *scratch = gr_arena_create();
   int32_t mine[2] = {(int32_t)(uint32_t)hash, (int32_t)(uint32_t)(hash >> 32)};
   int32_t *all = GR_NEW(scratch, int32_t, 2 * r->ranks);
@@ -51,7 +51,7 @@ static gr_status compare(gr_run *r, unsigned axes, uint64_t hash) {
 }
 
 // A state that is sharded over every axis has no replicas to compare.
-gr_status gr_run_weights_equal(gr_run *r) {
+gr_status gr_run_weights_equal(gr_rank *r) {
   const gr_mesh *mesh = &r->spec->plan->mesh;
   uint32_t whole = 0, shared = 0, single = 0;
   uint64_t hash, of_whole = GR_HASH_START;

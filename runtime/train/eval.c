@@ -19,17 +19,11 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
     of = b ? b->of : of;
     if (r->report) gr_report_evaluating(r->report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
-    GR_TRY(gr_run_compute(r, r->eval, b, &now));
+    GR_TRY(gr_run_compute(&r->me, &r->values, r->me.eval, b, &now));
     gr_metrics_add(out, &now.metrics);
     GR_TRY(gr_run_add_sums(r, b->bucket));
     if (taker) GR_TRY(taker->take(taker->self, b));
   }
-}
-
-bool gr_run_can_eval(const gr_run *r, gr_split split) {
-  if (!r->eval) return false;
-  if (!r->eval->takes_batch) return split == GR_SPLIT_VALIDATION;
-  return gr_dataset_count(r->spec->data, split) > 0;
 }
 
 static gr_status eval_once(gr_run *r, gr_metrics *out) {
@@ -37,19 +31,19 @@ static gr_status eval_once(gr_run *r, gr_metrics *out) {
   gr_step_controls k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
   GR_TRY(gr_run_agree(r, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
-  GR_TRY(gr_run_compute(r, r->eval, NULL, &now));
+  GR_TRY(gr_run_compute(&r->me, &r->values, r->me.eval, NULL, &now));
   gr_metrics_add(out, &now.metrics);
   return gr_run_add_sums(r, 0);
 }
 
 gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *taker,
                            gr_metrics *out) {
-  const gr_settings *s = &r->spec->set;
-  const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
+  const gr_settings *s = &r->me.spec->set;
+  const gr_dataset_options *o = gr_dataset_settings(r->me.spec->data);
   gr_loader_spec spec = {.split = split,
                          .batch = (s->batch + s->micro_batches - 1) / s->micro_batches,
-                         .rank = r->share,
-                         .ranks = r->shares,
+                         .rank = r->me.share,
+                         .ranks = r->me.shares,
                          .seed = (uint64_t)s->seed,
                          .epochs = 1,
                          .workers = o->workers,
@@ -57,10 +51,10 @@ gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *take
   const char *what = split == GR_SPLIT_TRAIN ? "training" : "validation";
   gr_loader *loader;
   gr_metrics sums = {0};
-  if (gr_run_can_eval(r, split) && !r->eval->takes_batch) {
+  if (gr_run_can_eval(&r->me, split) && !r->me.eval->takes_batch) {
     GR_TRY(eval_once(r, &sums));
-  } else if (gr_run_can_eval(r, split)) {
-    GR_TRY(gr_loader_open(r->spec->data, &spec, &loader));
+  } else if (gr_run_can_eval(&r->me, split)) {
+    GR_TRY(gr_loader_open(r->me.spec->data, &spec, &loader));
     gr_status st = eval_batches(r, loader, what, taker, &sums);
     gr_loader_close(loader);
     if (st) return st;
@@ -97,7 +91,7 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 // ---- An evaluation of the run -----------------------------------------------------------------
 
 static gr_status eval_samples(gr_run *r) {
-  int64_t n = r->spec->set.show_samples;
+  int64_t n = r->me.spec->set.show_samples;
   gr_samples_close(r->samples);
   r->samples = n ? gr_samples_choose(r, GR_SPLIT_VALIDATION, n) : NULL;
   GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, r->samples, &r->validation));
@@ -110,11 +104,11 @@ gr_status gr_run_validate(gr_run *r) {
   if (r->eval_begun != r->step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
     r->eval_begun = r->step;
   GR_TRY(eval_samples(r));
-  r->tables = gr_tables_copy(r->arena, gr_run_tables(r), "validation.");
+  r->tables = gr_tables_copy(r->me.arena, gr_run_tables(r), "validation.");
   bool again = r->eval_step == r->step;
   if (again && r->samples) gr_run_set_failure(r, gr_samples_write(r->samples, r, true));
-  if (again || !gr_run_can_eval(r, GR_SPLIT_VALIDATION)) return GR_OK;
-  int n = gr_metrics_named(r->arena, &r->validation, "validation.", named);
+  if (again || !gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION)) return GR_OK;
+  int n = gr_metrics_named(r->me.arena, &r->validation, "validation.", named);
   r->eval_step = r->step;
   gr_run_set_failure(
       r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n, &r->tables));
@@ -126,21 +120,19 @@ gr_status gr_run_validate(gr_run *r) {
 
 // Runs after it is decided whether the state is saved.
 void gr_run_log_validation(const gr_run *r) {
-  if (r->rank || r->eval_step != r->step) return;
-  gr_text t = gr_text_make(r->arena);
+  if (r->me.rank || r->eval_step != r->step) return;
+  gr_text t = gr_text_make(r->me.arena);
   bool due = gr_run_save_due(r, false) || r->step == r->total_steps;  // always due at the end
   bool saved = r->saved_step == r->step || (due && !r->skipped);
   bool best = r->best_step == r->step && !isnan(r->best);
   gr_text_printf(&t, "epoch %lld  step %lld  validation", (long long)gr_run_last_epoch(r),
                  (long long)r->step);
-  for (int i = 0; i < r->validation.n; i++)
-    gr_text_printf(&t, "  %s %.4f", r->validation.at[i].name,
-                   r->validation.at[i].sum / r->validation.at[i].weight);
+  gr_metrics_print(&t, &r->validation, "  ");
   if (best && saved)
     gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)r->step,
-                   r->spec->set.metric, r->best);
+                   r->me.spec->set.metric, r->best);
   else if (best)
-    gr_text_printf(&t, "  best %s", r->spec->set.metric);
+    gr_text_printf(&t, "  best %s", r->me.spec->set.metric);
   else if (saved)
     gr_text_put(&t, "  saved");
   gr_log(GR_INFO, "%s", t.at);

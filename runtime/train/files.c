@@ -8,7 +8,7 @@
 
 // Seconds to wait until a run that was killed, or was orphaned and is saving, releases its folder.
 double gr_run_patience(const gr_run *r) {
-  double most = r->spec->set.timeout / 2;
+  double most = r->me.spec->set.timeout / 2;
   return most < 10 ? most : 10;
 }
 
@@ -34,7 +34,7 @@ static gr_status make_new(char *dir, size_t size) {
 }
 
 static gr_status make_dir(gr_run *r, char *dir, size_t size) {
-  const char *given = r->spec->set.dir ? r->spec->set.dir : r->spec->run_dir;
+  const char *given = r->me.spec->set.dir ? r->me.spec->set.dir : r->me.spec->run_dir;
   if (given) snprintf(dir, size, "%s", given);
   GR_TRY(gr_hint(given ? gr_make_dirs(dir) : make_new(dir, size),
                  "output.dir=FOLDER is where a run puts its files"));
@@ -54,7 +54,7 @@ static gr_status check_seen(const char *dir) {
 
 void gr_run_set_resume_hint(const gr_run *r, bool saved) {
   char hint[2048] = "this run had not written a checkpoint yet: start it again";
-  if (r->rank || !r->dir) return;
+  if (r->me.rank || !r->dir) return;
   if (saved)
     snprintf(hint, sizeof hint,
              "go on from the last checkpoint with: checkpoint.resume=auto output.dir=%s", r->dir);
@@ -64,19 +64,19 @@ void gr_run_set_resume_hint(const gr_run *r, bool saved) {
 gr_status gr_run_open_dir(gr_run *r) {
   char dir[1024] = "";
   bool all_ok;
-  gr_status s = r->rank == 0 ? make_dir(r, dir, sizeof dir) : GR_OK;
-  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  gr_status s = r->me.rank == 0 ? make_dir(r, dir, sizeof dir) : GR_OK;
+  gr_status t = gr_run_all_ok(&r->me, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
-  GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
-  GR_TRY(gr_comm_all_ok(r->world, check_seen(dir)));
-  r->dir = gr_arena_strdup(r->arena, dir);
+  GR_TRY(gr_run_broadcast_text(&r->me, dir, sizeof dir));
+  GR_TRY(gr_comm_all_ok(r->me.world, check_seen(dir)));
+  r->dir = gr_arena_strdup(r->me.arena, dir);
   return GR_OK;
 }
 
 gr_status gr_run_open_log(gr_run *r) {
-  if (r->rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
-  if (r->rank == 0) gr_launch_set_log(gr_arena_printf(r->arena, "%s/run.log", r->dir));
+  if (r->me.rank == 0) GR_TRY(gr_report_open_log(r->dir, &r->log));
+  if (r->me.rank == 0) gr_launch_set_log(gr_arena_printf(r->me.arena, "%s/run.log", r->dir));
   gr_run_set_resume_hint(r, false);
   return GR_OK;
 }
@@ -139,7 +139,7 @@ static void put_counting(const gr_run *r, gr_text *out, const gr_conf *was, cons
     if (at >= 0) put_counting(r, out, was->items[i], is->items[at]);
   }
   const char *key = gr_conf_path(out->arena, was);
-  if ((was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP) || r->spec->is_neutral(key)) return;
+  if ((was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP) || r->me.spec->is_neutral(key)) return;
   const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
   if (strcmp(before, now))
     gr_text_printf(out, "%s%s is %s, was %s", out->len ? "; " : "", key, now, before);
@@ -149,8 +149,8 @@ gr_status gr_run_check_recorded(gr_run *r, const char *checkpoint) {
   gr_arena *a = gr_arena_create();
   const gr_conf *before = read_config(r, a, checkpoint);
   gr_text other = gr_text_make(a);
-  if (before && r->spec->written && r->spec->is_neutral)
-    put_counting(r, &other, before, r->spec->written);
+  if (before && r->me.spec->written && r->me.spec->is_neutral)
+    put_counting(r, &other, before, r->me.spec->written);
   gr_status s = other.len ? gr_identity_refuse(checkpoint, checkpoint, other.at) : GR_OK;
   gr_arena_destroy(a);
   return s;
@@ -160,7 +160,7 @@ void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
   gr_arena *a = gr_arena_create();
   const gr_conf *before = read_config(r, a, checkpoint);
   gr_text lines = gr_text_make(a);
-  if (before) put_changes(&lines, before, r->spec->written);
+  if (before) put_changes(&lines, before, r->me.spec->written);
   if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:");
   for (char *line = lines.at, *end; (end = strchr(line, '\n')); line = end + 1)
     gr_log(GR_INFO, "%.*s", (int)(end - line), line);
@@ -168,16 +168,16 @@ void gr_run_log_config_changes(gr_run *r, const char *checkpoint) {
 }
 
 static const char *in_config_dir(gr_run *r, const char *name) {
-  return gr_arena_printf(r->arena, "%s/%s", r->spec->config_dir, name);
+  return gr_arena_printf(r->me.arena, "%s/%s", r->me.spec->config_dir, name);
 }
 
 // Writes the files in Hydra's layout, so that its tools can read them, the data's metadata, such as
 // the names of classes, the plan, and the model, so that later edits of its file do not affect this
 // run's weights.
 gr_status gr_run_save_config(gr_run *r) {
-  const gr_run_spec *s = r->spec;
-  gr_text data = gr_text_make(r->arena);
-  if (r->rank) return GR_OK;
+  const gr_run_spec *s = r->me.spec;
+  gr_text data = gr_text_make(r->me.arena);
+  if (r->me.rank) return GR_OK;
   if (s->identity) GR_TRY(write_file(r, GR_IDENTITY_NAME, s->identity));
   if (!s->config_dir) return GR_OK;
   gr_dataset_json(s->data, &data);
@@ -185,7 +185,7 @@ gr_status gr_run_save_config(gr_run *r) {
   if (s->model_yaml) GR_TRY(write_file(r, "model.yaml", s->model_yaml));
   if (s->about_json) GR_TRY(write_file(r, "about.json", s->about_json));
   if (s->plan_json) GR_TRY(write_file(r, "plan.json", s->plan_json));
-  GR_TRY(gr_make_dirs(gr_arena_printf(r->arena, "%s/%s", r->dir, s->config_dir)));
+  GR_TRY(gr_make_dirs(gr_arena_printf(r->me.arena, "%s/%s", r->dir, s->config_dir)));
   GR_TRY(write_file(r, in_config_dir(r, "config.yaml"), s->config_yaml));
   GR_TRY(write_file(r, in_config_dir(r, "hydra.yaml"), s->hydra_yaml));
   return write_file(r, in_config_dir(r, "overrides.yaml"), s->overrides_yaml);

@@ -5,14 +5,14 @@
 #include "runtime/train/run.h"
 
 bool gr_run_is_gathered(const gr_run *r, const gr_plan_state *s) {
-  gr_state_dict type = r->spec->set.state_dict;
+  gr_state_dict type = r->me.spec->set.state_dict;
   return (type == gr_state_dict_full || type == gr_state_dict_full_state_dict) &&
          s->kind != GR_KIND_GRAD_ACCUMULATOR && s->kind != GR_KIND_TABLE &&
          !gr_type_same(&s->type, &s->global);
 }
 
 gr_status gr_run_open_full(gr_run *r) {
-  const gr_plan *p = r->spec->plan;
+  const gr_plan *p = r->me.spec->plan;
   size_t most = 0, all = 0;
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
@@ -20,7 +20,7 @@ gr_status gr_run_open_full(gr_run *r) {
     all += gr_type_bytes(&s->global);
     most = s->bytes > most ? s->bytes : most;
   }
-  r->full_bytes = most * (size_t)r->ranks + (r->rank ? 0 : all);
+  r->full_bytes = most * (size_t)r->me.ranks + (r->me.rank ? 0 : all);
   r->full = malloc(r->full_bytes + 1);
   if (r->full) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
@@ -32,14 +32,14 @@ gr_status gr_run_open_full(gr_run *r) {
 // The memory after the whole states: the slices of one state, from all ranks.
 static char *whole_of(gr_run *r, const gr_plan_state *state) {
   char *at = r->full;
-  const gr_plan *p = r->spec->plan;
+  const gr_plan *p = r->me.spec->plan;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states && s != state; s++)
-    if (gr_run_is_gathered(r, s) && !r->rank) at += gr_type_bytes(&s->global);
+    if (gr_run_is_gathered(r, s) && !r->me.rank) at += gr_type_bytes(&s->global);
   return at;
 }
 
 gr_tensor_slice gr_run_full_tensor_slice(gr_run *r, const gr_plan_state *s) {
-  gr_tensor_slice part = gr_run_tensor_slice(r, s, r->rank);
+  gr_tensor_slice part = gr_run_tensor_slice(r, s, r->me.rank);
   return gr_tensor_slice_whole(part.name, part.dtype, part.rank, part.dims, whole_of(r, s));
 }
 
@@ -62,17 +62,17 @@ static void put_part(const gr_tensor_slice *whole, const gr_tensor_slice *part, 
 }
 
 gr_status gr_run_gather_full(gr_run *r) {
-  const gr_plan *p = r->spec->plan;
+  const gr_plan *p = r->me.spec->plan;
   char *parts = whole_of(r, NULL);
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (!gr_run_is_gathered(r, s)) continue;
-    gr_exec_tensor t = gr_exec_state(r->exec, s);
+    gr_exec_tensor t = gr_exec_state(r->me.exec, s);
     const void *own;
-    GR_TRY(gr_exec_view(r->exec, &t, r->staging, &own));
-    GR_TRY(
-        gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type), own, parts));
+    GR_TRY(gr_exec_view(r->me.exec, &t, r->me.staging, &own));
+    GR_TRY(gr_comm_run(r->me.world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type), own,
+                       parts));
     gr_tensor_slice whole = gr_run_full_tensor_slice(r, s);
-    for (int rank = 0; rank < r->ranks && !r->rank; rank++) {
+    for (int rank = 0; rank < r->me.ranks && !r->me.rank; rank++) {
       gr_tensor_slice part = gr_run_tensor_slice(r, s, rank);
       put_part(&whole, &part, parts + (size_t)rank * s->bytes);
     }

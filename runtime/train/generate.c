@@ -1,14 +1,15 @@
 // generate.c - continues sequences of tokens: the model's prediction `next` is put behind what was
-// there, and the model is run again. Nothing is kept from one run to the next. See run.h.
+// there, and the model is run again. Nothing is kept from one run to the next. See rank.h.
 //
 // The batch has `x` i32 [rows, context] and `lengths` i32 [rows], the tokens that are there; a full
 // sequence loses its first token. Random ops of the model draw other numbers for every token,
 // because the number of the step goes up.
 #include <string.h>
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 
 typedef struct generation {
-  gr_run *r;
+  gr_rank *r;
+  const gr_step_values *values;
   const gr_program *p;
   gr_batch batch;  // the data's, with x and lengths of its own
   int32_t *x, *lengths;
@@ -50,7 +51,7 @@ static gr_status open_generation(generation *g, gr_arena *a) {
 }
 
 // Random ops draw by this number. Only this process sees it: nothing is saved.
-static gr_status count_step(gr_run *r) {
+static gr_status count_step(gr_rank *r) {
   for (uint32_t i = 0; i < r->spec->plan->n_states; i++) {
     const gr_plan_state *s = &r->spec->plan->states[i];
     int32_t now = 0;
@@ -76,13 +77,13 @@ static void append(const generation *g, int64_t row, int32_t token) {
 
 static gr_status run_again(generation *g) {
   GR_TRY(count_step(g->r));
-  GR_TRY(gr_run_write_inputs(g->r, g->p, &g->batch, 0));
+  GR_TRY(gr_run_write_inputs(g->r, g->values, g->p, &g->batch, 0));
   return gr_exec_run(g->r->exec, g->p);
 }
 
-gr_status gr_run_generate(gr_run *r, gr_arena *a, const gr_batch *b, int64_t tokens,
-                          const int32_t **out) {
-  generation g = {.r = r, .p = r->eval->at[b->bucket], .batch = *b};
+gr_status gr_run_generate(gr_rank *r, const gr_step_values *values, gr_arena *a, const gr_batch *b,
+                          int64_t tokens, const int32_t **out) {
+  generation g = {.r = r, .values = values, .p = r->eval->at[b->bucket], .batch = *b};
   GR_TRY(open_generation(&g, a));
   int32_t *made = GR_NEW(a, int32_t, g.rows * tokens + 1);
   for (int64_t k = 0; k < tokens; k++) {

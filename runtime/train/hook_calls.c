@@ -4,20 +4,20 @@
 #include "runtime/train/run.h"
 
 gr_status gr_run_open_hooks(gr_run *r) {
-  const gr_settings *s = &r->spec->set;
-  if (!s->n_hooks || r->rank) return GR_OK;
+  const gr_settings *s = &r->me.spec->set;
+  if (!s->n_hooks || r->me.rank) return GR_OK;
   gr_hooks_spec spec = {.scripts = s->hooks,
                         .n_scripts = s->n_hooks,
                         .seed = (uint64_t)s->seed,
                         .out_dir = r->dir,
                         .seconds = s->hook_seconds,
-                        .adjust = r->spec->adjust,
-                        .n_adjust = r->spec->n_adjust,
+                        .adjust = r->me.spec->adjust,
+                        .n_adjust = r->me.spec->n_adjust,
                         .stop = gr_run_signalled};
   return gr_hooks_open(&spec, &r->hooks);
 }
 
-double gr_run_base_lr(const gr_run *r) { return gr_settings_base_lr(&r->spec->set, r->step); }
+double gr_run_base_lr(const gr_run *r) { return gr_settings_base_lr(&r->me.spec->set, r->step); }
 
 static void join(gr_hook_result *all, const gr_hook_result *now) {
   if (now->stop && !all->stop) memcpy(all->reason, now->reason, sizeof all->reason);
@@ -48,28 +48,29 @@ static const char *last_checkpoint(const gr_run *r, gr_arena *a) {
 
 static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event event,
                                   const char *reason) {
-  const gr_settings *s = &r->spec->set;
+  const gr_settings *s = &r->me.spec->set;
   double base = gr_run_base_lr(r);
-  return (gr_hook_context){.step = r->step,
-                           .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(r) : r->epoch,
-                           .steps_per_epoch = r->steps_per_epoch,
-                           .max_steps = s->max_steps,
-                           .max_epochs = s->max_epochs,
-                           .world_size = r->ranks,
-                           .base_lr = base,
-                           .lr = event == GR_HOOK_START || event == GR_HOOK_RESUME ? base : r->lr,
-                           .loss = r->loss,
-                           .has_loss = r->step > 0 || event == GR_HOOK_STEP_END,
-                           .has_best = !isnan(r->best),
-                           .best = r->best,
-                           .best_step = r->best_step,
-                           .skipped_steps = r->all_skipped,
-                           .global_batch = s->batch,
-                           .samples_per_s = r->samples_per_s,
-                           .elapsed = gr_seconds() - r->began,
-                           .output_dir = r->dir,
-                           .last_checkpoint = last_checkpoint(r, a),
-                           .set = r->set,
+  return (gr_hook_context){
+      .step = r->step,
+      .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(r) : r->epoch,
+      .steps_per_epoch = r->steps_per_epoch,
+      .max_steps = s->max_steps,
+      .max_epochs = s->max_epochs,
+      .world_size = r->me.ranks,
+      .base_lr = base,
+      .lr = event == GR_HOOK_START || event == GR_HOOK_RESUME ? base : r->values.lr,
+      .loss = r->loss,
+      .has_loss = r->step > 0 || event == GR_HOOK_STEP_END,
+      .has_best = !isnan(r->best),
+      .best = r->best,
+      .best_step = r->best_step,
+      .skipped_steps = r->all_skipped,
+      .global_batch = s->batch,
+      .samples_per_s = r->samples_per_s,
+      .elapsed = gr_seconds() - r->me.began,
+      .output_dir = r->dir,
+      .last_checkpoint = last_checkpoint(r, a),
+      .set = r->values.set,
       .reason = reason};
 }
 
@@ -88,23 +89,23 @@ static bool was_cut_off(gr_hook_event event, gr_status s) {
 
 bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
   bool rate = gr_hook_events[event].returns == GR_HOOK_RATE;
-  if (rate) r->lr = gr_run_base_lr(r);
+  if (rate) r->values.lr = gr_run_base_lr(r);
   if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->failure) return true;
   gr_named named[GR_MAX_METRICS + 1];
   gr_arena *scratch = gr_arena_create();
   gr_hook_context ctx = context_of(r, scratch, event, reason);
   ctx.metrics = named, ctx.n_metrics = name_metrics(r, scratch, metrics, named);
   gr_hook_result result = {0};
-  double from = gr_run_span_begin(r);
+  double from = gr_run_span_begin(&r->me);
   gr_status st = gr_hooks_call(r->hooks, event, &ctx, &result);
-  gr_run_span(r, GR_TRACE_HOOKS, gr_hook_events[event].name, from);
+  gr_run_span(&r->me, GR_TRACE_HOOKS, gr_hook_events[event].name, from);
   gr_arena_destroy(scratch);
   if (was_cut_off(event, st)) return false;
   gr_run_set_failure(r, st);
   if (st) return true;
-  if (rate) r->lr = result.lr;
-  for (int i = 0; i < r->spec->n_adjust; i++)
-    if (result.is_set[i]) r->set[i] = result.set[i], r->is_set[i] = true;
+  if (rate) r->values.lr = result.lr;
+  for (int i = 0; i < r->me.spec->n_adjust; i++)
+    if (result.is_set[i]) r->values.set[i] = result.set[i], r->is_set[i] = true;
   join(&r->asked, &result);
   return true;
 }

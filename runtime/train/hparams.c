@@ -1,7 +1,7 @@
 // hparams.c - the hyper-parameters of a run for TensorBoard: what files and arguments have set. See
 // run.h.
 #include <string.h>
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 
 enum { MAX_HPARAMS = 256 };
 
@@ -39,7 +39,7 @@ static void collect(gr_arena *a, const gr_conf *map, gr_param *out, int *n) {
   }
 }
 
-const gr_param *gr_run_hparams(gr_run *r, int *n) {
+const gr_param *gr_run_hparams(gr_rank *r, int *n) {
   gr_param *out = GR_NEW(r->arena, gr_param, MAX_HPARAMS);
   *n = 0;
   collect(r->arena, r->spec->conf, out, n);

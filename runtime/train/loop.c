@@ -2,8 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/comm/nccl.h"
-#include "runtime/device/cuda.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 #include "runtime/train/samples.h"
@@ -12,10 +10,10 @@
 
 // If a resumed run has the same folder as the run that it continues, that run's files are kept.
 static gr_status open_report(gr_run *r) {
-  int64_t every = r->spec->set.log_every;
+  int64_t every = r->me.spec->set.log_every;
   gr_report_spec spec = {.dir = r->dir,
-                         .rank = r->rank,
-                         .ranks = r->ranks,
+                         .rank = r->me.rank,
+                         .ranks = r->me.ranks,
                          .resume_step = r->step,
                          .resume_epoch = r->epoch,
                          .epoch_open = gr_run_epoch_open(r),
@@ -23,13 +21,13 @@ static gr_status open_report(gr_run *r) {
                          .terminal = gr_launch_terminal(),
                          .total_steps = r->total_steps,
                          .every_steps = every > 1 ? every : 0,
-                         .quiet = !r->spec->set.progress,
-                         .no_lines = !r->spec->set.lines,
-                         .no_events = !r->spec->set.events,
-                         .tags = r->spec->set.tags,
-                         .graph = r->spec->graph_def,
-                         .graph_bytes = r->spec->graph_def_bytes};
-  spec.params = gr_run_hparams(r, &spec.n_params);
+                         .quiet = !r->me.spec->set.progress,
+                         .no_lines = !r->me.spec->set.lines,
+                         .no_events = !r->me.spec->set.events,
+                         .tags = r->me.spec->set.tags,
+                         .graph = r->me.spec->graph_def,
+                         .graph_bytes = r->me.spec->graph_def_bytes};
+  spec.params = gr_run_hparams(&r->me, &spec.n_params);
   return gr_report_open(&spec, &r->report);
 }
 
@@ -42,41 +40,41 @@ static void log_loop(const gr_run *r) {
 
 static bool takes_data(const gr_run *r) {
   bool takes = false;
-  for (int i = 0; i < r->spec->n_programs; i++) takes |= r->programs[i].takes_batch;
+  for (int i = 0; i < r->me.spec->n_programs; i++) takes |= r->me.programs[i].takes_batch;
   return takes;
 }
 
 static void log_data(const gr_run *r, const char *micro) {
-  const gr_settings *set = &r->spec->set;
+  const gr_settings *set = &r->me.spec->set;
   gr_log(GR_INFO,
          "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
          "lr %g, %lld step%s an epoch",
-         gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->batch, r->shares,
-         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
-         set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
+         gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN),
+         gr_dataset_count(r->me.spec->data, GR_SPLIT_VALIDATION), set->batch, r->me.shares,
+         r->me.shares == r->me.ranks ? "rank" : "rank group", gr_text_s(r->me.shares), micro,
+         set->rows, set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
 }
 
 // Whether the model reads the weights of classes.
 static bool weighs_classes(const gr_run *r) {
   bool any = false;
-  for (uint32_t i = 0; i < r->spec->plan->n_programs; i++)
-    for (int k = 0; k < r->spec->inputs[i].n; k++)
-      any |= !strcmp(r->spec->inputs[i].at[k].name, "class_weight");
+  for (uint32_t i = 0; i < r->me.spec->plan->n_programs; i++)
+    for (int k = 0; k < r->me.spec->inputs[i].n; k++)
+      any |= !strcmp(r->me.spec->inputs[i].at[k].name, "class_weight");
   return any;
 }
 
 static void log_of_data(gr_run *r, void (*put)(const gr_dataset *, gr_text *)) {
-  gr_text t = gr_text_make(r->arena);
-  put(r->spec->data, &t);
+  gr_text t = gr_text_make(r->me.arena);
+  put(r->me.spec->data, &t);
   char *rest = NULL, *line = t.len ? strtok_r(t.at, "\n", &rest) : NULL;
   for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
 }
 
 static void log_start(gr_run *r) {
-  const gr_plan *p = r->spec->plan;
-  const gr_settings *set = &r->spec->set;
-  gr_text skipped = gr_text_make(r->arena);
+  const gr_plan *p = r->me.spec->plan;
+  const gr_settings *set = &r->me.spec->set;
+  gr_text skipped = gr_text_make(r->me.arena);
   char micro[40] = "";
   if (set->micro_batches > 1)
     snprintf(micro, sizeof micro, "%d micro-steps x ", set->micro_batches);
@@ -89,21 +87,21 @@ static void log_start(gr_run *r) {
   if (gr_plan_find(p, "ema", ""))
     gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",
            set->ema_decay);
-  if (r->spec->looped) log_loop(r);
+  if (r->me.spec->looped) log_loop(r);
   if (takes_data(r)) log_data(r, micro);
-  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
+  if (gr_dataset_skipped(r->me.spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
   log_of_data(r, gr_dataset_notes);
   if (weighs_classes(r)) log_of_data(r, gr_dataset_classes);
-  if (!gr_run_is_dry(r))
+  if (!gr_run_is_dry(&r->me))
     gr_log(GR_INFO, "output: %s", r->dir);
   else
     gr_log(GR_WARN, "device %s: nothing is computed, and nothing is written; hooks are not called",
-           gr_exec_device(r->exec)->ops->name);
+           gr_exec_device(r->me.exec)->ops->name);
 }
 
 static void count_steps(gr_run *r) {
-  const gr_settings *s = &r->spec->set;
-  r->steps_per_epoch = r->spec->loop.steps, r->runs_per_epoch = r->spec->loop.runs;
+  const gr_settings *s = &r->me.spec->set;
+  r->steps_per_epoch = r->me.spec->loop.steps, r->runs_per_epoch = r->me.spec->loop.runs;
   r->total_steps = s->max_epochs * r->steps_per_epoch;
   if (s->max_steps && (s->max_steps < r->total_steps || !s->max_epochs))
     r->total_steps = s->max_steps;
@@ -111,53 +109,16 @@ static void count_steps(gr_run *r) {
 
 // What follows the last step of the last epoch is run, too.
 bool gr_run_is_done(const gr_run *r) {
-  const gr_settings *s = &r->spec->set;
+  const gr_settings *s = &r->me.spec->set;
   if (s->max_epochs ? r->epoch >= s->max_epochs : !s->max_steps) return true;
   return s->max_steps && r->step >= s->max_steps;
 }
 
-// The part of a batch that a rank reads: ranks that differ only on other axes read the same part.
-static int share_of(const gr_run_spec *s, int rank) {
-  const gr_mesh *m = &s->plan->mesh;
-  int share = 0;
-  for (int a = 0; a < m->n_axes; a++)
-    for (int i = 0; i < GR_MAX_MESH; i++)
-      if (s->batch_axis[i] && !strcmp(m->axis[a].name, s->batch_axis[i]))
-        share = share * m->axis[a].size + gr_mesh_coord(m, rank, a);
-  return share;
-}
-
-static gr_status open_programs(gr_run *r) {
-  const gr_run_spec *j = r->spec;
+static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
   r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
   r->pass_step = r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
-  r->started = gr_wall_seconds(), r->began = gr_seconds();
-  for (int i = 0; i < j->n_adjust; i++) r->set[i] = j->adjust[i].initial;
-  GR_TRY(gr_run_check_same(r, j->plan->hash, "the plan"));
-  r->share = share_of(j, r->rank);
-  r->shares = j->shares;
-  GR_TRY(gr_comm_mesh(r->world, &j->plan->mesh, r->axes));
-  gr_exec_options o = {.device = j->device,
-                       .threads = j->set.threads,
-                       .plain = j->plain,
-                       .comm = r->axes,
-                       .open_comm = j->device == &gr_device_cuda ? gr_nccl_open : NULL,
-                       .timeout_s = j->set.timeout,
-                       .in_line = !j->set.overlap,
-                       .rank = r->rank,
-                       .local_rank = r->world->local_rank,
-                       .gpu_ids = j->set.gpu_ids,
-                       .n_gpu_ids = j->set.n_gpu_ids,
-                       .profile = j->profile,
-                       .trace = j->set.trace_end > 0};
-  gr_work work;
-  gr_work_begin(&work, gr_run_work_shown(r), "allocating memory",
-                (double)(j->plan->state_bytes + j->plan->arena_bytes));
-  gr_status s = gr_exec_open(j->plan, &o, &r->exec);
-  gr_work_end(&work);
-  GR_TRY(s);
-  GR_TRY(gr_run_open_transfers(r));
-  GR_TRY(gr_run_find_programs(r));
+  for (int i = 0; i < spec->n_adjust; i++) r->values.set[i] = spec->adjust[i].initial;
+  GR_TRY(gr_rank_open(&r->me, spec, world));
   return gr_run_open_sums(r);
 }
 
@@ -165,26 +126,25 @@ static gr_status open_programs(gr_run *r) {
 // a part of them.
 static gr_status check_files(gr_run *r) {
   gr_work work;
-  gr_work_begin(&work, gr_run_work_shown(r), "looking for the data's files", 0);
-  gr_status s = gr_dataset_check_files(r->spec->data, r->rank, r->ranks);
+  gr_work_begin(&work, gr_run_work_shown(&r->me), "looking for the data's files", 0);
+  gr_status s = gr_dataset_check_files(r->me.spec->data, r->me.rank, r->me.ranks);
   gr_work_end(&work);
-  return gr_comm_all_ok(r->world, s);
+  return gr_comm_all_ok(r->me.world, s);
 }
 
 static gr_status open_run(gr_run *r) {
-  GR_TRY(open_programs(r));
   count_steps(r);
-  if (!gr_run_is_dry(r)) GR_TRY(check_files(r));
-  if (!gr_run_is_dry(r)) GR_TRY(gr_run_open_dir(r));
+  if (!gr_run_is_dry(&r->me)) GR_TRY(check_files(r));
+  if (!gr_run_is_dry(&r->me)) GR_TRY(gr_run_open_dir(r));
   GR_TRY(gr_run_find_start(r));
-  if (gr_run_is_dry(r) && r->rank == 0) log_start(r);
-  if (gr_run_is_dry(r)) return gr_run_open_state(r);
+  if (gr_run_is_dry(&r->me) && r->me.rank == 0) log_start(r);
+  if (gr_run_is_dry(&r->me)) return gr_run_open_state(r);
   if (r->nothing_left) return GR_OK;
   GR_TRY(gr_run_open_log(r));
   gr_run_set_failure(r, gr_run_open_hooks(r));
   GR_TRY(gr_run_check(r));
   GR_TRY(gr_run_open_state(r));
-  if (r->rank == 0) log_start(r);
+  if (r->me.rank == 0) log_start(r);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   if (r->resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
   GR_TRY(gr_run_check(r));
@@ -198,30 +158,30 @@ static gr_status open_run(gr_run *r) {
 // That of the last program of the run that trains.
 static double train_loss(const gr_run *r) {
   const char *name = NULL;
-  for (int i = 0; i < r->spec->n_programs; i++)
-    if (r->programs[i].trains) name = r->programs[i].loss;
+  for (int i = 0; i < r->me.spec->n_programs; i++)
+    if (r->me.programs[i].trains) name = r->me.programs[i].loss;
   return name ? gr_metric_value(&r->epoch_train, name) : (double)NAN;
 }
 
 static gr_status end_epoch(gr_run *r, double began) {
-  const gr_settings *s = &r->spec->set;
+  const gr_settings *s = &r->me.spec->set;
   gr_named named[2 * GR_MAX_METRICS];
   r->validation.n = 0;
   if (s->eval_every && ((r->epoch + 1) % s->eval_every == 0 || r->step == r->total_steps))
     GR_TRY(gr_run_validate(r));
-  int n = gr_metrics_named(r->arena, &r->epoch_train, "train.", named), n_train = n;
-  n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
+  int n = gr_metrics_named(r->me.arena, &r->epoch_train, "train.", named), n_train = n;
+  n += gr_metrics_named(r->me.arena, &r->validation, "validation.", named + n);
   gr_report_epoch_row row = {.epoch = r->epoch,
                              .steps = r->step,
-                             .lr = r->lr,
+                             .lr = r->values.lr,
                              .train_loss = train_loss(r),
                              .seconds = gr_seconds() - began,
-                             .samples = gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
+                             .samples = gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN),
                              .metrics = named,
                              .n_metrics = n,
                              .n_train = n_train,
                              .last = r->step == r->total_steps,
-                             .shown = r->spec->looped};
+                             .shown = r->me.spec->looped};
   gr_run_set_failure(r, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
   bool best = r->among_best && r->eval_step == r->step;
@@ -238,17 +198,17 @@ static gr_status end_epoch(gr_run *r, double began) {
 static gr_status agree(gr_run *r, gr_step_controls *k) {
   gr_run_hook_epoch(r);
   gr_run_hook_step(r);
-  *k = (gr_step_controls){.lr = r->lr,
+  *k = (gr_step_controls){.lr = r->values.lr,
                           .stop = r->asked.stop,
                           .save = r->asked.save,
                           .evaluate = r->asked.evaluate,
                           .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
                           .signal = gr_run_signalled(),
                           .failed = r->failure != GR_OK};
-  double from = gr_run_span_begin(r);
+  double from = gr_run_span_begin(&r->me);
   GR_TRY(gr_run_agree(r, k));
-  gr_run_span(r, GR_TRACE_COMMUNICATION, "agree on what is next", from);
-  r->lr = k->lr;
+  gr_run_span(&r->me, GR_TRACE_COMMUNICATION, "agree on what is next", from);
+  r->values.lr = k->lr;
   r->asked.save = false, r->asked.evaluate = k->evaluate;
   return GR_OK;
 }
@@ -266,19 +226,19 @@ static gr_status evaluate_if_asked(gr_run *r) {
 
 static gr_status save_if_due(gr_run *r, bool asked) {
   bool due = gr_run_save_due(r, asked) && r->step != r->saved_step;
-  double from = gr_run_span_begin(r);
+  double from = gr_run_span_begin(&r->me);
   gr_status s = due ? gr_run_save_finite(r) : GR_OK;
-  if (due) gr_run_span(r, GR_TRACE_CHECKPOINTS, "save", from);
+  if (due) gr_run_span(&r->me, GR_TRACE_CHECKPOINTS, "save", from);
   return s;
 }
 
 // Within the span of a batch that was not ready, the trace shows a span of waiting.
 static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   bool ready = gr_loader_ready(loader);
-  double from = gr_run_span_begin(r);
+  double from = gr_run_span_begin(&r->me);
   if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, out));
-  if (!ready && *out) gr_run_span(r, GR_TRACE_DATA, "not ready", from);
-  gr_run_span(r, GR_TRACE_DATA, "next batch", from);
+  if (!ready && *out) gr_run_span(&r->me, GR_TRACE_DATA, "not ready", from);
+  gr_run_span(&r->me, GR_TRACE_DATA, "next batch", from);
 }
 
 // A run that was stopped at the end of an epoch resumes by ending that epoch.
@@ -291,7 +251,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     if (gr_run_is_done(r)) break;
     const gr_batch *b = NULL;
     gr_step_controls k;
-    if (!r->failure) gr_run_set_failure(r, gr_run_trace(r));
+    if (!r->failure) gr_run_set_failure(r, gr_run_trace(&r->me, r->step, r->dir));
     take_batch(r, loader, &b);
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
@@ -306,7 +266,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
 
 // Whether a program of the loop takes batches.
 static bool phase_takes_data(const gr_run *r, const gr_phase *p) {
-  bool takes = p->program >= 0 && r->programs[p->program].takes_batch;
+  bool takes = p->program >= 0 && r->me.programs[p->program].takes_batch;
   for (int i = 0; i < p->n; i++) takes |= phase_takes_data(r, &p->list[i]);
   return takes;
 }
@@ -314,38 +274,38 @@ static bool phase_takes_data(const gr_run *r, const gr_phase *p) {
 // The first one of a data set also computes what transforms need of all samples.
 static gr_status open_loader(gr_run *r, const gr_loader_spec *spec, gr_loader **out) {
   gr_work work;
-  gr_work_begin(&work, gr_run_work_shown(r), "going through the training samples", 0);
-  gr_status s = gr_loader_open(r->spec->data, spec, out);
+  gr_work_begin(&work, gr_run_work_shown(&r->me), "going through the training samples", 0);
+  gr_status s = gr_loader_open(r->me.spec->data, spec, out);
   gr_work_end(&work);
   return s;
 }
 
 static gr_status train(gr_run *r) {
-  const gr_settings *s = &r->spec->set;
-  const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
+  const gr_settings *s = &r->me.spec->set;
+  const gr_dataset_options *o = gr_dataset_settings(r->me.spec->data);
   gr_loader_spec spec = {.split = GR_SPLIT_TRAIN,
                          .batch = s->batch,
                          .rows = s->rows * s->micro_batches,
-                         .rank = r->share,
-                         .ranks = r->shares,
+                         .rank = r->me.share,
+                         .ranks = r->me.shares,
                          .seed = (uint64_t)s->seed,
                          .shuffle = true,
                          .augment = true,
-                         .epoch = (uint32_t)(r->spec->looped ? r->data_epoch : r->epoch),
-                         .first = (uint32_t)(r->spec->looped ? r->data_batch : r->batch),
+                         .epoch = (uint32_t)(r->me.spec->looped ? r->data_epoch : r->epoch),
+                         .first = (uint32_t)(r->me.spec->looped ? r->data_batch : r->batch),
                          .workers = o->workers,
                          .prefetch = o->prefetch};
   gr_loader *loader = NULL;
-  bool takes = phase_takes_data(r, &r->spec->loop);
-  if (takes && !gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN))
+  bool takes = phase_takes_data(r, &r->me.spec->loop);
+  if (takes && !gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
   if (takes) GR_TRY(open_loader(r, &spec, &loader));
   r->opened = true;
   gr_stop_defer(true);
-  gr_status st = gr_run_is_dry(r) ? gr_run_dry(r, loader) : loop(r, loader);
+  gr_status st = gr_run_is_dry(&r->me) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);
-  return gr_also(st, gr_run_trace_end(r));
+  return gr_also(st, gr_run_trace_end(&r->me, r->dir));
 }
 
 // ---- Entry point --------------------------------------------------------------------------------
@@ -357,37 +317,29 @@ static void close_run(gr_run *r) {
   gr_hooks_close(r->hooks);
   gr_samples_close(r->samples);
   free(r->full);
-  free(r->staging);
   gr_lock_release(r->lock);
-  gr_exec_close(r->exec);
-  gr_comm_mesh_close(r->axes, &r->spec->plan->mesh);
-  gr_arena_destroy(r->arena);
+  gr_rank_close(&r->me);
 }
 
-static gr_status run_training(gr_run *r) {
-  gr_status s = open_run(r);
+static gr_status run_training(gr_run *r, gr_status opened) {
+  gr_status s = opened ? opened : open_run(r);
   if (!s && r->nothing_left) return GR_OK;
   s = s ? s : train(r);
-  s = s || gr_run_is_dry(r) ? s : gr_run_end(r);
+  s = s || gr_run_is_dry(&r->me) ? s : gr_run_end(r);
   if (s && gr_status_code(s) != GR_ERR_STOPPED) gr_run_hook_exception(r, gr_status_text(s));
   return gr_run_write_final_files(r, gr_also(s, r->failure));
 }
 
-static gr_status run_weights(gr_run *r) {
-  gr_status s = open_programs(r);
-  return gr_also(s ? s : gr_run_use_weights(r), r->failure);
-}
-
 gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
-  gr_run r = {.spec = spec,
-              .world = world,
-              .rank = world->rank,
-              .ranks = world->ranks,
-              .arena = gr_arena_create()};
-  gr_status s = spec->kind == GR_RUN_TRAIN ? run_training(&r) : run_weights(&r);
-  if (!r.opened) s = gr_run_stopped_opening(&r, s);
-  if (r.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
-    s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.rank, r.ranks);
+  gr_run r = {0};
+  gr_status s = open_rank(&r, spec, world);
+  if (spec->kind == GR_RUN_TRAIN)
+    s = run_training(&r, s);
+  else
+    s = gr_also(s ? s : gr_run_use_weights(&r), r.failure);
+  if (!r.opened) s = gr_run_stopped_opening(&r.me, s);
+  if (r.me.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
+    s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.me.rank, r.me.ranks);
   // An error that the ranks have not agreed on would leave the other ranks waiting.
   if (s && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     world->ops->abort(world, gr_status_text(s));

@@ -10,61 +10,61 @@
 // A value of the configuration as it is written in files: interpolations of the environment are not
 // resolved.
 static const char *as_written(gr_run *r, const char *key, const char *value) {
-  const gr_conf *c = gr_conf_find(r->spec->conf, key);
+  const gr_conf *c = gr_conf_find(r->me.spec->conf, key);
   return c && c->from_env && c->raw ? c->raw : value;
 }
 
 // Covers all keys except those that only say where a run's files are and whether it resumes.
 static const char *config_hash(gr_run *r) {
-  gr_conf *c = gr_conf_copy(r->arena, r->spec->conf);
+  gr_conf *c = gr_conf_copy(r->me.arena, r->me.spec->conf);
   static const char *const places[][2] = {{"output", "dir"}, {"checkpoint", "resume"}};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     gr_conf *map = gr_conf_member(c, places[i][0]);
     int at = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, places[i][1]) : -1;
     if (at >= 0) gr_conf_remove(map, at);
   }
-  gr_text t = gr_text_make(r->arena);
+  gr_text t = gr_text_make(r->me.arena);
   gr_conf_json_written(&t, c, 0);
-  return gr_arena_printf(r->arena, "%016llx", (unsigned long long)gr_hash_text(t.at));
+  return gr_arena_printf(r->me.arena, "%016llx", (unsigned long long)gr_hash_text(t.at));
 }
 
 // The best step's checkpoint, if it was written and is kept. A path in the run's folder is written
 // relative to it.
 static const char *best_checkpoint(gr_run *r) {
-  const char *given = r->spec->set.ckpt_dir, *name;
-  name = gr_arena_printf(r->arena, "step-%08lld", (long long)r->best_step);
-  const char *dir = given ? given : gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
-  if (!gr_is_file(gr_arena_printf(r->arena, "%s/%s/manifest.json", dir, name))) return NULL;
+  const char *given = r->me.spec->set.ckpt_dir, *name;
+  name = gr_arena_printf(r->me.arena, "step-%08lld", (long long)r->best_step);
+  const char *dir = given ? given : gr_arena_printf(r->me.arena, "%s/checkpoints", r->dir);
+  if (!gr_is_file(gr_arena_printf(r->me.arena, "%s/%s/manifest.json", dir, name))) return NULL;
   const char *shown = given ? as_written(r, "checkpoint.dir", given) : "checkpoints";
-  return gr_arena_printf(r->arena, "%s/%s", shown, name);
+  return gr_arena_printf(r->me.arena, "%s/%s", shown, name);
 }
 
 static gr_status write(gr_run *r, const char *ended, int exit_code) {
-  gr_text config = gr_text_make(r->arena);
-  gr_conf_json_written(&config, r->spec->conf, 2);
+  gr_text config = gr_text_make(r->me.arena);
+  gr_conf_json_written(&config, r->me.spec->conf, 2);
   while (config.len && config.at[config.len - 1] == '\n') config.at[--config.len] = 0;
   gr_named named[2 * GR_MAX_METRICS];
   int n = 0;
-  if (r->evaluated) n = gr_metrics_named(r->arena, &r->train_at_end, "train.", named);
-  if (r->evaluated) n += gr_metrics_named(r->arena, &r->validation, "validation.", named + n);
+  if (r->evaluated) n = gr_metrics_named(r->me.arena, &r->train_at_end, "train.", named);
+  if (r->evaluated) n += gr_metrics_named(r->me.arena, &r->validation, "validation.", named + n);
   char identity[GR_IDENTITY_HASH];
-  if (r->spec->identity) gr_identity_hash(r->spec->identity, identity);
-  int64_t trained, parameters = gr_plan_parameters(r->spec->plan, &trained);
-  gr_results out = {.model = as_written(r, "model.graph", r->spec->set.graph),
-                    .backend = r->ranks > 1 ? r->world->ops->backend : "none",
-                    .device = gr_exec_device(r->exec)->ops->name,
+  if (r->me.spec->identity) gr_identity_hash(r->me.spec->identity, identity);
+  int64_t trained, parameters = gr_plan_parameters(r->me.spec->plan, &trained);
+  gr_results out = {.model = as_written(r, "model.graph", r->me.spec->set.graph),
+                    .backend = r->me.ranks > 1 ? r->me.world->ops->backend : "none",
+                    .device = gr_exec_device(r->me.exec)->ops->name,
                     .ended = ended,
                     .exit_code = exit_code,
                     .config_hash = config_hash(r),
-                    .identity = r->spec->identity ? identity : NULL,
-                    .resumed_from = r->spec->set.resume == gr_resume_text ? r->start : NULL,
-                    .ranks = r->ranks,
+                    .identity = r->me.spec->identity ? identity : NULL,
+                    .resumed_from = r->me.spec->set.resume == gr_resume_text ? r->start : NULL,
+                    .ranks = r->me.ranks,
                     .parameters = parameters,
                     .trainable = trained,
                     .epochs = r->epoch,
                     .steps = r->step,
                     .final_loss = r->loss,
-                    .best_metric = isnan(r->best) ? NULL : r->spec->set.metric,
+                    .best_metric = isnan(r->best) ? NULL : r->me.spec->set.metric,
                     .best_value = r->best,
                     .best_epoch = r->best_epoch,
                     .best_step = r->best_step,
@@ -73,24 +73,24 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
                     .n_metrics = n,
                     .tables = {r->evaluated ? r->tables_at_end : (gr_tables){0},
                                r->evaluated ? r->tables : (gr_tables){0}},
-                    .total_seconds = gr_seconds() - r->began,
-                    .started = r->started,
+                    .total_seconds = gr_seconds() - r->me.began,
+                    .started = r->me.started,
                     .config = config.at,
-                    .other_names = r->spec->set.result_names};
+                    .other_names = r->me.spec->set.result_names};
   return gr_report_finish(r->report, &out);
 }
 
 gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
-  if (r->rank) return s;
+  if (r->me.rank) return s;
   gr_log_progress(NULL);
   gr_log_end(s);
   if (!r->report) return s;  // not started: files of another run in this folder are left untouched
   bool failed = s && gr_status_code(s) != GR_ERR_STOPPED;
   const char *ended =
       !s ? r->ended
-         : gr_arena_printf(r->arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
+         : gr_arena_printf(r->me.arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
   gr_status written = write(r, ended, gr_status_exit(s));
-  bool page = r->spec->set.page;
+  bool page = r->me.spec->set.page;
   if (page) gr_log(GR_INFO, "report: %s/" GR_PAGE_NAME, r->dir);
   if (!written) gr_log(GR_INFO, "results: %s/training_results.json", r->dir);
   if (page) written = gr_also(written, gr_page_write(r->dir, NULL, true));  // it quotes the log

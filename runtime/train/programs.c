@@ -1,9 +1,9 @@
-// programs.c - finds the programs of a run in its plan. See run.h.
+// programs.c - finds the programs of a run in its plan. See rank.h.
 #include <string.h>
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 
 // A program by its kind, which says what is frozen in it.
-static void find_kind(gr_run *r, const char *kind, int buckets, gr_run_program *p) {
+static void find_kind(gr_rank *r, const char *kind, int buckets, gr_run_program *p) {
   const gr_plan *plan = r->spec->plan;
   p->update = gr_plan_find(plan, gr_arena_printf(r->arena, "%s.update", kind), "");
   if (p->update) kind = gr_arena_printf(r->arena, "%s.micro", kind);
@@ -15,7 +15,7 @@ static void find_kind(gr_run *r, const char *kind, int buckets, gr_run_program *
   p->loss = gr_run_metric_name(r, gr_run_metric_of(r->arena, p->name, "loss"));
 }
 
-static void find_program(gr_run *r, int i, int buckets) {
+static void find_program(gr_rank *r, int i, int buckets) {
   const gr_settings *s = &r->spec->set;
   gr_run_program *p = &r->programs[i];
   p->name = r->spec->programs[i];
@@ -33,7 +33,7 @@ static void find_program(gr_run *r, int i, int buckets) {
   if (!strcmp(p->name, "eval") && p->at[0]) r->eval = p;
 }
 
-gr_status gr_run_find_programs(gr_run *r) {
+gr_status gr_run_find_programs(gr_rank *r) {
   int n = gr_dataset_buckets(r->spec->data);
   if (n > GR_MAX_BUCKETS)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%d buckets are more than %d", n, GR_MAX_BUCKETS);

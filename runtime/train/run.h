@@ -10,18 +10,11 @@
 // another rank has failed.
 #pragma once
 #include <string.h>
-#include "base/work.h"
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/lock.h"
-#include "runtime/comm/comm.h"
-#include "runtime/data/loader.h"
-#include "runtime/exec/exec.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/report.h"
+#include "runtime/train/rank.h"
 #include "runtime/train/run_dir.h"
-#include "runtime/train/spec.h"
-
-enum { GR_MAX_METRICS = 64, GR_MAX_NORMS = 65 };
 
 // What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
 typedef struct gr_step_controls {
@@ -34,55 +27,11 @@ typedef struct gr_step_controls {
   bool failed;    // a rank has failed
 } gr_step_controls;
 
-typedef struct gr_metric {
-  const char *name;  // "loss", "cer"
-  double sum, weight;
-} gr_metric;
-typedef struct gr_metrics {
-  gr_metric at[GR_MAX_METRICS];
-  int n;
-} gr_metrics;
-
-// The results of the programs of one step, or of one batch of an evaluation.
-typedef struct gr_step_results {
-  gr_metrics metrics;  // sums over the global batch
-  double grad_norm;
-  bool has_grad_norm;
-  const gr_named *norms;  // of groups of weights that are clipped separately
-  int n_norms;
-  double loss_scale;  // after the step; NaN: there is none
-  bool ok;            // false: a gradient was not finite, so the update was skipped
-} gr_step_results;
-
-// A program of the run.
-typedef struct gr_run_program gr_run_program;
-struct gr_run_program {
-  const char *name;                      // "train", "rollout"
-  const gr_program *at[GR_MAX_BUCKETS];  // by bucket; of one that takes no batch only the first
-  const gr_program *update;  // with micro-batches: the program after those of at[]; or NULL
-  bool trains, takes_batch;
-  const char *loss;  // the name of its metric
-  // The same program with weights frozen, n_variants of them; `frozen` is as in gr_program.
-  // may_freeze: the patterns that match weights that the program trains.
-  unsigned frozen, may_freeze;
-  gr_run_program *variants;
-  int n_variants;
-};
-
 typedef struct gr_samples gr_samples;
-typedef struct gr_program_io gr_program_io;
 typedef struct gr_sums gr_sums;
 
 typedef struct gr_run {
-  const gr_run_spec *spec;
-  gr_comm *world, *axes[GR_MAX_MESH];
-  int rank, ranks;
-  int share, shares;  // this rank reads part `share` of the `shares` parts of every batch
-  gr_exec *exec;
-  gr_program_io *io;           // by program: where its inputs and results are (transfer.c)
-  gr_run_program *programs;    // as in the spec
-  const gr_run_program *eval;  // one of them; NULL: there is none
-  gr_arena *arena;             // of this rank
+  gr_rank me;
 
   // Files and scripts. On ranks other than 0, hooks, log and lock are NULL.
   gr_hooks *hooks;
@@ -98,8 +47,6 @@ typedef struct gr_run {
   int n_saved;
   char *full;  // memory for gathered states (full_state.c)
   size_t full_bytes;
-  char *staging;  // host memory for one state, if the host cannot access the device's; else NULL
-  size_t staging_bytes;
 
   // Progress. A step is a run of a program that trains, `batch` counts the runs of all programs
   // within the current epoch, which is a pass through the loop: without `loop:` they are one.
@@ -112,9 +59,8 @@ typedef struct gr_run {
   // The steps for which lr and on_before_optimizer were called, and the epoch and the step for
   // which on_epoch_start and on_eval_start were, so that they run once; -1: none.
   int64_t lr_step, optimizer_step, epoch_begun, eval_begun;
-  double started, began;  // seconds since 1970; seconds of a monotonic clock
-  double lr, loss, grad_norm;
-  double set[GR_MAX_ADJUSTABLE];   // values that hooks may set, as in spec->adjust
+  gr_step_values values;  // of the next step
+  double loss, grad_norm;
   bool is_set[GR_MAX_ADJUSTABLE];  // by a hook
   double samples_per_s;            // of the last step of this process; 0: there was none
   bool has_grad_norm;
@@ -126,8 +72,6 @@ typedef struct gr_run {
   bool excepted;             // on_exception was called
 
   // Metrics and evaluations.
-  const char *names[GR_MAX_METRICS];  // of metrics
-  int n_names;
   gr_metrics epoch_train, validation, train_at_end;
   gr_sums *sums;                    // of evaluations; NULL: the model has no `report:`
   gr_samples *samples;              // shown of the last validation; NULL: none
@@ -148,8 +92,6 @@ typedef struct gr_run {
   bool confirmed;      // a step from its state had a finite gradient: it may replace older ones
   bool owed;           // a checkpoint was due while steps were skipped
 
-  gr_trace *trace;  // of the steps of profile.steps, while they run; else NULL
-
   // How the run ends.
   gr_hook_result asked;  // what hooks requested since the last agreement
   gr_status failure;     // of this rank; other ranks learn of it at the next agreement
@@ -167,65 +109,28 @@ static inline int64_t gr_run_last_epoch(const gr_run *r) {
   return r->batch || !r->epoch ? r->epoch : r->epoch - 1;
 }
 
-// Whether the run has a folder that it writes to.
-static inline bool gr_run_writes(const gr_run *r) {
-  return r->spec->kind == GR_RUN_TRAIN && gr_exec_device(r->exec)->limits.computes;
-}
-
-// Whether the device computes nothing (device=null), so that no number of the run has a meaning.
-static inline bool gr_run_is_dry(const gr_run *r) {
-  return !gr_exec_device(r->exec)->limits.computes;
-}
-
 // ---- loop.c
 // Runs all of one rank's part of the task, from opening files to results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 // Whether all steps that the configuration asks for are done.
 bool gr_run_is_done(const gr_run *);
-// ---- programs.c
-GR_MUST_USE gr_status gr_run_find_programs(gr_run *);  // sets run->programs and run->eval
 // ---- step.c
 // The program that runs next, and its batch if it takes one, else NULL.
 const gr_run_program *gr_run_next_program(const gr_run *);
 GR_MUST_USE gr_status gr_run_next_batch(gr_run *, gr_loader *, const gr_batch **);
-// Runs a program on a batch, NULL if it takes none, and reads its results.
-GR_MUST_USE gr_status gr_run_compute(gr_run *, const gr_run_program *, const gr_batch *,
-                                     gr_step_results *);
 // Runs a program on a batch, and writes and reports what follows if that is a step.
 GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_batch *);
-// ---- hparams.c
-// The hyper-parameters of the run, *n of them: values that files or arguments have set.
-const gr_param *gr_run_hparams(gr_run *, int *n);
-// ---- tracing.c: nothing happens unless steps are being traced
-// Before each step: opens the trace of this rank, or writes it when its last step is done.
-GR_MUST_USE gr_status gr_run_trace(gr_run *);
-GR_MUST_USE gr_status gr_run_trace_end(gr_run *);  // writes it, if it is open
-// A span of this rank from a time (gr_run_span_begin) until now; `name` is a constant.
-double gr_run_span_begin(const gr_run *);
-void gr_run_span(gr_run *, gr_trace_lane, const char *name, double from);
-void gr_run_span_step(gr_run *, double from);  // of the step that has just run
 // ---- dry_run.c
 // Issues all steps, evaluations and copies of a run on a device that computes nothing but checks
 // all accesses. Writes no files.
 GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
-// ---- sync.c
-// How long work of this rank is shown before it trains: gr_work_begin.
-gr_work_shown gr_run_work_shown(const gr_run *);
-void gr_run_signals(void);    // installs handlers: SIGINT, TERM, HUP, USR1 and USR2 request a stop
-bool gr_run_signalled(void);  // whether one has come
-// What a rank that has not opened ends with, by the status of its part: tells the others.
-GR_MUST_USE gr_status gr_run_stopped_opening(gr_run *, gr_status);
+// ---- control.c
 // Combines what the ranks want, and sets run->set to rank 0's. One small all_reduce. Collective.
 GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_step_controls *mine_then_all);
 // Keeps an error of this rank for the next agreement, and takes ownership of it; GR_OK is fine.
 void gr_run_set_failure(gr_run *, gr_status);
 // An agreement on whether any rank has failed: this rank's failure, or GR_ERR_RANK. Collective.
 GR_MUST_USE gr_status gr_run_check(gr_run *);
-GR_MUST_USE gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok);  // for gr_saver
-GR_MUST_USE gr_status gr_run_broadcast_text(gr_run *, char *text, size_t size);
-// The message of the first rank that has failed, "rank 3: TEXT", the same on all ranks. Collective.
-GR_MUST_USE gr_status gr_run_cause(gr_run *, gr_status mine, char *text, size_t size);
-GR_MUST_USE gr_status gr_run_check_same(gr_run *, uint64_t hash, const char *of_what);
 // ---- state.c
 void gr_run_list_pieces(gr_run *);  // sets run->pieces
 // Reads all of run->pieces; exact: fails if the checkpoint has other tensors, too.
@@ -241,8 +146,6 @@ GR_MUST_USE gr_status gr_run_find_start(gr_run *);
 // Empty: none. Collective.
 GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_run *, gr_resume what, const char *given,
                                                const char *dir, char *path, size_t size);
-// ---- tables.c
-GR_MUST_USE gr_status gr_run_load_tables(gr_run *);  // writes the data's tables to their states
 // ---- contents.c: the table of what a checkpoint holds
 typedef struct gr_run_contents {
   gr_arena *arena;
@@ -282,7 +185,7 @@ void gr_run_update_best(gr_run *);  // after an evaluation: sets best, bests and
 // Whether checkpoint.metric is one of a program of the loop: the mean over a pass. Then at the end
 // of a pass the same is set, and pass_step and pass_value; returns among_best.
 static inline bool gr_run_metric_is_of_pass(const gr_run *r) {
-  return r->spec->looped && strchr(r->spec->set.metric, '.');
+  return r->me.spec->looped && strchr(r->me.spec->set.metric, '.');
 }
 bool gr_run_update_pass_best(gr_run *);
 const char *gr_run_bests(const gr_run *, gr_arena *);  // run->bests as text for a checkpoint
@@ -290,9 +193,6 @@ void gr_run_restore_bests(gr_run *, const char *);
 // The slice of a state that a rank holds. `at` refers to this rank's memory of the state, on its
 // device; gr_run_tensor_of gives it back.
 gr_tensor_slice gr_run_tensor_slice(gr_run *, const gr_plan_state *, int rank);
-// ---- equal.c
-// Checks that ranks that hold the same slice of a state hold the same bits. Collective.
-GR_MUST_USE gr_status gr_run_weights_equal(gr_run *);
 // ---- full_state.c
 // Whether a state is gathered on rank 0 for checkpoints, instead of being saved in slices.
 bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);
@@ -324,9 +224,6 @@ GR_MUST_USE gr_status gr_run_end(gr_run *);  // the final evaluation, checkpoint
 // Returns the status, joined with errors of this function.
 GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // ---- eval.c
-// Whether there is something to evaluate: a program that takes batches needs samples, one that
-// takes none runs once for the validation split.
-bool gr_run_can_eval(const gr_run *, gr_split);
 // Runs the eval program over a split, and the report program. `samples` collects the predictions of
 // the chosen samples, or is NULL. If the run is stopped meanwhile, fails with the state saved and
 // *out unchanged. Collective.
@@ -361,27 +258,6 @@ GR_MUST_USE gr_status gr_run_use_weights(gr_run *);  // the tasks other than tra
 // ---- predict.c
 // Writes what the model predicts of the data set's samples, one JSON object a line. Collective.
 GR_MUST_USE gr_status gr_run_predict(gr_run *);
-// ---- generate.c
-// Continues each sequence of the batch, with which the program has just been run, by so many
-// tokens: *out is [rows, tokens], in the arena. GR_ERR_CONFIG if the model or the data has no
-// tokens.
-GR_MUST_USE gr_status gr_run_generate(gr_run *, gr_arena *, const gr_batch *, int64_t tokens,
-                                      const int32_t **out);
-// ---- transfer.c
-// Looks up inputs and results of all programs once. Called after the executor is open.
-GR_MUST_USE gr_status gr_run_open_transfers(gr_run *);
-// Writes a program's inputs: a rank's rows of a batch, the learning rate, the micro-batch's index.
-// The batch must not change before the results are read.
-GR_MUST_USE gr_status gr_run_write_inputs(gr_run *, const gr_program *, const gr_batch *,
-                                          int micro);
-GR_MUST_USE gr_status gr_run_read_results(gr_run *, const gr_program *, gr_step_results *out);
-const char *gr_run_metric_name(gr_run *, const char *name);  // interned: equal names, one pointer
-// The name of a program's metric: those of train and eval have their own, others "PROGRAM.NAME".
-const char *gr_run_metric_of(gr_arena *, const char *program, const char *name);
-void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
-double gr_metric_value(const gr_metrics *, const char *name);  // sum / weight; NaN: no such metric
-// Those whose weight is not 0, named; returns how many.
-int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);
 // The device's tensor of a slice from gr_run_tensor_slice.
 gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);
 // Copies a state, or a gathered one, to the host's memory; a callback of gr_saver.

@@ -29,7 +29,7 @@ gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   char *hooks = NULL;
   bool all_ok = false;
   gr_status mine = r->hooks ? gr_hooks_save(r->hooks, scratch, &hooks) : GR_OK;
-  gr_status s = gr_run_all_ok(r, !mine, &all_ok);
+  gr_status s = gr_run_all_ok(&r->me, !mine, &all_ok);
   if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
   if (!mine && !s) s = gr_run_gather_full(r);
   if (!mine && !s) begin_save(r, scratch, hooks, exit_checkpoint);
@@ -38,13 +38,13 @@ gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
 }
 
 bool gr_run_save_due(const gr_run *r, bool asked) {
-  int64_t every = r->spec->set.every_steps;
+  int64_t every = r->me.spec->set.every_steps;
   return asked || r->owed || (every && r->step && r->step % every == 0);
 }
 
 gr_status gr_run_save_finite(gr_run *r) {
   if (!r->skipped) return gr_run_save(r, false);
-  if (!r->rank && !r->owed)
+  if (!r->me.rank && !r->owed)
     gr_log(
         GR_WARN,
         "no checkpoint at step %lld: its last step had no finite gradient; the next step that has "
@@ -57,7 +57,7 @@ gr_status gr_run_save_finite(gr_run *r) {
 // ---- Committing -------------------------------------------------------------------------------
 
 static gr_status abandon(gr_run *r) {
-  if (!r->rank)
+  if (!r->me.rank)
     gr_log(GR_WARN,
            "the checkpoint of step %lld is not kept: no step from it had a finite gradient",
            (long long)r->saved_step);
@@ -73,8 +73,8 @@ gr_status gr_run_save_finish(gr_run *r) {
   gr_status s = r->confirmed ? gr_saver_finish(r->saver) : gr_saver_commit(r->saver);
   if (!s) gr_run_set_resume_hint(r, true);
   if (gr_status_code(s) != GR_ERR_IO) return s;
-  if (r->rank == 0) gr_status_print(stderr, s);
-  if (r->rank == 0)
+  if (r->me.rank == 0) gr_status_print(stderr, s);
+  if (r->me.rank == 0)
     gr_log(GR_WARN, "there is no checkpoint of step %lld; older ones are as they were",
            (long long)r->saved_step);
   gr_status_drop(s);
@@ -109,7 +109,7 @@ static const char *before(const gr_run *r, int64_t step, bool *newest) {
   gr_checkpoint_entry *all = NULL;
   const char *found = NULL;
   int n;
-  gr_status_drop(gr_checkpoint_list(r->arena, r->ckpt_dir, &all, &n));
+  gr_status_drop(gr_checkpoint_list(r->me.arena, r->ckpt_dir, &all, &n));
   *newest = true;
   for (int i = n; i-- > 0 && !found;) {
     bool good = all[i].state == GR_CHECKPOINT_OK && all[i].finite;

@@ -12,22 +12,22 @@ gr_status gr_run_choose_checkpoint(gr_run *r, gr_resume what, const char *given,
                                    char *path, size_t size) {
   gr_status s = GR_OK;
   *path = 0;
-  if (r->rank == 0 && what == gr_resume_auto) {
+  if (r->me.rank == 0 && what == gr_resume_auto) {
     gr_checkpoint *c = NULL;
     gr_work work;
-    gr_work_begin(&work, gr_run_work_shown(r), "verifying the newest checkpoint", 0);
+    gr_work_begin(&work, gr_run_work_shown(&r->me), "verifying the newest checkpoint", 0);
     s = gr_checkpoint_newest(dir, &c);
     gr_work_end(&work);
     if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
     gr_checkpoint_close(c);
-  } else if (r->rank == 0 && what == gr_resume_text) {
+  } else if (r->me.rank == 0 && what == gr_resume_text) {
     snprintf(path, size, "%s", given);
   }
   bool all_ok;
-  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  gr_status t = gr_run_all_ok(&r->me, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not look for a checkpoint");
-  return gr_run_broadcast_text(r, path, size);
+  return gr_run_broadcast_text(&r->me, path, size);
 }
 
 // ---- Whether a run is finished ------------------------------------------------------------------
@@ -102,10 +102,10 @@ static const char *identity_of(gr_checkpoint *c) {
 // another configuration than theirs: both the checkpoint and the folder must be of this run.
 static gr_status check_closed(gr_run *r, gr_checkpoint *c) {
   const char *was = identity_of(c), *of_folder, *path = gr_checkpoint_path(c);
-  const char *is = r->spec->identity;
+  const char *is = r->me.spec->identity;
   if (!was) return gr_run_check_recorded(r, path);
   GR_TRY(gr_identity_check(path, path, was, is, GR_IDENTITY_ALL));
-  GR_TRY(gr_identity_read(r->arena, r->dir, &of_folder));
+  GR_TRY(gr_identity_read(r->me.arena, r->dir, &of_folder));
   return of_folder ? gr_identity_check(r->dir, path, of_folder, is, GR_IDENTITY_ALL) : GR_OK;
 }
 
@@ -113,9 +113,9 @@ static gr_status check_closed(gr_run *r, gr_checkpoint *c) {
 // what is other, but not with other data; any may from a checkpoint that is named by its path.
 static gr_status check_start(gr_run *r, const char *path) {
   gr_checkpoint *c;
-  if (!*path || r->spec->set.resume != gr_resume_auto || !r->spec->identity) return GR_OK;
+  if (!*path || r->me.spec->set.resume != gr_resume_auto || !r->me.spec->identity) return GR_OK;
   GR_TRY(gr_checkpoint_open(path, &c));
-  const char *was = identity_of(c), *is = r->spec->identity;
+  const char *was = identity_of(c), *is = r->me.spec->identity;
   results before = read_results(r);
   bool more = goes_on(r, c);
   gr_status s = GR_OK;
@@ -130,21 +130,22 @@ static gr_status check_start(gr_run *r, const char *path) {
 }
 
 gr_status gr_run_find_start(gr_run *r) {
-  const char *dir = r->spec->set.ckpt_dir;
+  const char *dir = r->me.spec->set.ckpt_dir;
   char path[2048];
   bool all_ok;
-  if (!dir && r->dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", r->dir);
+  if (!dir && r->dir) dir = gr_arena_printf(r->me.arena, "%s/checkpoints", r->dir);
   r->ckpt_dir = dir;
-  gr_resume resume = r->spec->set.resume;
-  if (gr_run_is_dry(r) && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
-  GR_TRY(gr_run_choose_checkpoint(r, resume, r->spec->set.resume_text, dir, path, sizeof path));
-  if (*path) r->start = gr_arena_strdup(r->arena, path);
-  if (gr_run_is_dry(r)) return GR_OK;
-  gr_status s = r->rank == 0 ? check_start(r, path) : GR_OK;
-  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  gr_resume resume = r->me.spec->set.resume;
+  if (gr_run_is_dry(&r->me) && resume == gr_resume_auto)
+    resume = gr_resume_none;  // it has no folder
+  GR_TRY(gr_run_choose_checkpoint(r, resume, r->me.spec->set.resume_text, dir, path, sizeof path));
+  if (*path) r->start = gr_arena_strdup(r->me.arena, path);
+  if (gr_run_is_dry(&r->me)) return GR_OK;
+  gr_status s = r->me.rank == 0 ? check_start(r, path) : GR_OK;
+  gr_status t = gr_run_all_ok(&r->me, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 refused the run's folder");
-  GR_TRY(gr_run_all_ok(r, !r->nothing_left, &all_ok));
+  GR_TRY(gr_run_all_ok(&r->me, !r->nothing_left, &all_ok));
   r->nothing_left = !all_ok;
   return GR_OK;
 }

@@ -9,63 +9,12 @@
 enum { MAX_SKIPPED = 50, AT_START = 10, LEAST = 2 };
 
 const gr_run_program *gr_run_next_program(const gr_run *r) {
-  return &r->programs[gr_phase_at(&r->spec->loop, r->batch)];
+  return &r->me.programs[gr_phase_at(&r->me.spec->loop, r->batch)];
 }
 
 gr_status gr_run_next_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   *out = NULL;
   return gr_run_next_program(r)->takes_batch ? gr_loader_next(loader, out) : GR_OK;
-}
-
-static gr_status none_left(const gr_run *r, const gr_run_program *of, unsigned frozen) {
-  const gr_settings *s = &r->spec->set;
-  gr_arena *a = gr_arena_create();
-  gr_status e =
-      gr_hint(gr_fail(GR_ERR_HOOK, GR_NOWHERE, "the plan has no program %s: it would train nothing",
-                      gr_frozen_kind(a, of->name, s->freezable, s->n_freezable, frozen)),
-              "a hook has frozen all weights that the program %s trains; unfreeze one pattern of "
-              "training.freezable before the next step",
-              of->name);
-  gr_arena_destroy(a);
-  return e;
-}
-
-// The program that freezes what hooks have frozen.
-static gr_status find_variant(const gr_run *r, const gr_run_program *of,
-                              const gr_run_program **out) {
-  unsigned frozen = 0, bit = 1;
-  for (int i = 0; i < r->spec->n_adjust; i++) {
-    if (!r->spec->adjust[i].freezes) continue;
-    if (r->set[i] != 0) frozen |= bit;
-    bit <<= 1;
-  }
-  frozen &= of->may_freeze;
-  *out = of;
-  for (int i = 0; i < of->n_variants && frozen; i++)
-    if (of->variants[i].frozen == frozen) *out = &of->variants[i];
-  return frozen && *out == of ? none_left(r, of, frozen) : GR_OK;
-}
-
-// Runs one program; with accumulation, the micro-step program and then the one that ends the step,
-// which has the results.
-gr_status gr_run_compute(gr_run *r, const gr_run_program *of, const gr_batch *b,
-                         gr_step_results *out) {
-  GR_TRY(find_variant(r, of, &of));
-  const gr_program *p = of->at[b ? b->bucket : 0];
-  int parts = of->update ? r->spec->set.micro_batches : 1;
-  for (int i = 0; i < parts; i++) {
-    gr_batch part = b ? gr_batch_slice(b, i, parts) : (gr_batch){0};
-    double from = gr_run_span_begin(r);
-    GR_TRY(gr_run_write_inputs(r, p, b ? &part : NULL, i));
-    gr_run_span(r, GR_TRACE_COPIES, "inputs", from);
-    GR_TRY(gr_exec_run(r->exec, p));
-  }
-  if (of->update) GR_TRY(gr_run_write_inputs(r, of->update, NULL, 0));
-  if (of->update) GR_TRY(gr_exec_run(r->exec, of->update));
-  double from = gr_run_span_begin(r);
-  GR_TRY(gr_run_read_results(r, of->update ? of->update : p, out));
-  gr_run_span(r, GR_TRACE_COPIES, "results", from);
-  return GR_OK;
 }
 
 // Values of a step that its row has besides the loss.
@@ -88,14 +37,14 @@ static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_
         put(v, now->metrics.at[i].name, now->metrics.at[i].sum / now->metrics.at[i].weight);
   for (int i = 0; i < now->n_norms; i++) v->at[v->n++] = now->norms[i];
   if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
-  for (int i = 0; i < r->spec->n_adjust; i++)
-    if (r->is_set[i]) put(v, r->spec->adjust[i].input, r->set[i]);
+  for (int i = 0; i < r->me.spec->n_adjust; i++)
+    if (r->is_set[i]) put(v, r->me.spec->adjust[i].input, r->values.set[i]);
   for (int i = 0; i < r->asked.n_logs; i++) put(v, r->asked.logs[i].name, r->asked.logs[i].value);
 }
 
 static void count_skipped(gr_run *r, const gr_step_results *now) {
   // While the loss scale of fp16 can shrink, a step that overflows is one on the way to its value.
-  bool shrinks = now->loss_scale > r->spec->set.loss_scale_min;
+  bool shrinks = now->loss_scale > r->me.spec->set.loss_scale_min;
   r->skipped = now->ok ? 0 : r->skipped + 1;
   r->all_skipped += !now->ok;
   r->failing = now->ok ? 0 : r->failing + !shrinks;
@@ -122,7 +71,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   gr_report_row row = {.step = r->step,
                        .epoch = r->epoch,
                        .loss = r->loss,
-                       .lr = r->lr,
+                       .lr = r->values.lr,
                        .grad_norm = r->grad_norm,
                        .samples = samples,
                        .seconds = seconds,
@@ -136,10 +85,10 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
 }
 
 gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
-  double began = gr_seconds(), from = gr_run_span_begin(r);
+  double began = gr_seconds(), from = gr_run_span_begin(&r->me);
   gr_step_results now;
-  GR_TRY(gr_run_compute(r, p, b, &now));
-  if (p->trains) gr_run_span_step(r, from);
+  GR_TRY(gr_run_compute(&r->me, &r->values, p, b, &now));
+  if (p->trains) gr_run_span_step(&r->me, r->step, from);
   gr_metrics_add(&r->epoch_train, &now.metrics);
   if (b) r->data_epoch = b->epoch, r->data_batch = b->index + 1;
   if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began);

@@ -1,10 +1,9 @@
-// sync.c - communication between ranks outside the graph. See run.h.
+// sync.c - communication between ranks outside the graph. See rank.h.
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include "base/work.h"
 #include "runtime/launch/launch.h"
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 
 static atomic_int interrupts;
 
@@ -29,53 +28,14 @@ void gr_run_signals(void) {
 
 bool gr_run_signalled(void) { return gr_stop_requested() || gr_launch_orphaned(); }
 
-gr_work_shown gr_run_work_shown(const gr_run *r) {
-  if (r->rank || !r->spec->set.progress) return GR_WORK_HIDDEN;
-  return gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
-}
-
-// One small all_reduce per step: rank 0 contributes the learning rate, the values that hooks have
-// set and their requests, every rank its own signals and failures.
-gr_status gr_run_agree(gr_run *r, gr_step_controls *k) {
-  enum { OWN = 7 };
-  bool first = r->rank == 0;
-  int n = r->spec->n_adjust;
-  double mine[OWN + GR_MAX_ADJUSTABLE] = {
-      first ? k->lr : 0,  first && k->stop, first && k->save, first && k->evaluate,
-      first && k->finish, k->signal,        k->failed};
-  double all[OWN + GR_MAX_ADJUSTABLE];
-  for (int i = 0; i < n; i++) mine[OWN + i] = first ? r->set[i] : 0;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, OWN + n, mine, all));
-  for (int i = 0; i < n; i++) r->set[i] = all[OWN + i];
-  *k = (gr_step_controls){.lr = all[0],
-                          .stop = all[1] > 0,
-                          .save = all[2] > 0,
-                          .evaluate = all[3] > 0,
-                          .finish = all[4] > 0,
-                          .signal = all[5] > 0,
-                          .failed = all[6] > 0};
-  return GR_OK;
-}
-
-void gr_run_set_failure(gr_run *r, gr_status s) { r->failure = gr_also(r->failure, s); }
-
-gr_status gr_run_check(gr_run *r) {
-  bool all_ok;
-  gr_status mine = r->failure, s = gr_run_all_ok(r, !mine, &all_ok);
-  r->failure = GR_OK;
-  if (mine || s) return gr_also(mine, s);
-  return all_ok ? GR_OK : gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
-}
-
-gr_status gr_run_all_ok(void *run, bool ok, bool *all_ok) {
-  gr_run *r = run;
+gr_status gr_run_all_ok(gr_rank *r, bool ok, bool *all_ok) {
   int32_t bad = !ok, sum = 0;
   GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_I32, 1, &bad, &sum));
   *all_ok = sum == 0;
   return GR_OK;
 }
 
-gr_status gr_run_broadcast_text(gr_run *r, char *text, size_t size) {
+gr_status gr_run_broadcast_text(gr_rank *r, char *text, size_t size) {
   int32_t words[1024] = {0}, got[1024];
   if (size > sizeof words) size = sizeof words;
   if (r->rank == 0) memcpy(words, text, strnlen(text, size - 1));
@@ -85,7 +45,7 @@ gr_status gr_run_broadcast_text(gr_run *r, char *text, size_t size) {
   return GR_OK;
 }
 
-gr_status gr_run_cause(gr_run *r, gr_status mine, char *text, size_t size) {
+gr_status gr_run_cause(gr_rank *r, gr_status mine, char *text, size_t size) {
   enum { WORDS = 64 };
   int32_t words[WORDS] = {0};
   gr_arena *scratch = gr_arena_create();
@@ -99,7 +59,7 @@ gr_status gr_run_cause(gr_run *r, gr_status mine, char *text, size_t size) {
   return s;
 }
 
-gr_status gr_run_check_same(gr_run *r, uint64_t hash, const char *what) {
+gr_status gr_run_check_same(gr_rank *r, uint64_t hash, const char *what) {
   int odd;
   GR_TRY(gr_comm_compare(r->world, hash, &odd));
   if (odd < 0) return GR_OK;
@@ -110,7 +70,7 @@ gr_status gr_run_check_same(gr_run *r, uint64_t hash, const char *what) {
 
 // Before ranks agree on stopping, the first one that a signal reaches ends for itself, and the
 // others because of it.
-gr_status gr_run_stopped_opening(gr_run *r, gr_status s) {
+gr_status gr_run_stopped_opening(gr_rank *r, gr_status s) {
   if (gr_status_code(s) == GR_ERR_STOPPED) r->world->ops->abort(r->world, gr_status_text(s));
   if (gr_status_code(s) != GR_ERR_RANK || !gr_stop_due()) return s;
   gr_status_drop(s);

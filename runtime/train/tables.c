@@ -1,6 +1,6 @@
-// tables.c - tables of the data: states that a run sets to what the data set has. See run.h.
+// tables.c - tables of the data: states that a run sets to what the data set has. See rank.h.
 #include <string.h>
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 
 // A table's name is the last part of the state's path: `market.close` is the table close.
 static const gr_data_table *find(const gr_data_table *all, int n, const char *path) {
@@ -48,7 +48,7 @@ gr_status gr_tables_check(const gr_plan *p, const gr_dataset *d) {
   return bad;
 }
 
-gr_status gr_run_load_tables(gr_run *r) {
+gr_status gr_run_load_tables(gr_rank *r) {
   const gr_plan *p = r->spec->plan;
   gr_data_table all[GR_MAX_TABLES];
   int n = gr_dataset_tables(r->spec->data, all);

@@ -1,10 +1,10 @@
 // transfer.c - writes a program's inputs before it runs and reads its results afterwards. Their
-// locations are found once, when a run is opened, so that a step looks nothing up. See run.h.
+// locations are found once, when a run is opened, so that a step looks nothing up. See rank.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ops/kernels/cpu.h"
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 
 typedef union cell {  // a scalar in host memory, transferred to or from the device
   char bytes[8];
@@ -36,21 +36,7 @@ struct gr_program_io {
 
 // ---- Opening a run -----------------------------------------------------------------------
 
-const char *gr_run_metric_name(gr_run *r, const char *name) {
-  for (int i = 0; i < r->n_names; i++)
-    if (!strcmp(r->names[i], name)) return r->names[i];
-  const char *own = gr_arena_strdup(r->arena, name);
-  if (r->n_names < GR_MAX_METRICS) r->names[r->n_names++] = own;
-  return own;
-}
-
-const char *gr_run_metric_of(gr_arena *arena, const char *program, const char *name) {
-  size_t n = strcspn(program, ".");
-  bool own = (n == 5 && !strncmp(program, "train", n)) || (n == 4 && !strncmp(program, "eval", n));
-  return own ? name : gr_arena_printf(arena, "%.*s.%s", (int)n, program, name);
-}
-
-static gr_status open_scalar(const gr_run *r, const gr_program *p, const char *name, scalar *out) {
+static gr_status open_scalar(const gr_rank *r, const gr_program *p, const char *name, scalar *out) {
   *out = (scalar){.from = gr_exec_result(r->exec, p, name)};
   if (!out->from.at || (!out->from.type.rank && out->from.bytes <= sizeof out->to)) return GR_OK;
   return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the result '%s' of program '%s' is no scalar", name,
@@ -58,7 +44,7 @@ static gr_status open_scalar(const gr_run *r, const gr_program *p, const char *n
 }
 
 // "metric.cer.sum" and "metric.cer.weight" are both already sums over the global batch.
-static gr_status open_metrics(gr_run *r, gr_program_io *io) {
+static gr_status open_metrics(gr_rank *r, gr_program_io *io) {
   const gr_graph *g = io->program->frame.g;
   io->metrics = GR_NEW(r->arena, metric, g->n_results + 1);
   for (uint32_t i = 0; i < g->n_results; i++) {
@@ -76,7 +62,7 @@ static gr_status open_metrics(gr_run *r, gr_program_io *io) {
   return open_scalar(r, io->program, "ok", &io->ok);
 }
 
-static gr_status open_norms(gr_run *r, gr_program_io *io) {
+static gr_status open_norms(gr_rank *r, gr_program_io *io) {
   const gr_graph *g = io->program->frame.g;
   io->norm = GR_NEW(r->arena, scalar, GR_MAX_NORMS);
   io->norms = GR_NEW(r->arena, gr_named, GR_MAX_NORMS);
@@ -89,7 +75,7 @@ static gr_status open_norms(gr_run *r, gr_program_io *io) {
   return GR_OK;
 }
 
-static void open_inputs(gr_run *r, gr_program_io *io) {
+static void open_inputs(gr_rank *r, gr_program_io *io) {
   const gr_program_inputs *in = &r->spec->inputs[io->program - r->spec->plan->programs];
   int micro_batches = r->spec->set.micro_batches;
   io->inputs = GR_NEW(r->arena, gr_exec_tensor, in->n + 1);
@@ -102,7 +88,7 @@ static void open_inputs(gr_run *r, gr_program_io *io) {
   }
 }
 
-gr_status gr_run_open_transfers(gr_run *r) {
+gr_status gr_run_open_transfers(gr_rank *r) {
   const gr_plan *p = r->spec->plan;
   r->io = GR_NEW(r->arena, gr_program_io, p->n_programs);
   for (uint32_t i = 0; i < p->n_programs; i++) {
@@ -122,21 +108,22 @@ gr_status gr_run_open_transfers(gr_run *r) {
                  (double)r->staging_bytes / 1e6);
 }
 
-static gr_program_io *io_of(const gr_run *r, const gr_program *p) {
+static gr_program_io *io_of(const gr_rank *r, const gr_program *p) {
   return &r->io[p - r->spec->plan->programs];
 }
 
 // ---- Before a program runs ----------------------------------------------------------------------
 
-gr_status gr_run_write_inputs(gr_run *r, const gr_program *p, const gr_batch *b, int micro) {
+gr_status gr_run_write_inputs(gr_rank *r, const gr_step_values *values, const gr_program *p,
+                              const gr_batch *b, int micro) {
   const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
   gr_program_io *io = io_of(r, p);
   for (int i = 0; i < inputs->n; i++) {
     const gr_program_input *in = &inputs->at[i];
     const void *from = in->field == GR_INPUT_MICRO ? &io->values[micro] : &io->numbers[i];
-    if (in->field == GR_INPUT_LR) gr_put(&io->numbers[i], in->type.dtype, 0, r->lr);
+    if (in->field == GR_INPUT_LR) gr_put(&io->numbers[i], in->type.dtype, 0, values->lr);
     if (in->field <= GR_INPUT_SET)
-      gr_put(&io->numbers[i], in->type.dtype, 0, r->set[GR_INPUT_SET - in->field]);
+      gr_put(&io->numbers[i], in->type.dtype, 0, values->set[GR_INPUT_SET - in->field]);
     if (in->field >= 0) {
       const gr_field *field = &b->field[in->field];
       if (!gr_type_same(&in->type, &field->type))
@@ -150,7 +137,7 @@ gr_status gr_run_write_inputs(gr_run *r, const gr_program *p, const gr_batch *b,
 
 // ---- After it has run ---------------------------------------------------------------------------
 
-static gr_status read_scalar(gr_run *r, scalar *s) {
+static gr_status read_scalar(gr_rank *r, scalar *s) {
   return s->from.at ? gr_exec_read(r->exec, &s->from, &s->to) : GR_OK;
 }
 
@@ -158,7 +145,7 @@ static double value_of(const scalar *s) {
   return s->from.at ? gr_get(&s->to, s->from.type.dtype, 0) : (double)NAN;
 }
 
-gr_status gr_run_read_results(gr_run *r, const gr_program *p, gr_step_results *out) {
+gr_status gr_run_read_results(gr_rank *r, const gr_program *p, gr_step_results *out) {
   gr_program_io *io = io_of(r, p);
   for (int i = 0; i < io->n_metrics; i++) {
     GR_TRY(read_scalar(r, &io->metrics[i].sum));
@@ -179,48 +166,5 @@ gr_status gr_run_read_results(gr_run *r, const gr_program *p, gr_step_results *o
   for (int i = 0; i < io->n_metrics && i < GR_MAX_METRICS; i++)
     out->metrics.at[out->metrics.n++] = (gr_metric){
         io->metrics[i].name, value_of(&io->metrics[i].sum), value_of(&io->metrics[i].weight)};
-  return GR_OK;
-}
-
-// Each name is a unique string (gr_run_metric_name), so that comparing addresses is enough.
-void gr_metrics_add(gr_metrics *sums, const gr_metrics *now) {
-  for (int i = 0; i < now->n; i++) {
-    int at = 0;
-    while (at < sums->n && sums->at[at].name != now->at[i].name) at++;
-    if (at == GR_MAX_METRICS) continue;
-    if (at == sums->n) sums->at[sums->n++] = (gr_metric){.name = now->at[i].name};
-    sums->at[at].sum += now->at[i].sum, sums->at[at].weight += now->at[i].weight;
-  }
-}
-
-double gr_metric_value(const gr_metrics *m, const char *name) {
-  for (int i = 0; i < m->n; i++)
-    if (!strcmp(m->at[i].name, name)) return m->at[i].sum / m->at[i].weight;
-  return (double)NAN;
-}
-
-int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, gr_named *out) {
-  int n = 0;
-  for (int i = 0; i < m->n; i++)
-    if (m->at[i].weight != 0)
-      out[n++] = (gr_named){
-          gr_arena_printf(arena, "%s%s", strchr(m->at[i].name, '.') ? "" : prefix, m->at[i].name),
-          m->at[i].sum / m->at[i].weight};
-  return n;
-}
-
-// ---- States -------------------------------------------------------------------------------------
-
-gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *s) {
-  return (gr_exec_tensor){.at = s->at, .bytes = (size_t)gr_tensor_slice_bytes(s)};
-}
-
-gr_status gr_run_fetch(void *run, const gr_tensor_slice *s, void *to) {
-  gr_run *r = run;
-  gr_exec_tensor t = gr_run_tensor_of(s);
-  const void *at = s->at;
-  bool gathered = (uintptr_t)s->at - (uintptr_t)r->full < r->full_bytes;
-  if (!gathered) GR_TRY(gr_exec_view(r->exec, &t, to, &at));
-  if (at != to) memcpy(to, at, t.bytes);
   return GR_OK;
 }

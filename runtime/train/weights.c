@@ -102,26 +102,27 @@ gr_status gr_run_find_checkpoint(gr_arena *a, const char *run, const char *dir, 
 // ---- Loading --------------------------------------------------------------------------------
 
 static gr_status load(gr_run *r, gr_checkpoint **out) {
-  const gr_weights_spec *w = &r->spec->weights;
-  const char *dir = r->spec->set.ckpt_dir, *found = NULL;
+  const gr_weights_spec *w = &r->me.spec->weights;
+  const char *dir = r->me.spec->set.ckpt_dir, *found = NULL;
   char path[2048] = "";
   bool all_ok;
-  if (!dir) dir = gr_arena_printf(r->arena, "%s/checkpoints", w->run);
-  gr_status s = r->rank ? GR_OK : gr_run_find_checkpoint(r->arena, w->run, dir, w->which, &found);
+  if (!dir) dir = gr_arena_printf(r->me.arena, "%s/checkpoints", w->run);
+  gr_status s =
+      r->me.rank ? GR_OK : gr_run_find_checkpoint(r->me.arena, w->run, dir, w->which, &found);
   if (found) snprintf(path, sizeof path, "%s", found);
-  gr_status t = gr_run_all_ok(r, !s, &all_ok);
+  gr_status t = gr_run_all_ok(&r->me, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not find the checkpoint");
-  GR_TRY(gr_run_broadcast_text(r, path, sizeof path));
+  GR_TRY(gr_run_broadcast_text(&r->me, path, sizeof path));
   gr_run_list_pieces(r);
   s = gr_checkpoint_open(path, out);
-  if (!s && r->spec->set.ema_decay >= 0 && !gr_checkpoint_scalar(*out, GR_CHECKPOINT_EMA))
+  if (!s && r->me.spec->set.ema_decay >= 0 && !gr_checkpoint_scalar(*out, GR_CHECKPOINT_EMA))
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                         "'%s' has no averages of weights (training.ema_decay)", path),
                 "--no-ema reads the trained weights");
   if (!s) s = gr_run_weights_read(r, *out);
-  if (!s) s = gr_run_load_tables(r);
-  return gr_comm_all_ok(r->world, s);
+  if (!s) s = gr_run_load_tables(&r->me);
+  return gr_comm_all_ok(r->me.world, s);
 }
 
 // ---- Evaluation -----------------------------------------------------------------------------
@@ -133,10 +134,9 @@ static const struct {
 enum { ALL = 2 };
 
 static void report_text(gr_run *r, int split, const gr_metrics *m) {
-  gr_text t = gr_text_make(r->arena);
+  gr_text t = gr_text_make(r->me.arena);
   gr_tables tables = gr_run_tables(r);
-  for (int i = 0; i < m->n; i++)
-    gr_text_printf(&t, " %s %.4f", m->at[i].name, m->at[i].sum / m->at[i].weight);
+  gr_metrics_print(&t, m, " ");
   gr_log_result("%s:%s", splits[split].printed, t.at);
   for (int i = 0; i < tables.n; i++) {
     char *rest = NULL;
@@ -149,7 +149,7 @@ static void report_text(gr_run *r, int split, const gr_metrics *m) {
 
 static void report_json(gr_run *r, const char *checkpoint, int split, int64_t samples,
                         const gr_metrics *m) {
-  gr_text t = gr_text_make(r->arena);
+  gr_text t = gr_text_make(r->me.arena);
   gr_text_put(&t, "{\"checkpoint\": ");
   gr_text_json(&t, checkpoint);
   gr_text_printf(&t, ", \"step\": %lld, \"split\": \"%s\", \"samples\": %lld, \"metrics\": {",
@@ -173,25 +173,24 @@ static void report_json(gr_run *r, const char *checkpoint, int split, int64_t sa
 }
 
 static gr_status evaluate(gr_run *r, const char *checkpoint) {
-  const gr_weights_spec *w = &r->spec->weights;
+  const gr_weights_spec *w = &r->me.spec->weights;
   const bool wanted[] = {[GR_SPLIT_TRAIN] = w->train, [GR_SPLIT_VALIDATION] = w->validation};
   gr_samples *samples = NULL;
   gr_metrics all = {0};
   int64_t n = 0;
-  bool evaluated = false;
   gr_run_clear_sums(r);
   for (int split = 0; split < 2; split++) {
     gr_metrics now = {0};
-    uint32_t of = gr_dataset_count(r->spec->data, (gr_split)split);
-    if (!wanted[split] || !gr_run_can_eval(r, (gr_split)split)) continue;
-    bool shown = of && split == GR_SPLIT_VALIDATION && !w->json;
-    if (shown) samples = gr_samples_choose(r, (gr_split)split, r->spec->set.show_samples);
+    uint32_t of = gr_dataset_count(r->me.spec->data, (gr_split)split);
+    if (!wanted[split] || !of) continue;
+    bool shown = split == GR_SPLIT_VALIDATION && !w->json;
+    if (shown) samples = gr_samples_choose(r, (gr_split)split, r->me.spec->set.show_samples);
     GR_TRY(gr_run_eval_part(r, (gr_split)split, shown ? samples : NULL, &now));
     gr_metrics_add(&all, &now);
-    n += of, evaluated = true;
+    n += of;
   }
   int what = w->train && w->validation ? ALL : w->validation;
-  if (!evaluated)
+  if (!n)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no samples: %s", splits[what].printed),
         "--split=train, validation or all says which samples are evaluated");
@@ -199,22 +198,22 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
   if (samples) GR_TRY(gr_samples_gather(samples, r));
   if (samples) gr_samples_print(samples, r);
   gr_samples_close(samples);
-  if (!r->rank && w->json) report_json(r, checkpoint, what, n, &all);
-  if (!r->rank && !w->json) report_text(r, what, &all);
+  if (!r->me.rank && w->json) report_json(r, checkpoint, what, n, &all);
+  if (!r->me.rank && !w->json) report_text(r, what, &all);
   return GR_OK;
 }
 
 gr_status gr_run_use_weights(gr_run *r) {
   gr_checkpoint *c = NULL;
-  if (gr_run_is_dry(r))
+  if (gr_run_is_dry(&r->me))
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the device '%s' computes nothing",
-                           gr_exec_device(r->exec)->ops->name),
+                           gr_exec_device(r->me.exec)->ops->name),
                    "device=auto");
   gr_status s = load(r, &c);
-  if (!s && r->rank == 0)
-    gr_log(GR_INFO, "%sweights of %s", r->spec->set.ema_decay >= 0 ? "averages of the " : "",
+  if (!s && r->me.rank == 0)
+    gr_log(GR_INFO, "%sweights of %s", r->me.spec->set.ema_decay >= 0 ? "averages of the " : "",
            gr_checkpoint_path(c));
-  bool predicts = r->spec->kind == GR_RUN_PREDICT;
+  bool predicts = r->me.spec->kind == GR_RUN_PREDICT;
   if (!s) r->opened = true, gr_stop_defer(true);
   if (!s) s = predicts ? gr_run_predict(r) : evaluate(r, gr_checkpoint_path(c));
   gr_checkpoint_close(c);

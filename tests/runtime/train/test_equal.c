@@ -1,7 +1,7 @@
 // test_equal.c - replicated states are compared at the end of a run, and only these.
 #include <pthread.h>
 #include <string.h>
-#include "runtime/train/run.h"
+#include "runtime/train/rank.h"
 #include "tests/check.h"
 
 enum { RANKS = 4, NUMBERS = 8 };
@@ -22,14 +22,14 @@ static const gr_mesh mesh = {.n_axes = 2, .axis = {{"replicate", 2}, {"shard", 2
 static const gr_type held = {GR_F32, 1, {NUMBERS}};
 
 typedef struct member {
-  gr_run run;
+  gr_rank rank;
   gr_exec exec;
   gr_status status;
 } member;
 
 static void *body(void *arg) {
   member *m = arg;
-  m->status = gr_run_weights_equal(&m->run);
+  m->status = gr_run_weights_equal(&m->rank);
   return NULL;
 }
 
@@ -50,12 +50,12 @@ static const char *compare(int state, int rank, char *said, size_t size) {
   pthread_t threads[RANKS];
   MUST(gr_loopback_create(RANKS, 60, &world));
   for (int i = 0; i < RANKS; i++) {
-    m[i] = (member){.run = {.spec = &spec,
-                            .world = gr_loopback_comm(world, i),
-                            .rank = i,
-                            .ranks = RANKS,
-                            .exec = &m[i].exec,
-                            .arena = arena}};
+    m[i] = (member){.rank = {.spec = &spec,
+                             .world = gr_loopback_comm(world, i),
+                             .rank = i,
+                             .ranks = RANKS,
+                             .exec = &m[i].exec,
+                             .arena = arena}};
     for (int k = 0; k < NUMBERS; k++) {
       m[i].exec.at[0][k] = (float)k;
       m[i].exec.at[1][k] = (float)(k + 100 * gr_mesh_coord(&mesh, i, 1));
