@@ -13,7 +13,7 @@ static bool better(const gr_run *r, double a, double b) {
 static bool counts(const gr_run *r, double value) {
   double loss = gr_metric_value(&r->validation, "loss");
   bool has_loss = gr_metrics_has(&r->validation, "loss");
-  return isfinite(value) && (isfinite(loss) || !has_loss) && !r->skipped;
+  return isfinite(value) && (isfinite(loss) || !has_loss) && !r->progress.skipped;
 }
 
 // The best keep_best values, best first; on ties the earlier one is better.
@@ -36,7 +36,8 @@ static void update_best(gr_run *r, double value) {
   r->among_best = false;
   if (!counts(r, value)) return;
   if (isnan(r->best) || better(r, value, r->best))
-    r->best = value, r->best_step = r->step, r->best_epoch = gr_run_last_epoch(r);
+    r->best = value, r->best_step = r->progress.step,
+    r->best_epoch = gr_run_last_epoch(&r->progress);
   r->among_best = take(r, value);
 }
 
@@ -45,10 +46,10 @@ void gr_run_update_best(gr_run *r) {
 }
 
 bool gr_run_update_pass_best(gr_run *r) {
-  double value = gr_metric_value(&r->epoch_train, r->me.spec->set.metric);
+  double value = gr_metric_value(&r->progress.epoch_train, r->me.spec->set.metric);
   if (!gr_run_metric_is_of_pass(r)) return false;
   update_best(r, value);
-  r->pass_step = r->step, r->pass_value = value;
+  r->pass_step = r->progress.step, r->pass_value = value;
   return r->among_best;
 }
 

@@ -25,12 +25,13 @@ static gr_status copy_states(gr_run *r) {
 
 static gr_status end_epoch(gr_run *r, counts *n) {
   const gr_settings *s = &r->me.spec->set;
-  r->epoch++, r->batch = 0;
-  if (s->eval_every && (r->epoch % s->eval_every == 0 || r->step == r->total_steps)) {
+  gr_progress_end_epoch(&r->progress);
+  if (s->eval_every &&
+      (r->progress.epoch % s->eval_every == 0 || r->progress.step == r->progress.total_steps)) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &r->validation));
     n->evaluations += gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION);
   }
-  if (!s->every_epochs || r->epoch % s->every_epochs) return GR_OK;
+  if (!s->every_epochs || r->progress.epoch % s->every_epochs) return GR_OK;
   n->saves++;
   return copy_states(r);
 }
@@ -46,13 +47,13 @@ static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
   GR_TRY(gr_run_agree(r, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
   GR_TRY(gr_run_compute(&r->me, &r->values, p, b, &ignored));
-  r->step += p->trains, r->batch++;
+  gr_progress_advance(&r->progress, p->trains);
   int64_t every = r->me.spec->set.every_steps;
-  if (p->trains && every && r->step % every == 0) {
+  if (p->trains && every && r->progress.step % every == 0) {
     n->saves++;
     GR_TRY(copy_states(r));
   }
-  return gr_run_epoch_open(r) ? end_epoch(r, n) : GR_OK;
+  return gr_run_epoch_open(&r->progress) ? end_epoch(r, n) : GR_OK;
 }
 
 static void report(gr_run *r, const counts *n) {
@@ -63,14 +64,15 @@ static void report(gr_run *r, const counts *n) {
   gr_log_result(
       "device %s: %lld step%s, %lld evaluation%s and %lld cop%s of the weights to the host; "
       "on rank 0 %s",
-      d->ops->name, (long long)r->step, gr_text_s(r->step), (long long)n->evaluations,
-      gr_text_s(n->evaluations), (long long)n->saves, n->saves == 1 ? "y" : "ies", t.at);
+      d->ops->name, (long long)r->progress.step, gr_text_s(r->progress.step),
+      (long long)n->evaluations, gr_text_s(n->evaluations), (long long)n->saves,
+      n->saves == 1 ? "y" : "ies", t.at);
   gr_log_result("nothing was computed, and nothing is written");
 }
 
 gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
   counts n = {0};
-  while (!gr_run_is_done(r)) GR_TRY(step(r, loader, &n));
+  while (!gr_run_is_done(&r->progress, &r->me.spec->set)) GR_TRY(step(r, loader, &n));
   if (r->me.spec->set.final_train_eval && gr_run_can_eval(&r->me, GR_SPLIT_TRAIN)) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
     n.evaluations++;

@@ -9,7 +9,8 @@
 // No checkpoint of an uninterrupted run has the state at an epoch's end.
 static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
   bool last = !k->failed && !k->signal;
-  bool usual = !gr_run_epoch_open(r) && !r->skipped && gr_run_save_due(r, k->save);
+  bool usual =
+      !gr_run_epoch_open(&r->progress) && !r->progress.skipped && gr_run_save_due(r, k->save);
   return gr_run_save_last(r, !last && !usual);
 }
 
@@ -22,7 +23,7 @@ static gr_status exit_without_saving(const gr_run *r, gr_status failure, const c
       GR_ERR_STOPPED, GR_NOWHERE,
       "stopped by a signal at step %lld; the device '%s' computes nothing, so that there "
       "was nothing to save",
-      (long long)r->step, gr_exec_device(r->me.exec)->ops->name);
+      (long long)r->progress.step, gr_exec_device(r->me.exec)->ops->name);
 }
 
 gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
@@ -32,21 +33,21 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
                     : k->signal ? "asked to stop"
                                 : r->asked.reason;
   if (r->me.rank == 0 && r->me.spec->kind == GR_RUN_TRAIN)
-    gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->step, why);
+    gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->progress.step, why);
   char cause[300] = "";
   gr_status s = k->failed ? gr_run_cause(&r->me, failure, cause, sizeof cause) : GR_OK;
   if (!s && !gr_run_writes(&r->me)) return exit_without_saving(r, failure, cause);
   if (!s && k->failed) gr_run_hook_exception(r, failure ? gr_status_text(failure) : cause);
-  if (!s && r->step) s = save_leaving(r, k);
+  if (!s && r->progress.step) s = save_leaving(r, k);
   if (failure || s) return gr_also(failure, s);
   if (k->failed)
     return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s; the state is saved in %s", cause,
                    gr_saver_last(r->saver) ? gr_saver_last(r->saver) : "no checkpoint");
   if (k->signal)
-    return gr_hint(
-        gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
-                (long long)r->step, r->step ? "the state is saved" : "there was nothing to save"),
-        "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
+    return gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
+                           (long long)r->progress.step,
+                           r->progress.step ? "the state is saved" : "there was nothing to save"),
+                   "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
   r->ended = *r->asked.reason
                  ? gr_arena_printf(r->me.arena, "stopped by a hook: %s", r->asked.reason)
                  : "stopped by a hook";
@@ -65,7 +66,7 @@ static void show_metrics(const char *what, const gr_metrics *m) {
 
 static gr_status final_eval(gr_run *r) {
   const gr_settings *s = &r->me.spec->set;
-  bool done = r->eval_step == r->step;
+  bool done = r->eval_step == r->progress.step;
   if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
   if (s->final_train_eval)
     r->tables_at_end = gr_tables_copy(r->me.arena, gr_run_tables(r), "train.");
@@ -115,13 +116,13 @@ static gr_status report_memory(gr_run *r) {
 
 // A run whose loss is not finite fails, even if it reached its last step.
 static gr_status check_finite(gr_run *r) {
-  if (!r->skipped) return GR_OK;
-  gr_status s = r->skipped == 1
+  if (!r->progress.skipped) return GR_OK;
+  gr_status s = r->progress.skipped == 1
                     ? gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
                               "the last step had no finite gradient and changed nothing")
                     : gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
                               "the last %lld steps had no finite gradient and changed nothing",
-                              (long long)r->skipped);
+                              (long long)r->progress.skipped);
   return gr_run_hint_before(r, s);
 }
 

@@ -101,17 +101,17 @@ static gr_status eval_samples(gr_run *r) {
 // Without validation samples there is nothing to report.
 gr_status gr_run_validate(gr_run *r) {
   gr_named named[GR_MAX_METRICS];
-  if (r->eval_begun != r->step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
-    r->eval_begun = r->step;
+  if (r->eval_begun != r->progress.step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
+    r->eval_begun = r->progress.step;
   GR_TRY(eval_samples(r));
   r->tables = gr_tables_copy(r->me.arena, gr_run_tables(r), "validation.");
-  bool again = r->eval_step == r->step;
+  bool again = r->eval_step == r->progress.step;
   if (again && r->samples) gr_run_set_failure(r, gr_samples_write(r->samples, r, true));
   if (again || !gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION)) return GR_OK;
   int n = gr_metrics_named(r->me.arena, &r->validation, "validation.", named);
-  r->eval_step = r->step;
-  gr_run_set_failure(
-      r, gr_report_eval(r->report, r->step, gr_run_last_epoch(r), named, n, &r->tables));
+  r->eval_step = r->progress.step;
+  gr_run_set_failure(r, gr_report_eval(r->report, r->progress.step, gr_run_last_epoch(&r->progress),
+                                       named, n, &r->tables));
   if (r->samples) gr_run_set_failure(r, gr_samples_write(r->samples, r, false));
   gr_run_update_best(r);
   gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
@@ -120,16 +120,17 @@ gr_status gr_run_validate(gr_run *r) {
 
 // Runs after it is decided whether the state is saved.
 void gr_run_log_validation(const gr_run *r) {
-  if (r->me.rank || r->eval_step != r->step) return;
+  if (r->me.rank || r->eval_step != r->progress.step) return;
   gr_text t = gr_text_make(r->me.arena);
-  bool due = gr_run_save_due(r, false) || r->step == r->total_steps;  // always due at the end
-  bool saved = r->saved_step == r->step || (due && !r->skipped);
-  bool best = r->best_step == r->step && !isnan(r->best);
-  gr_text_printf(&t, "epoch %lld  step %lld  validation", (long long)gr_run_last_epoch(r),
-                 (long long)r->step);
+  bool due = gr_run_save_due(r, false) ||
+             r->progress.step == r->progress.total_steps;  // always due at the end
+  bool saved = r->saved_step == r->progress.step || (due && !r->progress.skipped);
+  bool best = r->best_step == r->progress.step && !isnan(r->best);
+  gr_text_printf(&t, "epoch %lld  step %lld  validation",
+                 (long long)gr_run_last_epoch(&r->progress), (long long)r->progress.step);
   gr_metrics_print(&t, &r->validation, "  ");
   if (best && saved)
-    gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)r->step,
+    gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)r->progress.step,
                    r->me.spec->set.metric, r->best);
   else if (best)
     gr_text_printf(&t, "  best %s", r->me.spec->set.metric);

@@ -17,7 +17,9 @@ gr_status gr_run_open_hooks(gr_run *r) {
   return gr_hooks_open(&spec, &r->hooks);
 }
 
-double gr_run_base_lr(const gr_run *r) { return gr_settings_base_lr(&r->me.spec->set, r->step); }
+double gr_run_base_lr(const gr_run *r) {
+  return gr_settings_base_lr(&r->me.spec->set, r->progress.step);
+}
 
 static void join(gr_hook_result *all, const gr_hook_result *now) {
   if (now->stop && !all->stop) memcpy(all->reason, now->reason, sizeof all->reason);
@@ -33,11 +35,11 @@ static void join(gr_hook_result *all, const gr_hook_result *now) {
 
 // Those that the event gives, by name, or those of the last step with its gradient norm.
 static int name_metrics(const gr_run *r, gr_arena *a, const gr_metrics *given, gr_named *out) {
-  int n = gr_metrics_named(a, given ? given : &r->last, "", out);
-  if (given || !r->has_grad_norm || n == GR_MAX_METRICS) return n;
+  int n = gr_metrics_named(a, given ? given : &r->progress.last, "", out);
+  if (given || !r->progress.has_grad_norm || n == GR_MAX_METRICS) return n;
   for (int i = 0; i < n; i++)
     if (!strcmp(out[i].name, "grad_norm")) return n;  // the model has a metric of this name
-  out[n++] = (gr_named){"grad_norm", r->grad_norm};
+  out[n++] = (gr_named){"grad_norm", r->progress.grad_norm};
   return n;
 }
 
@@ -51,22 +53,22 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
   const gr_settings *s = &r->me.spec->set;
   double base = gr_run_base_lr(r);
   return (gr_hook_context){
-      .step = r->step,
-      .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(r) : r->epoch,
-      .steps_per_epoch = r->steps_per_epoch,
+      .step = r->progress.step,
+      .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(&r->progress) : r->progress.epoch,
+      .steps_per_epoch = r->progress.steps_per_epoch,
       .max_steps = s->max_steps,
       .max_epochs = s->max_epochs,
       .world_size = r->me.ranks,
       .base_lr = base,
       .lr = event == GR_HOOK_START || event == GR_HOOK_RESUME ? base : r->values.lr,
-      .loss = r->loss,
-      .has_loss = r->step > 0 || event == GR_HOOK_STEP_END,
+      .loss = r->progress.loss,
+      .has_loss = r->progress.step > 0 || event == GR_HOOK_STEP_END,
       .has_best = !isnan(r->best),
       .best = r->best,
       .best_step = r->best_step,
-      .skipped_steps = r->all_skipped,
+      .skipped_steps = r->progress.all_skipped,
       .global_batch = s->batch,
-      .samples_per_s = r->samples_per_s,
+      .samples_per_s = r->progress.samples_per_s,
       .elapsed = gr_seconds() - r->me.began,
       .output_dir = r->dir,
       .last_checkpoint = last_checkpoint(r, a),
@@ -111,17 +113,17 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
 }
 
 void gr_run_hook_epoch(gr_run *r) {
-  if (r->batch || r->epoch_begun == r->epoch || r->failure) return;
-  if (gr_run_hook(r, GR_HOOK_EPOCH_START, NULL, NULL)) r->epoch_begun = r->epoch;
+  if (r->progress.batch || r->epoch_begun == r->progress.epoch || r->failure) return;
+  if (gr_run_hook(r, GR_HOOK_EPOCH_START, NULL, NULL)) r->epoch_begun = r->progress.epoch;
 }
 
 // Calls an event of the next step unless a checkpoint says that it was called. False: a script was
 // cut off.
 static bool call_once(gr_run *r, gr_hook_event event, int64_t *done) {
   bool has = r->hooks && gr_hooks_has(r->hooks, event);
-  if (r->failure || (has && *done == r->step)) return true;
+  if (r->failure || (has && *done == r->progress.step)) return true;
   bool called = gr_run_hook(r, event, NULL, NULL);
-  *done = has && called && !r->failure ? r->step : -1;
+  *done = has && called && !r->failure ? r->progress.step : -1;
   return called;
 }
 

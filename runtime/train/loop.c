@@ -11,22 +11,23 @@
 // If a resumed run has the same folder as the run that it continues, that run's files are kept.
 static gr_status open_report(gr_run *r) {
   int64_t every = r->me.spec->set.log_every;
-  gr_report_spec spec = {.dir = r->dir,
-                         .rank = r->me.rank,
-                         .ranks = r->me.ranks,
-                         .resume_step = r->step,
-                         .resume_epoch = r->epoch,
-                         .epoch_open = gr_run_epoch_open(r),
-                         .eval_open = gr_run_epoch_open(r) || r->eval_step != r->step,
-                         .terminal = gr_launch_terminal(),
-                         .total_steps = r->total_steps,
-                         .every_steps = every > 1 ? every : 0,
-                         .quiet = !r->me.spec->set.progress,
-                         .no_lines = !r->me.spec->set.lines,
-                         .no_events = !r->me.spec->set.events,
-                         .tags = r->me.spec->set.tags,
-                         .graph = r->me.spec->graph_def,
-                         .graph_bytes = r->me.spec->graph_def_bytes};
+  gr_report_spec spec = {
+      .dir = r->dir,
+      .rank = r->me.rank,
+      .ranks = r->me.ranks,
+      .resume_step = r->progress.step,
+      .resume_epoch = r->progress.epoch,
+      .epoch_open = gr_run_epoch_open(&r->progress),
+      .eval_open = gr_run_epoch_open(&r->progress) || r->eval_step != r->progress.step,
+      .terminal = gr_launch_terminal(),
+      .total_steps = r->progress.total_steps,
+      .every_steps = every > 1 ? every : 0,
+      .quiet = !r->me.spec->set.progress,
+      .no_lines = !r->me.spec->set.lines,
+      .no_events = !r->me.spec->set.events,
+      .tags = r->me.spec->set.tags,
+      .graph = r->me.spec->graph_def,
+      .graph_bytes = r->me.spec->graph_def_bytes};
   spec.params = gr_run_hparams(&r->me, &spec.n_params);
   return gr_report_open(&spec, &r->report);
 }
@@ -34,8 +35,8 @@ static gr_status open_report(gr_run *r) {
 static void log_loop(const gr_run *r) {
   gr_log(GR_INFO,
          "an epoch is a pass through the loop: %lld run%s of programs, %lld of them step%s",
-         (long long)r->runs_per_epoch, gr_text_s(r->runs_per_epoch), (long long)r->steps_per_epoch,
-         gr_text_s(r->steps_per_epoch));
+         (long long)r->progress.runs_per_epoch, gr_text_s(r->progress.runs_per_epoch),
+         (long long)r->progress.steps_per_epoch, gr_text_s(r->progress.steps_per_epoch));
 }
 
 static bool takes_data(const gr_run *r) {
@@ -52,7 +53,8 @@ static void log_data(const gr_run *r, const char *micro) {
          gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN),
          gr_dataset_count(r->me.spec->data, GR_SPLIT_VALIDATION), set->batch, r->me.shares,
          r->me.shares == r->me.ranks ? "rank" : "rank group", gr_text_s(r->me.shares), micro,
-         set->rows, set->lr, (long long)r->steps_per_epoch, gr_text_s(r->steps_per_epoch));
+         set->rows, set->lr, (long long)r->progress.steps_per_epoch,
+         gr_text_s(r->progress.steps_per_epoch));
 }
 
 // Whether the model reads the weights of classes.
@@ -99,25 +101,11 @@ static void log_start(gr_run *r) {
            gr_exec_device(r->me.exec)->ops->name);
 }
 
-static void count_steps(gr_run *r) {
-  const gr_settings *s = &r->me.spec->set;
-  r->steps_per_epoch = r->me.spec->loop.steps, r->runs_per_epoch = r->me.spec->loop.runs;
-  r->total_steps = s->max_epochs * r->steps_per_epoch;
-  if (s->max_steps && (s->max_steps < r->total_steps || !s->max_epochs))
-    r->total_steps = s->max_steps;
-}
-
-// What follows the last step of the last epoch is run, too.
-bool gr_run_is_done(const gr_run *r) {
-  const gr_settings *s = &r->me.spec->set;
-  if (s->max_epochs ? r->epoch >= s->max_epochs : !s->max_steps) return true;
-  return s->max_steps && r->step >= s->max_steps;
-}
-
 static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
-  r->best = (double)NAN, r->loss = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
+  r->best = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
   r->pass_step = r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
   for (int i = 0; i < spec->n_adjust; i++) r->values.set[i] = spec->adjust[i].initial;
+  r->progress = gr_progress_begin(spec);
   GR_TRY(gr_rank_open(&r->me, spec, world));
   return gr_run_open_sums(r);
 }
@@ -133,7 +121,6 @@ static gr_status check_files(gr_run *r) {
 }
 
 static gr_status open_run(gr_run *r) {
-  count_steps(r);
   if (!gr_run_is_dry(&r->me)) GR_TRY(check_files(r));
   if (!gr_run_is_dry(&r->me)) GR_TRY(gr_run_open_dir(r));
   GR_TRY(gr_run_find_start(r));
@@ -160,19 +147,20 @@ static double train_loss(const gr_run *r) {
   const char *name = NULL;
   for (int i = 0; i < r->me.spec->n_programs; i++)
     if (r->me.programs[i].trains) name = r->me.programs[i].loss;
-  return name ? gr_metric_value(&r->epoch_train, name) : (double)NAN;
+  return name ? gr_metric_value(&r->progress.epoch_train, name) : (double)NAN;
 }
 
 static gr_status end_epoch(gr_run *r, double began) {
   const gr_settings *s = &r->me.spec->set;
+  const gr_progress *p = &r->progress;
   gr_named named[2 * GR_MAX_METRICS];
   r->validation.n = 0;
-  if (s->eval_every && ((r->epoch + 1) % s->eval_every == 0 || r->step == r->total_steps))
+  if (s->eval_every && ((p->epoch + 1) % s->eval_every == 0 || p->step == p->total_steps))
     GR_TRY(gr_run_validate(r));
-  int n = gr_metrics_named(r->me.arena, &r->epoch_train, "train.", named), n_train = n;
+  int n = gr_metrics_named(r->me.arena, &p->epoch_train, "train.", named), n_train = n;
   n += gr_metrics_named(r->me.arena, &r->validation, "validation.", named + n);
-  gr_report_epoch_row row = {.epoch = r->epoch,
-                             .steps = r->step,
+  gr_report_epoch_row row = {.epoch = p->epoch,
+                             .steps = p->step,
                              .lr = r->values.lr,
                              .train_loss = train_loss(r),
                              .seconds = gr_seconds() - began,
@@ -180,14 +168,14 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .metrics = named,
                              .n_metrics = n,
                              .n_train = n_train,
-                             .last = r->step == r->total_steps,
+                             .last = p->step == p->total_steps,
                              .shown = r->me.spec->looped};
   gr_run_set_failure(r, gr_report_epoch(r->report, &row));
-  gr_run_hook(r, GR_HOOK_EPOCH_END, &r->epoch_train, NULL);
-  bool best = r->among_best && r->eval_step == r->step;
+  gr_run_hook(r, GR_HOOK_EPOCH_END, &p->epoch_train, NULL);
+  bool best = r->among_best && r->eval_step == p->step;
   best |= gr_run_update_pass_best(r);
-  r->epoch++, r->batch = 0, r->epoch_train.n = 0;
-  if (best || (s->every_epochs && r->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
+  gr_progress_end_epoch(&r->progress);
+  if (best || (s->every_epochs && p->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
   return GR_OK;
 }
@@ -216,16 +204,16 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
 // An evaluation that a hook has requested. If it is interrupted, the resumed run repeats it.
 static gr_status evaluate_if_asked(gr_run *r) {
   if (!r->asked.evaluate) return GR_OK;
-  if (r->eval_step != r->step) r->validation.n = 0;
+  if (r->eval_step != r->progress.step) r->validation.n = 0;
   GR_TRY(gr_run_validate(r));
   r->asked.evaluate = false;
-  if (r->among_best && r->eval_step == r->step) GR_TRY(gr_run_save_finite(r));
+  if (r->among_best && r->eval_step == r->progress.step) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
   return GR_OK;
 }
 
 static gr_status save_if_due(gr_run *r, bool asked) {
-  bool due = gr_run_save_due(r, asked) && r->step != r->saved_step;
+  bool due = gr_run_save_due(r, asked) && r->progress.step != r->saved_step;
   double from = gr_run_span_begin(&r->me);
   gr_status s = due ? gr_run_save_finite(r) : GR_OK;
   if (due) gr_run_span(&r->me, GR_TRACE_CHECKPOINTS, "save", from);
@@ -244,14 +232,14 @@ static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
 // A run that was stopped at the end of an epoch resumes by ending that epoch.
 static gr_status loop(gr_run *r, gr_loader *loader) {
   for (double epoch_began = gr_seconds();;) {
-    if (gr_run_epoch_open(r)) {
+    if (gr_run_epoch_open(&r->progress)) {
       GR_TRY(end_epoch(r, epoch_began));
       epoch_began = gr_seconds();
     }
-    if (gr_run_is_done(r)) break;
+    if (gr_run_is_done(&r->progress, &r->me.spec->set)) break;
     const gr_batch *b = NULL;
     gr_step_controls k;
-    if (!r->failure) gr_run_set_failure(r, gr_run_trace(&r->me, r->step, r->dir));
+    if (!r->failure) gr_run_set_failure(r, gr_run_trace(&r->me, r->progress.step, r->dir));
     take_batch(r, loader, &b);
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
@@ -283,18 +271,19 @@ static gr_status open_loader(gr_run *r, const gr_loader_spec *spec, gr_loader **
 static gr_status train(gr_run *r) {
   const gr_settings *s = &r->me.spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->me.spec->data);
-  gr_loader_spec spec = {.split = GR_SPLIT_TRAIN,
-                         .batch = s->batch,
-                         .rows = s->rows * s->micro_batches,
-                         .rank = r->me.share,
-                         .ranks = r->me.shares,
-                         .seed = (uint64_t)s->seed,
-                         .shuffle = true,
-                         .augment = true,
-                         .epoch = (uint32_t)(r->me.spec->looped ? r->data_epoch : r->epoch),
-                         .first = (uint32_t)(r->me.spec->looped ? r->data_batch : r->batch),
-                         .workers = o->workers,
-                         .prefetch = o->prefetch};
+  gr_loader_spec spec = {
+      .split = GR_SPLIT_TRAIN,
+      .batch = s->batch,
+      .rows = s->rows * s->micro_batches,
+      .rank = r->me.share,
+      .ranks = r->me.shares,
+      .seed = (uint64_t)s->seed,
+      .shuffle = true,
+      .augment = true,
+      .epoch = (uint32_t)(r->me.spec->looped ? r->progress.data_epoch : r->progress.epoch),
+      .first = (uint32_t)(r->me.spec->looped ? r->progress.data_batch : r->progress.batch),
+      .workers = o->workers,
+      .prefetch = o->prefetch};
   gr_loader *loader = NULL;
   bool takes = phase_takes_data(r, &r->me.spec->loop);
   if (takes && !gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN))

@@ -4,16 +4,14 @@
 // what only one rank knows (hooks, signals, clocks, errors) is first combined by gr_run_agree, so
 // that no rank enters a collective that another does not. Functions that are marked collective must
 // be called by all ranks in the same order.
-//
-// Numbers: `step`, `epoch` and `batch` count what is completed, so they are also the index, from 0,
-// of what comes next. Every function that fails gives the error of this rank, or GR_ERR_RANK if
-// another rank has failed.
+// Every function that fails gives the error of this rank, or GR_ERR_RANK if another rank has
+// failed.
 #pragma once
 #include <string.h>
 #include "runtime/checkpoint/lock.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/report.h"
-#include "runtime/train/rank.h"
+#include "runtime/train/progress.h"
 #include "runtime/train/run_dir.h"
 
 // What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
@@ -48,31 +46,20 @@ typedef struct gr_run {
   char *full;  // memory for gathered states (full_state.c)
   size_t full_bytes;
 
-  // Progress. A step is a run of a program that trains, `batch` counts the runs of all programs
-  // within the current epoch, which is a pass through the loop: without `loop:` they are one.
-  int64_t step, epoch, batch;  // completed
-  int64_t steps_per_epoch, runs_per_epoch, total_steps;
-  int64_t data_epoch, data_batch;  // of the training data: the next batch
-  int64_t skipped;                 // skipped steps in a row, up to the last one; 0: it was finite
-  int64_t failing;                 // those of them that no smaller loss scale can explain
-  int64_t all_skipped;             // steps that were skipped since the run began
+  gr_progress progress;
   // The steps for which lr and on_before_optimizer were called, and the epoch and the step for
   // which on_epoch_start and on_eval_start were, so that they run once; -1: none.
   int64_t lr_step, optimizer_step, epoch_begun, eval_begun;
-  gr_step_values values;  // of the next step
-  double loss, grad_norm;
+  gr_step_values values;           // of the next step
   bool is_set[GR_MAX_ADJUSTABLE];  // by a hook
-  double samples_per_s;            // of the last step of this process; 0: there was none
-  bool has_grad_norm;
-  gr_metrics last;           // of the last step
-  const char *start;         // the checkpoint to resume from; NULL: none
-  bool nothing_left;         // the run was finished before: nothing is computed or written
-  const char *resumed_from;  // the checkpoint that this process has read, or NULL
-  int64_t resumed_step;      // of that checkpoint; -1: there is none
-  bool excepted;             // on_exception was called
+  const char *start;               // the checkpoint to resume from; NULL: none
+  bool nothing_left;               // the run was finished before: nothing is computed or written
+  const char *resumed_from;        // the checkpoint that this process has read, or NULL
+  int64_t resumed_step;            // of that checkpoint; -1: there is none
+  bool excepted;                   // on_exception was called
 
   // Metrics and evaluations.
-  gr_metrics epoch_train, validation, train_at_end;
+  gr_metrics validation, train_at_end;
   gr_sums *sums;                    // of evaluations; NULL: the model has no `report:`
   gr_samples *samples;              // shown of the last validation; NULL: none
   gr_tables tables, tables_at_end;  // of the last validation, and of the training set at the end
@@ -99,21 +86,9 @@ typedef struct gr_run {
   bool opened;           // ranks agree on stopping; before, each ends by itself (base/stop.h)
 } gr_run;
 
-// Whether all steps of an epoch are done but not its evaluation, hooks and records.
-static inline bool gr_run_epoch_open(const gr_run *r) {
-  return r->batch && r->batch == r->runs_per_epoch;
-}
-
-// The epoch, counted from 0, of the last completed step.
-static inline int64_t gr_run_last_epoch(const gr_run *r) {
-  return r->batch || !r->epoch ? r->epoch : r->epoch - 1;
-}
-
 // ---- loop.c
 // Runs all of one rank's part of the task, from opening files to results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
-// Whether all steps that the configuration asks for are done.
-bool gr_run_is_done(const gr_run *);
 // ---- step.c
 // The program that runs next, and its batch if it takes one, else NULL.
 const gr_run_program *gr_run_next_program(const gr_run *);
@@ -147,23 +122,12 @@ GR_MUST_USE gr_status gr_run_find_start(gr_run *);
 GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_run *, gr_resume what, const char *given,
                                                const char *dir, char *path, size_t size);
 // ---- contents.c: the table of what a checkpoint holds
-typedef struct gr_run_contents {
-  gr_arena *arena;
-  const char *hooks;     // the states of scripts as text, or NULL
-  bool exit_checkpoint;  // saved only because the run was stopped
-  gr_scalar at[43 + GR_HOOK_LOGS + 4 * GR_MAX_METRICS + GR_MAX_ADJUSTABLE];
-  int n;
-} gr_run_contents;
-void gr_run_contents_write(gr_run *, gr_run_contents *);
+// Lists all scalars of a checkpoint of this state.
+void gr_run_contents_write(gr_run *, gr_scalars_out *);
 GR_MUST_USE gr_status gr_run_contents_read(gr_run *, gr_checkpoint *);
 // Reads only what using the model takes: its states and the data's statistics.
 GR_MUST_USE gr_status gr_run_weights_read(gr_run *, gr_checkpoint *);
 // ---- saving.c
-// The scalar that marks an exit checkpoint: one that is saved only because the run is stopped.
-#define GR_RUN_EXIT_CHECKPOINT "run.passing"
-// The identity of the run that wrote it (identity.h), and how many steps that was to have.
-#define GR_RUN_IDENTITY "run.identity"
-#define GR_RUN_TOTAL_STEPS "run.total_steps"
 // Begins a checkpoint. A run that resumes from an exit checkpoint must leave the same files as one
 // that was never stopped, so hooks are not called for it, and the next checkpoint replaces it.
 GR_MUST_USE gr_status gr_run_save(gr_run *, bool exit_checkpoint);

@@ -208,7 +208,7 @@ gr_status gr_samples_write(const gr_samples *s, gr_run *r, bool again) {
   if (r->me.rank || !s->n) return GR_OK;
   gr_arena *scratch = gr_arena_create();
   int n = texts_of(r, scratch, s, &texts);
-  gr_status written = gr_report_samples(r->report, r->step, texts, n, again);
+  gr_status written = gr_report_samples(r->report, r->progress.step, texts, n, again);
   gr_arena_destroy(scratch);
   return written;
 }

@@ -10,10 +10,14 @@
 // ---- Saving -----------------------------------------------------------------------------------
 
 static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool exit_checkpoint) {
-  gr_run_contents all = {.arena = scratch, .hooks = hooks, .exit_checkpoint = exit_checkpoint};
+  gr_scalars_out all = {.rank = &r->me,
+                        .arena = scratch,
+                        .step = r->progress.step,
+                        .hooks = hooks,
+                        .exit_checkpoint = exit_checkpoint};
   gr_run_contents_write(r, &all);
-  gr_status s = gr_saver_begin(r->saver, r->step, all.at, all.n);
-  r->saving = true, r->confirmed = false, r->saved_step = r->step;
+  gr_status s = gr_saver_begin(r->saver, r->progress.step, all.at, all.n);
+  r->saving = true, r->confirmed = false, r->saved_step = r->progress.step;
   if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
   gr_status_drop(s);  // finish reports the error to all ranks
 }
@@ -23,7 +27,7 @@ static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool exi
 // checkpoint.
 gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   GR_TRY(gr_run_save_finish(r));
-  r->owed &= r->skipped > 0;
+  r->owed &= r->progress.skipped > 0;
   if (!exit_checkpoint) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
@@ -39,17 +43,17 @@ gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
 
 bool gr_run_save_due(const gr_run *r, bool asked) {
   int64_t every = r->me.spec->set.every_steps;
-  return asked || r->owed || (every && r->step && r->step % every == 0);
+  return asked || r->owed || (every && r->progress.step && r->progress.step % every == 0);
 }
 
 gr_status gr_run_save_finite(gr_run *r) {
-  if (!r->skipped) return gr_run_save(r, false);
+  if (!r->progress.skipped) return gr_run_save(r, false);
   if (!r->me.rank && !r->owed)
     gr_log(
         GR_WARN,
         "no checkpoint at step %lld: its last step had no finite gradient; the next step that has "
         "one is followed by a checkpoint",
-        (long long)r->step);
+        (long long)r->progress.step);
   r->owed = true;
   return GR_OK;
 }
@@ -69,7 +73,7 @@ static gr_status abandon(gr_run *r) {
 gr_status gr_run_save_finish(gr_run *r) {
   if (!r->saving) return GR_OK;
   r->saving = false;
-  if (!r->confirmed && r->step > r->saved_step) return abandon(r);
+  if (!r->confirmed && r->progress.step > r->saved_step) return abandon(r);
   gr_status s = r->confirmed ? gr_saver_finish(r->saver) : gr_saver_commit(r->saver);
   if (!s) gr_run_set_resume_hint(r, true);
   if (gr_status_code(s) != GR_ERR_IO) return s;
@@ -84,11 +88,11 @@ gr_status gr_run_save_finish(gr_run *r) {
 
 gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
   GR_TRY(gr_run_save_finish(r));
-  if (r->step != r->saved_step) GR_TRY(gr_run_save(r, exit_checkpoint));
+  if (r->progress.step != r->saved_step) GR_TRY(gr_run_save(r, exit_checkpoint));
   GR_TRY(gr_run_save_finish(r));
-  if (r->step == r->saved_step) return GR_OK;
+  if (r->progress.step == r->saved_step) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",
-                         (long long)r->step),
+                         (long long)r->progress.step),
                  "free space, and go on from the newest checkpoint: checkpoint.resume=auto "
                  "output.dir=%s",
                  r->dir);
@@ -97,8 +101,8 @@ gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
 // The final evaluation replaces the step that confirms a checkpoint.
 void gr_run_prune_last(gr_run *r) {
   double loss = gr_metric_value(&r->validation, "loss");
-  bool sound = !r->skipped && (!r->validation.n || isfinite(loss));
-  if (sound && r->step == r->saved_step) gr_saver_prune(r->saver, r->step);
+  bool sound = !r->progress.skipped && (!r->validation.n || isfinite(loss));
+  if (sound && r->progress.step == r->saved_step) gr_saver_prune(r->saver, r->progress.step);
 }
 
 // ---- Giving up --------------------------------------------------------------------------------
@@ -123,7 +127,7 @@ gr_status gr_run_hint_before(gr_run *r, gr_status s) {
   static const char try[] =
       "a smaller training.lr, a longer training.warmup_steps or training.grad_clip";
   bool newest;
-  const char *path = before(r, r->step - r->skipped, &newest);
+  const char *path = before(r, r->progress.step - r->progress.skipped, &newest);
   if (!path) return gr_hint(s, "%s; there is no checkpoint from before to continue from", try);
   return gr_hint(s, "%s, and continue from before: checkpoint.resume=%s output.dir=%s", try,
                  newest ? "auto" : path, r->dir);
@@ -136,5 +140,6 @@ gr_status gr_run_give_up(gr_run *r) {
       gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
               "no finite gradient in the %lld steps up to step %lld: the weights after step %lld "
               "are good for nothing",
-              (long long)r->skipped, (long long)r->step, (long long)(r->step - r->skipped)));
+              (long long)r->progress.skipped, (long long)r->progress.step,
+              (long long)(r->progress.step - r->progress.skipped)));
 }

@@ -76,12 +76,11 @@ static int64_t number_of(gr_checkpoint *c, const char *name) {
 // Whether a finished run is to be longer than it was. One that a hook has stopped goes on only if
 // it is to have more steps.
 static bool goes_on(const gr_run *r, gr_checkpoint *c) {
-  gr_run then = *r;
-  then.step = gr_checkpoint_step(c);
-  then.epoch = number_of(c, "run.epoch"), then.batch = number_of(c, "run.batch");
-  bool stopped =
-      gr_checkpoint_scalar(c, "run.stop") && r->total_steps <= number_of(c, GR_RUN_TOTAL_STEPS);
-  return !stopped && (!gr_run_is_done(&then) || gr_run_epoch_open(&then));
+  gr_progress then = gr_progress_at(&r->progress, gr_checkpoint_step(c), number_of(c, "run.epoch"),
+                                    number_of(c, "run.batch"));
+  bool stopped = gr_checkpoint_scalar(c, "run.stop") &&
+                 r->progress.total_steps <= number_of(c, GR_RUN_TOTAL_STEPS);
+  return !stopped && (!gr_run_is_done(&then, &r->me.spec->set) || gr_run_epoch_open(&then));
 }
 
 static void log_nothing_left(const gr_run *r, gr_checkpoint *c) {

@@ -204,10 +204,10 @@ static gr_status restore(gr_run *r, const char *path) {
                    "outputs/DATE/TIME/checkpoints/step-00001000");
   gr_status s = begin_loss_scale(r, c);
   s = s ? s : gr_run_contents_read(r, c);
-  if (!s) r->resumed_from = gr_arena_strdup(r->me.arena, path), r->resumed_step = r->step;
+  if (!s) r->resumed_from = gr_arena_strdup(r->me.arena, path), r->resumed_step = r->progress.step;
   if (!s) gr_run_set_resume_hint(r, true);
   if (!s && r->me.rank == 0)
-    gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->step);
+    gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->progress.step);
   gr_checkpoint_close(c);
   return s;
 }

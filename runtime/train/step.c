@@ -3,13 +3,8 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-// Steps in a row without a finite gradient: later ones end the run. A run that has not had AT_START
-// finite steps yet is rather wrong from its beginning, and ends after as many, or sooner if it is
-// short.
-enum { MAX_SKIPPED = 50, AT_START = 10, LEAST = 2 };
-
 const gr_run_program *gr_run_next_program(const gr_run *r) {
-  return &r->me.programs[gr_phase_at(&r->me.spec->loop, r->batch)];
+  return &r->me.programs[gr_progress_next(&r->progress, &r->me.spec->loop)];
 }
 
 gr_status gr_run_next_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
@@ -42,37 +37,20 @@ static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_
   for (int i = 0; i < r->asked.n_logs; i++) put(v, r->asked.logs[i].name, r->asked.logs[i].value);
 }
 
-static void count_skipped(gr_run *r, const gr_step_results *now) {
-  // While the loss scale of fp16 can shrink, a step that overflows is one on the way to its value.
-  bool shrinks = now->loss_scale > r->me.spec->set.loss_scale_min;
-  r->skipped = now->ok ? 0 : r->skipped + 1;
-  r->all_skipped += !now->ok;
-  r->failing = now->ok ? 0 : r->failing + !shrinks;
-  r->confirmed |= !r->skipped;
-}
-
-static int64_t most_skipped(const gr_run *r) {
-  if (r->step - r->all_skipped >= AT_START) return MAX_SKIPPED;
-  int64_t tenth = r->total_steps > 0 ? r->total_steps / 10 : AT_START;
-  return (tenth < LEAST ? LEAST : tenth < AT_START ? tenth : AT_START) - 1;
-}
-
 // What follows a run of a program that trains.
 static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
                           const gr_step_results *now, double seconds) {
   values more;
   int64_t samples = b ? b->samples : p->at[0]->minibatch_rows;
-  r->last = now->metrics;
-  r->loss = gr_metric_value(&now->metrics, p->loss);
-  r->grad_norm = now->grad_norm, r->has_grad_norm = now->has_grad_norm;
-  count_skipped(r, now);
+  gr_progress_measure(&r->progress, now, p->loss, r->me.spec->set.loss_scale_min,
+                      seconds > 0 ? (double)samples / seconds : 0);
+  r->confirmed |= !r->progress.skipped;
   list_values(r, p, now, &more);
-  r->samples_per_s = seconds > 0 ? (double)samples / seconds : 0;
-  gr_report_row row = {.step = r->step,
-                       .epoch = r->epoch,
-                       .loss = r->loss,
+  gr_report_row row = {.step = r->progress.step,
+                       .epoch = r->progress.epoch,
+                       .loss = r->progress.loss,
                        .lr = r->values.lr,
-                       .grad_norm = r->grad_norm,
+                       .grad_norm = r->progress.grad_norm,
                        .samples = samples,
                        .seconds = seconds,
                        .more = more.at,
@@ -80,18 +58,17 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   gr_run_set_failure(r, gr_report_step(r->report, &row));
   r->asked.n_logs = 0;
   gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
-  r->step++, r->batch++;
-  return r->failing > most_skipped(r) ? gr_run_give_up(r) : GR_OK;
+  gr_progress_advance(&r->progress, true);
+  return gr_progress_is_lost(&r->progress) ? gr_run_give_up(r) : GR_OK;
 }
 
 gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
   double began = gr_seconds(), from = gr_run_span_begin(&r->me);
   gr_step_results now;
   GR_TRY(gr_run_compute(&r->me, &r->values, p, b, &now));
-  if (p->trains) gr_run_span_step(&r->me, r->step, from);
-  gr_metrics_add(&r->epoch_train, &now.metrics);
-  if (b) r->data_epoch = b->epoch, r->data_batch = b->index + 1;
+  if (p->trains) gr_run_span_step(&r->me, r->progress.step, from);
+  gr_progress_add(&r->progress, &now.metrics, b);
   if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began);
-  r->batch++;
+  gr_progress_advance(&r->progress, false);
   return GR_OK;
 }

@@ -153,7 +153,7 @@ static void report_json(gr_run *r, const char *checkpoint, int split, int64_t sa
   gr_text_put(&t, "{\"checkpoint\": ");
   gr_text_json(&t, checkpoint);
   gr_text_printf(&t, ", \"step\": %lld, \"split\": \"%s\", \"samples\": %lld, \"metrics\": {",
-                 (long long)r->step, splits[split].name, (long long)samples);
+                 (long long)r->progress.step, splits[split].name, (long long)samples);
   for (int i = 0; i < m->n; i++) {
     gr_text_put(&t, i ? ", " : "");
     gr_text_json(&t, m->at[i].name);
