@@ -89,49 +89,6 @@ static void spec_scalars(gr_rank *r, gr_scalar_table *t) {
   gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
 }
 
-// ---- Metrics ------------------------------------------------------------------------------------
-
-static void write_bests(const void *part, gr_scalars_out *out) {
-  gr_scalars_put_text(out, "run.bests", gr_run_bests(part, out->arena));
-}
-
-static gr_status read_bests(void *part, const gr_scalars_in *in) {
-  const gr_scalar *s = gr_scalars_find(in, "run.bests", GR_SCALAR_TEXT);
-  if (s) gr_run_restore_bests(part, s->text);
-  return GR_OK;
-}
-
-// The results of the last evaluation. A metric's name has no dot before it.
-static void write_validation(const void *part, gr_scalars_out *out) {
-  gr_scalars_put_metrics(out, "", &((const gr_run *)part)->validation);
-}
-
-static gr_status read_validation(void *part, const gr_scalars_in *in) {
-  gr_scalars_take_metrics(in, "", &((gr_run *)part)->validation);
-  return GR_OK;
-}
-
-// The metric by which checkpoints are compared, if it is one of a pass, and this is the state at
-// its end. Its name has a dot.
-static void write_pass(const void *part, gr_scalars_out *out) {
-  const gr_run *r = part;
-  if (r->pass_step == out->step && gr_run_metric_is_of_pass(r))
-    gr_scalars_put_float(out, r->me.spec->set.metric, r->pass_value);
-}
-
-static void evaluation_scalars(gr_run *r, gr_scalar_table *t) {
-  const gr_scalar_row rows[] = {
-      {90, "run.best", GR_FIELD_FLOAT, &r->best, NULL, NULL},
-      {100, "run.best_step", GR_FIELD_INT, &r->best_step, NULL, NULL},
-      {110, "run.best_epoch", GR_FIELD_INT, &r->best_epoch, NULL, NULL},
-      {120, GR_CHECKPOINT_MEASURED, GR_FIELD_INT, &r->eval_step, NULL, NULL},
-      {260, "run.bests", GR_SCALARS, r, write_bests, read_bests},
-      {270, "METRIC", GR_SCALARS, r, write_validation, read_validation},
-      {280, "PROGRAM.METRIC", GR_SCALARS, r, write_pass, NULL},
-  };
-  gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
-}
-
 // ---- Hooks --------------------------------------------------------------------------------------
 
 // Requests of hooks that no agreement has acted on yet.
@@ -237,7 +194,7 @@ static gr_scalar_table table_of(gr_run *r, gr_arena *a) {
   gr_scalar_table t = {.arena = a};
   spec_scalars(&r->me, &t);
   gr_progress_scalars(&r->progress, &t);
-  evaluation_scalars(r, &t);
+  gr_evaluation_scalars(&r->evaluation, &t);
   control_scalars(r, &t);
   saving_scalars(r, &t);
   return t;

@@ -25,10 +25,11 @@ static gr_status copy_states(gr_run *r) {
 
 static gr_status end_epoch(gr_run *r, counts *n) {
   const gr_settings *s = &r->me.spec->set;
+  gr_metrics ignored;
+  bool due = gr_evaluation_is_due(&r->progress, s);
   gr_progress_end_epoch(&r->progress);
-  if (s->eval_every &&
-      (r->progress.epoch % s->eval_every == 0 || r->progress.step == r->progress.total_steps)) {
-    GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &r->validation));
+  if (due) {
+    GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &ignored));
     n->evaluations += gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION);
   }
   if (!s->every_epochs || r->progress.epoch % s->every_epochs) return GR_OK;
@@ -72,9 +73,10 @@ static void report(gr_run *r, const counts *n) {
 
 gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
   counts n = {0};
+  gr_metrics ignored;
   while (!gr_run_is_done(&r->progress, &r->me.spec->set)) GR_TRY(step(r, loader, &n));
   if (r->me.spec->set.final_train_eval && gr_run_can_eval(&r->me, GR_SPLIT_TRAIN)) {
-    GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
+    GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &ignored));
     n.evaluations++;
   }
   GR_TRY(copy_states(r));

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
-#include "runtime/train/samples.h"
 
 // ---- Leaving early ------------------------------------------------------------------------
 
@@ -64,20 +63,27 @@ static void show_metrics(const char *what, const gr_metrics *m) {
   gr_arena_destroy(a);
 }
 
+static gr_status eval_training_set(gr_run *r) {
+  gr_evaluation *e = &r->evaluation;
+  gr_metrics now;
+  GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &now));
+  gr_evaluation_set_train(e, &now, gr_tables_copy(r->me.arena, gr_run_tables(e->sums), "train."));
+  return GR_OK;
+}
+
 static gr_status final_eval(gr_run *r) {
   const gr_settings *s = &r->me.spec->set;
-  bool done = r->eval_step == r->progress.step;
-  if (s->final_train_eval) GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &r->train_at_end));
-  if (s->final_train_eval)
-    r->tables_at_end = gr_tables_copy(r->me.arena, gr_run_tables(r), "train.");
-  bool lost = r->sums && !r->tables.n;  // a run that resumes at its end has the metrics alone
-  if (!done || lost || (s->show_samples && !r->samples)) GR_TRY(gr_run_validate(r));
+  gr_evaluation *e = &r->evaluation;
+  bool done = gr_evaluation_is_of(e, &r->progress);
+  if (s->final_train_eval) GR_TRY(eval_training_set(r));
+  bool lost = e->sums && !e->tables.n;  // a run that resumes at its end has the metrics alone
+  if (!done || lost || (s->show_samples && !e->samples)) GR_TRY(gr_run_validate(r));
   if (!done) gr_run_log_validation(r);
-  if (r->samples) gr_samples_print(r->samples, r);
-  r->evaluated = true;
+  if (e->samples) gr_samples_print(e->samples, &r->me);
+  gr_evaluation_finish(e);
   if (r->me.rank) return GR_OK;
-  show_metrics("training set", &r->train_at_end);
-  show_metrics("validation set", &r->validation);
+  show_metrics("training set", &e->train_at_end);
+  show_metrics("validation set", &e->validation);
   return GR_OK;
 }
 
@@ -147,7 +153,7 @@ static gr_status finish(gr_run *r) {
   GR_TRY(final_eval(r));
   gr_run_prune_last(r);
   log_unreadable(r);
-  gr_run_hook(r, GR_HOOK_STOP, &r->validation, r->ended);
+  gr_run_hook(r, GR_HOOK_STOP, &r->evaluation.validation, r->ended);
   GR_TRY(gr_run_check(r));
   GR_TRY(report_memory(r));
   report_device(r);

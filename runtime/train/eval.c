@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
-#include "runtime/train/samples.h"
 
 // ---- Evaluation -----------------------------------------------------------------------------
 
@@ -21,7 +20,7 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
     if (!b) return GR_OK;
     GR_TRY(gr_run_compute(&r->me, &r->values, r->me.eval, b, &now));
     gr_metrics_add(out, &now.metrics);
-    GR_TRY(gr_run_add_sums(r, b->bucket));
+    GR_TRY(gr_run_add_sums(&r->me, r->evaluation.sums, b->bucket));
     if (taker) GR_TRY(taker->take(taker->self, b));
   }
 }
@@ -33,7 +32,7 @@ static gr_status eval_once(gr_run *r, gr_metrics *out) {
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
   GR_TRY(gr_run_compute(&r->me, &r->values, r->me.eval, NULL, &now));
   gr_metrics_add(out, &now.metrics);
-  return gr_run_add_sums(r, 0);
+  return gr_run_add_sums(&r->me, r->evaluation.sums, 0);
 }
 
 gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *taker,
@@ -64,7 +63,7 @@ gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *take
 }
 
 typedef struct sampled {
-  gr_run *r;
+  gr_rank *r;
   gr_samples *samples;
 } sampled;
 
@@ -74,16 +73,16 @@ static gr_status take_samples(void *self, const gr_batch *b) {
 }
 
 gr_status gr_run_eval_part(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
-  sampled s = {r, samples};
+  sampled s = {&r->me, samples};
   const gr_batch_taker taker = {take_samples, &s};
   return gr_run_eval_each(r, split, samples ? &taker : NULL, out);
 }
 
 gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
   gr_metrics all;
-  gr_run_clear_sums(r);
+  gr_run_clear_sums(r->evaluation.sums);
   GR_TRY(gr_run_eval_part(r, split, samples, &all));
-  GR_TRY(gr_run_report_sums(r, &all));
+  GR_TRY(gr_run_report_sums(&r->me, r->evaluation.sums, &all));
   *out = all;
   return GR_OK;
 }
@@ -92,46 +91,54 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 
 static gr_status eval_samples(gr_run *r) {
   int64_t n = r->me.spec->set.show_samples;
-  gr_samples_close(r->samples);
-  r->samples = n ? gr_samples_choose(r, GR_SPLIT_VALIDATION, n) : NULL;
-  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, r->samples, &r->validation));
-  return r->samples ? gr_samples_gather(r->samples, r) : GR_OK;
+  gr_evaluation *e = &r->evaluation;
+  gr_metrics now;
+  gr_evaluation_show(e, n ? gr_samples_choose(&r->me, GR_SPLIT_VALIDATION, n) : NULL);
+  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, e->samples, &now));
+  gr_evaluation_set(e, &now, gr_tables_copy(r->me.arena, gr_run_tables(e->sums), "validation."));
+  return e->samples ? gr_samples_gather(e->samples, &r->me) : GR_OK;
+}
+
+static void write_samples(gr_run *r, bool again) {
+  const gr_samples *s = r->evaluation.samples;
+  if (s) gr_run_set_failure(r, gr_samples_write(s, &r->me, r->report, r->progress.step, again));
 }
 
 // Without validation samples there is nothing to report.
 gr_status gr_run_validate(gr_run *r) {
+  gr_evaluation *e = &r->evaluation;
+  const gr_progress *p = &r->progress;
   gr_named named[GR_MAX_METRICS];
-  if (r->eval_begun != r->progress.step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
-    r->eval_begun = r->progress.step;
+  if (r->eval_begun != p->step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
+    r->eval_begun = p->step;
   GR_TRY(eval_samples(r));
-  r->tables = gr_tables_copy(r->me.arena, gr_run_tables(r), "validation.");
-  bool again = r->eval_step == r->progress.step;
-  if (again && r->samples) gr_run_set_failure(r, gr_samples_write(r->samples, r, true));
+  bool again = gr_evaluation_is_of(e, p);
+  if (again) write_samples(r, true);
   if (again || !gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION)) return GR_OK;
-  int n = gr_metrics_named(r->me.arena, &r->validation, "validation.", named);
-  r->eval_step = r->progress.step;
-  gr_run_set_failure(r, gr_report_eval(r->report, r->progress.step, gr_run_last_epoch(&r->progress),
-                                       named, n, &r->tables));
-  if (r->samples) gr_run_set_failure(r, gr_samples_write(r->samples, r, false));
-  gr_run_update_best(r);
-  gr_run_hook(r, GR_HOOK_EVAL_END, &r->validation, NULL);
+  int n = gr_metrics_named(r->me.arena, &e->validation, "validation.", named);
+  gr_evaluation_count(e, &r->me, p);
+  gr_run_set_failure(
+      r, gr_report_eval(r->report, p->step, gr_run_last_epoch(p), named, n, &e->tables));
+  write_samples(r, false);
+  gr_run_hook(r, GR_HOOK_EVAL_END, &e->validation, NULL);
   return GR_OK;
 }
 
 // Runs after it is decided whether the state is saved.
 void gr_run_log_validation(const gr_run *r) {
-  if (r->me.rank || r->eval_step != r->progress.step) return;
+  const gr_progress *p = &r->progress;
+  const gr_evaluation *e = &r->evaluation;
+  if (r->me.rank || !gr_evaluation_is_of(e, p)) return;
   gr_text t = gr_text_make(r->me.arena);
-  bool due = gr_run_save_due(r, false) ||
-             r->progress.step == r->progress.total_steps;  // always due at the end
-  bool saved = r->saved_step == r->progress.step || (due && !r->progress.skipped);
-  bool best = r->best_step == r->progress.step && !isnan(r->best);
-  gr_text_printf(&t, "epoch %lld  step %lld  validation",
-                 (long long)gr_run_last_epoch(&r->progress), (long long)r->progress.step);
-  gr_metrics_print(&t, &r->validation, "  ");
+  bool due = gr_run_save_due(r, false) || p->step == p->total_steps;  // always due at the end
+  bool saved = r->saved_step == p->step || (due && !p->skipped);
+  bool best = e->best_step == p->step && !isnan(e->best);
+  gr_text_printf(&t, "epoch %lld  step %lld  validation", (long long)gr_run_last_epoch(p),
+                 (long long)p->step);
+  gr_metrics_print(&t, &e->validation, "  ");
   if (best && saved)
-    gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)r->progress.step,
-                   r->me.spec->set.metric, r->best);
+    gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)p->step,
+                   r->me.spec->set.metric, e->best);
   else if (best)
     gr_text_printf(&t, "  best %s", r->me.spec->set.metric);
   else if (saved)

@@ -4,30 +4,29 @@
 #include <string.h>
 #include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
-#include "runtime/train/samples.h"
 
 // ---- Opening --------------------------------------------------------------------------------
 
 // If a resumed run has the same folder as the run that it continues, that run's files are kept.
 static gr_status open_report(gr_run *r) {
   int64_t every = r->me.spec->set.log_every;
-  gr_report_spec spec = {
-      .dir = r->dir,
-      .rank = r->me.rank,
-      .ranks = r->me.ranks,
-      .resume_step = r->progress.step,
-      .resume_epoch = r->progress.epoch,
-      .epoch_open = gr_run_epoch_open(&r->progress),
-      .eval_open = gr_run_epoch_open(&r->progress) || r->eval_step != r->progress.step,
-      .terminal = gr_launch_terminal(),
-      .total_steps = r->progress.total_steps,
-      .every_steps = every > 1 ? every : 0,
-      .quiet = !r->me.spec->set.progress,
-      .no_lines = !r->me.spec->set.lines,
-      .no_events = !r->me.spec->set.events,
-      .tags = r->me.spec->set.tags,
-      .graph = r->me.spec->graph_def,
-      .graph_bytes = r->me.spec->graph_def_bytes};
+  gr_report_spec spec = {.dir = r->dir,
+                         .rank = r->me.rank,
+                         .ranks = r->me.ranks,
+                         .resume_step = r->progress.step,
+                         .resume_epoch = r->progress.epoch,
+                         .epoch_open = gr_run_epoch_open(&r->progress),
+                         .eval_open = gr_run_epoch_open(&r->progress) ||
+                                      !gr_evaluation_is_of(&r->evaluation, &r->progress),
+                         .terminal = gr_launch_terminal(),
+                         .total_steps = r->progress.total_steps,
+                         .every_steps = every > 1 ? every : 0,
+                         .quiet = !r->me.spec->set.progress,
+                         .no_lines = !r->me.spec->set.lines,
+                         .no_events = !r->me.spec->set.events,
+                         .tags = r->me.spec->set.tags,
+                         .graph = r->me.spec->graph_def,
+                         .graph_bytes = r->me.spec->graph_def_bytes};
   spec.params = gr_run_hparams(&r->me, &spec.n_params);
   return gr_report_open(&spec, &r->report);
 }
@@ -102,12 +101,12 @@ static void log_start(gr_run *r) {
 }
 
 static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
-  r->best = (double)NAN, r->saved_step = r->lr_step = r->eval_step = -1;
-  r->pass_step = r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
+  r->saved_step = r->lr_step = -1;
+  r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
   for (int i = 0; i < spec->n_adjust; i++) r->values.set[i] = spec->adjust[i].initial;
   r->progress = gr_progress_begin(spec);
   GR_TRY(gr_rank_open(&r->me, spec, world));
-  return gr_run_open_sums(r);
+  return gr_evaluation_open(&r->evaluation, &r->me);
 }
 
 // A file that is missing would end the run when its sample is due, after hours. Each rank looks for
@@ -154,11 +153,10 @@ static gr_status end_epoch(gr_run *r, double began) {
   const gr_settings *s = &r->me.spec->set;
   const gr_progress *p = &r->progress;
   gr_named named[2 * GR_MAX_METRICS];
-  r->validation.n = 0;
-  if (s->eval_every && ((p->epoch + 1) % s->eval_every == 0 || p->step == p->total_steps))
-    GR_TRY(gr_run_validate(r));
+  gr_evaluation_clear(&r->evaluation);
+  if (gr_evaluation_is_due(p, s)) GR_TRY(gr_run_validate(r));
   int n = gr_metrics_named(r->me.arena, &p->epoch_train, "train.", named), n_train = n;
-  n += gr_metrics_named(r->me.arena, &r->validation, "validation.", named + n);
+  n += gr_metrics_named(r->me.arena, &r->evaluation.validation, "validation.", named + n);
   gr_report_epoch_row row = {.epoch = p->epoch,
                              .steps = p->step,
                              .lr = r->values.lr,
@@ -172,8 +170,8 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .shown = r->me.spec->looped};
   gr_run_set_failure(r, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &p->epoch_train, NULL);
-  bool best = r->among_best && r->eval_step == p->step;
-  best |= gr_run_update_pass_best(r);
+  bool best = gr_evaluation_is_among_best(&r->evaluation, p);
+  best |= gr_run_update_pass_best(&r->evaluation, &r->me, p);
   gr_progress_end_epoch(&r->progress);
   if (best || (s->every_epochs && p->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
@@ -204,10 +202,10 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
 // An evaluation that a hook has requested. If it is interrupted, the resumed run repeats it.
 static gr_status evaluate_if_asked(gr_run *r) {
   if (!r->asked.evaluate) return GR_OK;
-  if (r->eval_step != r->progress.step) r->validation.n = 0;
+  if (!gr_evaluation_is_of(&r->evaluation, &r->progress)) gr_evaluation_clear(&r->evaluation);
   GR_TRY(gr_run_validate(r));
   r->asked.evaluate = false;
-  if (r->among_best && r->eval_step == r->progress.step) GR_TRY(gr_run_save_finite(r));
+  if (gr_evaluation_is_among_best(&r->evaluation, &r->progress)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
   return GR_OK;
 }
@@ -304,7 +302,7 @@ static void close_run(gr_run *r) {
   gr_report_close_log(r->log);
   gr_saver_close(r->saver);
   gr_hooks_close(r->hooks);
-  gr_samples_close(r->samples);
+  gr_evaluation_close(&r->evaluation);
   free(r->full);
   gr_lock_release(r->lock);
   gr_rank_close(&r->me);

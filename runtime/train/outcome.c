@@ -32,7 +32,7 @@ static const char *config_hash(gr_run *r) {
 // relative to it.
 static const char *best_checkpoint(gr_run *r) {
   const char *given = r->me.spec->set.ckpt_dir, *name;
-  name = gr_arena_printf(r->me.arena, "step-%08lld", (long long)r->best_step);
+  name = gr_arena_printf(r->me.arena, "step-%08lld", (long long)r->evaluation.best_step);
   const char *dir = given ? given : gr_arena_printf(r->me.arena, "%s/checkpoints", r->dir);
   if (!gr_is_file(gr_arena_printf(r->me.arena, "%s/%s/manifest.json", dir, name))) return NULL;
   const char *shown = given ? as_written(r, "checkpoint.dir", given) : "checkpoints";
@@ -45,38 +45,41 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   while (config.len && config.at[config.len - 1] == '\n') config.at[--config.len] = 0;
   gr_named named[2 * GR_MAX_METRICS];
   int n = 0;
-  if (r->evaluated) n = gr_metrics_named(r->me.arena, &r->train_at_end, "train.", named);
-  if (r->evaluated) n += gr_metrics_named(r->me.arena, &r->validation, "validation.", named + n);
+  if (r->evaluation.evaluated)
+    n = gr_metrics_named(r->me.arena, &r->evaluation.train_at_end, "train.", named);
+  if (r->evaluation.evaluated)
+    n += gr_metrics_named(r->me.arena, &r->evaluation.validation, "validation.", named + n);
   char identity[GR_IDENTITY_HASH];
   if (r->me.spec->identity) gr_identity_hash(r->me.spec->identity, identity);
   int64_t trained, parameters = gr_plan_parameters(r->me.spec->plan, &trained);
-  gr_results out = {.model = as_written(r, "model.graph", r->me.spec->set.graph),
-                    .backend = r->me.ranks > 1 ? r->me.world->ops->backend : "none",
-                    .device = gr_exec_device(r->me.exec)->ops->name,
-                    .ended = ended,
-                    .exit_code = exit_code,
-                    .config_hash = config_hash(r),
-                    .identity = r->me.spec->identity ? identity : NULL,
-                    .resumed_from = r->me.spec->set.resume == gr_resume_text ? r->start : NULL,
-                    .ranks = r->me.ranks,
-                    .parameters = parameters,
-                    .trainable = trained,
-                    .epochs = r->progress.epoch,
-                    .steps = r->progress.step,
-                    .final_loss = r->progress.loss,
-                    .best_metric = isnan(r->best) ? NULL : r->me.spec->set.metric,
-                    .best_value = r->best,
-                    .best_epoch = r->best_epoch,
-                    .best_step = r->best_step,
-                    .best_checkpoint = isnan(r->best) ? NULL : best_checkpoint(r),
-                    .metrics = named,
-                    .n_metrics = n,
-                    .tables = {r->evaluated ? r->tables_at_end : (gr_tables){0},
-                               r->evaluated ? r->tables : (gr_tables){0}},
-                    .total_seconds = gr_seconds() - r->me.began,
-                    .started = r->me.started,
-                    .config = config.at,
-                    .other_names = r->me.spec->set.result_names};
+  gr_results out = {
+      .model = as_written(r, "model.graph", r->me.spec->set.graph),
+      .backend = r->me.ranks > 1 ? r->me.world->ops->backend : "none",
+      .device = gr_exec_device(r->me.exec)->ops->name,
+      .ended = ended,
+      .exit_code = exit_code,
+      .config_hash = config_hash(r),
+      .identity = r->me.spec->identity ? identity : NULL,
+      .resumed_from = r->me.spec->set.resume == gr_resume_text ? r->start : NULL,
+      .ranks = r->me.ranks,
+      .parameters = parameters,
+      .trainable = trained,
+      .epochs = r->progress.epoch,
+      .steps = r->progress.step,
+      .final_loss = r->progress.loss,
+      .best_metric = isnan(r->evaluation.best) ? NULL : r->me.spec->set.metric,
+      .best_value = r->evaluation.best,
+      .best_epoch = r->evaluation.best_epoch,
+      .best_step = r->evaluation.best_step,
+      .best_checkpoint = isnan(r->evaluation.best) ? NULL : best_checkpoint(r),
+      .metrics = named,
+      .n_metrics = n,
+      .tables = {r->evaluation.evaluated ? r->evaluation.tables_at_end : (gr_tables){0},
+                 r->evaluation.evaluated ? r->evaluation.tables : (gr_tables){0}},
+      .total_seconds = gr_seconds() - r->me.began,
+      .started = r->me.started,
+      .config = config.at,
+      .other_names = r->me.spec->set.result_names};
   return gr_report_finish(r->report, &out);
 }
 

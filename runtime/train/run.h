@@ -11,7 +11,7 @@
 #include "runtime/checkpoint/lock.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/report.h"
-#include "runtime/train/progress.h"
+#include "runtime/train/evaluation.h"
 #include "runtime/train/run_dir.h"
 
 // What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
@@ -24,9 +24,6 @@ typedef struct gr_step_controls {
   bool signal;    // a rank has received a signal to stop
   bool failed;    // a rank has failed
 } gr_step_controls;
-
-typedef struct gr_samples gr_samples;
-typedef struct gr_sums gr_sums;
 
 typedef struct gr_run {
   gr_rank me;
@@ -58,20 +55,7 @@ typedef struct gr_run {
   int64_t resumed_step;            // of that checkpoint; -1: there is none
   bool excepted;                   // on_exception was called
 
-  // Metrics and evaluations.
-  gr_metrics validation, train_at_end;
-  gr_sums *sums;                    // of evaluations; NULL: the model has no `report:`
-  gr_samples *samples;              // shown of the last validation; NULL: none
-  gr_tables tables, tables_at_end;  // of the last validation, and of the training set at the end
-  int64_t eval_step;                // completed steps at the last evaluation; -1: there was none
-  bool evaluated;                   // train_at_end and validation are those of the final state
-  double best;                      // value of the metric; best_step and best_epoch say where
-  int64_t best_step, best_epoch;
-  double *bests;  // the best keep_best values of the metric, best first
-  int n_bests, max_bests;
-  bool among_best;    // the last evaluation is one of them
-  int64_t pass_step;  // completed steps at the end of the last pass, if the metric is one of a pass
-  double pass_value;  // the metric of that pass
+  gr_evaluation evaluation;
 
   // The checkpoint in progress.
   int64_t saved_step;  // the step of the newest checkpoint, pending or committed; -1: none
@@ -144,16 +128,6 @@ void gr_run_prune_last(gr_run *);  // after the final evaluation, if its loss is
 // The error of too many skipped steps in a row; and an error with a hint about skipped steps.
 GR_MUST_USE gr_status gr_run_give_up(gr_run *);
 GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
-// ---- best.c
-void gr_run_update_best(gr_run *);  // after an evaluation: sets best, bests and among_best
-// Whether checkpoint.metric is one of a program of the loop: the mean over a pass. Then at the end
-// of a pass the same is set, and pass_step and pass_value; returns among_best.
-static inline bool gr_run_metric_is_of_pass(const gr_run *r) {
-  return r->me.spec->looped && strchr(r->me.spec->set.metric, '.');
-}
-bool gr_run_update_pass_best(gr_run *);
-const char *gr_run_bests(const gr_run *, gr_arena *);  // run->bests as text for a checkpoint
-void gr_run_restore_bests(gr_run *, const char *);
 // The slice of a state that a rank holds. `at` refers to this rank's memory of the state, on its
 // device; gr_run_tensor_of gives it back.
 gr_tensor_slice gr_run_tensor_slice(gr_run *, const gr_plan_state *, int rank);
@@ -200,19 +174,10 @@ typedef struct gr_batch_taker {
   void *self;
 } gr_batch_taker;
 GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker *, gr_metrics *out);
-// Evaluates, with the samples that are shown (r->samples); unless this state has been evaluated
+// Evaluates, with the samples that are shown; unless this state has been evaluated
 // before, writes records, calls hooks and updates the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *);
 void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
-// ---- sums.c
-GR_MUST_USE gr_status gr_run_open_sums(gr_run *);             // after the programs
-void gr_run_clear_sums(gr_run *);                             // before an evaluation
-GR_MUST_USE gr_status gr_run_add_sums(gr_run *, int bucket);  // after each batch
-// After the last one: runs the report program, adds its metrics, and sets its tables.
-GR_MUST_USE gr_status gr_run_report_sums(gr_run *, gr_metrics *);
-// The tables of the last evaluation, valid until the next one; and a copy, under other names.
-gr_tables gr_run_tables(const gr_run *);
-gr_tables gr_tables_copy(gr_arena *, gr_tables, const char *prefix);
 // ---- weights.c
 // Finds the checkpoint of a run's folder: "best", "last" or a step. Not collective. dir: where its
 // checkpoints are. The path is in the arena; GR_ERR_CHECKPOINT if there is none.

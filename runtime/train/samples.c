@@ -1,10 +1,9 @@
 // samples.c - the model's outputs for some samples of an evaluation: printed, and written for
 // TensorBoard. The samples depend only on the order of the data; their outputs are gathered from
-// all ranks. See run.h.
+// all ranks. See samples.h.
 #include "runtime/train/samples.h"
 #include <string.h>
 #include "ops/kernels/cpu.h"
-#include "runtime/train/run.h"
 
 enum { NAME_COLUMNS = 24 };
 
@@ -23,31 +22,31 @@ struct gr_samples {
   char *staging[2];  // for a batch's tokens or logits, and lengths; see gr_exec_view
 };
 
-static void find_answers(const gr_run *r, gr_samples *s) {
+static void find_answers(const gr_rank *r, gr_samples *s) {
   size_t most[2] = {0};
-  for (int i = 0; i < GR_MAX_BUCKETS && r->me.eval && r->me.eval->at[i]; i++) {
-    const gr_program *eval = r->me.eval->at[i];
+  for (int i = 0; i < GR_MAX_BUCKETS && r->eval && r->eval->at[i]; i++) {
+    const gr_program *eval = r->eval->at[i];
     struct answers_of *in = &s->in[i];
-    in->tokens = gr_exec_result(r->me.exec, eval, "predict.tokens");
-    in->lengths = gr_exec_result(r->me.exec, eval, "predict.lengths");
-    in->logits = gr_exec_result(r->me.exec, eval, "predict.logits");
+    in->tokens = gr_exec_result(r->exec, eval, "predict.tokens");
+    in->lengths = gr_exec_result(r->exec, eval, "predict.lengths");
+    in->logits = gr_exec_result(r->exec, eval, "predict.logits");
     const gr_exec_tensor *of = in->tokens.at ? &in->tokens : &in->logits;
-    size_t bytes[2] = {gr_exec_staging(r->me.exec, of), gr_exec_staging(r->me.exec, &in->lengths)};
+    size_t bytes[2] = {gr_exec_staging(r->exec, of), gr_exec_staging(r->exec, &in->lengths)};
     for (int k = 0; k < 2; k++) most[k] = bytes[k] > most[k] ? bytes[k] : most[k];
   }
   for (int k = 0; k < 2; k++) s->staging[k] = gr_arena_alloc(s->arena, most[k] + 1);
 }
 
-gr_samples *gr_samples_choose(gr_run *r, gr_split split, int64_t most) {
+gr_samples *gr_samples_choose(gr_rank *r, gr_split split, int64_t most) {
   gr_arena *arena = gr_arena_create();
   gr_samples *s = GR_NEW(arena, gr_samples, 1);
   s->arena = arena;
-  s->of = gr_dataset_count(r->me.spec->data, split);
+  s->of = gr_dataset_count(r->spec->data, split);
   s->n = most < s->of ? (uint32_t)most : s->of;
   s->items = GR_NEW(arena, uint32_t, s->n + 1);
   s->answers = GR_NEW(arena, answer, s->n + 1);
   find_answers(r, s);
-  gr_dataset_sample_evenly(r->me.spec->data, split, s->n, s->items);
+  gr_dataset_sample_evenly(r->spec->data, split, s->n, s->items);
   return s;
 }
 
@@ -84,11 +83,11 @@ static int32_t largest(const float *logits, int64_t n) {
 }
 
 // If a model outputs logits [n, classes] instead of symbols, the most likely class is printed.
-static gr_status take_classes(gr_samples *s, gr_run *r, const gr_batch *f) {
+static gr_status take_classes(gr_samples *s, gr_rank *r, const gr_batch *f) {
   gr_exec_tensor t = s->in[f->bucket].logits;
   const void *logits;
   if (!t.at || t.type.rank != 2 || t.type.dtype != GR_F32) return GR_OK;
-  GR_TRY(gr_exec_view(r->me.exec, &t, s->staging[0], &logits));
+  GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &logits));
   for (int row = 0; row < f->rows; row++) {
     int64_t at = find(s, f->sample[row]);
     if (at < 0 || !counts(f, row)) continue;
@@ -99,13 +98,13 @@ static gr_status take_classes(gr_samples *s, gr_run *r, const gr_batch *f) {
   return GR_OK;
 }
 
-gr_status gr_samples_take(gr_samples *s, gr_run *r, const gr_batch *f) {
+gr_status gr_samples_take(gr_samples *s, gr_rank *r, const gr_batch *f) {
   const void *tokens_at, *lengths_at;
   gr_exec_tensor t = s->in[f->bucket].tokens, of_lengths = s->in[f->bucket].lengths;
   if (!t.at && !of_lengths.at) return take_classes(s, r, f);
   if (!t.at || !of_lengths.at || t.type.rank != 2) return GR_OK;
-  GR_TRY(gr_exec_view(r->me.exec, &t, s->staging[0], &tokens_at));
-  GR_TRY(gr_exec_view(r->me.exec, &of_lengths, s->staging[1], &lengths_at));
+  GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &tokens_at));
+  GR_TRY(gr_exec_view(r->exec, &of_lengths, s->staging[1], &lengths_at));
   const int32_t *tokens = tokens_at, *lengths = lengths_at;
   for (int row = 0; row < f->rows; row++) {
     int64_t at = find(s, f->sample[row]);
@@ -141,16 +140,16 @@ static void unpack(gr_samples *s, const int32_t *words, const int32_t *end) {
   }
 }
 
-gr_status gr_samples_gather(gr_samples *s, gr_run *r) {
-  int32_t mine = 0, most = 0, *sizes = GR_NEW(s->arena, int32_t, r->me.ranks);
+gr_status gr_samples_gather(gr_samples *s, gr_rank *r) {
+  int32_t mine = 0, most = 0, *sizes = GR_NEW(s->arena, int32_t, r->ranks);
   if (!s->n) return GR_OK;
   for (uint32_t i = 0; i < s->n; i++) mine += s->answers[i].tokens ? 2 + s->answers[i].n : 0;
-  GR_TRY(gr_comm_run(r->me.world, GR_ALL_GATHER, GR_I32, 1, &mine, sizes));
-  for (int i = 0; i < r->me.ranks; i++) most = sizes[i] > most ? sizes[i] : most;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &mine, sizes));
+  for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
   if (!most) return GR_OK;
-  int32_t *all = GR_NEW(s->arena, int32_t, (size_t)most * (size_t)r->me.ranks);
-  GR_TRY(gr_comm_run(r->me.world, GR_ALL_GATHER, GR_I32, most, pack(s, most), all));
-  for (int i = 0; i < r->me.ranks; i++)
+  int32_t *all = GR_NEW(s->arena, int32_t, (size_t)most * (size_t)r->ranks);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, pack(s, most), all));
+  for (int i = 0; i < r->ranks; i++)
     unpack(s, all + (size_t)i * (size_t)most, all + (size_t)(i + 1) * (size_t)most);
   return GR_OK;
 }
@@ -176,16 +175,15 @@ static int columns(const char *text) {
 }
 
 // Samples with their predictions as texts; returns their number. *out is in the arena.
-static int texts_of(gr_run *r, gr_arena *a, const gr_samples *s, gr_report_sample **out) {
+static int texts_of(gr_rank *r, gr_arena *a, const gr_samples *s, gr_report_sample **out) {
   int n = 0;
   *out = GR_NEW(a, gr_report_sample, s->n + 1);
   for (uint32_t i = 0; i < s->n; i++) {
     if (!s->answers[i].tokens) continue;
     gr_text said = gr_text_make(a);
-    gr_dataset_decode(r->me.spec->data, s->answers[i].tokens, s->answers[i].n, &said);
-    (*out)[n++] =
-        (gr_report_sample){gr_dataset_sample_name(a, r->me.spec->data, s->items[i]),
-                           gr_dataset_reference(a, r->me.spec->data, s->items[i]), said.at};
+    gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
+    (*out)[n++] = (gr_report_sample){gr_dataset_sample_name(a, r->spec->data, s->items[i]),
+                                     gr_dataset_reference(a, r->spec->data, s->items[i]), said.at};
   }
   return n;
 }
@@ -203,19 +201,20 @@ static void print(gr_arena *a, const gr_report_sample *s, int n) {
   }
 }
 
-gr_status gr_samples_write(const gr_samples *s, gr_run *r, bool again) {
+gr_status gr_samples_write(const gr_samples *s, gr_rank *r, gr_report *report, int64_t step,
+                           bool again) {
   gr_report_sample *texts;
-  if (r->me.rank || !s->n) return GR_OK;
+  if (r->rank || !s->n) return GR_OK;
   gr_arena *scratch = gr_arena_create();
   int n = texts_of(r, scratch, s, &texts);
-  gr_status written = gr_report_samples(r->report, r->progress.step, texts, n, again);
+  gr_status written = gr_report_samples(report, step, texts, n, again);
   gr_arena_destroy(scratch);
   return written;
 }
 
-void gr_samples_print(const gr_samples *s, gr_run *r) {
+void gr_samples_print(const gr_samples *s, gr_rank *r) {
   gr_report_sample *texts;
-  if (r->me.rank) return;
+  if (r->rank) return;
   gr_arena *scratch = gr_arena_create();
   int n = texts_of(r, scratch, s, &texts);
   if (n) gr_log_result("%d of %u validation samples with their labels and predictions:", n, s->of);

@@ -100,8 +100,8 @@ gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
 
 // The final evaluation replaces the step that confirms a checkpoint.
 void gr_run_prune_last(gr_run *r) {
-  double loss = gr_metric_value(&r->validation, "loss");
-  bool sound = !r->progress.skipped && (!r->validation.n || isfinite(loss));
+  double loss = gr_metric_value(&r->evaluation.validation, "loss");
+  bool sound = !r->progress.skipped && (!r->evaluation.validation.n || isfinite(loss));
   if (sound && r->progress.step == r->saved_step) gr_saver_prune(r->saver, r->progress.step);
 }
 

@@ -72,7 +72,7 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .keep_last = set->keep_last ? (int)set->keep_last : INT_MAX,
                         .keep_best = (int)set->keep_best,
                         .metric = set->metric,
-                        .metric_measured = gr_run_metric_is_of_pass(r),
+                        .metric_measured = gr_run_metric_is_of_pass(r->me.spec),
                         .level = (int)set->zstd_level,
                         .metric_max = set->mode == gr_mode_max,
                         .exit_checkpoint = GR_RUN_EXIT_CHECKPOINT,

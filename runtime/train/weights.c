@@ -4,7 +4,6 @@
 #include <string.h>
 #include "base/json.h"
 #include "runtime/train/run.h"
-#include "runtime/train/samples.h"
 
 enum { MAX_RESULTS = 256 << 20 };  // bytes of training_results.json
 
@@ -135,7 +134,7 @@ enum { ALL = 2 };
 
 static void report_text(gr_run *r, int split, const gr_metrics *m) {
   gr_text t = gr_text_make(r->me.arena);
-  gr_tables tables = gr_run_tables(r);
+  gr_tables tables = gr_run_tables(r->evaluation.sums);
   gr_metrics_print(&t, m, " ");
   gr_log_result("%s:%s", splits[split].printed, t.at);
   for (int i = 0; i < tables.n; i++) {
@@ -161,7 +160,7 @@ static void report_json(gr_run *r, const char *checkpoint, int split, int64_t sa
     gr_text_json_float(&t, m->at[i].sum / m->at[i].weight);
   }
   gr_text_put(&t, "}");
-  gr_tables tables = gr_run_tables(r);
+  gr_tables tables = gr_run_tables(r->evaluation.sums);
   for (int i = 0; i < tables.n; i++) {
     gr_text_put(&t, i ? ", " : ", \"tables\": {");
     gr_text_json(&t, tables.at[i].name);
@@ -178,13 +177,13 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
   gr_samples *samples = NULL;
   gr_metrics all = {0};
   int64_t n = 0;
-  gr_run_clear_sums(r);
+  gr_run_clear_sums(r->evaluation.sums);
   for (int split = 0; split < 2; split++) {
     gr_metrics now = {0};
     uint32_t of = gr_dataset_count(r->me.spec->data, (gr_split)split);
     if (!wanted[split] || !of) continue;
     bool shown = split == GR_SPLIT_VALIDATION && !w->json;
-    if (shown) samples = gr_samples_choose(r, (gr_split)split, r->me.spec->set.show_samples);
+    if (shown) samples = gr_samples_choose(&r->me, (gr_split)split, r->me.spec->set.show_samples);
     GR_TRY(gr_run_eval_part(r, (gr_split)split, shown ? samples : NULL, &now));
     gr_metrics_add(&all, &now);
     n += of;
@@ -194,9 +193,9 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no samples: %s", splits[what].printed),
         "--split=train, validation or all says which samples are evaluated");
-  GR_TRY(gr_run_report_sums(r, &all));
-  if (samples) GR_TRY(gr_samples_gather(samples, r));
-  if (samples) gr_samples_print(samples, r);
+  GR_TRY(gr_run_report_sums(&r->me, r->evaluation.sums, &all));
+  if (samples) GR_TRY(gr_samples_gather(samples, &r->me));
+  if (samples) gr_samples_print(samples, &r->me);
   gr_samples_close(samples);
   if (!r->me.rank && w->json) report_json(r, checkpoint, what, n, &all);
   if (!r->me.rank && !w->json) report_text(r, what, &all);
