@@ -89,70 +89,7 @@ static void spec_scalars(gr_rank *r, gr_scalar_table *t) {
   gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
 }
 
-// ---- Hooks --------------------------------------------------------------------------------------
-
-// Requests of hooks that no agreement has acted on yet.
-static void write_asked(const void *part, gr_scalars_out *out) {
-  const gr_hook_result *a = &((const gr_run *)part)->asked;
-  if (a->stop) gr_scalars_put_text(out, "run.stop", a->reason);
-  if (a->evaluate) gr_scalars_put_int(out, "run.evaluate", 1);
-  for (int i = 0; i < a->n_logs; i++)
-    gr_scalars_put_float(out, gr_arena_printf(out->arena, "log.%s", a->logs[i].name),
-                         a->logs[i].value);
-}
-
-static bool same_run(const gr_rank *r) { return r->spec->set.resume == gr_resume_auto; }
-
-// A run that a hook has stopped is not continued, unless it is to be longer than it was, resumes
-// from a checkpoint that is named by its path, or continues without hooks.
-static gr_status read_asked(void *part, const gr_scalars_in *in) {
-  gr_hook_result *a = &((gr_run *)part)->asked;
-  int n;
-  const gr_scalar *all = gr_checkpoint_scalars(in->from, &n);
-  for (int i = 0; i < n && a->n_logs < GR_HOOK_LOGS; i++) {
-    if (all[i].kind != GR_SCALAR_FLOAT || strncmp(all[i].name, "log.", 4)) continue;
-    snprintf(a->logs[a->n_logs].name, GR_HOOK_NAME, "%s", all[i].name + 4);
-    a->logs[a->n_logs++].value = all[i].f;
-  }
-  const gr_scalar *evaluate = gr_scalars_find(in, "run.evaluate", GR_SCALAR_INT);
-  a->evaluate = evaluate && evaluate->i;
-  const gr_scalar *stop = gr_scalars_find(in, "run.stop", GR_SCALAR_TEXT);
-  const gr_scalar *total = gr_scalars_find(in, GR_RUN_TOTAL_STEPS, GR_SCALAR_INT);
-  if (total && in->total_steps > total->i) return GR_OK;
-  if (!stop || !same_run(in->rank) || !in->rank->spec->set.n_hooks) return GR_OK;
-  a->stop = true;
-  snprintf(a->reason, sizeof a->reason, "%s", stop->text);
-  return GR_OK;
-}
-
-// What hooks have set, by the name of the program's input.
-static void write_set(const void *part, gr_scalars_out *out) {
-  const gr_run *r = part;
-  for (int i = 0; i < r->me.spec->n_adjust; i++)
-    if (r->is_set[i]) gr_scalars_put_float(out, r->me.spec->adjust[i].input, r->values.set[i]);
-}
-
-static gr_status read_set(void *part, const gr_scalars_in *in) {
-  gr_run *r = part;
-  for (int i = 0; i < r->me.spec->n_adjust; i++) {
-    const gr_scalar *s = gr_scalars_find(in, r->me.spec->adjust[i].input, GR_SCALAR_FLOAT);
-    if (s) r->values.set[i] = s->f, r->is_set[i] = true;
-  }
-  return GR_OK;
-}
-
-static void control_scalars(gr_run *r, gr_scalar_table *t) {
-  const gr_scalar_row rows[] = {
-      {140, "run.lr", GR_FIELD_FLOAT, &r->values.lr, NULL, NULL},
-      {170, "run.lr_step", GR_FIELD_INT, &r->lr_step, NULL, NULL},
-      {180, "run.optimizer_step", GR_FIELD_INT, &r->optimizer_step, NULL, NULL},
-      {190, "run.epoch_begun", GR_FIELD_INT, &r->epoch_begun, NULL, NULL},
-      {200, "run.eval_begun", GR_FIELD_INT, &r->eval_begun, NULL, NULL},
-      {310, "run.stop, run.evaluate and log.NAME", GR_SCALARS, r, write_asked, read_asked},
-      {320, "set.NAME", GR_SCALARS, r, write_set, read_set},
-  };
-  gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
-}
+// ---- Hooks ----
 
 static void write_hooks(const void *part, gr_scalars_out *out) {
   (void)part;
@@ -174,7 +111,7 @@ static void write_exit(const void *part, gr_scalars_out *out) {
 // already one.
 static gr_status read_exit(void *part, const gr_scalars_in *in) {
   const gr_scalar *s = gr_scalars_find(in, GR_RUN_EXIT_CHECKPOINT, GR_SCALAR_INT);
-  if (same_run(in->rank) && !(s && s->i))
+  if (gr_scalars_of_same_run(in) && !(s && s->i))
     ((gr_run *)part)->saved_step = gr_checkpoint_step(in->from);
   return GR_OK;
 }
@@ -195,7 +132,7 @@ static gr_scalar_table table_of(gr_run *r, gr_arena *a) {
   spec_scalars(&r->me, &t);
   gr_progress_scalars(&r->progress, &t);
   gr_evaluation_scalars(&r->evaluation, &t);
-  control_scalars(r, &t);
+  gr_control_scalars(&r->control, &t);
   saving_scalars(r, &t);
   return t;
 }

@@ -41,13 +41,12 @@ static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
   const gr_batch *b = NULL;
   gr_step_results ignored;
   const gr_run_program *p = gr_run_next_program(r);
-  if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, &b));
-  r->values.lr = gr_run_base_lr(r);
-  gr_step_controls k = {
-      .lr = r->values.lr, .signal = gr_run_signalled(), .failed = r->failure != GR_OK};
-  GR_TRY(gr_run_agree(r, &k));
+  if (!r->control.failure) gr_run_set_failure(&r->control, gr_run_next_batch(r, loader, &b));
+  gr_control_set_lr(&r->control, gr_run_base_lr(r));
+  gr_step_controls k = gr_control_interrupted(&r->control);
+  GR_TRY(gr_run_agree(&r->control, &r->me, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
-  GR_TRY(gr_run_compute(&r->me, &r->values, p, b, &ignored));
+  GR_TRY(gr_run_compute(&r->me, &r->control.values, p, b, &ignored));
   gr_progress_advance(&r->progress, p->trains);
   int64_t every = r->me.spec->set.every_steps;
   if (p->trains && every && r->progress.step % every == 0) {

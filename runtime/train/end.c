@@ -26,11 +26,10 @@ static gr_status exit_without_saving(const gr_run *r, gr_status failure, const c
 }
 
 gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
-  gr_status failure = r->failure;
-  r->failure = GR_OK;
+  gr_status failure = gr_control_take_failure(&r->control);
   const char *why = k->failed   ? (r->me.ranks > 1 ? "a rank failed" : "it cannot go on")
                     : k->signal ? "asked to stop"
-                                : r->asked.reason;
+                                : r->control.asked.reason;
   if (r->me.rank == 0 && r->me.spec->kind == GR_RUN_TRAIN)
     gr_log(GR_INFO, "stopping at step %lld: %s", (long long)r->progress.step, why);
   char cause[300] = "";
@@ -47,9 +46,9 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
                            (long long)r->progress.step,
                            r->progress.step ? "the state is saved" : "there was nothing to save"),
                    "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
-  r->ended = *r->asked.reason
-                 ? gr_arena_printf(r->me.arena, "stopped by a hook: %s", r->asked.reason)
-                 : "stopped by a hook";
+  const char *asked = r->control.asked.reason;
+  gr_control_end(&r->control, *asked ? gr_arena_printf(r->me.arena, "stopped by a hook: %s", asked)
+                                     : "stopped by a hook");
   return GR_OK;
 }
 
@@ -153,8 +152,8 @@ static gr_status finish(gr_run *r) {
   GR_TRY(final_eval(r));
   gr_run_prune_last(r);
   log_unreadable(r);
-  gr_run_hook(r, GR_HOOK_STOP, &r->evaluation.validation, r->ended);
-  GR_TRY(gr_run_check(r));
+  gr_run_hook(r, GR_HOOK_STOP, &r->evaluation.validation, r->control.ended);
+  GR_TRY(gr_run_check(&r->control, &r->me));
   GR_TRY(report_memory(r));
   report_device(r);
   if (r->me.spec->profile && r->me.rank == 0) GR_TRY(gr_exec_profile(stderr, r->me.exec));

@@ -11,14 +11,14 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
   const gr_batch *b = NULL;
   gr_step_results now;
   for (uint32_t of = 0;;) {
-    if (!r->failure) gr_run_set_failure(r, gr_loader_next(loader, &b));
-    gr_step_controls k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
-    GR_TRY(gr_run_agree(r, &k));
+    if (!r->control.failure) gr_run_set_failure(&r->control, gr_loader_next(loader, &b));
+    gr_step_controls k = gr_control_interrupted(&r->control);
+    GR_TRY(gr_run_agree(&r->control, &r->me, &k));
     if (k.failed || k.signal) return gr_run_exit_early(r, &k);
     of = b ? b->of : of;
     if (r->report) gr_report_evaluating(r->report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
-    GR_TRY(gr_run_compute(&r->me, &r->values, r->me.eval, b, &now));
+    GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, b, &now));
     gr_metrics_add(out, &now.metrics);
     GR_TRY(gr_run_add_sums(&r->me, r->evaluation.sums, b->bucket));
     if (taker) GR_TRY(taker->take(taker->self, b));
@@ -27,10 +27,10 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
 
 static gr_status eval_once(gr_run *r, gr_metrics *out) {
   gr_step_results now;
-  gr_step_controls k = {.signal = gr_run_signalled(), .failed = r->failure != GR_OK};
-  GR_TRY(gr_run_agree(r, &k));
+  gr_step_controls k = gr_control_interrupted(&r->control);
+  GR_TRY(gr_run_agree(&r->control, &r->me, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
-  GR_TRY(gr_run_compute(&r->me, &r->values, r->me.eval, NULL, &now));
+  GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, NULL, &now));
   gr_metrics_add(out, &now.metrics);
   return gr_run_add_sums(&r->me, r->evaluation.sums, 0);
 }
@@ -101,7 +101,9 @@ static gr_status eval_samples(gr_run *r) {
 
 static void write_samples(gr_run *r, bool again) {
   const gr_samples *s = r->evaluation.samples;
-  if (s) gr_run_set_failure(r, gr_samples_write(s, &r->me, r->report, r->progress.step, again));
+  if (s)
+    gr_run_set_failure(&r->control,
+                       gr_samples_write(s, &r->me, r->report, r->progress.step, again));
 }
 
 // Without validation samples there is nothing to report.
@@ -109,8 +111,9 @@ gr_status gr_run_validate(gr_run *r) {
   gr_evaluation *e = &r->evaluation;
   const gr_progress *p = &r->progress;
   gr_named named[GR_MAX_METRICS];
-  if (r->eval_begun != p->step && gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
-    r->eval_begun = p->step;
+  if (r->control.called[GR_ONCE_EVAL_START] != p->step &&
+      gr_run_hook(r, GR_HOOK_EVAL_START, NULL, NULL))
+    gr_control_set_called(&r->control, GR_ONCE_EVAL_START, p->step);
   GR_TRY(eval_samples(r));
   bool again = gr_evaluation_is_of(e, p);
   if (again) write_samples(r, true);
@@ -118,7 +121,7 @@ gr_status gr_run_validate(gr_run *r) {
   int n = gr_metrics_named(r->me.arena, &e->validation, "validation.", named);
   gr_evaluation_count(e, &r->me, p);
   gr_run_set_failure(
-      r, gr_report_eval(r->report, p->step, gr_run_last_epoch(p), named, n, &e->tables));
+      &r->control, gr_report_eval(r->report, p->step, gr_run_last_epoch(p), named, n, &e->tables));
   write_samples(r, false);
   gr_run_hook(r, GR_HOOK_EVAL_END, &e->validation, NULL);
   return GR_OK;

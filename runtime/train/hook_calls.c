@@ -21,18 +21,6 @@ double gr_run_base_lr(const gr_run *r) {
   return gr_settings_base_lr(&r->me.spec->set, r->progress.step);
 }
 
-static void join(gr_hook_result *all, const gr_hook_result *now) {
-  if (now->stop && !all->stop) memcpy(all->reason, now->reason, sizeof all->reason);
-  all->stop |= now->stop, all->save |= now->save, all->evaluate |= now->evaluate;
-  for (int i = 0; i < now->n_logs; i++) {
-    int at = 0;
-    while (at < all->n_logs && strcmp(all->logs[at].name, now->logs[i].name)) at++;
-    if (at == GR_HOOK_LOGS) continue;
-    all->logs[at] = now->logs[i];
-    if (at == all->n_logs) all->n_logs++;
-  }
-}
-
 // Those that the event gives, by name, or those of the last step with its gradient norm.
 static int name_metrics(const gr_run *r, gr_arena *a, const gr_metrics *given, gr_named *out) {
   int n = gr_metrics_named(a, given ? given : &r->progress.last, "", out);
@@ -60,7 +48,7 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
       .max_epochs = s->max_epochs,
       .world_size = r->me.ranks,
       .base_lr = base,
-      .lr = event == GR_HOOK_START || event == GR_HOOK_RESUME ? base : r->values.lr,
+      .lr = event == GR_HOOK_START || event == GR_HOOK_RESUME ? base : r->control.values.lr,
       .loss = r->progress.loss,
       .has_loss = r->progress.step > 0 || event == GR_HOOK_STEP_END,
       .has_best = !isnan(r->evaluation.best),
@@ -72,7 +60,7 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
       .elapsed = gr_seconds() - r->me.began,
       .output_dir = r->dir,
       .last_checkpoint = last_checkpoint(r, a),
-      .set = r->values.set,
+      .set = r->control.values.set,
       .reason = reason};
 }
 
@@ -91,8 +79,8 @@ static bool was_cut_off(gr_hook_event event, gr_status s) {
 
 bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
   bool rate = gr_hook_events[event].returns == GR_HOOK_RATE;
-  if (rate) r->values.lr = gr_run_base_lr(r);
-  if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->failure) return true;
+  if (rate) gr_control_set_lr(&r->control, gr_run_base_lr(r));
+  if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->control.failure) return true;
   gr_named named[GR_MAX_METRICS + 1];
   gr_arena *scratch = gr_arena_create();
   gr_hook_context ctx = context_of(r, scratch, event, reason);
@@ -103,39 +91,41 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   gr_run_span(&r->me, GR_TRACE_HOOKS, gr_hook_events[event].name, from);
   gr_arena_destroy(scratch);
   if (was_cut_off(event, st)) return false;
-  gr_run_set_failure(r, st);
+  gr_run_set_failure(&r->control, st);
   if (st) return true;
-  if (rate) r->values.lr = result.lr;
-  for (int i = 0; i < r->me.spec->n_adjust; i++)
-    if (result.is_set[i]) r->values.set[i] = result.set[i], r->is_set[i] = true;
-  join(&r->asked, &result);
+  if (rate) gr_control_set_lr(&r->control, result.lr);
+  gr_control_ask(&r->control, &result, r->me.spec->n_adjust);
   return true;
 }
 
 void gr_run_hook_epoch(gr_run *r) {
-  if (r->progress.batch || r->epoch_begun == r->progress.epoch || r->failure) return;
-  if (gr_run_hook(r, GR_HOOK_EPOCH_START, NULL, NULL)) r->epoch_begun = r->progress.epoch;
+  gr_control *c = &r->control;
+  int64_t epoch = r->progress.epoch;
+  if (r->progress.batch || c->called[GR_ONCE_EPOCH_START] == epoch || c->failure) return;
+  if (gr_run_hook(r, GR_HOOK_EPOCH_START, NULL, NULL))
+    gr_control_set_called(c, GR_ONCE_EPOCH_START, epoch);
 }
 
 // Calls an event of the next step unless a checkpoint says that it was called. False: a script was
 // cut off.
-static bool call_once(gr_run *r, gr_hook_event event, int64_t *done) {
+static bool call_once(gr_run *r, gr_hook_event event, gr_once which) {
+  gr_control *c = &r->control;
+  int64_t step = r->progress.step;
   bool has = r->hooks && gr_hooks_has(r->hooks, event);
-  if (r->failure || (has && *done == r->progress.step)) return true;
+  if (c->failure || (has && c->called[which] == step)) return true;
   bool called = gr_run_hook(r, event, NULL, NULL);
-  *done = has && called && !r->failure ? r->progress.step : -1;
+  gr_control_set_called(c, which, has && called && !c->failure ? step : -1);
   return called;
 }
 
 void gr_run_hook_step(gr_run *r) {
-  if (call_once(r, GR_HOOK_LR, &r->lr_step))
-    call_once(r, GR_HOOK_BEFORE_OPTIMIZER, &r->optimizer_step);
+  if (call_once(r, GR_HOOK_LR, GR_ONCE_LR))
+    call_once(r, GR_HOOK_BEFORE_OPTIMIZER, GR_ONCE_BEFORE_OPTIMIZER);
 }
 
 void gr_run_hook_exception(gr_run *r, const char *reason) {
-  gr_hook_result before = r->asked;
-  if (r->excepted) return;
-  r->excepted = true;
+  gr_hook_result before = r->control.asked;
+  if (!gr_control_except(&r->control)) return;
   gr_run_hook(r, GR_HOOK_EXCEPTION, NULL, reason);
-  r->asked = before;
+  gr_control_ask_only(&r->control, &before);
 }

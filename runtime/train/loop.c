@@ -101,9 +101,8 @@ static void log_start(gr_run *r) {
 }
 
 static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
-  r->saved_step = r->lr_step = -1;
-  r->optimizer_step = r->epoch_begun = r->eval_begun = r->resumed_step = -1;
-  for (int i = 0; i < spec->n_adjust; i++) r->values.set[i] = spec->adjust[i].initial;
+  r->saved_step = r->resumed_step = -1;
+  r->control = gr_control_begin(spec);
   r->progress = gr_progress_begin(spec);
   GR_TRY(gr_rank_open(&r->me, spec, world));
   return gr_evaluation_open(&r->evaluation, &r->me);
@@ -127,13 +126,13 @@ static gr_status open_run(gr_run *r) {
   if (gr_run_is_dry(&r->me)) return gr_run_open_state(r);
   if (r->nothing_left) return GR_OK;
   GR_TRY(gr_run_open_log(r));
-  gr_run_set_failure(r, gr_run_open_hooks(r));
-  GR_TRY(gr_run_check(r));
+  gr_run_set_failure(&r->control, gr_run_open_hooks(r));
+  GR_TRY(gr_run_check(&r->control, &r->me));
   GR_TRY(gr_run_open_state(r));
   if (r->me.rank == 0) log_start(r);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   if (r->resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
-  GR_TRY(gr_run_check(r));
+  GR_TRY(gr_run_check(&r->control, &r->me));
   // From here on the folder's files are this run's: a start that fails has left them alone.
   GR_TRY(open_report(r));
   return gr_run_save_config(r);
@@ -159,7 +158,7 @@ static gr_status end_epoch(gr_run *r, double began) {
   n += gr_metrics_named(r->me.arena, &r->evaluation.validation, "validation.", named + n);
   gr_report_epoch_row row = {.epoch = p->epoch,
                              .steps = p->step,
-                             .lr = r->values.lr,
+                             .lr = r->control.values.lr,
                              .train_loss = train_loss(r),
                              .seconds = gr_seconds() - began,
                              .samples = gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN),
@@ -168,7 +167,7 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .n_train = n_train,
                              .last = p->step == p->total_steps,
                              .shown = r->me.spec->looped};
-  gr_run_set_failure(r, gr_report_epoch(r->report, &row));
+  gr_run_set_failure(&r->control, gr_report_epoch(r->report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &p->epoch_train, NULL);
   bool best = gr_evaluation_is_among_best(&r->evaluation, p);
   best |= gr_run_update_pass_best(&r->evaluation, &r->me, p);
@@ -180,31 +179,25 @@ static gr_status end_epoch(gr_run *r, double began) {
 
 // ---- The loop ---------------------------------------------------------------------------------
 
-// What all ranks do next. A failure of this rank is in r->failure and stops all ranks.
+// What all ranks do next. A failure of this rank stops all ranks.
 static gr_status agree(gr_run *r, gr_step_controls *k) {
   gr_run_hook_epoch(r);
   gr_run_hook_step(r);
-  *k = (gr_step_controls){.lr = r->values.lr,
-                          .stop = r->asked.stop,
-                          .save = r->asked.save,
-                          .evaluate = r->asked.evaluate,
-                          .finish = r->saving && r->confirmed && !gr_saver_busy(r->saver),
-                          .signal = gr_run_signalled(),
-                          .failed = r->failure != GR_OK};
+  *k = gr_control_wanted(&r->control);
+  k->finish = r->saving && r->confirmed && !gr_saver_busy(r->saver);
   double from = gr_run_span_begin(&r->me);
-  GR_TRY(gr_run_agree(r, k));
+  GR_TRY(gr_run_agree(&r->control, &r->me, k));
   gr_run_span(&r->me, GR_TRACE_COMMUNICATION, "agree on what is next", from);
-  r->values.lr = k->lr;
-  r->asked.save = false, r->asked.evaluate = k->evaluate;
+  gr_control_agreed(&r->control, k);
   return GR_OK;
 }
 
 // An evaluation that a hook has requested. If it is interrupted, the resumed run repeats it.
 static gr_status evaluate_if_asked(gr_run *r) {
-  if (!r->asked.evaluate) return GR_OK;
+  if (!r->control.asked.evaluate) return GR_OK;
   if (!gr_evaluation_is_of(&r->evaluation, &r->progress)) gr_evaluation_clear(&r->evaluation);
   GR_TRY(gr_run_validate(r));
-  r->asked.evaluate = false;
+  gr_control_evaluated(&r->control);
   if (gr_evaluation_is_among_best(&r->evaluation, &r->progress)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
   return GR_OK;
@@ -222,7 +215,7 @@ static gr_status save_if_due(gr_run *r, bool asked) {
 static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   bool ready = gr_loader_ready(loader);
   double from = gr_run_span_begin(&r->me);
-  if (!r->failure) gr_run_set_failure(r, gr_run_next_batch(r, loader, out));
+  if (!r->control.failure) gr_run_set_failure(&r->control, gr_run_next_batch(r, loader, out));
   if (!ready && *out) gr_run_span(&r->me, GR_TRACE_DATA, "not ready", from);
   gr_run_span(&r->me, GR_TRACE_DATA, "next batch", from);
 }
@@ -237,7 +230,8 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     if (gr_run_is_done(&r->progress, &r->me.spec->set)) break;
     const gr_batch *b = NULL;
     gr_step_controls k;
-    if (!r->failure) gr_run_set_failure(r, gr_run_trace(&r->me, r->progress.step, r->dir));
+    if (!r->control.failure)
+      gr_run_set_failure(&r->control, gr_run_trace(&r->me, r->progress.step, r->dir));
     take_batch(r, loader, &b);
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
@@ -246,7 +240,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     GR_TRY(save_if_due(r, k.save));
     GR_TRY(gr_run_step(r, gr_run_next_program(r), b));
   }
-  r->ended = "done";
+  gr_control_end(&r->control, "done");
   return GR_OK;
 }
 
@@ -288,8 +282,7 @@ static gr_status train(gr_run *r) {
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
   if (takes) GR_TRY(open_loader(r, &spec, &loader));
-  r->opened = true;
-  gr_stop_defer(true);
+  gr_control_open(&r->control);
   gr_status st = gr_run_is_dry(&r->me) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);
   return gr_also(st, gr_run_trace_end(&r->me, r->dir));
@@ -314,7 +307,7 @@ static gr_status run_training(gr_run *r, gr_status opened) {
   s = s ? s : train(r);
   s = s || gr_run_is_dry(&r->me) ? s : gr_run_end(r);
   if (s && gr_status_code(s) != GR_ERR_STOPPED) gr_run_hook_exception(r, gr_status_text(s));
-  return gr_run_write_final_files(r, gr_also(s, r->failure));
+  return gr_run_write_final_files(r, gr_also(s, gr_control_take_failure(&r->control)));
 }
 
 gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
@@ -323,8 +316,8 @@ gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
   if (spec->kind == GR_RUN_TRAIN)
     s = run_training(&r, s);
   else
-    s = gr_also(s ? s : gr_run_use_weights(&r), r.failure);
-  if (!r.opened) s = gr_run_stopped_opening(&r.me, s);
+    s = gr_also(s ? s : gr_run_use_weights(&r), gr_control_take_failure(&r.control));
+  if (!r.control.opened) s = gr_run_stopped_opening(&r.me, s);
   if (r.me.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.me.rank, r.me.ranks);
   // An error that the ranks have not agreed on would leave the other ranks waiting.

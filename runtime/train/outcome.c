@@ -90,7 +90,7 @@ gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
   if (!r->report) return s;  // not started: files of another run in this folder are left untouched
   bool failed = s && gr_status_code(s) != GR_ERR_STOPPED;
   const char *ended =
-      !s ? r->ended
+      !s ? r->control.ended
          : gr_arena_printf(r->me.arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
   gr_status written = write(r, ended, gr_status_exit(s));
   bool page = r->me.spec->set.page;

@@ -297,7 +297,7 @@ static gr_status view_outputs(predictions *p, const gr_batch *b) {
 static gr_status take_batch(predictions *p, gr_arena *a, const gr_batch *b) {
   int64_t tokens = p->r->me.spec->weights.tokens;
   p->made = NULL;
-  GR_TRY(tokens ? gr_run_generate(&p->r->me, &p->r->values, a, b, tokens, &p->made)
+  GR_TRY(tokens ? gr_run_generate(&p->r->me, &p->r->control.values, a, b, tokens, &p->made)
                 : view_outputs(p, b));
   gr_text mine = pack(p, a, b);
   return gather(p, a, &mine);

@@ -1,9 +1,7 @@
 // run.h - one rank's part of a training run: its state, and the functions of runtime/train.
 //
-// All ranks execute the same sequence of steps, evaluations and saves. A decision that depends on
-// what only one rank knows (hooks, signals, clocks, errors) is first combined by gr_run_agree, so
-// that no rank enters a collective that another does not. Functions that are marked collective must
-// be called by all ranks in the same order.
+// All ranks execute the same sequence of steps, evaluations and saves (control.h). Functions that
+// are marked collective must be called by all ranks in the same order.
 // Every function that fails gives the error of this rank, or GR_ERR_RANK if another rank has
 // failed.
 #pragma once
@@ -11,19 +9,9 @@
 #include "runtime/checkpoint/lock.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/report.h"
+#include "runtime/train/control.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/run_dir.h"
-
-// What all ranks do next. Before gr_run_agree it is what this rank wants, afterwards what all do.
-typedef struct gr_step_controls {
-  double lr;
-  bool stop;      // a hook requests it, or the last step is done
-  bool save;      // a hook requests a checkpoint
-  bool evaluate;  // a hook requests an evaluation
-  bool finish;    // rank 0 has written its part of the pending checkpoint
-  bool signal;    // a rank has received a signal to stop
-  bool failed;    // a rank has failed
-} gr_step_controls;
 
 typedef struct gr_run {
   gr_rank me;
@@ -44,17 +32,11 @@ typedef struct gr_run {
   size_t full_bytes;
 
   gr_progress progress;
-  // The steps for which lr and on_before_optimizer were called, and the epoch and the step for
-  // which on_epoch_start and on_eval_start were, so that they run once; -1: none.
-  int64_t lr_step, optimizer_step, epoch_begun, eval_begun;
-  gr_step_values values;           // of the next step
-  bool is_set[GR_MAX_ADJUSTABLE];  // by a hook
-  const char *start;               // the checkpoint to resume from; NULL: none
-  bool nothing_left;               // the run was finished before: nothing is computed or written
-  const char *resumed_from;        // the checkpoint that this process has read, or NULL
-  int64_t resumed_step;            // of that checkpoint; -1: there is none
-  bool excepted;                   // on_exception was called
-
+  gr_control control;
+  const char *start;         // the checkpoint to resume from; NULL: none
+  bool nothing_left;         // the run was finished before: nothing is computed or written
+  const char *resumed_from;  // the checkpoint that this process has read, or NULL
+  int64_t resumed_step;      // of that checkpoint; -1: there is none
   gr_evaluation evaluation;
 
   // The checkpoint in progress.
@@ -62,12 +44,6 @@ typedef struct gr_run {
   bool saving;         // a checkpoint has been begun and is not committed yet
   bool confirmed;      // a step from its state had a finite gradient: it may replace older ones
   bool owed;           // a checkpoint was due while steps were skipped
-
-  // How the run ends.
-  gr_hook_result asked;  // what hooks requested since the last agreement
-  gr_status failure;     // of this rank; other ranks learn of it at the next agreement
-  const char *ended;     // the reason, for results; NULL: it has not ended
-  bool opened;           // ranks agree on stopping; before, each ends by itself (base/stop.h)
 } gr_run;
 
 // ---- loop.c
@@ -83,13 +59,6 @@ GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_bat
 // Issues all steps, evaluations and copies of a run on a device that computes nothing but checks
 // all accesses. Writes no files.
 GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
-// ---- control.c
-// Combines what the ranks want, and sets run->set to rank 0's. One small all_reduce. Collective.
-GR_MUST_USE gr_status gr_run_agree(gr_run *, gr_step_controls *mine_then_all);
-// Keeps an error of this rank for the next agreement, and takes ownership of it; GR_OK is fine.
-void gr_run_set_failure(gr_run *, gr_status);
-// An agreement on whether any rank has failed: this rank's failure, or GR_ERR_RANK. Collective.
-GR_MUST_USE gr_status gr_run_check(gr_run *);
 // ---- state.c
 void gr_run_list_pieces(gr_run *);  // sets run->pieces
 // Reads all of run->pieces; exact: fails if the checkpoint has other tensors, too.

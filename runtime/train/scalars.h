@@ -31,6 +31,8 @@ typedef struct gr_scalars_in {
   gr_checkpoint *from;
   int64_t total_steps;  // that this run is to have
 } gr_scalars_in;
+// Whether the checkpoint is the newest of this run, which goes on where it was (resume=auto).
+bool gr_scalars_of_same_run(const gr_scalars_in *);
 // The scalar of this name and kind, or NULL. A number that is not finite is a text as well.
 const gr_scalar *gr_scalars_find(const gr_scalars_in *, const char *name, gr_scalar_kind);
 // Appends the metrics "PREFIX.NAME", or of prefix "" all names without a dot, each of weight 1.

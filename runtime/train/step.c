@@ -33,8 +33,9 @@ static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_
   for (int i = 0; i < now->n_norms; i++) v->at[v->n++] = now->norms[i];
   if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
   for (int i = 0; i < r->me.spec->n_adjust; i++)
-    if (r->is_set[i]) put(v, r->me.spec->adjust[i].input, r->values.set[i]);
-  for (int i = 0; i < r->asked.n_logs; i++) put(v, r->asked.logs[i].name, r->asked.logs[i].value);
+    if (r->control.is_set[i]) put(v, r->me.spec->adjust[i].input, r->control.values.set[i]);
+  for (int i = 0; i < r->control.asked.n_logs; i++)
+    put(v, r->control.asked.logs[i].name, r->control.asked.logs[i].value);
 }
 
 // What follows a run of a program that trains.
@@ -49,14 +50,14 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   gr_report_row row = {.step = r->progress.step,
                        .epoch = r->progress.epoch,
                        .loss = r->progress.loss,
-                       .lr = r->values.lr,
+                       .lr = r->control.values.lr,
                        .grad_norm = r->progress.grad_norm,
                        .samples = samples,
                        .seconds = seconds,
                        .more = more.at,
                        .n_more = more.n};
-  gr_run_set_failure(r, gr_report_step(r->report, &row));
-  r->asked.n_logs = 0;
+  gr_run_set_failure(&r->control, gr_report_step(r->report, &row));
+  gr_control_logged(&r->control);
   gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
   gr_progress_advance(&r->progress, true);
   return gr_progress_is_lost(&r->progress) ? gr_run_give_up(r) : GR_OK;
@@ -65,7 +66,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
 gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
   double began = gr_seconds(), from = gr_run_span_begin(&r->me);
   gr_step_results now;
-  GR_TRY(gr_run_compute(&r->me, &r->values, p, b, &now));
+  GR_TRY(gr_run_compute(&r->me, &r->control.values, p, b, &now));
   if (p->trains) gr_run_span_step(&r->me, r->progress.step, from);
   gr_progress_add(&r->progress, &now.metrics, b);
   if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began);

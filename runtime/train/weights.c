@@ -213,7 +213,7 @@ gr_status gr_run_use_weights(gr_run *r) {
     gr_log(GR_INFO, "%sweights of %s", r->me.spec->set.ema_decay >= 0 ? "averages of the " : "",
            gr_checkpoint_path(c));
   bool predicts = r->me.spec->kind == GR_RUN_PREDICT;
-  if (!s) r->opened = true, gr_stop_defer(true);
+  if (!s) gr_control_open(&r->control);
   if (!s) s = predicts ? gr_run_predict(r) : evaluate(r, gr_checkpoint_path(c));
   gr_checkpoint_close(c);
   return s;
