@@ -3,7 +3,7 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-// ---- What must be unchanged, and what other programs read ---------------------------------------
+// ---- What must be unchanged, and what other programs read --------------------------------------
 
 static void write_seed(const void *part, gr_scalars_out *out) {
   gr_scalars_put_int(out, "run.seed", ((const gr_rank *)part)->spec->set.seed);
@@ -89,19 +89,6 @@ static void spec_scalars(gr_rank *r, gr_scalar_table *t) {
   gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
 }
 
-// ---- Hooks ----
-
-static void write_hooks(const void *part, gr_scalars_out *out) {
-  (void)part;
-  if (out->hooks) gr_scalars_put_text(out, "run.hooks", out->hooks);
-}
-
-static gr_status read_hooks(void *part, const gr_scalars_in *in) {
-  const gr_run *r = part;
-  const gr_scalar *s = gr_scalars_find(in, "run.hooks", GR_SCALAR_TEXT);
-  return r->hooks && s ? gr_hooks_restore(r->hooks, s->text) : GR_OK;
-}
-
 static void write_exit(const void *part, gr_scalars_out *out) {
   (void)part;
   if (out->exit_checkpoint) gr_scalars_put_int(out, GR_RUN_EXIT_CHECKPOINT, 1);
@@ -119,13 +106,12 @@ static gr_status read_exit(void *part, const gr_scalars_in *in) {
 static void saving_scalars(gr_run *r, gr_scalar_table *t) {
   const gr_scalar_row rows[] = {
       {250, "run.owed", GR_FIELD_FLAG, &r->owed, NULL, NULL},
-      {330, "run.hooks", GR_SCALARS, r, write_hooks, read_hooks},
       {370, GR_RUN_EXIT_CHECKPOINT, GR_SCALARS, r, write_exit, read_exit},
   };
   gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
 }
 
-// ---- All ----------------------------------------------------------------------------------------
+// ---- All ---------------------------------------------------------------------------------------
 
 static gr_scalar_table table_of(gr_run *r, gr_arena *a) {
   gr_scalar_table t = {.arena = a};
@@ -133,6 +119,7 @@ static gr_scalar_table table_of(gr_run *r, gr_arena *a) {
   gr_progress_scalars(&r->progress, &t);
   gr_evaluation_scalars(&r->evaluation, &t);
   gr_control_scalars(&r->control, &t);
+  gr_outputs_scalars(&r->outputs, &t);
   saving_scalars(r, &t);
   return t;
 }

@@ -20,7 +20,7 @@ void gr_control_end(gr_control *c, const char *reason) {
   c->ended = reason;
 }
 
-// ---- Failures and agreement ---------------------------------------------------------------------
+// ---- Failures and agreement --------------------------------------------------------------------
 
 void gr_run_set_failure(gr_control *c, gr_status s) { c->failure = gr_also(c->failure, s); }
 
@@ -80,7 +80,7 @@ void gr_control_evaluated(gr_control *c) { c->asked.evaluate = false; }
 
 void gr_control_logged(gr_control *c) { c->asked.n_logs = 0; }
 
-// ---- What hooks ask for -------------------------------------------------------------------------
+// ---- What hooks ask for ------------------------------------------------------------------------
 
 void gr_control_set_lr(gr_control *c, double lr) { c->values.lr = lr; }
 
@@ -113,7 +113,7 @@ bool gr_control_except(gr_control *c) {
   return first;
 }
 
-// ---- In a checkpoint ----------------------------------------------------------------------------
+// ---- In a checkpoint ---------------------------------------------------------------------------
 
 // Requests of hooks that no agreement has acted on yet.
 static void write_asked(const void *part, gr_scalars_out *out) {

@@ -45,7 +45,7 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
     return gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
                            (long long)r->progress.step,
                            r->progress.step ? "the state is saved" : "there was nothing to save"),
-                   "go on with: checkpoint.resume=auto output.dir=%s", r->dir);
+                   "go on with: checkpoint.resume=auto output.dir=%s", r->outputs.dir);
   const char *asked = r->control.asked.reason;
   gr_control_end(&r->control, *asked ? gr_arena_printf(r->me.arena, "stopped by a hook: %s", asked)
                                      : "stopped by a hook");

@@ -16,7 +16,7 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
     GR_TRY(gr_run_agree(&r->control, &r->me, &k));
     if (k.failed || k.signal) return gr_run_exit_early(r, &k);
     of = b ? b->of : of;
-    if (r->report) gr_report_evaluating(r->report, what, b ? b->index : of, of);
+    if (r->outputs.report) gr_report_evaluating(r->outputs.report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
     GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, b, &now));
     gr_metrics_add(out, &now.metrics);
@@ -103,7 +103,7 @@ static void write_samples(gr_run *r, bool again) {
   const gr_samples *s = r->evaluation.samples;
   if (s)
     gr_run_set_failure(&r->control,
-                       gr_samples_write(s, &r->me, r->report, r->progress.step, again));
+                       gr_samples_write(s, &r->me, r->outputs.report, r->progress.step, again));
 }
 
 // Without validation samples there is nothing to report.
@@ -120,8 +120,8 @@ gr_status gr_run_validate(gr_run *r) {
   if (again || !gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION)) return GR_OK;
   int n = gr_metrics_named(r->me.arena, &e->validation, "validation.", named);
   gr_evaluation_count(e, &r->me, p);
-  gr_run_set_failure(
-      &r->control, gr_report_eval(r->report, p->step, gr_run_last_epoch(p), named, n, &e->tables));
+  gr_run_set_failure(&r->control, gr_report_eval(r->outputs.report, p->step, gr_run_last_epoch(p),
+                                                 named, n, &e->tables));
   write_samples(r, false);
   gr_run_hook(r, GR_HOOK_EVAL_END, &e->validation, NULL);
   return GR_OK;

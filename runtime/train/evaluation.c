@@ -20,7 +20,7 @@ gr_status gr_evaluation_open(gr_evaluation *e, gr_rank *r) {
 
 void gr_evaluation_close(gr_evaluation *e) { gr_samples_close(e->samples); }
 
-// ---- Results ------------------------------------------------------------------------------------
+// ---- Results -----------------------------------------------------------------------------------
 
 bool gr_evaluation_is_due(const gr_progress *p, const gr_settings *s) {
   return s->eval_every && ((p->epoch + 1) % s->eval_every == 0 || p->step == p->total_steps);
@@ -47,7 +47,7 @@ void gr_evaluation_set_train(gr_evaluation *e, const gr_metrics *m, gr_tables ta
 
 void gr_evaluation_finish(gr_evaluation *e) { e->evaluated = true; }
 
-// ---- The best -----------------------------------------------------------------------------------
+// ---- The best ----------------------------------------------------------------------------------
 
 static bool better(const gr_settings *s, double a, double b) {
   return s->mode == gr_mode_max ? a > b : a < b;
@@ -107,7 +107,7 @@ bool gr_evaluation_is_among_best(const gr_evaluation *e, const gr_progress *p) {
   return e->among_best && gr_evaluation_is_of(e, p);
 }
 
-// ---- In a checkpoint ----------------------------------------------------------------------------
+// ---- In a checkpoint ---------------------------------------------------------------------------
 
 static void write_bests(const void *part, gr_scalars_out *out) {
   const gr_evaluation *e = part;

@@ -3,20 +3,6 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-gr_status gr_run_open_hooks(gr_run *r) {
-  const gr_settings *s = &r->me.spec->set;
-  if (!s->n_hooks || r->me.rank) return GR_OK;
-  gr_hooks_spec spec = {.scripts = s->hooks,
-                        .n_scripts = s->n_hooks,
-                        .seed = (uint64_t)s->seed,
-                        .out_dir = r->dir,
-                        .seconds = s->hook_seconds,
-                        .adjust = r->me.spec->adjust,
-                        .n_adjust = r->me.spec->n_adjust,
-                        .stop = gr_run_signalled};
-  return gr_hooks_open(&spec, &r->hooks);
-}
-
 double gr_run_base_lr(const gr_run *r) {
   return gr_settings_base_lr(&r->me.spec->set, r->progress.step);
 }
@@ -58,7 +44,7 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
       .global_batch = s->batch,
       .samples_per_s = r->progress.samples_per_s,
       .elapsed = gr_seconds() - r->me.began,
-      .output_dir = r->dir,
+      .output_dir = r->outputs.dir,
       .last_checkpoint = last_checkpoint(r, a),
       .set = r->control.values.set,
       .reason = reason};
@@ -80,14 +66,14 @@ static bool was_cut_off(gr_hook_event event, gr_status s) {
 bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
   bool rate = gr_hook_events[event].returns == GR_HOOK_RATE;
   if (rate) gr_control_set_lr(&r->control, gr_run_base_lr(r));
-  if (!r->hooks || !gr_hooks_has(r->hooks, event) || r->control.failure) return true;
+  if (!gr_outputs_has_hook(&r->outputs, event) || r->control.failure) return true;
   gr_named named[GR_MAX_METRICS + 1];
   gr_arena *scratch = gr_arena_create();
   gr_hook_context ctx = context_of(r, scratch, event, reason);
   ctx.metrics = named, ctx.n_metrics = name_metrics(r, scratch, metrics, named);
   gr_hook_result result = {0};
   double from = gr_run_span_begin(&r->me);
-  gr_status st = gr_hooks_call(r->hooks, event, &ctx, &result);
+  gr_status st = gr_hooks_call(r->outputs.hooks, event, &ctx, &result);
   gr_run_span(&r->me, GR_TRACE_HOOKS, gr_hook_events[event].name, from);
   gr_arena_destroy(scratch);
   if (was_cut_off(event, st)) return false;
@@ -111,7 +97,7 @@ void gr_run_hook_epoch(gr_run *r) {
 static bool call_once(gr_run *r, gr_hook_event event, gr_once which) {
   gr_control *c = &r->control;
   int64_t step = r->progress.step;
-  bool has = r->hooks && gr_hooks_has(r->hooks, event);
+  bool has = gr_outputs_has_hook(&r->outputs, event);
   if (c->failure || (has && c->called[which] == step)) return true;
   bool called = gr_run_hook(r, event, NULL, NULL);
   gr_control_set_called(c, which, has && called && !c->failure ? step : -1);

@@ -7,30 +7,6 @@
 
 // ---- Opening --------------------------------------------------------------------------------
 
-// If a resumed run has the same folder as the run that it continues, that run's files are kept.
-static gr_status open_report(gr_run *r) {
-  int64_t every = r->me.spec->set.log_every;
-  gr_report_spec spec = {.dir = r->dir,
-                         .rank = r->me.rank,
-                         .ranks = r->me.ranks,
-                         .resume_step = r->progress.step,
-                         .resume_epoch = r->progress.epoch,
-                         .epoch_open = gr_run_epoch_open(&r->progress),
-                         .eval_open = gr_run_epoch_open(&r->progress) ||
-                                      !gr_evaluation_is_of(&r->evaluation, &r->progress),
-                         .terminal = gr_launch_terminal(),
-                         .total_steps = r->progress.total_steps,
-                         .every_steps = every > 1 ? every : 0,
-                         .quiet = !r->me.spec->set.progress,
-                         .no_lines = !r->me.spec->set.lines,
-                         .no_events = !r->me.spec->set.events,
-                         .tags = r->me.spec->set.tags,
-                         .graph = r->me.spec->graph_def,
-                         .graph_bytes = r->me.spec->graph_def_bytes};
-  spec.params = gr_run_hparams(&r->me, &spec.n_params);
-  return gr_report_open(&spec, &r->report);
-}
-
 static void log_loop(const gr_run *r) {
   gr_log(GR_INFO,
          "an epoch is a pass through the loop: %lld run%s of programs, %lld of them step%s",
@@ -94,7 +70,7 @@ static void log_start(gr_run *r) {
   log_of_data(r, gr_dataset_notes);
   if (weighs_classes(r)) log_of_data(r, gr_dataset_classes);
   if (!gr_run_is_dry(&r->me))
-    gr_log(GR_INFO, "output: %s", r->dir);
+    gr_log(GR_INFO, "output: %s", r->outputs.dir);
   else
     gr_log(GR_WARN, "device %s: nothing is computed, and nothing is written; hooks are not called",
            gr_exec_device(r->me.exec)->ops->name);
@@ -120,13 +96,13 @@ static gr_status check_files(gr_run *r) {
 
 static gr_status open_run(gr_run *r) {
   if (!gr_run_is_dry(&r->me)) GR_TRY(check_files(r));
-  if (!gr_run_is_dry(&r->me)) GR_TRY(gr_run_open_dir(r));
+  if (!gr_run_is_dry(&r->me)) GR_TRY(gr_run_open_dir(&r->outputs, &r->me));
   GR_TRY(gr_run_find_start(r));
   if (gr_run_is_dry(&r->me) && r->me.rank == 0) log_start(r);
   if (gr_run_is_dry(&r->me)) return gr_run_open_state(r);
   if (r->nothing_left) return GR_OK;
-  GR_TRY(gr_run_open_log(r));
-  gr_run_set_failure(&r->control, gr_run_open_hooks(r));
+  GR_TRY(gr_run_open_log(&r->outputs, &r->me));
+  gr_run_set_failure(&r->control, gr_run_open_hooks(&r->outputs, &r->me));
   GR_TRY(gr_run_check(&r->control, &r->me));
   GR_TRY(gr_run_open_state(r));
   if (r->me.rank == 0) log_start(r);
@@ -134,8 +110,9 @@ static gr_status open_run(gr_run *r) {
   if (r->resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
   GR_TRY(gr_run_check(&r->control, &r->me));
   // From here on the folder's files are this run's: a start that fails has left them alone.
-  GR_TRY(open_report(r));
-  return gr_run_save_config(r);
+  bool eval_open = !gr_evaluation_is_of(&r->evaluation, &r->progress);
+  GR_TRY(gr_run_open_report(&r->outputs, &r->me, &r->progress, eval_open));
+  return gr_run_save_config(&r->me, r->outputs.dir);
 }
 
 // ---- An epoch's end -----------------------------------------------------------------------------
@@ -167,7 +144,7 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .n_train = n_train,
                              .last = p->step == p->total_steps,
                              .shown = r->me.spec->looped};
-  gr_run_set_failure(&r->control, gr_report_epoch(r->report, &row));
+  gr_run_set_failure(&r->control, gr_report_epoch(r->outputs.report, &row));
   gr_run_hook(r, GR_HOOK_EPOCH_END, &p->epoch_train, NULL);
   bool best = gr_evaluation_is_among_best(&r->evaluation, p);
   best |= gr_run_update_pass_best(&r->evaluation, &r->me, p);
@@ -231,7 +208,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     const gr_batch *b = NULL;
     gr_step_controls k;
     if (!r->control.failure)
-      gr_run_set_failure(&r->control, gr_run_trace(&r->me, r->progress.step, r->dir));
+      gr_run_set_failure(&r->control, gr_run_trace(&r->me, r->progress.step, r->outputs.dir));
     take_batch(r, loader, &b);
     GR_TRY(agree(r, &k));
     if (k.failed || k.signal || k.stop) return gr_run_exit_early(r, &k);
@@ -285,19 +262,17 @@ static gr_status train(gr_run *r) {
   gr_control_open(&r->control);
   gr_status st = gr_run_is_dry(&r->me) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);
-  return gr_also(st, gr_run_trace_end(&r->me, r->dir));
+  return gr_also(st, gr_run_trace_end(&r->me, r->outputs.dir));
 }
 
 // ---- Entry point --------------------------------------------------------------------------------
 
 static void close_run(gr_run *r) {
-  gr_report_close(r->report);
-  gr_report_close_log(r->log);
+  gr_outputs_close(&r->outputs);
   gr_saver_close(r->saver);
-  gr_hooks_close(r->hooks);
   gr_evaluation_close(&r->evaluation);
   free(r->full);
-  gr_lock_release(r->lock);
+  gr_outputs_unlock(&r->outputs);
   gr_rank_close(&r->me);
 }
 

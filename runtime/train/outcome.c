@@ -33,7 +33,7 @@ static const char *config_hash(gr_run *r) {
 static const char *best_checkpoint(gr_run *r) {
   const char *given = r->me.spec->set.ckpt_dir, *name;
   name = gr_arena_printf(r->me.arena, "step-%08lld", (long long)r->evaluation.best_step);
-  const char *dir = given ? given : gr_arena_printf(r->me.arena, "%s/checkpoints", r->dir);
+  const char *dir = given ? given : gr_arena_printf(r->me.arena, "%s/checkpoints", r->outputs.dir);
   if (!gr_is_file(gr_arena_printf(r->me.arena, "%s/%s/manifest.json", dir, name))) return NULL;
   const char *shown = given ? as_written(r, "checkpoint.dir", given) : "checkpoints";
   return gr_arena_printf(r->me.arena, "%s/%s", shown, name);
@@ -80,22 +80,24 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
       .started = r->me.started,
       .config = config.at,
       .other_names = r->me.spec->set.result_names};
-  return gr_report_finish(r->report, &out);
+  return gr_report_finish(r->outputs.report, &out);
 }
 
 gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
   if (r->me.rank) return s;
   gr_log_progress(NULL);
   gr_log_end(s);
-  if (!r->report) return s;  // not started: files of another run in this folder are left untouched
+  if (!r->outputs.report)
+    return s;  // not started: files of another run in this folder are left untouched
   bool failed = s && gr_status_code(s) != GR_ERR_STOPPED;
   const char *ended =
       !s ? r->control.ended
          : gr_arena_printf(r->me.arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
   gr_status written = write(r, ended, gr_status_exit(s));
   bool page = r->me.spec->set.page;
-  if (page) gr_log(GR_INFO, "report: %s/" GR_PAGE_NAME, r->dir);
-  if (!written) gr_log(GR_INFO, "results: %s/training_results.json", r->dir);
-  if (page) written = gr_also(written, gr_page_write(r->dir, NULL, true));  // it quotes the log
+  if (page) gr_log(GR_INFO, "report: %s/" GR_PAGE_NAME, r->outputs.dir);
+  if (!written) gr_log(GR_INFO, "results: %s/training_results.json", r->outputs.dir);
+  if (page)
+    written = gr_also(written, gr_page_write(r->outputs.dir, NULL, true));  // it quotes the log
   return gr_also(s, written);
 }

@@ -34,7 +34,7 @@ gr_progress gr_progress_at(const gr_progress *p, int64_t step, int64_t epoch, in
 
 void gr_progress_restore(gr_progress *p, int64_t step) { p->step = step; }
 
-// ---- A step -------------------------------------------------------------------------------------
+// ---- A step ------------------------------------------------------------------------------------
 
 void gr_progress_add(gr_progress *p, const gr_metrics *now, const gr_batch *b) {
   gr_metrics_add(&p->epoch_train, now);
@@ -69,7 +69,7 @@ void gr_progress_end_epoch(gr_progress *p) {
   p->epoch++, p->batch = 0, p->epoch_train.n = 0;
 }
 
-// ---- What it means ------------------------------------------------------------------------------
+// ---- What it means -----------------------------------------------------------------------------
 
 static int64_t most_skipped(const gr_progress *p) {
   if (p->step - p->all_skipped >= AT_START) return MAX_SKIPPED;
@@ -94,7 +94,7 @@ int gr_progress_next(const gr_progress *p, const gr_phase *loop) {
   return gr_phase_at(loop, p->batch);
 }
 
-// ---- In a checkpoint ----------------------------------------------------------------------------
+// ---- In a checkpoint ---------------------------------------------------------------------------
 
 // Where the training data continue. Without `loop:` run.epoch and run.batch say it.
 static void write_place(const void *part, gr_scalars_out *out) {

@@ -6,22 +6,15 @@
 // failed.
 #pragma once
 #include <string.h>
-#include "runtime/checkpoint/lock.h"
-#include "runtime/hooks/hooks.h"
-#include "runtime/report/report.h"
 #include "runtime/train/control.h"
 #include "runtime/train/evaluation.h"
-#include "runtime/train/run_dir.h"
+#include "runtime/train/files.h"
+#include "runtime/train/outputs.h"
 
 typedef struct gr_run {
   gr_rank me;
 
-  // Files and scripts. On ranks other than 0, hooks, log and lock are NULL.
-  gr_hooks *hooks;
-  gr_report *report;
-  FILE *log;        // run.log
-  const char *dir;  // outputs/DATE/TIME
-  gr_lock *lock;    // on dir
+  gr_outputs outputs;
   const char *ckpt_dir;
   gr_saver *saver;
   gr_tensor_slice *pieces;  // all states of this rank, for reading a checkpoint
@@ -112,7 +105,6 @@ GR_MUST_USE gr_status gr_run_gather_full(gr_run *);  // gathers them. Collective
 GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *const *path);
 // ---- hook_calls.c
 double gr_run_base_lr(const gr_run *);  // the next step's learning rate before hooks change it
-GR_MUST_USE gr_status gr_run_open_hooks(gr_run *);
 // Calls an event on rank 0. What scripts request is added to run->asked, an error is set in
 // run->failure. False: the run is being stopped and a script was killed, so the event did not
 // happen.

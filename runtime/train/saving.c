@@ -32,7 +32,7 @@ gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
   bool all_ok = false;
-  gr_status mine = r->hooks ? gr_hooks_save(r->hooks, scratch, &hooks) : GR_OK;
+  gr_status mine = r->outputs.hooks ? gr_hooks_save(r->outputs.hooks, scratch, &hooks) : GR_OK;
   gr_status s = gr_run_all_ok(&r->me, !mine, &all_ok);
   if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
   if (!mine && !s) s = gr_run_gather_full(r);
@@ -75,7 +75,7 @@ gr_status gr_run_save_finish(gr_run *r) {
   r->saving = false;
   if (!r->confirmed && r->progress.step > r->saved_step) return abandon(r);
   gr_status s = r->confirmed ? gr_saver_finish(r->saver) : gr_saver_commit(r->saver);
-  if (!s) gr_run_set_resume_hint(r, true);
+  if (!s) gr_run_set_resume_hint(&r->outputs, &r->me, true);
   if (gr_status_code(s) != GR_ERR_IO) return s;
   if (r->me.rank == 0) gr_status_print(stderr, s);
   if (r->me.rank == 0)
@@ -95,7 +95,7 @@ gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
                          (long long)r->progress.step),
                  "free space, and go on from the newest checkpoint: checkpoint.resume=auto "
                  "output.dir=%s",
-                 r->dir);
+                 r->outputs.dir);
 }
 
 // The final evaluation replaces the step that confirms a checkpoint.
@@ -130,7 +130,7 @@ gr_status gr_run_hint_before(gr_run *r, gr_status s) {
   const char *path = before(r, r->progress.step - r->progress.skipped, &newest);
   if (!path) return gr_hint(s, "%s; there is no checkpoint from before to continue from", try);
   return gr_hint(s, "%s, and continue from before: checkpoint.resume=%s output.dir=%s", try,
-                 newest ? "auto" : path, r->dir);
+                 newest ? "auto" : path, r->outputs.dir);
 }
 
 gr_status gr_run_give_up(gr_run *r) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- Writing ------------------------------------------------------------------------------------
+// ---- Writing -----------------------------------------------------------------------------------
 
 static gr_scalar *add(gr_scalars_out *out, const char *name, gr_scalar_kind kind) {
   if (out->n == out->most) {
@@ -37,7 +37,7 @@ void gr_scalars_put_metrics(gr_scalars_out *out, const char *prefix, const gr_me
   }
 }
 
-// ---- Reading ------------------------------------------------------------------------------------
+// ---- Reading -----------------------------------------------------------------------------------
 
 bool gr_scalars_of_same_run(const gr_scalars_in *in) {
   return in->rank->spec->set.resume == gr_resume_auto;
@@ -61,7 +61,7 @@ void gr_scalars_take_metrics(const gr_scalars_in *in, const char *prefix, gr_met
   }
 }
 
-// ---- Tables -------------------------------------------------------------------------------------
+// ---- Tables ------------------------------------------------------------------------------------
 
 void gr_scalar_table_add(gr_scalar_table *t, const gr_scalar_row *rows, int n) {
   gr_scalar_row *all = GR_NEW(t->arena, gr_scalar_row, t->n + n);

@@ -42,7 +42,7 @@ typedef struct results {
 
 static results read_results(const gr_run *r) {
   gr_arena *a = gr_arena_create();
-  const char *path = gr_arena_printf(a, "%s/" GR_RESULTS_NAME, r->dir);
+  const char *path = gr_arena_printf(a, "%s/" GR_RESULTS_NAME, r->outputs.dir);
   char *text = NULL;
   const gr_json *root = NULL;
   gr_json_error why;
@@ -85,10 +85,11 @@ static bool goes_on(const gr_run *r, gr_checkpoint *c) {
 
 static void log_nothing_left(const gr_run *r, gr_checkpoint *c) {
   const gr_scalar *stop = gr_checkpoint_scalar(c, "run.stop");
-  gr_log(GR_INFO, "nothing left to do: '%s' has this run, finished after %lld steps%s%s", r->dir,
-         (long long)gr_checkpoint_step(c), stop ? ", stopped by a hook: " : "",
+  gr_log(GR_INFO, "nothing left to do: '%s' has this run, finished after %lld steps%s%s",
+         r->outputs.dir, (long long)gr_checkpoint_step(c), stop ? ", stopped by a hook: " : "",
          stop && stop->kind == GR_SCALAR_TEXT ? stop->text : "");
-  gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger training.max_epochs goes on", r->dir);
+  gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger training.max_epochs goes on",
+         r->outputs.dir);
 }
 
 // The identity that the checkpoint holds; NULL: it is of a version without identities.
@@ -102,10 +103,11 @@ static const char *identity_of(gr_checkpoint *c) {
 static gr_status check_closed(gr_run *r, gr_checkpoint *c) {
   const char *was = identity_of(c), *of_folder, *path = gr_checkpoint_path(c);
   const char *is = r->me.spec->identity;
-  if (!was) return gr_run_check_recorded(r, path);
+  if (!was) return gr_run_check_recorded(&r->me, r->outputs.dir, path);
   GR_TRY(gr_identity_check(path, path, was, is, GR_IDENTITY_ALL));
-  GR_TRY(gr_identity_read(r->me.arena, r->dir, &of_folder));
-  return of_folder ? gr_identity_check(r->dir, path, of_folder, is, GR_IDENTITY_ALL) : GR_OK;
+  GR_TRY(gr_identity_read(r->me.arena, r->outputs.dir, &of_folder));
+  return of_folder ? gr_identity_check(r->outputs.dir, path, of_folder, is, GR_IDENTITY_ALL)
+                   : GR_OK;
 }
 
 // On rank 0. A run that is not finished may go on with another configuration, of which it lists
@@ -121,7 +123,7 @@ static gr_status check_start(gr_run *r, const char *path) {
   if (before.ended_well || !more)
     s = check_closed(r, c);
   else if (was)
-    s = gr_identity_check(r->dir, path, was, is, GR_IDENTITY_DATA);
+    s = gr_identity_check(r->outputs.dir, path, was, is, GR_IDENTITY_DATA);
   r->nothing_left = !s && !more && is_finished(&before, c, was);
   if (r->nothing_left) log_nothing_left(r, c);
   gr_checkpoint_close(c);
@@ -132,7 +134,7 @@ gr_status gr_run_find_start(gr_run *r) {
   const char *dir = r->me.spec->set.ckpt_dir;
   char path[2048];
   bool all_ok;
-  if (!dir && r->dir) dir = gr_arena_printf(r->me.arena, "%s/checkpoints", r->dir);
+  if (!dir && r->outputs.dir) dir = gr_arena_printf(r->me.arena, "%s/checkpoints", r->outputs.dir);
   r->ckpt_dir = dir;
   gr_resume resume = r->me.spec->set.resume;
   if (gr_run_is_dry(&r->me) && resume == gr_resume_auto)

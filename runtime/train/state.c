@@ -67,8 +67,8 @@ static gr_status open_saver(gr_run *r, const char *dir) {
                         .ranks = r->me.ranks,
                         .pieces = r->saved,
                         .n_pieces = r->n_saved,
-                        .owner = gr_arena_printf(r->me.arena, "output.dir=%s", r->dir),
-                        .patience = gr_run_patience(r),
+                        .owner = gr_arena_printf(r->me.arena, "output.dir=%s", r->outputs.dir),
+                        .patience = gr_run_patience(&r->me),
                         .keep_last = set->keep_last ? (int)set->keep_last : INT_MAX,
                         .keep_best = (int)set->keep_best,
                         .metric = set->metric,
@@ -205,7 +205,7 @@ static gr_status restore(gr_run *r, const char *path) {
   gr_status s = begin_loss_scale(r, c);
   s = s ? s : gr_run_contents_read(r, c);
   if (!s) r->resumed_from = gr_arena_strdup(r->me.arena, path), r->resumed_step = r->progress.step;
-  if (!s) gr_run_set_resume_hint(r, true);
+  if (!s) gr_run_set_resume_hint(&r->outputs, &r->me, true);
   if (!s && r->me.rank == 0)
     gr_log(GR_INFO, "resumed from %s: step %lld", path, (long long)r->progress.step);
   gr_checkpoint_close(c);
@@ -274,7 +274,8 @@ gr_status gr_run_open_state(gr_run *r) {
   GR_TRY(gr_run_open_full(r));
   list_saved(r);
   if (!dry) GR_TRY(open_saver(r, r->ckpt_dir));
-  if (r->start && r->me.rank == 0 && !dry) gr_run_log_config_changes(r, r->start);
+  if (r->start && r->me.rank == 0 && !dry)
+    gr_run_log_config_changes(&r->me, r->outputs.dir, r->start);
   GR_TRY(set_states(r, r->start));
   GR_TRY(gr_run_load_tables(&r->me));
   if (r->start) return GR_OK;

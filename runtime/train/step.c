@@ -56,7 +56,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
                        .seconds = seconds,
                        .more = more.at,
                        .n_more = more.n};
-  gr_run_set_failure(&r->control, gr_report_step(r->report, &row));
+  gr_run_set_failure(&r->control, gr_report_step(r->outputs.report, &row));
   gr_control_logged(&r->control);
   gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
   gr_progress_advance(&r->progress, true);
