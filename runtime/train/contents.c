@@ -89,28 +89,6 @@ static void spec_scalars(gr_rank *r, gr_scalar_table *t) {
   gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
 }
 
-static void write_exit(const void *part, gr_scalars_out *out) {
-  (void)part;
-  if (out->exit_checkpoint) gr_scalars_put_int(out, GR_RUN_EXIT_CHECKPOINT, 1);
-}
-
-// An exit checkpoint is replaced by the checkpoint of an uninterrupted run; any other checkpoint is
-// already one.
-static gr_status read_exit(void *part, const gr_scalars_in *in) {
-  const gr_scalar *s = gr_scalars_find(in, GR_RUN_EXIT_CHECKPOINT, GR_SCALAR_INT);
-  if (gr_scalars_of_same_run(in) && !(s && s->i))
-    ((gr_run *)part)->saved_step = gr_checkpoint_step(in->from);
-  return GR_OK;
-}
-
-static void saving_scalars(gr_run *r, gr_scalar_table *t) {
-  const gr_scalar_row rows[] = {
-      {250, "run.owed", GR_FIELD_FLAG, &r->owed, NULL, NULL},
-      {370, GR_RUN_EXIT_CHECKPOINT, GR_SCALARS, r, write_exit, read_exit},
-  };
-  gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
-}
-
 // ---- All ---------------------------------------------------------------------------------------
 
 static gr_scalar_table table_of(gr_run *r, gr_arena *a) {
@@ -120,7 +98,7 @@ static gr_scalar_table table_of(gr_run *r, gr_arena *a) {
   gr_evaluation_scalars(&r->evaluation, &t);
   gr_control_scalars(&r->control, &t);
   gr_outputs_scalars(&r->outputs, &t);
-  saving_scalars(r, &t);
+  gr_saving_scalars(&r->saving, &t);
   return t;
 }
 
@@ -132,7 +110,7 @@ void gr_run_contents_write(gr_run *r, gr_scalars_out *out) {
 gr_status gr_run_weights_read(gr_run *r, gr_checkpoint *c) {
   gr_scalars_in in = {.rank = &r->me, .from = c};
   gr_progress_restore(&r->progress, gr_checkpoint_step(c));
-  GR_TRY(gr_run_read_states(r, c, false));
+  GR_TRY(gr_run_read_states(&r->saving.states, c, false));
   return read_data(&r->me, &in);
 }
 
@@ -140,6 +118,6 @@ gr_status gr_run_contents_read(gr_run *r, gr_checkpoint *c) {
   gr_scalars_in in = {.rank = &r->me, .from = c, .total_steps = r->progress.total_steps};
   gr_scalar_table t = table_of(r, r->me.arena);
   gr_progress_restore(&r->progress, gr_checkpoint_step(c));
-  GR_TRY(gr_run_read_states(r, c, true));
+  GR_TRY(gr_run_read_states(&r->saving.states, c, true));
   return gr_scalar_table_read(&t, &in);
 }

@@ -37,7 +37,7 @@ typedef struct gr_control {
   bool excepted;  // on_exception was called
 } gr_control;
 
-gr_control gr_control_begin(const gr_run_spec *);
+gr_control gr_control_begin(const gr_run_spec *);  // before the first step
 // Ranks agree on stopping from now on.
 void gr_control_open(gr_control *);
 // The run ends, without an error: the reason is borrowed.
@@ -58,7 +58,7 @@ void gr_control_agreed(gr_control *, const gr_step_controls *);
 void gr_control_evaluated(gr_control *);  // the evaluation is done, too
 void gr_control_logged(gr_control *);     // what hooks log is written
 
-void gr_control_set_lr(gr_control *, double lr);
+void gr_control_set_lr(gr_control *, double lr);  // of the next step
 // Adds what a hook requests and sets; and replaces all requests by earlier ones.
 void gr_control_ask(gr_control *, const gr_hook_result *, int n_adjust);
 void gr_control_ask_only(gr_control *, const gr_hook_result *);

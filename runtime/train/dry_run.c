@@ -11,12 +11,13 @@ typedef struct counts {
 
 // Makes the copies to the host that a checkpoint would make.
 static gr_status copy_states(gr_run *r) {
-  GR_TRY(gr_run_gather_full(r));
-  for (int i = 0; i < r->n_saved; i++) {
-    size_t bytes = (size_t)gr_tensor_slice_bytes(&r->saved[i]);
+  gr_states *states = &r->saving.states;
+  GR_TRY(gr_run_gather_full(states));
+  for (int i = 0; i < states->n_saved; i++) {
+    size_t bytes = (size_t)gr_tensor_slice_bytes(&states->saved[i]);
     char *to = malloc(bytes + 1);
     if (!to) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a copy of a weight");
-    gr_status s = gr_run_fetch(r, &r->saved[i], to);
+    gr_status s = gr_run_fetch(states, &states->saved[i], to);
     free(to);
     GR_TRY(s);
   }

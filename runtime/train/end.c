@@ -8,8 +8,8 @@
 // No checkpoint of an uninterrupted run has the state at an epoch's end.
 static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
   bool last = !k->failed && !k->signal;
-  bool usual =
-      !gr_run_epoch_open(&r->progress) && !r->progress.skipped && gr_run_save_due(r, k->save);
+  bool usual = !gr_run_epoch_open(&r->progress) && !r->progress.skipped &&
+               gr_run_save_due(&r->saving, &r->progress, k->save);
   return gr_run_save_last(r, !last && !usual);
 }
 
@@ -39,8 +39,9 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   if (!s && r->progress.step) s = save_leaving(r, k);
   if (failure || s) return gr_also(failure, s);
   if (k->failed)
-    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s; the state is saved in %s", cause,
-                   gr_saver_last(r->saver) ? gr_saver_last(r->saver) : "no checkpoint");
+    return gr_fail(
+        GR_ERR_RANK, GR_NOWHERE, "%s; the state is saved in %s", cause,
+        gr_saver_last(r->saving.saver) ? gr_saver_last(r->saving.saver) : "no checkpoint");
   if (k->signal)
     return gr_hint(gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal at step %lld; %s",
                            (long long)r->progress.step,
@@ -111,8 +112,8 @@ static void log_memory(gr_run *r, double planned) {
 
 // Ranks that run as threads share one process and its memory.
 static gr_status report_memory(gr_run *r) {
-  double mine = (double)(gr_exec_bytes(r->me.exec) + gr_saver_bytes(r->saver) + r->full_bytes +
-                         r->me.staging_bytes),
+  double mine = (double)(gr_exec_bytes(r->me.exec) + gr_saver_bytes(r->saving.saver) +
+                         r->saving.states.full_bytes + r->me.staging_bytes),
          all;
   GR_TRY(gr_comm_run(r->me.world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
   if (r->me.rank == 0) log_memory(r, strcmp(r->me.world->ops->backend, "threads") ? mine : all);

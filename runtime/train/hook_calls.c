@@ -17,9 +17,9 @@ static int name_metrics(const gr_run *r, gr_arena *a, const gr_metrics *given, g
   return n;
 }
 
-static const char *last_checkpoint(const gr_run *r, gr_arena *a) {
-  if (r->saved_step < 0 || r->resumed_step == r->saved_step) return r->resumed_from;
-  return gr_arena_printf(a, "%s/step-%08lld", r->ckpt_dir, (long long)r->saved_step);
+static const char *last_checkpoint(const gr_saving *s, gr_arena *a) {
+  if (s->saved_step < 0 || s->resumed_step == s->saved_step) return s->resumed_from;
+  return gr_arena_printf(a, "%s/step-%08lld", s->ckpt_dir, (long long)s->saved_step);
 }
 
 static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event event,
@@ -45,7 +45,7 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
       .samples_per_s = r->progress.samples_per_s,
       .elapsed = gr_seconds() - r->me.began,
       .output_dir = r->outputs.dir,
-      .last_checkpoint = last_checkpoint(r, a),
+      .last_checkpoint = last_checkpoint(&r->saving, a),
       .set = r->control.values.set,
       .reason = reason};
 }

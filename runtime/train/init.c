@@ -1,9 +1,9 @@
-// init.c - loads initial weights that another run or program has written. See run.h.
+// init.c - loads initial weights that another run or program has written. See states.h.
 #include <fnmatch.h>
 #include <string.h>
 #include "runtime/train/rename.h"
-#include "runtime/train/run.h"
 #include "runtime/train/source.h"
+#include "runtime/train/states.h"
 
 enum { SHOWN = 20, NAMED = 6 };  // mismatches that are listed; names in a line of the log
 
@@ -18,7 +18,7 @@ typedef struct entry {  // of model.init_from
 } entry;
 
 typedef struct loading {
-  gr_run *run;
+  gr_rank *of;
   gr_arena *arena;
   entry *entries;
   int n;
@@ -185,7 +185,7 @@ static bool may_miss(const loading *l, const gr_plan_state *s) {
 
 // Why a state cannot be loaded; NULL: it can, or may be missing.
 static const char *misfit(const loading *l, const gr_plan_state *state, bool guesses) {
-  gr_tensor_slice want = gr_run_tensor_slice(l->run, state, l->run->me.rank);
+  gr_tensor_slice want = gr_run_tensor_slice(l->of, state, l->of->rank);
   int i = 0;
   const entry *e = find(l, state->name, &i);
   if (!e && may_miss(l, state)) return NULL;
@@ -206,7 +206,7 @@ static gr_status notes(gr_status s, const list *found) {
 }
 
 static gr_status check_fit(const loading *l) {
-  const gr_plan *p = l->run->me.spec->plan;
+  const gr_plan *p = l->of->spec->plan;
   list found = {.n = 0};
   for (uint32_t i = 0; i < p->n_states; i++) {
     const char *why = is_wanted(&p->states[i]) ? misfit(l, &p->states[i], found.n < SHOWN) : NULL;
@@ -253,18 +253,18 @@ static gr_status check_unused(const loading *l, const entry *e) {
 // ---- Loading ------------------------------------------------------------------------------------
 
 static gr_status load(const loading *l) {
-  gr_run *r = l->run;
-  const gr_plan *p = r->me.spec->plan;
+  gr_rank *r = l->of;
+  const gr_plan *p = r->spec->plan;
   for (uint32_t k = 0; k < p->n_states; k++) {
     int i = 0;
     entry *e = is_wanted(&p->states[k]) ? find(l, p->states[k].name, &i) : NULL;
     if (!e) continue;
-    gr_tensor_slice want = gr_run_tensor_slice(r, &p->states[k], r->me.rank);
+    gr_tensor_slice want = gr_run_tensor_slice(r, &p->states[k], r->rank);
     gr_exec_tensor t = gr_run_tensor_of(&want);
-    want.at = gr_exec_target(r->me.exec, &t, r->me.staging);
+    want.at = gr_exec_target(r->exec, &t, r->staging);
     if (!t.bytes) continue;  // the last ranks' slices may be empty
     GR_TRY(gr_tensor_source_read(e->source, i, &want));
-    GR_TRY(gr_exec_store(r->me.exec, &t, want.at));
+    GR_TRY(gr_exec_store(r->exec, &t, want.at));
   }
   return GR_OK;
 }
@@ -294,7 +294,7 @@ static void print_entry(const loading *l, const entry *e) {
 }
 
 static void print(const loading *l) {
-  const gr_plan *p = l->run->me.spec->plan;
+  const gr_plan *p = l->of->spec->plan;
   gr_text missing = gr_text_make(l->arena);
   int n = 0, i;
   for (const entry *e = l->entries; e < l->entries + l->n; e++) print_entry(l, e);
@@ -322,17 +322,16 @@ static gr_status run(loading *l) {
   for (int i = 0; i < l->n; i++) s = gr_also(s, check_unused(l, &l->entries[i]));
   GR_TRY(s);
   GR_TRY(load(l));
-  if (l->run->me.rank == 0) print(l);
+  if (l->of->rank == 0) print(l);
   return GR_OK;
 }
 
-gr_status gr_run_init_from(gr_run *r, const char *const *path) {
-  const gr_plan *p = r->me.spec->plan;
-  loading l = {r, r->me.arena, .n = r->me.spec->set.n_init_from,
-               .wanted = gr_map_make(r->me.arena)};
-  l.entries = GR_NEW(r->me.arena, entry, l.n + 1);
+gr_status gr_run_init_from(gr_rank *r, const char *const *path) {
+  const gr_plan *p = r->spec->plan;
+  loading l = {r, r->arena, .n = r->spec->set.n_init_from, .wanted = gr_map_make(r->arena)};
+  l.entries = GR_NEW(r->arena, entry, l.n + 1);
   for (int i = 0; i < l.n; i++)
-    l.entries[i] = (entry){.set = &r->me.spec->set.init_from[i], .path = path[i]};
+    l.entries[i] = (entry){.set = &r->spec->set.init_from[i], .path = path[i]};
   for (uint32_t i = 0; i < p->n_states; i++)
     if (is_wanted(&p->states[i])) gr_map_put(&l.wanted, p->states[i].name, i);
   gr_status s = run(&l);

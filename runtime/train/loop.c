@@ -77,7 +77,7 @@ static void log_start(gr_run *r) {
 }
 
 static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
-  r->saved_step = r->resumed_step = -1;
+  r->saving = gr_saving_begin();
   r->control = gr_control_begin(spec);
   r->progress = gr_progress_begin(spec);
   GR_TRY(gr_rank_open(&r->me, spec, world));
@@ -94,20 +94,20 @@ static gr_status check_files(gr_run *r) {
   return gr_comm_all_ok(r->me.world, s);
 }
 
-static gr_status open_run(gr_run *r) {
+static gr_status open_run(gr_run *r, bool *nothing_left) {
   if (!gr_run_is_dry(&r->me)) GR_TRY(check_files(r));
   if (!gr_run_is_dry(&r->me)) GR_TRY(gr_run_open_dir(&r->outputs, &r->me));
-  GR_TRY(gr_run_find_start(r));
+  GR_TRY(gr_run_find_start(r, nothing_left));
   if (gr_run_is_dry(&r->me) && r->me.rank == 0) log_start(r);
   if (gr_run_is_dry(&r->me)) return gr_run_open_state(r);
-  if (r->nothing_left) return GR_OK;
+  if (*nothing_left) return GR_OK;
   GR_TRY(gr_run_open_log(&r->outputs, &r->me));
   gr_run_set_failure(&r->control, gr_run_open_hooks(&r->outputs, &r->me));
   GR_TRY(gr_run_check(&r->control, &r->me));
   GR_TRY(gr_run_open_state(r));
   if (r->me.rank == 0) log_start(r);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
-  if (r->resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
+  if (r->saving.resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
   GR_TRY(gr_run_check(&r->control, &r->me));
   // From here on the folder's files are this run's: a start that fails has left them alone.
   bool eval_open = !gr_evaluation_is_of(&r->evaluation, &r->progress);
@@ -161,7 +161,7 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
   gr_run_hook_epoch(r);
   gr_run_hook_step(r);
   *k = gr_control_wanted(&r->control);
-  k->finish = r->saving && r->confirmed && !gr_saver_busy(r->saver);
+  k->finish = gr_saving_is_ready(&r->saving);
   double from = gr_run_span_begin(&r->me);
   GR_TRY(gr_run_agree(&r->control, &r->me, k));
   gr_run_span(&r->me, GR_TRACE_COMMUNICATION, "agree on what is next", from);
@@ -181,7 +181,8 @@ static gr_status evaluate_if_asked(gr_run *r) {
 }
 
 static gr_status save_if_due(gr_run *r, bool asked) {
-  bool due = gr_run_save_due(r, asked) && r->progress.step != r->saved_step;
+  bool due =
+      gr_run_save_due(&r->saving, &r->progress, asked) && !gr_saving_has(&r->saving, &r->progress);
   double from = gr_run_span_begin(&r->me);
   gr_status s = due ? gr_run_save_finite(r) : GR_OK;
   if (due) gr_run_span(&r->me, GR_TRACE_CHECKPOINTS, "save", from);
@@ -269,16 +270,16 @@ static gr_status train(gr_run *r) {
 
 static void close_run(gr_run *r) {
   gr_outputs_close(&r->outputs);
-  gr_saver_close(r->saver);
+  gr_saving_close(&r->saving);
   gr_evaluation_close(&r->evaluation);
-  free(r->full);
   gr_outputs_unlock(&r->outputs);
   gr_rank_close(&r->me);
 }
 
 static gr_status run_training(gr_run *r, gr_status opened) {
-  gr_status s = opened ? opened : open_run(r);
-  if (!s && r->nothing_left) return GR_OK;
+  bool nothing_left = false;
+  gr_status s = opened ? opened : open_run(r, &nothing_left);
+  if (!s && nothing_left) return GR_OK;
   s = s ? s : train(r);
   s = s || gr_run_is_dry(&r->me) ? s : gr_run_end(r);
   if (s && gr_status_code(s) != GR_ERR_STOPPED) gr_run_hook_exception(r, gr_status_text(s));

@@ -60,7 +60,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
       .exit_code = exit_code,
       .config_hash = config_hash(r),
       .identity = r->me.spec->identity ? identity : NULL,
-      .resumed_from = r->me.spec->set.resume == gr_resume_text ? r->start : NULL,
+      .resumed_from = r->me.spec->set.resume == gr_resume_text ? r->saving.start : NULL,
       .ranks = r->me.ranks,
       .parameters = parameters,
       .trainable = trained,

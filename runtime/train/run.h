@@ -1,42 +1,25 @@
-// run.h - one rank's part of a training run: its state, and the functions of runtime/train.
+// run.h - one rank's part of a training run: what it works with, five parts that each own what they
+// have, and the functions that need several of them. A field of a part is written only by the file
+// of its header (progress.h: progress.c), which asserts what always holds of it and lists the
+// scalars that a checkpoint has of it. All may read it.
 //
 // All ranks execute the same sequence of steps, evaluations and saves (control.h). Functions that
-// are marked collective must be called by all ranks in the same order.
-// Every function that fails gives the error of this rank, or GR_ERR_RANK if another rank has
-// failed.
+// are marked collective must be called by all ranks in the same order. Every function that fails
+// gives the error of this rank, or GR_ERR_RANK if another rank has failed.
 #pragma once
-#include <string.h>
 #include "runtime/train/control.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/files.h"
 #include "runtime/train/outputs.h"
+#include "runtime/train/saving.h"
 
 typedef struct gr_run {
   gr_rank me;
-
-  gr_outputs outputs;
-  const char *ckpt_dir;
-  gr_saver *saver;
-  gr_tensor_slice *pieces;  // all states of this rank, for reading a checkpoint
-  int n_pieces;
-  gr_tensor_slice *saved;  // what this rank writes into a checkpoint
-  int n_saved;
-  char *full;  // memory for gathered states (full_state.c)
-  size_t full_bytes;
-
   gr_progress progress;
-  gr_control control;
-  const char *start;         // the checkpoint to resume from; NULL: none
-  bool nothing_left;         // the run was finished before: nothing is computed or written
-  const char *resumed_from;  // the checkpoint that this process has read, or NULL
-  int64_t resumed_step;      // of that checkpoint; -1: there is none
   gr_evaluation evaluation;
-
-  // The checkpoint in progress.
-  int64_t saved_step;  // the step of the newest checkpoint, pending or committed; -1: none
-  bool saving;         // a checkpoint has been begun and is not committed yet
-  bool confirmed;      // a step from its state had a finite gradient: it may replace older ones
-  bool owed;           // a checkpoint was due while steps were skipped
+  gr_saving saving;
+  gr_control control;
+  gr_outputs outputs;
 } gr_run;
 
 // ---- loop.c
@@ -52,20 +35,17 @@ GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_bat
 // Issues all steps, evaluations and copies of a run on a device that computes nothing but checks
 // all accesses. Writes no files.
 GR_MUST_USE gr_status gr_run_dry(gr_run *, gr_loader *);
-// ---- state.c
-void gr_run_list_pieces(gr_run *);  // sets run->pieces
-// Reads all of run->pieces; exact: fails if the checkpoint has other tensors, too.
-GR_MUST_USE gr_status gr_run_read_states(gr_run *, gr_checkpoint *, bool exact);
+// ---- open_state.c
 // Opens the saver, and sets all states: to their initial values, or from a checkpoint.
 GR_MUST_USE gr_status gr_run_open_state(gr_run *);
 // ---- start.c
-// Chooses the checkpoint to resume from, run->start. Where the folder has a finished
-// run, fails with GR_ERR_CHECKPOINT if that is of another identity, and sets run->nothing_left if
-// it is not to be longer. Writes nothing. Collective.
-GR_MUST_USE gr_status gr_run_find_start(gr_run *);
+// Chooses the checkpoint to resume from. Where the folder has a finished run, fails with
+// GR_ERR_CHECKPOINT if that is of another identity; *nothing_left: it is this run, and not to be
+// longer: nothing is to be computed or written. Writes nothing. Collective.
+GR_MUST_USE gr_status gr_run_find_start(gr_run *, bool *nothing_left);
 // The checkpoint to read, which rank 0 finds: the newest in dir, if there is one, or `given`.
 // Empty: none. Collective.
-GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_run *, gr_resume what, const char *given,
+GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_rank *, gr_resume what, const char *given,
                                                const char *dir, char *path, size_t size);
 // ---- contents.c: the table of what a checkpoint holds
 // Lists all scalars of a checkpoint of this state.
@@ -73,7 +53,7 @@ void gr_run_contents_write(gr_run *, gr_scalars_out *);
 GR_MUST_USE gr_status gr_run_contents_read(gr_run *, gr_checkpoint *);
 // Reads only what using the model takes: its states and the data's statistics.
 GR_MUST_USE gr_status gr_run_weights_read(gr_run *, gr_checkpoint *);
-// ---- saving.c
+// ---- checkpoints.c
 // Begins a checkpoint. A run that resumes from an exit checkpoint must leave the same files as one
 // that was never stopped, so hooks are not called for it, and the next checkpoint replaces it.
 GR_MUST_USE gr_status gr_run_save(gr_run *, bool exit_checkpoint);
@@ -84,30 +64,14 @@ GR_MUST_USE gr_status gr_run_save_finite(gr_run *);
 GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves the state unless it is saved already, and waits. Collective; GR_ERR_IO on all ranks.
 GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool exit_checkpoint);
-// Whether a checkpoint is due at this step, by the configuration or because a hook requests it.
-bool gr_run_save_due(const gr_run *, bool asked);
 void gr_run_prune_last(gr_run *);  // after the final evaluation, if its loss is finite
 // The error of too many skipped steps in a row; and an error with a hint about skipped steps.
 GR_MUST_USE gr_status gr_run_give_up(gr_run *);
 GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
-// The slice of a state that a rank holds. `at` refers to this rank's memory of the state, on its
-// device; gr_run_tensor_of gives it back.
-gr_tensor_slice gr_run_tensor_slice(gr_run *, const gr_plan_state *, int rank);
-// ---- full_state.c
-// Whether a state is gathered on rank 0 for checkpoints, instead of being saved in slices.
-bool gr_run_is_gathered(const gr_run *, const gr_plan_state *);
-GR_MUST_USE gr_status gr_run_open_full(gr_run *);  // allocates memory for such states
-// Such a state as one whole slice in rank 0's memory.
-gr_tensor_slice gr_run_full_tensor_slice(gr_run *, const gr_plan_state *);
-GR_MUST_USE gr_status gr_run_gather_full(gr_run *);  // gathers them. Collective.
-// ---- init.c
-// Loads weights by model.init_from; path[i] is the file or the checkpoint of entry i.
-GR_MUST_USE gr_status gr_run_init_from(gr_run *, const char *const *path);
 // ---- hook_calls.c
 double gr_run_base_lr(const gr_run *);  // the next step's learning rate before hooks change it
-// Calls an event on rank 0. What scripts request is added to run->asked, an error is set in
-// run->failure. False: the run is being stopped and a script was killed, so the event did not
-// happen.
+// Calls an event on rank 0. What scripts request, and an error, goes to run->control. False: the
+// run is being stopped and a script was killed, so the event did not happen.
 bool gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
 // Call on_epoch_start if an epoch begins, and lr and on_before_optimizer of the next step; each
 // once, also if the run is resumed in between.
@@ -135,8 +99,8 @@ typedef struct gr_batch_taker {
   void *self;
 } gr_batch_taker;
 GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker *, gr_metrics *out);
-// Evaluates, with the samples that are shown; unless this state has been evaluated
-// before, writes records, calls hooks and updates the best. Collective.
+// Evaluates, with the samples that are shown; unless this state has been evaluated before, writes
+// records, calls hooks and updates the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *);
 void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
 // ---- weights.c
@@ -148,7 +112,3 @@ GR_MUST_USE gr_status gr_run_use_weights(gr_run *);  // the tasks other than tra
 // ---- predict.c
 // Writes what the model predicts of the data set's samples, one JSON object a line. Collective.
 GR_MUST_USE gr_status gr_run_predict(gr_run *);
-// The device's tensor of a slice from gr_run_tensor_slice.
-gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);
-// Copies a state, or a gathered one, to the host's memory; a callback of gr_saver.
-GR_MUST_USE gr_status gr_run_fetch(void *run, const gr_tensor_slice *, void *to);

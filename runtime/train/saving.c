@@ -1,145 +1,139 @@
-// saving.c - decides when checkpoints are written and which of them are committed. See run.h.
-//
-// A step can leave weights that are finite but useless (a learning rate of 1e9), which shows only
-// in the next step. So a checkpoint is committed, and older ones are pruned, only after a step from
-// it had a finite gradient; while steps are skipped, no checkpoint is written.
-#include <math.h>
-#include <string.h>
-#include "runtime/train/run.h"
+// saving.c - see saving.h.
+#include "runtime/train/saving.h"
+#include <assert.h>
+#include <limits.h>
 
-// ---- Saving -----------------------------------------------------------------------------------
-
-static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool exit_checkpoint) {
-  gr_scalars_out all = {.rank = &r->me,
-                        .arena = scratch,
-                        .step = r->progress.step,
-                        .hooks = hooks,
-                        .exit_checkpoint = exit_checkpoint};
-  gr_run_contents_write(r, &all);
-  gr_status s = gr_saver_begin(r->saver, r->progress.step, all.at, all.n);
-  r->saving = true, r->confirmed = false, r->saved_step = r->progress.step;
-  if (s) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(s));
-  gr_status_drop(s);  // finish reports the error to all ranks
+static void check(const gr_saving *s) {
+  assert(s->saved_step >= -1 && s->resumed_step >= -1);
+  assert(!s->saving || s->saved_step >= 0);
+  (void)s;
 }
 
-// Hooks are called before a checkpoint is written: at the same step in every run, and the
-// checkpoint contains their changes. Their error stops the run at the next agreement, with this
-// checkpoint.
-gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
-  GR_TRY(gr_run_save_finish(r));
-  r->owed &= r->progress.skipped > 0;
-  if (!exit_checkpoint) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
-  gr_arena *scratch = gr_arena_create();
-  char *hooks = NULL;
-  bool all_ok = false;
-  gr_status mine = r->outputs.hooks ? gr_hooks_save(r->outputs.hooks, scratch, &hooks) : GR_OK;
-  gr_status s = gr_run_all_ok(&r->me, !mine, &all_ok);
-  if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
-  if (!mine && !s) s = gr_run_gather_full(r);
-  if (!mine && !s) begin_save(r, scratch, hooks, exit_checkpoint);
-  gr_arena_destroy(scratch);
-  return gr_also(mine, s);
+gr_saving gr_saving_begin(void) { return (gr_saving){.resumed_step = -1, .saved_step = -1}; }
+
+void gr_saving_choose(gr_saving *s, const char *ckpt_dir, const char *start) {
+  s->ckpt_dir = ckpt_dir, s->start = start;
 }
 
-bool gr_run_save_due(const gr_run *r, bool asked) {
-  int64_t every = r->me.spec->set.every_steps;
-  return asked || r->owed || (every && r->progress.step && r->progress.step % every == 0);
+static gr_status all_ok(void *states, bool ok, bool *all_ok) {
+  return gr_run_all_ok(((gr_states *)states)->rank, ok, all_ok);
 }
 
-gr_status gr_run_save_finite(gr_run *r) {
-  if (!r->progress.skipped) return gr_run_save(r, false);
-  if (!r->me.rank && !r->owed)
-    gr_log(
-        GR_WARN,
-        "no checkpoint at step %lld: its last step had no finite gradient; the next step that has "
-        "one is followed by a checkpoint",
-        (long long)r->progress.step);
-  r->owed = true;
-  return GR_OK;
+gr_status gr_saving_open(gr_saving *s, const char *run_dir, double patience,
+                         bool metric_is_of_pass) {
+  gr_rank *r = s->states.rank;
+  const gr_settings *set = &r->spec->set;
+  gr_saver_spec spec = {.dir = s->ckpt_dir,
+                        .rank = r->rank,
+                        .ranks = r->ranks,
+                        .pieces = s->states.saved,
+                        .n_pieces = s->states.n_saved,
+                        .owner = gr_arena_printf(r->arena, "output.dir=%s", run_dir),
+                        .patience = patience,
+                        .keep_last = set->keep_last ? (int)set->keep_last : INT_MAX,
+                        .keep_best = (int)set->keep_best,
+                        .metric = set->metric,
+                        .metric_measured = metric_is_of_pass,
+                        .level = (int)set->zstd_level,
+                        .metric_max = set->mode == gr_mode_max,
+                        .exit_checkpoint = GR_RUN_EXIT_CHECKPOINT,
+                        .fetch = gr_run_fetch,
+                        .agree = all_ok,
+                        .ctx = &s->states};
+  return gr_saver_open(&spec, &s->saver);
 }
 
-// ---- Committing -------------------------------------------------------------------------------
+void gr_saving_close(gr_saving *s) {
+  gr_saver_close(s->saver);
+  gr_states_close(&s->states);
+}
 
-static gr_status abandon(gr_run *r) {
-  if (!r->me.rank)
+void gr_saving_resumed(gr_saving *s, const char *from, int64_t step) {
+  s->resumed_from = from, s->resumed_step = step;
+  check(s);
+}
+
+// ---- When --------------------------------------------------------------------------------------
+
+bool gr_run_save_due(const gr_saving *s, const gr_progress *p, bool asked) {
+  int64_t every = s->states.rank->spec->set.every_steps;
+  return asked || s->owed || (every && p->step && p->step % every == 0);
+}
+
+bool gr_saving_has(const gr_saving *s, const gr_progress *p) { return s->saved_step == p->step; }
+
+bool gr_saving_owe(gr_saving *s) {
+  bool first = !s->owed;
+  s->owed = true;
+  return first;
+}
+
+void gr_saving_pay(gr_saving *s, const gr_progress *p) { s->owed &= p->skipped > 0; }
+
+// ---- Writing -----------------------------------------------------------------------------------
+
+void gr_saving_start(gr_saving *s, const gr_progress *p, const gr_scalars_out *scalars) {
+  assert(!s->saving);
+  gr_status begun = gr_saver_begin(s->saver, p->step, scalars->at, scalars->n);
+  s->saving = true, s->confirmed = false, s->saved_step = p->step;
+  if (begun) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(begun));
+  gr_status_drop(begun);  // finish reports the error to all ranks
+  check(s);
+}
+
+void gr_saving_confirm(gr_saving *s, const gr_progress *p) { s->confirmed |= !p->skipped; }
+
+bool gr_saving_is_ready(const gr_saving *s) {
+  return s->saving && s->confirmed && !gr_saver_busy(s->saver);
+}
+
+static gr_status abandon(gr_saving *s) {
+  if (!s->states.rank->rank)
     gr_log(GR_WARN,
            "the checkpoint of step %lld is not kept: no step from it had a finite gradient",
-           (long long)r->saved_step);
-  r->saved_step = -1;
-  return gr_saver_abandon(r->saver);
+           (long long)s->saved_step);
+  s->saved_step = -1;
+  return gr_saver_abandon(s->saver);
 }
 
-// A failure to write a checkpoint is logged and does not end a run: older checkpoints are intact.
-gr_status gr_run_save_finish(gr_run *r) {
-  if (!r->saving) return GR_OK;
-  r->saving = false;
-  if (!r->confirmed && r->progress.step > r->saved_step) return abandon(r);
-  gr_status s = r->confirmed ? gr_saver_finish(r->saver) : gr_saver_commit(r->saver);
-  if (!s) gr_run_set_resume_hint(&r->outputs, &r->me, true);
-  if (gr_status_code(s) != GR_ERR_IO) return s;
-  if (r->me.rank == 0) gr_status_print(stderr, s);
-  if (r->me.rank == 0)
+gr_status gr_saving_finish(gr_saving *s, const gr_progress *p, bool *saved) {
+  bool first = s->states.rank->rank == 0;
+  *saved = false;
+  if (!s->saving) return GR_OK;
+  s->saving = false;
+  if (!s->confirmed && p->step > s->saved_step) return abandon(s);
+  gr_status written = s->confirmed ? gr_saver_finish(s->saver) : gr_saver_commit(s->saver);
+  *saved = !written;
+  if (gr_status_code(written) != GR_ERR_IO) return written;
+  if (first) gr_status_print(stderr, written);
+  if (first)
     gr_log(GR_WARN, "there is no checkpoint of step %lld; older ones are as they were",
-           (long long)r->saved_step);
-  gr_status_drop(s);
-  r->saved_step = -1;
+           (long long)s->saved_step);
+  gr_status_drop(written);
+  s->saved_step = -1;
   return GR_OK;
 }
 
-gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
-  GR_TRY(gr_run_save_finish(r));
-  if (r->progress.step != r->saved_step) GR_TRY(gr_run_save(r, exit_checkpoint));
-  GR_TRY(gr_run_save_finish(r));
-  if (r->progress.step == r->saved_step) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",
-                         (long long)r->progress.step),
-                 "free space, and go on from the newest checkpoint: checkpoint.resume=auto "
-                 "output.dir=%s",
-                 r->outputs.dir);
+// ---- In a checkpoint ---------------------------------------------------------------------------
+
+static void write_exit(const void *part, gr_scalars_out *out) {
+  (void)part;
+  if (out->exit_checkpoint) gr_scalars_put_int(out, GR_RUN_EXIT_CHECKPOINT, 1);
 }
 
-// The final evaluation replaces the step that confirms a checkpoint.
-void gr_run_prune_last(gr_run *r) {
-  double loss = gr_metric_value(&r->evaluation.validation, "loss");
-  bool sound = !r->progress.skipped && (!r->evaluation.validation.n || isfinite(loss));
-  if (sound && r->progress.step == r->saved_step) gr_saver_prune(r->saver, r->progress.step);
+// An exit checkpoint is replaced by the checkpoint of an uninterrupted run; any other checkpoint is
+// already one.
+static gr_status read_exit(void *part, const gr_scalars_in *in) {
+  const gr_scalar *s = gr_scalars_find(in, GR_RUN_EXIT_CHECKPOINT, GR_SCALAR_INT);
+  if (gr_scalars_of_same_run(in) && !(s && s->i))
+    ((gr_saving *)part)->saved_step = gr_checkpoint_step(in->from);
+  return GR_OK;
 }
 
-// ---- Giving up --------------------------------------------------------------------------------
-
-// The newest finite checkpoint from before a step; NULL: there is none. *newest: resuming with auto
-// uses the same one.
-static const char *before(const gr_run *r, int64_t step, bool *newest) {
-  gr_checkpoint_entry *all = NULL;
-  const char *found = NULL;
-  int n;
-  gr_status_drop(gr_checkpoint_list(r->me.arena, r->ckpt_dir, &all, &n));
-  *newest = true;
-  for (int i = n; i-- > 0 && !found;) {
-    bool good = all[i].state == GR_CHECKPOINT_OK && all[i].finite;
-    if (good && all[i].step < step) found = all[i].path;
-    if (good && all[i].step >= step) *newest = false;
-  }
-  return found;
-}
-
-gr_status gr_run_hint_before(gr_run *r, gr_status s) {
-  static const char try[] =
-      "a smaller training.lr, a longer training.warmup_steps or training.grad_clip";
-  bool newest;
-  const char *path = before(r, r->progress.step - r->progress.skipped, &newest);
-  if (!path) return gr_hint(s, "%s; there is no checkpoint from before to continue from", try);
-  return gr_hint(s, "%s, and continue from before: checkpoint.resume=%s output.dir=%s", try,
-                 newest ? "auto" : path, r->outputs.dir);
-}
-
-gr_status gr_run_give_up(gr_run *r) {
-  GR_TRY(gr_run_save_finish(r));
-  return gr_run_hint_before(
-      r,
-      gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
-              "no finite gradient in the %lld steps up to step %lld: the weights after step %lld "
-              "are good for nothing",
-              (long long)r->progress.skipped, (long long)r->progress.step,
-              (long long)(r->progress.step - r->progress.skipped)));
+void gr_saving_scalars(gr_saving *s, gr_scalar_table *t) {
+  const gr_scalar_row rows[] = {
+      {250, "run.owed", GR_FIELD_FLAG, &s->owed, NULL, NULL},
+      {370, GR_RUN_EXIT_CHECKPOINT, GR_SCALARS, s, write_exit, read_exit},
+  };
+  gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
 }

@@ -8,26 +8,26 @@
 
 enum { MAX_RESULTS = 1 << 30 };
 
-gr_status gr_run_choose_checkpoint(gr_run *r, gr_resume what, const char *given, const char *dir,
+gr_status gr_run_choose_checkpoint(gr_rank *r, gr_resume what, const char *given, const char *dir,
                                    char *path, size_t size) {
   gr_status s = GR_OK;
   *path = 0;
-  if (r->me.rank == 0 && what == gr_resume_auto) {
+  if (r->rank == 0 && what == gr_resume_auto) {
     gr_checkpoint *c = NULL;
     gr_work work;
-    gr_work_begin(&work, gr_run_work_shown(&r->me), "verifying the newest checkpoint", 0);
+    gr_work_begin(&work, gr_run_work_shown(r), "verifying the newest checkpoint", 0);
     s = gr_checkpoint_newest(dir, &c);
     gr_work_end(&work);
     if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
     gr_checkpoint_close(c);
-  } else if (r->me.rank == 0 && what == gr_resume_text) {
+  } else if (r->rank == 0 && what == gr_resume_text) {
     snprintf(path, size, "%s", given);
   }
   bool all_ok;
-  gr_status t = gr_run_all_ok(&r->me, !s, &all_ok);
+  gr_status t = gr_run_all_ok(r, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not look for a checkpoint");
-  return gr_run_broadcast_text(&r->me, path, size);
+  return gr_run_broadcast_text(r, path, size);
 }
 
 // ---- Whether a run is finished ------------------------------------------------------------------
@@ -112,7 +112,7 @@ static gr_status check_closed(gr_run *r, gr_checkpoint *c) {
 
 // On rank 0. A run that is not finished may go on with another configuration, of which it lists
 // what is other, but not with other data; any may from a checkpoint that is named by its path.
-static gr_status check_start(gr_run *r, const char *path) {
+static gr_status check_start(gr_run *r, const char *path, bool *nothing_left) {
   gr_checkpoint *c;
   if (!*path || r->me.spec->set.resume != gr_resume_auto || !r->me.spec->identity) return GR_OK;
   GR_TRY(gr_checkpoint_open(path, &c));
@@ -124,29 +124,29 @@ static gr_status check_start(gr_run *r, const char *path) {
     s = check_closed(r, c);
   else if (was)
     s = gr_identity_check(r->outputs.dir, path, was, is, GR_IDENTITY_DATA);
-  r->nothing_left = !s && !more && is_finished(&before, c, was);
-  if (r->nothing_left) log_nothing_left(r, c);
+  *nothing_left = !s && !more && is_finished(&before, c, was);
+  if (*nothing_left) log_nothing_left(r, c);
   gr_checkpoint_close(c);
   return s;
 }
 
-gr_status gr_run_find_start(gr_run *r) {
-  const char *dir = r->me.spec->set.ckpt_dir;
+gr_status gr_run_find_start(gr_run *r, bool *nothing_left) {
+  gr_rank *me = &r->me;
+  const char *dir = me->spec->set.ckpt_dir;
   char path[2048];
   bool all_ok;
-  if (!dir && r->outputs.dir) dir = gr_arena_printf(r->me.arena, "%s/checkpoints", r->outputs.dir);
-  r->ckpt_dir = dir;
-  gr_resume resume = r->me.spec->set.resume;
-  if (gr_run_is_dry(&r->me) && resume == gr_resume_auto)
-    resume = gr_resume_none;  // it has no folder
-  GR_TRY(gr_run_choose_checkpoint(r, resume, r->me.spec->set.resume_text, dir, path, sizeof path));
-  if (*path) r->start = gr_arena_strdup(r->me.arena, path);
-  if (gr_run_is_dry(&r->me)) return GR_OK;
-  gr_status s = r->me.rank == 0 ? check_start(r, path) : GR_OK;
-  gr_status t = gr_run_all_ok(&r->me, !s, &all_ok);
+  if (!dir && r->outputs.dir) dir = gr_arena_printf(me->arena, "%s/checkpoints", r->outputs.dir);
+  *nothing_left = false;
+  gr_resume resume = me->spec->set.resume;
+  if (gr_run_is_dry(me) && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
+  GR_TRY(gr_run_choose_checkpoint(me, resume, me->spec->set.resume_text, dir, path, sizeof path));
+  gr_saving_choose(&r->saving, dir, *path ? gr_arena_strdup(me->arena, path) : NULL);
+  if (gr_run_is_dry(me)) return GR_OK;
+  gr_status s = me->rank == 0 ? check_start(r, path, nothing_left) : GR_OK;
+  gr_status t = gr_run_all_ok(me, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 refused the run's folder");
-  GR_TRY(gr_run_all_ok(&r->me, !r->nothing_left, &all_ok));
-  r->nothing_left = !all_ok;
+  GR_TRY(gr_run_all_ok(me, !*nothing_left, &all_ok));
+  *nothing_left = !all_ok;
   return GR_OK;
 }

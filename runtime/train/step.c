@@ -45,7 +45,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   int64_t samples = b ? b->samples : p->at[0]->minibatch_rows;
   gr_progress_measure(&r->progress, now, p->loss, r->me.spec->set.loss_scale_min,
                       seconds > 0 ? (double)samples / seconds : 0);
-  r->confirmed |= !r->progress.skipped;
+  gr_saving_confirm(&r->saving, &r->progress);
   list_values(r, p, now, &more);
   gr_report_row row = {.step = r->progress.step,
                        .epoch = r->progress.epoch,

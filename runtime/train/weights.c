@@ -113,7 +113,7 @@ static gr_status load(gr_run *r, gr_checkpoint **out) {
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not find the checkpoint");
   GR_TRY(gr_run_broadcast_text(&r->me, path, sizeof path));
-  gr_run_list_pieces(r);
+  gr_run_list_pieces(&r->saving.states, &r->me);
   s = gr_checkpoint_open(path, out);
   if (!s && r->me.spec->set.ema_decay >= 0 && !gr_checkpoint_scalar(*out, GR_CHECKPOINT_EMA))
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
