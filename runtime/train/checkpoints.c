@@ -79,11 +79,11 @@ void gr_run_prune_last(gr_run *r) {
 
 // The newest finite checkpoint from before a step; NULL: there is none. *newest: resuming with auto
 // uses the same one.
-static const char *before(const gr_run *r, int64_t step, bool *newest) {
+static const char *before(gr_arena *a, const char *dir, int64_t step, bool *newest) {
   gr_checkpoint_entry *all = NULL;
   const char *found = NULL;
   int n;
-  gr_status_drop(gr_checkpoint_list(r->me.arena, r->saving.ckpt_dir, &all, &n));
+  gr_status_drop(gr_checkpoint_list(a, dir, &all, &n));
   *newest = true;
   for (int i = n; i-- > 0 && !found;) {
     bool good = all[i].state == GR_CHECKPOINT_OK && all[i].finite;
@@ -97,7 +97,8 @@ gr_status gr_run_hint_before(gr_run *r, gr_status s) {
   static const char try[] =
       "a smaller training.lr, a longer training.warmup_steps or training.grad_clip";
   bool newest;
-  const char *path = before(r, r->progress.step - r->progress.skipped, &newest);
+  const char *path =
+      before(r->me.arena, r->saving.ckpt_dir, r->progress.step - r->progress.skipped, &newest);
   if (!path) return gr_hint(s, "%s; there is no checkpoint from before to continue from", try);
   return gr_hint(s, "%s, and continue from before: checkpoint.resume=%s output.dir=%s", try,
                  newest ? "auto" : path, r->outputs.dir);

@@ -10,8 +10,7 @@ typedef struct counts {
 } counts;
 
 // Makes the copies to the host that a checkpoint would make.
-static gr_status copy_states(gr_run *r) {
-  gr_states *states = &r->saving.states;
+static gr_status copy_states(gr_states *states) {
   GR_TRY(gr_run_gather_full(states));
   for (int i = 0; i < states->n_saved; i++) {
     size_t bytes = (size_t)gr_tensor_slice_bytes(&states->saved[i]);
@@ -35,15 +34,16 @@ static gr_status end_epoch(gr_run *r, counts *n) {
   }
   if (!s->every_epochs || r->progress.epoch % s->every_epochs) return GR_OK;
   n->saves++;
-  return copy_states(r);
+  return copy_states(&r->saving.states);
 }
 
 static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
   const gr_batch *b = NULL;
   gr_step_results ignored;
-  const gr_run_program *p = gr_run_next_program(r);
-  if (!r->control.failure) gr_run_set_failure(&r->control, gr_run_next_batch(r, loader, &b));
-  gr_control_set_lr(&r->control, gr_run_base_lr(r));
+  const gr_run_program *p = gr_run_next_program(&r->me, &r->progress);
+  if (!r->control.failure)
+    gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, &b));
+  gr_control_set_lr(&r->control, gr_run_base_lr(&r->me, &r->progress));
   gr_step_controls k = gr_control_interrupted(&r->control);
   GR_TRY(gr_run_agree(&r->control, &r->me, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
@@ -52,22 +52,21 @@ static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
   int64_t every = r->me.spec->set.every_steps;
   if (p->trains && every && r->progress.step % every == 0) {
     n->saves++;
-    GR_TRY(copy_states(r));
+    GR_TRY(copy_states(&r->saving.states));
   }
   return gr_run_epoch_open(&r->progress) ? end_epoch(r, n) : GR_OK;
 }
 
-static void report(gr_run *r, const counts *n) {
-  const gr_device *d = gr_exec_device(r->me.exec);
-  gr_text t = gr_text_make(r->me.arena);
-  if (r->me.rank) return;
+static void report(gr_rank *r, int64_t steps, const counts *n) {
+  const gr_device *d = gr_exec_device(r->exec);
+  gr_text t = gr_text_make(r->arena);
+  if (r->rank) return;
   if (d->ops->report) d->ops->report(d, &t);
   gr_log_result(
       "device %s: %lld step%s, %lld evaluation%s and %lld cop%s of the weights to the host; "
       "on rank 0 %s",
-      d->ops->name, (long long)r->progress.step, gr_text_s(r->progress.step),
-      (long long)n->evaluations, gr_text_s(n->evaluations), (long long)n->saves,
-      n->saves == 1 ? "y" : "ies", t.at);
+      d->ops->name, (long long)steps, gr_text_s(steps), (long long)n->evaluations,
+      gr_text_s(n->evaluations), (long long)n->saves, n->saves == 1 ? "y" : "ies", t.at);
   gr_log_result("nothing was computed, and nothing is written");
 }
 
@@ -79,8 +78,8 @@ gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &ignored));
     n.evaluations++;
   }
-  GR_TRY(copy_states(r));
+  GR_TRY(copy_states(&r->saving.states));
   n.saves++;
-  report(r, &n);
+  report(&r->me, r->progress.step, &n);
   return GR_OK;
 }

@@ -94,29 +94,29 @@ static void put_part(gr_text *t, const char *what, double bytes, double *rest) {
 
 // Resident memory besides the plan's blocks is measured where it is allocated; the rest is the
 // remainder.
-static void log_memory(gr_run *r, double planned) {
+static void log_memory(gr_rank *r, double planned) {
   gr_memory now = gr_memory_now();
-  double own_shared = (double)gr_exec_shared_bytes(r->me.exec), shared = (double)now.shared;
+  double own_shared = (double)gr_exec_shared_bytes(r->exec), shared = (double)now.shared;
   double peak = (double)gr_resident_bytes(), rest = peak - planned;
-  gr_text t = gr_text_make(r->me.arena);
+  gr_text t = gr_text_make(r->arena);
   gr_text_printf(&t, "peak resident memory %.0f MB: planned %.0f", peak / 1e6, planned / 1e6);
   put_part(&t, "program and libraries", (double)now.files, &rest);
   put_part(&t, "mapped from other ranks", shared > own_shared ? shared - own_shared : 0, &rest);
-  put_part(&t, strcmp(r->me.world->ops->backend, "mpi") ? "communication" : "MPI",
-           (double)r->me.spec->launch_bytes, &rest);
-  put_part(&t, "reading and compiling", (double)r->me.spec->plan_bytes, &rest);
-  put_part(&t, "cached data", (double)gr_dataset_cached(r->me.spec->data), &rest);
+  put_part(&t, strcmp(r->world->ops->backend, "mpi") ? "communication" : "MPI",
+           (double)r->spec->launch_bytes, &rest);
+  put_part(&t, "reading and compiling", (double)r->spec->plan_bytes, &rest);
+  put_part(&t, "cached data", (double)gr_dataset_cached(r->spec->data), &rest);
   put_part(&t, "batches and all else", rest, &rest);
   gr_log(GR_INFO, "%s", t.at);
 }
 
 // Ranks that run as threads share one process and its memory.
-static gr_status report_memory(gr_run *r) {
-  double mine = (double)(gr_exec_bytes(r->me.exec) + gr_saver_bytes(r->saving.saver) +
-                         r->saving.states.full_bytes + r->me.staging_bytes),
+static gr_status report_memory(gr_rank *r, const gr_saving *s) {
+  double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(s->saver) + s->states.full_bytes +
+                         r->staging_bytes),
          all;
-  GR_TRY(gr_comm_run(r->me.world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
-  if (r->me.rank == 0) log_memory(r, strcmp(r->me.world->ops->backend, "threads") ? mine : all);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
+  if (r->rank == 0) log_memory(r, strcmp(r->world->ops->backend, "threads") ? mine : all);
   return GR_OK;
 }
 
@@ -133,17 +133,17 @@ static gr_status check_finite(gr_run *r) {
 }
 
 // Each process reports what it has read; ranks that are threads share one data set.
-static void log_unreadable(gr_run *r) {
-  uint64_t n = gr_dataset_unreadable(r->me.spec->data);
-  if (n && r->me.rank == gr_log_rank())
+static void log_unreadable(gr_rank *r) {
+  uint64_t n = gr_dataset_unreadable(r->spec->data);
+  if (n && r->rank == gr_log_rank())
     gr_log(GR_WARN, "%llu sample%s could not be used and weighed 0", (unsigned long long)n,
            n > 1 ? "s" : "");
 }
 
-static void report_device(const gr_run *r) {
-  const gr_device *d = gr_exec_device(r->me.exec);
-  gr_text t = gr_text_make(r->me.arena);
-  if (r->me.rank || !d->ops->report) return;
+static void report_device(const gr_rank *r) {
+  const gr_device *d = gr_exec_device(r->exec);
+  gr_text t = gr_text_make(r->arena);
+  if (r->rank || !d->ops->report) return;
   d->ops->report(d, &t);
   gr_log(GR_INFO, "device %s, on rank 0: %s", d->ops->name, t.at);
 }
@@ -152,11 +152,11 @@ static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_weights_equal(&r->me));
   GR_TRY(final_eval(r));
   gr_run_prune_last(r);
-  log_unreadable(r);
+  log_unreadable(&r->me);
   gr_run_hook(r, GR_HOOK_STOP, &r->evaluation.validation, r->control.ended);
   GR_TRY(gr_run_check(&r->control, &r->me));
-  GR_TRY(report_memory(r));
-  report_device(r);
+  GR_TRY(report_memory(&r->me, &r->saving));
+  report_device(&r->me);
   if (r->me.spec->profile && r->me.rank == 0) GR_TRY(gr_exec_profile(stderr, r->me.exec));
   return check_finite(r);
 }

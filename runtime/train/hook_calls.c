@@ -3,17 +3,17 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-double gr_run_base_lr(const gr_run *r) {
-  return gr_settings_base_lr(&r->me.spec->set, r->progress.step);
+double gr_run_base_lr(const gr_rank *r, const gr_progress *p) {
+  return gr_settings_base_lr(&r->spec->set, p->step);
 }
 
 // Those that the event gives, by name, or those of the last step with its gradient norm.
-static int name_metrics(const gr_run *r, gr_arena *a, const gr_metrics *given, gr_named *out) {
-  int n = gr_metrics_named(a, given ? given : &r->progress.last, "", out);
-  if (given || !r->progress.has_grad_norm || n == GR_MAX_METRICS) return n;
+static int name_metrics(const gr_progress *p, gr_arena *a, const gr_metrics *given, gr_named *out) {
+  int n = gr_metrics_named(a, given ? given : &p->last, "", out);
+  if (given || !p->has_grad_norm || n == GR_MAX_METRICS) return n;
   for (int i = 0; i < n; i++)
     if (!strcmp(out[i].name, "grad_norm")) return n;  // the model has a metric of this name
-  out[n++] = (gr_named){"grad_norm", r->progress.grad_norm};
+  out[n++] = (gr_named){"grad_norm", p->grad_norm};
   return n;
 }
 
@@ -25,7 +25,7 @@ static const char *last_checkpoint(const gr_saving *s, gr_arena *a) {
 static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event event,
                                   const char *reason) {
   const gr_settings *s = &r->me.spec->set;
-  double base = gr_run_base_lr(r);
+  double base = gr_run_base_lr(&r->me, &r->progress);
   return (gr_hook_context){
       .step = r->progress.step,
       .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(&r->progress) : r->progress.epoch,
@@ -65,12 +65,12 @@ static bool was_cut_off(gr_hook_event event, gr_status s) {
 
 bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, const char *reason) {
   bool rate = gr_hook_events[event].returns == GR_HOOK_RATE;
-  if (rate) gr_control_set_lr(&r->control, gr_run_base_lr(r));
+  if (rate) gr_control_set_lr(&r->control, gr_run_base_lr(&r->me, &r->progress));
   if (!gr_outputs_has_hook(&r->outputs, event) || r->control.failure) return true;
   gr_named named[GR_MAX_METRICS + 1];
   gr_arena *scratch = gr_arena_create();
   gr_hook_context ctx = context_of(r, scratch, event, reason);
-  ctx.metrics = named, ctx.n_metrics = name_metrics(r, scratch, metrics, named);
+  ctx.metrics = named, ctx.n_metrics = name_metrics(&r->progress, scratch, metrics, named);
   gr_hook_result result = {0};
   double from = gr_run_span_begin(&r->me);
   gr_status st = gr_hooks_call(r->outputs.hooks, event, &ctx, &result);

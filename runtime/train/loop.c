@@ -1,80 +1,8 @@
 // loop.c - the training loop. See run.h.
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include "runtime/launch/launch.h"
 #include "runtime/train/run.h"
 
 // ---- Opening --------------------------------------------------------------------------------
-
-static void log_loop(const gr_run *r) {
-  gr_log(GR_INFO,
-         "an epoch is a pass through the loop: %lld run%s of programs, %lld of them step%s",
-         (long long)r->progress.runs_per_epoch, gr_text_s(r->progress.runs_per_epoch),
-         (long long)r->progress.steps_per_epoch, gr_text_s(r->progress.steps_per_epoch));
-}
-
-static bool takes_data(const gr_run *r) {
-  bool takes = false;
-  for (int i = 0; i < r->me.spec->n_programs; i++) takes |= r->me.programs[i].takes_batch;
-  return takes;
-}
-
-static void log_data(const gr_run *r, const char *micro) {
-  const gr_settings *set = &r->me.spec->set;
-  gr_log(GR_INFO,
-         "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
-         "lr %g, %lld step%s an epoch",
-         gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->me.spec->data, GR_SPLIT_VALIDATION), set->batch, r->me.shares,
-         r->me.shares == r->me.ranks ? "rank" : "rank group", gr_text_s(r->me.shares), micro,
-         set->rows, set->lr, (long long)r->progress.steps_per_epoch,
-         gr_text_s(r->progress.steps_per_epoch));
-}
-
-// Whether the model reads the weights of classes.
-static bool weighs_classes(const gr_run *r) {
-  bool any = false;
-  for (uint32_t i = 0; i < r->me.spec->plan->n_programs; i++)
-    for (int k = 0; k < r->me.spec->inputs[i].n; k++)
-      any |= !strcmp(r->me.spec->inputs[i].at[k].name, "class_weight");
-  return any;
-}
-
-static void log_of_data(gr_run *r, void (*put)(const gr_dataset *, gr_text *)) {
-  gr_text t = gr_text_make(r->me.arena);
-  put(r->me.spec->data, &t);
-  char *rest = NULL, *line = t.len ? strtok_r(t.at, "\n", &rest) : NULL;
-  for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
-}
-
-static void log_start(gr_run *r) {
-  const gr_plan *p = r->me.spec->plan;
-  const gr_settings *set = &r->me.spec->set;
-  gr_text skipped = gr_text_make(r->me.arena);
-  char micro[40] = "";
-  if (set->micro_batches > 1)
-    snprintf(micro, sizeof micro, "%d micro-steps x ", set->micro_batches);
-  int64_t trained, all = gr_plan_parameters(p, &trained);
-  char of[40] = "";
-  if (trained < all) snprintf(of, sizeof of, " of %lld", (long long)all);
-  gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
-         (long long)trained, of, p->n_programs, (double)(p->state_bytes + p->arena_bytes) / 1e6,
-         (unsigned long long)p->hash);
-  if (gr_plan_find(p, "ema", ""))
-    gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",
-           set->ema_decay);
-  if (r->me.spec->looped) log_loop(r);
-  if (takes_data(r)) log_data(r, micro);
-  if (gr_dataset_skipped(r->me.spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
-  log_of_data(r, gr_dataset_notes);
-  if (weighs_classes(r)) log_of_data(r, gr_dataset_classes);
-  if (!gr_run_is_dry(&r->me))
-    gr_log(GR_INFO, "output: %s", r->outputs.dir);
-  else
-    gr_log(GR_WARN, "device %s: nothing is computed, and nothing is written; hooks are not called",
-           gr_exec_device(r->me.exec)->ops->name);
-}
 
 static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
   r->saving = gr_saving_begin();
@@ -86,26 +14,27 @@ static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
 
 // A file that is missing would end the run when its sample is due, after hours. Each rank looks for
 // a part of them.
-static gr_status check_files(gr_run *r) {
+static gr_status check_files(gr_rank *r) {
   gr_work work;
-  gr_work_begin(&work, gr_run_work_shown(&r->me), "looking for the data's files", 0);
-  gr_status s = gr_dataset_check_files(r->me.spec->data, r->me.rank, r->me.ranks);
+  gr_work_begin(&work, gr_run_work_shown(r), "looking for the data's files", 0);
+  gr_status s = gr_dataset_check_files(r->spec->data, r->rank, r->ranks);
   gr_work_end(&work);
-  return gr_comm_all_ok(r->me.world, s);
+  return gr_comm_all_ok(r->world, s);
 }
 
 static gr_status open_run(gr_run *r, bool *nothing_left) {
-  if (!gr_run_is_dry(&r->me)) GR_TRY(check_files(r));
+  if (!gr_run_is_dry(&r->me)) GR_TRY(check_files(&r->me));
   if (!gr_run_is_dry(&r->me)) GR_TRY(gr_run_open_dir(&r->outputs, &r->me));
   GR_TRY(gr_run_find_start(r, nothing_left));
-  if (gr_run_is_dry(&r->me) && r->me.rank == 0) log_start(r);
+  if (gr_run_is_dry(&r->me) && r->me.rank == 0)
+    gr_run_log_start(&r->me, &r->progress, r->outputs.dir);
   if (gr_run_is_dry(&r->me)) return gr_run_open_state(r);
   if (*nothing_left) return GR_OK;
   GR_TRY(gr_run_open_log(&r->outputs, &r->me));
   gr_run_set_failure(&r->control, gr_run_open_hooks(&r->outputs, &r->me));
   GR_TRY(gr_run_check(&r->control, &r->me));
   GR_TRY(gr_run_open_state(r));
-  if (r->me.rank == 0) log_start(r);
+  if (r->me.rank == 0) gr_run_log_start(&r->me, &r->progress, r->outputs.dir);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   if (r->saving.resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
   GR_TRY(gr_run_check(&r->control, &r->me));
@@ -118,11 +47,11 @@ static gr_status open_run(gr_run *r, bool *nothing_left) {
 // ---- An epoch's end -----------------------------------------------------------------------------
 
 // That of the last program of the run that trains.
-static double train_loss(const gr_run *r) {
+static double train_loss(const gr_rank *r, const gr_progress *p) {
   const char *name = NULL;
-  for (int i = 0; i < r->me.spec->n_programs; i++)
-    if (r->me.programs[i].trains) name = r->me.programs[i].loss;
-  return name ? gr_metric_value(&r->progress.epoch_train, name) : (double)NAN;
+  for (int i = 0; i < r->spec->n_programs; i++)
+    if (r->programs[i].trains) name = r->programs[i].loss;
+  return name ? gr_metric_value(&p->epoch_train, name) : (double)NAN;
 }
 
 static gr_status end_epoch(gr_run *r, double began) {
@@ -136,7 +65,7 @@ static gr_status end_epoch(gr_run *r, double began) {
   gr_report_epoch_row row = {.epoch = p->epoch,
                              .steps = p->step,
                              .lr = r->control.values.lr,
-                             .train_loss = train_loss(r),
+                             .train_loss = train_loss(&r->me, p),
                              .seconds = gr_seconds() - began,
                              .samples = gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN),
                              .metrics = named,
@@ -193,7 +122,8 @@ static gr_status save_if_due(gr_run *r, bool asked) {
 static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   bool ready = gr_loader_ready(loader);
   double from = gr_run_span_begin(&r->me);
-  if (!r->control.failure) gr_run_set_failure(&r->control, gr_run_next_batch(r, loader, out));
+  if (!r->control.failure)
+    gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, out));
   if (!ready && *out) gr_run_span(&r->me, GR_TRACE_DATA, "not ready", from);
   gr_run_span(&r->me, GR_TRACE_DATA, "next batch", from);
 }
@@ -216,24 +146,24 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(evaluate_if_asked(r));
     GR_TRY(save_if_due(r, k.save));
-    GR_TRY(gr_run_step(r, gr_run_next_program(r), b));
+    GR_TRY(gr_run_step(r, gr_run_next_program(&r->me, &r->progress), b));
   }
   gr_control_end(&r->control, "done");
   return GR_OK;
 }
 
 // Whether a program of the loop takes batches.
-static bool phase_takes_data(const gr_run *r, const gr_phase *p) {
-  bool takes = p->program >= 0 && r->me.programs[p->program].takes_batch;
+static bool phase_takes_data(const gr_rank *r, const gr_phase *p) {
+  bool takes = p->program >= 0 && r->programs[p->program].takes_batch;
   for (int i = 0; i < p->n; i++) takes |= phase_takes_data(r, &p->list[i]);
   return takes;
 }
 
 // The first one of a data set also computes what transforms need of all samples.
-static gr_status open_loader(gr_run *r, const gr_loader_spec *spec, gr_loader **out) {
+static gr_status open_loader(gr_rank *r, const gr_loader_spec *spec, gr_loader **out) {
   gr_work work;
-  gr_work_begin(&work, gr_run_work_shown(&r->me), "going through the training samples", 0);
-  gr_status s = gr_loader_open(r->me.spec->data, spec, out);
+  gr_work_begin(&work, gr_run_work_shown(r), "going through the training samples", 0);
+  gr_status s = gr_loader_open(r->spec->data, spec, out);
   gr_work_end(&work);
   return s;
 }
@@ -255,11 +185,11 @@ static gr_status train(gr_run *r) {
       .workers = o->workers,
       .prefetch = o->prefetch};
   gr_loader *loader = NULL;
-  bool takes = phase_takes_data(r, &r->me.spec->loop);
+  bool takes = phase_takes_data(&r->me, &r->me.spec->loop);
   if (takes && !gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
-  if (takes) GR_TRY(open_loader(r, &spec, &loader));
+  if (takes) GR_TRY(open_loader(&r->me, &spec, &loader));
   gr_control_open(&r->control);
   gr_status st = gr_run_is_dry(&r->me) ? gr_run_dry(r, loader) : loop(r, loader);
   gr_loader_close(loader);

@@ -21,16 +21,15 @@ static gr_status restore(gr_run *r, const char *path) {
 }
 
 // A folder of checkpoints means its newest checkpoint, and a run's folder means its checkpoints.
-static gr_status choose_weights(gr_run *r, const gr_init_entry *entry, const char **out) {
-  const char *from = entry->from, *inner = gr_arena_printf(r->me.arena, "%s/checkpoints", from);
-  bool many =
-      gr_is_dir(from) && !gr_is_file(gr_arena_printf(r->me.arena, "%s/manifest.json", from));
+static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const char **out) {
+  const char *from = entry->from, *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
+  bool many = gr_is_dir(from) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", from));
   if (many && gr_is_dir(inner)) from = inner;
   char path[2048];
   gr_resume what = many ? gr_resume_auto : gr_resume_text;
-  GR_TRY(gr_note(gr_run_choose_checkpoint(&r->me, what, from, from, path, sizeof path), entry->loc,
+  GR_TRY(gr_note(gr_run_choose_checkpoint(r, what, from, from, path, sizeof path), entry->loc,
                  "asked for by model.init_from"));
-  *out = gr_arena_strdup(r->me.arena, path);
+  *out = gr_arena_strdup(r->arena, path);
   if (*path) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, entry->loc, "there is no checkpoint in the folder '%s'", from),
@@ -38,11 +37,11 @@ static gr_status choose_weights(gr_run *r, const gr_init_entry *entry, const cha
       "an index of several (.index.json), or an .npz file");
 }
 
-static gr_status init_from(gr_run *r) {
-  const gr_settings *s = &r->me.spec->set;
-  const char **path = GR_NEW(r->me.arena, const char *, s->n_init_from + 1);
+static gr_status init_from(gr_rank *r) {
+  const gr_settings *s = &r->spec->set;
+  const char **path = GR_NEW(r->arena, const char *, s->n_init_from + 1);
   for (int i = 0; i < s->n_init_from; i++) GR_TRY(choose_weights(r, &s->init_from[i], &path[i]));
-  return s->n_init_from ? gr_run_init_from(&r->me, path) : GR_OK;
+  return s->n_init_from ? gr_run_init_from(r, path) : GR_OK;
 }
 
 // The bytes that the program draws at random, which takes nearly all of its time.
@@ -83,7 +82,7 @@ gr_status gr_run_open_state(gr_run *r) {
   if (s->start) return GR_OK;
   gr_work work;
   gr_work_begin(&work, gr_run_work_shown(&r->me), "reading weights", 0);
-  gr_status weights = init_from(r);
+  gr_status weights = init_from(&r->me);
   gr_work_end(&work);
   GR_TRY(weights);
   const gr_program *ema = gr_plan_find(r->me.spec->plan, "ema", "");

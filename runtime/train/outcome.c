@@ -9,73 +9,74 @@
 
 // A value of the configuration as it is written in files: interpolations of the environment are not
 // resolved.
-static const char *as_written(gr_run *r, const char *key, const char *value) {
-  const gr_conf *c = gr_conf_find(r->me.spec->conf, key);
+static const char *as_written(gr_rank *r, const char *key, const char *value) {
+  const gr_conf *c = gr_conf_find(r->spec->conf, key);
   return c && c->from_env && c->raw ? c->raw : value;
 }
 
 // Covers all keys except those that only say where a run's files are and whether it resumes.
-static const char *config_hash(gr_run *r) {
-  gr_conf *c = gr_conf_copy(r->me.arena, r->me.spec->conf);
+static const char *config_hash(gr_rank *r) {
+  gr_conf *c = gr_conf_copy(r->arena, r->spec->conf);
   static const char *const places[][2] = {{"output", "dir"}, {"checkpoint", "resume"}};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     gr_conf *map = gr_conf_member(c, places[i][0]);
     int at = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, places[i][1]) : -1;
     if (at >= 0) gr_conf_remove(map, at);
   }
-  gr_text t = gr_text_make(r->me.arena);
+  gr_text t = gr_text_make(r->arena);
   gr_conf_json_written(&t, c, 0);
-  return gr_arena_printf(r->me.arena, "%016llx", (unsigned long long)gr_hash_text(t.at));
+  return gr_arena_printf(r->arena, "%016llx", (unsigned long long)gr_hash_text(t.at));
 }
 
 // The best step's checkpoint, if it was written and is kept. A path in the run's folder is written
 // relative to it.
-static const char *best_checkpoint(gr_run *r) {
-  const char *given = r->me.spec->set.ckpt_dir, *name;
-  name = gr_arena_printf(r->me.arena, "step-%08lld", (long long)r->evaluation.best_step);
-  const char *dir = given ? given : gr_arena_printf(r->me.arena, "%s/checkpoints", r->outputs.dir);
-  if (!gr_is_file(gr_arena_printf(r->me.arena, "%s/%s/manifest.json", dir, name))) return NULL;
+static const char *best_checkpoint(gr_rank *r, const char *run_dir, int64_t step) {
+  const char *given = r->spec->set.ckpt_dir, *name;
+  name = gr_arena_printf(r->arena, "step-%08lld", (long long)step);
+  const char *dir = given ? given : gr_arena_printf(r->arena, "%s/checkpoints", run_dir);
+  if (!gr_is_file(gr_arena_printf(r->arena, "%s/%s/manifest.json", dir, name))) return NULL;
   const char *shown = given ? as_written(r, "checkpoint.dir", given) : "checkpoints";
-  return gr_arena_printf(r->me.arena, "%s/%s", shown, name);
+  return gr_arena_printf(r->arena, "%s/%s", shown, name);
 }
 
 static gr_status write(gr_run *r, const char *ended, int exit_code) {
+  const gr_progress *p = &r->progress;
+  const gr_evaluation *e = &r->evaluation;
   gr_text config = gr_text_make(r->me.arena);
   gr_conf_json_written(&config, r->me.spec->conf, 2);
   while (config.len && config.at[config.len - 1] == '\n') config.at[--config.len] = 0;
   gr_named named[2 * GR_MAX_METRICS];
   int n = 0;
-  if (r->evaluation.evaluated)
-    n = gr_metrics_named(r->me.arena, &r->evaluation.train_at_end, "train.", named);
-  if (r->evaluation.evaluated)
-    n += gr_metrics_named(r->me.arena, &r->evaluation.validation, "validation.", named + n);
+  if (e->evaluated) n = gr_metrics_named(r->me.arena, &e->train_at_end, "train.", named);
+  if (e->evaluated) n += gr_metrics_named(r->me.arena, &e->validation, "validation.", named + n);
   char identity[GR_IDENTITY_HASH];
   if (r->me.spec->identity) gr_identity_hash(r->me.spec->identity, identity);
   int64_t trained, parameters = gr_plan_parameters(r->me.spec->plan, &trained);
   gr_results out = {
-      .model = as_written(r, "model.graph", r->me.spec->set.graph),
+      .model = as_written(&r->me, "model.graph", r->me.spec->set.graph),
       .backend = r->me.ranks > 1 ? r->me.world->ops->backend : "none",
       .device = gr_exec_device(r->me.exec)->ops->name,
       .ended = ended,
       .exit_code = exit_code,
-      .config_hash = config_hash(r),
+      .config_hash = config_hash(&r->me),
       .identity = r->me.spec->identity ? identity : NULL,
       .resumed_from = r->me.spec->set.resume == gr_resume_text ? r->saving.start : NULL,
       .ranks = r->me.ranks,
       .parameters = parameters,
       .trainable = trained,
-      .epochs = r->progress.epoch,
-      .steps = r->progress.step,
-      .final_loss = r->progress.loss,
-      .best_metric = isnan(r->evaluation.best) ? NULL : r->me.spec->set.metric,
-      .best_value = r->evaluation.best,
-      .best_epoch = r->evaluation.best_epoch,
-      .best_step = r->evaluation.best_step,
-      .best_checkpoint = isnan(r->evaluation.best) ? NULL : best_checkpoint(r),
+      .epochs = p->epoch,
+      .steps = p->step,
+      .final_loss = p->loss,
+      .best_metric = isnan(e->best) ? NULL : r->me.spec->set.metric,
+      .best_value = e->best,
+      .best_epoch = e->best_epoch,
+      .best_step = e->best_step,
+      .best_checkpoint =
+          isnan(e->best) ? NULL : best_checkpoint(&r->me, r->outputs.dir, e->best_step),
       .metrics = named,
       .n_metrics = n,
-      .tables = {r->evaluation.evaluated ? r->evaluation.tables_at_end : (gr_tables){0},
-                 r->evaluation.evaluated ? r->evaluation.tables : (gr_tables){0}},
+      .tables = {e->evaluated ? e->tables_at_end : (gr_tables){0},
+                 e->evaluated ? e->tables : (gr_tables){0}},
       .total_seconds = gr_seconds() - r->me.began,
       .started = r->me.started,
       .config = config.at,

@@ -39,15 +39,15 @@ typedef struct predictions {
 
 // ---- Opening --------------------------------------------------------------------------------
 
-static gr_status add_output(gr_run *r, const gr_program *p, const char *result, outputs *to) {
+static gr_status add_output(gr_rank *r, const gr_program *p, const char *result, outputs *to) {
   const char *name = result + strlen("predict.");
-  gr_exec_tensor t = gr_exec_result(r->me.exec, p, result);
+  gr_exec_tensor t = gr_exec_result(r->exec, p, result);
   if (!t.type.rank)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                    "predict: '%s' is one number of a whole batch, not of each sample", name);
   if (to->n == MAX_OUTPUTS)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "predict: has more than %d outputs", MAX_OUTPUTS);
-  char *staging = gr_arena_alloc(r->me.arena, gr_exec_staging(r->me.exec, &t) + 1);
+  char *staging = gr_arena_alloc(r->arena, gr_exec_staging(r->exec, &t) + 1);
   to->of[to->n++] = (output){.name = name, .from = t, .staging = staging};
   return GR_OK;
 }
@@ -58,7 +58,7 @@ static gr_status find_outputs(predictions *p) {
     const gr_graph *g = r->me.eval->at[b]->frame.g;
     for (uint32_t i = 0; i < g->n_results; i++)
       if (!strncmp(g->result_names[i], "predict.", strlen("predict.")))
-        GR_TRY(add_output(r, r->me.eval->at[b], g->result_names[i], &p->in[b]));
+        GR_TRY(add_output(&r->me, r->me.eval->at[b], g->result_names[i], &p->in[b]));
   }
   if (p->in[0].n) return GR_OK;
   return gr_hint(

@@ -25,10 +25,14 @@ typedef struct gr_run {
 // ---- loop.c
 // Runs all of one rank's part of the task, from opening files to results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
+// ---- log_start.c
+// Logs what is trained, on which data, and where the run writes to.
+void gr_run_log_start(gr_rank *, const gr_progress *, const char *dir);
 // ---- step.c
 // The program that runs next, and its batch if it takes one, else NULL.
-const gr_run_program *gr_run_next_program(const gr_run *);
-GR_MUST_USE gr_status gr_run_next_batch(gr_run *, gr_loader *, const gr_batch **);
+const gr_run_program *gr_run_next_program(const gr_rank *, const gr_progress *);
+GR_MUST_USE gr_status gr_run_next_batch(const gr_rank *, const gr_progress *, gr_loader *,
+                                        const gr_batch **);
 // Runs a program on a batch, and writes and reports what follows if that is a step.
 GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_batch *);
 // ---- dry_run.c
@@ -69,7 +73,8 @@ void gr_run_prune_last(gr_run *);  // after the final evaluation, if its loss is
 GR_MUST_USE gr_status gr_run_give_up(gr_run *);
 GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
 // ---- hook_calls.c
-double gr_run_base_lr(const gr_run *);  // the next step's learning rate before hooks change it
+// The next step's learning rate before hooks change it.
+double gr_run_base_lr(const gr_rank *, const gr_progress *);
 // Calls an event on rank 0. What scripts request, and an error, goes to run->control. False: the
 // run is being stopped and a script was killed, so the event did not happen.
 bool gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);

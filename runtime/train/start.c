@@ -40,9 +40,9 @@ typedef struct results {
   char identity[GR_IDENTITY_HASH];  // empty: of a version without identities
 } results;
 
-static results read_results(const gr_run *r) {
+static results read_results(const char *dir) {
   gr_arena *a = gr_arena_create();
-  const char *path = gr_arena_printf(a, "%s/" GR_RESULTS_NAME, r->outputs.dir);
+  const char *path = gr_arena_printf(a, "%s/" GR_RESULTS_NAME, dir);
   char *text = NULL;
   const gr_json *root = NULL;
   gr_json_error why;
@@ -75,21 +75,20 @@ static int64_t number_of(gr_checkpoint *c, const char *name) {
 
 // Whether a finished run is to be longer than it was. One that a hook has stopped goes on only if
 // it is to have more steps.
-static bool goes_on(const gr_run *r, gr_checkpoint *c) {
-  gr_progress then = gr_progress_at(&r->progress, gr_checkpoint_step(c), number_of(c, "run.epoch"),
+static bool goes_on(const gr_settings *s, const gr_progress *p, gr_checkpoint *c) {
+  gr_progress then = gr_progress_at(p, gr_checkpoint_step(c), number_of(c, "run.epoch"),
                                     number_of(c, "run.batch"));
-  bool stopped = gr_checkpoint_scalar(c, "run.stop") &&
-                 r->progress.total_steps <= number_of(c, GR_RUN_TOTAL_STEPS);
-  return !stopped && (!gr_run_is_done(&then, &r->me.spec->set) || gr_run_epoch_open(&then));
+  bool stopped =
+      gr_checkpoint_scalar(c, "run.stop") && p->total_steps <= number_of(c, GR_RUN_TOTAL_STEPS);
+  return !stopped && (!gr_run_is_done(&then, s) || gr_run_epoch_open(&then));
 }
 
-static void log_nothing_left(const gr_run *r, gr_checkpoint *c) {
+static void log_nothing_left(const char *dir, gr_checkpoint *c) {
   const gr_scalar *stop = gr_checkpoint_scalar(c, "run.stop");
-  gr_log(GR_INFO, "nothing left to do: '%s' has this run, finished after %lld steps%s%s",
-         r->outputs.dir, (long long)gr_checkpoint_step(c), stop ? ", stopped by a hook: " : "",
+  gr_log(GR_INFO, "nothing left to do: '%s' has this run, finished after %lld steps%s%s", dir,
+         (long long)gr_checkpoint_step(c), stop ? ", stopped by a hook: " : "",
          stop && stop->kind == GR_SCALAR_TEXT ? stop->text : "");
-  gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger training.max_epochs goes on",
-         r->outputs.dir);
+  gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger training.max_epochs goes on", dir);
 }
 
 // The identity that the checkpoint holds; NULL: it is of a version without identities.
@@ -100,14 +99,13 @@ static const char *identity_of(gr_checkpoint *c) {
 
 // Where the folder has a finished run, or no step would be trained, results would be written under
 // another configuration than theirs: both the checkpoint and the folder must be of this run.
-static gr_status check_closed(gr_run *r, gr_checkpoint *c) {
+static gr_status check_closed(gr_rank *r, const char *dir, gr_checkpoint *c) {
   const char *was = identity_of(c), *of_folder, *path = gr_checkpoint_path(c);
-  const char *is = r->me.spec->identity;
-  if (!was) return gr_run_check_recorded(&r->me, r->outputs.dir, path);
+  const char *is = r->spec->identity;
+  if (!was) return gr_run_check_recorded(r, dir, path);
   GR_TRY(gr_identity_check(path, path, was, is, GR_IDENTITY_ALL));
-  GR_TRY(gr_identity_read(r->me.arena, r->outputs.dir, &of_folder));
-  return of_folder ? gr_identity_check(r->outputs.dir, path, of_folder, is, GR_IDENTITY_ALL)
-                   : GR_OK;
+  GR_TRY(gr_identity_read(r->arena, dir, &of_folder));
+  return of_folder ? gr_identity_check(dir, path, of_folder, is, GR_IDENTITY_ALL) : GR_OK;
 }
 
 // On rank 0. A run that is not finished may go on with another configuration, of which it lists
@@ -117,15 +115,15 @@ static gr_status check_start(gr_run *r, const char *path, bool *nothing_left) {
   if (!*path || r->me.spec->set.resume != gr_resume_auto || !r->me.spec->identity) return GR_OK;
   GR_TRY(gr_checkpoint_open(path, &c));
   const char *was = identity_of(c), *is = r->me.spec->identity;
-  results before = read_results(r);
-  bool more = goes_on(r, c);
+  results before = read_results(r->outputs.dir);
+  bool more = goes_on(&r->me.spec->set, &r->progress, c);
   gr_status s = GR_OK;
   if (before.ended_well || !more)
-    s = check_closed(r, c);
+    s = check_closed(&r->me, r->outputs.dir, c);
   else if (was)
     s = gr_identity_check(r->outputs.dir, path, was, is, GR_IDENTITY_DATA);
   *nothing_left = !s && !more && is_finished(&before, c, was);
-  if (*nothing_left) log_nothing_left(r, c);
+  if (*nothing_left) log_nothing_left(r->outputs.dir, c);
   gr_checkpoint_close(c);
   return s;
 }

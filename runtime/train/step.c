@@ -3,13 +3,14 @@
 #include <string.h>
 #include "runtime/train/run.h"
 
-const gr_run_program *gr_run_next_program(const gr_run *r) {
-  return &r->me.programs[gr_progress_next(&r->progress, &r->me.spec->loop)];
+const gr_run_program *gr_run_next_program(const gr_rank *r, const gr_progress *p) {
+  return &r->programs[gr_progress_next(p, &r->spec->loop)];
 }
 
-gr_status gr_run_next_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
+gr_status gr_run_next_batch(const gr_rank *r, const gr_progress *p, gr_loader *loader,
+                            const gr_batch **out) {
   *out = NULL;
-  return gr_run_next_program(r)->takes_batch ? gr_loader_next(loader, out) : GR_OK;
+  return gr_run_next_program(r, p)->takes_batch ? gr_loader_next(loader, out) : GR_OK;
 }
 
 // Values of a step that its row has besides the loss.
@@ -23,8 +24,8 @@ static void put(values *v, const char *name, double value) {
 }
 
 // In the rows of train, metrics are those of the epoch.
-static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_results *now,
-                        values *v) {
+static void list_values(const gr_run_spec *spec, const gr_control *c, const gr_run_program *p,
+                        const gr_step_results *now, values *v) {
   v->n = 0;
   if (strcmp(p->loss, "loss") != 0)
     for (int i = 0; i < now->metrics.n; i++)
@@ -32,10 +33,9 @@ static void list_values(const gr_run *r, const gr_run_program *p, const gr_step_
         put(v, now->metrics.at[i].name, now->metrics.at[i].sum / now->metrics.at[i].weight);
   for (int i = 0; i < now->n_norms; i++) v->at[v->n++] = now->norms[i];
   if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
-  for (int i = 0; i < r->me.spec->n_adjust; i++)
-    if (r->control.is_set[i]) put(v, r->me.spec->adjust[i].input, r->control.values.set[i]);
-  for (int i = 0; i < r->control.asked.n_logs; i++)
-    put(v, r->control.asked.logs[i].name, r->control.asked.logs[i].value);
+  for (int i = 0; i < spec->n_adjust; i++)
+    if (c->is_set[i]) put(v, spec->adjust[i].input, c->values.set[i]);
+  for (int i = 0; i < c->asked.n_logs; i++) put(v, c->asked.logs[i].name, c->asked.logs[i].value);
 }
 
 // What follows a run of a program that trains.
@@ -46,7 +46,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   gr_progress_measure(&r->progress, now, p->loss, r->me.spec->set.loss_scale_min,
                       seconds > 0 ? (double)samples / seconds : 0);
   gr_saving_confirm(&r->saving, &r->progress);
-  list_values(r, p, now, &more);
+  list_values(r->me.spec, &r->control, p, now, &more);
   gr_report_row row = {.step = r->progress.step,
                        .epoch = r->progress.epoch,
                        .loss = r->progress.loss,

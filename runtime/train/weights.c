@@ -132,9 +132,9 @@ static const struct {
 } splits[] = {{"train", "training set"}, {"validation", "validation set"}, {"all", "all samples"}};
 enum { ALL = 2 };
 
-static void report_text(gr_run *r, int split, const gr_metrics *m) {
-  gr_text t = gr_text_make(r->me.arena);
-  gr_tables tables = gr_run_tables(r->evaluation.sums);
+static void report_text(gr_rank *r, const gr_sums *sums, int split, const gr_metrics *m) {
+  gr_text t = gr_text_make(r->arena);
+  gr_tables tables = gr_run_tables(sums);
   gr_metrics_print(&t, m, " ");
   gr_log_result("%s:%s", splits[split].printed, t.at);
   for (int i = 0; i < tables.n; i++) {
@@ -198,7 +198,7 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
   if (samples) gr_samples_print(samples, &r->me);
   gr_samples_close(samples);
   if (!r->me.rank && w->json) report_json(r, checkpoint, what, n, &all);
-  if (!r->me.rank && !w->json) report_text(r, what, &all);
+  if (!r->me.rank && !w->json) report_text(&r->me, r->evaluation.sums, what, &all);
   return GR_OK;
 }
 

@@ -1,0 +1,71 @@
+// log_start.c - what a run logs when it starts. See run.h.
+#include <string.h>
+#include "runtime/train/run.h"
+
+static void log_loop(const gr_progress *p) {
+  gr_log(GR_INFO,
+         "an epoch is a pass through the loop: %lld run%s of programs, %lld of them step%s",
+         (long long)p->runs_per_epoch, gr_text_s(p->runs_per_epoch), (long long)p->steps_per_epoch,
+         gr_text_s(p->steps_per_epoch));
+}
+
+static bool takes_data(const gr_rank *r) {
+  bool takes = false;
+  for (int i = 0; i < r->spec->n_programs; i++) takes |= r->programs[i].takes_batch;
+  return takes;
+}
+
+static void log_data(const gr_rank *r, const gr_progress *p, const char *micro) {
+  const gr_settings *set = &r->spec->set;
+  gr_log(GR_INFO,
+         "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
+         "lr %g, %lld step%s an epoch",
+         gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
+         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->batch, r->shares,
+         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
+         set->lr, (long long)p->steps_per_epoch, gr_text_s(p->steps_per_epoch));
+}
+
+// Whether the model reads the weights of classes.
+static bool weighs_classes(const gr_rank *r) {
+  bool any = false;
+  for (uint32_t i = 0; i < r->spec->plan->n_programs; i++)
+    for (int k = 0; k < r->spec->inputs[i].n; k++)
+      any |= !strcmp(r->spec->inputs[i].at[k].name, "class_weight");
+  return any;
+}
+
+static void log_of_data(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
+  gr_text t = gr_text_make(r->arena);
+  put(r->spec->data, &t);
+  char *rest = NULL, *line = t.len ? strtok_r(t.at, "\n", &rest) : NULL;
+  for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
+}
+
+void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) {
+  const gr_plan *p = r->spec->plan;
+  const gr_settings *set = &r->spec->set;
+  gr_text skipped = gr_text_make(r->arena);
+  char micro[40] = "";
+  if (set->micro_batches > 1)
+    snprintf(micro, sizeof micro, "%d micro-steps x ", set->micro_batches);
+  int64_t trained, all = gr_plan_parameters(p, &trained);
+  char of[40] = "";
+  if (trained < all) snprintf(of, sizeof of, " of %lld", (long long)all);
+  gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
+         (long long)trained, of, p->n_programs, (double)(p->state_bytes + p->arena_bytes) / 1e6,
+         (unsigned long long)p->hash);
+  if (gr_plan_find(p, "ema", ""))
+    gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",
+           set->ema_decay);
+  if (r->spec->looped) log_loop(progress);
+  if (takes_data(r)) log_data(r, progress, micro);
+  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
+  log_of_data(r, gr_dataset_notes);
+  if (weighs_classes(r)) log_of_data(r, gr_dataset_classes);
+  if (!gr_run_is_dry(r))
+    gr_log(GR_INFO, "output: %s", dir);
+  else
+    gr_log(GR_WARN, "device %s: nothing is computed, and nothing is written; hooks are not called",
+           gr_exec_device(r->exec)->ops->name);
+}
