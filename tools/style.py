@@ -2,7 +2,8 @@
 """Checks what a machine can judge: function length (none over 60 lines, 90 % within 25), file length
 (400), no goto, every header self-contained and guarded, a head line in every file, every public
 prototype documented, plain words in comments, messages and docs, file names that do not repeat
-their folder's, and that only base/output.c writes files. tools/layers.py checks what includes what.
+their folder's, that only base/output.c writes files, and that a struct whose header says "Written by
+NAME.c alone" is written by no other file. tools/layers.py checks what includes what.
 
     tools/style.py [BUILD]      the build's folder, for the headers that it generates; default: build"""
 import os, pathlib, re, subprocess, sys
@@ -84,6 +85,29 @@ def opens(path, text):
         if allowed is not None and name not in allowed and not path.parts[0] == "tests":
             yield f"{path}:{code.count(chr(10), 0, call.start()) + 1}: {name}: use base/output.h or base/file.h"
 
+def owned(header, text):
+    """(struct, its fields, the files that write them) of a header that says 'Written by NAME.c alone'."""
+    files = re.search(r"Written by (\w+\.c(?:(?:,| and|\n//| )+\w+\.c)*)\s+(?://\s*)?alone", text)
+    struct = re.search(r"^typedef struct gr_%s \{\n(.*?)^\} " % header.stem, code_of(text), flags=re.S | re.M)
+    if not files or not struct:
+        return None
+    fields = [re.search(r"(\w+)(?:\[.*\])?$", part.strip())[1]
+              for line in struct[1].split(";") if line.strip() for part in line.split(",")]
+    return header.stem, fields, {str(header.parent / name) for name in re.findall(r"\w+\.c", files[1])}
+
+def writes(path, text, owners):
+    """Assignments to fields of an owner (see `owned`) in a file that is not one of its own."""
+    code = code_of(text)
+    for stem, fields, files in owners:
+        if str(path) in files:
+            continue
+        names = "|".join(set(re.findall(r"\bgr_%s \*(?:const )?(\w+)" % stem, code)) or {"-"})
+        place = r"(?:\b(?:%s)->|(?:->|\.)%s(?:\.|->))(%s)\b(?:\[[^\]]*\]|(?:\.|->)\w+)*" % (names, stem, "|".join(fields))
+        changed = r"\s*(?:=(?!=)|[-+*/|&^%]=|<<=|>>=|\+\+|--)"
+        for found in re.finditer(r"%s%s|(?:\+\+|--)[\w.>-]*?%s" % (place, changed, place), code):
+            yield (f"{path}:{code.count(chr(10), 0, found.start()) + 1}: writes {found[1] or found[2]} of "
+                   f"gr_{stem}, which {' and '.join(sorted(files))} alone may")
+
 def functions(path):
     """(name, first line, lines) of every function: a line at column 0 that opens a body."""
     start = name = None
@@ -144,6 +168,7 @@ def header_alone(path, cc="gcc"):
 def main():
     bad, lengths = [], []
     sources = [f.relative_to(ROOT) for d in FOLDERS for f in sorted((ROOT / d).rglob("*.[ch]"))]
+    owners = [o for f in sources if f.suffix == ".h" for o in [owned(f, f.read_text())] if o]
     for path in sources:
         text = path.read_text()
         lines = text.splitlines()
@@ -165,6 +190,7 @@ def main():
         elif not re.search(r"^#pragma once$", text, re.M) and path.parts[0] != "tests":
             bad.append(f"{path}: no #pragma once")
         bad += opens(path, text)
+        bad += writes(path, text, owners if path.parts[0] != "tests" else [])
         if path.suffix == ".h" and path.parts[0] != "tests":
             bad += undocumented(path, lines)
         if path.stem.startswith(path.parent.name + "_") and path.parts[0] != "tests":

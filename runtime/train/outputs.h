@@ -1,6 +1,5 @@
 // outputs.h - where a run writes to and what it calls: its folder, run.log, the report and the
-// hooks. Opened and closed by outputs.c alone, in that order, and used by all. On ranks other than
-// 0, hooks, log and lock are NULL.
+// hooks. Written by outputs.c alone. On ranks other than 0, hooks, log and lock are NULL.
 #pragma once
 #include "runtime/checkpoint/lock.h"
 #include "runtime/hooks/hooks.h"

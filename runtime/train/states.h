@@ -1,6 +1,6 @@
 // states.h - the slices of states that a rank holds: those that a checkpoint is read into, and
-// those that this rank writes. Listed once, when the rank opens; written by states.c and
-// full_state.c.
+// those that this rank saves. They are listed when the rank opens. Written by states.c and
+// full_state.c alone.
 #pragma once
 #include "runtime/train/rank.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/style.py says of code that opens files by itself."""
+"""What tools/style.py says of code that opens files by itself, and of fields that have one writer."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -16,8 +16,38 @@ NOT_FOUND = ["int fd = open(path, O_RDONLY | O_CLOEXEC);", "// fopen(path)", 'sa
 def lines(path, text):
     return list(style.opens(pathlib.PurePath(path), text))
 
+HEADER = """// part.h - a part. Written by part.c alone.
+typedef struct gr_part {
+  int a, *b;  // two
+  double list[4];
+} gr_part;
+"""
+WRITES = ["void f(gr_part *p) { p->a = 1; }", "void f(gr_run *r) { r->part.a++; }", "x->y.part.list[i + 1] += 2;",
+          "r->part.b |= 1;", "--r->part.a;", "void f(gr_part *p) { p->list[0] = 1, g(); }", "r->part.list[k].n = 3;"]
+READS = ["void f(const gr_part *p) { return p->a == 1; }", "r->part = gr_part_begin();", "r->other.a = 1;",
+         "void f(gr_else *p) { p->a = 1; }", "// r->part.a = 1;", "x = r->part.a;", "if (r->part.a >= 2) g(-r->part.a);"]
+
+def writers():
+    """What is wrong with finding those who write fields of another's struct."""
+    owner = style.owned(pathlib.PurePath("x/part.h"), HEADER)
+    if owner != ("part", ["a", "b", "list"], {"x/part.c"}):
+        yield f"the owner is {owner}"
+    if style.owned(pathlib.PurePath("x/part.h"), HEADER.replace(" alone", "")):
+        yield "a header without the sentence has no owner"
+    for text in WRITES:
+        if len(list(style.writes(pathlib.PurePath("x/y.c"), text, [owner]))) != 1:
+            yield f"not found once: {text}"
+        if list(style.writes(pathlib.PurePath("x/part.c"), text, [owner])):
+            yield f"found in the owner's own file: {text}"
+    for text in READS:
+        if list(style.writes(pathlib.PurePath("x/y.c"), text, [owner])):
+            yield f"found: {text}"
+    parts = [f.stem for f in sorted((style.ROOT / "runtime/train").rglob("*.h")) if style.owned(f, f.read_text())]
+    if parts != ["control", "evaluation", "outputs", "progress", "saving", "states"]:
+        yield f"the parts of a run that have owners are {parts}"
+
 def main():
-    bad = []
+    bad = list(writers())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")
