@@ -7,11 +7,11 @@
 // are marked collective must be called by all ranks in the same order. Every function that fails
 // gives the error of this rank, or GR_ERR_RANK if another rank has failed.
 #pragma once
-#include "runtime/train/control.h"
-#include "runtime/train/evaluation.h"
-#include "runtime/train/files.h"
-#include "runtime/train/outputs.h"
-#include "runtime/train/saving.h"
+#include "runtime/train/control/control.h"
+#include "runtime/train/evaluation/evaluation.h"
+#include "runtime/train/outputs/files.h"
+#include "runtime/train/outputs/outputs.h"
+#include "runtime/train/saving/saving.h"
 
 typedef struct gr_run {
   gr_rank me;

@@ -1,7 +1,7 @@
 // scalars.h - the scalars of a checkpoint. Each part of a run lists those that are its own in a
 // table; contents.c writes and reads the rows of all tables, in the order of their places.
 #pragma once
-#include "runtime/train/rank.h"
+#include "runtime/train/rank/rank.h"
 
 // The scalar that marks an exit checkpoint: one that is saved only because the run is stopped.
 #define GR_RUN_EXIT_CHECKPOINT "run.passing"

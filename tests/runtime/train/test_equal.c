@@ -1,12 +1,12 @@
 // test_equal.c - replicated states are compared at the end of a run, and only these.
 #include <pthread.h>
 #include <string.h>
-#include "runtime/train/rank.h"
+#include "runtime/train/rank/rank.h"
 #include "tests/check.h"
 
 enum { RANKS = 4, NUMBERS = 8 };
 
-struct gr_exec {  // of this test: runtime/train/equal.c only looks up states
+struct gr_exec {  // of this test: runtime/train/rank/equal.c only looks up states
   float at[3][NUMBERS];
 };
 gr_exec_tensor gr_exec_state(const gr_exec *e, const gr_plan_state *s) {

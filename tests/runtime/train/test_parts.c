@@ -2,10 +2,10 @@
 // scalars that all of them have in a checkpoint, which must not change.
 #include <math.h>
 #include <string.h>
-#include "runtime/train/control.h"
-#include "runtime/train/evaluation.h"
-#include "runtime/train/outputs.h"
-#include "runtime/train/saving.h"
+#include "runtime/train/control/control.h"
+#include "runtime/train/evaluation/evaluation.h"
+#include "runtime/train/outputs/outputs.h"
+#include "runtime/train/saving/saving.h"
 #include "tests/check.h"
 
 // An epoch of four steps.

@@ -1,8 +1,8 @@
 // test_source.c - tensors of other programs: .npz and an index of safetensors, converted and cut
 // into slices; and new names by patterns.
 #include <string.h>
-#include "runtime/train/rename.h"
-#include "runtime/train/source.h"
+#include "runtime/train/saving/rename.h"
+#include "runtime/train/saving/source.h"
 #include "tests/runtime/checkpoint/scratch.h"
 
 static const char *dir;

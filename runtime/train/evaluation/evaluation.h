@@ -1,0 +1,47 @@
+// evaluation.h - what evaluations of a run have given: the last validation, and the best so far.
+// Written by evaluation.c alone; eval.c evaluates.
+#pragma once
+#include "runtime/train/evaluation/samples.h"
+#include "runtime/train/evaluation/sums.h"
+#include "runtime/train/progress/progress.h"
+
+typedef struct gr_evaluation {
+  gr_sums *sums;                        // of evaluations; NULL: the model has no `report:`
+  gr_metrics validation, train_at_end;  // of the last validation; of the training set at the end
+  gr_tables tables, tables_at_end;      // likewise
+  gr_samples *samples;                  // shown of the last validation; NULL: none
+  int64_t eval_step;                    // completed steps at the last one; -1: there was none
+  bool evaluated;                       // train_at_end and validation are of the final state
+  double best;                          // value of checkpoint.metric; NaN: there was none
+  int64_t best_step, best_epoch;        // where
+  double *bests;                        // the best keep_best values of the metric, best first
+  int n_bests, max_bests;
+  bool among_best;    // the last evaluation is one of them
+  int64_t pass_step;  // completed steps at the end of the last pass, if the metric is one of a pass
+  double pass_value;  // the metric of that pass
+} gr_evaluation;
+
+// Without an evaluation. The sums are in the rank's arena, and what gr_evaluation_close closes.
+GR_MUST_USE gr_status gr_evaluation_open(gr_evaluation *, gr_rank *);
+void gr_evaluation_close(gr_evaluation *);
+// Whether one is due at the end of this epoch; and whether the last one was of this step.
+bool gr_evaluation_is_due(const gr_progress *, const gr_settings *);
+bool gr_evaluation_is_of(const gr_evaluation *, const gr_progress *);
+// Forgets the results of the last validation.
+void gr_evaluation_clear(gr_evaluation *);
+// Takes what a validation has given: its samples (owned), NULL for none; and later its results.
+void gr_evaluation_show(gr_evaluation *, gr_samples *);
+void gr_evaluation_set(gr_evaluation *, const gr_metrics *, gr_tables);
+// The results are those of this step, for the first time: it may be the best.
+void gr_evaluation_count(gr_evaluation *, gr_rank *, const gr_progress *);
+// At the end of the run: the results of the training set; and those of all are of the final state.
+void gr_evaluation_set_train(gr_evaluation *, const gr_metrics *, gr_tables);
+void gr_evaluation_finish(gr_evaluation *);
+
+// Whether checkpoint.metric is one of a program of the loop: the mean over a pass.
+bool gr_run_metric_is_of_pass(const gr_run_spec *);
+// At the end of a pass the same is done with its metric; whether it is among the best.
+bool gr_run_update_pass_best(gr_evaluation *, gr_rank *, const gr_progress *);
+// Whether the last evaluation is of this step and among the best.
+bool gr_evaluation_is_among_best(const gr_evaluation *, const gr_progress *);
+void gr_evaluation_scalars(gr_evaluation *, gr_scalar_table *);  // adds those of a checkpoint

@@ -1,0 +1,16 @@
+// sums.h - the sums of an evaluation, and the program that makes metrics of them.
+#pragma once
+#include "runtime/train/rank/rank.h"
+
+typedef struct gr_sums gr_sums;
+// Finds the sums of the eval program and the report program: *out is in the rank's arena, NULL if
+// the model has no `report:`. After the programs.
+GR_MUST_USE gr_status gr_run_open_sums(gr_rank *, gr_sums **out);
+// NULL is fine for all of these.
+void gr_run_clear_sums(gr_sums *);                                        // before an evaluation
+GR_MUST_USE gr_status gr_run_add_sums(gr_rank *, gr_sums *, int bucket);  // after each batch
+// After the last one: runs the report program, adds its metrics, and sets its tables.
+GR_MUST_USE gr_status gr_run_report_sums(gr_rank *, gr_sums *, gr_metrics *);
+// The tables of the last evaluation, valid until the next one; and a copy, under other names.
+gr_tables gr_run_tables(const gr_sums *);
+gr_tables gr_tables_copy(gr_arena *, gr_tables, const char *prefix);

@@ -1,0 +1,113 @@
+// files.c - see files.h.
+#include "runtime/train/outputs/files.h"
+#include <string.h>
+#include "base/output.h"
+#include "runtime/train/identity.h"
+
+static gr_status write_file(const char *dir, const char *name, const char *text) {
+  return gr_hint(gr_output_write(dir, name, text, strlen(text)),
+                 "free space, or choose another folder: output.dir");
+}
+
+// These keys only say whether a run resumes, and where its files are.
+static bool about_going_on(const char *key) {
+  return !strcmp(key, "output.dir") || !strcmp(key, "checkpoint.resume");
+}
+
+static const char *value_text(gr_arena *a, const gr_conf *c) {
+  gr_text t = gr_text_make(a);
+  if (c) gr_conf_json(&t, c, 0);
+  return c ? t.at : "not given";
+}
+
+static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
+  const char *key = gr_conf_path(out->arena, was ? was : is);
+  const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
+  if (!about_going_on(key) && strcmp(before, now))
+    gr_text_printf(out, "  %s: %s, was %s\n", key, now, before);
+}
+
+// A mapping that only one of the two has is listed key by key. NULL: the key is absent.
+static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
+  bool maps = (!was || was->kind == GR_CONF_MAP) && (!is || is->kind == GR_CONF_MAP);
+  if (!maps) {
+    put_change(out, was, is);
+    return;
+  }
+  for (int i = 0; was && i < was->n; i++) {
+    int at = is ? gr_conf_index(is, was->keys[i]) : -1;
+    put_changes(out, was->items[i], at < 0 ? NULL : is->items[at]);
+  }
+  for (int i = 0; is && i < is->n; i++)
+    if (!was || gr_conf_index(was, is->keys[i]) < 0) put_changes(out, NULL, is->items[i]);
+}
+
+// The previous run has written its configuration two folders above its checkpoint, or in this
+// folder. NULL: neither has one.
+static gr_conf *read_config(gr_arena *a, const char *dir, const char *checkpoint) {
+  gr_conf *before = NULL;
+  const char *path = gr_arena_printf(a, "%s/../../.hydra/config.yaml", checkpoint);
+  if (!gr_is_file(path)) path = gr_arena_printf(a, "%s/.hydra/config.yaml", dir);
+  gr_status_drop(gr_is_file(path) ? gr_conf_read(a, path, &before) : GR_OK);
+  return before && before->kind == GR_CONF_MAP ? before : NULL;
+}
+
+// Appends keys that are a part of a run's identity and that both have, with other values. A version
+// that had no identities did not know all keys of today.
+static void put_counting(const gr_rank *r, gr_text *out, const gr_conf *was, const gr_conf *is) {
+  for (int i = 0; was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP && i < was->n; i++) {
+    int at = gr_conf_index(is, was->keys[i]);
+    if (at >= 0) put_counting(r, out, was->items[i], is->items[at]);
+  }
+  const char *key = gr_conf_path(out->arena, was);
+  if ((was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP) || r->spec->is_neutral(key)) return;
+  const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
+  if (strcmp(before, now))
+    gr_text_printf(out, "%s%s is %s, was %s", out->len ? "; " : "", key, now, before);
+}
+
+gr_status gr_run_check_recorded(const gr_rank *r, const char *dir, const char *checkpoint) {
+  gr_arena *a = gr_arena_create();
+  const gr_conf *before = read_config(a, dir, checkpoint);
+  gr_text other = gr_text_make(a);
+  if (before && r->spec->written && r->spec->is_neutral)
+    put_counting(r, &other, before, r->spec->written);
+  gr_status s = other.len ? gr_identity_refuse(checkpoint, checkpoint, other.at) : GR_OK;
+  gr_arena_destroy(a);
+  return s;
+}
+
+void gr_run_log_config_changes(const gr_rank *r, const char *dir, const char *checkpoint) {
+  gr_arena *a = gr_arena_create();
+  const gr_conf *before = read_config(a, dir, checkpoint);
+  gr_text lines = gr_text_make(a);
+  if (before) put_changes(&lines, before, r->spec->written);
+  if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:");
+  for (char *line = lines.at, *end; (end = strchr(line, '\n')); line = end + 1)
+    gr_log(GR_INFO, "%.*s", (int)(end - line), line);
+  gr_arena_destroy(a);
+}
+
+static const char *in_config_dir(gr_rank *r, const char *name) {
+  return gr_arena_printf(r->arena, "%s/%s", r->spec->config_dir, name);
+}
+
+// Writes the files in Hydra's layout, so that its tools can read them, the data's metadata, such as
+// the names of classes, the plan, and the model, so that later edits of its file do not affect this
+// run's weights.
+gr_status gr_run_save_config(gr_rank *r, const char *dir) {
+  const gr_run_spec *s = r->spec;
+  gr_text data = gr_text_make(r->arena);
+  if (r->rank) return GR_OK;
+  if (s->identity) GR_TRY(write_file(dir, GR_IDENTITY_NAME, s->identity));
+  if (!s->config_dir) return GR_OK;
+  gr_dataset_json(s->data, &data);
+  GR_TRY(write_file(dir, "data.json", data.at));
+  if (s->model_yaml) GR_TRY(write_file(dir, "model.yaml", s->model_yaml));
+  if (s->about_json) GR_TRY(write_file(dir, "about.json", s->about_json));
+  if (s->plan_json) GR_TRY(write_file(dir, "plan.json", s->plan_json));
+  GR_TRY(gr_make_dirs(gr_arena_printf(r->arena, "%s/%s", dir, s->config_dir)));
+  GR_TRY(write_file(dir, in_config_dir(r, "config.yaml"), s->config_yaml));
+  GR_TRY(write_file(dir, in_config_dir(r, "hydra.yaml"), s->hydra_yaml));
+  return write_file(dir, in_config_dir(r, "overrides.yaml"), s->overrides_yaml);
+}

@@ -1,0 +1,60 @@
+// compute.c - runs a program of a run. See rank.h.
+#include <string.h>
+#include "runtime/train/rank/rank.h"
+
+static gr_status none_left(const gr_rank *r, const gr_run_program *of, unsigned frozen) {
+  const gr_settings *s = &r->spec->set;
+  gr_arena *a = gr_arena_create();
+  gr_status e =
+      gr_hint(gr_fail(GR_ERR_HOOK, GR_NOWHERE, "the plan has no program %s: it would train nothing",
+                      gr_frozen_kind(a, of->name, s->freezable, s->n_freezable, frozen)),
+              "a hook has frozen all weights that the program %s trains; unfreeze one pattern of "
+              "training.freezable before the next step",
+              of->name);
+  gr_arena_destroy(a);
+  return e;
+}
+
+// The program that freezes what hooks have frozen.
+static gr_status find_variant(const gr_rank *r, const gr_step_values *values,
+                              const gr_run_program *of, const gr_run_program **out) {
+  unsigned frozen = 0, bit = 1;
+  for (int i = 0; i < r->spec->n_adjust; i++) {
+    if (!r->spec->adjust[i].freezes) continue;
+    if (values->set[i] != 0) frozen |= bit;
+    bit <<= 1;
+  }
+  frozen &= of->may_freeze;
+  *out = of;
+  for (int i = 0; i < of->n_variants && frozen; i++)
+    if (of->variants[i].frozen == frozen) *out = &of->variants[i];
+  return frozen && *out == of ? none_left(r, of, frozen) : GR_OK;
+}
+
+// Runs one program; with accumulation, the micro-step program and then the one that ends the step,
+// which has the results.
+gr_status gr_run_compute(gr_rank *r, const gr_step_values *values, const gr_run_program *of,
+                         const gr_batch *b, gr_step_results *out) {
+  GR_TRY(find_variant(r, values, of, &of));
+  const gr_program *p = of->at[b ? b->bucket : 0];
+  int parts = of->update ? r->spec->set.micro_batches : 1;
+  for (int i = 0; i < parts; i++) {
+    gr_batch part = b ? gr_batch_slice(b, i, parts) : (gr_batch){0};
+    double from = gr_run_span_begin(r);
+    GR_TRY(gr_run_write_inputs(r, values, p, b ? &part : NULL, i));
+    gr_run_span(r, GR_TRACE_COPIES, "inputs", from);
+    GR_TRY(gr_exec_run(r->exec, p));
+  }
+  if (of->update) GR_TRY(gr_run_write_inputs(r, values, of->update, NULL, 0));
+  if (of->update) GR_TRY(gr_exec_run(r->exec, of->update));
+  double from = gr_run_span_begin(r);
+  GR_TRY(gr_run_read_results(r, of->update ? of->update : p, out));
+  gr_run_span(r, GR_TRACE_COPIES, "results", from);
+  return GR_OK;
+}
+
+bool gr_run_can_eval(const gr_rank *r, gr_split split) {
+  if (!r->eval) return false;
+  if (!r->eval->takes_batch) return split == GR_SPLIT_VALIDATION;
+  return gr_dataset_count(r->spec->data, split) > 0;
+}

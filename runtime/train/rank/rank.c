@@ -1,0 +1,74 @@
+// rank.c - opens and closes a rank. See rank.h.
+#include "runtime/train/rank/rank.h"
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/comm/nccl.h"
+#include "runtime/device/cuda.h"
+#include "runtime/launch/launch.h"
+
+gr_work_shown gr_run_work_shown(const gr_rank *r) {
+  if (r->rank || !r->spec->set.progress) return GR_WORK_HIDDEN;
+  return gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
+}
+
+const char *gr_run_metric_name(gr_rank *r, const char *name) {
+  return gr_metric_name(&r->names, r->arena, name);
+}
+
+// The part of a batch that a rank reads: ranks that differ only on other axes read the same part.
+static int share_of(const gr_run_spec *s, int rank) {
+  const gr_mesh *m = &s->plan->mesh;
+  int share = 0;
+  for (int a = 0; a < m->n_axes; a++)
+    for (int i = 0; i < GR_MAX_MESH; i++)
+      if (s->batch_axis[i] && !strcmp(m->axis[a].name, s->batch_axis[i]))
+        share = share * m->axis[a].size + gr_mesh_coord(m, rank, a);
+  return share;
+}
+
+static gr_status open_exec(gr_rank *r) {
+  const gr_run_spec *s = r->spec;
+  gr_exec_options o = {.device = s->device,
+                       .threads = s->set.threads,
+                       .plain = s->plain,
+                       .comm = r->axes,
+                       .open_comm = s->device == &gr_device_cuda ? gr_nccl_open : NULL,
+                       .timeout_s = s->set.timeout,
+                       .in_line = !s->set.overlap,
+                       .rank = r->rank,
+                       .local_rank = r->world->local_rank,
+                       .gpu_ids = s->set.gpu_ids,
+                       .n_gpu_ids = s->set.n_gpu_ids,
+                       .profile = s->profile,
+                       .trace = s->set.trace_end > 0};
+  gr_work work;
+  gr_work_begin(&work, gr_run_work_shown(r), "allocating memory",
+                (double)(s->plan->state_bytes + s->plan->arena_bytes));
+  gr_status opened = gr_exec_open(s->plan, &o, &r->exec);
+  gr_work_end(&work);
+  return opened;
+}
+
+gr_status gr_rank_open(gr_rank *r, const gr_run_spec *spec, gr_comm *world) {
+  *r = (gr_rank){.spec = spec,
+                 .world = world,
+                 .rank = world->rank,
+                 .ranks = world->ranks,
+                 .share = share_of(spec, world->rank),
+                 .shares = spec->shares,
+                 .started = gr_wall_seconds(),
+                 .began = gr_seconds(),
+                 .arena = gr_arena_create()};
+  GR_TRY(gr_run_check_same(r, spec->plan->hash, "the plan"));
+  GR_TRY(gr_comm_mesh(world, &spec->plan->mesh, r->axes));
+  GR_TRY(open_exec(r));
+  GR_TRY(gr_run_open_transfers(r));
+  return gr_run_find_programs(r);
+}
+
+void gr_rank_close(gr_rank *r) {
+  free(r->staging);
+  gr_exec_close(r->exec);
+  gr_comm_mesh_close(r->axes, &r->spec->plan->mesh);
+  gr_arena_destroy(r->arena);
+}

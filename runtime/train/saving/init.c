@@ -1,0 +1,340 @@
+// init.c - loads initial weights that another run or program has written. See states.h.
+#include <fnmatch.h>
+#include <string.h>
+#include "runtime/train/saving/rename.h"
+#include "runtime/train/saving/source.h"
+#include "runtime/train/saving/states.h"
+
+enum { SHOWN = 20, NAMED = 6 };  // mismatches that are listed; names in a line of the log
+
+typedef struct entry {  // of model.init_from
+  const gr_init_entry *set;
+  const char *path;
+  gr_tensor_source *source;
+  const gr_tensor_slice *tensors;
+  int n;
+  const char **names;  // of the tensors, in the model; NULL: left out
+  gr_map by_name;      // tensors by these
+} entry;
+
+typedef struct loading {
+  gr_rank *of;
+  gr_arena *arena;
+  entry *entries;
+  int n;
+  gr_map wanted;  // states of the model that are loaded, by name
+} loading;
+
+typedef struct list {  // of mismatches
+  const char *why[SHOWN];
+  int n;
+} list;
+
+static bool is_wanted(const gr_plan_state *s) {
+  return s->kind == GR_KIND_WEIGHT || s->kind == GR_KIND_BUFFER;
+}
+
+static bool matches(const gr_pattern *p, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (!fnmatch(p[i].text, name, 0)) return true;
+  return false;
+}
+
+// The tensor that a state is loaded from: that of the last entry that has it.
+static entry *find(const loading *l, const char *name, int *tensor) {
+  uint32_t i;
+  for (entry *e = l->entries + l->n; e-- > l->entries;)
+    if (gr_map_find(&e->by_name, name, &i)) {
+      *tensor = (int)i;
+      return e;
+    }
+  return NULL;
+}
+
+static const char *shape_of(gr_arena *a, const gr_tensor_slice *p) {
+  gr_text t = gr_text_make(a);
+  gr_text_printf(&t, "%s[", p->dtype);
+  for (int d = 0; d < p->rank; d++)
+    gr_text_printf(&t, "%s%lld", d ? "," : "", (long long)p->dims[d]);
+  gr_text_put(&t, "]");
+  return t.at;
+}
+
+static bool same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
+  bool same = a->rank == b->rank;
+  for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
+  return same;
+}
+
+// ---- Names --------------------------------------------------------------------------------------
+
+// The first pattern that matches decides.
+static const char *new_name(gr_arena *a, const gr_init_entry *set, const char *name) {
+  for (int i = 0; i < set->n_rename; i++) {
+    const gr_pattern *p = &set->rename[i];
+    const char *to = gr_renamed(a, p->text, p->to ? p->to : p->text, name);
+    if (to) return p->to ? to : NULL;
+  }
+  return name;
+}
+
+static gr_status name_tensors(gr_arena *a, entry *e) {
+  e->names = GR_NEW(a, const char *, e->n + 1);
+  e->by_name = gr_map_make(a);
+  for (int i = 0; i < e->n; i++) {
+    uint32_t other;
+    const char *name = e->names[i] = new_name(a, e->set, e->tensors[i].name);
+    if (name && gr_map_find(&e->by_name, name, &other))
+      return gr_hint(
+          gr_fail(GR_ERR_CONFIG, e->set->loc, "'%s' and '%s' of '%s' are both called '%s' then",
+                  e->tensors[other].name, e->tensors[i].name, e->path, name),
+          "rename: [{NAME: null}] leaves a tensor out; of several patterns the first that matches "
+          "decides");
+    if (name) gr_map_put(&e->by_name, name, (uint32_t)i);
+  }
+  return GR_OK;
+}
+
+// A name, or a pattern of those below a prefix, that resembles the pattern; NULL: none.
+static const char *near_pattern(gr_arena *a, const char *pattern, const char *const *names, int n) {
+  int most = n, k = 0;
+  for (int i = 0; i < n; i++)
+    for (const char *c = names[i]; *c; c++) most += *c == '.';
+  const char **all = GR_NEW(a, const char *, most + 1);
+  for (int i = 0; i < n; i++) {
+    all[k++] = names[i];
+    for (const char *c = strchr(names[i], '.'); c; c = strchr(c + 1, '.'))
+      all[k++] = gr_arena_printf(a, "%.*s.*", (int)(c - names[i]), names[i]);
+  }
+  return gr_text_nearest(pattern, all, k);
+}
+
+static gr_status check_patterns(gr_arena *a, const gr_pattern *p, int n_patterns, const char *key,
+                                const char *const *names, int n, const char *where) {
+  gr_status all = GR_OK;
+  for (int k = 0; k < n_patterns; k++) {
+    int i = 0;
+    bool rename = !strcmp(key, "rename");
+    while (i < n && !(rename ? gr_renamed(a, p[k].text, p[k].text, names[i]) != NULL
+                             : matches(&p[k], 1, names[i])))
+      i++;
+    if (i < n) continue;
+    gr_status s = gr_fail(GR_ERR_CONFIG, p[k].loc, "'%s' of %s matches no tensor of %s", p[k].text,
+                          key, where);
+    const char *near = near_pattern(a, p[k].text, names, n);
+    if (near) s = gr_hint(s, "did you mean '%s'?", near);
+    all = gr_also(all, gr_hint(s, "a name there is, for example, '%s'; * matches anything",
+                               n ? names[0] : ""));
+  }
+  return all;
+}
+
+static gr_status check_names(const loading *l, const entry *e) {
+  const gr_init_entry *s = e->set;
+  const char **there = GR_NEW(l->arena, const char *, e->n + 1);
+  const char *where = gr_arena_printf(l->arena, "'%s'", e->path);
+  for (int i = 0; i < e->n; i++) there[i] = e->tensors[i].name;
+  gr_status all = check_patterns(l->arena, s->rename, s->n_rename, "rename", there, e->n, where);
+  all = gr_also(all, check_patterns(l->arena, s->allow_unused, s->n_allow_unused, "allow_unused",
+                                    there, e->n, where));
+  return gr_also(all,
+                 check_patterns(l->arena, s->allow_missing, s->n_allow_missing, "allow_missing",
+                                l->wanted.keys, (int)l->wanted.n, "the model"));
+}
+
+// ---- What fits ----------------------------------------------------------------------------------
+
+// The bytes that both names end in, from a dot on.
+static size_t common_end(const char *a, const char *b) {
+  size_t n = strlen(a), m = strlen(b), same = 0, i = 0;
+  for (; i < n && i < m && a[n - 1 - i] == b[m - 1 - i]; i++)
+    if (a[n - 1 - i] == '.') same = i;
+  bool whole_a = i == n && (i == m || b[m - 1 - i] == '.');
+  bool whole_b = i == m && (i == n || a[n - 1 - i] == '.');
+  return whole_a || whole_b ? i : same;
+}
+
+// A tensor that no weight takes, of the same shape and the most similar end, and how it is taken.
+static const char *guess(const loading *l, const gr_tensor_slice *want) {
+  const char *found = NULL;
+  size_t best = 0;
+  for (const entry *e = l->entries; e < l->entries + l->n; e++)
+    for (int i = 0; i < e->n; i++) {
+      const char *has = e->names[i];
+      size_t same = has ? common_end(has, want->name) : 0;
+      if (same <= best || gr_map_find(&l->wanted, has, NULL)) continue;
+      if (!same_shape(&e->tensors[i], want)) continue;
+      best = same;
+      found = gr_arena_printf(l->arena, "; rename: [{\"%.*s*\": \"%.*s*\"}] takes '%s'",
+                              (int)(strlen(has) - same), has, (int)(strlen(want->name) - same),
+                              want->name, e->tensors[i].name);
+    }
+  for (const entry *e = l->entries; e < l->entries + l->n && !found; e++) {
+    const char *near = gr_text_nearest(want->name, e->by_name.keys, (int)e->by_name.n);
+    if (near) found = gr_arena_printf(l->arena, "; there is '%s'", near);
+  }
+  return found ? found : "";
+}
+
+static bool may_miss(const loading *l, const gr_plan_state *s) {
+  bool may = s->kind == GR_KIND_BUFFER;  // other programs do not write constants
+  for (const entry *e = l->entries; e < l->entries + l->n; e++)
+    may |= matches(e->set->allow_missing, e->set->n_allow_missing, s->name);
+  return may;
+}
+
+// Why a state cannot be loaded; NULL: it can, or may be missing.
+static const char *misfit(const loading *l, const gr_plan_state *state, bool guesses) {
+  gr_tensor_slice want = gr_run_tensor_slice(l->of, state, l->of->rank);
+  int i = 0;
+  const entry *e = find(l, state->name, &i);
+  if (!e && may_miss(l, state)) return NULL;
+  if (!e)
+    return gr_arena_printf(l->arena, "%s %s is not there%s", state->name, shape_of(l->arena, &want),
+                           guesses ? guess(l, &want) : "");
+  const gr_tensor_slice *has = &e->tensors[i];
+  if (gr_tensor_source_converts(e->source, i, want.dtype) && same_shape(has, &want)) return NULL;
+  const char *as =
+      strcmp(has->name, state->name) ? gr_arena_printf(l->arena, ", called '%s',", has->name) : ",";
+  return gr_arena_printf(l->arena, "%s is %s there%s and %s in the model", state->name,
+                         shape_of(l->arena, has), as, shape_of(l->arena, &want));
+}
+
+static gr_status notes(gr_status s, const list *found) {
+  for (int i = 0; i < found->n && i < SHOWN; i++) s = gr_note(s, GR_NOWHERE, "%s", found->why[i]);
+  return found->n > SHOWN ? gr_note(s, GR_NOWHERE, "and %d more", found->n - SHOWN) : s;
+}
+
+static gr_status check_fit(const loading *l) {
+  const gr_plan *p = l->of->spec->plan;
+  list found = {.n = 0};
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const char *why = is_wanted(&p->states[i]) ? misfit(l, &p->states[i], found.n < SHOWN) : NULL;
+    if (why && found.n++ < SHOWN) found.why[found.n - 1] = why;
+  }
+  if (!found.n) return GR_OK;
+  gr_text paths = gr_text_make(l->arena);
+  for (int i = 0; i < l->n; i++)
+    gr_text_printf(&paths, "%s'%s'", i ? " and " : "", l->entries[i].path);
+  gr_status s =
+      gr_fail(GR_ERR_CHECKPOINT, l->entries[0].set->loc,
+              "%d of the model's %d weights do not fit %s", found.n, (int)l->wanted.n, paths.at);
+  return gr_hint(
+      notes(s, &found),
+      "weights go by name, which `rename:` of model.init_from changes; {NAME: null} leaves a "
+      "tensor out, and weights that `allow_missing:` names keep their initial values");
+}
+
+static bool is_unused(const loading *l, const entry *e, int i) {
+  return !e->names[i] || !gr_map_find(&l->wanted, e->names[i], NULL);
+}
+
+static gr_status check_unused(const loading *l, const entry *e) {
+  list found = {.n = 0};
+  for (int i = 0; i < e->n && !e->set->ignores_unused; i++) {
+    const gr_tensor_slice *t = &e->tensors[i];
+    bool allowed = !e->names[i] || matches(e->set->allow_unused, e->set->n_allow_unused, t->name);
+    if (allowed || !is_unused(l, e, i) || found.n++ >= SHOWN) continue;
+    const char *near = gr_text_nearest(e->names[i], l->wanted.keys, (int)l->wanted.n);
+    const char *as = strcmp(e->names[i], t->name)
+                         ? gr_arena_printf(l->arena, ", renamed '%s'", e->names[i])
+                         : "";
+    found.why[found.n - 1] =
+        gr_arena_printf(l->arena, "%s %s%s%s%s%s", t->name, shape_of(l->arena, t), as,
+                        near ? "; the model has '" : "", near ? near : "", near ? "'" : "");
+  }
+  if (!found.n) return GR_OK;
+  gr_status s = gr_fail(GR_ERR_CHECKPOINT, e->set->loc,
+                        "%d tensor%s of '%s' %s not used: the model has no weight of that name",
+                        found.n, gr_text_s(found.n), e->path, found.n == 1 ? "is" : "are");
+  return gr_hint(notes(s, &found), "allow_unused: [PATTERN] permits it, [\"*\"] for all");
+}
+
+// ---- Loading ------------------------------------------------------------------------------------
+
+static gr_status load(const loading *l) {
+  gr_rank *r = l->of;
+  const gr_plan *p = r->spec->plan;
+  for (uint32_t k = 0; k < p->n_states; k++) {
+    int i = 0;
+    entry *e = is_wanted(&p->states[k]) ? find(l, p->states[k].name, &i) : NULL;
+    if (!e) continue;
+    gr_tensor_slice want = gr_run_tensor_slice(r, &p->states[k], r->rank);
+    gr_exec_tensor t = gr_run_tensor_of(&want);
+    want.at = gr_exec_target(r->exec, &t, r->staging);
+    if (!t.bytes) continue;  // the last ranks' slices may be empty
+    GR_TRY(gr_tensor_source_read(e->source, i, &want));
+    GR_TRY(gr_exec_store(r->exec, &t, want.at));
+  }
+  return GR_OK;
+}
+
+static void put_name(gr_text *t, int k, const char *name) {
+  if (k < NAMED) gr_text_printf(t, "%s%s", k ? ", " : ": ", name);
+}
+
+static void print_entry(const loading *l, const entry *e) {
+  gr_text unused = gr_text_make(l->arena);
+  int taken = 0, renamed = 0, left = 0;
+  for (int i = 0; i < e->n; i++) {
+    int k;
+    bool none = is_unused(l, e, i);
+    if (none) put_name(&unused, left, e->tensors[i].name);
+    left += none;
+    if (none || find(l, e->names[i], &k) != e) continue;  // else a later entry's is taken
+    taken++, renamed += strcmp(e->names[i], e->tensors[i].name) != 0;
+  }
+  const char *also = renamed ? gr_arena_printf(l->arena, ", %d of them renamed", renamed) : "";
+  int averages = gr_tensor_source_averages(e->source);
+  if (averages)
+    also = gr_arena_printf(l->arena, "%s; %d there are averages of weights", also, averages);
+  gr_log(GR_INFO, "%d tensors are those of %s%s", taken, e->path, also);
+  if (left)
+    gr_log(GR_INFO, "  %d are left there%s%s", left, unused.at, left > NAMED ? ", ..." : "");
+}
+
+static void print(const loading *l) {
+  const gr_plan *p = l->of->spec->plan;
+  gr_text missing = gr_text_make(l->arena);
+  int n = 0, i;
+  for (const entry *e = l->entries; e < l->entries + l->n; e++) print_entry(l, e);
+  for (uint32_t k = 0; k < p->n_states; k++)
+    if (is_wanted(&p->states[k]) && !find(l, p->states[k].name, &i))
+      put_name(&missing, n++, p->states[k].name);
+  if (n)
+    gr_log(GR_INFO, "  %d are missing and keep their initial values%s%s", n, missing.at,
+           n > NAMED ? ", ..." : "");
+}
+
+static gr_status open_entry(loading *l, entry *e) {
+  GR_TRY(gr_note(gr_tensor_source_open(e->path, &e->source), e->set->loc,
+                 "asked for by model.init_from"));
+  e->tensors = gr_tensor_source_tensors(e->source, &e->n);
+  return name_tensors(l->arena, e);
+}
+
+static gr_status run(loading *l) {
+  gr_status s = GR_OK;
+  for (int i = 0; i < l->n; i++) GR_TRY(open_entry(l, &l->entries[i]));
+  for (int i = 0; i < l->n; i++) s = gr_also(s, check_names(l, &l->entries[i]));
+  GR_TRY(s);
+  s = check_fit(l);
+  for (int i = 0; i < l->n; i++) s = gr_also(s, check_unused(l, &l->entries[i]));
+  GR_TRY(s);
+  GR_TRY(load(l));
+  if (l->of->rank == 0) print(l);
+  return GR_OK;
+}
+
+gr_status gr_run_init_from(gr_rank *r, const char *const *path) {
+  const gr_plan *p = r->spec->plan;
+  loading l = {r, r->arena, .n = r->spec->set.n_init_from, .wanted = gr_map_make(r->arena)};
+  l.entries = GR_NEW(r->arena, entry, l.n + 1);
+  for (int i = 0; i < l.n; i++)
+    l.entries[i] = (entry){.set = &r->spec->set.init_from[i], .path = path[i]};
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (is_wanted(&p->states[i])) gr_map_put(&l.wanted, p->states[i].name, i);
+  gr_status s = run(&l);
+  for (int i = 0; i < l.n; i++) gr_tensor_source_close(l.entries[i].source);
+  return s;
+}
