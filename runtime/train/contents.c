@@ -38,7 +38,7 @@ static gr_status read_samples(void *part, const gr_scalars_in *in) {
   return GR_OK;
 }
 
-// A run of another identity does not go on from it (start.c).
+// What start.c compares with the run that is to go on from it.
 static void write_identity(const void *part, gr_scalars_out *out) {
   const char *identity = ((const gr_rank *)part)->spec->identity;
   if (identity) gr_scalars_put_text(out, GR_RUN_IDENTITY, identity);

@@ -177,19 +177,20 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
   gr_samples *samples = NULL;
   gr_metrics all = {0};
   int64_t n = 0;
+  bool evaluated = false;
   gr_run_clear_sums(r->evaluation.sums);
   for (int split = 0; split < 2; split++) {
     gr_metrics now = {0};
     uint32_t of = gr_dataset_count(r->me.spec->data, (gr_split)split);
-    if (!wanted[split] || !of) continue;
-    bool shown = split == GR_SPLIT_VALIDATION && !w->json;
+    if (!wanted[split] || !gr_run_can_eval(&r->me, (gr_split)split)) continue;
+    bool shown = of && split == GR_SPLIT_VALIDATION && !w->json;
     if (shown) samples = gr_samples_choose(&r->me, (gr_split)split, r->me.spec->set.show_samples);
     GR_TRY(gr_run_eval_part(r, (gr_split)split, shown ? samples : NULL, &now));
     gr_metrics_add(&all, &now);
-    n += of;
+    n += of, evaluated = true;
   }
   int what = w->train && w->validation ? ALL : w->validation;
-  if (!n)
+  if (!evaluated)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no samples: %s", splits[what].printed),
         "--split=train, validation or all says which samples are evaluated");
