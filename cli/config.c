@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/complete.h"
 #include "cli/job/optimizer.h"
+#include "cli/job/samples_given.h"
 #include "compose/hydra/multirun.h"
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"
@@ -183,6 +184,7 @@ static gr_status show(gr_arena *a, const options *o, gr_text *t) {
   if (!o->request.path)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                    "graphrun config configs/multi_gpu.yaml");
+  if (!o->request.n_config_dirs) GR_TRY(gr_samples_given("config", o->request.path));
   GR_TRY(check_one(o));
   if (o->multirun || o->dry_run) return show_jobs(a, o, t);
   if (o->defaults || o->tree) return show_list(a, o, t);

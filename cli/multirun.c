@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "cli/commands.h"
 #include "cli/job/identity.h"
+#include "cli/job/samples_given.h"
 #include "cli/sweep.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
@@ -47,7 +48,8 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
                                     .overrides = w->args.overrides,
                                     .n_overrides = w->args.n_overrides,
                                     .known = gr_schema_takes};
-  if (w->request.path) return GR_OK;
+  if (w->request.path)
+    return w->args.n_config_dirs ? GR_OK : gr_samples_given("train", w->request.path);
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                  "graphrun -m configs/multi_gpu.yaml training.lr=1e-3,2e-3");
 }

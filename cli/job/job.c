@@ -7,6 +7,7 @@
 #include "cli/job/paths.h"
 #include "cli/job/phases.h"
 #include "cli/job/precision.h"
+#include "cli/job/samples_given.h"
 #include "compiler/adjust.h"
 #include "compiler/model/model.h"
 #include "compose/hydra/hydra.h"
@@ -94,6 +95,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (!args->config)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                    "graphrun configs/multi_gpu.yaml");
+  if (!args->kept && !args->config_dirs.n)
+    GR_TRY(gr_samples_given(args->command ? args->command->name : "train", args->config));
   if (!gr_is_file(args->config) && !args->config_dirs.n)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", args->config),

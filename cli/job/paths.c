@@ -85,6 +85,8 @@ static bool is_prepared(const search *s, const struct named *n, const gr_conf *c
 
 static const char *hint_of(const search *s, const struct named *n, const gr_conf *c) {
   if (gr_file_kind(c->text) && n->is == gr_is_file) return "only regular files are read";
+  if (strpbrk(c->text, "*?"))
+    return "a path is that of one file, in which '*' and '?' stand for themselves";
   if (!is_prepared(s, n, c)) return n->hint;
   return gr_arena_printf(s->arena, "`%s` makes it; %s", s->prepare->text, n->hint);
 }
