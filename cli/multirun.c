@@ -49,7 +49,7 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
                                     .n_overrides = w->args.n_overrides,
                                     .known = gr_schema_takes};
   if (w->request.path)
-    return w->args.n_config_dirs ? GR_OK : gr_samples_given("train", w->request.path);
+    return w->args.config_dirs.n ? GR_OK : gr_samples_given("train", w->request.path);
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                  "graphrun -m configs/multi_gpu.yaml training.lr=1e-3,2e-3");
 }

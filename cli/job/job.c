@@ -277,7 +277,7 @@ static void follow_data(gr_job *j) {
 static gr_status open_data(gr_job *j, gr_conf *data) {
   GR_TRY(gr_dataset_open(data, gr_schema_doc, &j->spec.data));
   follow_data(j);
-  return GR_OK;
+  return gr_dataset_check_splits(j->spec.data);
 }
 
 // Reads the settings that depend on the number of ranks.
@@ -300,6 +300,13 @@ gr_status gr_job_open(gr_job *j, int ranks) {
   char *record = NULL;
   if (gr_is_file(path)) GR_TRY(gr_file_read(j->arena, path, MAX_RECORD, &record, NULL));
   return gr_dataset_open_kept(data, gr_schema_doc, record, inputs, j->args.n_words, &j->spec.data);
+}
+
+// An error about an input of the model: the data set knows which of its keys make it another.
+static gr_status advise(const gr_job *j, gr_status s) {
+  const char *about = s ? gr_status_about(s) : NULL;
+  const char *advice = about ? gr_dataset_advice(j->spec.data, about) : NULL;
+  return advice ? gr_hint(s, "%s", advice) : s;
 }
 
 gr_status gr_job_plan(gr_job *j, int ranks) {
@@ -334,7 +341,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   memcpy(r.model.batch_axis, j->mesh_config.batch_axis, sizeof r.model.batch_axis);
   memcpy(j->spec.batch_axis, j->mesh_config.batch_axis, sizeof j->spec.batch_axis);
   j->spec.shares = j->mesh_config.data_ranks;
-  GR_TRY(gr_plan_build(j->arena, &r, &j->spec.plan));
+  GR_TRY(advise(j, gr_plan_build(j->arena, &r, &j->spec.plan)));
   GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));

@@ -114,8 +114,8 @@ static gr_status not_given(gr_build_context *a, const char *name, const gr_conf 
   const char **names = GR_NEW(a->arena, const char *, a->request->n_batch + 1);
   for (int i = 0; i < a->request->n_batch; i++) names[i] = a->request->batch[i].name;
   gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc, "the data gives no '%s' for this input", name);
-  return gr_hint(gr_model_suggest(s, name, names, a->request->n_batch), "it gives %s",
-                 list_batch(a));
+  s = gr_model_suggest(gr_about(s, name), name, names, a->request->n_batch);
+  return gr_hint(s, "it gives %s", list_batch(a));
 }
 
 // Checks the parts of the declaration that need no sizes.
@@ -140,9 +140,10 @@ static gr_status check_type(const char *name, gr_conf *c, const gr_type *t,
   char have[96];
   gr_type_text(&b->type, have);
   if (t->dtype != b->type.dtype)
-    return gr_hint(gr_fail(GR_ERR_TYPE, dtype ? dtype->loc : c->key_loc,
-                           "the input '%s' is %s%s, the data gives %s", name,
-                           gr_dtypes[t->dtype].name, dtype ? "" : " (the default)", have),
+    return gr_hint(gr_about(gr_fail(GR_ERR_TYPE, dtype ? dtype->loc : c->key_loc,
+                                    "the input '%s' is %s%s, the data gives %s", name,
+                                    gr_dtypes[t->dtype].name, dtype ? "" : " (the default)", have),
+                            name),
                    "dtype: %s; the op 'cast' converts it to another dtype",
                    gr_dtypes[b->type.dtype].name);
   for (int d = 0; d < t->rank; d++)

@@ -92,7 +92,9 @@ static const char *hint_of(gr_dataset *d) {
   for (int i = 0; i < n; i++)
     if (s[i].count > most) most = s[i].count, hint = s[i].hint;
   if (unreadable > most) most = unreadable, hint = d->unreadable.finds;
-  return !most ? "a smaller data.validation_fraction" : hint ? hint : "repair them, or remove them";
+  return !most  ? "a smaller data.validation_fraction, or more samples that are marked for training"
+         : hint ? hint
+                : "repair them, or remove them";
 }
 
 static gr_status check_some(gr_dataset *d) {

@@ -1,22 +1,24 @@
 // csv.c - see csv.h. The text is split in place: a NUL at the end of each field replaces the
 // character after it.
 #include "runtime/data/csv.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "base/work.h"
+#include "runtime/data/csv_cell.h"
+#include "runtime/data/csv_shape.h"
 #include "runtime/data/encoding.h"
+
+const gr_csv_format gr_csv_fixed = {.delimiter = ',', .header = true};
 
 typedef struct reader {
   gr_arena *arena;
   const char *path;
-  char delimiter;
-  char *at, *line_start, *end;
+  const gr_csv_format *format;
+  char *text, *at, *line_start, *end;
   int line;
   char **cells;  // of all rows, consecutively
   int *lines;    // by row
@@ -43,7 +45,7 @@ static void *grow(void *list, size_t n, size_t *cap, size_t size) {
 // delimiter.
 static gr_status end_field(reader *r, char *end_of_text, bool *more) {
   char *p = r->at;
-  *more = p < r->end && *p == r->delimiter;
+  *more = p < r->end && *p == r->format->delimiter;
   bool cr = p + 1 < r->end && p[0] == '\r' && p[1] == '\n';
   if (p < r->end && !*more && !cr && *p != '\n')
     return gr_hint(gr_fail(GR_ERR_DATA, here(r, p), "there is text after a field's closing quote"),
@@ -73,7 +75,7 @@ static gr_status cut_quoted(reader *r, bool *more) {
 
 static gr_status cut_plain(reader *r, bool *more) {
   char *p = r->at;
-  while (p < r->end && *p != r->delimiter && *p != '\n' && *p != '"') p++;
+  while (p < r->end && *p != r->format->delimiter && *p != '\n' && *p != '"') p++;
   if (p < r->end && *p == '"')
     return gr_hint(
         gr_fail(GR_ERR_DATA, here(r, p), "a quote is inside a field that has none around it"),
@@ -85,6 +87,16 @@ static gr_status cut_plain(reader *r, bool *more) {
 
 static gr_status no_memory(const reader *r) {
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the fields of '%s'", r->path);
+}
+
+static gr_status other_width(const reader *r, int line, int n) {
+  char delimiter = r->format->delimiter;
+  gr_status s = gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1},
+                        "this line has %d field%s, the first has %d", n, gr_text_s(n), r->width);
+  if (n < r->width) return gr_hint(s, "a field with nothing in it has its '%c', too", delimiter);
+  if (r->width == 1 && r->format->header)
+    s = gr_hint(s, "the first line names all columns: remove lines before it");
+  return gr_hint(s, "a field with the delimiter '%c' in it is put in quotes", delimiter);
 }
 
 static gr_status cut_row(reader *r) {
@@ -99,10 +111,7 @@ static gr_status cut_row(reader *r) {
   if (n > GR_CSV_COLUMNS)
     return gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1}, "there are more than %d columns",
                    GR_CSV_COLUMNS);
-  if (n != r->width)
-    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1},
-                           "this line has %d field%s, the first has %d", n, gr_text_s(n), r->width),
-                   "a field with the delimiter '%c' in it is put in quotes", r->delimiter);
+  if (n != r->width) return other_width(r, line, n);
   r->lines = grow(r->lines, r->n_rows, &r->cap_rows, sizeof *r->lines);
   if (!r->lines) return no_memory(r);
   r->lines[r->n_rows++] = line;
@@ -126,7 +135,9 @@ static gr_status cut(reader *r) {
   for (char *c = r->at; nul && c < nul; c++)
     if (*c == '\n') r->line++, r->line_start = c + 1;
   if (nul) return gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text");
-  r->at += mark;
+  r->at += mark, r->text = r->at;
+  GR_TRY(gr_csv_check_text(r->path, r->at));
+  GR_TRY(gr_csv_check_delimiter(r->path, r->at, (size_t)(r->end - r->at), r->format));
   while (r->at < r->end) {
     if (!skip_empty_line(r)) GR_TRY(cut_row(r));
     if (!(r->n_rows % ROWS_A_STEP)) GR_TRY(gr_work_step(0));
@@ -136,46 +147,32 @@ static gr_status cut(reader *r) {
 
 // ---- Columns ------------------------------------------------------------------------------------
 
-static gr_status name_columns(const reader *r, bool header, gr_csv *out) {
+static gr_status same_names(const reader *r, const char *name) {
+  double number;
+  gr_status s = gr_hint(
+      gr_fail(GR_ERR_DATA, (gr_loc){r->path, r->lines[0], 1}, "two columns are called '%s'", name),
+      "give each a name of its own");
+  if (!r->format->section || !gr_cell_float(name, &number)) return s;
+  return gr_hint(s, "if the first line is a row, %s.header=false names them c0, c1, ...",
+                 r->format->section);
+}
+
+static gr_status name_columns(const reader *r, gr_csv *out) {
+  bool header = r->format->header;
   gr_map seen = gr_map_make(r->arena);
+  gr_loc first = {r->path, r->lines[0], 1};
+  if (header) GR_TRY(gr_csv_check_names(first, r->text, r->cells, r->width, r->format));
   out->n_columns = r->width;
   out->columns = GR_NEW(r->arena, gr_column, r->width);
   for (int c = 0; c < r->width; c++) {
     const char *name = header ? r->cells[c] : "";
+    out->columns[c].unnamed = header && !*name;
     if (!*name) name = gr_arena_printf(r->arena, "c%d", c);
-    if (gr_map_find(&seen, name, NULL))
-      return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){r->path, r->lines[0], 1},
-                             "two columns are called '%s'", name),
-                     "give each a name of its own");
+    if (gr_map_find(&seen, name, NULL)) return same_names(r, name);
     gr_map_put(&seen, name, (uint32_t)c);
     out->columns[c].name = name;
   }
   return GR_OK;
-}
-
-static const char *after_blanks(const char *s) { return s + strspn(s, " \t"); }
-
-static bool says_missing(const char *cell) {
-  static const char *const words[] = {"", "NA", "N/A", "NaN", "null"};
-  cell = after_blanks(cell);
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (!strcasecmp(cell, words[i])) return true;
-  return false;
-}
-
-static bool to_int(const char *cell, int64_t *out) {
-  char *end;
-  errno = 0;
-  cell = after_blanks(cell);
-  *out = strtoll(cell, &end, 10);
-  return end != cell && !errno && !*after_blanks(end);
-}
-
-static bool to_float(const char *cell, double *out) {
-  char *end;
-  cell = after_blanks(cell);
-  *out = strtod(cell, &end);
-  return end != cell && !*after_blanks(end) && !strpbrk(cell, "xX");
 }
 
 static const char *cell_at(const reader *r, size_t first, size_t row, int c) {
@@ -188,9 +185,9 @@ static gr_column_type find_type(const reader *r, size_t first, size_t rows, int 
   double f;
   for (size_t row = 0; row < rows && type != GR_COLUMN_TEXT; row++) {
     const char *cell = cell_at(r, first, row, c);
-    if (says_missing(cell)) continue;
-    if (type == GR_COLUMN_INT && !to_int(cell, &i)) type = GR_COLUMN_FLOAT;
-    if (type == GR_COLUMN_FLOAT && !to_float(cell, &f)) type = GR_COLUMN_TEXT;
+    if (gr_cell_missing(cell)) continue;
+    if (type == GR_COLUMN_INT && !gr_cell_int(cell, &i)) type = GR_COLUMN_FLOAT;
+    if (type == GR_COLUMN_FLOAT && !gr_cell_float(cell, &f)) type = GR_COLUMN_TEXT;
   }
   return type;
 }
@@ -201,9 +198,9 @@ static void find_first_text(const reader *r, size_t first, size_t rows, int c, g
   double f;
   for (size_t row = 0; row < rows; row++) {
     const char *cell = cell_at(r, first, row, c);
-    if (says_missing(cell)) continue;
-    bool number = to_float(cell, &f);
-    out->numbers += number;
+    if (gr_cell_missing(cell)) continue;
+    bool number = gr_cell_float(cell, &f);
+    out->numbers += number, out->commas += !number && gr_cell_has_commas(cell);
     if (number || found) continue;
     found = true, out->first_text = (uint32_t)row;
     out->first_text_column = (int)(cell - cell_at(r, first, row, 0)) + 1;
@@ -222,18 +219,18 @@ static void fill_column(const reader *r, size_t first, size_t rows, int c, bool 
   if (texts) find_first_text(r, first, rows, c, out);
   for (size_t row = 0; row < rows; row++) {
     const char *cell = cell_at(r, first, row, c);
-    bool hole = says_missing(cell);
+    bool hole = gr_cell_missing(cell);
     if (hole && !out->missing++) out->first_missing = (uint32_t)row;
     holes[row * (size_t)r->width + (size_t)c] = hole;
     if (texts) texts[row] = cell;
-    if (ints && !hole) (void)to_int(cell, ints + row);
-    if (floats && !hole) (void)to_float(cell, floats + row);
+    if (ints && !hole) (void)gr_cell_int(cell, ints + row);
+    if (floats && !hole) (void)gr_cell_float(cell, floats + row);
   }
 }
 
-static gr_status make_columns(const reader *r, bool header, gr_csv *out) {
-  size_t first = header, rows = r->n_rows - first;
-  GR_TRY(name_columns(r, header, out));
+static gr_status make_columns(const reader *r, gr_csv *out) {
+  size_t first = r->format->header, rows = r->n_rows - first;
+  GR_TRY(name_columns(r, out));
   int *lines = GR_NEW(r->arena, int, rows);
   memcpy(lines, r->lines + first, rows * sizeof *lines);
   bool *holes = GR_NEW(r->arena, bool, rows *(size_t)r->width);
@@ -242,18 +239,18 @@ static gr_status make_columns(const reader *r, bool header, gr_csv *out) {
   return GR_OK;
 }
 
-gr_status gr_csv_read(gr_arena *a, const char *path, char delimiter, bool header, gr_csv *out) {
-  reader r = {.arena = a, .path = path, .delimiter = delimiter, .line = 1};
+gr_status gr_csv_read(gr_arena *a, const char *path, const gr_csv_format *format, gr_csv *out) {
+  reader r = {.arena = a, .path = path, .format = format, .line = 1};
   char *text;
   size_t n;
   int fd;
-  *out = (gr_csv){.path = path};
+  *out = (gr_csv){.path = path, .format = *format};
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // reports a data error
   close(fd);
   GR_TRY(gr_file_read(a, path, GR_CSV_BYTES, &text, &n));
   r.at = r.line_start = text, r.end = text + n;
   gr_status s = cut(&r);
-  s = s ? s : make_columns(&r, header, out);
+  s = s ? s : make_columns(&r, out);
   free(r.cells);
   free(r.lines);
   return s;
@@ -271,7 +268,31 @@ bool gr_csv_missing(const gr_csv *t, uint32_t row, int column) {
 
 bool gr_csv_mostly_numbers(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
-  return c->type == GR_COLUMN_TEXT && 2 * (uint64_t)c->numbers > t->rows - c->missing;
+  uint64_t numbers = (uint64_t)c->numbers + c->commas;
+  return c->type == GR_COLUMN_TEXT && 2 * numbers > t->rows - c->missing;
+}
+
+bool gr_csv_named_by_numbers(const gr_csv *t) {
+  int n = 0;
+  double number;
+  for (int i = 0; i < t->n_columns; i++) n += gr_cell_float(t->columns[i].name, &number);
+  return t->format.header && 2 * n > t->n_columns;
+}
+
+uint32_t gr_csv_distinct(const gr_csv *t, int column, uint32_t *rows) {
+  gr_arena *a = gr_arena_create();
+  gr_map seen = gr_map_make(a);
+  gr_array cells = gr_csv_array(t, column);
+  *rows = 0;
+  for (uint32_t row = 0; row < t->rows && *rows < GR_CSV_COMPARED; row++) {
+    if (gr_csv_missing(t, row, column)) continue;
+    ++*rows;
+    const char *text = gr_array_text(a, &cells, row);
+    if (!gr_map_find(&seen, text, NULL)) gr_map_put(&seen, text, row);
+  }
+  uint32_t n = seen.n;
+  gr_arena_destroy(a);
+  return n;
 }
 
 gr_loc gr_csv_first_text(const gr_csv *t, int column) {
@@ -285,7 +306,7 @@ void gr_csv_make_numbers(gr_arena *a, gr_csv *t, int column) {
   if (c->type != GR_COLUMN_TEXT) return;
   for (uint32_t row = 0; row < t->rows; row++) {
     bool *hole = &t->holes[(size_t)row * (size_t)t->n_columns + (size_t)column];
-    if (!*hole && !to_float(c->texts[row], floats + row)) {
+    if (!*hole && !gr_cell_float(c->texts[row], floats + row)) {
       if (!c->missing++ || row < c->first_missing) c->first_missing = row;
       *hole = true;
     }

@@ -1,6 +1,7 @@
 // csv.h - a table as text: comma-separated values (RFC 4180), read into typed columns.
 #pragma once
 #include "runtime/data/array.h"
+#include "runtime/data/csv_format.h"
 
 typedef enum gr_column_type { GR_COLUMN_INT, GR_COLUMN_FLOAT, GR_COLUMN_TEXT } gr_column_type;
 
@@ -14,13 +15,16 @@ typedef struct gr_column {
   const char *const *texts;  // of GR_COLUMN_TEXT
   uint32_t missing;          // cells with nothing in them, which no type minds
   uint32_t first_missing;    // the row of the first, if there is one
-  // Of GR_COLUMN_TEXT: cells that are numbers, and the place of the first that is none.
-  uint32_t numbers, first_text;
+  // Of GR_COLUMN_TEXT: cells that are numbers, cells that would be without the commas in them, and
+  // the place of the first that is no number.
+  uint32_t numbers, commas, first_text;
   int first_text_column;  // of its line, from 1
+  bool unnamed;           // the first line has nothing in its place
 } gr_column;
 
 typedef struct gr_csv {
   const char *path;
+  gr_csv_format format;
   int n_columns;
   gr_column *columns;
   uint32_t rows;
@@ -31,18 +35,24 @@ typedef struct gr_csv {
 enum { GR_CSV_COLUMNS = 65536 };
 #define GR_CSV_BYTES (UINT64_C(1) << 32)
 
-// Reads a file of at most GR_CSV_BYTES; what is read is in the arena. The first line names the
-// columns, unless `header` is false: they are then c0, c1, ... Lines end in LF or CRLF; a field in
-// quotes may hold them, the delimiter, and quotes, doubled. Empty lines are skipped. A field that
-// is empty, or says NA, N/A, NaN or null, is missing. `path` is borrowed. Fails with GR_ERR_DATA
-// and the line and column of the file.
-GR_MUST_USE gr_status gr_csv_read(gr_arena *, const char *path, char delimiter, bool header,
-                                  gr_csv *out);
+// Reads a file of at most GR_CSV_BYTES; what is read is in the arena. Lines end in LF or CRLF; a
+// field in quotes may hold them, the delimiter, and quotes, doubled. Empty lines are skipped. A
+// field that is empty, or says NA, N/A, NaN or null, is missing. `path` is borrowed. Fails with
+// GR_ERR_DATA and the line and column of the file, also where the format is probably another.
+GR_MUST_USE gr_status gr_csv_read(gr_arena *, const char *path, const gr_csv_format *, gr_csv *out);
+extern const gr_csv_format gr_csv_fixed;            // of lists: commas, and a line of names
 int gr_csv_find(const gr_csv *, const char *name);  // -1: no such column
 bool gr_csv_missing(const gr_csv *, uint32_t row, int column);
-// Whether a column of text has more numbers than other cells: it is probably one of numbers, with
-// cells that are wrong.
+// Whether more than half of the cells of a column of text, without those that are missing, are
+// numbers, with or without commas: it is probably one of numbers, with cells that are wrong. With
+// exactly half of them it is text.
 bool gr_csv_mostly_numbers(const gr_csv *, int column);
+// Whether most columns are named by a number: the first line is probably a row.
+bool gr_csv_named_by_numbers(const gr_csv *);
+// The number of different cells among the first that are not missing; *rows becomes the
+// number of these: at most GR_CSV_COMPARED.
+uint32_t gr_csv_distinct(const gr_csv *, int column, uint32_t *rows);
+enum { GR_CSV_COMPARED = 1 << 16 };
 gr_loc gr_csv_first_text(const gr_csv *, int column);  // of a column of text
 // Makes a column of text one of floats, whose cells that are no numbers are missing.
 void gr_csv_make_numbers(gr_arena *, gr_csv *, int column);

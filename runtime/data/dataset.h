@@ -111,8 +111,14 @@ void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
 // Looks for the files of samples part, part + parts, part + 2 parts, ... before they are needed;
 // nothing where unreadable samples are skipped. GR_ERR_DATA names the first that is not there.
 GR_MUST_USE gr_status gr_dataset_check_files(const gr_dataset *, int part, int parts);
-// Appends lines of the source that a run prints when it begins, if it has any.
+// Fails with GR_ERR_DATA where all training samples are of one class, unless data.limit leaves out
+// others: called before a model is trained on them.
+GR_MUST_USE gr_status gr_dataset_check_splits(const gr_dataset *);
+// Appends lines that a run prints when it begins, if there are any: of the source, and unless it is
+// for the weights of a run (gr_dataset_open_kept) of what the splits lack.
 void gr_dataset_notes(const gr_dataset *, gr_text *);
+// Which keys to change if a model's input of that name is not given, or of another dtype; NULL: none.
+const char *gr_dataset_advice(const gr_dataset *, const char *field);
 // Appends its table of classes, with their weights: nothing if there are none.
 void gr_dataset_classes(const gr_dataset *, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder

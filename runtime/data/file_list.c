@@ -16,7 +16,7 @@ static gr_status find_column(gr_file_list *l, const char *name, const char *opti
 gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *optional,
                             gr_file_list *out) {
   *out = (gr_file_list){.what = what};
-  GR_TRY(gr_csv_read(a, path, ',', true, &out->csv));
+  GR_TRY(gr_csv_read(a, path, &gr_csv_fixed, &out->csv));
   GR_TRY(find_column(out, "path", optional, &out->path_at, &out->path));
   GR_TRY(find_column(out, "label", optional, &out->label_at, &out->label));
   GR_TRY(find_column(out, "split", NULL, &out->split_at, &out->split));
@@ -91,7 +91,7 @@ gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
   if (!gr_split_by_word(word, out))
     s = gr_hint(
         gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "the split in this line is '%s'", word),
-        "it is train or validation, or 0 or 1");
+        GR_SPLIT_WORDS);
   gr_arena_destroy(scratch);
   return s;
 }

@@ -72,6 +72,21 @@ static void sort_names(gr_classes *c, gr_arena *a, bool text, int32_t *place) {
   for (int32_t i = 0; i < n; i++) place[all[i].found] = i, c->names[i] = all[i].name;
 }
 
+static gr_status unknown_class(gr_arena *a, const char *label, gr_loc at, const gr_names *known) {
+  enum { MAX_LISTED = 10 };
+  gr_text list = gr_text_make(a);
+  const char *near = gr_text_nearest(label, known->at, known->n);
+  for (int i = 0; i < known->n && i < MAX_LISTED; i++)
+    gr_text_printf(&list, "%s%s", i ? ", " : "", known->at[i]);
+  if (known->n > MAX_LISTED) gr_text_put(&list, ", ..., as the data.json of its folder lists them");
+  gr_status s =
+      gr_about(gr_fail(GR_ERR_DATA, at, "the label '%s' is none of the %d classes of the run",
+                       label, known->n),
+               "label");
+  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  return gr_hint(s, "its classes: %s; leave out the samples of others", list.at);
+}
+
 gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_names *recorded,
                             int32_t **place) {
   *place = GR_NEW(a, int32_t, c->found.n + 1);
@@ -83,11 +98,7 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
   for (int i = 0; i < recorded->n; i++) gr_map_put(&known, recorded->at[i], (uint32_t)i);
   for (uint32_t i = 0, at; i < c->found.n; i++) {
     if (!gr_map_find(&known, c->found.keys[i], &at))
-      return gr_hint(gr_about(gr_fail(GR_ERR_DATA, c->first[i],
-                                      "the label '%s' is none of the %d classes of the run",
-                                      c->found.keys[i], recorded->n),
-                              "label"),
-                     "its classes are in the data.json of its folder");
+      return unknown_class(a, c->found.keys[i], c->first[i], recorded);
     (*place)[i] = (int32_t)at;
   }
   c->names = recorded->at, c->n = recorded->n;

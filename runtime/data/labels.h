@@ -53,3 +53,6 @@ void gr_classes_decode(const gr_classes *, const int32_t *ids, int64_t n, gr_tex
 
 // Whether the word says a split: train or validation and words alike, 0 or 1.
 bool gr_split_by_word(const char *word, gr_split *out);
+#define GR_SPLIT_WORDS                                                                   \
+  "it is train or validation, or 0 or 1; samples for a later test are taken to another " \
+  "file, for `graphrun eval RUN`"

@@ -59,6 +59,9 @@ GR_MUST_USE gr_status gr_dataset_check_options(const gr_dataset_options *);
 // Chooses the buckets, leaves out what is too long, and lists each bucket's members.
 GR_MUST_USE gr_status gr_dataset_make_buckets(gr_dataset *);
 
+// Appends lines that name classes without training samples, and say that validation has none.
+void gr_dataset_put_lacking(const gr_dataset *, gr_text *);
+
 // Computes what transforms need of the training samples, unless it is known: reads all of them.
 // Called before the first row is filled, so that planning reads no samples.
 GR_MUST_USE gr_status gr_dataset_fit(gr_dataset *);

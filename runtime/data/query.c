@@ -49,6 +49,10 @@ int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
   return gr_transforms_metadata(d->transforms, out, n);
 }
 
+const char *gr_dataset_advice(const gr_dataset *d, const char *field) {
+  return d->ops->advice ? d->ops->advice(d->self, field) : NULL;
+}
+
 bool gr_dataset_has_samples(const gr_dataset *d) { return !d->ops->empty; }
 
 uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
@@ -185,40 +189,6 @@ void gr_dataset_json(const gr_dataset *d, gr_text *out) {
   gr_text_put(out, "}");
   if (d->ops->record) d->ops->record(d->self, out);
   gr_text_put(out, "}\n");
-}
-
-// Classes that the model is tested on and never sees, at most so many by name.
-enum { MAX_UNSEEN = 8 };
-
-static void put_unseen(const gr_dataset *d, int64_t classes, gr_text *out) {
-  uint32_t *train = GR_NEW(out->arena, uint32_t, classes + 1);
-  uint32_t *unseen = GR_NEW(out->arena, uint32_t, classes + 1);
-  uint32_t *first = GR_NEW(out->arena, uint32_t, classes + 1), n = 0;
-  for (uint32_t i = 0; i < d->count; i++) {
-    const gr_sample *s = &d->samples[i];
-    if (s->label < 1 || s->label > classes) continue;
-    train[s->label] += s->split == GR_SPLIT_TRAIN;
-    if (s->split == GR_SPLIT_VALIDATION && !unseen[s->label]++) first[s->label] = i;
-  }
-  for (int32_t c = 1; c <= classes; c++) {
-    int32_t id = c - 1;
-    if (train[c] || !unseen[c] || n++ >= MAX_UNSEEN) continue;
-    gr_loc at = gr_dataset_place(d, first[c]);
-    gr_text_put(out, out->len ? "\nthe class '" : "the class '");
-    gr_dataset_decode(d, &id, 1, out);
-    gr_text_printf(out, "' has %u validation sample%s and none for training", unseen[c],
-                   gr_text_s(unseen[c]));
-    if (at.file) gr_text_printf(out, "; the first is in %s:%d", at.file, at.line);
-  }
-  if (n > MAX_UNSEEN) gr_text_printf(out, "\nand so have %u other classes", n - MAX_UNSEEN);
-}
-
-void gr_dataset_notes(const gr_dataset *d, gr_text *out) {
-  gr_metadata m[GR_MAX_METADATA];
-  int n = gr_dataset_metadata(d, m);
-  if (d->ops->notes) d->ops->notes(d->self, out);
-  for (int i = 0; i < n; i++)
-    if (!strcmp(m[i].name, "classes")) put_unseen(d, m[i].value, out);
 }
 
 // The error is that of reading the sample, which says what is wrong with the file.

@@ -174,6 +174,9 @@ typedef struct gr_source_ops {
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
   void (*classes)(const void *self, const gr_sample *, uint32_t n, gr_text *);  // the table of them
   void (*notes)(const void *self, gr_text *);       // lines that a run prints when it begins
+  // Which keys to change if a model's input of that name is not given, or of another dtype; NULL:
+  // none. Optional.
+  const char *(*advice)(const void *self, const char *field);
   void (*record)(const void *self, gr_text *json);  // members of data.json, each after a comma
 
   // A hash by which ranks compare what they read; with_file: also of the size of the sample's file.

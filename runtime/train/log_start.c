@@ -35,7 +35,7 @@ static bool weighs_classes(const gr_rank *r) {
   return any;
 }
 
-static void log_of_data(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
+void gr_run_log_data(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
   gr_text t = gr_text_make(r->arena);
   put(r->spec->data, &t);
   char *rest = NULL, *line = t.len ? strtok_r(t.at, "\n", &rest) : NULL;
@@ -61,8 +61,8 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
   if (r->spec->looped) log_loop(progress);
   if (takes_data(r)) log_data(r, progress, micro);
   if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
-  log_of_data(r, gr_dataset_notes);
-  if (weighs_classes(r)) log_of_data(r, gr_dataset_classes);
+  gr_run_log_data(r, gr_dataset_notes);
+  if (weighs_classes(r)) gr_run_log_data(r, gr_dataset_classes);
   if (!gr_run_is_dry(r))
     gr_log(GR_INFO, "output: %s", dir);
   else

@@ -28,6 +28,8 @@ GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 // ---- log_start.c
 // Logs what is trained, on which data, and where the run writes to.
 void gr_run_log_start(gr_rank *, const gr_progress *, const char *dir);
+// Logs the lines that a function appends of the data set.
+void gr_run_log_data(gr_rank *, void (*put)(const gr_dataset *, gr_text *));
 // ---- step.c
 // The program that runs next, and its batch if it takes one, else NULL.
 const gr_run_program *gr_run_next_program(const gr_rank *, const gr_progress *);
@@ -107,6 +109,8 @@ GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker 
 // Evaluates, with the samples that are shown; unless this state has been evaluated before, writes
 // records, calls hooks and updates the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *);
+// Prints the lines that a function appends of the data set.
+void gr_run_log_data(gr_run *, void (*put)(const gr_dataset *, gr_text *));
 void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
 // ---- weights.c
 // Finds the checkpoint of a run's folder: "best", "last" or a step. Not collective. dir: where its

@@ -210,9 +210,11 @@ gr_status gr_run_use_weights(gr_run *r) {
                            gr_exec_device(r->me.exec)->ops->name),
                    "device=auto");
   gr_status s = load(r, &c);
-  if (!s && r->me.rank == 0)
+  if (!s && r->me.rank == 0) {
     gr_log(GR_INFO, "%sweights of %s", r->me.spec->set.ema_decay >= 0 ? "averages of the " : "",
            gr_checkpoint_path(c));
+    gr_run_log_data(&r->me, gr_dataset_notes);
+  }
   bool predicts = r->me.spec->kind == GR_RUN_PREDICT;
   if (!s) gr_control_open(&r->control);
   if (!s) s = predicts ? gr_run_predict(r) : evaluate(r, gr_checkpoint_path(c));

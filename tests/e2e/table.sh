@@ -168,7 +168,7 @@ awk 'BEGIN { srand(4); print "number,width,weight,note,kind"
 cells="data.table.path=cells.csv training.max_epochs=1"
 # shellcheck disable=SC2086
 table cells $cells
-check "a run says which columns are features" grep -q '2 features: width, weight; 2 left out: number (counts the rows), note (text)' "$log"
+check "a run says which columns are features" grep -q '2 features: width, weight; 2 left out: number (counts the rows), note (text, 2 values)' "$log"
 # shellcheck disable=SC2086
 table named $cells 'data.table.features=[number,width]'
 check "... a column that counts the rows is one if it is named" grep -q '2 features: number, width; 2 left out: weight, note$' "$log"
@@ -182,14 +182,14 @@ table bad data.table.path=abc.csv data.table.on_bad_cell=missing data.skip_unrea
 check "... or missing, as an empty one" grep -q 'skipped 1 of 60 samples: 1 unreadable' "$log"
 check "... and its column stays a feature" grep -q '2 features: width, weight' "$log"
 table bad data.table.path=abc.csv data.table.on_bad_cell=missing
-printf '%s\n' "abc.csv:7:1: data error: the column 'weight' has no value in row 5" >patterns
+printf '%s\n' "abc.csv:7:1: data error: the column 'weight' has no value in this line" >patterns
 verdict "... whose row is an error" 66
 expect "predicting a file with such a cell names it" 66 "abc.csv:7:$at: data error: 'abc' in the column 'weight' is no number" -- \
   "$graphrun" predict cells abc.csv
 expect "evaluating one does, too" 66 "abc.csv:7:$at: data error: 'abc' in the column 'weight'" -- \
   "$graphrun" eval cells data.table.path=abc.csv --split=all
 cut -d, -f1,3- cells.csv >narrow.csv
-expect "a file without a column names the column" 65 "'narrow.csv' has no column 'width'" -- "$graphrun" predict cells narrow.csv
+expect "a file without a column names the column" 66 "narrow.csv:1:1: data error: 'narrow.csv' has no column 'width', a feature of the run" -- "$graphrun" predict cells narrow.csv
 sed '2,$s/[^,]*$/red/' cells.csv >one.csv
 printf '%s\n' "one.csv:2:1: data error: all rows of 'one.csv' are of one class, 'red'" 'hint: another column for data.table.label' >patterns
 table single data.table.path=one.csv
@@ -197,5 +197,5 @@ verdict "a table of one class is an error" 66
 cp cells.csv seen.csv && head -n 4 cells.csv | sed '2s/[^,]*$/green/' >unseen.csv
 # shellcheck disable=SC2086
 table unseen data.table.path=seen.csv data.table.eval_path=unseen.csv training.max_epochs=1
-check "a class that only validation has is named" grep -q "the class 'green' has 1 validation sample and none for training; the first is in unseen.csv:2" "$log"
+check "a class that only validation has is named" grep -q "the class 'green' has 1 validation sample and none for training: .*; the first is in unseen.csv:2" "$log"
 counts

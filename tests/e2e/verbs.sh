@@ -116,7 +116,7 @@ head="{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }"
   printf '\223NUMPY\001\000\166\000%-117s\n' "$head"
   printf '\315\314\314\075\000\000\110\102\063\063\023\100\000\000\110\103'
 } >two.npy
-expect "predict arrays in place of columns" 65 "'two.npy' has no column 'width'" "hint: it has: two" -- "$graphrun" predict "$run" two.npy
+expect "predict arrays in place of columns" 66 "'two.npy' has no column 'width'" "hint: it has: two" -- "$graphrun" predict "$run" two.npy
 cat >values.csv <<CSV
 a,y
 0.0,0.5
@@ -200,7 +200,7 @@ rm torn/data.json
 expect "predict without a data.json" 66 "data.json, which names its classes, is not there" "hint: " -- "$graphrun" predict torn new.csv data.table.features='[width,weight]'
 expect "predict nothing" 2 "no files are given to predict" "hint: .*CSV, .npz and .npy" -- "$graphrun" predict "$run"
 expect "predict a file that is not there" 66 "cannot open 'gone.csv'" -- "$graphrun" predict "$run" gone.csv
-expect "predict without a column" 65 "'less.csv' has no column 'weight'" "hint: it has: width" -- \
+expect "predict without a column" 66 "'less.csv' has no column 'weight'" "hint: it has: width" -- \
   sh -c 'printf "width\n1\n" >less.csv; "$1" predict "$2" less.csv' sh "$graphrun" "$run"
 expect "predict text as numbers" 66 "column 'weight' of 'text.csv' is text" -- \
   sh -c 'printf "width,weight\n1,heavy\n" >text.csv; "$1" predict "$2" text.csv' sh "$graphrun" "$run"

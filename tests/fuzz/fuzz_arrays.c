@@ -20,7 +20,7 @@ static void take_values(gr_arena *a, const gr_array *x) {
 
 static gr_status read_csv(gr_arena *a, const char *path) {
   gr_csv t;
-  GR_TRY(gr_csv_read(a, path, ',', true, &t));
+  GR_TRY(gr_csv_read(a, path, &gr_csv_fixed, &t));
   for (int c = 0; c < t.n_columns && c < 100; c++) {
     gr_array x = gr_csv_array(&t, c);
     take_values(a, &x);

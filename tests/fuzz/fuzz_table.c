@@ -10,13 +10,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool pickle = size && *data == 0x80;
   const char *name = npz ? "x.npz" : npy ? "x.npy" : pickle ? "x.pkl" : "x.csv";
   const char *path = fuzz_put(name, data, size);
-  gr_table_spec specs[] = {
-      {.label = "y", .header = true, .normalize = true},
-      {.label = "y", .split = "split", .series = "id", .header = true, .window = 2, .stride = 1},
-      {.header = false}};
+  gr_table_spec specs[] = {{.label = "y", .csv.header = true, .normalize = true},
+                           {.label = "y",
+                            .split = "split",
+                            .series = "id",
+                            .csv.header = true,
+                            .window = 2,
+                            .stride = 1},
+                           {.csv.header = false}};
   for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
     specs[i].paths = (gr_names){&path, 1};
-    specs[i].delimiter = size % 5 ? ',' : ';';
+    specs[i].csv.section = "data.table";
+    specs[i].csv.delimiter = size % 5 ? ',' : ';';
     fuzz_source(&gr_source_table, &specs[i]);
   }
   return 0;

@@ -45,9 +45,12 @@ static bool is_image(const char *name) {
   return false;
 }
 
-// Hidden files, and the folder that macOS adds to archives, are no images.
+// Hidden files, and what macOS and Windows add to folders and archives, are no images.
 static int is_shown(const struct dirent *e) {
-  return *e->d_name != '.' && strcmp(e->d_name, "__MACOSX") != 0;
+  static const char *const added[] = {"__MACOSX", "Thumbs.db", "desktop.ini"};
+  for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+    if (!strcasecmp(e->d_name, added[i])) return 0;
+  return *e->d_name != '.';
 }
 
 static int by_bytes(const struct dirent **a, const struct dirent **b) {
@@ -113,7 +116,7 @@ static gr_status no_classes(const char *path, bool images) {
 }
 
 // A folder for each class. One that is empty is a class without images, which may be in the other
-// split.
+// split; if they are in none, the run says so (gr_dataset_notes).
 static gr_status list_classes(folder *f) {
   gr_image *m = f->image;
   uint32_t before = m->count;

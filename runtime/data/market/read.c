@@ -24,7 +24,8 @@ static gr_status list_folder(gr_market *m, gr_names *out) {
   *out = (gr_names){NULL, 0};
   for (const struct dirent *e; (e = readdir(d));) {
     size_t n = strlen(e->d_name);
-    if (n <= 4 || strcmp(e->d_name + n - 4, ".csv")) continue;
+    // Hidden ones are those that macOS adds beside files.
+    if (*e->d_name == '.' || n <= 4 || strcmp(e->d_name + n - 4, ".csv")) continue;
     if (out->n == room) {
       const char **more = GR_NEW(m->arena, const char *, room = 2 * room + 16);
       if (out->n) memcpy(more, out->at, sizeof *more * (size_t)out->n);
@@ -115,7 +116,7 @@ static gr_status read_column(gr_market *m, const gr_csv *t, gr_ticker *k, int wh
 static gr_status read_ticker(gr_market *m, gr_ticker *k) {
   gr_csv t;
   k->path = gr_arena_printf(m->arena, "%s/%s.csv", m->spec.path, k->name);
-  GR_TRY(gr_csv_read(m->arena, k->path, ',', true, &t));
+  GR_TRY(gr_csv_read(m->arena, k->path, &gr_csv_fixed, &t));
   GR_TRY(read_dates(m, &t, k));
   for (int i = 0; i < GR_MARKET_COLUMNS; i++) GR_TRY(read_column(m, &t, k, i));
   return GR_OK;

@@ -2,11 +2,13 @@
 #include "runtime/data/table/table.h"
 
 static gr_status not_class(const gr_table_part *p, const gr_array *a, int64_t row) {
-  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
-                                  "the label in row %lld of '%s' is %.9g, which is no class",
-                                  (long long)row, a->file, gr_array_number(a, row)),
-                          "label"),
-                 "classes are whole numbers or text; data.table.label_is=value takes any number");
+  char at[GR_COLUMNS_WHERE];
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
+                       "the label in %s is %.9g, which is no class",
+                       gr_columns_where(&p->columns, row, a->file, at), gr_array_number(a, row)),
+               "label"),
+      "classes are whole numbers or text; data.table.label_is=value takes any number");
 }
 
 // Collects the classes of a part, in the order in which they are found.
@@ -28,9 +30,18 @@ static gr_status find_in(gr_table *t, gr_table_part *p, gr_arena *scratch) {
   return GR_OK;
 }
 
+// Labels of one file are values and those of the other are not.
+static gr_status differ(const gr_table *t, const char *is, const char *other) {
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_names(&t->part[1].columns),
+                                  "the label '%s' of '%s' is %s, that of '%s' %s", t->spec.label,
+                                  t->part[1].columns.path, is, t->part[0].columns.path, other),
+                          "label_is label"),
+                 "data.table.label_is=class or value, or write whole numbers alike in both files");
+}
+
 static gr_status is_class(gr_table *t, bool *out, bool *text) {
   *out = t->spec.label != NULL, *text = false;
-  for (int i = 0; *out && i < t->n_parts; i++) {
+  for (int i = 0; t->spec.label && i < t->n_parts; i++) {
     const gr_array *a;
     GR_TRY(gr_columns_read(&t->part[i].columns, t->part[i].label, &a));
     if (a->rank > 2 || (a->rank == 2 && a->dim[1] != 1))
@@ -44,6 +55,8 @@ static gr_status is_class(gr_table *t, bool *out, bool *text) {
       return gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                               "the label '%s' of '%s' is text, not a value", a->name, a->file),
                       "label_is label");
+    if (i && *out == value)
+      return differ(t, value ? "fractions" : "classes", value ? "classes" : "fractions");
     *out = !value;
   }
   return GR_OK;
@@ -56,8 +69,24 @@ static void renumber(gr_table *t, const int32_t *place) {
       if (t->part[i].classes[row] >= 0) t->part[i].classes[row] = place[t->part[i].classes[row]];
 }
 
-static gr_status check_several(const gr_table *t) {
-  if (t->classes.n != 1) return GR_OK;
+// A class for nearly every row names the rows, or is a value.
+static gr_status check_few(const gr_table *t, bool text) {
+  uint64_t rows = 0;
+  for (int i = 0; i < t->n_parts; i++) rows += (uint64_t)t->part[i].columns.rows;
+  uint32_t n = (uint32_t)t->classes.n, most = rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
+  if (!gr_table_names_rows(n, most)) return GR_OK;
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, gr_columns_names(&t->part[0].columns),
+                       "the label '%s' has %u classes in %u rows: too few of each to learn",
+                       t->spec.label, n, most),
+               "label"),
+      text ? "another column for data.table.label"
+           : "data.table.label_is=value for numbers to be predicted, or another column for "
+             "data.table.label");
+}
+
+static gr_status check_several(const gr_table *t, bool text) {
+  if (t->classes.n != 1) return check_few(t, text);
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&t->part[0].columns, 0),
                                   "all rows of '%s' are of one class, '%s': there is nothing to "
                                   "tell apart",
@@ -80,6 +109,7 @@ gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   }
   GR_TRY(is_class(t, &classes, &text));
   if (!classes) return GR_OK;
+  t->numbered = !text;
   gr_arena *scratch = gr_arena_create();
   gr_status s = GR_OK;
   int32_t *place;
@@ -87,7 +117,7 @@ gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   for (int i = 0; i < t->n_parts && !s; i++) s = find_in(t, &t->part[i], scratch);
   if (!s) s = gr_classes_number(&t->classes, t->arena, text, &recorded, &place);
   if (!s) renumber(t, place);
-  if (!s && !recorded.n) s = check_several(t);
+  if (!s && !recorded.n) s = check_several(t, text);
   gr_arena_destroy(scratch);
   return s;
 }

@@ -1,12 +1,13 @@
 // columns.c - see columns.h.
 #include "runtime/data/table/columns.h"
 #include <string.h>
+#include <strings.h>
 #include "base/text.h"
 #include "runtime/data/npy.h"
 
 static bool ends_in(const char *path, const char *end) {
   size_t n = strlen(path), m = strlen(end);
-  return n > m && !strcmp(path + n - m, end);
+  return n > m && !strcasecmp(path + n - m, end);
 }
 
 // The file's name without folder and extension.
@@ -15,6 +16,10 @@ static const char *stem(gr_arena *a, const char *path) {
   return gr_arena_strndup(a, name, strlen(name) - strlen(".npy"));
 }
 
+#define SIDE_BY_SIDE                                                               \
+  "a list of files is one table, whose columns are side by side; to have the rows" \
+  " of all, append them to one file, and for validation data.table.eval_path takes one"
+
 static gr_table_column *room(gr_arena *a, gr_columns *c, int more) {
   gr_table_column *all = GR_NEW(a, gr_table_column, c->n + more);
   if (c->n) memcpy(all, c->at, (size_t)c->n * sizeof *all);
@@ -22,6 +27,7 @@ static gr_table_column *room(gr_arena *a, gr_columns *c, int more) {
   return all + c->n;
 }
 
+// All columns of all files are one table: what is of another length is another table's.
 static gr_status check_rows(gr_columns *c, const gr_array *a) {
   if (!a->rank)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is one number, not an array",
@@ -31,13 +37,13 @@ static gr_status check_rows(gr_columns *c, const gr_array *a) {
   if (c->rows == a->dim[0] && c->rows < UINT32_MAX) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has %lld rows, others have %lld",
                          a->name, a->file, (long long)a->dim[0], (long long)c->rows),
-                 "a row is one sample: all columns have as many, fewer than 2^32");
+                 "a row is one sample: all columns have as many, fewer than 2^32; " SIDE_BY_SIDE);
 }
 
-static gr_status open_csv(gr_arena *a, const char *path, char delimiter, bool header,
+static gr_status open_csv(gr_arena *a, const char *path, const gr_csv_format *format,
                           gr_columns *c) {
   gr_csv *t = GR_NEW(a, gr_csv, 1);
-  GR_TRY(gr_csv_read(a, path, delimiter, header, t));
+  GR_TRY(gr_csv_read(a, path, format, t));
   gr_table_column *to = room(a, c, t->n_columns);
   for (int i = 0; i < t->n_columns; i++)
     to[i] = (gr_table_column){
@@ -63,28 +69,38 @@ static gr_status open_npy(gr_arena *a, const char *path, gr_columns *c, gr_mappi
   return check_rows(c, &to->values);
 }
 
-static gr_status open_file(gr_arena *a, const char *path, char delimiter, bool header,
+static gr_status open_kind(gr_arena *a, const char *path, const gr_csv_format *format,
                            gr_columns *c, int file) {
   if (ends_in(path, ".npz")) return open_npz(a, path, c, &c->npz[file]);
   if (ends_in(path, ".npy")) return open_npy(a, path, c, &c->maps[file]);
   if (ends_in(path, ".csv") || ends_in(path, ".tsv") || ends_in(path, ".txt"))
-    return open_csv(a, path, delimiter, header, c);
+    return open_csv(a, path, format, c);
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' does not say what kind of table it is", path),
-      "its name ends in .csv, .tsv, .txt, .npz or .npy");
+      "its name ends in .csv, .tsv, .txt, .npz or .npy: rename a file of text, unpack a packed "
+      "one, "
+      "and save a spreadsheet as CSV");
+}
+
+static gr_status open_file(gr_arena *a, const char *path, const gr_csv_format *format,
+                           gr_columns *c, int file) {
+  int before = c->n;
+  gr_status s = open_kind(a, path, format, c, file);
+  for (int i = before; i < c->n; i++) c->at[i].file = path;
+  return s;
 }
 
 static gr_status check_names(const gr_columns *c) {
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < i; k++)
       if (!strcmp(c->at[i].name, c->at[k].name))
-        return gr_hint(
-            gr_fail(GR_ERR_DATA, GR_NOWHERE, "two columns are called '%s'", c->at[i].name),
-            "files that are read together have columns of other names");
+        return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' and '%s' both have a column '%s'",
+                               c->at[k].file, c->at[i].file, c->at[i].name),
+                       SIDE_BY_SIDE);
   return GR_OK;
 }
 
-gr_status gr_columns_open(gr_arena *a, const char *const *paths, int n, char delimiter, bool header,
+gr_status gr_columns_open(gr_arena *a, const char *const *paths, int n, const gr_csv_format *format,
                           gr_columns *c) {
   *c = (gr_columns){.path = paths[0],
                     .rows = -1,
@@ -92,7 +108,7 @@ gr_status gr_columns_open(gr_arena *a, const char *const *paths, int n, char del
                     .maps = GR_NEW(a, gr_mapping, n),
                     .n_files = n};
   gr_status s = GR_OK;
-  for (int i = 0; i < n && !s; i++) s = open_file(a, paths[i], delimiter, header, c, i);
+  for (int i = 0; i < n && !s; i++) s = open_file(a, paths[i], format, c, i);
   if (!s && n > 1) s = check_names(c);
   if (s) gr_columns_close(c);
   return s;
@@ -142,4 +158,18 @@ bool gr_columns_missing(const gr_columns *c, int column, int64_t row) {
 gr_loc gr_columns_place(const gr_columns *c, int64_t row) {
   const gr_csv *csv = c->n ? c->at[0].csv : NULL;
   return csv ? (gr_loc){csv->path, csv->lines[row], 1} : GR_NOWHERE;
+}
+
+gr_loc gr_columns_names(const gr_columns *c) {
+  const gr_csv *csv = c->n ? c->at[0].csv : NULL;
+  return csv ? (gr_loc){csv->path, 1, 1} : GR_NOWHERE;
+}
+
+const char *gr_columns_where(const gr_columns *c, int64_t row, const char *file,
+                             char out[GR_COLUMNS_WHERE]) {
+  if (gr_columns_place(c, row).file)
+    snprintf(out, GR_COLUMNS_WHERE, "this line");
+  else
+    snprintf(out, GR_COLUMNS_WHERE, "row %lld of '%.400s'", (long long)row, file);
+  return out;
 }

@@ -10,6 +10,7 @@ typedef struct gr_table_column {
   gr_csv *csv;
   int csv_column;
   gr_npz *npz;
+  const char *file;
 } gr_table_column;
 
 typedef struct gr_columns {
@@ -24,8 +25,8 @@ typedef struct gr_columns {
 
 // Opens files whose columns stand side by side; what a file is says the end of its name. Reads CSV,
 // and of the others what there is. Paths are borrowed. Fails with GR_ERR_DATA and a place.
-GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n, char delimiter,
-                                      bool header, gr_columns *out);
+GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n,
+                                      const gr_csv_format *, gr_columns *out);
 // Fails with GR_ERR_DATA if a file is not what it was when it was opened.
 GR_MUST_USE gr_status gr_columns_check(const gr_columns *);
 void gr_columns_close(gr_columns *);                        // after its arrays
@@ -36,3 +37,9 @@ const char *gr_columns_list(gr_arena *, const gr_columns *);
 GR_MUST_USE gr_status gr_columns_read(gr_columns *, int column, const gr_array **out);
 bool gr_columns_missing(const gr_columns *, int column, int64_t row);  // an empty cell of CSV
 gr_loc gr_columns_place(const gr_columns *, int64_t row);  // of CSV its line, else no place
+gr_loc gr_columns_names(const gr_columns *);               // of CSV the first line, else no place
+// Writes which row it is, for messages, and returns out: "this line" where its place says so, else
+// its number in the file.
+enum { GR_COLUMNS_WHERE = 440 };
+const char *gr_columns_where(const gr_columns *, int64_t row, const char *file,
+                             char out[GR_COLUMNS_WHERE]);

@@ -29,7 +29,8 @@ static gr_status read_words(gr_conf *own, gr_table_spec *s) {
   for (int i = 0; i < (int)(sizeof channels / sizeof *channels); i++)
     if (of_series && !strcmp(of_series, channels[i])) s->channels = (gr_table_channels)i;
   s->majority = !strcmp(of_window, "majority");
-  s->delimiter = delimiter[0];
+  if (!strcmp(delimiter, "\\t")) delimiter = "\t";  // as an argument has it, which knows no escapes
+  s->csv.delimiter = delimiter[0], s->csv.section = "data.table";
   if (strlen(delimiter) == 1 && !strchr("\"\r\n", delimiter[0])) return GR_OK;
   return gr_hint(
       gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
@@ -46,7 +47,7 @@ gr_status gr_table_read_spec(gr_arena *a, gr_conf *own, gr_table_spec *s) {
   GR_TRY(gr_conf_text(own, "label", NULL, &s->label));
   GR_TRY(gr_conf_text(own, "split", NULL, &s->split));
   GR_TRY(gr_conf_text(own, "series", NULL, &s->series));
-  GR_TRY(gr_conf_bool(own, "header", false, &s->header));
+  GR_TRY(gr_conf_bool(own, "header", false, &s->csv.header));
   GR_TRY(gr_conf_bool(own, "normalize", false, &s->normalize));
   GR_TRY(read_rows(own, "window", &s->window));
   GR_TRY(read_rows(own, "stride", &s->stride));

@@ -18,6 +18,7 @@ typedef struct rows {
   const gr_array *label;  // NULL: there is none
   uint64_t series_hash;   // of the current series, which begins at
   int64_t series_start;
+  int64_t tried;  // rows, or windows of rows, that could be samples
 } rows;
 enum { UNKNOWN, GOOD, BAD };
 
@@ -33,24 +34,25 @@ void gr_table_row(const gr_table *t, const gr_table_part *p, int64_t row, float 
 }
 
 static gr_status no_value(const rows *r, int column, int64_t row) {
-  return gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' has no value in row %lld of '%s'",
-              r->part->columns.at[column].name, (long long)row, r->part->columns.path),
-      "fill it in");
+  char at[GR_COLUMNS_WHERE];
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' has no value in %s",
+                         r->part->columns.at[column].name,
+                         gr_columns_where(&r->part->columns, row, r->part->columns.path, at)),
+                 "fill it in");
 }
 
 static gr_status wrong_value(const rows *r, int feature, int64_t row) {
   const gr_array *a = &r->part->columns.at[r->part->features[feature]].values;
   const char *dtype = gr_dtypes[r->table->spec.dtype].name;
+  char at[GR_COLUMNS_WHERE];
+  (void)gr_columns_where(&r->part->columns, row, a->file, at);
   if (r->table->spec.dtype == GR_F32)
     return gr_hint(
-        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in row %lld of '%s' that is not finite",
-                a->name, (long long)row, a->file),
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in %s that is not finite", a->name, at),
         "correct it");
-  return gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in row %lld of '%s' that %s does not hold",
-              a->name, (long long)row, a->file, dtype),
-      "data.table.dtype=f32 takes any number");
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in %s that %s does not hold",
+                         a->name, at, dtype),
+                 "data.table.dtype=f32 takes any number");
 }
 
 static gr_status check_features(rows *r, int64_t row) {
@@ -75,8 +77,9 @@ static gr_status check_label(const rows *r, int64_t row) {
   if (gr_columns_missing(&r->part->columns, r->part->label, row))
     return no_value(r, r->part->label, row);
   if (r->part->classes || isfinite(gr_array_number(r->label, row))) return GR_OK;
-  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label in row %lld of '%s' is not finite",
-                 (long long)row, r->label->file);
+  char at[GR_COLUMNS_WHERE];
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label in %s is not finite",
+                 gr_columns_where(&r->part->columns, row, r->label->file, at));
 }
 
 // Whether a row can be used; its error is reported once.
@@ -115,13 +118,14 @@ static gr_status read_splits(gr_table *t, gr_table_part *p) {
     const char *word = gr_array_text(scratch, a, row);
     gr_split split = GR_SPLIT_TRAIN;
     bool known = gr_split_by_word(word, &split);
+    char at[GR_COLUMNS_WHERE];
     p->split_of[row] = (uint8_t)split;
     if (!known)
       s = gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
-                                   "the split in row %lld of '%s' is '%s'", (long long)row,
-                                   p->columns.path, word),
+                                   "the split in %s is '%s'",
+                                   gr_columns_where(&p->columns, row, p->columns.path, at), word),
                            "split"),
-                  "it is train or validation, or 0 or 1");
+                  GR_SPLIT_WORDS);
   }
   gr_arena_destroy(scratch);
   return s;
@@ -220,10 +224,20 @@ static gr_status list_part(rows *r, const gr_source_request *q) {
     begin_series(r, first);
     for (int64_t row = first; row + n <= end; row += stride) {
       if (q->limit && r->table->count - before >= q->limit) return GR_OK;
+      r->tried++;
       GR_TRY(add_sample(r, row, n, q, count));
     }
   }
   return GR_OK;
+}
+
+static gr_status no_window(const gr_table *t, const gr_table_part *p) {
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, gr_columns_names(&p->columns),
+                       "no series of '%s', which has %lld rows, has the %d rows of a window",
+                       p->columns.path, (long long)p->columns.rows, t->spec.window),
+               "window"),
+      "a smaller data.table.window, or longer series");
 }
 
 gr_status gr_table_list(gr_table *t, const gr_source_request *q) {
@@ -239,6 +253,7 @@ gr_status gr_table_list(gr_table *t, const gr_source_request *q) {
               .values = GR_NEW(t->arena, float, t->width),
               .numbers = GR_NEW(t->arena, int64_t, t->width)};
     GR_TRY(list_part(&r, q));
+    if (!r.tried) return no_window(t, r.part);
   }
   return GR_OK;
 }

@@ -110,6 +110,14 @@ static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   return n;
 }
 
+static const char *advice(const void *self, const char *field) {
+  const gr_table *t = self;
+  if (strcmp(field, "y") != 0 && strcmp(field, "class_weight") != 0) return NULL;
+  if (!t->spec.label) return "data.table.label=COLUMN makes that column y";
+  if (!t->classes.n) return "data.table.label_is=class makes a y of i32 of whole numbers or text";
+  return t->numbered ? "data.table.label_is=value makes a y of f32 of these numbers" : NULL;
+}
+
 static uint32_t count(const void *self) { return ((const gr_table *)self)->count; }
 
 static gr_sample_info info(const void *self, uint32_t sample) {
@@ -229,4 +237,5 @@ const gr_source_ops gr_source_table = {.name = "table",
                                        .inspect = gr_table_inspect,
                                        .classes = gr_table_classes,
                                        .notes = gr_table_notes,
+                                       .advice = advice,
                                        .record = gr_table_record};

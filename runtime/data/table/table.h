@@ -34,10 +34,10 @@ typedef struct gr_table_spec {
   const char *label, *split, *series;  // columns, or NULL
   gr_table_label label_is;
   gr_dtype dtype;  // of x: GR_F32, GR_I32, GR_I64 or GR_U8
-  char delimiter;
-  bool bad_is_missing;               // a cell that is no number in a column of numbers
-  bool header, normalize, majority;  // a window's label is its most frequent, else its last
-  int32_t window, stride;            // rows; window 0: each row is a sample
+  gr_csv_format csv;
+  bool bad_is_missing;       // a cell that is no number in a column of numbers
+  bool normalize, majority;  // a window's label is its most frequent, else its last
+  int32_t window, stride;    // rows; window 0: each row is a sample
   gr_table_channels channels;
 } gr_table_spec;
 
@@ -70,11 +70,13 @@ typedef struct gr_table {
   gr_table_part *part;  // of spec.paths, and of spec.eval if given; or of each input
   int n_parts;
   bool inputs;  // samples are files to predict: there are no labels (see gr_source_request)
+  bool kept;    // it is for the weights of a run, whose features it has
   int rank;     // of a row's features
   int64_t dim[GR_ARRAY_RANK];
   int64_t width;                // their product
   int64_t n_channels, moments;  // of a series, if samples are series
   gr_classes classes;           // none: labels are values, or there are none
+  bool numbered;                // ... their names are whole numbers
   gr_table_sample *samples;
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale
@@ -89,12 +91,24 @@ extern const gr_source_ops gr_source_table;
 GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *own, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
+// Columns of CSV (kinds.c). gr_table_need_numbers is called for one that is to be a feature: text
+// with numbers among it becomes numbers where data.table.on_bad_cell says so, else it is
+// GR_ERR_DATA at the first cell that is none; gr_table_need_label is the same for labels that are
+// mostly numbers. gr_table_counts_rows: whether a column numbers the rows, and is no feature unless
+// it is named. gr_table_names_rows: whether so many of the rows are different that a column is a
+// name of each.
+GR_MUST_USE gr_status gr_table_need_numbers(const gr_table *, gr_table_column *);
+GR_MUST_USE gr_status gr_table_need_label(const gr_table *, gr_table_column *);
+bool gr_table_counts_rows(const gr_table_column *);
+bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a value
+bool gr_table_names_rows(uint32_t different, uint32_t rows);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
 // Lists rows or windows as samples; those without a label or across series are counted as skipped.
 GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
-// Appends a line that says which columns are features, and which are left out and why; nothing for
-// arrays. See gr_source_ops.
+// Appends lines that say which columns are features, and which are left out and why, and which
+// other columns the files for validation have; for the weights of a run which columns it does not
+// use. Nothing for arrays. See gr_source_ops.
 void gr_table_notes(const void *self, gr_text *);
 // Numbers of samples by class and split.
 const gr_class_count *gr_table_count(const gr_table *, gr_arena *, const gr_sample *, uint32_t n);

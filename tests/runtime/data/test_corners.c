@@ -82,7 +82,7 @@ static void utf16_is_refused(void) {
     gr_csv t;
     gr_vocab v;
     gr_manifest m;
-    fixture_fails(gr_csv_read(a, utf16("wide.csv", "a,b\n1,2\n", big), ',', true, &t), GR_ERR_DATA,
+    fixture_fails(gr_csv_read(a, utf16("wide.csv", "a,b\n1,2\n", big), &gr_csv_fixed, &t), GR_ERR_DATA,
                   1, "UTF-16");
     fixture_fails(gr_vocab_read(a, utf16("wide.txt", "a\nb\n", big), -1, &v), GR_ERR_DATA, 1,
                   "UTF-16");
@@ -100,7 +100,7 @@ static void byte_order_marks_are_passed_over(void) {
   fixture_text(path,
                "\xef\xbb\xbf"
                "a,b\n1,2\n");
-  MUST(gr_csv_read(a, path, ',', true, &t));
+  MUST(gr_csv_read(a, path, &gr_csv_fixed, &t));
   CHECK(gr_csv_find(&t, "a") == 0, "column a");
   gr_vocab v;
   fixture_text(path = fixture_path("mark.txt"),

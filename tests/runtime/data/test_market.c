@@ -54,6 +54,7 @@ static const char *golden_folder(const golden *all, int n, bool more) {
     }
     write_file(folder, all[i].name, t.at);
   }
+  write_file(folder, "._A", "no prices");  // as macOS adds beside A.csv
   return folder;
 }
 

@@ -11,11 +11,8 @@ static const char *paths[2], *features[2];
 static float value(int row, int c, int i) { return (float)(100 * row + 10 * c + i * i); }
 
 static gr_table_spec spec_of(int files, gr_table_channels channels) {
-  return (gr_table_spec){.paths = {paths, files},
-                         .label = "kind",
-                         .delimiter = ',',
-                         .header = true,
-                         .channels = channels};
+  return (gr_table_spec){
+      .paths = {paths, files}, .label = "kind", .csv = gr_csv_fixed, .channels = channels};
 }
 
 // An array [rows, channels, moments], or [rows, moments] of channel 0, and its labels as CSV.

@@ -14,7 +14,7 @@ typedef struct table {
 // A table of one file of CSV.
 static table *table_of(const char *text) {
   static table t;
-  t = (table){.spec = {.delimiter = ',', .header = true}, .options = {.n_buckets = 1}};
+  t = (table){.spec = {.csv = {',', true, "data.table"}}, .options = {.n_buckets = 1}};
   t.paths[0] = fixture_path("table.csv");
   fixture_text(t.paths[0], text);
   t.spec.paths = (gr_names){t.paths, 1};
@@ -305,7 +305,7 @@ static void missing_values_are_named_or_left_out(void) {
   gr_dataset *d;
   table *t = table_of("a,b,l\n1,2,x\n\n3,,y\n4,inf,y\n5,6,\n7,8,x\n");
   t->spec.label = "l";
-  fixture_fails(open_table(t, &d), GR_ERR_DATA, 4, "the column 'b' has no value in row 1");
+  fixture_fails(open_table(t, &d), GR_ERR_DATA, 4, "the column 'b' has no value in this line");
   t->options.skip_unreadable = true, t->spec.features.n = 0;
   MUST(open_table(t, &d));
   CHECK(gr_dataset_samples(d) == 2 && gr_dataset_unreadable(d) == 3, "two are left");
@@ -330,13 +330,13 @@ static void refuses_what_cannot_be(void) {
   t = table_of("k\nx\n");
   fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "no column of numbers");
   t = table_of("a\n");
-  fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, "nothing is left to train on");
+  fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, "has no rows, only a line of names");
   t = table_of(kinds);
   t->spec.stride = 2;
   fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "there are no windows");
   t = table_of(kinds);
   t->spec.window = 9;
-  fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, "nothing is left to train on");
+  fixture_fails(open_table(t, &d), GR_ERR_DATA, 1, "which has 4 rows, has the 9 rows of a window");
   t = table_of("a\n1\n2.5\n");
   t->spec.dtype = GR_I32;
   fixture_fails(open_table(t, &d), GR_ERR_DATA, 3, "that i32 does not hold");

@@ -2,10 +2,12 @@
 #include "runtime/data/csv.h"
 #include "tests/runtime/data/fixture.h"
 
+static const gr_csv_format named = {',', true, "data.table"}, unnamed = {',', false, "data.table"};
+
 static gr_status read_csv(gr_arena *arena, const char *text, gr_csv *out) {
   const char *path = fixture_path("t.csv");
   fixture_text(path, text);
-  return gr_csv_read(arena, path, ',', true, out);
+  return gr_csv_read(arena, path, &named, out);
 }
 
 static void reads_columns(void) {
@@ -36,7 +38,7 @@ static void reads_without_header(void) {
   gr_arena *arena = gr_arena_create();
   gr_csv t;
   fixture_text(fixture_path("t.csv"), "1;0x10\n2;b");
-  MUST(gr_csv_read(arena, fixture_path("t.csv"), ';', false, &t));
+  MUST(gr_csv_read(arena, fixture_path("t.csv"), &(gr_csv_format){';', false, NULL}, &t));
   CHECK(t.rows == 2 && !strcmp(t.columns[1].name, "c1"), "%s", t.columns[1].name);
   CHECK(t.columns[0].type == GR_COLUMN_INT && t.columns[1].type == GR_COLUMN_TEXT, "types");
   gr_arena_destroy(arena);
@@ -51,6 +53,7 @@ static void refuses_bad_tables(void) {
       {"a,b\n1,\"x\ny\n", "a quoted field does not end", 2},
       {"a,b\n1,\"x\"y\n", "after a field's closing quote", 2},
       {"a,b\n1,x\"y\n", "a quote is inside a field", 2},
+      {"a,b\n1,2\n3,4,5\n", "this line has 3 fields, the first has 2", 3},
       {"a,a\n1,2\n", "two columns are called 'a'", 1},
       {"", "the table is empty", 1},
       {"\n\r\n", "the table is empty", 1},
@@ -60,10 +63,97 @@ static void refuses_bad_tables(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     fixture_fails(read_csv(arena, cases[i].text, &t), GR_ERR_DATA, cases[i].line, cases[i].message);
   fixture_bytes(fixture_path("t.csv"), "a,b\n1,\0\n", 8);
-  fixture_fails(gr_csv_read(arena, fixture_path("t.csv"), ',', true, &t), GR_ERR_DATA, 2,
+  fixture_fails(gr_csv_read(arena, fixture_path("t.csv"), &named, &t), GR_ERR_DATA, 2,
                 "a NUL byte");
-  fixture_fails(gr_csv_read(arena, fixture_path("no.csv"), ',', true, &t), GR_ERR_DATA, 0,
+  fixture_fails(gr_csv_read(arena, fixture_path("no.csv"), &named, &t), GR_ERR_DATA, 0,
                 "cannot open");
+  gr_arena_destroy(arena);
+}
+
+// The delimiter is another where the first lines say so, and not where a text has it.
+static void finds_wrong_delimiters(void) {
+  static const struct {
+    const char *text, *message;
+    int line;
+  } cases[] = {
+      {"a;b;c\n1;2;3\n",
+       "between ',' this line has 1 field; between ';' each of the first 2 lines has 3", 1},
+      {"\n\r\na\tb\r\n1\t2\r\n", "between '\\t' each of the first 2 lines has 2", 3},
+      {"a b\n1 2\n3 4\n", "between ' ' each of the first 3 lines has 2", 1},
+      {"a;b\n1,5;2\n", "between ',' this line has 2 fields and the first 1; between ';'", 2},
+      {"\"a;b\";c\n\"x\ny\";2\n", "between ';' each of the first 2 lines has 2", 1},
+      {"a|b\n1|2\n", "between '|'", 1},
+      {"a,b c\n1,2 3\n4\n", "this line has 1 field, the first has 2", 3},  // not ' '
+  };
+  static const char *const good[] = {"a\n1;2\n3\n", "a,b;c\n1,2;3\n", "\"a;b\"\n\"1;2\"\n",
+                                     "a\nb\n", "\"a,b\",c\n\"1;2\",3\n"};
+  gr_arena *arena = gr_arena_create();
+  gr_csv t;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    fixture_fails(read_csv(arena, cases[i].text, &t), GR_ERR_DATA, cases[i].line, cases[i].message);
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) MUST(read_csv(arena, good[i], &t));
+  gr_status s = read_csv(arena, "a\tb\n1\t2\n", &t);
+  CHECK(strstr(gr_status_hint(s), "data.table.delimiter: \"\\t\""), "%s", gr_status_hint(s));
+  gr_status_drop(s);
+  fixture_text(fixture_path("t.csv"), "a;b\n1;2\n");
+  s = gr_csv_read(arena, fixture_path("t.csv"), &gr_csv_fixed, &t);
+  CHECK(!strcmp(gr_status_hint(s), "fields of this file are separated by ','"), "%s",
+        gr_status_hint(s));
+  gr_status_drop(s);
+  gr_arena_destroy(arena);
+}
+
+// A line of numbers is no line of names, unless they count up or one is in quotes.
+static void finds_rows_for_names(void) {
+  static const char *const rows[] = {"5.1,3.5\n4,5\n", "1,3\n4,5\n", "7\n8\n", "2,1\n4,5\n",
+                                     "1,2,2\n1,2,3\n"};
+  static const char *const names[] = {"0,1,2\n5,6,7\n", "2019, 2020\n1,2\n", "5.1,\"3.5\"\n4,5\n",
+                                      "5.1,kind\n4,a\n", "5.1,\n4,5\n"};
+  gr_arena *arena = gr_arena_create();
+  gr_csv t;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    fixture_fails(read_csv(arena, rows[i], &t), GR_ERR_DATA, 1, "has numbers only");
+    MUST(gr_csv_read(arena, fixture_path("t.csv"), &unnamed, &t));
+    CHECK(t.rows == 2, "%u rows", t.rows);
+  }
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    MUST(read_csv(arena, names[i], &t));
+    CHECK(t.rows == 1, "%u rows", t.rows);
+  }
+  fixture_fails(read_csv(arena, "5,5,a\n1,2,b\n", &t), GR_ERR_DATA, 1,
+                "two columns are called '5'");
+  gr_arena_destroy(arena);
+}
+
+// More than half of the cells that are not missing; numbers with commas count.
+static void counts_numbers_among_text(void) {
+  static const struct {
+    const char *text;
+    uint32_t numbers, commas, first;
+    bool mostly;
+  } cases[] = {
+      {"a\n1\nx\n2\ny\n", 2, 0, 1, false},
+      {"a\n1\nx\n2\ny\n3.5\n", 3, 0, 1, true},
+      {"a\n1\nx\nNA\n2\n", 2, 0, 1, true},
+      {"a\nx\nNA\n\"\"\n2\n", 1, 0, 0, false},
+      {"a,b\nx,1\n\"1,5\",2\n\"1,234.5\",3\n", 0, 2, 0, true},
+      {"a,b\nx,1\n\"1,5\",2\n\"a,b\",3\n\",\",4\n", 0, 1, 0, false},
+  };
+  gr_arena *arena = gr_arena_create();
+  gr_csv t;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    MUST(read_csv(arena, cases[i].text, &t));
+    const gr_column *c = t.columns;
+    CHECK(
+        c->type == GR_COLUMN_TEXT && c->numbers == cases[i].numbers && c->commas == cases[i].commas,
+        "%zu: %u numbers, %u with commas", i, c->numbers, c->commas);
+    CHECK(c->first_text == cases[i].first, "%zu: row %u", i, c->first_text);
+    CHECK(gr_csv_mostly_numbers(&t, 0) == cases[i].mostly, "%zu", i);
+  }
+  uint32_t rows;
+  MUST(read_csv(arena, "a,b\nx,1\ny,2\nx,1\nNA,1\n", &t));
+  CHECK(gr_csv_distinct(&t, 0, &rows) == 2 && rows == 3, "%u rows", rows);
+  CHECK(gr_csv_distinct(&t, 1, &rows) == 2 && rows == 4, "%u rows", rows);
   gr_arena_destroy(arena);
 }
 
@@ -79,7 +169,7 @@ static void survives_any_text(void) {
       gr_arena *arena = gr_arena_create();
       gr_csv t;
       fixture_text(path, text);
-      gr_status s = gr_csv_read(arena, path, ',', false, &t);
+      gr_status s = gr_csv_read(arena, path, &unnamed, &t);
       CHECK(s ? gr_status_loc(s).line > 0 : t.rows > 0 && t.n_columns > 0, "'%s'", text);
       for (uint32_t row = 0; !s && row < t.rows; row++)
         CHECK(t.lines[row] > 0 && t.lines[row] <= length + 1, "'%s': line %d", text, t.lines[row]);
@@ -91,5 +181,8 @@ static void survives_any_text(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_columns", reads_columns},
              {"reads_without_header", reads_without_header},
+             {"finds_wrong_delimiters", finds_wrong_delimiters},
+             {"finds_rows_for_names", finds_rows_for_names},
+             {"counts_numbers_among_text", counts_numbers_among_text},
              {"survives_any_text", survives_any_text}, {"refuses_bad_tables", refuses_bad_tables});
 }

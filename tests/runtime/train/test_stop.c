@@ -142,7 +142,8 @@ static void put_rows(FILE *f) {
 static gr_status read_csv(void) {
   gr_arena *a = gr_arena_create();
   gr_csv csv;
-  gr_status s = gr_csv_read(a, written("rows.csv", put_rows), ',', false, &csv);
+  gr_status s =
+      gr_csv_read(a, written("rows.csv", put_rows), &(gr_csv_format){',', false, NULL}, &csv);
   gr_arena_destroy(a);
   return s;
 }

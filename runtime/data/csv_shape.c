@@ -1,0 +1,139 @@
+// csv_shape.c - see csv_shape.h.
+#include "runtime/data/csv_shape.h"
+#include <string.h>
+#include "base/text.h"
+#include "base/work.h"
+#include "runtime/data/csv_cell.h"
+
+enum { LINES = 16, BYTES = 1 << 20 };  // looked at for the delimiter, and at once
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+static gr_status not_utf8(const char *path, const char *text, const char *at) {
+  gr_loc loc = {path, 1, 1};
+  for (const char *c = text; c < at; c++, loc.col++)
+    if (*c == '\n') loc.line++, loc.col = 0;
+  return gr_hint(gr_fail(GR_ERR_DATA, loc, "the byte 0x%02x is not UTF-8, as texts are",
+                         (unsigned)(unsigned char)*at),
+                 "`iconv -f WINDOWS-1252 -t UTF-8 <%s >NEW.csv` converts what Windows writes in "
+                 "Western Europe",
+                 path);
+}
+
+gr_status gr_csv_check_text(const char *path, const char *text) {
+  bool cr = false, lf = false;
+  for (const char *at = text, *asked = text; *at;) {
+    if (at - asked > BYTES) asked = at;
+    if (asked == at) GR_TRY(gr_work_step(0));
+    cr |= *at == '\r', lf |= *at == '\n';
+    int n = (unsigned char)*at < 0x80 ? 1 : gr_utf8_len(at);
+    if (!n) return not_utf8(path, text, at);
+    at += n;
+  }
+  if (!cr || lf) return GR_OK;
+  const char *end = strchr(text, '\r');
+  if (!end[1]) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, (int)(end - text) + 1},
+                         "lines end in CR alone, and should end in LF or CRLF"),
+                 "`tr '\\r' '\\n' <%s >NEW.csv` converts them", path);
+}
+
+// ---- The delimiter ------------------------------------------------------------------------------
+
+// Of the first lines with something in them; a line in quotes goes on.
+typedef struct shape {
+  int lines, first, fields;  // their number; of the first its place in the file, and its fields
+  int odd_line, odd_fields;  // of the first line that has another number of fields; 0: none
+} shape;
+
+// Counts a line's fields. Returns what follows it.
+static const char *count_fields(const char *at, const char *end, char delimiter, int *fields,
+                                int *breaks) {
+  bool quoted = false;
+  for (*fields = 1, *breaks = 0; at < end; at++) {
+    quoted ^= *at == '"';
+    if (*at == '\n') ++*breaks;
+    if (*at == '\n' && !quoted) return at + 1;
+    *fields += *at == delimiter && !quoted;
+  }
+  return end;
+}
+
+static bool is_empty(const char *at, const char *end) {
+  return *at == '\n' || (*at == '\r' && at + 1 < end && at[1] == '\n');
+}
+
+static shape shape_of(const char *text, size_t n, char delimiter) {
+  const char *end = text + (n < BYTES ? n : BYTES), *next;
+  shape s = {0};
+  for (int line = 1, fields, breaks; text < end && s.lines < LINES; text = next, line += breaks) {
+    next = count_fields(text, end, delimiter, &fields, &breaks);
+    bool cut = next == end && n > BYTES && next[-1] != '\n';
+    if (is_empty(text, end) || cut) continue;
+    if (!s.lines++) s.first = line, s.fields = fields;
+    if (fields != s.fields && !s.odd_line) s.odd_line = line, s.odd_fields = fields;
+  }
+  return s;
+}
+
+// As it is written between quotes in YAML.
+static const char *shown(char delimiter, char out[4]) {
+  if (delimiter == '\t') return "\\t";
+  snprintf(out, 4, "%c", delimiter);
+  return out;
+}
+
+static gr_status other_delimiter(const char *path, const shape *is, const shape *could, char found,
+                                 const gr_csv_format *f) {
+  char a[4], b[4];
+  const char *given = shown(f->delimiter, a), *other = shown(found, b);
+  gr_loc at = {path, is->odd_line ? is->odd_line : is->first, 1};
+  char first[40] = "";
+  if (is->odd_line) snprintf(first, sizeof first, " and the first %d", is->fields);
+  int fields = is->odd_line ? is->odd_fields : is->fields;
+  gr_status s = gr_fail(GR_ERR_DATA, at,
+                        "between '%s' this line has %d field%s%s; between '%s' each of the first "
+                        "%d line%s has %d",
+                        given, fields, gr_text_s(fields), first, other, could->lines,
+                        gr_text_s(could->lines), could->fields);
+  if (!f->section) return gr_hint(s, "fields of this file are separated by '%s'", given);
+  return gr_hint(s, "%s.delimiter: \"%s\"; as an argument: '%s.delimiter=\"%s\"'", f->section,
+                 other, f->section, other);
+}
+
+gr_status gr_csv_check_delimiter(const char *path, const char *text, size_t n,
+                                 const gr_csv_format *f) {
+  const shape is = shape_of(text, n, f->delimiter);
+  shape best = {0};
+  char found = 0;
+  if (!is.odd_line && is.fields != 1) return GR_OK;
+  // Blanks and commas are in texts, too: only where the first line has no other fields.
+  for (const char *c = is.fields == 1 ? ";\t|, " : ";\t|"; *c; c++) {
+    const shape s = *c == f->delimiter ? (shape){0} : shape_of(text, n, *c);
+    if (s.fields > 1 && !s.odd_line && s.fields > best.fields) best = s, found = *c;
+  }
+  return found ? other_delimiter(path, &is, &best, found, f) : GR_OK;
+}
+
+// ---- Names --------------------------------------------------------------------------------------
+
+gr_status gr_csv_check_names(gr_loc at, const char *text, char *const *cells, int n,
+                             const gr_csv_format *f) {
+  bool counted = n > 1;
+  int64_t number, before = 0;
+  double any;
+  for (int i = 0; i < n; i++) {
+    bool quoted = cells[i] > text && cells[i][-1] == '"';
+    if (quoted || !gr_cell_float(cells[i], &any) || gr_cell_missing(cells[i])) return GR_OK;
+    counted = counted && gr_cell_int(cells[i], &number) && (!i || number - 1 == before);
+    before = counted ? number : 0;
+  }
+  if (counted || !f->section) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, at,
+                                  "the first line should name the columns, and has numbers only, "
+                                  "as a row has"),
+                          "header"),
+                 "%s.header=false names the columns c0, c1, ...; names that are numbers are put "
+                 "in quotes",
+                 f->section);
+}

@@ -1,0 +1,112 @@
+// kinds.c - what a column of CSV holds: numbers, text with numbers among it, text, or the number of
+// its row. See table.h.
+#include "runtime/data/table/table.h"
+
+enum { MIN_COUNTED = 16 };  // rows: what counts or names fewer may be anything
+
+bool gr_table_names_rows(uint32_t different, uint32_t rows) {
+  return rows >= MIN_COUNTED && 10 * (uint64_t)different > 9 * (uint64_t)rows;
+}
+
+bool gr_table_is_empty(const gr_table_column *c) {
+  return c->csv && c->csv->columns[c->csv_column].missing == c->csv->rows;
+}
+
+// Each row of whole numbers has one more than the row before; or without a name, as an index is
+// written, nearly every row has another.
+bool gr_table_counts_rows(const gr_table_column *c) {
+  const gr_column *column = c->csv ? &c->csv->columns[c->csv_column] : NULL;
+  int64_t n = c->values.count;
+  if (!column || column->type != GR_COLUMN_INT || n < MIN_COUNTED || column->missing) return false;
+  bool counts = true;
+  for (int64_t i = 1; i < n && counts; i++) counts = column->ints[i] == column->ints[i - 1] + 1;
+  if (counts || !column->unnamed) return counts;
+  uint32_t rows, different = gr_csv_distinct(c->csv, c->csv_column, &rows);
+  return gr_table_names_rows(different, rows);
+}
+
+// ---- Cells that are no numbers ------------------------------------------------------------------
+
+static gr_status hint_commas(gr_status s, const gr_csv *t) {
+  if (t->format.delimiter == ',')
+    return gr_hint(s, "numbers have a point before their decimals, and no commas");
+  return gr_hint(s,
+                 "numbers have a point before their decimals, and no commas: `tr , . <%s >NEW.csv` "
+                 "replaces these",
+                 t->path);
+}
+
+static gr_status hint_cell(gr_status s, const gr_table_column *c, const char *otherwise) {
+  const gr_csv *t = c->csv;
+  const gr_column *column = &t->columns[c->csv_column];
+  bool commas = column->commas > 0;
+  s = commas ? hint_commas(s, t)
+             : gr_hint(
+                   s, "correct the cell; data.table.on_bad_cell=missing takes it for an empty one");
+  if (!t->format.header && !column->first_text)
+    s = gr_hint(s, "if the first line names the columns, data.table.header=true");
+  return gr_hint(s, "%s", otherwise);
+}
+
+static gr_status bad_cell(const gr_table_column *c, const char *about, const char *otherwise) {
+  const gr_column *column = &c->csv->columns[c->csv_column];
+  const char *found = column->texts[column->first_text];
+  gr_loc at = gr_csv_first_text(c->csv, c->csv_column);
+  uint32_t n = column->numbers;
+  gr_status s =
+      n ? gr_fail(GR_ERR_DATA, at,
+                  "'%.40s' in the column '%s' is no number, as %u other cell%s of it %s", found,
+                  c->name, n, gr_text_s(n), n == 1 ? "is" : "are")
+        : gr_fail(GR_ERR_DATA, at, "'%.40s' in the column '%s' is no number", found, c->name);
+  return hint_cell(gr_about(s, about), c, otherwise);
+}
+
+static void make_numbers(const gr_table *t, gr_table_column *c) {
+  gr_csv_make_numbers(t->arena, c->csv, c->csv_column);
+  c->values = gr_csv_array(c->csv, c->csv_column);
+}
+
+// A column of text without any number, of which a configuration wants numbers.
+static gr_status text_feature(const gr_table_column *c) {
+  const gr_column *column = &c->csv->columns[c->csv_column];
+  uint32_t rows, different = gr_csv_distinct(c->csv, c->csv_column, &rows);
+  gr_loc first = gr_csv_first_text(c->csv, c->csv_column);
+  gr_status s =
+      gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                       "the column '%s' of '%s' is text, not numbers: '%.40s' in line %d", c->name,
+                       c->csv->path, column->texts[column->first_text], first.line),
+               "features");
+  if (gr_table_names_rows(different, rows))
+    return gr_hint(s, "it has %u values in %u rows, as a name has: leave it out of the features",
+                   different, rows);
+  return gr_hint(s,
+                 "it has %u value%s: replace it by a column of 0 and 1 for each or by numbers, or "
+                 "leave it out of the features",
+                 different, gr_text_s(different));
+}
+
+gr_status gr_table_need_numbers(const gr_table *t, gr_table_column *c) {
+  static const char others[] = "data.table.features=[...] names the columns to use";
+  const gr_array *a = &c->values;
+  if (!gr_array_is_text(a)) return GR_OK;
+  if (!c->csv)
+    return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' of '%s' is %s, not numbers",
+                                    a->name, a->file, gr_array_type(a)),
+                            "features"),
+                   "leave it out of the features");
+  const gr_column *column = &c->csv->columns[c->csv_column];
+  if (!column->numbers && !column->commas) return text_feature(c);
+  if (!t->spec.bad_is_missing || column->commas) return bad_cell(c, "features", others);
+  make_numbers(t, c);
+  return GR_OK;
+}
+
+gr_status gr_table_need_label(const gr_table *t, gr_table_column *c) {
+  bool numbers = c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column);
+  if (!numbers || t->spec.label_is == GR_LABEL_CLASS) return GR_OK;
+  bool commas = c->csv->columns[c->csv_column].commas > 0;
+  if (!t->spec.bad_is_missing || commas)
+    return bad_cell(c, "label", "data.table.label_is=class takes every text for a class");
+  make_numbers(t, c);
+  return GR_OK;
+}

@@ -1,0 +1,80 @@
+// notes.c - the lines that are printed of a table's columns when it is used. See table.h.
+#include <string.h>
+#include "runtime/data/table/table.h"
+
+enum { MAX_LISTED = 20 };
+
+static void list_name(gr_text *out, int *n, const char *name, const char *why) {
+  if (*n < MAX_LISTED)
+    gr_text_printf(out, "%s%s%s", *n ? ", " : "", name, why);
+  else if (*n == MAX_LISTED)
+    gr_text_put(out, ", ...");
+  ++*n;
+}
+
+static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
+  bool any = column == p->label || column == p->split || column == p->series;
+  for (int i = 0; i < t->spec.features.n && !any; i++) any = p->features[i] == column;
+  return any;
+}
+
+// Why a column is not among the features that were chosen.
+static const char *why_left_out(gr_arena *a, const gr_table_column *c) {
+  const gr_column *column = c->csv ? &c->csv->columns[c->csv_column] : NULL;
+  if (!column) return "";
+  if (gr_table_is_empty(c)) return " (no values)";
+  if (column->type != GR_COLUMN_TEXT) return " (counts the rows)";
+  uint32_t rows, different = gr_csv_distinct(c->csv, c->csv_column, &rows);
+  if (column->numbers)
+    return gr_arena_printf(a, " (text, %u of %u cells are numbers)", column->numbers,
+                           c->csv->rows - column->missing);
+  if (gr_table_names_rows(different, rows)) return " (text, names the rows)";
+  return gr_arena_printf(a, " (text, %u value%s)", different, gr_text_s(different));
+}
+
+static void put_features(const gr_table *t, const gr_table_part *p, gr_text *out) {
+  gr_text left = gr_text_make(out->arena);
+  int used = 0, unused = 0;
+  gr_text_printf(out, "%d feature%s: ", t->spec.features.n, gr_text_s(t->spec.features.n));
+  for (int i = 0; i < t->spec.features.n; i++) list_name(out, &used, t->spec.features.at[i], "");
+  for (int i = 0; i < p->columns.n; i++)
+    if (!has_role(t, p, i))
+      list_name(&left, &unused, p->columns.at[i].name,
+                p->chosen ? why_left_out(out->arena, &p->columns.at[i]) : "");
+  if (unused) gr_text_printf(out, "; %d left out: %s", unused, left.at);
+}
+
+// Files to predict may have the columns that training needs besides the features.
+static bool is_trained_on(const gr_table *t, const char *name) {
+  const char *const others[] = {t->spec.label, t->spec.split, t->spec.series};
+  for (int i = 0; i < 3; i++)
+    if (others[i] && !strcmp(others[i], name)) return true;
+  return false;
+}
+
+// Columns of a part that nothing reads; of validation files those that the files to train on have,
+// too, are listed there.
+static void put_unused(const gr_table *t, const gr_table_part *p, gr_text *out) {
+  gr_text names = gr_text_make(out->arena);
+  int n = 0;
+  for (int i = 0; i < p->columns.n; i++) {
+    const char *name = p->columns.at[i].name;
+    bool known = t->kept ? is_trained_on(t, name) : gr_columns_find(&t->part[0].columns, name) >= 0;
+    if (!known && !has_role(t, p, i)) list_name(&names, &n, name, "");
+  }
+  if (n)
+    gr_text_printf(out, "%s%d other column%s of '%s' %s not used: %s", out->len ? "\n" : "", n,
+                   gr_text_s(n), p->columns.path, n == 1 ? "is" : "are", names.at);
+}
+
+void gr_table_notes(const void *self, gr_text *out) {
+  const gr_table *t = self;
+  for (int i = 0; i < t->n_parts; i++) {
+    const gr_table_part *p = &t->part[i];
+    if (!p->columns.n || !p->columns.at[0].csv) continue;
+    if (!i && !t->kept)
+      put_features(t, p, out);
+    else
+      put_unused(t, p, out);
+  }
+}
