@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/module.h"
+#include "cli/job/samples_given.h"
 #include "compose/schema/schema.h"
 
 // ---- Flags that several commands take ---------------------------------------------------------
@@ -206,6 +207,11 @@ static gr_status check_second(const gr_args *a, const char *arg) {
   bool named = len > 5 && !strcmp(arg + len - 5, ".yaml");
   if (!a->config || strchr(arg, '=') || !(named || gr_is_file(arg) || (run && gr_is_dir(arg))))
     return GR_OK;
+  const char *key = gr_samples_key(arg);
+  if (key)
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a file without the key that names it", arg),
+        "%s=%s", key, arg);
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a second %s, after '%s'", arg,
                          run ? "run" : "configuration", a->config),
                  "a command takes one; it composes others that its 'defaults' list names, and "

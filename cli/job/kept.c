@@ -1,6 +1,7 @@
 // kept.c - see kept.h.
 #include "cli/job/kept.h"
 #include <string.h>
+#include "cli/job/samples_given.h"
 #include "compose/schema/schema.h"
 #include "runtime/train/run.h"
 
@@ -28,6 +29,11 @@ gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
       "the folder that a run printed as its output, such as outputs/DATE/TIME";
   *out = (gr_kept_run){.dir = dir};
   if (!dir) return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given"), hint);
+  if (gr_is_file(dir))
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a file, not the folder of a run", dir),
+        "the folder comes first: `graphrun predict RUN %s`, `graphrun eval RUN %s=%s`", dir,
+        gr_samples_key(dir) ? gr_samples_key(dir) : "KEY", dir);
   if (!gr_is_dir(dir))
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no folder '%s'", dir), hint);
   out->config = gr_arena_printf(a, "%s/.hydra/config.yaml", dir);

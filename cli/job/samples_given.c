@@ -1,5 +1,6 @@
 // samples_given.c - see samples_given.h.
 #include "cli/job/samples_given.h"
+#include <dirent.h>
 #include <string.h>
 #include <strings.h>
 #include "base/port.h"
@@ -46,24 +47,40 @@ static gr_status hint_new(gr_status s, const char *project) {
   return gr_hint(s, "`graphrun new NAME --data=%s` makes such a project", project);
 }
 
+static bool has_yaml(const char *path) {
+  bool has = false;
+  DIR *d = opendir(path);
+  for (const struct dirent *e; d && !has && (e = readdir(d));) {
+    size_t n = strlen(e->d_name);
+    has = n > 5 && !strcmp(e->d_name + n - 5, ".yaml");
+  }
+  if (d) closedir(d);
+  return has;
+}
+
 static gr_status is_folder(const char *command, const char *path) {
   char run[4096];
   snprintf(run, sizeof run, "%s/.hydra/config.yaml", path);
-  gr_status s =
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "a configuration is expected, and '%s' is a folder", path);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path);
   if (gr_is_file(run)) return gr_hint(s, "the configuration of this run is %s", run);
+  if (has_yaml(path)) return gr_hint(s, "give the path of one of its .yaml files");
   s = gr_hint(
       s, "%s data.source=image data.image.path=%s, if it has a folder of images for each class",
       call_of(command), path);
   return hint_new(s, "image");
 }
 
+const char *gr_samples_key(const char *path) {
+  const struct kind *k = kind_of(path);
+  return k ? k->key : NULL;
+}
+
 gr_status gr_samples_given(const char *command, const char *path) {
   const struct kind *k = kind_of(path);
   if (!k) return gr_is_dir(path) ? is_folder(command, path) : GR_OK;
   bool there = gr_is_file(path);
-  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "a configuration is expected, and '%s' is %s%s",
-                        path, k->what, there ? "" : ", which does not exist");
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is %s, not a configuration%s", path,
+                        k->what, there ? "" : ", and does not exist");
   s = k->key ? gr_hint(s, "%s data.source=%s %s=%s", call_of(command), k->source, k->key, path)
              : gr_hint(s, "%s data.source=%s, with a file that lists such files", call_of(command),
                        k->source);

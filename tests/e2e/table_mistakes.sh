@@ -129,6 +129,7 @@ sed 1s/kind/sort/ good.csv >sort.csv
 refused "... without the label" "sort.csv:1:1: data error: 'sort.csv' has no column 'kind', the label of 'good.csv'" -- data.table.eval_path=sort.csv
 column extra i%7 >extra.csv
 says "... with another column" "^1 other column of 'extra.csv' is not used: extra$" data.table.eval_path=extra.csv
+says "... that is trained on" "^'good.csv' is for training and for validation: metrics say nothing of other data$" data.table.eval_path=good.csv
 awk -F, -v OFS=, '{ print $3, $2, $1 }' good.csv >order.csv
 table order data.table.eval_path=order.csv
 table same data.table.eval_path=good.csv
@@ -194,6 +195,9 @@ sed 's/$/,/' good.csv >trailing.csv
 says "a column without values is left out" '^2 features: width, weight; 1 left out: c3 \(no values\)$' data.table.path=trailing.csv
 refused "the label among the features" "argument [0-9]+:1:21: config error: the column 'kind' is the label, and is among data.table.features" \
   "hint: .*the model would read what it is to predict" -- data.table.path=whole.csv 'data.table.features=[width,kind]'
+
+refused "features that are no list" "'good.csv' has no column 'width,weight'" "hint: .*several are a list: data.table.features=\[width,weight\]" -- \
+  'data.table.features="width,weight"'
 
 # ---- Splits
 says "no row for validation" '^none of 60 samples is for validation: nothing is evaluated, and no checkpoint is the best; a larger data.validation_fraction than 1e-09' \
@@ -262,6 +266,15 @@ done
 check "a column that the run does not use is named" grep -q "^1 other column of 'extra.csv' is not used: extra" "$log"
 expect "... predicting, too" 0 "1 other column of 'extra.csv' is not used: extra" -- "$graphrun" predict run extra.csv
 
+mkdir -p folder
+expect "predicting a folder" 66 "'folder' is a folder" "hint: name the files in it" -- "$graphrun" predict run folder
+expect "predicting a file that is not there" 66 "there is no file 'none.csv'" "hint: correct the path" -- "$graphrun" predict run none.csv
+expect "a file in the place of the run" 2 "'good.csv' is a file, not the folder of a run" \
+  "hint: the folder comes first: .graphrun predict RUN good.csv., .graphrun eval RUN data.table.path=good.csv." -- "$graphrun" predict good.csv
+expect "evaluating a file without its key" 2 "'good.csv' is a file without the key that names it" "hint: data.table.path=good.csv$" -- \
+  "$graphrun" eval run good.csv
+expect "... training on it" 2 "'good.csv' is a file without the key that names it" "hint: data.table.path=good.csv$" -- "$graphrun" table.yaml good.csv
+
 # ---- Folders of images for each class
 "$graphrun" new pictures --data=image >/dev/null
 pictures() {
@@ -289,16 +302,17 @@ printf '%s\n' "all training samples are of one class, 'circle': there is nothing
 verdict "... the only other class has all images" 66
 
 # ---- A table in the place of a configuration
-expect "data inspect of a table" 2 "usage error: a configuration is expected, and 'good.csv' is a table" \
+expect "data inspect of a table" 2 "usage error: 'good.csv' is a table, not a configuration" \
   "hint: graphrun data inspect CONFIG.yaml data.source=table data.table.path=good.csv; .graphrun new NAME --data=table" -- "$graphrun" data inspect good.csv
-expect "... that is not there" 2 "'none.csv' is a table, which does not exist" -- "$graphrun" data inspect none.csv
+expect "... that is not there" 2 "'none.csv' is a table, not a configuration, and does not exist" -- "$graphrun" data inspect none.csv
 expect "... as the hint says" 0 'width +f64 +feature' -- "$graphrun" data inspect table.yaml data.source=table data.table.path=good.csv
-expect "data inspect of a folder" 2 "a configuration is expected, and 'pictures' is a folder" "hint: .*data.image.path=pictures" -- \
-  "$graphrun" data inspect pictures
-expect "data inspect of a run" 2 "'run' is a folder" "hint: the configuration of this run is run/.hydra/config.yaml" -- "$graphrun" data inspect run
+expect "data inspect of a folder" 2 "'pictures/images' is a folder, not a configuration" "hint: .*data.image.path=pictures/images, if" -- \
+  "$graphrun" data inspect pictures/images
+expect "... that has some" 2 "'pictures' is a folder, not a configuration" "hint: give the path of one of its .yaml files" -- "$graphrun" data inspect pictures
+expect "data inspect of a run" 2 "'run' is a folder, not a configuration" "hint: the configuration of this run is run/.hydra/config.yaml" -- "$graphrun" data inspect run
 for command in "" plan config -m; do
   # shellcheck disable=SC2086
-  expect "a table for a configuration: graphrun $command" 2 "a configuration is expected, and 'good.csv' is a table" "hint: graphrun .*CONFIG.yaml" -- \
+  expect "a table for a configuration: graphrun $command" 2 "'good.csv' is a table, not a configuration" "hint: graphrun .*CONFIG.yaml" -- \
     "$graphrun" $command good.csv
 done
 counts

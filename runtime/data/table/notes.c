@@ -67,6 +67,16 @@ static void put_unused(const gr_table *t, const gr_table_part *p, gr_text *out) 
                    gr_text_s(n), p->columns.path, n == 1 ? "is" : "are", names.at);
 }
 
+// Files that are trained on and validate, too.
+static void put_common(const gr_table *t, gr_text *out) {
+  for (int i = 0; i < t->spec.eval.n; i++)
+    for (int k = 0; k < t->spec.paths.n; k++)
+      if (!strcmp(t->spec.eval.at[i], t->spec.paths.at[k]))
+        gr_text_printf(
+            out, "%s'%s' is for training and for validation: metrics say nothing of other data",
+            out->len ? "\n" : "", t->spec.eval.at[i]);
+}
+
 void gr_table_notes(const void *self, gr_text *out) {
   const gr_table *t = self;
   for (int i = 0; i < t->n_parts; i++) {
@@ -77,4 +87,5 @@ void gr_table_notes(const void *self, gr_text *out) {
     else
       put_unused(t, p, out);
   }
+  if (!t->kept) put_common(t, out);
 }

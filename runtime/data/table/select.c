@@ -1,5 +1,7 @@
 // select.c - selects the columns of features, labels, split and series; see table.h.
 #include <string.h>
+#include "base/file.h"
+#include "base/port.h"
 #include "runtime/data/table/table.h"
 
 // A file for validation, or for the weights of a run, lacks a column of the file that was trained
@@ -27,6 +29,7 @@ static gr_status no_column(const gr_table *t, const gr_table_part *p, const char
   s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list)
            : gr_hint(s, "it has: %s", list);
   const gr_csv *csv = p->columns.n ? p->columns.at[0].csv : NULL;
+  if (strchr(name, ',')) s = gr_hint(s, "several are a list: data.table.%s=[%s]", about, name);
   if (csv && gr_csv_named_by_numbers(csv))
     s = gr_hint(s, t->kept || p != t->part
                        ? "if its first line is a row, put the line of names before it"
@@ -226,10 +229,20 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, const g
   return find_series(t, p);
 }
 
+static gr_status check_input(const char *path) {
+  if (gr_is_dir(path))
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is a folder", path),
+                   "name the files in it");
+  if (gr_is_file(path) || gr_file_kind(path)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no file '%s'", path),
+                 "correct the path");
+}
+
 // The features are those of the run, in its order: this file may have more columns.
 static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
   if (!t->spec.features.n) t->spec.features = gr_names_recorded(t->arena, r->record, "features");
   for (int i = 0; i < r->n_inputs; i++) {
+    GR_TRY(check_input(r->inputs[i]));
     gr_names one = {GR_NEW(t->arena, const char *, 1), 1};
     one.at[0] = r->inputs[i];
     GR_TRY(open_part(t, i, &one, r->record));
