@@ -300,18 +300,37 @@ gr_loc gr_csv_first_text(const gr_csv *t, int column) {
   return (gr_loc){t->path, t->lines[c->first_text], c->first_text_column};
 }
 
-void gr_csv_make_numbers(gr_arena *a, gr_csv *t, int column) {
+// Makes cells that are no numbers missing. Whether those that are left are all integers.
+static bool drop_texts(gr_csv *t, int column) {
   gr_column *c = &t->columns[column];
-  double *floats = GR_NEW(a, double, t->rows);
-  if (c->type != GR_COLUMN_TEXT) return;
+  bool whole = true;
+  int64_t i;
+  double f;
   for (uint32_t row = 0; row < t->rows; row++) {
     bool *hole = &t->holes[(size_t)row * (size_t)t->n_columns + (size_t)column];
-    if (!*hole && !gr_cell_float(c->texts[row], floats + row)) {
+    if (!*hole && !gr_cell_float(c->texts[row], &f)) {
       if (!c->missing++ || row < c->first_missing) c->first_missing = row;
       *hole = true;
     }
+    whole = whole && (*hole || gr_cell_int(c->texts[row], &i));
   }
-  c->type = GR_COLUMN_FLOAT, c->floats = floats;
+  return whole;
+}
+
+void gr_csv_make_numbers(gr_arena *a, gr_csv *t, int column) {
+  gr_column *c = &t->columns[column];
+  if (c->type != GR_COLUMN_TEXT) return;
+  c->type = drop_texts(t, column) ? GR_COLUMN_INT : GR_COLUMN_FLOAT;
+  int64_t *ints = GR_NEW(a, int64_t, t->rows);
+  double *floats = GR_NEW(a, double, t->rows);
+  for (uint32_t row = 0; row < t->rows; row++) {
+    if (gr_csv_missing(t, row, column)) continue;
+    if (c->type == GR_COLUMN_INT)
+      (void)gr_cell_int(c->texts[row], ints + row);
+    else
+      (void)gr_cell_float(c->texts[row], floats + row);
+  }
+  c->ints = ints, c->floats = floats;
 }
 
 gr_array gr_csv_array(const gr_csv *t, int column) {

@@ -54,6 +54,6 @@ bool gr_csv_named_by_numbers(const gr_csv *);
 uint32_t gr_csv_distinct(const gr_csv *, int column, uint32_t *rows);
 enum { GR_CSV_COMPARED = 1 << 16 };
 gr_loc gr_csv_first_text(const gr_csv *, int column);  // of a column of text
-// Makes a column of text one of floats, whose cells that are no numbers are missing.
+// Makes a column of text one of numbers, integers if all are, whose other cells are missing.
 void gr_csv_make_numbers(gr_arena *, gr_csv *, int column);
 gr_array gr_csv_array(const gr_csv *, int column);  // a view of a column

@@ -150,6 +150,12 @@ static void counts_numbers_among_text(void) {
     CHECK(c->first_text == cases[i].first, "%zu: row %u", i, c->first_text);
     CHECK(gr_csv_mostly_numbers(&t, 0) == cases[i].mostly, "%zu", i);
   }
+  MUST(read_csv(arena, "a,b\n1,1\nx,x\n3,2.5\n,4\n", &t));
+  gr_csv_make_numbers(arena, &t, 0), gr_csv_make_numbers(arena, &t, 1);
+  CHECK(t.columns[0].type == GR_COLUMN_INT && t.columns[0].ints[2] == 3, "integers");
+  CHECK(t.columns[1].type == GR_COLUMN_FLOAT && t.columns[1].floats[2] == 2.5, "floats");
+  CHECK(t.columns[0].missing == 2 && t.columns[0].first_missing == 1, "two are missing");
+  CHECK(gr_csv_missing(&t, 1, 0) && gr_csv_missing(&t, 3, 0) && !gr_csv_missing(&t, 3, 1), "which");
   uint32_t rows;
   MUST(read_csv(arena, "a,b\nx,1\ny,2\nx,1\nNA,1\n", &t));
   CHECK(gr_csv_distinct(&t, 0, &rows) == 2 && rows == 3, "%u rows", rows);
