@@ -136,7 +136,7 @@ static gr_status cut(reader *r) {
     if (*c == '\n') r->line++, r->line_start = c + 1;
   if (nul) return gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text");
   r->at += mark, r->text = r->at;
-  GR_TRY(gr_csv_check_text(r->path, r->at));
+  GR_TRY(gr_csv_check_text(r->path, r->at, (size_t)(r->end - r->at)));
   GR_TRY(gr_csv_check_delimiter(r->path, r->at, (size_t)(r->end - r->at), r->format));
   while (r->at < r->end) {
     if (!skip_empty_line(r)) GR_TRY(cut_row(r));

@@ -6,7 +6,7 @@
 
 // Fails with GR_ERR_DATA at the first byte that is not UTF-8, and at the first line where lines end
 // in CR alone. The text ends in a NUL, and has no other.
-GR_MUST_USE gr_status gr_csv_check_text(const char *path, const char *text);
+GR_MUST_USE gr_status gr_csv_check_text(const char *path, const char *text, size_t n);
 // Fails with GR_ERR_DATA and a line where the delimiter is probably another: with the given one the
 // first line has one field, or the first lines have not all as many, and with the other all of them
 // have as many, at least two.

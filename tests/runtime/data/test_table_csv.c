@@ -103,6 +103,27 @@ static void finds_wrong_delimiters(void) {
   gr_arena_destroy(arena);
 }
 
+// A byte that is not UTF-8 at any place of words of eight bytes, and after letters of several
+// bytes.
+static void refuses_what_is_no_text(void) {
+  gr_arena *arena = gr_arena_create();
+  gr_csv t;
+  for (int before = 0; before < 20; before++) {
+    char text[64];
+    snprintf(text, sizeof text, "name\n%.*s\xc3\xbc\xe2\x82\xac%s", before, "abcdefghijklmnopqrst",
+             "\xfc rest\n");
+    gr_status s = read_csv(arena, text, &t);
+    CHECK(gr_status_loc(s).col == before + 6, "column %d", gr_status_loc(s).col);
+    fixture_fails(s, GR_ERR_DATA, 2, "the byte 0xfc is not UTF-8");
+    *strchr(text, '\xfc') = 'u';
+    MUST(read_csv(arena, text, &t));
+  }
+  fixture_fails(read_csv(arena, "a\n\xc3", &t), GR_ERR_DATA, 2, "the byte 0xc3");
+  fixture_fails(read_csv(arena, "a\r1\r2\r", &t), GR_ERR_DATA, 1, "lines end in CR alone");
+  MUST(read_csv(arena, "a\r\n\"1\r2\"\r\n", &t));
+  gr_arena_destroy(arena);
+}
+
 // A line of numbers is no line of names, unless they count up or one is in quotes.
 static void finds_rows_for_names(void) {
   static const char *const rows[] = {"5.1,3.5\n4,5\n", "1,3\n4,5\n", "7\n8\n", "2,1\n4,5\n",
@@ -188,6 +209,7 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_columns", reads_columns},
              {"reads_without_header", reads_without_header},
              {"finds_wrong_delimiters", finds_wrong_delimiters},
+             {"refuses_what_is_no_text", refuses_what_is_no_text},
              {"finds_rows_for_names", finds_rows_for_names},
              {"counts_numbers_among_text", counts_numbers_among_text},
              {"survives_any_text", survives_any_text}, {"refuses_bad_tables", refuses_bad_tables});
