@@ -112,7 +112,7 @@ static gr_status other_delimiter(const char *path, const shape *is, const shape 
                         given, fields, gr_text_s(fields), first, other, could->lines,
                         gr_text_s(could->lines), could->fields);
   if (!f->section) return gr_hint(s, "fields of this file are separated by '%s'", given);
-  return gr_hint(s, "%s.delimiter: \"%s\"; as an argument: '%s.delimiter=\"%s\"'", f->section,
+  return gr_hint(s, "set %s.delimiter: \"%s\"; as an argument: '%s.delimiter=\"%s\"'", f->section,
                  other, f->section, other);
 }
 

@@ -61,11 +61,11 @@ column() {
 other() {
   tr , "$2" <good.csv >other.csv
   refused "fields between $1" "other.csv:1:1: data error: between ',' this line has 1 field; between '.*' each of the first 16 lines has 3" \
-    'hint: data.table.delimiter: ".*"; as an argument: ' -- data.table.path=other.csv
+    'hint: set data.table.delimiter: ".*"; as an argument: ' -- data.table.path=other.csv
   argument=$(sed -n "s/.*as an argument: '\(.*\)'\$/\1/p" "$log")
   table cured.$1 data.table.path=other.csv "$argument"
   check "... are read as the hint says" same_metrics run cured.$1
-  expect "... predicting such a file says the same" 66 "other.csv:1:1: data error: between ','" 'hint: data.table.delimiter' -- \
+  expect "... predicting such a file says the same" 66 "other.csv:1:1: data error: between ','" 'hint: set data.table.delimiter' -- \
     "$graphrun" predict run other.csv
   expect "... and evaluating it" 66 "other.csv:1:1: data error: between ','" -- "$graphrun" eval run data.table.path=other.csv
 }
@@ -79,7 +79,7 @@ sed 's/\./,/g; 1!s/^\([^,]*,[^,]*\),\([^,]*,[^,]*\),/\1;\2;/; 1s/,/;/g' good.csv
 refused "semicolons and decimal commas" "german.csv:2:1: data error: between ',' this line has 3 fields and the first 1; between ';' each" -- \
   data.table.path=german.csv
 refused "... with their delimiter" "german.csv:2:1: data error: '[01],[0-9]*' in the column 'width' is no number" \
-  "hint: numbers have a point before their decimals, and no commas: .tr , . <german.csv >NEW.csv. replaces these" -- \
+  "hint: numbers have a point before their decimals, and no commas; .tr , . <german.csv >NEW.csv. changes that" -- \
   data.table.path=german.csv 'data.table.delimiter=";"'
 tr , . <german.csv >point.csv
 table cured.german data.table.path=point.csv 'data.table.delimiter=";"'
@@ -87,6 +87,9 @@ check "... are read as the hints say" same_metrics run cured.german
 sed 's/,\([^,]*\),/,"1,\1",/; 1s/"1,\(.*\)"/\1/' good.csv >thousands.csv
 refused "separators of thousands" "thousands.csv:2:[0-9]+: data error: '1,[0-9.]*' in the column 'weight' is no number" \
   "hint: numbers have a point before their decimals, and no commas;" -- data.table.path=thousands.csv
+sed 's/"\(.*\)"/\1/; 1!s/^\([^,]*\),\(.*\),\([^,]*\)$/\1;\2;\3/; 1s/,/;/g' thousands.csv >spread.csv
+refused "... between other delimiters" "spread.csv:2:[0-9]+: data error: '1,[0-9.]*' in the column 'weight'" "hint: .*.tr -d , <spread.csv >NEW.csv." -- \
+  data.table.path=spread.csv 'data.table.delimiter=";"'
 # One column may have anything in its texts.
 printf 'note\na;b\nc\nd;e;f\n' >notes.csv
 refused "one column of texts is one column" "'notes.csv' has no column of numbers for the features" -- data.table.path=notes.csv data.table.label=null
@@ -115,7 +118,7 @@ sed 1d good.csv >rows.csv
 refused "no line of names, and text in it" "'rows.csv' has no column 'kind'" \
   "hint: it has: .*; if its first line is a row, data.table.header=false names the columns c0, c1" -- data.table.path=rows.csv
 refused "a line of names that is read as a row" "good.csv:1:1: data error: 'width' in the column 'c0' is no number, as 60 other cells" \
-  "hint: .*if the first line names the columns, data.table.header=true" -- data.table.header=false data.table.label=c2
+  "hint: if the first line names the columns, data.table.header=true; correct the cell" -- data.table.header=false data.table.label=c2
 { echo 0,1,2 && cat numbers.csv; } >counted.csv
 says "names that count are names" '^2 features: 0, 1$' data.table.path=counted.csv 'data.table.label="2"'
 { echo '"1990","1985","3"' && cat numbers.csv; } >quoted.csv

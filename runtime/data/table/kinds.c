@@ -1,5 +1,6 @@
 // kinds.c - what a column of CSV holds: numbers, text with numbers among it, text, or the number of
 // its row. See table.h.
+#include <string.h>
 #include "runtime/data/table/table.h"
 
 enum { MIN_COUNTED = 16 };  // rows: what counts or names fewer may be anything
@@ -27,24 +28,23 @@ bool gr_table_counts_rows(const gr_table_column *c) {
 
 // ---- Cells that are no numbers ------------------------------------------------------------------
 
-static gr_status hint_commas(gr_status s, const gr_csv *t) {
-  if (t->format.delimiter == ',')
-    return gr_hint(s, "numbers have a point before their decimals, and no commas");
-  return gr_hint(s,
-                 "numbers have a point before their decimals, and no commas: `tr , . <%s >NEW.csv` "
-                 "replaces these",
+// Of a number with commas: where it has a point, too, they separate thousands.
+static gr_status hint_commas(gr_status s, const gr_csv *t, const char *found) {
+  s = gr_hint(s, "numbers have a point before their decimals, and no commas");
+  if (t->format.delimiter == ',') return s;
+  return gr_hint(s, "`tr %s <%s >NEW.csv` changes that", strchr(found, '.') ? "-d ," : ", .",
                  t->path);
 }
 
 static gr_status hint_cell(gr_status s, const gr_table_column *c, const char *otherwise) {
   const gr_csv *t = c->csv;
   const gr_column *column = &t->columns[c->csv_column];
-  bool commas = column->commas > 0;
-  s = commas ? hint_commas(s, t)
-             : gr_hint(
-                   s, "correct the cell; data.table.on_bad_cell=missing takes it for an empty one");
   if (!t->format.header && !column->first_text)
     s = gr_hint(s, "if the first line names the columns, data.table.header=true");
+  bool commas = column->commas > 0;
+  s = commas ? hint_commas(s, t, column->texts[column->first_text])
+             : gr_hint(
+                   s, "correct the cell; data.table.on_bad_cell=missing takes it for an empty one");
   return gr_hint(s, "%s", otherwise);
 }
 
