@@ -55,8 +55,8 @@ static void put_lacking(const gr_dataset *d, int64_t classes, gr_text *out) {
   for (int32_t c = 1; c <= classes; c++)
     if (!train[c] && n++ < MAX_LACKING) put_class(d, c, tested[c], first[c], out);
   if (n > MAX_LACKING)
-    gr_text_printf(out, "\nthe same is so of %u other class%s", n - MAX_LACKING,
-                   n - MAX_LACKING == 1 ? "" : "es");
+    gr_text_printf(out, "\n%u other class%s no training samples, too", n - MAX_LACKING,
+                   n - MAX_LACKING == 1 ? " has" : "es have");
 }
 
 void gr_dataset_put_lacking(const gr_dataset *d, gr_text *out) {

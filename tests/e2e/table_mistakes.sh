@@ -237,6 +237,10 @@ check "... accuracy counts none of it" grep -q '^validation set: .*accuracy 0.00
 expect "... data inspect says so, too" 0 "^the class 'green' has 4 validation samples and none for training" -- \
   "$graphrun" data inspect table.yaml data.table.eval_path=green.csv
 
+awk -F, -v OFS=, 'NR > 1 { $3 = "class" NR } { print }' good.csv | head -n 11 >ten.csv
+says "many such classes are counted" "^2 other classes have no training samples, too$" data.table.eval_path=ten.csv
+check "... after eight" test "$(grep -c "^the class 'class[0-9]*' has 1 validation sample and none for training" "$log")" = 8
+
 # ---- What the model needs and the table does not give
 refused "no label" "the data gives no 'y'" "hint: .*data.table.label=COLUMN makes that column y" -- data.table.label=null
 refused "a label of fractions for a classifier" "the input 'y' is i32, the data gives f32" "hint: .*data.table.label_is=class makes a y of i32" -- \
