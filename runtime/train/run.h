@@ -109,8 +109,6 @@ GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker 
 // Evaluates, with the samples that are shown; unless this state has been evaluated before, writes
 // records, calls hooks and updates the best. Collective.
 GR_MUST_USE gr_status gr_run_validate(gr_run *);
-// Prints the lines that a function appends of the data set.
-void gr_run_log_data(gr_run *, void (*put)(const gr_dataset *, gr_text *));
 void gr_run_log_validation(const gr_run *);  // a line for the console, if this step was evaluated
 // ---- weights.c
 // Finds the checkpoint of a run's folder: "best", "last" or a step. Not collective. dir: where its
